@@ -1,0 +1,443 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The EX interface of Trunkline: everything a client calls. Compile with exactly one of GASNET_SEQ,
+ * GASNET_PARSYNC and GASNET_PAR defined and link with the library of the same name.
+ *
+ * Unless a comment says otherwise: sizes are bytes; a function that returns int returns GASNET_OK
+ * (0) or a GASNET_ERR_* code; in SEQ one thread calls, in PARSYNC one at a time, in PAR any thread
+ * at any time; and nothing but what is marked [handler] may be called from a handler or with a
+ * gex_HSL_t held. Misuse ends the job with one line that says why. */
+#ifndef GASNETEX_H
+#define GASNETEX_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "gasnet_config.h"
+#include "gasnet_portable_platform.h"
+#include "gasnet_fwd.h"
+#include "gasnet_core_fwd.h"
+
+/* ---- How this is compiled
+ * ---------------------------------------------------------------------------------------- */
+
+#if defined(GASNET_SEQ) + defined(GASNET_PARSYNC) + defined(GASNET_PAR) != 1
+#    error "define exactly one of GASNET_SEQ, GASNET_PARSYNC, GASNET_PAR (for example -DGASNET_PAR)"
+#endif
+
+#if GASNET_DEBUG && (defined(__OPTIMIZE__) || defined(NDEBUG))
+#    error                                                                                         \
+        "this library was configured with --enable-debug: compile its clients without optimisation and without NDEBUG"
+#endif
+
+/* A client may have defined the macro to anything, also to nothing. */
+#if defined(GASNET_SEQ)
+#    undef GASNET_SEQ
+#    define GASNET_SEQ            1
+#    define TRUNKLINE_MODE        seq
+#    define TRUNKLINE_THREADMODEL "SEQ"
+#elif defined(GASNET_PARSYNC)
+#    undef GASNET_PARSYNC
+#    define GASNET_PARSYNC        1
+#    define TRUNKLINE_MODE        parsync
+#    define TRUNKLINE_THREADMODEL "PARSYNC"
+#else
+#    undef GASNET_PAR
+#    define GASNET_PAR            1
+#    define TRUNKLINE_MODE        par
+#    define TRUNKLINE_THREADMODEL "PAR"
+#endif
+
+#if GASNET_DEBUG
+#    define TRUNKLINE_CHECKING      debug
+#    define TRUNKLINE_CHECKING_NAME "debug"
+#else
+#    define TRUNKLINE_CHECKING      ndebug
+#    define TRUNKLINE_CHECKING_NAME "nodebug"
+#endif
+
+#define GEX_SPEC_VERSION_MAJOR 0
+#define GEX_SPEC_VERSION_MINOR 18
+
+#define TRUNKLINE_STRING_(x) #x
+#define TRUNKLINE_STRING(x)  TRUNKLINE_STRING_(x)
+
+/* clang-format off: one part a line */
+#define GASNET_CONFIG_STRING                                                                                 \
+    "RELEASE=" TRUNKLINE_STRING(GASNETI_RELEASE_VERSION) ",SPEC=" TRUNKLINE_STRING(                          \
+        GEX_SPEC_VERSION_MAJOR) "." TRUNKLINE_STRING(GEX_SPEC_VERSION_MINOR) ",CONDUIT=IBV("                 \
+                                                                             "IBV"                           \
+                                                                             "-" GASNET_CORE_VERSION_STR     \
+                                                                             "/IBV"                          \
+                                                                             "-" GASNET_EXTENDED_VERSION_STR \
+                                                                             ")"                             \
+                                                                             ",THREADMODEL"                  \
+                                                                             "=" TRUNKLINE_THREADMODEL       \
+                                                                             ",SEGMENT=FAST,PTR="            \
+                                                                             "64bit,noalign,"                \
+                                                                             "nopshm"                        \
+                                                                             "," TRUNKLINE_CHECKING_NAME     \
+                                                                             ",notrace,nostats,"             \
+                                                                             "nodebugmalloc,"                \
+                                                                             "nosrclines"
+/* clang-format on */
+
+#define TRUNKLINE_INLINE static __inline__ __attribute__((__unused__))
+
+#if GASNET_PAR
+#    include <pthread.h>
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- Types
+ * -------------------------------------------------------------------------------------------------------
+ */
+
+typedef struct trunkline_client *gex_Client_t;
+typedef struct trunkline_ep *gex_EP_t;
+typedef struct trunkline_tm *gex_TM_t;
+typedef struct trunkline_segment *gex_Segment_t;
+typedef struct trunkline_token *gex_Token_t;
+
+#define GEX_CLIENT_INVALID  ((gex_Client_t)(uintptr_t)0)
+#define GEX_EP_INVALID      ((gex_EP_t)(uintptr_t)0)
+#define GEX_TM_INVALID      ((gex_TM_t)(uintptr_t)0)
+#define GEX_SEGMENT_INVALID ((gex_Segment_t)(uintptr_t)0)
+
+typedef uint8_t gex_AM_Index_t;
+typedef int32_t gex_AM_Arg_t;
+
+/* The interface says "pointer to a function with unspecified arguments"; newer compilers warn where
+ * C still has those. */
+#if defined(__GNUC__) && !defined(__cplusplus)
+#    pragma GCC diagnostic push
+#    pragma GCC diagnostic ignored "-Wstrict-prototypes"
+#endif
+typedef void (*gex_AM_Fn_t)();
+#if defined(__GNUC__) && !defined(__cplusplus)
+#    pragma GCC diagnostic pop
+#endif
+
+typedef void *gasnet_threadinfo_t;
+
+typedef struct {
+    void *addr;
+    uintptr_t size;
+} gasnet_seginfo_t;
+
+typedef const struct {
+    gex_Rank_t gex_jobrank;
+} gex_RankInfo_t;
+
+/* ---- Errors
+ * ------------------------------------------------------------------------------------------------------
+ */
+
+#define GASNET_OK                   0
+#define GASNET_ERR_NOT_INIT         10001 /* too early: not initialised */
+#define GASNET_ERR_RESOURCE         10002 /* something is used up, or could not be registered */
+#define GASNET_ERR_BAD_ARG          10003
+#define GASNET_ERR_NOT_READY        10004 /* not complete yet; lock busy */
+#define GASNET_ERR_BARRIER_MISMATCH 10005
+
+/* The macro's name, "*unknown*" for other numbers. [handler] */
+const char *gasnet_ErrorName(int error);
+
+/* A sentence for people. [handler] */
+const char *gasnet_ErrorDesc(int error);
+
+/* ---- Start and end
+ * -----------------------------------------------------------------------------------------------
+ */
+
+/* The symbol carries mode, checking and ABI version, so that objects compiled for another library
+ * do not link: the linker's complaint names what is missing. */
+#define TRUNKLINE_INIT_SYMBOL_(mode, checking) trunkline_client_init_ibv_##mode##_##checking##_v1
+#define TRUNKLINE_INIT_SYMBOL(mode, checking)  TRUNKLINE_INIT_SYMBOL_(mode, checking)
+#define gex_Client_Init                        TRUNKLINE_INIT_SYMBOL(TRUNKLINE_MODE, TRUNKLINE_CHECKING)
+
+/* Collective over the job, once per process. Creates the client, its endpoint and the team of all
+ * processes; `argc` and `argv` may both be NULL. Start-up failures print one line and end the
+ * process. */
+int gex_Client_Init(gex_Client_t *client_p, gex_EP_t *ep_p, gex_TM_t *tm_p, const char *client_name,
+                    int *argc, char ***argv, gex_Flags_t flags);
+
+/* Ends the whole job with `exitcode`; never returns. Callable from any thread and from handlers.
+ * Standard output and error are flushed, atexit() functions of the client are not run. [handler] */
+void gasnet_exit(int exitcode) __attribute__((__noreturn__));
+
+/* A variable of the job's environment, NULL when unset. Valid after gex_Client_Init(). */
+char *gasnet_getenv(const char *name);
+
+/* ---- Client, endpoint, team
+ * -------------------------------------------------------------------------------------- */
+
+/* All of these: [handler]. CData is one pointer of the client's own per object, NULL at first. */
+
+gex_Flags_t gex_Client_QueryFlags(gex_Client_t client);
+const char *gex_Client_QueryName(gex_Client_t client);
+void gex_Client_SetCData(gex_Client_t client, const void *value);
+void *gex_Client_QueryCData(gex_Client_t client);
+
+gex_Client_t gex_EP_QueryClient(gex_EP_t ep);
+gex_Flags_t gex_EP_QueryFlags(gex_EP_t ep);
+gex_Segment_t gex_EP_QuerySegment(gex_EP_t ep); /* GEX_SEGMENT_INVALID when none is bound */
+gex_EP_Index_t gex_EP_QueryIndex(gex_EP_t ep);
+void gex_EP_SetCData(gex_EP_t ep, const void *value);
+void *gex_EP_QueryCData(gex_EP_t ep);
+
+gex_Client_t gex_TM_QueryClient(gex_TM_t tm);
+gex_EP_t gex_TM_QueryEP(gex_TM_t tm);
+gex_Flags_t gex_TM_QueryFlags(gex_TM_t tm);
+gex_Rank_t gex_TM_QueryRank(gex_TM_t tm);
+gex_Rank_t gex_TM_QuerySize(gex_TM_t tm);
+void gex_TM_SetCData(gex_TM_t tm, const void *value);
+void *gex_TM_QueryCData(gex_TM_t tm);
+
+/* Translations; not [handler]. */
+gex_Rank_t gex_TM_TranslateRankToJobrank(gex_TM_t tm, gex_Rank_t rank);
+gex_Rank_t
+gex_TM_TranslateJobrankToRank(gex_TM_t tm,
+                              gex_Rank_t jobrank); /* GEX_RANK_INVALID when not in the team */
+gex_EP_Location_t gex_TM_TranslateRankToEP(gex_TM_t tm, gex_Rank_t rank,
+                                           gex_Flags_t flags); /* flags: 0 */
+
+/* ---- Segments
+ * ----------------------------------------------------------------------------------------------------
+ */
+
+/* Collective over the team of all processes, once. `size` is a non-zero multiple of
+ * GASNET_PAGESIZE, at most gasnet_getMaxLocalSegmentSize(), and may differ between processes. */
+int gex_Segment_Attach(gex_Segment_t *segment_p, gex_TM_t tm, uintptr_t size);
+
+gex_Client_t gex_Segment_QueryClient(gex_Segment_t segment); /* [handler], as the five below */
+gex_Flags_t gex_Segment_QueryFlags(gex_Segment_t segment);
+void *gex_Segment_QueryAddr(gex_Segment_t segment);
+uintptr_t gex_Segment_QuerySize(gex_Segment_t segment);
+void gex_Segment_SetCData(gex_Segment_t segment, const void *value);
+void *gex_Segment_QueryCData(gex_Segment_t segment);
+
+/* Where the segment of an endpoint lies: in its owner's memory, and in ours (NULL when we cannot
+ * reach it by loads and stores). Any pointer may be NULL. Without a segment *size_p becomes 0.
+ * [handler] with GEX_FLAG_IMMEDIATE. */
+gex_Event_t gex_EP_QueryBoundSegmentNB(gex_TM_t tm, gex_Rank_t rank, void **owneraddr_p,
+                                       void **localaddr_p, uintptr_t *size_p, gex_Flags_t flags);
+
+/* The old form: non-zero and nothing written when there is no segment. */
+int gex_Segment_QueryBound(gex_TM_t tm, gex_Rank_t rank, void **owneraddr_p, void **localaddr_p,
+                           uintptr_t *size_p);
+
+/* The largest segment of this process, and the smallest of these over the job. */
+uintptr_t gasnet_getMaxLocalSegmentSize(void);
+uintptr_t gasnet_getMaxGlobalSegmentSize(void);
+
+/* Fills the first min(numentries, job size) entries with the segments of all processes. */
+int gasnet_getSegmentInfo(gasnet_seginfo_t *table, int numentries);
+
+/* A client may define these itself; the library's are weak. The first is a value for
+ * GASNET_MAX_SEGSIZE, used when that is not set; the second is the same in bytes; the third is
+ * called with the new local segment. */
+extern const char *gasnet_max_segsize_str;
+extern uint64_t gasnet_max_segsize;
+extern void (*gasnet_client_attach_hook)(void *addr, uintptr_t size);
+
+/* ---- Active messages
+ * --------------------------------------------------------------------------------------------- */
+
+#define GEX_AM_INDEX_BASE 128
+
+/* The order of members is fixed: clients initialise by position. */
+typedef struct {
+    gex_AM_Index_t gex_index; /* GEX_AM_INDEX_BASE..255, or 0: assigned and written back */
+    gex_AM_Fn_t gex_fnptr;
+    gex_Flags_t
+        gex_flags; /* GEX_FLAG_AM_SHORT, MEDIUM, LONG or MEDLONG, with REQUEST, REPLY or REQREP */
+    unsigned int gex_nargs;
+    const void *gex_cdata;
+    const char *gex_name;
+} gex_AM_Entry_t;
+
+/* Local. Fixed indices are entered first; then those with index 0 get the highest free ones, from
+ * 255 down, in table order. GASNET_ERR_RESOURCE when an index is taken, below the base, or none is
+ * free. */
+int gex_EP_RegisterHandlers(gex_EP_t ep, gex_AM_Entry_t *table, size_t numentries);
+
+typedef unsigned int gex_TI_t;
+#define GEX_TI_SRCRANK ((gex_TI_t)1 << 0)
+#define GEX_TI_ENTRY   ((gex_TI_t)1 << 1)
+#define GEX_TI_IS_REQ  ((gex_TI_t)1 << 2)
+#define GEX_TI_IS_LONG ((gex_TI_t)1 << 3)
+#define GEX_TI_EP      ((gex_TI_t)1 << 4)
+#define GEX_TI_ALL     (((gex_TI_t)1 << 5) - 1)
+
+typedef struct {
+    gex_Rank_t gex_srcrank; /* job rank of the sender */
+    gex_EP_t gex_ep;
+    const gex_AM_Entry_t *gex_entry;
+    int gex_is_req;
+    int gex_is_long;
+} gex_Token_Info_t;
+
+/* What a handler may know about its message; returns which fields are valid. [handler] only */
+gex_TI_t gex_Token_Info(gex_Token_t token, gex_Token_Info_t *info, gex_TI_t mask);
+
+/* The largest payloads, stable for the life of the job; all [handler]. `other_rank`
+ * GEX_RANK_INVALID: the least over all. `lc_opt` and `flags` are examples of what the message will
+ * be sent with. The LUB forms are a lower bound of all of them. */
+unsigned int gex_AM_MaxArgs(void);
+size_t gex_AM_MaxRequestMedium(gex_TM_t tm, gex_Rank_t other_rank, const gex_Event_t *lc_opt,
+                               gex_Flags_t flags, unsigned int numargs);
+size_t gex_AM_MaxReplyMedium(gex_TM_t tm, gex_Rank_t other_rank, const gex_Event_t *lc_opt,
+                             gex_Flags_t flags, unsigned int numargs);
+size_t gex_AM_MaxRequestLong(gex_TM_t tm, gex_Rank_t other_rank, const gex_Event_t *lc_opt,
+                             gex_Flags_t flags, unsigned int numargs);
+size_t gex_AM_MaxReplyLong(gex_TM_t tm, gex_Rank_t other_rank, const gex_Event_t *lc_opt,
+                           gex_Flags_t flags, unsigned int numargs);
+size_t gex_AM_LUBRequestMedium(void);
+size_t gex_AM_LUBReplyMedium(void);
+size_t gex_AM_LUBRequestLong(void);
+size_t gex_AM_LUBReplyLong(void);
+
+/* The same for the reply to a request; in request handlers only. */
+size_t gex_Token_MaxReplyMedium(gex_Token_t token, const gex_Event_t *lc_opt, gex_Flags_t flags,
+                                unsigned int numargs);
+size_t gex_Token_MaxReplyLong(gex_Token_t token, const gex_Event_t *lc_opt, gex_Flags_t flags,
+                              unsigned int numargs);
+
+#include "trunkline_am.h"
+
+/* ---- Put and get
+ * -------------------------------------------------------------------------------------------------
+ */
+
+/* The caller asserts that the peer is not in its neighbourhood, or not itself. Without shared
+ * memory between processes a neighbourhood is one process, so both say the same. */
+#define GEX_FLAG_PEER_NEVER_NBRHD (1U << 14)
+#define GEX_FLAG_PEER_NEVER_SELF  GEX_FLAG_PEER_NEVER_NBRHD
+
+/* Remote memory must lie in the peer's segment; local memory may be any of this process, for puts
+ * also read-only memory. No alignment is required and no order kept. The blocking forms return 0,
+ * or non-zero when GEX_FLAG_IMMEDIATE was given and nothing was done. Events are to be synced
+ * exactly once. */
+int gex_RMA_PutBlocking(gex_TM_t tm, gex_Rank_t rank, void *dest, const void *src, size_t nbytes,
+                        gex_Flags_t flags);
+int gex_RMA_GetBlocking(gex_TM_t tm, void *dest, gex_Rank_t rank, void *src, size_t nbytes,
+                        gex_Flags_t flags);
+gex_Event_t gex_RMA_GetNB(gex_TM_t tm, void *dest, gex_Rank_t rank, void *src, size_t nbytes,
+                          gex_Flags_t flags);
+
+/* `lc_opt`: GEX_EVENT_NOW, GEX_EVENT_DEFER, or where to store an event that says when `src` may be
+ * reused; syncing that one is optional, and it is gone once the put itself is synced. */
+gex_Event_t gex_RMA_PutNB(gex_TM_t tm, gex_Rank_t rank, void *dest, const void *src, size_t nbytes,
+                          gex_Event_t *lc_opt, gex_Flags_t flags);
+
+/* ---- Events
+ * ------------------------------------------------------------------------------------------------------
+ */
+
+/* Test: GASNET_OK and the event is consumed, or GASNET_ERR_NOT_READY; never runs handlers, never
+ * blocks. Wait: polls until done. In the array forms each completed entry becomes GEX_EVENT_INVALID
+ * and such entries are skipped; Some succeeds when at least one entry was completed or none is
+ * left, All when none is left. flags: 0. */
+int gex_Event_Test(gex_Event_t event);
+void gex_Event_Wait(gex_Event_t event);
+int gex_Event_TestSome(gex_Event_t *events, size_t numevents, gex_Flags_t flags);
+void gex_Event_WaitSome(gex_Event_t *events, size_t numevents, gex_Flags_t flags);
+int gex_Event_TestAll(gex_Event_t *events, size_t numevents, gex_Flags_t flags);
+void gex_Event_WaitAll(gex_Event_t *events, size_t numevents, gex_Flags_t flags);
+
+/* ---- Barrier
+ * -----------------------------------------------------------------------------------------------------
+ */
+
+/* Collective over the team. flags: 0. */
+gex_Event_t gex_Coll_BarrierNB(gex_TM_t tm, gex_Flags_t flags);
+void gex_Coll_BarrierBlocking(gex_TM_t tm, gex_Flags_t flags);
+
+/* ---- Progress and waiting
+ * ---------------------------------------------------------------------------------------- */
+
+/* Handles what has arrived; bounded. Returns GASNET_OK. */
+int gasnet_AMPoll(void);
+
+#define GASNET_WAIT_SPIN      0
+#define GASNET_WAIT_BLOCK     1
+#define GASNET_WAIT_SPINBLOCK 2
+
+/* How waiting treats the CPU. GASNET_ERR_BAD_ARG for other numbers. */
+int gasnet_set_waitmode(int mode);
+
+/* One poll on behalf of GASNET_BLOCKUNTIL, then the back-off that `*empty_polls` (0 at first) asks
+ * for. */
+void trunkline_wait_step(unsigned *empty_polls);
+
+/* gcc cannot model fences under -fsanitize=thread and says so; a barrier for the compiler is enough
+ * for it there. */
+#if defined(__SANITIZE_THREAD__)
+#    define TRUNKLINE_READ_BARRIER() __asm__ __volatile__("" : : : "memory")
+#else
+#    define TRUNKLINE_READ_BARRIER() __atomic_thread_fence(__ATOMIC_ACQUIRE)
+#endif
+
+/* Polls until `cond`, which a handler or another thread of this process makes true; no poll when it
+ * is true at once. */
+#define GASNET_BLOCKUNTIL(cond)                                                                    \
+    do {                                                                                           \
+        if (!(cond)) {                                                                             \
+            unsigned trunkline_empty_polls = 0;                                                    \
+            do                                                                                     \
+                trunkline_wait_step(&trunkline_empty_polls);                                       \
+            while (!(cond));                                                                       \
+        }                                                                                          \
+        TRUNKLINE_READ_BARRIER();                                                                  \
+    } while (0)
+
+/* Hints that other conduits use to find a thread's data; nothing to find here. The first reads as a
+ * declaration because clients put it before theirs. */
+#define GASNET_BEGIN_FUNCTION()       struct trunkline_thread_hint
+#define GASNET_GET_THREADINFO()       ((gasnet_threadinfo_t)0)
+#define GASNET_POST_THREADINFO(hint_) ((void)(hint_))
+
+/* ---- The system
+ * --------------------------------------------------------------------------------------------------
+ */
+
+/* All of these: [handler]. */
+
+gex_Rank_t gex_System_QueryJobRank(void);
+gex_Rank_t gex_System_QueryJobSize(void);
+
+/* The processes that share memory with this one, and those of this host, sorted by job rank and
+ * including it; the tables are the library's. Any pointer may be NULL. */
+void gex_System_QueryNbrhdInfo(gex_RankInfo_t **info_p, gex_Rank_t *info_count_p,
+                               gex_Rank_t *my_info_index_p);
+void gex_System_QueryHostInfo(gex_RankInfo_t **info_p, gex_Rank_t *info_count_p,
+                              gex_Rank_t *my_info_index_p);
+
+/* How many neighbourhoods and hosts there are, and which of them are ours. Any pointer may be NULL.
+ */
+void gex_System_QueryMyPosition(gex_Rank_t *nbrhd_set_size_p, gex_Rank_t *nbrhd_set_rank_p,
+                                gex_Rank_t *host_set_size_p, gex_Rank_t *host_set_rank_p);
+
+/* Client threads that may be inside the library at once; 1 in SEQ. */
+uint64_t gex_System_QueryMaxThreads(void);
+
+/* Whether calls that return an error code also print a line (they do at first). */
+int gex_System_GetVerboseErrors(void);
+void gex_System_SetVerboseErrors(int enable);
+
+/* Non-zero when handlers may run on a thread of the library's own. */
+int gex_System_QueryHiddenAMConcurrencyLevel(void);
+
+/* ---- Handler-safe locks
+ * ------------------------------------------------------------------------------------------ */
+
+#include "trunkline_hsl.h"
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Which conduit this is and what it can do, as macros for #if; gasnetex.h includes it through the
+ * conduit's own include directory, which is what selects a conduit. A feature macro is 1 or
+ * undefined, never 0. Owns nothing, locks nothing. */
+#ifndef GASNET_CORE_FWD_H
+#define GASNET_CORE_FWD_H
+
+#define GASNET_CONDUIT_IBV 1
+
+#define GASNET_CONDUIT_NAME         IBV
+#define GASNET_CONDUIT_NAME_STR     "IBV"
+#define GASNET_CORE_NAME            IBV
+#define GASNET_CORE_NAME_STR        "IBV"
+#define GASNET_CORE_VERSION         2.15
+#define GASNET_CORE_VERSION_STR     "2.15"
+#define GASNET_EXTENDED_NAME        IBV
+#define GASNET_EXTENDED_NAME_STR    "IBV"
+#define GASNET_EXTENDED_VERSION     2.15
+#define GASNET_EXTENDED_VERSION_STR "2.15"
+
+/* A sender's rank travels in 16 bits. */
+#define GASNET_MAXNODES 65535
+
+/* The primordial endpoint only. */
+#define GASNET_MAXEPS 1
+
+/* Segments of different processes may start at different addresses. */
+#define GASNET_ALIGNED_SEGMENTS 0
+
+/* gex_Client_Init() takes NULL for argc and argv. */
+#define GASNET_NULL_ARGV_OK 1
+
+/* One port of one device is used. */
+#define GASNET_IBV_MAX_HCAS 1
+
+/* No thread of the library's own ever runs a handler. */
+#define GASNET_HIDDEN_AM_CONCURRENCY_LEVEL 0
+
+/* Every field of gex_Token_Info_t is filled in. */
+#define GASNET_SUPPORTS_TI_SRCRANK 1
+#define GASNET_SUPPORTS_TI_ENTRY   1
+#define GASNET_SUPPORTS_TI_IS_REQ  1
+#define GASNET_SUPPORTS_TI_IS_LONG 1
+#define GASNET_SUPPORTS_TI_EP      1
+
+#endif

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Handler-safe locks: what a client and its handlers share data under. Real mutexes in PAR; in SEQ
+ * and PARSYNC handlers run inside calls that the client itself serialises, so there the locks cost
+ * nothing. Included by gasnetex.h.
+ *
+ * Rules for all modes: not recursive; owned by the thread; released in reverse order; no call that
+ * may poll while one is held; a handler releases all it took before it returns. */
+#ifndef TRUNKLINE_HSL_H
+#define TRUNKLINE_HSL_H
+
+#if GASNET_PAR
+
+typedef struct {
+    pthread_mutex_t trunkline_mutex;
+} gex_HSL_t;
+
+/* clang-format off: a brace list, not a block */
+#    define GEX_HSL_INITIALIZER                                                                    \
+        {                                                                                          \
+            PTHREAD_MUTEX_INITIALIZER                                                              \
+        }
+/* clang-format on */
+
+TRUNKLINE_INLINE void gex_HSL_Init(gex_HSL_t *hsl)
+{
+    pthread_mutex_init(&hsl->trunkline_mutex, 0);
+}
+
+TRUNKLINE_INLINE void gex_HSL_Destroy(gex_HSL_t *hsl)
+{
+    pthread_mutex_destroy(&hsl->trunkline_mutex);
+}
+
+TRUNKLINE_INLINE void gex_HSL_Lock(gex_HSL_t *hsl)
+{
+    pthread_mutex_lock(&hsl->trunkline_mutex);
+}
+
+TRUNKLINE_INLINE void gex_HSL_Unlock(gex_HSL_t *hsl)
+{
+    pthread_mutex_unlock(&hsl->trunkline_mutex);
+}
+
+/* GASNET_OK when taken, GASNET_ERR_NOT_READY when somebody holds it. */
+TRUNKLINE_INLINE int gex_HSL_Trylock(gex_HSL_t *hsl)
+{
+    return pthread_mutex_trylock(&hsl->trunkline_mutex) == 0 ? GASNET_OK : GASNET_ERR_NOT_READY;
+}
+
+#else
+
+typedef struct {
+    char trunkline_nothing; /* C has no empty structs */
+} gex_HSL_t;
+
+/* clang-format off: a brace list, not a block */
+#    define GEX_HSL_INITIALIZER                                                                    \
+        {                                                                                          \
+            0                                                                                      \
+        }
+/* clang-format on */
+
+TRUNKLINE_INLINE void gex_HSL_Init(gex_HSL_t *hsl)
+{
+    (void)hsl;
+}
+
+TRUNKLINE_INLINE void gex_HSL_Destroy(gex_HSL_t *hsl)
+{
+    (void)hsl;
+}
+
+TRUNKLINE_INLINE void gex_HSL_Lock(gex_HSL_t *hsl)
+{
+    (void)hsl;
+}
+
+TRUNKLINE_INLINE void gex_HSL_Unlock(gex_HSL_t *hsl)
+{
+    (void)hsl;
+}
+
+TRUNKLINE_INLINE int gex_HSL_Trylock(gex_HSL_t *hsl)
+{
+    (void)hsl;
+    return GASNET_OK;
+}
+
+#endif
+#endif
