@@ -1,0 +1,58 @@
+# shellcheck shell=sh disable=SC2034 # used where this is sourced
+# SPDX-License-Identifier: BSD-3-Clause
+# What the scripts of this folder share; sourced, not run. Sets `root` (where the copy is), `prefix`, `libdir`, `incdir`,
+# `bindir` inside it, and `scratch` (removed at the end).
+
+set -u
+: "${top_builddir:?run through make check}" "${top_srcdir:?}" "${GASNET_TEST_PREFIX:?}"
+here=$top_srcdir/tests/install
+root=$top_builddir/tests/install/root
+prefix=$root$GASNET_TEST_PREFIX
+libdir=$root$GASNET_TEST_LIBDIR
+incdir=$root$GASNET_TEST_INCLUDEDIR
+bindir=$root$GASNET_TEST_BINDIR
+modes="seq par parsync"
+failures=0
+
+fail()
+{
+    echo "FAILED: $*"
+    failures=$((failures + 1))
+}
+
+finish()
+{
+    [ "$failures" -eq 0 ] && exit 0
+    echo "$failures failure(s)"
+    exit 1
+}
+
+make_scratch()
+{
+    scratch=$(mktemp -d "$top_builddir/tests/install/scratch-XXXXXX") || exit 1
+    trap 'rm -rf "$scratch"' EXIT
+}
+
+need_root()
+{
+    [ -d "$prefix" ] && return
+    echo "there is no installed copy in $prefix: tests/install/tree.sh makes it"
+    exit 1
+}
+
+upper()
+{
+    echo "$1" | tr '[:lower:]' '[:upper:]'
+}
+
+# As `make` outside of this one: its job server is not ours.
+plain_make()
+{
+    env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL -u MAKEOVERRIDES make --no-print-directory "$@"
+}
+
+# pkg-config as a user of the moved copy calls it.
+pc()
+{
+    PKG_CONFIG_PATH=$libdir/pkgconfig pkg-config "--define-variable=prefix=$prefix" "$@"
+}

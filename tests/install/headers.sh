@@ -1,0 +1,95 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# The installed headers compile without a word in every C and C++ standard in use, with every compiler that is here, and
+# refuse what must be refused.
+. "${top_srcdir:?run through make check}/tests/install/common.sh"
+need_root
+make_scratch
+
+warnings="-Wall -Wextra -pedantic -Wstrict-prototypes -Wshadow -Werror"
+cxx_warnings="-Wall -Wextra -pedantic -Wshadow -Werror"
+includes="-I$incdir -I$incdir/ibv-conduit"
+compiled=0
+
+# try LABEL command...: must succeed in silence
+try()
+{
+    label=$1
+    shift
+    if "$@" >"$scratch/out" 2>&1 && [ ! -s "$scratch/out" ]; then
+        compiled=$((compiled + 1))
+    else
+        head -5 "$scratch/out"
+        fail "$label"
+    fi
+}
+
+# refuse TEXT command...: must fail and say TEXT
+refuse()
+{
+    text=$1
+    shift
+    if "$@" >"$scratch/out" 2>&1; then
+        fail "accepted: $*"
+    elif ! grep -q "$text" "$scratch/out"; then
+        cat "$scratch/out"
+        fail "refused for another reason than '$text'"
+    fi
+}
+
+# shellcheck disable=SC2086 # lists of options
+c_standards()
+{
+    for std in c99 gnu99 c11 c17 c2x; do
+        for mode in SEQ PAR PARSYNC; do
+            try "$1 -std=$std $mode" "$1" -std=$std -fsyntax-only $warnings -D_GNU_SOURCE=1 -DGASNET_$mode $includes "$here/client.c"
+        done
+    done
+    for header in gasnetex.h gasnet_fwd.h gasnet_portable_platform.h gasnet_config.h; do
+        printf '#include <%s>\ntypedef int not_empty;\n' "$header" >"$scratch/alone.c"
+        try "$header alone" "$1" -std=c11 -fsyntax-only $warnings -DGASNET_PAR $includes "$scratch/alone.c"
+    done
+    echo '#include <gasnet_fwd.h>' >"$scratch/fwd.c"
+    try "gasnet_fwd.h without mode and conduit" "$1" -std=c99 -fsyntax-only $warnings "-I$incdir" "$scratch/fwd.c"
+}
+
+# shellcheck disable=SC2086
+cxx_standards()
+{
+    for std in c++11 c++14 c++17 c++20; do
+        for mode in SEQ PAR; do
+            try "$1 -std=$std $mode" "$1" -x c++ -std=$std -fsyntax-only $cxx_warnings -D_GNU_SOURCE=1 -DGASNET_$mode $includes "$here/client.c"
+        done
+    done
+}
+
+# shellcheck disable=SC2086
+refusals()
+{
+    echo '#include <gasnetex.h>' >"$scratch/empty.c"
+    refuse "exactly one of GASNET_SEQ" "$1" -fsyntax-only $includes "$scratch/empty.c"
+    refuse "exactly one of GASNET_SEQ" "$1" -fsyntax-only -DGASNET_SEQ -DGASNET_PAR $includes "$scratch/empty.c"
+    sed -e 's/GASNET_NDEBUG 1/GASNET_DEBUG 1/' "$incdir/gasnet_config.h" >"$scratch/gasnet_config.h"
+    cp "$incdir/gasnetex.h" "$scratch/"
+    refuse "without optimisation" "$1" -O2 -fsyntax-only -DGASNET_SEQ "-I$scratch" $includes "$scratch/empty.c"
+    refuse "without optimisation" "$1" -DNDEBUG -fsyntax-only -DGASNET_SEQ "-I$scratch" $includes "$scratch/empty.c"
+    try "debug library, plain client" "$1" -O0 -fsyntax-only -DGASNET_SEQ "-I$scratch" $includes "$scratch/empty.c"
+    rm -f "$scratch/gasnetex.h" "$scratch/gasnet_config.h"
+    printf '#include <gasnetex.h>\n#ifdef GASNET_%s\n#error "the client decided"\n#endif\n' "$2" >"$scratch/decide.c"
+    try "the library decides on checking" "$1" -fsyntax-only -DGASNET_SEQ "-DGASNET_$2" $includes "$scratch/decide.c"
+}
+
+other=DEBUG
+[ "$GASNET_TEST_DEBUG" = yes ] && other=NDEBUG
+for cc in gcc clang; do
+    command -v $cc >/dev/null || { echo "no $cc here"; continue; }
+    c_standards $cc
+    refusals $cc $other
+done
+for cxx in g++ clang++; do
+    command -v $cxx >/dev/null || { echo "no $cxx here"; continue; }
+    cxx_standards $cxx
+done
+echo "$compiled compilations were quiet"
+[ "$compiled" -gt 0 ] || fail "no compiler was found"
+finish

@@ -1,0 +1,70 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# The shared libraries export the public names, all of them and nothing else, under a symbol version; the archives are
+# position independent and keep to our prefixes; the identification strings that launchers look for are inside.
+. "${top_srcdir:?run through make check}/tests/install/common.sh"
+need_root
+make_scratch
+public='^(gex_|gasnet_|gasnett_|trunkline_)'
+
+# Names of functions and variables that the headers declare without defining them. gcc prints every declaration it has
+# seen; the letter behind the line number tells C(declared) from F(defined, here: inline).
+declared()
+{
+    printf '#include <gasnetex.h>\n' >"$scratch/all.c"
+    gcc -std=c11 -D_GNU_SOURCE=1 "-DGASNET_$(upper "$1")" "-I$incdir" "-I$incdir/ibv-conduit" -fsyntax-only \
+        -aux-info "$scratch/all.x" "$scratch/all.c" || return 1
+    grep -F "$incdir" "$scratch/all.x" | grep -E ':[0-9]+:.C \*/' |
+        grep -oE '\b(gex|gasnet|gasnett|trunkline)_[A-Za-z0-9_]+ \(' | tr -d ' (' | sort -u
+    echo gasnet_max_segsize_str
+    echo gasnet_max_segsize
+    echo gasnet_client_attach_hook
+}
+
+exported()
+{
+    nm -D --defined-only "$1" | awk '{print $NF}' | sed 's/@.*//' | grep -v '^TRUNKLINE_' | sort -u
+}
+
+check_shared()
+{
+    lib=$libdir/libgasnet-ibv-$1.so
+    exported "$lib" >"$scratch/exported"
+    grep -vE "$public" "$scratch/exported" && fail "$lib exports these"
+    declared "$1" | sort -u >"$scratch/declared"
+    [ "$(wc -l <"$scratch/declared")" -gt 80 ] || fail "only $(wc -l <"$scratch/declared") declarations found in the headers"
+    comm -23 "$scratch/declared" "$scratch/exported" >"$scratch/missing"
+    [ ! -s "$scratch/missing" ] || { cat "$scratch/missing"; fail "declared in the headers, but not in $lib"; }
+    nm -D --defined-only "$lib" | grep -E " (gex|gasnet)_" | grep -v '@@TRUNKLINE_' | head -3 | grep . &&
+        fail "$lib exports symbols without a version"
+    readelf -d "$lib" | grep -q TEXTREL && fail "$lib has text relocations"
+    readelf -d "$lib" | grep -q "SONAME.*libgasnet-ibv-$1\.so\.[0-9]" || fail "$lib has no versioned soname"
+}
+
+check_archive()
+{
+    lib=$libdir/libgasnet-ibv-$1.a
+    nm --defined-only -g "$lib" 2>/dev/null | awk 'NF == 3 {print $3}' | grep -vE "$public|^tk_|^__(asan|ubsan|odr_asan)" |
+        sort -u | grep . && fail "$lib defines these global names"
+    # A client's own shared object takes the archive in; that needs position independent code.
+    gcc -shared -Wl,-z,text -Wl,--whole-archive "$lib" -Wl,--no-whole-archive -o "$scratch/client.so" 2>"$scratch/err" || {
+        head -3 "$scratch/err"
+        fail "$lib does not go into a shared object"
+    }
+}
+
+check_strings()
+{
+    lib=$libdir/libgasnet-ibv-$1.a
+    mode=$(upper "$1")
+    for text in 'GASNetConduitName: IBV' "GASNetThreadModel: GASNET_$mode" 'GASNetPMISpawner: 1' 'GASNetEXAPIVersion: 0.18'; do
+        grep -aqF "\$$text \$" "$lib" || fail "$lib does not contain \$$text \$"
+    done
+}
+
+for mode in $modes; do
+    check_shared "$mode"
+    check_archive "$mode"
+    check_strings "$mode"
+done
+finish
