@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A guard on this host: a fork with two socket pairs. Owns nothing after it returns; no lock. */
+#include "config.h"
+
+#include "agent.h"
+#include "spawner/base/say.h"
+#include "spawner/guard/guard.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static bool fail(const char *what)
+{
+    say("cannot start the job: %s: %s", what, strerror(errno));
+    return false;
+}
+
+bool agent_start_local(const struct job *job, struct agent *agent)
+{
+    int control[2], output[2];
+
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, control) != 0)
+        return fail("socketpair");
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, output) != 0)
+        return fail("socketpair");
+    pid_t pid = fork();
+    if (pid < 0)
+        return fail("fork");
+    if (pid == 0) {
+        close(control[0]);
+        close(output[0]);
+        guard_run(job, control[1], output[1]);
+    }
+    close(control[1]);
+    close(output[1]);
+    *agent = (struct agent){.pid = pid, .control = control[0], .output = output[0]};
+    return true;
+}

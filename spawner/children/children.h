@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The ranks of this host as processes: starting one, and reaching all of them with a signal. The
+ * guard, a process of one thread, owns the table; no lock. No libpmix in here: what kills and reaps
+ * must never wait. */
+#ifndef TRUNKLINE_SPAWNER_CHILDREN_H
+#define TRUNKLINE_SPAWNER_CHILDREN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/resource.h>
+#include <sys/types.h>
+
+/* What a rank starts with beside its own environment. */
+struct child_image {
+    const char *program; /* path of the executable, with a slash */
+    char *const *argv;   /* NULL-terminated */
+    struct rlimit files; /* RLIMIT_NOFILE as the user gave it to us */
+    const int *ignored;  /* signals that were ignored when we were started, 0-terminated */
+    int exec_report;     /* where a child tells that exec failed: its rank and errno */
+};
+
+struct child_report {
+    uint32_t rank;
+    uint32_t error;
+};
+
+/* Starts one rank with its standard files on `fds[3]`, in a process group of its own, killed when
+ * the calling process dies. `env` is NULL-terminated. Returns its pid, -1 with errno when there can
+ * be no process. */
+pid_t child_start(const struct child_image *image, uint32_t rank, char *const *env,
+                  const int fds[3]);
+
+/* Sends `signal` to the process group of each live rank; pids[r] is 0 for one that is gone. */
+void children_signal(const pid_t *pids, uint32_t count, int signal);
+
+/* Sends `signal` to every child of the calling process (orphans of the ranks, when it is a
+ * sub-reaper) except `except`. Returns how many there were. */
+unsigned children_signal_all(int signal, pid_t except);
+
+/* Kills with SIGKILL and reaps children until none is left, or `deadline` (clock_ms) passes. */
+bool children_sweep(int64_t deadline);
+
+#endif

@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The guard's loop; see guard.h. It waits for: orders of the head, news of the PMIx server, the end
+ * of children, and the ranks' output. Owns every process of the job on this host and the session
+ * directory. One thread. */
+#include "config.h"
+
+#include "guard_private.h"
+#include "session.h"
+#include "spawner/base/clock.h"
+#include "spawner/base/say.h"
+#include "spawner/children/children.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* Once no process of the job is left, only a file descriptor passed to a stranger can keep a pipe
+ * open. */
+enum { DRAIN_MS = 1000 };
+
+/* SIGKILL is repeated at this pace, for processes that were forked while it was being sent. */
+enum { KILL_AGAIN_MS = 100 };
+
+/* After SIGKILL to everything, longer than this means an uninterruptible process nobody can end. */
+enum { SWEEP_MS = 5000 };
+
+void guard_lost(struct guard *g, const char *format, ...)
+{
+    char text[512];
+    va_list args;
+    va_start(args, format);
+    int n = vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    if (n < 0)
+        return;
+    if ((size_t)n >= sizeof(text))
+        n = sizeof(text) - 1;
+    wire_send(&g->control, WIRE_LOST, 0, 0, text, (size_t)n);
+}
+
+/* The head is gone: nobody wants a grace period, nobody reads output. */
+static void leave_at_once(struct guard *g) __attribute__((noreturn));
+
+static void leave_at_once(struct guard *g)
+{
+    children_signal(g->pids, g->job->ranks, SIGKILL);
+    children_signal_all(SIGKILL, 0);
+    children_sweep(clock_ms() + SWEEP_MS);
+    if (!g->job->keep)
+        session_remove(g->job->session);
+    _exit(EXIT_RUNTIME);
+}
+
+static void kill_everything(struct guard *g)
+{
+    children_signal(g->pids, g->job->ranks, SIGKILL);
+    children_signal_all(SIGKILL, 0);
+    g->deadline = clock_ms() + KILL_AGAIN_MS;
+}
+
+static void end_ranks(struct guard *g, uint32_t grace_ms)
+{
+    if (g->phase == GUARD_DRAINING)
+        return;
+    g->killing = true;
+    if (grace_ms == 0) {
+        kill_everything(g);
+        return;
+    }
+    children_signal(g->pids, g->job->ranks, SIGTERM);
+    children_signal(g->pids, g->job->ranks, SIGCONT); /* a stopped process would sleep through it */
+    g->deadline = clock_ms() + grace_ms;
+}
+
+static void mute(struct guard *g, uint16_t stream)
+{
+    /* The ranks shall see a broken pipe, as they would without a launcher in between. */
+    for (uint32_t i = 0; i < 2 * g->job->ranks; i++)
+        if (g->pumps[i].stream == stream)
+            pump_close(&g->pumps[i], &g->output);
+}
+
+static void obey(struct guard *g)
+{
+    struct wire_frame f;
+    while (wire_next(&g->control, &f)) {
+        uint32_t number = f.length >= 4 ? wire_number(f.payload) : 0;
+        if (f.type == WIRE_KILL)
+            end_ranks(g, number);
+        else if (f.type == WIRE_SIGNAL)
+            children_signal(g->pids, g->job->ranks, (int)number);
+        else if (f.type == WIRE_MUTE)
+            mute(g, f.aux);
+    }
+}
+
+static void take_input(struct guard *g)
+{
+    struct wire_frame f;
+    while (wire_next(&g->output, &f))
+        if (f.type == WIRE_STDIN)
+            feed_put(&g->feed, f.payload, f.length);
+}
+
+/* Everything the server has told so far; the ranks' news go straight to the head. */
+static void hear_server(struct guard *g)
+{
+    struct wire_frame f;
+    bool more = true;
+    while (more) {
+        more = wire_fill(&g->server);
+        while (wire_next(&g->server, &f)) {
+            if (f.type == WIRE_ENV)
+                guard_keep_env(g, &f);
+            else if (f.type == WIRE_READY && g->phase == GUARD_STARTING && !g->killing)
+                guard_start_ranks(g);
+            else if (f.type == WIRE_CONNECTED || f.type == WIRE_FINALIZED || f.type == WIRE_ABORT ||
+                     f.type == WIRE_LOST)
+                wire_send(&g->control, f.type, f.aux, f.rank, f.payload, f.length);
+        }
+    }
+}
+
+static void hear_exec_errors(struct guard *g)
+{
+    struct child_report report;
+    while (read(g->exec_report[0], &report, sizeof(report)) == sizeof(report))
+        wire_send_number(&g->control, WIRE_EXEC_ERROR, report.rank, report.error);
+}
+
+static void server_ended(struct guard *g, int status)
+{
+    g->server_pid = 0;
+    if (g->killing || g->phase >= GUARD_CLEANING)
+        return;
+    if (WIFSIGNALED(status))
+        guard_lost(g, "the PMIx server process was killed by signal %d", WTERMSIG(status));
+    else
+        guard_lost(g, "the PMIx server process ended with status %d", WEXITSTATUS(status));
+}
+
+static void child_ended(struct guard *g, pid_t pid, int status)
+{
+    if (pid == g->server_pid) {
+        server_ended(g, status);
+        return;
+    }
+    for (uint32_t r = 0; r < g->job->ranks; r++) {
+        if (g->pids[r] != pid)
+            continue;
+        g->pids[r] = 0;
+        g->alive--;
+        wire_send_number(&g->control, WIRE_EXITED, r, (uint32_t)status);
+        return;
+    }
+}
+
+/* A dead rank's last words to PMIx are in the server's socket before the rank can end
+ * (server_tell() promises it), so after the wait they are heard first and judged together with the
+ * end. */
+static void reap(struct guard *g)
+{
+    int status;
+    pid_t pid;
+    while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+        hear_server(g);
+        hear_exec_errors(g);
+        child_ended(g, pid, status);
+    }
+}
+
+static void hear_signals(struct guard *g)
+{
+    struct signalfd_siginfo s;
+    while (read(g->signals, &s, sizeof(s)) == sizeof(s))
+        if (s.ssi_signo != SIGCHLD)
+            guard_lost(g, "the guard process was told to end by signal %u", s.ssi_signo);
+    reap(g);
+}
+
+static bool childless(void)
+{
+    siginfo_t info;
+    return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 && errno == ECHILD;
+}
+
+static void begin_cleaning(struct guard *g)
+{
+    g->phase = GUARD_CLEANING;
+    if (g->server_pid)
+        kill(g->server_pid, SIGKILL);
+    if (g->killing && g->deadline != CLOCK_NEVER)
+        g->deadline = clock_earlier(g->deadline, clock_ms() + g->job->grace_ms);
+    else
+        g->deadline = clock_ms() + g->job->grace_ms;
+    children_signal_all(SIGTERM, g->server_pid);
+}
+
+static bool pumps_open(const struct guard *g)
+{
+    for (uint32_t i = 0; i < 2 * g->job->ranks; i++)
+        if (g->pumps[i].fd >= 0)
+            return true;
+    return false;
+}
+
+static void finish(struct guard *g) __attribute__((noreturn));
+
+static void finish(struct guard *g)
+{
+    for (uint32_t i = 0; i < 2 * g->job->ranks; i++)
+        pump_close(&g->pumps[i], &g->output);
+    if (!g->job->keep)
+        session_remove(g->job->session);
+    wire_send_now(&g->output, WIRE_OUTPUT_END, 0, 0, NULL, 0);
+    wire_send_now(&g->control, WIRE_DONE, 0, 0, NULL, 0);
+    _exit(0);
+}
+
+/* Time counts only while the head keeps up: a user who pages through the output shall see all of
+ * it. */
+static void drain(struct guard *g)
+{
+    if (g->output.out.length)
+        g->deadline = clock_ms() + DRAIN_MS;
+    if (clock_ms() >= g->deadline || !pumps_open(g))
+        finish(g);
+}
+
+/* Moves through the phases: each step looks only at what is true now. */
+static void advance(struct guard *g)
+{
+    bool late = clock_ms() >= g->deadline;
+
+    if (g->phase == GUARD_STARTING && late && !g->killing) {
+        guard_lost(g, "the PMIx server did not start within 60 s");
+        g->deadline = CLOCK_NEVER;
+    }
+    bool over = g->alive == 0 && (g->killing || g->phase == GUARD_RUNNING);
+    if (g->phase <= GUARD_RUNNING && over)
+        begin_cleaning(g);
+    if (g->phase == GUARD_CLEANING && childless()) {
+        g->phase = GUARD_DRAINING;
+        g->deadline = clock_ms() + DRAIN_MS;
+    }
+    if (g->phase == GUARD_DRAINING)
+        drain(g);
+    else if (late && (g->killing || g->phase == GUARD_CLEANING))
+        kill_everything(g);
+}
+
+enum { POLL_CONTROL, POLL_OUTPUT, POLL_SERVER, POLL_SIGNALS, POLL_FEED, POLL_PUMPS };
+
+static nfds_t set_up_poll(struct guard *g, struct pollfd *p)
+{
+    bool slow = g->output.out.length > PUMP_BACKLOG;
+
+    p[POLL_CONTROL] = (struct pollfd){g->control.fd, wire_poll_events(&g->control, true), 0};
+    bool want_input = g->feed.queue.length < FEED_BACKLOG;
+    p[POLL_OUTPUT] = (struct pollfd){g->output.ended ? -1 : g->output.fd,
+                                     wire_poll_events(&g->output, want_input), 0};
+    p[POLL_SERVER] = (struct pollfd){g->server.ended ? -1 : g->server.fd, POLLIN, 0};
+    p[POLL_SIGNALS] = (struct pollfd){g->signals, POLLIN, 0};
+    /* Without data to write the feed still waits for the reader to go away. */
+    p[POLL_FEED] = (struct pollfd){g->feed.fd, g->feed.queue.length ? POLLOUT : 0, 0};
+    for (uint32_t i = 0; i < 2 * g->job->ranks; i++)
+        p[POLL_PUMPS + i] = (struct pollfd){slow ? -1 : g->pumps[i].fd, POLLIN, 0};
+    return POLL_PUMPS + 2 * (nfds_t)g->job->ranks;
+}
+
+static void serve(struct guard *g, const struct pollfd *p)
+{
+    if (p[POLL_CONTROL].revents & (POLLIN | POLLHUP)) {
+        wire_fill(&g->control);
+        obey(g);
+    }
+    if (p[POLL_OUTPUT].revents & (POLLIN | POLLHUP)) {
+        wire_fill(&g->output);
+        take_input(g);
+    }
+    if (p[POLL_SERVER].revents)
+        hear_server(g);
+    if (p[POLL_SIGNALS].revents)
+        hear_signals(g);
+    if (p[POLL_FEED].revents & POLLERR)
+        feed_close(&g->feed);
+    feed_carry(&g->feed);
+    for (uint32_t i = 0; i < 2 * g->job->ranks; i++)
+        if (p[POLL_PUMPS + i].revents && g->pumps[i].fd == p[POLL_PUMPS + i].fd)
+            pump_carry(&g->pumps[i], &g->output);
+}
+
+static void loop(struct guard *g, struct pollfd *p) __attribute__((noreturn));
+
+static void loop(struct guard *g, struct pollfd *p)
+{
+    for (;;) {
+        advance(g);
+        wire_flush(&g->output);
+        wire_flush(&g->control);
+        if (g->control.ended)
+            leave_at_once(g);
+        nfds_t count = set_up_poll(g, p);
+        if (poll(p, count, clock_poll_timeout(g->deadline)) >= 0)
+            serve(g, p);
+    }
+}
+
+/* The terminal's signals are for the head; an order to the guard itself ends the job in order. */
+static int catch_signals(void)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGCHLD);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGHUP);
+    signal(SIGPIPE, SIG_IGN);
+    sigprocmask(SIG_SETMASK, &set, NULL);
+    return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+static void settle(void)
+{
+    setpgid(0, 0);
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    prctl(PR_SET_NAME, "gasnetrun-guard");
+    /* The user's files must see their end when the head closes them, not when we do. */
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    dup2(null, STDIN_FILENO);
+    dup2(null, STDOUT_FILENO);
+}
+
+static void *need(size_t count, size_t size)
+{
+    void *memory = calloc(count, size);
+    if (!memory) {
+        say("out of memory for %zu entries", count);
+        _exit(EXIT_RUNTIME);
+    }
+    return memory;
+}
+
+void guard_run(const struct job *job, int control, int output)
+{
+    struct guard g = {.job = job, .deadline = CLOCK_NEVER, .feed = {.fd = -1}};
+
+    settle();
+    g.signals = catch_signals();
+    wire_open(&g.control, control);
+    wire_open(&g.output, output);
+    g.pids = need(job->ranks, sizeof(*g.pids));
+    g.envs = need(job->ranks, sizeof(*g.envs));
+    g.pumps = need(2 * (size_t)job->ranks, sizeof(*g.pumps));
+    for (uint32_t i = 0; i < 2 * job->ranks; i++)
+        g.pumps[i].fd = -1;
+    struct pollfd *p = need(POLL_PUMPS + 2 * (size_t)job->ranks, sizeof(*p));
+    wire_send(&g.control, WIRE_HELLO, WIRE_VERSION, 0, NULL, 0);
+    if (g.signals < 0 || pipe2(g.exec_report, O_CLOEXEC | O_NONBLOCK) != 0)
+        guard_lost(&g, "the guard cannot start: %s", strerror(errno));
+    else
+        guard_start_server(&g);
+    loop(&g, p);
+}

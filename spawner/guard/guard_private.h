@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The state of a guard, shared by the files of guard/. One thread, no lock. */
+#ifndef TRUNKLINE_SPAWNER_GUARD_PRIVATE_H
+#define TRUNKLINE_SPAWNER_GUARD_PRIVATE_H
+
+#include "guard.h"
+#include "spawner/iof/pump.h"
+#include "spawner/wire/wire.h"
+
+#include <sys/types.h>
+
+enum guard_phase {
+    GUARD_STARTING, /* the server is getting ready */
+    GUARD_RUNNING,  /* ranks live */
+    GUARD_CLEANING, /* no rank lives; what they left behind is being ended */
+    GUARD_DRAINING, /* no process is left; their last output is on its way */
+};
+
+struct guard {
+    const struct job *job;
+    enum guard_phase phase;
+    struct wire_channel control, output, server;
+    pid_t server_pid;   /* 0 when gone */
+    int signals;        /* signalfd */
+    int exec_report[2]; /* pipe on which children tell that exec failed */
+    pid_t *pids;        /* one per rank, 0 when gone or not started */
+    char ***envs;       /* one per rank, from the server, until started */
+    uint32_t alive;
+    struct pump *pumps; /* stdout and stderr of each rank */
+    struct feed feed;
+    bool killing;     /* the head has ordered the end */
+    int64_t deadline; /* of the current phase: server start, KILL, end of draining */
+};
+
+/* Starts the PMIx server process; tells the head when it cannot. */
+void guard_start_server(struct guard *g);
+
+/* Keeps the environment that the server wants rank `rank` to have. */
+void guard_keep_env(struct guard *g, const struct wire_frame *frame);
+
+/* Starts every rank and tells the head each pid, or why it cannot. */
+void guard_start_ranks(struct guard *g);
+
+/* Tells the head that this host cannot go on. */
+void guard_lost(struct guard *g, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+#endif

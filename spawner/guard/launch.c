@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Starting the processes of a host: first the PMIx server, then, with the environment it asks for,
+ * the ranks. Fills the guard's tables; no lock. */
+#include "config.h"
+
+#include "guard_private.h"
+#include "spawner/base/clock.h"
+#include "spawner/children/children.h"
+#include "spawner/server/server.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* libpmix needs a tenth of a second; a minute means that it hangs. */
+enum { SERVER_START_MS = 60000 };
+
+void guard_start_server(struct guard *g)
+{
+    int pair[2];
+    pid_t self = getpid();
+
+    wire_open(&g->server, -1);
+    g->server.ended = true;
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) {
+        guard_lost(g, "cannot start the PMIx server: socketpair: %s", strerror(errno));
+        return;
+    }
+    pid_t pid = fork();
+    if (pid == 0) {
+        const struct job *job = g->job;
+        struct server_job s = {job->nspace, job->host, job->session, job->ranks};
+        server_run(&s, pair[1], self);
+    }
+    close(pair[1]);
+    if (pid < 0) {
+        close(pair[0]);
+        guard_lost(g, "cannot start the PMIx server: fork: %s", strerror(errno));
+        return;
+    }
+    g->server_pid = pid;
+    wire_open(&g->server, pair[0]);
+    g->deadline = clock_ms() + SERVER_START_MS;
+}
+
+static bool same_name(const char *a, const char *b)
+{
+    size_t n = strcspn(a, "=");
+    return strncmp(a, b, n + 1) == 0;
+}
+
+static bool named_in(const char *entry, char *const *list, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (same_name(entry, list[i]))
+            return true;
+    return false;
+}
+
+void guard_keep_env(struct guard *g, const struct wire_frame *frame)
+{
+    const char *text = (const char *)frame->payload, *end = text + frame->length;
+    size_t mine = 0, theirs = 0, used = 0;
+
+    if (frame->rank >= g->job->ranks || !frame->length || end[-1] || g->envs[frame->rank])
+        return;
+    while (g->job->env[theirs])
+        theirs++;
+    for (const char *c = text; c < end; c += strlen(c) + 1)
+        mine++;
+    char **env = calloc(mine + theirs + 1, sizeof(*env));
+    if (!env)
+        return; /* no room for an environment: guard_start_ranks() says so */
+    for (const char *c = text; c < end; c += strlen(c) + 1)
+        env[used++] = strdup(c);
+    for (size_t i = 0; i < theirs; i++)
+        if (!named_in(g->job->env[i], env, mine))
+            env[used++] = strdup(g->job->env[i]);
+    g->envs[frame->rank] = env;
+}
+
+static void free_env(char **env)
+{
+    for (char **e = env; e && *e; e++)
+        free(*e);
+    free(env);
+}
+
+static void close_pair(const int pair[2])
+{
+    int error = errno;
+    close(pair[0]);
+    close(pair[1]);
+    errno = error;
+}
+
+/* The three pipes of a rank: `theirs` goes to the child, `ours` stays. Only our ends are
+ * non-blocking: the flag belongs to the end, and a program must not find it on its own. */
+static bool open_files(uint32_t rank, int theirs[3], int ours[3])
+{
+    int in[2], out[2], err[2];
+
+    if (rank == 0) {
+        if (pipe2(in, O_CLOEXEC) != 0)
+            return false;
+    } else if ((in[0] = in[1] = open("/dev/null", O_RDONLY | O_CLOEXEC)) < 0) {
+        return false;
+    }
+    if (pipe2(out, O_CLOEXEC) != 0) {
+        close_pair(in);
+        return false;
+    }
+    if (pipe2(err, O_CLOEXEC) != 0) {
+        close_pair(in);
+        close_pair(out);
+        return false;
+    }
+    memcpy(theirs, (int[3]){in[0], out[1], err[1]}, 3 * sizeof(int));
+    memcpy(ours, (int[3]){in[1], out[0], err[0]}, 3 * sizeof(int));
+    for (int i = rank == 0 ? 0 : 1; i < 3; i++)
+        fcntl(ours[i], F_SETFL, fcntl(ours[i], F_GETFL) | O_NONBLOCK);
+    return true;
+}
+
+static void keep_files(struct guard *g, uint32_t rank, const int ours[3])
+{
+    const struct job *job = g->job;
+
+    for (uint16_t s = JOB_STDOUT; s <= JOB_STDERR; s++)
+        g->pumps[2 * rank + s - JOB_STDOUT] = (struct pump){
+            .fd = ours[s],
+            .stream = s,
+            .lines = {.rank = rank, .label = job->label, .raw = job->ranks == 1 && !job->label}};
+    if (rank == 0)
+        g->feed.fd = ours[JOB_STDIN];
+}
+
+static bool start_rank(struct guard *g, uint32_t rank)
+{
+    const struct job *job = g->job;
+    struct child_image image = {job->program, job->argv, job->files, job->ignored,
+                                g->exec_report[1]};
+    int theirs[3], ours[3];
+
+    if (!g->envs[rank]) {
+        errno = ENOMEM;
+        return false;
+    }
+    if (!open_files(rank, theirs, ours))
+        return false;
+    pid_t pid = child_start(&image, rank, g->envs[rank], theirs);
+    int error = errno;
+    for (int i = 0; i < 3; i++)
+        close(theirs[i]);
+    keep_files(g, rank, ours);
+    errno = error;
+    if (pid < 0)
+        return false;
+    g->pids[rank] = pid;
+    g->alive++;
+    wire_send_number(&g->control, WIRE_LAUNCHED, rank, (uint32_t)pid);
+    free_env(g->envs[rank]);
+    g->envs[rank] = NULL;
+    return true;
+}
+
+static const char *remedy(int error)
+{
+    switch (error) {
+    case EMFILE:
+        return " (open files: raise the hard limit, ulimit -Hn, or start fewer ranks)";
+    case EAGAIN:
+        return " (processes: raise ulimit -u or the cgroup's pids.max, or start fewer ranks)";
+    default:
+        return "";
+    }
+}
+
+void guard_start_ranks(struct guard *g)
+{
+    g->phase = GUARD_RUNNING;
+    g->deadline = CLOCK_NEVER;
+    for (uint32_t r = 0; r < g->job->ranks && !g->killing; r++)
+        if (!start_rank(g, r)) {
+            guard_lost(g, "cannot start rank %u: %s%s", r, strerror(errno), remedy(errno));
+            return;
+        }
+}

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The head's loop; see head.h. Owns the sockets to the guard, the policy and the output queue. One
+ * thread. */
+#include "config.h"
+
+#include "head.h"
+#include "input.h"
+#include "output.h"
+#include "policy.h"
+#include "signals.h"
+#include "spawner/agent/agent.h"
+#include "spawner/base/clock.h"
+#include "spawner/base/say.h"
+#include "spawner/children/children.h"
+#include "spawner/guard/session.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* How long an ended job waits for a reader that does not read. A job that ended by itself waits for
+ * ever: its output may be the result of a week. */
+enum { FLUSH_MS = 2000 };
+
+/* The kernel kills the ranks when the guard dies; this bounds the wait for their end. */
+enum { SWEEP_MS = 5000 };
+
+struct head {
+    const struct job *job;
+    struct agent agent;
+    struct wire_channel control, guard_io;
+    struct policy policy;
+    struct output output;
+    struct input input;
+    int signals;
+    bool ending;     /* the order to kill has gone out */
+    bool done;       /* the guard has reported the end of every process */
+    int64_t give_up; /* when to stop waiting for the reader of our output */
+};
+
+static int signal_pipe = -1;
+
+void head_catch_signals(struct job *job)
+{
+    signal_pipe = signals_catch(job->ignored);
+}
+
+static void order_end(struct head *h, uint32_t grace_ms)
+{
+    h->ending = true;
+    wire_send_number(&h->control, WIRE_KILL, 0, grace_ms);
+}
+
+static void consult_policy(struct head *h)
+{
+    char text[1024];
+    if (!policy_must_end(&h->policy, clock_ms()))
+        return;
+    if (policy_sentence(&h->policy, say_verbosity() > 0, text, sizeof(text)))
+        say("%s", text);
+    order_end(h, h->job->grace_ms);
+}
+
+static void hear_frame(struct head *h, const struct wire_frame *f)
+{
+    struct policy *p = &h->policy;
+    uint32_t number = f->length >= 4 ? wire_number(f->payload) : 0;
+    int64_t now = clock_ms();
+
+    switch (f->type) {
+    case WIRE_LAUNCHED:
+        policy_launched(p, f->rank, (int)number);
+        say_verbose(2, "rank %u is pid %u", f->rank, number);
+        break;
+    case WIRE_CONNECTED:
+        policy_connected(p, f->rank, now);
+        break;
+    case WIRE_FINALIZED:
+        policy_finalized(p, f->rank);
+        break;
+    case WIRE_ABORT:
+        if (f->length >= 4)
+            policy_aborted(p, f->rank, (int)number, (const char *)f->payload + 4, f->length - 4,
+                           now);
+        break;
+    case WIRE_EXITED:
+        policy_exited(p, f->rank, (int)number, now);
+        break;
+    case WIRE_EXEC_ERROR:
+        policy_no_exec(p, f->rank, (int)number, now);
+        break;
+    case WIRE_LOST:
+        policy_lost(p, (const char *)f->payload, f->length, now);
+        break;
+    case WIRE_DONE:
+        h->done = true;
+        break;
+    default: /* HELLO: a forked guard cannot be of another version */
+        break;
+    }
+}
+
+static void hear_guard(struct head *h)
+{
+    struct wire_frame f;
+    wire_fill(&h->control);
+    while (wire_next(&h->control, &f))
+        hear_frame(h, &f);
+}
+
+static void hear_output(struct head *h)
+{
+    struct wire_frame f;
+    wire_fill(&h->guard_io);
+    while (wire_next(&h->guard_io, &f))
+        if (f.type == WIRE_OUTPUT)
+            output_add(&h->output, f.aux, f.rank, f.payload, f.length);
+}
+
+static void hear_signals(struct head *h)
+{
+    for (int s = signals_next(h->signals); s; s = signals_next(h->signals)) {
+        if (s == SIGUSR1 || s == SIGUSR2) {
+            wire_send_number(&h->control, WIRE_SIGNAL, 0, (uint32_t)s);
+        } else if (h->ending) {
+            h->give_up = clock_ms();
+            order_end(h, 0); /* asked twice: no grace */
+        } else {
+            h->give_up = clock_ms() + FLUSH_MS;
+            policy_user_signal(&h->policy, s);
+        }
+    }
+}
+
+static void write_output(struct head *h)
+{
+    unsigned broken = output_write(&h->output);
+    if (broken)
+        wire_send(&h->control, WIRE_MUTE, (uint16_t)broken, 0, NULL, 0);
+}
+
+enum { POLL_CONTROL, POLL_IO, POLL_SIGNALS, POLL_INPUT, POLL_OUTPUT, POLL_COUNT };
+
+static int64_t set_up_poll(struct head *h, struct pollfd *p)
+{
+    bool keep_up = h->output.length < OUTPUT_BACKLOG;
+    p[POLL_CONTROL] = (struct pollfd){h->control.ended ? -1 : h->control.fd,
+                                      wire_poll_events(&h->control, true), 0};
+    short io = wire_poll_events(&h->guard_io, keep_up);
+    p[POLL_IO] = (struct pollfd){h->guard_io.ended || !io ? -1 : h->guard_io.fd, io, 0};
+    p[POLL_SIGNALS] = (struct pollfd){h->signals, POLLIN, 0};
+    p[POLL_INPUT] =
+        (struct pollfd){h->done ? -1 : input_waits_for(&h->input, &h->guard_io), POLLIN, 0};
+    p[POLL_OUTPUT] = (struct pollfd){output_waits_for(&h->output), POLLOUT, 0};
+
+    int64_t deadline = clock_earlier(policy_deadline(&h->policy), h->input.ask_again);
+    return clock_earlier(deadline, h->give_up);
+}
+
+static void serve(struct head *h, const struct pollfd *p)
+{
+    if (p[POLL_CONTROL].revents)
+        hear_guard(h);
+    if (p[POLL_IO].revents & (POLLIN | POLLHUP | POLLERR))
+        hear_output(h);
+    if (p[POLL_SIGNALS].revents)
+        hear_signals(h);
+    if (p[POLL_INPUT].revents)
+        input_carry(&h->input, &h->guard_io);
+    if (p[POLL_OUTPUT].revents)
+        write_output(h);
+}
+
+/* All is told and shown, or the guard was killed. */
+static bool finished(const struct head *h)
+{
+    if (!h->control.ended || !h->guard_io.ended)
+        return h->control.ended && !h->done;
+    return !h->output.first;
+}
+
+/* The guard waits for us, and we for the user's reader; once the user wants the end that chain is
+ * cut. */
+static void lose_patience(struct head *h)
+{
+    if (clock_ms() < h->give_up)
+        return;
+    h->give_up = CLOCK_NEVER;
+    output_discard(&h->output);
+}
+
+static void loop(struct head *h)
+{
+    struct pollfd p[POLL_COUNT];
+    while (!finished(h)) {
+        consult_policy(h);
+        lose_patience(h);
+        wire_flush(&h->control);
+        wire_flush(&h->guard_io);
+        int64_t deadline = set_up_poll(h, p);
+        if (poll(p, POLL_COUNT, clock_poll_timeout(deadline)) > 0)
+            serve(h, p);
+    }
+    consult_policy(h);
+}
+
+/* The guard did not get to its own end: do its work. Its ranks die with it by PDEATHSIG, their
+ * orphans become ours because we are a sub-reaper too. */
+static void stand_in_for_guard(struct head *h)
+{
+    static const char text[] = "the guard process of the job was killed";
+
+    children_signal_all(SIGKILL, 0);
+    children_sweep(clock_ms() + SWEEP_MS);
+    if (!h->job->keep)
+        session_remove(h->job->session);
+    if (h->policy.cause == CAUSE_NONE)
+        say("%s", text);
+    policy_lost(&h->policy, text, sizeof(text) - 1, clock_ms());
+}
+
+int head_run(const struct job *job)
+{
+    struct head h = {.job = job, .signals = signal_pipe, .give_up = CLOCK_NEVER};
+
+    if (!policy_init(&h.policy, job->ranks, job->start_ms)) {
+        say("out of memory for %u ranks", job->ranks);
+        return EXIT_RUNTIME;
+    }
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    output_init(&h.output);
+    input_init(&h.input);
+    if (!agent_start_local(job, &h.agent)) {
+        policy_free(&h.policy);
+        session_remove(job->session);
+        return EXIT_RUNTIME;
+    }
+    wire_open(&h.control, h.agent.control);
+    wire_open(&h.guard_io, h.agent.output);
+    loop(&h);
+    if (!h.done)
+        stand_in_for_guard(&h);
+    wire_close(&h.control);
+    wire_close(&h.guard_io);
+    waitpid(h.agent.pid, NULL, 0);
+    int status = policy_status(&h.policy);
+    policy_free(&h.policy);
+    return status == 0 && h.output.failed ? EXIT_RUNTIME : status;
+}

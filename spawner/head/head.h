@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The head of a job: the process the user started. It starts the guard, carries the standard files,
+ * feeds the exit policy, and ends the job when the policy or the user says so. No libpmix call; one
+ * thread, no lock. */
+#ifndef TRUNKLINE_SPAWNER_HEAD_H
+#define TRUNKLINE_SPAWNER_HEAD_H
+
+#include "spawner/run/job.h"
+
+/* Catches the signals that end a job and notes in job->ignored those that were ignored before. Call
+ * before head_run(), while nothing has been started. */
+void head_catch_signals(struct job *job);
+
+/* Runs the job to its end and returns the exit status for the launcher. When it returns, no process
+ * of the job and no session directory is left. */
+int head_run(const struct job *job);
+
+#endif

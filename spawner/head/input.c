@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Standard input; see input.h. No lock. */
+#include "config.h"
+
+#include "input.h"
+#include "spawner/base/clock.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+/* How often a job in the background looks whether it has come to the foreground; no event tells. */
+enum { TERMINAL_MS = 500 };
+
+enum { INPUT_CHUNK = 64 << 10 };
+
+void input_init(struct input *i)
+{
+    *i = (struct input){.terminal = isatty(STDIN_FILENO), .ask_again = CLOCK_NEVER};
+}
+
+static bool in_foreground(void)
+{
+    return tcgetpgrp(STDIN_FILENO) == getpgrp();
+}
+
+int input_waits_for(struct input *i, const struct wire_channel *guard)
+{
+    i->ask_again = CLOCK_NEVER;
+    if (i->ended || guard->out.length)
+        return -1;
+    if (i->terminal && !in_foreground()) {
+        i->ask_again = clock_ms() + TERMINAL_MS;
+        return -1;
+    }
+    return STDIN_FILENO;
+}
+
+void input_carry(struct input *i, struct wire_channel *guard)
+{
+    uint8_t chunk[INPUT_CHUNK];
+    ssize_t n = read(STDIN_FILENO, chunk, sizeof(chunk));
+
+    if (n < 0 && (errno == EINTR || errno == EAGAIN))
+        return;
+    if (n < 0 && i->terminal && errno == EIO && !in_foreground())
+        return;
+    i->ended = n <= 0;
+    wire_send(guard, WIRE_STDIN, 0, 0, chunk, n > 0 ? (size_t)n : 0);
+}

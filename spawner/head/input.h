@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The launcher's standard input on its way to rank 0. Reads only when the way is free, and never
+ * the terminal while we are in the background. Owns no file but its state; one thread, no lock. */
+#ifndef TRUNKLINE_SPAWNER_INPUT_H
+#define TRUNKLINE_SPAWNER_INPUT_H
+
+#include "spawner/wire/wire.h"
+
+struct input {
+    bool ended;
+    bool terminal;
+    int64_t ask_again; /* clock_ms of the next look at a terminal that is not ours now */
+};
+
+void input_init(struct input *i);
+
+/* The file to poll for input now, -1 for none. */
+int input_waits_for(struct input *i, const struct wire_channel *guard);
+
+/* Reads what is there and sends it on; an empty frame at end of file. */
+void input_carry(struct input *i, struct wire_channel *guard);
+
+#endif

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The head's end of standard output and standard error: one queue for both, so that their order is
+ * kept and nothing is written into the middle of a line. The user's files are never made
+ * non-blocking, since they are shared with whoever started us. Owns the queue; one thread, no lock.
+ */
+#ifndef TRUNKLINE_SPAWNER_OUTPUT_H
+#define TRUNKLINE_SPAWNER_OUTPUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct output_piece;
+
+struct output_stream {
+    bool dead;          /* nobody reads it any more */
+    bool open_line;     /* the last thing written did not end with a newline */
+    uint32_t last_rank; /* who wrote that */
+};
+
+struct output {
+    struct output_piece *first, **end;
+    size_t length; /* bytes queued */
+    struct output_stream stream[3];
+    bool failed; /* output was lost for a reason worth a non-zero status (disk full) */
+};
+
+/* The guard is not read while more than this waits for the user. */
+enum { OUTPUT_BACKLOG = 1 << 20 };
+
+void output_init(struct output *o);
+
+/* Queues whole lines (or the unfinished rest) of one rank for stream 1 or 2. */
+void output_add(struct output *o, unsigned stream, uint32_t rank, const void *data, size_t count);
+
+/* The file to poll for POLLOUT; -1 when nothing waits. */
+int output_waits_for(const struct output *o);
+
+/* Writes while the front file is writable. Returns a stream that broke just now, 0 for none. */
+unsigned output_write(struct output *o);
+
+/* Nobody reads: forgets what is queued and whatever comes. */
+void output_discard(struct output *o);
+
+#endif

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The exit policy; see policy.h. Owns its table of ranks; no system call, no lock. */
+#include "config.h"
+
+#include "policy.h"
+#include "spawner/base/clock.h"
+#include "spawner/base/say.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+bool policy_init(struct policy *p, uint32_t ranks, int64_t start_ms)
+{
+    *p = (struct policy){
+        .ranks = ranks, .start_ms = start_ms, .late_at = CLOCK_NEVER, .decide_at = CLOCK_NEVER};
+    p->rank = calloc(ranks, sizeof(*p->rank));
+    return p->rank != NULL;
+}
+
+void policy_free(struct policy *p)
+{
+    free(p->rank);
+}
+
+/* Of two causes within one window the one that explains the other wins: an abort is often only the
+ * answer to another rank's death, and a failure of our own explains everything. */
+static int weight(enum policy_cause cause)
+{
+    switch (cause) {
+    case CAUSE_NONE:
+        return 0;
+    case CAUSE_ABORT:
+        return 1;
+    case CAUSE_LOST:
+    case CAUSE_NO_EXEC:
+        return 3;
+    case CAUSE_USER:
+        return 4;
+    default:
+        return 2;
+    }
+}
+
+static bool blame(struct policy *p, enum policy_cause cause, uint32_t rank, int code, int64_t now)
+{
+    if (p->decided || weight(cause) <= weight(p->cause))
+        return false;
+    if (p->cause == CAUSE_NONE)
+        p->decide_at = now + POLICY_WINDOW_MS;
+    p->cause = cause;
+    p->culprit = rank;
+    p->code = code;
+    p->core = false;
+    p->text[0] = 0;
+    return true;
+}
+
+static void quote(struct policy *p, const char *text, size_t length)
+{
+    if (length >= sizeof(p->text))
+        length = sizeof(p->text) - 1;
+    for (size_t i = 0; i < length; i++) /* it goes into one line of a terminal */
+        p->text[i] = (unsigned char)text[i] < ' ' ? ' ' : text[i];
+    p->text[length] = 0;
+    while (length && p->text[length - 1] == ' ')
+        p->text[--length] = 0;
+}
+
+void policy_launched(struct policy *p, uint32_t rank, int pid)
+{
+    if (rank < p->ranks)
+        p->rank[rank].pid = pid;
+}
+
+void policy_connected(struct policy *p, uint32_t rank, int64_t now)
+{
+    if (rank >= p->ranks)
+        return;
+    p->rank[rank].connected = true;
+    if (p->start_ms && p->late_at == CLOCK_NEVER)
+        p->late_at = now + p->start_ms;
+    if (p->any_absent)
+        blame(p, CAUSE_ABSENT, p->absent, 0, now);
+}
+
+void policy_finalized(struct policy *p, uint32_t rank)
+{
+    if (rank < p->ranks)
+        p->rank[rank].finalized = true;
+}
+
+void policy_aborted(struct policy *p, uint32_t rank, int code, const char *text, size_t length,
+                    int64_t now)
+{
+    if (rank >= p->ranks || p->rank[rank].aborted)
+        return;
+    p->rank[rank].aborted = true;
+    p->rank[rank].abort_code = code;
+    if (blame(p, CAUSE_ABORT, rank, code, now))
+        quote(p, text, length);
+}
+
+/* Ranks that have joined and may still want something of the others. */
+static bool others_depend(const struct policy *p, uint32_t rank)
+{
+    for (uint32_t r = 0; r < p->ranks; r++)
+        if (r != rank && p->rank[r].connected && !p->rank[r].exited && !p->rank[r].finalized)
+            return true;
+    return false;
+}
+
+/* Others still alive that have not finalized, joined or not: they may be on their way to a fence.
+ */
+static bool others_run(const struct policy *p, uint32_t rank)
+{
+    for (uint32_t r = 0; r < p->ranks; r++)
+        if (r != rank && !p->rank[r].exited && !p->rank[r].finalized)
+            return true;
+    return false;
+}
+
+static void exited_zero(struct policy *p, uint32_t rank, int64_t now)
+{
+    struct policy_rank *self = &p->rank[rank];
+
+    if (self->finalized)
+        return;
+    if (self->connected) {
+        if (others_run(p, rank))
+            blame(p, CAUSE_UNFINISHED, rank, 0, now);
+        return;
+    }
+    if (!p->any_absent)
+        p->absent = rank;
+    p->any_absent = true;
+    if (others_depend(p, rank))
+        blame(p, CAUSE_ABSENT, rank, 0, now);
+}
+
+void policy_exited(struct policy *p, uint32_t rank, int wait_status, int64_t now)
+{
+    if (rank >= p->ranks || p->rank[rank].exited)
+        return;
+    p->rank[rank].exited = true;
+    p->exited++;
+    if (p->rank[rank].aborted)
+        return; /* what it did after PMIx_Abort is no news */
+    if (WIFSIGNALED(wait_status)) {
+        if (blame(p, CAUSE_SIGNAL, rank, WTERMSIG(wait_status), now))
+            p->core = WCOREDUMP(wait_status);
+    } else if (WEXITSTATUS(wait_status) != 0) {
+        blame(p, CAUSE_EXIT, rank, WEXITSTATUS(wait_status), now);
+    } else {
+        exited_zero(p, rank, now);
+    }
+}
+
+void policy_no_exec(struct policy *p, uint32_t rank, int error, int64_t now)
+{
+    blame(p, CAUSE_NO_EXEC, rank, error, now);
+}
+
+void policy_lost(struct policy *p, const char *text, size_t length, int64_t now)
+{
+    if (blame(p, CAUSE_LOST, 0, 0, now))
+        quote(p, text, length);
+}
+
+void policy_user_signal(struct policy *p, int signal)
+{
+    if (blame(p, CAUSE_USER, 0, signal, 0))
+        p->decide_at = 0; /* the user does not wait for a window */
+}
+
+static void look_for_late_ranks(struct policy *p, int64_t now)
+{
+    if (now < p->late_at || p->cause != CAUSE_NONE)
+        return;
+    p->late_at = CLOCK_NEVER;
+    for (uint32_t r = 0; r < p->ranks; r++)
+        if (!p->rank[r].connected && !p->rank[r].exited) {
+            blame(p, CAUSE_LATE, r, 0, now);
+            return;
+        }
+}
+
+bool policy_must_end(struct policy *p, int64_t now)
+{
+    look_for_late_ranks(p, now);
+    if (p->decided || p->cause == CAUSE_NONE)
+        return false;
+    if (now < p->decide_at && p->exited < p->ranks)
+        return false;
+    p->decided = true;
+    p->remaining = p->ranks - p->exited;
+    return true;
+}
+
+int64_t policy_deadline(const struct policy *p)
+{
+    if (p->decided)
+        return CLOCK_NEVER;
+    return p->cause == CAUSE_NONE ? p->late_at : p->decide_at;
+}
+
+int policy_status(const struct policy *p)
+{
+    switch (p->cause) {
+    case CAUSE_NONE:
+        return 0;
+    case CAUSE_SIGNAL:
+    case CAUSE_USER:
+        return 128 + p->code;
+    case CAUSE_ABORT:
+        /* exit(256) must not look like success */
+        return p->code && !(p->code & 0xff) ? EXIT_RUNTIME : p->code & 0xff;
+    case CAUSE_EXIT:
+        return p->code;
+    case CAUSE_NO_EXEC:
+        return EXIT_USAGE;
+    default:
+        return EXIT_RUNTIME;
+    }
+}
+
+static bool exit_sentence(const struct policy *p, bool wordy, char *text, size_t size)
+{
+    if (!p->remaining && !wordy)
+        return false;
+    int n = snprintf(text, size, "rank %u (pid %d) exited with status %d", p->culprit,
+                     p->rank[p->culprit].pid, p->code);
+    if (p->remaining && n > 0 && (size_t)n < size)
+        snprintf(text + n, size - (size_t)n, "; ending the other %u", p->remaining);
+    return true;
+}
+
+static bool abort_sentence(const struct policy *p, bool wordy, char *text, size_t size)
+{
+    if (!wordy && !p->text[0])
+        return false;
+    snprintf(text, size, "rank %u (pid %d) aborted the job with status %d%s%s", p->culprit,
+             p->rank[p->culprit].pid, p->code, p->text[0] ? ": " : "", p->text);
+    return true;
+}
+
+bool policy_sentence(const struct policy *p, bool wordy, char *text, size_t size)
+{
+    uint32_t r = p->culprit;
+    int pid = r < p->ranks ? p->rank[r].pid : 0;
+
+    switch (p->cause) {
+    case CAUSE_NONE:
+        return false;
+    case CAUSE_ABORT:
+        return abort_sentence(p, wordy, text, size);
+    case CAUSE_EXIT:
+        return exit_sentence(p, wordy, text, size);
+    case CAUSE_SIGNAL:
+        snprintf(text, size, "rank %u (pid %d) was killed by signal %d (%s)%s", r, pid, p->code,
+                 strsignal(p->code), p->core ? ", core dumped" : "");
+        return true;
+    case CAUSE_UNFINISHED:
+        snprintf(text, size,
+                 "rank %u (pid %d) exited with status 0 but without PMIx_Finalize while other "
+                 "ranks still run; "
+                 "ending the job",
+                 r, pid);
+        return true;
+    case CAUSE_ABSENT:
+        snprintf(text, size,
+                 "rank %u (pid %d) exited with status 0 before it joined the job, while other "
+                 "ranks wait for it; "
+                 "ending the job",
+                 r, pid);
+        return true;
+    case CAUSE_LATE:
+        snprintf(text, size,
+                 "rank %u (pid %d) has not joined the job %lld s after the first rank did; ending "
+                 "the job "
+                 "(GASNET_START_TIMEOUT sets the limit)",
+                 r, pid, (long long)(p->start_ms / 1000));
+        return true;
+    case CAUSE_NO_EXEC:
+        snprintf(text, size, "the program cannot be executed: %s", strerror(p->code));
+        return true;
+    case CAUSE_LOST:
+        snprintf(text, size, "%s", p->text);
+        return true;
+    case CAUSE_USER:
+        snprintf(text, size, "got signal %d (%s), ending %u ranks", p->code, strsignal(p->code),
+                 p->remaining);
+        return wordy;
+    }
+    return false;
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* When a job ends and with which status: a state machine fed with what happened to the ranks. It
+ * makes no system call and reads no clock (the time is handed in), so that every rule has a unit
+ * test. No lock.
+ *
+ * A first failure opens a short window; what else happens within it is judged together with it,
+ * because a crash makes the other ranks abort, and the order in which the news arrive is not the
+ * order of things. */
+#ifndef TRUNKLINE_SPAWNER_POLICY_H
+#define TRUNKLINE_SPAWNER_POLICY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Length of the window, ms: a broken connection reaches the other ranks of a host well within it.
+ */
+enum { POLICY_WINDOW_MS = 50 };
+
+enum policy_cause {
+    CAUSE_NONE,       /* all well so far */
+    CAUSE_ABORT,      /* a rank called PMIx_Abort */
+    CAUSE_EXIT,       /* a rank exited with a non-zero status */
+    CAUSE_SIGNAL,     /* a rank was killed by a signal */
+    CAUSE_UNFINISHED, /* a rank left with status 0 but without PMIx_Finalize */
+    CAUSE_ABSENT,     /* a rank left with status 0 without PMIx_Init, others wait for it */
+    CAUSE_LATE,       /* a rank did not call PMIx_Init in time */
+    CAUSE_NO_EXEC,    /* the program could not be executed */
+    CAUSE_LOST,       /* the launcher's own processes failed */
+    CAUSE_USER,       /* the launcher got a signal */
+};
+
+struct policy_rank {
+    int pid;
+    bool connected, finalized, aborted, exited;
+    int abort_code;
+};
+
+struct policy {
+    uint32_t ranks;
+    struct policy_rank *rank;
+    uint32_t exited;
+    int64_t start_ms; /* time for all ranks to join once one has; 0 = for ever */
+    int64_t late_at;  /* when that time is over */
+    bool any_absent;  /* some rank has left without joining */
+    uint32_t absent;  /* the first of them */
+    enum policy_cause cause;
+    uint32_t culprit;
+    int code;           /* exit status, signal, errno: as the cause says */
+    bool core;          /* the culprit left a core file */
+    char text[512];     /* words of PMIx_Abort or of the lost process */
+    int64_t decide_at;  /* end of the window */
+    bool decided;       /* nothing that comes later changes the verdict */
+    uint32_t remaining; /* ranks still alive at the decision */
+};
+
+/* False without memory. */
+bool policy_init(struct policy *p, uint32_t ranks, int64_t start_ms);
+void policy_free(struct policy *p);
+
+/* The news. Ranks out of range are ignored. `now` is in ms. */
+void policy_launched(struct policy *p, uint32_t rank, int pid);
+void policy_connected(struct policy *p, uint32_t rank, int64_t now);
+void policy_finalized(struct policy *p, uint32_t rank);
+void policy_aborted(struct policy *p, uint32_t rank, int code, const char *text, size_t length,
+                    int64_t now);
+void policy_exited(struct policy *p, uint32_t rank, int wait_status, int64_t now);
+void policy_no_exec(struct policy *p, uint32_t rank, int error, int64_t now);
+void policy_lost(struct policy *p, const char *text, size_t length, int64_t now);
+void policy_user_signal(struct policy *p, int signal);
+
+/* True exactly once: the verdict is final and the ranks still alive are to be ended. */
+bool policy_must_end(struct policy *p, int64_t now);
+
+/* When policy_must_end() is worth asking again; CLOCK_NEVER if only news can change it. */
+int64_t policy_deadline(const struct policy *p);
+
+/* The exit status of the launcher; final once every rank is gone. */
+int policy_status(const struct policy *p);
+
+/* One sentence for the user about the verdict; false when there is nothing to say beyond what the
+ * ranks said themselves. `wordy` adds the sentences that only repeat them. */
+bool policy_sentence(const struct policy *p, bool wordy, char *text, size_t size);
+
+#endif

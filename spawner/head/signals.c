@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Signals to the launcher; see signals.h. Owns the pipe the handler writes to. No lock. */
+#include "config.h"
+
+#include "signals.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stddef.h>
+#include <unistd.h>
+
+static int pipe_ends[2] = {-1, -1};
+
+static void handler(int signal)
+{
+    int error = errno;
+    unsigned char byte = (unsigned char)signal;
+    /* A full pipe already holds more signals than anybody needs. */
+    if (write(pipe_ends[1], &byte, 1) < 0)
+        errno = error;
+    errno = error;
+}
+
+int signals_catch(int *ignored)
+{
+    static const int caught[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
+    static const int refused[] = {SIGPIPE, SIGTTIN, SIGTTOU};
+    struct sigaction old, ours = {.sa_handler = handler};
+
+    if (pipe2(pipe_ends, O_CLOEXEC | O_NONBLOCK) != 0)
+        return -1;
+    for (size_t i = 0; i < sizeof(caught) / sizeof(*caught); i++) {
+        sigaction(caught[i], &ours, &old);
+        if (old.sa_handler != SIG_IGN)
+            continue;
+        *ignored++ = caught[i];
+        if (caught[i] == SIGHUP)
+            signal(SIGHUP, SIG_IGN);
+    }
+    for (size_t i = 0; i < sizeof(refused) / sizeof(*refused); i++)
+        if (signal(refused[i], SIG_IGN) == SIG_IGN && refused[i] == SIGPIPE)
+            *ignored++ = SIGPIPE;
+    *ignored = 0;
+    return pipe_ends[0];
+}
+
+int signals_next(int fd)
+{
+    unsigned char byte;
+    return read(fd, &byte, 1) == 1 ? byte : 0;
+}

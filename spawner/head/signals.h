@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Signals to the launcher as bytes in a pipe. A handler instead of a signalfd: a write() to a stuck
+ * terminal must be interrupted. Process-wide, no lock. */
+#ifndef TRUNKLINE_SPAWNER_SIGNALS_H
+#define TRUNKLINE_SPAWNER_SIGNALS_H
+
+/* Installs the handlers; lists in `ignored` (0-terminated, at most 7 entries) what was ignored
+ * before. SIGHUP stays ignored if it was (nohup). Returns the file to poll. */
+int signals_catch(int *ignored);
+
+/* The next signal that came, 0 for none. */
+int signals_next(int fd);
+
+#endif

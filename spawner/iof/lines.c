@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Cutting output into lines; see lines.h. Owns each stream's unfinished line, takes no lock. */
+#include "config.h"
+
+#include "lines.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static void begin_line(struct lines *l, struct bytes *ready)
+{
+    char label[16];
+    if (l->label && !l->in_line)
+        bytes_append(ready, label, (size_t)snprintf(label, sizeof(label), "[%u] ", l->rank));
+    l->in_line = true;
+}
+
+/* Passes on bytes holding no newline, except perhaps as the last one. */
+static void pass_part(struct lines *l, const uint8_t *data, size_t count, struct bytes *ready)
+{
+    begin_line(l, ready);
+    bytes_append(ready, bytes_front(&l->held), l->held.length);
+    bytes_consume(&l->held, l->held.length);
+    bytes_append(ready, data, count);
+    l->in_line = data[count - 1] != '\n';
+}
+
+void lines_put(struct lines *l, const void *data, size_t count, struct bytes *ready)
+{
+    const uint8_t *at = data, *end = at + count;
+
+    if (l->raw) {
+        bytes_append(ready, data, count);
+        return;
+    }
+    while (at < end) {
+        /* Without labels all whole lines go in one piece. */
+        const uint8_t *newline =
+            l->label ? memchr(at, '\n', (size_t)(end - at)) : memrchr(at, '\n', (size_t)(end - at));
+        if (!newline)
+            break;
+        pass_part(l, at, (size_t)(newline + 1 - at), ready);
+        at = newline + 1;
+    }
+    bytes_append(&l->held, at, (size_t)(end - at));
+    if (l->held.length > LINES_LONGEST)
+        lines_end(l, ready);
+}
+
+void lines_end(struct lines *l, struct bytes *ready)
+{
+    if (!l->held.length)
+        return;
+    begin_line(l, ready);
+    bytes_append(ready, bytes_front(&l->held), l->held.length);
+    bytes_consume(&l->held, l->held.length);
+}

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Choosing the device; see device.h. Changes this process's environment, before anything is
+ * started. */
+#include "config.h"
+
+#include "device.h"
+#include "environ.h"
+#include "probe.h"
+#include "spawner/base/say.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The name under which a launcher remembers that a fabric's name is its own and not the user's: a
+ * job started by a rank of another job must not join that one's fabric. */
+#define OWN_FABRIC "TRUNKLINE_FABRIC"
+
+/* Where our own executable lies, without a slash at the end. */
+static bool own_directory(char *path, size_t size)
+{
+    ssize_t n = readlink("/proc/self/exe", path, size - 1);
+    if (n <= 0)
+        return false;
+    path[n] = 0;
+    char *slash = strrchr(path, '/');
+    if (!slash)
+        return false;
+    *slash = 0;
+    return true;
+}
+
+static bool find_library(char *path, size_t size)
+{
+    static const char *const places[] = {
+        "%s/../contrib/softhca/.libs/libsofthca.so",    /* the build tree */
+        "%s/../../contrib/softhca/.libs/libsofthca.so", /* the build tree, under libtool's wrapper
+                                                         */
+        "%s/../lib/trunkline/libsofthca.so",            /* an installation, moved or not */
+    };
+    char dir[PATH_MAX], candidate[PATH_MAX + 64];
+    const char *named = getenv("TRUNKLINE_SOFTHCA_LIB");
+
+    if (named && *named)
+        return realpath(named, path) != NULL;
+    if (own_directory(dir, sizeof(dir)))
+        for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
+            snprintf(candidate, sizeof(candidate), places[i], dir);
+            if (realpath(candidate, path))
+                return true;
+        }
+    (void)size;
+    return realpath(TRUNKLINE_PKGLIBDIR "/libsofthca.so", path) != NULL;
+}
+
+static int no_library(void)
+{
+    const char *named = getenv("TRUNKLINE_SOFTHCA_LIB");
+    if (named && *named)
+        say("TRUNKLINE_SOFTHCA_LIB=%s: no such file", named);
+    else
+        say("no active RDMA port, and libsofthca.so is not installed in %s (TRUNKLINE_SOFTHCA_LIB "
+            "names another "
+            "place)",
+            TRUNKLINE_PKGLIBDIR);
+    return EXIT_RUNTIME;
+}
+
+static bool preloaded(const char *list, const char *library)
+{
+    const char *at = list ? strstr(list, library) : NULL;
+    return at != NULL;
+}
+
+static int preload(const char *library)
+{
+    const char *old = getenv("LD_PRELOAD");
+    if (strpbrk(library, " :")) {
+        say("%s: the dynamic linker cannot preload a path with a blank or colon; copy it and set "
+            "TRUNKLINE_SOFTHCA_LIB",
+            library);
+        return EXIT_RUNTIME;
+    }
+    if (preloaded(old, library))
+        return 0;
+    size_t size = strlen(library) + (old ? strlen(old) : 0) + 2;
+    char *list = malloc(size);
+    if (!list)
+        return EXIT_RUNTIME;
+    snprintf(list, size, "%s%s%s", library, old && *old ? ":" : "", old ? old : "");
+    setenv("LD_PRELOAD", list, 1);
+    free(list);
+    return 0;
+}
+
+/* One fabric per job, unless the user wants to join a certain one. */
+static void name_fabric(const char *job)
+{
+    const char *fabric = getenv("SOFTHCA_FABRIC"), *own = getenv(OWN_FABRIC);
+    if (fabric && *fabric && !(own && !strcmp(own, fabric)))
+        return;
+    setenv("SOFTHCA_FABRIC", job, 1);
+    setenv(OWN_FABRIC, job, 1);
+}
+
+static int use_softhca(const char *job)
+{
+    char library[PATH_MAX];
+    if (!find_library(library, sizeof(library)))
+        return no_library();
+    name_fabric(job);
+    return preload(library);
+}
+
+static int refuse(void)
+{
+    say("no active RDMA port, and GASNET_SOFTHCA=never forbids the software one");
+    return EXIT_RUNTIME;
+}
+
+int device_choose(uint32_t ranks, const char *job)
+{
+    const char *wish = getenv("GASNET_SOFTHCA");
+
+    if (!wish || !*wish)
+        wish = "auto";
+    if (!strcmp(wish, "always")) {
+        say_verbose(1, "using softhca (GASNET_SOFTHCA=always)");
+        return use_softhca(job);
+    }
+    if (strcmp(wish, "never") != 0 && strcmp(wish, "auto") != 0) {
+        say("GASNET_SOFTHCA=%s: not one of auto, always, never", wish);
+        return EXIT_USAGE;
+    }
+    if (probe_active_port()) {
+        say_verbose(1, "using the active RDMA port(s) of this host");
+        name_fabric(
+            job); /* without meaning unless that port is softhca's, preloaded into ourselves */
+        return 0;
+    }
+    if (!strcmp(wish, "never"))
+        return ranks > 1 ? refuse() : 0;
+    int status = use_softhca(job);
+    if (status == 0 && !environ_is_yes("GASNET_QUIET"))
+        say("no active RDMA port, using softhca (GASNET_SOFTHCA=never forbids it)");
+    return status;
+}

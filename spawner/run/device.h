@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Which RDMA device the ranks get: the machine's own, or softhca, the one made of software. */
+#ifndef TRUNKLINE_SPAWNER_DEVICE_H
+#define TRUNKLINE_SPAWNER_DEVICE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Decides after GASNET_SOFTHCA and prepares this process's environment, which the ranks inherit:
+ * LD_PRELOAD and SOFTHCA_FABRIC. `job` is a name unique to the job. Prints the choice of softhca
+ * once, and why a job cannot run. On failure returns the exit status, else 0. */
+int device_choose(uint32_t ranks, const char *job);
+
+#endif

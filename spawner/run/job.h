@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The job as decided before anything is started: what run/ hands to head, agent and guard. Written
+ * once by run/, read by everybody else; no lock. */
+#ifndef TRUNKLINE_SPAWNER_JOB_H
+#define TRUNKLINE_SPAWNER_JOB_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/resource.h>
+
+enum job_stream { JOB_STDIN, JOB_STDOUT, JOB_STDERR };
+
+struct job {
+    uint32_t ranks;
+    const char *program; /* path with a slash */
+    char **argv;         /* what the program sees, NULL-terminated */
+    char **env;          /* environment of every rank, without PMIx's part, NULL-terminated */
+    bool label;          /* lines carry their rank */
+    bool keep;           /* leave the session directory */
+    char nspace[64];     /* name of the job for PMIx */
+    char host[256];      /* name of this host */
+    char session[4096];  /* directory for libpmix's files; removed by the guard */
+    uint32_t grace_ms;   /* between SIGTERM and SIGKILL */
+    uint32_t start_ms;   /* for ranks to join once the first has; 0 = for ever */
+    struct rlimit files; /* RLIMIT_NOFILE for the ranks, as the user set it */
+    int ignored[8];      /* signals ignored when we were started, 0-terminated */
+};
+
+#endif

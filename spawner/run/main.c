@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* gasnetrun_ibv: starts N processes of a program and wires them up through PMIx. This file turns
+ * the command line and the environment into a struct job and hands it to the head. One thread, no
+ * lock. */
+#include "config.h"
+
+#include "device.h"
+#include "environ.h"
+#include "job.h"
+#include "options.h"
+#include "program.h"
+#include "spawner/base/say.h"
+#include "spawner/guard/session.h"
+#include "spawner/head/head.h"
+#include "settings/settings.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Seconds; also in the settings table. */
+enum { GRACE_DEFAULT = 2, GRACE_MOST = 3600, START_DEFAULT = 300, START_MOST = 86400 };
+
+/* Two pipes a rank in the guard, and what libc, libpmix and we ourselves hold open. */
+enum { FILES_PER_RANK = 2, FILES_BASE = 64 };
+
+static struct job job;
+static char program_path[4096];
+
+/* Whatever we open must not land on 0, 1 or 2: it would be taken for the user's. */
+static void fill_standard_files(void)
+{
+    int fd;
+    do
+        fd = open("/dev/null", O_RDWR);
+    while (fd >= 0 && fd <= STDERR_FILENO);
+    if (fd > STDERR_FILENO)
+        close(fd);
+}
+
+static int usage(const char *why)
+{
+    say("%s", why);
+    return EXIT_USAGE;
+}
+
+static int check_spawner(const struct options *o)
+{
+    const char *spawner = o->spawner, *from = "-spawner=";
+    if (!spawner) {
+        spawner = getenv("GASNET_IBV_SPAWNER");
+        from = "GASNET_IBV_SPAWNER=";
+    }
+    if (!spawner || !*spawner || !strcmp(spawner, "local"))
+        return 0;
+    bool known = !strcmp(spawner, "ssh") || !strcmp(spawner, "mpi") || !strcmp(spawner, "pmi");
+    say("%s%s: %s; use -spawner=local", from, spawner,
+        known ? "this launcher has only local" : "unknown spawner");
+    return EXIT_USAGE;
+}
+
+static int check_options(const struct options *o)
+{
+    if (o->hosts > 1) {
+        say("-N %u: only this host can be used; leave -N out or say -N 1", o->hosts);
+        return EXIT_USAGE;
+    }
+    return check_spawner(o);
+}
+
+static int raise_file_limit(void)
+{
+    struct rlimit limit;
+    rlim_t wanted = FILES_BASE + FILES_PER_RANK * (rlim_t)job.ranks;
+
+    if (getrlimit(RLIMIT_NOFILE, &job.files) != 0)
+        return 0;
+    limit = job.files;
+    if (limit.rlim_cur < wanted) {
+        limit.rlim_cur = limit.rlim_max < wanted ? limit.rlim_max : wanted;
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
+    if (limit.rlim_max >= wanted)
+        return 0;
+    say("%u processes need %llu open files, the hard limit is %llu; raise it (ulimit -Hn) or start "
+        "fewer",
+        job.ranks, (unsigned long long)wanted, (unsigned long long)limit.rlim_max);
+    return EXIT_RUNTIME;
+}
+
+static void name_job(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    snprintf(job.nspace, sizeof(job.nspace), "trunkline-%d-%llx", (int)getpid(),
+             (unsigned long long)now.tv_sec * 1000000000ULL + (unsigned long long)now.tv_nsec);
+    if (gethostname(job.host, sizeof(job.host) - 1) != 0 || !job.host[0])
+        strcpy(job.host, "localhost");
+}
+
+static const char *session_parent(void)
+{
+    static const char *const names[] = {"GASNET_TMPDIR", "TMPDIR"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+        const char *dir = getenv(names[i]);
+        if (dir && *dir)
+            return dir;
+    }
+    return "/tmp";
+}
+
+static int make_session(void)
+{
+    if (!session_make(session_parent(), job.session, sizeof(job.session)))
+        return EXIT_RUNTIME;
+    say_verbose(1, "session directory %s", job.session);
+    if (!session_has_room(job.session, job.ranks)) {
+        say_verbose(1, "little room in the session directory: PMIx data goes through sockets");
+        setenv("PMIX_MCA_gds", "hash", 1);
+    }
+    return 0;
+}
+
+static void set_rank_environment(void)
+{
+    char text[16];
+    /* A rank that cannot reach PMIx must not take itself for a job of one. */
+    snprintf(text, sizeof(text), "%u", job.ranks);
+    setenv("TRUNKLINE_LAUNCHED", text, 1);
+    job.env = environ;
+}
+
+static void announce(const struct options *o)
+{
+    char command[1024];
+    size_t used = 0;
+    command[0] = 0;
+    for (char **a = job.argv; *a && used < sizeof(command); a++)
+        used += (size_t)snprintf(command + used, sizeof(command) - used, " %s", *a);
+    say_verbose(1, "%s: %u process%s on %s:%s", PACKAGE_STRING, job.ranks,
+                job.ranks == 1 ? "" : "es", job.host, command);
+    say_verbose(1, "program %s, job %s, SIGKILL %u ms after SIGTERM", job.program, job.nspace,
+                job.grace_ms);
+    if (o->exported)
+        say_verbose(1, "the whole environment is propagated, -E %s included", o->exported);
+}
+
+static int run(const struct options *o)
+{
+    char why[5000];
+    int status = check_options(o);
+
+    if (status)
+        return status;
+    if (!program_find(o->command[0], program_path, sizeof(program_path), why, sizeof(why)))
+        return usage(why);
+    if (!environ_seconds("GASNET_KILL_GRACE", GRACE_DEFAULT, GRACE_MOST, &job.grace_ms) ||
+        !environ_seconds("GASNET_START_TIMEOUT", START_DEFAULT, START_MOST, &job.start_ms))
+        return EXIT_USAGE;
+    job.ranks = o->ranks;
+    job.program = program_path;
+    job.argv = o->command;
+    job.label = o->label;
+    job.keep = o->keep;
+    name_job();
+    announce(o);
+    if ((status = raise_file_limit()) || (status = device_choose(job.ranks, job.nspace)))
+        return status;
+    if (o->dry_run)
+        return 0;
+    head_catch_signals(&job);
+    if ((status = make_session()))
+        return status;
+    set_rank_environment();
+    return head_run(&job);
+}
+
+int main(int argc, char **argv)
+{
+    struct options options;
+    char why[512];
+
+    (void)argc;
+    fill_standard_files();
+    environ_forget_pmix();
+    if (!options_parse(&options, argv, why, sizeof(why)))
+        return usage(why);
+    if (!options.verbose && environ_is_yes("GASNET_SPAWN_VERBOSE"))
+        options.verbose = 1;
+    say_set_verbosity(options.verbose);
+    switch (options.wish) {
+    case WISH_HELP:
+        return fputs(options_help, stdout) < 0 || fflush(stdout) ? EXIT_RUNTIME : 0;
+    case WISH_VERSION:
+        return printf("gasnetrun_ibv (%s)\n", PACKAGE_STRING) < 0 || fflush(stdout) ? EXIT_RUNTIME
+                                                                                    : 0;
+    case WISH_SETTINGS:
+        tk_settings_print(stdout);
+        return fflush(stdout) ? EXIT_RUNTIME : 0;
+    case WISH_RUN:
+        break;
+    }
+    return run(&options);
+}

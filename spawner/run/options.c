@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Reading the command line; see options.h. Options end at the first word that is none, or at "--".
+ */
+#include "config.h"
+
+#include "options.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char options_help[] =
+    "usage: gasnetrun_ibv -n N [options] [--] program [arguments]\n"
+    "  -n N, -np N, -nN     number of processes to run (required)\n"
+    "  -N M                 number of hosts to run on (only this host: 1)\n"
+    "  -c K                 CPUs per process (accepted, no binding)\n"
+    "  -E A[,B...]          environment variables to propagate (on this host all are)\n"
+    "  -l                   put \"[rank] \" before each line of output\n"
+    "  -v                   say what is done; twice: also each rank's pid\n"
+    "  -t                   test only: say what would be run (implies -v)\n"
+    "  -k                   keep the session directory (implies -v)\n"
+    "  -spawner=local       how processes are started; also GASNET_IBV_SPAWNER\n"
+    "  --settings           print every environment variable that is honoured\n"
+    "  --help, --version\n"
+    "Exit status: 0 when every process ended well; else the status of the first that did not,\n"
+    "128 + s for signal s; 1 when the job could not be run, 2 for a wrong command line.\n";
+
+struct reader {
+    char **at; /* the next word */
+    char *why;
+    size_t size;
+};
+
+static bool wrong(struct reader *r, const char *format, const char *word)
+{
+    snprintf(r->why, r->size, format, word);
+    return false;
+}
+
+static bool wrong_number(struct reader *r, const char *option, const char *text, uint32_t most)
+{
+    snprintf(r->why, r->size, "%s %s: not a number between 1 and %u", option, text, most);
+    return false;
+}
+
+/* The value of an option: what follows the name in the same word, or the next word. */
+static bool take_value(struct reader *r, const char *option, const char *rest, const char **value)
+{
+    if (*rest) {
+        *value = rest;
+        return true;
+    }
+    if (!*r->at)
+        return wrong(r, "%s needs a value; see gasnetrun_ibv --help", option);
+    *value = *r->at++;
+    return true;
+}
+
+static bool take_number(struct reader *r, const char *option, const char *rest, uint32_t *number)
+{
+    const char *text;
+    char *end;
+    if (!take_value(r, option, rest, &text))
+        return false;
+    errno = 0;
+    unsigned long n = strtoul(text, &end, 10);
+    if (text[0] < '0' || text[0] > '9' || *end || errno || n < 1 || n > OPTIONS_MOST_RANKS)
+        return wrong_number(r, option, text, OPTIONS_MOST_RANKS);
+    *number = (uint32_t)n;
+    return true;
+}
+
+static bool take_long(struct options *o, struct reader *r, const char *word)
+{
+    if (!strcmp(word, "--help"))
+        o->wish = WISH_HELP;
+    else if (!strcmp(word, "--version"))
+        o->wish = WISH_VERSION;
+    else if (!strcmp(word, "--settings"))
+        o->wish = WISH_SETTINGS;
+    else if (!strncmp(word, "--spawner=", 10))
+        o->spawner = word + 10;
+    else
+        return wrong(r, "unknown option %s; see gasnetrun_ibv --help", word);
+    return true;
+}
+
+/* Letters that take no value may be joined: -vv, -vt. */
+static bool take_flags(struct options *o, struct reader *r, const char *word)
+{
+    for (const char *c = word + 1; *c; c++)
+        switch (*c) {
+        case 'v':
+            o->verbose++;
+            break;
+        case 't':
+            o->dry_run = true;
+            break;
+        case 'k':
+            o->keep = true;
+            break;
+        case 'l':
+            o->label = true;
+            break;
+        case 'h':
+            o->wish = WISH_HELP;
+            break;
+        default:
+            return wrong(r, "unknown option %s; see gasnetrun_ibv --help", word);
+        }
+    return true;
+}
+
+static bool take_word(struct options *o, struct reader *r, const char *word)
+{
+    if (word[1] == '-')
+        return take_long(o, r, word);
+    if (!strncmp(word, "-spawner=", 9)) {
+        o->spawner = word + 9;
+        return true;
+    }
+    if (!strcmp(word, "-restart"))
+        return wrong(r, "%s: restarting from a checkpoint is not possible", word);
+    if (!strncmp(word, "-np", 3))
+        return take_number(r, "-np", word + 3, &o->ranks);
+    if (word[1] == 'n')
+        return take_number(r, "-n", word + 2, &o->ranks);
+    if (word[1] == 'N')
+        return take_number(r, "-N", word + 2, &o->hosts);
+    if (word[1] == 'c')
+        return take_number(r, "-c", word + 2, &o->cpus);
+    if (word[1] == 'E')
+        return take_value(r, "-E", word + 2, &o->exported);
+    return take_flags(o, r, word);
+}
+
+bool options_parse(struct options *o, char **argv, char *why, size_t size)
+{
+    struct reader r = {argv + 1, why, size};
+
+    *o = (struct options){0};
+    while (*r.at && (*r.at)[0] == '-' && (*r.at)[1]) {
+        char *word = *r.at++;
+        if (!strcmp(word, "--"))
+            break;
+        if (!take_word(o, &r, word))
+            return false;
+    }
+    if ((o->dry_run || o->keep) && !o->verbose)
+        o->verbose = 1;
+    o->command = r.at;
+    if (o->wish != WISH_RUN)
+        return true;
+    if (!o->ranks)
+        return wrong(&r, "the number of processes is missing: %s", "gasnetrun_ibv -n N program");
+    if (!*r.at)
+        return wrong(&r, "the program to run is missing: %s", "gasnetrun_ibv -n N program");
+    return true;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The command line of gasnetrun_ibv. Pure: reads argv, changes nothing else. */
+#ifndef TRUNKLINE_SPAWNER_OPTIONS_H
+#define TRUNKLINE_SPAWNER_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum options_wish { WISH_RUN, WISH_HELP, WISH_VERSION, WISH_SETTINGS };
+
+struct options {
+    enum options_wish wish;
+    uint32_t ranks;
+    uint32_t hosts; /* 0 when -N was not given */
+    uint32_t cpus;  /* -c, 0 when not given */
+    int verbose;    /* how often -v was given; -t and -k imply one */
+    bool dry_run, keep, label;
+    const char *exported; /* -E A,B; NULL when not given */
+    const char *spawner;  /* NULL when not given */
+    char **command;       /* program and its arguments */
+};
+
+/* More ranks than a pid can number are a typing error. */
+enum { OPTIONS_MOST_RANKS = 1 << 20 };
+
+/* Fills `o`. On a wrong command line returns false with one sentence in `why`. */
+bool options_parse(struct options *o, char **argv, char *why, size_t size);
+
+extern const char options_help[];
+
+#endif

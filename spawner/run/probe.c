@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Looking for a usable RDMA port; see probe.h. Call while the process has one thread. */
+#include "config.h"
+
+#include "probe.h"
+#include "spawner/base/clock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <infiniband/verbs.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* A healthy driver opens in milliseconds, one with a firmware in trouble may never. */
+enum { PROBE_MS = 5000 };
+
+enum { PROBE_ACTIVE = 0, PROBE_NONE = 1 };
+
+static bool device_has_active_port(struct ibv_device *device)
+{
+    struct ibv_device_attr attr;
+    struct ibv_port_attr port;
+    bool found = false;
+    struct ibv_context *context = ibv_open_device(device);
+
+    if (!context)
+        return false;
+    if (ibv_query_device(context, &attr) == 0)
+        for (int p = 1; p <= attr.phys_port_cnt && !found; p++)
+            found =
+                ibv_query_port(context, (uint8_t)p, &port) == 0 && port.state == IBV_PORT_ACTIVE;
+    ibv_close_device(context);
+    return found;
+}
+
+static void look(pid_t parent) __attribute__((noreturn));
+
+static void look(pid_t parent)
+{
+    int count = 0, null = open("/dev/null", O_RDWR);
+
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent)
+        _exit(PROBE_NONE);
+    for (int fd = 0; fd < 3; fd++)
+        dup2(null, fd);
+    struct ibv_device **devices = ibv_get_device_list(&count);
+    for (int i = 0; devices && i < count; i++)
+        if (device_has_active_port(devices[i]))
+            _exit(PROBE_ACTIVE);
+    _exit(PROBE_NONE);
+}
+
+bool probe_active_port(void)
+{
+    int ends[2], status = PROBE_NONE;
+    pid_t self = getpid();
+
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        return false;
+    pid_t pid = fork();
+    if (pid == 0)
+        look(self);
+    close(ends[1]); /* the child alone holds it now: its end is the pipe's end */
+    struct pollfd p = {.fd = ends[0], .events = POLLIN};
+    int64_t deadline = clock_ms() + PROBE_MS;
+    while (pid > 0 && poll(&p, 1, clock_poll_timeout(deadline)) < 0 && errno == EINTR)
+        continue;
+    close(ends[0]);
+    if (pid <= 0)
+        return false;
+    if (!p.revents)
+        kill(pid, SIGKILL);
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        continue;
+    return WIFEXITED(status) && WEXITSTATUS(status) == PROBE_ACTIVE;
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Looking for a usable RDMA port. */
+#ifndef TRUNKLINE_SPAWNER_PROBE_H
+#define TRUNKLINE_SPAWNER_PROBE_H
+
+#include <stdbool.h>
+
+/* True when a port in state ACTIVE is within reach of libibverbs. The look happens in a child
+ * process with a deadline and without standard files, because drivers have been seen to print and
+ * to hang. */
+bool probe_active_port(void);
+
+#endif

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the files of server/ share: the up-calls of libpmix, the job's keys, and the way to the
+ * guard. */
+#ifndef TRUNKLINE_SPAWNER_SERVER_PRIVATE_H
+#define TRUNKLINE_SPAWNER_SERVER_PRIVATE_H
+
+#include "server.h"
+#include "spawner/wire/wire.h"
+
+#include <pmix.h>
+#include <pmix_server.h>
+
+/* Sends a frame to the guard and waits until it is in the socket. Safe from any thread (own lock):
+ * up-calls come from libpmix's thread. When it returns, the guard will see the frame before the end
+ * of a rank that waited for the up-call; the exit policy leans on that order. */
+void server_tell(enum wire_type type, uint32_t rank, const void *payload, size_t length);
+
+/* The table of up-calls given to PMIx_server_init(). */
+extern pmix_server_module_t server_upcalls;
+
+/* Registers the namespace: sizes, maps, and what each rank may ask about the job. */
+pmix_status_t server_register_job(const struct server_job *job);
+
+/* Registers rank `rank` as a client of this server, running under our own user. */
+pmix_status_t server_register_rank(const struct server_job *job, uint32_t rank);
+
+#endif

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Frames on stream sockets; see wire.h. Owns the socket and queues of each channel, takes no lock.
+ */
+#include "config.h"
+
+#include "wire.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { HEADER = 12 };
+
+/* One read takes at most this much, so that one busy channel cannot starve the others. */
+enum { READ_CHUNK = 256 << 10 };
+
+void wire_put_number(uint8_t *p, uint32_t n)
+{
+    for (int i = 0; i < 4; i++)
+        p[i] = (uint8_t)(n >> (8 * i));
+}
+
+uint32_t wire_number(const uint8_t *p)
+{
+    return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+}
+
+void wire_open(struct wire_channel *c, int fd)
+{
+    *c = (struct wire_channel){.fd = fd};
+}
+
+void wire_close(struct wire_channel *c)
+{
+    if (c->fd >= 0)
+        close(c->fd);
+    bytes_free(&c->in);
+    bytes_free(&c->out);
+    *c = (struct wire_channel){.fd = -1, .ended = true};
+}
+
+void wire_send(struct wire_channel *c, enum wire_type type, uint16_t aux, uint32_t rank,
+               const void *payload, size_t length)
+{
+    if (c->ended)
+        return;
+    uint8_t *h = bytes_reserve(&c->out, HEADER + length);
+    wire_put_number(h, (uint32_t)length);
+    wire_put_number(h + 4, (uint32_t)type | (uint32_t)aux << 16);
+    wire_put_number(h + 8, rank);
+    if (length)
+        memcpy(h + HEADER, payload, length);
+    bytes_commit(&c->out, HEADER + length);
+}
+
+void wire_send_number(struct wire_channel *c, enum wire_type type, uint32_t rank, uint32_t number)
+{
+    uint8_t p[4];
+    wire_put_number(p, number);
+    wire_send(c, type, 0, rank, p, sizeof(p));
+}
+
+void wire_flush(struct wire_channel *c)
+{
+    while (c->out.length && !c->ended) {
+        ssize_t n = send(c->fd, bytes_front(&c->out), c->out.length, MSG_DONTWAIT | MSG_NOSIGNAL);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+            return;
+        if (n < 0)
+            c->ended = true;
+        else
+            bytes_consume(&c->out, (size_t)n);
+    }
+}
+
+void wire_send_now(struct wire_channel *c, enum wire_type type, uint16_t aux, uint32_t rank,
+                   const void *payload, size_t length)
+{
+    wire_send(c, type, aux, rank, payload, length);
+    for (wire_flush(c); c->out.length && !c->ended; wire_flush(c)) {
+        struct pollfd p = {.fd = c->fd, .events = POLLOUT};
+        poll(&p, 1, -1);
+    }
+}
+
+bool wire_fill(struct wire_channel *c)
+{
+    if (c->ended)
+        return false;
+    bytes_consume(&c->in, c->taken);
+    c->taken = 0;
+    uint8_t *room = bytes_reserve(&c->in, READ_CHUNK);
+    ssize_t n = recv(c->fd, room, READ_CHUNK, MSG_DONTWAIT);
+    if (n > 0)
+        bytes_commit(&c->in, (size_t)n);
+    else if (n == 0 || (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR))
+        c->ended = true;
+    return n > 0;
+}
+
+bool wire_next(struct wire_channel *c, struct wire_frame *frame)
+{
+    bytes_consume(&c->in, c->taken);
+    c->taken = 0;
+    if (c->in.length < HEADER)
+        return false;
+    const uint8_t *h = bytes_front(&c->in);
+    uint32_t length = wire_number(h), kind = wire_number(h + 4);
+    if (length > WIRE_MAX_PAYLOAD) {
+        c->ended = true;
+        return false;
+    }
+    if (c->in.length < HEADER + (size_t)length)
+        return false;
+    *frame = (struct wire_frame){.type = (uint16_t)kind,
+                                 .aux = (uint16_t)(kind >> 16),
+                                 .rank = wire_number(h + 8),
+                                 .length = length,
+                                 .payload = h + HEADER};
+    c->taken = HEADER + (size_t)length;
+    return true;
+}
+
+short wire_poll_events(const struct wire_channel *c, bool want_input)
+{
+    short events = want_input ? POLLIN : 0;
+    return c->out.length ? events | POLLOUT : events;
+}

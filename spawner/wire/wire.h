@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The protocol between the processes of the launcher (head, guard, server): frames with a fixed
+ * header in little-endian order, on stream sockets. A channel owns its socket and two byte queues.
+ * One thread at a time per channel; the one exception, the server, has its own lock around
+ * wire_send_now(). */
+#ifndef TRUNKLINE_SPAWNER_WIRE_H
+#define TRUNKLINE_SPAWNER_WIRE_H
+
+#include "spawner/base/bytes.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Bumped whenever a frame changes its meaning; checked in HELLO. */
+enum { WIRE_VERSION = 1 };
+
+/* A frame above this is a bug or an intruder, not data: the largest honest one is a line of output.
+ */
+enum { WIRE_MAX_PAYLOAD = 4 << 20 };
+
+enum wire_type {
+    WIRE_HELLO = 1, /* both ways: aux = version */
+    /* guard to head, control socket */
+    WIRE_LAUNCHED,   /* rank, payload u32 pid */
+    WIRE_CONNECTED,  /* rank has finished PMIx_Init's handshake */
+    WIRE_FINALIZED,  /* rank has called PMIx_Finalize */
+    WIRE_ABORT,      /* rank, payload u32 code, then text */
+    WIRE_EXITED,     /* rank, payload u32 wait status */
+    WIRE_EXEC_ERROR, /* rank, payload u32 errno: the program could not be executed */
+    WIRE_LOST,       /* payload text: the host cannot go on, and why */
+    WIRE_DONE,       /* every process of the job on this host is gone */
+    /* head to guard, control socket */
+    WIRE_KILL,   /* payload u32 grace in ms: TERM now, KILL after it */
+    WIRE_SIGNAL, /* payload u32 signal number for every rank */
+    WIRE_MUTE,   /* aux = stream nobody reads any more */
+    /* output socket: guard to head */
+    WIRE_OUTPUT,     /* rank, aux = stream, payload whole lines */
+    WIRE_OUTPUT_END, /* nothing more will come */
+    /* output socket: head to guard */
+    WIRE_STDIN, /* payload bytes for rank 0; none = end of file */
+    /* server to guard */
+    WIRE_ENV,   /* rank, payload NAME=value\0... */
+    WIRE_READY, /* ranks may be started */
+};
+
+struct wire_frame {
+    uint16_t type;
+    uint16_t aux;
+    uint32_t rank;
+    uint32_t length;
+    const uint8_t *payload; /* valid until the next call on the channel */
+};
+
+struct wire_channel {
+    int fd;     /* -1 when closed */
+    bool ended; /* the peer is gone, or broke the protocol */
+    struct bytes in, out;
+    size_t taken; /* bytes of `in` belonging to the frame handed out last */
+};
+
+void wire_open(struct wire_channel *c, int fd);
+void wire_close(struct wire_channel *c);
+
+/* Queues a frame; wire_flush() moves it. */
+void wire_send(struct wire_channel *c, enum wire_type type, uint16_t aux, uint32_t rank,
+               const void *payload, size_t length);
+void wire_send_number(struct wire_channel *c, enum wire_type type, uint32_t rank, uint32_t number);
+
+/* Moves what the socket takes now; sets `ended` when the peer is gone. */
+void wire_flush(struct wire_channel *c);
+
+/* Queues and moves everything, waiting as long as it takes. */
+void wire_send_now(struct wire_channel *c, enum wire_type type, uint16_t aux, uint32_t rank,
+                   const void *payload, size_t length);
+
+/* Reads what is there now, without waiting; sets `ended` at end of stream. True when something
+ * came. */
+bool wire_fill(struct wire_channel *c);
+
+/* Hands out the next whole frame already read; false when there is none. */
+bool wire_next(struct wire_channel *c, struct wire_frame *frame);
+
+/* Events to poll for on the channel. */
+short wire_poll_events(const struct wire_channel *c, bool want_input);
+
+uint32_t wire_number(const uint8_t *four_bytes);
+void wire_put_number(uint8_t *four_bytes, uint32_t number);
+
+#endif

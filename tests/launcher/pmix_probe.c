@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A small PMIx client that does to order what a rank may do, good and bad. Its words are executed
+ * one after the other; a word of the form R:word only by rank R. Without words it is a good
+ * citizen: init, exchange, finalize.
+ *
+ *   init finalize fence get        PMIx calls; get fetches what every rank has put, after a put and
+ * a fence keys                           checks the reserved keys abort=N abortmsg=N PMIx_Abort,
+ * without and with a text exit=N _exit=N kill=N          leave say=TEXT err=TEXT part=TEXT print,
+ * with newline to stdout or stderr, without newline rank                           print "rank R of
+ * N" lines=N long=N                 print N lines "R i xxx", one line of N bytes cat copy stdin to
+ * stdout sleep=MS hang ignoreterm term=N catch SIGTERM and exit N child leave a child process
+ * behind that sleeps for ever; session: in its own session */
+#include "config.h"
+
+#include <pmix.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static pmix_proc_t self = {.rank = PMIX_RANK_UNDEF};
+static uint32_t size;
+static int term_code;
+
+static void die(const char *what, int code)
+{
+    fprintf(stderr, "pmix_probe: rank %u: %s: %d\n", self.rank, what, code);
+    exit(99);
+}
+
+static void must(const char *what, pmix_status_t rc)
+{
+    if (rc != PMIX_SUCCESS)
+        die(what, rc);
+}
+
+static pmix_value_t *job_key(const char *key, pmix_rank_t rank)
+{
+    pmix_info_t optional;
+    pmix_proc_t proc;
+    pmix_value_t *value = NULL;
+    bool yes = true;
+
+    PMIX_LOAD_PROCID(&proc, self.nspace, rank);
+    PMIX_INFO_LOAD(&optional, PMIX_OPTIONAL, &yes, PMIX_BOOL);
+    must(key, PMIx_Get(&proc, key, &optional, 1, &value));
+    return value;
+}
+
+static uint32_t number(const char *key, pmix_rank_t rank)
+{
+    pmix_value_t *value = job_key(key, rank);
+    uint32_t n = 0;
+    if (value->type == PMIX_UINT16)
+        n = value->data.uint16;
+    else if (value->type == PMIX_UINT32)
+        n = value->data.uint32;
+    else if (value->type == PMIX_PROC_RANK)
+        n = value->data.rank;
+    else
+        die(key, value->type);
+    PMIX_VALUE_RELEASE(value);
+    return n;
+}
+
+static void init(void)
+{
+    pmix_status_t rc = PMIx_Init(&self, NULL, 0);
+    must("PMIx_Init", rc);
+    size = number(PMIX_JOB_SIZE, PMIX_RANK_WILDCARD);
+}
+
+static void fence(void)
+{
+    pmix_info_t collect;
+    bool yes = true;
+    PMIX_INFO_LOAD(&collect, PMIX_COLLECT_DATA, &yes, PMIX_BOOL);
+    must("PMIx_Fence", PMIx_Fence(NULL, 0, &collect, 1));
+}
+
+static void get(void)
+{
+    pmix_value_t mine, *theirs;
+    pmix_proc_t peer;
+
+    mine.type = PMIX_UINT32;
+    mine.data.uint32 = self.rank * 17 + 5;
+    must("PMIx_Put", PMIx_Put(PMIX_GLOBAL, "probe", &mine));
+    must("PMIx_Commit", PMIx_Commit());
+    fence();
+    for (uint32_t r = 0; r < size; r++) {
+        PMIX_LOAD_PROCID(&peer, self.nspace, r);
+        must("PMIx_Get", PMIx_Get(&peer, "probe", NULL, 0, &theirs));
+        if (theirs->data.uint32 != r * 17 + 5)
+            die("wrong value", (int)theirs->data.uint32);
+        PMIX_VALUE_RELEASE(theirs);
+    }
+}
+
+static void expect(const char *key, pmix_rank_t rank, uint32_t wanted)
+{
+    uint32_t n = number(key, rank);
+    if (n != wanted)
+        die(key, (int)n);
+}
+
+static void keys(void)
+{
+    char host[256] = "";
+    expect(PMIX_UNIV_SIZE, PMIX_RANK_WILDCARD, size);
+    expect(PMIX_LOCAL_SIZE, PMIX_RANK_WILDCARD, size);
+    expect(PMIX_NUM_NODES, PMIX_RANK_WILDCARD, 1);
+    expect(PMIX_LOCAL_RANK, self.rank, self.rank);
+    expect(PMIX_GLOBAL_RANK, self.rank, self.rank);
+    expect(PMIX_APPNUM, self.rank, 0);
+    gethostname(host, sizeof(host) - 1);
+    pmix_value_t *value = job_key(PMIX_HOSTNAME, size - 1);
+    if (value->type != PMIX_STRING || strcmp(value->data.string, host) != 0)
+        die(PMIX_HOSTNAME, value->type);
+    PMIX_VALUE_RELEASE(value);
+    value = job_key(PMIX_LOCAL_PEERS, PMIX_RANK_WILDCARD);
+    PMIX_VALUE_RELEASE(value);
+    value = job_key(PMIX_JOBID, PMIX_RANK_WILDCARD);
+    PMIX_VALUE_RELEASE(value);
+}
+
+static void on_term(int signal)
+{
+    (void)signal;
+    _exit(term_code);
+}
+
+static void leave_child(bool own_session)
+{
+    if (fork() != 0)
+        return;
+    if (own_session)
+        setsid();
+    for (;;)
+        pause();
+}
+
+static void print_lines(int count)
+{
+    setvbuf(stdout, NULL, _IONBF, 0); /* many small writes, to give mixing a chance */
+    for (int i = 0; i < count; i++) {
+        printf("%u %d ", self.rank, i);
+        printf("%.*s", 20 + i % 60,
+               "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx");
+        printf("\n");
+    }
+}
+
+static void print_long(int count)
+{
+    for (int i = 0; i < count; i++)
+        putchar('a' + (int)(self.rank % 26));
+    putchar('\n');
+}
+
+static void cat(void)
+{
+    char chunk[8192];
+    size_t n;
+    while ((n = fread(chunk, 1, sizeof(chunk), stdin)) > 0)
+        fwrite(chunk, 1, n, stdout);
+}
+
+static void nap(int ms)
+{
+    struct timespec t = {ms / 1000, ms % 1000 * 1000000L};
+    nanosleep(&t, NULL);
+}
+
+static void hang(void)
+{
+    for (;;)
+        pause();
+}
+
+/* Words that leave, or prepare for being made to. */
+static bool do_ending(const char *word, int n)
+{
+    if (!strncmp(word, "abort=", 6))
+        PMIx_Abort(n, NULL, NULL, 0);
+    else if (!strncmp(word, "abortmsg=", 9))
+        PMIx_Abort(n, "I have had\nenough", NULL, 0);
+    else if (!strncmp(word, "exit=", 5))
+        exit(n);
+    else if (!strncmp(word, "_exit=", 6))
+        _exit(n);
+    else if (!strncmp(word, "kill=", 5))
+        kill(getpid(), n);
+    else if (!strcmp(word, "hang"))
+        hang();
+    else if (!strcmp(word, "ignoreterm"))
+        signal(SIGTERM, SIG_IGN);
+    else if (!strncmp(word, "term=", 5))
+        term_code = n, signal(SIGTERM, on_term);
+    else
+        return false;
+    return true;
+}
+
+static bool do_printing(const char *word, const char *value, int n)
+{
+    if (!strncmp(word, "say=", 4))
+        printf("%s\n", value);
+    else if (!strncmp(word, "part=", 5))
+        printf("%s", value);
+    else if (!strncmp(word, "err=", 4))
+        fprintf(stderr, "%s\n", value);
+    else if (!strcmp(word, "rank"))
+        printf("rank %u of %u\n", self.rank, size);
+    else if (!strncmp(word, "lines=", 6))
+        print_lines(n);
+    else if (!strncmp(word, "long=", 5))
+        print_long(n);
+    else if (!strcmp(word, "cat"))
+        cat();
+    else
+        return false;
+    fflush(stdout);
+    return true;
+}
+
+static void execute(const char *word)
+{
+    char *end;
+    unsigned long only = strtoul(word, &end, 10);
+    if (end != word && *end == ':') {
+        if (only != self.rank)
+            return;
+        word = end + 1;
+    }
+    const char *value = strchr(word, '=');
+    int n = value ? atoi(++value) : 0;
+
+    if (!strcmp(word, "init"))
+        init();
+    else if (!strcmp(word, "finalize"))
+        must("PMIx_Finalize", PMIx_Finalize(NULL, 0));
+    else if (!strcmp(word, "fence"))
+        fence();
+    else if (!strcmp(word, "get"))
+        get();
+    else if (!strcmp(word, "keys"))
+        keys();
+    else if (!strncmp(word, "sleep=", 6))
+        nap(n);
+    else if (!strcmp(word, "child") || !strcmp(word, "session"))
+        leave_child(word[0] == 's');
+    else if (!do_ending(word, n) && !do_printing(word, value, n))
+        die(word, 0);
+}
+
+int main(int argc, char **argv)
+{
+    static const char *citizen[] = {"init", "keys", "get", "rank", "finalize"};
+    const char *rank = getenv("PMIX_RANK");
+
+    if (rank) /* so that R: works before init, too */
+        self.rank = (pmix_rank_t)atoi(rank);
+    for (int i = 1; i < argc; i++)
+        execute(argv[i]);
+    for (size_t i = 0; argc == 1 && i < sizeof(citizen) / sizeof(*citizen); i++)
+        execute(citizen[i]);
+    return 0;
+}
