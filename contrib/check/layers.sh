@@ -1,0 +1,57 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# Fails when an #include in conduit/ points upward or sideways, into another room's private header, or at a .c file.
+# The plan is contrib/check/layers.txt. usage: layers.sh [top of the source tree]
+set -u
+cd "${1:-${top_srcdir:-$(dirname "$0")/../..}}" || exit 2
+
+find conduit -name '*.[ch]' ! -path 'conduit/include/*' | sort >/dev/null || exit 2
+# One line per arrow: file, the room it is in, what it includes
+find conduit -name '*.[ch]' ! -path 'conduit/include/*' -exec grep -H '^# *include  *"' {} + |
+    sed -E 's/^(conduit\/([a-z_]+)\/[^:]*):# *include +"([^"]*)".*/\1 \2 \3/' |
+    awk -v plan=contrib/check/layers.txt '
+        BEGIN {
+            while ((getline line < plan) > 0) {
+                if (line ~ /^#/ || line == "")
+                    continue
+                level++
+                rooms = split(line, room, " ")
+                for (i = 1; i <= rooms; i++)
+                    depth[room[i]] = level
+            }
+            if (level == 0) {
+                print "no plan in " plan
+                failed = 1
+                exit
+            }
+        }
+        function complain(why) {
+            print $1 ": includes \"" $3 "\": " why
+            failed = 1
+        }
+        {
+            arrows++
+            split($3, part, "/")
+            to = part[1]
+            if (!($2 in depth) && !($2 in told)) {
+                print $1 ": room " $2 " is not in " plan
+                told[$2] = failed = 1
+            }
+            if ($3 ~ /\.c$/)
+                complain("a .c file")
+            if (!($3 ~ /\//) || to == $2 || !($2 in depth))
+                next
+            if (!(to in depth))
+                complain("no such room in " plan)
+            else if ($3 ~ /_private\.h$/)
+                complain("private to room " to)
+            else if (depth[to] < depth[$2])
+                complain("points up from " $2 " to " to)
+            else if (depth[to] == depth[$2])
+                complain("points sideways from " $2 " to " to)
+        }
+        END {
+            if (!failed)
+                print arrows " includes, none points up or sideways"
+            exit failed
+        }'

@@ -1,0 +1,77 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# Installs the Debian packages that Trunkline needs, by name; what is there already is left alone.
+# usage: contrib/install-packages.sh [build] [test] [sanitizer] [vm]      (default: build)
+#   build      compile and run
+#   test       make check: unit tests, a second compiler, Debian's own RDMA programs, a foreign PMIx launcher
+#   sanitizer  libraries for --enable-sanitizer
+#   vm         make check-vm: a virtual machine with the kernel's Soft-RoCE. Optional: failing to get these is no error
+# Uses sudo when not root. Status 0: all there; 1: something is missing, and which.
+set -u
+
+build="gcc g++ make autoconf automake libtool pkg-config libibverbs-dev librdmacm-dev libpmix-dev libhwloc-dev"
+test="libcmocka-dev clang binutils ibverbs-utils rdmacm-utils perftest openmpi-bin procps util-linux"
+sanitizer="libasan8 libubsan1 libtsan2"
+vm="qemu-system-x86 busybox-static kmod cpio xz-utils iproute2 rdma-core ibverbs-utils perftest"
+
+die()
+{
+    echo "install-packages.sh: $*" >&2
+    exit 1
+}
+
+missing()
+{
+    for package in "$@"; do
+        dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q '^install ok installed$' || printf '%s ' "$package"
+    done
+}
+
+as_root()
+{
+    if [ "$(id -u)" -eq 0 ]; then
+        "$@"
+    else
+        sudo "$@"
+    fi
+}
+
+# A fresh machine has no lists, so an install that fails is tried again after an update.
+install()
+{
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "$@" && return
+    as_root apt-get update && as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "$@"
+}
+
+main()
+{
+    wanted=
+    optional=
+    for group in "${@:-build}"; do
+        case $group in
+        build) wanted="$wanted $build" ;;
+        test) wanted="$wanted $test" ;;
+        sanitizer) wanted="$wanted $sanitizer" ;;
+        vm) optional="$optional $vm" ;;
+        *) die "unknown group '$group'; there are build, test, sanitizer and vm" ;;
+        esac
+    done
+    if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
+        die "this is not a Debian system; install what provides these yourself:$wanted$optional"
+    fi
+    # shellcheck disable=SC2086 # lists
+    need=$(missing $wanted)
+    # shellcheck disable=SC2086
+    like=$(missing $optional)
+    [ -z "$need$like" ] && return
+    if [ "$(id -u)" -ne 0 ] && ! command -v sudo >/dev/null; then
+        [ -z "$need" ] && return
+        die "not root and no sudo; as root: apt-get install $need"
+    fi
+    # shellcheck disable=SC2086
+    [ -z "$need" ] || install $need || die "could not install: $need"
+    # shellcheck disable=SC2086
+    [ -z "$like" ] || install $like || echo "install-packages.sh: not there, tests that want them are skipped: $like" >&2
+}
+
+main "$@"

@@ -1,0 +1,143 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Runs the tests and ends with one line: N passed, N failed, N skipped, counted from what make check wrote down.
+# usage: contrib/run-tests.sh [check] [asan] [tsan] [vm]      (default: check)
+#   check  make check in an ordinary build
+#   asan   the job tests in a build with AddressSanitizer and UndefinedBehaviorSanitizer
+#   tsan   the threaded message tests in a build with ThreadSanitizer
+#   vm     make check-vm: the same over the kernel's Soft-RoCE in a virtual machine
+# Each stage builds in its own folder below ./build-tests (BUILD=directory for another place) and has a time limit.
+# Status 0: tests ran and none failed.
+set -u
+cd "$(dirname "$0")/.." || exit 1
+top=$PWD
+base=${BUILD:-$top/build-tests}
+jobs=$(nproc)
+passed=0 failed=0 skipped=0
+
+say()
+{
+    echo "==> $*"
+}
+
+# A stage that did not get as far as running tests is a failed test, never a silent gap.
+broken()
+{
+    echo "==> FAILED: $*"
+    failed=$((failed + 1))
+}
+
+prepare()
+{
+    contrib/install-packages.sh build test "$@" || return 1
+    [ -x configure ] && return
+    ./autogen.sh >autogen.log 2>&1 || { cat autogen.log; return 1; }
+    rm -f autogen.log
+}
+
+# make_tree NAME [configure options]: configures and builds $base/NAME; leaves us in it
+make_tree()
+{
+    local name=$1
+    shift
+    mkdir -p "$base/$name" && cd "$base/$name" || return 1
+    if [ ! -f Makefile ]; then
+        "$top/configure" --quiet "$@" >configure.log 2>&1 || { tail -5 configure.log; return 1; }
+    fi
+    make -j"$jobs" --no-print-directory >make.log 2>&1 || { tail -30 make.log; return 1; }
+}
+
+# Adds the results written since $1 (a file) to the totals and shows what failed or was skipped.
+count()
+{
+    local trs result
+    while IFS= read -r trs; do
+        while IFS= read -r result; do
+            case $result in
+            PASS | XFAIL) passed=$((passed + 1)) ;;
+            SKIP) skipped=$((skipped + 1)) ;;
+            *) failed=$((failed + 1)) ;;
+            esac
+        done < <(sed -n 's/^:test-result: *\([A-Z]*\).*/\1/p' "$trs")
+        show "$trs"
+    done < <(find tests contrib -name '*.trs' -newer "$1" 2>/dev/null | sort)
+}
+
+show()
+{
+    local log=${1%.trs}.log
+    if grep -qE '^:test-result: *(FAIL|ERROR|XPASS)' "$1"; then
+        say "FAILED: ${log%.log}"
+        tail -40 "$log"
+    elif grep -qE '^:test-result: *SKIP' "$1"; then
+        say "skipped: ${log%.log}: $(grep -v '^SKIP' "$log" | head -1)"
+    fi
+}
+
+# run_make LIMIT target...: make with a time limit in seconds; counts the tests it ran
+run_make()
+{
+    local limit=$1 status before
+    shift
+    before=$(mktemp)
+    local had=$((passed + failed + skipped))
+    timeout -k 10 "$limit" make -j"$jobs" -k --no-print-directory "$@" >test.log 2>&1 </dev/null
+    status=$?
+    count "$before"
+    rm -f "$before"
+    if [ $status -eq 124 ] || [ $status -eq 137 ]; then
+        broken "make $* took longer than $limit s"
+    elif [ $((passed + failed + skipped)) -eq $had ]; then
+        tail -30 test.log
+        broken "make $* ran no test"
+    elif [ $status -ne 0 ] && [ $failed -eq 0 ]; then
+        tail -30 test.log
+        broken "make $* ended with status $status"
+    fi
+}
+
+# stage NAME "configure options" LIMIT target: one tree, one run
+stage()
+{
+    # shellcheck disable=SC2086 # a list
+    if make_tree "$1" $2; then
+        run_make "$3" "$4"
+    else
+        broken "the tree for $4 does not build"
+    fi
+    cd "$top" || exit 1
+}
+
+run_stage()
+{
+    say "$1"
+    case $1 in
+    check) stage check --enable-werror 900 check ;;
+    asan) stage asan --enable-sanitizer=address,undefined 420 check-sanitizer ;;
+    tsan) stage tsan --enable-sanitizer=thread 300 check-tsan ;;
+    vm) stage check --enable-werror 420 check-vm ;;
+    esac
+}
+
+groups=
+for wanted in "${@:-check}"; do
+    case $wanted in
+    asan | tsan) groups="$groups sanitizer" ;;
+    vm) groups="$groups vm" ;;
+    check) ;;
+    *)
+        echo "run-tests.sh: unknown stage '$wanted'; there are check, asan, tsan and vm" >&2
+        exit 2
+        ;;
+    esac
+done
+# shellcheck disable=SC2086 # a list
+if prepare $groups; then
+    for wanted in "${@:-check}"; do
+        run_stage "$wanted"
+    done
+else
+    broken "packages or autogen.sh"
+fi
+echo "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
