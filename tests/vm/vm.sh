@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# What the tests of this folder share; sourced. Skips the test when there can be no VM here, else
+# defines run_in_vm, which runs a script of this folder inside.
+set -u
+: "${top_srcdir:=$(cd "$(dirname "$0")/../.." && pwd)}"
+rxe_vm=$top_srcdir/contrib/rxe-vm
+
+skip()
+{
+    echo "SKIP: $*"
+    exit 77
+}
+
+for tool in qemu-system-x86_64:qemu-system-x86 busybox:busybox-static modprobe:kmod cpio:cpio \
+    xz:xz-utils setpriv:util-linux rdma:iproute2 ibv_devices:ibverbs-utils; do
+    PATH=$PATH:/usr/sbin:/sbin command -v "${tool%:*}" >/dev/null ||
+        skip "no ${tool%:*} (Debian package ${tool#*:})"
+done
+if [ -z "${KERNEL_ROOT-}" ]; then
+    KERNEL_ROOT=$("$rxe_vm/get-kernel.sh") || skip "no kernel for the VM, see above"
+fi
+export KERNEL_ROOT
+# The guest's devices are the kernel's own; nothing may stand in for them.
+unset LD_PRELOAD
+export PATH=$PATH:/usr/sbin:/sbin
+
+# run_in_vm SECONDS RAILS SCRIPT [ARG...]
+run_in_vm()
+{
+    local limit=$1 rails=$2 script=$top_srcdir/tests/vm/$3
+    shift 3
+    "$rxe_vm/rxe-vm" run -t "$limit" --rails "$rails" --on bridge -- bash "$script" "$@"
+}
