@@ -265,7 +265,7 @@ static nfds_t set_up_poll(struct guard *g, struct pollfd *p)
     bool slow = g->output.out.length > PUMP_BACKLOG;
 
     p[POLL_CONTROL] = (struct pollfd){g->control.fd, wire_poll_events(&g->control, true), 0};
-    bool want_input = g->feed.queue.length < FEED_BACKLOG;
+    bool want_input = g->phase != GUARD_STARTING && g->feed.queue.length < FEED_BACKLOG;
     p[POLL_OUTPUT] = (struct pollfd){g->output.ended ? -1 : g->output.fd,
                                      wire_poll_events(&g->output, want_input), 0};
     p[POLL_SERVER] = (struct pollfd){g->server.ended ? -1 : g->server.fd, POLLIN, 0};

@@ -61,9 +61,8 @@ static int no_library(void)
     if (named && *named)
         say("TRUNKLINE_SOFTHCA_LIB=%s: no such file", named);
     else
-        say("no active RDMA port, and libsofthca.so is not installed in %s (TRUNKLINE_SOFTHCA_LIB "
-            "names another "
-            "place)",
+        say("no RDMA port to use: libsofthca.so is neither beside this launcher nor in %s "
+            "(TRUNKLINE_SOFTHCA_LIB names another place)",
             TRUNKLINE_PKGLIBDIR);
     return EXIT_RUNTIME;
 }

@@ -1,0 +1,74 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# Standard input goes to rank 0, all of it, with its end; the others have none.
+. "$(dirname "$0")/lib.sh"
+head -c 5000000 /dev/urandom | od -An -x | tr -d ' ' >"$work/data"
+
+# fed FILE ARGS...: like job, with FILE as standard input
+fed()
+{
+    file=$1
+    shift
+    TRUNKLINE_TEST_MARK=$mark timeout -k 1 "$limit" "$GASNETRUN" "$@" <"$file" >"$work/out" 2>"$work/err"
+    status=$?
+    clean
+}
+
+for n in 1 3; do
+    promise "rank 0 of $n gets every byte of a file"
+    fed "$work/data" -n $n "$probe" init 0:cat fence finalize
+    status_is 0
+    cmp "$work/data" "$work/out" || fail "differs"
+done
+
+promise "and of a pipe, written slowly"
+{ head -c 100000 "$work/data"; sleep 0.2; tail -c +100001 "$work/data"; } |
+    TRUNKLINE_TEST_MARK=$mark timeout -k 1 "$limit" "$GASNETRUN" -n 2 "$probe" 0:cat >"$work/out"
+cmp "$work/data" "$work/out" || fail "differs"
+
+promise "the other ranks have an empty one"
+fed "$work/data" -n 3 sh -c 'cat | wc -c'
+[ "$(sort -n "$work/out" | tr -s ' \n' ' ')" = "0 0 $(wc -c <"$work/data") " ] || fail "$(cat "$work/out")"
+
+promise "a job that does not read ends well, however much there is"
+yes | TRUNKLINE_TEST_MARK=$mark timeout -k 1 "$limit" "$GASNETRUN" -n 2 "$probe" >"$work/out" 2>"$work/err"
+status=$?
+status_is 0
+clean
+
+promise "what rank 0 does not read is not heaped up"
+mkfifo "$work/fifo"
+yes >"$work/fifo" &
+feeder=$!
+TRUNKLINE_TEST_MARK=$mark "$GASNETRUN" -n 2 "$probe" init get say=ready hang <"$work/fifo" >"$work/out" 2>"$work/err" &
+job_pid=$!
+eventually 10 out_count ready 2 || fail "did not start"
+sleep 0.5 # gigabytes would pass in this time
+for p in $job_pid $(named gasnetrun-guard); do
+    rss=$(awk '/^VmRSS/ { print $2 }' "/proc/$p/status")
+    [ "$rss" -lt 30000 ] || fail "process $p has grown to $rss kB"
+done
+kill "$job_pid"
+finish
+kill $feeder 2>/dev/null
+clean
+
+promise "without standard files at all"
+TRUNKLINE_TEST_MARK=$mark timeout -k 1 "$limit" "$GASNETRUN" -n 2 "$probe" <&- >&- 2>&-
+status=$?
+status_is 0
+TRUNKLINE_TEST_MARK=$mark timeout -k 1 "$limit" "$GASNETRUN" -n 2 sh -c 'cat; echo out; echo err >&2' <&- >"$work/out" 2>&-
+status=$?
+status_is 0
+[ "$(tr '\n' ' ' <"$work/out")" = "out out " ] || fail "wrong output"
+clean
+
+promise "in the background of a terminal the job runs and leaves the terminal alone"
+if command -v script >/dev/null && command -v bash >/dev/null; then
+    TRUNKLINE_TEST_MARK=$mark timeout -k 1 "$limit" script -qec \
+        "bash -mc '\"$GASNETRUN\" -n 2 \"$probe\" & wait \$!; echo status \$?'" /dev/null >"$work/out" 2>"$work/err" </dev/null
+    out_has 'status 0' || fail "did not finish"
+    out_has 'rank 1 of 2' || fail "no output"
+    clean
+fi
+exit 0

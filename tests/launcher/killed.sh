@@ -1,0 +1,79 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# Nothing is left whoever is killed with SIGKILL: a rank, the launcher, the guard, the PMIx server; not the
+# children of ranks either, even in sessions of their own.
+. "$(dirname "$0")/lib.sh"
+
+begin()
+{
+    start -n 3 "$probe" init get child session say=ready "$@" hang
+    eventually 10 out_count ready 3 || fail "ranks did not start"
+    [ "$(named pmix_probe | wc -l)" -eq 9 ] || fail "expected 3 ranks and 6 children: $(named pmix_probe)"
+}
+
+all_gone() { eventually 8 nothing_marked || fail "processes left: $(marked)"; clean; }
+
+promise "kill -9 of a rank"
+begin
+victim=$(rank_pids | head -n 1)
+kill -KILL "$victim"
+finish
+status_is 137
+err_lines 1
+err_has "(pid $victim) was killed by signal 9"
+all_gone
+
+promise "kill -9 of the launcher"
+begin ignoreterm
+kill -KILL "$job_pid"
+finish
+status_is 137
+eventually 8 nothing_marked || fail "processes left: $(marked)"
+eventually 2 session_empty || fail "session directory left"
+all_gone
+
+promise "kill -9 of the guard"
+begin ignoreterm
+kill -KILL "$(named gasnetrun-guard)"
+finish
+status_is 1
+err_lines 1
+err_has 'guard process of the job was killed'
+clean
+
+promise "kill -9 of the PMIx server"
+begin
+kill -KILL "$(named gasnetrun-pmix)"
+finish
+status_is 1
+err_lines 1
+err_has 'PMIx server process was killed by signal 9'
+clean
+
+promise "kill -9 of the launcher and the guard at once"
+start -n 3 "$probe" init get say=ready hang
+eventually 10 out_count ready 3 || fail "ranks did not start"
+guard=$(named gasnetrun-guard)
+kill -STOP "$guard"
+kill -KILL "$job_pid" "$guard"
+finish
+eventually 8 nothing_marked || fail "processes left: $(marked)"
+rm -rf "$work"/session/* # nobody was left to do it
+
+promise "kill -9 of the launcher while ranks start"
+start -n 16 "$probe"
+eventually 5 session_exists || fail "no session directory"
+kill -KILL "$job_pid"
+finish
+eventually 8 nothing_marked || fail "processes left: $(marked)"
+eventually 2 session_empty || fail "session directory left"
+
+promise "children left behind by a job that ends well are ended, with status 0"
+GASNET_KILL_GRACE=0.3 job -n 2 "$probe" init get child session finalize
+status_is 0
+job -n 2 sh -c 'sleep 1000 & exit 0'
+status_is 0
+
+promise "nothing of ours in /dev/shm"
+ls /dev/shm 2>/dev/null | grep -E 'gasnetrun|trunkline|pmix' && fail "left in /dev/shm"
+exit 0

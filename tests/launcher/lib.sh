@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# What the tests of the launcher share; sourced by each. A test says "promise NAME" and then checks; the first
+# check that fails prints what was seen and ends the test. Every job has a watchdog and a mark in its environment,
+# and after each job nothing with that mark may live and nothing may be left in the session directory.
+
+: "${top_builddir:=$(pwd)}"
+: "${GASNETRUN:=$top_builddir/spawner/gasnetrun_ibv}"
+probe=$top_builddir/tests/launcher/pmix_probe
+work=$(mktemp -d "${TMPDIR:-/tmp}/launcher-test.XXXXXX") || exit 1
+mkdir "$work/session"
+GASNET_TMPDIR=$work/session
+GASNET_QUIET=1
+export GASNET_TMPDIR GASNET_QUIET
+unset GASNET_SPAWN_VERBOSE GASNET_SOFTHCA GASNET_KILL_GRACE GASNET_START_TIMEOUT GASNET_IBV_SPAWNER
+mark=launcher-test-$$-$(basename "$work")
+job_pid=
+promise=none
+limit=20
+
+cleanup()
+{
+    status=$?
+    trap - EXIT
+    for p in $(marked); do
+        kill -KILL "$p" 2>/dev/null
+    done
+    rm -rf "$work"
+    exit $status
+}
+trap cleanup EXIT
+trap 'exit 1' INT TERM HUP
+
+# The processes of our jobs.
+marked()
+{
+    for f in /proc/[0-9]*/environ; do
+        if grep -qs "TRUNKLINE_TEST_MARK=$mark" "$f" 2>/dev/null; then
+            p=${f#/proc/}
+            echo "${p%/environ}"
+        fi
+    done 2>/dev/null
+}
+
+promise()
+{
+    promise=$1
+    echo "-- $promise"
+}
+
+fail()
+{
+    echo "FAILED: $promise: $*"
+    for f in out err; do
+        [ -s "$work/$f" ] && echo "$f:" && head -c 2000 "$work/$f"
+    done
+    exit 1
+}
+
+# seconds since some start, with two decimals
+now() { cut -d' ' -f1 /proc/uptime; }
+
+# faster SECONDS SINCE: whether less time has passed
+faster()
+{
+    awk -v limit="$1" -v a="$2" -v b="$(now)" 'BEGIN { exit !(b - a < limit) }'
+}
+
+clean()
+{
+    [ -z "$(marked)" ] || fail "processes left: $(for p in $(marked); do tr '\0' ' ' <"/proc/$p/cmdline"; done)"
+    [ -z "$(ls "$work/session")" ] || fail "left in the session directory: $(ls "$work/session")"
+}
+
+# eventually SECONDS COMMAND...: repeats the command until it succeeds
+eventually()
+{
+    seconds=$1
+    began=$(now)
+    shift
+    until "$@"; do
+        faster "$seconds" "$began" || return 1
+        sleep 0.02
+    done
+}
+
+# job ARGS...: runs the launcher to its end, sets $status; files out, err
+job()
+{
+    TRUNKLINE_TEST_MARK=$mark timeout -k 1 "$limit" "$GASNETRUN" "$@" >"$work/out" 2>"$work/err"
+    status=$?
+    [ $status -ne 124 ] || fail "not finished after $limit s: $*"
+    clean
+}
+
+# start ARGS...: runs the launcher in the background, sets $job_pid
+start()
+{
+    : >"$work/out"
+    TRUNKLINE_TEST_MARK=$mark "$GASNETRUN" "$@" >"$work/out" 2>"$work/err" </dev/null &
+    job_pid=$!
+}
+
+# finish: waits for the job started last, sets $status
+finish()
+{
+    eventually "$limit" gone "$job_pid" || fail "launcher still running"
+    wait "$job_pid" 2>/dev/null
+    status=$?
+}
+
+gone()
+{
+    ! kill -0 "$1" 2>/dev/null || grep -qs '^State:.*Z' "/proc/$1/status"
+}
+
+status_is() { [ "$status" -eq "$1" ] || fail "status $status, expected $1"; }
+err_has() { grep -q -- "$1" "$work/err" || fail "stderr lacks: $1"; }
+err_lines() { [ "$(wc -l <"$work/err")" -eq "$1" ] || fail "stderr has $(wc -l <"$work/err") lines, expected $1"; }
+out_is() { [ "$(cat "$work/out")" = "$1" ] || fail "stdout is not: $1"; }
+out_has() { grep -q -- "$1" "$work/out"; }
+out_count() { [ "$(grep -c -- "$1" "$work/out")" -ge "$2" ]; }
+session_empty() { [ -z "$(ls "$work/session")" ]; }
+session_exists() { [ -n "$(ls "$work/session")" ]; }
+nothing_marked() { [ -z "$(marked)" ]; }
+
+# pids of the processes of the job whose name (comm) is $1
+named()
+{
+    for p in $(marked); do
+        [ "$(cat "/proc/$p/comm" 2>/dev/null)" = "$1" ] && echo "$p"
+    done
+}
+
+# pids of the ranks themselves, not of their children
+rank_pids()
+{
+    guard=$(named gasnetrun-guard)
+    for p in $(named pmix_probe); do
+        grep -qs "^PPid:[[:space:]]*$guard\$" "/proc/$p/status" && echo "$p"
+    done
+}

@@ -1,0 +1,82 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# Signals to the launcher end the job: SIGTERM to every rank, SIGKILL after the grace period.
+. "$(dirname "$0")/lib.sh"
+
+# begin WORDS...: starts 3 ranks that join, say "ready", and do the words
+begin()
+{
+    start -n 3 "$probe" init get "$@" say=ready hang
+    eventually 10 out_count ready 3 || fail "ranks did not start"
+}
+
+for pair in INT:130 TERM:143 HUP:129 QUIT:131; do
+    promise "SIG${pair%:*} ends all ranks with status ${pair#*:}"
+    begin
+    kill -"${pair%:*}" "$job_pid"
+    finish
+    status_is "${pair#*:}"
+    err_lines 0
+    clean
+done
+
+promise "ranks get SIGTERM first and may answer it"
+start -n 2 "$probe" init get term=9 say=ready hang
+eventually 10 out_count ready 2 || fail "ranks did not start"
+kill -INT "$job_pid"
+finish
+status_is 130
+clean
+
+promise "a rank that ignores SIGTERM is killed after GASNET_KILL_GRACE"
+GASNET_KILL_GRACE=0.5
+export GASNET_KILL_GRACE
+begin ignoreterm
+began=$(now)
+kill -TERM "$job_pid"
+finish
+status_is 143
+faster 0.4 "$began" && fail "no grace given"
+faster 3 "$began" || fail "too slow"
+clean
+
+promise "the second SIGINT does not wait for the grace period"
+GASNET_KILL_GRACE=60
+begin ignoreterm
+began=$(now)
+kill -INT "$job_pid"
+sleep 0.1 # two signals at once would be one; the order is what is tested, not the time
+kill -INT "$job_pid"
+finish
+status_is 130
+faster 5 "$began" || fail "waited"
+clean
+unset GASNET_KILL_GRACE
+
+promise "a stopped rank ends, too"
+begin
+kill -STOP "$(named pmix_probe | head -n 1)"
+kill -TERM "$job_pid"
+finish
+status_is 143
+clean
+
+promise "SIGUSR1 goes to the ranks"
+start -n 2 "$probe" init get say=ready hang
+eventually 10 out_count ready 2 || fail "ranks did not start"
+kill -USR1 "$job_pid"
+finish
+status_is 138
+clean
+
+promise "SIGHUP is ignored under nohup"
+(trap '' HUP; exec env TRUNKLINE_TEST_MARK="$mark" "$GASNETRUN" -n 2 "$probe" init get say=ready hang \
+    >"$work/out" 2>"$work/err" </dev/null) &
+job_pid=$!
+eventually 10 out_count ready 2 || fail "ranks did not start"
+kill -HUP "$job_pid"
+kill -USR2 "$job_pid" # arrives after SIGHUP, ends the ranks
+finish
+status_is 140
+clean
+exit 0

@@ -1,0 +1,106 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# What a job takes from its surroundings (environment, limits, directories), and what it must not.
+. "$(dirname "$0")/lib.sh"
+
+# show ARGS...: what rank 0 of 2 sees of an expression of the shell
+show()
+{
+    GASNET_SOFTHCA=${GASNET_SOFTHCA-always} job -n 2 sh -c "[ \$PMIX_RANK != 0 ] || echo \"$1\""
+    status_is 0
+}
+
+promise "the environment is passed, with the number of ranks"
+OWN_VARIABLE='a b' show '$OWN_VARIABLE $TRUNKLINE_LAUNCHED'
+out_is 'a b 2'
+
+promise "another PMIx server's variables are not, parameters of the library are"
+PMIX_NAMESPACE=foreign PMIX_SERVER_URI41=foreign PMIX_MCA_own_param=x PMIX_ID=foreign.3 show \
+    '$PMIX_NAMESPACE $PMIX_SERVER_URI41 $PMIX_MCA_own_param'
+grep -q foreign "$work/out" && fail "foreign server"
+out_has ' x$' || fail "lost parameter"
+PMIX_NAMESPACE=foreign PMIX_RANK=7 PMIX_SERVER_URI41='x;tcp4://127.0.0.1:1' job -n 2 "$probe"
+status_is 0
+
+promise "softhca stands first in LD_PRELOAD, and each job has its own fabric"
+show '$LD_PRELOAD $SOFTHCA_FABRIC'
+out_has '^/.*libsofthca.so trunkline-' || fail "not preloaded"
+first=$(cat "$work/out")
+show '$LD_PRELOAD $SOFTHCA_FABRIC'
+[ "$first" != "$(cat "$work/out")" ] || fail "the same fabric twice"
+SOFTHCA_FABRIC=mine show '$SOFTHCA_FABRIC'
+out_is mine
+
+promise "a job inside a job is a job of its own, on its own fabric"
+GASNET_SOFTHCA=always job -n 2 "$GASNETRUN" -n 2 sh -c 'echo "$SOFTHCA_FABRIC"'
+status_is 0
+[ "$(sort -u "$work/out" | wc -l)" -eq 2 ] || fail "shared fabric"
+job -n 2 "$GASNETRUN" -n 3 "$probe"
+status_is 0
+out_count 'of 3' 6 || fail "wrong size"
+
+if [ -z "$(ls /sys/class/infiniband 2>/dev/null)" ]; then
+    promise "the choice of softhca is told once"
+    GASNET_QUIET=0 job -n 2 "$probe"
+    status_is 0
+    err_lines 1
+    err_has 'no active RDMA port, using softhca (GASNET_SOFTHCA=never forbids it)'
+
+    promise "without it two processes cannot run, one can"
+    GASNET_SOFTHCA=never job -n 2 "$probe"
+    status_is 1
+    err_lines 1
+    err_has 'no active RDMA port, and GASNET_SOFTHCA=never'
+    GASNET_SOFTHCA=never job -n 1 "$probe"
+    status_is 0
+fi
+
+promise "a library that is not there is named"
+TRUNKLINE_SOFTHCA_LIB=/no/such.so GASNET_SOFTHCA=always job -n 2 "$probe"
+status_is 1
+err_lines 1
+err_has '/no/such.so: no such file'
+
+promise "two jobs at once"
+start -n 4 "$probe" init get say=ready hang
+eventually 10 out_count ready 4 || fail "first did not start"
+TRUNKLINE_TEST_MARK=$mark "$GASNETRUN" -n 4 "$probe" >"$work/second" 2>&1 || fail "second failed"
+kill "$job_pid"
+finish
+status_is 143
+clean
+
+promise "directory and umask are kept"
+(cd "$work" && umask 027 && TRUNKLINE_TEST_MARK=$mark "$GASNETRUN" -n 1 sh -c 'pwd; umask' >"$work/out")
+[ "$(tr '\n' ' ' <"$work/out")" = "$work 0027 " ] || fail "$(cat "$work/out")"
+
+promise "a session directory that cannot be made is named"
+GASNET_TMPDIR=/no/such/dir job -n 2 "$probe"
+status_is 1
+err_lines 1
+err_has 'cannot make a session directory in /no/such/dir: No such file'
+long=$work/$(head -c 100 /dev/zero | tr '\0' d)/$(head -c 100 /dev/zero | tr '\0' e)
+mkdir -p "$long"
+GASNET_TMPDIR=$long job -n 2 "$probe"
+status_is 0
+[ -z "$(ls "$long")" ] || fail "left in $long"
+
+promise "the user's limit of open files is kept for the ranks, and raised for us"
+(ulimit -Sn 60 && TRUNKLINE_TEST_MARK=$mark "$GASNETRUN" -n 40 sh -c 'ulimit -Sn' >"$work/out" 2>"$work/err") ||
+    fail "40 ranks with 60 files"
+[ "$(sort -u "$work/out")" = 60 ] || fail "limit changed"
+status=$( (ulimit -n 60 && TRUNKLINE_TEST_MARK=$mark "$GASNETRUN" -n 40 "$probe" >"$work/out" 2>"$work/err"; echo $?))
+status_is 1
+err_lines 1
+err_has 'need [0-9]* open files, the hard limit is 60'
+
+promise "a tiny file system is enough"
+if [ "$(id -u)" = 0 ] && unshare -m true 2>/dev/null; then
+    TRUNKLINE_TEST_MARK=$mark timeout -k 1 "$limit" unshare -m sh -c \
+        'mount -t tmpfs -o size=256k none "$GASNET_TMPDIR" && exec "$@"' sh "$GASNETRUN" -n 4 "$probe" >"$work/out" 2>"$work/err"
+    status=$?
+    status_is 0
+    out_count 'of 4' 4 || fail "output"
+    clean
+fi
+exit 0

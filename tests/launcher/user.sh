@@ -1,0 +1,25 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# An ordinary user can do all that root can. As an ordinary user, the other tests have said so already.
+[ "$(id -u)" = 0 ] || {
+    echo "not root: the other tests ran as an ordinary user"
+    exit 77
+}
+here=$(cd "$(dirname "$0")" && pwd)
+as="setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps=-all"
+$as true 2>/dev/null || {
+    echo "setpriv cannot change the user here"
+    exit 77
+}
+# What nobody cannot read, nobody cannot test.
+$as test -x "${GASNETRUN:-$top_builddir/spawner/gasnetrun_ibv}" -a -r "$here/lib.sh" || {
+    echo "the build tree is not readable for an ordinary user"
+    exit 77
+}
+TMPDIR=/tmp
+export TMPDIR
+for t in status killed surroundings; do
+    echo "== $t"
+    $as sh "$here/$t.sh" || exit 1
+done
+exit 0
