@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * gex_Client_*, gex_EP_* and gex_TM_*: start-up and queries of the objects. */
+#include "config.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/check.h"
+#include "message/message.h"
+#include "start/start.h"
+#include "team/objects.h"
+
+int gex_Client_Init(gex_Client_t *client_p, gex_EP_t *ep_p, gex_TM_t *tm_p, const char *client_name,
+                    int *argc, char ***argv, gex_Flags_t flags)
+{
+    (void)argc;
+    (void)argv;
+    if (tk_is_started())
+        tk_panic("gex_Client_Init was called twice; a process has one client");
+    if (!client_p || !ep_p || !tm_p || !client_name) {
+        tk_verbose_error("gex_Client_Init: client, endpoint, team and name must be given");
+        return GASNET_ERR_BAD_ARG;
+    }
+    if (tk_start() != TK_OK)
+        exit(1);
+    tk_client.name = strdup(client_name);
+    tk_client.flags = flags;
+    *client_p = &tk_client;
+    *ep_p = &tk_ep;
+    *tm_p = &tk_tm;
+    return GASNET_OK;
+}
+
+gex_Flags_t gex_Client_QueryFlags(gex_Client_t client)
+{
+    return client->flags;
+}
+
+const char *gex_Client_QueryName(gex_Client_t client)
+{
+    return client->name;
+}
+
+void gex_Client_SetCData(gex_Client_t client, const void *value)
+{
+    client->cdata = value;
+}
+
+void *gex_Client_QueryCData(gex_Client_t client)
+{
+    return (void *)client->cdata;
+}
+
+gex_Client_t gex_EP_QueryClient(gex_EP_t ep)
+{
+    return ep->client;
+}
+
+gex_Flags_t gex_EP_QueryFlags(gex_EP_t ep)
+{
+    (void)ep;
+    return 0;
+}
+
+gex_Segment_t gex_EP_QuerySegment(gex_EP_t ep)
+{
+    return ep->segment;
+}
+
+gex_EP_Index_t gex_EP_QueryIndex(gex_EP_t ep)
+{
+    (void)ep;
+    return 0;
+}
+
+void gex_EP_SetCData(gex_EP_t ep, const void *value)
+{
+    ep->cdata = value;
+}
+
+void *gex_EP_QueryCData(gex_EP_t ep)
+{
+    return (void *)ep->cdata;
+}
+
+int gex_EP_RegisterHandlers(gex_EP_t ep, gex_AM_Entry_t *table, size_t numentries)
+{
+    (void)ep;
+    TK_CHECK_MAY_COMMUNICATE("gex_EP_RegisterHandlers");
+    return tk_handlers_register(table, numentries);
+}
+
+gex_Client_t gex_TM_QueryClient(gex_TM_t tm)
+{
+    return tm->ep->client;
+}
+
+gex_EP_t gex_TM_QueryEP(gex_TM_t tm)
+{
+    return tm->ep;
+}
+
+gex_Flags_t gex_TM_QueryFlags(gex_TM_t tm)
+{
+    (void)tm;
+    return 0;
+}
+
+gex_Rank_t gex_TM_QueryRank(gex_TM_t tm)
+{
+    (void)tm;
+    return tk_peers.me;
+}
+
+gex_Rank_t gex_TM_QuerySize(gex_TM_t tm)
+{
+    (void)tm;
+    return tk_peers.size;
+}
+
+void gex_TM_SetCData(gex_TM_t tm, const void *value)
+{
+    tm->cdata = value;
+}
+
+void *gex_TM_QueryCData(gex_TM_t tm)
+{
+    return (void *)tm->cdata;
+}
+
+gex_Rank_t gex_TM_TranslateRankToJobrank(gex_TM_t tm, gex_Rank_t rank)
+{
+    (void)tm;
+    TK_CHECK_MAY_COMMUNICATE("gex_TM_TranslateRankToJobrank");
+    TK_CHECK_RANK("gex_TM_TranslateRankToJobrank", rank);
+    return rank;
+}
+
+gex_Rank_t gex_TM_TranslateJobrankToRank(gex_TM_t tm, gex_Rank_t jobrank)
+{
+    (void)tm;
+    TK_CHECK_MAY_COMMUNICATE("gex_TM_TranslateJobrankToRank");
+    return jobrank < tk_peers.size ? jobrank : GEX_RANK_INVALID;
+}
+
+gex_EP_Location_t gex_TM_TranslateRankToEP(gex_TM_t tm, gex_Rank_t rank, gex_Flags_t flags)
+{
+    (void)flags;
+    return (gex_EP_Location_t){.gex_rank = gex_TM_TranslateRankToJobrank(tm, rank),
+                               .gex_ep_index = 0};
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Strings that launchers and build systems look for in libraries and executables. Constant data. */
+#include "config.h"
+
+#include "base/mode.h"
+#include "gasnetex.h"
+
+#define IDENT(name, text) __attribute__((used)) const char trunkline_ident_##name[] = text
+
+IDENT(conduit, "$GASNetConduitName: IBV $");
+IDENT(mode, "$GASNetThreadModel: " TK_MODE_TEXT " $");
+IDENT(segment, "$GASNetSegment: GASNET_SEGMENT_FAST $");
+IDENT(config, "$GASNetConfig: (libgasnet.a) " GASNET_CONFIG_STRING " $");
+IDENT(version, "$GASNetEXAPIVersion: 0.18 $");
+IDENT(core, "$GASNetCoreLibraryName: IBV $");
+IDENT(core_version, "$GASNetCoreLibraryVersion: " GASNET_CORE_VERSION_STR " $");
+IDENT(spawner, "$GASNetPMISpawner: 1 $");
+IDENT(build, "$GASNetBuildId: " GASNETI_BUILD_ID " $");
+IDENT(system, "$GASNetSystemTuple: " GASNETI_SYSTEM_TUPLE " $");
+IDENT(medium, "$GASNetAMMaxMedium: 65464 $");
+IDENT(segsize, "$GASNetDefaultMaxSegsizeStr: 0.85/H $");

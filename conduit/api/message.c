@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Active messages: the six calls behind all argument forms, limits, tokens. */
+#include "config.h"
+
+#include "api/check.h"
+#include "memory/memory.h"
+#include "message/message.h"
+#include "team/objects.h"
+
+#define CHECK_REQUEST(call, rank, nargs)                                                           \
+    TK_CHECK_MAY_COMMUNICATE(call);                                                                \
+    TK_CHECK_RANK(call, rank);                                                                     \
+    TK_CHECK((nargs) <= tk_max_args, "%s: %u arguments", call, nargs)
+
+#define CHECK_REPLY(call, token, nargs)                                                            \
+    TK_CHECK((token)->arrival->head->kind == TK_REQUEST, "%s in a reply handler", call);           \
+    TK_CHECK(!(token)->arrival->replied, "%s: this request was replied to before", call);          \
+    TK_CHECK((nargs) <= tk_max_args, "%s: %u arguments", call, nargs)
+
+#define CHECK_PAYLOAD(call, lc_opt, nbytes, most)                                                  \
+    TK_CHECK((lc_opt) != NULL && (lc_opt) != GEX_EVENT_DEFER,                                      \
+             "%s: lc_opt must be GEX_EVENT_NOW or an event's address", call);                      \
+    TK_CHECK((nbytes) <= (most), "%s: %zu bytes are more than the limit %zu", call,                \
+             (size_t)(nbytes), (size_t)(most))
+
+#define CHECK_DEST(call, peer, dest, nbytes)                                                       \
+    TK_CHECK((nbytes) == 0 ||                                                                      \
+                 ((uintptr_t)(dest) - (peer)->segment_base <= (peer)->segment_size &&              \
+                  (nbytes) <= (peer)->segment_size - ((uintptr_t)(dest) - (peer)->segment_base)),  \
+             "%s: [%p, +%zu) is not inside the segment of rank %u", call, dest, (size_t)(nbytes),  \
+             (peer)->rank)
+
+int trunkline_am_request_short(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t handler,
+                               gex_Flags_t flags, unsigned nargs, const gex_AM_Arg_t *args)
+{
+    CHECK_REQUEST("gex_AM_RequestShort", rank, nargs);
+    struct tk_message m = {.peer = tk_peer_of(tm, rank),
+                           .category = TK_SHORT,
+                           .handler = handler,
+                           .immediate = flags & GEX_FLAG_IMMEDIATE,
+                           .nargs = nargs,
+                           .args = args};
+    return tk_request(&m);
+}
+
+int trunkline_am_request_medium(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t handler,
+                                const void *src, size_t nbytes, gex_Event_t *lc_opt,
+                                gex_Flags_t flags, unsigned nargs, const gex_AM_Arg_t *args)
+{
+    CHECK_REQUEST("gex_AM_RequestMedium", rank, nargs);
+    CHECK_PAYLOAD("gex_AM_RequestMedium", lc_opt, nbytes, tk_medium_max(nargs));
+    struct tk_message m = {.peer = tk_peer_of(tm, rank),
+                           .category = TK_MEDIUM,
+                           .handler = handler,
+                           .payload = src,
+                           .nbytes = nbytes,
+                           .lc_opt = lc_opt,
+                           .immediate = flags & GEX_FLAG_IMMEDIATE,
+                           .nargs = nargs,
+                           .args = args};
+    return tk_request(&m);
+}
+
+int trunkline_am_request_long(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t handler, const void *src,
+                              size_t nbytes, void *dest, gex_Event_t *lc_opt, gex_Flags_t flags,
+                              unsigned nargs, const gex_AM_Arg_t *args)
+{
+    CHECK_REQUEST("gex_AM_RequestLong", rank, nargs);
+    CHECK_PAYLOAD("gex_AM_RequestLong", lc_opt, nbytes, tk_long_max());
+    CHECK_DEST("gex_AM_RequestLong", tk_peer_of(tm, rank), dest, nbytes);
+    struct tk_message m = {.peer = tk_peer_of(tm, rank),
+                           .category = TK_LONG,
+                           .handler = handler,
+                           .payload = src,
+                           .nbytes = nbytes,
+                           .dest = dest,
+                           .lc_opt = lc_opt,
+                           .immediate = flags & GEX_FLAG_IMMEDIATE,
+                           .nargs = nargs,
+                           .args = args};
+    return tk_request(&m);
+}
+
+int trunkline_am_reply_short(gex_Token_t token, gex_AM_Index_t handler, gex_Flags_t flags,
+                             unsigned nargs, const gex_AM_Arg_t *args)
+{
+    CHECK_REPLY("gex_AM_ReplyShort", token, nargs);
+    struct tk_message m = {.category = TK_SHORT,
+                           .handler = handler,
+                           .immediate = flags & GEX_FLAG_IMMEDIATE,
+                           .nargs = nargs,
+                           .args = args};
+    return tk_reply(token, &m);
+}
+
+int trunkline_am_reply_medium(gex_Token_t token, gex_AM_Index_t handler, const void *src,
+                              size_t nbytes, gex_Event_t *lc_opt, gex_Flags_t flags, unsigned nargs,
+                              const gex_AM_Arg_t *args)
+{
+    CHECK_REPLY("gex_AM_ReplyMedium", token, nargs);
+    CHECK_PAYLOAD("gex_AM_ReplyMedium", lc_opt, nbytes, tk_medium_max(nargs));
+    struct tk_message m = {.category = TK_MEDIUM,
+                           .handler = handler,
+                           .payload = src,
+                           .nbytes = nbytes,
+                           .lc_opt = lc_opt,
+                           .immediate = flags & GEX_FLAG_IMMEDIATE,
+                           .nargs = nargs,
+                           .args = args};
+    return tk_reply(token, &m);
+}
+
+int trunkline_am_reply_long(gex_Token_t token, gex_AM_Index_t handler, const void *src,
+                            size_t nbytes, void *dest, gex_Event_t *lc_opt, gex_Flags_t flags,
+                            unsigned nargs, const gex_AM_Arg_t *args)
+{
+    CHECK_REPLY("gex_AM_ReplyLong", token, nargs);
+    CHECK_PAYLOAD("gex_AM_ReplyLong", lc_opt, nbytes, tk_long_max());
+    CHECK_DEST("gex_AM_ReplyLong", token->arrival->peer, dest, nbytes);
+    struct tk_message m = {.category = TK_LONG,
+                           .handler = handler,
+                           .payload = src,
+                           .nbytes = nbytes,
+                           .dest = dest,
+                           .lc_opt = lc_opt,
+                           .immediate = flags & GEX_FLAG_IMMEDIATE,
+                           .nargs = nargs,
+                           .args = args};
+    return tk_reply(token, &m);
+}
+
+unsigned int gex_AM_MaxArgs(void)
+{
+    return tk_max_args;
+}
+
+/* One transport's buffers bound all messages, so limits depend on the number of arguments only. */
+
+size_t gex_AM_MaxRequestMedium(gex_TM_t tm, gex_Rank_t other_rank, const gex_Event_t *lc_opt,
+                               gex_Flags_t flags, unsigned int numargs)
+{
+    (void)tm, (void)other_rank, (void)lc_opt, (void)flags;
+    return tk_medium_max(numargs);
+}
+
+size_t gex_AM_MaxReplyMedium(gex_TM_t tm, gex_Rank_t other_rank, const gex_Event_t *lc_opt,
+                             gex_Flags_t flags, unsigned int numargs)
+{
+    (void)tm, (void)other_rank, (void)lc_opt, (void)flags;
+    return tk_medium_max(numargs);
+}
+
+size_t gex_AM_MaxRequestLong(gex_TM_t tm, gex_Rank_t other_rank, const gex_Event_t *lc_opt,
+                             gex_Flags_t flags, unsigned int numargs)
+{
+    (void)tm, (void)other_rank, (void)lc_opt, (void)flags, (void)numargs;
+    return tk_long_max();
+}
+
+size_t gex_AM_MaxReplyLong(gex_TM_t tm, gex_Rank_t other_rank, const gex_Event_t *lc_opt,
+                           gex_Flags_t flags, unsigned int numargs)
+{
+    (void)tm, (void)other_rank, (void)lc_opt, (void)flags, (void)numargs;
+    return tk_long_max();
+}
+
+size_t gex_AM_LUBRequestMedium(void)
+{
+    return tk_medium_max(tk_max_args);
+}
+
+size_t gex_AM_LUBReplyMedium(void)
+{
+    return tk_medium_max(tk_max_args);
+}
+
+size_t gex_AM_LUBRequestLong(void)
+{
+    return tk_long_max();
+}
+
+size_t gex_AM_LUBReplyLong(void)
+{
+    return tk_long_max();
+}
+
+size_t gex_Token_MaxReplyMedium(gex_Token_t token, const gex_Event_t *lc_opt, gex_Flags_t flags,
+                                unsigned int numargs)
+{
+    (void)token, (void)lc_opt, (void)flags;
+    return tk_medium_max(numargs);
+}
+
+size_t gex_Token_MaxReplyLong(gex_Token_t token, const gex_Event_t *lc_opt, gex_Flags_t flags,
+                              unsigned int numargs)
+{
+    (void)token, (void)lc_opt, (void)flags, (void)numargs;
+    return tk_long_max();
+}
+
+gex_TI_t gex_Token_Info(gex_Token_t token, gex_Token_Info_t *info, gex_TI_t mask)
+{
+    (void)mask; /* all of it costs less than asking what is wanted */
+    info->gex_srcrank = token->arrival->peer->rank;
+    info->gex_ep = &tk_ep;
+    info->gex_entry = token->entry;
+    info->gex_is_req = token->arrival->head->kind == TK_REQUEST;
+    info->gex_is_long = token->arrival->head->category == TK_LONG;
+    return GEX_TI_ALL;
+}

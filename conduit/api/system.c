@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * gex_System_*, progress, errors, environment, exit: calls about the process rather than its
+ * objects. */
+#include "config.h"
+
+#include <stdlib.h>
+
+#include "api/check.h"
+#include "exit/exit.h"
+#include "peer/peer.h"
+#include "settings/settings.h"
+#include "start/start.h"
+#include "topology/topology.h"
+#include "trunkline_query.h"
+
+int gasnet_AMPoll(void)
+{
+    TK_CHECK_MAY_COMMUNICATE("gasnet_AMPoll");
+    tk_poll();
+    return GASNET_OK;
+}
+
+void trunkline_wait_step(unsigned *empty_polls)
+{
+    TK_CHECK_MAY_COMMUNICATE("GASNET_BLOCKUNTIL");
+    tk_wait_step(empty_polls);
+}
+
+int gasnet_set_waitmode(int mode)
+{
+    if (mode != GASNET_WAIT_SPIN && mode != GASNET_WAIT_BLOCK && mode != GASNET_WAIT_SPINBLOCK) {
+        tk_verbose_error("gasnet_set_waitmode: %d is not GASNET_WAIT_SPIN, _BLOCK or _SPINBLOCK",
+                         mode);
+        return GASNET_ERR_BAD_ARG;
+    }
+    tk_wait_mode(mode == GASNET_WAIT_SPIN);
+    return GASNET_OK;
+}
+
+void gasnet_exit(int exitcode)
+{
+    tk_exit(exitcode);
+}
+
+char *gasnet_getenv(const char *name)
+{
+    return (char *)tk_getenv(name);
+}
+
+gex_Rank_t gex_System_QueryJobRank(void)
+{
+    return tk_peers.me;
+}
+
+gex_Rank_t gex_System_QueryJobSize(void)
+{
+    return tk_peers.size;
+}
+
+/* A neighbourhood is what shares memory: so far, each process alone. */
+void gex_System_QueryNbrhdInfo(gex_RankInfo_t **info_p, gex_Rank_t *info_count_p,
+                               gex_Rank_t *my_info_index_p)
+{
+    if (info_p)
+        *info_p = (gex_RankInfo_t *)&tk_peers.me;
+    if (info_count_p)
+        *info_count_p = 1;
+    if (my_info_index_p)
+        *my_info_index_p = 0;
+}
+
+_Static_assert(sizeof(gex_RankInfo_t) == sizeof(uint32_t),
+               "tables of ranks are handed out as they are");
+
+void gex_System_QueryHostInfo(gex_RankInfo_t **info_p, gex_Rank_t *info_count_p,
+                              gex_Rank_t *my_info_index_p)
+{
+    if (info_p)
+        *info_p = (gex_RankInfo_t *)tk_topology.local_ranks;
+    if (info_count_p)
+        *info_count_p = tk_topology.local_size;
+    if (my_info_index_p)
+        *my_info_index_p = tk_topology.local_rank;
+}
+
+void gex_System_QueryMyPosition(gex_Rank_t *nbrhd_set_size_p, gex_Rank_t *nbrhd_set_rank_p,
+                                gex_Rank_t *host_set_size_p, gex_Rank_t *host_set_rank_p)
+{
+    if (nbrhd_set_size_p)
+        *nbrhd_set_size_p = tk_peers.size;
+    if (nbrhd_set_rank_p)
+        *nbrhd_set_rank_p = tk_peers.me;
+    if (host_set_size_p)
+        *host_set_size_p = tk_topology.hosts;
+    if (host_set_rank_p)
+        *host_set_rank_p = tk_topology.my_host;
+}
+
+uint64_t gex_System_QueryMaxThreads(void)
+{
+    return TK_THREADED ? (uint64_t)tk_settings.max_threads : 1;
+}
+
+int gex_System_GetVerboseErrors(void)
+{
+    return tk_verbose_errors;
+}
+
+void gex_System_SetVerboseErrors(int enable)
+{
+    tk_verbose_errors = enable != 0;
+}
+
+int gex_System_QueryHiddenAMConcurrencyLevel(void)
+{
+    return 0;
+}
+
+static const struct {
+    int code;
+    const char *name, *text;
+} errors[] = {
+    {GASNET_OK, "GASNET_OK", "no error"},
+    {GASNET_ERR_NOT_INIT, "GASNET_ERR_NOT_INIT",
+     "the library has not been initialised, or is in another phase"},
+    {GASNET_ERR_RESOURCE, "GASNET_ERR_RESOURCE",
+     "a resource is used up or could not be registered"},
+    {GASNET_ERR_BAD_ARG, "GASNET_ERR_BAD_ARG", "an argument is not valid"},
+    {GASNET_ERR_NOT_READY, "GASNET_ERR_NOT_READY", "not complete yet"},
+    {GASNET_ERR_BARRIER_MISMATCH, "GASNET_ERR_BARRIER_MISMATCH", "names of a barrier do not match"},
+};
+
+const char *gasnet_ErrorName(int error)
+{
+    for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++)
+        if (errors[i].code == error)
+            return errors[i].name;
+    return "*unknown*";
+}
+
+const char *gasnet_ErrorDesc(int error)
+{
+    for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++)
+        if (errors[i].code == error)
+            return errors[i].text;
+    return "no such error code";
+}
+
+size_t trunkline_describe_peer(gex_Rank_t jobrank, char *text, size_t size)
+{
+    if (jobrank >= tk_peers.size) {
+        tk_verbose_error("trunkline_describe_peer: rank %u is not in the job of %u", jobrank,
+                         tk_peers.size);
+        return 0;
+    }
+    char all[512];
+    tk_describe_peer(jobrank, all, sizeof(all));
+    return (size_t)snprintf(text, size, "%s", all);
+}

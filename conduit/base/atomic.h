@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Counters shared by threads in PAR, plain integers elsewhere.
+ *
+ * A decrement releases and a read acquires: whoever sees a counter at zero sees everything that was
+ * done before. */
+#ifndef TK_ATOMIC_H
+#define TK_ATOMIC_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/mode.h"
+
+#if TK_THREADED
+
+typedef _Atomic int32_t tk_counter_t;
+
+static inline int32_t tk_counter_read(const tk_counter_t *counter)
+{
+    return atomic_load_explicit((tk_counter_t *)counter, memory_order_acquire);
+}
+
+static inline void tk_counter_set(tk_counter_t *counter, int32_t value)
+{
+    atomic_store_explicit(counter, value, memory_order_relaxed);
+}
+
+static inline int32_t tk_counter_add(tk_counter_t *counter, int32_t value)
+{
+    return atomic_fetch_add_explicit(counter, value, memory_order_acq_rel) + value;
+}
+
+/* Takes one if the counter is above zero. */
+static inline bool tk_counter_take(tk_counter_t *counter)
+{
+    int32_t seen = atomic_load_explicit(counter, memory_order_relaxed);
+    while (seen > 0)
+        if (atomic_compare_exchange_weak_explicit(counter, &seen, seen - 1, memory_order_acq_rel,
+                                                  memory_order_relaxed))
+            return true;
+    return false;
+}
+
+#else
+
+typedef int32_t tk_counter_t;
+
+static inline int32_t tk_counter_read(const tk_counter_t *counter)
+{
+    return *(const volatile tk_counter_t *)counter;
+}
+
+static inline void tk_counter_set(tk_counter_t *counter, int32_t value)
+{
+    *counter = value;
+}
+
+static inline int32_t tk_counter_add(tk_counter_t *counter, int32_t value)
+{
+    return *counter += value;
+}
+
+static inline bool tk_counter_take(tk_counter_t *counter)
+{
+    if (*counter <= 0)
+        return false;
+    --*counter;
+    return true;
+}
+
+#endif
+#endif

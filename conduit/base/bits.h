@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Small arithmetic. */
+#ifndef TK_BITS_H
+#define TK_BITS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define tk_if_likely(condition)   if (__builtin_expect(!!(condition), 1))
+#define tk_if_unlikely(condition) if (__builtin_expect(!!(condition), 0))
+
+#define TK_CONTAINER_OF(pointer, type, member) ((type *)((char *)(pointer)-offsetof(type, member)))
+
+/* `unit` is a power of two. */
+static inline size_t tk_align_up(size_t value, size_t unit)
+{
+    return (value + unit - 1) & ~(unit - 1);
+}
+
+static inline size_t tk_min(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+static inline size_t tk_max(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The threading mode that this copy of the library is built for. The only file that looks at
+ * GASNET_SEQ, _PARSYNC, _PAR. */
+#ifndef TK_MODE_H
+#define TK_MODE_H
+
+#if defined(GASNET_PAR)
+#    define TK_THREADED  1 /* any thread, any time */
+#    define TK_MODE_NAME "par"
+#    define TK_MODE_TEXT "GASNET_PAR"
+#elif defined(GASNET_PARSYNC)
+#    define TK_THREADED                                                                            \
+        0 /* the client serialises its calls, so nothing here runs at the same time */
+#    define TK_MODE_NAME "parsync"
+#    define TK_MODE_TEXT "GASNET_PARSYNC"
+#elif defined(GASNET_SEQ)
+#    define TK_THREADED  0
+#    define TK_MODE_NAME "seq"
+#    define TK_MODE_TEXT "GASNET_SEQ"
+#else
+#    error "build with one of -DGASNET_SEQ, -DGASNET_PARSYNC, -DGASNET_PAR"
+#endif
+
+#if TK_THREADED
+#    define TK_PER_THREAD _Thread_local
+#else
+#    define TK_PER_THREAD
+#endif
+
+#define TK_CACHE_LINE 64 /* x86-64 and most arm64: what false sharing happens on */
+
+#endif

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A pool of equal items: a stack of free ones under a lock. Last in, first out, so that the items
+ * in use stay in cache. An item's first word is the pool's while the item is free. */
+#ifndef TK_POOL_H
+#define TK_POOL_H
+
+#include <stddef.h>
+
+#include "base/lock.h"
+
+struct tk_pool_item {
+    struct tk_pool_item *next;
+};
+
+struct tk_pool {
+    _Alignas(TK_CACHE_LINE) tk_lock_t lock;
+    struct tk_pool_item *free;
+};
+
+static inline void tk_pool_init(struct tk_pool *pool)
+{
+    tk_lock_init(&pool->lock);
+    pool->free = NULL;
+}
+
+/* NULL when the pool is empty. */
+static inline void *tk_pool_take(struct tk_pool *pool)
+{
+    tk_lock(&pool->lock);
+    struct tk_pool_item *item = pool->free;
+    if (item)
+        pool->free = item->next;
+    tk_unlock(&pool->lock);
+    return item;
+}
+
+static inline void tk_pool_give(struct tk_pool *pool, void *item)
+{
+    struct tk_pool_item *first = item;
+    tk_lock(&pool->lock);
+    first->next = pool->free;
+    pool->free = first;
+    tk_unlock(&pool->lock);
+}
+
+#endif

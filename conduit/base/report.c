@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Lines for people. Owns the prefix "trunkline[rank@host]: ", written once at start-up; no lock: a
+ * line is one write(2). */
+#include "config.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/report.h"
+
+enum {
+    line_max = 2048,
+    hold_back_us = 300000 /* an abort reaches all ranks of a busy host in less */
+};
+
+static char prefix[300] = "trunkline: ";
+static bool is_quiet, is_held_back;
+static uint32_t my_rank;
+bool tk_verbose_errors = true;
+
+void tk_report_identity(uint32_t rank, uint32_t size, const char *host)
+{
+    my_rank = rank;
+    if (size > 1)
+        snprintf(prefix, sizeof(prefix), "trunkline[%u@%s]: ", rank, host);
+}
+
+void tk_report_starting(bool starting)
+{
+    is_held_back = starting && my_rank != 0;
+}
+
+void tk_report_quiet(bool quiet)
+{
+    is_quiet = quiet;
+}
+
+static void put(const char *text, size_t length)
+{
+    while (length > 0) {
+        ssize_t n = write(STDERR_FILENO, text, length);
+        if (n <= 0)
+            return;
+        text += n;
+        length -= (size_t)n;
+    }
+}
+
+static void line(const char *format, va_list args)
+{
+    char text[line_max];
+    size_t start = strlen(prefix);
+    memcpy(text, prefix, start);
+    int n = vsnprintf(text + start, sizeof(text) - start - 1, format, args);
+    size_t length = start + (n > 0 ? (size_t)n : 0);
+    if (length > sizeof(text) - 2)
+        length = sizeof(text) - 2;
+    text[length] = '\n';
+    put(text, length + 1);
+}
+
+void tk_complain(const char *format, ...)
+{
+    va_list args;
+    if (is_held_back)
+        usleep(hold_back_us);
+    va_start(args, format);
+    line(format, args);
+    va_end(args);
+}
+
+void tk_warn(const char *format, ...)
+{
+    va_list args;
+    if (is_quiet)
+        return;
+    va_start(args, format);
+    line(format, args);
+    va_end(args);
+}
+
+void tk_tell(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    line(format, args);
+    va_end(args);
+}
+
+void tk_verbose_error(const char *format, ...)
+{
+    va_list args;
+    if (!tk_verbose_errors)
+        return;
+    va_start(args, format);
+    line(format, args);
+    va_end(args);
+}
+
+void tk_panic(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    line(format, args);
+    va_end(args);
+    abort();
+}
+
+void tk_complain_signal_safe(const char *text)
+{
+    char buffer[sizeof(prefix) + 512];
+    size_t start = strlen(prefix), length = strlen(text);
+    if (length > 500)
+        length = 500;
+    memcpy(buffer, prefix, start);
+    memcpy(buffer + start, text, length);
+    buffer[start + length] = '\n';
+    put(buffer, start + length + 1);
+}

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The PMIx client. Owns our process name and the state of the one fence that may be pending; the
+ * fence's callback runs on libpmix's own thread and touches nothing but one atomic. */
+#include "config.h"
+
+#include <pmix.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/report.h"
+#include "bootstrap/bootstrap.h"
+#include "settings/settings.h"
+
+struct tk_bootstrap tk_bootstrap = {.rank = 0, .size = 1, .alone = true};
+
+static pmix_proc_t myself;
+
+enum { fence_pending = 1 }; /* any value that is no PMIx status: those are zero or negative */
+static _Atomic int fence_status;
+
+/* Launchers tell their ranks the size of the job by these names; seen without a server, something
+ * is broken. */
+static const char *const size_names[] = {"TRUNKLINE_LAUNCHED", "OMPI_COMM_WORLD_SIZE",
+                                         "SLURM_STEP_NUM_TASKS", "PRTE_JOB_SIZE"};
+
+static const char *launcher_with_ranks(long *ranks)
+{
+    for (size_t i = 0; i < sizeof(size_names) / sizeof(size_names[0]); i++) {
+        const char *value = tk_getenv(size_names[i]);
+        *ranks = value ? strtol(value, NULL, 10) : 0;
+        if (*ranks > 1)
+            return size_names[i];
+    }
+    return NULL;
+}
+
+static enum tk_status alone(pmix_status_t rc)
+{
+    long ranks;
+    const char *name = launcher_with_ranks(&ranks);
+    if (!name && (rc == PMIX_ERR_UNREACH || rc == PMIX_ERR_INVALID_NAMESPACE ||
+                  !tk_getenv("PMIX_NAMESPACE")))
+        return TK_OK;
+    if (name)
+        tk_complain("started as one of %ld ranks (%s=%ld), but the launcher's PMIx server can't be "
+                    "reached (%s); "
+                    "start the program with gasnetrun_ibv, mpirun or srun --mpi=pmix",
+                    ranks, name, ranks, PMIx_Error_string(rc));
+    else
+        tk_complain("PMIX_NAMESPACE is set, but the PMIx server can't be reached: %s; unset it to "
+                    "run alone",
+                    PMIx_Error_string(rc));
+    return TK_FAIL;
+}
+
+/* Servers disagree about the integer type of the job's size. */
+static uint32_t value_as_number(const pmix_value_t *value)
+{
+    switch (value->type) {
+    case PMIX_UINT32:
+        return value->data.uint32;
+    case PMIX_UINT64:
+        return (uint32_t)value->data.uint64;
+    case PMIX_INT32:
+        return (uint32_t)value->data.int32;
+    case PMIX_INT:
+        return (uint32_t)value->data.integer;
+    case PMIX_UINT:
+        return value->data.uint;
+    case PMIX_SIZE:
+        return (uint32_t)value->data.size;
+    case PMIX_UINT16:
+        return value->data.uint16;
+    default:
+        return 0;
+    }
+}
+
+static enum tk_status job_size(uint32_t *size)
+{
+    pmix_proc_t job;
+    pmix_value_t *value = NULL;
+    pmix_info_t info;
+    bool optional = true;
+    PMIX_LOAD_PROCID(&job, myself.nspace, PMIX_RANK_WILDCARD);
+    PMIX_INFO_LOAD(&info, PMIX_OPTIONAL, &optional, PMIX_BOOL);
+    pmix_status_t rc = PMIx_Get(&job, PMIX_JOB_SIZE, &info, 1, &value);
+    PMIX_INFO_DESTRUCT(&info);
+    *size = rc == PMIX_SUCCESS ? value_as_number(value) : 0;
+    if (rc == PMIX_SUCCESS)
+        PMIX_VALUE_RELEASE(value);
+    if (*size > 0 && myself.rank < *size)
+        return TK_OK;
+    tk_complain("the PMIx server gives no usable job size: %s", PMIx_Error_string(rc));
+    return TK_FAIL;
+}
+
+enum tk_status tk_bootstrap_open(void)
+{
+    pmix_status_t rc = PMIx_Init(&myself, NULL, 0);
+    if (rc != PMIX_SUCCESS)
+        return alone(rc);
+    tk_bootstrap.alone = false;
+    tk_bootstrap.rank = myself.rank;
+    return job_size(&tk_bootstrap.size);
+}
+
+enum tk_status tk_bootstrap_put(const char *key, const void *blob, size_t size)
+{
+    if (tk_bootstrap.alone)
+        return TK_OK;
+    pmix_value_t value;
+    PMIX_VALUE_CONSTRUCT(&value);
+    value.type = PMIX_BYTE_OBJECT;
+    value.data.bo.bytes = (char *)blob;
+    value.data.bo.size = size;
+    pmix_status_t rc = PMIx_Put(PMIX_GLOBAL, key, &value);
+    if (rc == PMIX_SUCCESS)
+        return TK_OK;
+    tk_complain("PMIx_Put of %zu bytes failed: %s", size, PMIx_Error_string(rc));
+    return TK_FAIL;
+}
+
+static void fence_done(pmix_status_t rc, void *unused)
+{
+    (void)unused;
+    atomic_store_explicit(&fence_status, rc, memory_order_release);
+}
+
+static enum tk_status fence_start(void)
+{
+    pmix_proc_t job;
+    pmix_info_t info;
+    bool collect = true;
+    PMIX_LOAD_PROCID(&job, myself.nspace, PMIX_RANK_WILDCARD);
+    PMIX_INFO_LOAD(&info, PMIX_COLLECT_DATA, &collect, PMIX_BOOL);
+    pmix_status_t rc = PMIx_Commit();
+    if (rc == PMIX_SUCCESS) {
+        atomic_store_explicit(&fence_status, fence_pending, memory_order_relaxed);
+        rc = PMIx_Fence_nb(&job, 1, &info, 1, fence_done, NULL);
+    }
+    PMIX_INFO_DESTRUCT(&info);
+    if (rc == PMIX_OPERATION_SUCCEEDED)
+        fence_done(PMIX_SUCCESS, NULL);
+    else if (rc != PMIX_SUCCESS) {
+        tk_complain("PMIx_Fence failed: %s", PMIx_Error_string(rc));
+        return TK_FAIL;
+    }
+    return TK_OK;
+}
+
+enum tk_status tk_bootstrap_fence(void (*poll)(void), uint64_t deadline)
+{
+    int rc;
+    if (tk_bootstrap.alone)
+        return TK_OK;
+    if (fence_start() != TK_OK)
+        return TK_FAIL;
+    while ((rc = atomic_load_explicit(&fence_status, memory_order_acquire)) == fence_pending) {
+        if (poll)
+            poll();
+        if (deadline && tk_now() > deadline)
+            return TK_BUSY;
+        /* The answer comes through another process and libpmix's thread: both want this CPU more
+         * than we do. */
+        struct timespec nap = {.tv_nsec = 50000};
+        nanosleep(&nap, NULL);
+    }
+    if (rc == PMIX_SUCCESS)
+        return TK_OK;
+    tk_complain("PMIx_Fence failed: %s", PMIx_Error_string(rc));
+    return TK_FAIL;
+}
+
+enum tk_status tk_bootstrap_get(uint32_t rank, const char *key, void **blob, size_t *size)
+{
+    pmix_proc_t peer;
+    pmix_value_t *value = NULL;
+    PMIX_LOAD_PROCID(&peer, myself.nspace, rank);
+    pmix_status_t rc = PMIx_Get(&peer, key, NULL, 0, &value);
+    if (rc == PMIX_SUCCESS && value->type == PMIX_BYTE_OBJECT) {
+        *size = value->data.bo.size;
+        *blob = malloc(*size + 1);
+        if (*blob)
+            memcpy(*blob, value->data.bo.bytes, *size);
+        PMIX_VALUE_RELEASE(value);
+        return *blob ? TK_OK : TK_FAIL;
+    }
+    tk_complain("PMIx_Get of '%s' of rank %u failed: %s", key, rank, PMIx_Error_string(rc));
+    return TK_FAIL;
+}
+
+void tk_bootstrap_abort(int code, const char *why)
+{
+    if (!tk_bootstrap.alone)
+        PMIx_Abort(code, why, NULL, 0);
+}
+
+void tk_bootstrap_close(void)
+{
+    if (!tk_bootstrap.alone)
+        PMIx_Finalize(NULL, 0);
+}

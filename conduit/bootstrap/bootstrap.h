@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Bootstrap: who we are, and exchange of small blobs with all others before there is a network.
+ * PMIx and nothing else; whoever serves it (gasnetrun_ibv, mpirun, srun, prte). Single-threaded
+ * use, except tk_bootstrap_abort(). */
+#ifndef TK_BOOTSTRAP_H
+#define TK_BOOTSTRAP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+struct tk_bootstrap {
+    uint32_t rank, size;
+    bool alone; /* no PMIx server: a job of one */
+};
+
+extern struct tk_bootstrap tk_bootstrap;
+
+/* Connects to the PMIx server. Fails when a launcher of several ranks exists that can't be reached.
+ */
+enum tk_status tk_bootstrap_open(void);
+
+/* Puts a blob under `key` for everybody to get after the next fence. */
+enum tk_status tk_bootstrap_put(const char *key, const void *blob, size_t size);
+
+/* Waits for all ranks; what was put before is visible afterwards. Calls `poll` (may be NULL) while
+ * waiting so that messages go on being served. `deadline` is on tk_now()'s clock, 0 for none.
+ * TK_BUSY when it passed: the fence is then still pending and no other may be started. */
+enum tk_status tk_bootstrap_fence(void (*poll)(void), uint64_t deadline);
+
+/* Copies what `rank` put: malloc'ed, size in *size. Call only after a fence. */
+enum tk_status tk_bootstrap_get(uint32_t rank, const char *key, void **blob, size_t *size);
+
+/* Asks the launcher to end the whole job with `code`; returns once the request is on its way (or
+ * can't be). */
+void tk_bootstrap_abort(int code, const char *why);
+
+/* Orderly good-bye; no bootstrap call afterwards. */
+void tk_bootstrap_close(void);
+
+#endif

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Barriers over all processes of the job; any number may be under way. Thread-safe in PAR, but as
+ * the interface says all processes must start them in the same order. */
+#ifndef TK_BARRIER_H
+#define TK_BARRIER_H
+
+#include "transport/op.h"
+
+/* Before any communication. */
+void tk_barrier_open(void);
+
+/* op->pending counts the barrier until all processes have started theirs. */
+void tk_barrier_start(struct tk_op *op);
+
+#endif

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The state machine drawn in exit.h. The first thread that leaves RUNNING does the work; others
+ * that call stop for good. A signal may have interrupted a thread that holds any lock, malloc's
+ * too, so signal handlers only wake a thread of our own that ends the job; the interrupted thread
+ * goes on meanwhile. */
+#include "config.h"
+
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/report.h"
+#include "bootstrap/bootstrap.h"
+#include "exit/exit.h"
+#include "exit/exit_private.h"
+#include "message/message.h"
+#include "progress/progress.h"
+#include "settings/settings.h"
+#include "transport/verbs/verbs.h"
+
+/* How long all may take to come before those that did not are told: a collective exit is over long
+ * before. */
+static const uint64_t grace = TK_SECOND / 10;
+
+/* What PMIx and flushing may take on top of the deadline before the watchdog strikes, in whole
+ * seconds. */
+enum { watchdog_margin = 3 };
+
+static atomic_int leaving;
+static pthread_t leaver;
+static bool network_ready;
+static volatile sig_atomic_t final_code;
+static uint64_t notice_at;
+static uint32_t next_to_tell;
+static pid_t my_pid;
+static sem_t signal_came;
+static atomic_int asked_to_leave; /* 1 + code of a peer's exit notice */
+
+static double timeout_seconds(void)
+{
+    double linear =
+        tk_settings.exit_timeout_min + tk_settings.exit_timeout_factor * (double)tk_peers.size;
+    if (tk_settings.exit_timeout > 0)
+        return tk_settings.exit_timeout;
+    return linear < tk_settings.exit_timeout_max ? linear : tk_settings.exit_timeout_max;
+}
+
+static void watchdog(int signal)
+{
+    (void)signal;
+    _exit(final_code ? final_code : 1);
+}
+
+static void start_watchdog(void)
+{
+    struct sigaction action = {.sa_handler = watchdog};
+    sigset_t set;
+    sigaction(SIGALRM, &action, NULL);
+    sigemptyset(&set);
+    sigaddset(&set, SIGALRM);
+    pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+    alarm((unsigned)timeout_seconds() + watchdog_margin);
+}
+
+/* One exit notice to each peer, as far as there is room: the rest with the next poll. */
+static void tell_peers(void)
+{
+    while (network_ready && next_to_tell < tk_peers.size) {
+        int32_t code = final_code;
+        struct tk_peer *peer = tk_peer(next_to_tell);
+        if (peer->rank != tk_peers.me &&
+            tk_internal_send(peer, TK_CONTROL, TK_HANDLER_EXIT, 1, &code) == TK_BUSY)
+            return;
+        next_to_tell++;
+    }
+}
+
+static void serve(void)
+{
+    if (!network_ready)
+        return;
+    tk_poll();
+    if (tk_now() > notice_at)
+        tell_peers();
+}
+
+/* Waits to be killed by the launcher, which was asked to; gives up after a while. */
+static _Noreturn void abort_job(int code, const char *why)
+{
+    tk_bootstrap_abort(code, why);
+    for (int i = 0; i < watchdog_margin * 10 && !tk_bootstrap.alone; i++)
+        usleep(100000);
+    _exit(code);
+}
+
+static _Noreturn void leave(int code)
+{
+    uint64_t now = tk_now();
+    final_code = code;
+    notice_at = now + grace;
+    tk_verbs_lost_peer = NULL; /* peers vanish from now on, and that is as it should be */
+    start_watchdog();
+    fflush(NULL);
+    if (tk_bootstrap_fence(serve, now + (uint64_t)(timeout_seconds() * 1e9)) != TK_OK)
+        abort_job(code, "not all processes came to the end of the job");
+    tk_bootstrap_close();
+    _exit(code);
+}
+
+/* Whoever is second: the same thread again (a handler of the client's calls exit()) must not wait
+ * for itself. */
+static _Noreturn void too_late(void)
+{
+    if (pthread_equal(leaver, pthread_self()))
+        _exit(final_code);
+    for (;;)
+        pause();
+}
+
+void tk_exit(int code)
+{
+    int running = 0;
+    if (!atomic_compare_exchange_strong(&leaving, &running, 1))
+        too_late();
+    leaver = pthread_self();
+    leave(code & 0xff);
+}
+
+void tk_exit_failed(const char *why)
+{
+    int running = 0;
+    if (!atomic_compare_exchange_strong(&leaving, &running, 1))
+        too_late();
+    leaver = pthread_self();
+    final_code = 1;
+    start_watchdog();
+    fflush(NULL);
+    abort_job(1, why);
+}
+
+static void *end_for_signal(void *unused)
+{
+    (void)unused;
+    while (sem_wait(&signal_came) != 0)
+        continue;
+    leaver = pthread_self();
+    fflush(NULL);
+    abort_job(final_code, "ended by a signal");
+}
+
+/* The helper must never run a client's signal handler. */
+static void start_helper(void)
+{
+    pthread_t helper;
+    sigset_t all, before;
+    sem_init(&signal_came, 0, 0);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    if (pthread_create(&helper, NULL, end_for_signal, NULL) == 0)
+        pthread_detach(helper);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+void tk_exit_by_signal(int code)
+{
+    int running = 0;
+    if (!atomic_compare_exchange_strong(&leaving, &running, 1))
+        return;
+    final_code = code;
+    start_watchdog();
+    sem_post(&signal_came);
+}
+
+static void lost_peer(uint32_t peer)
+{
+    (void)peer;
+    tk_exit_failed("lost a peer");
+}
+
+/* In a handler: nothing may be done here but remember it. */
+static void exit_notice(struct tk_peer *from, const int32_t *args)
+{
+    (void)from;
+    atomic_store(&asked_to_leave, 1 + (args[0] & 0xff));
+}
+
+static void answer_notice(void)
+{
+    int asked = atomic_load_explicit(&asked_to_leave, memory_order_relaxed);
+    if (!asked || atomic_load(&leaving))
+        return;
+    tk_signal_quit();
+    next_to_tell = tk_peers.size; /* whoever told us tells the others too */
+    tk_exit(asked - 1);
+}
+
+/* The job's end when the client leaves by exit() or from main. glibc's on_exit() knows the code,
+ * atexit() does not. */
+static void process_ends(int code, void *unused)
+{
+    (void)unused;
+    if (tk_settings.catch_exit &&
+        getpid() == my_pid) /* a forked child's exit() is its own affair */
+        tk_exit(code);
+}
+
+void tk_exit_network_ready(void)
+{
+    network_ready = tk_peers.size > 1;
+}
+
+void tk_exit_open(void)
+{
+    tk_internal_register(TK_HANDLER_EXIT, exit_notice);
+    tk_progress_add(answer_notice);
+    tk_verbs_lost_peer = lost_peer;
+    my_pid = getpid();
+    start_helper();
+    tk_signals_open();
+    on_exit(process_ends, NULL);
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Signals. Terminating ones become SIGQUIT, the notification that clients may handle; its default
+ * is gasnet_exit(1). Fatal ones are told with rank and host, then take their default effect. A
+ * client's own handlers, installed before or after start-up, are never replaced. */
+#include "config.h"
+
+#include <ctype.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/report.h"
+#include "exit/exit.h"
+#include "exit/exit_private.h"
+#include "settings/settings.h"
+
+struct caught {
+    int number;
+    const char *name;
+    const char *text; /* fatal: what is said */
+};
+
+static const struct caught terminating[] = {{SIGINT, "SIGINT", NULL},
+                                            {SIGTERM, "SIGTERM", NULL},
+                                            {SIGHUP, "SIGHUP", NULL},
+                                            {SIGPIPE, "SIGPIPE", NULL}};
+
+static const struct caught fatal[] = {
+    {SIGSEGV, "SIGSEGV", "died of SIGSEGV (bad memory access)"},
+    {SIGBUS, "SIGBUS", "died of SIGBUS (memory that is not there)"},
+    {SIGFPE, "SIGFPE", "died of SIGFPE (arithmetic)"},
+    {SIGILL, "SIGILL", "died of SIGILL (illegal instruction)"},
+    {SIGABRT, "SIGABRT", "died of SIGABRT (abort)"}};
+
+static const struct caught quitting = {SIGQUIT, "SIGQUIT", NULL};
+
+static void on_quit(int number)
+{
+    (void)number;
+    tk_exit_by_signal(1);
+}
+
+static void on_terminating(int number)
+{
+    (void)number;
+    raise(SIGQUIT);
+}
+
+static void on_fatal(int number)
+{
+    for (size_t i = 0; i < sizeof(fatal) / sizeof(fatal[0]); i++)
+        if (fatal[i].number == number)
+            tk_complain_signal_safe(fatal[i].text);
+    signal(number, SIG_DFL);
+    raise(number);
+}
+
+/* GASNET_NO_CATCH_SIGNAL: names with or without SIG, or numbers, separated by commas; * is all of
+ * them. */
+static bool is_excluded(const struct caught *signal)
+{
+    const char *at = tk_settings.no_catch_signal;
+    while (*at) {
+        size_t length = strcspn(at, ", ");
+        bool by_number = isdigit((unsigned char)*at) && atoi(at) == signal->number;
+        bool full = length == strlen(signal->name) && !strncmp(at, signal->name, length);
+        bool bare = length == strlen(signal->name) - 3 && !strncmp(at, signal->name + 3, length);
+        if ((length == 1 && *at == '*') || by_number || full || bare)
+            return true;
+        at += length + (at[length] != 0);
+    }
+    return false;
+}
+
+static void catch (const struct caught *signal, void (*handler)(int))
+{
+    struct sigaction now, ours = {.sa_handler = handler};
+    if (is_excluded(signal) || sigaction(signal->number, NULL, &now) != 0)
+        return;
+    if (now.sa_handler != SIG_DFL)
+        return;
+    sigaction(signal->number, &ours, NULL);
+}
+
+void tk_signals_open(void)
+{
+    for (size_t i = 0; i < sizeof(terminating) / sizeof(terminating[0]); i++)
+        catch (&terminating[i], on_terminating);
+    for (size_t i = 0; i < sizeof(fatal) / sizeof(fatal[0]); i++)
+        catch (&fatal[i], on_fatal);
+    catch (&quitting, on_quit);
+}
+
+/* A client's handler gets its word; ours would only repeat what the caller does next. */
+void tk_signal_quit(void)
+{
+    struct sigaction now;
+    if (sigaction(SIGQUIT, NULL, &now) != 0 || now.sa_handler == SIG_DFL ||
+        now.sa_handler == SIG_IGN || now.sa_handler == on_quit)
+        return;
+    raise(SIGQUIT);
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Areas of shared anonymous memory. They are memfds, so a crash leaves nothing behind and the size
+ * of /dev/shm is of no importance. No lock: an area belongs to whoever opened it. */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/bits.h"
+#include "base/report.h"
+#include "memory/memory.h"
+
+struct tk_area tk_segment_area = {.fd = -1};
+
+size_t tk_page_size(void)
+{
+    static size_t size;
+    if (!size)
+        size = (size_t)sysconf(_SC_PAGESIZE);
+    return size;
+}
+
+static enum tk_status give_up(struct tk_area *area, const char *what, const char *step, int error)
+{
+    tk_complain("no memory for %s (%zu bytes): %s: %s; this host's processes may use %llu bytes",
+                what, area->size, step, strerror(error), (unsigned long long)tk_host_memory());
+    tk_area_close(area);
+    return TK_FAIL;
+}
+
+enum tk_status tk_area_open(struct tk_area *area, const char *what, size_t size, bool reserve)
+{
+    *area = (struct tk_area){.size = tk_align_up(size, tk_page_size()), .fd = -1};
+    area->fd = memfd_create(what, MFD_CLOEXEC);
+    if (area->fd < 0)
+        return give_up(area, what, "memfd_create", errno);
+    if (ftruncate(area->fd, (off_t)area->size) != 0)
+        return give_up(area, what, "ftruncate", errno);
+    if (reserve && fallocate(area->fd, 0, 0, (off_t)area->size) != 0)
+        return give_up(area, what, "fallocate", errno);
+    void *base = mmap(NULL, area->size, PROT_READ | PROT_WRITE, MAP_SHARED, area->fd, 0);
+    if (base == MAP_FAILED)
+        return give_up(area, what, "mmap", errno);
+    area->base = base;
+    return TK_OK;
+}
+
+void tk_area_close(struct tk_area *area)
+{
+    if (area->base)
+        munmap(area->base, area->size);
+    if (area->fd >= 0)
+        close(area->fd);
+    *area = (struct tk_area){.fd = -1};
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Memory that the network may touch: shared anonymous files (memfd), so that a software device or a
+ * neighbour can map it, and limits of what a segment may be. Registration itself is the
+ * transport's. */
+#ifndef TK_MEMORY_H
+#define TK_MEMORY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+struct tk_area {
+    void *base;
+    size_t size;
+    int fd; /* kept open: peers reach the pages through it */
+};
+
+/* Maps `size` bytes (rounded up to pages). With `reserve` the pages exist on return, so that lack
+ * of memory is an error here and not a signal later. Prints the cause on failure. */
+enum tk_status tk_area_open(struct tk_area *area, const char *what, size_t size, bool reserve);
+void tk_area_close(struct tk_area *area);
+
+static inline bool tk_area_holds(const struct tk_area *area, const void *address, size_t size)
+{
+    uintptr_t offset = (uintptr_t)address - (uintptr_t)area->base;
+    return offset < area->size && size <= area->size - offset;
+}
+
+size_t tk_page_size(void);
+
+/* Memory of this host that processes may use: the least of RAM and the cgroup's limit. */
+uint64_t tk_host_memory(void);
+
+/* Largest segment of this process by GASNET_MAX_SEGSIZE (grammar: size or fraction, then /P or /H).
+ * Page multiple. */
+enum tk_status tk_segment_limit(const char *text, uint64_t host_memory, unsigned ranks_on_host,
+                                uint64_t *limit);
+
+/* The segment of endpoint 0; size 0 until attached. */
+extern struct tk_area tk_segment_area;
+
+#endif

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * From an arrived message to its handler. No lock is held while a handler runs: it may take the
+ * client's own and may reply. */
+#include "config.h"
+
+#include <string.h>
+
+#include "base/bits.h"
+#include "base/report.h"
+#include "memory/memory.h"
+#include "message/message.h"
+#include "progress/progress.h"
+
+static tk_internal_fn internal[tk_internal_handlers];
+
+void tk_internal_register(enum tk_internal_handler index, tk_internal_fn fn)
+{
+    internal[index] = fn;
+}
+
+/* For each count M: M parameters as a function type takes them, and M values as a call gives them.
+ */
+#define T1  gex_AM_Arg_t
+#define T2  T1, gex_AM_Arg_t
+#define T3  T2, gex_AM_Arg_t
+#define T4  T3, gex_AM_Arg_t
+#define T5  T4, gex_AM_Arg_t
+#define T6  T5, gex_AM_Arg_t
+#define T7  T6, gex_AM_Arg_t
+#define T8  T7, gex_AM_Arg_t
+#define T9  T8, gex_AM_Arg_t
+#define T10 T9, gex_AM_Arg_t
+#define T11 T10, gex_AM_Arg_t
+#define T12 T11, gex_AM_Arg_t
+#define T13 T12, gex_AM_Arg_t
+#define T14 T13, gex_AM_Arg_t
+#define T15 T14, gex_AM_Arg_t
+#define T16 T15, gex_AM_Arg_t
+#define V1  a[0]
+#define V2  V1, a[1]
+#define V3  V2, a[2]
+#define V4  V3, a[3]
+#define V5  V4, a[4]
+#define V6  V5, a[5]
+#define V7  V6, a[6]
+#define V8  V7, a[7]
+#define V9  V8, a[8]
+#define V10 V9, a[9]
+#define V11 V10, a[10]
+#define V12 V11, a[11]
+#define V13 V12, a[12]
+#define V14 V13, a[13]
+#define V15 V14, a[14]
+#define V16 V15, a[15]
+
+#define CASES(CASE)                                                                                \
+    CASE(1)                                                                                        \
+    CASE(2)                                                                                        \
+    CASE(3) CASE(4) CASE(5) CASE(6) CASE(7) CASE(8) CASE(9) CASE(10) CASE(11) CASE(12) CASE(13)    \
+        CASE(14) CASE(15) CASE(16)
+
+typedef void (*generic_fn)(void);
+
+static void call_short(generic_fn fn, gex_Token_t token, unsigned nargs, const gex_AM_Arg_t *a)
+{
+    switch (nargs) {
+    case 0:
+        ((void (*)(gex_Token_t))fn)(token);
+        return;
+#define CASE(M)                                                                                    \
+    case M:                                                                                        \
+        ((void (*)(gex_Token_t, T##M))fn)(token, V##M);                                            \
+        return;
+        CASES(CASE)
+#undef CASE
+    }
+}
+
+static void call_with_payload(generic_fn fn, gex_Token_t token, void *buf, size_t n, unsigned nargs,
+                              const gex_AM_Arg_t *a)
+{
+    switch (nargs) {
+    case 0:
+        ((void (*)(gex_Token_t, void *, size_t))fn)(token, buf, n);
+        return;
+#define CASE(M)                                                                                    \
+    case M:                                                                                        \
+        ((void (*)(gex_Token_t, void *, size_t, T##M))fn)(token, buf, n, V##M);                    \
+        return;
+        CASES(CASE)
+#undef CASE
+    }
+}
+
+/* The payload of a packed Long is put in place here. Its address came over the wire: a sender's
+ * mistake must not write over this process's memory. */
+static void *place_long(const struct tk_arrival *arrival, const struct tk_long_head *front)
+{
+    void *dest = (void *)(uintptr_t)front->dest;
+    if (!arrival->head->packed || front->nbytes == 0)
+        return dest;
+    tk_if_unlikely(front->nbytes > arrival->nbytes ||
+                   !tk_area_holds(&tk_segment_area, dest, front->nbytes))
+        tk_panic("rank %u (%s) sent a Long of %u bytes to %p, which is not inside this rank's "
+                 "segment [%p, +%zu)",
+                 arrival->peer->rank, arrival->peer->host, front->nbytes, dest,
+                 tk_segment_area.base, tk_segment_area.size);
+    memcpy(dest, arrival->payload, front->nbytes);
+    return dest;
+}
+
+static void run_internal(const struct tk_arrival *arrival)
+{
+    uint8_t index = arrival->head->handler;
+    if (index >= tk_internal_handlers || !internal[index])
+        tk_panic("a message for library handler %u came from rank %u, and there is no such handler",
+                 index, arrival->peer->rank);
+    internal[index](arrival->peer, (const int32_t *)(arrival->head + 1));
+}
+
+static void run_client(struct tk_arrival *arrival)
+{
+    const struct tk_message_head *head = arrival->head;
+    struct trunkline_token token = {.arrival = arrival, .entry = tk_handler_entry(head->handler)};
+    if (!token.entry)
+        tk_panic("a message for handler %u came from rank %u (%s), but none is registered here",
+                 head->handler, arrival->peer->rank, arrival->peer->host);
+    generic_fn fn = (generic_fn)token.entry->gex_fnptr;
+    if (head->category == TK_SHORT) {
+        call_short(fn, &token, head->nargs, (const gex_AM_Arg_t *)(head + 1));
+    } else if (head->category == TK_MEDIUM) {
+        call_with_payload(fn, &token, arrival->payload, arrival->nbytes, head->nargs,
+                          (const gex_AM_Arg_t *)(head + 1));
+    } else {
+        const struct tk_long_head *front = (const struct tk_long_head *)(head + 1);
+        void *dest = place_long(arrival, front);
+        call_with_payload(fn, &token, dest, front->nbytes, head->nargs,
+                          (const gex_AM_Arg_t *)(front + 1));
+    }
+}
+
+static void deliver(struct tk_arrival *arrival)
+{
+    tk_in_handler++;
+    if (arrival->head->handler < GEX_AM_INDEX_BASE)
+        run_internal(arrival);
+    else
+        run_client(arrival);
+    tk_in_handler--;
+}
+
+void tk_message_open(void)
+{
+    tk_deliver = deliver;
+}

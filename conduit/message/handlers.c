@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The table of client handlers. A slot's function is published last, so that a handler registered
+ * by one thread while another polls is either absent or complete. Registration takes a lock;
+ * look-up takes none. */
+#include "config.h"
+
+#include <string.h>
+
+#include "base/lock.h"
+#include "base/report.h"
+#include "message/message.h"
+
+enum { index_end = 256 };
+
+static gex_AM_Entry_t entries[index_end];
+static tk_lock_t registering = TK_LOCK_INIT;
+
+const gex_AM_Entry_t *tk_handler_entry(uint8_t index)
+{
+    gex_AM_Fn_t fn = __atomic_load_n(&entries[index].gex_fnptr, __ATOMIC_ACQUIRE);
+    return fn ? &entries[index] : NULL;
+}
+
+static void check_entry(const gex_AM_Entry_t *entry)
+{
+    gex_Flags_t category = entry->gex_flags & (GEX_FLAG_AM_SHORT | GEX_FLAG_AM_MEDLONG);
+    gex_Flags_t role = entry->gex_flags & GEX_FLAG_AM_REQREP;
+    const char *name = entry->gex_name ? entry->gex_name : "(unnamed)";
+    if (!entry->gex_fnptr)
+        tk_panic("handler '%s' has no function", name);
+    if (!category || category == (GEX_FLAG_AM_SHORT | GEX_FLAG_AM_MEDLONG) ||
+        ((category & GEX_FLAG_AM_SHORT) && category != GEX_FLAG_AM_SHORT))
+        tk_panic(
+            "handler '%s': gex_flags 0x%x must name one category: SHORT, MEDIUM, LONG or MEDLONG",
+            name, (unsigned)entry->gex_flags);
+    if (!role)
+        tk_panic("handler '%s': gex_flags 0x%x must say REQUEST, REPLY or REQREP", name,
+                 (unsigned)entry->gex_flags);
+    if (entry->gex_nargs > tk_max_args)
+        tk_panic("handler '%s': gex_nargs %u is above %d", name, entry->gex_nargs, tk_max_args);
+}
+
+static void enter(const gex_AM_Entry_t *entry, unsigned index)
+{
+    entries[index].gex_index = (gex_AM_Index_t)index;
+    entries[index].gex_flags = entry->gex_flags;
+    entries[index].gex_nargs = entry->gex_nargs;
+    entries[index].gex_cdata = entry->gex_cdata;
+    entries[index].gex_name = entry->gex_name;
+    __atomic_store_n(&entries[index].gex_fnptr, entry->gex_fnptr, __ATOMIC_RELEASE);
+}
+
+static int enter_fixed(const gex_AM_Entry_t *entry)
+{
+    unsigned index = entry->gex_index;
+    if (index < GEX_AM_INDEX_BASE || entries[index].gex_fnptr) {
+        tk_verbose_error("gex_EP_RegisterHandlers: index %u %s; clients have %d..255", index,
+                         index < GEX_AM_INDEX_BASE ? "belongs to the library" : "is taken",
+                         GEX_AM_INDEX_BASE);
+        return GASNET_ERR_RESOURCE;
+    }
+    enter(entry, index);
+    return GASNET_OK;
+}
+
+static int enter_highest(gex_AM_Entry_t *entry)
+{
+    for (unsigned index = index_end; index-- > GEX_AM_INDEX_BASE;)
+        if (!entries[index].gex_fnptr) {
+            enter(entry, index);
+            entry->gex_index = (gex_AM_Index_t)index;
+            return GASNET_OK;
+        }
+    tk_verbose_error("gex_EP_RegisterHandlers: all %d indices are taken",
+                     index_end - GEX_AM_INDEX_BASE);
+    return GASNET_ERR_RESOURCE;
+}
+
+/* Fixed indices first, so that automatic ones never take a place that the same table asks for. */
+int tk_handlers_register(gex_AM_Entry_t *table, size_t count)
+{
+    int rc = GASNET_OK;
+    for (size_t i = 0; i < count; i++)
+        check_entry(&table[i]);
+    tk_lock(&registering);
+    for (size_t i = 0; i < count && rc == GASNET_OK; i++)
+        if (table[i].gex_index)
+            rc = enter_fixed(&table[i]);
+    for (size_t i = 0; i < count && rc == GASNET_OK; i++)
+        if (!table[i].gex_index)
+            rc = enter_highest(&table[i]);
+    tk_unlock(&registering);
+    return rc;
+}

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Cards: what every rank must know of every other, exchanged by one fence at start-up. Owns the
+ * cards until tk_cards_drop(). A card comes from another process: nothing in it is trusted before
+ * it is checked. */
+#include "config.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mode.h"
+#include "base/report.h"
+#include "bootstrap/bootstrap.h"
+#include "peer/peer.h"
+#include "settings/settings.h"
+
+static struct tk_card **cards;
+
+const struct tk_card *tk_card_of(uint32_t rank)
+{
+    return cards ? cards[rank] : NULL;
+}
+
+const struct tk_host_card *tk_host_card_of(uint32_t rank)
+{
+    return &cards[rank]->host;
+}
+
+void tk_cards_drop(void)
+{
+    for (uint32_t r = 0; cards && r < tk_peers.size; r++)
+        free(cards[r]);
+    free(cards);
+    cards = NULL;
+}
+
+/* First line in which the two texts of NAME=value lines differ; both hold the same names in the
+ * same order. */
+static void tell_difference(uint32_t rank, const char *mine, const char *theirs)
+{
+    while (*mine && *theirs) {
+        size_t a = strcspn(mine, "\n"), b = strcspn(theirs, "\n");
+        if (a != b || memcmp(mine, theirs, a)) {
+            tk_complain("settings differ between ranks: %.*s here, but %.*s on rank %u; give all "
+                        "ranks the same value",
+                        (int)a, mine, (int)b, theirs, rank);
+            return;
+        }
+        mine += a + (mine[a] != 0);
+        theirs += b + (theirs[b] != 0);
+    }
+    tk_complain("settings differ between this rank and rank %u", rank);
+}
+
+static enum tk_status explain_settings(uint32_t rank)
+{
+    void *theirs;
+    size_t size;
+    char *mine = tk_settings_job_text();
+    if (mine && tk_bootstrap_get(rank, "tk.settings", &theirs, &size) == TK_OK) {
+        ((char *)theirs)[size] = 0;
+        tell_difference(rank, mine, theirs);
+        free(theirs);
+    }
+    free(mine);
+    return TK_FAIL;
+}
+
+static enum tk_status check(uint32_t rank, const struct tk_card *card, size_t size)
+{
+    if (size < sizeof(*card) || card->version != tk_card_version ||
+        size != sizeof(*card) + card->qp_count * sizeof(card->qp[0])) {
+        tk_complain(
+            "rank %u runs another version of this library; build all programs of a job against one",
+            rank);
+        return TK_FAIL;
+    }
+    if (strncmp(card->mode, TK_MODE_NAME, sizeof(card->mode))) {
+        tk_complain("rank %u was linked for threading mode '%.8s', this rank for '%s'; a job needs "
+                    "one mode",
+                    rank, card->mode, TK_MODE_NAME);
+        return TK_FAIL;
+    }
+    if (rank == 0 && card->settings_hash != cards[tk_peers.me]->settings_hash)
+        return explain_settings(rank);
+    return TK_OK;
+}
+
+static enum tk_status learn(uint32_t rank)
+{
+    void *blob;
+    size_t size;
+    if (tk_bootstrap_get(rank, "tk.card", &blob, &size) != TK_OK)
+        return TK_FAIL;
+    cards[rank] = blob;
+    if (check(rank, blob, size) != TK_OK)
+        return TK_FAIL;
+    struct tk_peer *peer = tk_peer(rank);
+    cards[rank]->host.name[tk_host_name_max - 1] = 0;
+    cards[rank]->host.id[tk_host_id_max - 1] = 0;
+    peer->pid = (int)cards[rank]->pid;
+    peer->host = strdup(cards[rank]->host.name);
+    return peer->host ? TK_OK : TK_FAIL;
+}
+
+/* Rank 0's text is the yardstick that others compare theirs with. */
+static enum tk_status publish(const struct tk_card *card, size_t size)
+{
+    if (tk_peers.me == 0) {
+        char *text = tk_settings_job_text();
+        enum tk_status status =
+            text ? tk_bootstrap_put("tk.settings", text, strlen(text)) : TK_FAIL;
+        free(text);
+        if (status != TK_OK)
+            return status;
+    }
+    return tk_bootstrap_put("tk.card", card, size);
+}
+
+/* Settings are compared with rank 0's alone, by the rank that differs: one line, not one from each
+ * pair. */
+static enum tk_status learn_all(void)
+{
+    if (tk_peers.me != 0 && learn(0) != TK_OK)
+        return TK_FAIL;
+    for (uint32_t r = 1; r < tk_peers.size; r++) {
+        if (r == tk_peers.me)
+            continue;
+        if (learn(r) != TK_OK)
+            return TK_FAIL;
+    }
+    return TK_OK;
+}
+
+enum tk_status tk_cards_exchange(struct tk_card *card, size_t size)
+{
+    struct tk_peer *self = tk_peer(tk_peers.me);
+    snprintf(card->mode, sizeof(card->mode), "%s", TK_MODE_NAME);
+    card->version = tk_card_version;
+    card->settings_hash = tk_settings_job_hash();
+    cards = calloc(tk_peers.size, sizeof(*cards));
+    if (!cards || !(cards[tk_peers.me] = malloc(size)))
+        return TK_FAIL;
+    memcpy(cards[tk_peers.me], card, size);
+    self->pid = (int)card->pid;
+    self->host = strdup(card->host.name);
+    if (publish(card, size) != TK_OK || tk_bootstrap_fence(NULL, 0) != TK_OK)
+        return TK_FAIL;
+    return learn_all();
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Peers: one entry per rank of the job with what is needed on the way to it, and the cards that
+ * ranks exchange to fill it. Written at start-up and on attach (before anyone may use a segment),
+ * read-only otherwise: no lock. */
+#ifndef TK_PEER_H
+#define TK_PEER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/status.h"
+#include "topology/topology.h"
+
+struct tk_transport;
+
+struct tk_peer {
+    const struct tk_transport *transport;
+    void *connection; /* the transport's own */
+    uintptr_t segment_base;
+    uintptr_t segment_size; /* 0: not attached */
+    uint32_t segment_key;   /* what a remote write must present */
+    uint32_t rank;
+    int pid;
+    const char *host;
+};
+
+struct tk_peers {
+    struct tk_peer *at; /* by job rank */
+    uint32_t size;
+    uint32_t me;
+};
+
+extern struct tk_peers tk_peers;
+
+static inline struct tk_peer *tk_peer(uint32_t rank)
+{
+    return &tk_peers.at[rank];
+}
+
+/* Where a port is, on either kind of network. A port with LID 0 is a RoCE port: it is addressed by
+ * GID. */
+struct tk_port_address {
+    uint8_t gid[16];
+    uint16_t lid;
+    uint8_t is_ethernet;
+    uint8_t mtu; /* enum ibv_mtu */
+    char device[32];
+    uint8_t port;
+    uint8_t reads; /* RDMA reads that the port serves at once for a queue pair */
+    uint8_t reserved[2];
+};
+
+static inline bool tk_address_needs_gid(const struct tk_port_address *address)
+{
+    return address->is_ethernet || address->lid == 0;
+}
+
+enum { tk_card_version = 1 };
+
+/* What each rank publishes at start-up, followed by the queue pair numbers for each rank of the job
+ * (uint32_t each). */
+struct tk_card {
+    uint32_t version;
+    uint32_t pid;
+    uint64_t settings_hash;
+    uint64_t host_memory; /* bytes that processes of its host may use: bounds segments */
+    char mode[8];         /* threading mode: builds of one job may not differ */
+    struct tk_host_card host;
+    struct tk_port_address address;
+    uint32_t qp_count;
+    uint32_t qp[];
+};
+
+/* Makes the table with nothing known but rank numbers. */
+enum tk_status tk_peers_open(uint32_t rank, uint32_t size);
+
+/* Publishes `card` and collects everybody's by one fence. Checks version, mode and settings. */
+enum tk_status tk_cards_exchange(struct tk_card *card, size_t card_size);
+
+/* A rank's card; NULL before the exchange. Cards are freed by tk_cards_drop(). */
+const struct tk_card *tk_card_of(uint32_t rank);
+const struct tk_host_card *tk_host_card_of(uint32_t rank);
+void tk_cards_drop(void);
+
+/* Publishes our segment and learns everybody's; calls poll while waiting. Ends as a barrier. */
+enum tk_status tk_segments_exchange(uintptr_t base, uintptr_t size, uint32_t key,
+                                    void (*poll)(void));
+
+#endif

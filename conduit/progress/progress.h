@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Progress: serving the network, and the only place that waits. Polling runs handlers; it is
+ * thread-safe in PAR. */
+#ifndef TK_PROGRESS_H
+#define TK_PROGRESS_H
+
+#include <stdbool.h>
+
+#include "base/mode.h"
+#include "transport/transport.h"
+
+/* How deep this thread is in handlers. Inside, nothing may poll: waiting reaps only. */
+extern TK_PER_THREAD unsigned tk_in_handler;
+
+/* The transport that is polled; set once at start-up. A job of one has none. */
+void tk_progress_use(const struct tk_transport *transport);
+
+/* Work to be done after polls, outside of handlers (barriers, exit). Start-up only; few. */
+void tk_progress_add(void (*work)(void));
+
+/* Serves what has arrived and completes our own operations; runs handlers. True if there was
+ * anything. */
+bool tk_poll(void);
+
+/* Completes our own operations only. */
+bool tk_reap(void);
+
+/* GASNET_WAIT_SPIN: give the CPU away only when ranks outnumber CPUs; else at once. */
+void tk_wait_mode(bool spin);
+
+/* One turn of waiting: a poll (in a handler: a reap), then the back-off that *empty, zero at first,
+ * asks for. */
+void tk_wait_step(unsigned *empty);
+
+void tk_wait_done(const struct tk_op *op);
+void tk_wait_source_free(const struct tk_op *op);
+
+#endif

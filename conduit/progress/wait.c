@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Waiting: the only loops of the library that do so at run time. Spin while there are CPUs for all
+ * ranks of the host; else give the CPU away early, because the rank that we wait for may need this
+ * very one. No lock. */
+#include "config.h"
+
+#include <sched.h>
+
+#include "progress/progress.h"
+#include "topology/topology.h"
+#include "transport/verbs/verbs.h"
+
+enum {
+    spin_alone = 20000, /* empty polls, about a millisecond: longer than any healthy round trip */
+    spin_crowded = 20,  /* long enough for an answer that is already on its way */
+    stall_check = 1u << 12 /* empty polls between looks at the clock */
+};
+
+static bool spin = true;
+
+void tk_wait_mode(bool spinning)
+{
+    spin = spinning;
+}
+
+static void back_off(unsigned empty)
+{
+    unsigned most = !spin ? 0 : tk_topology.oversubscribed ? spin_crowded : spin_alone;
+    if (empty > most)
+        sched_yield();
+    if (empty % stall_check == 0)
+        tk_verbs_tell_stall();
+}
+
+void tk_wait_step(unsigned *empty)
+{
+    bool any = tk_in_handler ? tk_reap() : tk_poll();
+    if (any)
+        *empty = 0;
+    else
+        back_off(++*empty);
+}
+
+void tk_wait_done(const struct tk_op *op)
+{
+    unsigned empty = 0;
+    while (!tk_op_done(op))
+        tk_wait_step(&empty);
+}
+
+void tk_wait_source_free(const struct tk_op *op)
+{
+    unsigned empty = 0;
+    while (!tk_op_source_free(op))
+        tk_wait_step(&empty);
+}

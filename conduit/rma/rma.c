@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Put and get over any transport: start all pieces, waiting for room where there is none, then wait
+ * or hand out an event. An operation is held by one count until all its pieces are posted, or it
+ * could seem complete in between. No lock. */
+#include "config.h"
+
+#include "event/event.h"
+#include "progress/progress.h"
+#include "rma/rma.h"
+
+static enum tk_status post_all(const struct tk_transfer *t, struct tk_op *op, bool copy_source)
+{
+    struct tk_rma rma = {.remote = (uintptr_t)t->remote,
+                         .local = t->local,
+                         .nbytes = t->nbytes,
+                         .op = op,
+                         .is_put = t->is_put,
+                         .copy_source = copy_source};
+    unsigned empty = 0;
+    enum tk_status status;
+    tk_counter_set(&op->pending, 1);
+    /* An immediate transfer may only say "not done" while nothing is. */
+    while ((status = t->peer->transport->rma(t->peer, &rma)) == TK_BUSY &&
+           !(t->immediate && rma.done == 0))
+        tk_wait_step(&empty);
+    tk_counter_add(&op->pending, -1);
+    return status;
+}
+
+int tk_transfer_blocking(const struct tk_transfer *t)
+{
+    struct tk_op op;
+    if (t->nbytes == 0)
+        return 0;
+    tk_op_init(&op);
+    if (post_all(t, &op, false) != TK_OK)
+        return 1;
+    tk_wait_done(&op);
+    return 0;
+}
+
+static gex_Event_t nothing_to_do(gex_Event_t *lc_opt)
+{
+    if (lc_opt != GEX_EVENT_NOW && lc_opt != GEX_EVENT_DEFER)
+        *lc_opt = GEX_EVENT_INVALID;
+    return GEX_EVENT_INVALID;
+}
+
+gex_Event_t tk_transfer_start(const struct tk_transfer *t, gex_Event_t *lc_opt)
+{
+    if (t->nbytes == 0)
+        return nothing_to_do(lc_opt);
+    struct tk_op *op = tk_op_take();
+    if (post_all(t, op, lc_opt == GEX_EVENT_NOW) != TK_OK) {
+        tk_op_give(op);
+        return GEX_EVENT_NO_OP;
+    }
+    if (lc_opt == GEX_EVENT_NOW)
+        tk_wait_source_free(op);
+    else if (lc_opt != GEX_EVENT_DEFER && (*lc_opt = tk_leaf_of(op)) != GEX_EVENT_INVALID)
+        return (gex_Event_t)op; /* even if it is done by now: the leaf lives as long as its root */
+    return tk_event_of(op);
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Put and get. Any local memory, any size, any alignment. Thread-safe in PAR. */
+#ifndef TK_RMA_H
+#define TK_RMA_H
+
+#include "gasnetex.h"
+#include "peer/peer.h"
+
+struct tk_transfer {
+    struct tk_peer *peer;
+    void *remote;
+    void *local;
+    size_t nbytes;
+    bool is_put;
+    bool immediate;
+};
+
+/* 0, or 1 when nothing was done (immediate only). */
+int tk_transfer_blocking(const struct tk_transfer *t);
+
+/* lc_opt: GEX_EVENT_NOW, GEX_EVENT_DEFER (gets: that one) or where to store the leaf. */
+gex_Event_t tk_transfer_start(const struct tk_transfer *t, gex_Event_t *lc_opt);
+
+#endif

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The values in force: defaults, then the environment. Owns tk_settings and copies of the texts in
+ * it. No lock: start-up is single-threaded and nothing is written later. */
+#include "config.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/report.h"
+#include "settings/settings.h"
+
+struct tk_settings tk_settings;
+
+extern char **environ;
+
+static const char *lookup(char *const *env, const char *name)
+{
+    size_t length = strlen(name);
+    for (; env && *env; env++)
+        if (!strncmp(*env, name, length) && (*env)[length] == '=')
+            return *env + length + 1;
+    return NULL;
+}
+
+const char *tk_getenv(const char *name)
+{
+    return lookup(environ, name);
+}
+
+static void set_default(const struct tk_setting *s)
+{
+    void *field = (char *)&tk_settings + s->offset;
+    switch (s->type) {
+    case TK_SETTING_INT:
+        *(int64_t *)field = (int64_t)s->def;
+        break;
+    case TK_SETTING_REAL:
+        *(double *)field = s->def;
+        break;
+    case TK_SETTING_SIZE:
+        *(uint64_t *)field = (uint64_t)s->def;
+        break;
+    case TK_SETTING_BOOL:
+        *(bool *)field = s->def != 0;
+        break;
+    case TK_SETTING_TEXT:
+    case TK_SETTING_CHOICE:
+        *(const char **)field = s->text_def;
+        break;
+    case TK_SETTING_IGNORED:
+        break;
+    }
+}
+
+/* An empty value means "as if unset" for numbers and choices: job scripts write X= to clear a
+ * variable. */
+static bool counts_as_unset(const struct tk_setting *s, const char *value)
+{
+    return !value || (!*value && s->type != TK_SETTING_TEXT);
+}
+
+enum tk_status tk_settings_load(char *const *env)
+{
+    enum tk_status status = TK_OK;
+    for (size_t i = 0; i < tk_setting_count; i++) {
+        const struct tk_setting *s = &tk_setting_table[i];
+        char why[512];
+        set_default(s);
+        const char *value = lookup(env, s->name);
+        if (counts_as_unset(s, value) || s->scope == TK_SCOPE_LAUNCHER)
+            continue;
+        if (tk_setting_parse(s, strdup(value), &tk_settings, why, sizeof(why)) != TK_OK) {
+            tk_complain("%s", why);
+            status = TK_FAIL;
+        }
+    }
+    return status;
+}
+
+void tk_setting_format(const struct tk_setting *s, const struct tk_settings *values, char *out,
+                       size_t size)
+{
+    const void *field = (const char *)values + s->offset;
+    switch (s->type) {
+    case TK_SETTING_INT:
+        snprintf(out, size, "%lld", (long long)*(const int64_t *)field);
+        break;
+    case TK_SETTING_REAL:
+        snprintf(out, size, "%g", *(const double *)field);
+        break;
+    case TK_SETTING_SIZE:
+        snprintf(out, size, "%llu", (unsigned long long)*(const uint64_t *)field);
+        break;
+    case TK_SETTING_BOOL:
+        snprintf(out, size, "%d", *(const bool *)field);
+        break;
+    case TK_SETTING_TEXT:
+    case TK_SETTING_CHOICE:
+        snprintf(out, size, "%s", *(const char *const *)field);
+        break;
+    case TK_SETTING_IGNORED:
+        snprintf(out, size, "%s", "");
+        break;
+    }
+}
+
+char *tk_settings_job_text(void)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    if (!out)
+        return NULL;
+    for (size_t i = 0; i < tk_setting_count; i++) {
+        char value[256];
+        if (tk_setting_table[i].scope != TK_SCOPE_JOB)
+            continue;
+        tk_setting_format(&tk_setting_table[i], &tk_settings, value, sizeof(value));
+        fprintf(out, "%s=%s\n", tk_setting_table[i].name, value);
+    }
+    fclose(out);
+    return text;
+}
+
+/* FNV-1a, 64 bits: only has to tell accidental differences apart. */
+uint64_t tk_settings_job_hash(void)
+{
+    uint64_t hash = 0xcbf29ce484222325u;
+    char *text = tk_settings_job_text();
+    for (const char *at = text; at && *at; at++)
+        hash = (hash ^ (unsigned char)*at) * 0x100000001b3u;
+    free(text);
+    return hash;
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Settings: the environment of the job, read once at start-up, checked before anything is
+ * allocated. The only place of the library that reads the environment. No lock: written once by
+ * tk_settings_load(), read-only afterwards. */
+#ifndef TK_SETTINGS_H
+#define TK_SETTINGS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/status.h"
+
+struct tk_settings {
+#define TK_INT(field, name, def, min, max, unit, scope, help)  int64_t field;
+#define TK_REAL(field, name, def, min, max, unit, scope, help) double field;
+#define TK_SIZE(field, name, def, min, max, unit, scope, help) uint64_t field;
+#define TK_BOOL(field, name, def, scope, help)                 bool field;
+#define TK_TEXT(field, name, def, scope, help)                 const char *field;
+#define TK_CHOICE(field, name, def, words, scope, help)        const char *field;
+#define TK_IGNORED(name, help)
+#include "settings/settings.def"
+#undef TK_INT
+#undef TK_REAL
+#undef TK_SIZE
+#undef TK_BOOL
+#undef TK_TEXT
+#undef TK_CHOICE
+#undef TK_IGNORED
+};
+
+enum tk_setting_type {
+    TK_SETTING_INT,
+    TK_SETTING_REAL,
+    TK_SETTING_SIZE,
+    TK_SETTING_BOOL,
+    TK_SETTING_TEXT,
+    TK_SETTING_CHOICE,
+    TK_SETTING_IGNORED
+};
+
+enum tk_setting_scope { TK_SCOPE_JOB, TK_SCOPE_RANK, TK_SCOPE_LAUNCHER };
+
+/* One row of the table that settings.def makes. Numbers are doubles: every legal value is below
+ * 2^53. */
+struct tk_setting {
+    const char *name;
+    enum tk_setting_type type;
+    size_t offset; /* in struct tk_settings */
+    double def, min, max;
+    const char *text_def; /* TEXT, CHOICE */
+    const char *words;    /* CHOICE */
+    const char *unit;
+    enum tk_setting_scope scope;
+    const char *help;
+};
+
+extern const struct tk_setting tk_setting_table[];
+extern const size_t tk_setting_count;
+
+/* The values in force; valid after tk_settings_load() returned TK_OK. */
+extern struct tk_settings tk_settings;
+
+/* Reads and checks the whole environment. Prints one line for each bad value and returns TK_FAIL if
+ * there was one. `env` is a NULL-terminated array of NAME=value, as environ. */
+enum tk_status tk_settings_load(char *const *env);
+
+/* Parses one value into *out (a struct tk_settings). On error writes a sentence without end of line
+ * to `why`. */
+enum tk_status tk_setting_parse(const struct tk_setting *setting, const char *value,
+                                struct tk_settings *out, char *why, size_t why_size);
+
+/* "2.5M", "64K", "1GiB" or a number in `unit` to bytes. */
+enum tk_status tk_parse_size(const char *text, const char *unit, double *bytes);
+
+/* Unknown GASNET_* names in env, each told once through `tell` with the nearest known name (or
+ * NULL). */
+void tk_settings_unknown(char *const *env, void (*tell)(const char *name, const char *nearest));
+
+/* Hash of all job-wide values: equal on all ranks of a healthy job. */
+uint64_t tk_settings_job_hash(void);
+
+/* Text of the job-wide values, one NAME=value a line, for telling a user which one differs. Returns
+ * malloc'ed memory. */
+char *tk_settings_job_text(void);
+
+/* Formats the value in force of one setting. */
+void tk_setting_format(const struct tk_setting *setting, const struct tk_settings *values,
+                       char *out, size_t size);
+
+/* The table for people: name, default, range, help (gasnetrun_ibv --settings). Depends on
+ * settings.def alone. */
+void tk_settings_print(FILE *out);
+
+/* Value of any variable in the environment of this process, NULL if unset. */
+const char *tk_getenv(const char *name);
+
+#endif

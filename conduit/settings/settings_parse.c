@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * From text to values: one parser per type, all of them refusing what is not wholly a value in
+ * range. No state. */
+#include "config.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "settings/settings.h"
+
+/* "K", "KB", "KiB", "k" ... -> 1024; "" and "B" -> 1; anything else -> 0 */
+static double suffix_factor(const char *suffix)
+{
+    static const char letters[] = "KMGT";
+    double factor = 1024;
+    if (!*suffix || !strcasecmp(suffix, "B"))
+        return 1;
+    for (const char *letter = letters; *letter; letter++, factor *= 1024) {
+        if ((suffix[0] & ~0x20) != *letter)
+            continue;
+        const char *rest = suffix + 1;
+        return !*rest || !strcasecmp(rest, "B") || !strcasecmp(rest, "iB") ? factor : 0;
+    }
+    return 0;
+}
+
+static bool number(const char *text, double *value, char **end)
+{
+    errno = 0;
+    *value = strtod(text, end);
+    return *end != text && errno == 0 && isfinite(*value);
+}
+
+enum tk_status tk_parse_size(const char *text, const char *unit, double *bytes)
+{
+    char *end;
+    if (!number(text, bytes, &end))
+        return TK_FAIL;
+    while (*end == ' ')
+        end++;
+    double factor = suffix_factor(*end ? end : unit);
+    if (factor == 0)
+        return TK_FAIL;
+    *bytes *= factor;
+    return TK_OK;
+}
+
+static enum tk_status parse_bool(const char *text, bool *value)
+{
+    static const char *const words[][2] = {
+        {"0", "1"}, {"no", "yes"}, {"n", "y"}, {"false", "true"}, {"off", "on"}};
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+        for (int truth = 0; truth < 2; truth++)
+            if (!strcasecmp(text, words[i][truth])) {
+                *value = truth;
+                return TK_OK;
+            }
+    return TK_FAIL;
+}
+
+static bool is_word(const char *words, const char *value)
+{
+    size_t length = strlen(value);
+    for (const char *word = words; word; word = strchr(word, '|') ? strchr(word, '|') + 1 : NULL)
+        if (length == strcspn(word, "|") && !strncmp(word, value, length))
+            return true;
+    return false;
+}
+
+static enum tk_status parse_number(const struct tk_setting *s, const char *value, double *result)
+{
+    char *end;
+    if (s->type == TK_SETTING_SIZE)
+        return tk_parse_size(value, s->unit, result);
+    if (!number(value, result, &end) || *end)
+        return TK_FAIL;
+    return s->type == TK_SETTING_INT && *result != (double)(int64_t)*result ? TK_FAIL : TK_OK;
+}
+
+static enum tk_status refuse(const struct tk_setting *s, const char *value, char *why, size_t size)
+{
+    if (s->type == TK_SETTING_BOOL)
+        snprintf(why, size, "%s='%s' is not one of 0, 1, no, yes, n, y, false, true, off, on",
+                 s->name, value);
+    else if (s->type == TK_SETTING_CHOICE)
+        snprintf(why, size, "%s='%s' is not one of %s", s->name, value, s->words);
+    else
+        snprintf(why, size, "%s='%s' is not a %s from %.15g to %.15g (%s)", s->name, value,
+                 s->type == TK_SETTING_INT ? "whole number" : "number", s->min, s->max, s->unit);
+    return TK_FAIL;
+}
+
+enum tk_status tk_setting_parse(const struct tk_setting *s, const char *value,
+                                struct tk_settings *out, char *why, size_t why_size)
+{
+    void *field = (char *)out + s->offset;
+    double result;
+    switch (s->type) {
+    case TK_SETTING_IGNORED:
+        return TK_OK;
+    case TK_SETTING_TEXT:
+        *(const char **)field = value;
+        return TK_OK;
+    case TK_SETTING_CHOICE:
+        *(const char **)field = value;
+        return is_word(s->words, value) ? TK_OK : refuse(s, value, why, why_size);
+    case TK_SETTING_BOOL:
+        return parse_bool(value, field) == TK_OK ? TK_OK : refuse(s, value, why, why_size);
+    default:
+        break;
+    }
+    if (parse_number(s, value, &result) != TK_OK || result < s->min || result > s->max)
+        return refuse(s, value, why, why_size);
+    if (s->type == TK_SETTING_INT)
+        *(int64_t *)field = (int64_t)result;
+    else if (s->type == TK_SETTING_SIZE)
+        *(uint64_t *)field = (uint64_t)result;
+    else
+        *(double *)field = result;
+    return TK_OK;
+}

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Start-up: settings, bootstrap, topology, transport, cards, connections, a fence; each opens after
+ * those it needs. A rank that fails has said why, and asks the launcher to end the job so that the
+ * others do not wait for it. */
+#include "config.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/bits.h"
+#include "base/clock.h"
+#include "base/report.h"
+#include "bootstrap/bootstrap.h"
+#include "collective/barrier.h"
+#include "exit/exit.h"
+#include "memory/memory.h"
+#include "message/message.h"
+#include "progress/progress.h"
+#include "settings/settings.h"
+#include "start/start.h"
+#include "team/objects.h"
+#include "transport/verbs/verbs.h"
+
+extern char **environ;
+
+/* A client may define these itself; the library's are weak. */
+__attribute__((weak)) const char *gasnet_max_segsize_str;
+__attribute__((weak)) uint64_t gasnet_max_segsize;
+__attribute__((weak)) void (*gasnet_client_attach_hook)(void *addr, uintptr_t size);
+
+uint64_t tk_segment_limit_local, tk_segment_limit_global;
+static bool is_started;
+
+bool tk_is_started(void)
+{
+    return is_started;
+}
+
+static void tell_unknown(const char *name, const char *nearest)
+{
+    if (nearest)
+        tk_warn("%s is no setting of this library; did you mean %s? (gasnetrun_ibv --settings "
+                "lists all)",
+                name, nearest);
+    else
+        tk_warn("%s is no setting of this library (gasnetrun_ibv --settings lists all)", name);
+}
+
+static void tell_settings(void)
+{
+    for (size_t i = 0; i < tk_setting_count; i++) {
+        char value[256];
+        const struct tk_setting *s = &tk_setting_table[i];
+        if (s->type == TK_SETTING_IGNORED || s->scope == TK_SCOPE_LAUNCHER)
+            continue;
+        tk_setting_format(s, &tk_settings, value, sizeof(value));
+        tk_tell("%s=%s%s", s->name, value, tk_getenv(s->name) ? "" : " (default)");
+    }
+}
+
+static void tell_choices(void)
+{
+    char text[256];
+    tk_verbs_describe(text, sizeof(text));
+    tk_tell("%u ranks on %u hosts, %u on this one with %u CPUs", tk_peers.size, tk_topology.hosts,
+            tk_topology.local_size, tk_topology.cpus);
+    tk_tell("network: %s", tk_peers.size > 1 ? text : "none, a job of one");
+    tk_tell("segment: up to %" PRIu64 " bytes (least of all ranks %" PRIu64 ")",
+            tk_segment_limit_local, tk_segment_limit_global);
+}
+
+static const char *segment_limit_text(void)
+{
+    static char text[32];
+    if (tk_getenv("GASNET_MAX_SEGSIZE"))
+        return tk_settings.max_segsize;
+    if (gasnet_max_segsize_str)
+        return gasnet_max_segsize_str;
+    if (!gasnet_max_segsize)
+        return tk_settings.max_segsize;
+    snprintf(text, sizeof(text), "%" PRIu64 "/P", gasnet_max_segsize);
+    return text;
+}
+
+static enum tk_status fill_card(struct tk_card *card)
+{
+    card->pid = (uint32_t)getpid();
+    card->qp_count = tk_peers.size;
+    return tk_topology_describe(&card->host);
+}
+
+static enum tk_status find_limits(void)
+{
+    if (tk_segment_limit(segment_limit_text(), tk_host_memory(), tk_topology.local_size,
+                         &tk_segment_limit_local) != TK_OK)
+        return TK_FAIL;
+    tk_segment_limit_global = tk_segment_limit_local;
+    return TK_OK;
+}
+
+/* Limits depend on how many ranks share a host, which is known only after the cards came: each
+ * rank's is worked out from the others' host memory, so that nothing has to be exchanged a second
+ * time. */
+static void find_global_limit(void)
+{
+    for (uint32_t r = 0; r < tk_peers.size; r++) {
+        uint64_t limit;
+        uint32_t on_host = 0;
+        for (uint32_t other = 0; other < tk_peers.size; other++)
+            on_host += tk_topology.host_of[other] == tk_topology.host_of[r];
+        if (tk_segment_limit(segment_limit_text(), tk_card_of(r)->host_memory, on_host, &limit) ==
+            TK_OK)
+            tk_segment_limit_global = tk_min(tk_segment_limit_global, limit);
+    }
+}
+
+static enum tk_status join_others(struct tk_card *card, size_t size)
+{
+    card->host_memory = tk_host_memory();
+    if (tk_verbs_open(card) != TK_OK || tk_cards_exchange(card, size) != TK_OK)
+        return TK_FAIL;
+    tk_report_identity(tk_peers.me, tk_peers.size, tk_peer(tk_peers.me)->host);
+    if (tk_topology_build(tk_peers.me, tk_peers.size, tk_host_card_of) != TK_OK ||
+        tk_verbs_connect() != TK_OK)
+        return TK_FAIL;
+    if (find_limits() != TK_OK)
+        return TK_FAIL;
+    find_global_limit();
+    tk_progress_use(&tk_transport_verbs);
+    /* Nobody may send before the other side is ready to receive. */
+    enum tk_status status = tk_bootstrap_fence(NULL, 0);
+    if (status == TK_OK)
+        tk_exit_network_ready();
+    return status;
+}
+
+static enum tk_status stay_alone(struct tk_card *card)
+{
+    static struct tk_host_card mine;
+    mine = card->host;
+    tk_topology.local_ranks = calloc(1, sizeof(*tk_topology.local_ranks));
+    tk_topology.host_of = calloc(1, sizeof(*tk_topology.host_of));
+    if (!tk_topology.local_ranks || !tk_topology.host_of)
+        return TK_FAIL;
+    tk_peer(0)->host = mine.name;
+    tk_peer(0)->pid = (int)card->pid;
+    return find_limits();
+}
+
+static enum tk_status open_rooms(void)
+{
+    size_t size = sizeof(struct tk_card) + tk_peers.size * sizeof(uint32_t);
+    struct tk_card *card = calloc(1, size);
+    if (!card || fill_card(card) != TK_OK)
+        return TK_FAIL;
+    tk_report_identity(tk_peers.me, tk_peers.size, card->host.name);
+    tk_message_open();
+    tk_barrier_open();
+    tk_exit_open();
+    tk_peer(tk_peers.me)->transport = &tk_transport_self;
+    enum tk_status status = tk_peers.size > 1 ? join_others(card, size) : stay_alone(card);
+    free(card);
+    return status;
+}
+
+static enum tk_status load_settings(void)
+{
+    enum tk_status status = tk_settings_load(environ);
+    tk_report_quiet(tk_settings.quiet);
+    return status;
+}
+
+static enum tk_status open_all(void)
+{
+    if (tk_bootstrap_open() != TK_OK)
+        return TK_FAIL;
+    tk_report_identity(tk_bootstrap.rank, tk_bootstrap.size, "starting");
+    tk_report_starting(true);
+    if (load_settings() != TK_OK || tk_peers_open(tk_bootstrap.rank, tk_bootstrap.size) != TK_OK)
+        return TK_FAIL;
+    if (tk_bootstrap.rank == 0)
+        tk_settings_unknown(environ, tell_unknown);
+    return open_rooms();
+}
+
+enum tk_status tk_start(void)
+{
+    if (open_all() != TK_OK) {
+        tk_bootstrap_abort(1, "start-up failed");
+        return TK_FAIL;
+    }
+    if (tk_settings.verboseenv && tk_peers.me == 0) {
+        tell_settings();
+        tell_choices();
+    }
+    tk_report_starting(false);
+    tk_cards_drop();
+    is_started = true;
+    return TK_OK;
+}
+
+static void serve_meanwhile(void)
+{
+    tk_poll();
+}
+
+enum tk_status tk_attach(uintptr_t size)
+{
+    uint32_t key = 0;
+    struct tk_area area;
+    uint64_t before = tk_now();
+    if (tk_area_open(&area, "segment", size, true) != TK_OK)
+        return TK_FAIL;
+    tk_segment_area = area;
+    if (tk_peers.size > 1 && tk_verbs_register_segment(area.base, area.size, &key) != TK_OK)
+        goto close;
+    double seconds = (double)(tk_now() - before) / 1e9;
+    if (seconds > 1 && tk_peers.me == 0)
+        tk_warn("making a segment of %zu bytes took %.1f s (%.1f GB/s)", area.size, seconds,
+                (double)area.size / seconds / 1e9);
+    if (gasnet_client_attach_hook)
+        gasnet_client_attach_hook(area.base, size);
+    tk_segment.base = area.base;
+    tk_segment.size = size;
+    return tk_segments_exchange((uintptr_t)area.base, size, key, serve_meanwhile);
+close:
+    tk_area_close(&tk_segment_area);
+    return TK_FAIL;
+}
+
+void tk_describe_peer(uint32_t rank, char *text, size_t size)
+{
+    char network[256];
+    const struct tk_peer *peer = tk_peer(rank);
+    if (peer->transport == &tk_transport_self) {
+        snprintf(text, size, "self");
+        return;
+    }
+    tk_verbs_describe(network, sizeof(network));
+    snprintf(text, size, "%s %s", peer->transport->name, network);
+}

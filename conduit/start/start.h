@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Start-up of the library and attaching of the segment: the order in which rooms open.
+ * Single-threaded. */
+#ifndef TK_START_H
+#define TK_START_H
+
+#include "base/status.h"
+#include "gasnetex.h"
+
+/* Everything up to a connected job, ending with a barrier. TK_FAIL: told, and the launcher asked to
+ * end the job. */
+enum tk_status tk_start(void);
+bool tk_is_started(void);
+
+/* Allocates, registers and publishes the segment. */
+enum tk_status tk_attach(uintptr_t size);
+
+/* Limits of the segment, and the least over the job. */
+extern uint64_t tk_segment_limit_local, tk_segment_limit_global;
+
+/* "verbs softhca0:1 (...)": how a peer is reached, for people. */
+void tk_describe_peer(uint32_t rank, char *text, size_t size);
+
+#endif

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Topology: which ranks share a host, and how many CPUs this process may use. Filled once at
+ * start-up, read-only after. */
+#ifndef TK_TOPOLOGY_H
+#define TK_TOPOLOGY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+enum { tk_host_name_max = 64, tk_host_id_max = 128 };
+
+/* What a rank tells about its host; part of its card. */
+struct tk_host_card {
+    char name[tk_host_name_max]; /* for people */
+    char id[tk_host_id_max];     /* equal on ranks of one host: made as GASNET_HOST_DETECT says */
+};
+
+struct tk_topology {
+    uint32_t hosts;        /* number of hosts */
+    uint32_t my_host;      /* index of ours, in order of each host's lowest rank */
+    uint32_t local_size;   /* ranks on our host */
+    uint32_t local_rank;   /* our index among them */
+    uint32_t *local_ranks; /* their job ranks, ascending */
+    uint32_t *host_of;     /* host index of each rank */
+    unsigned cpus;         /* CPUs in this process's set */
+    bool oversubscribed; /* ranks of this host outnumber its CPUs: waiting must give the CPU away */
+};
+
+extern struct tk_topology tk_topology;
+
+/* Describes this host. */
+enum tk_status tk_topology_describe(struct tk_host_card *card);
+
+/* Builds the map; card_of(rank) gives each rank's host card. */
+enum tk_status tk_topology_build(uint32_t rank, uint32_t size,
+                                 const struct tk_host_card *(*card_of)(uint32_t rank));
+
+#endif

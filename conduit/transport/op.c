@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Free lists of operations. One list per thread, so taking and giving need no lock; an operation
+ * given by another thread than took it just changes lists. Memory is never returned: a stale leaf
+ * event may still look at it. */
+#include "config.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "base/lock.h"
+#include "base/report.h"
+#include "transport/op.h"
+
+enum { slab_items = 64 }; /* 1 to 2 KiB at a time */
+
+static TK_PER_THREAD struct tk_op *free_ops;
+static TK_PER_THREAD bool list_is_watched;
+
+/* What threads left behind when they ended. */
+static tk_lock_t orphans_lock = TK_LOCK_INIT;
+static struct tk_op *orphans;
+static pthread_key_t thread_end;
+static pthread_once_t thread_end_once = PTHREAD_ONCE_INIT;
+
+static void adopt_list_of_ended_thread(void *unused)
+{
+    (void)unused;
+    if (!free_ops)
+        return;
+    struct tk_op *last = free_ops;
+    while (last->next)
+        last = last->next;
+    tk_lock(&orphans_lock);
+    last->next = orphans;
+    orphans = free_ops;
+    tk_unlock(&orphans_lock);
+    free_ops = NULL;
+}
+
+static void make_key(void)
+{
+    pthread_key_create(&thread_end, adopt_list_of_ended_thread);
+}
+
+static void refill(void)
+{
+    if (!list_is_watched) {
+        pthread_once(&thread_end_once, make_key);
+        pthread_setspecific(thread_end, &list_is_watched);
+        list_is_watched = true;
+    }
+    tk_lock(&orphans_lock);
+    free_ops = orphans;
+    orphans = NULL;
+    tk_unlock(&orphans_lock);
+    if (free_ops)
+        return;
+    struct tk_op *slab = aligned_alloc(TK_CACHE_LINE, slab_items * sizeof(*slab));
+    if (!slab)
+        tk_panic("out of memory for %d operations", slab_items);
+    for (int i = 0; i < slab_items; i++) {
+        slab[i].next = free_ops;
+        free_ops = &slab[i];
+    }
+}
+
+struct tk_op *tk_op_take(void)
+{
+    if (!free_ops)
+        refill();
+    struct tk_op *op = free_ops;
+    free_ops = op->next;
+    tk_op_init(op);
+    return op;
+}
+
+void tk_op_give(struct tk_op *op)
+{
+    op->next = free_ops;
+    free_ops = op;
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What a transport is: one table of functions, filled in by transport/self and transport/verbs
+ * (shared memory will follow). A transport moves messages and memory between this process and a
+ * peer. "No room now" is the status TK_BUSY, never a hidden spin: whoever calls decides how to wait
+ * (progress/wait.c). All functions are thread-safe in PAR. */
+#ifndef TK_TRANSPORT_H
+#define TK_TRANSPORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+#include "transport/op.h"
+
+struct tk_peer;
+
+enum tk_message_kind {
+    TK_REQUEST, /* takes a credit; answered by a REPLY, an ACK or, later, a credit on another
+                   message */
+    TK_REPLY,  /* gives the credit back; uses the buffer that the requester posted before it sent */
+    TK_ACK,    /* as REPLY, without a handler */
+    TK_CONTROL /* at most one each way in the life of a job (exit notice): has a buffer of its own
+                */
+};
+
+enum tk_message_category { TK_SHORT, TK_MEDIUM, TK_LONG };
+
+enum {
+    tk_max_args = 16,
+    tk_message_max = 65536 /* bytes, head included: the manual's MaxMedium */
+};
+
+/* The first bytes of every message on the wire; arguments (int32_t each) follow, then, at a
+ * multiple of 8 bytes, the payload. Byte order is the host's: a job runs on one architecture. 8 +
+ * 4*nargs rounded up to 8 is what a Medium costs. */
+struct tk_message_head {
+    uint8_t kind;
+    uint8_t credits; /* banked credits that ride along; the transport's own */
+    uint8_t category;
+    uint8_t nargs;
+    uint8_t handler;
+    uint8_t packed; /* Long: the payload follows; otherwise it was put before */
+    uint16_t reserved;
+};
+
+/* In front of the arguments of a Long. */
+struct tk_long_head {
+    uint64_t dest;
+    uint32_t nbytes;
+    uint32_t reserved;
+};
+
+enum {
+    tk_message_head_max =
+        sizeof(struct tk_message_head) + sizeof(struct tk_long_head) + 4 * tk_max_args
+};
+
+/* A message to be sent. `head` has head_size bytes, a multiple of 8. When `source` is non-NULL the
+ * payload may be sent from where it lies, and source->pending then counts it until it may be
+ * changed; otherwise it is copied before return. */
+struct tk_outgoing {
+    struct tk_message_head *head;
+    size_t head_size;
+    const void *payload;
+    size_t nbytes;
+    struct tk_op *source;
+};
+
+/* A message that came. Valid during the call of the deliver function. */
+struct tk_arrival {
+    struct tk_peer *peer;
+    struct tk_message_head *head;
+    void *payload; /* what follows head and arguments; 8-byte aligned */
+    size_t nbytes;
+    bool replied; /* set by whoever sends the reply */
+};
+
+/* A put or a get, resumable: `done` bytes are posted. When all are, the transport is through with
+ * this struct, and op->pending counts the pieces still under way. */
+struct tk_rma {
+    uintptr_t remote;
+    char *local;
+    size_t nbytes;
+    size_t done;
+    struct tk_op *op;
+    bool is_put;
+    bool
+        copy_source; /* put: the source is wanted back at once, copying it is better than waiting */
+    bool sources_only; /* count in op->pending only the pieces that still read their source */
+};
+
+struct tk_transport {
+    const char *name;
+    size_t packed_max; /* largest payload of a Long that may travel with its head */
+    enum tk_status (*send)(struct tk_peer *peer, struct tk_outgoing *message);
+    /* Posts as many pieces as there is room for; TK_BUSY when some are left. */
+    enum tk_status (*rma)(struct tk_peer *peer, struct tk_rma *rma);
+    /* Serves what arrived: runs handlers. True if there was anything. */
+    bool (*poll)(void);
+    /* Completes our own operations only: runs no handler. Legal in handlers. */
+    bool (*reap)(void);
+};
+
+extern const struct tk_transport tk_transport_self;
+extern const struct tk_transport tk_transport_verbs;
+
+/* The way up: set by the rooms above before anything can arrive. */
+extern void (*tk_deliver)(struct tk_arrival *arrival);
+
+#endif

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The verbs transport as the rooms above see it: start-up, segment registration, and what to tell
+ * people about it. */
+#ifndef TK_VERBS_H
+#define TK_VERBS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+#include "peer/peer.h"
+
+/* Chooses a port, makes completion queues, buffers and one queue pair for each peer. Fills in
+ * card->address and card->qp. */
+enum tk_status tk_verbs_open(struct tk_card *card);
+
+/* Connects all queue pairs by the cards; ready to send and to receive afterwards (others may not
+ * be: fence first). */
+enum tk_status tk_verbs_connect(void);
+
+/* Registers the segment; *key is what peers must present. */
+enum tk_status tk_verbs_register_segment(void *base, size_t size, uint32_t *key);
+
+void tk_verbs_close(void);
+
+/* What an operation to a peer used: device, port, and how the peer is addressed. For people. */
+void tk_verbs_describe(char *text, size_t size);
+
+/* Errors on the way to a peer end the job: set by the rooms above. `peer` is the rank on the other
+ * side. */
+extern void (*tk_verbs_lost_peer)(uint32_t peer);
+
+/* Largest wait for credits so far on the links that starve now: tells people who keeps us waiting.
+ * Called rarely. */
+void tk_verbs_tell_stall(void);
+
+/* Ports of one filter: does GASNET_IBV_PORTS `filter` admit this port? Malformed filters fail with
+ * a message. */
+enum tk_status tk_port_filter_check(const char *filter);
+int tk_port_filter_admits(const char *filter, const char *device, int port);
+
+#endif

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Flow control of active messages. The promise: no message ever finds the receiver without a buffer
+ * (RNR), and replies can always be sent.
+ *
+ * Of a link's receive buffers, credits_pp are for requests: as many as the peer has credits. For
+ * each request that we have in flight (credits_pp - credits) there is one more, for its reply or
+ * ACK, posted before the request goes out. One is for the peer's exit notice. A request's buffer is
+ * replaced before its handler runs, because the handler's reply gives the credit back. A responder
+ * may hold back up to `slack` credits to send with its next message; the buffers that were posted
+ * for those replies then serve later ones.
+ *
+ * Everything here is called with the link's lock held. */
+#include "config.h"
+
+#include "base/bits.h"
+#include "base/clock.h"
+#include "base/report.h"
+#include "settings/settings.h"
+#include "transport/verbs/verbs_private.h"
+
+int tk_credit_buffers_needed(const struct tk_link *link)
+{
+    int in_flight = tk_verbs.credits_pp - link->credits;
+    return tk_verbs.credits_pp + in_flight + link->control_expected;
+}
+
+void tk_recv_post(struct tk_link *link, struct tk_buffer *buffer)
+{
+    struct ibv_sge sge = {
+        .addr = (uintptr_t)buffer->data, .length = tk_buffer_size, .lkey = buffer->key};
+    struct ibv_recv_wr *bad, wr = {.wr_id = (uintptr_t)buffer, .sg_list = &sge, .num_sge = 1};
+    buffer->link = link;
+    int error = ibv_post_recv(link->qp, &wr, &bad);
+    tk_if_unlikely(error)
+    {
+        if (!link->broken)
+            tk_panic("ibv_post_recv for rank %u failed with error %d, %d buffers posted",
+                     link->peer->rank, error, link->posted);
+        tk_pool_give(&tk_verbs.recv_pool, buffer);
+        return;
+    }
+    link->posted++;
+}
+
+static void note_starvation(struct tk_link *link)
+{
+    if (!link->starved_since)
+        link->starved_since = tk_now();
+}
+
+static bool post_reply_buffer(struct tk_link *link)
+{
+    struct tk_buffer *buffer = tk_pool_take(&tk_verbs.recv_pool);
+    if (!buffer && tk_recv_pool_grow() == TK_OK)
+        buffer = tk_pool_take(&tk_verbs.recv_pool);
+    if (buffer)
+        tk_recv_post(link, buffer);
+    return buffer != NULL;
+}
+
+/* One credit for a request about to be sent, with the buffer for its reply posted. */
+enum tk_status tk_credit_take(struct tk_link *link)
+{
+    tk_if_unlikely(link->credits == 0)
+    {
+        note_starvation(link);
+        return TK_BUSY;
+    }
+    if (!tk_counter_take(&tk_verbs.credits_total))
+        return TK_BUSY;
+    link->credits--;
+    tk_if_unlikely(link->posted < tk_credit_buffers_needed(link) && !post_reply_buffer(link))
+    {
+        tk_credit_return(link, 1);
+        return TK_BUSY;
+    }
+    link->starved_since = 0;
+    return TK_OK;
+}
+
+void tk_credit_return(struct tk_link *link, int credits)
+{
+    link->credits += credits;
+    tk_counter_add(&tk_verbs.credits_total, credits);
+    if (link->credits > tk_verbs.credits_pp)
+        tk_wire_error(link, "more credits came back than were given");
+}
+
+static enum tk_status send_ack(struct tk_link *link)
+{
+    struct tk_message_head head = {.kind = TK_ACK};
+    struct tk_outgoing message = {.head = &head, .head_size = sizeof(head)};
+    /* The ACK itself is worth one credit; the others ride in its head, put there by
+     * tk_message_post(). */
+    link->banked--;
+    enum tk_status status = tk_message_post(link, &message);
+    if (status != TK_OK)
+        link->banked++;
+    return status;
+}
+
+/* The handler of a request is through and sent no reply. */
+void tk_credit_owe(struct tk_link *link)
+{
+    link->banked++;
+    if (link->banked <= tk_verbs.slack || link->ack_due)
+        return;
+    if (send_ack(link) == TK_OK)
+        return;
+    link->ack_due = true;
+    tk_counter_add(&tk_verbs.acks_due, 1);
+}
+
+static void settle(struct tk_link *link)
+{
+    tk_lock(&link->lock);
+    if (link->ack_due && (link->banked <= tk_verbs.slack || send_ack(link) == TK_OK)) {
+        link->ack_due = false;
+        tk_counter_add(&tk_verbs.acks_due, -1);
+    }
+    tk_unlock(&link->lock);
+}
+
+/* ACKs that found no room in the send queue. The one function here that takes the locks itself. */
+void tk_acks_send(void)
+{
+    for (uint32_t r = 0; r < tk_peers.size && tk_counter_read(&tk_verbs.acks_due) > 0; r++)
+        if (r != tk_peers.me)
+            settle(&tk_verbs.links[r]);
+}
+
+void tk_verbs_tell_stall(void)
+{
+    uint64_t now = tk_now(), limit = (uint64_t)(tk_settings.am_stall_seconds * 1e9);
+    for (uint32_t r = 0; tk_verbs.links && limit && r < tk_peers.size; r++) {
+        struct tk_link *link = &tk_verbs.links[r];
+        if (r == tk_peers.me || !tk_trylock(&link->lock))
+            continue;
+        if (link->credits == 0 && link->starved_since && now - link->starved_since > limit) {
+            tk_warn("waiting %.0f s for rank %u (%s, pid %d) to serve our active messages: all %d "
+                    "credits are out; "
+                    "it has not polled (GASNET_AM_STALL_SECONDS=0 silences this)",
+                    (double)(now - link->starved_since) / 1e9, r, link->peer->host, link->peer->pid,
+                    tk_verbs.credits_pp);
+            link->starved_since = now;
+        }
+        tk_unlock(&link->lock);
+    }
+}

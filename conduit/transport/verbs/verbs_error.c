@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What is said when the network or the device refuses. Each cause is told once: a broken queue pair
+ * flushes everything behind the first error, and that tells nobody anything. No lock. */
+#include "config.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "base/report.h"
+#include "transport/verbs/verbs_private.h"
+
+void (*tk_verbs_lost_peer)(uint32_t peer);
+
+static const char *opcode_text(unsigned opcode)
+{
+    switch (opcode) {
+    case IBV_WR_RDMA_WRITE:
+        return "put";
+    case IBV_WR_RDMA_READ:
+        return "get";
+    default:
+        return "message";
+    }
+}
+
+static const char *likely_cause(enum ibv_wc_status status)
+{
+    switch (status) {
+    case IBV_WC_RETRY_EXC_ERR:
+        return "the peer does not answer: its process or host is gone, or the cable is out";
+    case IBV_WC_REM_ACCESS_ERR:
+        return "the peer's device refused the address: it is outside the peer's segment";
+    case IBV_WC_LOC_PROT_ERR:
+        return "the local address is no longer mapped";
+    case IBV_WC_RNR_RETRY_EXC_ERR:
+    case IBV_WC_REM_INV_REQ_ERR:
+    case IBV_WC_LOC_LEN_ERR:
+        return "the peer's receive buffers do not fit: is it another version of this library?";
+    case IBV_WC_WR_FLUSH_ERR:
+        return "the connection was broken before";
+    default:
+        return "see the device's documentation for the vendor code";
+    }
+}
+
+static void tell(struct tk_link *link, const char *what, size_t nbytes, const struct ibv_wc *wc)
+{
+    const struct tk_port_address *a = &tk_verbs.rail.address;
+    tk_complain("%s of %zu bytes to rank %u (%s, pid %d) failed on %s:%u, queue pair %u: %s "
+                "(vendor code %u); %s",
+                what, nbytes, link->peer->rank, link->peer->host, link->peer->pid, a->device,
+                a->port, link->qp->qp_num, ibv_wc_status_str(wc->status), wc->vendor_err,
+                likely_cause(wc->status));
+}
+
+void tk_work_failed(struct tk_work *work, const struct ibv_wc *wc)
+{
+    struct tk_link *link = work->link;
+    if (link->broken)
+        return;
+    link->broken = true;
+    if (tk_verbs_lost_peer == NULL)
+        return;
+    tell(link, opcode_text(work->opcode), work->nbytes, wc);
+    tk_verbs_lost_peer(link->peer->rank);
+}
+
+void tk_recv_failed(struct tk_link *link, const struct ibv_wc *wc)
+{
+    if (link->broken || wc->status == IBV_WC_WR_FLUSH_ERR)
+        return;
+    link->broken = true;
+    if (tk_verbs_lost_peer == NULL)
+        return;
+    tell(link, "receive", 0, wc);
+    tk_verbs_lost_peer(link->peer->rank);
+}
+
+void tk_wire_error(struct tk_link *link, const char *what)
+{
+    tk_panic("%s from rank %u (%s, pid %d); the ranks of a job must be built against one version "
+             "of this library",
+             what, link->peer->rank, link->peer->host, link->peer->pid);
+}
+
+static void limit_text(char *text, size_t size)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_MEMLOCK, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+        snprintf(text, size, "unlimited");
+    else
+        snprintf(text, size, "%llu bytes", (unsigned long long)limit.rlim_cur);
+}
+
+/* The cause is guessed from what can be read: the kernel says ENOMEM for the limit and for lack of
+ * memory alike. */
+void tk_explain_registration(struct tk_rail *rail, const char *what, size_t size, int error)
+{
+    struct ibv_device_attr attr = {.max_mr_size = UINT64_MAX};
+    struct rlimit limit = {.rlim_cur = RLIM_INFINITY};
+    char memlock[32];
+    ibv_query_device(rail->context, &attr);
+    getrlimit(RLIMIT_MEMLOCK, &limit);
+    limit_text(memlock, sizeof(memlock));
+    const char *remedy = "check dmesg";
+    if (size > attr.max_mr_size)
+        remedy = "it is larger than the device registers at once: ask for less";
+    else if (error == ENOMEM && limit.rlim_cur != RLIM_INFINITY &&
+             size + (16u << 20) > limit.rlim_cur)
+        remedy = "raise the limit on locked memory (ulimit -l unlimited, or memlock in "
+                 "/etc/security/limits.conf, also for the "
+                 "batch system's daemon), or ask for less";
+    else if (error == ENOMEM)
+        remedy = "the host is out of memory or the device out of translation entries: ask for less";
+    tk_complain("%s:%u can't register %zu bytes for the %s: %s; locked-memory limit (ulimit -l) "
+                "%s, device limit %llu bytes; %s",
+                rail->address.device, rail->address.port, size, what, strerror(error), memlock,
+                (unsigned long long)attr.max_mr_size, remedy);
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Puts and gets as RDMA writes and reads. Memory outside the segment goes through bounce buffers;
+ * what is registered goes from and to where it lies. Pieces are as large as the port's largest
+ * message or a bounce buffer. Takes the link's lock once for as many pieces as there is room for.
+ */
+#include "config.h"
+
+#include <string.h>
+
+#include "base/bits.h"
+#include "settings/settings.h"
+#include "transport/verbs/verbs_private.h"
+
+struct piece {
+    char *local;
+    size_t nbytes;
+    bool is_inline, is_bounced;
+};
+
+static struct piece next_piece(const struct tk_rma *rma)
+{
+    size_t left = rma->nbytes - rma->done;
+    struct piece piece = {.local = rma->local + rma->done};
+    bool copy = rma->copy_source && rma->nbytes <= tk_settings.nonbulkput_bounce_limit;
+    if (rma->is_put && left <= (size_t)tk_verbs.rail.inline_limit)
+        piece.is_inline = true;
+    else
+        piece.is_bounced = copy || !tk_is_registered(piece.local, left);
+    piece.nbytes = tk_min(left, piece.is_bounced ? tk_min(tk_buffer_size, tk_verbs.rail.message_max)
+                                                 : tk_verbs.rail.message_max);
+    return piece;
+}
+
+static void count(struct tk_work *work, const struct tk_rma *rma, const struct piece *piece)
+{
+    bool holds_source = rma->is_put && !piece->is_bounced && !piece->is_inline;
+    if (rma->sources_only && !holds_source)
+        return;
+    work->op = rma->op;
+    work->holds_source = holds_source;
+    tk_counter_add(&rma->op->pending, 1);
+    if (holds_source)
+        tk_counter_add(&rma->op->sources, 1);
+}
+
+static void post_piece(struct tk_work *work, const struct tk_rma *rma, const struct piece *piece,
+                       uint32_t remote_key)
+{
+    struct ibv_sge sge = {.addr = (uintptr_t)piece->local, .length = (uint32_t)piece->nbytes};
+    struct ibv_send_wr wr = {.sg_list = &sge,
+                             .num_sge = 1,
+                             .opcode = rma->is_put ? IBV_WR_RDMA_WRITE : IBV_WR_RDMA_READ};
+    wr.wr.rdma.remote_addr = rma->remote + rma->done;
+    wr.wr.rdma.rkey = remote_key;
+    if (piece->is_inline) {
+        wr.send_flags = IBV_SEND_INLINE;
+    } else if (piece->is_bounced) {
+        sge.addr = (uintptr_t)work->bounce->data;
+        sge.lkey = work->bounce->key;
+        if (rma->is_put)
+            memcpy(work->bounce->data, piece->local, piece->nbytes);
+        else
+            work->get_to = piece->local;
+    } else {
+        sge.lkey = tk_verbs.segment_mr->lkey;
+    }
+    work->nbytes = sge.length;
+    tk_work_post(work, &wr);
+}
+
+enum tk_status tk_verbs_rma(struct tk_peer *peer, struct tk_rma *rma)
+{
+    struct tk_link *link = peer->connection;
+    enum tk_status status = TK_OK;
+    tk_lock(&link->lock);
+    while (rma->done < rma->nbytes) {
+        struct piece piece = next_piece(rma);
+        struct tk_work *work = tk_work_take(link, piece.is_bounced ? piece.nbytes : 0);
+        if (!work) {
+            status = TK_BUSY;
+            break;
+        }
+        count(work, rma, &piece);
+        post_piece(work, rma, &piece, peer->segment_key);
+        rma->done += piece.nbytes;
+    }
+    tk_unlock(&link->lock);
+    return status;
+}
