@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Address handles: an address resolved once to a fabric port. Owns the handles; they never change,
+ * so no lock is needed. */
+#include "config.h"
+
+#include <endian.h>
+#include <stdlib.h>
+
+#include "shca.h"
+
+static bool valid(const struct ibv_ah_attr *a)
+{
+    if (a->port_num < 1 || a->port_num > shca_config.ports)
+        return false;
+    if (shca_config.roce && !a->is_global)
+        return false;
+    return !a->is_global || a->grh.sgid_index < (shca_config.roce ? 2 : 1);
+}
+
+SHCA_PUBLIC struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
+{
+    typedef struct ibv_ah *fn(struct ibv_pd *, struct ibv_ah_attr *);
+    struct shca_ah *ah;
+
+    if (!shca_owns(pd->context))
+        SHCA_PASS(fn, "ibv_create_ah", NULL, pd, attr);
+    if (!valid(attr)) {
+        errno = EINVAL;
+        return NULL;
+    }
+    ah = calloc(1, sizeof *ah);
+    if (!ah) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    ah->ah.context = pd->context;
+    ah->ah.pd = pd;
+    ah->attr = *attr;
+    ah->dest_port = shca_route(attr);
+    ah->slid = shca_lid_of(shca_fabric_port(shca_ctx(pd->context)->hca, attr->port_num));
+    shca_container(pd, struct shca_pd, pd)->users++;
+    return &ah->ah;
+}
+
+SHCA_PUBLIC int ibv_destroy_ah(struct ibv_ah *ibah)
+{
+    typedef int fn(struct ibv_ah *);
+
+    if (!shca_owns(ibah->context))
+        SHCA_PASS(fn, "ibv_destroy_ah", ENOSYS, ibah);
+    shca_container(ibah->pd, struct shca_pd, pd)->users--;
+    free(shca_container(ibah, struct shca_ah, ah));
+    return 0;
+}
+
+SHCA_PUBLIC int ibv_init_ah_from_wc(struct ibv_context *ctx, uint8_t port, struct ibv_wc *wc,
+                                    struct ibv_grh *grh, struct ibv_ah_attr *attr)
+{
+    typedef int fn(struct ibv_context *, uint8_t, struct ibv_wc *, struct ibv_grh *,
+                   struct ibv_ah_attr *);
+
+    if (!shca_owns(ctx))
+        SHCA_PASS(fn, "ibv_init_ah_from_wc", -1, ctx, port, wc, grh, attr);
+    memset(attr, 0, sizeof *attr);
+    attr->dlid = wc->slid;
+    attr->sl = wc->sl;
+    attr->port_num = port;
+    if (wc->wc_flags & IBV_WC_GRH) {
+        attr->is_global = 1;
+        attr->grh.dgid = grh->sgid;
+        attr->grh.hop_limit = 64;
+        attr->grh.flow_label = be32toh(grh->version_tclass_flow) & 0xfffff;
+    }
+    return 0;
+}
+
+SHCA_PUBLIC struct ibv_ah *ibv_create_ah_from_wc(struct ibv_pd *pd, struct ibv_wc *wc,
+                                                 struct ibv_grh *grh, uint8_t port)
+{
+    typedef struct ibv_ah *fn(struct ibv_pd *, struct ibv_wc *, struct ibv_grh *, uint8_t);
+    struct ibv_ah_attr attr;
+
+    if (!shca_owns(pd->context))
+        SHCA_PASS(fn, "ibv_create_ah_from_wc", NULL, pd, wc, grh, port);
+    if (ibv_init_ah_from_wc(pd->context, port, wc, grh, &attr) != 0)
+        return NULL;
+    return ibv_create_ah(pd, &attr);
+}

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Events: completion channels and the asynchronous queue of a context. Both are pipes, because any
+ * process of the user can open the write end of a pipe through /proc and because programs want a
+ * descriptor they can poll(). A record is 8 bytes: the number of the object and what happened.
+ * Owns the channels; counters of the handles are protected by the mutex of each handle. */
+#include "config.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "shca.h"
+
+SHCA_PUBLIC struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *ctx)
+{
+    typedef struct ibv_comp_channel *fn(struct ibv_context *);
+    struct shca_channel *c;
+    int e;
+
+    if (!shca_owns(ctx))
+        SHCA_PASS(fn, "ibv_create_comp_channel", NULL, ctx);
+    c = calloc(1, sizeof *c);
+    e = c ? shca_pipe_make(&c->ch.fd, &c->wfd, &c->pipe) : ENOMEM;
+    if (e != 0) {
+        free(c);
+        errno = e;
+        return NULL;
+    }
+    c->ch.context = ctx;
+    return &c->ch;
+}
+
+SHCA_PUBLIC int ibv_destroy_comp_channel(struct ibv_comp_channel *ch)
+{
+    typedef int fn(struct ibv_comp_channel *);
+    struct shca_channel *c = shca_container(ch, struct shca_channel, ch);
+
+    if (!shca_owns(ch->context))
+        SHCA_PASS(fn, "ibv_destroy_comp_channel", ENOSYS, ch);
+    if (__atomic_load_n(&ch->refcnt, __ATOMIC_RELAXED) > 0)
+        return EBUSY;
+    close(ch->fd);
+    close(c->wfd);
+    free(c);
+    return 0;
+}
+
+int shca_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
+{
+    struct shca_cq *cq = shca_container(ibcq, struct shca_cq, cq);
+    uint32_t old = atomic_load(&cq->sh->arm), fresh;
+
+    if (!ibcq->channel)
+        return EINVAL;
+    do {
+        /* Always a new number: the event of the old one may have been read before its producer
+         * came to disarm. Arming for less than before must not lose the wider request. */
+        fresh = ((old >> 2) + 1) << 2 | (solicited_only && (old & 3) != 1 ? 2 : 1);
+    } while (!atomic_compare_exchange_weak(&cq->sh->arm, &old, fresh));
+    return 0;
+}
+
+void shca_cq_notify(struct shca_peer *p, struct shca_cq_sh *cq, bool solicited)
+{
+    uint32_t arm = atomic_load(&cq->arm);
+    uint64_t record = (uint64_t)cq->index << 32 | arm;
+
+    if ((arm & 3) == 0 || ((arm & 3) == 2 && !solicited) || cq->event.fd < 0)
+        return;
+    /* First the event, then the disarming: killed in between, we leave one event too many, which
+     * the reader recognises by its number, and never a sleeper without an event. */
+    if (p)
+        shca_peer_signal(p, &cq->event, record);
+    else if (write(cq->event.fd, &record, sizeof record) < 0)
+        return;
+    atomic_compare_exchange_strong(&cq->arm, &arm, arm & ~3u);
+}
+
+static struct shca_cq *cq_of(uint32_t index)
+{
+    return index < SHCA_CQS ? shca.cqs[index] : NULL;
+}
+
+/* True when the record is news: its CQ exists, uses this channel and has not told it yet. */
+static bool accept_record(struct ibv_comp_channel *ch, uint64_t record, struct ibv_cq **out)
+{
+    struct shca_cq *cq;
+    bool news = false;
+
+    pthread_mutex_lock(&shca.lock);
+    cq = cq_of((uint32_t)(record >> 32));
+    if (cq && cq->cq.channel == ch) {
+        pthread_mutex_lock(&cq->cq.mutex);
+        news = cq->event_arm != (uint32_t)record;
+        cq->event_arm = (uint32_t)record;
+        cq->events_sent += news;
+        pthread_mutex_unlock(&cq->cq.mutex);
+        *out = &cq->cq;
+    }
+    pthread_mutex_unlock(&shca.lock);
+    return news;
+}
+
+SHCA_PUBLIC int ibv_get_cq_event(struct ibv_comp_channel *ch, struct ibv_cq **cq, void **cq_context)
+{
+    typedef int fn(struct ibv_comp_channel *, struct ibv_cq **, void **);
+    uint64_t record;
+
+    if (!shca_owns(ch->context))
+        SHCA_PASS(fn, "ibv_get_cq_event", -1, ch, cq, cq_context);
+    do {
+        ssize_t n = read(ch->fd, &record, sizeof record);
+
+        if (n != (ssize_t)sizeof record)
+            return -1;
+    } while (!accept_record(ch, record, cq));
+    *cq_context = (*cq)->cq_context;
+    return 0;
+}
+
+SHCA_PUBLIC void ibv_ack_cq_events(struct ibv_cq *cq, unsigned nevents)
+{
+    typedef void fn(struct ibv_cq *, unsigned);
+
+    if (!shca_owns(cq->context)) {
+        fn *real = (fn *)shca_real("ibv_ack_cq_events");
+        if (real)
+            real(cq, nevents);
+        return;
+    }
+    pthread_mutex_lock(&cq->mutex);
+    cq->comp_events_completed += nevents;
+    pthread_cond_signal(&cq->cond);
+    pthread_mutex_unlock(&cq->mutex);
+}
+
+/* ---- asynchronous events ---- */
+
+void shca_async_send(struct shca_peer *p, struct shca_cq_sh *cq, enum ibv_event_type type,
+                     uint32_t index)
+{
+    uint64_t record = (uint64_t)type << 32 | index;
+
+    if (p)
+        shca_peer_signal(p, &cq->async, record);
+    else if (write(cq->async.fd, &record, sizeof record) < 0)
+        return;
+}
+
+static bool about_cq(enum ibv_event_type type)
+{
+    return type == IBV_EVENT_CQ_ERR;
+}
+
+/* Finds the object of an event; false when it is gone. */
+static bool decode(struct ibv_context *ctx, uint64_t record, struct ibv_async_event *event)
+{
+    uint32_t index = (uint32_t)record;
+    bool found = false;
+
+    event->event_type = (enum ibv_event_type)(record >> 32);
+    pthread_mutex_lock(&shca.lock);
+    if (about_cq(event->event_type)) {
+        struct shca_cq *cq = cq_of(index);
+
+        if (cq && cq->cq.context == ctx) {
+            event->element.cq = &cq->cq;
+            pthread_mutex_lock(&cq->cq.mutex);
+            cq->async_sent++;
+            pthread_mutex_unlock(&cq->cq.mutex);
+            found = true;
+        }
+    } else if (index < SHCA_QPS && shca.qps[index] && shca.qps[index]->qp.context == ctx) {
+        struct shca_qp *qp = shca.qps[index];
+
+        event->element.qp = &qp->qp;
+        pthread_mutex_lock(&qp->qp.mutex);
+        qp->async_sent++;
+        pthread_mutex_unlock(&qp->qp.mutex);
+        found = true;
+    }
+    pthread_mutex_unlock(&shca.lock);
+    return found;
+}
+
+SHCA_PUBLIC int ibv_get_async_event(struct ibv_context *ctx, struct ibv_async_event *event)
+{
+    typedef int fn(struct ibv_context *, struct ibv_async_event *);
+    uint64_t record;
+
+    if (!shca_owns(ctx))
+        SHCA_PASS(fn, "ibv_get_async_event", -1, ctx, event);
+    do {
+        if (read(ctx->async_fd, &record, sizeof record) != (ssize_t)sizeof record)
+            return -1;
+    } while (!decode(ctx, record, event));
+    return 0;
+}
+
+static bool is_ours(const struct ibv_async_event *e)
+{
+    /* Port events carry no object; acknowledging one is a no-op everywhere. */
+    switch (e->event_type) {
+    case IBV_EVENT_CQ_ERR:
+        return shca_owns(e->element.cq->context);
+    case IBV_EVENT_QP_FATAL:
+    case IBV_EVENT_QP_REQ_ERR:
+    case IBV_EVENT_QP_ACCESS_ERR:
+    case IBV_EVENT_COMM_EST:
+    case IBV_EVENT_SQ_DRAINED:
+    case IBV_EVENT_QP_LAST_WQE_REACHED:
+        return shca_owns(e->element.qp->context);
+    default:
+        return false;
+    }
+}
+
+static void ack(pthread_mutex_t *mutex, pthread_cond_t *cond, uint32_t *completed)
+{
+    pthread_mutex_lock(mutex);
+    ++*completed;
+    pthread_cond_signal(cond);
+    pthread_mutex_unlock(mutex);
+}
+
+SHCA_PUBLIC void ibv_ack_async_event(struct ibv_async_event *e)
+{
+    typedef void fn(struct ibv_async_event *);
+    fn *real;
+
+    if (!is_ours(e)) {
+        real = (fn *)shca_real("ibv_ack_async_event");
+        if (real)
+            real(e);
+    } else if (about_cq(e->event_type)) {
+        struct ibv_cq *cq = e->element.cq;
+        ack(&cq->mutex, &cq->cond, &cq->async_events_completed);
+    } else {
+        struct ibv_qp *qp = e->element.qp;
+        ack(&qp->mutex, &qp->cond, &qp->events_completed);
+    }
+}

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The shape of the fake machine, read once from SOFTHCA_* when the program first asks for devices.
+ * Owns shca_config; written under pthread_once, read-only afterwards. */
+#include "config.h"
+
+#include <ctype.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "shca.h"
+
+struct shca_config shca_config;
+
+static int config_status;
+
+void shca_say(const char *fmt, ...)
+{
+    char line[512];
+    va_list ap;
+    int n = snprintf(line, sizeof line, "softhca: ");
+
+    va_start(ap, fmt);
+    n += vsnprintf(line + n, sizeof line - (size_t)n - 1, fmt, ap);
+    va_end(ap);
+    if (n > (int)sizeof line - 2)
+        n = (int)sizeof line - 2;
+    line[n++] = '\n';
+    /* One write: lines of several processes do not mix. */
+    if (write(STDERR_FILENO, line, (size_t)n) < 0)
+        return;
+}
+
+static uint32_t number(const char *name, uint32_t standard, uint32_t low, uint32_t high)
+{
+    const char *text = getenv(name);
+    char *end;
+    unsigned long long value;
+
+    if (!text || !*text)
+        return standard;
+    errno = 0;
+    value = strtoull(text, &end, 0);
+    if (errno == 0 && *end == 0 && isdigit((unsigned char)*text) && value >= low && value <= high)
+        return (uint32_t)value;
+    shca_say("%s=%s is not a number from %u to %u", name, text, low, high);
+    config_status = EINVAL;
+    return standard;
+}
+
+static bool choice(const char *name, const char *off, const char *on)
+{
+    const char *text = getenv(name);
+
+    if (!text || !*text || strcmp(text, off) == 0)
+        return false;
+    if (strcmp(text, on) == 0)
+        return true;
+    shca_say("%s=%s is neither %s nor %s", name, text, off, on);
+    config_status = EINVAL;
+    return false;
+}
+
+static uint64_t fnv(const char *text)
+{
+    uint64_t h = UINT64_C(0xcbf29ce484222325);
+
+    while (*text)
+        h = (h ^ (unsigned char)*text++) * UINT64_C(0x100000001b3);
+    return h;
+}
+
+/* The name becomes part of socket names and lines of /proc/net/unix: keep its harmless characters
+ * for people and add a hash, so that two different names never meet. */
+static void name_fabric(void)
+{
+    const char *text = getenv("SOFTHCA_FABRIC");
+    char readable[24];
+    size_t n = 0;
+
+    if (!text || !*text)
+        text = "default";
+    for (const char *c = text; *c && n < sizeof readable - 1; c++)
+        if (isalnum((unsigned char)*c) || *c == '-' || *c == '_')
+            readable[n++] = *c;
+    readable[n] = 0;
+    snprintf(shca_config.fabric, sizeof shca_config.fabric, "%u.%s~%016llx", (unsigned)geteuid(),
+             readable, (unsigned long long)fnv(text));
+}
+
+static void load_limits(void)
+{
+    struct shca_config *c = &shca_config;
+
+    c->max_qp = number("SOFTHCA_MAX_QP", SHCA_QPS - 16, 1, SHCA_QPS - 16);
+    c->max_qp_wr = number("SOFTHCA_MAX_QP_WR", SHCA_WR_MAX, 1, SHCA_WR_MAX);
+    c->max_sge = number("SOFTHCA_MAX_SGE", SHCA_MAX_SGE, 1, SHCA_MAX_SGE);
+    c->max_inline = number("SOFTHCA_MAX_INLINE", 512, 0, 4096);
+    c->max_cq = number("SOFTHCA_MAX_CQ", SHCA_CQS, 1, SHCA_CQS);
+    c->max_cqe = number("SOFTHCA_MAX_CQE", 4194303, 1, 4194303);
+    c->max_mr = number("SOFTHCA_MAX_MR", SHCA_MRS - 1, 1, SHCA_MRS - 1);
+    c->max_pd = number("SOFTHCA_MAX_PD", 65536, 1, 1u << 24);
+    c->max_msg = number("SOFTHCA_MAX_MSG", SHCA_MSG_MAX, 4096, 1u << 31);
+}
+
+static void load(void)
+{
+    shca_config.hcas = (int)number("SOFTHCA_HCAS", 1, 1, SHCA_MAX_HCA);
+    shca_config.ports = (int)number("SOFTHCA_PORTS", 1, 1, SHCA_MAX_PRT);
+    shca_config.roce = choice("SOFTHCA_LINK", "ib", "roce");
+    shca_config.only = choice("SOFTHCA_ONLY", "0", "1");
+    load_limits();
+    name_fabric();
+}
+
+int shca_config_load(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    pthread_once(&once, load);
+    return config_status;
+}

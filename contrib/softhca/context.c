@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Opening and closing a device, its attributes, and its asynchronous events. Owns the contexts; the
+ * list of them (for fork) is protected by contexts_lock. */
+#include "config.h"
+
+#include <endian.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "shca.h"
+
+/* The public structure is the last member of verbs_context by contract of the header; ours puts
+ * fields behind it, found by shca_ctx only. */
+#define MAX_CONTEXTS 256
+
+static pthread_mutex_t contexts_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct shca_context *contexts[MAX_CONTEXTS];
+
+static void fill_ops(struct shca_context *c)
+{
+    struct verbs_context *v = &c->v;
+
+    v->context.ops.poll_cq = shca_poll_cq;
+    v->context.ops.req_notify_cq = shca_req_notify_cq;
+    v->context.ops.post_send = shca_post_send;
+    v->context.ops.post_recv = shca_post_recv;
+    v->query_port = shca_query_port;
+    v->query_device_ex = shca_query_device_ex;
+}
+
+static int remember(struct shca_context *c)
+{
+    int at = 0;
+
+    pthread_mutex_lock(&contexts_lock);
+    while (at < MAX_CONTEXTS && contexts[at])
+        at++;
+    if (at < MAX_CONTEXTS)
+        contexts[at] = c;
+    pthread_mutex_unlock(&contexts_lock);
+    return at < MAX_CONTEXTS ? 0 : ENFILE;
+}
+
+static void forget(struct shca_context *c)
+{
+    pthread_mutex_lock(&contexts_lock);
+    for (int i = 0; i < MAX_CONTEXTS; i++)
+        if (contexts[i] == c)
+            contexts[i] = NULL;
+    pthread_mutex_unlock(&contexts_lock);
+}
+
+static int set_up(struct shca_context *c, struct ibv_device *dev)
+{
+    struct ibv_context *x = &c->v.context;
+    int e = shca_join();
+
+    if (e != 0)
+        return e;
+    c->hca = ((struct shca_device *)dev)->number;
+    c->v.sz = sizeof c->v;
+    x->device = dev;
+    x->abi_compat = __VERBS_ABI_IS_EXTENDED;
+    x->cmd_fd = -1;
+    x->num_comp_vectors = 1;
+    fill_ops(c);
+    pthread_mutex_init(&x->mutex, NULL);
+    e = shca_pipe_make(&x->async_fd, &c->async_wfd, &c->async);
+    if (e == 0 && (e = remember(c)) != 0) {
+        close(x->async_fd);
+        close(c->async_wfd);
+    }
+    return e;
+}
+
+SHCA_PUBLIC struct ibv_context *ibv_open_device(struct ibv_device *dev)
+{
+    typedef struct ibv_context *fn(struct ibv_device *);
+    struct shca_context *c;
+    int e;
+
+    if (!shca_owns_device(dev))
+        SHCA_PASS(fn, "ibv_open_device", NULL, dev);
+    c = calloc(1, sizeof *c);
+    e = c ? set_up(c, dev) : ENOMEM;
+    if (e == 0)
+        return &c->v.context;
+    free(c);
+    errno = e;
+    return NULL;
+}
+
+SHCA_PUBLIC int ibv_close_device(struct ibv_context *ctx)
+{
+    typedef int fn(struct ibv_context *);
+    struct shca_context *c;
+
+    if (!shca_owns(ctx))
+        SHCA_PASS(fn, "ibv_close_device", -1, ctx);
+    c = shca_ctx(ctx);
+    forget(c);
+    close(ctx->async_fd);
+    close(c->async_wfd);
+    pthread_mutex_destroy(&ctx->mutex);
+    free(c);
+    return 0;
+}
+
+static int no_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
+{
+    (void)qp;
+    *bad = wr;
+    return EINVAL;
+}
+
+static int no_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+{
+    (void)qp;
+    *bad = wr;
+    return EINVAL;
+}
+
+static int no_poll(struct ibv_cq *cq, int n, struct ibv_wc *wc)
+{
+    (void)cq;
+    (void)n;
+    (void)wc;
+    return -1;
+}
+
+static int no_notify(struct ibv_cq *cq, int solicited)
+{
+    (void)cq;
+    (void)solicited;
+    return EINVAL;
+}
+
+void shca_contexts_inherited(void)
+{
+    pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
+
+    /* As with hardware, the queues stay the parent's; a child that posts gets an error. */
+    contexts_lock = fresh;
+    for (int i = 0; i < MAX_CONTEXTS; i++) {
+        struct shca_context *c = contexts[i];
+
+        contexts[i] = NULL;
+        if (!c)
+            continue;
+        c->inherited = true;
+        c->v.context.ops.post_send = no_post_send;
+        c->v.context.ops.post_recv = no_post_recv;
+        c->v.context.ops.poll_cq = no_poll;
+        c->v.context.ops.req_notify_cq = no_notify;
+    }
+}
+
+/* ---- attributes ---- */
+
+static void fill_limits(struct ibv_device_attr *a)
+{
+    const struct shca_config *c = &shca_config;
+
+    a->max_mr_size = UINT64_MAX;
+    a->page_size_cap = 0xfffff000;
+    a->max_qp = (int)c->max_qp;
+    a->max_qp_wr = (int)c->max_qp_wr;
+    a->max_sge = (int)c->max_sge;
+    a->max_sge_rd = (int)c->max_sge;
+    a->max_cq = (int)c->max_cq;
+    a->max_cqe = (int)c->max_cqe;
+    a->max_mr = (int)c->max_mr;
+    a->max_pd = (int)c->max_pd;
+    a->max_ah = 1 << 20;
+    a->max_qp_rd_atom = 16;
+    a->max_qp_init_rd_atom = 16;
+    a->max_res_rd_atom = 16 * (int)c->max_qp;
+}
+
+static void fill_attr(int hca, struct ibv_device_attr *a)
+{
+    memset(a, 0, sizeof *a);
+    memcpy(a->fw_ver, "0.1.0", 6);
+    a->node_guid = htobe64(shca_guid_of(hca, 0));
+    a->sys_image_guid = a->node_guid;
+    a->vendor_part_id = 1;
+    a->device_cap_flags = IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_N_NOTIFY_CQ |
+                          IBV_DEVICE_PORT_ACTIVE_EVENT | IBV_DEVICE_SYS_IMAGE_GUID;
+    a->atomic_cap = IBV_ATOMIC_NONE;
+    a->max_pkeys = 1;
+    a->local_ca_ack_delay = 15;
+    a->phys_port_cnt = (uint8_t)shca_config.ports;
+    fill_limits(a);
+}
+
+SHCA_PUBLIC int ibv_query_device(struct ibv_context *ctx, struct ibv_device_attr *attr)
+{
+    typedef int fn(struct ibv_context *, struct ibv_device_attr *);
+
+    if (!shca_owns(ctx))
+        SHCA_PASS(fn, "ibv_query_device", ENOSYS, ctx, attr);
+    fill_attr(shca_ctx(ctx)->hca, attr);
+    return 0;
+}
+
+int shca_query_device_ex(struct ibv_context *ctx, const struct ibv_query_device_ex_input *input,
+                         struct ibv_device_attr_ex *attr, size_t size)
+{
+    if ((input && input->comp_mask) || size < sizeof attr->orig_attr)
+        return EINVAL;
+    memset(attr, 0, size);
+    fill_attr(shca_ctx(ctx)->hca, &attr->orig_attr);
+    attr->orig_attr.phys_port_cnt = (uint8_t)shca_config.ports;
+    if (vext_field_avail(struct ibv_device_attr_ex, phys_port_cnt_ex, size))
+        attr->phys_port_cnt_ex = (uint32_t)shca_config.ports;
+    return 0;
+}

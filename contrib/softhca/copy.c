@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Moving bytes between this process and a piece of a peer: plain stores where the piece is mapped,
+ * process_vm_readv/writev (CMA) where it is not. The last bytes of a transfer become visible last,
+ * because programs spin on the last byte of a buffer. Owns nothing, takes no lock. */
+#include "config.h"
+
+#include <stdatomic.h>
+
+#include "shca.h"
+
+/* Stores the last 1..8 bytes, which lie in one aligned word, in ascending order. */
+static void store_last(char *d, const char *s, size_t n)
+{
+    if (n == 8) {
+        uint64_t v;
+
+        memcpy(&v, s, 8);
+        __atomic_store_n((uint64_t *)(void *)d, v, __ATOMIC_RELEASE);
+        return;
+    }
+    for (size_t i = 0; i < n; i++)
+        __atomic_store_n(d + i, s[i], __ATOMIC_RELEASE);
+}
+
+void shca_copy(void *dst, const void *src, size_t n)
+{
+    char *d = dst;
+    const char *s = src;
+    size_t last;
+
+    if (n == 0)
+        return;
+    last = (((uintptr_t)d + n - 1) & 7) + 1;
+    if (last > n)
+        last = n;
+    /* memcpy writes its tail early (it overlaps the last vector with the one before), so it must
+     * not get the last word. */
+    if (n > last) {
+        memcpy(d, s, n - last);
+        atomic_thread_fence(memory_order_release);
+    }
+    store_last(d + (n - last), s + (n - last), last);
+}
+
+/* A failed or short call: EFAULT in the middle is the caller's protection error. */
+static int write_all(uint32_t pid, char *from, uint64_t to, size_t n)
+{
+    size_t last = n > 64 ? 64 : n;
+
+    while (n > 0) {
+        /* The kernel copies element by element: the last line goes last. */
+        struct iovec local = {from, n};
+        struct iovec remote[2] = {
+            {(void *)(uintptr_t)to, n > last ? n - last : 0},
+            {(void *)(uintptr_t)(to + (n > last ? n - last : 0)), n > last ? last : n}};
+        ssize_t done = process_vm_writev((pid_t)pid, &local, 1, remote, 2, 0);
+
+        if (done <= 0)
+            return done < 0 ? errno : EFAULT;
+        from += done;
+        to += (uint64_t)done;
+        n -= (size_t)done;
+    }
+    return 0;
+}
+
+static int read_all(uint32_t pid, char *to, uint64_t from, size_t n)
+{
+    while (n > 0) {
+        struct iovec local = {to, n};
+        struct iovec remote = {(void *)(uintptr_t)from, n};
+        ssize_t done = process_vm_readv((pid_t)pid, &local, 1, &remote, 1, 0);
+
+        if (done <= 0)
+            return done < 0 ? errno : EFAULT;
+        to += done;
+        from += (uint64_t)done;
+        n -= (size_t)done;
+    }
+    return 0;
+}
+
+/* EPERM has a cause outside the program, so it is named here, once. */
+static int explained(int e)
+{
+    static _Atomic int told;
+
+    if (e == EPERM && !atomic_exchange(&told, 1))
+        shca_say("the kernel refuses to copy between processes (process_vm_writev: %s); allow it "
+                 "(sysctl kernel.yama.ptrace_scope=0) or register memfd memory",
+                 strerror(e));
+    return e;
+}
+
+int shca_move_out(struct shca_peer *p, const struct shca_piece *dst, unsigned ndst,
+                  const struct iovec *src, unsigned nsrc)
+{
+    unsigned i = 0, j = 0;
+    size_t at_src = 0, at_dst = 0;
+
+    while (i < nsrc && j < ndst) {
+        size_t n = src[i].iov_len - at_src, room = dst[j].length - at_dst;
+        char *from = (char *)src[i].iov_base + at_src;
+        int e = 0;
+
+        n = n < room ? n : room;
+        if (dst[j].mapped)
+            shca_copy(dst[j].mapped + at_dst, from, n);
+        else if (n > 0)
+            e = write_all(p->pid, from, dst[j].addr + at_dst, n);
+        if (e != 0)
+            return explained(e);
+        at_src += n;
+        at_dst += n;
+        if (at_src == src[i].iov_len) {
+            i++;
+            at_src = 0;
+        }
+        if (j < ndst && at_dst == dst[j].length) {
+            j++;
+            at_dst = 0;
+        }
+    }
+    return 0;
+}
+
+int shca_move_in(struct shca_peer *p, const struct iovec *dst, unsigned ndst,
+                 const struct shca_piece *src)
+{
+    size_t at = 0;
+
+    for (unsigned i = 0; i < ndst; i++) {
+        int e = 0;
+
+        if (src->mapped)
+            shca_copy(dst[i].iov_base, src->mapped + at, dst[i].iov_len);
+        else if (dst[i].iov_len > 0)
+            e = read_all(p->pid, dst[i].iov_base, src->addr + at, dst[i].iov_len);
+        if (e != 0)
+            return explained(e);
+        at += dst[i].iov_len;
+    }
+    return 0;
+}

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Completion queues. A CQ has two sources: a private fifo for what this process completes itself
+ * (sends, flushes), and a set of "ready" bits in shared memory by which initiators say which queue
+ * pairs have finished receives; the receives themselves lie in the slots of those queue pairs. So a
+ * producer that is killed anywhere leaves nothing half-done in a structure that others share.
+ * Owns the handles; cq->lock protects the fifo and the ready set. */
+#include "config.h"
+
+#include <stdlib.h>
+
+#include "shca.h"
+
+static uint32_t power_of_two(uint32_t n)
+{
+    uint32_t p = 1;
+
+    while (p < n)
+        p <<= 1;
+    return p;
+}
+
+static int take_number(struct shca_cq *cq)
+{
+    if (shca.n_cq >= shca_config.max_cq)
+        return ENOMEM;
+    for (uint32_t i = 0; i < SHCA_CQS; i++) {
+        uint32_t at = (shca.next_cq + i) % SHCA_CQS;
+
+        if (shca.cqs[at])
+            continue;
+        shca.next_cq = at + 1;
+        shca.cqs[at] = cq;
+        shca.n_cq++;
+        cq->index = at;
+        cq->sh = &shca_cq_table(shca.seg)[at];
+        return 0;
+    }
+    return ENOMEM;
+}
+
+static void fill_shared(struct shca_cq *cq, struct ibv_context *ctx, struct ibv_comp_channel *ch)
+{
+    struct shca_cq_sh *sh = cq->sh;
+
+    memset(sh, 0, sizeof *sh);
+    sh->index = cq->index;
+    atomic_store(&sh->limit, (uint32_t)cq->cq.cqe);
+    sh->event.fd = -1;
+    if (ch)
+        sh->event = shca_container(ch, struct shca_channel, ch)->pipe;
+    sh->async = shca_ctx(ctx)->async;
+}
+
+static int set_up(struct shca_cq *cq, struct ibv_context *ctx, int cqe, struct ibv_comp_channel *ch)
+{
+    uint32_t size = power_of_two((uint32_t)cqe);
+    int e;
+
+    cq->fifo = calloc(size, sizeof *cq->fifo);
+    if (!cq->fifo)
+        return ENOMEM;
+    cq->fifo_mask = size - 1;
+    cq->cq.context = ctx;
+    cq->cq.channel = ch;
+    cq->cq.cqe = cqe;
+    pthread_mutex_init(&cq->cq.mutex, NULL);
+    pthread_cond_init(&cq->cq.cond, NULL);
+    pthread_mutex_lock(&shca.lock);
+    e = take_number(cq);
+    if (e == 0)
+        fill_shared(cq, ctx, ch);
+    pthread_mutex_unlock(&shca.lock);
+    return e;
+}
+
+SHCA_PUBLIC struct ibv_cq *ibv_create_cq(struct ibv_context *ctx, int cqe, void *cq_context,
+                                         struct ibv_comp_channel *ch, int comp_vector)
+{
+    typedef struct ibv_cq *fn(struct ibv_context *, int, void *, struct ibv_comp_channel *, int);
+    struct shca_cq *cq = NULL;
+    int e = 0;
+
+    if (!shca_owns(ctx))
+        SHCA_PASS(fn, "ibv_create_cq", NULL, ctx, cqe, cq_context, ch, comp_vector);
+    if (cqe < 1 || (uint32_t)cqe > shca_config.max_cqe || comp_vector < 0 ||
+        comp_vector >= ctx->num_comp_vectors || shca_ctx(ctx)->inherited)
+        e = EINVAL;
+    if (e == 0 && !(cq = calloc(1, sizeof *cq)))
+        e = ENOMEM;
+    if (e == 0)
+        e = set_up(cq, ctx, cqe, ch);
+    if (e != 0) {
+        if (cq)
+            free(cq->fifo);
+        free(cq);
+        errno = e;
+        return NULL;
+    }
+    cq->cq.cq_context = cq_context;
+    cq->cq.handle = cq->index;
+    if (ch)
+        __atomic_fetch_add(&ch->refcnt, 1, __ATOMIC_RELAXED);
+    return &cq->cq;
+}
+
+static bool in_use(struct shca_cq *cq)
+{
+    for (uint32_t i = 0; i < shca.qp_high; i++)
+        if (shca.qps[i] && (shca.qps[i]->scq == cq || shca.qps[i]->rcq == cq))
+            return true;
+    return false;
+}
+
+/* The contract of the two event queues: destroying waits for the acknowledgements. */
+static void wait_for_acks(struct shca_cq *cq)
+{
+    pthread_mutex_lock(&cq->cq.mutex);
+    while (cq->cq.comp_events_completed != cq->events_sent ||
+           cq->cq.async_events_completed != cq->async_sent)
+        pthread_cond_wait(&cq->cq.cond, &cq->cq.mutex);
+    pthread_mutex_unlock(&cq->cq.mutex);
+}
+
+SHCA_PUBLIC int ibv_destroy_cq(struct ibv_cq *ibcq)
+{
+    typedef int fn(struct ibv_cq *);
+    struct shca_cq *cq = shca_container(ibcq, struct shca_cq, cq);
+    bool busy;
+
+    if (!shca_owns(ibcq->context))
+        SHCA_PASS(fn, "ibv_destroy_cq", ENOSYS, ibcq);
+    if (shca_ctx(ibcq->context)->inherited)
+        return 0;
+    pthread_mutex_lock(&shca.lock);
+    busy = in_use(cq);
+    if (!busy) {
+        shca.cqs[cq->index] = NULL;
+        shca.n_cq--;
+    }
+    pthread_mutex_unlock(&shca.lock);
+    if (busy)
+        return EBUSY;
+    wait_for_acks(cq);
+    if (ibcq->channel)
+        __atomic_fetch_sub(&ibcq->channel->refcnt, 1, __ATOMIC_RELAXED);
+    pthread_mutex_destroy(&ibcq->mutex);
+    pthread_cond_destroy(&ibcq->cond);
+    free(cq->fifo);
+    free(cq);
+    return 0;
+}
+
+static int move_fifo(struct shca_cq *cq, uint32_t cqe)
+{
+    uint32_t size = power_of_two(cqe), n = cq->fifo_tail - cq->fifo_head;
+    struct shca_cqe *fifo = calloc(size, sizeof *fifo);
+
+    if (!fifo)
+        return ENOMEM;
+    for (uint32_t i = 0; i < n; i++)
+        fifo[i] = cq->fifo[(cq->fifo_head + i) & cq->fifo_mask];
+    free(cq->fifo);
+    cq->fifo = fifo;
+    cq->fifo_mask = size - 1;
+    cq->fifo_head = 0;
+    cq->fifo_tail = n;
+    return 0;
+}
+
+SHCA_PUBLIC int ibv_resize_cq(struct ibv_cq *ibcq, int cqe)
+{
+    typedef int fn(struct ibv_cq *, int);
+    struct shca_cq *cq = shca_container(ibcq, struct shca_cq, cq);
+    struct shca_cq_sh *sh = cq->sh;
+    int e = EINVAL;
+
+    if (!shca_owns(ibcq->context))
+        SHCA_PASS(fn, "ibv_resize_cq", ENOSYS, ibcq, cqe);
+    if (cqe < 1 || (uint32_t)cqe > shca_config.max_cqe || shca_ctx(ibcq->context)->inherited)
+        return EINVAL;
+    shca_lock(&cq->lock);
+    if ((int32_t)(sh->arrived + sh->pushed - sh->taken) <= cqe)
+        e = move_fifo(cq, (uint32_t)cqe);
+    if (e == 0) {
+        ibcq->cqe = cqe;
+        atomic_store(&sh->limit, (uint32_t)cqe);
+    }
+    shca_unlock(&cq->lock);
+    return e;
+}
+
+/* ---- producers ---- */
+
+bool shca_cq_full(struct shca_cq_sh *cq)
+{
+    uint32_t in = atomic_load_explicit(&cq->arrived, memory_order_relaxed) +
+                  atomic_load_explicit(&cq->pushed, memory_order_relaxed);
+    uint32_t out = atomic_load_explicit(&cq->taken, memory_order_relaxed);
+
+    /* Signed: a receive may be taken a moment before it is counted. */
+    return (int32_t)(in - out) >= (int32_t)atomic_load_explicit(&cq->limit, memory_order_relaxed);
+}
+
+void shca_cq_ready(struct shca_cq_sh *cq, uint32_t bit)
+{
+    atomic_fetch_or(&cq->leaf[bit / 64], UINT64_C(1) << (bit % 64));
+    atomic_fetch_or(&cq->root, UINT64_C(1) << (bit / 64));
+}
+
+void shca_cq_overrun(struct shca_peer *p, struct shca_cq_sh *cq)
+{
+    if (atomic_exchange(&cq->overrun, 1) == 0)
+        shca_async_send(p, cq, IBV_EVENT_CQ_ERR, cq->index);
+}
+
+void shca_cq_push(struct shca_cq *cq, struct shca_qp *qp, uint32_t index, const struct ibv_wc *wc)
+{
+    bool full;
+
+    shca_lock(&cq->lock);
+    full = shca_cq_full(cq->sh);
+    if (!full) {
+        uint32_t tail = atomic_load_explicit(&cq->fifo_tail, memory_order_relaxed);
+        struct shca_cqe *e = &cq->fifo[tail & cq->fifo_mask];
+
+        e->wc = *wc;
+        e->qp = qp;
+        e->sq_index = index;
+        atomic_store_explicit(&cq->sh->pushed, cq->sh->pushed + 1, memory_order_relaxed);
+        atomic_store_explicit(&cq->fifo_tail, tail + 1, memory_order_release);
+    }
+    shca_unlock(&cq->lock);
+    if (full) {
+        shca_cq_overrun(NULL, cq->sh);
+    } else if (cq->sh->event.fd >= 0) {
+        /* The entry before the look at the arming; req_notify does it the other way round. */
+        atomic_thread_fence(memory_order_seq_cst);
+        shca_cq_notify(NULL, cq->sh, wc->status != IBV_WC_SUCCESS);
+    }
+}
+
+/* ---- queue pairs of a CQ ---- */
+
+int shca_cq_attach(struct shca_cq *cq, struct shca_qp *qp, uint32_t *bit)
+{
+    int e = ENOMEM;
+
+    shca_lock(&cq->lock);
+    for (uint32_t i = 0; i < SHCA_CQ_QPS; i++)
+        if (!cq->qps[i]) {
+            cq->qps[i] = qp;
+            *bit = i;
+            e = 0;
+            break;
+        }
+    shca_unlock(&cq->lock);
+    return e;
+}
+
+void shca_cq_detach(struct shca_cq *cq, struct shca_qp *qp)
+{
+    shca_lock(&cq->lock);
+    cq->qps[qp->sh->cq_bit] = NULL;
+    shca_unlock(&cq->lock);
+}
+
+/* Drops the completions of a queue pair that is reset or destroyed, as drivers do. */
+void shca_cq_forget(struct shca_cq *cq, struct shca_qp *qp)
+{
+    uint32_t out, dropped = 0;
+
+    shca_lock(&cq->lock);
+    out = cq->fifo_head;
+    for (uint32_t i = cq->fifo_head; i != cq->fifo_tail; i++) {
+        struct shca_cqe *e = &cq->fifo[i & cq->fifo_mask];
+
+        if (e->qp == qp)
+            dropped++;
+        else
+            cq->fifo[out++ & cq->fifo_mask] = *e;
+    }
+    atomic_store(&cq->fifo_tail, out);
+    atomic_fetch_add(&cq->sh->taken, dropped);
+    shca_unlock(&cq->lock);
+}

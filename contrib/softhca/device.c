@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The device list: the host's own devices first, then softhca0, softhca1, ... Owns the device
+ * objects, which live as long as the process and are made once, under pthread_once. */
+#include "config.h"
+
+#include <endian.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "shca.h"
+
+/* What ibv_get_device_list hands out is the array behind this head. */
+struct list {
+    struct ibv_device **real;
+    struct ibv_device *devices[];
+};
+
+static struct shca_device devices[SHCA_MAX_HCA];
+
+static void make_devices(void)
+{
+    for (int i = 0; i < SHCA_MAX_HCA; i++) {
+        struct ibv_device *d = &devices[i].dev;
+
+        devices[i].number = i;
+        d->node_type = IBV_NODE_CA;
+        d->transport_type = IBV_TRANSPORT_IB;
+        snprintf(d->name, sizeof d->name, "softhca%d", i);
+        snprintf(d->dev_name, sizeof d->dev_name, "softhca-uverbs%d", i);
+        /* No such directories: tools that look for extras in sysfs find none. */
+        snprintf(d->dev_path, sizeof d->dev_path, "/nonexistent/%s", d->dev_name);
+        snprintf(d->ibdev_path, sizeof d->ibdev_path, "/nonexistent/%s", d->name);
+    }
+}
+
+bool shca_owns_device(const struct ibv_device *dev)
+{
+    uintptr_t at = (uintptr_t)dev, first = (uintptr_t)devices;
+
+    return at >= first && at < first + sizeof devices;
+}
+
+static struct ibv_device **real_list(int *n)
+{
+    struct ibv_device **(*real)(int *) = NULL;
+    struct ibv_device **list;
+
+    *n = 0;
+    if (!shca_config.only)
+        real = (struct ibv_device * *(*)(int *)) shca_real("ibv_get_device_list");
+    if (!real)
+        return NULL;
+    list = real(n);
+    /* A host without the RDMA modules says ENOSYS: no devices of its own. */
+    if (!list)
+        *n = 0;
+    return list;
+}
+
+SHCA_PUBLIC struct ibv_device **ibv_get_device_list(int *num)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    struct list *l;
+    struct ibv_device **real;
+    int n, e = shca_config_load();
+
+    if (e != 0) {
+        errno = e;
+        return NULL;
+    }
+    pthread_once(&once, make_devices);
+    real = real_list(&n);
+    l = calloc(1, sizeof *l + (size_t)(n + shca_config.hcas + 1) * sizeof l->devices[0]);
+    if (!l) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    l->real = real;
+    for (int i = 0; i < n; i++)
+        l->devices[i] = real[i];
+    for (int i = 0; i < shca_config.hcas; i++)
+        l->devices[n + i] = &devices[i].dev;
+    if (num)
+        *num = n + shca_config.hcas;
+    return l->devices;
+}
+
+SHCA_PUBLIC void ibv_free_device_list(struct ibv_device **list)
+{
+    struct list *l = shca_container(list, struct list, devices);
+    void (*real)(struct ibv_device **) =
+        (void (*)(struct ibv_device **))shca_real("ibv_free_device_list");
+
+    if (l->real && real)
+        real(l->real);
+    free(l);
+}
+
+SHCA_PUBLIC const char *ibv_get_device_name(struct ibv_device *dev)
+{
+    return dev->name;
+}
+
+SHCA_PUBLIC __be64 ibv_get_device_guid(struct ibv_device *dev)
+{
+    typedef __be64 fn(struct ibv_device *);
+
+    if (shca_owns_device(dev))
+        return htobe64(shca_guid_of(((struct shca_device *)dev)->number, 0));
+    SHCA_PASS(fn, "ibv_get_device_guid", 0, dev);
+}
+
+SHCA_PUBLIC int ibv_get_device_index(struct ibv_device *dev)
+{
+    typedef int fn(struct ibv_device *);
+
+    if (shca_owns_device(dev))
+        return -1; /* no netlink device behind it */
+    SHCA_PASS(fn, "ibv_get_device_index", -1, dev);
+}

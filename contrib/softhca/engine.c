@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The one helper thread of a process. It sleeps in epoll and wakes for two things: a peer died (its
+ * pidfd became readable), or a stalled send queue is due for another try. Polling the CQ also
+ * retries, so a program that polls never waits for this thread. Owns the list of stalled queue
+ * pairs; list_lock protects it and is taken before any sq_lock (which is only tried under it). */
+#include "config.h"
+
+#include <limits.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "shca.h"
+
+static struct shca_lock list_lock;
+static struct shca_qp *list;
+static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
+static int epoll_fd = -1, kick_fd = -1;
+
+uint64_t shca_now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static void kick(void)
+{
+    uint64_t one = 1;
+
+    if (kick_fd >= 0 && write(kick_fd, &one, sizeof one) < 0)
+        return; /* the counter is full: the thread has been kicked enough */
+}
+
+void shca_pending_add(struct shca_qp *qp)
+{
+    shca_engine_start();
+    shca_lock(&list_lock);
+    if (!qp->pending) {
+        qp->pending = true;
+        qp->pending_next = list;
+        list = qp;
+        shca.pending++;
+    }
+    shca_unlock(&list_lock);
+    kick();
+}
+
+static void unlink_at(struct shca_qp **at)
+{
+    struct shca_qp *qp = *at;
+
+    *at = qp->pending_next;
+    qp->pending = false;
+    shca.pending--;
+}
+
+void shca_pending_remove(struct shca_qp *qp)
+{
+    shca_lock(&list_lock);
+    for (struct shca_qp **at = &list; *at; at = &(*at)->pending_next)
+        if (*at == qp) {
+            unlink_at(at);
+            break;
+        }
+    shca_unlock(&list_lock);
+}
+
+/* One stalled queue: true when nothing is left to do for it. */
+static bool run_one(struct shca_qp *qp, uint64_t now, uint64_t *next)
+{
+    bool idle;
+
+    /* Who holds the lock is posting to this queue pair and runs the queue itself. */
+    if (!shca_trylock(&qp->sq_lock)) {
+        *next = now + 100000;
+        return false;
+    }
+    if (qp->next_try <= now || (qp->peer && atomic_load(&qp->peer->dead)) ||
+        shca_qp_state(qp) == IBV_QPS_ERR)
+        shca_sq_run(qp);
+    idle = qp->sq_exec == qp->sq_tail || qp->waiting == SHCA_WAIT_NEVER;
+    if (!idle && qp->next_try < *next)
+        *next = qp->next_try;
+    shca_unlock(&qp->sq_lock);
+    return idle;
+}
+
+uint64_t shca_pending_run(void)
+{
+    uint64_t now, next = UINT64_MAX;
+
+    if (!shca_trylock(&list_lock))
+        return 1000000;
+    now = shca_now();
+    for (struct shca_qp **at = &list; *at;)
+        if (run_one(*at, now, &next))
+            unlink_at(at);
+        else
+            at = &(*at)->pending_next;
+    shca_unlock(&list_lock);
+    if (next == UINT64_MAX)
+        return next;
+    now = shca_now();
+    return next > now ? next - now : 0;
+}
+
+static void handle(const struct epoll_event *e)
+{
+    struct shca_peer *p = e->data.ptr;
+    uint64_t drain;
+
+    if (p) {
+        epoll_ctl(epoll_fd, EPOLL_CTL_DEL, p->pidfd, NULL);
+        atomic_store(&p->dead, 1); /* last: from here on the peer table may free it */
+    } else if (read(kick_fd, &drain, sizeof drain) < 0) {
+        return;
+    }
+}
+
+static int to_ms(uint64_t ns)
+{
+    if (ns == UINT64_MAX)
+        return -1;
+    ns = (ns + 999999) / 1000000;
+    return ns > INT_MAX ? INT_MAX : (int)ns;
+}
+
+static void *run(void *unused)
+{
+    (void)unused;
+    pthread_setname_np(pthread_self(), "softhca");
+    for (;;) {
+        struct epoll_event events[16];
+        int n = epoll_wait(epoll_fd, events, 16, to_ms(shca_pending_run()));
+
+        for (int i = 0; i < n; i++)
+            handle(&events[i]);
+    }
+    return NULL;
+}
+
+static int open_fds(void)
+{
+    struct epoll_event e = {.events = EPOLLIN, .data.ptr = NULL};
+
+    epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    kick_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (epoll_fd < 0 || kick_fd < 0 || epoll_ctl(epoll_fd, EPOLL_CTL_ADD, kick_fd, &e) != 0)
+        return errno;
+    return 0;
+}
+
+static int start_locked(void)
+{
+    sigset_t all, old;
+    pthread_attr_t attr;
+    pthread_t thread;
+    int e = open_fds();
+
+    if (e != 0)
+        return e;
+    /* The program's signals are the program's: this thread takes none. */
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    pthread_attr_init(&attr);
+    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+    pthread_attr_setstacksize(&attr, 512 * 1024);
+    e = pthread_create(&thread, &attr, run, NULL);
+    pthread_attr_destroy(&attr);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    return e;
+}
+
+int shca_engine_start(void)
+{
+    int e = 0;
+
+    pthread_mutex_lock(&start_lock);
+    if (epoll_fd < 0) {
+        e = start_locked();
+        if (e != 0) {
+            shca_say("cannot start the helper thread: %s", strerror(e));
+            shca_engine_inherited();
+        }
+    }
+    pthread_mutex_unlock(&start_lock);
+    return e;
+}
+
+int shca_engine_watch(struct shca_peer *p)
+{
+    struct epoll_event e = {.events = EPOLLIN, .data.ptr = p};
+
+    if (shca_engine_start() != 0)
+        return EAGAIN;
+    return epoll_ctl(epoll_fd, EPOLL_CTL_ADD, p->pidfd, &e) == 0 ? 0 : errno;
+}
+
+void shca_engine_inherited(void)
+{
+    if (epoll_fd >= 0)
+        close(epoll_fd);
+    if (kick_fd >= 0)
+        close(kick_fd);
+    epoll_fd = kick_fd = -1;
+    list = NULL;
+    atomic_store(&list_lock.word, 0);
+}

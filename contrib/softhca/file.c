@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Finds out whether a range of memory is a shared mapping of a file (memfd or MAP_SHARED) that
+ * peers could map too, and keeps a descriptor of that file open for as long as a region needs it.
+ * Owns the list of such files; the caller holds shca.lock. */
+#include "config.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "shca.h"
+
+struct area {
+    uint64_t start, end, offset, ino;
+    uint64_t dev;
+    bool shared;
+};
+
+static struct shca_file *files;
+
+/* One read of 8 bytes tells private memory (malloc, stack) apart, so that registering it costs the
+ * same in a process with thousands of mappings. Bit 61: a page of a file or of shared memory. */
+static bool surely_private(const void *addr)
+{
+    static int fd = -1;
+    static uint32_t fd_pid;
+    uint64_t entry;
+
+    if (fd < 0 || fd_pid != shca.pid) {
+        fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+        fd_pid = shca.pid;
+    }
+    if (fd < 0 || pread(fd, &entry, sizeof entry, (off_t)((uintptr_t)addr / 4096 * 8)) != 8)
+        return false;
+    return (entry >> 63 & 1) && !(entry >> 61 & 1);
+}
+
+static bool parse(const char *line, struct area *a)
+{
+    char perms[5];
+    unsigned major_no, minor_no;
+
+    if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %x:%x %" SCNu64, &a->start, &a->end,
+               perms, &a->offset, &major_no, &minor_no, &a->ino) != 7)
+        return false;
+    a->dev = makedev(major_no, minor_no);
+    a->shared = perms[3] == 's' && perms[0] == 'r' && perms[1] == 'w' && a->ino != 0;
+    return true;
+}
+
+static bool continues(const struct area *a, const struct area *next)
+{
+    return next->shared && next->start == a->end && next->ino == a->ino && next->dev == a->dev &&
+           next->offset == a->offset + (a->end - a->start);
+}
+
+/* The mapping(s) of one file that cover [start, end). */
+static bool find_area(uint64_t start, uint64_t end, struct area *found)
+{
+    FILE *f = fopen("/proc/self/maps", "re");
+    char line[512];
+    bool have = false;
+
+    if (!f)
+        return false;
+    while (fgets(line, sizeof line, f)) {
+        struct area a;
+
+        if (!parse(line, &a) || a.end <= start)
+            continue;
+        if (have ? !continues(found, &a) : !(a.shared && a.start <= start))
+            break;
+        if (have)
+            found->end = a.end;
+        else
+            *found = a;
+        have = true;
+        if (found->end >= end)
+            break;
+    }
+    fclose(f);
+    return have && found->end >= end;
+}
+
+static bool is_file(int fd, uint64_t dev, uint64_t ino)
+{
+    struct stat st;
+    int flags = fcntl(fd, F_GETFL);
+
+    return flags >= 0 && (flags & O_ACCMODE) == O_RDWR && fstat(fd, &st) == 0 && st.st_dev == dev &&
+           st.st_ino == ino;
+}
+
+/* The program's own descriptor of the file, if it kept it open. */
+static int find_fd(uint64_t dev, uint64_t ino)
+{
+    DIR *d = opendir("/proc/self/fd");
+    struct dirent *e;
+    int found = -1;
+
+    if (!d)
+        return -1;
+    while (found < 0 && (e = readdir(d)))
+        if (e->d_name[0] != '.' && is_file(atoi(e->d_name), dev, ino))
+            found = fcntl(atoi(e->d_name), F_DUPFD_CLOEXEC, 0);
+    closedir(d);
+    return found;
+}
+
+static struct shca_file *file_of(uint64_t dev, uint64_t ino)
+{
+    struct shca_file *f = files;
+
+    while (f && (f->dev != dev || f->ino != ino))
+        f = f->next;
+    if (f) {
+        f->users++;
+        return f;
+    }
+    f = malloc(sizeof *f);
+    if (!f)
+        return NULL;
+    *f = (struct shca_file){dev, ino, find_fd(dev, ino), 1, files};
+    if (f->fd < 0) {
+        free(f);
+        return NULL;
+    }
+    files = f;
+    return f;
+}
+
+struct shca_file *shca_file_find(const void *addr, size_t length, uint64_t *offset)
+{
+    uint64_t start = (uintptr_t)addr;
+    struct area a;
+
+    if (surely_private(addr) || !find_area(start, start + length, &a))
+        return NULL;
+    *offset = a.offset + (start - a.start);
+    return file_of(a.dev, a.ino);
+}
+
+void shca_file_put(struct shca_file *f)
+{
+    if (!f || --f->users > 0)
+        return;
+    for (struct shca_file **at = &files; *at; at = &(*at)->next)
+        if (*at == f) {
+            *at = f->next;
+            break;
+        }
+    close(f->fd);
+    free(f);
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The slow half of the responder lock: waiting, and taking over from a process that was killed
+ * while it held the lock. Owns nothing; works on the shared memory of whatever segment it is given.
+ */
+#include "config.h"
+
+#include "shca.h"
+
+/* A holder keeps the lock for one message; 20 000 turns are some hundreds of yields, far more than
+ * a short message takes, so that the registry (a file of the kernel) is rarely read in vain. */
+#define TURNS_BEFORE_DOUBT 20000
+
+static bool holder_gone(uint32_t pid)
+{
+    return pid != 0 && pid != shca.pid && !shca_registry_has_pid(pid);
+}
+
+/* The dead holder may have published the slot at rq_head without moving rq_head. */
+static void repair(struct shca_segment *seg, struct shca_qp_sh *q)
+{
+    uint32_t head = atomic_load(&q->rq_head);
+    struct shca_slot *s;
+
+    if (q->slots == 0)
+        return;
+    s = shca_slot_at(seg, q, head);
+    if (atomic_load(&s->seq) == head + 1)
+        atomic_store(&q->rq_head, head + 1);
+}
+
+void shca_rx_lock_slow(struct shca_segment *seg, struct shca_qp_sh *q, uint32_t pid)
+{
+    unsigned turns = 0;
+
+    for (;;) {
+        uint32_t seen = 0;
+
+        if (atomic_compare_exchange_strong(&q->lock, &seen, pid))
+            return;
+        shca_relax(&turns);
+        if (turns % TURNS_BEFORE_DOUBT == 0 && holder_gone(seen) &&
+            atomic_compare_exchange_strong(&q->lock, &seen, pid)) {
+            repair(seg, q);
+            return;
+        }
+    }
+}
+
+void shca_rx_quiesce(struct shca_qp_sh *q)
+{
+    unsigned turns = 0;
+    uint32_t holder = atomic_load(&q->lock);
+
+    /* A change of holder is as good as a release, except that two visits of one process look alike:
+     * then this only waits a little longer. */
+    while (holder != 0 && atomic_load(&q->lock) == holder) {
+        shca_relax(&turns);
+        if (turns % TURNS_BEFORE_DOUBT == 0 && holder_gone(holder))
+            return;
+    }
+}

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The state machine of a queue pair: which attributes each transition needs and allows (InfiniBand
+ * specification 1.3, 11.2.5.2), what their values may be, and what changes. Owns nothing; sq_lock
+ * and the responder lock are held while a transition happens. */
+#include "config.h"
+
+#include "shca.h"
+
+struct rule {
+    int from, to; /* from -1: any */
+    int type;     /* enum ibv_qp_type, 0: any */
+    int need, may;
+};
+
+static const struct rule rules[] = {
+    {-1, IBV_QPS_RESET, 0, 0, 0},
+    {-1, IBV_QPS_ERR, 0, 0, 0},
+    {IBV_QPS_RESET, IBV_QPS_INIT, IBV_QPT_RC, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS,
+     0},
+    {IBV_QPS_RESET, IBV_QPS_INIT, IBV_QPT_UD, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY, 0},
+    {IBV_QPS_INIT, IBV_QPS_INIT, IBV_QPT_RC, 0,
+     IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS},
+    {IBV_QPS_INIT, IBV_QPS_INIT, IBV_QPT_UD, 0, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY},
+    {IBV_QPS_INIT, IBV_QPS_RTR, IBV_QPT_RC,
+     IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
+         IBV_QP_MIN_RNR_TIMER,
+     IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX},
+    {IBV_QPS_INIT, IBV_QPS_RTR, IBV_QPT_UD, 0, IBV_QP_PKEY_INDEX | IBV_QP_QKEY},
+    {IBV_QPS_RTR, IBV_QPS_RTS, IBV_QPT_RC,
+     IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC,
+     IBV_QP_CUR_STATE | IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS | IBV_QP_MIN_RNR_TIMER |
+         IBV_QP_PATH_MIG_STATE},
+    {IBV_QPS_RTR, IBV_QPS_RTS, IBV_QPT_UD, IBV_QP_SQ_PSN, IBV_QP_CUR_STATE | IBV_QP_QKEY},
+    {IBV_QPS_RTS, IBV_QPS_RTS, IBV_QPT_RC, 0,
+     IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS | IBV_QP_MIN_RNR_TIMER | IBV_QP_ALT_PATH |
+         IBV_QP_PATH_MIG_STATE},
+    {IBV_QPS_RTS, IBV_QPS_RTS, IBV_QPT_UD, 0, IBV_QP_CUR_STATE | IBV_QP_QKEY},
+    {IBV_QPS_RTS, IBV_QPS_SQD, 0, 0, IBV_QP_EN_SQD_ASYNC_NOTIFY},
+    {IBV_QPS_SQD, IBV_QPS_RTS, IBV_QPT_RC, 0,
+     IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS | IBV_QP_MIN_RNR_TIMER | IBV_QP_ALT_PATH |
+         IBV_QP_PATH_MIG_STATE},
+    {IBV_QPS_SQD, IBV_QPS_RTS, IBV_QPT_UD, 0, IBV_QP_CUR_STATE | IBV_QP_QKEY},
+    {IBV_QPS_SQD, IBV_QPS_SQD, IBV_QPT_RC, 0,
+     IBV_QP_AV | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC |
+         IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX |
+         IBV_QP_MIN_RNR_TIMER | IBV_QP_PATH_MIG_STATE | IBV_QP_PORT},
+    {IBV_QPS_SQD, IBV_QPS_SQD, IBV_QPT_UD, 0, IBV_QP_PKEY_INDEX | IBV_QP_QKEY},
+};
+
+static bool allowed(int from, int to, int type, int mask)
+{
+    mask &= ~(IBV_QP_STATE | IBV_QP_CUR_STATE);
+    for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
+        const struct rule *r = &rules[i];
+
+        if ((r->from != -1 && r->from != from) || r->to != to || (r->type && r->type != type))
+            continue;
+        return (mask & r->need) == r->need && (mask & ~(r->need | r->may)) == 0;
+    }
+    return false;
+}
+
+static bool valid_address(const struct ibv_ah_attr *a)
+{
+    /* An Ethernet port can be reached by GID only. */
+    if (shca_config.roce && !a->is_global)
+        return false;
+    return !a->is_global || a->grh.sgid_index < (shca_config.roce ? 2 : 1);
+}
+
+static bool valid_numbers(const struct ibv_qp_attr *a, int mask)
+{
+    if ((mask & IBV_QP_PKEY_INDEX) && a->pkey_index != 0)
+        return false;
+    if ((mask & IBV_QP_PORT) && (a->port_num < 1 || a->port_num > shca_config.ports))
+        return false;
+    if ((mask & IBV_QP_PATH_MTU) && (a->path_mtu < IBV_MTU_256 || a->path_mtu > IBV_MTU_4096))
+        return false;
+    if ((mask & IBV_QP_MIN_RNR_TIMER) && a->min_rnr_timer > 31)
+        return false;
+    if ((mask & IBV_QP_TIMEOUT) && a->timeout > 31)
+        return false;
+    if (((mask & IBV_QP_RETRY_CNT) && a->retry_cnt > 7) ||
+        ((mask & IBV_QP_RNR_RETRY) && a->rnr_retry > 7))
+        return false;
+    return !((mask & IBV_QP_MAX_QP_RD_ATOMIC) && a->max_rd_atomic > 16) &&
+           !((mask & IBV_QP_MAX_DEST_RD_ATOMIC) && a->max_dest_rd_atomic > 16);
+}
+
+/* Which field of ibv_qp_attr each bit covers. */
+#define TAKE(bit, field)                                                                           \
+    do {                                                                                           \
+        if (mask & (bit))                                                                          \
+            to->field = from->field;                                                               \
+    } while (0)
+
+static void take_attrs(struct ibv_qp_attr *to, const struct ibv_qp_attr *from, int mask)
+{
+    TAKE(IBV_QP_ACCESS_FLAGS, qp_access_flags);
+    TAKE(IBV_QP_PKEY_INDEX, pkey_index);
+    TAKE(IBV_QP_PORT, port_num);
+    TAKE(IBV_QP_QKEY, qkey);
+    TAKE(IBV_QP_AV, ah_attr);
+    TAKE(IBV_QP_PATH_MTU, path_mtu);
+    TAKE(IBV_QP_TIMEOUT, timeout);
+    TAKE(IBV_QP_RETRY_CNT, retry_cnt);
+    TAKE(IBV_QP_RNR_RETRY, rnr_retry);
+    TAKE(IBV_QP_RQ_PSN, rq_psn);
+    TAKE(IBV_QP_MAX_QP_RD_ATOMIC, max_rd_atomic);
+    TAKE(IBV_QP_MIN_RNR_TIMER, min_rnr_timer);
+    TAKE(IBV_QP_SQ_PSN, sq_psn);
+    TAKE(IBV_QP_MAX_DEST_RD_ATOMIC, max_dest_rd_atomic);
+    TAKE(IBV_QP_DEST_QPN, dest_qp_num);
+}
+
+/* What initiators need to know; the responder lock keeps them out meanwhile. */
+static void publish(struct shca_qp *qp, enum ibv_qp_state state)
+{
+    struct shca_qp_sh *sh = qp->sh;
+    struct shca_context *c = shca_ctx(qp->qp.context);
+
+    shca_rx_lock(shca.seg, sh, shca.pid);
+    sh->port = shca_fabric_port(c->hca, qp->attr.port_num ? qp->attr.port_num : 1);
+    sh->access = qp->attr.qp_access_flags;
+    sh->qkey = qp->attr.qkey;
+    sh->rq_psn = qp->attr.rq_psn & 0xffffff;
+    sh->min_rnr = qp->attr.min_rnr_timer;
+    sh->dest_qpn = qp->attr.dest_qp_num;
+    sh->dest_port = qp->dest_port;
+    atomic_store(&sh->state, state);
+    shca_rx_unlock(sh);
+    qp->attr.qp_state = state;
+}
+
+uint32_t shca_qp_state(struct shca_qp *qp)
+{
+    return atomic_load_explicit(&qp->sh->state, memory_order_acquire);
+}
+
+static void drop_connection(struct shca_qp *qp)
+{
+    if (qp->peer)
+        shca_peer_put(qp->peer);
+    qp->peer = NULL;
+    qp->target = NULL;
+    qp->waiting = SHCA_DONE;
+}
+
+void shca_qp_reset(struct shca_qp *qp)
+{
+    struct shca_qp_sh *sh = qp->sh;
+
+    shca_rx_lock(shca.seg, sh, shca.pid);
+    atomic_store(&sh->state, IBV_QPS_RESET);
+    sh->dest_qpn = 0;
+    shca_rx_unlock(sh);
+    /* Nobody completes a receive any more; now the consumer has to be kept out. */
+    shca_lock(&qp->rcq->lock);
+    for (uint32_t i = 0; i <= sh->mask; i++)
+        atomic_store(&shca_slot_at(shca.seg, sh, i)->seq, 0);
+    atomic_store(&sh->rq_head, 0);
+    atomic_store(&sh->rq_tail, 0);
+    atomic_store(&sh->rq_done, 0);
+    shca_unlock(&qp->rcq->lock);
+    shca_cq_forget(qp->scq, qp);
+    drop_connection(qp);
+    qp->sq_tail = qp->sq_exec = 0;
+    atomic_store(&qp->sq_head, 0);
+    memset(&qp->attr, 0, sizeof qp->attr);
+    qp->attr.qp_state = IBV_QPS_RESET;
+}
+
+static void resume(struct shca_qp *qp)
+{
+    qp->waiting = SHCA_DONE;
+    qp->next_try = 0;
+    if (qp->sq_exec != qp->sq_tail)
+        shca_sq_run(qp);
+}
+
+static int transition(struct shca_qp *qp, struct ibv_qp_attr *attr, int mask)
+{
+    enum ibv_qp_state from = shca_qp_state(qp);
+    enum ibv_qp_state to = mask & IBV_QP_STATE ? attr->qp_state : from;
+
+    if ((mask & IBV_QP_CUR_STATE) && attr->cur_qp_state != from)
+        return EINVAL;
+    if (!allowed((int)from, (int)to, (int)qp->qp.qp_type, mask) || !valid_numbers(attr, mask) ||
+        ((mask & IBV_QP_AV) && !valid_address(&attr->ah_attr)))
+        return EINVAL;
+    if (to == IBV_QPS_RESET) {
+        shca_qp_reset(qp);
+    } else if (to == IBV_QPS_ERR) {
+        shca_qp_error(qp);
+    } else {
+        take_attrs(&qp->attr, attr, mask);
+        if (mask & IBV_QP_AV)
+            qp->dest_port = shca_route(&attr->ah_attr);
+        publish(qp, to);
+        if (from == IBV_QPS_SQD && to == IBV_QPS_RTS)
+            resume(qp);
+    }
+    qp->qp.state = to;
+    return 0;
+}
+
+SHCA_PUBLIC int ibv_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask)
+{
+    typedef int fn(struct ibv_qp *, struct ibv_qp_attr *, int);
+    struct shca_qp *qp = shca_container(ibqp, struct shca_qp, qp);
+    int e;
+
+    if (!shca_owns(ibqp->context))
+        SHCA_PASS(fn, "ibv_modify_qp", ENOSYS, ibqp, attr, mask);
+    if (shca_ctx(ibqp->context)->inherited)
+        return EINVAL;
+    shca_lock(&qp->sq_lock);
+    e = transition(qp, attr, mask);
+    shca_unlock(&qp->sq_lock);
+    return e;
+}

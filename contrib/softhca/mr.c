@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Protection domains and memory regions. Owns this process's part of the region table in the
+ * segment; numbers are given out under shca.lock, oldest first, so that a stale key is found out
+ * for as long as possible. Peers read the entries without a lock: the key is written last and
+ * withdrawn first. */
+#include "config.h"
+
+#include <stdlib.h>
+
+#include "shca.h"
+
+static uint32_t next_index;
+static uint8_t generation[SHCA_MRS];
+
+SHCA_PUBLIC struct ibv_pd *ibv_alloc_pd(struct ibv_context *ctx)
+{
+    typedef struct ibv_pd *fn(struct ibv_context *);
+    struct shca_pd *pd;
+
+    if (!shca_owns(ctx))
+        SHCA_PASS(fn, "ibv_alloc_pd", NULL, ctx);
+    pd = shca.n_pd < shca_config.max_pd ? calloc(1, sizeof *pd) : NULL;
+    if (!pd || shca_ctx(ctx)->inherited) {
+        free(pd);
+        errno = ENOMEM;
+        return NULL;
+    }
+    shca.n_pd++;
+    pd->pd.context = ctx;
+    pthread_mutex_lock(&shca.lock);
+    pd->pd.handle = ++shca.next_pd;
+    pthread_mutex_unlock(&shca.lock);
+    return &pd->pd;
+}
+
+SHCA_PUBLIC int ibv_dealloc_pd(struct ibv_pd *ibpd)
+{
+    typedef int fn(struct ibv_pd *);
+    struct shca_pd *pd = shca_container(ibpd, struct shca_pd, pd);
+
+    if (!shca_owns(ibpd->context))
+        SHCA_PASS(fn, "ibv_dealloc_pd", ENOSYS, ibpd);
+    if (shca_ctx(ibpd->context)->inherited)
+        return 0;
+    if (atomic_load(&pd->users) > 0)
+        return EBUSY;
+    shca.n_pd--;
+    free(pd);
+    return 0;
+}
+
+/* ---- regions ---- */
+
+static bool readable(const char *at)
+{
+    char byte;
+    struct iovec to = {&byte, 1}, from = {(void *)(uintptr_t)at, 1};
+
+    /* A system call reports EFAULT where a load would be SIGSEGV. EPERM and ENOSYS (sandboxes) say
+     * nothing about the address. */
+    return process_vm_readv((pid_t)shca.pid, &to, 1, &from, 1, 0) == 1 || errno != EFAULT;
+}
+
+static int check(const char *addr, size_t length, unsigned access)
+{
+    const unsigned remote = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
+    const unsigned known = IBV_ACCESS_LOCAL_WRITE | remote | IBV_ACCESS_REMOTE_READ |
+                           IBV_ACCESS_ZERO_BASED | IBV_ACCESS_HUGETLB | IBV_ACCESS_OPTIONAL_RANGE;
+
+    if (access & ~known)
+        return access & (IBV_ACCESS_MW_BIND | IBV_ACCESS_ON_DEMAND) ? EOPNOTSUPP : EINVAL;
+    if ((access & remote) && !(access & IBV_ACCESS_LOCAL_WRITE))
+        return EINVAL;
+    if (length == 0 || (uintptr_t)addr + length < (uintptr_t)addr)
+        return EINVAL;
+    return readable(addr) && readable(addr + length - 1) ? 0 : EFAULT;
+}
+
+static int take_index(uint32_t *index)
+{
+    struct shca_mr_sh *t = shca_mr_table(shca.seg);
+
+    if (shca.n_mr >= shca_config.max_mr)
+        return ENOMEM;
+    for (uint32_t i = 0; i < SHCA_MRS; i++) {
+        uint32_t at = (next_index + i) % SHCA_MRS;
+
+        if (at != 0 && t[at].length == 0) {
+            next_index = at + 1;
+            *index = at;
+            return 0;
+        }
+    }
+    return ENOMEM;
+}
+
+static void publish(struct shca_mr *mr, uint64_t iova, unsigned access)
+{
+    struct shca_mr_sh *m = &shca_mr_table(shca.seg)[mr->index];
+    uint64_t offset = 0;
+
+    mr->file = shca_file_find(mr->mr.addr, mr->mr.length, &offset);
+    m->access = access;
+    m->iova = iova;
+    m->length = mr->mr.length;
+    m->addr = (uintptr_t)mr->mr.addr;
+    m->pd = mr->mr.pd->handle;
+    m->fd = mr->file ? mr->file->fd : -1;
+    m->file_offset = offset;
+    m->dev = mr->file ? mr->file->dev : 0;
+    m->ino = mr->file ? mr->file->ino : 0;
+    if (++generation[mr->index] == 0)
+        generation[mr->index] = 1;
+    mr->mr.lkey = mr->mr.rkey = mr->index << 8 | generation[mr->index];
+    atomic_store(&m->key, mr->mr.lkey);
+}
+
+static struct ibv_mr *register_region(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
+                                      unsigned access)
+{
+    struct shca_mr *mr = NULL;
+    int e = shca_ctx(pd->context)->inherited ? EINVAL : check(addr, length, access);
+
+    if (e == 0 && !(mr = calloc(1, sizeof *mr)))
+        e = ENOMEM;
+    if (e == 0) {
+        mr->mr.context = pd->context;
+        mr->mr.pd = pd;
+        mr->mr.addr = addr;
+        mr->mr.length = length;
+        pthread_mutex_lock(&shca.lock);
+        e = take_index(&mr->index);
+        if (e == 0) {
+            mr->mr.handle = mr->index;
+            publish(mr, access & IBV_ACCESS_ZERO_BASED ? 0 : iova, access);
+            shca.n_mr++;
+        }
+        pthread_mutex_unlock(&shca.lock);
+    }
+    if (e != 0) {
+        free(mr);
+        errno = e;
+        return NULL;
+    }
+    shca_container(pd, struct shca_pd, pd)->users++;
+    return &mr->mr;
+}
+
+SHCA_PUBLIC struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t length, int access)
+{
+    typedef struct ibv_mr *fn(struct ibv_pd *, void *, size_t, int);
+
+    if (!shca_owns(pd->context))
+        SHCA_PASS(fn, "ibv_reg_mr", NULL, pd, addr, length, access);
+    return register_region(pd, addr, length, (uintptr_t)addr, (unsigned)access);
+}
+
+SHCA_PUBLIC struct ibv_mr *ibv_reg_mr_iova(struct ibv_pd *pd, void *addr, size_t length,
+                                           uint64_t iova, int access)
+{
+    typedef struct ibv_mr *fn(struct ibv_pd *, void *, size_t, uint64_t, int);
+
+    if (!shca_owns(pd->context))
+        SHCA_PASS(fn, "ibv_reg_mr_iova", NULL, pd, addr, length, iova, access);
+    return register_region(pd, addr, length, iova, (unsigned)access);
+}
+
+SHCA_PUBLIC struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length,
+                                            uint64_t iova, unsigned access)
+{
+    typedef struct ibv_mr *fn(struct ibv_pd *, void *, size_t, uint64_t, unsigned);
+
+    if (!shca_owns(pd->context))
+        SHCA_PASS(fn, "ibv_reg_mr_iova2", NULL, pd, addr, length, iova, access);
+    return register_region(pd, addr, length, iova, access);
+}
+
+/* After the key is gone no new transfer starts; those that began hold a responder lock (remote
+ * ones) or a send queue lock (our own source buffers). */
+static void wait_for_transfers(void)
+{
+    for (uint32_t i = 0; i < shca.qp_high; i++) {
+        struct shca_qp *qp = shca.qps[i];
+
+        if (!qp)
+            continue;
+        shca_rx_quiesce(qp->sh);
+        shca_lock(&qp->sq_lock);
+        shca_unlock(&qp->sq_lock);
+    }
+}
+
+SHCA_PUBLIC int ibv_dereg_mr(struct ibv_mr *ibmr)
+{
+    typedef int fn(struct ibv_mr *);
+    struct shca_mr *mr = shca_container(ibmr, struct shca_mr, mr);
+    struct shca_mr_sh *m;
+
+    if (!shca_owns(ibmr->context))
+        SHCA_PASS(fn, "ibv_dereg_mr", ENOSYS, ibmr);
+    if (shca_ctx(ibmr->context)->inherited)
+        return 0;
+    m = &shca_mr_table(shca.seg)[mr->index];
+    pthread_mutex_lock(&shca.lock);
+    atomic_store(&m->key, 0);
+    wait_for_transfers();
+    m->length = 0;
+    shca_file_put(mr->file);
+    shca.n_mr--;
+    pthread_mutex_unlock(&shca.lock);
+    shca_container(ibmr->pd, struct shca_pd, pd)->users--;
+    free(mr);
+    return 0;
+}
+
+SHCA_PUBLIC int ibv_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr,
+                             size_t length, int access)
+{
+    typedef int fn(struct ibv_mr *, int, struct ibv_pd *, void *, size_t, int);
+
+    if (!shca_owns(mr->context))
+        SHCA_PASS(fn, "ibv_rereg_mr", -1, mr, flags, pd, addr, length, access);
+    errno = EOPNOTSUPP;
+    return IBV_REREG_MR_ERR_INPUT;
+}
+
+SHCA_PUBLIC struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length,
+                                             uint64_t iova, int fd, int access)
+{
+    typedef struct ibv_mr *fn(struct ibv_pd *, uint64_t, size_t, uint64_t, int, int);
+
+    if (!shca_owns(pd->context))
+        SHCA_PASS(fn, "ibv_reg_dmabuf_mr", NULL, pd, offset, length, iova, fd, access);
+    errno = EOPNOTSUPP;
+    return NULL;
+}

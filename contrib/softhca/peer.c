@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Other processes on the fabric, attached when the first message goes to them: their segment, their
+ * regions and their pipes, all opened through /proc/<pid>/fd, where the kernel lets in the same
+ * user only. Owns the peer table; table_lock protects it and the user counts, each peer's own lock
+ * its maps and pipes. */
+#include "config.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "shca.h"
+
+struct shca_open_pipe {
+    struct shca_pipe name;
+    int fd;
+    struct shca_open_pipe *next;
+};
+
+static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct shca_peer *table[SHCA_MEMBERS]; /* the current one of each slot */
+static struct shca_peer *retired;             /* dead, perhaps still used by some queue pair */
+
+static int open_of(uint32_t pid, int fd, int flags)
+{
+    char path[64];
+
+    snprintf(path, sizeof path, "/proc/%u/fd/%d", pid, fd);
+    return open(path, flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+}
+
+/* Opening is an act (a terminal, a device): look at the name first, since the registry may lie. */
+static bool is_segment(uint32_t pid, int fd)
+{
+    static const char expected[] = "/memfd:softhca";
+    char path[64], target[64];
+    ssize_t n;
+
+    snprintf(path, sizeof path, "/proc/%u/fd/%d", pid, fd);
+    n = readlink(path, target, sizeof target);
+    return n >= (ssize_t)sizeof expected - 1 && memcmp(target, expected, sizeof expected - 1) == 0;
+}
+
+static bool agrees(const struct shca_segment *s, uint32_t slot, uint32_t pid)
+{
+    return s->magic == SHCA_MAGIC && s->slot == slot && s->pid == pid &&
+           strncmp(s->fabric, shca_config.fabric, sizeof s->fabric) == 0;
+}
+
+static struct shca_segment *map_segment(uint32_t slot, uint32_t pid, int remote_fd)
+{
+    struct shca_segment *s = MAP_FAILED;
+    struct stat st;
+    int fd;
+
+    if (!is_segment(pid, remote_fd))
+        return NULL;
+    fd = open_of(pid, remote_fd, O_RDWR);
+    if (fd < 0)
+        return NULL;
+    if (fstat(fd, &st) == 0 && (uint64_t)st.st_size == shca.seg->size)
+        s = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd,
+                 0);
+    close(fd);
+    if (s == MAP_FAILED)
+        return NULL;
+    if (agrees(s, slot, pid))
+        return s;
+    munmap(s, (size_t)st.st_size);
+    return NULL;
+}
+
+static void destroy(struct shca_peer *p)
+{
+    for (unsigned c = 0; c < SHCA_MRS / 256; c++) {
+        struct shca_map *chunk = atomic_load(&p->maps[c]);
+
+        for (unsigned i = 0; chunk && i < 256; i++)
+            if (chunk[i].map)
+                munmap(chunk[i].map, chunk[i].map_bytes);
+        free(chunk);
+    }
+    while (p->pipes) {
+        struct shca_open_pipe *o = p->pipes;
+
+        p->pipes = o->next;
+        close(o->fd);
+        free(o);
+    }
+    if (p->seg && !p->self)
+        munmap(p->seg, p->seg->size);
+    if (p->pidfd >= 0)
+        close(p->pidfd);
+    pthread_mutex_destroy(&p->lock);
+    free(p);
+}
+
+static struct shca_peer *new_peer(uint32_t slot, uint32_t pid)
+{
+    struct shca_peer *p = calloc(1, sizeof *p);
+
+    if (!p)
+        return NULL;
+    p->slot = slot;
+    p->pid = pid;
+    p->pidfd = -1;
+    pthread_mutex_init(&p->lock, NULL);
+    return p;
+}
+
+static struct shca_peer *attach(uint32_t slot)
+{
+    struct shca_peer *p;
+    uint32_t pid;
+    int fd;
+
+    if (slot == shca.slot) {
+        p = new_peer(slot, shca.pid);
+        if (p) {
+            p->self = true;
+            p->seg = shca.seg;
+        }
+        return p;
+    }
+    if (shca_registry_find(slot, &pid, &fd) != 0 || !(p = new_peer(slot, pid)))
+        return NULL;
+    /* The pidfd comes first: whatever is opened by pid after it belongs to that process or fails.
+     */
+    p->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+    if (p->pidfd < 0 || !(p->seg = map_segment(slot, pid, fd)) || shca_engine_watch(p) != 0) {
+        destroy(p);
+        return NULL;
+    }
+    return p;
+}
+
+static void sweep(void)
+{
+    for (struct shca_peer **at = &retired; *at;) {
+        struct shca_peer *p = *at;
+
+        if (p->users > 0) {
+            at = &p->next;
+            continue;
+        }
+        *at = p->next;
+        destroy(p);
+    }
+}
+
+struct shca_peer *shca_peer_get(uint32_t slot)
+{
+    struct shca_peer *p;
+
+    pthread_mutex_lock(&table_lock);
+    p = table[slot];
+    if (p && atomic_load(&p->dead)) {
+        p->next = retired;
+        retired = p;
+        table[slot] = p = NULL;
+    }
+    if (!p) {
+        sweep();
+        p = table[slot] = attach(slot);
+    }
+    if (p)
+        p->users++;
+    pthread_mutex_unlock(&table_lock);
+    return p;
+}
+
+void shca_peer_put(struct shca_peer *p)
+{
+    pthread_mutex_lock(&table_lock);
+    p->users--;
+    pthread_mutex_unlock(&table_lock);
+}
+
+void shca_peers_inherited(void)
+{
+    pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
+
+    /* The objects belong to queue pairs of the parent; the child only must not find them. */
+    table_lock = fresh;
+    memset(table, 0, sizeof table);
+    retired = NULL;
+}
+
+/* ---- regions ---- */
+
+static struct shca_map *map_entry(struct shca_peer *p, uint32_t index)
+{
+    struct shca_map *chunk = atomic_load_explicit(&p->maps[index / 256], memory_order_acquire);
+
+    if (!chunk) {
+        pthread_mutex_lock(&p->lock);
+        chunk = atomic_load(&p->maps[index / 256]);
+        if (!chunk && (chunk = calloc(256, sizeof *chunk)))
+            atomic_store(&p->maps[index / 256], chunk);
+        pthread_mutex_unlock(&p->lock);
+    }
+    return chunk ? &chunk[index % 256] : NULL;
+}
+
+static void map_file(struct shca_peer *p, struct shca_mr_sh *m, struct shca_map *e)
+{
+    uint64_t in_page = m->file_offset & 4095;
+    size_t bytes = (size_t)(m->length + in_page);
+    struct stat st;
+    int fd = open_of(p->pid, m->fd, O_RDWR);
+    void *at;
+
+    if (fd < 0)
+        return;
+    if (fstat(fd, &st) == 0 && st.st_dev == m->dev && st.st_ino == m->ino) {
+        at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+                  (off_t)(m->file_offset - in_page));
+        if (at != MAP_FAILED) {
+            e->map = at;
+            e->map_bytes = bytes;
+            e->base = (char *)at + in_page;
+        }
+    }
+    close(fd);
+}
+
+static void renew(struct shca_peer *p, struct shca_mr_sh *m, uint32_t key, struct shca_map *e)
+{
+    atomic_store(&e->key, 0);
+    /* Nobody can be inside the old mapping: its key was withdrawn, and ibv_dereg_mr waited for all
+     * holders of responder locks before the number was given out again. */
+    if (e->map)
+        munmap(e->map, e->map_bytes);
+    e->map = NULL;
+    e->base = NULL;
+    map_file(p, m, e);
+    e->ino = m->ino;
+    e->file_offset = m->file_offset;
+    e->addr = m->addr;
+    atomic_store_explicit(&e->key, key, memory_order_release);
+}
+
+static bool fresh(const struct shca_map *e, const struct shca_mr_sh *m, uint32_t key)
+{
+    /* A key has an 8-bit generation; the rest of the comparison makes its wrap harmless. */
+    return atomic_load_explicit(&e->key, memory_order_acquire) == key && e->addr == m->addr &&
+           e->file_offset == m->file_offset && e->ino == m->ino;
+}
+
+char *shca_peer_map(struct shca_peer *p, struct shca_mr_sh *m, uint32_t key)
+{
+    struct shca_map *e;
+
+    if (m->fd < 0 || !(e = map_entry(p, key >> 8)))
+        return NULL;
+    if (!fresh(e, m, key)) {
+        pthread_mutex_lock(&p->lock);
+        if (!fresh(e, m, key))
+            renew(p, m, key, e);
+        pthread_mutex_unlock(&p->lock);
+    }
+    return e->base;
+}
+
+/* ---- pipes ---- */
+
+static int open_pipe(struct shca_peer *p, const struct shca_pipe *name)
+{
+    struct stat st;
+    /* Read and write: a pipe without a reader would answer a write with SIGPIPE. */
+    int fd = open_of(p->pid, name->fd, O_RDWR);
+
+    if (fd >= 0 && (fstat(fd, &st) != 0 || !S_ISFIFO(st.st_mode) || st.st_ino != name->ino)) {
+        close(fd);
+        fd = -1;
+    }
+    return fd;
+}
+
+static struct shca_open_pipe *find_pipe(struct shca_peer *p, const struct shca_pipe *name)
+{
+    struct shca_open_pipe *o = p->pipes;
+
+    while (o && o->name.fd != name->fd)
+        o = o->next;
+    if (!o) {
+        o = calloc(1, sizeof *o);
+        if (!o)
+            return NULL;
+        o->fd = -1;
+        o->next = p->pipes;
+        p->pipes = o;
+    }
+    if (o->fd < 0 || o->name.ino != name->ino) {
+        if (o->fd >= 0)
+            close(o->fd);
+        o->name = *name;
+        o->fd = open_pipe(p, name);
+    }
+    return o;
+}
+
+static void write_record(int fd, uint64_t record)
+{
+    /* EAGAIN means 8 Ki unread events: the reader is awake enough. */
+    if (write(fd, &record, sizeof record) < 0)
+        return;
+}
+
+void shca_peer_signal(struct shca_peer *p, const struct shca_pipe *pipe, uint64_t record)
+{
+    struct shca_open_pipe *o;
+
+    if (p->self) {
+        write_record(pipe->fd, record);
+        return;
+    }
+    pthread_mutex_lock(&p->lock);
+    o = find_pipe(p, pipe);
+    if (o && o->fd >= 0)
+        write_record(o->fd, record);
+    pthread_mutex_unlock(&p->lock);
+}
+
+int shca_pipe_make(int *read_fd, int *write_fd, struct shca_pipe *pipe)
+{
+    int fds[2];
+    struct stat st;
+
+    if (pipe2(fds, O_CLOEXEC) != 0)
+        return errno;
+    if (fcntl(fds[1], F_SETFL, O_NONBLOCK) != 0 || fstat(fds[1], &st) != 0) {
+        int e = errno;
+        close(fds[0]);
+        close(fds[1]);
+        return e;
+    }
+    *read_fd = fds[0];
+    *write_fd = fds[1];
+    *pipe = (struct shca_pipe){.fd = fds[1], .ino = st.st_ino};
+    return 0;
+}

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The membership of this process: its slot on the fabric, its segment, and what happens to both at
+ * fork(). Owns `shca`; shca.lock serialises creation. A program that never opens a softhca device
+ * never gets here, so preloading the library into it costs nothing. */
+#include "config.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "shca.h"
+
+/* Address space, not memory: only touched pages exist. 63 mapped peers make 16 GiB of addresses,
+ * half of what valgrind can still place. */
+#define SEGMENT_BYTES (UINT64_C(256) << 20)
+
+struct shca_process shca = {
+    .lock = PTHREAD_MUTEX_INITIALIZER, .seg_fd = -1, .claim_fd = -1, .info_fd = -1};
+
+static uint64_t pages(uint64_t bytes)
+{
+    return (bytes + 4095) & ~UINT64_C(4095);
+}
+
+static void lay_out(struct shca_segment *s)
+{
+    uint64_t at = 4096;
+
+    s->mr_off = at;
+    at += pages(SHCA_MRS * sizeof(struct shca_mr_sh));
+    s->qp_off = at;
+    at += pages(SHCA_QPS * sizeof(struct shca_qp_sh));
+    s->cq_off = at;
+    at += pages(SHCA_CQS * sizeof(struct shca_cq_sh));
+    s->heap_off = at;
+    s->size = SEGMENT_BYTES;
+}
+
+static int create_segment(void)
+{
+    struct shca_segment *s;
+    int fd = memfd_create("softhca", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+    if (fd < 0)
+        return errno;
+    /* Sealed, because a peer that maps a segment which shrinks would die by SIGBUS. */
+    if (fchmod(fd, 0600) != 0 || ftruncate(fd, (off_t)SEGMENT_BYTES) != 0 ||
+        fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) != 0)
+        goto fail;
+    s = mmap(NULL, SEGMENT_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+    if (s == MAP_FAILED)
+        goto fail;
+    lay_out(s);
+    s->pid = shca.pid;
+    s->slot = shca.slot;
+    memcpy(s->fabric, shca_config.fabric, sizeof s->fabric);
+    s->magic = SHCA_MAGIC;
+    shca.seg = s;
+    shca.seg_fd = fd;
+    return 0;
+fail:;
+    int e = errno;
+    close(fd);
+    return e;
+}
+
+static void drop(int *fd)
+{
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+}
+
+static void drop_all(void)
+{
+    drop(&shca.seg_fd);
+    drop(&shca.claim_fd);
+    drop(&shca.info_fd);
+    shca.seg = NULL;
+}
+
+static int join_locked(void)
+{
+    int e;
+
+    shca.pid = (uint32_t)getpid();
+    e = shca_registry_claim(&shca.slot, &shca.claim_fd);
+    if (e == 0)
+        e = create_segment();
+    if (e == 0)
+        e = shca_heap_init(shca.seg->heap_off, shca.seg->size - shca.seg->heap_off);
+    if (e == 0)
+        e = shca_registry_publish(shca.slot, shca.seg_fd, &shca.info_fd);
+    if (e != 0) {
+        if (shca.seg)
+            munmap(shca.seg, SEGMENT_BYTES);
+        drop_all();
+        if (e != EUSERS)
+            shca_say("cannot join fabric %s: %s", shca_config.fabric, strerror(e));
+        return e;
+    }
+    /* Yama's ptrace_scope 1 would forbid peers to copy to and from our private memory. */
+    prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
+    return 0;
+}
+
+static void forget_parent(void)
+{
+    pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
+
+    shca_contexts_inherited();
+    shca.lock = fresh;
+    if (!shca.seg)
+        return;
+    /* The descriptors keep the parent's membership alive after its death: close them. The mapping
+     * stays, because handles of the parent point into it. */
+    drop_all();
+    shca_peers_inherited();
+    shca_engine_inherited();
+    memset(shca.qps, 0, sizeof shca.qps);
+    memset(shca.cqs, 0, sizeof shca.cqs);
+    shca.n_qp = shca.n_cq = shca.n_mr = shca.n_pd = 0;
+    shca.pending = 0;
+}
+
+static void at_fork_once(void)
+{
+    pthread_atfork(NULL, NULL, forget_parent);
+}
+
+int shca_join(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    int e = 0;
+
+    pthread_once(&once, at_fork_once);
+    pthread_mutex_lock(&shca.lock);
+    if (!shca.seg)
+        e = join_locked();
+    pthread_mutex_unlock(&shca.lock);
+    return e;
+}

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Creating, querying and destroying queue pairs. Owns the handles and their part of the segment;
+ * the table of them is protected by shca.lock. */
+#include "config.h"
+
+#include <stdlib.h>
+
+#include "shca.h"
+
+/* QP numbers 0 and 1 are special on a real fabric; a margin keeps them out of member slot 0. */
+#define FIRST_INDEX 16
+
+static uint32_t power_of_two(uint32_t n)
+{
+    uint32_t p = 1;
+
+    while (p < n)
+        p <<= 1;
+    return p;
+}
+
+static bool valid_caps(const struct ibv_qp_cap *c)
+{
+    const struct shca_config *l = &shca_config;
+
+    return c->max_send_wr <= l->max_qp_wr && c->max_recv_wr <= l->max_qp_wr &&
+           c->max_send_sge <= l->max_sge && c->max_recv_sge <= l->max_sge &&
+           c->max_inline_data <= l->max_inline;
+}
+
+static int valid(const struct ibv_pd *pd, const struct ibv_qp_init_attr *a)
+{
+    if (a->qp_type != IBV_QPT_RC && a->qp_type != IBV_QPT_UD)
+        return EOPNOTSUPP;
+    if (a->srq)
+        return EOPNOTSUPP;
+    if (!a->send_cq || !a->recv_cq || a->send_cq->context != pd->context ||
+        a->recv_cq->context != pd->context || !valid_caps(&a->cap))
+        return EINVAL;
+    return 0;
+}
+
+/* What the program gets is at least what it asked for. */
+static void round_caps(struct ibv_qp_cap *c)
+{
+    uint32_t least = shca_config.max_inline < 256 ? shca_config.max_inline : 256;
+
+    c->max_send_wr = c->max_send_wr ? c->max_send_wr : 1;
+    c->max_send_sge = c->max_send_sge ? c->max_send_sge : 1;
+    c->max_recv_sge = c->max_recv_sge ? c->max_recv_sge : 1;
+    if (c->max_inline_data < least)
+        c->max_inline_data = least;
+}
+
+static int take_index(struct shca_qp *qp)
+{
+    uint32_t room = SHCA_QPS - FIRST_INDEX;
+
+    if (shca.n_qp >= shca_config.max_qp)
+        return ENOMEM;
+    for (uint32_t i = 0; i < room; i++) {
+        uint32_t at = FIRST_INDEX + (shca.next_qp + i) % room;
+
+        if (shca.qps[at])
+            continue;
+        shca.next_qp = at - FIRST_INDEX + 1;
+        if (shca.qp_high <= at)
+            shca.qp_high = at + 1;
+        qp->index = at;
+        qp->sh = &shca_qp_table(shca.seg)[at];
+        return 0;
+    }
+    return ENOMEM;
+}
+
+/* ---- receive queue in the segment ---- */
+
+static uint64_t eager_bytes(uint32_t n)
+{
+    return (uint64_t)n * SHCA_EAGER_BYTES;
+}
+
+static uint64_t queue_bytes(const struct shca_qp_sh *sh)
+{
+    uint64_t slots = (uint64_t)(sh->mask + 1) * sizeof(struct shca_slot);
+    uint64_t extra = (uint64_t)(sh->mask + 1) * (sh->max_sge - 1) * sizeof(struct shca_sge);
+
+    /* Eager slots begin on a page: an unused one costs no memory. */
+    return ((slots + extra + 4095) & ~UINT64_C(4095)) + eager_bytes(sh->n_eager);
+}
+
+static int place_queue(struct shca_qp_sh *sh, const struct ibv_qp_cap *cap)
+{
+    uint64_t heap = shca.seg->size - shca.seg->heap_off;
+    uint64_t at;
+
+    sh->depth = cap->max_recv_wr;
+    sh->mask = power_of_two(cap->max_recv_wr ? cap->max_recv_wr : 1) - 1;
+    sh->max_sge = cap->max_recv_sge;
+    sh->n_eager = sh->mask + 1 < SHCA_EAGER_SLOTS ? sh->mask + 1 : SHCA_EAGER_SLOTS;
+    /* Thousands of queue pairs: their receive queues come first, short cuts for short messages
+     * second. */
+    if (shca_heap_used() > heap / 2)
+        sh->n_eager = 0;
+    at = shca_heap_alloc(queue_bytes(sh));
+    if (at == 0)
+        return ENOMEM;
+    sh->slots = at;
+    sh->extra = at + (uint64_t)(sh->mask + 1) * sizeof(struct shca_slot);
+    sh->eager = at + queue_bytes(sh) - eager_bytes(sh->n_eager);
+    return 0;
+}
+
+static int fill_shared(struct shca_qp *qp, uint32_t bit)
+{
+    struct shca_qp_sh *sh = qp->sh;
+
+    memset(sh, 0, sizeof *sh);
+    sh->type = qp->qp.qp_type;
+    sh->pd = qp->qp.pd->handle;
+    sh->recv_cq = qp->rcq->index;
+    sh->cq_bit = bit;
+    return place_queue(sh, &qp->init.cap);
+}
+
+static int alloc_private(struct shca_qp *qp)
+{
+    const struct ibv_qp_cap *c = &qp->init.cap;
+    size_t sges = c->max_send_sge * sizeof(struct ibv_sge);
+    /* Inline data is kept behind one SGE that points to it. */
+    size_t data = sizeof(struct ibv_sge) + c->max_inline_data;
+
+    qp->wqe_mask = power_of_two(c->max_send_wr) - 1;
+    qp->wqe_bytes = (sizeof(struct shca_wqe) + (sges > data ? sges : data) + 15) & ~(size_t)15;
+    qp->wqes = calloc(qp->wqe_mask + 1, qp->wqe_bytes);
+    qp->rq_wr_id = calloc(power_of_two(c->max_recv_wr ? c->max_recv_wr : 1), sizeof(uint64_t));
+    return qp->wqes && qp->rq_wr_id ? 0 : ENOMEM;
+}
+
+static void init_handle(struct shca_qp *qp, struct ibv_pd *pd, struct ibv_qp_init_attr *init)
+{
+    round_caps(&init->cap);
+    qp->init = *init;
+    qp->scq = shca_container(init->send_cq, struct shca_cq, cq);
+    qp->rcq = shca_container(init->recv_cq, struct shca_cq, cq);
+    qp->qp.context = pd->context;
+    qp->qp.qp_context = init->qp_context;
+    qp->qp.pd = pd;
+    qp->qp.send_cq = init->send_cq;
+    qp->qp.recv_cq = init->recv_cq;
+    qp->qp.qp_type = init->qp_type;
+    qp->qp.state = IBV_QPS_RESET;
+    pthread_mutex_init(&qp->qp.mutex, NULL);
+    pthread_cond_init(&qp->qp.cond, NULL);
+}
+
+static int enter_table(struct shca_qp *qp)
+{
+    uint32_t bit;
+    int e = take_index(qp);
+
+    if (e == 0)
+        e = shca_cq_attach(qp->rcq, qp, &bit);
+    if (e != 0)
+        return e;
+    e = fill_shared(qp, bit);
+    if (e != 0) {
+        shca_cq_detach(qp->rcq, qp);
+        return e;
+    }
+    qp->qp.qp_num = shca.slot << SHCA_QP_BITS | qp->index;
+    qp->qp.handle = qp->index;
+    qp->sh->qpn = qp->qp.qp_num;
+    shca.qps[qp->index] = qp;
+    shca.n_qp++;
+    return 0;
+}
+
+static void release(struct shca_qp *qp)
+{
+    free(qp->wqes);
+    free(qp->rq_wr_id);
+    free(qp);
+}
+
+SHCA_PUBLIC struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
+{
+    typedef struct ibv_qp *fn(struct ibv_pd *, struct ibv_qp_init_attr *);
+    struct shca_qp *qp = NULL;
+    int e;
+
+    if (!shca_owns(pd->context))
+        SHCA_PASS(fn, "ibv_create_qp", NULL, pd, init);
+    e = shca_ctx(pd->context)->inherited ? EINVAL : valid(pd, init);
+    if (e == 0 && !(qp = calloc(1, sizeof *qp)))
+        e = ENOMEM;
+    if (e == 0) {
+        init_handle(qp, pd, init);
+        e = alloc_private(qp);
+    }
+    if (e == 0) {
+        pthread_mutex_lock(&shca.lock);
+        e = enter_table(qp);
+        pthread_mutex_unlock(&shca.lock);
+    }
+    if (e != 0) {
+        if (qp)
+            release(qp);
+        errno = e;
+        return NULL;
+    }
+    shca_container(pd, struct shca_pd, pd)->users++;
+    return &qp->qp;
+}
+
+static void leave_table(struct shca_qp *qp)
+{
+    struct shca_qp_sh *sh = qp->sh;
+
+    pthread_mutex_lock(&shca.lock);
+    shca.qps[qp->index] = NULL;
+    shca.n_qp--;
+    shca_rx_lock(shca.seg, sh, shca.pid);
+    atomic_store(&sh->state, IBV_QPS_RESET);
+    sh->qpn = 0;
+    shca_rx_unlock(sh);
+    shca_cq_detach(qp->rcq, qp);
+    shca_heap_free(sh->slots, queue_bytes(sh));
+    pthread_mutex_unlock(&shca.lock);
+}
+
+static void wait_for_acks(struct shca_qp *qp)
+{
+    pthread_mutex_lock(&qp->qp.mutex);
+    while (qp->qp.events_completed != qp->async_sent)
+        pthread_cond_wait(&qp->qp.cond, &qp->qp.mutex);
+    pthread_mutex_unlock(&qp->qp.mutex);
+}
+
+SHCA_PUBLIC int ibv_destroy_qp(struct ibv_qp *ibqp)
+{
+    typedef int fn(struct ibv_qp *);
+    struct shca_qp *qp = shca_container(ibqp, struct shca_qp, qp);
+
+    if (!shca_owns(ibqp->context))
+        SHCA_PASS(fn, "ibv_destroy_qp", ENOSYS, ibqp);
+    if (shca_ctx(ibqp->context)->inherited)
+        return 0;
+    shca_pending_remove(qp);
+    leave_table(qp);
+    shca_cq_forget(qp->scq, qp);
+    if (qp->peer)
+        shca_peer_put(qp->peer);
+    wait_for_acks(qp);
+    shca_container(ibqp->pd, struct shca_pd, pd)->users--;
+    pthread_mutex_destroy(&ibqp->mutex);
+    pthread_cond_destroy(&ibqp->cond);
+    release(qp);
+    return 0;
+}
+
+SHCA_PUBLIC int ibv_query_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask,
+                             struct ibv_qp_init_attr *init)
+{
+    typedef int fn(struct ibv_qp *, struct ibv_qp_attr *, int, struct ibv_qp_init_attr *);
+    struct shca_qp *qp = shca_container(ibqp, struct shca_qp, qp);
+
+    if (!shca_owns(ibqp->context))
+        SHCA_PASS(fn, "ibv_query_qp", ENOSYS, ibqp, attr, mask, init);
+    if (shca_ctx(ibqp->context)->inherited)
+        return EINVAL;
+    shca_lock(&qp->sq_lock);
+    *attr = qp->attr;
+    attr->cap = qp->init.cap;
+    attr->qp_state = attr->cur_qp_state = ibqp->state = shca_qp_state(qp);
+    *init = qp->init;
+    shca_unlock(&qp->sq_lock);
+    return 0;
+}
+
+/* Extended posting (ibv_wr_*) is not offered: no such queue pair can exist here. */
+SHCA_PUBLIC struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *ibqp)
+{
+    typedef struct ibv_qp_ex *fn(struct ibv_qp *);
+
+    if (!shca_owns(ibqp->context))
+        SHCA_PASS(fn, "ibv_qp_to_qp_ex", NULL, ibqp);
+    return NULL;
+}
+
+SHCA_PUBLIC int ibv_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
+{
+    typedef int fn(struct ibv_qp *, const union ibv_gid *, uint16_t);
+
+    if (!shca_owns(qp->context))
+        SHCA_PASS(fn, "ibv_attach_mcast", ENOSYS, qp, gid, lid);
+    return EOPNOTSUPP;
+}
+
+SHCA_PUBLIC int ibv_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
+{
+    typedef int fn(struct ibv_qp *, const union ibv_gid *, uint16_t);
+
+    if (!shca_owns(qp->context))
+        SHCA_PASS(fn, "ibv_detach_mcast", ENOSYS, qp, gid, lid);
+    return EOPNOTSUPP;
+}
+
+SHCA_PUBLIC struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *init)
+{
+    typedef struct ibv_srq *fn(struct ibv_pd *, struct ibv_srq_init_attr *);
+
+    if (!shca_owns(pd->context))
+        SHCA_PASS(fn, "ibv_create_srq", NULL, pd, init);
+    errno = EOPNOTSUPP;
+    return NULL;
+}

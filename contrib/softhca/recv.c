@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Posting receives: the owner writes the slot, then the tail. rq_lock serialises the posters of
+ * this process; initiators read the tail with acquire order. */
+#include "config.h"
+
+#include "shca.h"
+
+static int post_one(struct shca_qp *qp, const struct ibv_recv_wr *wr)
+{
+    struct shca_qp_sh *sh = qp->sh;
+    uint32_t tail = atomic_load_explicit(&sh->rq_tail, memory_order_relaxed);
+    struct shca_slot *s = shca_slot_at(shca.seg, sh, tail);
+
+    if (atomic_load_explicit(&sh->state, memory_order_relaxed) == IBV_QPS_RESET)
+        return EINVAL;
+    if (wr->num_sge < 0 || (uint32_t)wr->num_sge > sh->max_sge)
+        return EINVAL;
+    if (tail - atomic_load_explicit(&sh->rq_done, memory_order_acquire) >= sh->depth)
+        return ENOMEM;
+    qp->rq_wr_id[tail & sh->mask] = wr->wr_id;
+    s->nsge = (uint32_t)wr->num_sge;
+    for (uint32_t i = 0; i < s->nsge; i++) {
+        struct shca_sge *g = i == 0 ? &s->sge0 : shca_extra_at(shca.seg, sh, tail, i);
+
+        *g = (struct shca_sge){wr->sg_list[i].addr, wr->sg_list[i].length, wr->sg_list[i].lkey};
+    }
+    atomic_store_explicit(&sh->rq_tail, tail + 1, memory_order_seq_cst);
+    return 0;
+}
+
+int shca_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+{
+    struct shca_qp *qp = shca_container(ibqp, struct shca_qp, qp);
+    int e = 0;
+
+    shca_lock(&qp->rq_lock);
+    for (; wr && e == 0; wr = wr->next) {
+        e = post_one(qp, wr);
+        if (e != 0)
+            *bad = wr;
+    }
+    shca_unlock(&qp->rq_lock);
+    /* In ERR every receive comes back at once. */
+    if (atomic_load(&qp->sh->state) == IBV_QPS_ERR) {
+        shca_cq_ready(qp->rcq->sh, qp->sh->cq_bit);
+        shca_cq_notify(NULL, qp->rcq->sh, true);
+    }
+    return e;
+}

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Who is on the fabric. The registry is the kernel's table of abstract socket names: a member holds
+ * one socket "softhca.<uid>.<fabric>.<slot>", whose name can exist only once and so claims the
+ * slot, and a second one "...<slot>.<pid>.<fd>", which says where its segment is. Others read
+ * /proc/net/unix. The kernel drops the names with the process, however it ends: no file is left
+ * behind, no stale entry to clean, no server. Anybody may bind such a name, so what a name says
+ * is believed only after the segment itself was opened (the kernel checks the user) and agrees.
+ *
+ * Owns the cache of the table; registry_lock protects it. */
+#include "config.h"
+
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "shca.h"
+
+/* An unknown slot is looked up again at most every millisecond: a peer that waits for one to appear
+ * retries far more often than that. */
+#define REFRESH_NS UINT64_C(1000000)
+
+struct member {
+    uint32_t pid;
+    int fd;
+};
+
+static pthread_mutex_t registry_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct member members[SHCA_MEMBERS];
+static uint64_t refreshed;
+
+static int bind_name(const char *name, int *out)
+{
+    struct sockaddr_un a = {.sun_family = AF_UNIX};
+    size_t n = strlen(name);
+    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+    if (fd < 0)
+        return errno;
+    memcpy(a.sun_path + 1, name, n); /* a leading NUL: the abstract name space */
+    if (bind(fd, (struct sockaddr *)&a,
+             (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + n))) {
+        int e = errno;
+        close(fd);
+        return e;
+    }
+    *out = fd;
+    return 0;
+}
+
+int shca_registry_claim(uint32_t *slot, int *fd)
+{
+    char name[108];
+    /* Start at a place that depends on the pid, so that a slot (and the QP numbers that contain it)
+     * is not handed to the successor of a process that just died. */
+    uint32_t start = (uint32_t)getpid() * 2654435761u >> 22;
+
+    for (uint32_t i = 0; i < SHCA_MEMBERS; i++) {
+        int e;
+
+        *slot = (start + i) % SHCA_MEMBERS;
+        snprintf(name, sizeof name, "softhca.%s.%u", shca_config.fabric, *slot);
+        e = bind_name(name, fd);
+        if (e != EADDRINUSE)
+            return e;
+    }
+    shca_say("fabric %s already has %u processes, its limit; set SOFTHCA_FABRIC to start another",
+             shca_config.fabric, SHCA_MEMBERS);
+    return EUSERS;
+}
+
+int shca_registry_publish(uint32_t slot, int seg_fd, int *fd)
+{
+    char name[108];
+
+    snprintf(name, sizeof name, "softhca.%s.%u.%d.%d", shca_config.fabric, slot, (int)getpid(),
+             seg_fd);
+    return bind_name(name, fd);
+}
+
+static void read_line(const char *line, const char *prefix)
+{
+    const char *at = strstr(line, prefix);
+    unsigned slot, pid;
+    int fd;
+
+    if (at && sscanf(at + strlen(prefix), "%u.%u.%d", &slot, &pid, &fd) == 3 && slot < SHCA_MEMBERS)
+        members[slot] = (struct member){pid, fd};
+}
+
+static void refresh(void)
+{
+    FILE *f = fopen("/proc/self/net/unix", "re");
+    char prefix[108], line[512];
+
+    memset(members, 0, sizeof members);
+    refreshed = shca_now();
+    if (!f)
+        return;
+    snprintf(prefix, sizeof prefix, " @softhca.%s.", shca_config.fabric);
+    while (fgets(line, sizeof line, f))
+        read_line(line, prefix);
+    fclose(f);
+}
+
+int shca_registry_find(uint32_t slot, uint32_t *pid, int *fd)
+{
+    struct member m;
+
+    pthread_mutex_lock(&registry_lock);
+    if (shca_now() - refreshed > REFRESH_NS)
+        refresh();
+    m = members[slot];
+    pthread_mutex_unlock(&registry_lock);
+    if (m.pid == 0)
+        return ENOENT;
+    *pid = m.pid;
+    *fd = m.fd;
+    return 0;
+}
+
+bool shca_registry_has_pid(uint32_t pid)
+{
+    bool found = false;
+
+    pthread_mutex_lock(&registry_lock);
+    refresh();
+    for (uint32_t i = 0; i < SHCA_MEMBERS && !found; i++)
+        found = members[i].pid == pid;
+    pthread_mutex_unlock(&registry_lock);
+    return found;
+}

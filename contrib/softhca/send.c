@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The send queue. A request is executed inside ibv_post_send when nothing is ahead of it, and kept
+ * in the queue when it has to wait (receiver not ready, peer not there yet, SQD). Its completion
+ * goes into the fifo of the CQ and is seen by a later poll, never by the post. Owns the queue;
+ * sq_lock is held throughout. */
+#include "config.h"
+
+#include "shca.h"
+
+#define MSEC UINT64_C(1000000)
+/* How long a process that is not (or no longer) there is waited for, whatever the ack timeout says:
+ * the fabric is this host, a missing process is a fact and not a lost packet. */
+#define ABSENT_NS (1000 * MSEC)
+
+/* Timer values of an RNR NAK, 1/100 ms (InfiniBand specification 1.3, table 45). */
+static const uint32_t rnr_delay[32] = {65536, 1,    2,    3,     4,     6,     8,     12,
+                                       16,    24,   32,   48,    64,    96,    128,   192,
+                                       256,   384,  512,  768,   1024,  1536,  2048,  3072,
+                                       4096,  6144, 8192, 12288, 16384, 24576, 32768, 49152};
+
+static struct shca_wqe *wqe_at(struct shca_qp *qp, uint32_t index)
+{
+    return (struct shca_wqe *)(void *)(qp->wqes + (index & qp->wqe_mask) * qp->wqe_bytes);
+}
+
+static enum ibv_wc_opcode wc_opcode(uint32_t op)
+{
+    switch (op) {
+    case IBV_WR_RDMA_WRITE:
+    case IBV_WR_RDMA_WRITE_WITH_IMM:
+        return IBV_WC_RDMA_WRITE;
+    case IBV_WR_RDMA_READ:
+        return IBV_WC_RDMA_READ;
+    default:
+        return IBV_WC_SEND;
+    }
+}
+
+static void push(struct shca_qp *qp, const struct shca_op *op, uint32_t index,
+                 enum ibv_wc_status status)
+{
+    struct ibv_wc wc;
+
+    memset(&wc, 0, sizeof wc);
+    wc.wr_id = op->wr_id;
+    wc.status = status;
+    wc.opcode = wc_opcode(op->opcode);
+    wc.byte_len = op->length;
+    wc.qp_num = qp->qp.qp_num;
+    shca_cq_push(qp->scq, qp, index, &wc);
+}
+
+void shca_qp_error(struct shca_qp *qp)
+{
+    struct shca_qp_sh *sh = qp->sh;
+    struct shca_cq_sh *rcq = qp->rcq->sh;
+
+    shca_rx_lock(shca.seg, sh, shca.pid);
+    atomic_store(&sh->state, IBV_QPS_ERR);
+    shca_rx_unlock(sh);
+    qp->attr.qp_state = qp->qp.state = IBV_QPS_ERR;
+    qp->waiting = SHCA_DONE;
+    for (; qp->sq_exec != qp->sq_tail; qp->sq_exec++)
+        push(qp, &wqe_at(qp, qp->sq_exec)->op, qp->sq_exec, IBV_WC_WR_FLUSH_ERR);
+    /* The receives are flushed by whoever polls the receive CQ. */
+    if (atomic_load(&sh->rq_done) != atomic_load(&sh->rq_tail)) {
+        shca_cq_ready(rcq, sh->cq_bit);
+        shca_cq_notify(NULL, rcq, true);
+    }
+}
+
+static void complete(struct shca_qp *qp, const struct shca_op *op, uint32_t index,
+                     enum ibv_wc_status status)
+{
+    qp->waiting = SHCA_DONE;
+    qp->sq_exec = index + 1;
+    if (status != IBV_WC_SUCCESS) {
+        push(qp, op, index, status);
+        shca_qp_error(qp);
+    } else if (op->flags & IBV_SEND_SIGNALED) {
+        push(qp, op, index, status);
+    }
+}
+
+/* ---- retry ---- */
+
+static uint64_t ack_budget(const struct shca_qp *qp, bool absent)
+{
+    uint64_t total;
+
+    if (qp->attr.timeout == 0) /* for ever, unless nobody is there */
+        return absent ? ABSENT_NS : UINT64_MAX / 2;
+    total = (UINT64_C(4096) << qp->attr.timeout) * (qp->attr.retry_cnt + 1u);
+    return absent && total > ABSENT_NS ? ABSENT_NS : total;
+}
+
+static bool stall_ack(struct shca_qp *qp, enum ibv_wc_status *status)
+{
+    uint64_t now = shca_now();
+
+    SHCA_COUNT(retries);
+    if (qp->waiting != SHCA_WAIT_ACK)
+        qp->give_up = now + ack_budget(qp, qp->peer == NULL);
+    qp->waiting = SHCA_WAIT_ACK;
+    qp->next_try = now + MSEC;
+    *status = IBV_WC_RETRY_EXC_ERR;
+    return now >= qp->give_up;
+}
+
+static bool stall_rnr(struct shca_qp *qp, enum ibv_wc_status *status)
+{
+    SHCA_COUNT(rnr);
+    if (qp->waiting != SHCA_WAIT_RNR)
+        qp->rnr_left = qp->attr.rnr_retry;
+    qp->waiting = SHCA_WAIT_RNR;
+    *status = IBV_WC_RNR_RETRY_EXC_ERR;
+    if (qp->rnr_left == 0)
+        return true;
+    if (qp->rnr_left != 7) /* 7: for ever */
+        qp->rnr_left--;
+    qp->next_try = shca_now() + rnr_delay[qp->target->min_rnr & 31] * UINT64_C(10000);
+    return false;
+}
+
+/* Runs one request: true when it is finished (well or badly). */
+static bool run(struct shca_qp *qp, const struct shca_op *op, uint32_t index)
+{
+    enum ibv_wc_status status = IBV_WC_SUCCESS;
+    int wait = shca_execute(qp, op, &status);
+
+    if (wait == SHCA_WAIT_ACK && !stall_ack(qp, &status))
+        return false;
+    if (wait == SHCA_WAIT_RNR && !stall_rnr(qp, &status))
+        return false;
+    complete(qp, op, index, status);
+    return true;
+}
+
+void shca_sq_run(struct shca_qp *qp)
+{
+    while (qp->sq_exec != qp->sq_tail) {
+        uint32_t state = shca_qp_state(qp);
+
+        if (state == IBV_QPS_ERR) {
+            shca_qp_error(qp);
+            return;
+        }
+        if (state != IBV_QPS_RTS) {
+            qp->waiting = SHCA_WAIT_NEVER;
+            return;
+        }
+        if (!run(qp, &wqe_at(qp, qp->sq_exec)->op, qp->sq_exec)) {
+            shca_pending_add(qp);
+            return;
+        }
+    }
+}
+
+/* ---- posting ---- */
+
+static void keep_inline(struct shca_wqe *w)
+{
+    char *data = (char *)&w->sge[1];
+    size_t at = 0;
+
+    for (uint32_t i = 0; i < w->op.nsge; i++) {
+        memcpy(data + at, (void *)(uintptr_t)w->op.sge[i].addr, w->op.sge[i].length);
+        at += w->op.sge[i].length;
+    }
+    w->sge[0] = (struct ibv_sge){(uintptr_t)data, (uint32_t)at, 0};
+    w->op.nsge = 1;
+    w->op.sge = w->sge;
+}
+
+/* Copies a request into the queue; the caller's lists (and inline data) are free afterwards. */
+static void keep(struct shca_qp *qp, const struct shca_op *op)
+{
+    struct shca_wqe *w = wqe_at(qp, qp->sq_tail);
+
+    w->op = *op;
+    w->index = qp->sq_tail++;
+    if (op->flags & IBV_SEND_INLINE) {
+        keep_inline(w);
+        return;
+    }
+    memcpy(w->sge, op->sge, op->nsge * sizeof *op->sge);
+    w->op.sge = w->sge;
+}
+
+static int address_ud(struct shca_qp *qp, const struct ibv_send_wr *wr, struct shca_op *op)
+{
+    const struct shca_ah *ah;
+
+    if (!wr->wr.ud.ah || wr->wr.ud.ah->pd != qp->qp.pd)
+        return EINVAL;
+    ah = shca_container(wr->wr.ud.ah, struct shca_ah, ah);
+    op->dest_port = ah->dest_port;
+    op->slid = ah->slid;
+    op->grh = ah->attr.is_global;
+    op->dgid = ah->attr.grh.dgid;
+    op->dest_qpn = wr->wr.ud.remote_qpn;
+    /* A Q_Key with the top bit set stands for the queue pair's own (10.2.5). */
+    op->qkey = wr->wr.ud.remote_qkey >> 31 ? qp->attr.qkey : wr->wr.ud.remote_qkey;
+    return 0;
+}
+
+static int check_opcode(const struct shca_qp *qp, const struct ibv_send_wr *wr)
+{
+    bool ud = qp->qp.qp_type == IBV_QPT_UD;
+
+    switch (wr->opcode) {
+    case IBV_WR_SEND:
+    case IBV_WR_SEND_WITH_IMM:
+        return 0;
+    case IBV_WR_RDMA_READ:
+        if (wr->send_flags & IBV_SEND_INLINE)
+            return EINVAL;
+        return ud ? EINVAL : 0;
+    case IBV_WR_RDMA_WRITE:
+    case IBV_WR_RDMA_WRITE_WITH_IMM:
+        return ud ? EINVAL : 0;
+    default:
+        return EOPNOTSUPP;
+    }
+}
+
+static int check_lengths(struct shca_qp *qp, const struct ibv_send_wr *wr, struct shca_op *op)
+{
+    uint64_t total = 0;
+
+    if (wr->num_sge < 0 || (uint32_t)wr->num_sge > qp->init.cap.max_send_sge)
+        return EINVAL;
+    for (int i = 0; i < wr->num_sge; i++)
+        total += wr->sg_list[i].length;
+    if ((wr->send_flags & IBV_SEND_INLINE) && total > qp->init.cap.max_inline_data)
+        return EINVAL;
+    op->length = total > UINT32_MAX ? UINT32_MAX : (uint32_t)total;
+    return 0;
+}
+
+static int translate(struct shca_qp *qp, const struct ibv_send_wr *wr, struct shca_op *op)
+{
+    int e = check_opcode(qp, wr);
+
+    if (e == 0)
+        e = check_lengths(qp, wr, op);
+    if (e != 0)
+        return e;
+    op->wr_id = wr->wr_id;
+    op->sge = wr->sg_list;
+    op->nsge = (uint32_t)wr->num_sge;
+    op->opcode = wr->opcode;
+    op->flags = wr->send_flags | (qp->init.sq_sig_all ? IBV_SEND_SIGNALED : 0u);
+    op->imm = wr->imm_data;
+    if (qp->qp.qp_type == IBV_QPT_UD)
+        return address_ud(qp, wr, op);
+    op->remote_addr = wr->wr.rdma.remote_addr;
+    op->rkey = wr->wr.rdma.rkey;
+    return 0;
+}
+
+static int post_one(struct shca_qp *qp, const struct ibv_send_wr *wr)
+{
+    uint32_t state = shca_qp_state(qp);
+    struct shca_op op;
+    int e;
+
+    if (state < IBV_QPS_RTS)
+        return EINVAL;
+    if (qp->sq_tail - atomic_load_explicit(&qp->sq_head, memory_order_acquire) >=
+        qp->init.cap.max_send_wr)
+        return ENOMEM;
+    e = translate(qp, wr, &op);
+    if (e != 0)
+        return e;
+    if (state == IBV_QPS_RTS && qp->sq_exec == qp->sq_tail) {
+        if (run(qp, &op, qp->sq_tail)) {
+            qp->sq_tail++;
+            return 0;
+        }
+        keep(qp, &op);
+        shca_pending_add(qp);
+        return 0;
+    }
+    keep(qp, &op);
+    if (state == IBV_QPS_ERR)
+        shca_qp_error(qp);
+    return 0;
+}
+
+int shca_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
+{
+    struct shca_qp *qp = shca_container(ibqp, struct shca_qp, qp);
+    int e = 0;
+
+    shca_lock(&qp->sq_lock);
+    for (; wr && e == 0; wr = wr->next) {
+        e = post_one(qp, wr);
+        if (e != 0)
+            *bad = wr;
+    }
+    shca_unlock(&qp->sq_lock);
+    return e;
+}

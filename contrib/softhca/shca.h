@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the files of softhca share inside one process: the objects behind the verbs handles, the
+ * peers, and the calls between rooms. The order of locks is
+ *     pending list -> send queue of a QP -> completion queue -> responder lock (shared memory),
+ * and the process-wide table lock (shca.lock) is taken alone or first. */
+#ifndef SHCA_H
+#define SHCA_H
+
+#include <errno.h>
+#include <infiniband/verbs.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/uio.h>
+
+#include "lock.h"
+#include "wire.h"
+
+/* The header turns these names into macros; the definitions here need the plain symbols. */
+#undef ibv_query_port
+#undef ibv_reg_mr
+#undef ibv_reg_mr_iova
+
+#define SHCA_PUBLIC  __attribute__((visibility("default")))
+#define SHCA_MAX_SGE 30         /* as large as any current HCA offers */
+#define SHCA_WR_MAX  16384      /* work requests in one queue */
+#define SHCA_MSG_MAX (1u << 30) /* bytes in one message, as ConnectX */
+#define SHCA_MAX_HCA 16
+#define SHCA_MAX_PRT 8
+
+#define shca_container(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))
+
+/* ---- the shape of the machine (config.c) ---- */
+struct shca_config {
+    int hcas, ports;
+    bool roce, only;
+    uint32_t max_qp, max_qp_wr, max_sge, max_inline, max_cq, max_cqe, max_mr, max_pd, max_msg;
+    char fabric[SHCA_NAME];
+};
+extern struct shca_config shca_config;
+/* Reads SOFTHCA_*; 0, or EINVAL after printing one line that names the variable. */
+int shca_config_load(void);
+
+/* ---- handles ---- */
+struct shca_device {
+    struct ibv_device dev;
+    int number;
+    /* Direct-verbs libraries look behind the public device for a table of their own. */
+    char zero[512];
+};
+
+struct shca_context {
+    struct verbs_context v; /* ends with the public context: nothing may be read behind it */
+    int hca;
+    int async_wfd;
+    struct shca_pipe async;
+    bool inherited; /* opened before fork() in a parent: of no use here */
+};
+
+struct shca_pd {
+    struct ibv_pd pd;
+    _Atomic int users;
+};
+
+struct shca_ah {
+    struct ibv_ah ah;
+    struct ibv_ah_attr attr;
+    uint32_t dest_port;
+    uint16_t slid;
+};
+
+struct shca_mr {
+    struct ibv_mr mr;
+    uint32_t index;
+    struct shca_file *file;
+};
+
+struct shca_channel {
+    struct ibv_comp_channel ch;
+    int wfd;
+    struct shca_pipe pipe;
+};
+
+struct shca_cqe {
+    struct ibv_wc wc;
+    struct shca_qp *qp;
+    uint32_t sq_index; /* the send queue is free up to and including this one */
+};
+
+struct shca_cq {
+    struct ibv_cq cq;
+    uint32_t index;
+    struct shca_cq_sh *sh;
+    struct shca_lock lock; /* the fifo, the ready set and the consumer side of all receives */
+    struct shca_cqe *fifo;
+    uint32_t fifo_mask;
+    _Atomic uint32_t fifo_head, fifo_tail;
+    _Atomic uint64_t ready_root; /* bits taken from sh, not yet found empty */
+    uint64_t ready[SHCA_CQ_QPS / 64];
+    struct shca_qp *qps[SHCA_CQ_QPS];
+    uint32_t n_qps;
+    _Atomic uint32_t empty_polls;
+    uint32_t turn;                    /* the bit served next: no QP starves the others */
+    uint32_t event_arm;               /* arming whose event the program has already seen */
+    uint32_t events_sent, async_sent; /* protected by cq.mutex */
+    _Atomic bool overrun_told;
+};
+
+enum shca_wait { SHCA_DONE, SHCA_WAIT_RNR, SHCA_WAIT_ACK, SHCA_WAIT_NEVER };
+
+/* One send work request, ready to be executed; sges belong to the caller. */
+struct shca_op {
+    uint64_t wr_id;
+    uint64_t remote_addr;
+    const struct ibv_sge *sge;
+    uint32_t nsge;
+    uint32_t opcode;
+    uint32_t flags;
+    uint32_t imm;
+    uint32_t rkey;
+    uint32_t length;
+    uint32_t dest_qpn;
+    uint32_t qkey;
+    uint32_t dest_port;
+    uint16_t slid;
+    bool grh;
+    union ibv_gid dgid;
+    uint32_t inline_len;
+};
+
+struct shca_wqe {
+    struct shca_op op;
+    uint32_t index;
+    struct ibv_sge sge[];
+};
+
+struct shca_qp {
+    struct ibv_qp qp;
+    struct ibv_qp_init_attr init;
+    struct ibv_qp_attr attr;
+    uint32_t index;
+    struct shca_qp_sh *sh;
+    struct shca_cq *scq, *rcq;
+    /* Send queue: posted tail, executed exec, freed head. [head, exec) waits for the program to
+     * poll; [exec, tail) waits for the wire. */
+    struct shca_lock sq_lock;
+    uint32_t sq_tail, sq_exec;
+    _Atomic uint32_t sq_head;
+    char *wqes;
+    size_t wqe_bytes;
+    uint32_t wqe_mask;
+    _Atomic uint32_t outgoing; /* 0: posts must queue (SQD) or fail */
+    /* the connection */
+    struct shca_peer *peer;
+    struct shca_qp_sh *target;
+    uint32_t target_tail; /* receives known to be posted there */
+    uint32_t dest_port;
+    /* retry */
+    int waiting; /* enum shca_wait of the WQE at sq_exec */
+    uint32_t rnr_left;
+    uint64_t next_try, give_up;
+    struct shca_qp *pending_next;
+    bool pending;
+    /* Receive queue (owner's side). */
+    struct shca_lock rq_lock;
+    uint64_t *rq_wr_id;
+    void *rq_mem;
+    uint32_t async_sent; /* protected by qp.mutex */
+};
+
+/* ---- the process (process.c) ---- */
+struct shca_process {
+    pthread_mutex_t lock; /* tables and heap of the segment, handles, registrations */
+    struct shca_segment *seg;
+    uint32_t pid;
+    uint32_t slot;
+    int seg_fd, claim_fd, info_fd;
+    struct shca_qp *qps[SHCA_QPS];
+    struct shca_cq *cqs[SHCA_CQS];
+    uint32_t next_qp, next_cq, next_pd;
+    uint32_t qp_high; /* no queue pair at or above this index */
+    _Atomic uint32_t n_qp, n_cq, n_mr, n_pd;
+    _Atomic uint32_t pending; /* length of the list of stalled send queues */
+};
+extern struct shca_process shca;
+/* Joins the fabric: claims a member slot, creates the segment. 0 or errno; idempotent. */
+int shca_join(void);
+
+/* ---- heap of the segment (heap.c); callers hold shca.lock ---- */
+int shca_heap_init(uint64_t offset, uint64_t size);
+uint64_t shca_heap_alloc(uint64_t bytes); /* offset, page-aligned and zero; 0 when full */
+void shca_heap_free(uint64_t offset, uint64_t bytes);
+uint64_t shca_heap_used(void);
+
+/* ---- registry (registry.c) ---- */
+/* Takes a free member slot of the fabric; 0 or errno. */
+int shca_registry_claim(uint32_t *slot, int *fd);
+/* Publishes where the segment of that slot is. */
+int shca_registry_publish(uint32_t slot, int seg_fd, int *fd);
+/* Finds the process in a slot; ENOENT when there is none. */
+int shca_registry_find(uint32_t slot, uint32_t *pid, int *fd);
+bool shca_registry_has_pid(uint32_t pid);
+
+/* ---- peers (peer.c) ---- */
+struct shca_map {
+    _Atomic uint32_t key;
+    bool failed; /* not mappable: CMA */
+    uint64_t ino, file_offset, addr;
+    char *base; /* where the first byte of the region is here */
+    void *map;
+    size_t map_bytes;
+};
+
+struct shca_peer {
+    uint32_t slot, pid;
+    _Atomic int dead;
+    bool self;
+    int pidfd;
+    struct shca_segment *seg;
+    pthread_mutex_t lock; /* maps[] chunks, pipes */
+    struct shca_map *_Atomic maps[SHCA_MRS / 256];
+    struct shca_open_pipe *pipes;
+    int users; /* protected by the lock of the peer table */
+    struct shca_peer *next;
+};
+/* The live process in a member slot, attached on first use; NULL when there is none. The caller
+ * gives it back with shca_peer_put. */
+struct shca_peer *shca_peer_get(uint32_t slot);
+void shca_peer_put(struct shca_peer *p);
+void shca_peers_inherited(void);
+/* Where the first byte of a region of the peer is in this process; NULL: use CMA. The caller
+ * holds a responder lock of the peer and has checked the key under it. */
+char *shca_peer_map(struct shca_peer *p, struct shca_mr_sh *m, uint32_t key);
+/* Writes a record of 8 bytes into a pipe of the peer. */
+void shca_peer_signal(struct shca_peer *p, const struct shca_pipe *pipe, uint64_t record);
+/* Makes a pipe whose write end peers can find; *read_fd blocks, the write end does not. */
+int shca_pipe_make(int *read_fd, int *write_fd, struct shca_pipe *pipe);
+
+/* ---- engine (engine.c) ---- */
+uint64_t shca_now(void); /* ns, monotonic */
+int shca_engine_start(void);
+int shca_engine_watch(struct shca_peer *p);
+void shca_engine_inherited(void);
+void shca_pending_add(struct shca_qp *qp); /* caller holds sq_lock */
+void shca_pending_remove(struct shca_qp *qp);
+uint64_t shca_pending_run(void); /* ns until the next try, UINT64_MAX: nothing waits */
+
+/* ---- memory (mr.c, file.c, copy.c) ---- */
+/* Finds the shared file behind [addr, addr+length); NULL when it is private memory. */
+struct shca_file *shca_file_find(const void *addr, size_t length, uint64_t *offset);
+void shca_file_put(struct shca_file *f);
+struct shca_file {
+    uint64_t dev, ino;
+    int fd, users;
+    struct shca_file *next;
+};
+
+/* A piece of a peer's memory. */
+struct shca_piece {
+    char *mapped;  /* NULL: by CMA at addr */
+    uint64_t addr; /* in the owner */
+    size_t length;
+};
+
+/* Checks a range against the MR table of a process; the address there in *va. */
+static inline struct shca_mr_sh *shca_mr_check(struct shca_segment *seg, uint32_t key,
+                                               uint64_t addr, uint64_t length, uint32_t access,
+                                               uint32_t pd, uint64_t *va)
+{
+    struct shca_mr_sh *m;
+
+    if ((key >> 8) >= SHCA_MRS)
+        return NULL;
+    m = &shca_mr_table(seg)[key >> 8];
+    if (key == 0 || atomic_load(&m->key) != key || m->pd != pd || (m->access & access) != access)
+        return NULL;
+    if (addr < m->iova || length > m->length || addr - m->iova > m->length - length)
+        return NULL;
+    *va = m->addr + (addr - m->iova);
+    return m;
+}
+
+/* The order of one transfer: every byte before the last word, then the last word. */
+void shca_copy(void *dst, const void *src, size_t n);
+/* Moves src (this process) into pieces of the peer / the other way round. 0 or errno. */
+int shca_move_out(struct shca_peer *p, const struct shca_piece *dst, unsigned ndst,
+                  const struct iovec *src, unsigned nsrc);
+int shca_move_in(struct shca_peer *p, const struct iovec *dst, unsigned ndst,
+                 const struct shca_piece *src);
+/* Resolves a checked region of the peer to a piece. */
+static inline void shca_piece_of(struct shca_peer *p, struct shca_mr_sh *m, uint32_t key,
+                                 uint64_t va, size_t length, struct shca_piece *out)
+{
+    char *base = p->self ? (char *)(uintptr_t)m->addr : shca_peer_map(p, m, key);
+
+    out->mapped = base ? base + (va - m->addr) : NULL;
+    out->addr = va;
+    out->length = length;
+}
+
+/* ---- completion queues (cq.c, poll.c, channel.c, event.c) ---- */
+int shca_poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc);
+int shca_req_notify_cq(struct ibv_cq *cq, int solicited_only);
+void shca_cq_push(struct shca_cq *cq, struct shca_qp *qp, uint32_t index, const struct ibv_wc *wc);
+/* Marks a QP of a CQ as having receives; CQ and peer may be this process. */
+void shca_cq_ready(struct shca_cq_sh *cq, uint32_t bit);
+bool shca_cq_full(struct shca_cq_sh *cq);
+/* After an entry became visible: sends the event when somebody asked for it. */
+void shca_cq_notify(struct shca_peer *p, struct shca_cq_sh *cq, bool solicited);
+void shca_cq_overrun(struct shca_peer *p, struct shca_cq_sh *cq);
+int shca_cq_attach(struct shca_cq *cq, struct shca_qp *qp, uint32_t *bit);
+void shca_cq_detach(struct shca_cq *cq, struct shca_qp *qp);
+/* Copies the payload of a receive from its eager slot to the posted buffers. */
+void shca_eager_unpack(struct shca_qp *qp, uint32_t index, const struct shca_slot *s);
+void shca_cq_forget(struct shca_cq *cq, struct shca_qp *qp);
+void shca_async_send(struct shca_peer *p, struct shca_cq_sh *cq, enum ibv_event_type type,
+                     uint32_t index);
+
+/* ---- queue pairs ---- */
+int shca_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad);
+int shca_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
+/* Executes one request; SHCA_DONE with *status, or what it has to wait for. Holds sq_lock. */
+int shca_execute(struct shca_qp *qp, const struct shca_op *op, enum ibv_wc_status *status);
+/* Executes what waits in the send queue. Holds sq_lock. */
+void shca_sq_run(struct shca_qp *qp);
+void shca_qp_error(struct shca_qp *qp); /* to ERR; flushes the send queue. Holds sq_lock. */
+int shca_deliver(struct shca_peer *p, struct shca_qp *qp, const struct shca_op *op,
+                 struct shca_qp_sh *t, const struct iovec *src, unsigned nsrc,
+                 enum ibv_wc_status *status);
+int shca_qp_transition(struct shca_qp *qp, struct ibv_qp_attr *attr, int mask);
+uint32_t shca_qp_state(struct shca_qp *qp);
+void shca_qp_reset(struct shca_qp *qp);
+
+/* ---- addressing (port.c) ---- */
+static inline uint32_t shca_fabric_port(int hca, int port)
+{
+    return 1u + (uint32_t)(hca * shca_config.ports + port - 1);
+}
+uint16_t shca_lid_of(uint32_t fabric_port);
+void shca_gid_of(uint32_t fabric_port, union ibv_gid *gid);
+uint64_t shca_guid_of(int hca, int port); /* host order; port 0: the node */
+/* The fabric port an address names; 0 when nobody has it. */
+uint32_t shca_route(const struct ibv_ah_attr *attr);
+int shca_query_port(struct ibv_context *ctx, uint8_t port, struct ibv_port_attr *attr, size_t len);
+int shca_query_device_ex(struct ibv_context *ctx, const struct ibv_query_device_ex_input *input,
+                         struct ibv_device_attr_ex *attr, size_t size);
+
+/* ---- the rest ---- */
+bool shca_owns_device(const struct ibv_device *dev);
+static inline bool shca_owns(const struct ibv_context *ctx)
+{
+    return shca_owns_device(ctx->device);
+}
+static inline struct shca_context *shca_ctx(struct ibv_context *ctx)
+{
+    return shca_container(ctx, struct shca_context, v.context);
+}
+void *shca_real(const char *symbol); /* the library behind us, NULL when there is none */
+void shca_contexts_inherited(void);
+void shca_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* Counters of this process for SOFTHCA_STATS. */
+struct shca_stats {
+    _Atomic uint64_t rnr, retries, sends, writes, reads;
+};
+extern struct shca_stats shca_stats;
+extern bool shca_stats_on;
+#define SHCA_COUNT(field)                                                                          \
+    do {                                                                                           \
+        if (shca_stats_on)                                                                         \
+            atomic_fetch_add_explicit(&shca_stats.field, 1, memory_order_relaxed);                 \
+    } while (0)
+
+/* Calls the same function of the real library, or gives up with a value. */
+#define SHCA_PASS(type, name, fail, ...)                                                           \
+    do {                                                                                           \
+        type *real_ = (type *)shca_real(name);                                                     \
+        if (!real_) {                                                                              \
+            errno = ENOSYS;                                                                        \
+            return fail;                                                                           \
+        }                                                                                          \
+        return real_(__VA_ARGS__);                                                                 \
+    } while (0)
+
+#endif

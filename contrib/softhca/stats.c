@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Counters of this process, appended as one line to the file SOFTHCA_STATS names (or to the
+ * descriptor, when it is a number) when the process ends by exit or _exit. Owns the counters; they
+ * are atomic and are not counted unless somebody asked. */
+#include "config.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "shca.h"
+
+struct shca_stats shca_stats;
+bool shca_stats_on;
+
+__attribute__((constructor)) static void start(void)
+{
+    shca_stats_on = getenv("SOFTHCA_STATS") != NULL;
+}
+
+static int open_sink(const char *where, bool *ours)
+{
+    char *end;
+    long fd = strtol(where, &end, 10);
+
+    *ours = *end != 0;
+    return *ours ? open(where, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600) : (int)fd;
+}
+
+static void report(void)
+{
+    static _Atomic int done;
+    const char *where = getenv("SOFTHCA_STATS");
+    struct shca_stats *s = &shca_stats;
+    bool ours;
+    char line[256];
+    int n, fd;
+
+    /* Only members of a fabric have something to say; a child of vfork shares our memory. */
+    if (!where || !shca.seg || shca.pid != (uint32_t)getpid() || atomic_exchange(&done, 1))
+        return;
+    n = snprintf(line, sizeof line,
+                 "softhca: pid %d rnr %llu retries %llu sends %llu writes %llu reads %llu\n",
+                 (int)getpid(), (unsigned long long)s->rnr, (unsigned long long)s->retries,
+                 (unsigned long long)s->sends, (unsigned long long)s->writes,
+                 (unsigned long long)s->reads);
+    fd = open_sink(where, &ours);
+    if (fd < 0 || write(fd, line, (size_t)n) != n)
+        shca_say("cannot write SOFTHCA_STATS=%s: %s", where, strerror(errno));
+    if (ours && fd >= 0)
+        close(fd);
+}
+
+__attribute__((destructor)) static void finish(void)
+{
+    report();
+}
+
+/* Programs that leave by _exit run no destructors. */
+SHCA_PUBLIC void _exit(int code)
+{
+    void (*real)(int) = (void (*)(int))shca_real("_exit");
+
+    report();
+    if (real)
+        real(code);
+    syscall(SYS_exit_group, code);
+    __builtin_unreachable();
+}

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The layout of the segment that each softhca process shares with its peers: one memfd holding the
+ * table of memory regions, the queue pairs (with their receive queues) and the completion queues of
+ * that process. The owner creates everything; peers (the initiators) write into it as an HCA would.
+ * Nothing here is a pointer: a peer maps the segment wherever its kernel likes.
+ *
+ * Locks: shca_qp_sh.lock, taken by whoever touches the responder side of a queue pair. Its value is
+ * the pid of the holder, so that it can be taken over when the holder is killed. Everything else is
+ * lock-free and idempotent, for the same reason. */
+#ifndef SHCA_WIRE_H
+#define SHCA_WIRE_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define SHCA_MAGIC   UINT64_C(0x3243414854464f53) /* "SOFTHAC2", bump when the layout changes */
+#define SHCA_MEMBERS 1024                         /* upper 10 bits of a 24-bit QP number */
+#define SHCA_QPS     16384                        /* lower 14 bits */
+#define SHCA_QP_BITS 14
+#define SHCA_MRS     65536 /* index part of a key is 24 bits; 64 Ki entries are 4 MiB of table */
+#define SHCA_CQS     16384
+#define SHCA_CQ_QPS  4096 /* QPs that may receive into one CQ: a root of 64 words of 64 bits */
+#define SHCA_NAME    64
+
+/* Memory that is not shared cannot be stored to by a peer; short messages for such buffers wait in
+ * these slots and are copied by ibv_poll_cq. A system call of 1.5 us is saved up to about 4 KiB. */
+#define SHCA_EAGER_BYTES 4096
+#define SHCA_EAGER_SLOTS 16
+
+struct shca_mr_sh {
+    _Atomic uint32_t key; /* 0: the entry is free or not yet (no longer) valid */
+    uint32_t access;      /* enum ibv_access_flags */
+    uint64_t iova;        /* remote address of the first byte */
+    uint64_t length;
+    uint64_t addr; /* where the owner sees it */
+    uint32_t pd;
+    int32_t fd; /* owner's descriptor of the shared file behind it, -1: reach it by CMA only */
+    uint64_t file_offset;
+    uint64_t dev;
+    uint64_t ino;
+};
+_Static_assert(sizeof(struct shca_mr_sh) == 64, "one line per region");
+
+struct shca_sge {
+    uint64_t addr;
+    uint32_t length;
+    uint32_t lkey;
+};
+
+/* A posted receive and, later, its completion. */
+struct shca_slot {
+    _Atomic uint32_t seq; /* index + 1 (mod 2^32) once the message is complete */
+    uint32_t nsge;
+    struct shca_sge sge0; /* the others are in the extra array of the queue */
+    uint32_t byte_len;
+    uint32_t imm; /* network byte order, as posted */
+    uint32_t src_qp;
+    uint32_t eager; /* 1 + number of the eager slot that holds the payload, 0: it is in place */
+    uint16_t slid;
+    uint8_t status;   /* enum ibv_wc_status */
+    uint8_t opcode;   /* 0 receive, 1 receive of a write with immediate */
+    uint8_t wc_flags; /* IBV_WC_GRH, IBV_WC_WITH_IMM */
+    uint8_t pad[19];
+};
+_Static_assert(sizeof(struct shca_slot) == 64, "one line per slot");
+
+struct shca_qp_sh {
+    /* Line 0: what an initiator reads and writes for each message. */
+    _Atomic uint32_t lock;
+    _Atomic uint32_t state; /* enum ibv_qp_state */
+    _Atomic uint32_t rq_head;
+    uint32_t qpn; /* 0: no queue pair here */
+    uint32_t dest_qpn;
+    uint32_t type;
+    uint32_t port;      /* fabric port number: 1 + hca * ports + (port - 1) */
+    uint32_t dest_port; /* the fabric port this one is connected to */
+    uint32_t access;
+    uint32_t qkey;
+    uint32_t rq_psn;
+    uint32_t min_rnr;
+    uint32_t pd;
+    uint32_t recv_cq;
+    uint32_t cq_bit;
+    uint32_t pad0;
+    /* Line 1: geometry, constant for the life of the queue pair; offsets into the segment. */
+    uint64_t slots;
+    uint64_t extra;
+    uint64_t eager;
+    uint32_t mask; /* slots in the ring - 1, a power of two >= depth */
+    uint32_t depth;
+    uint32_t max_sge;
+    uint32_t n_eager;
+    uint64_t pad1[3];
+    /* Line 2: what the owner writes. */
+    _Atomic uint32_t rq_tail;
+    _Atomic uint32_t rq_done; /* receives handed to the program: frees slots and eager slots */
+    uint32_t pad2[14];
+};
+_Static_assert(sizeof(struct shca_qp_sh) == 192, "three lines per queue pair");
+
+/* The write side of a pipe of the owner; peers open it through /proc. The inode tells a pipe from a
+ * later one that got the same descriptor. */
+struct shca_pipe {
+    int32_t fd; /* -1: none */
+    uint32_t pad;
+    uint64_t ino;
+};
+
+struct shca_cq_sh {
+    _Atomic uint64_t root;    /* which words of leaf[] may have a bit set */
+    _Atomic uint32_t arrived; /* receives completed by initiators */
+    _Atomic uint32_t pushed;  /* completions entered by the owner */
+    _Atomic uint32_t taken;   /* completions polled */
+    _Atomic uint32_t limit;   /* capacity */
+    _Atomic uint32_t arm;     /* generation << 2 | 0 disarmed, 1 any, 2 solicited only */
+    _Atomic uint32_t overrun;
+    _Atomic uint64_t leaf[SHCA_CQ_QPS / 64];
+    struct shca_pipe event; /* of the completion channel */
+    struct shca_pipe async; /* of the context */
+    uint32_t index;
+};
+
+struct shca_segment {
+    uint64_t magic;
+    uint64_t size;
+    uint32_t slot;
+    uint32_t pid;
+    char fabric[SHCA_NAME];
+    uint64_t mr_off;
+    uint64_t qp_off;
+    uint64_t cq_off;
+    uint64_t heap_off;
+};
+
+static inline struct shca_mr_sh *shca_mr_table(struct shca_segment *s)
+{
+    return (struct shca_mr_sh *)((char *)s + s->mr_off);
+}
+
+static inline struct shca_qp_sh *shca_qp_table(struct shca_segment *s)
+{
+    return (struct shca_qp_sh *)((char *)s + s->qp_off);
+}
+
+static inline struct shca_cq_sh *shca_cq_table(struct shca_segment *s)
+{
+    return (struct shca_cq_sh *)((char *)s + s->cq_off);
+}
+
+static inline struct shca_slot *shca_slot_at(struct shca_segment *s, struct shca_qp_sh *q,
+                                             uint32_t index)
+{
+    return (struct shca_slot *)((char *)s + q->slots) + (index & q->mask);
+}
+
+/* Receive SGE number n >= 1 of a slot. */
+static inline struct shca_sge *shca_extra_at(struct shca_segment *s, struct shca_qp_sh *q,
+                                             uint32_t index, uint32_t n)
+{
+    struct shca_sge *base = (struct shca_sge *)((char *)s + q->extra);
+    return base + (size_t)(index & q->mask) * (q->max_sge - 1) + (n - 1);
+}
+
+static inline char *shca_eager_at(struct shca_segment *s, struct shca_qp_sh *q, uint32_t number)
+{
+    return (char *)s + q->eager + (size_t)number * SHCA_EAGER_BYTES;
+}
+
+#endif
