@@ -29,3 +29,4 @@ show:
 	@echo "LIBS=$(GASNET_LIBS)"
 	@echo "LD_REQUIRES_MPI=$(GASNET_LD_REQUIRES_MPI)"
 	@echo "SPAWNER=$(GASNET_SPAWNER_DEFAULT)"
+.PHONY: all show

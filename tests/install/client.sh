@@ -60,8 +60,8 @@ with_fragment()
 # Each -l name must be found in the -L directories or the compiler's own: find modules look there.
 libraries_findable()
 {
-    plain_make -C "$scratch" -f client.make "FRAGMENT=$incdir/ibv-conduit/ibv-$1.mak" "GASNET_PREFIX=$prefix" OUT=x show >"$scratch/show"
-    libs=$(sed -n 's/^LIBS=//p' "$scratch/show")
+    plain_make -C "$scratch" -f client.make "FRAGMENT=$incdir/ibv-conduit/ibv-$1.mak" "GASNET_PREFIX=$prefix" OUT=x show >"$scratch/flags"
+    libs=$(sed -n 's/^LIBS=//p' "$scratch/flags")
     dirs=$(for word in $libs; do case $word in -L*) echo "${word#-L}" ;; esac; done)
     for word in $libs; do
         case $word in -l*) ;; *) continue ;; esac
@@ -72,7 +72,7 @@ libraries_findable()
         case $(gcc "-print-file-name=lib${word#-l}.so")$(gcc "-print-file-name=lib${word#-l}.a") in */*) found=yes ;; esac
         [ $found = yes ] || fail "ibv-$1.mak: $word is not in any -L directory"
     done
-    grep -q "^CPPFLAGS=.*-DGASNET_$(upper "$1")" "$scratch/show" || fail "ibv-$1.mak does not define the mode"
+    grep -q "^CPPFLAGS=.*-DGASNET_$(upper "$1")" "$scratch/flags" || fail "ibv-$1.mak does not define the mode"
 }
 
 for mode in $modes; do
