@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the two files of the put/get test share. Owned by the one client thread. */
+#ifndef TESTS_JOB_PUTGET_H
+#define TESTS_JOB_PUTGET_H
+
+#include "job.h"
+
+/* Whom we talk to in this round. */
+extern gex_Rank_t peer;
+
+/* Asks the peer whether `size` bytes at `offset` of its segment are the pattern with zeros around
+ * it; it clears them then. */
+void check_at_peer(size_t offset, size_t size, uint64_t seed);
+
+/* Arrays of events over puts to `offset` (and on) of the peer's segment; `local` is memory of our
+ * own segment that may be overwritten. */
+void test_event_arrays(size_t offset, char *local);
+
+#endif
