@@ -14,7 +14,7 @@
 
 enum {
     line_max = 2048,
-    hold_back_us = 300000 /* an abort reaches all ranks of a busy host in less */
+    hold_back_us = 1000000 /* an abort reaches all ranks of a busy host in less, under mpirun too */
 };
 
 static char prefix[300] = "trunkline: ";

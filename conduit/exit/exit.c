@@ -90,12 +90,13 @@ static void serve(void)
         tell_peers();
 }
 
-/* Waits to be killed by the launcher, which was asked to; gives up after a while. */
+/* After asking the launcher to end the job, give it the time to do so: a rank that is killed is no new failure to it, one
+ * that exits may be. When it was the launcher's own SIGTERM that brought us here, going soon is what it waits for. */
 static _Noreturn void abort_job(int code, const char *why)
 {
     tk_bootstrap_abort(code, why);
-    for (int i = 0; i < watchdog_margin * 10 && !tk_bootstrap.alone; i++)
-        usleep(100000);
+    if (!tk_bootstrap.alone)
+        usleep(200000);
     _exit(code);
 }
 
@@ -104,7 +105,7 @@ static _Noreturn void leave(int code)
     uint64_t now = tk_now();
     final_code = code;
     notice_at = now + grace;
-    tk_verbs_lost_peer = NULL; /* peers vanish from now on, and that is as it should be */
+    __atomic_store_n(&tk_verbs_lost_peer, NULL, __ATOMIC_RELEASE);
     start_watchdog();
     fflush(NULL);
     if (tk_bootstrap_fence(serve, now + (uint64_t)(timeout_seconds() * 1e9)) != TK_OK)

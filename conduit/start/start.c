@@ -190,6 +190,7 @@ static enum tk_status open_all(void)
 enum tk_status tk_start(void)
 {
     if (open_all() != TK_OK) {
+        tk_verbs_close();
         tk_bootstrap_abort(1, "start-up failed");
         return TK_FAIL;
     }

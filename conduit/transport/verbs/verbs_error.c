@@ -56,27 +56,30 @@ static void tell(struct tk_link *link, const char *what, size_t nbytes, const st
                 likely_cause(wc->status));
 }
 
+/* Nobody is to be told when the job is leaving: peers vanish then, and that is as it should be. */
+static void give_up(struct tk_link *link, const char *what, size_t nbytes, const struct ibv_wc *wc)
+{
+    void (*lost_peer)(uint32_t) = __atomic_load_n(&tk_verbs_lost_peer, __ATOMIC_ACQUIRE);
+    link->broken = true;
+    if (!lost_peer)
+        return;
+    tell(link, what, nbytes, wc);
+    lost_peer(link->peer->rank);
+}
+
 void tk_work_failed(struct tk_work *work, const struct ibv_wc *wc)
 {
     struct tk_link *link = work->link;
     if (link->broken)
         return;
-    link->broken = true;
-    if (tk_verbs_lost_peer == NULL)
-        return;
-    tell(link, opcode_text(work->opcode), work->nbytes, wc);
-    tk_verbs_lost_peer(link->peer->rank);
+    give_up(link, opcode_text(work->opcode), work->nbytes, wc);
 }
 
 void tk_recv_failed(struct tk_link *link, const struct ibv_wc *wc)
 {
     if (link->broken || wc->status == IBV_WC_WR_FLUSH_ERR)
         return;
-    link->broken = true;
-    if (tk_verbs_lost_peer == NULL)
-        return;
-    tell(link, "receive", 0, wc);
-    tk_verbs_lost_peer(link->peer->rank);
+    give_up(link, "receive", 0, wc);
 }
 
 void tk_wire_error(struct tk_link *link, const char *what)
