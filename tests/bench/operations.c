@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* operations NAME COUNT - does one operation COUNT times for tests/bench/instructions, which counts
+ * the instructions of rank 0 inside measured(). Whatever has to come from rank 1 is there before
+ * measured() is called: rank 1 says so by a put, which rank 0 watches in its segment without a
+ * poll, and which can't overtake a message sent before it. So no number contains waiting. Two
+ * processes, one thread, no locks. */
+#include "config.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <gasnetex.h>
+
+enum { warm_up = 64, segment_size = 1 << 20, flag_offset = 4096 };
+
+static gex_EP_t ep;
+static gex_TM_t tm;
+static gex_Rank_t peer;
+static char *mine, *theirs;
+static volatile long requests_in;
+
+static void on_request(gex_Token_t token);
+static void on_note(gex_Token_t token);
+
+static gex_AM_Entry_t table[] = {
+    {0, (gex_AM_Fn_t)on_request, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 0, NULL, "request"},
+    {0, (gex_AM_Fn_t)on_note, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQREP, 0, NULL, "note"},
+};
+
+static void on_request(gex_Token_t token)
+{
+    requests_in++;
+    gex_AM_ReplyShort(token, table[1].gex_index, 0);
+}
+
+static void on_note(gex_Token_t token)
+{
+    (void)token;
+}
+
+static void request_short(void)
+{
+    gex_AM_RequestShort(tm, peer, table[0].gex_index, 0);
+}
+
+static void poll_once(void)
+{
+    gasnet_AMPoll();
+}
+
+static void put_8(void)
+{
+    gex_RMA_PutBlocking(tm, peer, theirs, mine, 8, 0);
+}
+
+static void get_8(void)
+{
+    gex_RMA_GetBlocking(tm, mine, peer, theirs, 8, 0);
+}
+
+/* Until rank 1 has said `value` by a put; without a poll. */
+static void await_flag(int64_t value)
+{
+    volatile int64_t *flag = (volatile int64_t *)(void *)(mine + flag_offset);
+    while (__atomic_load_n(flag, __ATOMIC_ACQUIRE) < value)
+        ;
+}
+
+static void raise_flag(int64_t value)
+{
+    gex_RMA_PutBlocking(tm, peer, theirs + flag_offset, &value, sizeof(value), 0);
+}
+
+/* What rank 1 does for one operation of rank 0's. */
+static void serve_request(int64_t number)
+{
+    GASNET_BLOCKUNTIL(requests_in >= number);
+    raise_flag(number);
+}
+
+static void send_request(int64_t number)
+{
+    request_short();
+    raise_flag(number);
+}
+
+static void nothing(void)
+{
+}
+
+/* The order in rank 0: before, wait for rank 1 (when it does anything), the measured call, after,
+ * wait. */
+static const struct operation {
+    const char *name;
+    void (*before)(void);
+    void (*measured)(void);
+    void (*rank_1)(int64_t number);
+    bool wait_first;
+} operations[] = {
+    {"empty-poll", nothing, poll_once, NULL, false},
+    {"put-8", nothing, put_8, NULL, false},
+    {"get-8", nothing, get_8, NULL, false},
+    {"short-request", nothing, request_short, serve_request, false},
+    {"short-reply-in", request_short, poll_once, serve_request, true},
+    {"short-request-in", nothing, poll_once, send_request, true},
+};
+
+/* callgrind collects inside this one. */
+__attribute__((noinline)) void measured(void (*call)(void));
+void measured(void (*call)(void))
+{
+    call();
+    __asm__ __volatile__(""
+                         :
+                         :
+                         : "memory"); /* no tail call: it would end the collection too early */
+}
+
+static void rank_0(const struct operation *op, long count)
+{
+    for (long i = 1; i <= warm_up + count; i++) {
+        op->before();
+        if (op->rank_1 && op->wait_first)
+            await_flag(i);
+        if (i <= warm_up)
+            op->measured();
+        else
+            measured(op->measured);
+        if (op->rank_1 && !op->wait_first)
+            await_flag(i);
+        gasnet_AMPoll();
+    }
+}
+
+static void rank_1(const struct operation *op, long count)
+{
+    for (long i = 1; op->rank_1 && i <= warm_up + count; i++)
+        op->rank_1(i);
+}
+
+static const struct operation *find(const char *name)
+{
+    for (size_t i = 0; i < sizeof(operations) / sizeof(*operations); i++)
+        if (!strcmp(operations[i].name, name))
+            return &operations[i];
+    return NULL;
+}
+
+static void start(int *argc, char ***argv)
+{
+    gex_Client_t client;
+    gex_Segment_t segment;
+    void *owner = NULL;
+    uintptr_t size;
+    if (gex_Client_Init(&client, &ep, &tm, "operations", argc, argv, 0) ||
+        gex_TM_QuerySize(tm) != 2 || gex_EP_RegisterHandlers(ep, table, 2) ||
+        gex_Segment_Attach(&segment, tm, segment_size)) {
+        fprintf(stderr, "operations: can't start on two processes\n");
+        gasnet_exit(1);
+    }
+    peer = 1 - gex_TM_QueryRank(tm);
+    mine = gex_Segment_QueryAddr(segment);
+    memset(mine, 0, segment_size);
+    gex_Event_Wait(gex_EP_QueryBoundSegmentNB(tm, peer, &owner, NULL, &size, 0));
+    theirs = owner;
+    gex_Coll_BarrierBlocking(tm, 0);
+}
+
+int main(int argc, char **argv)
+{
+    start(&argc, &argv);
+    const struct operation *op = argc == 3 ? find(argv[1]) : NULL;
+    if (!op) {
+        fprintf(stderr, "usage: operations NAME COUNT\n");
+        gasnet_exit(2);
+    }
+    (peer == 1 ? rank_0 : rank_1)(op, atol(argv[2]));
+    gex_Coll_BarrierBlocking(tm, 0);
+    gasnet_exit(0);
+}

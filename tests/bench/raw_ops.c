@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the conduit is compared with: the same transfers by the plainest verbs loops that are right.
+ */
+#include "config.h"
+
+#include <string.h>
+
+#include "raw_private.h"
+
+enum {
+    ack_each = 16,
+    flood_most = 48 /* unacknowledged: always below the receives that are posted */
+};
+
+static int sends_out;
+
+static void check(const struct ibv_wc *wc, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (wc[i].status != IBV_WC_SUCCESS)
+            bench_die("%s: raw completion: %s", raw.name, ibv_wc_status_str(wc[i].status));
+}
+
+static void post(enum ibv_wr_opcode opcode, size_t nbytes)
+{
+    struct ibv_sge sge = {(uintptr_t)bench_job.mine + BENCH_SOURCE, (uint32_t)nbytes, raw.mr->lkey};
+    struct ibv_send_wr wr = {.sg_list = &sge, .num_sge = 1, .opcode = opcode}, *bad;
+    if (opcode != IBV_WR_RDMA_READ && nbytes <= raw.inline_limit)
+        wr.send_flags = IBV_SEND_INLINE;
+    wr.wr.rdma.remote_addr = raw.theirs.base + BENCH_TARGET;
+    wr.wr.rdma.rkey = raw.theirs.rkey;
+    int error = ibv_post_send(raw.qp, &wr, &bad);
+    if (error)
+        bench_die("%s: ibv_post_send: %s", raw.name, strerror(error));
+    sends_out++;
+}
+
+/* Until at most `most` work requests are under way. */
+static void drain(int most)
+{
+    struct ibv_wc wc[bench_window];
+    while (sends_out > most) {
+        int n = ibv_poll_cq(raw.send_cq, bench_window, wc);
+        check(wc, n);
+        sends_out -= n;
+    }
+}
+
+/* Takes arrivals and posts their buffers again; returns how many. */
+static int arrivals(void)
+{
+    struct ibv_wc wc[bench_window];
+    int n = ibv_poll_cq(raw.recv_cq, bench_window, wc);
+    check(wc, n);
+    for (int i = 0; i < n; i++)
+        raw_post_recv(wc[i].wr_id);
+    return n;
+}
+
+static void await_arrival(void)
+{
+    while (!arrivals())
+        ;
+}
+
+static void ping_pong(enum ibv_wr_opcode opcode, size_t nbytes, long count)
+{
+    for (long i = 0; i < count; i++) {
+        if (bench_job.me == 1)
+            await_arrival();
+        drain(raw_depth / 2);
+        post(opcode, nbytes);
+        if (bench_job.me == 0)
+            await_arrival();
+    }
+    drain(0);
+}
+
+void bench_raw_send(size_t nbytes, long count)
+{
+    ping_pong(IBV_WR_SEND, nbytes, count);
+}
+
+void bench_raw_write_imm(size_t nbytes, long count)
+{
+    ping_pong(IBV_WR_RDMA_WRITE_WITH_IMM, nbytes, count);
+}
+
+static long acks(long count)
+{
+    return (count + ack_each - 1) / ack_each;
+}
+
+static void flood_receive(long count)
+{
+    long seen = 0, told = 0;
+    while (seen < count) {
+        seen += arrivals();
+        for (long due = seen == count ? acks(count) : seen / ack_each; told < due; told++) {
+            drain(raw_depth / 2);
+            post(IBV_WR_SEND, 0);
+        }
+    }
+    drain(0);
+}
+
+void bench_raw_flood(size_t nbytes, long count)
+{
+    long back = 0;
+    if (bench_job.me == 1) {
+        flood_receive(count);
+        return;
+    }
+    for (long i = 0; i < count; i++) {
+        while (i - back * ack_each >= flood_most)
+            back += arrivals();
+        drain(raw_depth - 1);
+        post(IBV_WR_SEND, nbytes);
+    }
+    while (back < acks(count))
+        back += arrivals();
+    drain(0);
+}
+
+static void one_sided(enum ibv_wr_opcode opcode, size_t nbytes, long count, int window)
+{
+    for (long i = 0; bench_job.me == 0 && i < count; i++) {
+        drain(window - 1);
+        post(opcode, nbytes);
+    }
+    drain(0);
+}
+
+void bench_raw_write(size_t nbytes, long count)
+{
+    one_sided(IBV_WR_RDMA_WRITE, nbytes, count, 1);
+}
+
+void bench_raw_read(size_t nbytes, long count)
+{
+    one_sided(IBV_WR_RDMA_READ, nbytes, count, 1);
+}
+
+void bench_raw_write_window(size_t nbytes, long count)
+{
+    one_sided(IBV_WR_RDMA_WRITE, nbytes, count, bench_window);
+}
+
+void bench_raw_read_window(size_t nbytes, long count)
+{
+    one_sided(IBV_WR_RDMA_READ, nbytes, count, bench_window);
+}
