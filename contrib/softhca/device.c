@@ -28,8 +28,8 @@ static void make_devices(void)
         snprintf(d->name, sizeof d->name, "softhca%d", i);
         snprintf(d->dev_name, sizeof d->dev_name, "softhca-uverbs%d", i);
         /* No such directories: tools that look for extras in sysfs find none. */
-        snprintf(d->dev_path, sizeof d->dev_path, "/nonexistent/%s", d->dev_name);
-        snprintf(d->ibdev_path, sizeof d->ibdev_path, "/nonexistent/%s", d->name);
+        snprintf(d->dev_path, sizeof d->dev_path, "/nonexistent/softhca-uverbs%d", i);
+        snprintf(d->ibdev_path, sizeof d->ibdev_path, "/nonexistent/softhca%d", i);
     }
 }
 
