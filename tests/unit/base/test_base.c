@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Counters, pools, locks, free lists of operations. Compiled for PAR as well as for SEQ; with
+ * threads the same promises are kept while several threads ask at once. */
+#include "config.h"
+
+#include <pthread.h>
+
+#include "base/atomic.h"
+#include "base/bits.h"
+#include "base/clock.h"
+#include "base/lock.h"
+#include "base/pool.h"
+#include "transport/op.h"
+#include "unit.h"
+
+enum { workers = TK_THREADED ? 4 : 1, rounds = 20000 };
+
+static void run_workers(void *(*work)(void *))
+{
+    pthread_t threads[workers];
+    for (int i = 0; i < workers; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, work, (void *)(intptr_t)i), 0);
+    for (int i = 0; i < workers; i++)
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+}
+
+static void rounding_goes_up_to_the_unit(void **state)
+{
+    (void)state;
+    assert_int_equal(tk_align_up(0, 8), 0);
+    assert_int_equal(tk_align_up(1, 8), 8);
+    assert_int_equal(tk_align_up(8, 8), 8);
+    assert_int_equal(tk_align_up(4097, 4096), 8192);
+    assert_int_equal(tk_min(3, 4), 3);
+    assert_int_equal(tk_max(3, 4), 4);
+}
+
+static void the_clock_never_goes_back(void **state)
+{
+    uint64_t before = tk_now();
+    (void)state;
+    for (int i = 0; i < 1000; i++) {
+        uint64_t now = tk_now();
+        assert_true(now >= before);
+        before = now;
+    }
+}
+
+static void a_counter_gives_no_more_than_it_has(void **state)
+{
+    tk_counter_t counter;
+    (void)state;
+    tk_counter_set(&counter, 2);
+    assert_true(tk_counter_take(&counter));
+    assert_true(tk_counter_take(&counter));
+    assert_false(tk_counter_take(&counter));
+    assert_int_equal(tk_counter_read(&counter), 0);
+    assert_int_equal(tk_counter_add(&counter, 5), 5);
+    assert_int_equal(tk_counter_add(&counter, -6), -1);
+    assert_false(tk_counter_take(&counter));
+    assert_int_equal(tk_counter_read(&counter), -1);
+}
+
+static tk_counter_t shared, taken;
+
+static void *take_until_empty(void *unused)
+{
+    (void)unused;
+    while (tk_counter_take(&shared))
+        tk_counter_add(&taken, 1);
+    return NULL;
+}
+
+static void takers_of_a_counter_share_it_exactly(void **state)
+{
+    (void)state;
+    tk_counter_set(&shared, rounds);
+    tk_counter_set(&taken, 0);
+    run_workers(take_until_empty);
+    assert_int_equal(tk_counter_read(&taken), rounds);
+    assert_int_equal(tk_counter_read(&shared), 0);
+}
+
+static tk_lock_t lock = TK_LOCK_INIT;
+static long guarded;
+
+static void *count_under_lock(void *unused)
+{
+    (void)unused;
+    for (int i = 0; i < rounds; i++) {
+        tk_lock(&lock);
+        guarded++;
+        tk_unlock(&lock);
+    }
+    return NULL;
+}
+
+static void a_lock_excludes(void **state)
+{
+    (void)state;
+    guarded = 0;
+    run_workers(count_under_lock);
+    assert_int_equal(guarded, (long)workers * rounds);
+}
+
+static void trying_a_held_lock_fails_where_threads_exist(void **state)
+{
+    (void)state;
+    tk_lock(&lock);
+    assert_int_equal(tk_trylock(&lock), !TK_THREADED);
+    tk_unlock(&lock);
+    assert_true(tk_trylock(&lock));
+    tk_unlock(&lock);
+}
+
+struct thing {
+    struct tk_pool_item item;
+    int value;
+};
+
+static void a_pool_gives_the_last_first_and_then_nothing(void **state)
+{
+    struct tk_pool pool;
+    struct thing things[3];
+    (void)state;
+    tk_pool_init(&pool);
+    assert_null(tk_pool_take(&pool));
+    for (int i = 0; i < 3; i++)
+        tk_pool_give(&pool, &things[i]);
+    for (int i = 3; i-- > 0;)
+        assert_ptr_equal(tk_pool_take(&pool), &things[i]);
+    assert_null(tk_pool_take(&pool));
+}
+
+static struct tk_pool common;
+static tk_counter_t collisions;
+
+static void *borrow(void *unused)
+{
+    (void)unused;
+    for (int i = 0; i < rounds; i++) {
+        struct thing *thing = tk_pool_take(&common);
+        if (!thing)
+            continue;
+        if (__atomic_add_fetch(&thing->value, 1, __ATOMIC_RELAXED) != 1)
+            tk_counter_add(&collisions, 1);
+        __atomic_sub_fetch(&thing->value, 1, __ATOMIC_RELAXED);
+        tk_pool_give(&common, thing);
+    }
+    return NULL;
+}
+
+static void no_two_threads_hold_one_item(void **state)
+{
+    static struct thing things[3];
+    int left = 0;
+    (void)state;
+    tk_pool_init(&common);
+    for (int i = 0; i < 3; i++)
+        tk_pool_give(&common, &things[i]);
+    run_workers(borrow);
+    assert_int_equal(tk_counter_read(&collisions), 0);
+    while (tk_pool_take(&common))
+        left++;
+    assert_int_equal(left, 3);
+}
+
+static void a_new_operation_is_done(void **state)
+{
+    (void)state;
+    struct tk_op *op = tk_op_take();
+    tk_counter_set(&op->pending, 3);
+    tk_counter_set(&op->sources, 2);
+    assert_false(tk_op_done(op) || tk_op_source_free(op));
+    tk_op_give(op);
+    assert_ptr_equal(tk_op_take(), op);
+    assert_true(tk_op_done(op) && tk_op_source_free(op));
+    tk_op_give(op);
+}
+
+/* Event values use the lowest bit of an operation's address. */
+static void operations_are_distinct_and_aligned(void **state)
+{
+    struct tk_op *ops[200];
+    (void)state;
+    for (int i = 0; i < 200; i++) {
+        ops[i] = tk_op_take();
+        assert_int_equal((uintptr_t)ops[i] % 8, 0);
+        for (int j = 0; j < i; j++)
+            assert_ptr_not_equal(ops[i], ops[j]);
+    }
+    for (int i = 0; i < 200; i++)
+        tk_op_give(ops[i]);
+}
+
+static struct tk_op *from_thread;
+
+static void *take_one_and_end(void *unused)
+{
+    (void)unused;
+    from_thread = tk_op_take();
+    tk_op_give(from_thread);
+    return NULL;
+}
+
+static void *find_it_again(void *found)
+{
+    struct tk_op *ops[64];
+    for (int i = 0; i < 64; i++) {
+        ops[i] = tk_op_take();
+        *(bool *)found |= ops[i] == from_thread;
+    }
+    return NULL;
+}
+
+/* A client that starts a thread for each piece of work must not leak a list with each. */
+static void what_an_ended_thread_had_is_used_again(void **state)
+{
+    pthread_t thread;
+    bool found = false;
+    (void)state;
+    if (!TK_THREADED)
+        skip();
+    pthread_create(&thread, NULL, take_one_and_end, NULL);
+    pthread_join(thread, NULL);
+    pthread_create(&thread, NULL, find_it_again, &found);
+    pthread_join(thread, NULL);
+    assert_true(found);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(rounding_goes_up_to_the_unit),
+    cmocka_unit_test(the_clock_never_goes_back),
+    cmocka_unit_test(a_counter_gives_no_more_than_it_has),
+    cmocka_unit_test(takers_of_a_counter_share_it_exactly),
+    cmocka_unit_test(a_lock_excludes),
+    cmocka_unit_test(trying_a_held_lock_fails_where_threads_exist),
+    cmocka_unit_test(a_pool_gives_the_last_first_and_then_nothing),
+    cmocka_unit_test(no_two_threads_hold_one_item),
+    cmocka_unit_test(a_new_operation_is_done),
+    cmocka_unit_test(operations_are_distinct_and_aligned),
+    cmocka_unit_test(what_an_ended_thread_had_is_used_again),
+};
+
+UNIT_MAIN(tests)

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Memory: what GASNET_MAX_SEGSIZE means, and that areas are what they say: whole pages, shared,
+ * zero, bounded, and gone after closing. */
+#include "config.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "memory/memory.h"
+#include "unit.h"
+
+#define MB UINT64_C(1048576)
+#define GB (1024 * MB)
+
+static uint64_t limit_of(const char *text, uint64_t host, unsigned ranks)
+{
+    uint64_t limit = 0;
+    if (tk_segment_limit(text, host, ranks, &limit) != TK_OK)
+        fail_msg("GASNET_MAX_SEGSIZE=%s was refused", text);
+    return limit;
+}
+
+static void a_size_is_per_process(void **state)
+{
+    (void)state;
+    assert_int_equal(limit_of("512M", 8 * GB, 4), 512 * MB);
+    assert_int_equal(limit_of("2GB/P", 8 * GB, 4), 2 * GB);
+    assert_int_equal(limit_of("1.5GiB/p", 8 * GB, 64), GB + GB / 2);
+    assert_int_equal(limit_of("8192B", 8 * GB, 4), 8192);
+}
+
+static void a_number_above_one_is_bytes(void **state)
+{
+    (void)state;
+    assert_int_equal(limit_of("1048576", 8 * GB, 1), MB);
+}
+
+static void a_fraction_is_of_the_hosts_memory(void **state)
+{
+    (void)state;
+    assert_int_equal(limit_of("0.5", 8 * GB, 1), 4 * GB);
+    assert_int_equal(limit_of("0.25/P", 8 * GB, 4), 2 * GB);
+    assert_int_equal(limit_of("1/P", 8 * GB, 4), 8 * GB);
+    assert_int_equal(limit_of("1", 8 * GB, 4), 8 * GB);
+}
+
+static void one_byte_is_not_the_whole_host(void **state)
+{
+    (void)state;
+    assert_int_equal(limit_of("1B", 8 * GB, 4), tk_page_size());
+}
+
+/* The manual: /H includes what the library needs itself, /P does not. */
+static void a_hosts_share_is_divided_among_its_ranks(void **state)
+{
+    (void)state;
+    uint64_t one = limit_of("0.5/H", 8 * GB, 1), four = limit_of("0.5/H", 8 * GB, 4);
+    assert_true(one < 4 * GB && one > 3 * GB);
+    assert_true(four < GB && four > GB / 2);
+    assert_int_equal(limit_of("4G/h", 8 * GB, 4), four);
+}
+
+static void the_default_leaves_room(void **state)
+{
+    (void)state;
+    assert_true(4 * limit_of("0.85/H", 8 * GB, 4) < 8 * GB * 85 / 100);
+}
+
+static void a_limit_is_never_above_the_host_or_below_a_page(void **state)
+{
+    (void)state;
+    assert_int_equal(limit_of("16G", 8 * GB, 1), 8 * GB);
+    assert_int_equal(limit_of("1T/H", 8 * GB, 2), 8 * GB);
+    assert_int_equal(limit_of("1M/H", 8 * GB, 64), tk_page_size());
+    assert_int_equal(limit_of("5B", 8 * GB, 1), tk_page_size());
+}
+
+static void a_limit_is_whole_pages(void **state)
+{
+    static const char *const texts[] = {"1000000", "0.333", "0.1/H", "123457B/P"};
+    (void)state;
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+        assert_int_equal(limit_of(texts[i], 8 * GB + 12345, 3) % tk_page_size(), 0);
+}
+
+static void other_texts_are_refused_with_the_grammar(void **state)
+{
+    static const char *const bad[] = {"",
+                                      "/H",
+                                      "0",
+                                      "-1",
+                                      "0.0/H",
+                                      "1G/X",
+                                      "1G/",
+                                      "1G/PH",
+                                      "1Q",
+                                      "nan",
+                                      "inf/P",
+                                      "1G /P ",
+                                      "1e300",
+                                      "half",
+                                      "99999999999999999999T",
+                                      "1111111111111111111111111111111111111111111111111111111111"
+                                      "11111111111111/P"};
+    (void)state;
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        uint64_t limit;
+        unit_listen();
+        enum tk_status status = tk_segment_limit(bad[i], 8 * GB, 1, &limit);
+        const char *said = unit_heard();
+        if (status == TK_OK)
+            fail_msg("'%s' was taken for %llu bytes", bad[i], (unsigned long long)limit);
+        unit_assert_says(said, "GASNET_MAX_SEGSIZE='");
+        unit_assert_says(said, "is not a size (as 512M, 2GB) or a fraction");
+        assert_int_equal(unit_lines(said), 1);
+    }
+}
+
+static void an_area_is_whole_pages_of_zeroes(void **state)
+{
+    struct tk_area area;
+    (void)state;
+    assert_int_equal(tk_area_open(&area, "test", 1, true), TK_OK);
+    assert_int_equal(area.size, tk_page_size());
+    for (size_t i = 0; i < area.size; i++)
+        assert_int_equal(((char *)area.base)[i], 0);
+    tk_area_close(&area);
+    assert_int_equal(tk_area_open(&area, "test", tk_page_size() + 1, false), TK_OK);
+    assert_int_equal(area.size, 2 * tk_page_size());
+    tk_area_close(&area);
+}
+
+static void an_area_is_seen_through_its_descriptor(void **state)
+{
+    struct tk_area area;
+    char byte = 0;
+    (void)state;
+    assert_int_equal(tk_area_open(&area, "test", 100, true), TK_OK);
+    ((char *)area.base)[99] = 'x';
+    assert_int_equal(pread(area.fd, &byte, 1, 99), 1);
+    assert_int_equal(byte, 'x');
+    tk_area_close(&area);
+}
+
+/* A program that the client starts must not keep the segment alive. */
+static void an_areas_descriptor_is_not_inherited(void **state)
+{
+    struct tk_area area;
+    (void)state;
+    assert_int_equal(tk_area_open(&area, "test", 1, false), TK_OK);
+    assert_true(fcntl(area.fd, F_GETFD) & FD_CLOEXEC);
+    tk_area_close(&area);
+}
+
+static void a_reserved_area_has_its_pages(void **state)
+{
+    struct tk_area reserved, lazy;
+    struct stat s;
+    (void)state;
+    assert_int_equal(tk_area_open(&reserved, "test", MB, true), TK_OK);
+    assert_int_equal(tk_area_open(&lazy, "test", MB, false), TK_OK);
+    assert_int_equal(fstat(reserved.fd, &s), 0);
+    assert_int_equal((uint64_t)s.st_blocks * 512, MB);
+    assert_int_equal(fstat(lazy.fd, &s), 0);
+    assert_int_equal(s.st_blocks, 0);
+    tk_area_close(&reserved);
+    tk_area_close(&lazy);
+}
+
+static void closing_leaves_nothing_and_may_be_repeated(void **state)
+{
+    struct tk_area area;
+    unsigned char resident;
+    (void)state;
+    assert_int_equal(tk_area_open(&area, "test", 1, false), TK_OK);
+    void *base = area.base;
+    int fd = area.fd;
+    tk_area_close(&area);
+    assert_int_equal(mincore(base, 1, &resident), -1);
+    assert_int_equal(fcntl(fd, F_GETFD), -1);
+    assert_null(area.base);
+    assert_int_equal(area.size, 0);
+    tk_area_close(&area);
+}
+
+static void what_cannot_be_is_told_with_the_limit(void **state)
+{
+    struct tk_area area;
+    (void)state;
+    unit_listen();
+    enum tk_status status = tk_area_open(&area, "segment", (size_t)1 << 62, false);
+    const char *said = unit_heard();
+    assert_int_equal(status, TK_FAIL);
+    unit_assert_says(said, "no memory for segment (4611686018427387904 bytes): ");
+    unit_assert_says(said, "this host's processes may use ");
+    assert_int_equal(unit_lines(said), 1);
+    assert_int_equal(area.fd, -1);
+    assert_null(area.base);
+}
+
+static void holding_is_exact_at_both_ends(void **state)
+{
+    static char bytes[64];
+    const struct tk_area area = {.base = bytes + 16, .size = 32};
+    (void)state;
+    assert_true(tk_area_holds(&area, bytes + 16, 32));
+    assert_true(tk_area_holds(&area, bytes + 47, 1));
+    assert_true(tk_area_holds(&area, bytes + 16, 0));
+    assert_false(tk_area_holds(&area, bytes + 15, 1));
+    assert_false(tk_area_holds(&area, bytes + 16, 33));
+    assert_false(tk_area_holds(&area, bytes + 48, 1));
+    assert_false(tk_area_holds(&area, bytes + 20, SIZE_MAX));
+    assert_false(tk_area_holds(&area, NULL, 1));
+}
+
+static void nothing_is_held_before_attach(void **state)
+{
+    int here;
+    (void)state;
+    assert_false(tk_area_holds(&tk_segment_area, &here, sizeof(here)));
+    assert_false(tk_area_holds(&tk_segment_area, NULL, 0));
+}
+
+static void the_hosts_memory_is_at_most_what_is_installed(void **state)
+{
+    uint64_t installed = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+    (void)state;
+    assert_true(tk_host_memory() > 16 * MB);
+    assert_true(tk_host_memory() <= installed);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(a_size_is_per_process),
+    cmocka_unit_test(a_number_above_one_is_bytes),
+    cmocka_unit_test(a_fraction_is_of_the_hosts_memory),
+    cmocka_unit_test(one_byte_is_not_the_whole_host),
+    cmocka_unit_test(a_hosts_share_is_divided_among_its_ranks),
+    cmocka_unit_test(the_default_leaves_room),
+    cmocka_unit_test(a_limit_is_never_above_the_host_or_below_a_page),
+    cmocka_unit_test(a_limit_is_whole_pages),
+    cmocka_unit_test(other_texts_are_refused_with_the_grammar),
+    cmocka_unit_test(an_area_is_whole_pages_of_zeroes),
+    cmocka_unit_test(an_area_is_seen_through_its_descriptor),
+    cmocka_unit_test(an_areas_descriptor_is_not_inherited),
+    cmocka_unit_test(a_reserved_area_has_its_pages),
+    cmocka_unit_test(closing_leaves_nothing_and_may_be_repeated),
+    cmocka_unit_test(what_cannot_be_is_told_with_the_limit),
+    cmocka_unit_test(holding_is_exact_at_both_ends),
+    cmocka_unit_test(nothing_is_held_before_attach),
+    cmocka_unit_test(the_hosts_memory_is_at_most_what_is_installed),
+};
+
+UNIT_MAIN(tests)

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The table of settings as a whole: it is consistent, its defaults are the documented ones, the
+ * environment overrides them, misspelt names are noticed, and ranks can tell that theirs differ. */
+#include "config.h"
+
+#include "base/report.h"
+#include "settings/settings.h"
+#include "unit.h"
+
+static void every_name_is_unique_and_ours(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < tk_setting_count; i++) {
+        assert_memory_equal(tk_setting_table[i].name, "GASNET_", 7);
+        for (size_t j = 0; j < i; j++)
+            assert_string_not_equal(tk_setting_table[i].name, tk_setting_table[j].name);
+    }
+}
+
+static bool has_field(const struct tk_setting *s)
+{
+    return s->type != TK_SETTING_IGNORED;
+}
+
+static void no_two_settings_share_a_field(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < tk_setting_count; i++) {
+        assert_true(tk_setting_table[i].offset < sizeof(struct tk_settings));
+        for (size_t j = 0; j < i; j++)
+            if (has_field(&tk_setting_table[i]) && has_field(&tk_setting_table[j]))
+                assert_int_not_equal(tk_setting_table[i].offset, tk_setting_table[j].offset);
+    }
+}
+
+/* What a setting says of its own default must be accepted when a user types it. */
+static void every_default_is_legal(void **state)
+{
+    (void)state;
+    unit_settings(NULL);
+    for (size_t i = 0; i < tk_setting_count; i++) {
+        struct tk_settings out;
+        char text[256], why[512] = "";
+        tk_setting_format(&tk_setting_table[i], &tk_settings, text, sizeof(text));
+        if (tk_setting_parse(&tk_setting_table[i], text, &out, why, sizeof(why)) != TK_OK)
+            fail_msg("%s", why);
+    }
+}
+
+static void every_setting_is_explained(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < tk_setting_count; i++) {
+        assert_true(strlen(tk_setting_table[i].help) > 8);
+        assert_non_null(tk_setting_table[i].unit);
+    }
+}
+
+/* Users tune by the manual of the conduit that this one replaces. */
+static void defaults_are_the_manuals(void **state)
+{
+    (void)state;
+    unit_settings(NULL);
+    assert_int_equal(tk_settings.am_credits_pp, 12);
+    assert_int_equal(tk_settings.am_credits_total, -1);
+    assert_int_equal(tk_settings.am_credits_slack, 1);
+    assert_int_equal(tk_settings.networkdepth_pp, 24);
+    assert_int_equal(tk_settings.networkdepth_total, 255);
+    assert_int_equal(tk_settings.bbuf_count, 1024);
+    assert_int_equal(tk_settings.inlinesend_limit, 72);
+    assert_int_equal(tk_settings.packedlong_limit, 4012);
+    assert_int_equal(tk_settings.nonbulkput_bounce_limit, 65536);
+    assert_int_equal(tk_settings.am_gather_min, 1500);
+    assert_int_equal(tk_settings.qp_timeout, 18);
+    assert_int_equal(tk_settings.qp_retry_count, 7);
+    assert_int_equal(tk_settings.qp_rd_atom, 0);
+    assert_int_equal(tk_settings.max_mtu, 0);
+    assert_string_equal(tk_settings.max_segsize, "0.85/H");
+    assert_string_equal(tk_settings.ibv_ports, "");
+    assert_string_equal(tk_settings.host_detect, "conduit");
+    assert_true(tk_settings.catch_exit);
+    assert_true(tk_settings.exit_timeout_min == 2 && tk_settings.exit_timeout_max == 20);
+    assert_false(tk_settings.quiet || tk_settings.verboseenv);
+}
+
+static void the_environment_overrides_defaults(void **state)
+{
+    (void)state;
+    unit_settings("PATH=/bin", "GASNET_AM_CREDITS_PP=3", "GASNET_IBV_PORTS=a:1+b", "GASNET_QUIET=y",
+                  "GASNET_PACKEDLONG_LIMIT=1K", NULL);
+    assert_int_equal(tk_settings.am_credits_pp, 3);
+    assert_string_equal(tk_settings.ibv_ports, "a:1+b");
+    assert_true(tk_settings.quiet);
+    assert_int_equal(tk_settings.packedlong_limit, 1024);
+    assert_int_equal(tk_settings.networkdepth_pp, 24);
+}
+
+static void a_name_that_another_one_begins_with_is_not_that_one(void **state)
+{
+    (void)state;
+    unit_settings("GASNET_EXITTIMEOUT_MIN=5", NULL);
+    assert_true(tk_settings.exit_timeout == 0);
+    assert_true(tk_settings.exit_timeout_min == 5);
+}
+
+/* Job scripts clear a variable with X= where they can't unset it. */
+static void an_empty_value_counts_as_unset(void **state)
+{
+    (void)state;
+    unit_settings("GASNET_AM_CREDITS_PP=", "GASNET_HOST_DETECT=", "GASNET_QUIET=", NULL);
+    assert_int_equal(tk_settings.am_credits_pp, 12);
+    assert_string_equal(tk_settings.host_detect, "conduit");
+}
+
+static void each_bad_value_is_told_in_one_line(void **state)
+{
+    static char *const env[] = {"GASNET_AM_CREDITS_PP=0", "GASNET_QUIET=2", "GASNET_QP_TIMEOUT=32",
+                                NULL};
+    (void)state;
+    unit_listen();
+    enum tk_status status = tk_settings_load(env);
+    const char *said = unit_heard();
+    assert_int_equal(status, TK_FAIL);
+    assert_int_equal(unit_lines(said), 3);
+    unit_assert_says(said, "GASNET_AM_CREDITS_PP='0'");
+    unit_assert_says(said, "GASNET_QUIET='2'");
+    unit_assert_says(said, "GASNET_QP_TIMEOUT='32'");
+}
+
+/* The launcher has read and judged them; a rank must not stop because of them. */
+static void the_launchers_settings_are_not_judged_here(void **state)
+{
+    (void)state;
+    unit_settings("GASNET_SOFTHCA=perhaps", "GASNET_SPAWN_VERBOSE=perhaps", NULL);
+    assert_string_equal(tk_settings.softhca, "auto");
+}
+
+static char told[512];
+
+static void tell(const char *name, const char *nearest)
+{
+    size_t used = strlen(told);
+    snprintf(told + used, sizeof(told) - used, "%s->%s;", name, nearest ? nearest : "?");
+}
+
+static const char *unknown_in(char *const *env)
+{
+    told[0] = 0;
+    tk_settings_unknown(env, tell);
+    return told;
+}
+
+static void a_misspelt_name_is_told_with_the_nearest(void **state)
+{
+    static char *const env[] = {"GASNET_AM_CREDIT_PP=1", "GASNET_NETWORKDEPHT_PP=1",
+                                "GASNET_QUITE=1", NULL};
+    (void)state;
+    assert_string_equal(unknown_in(env), "GASNET_AM_CREDIT_PP->GASNET_AM_CREDITS_PP;"
+                                         "GASNET_NETWORKDEPHT_PP->GASNET_NETWORKDEPTH_PP;"
+                                         "GASNET_QUITE->GASNET_QUIET;");
+}
+
+static void a_name_like_no_other_is_told_alone(void **state)
+{
+    char long_name[200] = "GASNET_";
+    char *const env[] = {"GASNET_COMPLETELY_DIFFERENT=1", long_name, NULL};
+    (void)state;
+    memset(long_name + 7, 'X', sizeof(long_name) - 10);
+    strcpy(long_name + sizeof(long_name) - 3, "=1");
+    unknown_in(env);
+    unit_assert_says(told, "GASNET_COMPLETELY_DIFFERENT->?;");
+    unit_assert_says(told, "XX->?;");
+}
+
+static void known_and_foreign_names_are_not_told(void **state)
+{
+    static char *const env[] = {"GASNET_USE_SRQ=1", "GASNET_QUIET=0",      "GASNETX_Y=1", "GASNET",
+                                "OMPI_X=1",         "GASNET_SOFTHCA=auto", NULL};
+    (void)state;
+    assert_string_equal(unknown_in(env), "");
+    assert_string_equal(unknown_in(NULL), "");
+}
+
+static void a_job_wide_difference_changes_the_hash(void **state)
+{
+    (void)state;
+    unit_settings(NULL);
+    uint64_t defaults = tk_settings_job_hash();
+    unit_settings("GASNET_AM_CREDITS_PP=12", NULL);
+    assert_true(tk_settings_job_hash() == defaults);
+    unit_settings("GASNET_AM_CREDITS_PP=11", NULL);
+    assert_true(tk_settings_job_hash() != defaults);
+    unit_settings("GASNET_MAX_SEGSIZE=1G", NULL);
+    assert_true(tk_settings_job_hash() != defaults);
+}
+
+static void a_rank_wide_difference_does_not(void **state)
+{
+    (void)state;
+    unit_settings(NULL);
+    uint64_t defaults = tk_settings_job_hash();
+    unit_settings("GASNET_IBV_PORTS=x", "GASNET_QUIET=1", "GASNET_EXITTIMEOUT=9", NULL);
+    assert_true(tk_settings_job_hash() == defaults);
+}
+
+static void the_job_text_lists_job_wide_settings_one_a_line(void **state)
+{
+    unsigned job_wide = 0;
+    (void)state;
+    for (size_t i = 0; i < tk_setting_count; i++)
+        job_wide += tk_setting_table[i].scope == TK_SCOPE_JOB;
+    unit_settings("GASNET_AM_CREDITS_PP=7", NULL);
+    char *text = tk_settings_job_text();
+    assert_int_equal(unit_lines(text), job_wide);
+    unit_assert_says(text, "GASNET_AM_CREDITS_PP=7\n");
+    assert_null(strstr(text, "GASNET_QUIET"));
+    free(text);
+}
+
+static void the_printed_table_has_every_setting_in_order(void **state)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    (void)state;
+    tk_settings_print(out);
+    fclose(out);
+    const char *at = text;
+    for (size_t i = 0; i < tk_setting_count; i++) {
+        char heading[80];
+        snprintf(heading, sizeof(heading), "%s\n    (", tk_setting_table[i].name);
+        const char *found = strstr(at, heading);
+        if (!found)
+            fail_msg("%s is missing or out of order", tk_setting_table[i].name);
+        at = found + 1;
+    }
+    unit_assert_says(text, "default 12; 1..1024 requests; equal on all ranks)");
+    unit_assert_says(text, "one of conduit|hostname|gethostid");
+    unit_assert_says(text, "accepted, no effect");
+    free(text);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(every_name_is_unique_and_ours),
+    cmocka_unit_test(no_two_settings_share_a_field),
+    cmocka_unit_test(every_default_is_legal),
+    cmocka_unit_test(every_setting_is_explained),
+    cmocka_unit_test(defaults_are_the_manuals),
+    cmocka_unit_test(the_environment_overrides_defaults),
+    cmocka_unit_test(a_name_that_another_one_begins_with_is_not_that_one),
+    cmocka_unit_test(an_empty_value_counts_as_unset),
+    cmocka_unit_test(each_bad_value_is_told_in_one_line),
+    cmocka_unit_test(the_launchers_settings_are_not_judged_here),
+    cmocka_unit_test(a_misspelt_name_is_told_with_the_nearest),
+    cmocka_unit_test(a_name_like_no_other_is_told_alone),
+    cmocka_unit_test(known_and_foreign_names_are_not_told),
+    cmocka_unit_test(a_job_wide_difference_changes_the_hash),
+    cmocka_unit_test(a_rank_wide_difference_does_not),
+    cmocka_unit_test(the_job_text_lists_job_wide_settings_one_a_line),
+    cmocka_unit_test(the_printed_table_has_every_setting_in_order),
+};
+
+UNIT_MAIN(tests)

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The host map, from cards as other ranks would send them, and what our own card says. */
+#include "config.h"
+
+#include <unistd.h>
+
+#include "topology/topology.h"
+#include "unit.h"
+
+enum { ranks_max = 1024 };
+
+static struct tk_host_card cards[ranks_max];
+
+static const struct tk_host_card *card_of(uint32_t rank)
+{
+    return &cards[rank];
+}
+
+/* host_of[r] is a letter for each rank: "abab" is two hosts, interleaved. */
+static void build(const char *hosts, uint32_t me)
+{
+    free(tk_topology.host_of);
+    free(tk_topology.local_ranks);
+    for (size_t r = 0; hosts[r]; r++)
+        snprintf(cards[r].id, sizeof(cards[r].id), "boot-id host-%c", hosts[r]);
+    assert_int_equal(tk_topology_build(me, (uint32_t)strlen(hosts), card_of), TK_OK);
+}
+
+static void one_rank_is_one_host(void **state)
+{
+    (void)state;
+    build("a", 0);
+    assert_int_equal(tk_topology.hosts, 1);
+    assert_int_equal(tk_topology.local_size, 1);
+    assert_int_equal(tk_topology.local_rank, 0);
+    assert_int_equal(tk_topology.my_host, 0);
+    assert_int_equal(tk_topology.local_ranks[0], 0);
+}
+
+static void interleaved_ranks_find_their_neighbours(void **state)
+{
+    (void)state;
+    build("abcabcab", 4);
+    assert_int_equal(tk_topology.hosts, 3);
+    assert_int_equal(tk_topology.my_host, 1);
+    assert_int_equal(tk_topology.local_size, 3);
+    assert_int_equal(tk_topology.local_rank, 1);
+    static const uint32_t locals[] = {1, 4, 7}, hosts[] = {0, 1, 2, 0, 1, 2, 0, 1};
+    assert_memory_equal(tk_topology.local_ranks, locals, sizeof(locals));
+    assert_memory_equal(tk_topology.host_of, hosts, sizeof(hosts));
+}
+
+static void hosts_are_numbered_by_their_lowest_rank(void **state)
+{
+    (void)state;
+    build("zzyzx", 2);
+    assert_int_equal(tk_topology.hosts, 3);
+    assert_int_equal(tk_topology.my_host, 1);
+    assert_int_equal(tk_topology.host_of[4], 2);
+    assert_int_equal(tk_topology.local_size, 1);
+}
+
+static void a_host_for_each_rank_works_too(void **state)
+{
+    (void)state;
+    for (unsigned r = 0; r < ranks_max; r++)
+        snprintf(cards[r].id, sizeof(cards[r].id), "host-%u", r);
+    free(tk_topology.host_of);
+    free(tk_topology.local_ranks);
+    assert_int_equal(tk_topology_build(1000, ranks_max, card_of), TK_OK);
+    assert_int_equal(tk_topology.hosts, ranks_max);
+    assert_int_equal(tk_topology.my_host, 1000);
+    assert_int_equal(tk_topology.local_size, 1);
+}
+
+/* Containers of one machine share its boot id; cloned machines share names. */
+static void hosts_differ_when_any_part_of_their_ids_does(void **state)
+{
+    (void)state;
+    strcpy(cards[0].id, "boot-1 node");
+    strcpy(cards[1].id, "boot-2 node");
+    strcpy(cards[2].id, "boot-1 node2");
+    free(tk_topology.host_of);
+    free(tk_topology.local_ranks);
+    assert_int_equal(tk_topology_build(0, 3, card_of), TK_OK);
+    assert_int_equal(tk_topology.hosts, 3);
+}
+
+static void more_ranks_than_cpus_is_oversubscribed(void **state)
+{
+    char hosts[ranks_max + 1];
+    (void)state;
+    build("ab", 0);
+    assert_true(tk_topology.cpus >= 1);
+    assert_false(tk_topology.oversubscribed);
+    if (tk_topology.cpus >= ranks_max)
+        skip();
+    unsigned cpus = tk_topology.cpus;
+    memset(hosts, 'a', sizeof(hosts));
+    hosts[cpus] = 0;
+    build(hosts, 0);
+    assert_false(tk_topology.oversubscribed);
+    hosts[cpus] = 'a';
+    hosts[cpus + 1] = 0;
+    build(hosts, 0);
+    assert_true(tk_topology.oversubscribed);
+}
+
+static struct tk_host_card describe(const char *setting)
+{
+    struct tk_host_card card;
+    memset(&card, 'x', sizeof(card));
+    unit_settings(setting, NULL);
+    assert_int_equal(tk_topology_describe(&card), TK_OK);
+    return card;
+}
+
+static void host_detect_decides_what_makes_a_host(void **state)
+{
+    char name[tk_host_name_max] = "", id[32];
+    (void)state;
+    gethostname(name, sizeof(name) - 1);
+    struct tk_host_card card = describe("GASNET_HOST_DETECT=hostname");
+    assert_string_equal(card.id, name);
+    card = describe("GASNET_HOST_DETECT=gethostid");
+    snprintf(id, sizeof(id), "%lx", (unsigned long)gethostid());
+    assert_string_equal(card.id, id);
+    card = describe("GASNET_HOST_DETECT=conduit");
+    assert_string_equal(card.name, name);
+    assert_true(strlen(card.id) > 36); /* boot id, blank, name */
+    unit_assert_says(card.id, name);
+}
+
+/* Cards are compared and hashed as bytes elsewhere; stack contents must not leave the process. */
+static void a_card_has_no_stray_bytes(void **state)
+{
+    (void)state;
+    struct tk_host_card card = describe(NULL);
+    for (size_t i = strlen(card.name); i < sizeof(card.name); i++)
+        assert_int_equal(card.name[i], 0);
+    for (size_t i = strlen(card.id); i < sizeof(card.id); i++)
+        assert_int_equal(card.id[i], 0);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(one_rank_is_one_host),
+    cmocka_unit_test(interleaved_ranks_find_their_neighbours),
+    cmocka_unit_test(hosts_are_numbered_by_their_lowest_rank),
+    cmocka_unit_test(a_host_for_each_rank_works_too),
+    cmocka_unit_test(hosts_differ_when_any_part_of_their_ids_does),
+    cmocka_unit_test(more_ranks_than_cpus_is_oversubscribed),
+    cmocka_unit_test(host_detect_decides_what_makes_a_host),
+    cmocka_unit_test(a_card_has_no_stray_bytes),
+};
+
+UNIT_MAIN(tests)
