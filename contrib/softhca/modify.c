@@ -174,8 +174,9 @@ static void resume(struct shca_qp *qp)
 {
     qp->waiting = SHCA_DONE;
     qp->next_try = 0;
+    shca_sq_run(qp);
     if (qp->sq_exec != qp->sq_tail)
-        shca_sq_run(qp);
+        shca_pending_add(qp);
 }
 
 static int transition(struct shca_qp *qp, struct ibv_qp_attr *attr, int mask)

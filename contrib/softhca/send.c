@@ -149,10 +149,8 @@ void shca_sq_run(struct shca_qp *qp)
             qp->waiting = SHCA_WAIT_NEVER;
             return;
         }
-        if (!run(qp, &wqe_at(qp, qp->sq_exec)->op, qp->sq_exec)) {
-            shca_pending_add(qp);
+        if (!run(qp, &wqe_at(qp, qp->sq_exec)->op, qp->sq_exec))
             return;
-        }
     }
 }
 
@@ -173,12 +171,11 @@ static void keep_inline(struct shca_wqe *w)
 }
 
 /* Copies a request into the queue; the caller's lists (and inline data) are free afterwards. */
-static void keep(struct shca_qp *qp, const struct shca_op *op)
+static void keep(struct shca_qp *qp, const struct shca_op *op, uint32_t index)
 {
-    struct shca_wqe *w = wqe_at(qp, qp->sq_tail);
+    struct shca_wqe *w = wqe_at(qp, index);
 
     w->op = *op;
-    w->index = qp->sq_tail++;
     if (op->flags & IBV_SEND_INLINE) {
         keep_inline(w);
         return;
@@ -261,7 +258,7 @@ static int translate(struct shca_qp *qp, const struct ibv_send_wr *wr, struct sh
 
 static int post_one(struct shca_qp *qp, const struct ibv_send_wr *wr)
 {
-    uint32_t state = shca_qp_state(qp);
+    uint32_t state = shca_qp_state(qp), index;
     struct shca_op op;
     int e;
 
@@ -273,16 +270,13 @@ static int post_one(struct shca_qp *qp, const struct ibv_send_wr *wr)
     e = translate(qp, wr, &op);
     if (e != 0)
         return e;
-    if (state == IBV_QPS_RTS && qp->sq_exec == qp->sq_tail) {
-        if (run(qp, &op, qp->sq_tail)) {
-            qp->sq_tail++;
+    index = qp->sq_tail++;
+    if (state == IBV_QPS_RTS && qp->sq_exec == index) {
+        if (run(qp, &op, index))
             return 0;
-        }
-        keep(qp, &op);
         shca_pending_add(qp);
-        return 0;
     }
-    keep(qp, &op);
+    keep(qp, &op, index);
     if (state == IBV_QPS_ERR)
         shca_qp_error(qp);
     return 0;

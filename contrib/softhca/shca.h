@@ -130,7 +130,6 @@ struct shca_op {
 
 struct shca_wqe {
     struct shca_op op;
-    uint32_t index;
     struct ibv_sge sge[];
 };
 
@@ -321,7 +320,7 @@ int shca_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr
 int shca_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
 /* Executes one request; SHCA_DONE with *status, or what it has to wait for. Holds sq_lock. */
 int shca_execute(struct shca_qp *qp, const struct shca_op *op, enum ibv_wc_status *status);
-/* Executes what waits in the send queue. Holds sq_lock. */
+/* Executes what waits in the send queue, as far as it goes. Holds sq_lock. */
 void shca_sq_run(struct shca_qp *qp);
 void shca_qp_error(struct shca_qp *qp); /* to ERR; flushes the send queue. Holds sq_lock. */
 int shca_deliver(struct shca_peer *p, struct shca_qp *qp, const struct shca_op *op,
