@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# What the scripts of tests/job and tests/demo share; sourced, not run. `job` runs a program as a job under the watchdog;
+# `passes`, `fails_with` and the others look at what it did. Scratch files are in $scratch, removed at the end.
+
+set -u
+: "${top_builddir:?run through make check}" "${top_srcdir:?}" "${GASNETRUN:?}"
+jobs=$top_builddir/tests/job
+sanitizer=${GASNET_TEST_SANITIZER:-no}
+# Not for the library, which warns about names it does not know.
+for name in $(env | sed -n 's/^\(GASNET_TEST_[A-Z_]*\)=.*/\1/p'); do unset "$name"; done
+watchdog=$jobs/watchdog
+failures=0
+limit=${TEST_LIMIT:-100} # seconds for one job: a hundred times what the slowest takes on an idle machine
+command= # what ran last
+
+scratch=$(mktemp -d "${TMPDIR:-/tmp}/trunkline-test-XXXXXX") || exit 1
+chmod 755 "$scratch"
+trap 'rm -rf "$scratch"' EXIT
+trap 'exit 1' INT TERM HUP
+
+skip()
+{
+    echo "skipped: $*"
+    exit 77
+}
+
+failed()
+{
+    echo "FAILED: $*"
+    [ -z "$command" ] || echo "    command: $command"
+    echo "    status ${status:-?}; standard error:"
+    grep -v 'using softhca' "$scratch/err" | tail -40 | sed 's/^/    | /'
+    failures=$((failures + 1))
+}
+
+finish()
+{
+    [ "$failures" -eq 0 ] && exit 0
+    echo "$failures failure(s)"
+    exit 1
+}
+
+# job N PROGRAM [ARGS...]: sets status and took (seconds); output in $scratch/out and $scratch/err. Every rank adds a line to
+# $scratch/stats when it ends, if it runs over softhca. RUN holds options of the launcher, LAUNCH a whole other launcher.
+RUN=
+LAUNCH=
+job()
+{
+    job_size=$1
+    shift
+    command="${LAUNCH:-gasnetrun_ibv} $RUN -n $job_size $*"
+    rm -f "$scratch/stats"
+    : >"$scratch/stats"
+    chmod 666 "$scratch/stats"
+    job_began=$(date +%s)
+    # shellcheck disable=SC2086 # RUN and LAUNCH are lists of words
+    SOFTHCA_STATS=$scratch/stats JOB_DEADLINE=$((limit - 10)) "$watchdog" "$limit" ${LAUNCH:-"$GASNETRUN"} $RUN -n "$job_size" "$@" \
+        </dev/null >"$scratch/out" 2>"$scratch/err"
+    status=$?
+    took=$(($(date +%s) - job_began))
+}
+
+# The last job ended well, and the device counted no receiver that was not ready.
+passes()
+{
+    [ "$status" -eq 0 ] || {
+        failed "${1:-job}: status $status, not 0"
+        return 1
+    }
+    no_rnr "${1:-job}"
+}
+
+# A job of one, or one on a real device, has no counts; else every rank must have left its own.
+no_rnr()
+{
+    rnr_lines=$(grep -c '^softhca: ' "$scratch/stats")
+    if grep -q 'using softhca' "$scratch/err" && [ "$job_size" -gt 1 ] && [ "$rnr_lines" -lt "$job_size" ]; then
+        failed "$1: $rnr_lines ranks counted RNR events, not $job_size"
+        return 1
+    fi
+    if grep '^softhca: ' "$scratch/stats" | grep -qv ' rnr 0 '; then
+        grep -v ' rnr 0 ' "$scratch/stats"
+        failed "$1: a receiver was not ready"
+        return 1
+    fi
+}
+
+fails_with()
+{
+    [ "$status" -eq "$1" ] || failed "${2:-job}: status $status, not $1"
+}
+
+# says PATTERN [TIMES]: that many lines of standard error match (default: at least one).
+says()
+{
+    said=$(grep -c -e "$1" "$scratch/err")
+    if [ $# -gt 1 ]; then
+        [ "$said" -eq "$2" ] || failed "'$1' was said $said times, not $2"
+    else
+        [ "$said" -gt 0 ] || failed "'$1' was not said"
+    fi
+}
+
+# within SECONDS: the last job took no longer.
+within()
+{
+    [ "$took" -le "$1" ] || failed "took $took s, more than $1"
+}
