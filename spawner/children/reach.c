@@ -10,11 +10,11 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -42,28 +42,64 @@ static pid_t parent_of(const char *pid)
     return end && sscanf(end + 1, " %*c %d", &parent) == 1 ? parent : 0;
 }
 
-unsigned children_signal_all(int signal, pid_t except)
+/* The kernel's own list of our children; false when it keeps none. It may miss one that comes or
+ * goes meanwhile, so whoever wants all of them asks until there is none left. */
+static bool signal_listed(int signal, pid_t except, unsigned *found)
+{
+    int pid;
+    FILE *f = fopen("/proc/thread-self/children", "re");
+    if (!f)
+        return false;
+    while (fscanf(f, "%d", &pid) == 1)
+        if (pid != except) {
+            ++*found;
+            kill(pid, signal);
+        }
+    fclose(f);
+    return true;
+}
+
+static void signal_scanned(int signal, pid_t except, unsigned *found)
 {
     pid_t self = getpid();
-    unsigned found = 0;
     DIR *d = opendir("/proc");
     if (!d)
-        return 0;
+        return;
     for (struct dirent *e = readdir(d); e; e = readdir(d)) {
         if (!isdigit((unsigned char)e->d_name[0]) || parent_of(e->d_name) != self)
             continue;
         pid_t pid = (pid_t)atol(e->d_name);
         if (pid == except)
             continue;
-        found++;
+        ++*found;
         kill(pid, signal);
     }
     closedir(d);
+}
+
+unsigned children_signal_all(int signal, pid_t except)
+{
+    unsigned found = 0;
+    if (!signal_listed(signal, except, &found))
+        signal_scanned(signal, except, &found);
     return found;
+}
+
+/* Waits for the end of a child, but not long: an orphan may become ours at any time. */
+static void wait_a_little(const sigset_t *ends)
+{
+    enum { ROUND_MS = 20 };
+    struct timespec most = {0, ROUND_MS * 1000000L};
+    sigtimedwait(ends, NULL, &most);
 }
 
 bool children_sweep(int64_t deadline)
 {
+    sigset_t ends;
+
+    sigemptyset(&ends);
+    sigaddset(&ends, SIGCHLD);
+    sigprocmask(SIG_BLOCK, &ends, NULL);
     for (;;) {
         pid_t pid = waitpid(-1, NULL, WNOHANG);
         if (pid < 0 && errno == ECHILD)
@@ -73,6 +109,6 @@ bool children_sweep(int64_t deadline)
         if (clock_ms() >= deadline)
             return false;
         children_signal_all(SIGKILL, 0);
-        poll(NULL, 0, 1); /* a killed process needs a moment to die; the deadline bounds the wait */
+        wait_a_little(&ends);
     }
 }

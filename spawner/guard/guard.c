@@ -65,6 +65,8 @@ static void kill_everything(struct guard *g)
     children_signal(g->pids, g->job->ranks, SIGKILL);
     children_signal_all(SIGKILL, 0);
     g->deadline = clock_ms() + KILL_AGAIN_MS;
+    if (g->patience == CLOCK_NEVER)
+        g->patience = clock_ms() + SWEEP_MS;
 }
 
 static void end_ranks(struct guard *g, uint32_t grace_ms)
@@ -236,6 +238,17 @@ static void drain(struct guard *g)
         finish(g);
 }
 
+/* A process in an uninterruptible sleep, or one that has changed its user. */
+static void leave_the_undead(struct guard *g)
+{
+    g->patience = CLOCK_NEVER;
+    if (g->phase == GUARD_DRAINING || childless())
+        return;
+    guard_lost(g, "processes of the job do not end even by SIGKILL; they are left behind");
+    g->phase = GUARD_DRAINING;
+    g->deadline = clock_ms() + DRAIN_MS;
+}
+
 /* Moves through the phases: each step looks only at what is true now. */
 static void advance(struct guard *g)
 {
@@ -248,6 +261,8 @@ static void advance(struct guard *g)
     bool over = g->alive == 0 && (g->killing || g->phase == GUARD_RUNNING);
     if (g->phase <= GUARD_RUNNING && over)
         begin_cleaning(g);
+    if (clock_ms() >= g->patience)
+        leave_the_undead(g);
     if (g->phase == GUARD_CLEANING && childless()) {
         g->phase = GUARD_DRAINING;
         g->deadline = clock_ms() + DRAIN_MS;
@@ -350,9 +365,23 @@ static void *need(size_t count, size_t size)
     return memory;
 }
 
+static void begin(struct guard *g)
+{
+    if (g->signals < 0 || pipe2(g->exec_report, O_CLOEXEC | O_NONBLOCK) != 0)
+        guard_lost(g, "the guard cannot start: %s", strerror(errno));
+    else if (!session_make(g->job->session))
+        guard_lost(g,
+                   "cannot make the session directory %s: %s; set GASNET_TMPDIR to a writable "
+                   "directory",
+                   g->job->session, strerror(errno));
+    else
+        guard_start_server(g);
+}
+
 void guard_run(const struct job *job, int control, int output)
 {
-    struct guard g = {.job = job, .deadline = CLOCK_NEVER, .feed = {.fd = -1}};
+    struct guard g = {
+        .job = job, .deadline = CLOCK_NEVER, .patience = CLOCK_NEVER, .feed = {.fd = -1}};
 
     settle();
     g.signals = catch_signals();
@@ -365,9 +394,6 @@ void guard_run(const struct job *job, int control, int output)
         g.pumps[i].fd = -1;
     struct pollfd *p = need(POLL_PUMPS + 2 * (size_t)job->ranks, sizeof(*p));
     wire_send(&g.control, WIRE_HELLO, WIRE_VERSION, 0, NULL, 0);
-    if (g.signals < 0 || pipe2(g.exec_report, O_CLOEXEC | O_NONBLOCK) != 0)
-        guard_lost(&g, "the guard cannot start: %s", strerror(errno));
-    else
-        guard_start_server(&g);
+    begin(&g);
     loop(&g, p);
 }

@@ -30,6 +30,7 @@ struct guard {
     struct feed feed;
     bool killing;     /* the head has ordered the end */
     int64_t deadline; /* of the current phase: server start, KILL, end of draining */
+    int64_t patience; /* when to stop believing in SIGKILL */
 };
 
 /* Starts the PMIx server process; tells the head when it cannot. */

@@ -3,13 +3,12 @@
 #include "config.h"
 
 #include "session.h"
-#include "spawner/base/say.h"
 
-#include <errno.h>
 #include <ftw.h>
+#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -17,21 +16,24 @@
  * what the ranks themselves put. */
 enum { ROOM_BASE = 16 << 20, ROOM_PER_RANK = 64 << 10 };
 
-bool session_make(const char *parent, char *path, size_t size)
+bool session_name(const char *parent, char *path, size_t size)
 {
-    if ((size_t)snprintf(path, size, "%s/gasnetrun-XXXXXX", parent) >= size)
-        errno = ENAMETOOLONG;
-    else if (mkdtemp(path))
-        return true;
-    say("cannot make a session directory in %s: %s; set GASNET_TMPDIR to a writable directory",
-        parent, strerror(errno));
-    return false;
+    uint64_t salt = 0;
+    if (getrandom(&salt, sizeof(salt), 0) != sizeof(salt))
+        return false;
+    int n = snprintf(path, size, "%s/gasnetrun-%016llx", parent, (unsigned long long)salt);
+    return n > 0 && (size_t)n < size;
 }
 
-bool session_has_room(const char *path, unsigned ranks)
+bool session_make(const char *path)
+{
+    return mkdir(path, S_IRWXU) == 0;
+}
+
+bool session_has_room(const char *parent, unsigned ranks)
 {
     struct statvfs s;
-    if (statvfs(path, &s) != 0)
+    if (statvfs(parent, &s) != 0)
         return true;
     unsigned long long room = (unsigned long long)s.f_bavail * s.f_frsize;
     return room >= ROOM_BASE + (unsigned long long)ranks * ROOM_PER_RANK;
@@ -47,5 +49,10 @@ static int remove_one(const char *path, const struct stat *info, int flag, struc
 void session_remove(const char *path)
 {
     enum { OPEN_DIRECTORIES = 8 };
+    struct stat s;
+    /* Somebody else's directory of that name would be a trap for a root that deletes in it. */
+    if (lstat(path, &s) != 0 || !S_ISDIR(s.st_mode) || s.st_uid != geteuid() ||
+        (s.st_mode & (S_IRWXG | S_IRWXO)))
+        return;
     nftw(path, remove_one, OPEN_DIRECTORIES, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
 }

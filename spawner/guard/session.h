@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The session directory: where libpmix keeps its files for one job. Made before the guard starts,
- * removed by the guard, or by the head when the guard was killed. Holds nothing a job would miss.
- * No lock. */
+/* The session directory: where libpmix keeps its files for one job. It is named by the head, so
+ * that the head can remove it when the guard was killed, and made and removed by the guard, so that
+ * it goes away when the head is killed. Holds nothing a job would miss. No lock. */
 #ifndef TRUNKLINE_SPAWNER_SESSION_H
 #define TRUNKLINE_SPAWNER_SESSION_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Makes a directory with mode 0700 and a unique name under `parent`; writes its path to `path`.
- * Prints why not and returns false. */
-bool session_make(const char *parent, char *path, size_t size);
+/* Writes a new, unguessable name of a directory in `parent` to `path`; false when it does not fit.
+ */
+bool session_name(const char *parent, char *path, size_t size);
+
+/* Makes the directory, for this user alone; it must not exist. False with errno. */
+bool session_make(const char *path);
 
 /* True when libpmix's shared-memory store fits; on a tiny file system clients of it fail or hang.
  */

@@ -125,12 +125,14 @@ static void hear_signals(struct head *h)
     for (int s = signals_next(h->signals); s; s = signals_next(h->signals)) {
         if (s == SIGUSR1 || s == SIGUSR2) {
             wire_send_number(&h->control, WIRE_SIGNAL, 0, (uint32_t)s);
-        } else if (h->ending) {
+        } else if (h->ending && h->give_up != CLOCK_NEVER) {
             h->give_up = clock_ms();
             order_end(h, 0); /* asked twice: no grace */
         } else {
             h->give_up = clock_ms() + FLUSH_MS;
             policy_user_signal(&h->policy, s);
+            if (h->ending)
+                order_end(h, 0);
         }
     }
 }
@@ -235,7 +237,6 @@ int head_run(const struct job *job)
     input_init(&h.input);
     if (!agent_start_local(job, &h.agent)) {
         policy_free(&h.policy);
-        session_remove(job->session);
         return EXIT_RUNTIME;
     }
     wire_open(&h.control, h.agent.control);

@@ -83,15 +83,17 @@ static bool writable(unsigned stream)
     return poll(&p, 1, 0) > 0;
 }
 
+/* A reader that has gone away is news for the ranks, too. A full disk is not: the job goes on,
+ * without output. */
 static unsigned break_stream(struct output *o, unsigned stream, int error)
 {
     o->stream[stream].dead = true;
-    if (error != EPIPE) {
-        o->failed = true;
-        say("cannot write standard %s: %s", stream == STDOUT_FILENO ? "output" : "error",
-            strerror(error));
-    }
-    return stream;
+    if (error == EPIPE)
+        return stream;
+    o->failed = true;
+    say("cannot write standard %s: %s", stream == STDOUT_FILENO ? "output" : "error",
+        strerror(error));
+    return 0;
 }
 
 unsigned output_write(struct output *o)

@@ -36,7 +36,8 @@ void output_add(struct output *o, unsigned stream, uint32_t rank, const void *da
 /* The file to poll for POLLOUT; -1 when nothing waits. */
 int output_waits_for(const struct output *o);
 
-/* Writes while the front file is writable. Returns a stream that broke just now, 0 for none. */
+/* Writes while the front file is writable. Returns a stream whose reader has just gone away, 0 for
+ * none. */
 unsigned output_write(struct output *o);
 
 /* Nobody reads: forgets what is queued and whatever comes. */

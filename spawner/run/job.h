@@ -19,7 +19,7 @@ struct job {
     bool keep;           /* leave the session directory */
     char nspace[64];     /* name of the job for PMIx */
     char host[256];      /* name of this host */
-    char session[4096];  /* directory for libpmix's files; removed by the guard */
+    char session[4096];  /* directory for libpmix's files; made by the guard */
     uint32_t grace_ms;   /* between SIGTERM and SIGKILL */
     uint32_t start_ms;   /* for ranks to join once the first has; 0 = for ever */
     struct rlimit files; /* RLIMIT_NOFILE for the ranks, as the user set it */

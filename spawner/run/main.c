@@ -114,13 +114,17 @@ static const char *session_parent(void)
     return "/tmp";
 }
 
-static int make_session(void)
+static int name_session(void)
 {
-    if (!session_make(session_parent(), job.session, sizeof(job.session)))
+    const char *parent = session_parent();
+    if (!session_name(parent, job.session, sizeof(job.session))) {
+        say("cannot name a session directory in %s: the path is too long; set GASNET_TMPDIR",
+            parent);
         return EXIT_RUNTIME;
+    }
     say_verbose(1, "session directory %s", job.session);
-    if (!session_has_room(job.session, job.ranks)) {
-        say_verbose(1, "little room in the session directory: PMIx data goes through sockets");
+    if (!session_has_room(parent, job.ranks)) {
+        say_verbose(1, "little room in %s: PMIx data goes through sockets", parent);
         setenv("PMIX_MCA_gds", "hash", 1);
     }
     return 0;
@@ -174,7 +178,7 @@ static int run(const struct options *o)
     if (o->dry_run)
         return 0;
     head_catch_signals(&job);
-    if ((status = make_session()))
+    if ((status = name_session()))
         return status;
     set_rank_environment();
     return head_run(&job);

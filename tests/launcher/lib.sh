@@ -12,6 +12,13 @@ GASNET_TMPDIR=$work/session
 GASNET_QUIET=1
 export GASNET_TMPDIR GASNET_QUIET
 unset GASNET_SPAWN_VERBOSE GASNET_SOFTHCA GASNET_KILL_GRACE GASNET_START_TIMEOUT GASNET_IBV_SPAWNER
+# Under the address sanitizer softhca is preloaded before the sanitizer's own library, which this allows.
+case ${GASNET_TEST_SANITIZER-} in
+*address*)
+    ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0
+    export ASAN_OPTIONS
+    ;;
+esac
 mark=launcher-test-$$-$(basename "$work")
 job_pid=
 promise=none
@@ -30,15 +37,10 @@ cleanup()
 trap cleanup EXIT
 trap 'exit 1' INT TERM HUP
 
-# The processes of our jobs.
+# The processes of our jobs. One grep for all: a loop would take longer than some jobs live.
 marked()
 {
-    for f in /proc/[0-9]*/environ; do
-        if grep -qs "TRUNKLINE_TEST_MARK=$mark" "$f" 2>/dev/null; then
-            p=${f#/proc/}
-            echo "${p%/environ}"
-        fi
-    done 2>/dev/null
+    grep -las "TRUNKLINE_TEST_MARK=$mark" /proc/[0-9]*/environ 2>/dev/null | tr -dc '0-9\n'
 }
 
 promise()
