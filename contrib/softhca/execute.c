@@ -176,19 +176,24 @@ static bool put_eager(struct shca_peer *p, struct shca_qp_sh *t, uint32_t head, 
     return true;
 }
 
-static enum ibv_wc_status land(struct shca_peer *p, struct shca_qp_sh *t, uint32_t head,
-                               uint32_t length, const struct source *src)
+/* Puts the message where the receive says; false: the receiver's process is going away. */
+static bool land(struct shca_peer *p, struct shca_qp_sh *t, uint32_t head, uint32_t length,
+                 const struct source *src, enum ibv_wc_status *theirs)
 {
     struct shca_piece piece[SHCA_MAX_SGE];
     unsigned n;
-    enum ibv_wc_status status = scatter(p, t, head, length, piece, &n);
+    int e;
 
-    if (status != IBV_WC_SUCCESS)
-        return status;
+    *theirs = scatter(p, t, head, length, piece, &n);
+    if (*theirs != IBV_WC_SUCCESS)
+        return true;
     if (!all_mapped(piece, n) && put_eager(p, t, head, length, src))
-        return status;
-    /* The receiver's memory went away under its region: its fault. */
-    return shca_move_out(p, piece, n, src->iov, src->n) == 0 ? IBV_WC_SUCCESS : IBV_WC_LOC_PROT_ERR;
+        return true;
+    e = shca_move_out(p, piece, n, src->iov, src->n);
+    /* Otherwise the memory went away under the region: the receiver's fault. */
+    if (e != 0)
+        *theirs = IBV_WC_LOC_PROT_ERR;
+    return e != ESRCH;
 }
 
 /* What the sender is told when the receive failed with a status. */
@@ -207,7 +212,7 @@ static int deliver(struct shca_peer *p, struct shca_qp *qp, const struct shca_op
     uint32_t head = atomic_load_explicit(&t->rq_head, memory_order_relaxed);
     struct shca_cq_sh *cq = cq_of(p, t);
     struct shca_slot *s;
-    enum ibv_wc_status theirs;
+    enum ibv_wc_status theirs = IBV_WC_SUCCESS;
 
     if (!receive_posted(qp, t, head))
         return SHCA_WAIT_RNR;
@@ -219,7 +224,8 @@ static int deliver(struct shca_peer *p, struct shca_qp *qp, const struct shca_op
     }
     s = shca_slot_at(p->seg, t, head);
     fill(qp, op, s, length, IBV_WC_SUCCESS);
-    theirs = src->n ? land(p, t, head, length, src) : IBV_WC_SUCCESS;
+    if (src->n && !land(p, t, head, length, src, &theirs))
+        return SHCA_WAIT_ACK;
     s->status = (uint8_t)theirs;
     publish(p, op, t, head, s);
     /* The next message finds its slot in the cache. */
@@ -264,9 +270,12 @@ static int rdma_write(struct shca_qp *qp, const struct shca_op *op, struct shca_
     if (imm && !receive_posted(qp, t, atomic_load_explicit(&t->rq_head, memory_order_relaxed)))
         return SHCA_WAIT_RNR;
     if (op->length > 0) {
-        if (!resolve(p, t, op, IBV_ACCESS_REMOTE_WRITE, &piece) ||
-            shca_move_out(p, &piece, 1, src->iov, src->n) != 0)
-            return remote_fault(p, t, status);
+        int e = EFAULT;
+
+        if (resolve(p, t, op, IBV_ACCESS_REMOTE_WRITE, &piece))
+            e = shca_move_out(p, &piece, 1, src->iov, src->n);
+        if (e != 0)
+            return e == ESRCH ? SHCA_WAIT_ACK : remote_fault(p, t, status);
     }
     SHCA_COUNT(writes);
     return imm ? deliver(p, qp, op, t, &nothing, op->length, status) : SHCA_DONE;
@@ -279,9 +288,12 @@ static int rdma_read(struct shca_qp *qp, const struct shca_op *op, struct shca_q
     struct shca_piece piece;
 
     if (op->length > 0) {
-        if (!resolve(p, t, op, IBV_ACCESS_REMOTE_READ, &piece) ||
-            shca_move_in(p, dst->iov, dst->n, &piece) != 0)
-            return remote_fault(p, t, status);
+        int e = EFAULT;
+
+        if (resolve(p, t, op, IBV_ACCESS_REMOTE_READ, &piece))
+            e = shca_move_in(p, dst->iov, dst->n, &piece);
+        if (e != 0)
+            return e == ESRCH ? SHCA_WAIT_ACK : remote_fault(p, t, status);
     }
     SHCA_COUNT(reads);
     return SHCA_DONE;

@@ -16,11 +16,6 @@
 struct shca_stats shca_stats;
 bool shca_stats_on;
 
-__attribute__((constructor)) static void start(void)
-{
-    shca_stats_on = getenv("SOFTHCA_STATS") != NULL;
-}
-
 static int open_sink(const char *where, bool *ours)
 {
     char *end;

@@ -67,6 +67,7 @@ struct end_options {
     int type;     /* 0: RC */
     bool private; /* malloc instead of shared memory */
     bool channel;
+    bool no_qp;
     int access; /* 0: all */
 };
 
@@ -152,13 +153,15 @@ static inline void end_open(struct end *e, const struct end_options *o)
     e->mr = ibv_reg_mr(e->pd, e->buf, BUF_BYTES, access);
     CHECK(e->mr != NULL);
     e->psn = 0x1234 + getpid() % 1000;
-    end_qp(e, o);
+    if (!o->no_qp)
+        end_qp(e, o);
 }
 
 /* Everything must go without complaint: handles that are still used would be EBUSY. */
 static inline void end_close(struct end *e)
 {
-    CHECK_EQ(ibv_destroy_qp(e->qp), 0);
+    if (e->qp)
+        CHECK_EQ(ibv_destroy_qp(e->qp), 0);
     CHECK_EQ(ibv_dereg_mr(e->mr), 0);
     CHECK_EQ(ibv_destroy_cq(e->scq), 0);
     CHECK_EQ(ibv_destroy_cq(e->rcq), 0);
