@@ -3,7 +3,6 @@
  * gex_Client_*, gex_EP_* and gex_TM_*: start-up and queries of the objects. */
 #include "config.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "api/check.h"
@@ -22,8 +21,7 @@ int gex_Client_Init(gex_Client_t *client_p, gex_EP_t *ep_p, gex_TM_t *tm_p, cons
         tk_verbose_error("gex_Client_Init: client, endpoint, team and name must be given");
         return GASNET_ERR_BAD_ARG;
     }
-    if (tk_start() != TK_OK)
-        exit(1);
+    tk_start();
     tk_client.name = strdup(client_name);
     tk_client.flags = flags;
     *client_p = &tk_client;

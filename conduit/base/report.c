@@ -4,17 +4,19 @@
  * line is one write(2). */
 #include "config.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/report.h"
 
 enum {
     line_max = 2048,
-    hold_back_us = 1000000 /* an abort reaches all ranks of a busy host in less, under mpirun too */
+    hold_back_s = 1 /* an abort reaches all ranks of a busy host in less, under mpirun too */
 };
 
 static char prefix[300] = "trunkline: ";
@@ -63,11 +65,19 @@ static void line(const char *format, va_list args)
     put(text, length + 1);
 }
 
+/* Through signals: the one that ends us is what we wait for. */
+static void hold_back(void)
+{
+    struct timespec left = {.tv_sec = hold_back_s};
+    while (nanosleep(&left, &left) != 0 && errno == EINTR)
+        continue;
+}
+
 void tk_complain(const char *format, ...)
 {
     va_list args;
     if (is_held_back)
-        usleep(hold_back_us);
+        hold_back();
     va_start(args, format);
     line(format, args);
     va_end(args);

@@ -4,6 +4,7 @@
  * fence's callback runs on libpmix's own thread and touches nothing but one atomic. */
 #include "config.h"
 
+#include <errno.h>
 #include <pmix.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -153,6 +154,14 @@ static enum tk_status fence_start(void)
     return TK_OK;
 }
 
+static void nap(uint64_t nanoseconds)
+{
+    struct timespec left = {.tv_sec = (time_t)(nanoseconds / TK_SECOND),
+                            .tv_nsec = (long)(nanoseconds % TK_SECOND)};
+    while (nanosleep(&left, &left) != 0 && errno == EINTR)
+        continue;
+}
+
 enum tk_status tk_bootstrap_fence(void (*poll)(void), uint64_t deadline)
 {
     int rc;
@@ -167,12 +176,14 @@ enum tk_status tk_bootstrap_fence(void (*poll)(void), uint64_t deadline)
             return TK_BUSY;
         /* The answer comes through another process and libpmix's thread: both want this CPU more
          * than we do. */
-        struct timespec nap = {.tv_nsec = 50000};
-        nanosleep(&nap, NULL);
+        nap(TK_SECOND / 20000);
     }
     if (rc == PMIX_SUCCESS)
         return TK_OK;
-    tk_complain("PMIx_Fence failed: %s", PMIx_Error_string(rc));
+    /* Another rank went before the fence was complete. The launcher knows which one and why, and is
+     * about to end us; to speak or to exit now would put the blame on this rank. */
+    nap(2 * TK_SECOND);
+    tk_complain("PMIx_Fence failed: %s; a rank of the job has gone", PMIx_Error_string(rc));
     return TK_FAIL;
 }
 

@@ -90,8 +90,9 @@ static void serve(void)
         tell_peers();
 }
 
-/* After asking the launcher to end the job, give it the time to do so: a rank that is killed is no new failure to it, one
- * that exits may be. When it was the launcher's own SIGTERM that brought us here, going soon is what it waits for. */
+/* After asking the launcher to end the job, give it the time to do so: a rank that is killed is no
+ * new failure to it, one that exits may be. When it was the launcher's own SIGTERM that brought us
+ * here, going soon is what it waits for. */
 static _Noreturn void abort_job(int code, const char *why)
 {
     tk_bootstrap_abort(code, why);
@@ -133,7 +134,7 @@ void tk_exit(int code)
     leave(code & 0xff);
 }
 
-void tk_exit_failed(const char *why)
+void tk_exit_failed(void)
 {
     int running = 0;
     if (!atomic_compare_exchange_strong(&leaving, &running, 1))
@@ -142,7 +143,7 @@ void tk_exit_failed(const char *why)
     final_code = 1;
     start_watchdog();
     fflush(NULL);
-    abort_job(1, why);
+    abort_job(1, "");
 }
 
 static void *end_for_signal(void *unused)
@@ -181,7 +182,7 @@ void tk_exit_by_signal(int code)
 static void lost_peer(uint32_t peer)
 {
     (void)peer;
-    tk_exit_failed("lost a peer");
+    tk_exit_failed();
 }
 
 /* In a handler: nothing may be done here but remember it. */

@@ -28,8 +28,9 @@ void tk_exit_open(void);
 /* Never returns. From any thread, from handlers and from signal handlers. */
 _Noreturn void tk_exit(int code);
 
-/* Something that was already told went wrong: ends the job with code 1. */
-_Noreturn void tk_exit_failed(const char *why);
+/* Something went wrong and has been told: ends the job with code 1. Also during start-up, however
+ * far it came. */
+_Noreturn void tk_exit_failed(void);
 
 /* Start-up is over: exits may use the network. */
 void tk_exit_network_ready(void);

@@ -123,7 +123,6 @@ static enum tk_status join_others(struct tk_card *card, size_t size)
     card->host_memory = tk_host_memory();
     if (tk_verbs_open(card) != TK_OK || tk_cards_exchange(card, size) != TK_OK)
         return TK_FAIL;
-    tk_report_identity(tk_peers.me, tk_peers.size, tk_peer(tk_peers.me)->host);
     if (tk_topology_build(tk_peers.me, tk_peers.size, tk_host_card_of) != TK_OK ||
         tk_verbs_connect() != TK_OK)
         return TK_FAIL;
@@ -157,7 +156,6 @@ static enum tk_status open_rooms(void)
     struct tk_card *card = calloc(1, size);
     if (!card || fill_card(card) != TK_OK)
         return TK_FAIL;
-    tk_report_identity(tk_peers.me, tk_peers.size, card->host.name);
     tk_message_open();
     tk_barrier_open();
     tk_exit_open();
@@ -178,7 +176,9 @@ static enum tk_status open_all(void)
 {
     if (tk_bootstrap_open() != TK_OK)
         return TK_FAIL;
-    tk_report_identity(tk_bootstrap.rank, tk_bootstrap.size, "starting");
+    char host[tk_host_name_max] = "";
+    gethostname(host, sizeof(host) - 1);
+    tk_report_identity(tk_bootstrap.rank, tk_bootstrap.size, host);
     tk_report_starting(true);
     if (load_settings() != TK_OK || tk_peers_open(tk_bootstrap.rank, tk_bootstrap.size) != TK_OK)
         return TK_FAIL;
@@ -187,12 +187,11 @@ static enum tk_status open_all(void)
     return open_rooms();
 }
 
-enum tk_status tk_start(void)
+void tk_start(void)
 {
     if (open_all() != TK_OK) {
         tk_verbs_close();
-        tk_bootstrap_abort(1, "start-up failed");
-        return TK_FAIL;
+        tk_exit_failed();
     }
     if (tk_settings.verboseenv && tk_peers.me == 0) {
         tell_settings();
@@ -201,7 +200,6 @@ enum tk_status tk_start(void)
     tk_report_starting(false);
     tk_cards_drop();
     is_started = true;
-    return TK_OK;
 }
 
 static void serve_meanwhile(void)

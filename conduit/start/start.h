@@ -8,9 +8,9 @@
 #include "base/status.h"
 #include "gasnetex.h"
 
-/* Everything up to a connected job, ending with a barrier. TK_FAIL: told, and the launcher asked to
- * end the job. */
-enum tk_status tk_start(void);
+/* Everything up to a connected job, ending with a barrier. When that can't be had says why and ends
+ * the job. */
+void tk_start(void);
 bool tk_is_started(void);
 
 /* Allocates, registers and publishes the segment. */
