@@ -83,19 +83,29 @@ static void serve_request(int64_t number)
 
 static void send_request(int64_t number)
 {
+    volatile int64_t *flag = (volatile int64_t *)(void *)(mine + flag_offset);
+    GASNET_BLOCKUNTIL(*flag >= number);
     request_short();
     raise_flag(number);
 }
 
-static void nothing(void)
+/* What rank 0 does before. */
+static void ask(int64_t number)
 {
+    (void)number;
+    request_short();
+}
+
+static void nothing(int64_t number)
+{
+    (void)number;
 }
 
 /* The order in rank 0: before, wait for rank 1 (when it does anything), the measured call, after,
  * wait. */
 static const struct operation {
     const char *name;
-    void (*before)(void);
+    void (*before)(int64_t number);
     void (*measured)(void);
     void (*rank_1)(int64_t number);
     bool wait_first;
@@ -104,8 +114,8 @@ static const struct operation {
     {"put-8", nothing, put_8, NULL, false},
     {"get-8", nothing, get_8, NULL, false},
     {"short-request", nothing, request_short, serve_request, false},
-    {"short-reply-in", request_short, poll_once, serve_request, true},
-    {"short-request-in", nothing, poll_once, send_request, true},
+    {"short-reply-in", ask, poll_once, serve_request, true},
+    {"short-request-in", raise_flag, poll_once, send_request, true},
 };
 
 /* callgrind collects inside this one. */
@@ -122,7 +132,7 @@ void measured(void (*call)(void))
 static void rank_0(const struct operation *op, long count)
 {
     for (long i = 1; i <= warm_up + count; i++) {
-        op->before();
+        op->before(i);
         if (op->rank_1 && op->wait_first)
             await_flag(i);
         if (i <= warm_up)
