@@ -12,6 +12,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -35,7 +36,7 @@ enum { watchdog_margin = 3 };
 static atomic_int leaving;
 static pthread_t leaver;
 static bool network_ready;
-static volatile sig_atomic_t final_code;
+static volatile sig_atomic_t final_code, was_asked_for;
 static uint64_t notice_at;
 static uint32_t next_to_tell;
 static pid_t my_pid;
@@ -153,6 +154,8 @@ static void *end_for_signal(void *unused)
         continue;
     leaver = pthread_self();
     fflush(NULL);
+    if (was_asked_for)
+        _exit(final_code);
     abort_job(final_code, "ended by a signal");
 }
 
@@ -169,14 +172,25 @@ static void start_helper(void)
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
+void tk_exit_was_asked_for(void)
+{
+    was_asked_for = 1;
+}
+
 void tk_exit_by_signal(int code)
 {
     int running = 0;
-    if (!atomic_compare_exchange_strong(&leaving, &running, 1))
+    struct timespec while_ending = {.tv_nsec = 300000000};
+    if (atomic_compare_exchange_strong(&leaving, &running, 1)) {
+        final_code = code;
+        start_watchdog();
+    } else if (!was_asked_for) {
         return;
-    final_code = code;
-    start_watchdog();
+    }
     sem_post(&signal_came);
+    /* The client should not go on as if nothing had happened; but it must after a while, if it holds a lock that our
+     * helper wants. */
+    nanosleep(&while_ending, NULL);
 }
 
 static void lost_peer(uint32_t peer)

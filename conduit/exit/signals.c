@@ -44,7 +44,8 @@ static void on_quit(int number)
 
 static void on_terminating(int number)
 {
-    (void)number;
+    if (number == SIGTERM)
+        tk_exit_was_asked_for();
     raise(SIGQUIT);
 }
 
