@@ -14,7 +14,7 @@
 
 #include <gasnetex.h>
 
-enum { warm_up = 64, segment_size = 1 << 20, flag_offset = 4096 };
+enum { warm_up = 64, segment_size = 1 << 20, flag_offset = 4096, go_offset = 8192 };
 
 static gex_EP_t ep;
 static gex_TM_t tm;
@@ -81,10 +81,13 @@ static void serve_request(int64_t number)
     raise_flag(number);
 }
 
+/* Rank 0 asks by a store to its own segment, for a put of it would poll, and might take the request
+ * in that poll. */
 static void send_request(int64_t number)
 {
-    volatile int64_t *flag = (volatile int64_t *)(void *)(mine + flag_offset);
-    GASNET_BLOCKUNTIL(*flag >= number);
+    int64_t asked = 0;
+    while (asked < number)
+        gex_RMA_GetBlocking(tm, &asked, peer, theirs + go_offset, sizeof(asked), 0);
     request_short();
     raise_flag(number);
 }
@@ -94,6 +97,11 @@ static void ask(int64_t number)
 {
     (void)number;
     request_short();
+}
+
+static void ask_by_memory(int64_t number)
+{
+    __atomic_store_n((int64_t *)(void *)(mine + go_offset), number, __ATOMIC_RELEASE);
 }
 
 static void nothing(int64_t number)
@@ -115,7 +123,7 @@ static const struct operation {
     {"get-8", nothing, get_8, NULL, false},
     {"short-request", nothing, request_short, serve_request, false},
     {"short-reply-in", ask, poll_once, serve_request, true},
-    {"short-request-in", raise_flag, poll_once, send_request, true},
+    {"short-request-in", ask_by_memory, poll_once, send_request, true},
 };
 
 /* callgrind collects inside this one. */
