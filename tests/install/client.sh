@@ -4,7 +4,7 @@
 # with the shared and with the static library, and runs as a job of two under the installed launcher.
 . "${top_srcdir:?run through make check}/tests/install/common.sh"
 need_root
-if [ "$GASNET_TEST_SANITIZER" != no ]; then
+if [ "$TRUNKLINE_TEST_SANITIZER" != no ]; then
     echo "clients of a library with sanitizers are built with the same ones; the job tests of such a tree show that they run"
     exit 77
 fi

@@ -4,13 +4,13 @@
 # `bindir` inside it, and `scratch` (removed at the end).
 
 set -u
-: "${top_builddir:?run through make check}" "${top_srcdir:?}" "${GASNET_TEST_PREFIX:?}"
+: "${top_builddir:?run through make check}" "${top_srcdir:?}" "${TRUNKLINE_TEST_PREFIX:?}"
 here=$top_srcdir/tests/install
 root=$top_builddir/tests/install/root
-prefix=$root$GASNET_TEST_PREFIX
-libdir=$root$GASNET_TEST_LIBDIR
-incdir=$root$GASNET_TEST_INCLUDEDIR
-bindir=$root$GASNET_TEST_BINDIR
+prefix=$root$TRUNKLINE_TEST_PREFIX
+libdir=$root$TRUNKLINE_TEST_LIBDIR
+incdir=$root$TRUNKLINE_TEST_INCLUDEDIR
+bindir=$root$TRUNKLINE_TEST_BINDIR
 modes="seq par parsync"
 failures=0
 

@@ -7,7 +7,7 @@ need_root
 make_scratch
 
 checking=ndebug
-[ "$GASNET_TEST_DEBUG" = yes ] && checking=debug
+[ "$TRUNKLINE_TEST_DEBUG" = yes ] && checking=debug
 
 # link_error MODE "first options" LIBRARY EXPECTED
 # shellcheck disable=SC2046,SC2086 # lists of options

@@ -80,7 +80,7 @@ refusals()
 }
 
 other=DEBUG
-[ "$GASNET_TEST_DEBUG" = yes ] && other=NDEBUG
+[ "$TRUNKLINE_TEST_DEBUG" = yes ] && other=NDEBUG
 for cc in gcc clang; do
     command -v $cc >/dev/null || { echo "no $cc here"; continue; }
     c_standards $cc

@@ -5,9 +5,9 @@
 set -u
 : "${top_builddir:?run through make check}" "${top_srcdir:?}" "${GASNETRUN:?}"
 jobs=$top_builddir/tests/job
-sanitizer=${GASNET_TEST_SANITIZER:-no}
+sanitizer=${TRUNKLINE_TEST_SANITIZER:-no}
 # Not for the library, which warns about names it does not know.
-for name in $(env | sed -n 's/^\(GASNET_TEST_[A-Z_]*\)=.*/\1/p'); do unset "$name"; done
+for name in $(env | sed -n 's/^\(TRUNKLINE_TEST_[A-Z_]*\)=.*/\1/p'); do unset "$name"; done
 watchdog=$jobs/watchdog
 failures=0
 limit=${TEST_LIMIT:-100} # seconds for one job: a hundred times what the slowest takes on an idle machine

@@ -5,7 +5,7 @@
 lib=$top_builddir/contrib/softhca/.libs/libsofthca.so
 export SOFTHCA_FABRIC=tools-$$ SOFTHCA_ONLY=1
 
-if [ -n "$GASNET_TEST_SANITIZER" ] && [ "$GASNET_TEST_SANITIZER" != no ]; then
+if [ -n "$TRUNKLINE_TEST_SANITIZER" ] && [ "$TRUNKLINE_TEST_SANITIZER" != no ]; then
     echo "a sanitized library cannot be preloaded into tools that are not; skipped"
     exit 77
 fi
