@@ -32,7 +32,7 @@ static void on_deadline(int signal)
     _exit(99);
 }
 
-static void attach(size_t segment_size)
+void job_attach(size_t segment_size)
 {
     int status = gex_Segment_Attach(&job.segment, job.tm, segment_size);
 
@@ -58,7 +58,7 @@ void job_start(int *argc, char ***argv, size_t segment_size)
     job.size = gex_TM_QuerySize(job.tm);
     job_phase("attach");
     if (segment_size)
-        attach((segment_size + GASNET_PAGESIZE - 1) / GASNET_PAGESIZE * GASNET_PAGESIZE);
+        job_attach((segment_size + GASNET_PAGESIZE - 1) / GASNET_PAGESIZE * GASNET_PAGESIZE);
 }
 
 void job_phase(const char *format, ...)
