@@ -41,6 +41,15 @@ err_lines 1
 err_has 'guard process of the job was killed'
 clean
 
+promise "SIGTERM to the guard ends the job in order"
+begin
+kill -TERM "$(named gasnetrun-guard)"
+finish
+status_is 1
+err_lines 1
+err_has 'guard process was told to end by signal 15'
+clean
+
 promise "kill -9 of the PMIx server"
 begin
 kill -KILL "$(named gasnetrun-pmix)"
@@ -50,8 +59,8 @@ err_lines 1
 err_has 'PMIx server process was killed by signal 9'
 clean
 
-promise "kill -9 of the launcher and the guard at once"
-start -n 3 "$probe" init get say=ready hang
+promise "kill -9 of the launcher and the guard at once, of ranks that PMIx does not know"
+start -n 3 "$probe" say=ready hang
 eventually 10 out_count ready 3 || fail "ranks did not start"
 guard=$(named gasnetrun-guard)
 kill -STOP "$guard"

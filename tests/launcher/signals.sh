@@ -53,13 +53,18 @@ faster 5 "$began" || fail "waited"
 clean
 unset GASNET_KILL_GRACE
 
-promise "a stopped rank ends, too"
+promise "a stopped rank answers SIGTERM, too"
+GASNET_KILL_GRACE=60
+export GASNET_KILL_GRACE
 begin
+began=$(now)
 kill -STOP "$(named pmix_probe | head -n 1)"
 kill -TERM "$job_pid"
 finish
 status_is 143
+faster 10 "$began" || fail "it slept through it"
 clean
+unset GASNET_KILL_GRACE
 
 promise "SIGUSR1 goes to the ranks"
 start -n 2 "$probe" init get say=ready hang
