@@ -34,7 +34,6 @@ static struct {
     uint32_t started;
     struct barrier *first, **end;
     struct barrier *free;
-    tk_counter_t waiting; /* barriers in the queue */
     tk_counter_t heard[rounds_max];
 } state = {.lock = TK_LOCK_INIT, .end = &state.first};
 
@@ -77,14 +76,14 @@ static void finish_first(void)
         state.end = &state.first;
     b->next = state.free;
     state.free = b;
-    tk_counter_add(&state.waiting, -1);
+    tk_counter_add(&tk_work_wanted, -1);
     tk_counter_add(&b->op->pending, -1);
 }
 
 static void progress(void)
 {
     unsigned told = rounds_max;
-    if (tk_counter_read(&state.waiting) == 0 || !tk_trylock(&state.lock))
+    if (!tk_trylock(&state.lock))
         return;
     for (struct barrier *b = state.first; b && told > 0; b = b->next)
         told = advance(b, told);
@@ -119,7 +118,7 @@ void tk_barrier_start(struct tk_op *op)
     *b = (struct barrier){.op = op, .number = state.started++};
     *state.end = b;
     state.end = &b->next;
-    tk_counter_add(&state.waiting, 1);
+    tk_counter_add(&tk_work_wanted, 1);
     tk_unlock(&state.lock);
     progress();
 }

@@ -204,6 +204,7 @@ static void exit_notice(struct tk_peer *from, const int32_t *args)
 {
     (void)from;
     atomic_store(&asked_to_leave, 1 + (args[0] & 0xff));
+    tk_counter_add(&tk_work_wanted, 1); /* for good */
 }
 
 static void answer_notice(void)

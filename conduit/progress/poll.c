@@ -11,6 +11,7 @@
 #include "progress/progress.h"
 
 TK_PER_THREAD unsigned tk_in_handler;
+tk_counter_t tk_work_wanted;
 
 enum { work_max = 4 };
 
@@ -34,7 +35,7 @@ void tk_progress_add(void (*work)(void))
 bool tk_poll(void)
 {
     bool any = network->poll();
-    if (working)
+    if (tk_counter_read(&tk_work_wanted) == 0 || working)
         return any;
     working = true;
     for (unsigned i = 0; i < work_count; i++)

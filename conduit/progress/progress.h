@@ -19,6 +19,9 @@ void tk_progress_use(const struct tk_transport *transport);
 /* Work to be done after polls, outside of handlers (barriers, exit). Start-up only; few. */
 void tk_progress_add(void (*work)(void));
 
+/* Reasons to do that work: whoever has one counts it in, and out when it is gone. Polls with nothing else to do stay cheap. */
+extern tk_counter_t tk_work_wanted;
+
 /* Serves what has arrived and completes our own operations; runs handlers. True if there was
  * anything. */
 bool tk_poll(void);
