@@ -150,6 +150,11 @@ SHCA_PUBLIC int ibv_destroy_cq(struct ibv_cq *ibcq)
     return 0;
 }
 
+static void recount(struct shca_cq *cq)
+{
+    atomic_store(&cq->sh->counted, cq->demand > (uint64_t)cq->cq.cqe);
+}
+
 static int move_fifo(struct shca_cq *cq, uint32_t cqe)
 {
     uint32_t size = power_of_two(cqe), n = cq->fifo_tail - cq->fifo_head;
@@ -186,6 +191,9 @@ SHCA_PUBLIC int ibv_resize_cq(struct ibv_cq *ibcq, int cqe)
         atomic_store(&sh->limit, (uint32_t)cqe);
     }
     shca_unlock(&cq->lock);
+    pthread_mutex_lock(&shca.lock);
+    recount(cq);
+    pthread_mutex_unlock(&shca.lock);
     return e;
 }
 
@@ -193,18 +201,34 @@ SHCA_PUBLIC int ibv_resize_cq(struct ibv_cq *ibcq, int cqe)
 
 bool shca_cq_full(struct shca_cq_sh *cq)
 {
-    uint32_t in = atomic_load_explicit(&cq->arrived, memory_order_relaxed) +
-                  atomic_load_explicit(&cq->pushed, memory_order_relaxed);
-    uint32_t out = atomic_load_explicit(&cq->taken, memory_order_relaxed);
+    uint32_t in, out;
 
+    if (!atomic_load_explicit(&cq->counted, memory_order_relaxed))
+        return false;
+    in = atomic_load_explicit(&cq->arrived, memory_order_relaxed) +
+         atomic_load_explicit(&cq->pushed, memory_order_relaxed);
+    out = atomic_load_explicit(&cq->taken, memory_order_relaxed);
     /* Signed: a receive may be taken a moment before it is counted. */
     return (int32_t)(in - out) >= (int32_t)atomic_load_explicit(&cq->limit, memory_order_relaxed);
 }
 
 void shca_cq_ready(struct shca_cq_sh *cq, uint32_t bit)
 {
+    if (bit < SHCA_ROOT_MORE) {
+        atomic_fetch_or(&cq->root, UINT64_C(1) << bit);
+        return;
+    }
     atomic_fetch_or(&cq->leaf[bit / 64], UINT64_C(1) << (bit % 64));
-    atomic_fetch_or(&cq->root, UINT64_C(1) << (bit / 64));
+    atomic_fetch_or(&cq->mid, UINT64_C(1) << (bit / 64));
+    atomic_fetch_or(&cq->root, UINT64_C(1) << SHCA_ROOT_MORE);
+}
+
+/* A CQ with room for all that its queues can hold needs no count; most programs make such CQs, and
+ * the count would be one more line that all initiators fight for. */
+void shca_cq_demand(struct shca_cq *cq, int64_t entries)
+{
+    cq->demand += (uint64_t)entries;
+    recount(cq);
 }
 
 void shca_cq_overrun(struct shca_peer *p, struct shca_cq_sh *cq)
@@ -215,12 +239,14 @@ void shca_cq_overrun(struct shca_peer *p, struct shca_cq_sh *cq)
 
 void shca_cq_push(struct shca_cq *cq, struct shca_qp *qp, uint32_t index, const struct ibv_wc *wc)
 {
+    uint32_t tail;
     bool full;
 
     shca_lock(&cq->lock);
-    full = shca_cq_full(cq->sh);
+    tail = atomic_load_explicit(&cq->fifo_tail, memory_order_relaxed);
+    full = shca_cq_full(cq->sh) ||
+           tail - atomic_load_explicit(&cq->fifo_head, memory_order_relaxed) > cq->fifo_mask;
     if (!full) {
-        uint32_t tail = atomic_load_explicit(&cq->fifo_tail, memory_order_relaxed);
         struct shca_cqe *e = &cq->fifo[tail & cq->fifo_mask];
 
         e->wc = *wc;

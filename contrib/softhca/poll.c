@@ -30,20 +30,44 @@ static uint32_t take_fifo(struct shca_cq *cq, uint32_t max, struct ibv_wc *wc)
     return n;
 }
 
-static void collect(struct shca_cq *cq)
+static void collect_rest(struct shca_cq *cq)
 {
-    uint64_t root;
+    uint64_t mid = atomic_exchange(&cq->sh->mid, 0), words = mid;
 
-    if (atomic_load_explicit(&cq->sh->root, memory_order_relaxed) == 0)
-        return;
-    root = atomic_exchange(&cq->sh->root, 0);
-    atomic_store_explicit(&cq->ready_root, cq->ready_root | root, memory_order_relaxed);
-    while (root) {
-        unsigned w = (unsigned)__builtin_ctzll(root);
+    while (words) {
+        unsigned w = (unsigned)__builtin_ctzll(words);
 
-        root &= root - 1;
+        words &= words - 1;
         cq->ready[w] |= atomic_exchange(&cq->sh->leaf[w], 0);
     }
+    atomic_store_explicit(&cq->ready_root, cq->ready_root | mid, memory_order_relaxed);
+}
+
+/* The slot will be looked at in a moment: fetch its line while the exchange below is under way. */
+static void prefetch_first(struct shca_cq *cq, uint64_t root)
+{
+    struct shca_qp *qp = cq->qps[__builtin_ctzll(root)];
+
+    if (qp)
+        __builtin_prefetch(shca_slot_at(
+            shca.seg, qp->sh, atomic_load_explicit(&qp->sh->rq_done, memory_order_relaxed)));
+}
+
+static void collect(struct shca_cq *cq)
+{
+    const uint64_t more = UINT64_C(1) << SHCA_ROOT_MORE;
+    uint64_t root = atomic_load_explicit(&cq->sh->root, memory_order_relaxed);
+
+    if (root == 0)
+        return;
+    prefetch_first(cq, root);
+    root = atomic_exchange(&cq->sh->root, 0);
+    if (root & ~more) {
+        cq->ready[0] |= root & ~more;
+        atomic_store_explicit(&cq->ready_root, cq->ready_root | 1, memory_order_relaxed);
+    }
+    if (root & more)
+        collect_rest(cq);
 }
 
 /* The next ready queue pair at or after cq->turn, round the ring; false: none. */
@@ -128,7 +152,7 @@ static bool settled_error(struct shca_qp *qp)
     return true;
 }
 
-/* Takes finished (or flushed) receives in order; *counted are those that initiators announced. */
+/* Takes finished (or flushed) receives in order; *counted of them were in the count. */
 static uint32_t take_receives(struct shca_qp *qp, uint32_t max, struct ibv_wc *wc, bool *drained,
                               uint32_t *counted)
 {
@@ -150,7 +174,7 @@ static uint32_t take_receives(struct shca_qp *qp, uint32_t max, struct ibv_wc *w
             if (s->eager)
                 shca_eager_unpack(qp, at, s);
             fill_wc(qp, at, s, &wc[n++]);
-            ++*counted;
+            *counted += s->counted;
         } else if (dead) {
             fill_flushed(qp, at, &wc[n++]);
         } else if (settled_error(qp)) {

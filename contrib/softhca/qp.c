@@ -171,6 +171,8 @@ static int enter_table(struct shca_qp *qp)
     qp->qp.qp_num = shca.slot << SHCA_QP_BITS | qp->index;
     qp->qp.handle = qp->index;
     qp->sh->qpn = qp->qp.qp_num;
+    shca_cq_demand(qp->scq, qp->init.cap.max_send_wr);
+    shca_cq_demand(qp->rcq, qp->init.cap.max_recv_wr);
     shca.qps[qp->index] = qp;
     shca.n_qp++;
     return 0;
@@ -225,6 +227,8 @@ static void leave_table(struct shca_qp *qp)
     sh->qpn = 0;
     shca_rx_unlock(sh);
     shca_cq_detach(qp->rcq, qp);
+    shca_cq_demand(qp->scq, -(int64_t)qp->init.cap.max_send_wr);
+    shca_cq_demand(qp->rcq, -(int64_t)qp->init.cap.max_recv_wr);
     shca_heap_free(sh->slots, queue_bytes(sh));
     pthread_mutex_unlock(&shca.lock);
 }

@@ -98,7 +98,7 @@ struct shca_cq {
     _Atomic uint64_t ready_root; /* bits taken from sh, not yet found empty */
     uint64_t ready[SHCA_CQ_QPS / 64];
     struct shca_qp *qps[SHCA_CQ_QPS];
-    uint32_t n_qps;
+    uint64_t demand; /* entries its queues could need at once; protected by shca.lock */
     _Atomic uint32_t empty_polls;
     uint32_t turn;                    /* the bit served next: no QP starves the others */
     uint32_t event_arm;               /* arming whose event the program has already seen */
@@ -304,6 +304,8 @@ void shca_cq_push(struct shca_cq *cq, struct shca_qp *qp, uint32_t index, const 
 /* Marks a QP of a CQ as having receives; CQ and peer may be this process. */
 void shca_cq_ready(struct shca_cq_sh *cq, uint32_t bit);
 bool shca_cq_full(struct shca_cq_sh *cq);
+/* Adds (or takes away) what a queue may put into the CQ at once. Holds shca.lock. */
+void shca_cq_demand(struct shca_cq *cq, int64_t entries);
 /* After an entry became visible: sends the event when somebody asked for it. */
 void shca_cq_notify(struct shca_peer *p, struct shca_cq_sh *cq, bool solicited);
 void shca_cq_overrun(struct shca_peer *p, struct shca_cq_sh *cq);

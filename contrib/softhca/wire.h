@@ -14,13 +14,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SHCA_MAGIC   UINT64_C(0x3243414854464f53) /* "SOFTHAC2", bump when the layout changes */
+#define SHCA_MAGIC   UINT64_C(0x3343414854464f53) /* "SOFTHAC3", bump when the layout changes */
 #define SHCA_MEMBERS 1024                         /* upper 10 bits of a 24-bit QP number */
 #define SHCA_QPS     16384                        /* lower 14 bits */
 #define SHCA_QP_BITS 14
 #define SHCA_MRS     65536 /* index part of a key is 24 bits; 64 Ki entries are 4 MiB of table */
 #define SHCA_CQS     16384
-#define SHCA_CQ_QPS  4096 /* QPs that may receive into one CQ: a root of 64 words of 64 bits */
+#define SHCA_CQ_QPS  4096 /* QPs that may receive into one CQ: 64 words of 64 bits */
 #define SHCA_NAME    64
 
 /* Memory that is not shared cannot be stored to by a peer; short messages for such buffers wait in
@@ -61,16 +61,21 @@ struct shca_slot {
     uint8_t status;   /* enum ibv_wc_status */
     uint8_t opcode;   /* 0 receive, 1 receive of a write with immediate */
     uint8_t wc_flags; /* IBV_WC_GRH, IBV_WC_WITH_IMM */
-    uint8_t pad[19];
+    uint8_t counted;  /* in arrived of the CQ */
+    uint8_t pad[18];
 };
 _Static_assert(sizeof(struct shca_slot) == 64, "one line per slot");
 
+/* Lines are grouped by who writes them: what the initiator writes for each message must not share a
+ * line with what the owner reads for each of its own. */
 struct shca_qp_sh {
-    /* Line 0: what an initiator reads and writes for each message. */
+    /* Line 0: written by the initiator. */
     _Atomic uint32_t lock;
-    _Atomic uint32_t state; /* enum ibv_qp_state */
     _Atomic uint32_t rq_head;
-    uint32_t qpn; /* 0: no queue pair here */
+    uint32_t pad0[14];
+    /* Lines 1 and 2: read by both, written when something changes. */
+    _Atomic uint32_t state; /* enum ibv_qp_state */
+    uint32_t qpn;           /* 0: no queue pair here */
     uint32_t dest_qpn;
     uint32_t type;
     uint32_t port;      /* fabric port number: 1 + hca * ports + (port - 1) */
@@ -82,22 +87,20 @@ struct shca_qp_sh {
     uint32_t pd;
     uint32_t recv_cq;
     uint32_t cq_bit;
-    uint32_t pad0;
-    /* Line 1: geometry, constant for the life of the queue pair; offsets into the segment. */
-    uint64_t slots;
-    uint64_t extra;
-    uint64_t eager;
     uint32_t mask; /* slots in the ring - 1, a power of two >= depth */
     uint32_t depth;
     uint32_t max_sge;
+    uint64_t slots; /* offsets into the segment */
+    uint64_t extra;
+    uint64_t eager;
     uint32_t n_eager;
-    uint64_t pad1[3];
-    /* Line 2: what the owner writes. */
+    uint32_t pad1[9];
+    /* Line 3: written by the owner. */
     _Atomic uint32_t rq_tail;
     _Atomic uint32_t rq_done; /* receives handed to the program: frees slots and eager slots */
     uint32_t pad2[14];
 };
-_Static_assert(sizeof(struct shca_qp_sh) == 192, "three lines per queue pair");
+_Static_assert(sizeof(struct shca_qp_sh) == 256, "four lines per queue pair");
 
 /* The write side of a pipe of the owner; peers open it through /proc. The inode tells a pipe from a
  * later one that got the same descriptor. */
@@ -107,19 +110,34 @@ struct shca_pipe {
     uint64_t ino;
 };
 
+/* Bits 0..62 of root are the first 63 queue pairs of the CQ; bit 63 says that one of the others is
+ * ready: then mid says which words of leaf. So a usual CQ costs one atomic operation per message.
+ */
+#define SHCA_ROOT_MORE 63
+
 struct shca_cq_sh {
-    _Atomic uint64_t root;    /* which words of leaf[] may have a bit set */
-    _Atomic uint32_t arrived; /* receives completed by initiators */
-    _Atomic uint32_t pushed;  /* completions entered by the owner */
-    _Atomic uint32_t taken;   /* completions polled */
+    /* Line 0: what a poller spins on. */
+    _Atomic uint64_t root;
+    uint64_t pad0[7];
+    /* Line 1: read by initiators, seldom written. */
+    struct shca_pipe event;   /* of the completion channel */
+    struct shca_pipe async;   /* of the context */
     _Atomic uint32_t limit;   /* capacity */
+    _Atomic uint32_t counted; /* the queues together could overrun it: entries must be counted */
     _Atomic uint32_t arm;     /* generation << 2 | 0 disarmed, 1 any, 2 solicited only */
     _Atomic uint32_t overrun;
-    _Atomic uint64_t leaf[SHCA_CQ_QPS / 64];
-    struct shca_pipe event; /* of the completion channel */
-    struct shca_pipe async; /* of the context */
     uint32_t index;
+    uint32_t pad1[3];
+    /* Line 2: the count, if any, and the rest of the ready set. */
+    _Atomic uint32_t arrived; /* receives completed by initiators */
+    _Atomic uint32_t pushed;  /* completions entered by the owner */
+    _Atomic uint32_t taken;   /* counted completions polled */
+    uint32_t pad2;
+    _Atomic uint64_t mid;
+    _Atomic uint64_t leaf[SHCA_CQ_QPS / 64];
+    uint64_t pad3[5];
 };
+_Static_assert(sizeof(struct shca_cq_sh) % 64 == 0, "whole lines");
 
 struct shca_segment {
     uint64_t magic;
