@@ -1,0 +1,529 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * See fake_verbs.h. Owns everything that its creating functions hand out. No lock. */
+#include "config.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fake_verbs.h"
+
+#undef ibv_query_port
+#undef ibv_reg_mr
+
+enum { queue_max = 4096, inline_bytes = 1024, mrs_max = 256 };
+
+struct request {
+    struct ibv_send_wr wr;
+    struct ibv_sge sge[2];
+    char inlined[inline_bytes];
+};
+
+struct ring {
+    unsigned first, end; /* of a queue of `limit`; counts, not places */
+    unsigned limit;
+};
+
+struct receive {
+    uint64_t id;
+    char *at;
+    uint32_t size;
+};
+
+/* Requests pass from waiting to carried to completed, in order: three marks in one ring. */
+struct fake_qp {
+    struct ibv_qp qp;
+    struct ibv_qp_init_attr init;
+    struct ibv_qp_attr states[IBV_QPS_ERR + 1];
+    struct request *requests;
+    unsigned posted, carried, completed;
+    struct receive *receives;
+    unsigned recv_posted, recv_used;
+    bool broken;
+};
+
+struct fake_cq {
+    struct ibv_cq cq;
+    struct ibv_wc *entries;
+    unsigned put, taken;
+};
+
+struct fake fake;
+static struct fake_qp *qps[fake_qps_max];
+static struct ibv_mr *mrs[mrs_max];
+
+/* ---- set-up */
+
+static void reset_port(struct fake_port *port)
+{
+    port->attr = (struct ibv_port_attr){.state = IBV_PORT_ACTIVE,
+                                        .max_mtu = IBV_MTU_4096,
+                                        .active_mtu = IBV_MTU_4096,
+                                        .lid = 1,
+                                        .max_msg_sz = 1u << 30,
+                                        .active_speed = 32,
+                                        .active_width = 2,
+                                        .link_layer = IBV_LINK_LAYER_INFINIBAND};
+}
+
+void fake_reset(void)
+{
+    memset(&fake, 0, sizeof(fake));
+    fake.device_count = 1;
+    fake.inline_max = inline_bytes;
+    fake.attr = (struct ibv_device_attr){.max_mr_size = UINT64_MAX,
+                                         .max_qp_wr = queue_max,
+                                         .max_cqe = 1 << 20,
+                                         .max_qp_rd_atom = 16,
+                                         .max_qp_init_rd_atom = 8,
+                                         .phys_port_cnt = 1};
+    for (int d = 0; d < fake_devices_max; d++) {
+        snprintf(fake.devices[d].name, sizeof(fake.devices[d].name), "fake%d", d);
+        for (int p = 1; p <= fake_ports_max; p++)
+            reset_port(&fake.ports[d][p]);
+    }
+    for (int c = 0; c < fake_calls; c++)
+        fake.failing[c].allowed = -1;
+}
+
+void fake_make_ethernet(struct fake_port *port)
+{
+    port->attr.lid = 0;
+    port->attr.link_layer = IBV_LINK_LAYER_ETHERNET;
+    port->attr.gid_tbl_len = 0;
+}
+
+void fake_gid(struct fake_port *port, enum ibv_gid_type type, const char *ipv6)
+{
+    int i = port->attr.gid_tbl_len++;
+    port->gids[i] = (struct ibv_gid_entry){.gid_index = (uint32_t)i, .gid_type = type};
+    if (inet_pton(AF_INET6, ipv6, port->gids[i].gid.raw) != 1)
+        abort();
+}
+
+unsigned fake_sins(void)
+{
+    return fake.rnr + fake.too_long + fake.sq_overruns + fake.rq_overruns + fake.cq_overruns +
+           fake.bad_keys;
+}
+
+/* True when this call must fail; errno says why. */
+static bool fails(enum fake_call call)
+{
+    if (fake.failing[call].allowed < 0)
+        return false;
+    if (fake.failing[call].allowed > 0) {
+        fake.failing[call].allowed--;
+        return false;
+    }
+    errno = fake.failing[call].error;
+    return true;
+}
+
+/* ---- devices */
+
+struct ibv_device **ibv_get_device_list(int *count)
+{
+    struct ibv_device **list = calloc(fake_devices_max + 1, sizeof(*list));
+    for (int i = 0; list && i < fake.device_count; i++)
+        list[i] = &fake.devices[i];
+    *count = fake.device_count;
+    return list;
+}
+
+void ibv_free_device_list(struct ibv_device **list)
+{
+    free(list);
+}
+
+const char *ibv_get_device_name(struct ibv_device *device)
+{
+    return device->name;
+}
+
+static int poll_cq(struct ibv_cq *cq, int count, struct ibv_wc *wc);
+static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad);
+static int post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
+
+struct ibv_context *ibv_open_device(struct ibv_device *device)
+{
+    if (fails(FAKE_OPEN_DEVICE))
+        return NULL;
+    struct ibv_context *context = calloc(1, sizeof(*context));
+    context->device = device;
+    context->ops.poll_cq = poll_cq;
+    context->ops.post_send = post_send;
+    context->ops.post_recv = post_recv;
+    fake.contexts++;
+    return context;
+}
+
+int ibv_close_device(struct ibv_context *context)
+{
+    free(context);
+    fake.contexts--;
+    return 0;
+}
+
+int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
+{
+    if (fails(FAKE_QUERY_DEVICE))
+        return errno;
+    *attr = fake.attr;
+    return 0;
+}
+
+static struct fake_port *port_of(struct ibv_context *context, uint32_t port)
+{
+    return &fake.ports[context->device - fake.devices][port];
+}
+
+int ibv_query_port(struct ibv_context *context, uint8_t port, struct _compat_ibv_port_attr *attr)
+{
+    if (fails(FAKE_QUERY_PORT))
+        return errno;
+    memcpy(attr, &port_of(context, port)->attr, sizeof(struct ibv_port_attr));
+    return 0;
+}
+
+int _ibv_query_gid_ex(struct ibv_context *context, uint32_t port, uint32_t index,
+                      struct ibv_gid_entry *entry, uint32_t flags, size_t size)
+{
+    struct fake_port *p = port_of(context, port);
+    if (index >= (uint32_t)p->attr.gid_tbl_len || flags || size != sizeof(*entry))
+        return EINVAL;
+    *entry = p->gids[index];
+    return 0;
+}
+
+/* ---- protection domains and memory */
+
+struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
+{
+    if (fails(FAKE_ALLOC_PD))
+        return NULL;
+    struct ibv_pd *pd = calloc(1, sizeof(*pd));
+    pd->context = context;
+    fake.pds++;
+    return pd;
+}
+
+int ibv_dealloc_pd(struct ibv_pd *pd)
+{
+    free(pd);
+    fake.pds--;
+    return 0;
+}
+
+struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *at, size_t size, int access)
+{
+    uint32_t slot = 0;
+    if (fails(FAKE_REG_MR))
+        return NULL;
+    while (slot < mrs_max && mrs[slot])
+        slot++;
+    if (slot == mrs_max)
+        abort();
+    struct ibv_mr *mr = mrs[slot] = calloc(1, sizeof(*mr));
+    *mr = (struct ibv_mr){.context = pd->context, .pd = pd, .addr = at, .length = size};
+    mr->lkey = 1000 + slot;
+    mr->rkey = 2000 + slot;
+    fake.mrs++;
+    return mr;
+}
+
+struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *at, size_t size, uint64_t iova,
+                                unsigned access)
+{
+    return ibv_reg_mr(pd, at, size, (int)access);
+}
+
+int ibv_dereg_mr(struct ibv_mr *mr)
+{
+    mrs[mr->lkey - 1000] = NULL;
+    free(mr);
+    fake.mrs--;
+    return 0;
+}
+
+static bool covers(uint32_t slot, uint64_t at, uint64_t size)
+{
+    const struct ibv_mr *mr = slot < mrs_max ? mrs[slot] : NULL;
+    bool inside = mr && at >= (uintptr_t)mr->addr && at - (uintptr_t)mr->addr <= mr->length &&
+                  size <= mr->length - (at - (uintptr_t)mr->addr);
+    fake.bad_keys += !inside;
+    return inside;
+}
+
+/* ---- completion queues */
+
+struct ibv_cq *ibv_create_cq(struct ibv_context *context, int size, void *user,
+                             struct ibv_comp_channel *channel, int vector)
+{
+    if (fails(FAKE_CREATE_CQ))
+        return NULL;
+    struct fake_cq *cq = calloc(1, sizeof(*cq));
+    cq->entries = calloc((size_t)size, sizeof(*cq->entries));
+    cq->cq.context = context;
+    cq->cq.cqe = size;
+    fake.cqs++;
+    return &cq->cq;
+}
+
+int ibv_destroy_cq(struct ibv_cq *cq)
+{
+    free(((struct fake_cq *)cq)->entries);
+    free(cq);
+    fake.cqs--;
+    return 0;
+}
+
+static void put(struct ibv_cq *which, const struct ibv_wc *wc)
+{
+    struct fake_cq *cq = (struct fake_cq *)which;
+    if (cq->put - cq->taken == (unsigned)cq->cq.cqe) {
+        fake.cq_overruns++;
+        return;
+    }
+    cq->entries[cq->put++ % (unsigned)cq->cq.cqe] = *wc;
+}
+
+static int poll_cq(struct ibv_cq *which, int count, struct ibv_wc *wc)
+{
+    struct fake_cq *cq = (struct fake_cq *)which;
+    int n = 0;
+    if (fails(FAKE_POLL_CQ))
+        return -errno;
+    for (; n < count && cq->taken != cq->put; n++)
+        wc[n] = cq->entries[cq->taken++ % (unsigned)cq->cq.cqe];
+    return n;
+}
+
+/* ---- queue pairs */
+
+struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
+{
+    unsigned slot = 0;
+    if (fails(FAKE_CREATE_QP))
+        return NULL;
+    if (attr->cap.max_inline_data > fake.inline_max) {
+        errno = EINVAL;
+        return NULL;
+    }
+    while (slot < fake_qps_max && qps[slot])
+        slot++;
+    if (slot == fake_qps_max)
+        abort();
+    struct fake_qp *qp = qps[slot] = calloc(1, sizeof(*qp));
+    qp->init = *attr;
+    qp->requests = calloc(attr->cap.max_send_wr, sizeof(*qp->requests));
+    qp->receives = calloc(attr->cap.max_recv_wr, sizeof(*qp->receives));
+    qp->qp = (struct ibv_qp){.context = pd->context, .pd = pd, .qp_num = 100 + slot};
+    fake.qps++;
+    return &qp->qp;
+}
+
+int ibv_modify_qp(struct ibv_qp *which, struct ibv_qp_attr *attr, int mask)
+{
+    struct fake_qp *qp = (struct fake_qp *)which;
+    if (fails(FAKE_MODIFY_QP))
+        return errno;
+    qp->states[attr->qp_state] = *attr;
+    qp->qp.state = attr->qp_state;
+    return 0;
+}
+
+int ibv_destroy_qp(struct ibv_qp *which)
+{
+    struct fake_qp *qp = (struct fake_qp *)which;
+    qps[which->qp_num - 100] = NULL;
+    free(qp->requests);
+    free(qp->receives);
+    free(qp);
+    fake.qps--;
+    return 0;
+}
+
+const struct ibv_qp_attr *fake_attr(struct ibv_qp *qp, enum ibv_qp_state state)
+{
+    return &((struct fake_qp *)qp)->states[state];
+}
+
+const struct ibv_qp_init_attr *fake_init_attr(struct ibv_qp *qp)
+{
+    return &((struct fake_qp *)qp)->init;
+}
+
+int fake_receives(struct ibv_qp *qp)
+{
+    return (int)(((struct fake_qp *)qp)->recv_posted - ((struct fake_qp *)qp)->recv_used);
+}
+
+int fake_sends(struct ibv_qp *qp)
+{
+    return (int)(((struct fake_qp *)qp)->posted - ((struct fake_qp *)qp)->completed);
+}
+
+/* ---- posting */
+
+static void keep_inline(struct request *r)
+{
+    uint32_t size = 0;
+    for (int i = 0; i < r->wr.num_sge; i++) {
+        memcpy(r->inlined + size, (void *)(uintptr_t)r->sge[i].addr, r->sge[i].length);
+        size += r->sge[i].length;
+    }
+    r->sge[0] = (struct ibv_sge){.addr = (uintptr_t)r->inlined, .length = size};
+    r->wr.num_sge = 1;
+}
+
+static int post_send(struct ibv_qp *which, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
+{
+    struct fake_qp *qp = (struct fake_qp *)which;
+    uint32_t depth = qp->init.cap.max_send_wr;
+    *bad = wr;
+    if (fails(FAKE_POST_SEND))
+        return errno;
+    if (qp->posted - qp->completed == depth) {
+        fake.sq_overruns++;
+        return ENOMEM;
+    }
+    struct request *r = &qp->requests[qp->posted++ % depth];
+    r->wr = fake.last = *wr;
+    memcpy(r->sge, wr->sg_list, (size_t)wr->num_sge * sizeof(r->sge[0]));
+    memcpy(fake.last_sge, r->sge, sizeof(fake.last_sge));
+    fake.posted++;
+    if (wr->send_flags & IBV_SEND_INLINE)
+        keep_inline(r);
+    return 0;
+}
+
+static int post_recv(struct ibv_qp *which, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+{
+    struct fake_qp *qp = (struct fake_qp *)which;
+    uint32_t depth = qp->init.cap.max_recv_wr;
+    *bad = wr;
+    if (fails(FAKE_POST_RECV))
+        return errno;
+    if (qp->recv_posted - qp->recv_used == depth) {
+        fake.rq_overruns++;
+        return ENOMEM;
+    }
+    qp->receives[qp->recv_posted++ % depth] = (struct receive){
+        .id = wr->wr_id, .at = (char *)(uintptr_t)wr->sg_list->addr, .size = wr->sg_list->length};
+    return 0;
+}
+
+/* ---- the network */
+
+static uint32_t gather(const struct request *r, char *to, uint32_t most)
+{
+    uint32_t size = 0;
+    for (int i = 0; i < r->wr.num_sge; i++) {
+        const struct ibv_sge *s = &r->sge[i];
+        if (!(r->wr.send_flags & IBV_SEND_INLINE) && !covers(s->lkey - 1000, s->addr, s->length))
+            continue;
+        if (size + s->length <= most)
+            memcpy(to + size, (void *)(uintptr_t)s->addr, s->length);
+        size += s->length;
+    }
+    fake.too_long += size > most;
+    return size;
+}
+
+static void receive(struct fake_qp *to, const struct request *r)
+{
+    if (to->recv_posted == to->recv_used) {
+        fake.rnr++;
+        return;
+    }
+    struct receive *buffer = &to->receives[to->recv_used++ % to->init.cap.max_recv_wr];
+    struct ibv_wc wc = {.wr_id = buffer->id, .opcode = IBV_WC_RECV, .qp_num = to->qp.qp_num};
+    wc.byte_len = gather(r, buffer->at, buffer->size);
+    put(to->init.recv_cq, &wc);
+}
+
+static void transfer(const struct request *r)
+{
+    const struct ibv_sge *local = &r->sge[0];
+    void *far = (void *)(uintptr_t)r->wr.wr.rdma.remote_addr;
+    if (!covers(r->wr.wr.rdma.rkey - 2000, r->wr.wr.rdma.remote_addr, local->length))
+        return;
+    if (!(r->wr.send_flags & IBV_SEND_INLINE) &&
+        !covers(local->lkey - 1000, local->addr, local->length))
+        return;
+    if (r->wr.opcode == IBV_WR_RDMA_WRITE)
+        memcpy(far, (void *)(uintptr_t)local->addr, local->length);
+    else
+        memcpy((void *)(uintptr_t)local->addr, far, local->length);
+}
+
+bool fake_carry(struct ibv_qp *which)
+{
+    struct fake_qp *qp = (struct fake_qp *)which;
+    if (qp->carried == qp->posted || qp->broken)
+        return false;
+    const struct request *r = &qp->requests[qp->carried++ % qp->init.cap.max_send_wr];
+    uint32_t dest = qp->states[IBV_QPS_RTR].dest_qp_num - 100;
+    if (r->wr.opcode != IBV_WR_SEND)
+        transfer(r);
+    else if (dest < fake_qps_max && qps[dest])
+        receive(qps[dest], r);
+    return true;
+}
+
+static void complete(struct fake_qp *qp, enum ibv_wc_status status)
+{
+    const struct request *r = &qp->requests[qp->completed++ % qp->init.cap.max_send_wr];
+    struct ibv_wc wc = {.wr_id = r->wr.wr_id, .status = status, .qp_num = qp->qp.qp_num};
+    put(qp->init.send_cq, &wc);
+}
+
+bool fake_ack(struct ibv_qp *which)
+{
+    struct fake_qp *qp = (struct fake_qp *)which;
+    if (qp->completed == qp->carried)
+        return false;
+    complete(qp, IBV_WC_SUCCESS);
+    return true;
+}
+
+bool fake_settle(void)
+{
+    bool any = false;
+    for (int i = 0; i < fake_qps_max; i++)
+        while (qps[i] && (fake_carry(&qps[i]->qp) | fake_ack(&qps[i]->qp)))
+            any = true;
+    return any;
+}
+
+void fake_break(struct ibv_qp *which, enum ibv_wc_status status)
+{
+    struct fake_qp *qp = (struct fake_qp *)which;
+    qp->broken = true;
+    for (; qp->completed != qp->posted; status = IBV_WC_WR_FLUSH_ERR)
+        complete(qp, status);
+    qp->carried = qp->posted;
+    while (qp->recv_used != qp->recv_posted) {
+        struct receive *r = &qp->receives[qp->recv_used++ % qp->init.cap.max_recv_wr];
+        struct ibv_wc wc = {.wr_id = r->id, .status = IBV_WC_WR_FLUSH_ERR};
+        put(qp->init.recv_cq, &wc);
+    }
+}
+
+void fake_inject(struct ibv_qp *to, const void *bytes, uint32_t size)
+{
+    struct request r = {.wr = {.num_sge = 1, .send_flags = IBV_SEND_INLINE}};
+    r.sge[0] = (struct ibv_sge){.addr = (uintptr_t)bytes, .length = size};
+    receive((struct fake_qp *)to, &r);
+}
+
+const char *ibv_wc_status_str(enum ibv_wc_status status)
+{
+    static char text[32];
+    snprintf(text, sizeof(text), "status %d", (int)status);
+    return text;
+}

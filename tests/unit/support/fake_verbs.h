@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A verbs device made of queues in memory, for tests of transport/verbs. Nothing moves by itself:
+ * the test says when a posted request is carried to the other side and when it is acknowledged, so
+ * that every order a network may choose can be tried, and the same one again. What the rules of
+ * verbs forbid is counted, not forgiven. Single-threaded. */
+#ifndef FAKE_VERBS_H
+#define FAKE_VERBS_H
+
+#include <infiniband/verbs.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { fake_devices_max = 4, fake_ports_max = 2, fake_gids_max = 8, fake_qps_max = 64 };
+
+struct fake_port {
+    struct ibv_port_attr attr;
+    struct ibv_gid_entry gids[fake_gids_max]; /* attr.gid_tbl_len of them */
+};
+
+/* Calls that can be made to fail. */
+enum fake_call {
+    FAKE_OPEN_DEVICE,
+    FAKE_QUERY_DEVICE,
+    FAKE_QUERY_PORT,
+    FAKE_ALLOC_PD,
+    FAKE_CREATE_CQ,
+    FAKE_REG_MR,
+    FAKE_CREATE_QP,
+    FAKE_MODIFY_QP,
+    FAKE_POST_SEND,
+    FAKE_POST_RECV,
+    FAKE_POLL_CQ,
+    fake_calls
+};
+
+struct fake {
+    struct ibv_device devices[fake_devices_max];
+    struct fake_port ports[fake_devices_max][fake_ports_max + 1]; /* from 1, as verbs counts */
+    struct ibv_device_attr attr; /* of all devices; phys_port_cnt too */
+    int device_count;
+    uint32_t inline_max; /* create_qp refuses more */
+
+    /* After `allowed` more calls, this one fails with `error`, for good. */
+    struct {
+        int allowed, error;
+    } failing[fake_calls];
+
+    /* Objects that exist */
+    int contexts, pds, cqs, qps, mrs;
+
+    /* Sins */
+    unsigned rnr;         /* a message found no receive buffer */
+    unsigned too_long;    /* ... or one that was too small */
+    unsigned sq_overruns; /* more requests posted than the queue holds */
+    unsigned rq_overruns;
+    unsigned cq_overruns;
+    unsigned bad_keys; /* memory that the key does not cover */
+
+    /* What was posted last, as it was */
+    struct ibv_send_wr last;
+    struct ibv_sge last_sge[2];
+    unsigned posted; /* work requests posted so far */
+};
+
+extern struct fake fake;
+
+/* One InfiniBand device "fake0" with one active port, LID 1, MTU 4096, and nothing that fails. Ends
+ * all that was there before. */
+void fake_reset(void);
+
+/* A RoCE port instead: LID 0, Ethernet; add GIDs with fake_gid(). */
+void fake_make_ethernet(struct fake_port *port);
+void fake_gid(struct fake_port *port, enum ibv_gid_type type, const char *ipv6);
+
+/* All sins together: 0 for a client that keeps the rules. */
+unsigned fake_sins(void);
+
+/* Carries the oldest request that waits on this queue pair: data arrives, and a completion for the
+ * receiver when it is a message. False when none waits. */
+bool fake_carry(struct ibv_qp *qp);
+
+/* Completes the oldest request that was carried. False when there is none. */
+bool fake_ack(struct ibv_qp *qp);
+
+/* Both, until nothing moves, on all queue pairs. True if anything did. */
+bool fake_settle(void);
+
+/* The oldest request fails with `status`, all behind it are flushed, and so are receives. */
+void fake_break(struct ibv_qp *qp, enum ibv_wc_status status);
+
+/* A message from nowhere, as a faulty peer might send it. */
+void fake_inject(struct ibv_qp *to, const void *bytes, uint32_t size);
+
+/* Receive buffers in the queue, send requests not completed. */
+int fake_receives(struct ibv_qp *qp);
+int fake_sends(struct ibv_qp *qp);
+
+/* Attributes that the last modify_qp to each state gave. */
+const struct ibv_qp_attr *fake_attr(struct ibv_qp *qp, enum ibv_qp_state state);
+const struct ibv_qp_init_attr *fake_init_attr(struct ibv_qp *qp);
+
+#endif

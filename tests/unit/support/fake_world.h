@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Several ranks of a job in one process, over the fake device: the globals of transport/verbs and
+ * below are exchanged when the test becomes another rank. For SEQ builds, where nothing holds a
+ * lock across a change of rank. */
+#ifndef FAKE_WORLD_H
+#define FAKE_WORLD_H
+
+#include "fake_verbs.h"
+#include "transport/verbs/verbs_private.h"
+
+enum { world_max = 8 };
+
+/* Opens and connects `size` ranks with the settings in force; each has a registered segment of
+ * `segment` bytes (0: none). Leaves the test as rank 0. */
+void world_open(uint32_t size, size_t segment);
+
+/* Fails the test unless all objects of the device are gone afterwards. */
+void world_close(void);
+
+void world_be(uint32_t rank);
+
+/* Another rank's state, looked at from outside; not for the rank that the test is now. */
+struct tk_link *world_link(uint32_t rank, uint32_t peer);
+const struct tk_verbs *world_verbs(uint32_t rank);
+void *world_segment(uint32_t rank);
+
+/* Everybody polls and the network carries until nothing moves. */
+void world_settle(void);
+
+/* Cards as peers would publish them: the fake of peer/card.c. */
+extern struct tk_card *world_cards[world_max];
+
+/* Makes tk_peers a job of `size` with this process as `rank`, and nobody connected. */
+void world_peers(uint32_t rank, uint32_t size);
+struct tk_card *world_card(uint32_t size);
+
+#endif

@@ -1,0 +1,428 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Credits, one rule at a time: what a request takes, when it comes back, what is posted when, and
+ * what happens when there is no room. test_verbs_credit_model.c tries them all together. */
+#include "config.h"
+
+#include <errno.h>
+
+#include "fake_world.h"
+#include "settings/settings.h"
+#include "unit.h"
+
+/* What the last delivered message was, and what receive queues looked like while it was handled. */
+static struct {
+    unsigned count;
+    struct tk_message_head head;
+    char payload[tk_message_max];
+    size_t nbytes;
+    int receives;
+    bool reply;
+} got;
+
+static void send_reply(struct tk_arrival *arrival)
+{
+    struct tk_message_head head = {.kind = TK_REPLY};
+    struct tk_outgoing reply = {.head = &head, .head_size = sizeof(head)};
+    assert_int_equal(tk_verbs_send(arrival->peer, &reply), TK_OK);
+    arrival->replied = true;
+}
+
+static void deliver(struct tk_arrival *arrival)
+{
+    struct tk_link *link = arrival->peer->connection;
+    got.count++;
+    got.head = *arrival->head;
+    got.nbytes = arrival->nbytes;
+    got.receives = fake_receives(link->qp);
+    memcpy(got.payload, arrival->payload, arrival->nbytes);
+    if (got.reply && arrival->head->kind == TK_REQUEST)
+        send_reply(arrival);
+}
+
+static void open_world(uint32_t size)
+{
+    memset(&got, 0, sizeof(got));
+    fake_reset();
+    tk_deliver = deliver;
+    world_open(size, 0);
+}
+
+static enum tk_status send_with(uint32_t to, enum tk_message_kind kind, size_t nbytes)
+{
+    static char payload[tk_message_max];
+    struct tk_message_head head = {.kind = (uint8_t)kind, .category = TK_MEDIUM};
+    struct tk_outgoing m = {
+        .head = &head, .head_size = sizeof(head), .payload = payload, .nbytes = nbytes};
+    for (size_t i = 0; i < nbytes; i++)
+        payload[i] = (char)(i * 7);
+    return tk_verbs_send(tk_peer(to), &m);
+}
+
+static enum tk_status request(uint32_t to)
+{
+    return send_with(to, TK_REQUEST, 0);
+}
+
+static int credits(uint32_t from, uint32_t to)
+{
+    return world_link(from, to)->credits;
+}
+
+static void a_request_takes_a_credit_and_the_last_one_is_the_last(void **state)
+{
+    (void)state;
+    unit_settings("GASNET_AM_CREDITS_PP=2", NULL);
+    open_world(2);
+    assert_int_equal(request(1), TK_OK);
+    assert_int_equal(request(1), TK_OK);
+    assert_int_equal(credits(0, 1), 0);
+    unsigned posted = fake.posted;
+    assert_int_equal(request(1), TK_BUSY);
+    assert_int_equal(fake.posted, posted);
+    world_settle();
+    assert_int_equal(fake_sins(), 0);
+    world_close();
+}
+
+/* Or the reply could find no buffer (RNR). */
+static void each_request_has_a_buffer_for_its_reply(void **state)
+{
+    (void)state;
+    unit_settings("GASNET_AM_CREDITS_PP=3", NULL);
+    open_world(2);
+    struct tk_link *link = world_link(0, 1);
+    assert_int_equal(fake_receives(link->qp), 3 + 1); /* requests, and the exit notice */
+    for (int i = 1; i <= 3; i++) {
+        assert_int_equal(request(1), TK_OK);
+        assert_int_equal(fake_receives(link->qp), 3 + 1 + i);
+    }
+    world_settle();
+    world_close();
+}
+
+static void a_request_without_a_buffer_for_its_reply_does_not_go(void **state)
+{
+    (void)state;
+    unit_settings("GASNET_AM_CREDITS_PP=3", NULL);
+    open_world(2);
+    while (tk_pool_take(&tk_verbs.recv_pool))
+        continue;
+    fake.failing[FAKE_REG_MR].allowed = 0;
+    fake.failing[FAKE_REG_MR].error = ENOMEM;
+    unsigned posted = fake.posted;
+    unit_listen();
+    enum tk_status status = request(1);
+    unit_heard();
+    assert_int_equal(status, TK_BUSY);
+    assert_int_equal(fake.posted, posted);
+    assert_int_equal(credits(0, 1), 3);
+    fake.failing[FAKE_REG_MR].allowed = -1;
+    assert_int_equal(request(1), TK_OK); /* more buffers were made */
+    world_settle();
+    world_close();
+}
+
+/* The handler's reply gives the credit back: the sender's next request may arrive at once. */
+static void the_replacement_is_posted_before_the_handler_runs(void **state)
+{
+    static const size_t sizes[] = {0, 200, 300, 65000}; /* copied, copied, swapped, swapped */
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        unit_settings("GASNET_AM_CREDITS_PP=1", NULL);
+        open_world(2);
+        assert_int_equal(send_with(1, TK_REQUEST, sizes[i]), TK_OK);
+        world_settle();
+        assert_int_equal(got.count, 1);
+        assert_int_equal(got.receives, 1 + 1);
+        world_close();
+    }
+}
+
+static void a_payload_arrives_as_it_was_sent(void **state)
+{
+    static const size_t sizes[] = {1, 64, 65, 248, 249, 1499, 1500, 65528};
+    (void)state;
+    unit_settings(NULL, NULL);
+    open_world(2);
+    for (size_t s = 0; s < sizeof(sizes) / sizeof(sizes[0]); s++) {
+        assert_int_equal(send_with(1, TK_REQUEST, sizes[s]), TK_OK);
+        world_settle();
+        assert_int_equal(got.nbytes, sizes[s]);
+        for (size_t i = 0; i < sizes[s]; i++)
+            assert_int_equal(got.payload[i], (char)(i * 7));
+    }
+    assert_int_equal(fake_sins(), 0);
+    world_close();
+}
+
+static void without_spares_the_handler_gets_a_copy(void **state)
+{
+    (void)state;
+    unit_settings("GASNET_AM_CREDITS_PP=1", NULL);
+    open_world(2);
+    assert_int_equal(send_with(1, TK_REQUEST, 3000), TK_OK);
+    world_be(1);
+    while (tk_pool_take(&tk_verbs.recv_pool))
+        continue;
+    world_be(0);
+    world_settle();
+    assert_int_equal(got.count, 1);
+    assert_int_equal(got.receives, 1 + 1);
+    for (size_t i = 0; i < 3000; i++)
+        assert_int_equal(got.payload[i], (char)(i * 7));
+    assert_int_equal(fake_sins(), 0);
+    world_close();
+}
+
+static void a_reply_gives_the_credit_back(void **state)
+{
+    (void)state;
+    unit_settings("GASNET_AM_CREDITS_PP=2", NULL);
+    open_world(2);
+    got.reply = true;
+    assert_int_equal(request(1), TK_OK);
+    world_settle();
+    assert_int_equal(got.head.kind, TK_REPLY);
+    assert_int_equal(credits(0, 1), 2);
+    assert_int_equal(world_link(1, 0)->banked, 0);
+    world_close();
+}
+
+static void without_slack_an_ack_gives_it_back_at_once(void **state)
+{
+    (void)state;
+    unit_settings("GASNET_AM_CREDITS_SLACK=0", NULL);
+    open_world(2);
+    assert_int_equal(request(1), TK_OK);
+    world_settle();
+    assert_int_equal(credits(0, 1), 12);
+    assert_int_equal(got.count, 1); /* nobody handles an ACK */
+    world_close();
+}
+
+static void slack_credits_are_banked_and_ride_on_the_next_message(void **state)
+{
+    (void)state;
+    unit_settings("GASNET_AM_CREDITS_SLACK=2", NULL);
+    open_world(2);
+    request(1);
+    request(1);
+    world_settle();
+    assert_int_equal(credits(0, 1), 10);
+    assert_int_equal(world_link(1, 0)->banked, 2);
+    world_be(1);
+    assert_int_equal(request(0), TK_OK);
+    world_be(0);
+    world_settle();
+    assert_int_equal(got.head.credits, 2);
+    assert_int_equal(credits(0, 1), 12);
+    assert_int_equal(world_link(1, 0)->banked, 0);
+    world_close();
+}
+
+static void beyond_the_slack_all_banked_credits_come_in_one_ack(void **state)
+{
+    (void)state;
+    unit_settings("GASNET_AM_CREDITS_SLACK=2", NULL);
+    open_world(2);
+    unsigned before = fake.posted;
+    for (int i = 0; i < 3; i++)
+        request(1);
+    world_settle();
+    assert_int_equal(credits(0, 1), 12);
+    assert_int_equal(fake.posted - before, 3 + 1);
+    world_close();
+}
+
+/* The exit notice has a buffer that credits know nothing of: nothing rides on it. */
+static void an_exit_notice_needs_no_credit(void **state)
+{
+    (void)state;
+    unit_settings("GASNET_AM_CREDITS_PP=1", NULL);
+    open_world(2);
+    assert_int_equal(request(1), TK_OK);
+    assert_int_equal(request(1), TK_BUSY);
+    assert_int_equal(send_with(1, TK_CONTROL, 0), TK_OK);
+    world_settle();
+    assert_int_equal(got.count, 2);
+    assert_int_equal(world_link(1, 0)->control_expected, 0);
+    assert_int_equal(fake_sins(), 0);
+    world_close();
+}
+
+static void the_process_as_a_whole_has_a_limit_too(void **state)
+{
+    (void)state;
+    unit_settings("GASNET_AM_CREDITS_PP=4", "GASNET_AM_CREDITS_TOTAL=5", NULL);
+    open_world(3);
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(request(1), TK_OK);
+    assert_int_equal(request(2), TK_OK);
+    assert_int_equal(request(2), TK_BUSY);
+    assert_int_equal(credits(0, 2), 3);
+    world_settle();
+    assert_int_equal(request(2), TK_OK);
+    world_settle();
+    world_close();
+}
+
+static void a_full_send_queue_gives_the_credit_back(void **state)
+{
+    (void)state;
+    unit_settings("GASNET_NETWORKDEPTH_PP=2", NULL);
+    open_world(2);
+    assert_int_equal(request(1), TK_OK);
+    assert_int_equal(request(1), TK_OK);
+    assert_int_equal(request(1), TK_BUSY);
+    assert_int_equal(credits(0, 1), 10);
+    world_settle();
+    assert_int_equal(fake_sins(), 0);
+    world_close();
+}
+
+static void an_ack_that_finds_no_room_goes_with_a_later_poll(void **state)
+{
+    (void)state;
+    unit_settings("GASNET_NETWORKDEPTH_PP=2", "GASNET_AM_CREDITS_SLACK=0", NULL);
+    open_world(2);
+    request(1);
+    fake_settle();
+    world_be(1);
+    request(0);
+    request(0); /* the send queue of rank 1 is full */
+    tk_verbs_poll();
+    assert_true(world_link(1, 0)->ack_due);
+    assert_int_equal(tk_counter_read(&tk_verbs.acks_due), 1);
+    world_be(0);
+    assert_int_equal(credits(0, 1), 11);
+    world_settle();
+    assert_int_equal(credits(0, 1), 12);
+    assert_false(world_link(1, 0)->ack_due);
+    assert_int_equal(tk_counter_read(&world_verbs(1)->acks_due), 0);
+    world_close();
+}
+
+/* The banked credits of a due ACK rode on another message meanwhile: no ACK is needed any more. */
+static void an_ack_that_is_not_needed_any_more_is_not_sent(void **state)
+{
+    (void)state;
+    unit_settings("GASNET_NETWORKDEPTH_PP=2", "GASNET_AM_CREDITS_SLACK=0", NULL);
+    open_world(2);
+    request(1);
+    fake_settle();
+    world_be(1);
+    request(0);
+    request(0);
+    tk_verbs_poll();
+    fake_settle();
+    tk_verbs_reap();
+    unsigned before = fake.posted;
+    request(0); /* takes the credit along */
+    tk_acks_send();
+    assert_int_equal(fake.posted - before, 1);
+    assert_int_equal(tk_counter_read(&tk_verbs.acks_due), 0);
+    world_settle();
+    assert_int_equal(world_link(0, 1)->credits, 12);
+    world_close();
+}
+
+static void inject(void *bytes)
+{
+    fake_inject(world_link(0, 1)->qp, bytes, *(uint32_t *)bytes == 0 ? 4 : 8);
+    tk_verbs_poll();
+}
+
+static void credits_that_nobody_gave_are_refused(void **state)
+{
+    struct tk_message_head ack = {.kind = TK_ACK};
+    struct tk_message_head too_rich = {.kind = TK_CONTROL, .credits = 1};
+    (void)state;
+    unit_settings(NULL, NULL);
+    open_world(2);
+    unit_assert_panic(inject, &ack, "more credits came back than were given from rank 1 (node1");
+    unit_assert_panic(inject, &too_rich, "more credits came back than were given");
+    world_close();
+}
+
+static void malformed_messages_are_refused(void **state)
+{
+    static const struct tk_message_head bad[] = {{.kind = TK_CONTROL + 1},
+                                                 {.kind = TK_REQUEST, .category = TK_LONG + 1},
+                                                 {.kind = TK_REQUEST, .nargs = tk_max_args + 1}};
+    struct tk_message_head shorter = {.kind = TK_REPLY, .nargs = 1};
+    struct tk_message_head no_place = {.kind = TK_REPLY, .category = TK_LONG};
+    struct tk_message_head cut = {.kind = TK_REQUEST};
+    (void)state;
+    unit_settings(NULL, NULL);
+    open_world(2);
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+        unit_assert_panic(inject, (void *)&bad[i], "a malformed message came from rank 1");
+    unit_assert_panic(inject, &cut, "a malformed message came"); /* 4 bytes */
+    unit_assert_panic(inject, &shorter, "shorter than its head says");
+    unit_assert_panic(inject, &no_place, "shorter than its head says");
+    world_close();
+}
+
+static void a_peer_that_does_not_serve_is_named(void **state)
+{
+    (void)state;
+    unit_settings("GASNET_AM_CREDITS_PP=1", "GASNET_AM_STALL_SECONDS=0.000001", NULL);
+    open_world(2);
+    unit_listen();
+    request(1);
+    tk_verbs_tell_stall(); /* out of credits, but nobody was refused yet */
+    const char *said = unit_heard();
+    assert_string_equal(said, "");
+    request(1);
+    uint64_t since = world_link(0, 1)->starved_since;
+    while (world_link(0, 1)->starved_since == since) {
+        unit_listen();
+        tk_verbs_tell_stall();
+        said = unit_heard();
+    }
+    unit_assert_says(said, "for rank 1 (node1, pid 1001) to serve our active messages: all 1 "
+                           "credits are out");
+    assert_int_equal(unit_lines(said), 1);
+    world_settle();
+    world_close();
+}
+
+static void a_stall_of_zero_seconds_is_never_told(void **state)
+{
+    (void)state;
+    unit_settings("GASNET_AM_CREDITS_PP=1", "GASNET_AM_STALL_SECONDS=0", NULL);
+    open_world(2);
+    request(1);
+    request(1);
+    unit_listen();
+    for (int i = 0; i < 1000; i++)
+        tk_verbs_tell_stall();
+    assert_string_equal(unit_heard(), "");
+    world_settle();
+    world_close();
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(a_request_takes_a_credit_and_the_last_one_is_the_last),
+    cmocka_unit_test(each_request_has_a_buffer_for_its_reply),
+    cmocka_unit_test(a_request_without_a_buffer_for_its_reply_does_not_go),
+    cmocka_unit_test(the_replacement_is_posted_before_the_handler_runs),
+    cmocka_unit_test(a_payload_arrives_as_it_was_sent),
+    cmocka_unit_test(without_spares_the_handler_gets_a_copy),
+    cmocka_unit_test(a_reply_gives_the_credit_back),
+    cmocka_unit_test(without_slack_an_ack_gives_it_back_at_once),
+    cmocka_unit_test(slack_credits_are_banked_and_ride_on_the_next_message),
+    cmocka_unit_test(beyond_the_slack_all_banked_credits_come_in_one_ack),
+    cmocka_unit_test(an_exit_notice_needs_no_credit),
+    cmocka_unit_test(the_process_as_a_whole_has_a_limit_too),
+    cmocka_unit_test(a_full_send_queue_gives_the_credit_back),
+    cmocka_unit_test(an_ack_that_finds_no_room_goes_with_a_later_poll),
+    cmocka_unit_test(an_ack_that_is_not_needed_any_more_is_not_sent),
+    cmocka_unit_test(credits_that_nobody_gave_are_refused),
+    cmocka_unit_test(malformed_messages_are_refused),
+    cmocka_unit_test(a_peer_that_does_not_serve_is_named),
+    cmocka_unit_test(a_stall_of_zero_seconds_is_never_told),
+};
+
+UNIT_MAIN(tests)

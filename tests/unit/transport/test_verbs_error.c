@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * When the network refuses: the cause is told once, with everything needed to find it, and whatever
+ * was flushed behind it is not told at all. */
+#include "config.h"
+
+#include <errno.h>
+
+#include "fake_world.h"
+#include "unit.h"
+
+static unsigned lost_count;
+static uint32_t lost_rank;
+
+static void lost(uint32_t rank)
+{
+    lost_count++;
+    lost_rank = rank;
+}
+
+static void deliver(struct tk_arrival *arrival)
+{
+    (void)arrival;
+}
+
+static void open_world(void)
+{
+    unit_settings(NULL, NULL);
+    fake_reset();
+    lost_count = 0;
+    tk_verbs_lost_peer = lost;
+    tk_deliver = deliver;
+    world_open(3, 4096);
+}
+
+static struct tk_op op;
+
+static enum tk_status transfer(uint32_t to, bool is_put, size_t nbytes)
+{
+    struct tk_rma rma = {.remote = (uintptr_t)world_segment(to),
+                         .local = tk_segment_area.base,
+                         .nbytes = nbytes,
+                         .op = &op,
+                         .is_put = is_put};
+    return tk_verbs_rma(tk_peer(to), &rma);
+}
+
+static enum tk_status message(uint32_t to)
+{
+    struct tk_message_head head = {.kind = TK_REQUEST};
+    struct tk_outgoing m = {.head = &head, .head_size = sizeof(head)};
+    return tk_verbs_send(tk_peer(to), &m);
+}
+
+static const char *heard_after_break(uint32_t peer, enum ibv_wc_status status)
+{
+    fake_break(world_link(0, peer)->qp, status);
+    unit_listen();
+    while (tk_verbs_poll())
+        continue;
+    return unit_heard();
+}
+
+static void the_first_failure_is_told_and_its_wake_is_not(void **state)
+{
+    (void)state;
+    open_world();
+    transfer(2, true, 2000);
+    message(2);
+    transfer(2, false, 100);
+    const char *said = heard_after_break(2, IBV_WC_RETRY_EXC_ERR);
+    assert_int_equal(unit_lines(said), 1);
+    unit_assert_says(said, "put of 2000 bytes to rank 2 (node2, pid 1002) failed on fake0:1, "
+                           "queue pair ");
+    unit_assert_says(said, "the peer does not answer");
+    assert_int_equal(lost_count, 1);
+    assert_int_equal(lost_rank, 2);
+    world_close();
+}
+
+static void each_kind_of_operation_is_named(void **state)
+{
+    (void)state;
+    open_world();
+    transfer(1, false, 64);
+    unit_assert_says(heard_after_break(1, IBV_WC_REM_ACCESS_ERR), "get of 64 bytes to rank 1");
+    message(2);
+    unit_assert_says(heard_after_break(2, IBV_WC_RETRY_EXC_ERR), "message of 8 bytes to rank 2");
+    assert_int_equal(lost_count, 2);
+    world_close();
+}
+
+static void the_likely_cause_is_told(void **state)
+{
+    static const struct {
+        enum ibv_wc_status status;
+        const char *cause;
+    } causes[] = {{IBV_WC_RETRY_EXC_ERR, "its process or host is gone"},
+                  {IBV_WC_REM_ACCESS_ERR, "outside the peer's segment"},
+                  {IBV_WC_LOC_PROT_ERR, "no longer mapped"},
+                  {IBV_WC_RNR_RETRY_EXC_ERR, "receive buffers do not fit"},
+                  {IBV_WC_REM_INV_REQ_ERR, "another version of this library"},
+                  {IBV_WC_GENERAL_ERR, "vendor code"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof(causes) / sizeof(causes[0]); i++) {
+        open_world();
+        transfer(1, true, 500);
+        unit_assert_says(heard_after_break(1, causes[i].status), causes[i].cause);
+        world_close();
+    }
+}
+
+/* The other side was told why; what is flushed here says nothing. */
+static void flushed_receives_are_no_news(void **state)
+{
+    (void)state;
+    open_world();
+    assert_string_equal(heard_after_break(1, IBV_WC_WR_FLUSH_ERR), "");
+    assert_int_equal(lost_count, 0);
+    world_close();
+}
+
+/* While a job leaves, peers vanish; that is as it should be. */
+static void nothing_is_told_while_leaving(void **state)
+{
+    (void)state;
+    open_world();
+    tk_verbs_lost_peer = NULL;
+    transfer(1, true, 500);
+    assert_string_equal(heard_after_break(1, IBV_WC_RETRY_EXC_ERR), "");
+    world_close();
+}
+
+static void other_peers_are_still_reached(void **state)
+{
+    (void)state;
+    open_world();
+    transfer(1, true, 500);
+    heard_after_break(1, IBV_WC_RETRY_EXC_ERR);
+    tk_op_init(&op);
+    assert_int_equal(transfer(2, true, 500), TK_OK);
+    fake_settle();
+    tk_verbs_reap();
+    assert_true(tk_op_done(&op));
+    world_close();
+}
+
+static void a_send_that_the_device_refuses_is_told(void **state)
+{
+    (void)state;
+    open_world();
+    fake.failing[FAKE_POST_SEND].allowed = 0;
+    fake.failing[FAKE_POST_SEND].error = EINVAL;
+    unit_listen();
+    transfer(1, true, 500);
+    transfer(1, true, 500);
+    const char *said = unit_heard();
+    assert_int_equal(unit_lines(said), 1);
+    unit_assert_says(said, "put of 500 bytes to rank 1");
+    assert_int_equal(lost_count, 1);
+    world_close();
+}
+
+static void post_receive(void *unused)
+{
+    (void)unused;
+    fake.failing[FAKE_POST_RECV].allowed = 0;
+    fake.failing[FAKE_POST_RECV].error = ENOMEM;
+    message(1);
+}
+
+static void a_receive_that_the_device_refuses_ends_the_program(void **state)
+{
+    (void)state;
+    open_world();
+    unit_assert_panic(post_receive, NULL,
+                      "ibv_post_recv for rank 1 failed with error 12, 13 "
+                      "buffers posted");
+    world_close();
+}
+
+static void poll(void *unused)
+{
+    (void)unused;
+    fake.failing[FAKE_POLL_CQ].allowed = 0;
+    fake.failing[FAKE_POLL_CQ].error = EIO;
+    tk_verbs_poll();
+}
+
+static void a_queue_that_cannot_be_polled_ends_the_program(void **state)
+{
+    (void)state;
+    open_world();
+    unit_assert_panic(poll, NULL, "ibv_poll_cq failed with error -5");
+    world_close();
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(the_first_failure_is_told_and_its_wake_is_not),
+    cmocka_unit_test(each_kind_of_operation_is_named),
+    cmocka_unit_test(the_likely_cause_is_told),
+    cmocka_unit_test(flushed_receives_are_no_news),
+    cmocka_unit_test(nothing_is_told_while_leaving),
+    cmocka_unit_test(other_peers_are_still_reached),
+    cmocka_unit_test(a_send_that_the_device_refuses_is_told),
+    cmocka_unit_test(a_receive_that_the_device_refuses_ends_the_program),
+    cmocka_unit_test(a_queue_that_cannot_be_polled_ends_the_program),
+};
+
+UNIT_MAIN(tests)

@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Start of the verbs transport: limits by the manual's rules, what is made for each peer, how queue
+ * pairs are connected, and that whatever fails is told once and leaves nothing behind. */
+#include "config.h"
+
+#include <errno.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "fake_world.h"
+#include "settings/settings.h"
+#include "unit.h"
+
+static int total_credits(void)
+{
+    return tk_counter_read(&tk_verbs.credits_total);
+}
+
+static void the_total_of_credits_follows_the_manual(void **state)
+{
+    (void)state;
+    fake_reset();
+    unit_settings(NULL, NULL);
+    world_open(4, 0);
+    assert_int_equal(total_credits(), 3 * 12);
+    world_close();
+    unit_settings("GASNET_AM_CREDITS_PP=100", NULL);
+    world_open(4, 0);
+    assert_int_equal(total_credits(), 256);
+    world_close();
+    unit_settings("GASNET_AM_CREDITS_PP=100", "GASNET_AM_CREDITS_TOTAL=0", NULL);
+    world_open(4, 0);
+    assert_int_equal(total_credits(), 300);
+    world_close();
+    unit_settings("GASNET_AM_CREDITS_TOTAL=20", NULL);
+    world_open(4, 0);
+    assert_int_equal(total_credits(), 20);
+    world_close();
+    unit_settings("GASNET_AM_CREDITS_TOTAL=1000", NULL);
+    world_open(4, 0);
+    assert_int_equal(total_credits(), 36);
+    world_close();
+}
+
+/* What peers may hold back must leave each of us a credit, or all could wait for ever. */
+static void slack_is_lowered_where_it_could_stop_the_job(void **state)
+{
+    (void)state;
+    fake_reset();
+    unit_settings("GASNET_AM_CREDITS_SLACK=5", NULL);
+    world_open(3, 0);
+    assert_int_equal(tk_verbs.slack, 5);
+    world_close();
+    unit_settings("GASNET_AM_CREDITS_SLACK=5", "GASNET_AM_CREDITS_PP=3", NULL);
+    world_open(3, 0);
+    assert_int_equal(tk_verbs.slack, 2);
+    world_close();
+    unit_settings("GASNET_AM_CREDITS_PP=1", NULL);
+    world_open(2, 0);
+    assert_int_equal(tk_verbs.slack, 0);
+    world_close();
+    unit_settings("GASNET_AM_CREDITS_SLACK=5", "GASNET_AM_CREDITS_TOTAL=7", NULL);
+    world_open(4, 0);
+    assert_int_equal(tk_verbs.slack, 2); /* 3 peers x 2 < 7 */
+    world_close();
+}
+
+static void queues_are_as_deep_as_the_settings_say(void **state)
+{
+    (void)state;
+    fake_reset();
+    unit_settings("GASNET_NETWORKDEPTH_PP=10", "GASNET_AM_CREDITS_PP=6", NULL);
+    world_open(3, 0);
+    assert_int_equal(tk_verbs.depth_total, 20);
+    const struct ibv_qp_init_attr *attr = fake_init_attr(world_link(0, 1)->qp);
+    assert_int_equal(attr->cap.max_send_wr, 10);
+    assert_int_equal(attr->cap.max_recv_wr, 13);
+    assert_true(tk_verbs.rail.send_cq->cqe >= 20);
+    assert_true(tk_verbs.rail.recv_cq->cqe >= 26);
+    world_close();
+    unit_settings("GASNET_NETWORKDEPTH_TOTAL=7", NULL);
+    world_open(3, 0);
+    assert_int_equal(tk_verbs.depth_total, 7);
+    world_close();
+}
+
+static void a_peer_finds_buffers_for_its_credits_and_its_exit_notice(void **state)
+{
+    (void)state;
+    fake_reset();
+    unit_settings("GASNET_AM_CREDITS_PP=5", NULL);
+    world_open(4, 0);
+    for (uint32_t r = 1; r < 4; r++) {
+        assert_int_equal(fake_receives(world_link(0, r)->qp), 5 + 1);
+        assert_int_equal(world_link(0, r)->posted, 5 + 1);
+    }
+    world_close();
+}
+
+static void a_card_names_a_queue_pair_for_each_peer(void **state)
+{
+    (void)state;
+    fake_reset();
+    unit_settings(NULL, NULL);
+    world_open(3, 0);
+    assert_int_equal(world_cards[0]->qp[1], world_link(0, 1)->qp->qp_num);
+    assert_int_equal(world_cards[0]->qp[2], world_link(0, 2)->qp->qp_num);
+    assert_string_equal(world_cards[0]->address.device, "fake0");
+    assert_int_equal(fake_attr(world_link(0, 2)->qp, IBV_QPS_RTR)->dest_qp_num,
+                     world_cards[2]->qp[0]);
+    world_close();
+}
+
+static void the_device_decides_how_much_is_inline(void **state)
+{
+    (void)state;
+    fake_reset();
+    unit_settings(NULL, NULL);
+    world_open(2, 0);
+    assert_int_equal(tk_verbs.rail.inline_limit, 72);
+    world_close();
+    fake.inline_max = 30;
+    world_open(2, 0);
+    assert_in_range(tk_verbs.rail.inline_limit, 15, 30);
+    world_close();
+    fake.inline_max = 0;
+    world_open(2, 0);
+    assert_int_equal(tk_verbs.rail.inline_limit, 0);
+    world_close();
+    fake.inline_max = 1024;
+    unit_settings("GASNET_INLINESEND_LIMIT=-1", NULL);
+    world_open(2, 0);
+    assert_int_equal(tk_verbs.rail.inline_limit, tk_inline_most);
+    world_close();
+}
+
+static void an_infiniband_peer_is_reached_by_lid(void **state)
+{
+    (void)state;
+    fake_reset();
+    fake.ports[0][1].attr.lid = 5;
+    unit_settings("GASNET_QP_TIMEOUT=20", "GASNET_QP_RETRY_COUNT=3", NULL);
+    world_open(2, 0);
+    const struct ibv_qp_attr *rtr = fake_attr(world_link(0, 1)->qp, IBV_QPS_RTR);
+    const struct ibv_qp_attr *rts = fake_attr(world_link(0, 1)->qp, IBV_QPS_RTS);
+    assert_int_equal(rtr->ah_attr.dlid, 5);
+    assert_false(rtr->ah_attr.is_global);
+    assert_int_equal(rtr->path_mtu, IBV_MTU_4096);
+    assert_int_equal(rtr->max_dest_rd_atomic, 16);
+    assert_int_equal(rts->max_rd_atomic, 8);
+    assert_int_equal(rts->timeout, 20);
+    assert_int_equal(rts->retry_cnt, 3);
+    assert_int_equal(rts->rnr_retry, 7);
+    world_close();
+}
+
+static void a_roce_peer_is_reached_by_gid(void **state)
+{
+    (void)state;
+    fake_reset();
+    fake_make_ethernet(&fake.ports[0][1]);
+    fake_gid(&fake.ports[0][1], IBV_GID_TYPE_ROCE_V1, "fe80::1");
+    fake_gid(&fake.ports[0][1], IBV_GID_TYPE_ROCE_V2, "::ffff:10.0.0.1");
+    unit_settings(NULL, NULL);
+    world_open(2, 0);
+    const struct ibv_qp_attr *rtr = fake_attr(world_link(0, 1)->qp, IBV_QPS_RTR);
+    assert_true(rtr->ah_attr.is_global);
+    assert_int_equal(rtr->ah_attr.grh.sgid_index, 1);
+    assert_memory_equal(rtr->ah_attr.grh.dgid.raw, fake.ports[0][1].gids[1].gid.raw, 16);
+    assert_true(rtr->ah_attr.grh.hop_limit > 1);
+    world_close();
+}
+
+static enum tk_status connect_to(const struct tk_port_address *to)
+{
+    unit_listen();
+    return tk_link_connect(&tk_verbs.rail, world_link(0, 1), to, 7);
+}
+
+static void the_path_takes_the_lesser_of_both_sides(void **state)
+{
+    (void)state;
+    fake_reset();
+    unit_settings(NULL, NULL);
+    world_open(2, 0);
+    struct tk_port_address to = tk_verbs.rail.address;
+    to.mtu = IBV_MTU_1024;
+    to.reads = 3;
+    enum tk_status status = connect_to(&to);
+    unit_heard();
+    assert_int_equal(status, TK_OK);
+    assert_int_equal(fake_attr(world_link(0, 1)->qp, IBV_QPS_RTR)->path_mtu, IBV_MTU_1024);
+    assert_int_equal(fake_attr(world_link(0, 1)->qp, IBV_QPS_RTS)->max_rd_atomic, 3);
+    world_close();
+}
+
+static void two_networks_do_not_meet(void **state)
+{
+    (void)state;
+    fake_reset();
+    unit_settings(NULL, NULL);
+    world_open(2, 0);
+    struct tk_port_address to = tk_verbs.rail.address;
+    to.is_ethernet = 1;
+    strcpy(to.device, "roce3");
+    enum tk_status status = connect_to(&to);
+    const char *said = unit_heard();
+    assert_int_equal(status, TK_FAIL);
+    unit_assert_says(said, "fake0:1 is InfiniBand here, but rank 1 on node1 uses roce3:1, which is "
+                           "Ethernet; choose ports of one network");
+    assert_int_equal(unit_lines(said), 1);
+    world_close();
+}
+
+/* Opens a rank of three, attached, with `call` failing after `allowed` calls. */
+static enum tk_status open_failing(enum fake_call call, int allowed, const char **said)
+{
+    struct tk_card *card = world_card(3);
+    static char memory[4096];
+    uint32_t key;
+    fake_reset();
+    fake.failing[call].allowed = allowed;
+    fake.failing[call].error = ENOMEM;
+    world_peers(0, 3);
+    unit_listen();
+    enum tk_status status = tk_verbs_open(card);
+    if (status == TK_OK)
+        status = tk_verbs_register_segment(memory, sizeof(memory), &key);
+    *said = unit_heard();
+    tk_verbs_close();
+    free(card);
+    free(tk_peers.at);
+    return status;
+}
+
+static void whatever_fails_is_told_once_and_leaves_nothing(void **state)
+{
+    static const struct {
+        enum fake_call call;
+        int calls; /* of a start that succeeds */
+    } steps[] = {{FAKE_OPEN_DEVICE, 1}, {FAKE_QUERY_DEVICE, 3}, {FAKE_QUERY_PORT, 1},
+                 {FAKE_ALLOC_PD, 1},    {FAKE_CREATE_CQ, 2},    {FAKE_REG_MR, 3},
+                 {FAKE_CREATE_QP, 2},   {FAKE_MODIFY_QP, 2}};
+    (void)state;
+    unit_settings(NULL, NULL);
+    for (size_t s = 0; s < sizeof(steps) / sizeof(steps[0]); s++)
+        for (int allowed = 0; allowed <= steps[s].calls; allowed++) {
+            const char *said;
+            enum tk_status status = open_failing(steps[s].call, allowed, &said);
+            int left = fake.contexts + fake.pds + fake.cqs + fake.mrs + fake.qps;
+            if (left)
+                fail_msg("call %d failing after %d: %d objects left", steps[s].call, allowed, left);
+            if (allowed == steps[s].calls)
+                assert_int_equal(status, TK_OK);
+            else if (status == TK_OK || unit_lines(said) != 1)
+                fail_msg("call %d failing after %d said: %s", steps[s].call, allowed, said);
+        }
+}
+
+static void a_device_with_short_queues_is_told_with_the_remedy(void **state)
+{
+    struct tk_card *card = world_card(3);
+    (void)state;
+    fake_reset();
+    fake.attr.max_qp_wr = 16;
+    unit_settings(NULL, NULL);
+    world_peers(0, 3);
+    unit_listen();
+    enum tk_status status = tk_verbs_open(card);
+    const char *said = unit_heard();
+    assert_int_equal(status, TK_FAIL);
+    unit_assert_says(said, "fake0 allows 16 work requests in a queue: lower "
+                           "GASNET_NETWORKDEPTH_PP (24) or GASNET_AM_CREDITS_PP (12)");
+    tk_verbs_close();
+    assert_int_equal(fake.contexts, 0);
+    free(card);
+    free(tk_peers.at);
+}
+
+static void the_choice_can_be_described(void **state)
+{
+    char text[256];
+    (void)state;
+    fake_reset();
+    unit_settings(NULL, NULL);
+    world_open(2, 0);
+    tk_verbs_describe(text, sizeof(text));
+    assert_string_equal(text, "fake0:1 (InfiniBand, LID 1, 100000 Mb/s, MTU 4096, inline 72 B; "
+                              "first active port)");
+    world_close();
+}
+
+static const char *explanation(size_t size, int error)
+{
+    unit_listen();
+    tk_explain_registration(&tk_verbs.rail, "segment", size, error);
+    const char *said = unit_heard();
+    assert_int_equal(unit_lines(said), 1);
+    return said;
+}
+
+/* Lowering a limit is always allowed, raising is not. */
+static void explain_under_low_limit(void *unused)
+{
+    (void)unused;
+    setrlimit(RLIMIT_MEMLOCK, &(struct rlimit){65536, 65536});
+    const char *said = explanation(1u << 20, ENOMEM);
+    _exit(!strstr(said, "raise the limit on locked memory") ||
+          !strstr(said, "(ulimit -l) 65536 bytes"));
+}
+
+/* The kernel says ENOMEM for the limit and for lack of memory alike. */
+static void a_failed_registration_is_explained_by_its_likely_cause(void **state)
+{
+    struct rlimit limit;
+    (void)state;
+    fake_reset();
+    unit_settings(NULL, NULL);
+    world_open(2, 0);
+    unit_assert_says(explanation(4096, EINVAL), "fake0:1 can't register 4096 bytes for the "
+                                                "segment: Invalid argument");
+    unit_assert_says(explanation(4096, EINVAL), "check dmesg");
+    fake.attr.max_mr_size = 1u << 20;
+    unit_assert_says(explanation((1u << 20) + 1, EINVAL),
+                     "device limit 1048576 bytes; it is larger than the device registers at once");
+    fake.attr.max_mr_size = UINT64_MAX;
+    unit_assert_exit(explain_under_low_limit, NULL, 0);
+    getrlimit(RLIMIT_MEMLOCK, &limit);
+    if (limit.rlim_cur > 64u << 20) /* RLIM_INFINITY is the largest value */
+        unit_assert_says(explanation(4096, ENOMEM), "the host is out of memory or the device");
+    world_close();
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(the_total_of_credits_follows_the_manual),
+    cmocka_unit_test(slack_is_lowered_where_it_could_stop_the_job),
+    cmocka_unit_test(queues_are_as_deep_as_the_settings_say),
+    cmocka_unit_test(a_peer_finds_buffers_for_its_credits_and_its_exit_notice),
+    cmocka_unit_test(a_card_names_a_queue_pair_for_each_peer),
+    cmocka_unit_test(the_device_decides_how_much_is_inline),
+    cmocka_unit_test(an_infiniband_peer_is_reached_by_lid),
+    cmocka_unit_test(a_roce_peer_is_reached_by_gid),
+    cmocka_unit_test(the_path_takes_the_lesser_of_both_sides),
+    cmocka_unit_test(two_networks_do_not_meet),
+    cmocka_unit_test(whatever_fails_is_told_once_and_leaves_nothing),
+    cmocka_unit_test(a_device_with_short_queues_is_told_with_the_remedy),
+    cmocka_unit_test(the_choice_can_be_described),
+    cmocka_unit_test(a_failed_registration_is_explained_by_its_likely_cause),
+};
+
+UNIT_MAIN(tests)

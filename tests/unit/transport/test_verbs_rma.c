@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Puts and gets over the fake device: pieces, where each piece's bytes travel, when the source is
+ * free, and that an operation is complete when all of its bytes are there and not before. */
+#include "config.h"
+
+#include "fake_world.h"
+#include "settings/settings.h"
+#include "unit.h"
+
+enum { segment_size = 1 << 20 };
+
+static struct tk_op op;
+static struct tk_rma rma;
+static char outside[segment_size];
+
+static void open_world(const char *setting)
+{
+    unit_settings(setting, NULL);
+    world_open(2, segment_size);
+    for (int i = 0; i < segment_size; i++)
+        outside[i] = (char)(i * 31 + i / 251);
+    memcpy(tk_segment_area.base, outside, segment_size);
+}
+
+static struct tk_rma transfer(bool is_put, void *local, size_t offset, size_t nbytes)
+{
+    tk_op_init(&op);
+    return (struct tk_rma){.remote = (uintptr_t)world_segment(1) + offset,
+                           .local = local,
+                           .nbytes = nbytes,
+                           .op = &op,
+                           .is_put = is_put};
+}
+
+static enum tk_status start(void)
+{
+    return tk_verbs_rma(tk_peer(1), &rma);
+}
+
+/* As post_all() of rma.c does, with the network moving between tries. */
+static void run(void)
+{
+    while (start() == TK_BUSY) {
+        assert_true(fake_settle());
+        tk_verbs_reap();
+    }
+    fake_settle();
+    while (tk_verbs_reap())
+        continue;
+    assert_true(tk_op_done(&op));
+    assert_true(tk_op_source_free(&op));
+    assert_int_equal(rma.done, rma.nbytes);
+    assert_int_equal(fake_sins(), 0);
+}
+
+static void assert_put(void *local, size_t offset, size_t nbytes, unsigned pieces)
+{
+    char *target = world_segment(1);
+    memset(target, 0, segment_size);
+    unsigned before = fake.posted;
+    rma = transfer(true, local, offset, nbytes);
+    run();
+    assert_memory_equal(target + offset, local, nbytes);
+    assert_true(offset == 0 || target[offset - 1] == 0);
+    assert_true(offset + nbytes == segment_size || target[offset + nbytes] == 0);
+    assert_int_equal(fake.posted - before, pieces);
+}
+
+static void bytes_arrive_from_anywhere_at_any_size(void **state)
+{
+    static const size_t sizes[] = {1, 7, 8, 71, 72, 73, 4096, 65535, 65536, 65537, 200000, 1000000};
+    (void)state;
+    fake_reset();
+    open_world(NULL);
+    char *inside = tk_segment_area.base;
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+        unsigned bounced = (unsigned)((sizes[i] + tk_buffer_size - 1) / tk_buffer_size);
+        assert_put(inside + 3, 5, sizes[i], 1);
+        assert_put(outside + 3, 5, sizes[i], bounced);
+    }
+    world_close();
+}
+
+static void gets_bring_them_back(void **state)
+{
+    static const size_t sizes[] = {1, 8, 73, 65536, 65537, 1000000};
+    static char copy[segment_size];
+    (void)state;
+    fake_reset();
+    open_world(NULL);
+    memcpy(world_segment(1), outside, segment_size);
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+        memset(copy, 0, sizeof(copy));
+        rma = transfer(false, copy + 1, 9, sizes[i]);
+        run();
+        assert_memory_equal(copy + 1, outside + 9, sizes[i]);
+        assert_int_equal(copy[sizes[i] + 1], 0);
+        memset(tk_segment_area.base, 0, segment_size);
+        rma = transfer(false, (char *)tk_segment_area.base + 1, 9, sizes[i]);
+        run();
+        assert_memory_equal((char *)tk_segment_area.base + 1, outside + 9, sizes[i]);
+    }
+    world_close();
+}
+
+static void what_is_small_travels_in_its_request(void **state)
+{
+    char bytes[] = "quick";
+    (void)state;
+    fake_reset();
+    open_world(NULL);
+    rma = transfer(true, bytes, 0, 5);
+    assert_int_equal(start(), TK_OK);
+    assert_true(fake.last.send_flags & IBV_SEND_INLINE);
+    assert_true(tk_op_source_free(&op)); /* the source is free at once ... */
+    assert_false(tk_op_done(&op));       /* ... but the bytes are not there yet */
+    memcpy(bytes, "wrong", 5);
+    run();
+    assert_memory_equal(world_segment(1), "quick", 5);
+    world_close();
+}
+
+static void a_get_is_never_inline(void **state)
+{
+    char bytes[8];
+    (void)state;
+    fake_reset();
+    open_world(NULL);
+    rma = transfer(false, bytes, 0, 8);
+    assert_int_equal(start(), TK_OK);
+    assert_int_equal(fake.last.opcode, IBV_WR_RDMA_READ);
+    assert_false(fake.last.send_flags & IBV_SEND_INLINE);
+    run();
+    world_close();
+}
+
+static void registered_memory_goes_from_where_it_lies(void **state)
+{
+    char *inside;
+    (void)state;
+    fake_reset();
+    open_world(NULL);
+    inside = tk_segment_area.base;
+    rma = transfer(true, inside, 0, 1000);
+    assert_int_equal(start(), TK_OK);
+    assert_int_equal(fake.last_sge[0].addr, (uintptr_t)inside);
+    assert_false(tk_op_source_free(&op));
+    run();
+    world_close();
+}
+
+static void other_memory_is_free_at_once(void **state)
+{
+    (void)state;
+    fake_reset();
+    open_world(NULL);
+    rma = transfer(true, outside, 0, 1000);
+    assert_int_equal(start(), TK_OK);
+    assert_true(tk_op_source_free(&op));
+    assert_false(tk_op_done(&op));
+    char first = outside[0];
+    outside[0]++;
+    run();
+    assert_int_equal(*(char *)world_segment(1), first);
+    world_close();
+}
+
+/* GASNET_NONBULKPUT_BOUNCE_LIMIT: waiting is better than copying what is large. */
+static void a_source_wanted_back_is_copied_up_to_the_limit(void **state)
+{
+    (void)state;
+    fake_reset();
+    open_world("GASNET_NONBULKPUT_BOUNCE_LIMIT=1000");
+    rma = transfer(true, tk_segment_area.base, 0, 1000);
+    rma.copy_source = true;
+    assert_int_equal(start(), TK_OK);
+    assert_true(tk_op_source_free(&op));
+    run();
+    rma = transfer(true, tk_segment_area.base, 0, 1001);
+    rma.copy_source = true;
+    assert_int_equal(start(), TK_OK);
+    assert_false(tk_op_source_free(&op));
+    run();
+    world_close();
+}
+
+/* For the payload of a Long: its head follows on the same queue pair, so only the source counts. */
+static void with_sources_only_pieces_without_source_are_not_counted(void **state)
+{
+    (void)state;
+    fake_reset();
+    open_world(NULL);
+    rma = transfer(true, outside, 0, 100000);
+    rma.sources_only = true;
+    assert_int_equal(start(), TK_OK);
+    assert_true(tk_op_done(&op));
+    run();
+    rma = transfer(true, tk_segment_area.base, 0, 100000);
+    rma.sources_only = true;
+    assert_int_equal(start(), TK_OK);
+    assert_false(tk_op_done(&op));
+    run();
+    world_close();
+}
+
+static void no_piece_is_larger_than_the_ports_message(void **state)
+{
+    (void)state;
+    fake_reset();
+    fake.ports[0][1].attr.max_msg_sz = 10000;
+    open_world(NULL);
+    assert_put(tk_segment_area.base, 0, 30000, 3);
+    assert_put(tk_segment_area.base, 0, 30001, 4);
+    assert_put(outside, 0, 10000, 1);
+    assert_put(outside, 0, 10001, 2);
+    world_close();
+}
+
+/* Half of it lies behind the segment's end: registered as a whole it is not. */
+static void memory_that_straddles_the_segments_end_is_bounced(void **state)
+{
+    (void)state;
+    fake_reset();
+    open_world(NULL);
+    struct tk_area whole = tk_segment_area;
+    tk_segment_area.size = 4096; /* the test's memory goes on behind it */
+    rma = transfer(true, (char *)whole.base + 4000, 0, 200);
+    assert_int_equal(start(), TK_OK);
+    assert_int_not_equal(fake.last_sge[0].addr, (uintptr_t)whole.base + 4000);
+    run();
+    assert_memory_equal(world_segment(1), (char *)whole.base + 4000, 200);
+    tk_segment_area = whole;
+    world_close();
+}
+
+static void a_full_queue_says_busy_and_goes_on_where_it_stopped(void **state)
+{
+    (void)state;
+    fake_reset();
+    open_world("GASNET_NETWORKDEPTH_PP=2");
+    rma = transfer(true, outside, 0, 5 * tk_buffer_size);
+    assert_int_equal(start(), TK_BUSY);
+    assert_int_equal(rma.done, 2 * tk_buffer_size);
+    assert_int_equal(tk_counter_read(&op.pending), 2);
+    assert_int_equal(start(), TK_BUSY);
+    assert_int_equal(rma.done, 2 * tk_buffer_size);
+    run();
+    assert_memory_equal(world_segment(1), outside, 5 * tk_buffer_size);
+    world_close();
+}
+
+static void without_a_bounce_buffer_there_is_no_room(void **state)
+{
+    (void)state;
+    fake_reset();
+    open_world("GASNET_BBUF_COUNT=1");
+    rma = transfer(true, outside, 0, 2 * tk_buffer_size);
+    assert_int_equal(start(), TK_BUSY);
+    assert_int_equal(rma.done, tk_buffer_size);
+    assert_int_equal(tk_counter_read(&world_link(0, 1)->room), tk_verbs.depth_pp - 1);
+    run();
+    assert_memory_equal(world_segment(1), outside, 2 * tk_buffer_size);
+    world_close();
+}
+
+static void a_get_is_not_done_before_its_bytes_are_in_place(void **state)
+{
+    char here[100] = "";
+    (void)state;
+    fake_reset();
+    open_world(NULL);
+    memcpy(world_segment(1), outside, 100);
+    rma = transfer(false, here, 0, 100);
+    assert_int_equal(start(), TK_OK);
+    fake_carry(world_link(0, 1)->qp);
+    tk_verbs_reap();
+    assert_false(tk_op_done(&op));
+    run();
+    assert_memory_equal(here, outside, 100);
+    world_close();
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(bytes_arrive_from_anywhere_at_any_size),
+    cmocka_unit_test(gets_bring_them_back),
+    cmocka_unit_test(what_is_small_travels_in_its_request),
+    cmocka_unit_test(a_get_is_never_inline),
+    cmocka_unit_test(registered_memory_goes_from_where_it_lies),
+    cmocka_unit_test(other_memory_is_free_at_once),
+    cmocka_unit_test(a_source_wanted_back_is_copied_up_to_the_limit),
+    cmocka_unit_test(with_sources_only_pieces_without_source_are_not_counted),
+    cmocka_unit_test(no_piece_is_larger_than_the_ports_message),
+    cmocka_unit_test(memory_that_straddles_the_segments_end_is_bounced),
+    cmocka_unit_test(a_full_queue_says_busy_and_goes_on_where_it_stopped),
+    cmocka_unit_test(without_a_bounce_buffer_there_is_no_room),
+    cmocka_unit_test(a_get_is_not_done_before_its_bytes_are_in_place),
+};
+
+UNIT_MAIN(tests)
