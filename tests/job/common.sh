@@ -6,8 +6,6 @@ set -u
 : "${top_builddir:?run through make check}" "${top_srcdir:?}" "${GASNETRUN:?}"
 jobs=$top_builddir/tests/job
 sanitizer=${TRUNKLINE_TEST_SANITIZER:-no}
-# Not for the library, which warns about names it does not know.
-for name in $(env | sed -n 's/^\(TRUNKLINE_TEST_[A-Z_]*\)=.*/\1/p'); do unset "$name"; done
 watchdog=$jobs/watchdog
 failures=0
 limit=${TEST_LIMIT:-100} # seconds for one job: a hundred times what the slowest takes on an idle machine
@@ -41,21 +39,22 @@ finish()
 }
 
 # job N PROGRAM [ARGS...]: sets status and took (seconds); output in $scratch/out and $scratch/err. Every rank adds a line to
-# $scratch/stats when it ends, if it runs over softhca. RUN holds options of the launcher, LAUNCH a whole other launcher.
+# $scratch/stats when it ends, if it runs over softhca. SETTINGS holds NAME=VALUE words for its environment, RUN options of the
+# launcher.
+SETTINGS=
 RUN=
-LAUNCH=
 job()
 {
     job_size=$1
     shift
-    command="${LAUNCH:-gasnetrun_ibv} $RUN -n $job_size $*"
+    command="$SETTINGS gasnetrun_ibv $RUN -n $job_size $*"
     rm -f "$scratch/stats"
     : >"$scratch/stats"
     chmod 666 "$scratch/stats"
     job_began=$(date +%s)
-    # shellcheck disable=SC2086 # RUN and LAUNCH are lists of words
-    SOFTHCA_STATS=$scratch/stats JOB_DEADLINE=$((limit - 10)) "$watchdog" "$limit" ${LAUNCH:-"$GASNETRUN"} $RUN -n "$job_size" "$@" \
-        </dev/null >"$scratch/out" 2>"$scratch/err"
+    # shellcheck disable=SC2086 # SETTINGS and RUN are lists of words
+    env SOFTHCA_STATS="$scratch/stats" JOB_DEADLINE=$((limit - 10)) $SETTINGS \
+        "$watchdog" "$limit" "$GASNETRUN" $RUN -n "$job_size" "$@" </dev/null >"$scratch/out" 2>"$scratch/err"
     status=$?
     took=$(($(date +%s) - job_began))
 }
@@ -68,6 +67,13 @@ passes()
         return 1
     }
     no_rnr "${1:-job}"
+}
+
+# good N PROGRAM [ARGS...]: a job that must pass.
+good()
+{
+    job "$@"
+    passes "$2"
 }
 
 # A job of one, or one on a real device, has no counts; else every rank must have left its own.

@@ -109,8 +109,9 @@ static void register_handlers(void)
 
 /* ---- sending ---- */
 
-/* A cell is free again when the credit of the message that used it has come back, and no setting
- * here allows more than CELLS messages on their way to one peer. */
+/* A cell is free again when the credit of the message that used it has come back, and every setting
+ * that is tested allows fewer than CELLS messages on their way to one peer: the payload of one more
+ * may be written before its header gets a credit. */
 static void *cell_at(gex_Rank_t to, unsigned number)
 {
     return job_remote(to, ((size_t)job.rank * CELLS + number % CELLS) * CELL);

@@ -1,0 +1,14 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# The matrix of puts and gets at every number of ranks, in each mode.
+. "${top_srcdir:?run through make check}/tests/job/common.sh"
+for n in 1 2 3 4; do
+    good $n "$jobs/putget-seq"
+done
+good 2 "$jobs/putget-par"
+good 8 "$jobs/putget-par"
+good 2 "$jobs/putget-parsync"
+# With other limits the same sizes take other roads.
+SETTINGS="GASNET_NONBULKPUT_BOUNCE_LIMIT=0 GASNET_INLINESEND_LIMIT=0 GASNET_BBUF_COUNT=1" good 2 "$jobs/putget-seq"
+SETTINGS="GASNET_NONBULKPUT_BOUNCE_LIMIT=16M GASNET_NETWORKDEPTH_PP=2 GASNET_NETWORKDEPTH_TOTAL=2" good 2 "$jobs/putget-seq"
+finish

@@ -1,0 +1,18 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# What the library says about itself, and the registration of handlers.
+. "${top_srcdir:?run through make check}/tests/job/common.sh"
+export JOB_WORD="some word" JOB_HOSTS=1
+for n in 1 2 3 4 8; do
+    good $n "$jobs/query-seq"
+    # One line from each rank for the segment that nobody can have.
+    says 'gex_Segment_Attach: [0-9]* bytes are not between 1 and [0-9]*' $n
+done
+for mode in par parsync; do
+    good 3 "$jobs/query-$mode"
+done
+for n in 1 2 8; do
+    good $n "$jobs/handlers-seq"
+    good $n "$jobs/handlers-par"
+done
+finish
