@@ -99,7 +99,7 @@ void gex_System_QueryMyPosition(gex_Rank_t *nbrhd_set_size_p, gex_Rank_t *nbrhd_
 
 uint64_t gex_System_QueryMaxThreads(void)
 {
-    return TK_THREADED ? (uint64_t)tk_settings.max_threads : 1;
+    return TK_SEVERAL_CLIENT_THREADS ? (uint64_t)tk_settings.max_threads : 1;
 }
 
 int gex_System_GetVerboseErrors(void)

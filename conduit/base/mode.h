@@ -28,6 +28,13 @@
 #    define TK_PER_THREAD
 #endif
 
+/* How many client threads there may be: a client of PARSYNC has several, one at a time in here. */
+#if defined(GASNET_SEQ)
+#    define TK_SEVERAL_CLIENT_THREADS 0
+#else
+#    define TK_SEVERAL_CLIENT_THREADS 1
+#endif
+
 #define TK_CACHE_LINE 64 /* x86-64 and most arm64: what false sharing happens on */
 
 #endif
