@@ -152,13 +152,23 @@ static bool settled_error(struct shca_qp *qp)
     return true;
 }
 
+/* The receives to look at; in ERR also those that are being posted right now (see recv.c). */
+static uint32_t posted(struct shca_qp *qp)
+{
+    if (atomic_load_explicit(&qp->sh->state, memory_order_acquire) == IBV_QPS_ERR) {
+        shca_lock(&qp->rq_lock);
+        shca_unlock(&qp->rq_lock);
+    }
+    return atomic_load_explicit(&qp->sh->rq_tail, memory_order_acquire);
+}
+
 /* Takes finished (or flushed) receives in order; *counted of them were in the count. */
 static uint32_t take_receives(struct shca_qp *qp, uint32_t max, struct ibv_wc *wc, bool *drained,
                               uint32_t *counted)
 {
     struct shca_qp_sh *sh = qp->sh;
     uint32_t at = atomic_load_explicit(&sh->rq_done, memory_order_relaxed);
-    uint32_t tail = atomic_load_explicit(&sh->rq_tail, memory_order_acquire);
+    uint32_t tail = posted(qp);
     uint32_t n = 0;
     bool dead = false;
 

@@ -24,13 +24,14 @@ static int post_one(struct shca_qp *qp, const struct ibv_recv_wr *wr)
 
         *g = (struct shca_sge){wr->sg_list[i].addr, wr->sg_list[i].length, wr->sg_list[i].lkey};
     }
-    atomic_store_explicit(&sh->rq_tail, tail + 1, memory_order_seq_cst);
+    atomic_store_explicit(&sh->rq_tail, tail + 1, memory_order_release);
     return 0;
 }
 
 int shca_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
 {
     struct shca_qp *qp = shca_container(ibqp, struct shca_qp, qp);
+    bool broken;
     int e = 0;
 
     shca_lock(&qp->rq_lock);
@@ -39,9 +40,11 @@ int shca_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_
         if (e != 0)
             *bad = wr;
     }
+    /* Read under rq_lock: either this sees ERR, or the flushing poller (which takes the lock after
+     * it saw ERR) sees the new tail. */
+    broken = atomic_load(&qp->sh->state) == IBV_QPS_ERR;
     shca_unlock(&qp->rq_lock);
-    /* In ERR every receive comes back at once. */
-    if (atomic_load(&qp->sh->state) == IBV_QPS_ERR) {
+    if (broken) { /* every receive comes back at once */
         shca_cq_ready(qp->rcq->sh, qp->sh->cq_bit);
         shca_cq_notify(NULL, qp->rcq->sh, true);
     }

@@ -63,10 +63,9 @@ void shca_qp_error(struct shca_qp *qp)
     for (; qp->sq_exec != qp->sq_tail; qp->sq_exec++)
         push(qp, &wqe_at(qp, qp->sq_exec)->op, qp->sq_exec, IBV_WC_WR_FLUSH_ERR);
     /* The receives are flushed by whoever polls the receive CQ. */
-    if (atomic_load(&sh->rq_done) != atomic_load(&sh->rq_tail)) {
-        shca_cq_ready(rcq, sh->cq_bit);
+    shca_cq_ready(rcq, sh->cq_bit);
+    if (atomic_load(&sh->rq_done) != atomic_load(&sh->rq_tail))
         shca_cq_notify(NULL, rcq, true);
-    }
 }
 
 static void complete(struct shca_qp *qp, const struct shca_op *op, uint32_t index,

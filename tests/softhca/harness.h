@@ -50,6 +50,7 @@ struct end {
     struct ibv_qp *qp;
     char *buf;
     struct ibv_mr *mr;
+    int fd; /* of the shared buffer, -1: private memory */
     int psn;
 };
 
@@ -102,15 +103,14 @@ static inline struct ibv_context *open_softhca(int number)
     return ctx;
 }
 
-static inline char *shared_buffer(size_t bytes)
+static inline void end_buffer(struct end *e, bool private)
 {
-    int fd = memfd_create("test", MFD_CLOEXEC);
-    char *p;
-
-    CHECK(fd >= 0 && ftruncate(fd, (off_t)bytes) == 0);
-    p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    CHECK(p != MAP_FAILED);
-    return p; /* the descriptor stays open, as softhca asks */
+    e->fd = private ? -1 : memfd_create("test", MFD_CLOEXEC);
+    if (!private)
+        CHECK(e->fd >= 0 && ftruncate(e->fd, BUF_BYTES) == 0);
+    e->buf = mmap(NULL, BUF_BYTES, PROT_READ | PROT_WRITE,
+                  private ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED, e->fd, 0);
+    CHECK(e->buf != MAP_FAILED);
 }
 
 static inline void end_qp(struct end *e, const struct end_options *o)
@@ -148,8 +148,7 @@ static inline void end_open(struct end *e, const struct end_options *o)
     e->scq = ibv_create_cq(e->ctx, o->cqe ? o->cqe : 256, NULL, NULL, 0);
     e->rcq = ibv_create_cq(e->ctx, o->cqe ? o->cqe : 256, e, e->channel, 0);
     CHECK(e->scq && e->rcq);
-    e->buf = o->private ? aligned_alloc(4096, BUF_BYTES) : shared_buffer(BUF_BYTES);
-    memset(e->buf, 0, BUF_BYTES);
+    end_buffer(e, o->private);
     e->mr = ibv_reg_mr(e->pd, e->buf, BUF_BYTES, access);
     CHECK(e->mr != NULL);
     e->psn = 0x1234 + getpid() % 1000;
@@ -163,6 +162,9 @@ static inline void end_close(struct end *e)
     if (e->qp)
         CHECK_EQ(ibv_destroy_qp(e->qp), 0);
     CHECK_EQ(ibv_dereg_mr(e->mr), 0);
+    munmap(e->buf, BUF_BYTES);
+    if (e->fd >= 0)
+        close(e->fd);
     CHECK_EQ(ibv_destroy_cq(e->scq), 0);
     CHECK_EQ(ibv_destroy_cq(e->rcq), 0);
     if (e->channel)

@@ -214,23 +214,34 @@ static void rdma_private(void)
 
 /* ---- the last byte comes last ---- */
 
-#define LAST_BYTES  4100
-#define LAST_ROUNDS 20000
+#define LAST_BYTES   4100
+#define LAST_SECONDS 0.7  /* a copy that stores its last byte first is caught at once */
+#define LAST_STOP    9000 /* offset of the byte that ends the test */
+
+static bool seen(const char *at, int value)
+{
+    return __atomic_load_n(at, __ATOMIC_ACQUIRE) == (char)value;
+}
 
 static void last_left(int fd, pid_t other)
 {
     struct end e;
     struct address peer;
+    double until;
 
     (void)other;
     open_pair(fd, &e, &peer);
-    for (int i = 1; i <= LAST_ROUNDS; i++) {
+    until = seconds() + LAST_SECONDS;
+    for (int i = 1; seconds() < until; i++) {
         memset(e.buf, i, LAST_BYTES);
-        while (__atomic_load_n(e.buf + BUF_BYTES - 1, __ATOMIC_ACQUIRE) != (char)(i - 1))
-            sched_yield();
         CHECK_EQ(post(&e, IBV_WR_RDMA_WRITE, 1, 0, LAST_BYTES, IBV_SEND_SIGNALED, &peer, 5), 0);
         CHECK_EQ(wait_wc(e.scq).status, IBV_WC_SUCCESS);
+        while (!seen(e.buf + BUF_BYTES - 1, i))
+            sched_yield();
     }
+    e.buf[0] = 1;
+    CHECK_EQ(post(&e, IBV_WR_RDMA_WRITE, 1, 0, 1, IBV_SEND_SIGNALED, &peer, LAST_STOP), 0);
+    CHECK_EQ(wait_wc(e.scq).status, IBV_WC_SUCCESS);
     meet(fd);
     end_close(&e);
 }
@@ -239,21 +250,25 @@ static void last_right(int fd, pid_t other)
 {
     struct end e;
     struct address peer;
+    int rounds = 0;
 
     (void)other;
     open_pair(fd, &e, &peer);
-    for (int i = 1; i <= LAST_ROUNDS; i++) {
+    for (int i = 1;; i++, rounds++) {
         unsigned turns = 0;
 
-        while (__atomic_load_n(e.buf + 5 + LAST_BYTES - 1, __ATOMIC_ACQUIRE) != (char)i)
+        while (!seen(e.buf + 5 + LAST_BYTES - 1, i) && !seen(e.buf + LAST_STOP, 1))
             if (++turns % 1000 == 0)
                 sched_yield();
+        if (seen(e.buf + LAST_STOP, 1))
+            break;
         for (int j = 0; j < LAST_BYTES; j++)
             CHECK_EQ(e.buf[5 + j], (char)i);
         e.buf[0] = (char)i;
         CHECK_EQ(post(&e, IBV_WR_RDMA_WRITE, 1, 0, 1, IBV_SEND_SIGNALED, &peer, BUF_BYTES - 1), 0);
         CHECK_EQ(wait_wc(e.scq).status, IBV_WC_SUCCESS);
     }
+    CHECK(rounds > 0);
     meet(fd);
     end_close(&e);
 }
