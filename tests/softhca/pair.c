@@ -214,9 +214,9 @@ static void rdma_private(void)
 
 /* ---- the last byte comes last ---- */
 
-#define LAST_BYTES   4100
-#define LAST_SECONDS 0.7  /* a copy that stores its last byte first is caught at once */
-#define LAST_STOP    9000 /* offset of the byte that ends the test */
+#define LAST_BYTES   20004
+#define LAST_SECONDS 0.7   /* a copy that stores its last byte first is caught at once */
+#define LAST_STOP    90000 /* offset of the byte that ends the test */
 
 static bool seen(const char *at, int value)
 {
@@ -262,7 +262,8 @@ static void last_right(int fd, pid_t other)
                 sched_yield();
         if (seen(e.buf + LAST_STOP, 1))
             break;
-        for (int j = 0; j < LAST_BYTES; j++)
+        /* Downwards: a copy that is still under way is most likely to lack the upper end. */
+        for (int j = LAST_BYTES - 2; j >= 0; j--)
             CHECK_EQ(e.buf[5 + j], (char)i);
         e.buf[0] = (char)i;
         CHECK_EQ(post(&e, IBV_WR_RDMA_WRITE, 1, 0, 1, IBV_SEND_SIGNALED, &peer, BUF_BYTES - 1), 0);
