@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * See fake_job.h. Owns copies of all messages until fake_job_close(). No lock. */
+#include "config.h"
+
+#include "fake_job.h"
+#include "progress/progress.h"
+#include "transport/verbs/verbs.h"
+#include "unit.h"
+
+struct tk_peers tk_peers;
+struct fake_job fake_job;
+
+void tk_verbs_tell_stall(void)
+{
+    fake_job.stalls_told++;
+}
+
+static struct fake_sent *next_sent(struct tk_peer *to)
+{
+    assert_true(fake_job.count < fake_sent_max);
+    struct fake_sent *sent = &fake_job.sent[fake_job.count++];
+    *sent = (struct fake_sent){.to = to->rank};
+    return sent;
+}
+
+static enum tk_status send(struct tk_peer *to, struct tk_outgoing *m)
+{
+    if (fake_job.busy_sends > 0) {
+        fake_job.busy_sends--;
+        return TK_BUSY;
+    }
+    struct fake_sent *sent = next_sent(to);
+    sent->head = malloc(m->head_size + m->nbytes);
+    sent->head_size = m->head_size;
+    sent->nbytes = m->nbytes;
+    sent->may_gather = m->source != NULL;
+    memcpy(sent->head, m->head, m->head_size);
+    if (m->nbytes)
+        memcpy((char *)sent->head + m->head_size, m->payload, m->nbytes);
+    sent->op = m->source;
+    if (sent->op)
+        tk_counter_add(&sent->op->pending, 1);
+    return TK_OK;
+}
+
+static void count(struct fake_sent *sent, const struct tk_rma *r)
+{
+    if (r->sources_only && r->copy_source)
+        return;
+    sent->op = r->op;
+    tk_counter_add(&r->op->pending, 1);
+    if (r->is_put && !r->copy_source)
+        tk_counter_add(&r->op->sources, 1);
+}
+
+static enum tk_status rma(struct tk_peer *to, struct tk_rma *r)
+{
+    if (fake_job.busy_rmas > 0) {
+        fake_job.busy_rmas--;
+        return TK_BUSY;
+    }
+    size_t left = r->nbytes - r->done;
+    struct fake_sent *sent = next_sent(to);
+    sent->is_rma = true;
+    sent->is_put = r->is_put;
+    sent->copy_source = r->copy_source;
+    sent->sources_only = r->sources_only;
+    sent->remote = r->remote + r->done;
+    sent->nbytes = fake_job.rma_piece && fake_job.rma_piece < left ? fake_job.rma_piece : left;
+    if (r->is_put)
+        memcpy((void *)sent->remote, r->local + r->done, sent->nbytes);
+    else
+        memcpy(r->local + r->done, (void *)sent->remote, sent->nbytes);
+    count(sent, r);
+    r->done += sent->nbytes;
+    return r->done == r->nbytes ? TK_OK : TK_BUSY;
+}
+
+bool fake_job_deliver(void)
+{
+    while (fake_job.delivered < fake_job.count && fake_job.sent[fake_job.delivered].is_rma)
+        fake_job.delivered++;
+    if (fake_job.delivered == fake_job.count)
+        return false;
+    struct fake_sent *sent = &fake_job.sent[fake_job.delivered++];
+    struct tk_arrival arrival = {.peer = tk_peer(sent->to),
+                                 .head = sent->head,
+                                 .payload = (char *)sent->head + sent->head_size,
+                                 .nbytes = sent->nbytes};
+    tk_deliver(&arrival);
+    return true;
+}
+
+static bool reap(void)
+{
+    fake_job.reaps++;
+    if (fake_job.hold_ops || fake_job.reaped == fake_job.count)
+        return false;
+    const struct fake_sent *sent = &fake_job.sent[fake_job.reaped++];
+    if (!sent->op)
+        return true;
+    if (sent->is_put && !sent->copy_source)
+        tk_counter_add(&sent->op->sources, -1);
+    tk_counter_add(&sent->op->pending, -1);
+    return true;
+}
+
+static bool poll(void)
+{
+    fake_job.polls++;
+    bool any = reap();
+    fake_job.reaps--;
+    return (!fake_job.hold && fake_job_deliver()) || any;
+}
+
+struct tk_transport fake_transport = {
+    .name = "fake", .packed_max = 60000, .send = send, .rma = rma, .poll = poll, .reap = reap};
+
+void fake_job_open(uint32_t size)
+{
+    memset(&fake_job, 0, sizeof(fake_job));
+    tk_peers = (struct tk_peers){.size = size, .me = 0};
+    tk_peers.at = calloc(size, sizeof(*tk_peers.at));
+    for (uint32_t r = 0; r < size; r++)
+        tk_peers.at[r] = (struct tk_peer){
+            .rank = r, .transport = &fake_transport, .host = "elsewhere", .pid = (int)(1000 + r)};
+    tk_progress_use(&fake_transport);
+}
+
+void fake_job_close(void)
+{
+    for (unsigned i = 0; i < fake_job.count; i++)
+        free(fake_job.sent[i].head);
+    free(tk_peers.at);
+    fake_job.count = 0;
+}
