@@ -25,9 +25,7 @@
              (size_t)(nbytes), (size_t)(most))
 
 #define CHECK_DEST(call, peer, dest, nbytes)                                                       \
-    TK_CHECK((nbytes) == 0 ||                                                                      \
-                 ((uintptr_t)(dest) - (peer)->segment_base <= (peer)->segment_size &&              \
-                  (nbytes) <= (peer)->segment_size - ((uintptr_t)(dest) - (peer)->segment_base)),  \
+    TK_CHECK(tk_peer_has(peer, (uintptr_t)(dest), nbytes),                                         \
              "%s: [%p, +%zu) is not inside the segment of rank %u", call, dest, (size_t)(nbytes),  \
              (peer)->rank)
 

@@ -11,41 +11,25 @@ static void check(const char *call, const struct tk_transfer *t)
 {
     (void)call, (void)t;
     TK_CHECK_MAY_COMMUNICATE(call);
-    TK_CHECK(
-        t->nbytes == 0 ||
-            ((uintptr_t)t->remote - t->peer->segment_base <= t->peer->segment_size &&
-             t->nbytes <= t->peer->segment_size - ((uintptr_t)t->remote - t->peer->segment_base)),
-        "%s: [%p, +%zu) is not inside the segment of rank %u", call, t->remote, t->nbytes,
-        t->peer->rank);
+    TK_CHECK(tk_peer_has(t->peer, t->rma.remote, t->rma.nbytes),
+             "%s: [%p, +%zu) is not inside the segment of rank %u", call, (void *)t->rma.remote,
+             t->rma.nbytes, t->peer->rank);
 }
 
-static struct tk_transfer put_of(gex_TM_t tm, gex_Rank_t rank, void *dest, const void *src,
-                                 size_t nbytes, gex_Flags_t flags)
+static struct tk_transfer transfer(gex_TM_t tm, gex_Rank_t rank, bool is_put, void *remote,
+                                   void *local, size_t nbytes, gex_Flags_t flags)
 {
-    TK_CHECK_RANK("gex_RMA_Put", rank);
-    return (struct tk_transfer){.peer = tk_peer_of(tm, rank),
-                                .remote = dest,
-                                .local = (void *)src,
-                                .nbytes = nbytes,
-                                .is_put = true,
-                                .immediate = flags & GEX_FLAG_IMMEDIATE};
-}
-
-static struct tk_transfer get_of(gex_TM_t tm, void *dest, gex_Rank_t rank, void *src, size_t nbytes,
-                                 gex_Flags_t flags)
-{
-    TK_CHECK_RANK("gex_RMA_Get", rank);
-    return (struct tk_transfer){.peer = tk_peer_of(tm, rank),
-                                .remote = src,
-                                .local = dest,
-                                .nbytes = nbytes,
-                                .immediate = flags & GEX_FLAG_IMMEDIATE};
+    TK_CHECK_RANK(is_put ? "gex_RMA_Put" : "gex_RMA_Get", rank);
+    return (struct tk_transfer){
+        .peer = tk_peer_of(tm, rank),
+        .rma = {.remote = (uintptr_t)remote, .local = local, .nbytes = nbytes, .is_put = is_put},
+        .immediate = flags & GEX_FLAG_IMMEDIATE};
 }
 
 int gex_RMA_PutBlocking(gex_TM_t tm, gex_Rank_t rank, void *dest, const void *src, size_t nbytes,
                         gex_Flags_t flags)
 {
-    struct tk_transfer t = put_of(tm, rank, dest, src, nbytes, flags);
+    struct tk_transfer t = transfer(tm, rank, true, dest, (void *)src, nbytes, flags);
     check("gex_RMA_PutBlocking", &t);
     return tk_transfer_blocking(&t);
 }
@@ -53,7 +37,7 @@ int gex_RMA_PutBlocking(gex_TM_t tm, gex_Rank_t rank, void *dest, const void *sr
 int gex_RMA_GetBlocking(gex_TM_t tm, void *dest, gex_Rank_t rank, void *src, size_t nbytes,
                         gex_Flags_t flags)
 {
-    struct tk_transfer t = get_of(tm, dest, rank, src, nbytes, flags);
+    struct tk_transfer t = transfer(tm, rank, false, src, dest, nbytes, flags);
     check("gex_RMA_GetBlocking", &t);
     return tk_transfer_blocking(&t);
 }
@@ -61,7 +45,7 @@ int gex_RMA_GetBlocking(gex_TM_t tm, void *dest, gex_Rank_t rank, void *src, siz
 gex_Event_t gex_RMA_PutNB(gex_TM_t tm, gex_Rank_t rank, void *dest, const void *src, size_t nbytes,
                           gex_Event_t *lc_opt, gex_Flags_t flags)
 {
-    struct tk_transfer t = put_of(tm, rank, dest, src, nbytes, flags);
+    struct tk_transfer t = transfer(tm, rank, true, dest, (void *)src, nbytes, flags);
     check("gex_RMA_PutNB", &t);
     TK_CHECK(lc_opt != NULL, "gex_RMA_PutNB: lc_opt must not be NULL");
     return tk_transfer_start(&t, lc_opt);
@@ -70,7 +54,7 @@ gex_Event_t gex_RMA_PutNB(gex_TM_t tm, gex_Rank_t rank, void *dest, const void *
 gex_Event_t gex_RMA_GetNB(gex_TM_t tm, void *dest, gex_Rank_t rank, void *src, size_t nbytes,
                           gex_Flags_t flags)
 {
-    struct tk_transfer t = get_of(tm, dest, rank, src, nbytes, flags);
+    struct tk_transfer t = transfer(tm, rank, false, src, dest, nbytes, flags);
     check("gex_RMA_GetNB", &t);
     return tk_transfer_start(&t, GEX_EVENT_DEFER);
 }

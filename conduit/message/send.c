@@ -52,9 +52,11 @@ static size_t build(union front *front, const struct tk_message *m, enum tk_mess
         memcpy(at, &place, sizeof(place));
         at += sizeof(place);
     }
-    memcpy(at, m->args, 4u * m->nargs);
+    int32_t *args = (int32_t *)at;
+    for (unsigned i = 0; i < m->nargs; i++)
+        args[i] = m->args[i];
     if (m->nargs & 1)
-        memset(at + 4u * m->nargs, 0, 4); /* padding must not carry stack contents to others */
+        args[m->nargs] = 0; /* padding must not carry stack contents to others */
     return front_size(m->nargs, m->category == TK_LONG);
 }
 
@@ -105,13 +107,20 @@ static enum tk_status inject(struct tk_message *m, enum tk_message_kind kind, st
     if (separate && put_payload(m, op, copy) != TK_OK)
         return TK_BUSY;
     struct tk_outgoing out = {.head = &front.head, .head_size = build(&front, m, kind, packed)};
-    if (!separate && m->category != TK_SHORT) {
+    if (!separate) {
         out.payload = m->payload;
         out.nbytes = m->nbytes;
         out.source = copy ? NULL : op;
     }
     /* Once the payload is under way there is no "not sent" any more. */
     return send_waiting(m->peer, &out, m->immediate && !separate);
+}
+
+static enum tk_status send_short(const struct tk_message *m, enum tk_message_kind kind)
+{
+    union front front;
+    struct tk_outgoing out = {.head = &front.head, .head_size = build(&front, m, kind, false)};
+    return send_waiting(m->peer, &out, m->immediate);
 }
 
 static enum tk_status send_now(struct tk_message *m, enum tk_message_kind kind)
@@ -135,7 +144,9 @@ static enum tk_status send_with_event(struct tk_message *m, enum tk_message_kind
 
 static enum tk_status send(struct tk_message *m, enum tk_message_kind kind)
 {
-    if (m->category == TK_SHORT || m->lc_opt == GEX_EVENT_NOW)
+    if (m->category == TK_SHORT)
+        return send_short(m, kind);
+    if (m->lc_opt == GEX_EVENT_NOW)
         return send_now(m, kind);
     return send_with_event(m, kind);
 }

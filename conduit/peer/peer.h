@@ -7,6 +7,7 @@
 #define TK_PEER_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/status.h"
@@ -36,6 +37,13 @@ extern struct tk_peers tk_peers;
 static inline struct tk_peer *tk_peer(uint32_t rank)
 {
     return &tk_peers.at[rank];
+}
+
+/* Is the range inside the peer's segment? An empty one is anywhere. */
+static inline bool tk_peer_has(const struct tk_peer *peer, uintptr_t address, size_t nbytes)
+{
+    uintptr_t offset = address - peer->segment_base;
+    return nbytes == 0 || (offset < peer->segment_size && nbytes <= peer->segment_size - offset);
 }
 
 /* Where a port is, on either kind of network. A port with LID 0 is a RoCE port: it is addressed by

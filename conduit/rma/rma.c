@@ -9,32 +9,27 @@
 #include "progress/progress.h"
 #include "rma/rma.h"
 
-static enum tk_status post_all(const struct tk_transfer *t, struct tk_op *op, bool copy_source)
+static enum tk_status post_all(struct tk_transfer *t, struct tk_op *op)
 {
-    struct tk_rma rma = {.remote = (uintptr_t)t->remote,
-                         .local = t->local,
-                         .nbytes = t->nbytes,
-                         .op = op,
-                         .is_put = t->is_put,
-                         .copy_source = copy_source};
     unsigned empty = 0;
     enum tk_status status;
+    t->rma.op = op;
     tk_counter_set(&op->pending, 1);
     /* An immediate transfer may only say "not done" while nothing is. */
-    while ((status = t->peer->transport->rma(t->peer, &rma)) == TK_BUSY &&
-           !(t->immediate && rma.done == 0))
+    while ((status = t->peer->transport->rma(t->peer, &t->rma)) == TK_BUSY &&
+           !(t->immediate && t->rma.done == 0))
         tk_wait_step(&empty);
     tk_counter_add(&op->pending, -1);
     return status;
 }
 
-int tk_transfer_blocking(const struct tk_transfer *t)
+int tk_transfer_blocking(struct tk_transfer *t)
 {
     struct tk_op op;
-    if (t->nbytes == 0)
+    if (t->rma.nbytes == 0)
         return 0;
     tk_op_init(&op);
-    if (post_all(t, &op, false) != TK_OK)
+    if (post_all(t, &op) != TK_OK)
         return 1;
     tk_wait_done(&op);
     return 0;
@@ -47,12 +42,13 @@ static gex_Event_t nothing_to_do(gex_Event_t *lc_opt)
     return GEX_EVENT_INVALID;
 }
 
-gex_Event_t tk_transfer_start(const struct tk_transfer *t, gex_Event_t *lc_opt)
+gex_Event_t tk_transfer_start(struct tk_transfer *t, gex_Event_t *lc_opt)
 {
-    if (t->nbytes == 0)
+    if (t->rma.nbytes == 0)
         return nothing_to_do(lc_opt);
     struct tk_op *op = tk_op_take();
-    if (post_all(t, op, lc_opt == GEX_EVENT_NOW) != TK_OK) {
+    t->rma.copy_source = lc_opt == GEX_EVENT_NOW;
+    if (post_all(t, op) != TK_OK) {
         tk_op_give(op);
         return GEX_EVENT_NO_OP;
     }

@@ -6,20 +6,18 @@
 
 #include "gasnetex.h"
 #include "peer/peer.h"
+#include "transport/transport.h"
 
 struct tk_transfer {
     struct tk_peer *peer;
-    void *remote;
-    void *local;
-    size_t nbytes;
-    bool is_put;
+    struct tk_rma rma; /* remote, local, nbytes, is_put; the rest is filled in here */
     bool immediate;
 };
 
 /* 0, or 1 when nothing was done (immediate only). */
-int tk_transfer_blocking(const struct tk_transfer *t);
+int tk_transfer_blocking(struct tk_transfer *t);
 
 /* lc_opt: GEX_EVENT_NOW, GEX_EVENT_DEFER (gets: that one) or where to store the leaf. */
-gex_Event_t tk_transfer_start(const struct tk_transfer *t, gex_Event_t *lc_opt);
+gex_Event_t tk_transfer_start(struct tk_transfer *t, gex_Event_t *lc_opt);
 
 #endif

@@ -50,7 +50,6 @@ enum tk_status tk_link_open(struct tk_rail *rail, struct tk_link *link, struct t
         .send_cq = rail->send_cq,
         .recv_cq = rail->recv_cq,
         .qp_type = IBV_QPT_RC,
-        .sq_sig_all = 1,
         .cap = {.max_send_wr = (uint32_t)tk_verbs.depth_pp,
                 .max_recv_wr = (uint32_t)(2 * tk_verbs.credits_pp + 1),
                 .max_send_sge = 2, /* head and payload */
@@ -59,6 +58,8 @@ enum tk_status tk_link_open(struct tk_rail *rail, struct tk_link *link, struct t
     };
     tk_lock_init(&link->lock);
     link->peer = peer;
+    link->quiet_work.link = link;
+    link->quiet_work.opcode = IBV_WR_SEND;
     link->credits = tk_verbs.credits_pp;
     link->control_expected = 1;
     tk_counter_set(&link->room, tk_verbs.depth_pp);

@@ -75,6 +75,13 @@ void tk_work_failed(struct tk_work *work, const struct ibv_wc *wc)
     give_up(link, opcode_text(work->opcode), work->nbytes, wc);
 }
 
+/* The device refused a work request for which there was room: its queue pair is broken. */
+void tk_post_failed(struct tk_work *work, int error)
+{
+    struct ibv_wc wc = {.status = IBV_WC_WR_FLUSH_ERR, .vendor_err = (uint32_t)error};
+    tk_work_failed(work, &wc);
+}
+
 void tk_recv_failed(struct tk_link *link, const struct ibv_wc *wc)
 {
     if (link->broken || wc->status == IBV_WC_WR_FLUSH_ERR)

@@ -40,6 +40,7 @@ static void derive_limits(uint32_t peers)
     v->slack = (int)tk_min((size_t)v->slack, (size_t)v->credits_pp - 1);
     v->slack = (int)tk_min((size_t)v->slack, (size_t)(credits - 1) / peers);
     v->depth_pp = (int)tk_settings.networkdepth_pp;
+    v->quiet_max = v->depth_pp / 4;
     v->depth_total = total_or_all(tk_settings.networkdepth_total, v->depth_pp * (int)peers);
 }
 

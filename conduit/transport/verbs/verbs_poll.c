@@ -11,6 +11,7 @@
 #include "base/bits.h"
 #include "base/report.h"
 #include "transport/verbs/verbs_private.h"
+#include "transport/verbs/verbs_work.h"
 
 enum { small_message = 256 /* copying this much costs less than swapping buffers */ };
 
@@ -47,12 +48,12 @@ bool tk_verbs_reap(void)
     int n = take(tk_verbs.rail.send_cq, &tk_verbs.rail.send_cq_lock, wc);
     for (int i = 0; i < n; i++) {
         struct tk_work *work = (struct tk_work *)(uintptr_t)wc[i].wr_id;
-        tk_counter_add(&tk_verbs.works_out, -1);
         tk_if_unlikely(wc[i].status != IBV_WC_SUCCESS)
         {
             tk_work_failed(work, &wc[i]);
             continue;
         }
+        tk_counter_add(&tk_verbs.works_out, -1);
         work_done(work);
     }
     return n > 0;

@@ -11,72 +11,27 @@
 #include "base/report.h"
 #include "settings/settings.h"
 #include "transport/verbs/verbs_private.h"
-
-/* A work request with a slot in the send queue and, when bounce_bytes is not 0, a bounce buffer.
- * NULL: no room now. */
-struct tk_work *tk_work_take(struct tk_link *link, size_t bounce_bytes)
-{
-    if (!tk_counter_take(&link->room))
-        return NULL;
-    struct tk_work *work = tk_pool_take(&tk_verbs.work_pool);
-    if (!work)
-        goto no_work;
-    work->link = link;
-    work->op = NULL;
-    work->get_to = NULL;
-    work->holds_source = false;
-    work->bounce = NULL;
-    if (bounce_bytes && !(work->bounce = tk_pool_take(&tk_verbs.bounce_pool)))
-        goto no_bounce;
-    return work;
-no_bounce:
-    tk_pool_give(&tk_verbs.work_pool, work);
-no_work:
-    tk_counter_add(&link->room, 1);
-    return NULL;
-}
-
-void tk_work_give(struct tk_work *work)
-{
-    struct tk_link *link = work->link;
-    if (work->bounce)
-        tk_pool_give(&tk_verbs.bounce_pool, work->bounce);
-    tk_pool_give(&tk_verbs.work_pool, work);
-    tk_counter_add(&link->room, 1);
-}
-
-void tk_work_post(struct tk_work *work, struct ibv_send_wr *wr)
-{
-    struct ibv_send_wr *bad;
-    wr->wr_id = (uintptr_t)work;
-    wr->next = NULL;
-    work->opcode = (uint8_t)wr->opcode;
-    tk_counter_add(&tk_verbs.works_out, 1);
-    int error = ibv_post_send(work->link->qp, wr, &bad);
-    tk_if_unlikely(error)
-    {
-        struct ibv_wc wc = {.status = IBV_WC_WR_FLUSH_ERR, .vendor_err = (uint32_t)error};
-        tk_counter_add(&tk_verbs.works_out, -1);
-        tk_work_failed(work, &wc);
-    }
-}
+#include "transport/verbs/verbs_work.h"
 
 bool tk_is_registered(const void *address, size_t size)
 {
     return tk_verbs.segment_mr && tk_area_holds(&tk_segment_area, address, size);
 }
 
-static void post_inline(struct tk_work *work, const struct tk_outgoing *m)
+/* Head and payload are gathered by the device; the payload's length may be 0. */
+static void post_inline(struct tk_link *link, struct tk_work *work, const struct tk_outgoing *m)
 {
-    char bytes[tk_inline_most];
-    struct ibv_sge sge = {.addr = (uintptr_t)bytes, .length = (uint32_t)(m->head_size + m->nbytes)};
-    struct ibv_send_wr wr = {
-        .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_INLINE};
-    memcpy(bytes, m->head, m->head_size);
-    if (m->nbytes)
-        memcpy(bytes + m->head_size, m->payload, m->nbytes);
-    work->nbytes = sge.length;
-    tk_work_post(work, &wr);
+    struct ibv_sge sge[2] = {{.addr = (uintptr_t)m->head, .length = (uint32_t)m->head_size},
+                             {.addr = (uintptr_t)m->payload, .length = (uint32_t)m->nbytes}};
+    struct ibv_send_wr wr;
+    wr.sg_list = sge;
+    wr.num_sge = m->nbytes ? 2 : 1;
+    if (!work) {
+        tk_quiet_post(link, &wr, IBV_SEND_INLINE);
+        return;
+    }
+    work->nbytes = (uint32_t)(m->head_size + m->nbytes);
+    tk_work_post(work, &wr, IBV_WR_SEND, IBV_SEND_INLINE);
 }
 
 static void post_gathered(struct tk_work *work, const struct tk_outgoing *m)
@@ -87,12 +42,14 @@ static void post_gathered(struct tk_work *work, const struct tk_outgoing *m)
                              {.addr = (uintptr_t)m->payload,
                               .length = (uint32_t)m->nbytes,
                               .lkey = tk_verbs.segment_mr->lkey}};
-    struct ibv_send_wr wr = {.sg_list = sge, .num_sge = 2, .opcode = IBV_WR_SEND};
+    struct ibv_send_wr wr;
+    wr.sg_list = sge;
+    wr.num_sge = 2;
     memcpy(work->bounce->data, m->head, m->head_size);
     work->op = m->source;
     tk_counter_add(&m->source->pending, 1);
     work->nbytes = (uint32_t)(m->head_size + m->nbytes);
-    tk_work_post(work, &wr);
+    tk_work_post(work, &wr, IBV_WR_SEND, 0);
 }
 
 static void post_copied(struct tk_work *work, const struct tk_outgoing *m)
@@ -101,12 +58,14 @@ static void post_copied(struct tk_work *work, const struct tk_outgoing *m)
     struct ibv_sge sge = {.addr = (uintptr_t)bytes,
                           .length = (uint32_t)(m->head_size + m->nbytes),
                           .lkey = work->bounce->key};
-    struct ibv_send_wr wr = {.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND};
+    struct ibv_send_wr wr;
+    wr.sg_list = &sge;
+    wr.num_sge = 1;
     memcpy(bytes, m->head, m->head_size);
     if (m->nbytes)
         memcpy(bytes + m->head_size, m->payload, m->nbytes);
     work->nbytes = sge.length;
-    tk_work_post(work, &wr);
+    tk_work_post(work, &wr, IBV_WR_SEND, 0);
 }
 
 static bool worth_gathering(const struct tk_outgoing *m)
@@ -121,14 +80,15 @@ enum tk_status tk_message_post(struct tk_link *link, struct tk_outgoing *m)
 {
     size_t size = m->head_size + m->nbytes;
     bool is_small = size <= (size_t)tk_verbs.rail.inline_limit;
-    struct tk_work *work = tk_work_take(link, is_small ? 0 : size);
-    if (!work)
+    bool is_quiet = is_small && tk_quiet_take(link);
+    struct tk_work *work = is_quiet ? NULL : tk_work_take(link, !is_small);
+    if (!work && !is_quiet)
         return TK_BUSY;
     int credits = m->head->kind == TK_CONTROL ? 0 : (int)tk_min((size_t)link->banked, UINT8_MAX);
     m->head->credits = (uint8_t)credits;
     link->banked -= credits;
     if (is_small)
-        post_inline(work, m);
+        post_inline(link, work, m);
     else if (worth_gathering(m))
         post_gathered(work, m);
     else

@@ -46,6 +46,7 @@ struct tk_work {
     struct tk_buffer *bounce; /* given back on completion */
     void *get_to;             /* get through the bounce buffer: where the data belongs */
     uint32_t nbytes;
+    int covers;        /* quiet messages posted before it that its completion stands for */
     bool holds_source; /* op->sources counts it */
     uint8_t opcode;    /* enum ibv_wr_opcode, for messages */
 };
@@ -54,13 +55,15 @@ struct tk_link {
     _Alignas(TK_CACHE_LINE) tk_lock_t lock;
     struct ibv_qp *qp;
     struct tk_peer *peer;
-    int credits;          /* requests that we may send now */
-    int banked;           /* credits of the peer's that we hold back */
-    int posted;           /* receive buffers in the queue */
-    int control_expected; /* 1 until the peer's exit notice came: it has a buffer of its own */
-    bool ack_due;         /* an ACK could not be sent for lack of room */
-    bool broken;          /* an error was told; nothing is sent any more */
-    tk_counter_t room;    /* free slots of the send queue */
+    int credits;               /* requests that we may send now */
+    int banked;                /* credits of the peer's that we hold back */
+    int posted;                /* receive buffers in the queue */
+    int control_expected;      /* 1 until the peer's exit notice came: it has a buffer of its own */
+    bool ack_due;              /* an ACK could not be sent for lack of room */
+    bool broken;               /* an error was told; nothing is sent any more */
+    tk_counter_t room;         /* free slots of the send queue */
+    int quiet;                 /* messages posted without a completion since the last one with */
+    struct tk_work quiet_work; /* names the link in errors of quiet messages */
     uint64_t starved_since;
 };
 
@@ -96,6 +99,7 @@ struct tk_verbs {
     struct tk_work *works;
     int credits_pp, slack;
     int depth_pp, depth_total;
+    int quiet_max;              /* quiet messages in a row on a link */
     tk_counter_t credits_total; /* requests that this process may still have in flight */
     tk_counter_t acks_due;
     tk_counter_t works_out; /* work requests under way: an idle send CQ need not be polled */
@@ -127,9 +131,6 @@ void tk_credit_owe(struct tk_link *link);
 void tk_acks_send(void);
 
 /* verbs_post.c */
-struct tk_work *tk_work_take(struct tk_link *link, size_t bounce_bytes);
-void tk_work_give(struct tk_work *work);
-void tk_work_post(struct tk_work *work, struct ibv_send_wr *wr);
 bool tk_is_registered(const void *address, size_t size);
 enum tk_status tk_verbs_send(struct tk_peer *peer, struct tk_outgoing *message);
 enum tk_status tk_message_post(struct tk_link *link, struct tk_outgoing *message);
@@ -142,6 +143,7 @@ bool tk_verbs_poll(void);
 bool tk_verbs_reap(void);
 
 /* verbs_error.c */
+void tk_post_failed(struct tk_work *work, int error);
 void tk_work_failed(struct tk_work *work, const struct ibv_wc *wc);
 void tk_recv_failed(struct tk_link *link, const struct ibv_wc *wc);
 _Noreturn void tk_wire_error(struct tk_link *link, const char *what);

@@ -11,6 +11,7 @@
 #include "base/bits.h"
 #include "settings/settings.h"
 #include "transport/verbs/verbs_private.h"
+#include "transport/verbs/verbs_work.h"
 
 struct piece {
     char *local;
@@ -48,43 +49,70 @@ static void post_piece(struct tk_work *work, const struct tk_rma *rma, const str
                        uint32_t remote_key)
 {
     struct ibv_sge sge = {.addr = (uintptr_t)piece->local, .length = (uint32_t)piece->nbytes};
-    struct ibv_send_wr wr = {.sg_list = &sge,
-                             .num_sge = 1,
-                             .opcode = rma->is_put ? IBV_WR_RDMA_WRITE : IBV_WR_RDMA_READ};
+    struct ibv_send_wr wr;
+    unsigned flags = piece->is_inline ? IBV_SEND_INLINE : 0;
+    wr.sg_list = &sge;
+    wr.num_sge = 1;
     wr.wr.rdma.remote_addr = rma->remote + rma->done;
     wr.wr.rdma.rkey = remote_key;
-    if (piece->is_inline) {
-        wr.send_flags = IBV_SEND_INLINE;
-    } else if (piece->is_bounced) {
+    if (piece->is_bounced) {
         sge.addr = (uintptr_t)work->bounce->data;
         sge.lkey = work->bounce->key;
         if (rma->is_put)
             memcpy(work->bounce->data, piece->local, piece->nbytes);
         else
             work->get_to = piece->local;
-    } else {
+    } else if (!piece->is_inline) {
         sge.lkey = tk_verbs.segment_mr->lkey;
     }
     work->nbytes = sge.length;
-    tk_work_post(work, &wr);
+    tk_work_post(work, &wr, rma->is_put ? IBV_WR_RDMA_WRITE : IBV_WR_RDMA_READ, flags);
+}
+
+/* A small put is one piece whose source is free on return: most of what next_piece() weighs up does
+ * not arise. */
+static enum tk_status put_inline(struct tk_link *link, struct tk_rma *rma, uint32_t remote_key)
+{
+    struct tk_work *work = tk_work_take(link, false);
+    if (!work)
+        return TK_BUSY;
+    struct ibv_sge sge = {.addr = (uintptr_t)rma->local, .length = (uint32_t)rma->nbytes};
+    struct ibv_send_wr wr;
+    wr.sg_list = &sge;
+    wr.num_sge = 1;
+    wr.wr.rdma.remote_addr = rma->remote;
+    wr.wr.rdma.rkey = remote_key;
+    if (!rma->sources_only) {
+        work->op = rma->op;
+        tk_counter_add(&rma->op->pending, 1);
+    }
+    work->nbytes = sge.length;
+    rma->done = rma->nbytes;
+    tk_work_post(work, &wr, IBV_WR_RDMA_WRITE, IBV_SEND_INLINE);
+    return TK_OK;
+}
+
+static enum tk_status post_pieces(struct tk_link *link, struct tk_rma *rma, uint32_t remote_key)
+{
+    while (rma->done < rma->nbytes) {
+        struct piece piece = next_piece(rma);
+        struct tk_work *work = tk_work_take(link, piece.is_bounced);
+        if (!work)
+            return TK_BUSY;
+        count(work, rma, &piece);
+        post_piece(work, rma, &piece, remote_key);
+        rma->done += piece.nbytes;
+    }
+    return TK_OK;
 }
 
 enum tk_status tk_verbs_rma(struct tk_peer *peer, struct tk_rma *rma)
 {
     struct tk_link *link = peer->connection;
-    enum tk_status status = TK_OK;
+    bool is_small = rma->is_put && rma->nbytes <= (size_t)tk_verbs.rail.inline_limit;
     tk_lock(&link->lock);
-    while (rma->done < rma->nbytes) {
-        struct piece piece = next_piece(rma);
-        struct tk_work *work = tk_work_take(link, piece.is_bounced ? piece.nbytes : 0);
-        if (!work) {
-            status = TK_BUSY;
-            break;
-        }
-        count(work, rma, &piece);
-        post_piece(work, rma, &piece, peer->segment_key);
-        rma->done += piece.nbytes;
-    }
+    enum tk_status status = is_small ? put_inline(link, rma, peer->segment_key)
+                                     : post_pieces(link, rma, peer->segment_key);
     tk_unlock(&link->lock);
     return status;
 }

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Work requests under way: taking one with its slot in the send queue, posting it, giving it back.
+ * Inline because every operation passes here.
+ *
+ * Small messages that nobody waits for are posted quietly, without a completion of their own
+ * (IBA 10.7.3.1): a send queue completes in order, so the next completion on the link stands for
+ * them too. Never more than a quarter of the queue is quiet, so a full queue always holds something
+ * that completes. */
+#ifndef TK_VERBS_WORK_H
+#define TK_VERBS_WORK_H
+
+#include "base/bits.h"
+#include "transport/verbs/verbs_private.h"
+
+/* A work request with a slot in the send queue and, if wanted, a bounce buffer. NULL: no room now.
+ */
+static inline struct tk_work *tk_work_take(struct tk_link *link, bool with_bounce)
+{
+    if (!tk_counter_take(&link->room))
+        return NULL;
+    struct tk_work *work = tk_pool_take(&tk_verbs.work_pool);
+    tk_if_unlikely(!work) goto no_work;
+    work->link = link;
+    work->op = NULL;
+    work->get_to = NULL;
+    work->holds_source = false;
+    work->bounce = NULL;
+    if (with_bounce && !(work->bounce = tk_pool_take(&tk_verbs.bounce_pool)))
+        goto no_bounce;
+    return work;
+no_bounce:
+    tk_pool_give(&tk_verbs.work_pool, work);
+no_work:
+    tk_counter_add(&link->room, 1);
+    return NULL;
+}
+
+static inline void tk_work_give(struct tk_work *work)
+{
+    struct tk_link *link = work->link;
+    int slots = 1 + work->covers;
+    if (work->bounce)
+        tk_pool_give(&tk_verbs.bounce_pool, work->bounce);
+    tk_pool_give(&tk_verbs.work_pool, work);
+    tk_counter_add(&link->room, slots);
+}
+
+/* Fills in what all work requests share and posts. The rest of wr, 128 bytes of it, is left as it
+ * is: no device looks at fields of other opcodes. */
+static inline void tk_work_post(struct tk_work *work, struct ibv_send_wr *wr,
+                                enum ibv_wr_opcode opcode, unsigned flags)
+{
+    struct ibv_send_wr *bad;
+    wr->wr_id = (uintptr_t)work;
+    wr->next = NULL;
+    wr->opcode = opcode;
+    wr->send_flags = flags | IBV_SEND_SIGNALED;
+    work->opcode = (uint8_t)opcode;
+    work->covers = work->link->quiet;
+    work->link->quiet = 0;
+    tk_counter_add(&tk_verbs.works_out, 1);
+    int error = ibv_post_send(work->link->qp, wr, &bad);
+    tk_if_unlikely(error) tk_post_failed(work, error);
+}
+
+/* Takes a slot for a message without a completion; false: not now, take a work request. */
+static inline bool tk_quiet_take(struct tk_link *link)
+{
+    if (link->quiet >= tk_verbs.quiet_max || !tk_counter_take(&link->room))
+        return false;
+    link->quiet++;
+    return true;
+}
+
+static inline void tk_quiet_post(struct tk_link *link, struct ibv_send_wr *wr, unsigned flags)
+{
+    struct ibv_send_wr *bad;
+    wr->wr_id = (uintptr_t)&link->quiet_work; /* comes back in errors only */
+    wr->next = NULL;
+    wr->opcode = IBV_WR_SEND;
+    wr->send_flags = flags;
+    int error = ibv_post_send(link->qp, wr, &bad);
+    tk_if_unlikely(error) tk_post_failed(&link->quiet_work, error);
+}
+
+#endif
