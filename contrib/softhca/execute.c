@@ -87,8 +87,10 @@ static bool receive_posted(struct shca_qp *qp, struct shca_qp_sh *t, uint32_t he
 {
     /* The tail lies in a line the receiver keeps writing: look only when the known ones are used.
      */
-    if (qp->target_tail == head || qp->qp.qp_type == IBV_QPT_UD)
+    if (qp->target_tail == head || qp->target_epoch != t->epoch || qp->qp.qp_type == IBV_QPT_UD) {
+        qp->target_epoch = t->epoch;
         qp->target_tail = atomic_load_explicit(&t->rq_tail, memory_order_acquire);
+    }
     return qp->target_tail != head;
 }
 

@@ -153,6 +153,7 @@ void shca_qp_reset(struct shca_qp *qp)
     shca_rx_lock(shca.seg, sh, shca.pid);
     atomic_store(&sh->state, IBV_QPS_RESET);
     sh->dest_qpn = 0;
+    sh->epoch = ++shca.epoch;
     shca_rx_unlock(sh);
     /* Nobody completes a receive any more; now the consumer has to be kept out. */
     shca_lock(&qp->rcq->lock);

@@ -120,6 +120,7 @@ static int fill_shared(struct shca_qp *qp, uint32_t bit)
     sh->pd = qp->qp.pd->handle;
     sh->recv_cq = qp->rcq->index;
     sh->cq_bit = bit;
+    sh->epoch = ++shca.epoch;
     return place_queue(sh, &qp->init.cap);
 }
 

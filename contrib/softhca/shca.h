@@ -152,7 +152,8 @@ struct shca_qp {
     /* the connection */
     struct shca_peer *peer;
     struct shca_qp_sh *target;
-    uint32_t target_tail; /* receives known to be posted there */
+    uint32_t target_tail;  /* receives known to be posted there, */
+    uint32_t target_epoch; /* if it is still the same */
     uint32_t dest_port;
     /* retry */
     int waiting; /* enum shca_wait of the WQE at sq_exec */
@@ -177,6 +178,7 @@ struct shca_process {
     struct shca_qp *qps[SHCA_QPS];
     struct shca_cq *cqs[SHCA_CQS];
     uint32_t next_qp, next_cq, next_pd;
+    _Atomic uint32_t epoch;
     uint32_t qp_high; /* no queue pair at or above this index */
     _Atomic uint32_t n_qp, n_cq, n_mr, n_pd;
     _Atomic uint32_t pending; /* length of the list of stalled send queues */

@@ -94,7 +94,8 @@ struct shca_qp_sh {
     uint64_t extra;
     uint64_t eager;
     uint32_t n_eager;
-    uint32_t pad1[9];
+    uint32_t epoch; /* another one after each creation and reset: what initiators know is stale */
+    uint32_t pad1[8];
     /* Line 3: written by the owner. */
     _Atomic uint32_t rq_tail;
     _Atomic uint32_t rq_done; /* receives handed to the program: frees slots and eager slots */

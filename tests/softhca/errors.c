@@ -336,6 +336,30 @@ static void reset_drops_all(void)
     close_two(&a, &b);
 }
 
+/* One side starts again with the same numbers: what the other knew about its receives is void. */
+static void reset_of_one_side(void)
+{
+    struct end a, b;
+    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RESET};
+    struct address to_a;
+
+    open_two(&a, &b, NULL);
+    for (int i = 0; i < 8; i++)
+        CHECK_EQ(post_recv(&b, 7, 0, 64), 0);
+    CHECK_EQ(post_send(&a, 1, 0, 8, 0), 0);
+    CHECK_EQ(wait_wc(a.scq).status, IBV_WC_SUCCESS);
+    CHECK_EQ(ibv_modify_qp(b.qp, &attr, IBV_QP_STATE), 0);
+    to_a = address_of(&a);
+    connect_to(&b, &to_a);
+    CHECK_EQ(post_send(&a, 2, 0, 8, 0), 0);
+    no_wc(b.rcq);
+    no_wc(a.scq);
+    CHECK_EQ(post_recv(&b, 8, 0, 64), 0);
+    CHECK_EQ(wait_wc(b.rcq).wr_id, 8);
+    CHECK_EQ(wait_wc(a.scq).wr_id, 2);
+    close_two(&a, &b);
+}
+
 static void full_queues(void)
 {
     struct end a, b;
@@ -545,6 +569,7 @@ int main(int argc, char **argv)
         {"retry_lid", retry_lid},
         {"flush_by_modify", flush_by_modify},
         {"reset_drops_all", reset_drops_all},
+        {"reset_of_one_side", reset_of_one_side},
         {"full_queues", full_queues},
         {"unsignaled_sends_keep_their_place", unsignaled_sends_keep_their_place},
         {"cq_overrun", cq_overrun},
