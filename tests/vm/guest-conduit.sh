@@ -1,0 +1,86 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Inside the VM: jobs of two ranks over the kernel's Soft-RoCE. Prints a line for each, and at the end
+# how the counts of the device say the receivers were always ready.
+set -u
+: "${top_builddir:?}" "${GASNETRUN:?}"
+each=${VM_CASE_SECONDS:-180} # three times what the slowest takes under emulation on two busy CPUs
+counters=/sys/class/infiniband/rxe0/ports/1/hw_counters
+failures=0
+out=/run/case
+export GASNET_SOFTHCA=never
+# rxe takes 7 for "for ever"; a lost peer must end a test.
+export GASNET_QP_RETRY_COUNT=6
+
+failed()
+{
+    echo "FAILED: $*"
+    failures=$((failures + 1))
+}
+
+# case NAME PROGRAM [ARG...]: a job of two; settings stand in the environment.
+case_of_two()
+{
+    local name=$1 begin=$EPOCHREALTIME status
+    shift
+    JOB_DEADLINE=$((each - 15)) timeout -k 5 "$each" "$GASNETRUN" -n 2 "$@" >$out.out 2>$out.err
+    status=$?
+    awk -v a="$begin" -v b="$EPOCHREALTIME" -v n="$name" -v s=$status \
+        'BEGIN { printf "%-40s status %d, %5.1f s\n", n, s, b - a }'
+    [ $status = 0 ] || {
+        failed "$name: status $status"
+        tail -n 20 $out.err $out.out
+    }
+    return $status
+}
+
+# Receiver-not-ready must never have happened, on either side.
+no_rnr()
+{
+    local name value
+    for name in rcvd_rnr_err send_rnr_err retry_rnr_exceeded_err; do
+        value=$(cat $counters/$name) || { failed "no counter $name"; continue; }
+        [ "$value" = 0 ] || failed "$1: $name is $value"
+    done
+}
+
+uses_the_kernel()
+{
+    local said
+    said=$(GASNET_VERBOSEENV=1 "$GASNETRUN" -n 2 "$top_builddir/tests/job/barrier-seq" 2>&1)
+    grep -q 'rxe0' <<<"$said" || failed "rxe0 is not what the conduit says it uses: $said"
+    ! grep -q 'using softhca' <<<"$said" || failed "softhca stands in for the kernel"
+}
+
+wordcount()
+{
+    local files=(/usr/share/common-licenses/{GPL-3,Apache-2.0,MPL-2.0})
+    [ -f "${files[0]}" ] || files=("$top_srcdir/LICENSE" "$top_srcdir/README")
+    case_of_two "wordcount" "$top_builddir/tests/demo/wordcount" --all "${files[@]}" || return
+    cat "${files[@]}" | tr -cs A-Za-z '\n' | tr A-Z a-z | LC_ALL=C sort | uniq -c |
+        awk 'NF == 2 { print $1, $2 }' >$out.expected
+    diff $out.expected <(grep -E '^[0-9]+ [a-z]+$' $out.out) >$out.diff ||
+        failed "wordcount differs from the pipeline: $(head -n 5 $out.diff)"
+}
+
+credits()
+{
+    local job=$top_builddir/tests/job
+    case_of_two "credits, defaults" "$job/credits-seq" 30
+    GASNET_AM_CREDITS_PP=1 case_of_two "credits, PP=1" "$job/credits-seq" 20
+    GASNET_AM_CREDITS_SLACK=0 case_of_two "credits, SLACK=0" "$job/credits-seq" 20
+    GASNET_AM_CREDITS_SLACK=11 case_of_two "credits, SLACK=11" "$job/credits-seq" 20
+    GASNET_AM_CREDITS_TOTAL=1 GASNET_BBUF_COUNT=1 GASNET_NETWORKDEPTH_PP=2 \
+        case_of_two "credits, TOTAL=1 BBUF=1 DEPTH=2" "$job/credits-seq" 20
+    case_of_two "credits, PAR" "$job/credits-par" 20
+}
+
+uses_the_kernel
+case_of_two "barrier" "$top_builddir/tests/job/barrier-seq"
+case_of_two "AM matrix" "$top_builddir/tests/job/am-seq"
+case_of_two "AM matrix, PAR" "$top_builddir/tests/job/am-par"
+case_of_two "put/get matrix" "$top_builddir/tests/job/putget-seq"
+credits
+wordcount
+no_rnr "all of the above"
+[ $failures = 0 ] || exit 1
