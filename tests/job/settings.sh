@@ -1,0 +1,106 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Settings that cannot be: each ends the job soon, with status 1 and one line that names the variable, what was seen and what
+# would be right. Names that nobody knows are warned about once.
+. "${top_srcdir:?run through make check}/tests/job/common.sh"
+hello=$jobs/hello-seq
+
+# What the launcher says about softhca aside, exactly so many lines on standard error.
+lines()
+{
+    counted=$(grep -vc 'using softhca' "$scratch/err")
+    [ "$counted" -eq "$1" ] || failed "$counted lines instead of $1"
+}
+
+# refused SETTINGS PATTERN: on 1 and on 3 ranks.
+refused()
+{
+    SETTINGS=$1
+    for n in 1 3; do
+        job $n "$hello"
+        fails_with 1 "$1"
+        says "$2" 1
+        lines 1
+        within 10
+    done
+    SETTINGS=
+}
+
+refused GASNET_AM_CREDITS_PP=x "GASNET_AM_CREDITS_PP='x' is not a whole number from 1 to 1024"
+refused GASNET_AM_CREDITS_PP=0 "GASNET_AM_CREDITS_PP='0' is not .* from 1 to 1024"
+refused GASNET_AM_CREDITS_PP=-3 "GASNET_AM_CREDITS_PP='-3' is not .* from 1 to 1024"
+refused GASNET_AM_CREDITS_PP=99999999 "GASNET_AM_CREDITS_PP='99999999' is not .* from 1 to 1024"
+refused GASNET_AM_CREDITS_PP=99999999999999999999 "GASNET_AM_CREDITS_PP='9*' is not .* from 1 to 1024"
+refused GASNET_AM_CREDITS_PP=12x "GASNET_AM_CREDITS_PP='12x' is not"
+refused GASNET_PACKEDLONG_LIMIT=1Q "GASNET_PACKEDLONG_LIMIT='1Q' is not"
+refused GASNET_CATCH_EXIT=maybe "GASNET_CATCH_EXIT='maybe' is not"
+refused GASNET_HOST_DETECT=guess "GASNET_HOST_DETECT='guess' is not"
+refused GASNET_EXITTIMEOUT=soon "GASNET_EXITTIMEOUT='soon' is not"
+refused GASNET_MAX_SEGSIZE=junk "GASNET_MAX_SEGSIZE='junk' is not a size"
+
+# Once, from rank 0, with the nearest name; the job runs. Not at all when nothing is to be said.
+SETTINGS=GASNET_AM_CREDIT_PP=4 good 3 "$hello"
+says 'GASNET_AM_CREDIT_PP .* did you mean GASNET_AM_CREDITS_PP' 1
+lines 1
+SETTINGS="GASNET_QUIET=1 GASNET_AM_CREDIT_PP=4"
+job 3 "$hello"
+fails_with 0 "GASNET_QUIET=1"
+[ ! -s "$scratch/err" ] || failed "GASNET_QUIET=1 is not quiet"
+# A variable of the conduit that this one replaces is no mistake.
+SETTINGS=GASNET_PHYSMEM_NOPROBE=1 good 2 "$hello"
+lines 0
+SETTINGS=GASNET_VERBOSEENV=1 good 2 "$hello"
+says 'GASNET_AM_CREDITS_PP=12' 1
+
+# Ports: none of that name, none at all; a job of one needs none.
+for port in nosuch softhca0:7 softhca0:7+nosuch:1; do
+    SETTINGS="GASNET_SOFTHCA=always SOFTHCA_ONLY=1 GASNET_IBV_PORTS=$port" job 3 "$hello"
+    fails_with 1 "GASNET_IBV_PORTS=$port"
+    says 'no usable RDMA port: softhca0:1 is not in GASNET_IBV_PORTS' 1
+    lines 1
+    within 10
+done
+SETTINGS=GASNET_IBV_PORTS=nosuch job 1 "$hello"
+fails_with 0 "a job of one"
+SETTINGS="GASNET_SOFTHCA=always SOFTHCA_ONLY=1 GASNET_IBV_PORTS=nosuch+softhca0:1" good 2 "$hello"
+if ! ls /sys/class/infiniband/* >/dev/null 2>&1; then
+    SETTINGS=GASNET_SOFTHCA=never job 3 "$hello"
+    fails_with 1 "no device"
+    says 'no active RDMA port, and GASNET_SOFTHCA=never' 1
+    lines 1
+    SETTINGS=GASNET_SOFTHCA=never job 1 "$hello"
+    fails_with 0 "a job of one without a device"
+fi
+
+# Segments: more than allowed, and more than this machine has.
+SETTINGS=GASNET_MAX_SEGSIZE=1M good 2 "$hello" 1048576
+for bytes in 1052672 0x100000000000; do
+    SETTINGS=GASNET_MAX_SEGSIZE=1M job 2 "$hello" $bytes
+    fails_with 1 "a segment of $bytes bytes"
+    says 'gex_Segment_Attach: [0-9]* bytes are not between 1 and 1048576'
+done
+
+# per_rank RANK COMMAND: a program that runs hello, after COMMAND on one rank.
+per_rank()
+{
+    printf '#!/bin/sh\n[ "$PMIX_RANK" != %s ] || %s\nexec "$@"\n' "$1" "$2" >"$scratch/rank$1"
+    chmod 755 "$scratch/rank$1"
+}
+
+per_rank 1 'export GASNET_AM_CREDITS_PP=4'
+job 3 "$scratch/rank1" "$hello"
+fails_with 1 "settings that differ"
+says 'settings differ between ranks: GASNET_AM_CREDITS_PP=4 here, but GASNET_AM_CREDITS_PP=12 on rank 0' 1
+lines 1
+per_rank 2 'export GASNET_AM_CREDITS_PP=many'
+job 3 "$scratch/rank2" "$hello"
+fails_with 1 "a bad setting on one rank"
+says "GASNET_AM_CREDITS_PP='many' is not" 1
+lines 1
+per_rank 1 'export GASNET_RBUF_SPARES=4'
+good 3 "$scratch/rank1" "$hello"
+per_rank 1 'exit 7'
+job 3 "$scratch/rank1" "$hello"
+fails_with 7 "a rank that dies before it starts"
+within 10
+finish
