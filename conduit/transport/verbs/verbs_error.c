@@ -49,9 +49,12 @@ static const char *likely_cause(enum ibv_wc_status status)
 static void tell(struct tk_link *link, const char *what, size_t nbytes, const struct ibv_wc *wc)
 {
     const struct tk_port_address *a = &tk_verbs.rail.address;
-    tk_complain("%s of %zu bytes to rank %u (%s, pid %d) failed on %s:%u, queue pair %u: %s "
-                "(vendor code %u); %s",
-                what, nbytes, link->peer->rank, link->peer->host, link->peer->pid, a->device,
+    char amount[40] = ""; /* of quiet messages and receives it is not known */
+    if (nbytes)
+        snprintf(amount, sizeof(amount), " of %zu bytes", nbytes);
+    tk_complain("%s%s to rank %u (%s, pid %d) failed on %s:%u, queue pair %u: %s (vendor code %u); "
+                "%s",
+                what, amount, link->peer->rank, link->peer->host, link->peer->pid, a->device,
                 a->port, link->qp->qp_num, ibv_wc_status_str(wc->status), wc->vendor_err,
                 likely_cause(wc->status));
 }
@@ -84,9 +87,15 @@ void tk_post_failed(struct tk_work *work, int error)
 
 void tk_recv_failed(struct tk_link *link, const struct ibv_wc *wc)
 {
-    if (link->broken || wc->status == IBV_WC_WR_FLUSH_ERR)
+    if (link->broken)
         return;
-    give_up(link, "receive", 0, wc);
+    if (wc->status != IBV_WC_WR_FLUSH_ERR) {
+        give_up(link, "receive", 0, wc);
+        return;
+    }
+    /* The cause is on the send side. It may be a quiet message's, which no work under way stands
+     * for, so from now on the send queue never counts as idle. */
+    tk_counter_add(&tk_verbs.works_out, 1);
 }
 
 void tk_wire_error(struct tk_link *link, const char *what)
