@@ -33,21 +33,28 @@ struct receive {
     uint32_t size;
 };
 
-/* Requests pass from waiting to carried to completed, in order: three marks in one ring. */
+/* Requests pass from waiting to carried to completed, in order; their slots are free again when a
+ * completion of theirs, or of a later one, was polled (IBA 10.7.3.1): four marks in one ring. */
 struct fake_qp {
     struct ibv_qp qp;
     struct ibv_qp_init_attr init;
     struct ibv_qp_attr states[IBV_QPS_ERR + 1];
     struct request *requests;
-    unsigned posted, carried, completed;
+    unsigned posted, carried, completed, freed;
     struct receive *receives;
     unsigned recv_posted, recv_used;
     bool broken;
 };
 
+struct entry {
+    struct ibv_wc wc;
+    struct fake_qp *sender; /* NULL: a receive */
+    unsigned frees;         /* the sender's slots up to here */
+};
+
 struct fake_cq {
     struct ibv_cq cq;
-    struct ibv_wc *entries;
+    struct entry *entries;
     unsigned put, taken;
 };
 
@@ -281,14 +288,14 @@ int ibv_destroy_cq(struct ibv_cq *cq)
     return 0;
 }
 
-static void put(struct ibv_cq *which, const struct ibv_wc *wc)
+static void put(struct ibv_cq *which, struct entry entry)
 {
     struct fake_cq *cq = (struct fake_cq *)which;
     if (cq->put - cq->taken == (unsigned)cq->cq.cqe) {
         fake.cq_overruns++;
         return;
     }
-    cq->entries[cq->put++ % (unsigned)cq->cq.cqe] = *wc;
+    cq->entries[cq->put++ % (unsigned)cq->cq.cqe] = entry;
 }
 
 static int poll_cq(struct ibv_cq *which, int count, struct ibv_wc *wc)
@@ -297,8 +304,12 @@ static int poll_cq(struct ibv_cq *which, int count, struct ibv_wc *wc)
     int n = 0;
     if (fails(FAKE_POLL_CQ))
         return -errno;
-    for (; n < count && cq->taken != cq->put; n++)
-        wc[n] = cq->entries[cq->taken++ % (unsigned)cq->cq.cqe];
+    for (; n < count && cq->taken != cq->put; n++) {
+        const struct entry *entry = &cq->entries[cq->taken++ % (unsigned)cq->cq.cqe];
+        wc[n] = entry->wc;
+        if (entry->sender)
+            entry->sender->freed = entry->frees;
+    }
     return n;
 }
 
@@ -364,7 +375,7 @@ int fake_receives(struct ibv_qp *qp)
 
 int fake_sends(struct ibv_qp *qp)
 {
-    return (int)(((struct fake_qp *)qp)->posted - ((struct fake_qp *)qp)->completed);
+    return (int)(((struct fake_qp *)qp)->posted - ((struct fake_qp *)qp)->freed);
 }
 
 /* ---- posting */
@@ -387,7 +398,7 @@ static int post_send(struct ibv_qp *which, struct ibv_send_wr *wr, struct ibv_se
     *bad = wr;
     if (fails(FAKE_POST_SEND))
         return errno;
-    if (qp->posted - qp->completed == depth) {
+    if (qp->posted - qp->freed == depth) {
         fake.sq_overruns++;
         return ENOMEM;
     }
@@ -443,7 +454,7 @@ static void receive(struct fake_qp *to, const struct request *r)
     struct receive *buffer = &to->receives[to->recv_used++ % to->init.cap.max_recv_wr];
     struct ibv_wc wc = {.wr_id = buffer->id, .opcode = IBV_WC_RECV, .qp_num = to->qp.qp_num};
     wc.byte_len = gather(r, buffer->at, buffer->size);
-    put(to->init.recv_cq, &wc);
+    put(to->init.recv_cq, (struct entry){.wc = wc});
 }
 
 static void transfer(const struct request *r)
@@ -479,7 +490,9 @@ static void complete(struct fake_qp *qp, enum ibv_wc_status status)
 {
     const struct request *r = &qp->requests[qp->completed++ % qp->init.cap.max_send_wr];
     struct ibv_wc wc = {.wr_id = r->wr.wr_id, .status = status, .qp_num = qp->qp.qp_num};
-    put(qp->init.send_cq, &wc);
+    bool quiet = !qp->init.sq_sig_all && !(r->wr.send_flags & IBV_SEND_SIGNALED);
+    if (!quiet || status != IBV_WC_SUCCESS)
+        put(qp->init.send_cq, (struct entry){.wc = wc, .sender = qp, .frees = qp->completed});
 }
 
 bool fake_ack(struct ibv_qp *which)
@@ -510,7 +523,7 @@ void fake_break(struct ibv_qp *which, enum ibv_wc_status status)
     while (qp->recv_used != qp->recv_posted) {
         struct receive *r = &qp->receives[qp->recv_used++ % qp->init.cap.max_recv_wr];
         struct ibv_wc wc = {.wr_id = r->id, .status = IBV_WC_WR_FLUSH_ERR};
-        put(qp->init.recv_cq, &wc);
+        put(qp->init.recv_cq, (struct entry){.wc = wc});
     }
 }
 

@@ -92,7 +92,7 @@ void fake_break(struct ibv_qp *qp, enum ibv_wc_status status);
 /* A message from nowhere, as a faulty peer might send it. */
 void fake_inject(struct ibv_qp *to, const void *bytes, uint32_t size);
 
-/* Receive buffers in the queue, send requests not completed. */
+/* Receive buffers in the queue, slots of the send queue that are in use. */
 int fake_receives(struct ibv_qp *qp);
 int fake_sends(struct ibv_qp *qp);
 

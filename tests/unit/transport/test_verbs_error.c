@@ -45,11 +45,24 @@ static enum tk_status transfer(uint32_t to, bool is_put, size_t nbytes)
     return tk_verbs_rma(tk_peer(to), &rma);
 }
 
+static enum tk_status send(uint32_t to, size_t nbytes)
+{
+    static char payload[1000];
+    struct tk_message_head head = {.kind = TK_REQUEST, .category = TK_MEDIUM};
+    struct tk_outgoing m = {
+        .head = &head, .head_size = sizeof(head), .payload = payload, .nbytes = nbytes};
+    return tk_verbs_send(tk_peer(to), &m);
+}
+
+/* Small ones have no completion of their own unless they fail. */
 static enum tk_status message(uint32_t to)
 {
-    struct tk_message_head head = {.kind = TK_REQUEST};
-    struct tk_outgoing m = {.head = &head, .head_size = sizeof(head)};
-    return tk_verbs_send(tk_peer(to), &m);
+    return send(to, 0);
+}
+
+static enum tk_status large_message(uint32_t to)
+{
+    return send(to, 1000);
 }
 
 static const char *heard_after_break(uint32_t peer, enum ibv_wc_status status)
@@ -84,9 +97,22 @@ static void each_kind_of_operation_is_named(void **state)
     open_world();
     transfer(1, false, 64);
     unit_assert_says(heard_after_break(1, IBV_WC_REM_ACCESS_ERR), "get of 64 bytes to rank 1");
-    message(2);
-    unit_assert_says(heard_after_break(2, IBV_WC_RETRY_EXC_ERR), "message of 8 bytes to rank 2");
+    large_message(2);
+    unit_assert_says(heard_after_break(2, IBV_WC_RETRY_EXC_ERR), "message of 1008 bytes to rank 2");
     assert_int_equal(lost_count, 2);
+    world_close();
+}
+
+/* Nothing else is under way, so nobody would look at the send queue for its own sake. */
+static void a_small_message_that_fails_is_told_too(void **state)
+{
+    (void)state;
+    open_world();
+    message(2);
+    const char *said = heard_after_break(2, IBV_WC_RETRY_EXC_ERR);
+    assert_int_equal(unit_lines(said), 1);
+    unit_assert_says(said, "message to rank 2 (node2, pid 1002) failed");
+    assert_int_equal(lost_count, 1);
     world_close();
 }
 
@@ -198,6 +224,7 @@ static void a_queue_that_cannot_be_polled_ends_the_program(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_first_failure_is_told_and_its_wake_is_not),
     cmocka_unit_test(each_kind_of_operation_is_named),
+    cmocka_unit_test(a_small_message_that_fails_is_told_too),
     cmocka_unit_test(the_likely_cause_is_told),
     cmocka_unit_test(flushed_receives_are_no_news),
     cmocka_unit_test(nothing_is_told_while_leaving),

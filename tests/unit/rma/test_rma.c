@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Put and get above the transports: when a call returns, when events are handed out, what immediate
+ * means, and that an operation never seems complete while pieces are left to post. */
+#include "config.h"
+
+#include "event/event.h"
+#include "fake_job.h"
+#include "rma/rma.h"
+#include "unit.h"
+
+static char far[10000], near[10000];
+
+static int set_up(void **state)
+{
+    (void)state;
+    unit_settings(NULL, NULL);
+    fake_job_open(2);
+    memset(far, 'f', sizeof(far));
+    memset(near, 'n', sizeof(near));
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    fake_job_close();
+    return 0;
+}
+
+static struct tk_transfer transfer(bool is_put, size_t nbytes)
+{
+    return (struct tk_transfer){
+        .peer = tk_peer(1),
+        .rma = {.remote = (uintptr_t)far, .local = near, .nbytes = nbytes, .is_put = is_put}};
+}
+
+static void blocking_is_done_on_return(void **state)
+{
+    (void)state;
+    struct tk_transfer t = transfer(true, 100);
+    assert_int_equal(tk_transfer_blocking(&t), 0);
+    assert_memory_equal(far, near, 100);
+    assert_int_equal(fake_job.reaped, fake_job.count);
+    assert_int_equal(fake_job.sent[0].copy_source, 0); /* who waits needs no copy */
+}
+
+static void nothing_is_nothing(void **state)
+{
+    gex_Event_t event = (gex_Event_t)near;
+    (void)state;
+    struct tk_transfer t = transfer(true, 0);
+    assert_int_equal(tk_transfer_blocking(&t), 0);
+    assert_ptr_equal(tk_transfer_start(&t, GEX_EVENT_NOW), GEX_EVENT_INVALID);
+    assert_ptr_equal(tk_transfer_start(&t, GEX_EVENT_DEFER), GEX_EVENT_INVALID);
+    assert_ptr_equal(tk_transfer_start(&t, &event), GEX_EVENT_INVALID);
+    assert_ptr_equal(event, GEX_EVENT_INVALID);
+    assert_int_equal(fake_job.count, 0);
+}
+
+static void pieces_are_posted_as_room_allows(void **state)
+{
+    (void)state;
+    fake_job.rma_piece = 999;
+    struct tk_transfer t = transfer(false, 10000);
+    assert_int_equal(tk_transfer_blocking(&t), 0);
+    assert_int_equal(fake_job.count, 11);
+    assert_memory_equal(near, far, 10000);
+}
+
+/* Each piece completes before the next is posted: the count must not be seen at zero in between. */
+static void an_operation_is_not_done_before_its_last_piece(void **state)
+{
+    (void)state;
+    fake_job.rma_piece = 1000;
+    struct tk_transfer t = transfer(true, 3000);
+    gex_Event_t event = tk_transfer_start(&t, GEX_EVENT_DEFER);
+    assert_int_equal(fake_job.count, 3);
+    assert_int_equal(fake_job.reaped, 2); /* while waiting for room */
+    assert_ptr_not_equal(event, GEX_EVENT_INVALID);
+    assert_false(tk_event_test(event));
+    fake_transport.reap();
+    assert_true(tk_event_test(event));
+}
+
+static void immediate_gives_up_only_while_nothing_was_done(void **state)
+{
+    gex_Event_t leaf = GEX_EVENT_INVALID;
+    (void)state;
+    struct tk_transfer t = transfer(true, 3000);
+    t.immediate = true;
+    fake_job.busy_rmas = 2;
+    assert_int_equal(tk_transfer_blocking(&t), 1);
+    assert_ptr_equal(tk_transfer_start(&t, &leaf), GEX_EVENT_NO_OP);
+    assert_int_equal(fake_job.polls, 0);
+    assert_int_equal(fake_job.count, 0);
+    fake_job.rma_piece = 1000;
+    assert_int_equal(tk_transfer_blocking(&t), 0);
+    assert_int_equal(fake_job.count, 3);
+}
+
+static void with_now_the_source_is_copied_or_waited_for(void **state)
+{
+    (void)state;
+    struct tk_transfer t = transfer(true, 100);
+    gex_Event_t event = tk_transfer_start(&t, GEX_EVENT_NOW);
+    assert_true(fake_job.sent[0].copy_source);
+    assert_false(tk_event_test(event));
+    fake_transport.reap();
+    assert_true(tk_event_test(event));
+}
+
+static void with_defer_there_is_no_leaf(void **state)
+{
+    (void)state;
+    struct tk_transfer t = transfer(true, 100);
+    gex_Event_t event = tk_transfer_start(&t, GEX_EVENT_DEFER);
+    assert_false(fake_job.sent[0].copy_source);
+    assert_false(tk_op_source_free(tk_op_of(event)));
+    fake_transport.reap();
+    assert_true(tk_event_test(event));
+}
+
+static void a_leaf_is_of_the_operation_of_its_root(void **state)
+{
+    gex_Event_t leaf = GEX_EVENT_INVALID;
+    (void)state;
+    struct tk_transfer t = transfer(true, 100);
+    gex_Event_t event = tk_transfer_start(&t, &leaf);
+    assert_true(tk_event_is_leaf(leaf));
+    assert_ptr_equal(tk_op_of(leaf), tk_op_of(event));
+    fake_transport.reap();
+    assert_true(tk_event_test(leaf));
+    assert_true(tk_event_test(event));
+}
+
+static void to_ourselves_all_is_done_at_once(void **state)
+{
+    gex_Event_t leaf = (gex_Event_t)near;
+    (void)state;
+    tk_peer(0)->transport = &tk_transport_self;
+    struct tk_transfer t = transfer(true, 100);
+    t.peer = tk_peer(0);
+    assert_ptr_equal(tk_transfer_start(&t, &leaf), GEX_EVENT_INVALID);
+    assert_ptr_equal(leaf, GEX_EVENT_INVALID);
+    assert_memory_equal(far, near, 100);
+    t = transfer(false, 200);
+    t.peer = tk_peer(0);
+    assert_int_equal(tk_transfer_blocking(&t), 0);
+    assert_memory_equal(near, far, 200);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+static const struct CMUnitTest tests[] = {
+    TEST(blocking_is_done_on_return),
+    TEST(nothing_is_nothing),
+    TEST(pieces_are_posted_as_room_allows),
+    TEST(an_operation_is_not_done_before_its_last_piece),
+    TEST(immediate_gives_up_only_while_nothing_was_done),
+    TEST(with_now_the_source_is_copied_or_waited_for),
+    TEST(with_defer_there_is_no_leaf),
+    TEST(a_leaf_is_of_the_operation_of_its_root),
+    TEST(to_ourselves_all_is_done_at_once),
+};
+
+UNIT_MAIN(tests)
