@@ -278,10 +278,10 @@ bool policy_sentence(const struct policy *p, bool wordy, char *text, size_t size
         return true;
     case CAUSE_LATE:
         snprintf(text, size,
-                 "rank %u (pid %d) has not joined the job %lld s after the first rank did; ending "
+                 "rank %u (pid %d) has not joined the job %g s after the first rank did; ending "
                  "the job "
                  "(GASNET_START_TIMEOUT sets the limit)",
-                 r, pid, (long long)(p->start_ms / 1000));
+                 r, pid, (double)p->start_ms / 1000);
         return true;
     case CAUSE_NO_EXEC:
         snprintf(text, size, "the program cannot be executed: %s", strerror(p->code));

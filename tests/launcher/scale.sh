@@ -21,7 +21,7 @@ err_lines 1
 promise "the same status 20 times over"
 i=0
 while [ $i -lt 20 ]; do
-    TRUNKLINE_TEST_MARK=$mark timeout -k 1 "$limit" "$GASNETRUN" -n 4 "$probe" init fence 0:abort=1 2:kill=11 hang 2>/dev/null
+    TRUNKLINE_TEST_MARK=$mark timeout -k 1 "$limit" "$GASNETRUN" -n 4 "$probe" init fence 2:kill=11 0:sleep=5 0:abort=1 hang 2>/dev/null
     status=$?
     status_is 139
     i=$((i + 1))

@@ -37,7 +37,7 @@ kill -TERM "$job_pid"
 finish
 status_is 143
 faster 0.4 "$began" && fail "no grace given"
-faster 3 "$began" || fail "too slow"
+faster 10 "$began" || fail "too slow"
 clean
 
 promise "the second SIGINT does not wait for the grace period"
@@ -49,7 +49,7 @@ sleep 0.1 # two signals at once would be one; the order is what is tested, not t
 kill -INT "$job_pid"
 finish
 status_is 130
-faster 5 "$began" || fail "waited"
+faster 15 "$began" || fail "waited"
 clean
 unset GASNET_KILL_GRACE
 

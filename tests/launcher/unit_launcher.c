@@ -372,6 +372,8 @@ static void joining_late(void **state)
     assert_false(policy_must_end(&policy, 999));
     assert_true(policy_deadline(&policy) == 1000);
     assert_false(policy_must_end(&policy, 1000)); /* the window */
+    assert_true(policy_sentence(&policy, false, text, sizeof(text)));
+    assert_non_null(strstr(text, "rank 2 (pid 102) has not joined the job 1 s after"));
     verdict(CAUSE_LATE, 2, 1);
 
     ranks_join(3, 3);
