@@ -16,12 +16,25 @@ struct shca_lock {
     _Atomic int word;
 };
 
+/* Tells the core that this is a spin. */
+#if defined(__x86_64__) || defined(__i386__)
+static inline void shca_pause(void)
+{
+    __builtin_ia32_pause();
+}
+#else
+static inline void shca_pause(void)
+{
+    atomic_signal_fence(memory_order_seq_cst);
+}
+#endif
+
 static inline void shca_relax(unsigned *turns)
 {
     if (++*turns % 64 == 0)
         sched_yield();
     else
-        __builtin_ia32_pause();
+        shca_pause();
 }
 
 static inline bool shca_trylock(struct shca_lock *l)

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Verbs that softhca does not offer. They must be defined all the same: the real library would take
+ * our handles for its own. Each answers EOPNOTSUPP for ours and passes others on; verbs that the
+ * public header calls through a table need nothing here, their entry is empty. Owns nothing. */
+#include "config.h"
+
+#include "shca.h"
+
+/* Extended posting (ibv_wr_*) is not offered: no such queue pair can exist here. */
+SHCA_PUBLIC struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *ibqp)
+{
+    typedef struct ibv_qp_ex *fn(struct ibv_qp *);
+
+    if (!shca_owns(ibqp->context))
+        SHCA_PASS(fn, "ibv_qp_to_qp_ex", NULL, ibqp);
+    return NULL;
+}
+
+SHCA_PUBLIC int ibv_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
+{
+    typedef int fn(struct ibv_qp *, const union ibv_gid *, uint16_t);
+
+    if (!shca_owns(qp->context))
+        SHCA_PASS(fn, "ibv_attach_mcast", ENOSYS, qp, gid, lid);
+    return EOPNOTSUPP;
+}
+
+SHCA_PUBLIC int ibv_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
+{
+    typedef int fn(struct ibv_qp *, const union ibv_gid *, uint16_t);
+
+    if (!shca_owns(qp->context))
+        SHCA_PASS(fn, "ibv_detach_mcast", ENOSYS, qp, gid, lid);
+    return EOPNOTSUPP;
+}
+
+SHCA_PUBLIC struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *init)
+{
+    typedef struct ibv_srq *fn(struct ibv_pd *, struct ibv_srq_init_attr *);
+
+    if (!shca_owns(pd->context))
+        SHCA_PASS(fn, "ibv_create_srq", NULL, pd, init);
+    errno = EOPNOTSUPP;
+    return NULL;
+}
+
+SHCA_PUBLIC int ibv_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr,
+                             size_t length, int access)
+{
+    typedef int fn(struct ibv_mr *, int, struct ibv_pd *, void *, size_t, int);
+
+    if (!shca_owns(mr->context))
+        SHCA_PASS(fn, "ibv_rereg_mr", -1, mr, flags, pd, addr, length, access);
+    errno = EOPNOTSUPP;
+    return IBV_REREG_MR_ERR_INPUT;
+}
+
+SHCA_PUBLIC struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length,
+                                             uint64_t iova, int fd, int access)
+{
+    typedef struct ibv_mr *fn(struct ibv_pd *, uint64_t, size_t, uint64_t, int, int);
+
+    if (!shca_owns(pd->context))
+        SHCA_PASS(fn, "ibv_reg_dmabuf_mr", NULL, pd, offset, length, iova, fd, access);
+    errno = EOPNOTSUPP;
+    return NULL;
+}
+
+SHCA_PUBLIC int ibv_set_ece(struct ibv_qp *qp, struct ibv_ece *ece)
+{
+    typedef int fn(struct ibv_qp *, struct ibv_ece *);
+
+    if (!shca_owns(qp->context))
+        SHCA_PASS(fn, "ibv_set_ece", EOPNOTSUPP, qp, ece);
+    return EOPNOTSUPP;
+}
+
+SHCA_PUBLIC int ibv_query_ece(struct ibv_qp *qp, struct ibv_ece *ece)
+{
+    typedef int fn(struct ibv_qp *, struct ibv_ece *);
+
+    if (!shca_owns(qp->context))
+        SHCA_PASS(fn, "ibv_query_ece", EOPNOTSUPP, qp, ece);
+    return EOPNOTSUPP;
+}
+
+/* 0 is the honest answer: only the end of a transfer is ordered after the rest. */
+SHCA_PUBLIC int ibv_query_qp_data_in_order(struct ibv_qp *qp, enum ibv_wr_opcode op, uint32_t flags)
+{
+    typedef int fn(struct ibv_qp *, enum ibv_wr_opcode, uint32_t);
+
+    if (!shca_owns(qp->context))
+        SHCA_PASS(fn, "ibv_query_qp_data_in_order", 0, qp, op, flags);
+    return 0;
+}
+
+SHCA_PUBLIC int ibv_resolve_eth_l2_from_gid(struct ibv_context *ctx, struct ibv_ah_attr *attr,
+                                            uint8_t mac[ETHERNET_LL_SIZE], uint16_t *vid)
+{
+    typedef int fn(struct ibv_context *, struct ibv_ah_attr *, uint8_t *, uint16_t *);
+
+    if (!shca_owns(ctx))
+        SHCA_PASS(fn, "ibv_resolve_eth_l2_from_gid", -1, ctx, attr, mac, vid);
+    errno = EOPNOTSUPP;
+    return -1;
+}
+
+SHCA_PUBLIC struct ibv_pd *ibv_import_pd(struct ibv_context *ctx, uint32_t handle)
+{
+    typedef struct ibv_pd *fn(struct ibv_context *, uint32_t);
+
+    if (!shca_owns(ctx))
+        SHCA_PASS(fn, "ibv_import_pd", NULL, ctx, handle);
+    errno = EOPNOTSUPP;
+    return NULL;
+}
+
+SHCA_PUBLIC struct ibv_mr *ibv_import_mr(struct ibv_pd *pd, uint32_t handle)
+{
+    typedef struct ibv_mr *fn(struct ibv_pd *, uint32_t);
+
+    if (!shca_owns(pd->context))
+        SHCA_PASS(fn, "ibv_import_mr", NULL, pd, handle);
+    errno = EOPNOTSUPP;
+    return NULL;
+}
+
+SHCA_PUBLIC struct ibv_dm *ibv_import_dm(struct ibv_context *ctx, uint32_t handle)
+{
+    typedef struct ibv_dm *fn(struct ibv_context *, uint32_t);
+
+    if (!shca_owns(ctx))
+        SHCA_PASS(fn, "ibv_import_dm", NULL, ctx, handle);
+    errno = EOPNOTSUPP;
+    return NULL;
+}
