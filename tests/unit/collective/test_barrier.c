@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The barrier, with 1 to 9 ranks that are processes of their own and a network that is this test:
+ * it decides who starts, who polls, whose sends are refused and which message arrives next, by
+ * seeded dice. Checked at every step: nobody leaves a barrier that somebody has not entered, and
+ * barriers end in order. Checked in the end: all of them end. */
+#include "config.h"
+
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "collective/barrier.h"
+#include "fake_job.h"
+#include "message/message.h"
+#include "progress/progress.h"
+#include "unit.h"
+
+enum {
+    ranks_max = 9,
+    steps = 1500,
+    ahead_max = 5, /* barriers that a rank starts beyond those it saw end */
+    sent_max = 64,
+    in_flight_max = 4096,
+    ops_max = 4096
+};
+
+enum act { START, POLL, DELIVER, STOP };
+
+struct order {
+    enum act act;
+    unsigned round;  /* DELIVER */
+    unsigned refuse; /* so many sends find no room */
+};
+
+struct outcome {
+    unsigned done; /* barriers that have ended so far */
+    bool in_order;
+    unsigned sent;
+    struct {
+        uint32_t to;
+        unsigned round;
+    } message[sent_max];
+};
+
+/* ---- a rank */
+
+static struct outcome outcome;
+static unsigned refusals;
+static struct tk_op ops[ops_max];
+static unsigned started_here;
+
+static enum tk_status take_from_rank(struct tk_peer *to, struct tk_outgoing *m)
+{
+    if (refusals > 0) {
+        refusals--;
+        return TK_BUSY;
+    }
+    if (m->head->handler != TK_HANDLER_BARRIER || outcome.sent == sent_max)
+        _exit(1);
+    outcome.message[outcome.sent].to = to->rank;
+    outcome.message[outcome.sent++].round = *(const unsigned *)(m->head + 1);
+    return TK_OK;
+}
+
+static bool nothing(void)
+{
+    return false;
+}
+
+static void take_message(unsigned round)
+{
+    struct {
+        struct tk_message_head head;
+        int32_t round;
+    } message = {.head = {.handler = TK_HANDLER_BARRIER, .nargs = 1}, .round = (int32_t)round};
+    struct tk_arrival arrival = {.peer = tk_peer(0), .head = &message.head};
+    tk_deliver(&arrival);
+}
+
+static void obey(const struct order *order)
+{
+    outcome.sent = 0;
+    refusals = order->refuse;
+    if (order->act == START) {
+        tk_op_init(&ops[started_here]);
+        tk_barrier_start(&ops[started_here++]);
+    } else if (order->act == DELIVER) {
+        take_message(order->round);
+    } else {
+        tk_poll();
+    }
+    while (outcome.done < started_here && tk_op_done(&ops[outcome.done]))
+        outcome.done++;
+    outcome.in_order = true;
+    for (unsigned i = outcome.done; i < started_here; i++)
+        outcome.in_order &= !tk_op_done(&ops[i]);
+}
+
+static void be_rank(uint32_t rank, uint32_t size, int way)
+{
+    static const struct tk_transport network = {
+        .send = take_from_rank, .poll = nothing, .reap = nothing};
+    struct order order;
+    fake_job_open(size);
+    tk_peers.me = rank;
+    for (uint32_t r = 0; r < size; r++)
+        tk_peer(r)->transport = &network;
+    tk_progress_use(&network);
+    tk_message_open();
+    tk_barrier_open();
+    outcome.in_order = true;
+    while (recv(way, &order, sizeof(order), 0) == sizeof(order) && order.act != STOP) {
+        obey(&order);
+        if (write(way, &outcome, sizeof(outcome)) != sizeof(outcome))
+            _exit(1);
+    }
+    _exit(0);
+}
+
+/* ---- the network */
+
+static struct unit_random dice;
+static uint32_t size;
+static int ways[ranks_max];
+static pid_t pids[ranks_max];
+static unsigned started[ranks_max], done[ranks_max];
+static unsigned in_flight;
+static struct {
+    uint32_t to;
+    unsigned round;
+} flying[in_flight_max];
+
+static void begin(void)
+{
+    for (uint32_t r = 0; r < size; r++) {
+        int pair[2];
+        assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+        started[r] = done[r] = 0;
+        fflush(NULL);
+        pids[r] = fork();
+        assert_true(pids[r] >= 0);
+        if (pids[r] == 0) {
+            close(pair[0]);
+            be_rank(r, size, pair[1]);
+        }
+        close(pair[1]);
+        ways[r] = pair[0];
+    }
+    in_flight = 0;
+}
+
+static void end(void)
+{
+    const struct order stop = {.act = STOP};
+    for (uint32_t r = 0; r < size; r++) {
+        int status;
+        assert_int_equal(write(ways[r], &stop, sizeof(stop)), sizeof(stop));
+        assert_int_equal(waitpid(pids[r], &status, 0), pids[r]);
+        assert_int_equal(status, 0);
+        close(ways[r]);
+    }
+}
+
+/* What a barrier is. */
+static void check(void)
+{
+    unsigned least = started[0];
+    for (uint32_t r = 1; r < size; r++)
+        least = started[r] < least ? started[r] : least;
+    for (uint32_t r = 0; r < size; r++)
+        if (done[r] > least)
+            fail_msg("rank %u of %u left barrier %u, which somebody has not entered", r, size,
+                     done[r] - 1);
+}
+
+static void tell(uint32_t rank, struct order order)
+{
+    struct outcome o;
+    assert_int_equal(write(ways[rank], &order, sizeof(order)), sizeof(order));
+    assert_int_equal(recv(ways[rank], &o, sizeof(o), 0), sizeof(o));
+    assert_true(o.in_order);
+    done[rank] = o.done;
+    for (unsigned i = 0; i < o.sent; i++) {
+        assert_true(in_flight < in_flight_max && o.message[i].to < size);
+        flying[in_flight].to = o.message[i].to;
+        flying[in_flight++].round = o.message[i].round;
+    }
+    check();
+}
+
+static void deliver_any(void)
+{
+    if (in_flight == 0)
+        return;
+    unsigned which = unit_below(&dice, in_flight);
+    uint32_t to = flying[which].to;
+    unsigned round = flying[which].round;
+    flying[which] = flying[--in_flight];
+    tell(to, (struct order){.act = DELIVER, .round = round});
+}
+
+static void start_one(uint32_t rank, unsigned refuse)
+{
+    if (started[rank] >= done[rank] + ahead_max || started[rank] == ops_max)
+        return;
+    started[rank]++;
+    tell(rank, (struct order){.act = START, .refuse = refuse});
+}
+
+static void one_step(void)
+{
+    uint32_t rank = unit_below(&dice, size);
+    unsigned refuse = unit_below(&dice, 4) ? 0 : unit_below(&dice, 3);
+    switch (unit_below(&dice, 6)) {
+    case 0:
+        start_one(rank, refuse);
+        break;
+    case 1:
+    case 2:
+        tell(rank, (struct order){.act = POLL, .refuse = refuse});
+        break;
+    default:
+        deliver_any();
+    }
+}
+
+/* All enter as many as the one that entered most; then nothing more is needed but time. */
+static void let_all_end(void)
+{
+    unsigned most = 0, turns = 0;
+    bool open = true;
+    for (uint32_t r = 0; r < size; r++)
+        most = started[r] > most ? started[r] : most;
+    while (open) {
+        open = false;
+        assert_true(turns++ < 100000);
+        for (uint32_t r = 0; r < size; r++) {
+            if (started[r] < most)
+                start_one(r, 0);
+            tell(r, (struct order){.act = POLL});
+            open |= done[r] < most;
+        }
+        deliver_any();
+    }
+    while (in_flight > 0)
+        deliver_any();
+}
+
+static void run(uint32_t ranks, uint64_t seed)
+{
+    size = ranks;
+    dice = unit_random(seed);
+    begin();
+    for (int i = 0; i < steps; i++)
+        one_step();
+    let_all_end();
+    assert_true(done[0] > 0);
+    end();
+}
+
+static void nobody_leaves_before_all_have_entered(void **state)
+{
+    (void)state;
+    for (uint32_t ranks = 1; ranks <= ranks_max; ranks++)
+        run(ranks, ranks);
+}
+
+static void one_rank_that_comes_last_holds_all_up(void **state)
+{
+    (void)state;
+    for (uint32_t late = 0; late < 5; late++) {
+        size = 5;
+        dice = unit_random(late);
+        begin();
+        for (uint32_t r = 0; r < size; r++)
+            if (r != late)
+                start_one(r, 0);
+        for (int i = 0; i < 200; i++) {
+            deliver_any();
+            tell((uint32_t)i % size, (struct order){.act = POLL});
+        }
+        for (uint32_t r = 0; r < size; r++)
+            assert_int_equal(done[r], 0);
+        let_all_end();
+        end();
+    }
+}
+
+static void alone_it_is_over_at_once(void **state)
+{
+    (void)state;
+    size = 1;
+    begin();
+    start_one(0, 0);
+    assert_int_equal(done[0], 1);
+    assert_int_equal(in_flight, 0);
+    end();
+}
+
+static void deliver_round_9(void *unused)
+{
+    (void)unused;
+    fake_job_open(4);
+    tk_message_open();
+    tk_barrier_open();
+    take_message(9);
+}
+
+static void a_round_that_does_not_exist_is_refused(void **state)
+{
+    (void)state;
+    unit_assert_panic(deliver_round_9, NULL, "rank 0 is in barrier round 9 of 2");
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(alone_it_is_over_at_once),
+    cmocka_unit_test(nobody_leaves_before_all_have_entered),
+    cmocka_unit_test(one_rank_that_comes_last_holds_all_up),
+    cmocka_unit_test(a_round_that_does_not_exist_is_refused),
+};
+
+UNIT_MAIN(tests)
