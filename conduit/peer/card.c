@@ -70,6 +70,7 @@ static enum tk_status explain_settings(uint32_t rank)
 static enum tk_status check(uint32_t rank, const struct tk_card *card, size_t size)
 {
     if (size < sizeof(*card) || card->version != tk_card_version ||
+        card->qp_count != tk_peers.size ||
         size != sizeof(*card) + card->qp_count * sizeof(card->qp[0])) {
         tk_complain(
             "rank %u runs another version of this library; build all programs of a job against one",
