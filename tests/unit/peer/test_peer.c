@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Peers: what ranks tell each other at start-up and on attach, with a bootstrap that is a table in
+ * this test, filled with what others might have published. */
+#include "config.h"
+
+#include "base/mode.h"
+#include "bootstrap/bootstrap.h"
+#include "peer/peer.h"
+#include "settings/settings.h"
+#include "transport/verbs/verbs_private.h"
+#include "unit.h"
+
+enum { ranks = 4, blobs_max = 32 };
+
+/* ---- the bootstrap */
+
+static struct {
+    uint32_t rank;
+    char key[32];
+    char bytes[8192];
+    size_t size;
+} blobs[blobs_max];
+static unsigned blob_count, fences;
+static bool fence_fails;
+
+static void publish(uint32_t rank, const char *key, const void *bytes, size_t size)
+{
+    unsigned i = 0;
+    while (i < blob_count && (blobs[i].rank != rank || strcmp(blobs[i].key, key)))
+        i++;
+    blob_count += i == blob_count;
+    blobs[i].rank = rank;
+    snprintf(blobs[i].key, sizeof(blobs[i].key), "%s", key);
+    memcpy(blobs[i].bytes, bytes, size);
+    blobs[i].size = size;
+}
+
+enum tk_status tk_bootstrap_put(const char *key, const void *blob, size_t size)
+{
+    publish(tk_peers.me, key, blob, size);
+    return TK_OK;
+}
+
+enum tk_status tk_bootstrap_get(uint32_t rank, const char *key, void **blob, size_t *size)
+{
+    for (unsigned i = 0; i < blob_count; i++)
+        if (blobs[i].rank == rank && !strcmp(blobs[i].key, key)) {
+            *size = blobs[i].size;
+            *blob = malloc(*size + 1);
+            memcpy(*blob, blobs[i].bytes, *size);
+            return TK_OK;
+        }
+    return TK_FAIL;
+}
+
+enum tk_status tk_bootstrap_fence(void (*poll)(void), uint64_t deadline)
+{
+    fences++;
+    if (poll)
+        poll();
+    return fence_fails ? TK_FAIL : TK_OK;
+}
+
+/* ---- cards of others */
+
+static const size_t card_size = sizeof(struct tk_card) + ranks * sizeof(uint32_t);
+
+static struct tk_card *new_card(uint32_t rank)
+{
+    struct tk_card *card = calloc(1, card_size);
+    card->pid = 500 + rank;
+    card->qp_count = ranks;
+    card->version = tk_card_version;
+    strcpy(card->mode, TK_MODE_NAME);
+    card->settings_hash = tk_settings_job_hash();
+    snprintf(card->host.name, sizeof(card->host.name), "node%u", rank);
+    return card;
+}
+
+static void publish_card(const struct tk_card *card, uint32_t rank, size_t size)
+{
+    publish(rank, "tk.card", card, size);
+}
+
+/* A healthy job of which this process is rank 1. */
+static int set_up(void **state)
+{
+    (void)state;
+    unit_settings(NULL, NULL);
+    blob_count = fences = 0;
+    fence_fails = false;
+    assert_int_equal(tk_peers_open(1, ranks), TK_OK);
+    for (uint32_t r = 0; r < ranks; r++) {
+        struct tk_card *card = new_card(r);
+        if (r != 1)
+            publish_card(card, r, card_size);
+        free(card);
+    }
+    char *text = tk_settings_job_text();
+    publish(0, "tk.settings", text, strlen(text));
+    free(text);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    tk_cards_drop();
+    free(tk_peers.at);
+    return 0;
+}
+
+static enum tk_status exchange(const char **said)
+{
+    struct tk_card *mine = new_card(1);
+    mine->version = 0;
+    mine->settings_hash = 0;
+    memset(mine->mode, 0, sizeof(mine->mode));
+    unit_listen();
+    enum tk_status status = tk_cards_exchange(mine, card_size);
+    *said = unit_heard();
+    free(mine);
+    return status;
+}
+
+static void assert_refused(const char *text)
+{
+    const char *said;
+    assert_int_equal(exchange(&said), TK_FAIL);
+    unit_assert_says(said, text);
+    assert_int_equal(unit_lines(said), 1);
+}
+
+static void a_table_knows_ranks_and_nothing_else(void **state)
+{
+    (void)state;
+    for (uint32_t r = 0; r < ranks; r++) {
+        assert_int_equal(tk_peer(r)->rank, r);
+        assert_null(tk_peer(r)->transport);
+        assert_int_equal(tk_peer(r)->segment_size, 0);
+    }
+    assert_int_equal(tk_peers.me, 1);
+    assert_null(tk_card_of(2));
+}
+
+static void everybodys_card_is_learnt_with_one_fence(void **state)
+{
+    const char *said;
+    (void)state;
+    assert_int_equal(exchange(&said), TK_OK);
+    assert_string_equal(said, "");
+    assert_int_equal(fences, 1);
+    for (uint32_t r = 0; r < ranks; r++) {
+        char host[16];
+        snprintf(host, sizeof(host), "node%u", r);
+        assert_string_equal(tk_peer(r)->host, host);
+        assert_int_equal(tk_peer(r)->pid, 500 + r);
+        assert_string_equal(tk_host_card_of(r)->name, host);
+    }
+}
+
+static void our_own_card_is_completed_and_published(void **state)
+{
+    const char *said;
+    void *blob;
+    size_t size;
+    (void)state;
+    exchange(&said);
+    assert_int_equal(tk_bootstrap_get(1, "tk.card", &blob, &size), TK_OK);
+    struct tk_card *card = blob;
+    assert_int_equal(size, card_size);
+    assert_int_equal(card->version, tk_card_version);
+    assert_string_equal(card->mode, TK_MODE_NAME);
+    assert_true(card->settings_hash == tk_settings_job_hash());
+    free(blob);
+}
+
+static void host_names_end_even_if_their_sender_forgot(void **state)
+{
+    const char *said;
+    (void)state;
+    struct tk_card *card = new_card(2);
+    memset(card->host.name, 'x', sizeof(card->host.name));
+    memset(card->host.id, 'y', sizeof(card->host.id));
+    publish_card(card, 2, card_size);
+    free(card);
+    assert_int_equal(exchange(&said), TK_OK);
+    assert_int_equal(strlen(tk_peer(2)->host), tk_host_name_max - 1);
+    assert_int_equal(strlen(tk_host_card_of(2)->id), tk_host_id_max - 1);
+}
+
+static void another_version_is_named(void **state)
+{
+    (void)state;
+    struct tk_card *card = new_card(3);
+    card->version = tk_card_version + 1;
+    publish_card(card, 3, card_size);
+    free(card);
+    assert_refused("rank 3 runs another version of this library; build all programs");
+}
+
+static void a_card_cut_short_is_another_version(void **state)
+{
+    static const size_t cuts[] = {0, 1, 4, 20, sizeof(struct tk_card) - 1};
+    (void)state;
+    for (size_t i = 0; i < sizeof(cuts) / sizeof(cuts[0]); i++) {
+        struct tk_card *card = new_card(3);
+        publish_card(card, 3, cuts[i]);
+        free(card);
+        assert_refused("rank 3 runs another version");
+        tk_cards_drop();
+    }
+}
+
+/* Its table of queue pairs is going to be indexed by our rank. */
+static void a_card_for_another_number_of_ranks_is_refused(void **state)
+{
+    static const uint32_t counts[] = {0, 1, ranks - 1, ranks + 1, UINT32_MAX};
+    (void)state;
+    for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+        struct tk_card *card = new_card(2);
+        bool is_small = counts[i] < ranks;
+        card->qp_count = counts[i];
+        publish_card(card, 2, is_small ? sizeof(*card) + counts[i] * sizeof(uint32_t) : card_size);
+        free(card);
+        assert_refused("rank 2 runs another version");
+        tk_cards_drop();
+    }
+}
+
+static void another_threading_mode_is_named(void **state)
+{
+    (void)state;
+    struct tk_card *card = new_card(0);
+    memset(card->mode, 0, sizeof(card->mode));
+    strcpy(card->mode, "parsync");
+    publish_card(card, 0, card_size);
+    free(card);
+    assert_refused("rank 0 was linked for threading mode 'parsync', this rank for '" TK_MODE_NAME
+                   "'");
+}
+
+static void the_setting_that_differs_is_named_with_both_values(void **state)
+{
+    (void)state;
+    unit_settings("GASNET_NETWORKDEPTH_PP=25", NULL);
+    assert_refused("settings differ between ranks: GASNET_NETWORKDEPTH_PP=25 here, but "
+                   "GASNET_NETWORKDEPTH_PP=24 on rank 0; give all ranks the same value");
+}
+
+static void the_last_setting_is_compared_too(void **state)
+{
+    (void)state;
+    unit_settings("GASNET_SUPERNODE_MAXSIZE=3", NULL);
+    assert_refused("GASNET_SUPERNODE_MAXSIZE=3 here, but GASNET_SUPERNODE_MAXSIZE=0 on rank 0");
+}
+
+/* One yardstick, or a pair of wrong ranks would make a quarrel of all with all. */
+static void only_rank_0_is_compared_with(void **state)
+{
+    const char *said;
+    (void)state;
+    struct tk_card *card = new_card(3);
+    card->settings_hash++;
+    publish_card(card, 3, card_size);
+    free(card);
+    assert_int_equal(exchange(&said), TK_OK);
+}
+
+static void a_failed_fence_fails_the_exchange(void **state)
+{
+    const char *said;
+    (void)state;
+    fence_fails = true;
+    assert_int_equal(exchange(&said), TK_FAIL);
+}
+
+static unsigned polled;
+
+static void poll(void)
+{
+    polled++;
+}
+
+struct wire_segment {
+    uint64_t base, size;
+    uint32_t key, reserved;
+};
+
+static void segments_are_learnt_while_messages_are_served(void **state)
+{
+    (void)state;
+    for (uint32_t r = 0; r < ranks; r++) {
+        struct wire_segment s = {.base = 0x10000 * (r + 1), .size = 4096 * r, .key = 70 + r};
+        publish(r, "tk.segment", &s, sizeof(s));
+    }
+    assert_int_equal(tk_segments_exchange(0x7000, 8192, 9, poll), TK_OK);
+    assert_true(polled > 0);
+    assert_int_equal(tk_peer(1)->segment_base, 0x7000);
+    assert_int_equal(tk_peer(1)->segment_size, 8192);
+    assert_int_equal(tk_peer(1)->segment_key, 9);
+    assert_int_equal(tk_peer(3)->segment_base, 0x40000);
+    assert_int_equal(tk_peer(3)->segment_size, 3 * 4096);
+    assert_int_equal(tk_peer(3)->segment_key, 73);
+}
+
+static void a_segment_in_other_words_is_refused(void **state)
+{
+    struct wire_segment s = {.base = 0x10000};
+    (void)state;
+    publish(0, "tk.segment", &s, sizeof(s) - 4);
+    unit_listen();
+    enum tk_status status = tk_segments_exchange(0x7000, 8192, 9, NULL);
+    const char *said = unit_heard();
+    assert_int_equal(status, TK_FAIL);
+    unit_assert_says(said, "rank 0 describes its segment in 20 bytes instead of 24");
+}
+
+static void a_range_is_in_a_segment_or_not(void **state)
+{
+    const struct tk_peer peer = {.segment_base = 0x10000, .segment_size = 0x1000};
+    const struct tk_peer unattached = {.rank = 1};
+    (void)state;
+    assert_true(tk_peer_has(&peer, 0x10000, 0x1000));
+    assert_true(tk_peer_has(&peer, 0x10fff, 1));
+    assert_false(tk_peer_has(&peer, 0x10fff, 2));
+    assert_false(tk_peer_has(&peer, 0xffff, 1));
+    assert_false(tk_peer_has(&peer, 0x11000, 1));
+    assert_false(tk_peer_has(&peer, 0x10001, SIZE_MAX));
+    assert_true(tk_peer_has(&peer, 0, 0)); /* nothing is anywhere */
+    assert_false(tk_peer_has(&unattached, 0, 1));
+}
+
+/* Memory for each peer, times every rank of a large job: growing it is a decision, not an
+ * accident. Receive buffers are far more, and the user's (GASNET_AM_CREDITS_PP). */
+static void a_peer_costs_no_more_than_planned(void **state)
+{
+    (void)state;
+    assert_true(sizeof(struct tk_peer) <= 64);
+    assert_true(sizeof(struct tk_link) <= 192);
+    assert_true(sizeof(struct tk_card) <= 320);
+    assert_true(sizeof(struct tk_work) <= 64);
+    assert_true(sizeof(struct tk_buffer) <= 32);
+    assert_int_equal(sizeof(struct tk_message_head), 8); /* on the wire */
+    assert_int_equal(sizeof(struct tk_long_head), 16);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+static const struct CMUnitTest tests[] = {
+    TEST(a_table_knows_ranks_and_nothing_else),
+    TEST(everybodys_card_is_learnt_with_one_fence),
+    TEST(our_own_card_is_completed_and_published),
+    TEST(host_names_end_even_if_their_sender_forgot),
+    TEST(another_version_is_named),
+    TEST(a_card_cut_short_is_another_version),
+    TEST(a_card_for_another_number_of_ranks_is_refused),
+    TEST(another_threading_mode_is_named),
+    TEST(the_setting_that_differs_is_named_with_both_values),
+    TEST(the_last_setting_is_compared_too),
+    TEST(only_rank_0_is_compared_with),
+    TEST(a_failed_fence_fails_the_exchange),
+    TEST(segments_are_learnt_while_messages_are_served),
+    TEST(a_segment_in_other_words_is_refused),
+    TEST(a_range_is_in_a_segment_or_not),
+    cmocka_unit_test(a_peer_costs_no_more_than_planned),
+};
+
+UNIT_MAIN(tests)
