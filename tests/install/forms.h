@@ -5,6 +5,7 @@
 #define TEST_FORMS_H
 
 #include <gasnetex.h>
+#include <trunkline_query.h>
 
 /* clang-format off: tables */
 #define A0

@@ -11,7 +11,7 @@ public='^(gex_|gasnet_|gasnett_|trunkline_)'
 # seen; the letter behind the line number tells C(declared) from F(defined, here: inline).
 declared()
 {
-    printf '#include <gasnetex.h>\n' >"$scratch/all.c"
+    printf '#include <gasnetex.h>\n#include <trunkline_query.h>\n' >"$scratch/all.c"
     gcc -std=c11 -D_GNU_SOURCE=1 "-DGASNET_$(upper "$1")" "-I$incdir" "-I$incdir/ibv-conduit" -fsyntax-only \
         -aux-info "$scratch/all.x" "$scratch/all.c" || return 1
     grep -F "$incdir" "$scratch/all.x" | grep -E ':[0-9]+:.C \*/' |
