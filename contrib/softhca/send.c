@@ -248,6 +248,9 @@ static int translate(struct shca_qp *qp, const struct ibv_send_wr *wr, struct sh
     op->opcode = wr->opcode;
     op->flags = wr->send_flags | (qp->init.sq_sig_all ? IBV_SEND_SIGNALED : 0u);
     op->imm = wr->imm_data;
+    /* Of datagrams only, but the receiver's completion is filled from them for both kinds. */
+    op->slid = 0;
+    op->grh = false;
     if (qp->qp.qp_type == IBV_QPT_UD)
         return address_ud(qp, wr, op);
     op->remote_addr = wr->wr.rdma.remote_addr;
