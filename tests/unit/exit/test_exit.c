@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The end of a job, begun in every way. Each way is a child of its own; the bootstrap is this
+ * test's and writes what it is asked for to standard error, where the parent reads it. */
+#include "config.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "bootstrap/bootstrap.h"
+#include "exit/exit.h"
+#include "fake_job.h"
+#include "message/message.h"
+#include "progress/progress.h"
+#include "settings/settings.h"
+#include "unit.h"
+
+/* ---- what lies below */
+
+struct tk_bootstrap tk_bootstrap = {.rank = 0, .size = 4};
+void (*tk_verbs_lost_peer)(uint32_t peer);
+
+static enum tk_status fence_status;
+static uint64_t fence_lasts; /* ns for which the fence polls before it ends */
+static bool fence_exits, fence_hangs;
+
+static void note(const char *text)
+{
+    fprintf(stderr, "%s;", text);
+}
+
+/* The deadline, in tenths of a second from now. */
+static void note_deadline(uint64_t deadline)
+{
+    char text[40];
+    uint64_t now = tk_now();
+    snprintf(text, sizeof(text), "fence %llu",
+             deadline ? (unsigned long long)((deadline - now + TK_SECOND / 20) / (TK_SECOND / 10))
+                      : 0ULL);
+    note(text);
+}
+
+enum tk_status tk_bootstrap_fence(void (*poll)(void), uint64_t deadline)
+{
+    uint64_t end = tk_now() + fence_lasts;
+    note_deadline(deadline);
+    if (fence_exits)
+        tk_exit(99);
+    while (poll && tk_now() < end)
+        poll();
+    while (fence_hangs)
+        pause();
+    return fence_status;
+}
+
+void tk_bootstrap_abort(int code, const char *why)
+{
+    fprintf(stderr, "abort %d;", code);
+}
+
+void tk_bootstrap_close(void)
+{
+    note("close");
+}
+
+/* ---- running a way out */
+
+static void (*way_out)(void);
+static const char *settings_of_child[3];
+
+static void start(void *unused)
+{
+    (void)unused;
+    unit_settings(settings_of_child[0] ? settings_of_child[0] : "A=", settings_of_child[1], NULL);
+    fake_job_open(4);
+    tk_message_open();
+    tk_exit_open();
+    tk_exit_network_ready();
+    way_out();
+    note("still here");
+    _exit(77);
+}
+
+static const char *leave_by(void (*way)(void), int code)
+{
+    const char *said;
+    way_out = way;
+    int status = unit_child(start, NULL, &said);
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != code)
+        fail_msg("expected exit %d, got wait status 0x%x; it said: %s", code, status, said);
+    return said;
+}
+
+static int no_settings(void **state)
+{
+    (void)state;
+    memset(settings_of_child, 0, sizeof(settings_of_child));
+    return 0;
+}
+
+static void exit_7(void)
+{
+    tk_exit(7);
+}
+
+static void exit_259(void)
+{
+    tk_exit(259);
+}
+
+static void all_meet_and_part_with_the_code(void **state)
+{
+    (void)state;
+    assert_string_equal(leave_by(exit_7, 7), "fence 21;close;");
+    leave_by(exit_259, 3);
+}
+
+static void clients_hook(void)
+{
+    note("hook");
+}
+
+static void exit_with_output(void)
+{
+    setvbuf(stderr, malloc(1000), _IOFBF, 1000);
+    atexit(clients_hook);
+    fprintf(stderr, "buffered;");
+    tk_exit(1);
+}
+
+/* gasnetex.h: output is flushed, atexit() functions of the client are not run. */
+static void output_is_flushed_and_hooks_are_not_run(void **state)
+{
+    (void)state;
+    assert_string_equal(leave_by(exit_with_output, 1), "buffered;");
+}
+
+static void leave_by_exit(void)
+{
+    exit(5);
+}
+
+static void exit_is_as_good_as_gasnet_exit(void **state)
+{
+    (void)state;
+    assert_string_equal(leave_by(leave_by_exit, 5), "fence 21;close;");
+}
+
+static void with_catch_exit_off_exit_is_only_ours(void **state)
+{
+    (void)state;
+    settings_of_child[0] = "GASNET_CATCH_EXIT=0";
+    assert_string_equal(leave_by(leave_by_exit, 5), "");
+}
+
+static void exit_in_a_forked_child(void)
+{
+    int status;
+    if (fork() == 0)
+        exit(3);
+    wait(&status);
+    _exit(WEXITSTATUS(status) == 3 ? 0 : 1);
+}
+
+static void a_clients_own_child_may_exit_alone(void **state)
+{
+    (void)state;
+    assert_string_equal(leave_by(exit_in_a_forked_child, 0), "");
+}
+
+static void deadline_is(const char *one, const char *two, const char *expected)
+{
+    settings_of_child[0] = one;
+    settings_of_child[1] = two;
+    assert_string_equal(leave_by(exit_7, 7), expected);
+}
+
+/* The manual: min(MAX, MIN + ranks * FACTOR), unless EXITTIMEOUT is given. Four ranks here. */
+static void the_deadline_follows_the_manual(void **state)
+{
+    (void)state;
+    deadline_is("GASNET_EXITTIMEOUT=5", NULL, "fence 50;close;");
+    deadline_is("GASNET_EXITTIMEOUT_MIN=3", NULL, "fence 31;close;");
+    deadline_is("GASNET_EXITTIMEOUT_FACTOR=1", NULL, "fence 60;close;");
+    deadline_is("GASNET_EXITTIMEOUT_FACTOR=10", NULL, "fence 200;close;");
+    deadline_is("GASNET_EXITTIMEOUT_FACTOR=10", "GASNET_EXITTIMEOUT_MAX=7", "fence 70;close;");
+}
+
+static void not_all_come(void)
+{
+    fence_status = TK_BUSY;
+    tk_exit(4);
+}
+
+static void if_not_all_come_the_launcher_ends_the_job(void **state)
+{
+    (void)state;
+    assert_string_equal(leave_by(not_all_come, 4), "fence 21;abort 4;");
+}
+
+static void exit_while_leaving(void)
+{
+    fence_exits = true;
+    tk_exit(6);
+}
+
+static void the_first_code_counts(void **state)
+{
+    (void)state;
+    assert_string_equal(leave_by(exit_while_leaving, 6), "fence 21;");
+}
+
+static void fail_start(void)
+{
+    tk_exit_failed();
+}
+
+static void lose_peer(void)
+{
+    tk_verbs_lost_peer(2);
+}
+
+static void what_failed_ends_the_job_with_1(void **state)
+{
+    (void)state;
+    assert_string_equal(leave_by(fail_start, 1), "abort 1;");
+    assert_string_equal(leave_by(lose_peer, 1), "abort 1;");
+}
+
+static bool nothing(void)
+{
+    return false;
+}
+
+/* Counts what goes out while the fence lasts. */
+static enum tk_status take_notice(struct tk_peer *to, struct tk_outgoing *m)
+{
+    int32_t code = *(const int32_t *)(m->head + 1);
+    if (fake_job.busy_sends > 0) {
+        fake_job.busy_sends--;
+        return TK_BUSY;
+    }
+    fprintf(stderr, "%s%u:%d;", m->head->kind == TK_CONTROL ? "notice " : "? ", to->rank, code);
+    return TK_OK;
+}
+
+static const struct tk_transport noticing = {.send = take_notice, .poll = nothing, .reap = nothing};
+
+static void leave_alone(void)
+{
+    for (uint32_t r = 0; r < tk_peers.size; r++)
+        tk_peer(r)->transport = &noticing;
+    tk_progress_use(&noticing);
+    fake_job.busy_sends = 2;
+    fence_lasts = TK_SECOND / 4; /* beyond the grace that a collective exit has */
+    tk_exit(8);
+}
+
+static void who_leaves_alone_tells_each_peer_once(void **state)
+{
+    (void)state;
+    assert_string_equal(leave_by(leave_alone, 8),
+                        "fence 21;notice 1:8;notice 2:8;notice 3:8;close;");
+}
+
+static void leave_together(void)
+{
+    for (uint32_t r = 0; r < tk_peers.size; r++)
+        tk_peer(r)->transport = &noticing;
+    tk_progress_use(&noticing);
+    fence_lasts = TK_SECOND / 50;
+    tk_exit(8);
+}
+
+static void who_leaves_with_all_tells_nobody(void **state)
+{
+    (void)state;
+    assert_string_equal(leave_by(leave_together, 8), "fence 21;close;");
+}
+
+static void take_exit_notice(void)
+{
+    struct {
+        struct tk_message_head head;
+        int32_t code;
+    } message = {.head = {.kind = TK_CONTROL, .handler = TK_HANDLER_EXIT, .nargs = 1}, .code = 9};
+    struct tk_arrival arrival = {.peer = tk_peer(2), .head = &message.head};
+    tk_deliver(&arrival);
+    note("handled"); /* the handler itself must not leave: locks may be held below it */
+    tk_poll();
+}
+
+static void a_peers_notice_ends_us_with_its_code(void **state)
+{
+    (void)state;
+    assert_string_equal(leave_by(take_exit_notice, 9), "handled;fence 21;close;");
+}
+
+static void on_quit(int number)
+{
+    (void)number;
+    note("client's SIGQUIT");
+}
+
+static void take_exit_notice_with_handler(void)
+{
+    signal(SIGQUIT, on_quit);
+    take_exit_notice();
+}
+
+static void the_clients_sigquit_handler_hears_of_it(void **state)
+{
+    (void)state;
+    assert_string_equal(leave_by(take_exit_notice_with_handler, 9),
+                        "handled;client's SIGQUIT;fence 21;close;");
+}
+
+static void hang(void)
+{
+    fence_hangs = true;
+    tk_exit(11);
+}
+
+/* Takes the three seconds that the watchdog adds to the deadline. */
+static void a_watchdog_stands_behind_it(void **state)
+{
+    (void)state;
+    settings_of_child[0] = "GASNET_EXITTIMEOUT=0.1";
+    assert_string_equal(leave_by(hang, 11), "fence 1;");
+}
+
+#define TEST(name) cmocka_unit_test_setup(name, no_settings)
+
+static const struct CMUnitTest tests[] = {
+    TEST(all_meet_and_part_with_the_code),
+    TEST(output_is_flushed_and_hooks_are_not_run),
+    TEST(exit_is_as_good_as_gasnet_exit),
+    TEST(with_catch_exit_off_exit_is_only_ours),
+    TEST(a_clients_own_child_may_exit_alone),
+    TEST(the_deadline_follows_the_manual),
+    TEST(if_not_all_come_the_launcher_ends_the_job),
+    TEST(the_first_code_counts),
+    TEST(what_failed_ends_the_job_with_1),
+    TEST(who_leaves_alone_tells_each_peer_once),
+    TEST(who_leaves_with_all_tells_nobody),
+    TEST(a_peers_notice_ends_us_with_its_code),
+    TEST(the_clients_sigquit_handler_hears_of_it),
+    TEST(a_watchdog_stands_behind_it),
+};
+
+UNIT_MAIN(tests)

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Signals: which are caught, which are left alone (GASNET_NO_CATCH_SIGNAL, clients' own handlers),
+ * and what catching does. tk_exit_by_signal() is this test's. */
+#include "config.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "exit/exit_private.h"
+#include "settings/settings.h"
+#include "unit.h"
+
+static const int all[] = {SIGINT,  SIGTERM, SIGHUP, SIGPIPE, SIGQUIT,
+                          SIGSEGV, SIGBUS,  SIGFPE, SIGILL,  SIGABRT};
+enum { all_count = sizeof(all) / sizeof(all[0]) };
+
+static bool was_asked;
+
+void tk_exit_by_signal(int code)
+{
+    _exit(100 + code + (was_asked ? 10 : 0));
+}
+
+void tk_exit_was_asked_for(void)
+{
+    was_asked = true;
+}
+
+static void reset(void)
+{
+    for (int i = 0; i < all_count; i++)
+        signal(all[i], SIG_DFL);
+}
+
+static bool is_caught(int number)
+{
+    struct sigaction now;
+    sigaction(number, NULL, &now);
+    return now.sa_handler != SIG_DFL;
+}
+
+static const char *setting;
+static int expected[all_count + 1]; /* 0-terminated: signals left alone */
+
+static void open_and_compare(void *unused)
+{
+    (void)unused;
+    reset();
+    unit_settings(setting, NULL);
+    tk_signals_open();
+    for (int i = 0; i < all_count; i++) {
+        bool left_alone = false;
+        for (int e = 0; expected[e]; e++)
+            left_alone |= expected[e] == all[i];
+        if (is_caught(all[i]) == left_alone)
+            _exit(all[i]);
+    }
+}
+
+static void assert_left_alone(const char *text, int first, int second)
+{
+    setting = text;
+    memset(expected, 0, sizeof(expected));
+    expected[0] = first;
+    expected[1] = second;
+    int status = unit_child(open_and_compare, NULL, NULL);
+    if (status != 0)
+        fail_msg("%s: wrong about signal %d", text ? text : "default", WEXITSTATUS(status));
+}
+
+static void all_of_them_are_caught(void **state)
+{
+    (void)state;
+    assert_left_alone(NULL, 0, 0);
+    assert_left_alone("GASNET_NO_CATCH_SIGNAL=", 0, 0);
+}
+
+static void names_and_numbers_exclude(void **state)
+{
+    (void)state;
+    assert_left_alone("GASNET_NO_CATCH_SIGNAL=SIGINT", SIGINT, 0);
+    assert_left_alone("GASNET_NO_CATCH_SIGNAL=SEGV", SIGSEGV, 0);
+    assert_left_alone("GASNET_NO_CATCH_SIGNAL=11", SIGSEGV, 0);
+    assert_left_alone("GASNET_NO_CATCH_SIGNAL=SIGINT,TERM", SIGINT, SIGTERM);
+    assert_left_alone("GASNET_NO_CATCH_SIGNAL=3,SIGABRT", SIGQUIT, SIGABRT);
+    assert_left_alone("GASNET_NO_CATCH_SIGNAL=INT, HUP", SIGINT, SIGHUP);
+}
+
+static void parts_of_names_do_not(void **state)
+{
+    (void)state;
+    assert_left_alone("GASNET_NO_CATCH_SIGNAL=SIG", 0, 0);
+    assert_left_alone("GASNET_NO_CATCH_SIGNAL=IN", 0, 0);
+    assert_left_alone("GASNET_NO_CATCH_SIGNAL=SIGINTX", 0, 0);
+    assert_left_alone("GASNET_NO_CATCH_SIGNAL=USR1,64", 0, 0);
+    assert_left_alone("GASNET_NO_CATCH_SIGNAL=,,INT,,", SIGINT, 0);
+}
+
+static void a_star_excludes_all(void **state)
+{
+    (void)state;
+    setting = "GASNET_NO_CATCH_SIGNAL=*";
+    memcpy(expected, all, sizeof(all));
+    assert_int_equal(unit_child(open_and_compare, NULL, NULL), 0);
+}
+
+static void clients_handler(int number)
+{
+    _exit(number);
+}
+
+static void open_over_clients(void *unused)
+{
+    (void)unused;
+    reset();
+    signal(SIGTERM, clients_handler);
+    signal(SIGPIPE, SIG_IGN);
+    unit_settings(NULL, NULL);
+    tk_signals_open();
+    raise(SIGPIPE);
+    raise(SIGTERM);
+}
+
+static void a_clients_handlers_stay(void **state)
+{
+    (void)state;
+    unit_assert_exit(open_over_clients, NULL, SIGTERM);
+}
+
+static void raise_one(void *number)
+{
+    reset();
+    unit_settings(NULL, NULL);
+    tk_signals_open();
+    raise(*(int *)number);
+}
+
+static void terminating_signals_end_the_job(void **state)
+{
+    static int numbers[] = {SIGINT, SIGHUP, SIGPIPE, SIGQUIT, SIGTERM};
+    (void)state;
+    for (int i = 0; i < 4; i++)
+        unit_assert_exit(raise_one, &numbers[i], 101);
+    unit_assert_exit(raise_one, &numbers[4], 111); /* the launcher's own word */
+}
+
+static void raise_with_clients_quit(void *unused)
+{
+    (void)unused;
+    reset();
+    unit_settings(NULL, NULL);
+    tk_signals_open();
+    signal(SIGQUIT, clients_handler);
+    raise(SIGINT);
+}
+
+/* What the interface promises clients: they may handle SIGQUIT as the notice of an exit. */
+static void they_come_as_sigquit(void **state)
+{
+    (void)state;
+    unit_assert_exit(raise_with_clients_quit, NULL, SIGQUIT);
+}
+
+static void fatal_signals_are_told_and_stay_fatal(void **state)
+{
+    static const struct {
+        int number;
+        const char *text;
+    } fatal[] = {{SIGSEGV, "died of SIGSEGV (bad memory access)"},
+                 {SIGBUS, "died of SIGBUS"},
+                 {SIGFPE, "died of SIGFPE"},
+                 {SIGILL, "died of SIGILL"},
+                 {SIGABRT, "died of SIGABRT (abort)"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof(fatal) / sizeof(fatal[0]); i++) {
+        const char *said;
+        int status = unit_child(raise_one, (void *)&fatal[i].number, &said);
+        assert_true(WIFSIGNALED(status));
+        assert_int_equal(WTERMSIG(status), fatal[i].number);
+        unit_assert_says(said, fatal[i].text);
+        assert_int_equal(unit_lines(said), 1);
+    }
+}
+
+static void notify(void *clients)
+{
+    reset();
+    unit_settings(NULL, NULL);
+    tk_signals_open();
+    if (clients)
+        signal(SIGQUIT, clients_handler);
+    tk_signal_quit();
+}
+
+static void only_a_clients_handler_is_notified(void **state)
+{
+    static int yes;
+    (void)state;
+    unit_assert_exit(notify, NULL, 0);
+    unit_assert_exit(notify, &yes, SIGQUIT);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(all_of_them_are_caught),
+    cmocka_unit_test(names_and_numbers_exclude),
+    cmocka_unit_test(parts_of_names_do_not),
+    cmocka_unit_test(a_star_excludes_all),
+    cmocka_unit_test(a_clients_handlers_stay),
+    cmocka_unit_test(terminating_signals_end_the_job),
+    cmocka_unit_test(they_come_as_sigquit),
+    cmocka_unit_test(fatal_signals_are_told_and_stay_fatal),
+    cmocka_unit_test(only_a_clients_handler_is_notified),
+};
+
+UNIT_MAIN(tests)

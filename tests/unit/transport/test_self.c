@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The way to ourselves: handlers run inside the call, on a copy of the payload, however deep a
+ * handler's reply goes. */
+#include "config.h"
+
+#include "fake_job.h"
+#include "transport/transport.h"
+#include "unit.h"
+
+static char seen[65536];
+static size_t seen_bytes;
+static void *seen_at[2];
+static unsigned depth;
+
+static enum tk_status send_to_self(void *payload, size_t nbytes)
+{
+    struct tk_message_head head = {.handler = 200};
+    struct tk_outgoing m = {
+        .head = &head, .head_size = sizeof(head), .payload = payload, .nbytes = nbytes};
+    return tk_transport_self.send(tk_peer(0), &m);
+}
+
+static void take(struct tk_arrival *arrival)
+{
+    assert_ptr_equal(arrival->peer, tk_peer(0));
+    seen_bytes = arrival->nbytes;
+    if (arrival->nbytes)
+        memcpy(seen, arrival->payload, arrival->nbytes);
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    fake_job_open(1);
+    depth = 0;
+    tk_deliver = take;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    fake_job_close();
+    return 0;
+}
+
+static void a_message_is_handled_inside_the_call(void **state)
+{
+    static const size_t sizes[] = {0, 1, 100, 65464, 65528};
+    static char payload[65536];
+    (void)state;
+    for (size_t i = 0; i < sizeof(payload); i++)
+        payload[i] = (char)(i * 5);
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+        assert_int_equal(send_to_self(payload, sizes[i]), TK_OK);
+        assert_int_equal(seen_bytes, sizes[i]);
+        assert_memory_equal(seen, payload, sizes[i]);
+    }
+}
+
+static void scribble(struct tk_arrival *arrival)
+{
+    memset(arrival->payload, 'x', arrival->nbytes);
+    assert_int_equal((uintptr_t)arrival->payload % 8, 0);
+}
+
+/* The interface lets handlers of Mediums write to their buffer; the source may be read-only. */
+static void a_handler_may_write_to_its_payload(void **state)
+{
+    char payload[] = "as it was";
+    (void)state;
+    tk_deliver = scribble;
+    send_to_self(payload, sizeof(payload));
+    assert_string_equal(payload, "as it was");
+}
+
+static void reply_once(struct tk_arrival *arrival)
+{
+    char reply[] = "reply";
+    seen_at[depth] = arrival->payload;
+    if (depth++ == 0) {
+        send_to_self(reply, sizeof(reply));
+        assert_string_equal(arrival->payload, "request"); /* the reply used other memory */
+    }
+}
+
+static void a_reply_inside_a_handler_has_memory_of_its_own(void **state)
+{
+    char request[] = "request";
+    (void)state;
+    tk_deliver = reply_once;
+    send_to_self(request, sizeof(request));
+    assert_int_equal(depth, 2);
+    assert_ptr_not_equal(seen_at[0], seen_at[1]);
+}
+
+static void puts_and_gets_are_copies_done_at_once(void **state)
+{
+    char here[8] = "here", there[8] = "there";
+    struct tk_op op;
+    struct tk_rma rma = {.remote = (uintptr_t)there, .local = here, .nbytes = 5, .op = &op};
+    (void)state;
+    tk_op_init(&op);
+    assert_int_equal(tk_transport_self.rma(tk_peer(0), &rma), TK_OK);
+    assert_string_equal(here, "there");
+    assert_int_equal(rma.done, 5);
+    assert_true(tk_op_done(&op));
+    rma = (struct tk_rma){
+        .remote = (uintptr_t)there, .local = "thus!", .nbytes = 6, .op = &op, .is_put = true};
+    assert_int_equal(tk_transport_self.rma(tk_peer(0), &rma), TK_OK);
+    assert_string_equal(there, "thus!");
+    assert_true(tk_op_done(&op) && tk_op_source_free(&op));
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+static const struct CMUnitTest tests[] = {
+    TEST(a_message_is_handled_inside_the_call),
+    TEST(a_handler_may_write_to_its_payload),
+    TEST(a_reply_inside_a_handler_has_memory_of_its_own),
+    TEST(puts_and_gets_are_copies_done_at_once),
+};
+
+UNIT_MAIN(tests)
