@@ -17,15 +17,16 @@ static struct {
     const char *json, *only, *port;
     int reps;
     double seconds; /* of one sample */
-} options = {.reps = 31, .seconds = 0.002};
+} options = {.reps = 51, .seconds = 0.001};
 
 static struct bench_result results[bench_cases_max];
 
 static const char usage[] = "usage: gasnetrun_ibv -n 2 bench [--json FILE] [--reps N] [--ms N] "
                             "[--only NAME] [--port DEVICE[:PORT]]\n"
                             "  --json FILE  write the results as JSON, too\n"
-                            "  --reps N     repetitions, of which the median counts (31; 1..101)\n"
-                            "  --ms N       milliseconds of one sample (2; 1..1000): short ones often escape other programs\n"
+                            "  --reps N     repetitions, of which the median counts (51; 1..101)\n"
+                            "  --ms N       milliseconds of one sample (1; 1..1000): short ones "
+                            "often escape other programs\n"
                             "  --only NAME  only cases whose name starts so, for example put\n"
                             "  --port P     port of the raw measurements (default: "
                             "GASNET_IBV_PORTS, else the first active one)\n";

@@ -56,6 +56,11 @@ static void put_8(void)
     gex_RMA_PutBlocking(tm, peer, theirs, mine, 8, 0);
 }
 
+static void put_nb_8(void)
+{
+    gex_Event_Wait(gex_RMA_PutNB(tm, peer, theirs, mine, 8, GEX_EVENT_DEFER, 0));
+}
+
 static void get_8(void)
 {
     gex_RMA_GetBlocking(tm, mine, peer, theirs, 8, 0);
@@ -120,6 +125,7 @@ static const struct operation {
 } operations[] = {
     {"empty-poll", nothing, poll_once, NULL, false},
     {"put-8", nothing, put_8, NULL, false},
+    {"put-nb-8", nothing, put_nb_8, NULL, false},
     {"get-8", nothing, get_8, NULL, false},
     {"short-request", nothing, request_short, serve_request, false},
     {"short-reply-in", ask, poll_once, serve_request, true},

@@ -4,12 +4,8 @@
 # and the demo, two ranks on one rail. Nothing of softhca takes part.
 . "$(dirname "$0")/vm.sh"
 : "${top_builddir:?run through make check-vm}" "${GASNETRUN:?}"
-case ${GASNET_TEST_SANITIZER:-no} in
+case ${TRUNKLINE_TEST_SANITIZER:-no} in
 no) ;;
 *) skip "a sanitized build is too slow for an emulated machine" ;;
 esac
-# Settings of the tests' surroundings would be unknown settings to the library.
-for name in $(env | sed -n 's/^\(GASNET_TEST_[A-Z_]*\)=.*/\1/p'); do
-    unset "$name"
-done
 run_in_vm 480 1 guest-conduit.sh
