@@ -69,7 +69,5 @@ enum tk_status tk_segments_exchange(uintptr_t base, uintptr_t size, uint32_t key
     for (uint32_t r = 0; r < tk_peers.size; r++)
         if (r != tk_peers.me && learn_segment(r) != TK_OK)
             return TK_FAIL;
-    /* Nobody may put into a segment whose owner has not returned yet, but everybody has mapped and
-     * published by now. */
     return TK_OK;
 }

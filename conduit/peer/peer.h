@@ -91,7 +91,8 @@ const struct tk_card *tk_card_of(uint32_t rank);
 const struct tk_host_card *tk_host_card_of(uint32_t rank);
 void tk_cards_drop(void);
 
-/* Publishes our segment and learns everybody's; calls poll while waiting. Ends as a barrier. */
+/* Publishes our segment and learns everybody's; calls poll while waiting. Others may not have
+ * learnt ours yet on return. */
 enum tk_status tk_segments_exchange(uintptr_t base, uintptr_t size, uint32_t key,
                                     void (*poll)(void));
 

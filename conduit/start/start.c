@@ -207,6 +207,26 @@ static void serve_meanwhile(void)
     tk_poll();
 }
 
+static void wait_for_all(void)
+{
+    struct tk_op op;
+    tk_op_init(&op);
+    tk_barrier_start(&op);
+    tk_wait_done(&op);
+}
+
+/* Between two barriers. The first one: the launcher pairs fences by their number only, so the fence
+ * of a rank that leaves instead of attaching would count as this one. The second one: who returns
+ * may send requests at once, and the answers may be Longs into its segment. */
+static enum tk_status exchange_segments(const struct tk_area *area, uintptr_t size, uint32_t key)
+{
+    wait_for_all();
+    enum tk_status status = tk_segments_exchange((uintptr_t)area->base, size, key, serve_meanwhile);
+    if (status == TK_OK)
+        wait_for_all();
+    return status;
+}
+
 enum tk_status tk_attach(uintptr_t size)
 {
     uint32_t key = 0;
@@ -225,7 +245,7 @@ enum tk_status tk_attach(uintptr_t size)
         gasnet_client_attach_hook(area.base, size);
     tk_segment.base = area.base;
     tk_segment.size = size;
-    return tk_segments_exchange((uintptr_t)area.base, size, key, serve_meanwhile);
+    return exchange_segments(&area, size, key);
 close:
     tk_area_close(&tk_segment_area);
     return TK_FAIL;
