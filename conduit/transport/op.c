@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Free lists of operations. One list per thread, so taking and giving need no lock; an operation
- * given by another thread than took it just changes lists. Memory is never returned: a stale leaf
- * event may still look at it. */
+ * Free lists of operations. One list per thread in PAR, one in all elsewhere, so taking and giving
+ * need no lock; an operation given by another thread than took it just changes lists. Memory is
+ * never returned: a stale leaf event may still look at it. */
 #include "config.h"
 
 #include <pthread.h>
@@ -45,7 +45,9 @@ static void make_key(void)
 
 static void refill(void)
 {
-    if (!list_is_watched) {
+    /* The end of a thread is no call that a client of PARSYNC serialises: it must not touch the list
+     * that all threads share there. */
+    if (TK_THREADED && !list_is_watched) {
         pthread_once(&thread_end_once, make_key);
         pthread_setspecific(thread_end, &list_is_watched);
         list_is_watched = true;
