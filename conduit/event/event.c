@@ -46,8 +46,12 @@ size_t tk_events_pass(gex_Event_t *events, size_t count, size_t *left)
         gex_Event_t event = events[i];
         if (event == GEX_EVENT_INVALID)
             continue;
+        /* Asked once: an operation that another thread completes between two looks would be freed
+         * with its leaves still in the array. */
         bool is_root = !tk_event_is_leaf(event);
-        if (is_root && leaves && tk_op_done(tk_op_of(event)))
+        if (is_root && !tk_op_done(tk_op_of(event)))
+            continue;
+        if (is_root && leaves)
             done += drop_leaves(events, count, event);
         if (!tk_event_test(event))
             continue;
