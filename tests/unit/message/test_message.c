@@ -457,10 +457,10 @@ struct wire_long {
     char payload[64];
 };
 
-static struct wire_long wire_long(void *dest, uint32_t nbytes)
+static struct wire_long wire_long(uintptr_t dest, uint32_t nbytes)
 {
     return (struct wire_long){.head = {.handler = payload_base, .category = TK_LONG, .packed = 1},
-                              .front = {.dest = (uintptr_t)dest, .nbytes = nbytes}};
+                              .front = {.dest = dest, .nbytes = nbytes}};
 }
 
 static void deliver_long(void *wire)
@@ -474,20 +474,20 @@ static void deliver_long(void *wire)
 /* The address came over the wire. */
 static void a_packed_long_writes_inside_the_segment_or_not_at_all(void **state)
 {
-    char *end = segment + sizeof(segment);
+    uintptr_t start = (uintptr_t)segment, end = start + sizeof(segment);
     struct wire_long w = wire_long(end - 64, 64);
     (void)state;
     deliver_long(&w);
     assert_int_equal(got.nbytes, 64);
     w = wire_long(end - 63, 64);
     unit_assert_panic(deliver_long, &w, "rank 1 (elsewhere) sent a Long of 64 bytes to ");
-    w = wire_long(segment - 1, 1);
+    w = wire_long(start - 1, 1);
     unit_assert_panic(deliver_long, &w, "not inside this rank's segment");
-    w = wire_long(NULL, 1);
+    w = wire_long(0, 1);
     unit_assert_panic(deliver_long, &w, "not inside this rank's segment");
-    w = wire_long(segment, 65); /* more than came */
+    w = wire_long(start, 65); /* more than came */
     unit_assert_panic(deliver_long, &w, "sent a Long of 65 bytes");
-    w = wire_long(segment, UINT32_MAX);
+    w = wire_long(start, UINT32_MAX);
     unit_assert_panic(deliver_long, &w, "sent a Long of 4294967295 bytes");
 }
 
