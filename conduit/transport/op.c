@@ -45,8 +45,8 @@ static void make_key(void)
 
 static void refill(void)
 {
-    /* The end of a thread is no call that a client of PARSYNC serialises: it must not touch the list
-     * that all threads share there. */
+    /* The end of a thread is no call that a client of PARSYNC serialises: it must not touch the
+     * list that all threads share there. */
     if (TK_THREADED && !list_is_watched) {
         pthread_once(&thread_end_once, make_key);
         pthread_setspecific(thread_end, &list_is_watched);

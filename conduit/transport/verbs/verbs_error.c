@@ -46,28 +46,35 @@ static const char *likely_cause(enum ibv_wc_status status)
     }
 }
 
-static void tell(struct tk_link *link, const char *what, size_t nbytes, const struct ibv_wc *wc)
+static void tell(struct tk_link *link, const char *what, size_t nbytes, const char *why)
 {
     const struct tk_port_address *a = &tk_verbs.rail.address;
     char amount[40] = ""; /* of quiet messages and receives it is not known */
     if (nbytes)
         snprintf(amount, sizeof(amount), " of %zu bytes", nbytes);
-    tk_complain("%s%s to rank %u (%s, pid %d) failed on %s:%u, queue pair %u: %s (vendor code %u); "
-                "%s",
-                what, amount, link->peer->rank, link->peer->host, link->peer->pid, a->device,
-                a->port, link->qp->qp_num, ibv_wc_status_str(wc->status), wc->vendor_err,
-                likely_cause(wc->status));
+    tk_complain("%s%s to rank %u (%s, pid %d) failed on %s:%u, queue pair %u: %s", what, amount,
+                link->peer->rank, link->peer->host, link->peer->pid, a->device, a->port,
+                link->qp->qp_num, why);
 }
 
 /* Nobody is to be told when the job is leaving: peers vanish then, and that is as it should be. */
-static void give_up(struct tk_link *link, const char *what, size_t nbytes, const struct ibv_wc *wc)
+static void give_up(struct tk_link *link, const char *what, size_t nbytes, const char *why)
 {
     void (*lost_peer)(uint32_t) = __atomic_load_n(&tk_verbs_lost_peer, __ATOMIC_ACQUIRE);
     link->broken = true;
     if (!lost_peer)
         return;
-    tell(link, what, nbytes, wc);
+    tell(link, what, nbytes, why);
     lost_peer(link->peer->rank);
+}
+
+static void completion_failed(struct tk_link *link, const char *what, size_t nbytes,
+                              const struct ibv_wc *wc)
+{
+    char why[256];
+    snprintf(why, sizeof(why), "%s (vendor code %u); %s", ibv_wc_status_str(wc->status),
+             wc->vendor_err, likely_cause(wc->status));
+    give_up(link, what, nbytes, why);
 }
 
 void tk_work_failed(struct tk_work *work, const struct ibv_wc *wc)
@@ -75,14 +82,17 @@ void tk_work_failed(struct tk_work *work, const struct ibv_wc *wc)
     struct tk_link *link = work->link;
     if (link->broken)
         return;
-    give_up(link, opcode_text(work->opcode), work->nbytes, wc);
+    completion_failed(link, opcode_text(work->opcode), work->nbytes, wc);
 }
 
 /* The device refused a work request for which there was room: its queue pair is broken. */
 void tk_post_failed(struct tk_work *work, int error)
 {
-    struct ibv_wc wc = {.status = IBV_WC_WR_FLUSH_ERR, .vendor_err = (uint32_t)error};
-    tk_work_failed(work, &wc);
+    char why[128];
+    if (work->link->broken)
+        return;
+    snprintf(why, sizeof(why), "the device refused the work request: %s", strerror(error));
+    give_up(work->link, opcode_text(work->opcode), work->nbytes, why);
 }
 
 void tk_recv_failed(struct tk_link *link, const struct ibv_wc *wc)
@@ -90,7 +100,7 @@ void tk_recv_failed(struct tk_link *link, const struct ibv_wc *wc)
     if (link->broken)
         return;
     if (wc->status != IBV_WC_WR_FLUSH_ERR) {
-        give_up(link, "receive", 0, wc);
+        completion_failed(link, "receive", 0, wc);
         return;
     }
     /* The cause is on the send side. It may be a quiet message's, which no work under way stands

@@ -157,6 +157,21 @@ static void nothing_is_told_while_leaving(void **state)
     world_close();
 }
 
+/* Exit notices go to one peer after the other: one that is gone must not hold them up. */
+static void a_full_queue_to_nobody_is_not_waited_for_while_leaving(void **state)
+{
+    (void)state;
+    open_world();
+    tk_verbs_lost_peer = NULL;
+    while (transfer(1, true, 500) == TK_OK)
+        continue;
+    assert_int_equal(message(1), TK_BUSY);
+    heard_after_break(1, IBV_WC_RETRY_EXC_ERR);
+    assert_int_equal(message(1), TK_OK);
+    assert_int_equal(message(2), TK_OK);
+    world_close();
+}
+
 static void other_peers_are_still_reached(void **state)
 {
     (void)state;
@@ -183,6 +198,7 @@ static void a_send_that_the_device_refuses_is_told(void **state)
     const char *said = unit_heard();
     assert_int_equal(unit_lines(said), 1);
     unit_assert_says(said, "put of 500 bytes to rank 1");
+    unit_assert_says(said, "the device refused the work request: Invalid argument");
     assert_int_equal(lost_count, 1);
     world_close();
 }
@@ -228,6 +244,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_likely_cause_is_told),
     cmocka_unit_test(flushed_receives_are_no_news),
     cmocka_unit_test(nothing_is_told_while_leaving),
+    cmocka_unit_test(a_full_queue_to_nobody_is_not_waited_for_while_leaving),
     cmocka_unit_test(other_peers_are_still_reached),
     cmocka_unit_test(a_send_that_the_device_refuses_is_told),
     cmocka_unit_test(a_receive_that_the_device_refuses_ends_the_program),
