@@ -52,7 +52,9 @@ static void note_starvation(struct tk_link *link)
 static bool post_reply_buffer(struct tk_link *link)
 {
     struct tk_buffer *buffer = tk_pool_take(&tk_verbs.recv_pool);
-    if (!buffer && tk_recv_pool_grow() == TK_OK)
+    if (!buffer && tk_recv_pool_grow() != TK_OK)
+        tk_buffers_exhausted(link);
+    else if (!buffer)
         buffer = tk_pool_take(&tk_verbs.recv_pool);
     if (buffer)
         tk_recv_post(link, buffer);

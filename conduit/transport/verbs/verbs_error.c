@@ -68,6 +68,15 @@ static void give_up(struct tk_link *link, const char *what, size_t nbytes, const
     lost_peer(link->peer->rank);
 }
 
+/* The cause was told when registration failed. Trying again would tell it with every try, perhaps
+ * for ever. */
+void tk_buffers_exhausted(struct tk_link *link)
+{
+    void (*lost_peer)(uint32_t) = __atomic_load_n(&tk_verbs_lost_peer, __ATOMIC_ACQUIRE);
+    if (lost_peer)
+        lost_peer(link->peer->rank);
+}
+
 static void completion_failed(struct tk_link *link, const char *what, size_t nbytes,
                               const struct ibv_wc *wc)
 {

@@ -146,6 +146,7 @@ bool tk_verbs_reap(void);
 void tk_post_failed(struct tk_work *work, int error);
 void tk_work_failed(struct tk_work *work, const struct ibv_wc *wc);
 void tk_recv_failed(struct tk_link *link, const struct ibv_wc *wc);
+void tk_buffers_exhausted(struct tk_link *link);
 _Noreturn void tk_wire_error(struct tk_link *link, const char *what);
 void tk_explain_registration(struct tk_rail *rail, const char *what, size_t size, int error);
 

@@ -203,6 +203,23 @@ static void a_send_that_the_device_refuses_is_told(void **state)
     world_close();
 }
 
+/* Once, and the job ends: a sender that waits would ask again at once. */
+static void buffers_that_cannot_be_registered_end_the_job(void **state)
+{
+    (void)state;
+    open_world();
+    while (tk_pool_take(&tk_verbs.recv_pool))
+        continue;
+    fake.failing[FAKE_REG_MR].allowed = 0;
+    fake.failing[FAKE_REG_MR].error = ENOMEM;
+    unit_listen();
+    assert_int_equal(message(1), TK_BUSY);
+    unit_assert_says(unit_heard(), "can't register");
+    assert_int_equal(lost_count, 1);
+    fake.failing[FAKE_REG_MR].allowed = -1;
+    world_close();
+}
+
 static void post_receive(void *unused)
 {
     (void)unused;
@@ -247,6 +264,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_full_queue_to_nobody_is_not_waited_for_while_leaving),
     cmocka_unit_test(other_peers_are_still_reached),
     cmocka_unit_test(a_send_that_the_device_refuses_is_told),
+    cmocka_unit_test(buffers_that_cannot_be_registered_end_the_job),
     cmocka_unit_test(a_receive_that_the_device_refuses_ends_the_program),
     cmocka_unit_test(a_queue_that_cannot_be_polled_ends_the_program),
 };
