@@ -207,10 +207,12 @@ static void exit_notice(struct tk_peer *from, const int32_t *args)
     tk_counter_add(&tk_work_wanted, 1); /* for good */
 }
 
+/* By one thread: a client's SIGQUIT handler runs once. */
 static void answer_notice(void)
 {
+    static atomic_flag answered = ATOMIC_FLAG_INIT;
     int asked = atomic_load_explicit(&asked_to_leave, memory_order_relaxed);
-    if (!asked || atomic_load(&leaving))
+    if (!asked || atomic_load(&leaving) || atomic_flag_test_and_set(&answered))
         return;
     tk_signal_quit();
     next_to_tell = tk_peers.size; /* whoever told us tells the others too */
