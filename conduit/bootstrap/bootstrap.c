@@ -132,10 +132,11 @@ static void fence_done(pmix_status_t rc, void *unused)
     atomic_store_explicit(&fence_status, rc, memory_order_release);
 }
 
+/* Arguments stay as they are until the callback came, as PMIx wants of calls that do not block. */
 static enum tk_status fence_start(void)
 {
-    pmix_proc_t job;
-    pmix_info_t info;
+    static pmix_proc_t job;
+    static pmix_info_t info;
     bool collect = true;
     PMIX_LOAD_PROCID(&job, myself.nspace, PMIX_RANK_WILDCARD);
     PMIX_INFO_LOAD(&info, PMIX_COLLECT_DATA, &collect, PMIX_BOOL);
@@ -144,7 +145,6 @@ static enum tk_status fence_start(void)
         atomic_store_explicit(&fence_status, fence_pending, memory_order_relaxed);
         rc = PMIx_Fence_nb(&job, 1, &info, 1, fence_done, NULL);
     }
-    PMIX_INFO_DESTRUCT(&info);
     if (rc == PMIX_OPERATION_SUCCEEDED)
         fence_done(PMIX_SUCCESS, NULL);
     else if (rc != PMIX_SUCCESS) {
