@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * From text to values: one parser per type, all of them refusing what is not wholly a value in
- * range. No state. */
+ * range. No state but the "C" locale, made on first use: start-up is single-threaded. */
 #include "config.h"
 
 #include <errno.h>
+#include <locale.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,10 +29,20 @@ static double suffix_factor(const char *suffix)
     return 0;
 }
 
+/* A client may have chosen a locale whose decimal sign is a comma; "0.85/H" is a fraction there
+ * too. */
+static double decimal(const char *text, char **end)
+{
+    static locale_t c_locale;
+    if (!c_locale)
+        c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    return strtod_l(text, end, c_locale);
+}
+
 static bool number(const char *text, double *value, char **end)
 {
     errno = 0;
-    *value = strtod(text, end);
+    *value = decimal(text, end);
     return *end != text && errno == 0 && isfinite(*value);
 }
 

@@ -4,6 +4,8 @@
  * that name the variable, the value and what is legal. */
 #include "config.h"
 
+#include <locale.h>
+
 #include "settings/settings.h"
 #include "unit.h"
 
@@ -185,7 +187,20 @@ static void a_reason_never_overruns_its_buffer(void **state)
     assert_int_equal(small[sizeof(small) - 1], 'x');
 }
 
+/* Clients call setlocale() before they start the library. */
+static void the_clients_locale_is_of_no_importance(void **state)
+{
+    double fraction;
+    (void)state;
+    if (!setlocale(LC_NUMERIC, "de_DE.UTF-8") && !setlocale(LC_NUMERIC, "fr_FR.UTF-8"))
+        skip(); /* no locale with a decimal comma is installed */
+    assert_int_equal(tk_parse_size("0.85", "B", &fraction), TK_OK);
+    setlocale(LC_NUMERIC, "C");
+    assert_true(fraction == 0.85);
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(the_clients_locale_is_of_no_importance),
     cmocka_unit_test(a_size_without_suffix_is_in_its_unit),
     cmocka_unit_test(suffixes_are_powers_of_1024_in_any_spelling),
     cmocka_unit_test(what_is_not_wholly_a_size_is_refused),
