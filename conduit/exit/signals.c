@@ -36,14 +36,29 @@ static const struct caught fatal[] = {
 
 static const struct caught quitting = {SIGQUIT, "SIGQUIT", NULL};
 
+static pid_t owner;
+
+/* A child that the client forked inherits the handlers, but not the thread that ends the job for
+ * them, and its end is not the job's. */
+static bool left_to_default(int number)
+{
+    if (getpid() == owner)
+        return false;
+    signal(number, SIG_DFL);
+    raise(number);
+    return true;
+}
+
 static void on_quit(int number)
 {
-    (void)number;
-    tk_exit_by_signal(1);
+    if (!left_to_default(number))
+        tk_exit_by_signal(1);
 }
 
 static void on_terminating(int number)
 {
+    if (left_to_default(number))
+        return;
     if (number == SIGTERM)
         tk_exit_was_asked_for();
     raise(SIGQUIT);
@@ -87,6 +102,7 @@ static void catch (const struct caught *signal, void (*handler)(int))
 
 void tk_signals_open(void)
 {
+    owner = getpid();
     for (size_t i = 0; i < sizeof(terminating) / sizeof(terminating[0]); i++)
         catch (&terminating[i], on_terminating);
     for (size_t i = 0; i < sizeof(fatal) / sizeof(fatal[0]); i++)

@@ -184,6 +184,32 @@ static void fatal_signals_are_told_and_stay_fatal(void **state)
     }
 }
 
+static void fork_and_signal(void *unused)
+{
+    int status;
+    (void)unused;
+    reset();
+    unit_settings(NULL, NULL);
+    tk_signals_open();
+    for (int i = 0; i < 5; i++) { /* the terminating ones and SIGQUIT */
+        pid_t child = fork();
+        if (child == 0) {
+            raise(all[i]);
+            _exit(99);
+        }
+        waitpid(child, &status, 0);
+        if (!WIFSIGNALED(status) || WTERMSIG(status) != all[i])
+            _exit(all[i]);
+    }
+}
+
+/* It has no thread to end the job, and its end is not the job's. */
+static void a_child_that_was_forked_just_dies(void **state)
+{
+    (void)state;
+    unit_assert_exit(fork_and_signal, NULL, 0);
+}
+
 static void notify(void *clients)
 {
     reset();
@@ -211,6 +237,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(terminating_signals_end_the_job),
     cmocka_unit_test(they_come_as_sigquit),
     cmocka_unit_test(fatal_signals_are_told_and_stay_fatal),
+    cmocka_unit_test(a_child_that_was_forked_just_dies),
     cmocka_unit_test(only_a_clients_handler_is_notified),
 };
 
