@@ -188,8 +188,8 @@ void tk_exit_by_signal(int code)
         return;
     }
     sem_post(&signal_came);
-    /* The client should not go on as if nothing had happened; but it must after a while, if it holds a lock that our
-     * helper wants. */
+    /* The client should not go on as if nothing had happened; but it must after a while, if it
+     * holds a lock that our helper wants. */
     nanosleep(&while_ending, NULL);
 }
 

@@ -2,17 +2,19 @@
  *
  * The end of the job, from every kind of beginning:
  *
- *   RUNNING --gasnet_exit / return from main / exit()--> LEAVING: flush output, then wait for the
- * others (a fence through |                                                 the launcher), serving
- * the network meanwhile |                                                      |-- all came
- * ------------------------------> good-bye, _exit(code) | |-- not all within `grace`: exit notices
- * to all peers |                                                      '-- not all by the deadline:
- * the launcher is asked to end |                                                          the job,
- * then _exit(code)
- *      |--exit notice from a peer--> SIGQUIT is raised; whatever its handler does, LEAVING with the
- * peer's code
- *      |--SIGINT, SIGTERM, ...-----> SIGQUIT is raised; its default is gasnet_exit(1)
- *      '--lost peer, fatal error---> the launcher is asked to end the job, then _exit(1)
+ *   RUNNING
+ *     |-- gasnet_exit(), exit(), return from main ----------------------------> LEAVING
+ *     |-- exit notice from a peer: the client's SIGQUIT handler, if any, ------> LEAVING
+ *     |     then the peer's code
+ *     |-- SIGINT, SIGTERM, ...: SIGQUIT is raised; by default -----------------> ABORT
+ *     '-- lost peer, failed start-up ------------------------------------------> ABORT
+ *
+ *   LEAVING: output is flushed, a fence through the launcher begun, the network served meanwhile
+ *     |-- all came ------------------------------------------------------------> _exit(code)
+ *     |-- not all within `grace`: exit notices to all peers, back to LEAVING
+ *     '-- not all by the deadline ---------------------------------------------> ABORT
+ *
+ *   ABORT: the launcher is asked to end the job, then _exit(code)
  *
  * A watchdog (SIGALRM with the deadline and some seconds) stands behind every path that leaves
  * RUNNING. Deadline: GASNET_EXITTIMEOUT, or min(MAX, MIN + ranks * FACTOR). */

@@ -13,7 +13,8 @@ void tk_signal_quit(void);
 /* For signal handlers: has the job ended by another thread, and returns. */
 void tk_exit_by_signal(int code);
 
-/* SIGTERM: how launchers end ranks. They need not be asked to end the job then, and may no longer answer. */
+/* SIGTERM: how launchers end ranks. They need not be asked to end the job then, and may no longer
+ * answer. */
 void tk_exit_was_asked_for(void);
 
 #endif

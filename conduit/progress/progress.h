@@ -19,7 +19,8 @@ void tk_progress_use(const struct tk_transport *transport);
 /* Work to be done after polls, outside of handlers (barriers, exit). Start-up only; few. */
 void tk_progress_add(void (*work)(void));
 
-/* Reasons to do that work: whoever has one counts it in, and out when it is gone. Polls with nothing else to do stay cheap. */
+/* Reasons to do that work: whoever has one counts it in, and out when it is gone. Polls with
+ * nothing else to do stay cheap. */
 extern tk_counter_t tk_work_wanted;
 
 /* Serves what has arrived and completes our own operations; runs handlers. True if there was
@@ -37,6 +38,10 @@ void tk_wait_mode(bool spin);
 void tk_wait_step(unsigned *empty);
 
 void tk_wait_done(const struct tk_op *op);
+
+/* The same, and polls now and then even when there is nothing to wait for: a client that only ever
+ * waits for operations that are done by then must serve others too. Not in handlers. */
+void tk_wait_served(const struct tk_op *op);
 void tk_wait_source_free(const struct tk_op *op);
 
 #endif
