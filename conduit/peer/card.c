@@ -100,6 +100,7 @@ static enum tk_status learn(uint32_t rank)
     struct tk_peer *peer = tk_peer(rank);
     cards[rank]->host.name[tk_host_name_max - 1] = 0;
     cards[rank]->host.id[tk_host_id_max - 1] = 0;
+    cards[rank]->address.device[sizeof(cards[rank]->address.device) - 1] = 0;
     peer->pid = (int)cards[rank]->pid;
     peer->host = strdup(cards[rank]->host.name);
     return peer->host ? TK_OK : TK_FAIL;
