@@ -60,6 +60,12 @@ static bool counts_as_unset(const struct tk_setting *s, const char *value)
     return !value || (!*value && s->type != TK_SETTING_TEXT);
 }
 
+/* The client may change its environment later; the text in force must not change with it. */
+static bool keeps_text(const struct tk_setting *s)
+{
+    return s->type == TK_SETTING_TEXT || s->type == TK_SETTING_CHOICE;
+}
+
 enum tk_status tk_settings_load(char *const *env)
 {
     enum tk_status status = TK_OK;
@@ -70,7 +76,9 @@ enum tk_status tk_settings_load(char *const *env)
         const char *value = lookup(env, s->name);
         if (counts_as_unset(s, value) || s->scope == TK_SCOPE_LAUNCHER)
             continue;
-        if (tk_setting_parse(s, strdup(value), &tk_settings, why, sizeof(why)) != TK_OK) {
+        if (keeps_text(s))
+            value = strdup(value);
+        if (tk_setting_parse(s, value, &tk_settings, why, sizeof(why)) != TK_OK) {
             tk_complain("%s", why);
             status = TK_FAIL;
         }

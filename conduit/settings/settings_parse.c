@@ -87,9 +87,15 @@ static enum tk_status parse_number(const struct tk_setting *s, const char *value
     char *end;
     if (s->type == TK_SETTING_SIZE)
         return tk_parse_size(value, s->unit, result);
-    if (!number(value, result, &end) || *end)
-        return TK_FAIL;
-    return s->type == TK_SETTING_INT && *result != (double)(int64_t)*result ? TK_FAIL : TK_OK;
+    return number(value, result, &end) && !*end ? TK_OK : TK_FAIL;
+}
+
+/* In range first: what no int64_t can hold must not be converted to one. */
+static bool fits(const struct tk_setting *s, double value)
+{
+    if (value < s->min || value > s->max)
+        return false;
+    return s->type != TK_SETTING_INT || value == (double)(int64_t)value;
 }
 
 static enum tk_status refuse(const struct tk_setting *s, const char *value, char *why, size_t size)
@@ -124,7 +130,7 @@ enum tk_status tk_setting_parse(const struct tk_setting *s, const char *value,
     default:
         break;
     }
-    if (parse_number(s, value, &result) != TK_OK || result < s->min || result > s->max)
+    if (parse_number(s, value, &result) != TK_OK || !fits(s, result))
         return refuse(s, value, why, why_size);
     if (s->type == TK_SETTING_INT)
         *(int64_t *)field = (int64_t)result;
