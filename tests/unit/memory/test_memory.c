@@ -86,8 +86,11 @@ static void a_limit_is_whole_pages(void **state)
         assert_int_equal(limit_of(texts[i], 8 * GB + 12345, 3) % tk_page_size(), 0);
 }
 
+#define ONES "11111111111111111111111111111111111111111111111111111111111111111111111"
+
 static void other_texts_are_refused_with_the_grammar(void **state)
 {
+    static const char longer_than_any_number[] = ONES "/P";
     static const char *const bad[] = {"",
                                       "/H",
                                       "0",
@@ -103,8 +106,7 @@ static void other_texts_are_refused_with_the_grammar(void **state)
                                       "1e300",
                                       "half",
                                       "99999999999999999999T",
-                                      "1111111111111111111111111111111111111111111111111111111111"
-                                      "11111111111111/P"};
+                                      longer_than_any_number};
     (void)state;
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         uint64_t limit;

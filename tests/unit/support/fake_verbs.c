@@ -504,11 +504,17 @@ bool fake_ack(struct ibv_qp *which)
     return true;
 }
 
+static bool settle_one(struct fake_qp *qp)
+{
+    bool carried = fake_carry(&qp->qp), acked = fake_ack(&qp->qp);
+    return carried || acked;
+}
+
 bool fake_settle(void)
 {
     bool any = false;
     for (int i = 0; i < fake_qps_max; i++)
-        while (qps[i] && (fake_carry(&qps[i]->qp) | fake_ack(&qps[i]->qp)))
+        while (qps[i] && settle_one(qps[i]))
             any = true;
     return any;
 }
