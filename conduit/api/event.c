@@ -20,14 +20,17 @@ int gex_Event_Test(gex_Event_t event)
 
 void gex_Event_Wait(gex_Event_t event)
 {
-    unsigned empty = 0;
     TK_CHECK_MAY_COMMUNICATE("gex_Event_Wait");
     TK_CHECK(event != GEX_EVENT_NO_OP, "gex_Event_Wait for GEX_EVENT_NO_OP");
     if (event == GEX_EVENT_INVALID)
         return;
-    do
-        tk_wait_step(&empty);
-    while (!tk_event_test(event));
+    struct tk_op *op = tk_op_of(event);
+    if (tk_event_is_leaf(event)) {
+        tk_wait_source_free(op);
+        return;
+    }
+    tk_wait_served(op);
+    tk_op_give(op);
 }
 
 int gex_Event_TestSome(gex_Event_t *events, size_t numevents, gex_Flags_t flags)

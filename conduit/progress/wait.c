@@ -43,25 +43,31 @@ void tk_wait_step(unsigned *empty)
         back_off(++*empty);
 }
 
-/* A blocking put or get is over with its own completion; looking for messages each time would
- * double its cost on a fast device. Looking now and then keeps the promise that blocking calls
- * serve others. */
-static bool done_by_reaping(const struct tk_op *op)
+/* A put or get is over with its own completion; looking for messages each time would double its
+ * cost on a fast device. Looking now and then keeps the promise that waiting serves others. */
+static bool turn_to_serve(void)
 {
     static TK_PER_THREAD unsigned turn;
-    if (++turn % serve_others == 0)
-        return false;
-    tk_reap();
-    return tk_op_done(op);
+    return ++turn % serve_others == 0;
 }
 
 void tk_wait_done(const struct tk_op *op)
 {
     unsigned empty = 0;
-    if (tk_op_done(op) || done_by_reaping(op))
+    if (tk_op_done(op))
         return;
+    if (!turn_to_serve())
+        tk_reap();
     while (!tk_op_done(op))
         tk_wait_step(&empty);
+}
+
+void tk_wait_served(const struct tk_op *op)
+{
+    if (!tk_op_done(op))
+        tk_wait_done(op);
+    else if (turn_to_serve())
+        tk_poll();
 }
 
 void tk_wait_source_free(const struct tk_op *op)
