@@ -204,6 +204,35 @@ static void waiting_ends_with_the_operation(void **state)
     assert_int_equal(polls_until_done, 0);
 }
 
+static unsigned served;
+
+static bool finish_by_reaping(void)
+{
+    tk_counter_set(&waited.pending, 0);
+    return true;
+}
+
+static bool finish_and_serve(void)
+{
+    served++;
+    return finish_by_reaping();
+}
+
+/* The interface: whoever waits serves others. Operations that are over with their first completion
+ * do so now and then, or a client that only puts would never answer anybody. */
+static void a_row_of_short_waits_serves_others_too(void **state)
+{
+    static const struct tk_transport quick = {.poll = finish_and_serve, .reap = finish_by_reaping};
+    (void)state;
+    tk_progress_use(&quick);
+    served = 0;
+    for (int i = 0; i < 64; i++) {
+        tk_counter_set(&waited.pending, 1);
+        tk_wait_done(&waited);
+    }
+    assert_in_range(served, 1, 64);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_job_of_one_has_nothing_to_poll),
     cmocka_unit_test(work_that_is_wanted_follows_each_poll_but_not_those_within_it),
@@ -215,6 +244,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(anything_that_happens_starts_the_count_again),
     cmocka_unit_test(now_and_then_stalls_are_looked_for),
     cmocka_unit_test(waiting_ends_with_the_operation),
+    cmocka_unit_test(a_row_of_short_waits_serves_others_too),
 };
 
 UNIT_MAIN(tests)

@@ -4,6 +4,7 @@
  * pairs are connected, and that whatever fails is told once and leaves nothing behind. */
 #include "config.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -213,6 +214,16 @@ static void two_networks_do_not_meet(void **state)
     world_close();
 }
 
+static unsigned open_files(void)
+{
+    unsigned n = 0;
+    DIR *dir = opendir("/proc/self/fd");
+    while (readdir(dir))
+        n++;
+    closedir(dir);
+    return n;
+}
+
 /* Opens a rank of three, attached, with `call` failing after `allowed` calls. */
 static enum tk_status open_failing(enum fake_call call, int allowed, const char **said)
 {
@@ -247,8 +258,10 @@ static void whatever_fails_is_told_once_and_leaves_nothing(void **state)
     for (size_t s = 0; s < sizeof(steps) / sizeof(steps[0]); s++)
         for (int allowed = 0; allowed <= steps[s].calls; allowed++) {
             const char *said;
+            unsigned files = open_files();
             enum tk_status status = open_failing(steps[s].call, allowed, &said);
             int left = fake.contexts + fake.pds + fake.cqs + fake.mrs + fake.qps;
+            assert_int_equal(open_files(), files); /* memory for buffers is files */
             if (left)
                 fail_msg("call %d failing after %d: %d objects left", steps[s].call, allowed, left);
             if (allowed == steps[s].calls)
