@@ -34,7 +34,7 @@ void tk_recv_post(struct tk_link *link, struct tk_buffer *buffer)
     int error = ibv_post_recv(link->qp, &wr, &bad);
     tk_if_unlikely(error)
     {
-        if (!link->broken)
+        if (!tk_counter_read(&link->broken))
             tk_panic("ibv_post_recv for rank %u failed with error %d, %d buffers posted",
                      link->peer->rank, error, link->posted);
         tk_pool_give(&tk_verbs.recv_pool, buffer);

@@ -57,12 +57,12 @@ static void tell(struct tk_link *link, const char *what, size_t nbytes, const ch
                 link->qp->qp_num, why);
 }
 
-/* Nobody is to be told when the job is leaving: peers vanish then, and that is as it should be. */
+/* By one of the threads that may find out together. Nobody is to be told when the job is leaving:
+ * peers vanish then, and that is as it should be. */
 static void give_up(struct tk_link *link, const char *what, size_t nbytes, const char *why)
 {
     void (*lost_peer)(uint32_t) = __atomic_load_n(&tk_verbs_lost_peer, __ATOMIC_ACQUIRE);
-    link->broken = true;
-    if (!lost_peer)
+    if (tk_counter_add(&link->broken, 1) != 1 || !lost_peer)
         return;
     tell(link, what, nbytes, why);
     lost_peer(link->peer->rank);
@@ -89,7 +89,7 @@ static void completion_failed(struct tk_link *link, const char *what, size_t nby
 void tk_work_failed(struct tk_work *work, const struct ibv_wc *wc)
 {
     struct tk_link *link = work->link;
-    if (link->broken)
+    if (tk_counter_read(&link->broken))
         return;
     completion_failed(link, opcode_text(work->opcode), work->nbytes, wc);
 }
@@ -98,7 +98,7 @@ void tk_work_failed(struct tk_work *work, const struct ibv_wc *wc)
 void tk_post_failed(struct tk_work *work, int error)
 {
     char why[128];
-    if (work->link->broken)
+    if (tk_counter_read(&work->link->broken))
         return;
     snprintf(why, sizeof(why), "the device refused the work request: %s", strerror(error));
     give_up(work->link, opcode_text(work->opcode), work->nbytes, why);
@@ -106,7 +106,7 @@ void tk_post_failed(struct tk_work *work, int error)
 
 void tk_recv_failed(struct tk_link *link, const struct ibv_wc *wc)
 {
-    if (link->broken)
+    if (tk_counter_read(&link->broken))
         return;
     if (wc->status != IBV_WC_WR_FLUSH_ERR) {
         completion_failed(link, "receive", 0, wc);

@@ -111,7 +111,7 @@ enum tk_status tk_verbs_send(struct tk_peer *peer, struct tk_outgoing *m)
     }
     /* What a broken link holds never completes. Only a job that is leaving goes on after that, and
      * its notices to other peers must not wait for this one. */
-    if (status == TK_BUSY && link->broken)
+    if (status == TK_BUSY && tk_counter_read(&link->broken))
         status = TK_OK;
     tk_unlock(&link->lock);
     return status;

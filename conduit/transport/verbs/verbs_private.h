@@ -60,7 +60,7 @@ struct tk_link {
     int posted;                /* receive buffers in the queue */
     int control_expected;      /* 1 until the peer's exit notice came: it has a buffer of its own */
     bool ack_due;              /* an ACK could not be sent for lack of room */
-    bool broken;               /* an error was told; what is posted never completes */
+    tk_counter_t broken;       /* not 0: an error was told; what is posted never completes */
     tk_counter_t room;         /* free slots of the send queue */
     int quiet;                 /* messages posted without a completion since the last one with */
     struct tk_work quiet_work; /* names the link in errors of quiet messages */
