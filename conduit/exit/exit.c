@@ -58,14 +58,20 @@ static void watchdog(int signal)
     _exit(final_code ? final_code : 1);
 }
 
-static void start_watchdog(void)
+/* Some thread must take the alarm, and the client's may all block it. */
+static void take_alarm(void)
 {
-    struct sigaction action = {.sa_handler = watchdog};
     sigset_t set;
-    sigaction(SIGALRM, &action, NULL);
     sigemptyset(&set);
     sigaddset(&set, SIGALRM);
     pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+}
+
+static void start_watchdog(void)
+{
+    struct sigaction action = {.sa_handler = watchdog};
+    sigaction(SIGALRM, &action, NULL);
+    take_alarm();
     alarm((unsigned)timeout_seconds() + watchdog_margin);
 }
 
@@ -152,6 +158,7 @@ static void *end_for_signal(void *unused)
     (void)unused;
     while (sem_wait(&signal_came) != 0)
         continue;
+    take_alarm(); /* what the signal's handler unblocked is blocked again when it returns */
     leaver = pthread_self();
     fflush(NULL);
     if (was_asked_for)
