@@ -112,10 +112,10 @@ run_stage()
 {
     say "$1"
     case $1 in
-    check) stage check --enable-werror 900 check ;;
-    asan) stage asan --enable-sanitizer=address,undefined 420 check-sanitizer ;;
-    tsan) stage tsan --enable-sanitizer=thread 300 check-tsan ;;
-    vm) stage check --enable-werror 420 check-vm ;;
+    check) stage check --enable-werror 1200 check ;;
+    asan) stage asan --enable-sanitizer=address,undefined 1200 check-sanitizer ;;
+    tsan) stage tsan --enable-sanitizer=thread 600 check-tsan ;;
+    vm) stage check --enable-werror 900 check-vm ;;
     esac
 }
 
