@@ -13,7 +13,7 @@
 
 enum { MAX_RANKS = 8, CELL = 20480, CELLS = 32, MAX_LONG = 20000 };
 enum { SEGMENT = MAX_RANKS * CELLS * CELL };
-enum pattern { TO_ONE, TO_ALL, STREAM, PING, LATE, BACK_AND_FORTH, PATTERNS };
+enum pattern { TO_ONE, TO_ALL, STREAM, PING, LATE, BACK_AND_FORTH, HURRIED, PATTERNS };
 
 struct sum {
     unsigned count;
@@ -117,26 +117,31 @@ static void *cell_at(gex_Rank_t to, unsigned number)
     return job_remote(to, ((size_t)job.rank * CELLS + number % CELLS) * CELL);
 }
 
-static void send(enum pattern pattern, gex_Rank_t to, unsigned number)
+/* Zero, or what the library said instead of sending (with GEX_FLAG_IMMEDIATE only). */
+static int try_to_send(enum pattern pattern, gex_Rank_t to, unsigned number, gex_Flags_t flags)
 {
     static const size_t sizes[] = {0, 8, 60, 100, 1499, 1500, 4012, 4096};
     static const size_t long_sizes[] = {0, 33, 4012, 4013, MAX_LONG};
     uint64_t seed = job_mix(number, job.rank);
     size_t size;
 
-    if (number % 4 == 0) {
-        gex_AM_RequestShort2(job.tm, to, short_index, 0, pattern, (gex_AM_Arg_t)number);
-    } else if (number % 4 == 3) {
+    if (number % 4 == 0)
+        return gex_AM_RequestShort2(job.tm, to, short_index, flags, pattern, (gex_AM_Arg_t)number);
+    if (number % 4 == 3) {
         size = long_sizes[number / 4 % 5];
         job_fill(source, size, seed);
-        gex_AM_RequestLong2(job.tm, to, long_index, source, size, cell_at(to, number),
-                            GEX_EVENT_NOW, 0, pattern, (gex_AM_Arg_t)number);
-    } else {
-        size = number % 32 == 1 ? gex_AM_LUBRequestMedium() : sizes[number / 2 % 8];
-        job_fill(source, size, seed);
-        gex_AM_RequestMedium2(job.tm, to, medium_index, source, size, GEX_EVENT_NOW, 0, pattern,
-                              (gex_AM_Arg_t)number);
+        return gex_AM_RequestLong2(job.tm, to, long_index, source, size, cell_at(to, number),
+                                   GEX_EVENT_NOW, flags, pattern, (gex_AM_Arg_t)number);
     }
+    size = number % 32 == 1 ? gex_AM_LUBRequestMedium() : sizes[number / 2 % 8];
+    job_fill(source, size, seed);
+    return gex_AM_RequestMedium2(job.tm, to, medium_index, source, size, GEX_EVENT_NOW, flags,
+                                 pattern, (gex_AM_Arg_t)number);
+}
+
+static void send(enum pattern pattern, gex_Rank_t to, unsigned number)
+{
+    CHECK(try_to_send(pattern, to, number, 0) == 0, "not sent");
 }
 
 static struct sum sum_from(gex_Rank_t from, unsigned number_of_messages)
@@ -214,6 +219,18 @@ static void ping(void)
     expect(PING, partner, messages);
 }
 
+/* Not sent means that nothing was sent: it is tried again until it is, and arrives once. */
+static void hurried(void)
+{
+    for (unsigned i = 0; i < messages; i++)
+        for (gex_Rank_t to = 0; to < job.size; to++)
+            while (try_to_send(HURRIED, (job.rank + to) % job.size, i, GEX_FLAG_IMMEDIATE))
+                gasnet_AMPoll();
+    for (gex_Rank_t from = 0; from < job.size; from++)
+        expect(HURRIED, from, messages);
+    expect_replies(answers_for(messages) * job.size);
+}
+
 /* Rank 0 stays away from the library while the others fill its receive queues. */
 static void late(void)
 {
@@ -267,5 +284,6 @@ int main(int argc, char **argv)
     run("ping", ping);
     run("late", late);
     run("back and forth", back_and_forth);
+    run("hurried", hurried);
     job_end();
 }

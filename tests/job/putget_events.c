@@ -141,6 +141,26 @@ static void many_in_flight(size_t offset, char *local)
     CHECK(gex_RMA_PutBlocking(job.tm, peer, job_remote(peer, offset), local, MANY * PIECE, 0) == 0);
 }
 
+/* With GEX_FLAG_IMMEDIATE an operation may be refused: then nothing was done, and it is tried
+ * again. */
+static void in_a_hurry(size_t offset, char *local)
+{
+    enum { MANY = 300, PIECE = 3000 };
+    static gex_Event_t events[MANY];
+
+    job_phase("puts with GEX_FLAG_IMMEDIATE, rank %u", peer);
+    job_fill(local, MANY + PIECE, seed_of(11, 0));
+    for (int i = 0; i < MANY; i++) {
+        void *dest = job_remote(peer, offset + (size_t)i);
+
+        while ((events[i] = gex_RMA_PutNB(job.tm, peer, dest, local + i, PIECE, GEX_EVENT_NOW,
+                                          GEX_FLAG_IMMEDIATE)) == GEX_EVENT_NO_OP)
+            gasnet_AMPoll();
+    }
+    gex_Event_WaitAll(events, MANY, 0);
+    check_at_peer(offset, MANY + PIECE - 1, seed_of(11, 0));
+}
+
 static void empty_arrays(void)
 {
     gex_Event_t none[3] = {GEX_EVENT_INVALID, GEX_EVENT_INVALID, GEX_EVENT_INVALID};
@@ -162,4 +182,5 @@ void test_event_arrays(size_t offset, char *local)
     puts_with_leaves(offset, local);
     leaves_then_roots(offset, local);
     many_in_flight(offset, local);
+    in_a_hurry(offset, local);
 }
