@@ -101,6 +101,18 @@ static void settle(int fd, pid_t guard)
     wire_open(&guard_channel, 3);
 }
 
+/* libpmix complains on stderr when a rank dies in the middle of a connection. The head has its own
+ * sentence about that; nothing of ours is said here any more. -v -v shows both. */
+static void hush_libpmix(void)
+{
+    int null = say_verbosity() < 2 ? open("/dev/null", O_WRONLY) : -1;
+
+    if (null >= 0) {
+        dup2(null, STDERR_FILENO);
+        close(null);
+    }
+}
+
 void server_run(const struct server_job *job, int fd, pid_t guard)
 {
     settle(fd, guard);
@@ -111,6 +123,7 @@ void server_run(const struct server_job *job, int fd, pid_t guard)
     for (uint32_t r = 0; r < job->ranks; r++)
         send_environment(job, r);
     server_tell(WIRE_READY, 0, NULL, 0);
+    hush_libpmix();
     for (;;)
         pause();
 }
