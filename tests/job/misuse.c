@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Programs with a mistake. Usage: misuse SCENARIO; rank 0 does what the interface forbids, the
+ * others wait for it. The library has to end the job with a line that says what was wrong; those
+ * from 20 on are seen by a library with --enable-debug only. Owned by the one client thread. */
+#include "config.h"
+
+#include "job.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static gex_AM_Index_t request_index, reply_index;
+
+static void on_request(gex_Token_t token)
+{
+    gex_AM_ReplyShort0(token, reply_index, 0);
+    gex_AM_ReplyShort0(token, reply_index, 0);
+}
+
+static void on_reply(gex_Token_t token)
+{
+    (void)token;
+}
+
+static void register_handlers(gex_Flags_t flags, unsigned nargs)
+{
+    gex_AM_Entry_t table[] = {
+        {0, (gex_AM_Fn_t)on_request, flags, nargs, NULL, "request"},
+        {0, (gex_AM_Fn_t)on_reply, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REPLY, 0, NULL, "reply"},
+    };
+
+    CHECK(gex_EP_RegisterHandlers(job.ep, table, 2) == GASNET_OK);
+    request_index = table[0].gex_index;
+    reply_index = table[1].gex_index;
+}
+
+static void misuse_start(int scenario)
+{
+    gex_Client_t client;
+    gex_EP_t ep;
+    gex_TM_t tm;
+    gex_Segment_t segment;
+
+    if (scenario == 1)
+        gex_Client_Init(&client, &ep, &tm, "TWICE", NULL, NULL, 0);
+    if (scenario == 2)
+        gex_Segment_Attach(&segment, job.tm, GASNET_PAGESIZE);
+    if (scenario == 3)
+        register_handlers(GEX_FLAG_AM_REQUEST, 0); /* no category */
+    if (scenario == 4)
+        register_handlers(GEX_FLAG_AM_SHORT, 0); /* neither request nor reply */
+    if (scenario == 5)
+        register_handlers(GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 17);
+    if (scenario == 6)
+        gex_AM_RequestShort0(job.tm, job.size - 1, 177, 0); /* nobody has it */
+}
+
+static void misuse_debug(int scenario)
+{
+    size_t most = gex_AM_MaxRequestMedium(job.tm, job.size - 1, GEX_EVENT_NOW, 0, 0);
+    gex_Rank_t last = job.size - 1;
+
+    if (scenario == 20)
+        gex_AM_RequestMedium0(job.tm, last, request_index, job_memory(most + 1), most + 1,
+                              GEX_EVENT_NOW, 0);
+    if (scenario == 21)
+        gex_RMA_PutBlocking(job.tm, last, job_remote(last, GASNET_PAGESIZE - 4), &most, 8, 0);
+    if (scenario == 22)
+        gex_RMA_GetBlocking(job.tm, &most, last, (char *)job_remote(last, 0) - 1, 8, 0);
+    if (scenario == 23) /* two replies */
+        gex_AM_RequestShort0(job.tm, last, request_index, 0);
+    if (scenario == 24)
+        gex_AM_RequestShort0(job.tm, job.size, request_index, 0);
+}
+
+int main(int argc, char **argv)
+{
+    int scenario = argc > 1 ? atoi(argv[1]) : 0;
+
+    job_start(&argc, &argv, GASNET_PAGESIZE);
+    if (scenario >= 20)
+        register_handlers(GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 0);
+    job_barrier();
+    if (job.rank == 0) {
+        misuse_start(scenario);
+        misuse_debug(scenario);
+    }
+    GASNET_BLOCKUNTIL(0);
+}

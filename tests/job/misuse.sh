@@ -1,0 +1,30 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# What the interface forbids ends the job with one line that names the mistake. Scenarios are those of misuse.c.
+. "${top_srcdir:?run through make check}/tests/job/common.sh"
+debug=${TRUNKLINE_TEST_DEBUG:-no}
+
+# wrong SCENARIO TEXT
+wrong()
+{
+    for n in 1 3; do
+        job $n "$jobs/misuse-seq" "$1"
+        [ "$status" -ne 0 ] || failed "scenario $1 was accepted"
+        says "^trunkline.*$2" 1
+        within 15
+    done
+}
+
+wrong 1 'gex_Client_Init was called twice'
+wrong 2 'gex_Segment_Attach was called twice'
+wrong 3 "handler 'request': gex_flags"
+wrong 4 "handler 'request': gex_flags 0x1 must say REQUEST, REPLY or REQREP"
+wrong 5 "handler 'request': gex_nargs 17 is above 16"
+wrong 6 'a message for handler 177 came from rank 0 .*none is registered'
+[ "$debug" = yes ] || finish
+wrong 20 'gex_AM_RequestMedium: [0-9]* bytes are more than the limit'
+wrong 21 'gex_RMA_Put'
+wrong 22 'gex_RMA_Get'
+wrong 23 'was replied to before'
+wrong 24 'gex_AM_RequestShort: rank [13] is not in the team of [13]'
+finish
