@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash
 # What the tests of this folder share; sourced. Skips the test when there can be no VM here, else
 # defines run_in_vm, which runs a script of this folder inside.
 set -u
