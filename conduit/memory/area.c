@@ -40,6 +40,9 @@ enum tk_status tk_area_open(struct tk_area *area, const char *what, size_t size,
         return give_up(area, what, "memfd_create", errno);
     if (ftruncate(area->fd, (off_t)area->size) != 0)
         return give_up(area, what, "ftruncate", errno);
+    /* The kernel would rather kill a process than refuse pages that it can't find. */
+    if (reserve && area->size > tk_memory_available())
+        return give_up(area, what, "not that much is free", ENOMEM);
     if (reserve && fallocate(area->fd, 0, 0, (off_t)area->size) != 0)
         return give_up(area, what, "fallocate", errno);
     void *base = mmap(NULL, area->size, PROT_READ | PROT_WRITE, MAP_SHARED, area->fd, 0);

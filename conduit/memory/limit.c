@@ -31,6 +31,19 @@ static uint64_t read_number(const char *path)
     return value;
 }
 
+uint64_t tk_memory_available(void)
+{
+    char line[128];
+    unsigned long long kib = 0;
+    FILE *file = fopen("/proc/meminfo", "re");
+    while (file && fgets(line, sizeof(line), file))
+        if (sscanf(line, "MemAvailable: %llu", &kib) == 1)
+            break;
+    if (file)
+        fclose(file);
+    return kib ? (uint64_t)kib << 10 : UINT64_MAX;
+}
+
 /* cgroup v2 path of this process, e.g. "/user.slice/x"; empty for the root or under v1. */
 static void my_cgroup(char *path, size_t size)
 {
@@ -72,6 +85,13 @@ static enum tk_status refuse(const char *text)
     return TK_FAIL;
 }
 
+/* Where many ranks share little, the library's own need is small too: it goes by what is used. */
+static double without_internals(double bytes)
+{
+    double internals = (double)internal_bytes;
+    return bytes - (internals < bytes / 4 ? internals : bytes / 4);
+}
+
 enum tk_status tk_segment_limit(const char *text, uint64_t host_memory, unsigned ranks_on_host,
                                 uint64_t *limit)
 {
@@ -90,7 +110,7 @@ enum tk_status tk_segment_limit(const char *text, uint64_t host_memory, unsigned
     if (!has_unit && bytes <= 1)
         bytes *= (double)host_memory;
     if (per_host)
-        bytes = bytes / ranks_on_host - (double)internal_bytes;
+        bytes = without_internals(bytes / ranks_on_host);
     if (bytes > (double)host_memory)
         bytes = (double)host_memory;
     if (bytes < (double)tk_page_size())

@@ -34,6 +34,10 @@ size_t tk_page_size(void);
 /* Memory of this host that processes may use: the least of RAM and the cgroup's limit. */
 uint64_t tk_host_memory(void);
 
+/* What the kernel could hand out at this moment without swapping; UINT64_MAX where it does not say.
+ */
+uint64_t tk_memory_available(void);
+
 /* Largest segment of this process by GASNET_MAX_SEGSIZE (grammar: size or fraction, then /P or /H).
  * Page multiple. */
 enum tk_status tk_segment_limit(const char *text, uint64_t host_memory, unsigned ranks_on_host,

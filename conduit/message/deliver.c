@@ -57,8 +57,9 @@ void tk_internal_register(enum tk_internal_handler index, tk_internal_fn fn)
 #define CASES(CASE)                                                                                \
     CASE(1)                                                                                        \
     CASE(2)                                                                                        \
-    CASE(3) CASE(4) CASE(5) CASE(6) CASE(7) CASE(8) CASE(9) CASE(10) CASE(11) CASE(12) CASE(13)    \
-        CASE(14) CASE(15) CASE(16)
+    CASE(3)                                                                                        \
+    CASE(4) CASE(5) CASE(6) CASE(7) CASE(8) CASE(9) CASE(10) CASE(11) CASE(12) CASE(13) CASE(14)   \
+        CASE(15) CASE(16)
 
 typedef void (*generic_fn)(void);
 

@@ -66,24 +66,6 @@ static bool is_packed(const struct tk_message *m)
     return m->category == TK_LONG && m->nbytes > 0 && m->nbytes <= most;
 }
 
-static enum tk_status send_waiting(struct tk_peer *peer, struct tk_outgoing *out, bool immediate)
-{
-    unsigned empty = 0;
-    enum tk_status status;
-    while ((status = peer->transport->send(peer, out)) == TK_BUSY && !immediate)
-        tk_wait_step(&empty);
-    return status;
-}
-
-static enum tk_status put_waiting(struct tk_peer *peer, struct tk_rma *rma, bool immediate)
-{
-    unsigned empty = 0;
-    enum tk_status status;
-    while ((status = peer->transport->rma(peer, rma)) == TK_BUSY && !(immediate && rma->done == 0))
-        tk_wait_step(&empty);
-    return status;
-}
-
 /* The payload of a Long that does not fit beside its head goes first, over the same queue pair: the
  * head can't overtake it. `op` counts the pieces that still read the source. */
 static enum tk_status put_payload(const struct tk_message *m, struct tk_op *op, bool copy)
@@ -95,7 +77,7 @@ static enum tk_status put_payload(const struct tk_message *m, struct tk_op *op, 
                          .is_put = true,
                          .copy_source = copy,
                          .sources_only = true};
-    return put_waiting(m->peer, &rma, m->immediate);
+    return tk_wait_rma(m->peer, &rma, m->immediate);
 }
 
 static enum tk_status inject(struct tk_message *m, enum tk_message_kind kind, struct tk_op *op,
@@ -113,14 +95,14 @@ static enum tk_status inject(struct tk_message *m, enum tk_message_kind kind, st
         out.source = copy ? NULL : op;
     }
     /* Once the payload is under way there is no "not sent" any more. */
-    return send_waiting(m->peer, &out, m->immediate && !separate);
+    return tk_wait_send(m->peer, &out, m->immediate && !separate);
 }
 
 static enum tk_status send_short(const struct tk_message *m, enum tk_message_kind kind)
 {
     union front front;
     struct tk_outgoing out = {.head = &front.head, .head_size = build(&front, m, kind, false)};
-    return send_waiting(m->peer, &out, m->immediate);
+    return tk_wait_send(m->peer, &out, m->immediate);
 }
 
 static enum tk_status send_now(struct tk_message *m, enum tk_message_kind kind)

@@ -7,6 +7,7 @@
 
 #include <sched.h>
 
+#include "peer/peer.h"
 #include "progress/progress.h"
 #include "topology/topology.h"
 #include "transport/verbs/verbs.h"
@@ -75,4 +76,22 @@ void tk_wait_source_free(const struct tk_op *op)
     unsigned empty = 0;
     while (!tk_op_source_free(op))
         tk_wait_step(&empty);
+}
+
+enum tk_status tk_wait_send(struct tk_peer *peer, struct tk_outgoing *message, bool immediate)
+{
+    unsigned empty = 0;
+    enum tk_status status;
+    while ((status = peer->transport->send(peer, message)) == TK_BUSY && !immediate)
+        tk_wait_step(&empty);
+    return status;
+}
+
+enum tk_status tk_wait_rma(struct tk_peer *peer, struct tk_rma *rma, bool immediate)
+{
+    unsigned empty = 0;
+    enum tk_status status;
+    while ((status = peer->transport->rma(peer, rma)) == TK_BUSY && !(immediate && rma->done == 0))
+        tk_wait_step(&empty);
+    return status;
 }

@@ -11,14 +11,9 @@
 
 static enum tk_status post_all(struct tk_transfer *t, struct tk_op *op)
 {
-    unsigned empty = 0;
-    enum tk_status status;
     t->rma.op = op;
     tk_counter_set(&op->pending, 1);
-    /* An immediate transfer may only say "not done" while nothing is. */
-    while ((status = t->peer->transport->rma(t->peer, &t->rma)) == TK_BUSY &&
-           !(t->immediate && t->rma.done == 0))
-        tk_wait_step(&empty);
+    enum tk_status status = tk_wait_rma(t->peer, &t->rma, t->immediate);
     tk_counter_add(&op->pending, -1);
     return status;
 }

@@ -13,6 +13,8 @@
  * Everything here is called with the link's lock held. */
 #include "config.h"
 
+#include <stdio.h>
+
 #include "base/bits.h"
 #include "base/clock.h"
 #include "base/report.h"
@@ -69,8 +71,11 @@ enum tk_status tk_credit_take(struct tk_link *link)
         note_starvation(link);
         return TK_BUSY;
     }
-    if (!tk_counter_take(&tk_verbs.credits_total))
+    tk_if_unlikely(!tk_counter_take(&tk_verbs.credits_total))
+    {
+        note_starvation(link);
         return TK_BUSY;
+    }
     link->credits--;
     tk_if_unlikely(link->posted < tk_credit_buffers_needed(link) && !post_reply_buffer(link))
     {
@@ -132,6 +137,20 @@ void tk_acks_send(void)
             settle(&tk_verbs.links[r]);
 }
 
+static void tell_stall(const struct tk_link *link, double seconds)
+{
+    char text[96];
+    if (link->credits == 0)
+        snprintf(text, sizeof(text), "all %d credits are out; it has not polled",
+                 tk_verbs.credits_pp);
+    else
+        snprintf(text, sizeof(text),
+                 "all credits of this process are out (GASNET_AM_CREDITS_TOTAL)");
+    tk_warn("waiting %.0f s to send active messages to rank %u (%s, pid %d): %s "
+            "(GASNET_AM_STALL_SECONDS=0 silences this)",
+            seconds, link->peer->rank, link->peer->host, link->peer->pid, text);
+}
+
 void tk_verbs_tell_stall(void)
 {
     uint64_t now = tk_now(), limit = (uint64_t)(tk_settings.am_stall_seconds * 1e9);
@@ -139,12 +158,8 @@ void tk_verbs_tell_stall(void)
         struct tk_link *link = &tk_verbs.links[r];
         if (r == tk_peers.me || !tk_trylock(&link->lock))
             continue;
-        if (link->credits == 0 && link->starved_since && now - link->starved_since > limit) {
-            tk_warn("waiting %.0f s for rank %u (%s, pid %d) to serve our active messages: all %d "
-                    "credits are out; "
-                    "it has not polled (GASNET_AM_STALL_SECONDS=0 silences this)",
-                    (double)(now - link->starved_since) / 1e9, r, link->peer->host, link->peer->pid,
-                    tk_verbs.credits_pp);
+        if (link->starved_since && now - link->starved_since > limit) {
+            tell_stall(link, (double)(now - link->starved_since) / 1e9);
             link->starved_since = now;
         }
         tk_unlock(&link->lock);

@@ -74,7 +74,7 @@ static void a_limit_is_never_above_the_host_or_below_a_page(void **state)
     (void)state;
     assert_int_equal(limit_of("16G", 8 * GB, 1), 8 * GB);
     assert_int_equal(limit_of("1T/H", 8 * GB, 2), 8 * GB);
-    assert_int_equal(limit_of("1M/H", 8 * GB, 64), tk_page_size());
+    assert_int_equal(limit_of("4K/H", 8 * GB, 64), tk_page_size());
     assert_int_equal(limit_of("5B", 8 * GB, 1), tk_page_size());
 }
 
@@ -203,6 +203,26 @@ static void what_cannot_be_is_told_with_the_limit(void **state)
     assert_null(area.base);
 }
 
+/* Reserving it would have the kernel end some process of this host; that is found out first. */
+static void more_than_is_free_is_refused_before_it_is_reserved(void **state)
+{
+    struct tk_area area;
+    (void)state;
+    unit_listen();
+    enum tk_status status = tk_area_open(&area, "segment", tk_host_memory() + tk_page_size(), true);
+    const char *said = unit_heard();
+    assert_int_equal(status, TK_FAIL);
+    unit_assert_says(said, "not that much is free");
+    assert_int_equal(unit_lines(said), 1);
+}
+
+/* Internals of a fixed size must not eat the whole share of many ranks. */
+static void many_ranks_keep_most_of_their_share(void **state)
+{
+    (void)state;
+    assert_true(limit_of("0.85/H", 8 * GB, 256) > 8 * GB / 256 / 2);
+}
+
 static void holding_is_exact_at_both_ends(void **state)
 {
     static char bytes[64];
@@ -250,6 +270,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_reserved_area_has_its_pages),
     cmocka_unit_test(closing_leaves_nothing_and_may_be_repeated),
     cmocka_unit_test(what_cannot_be_is_told_with_the_limit),
+        cmocka_unit_test(more_than_is_free_is_refused_before_it_is_reserved),
+        cmocka_unit_test(many_ranks_keep_most_of_their_share),
     cmocka_unit_test(holding_is_exact_at_both_ends),
     cmocka_unit_test(nothing_is_held_before_attach),
     cmocka_unit_test(the_hosts_memory_is_at_most_what_is_installed),

@@ -381,7 +381,7 @@ static void a_peer_that_does_not_serve_is_named(void **state)
         tk_verbs_tell_stall();
         said = unit_heard();
     }
-    unit_assert_says(said, "for rank 1 (node1, pid 1001) to serve our active messages: all 1 "
+    unit_assert_says(said, "to send active messages to rank 1 (node1, pid 1001): all 1 "
                            "credits are out");
     assert_int_equal(unit_lines(said), 1);
     world_settle();
