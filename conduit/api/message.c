@@ -29,16 +29,31 @@
              "%s: [%p, +%zu) is not inside the segment of rank %u", call, dest, (size_t)(nbytes),  \
              (peer)->rank)
 
+static inline struct tk_message message(enum tk_message_category category, gex_AM_Index_t handler,
+                                        gex_Flags_t flags, unsigned nargs, const gex_AM_Arg_t *args)
+{
+    return (struct tk_message){.category = category,
+                               .handler = handler,
+                               .immediate = flags & GEX_FLAG_IMMEDIATE,
+                               .nargs = nargs,
+                               .args = args};
+}
+
+static inline void carry(struct tk_message *m, const void *src, size_t nbytes, void *dest,
+                         gex_Event_t *lc_opt)
+{
+    m->payload = src;
+    m->nbytes = nbytes;
+    m->dest = dest;
+    m->lc_opt = lc_opt;
+}
+
 int trunkline_am_request_short(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t handler,
                                gex_Flags_t flags, unsigned nargs, const gex_AM_Arg_t *args)
 {
     CHECK_REQUEST("gex_AM_RequestShort", rank, nargs);
-    struct tk_message m = {.peer = tk_peer_of(tm, rank),
-                           .category = TK_SHORT,
-                           .handler = handler,
-                           .immediate = flags & GEX_FLAG_IMMEDIATE,
-                           .nargs = nargs,
-                           .args = args};
+    struct tk_message m = message(TK_SHORT, handler, flags, nargs, args);
+    m.peer = tk_peer_of(tm, rank);
     return tk_request(&m);
 }
 
@@ -48,15 +63,9 @@ int trunkline_am_request_medium(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t han
 {
     CHECK_REQUEST("gex_AM_RequestMedium", rank, nargs);
     CHECK_PAYLOAD("gex_AM_RequestMedium", lc_opt, nbytes, tk_medium_max(nargs));
-    struct tk_message m = {.peer = tk_peer_of(tm, rank),
-                           .category = TK_MEDIUM,
-                           .handler = handler,
-                           .payload = src,
-                           .nbytes = nbytes,
-                           .lc_opt = lc_opt,
-                           .immediate = flags & GEX_FLAG_IMMEDIATE,
-                           .nargs = nargs,
-                           .args = args};
+    struct tk_message m = message(TK_MEDIUM, handler, flags, nargs, args);
+    carry(&m, src, nbytes, NULL, lc_opt);
+    m.peer = tk_peer_of(tm, rank);
     return tk_request(&m);
 }
 
@@ -67,16 +76,9 @@ int trunkline_am_request_long(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t handl
     CHECK_REQUEST("gex_AM_RequestLong", rank, nargs);
     CHECK_PAYLOAD("gex_AM_RequestLong", lc_opt, nbytes, tk_long_max());
     CHECK_DEST("gex_AM_RequestLong", tk_peer_of(tm, rank), dest, nbytes);
-    struct tk_message m = {.peer = tk_peer_of(tm, rank),
-                           .category = TK_LONG,
-                           .handler = handler,
-                           .payload = src,
-                           .nbytes = nbytes,
-                           .dest = dest,
-                           .lc_opt = lc_opt,
-                           .immediate = flags & GEX_FLAG_IMMEDIATE,
-                           .nargs = nargs,
-                           .args = args};
+    struct tk_message m = message(TK_LONG, handler, flags, nargs, args);
+    carry(&m, src, nbytes, dest, lc_opt);
+    m.peer = tk_peer_of(tm, rank);
     return tk_request(&m);
 }
 
@@ -84,11 +86,7 @@ int trunkline_am_reply_short(gex_Token_t token, gex_AM_Index_t handler, gex_Flag
                              unsigned nargs, const gex_AM_Arg_t *args)
 {
     CHECK_REPLY("gex_AM_ReplyShort", token, nargs);
-    struct tk_message m = {.category = TK_SHORT,
-                           .handler = handler,
-                           .immediate = flags & GEX_FLAG_IMMEDIATE,
-                           .nargs = nargs,
-                           .args = args};
+    struct tk_message m = message(TK_SHORT, handler, flags, nargs, args);
     return tk_reply(token, &m);
 }
 
@@ -98,14 +96,8 @@ int trunkline_am_reply_medium(gex_Token_t token, gex_AM_Index_t handler, const v
 {
     CHECK_REPLY("gex_AM_ReplyMedium", token, nargs);
     CHECK_PAYLOAD("gex_AM_ReplyMedium", lc_opt, nbytes, tk_medium_max(nargs));
-    struct tk_message m = {.category = TK_MEDIUM,
-                           .handler = handler,
-                           .payload = src,
-                           .nbytes = nbytes,
-                           .lc_opt = lc_opt,
-                           .immediate = flags & GEX_FLAG_IMMEDIATE,
-                           .nargs = nargs,
-                           .args = args};
+    struct tk_message m = message(TK_MEDIUM, handler, flags, nargs, args);
+    carry(&m, src, nbytes, NULL, lc_opt);
     return tk_reply(token, &m);
 }
 
@@ -116,15 +108,8 @@ int trunkline_am_reply_long(gex_Token_t token, gex_AM_Index_t handler, const voi
     CHECK_REPLY("gex_AM_ReplyLong", token, nargs);
     CHECK_PAYLOAD("gex_AM_ReplyLong", lc_opt, nbytes, tk_long_max());
     CHECK_DEST("gex_AM_ReplyLong", token->arrival->peer, dest, nbytes);
-    struct tk_message m = {.category = TK_LONG,
-                           .handler = handler,
-                           .payload = src,
-                           .nbytes = nbytes,
-                           .dest = dest,
-                           .lc_opt = lc_opt,
-                           .immediate = flags & GEX_FLAG_IMMEDIATE,
-                           .nargs = nargs,
-                           .args = args};
+    struct tk_message m = message(TK_LONG, handler, flags, nargs, args);
+    carry(&m, src, nbytes, dest, lc_opt);
     return tk_reply(token, &m);
 }
 
