@@ -66,7 +66,7 @@ static void tell_choices(void)
 {
     char text[256];
     tk_verbs_describe(text, sizeof(text));
-    tk_tell("%u ranks on %u hosts, %u on this one with %u CPUs", tk_peers.size, tk_topology.hosts,
+    tk_tell("ranks: %u, hosts: %u, ranks of this host: %u, CPUs for them: %u", tk_peers.size, tk_topology.hosts,
             tk_topology.local_size, tk_topology.cpus);
     tk_tell("network: %s", tk_peers.size > 1 ? text : "none, a job of one");
     tk_tell("segment: up to %" PRIu64 " bytes (least of all ranks %" PRIu64 ")",
