@@ -89,6 +89,28 @@ static void name_fabric(void)
              readable, (unsigned long long)fnv(text));
 }
 
+/* SOFTHCA_DOWN=softhca0:1,softhca1:2: these ports are down from the start. */
+static void load_down(void)
+{
+    const char *text = getenv("SOFTHCA_DOWN"), *at = text;
+    int hca, port, used;
+
+    while (at && *at) {
+        used = 0;
+        if (sscanf(at, "softhca%2d:%2d%n", &hca, &port, &used) != 2 || hca < 0 || port < 1 ||
+            hca >= shca_config.hcas || port > shca_config.ports || (at[used] && at[used] != ',')) {
+            shca_say(
+                "SOFTHCA_DOWN=%s: '%s' does not begin with softhcaN:P, N below %d and P from 1 "
+                "to %d",
+                text, at, shca_config.hcas, shca_config.ports);
+            config_status = EINVAL;
+            return;
+        }
+        shca_config.down[hca] |= 1u << port;
+        at += used + (at[used] == ',');
+    }
+}
+
 static void load_limits(void)
 {
     struct shca_config *c = &shca_config;
@@ -110,6 +132,7 @@ static void load(void)
     shca_config.ports = (int)number("SOFTHCA_PORTS", 1, 1, SHCA_MAX_PRT);
     shca_config.roce = choice("SOFTHCA_LINK", "ib", "roce");
     shca_config.only = choice("SOFTHCA_ONLY", "0", "1");
+    load_down();
     load_limits();
     name_fabric();
 }

@@ -9,13 +9,14 @@
 
 #include "shca.h"
 
-#define FIRST_LID    0x10
-#define GUID_BASE    UINT64_C(0x0253480043410000) /* locally administered, "SH", "CA" */
-#define GID_PREFIX   UINT64_C(0xfe80000000000000) /* link-local, the default subnet */
-#define WIDTH_4X     2
-#define SPEED_EDR    32
-#define PHYS_LINK_UP 5
-#define GRH_REQUIRED 1 /* in ibv_port_attr.flags; newer headers name it IBV_QPF_GRH_REQUIRED */
+#define FIRST_LID     0x10
+#define GUID_BASE     UINT64_C(0x0253480043410000) /* locally administered, "SH", "CA" */
+#define GID_PREFIX    UINT64_C(0xfe80000000000000) /* link-local, the default subnet */
+#define WIDTH_4X      2
+#define SPEED_EDR     32
+#define PHYS_DISABLED 3
+#define PHYS_LINK_UP  5
+#define GRH_REQUIRED  1 /* in ibv_port_attr.flags; newer headers name it IBV_QPF_GRH_REQUIRED */
 
 uint64_t shca_guid_of(int hca, int port)
 {
@@ -78,7 +79,9 @@ static enum ibv_gid_type type_of(uint32_t index)
 
 static void fill_port(int hca, int port, struct ibv_port_attr *a)
 {
-    a->state = IBV_PORT_ACTIVE;
+    bool down = shca_config.down[hca] & 1u << port;
+
+    a->state = down ? IBV_PORT_DOWN : IBV_PORT_ACTIVE;
     a->max_mtu = a->active_mtu = IBV_MTU_4096;
     a->gid_tbl_len = gid_count();
     a->max_msg_sz = shca_config.max_msg;
@@ -88,7 +91,7 @@ static void fill_port(int hca, int port, struct ibv_port_attr *a)
     a->max_vl_num = 1;
     a->active_width = WIDTH_4X;
     a->active_speed = SPEED_EDR;
-    a->phys_state = PHYS_LINK_UP;
+    a->phys_state = down ? PHYS_DISABLED : PHYS_LINK_UP;
     a->link_layer = shca_config.roce ? IBV_LINK_LAYER_ETHERNET : IBV_LINK_LAYER_INFINIBAND;
     a->port_cap_flags = shca_config.roce ? IBV_PORT_CM_SUP | IBV_PORT_IP_BASED_GIDS
                                          : IBV_PORT_CM_SUP | IBV_PORT_EXTENDED_SPEEDS_SUP;

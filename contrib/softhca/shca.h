@@ -34,6 +34,7 @@
 struct shca_config {
     int hcas, ports;
     bool roce, only;
+    uint32_t down[SHCA_MAX_HCA]; /* a bit for each port that is down */
     uint32_t max_qp, max_qp_wr, max_sge, max_inline, max_cq, max_cqe, max_mr, max_pd, max_msg;
     char fabric[SHCA_NAME];
 };

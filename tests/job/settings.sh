@@ -60,6 +60,15 @@ for port in nosuch softhca0:7 softhca0:7+nosuch:1; do
     lines 1
     within 10
 done
+
+# A port that is down is named; another one that is up is used instead.
+SETTINGS="GASNET_SOFTHCA=always SOFTHCA_ONLY=1 SOFTHCA_DOWN=softhca0:1" job 3 "$hello"
+fails_with 1 "the only port is down"
+says 'no usable RDMA port: softhca0:1 is down' 1
+lines 1
+within 10
+SETTINGS="GASNET_SOFTHCA=always SOFTHCA_ONLY=1 SOFTHCA_PORTS=2 SOFTHCA_DOWN=softhca0:1" good 2 "$hello"
+
 SETTINGS=GASNET_IBV_PORTS=nosuch job 1 "$hello"
 fails_with 0 "a job of one"
 SETTINGS="GASNET_SOFTHCA=always SOFTHCA_ONLY=1 GASNET_IBV_PORTS=nosuch+softhca0:1" good 2 "$hello"
