@@ -108,7 +108,8 @@ static _Noreturn void abort_job(int code, const char *why)
     _exit(code);
 }
 
-static _Noreturn void leave(int code)
+/* Returns when all ranks have come to the end of the job. */
+static void leave(int code)
 {
     uint64_t now = tk_now();
     final_code = code;
@@ -119,7 +120,6 @@ static _Noreturn void leave(int code)
     if (tk_bootstrap_fence(serve, now + (uint64_t)(timeout_seconds() * 1e9)) != TK_OK)
         abort_job(code, "not all processes came to the end of the job");
     tk_bootstrap_close();
-    _exit(code);
 }
 
 /* Whoever is second: the same thread again (a handler of the client's calls exit()) must not wait
@@ -139,6 +139,7 @@ void tk_exit(int code)
         too_late();
     leaver = pthread_self();
     leave(code & 0xff);
+    _exit(code & 0xff);
 }
 
 void tk_exit_failed(void)
@@ -230,10 +231,16 @@ static void answer_notice(void)
  * atexit() does not. */
 static void process_ends(int code, void *unused)
 {
+    int running = 0;
     (void)unused;
-    if (tk_settings.catch_exit &&
-        getpid() == my_pid) /* a forked child's exit() is its own affair */
-        tk_exit(code);
+    if (!tk_settings.catch_exit ||
+        getpid() != my_pid) /* a forked child's exit() is its own affair */
+        return;
+    if (!atomic_compare_exchange_strong(&leaving, &running, 1))
+        too_late();
+    leaver = pthread_self();
+    leave(code & 0xff);
+    /* What was registered before start-up, destructors of C++ among it, has its turn now. */
 }
 
 void tk_exit_network_ready(void)

@@ -39,6 +39,9 @@ for scenario in 1 3 5 10 11 12; do
     ends 3 "$seq" $scenario
     leaves_cleanly
 done
+# Returning from main runs what was registered with atexit(), also before start-up, on every rank.
+ends 3 "$seq" 2
+says 'atexit function ran' 3
 for scenario in 3 5 8 9 11 25; do
     ends 3 "$seq" $scenario
     [ $scenario -eq 11 ] || others_are_told 2
