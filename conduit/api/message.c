@@ -29,14 +29,16 @@
              "%s: [%p, +%zu) is not inside the segment of rank %u", call, dest, (size_t)(nbytes),  \
              (peer)->rank)
 
-static inline struct tk_message message(enum tk_message_category category, gex_AM_Index_t handler,
-                                        gex_Flags_t flags, unsigned nargs, const gex_AM_Arg_t *args)
+/* Fills in what all messages have; a Short is looked at no further. */
+static inline void address(struct tk_message *m, enum tk_message_category category,
+                           gex_AM_Index_t handler, gex_Flags_t flags, unsigned nargs,
+                           const gex_AM_Arg_t *args)
 {
-    return (struct tk_message){.category = category,
-                               .handler = handler,
-                               .immediate = flags & GEX_FLAG_IMMEDIATE,
-                               .nargs = nargs,
-                               .args = args};
+    m->category = category;
+    m->handler = handler;
+    m->immediate = flags & GEX_FLAG_IMMEDIATE;
+    m->nargs = nargs;
+    m->args = args;
 }
 
 static inline void carry(struct tk_message *m, const void *src, size_t nbytes, void *dest,
@@ -52,7 +54,8 @@ int trunkline_am_request_short(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t hand
                                gex_Flags_t flags, unsigned nargs, const gex_AM_Arg_t *args)
 {
     CHECK_REQUEST("gex_AM_RequestShort", rank, nargs);
-    struct tk_message m = message(TK_SHORT, handler, flags, nargs, args);
+    struct tk_message m;
+    address(&m, TK_SHORT, handler, flags, nargs, args);
     m.peer = tk_peer_of(tm, rank);
     return tk_request(&m);
 }
@@ -63,7 +66,8 @@ int trunkline_am_request_medium(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t han
 {
     CHECK_REQUEST("gex_AM_RequestMedium", rank, nargs);
     CHECK_PAYLOAD("gex_AM_RequestMedium", lc_opt, nbytes, tk_medium_max(nargs));
-    struct tk_message m = message(TK_MEDIUM, handler, flags, nargs, args);
+    struct tk_message m;
+    address(&m, TK_MEDIUM, handler, flags, nargs, args);
     carry(&m, src, nbytes, NULL, lc_opt);
     m.peer = tk_peer_of(tm, rank);
     return tk_request(&m);
@@ -76,7 +80,8 @@ int trunkline_am_request_long(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t handl
     CHECK_REQUEST("gex_AM_RequestLong", rank, nargs);
     CHECK_PAYLOAD("gex_AM_RequestLong", lc_opt, nbytes, tk_long_max());
     CHECK_DEST("gex_AM_RequestLong", tk_peer_of(tm, rank), dest, nbytes);
-    struct tk_message m = message(TK_LONG, handler, flags, nargs, args);
+    struct tk_message m;
+    address(&m, TK_LONG, handler, flags, nargs, args);
     carry(&m, src, nbytes, dest, lc_opt);
     m.peer = tk_peer_of(tm, rank);
     return tk_request(&m);
@@ -86,7 +91,8 @@ int trunkline_am_reply_short(gex_Token_t token, gex_AM_Index_t handler, gex_Flag
                              unsigned nargs, const gex_AM_Arg_t *args)
 {
     CHECK_REPLY("gex_AM_ReplyShort", token, nargs);
-    struct tk_message m = message(TK_SHORT, handler, flags, nargs, args);
+    struct tk_message m;
+    address(&m, TK_SHORT, handler, flags, nargs, args);
     return tk_reply(token, &m);
 }
 
@@ -96,7 +102,8 @@ int trunkline_am_reply_medium(gex_Token_t token, gex_AM_Index_t handler, const v
 {
     CHECK_REPLY("gex_AM_ReplyMedium", token, nargs);
     CHECK_PAYLOAD("gex_AM_ReplyMedium", lc_opt, nbytes, tk_medium_max(nargs));
-    struct tk_message m = message(TK_MEDIUM, handler, flags, nargs, args);
+    struct tk_message m;
+    address(&m, TK_MEDIUM, handler, flags, nargs, args);
     carry(&m, src, nbytes, NULL, lc_opt);
     return tk_reply(token, &m);
 }
@@ -108,7 +115,8 @@ int trunkline_am_reply_long(gex_Token_t token, gex_AM_Index_t handler, const voi
     CHECK_REPLY("gex_AM_ReplyLong", token, nargs);
     CHECK_PAYLOAD("gex_AM_ReplyLong", lc_opt, nbytes, tk_long_max());
     CHECK_DEST("gex_AM_ReplyLong", token->arrival->peer, dest, nbytes);
-    struct tk_message m = message(TK_LONG, handler, flags, nargs, args);
+    struct tk_message m;
+    address(&m, TK_LONG, handler, flags, nargs, args);
     carry(&m, src, nbytes, dest, lc_opt);
     return tk_reply(token, &m);
 }
