@@ -75,7 +75,40 @@ credits()
     case_of_two "credits, PAR" "$job/credits-par" 20
 }
 
+# refused WHAT PATTERN COMMAND...: ends with status 1 and one line that says why.
+refused()
+{
+    local what=$1 pattern=$2 status
+    shift 2
+    GASNET_QUIET=1 timeout -k 5 60 "$@" >$out.out 2>$out.err
+    status=$?
+    [ $status = 1 ] && grep -q "$pattern" $out.err || {
+        failed "$what: status $status"
+        tail -n 5 $out.err
+        return
+    }
+    [ "$(grep -c . $out.err)" = 1 ] || failed "$what: more than one line: $(cat $out.err)"
+    echo "$what: refused as it should be"
+}
+
+# The kernel counts registered memory against the limit of users who are not root.
+little_locked_memory()
+{
+    chmod a+rw /dev/infiniband/*
+    refused "RLIMIT_MEMLOCK of 64 KiB" 'locked-memory limit (ulimit -l) 65536 bytes.*raise the limit' \
+        setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all --bounding-set=-all \
+        bash -c 'ulimit -l 64; TMPDIR=/tmp exec "$@"' - "$GASNETRUN" -n 2 "$top_builddir/tests/job/barrier-seq"
+}
+
+port_down()
+{
+    ip link set eth0 down
+    refused "port down" 'no active RDMA port' "$GASNETRUN" -n 2 "$top_builddir/tests/job/barrier-seq"
+    ip link set eth0 up
+}
+
 uses_the_kernel
+little_locked_memory
 case_of_two "barrier" "$top_builddir/tests/job/barrier-seq"
 case_of_two "AM matrix" "$top_builddir/tests/job/am-seq"
 case_of_two "AM matrix, PAR" "$top_builddir/tests/job/am-par"
@@ -83,4 +116,5 @@ case_of_two "put/get matrix" "$top_builddir/tests/job/putget-seq"
 credits
 wordcount
 no_rnr "all of the above"
+port_down
 [ $failures = 0 ] || exit 1
