@@ -132,9 +132,20 @@ static _Noreturn void too_late(void)
         pause();
 }
 
+/* The interrupted thread may hold any lock: the helper ends the job, this thread goes no further.
+ */
+static _Noreturn void exit_in_signal(int code)
+{
+    tk_exit_by_signal(code & 0xff);
+    for (;;)
+        pause();
+}
+
 void tk_exit(int code)
 {
     int running = 0;
+    if (tk_in_signal)
+        exit_in_signal(code);
     if (!atomic_compare_exchange_strong(&leaving, &running, 1))
         too_late();
     leaver = pthread_self();

@@ -16,6 +16,8 @@
 #include "exit/exit_private.h"
 #include "settings/settings.h"
 
+TK_PER_THREAD volatile sig_atomic_t tk_in_signal;
+
 struct caught {
     int number;
     const char *name;
@@ -61,7 +63,10 @@ static void on_terminating(int number)
         return;
     if (number == SIGTERM)
         tk_exit_was_asked_for();
+    tk_in_signal = 1;
     raise(SIGQUIT);
+    tk_in_signal = 0;
+    tk_exit_by_signal(1); /* a client's handler that returns has had its word */
 }
 
 static void on_fatal(int number)
@@ -90,7 +95,7 @@ static bool is_excluded(const struct caught *signal)
     return false;
 }
 
-static void catch (const struct caught *signal, void (*handler)(int))
+static void watch(const struct caught *signal, void (*handler)(int))
 {
     struct sigaction now, ours = {.sa_handler = handler};
     if (is_excluded(signal) || sigaction(signal->number, NULL, &now) != 0)
@@ -104,10 +109,10 @@ void tk_signals_open(void)
 {
     owner = getpid();
     for (size_t i = 0; i < sizeof(terminating) / sizeof(terminating[0]); i++)
-        catch (&terminating[i], on_terminating);
+        watch(&terminating[i], on_terminating);
     for (size_t i = 0; i < sizeof(fatal) / sizeof(fatal[0]); i++)
-        catch (&fatal[i], on_fatal);
-    catch (&quitting, on_quit);
+        watch(&fatal[i], on_fatal);
+    watch(&quitting, on_quit);
 }
 
 /* A client's handler gets its word; ours would only repeat what the caller does next. */

@@ -163,6 +163,28 @@ static void they_come_as_sigquit(void **state)
     unit_assert_exit(raise_with_clients_quit, NULL, SIGQUIT);
 }
 
+static void just_return(int number)
+{
+    (void)number;
+}
+
+static void raise_with_quit_that_returns(void *unused)
+{
+    (void)unused;
+    reset();
+    unit_settings(NULL, NULL);
+    tk_signals_open();
+    signal(SIGQUIT, just_return);
+    raise(SIGINT);
+}
+
+/* A client that only takes note of its end must not survive its launcher's signal. */
+static void a_quit_handler_that_returns_does_not_save_the_rank(void **state)
+{
+    (void)state;
+    unit_assert_exit(raise_with_quit_that_returns, NULL, 101);
+}
+
 static void fatal_signals_are_told_and_stay_fatal(void **state)
 {
     static const struct {
@@ -236,6 +258,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_clients_handlers_stay),
     cmocka_unit_test(terminating_signals_end_the_job),
     cmocka_unit_test(they_come_as_sigquit),
+    cmocka_unit_test(a_quit_handler_that_returns_does_not_save_the_rank),
     cmocka_unit_test(fatal_signals_are_told_and_stay_fatal),
     cmocka_unit_test(a_child_that_was_forked_just_dies),
     cmocka_unit_test(only_a_clients_handler_is_notified),
