@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Runs the tests and ends with one line: N passed, N failed, N skipped, counted from what make check wrote down.
-# usage: contrib/run-tests.sh [check] [asan] [tsan] [vm]      (default: check)
+# usage: contrib/run-tests.sh [check] [asan] [tsan] [vm]      (default: all of them)
 #   check  make check in an ordinary build
 #   asan   the job tests in a build with AddressSanitizer and UndefinedBehaviorSanitizer
 #   tsan   the threaded message tests in a build with ThreadSanitizer
@@ -119,8 +119,9 @@ run_stage()
     esac
 }
 
+[ $# -gt 0 ] || set -- check asan tsan vm
 groups=
-for wanted in "${@:-check}"; do
+for wanted in "$@"; do
     case $wanted in
     asan | tsan) groups="$groups sanitizer" ;;
     vm) groups="$groups vm" ;;
@@ -133,7 +134,7 @@ for wanted in "${@:-check}"; do
 done
 # shellcheck disable=SC2086 # a list
 if prepare $groups; then
-    for wanted in "${@:-check}"; do
+    for wanted in "$@"; do
         run_stage "$wanted"
     done
 else
