@@ -66,8 +66,8 @@ static void tell_choices(void)
 {
     char text[256];
     tk_verbs_describe(text, sizeof(text));
-    tk_tell("ranks: %u, hosts: %u, ranks of this host: %u, CPUs for them: %u", tk_peers.size, tk_topology.hosts,
-            tk_topology.local_size, tk_topology.cpus);
+    tk_tell("ranks: %u, hosts: %u, ranks of this host: %u, CPUs for them: %u", tk_peers.size,
+            tk_topology.hosts, tk_topology.local_size, tk_topology.cpus);
     tk_tell("network: %s", tk_peers.size > 1 ? text : "none, a job of one");
     tk_tell("segment: up to %" PRIu64 " bytes (least of all ranks %" PRIu64 ")",
             tk_segment_limit_local, tk_segment_limit_global);

@@ -18,7 +18,7 @@
 #define GASNET_EXTENDED_VERSION     2.15
 #define GASNET_EXTENDED_VERSION_STR "2.15"
 
-/* A sender's rank travels in 16 bits. */
+/* What the interface states for this conduit; nothing here depends on it. */
 #define GASNET_MAXNODES 65535
 
 /* The primordial endpoint only. */

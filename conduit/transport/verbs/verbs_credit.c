@@ -89,6 +89,7 @@ enum tk_status tk_credit_take(struct tk_link *link)
 void tk_credit_return(struct tk_link *link, int credits)
 {
     link->credits += credits;
+    link->starved_since = 0;
     tk_counter_add(&tk_verbs.credits_total, credits);
     if (link->credits > tk_verbs.credits_pp)
         tk_wire_error(link, "more credits came back than were given");
@@ -158,7 +159,8 @@ void tk_verbs_tell_stall(void)
         struct tk_link *link = &tk_verbs.links[r];
         if (r == tk_peers.me || !tk_trylock(&link->lock))
             continue;
-        if (link->starved_since && now - link->starved_since > limit) {
+        bool is_starved = link->credits == 0 || tk_counter_read(&tk_verbs.credits_total) == 0;
+        if (is_starved && link->starved_since && now - link->starved_since > limit) {
             tell_stall(link, (double)(now - link->starved_since) / 1e9);
             link->starved_since = now;
         }

@@ -388,6 +388,24 @@ static void a_peer_that_does_not_serve_is_named(void **state)
     world_close();
 }
 
+/* A client that was refused and turned to something else is not waiting once the credit is back. */
+static void a_stall_ends_when_the_credit_comes_back(void **state)
+{
+    (void)state;
+    unit_settings("GASNET_AM_CREDITS_PP=1", "GASNET_AM_STALL_SECONDS=0.000001", NULL);
+    open_world(2);
+    request(1);
+    request(1); /* refused */
+    assert_true(world_link(0, 1)->starved_since != 0);
+    world_settle();
+    world_be(0);
+    unit_listen();
+    for (int i = 0; i < 1000; i++)
+        tk_verbs_tell_stall();
+    assert_string_equal(unit_heard(), "");
+    world_close();
+}
+
 static void a_stall_of_zero_seconds_is_never_told(void **state)
 {
     (void)state;
@@ -422,6 +440,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(credits_that_nobody_gave_are_refused),
     cmocka_unit_test(malformed_messages_are_refused),
     cmocka_unit_test(a_peer_that_does_not_serve_is_named),
+    cmocka_unit_test(a_stall_ends_when_the_credit_comes_back),
     cmocka_unit_test(a_stall_of_zero_seconds_is_never_told),
 };
 
