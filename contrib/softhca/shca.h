@@ -89,7 +89,10 @@ struct shca_cqe {
 };
 
 struct shca_cq {
-    struct ibv_cq cq;
+    union {
+        struct ibv_cq cq;
+        struct ibv_cq_ex ex; /* begins like ibv_cq, by contract of the header */
+    };
     uint32_t index;
     struct shca_cq_sh *sh;
     struct shca_lock lock; /* the fifo, the ready set and the consumer side of all receives */
@@ -135,7 +138,10 @@ struct shca_wqe {
 };
 
 struct shca_qp {
-    struct ibv_qp qp;
+    union {
+        struct ibv_qp qp;
+        struct ibv_qp_ex ex; /* begins with an ibv_qp */
+    };
     struct ibv_qp_init_attr init;
     struct ibv_qp_attr attr;
     uint32_t index;
@@ -328,10 +334,6 @@ int shca_execute(struct shca_qp *qp, const struct shca_op *op, enum ibv_wc_statu
 /* Executes what waits in the send queue, as far as it goes. Holds sq_lock. */
 void shca_sq_run(struct shca_qp *qp);
 void shca_qp_error(struct shca_qp *qp); /* to ERR; flushes the send queue. Holds sq_lock. */
-int shca_deliver(struct shca_peer *p, struct shca_qp *qp, const struct shca_op *op,
-                 struct shca_qp_sh *t, const struct iovec *src, unsigned nsrc,
-                 enum ibv_wc_status *status);
-int shca_qp_transition(struct shca_qp *qp, struct ibv_qp_attr *attr, int mask);
 uint32_t shca_qp_state(struct shca_qp *qp);
 void shca_qp_reset(struct shca_qp *qp);
 

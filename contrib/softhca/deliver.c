@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Delivering a message: into the buffers of the next posted receive, or into an eager slot when
+ * they cannot be mapped here, then its completion. Owns nothing; the responder lock of the target
+ * is held throughout. */
+#include "config.h"
+
+#include "request.h"
+
+static struct shca_cq_sh *cq_of(struct shca_peer *p, struct shca_qp_sh *t)
+{
+    return &shca_cq_table(p->seg)[t->recv_cq];
+}
+
+/* The responder found an error: its queue pair breaks too, and its program is told. */
+void shca_break_target(struct shca_peer *p, struct shca_qp_sh *t, enum ibv_event_type why)
+{
+    struct shca_cq_sh *cq = cq_of(p, t);
+
+    atomic_store(&t->state, IBV_QPS_ERR);
+    shca_cq_ready(cq, t->cq_bit);
+    shca_cq_notify(p->self ? NULL : p, cq, true);
+    shca_async_send(p->self ? NULL : p, cq, why, t->qpn & (SHCA_QPS - 1));
+}
+
+bool shca_receive_posted(struct shca_qp *qp, struct shca_qp_sh *t)
+{
+    uint32_t head = atomic_load_explicit(&t->rq_head, memory_order_relaxed);
+
+    /* The tail lies in a line the receiver keeps writing: look only when the known ones are used.
+     */
+    if (qp->target_tail == head || qp->target_epoch != t->epoch || qp->qp.qp_type == IBV_QPT_UD) {
+        qp->target_epoch = t->epoch;
+        qp->target_tail = atomic_load_explicit(&t->rq_tail, memory_order_acquire);
+    }
+    return qp->target_tail != head;
+}
+
+/* Makes the completion visible and moves on; payload and fields are in place. */
+static void publish(struct shca_peer *p, const struct shca_op *op, struct shca_qp_sh *t,
+                    uint32_t head, struct shca_slot *s)
+{
+    struct shca_cq_sh *cq = cq_of(p, t);
+    bool solicited = (op->flags & IBV_SEND_SOLICITED) || s->status != IBV_WC_SUCCESS;
+
+    s->counted = atomic_load_explicit(&cq->counted, memory_order_relaxed) != 0;
+    if (s->counted)
+        atomic_fetch_add_explicit(&cq->arrived, 1, memory_order_relaxed);
+    atomic_store_explicit(&s->seq, head + 1, memory_order_release);
+    atomic_store_explicit(&t->rq_head, head + 1, memory_order_release);
+    shca_cq_ready(cq, t->cq_bit);
+    if (cq->event.fd >= 0)
+        shca_cq_notify(p->self ? NULL : p, cq, solicited);
+}
+
+static void fill(struct shca_qp *qp, const struct shca_op *op, struct shca_slot *s, uint32_t length,
+                 enum ibv_wc_status status)
+{
+    s->status = (uint8_t)status;
+    s->byte_len = length;
+    s->imm = op->imm;
+    s->src_qp = qp->qp.qp_num;
+    s->slid = op->slid;
+    s->opcode = op->opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
+    s->wc_flags = op->opcode == IBV_WR_SEND_WITH_IMM || op->opcode == IBV_WR_RDMA_WRITE_WITH_IMM
+                      ? IBV_WC_WITH_IMM
+                      : 0;
+    if (op->grh)
+        s->wc_flags |= IBV_WC_GRH;
+    s->eager = 0;
+}
+
+/* Resolves the posted buffers of a slot for length bytes. */
+static enum ibv_wc_status scatter(struct shca_peer *p, struct shca_qp_sh *t, uint32_t head,
+                                  uint32_t length, struct shca_piece *out, unsigned *n)
+{
+    struct shca_slot *s = shca_slot_at(p->seg, t, head);
+    uint32_t left = length;
+
+    *n = 0;
+    for (uint32_t i = 0; i < s->nsge && left > 0; i++) {
+        const struct shca_sge *g = i == 0 ? &s->sge0 : shca_extra_at(p->seg, t, head, i);
+        uint32_t take = left < g->length ? left : g->length;
+        struct shca_mr_sh *m;
+        uint64_t va;
+
+        if (take == 0)
+            continue;
+        m = shca_mr_check(p->seg, g->lkey, g->addr, take, IBV_ACCESS_LOCAL_WRITE, t->pd, &va);
+        if (!m)
+            return IBV_WC_LOC_PROT_ERR;
+        shca_piece_of(p, m, g->lkey, va, take, &out[(*n)++]);
+        left -= take;
+    }
+    return left > 0 ? IBV_WC_LOC_LEN_ERR : IBV_WC_SUCCESS;
+}
+
+static bool all_mapped(const struct shca_piece *piece, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++)
+        if (!piece[i].mapped)
+            return false;
+    return true;
+}
+
+/* Short messages for memory that is not mapped wait in the segment until the receiver polls. */
+static bool put_eager(struct shca_peer *p, struct shca_qp_sh *t, uint32_t head, uint32_t length,
+                      const struct shca_source *src)
+{
+    uint32_t number = t->n_eager ? head % t->n_eager : 0;
+    char *to;
+
+    if (length > SHCA_EAGER_BYTES || t->n_eager == 0 ||
+        head - atomic_load_explicit(&t->rq_done, memory_order_acquire) >= t->n_eager)
+        return false;
+    to = shca_eager_at(p->seg, t, number);
+    for (unsigned i = 0; i < src->n; i++) {
+        memcpy(to, src->iov[i].iov_base, src->iov[i].iov_len);
+        to += src->iov[i].iov_len;
+    }
+    shca_slot_at(p->seg, t, head)->eager = number + 1;
+    return true;
+}
+
+/* Puts the message where the receive says; false: the receiver's process is going away. */
+static bool land(struct shca_peer *p, struct shca_qp_sh *t, uint32_t head, uint32_t length,
+                 const struct shca_source *src, enum ibv_wc_status *theirs)
+{
+    struct shca_piece piece[SHCA_MAX_SGE];
+    unsigned n;
+    int e;
+
+    *theirs = scatter(p, t, head, length, piece, &n);
+    if (*theirs != IBV_WC_SUCCESS)
+        return true;
+    if (!all_mapped(piece, n) && put_eager(p, t, head, length, src))
+        return true;
+    e = shca_move_out(p, piece, n, src->iov, src->n);
+    /* Otherwise the memory went away under the region: the receiver's fault. */
+    if (e != 0)
+        *theirs = IBV_WC_LOC_PROT_ERR;
+    return e != ESRCH;
+}
+
+/* What the sender is told when the receive failed with a status. */
+static enum ibv_wc_status nak_of(enum ibv_wc_status theirs)
+{
+    return theirs == IBV_WC_SUCCESS       ? IBV_WC_SUCCESS
+           : theirs == IBV_WC_LOC_LEN_ERR ? IBV_WC_REM_INV_REQ_ERR
+                                          : IBV_WC_REM_OP_ERR;
+}
+
+/* Delivers a message (or the immediate of a write, with src->n == 0) into the next receive. */
+int shca_deliver(struct shca_peer *p, struct shca_qp *qp, const struct shca_op *op,
+                 struct shca_qp_sh *t, const struct shca_source *src, uint32_t length,
+                 enum ibv_wc_status *status)
+{
+    uint32_t head = atomic_load_explicit(&t->rq_head, memory_order_relaxed);
+    struct shca_cq_sh *cq = cq_of(p, t);
+    struct shca_slot *s;
+    enum ibv_wc_status theirs = IBV_WC_SUCCESS;
+
+    /* The line a poller spins on takes longest to get: ask for it first. */
+    __builtin_prefetch(&cq->root, 1);
+    if (!shca_receive_posted(qp, t))
+        return SHCA_WAIT_RNR;
+    if (shca_cq_full(cq)) {
+        shca_cq_overrun(p->self ? NULL : p, cq);
+        shca_break_target(p, t, IBV_EVENT_QP_FATAL);
+        *status = IBV_WC_REM_OP_ERR;
+        return SHCA_DONE;
+    }
+    s = shca_slot_at(p->seg, t, head);
+    fill(qp, op, s, length, IBV_WC_SUCCESS);
+    if (src->n && !land(p, t, head, length, src, &theirs))
+        return SHCA_WAIT_ACK;
+    s->status = (uint8_t)theirs;
+    publish(p, op, t, head, s);
+    /* The next message finds its slot in the cache. */
+    __builtin_prefetch(shca_slot_at(p->seg, t, head + 1), 1);
+    if (theirs != IBV_WC_SUCCESS)
+        shca_break_target(p, t, IBV_EVENT_QP_REQ_ERR);
+    *status = nak_of(theirs);
+    return SHCA_DONE;
+}
