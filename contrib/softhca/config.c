@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "names.h"
 #include "shca.h"
 
 struct shca_config shca_config;
@@ -62,33 +63,6 @@ static bool choice(const char *name, const char *off, const char *on)
     return false;
 }
 
-static uint64_t fnv(const char *text)
-{
-    uint64_t h = UINT64_C(0xcbf29ce484222325);
-
-    while (*text)
-        h = (h ^ (unsigned char)*text++) * UINT64_C(0x100000001b3);
-    return h;
-}
-
-/* The name becomes part of socket names and lines of /proc/net/unix: keep its harmless characters
- * for people and add a hash, so that two different names never meet. */
-static void name_fabric(void)
-{
-    const char *text = getenv("SOFTHCA_FABRIC");
-    char readable[24];
-    size_t n = 0;
-
-    if (!text || !*text)
-        text = "default";
-    for (const char *c = text; *c && n < sizeof readable - 1; c++)
-        if (isalnum((unsigned char)*c) || *c == '-' || *c == '_')
-            readable[n++] = *c;
-    readable[n] = 0;
-    snprintf(shca_config.fabric, sizeof shca_config.fabric, "%u.%s~%016llx", (unsigned)geteuid(),
-             readable, (unsigned long long)fnv(text));
-}
-
 /* SOFTHCA_DOWN=softhca0:1,softhca1:2: these ports are down from the start. */
 static void load_down(void)
 {
@@ -134,7 +108,7 @@ static void load(void)
     shca_config.only = choice("SOFTHCA_ONLY", "0", "1");
     load_down();
     load_limits();
-    name_fabric();
+    shca_name_fabric(getenv("SOFTHCA_FABRIC"), (unsigned)geteuid(), shca_config.fabric);
 }
 
 int shca_config_load(void)

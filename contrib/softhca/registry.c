@@ -16,6 +16,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "names.h"
 #include "shca.h"
 
 /* An unknown slot is looked up again at most every millisecond: a peer that waits for one to appear
@@ -61,7 +62,7 @@ int shca_registry_claim(uint32_t *slot, int *fd)
         int e;
 
         *slot = (start + i) % SHCA_MEMBERS;
-        snprintf(name, sizeof name, "softhca.%s.%u", shca_config.fabric, *slot);
+        shca_name_claim(name, sizeof name, shca_config.fabric, *slot);
         e = bind_name(name, fd);
         if (e != EADDRINUSE)
             return e;
@@ -73,35 +74,33 @@ int shca_registry_claim(uint32_t *slot, int *fd)
 
 int shca_registry_publish(uint32_t slot, int seg_fd, int *fd)
 {
+    struct shca_name n = {.slot = slot, .pid = (unsigned)getpid(), .fd = seg_fd};
     char name[108];
 
-    snprintf(name, sizeof name, "softhca.%s.%u.%d.%d", shca_config.fabric, slot, (int)getpid(),
-             seg_fd);
+    memcpy(n.fabric, shca_config.fabric, sizeof n.fabric);
+    shca_name_segment(name, sizeof name, &n);
     return bind_name(name, fd);
 }
 
-static void read_line(const char *line, const char *prefix)
+static void read_line(const char *line)
 {
-    const char *at = strstr(line, prefix);
-    unsigned slot, pid;
-    int fd;
+    struct shca_name n;
 
-    if (at && sscanf(at + strlen(prefix), "%u.%u.%d", &slot, &pid, &fd) == 3 && slot < SHCA_MEMBERS)
-        members[slot] = (struct member){pid, fd};
+    if (shca_name_parse(line, &n) && strcmp(n.fabric, shca_config.fabric) == 0)
+        members[n.slot] = (struct member){n.pid, n.fd};
 }
 
 static void refresh(void)
 {
     FILE *f = fopen("/proc/self/net/unix", "re");
-    char prefix[108], line[512];
+    char line[512];
 
     memset(members, 0, sizeof members);
     refreshed = shca_now();
     if (!f)
         return;
-    snprintf(prefix, sizeof prefix, " @softhca.%s.", shca_config.fabric);
     while (fgets(line, sizeof line, f))
-        read_line(line, prefix);
+        read_line(line);
     fclose(f);
 }
 
