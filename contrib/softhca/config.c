@@ -50,6 +50,33 @@ static uint32_t number(const char *name, uint32_t standard, uint32_t low, uint32
     return standard;
 }
 
+static void load_seed(void)
+{
+    const char *text = getenv("SOFTHCA_SEED");
+    char *end;
+
+    shca_config.seed = 1;
+    if (!text || !*text)
+        return;
+    errno = 0;
+    shca_config.seed = strtoull(text, &end, 0);
+    if (errno == 0 && *end == 0 && isdigit((unsigned char)*text))
+        return;
+    shca_say("SOFTHCA_SEED=%s is not a number from 0 to 2^64-1", text);
+    config_status = EINVAL;
+}
+
+static void load_faults(void)
+{
+    const char *text = getenv("SOFTHCA_FAULT");
+    char why[400];
+
+    if (!text || !*text || shca_fault_set(text, why, sizeof why) == 0)
+        return;
+    shca_say("SOFTHCA_FAULT: %s", why);
+    config_status = EINVAL;
+}
+
 static bool choice(const char *name, const char *off, const char *on)
 {
     const char *text = getenv(name);
@@ -109,6 +136,8 @@ static void load(void)
     load_down();
     load_limits();
     shca_name_fabric(getenv("SOFTHCA_FABRIC"), (unsigned)geteuid(), shca_config.fabric);
+    load_seed();
+    load_faults();
 }
 
 int shca_config_load(void)

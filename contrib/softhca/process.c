@@ -115,6 +115,7 @@ static void forget_parent(void)
 
     shca_contexts_inherited();
     shca.lock = fresh;
+    shca_fault_inherited();
     if (!shca.seg)
         return;
     /* The descriptors keep the parent's membership alive after its death: close them. The mapping

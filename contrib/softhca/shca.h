@@ -13,7 +13,9 @@
 #include <string.h>
 #include <sys/uio.h>
 
+#include "fault.h"
 #include "lock.h"
+#include "seed.h"
 #include "wire.h"
 
 /* The header turns these names into macros; the definitions here need the plain symbols. */
@@ -37,6 +39,7 @@ struct shca_config {
     uint32_t down[SHCA_MAX_HCA]; /* a bit for each port that is down */
     uint32_t max_qp, max_qp_wr, max_sge, max_inline, max_cq, max_cqe, max_mr, max_pd, max_msg;
     char fabric[SHCA_NAME];
+    uint64_t seed; /* 0: completions come at once and in order of arrival */
 };
 extern struct shca_config shca_config;
 /* Reads SOFTHCA_*; 0, or EINVAL after printing one line that names the variable. */

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The rules in force, and which of them an operation meets. Owns the rules, their counters and
+ * their random numbers; rules_lock protects them and is taken last of all. Nothing here runs before
+ * the first rule was set. */
+#include "config.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "shca.h"
+
+#define PLACE_RULES 0x666c74 /* another stream of random numbers than any CQ has */
+
+_Atomic bool shca_fault_on;
+
+static struct shca_lock rules_lock;
+static struct shca_fault_rules rules;
+static struct shca_random random_of_rules;
+static uint64_t set_at;
+
+int shca_fault_set(const char *spec, char *why, size_t n)
+{
+    struct shca_fault_rules *fresh = malloc(sizeof *fresh);
+
+    if (!fresh) {
+        snprintf(why, n, "out of memory");
+        return EINVAL;
+    }
+    if (!shca_fault_parse(spec, fresh, why, n)) {
+        free(fresh);
+        return EINVAL;
+    }
+    shca_lock(&rules_lock);
+    rules = *fresh;
+    set_at = shca_now();
+    shca_random_start(&random_of_rules, shca_config.seed, PLACE_RULES);
+    shca_unlock(&rules_lock);
+    free(fresh);
+    atomic_store(&shca_fault_on, true);
+    return 0;
+}
+
+void shca_fault_clear(void)
+{
+    shca_lock(&rules_lock);
+    rules.n = 0;
+    shca_unlock(&rules_lock);
+}
+
+void shca_fault_list(char *out, size_t n)
+{
+    size_t at = 0;
+
+    if (n > 0)
+        out[0] = 0;
+    shca_lock(&rules_lock);
+    for (unsigned i = 0; i < rules.n && at < n; i++) {
+        const struct shca_fault_rule *r = &rules.rule[i];
+
+        at += (size_t)snprintf(out + at, n - at, "%.*s matched %llu acted %llu\n", (int)r->length,
+                               rules.text + r->at, (unsigned long long)r->seen,
+                               (unsigned long long)r->fired);
+    }
+    shca_unlock(&rules_lock);
+}
+
+void shca_fault_inherited(void)
+{
+    atomic_store(&rules_lock.word, 0);
+}
+
+/* ---- matching; the caller holds rules_lock ---- */
+
+static bool about(const struct shca_fault_rule *r, const struct shca_fault_subject *who)
+{
+    return (r->dev < 0 || r->dev == who->dev) && (r->port == 0 || r->port == who->port) &&
+           (r->qpn == 0 || r->qpn == who->qpn) && (r->op == SHCA_OP_ANY || r->op == who->op) &&
+           (r->call == SHCA_CALL_ANY || r->call == who->call);
+}
+
+/* Counts the operation; true when the rule acts on it. */
+static bool acts(struct shca_fault_rule *r, const struct shca_fault_subject *who)
+{
+    if (!about(r, who) || (r->for_ns && shca_now() - set_at > r->for_ns))
+        return false;
+    r->seen++;
+    if ((r->nth && r->seen != r->nth) || r->seen <= r->after ||
+        (r->every && (r->seen - r->after) % r->every != 0) || (r->count && r->fired >= r->count))
+        return false;
+    if (r->ppb < 1000000000 && shca_random_below(&random_of_rules, 1000000000) >= r->ppb)
+        return false;
+    r->fired++;
+    return true;
+}
+
+static uint64_t length_of(const struct shca_fault_rule *r)
+{
+    uint64_t span = r->high - r->low;
+
+    return span == 0 ? r->low : r->low + shca_random(&random_of_rules) % (span + 1);
+}
+
+static void add(const struct shca_fault_rule *r, struct shca_verdict *v)
+{
+    switch (r->kind) {
+    case SHCA_FAULT_DELAY:
+        v->delay += length_of(r);
+        break;
+    case SHCA_FAULT_LATE:
+    case SHCA_FAULT_REORDER:
+        *(r->polls ? &v->late_polls : &v->late) += length_of(r);
+        break;
+    case SHCA_FAULT_RNR:
+        v->rnr += length_of(r);
+        break;
+    case SHCA_FAULT_ERROR:
+        v->status = r->status;
+        break;
+    case SHCA_FAULT_KILL:
+        v->kill = true;
+        break;
+    default:
+        v->overrun = true;
+        break;
+    }
+}
+
+static bool asked_one_by_one(enum shca_fault_kind kind)
+{
+    return kind == SHCA_FAULT_DROP || kind == SHCA_FAULT_ENOMEM || kind == SHCA_FAULT_SQFULL;
+}
+
+bool shca_fault_hits(enum shca_fault_kind kind, const struct shca_fault_subject *who)
+{
+    bool hit = false;
+
+    shca_lock(&rules_lock);
+    for (unsigned i = 0; i < rules.n; i++)
+        if (rules.rule[i].kind == kind && acts(&rules.rule[i], who))
+            hit = true;
+    shca_unlock(&rules_lock);
+    return hit;
+}
+
+void shca_fault_judge(const struct shca_fault_subject *who, struct shca_verdict *out)
+{
+    memset(out, 0, sizeof *out);
+    shca_lock(&rules_lock);
+    for (unsigned i = 0; i < rules.n; i++)
+        if (!asked_one_by_one(rules.rule[i].kind) && acts(&rules.rule[i], who))
+            add(&rules.rule[i], out);
+    shca_unlock(&rules_lock);
+}
+
+bool shca_fault_fails(const struct ibv_context *ctx, enum shca_fault_call call)
+{
+    struct shca_fault_subject who = {.dev = shca_ctx((struct ibv_context *)(uintptr_t)ctx)->hca,
+                                     .call = call};
+
+    return shca_fault_hits(SHCA_FAULT_ENOMEM, &who);
+}
