@@ -360,7 +360,7 @@ static bool parse_rule(char *text, struct shca_fault_rule *r, struct complaint *
 {
     char *kind = text, *at = strchr(text, ':'), *next, *value, legal[256];
     uint32_t given = 0;
-    int word, key;
+    int word = 0, key = 0;
 
     if (at)
         *at++ = 0;
