@@ -88,7 +88,7 @@ static int join_locked(void)
     int e;
 
     shca.pid = (uint32_t)getpid();
-    shca_stats_on = getenv("SOFTHCA_STATS") != NULL;
+    shca_stats_on = shca_config.stats != NULL;
     e = shca_registry_claim(&shca.slot, &shca.claim_fd);
     if (e == 0)
         e = create_segment();

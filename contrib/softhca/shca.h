@@ -16,6 +16,7 @@
 #include "fault.h"
 #include "lock.h"
 #include "seed.h"
+#include "settings.h"
 #include "wire.h"
 
 /* The header turns these names into macros; the definitions here need the plain symbols. */
@@ -23,26 +24,13 @@
 #undef ibv_reg_mr
 #undef ibv_reg_mr_iova
 
-#define SHCA_PUBLIC  __attribute__((visibility("default")))
-#define SHCA_MAX_SGE 30         /* as large as any current HCA offers */
-#define SHCA_WR_MAX  16384      /* work requests in one queue */
-#define SHCA_MSG_MAX (1u << 30) /* bytes in one message, as ConnectX */
-#define SHCA_MAX_HCA 16
-#define SHCA_MAX_PRT 8
+#define SHCA_PUBLIC __attribute__((visibility("default")))
 
 #define shca_container(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))
 
 /* ---- the shape of the machine (config.c) ---- */
-struct shca_config {
-    int hcas, ports;
-    bool roce, only;
-    uint32_t down[SHCA_MAX_HCA]; /* a bit for each port that is down */
-    uint32_t max_qp, max_qp_wr, max_sge, max_inline, max_cq, max_cqe, max_mr, max_pd, max_msg;
-    char fabric[SHCA_NAME];
-    uint64_t seed; /* 0: completions come at once and in order of arrival */
-};
 extern struct shca_config shca_config;
-/* Reads SOFTHCA_*; 0, or EINVAL after printing one line that names the variable. */
+/* Reads SOFTHCA_*; 0, or EINVAL after printing one line that names the variable. Once. */
 int shca_config_load(void);
 
 /* ---- handles ---- */

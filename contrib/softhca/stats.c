@@ -28,7 +28,7 @@ static int open_sink(const char *where, bool *ours)
 static void report(void)
 {
     static _Atomic int done;
-    const char *where = getenv("SOFTHCA_STATS");
+    const char *where = shca_config.stats;
     struct shca_stats *s = &shca_stats;
     bool ours;
     char line[256];

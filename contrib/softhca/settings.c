@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Parses the settings of softhca out of an environment. A name that begins with SOFTHCA_ and is not
+ * in the table is refused, since a misspelt setting would otherwise be obeyed by nobody in silence.
+ * Owns nothing, takes no lock. */
+#include "config.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "names.h"
+#include "settings.h"
+
+#define PREFIX "SOFTHCA_"
+
+#define SHCA_FIELD(field)                                                                          \
+    offsetof(struct shca_config, field), sizeof(((struct shca_config *)NULL)->field)
+#define SHCA_NUMBER(field, name, standard, low, high, doc)                                         \
+    {name, SHCA_IS_NUMBER, SHCA_FIELD(field), standard, low, high, NULL, doc},
+#define SHCA_CHOICE(field, name, words, doc)                                                       \
+    {name, SHCA_IS_CHOICE, SHCA_FIELD(field), 0, 0, 1, words, doc},
+#define SHCA_TEXT(field, name, standard, doc)                                                      \
+    {name, SHCA_IS_TEXT, SHCA_FIELD(field), 0, 0, 0, standard, doc},
+
+const struct shca_setting shca_settings[] = {
+#include "settings.def"
+};
+const size_t shca_setting_count = sizeof shca_settings / sizeof shca_settings[0];
+
+/* Where the reason goes. */
+struct reason {
+    char *text;
+    size_t room;
+};
+
+#define REFUSE(r, ...) (snprintf((r)->text, (r)->room, __VA_ARGS__), EINVAL)
+
+/* ---- names ---- */
+
+/* What an entry of the environment gives to a name; NULL: it is about another one. */
+static const char *value_in(const char *entry, const char *name)
+{
+    size_t n = strlen(name);
+
+    return strncmp(entry, name, n) == 0 && entry[n] == '=' ? entry + n + 1 : NULL;
+}
+
+/* An empty value counts as none. */
+static const char *lookup(char *const *env, const char *name)
+{
+    for (; *env; env++) {
+        const char *value = value_in(*env, name);
+
+        if (value)
+            return *value ? value : NULL;
+    }
+    return NULL;
+}
+
+/* Letters to insert, delete or replace to make b (of up to 31) of a's first n. */
+static unsigned distance(const char *a, size_t n, const char *b)
+{
+    unsigned row[32];
+    size_t len = strlen(b);
+
+    for (size_t j = 0; j <= len; j++)
+        row[j] = (unsigned)j;
+    for (size_t i = 0; i < n; i++) {
+        unsigned diagonal = row[0];
+
+        row[0] = (unsigned)i + 1;
+        for (size_t j = 0; j < len; j++) {
+            unsigned best = diagonal + (a[i] != b[j]);
+
+            diagonal = row[j + 1];
+            best = best < row[j] + 1 ? best : row[j] + 1;
+            row[j + 1] = best < diagonal + 1 ? best : diagonal + 1;
+        }
+    }
+    return row[len];
+}
+
+static int refuse_name(const char *entry, struct reason *r)
+{
+    int n = (int)strcspn(entry, "=");
+    const struct shca_setting *best = NULL;
+    unsigned least = 5; /* more than four letters away is no slip of the finger */
+
+    n = n > 64 ? 64 : n;
+    for (size_t i = 0; i < shca_setting_count; i++) {
+        unsigned d = distance(entry, (size_t)n, shca_settings[i].name);
+
+        if (d < least) {
+            least = d;
+            best = &shca_settings[i];
+        }
+    }
+    if (best)
+        return REFUSE(r, "%.*s is no setting; did you mean %s?", n, entry, best->name);
+    return REFUSE(r,
+                  "%.*s is no setting; there are SOFTHCA_FABRIC, _HCAS, _PORTS, _LINK, _DOWN, "
+                  "_ONLY and others, which the README lists",
+                  n, entry);
+}
+
+static int check_names(char *const *env, struct reason *r)
+{
+    for (; *env; env++) {
+        bool known = strncmp(*env, PREFIX, sizeof PREFIX - 1) != 0;
+
+        for (size_t i = 0; i < shca_setting_count && !known; i++)
+            known = value_in(*env, shca_settings[i].name) != NULL;
+        if (!known)
+            return refuse_name(*env, r);
+    }
+    return 0;
+}
+
+/* ---- values ---- */
+
+static int parse_number(const struct shca_setting *s, const char *text, void *field,
+                        struct reason *r)
+{
+    uint64_t value = s->standard;
+    char *end = NULL;
+
+    if (text) {
+        errno = 0;
+        value = strtoull(text, &end, 0);
+        if (errno != 0 || *end || !isdigit((unsigned char)*text) || value < s->low ||
+            value > s->high)
+            return REFUSE(r, "%s=%s is not a number from %" PRIu64 " to %" PRIu64, s->name, text,
+                          s->low, s->high);
+    }
+    if (s->size == sizeof value)
+        *(uint64_t *)field = value;
+    else
+        *(uint32_t *)field = (uint32_t)value;
+    return 0;
+}
+
+static int parse_choice(const struct shca_setting *s, const char *text, bool *field,
+                        struct reason *r)
+{
+    int no = (int)strcspn(s->text, "|");
+    const char *yes = s->text + no + 1;
+
+    *field = text && strcmp(text, yes) == 0;
+    if (text && !*field && (strncmp(text, s->text, (size_t)no) != 0 || text[no]))
+        return REFUSE(r, "%s=%s is neither %.*s nor %s", s->name, text, no, s->text, yes);
+    return 0;
+}
+
+static int parse_one(const struct shca_setting *s, const char *text, struct shca_config *c,
+                     struct reason *r)
+{
+    void *field = (char *)c + s->offset;
+
+    switch (s->kind) {
+    case SHCA_IS_NUMBER:
+        return parse_number(s, text, field, r);
+    case SHCA_IS_CHOICE:
+        return parse_choice(s, text, field, r);
+    default:
+        *(const char **)field = text ? text : s->text;
+        return 0;
+    }
+}
+
+/* ---- what is made of them ---- */
+
+/* Digits only, and few: sscanf would also take blanks and signs. */
+static bool small_number(const char **at, int *value)
+{
+    const char *start = *at;
+
+    for (*value = 0; isdigit((unsigned char)**at) && *at - start < 3; (*at)++)
+        *value = *value * 10 + (**at - '0');
+    return *at > start;
+}
+
+/* softhca0:1 */
+static bool parse_port(const char **at, int *hca, int *port)
+{
+    static const char device[] = "softhca";
+
+    if (strncmp(*at, device, sizeof device - 1) != 0)
+        return false;
+    *at += sizeof device - 1;
+    if (!small_number(at, hca) || *(*at)++ != ':')
+        return false;
+    return small_number(at, port);
+}
+
+static int parse_down(struct shca_config *c, struct reason *r)
+{
+    const char *next = c->down_list;
+
+    while (next) {
+        const char *at = next;
+        int hca, port;
+
+        if (!parse_port(&at, &hca, &port) || hca >= c->hcas || port < 1 || port > c->ports ||
+            (*at && *at != ','))
+            return REFUSE(r,
+                          "SOFTHCA_DOWN=%s: '%s' does not begin with softhcaN:P, N below %d and P "
+                          "from 1 to %d",
+                          c->down_list, next, c->hcas, c->ports);
+        c->down[hca] |= 1u << port;
+        next = *at ? at + 1 : NULL;
+    }
+    return 0;
+}
+
+int shca_settings_parse(char *const *env, struct shca_config *out, char *why, size_t n)
+{
+    struct reason r = {why, n};
+    int e = check_names(env, &r);
+
+    memset(out, 0, sizeof *out);
+    for (size_t i = 0; i < shca_setting_count && e == 0; i++)
+        e = parse_one(&shca_settings[i], lookup(env, shca_settings[i].name), out, &r);
+    if (e == 0)
+        e = parse_down(out, &r);
+    if (e == 0)
+        shca_name_fabric(out->fabric_name, geteuid(), out->fabric);
+    return e;
+}
+
+void shca_setting_range(const struct shca_setting *s, char *out, size_t n)
+{
+    if (s->kind == SHCA_IS_NUMBER && s->high == UINT64_MAX)
+        snprintf(out, n, "number (%" PRIu64 ")", s->standard);
+    else if (s->kind == SHCA_IS_NUMBER)
+        snprintf(out, n, "%" PRIu64 "..%" PRIu64 " (%" PRIu64 ")", s->low, s->high, s->standard);
+    else if (s->kind == SHCA_IS_CHOICE)
+        snprintf(out, n, "%s (%.*s)", s->text, (int)strcspn(s->text, "|"), s->text);
+    else
+        snprintf(out, n, "text (%s)", s->text ? s->text : "none");
+}

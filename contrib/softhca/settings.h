@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The shape of the fake machine, and the environment variables that give it (settings.def). The
+ * parser is a pure function of an environment: no lock, no state, nothing printed. */
+#ifndef SHCA_SETTINGS_H
+#define SHCA_SETTINGS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "wire.h"
+
+#define SHCA_MAX_SGE 30         /* as large as any current HCA offers */
+#define SHCA_WR_MAX  16384      /* work requests in one queue */
+#define SHCA_MSG_MAX (1u << 30) /* bytes in one message, as ConnectX */
+#define SHCA_MAX_HCA 16
+#define SHCA_MAX_PRT 8
+
+struct shca_config {
+    int hcas, ports;
+    bool roce, only;
+    uint32_t max_qp, max_qp_wr, max_sge, max_inline, max_cq, max_cqe, max_mr, max_pd, max_msg;
+    uint64_t seed;
+    const char *fabric_name, *down_list, *fault, *stats, *real;
+    /* made of the above */
+    uint32_t down[SHCA_MAX_HCA]; /* a bit for each port that is down */
+    char fabric[SHCA_NAME];      /* unique for user and name, fit for a socket name */
+};
+
+enum shca_setting_kind { SHCA_IS_NUMBER, SHCA_IS_CHOICE, SHCA_IS_TEXT };
+
+struct shca_setting {
+    const char *name;
+    enum shca_setting_kind kind;
+    size_t offset, size; /* of the field of struct shca_config */
+    uint64_t standard, low, high;
+    const char *text; /* default of a text, words of a choice */
+    const char *doc;
+};
+extern const struct shca_setting shca_settings[];
+extern const size_t shca_setting_count;
+
+/* Fills *out from the SOFTHCA_* of an environment; the texts are not copied. 0, or EINVAL and one
+ * line in `why` that names the first variable that is wrong. */
+int shca_settings_parse(char *const *environment, struct shca_config *out, char *why, size_t n);
+/* What a setting may be and its default, in words: "1..16 (1)". */
+void shca_setting_range(const struct shca_setting *s, char *out, size_t n);
+
+#endif
