@@ -26,6 +26,7 @@ static void fill_ops(struct shca_context *c)
     v->context.ops.post_recv = shca_post_recv;
     v->query_port = shca_query_port;
     v->query_device_ex = shca_query_device_ex;
+    v->create_qp_ex = shca_create_qp_ex;
 }
 
 static int remember(struct shca_context *c)

@@ -183,6 +183,7 @@ static void release(struct shca_qp *qp)
 {
     free(qp->wqes);
     free(qp->rq_wr_id);
+    free(qp->batch);
     free(qp);
 }
 

@@ -18,11 +18,6 @@ static const uint32_t rnr_delay[32] = {65536, 1,    2,    3,     4,     6,     8
                                        256,   384,  512,  768,   1024,  1536,  2048,  3072,
                                        4096,  6144, 8192, 12288, 16384, 24576, 32768, 49152};
 
-static struct shca_wqe *wqe_at(struct shca_qp *qp, uint32_t index)
-{
-    return (struct shca_wqe *)(void *)(qp->wqes + (index & qp->wqe_mask) * qp->wqe_bytes);
-}
-
 static enum ibv_wc_opcode wc_opcode(uint32_t op)
 {
     switch (op) {
@@ -61,7 +56,7 @@ void shca_qp_error(struct shca_qp *qp)
     qp->attr.qp_state = qp->qp.state = IBV_QPS_ERR;
     qp->waiting = SHCA_DONE;
     for (; qp->sq_exec != qp->sq_tail; qp->sq_exec++)
-        push(qp, &wqe_at(qp, qp->sq_exec)->op, qp->sq_exec, IBV_WC_WR_FLUSH_ERR);
+        push(qp, &shca_wqe_at(qp, qp->sq_exec)->op, qp->sq_exec, IBV_WC_WR_FLUSH_ERR);
     /* The receives are flushed by whoever polls the receive CQ. */
     shca_cq_ready(rcq, sh->cq_bit);
     if (atomic_load(&sh->rq_done) != atomic_load(&sh->rq_tail))
@@ -148,7 +143,7 @@ void shca_sq_run(struct shca_qp *qp)
             qp->waiting = SHCA_WAIT_NEVER;
             return;
         }
-        if (!run(qp, &wqe_at(qp, qp->sq_exec)->op, qp->sq_exec))
+        if (!run(qp, &shca_wqe_at(qp, qp->sq_exec)->op, qp->sq_exec))
             return;
     }
 }
@@ -172,7 +167,7 @@ static void keep_inline(struct shca_wqe *w)
 /* Copies a request into the queue; the caller's lists (and inline data) are free afterwards. */
 static void keep(struct shca_qp *qp, const struct shca_op *op, uint32_t index)
 {
-    struct shca_wqe *w = wqe_at(qp, index);
+    struct shca_wqe *w = shca_wqe_at(qp, index);
 
     w->op = *op;
     if (op->flags & IBV_SEND_INLINE) {
@@ -183,20 +178,22 @@ static void keep(struct shca_qp *qp, const struct shca_op *op, uint32_t index)
     w->op.sge = w->sge;
 }
 
-static int address_ud(struct shca_qp *qp, const struct ibv_send_wr *wr, struct shca_op *op)
+int shca_address_ud(const struct shca_qp *qp, const struct ibv_ah *ibah, uint32_t qpn,
+                    uint32_t qkey, struct shca_op *op)
 {
     const struct shca_ah *ah;
 
-    if (!wr->wr.ud.ah || wr->wr.ud.ah->pd != qp->qp.pd)
+    /* Handles, not pointers: a parent domain is the same protection domain as its PD. */
+    if (!ibah || ibah->pd->handle != qp->qp.pd->handle)
         return EINVAL;
-    ah = shca_container(wr->wr.ud.ah, struct shca_ah, ah);
+    ah = shca_container(ibah, struct shca_ah, ah);
     op->dest_port = ah->dest_port;
     op->slid = ah->slid;
     op->grh = ah->attr.is_global;
     op->dgid = ah->attr.grh.dgid;
-    op->dest_qpn = wr->wr.ud.remote_qpn;
+    op->dest_qpn = qpn;
     /* A Q_Key with the top bit set stands for the queue pair's own (10.2.5). */
-    op->qkey = wr->wr.ud.remote_qkey >> 31 ? qp->attr.qkey : wr->wr.ud.remote_qkey;
+    op->qkey = qkey >> 31 ? qp->attr.qkey : qkey;
     return 0;
 }
 
@@ -252,7 +249,7 @@ static int translate(struct shca_qp *qp, const struct ibv_send_wr *wr, struct sh
     op->slid = 0;
     op->grh = false;
     if (qp->qp.qp_type == IBV_QPT_UD)
-        return address_ud(qp, wr, op);
+        return shca_address_ud(qp, wr->wr.ud.ah, wr->wr.ud.remote_qpn, wr->wr.ud.remote_qkey, op);
     op->remote_addr = wr->wr.rdma.remote_addr;
     op->rkey = wr->wr.rdma.rkey;
     return 0;
@@ -289,6 +286,8 @@ int shca_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_
     struct shca_qp *qp = shca_container(ibqp, struct shca_qp, qp);
     int e = 0;
 
+    if (qp->batch)
+        shca_lock(&qp->batch->lock);
     shca_lock(&qp->sq_lock);
     for (; wr && e == 0; wr = wr->next) {
         e = post_one(qp, wr);
@@ -296,5 +295,7 @@ int shca_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_
             *bad = wr;
     }
     shca_unlock(&qp->sq_lock);
+    if (qp->batch)
+        shca_unlock(&qp->batch->lock);
     return e;
 }

@@ -128,6 +128,17 @@ struct shca_wqe {
     struct ibv_sge sge[];
 };
 
+/* Requests being built by ibv_wr_*: they lie in the send queue behind its tail, which moves only
+ * when all of them are complete. */
+struct shca_batch {
+    struct shca_lock lock; /* from ibv_wr_start to its end, and around ibv_post_send */
+    int error;             /* the first one; nothing is posted then */
+    uint32_t first, n;
+    uint32_t ops;         /* opcodes asked for at creation, a bit each */
+    bool no_address;      /* the request has no destination yet */
+    struct shca_wqe *now; /* the request that setters complete, NULL: none */
+};
+
 struct shca_qp {
     union {
         struct ibv_qp qp;
@@ -146,6 +157,7 @@ struct shca_qp {
     char *wqes;
     size_t wqe_bytes;
     uint32_t wqe_mask;
+    struct shca_batch *batch;  /* NULL: made without ibv_wr_* */
     _Atomic uint32_t outgoing; /* 0: posts must queue (SQD) or fail */
     /* the connection */
     struct shca_peer *peer;
@@ -320,6 +332,16 @@ void shca_async_send(struct shca_peer *p, struct shca_cq_sh *cq, enum ibv_event_
 /* ---- queue pairs ---- */
 int shca_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad);
 int shca_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
+/* Where a datagram goes; EINVAL for an address handle of another protection domain. */
+int shca_address_ud(const struct shca_qp *qp, const struct ibv_ah *ah, uint32_t qpn, uint32_t qkey,
+                    struct shca_op *op);
+static inline struct shca_wqe *shca_wqe_at(struct shca_qp *qp, uint32_t index)
+{
+    return (struct shca_wqe *)(void *)(qp->wqes + (index & qp->wqe_mask) * qp->wqe_bytes);
+}
+/* Extended creation and posting (qp_ex.c, wr.c). */
+struct ibv_qp *shca_create_qp_ex(struct ibv_context *ctx, struct ibv_qp_init_attr_ex *init);
+void shca_wr_fill(struct ibv_qp_ex *ex);
 /* Executes one request; SHCA_DONE with *status, or what it has to wait for. Holds sq_lock. */
 int shca_execute(struct shca_qp *qp, const struct shca_op *op, enum ibv_wc_status *status);
 /* Executes what waits in the send queue, as far as it goes. Holds sq_lock. */

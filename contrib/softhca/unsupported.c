@@ -6,16 +6,6 @@
 
 #include "shca.h"
 
-/* Extended posting (ibv_wr_*) is not offered: no such queue pair can exist here. */
-SHCA_PUBLIC struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *ibqp)
-{
-    typedef struct ibv_qp_ex *fn(struct ibv_qp *);
-
-    if (!shca_owns(ibqp->context))
-        SHCA_PASS(fn, "ibv_qp_to_qp_ex", NULL, ibqp);
-    return NULL;
-}
-
 SHCA_PUBLIC int ibv_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
 {
     typedef int fn(struct ibv_qp *, const union ibv_gid *, uint16_t);
