@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Sourced by the scripts that preload the software HCA into other people's programs: preparation, checks of
+# what a tool prints, and pairs of a server and a client on this host. Owns $work (a directory), the
+# fabric's name and the TCP ports it gives out.
+# shellcheck shell=bash
+lib=${top_builddir:?}/contrib/softhca/.libs/libsofthca.so
+export SOFTHCA_FABRIC=tools-$$ SOFTHCA_ONLY=1
+failed=0
+# Below the ports that the kernel gives to clients (32768 and up).
+port=$((10000 + $$ % 20000))
+
+# prepare PACKAGE TOOL...: or skip, when a tool is missing
+prepare()
+{
+    local package=$1 tool
+    shift
+    if [ "${TRUNKLINE_TEST_SANITIZER:-no}" != no ]; then
+        echo "a sanitized library cannot be preloaded into tools that are not; skipped"
+        exit 77
+    fi
+    for tool in "$@"; do
+        command -v "$tool" >/dev/null || {
+            echo "$tool is missing (Debian package $package); skipped"
+            exit 77
+        }
+    done
+    work=$(mktemp -d) || exit 1
+    trap 'rm -rf "$work"' EXIT
+    shm_before=$(ls -A /dev/shm)
+}
+
+fail()
+{
+    echo "FAIL: $*"
+    failed=1
+}
+
+with()
+{
+    LD_PRELOAD=$lib timeout 20 "$@"
+}
+
+# expect_line TEXT COMMAND...: the output has a line with TEXT (a regular expression)
+expect_line()
+{
+    local text=$1
+    shift
+    with "$@" >"$work/out" 2>&1 || fail "$* ended with $?"
+    grep -Eq -- "$text" "$work/out" || {
+        fail "$*: no line like $text"
+        cat "$work/out"
+    }
+}
+
+# listening PORT: somebody waits for TCP connections there. Read from the kernel: a try to connect would
+# be taken for the client.
+listening()
+{
+    local hex
+    printf -v hex '%04X' "$1"
+    grep -qE "^ *[0-9]+: [0-9A-F]+:$hex [0-9A-F]+:0000 0A " /proc/net/tcp /proc/net/tcp6 2>/dev/null
+}
+
+# await_server PID PORT: until it listens, or ended
+await_server()
+{
+    local tries=0
+    while ! listening "$2"; do
+        [ $((tries += 1)) -lt 500 ] && kill -0 "$1" 2>/dev/null || return 1
+        sleep 0.02
+    done
+}
+
+# together COMMAND...: the same command as server in the background and as client of localhost in front;
+# what they print is in $work/server and $work/client
+together()
+{
+    local server client_status
+    port=$((port + 1))
+    with "$@" -p $port >"$work/server" 2>&1 &
+    server=$!
+    await_server $server $port
+    with "$@" -p $port localhost >"$work/client" 2>&1
+    client_status=$?
+    # Its partner gone, a server may wait for ever.
+    [ $client_status = 0 ] || kill $server 2>/dev/null
+    wait $server && [ $client_status = 0 ] && return
+    fail "$*"
+    cat "$work/server" "$work/client"
+    return 1
+}
+
+# finish: the script's own end
+finish()
+{
+    [ "$(ls -A /dev/shm)" = "$shm_before" ] || fail "something was left in /dev/shm"
+    exit $failed
+}
