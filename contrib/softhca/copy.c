@@ -8,6 +8,14 @@
 
 #include "shca.h"
 
+/* How many of the n bytes at an address lie in the last aligned word. */
+static size_t last_word(uint64_t at, size_t n)
+{
+    size_t last = ((at + n - 1) & 7) + 1;
+
+    return last < n ? last : n;
+}
+
 /* Stores the last 1..8 bytes, which lie in one aligned word, in ascending order. */
 static void store_last(char *d, const char *s, size_t n)
 {
@@ -30,9 +38,7 @@ void shca_copy(void *dst, const void *src, size_t n)
 
     if (n == 0)
         return;
-    last = (((uintptr_t)d + n - 1) & 7) + 1;
-    if (last > n)
-        last = n;
+    last = last_word((uintptr_t)d, n);
     /* memcpy writes its tail early (it overlaps the last vector with the one before), so it must
      * not get the last word. */
     if (n > last) {
@@ -45,10 +51,11 @@ void shca_copy(void *dst, const void *src, size_t n)
 /* A failed or short call: EFAULT in the middle is the caller's protection error. */
 static int write_all(uint32_t pid, char *from, uint64_t to, size_t n)
 {
-    size_t last = n > 64 ? 64 : n;
+    size_t last = last_word(to, n);
 
     while (n > 0) {
-        /* The kernel copies element by element: the last line goes last. */
+        /* The kernel copies element by element. Within one it may use string instructions, whose
+         * stores have no order, so the last element is one word. */
         struct iovec local = {from, n};
         struct iovec remote[2] = {
             {(void *)(uintptr_t)to, n > last ? n - last : 0},
