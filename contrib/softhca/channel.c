@@ -135,14 +135,14 @@ SHCA_PUBLIC void ibv_ack_cq_events(struct ibv_cq *cq, unsigned nevents)
 
 /* ---- asynchronous events ---- */
 
-void shca_async_send(struct shca_peer *p, struct shca_cq_sh *cq, enum ibv_event_type type,
+void shca_async_send(struct shca_peer *p, const struct shca_pipe *to, enum ibv_event_type type,
                      uint32_t index)
 {
     uint64_t record = (uint64_t)type << 32 | index;
 
     if (p)
-        shca_peer_signal(p, &cq->async, record);
-    else if (write(cq->async.fd, &record, sizeof record) < 0)
+        shca_peer_signal(p, to, record);
+    else if (write(to->fd, &record, sizeof record) < 0)
         return;
 }
 

@@ -234,7 +234,7 @@ void shca_cq_demand(struct shca_cq *cq, int64_t entries)
 void shca_cq_overrun(struct shca_peer *p, struct shca_cq_sh *cq)
 {
     if (atomic_exchange(&cq->overrun, 1) == 0)
-        shca_async_send(p, cq, IBV_EVENT_CQ_ERR, cq->index);
+        shca_async_send(p, &cq->async, IBV_EVENT_CQ_ERR, cq->index);
 }
 
 void shca_cq_push(struct shca_cq *cq, struct shca_qp *qp, uint32_t index, const struct ibv_wc *wc)
@@ -265,16 +265,16 @@ void shca_cq_push(struct shca_cq *cq, struct shca_qp *qp, uint32_t index, const 
     }
 }
 
-/* ---- queue pairs of a CQ ---- */
+/* ---- where the receives of a CQ come from ---- */
 
-int shca_cq_attach(struct shca_cq *cq, struct shca_qp *qp, uint32_t *bit)
+int shca_cq_attach(struct shca_cq *cq, struct shca_feed *feed, uint32_t *bit)
 {
     int e = ENOMEM;
 
     shca_lock(&cq->lock);
     for (uint32_t i = 0; i < SHCA_CQ_QPS; i++)
-        if (!cq->qps[i]) {
-            cq->qps[i] = qp;
+        if (!cq->feeds[i]) {
+            cq->feeds[i] = feed;
             *bit = i;
             e = 0;
             break;
@@ -283,10 +283,10 @@ int shca_cq_attach(struct shca_cq *cq, struct shca_qp *qp, uint32_t *bit)
     return e;
 }
 
-void shca_cq_detach(struct shca_cq *cq, struct shca_qp *qp)
+void shca_cq_detach(struct shca_cq *cq, uint32_t bit)
 {
     shca_lock(&cq->lock);
-    cq->qps[qp->sh->cq_bit] = NULL;
+    cq->feeds[bit] = NULL;
     shca_unlock(&cq->lock);
 }
 

@@ -19,7 +19,7 @@ void shca_break_target(struct shca_peer *p, struct shca_qp_sh *t, enum ibv_event
     atomic_store(&t->state, IBV_QPS_ERR);
     shca_cq_ready(cq, t->cq_bit);
     shca_cq_notify(p->self ? NULL : p, cq, true);
-    shca_async_send(p->self ? NULL : p, cq, why, t->qpn & (SHCA_QPS - 1));
+    shca_async_send(p->self ? NULL : p, &t->async, why, t->qpn & (SHCA_QPS - 1));
 }
 
 bool shca_receive_posted(struct shca_qp *qp, struct shca_qp_sh *t)
@@ -73,12 +73,12 @@ static void fill(struct shca_qp *qp, const struct shca_op *op, struct shca_slot 
 static enum ibv_wc_status scatter(struct shca_peer *p, struct shca_qp_sh *t, uint32_t head,
                                   uint32_t length, struct shca_piece *out, unsigned *n)
 {
-    struct shca_slot *s = shca_slot_at(p->seg, t, head);
+    struct shca_slot *s = shca_slot_at(p->seg, &t->rq, head);
     uint32_t left = length;
 
     *n = 0;
     for (uint32_t i = 0; i < s->nsge && left > 0; i++) {
-        const struct shca_sge *g = i == 0 ? &s->sge0 : shca_extra_at(p->seg, t, head, i);
+        const struct shca_sge *g = i == 0 ? &s->sge0 : shca_extra_at(p->seg, &t->rq, head, i);
         uint32_t take = left < g->length ? left : g->length;
         struct shca_mr_sh *m;
         uint64_t va;
@@ -106,18 +106,18 @@ static bool all_mapped(const struct shca_piece *piece, unsigned n)
 static bool put_eager(struct shca_peer *p, struct shca_qp_sh *t, uint32_t head, uint32_t length,
                       const struct shca_source *src)
 {
-    uint32_t number = t->n_eager ? head % t->n_eager : 0;
+    uint32_t number = t->rq.n_eager ? head % t->rq.n_eager : 0;
     char *to;
 
-    if (length > SHCA_EAGER_BYTES || t->n_eager == 0 ||
-        head - atomic_load_explicit(&t->rq_done, memory_order_acquire) >= t->n_eager)
+    if (length > SHCA_EAGER_BYTES || t->rq.n_eager == 0 ||
+        head - atomic_load_explicit(&t->rq_done, memory_order_acquire) >= t->rq.n_eager)
         return false;
-    to = shca_eager_at(p->seg, t, number);
+    to = shca_eager_at(p->seg, &t->rq, number);
     for (unsigned i = 0; i < src->n; i++) {
         memcpy(to, src->iov[i].iov_base, src->iov[i].iov_len);
         to += src->iov[i].iov_len;
     }
-    shca_slot_at(p->seg, t, head)->eager = number + 1;
+    shca_slot_at(p->seg, &t->rq, head)->eager = number + 1;
     return true;
 }
 
@@ -169,14 +169,14 @@ int shca_deliver(struct shca_peer *p, struct shca_qp *qp, const struct shca_op *
         *status = IBV_WC_REM_OP_ERR;
         return SHCA_DONE;
     }
-    s = shca_slot_at(p->seg, t, head);
+    s = shca_slot_at(p->seg, &t->rq, head);
     fill(qp, op, s, length, IBV_WC_SUCCESS);
     if (src->n && !land(p, t, head, length, src, &theirs))
         return SHCA_WAIT_ACK;
     s->status = (uint8_t)theirs;
     publish(p, op, t, head, s);
     /* The next message finds its slot in the cache. */
-    __builtin_prefetch(shca_slot_at(p->seg, t, head + 1), 1);
+    __builtin_prefetch(shca_slot_at(p->seg, &t->rq, head + 1), 1);
     if (theirs != IBV_WC_SUCCESS)
         shca_break_target(p, t, IBV_EVENT_QP_REQ_ERR);
     *status = nak_of(theirs);

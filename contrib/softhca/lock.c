@@ -21,9 +21,9 @@ static void repair(struct shca_segment *seg, struct shca_qp_sh *q)
     uint32_t head = atomic_load(&q->rq_head);
     struct shca_slot *s;
 
-    if (q->slots == 0)
+    if (q->rq.slots == 0)
         return;
-    s = shca_slot_at(seg, q, head);
+    s = shca_slot_at(seg, &q->rq, head);
     if (atomic_load(&s->seq) == head + 1)
         atomic_store(&q->rq_head, head + 1);
 }

@@ -155,14 +155,7 @@ void shca_qp_reset(struct shca_qp *qp)
     sh->dest_qpn = 0;
     sh->epoch = ++shca.epoch;
     shca_rx_unlock(sh);
-    /* Nobody completes a receive any more; now the consumer has to be kept out. */
-    shca_lock(&qp->rcq->lock);
-    for (uint32_t i = 0; i <= sh->mask; i++)
-        atomic_store(&shca_slot_at(shca.seg, sh, i)->seq, 0);
-    atomic_store(&sh->rq_head, 0);
-    atomic_store(&sh->rq_tail, 0);
-    atomic_store(&sh->rq_done, 0);
-    shca_unlock(&qp->rcq->lock);
+    shca_rq_reset(qp);
     shca_cq_forget(qp->scq, qp);
     drop_connection(qp);
     qp->sq_tail = qp->sq_exec = 0;

@@ -46,11 +46,14 @@ static void collect_rest(struct shca_cq *cq)
 /* The slot will be looked at in a moment: fetch its line while the exchange below is under way. */
 static void prefetch_first(struct shca_cq *cq, uint64_t root)
 {
-    struct shca_qp *qp = cq->qps[__builtin_ctzll(root)];
+    struct shca_feed *feed = cq->feeds[__builtin_ctzll(root)];
+    struct shca_qp_sh *sh;
 
-    if (qp)
-        __builtin_prefetch(shca_slot_at(
-            shca.seg, qp->sh, atomic_load_explicit(&qp->sh->rq_done, memory_order_relaxed)));
+    if (!feed || feed->kind != SHCA_FEED_QP)
+        return;
+    sh = shca_container(feed, struct shca_qp, feed)->sh;
+    __builtin_prefetch(
+        shca_slot_at(shca.seg, &sh->rq, atomic_load_explicit(&sh->rq_done, memory_order_relaxed)));
 }
 
 static void collect(struct shca_cq *cq)
@@ -103,13 +106,13 @@ static void clear_ready(struct shca_cq *cq, uint32_t bit)
                               memory_order_relaxed);
 }
 
-void shca_eager_unpack(struct shca_qp *qp, uint32_t index, const struct shca_slot *s)
+void shca_eager_unpack(const struct shca_rq_sh *rq, uint32_t index, const struct shca_slot *s)
 {
-    const char *from = shca_eager_at(shca.seg, qp->sh, s->eager - 1);
+    const char *from = shca_eager_at(shca.seg, rq, s->eager - 1);
     size_t left = s->byte_len;
 
     for (uint32_t i = 0; i < s->nsge && left > 0; i++) {
-        const struct shca_sge *g = i == 0 ? &s->sge0 : shca_extra_at(shca.seg, qp->sh, index, i);
+        const struct shca_sge *g = i == 0 ? &s->sge0 : shca_extra_at(shca.seg, rq, index, i);
         size_t n = left < g->length ? left : g->length;
 
         memcpy((void *)(uintptr_t)g->addr, from, n);
@@ -122,7 +125,7 @@ static void fill_wc(struct shca_qp *qp, uint32_t index, const struct shca_slot *
                     struct ibv_wc *wc)
 {
     memset(wc, 0, sizeof *wc);
-    wc->wr_id = qp->rq_wr_id[index & qp->sh->mask];
+    wc->wr_id = qp->rq_wr_id[index & qp->sh->rq.mask];
     wc->status = s->status;
     wc->opcode = s->opcode ? IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV;
     wc->byte_len = s->byte_len;
@@ -136,7 +139,7 @@ static void fill_wc(struct shca_qp *qp, uint32_t index, const struct shca_slot *
 static void fill_flushed(struct shca_qp *qp, uint32_t index, struct ibv_wc *wc)
 {
     memset(wc, 0, sizeof *wc);
-    wc->wr_id = qp->rq_wr_id[index & qp->sh->mask];
+    wc->wr_id = qp->rq_wr_id[index & qp->sh->rq.mask];
     wc->status = IBV_WC_WR_FLUSH_ERR;
     wc->opcode = IBV_WC_RECV;
     wc->qp_num = qp->qp.qp_num;
@@ -174,7 +177,7 @@ static uint32_t take_receives(struct shca_qp *qp, uint32_t max, struct ibv_wc *w
 
     *drained = false;
     while (n < max) {
-        struct shca_slot *s = shca_slot_at(shca.seg, sh, at);
+        struct shca_slot *s = shca_slot_at(shca.seg, &sh->rq, at);
 
         if (at == tail) {
             *drained = true;
@@ -182,7 +185,7 @@ static uint32_t take_receives(struct shca_qp *qp, uint32_t max, struct ibv_wc *w
         }
         if (atomic_load_explicit(&s->seq, memory_order_acquire) == at + 1) {
             if (s->eager)
-                shca_eager_unpack(qp, at, s);
+                shca_eager_unpack(&sh->rq, at, s);
             fill_wc(qp, at, s, &wc[n++]);
             *counted += s->counted;
         } else if (dead) {
@@ -199,17 +202,25 @@ static uint32_t take_receives(struct shca_qp *qp, uint32_t max, struct ibv_wc *w
     return n;
 }
 
+static uint32_t take_from(struct shca_feed *feed, uint32_t max, struct ibv_wc *wc, bool *drained,
+                          uint32_t *counted)
+{
+    struct shca_qp *qp = shca_container(feed, struct shca_qp, feed);
+
+    return take_receives(qp, max, wc, drained, counted);
+}
+
 static uint32_t take_ready(struct shca_cq *cq, uint32_t max, struct ibv_wc *wc, uint32_t *counted)
 {
     uint32_t n = 0, bit;
 
     collect(cq);
     while (n < max && next_ready(cq, &bit)) {
-        struct shca_qp *qp = cq->qps[bit];
+        struct shca_feed *feed = cq->feeds[bit];
         bool drained = true;
 
-        if (qp)
-            n += take_receives(qp, max - n, wc + n, &drained, counted);
+        if (feed)
+            n += take_from(feed, max - n, wc + n, &drained, counted);
         if (drained)
             clear_ready(cq, bit);
         cq->turn = (bit + 1) % SHCA_CQ_QPS;

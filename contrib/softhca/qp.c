@@ -73,55 +73,15 @@ static int take_index(struct shca_qp *qp)
     return ENOMEM;
 }
 
-/* ---- receive queue in the segment ---- */
-
-static uint64_t eager_bytes(uint32_t n)
-{
-    return (uint64_t)n * SHCA_EAGER_BYTES;
-}
-
-static uint64_t queue_bytes(const struct shca_qp_sh *sh)
-{
-    uint64_t slots = (uint64_t)(sh->mask + 1) * sizeof(struct shca_slot);
-    uint64_t extra = (uint64_t)(sh->mask + 1) * (sh->max_sge - 1) * sizeof(struct shca_sge);
-
-    /* Eager slots begin on a page: an unused one costs no memory. */
-    return ((slots + extra + 4095) & ~UINT64_C(4095)) + eager_bytes(sh->n_eager);
-}
-
-static int place_queue(struct shca_qp_sh *sh, const struct ibv_qp_cap *cap)
-{
-    uint64_t heap = shca.seg->size - shca.seg->heap_off;
-    uint64_t at;
-
-    sh->depth = cap->max_recv_wr;
-    sh->mask = power_of_two(cap->max_recv_wr ? cap->max_recv_wr : 1) - 1;
-    sh->max_sge = cap->max_recv_sge;
-    sh->n_eager = sh->mask + 1 < SHCA_EAGER_SLOTS ? sh->mask + 1 : SHCA_EAGER_SLOTS;
-    /* Thousands of queue pairs: their receive queues come first, short cuts for short messages
-     * second. */
-    if (shca_heap_used() > heap / 2)
-        sh->n_eager = 0;
-    at = shca_heap_alloc(queue_bytes(sh));
-    if (at == 0)
-        return ENOMEM;
-    sh->slots = at;
-    sh->extra = at + (uint64_t)(sh->mask + 1) * sizeof(struct shca_slot);
-    sh->eager = at + queue_bytes(sh) - eager_bytes(sh->n_eager);
-    return 0;
-}
-
-static int fill_shared(struct shca_qp *qp, uint32_t bit)
+static void fill_shared(struct shca_qp *qp)
 {
     struct shca_qp_sh *sh = qp->sh;
 
     memset(sh, 0, sizeof *sh);
     sh->type = qp->qp.qp_type;
     sh->pd = qp->qp.pd->handle;
-    sh->recv_cq = qp->rcq->index;
-    sh->cq_bit = bit;
     sh->epoch = ++shca.epoch;
-    return place_queue(sh, &qp->init.cap);
+    sh->async = shca_ctx(qp->qp.context)->async;
 }
 
 static int alloc_private(struct shca_qp *qp)
@@ -134,8 +94,7 @@ static int alloc_private(struct shca_qp *qp)
     qp->wqe_mask = power_of_two(c->max_send_wr) - 1;
     qp->wqe_bytes = (sizeof(struct shca_wqe) + (sges > data ? sges : data) + 15) & ~(size_t)15;
     qp->wqes = calloc(qp->wqe_mask + 1, qp->wqe_bytes);
-    qp->rq_wr_id = calloc(power_of_two(c->max_recv_wr ? c->max_recv_wr : 1), sizeof(uint64_t));
-    return qp->wqes && qp->rq_wr_id ? 0 : ENOMEM;
+    return qp->wqes ? 0 : ENOMEM;
 }
 
 static void init_handle(struct shca_qp *qp, struct ibv_pd *pd, struct ibv_qp_init_attr *init)
@@ -157,23 +116,18 @@ static void init_handle(struct shca_qp *qp, struct ibv_pd *pd, struct ibv_qp_ini
 
 static int enter_table(struct shca_qp *qp)
 {
-    uint32_t bit;
     int e = take_index(qp);
 
-    if (e == 0)
-        e = shca_cq_attach(qp->rcq, qp, &bit);
     if (e != 0)
         return e;
-    e = fill_shared(qp, bit);
-    if (e != 0) {
-        shca_cq_detach(qp->rcq, qp);
+    fill_shared(qp);
+    e = shca_rq_create(qp);
+    if (e != 0)
         return e;
-    }
     qp->qp.qp_num = shca.slot << SHCA_QP_BITS | qp->index;
     qp->qp.handle = qp->index;
     qp->sh->qpn = qp->qp.qp_num;
     shca_cq_demand(qp->scq, qp->init.cap.max_send_wr);
-    shca_cq_demand(qp->rcq, qp->init.cap.max_recv_wr);
     shca.qps[qp->index] = qp;
     shca.n_qp++;
     return 0;
@@ -182,7 +136,6 @@ static int enter_table(struct shca_qp *qp)
 static void release(struct shca_qp *qp)
 {
     free(qp->wqes);
-    free(qp->rq_wr_id);
     free(qp->batch);
     free(qp);
 }
@@ -228,10 +181,8 @@ static void leave_table(struct shca_qp *qp)
     atomic_store(&sh->state, IBV_QPS_RESET);
     sh->qpn = 0;
     shca_rx_unlock(sh);
-    shca_cq_detach(qp->rcq, qp);
     shca_cq_demand(qp->scq, -(int64_t)qp->init.cap.max_send_wr);
-    shca_cq_demand(qp->rcq, -(int64_t)qp->init.cap.max_recv_wr);
-    shca_heap_free(sh->slots, queue_bytes(sh));
+    shca_rq_destroy(qp);
     pthread_mutex_unlock(&shca.lock);
 }
 

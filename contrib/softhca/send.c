@@ -48,7 +48,6 @@ static void push(struct shca_qp *qp, const struct shca_op *op, uint32_t index,
 void shca_qp_error(struct shca_qp *qp)
 {
     struct shca_qp_sh *sh = qp->sh;
-    struct shca_cq_sh *rcq = qp->rcq->sh;
 
     shca_rx_lock(shca.seg, sh, shca.pid);
     atomic_store(&sh->state, IBV_QPS_ERR);
@@ -57,10 +56,7 @@ void shca_qp_error(struct shca_qp *qp)
     qp->waiting = SHCA_DONE;
     for (; qp->sq_exec != qp->sq_tail; qp->sq_exec++)
         push(qp, &shca_wqe_at(qp, qp->sq_exec)->op, qp->sq_exec, IBV_WC_WR_FLUSH_ERR);
-    /* The receives are flushed by whoever polls the receive CQ. */
-    shca_cq_ready(rcq, sh->cq_bit);
-    if (atomic_load(&sh->rq_done) != atomic_load(&sh->rq_tail))
-        shca_cq_notify(NULL, rcq, true);
+    shca_rq_error(qp);
 }
 
 static void complete(struct shca_qp *qp, const struct shca_op *op, uint32_t index,

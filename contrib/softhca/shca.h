@@ -79,6 +79,15 @@ struct shca_cqe {
     uint32_t sq_index; /* the send queue is free up to and including this one */
 };
 
+/* What brings receives into a CQ, one for each bit of its ready set. */
+enum shca_feed_kind {
+    SHCA_FEED_QP, /* a queue pair with receives of its own */
+};
+
+struct shca_feed {
+    enum shca_feed_kind kind;
+};
+
 struct shca_cq {
     union {
         struct ibv_cq cq;
@@ -92,7 +101,7 @@ struct shca_cq {
     _Atomic uint32_t fifo_head, fifo_tail;
     _Atomic uint64_t ready_root; /* bits taken from sh, not yet found empty */
     uint64_t ready[SHCA_CQ_QPS / 64];
-    struct shca_qp *qps[SHCA_CQ_QPS];
+    struct shca_feed *feeds[SHCA_CQ_QPS];
     uint64_t demand; /* entries its queues could need at once; protected by shca.lock */
     _Atomic uint32_t empty_polls;
     uint32_t turn;                    /* the bit served next: no QP starves the others */
@@ -146,6 +155,7 @@ struct shca_qp {
     };
     struct ibv_qp_init_attr init;
     struct ibv_qp_attr attr;
+    struct shca_feed feed;
     uint32_t index;
     struct shca_qp_sh *sh;
     struct shca_cq *scq, *rcq;
@@ -321,12 +331,13 @@ void shca_cq_demand(struct shca_cq *cq, int64_t entries);
 /* After an entry became visible: sends the event when somebody asked for it. */
 void shca_cq_notify(struct shca_peer *p, struct shca_cq_sh *cq, bool solicited);
 void shca_cq_overrun(struct shca_peer *p, struct shca_cq_sh *cq);
-int shca_cq_attach(struct shca_cq *cq, struct shca_qp *qp, uint32_t *bit);
-void shca_cq_detach(struct shca_cq *cq, struct shca_qp *qp);
+int shca_cq_attach(struct shca_cq *cq, struct shca_feed *feed, uint32_t *bit);
+void shca_cq_detach(struct shca_cq *cq, uint32_t bit);
 /* Copies the payload of a receive from its eager slot to the posted buffers. */
-void shca_eager_unpack(struct shca_qp *qp, uint32_t index, const struct shca_slot *s);
+void shca_eager_unpack(const struct shca_rq_sh *rq, uint32_t index, const struct shca_slot *s);
 void shca_cq_forget(struct shca_cq *cq, struct shca_qp *qp);
-void shca_async_send(struct shca_peer *p, struct shca_cq_sh *cq, enum ibv_event_type type,
+/* p NULL: this process. */
+void shca_async_send(struct shca_peer *p, const struct shca_pipe *to, enum ibv_event_type type,
                      uint32_t index);
 
 /* ---- queue pairs ---- */
@@ -342,6 +353,17 @@ static inline struct shca_wqe *shca_wqe_at(struct shca_qp *qp, uint32_t index)
 /* Extended creation and posting (qp_ex.c, wr.c). */
 struct ibv_qp *shca_create_qp_ex(struct ibv_context *ctx, struct ibv_qp_init_attr_ex *init);
 void shca_wr_fill(struct ibv_qp_ex *ex);
+/* Room for a receive queue in the segment (holds shca.lock), and one posted receive. */
+int shca_rq_place(struct shca_rq_sh *q, uint32_t depth, uint32_t max_sge, uint32_t max_eager);
+void shca_rq_free(struct shca_rq_sh *q);
+void shca_slot_fill(struct shca_rq_sh *q, uint32_t index, const struct ibv_recv_wr *wr);
+/* Gives a new queue pair its receive queue and its place in the receive CQ; holds shca.lock. */
+int shca_rq_create(struct shca_qp *qp);
+void shca_rq_destroy(struct shca_qp *qp);
+/* Forgets every receive of a queue pair in RESET. */
+void shca_rq_reset(struct shca_qp *qp);
+/* The queue pair went to ERR: its receives come back. */
+void shca_rq_error(struct shca_qp *qp);
 /* Executes one request; SHCA_DONE with *status, or what it has to wait for. Holds sq_lock. */
 int shca_execute(struct shca_qp *qp, const struct shca_op *op, enum ibv_wc_status *status);
 /* Executes what waits in the send queue, as far as it goes. Holds sq_lock. */

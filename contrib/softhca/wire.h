@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SHCA_MAGIC   UINT64_C(0x3343414854464f53) /* "SOFTHAC3", bump when the layout changes */
+#define SHCA_MAGIC   UINT64_C(0x3443414854464f53) /* "SOFTHAC4", bump when the layout changes */
 #define SHCA_MEMBERS 1024                         /* upper 10 bits of a 24-bit QP number */
 #define SHCA_QPS     16384                        /* lower 14 bits */
 #define SHCA_QP_BITS 14
@@ -48,6 +48,17 @@ struct shca_sge {
     uint32_t lkey;
 };
 
+/* A queue of posted receives: where its slots lie. */
+struct shca_rq_sh {
+    uint64_t slots; /* offsets into the segment */
+    uint64_t extra;
+    uint64_t eager;
+    uint32_t mask; /* slots - 1, a power of two >= depth */
+    uint32_t depth;
+    uint32_t max_sge;
+    uint32_t n_eager;
+};
+
 /* A posted receive and, later, its completion. */
 struct shca_slot {
     _Atomic uint32_t seq; /* index + 1 (mod 2^32) once the message is complete */
@@ -65,6 +76,14 @@ struct shca_slot {
     uint8_t pad[18];
 };
 _Static_assert(sizeof(struct shca_slot) == 64, "one line per slot");
+
+/* The write side of a pipe of the owner; peers open it through /proc. The inode tells a pipe from a
+ * later one that got the same descriptor. */
+struct shca_pipe {
+    int32_t fd; /* -1: none */
+    uint32_t pad;
+    uint64_t ino;
+};
 
 /* Lines are grouped by who writes them: what the initiator writes for each message must not share a
  * line with what the owner reads for each of its own. */
@@ -87,29 +106,19 @@ struct shca_qp_sh {
     uint32_t pd;
     uint32_t recv_cq;
     uint32_t cq_bit;
-    uint32_t mask; /* slots in the ring - 1, a power of two >= depth */
-    uint32_t depth;
-    uint32_t max_sge;
-    uint64_t slots; /* offsets into the segment */
-    uint64_t extra;
-    uint64_t eager;
-    uint32_t n_eager;
     uint32_t epoch; /* another one after each creation and reset: what initiators know is stale */
-    uint32_t pad1[8];
+    uint32_t pad1[2];
+    struct shca_rq_sh rq;
+    uint32_t pad2[6];
     /* Line 3: written by the owner. */
     _Atomic uint32_t rq_tail;
     _Atomic uint32_t rq_done; /* receives handed to the program: frees slots and eager slots */
-    uint32_t pad2[14];
+    uint32_t pad3[14];
+    /* Line 4: of rare events. */
+    struct shca_pipe async; /* of the context */
+    uint32_t pad4[12];
 };
-_Static_assert(sizeof(struct shca_qp_sh) == 256, "four lines per queue pair");
-
-/* The write side of a pipe of the owner; peers open it through /proc. The inode tells a pipe from a
- * later one that got the same descriptor. */
-struct shca_pipe {
-    int32_t fd; /* -1: none */
-    uint32_t pad;
-    uint64_t ino;
-};
+_Static_assert(sizeof(struct shca_qp_sh) == 320, "five lines per queue pair");
 
 /* Bits 0..62 of root are the first 63 queue pairs of the CQ; bit 63 says that one of the others is
  * ready: then mid says which words of leaf. So a usual CQ costs one atomic operation per message.
@@ -167,21 +176,22 @@ static inline struct shca_cq_sh *shca_cq_table(struct shca_segment *s)
     return (struct shca_cq_sh *)((char *)s + s->cq_off);
 }
 
-static inline struct shca_slot *shca_slot_at(struct shca_segment *s, struct shca_qp_sh *q,
+static inline struct shca_slot *shca_slot_at(struct shca_segment *s, const struct shca_rq_sh *q,
                                              uint32_t index)
 {
     return (struct shca_slot *)((char *)s + q->slots) + (index & q->mask);
 }
 
 /* Receive SGE number n >= 1 of a slot. */
-static inline struct shca_sge *shca_extra_at(struct shca_segment *s, struct shca_qp_sh *q,
+static inline struct shca_sge *shca_extra_at(struct shca_segment *s, const struct shca_rq_sh *q,
                                              uint32_t index, uint32_t n)
 {
     struct shca_sge *base = (struct shca_sge *)((char *)s + q->extra);
     return base + (size_t)(index & q->mask) * (q->max_sge - 1) + (n - 1);
 }
 
-static inline char *shca_eager_at(struct shca_segment *s, struct shca_qp_sh *q, uint32_t number)
+static inline char *shca_eager_at(struct shca_segment *s, const struct shca_rq_sh *q,
+                                  uint32_t number)
 {
     return (char *)s + q->eager + (size_t)number * SHCA_EAGER_BYTES;
 }
