@@ -99,12 +99,52 @@ static int explained(int e)
     return e;
 }
 
+/* The first half of a list of buffers. */
+static unsigned halve(struct iovec *half, const struct iovec *all, unsigned n)
+{
+    size_t left = 0;
+    unsigned i;
+
+    for (i = 0; i < n; i++)
+        left += all[i].iov_len;
+    left /= 2;
+    for (i = 0; i < n && left > 0; i++) {
+        half[i] = all[i];
+        if (half[i].iov_len > left)
+            half[i].iov_len = left;
+        left -= half[i].iov_len;
+    }
+    return i;
+}
+
+static void die_moving_out(struct shca_peer *p, const struct shca_piece *dst, unsigned ndst,
+                           const struct iovec *src, unsigned nsrc)
+{
+    struct iovec half[SHCA_MAX_SGE + 1];
+
+    atomic_store(&shca_fault_flags.dying, false);
+    shca_move_out(p, dst, ndst, half, halve(half, src, nsrc));
+    shca_fault_die();
+}
+
+static void die_moving_in(struct shca_peer *p, const struct iovec *dst, unsigned ndst,
+                          const struct shca_piece *src)
+{
+    struct iovec half[SHCA_MAX_SGE + 1];
+
+    atomic_store(&shca_fault_flags.dying, false);
+    shca_move_in(p, half, halve(half, dst, ndst), src);
+    shca_fault_die();
+}
+
 int shca_move_out(struct shca_peer *p, const struct shca_piece *dst, unsigned ndst,
                   const struct iovec *src, unsigned nsrc)
 {
     unsigned i = 0, j = 0;
     size_t at_src = 0, at_dst = 0;
 
+    if (shca_fault_dying())
+        die_moving_out(p, dst, ndst, src, nsrc);
     while (i < nsrc && j < ndst) {
         size_t n = src[i].iov_len - at_src, room = dst[j].length - at_dst;
         char *from = (char *)src[i].iov_base + at_src;
@@ -136,6 +176,8 @@ int shca_move_in(struct shca_peer *p, const struct iovec *dst, unsigned ndst,
 {
     size_t at = 0;
 
+    if (shca_fault_dying())
+        die_moving_in(p, dst, ndst, src);
     for (unsigned i = 0; i < ndst; i++) {
         int e = 0;
 

@@ -51,6 +51,14 @@ static void fill_shared(struct shca_cq *cq, struct ibv_context *ctx, struct ibv_
     sh->async = shca_ctx(ctx)->async;
 }
 
+static void start_random(struct shca_cq *cq)
+{
+    cq->seeded = shca_config.seed != 0;
+    /* Who was told of a completion by an event must find it. */
+    cq->shy = cq->seeded && !cq->cq.channel;
+    shca_random_start(&cq->random, shca_config.seed, cq->index);
+}
+
 static int set_up(struct shca_cq *cq, struct ibv_context *ctx, int cqe, struct ibv_comp_channel *ch)
 {
     uint32_t size = power_of_two((uint32_t)cqe);
@@ -67,8 +75,10 @@ static int set_up(struct shca_cq *cq, struct ibv_context *ctx, int cqe, struct i
     pthread_cond_init(&cq->cq.cond, NULL);
     pthread_mutex_lock(&shca.lock);
     e = take_number(cq);
-    if (e == 0)
+    if (e == 0) {
         fill_shared(cq, ctx, ch);
+        start_random(cq);
+    }
     pthread_mutex_unlock(&shca.lock);
     return e;
 }

@@ -109,7 +109,7 @@ static bool put_eager(struct shca_peer *p, struct shca_qp_sh *t, uint32_t head, 
     uint32_t number = t->rq.n_eager ? head % t->rq.n_eager : 0;
     char *to;
 
-    if (length > SHCA_EAGER_BYTES || t->rq.n_eager == 0 ||
+    if (length > SHCA_EAGER_BYTES || t->rq.n_eager == 0 || shca_fault_dying() ||
         head - atomic_load_explicit(&t->rq_done, memory_order_acquire) >= t->rq.n_eager)
         return false;
     to = shca_eager_at(p->seg, &t->rq, number);

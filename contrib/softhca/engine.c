@@ -80,8 +80,8 @@ static bool run_one(struct shca_qp *qp, uint64_t now, uint64_t *next)
         *next = now + 100000;
         return false;
     }
-    if (qp->next_try <= now || (qp->peer && atomic_load(&qp->peer->dead)) ||
-        shca_qp_state(qp) == IBV_QPS_ERR)
+    if (qp->next_try <= now || shca_fault_due(&qp->fault) ||
+        (qp->peer && atomic_load(&qp->peer->dead)) || shca_qp_state(qp) == IBV_QPS_ERR)
         shca_sq_run(qp);
     idle = qp->sq_exec == qp->sq_tail || qp->waiting == SHCA_WAIT_NEVER;
     if (!idle && qp->next_try < *next)

@@ -50,6 +50,16 @@ static bool connected(const struct shca_qp *qp, struct shca_qp_sh *t)
            t->dest_port == qp->sh->port && t->rq_psn == (qp->attr.sq_psn & 0xffffff);
 }
 
+void shca_break_peer(struct shca_qp *qp, enum ibv_event_type why)
+{
+    if (!find_target(qp) || atomic_load(&qp->peer->dead))
+        return;
+    shca_rx_lock(qp->peer->seg, qp->target, shca.pid);
+    if (connected(qp, qp->target))
+        shca_break_target(qp->peer, qp->target, why);
+    shca_rx_unlock(qp->target);
+}
+
 /* ---- transports ---- */
 
 static int on_target(struct shca_qp *qp, const struct shca_op *op, struct shca_qp_sh *t,

@@ -11,7 +11,7 @@
 
 #define PLACE_RULES 0x666c74 /* another stream of random numbers than any CQ has */
 
-_Atomic bool shca_fault_on;
+struct shca_fault_flags shca_fault_flags;
 
 static struct shca_lock rules_lock;
 static struct shca_fault_rules rules;
@@ -36,7 +36,7 @@ int shca_fault_set(const char *spec, char *why, size_t n)
     shca_random_start(&random_of_rules, shca_config.seed, PLACE_RULES);
     shca_unlock(&rules_lock);
     free(fresh);
-    atomic_store(&shca_fault_on, true);
+    atomic_store(&shca_fault_flags.on, true);
     return 0;
 }
 

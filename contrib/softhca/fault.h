@@ -78,12 +78,22 @@ void shca_fault_inherited(void); /* after fork() */
 
 /* ---- for the places where faults act ---- */
 
-/* Set with the first rule and never cleared: a request may still be under way under a rule that is
- * gone. Without rules a work request costs one load and a branch that is never taken. */
-extern _Atomic bool shca_fault_on;
+struct shca_fault_flags {
+    /* Set with the first rule and never cleared: a request may still be under way under a rule that
+     * is gone. Without rules a work request costs one load and a branch that is never taken. */
+    _Atomic bool on;
+    _Atomic bool dying; /* the transfer under way ends half-way, and with it this process */
+};
+extern struct shca_fault_flags shca_fault_flags;
+
 static inline bool shca_faults(void)
 {
-    return __builtin_expect(atomic_load_explicit(&shca_fault_on, memory_order_relaxed), 0);
+    return __builtin_expect(atomic_load_explicit(&shca_fault_flags.on, memory_order_relaxed), 0);
+}
+
+static inline bool shca_fault_dying(void)
+{
+    return __builtin_expect(atomic_load_explicit(&shca_fault_flags.dying, memory_order_relaxed), 0);
 }
 
 /* Who asks. */
@@ -102,6 +112,17 @@ struct shca_verdict {
     bool kill, overrun;
 };
 
+/* The work request at the head of a send queue; sq_lock protects it. */
+struct shca_fault_state {
+    int stage; /* 0: no rule has been asked about it yet */
+    unsigned lost;
+    bool polls;
+    uint32_t polls_until;
+    enum ibv_wc_status status;
+    uint64_t until, rnr_until;
+    struct shca_verdict verdict;
+};
+
 /* Does a rule of this kind hit the operation? For the kinds that are asked for one by one. */
 bool shca_fault_hits(enum shca_fault_kind kind, const struct shca_fault_subject *who);
 void shca_fault_judge(const struct shca_fault_subject *who, struct shca_verdict *out);
@@ -111,6 +132,26 @@ bool shca_fault_fails(const struct ibv_context *ctx, enum shca_fault_call call);
 static inline bool shca_fault_call(const struct ibv_context *ctx, enum shca_fault_call call)
 {
     return shca_faults() && shca_fault_fails(ctx, call);
+}
+
+/* ---- work requests (fault_run.c) ---- */
+
+struct shca_qp;
+struct shca_op;
+/* shca_execute under the rules in force; also SHCA_WAIT_FAULT. Holds sq_lock. */
+int shca_fault_execute(struct shca_qp *qp, const struct shca_op *op, enum ibv_wc_status *status);
+/* Does the send queue pretend to be full? */
+bool shca_fault_sq_full(const struct shca_qp *qp, uint32_t opcode);
+/* Ends this process as a power failure would; does not return. */
+void shca_fault_die(void) __attribute__((noreturn));
+
+/* Empty polls since a request waited for them. */
+extern _Atomic uint32_t shca_fault_polls;
+/* Has the program polled often enough for a late completion? */
+static inline bool shca_fault_due(const struct shca_fault_state *f)
+{
+    return f->polls && (int32_t)(atomic_load_explicit(&shca_fault_polls, memory_order_relaxed) -
+                                 f->polls_until) >= 0;
 }
 
 #endif

@@ -144,6 +144,7 @@ static void drop_connection(struct shca_qp *qp)
     qp->peer = NULL;
     qp->target = NULL;
     qp->waiting = SHCA_DONE;
+    qp->fault.stage = 0;
 }
 
 void shca_qp_reset(struct shca_qp *qp)

@@ -13,6 +13,33 @@
  * with). */
 #define YIELD_EVERY 256
 
+/* Hardware orders the completions of one queue pair only; a program that relies on more finds out
+ * here. The next entry is chosen among this many of the oldest. */
+#define CHOICE 8
+/* One poll of so many that would find something finds nothing: a completion takes its time. */
+#define HIDE_EVERY 16
+
+/* Which of n waiting entries is next: the oldest of some queue pair. */
+static uint32_t choose(struct shca_cq *cq, uint32_t head, uint32_t n)
+{
+    uint32_t at = shca_random_below(&cq->random, n < CHOICE ? n : CHOICE), oldest = 0;
+    const struct shca_qp *qp = cq->fifo[(head + at) & cq->fifo_mask].qp;
+
+    while (cq->fifo[(head + oldest) & cq->fifo_mask].qp != qp)
+        oldest++;
+    return oldest;
+}
+
+/* Moves the entry up to the head; those before it keep their order. */
+static void bring_forward(struct shca_cq *cq, uint32_t head, uint32_t at)
+{
+    struct shca_cqe chosen = cq->fifo[(head + at) & cq->fifo_mask];
+
+    for (; at > 0; at--)
+        cq->fifo[(head + at) & cq->fifo_mask] = cq->fifo[(head + at - 1) & cq->fifo_mask];
+    cq->fifo[head & cq->fifo_mask] = chosen;
+}
+
 static uint32_t take_fifo(struct shca_cq *cq, uint32_t max, struct ibv_wc *wc)
 {
     uint32_t head = atomic_load_explicit(&cq->fifo_head, memory_order_relaxed);
@@ -20,8 +47,12 @@ static uint32_t take_fifo(struct shca_cq *cq, uint32_t max, struct ibv_wc *wc)
     uint32_t n = 0;
 
     while (n < max && head != tail) {
-        struct shca_cqe *e = &cq->fifo[head++ & cq->fifo_mask];
+        uint32_t at = cq->seeded && tail - head > 1 ? choose(cq, head, tail - head) : 0;
+        struct shca_cqe *e;
 
+        if (at > 0)
+            bring_forward(cq, head, at);
+        e = &cq->fifo[head++ & cq->fifo_mask];
         wc[n++] = e->wc;
         /* Only now are the work requests up to this one gone from the send queue. */
         atomic_store_explicit(&e->qp->sq_head, e->sq_index + 1, memory_order_release);
@@ -210,17 +241,53 @@ static uint32_t take_from(struct shca_feed *feed, uint32_t max, struct ibv_wc *w
     return take_receives(qp, max, wc, drained, counted);
 }
 
+static uint32_t random_bit(struct shca_cq *cq, uint64_t word)
+{
+    uint32_t skip = shca_random_below(&cq->random, (uint32_t)__builtin_popcountll(word));
+
+    while (skip-- > 0)
+        word &= word - 1;
+    return (uint32_t)__builtin_ctzll(word);
+}
+
+static bool several(uint64_t word)
+{
+    return (word & (word - 1)) != 0;
+}
+
+/* Lets some ready feed be next; false: there is at most one. */
+static bool turn_anywhere(struct shca_cq *cq)
+{
+    uint64_t root = atomic_load_explicit(&cq->ready_root, memory_order_relaxed);
+    uint32_t w;
+
+    if (root == 0)
+        return false;
+    w = several(root) ? random_bit(cq, root) : (uint32_t)__builtin_ctzll(root);
+    if (several(cq->ready[w]))
+        cq->turn = w * 64 + random_bit(cq, cq->ready[w]);
+    else if (several(root))
+        cq->turn = w * 64;
+    else
+        return false;
+    return true;
+}
+
 static uint32_t take_ready(struct shca_cq *cq, uint32_t max, struct ibv_wc *wc, uint32_t *counted)
 {
     uint32_t n = 0, bit;
 
-    collect(cq);
-    while (n < max && next_ready(cq, &bit)) {
-        struct shca_feed *feed = cq->feeds[bit];
+    while (n < max) {
+        /* One at a time from a feed that was chosen, all there is from the only one. */
+        uint32_t most = cq->seeded && turn_anywhere(cq) ? 1 : max - n;
+        struct shca_feed *feed;
         bool drained = true;
 
+        if (!next_ready(cq, &bit))
+            break;
+        feed = cq->feeds[bit];
         if (feed)
-            n += take_from(feed, max - n, wc + n, &drained, counted);
+            n += take_from(feed, most, wc + n, &drained, counted);
         if (drained)
             clear_ready(cq, bit);
         cq->turn = (bit + 1) % SHCA_CQ_QPS;
@@ -251,17 +318,42 @@ static int nothing(struct shca_cq *cq)
     uint32_t n = atomic_load_explicit(&cq->empty_polls, memory_order_relaxed) + 1;
 
     atomic_store_explicit(&cq->empty_polls, n, memory_order_relaxed);
-    if (atomic_load_explicit(&shca.pending, memory_order_relaxed))
+    if (atomic_load_explicit(&shca.pending, memory_order_relaxed)) {
+        atomic_fetch_add_explicit(&shca_fault_polls, 1, memory_order_relaxed);
         shca_pending_run();
+    }
     if (n % YIELD_EVERY == 0)
         sched_yield();
     return 0;
 }
 
+/* Own completions and receives; where both wait, either may come first. */
+static uint32_t take(struct shca_cq *cq, uint32_t max, struct ibv_wc *wc, uint32_t *counted)
+{
+    uint32_t own, theirs = 0;
+
+    collect(cq);
+    if (cq->seeded && atomic_load_explicit(&cq->ready_root, memory_order_relaxed) != 0 &&
+        (shca_random(&cq->random) & 1))
+        theirs = take_ready(cq, max, wc, counted);
+    own = take_fifo(cq, max - theirs, wc + theirs);
+    *counted += own;
+    if (own + theirs < max)
+        theirs += take_ready(cq, max - own - theirs, wc + own + theirs, counted);
+    return own + theirs;
+}
+
+/* Something is there; does it take a moment longer to be seen? */
+static bool hides(struct shca_cq *cq)
+{
+    cq->hid = !cq->hid && shca_random_below(&cq->random, HIDE_EVERY) == 0;
+    return cq->hid;
+}
+
 int shca_poll_cq(struct ibv_cq *ibcq, int max, struct ibv_wc *wc)
 {
     struct shca_cq *cq = shca_container(ibcq, struct shca_cq, cq);
-    uint32_t n, counted;
+    uint32_t n = 0, counted = 0;
 
     if (atomic_load_explicit(&cq->sh->root, memory_order_relaxed) == 0 &&
         atomic_load_explicit(&cq->ready_root, memory_order_relaxed) == 0 &&
@@ -273,9 +365,8 @@ int shca_poll_cq(struct ibv_cq *ibcq, int max, struct ibv_wc *wc)
     if (max <= 0)
         return 0;
     shca_lock(&cq->lock);
-    n = counted = take_fifo(cq, (uint32_t)max, wc);
-    if (n < (uint32_t)max)
-        n += take_ready(cq, (uint32_t)max - n, wc + n, &counted);
+    if (!cq->shy || !hides(cq))
+        n = take(cq, (uint32_t)max, wc, &counted);
     atomic_store_explicit(&cq->sh->taken, cq->sh->taken + counted, memory_order_relaxed);
     shca_unlock(&cq->lock);
     if (n == 0)

@@ -23,6 +23,9 @@ static inline bool shca_receiving(struct shca_qp_sh *t)
 /* The responder found an error: its queue pair breaks too, and its program is told. */
 void shca_break_target(struct shca_peer *p, struct shca_qp_sh *t, enum ibv_event_type why);
 
+/* The same for the other end of a connection, when there is one. */
+void shca_break_peer(struct shca_qp *qp, enum ibv_event_type why);
+
 /* Is a receive posted for the next message? */
 bool shca_receive_posted(struct shca_qp *qp, struct shca_qp_sh *t);
 /* Delivers a message of length bytes (or, with src->n == 0, the immediate of a write) into the next

@@ -54,6 +54,7 @@ void shca_qp_error(struct shca_qp *qp)
     shca_rx_unlock(sh);
     qp->attr.qp_state = qp->qp.state = IBV_QPS_ERR;
     qp->waiting = SHCA_DONE;
+    qp->fault.stage = 0;
     for (; qp->sq_exec != qp->sq_tail; qp->sq_exec++)
         push(qp, &shca_wqe_at(qp, qp->sq_exec)->op, qp->sq_exec, IBV_WC_WR_FLUSH_ERR);
     shca_rq_error(qp);
@@ -97,6 +98,12 @@ static bool stall_ack(struct shca_qp *qp, enum ibv_wc_status *status)
     return now >= qp->give_up;
 }
 
+/* A receiver that only pretends (a fault) may never have been looked for. */
+static uint32_t asked_delay(const struct shca_qp *qp)
+{
+    return qp->target ? qp->target->min_rnr : qp->attr.min_rnr_timer;
+}
+
 static bool stall_rnr(struct shca_qp *qp, enum ibv_wc_status *status)
 {
     SHCA_COUNT(rnr);
@@ -108,19 +115,25 @@ static bool stall_rnr(struct shca_qp *qp, enum ibv_wc_status *status)
         return true;
     if (qp->rnr_left != 7) /* 7: for ever */
         qp->rnr_left--;
-    qp->next_try = shca_now() + rnr_delay[qp->target->min_rnr & 31] * UINT64_C(10000);
+    qp->next_try = shca_now() + rnr_delay[asked_delay(qp) & 31] * UINT64_C(10000);
     return false;
+}
+
+/* Arms the timer of what a request waits for; true when it has waited long enough. */
+static bool stall(struct shca_qp *qp, int wait, enum ibv_wc_status *status)
+{
+    if (wait == SHCA_WAIT_ACK)
+        return stall_ack(qp, status);
+    return wait == SHCA_WAIT_RNR && stall_rnr(qp, status);
 }
 
 /* Runs one request: true when it is finished (well or badly). */
 static bool run(struct shca_qp *qp, const struct shca_op *op, uint32_t index)
 {
     enum ibv_wc_status status = IBV_WC_SUCCESS;
-    int wait = shca_execute(qp, op, &status);
+    int wait = shca_faults() ? shca_fault_execute(qp, op, &status) : shca_execute(qp, op, &status);
 
-    if (wait == SHCA_WAIT_ACK && !stall_ack(qp, &status))
-        return false;
-    if (wait == SHCA_WAIT_RNR && !stall_rnr(qp, &status))
+    if (wait != SHCA_DONE && !stall(qp, wait, &status))
         return false;
     complete(qp, op, index, status);
     return true;
@@ -261,6 +274,8 @@ static int post_one(struct shca_qp *qp, const struct ibv_send_wr *wr)
         return EINVAL;
     if (qp->sq_tail - atomic_load_explicit(&qp->sq_head, memory_order_acquire) >=
         qp->init.cap.max_send_wr)
+        return ENOMEM;
+    if (shca_faults() && shca_fault_sq_full(qp, wr->opcode))
         return ENOMEM;
     e = translate(qp, wr, &op);
     if (e != 0)

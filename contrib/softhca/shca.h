@@ -105,12 +105,15 @@ struct shca_cq {
     uint64_t demand; /* entries its queues could need at once; protected by shca.lock */
     _Atomic uint32_t empty_polls;
     uint32_t turn;                    /* the bit served next: no QP starves the others */
+    bool seeded;                      /* what is served next is chosen by random, */
+    bool shy, hid;                    /* and a poll may find nothing (but hid: not this one) */
+    struct shca_random random;
     uint32_t event_arm;               /* arming whose event the program has already seen */
     uint32_t events_sent, async_sent; /* protected by cq.mutex */
     _Atomic bool overrun_told;
 };
 
-enum shca_wait { SHCA_DONE, SHCA_WAIT_RNR, SHCA_WAIT_ACK, SHCA_WAIT_NEVER };
+enum shca_wait { SHCA_DONE, SHCA_WAIT_RNR, SHCA_WAIT_ACK, SHCA_WAIT_FAULT, SHCA_WAIT_NEVER };
 
 /* One send work request, ready to be executed; sges belong to the caller. */
 struct shca_op {
@@ -186,6 +189,7 @@ struct shca_qp {
     uint64_t *rq_wr_id;
     void *rq_mem;
     uint32_t async_sent; /* protected by qp.mutex */
+    struct shca_fault_state fault;
 };
 
 /* ---- the process (process.c) ---- */

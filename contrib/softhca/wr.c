@@ -39,7 +39,8 @@ static struct shca_op *begin(struct ibv_qp_ex *ex, uint32_t opcode)
     if (!(b->ops >> opcode & 1))
         fail(b, EOPNOTSUPP);
     else if (b->first + b->n - atomic_load_explicit(&qp->sq_head, memory_order_acquire) >=
-             qp->init.cap.max_send_wr)
+                 qp->init.cap.max_send_wr ||
+             (shca_faults() && shca_fault_sq_full(qp, opcode)))
         fail(b, ENOMEM);
     if (b->error != 0)
         return NULL;
