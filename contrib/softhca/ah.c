@@ -28,7 +28,7 @@ SHCA_PUBLIC struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *
         errno = EINVAL;
         return NULL;
     }
-    ah = calloc(1, sizeof *ah);
+    ah = shca_handle_alloc(pd->context, SHCA_CALL_CREATE_AH, sizeof *ah);
     if (!ah) {
         errno = ENOMEM;
         return NULL;

@@ -18,7 +18,7 @@ SHCA_PUBLIC struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context 
 
     if (!shca_owns(ctx))
         SHCA_PASS(fn, "ibv_create_comp_channel", NULL, ctx);
-    c = calloc(1, sizeof *c);
+    c = shca_handle_alloc(ctx, SHCA_CALL_CREATE_COMP_CHANNEL, sizeof *c);
     e = c ? shca_pipe_make(&c->ch.fd, &c->wfd, &c->pipe) : ENOMEM;
     if (e != 0) {
         free(c);

@@ -95,7 +95,7 @@ SHCA_PUBLIC struct ibv_cq *ibv_create_cq(struct ibv_context *ctx, int cqe, void 
     if (cqe < 1 || (uint32_t)cqe > shca_config.max_cqe || comp_vector < 0 ||
         comp_vector >= ctx->num_comp_vectors || shca_ctx(ctx)->inherited)
         e = EINVAL;
-    if (e == 0 && !(cq = calloc(1, sizeof *cq)))
+    if (e == 0 && !(cq = shca_handle_alloc(ctx, SHCA_CALL_CREATE_CQ, sizeof *cq)))
         e = ENOMEM;
     if (e == 0)
         e = set_up(cq, ctx, cqe, ch);
@@ -168,7 +168,8 @@ static void recount(struct shca_cq *cq)
 static int move_fifo(struct shca_cq *cq, uint32_t cqe)
 {
     uint32_t size = power_of_two(cqe), n = cq->fifo_tail - cq->fifo_head;
-    struct shca_cqe *fifo = calloc(size, sizeof *fifo);
+    struct shca_cqe *fifo =
+        shca_handle_alloc(cq->cq.context, SHCA_CALL_RESIZE_CQ, size * sizeof *fifo);
 
     if (!fifo)
         return ENOMEM;

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #define SHCA_FAULT_RULES 32   /* rules in force at once */
 #define SHCA_FAULT_TEXT  1024 /* bytes of all of them */
@@ -129,9 +130,11 @@ void shca_fault_judge(const struct shca_fault_subject *who, struct shca_verdict 
 
 /* True when this call is to fail with ENOMEM. */
 bool shca_fault_fails(const struct ibv_context *ctx, enum shca_fault_call call);
-static inline bool shca_fault_call(const struct ibv_context *ctx, enum shca_fault_call call)
+/* Memory for the handle that a call makes, zero; NULL when there is none, or none by a rule. */
+static inline void *shca_handle_alloc(const struct ibv_context *ctx, enum shca_fault_call call,
+                                      size_t bytes)
 {
-    return shca_faults() && shca_fault_fails(ctx, call);
+    return shca_faults() && shca_fault_fails(ctx, call) ? NULL : calloc(1, bytes);
 }
 
 /* ---- work requests (fault_run.c) ---- */

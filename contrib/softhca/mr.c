@@ -19,7 +19,8 @@ SHCA_PUBLIC struct ibv_pd *ibv_alloc_pd(struct ibv_context *ctx)
 
     if (!shca_owns(ctx))
         SHCA_PASS(fn, "ibv_alloc_pd", NULL, ctx);
-    pd = shca.n_pd < shca_config.max_pd ? calloc(1, sizeof *pd) : NULL;
+    pd = shca.n_pd < shca_config.max_pd ? shca_handle_alloc(ctx, SHCA_CALL_ALLOC_PD, sizeof *pd)
+                                        : NULL;
     if (!pd || shca_ctx(ctx)->inherited) {
         free(pd);
         errno = ENOMEM;
@@ -121,7 +122,7 @@ static struct ibv_mr *register_region(struct ibv_pd *pd, void *addr, size_t leng
     struct shca_mr *mr = NULL;
     int e = shca_ctx(pd->context)->inherited ? EINVAL : check(addr, length, access);
 
-    if (e == 0 && !(mr = calloc(1, sizeof *mr)))
+    if (e == 0 && !(mr = shca_handle_alloc(pd->context, SHCA_CALL_REG_MR, sizeof *mr)))
         e = ENOMEM;
     if (e == 0) {
         mr->mr.context = pd->context;

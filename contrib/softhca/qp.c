@@ -149,7 +149,7 @@ SHCA_PUBLIC struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_a
     if (!shca_owns(pd->context))
         SHCA_PASS(fn, "ibv_create_qp", NULL, pd, init);
     e = shca_ctx(pd->context)->inherited ? EINVAL : valid(pd, init);
-    if (e == 0 && !(qp = calloc(1, sizeof *qp)))
+    if (e == 0 && !(qp = shca_handle_alloc(pd->context, SHCA_CALL_CREATE_QP, sizeof *qp)))
         e = ENOMEM;
     if (e == 0) {
         init_handle(qp, pd, init);
