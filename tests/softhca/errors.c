@@ -413,14 +413,13 @@ static void cq_overrun(void)
 {
     struct end a, b;
     struct address to;
-    struct ibv_wc wc;
 
     open_two(&a, &b, &(struct end_options){.cqe = 4});
     to = address_of(&b);
     for (int i = 0; i < 5; i++)
         CHECK_EQ(post(&a, IBV_WR_RDMA_WRITE, (uint64_t)i, 0, 8, IBV_SEND_SIGNALED, &to, 0), 0);
     expect_cq_error(&a, a.scq);
-    CHECK(ibv_poll_cq(a.scq, 1, &wc) == 1);
+    CHECK_EQ(wait_wc(a.scq).status, IBV_WC_SUCCESS);
     CHECK_EQ(state_of(&a), IBV_QPS_ERR);
     close_two(&a, &b);
 }
