@@ -151,6 +151,13 @@ static bool about_cq(enum ibv_event_type type)
     return type == IBV_EVENT_CQ_ERR;
 }
 
+/* The record carries a port number (0: all of the HCA) instead of an object. */
+static bool about_hca(enum ibv_event_type type)
+{
+    return type == IBV_EVENT_PORT_ERR || type == IBV_EVENT_PORT_ACTIVE ||
+           type == IBV_EVENT_DEVICE_FATAL;
+}
+
 /* Finds the object of an event; false when it is gone. */
 static bool decode(struct ibv_context *ctx, uint64_t record, struct ibv_async_event *event)
 {
@@ -158,6 +165,10 @@ static bool decode(struct ibv_context *ctx, uint64_t record, struct ibv_async_ev
     bool found = false;
 
     event->event_type = (enum ibv_event_type)(record >> 32);
+    if (about_hca(event->event_type)) {
+        event->element.port_num = (int)index;
+        return true;
+    }
     pthread_mutex_lock(&shca.lock);
     if (about_cq(event->event_type)) {
         struct shca_cq *cq = cq_of(index);

@@ -59,6 +59,8 @@ static int set_up(struct shca_context *c, struct ibv_device *dev)
     if (e != 0)
         return e;
     c->hca = ((struct shca_device *)dev)->number;
+    if (shca.fatal >> c->hca & 1)
+        return EIO;
     c->v.sz = sizeof c->v;
     x->device = dev;
     x->abi_compat = __VERBS_ABI_IS_EXTENDED;
@@ -105,6 +107,17 @@ SHCA_PUBLIC int ibv_close_device(struct ibv_context *ctx)
     pthread_mutex_destroy(&ctx->mutex);
     free(c);
     return 0;
+}
+
+void shca_contexts_tell(int hca, enum ibv_event_type type, uint32_t port)
+{
+    uint64_t record = (uint64_t)type << 32 | port;
+
+    pthread_mutex_lock(&contexts_lock);
+    for (int i = 0; i < MAX_CONTEXTS; i++)
+        if (contexts[i] && contexts[i]->hca == hca)
+            (void)!write(contexts[i]->async_wfd, &record, sizeof record);
+    pthread_mutex_unlock(&contexts_lock);
 }
 
 static int no_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)

@@ -93,8 +93,10 @@ SHCA_PUBLIC struct ibv_cq *ibv_create_cq(struct ibv_context *ctx, int cqe, void 
     if (!shca_owns(ctx))
         SHCA_PASS(fn, "ibv_create_cq", NULL, ctx, cqe, cq_context, ch, comp_vector);
     if (cqe < 1 || (uint32_t)cqe > shca_config.max_cqe || comp_vector < 0 ||
-        comp_vector >= ctx->num_comp_vectors || shca_ctx(ctx)->inherited)
+        comp_vector >= ctx->num_comp_vectors)
         e = EINVAL;
+    if (e == 0)
+        e = shca_unusable(ctx);
     if (e == 0 && !(cq = shca_handle_alloc(ctx, SHCA_CALL_CREATE_CQ, sizeof *cq)))
         e = ENOMEM;
     if (e == 0)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The one helper thread of a process. It sleeps in epoll and wakes for two things: a peer died (its
- * pidfd became readable), or a stalled send queue is due for another try. Polling the CQ also
- * retries, so a program that polls never waits for this thread. Owns the list of stalled queue
- * pairs; list_lock protects it and is taken before any sq_lock (which is only tried under it). */
+/* The one helper thread of a process. It sleeps in epoll and wakes for three things: a peer died
+ * (its pidfd became readable), a stalled send queue is due for another try, or the softhca command
+ * asks. Polling the CQ also retries, so a program that polls never waits for this thread. Owns the
+ * list of stalled queue pairs; list_lock protects it and is taken before any sq_lock (which is only
+ * tried under it). */
 #include "config.h"
 
 #include <limits.h>
@@ -13,12 +14,14 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "control.h"
 #include "shca.h"
 
 static struct shca_lock list_lock;
 static struct shca_qp *list;
 static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
 static int epoll_fd = -1, kick_fd = -1;
+static char control_mark; /* its address marks requests among the events */
 
 uint64_t shca_now(void)
 {
@@ -114,7 +117,9 @@ static void handle(const struct epoll_event *e)
     struct shca_peer *p = e->data.ptr;
     uint64_t drain;
 
-    if (p) {
+    if (e->data.ptr == &control_mark) {
+        shca_control_serve(shca.claim_fd);
+    } else if (p) {
         epoll_ctl(epoll_fd, EPOLL_CTL_DEL, p->pidfd, NULL);
         atomic_store(&p->dead, 1); /* last: from here on the peer table may free it */
     } else if (read(kick_fd, &drain, sizeof drain) < 0) {
@@ -152,7 +157,8 @@ static int open_fds(void)
     kick_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (epoll_fd < 0 || kick_fd < 0 || epoll_ctl(epoll_fd, EPOLL_CTL_ADD, kick_fd, &e) != 0)
         return errno;
-    return 0;
+    e.data.ptr = &control_mark;
+    return epoll_ctl(epoll_fd, EPOLL_CTL_ADD, shca.claim_fd, &e) == 0 ? 0 : errno;
 }
 
 static int start_locked(void)

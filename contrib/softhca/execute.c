@@ -60,6 +60,17 @@ void shca_break_peer(struct shca_qp *qp, enum ibv_event_type why)
     shca_rx_unlock(qp->target);
 }
 
+/* The first message to a responder that is not yet in RTS tells its program so, once (11.6.3.1:
+ * communication established). */
+static void establish(struct shca_peer *p, struct shca_qp_sh *t)
+{
+    if (t->established)
+        return;
+    /* Killed in between we leave a second event, which is harmless, and not none. */
+    shca_async_send(p->self ? NULL : p, &t->async, IBV_EVENT_COMM_EST, t->qpn & (SHCA_QPS - 1));
+    t->established = 1;
+}
+
 /* ---- transports ---- */
 
 static int on_target(struct shca_qp *qp, const struct shca_op *op, struct shca_qp_sh *t,
@@ -95,8 +106,11 @@ static int execute_rc(struct shca_qp *qp, const struct shca_op *op, const struct
     }
     t = qp->target;
     shca_rx_lock(qp->peer->seg, t, shca.pid);
-    if (connected(qp, t))
+    if (connected(qp, t)) {
+        if (atomic_load_explicit(&t->state, memory_order_relaxed) == IBV_QPS_RTR)
+            establish(qp->peer, t);
         wait = on_target(qp, op, t, s, status);
+    }
     shca_rx_unlock(t);
     return wait;
 }
@@ -116,6 +130,9 @@ int shca_execute(struct shca_qp *qp, const struct shca_op *op, enum ibv_wc_statu
         *status = IBV_WC_LOC_PROT_ERR;
         return SHCA_DONE;
     }
+    if (shca_path_cut(qp->sh->port, ud ? op->dest_port : qp->dest_port))
+        return qp->qp.qp_type == IBV_QPT_UD || qp->qp.qp_type == IBV_QPT_UC ? SHCA_DONE
+                                                                            : SHCA_WAIT_ACK;
     if (!ud)
         return execute_rc(qp, op, &s, status);
     shca_execute_ud(qp, op, &s);

@@ -154,6 +154,7 @@ void shca_qp_reset(struct shca_qp *qp)
     shca_rx_lock(shca.seg, sh, shca.pid);
     atomic_store(&sh->state, IBV_QPS_RESET);
     sh->dest_qpn = 0;
+    sh->established = 0;
     sh->epoch = ++shca.epoch;
     shca_rx_unlock(sh);
     shca_rq_reset(qp);
@@ -195,6 +196,9 @@ static int transition(struct shca_qp *qp, struct ibv_qp_attr *attr, int mask)
         publish(qp, to);
         if (from == IBV_QPS_SQD && to == IBV_QPS_RTS)
             resume(qp);
+        /* A request is executed at once or has not begun: the queue is drained here and now. */
+        if (to == IBV_QPS_SQD && (mask & IBV_QP_EN_SQD_ASYNC_NOTIFY) && attr->en_sqd_async_notify)
+            shca_async_send(NULL, &qp->sh->async, IBV_EVENT_SQ_DRAINED, qp->index);
     }
     qp->qp.state = to;
     return 0;
@@ -208,8 +212,9 @@ SHCA_PUBLIC int ibv_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int
 
     if (!shca_owns(ibqp->context))
         SHCA_PASS(fn, "ibv_modify_qp", ENOSYS, ibqp, attr, mask);
-    if (shca_ctx(ibqp->context)->inherited)
-        return EINVAL;
+    e = shca_unusable(ibqp->context);
+    if (e != 0)
+        return e;
     shca_lock(&qp->sq_lock);
     e = transition(qp, attr, mask);
     shca_unlock(&qp->sq_lock);

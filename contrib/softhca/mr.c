@@ -21,9 +21,9 @@ SHCA_PUBLIC struct ibv_pd *ibv_alloc_pd(struct ibv_context *ctx)
         SHCA_PASS(fn, "ibv_alloc_pd", NULL, ctx);
     pd = shca.n_pd < shca_config.max_pd ? shca_handle_alloc(ctx, SHCA_CALL_ALLOC_PD, sizeof *pd)
                                         : NULL;
-    if (!pd || shca_ctx(ctx)->inherited) {
+    if (!pd || shca_unusable(ctx) != 0) {
         free(pd);
-        errno = ENOMEM;
+        errno = pd ? shca_unusable(ctx) : ENOMEM;
         return NULL;
     }
     shca.n_pd++;
@@ -120,8 +120,10 @@ static struct ibv_mr *register_region(struct ibv_pd *pd, void *addr, size_t leng
                                       unsigned access)
 {
     struct shca_mr *mr = NULL;
-    int e = shca_ctx(pd->context)->inherited ? EINVAL : check(addr, length, access);
+    int e = shca_unusable(pd->context);
 
+    if (e == 0)
+        e = check(addr, length, access);
     if (e == 0 && !(mr = shca_handle_alloc(pd->context, SHCA_CALL_REG_MR, sizeof *mr)))
         e = ENOMEM;
     if (e == 0) {

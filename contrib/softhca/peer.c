@@ -74,6 +74,18 @@ static struct shca_segment *map_segment(uint32_t slot, uint32_t pid, int remote_
     return NULL;
 }
 
+void shca_peer_peek(uint32_t slot, void (*look)(const struct shca_segment *, void *), void *arg)
+{
+    struct shca_segment *s;
+    uint32_t pid;
+    int fd;
+
+    if (shca_registry_find(slot, &pid, &fd) != 0 || !(s = map_segment(slot, pid, fd)))
+        return;
+    look(s, arg);
+    munmap(s, s->size);
+}
+
 static void destroy(struct shca_peer *p)
 {
     for (unsigned c = 0; c < SHCA_MRS / 256; c++) {

@@ -79,7 +79,7 @@ static enum ibv_gid_type type_of(uint32_t index)
 
 static void fill_port(int hca, int port, struct ibv_port_attr *a)
 {
-    bool down = shca_config.down[hca] & 1u << port;
+    bool down = shca_link_down(hca, port);
 
     a->state = down ? IBV_PORT_DOWN : IBV_PORT_ACTIVE;
     a->max_mtu = a->active_mtu = IBV_MTU_4096;

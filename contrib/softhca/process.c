@@ -106,6 +106,11 @@ static int join_locked(void)
     }
     /* Yama's ptrace_scope 1 would forbid peers to copy to and from our private memory. */
     prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
+    /* After publishing: who changes links from now on finds us among the members. */
+    shca_link_join();
+    atomic_store(&shca.fatal, 0);
+    /* It also answers the softhca command; without it there is only less comfort. */
+    shca_engine_start();
     return 0;
 }
 

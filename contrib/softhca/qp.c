@@ -148,7 +148,9 @@ SHCA_PUBLIC struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_a
 
     if (!shca_owns(pd->context))
         SHCA_PASS(fn, "ibv_create_qp", NULL, pd, init);
-    e = shca_ctx(pd->context)->inherited ? EINVAL : valid(pd, init);
+    e = shca_unusable(pd->context);
+    if (e == 0)
+        e = valid(pd, init);
     if (e == 0 && !(qp = shca_handle_alloc(pd->context, SHCA_CALL_CREATE_QP, sizeof *qp)))
         e = ENOMEM;
     if (e == 0) {
@@ -176,6 +178,8 @@ static void leave_table(struct shca_qp *qp)
 
     pthread_mutex_lock(&shca.lock);
     shca.qps[qp->index] = NULL;
+    shca.gone_messages += qp->messages;
+    shca.gone_bytes += qp->bytes;
     shca.n_qp--;
     shca_rx_lock(shca.seg, sh, shca.pid);
     atomic_store(&sh->state, IBV_QPS_RESET);

@@ -124,6 +124,9 @@ static int post_one(struct shca_qp *qp, const struct ibv_recv_wr *wr)
 
     if (atomic_load_explicit(&sh->state, memory_order_relaxed) == IBV_QPS_RESET)
         return EINVAL;
+    if (atomic_load_explicit(&sh->state, memory_order_relaxed) == IBV_QPS_ERR &&
+        shca_is_fatal(qp->qp.context))
+        return EIO;
     if (wr->num_sge < 0 || (uint32_t)wr->num_sge > sh->rq.max_sge)
         return EINVAL;
     if (tail - atomic_load_explicit(&sh->rq_done, memory_order_acquire) >= sh->rq.depth)

@@ -36,10 +36,12 @@ static int bind_name(const char *name, int *out)
 {
     struct sockaddr_un a = {.sun_family = AF_UNIX};
     size_t n = strlen(name);
-    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0), yes = 1;
 
     if (fd < 0)
         return errno;
+    /* Requests come with the credentials of their senders; set before anybody can send. */
+    (void)!setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &yes, sizeof yes);
     memcpy(a.sun_path + 1, name, n); /* a leading NUL: the abstract name space */
     if (bind(fd, (struct sockaddr *)&a,
              (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + n))) {
@@ -118,6 +120,13 @@ int shca_registry_find(uint32_t slot, uint32_t *pid, int *fd)
     *pid = m.pid;
     *fd = m.fd;
     return 0;
+}
+
+void shca_registry_stale(void)
+{
+    pthread_mutex_lock(&registry_lock);
+    refreshed = 0;
+    pthread_mutex_unlock(&registry_lock);
 }
 
 bool shca_registry_has_pid(uint32_t pid)

@@ -60,6 +60,16 @@ void shca_qp_error(struct shca_qp *qp)
     shca_rq_error(qp);
 }
 
+/* Written here only, under sq_lock: no atomic operation is needed, only whole words. */
+static void count(struct shca_qp *qp, uint32_t bytes)
+{
+    uint64_t m = atomic_load_explicit(&qp->messages, memory_order_relaxed) + 1;
+    uint64_t b = atomic_load_explicit(&qp->bytes, memory_order_relaxed) + bytes;
+
+    atomic_store_explicit(&qp->messages, m, memory_order_relaxed);
+    atomic_store_explicit(&qp->bytes, b, memory_order_relaxed);
+}
+
 static void complete(struct shca_qp *qp, const struct shca_op *op, uint32_t index,
                      enum ibv_wc_status status)
 {
@@ -68,9 +78,11 @@ static void complete(struct shca_qp *qp, const struct shca_op *op, uint32_t inde
     if (status != IBV_WC_SUCCESS) {
         push(qp, op, index, status);
         shca_qp_error(qp);
-    } else if (op->flags & IBV_SEND_SIGNALED) {
-        push(qp, op, index, status);
+        return;
     }
+    count(qp, op->length);
+    if (op->flags & IBV_SEND_SIGNALED)
+        push(qp, op, index, status);
 }
 
 /* ---- retry ---- */
@@ -88,10 +100,13 @@ static uint64_t ack_budget(const struct shca_qp *qp, bool absent)
 static bool stall_ack(struct shca_qp *qp, enum ibv_wc_status *status)
 {
     uint64_t now = shca_now();
+    bool absent = qp->peer == NULL && !shca_path_cut(qp->sh->port, qp->dest_port);
+    uint64_t limit = now + ack_budget(qp, absent);
 
     SHCA_COUNT(retries);
-    if (qp->waiting != SHCA_WAIT_ACK)
-        qp->give_up = now + ack_budget(qp, qp->peer == NULL);
+    /* Only absence, found out when a port came back, makes the time shorter. */
+    if (qp->waiting != SHCA_WAIT_ACK || limit < qp->give_up)
+        qp->give_up = limit;
     qp->waiting = SHCA_WAIT_ACK;
     qp->next_try = now + MSEC;
     *status = IBV_WC_RETRY_EXC_ERR;
@@ -272,6 +287,8 @@ static int post_one(struct shca_qp *qp, const struct ibv_send_wr *wr)
 
     if (state < IBV_QPS_RTS)
         return EINVAL;
+    if (state == IBV_QPS_ERR && shca_is_fatal(qp->qp.context))
+        return EIO;
     if (qp->sq_tail - atomic_load_explicit(&qp->sq_head, memory_order_acquire) >=
         qp->init.cap.max_send_wr)
         return ENOMEM;

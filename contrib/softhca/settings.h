@@ -13,8 +13,6 @@
 #define SHCA_MAX_SGE 30         /* as large as any current HCA offers */
 #define SHCA_WR_MAX  16384      /* work requests in one queue */
 #define SHCA_MSG_MAX (1u << 30) /* bytes in one message, as ConnectX */
-#define SHCA_MAX_HCA 16
-#define SHCA_MAX_PRT 8
 
 struct shca_config {
     int hcas, ports;

@@ -170,8 +170,8 @@ struct shca_qp {
     char *wqes;
     size_t wqe_bytes;
     uint32_t wqe_mask;
-    struct shca_batch *batch;  /* NULL: made without ibv_wr_* */
-    _Atomic uint32_t outgoing; /* 0: posts must queue (SQD) or fail */
+    struct shca_batch *batch;         /* NULL: made without ibv_wr_* */
+    _Atomic uint64_t messages, bytes; /* sent; written under sq_lock */
     /* the connection */
     struct shca_peer *peer;
     struct shca_qp_sh *target;
@@ -202,6 +202,8 @@ struct shca_process {
     struct shca_qp *qps[SHCA_QPS];
     struct shca_cq *cqs[SHCA_CQS];
     uint32_t next_qp, next_cq, next_pd;
+    uint64_t gone_messages, gone_bytes; /* sent by queue pairs that are destroyed */
+    _Atomic uint32_t fatal;             /* a bit for each HCA that broke */
     _Atomic uint32_t epoch;
     uint32_t qp_high; /* no queue pair at or above this index */
     _Atomic uint32_t n_qp, n_cq, n_mr, n_pd;
@@ -224,6 +226,8 @@ int shca_registry_claim(uint32_t *slot, int *fd);
 int shca_registry_publish(uint32_t slot, int seg_fd, int *fd);
 /* Finds the process in a slot; ENOENT when there is none. */
 int shca_registry_find(uint32_t slot, uint32_t *pid, int *fd);
+/* The next question reads the kernel's table, however young the last answer is. */
+void shca_registry_stale(void);
 bool shca_registry_has_pid(uint32_t pid);
 
 /* ---- peers (peer.c) ---- */
@@ -256,6 +260,8 @@ void shca_peers_inherited(void);
 /* Where the first byte of a region of the peer is in this process; NULL: use CMA. The caller
  * holds a responder lock of the peer and has checked the key under it. */
 char *shca_peer_map(struct shca_peer *p, struct shca_mr_sh *m, uint32_t key);
+/* Shows the segment of the member in a slot, if there is one, without attaching it. */
+void shca_peer_peek(uint32_t slot, void (*look)(const struct shca_segment *, void *), void *arg);
 /* Writes a record of 8 bytes into a pipe of the peer. */
 void shca_peer_signal(struct shca_peer *p, const struct shca_pipe *pipe, uint64_t record);
 /* Makes a pipe whose write end peers can find; *read_fd blocks, the write end does not. */
@@ -389,6 +395,26 @@ uint32_t shca_route(const struct ibv_ah_attr *attr);
 int shca_query_port(struct ibv_context *ctx, uint8_t port, struct ibv_port_attr *attr, size_t len);
 int shca_query_device_ex(struct ibv_context *ctx, const struct ibv_query_device_ex_input *input,
                          struct ibv_device_attr_ex *attr, size_t size);
+
+/* ---- links and broken HCAs (link.c) ---- */
+extern _Atomic uint32_t shca_any_down; /* not 0: some port of the fabric is down */
+bool shca_path_cut_slow(uint32_t from, uint32_t to);
+/* Is one of these fabric ports down? */
+static inline bool shca_path_cut(uint32_t from, uint32_t to)
+{
+    return __builtin_expect(atomic_load_explicit(&shca_any_down, memory_order_relaxed) != 0, 0) &&
+           shca_path_cut_slow(from, to);
+}
+void shca_link_join(void); /* before the helper thread runs */
+bool shca_link_down(int hca, int port);
+void shca_link_set(int hca, int port, bool down);
+/* Breaks an HCA in this process: its queue pairs flush, and every later call answers EIO. */
+void shca_fatal(int hca);
+bool shca_is_fatal(const struct ibv_context *ctx);
+/* 0, or why nothing can be made of this context: EINVAL after fork(), EIO when its HCA broke. */
+int shca_unusable(struct ibv_context *ctx);
+/* Sends an event that concerns no object to every open context of an HCA. */
+void shca_contexts_tell(int hca, enum ibv_event_type type, uint32_t port);
 
 /* ---- the rest ---- */
 bool shca_owns_device(const struct ibv_device *dev);

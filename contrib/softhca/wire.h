@@ -22,6 +22,8 @@
 #define SHCA_CQS     16384
 #define SHCA_CQ_QPS  4096 /* QPs that may receive into one CQ: 64 words of 64 bits */
 #define SHCA_NAME    64
+#define SHCA_MAX_HCA 16
+#define SHCA_MAX_PRT 8
 
 /* Memory that is not shared cannot be stored to by a peer; short messages for such buffers wait in
  * these slots and are copied by ibv_poll_cq. A system call of 1.5 us is saved up to about 4 KiB. */
@@ -107,7 +109,8 @@ struct shca_qp_sh {
     uint32_t recv_cq;
     uint32_t cq_bit;
     uint32_t epoch; /* another one after each creation and reset: what initiators know is stale */
-    uint32_t pad1[2];
+    uint32_t established; /* COMM_EST was told; under the lock */
+    uint32_t pad1;
     struct shca_rq_sh rq;
     uint32_t pad2[6];
     /* Line 3: written by the owner. */
@@ -159,6 +162,9 @@ struct shca_segment {
     uint64_t qp_off;
     uint64_t cq_off;
     uint64_t heap_off;
+    /* The ports that are down, a bit each, as this process believes; see link.c. */
+    _Atomic uint32_t down[SHCA_MAX_HCA];
+    _Atomic uint32_t settled; /* down[] may be copied by who joins */
 };
 
 static inline struct shca_mr_sh *shca_mr_table(struct shca_segment *s)

@@ -259,6 +259,8 @@ static int submit(struct shca_qp *qp)
     /* Another tail: the queue pair has been reset under the batch. */
     if (state < IBV_QPS_RTS || qp->sq_tail != b->first)
         return EINVAL;
+    if (state == IBV_QPS_ERR && shca_is_fatal(qp->qp.context))
+        return EIO;
     qp->sq_tail += b->n;
     if (state == IBV_QPS_ERR) {
         shca_qp_error(qp);

@@ -1,0 +1,484 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What happens to a fabric that somebody disturbs while programs use it: ports go down and come
+ * back, an HCA breaks, and the events that tell of it; and who may ask for such things. The tests
+ * speak to the members' sockets themselves, as the softhca command does. Owns nothing. */
+#include "harness.h"
+
+#include <stddef.h>
+#include <sys/un.h>
+
+/* The socket of a member: the registry name "softhca.<fabric>.<slot>.<pid>.<fd>" up to its slot. */
+static struct sockaddr_un socket_of(pid_t pid)
+{
+    struct sockaddr_un a = {.sun_family = AF_UNIX};
+    FILE *f = fopen("/proc/net/unix", "r");
+    char line[512], tail[32];
+
+    CHECK(f != NULL);
+    snprintf(tail, sizeof tail, ".%d.", (int)pid);
+    while (fgets(line, sizeof line, f)) {
+        char *name = strstr(line, "@softhca."), *end = name ? strstr(name, tail) : NULL;
+
+        if (!end || strchr(end + strlen(tail), '.'))
+            continue;
+        CHECK((size_t)(end - name) < sizeof a.sun_path);
+        memcpy(a.sun_path + 1, name + 1, (size_t)(end - name) - 1);
+    }
+    fclose(f);
+    CHECK(a.sun_path[1] != 0);
+    return a;
+}
+
+static int open_client(void)
+{
+    struct sockaddr_un me = {.sun_family = AF_UNIX};
+    struct timeval limit = {.tv_sec = 2};
+    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+    CHECK(fd >= 0);
+    /* Only the family: the kernel chooses a name, to which the answer goes. */
+    CHECK_EQ(bind(fd, (struct sockaddr *)&me, sizeof(sa_family_t)), 0);
+    CHECK_EQ(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit), 0);
+    return fd;
+}
+
+static const char *ask_bytes(pid_t pid, const char *request, size_t bytes)
+{
+    static char reply[40000];
+    struct sockaddr_un to = socket_of(pid);
+    int fd = open_client();
+    ssize_t n;
+
+    CHECK_EQ(
+        sendto(fd, request, bytes, 0, (struct sockaddr *)&to,
+               (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + strlen(to.sun_path + 1))),
+        bytes);
+    n = recv(fd, reply, sizeof reply - 1, 0);
+    CHECK(n > 0);
+    reply[n] = 0;
+    close(fd);
+    return reply;
+}
+
+static const char *ask(const char *request)
+{
+    return ask_bytes(getpid(), request, strlen(request));
+}
+
+static void good(const char *request)
+{
+    const char *reply = ask(request);
+
+    if (strncmp(reply, "ok", 2) != 0)
+        fprintf(stderr, "%s: %s\n", request, reply);
+    CHECK_EQ(strncmp(reply, "ok", 2), 0);
+}
+
+static void bad(const char *request, const char *why)
+{
+    const char *reply = ask(request);
+
+    if (strncmp(reply, "error ", 6) != 0 || !strstr(reply, why))
+        fprintf(stderr, "%s: %s\n", request, reply);
+    CHECK(strncmp(reply, "error ", 6) == 0 && strstr(reply, why));
+}
+
+static enum ibv_port_state state_of(struct ibv_context *ctx, uint8_t port)
+{
+    struct ibv_port_attr a;
+
+    CHECK_EQ(ibv_query_port(ctx, port, &a), 0);
+    return a.state;
+}
+
+/* The next event within a second, acknowledged. */
+static struct ibv_async_event next_event(struct ibv_context *ctx)
+{
+    struct pollfd p = {.fd = ctx->async_fd, .events = POLLIN};
+    struct ibv_async_event e;
+
+    CHECK_EQ(poll(&p, 1, 1000), 1);
+    CHECK_EQ(ibv_get_async_event(ctx, &e), 0);
+    ibv_ack_async_event(&e);
+    return e;
+}
+
+static void no_event(struct ibv_context *ctx)
+{
+    struct pollfd p = {.fd = ctx->async_fd, .events = POLLIN};
+
+    CHECK_EQ(poll(&p, 1, 20), 0);
+}
+
+static void expect_event(struct ibv_context *ctx, enum ibv_event_type type, int port)
+{
+    struct ibv_async_event e = next_event(ctx);
+
+    CHECK_EQ(e.event_type, type);
+    CHECK_EQ(e.element.port_num, port);
+}
+
+/* ---- requests ---- */
+
+static void requests_are_checked(void)
+{
+    char longest[5000];
+
+    setenv("SOFTHCA_HCAS", "2", 1);
+    setenv("SOFTHCA_PORTS", "2", 1);
+    open_softhca(0);
+    bad("", "none of");
+    bad("lists", "none of");
+    bad("list softhca0", "takes no argument");
+    bad("link", "softhcaN:P");
+    bad("link softhca0", "softhcaN:P");
+    bad("link softhca2:1 up", "N below 2");
+    bad("link softhca0:0 up", "P from 1 to 2");
+    bad("link softhca0:3 up", "P from 1 to 2");
+    bad("link softhca-1:1 up", "softhcaN:P");
+    bad("link softhca0:1", "neither up nor down");
+    bad("link softhca0:1 ", "neither up nor down");
+    bad("link softhca0:1 upp", "neither up nor down");
+    bad("link softhca0:1up", "softhcaN:P");
+    bad("fatal", "is not softhcaN");
+    bad("fatal softhca2", "N below 2");
+    bad("fatal softhca0x", "is not softhcaN");
+    bad("fault", "none of set");
+    bad("fault set nonsense", "nonsense");
+    memset(longest, 'x', sizeof longest);
+    CHECK(strstr(ask_bytes(getpid(), longest, sizeof longest), "at most"));
+    CHECK(strstr(ask_bytes(getpid(), "list\0x", 6), "printable"));
+    CHECK(strstr(ask_bytes(getpid(), "list\n", 5), "printable"));
+    good("list");
+    good("link softhca1:2 down");
+    good("fault list");
+    good("fault clear");
+}
+
+static void list_counts(void)
+{
+    struct end a, b;
+    const char *reply;
+
+    open_two(&a, &b, NULL);
+    for (int i = 0; i < 3; i++) {
+        CHECK_EQ(post_recv(&b, 1, 0, 100), 0);
+        CHECK_EQ(post_send(&a, 1, 0, 100, 0), 0);
+        CHECK_EQ(wait_wc(a.scq).status, IBV_WC_SUCCESS);
+    }
+    reply = ask("list");
+    CHECK(strstr(reply, "\nqp softhca0 RC RTS 2\n"));
+    CHECK(strstr(reply, "\nobjects 2 4 2 2\n"));
+    CHECK(strstr(reply, "\ntraffic 3 300\n"));
+    CHECK(strstr(reply, "\nport softhca0 1 active\n"));
+    close_two(&a, &b);
+    /* What destroyed queue pairs have sent still counts. */
+    reply = ask("list");
+    CHECK(strstr(reply, "\nobjects 0 0 0 0\ntraffic 3 300\n"));
+}
+
+static void others_are_refused(void)
+{
+    struct ibv_context *ctx = open_softhca(0);
+    pid_t member = getpid(), child;
+    int status;
+
+    if (geteuid() != 0) {
+        puts("     (not root: cannot become another user; skipped)");
+        return;
+    }
+    child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        static const char request[] = "link softhca0:1 down";
+
+        CHECK_EQ(setuid(65534), 0);
+        CHECK(strstr(ask_bytes(member, request, sizeof request - 1), "error uid 65534"));
+        _exit(0);
+    }
+    CHECK_EQ(waitpid(child, &status, 0), child);
+    CHECK_EQ(status, 0);
+    CHECK_EQ(state_of(ctx, 1), IBV_PORT_ACTIVE);
+}
+
+/* ---- links ---- */
+
+static void port_state_and_events(void)
+{
+    struct ibv_context *first, *second, *other;
+
+    setenv("SOFTHCA_HCAS", "2", 1);
+    setenv("SOFTHCA_PORTS", "2", 1);
+    setenv("SOFTHCA_DOWN", "softhca1:1", 1);
+    first = open_softhca(0);
+    second = open_softhca(0);
+    other = open_softhca(1);
+    CHECK_EQ(state_of(other, 1), IBV_PORT_DOWN);
+    good("link softhca0:2 down");
+    CHECK_EQ(state_of(first, 1), IBV_PORT_ACTIVE);
+    CHECK_EQ(state_of(first, 2), IBV_PORT_DOWN);
+    expect_event(first, IBV_EVENT_PORT_ERR, 2);
+    expect_event(second, IBV_EVENT_PORT_ERR, 2);
+    no_event(other);
+    good("link softhca0:2 down"); /* no change, no event */
+    no_event(first);
+    good("link softhca0:2 up");
+    CHECK_EQ(state_of(second, 2), IBV_PORT_ACTIVE);
+    expect_event(first, IBV_EVENT_PORT_ACTIVE, 2);
+    expect_event(second, IBV_EVENT_PORT_ACTIVE, 2);
+    good("link softhca1:1 up");
+    expect_event(other, IBV_EVENT_PORT_ACTIVE, 1);
+    no_event(second);
+}
+
+/* A port that stays down: the sender gives up after its retries, and nothing was moved. */
+static void down_exhausts_retries(void)
+{
+    struct end a, b;
+    struct address to_b;
+    double start;
+
+    end_open(&a, NULL);
+    end_open(&b, NULL);
+    to_b = address_of(&b);
+    to_init(a.qp);
+    to_rtr(a.qp, &to_b);
+    to_rts(&a, 11, 7); /* 8 * 8.4 ms */
+    to_b = address_of(&a);
+    connect_to(&b, &to_b);
+    to_b = address_of(&b);
+    fill(a.buf, 100, 1);
+    good("link softhca0:1 down");
+    start = seconds();
+    CHECK_EQ(post(&a, IBV_WR_RDMA_WRITE, 1, 0, 100, IBV_SEND_SIGNALED, &to_b, 0), 0);
+    CHECK_EQ(post_send(&a, 2, 0, 100, 0), 0);
+    CHECK_EQ(wait_wc(a.scq).status, IBV_WC_RETRY_EXC_ERR);
+    CHECK(seconds() - start > 0.05);
+    CHECK(seconds() - start < 1);
+    CHECK_EQ(wait_wc(a.scq).status, IBV_WC_WR_FLUSH_ERR);
+    CHECK_EQ(b.buf[0], 0);
+}
+
+/* Back in time: nothing is lost, nothing twice, order kept; also without anybody polling. */
+static void back_in_time(void)
+{
+    struct end a, b;
+    struct address to_b;
+
+    open_two(&a, &b, NULL);
+    to_b = address_of(&b);
+    fill(a.buf, 4096, 7);
+    good("link softhca0:1 down");
+    for (int i = 0; i < 8; i++)
+        CHECK_EQ(post_recv(&b, (uint64_t)i, (size_t)i * 512, 512), 0);
+    for (int i = 0; i < 8; i++)
+        CHECK_EQ(post_send(&a, (uint64_t)i, (size_t)i * 512, 512, 0), 0);
+    CHECK_EQ(post(&a, IBV_WR_RDMA_WRITE, 8, 0, 4096, IBV_SEND_SIGNALED, &to_b, 8192), 0);
+    usleep(100000);
+    no_wc(a.scq);
+    no_wc(b.rcq);
+    CHECK_EQ(b.buf[8192], 0);
+    good("link softhca0:1 up");
+    usleep(50000);
+    CHECK(filled(b.buf + 8192, 4096, 7));
+    for (int i = 0; i < 8; i++) {
+        CHECK_EQ(wait_wc(b.rcq).wr_id, i);
+        CHECK_EQ(wait_wc(a.scq).wr_id, i);
+    }
+    CHECK_EQ(wait_wc(a.scq).wr_id, 8);
+    no_wc(b.rcq);
+    CHECK(filled(b.buf, 4096, 7));
+    CHECK_EQ(ibv_destroy_qp(a.qp), 0);
+}
+
+static void other_ports_go_on(void)
+{
+    struct end a, b;
+
+    setenv("SOFTHCA_HCAS", "2", 1);
+    setenv("SOFTHCA_PORTS", "2", 1);
+    open_two(&a, &b, NULL);
+    good("link softhca0:2 down");
+    good("link softhca1:1 down");
+    CHECK_EQ(post_recv(&b, 1, 0, 10), 0);
+    CHECK_EQ(post_send(&a, 1, 0, 10, 0), 0);
+    CHECK_EQ(wait_wc(b.rcq).status, IBV_WC_SUCCESS);
+    CHECK_EQ(wait_wc(a.scq).status, IBV_WC_SUCCESS);
+}
+
+static void to_ud(struct end *e)
+{
+    struct ibv_qp_attr a = {.qp_state = IBV_QPS_RTR};
+
+    to_init(e->qp);
+    CHECK_EQ(ibv_modify_qp(e->qp, &a, IBV_QP_STATE), 0);
+    a.qp_state = IBV_QPS_RTS;
+    CHECK_EQ(ibv_modify_qp(e->qp, &a, IBV_QP_STATE | IBV_QP_SQ_PSN), 0);
+}
+
+static void send_datagram(struct end *from, struct end *to, struct ibv_ah *ah, int id)
+{
+    struct ibv_sge sge = sge_of(from, 0, 32);
+    struct ibv_send_wr wr = {.wr_id = (uint64_t)id,
+                             .sg_list = &sge,
+                             .num_sge = 1,
+                             .opcode = IBV_WR_SEND,
+                             .send_flags = IBV_SEND_SIGNALED},
+                       *fail;
+
+    wr.wr.ud.ah = ah;
+    wr.wr.ud.remote_qpn = to->qp->qp_num;
+    wr.wr.ud.remote_qkey = 0x11111;
+    CHECK_EQ(ibv_post_send(from->qp, &wr, &fail), 0);
+    CHECK_EQ(wait_wc(from->scq).status, IBV_WC_SUCCESS);
+}
+
+/* Nobody acknowledges a datagram: it is lost, and the sender's completion says success. */
+static void datagrams_are_lost(void)
+{
+    struct end_options ud = {.type = IBV_QPT_UD};
+    struct ibv_ah_attr path;
+    struct end a, b;
+    struct address to_b;
+    struct ibv_ah *ah;
+
+    end_open(&a, &ud);
+    end_open(&b, &ud);
+    to_ud(&a);
+    to_ud(&b);
+    to_b = address_of(&b);
+    path = path_to(&to_b);
+    CHECK((ah = ibv_create_ah(a.pd, &path)) != NULL);
+    CHECK_EQ(post_recv(&b, 1, 0, 100), 0);
+    good("link softhca0:1 down");
+    send_datagram(&a, &b, ah, 1);
+    no_wc(b.rcq);
+    good("link softhca0:1 up");
+    no_wc(b.rcq);
+    send_datagram(&a, &b, ah, 2);
+    CHECK_EQ(wait_wc(b.rcq).status, IBV_WC_SUCCESS);
+}
+
+static void early(int fd, pid_t other)
+{
+    struct ibv_context *ctx = open_softhca(0);
+
+    (void)other;
+    good("link softhca0:1 down");
+    expect_event(ctx, IBV_EVENT_PORT_ERR, 1);
+    meet(fd);
+    meet(fd);
+}
+
+static void late(int fd, pid_t other)
+{
+    struct ibv_context *ctx;
+
+    (void)other;
+    meet(fd);
+    ctx = open_softhca(0);
+    CHECK_EQ(state_of(ctx, 1), IBV_PORT_DOWN);
+    no_event(ctx); /* it never saw it up */
+    CHECK_EQ(strncmp(ask("link softhca0:1 up"), "ok", 2), 0);
+    expect_event(ctx, IBV_EVENT_PORT_ACTIVE, 1);
+    meet(fd);
+}
+
+static void late_joiner_sees_the_state(void)
+{
+    in_two(early, late);
+}
+
+/* ---- a broken HCA ---- */
+
+static void fatal_breaks_everything(void)
+{
+    struct end a, b;
+    struct ibv_device **list;
+
+    open_two(&a, &b, NULL);
+    CHECK_EQ(post_recv(&a, 5, 0, 10), 0);
+    CHECK_EQ(post_send(&a, 6, 0, 10, 0), 0); /* waits: b has no receive */
+    good("fatal softhca0");
+    expect_event(a.ctx, IBV_EVENT_DEVICE_FATAL, 0);
+    expect_event(b.ctx, IBV_EVENT_DEVICE_FATAL, 0);
+    CHECK_EQ(wait_wc(a.rcq).status, IBV_WC_WR_FLUSH_ERR);
+    CHECK_EQ(wait_wc(a.scq).status, IBV_WC_WR_FLUSH_ERR);
+    CHECK_EQ(post_send(&a, 7, 0, 10, 0), EIO);
+    CHECK_EQ(post_recv(&a, 8, 0, 10), EIO);
+    CHECK(ibv_alloc_pd(a.ctx) == NULL && errno == EIO);
+    CHECK(ibv_create_cq(a.ctx, 1, NULL, NULL, 0) == NULL && errno == EIO);
+    CHECK(ibv_reg_mr(a.pd, a.buf, 10, 0) == NULL && errno == EIO);
+    CHECK_EQ(ibv_modify_qp(a.qp, &(struct ibv_qp_attr){.qp_state = IBV_QPS_RESET}, IBV_QP_STATE),
+             EIO);
+    CHECK((list = ibv_get_device_list(NULL)) != NULL);
+    CHECK(ibv_open_device(list[0]) == NULL && errno == EIO);
+    ibv_free_device_list(list);
+    /* What is there can be taken down. */
+    close_two(&a, &b);
+}
+
+/* ---- events of queue pairs ---- */
+
+static void drained(void)
+{
+    struct ibv_qp_attr sqd = {.qp_state = IBV_QPS_SQD, .en_sqd_async_notify = 1};
+    struct ibv_qp_attr rts = {.qp_state = IBV_QPS_RTS};
+    struct ibv_async_event e;
+    struct end a, b;
+
+    open_two(&a, &b, NULL);
+    CHECK_EQ(ibv_modify_qp(a.qp, &sqd, IBV_QP_STATE), 0);
+    no_event(a.ctx);
+    CHECK_EQ(ibv_modify_qp(a.qp, &rts, IBV_QP_STATE), 0);
+    CHECK_EQ(ibv_modify_qp(a.qp, &sqd, IBV_QP_STATE | IBV_QP_EN_SQD_ASYNC_NOTIFY), 0);
+    e = next_event(a.ctx);
+    CHECK_EQ(e.event_type, IBV_EVENT_SQ_DRAINED);
+    CHECK(e.element.qp == a.qp);
+}
+
+static void established(void)
+{
+    struct ibv_async_event e;
+    struct address to_a, to_b;
+    struct end a, b;
+
+    end_open(&a, NULL);
+    end_open(&b, NULL);
+    to_a = address_of(&a);
+    to_b = address_of(&b);
+    connect_to(&a, &to_b);
+    to_init(b.qp);
+    to_rtr(b.qp, &to_a);
+    CHECK_EQ(post_recv(&b, 1, 0, 10), 0);
+    CHECK_EQ(post_recv(&b, 2, 0, 10), 0);
+    CHECK_EQ(post_send(&a, 1, 0, 10, 0), 0);
+    e = next_event(b.ctx);
+    CHECK_EQ(e.event_type, IBV_EVENT_COMM_EST);
+    CHECK(e.element.qp == b.qp);
+    CHECK_EQ(wait_wc(b.rcq).status, IBV_WC_SUCCESS);
+    CHECK_EQ(post_send(&a, 2, 0, 10, 0), 0); /* once is enough */
+    CHECK_EQ(wait_wc(b.rcq).status, IBV_WC_SUCCESS);
+    no_event(b.ctx);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct test_case cases[] = {
+        {"requests_are_checked", requests_are_checked},
+        {"list_counts", list_counts},
+        {"others_are_refused", others_are_refused},
+        {"port_state_and_events", port_state_and_events},
+        {"down_exhausts_retries", down_exhausts_retries},
+        {"back_in_time", back_in_time},
+        {"other_ports_go_on", other_ports_go_on},
+        {"datagrams_are_lost", datagrams_are_lost},
+        {"late_joiner_sees_the_state", late_joiner_sees_the_state},
+        {"fatal_breaks_everything", fatal_breaks_everything},
+        {"drained", drained},
+        {"established", established},
+        {NULL, NULL},
+    };
+
+    return run_cases(cases, argc, argv);
+}
