@@ -12,9 +12,21 @@
 /* The public structure is the last member of verbs_context by contract of the header; ours puts
  * fields behind it, found by shca_ctx only. */
 #define MAX_CONTEXTS 256
+#define CLOCK_KHZ    1000000 /* time stamps are nanoseconds */
 
 static pthread_mutex_t contexts_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct shca_context *contexts[MAX_CONTEXTS];
+
+/* Where real drivers put the counter of the device: all of it in tv_nsec. Ours counts ns, so it is
+ * the same clock as the time stamps of completions. */
+static int query_rt_values(struct ibv_context *ctx, struct ibv_values_ex *values)
+{
+    (void)ctx;
+    if (values->comp_mask & ~(uint32_t)IBV_VALUES_MASK_RAW_CLOCK)
+        return EOPNOTSUPP;
+    values->raw_clock = (struct timespec){.tv_nsec = (long)shca_now()};
+    return 0;
+}
 
 static void fill_ops(struct shca_context *c)
 {
@@ -26,7 +38,12 @@ static void fill_ops(struct shca_context *c)
     v->context.ops.post_recv = shca_post_recv;
     v->query_port = shca_query_port;
     v->query_device_ex = shca_query_device_ex;
+    v->query_rt_values = query_rt_values;
     v->create_qp_ex = shca_create_qp_ex;
+    v->create_cq_ex = shca_create_cq_ex;
+    v->alloc_td = shca_alloc_td;
+    v->dealloc_td = shca_dealloc_td;
+    v->alloc_parent_domain = shca_alloc_parent_domain;
 }
 
 static int remember(struct shca_context *c)
@@ -220,12 +237,18 @@ SHCA_PUBLIC int ibv_query_device(struct ibv_context *ctx, struct ibv_device_attr
 int shca_query_device_ex(struct ibv_context *ctx, const struct ibv_query_device_ex_input *input,
                          struct ibv_device_attr_ex *attr, size_t size)
 {
+    struct ibv_device_attr_ex full;
+
     if ((input && input->comp_mask) || size < sizeof attr->orig_attr)
         return EINVAL;
+    /* All that is not named is 0: no paging on demand, offloads, raw packets, tags, pacing. */
+    memset(&full, 0, sizeof full);
+    fill_attr(shca_ctx(ctx)->hca, &full.orig_attr);
+    full.completion_timestamp_mask = UINT64_MAX;
+    full.hca_core_clock = CLOCK_KHZ;
+    full.device_cap_flags_ex = full.orig_attr.device_cap_flags;
+    full.phys_port_cnt_ex = (uint32_t)shca_config.ports;
     memset(attr, 0, size);
-    fill_attr(shca_ctx(ctx)->hca, &attr->orig_attr);
-    attr->orig_attr.phys_port_cnt = (uint8_t)shca_config.ports;
-    if (vext_field_avail(struct ibv_device_attr_ex, phys_port_cnt_ex, size))
-        attr->phys_port_cnt_ex = (uint32_t)shca_config.ports;
+    memcpy(attr, &full, size < sizeof full ? size : sizeof full);
     return 0;
 }

@@ -38,6 +38,25 @@ static int take_number(struct shca_cq *cq)
     return ENOMEM;
 }
 
+static int alloc_fifo(struct shca_cq *cq, uint32_t cqe, bool stamps)
+{
+    uint32_t size = power_of_two(cqe);
+
+    cq->fifo = calloc(size, sizeof *cq->fifo);
+    if (stamps)
+        cq->stamps = calloc(size, sizeof *cq->stamps);
+    cq->fifo_mask = size - 1;
+    return cq->fifo && (cq->stamps || !stamps) ? 0 : ENOMEM;
+}
+
+static void release(struct shca_cq *cq)
+{
+    free(cq->fifo);
+    free(cq->stamps);
+    shca_cursor_free(cq->cursor);
+    free(cq);
+}
+
 static void fill_shared(struct shca_cq *cq, struct ibv_context *ctx, struct ibv_comp_channel *ch)
 {
     struct shca_cq_sh *sh = cq->sh;
@@ -49,6 +68,7 @@ static void fill_shared(struct shca_cq *cq, struct ibv_context *ctx, struct ibv_
     if (ch)
         sh->event = shca_container(ch, struct shca_channel, ch)->pipe;
     sh->async = shca_ctx(ctx)->async;
+    sh->stamps = cq->stamps != NULL;
 }
 
 static void start_random(struct shca_cq *cq)
@@ -61,13 +81,8 @@ static void start_random(struct shca_cq *cq)
 
 static int set_up(struct shca_cq *cq, struct ibv_context *ctx, int cqe, struct ibv_comp_channel *ch)
 {
-    uint32_t size = power_of_two((uint32_t)cqe);
     int e;
 
-    cq->fifo = calloc(size, sizeof *cq->fifo);
-    if (!cq->fifo)
-        return ENOMEM;
-    cq->fifo_mask = size - 1;
     cq->cq.context = ctx;
     cq->cq.channel = ch;
     cq->cq.cqe = cqe;
@@ -83,28 +98,25 @@ static int set_up(struct shca_cq *cq, struct ibv_context *ctx, int cqe, struct i
     return e;
 }
 
-SHCA_PUBLIC struct ibv_cq *ibv_create_cq(struct ibv_context *ctx, int cqe, void *cq_context,
-                                         struct ibv_comp_channel *ch, int comp_vector)
+struct ibv_cq *shca_cq_make(struct ibv_context *ctx, uint32_t cqe, void *cq_context,
+                            struct ibv_comp_channel *ch, uint32_t vector, bool stamps)
 {
-    typedef struct ibv_cq *fn(struct ibv_context *, int, void *, struct ibv_comp_channel *, int);
     struct shca_cq *cq = NULL;
     int e = 0;
 
-    if (!shca_owns(ctx))
-        SHCA_PASS(fn, "ibv_create_cq", NULL, ctx, cqe, cq_context, ch, comp_vector);
-    if (cqe < 1 || (uint32_t)cqe > shca_config.max_cqe || comp_vector < 0 ||
-        comp_vector >= ctx->num_comp_vectors)
+    if (cqe < 1 || cqe > shca_config.max_cqe || vector >= (uint32_t)ctx->num_comp_vectors)
         e = EINVAL;
     if (e == 0)
         e = shca_unusable(ctx);
     if (e == 0 && !(cq = shca_handle_alloc(ctx, SHCA_CALL_CREATE_CQ, sizeof *cq)))
         e = ENOMEM;
     if (e == 0)
-        e = set_up(cq, ctx, cqe, ch);
+        e = alloc_fifo(cq, cqe, stamps);
+    if (e == 0)
+        e = set_up(cq, ctx, (int)cqe, ch);
     if (e != 0) {
         if (cq)
-            free(cq->fifo);
-        free(cq);
+            release(cq);
         errno = e;
         return NULL;
     }
@@ -113,6 +125,17 @@ SHCA_PUBLIC struct ibv_cq *ibv_create_cq(struct ibv_context *ctx, int cqe, void 
     if (ch)
         __atomic_fetch_add(&ch->refcnt, 1, __ATOMIC_RELAXED);
     return &cq->cq;
+}
+
+SHCA_PUBLIC struct ibv_cq *ibv_create_cq(struct ibv_context *ctx, int cqe, void *cq_context,
+                                         struct ibv_comp_channel *ch, int comp_vector)
+{
+    typedef struct ibv_cq *fn(struct ibv_context *, int, void *, struct ibv_comp_channel *, int);
+
+    if (!shca_owns(ctx))
+        SHCA_PASS(fn, "ibv_create_cq", NULL, ctx, cqe, cq_context, ch, comp_vector);
+    /* What is negative is too large as an unsigned number. */
+    return shca_cq_make(ctx, (uint32_t)cqe, cq_context, ch, (uint32_t)comp_vector, false);
 }
 
 static bool in_use(struct shca_cq *cq)
@@ -157,8 +180,7 @@ SHCA_PUBLIC int ibv_destroy_cq(struct ibv_cq *ibcq)
         __atomic_fetch_sub(&ibcq->channel->refcnt, 1, __ATOMIC_RELAXED);
     pthread_mutex_destroy(&ibcq->mutex);
     pthread_cond_destroy(&ibcq->cond);
-    free(cq->fifo);
-    free(cq);
+    release(cq);
     return 0;
 }
 
@@ -169,17 +191,27 @@ static void recount(struct shca_cq *cq)
 
 static int move_fifo(struct shca_cq *cq, uint32_t cqe)
 {
-    uint32_t size = power_of_two(cqe), n = cq->fifo_tail - cq->fifo_head;
-    struct shca_cqe *fifo =
-        shca_handle_alloc(cq->cq.context, SHCA_CALL_RESIZE_CQ, size * sizeof *fifo);
+    struct shca_cqe *fifo = cq->fifo;
+    uint64_t *stamps = cq->stamps;
+    uint32_t mask = cq->fifo_mask, n = cq->fifo_tail - cq->fifo_head;
 
-    if (!fifo)
+    if (shca_faults() && shca_fault_fails(cq->cq.context, SHCA_CALL_RESIZE_CQ))
         return ENOMEM;
-    for (uint32_t i = 0; i < n; i++)
-        fifo[i] = cq->fifo[(cq->fifo_head + i) & cq->fifo_mask];
-    free(cq->fifo);
-    cq->fifo = fifo;
-    cq->fifo_mask = size - 1;
+    if (alloc_fifo(cq, cqe, stamps != NULL) != 0) {
+        free(cq->fifo);
+        free(stamps ? cq->stamps : NULL);
+        cq->fifo = fifo;
+        cq->stamps = stamps;
+        cq->fifo_mask = mask;
+        return ENOMEM;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        cq->fifo[i] = fifo[(cq->fifo_head + i) & mask];
+        if (stamps)
+            cq->stamps[i] = stamps[(cq->fifo_head + i) & mask];
+    }
+    free(fifo);
+    free(stamps);
     cq->fifo_head = 0;
     cq->fifo_tail = n;
     return 0;
@@ -265,6 +297,8 @@ void shca_cq_push(struct shca_cq *cq, struct shca_qp *qp, uint32_t index, const 
         e->wc = *wc;
         e->qp = qp;
         e->sq_index = index;
+        if (cq->stamps)
+            cq->stamps[tail & cq->fifo_mask] = shca_now();
         atomic_store_explicit(&cq->sh->pushed, cq->sh->pushed + 1, memory_order_relaxed);
         atomic_store_explicit(&cq->fifo_tail, tail + 1, memory_order_release);
     }
@@ -313,10 +347,13 @@ void shca_cq_forget(struct shca_cq *cq, struct shca_qp *qp)
     for (uint32_t i = cq->fifo_head; i != cq->fifo_tail; i++) {
         struct shca_cqe *e = &cq->fifo[i & cq->fifo_mask];
 
-        if (e->qp == qp)
+        if (e->qp == qp) {
             dropped++;
-        else
-            cq->fifo[out++ & cq->fifo_mask] = *e;
+            continue;
+        }
+        if (cq->stamps)
+            cq->stamps[out & cq->fifo_mask] = cq->stamps[i & cq->fifo_mask];
+        cq->fifo[out++ & cq->fifo_mask] = *e;
     }
     atomic_store(&cq->fifo_tail, out);
     atomic_fetch_add(&cq->sh->taken, dropped);

@@ -45,6 +45,8 @@ static void publish(struct shca_peer *p, const struct shca_op *op, struct shca_q
     s->counted = atomic_load_explicit(&cq->counted, memory_order_relaxed) != 0;
     if (s->counted)
         atomic_fetch_add_explicit(&cq->arrived, 1, memory_order_relaxed);
+    if (cq->stamps)
+        s->stamp = shca_now();
     atomic_store_explicit(&s->seq, head + 1, memory_order_release);
     atomic_store_explicit(&t->rq_head, head + 1, memory_order_release);
     shca_cq_ready(cq, t->cq_bit);

@@ -45,7 +45,10 @@ SHCA_PUBLIC int ibv_dealloc_pd(struct ibv_pd *ibpd)
         return 0;
     if (atomic_load(&pd->users) > 0)
         return EBUSY;
-    shca.n_pd--;
+    if (pd->base)
+        shca_leave_base(pd);
+    else
+        shca.n_pd--;
     free(pd);
     return 0;
 }

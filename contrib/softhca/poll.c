@@ -40,6 +40,15 @@ static void bring_forward(struct shca_cq *cq, uint32_t head, uint32_t at)
     cq->fifo[head & cq->fifo_mask] = chosen;
 }
 
+static void stamp_forward(struct shca_cq *cq, uint32_t head, uint32_t at)
+{
+    uint64_t chosen = cq->stamps[(head + at) & cq->fifo_mask];
+
+    for (; at > 0; at--)
+        cq->stamps[(head + at) & cq->fifo_mask] = cq->stamps[(head + at - 1) & cq->fifo_mask];
+    cq->stamps[head & cq->fifo_mask] = chosen;
+}
+
 static uint32_t take_fifo(struct shca_cq *cq, uint32_t max, struct ibv_wc *wc)
 {
     uint32_t head = atomic_load_explicit(&cq->fifo_head, memory_order_relaxed);
@@ -52,8 +61,12 @@ static uint32_t take_fifo(struct shca_cq *cq, uint32_t max, struct ibv_wc *wc)
 
         if (at > 0)
             bring_forward(cq, head, at);
+        if (at > 0 && cq->stamps)
+            stamp_forward(cq, head, at);
         e = &cq->fifo[head++ & cq->fifo_mask];
         wc[n++] = e->wc;
+        if (cq->stamps)
+            cq->stamp = cq->stamps[(head - 1) & cq->fifo_mask];
         /* Only now are the work requests up to this one gone from the send queue. */
         atomic_store_explicit(&e->qp->sq_head, e->sq_index + 1, memory_order_release);
     }
@@ -218,9 +231,13 @@ static uint32_t take_receives(struct shca_qp *qp, uint32_t max, struct ibv_wc *w
             if (s->eager)
                 shca_eager_unpack(&sh->rq, at, s);
             fill_wc(qp, at, s, &wc[n++]);
+            if (qp->rcq->stamps)
+                qp->rcq->stamp = s->stamp;
             *counted += s->counted;
         } else if (dead) {
             fill_flushed(qp, at, &wc[n++]);
+            if (qp->rcq->stamps)
+                qp->rcq->stamp = shca_now();
         } else if (settled_error(qp)) {
             dead = true;
             continue; /* look again: the last holder may have completed this one */
@@ -328,7 +345,7 @@ static int nothing(struct shca_cq *cq)
 }
 
 /* Own completions and receives; where both wait, either may come first. */
-static uint32_t take(struct shca_cq *cq, uint32_t max, struct ibv_wc *wc, uint32_t *counted)
+static uint32_t take_any(struct shca_cq *cq, uint32_t max, struct ibv_wc *wc, uint32_t *counted)
 {
     uint32_t own, theirs = 0;
 
@@ -350,9 +367,9 @@ static bool hides(struct shca_cq *cq)
     return cq->hid;
 }
 
-int shca_poll_cq(struct ibv_cq *ibcq, int max, struct ibv_wc *wc)
+/* Takes completions; the time of the last of them in *stamp when that is not NULL. */
+static inline int take(struct shca_cq *cq, uint32_t max, struct ibv_wc *wc, uint64_t *stamp)
 {
-    struct shca_cq *cq = shca_container(ibcq, struct shca_cq, cq);
     uint32_t n = 0, counted = 0;
 
     if (atomic_load_explicit(&cq->sh->root, memory_order_relaxed) == 0 &&
@@ -362,15 +379,25 @@ int shca_poll_cq(struct ibv_cq *ibcq, int max, struct ibv_wc *wc)
         return nothing(cq);
     if (atomic_load_explicit(&cq->sh->overrun, memory_order_relaxed))
         fail_queue_pairs(cq);
-    if (max <= 0)
-        return 0;
     shca_lock(&cq->lock);
     if (!cq->shy || !hides(cq))
-        n = take(cq, (uint32_t)max, wc, &counted);
+        n = take_any(cq, max, wc, &counted);
     atomic_store_explicit(&cq->sh->taken, cq->sh->taken + counted, memory_order_relaxed);
+    if (stamp)
+        *stamp = cq->stamp;
     shca_unlock(&cq->lock);
     if (n == 0)
         return nothing(cq);
     atomic_store_explicit(&cq->empty_polls, 0, memory_order_relaxed);
     return (int)n;
+}
+
+int shca_poll_cq(struct ibv_cq *ibcq, int max, struct ibv_wc *wc)
+{
+    return take(shca_container(ibcq, struct shca_cq, cq), max > 0 ? (uint32_t)max : 0, wc, NULL);
+}
+
+bool shca_poll_one(struct shca_cq *cq, struct ibv_wc *wc, uint64_t *stamp)
+{
+    return take(cq, 1, wc, stamp) == 1;
 }

@@ -49,9 +49,17 @@ struct shca_context {
     bool inherited; /* opened before fork() in a parent: of no use here */
 };
 
+struct shca_td {
+    struct ibv_td td;
+    _Atomic int users;
+};
+
 struct shca_pd {
     struct ibv_pd pd;
     _Atomic int users;
+    /* A parent domain: the same protection domain (and handle) as base, with a thread domain. */
+    struct shca_pd *base;
+    struct shca_td *td;
 };
 
 struct shca_ah {
@@ -97,6 +105,7 @@ struct shca_cq {
     struct shca_cq_sh *sh;
     struct shca_lock lock; /* the fifo, the ready set and the consumer side of all receives */
     struct shca_cqe *fifo;
+    uint64_t *stamps; /* when each entry was made, NULL: not wanted */
     uint32_t fifo_mask;
     _Atomic uint32_t fifo_head, fifo_tail;
     _Atomic uint64_t ready_root; /* bits taken from sh, not yet found empty */
@@ -111,6 +120,9 @@ struct shca_cq {
     uint32_t event_arm;               /* arming whose event the program has already seen */
     uint32_t events_sent, async_sent; /* protected by cq.mutex */
     _Atomic bool overrun_told;
+    /* Of extended CQs only (cq_ex.c). */
+    uint64_t stamp; /* of the completion taken last; protected by lock */
+    struct shca_cursor *cursor;
 };
 
 enum shca_wait { SHCA_DONE, SHCA_WAIT_RNR, SHCA_WAIT_ACK, SHCA_WAIT_FAULT, SHCA_WAIT_NEVER };
@@ -332,6 +344,13 @@ static inline void shca_piece_of(struct shca_peer *p, struct shca_mr_sh *m, uint
 /* ---- completion queues (cq.c, poll.c, channel.c, event.c) ---- */
 int shca_poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc);
 int shca_req_notify_cq(struct ibv_cq *cq, int solicited_only);
+/* Makes a CQ; errno says why not. With stamps its completions know their time. */
+struct ibv_cq *shca_cq_make(struct ibv_context *ctx, uint32_t cqe, void *cq_context,
+                            struct ibv_comp_channel *ch, uint32_t vector, bool stamps);
+void shca_cursor_free(struct shca_cursor *c);
+struct ibv_cq_ex *shca_create_cq_ex(struct ibv_context *ctx, struct ibv_cq_init_attr_ex *init);
+/* Takes one completion and its time; false: there is none. */
+bool shca_poll_one(struct shca_cq *cq, struct ibv_wc *wc, uint64_t *stamp);
 void shca_cq_push(struct shca_cq *cq, struct shca_qp *qp, uint32_t index, const struct ibv_wc *wc);
 /* Marks a QP of a CQ as having receives; CQ and peer may be this process. */
 void shca_cq_ready(struct shca_cq_sh *cq, uint32_t bit);
@@ -417,6 +436,12 @@ int shca_unusable(struct ibv_context *ctx);
 void shca_contexts_tell(int hca, enum ibv_event_type type, uint32_t port);
 
 /* ---- the rest ---- */
+struct ibv_td *shca_alloc_td(struct ibv_context *ctx, struct ibv_td_init_attr *init);
+int shca_dealloc_td(struct ibv_td *td);
+struct ibv_pd *shca_alloc_parent_domain(struct ibv_context *ctx,
+                                        struct ibv_parent_domain_init_attr *attr);
+/* Gives back what a parent domain holds. */
+void shca_leave_base(struct shca_pd *pd);
 bool shca_owns_device(const struct ibv_device *dev);
 static inline bool shca_owns(const struct ibv_context *ctx)
 {

@@ -124,3 +124,39 @@ SHCA_PUBLIC struct ibv_dm *ibv_import_dm(struct ibv_context *ctx, uint32_t handl
     errno = EOPNOTSUPP;
     return NULL;
 }
+
+SHCA_PUBLIC void ibv_unimport_pd(struct ibv_pd *pd)
+{
+    typedef void fn(struct ibv_pd *);
+    fn *real;
+
+    if (shca_owns(pd->context)) /* none of ours was imported */
+        return;
+    real = (fn *)shca_real("ibv_unimport_pd");
+    if (real)
+        real(pd);
+}
+
+SHCA_PUBLIC void ibv_unimport_mr(struct ibv_mr *mr)
+{
+    typedef void fn(struct ibv_mr *);
+    fn *real;
+
+    if (shca_owns(mr->context)) /* none of ours was imported */
+        return;
+    real = (fn *)shca_real("ibv_unimport_mr");
+    if (real)
+        real(mr);
+}
+
+SHCA_PUBLIC void ibv_unimport_dm(struct ibv_dm *dm)
+{
+    typedef void fn(struct ibv_dm *);
+    fn *real;
+
+    if (shca_owns(dm->context)) /* none of ours was imported */
+        return;
+    real = (fn *)shca_real("ibv_unimport_dm");
+    if (real)
+        real(dm);
+}

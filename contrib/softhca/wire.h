@@ -75,7 +75,8 @@ struct shca_slot {
     uint8_t opcode;   /* 0 receive, 1 receive of a write with immediate */
     uint8_t wc_flags; /* IBV_WC_GRH, IBV_WC_WITH_IMM */
     uint8_t counted;  /* in arrived of the CQ */
-    uint8_t pad[18];
+    uint8_t pad[10];
+    uint64_t stamp; /* when it completed, if the CQ wants to know */
 };
 _Static_assert(sizeof(struct shca_slot) == 64, "one line per slot");
 
@@ -140,7 +141,8 @@ struct shca_cq_sh {
     _Atomic uint32_t arm;     /* generation << 2 | 0 disarmed, 1 any, 2 solicited only */
     _Atomic uint32_t overrun;
     uint32_t index;
-    uint32_t pad1[3];
+    uint32_t stamps; /* completions carry their time */
+    uint32_t pad1[2];
     /* Line 2: the count, if any, and the rest of the ready set. */
     _Atomic uint32_t arrived; /* receives completed by initiators */
     _Atomic uint32_t pushed;  /* completions entered by the owner */

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Thread domains and parent domains. A thread domain only says that one thread uses what is made in
+ * it; a parent domain is a PD joined with one. Owns both; they count their users, so no lock is
+ * needed. */
+#include "config.h"
+
+#include <stdlib.h>
+
+#include "shca.h"
+
+struct ibv_td *shca_alloc_td(struct ibv_context *ctx, struct ibv_td_init_attr *init)
+{
+    int e = init->comp_mask ? EINVAL : 0;
+    struct shca_td *td = e ? NULL : calloc(1, sizeof *td);
+
+    if (!td) {
+        errno = e ? e : ENOMEM;
+        return NULL;
+    }
+    td->td.context = ctx;
+    return &td->td;
+}
+
+int shca_dealloc_td(struct ibv_td *ibtd)
+{
+    struct shca_td *td = shca_container(ibtd, struct shca_td, td);
+
+    if (atomic_load(&td->users) > 0)
+        return EBUSY;
+    free(td);
+    return 0;
+}
+
+static int check(struct ibv_context *ctx, const struct ibv_parent_domain_init_attr *a)
+{
+    /* Nothing here could be placed in the memory of a caller's allocator. */
+    if (a->comp_mask)
+        return EOPNOTSUPP;
+    if (!a->pd || a->pd->context != ctx || (a->td && a->td->context != ctx))
+        return EINVAL;
+    return shca_container(a->pd, struct shca_pd, pd)->base ? EINVAL : 0;
+}
+
+struct ibv_pd *shca_alloc_parent_domain(struct ibv_context *ctx,
+                                        struct ibv_parent_domain_init_attr *attr)
+{
+    struct shca_pd *pd = NULL;
+    int e = check(ctx, attr);
+
+    if (e == 0 && !(pd = calloc(1, sizeof *pd)))
+        e = ENOMEM;
+    if (e != 0) {
+        errno = e;
+        return NULL;
+    }
+    pd->pd = *attr->pd;
+    pd->base = shca_container(attr->pd, struct shca_pd, pd);
+    pd->base->users++;
+    if (attr->td) {
+        pd->td = shca_container(attr->td, struct shca_td, td);
+        pd->td->users++;
+    }
+    return &pd->pd;
+}
+
+void shca_leave_base(struct shca_pd *pd)
+{
+    pd->base->users--;
+    if (pd->td)
+        pd->td->users--;
+}

@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Extended completion queues (fields, order, time stamps, threads), thread and parent domains, and
+ * what a context answers to the verbs that softhca does not offer: an error, never a crash. Owns
+ * nothing beyond each case. */
+#include "config.h"
+
+#include <pthread.h>
+
+#include "harness.h"
+
+#define TIMES  (IBV_WC_EX_WITH_COMPLETION_TIMESTAMP | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK)
+#define SECOND UINT64_C(1000000000)
+
+/* A connected pair whose second end receives into an extended CQ. */
+static struct ibv_cq_ex *open_pair(struct end *a, struct end *b, uint64_t wc_flags, uint32_t flags)
+{
+    static const struct end_options without = {.no_qp = true}, usual;
+    struct ibv_cq_init_attr_ex init = {.cqe = 256,
+                                       .cq_context = b,
+                                       .wc_flags = wc_flags,
+                                       .comp_mask = flags ? IBV_CQ_INIT_ATTR_MASK_FLAGS : 0,
+                                       .flags = flags};
+    struct address to_a, to_b;
+    struct ibv_cq_ex *ex;
+
+    end_open(a, NULL);
+    end_open(b, &without);
+    CHECK_EQ(ibv_destroy_cq(b->rcq), 0);
+    CHECK((ex = ibv_create_cq_ex(b->ctx, &init)) != NULL);
+    b->rcq = ibv_cq_ex_to_cq(ex);
+    CHECK(b->rcq->cq_context == b && b->rcq->cqe >= 256);
+    end_qp(b, &usual);
+    to_a = address_of(a);
+    to_b = address_of(b);
+    connect_to(a, &to_b);
+    connect_to(b, &to_a);
+    return ex;
+}
+
+static void start(struct ibv_cq_ex *ex)
+{
+    struct ibv_poll_cq_attr attr = {0};
+    double until = seconds() + 5;
+    int e;
+
+    while ((e = ibv_start_poll(ex, &attr)) == ENOENT)
+        CHECK(seconds() < until);
+    CHECK_EQ(e, 0);
+}
+
+static void fields(void)
+{
+    struct ibv_poll_cq_attr attr = {0}, bad = {.comp_mask = 1};
+    struct end a, b;
+    struct ibv_cq_ex *ex = open_pair(&a, &b, IBV_WC_STANDARD_FLAGS, 0);
+    struct address to_b = address_of(&b);
+
+    CHECK_EQ(ibv_start_poll(ex, &bad), EINVAL);
+    CHECK_EQ(ibv_start_poll(ex, &attr), ENOENT);
+    for (uint64_t i = 0; i < 4; i++)
+        CHECK_EQ(post_recv(&b, 40 + i, 4096, i == 3 ? 50 : 4096), 0);
+    CHECK_EQ(post(&a, IBV_WR_SEND_WITH_IMM, 1, 0, 100, IBV_SEND_SIGNALED, NULL, 0), 0);
+    CHECK_EQ(post(&a, IBV_WR_RDMA_WRITE_WITH_IMM, 2, 0, 200, 0, &to_b, 0), 0);
+    start(ex);
+    CHECK_EQ(ex->wr_id, 40);
+    CHECK_EQ(ex->status, IBV_WC_SUCCESS);
+    CHECK_EQ(ibv_wc_read_opcode(ex), IBV_WC_RECV);
+    CHECK_EQ(ibv_wc_read_byte_len(ex), 100);
+    CHECK_EQ(ibv_wc_read_imm_data(ex), 0x12345678);
+    CHECK_EQ(ibv_wc_read_wc_flags(ex), IBV_WC_WITH_IMM);
+    CHECK_EQ(ibv_wc_read_qp_num(ex), b.qp->qp_num);
+    CHECK_EQ(ibv_wc_read_src_qp(ex), a.qp->qp_num);
+    CHECK_EQ(ibv_wc_read_vendor_err(ex), 0);
+    CHECK_EQ(ibv_wc_read_sl(ex), 0);
+    CHECK_EQ(ibv_wc_read_dlid_path_bits(ex), 0);
+    ibv_wc_read_slid(ex);
+    CHECK_EQ(ibv_next_poll(ex), 0);
+    CHECK_EQ(ex->wr_id, 41);
+    CHECK_EQ(ibv_wc_read_opcode(ex), IBV_WC_RECV_RDMA_WITH_IMM);
+    CHECK_EQ(ibv_wc_read_byte_len(ex), 200);
+    /* Posting is allowed in the middle, also what completes into this CQ. */
+    CHECK_EQ(post_send(&a, 3, 0, 10, 0), 0);
+    CHECK_EQ(post_send(&b, 4, 0, 10, 0), 0);
+    CHECK_EQ(ibv_next_poll(ex), 0);
+    CHECK_EQ(ex->wr_id, 42);
+    CHECK_EQ(ibv_next_poll(ex), ENOENT);
+    ibv_end_poll(ex);
+    /* The plain way works on the same CQ, and errors have their status. */
+    CHECK_EQ(post_send(&a, 5, 0, 100, 0), 0);
+    start(ex);
+    CHECK_EQ(ex->wr_id, 43);
+    CHECK_EQ(ex->status, IBV_WC_LOC_LEN_ERR);
+    ibv_end_poll(ex);
+    CHECK_EQ(post_recv(&b, 50, 0, 50), 0);
+    CHECK_EQ(wait_wc(b.rcq).status, IBV_WC_WR_FLUSH_ERR);
+    close_two(&a, &b);
+}
+
+/* Only what was asked for can be read, as with real drivers. */
+static void asked_for(void)
+{
+    static const uint64_t never[] = {IBV_WC_EX_WITH_CVLAN, IBV_WC_EX_WITH_FLOW_TAG,
+                                     IBV_WC_EX_WITH_TM_INFO, UINT64_C(1) << 40};
+    struct ibv_context *ctx = open_softhca(0);
+    struct ibv_cq_init_attr_ex init = {.cqe = 4, .wc_flags = IBV_WC_EX_WITH_IMM};
+    struct ibv_cq_ex *ex = ibv_create_cq_ex(ctx, &init);
+
+    CHECK(ex && ex->read_imm_data && !ex->read_byte_len && !ex->read_completion_ts);
+    CHECK_EQ(ibv_destroy_cq(ibv_cq_ex_to_cq(ex)), 0);
+    for (size_t i = 0; i < sizeof never / sizeof never[0]; i++) {
+        init.wc_flags = never[i];
+        errno = 0;
+        CHECK(!ibv_create_cq_ex(ctx, &init) && errno == EOPNOTSUPP);
+    }
+    init.wc_flags = 0;
+    init.comp_mask = IBV_CQ_INIT_ATTR_MASK_FLAGS;
+    init.flags = IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN;
+    errno = 0;
+    CHECK(!ibv_create_cq_ex(ctx, &init) && errno == EOPNOTSUPP);
+    init.comp_mask = 1 << 5;
+    errno = 0;
+    CHECK(!ibv_create_cq_ex(ctx, &init) && errno == EOPNOTSUPP);
+    init.comp_mask = 0;
+    init.cqe = 0;
+    errno = 0;
+    CHECK(!ibv_create_cq_ex(ctx, &init) && errno == EINVAL);
+    init.cqe = 1;
+    init.comp_vector = (uint32_t)ctx->num_comp_vectors;
+    errno = 0;
+    CHECK(!ibv_create_cq_ex(ctx, &init) && errno == EINVAL);
+    CHECK_EQ(ibv_close_device(ctx), 0);
+}
+
+static uint64_t device_clock(struct ibv_context *ctx)
+{
+    struct ibv_values_ex v = {.comp_mask = IBV_VALUES_MASK_RAW_CLOCK}, bad = {.comp_mask = 8};
+
+    CHECK_EQ(ibv_query_rt_values_ex(ctx, &bad), EOPNOTSUPP);
+    CHECK_EQ(ibv_query_rt_values_ex(ctx, &v), 0);
+    CHECK_EQ(v.raw_clock.tv_sec, 0);
+    return (uint64_t)v.raw_clock.tv_nsec;
+}
+
+/* The stamp is of the moment a message completed, not of the poll that finds it. */
+static void time_stamps(void)
+{
+    struct ibv_device_attr_ex attr;
+    struct timespec wall;
+    uint64_t before, after, stamp, last, ns;
+    struct end a, b;
+    struct ibv_cq_ex *ex = open_pair(&a, &b, TIMES, IBV_CREATE_CQ_ATTR_SINGLE_THREADED);
+
+    CHECK_EQ(ibv_query_device_ex(b.ctx, NULL, &attr), 0);
+    CHECK(attr.hca_core_clock == 1000000 && attr.completion_timestamp_mask == UINT64_MAX);
+    for (uint64_t i = 0; i < 2; i++)
+        CHECK_EQ(post_recv(&b, i, 0, 100), 0);
+    before = device_clock(b.ctx);
+    CHECK_EQ(post_send(&a, 1, 0, 10, 0), 0);
+    CHECK_EQ(post_send(&a, 1, 0, 10, 0), 0);
+    after = device_clock(b.ctx);
+    usleep(20000);
+    start(ex);
+    stamp = ibv_wc_read_completion_ts(ex);
+    CHECK(before <= stamp && stamp <= after);
+    clock_gettime(CLOCK_REALTIME, &wall);
+    ns = (uint64_t)wall.tv_sec * SECOND + (uint64_t)wall.tv_nsec;
+    last = ibv_wc_read_completion_wallclock_ns(ex);
+    CHECK(ns - last >= SECOND / 50 && ns - last < SECOND);
+    CHECK_EQ(ibv_next_poll(ex), 0);
+    CHECK(stamp <= ibv_wc_read_completion_ts(ex) && ibv_wc_read_completion_ts(ex) <= after);
+    CHECK_EQ(ibv_wc_read_completion_wallclock_ns(ex) - last, ibv_wc_read_completion_ts(ex) - stamp);
+    ibv_end_poll(ex);
+    close_two(&a, &b);
+}
+
+/* Stamps of sends survive a resize of the CQ and the reset of a neighbour. */
+static void stamps_move(void)
+{
+    static const struct end_options usual;
+    struct ibv_qp_attr reset = {.qp_state = IBV_QPS_RESET};
+    struct ibv_qp *first;
+    struct end a, b;
+    struct ibv_cq_ex *ex = open_pair(&a, &b, TIMES, 0);
+    struct address to_a;
+    struct ibv_cq *plain = b.scq;
+    uint64_t before, after;
+
+    /* b sends with completions into the extended CQ, on two queue pairs. */
+    b.scq = b.rcq;
+    first = b.qp;
+    end_qp(&b, &usual);
+    to_a = address_of(&a);
+    connect_to(&b, &to_a);
+    CHECK_EQ(ibv_modify_qp(b.qp, &(struct ibv_qp_attr){.qp_state = IBV_QPS_ERR}, IBV_QP_STATE), 0);
+    CHECK_EQ(ibv_destroy_qp(first), 0);
+    first = b.qp;
+    end_qp(&b, &usual);
+    connect_to(&b, &to_a);
+    CHECK_EQ(ibv_modify_qp(b.qp, &(struct ibv_qp_attr){.qp_state = IBV_QPS_ERR}, IBV_QP_STATE), 0);
+    {
+        struct end other = b;
+
+        other.qp = first;
+        CHECK_EQ(post_send(&other, 1, 0, 10, 0), 0);
+    }
+    usleep(2000);
+    before = device_clock(b.ctx);
+    CHECK_EQ(post_send(&b, 2, 0, 10, 0), 0);
+    after = device_clock(b.ctx);
+    CHECK_EQ(ibv_modify_qp(first, &reset, IBV_QP_STATE), 0);
+    CHECK_EQ(ibv_resize_cq(b.rcq, 1000), 0);
+    start(ex);
+    CHECK_EQ(ex->wr_id, 2);
+    CHECK(before <= ibv_wc_read_completion_ts(ex) && ibv_wc_read_completion_ts(ex) <= after);
+    ibv_end_poll(ex);
+    CHECK_EQ(ibv_destroy_qp(first), 0);
+    b.scq = plain;
+    close_two(&a, &b);
+}
+
+/* Several threads poll one CQ: each completion is read whole, by one of them. */
+#define MESSAGES 4000
+
+struct reader {
+    struct ibv_cq_ex *ex;
+    struct end *b;
+    _Atomic int *left;
+    _Atomic uint64_t *sum;
+};
+
+static void *read_some(void *arg)
+{
+    struct reader *r = arg;
+    struct ibv_poll_cq_attr attr = {0};
+
+    while (__atomic_load_n((int *)r->left, __ATOMIC_SEQ_CST) > 0) {
+        if (ibv_start_poll(r->ex, &attr) != 0)
+            continue;
+        do {
+            CHECK_EQ(ibv_wc_read_byte_len(r->ex), ibv_wc_read_imm_data(r->ex));
+            __atomic_fetch_add((uint64_t *)r->sum, ibv_wc_read_imm_data(r->ex), __ATOMIC_SEQ_CST);
+            __atomic_fetch_sub((int *)r->left, 1, __ATOMIC_SEQ_CST);
+            CHECK_EQ(post_recv(r->b, 0, 0, 4096), 0);
+        } while (ibv_next_poll(r->ex) == 0);
+        ibv_end_poll(r->ex);
+    }
+    return NULL;
+}
+
+static void threads(void)
+{
+    struct end a, b;
+    struct ibv_cq_ex *ex = open_pair(&a, &b, IBV_WC_STANDARD_FLAGS, 0);
+    _Atomic int left = MESSAGES;
+    _Atomic uint64_t sum = 0;
+    struct reader r = {ex, &b, &left, &sum};
+    uint64_t expected = 0;
+    pthread_t t[2];
+
+    for (int i = 0; i < 60; i++)
+        CHECK_EQ(post_recv(&b, 0, 0, 4096), 0);
+    for (int i = 0; i < 2; i++)
+        pthread_create(&t[i], NULL, read_some, &r);
+    for (uint32_t i = 0; i < MESSAGES; i++) {
+        struct ibv_sge sge = sge_of(&a, 0, i % 1000);
+        struct ibv_send_wr *bad, wr = {.sg_list = &sge,
+                                       .num_sge = 1,
+                                       .opcode = IBV_WR_SEND_WITH_IMM,
+                                       .send_flags = IBV_SEND_SIGNALED,
+                                       .imm_data = i % 1000};
+
+        CHECK_EQ(ibv_post_send(a.qp, &wr, &bad), 0);
+        expected += i % 1000;
+        CHECK_EQ(wait_wc(a.scq).status, IBV_WC_SUCCESS);
+    }
+    for (int i = 0; i < 2; i++)
+        pthread_join(t[i], NULL);
+    CHECK_EQ(sum, expected);
+    close_two(&a, &b);
+}
+
+static void domains(void)
+{
+    static const struct end_options without = {.no_qp = true}, usual, ud = {.type = IBV_QPT_UD};
+    struct ibv_td_init_attr td_init = {0}, td_bad = {.comp_mask = 1};
+    struct ibv_parent_domain_init_attr init = {0};
+    struct ibv_ah_attr path;
+    struct address to_self;
+    struct ibv_pd *pd, *parent;
+    struct ibv_td *td;
+    struct ibv_cq_ex *ex;
+    struct ibv_ah *ah;
+    struct end e;
+
+    end_open(&e, &without);
+    CHECK(!ibv_alloc_td(e.ctx, &td_bad) && errno == EINVAL);
+    CHECK((td = ibv_alloc_td(e.ctx, &td_init)) != NULL);
+    CHECK(!ibv_alloc_parent_domain(e.ctx, &init) && errno == EINVAL);
+    init.pd = pd = e.pd;
+    init.td = td;
+    init.comp_mask = IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS;
+    CHECK(!ibv_alloc_parent_domain(e.ctx, &init) && errno == EOPNOTSUPP);
+    init.comp_mask = 0;
+    CHECK((parent = ibv_alloc_parent_domain(e.ctx, &init)) != NULL);
+    CHECK_EQ(ibv_dealloc_td(td), EBUSY);
+    CHECK_EQ(ibv_dealloc_pd(pd), EBUSY);
+    init.pd = parent; /* no parents of parents */
+    CHECK(!ibv_alloc_parent_domain(e.ctx, &init) && errno == EINVAL);
+    /* A CQ takes a parent domain and nothing else. */
+    struct ibv_cq_init_attr_ex cq = {
+        .cqe = 4, .comp_mask = IBV_CQ_INIT_ATTR_MASK_PD, .parent_domain = pd};
+    CHECK(!ibv_create_cq_ex(e.ctx, &cq) && errno == EINVAL);
+    cq.parent_domain = parent;
+    CHECK((ex = ibv_create_cq_ex(e.ctx, &cq)) != NULL);
+    CHECK_EQ(ibv_dealloc_pd(parent), EBUSY);
+    CHECK_EQ(ibv_destroy_cq(ibv_cq_ex_to_cq(ex)), 0);
+    /* A queue pair of the parent uses the regions of the PD: it is one protection domain. */
+    e.pd = parent;
+    end_qp(&e, &usual);
+    to_self = address_of(&e);
+    connect_to(&e, &to_self);
+    fill(e.buf, 100, 1);
+    CHECK_EQ(post_recv(&e, 1, 500, 100), 0);
+    CHECK_EQ(post_send(&e, 2, 0, 100, 0), 0);
+    CHECK_EQ(wait_wc(e.scq).status, IBV_WC_SUCCESS);
+    CHECK_EQ(wait_wc(e.rcq).status, IBV_WC_SUCCESS);
+    CHECK(filled(e.buf + 500, 100, 1));
+    CHECK_EQ(ibv_dealloc_pd(parent), EBUSY);
+    CHECK_EQ(ibv_destroy_qp(e.qp), 0);
+    /* So are its address handles. */
+    end_qp(&e, &ud);
+    path = path_to(&to_self);
+    CHECK((ah = ibv_create_ah(pd, &path)) != NULL);
+    to_init(e.qp);
+    CHECK_EQ(ibv_modify_qp(e.qp, &(struct ibv_qp_attr){.qp_state = IBV_QPS_RTR}, IBV_QP_STATE), 0);
+    CHECK_EQ(ibv_modify_qp(e.qp, &(struct ibv_qp_attr){.qp_state = IBV_QPS_RTS},
+                           IBV_QP_STATE | IBV_QP_SQ_PSN),
+             0);
+    struct ibv_sge sge = sge_of(&e, 0, 10);
+    struct ibv_send_wr *bad, wr = {.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND};
+    wr.wr.ud.ah = ah;
+    CHECK_EQ(ibv_post_send(e.qp, &wr, &bad), 0);
+    CHECK_EQ(ibv_destroy_ah(ah), 0);
+    CHECK_EQ(ibv_destroy_qp(e.qp), 0);
+    e.qp = NULL;
+    e.pd = pd;
+    CHECK_EQ(ibv_dealloc_pd(parent), 0);
+    CHECK_EQ(ibv_dealloc_td(td), 0);
+    end_close(&e);
+}
+
+#define NOT_OFFERED(call)                                                                          \
+    do {                                                                                           \
+        errno = 0;                                                                                 \
+        CHECK((call) == NULL && errno == EOPNOTSUPP);                                              \
+    } while (0)
+
+/* Every entry of the table that is empty, and every exported verb that is not offered. */
+static void not_offered(void)
+{
+    static const struct end_options usual;
+    struct ibv_flow_attr flow = {.type = IBV_FLOW_ATTR_NORMAL, .size = sizeof flow, .port = 1};
+    struct ibv_wq_init_attr wq = {.wq_type = IBV_WQT_RQ, .max_wr = 1, .max_sge = 1};
+    struct ibv_rwq_ind_table_init_attr table = {0};
+    struct ibv_flow_action_esp_attr esp = {0};
+    struct ibv_counters_init_attr counters = {0};
+    struct ibv_modify_cq_attr moderate = {.attr_mask = IBV_CQ_ATTR_MODERATE};
+    struct ibv_qp_rate_limit_attr rate = {.rate_limit = 1};
+    struct ibv_ece ece = {0};
+    struct end e;
+
+    end_open(&e, &usual);
+    NOT_OFFERED(ibv_alloc_mw(e.pd, IBV_MW_TYPE_1));
+    NOT_OFFERED(ibv_alloc_mw(e.pd, IBV_MW_TYPE_2));
+    NOT_OFFERED(ibv_create_flow(e.qp, &flow));
+    NOT_OFFERED(ibv_create_flow_action_esp(e.ctx, &esp));
+    NOT_OFFERED(ibv_create_wq(e.ctx, &wq));
+    NOT_OFFERED(ibv_create_rwq_ind_table(e.ctx, &table));
+    NOT_OFFERED(ibv_create_counters(e.ctx, &counters));
+    NOT_OFFERED(ibv_alloc_null_mr(e.pd));
+    NOT_OFFERED(ibv_reg_dmabuf_mr(e.pd, 0, 4096, 0, 0, IBV_ACCESS_LOCAL_WRITE));
+    NOT_OFFERED(ibv_import_pd(e.ctx, 1));
+    NOT_OFFERED(ibv_import_mr(e.pd, 1));
+    NOT_OFFERED(ibv_import_dm(e.ctx, 1));
+    CHECK_EQ(ibv_modify_cq(e.rcq, &moderate), EOPNOTSUPP);
+    CHECK_EQ(ibv_modify_qp_rate_limit(e.qp, &rate), EOPNOTSUPP);
+    CHECK_EQ(ibv_query_ece(e.qp, &ece), EOPNOTSUPP);
+    CHECK_EQ(ibv_set_ece(e.qp, &ece), EOPNOTSUPP);
+    CHECK_EQ(ibv_query_qp_data_in_order(e.qp, IBV_WR_RDMA_WRITE, 0), 0);
+    ibv_unimport_pd(e.pd); /* of no effect on what was not imported */
+    end_close(&e);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct test_case cases[] = {
+        {"fields", fields},           {"asked_for", asked_for},
+        {"time_stamps", time_stamps}, {"stamps_move", stamps_move},
+        {"threads", threads},         {"domains", domains},
+        {"not_offered", not_offered}, {NULL, NULL},
+    };
+
+    return run_cases(cases, argc, argv);
+}
