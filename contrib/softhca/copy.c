@@ -87,15 +87,17 @@ static int read_all(uint32_t pid, char *to, uint64_t from, size_t n)
     return 0;
 }
 
-/* EPERM has a cause outside the program, so it is named here, once. */
+/* A refusal has a cause outside the program, so it is named here, once. */
 static int explained(int e)
 {
     static _Atomic int told;
 
-    if (e == EPERM && !atomic_exchange(&told, 1))
-        shca_say("the kernel refuses to copy between processes (process_vm_writev: %s); allow it "
-                 "(sysctl kernel.yama.ptrace_scope=0) or register memfd memory",
-                 strerror(e));
+    if (shca_copy_refused(e) && !atomic_exchange(&told, 1))
+        shca_say(
+            "the kernel refuses to copy between processes (process_vm_readv/writev: %s); allow "
+            "it (sysctl kernel.yama.ptrace_scope=0, or the container's seccomp profile) or "
+            "register shared memory (memfd), which needs no copy",
+            strerror(e));
     return e;
 }
 

@@ -139,7 +139,7 @@ static bool land(struct shca_peer *p, struct shca_qp_sh *t, uint32_t head, uint3
     e = shca_move_out(p, piece, n, src->iov, src->n);
     /* Otherwise the memory went away under the region: the receiver's fault. */
     if (e != 0)
-        *theirs = IBV_WC_LOC_PROT_ERR;
+        *theirs = shca_copy_refused(e) ? IBV_WC_LOC_QP_OP_ERR : IBV_WC_LOC_PROT_ERR;
     return e != ESRCH;
 }
 

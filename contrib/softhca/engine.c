@@ -141,7 +141,8 @@ static void *run(void *unused)
     pthread_setname_np(pthread_self(), "softhca");
     for (;;) {
         struct epoll_event events[16];
-        int n = epoll_wait(epoll_fd, events, 16, to_ms(shca_pending_run()));
+        uint64_t retry = shca_pending_run(), look = shca_watch_run();
+        int n = epoll_wait(epoll_fd, events, 16, to_ms(retry < look ? retry : look));
 
         for (int i = 0; i < n; i++)
             handle(&events[i]);
@@ -204,6 +205,11 @@ int shca_engine_watch(struct shca_peer *p)
 
     if (shca_engine_start() != 0)
         return EAGAIN;
+    if (p->pidfd < 0) {
+        shca_watch_add(p);
+        kick();
+        return 0;
+    }
     return epoll_ctl(epoll_fd, EPOLL_CTL_ADD, p->pidfd, &e) == 0 ? 0 : errno;
 }
 
@@ -214,6 +220,7 @@ void shca_engine_inherited(void)
     if (kick_fd >= 0)
         close(kick_fd);
     epoll_fd = kick_fd = -1;
+    shca_watch_inherited();
     list = NULL;
     atomic_store(&list_lock.word, 0);
 }

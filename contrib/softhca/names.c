@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define MARK "softhca"
+
 static uint64_t fnv(const char *text)
 {
     uint64_t h = UINT64_C(0xcbf29ce484222325);
@@ -35,31 +37,70 @@ void shca_name_fabric(const char *text, unsigned uid, char out[SHCA_NAME])
 
 void shca_name_claim(char *out, size_t room, const char *fabric, unsigned slot)
 {
-    snprintf(out, room, "softhca.%s.%u", fabric, slot);
+    snprintf(out, room, MARK "%u.%s.%u", SHCA_LAYOUT, fabric, slot);
 }
 
 void shca_name_segment(char *out, size_t room, const struct shca_name *n)
 {
-    snprintf(out, room, "softhca.%s.%u.%u.%d", n->fabric, n->slot, n->pid, n->fd);
+    snprintf(out, room, MARK "%u.%s.%u.%u.%d", SHCA_LAYOUT, n->fabric, n->slot, n->pid, n->fd);
 }
 
-bool shca_name_parse(const char *line, struct shca_name *out)
+/* A decimal as printf writes it, below 10^9: no sign, no blank, no leading zero. */
+static bool number(const char **at, unsigned *value)
 {
-    static const char mark[] = " @softhca.";
-    const char *at = strstr(line, mark), *end;
+    const char *start = *at;
+
+    for (*value = 0; isdigit((unsigned char)**at) && *at - start < 9; (*at)++)
+        *value = *value * 10 + (unsigned)(**at - '0');
+    return *at > start && !isdigit((unsigned char)**at) && (*start != '0' || *at == start + 1);
+}
+
+static bool dot(const char **at)
+{
+    return *(*at)++ == '.';
+}
+
+/* The fabric is uid.readable~hash; only one "~" and no further "." is in it. */
+static bool fabric(const char **at, struct shca_name *out)
+{
+    const char *start = *at, *end = strchr(start, '~');
     size_t n;
+
+    end = end ? strchr(end, '.') : NULL;
+    n = end ? (size_t)(end - start) : 0;
+    if (n == 0 || n >= sizeof out->fabric || !number(at, &out->uid) || **at != '.')
+        return false;
+    memcpy(out->fabric, start, n);
+    out->fabric[n] = 0;
+    *at = end;
+    return true;
+}
+
+static bool parse(const char *line, struct shca_name *out, unsigned *layout)
+{
+    static const char mark[] = " @" MARK;
+    const char *at = strstr(line, mark);
+    unsigned fd;
 
     if (!at)
         return false;
     at += sizeof mark - 1;
-    /* The fabric is uid.readable~hash, and only one "~" and no further "." is in it. */
-    end = strchr(at, '~');
-    end = end ? strchr(end, '.') : NULL;
-    n = end ? (size_t)(end - at) : 0;
-    if (n == 0 || n >= sizeof out->fabric || sscanf(at, "%9u.", &out->uid) != 1 ||
-        sscanf(end, ".%4u.%9u.%9d", &out->slot, &out->pid, &out->fd) != 3)
+    if (!number(&at, layout) || !dot(&at) || !fabric(&at, out) || !dot(&at) ||
+        !number(&at, &out->slot) || !dot(&at) || !number(&at, &out->pid) || !dot(&at) ||
+        !number(&at, &fd) || (*at && *at != '\n'))
         return false;
-    memcpy(out->fabric, at, n);
-    out->fabric[n] = 0;
-    return out->slot < SHCA_MEMBERS && out->pid != 0 && out->fd >= 0;
+    out->fd = (int)fd;
+    return out->slot < SHCA_MEMBERS && out->pid != 0;
+}
+
+bool shca_name_parse(const char *line, struct shca_name *out)
+{
+    unsigned layout;
+
+    return parse(line, out, &layout) && layout == SHCA_LAYOUT;
+}
+
+bool shca_name_parse_foreign(const char *line, struct shca_name *out, unsigned *layout)
+{
+    return parse(line, out, layout) && *layout != SHCA_LAYOUT;
 }

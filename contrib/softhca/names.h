@@ -23,7 +23,9 @@ void shca_name_fabric(const char *text, unsigned uid, char out[SHCA_NAME]);
 void shca_name_claim(char *out, size_t room, const char *fabric, unsigned slot);
 /* The name that says where the segment of that slot is. */
 void shca_name_segment(char *out, size_t room, const struct shca_name *n);
-/* Reads a line of /proc/net/unix; false: it is not about a segment. */
+/* Reads a line of /proc/net/unix; false: it is not about a segment of our layout. */
 bool shca_name_parse(const char *line, struct shca_name *out);
+/* The same for segments of other layouts, which nobody but a message may speak of. */
+bool shca_name_parse_foreign(const char *line, struct shca_name *out, unsigned *layout);
 
 #endif

@@ -25,62 +25,13 @@ static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct shca_peer *table[SHCA_MEMBERS]; /* the current one of each slot */
 static struct shca_peer *retired;             /* dead, perhaps still used by some queue pair */
 
-static int open_of(uint32_t pid, int fd, int flags)
-{
-    char path[64];
-
-    snprintf(path, sizeof path, "/proc/%u/fd/%d", pid, fd);
-    return open(path, flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-}
-
-/* Opening is an act (a terminal, a device): look at the name first, since the registry may lie. */
-static bool is_segment(uint32_t pid, int fd)
-{
-    static const char expected[] = "/memfd:softhca";
-    char path[64], target[64];
-    ssize_t n;
-
-    snprintf(path, sizeof path, "/proc/%u/fd/%d", pid, fd);
-    n = readlink(path, target, sizeof target);
-    return n >= (ssize_t)sizeof expected - 1 && memcmp(target, expected, sizeof expected - 1) == 0;
-}
-
-static bool agrees(const struct shca_segment *s, uint32_t slot, uint32_t pid)
-{
-    return s->magic == SHCA_MAGIC && s->slot == slot && s->pid == pid &&
-           strncmp(s->fabric, shca_config.fabric, sizeof s->fabric) == 0;
-}
-
-static struct shca_segment *map_segment(uint32_t slot, uint32_t pid, int remote_fd)
-{
-    struct shca_segment *s = MAP_FAILED;
-    struct stat st;
-    int fd;
-
-    if (!is_segment(pid, remote_fd))
-        return NULL;
-    fd = open_of(pid, remote_fd, O_RDWR);
-    if (fd < 0)
-        return NULL;
-    if (fstat(fd, &st) == 0 && (uint64_t)st.st_size == shca.seg->size)
-        s = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd,
-                 0);
-    close(fd);
-    if (s == MAP_FAILED)
-        return NULL;
-    if (agrees(s, slot, pid))
-        return s;
-    munmap(s, (size_t)st.st_size);
-    return NULL;
-}
-
 void shca_peer_peek(uint32_t slot, void (*look)(const struct shca_segment *, void *), void *arg)
 {
     struct shca_segment *s;
     uint32_t pid;
     int fd;
 
-    if (shca_registry_find(slot, &pid, &fd) != 0 || !(s = map_segment(slot, pid, fd)))
+    if (shca_registry_find(slot, &pid, &fd) != 0 || !(s = shca_segment_map(slot, pid, fd)))
         return;
     look(s, arg);
     munmap(s, s->size);
@@ -124,6 +75,20 @@ static struct shca_peer *new_peer(uint32_t slot, uint32_t pid)
     return p;
 }
 
+static bool identify(struct shca_peer *p)
+{
+    p->pidfd = (int)syscall(SYS_pidfd_open, p->pid, 0);
+    /* Otherwise it died, or descriptors are short. */
+    if (p->pidfd < 0 && (errno == ENOSYS || errno == EPERM))
+        p->start = shca_start_time(p->pid);
+    return p->pidfd >= 0 || p->start != 0;
+}
+
+static bool still_same(const struct shca_peer *p)
+{
+    return p->pidfd >= 0 || shca_start_time(p->pid) == p->start;
+}
+
 static struct shca_peer *attach(uint32_t slot)
 {
     struct shca_peer *p;
@@ -140,10 +105,11 @@ static struct shca_peer *attach(uint32_t slot)
     }
     if (shca_registry_find(slot, &pid, &fd) != 0 || !(p = new_peer(slot, pid)))
         return NULL;
-    /* The pidfd comes first: whatever is opened by pid after it belongs to that process or fails.
+    /* The identity comes first: whatever is opened by pid after it belongs to that process or
+     * fails.
      */
-    p->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-    if (p->pidfd < 0 || !(p->seg = map_segment(slot, pid, fd)) || shca_engine_watch(p) != 0) {
+    if (!identify(p) || !(p->seg = shca_segment_map(slot, pid, fd)) || !still_same(p) ||
+        shca_engine_watch(p) != 0) {
         destroy(p);
         return NULL;
     }
@@ -223,7 +189,7 @@ static void map_file(struct shca_peer *p, struct shca_mr_sh *m, struct shca_map 
     uint64_t in_page = m->file_offset & 4095;
     size_t bytes = (size_t)(m->length + in_page);
     struct stat st;
-    int fd = open_of(p->pid, m->fd, O_RDWR);
+    int fd = shca_open_of(p->pid, m->fd, O_RDWR);
     void *at;
 
     if (fd < 0)
@@ -284,7 +250,7 @@ static int open_pipe(struct shca_peer *p, const struct shca_pipe *name)
 {
     struct stat st;
     /* Read and write: a pipe without a reader would answer a write with SIGPIPE. */
-    int fd = open_of(p->pid, name->fd, O_RDWR);
+    int fd = shca_open_of(p->pid, name->fd, O_RDWR);
 
     if (fd >= 0 && (fstat(fd, &st) != 0 || !S_ISFIFO(st.st_mode) || st.st_ino != name->ino)) {
         close(fd);

@@ -58,6 +58,9 @@ static int create_segment(void)
     s->pid = shca.pid;
     s->slot = shca.slot;
     memcpy(s->fabric, shca_config.fabric, sizeof s->fabric);
+    s->hcas = (uint32_t)shca_config.hcas;
+    s->ports = (uint32_t)shca_config.ports;
+    s->roce = shca_config.roce;
     s->magic = SHCA_MAGIC;
     shca.seg = s;
     shca.seg_fd = fd;
@@ -96,11 +99,14 @@ static int join_locked(void)
         e = shca_heap_init(shca.seg->heap_off, shca.seg->size - shca.seg->heap_off);
     if (e == 0)
         e = shca_registry_publish(shca.slot, shca.seg_fd, &shca.info_fd);
+    /* After our own name is there: of two that join at once, one at least sees the other. */
+    if (e == 0)
+        e = shca_registry_agree();
     if (e != 0) {
         if (shca.seg)
             munmap(shca.seg, SEGMENT_BYTES);
         drop_all();
-        if (e != EUSERS)
+        if (e != EUSERS && e != EINVAL)
             shca_say("cannot join fabric %s: %s", shca_config.fabric, strerror(e));
         return e;
     }

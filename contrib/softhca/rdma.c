@@ -5,10 +5,16 @@
 
 #include "request.h"
 
-static int remote_fault(struct shca_peer *p, struct shca_qp_sh *t, enum ibv_wc_status *status)
+/* The bytes could not be moved. A kernel that forbids it is no fault of the key: then the responder
+ * fails, as with a broken memory controller. */
+static int failed(int e, struct shca_peer *p, struct shca_qp_sh *t, enum ibv_wc_status *status)
 {
-    shca_break_target(p, t, IBV_EVENT_QP_ACCESS_ERR);
-    *status = IBV_WC_REM_ACCESS_ERR;
+    bool refused = shca_copy_refused(e);
+
+    if (e == ESRCH)
+        return SHCA_WAIT_ACK;
+    shca_break_target(p, t, refused ? IBV_EVENT_QP_FATAL : IBV_EVENT_QP_ACCESS_ERR);
+    *status = refused ? IBV_WC_REM_OP_ERR : IBV_WC_REM_ACCESS_ERR;
     return SHCA_DONE;
 }
 
@@ -42,7 +48,7 @@ int shca_rdma_write(struct shca_qp *qp, const struct shca_op *op, struct shca_qp
         if (resolve(p, t, op, IBV_ACCESS_REMOTE_WRITE, &piece))
             e = shca_move_out(p, &piece, 1, src->iov, src->n);
         if (e != 0)
-            return e == ESRCH ? SHCA_WAIT_ACK : remote_fault(p, t, status);
+            return failed(e, p, t, status);
     }
     SHCA_COUNT(writes);
     return imm ? shca_deliver(p, qp, op, t, &nothing, op->length, status) : SHCA_DONE;
@@ -60,7 +66,7 @@ int shca_rdma_read(struct shca_qp *qp, const struct shca_op *op, struct shca_qp_
         if (resolve(p, t, op, IBV_ACCESS_REMOTE_READ, &piece))
             e = shca_move_in(p, dst->iov, dst->n, &piece);
         if (e != 0)
-            return e == ESRCH ? SHCA_WAIT_ACK : remote_fault(p, t, status);
+            return failed(e, p, t, status);
     }
     SHCA_COUNT(reads);
     return SHCA_DONE;

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -84,12 +85,45 @@ int shca_registry_publish(uint32_t slot, int seg_fd, int *fd)
     return bind_name(name, fd);
 }
 
+static bool is_ours(uint32_t pid)
+{
+    struct stat st;
+    char path[32];
+
+    snprintf(path, sizeof path, "/proc/%u", pid);
+    return stat(path, &st) == 0 && st.st_uid == geteuid();
+}
+
+/* Names of another layout on the same fabric: those processes and we cannot see each other. */
+static void foreign_line(const char *line)
+{
+    static bool told;
+    struct shca_name n;
+    unsigned layout;
+
+    if (told || !shca_name_parse_foreign(line, &n, &layout) ||
+        strcmp(n.fabric, shca_config.fabric) != 0)
+        return;
+    told = true;
+    shca_say("process %u is on the fabric %s with another version of softhca (layout %u, here %u): "
+             "the two cannot see each other; run the same version in both",
+             n.pid, shca_config.fabric_name, layout, SHCA_LAYOUT);
+}
+
 static void read_line(const char *line)
 {
     struct shca_name n;
 
-    if (shca_name_parse(line, &n) && strcmp(n.fabric, shca_config.fabric) == 0)
-        members[n.slot] = (struct member){n.pid, n.fd};
+    if (!shca_name_parse(line, &n)) {
+        foreign_line(line);
+        return;
+    }
+    if (strcmp(n.fabric, shca_config.fabric) != 0)
+        return;
+    /* Two that want to be in one slot: somebody lies. */
+    if (members[n.slot].pid != 0 && members[n.slot].pid != n.pid && !is_ours(n.pid))
+        return;
+    members[n.slot] = (struct member){n.pid, n.fd};
 }
 
 static void refresh(void)
@@ -139,4 +173,53 @@ bool shca_registry_has_pid(uint32_t pid)
         found = members[i].pid == pid;
     pthread_mutex_unlock(&registry_lock);
     return found;
+}
+
+static int refuse(const char *name, const char *mine, const char *theirs, uint32_t pid)
+{
+    shca_say(
+        "%s is %s here but %s in process %u of the same fabric, %s; give both the same, or set "
+        "SOFTHCA_FABRIC to start another fabric",
+        name, mine, theirs, pid, shca_config.fabric_name);
+    return EINVAL;
+}
+
+static int compare_number(const char *name, uint32_t mine, uint32_t theirs, uint32_t pid)
+{
+    char a[16], b[16];
+
+    if (mine == theirs)
+        return 0;
+    snprintf(a, sizeof a, "%u", mine);
+    snprintf(b, sizeof b, "%u", theirs);
+    return refuse(name, a, b, pid);
+}
+
+static int compare(const struct shca_segment *theirs)
+{
+    const struct shca_segment *mine = shca.seg;
+    int e = compare_number("SOFTHCA_HCAS", mine->hcas, theirs->hcas, theirs->pid);
+
+    if (e == 0)
+        e = compare_number("SOFTHCA_PORTS", mine->ports, theirs->ports, theirs->pid);
+    if (e == 0 && mine->roce != theirs->roce)
+        e = refuse("SOFTHCA_LINK", mine->roce ? "roce" : "ib", theirs->roce ? "roce" : "ib",
+                   theirs->pid);
+    return e;
+}
+
+int shca_registry_agree(void)
+{
+    struct shca_segment head;
+    int e = 0;
+
+    pthread_mutex_lock(&registry_lock);
+    refresh();
+    for (uint32_t i = 0; i < SHCA_MEMBERS && e == 0; i++)
+        if (members[i].pid != 0 && i != shca.slot &&
+            shca_segment_peek(i, members[i].pid, members[i].fd, &head))
+            e = compare(&head);
+    refreshed = 0; /* who joins now must not be missed because of this look */
+    pthread_mutex_unlock(&registry_lock);
+    return e;
 }

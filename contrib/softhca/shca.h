@@ -241,6 +241,21 @@ int shca_registry_find(uint32_t slot, uint32_t *pid, int *fd);
 /* The next question reads the kernel's table, however young the last answer is. */
 void shca_registry_stale(void);
 bool shca_registry_has_pid(uint32_t pid);
+/* Compares the shape of the machine with that of each live member; 0, or EINVAL after one line. */
+int shca_registry_agree(void);
+
+/* ---- segments of others (segment.c) ---- */
+int shca_open_of(uint32_t pid, int fd, int flags); /* a descriptor of another process */
+/* Maps the segment of a member; NULL when there is none or it is not to be believed. */
+struct shca_segment *shca_segment_map(uint32_t slot, uint32_t pid, int remote_fd);
+/* Reads its head only. */
+bool shca_segment_peek(uint32_t slot, uint32_t pid, int remote_fd, struct shca_segment *head);
+
+/* ---- peers without a pidfd (watch.c) ---- */
+uint64_t shca_start_time(uint32_t pid); /* 0: no such process */
+void shca_watch_add(struct shca_peer *p);
+uint64_t shca_watch_run(void); /* ns until the next look, UINT64_MAX: none to come */
+void shca_watch_inherited(void);
 
 /* ---- peers (peer.c) ---- */
 struct shca_map {
@@ -256,7 +271,9 @@ struct shca_peer {
     uint32_t slot, pid;
     _Atomic int dead;
     bool self;
-    int pidfd;
+    int pidfd;                    /* -1: looked at by watch.c, */
+    uint64_t start;               /* which knows it by its start time */
+    struct shca_peer *watch_next; /* protected by the lock of watch.c */
     struct shca_segment *seg;
     pthread_mutex_t lock; /* maps[] chunks, pipes */
     struct shca_map *_Atomic maps[SHCA_MRS / 256];
@@ -330,6 +347,12 @@ int shca_move_out(struct shca_peer *p, const struct shca_piece *dst, unsigned nd
                   const struct iovec *src, unsigned nsrc);
 int shca_move_in(struct shca_peer *p, const struct iovec *dst, unsigned ndst,
                  const struct shca_piece *src);
+/* Did the kernel forbid the copy, whatever the memory? (Yama, seccomp, or built without it) */
+static inline bool shca_copy_refused(int e)
+{
+    return e == EPERM || e == EACCES || e == ENOSYS;
+}
+
 /* Resolves a checked region of the peer to a piece. */
 static inline void shca_piece_of(struct shca_peer *p, struct shca_mr_sh *m, uint32_t key,
                                  uint64_t va, size_t length, struct shca_piece *out)

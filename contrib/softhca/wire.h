@@ -14,9 +14,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SHCA_MAGIC   UINT64_C(0x3443414854464f53) /* "SOFTHAC4", bump when the layout changes */
-#define SHCA_MEMBERS 1024                         /* upper 10 bits of a 24-bit QP number */
-#define SHCA_QPS     16384                        /* lower 14 bits */
+#define SHCA_LAYOUT  5 /* of this file; part of every name, so that two layouts never meet */
+#define SHCA_MAGIC   (UINT64_C(0x4341485446004f53) + SHCA_LAYOUT)
+#define SHCA_MEMBERS 1024  /* upper 10 bits of a 24-bit QP number */
+#define SHCA_QPS     16384 /* lower 14 bits */
 #define SHCA_QP_BITS 14
 #define SHCA_MRS     65536 /* index part of a key is 24 bits; 64 Ki entries are 4 MiB of table */
 #define SHCA_CQS     16384
@@ -160,6 +161,9 @@ struct shca_segment {
     uint32_t slot;
     uint32_t pid;
     char fabric[SHCA_NAME];
+    /* The shape of the machine, on which all members of a fabric agree. */
+    uint32_t hcas, ports, roce;
+    uint32_t pad;
     uint64_t mr_off;
     uint64_t qp_off;
     uint64_t cq_off;

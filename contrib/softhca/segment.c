@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The way into another process: its descriptors, opened through /proc/<pid>/fd, and its segment.
+ * The kernel lets in the same user only; what is found is believed only after it was looked at,
+ * because anybody may put a name into the registry. Owns nothing, takes no lock. */
+#include "config.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "shca.h"
+
+int shca_open_of(uint32_t pid, int fd, int flags)
+{
+    char path[64];
+
+    snprintf(path, sizeof path, "/proc/%u/fd/%d", pid, fd);
+    return open(path, flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+}
+
+/* A refusal has a cause outside both programs, so it is named here, once. */
+static void explain(uint32_t pid)
+{
+    static _Atomic int told;
+    int e = errno;
+
+    if ((e == EACCES || e == EPERM) && !atomic_exchange(&told, 1))
+        shca_say(
+            "the kernel does not let this process open /proc/%u/fd of its peer on fabric %s "
+            "(%s): that process is not dumpable, because it changed its user, has file "
+            "capabilities or called prctl(PR_SET_DUMPABLE, 0); prctl(PR_SET_DUMPABLE, 1) there "
+            "before it opens the device allows it",
+            pid, shca_config.fabric, strerror(e));
+}
+
+/* Opening is an act (a terminal, a device): look at the name first, since the registry may lie. */
+static bool is_segment(uint32_t pid, int fd)
+{
+    static const char expected[] = "/memfd:softhca";
+    char path[64], target[64];
+    ssize_t n;
+
+    snprintf(path, sizeof path, "/proc/%u/fd/%d", pid, fd);
+    n = readlink(path, target, sizeof target);
+    if (n < 0)
+        explain(pid);
+    return n >= (ssize_t)sizeof expected - 1 && memcmp(target, expected, sizeof expected - 1) == 0;
+}
+
+/* root may open everybody's: the owner must be the user whose fabric this is. */
+static bool has_form(int fd)
+{
+    struct stat st;
+
+    return fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid() &&
+           (uint64_t)st.st_size == shca.seg->size;
+}
+
+static bool agrees(const struct shca_segment *s, uint32_t slot, uint32_t pid)
+{
+    return s->magic == SHCA_MAGIC && s->slot == slot && s->pid == pid &&
+           strncmp(s->fabric, shca_config.fabric, sizeof s->fabric) == 0;
+}
+
+static int open_segment(uint32_t pid, int remote_fd, int flags)
+{
+    int fd = is_segment(pid, remote_fd) ? shca_open_of(pid, remote_fd, flags) : -1;
+
+    if (fd >= 0 && !has_form(fd)) {
+        close(fd);
+        fd = -1;
+    }
+    return fd;
+}
+
+struct shca_segment *shca_segment_map(uint32_t slot, uint32_t pid, int remote_fd)
+{
+    size_t size = (size_t)shca.seg->size;
+    int fd = open_segment(pid, remote_fd, O_RDWR);
+    struct shca_segment *s;
+
+    if (fd < 0)
+        return NULL;
+    s = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+    close(fd);
+    if (s == MAP_FAILED)
+        return NULL;
+    if (agrees(s, slot, pid))
+        return s;
+    munmap(s, size);
+    return NULL;
+}
+
+bool shca_segment_peek(uint32_t slot, uint32_t pid, int remote_fd, struct shca_segment *head)
+{
+    int fd = open_segment(pid, remote_fd, O_RDONLY);
+    bool ok;
+
+    if (fd < 0)
+        return false;
+    ok = pread(fd, head, sizeof *head, 0) == (ssize_t)sizeof *head && agrees(head, slot, pid);
+    close(fd);
+    return ok;
+}

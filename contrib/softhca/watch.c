@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Death of peers where the kernel gives no pidfd (before Linux 5.3, or refused by a container): the
+ * helper thread looks at each such peer ten times a second. The start time tells a process from a
+ * later one with the same number. Owns the list of those peers; watch_lock protects it. */
+#include "config.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "shca.h"
+
+#define PERIOD_NS UINT64_C(100000000)
+
+static pthread_mutex_t watch_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct shca_peer *watched;
+static uint64_t next_look;
+
+/* proc(5): the fields behind the name, which may itself hold blanks and parentheses, are state (3),
+ * ... and starttime (22). */
+uint64_t shca_start_time(uint32_t pid)
+{
+    char path[64], text[1024], state;
+    uint64_t start = 0;
+    ssize_t n;
+    char *at;
+    int fd;
+
+    snprintf(path, sizeof path, "/proc/%u/stat", pid);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return 0;
+    n = read(fd, text, sizeof text - 1);
+    close(fd);
+    text[n > 0 ? n : 0] = 0;
+    at = strrchr(text, ')');
+    if (!at || sscanf(at + 1,
+                      " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
+                      "%" SCNu64,
+                      &state, &start) != 2)
+        return 0;
+    return state == 'Z' || state == 'X' ? 0 : start;
+}
+
+void shca_watch_add(struct shca_peer *p)
+{
+    pthread_mutex_lock(&watch_lock);
+    p->watch_next = watched;
+    watched = p;
+    pthread_mutex_unlock(&watch_lock);
+}
+
+static void look(void)
+{
+    for (struct shca_peer **at = &watched; *at;) {
+        struct shca_peer *p = *at;
+
+        if (shca_start_time(p->pid) == p->start) {
+            at = &p->watch_next;
+            continue;
+        }
+        *at = p->watch_next;
+        atomic_store(&p->dead, 1); /* last: from here on the peer table may free it */
+    }
+}
+
+uint64_t shca_watch_run(void)
+{
+    uint64_t now, wait = UINT64_MAX;
+
+    pthread_mutex_lock(&watch_lock);
+    if (watched) {
+        now = shca_now();
+        if (now >= next_look) {
+            look();
+            next_look = now + PERIOD_NS;
+        }
+        wait = next_look - now;
+    }
+    pthread_mutex_unlock(&watch_lock);
+    return wait;
+}
+
+void shca_watch_inherited(void)
+{
+    pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
+
+    watch_lock = fresh;
+    watched = NULL;
+}
