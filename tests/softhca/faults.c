@@ -488,23 +488,6 @@ static void *make_larger_cq(void)
     return errno == 0 ? maker.scq : NULL;
 }
 
-static void *make_srq(void)
-{
-    struct ibv_srq_init_attr init = {.attr = {.max_wr = 1, .max_sge = 1}};
-
-    return ibv_create_srq(maker.pd, &init);
-}
-
-static void *make_xrcd(void)
-{
-    struct ibv_xrcd_init_attr init = {.comp_mask =
-                                          IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS,
-                                      .fd = -1,
-                                      .oflags = O_CREAT};
-
-    return ibv_open_xrcd(maker.ctx, &init);
-}
-
 struct maker {
     const char *name;
     void *(*make)(void);
@@ -535,8 +518,6 @@ static void calls_run_out_of_memory(void)
         {"create_qp", make_qp, 1},
         {"reg_mr", make_mr, 1},
         {"resize_cq", make_larger_cq, 0},
-        {"create_srq", make_srq, 0},
-        {"open_xrcd", make_xrcd, 0},
     };
 
     for (size_t i = 0; i < sizeof makers / sizeof makers[0]; i++) {
