@@ -41,6 +41,10 @@ static void fill_ops(struct shca_context *c)
     v->query_rt_values = query_rt_values;
     v->create_qp_ex = shca_create_qp_ex;
     v->create_cq_ex = shca_create_cq_ex;
+    v->advise_mr = shca_advise_mr;
+    v->alloc_dm = shca_alloc_dm;
+    v->free_dm = shca_free_dm;
+    v->reg_dm_mr = shca_reg_dm_mr;
     v->alloc_td = shca_alloc_td;
     v->dealloc_td = shca_dealloc_td;
     v->alloc_parent_domain = shca_alloc_parent_domain;
@@ -247,6 +251,7 @@ int shca_query_device_ex(struct ibv_context *ctx, const struct ibv_query_device_
     full.completion_timestamp_mask = UINT64_MAX;
     full.hca_core_clock = CLOCK_KHZ;
     full.device_cap_flags_ex = full.orig_attr.device_cap_flags;
+    full.max_dm_size = SHCA_DM_BYTES;
     full.phys_port_cnt_ex = (uint32_t)shca_config.ports;
     memset(attr, 0, size);
     memcpy(attr, &full, size < sizeof full ? size : sizeof full);

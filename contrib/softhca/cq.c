@@ -217,6 +217,24 @@ static int move_fifo(struct shca_cq *cq, uint32_t cqe)
     return 0;
 }
 
+/* Completions that the program has not taken. A CQ with room for all its queues does not count what
+ * arrives, so this does. Holds cq->lock. */
+static uint32_t held(const struct shca_cq *cq)
+{
+    uint32_t n = cq->fifo_tail - cq->fifo_head;
+
+    for (uint32_t i = 0; i < SHCA_CQ_QPS; i++) {
+        const struct shca_feed *f = cq->feeds[i];
+        const struct shca_qp_sh *sh;
+
+        if (!f || f->kind != SHCA_FEED_QP)
+            continue;
+        sh = shca_container(f, const struct shca_qp, feed)->sh;
+        n += atomic_load(&sh->rq_head) - atomic_load(&sh->rq_done);
+    }
+    return n;
+}
+
 SHCA_PUBLIC int ibv_resize_cq(struct ibv_cq *ibcq, int cqe)
 {
     typedef int fn(struct ibv_cq *, int);
@@ -229,7 +247,7 @@ SHCA_PUBLIC int ibv_resize_cq(struct ibv_cq *ibcq, int cqe)
     if (cqe < 1 || (uint32_t)cqe > shca_config.max_cqe || shca_ctx(ibcq->context)->inherited)
         return EINVAL;
     shca_lock(&cq->lock);
-    if ((int32_t)(sh->arrived + sh->pushed - sh->taken) <= cqe)
+    if (held(cq) <= (uint32_t)cqe)
         e = move_fifo(cq, (uint32_t)cqe);
     if (e == 0) {
         ibcq->cqe = cqe;

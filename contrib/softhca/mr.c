@@ -98,6 +98,13 @@ static int take_index(uint32_t *index)
     return ENOMEM;
 }
 
+static void make_key(struct shca_mr *mr)
+{
+    if (++generation[mr->index] == 0)
+        generation[mr->index] = 1;
+    mr->mr.lkey = mr->mr.rkey = mr->index << 8 | generation[mr->index];
+}
+
 static void publish(struct shca_mr *mr, uint64_t iova, unsigned access)
 {
     struct shca_mr_sh *m = &shca_mr_table(shca.seg)[mr->index];
@@ -113,14 +120,11 @@ static void publish(struct shca_mr *mr, uint64_t iova, unsigned access)
     m->file_offset = offset;
     m->dev = mr->file ? mr->file->dev : 0;
     m->ino = mr->file ? mr->file->ino : 0;
-    if (++generation[mr->index] == 0)
-        generation[mr->index] = 1;
-    mr->mr.lkey = mr->mr.rkey = mr->index << 8 | generation[mr->index];
     atomic_store(&m->key, mr->mr.lkey);
 }
 
-static struct ibv_mr *register_region(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
-                                      unsigned access)
+struct ibv_mr *shca_mr_register(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
+                                unsigned access)
 {
     struct shca_mr *mr = NULL;
     int e = shca_unusable(pd->context);
@@ -138,6 +142,7 @@ static struct ibv_mr *register_region(struct ibv_pd *pd, void *addr, size_t leng
         e = take_index(&mr->index);
         if (e == 0) {
             mr->mr.handle = mr->index;
+            make_key(mr);
             publish(mr, access & IBV_ACCESS_ZERO_BASED ? 0 : iova, access);
             shca.n_mr++;
         }
@@ -158,7 +163,7 @@ SHCA_PUBLIC struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t leng
 
     if (!shca_owns(pd->context))
         SHCA_PASS(fn, "ibv_reg_mr", NULL, pd, addr, length, access);
-    return register_region(pd, addr, length, (uintptr_t)addr, (unsigned)access);
+    return shca_mr_register(pd, addr, length, (uintptr_t)addr, (unsigned)access);
 }
 
 SHCA_PUBLIC struct ibv_mr *ibv_reg_mr_iova(struct ibv_pd *pd, void *addr, size_t length,
@@ -168,7 +173,7 @@ SHCA_PUBLIC struct ibv_mr *ibv_reg_mr_iova(struct ibv_pd *pd, void *addr, size_t
 
     if (!shca_owns(pd->context))
         SHCA_PASS(fn, "ibv_reg_mr_iova", NULL, pd, addr, length, iova, access);
-    return register_region(pd, addr, length, iova, (unsigned)access);
+    return shca_mr_register(pd, addr, length, iova, (unsigned)access);
 }
 
 SHCA_PUBLIC struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length,
@@ -178,7 +183,7 @@ SHCA_PUBLIC struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_
 
     if (!shca_owns(pd->context))
         SHCA_PASS(fn, "ibv_reg_mr_iova2", NULL, pd, addr, length, iova, access);
-    return register_region(pd, addr, length, iova, access);
+    return shca_mr_register(pd, addr, length, iova, access);
 }
 
 /* After the key is gone no new transfer starts; those that began hold a responder lock (remote
@@ -215,6 +220,103 @@ SHCA_PUBLIC int ibv_dereg_mr(struct ibv_mr *ibmr)
     shca.n_mr--;
     pthread_mutex_unlock(&shca.lock);
     shca_container(ibmr->pd, struct shca_pd, pd)->users--;
+    if (mr->dm_users)
+        --*mr->dm_users;
     free(mr);
+    return 0;
+}
+
+/* ---- changing a region ---- */
+
+struct change {
+    int flags;
+    struct ibv_pd *pd;
+    void *addr;
+    size_t length;
+    unsigned access;
+};
+
+/* As it would be afterwards, in *c; 0 or why not. */
+static int check_change(const struct shca_mr *mr, struct change *c)
+{
+    const struct shca_mr_sh *m = &shca_mr_table(shca.seg)[mr->index];
+
+    /* Device memory is not the program's to move. */
+    if (mr->dm_users && (c->flags & IBV_REREG_MR_CHANGE_TRANSLATION))
+        return EINVAL;
+    if (c->flags == 0 || (c->flags & ~IBV_REREG_MR_FLAGS_SUPPORTED))
+        return EINVAL;
+    if (!(c->flags & IBV_REREG_MR_CHANGE_ACCESS))
+        c->access = m->access;
+    if (!(c->flags & IBV_REREG_MR_CHANGE_PD))
+        c->pd = mr->mr.pd;
+    if (!c->pd || c->pd->context != mr->mr.context)
+        return EINVAL;
+    if (!(c->flags & IBV_REREG_MR_CHANGE_TRANSLATION)) {
+        c->addr = mr->mr.addr;
+        c->length = mr->mr.length;
+    }
+    return check(c->addr, c->length, c->access);
+}
+
+static void apply(struct shca_mr *mr, const struct change *c)
+{
+    struct shca_mr_sh *m = &shca_mr_table(shca.seg)[mr->index];
+    bool moves = c->flags & IBV_REREG_MR_CHANGE_TRANSLATION;
+    uint64_t iova = m->iova;
+
+    if (moves)
+        iova = c->access & IBV_ACCESS_ZERO_BASED ? 0 : (uintptr_t)c->addr;
+    atomic_store(&m->key, 0);
+    wait_for_transfers();
+    shca_file_put(mr->file);
+    shca_container(mr->mr.pd, struct shca_pd, pd)->users--;
+    shca_container(c->pd, struct shca_pd, pd)->users++;
+    mr->mr.pd = c->pd;
+    mr->mr.addr = c->addr;
+    mr->mr.length = c->length;
+    /* What peers remember of a key is where its memory is: that must not outlive a move. */
+    if (moves)
+        make_key(mr);
+    publish(mr, iova, c->access);
+}
+
+SHCA_PUBLIC int ibv_rereg_mr(struct ibv_mr *ibmr, int flags, struct ibv_pd *pd, void *addr,
+                             size_t length, int access)
+{
+    typedef int fn(struct ibv_mr *, int, struct ibv_pd *, void *, size_t, int);
+    struct shca_mr *mr = shca_container(ibmr, struct shca_mr, mr);
+    struct change c = {flags, pd, addr, length, (unsigned)access};
+    int e;
+
+    if (!shca_owns(ibmr->context))
+        SHCA_PASS(fn, "ibv_rereg_mr", -1, ibmr, flags, pd, addr, length, access);
+    e = shca_unusable(ibmr->context);
+    if (e == 0)
+        e = check_change(mr, &c);
+    if (e != 0) {
+        errno = e;
+        return IBV_REREG_MR_ERR_INPUT;
+    }
+    pthread_mutex_lock(&shca.lock);
+    apply(mr, &c);
+    pthread_mutex_unlock(&shca.lock);
+    return 0;
+}
+
+/* Nothing has to be fetched: the memory is always there. The regions are checked all the same. */
+int shca_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags,
+                   struct ibv_sge *sge, uint32_t n)
+{
+    uint32_t access = advice == IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE ? IBV_ACCESS_LOCAL_WRITE : 0;
+    uint64_t va;
+
+    if (advice > IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT ||
+        (flags & ~(uint32_t)IBV_ADVISE_MR_FLAG_FLUSH))
+        return EOPNOTSUPP;
+    for (uint32_t i = 0; i < n; i++)
+        if (!shca_mr_check(shca.seg, sge[i].lkey, sge[i].addr, sge[i].length, access, pd->handle,
+                           &va))
+            return EFAULT;
     return 0;
 }

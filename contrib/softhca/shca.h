@@ -73,6 +73,7 @@ struct shca_mr {
     struct ibv_mr mr;
     uint32_t index;
     struct shca_file *file;
+    _Atomic int *dm_users; /* of the device memory it lies in, NULL: none */
 };
 
 struct shca_channel {
@@ -113,9 +114,9 @@ struct shca_cq {
     struct shca_feed *feeds[SHCA_CQ_QPS];
     uint64_t demand; /* entries its queues could need at once; protected by shca.lock */
     _Atomic uint32_t empty_polls;
-    uint32_t turn;                    /* the bit served next: no QP starves the others */
-    bool seeded;                      /* what is served next is chosen by random, */
-    bool shy, hid;                    /* and a poll may find nothing (but hid: not this one) */
+    uint32_t turn; /* the bit served next: no QP starves the others */
+    bool seeded;   /* what is served next is chosen by random, */
+    bool shy, hid; /* and a poll may find nothing (but hid: not this one) */
     struct shca_random random;
     uint32_t event_arm;               /* arming whose event the program has already seen */
     uint32_t events_sent, async_sent; /* protected by cq.mutex */
@@ -314,6 +315,18 @@ struct shca_file {
     int fd, users;
     struct shca_file *next;
 };
+
+/* Registers memory of this process; errno says why not. */
+struct ibv_mr *shca_mr_register(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
+                                unsigned access);
+int shca_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags,
+                   struct ibv_sge *sge, uint32_t n);
+/* Device memory (dm.c). */
+#define SHCA_DM_BYTES (256u << 10) /* of each HCA; ConnectX has as much */
+struct ibv_dm *shca_alloc_dm(struct ibv_context *ctx, struct ibv_alloc_dm_attr *attr);
+int shca_free_dm(struct ibv_dm *dm);
+struct ibv_mr *shca_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *dm, uint64_t offset, size_t length,
+                              unsigned access);
 
 /* A piece of a peer's memory. */
 struct shca_piece {

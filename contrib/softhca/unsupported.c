@@ -34,17 +34,6 @@ SHCA_PUBLIC struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_ini
     return NULL;
 }
 
-SHCA_PUBLIC int ibv_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr,
-                             size_t length, int access)
-{
-    typedef int fn(struct ibv_mr *, int, struct ibv_pd *, void *, size_t, int);
-
-    if (!shca_owns(mr->context))
-        SHCA_PASS(fn, "ibv_rereg_mr", -1, mr, flags, pd, addr, length, access);
-    errno = EOPNOTSUPP;
-    return IBV_REREG_MR_ERR_INPUT;
-}
-
 SHCA_PUBLIC struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length,
                                              uint64_t iova, int fd, int access)
 {

@@ -218,64 +218,110 @@ static void stamps_move(void)
     close_two(&a, &b);
 }
 
-/* Several threads poll one CQ: each completion is read whole, by one of them. */
-#define MESSAGES 4000
-
-struct reader {
-    struct ibv_cq_ex *ex;
-    struct end *b;
-    _Atomic int *left;
-    _Atomic uint64_t *sum;
-};
-
-static void *read_some(void *arg)
+/* Between start and end of one thread another one waits: nobody else moves the current entry. */
+static void *poll_second(void *arg)
 {
-    struct reader *r = arg;
-    struct ibv_poll_cq_attr attr = {0};
+    struct ibv_cq_ex *ex = arg;
 
-    while (__atomic_load_n((int *)r->left, __ATOMIC_SEQ_CST) > 0) {
-        if (ibv_start_poll(r->ex, &attr) != 0)
-            continue;
-        do {
-            CHECK_EQ(ibv_wc_read_byte_len(r->ex), ibv_wc_read_imm_data(r->ex));
-            __atomic_fetch_add((uint64_t *)r->sum, ibv_wc_read_imm_data(r->ex), __ATOMIC_SEQ_CST);
-            __atomic_fetch_sub((int *)r->left, 1, __ATOMIC_SEQ_CST);
-            CHECK_EQ(post_recv(r->b, 0, 0, 4096), 0);
-        } while (ibv_next_poll(r->ex) == 0);
-        ibv_end_poll(r->ex);
+    start(ex);
+    CHECK_EQ(ex->wr_id, 2);
+    ibv_end_poll(ex);
+    return NULL;
+}
+
+static void one_poller_at_a_time(void)
+{
+    struct end a, b;
+    struct ibv_cq_ex *ex = open_pair(&a, &b, IBV_WC_STANDARD_FLAGS, 0);
+    pthread_t other;
+
+    for (uint64_t i = 1; i <= 2; i++) {
+        CHECK_EQ(post_recv(&b, i, 0, 100), 0);
+        CHECK_EQ(post_send(&a, i, 0, 50 + i, 0), 0);
+    }
+    start(ex);
+    pthread_create(&other, NULL, poll_second, ex);
+    usleep(20000);
+    CHECK_EQ(ex->wr_id, 1);
+    CHECK_EQ(ibv_wc_read_byte_len(ex), 51);
+    ibv_end_poll(ex);
+    pthread_join(other, NULL);
+    close_two(&a, &b);
+}
+
+/* ---- resizing ---- */
+
+#define MESSAGES 20000
+
+static void *send_all(void *arg)
+{
+    struct end *a = arg;
+
+    for (uint32_t i = 0; i < MESSAGES;) {
+        int r = post_send(a, i, 0, 8, IBV_SEND_INLINE);
+
+        CHECK(r == 0 || r == ENOMEM);
+        i += r == 0;
+        if (r != 0)
+            sched_yield();
     }
     return NULL;
 }
 
-static void threads(void)
+/* Both CQs change size all the time while messages arrive; each completion comes once, in order. */
+static void resize_under_load(void)
 {
+    static const int sizes[] = {128, 1000, 200, 4000, 130};
     struct end a, b;
     struct ibv_cq_ex *ex = open_pair(&a, &b, IBV_WC_STANDARD_FLAGS, 0);
-    _Atomic int left = MESSAGES;
-    _Atomic uint64_t sum = 0;
-    struct reader r = {ex, &b, &left, &sum};
-    uint64_t expected = 0;
-    pthread_t t[2];
+    uint64_t sent = 0, received = 0;
+    struct ibv_wc wc;
+    pthread_t sender;
 
-    for (int i = 0; i < 60; i++)
-        CHECK_EQ(post_recv(&b, 0, 0, 4096), 0);
-    for (int i = 0; i < 2; i++)
-        pthread_create(&t[i], NULL, read_some, &r);
-    for (uint32_t i = 0; i < MESSAGES; i++) {
-        struct ibv_sge sge = sge_of(&a, 0, i % 1000);
-        struct ibv_send_wr *bad, wr = {.sg_list = &sge,
-                                       .num_sge = 1,
-                                       .opcode = IBV_WR_SEND_WITH_IMM,
-                                       .send_flags = IBV_SEND_SIGNALED,
-                                       .imm_data = i % 1000};
-
-        CHECK_EQ(ibv_post_send(a.qp, &wr, &bad), 0);
-        expected += i % 1000;
-        CHECK_EQ(wait_wc(a.scq).status, IBV_WC_SUCCESS);
+    for (uint64_t i = 0; i < 64; i++)
+        CHECK_EQ(post_recv(&b, i, 0, 64), 0);
+    pthread_create(&sender, NULL, send_all, &a);
+    for (unsigned turn = 0; sent < MESSAGES || received < MESSAGES; turn++) {
+        CHECK_EQ(ibv_resize_cq(a.scq, sizes[turn % 5]), 0);
+        CHECK_EQ(ibv_resize_cq(b.rcq, sizes[(turn + 2) % 5]), 0);
+        CHECK(b.rcq->cqe >= sizes[(turn + 2) % 5]);
+        while (ibv_poll_cq(a.scq, 1, &wc) == 1)
+            CHECK_EQ(wc.wr_id, sent++);
+        if (ibv_start_poll(ex, &(struct ibv_poll_cq_attr){0}) != 0)
+            continue;
+        do {
+            CHECK_EQ(ex->wr_id, received++);
+            CHECK_EQ(post_recv(&b, received + 63, 0, 64), 0);
+        } while (ibv_next_poll(ex) == 0);
+        ibv_end_poll(ex);
     }
-    for (int i = 0; i < 2; i++)
-        pthread_join(t[i], NULL);
-    CHECK_EQ(sum, expected);
+    pthread_join(sender, NULL);
+    close_two(&a, &b);
+}
+
+/* Completions that wait are counted, whoever made them; a size below that is refused. */
+static void shrink(void)
+{
+    struct end a, b;
+    struct ibv_wc wc[8];
+
+    open_two(&a, &b, NULL);
+    for (uint64_t i = 0; i < 8; i++) {
+        CHECK_EQ(post_recv(&b, i, 0, 64), 0);
+        CHECK_EQ(post_send(&a, i, 0, 8, 0), 0);
+    }
+    CHECK_EQ(ibv_resize_cq(a.scq, 7), EINVAL);
+    CHECK_EQ(ibv_resize_cq(b.rcq, 7), EINVAL);
+    CHECK_EQ(a.scq->cqe, 256);
+    CHECK_EQ(ibv_resize_cq(a.scq, 8), 0);
+    CHECK_EQ(ibv_resize_cq(b.rcq, 8), 0);
+    CHECK_EQ(ibv_resize_cq(b.rcq, 0), EINVAL);
+    CHECK_EQ(ibv_resize_cq(b.rcq, INT32_MAX), EINVAL);
+    CHECK_EQ(ibv_poll_cq(a.scq, 8, wc), 8);
+    CHECK_EQ(wc[7].wr_id, 7);
+    CHECK_EQ(ibv_poll_cq(b.rcq, 8, wc), 8);
+    CHECK_EQ(wc[7].wr_id, 7);
+    CHECK_EQ(ibv_resize_cq(b.rcq, 1), 0);
     close_two(&a, &b);
 }
 
@@ -286,7 +332,7 @@ static void domains(void)
     struct ibv_parent_domain_init_attr init = {0};
     struct ibv_ah_attr path;
     struct address to_self;
-    struct ibv_pd *pd, *parent;
+    struct ibv_pd *pd, *parent, *lone;
     struct ibv_td *td;
     struct ibv_cq_ex *ex;
     struct ibv_ah *ah;
@@ -306,6 +352,13 @@ static void domains(void)
     CHECK_EQ(ibv_dealloc_pd(pd), EBUSY);
     init.pd = parent; /* no parents of parents */
     CHECK(!ibv_alloc_parent_domain(e.ctx, &init) && errno == EINVAL);
+    /* It alone keeps its PD. */
+    init.pd = ibv_alloc_pd(e.ctx);
+    init.td = NULL;
+    CHECK((lone = ibv_alloc_parent_domain(e.ctx, &init)) != NULL);
+    CHECK_EQ(ibv_dealloc_pd(init.pd), EBUSY);
+    CHECK_EQ(ibv_dealloc_pd(lone), 0);
+    CHECK_EQ(ibv_dealloc_pd(init.pd), 0);
     /* A CQ takes a parent domain and nothing else. */
     struct ibv_cq_init_attr_ex cq = {
         .cqe = 4, .comp_mask = IBV_CQ_INIT_ATTR_MASK_PD, .parent_domain = pd};
@@ -394,11 +447,19 @@ static void not_offered(void)
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
-        {"fields", fields},           {"asked_for", asked_for},
-        {"time_stamps", time_stamps}, {"stamps_move", stamps_move},
-        {"threads", threads},         {"domains", domains},
-        {"not_offered", not_offered}, {NULL, NULL},
+        {"fields", fields},
+        {"asked_for", asked_for},
+        {"time_stamps", time_stamps},
+        {"stamps_move", stamps_move},
+        {"one_poller_at_a_time", one_poller_at_a_time},
+        {"resize_under_load", resize_under_load},
+        {"shrink", shrink},
+        {"domains", domains},
+        {"not_offered", not_offered},
+        {NULL, NULL},
     };
 
+    /* A poll finds what is there: otherwise now and then one finds nothing. */
+    setenv("SOFTHCA_SEED", "0", 1);
     return run_cases(cases, argc, argv);
 }

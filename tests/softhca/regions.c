@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Regions beyond ibv_reg_mr: changing one (ibv_rereg_mr), advice, device memory; and how much
+ * memory a queue pair costs. Owns nothing beyond each case. */
+#include "config.h"
+
+#include <malloc.h>
+
+#include "harness.h"
+
+static enum ibv_wc_status write_to(struct end *a, uint32_t rkey, uint64_t addr, size_t length)
+{
+    struct address to = {.rkey = rkey, .addr = addr};
+
+    CHECK_EQ(post(a, IBV_WR_RDMA_WRITE, 1, 0, length, IBV_SEND_SIGNALED, &to, 0), 0);
+    return wait_wc(a->scq).status;
+}
+
+/* After an error, both ends from the start again. */
+static void reconnect(struct end *a, struct end *b)
+{
+    struct ibv_qp_attr reset = {.qp_state = IBV_QPS_RESET};
+    struct address to_a = address_of(a), to_b = address_of(b);
+
+    CHECK_EQ(ibv_modify_qp(a->qp, &reset, IBV_QP_STATE), 0);
+    CHECK_EQ(ibv_modify_qp(b->qp, &reset, IBV_QP_STATE), 0);
+    connect_to(a, &to_b);
+    connect_to(b, &to_a);
+}
+
+static void translation(void)
+{
+    struct end a, b;
+    struct ibv_mr *mr;
+    uint32_t old;
+
+    open_two(&a, &b, NULL);
+    fill(a.buf, 4096, 1);
+    mr = b.mr;
+    old = mr->rkey;
+    /* The peer remembers where the region was. */
+    CHECK_EQ(write_to(&a, old, (uintptr_t)b.buf, 100), IBV_WC_SUCCESS);
+    CHECK_EQ(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, b.buf + 65536, 4096, 0), 0);
+    CHECK(mr->addr == b.buf + 65536 && mr->length == 4096 && mr->pd == b.pd);
+    CHECK_EQ(write_to(&a, mr->rkey, (uintptr_t)b.buf + 65536, 4096), IBV_WC_SUCCESS);
+    CHECK(filled(b.buf + 65536, 4096, 1));
+    CHECK_EQ(write_to(&a, mr->rkey, (uintptr_t)b.buf, 8), IBV_WC_REM_ACCESS_ERR);
+    reconnect(&a, &b);
+    CHECK_EQ(write_to(&a, old, (uintptr_t)b.buf + 65536, 8), IBV_WC_REM_ACCESS_ERR);
+    reconnect(&a, &b);
+    /* To memory that is not shared, and back. */
+    char *own = calloc(1, 8192);
+    CHECK_EQ(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, own, 8192, 0), 0);
+    CHECK_EQ(write_to(&a, mr->rkey, (uintptr_t)own, 4096), IBV_WC_SUCCESS);
+    CHECK(filled(own, 4096, 1));
+    CHECK_EQ(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, b.buf, BUF_BYTES, 0), 0);
+    CHECK_EQ(write_to(&a, mr->rkey, (uintptr_t)b.buf, 4096), IBV_WC_SUCCESS);
+    CHECK(filled(b.buf, 4096, 1));
+    free(own);
+    close_two(&a, &b);
+}
+
+static void access_and_domain(void)
+{
+    const int all = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
+    struct end a, b;
+    struct ibv_pd *other;
+    struct ibv_mr *mr;
+
+    open_two(&a, &b, NULL);
+    mr = b.mr;
+    CHECK_EQ(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, IBV_ACCESS_REMOTE_READ),
+             0);
+    CHECK_EQ(write_to(&a, mr->rkey, (uintptr_t)b.buf, 8), IBV_WC_REM_ACCESS_ERR);
+    reconnect(&a, &b);
+    CHECK_EQ(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, all), 0);
+    CHECK_EQ(write_to(&a, mr->rkey, (uintptr_t)b.buf, 8), IBV_WC_SUCCESS);
+    CHECK((other = ibv_alloc_pd(b.ctx)) != NULL);
+    CHECK_EQ(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_PD, other, NULL, 0, 0), 0);
+    CHECK(mr->pd == other);
+    CHECK_EQ(ibv_dealloc_pd(other), EBUSY);
+    CHECK_EQ(write_to(&a, mr->rkey, (uintptr_t)b.buf, 8), IBV_WC_REM_ACCESS_ERR);
+    reconnect(&a, &b);
+    CHECK_EQ(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_PD, b.pd, NULL, 0, 0), 0);
+    CHECK_EQ(write_to(&a, mr->rkey, (uintptr_t)b.buf, 8), IBV_WC_SUCCESS);
+    CHECK_EQ(ibv_dealloc_pd(other), 0);
+    close_two(&a, &b);
+}
+
+/* What is refused changes nothing. */
+static void refused_change(void)
+{
+    const int t = IBV_REREG_MR_CHANGE_TRANSLATION, acc = IBV_REREG_MR_CHANGE_ACCESS;
+    struct end a, b;
+    struct ibv_mr *mr;
+
+    open_two(&a, &b, NULL);
+    mr = b.mr;
+    CHECK_EQ(ibv_rereg_mr(mr, 0, NULL, b.buf, 100, 0), IBV_REREG_MR_ERR_INPUT);
+    CHECK_EQ(ibv_rereg_mr(mr, 8, NULL, b.buf, 100, 0), IBV_REREG_MR_ERR_INPUT);
+    CHECK_EQ(ibv_rereg_mr(mr, t, NULL, b.buf, 0, 0), IBV_REREG_MR_ERR_INPUT);
+    CHECK_EQ(ibv_rereg_mr(mr, t, NULL, NULL, 100, 0), IBV_REREG_MR_ERR_INPUT);
+    CHECK_EQ(ibv_rereg_mr(mr, acc, NULL, NULL, 0, IBV_ACCESS_REMOTE_WRITE), IBV_REREG_MR_ERR_INPUT);
+    CHECK_EQ(ibv_rereg_mr(mr, acc, NULL, NULL, 0, IBV_ACCESS_ON_DEMAND), IBV_REREG_MR_ERR_INPUT);
+    CHECK_EQ(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_PD, NULL, NULL, 0, 0), IBV_REREG_MR_ERR_INPUT);
+    CHECK_EQ(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_PD, a.pd, NULL, 0, 0), IBV_REREG_MR_ERR_INPUT);
+    CHECK_EQ(write_to(&a, mr->rkey, (uintptr_t)b.buf, 4096), IBV_WC_SUCCESS);
+    close_two(&a, &b);
+}
+
+static void advice(void)
+{
+    struct end e;
+    struct ibv_sge sge;
+
+    end_open(&e, NULL);
+    sge = sge_of(&e, 0, 4096);
+    CHECK_EQ(ibv_advise_mr(e.pd, IBV_ADVISE_MR_ADVICE_PREFETCH, 0, &sge, 1), 0);
+    CHECK_EQ(
+        ibv_advise_mr(e.pd, IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE, IBV_ADVISE_MR_FLAG_FLUSH, &sge, 1),
+        0);
+    CHECK_EQ(ibv_advise_mr(e.pd, IBV_ADVISE_MR_ADVICE_PREFETCH, 8, &sge, 1), EOPNOTSUPP);
+    sge.length = BUF_BYTES + 1;
+    CHECK_EQ(ibv_advise_mr(e.pd, IBV_ADVISE_MR_ADVICE_PREFETCH, 0, &sge, 1), EFAULT);
+    end_close(&e);
+}
+
+#define DM_ACCESS                                                                                  \
+    (IBV_ACCESS_ZERO_BASED | IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |                    \
+     IBV_ACCESS_REMOTE_READ)
+
+static void device_memory(void)
+{
+    struct ibv_alloc_dm_attr attr = {.length = 8192}, bad = {.length = 64, .log_align_req = 20};
+    struct ibv_device_attr_ex limits;
+    struct ibv_recv_wr recv = {.num_sge = 1}, *bad_recv;
+    struct end a, b;
+    struct ibv_dm *dm;
+    struct ibv_mr *mr;
+    struct ibv_sge sge;
+    char local[4096];
+
+    open_two(&a, &b, NULL);
+    CHECK_EQ(ibv_query_device_ex(b.ctx, NULL, &limits), 0);
+    CHECK(!ibv_alloc_dm(b.ctx, &bad) && errno == EINVAL);
+    bad.log_align_req = 6;
+    bad.length = limits.max_dm_size + 1;
+    CHECK(!ibv_alloc_dm(b.ctx, &bad) && errno == ENOMEM);
+    CHECK((dm = ibv_alloc_dm(b.ctx, &attr)) != NULL);
+    bad.length = limits.max_dm_size; /* no longer free */
+    CHECK(!ibv_alloc_dm(b.ctx, &bad) && errno == ENOMEM);
+    CHECK(!ibv_reg_dm_mr(b.pd, dm, 0, 8192, IBV_ACCESS_LOCAL_WRITE) && errno == EINVAL);
+    CHECK(!ibv_reg_dm_mr(b.pd, dm, 4096, 4097, DM_ACCESS) && errno == EINVAL);
+    CHECK((mr = ibv_reg_dm_mr(b.pd, dm, 4096, 4096, DM_ACCESS)) != NULL);
+    CHECK_EQ(ibv_free_dm(dm), EBUSY);
+    CHECK_EQ(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, b.buf, 64, 0),
+             IBV_REREG_MR_ERR_INPUT);
+    /* Remote addresses count from the start of the region. */
+    fill(a.buf, 4096, 9);
+    CHECK_EQ(write_to(&a, mr->rkey, 0, 1000), IBV_WC_SUCCESS);
+    CHECK_EQ(ibv_memcpy_from_dm(local, dm, 4096, 1000), 0);
+    CHECK(filled(local, 1000, 9));
+    CHECK_EQ(ibv_memcpy_from_dm(local, dm, 8000, 193), EFAULT);
+    CHECK_EQ(ibv_memcpy_to_dm(dm, 8193, local, 0), EFAULT);
+    /* Local ones too: receive into it, send from it. */
+    sge = (struct ibv_sge){2000, 500, mr->lkey};
+    recv.sg_list = &sge;
+    CHECK_EQ(ibv_post_recv(b.qp, &recv, &bad_recv), 0);
+    CHECK_EQ(post_send(&a, 1, 0, 500, 0), 0);
+    CHECK_EQ(wait_wc(a.scq).status, IBV_WC_SUCCESS);
+    CHECK_EQ(wait_wc(b.rcq).status, IBV_WC_SUCCESS);
+    CHECK_EQ(ibv_memcpy_from_dm(local, dm, 4096 + 2000, 500), 0);
+    CHECK(filled(local, 500, 9));
+    fill(local, 100, 4);
+    CHECK_EQ(ibv_memcpy_to_dm(dm, 4096 + 3000, local, 100), 0);
+    CHECK_EQ(post_recv(&a, 1, 8192, 100), 0);
+    struct ibv_sge from = {3000, 100, mr->lkey};
+    struct ibv_send_wr *bad_send, wr = {.sg_list = &from, .num_sge = 1, .opcode = IBV_WR_SEND};
+    CHECK_EQ(ibv_post_send(b.qp, &wr, &bad_send), 0);
+    CHECK_EQ(wait_wc(a.rcq).status, IBV_WC_SUCCESS);
+    CHECK(filled(a.buf + 8192, 100, 4));
+    CHECK_EQ(write_to(&a, mr->rkey, 4000, 97), IBV_WC_REM_ACCESS_ERR);
+    CHECK_EQ(ibv_dereg_mr(mr), 0);
+    CHECK_EQ(ibv_free_dm(dm), 0);
+    close_two(&a, &b);
+}
+
+/* ---- the price of a queue pair ---- */
+
+#define MANY 4000
+
+static size_t segment_bytes(void)
+{
+    char line[256];
+    size_t kb = 0, n;
+    bool ours = false;
+    FILE *f = fopen("/proc/self/smaps", "re");
+
+    while (f && fgets(line, sizeof line, f)) {
+        if (strchr(line, '-') && strchr(line, '/'))
+            ours = strstr(line, "memfd:softhca") != NULL;
+        else if (ours && sscanf(line, "Rss: %zu", &n) == 1)
+            kb += n;
+    }
+    if (f)
+        fclose(f);
+    return kb * 1024;
+}
+
+/* What a queue pair with the smallest queues takes, beside the page of its receive queue. */
+static void price_of_a_queue_pair(void)
+{
+    static const struct end_options without = {.no_qp = true};
+    static struct ibv_qp *qps[MANY];
+    struct ibv_qp_init_attr init = {.qp_type = IBV_QPT_RC, .cap = {1, 1, 1, 1, 0}};
+    size_t heap, segment;
+    struct end e;
+
+    setenv("SOFTHCA_MAX_QP", "16000", 1);
+    end_open(&e, &without);
+    init.send_cq = e.scq;
+    init.recv_cq = e.rcq;
+    heap = mallinfo2().uordblks;
+    segment = segment_bytes();
+    for (int i = 0; i < MANY; i++) {
+        init.cap = (struct ibv_qp_cap){1, 1, 1, 1, 0};
+        qps[i] = ibv_create_qp(e.pd, &init);
+        CHECK(qps[i] != NULL);
+    }
+    heap = (mallinfo2().uordblks - heap) / MANY;
+    segment = (segment_bytes() - segment) / MANY;
+    printf("     a queue pair takes %zu bytes of heap, %zu of the segment\n", heap, segment);
+    CHECK(heap + segment <= 4096 + 4096);
+    for (int i = 0; i < MANY; i++)
+        CHECK_EQ(ibv_destroy_qp(qps[i]), 0);
+    end_close(&e);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct test_case cases[] = {
+        {"translation", translation},
+        {"access_and_domain", access_and_domain},
+        {"refused_change", refused_change},
+        {"advice", advice},
+        {"device_memory", device_memory},
+        {"price_of_a_queue_pair", price_of_a_queue_pair},
+        {NULL, NULL},
+    };
+
+    return run_cases(cases, argc, argv);
+}
