@@ -10,11 +10,7 @@
 
 static bool valid(const struct ibv_ah_attr *a)
 {
-    if (a->port_num < 1 || a->port_num > shca_config.ports)
-        return false;
-    if (shca_config.roce && !a->is_global)
-        return false;
-    return !a->is_global || a->grh.sgid_index < (shca_config.roce ? 2 : 1);
+    return shca_valid_port(a->port_num) && shca_valid_path(a);
 }
 
 SHCA_PUBLIC struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)

@@ -221,8 +221,8 @@ static void fill_attr(int hca, struct ibv_device_attr *a)
     a->vendor_part_id = 1;
     a->device_cap_flags = IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_N_NOTIFY_CQ |
                           IBV_DEVICE_PORT_ACTIVE_EVENT | IBV_DEVICE_SYS_IMAGE_GUID;
-    a->atomic_cap = IBV_ATOMIC_NONE;
-    a->max_pkeys = 1;
+    a->atomic_cap = IBV_ATOMIC_HCA;
+    a->max_pkeys = SHCA_PKEYS;
     a->local_ca_ack_delay = 15;
     a->phys_port_cnt = (uint8_t)shca_config.ports;
     fill_limits(a);

@@ -19,7 +19,7 @@ static void make_grh(const struct shca_qp *qp, const struct shca_op *op, struct 
     g->paylen = htobe16((uint16_t)(op->length + 24)); /* BTH, DETH and ICRC count as payload */
     g->next_hdr = IB_GRH_NEXT;
     g->hop_limit = 64;
-    shca_gid_of(qp->sh->port, &g->sgid);
+    shca_gid_of(qp->sh->port, op->sgid_index, &g->sgid);
     g->dgid = op->dgid;
 }
 

@@ -39,15 +39,18 @@ static bool find_target(struct shca_qp *qp)
         return false;
     qp->target = &shca_qp_table(qp->peer->seg)[qpn & (SHCA_QPS - 1)];
     qp->target_tail = 0;
+    qp->target_epoch = 0; /* no queue pair has this one */
     return true;
 }
 
-/* Would the responder accept a packet of this connection? If not it stays silent. */
+/* Would the responder accept a packet of this connection? If not it stays silent. An unreliable one
+ * takes the first packet of a message whatever its PSN (specification 9.8.2.2.1). */
 static bool connected(const struct shca_qp *qp, struct shca_qp_sh *t)
 {
     return t->qpn == qp->attr.dest_qp_num && t->dest_qpn == qp->qp.qp_num && shca_receiving(t) &&
            t->type == (uint32_t)qp->qp.qp_type && t->port == qp->dest_port &&
-           t->dest_port == qp->sh->port && t->rq_psn == (qp->attr.sq_psn & 0xffffff);
+           t->dest_port == qp->sh->port && shca_networks_meet(t->network, qp->sh->network) &&
+           (t->rq_psn == (qp->attr.sq_psn & 0xffffff) || qp->qp.qp_type == IBV_QPT_UC);
 }
 
 void shca_break_peer(struct shca_qp *qp, enum ibv_event_type why)
@@ -78,12 +81,17 @@ static int on_target(struct shca_qp *qp, const struct shca_op *op, struct shca_q
 {
     int wait;
 
+    if (atomic_load_explicit(&t->state, memory_order_relaxed) == IBV_QPS_RTR)
+        establish(qp->peer, t);
     switch (op->opcode) {
     case IBV_WR_RDMA_WRITE:
     case IBV_WR_RDMA_WRITE_WITH_IMM:
         return shca_rdma_write(qp, op, t, s, status);
     case IBV_WR_RDMA_READ:
         return shca_rdma_read(qp, op, t, s, status);
+    case IBV_WR_ATOMIC_CMP_AND_SWP:
+    case IBV_WR_ATOMIC_FETCH_AND_ADD:
+        return shca_atomic(qp, op, t, s, status);
     default:
         wait = shca_deliver(qp->peer, qp, op, t, s, op->length, status);
         if (wait == SHCA_DONE)
@@ -106,35 +114,67 @@ static int execute_rc(struct shca_qp *qp, const struct shca_op *op, const struct
     }
     t = qp->target;
     shca_rx_lock(qp->peer->seg, t, shca.pid);
-    if (connected(qp, t)) {
-        if (atomic_load_explicit(&t->state, memory_order_relaxed) == IBV_QPS_RTR)
-            establish(qp->peer, t);
+    if (connected(qp, t))
         wait = on_target(qp, op, t, s, status);
-    }
     shca_rx_unlock(t);
     return wait;
 }
 
+/* No acknowledgement comes back: what cannot be delivered is lost and the sender never knows. */
+static int execute_uc(struct shca_qp *qp, const struct shca_op *op, const struct shca_source *s)
+{
+    enum ibv_wc_status unheard;
+    struct shca_qp_sh *t;
+
+    if (!find_target(qp))
+        return SHCA_DONE;
+    if (atomic_load_explicit(&qp->peer->dead, memory_order_acquire)) {
+        shca_peer_put(qp->peer);
+        qp->peer = NULL; /* another process may come with this number */
+        return SHCA_DONE;
+    }
+    t = qp->target;
+    shca_rx_lock(qp->peer->seg, t, shca.pid);
+    if (connected(qp, t))
+        on_target(qp, op, t, s, &unheard);
+    shca_rx_unlock(t);
+    return SHCA_DONE;
+}
+
+/* What the send queue itself finds wrong, before anything goes out. */
+static enum ibv_wc_status check_local(struct shca_qp *qp, const struct shca_op *op,
+                                      struct shca_source *s)
+{
+    bool answered = op->opcode >= IBV_WR_RDMA_READ; /* reads and atomics, the last of the opcodes */
+
+    if (op->length > (qp->qp.qp_type == IBV_QPT_UD ? UD_MTU : shca_config.max_msg))
+        return IBV_WC_LOC_LEN_ERR;
+    if (answered && qp->attr.max_rd_atomic == 0)
+        return IBV_WC_LOC_QP_OP_ERR;
+    if (op->opcode > IBV_WR_RDMA_READ && op->length != sizeof(uint64_t))
+        return IBV_WC_LOC_LEN_ERR;
+    return gather(qp, op, answered ? IBV_ACCESS_LOCAL_WRITE : 0, s) ? IBV_WC_SUCCESS
+                                                                    : IBV_WC_LOC_PROT_ERR;
+}
+
 int shca_execute(struct shca_qp *qp, const struct shca_op *op, enum ibv_wc_status *status)
 {
-    bool ud = qp->qp.qp_type == IBV_QPT_UD;
     struct shca_source s;
 
     s.n = 0;
-    *status = IBV_WC_SUCCESS;
-    if (op->length > (ud ? UD_MTU : shca_config.max_msg)) {
-        *status = IBV_WC_LOC_LEN_ERR;
+    *status = check_local(qp, op, &s);
+    if (*status != IBV_WC_SUCCESS)
         return SHCA_DONE;
-    }
-    if (!gather(qp, op, op->opcode == IBV_WR_RDMA_READ ? IBV_ACCESS_LOCAL_WRITE : 0, &s)) {
-        *status = IBV_WC_LOC_PROT_ERR;
-        return SHCA_DONE;
-    }
-    if (shca_path_cut(qp->sh->port, ud ? op->dest_port : qp->dest_port))
+    if (shca_path_cut(qp->sh->port, qp->qp.qp_type == IBV_QPT_UD ? op->dest_port : qp->dest_port))
         return qp->qp.qp_type == IBV_QPT_UD || qp->qp.qp_type == IBV_QPT_UC ? SHCA_DONE
                                                                             : SHCA_WAIT_ACK;
-    if (!ud)
+    switch (qp->qp.qp_type) {
+    case IBV_QPT_UD:
+        shca_execute_ud(qp, op, &s);
+        return SHCA_DONE;
+    case IBV_QPT_UC:
+        return execute_uc(qp, op, &s);
+    default:
         return execute_rc(qp, op, &s, status);
-    shca_execute_ud(qp, op, &s);
-    return SHCA_DONE;
+    }
 }

@@ -87,6 +87,33 @@ static bool find_area(uint64_t start, uint64_t end, struct area *found)
     return have && found->end >= end;
 }
 
+/* Shared memory that has no name for others: of System V, or of MAP_ANONYMOUS. */
+static bool nameless(const char *line)
+{
+    return strstr(line, " /SYSV") || strstr(line, " /dev/zero (deleted)");
+}
+
+bool shca_file_reachable(const void *addr, size_t length)
+{
+    uint64_t start = (uintptr_t)addr, end = start + length;
+    char line[512];
+    bool found = false;
+    FILE *f;
+
+    /* The two ends stand for the range, so that this stays cheap for ordinary memory. */
+    if (surely_private(addr) && surely_private((const char *)addr + length - 1))
+        return false;
+    f = fopen("/proc/self/maps", "re");
+    while (f && !found && fgets(line, sizeof line, f)) {
+        struct area a;
+
+        found = parse(line, &a) && a.end > start && a.start < end && a.shared && !nameless(line);
+    }
+    if (f)
+        fclose(f);
+    return found;
+}
+
 static bool is_file(int fd, uint64_t dev, uint64_t ino)
 {
     struct stat st;

@@ -10,7 +10,7 @@
  * a short message takes, so that the registry (a file of the kernel) is rarely read in vain. */
 #define TURNS_BEFORE_DOUBT 20000
 
-static bool holder_gone(uint32_t pid)
+bool shca_holder_gone(uint32_t pid)
 {
     return pid != 0 && pid != shca.pid && !shca_registry_has_pid(pid);
 }
@@ -38,7 +38,7 @@ void shca_rx_lock_slow(struct shca_segment *seg, struct shca_qp_sh *q, uint32_t 
         if (atomic_compare_exchange_strong(&q->lock, &seen, pid))
             return;
         shca_relax(&turns);
-        if (turns % TURNS_BEFORE_DOUBT == 0 && holder_gone(seen) &&
+        if (turns % TURNS_BEFORE_DOUBT == 0 && shca_holder_gone(seen) &&
             atomic_compare_exchange_strong(&q->lock, &seen, pid)) {
             repair(seg, q);
             return;
@@ -55,7 +55,7 @@ void shca_rx_quiesce(struct shca_qp_sh *q)
      * then this only waits a little longer. */
     while (holder != 0 && atomic_load(&q->lock) == holder) {
         shca_relax(&turns);
-        if (turns % TURNS_BEFORE_DOUBT == 0 && holder_gone(holder))
+        if (turns % TURNS_BEFORE_DOUBT == 0 && shca_holder_gone(holder))
             return;
     }
 }

@@ -74,6 +74,10 @@ static inline void shca_rx_unlock(struct shca_qp_sh *q)
     atomic_store_explicit(&q->lock, 0, memory_order_release);
 }
 
+/* Is the process that holds a lock of shared memory no longer there? Costs a look at the registry.
+ */
+bool shca_holder_gone(uint32_t pid);
+
 /* Returns when every holder that was inside at the call has left: nothing it decided earlier can
  * still reach memory. */
 void shca_rx_quiesce(struct shca_qp_sh *q);

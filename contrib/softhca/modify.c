@@ -6,75 +6,105 @@
 
 #include "shca.h"
 
+/* Transports are numbered below 16, so a set of them is a word of bits. */
+#define RC   (1u << IBV_QPT_RC)
+#define UC   (1u << IBV_QPT_UC)
+#define UD   (1u << IBV_QPT_UD)
+#define XS   (1u << IBV_QPT_XRC_SEND)
+#define XR   (1u << IBV_QPT_XRC_RECV)
+#define CONN (RC | UC | XS | XR) /* all that have a connection */
+
+/* Attributes that come together. */
+#define ADDRESS (IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN)
+#define ANSWER  (IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER)
+#define RETRY   (IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY)
+#define MOVE    (IBV_QP_ALT_PATH | IBV_QP_PATH_MIG_STATE)
+#define LATER   (IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS | MOVE)
+#define KEEP    (IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX)
+
 struct rule {
-    int from, to; /* from -1: any */
-    int type;     /* enum ibv_qp_type, 0: any */
+    uint32_t from, to;
+    uint32_t types;
     int need, may;
 };
 
 static const struct rule rules[] = {
-    {-1, IBV_QPS_RESET, 0, 0, 0},
-    {-1, IBV_QPS_ERR, 0, 0, 0},
-    {IBV_QPS_RESET, IBV_QPS_INIT, IBV_QPT_RC, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS,
-     0},
-    {IBV_QPS_RESET, IBV_QPS_INIT, IBV_QPT_UD, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY, 0},
-    {IBV_QPS_INIT, IBV_QPS_INIT, IBV_QPT_RC, 0,
-     IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS},
-    {IBV_QPS_INIT, IBV_QPS_INIT, IBV_QPT_UD, 0, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY},
-    {IBV_QPS_INIT, IBV_QPS_RTR, IBV_QPT_RC,
-     IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
-         IBV_QP_MIN_RNR_TIMER,
-     IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX},
-    {IBV_QPS_INIT, IBV_QPS_RTR, IBV_QPT_UD, 0, IBV_QP_PKEY_INDEX | IBV_QP_QKEY},
-    {IBV_QPS_RTR, IBV_QPS_RTS, IBV_QPT_RC,
-     IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC,
-     IBV_QP_CUR_STATE | IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS | IBV_QP_MIN_RNR_TIMER |
+    {IBV_QPS_RESET, IBV_QPS_INIT, CONN, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS, 0},
+    {IBV_QPS_RESET, IBV_QPS_INIT, UD, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY, 0},
+    {IBV_QPS_INIT, IBV_QPS_INIT, CONN, 0, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS},
+    {IBV_QPS_INIT, IBV_QPS_INIT, UD, 0, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY},
+    /* Who answers reads and requests must know how many and when. */
+    {IBV_QPS_INIT, IBV_QPS_RTR, RC | XR, ADDRESS | ANSWER, KEEP},
+    {IBV_QPS_INIT, IBV_QPS_RTR, UC | XS, ADDRESS, KEEP},
+    {IBV_QPS_INIT, IBV_QPS_RTR, UD, 0, IBV_QP_PKEY_INDEX | IBV_QP_QKEY},
+    /* Only who asks repeats; an XRC target sends nothing of its own, but its timer is set. */
+    {IBV_QPS_RTR, IBV_QPS_RTS, RC, RETRY | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC,
+     LATER | IBV_QP_MIN_RNR_TIMER},
+    {IBV_QPS_RTR, IBV_QPS_RTS, XS, RETRY | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC, LATER},
+    {IBV_QPS_RTR, IBV_QPS_RTS, XR, IBV_QP_TIMEOUT | IBV_QP_SQ_PSN, LATER | IBV_QP_MIN_RNR_TIMER},
+    {IBV_QPS_RTR, IBV_QPS_RTS, UC, IBV_QP_SQ_PSN, LATER},
+    {IBV_QPS_RTR, IBV_QPS_RTS, UD, IBV_QP_SQ_PSN, IBV_QP_CUR_STATE | IBV_QP_QKEY},
+    {IBV_QPS_RTS, IBV_QPS_RTS, RC | XR, 0, LATER | IBV_QP_MIN_RNR_TIMER},
+    {IBV_QPS_RTS, IBV_QPS_RTS, UC | XS, 0, LATER},
+    {IBV_QPS_RTS, IBV_QPS_RTS, UD, 0, IBV_QP_CUR_STATE | IBV_QP_QKEY},
+    {IBV_QPS_RTS, IBV_QPS_SQD, CONN | UD, 0, IBV_QP_EN_SQD_ASYNC_NOTIFY},
+    {IBV_QPS_SQD, IBV_QPS_RTS, RC | XR, 0, LATER | IBV_QP_MIN_RNR_TIMER},
+    {IBV_QPS_SQD, IBV_QPS_RTS, UC | XS, 0, LATER},
+    {IBV_QPS_SQD, IBV_QPS_RTS, UD, 0, IBV_QP_CUR_STATE | IBV_QP_QKEY},
+    {IBV_QPS_SQD, IBV_QPS_SQD, RC, 0,
+     IBV_QP_PORT | IBV_QP_AV | RETRY | IBV_QP_MAX_QP_RD_ATOMIC | ANSWER | KEEP |
          IBV_QP_PATH_MIG_STATE},
-    {IBV_QPS_RTR, IBV_QPS_RTS, IBV_QPT_UD, IBV_QP_SQ_PSN, IBV_QP_CUR_STATE | IBV_QP_QKEY},
-    {IBV_QPS_RTS, IBV_QPS_RTS, IBV_QPT_RC, 0,
-     IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS | IBV_QP_MIN_RNR_TIMER | IBV_QP_ALT_PATH |
-         IBV_QP_PATH_MIG_STATE},
-    {IBV_QPS_RTS, IBV_QPS_RTS, IBV_QPT_UD, 0, IBV_QP_CUR_STATE | IBV_QP_QKEY},
-    {IBV_QPS_RTS, IBV_QPS_SQD, 0, 0, IBV_QP_EN_SQD_ASYNC_NOTIFY},
-    {IBV_QPS_SQD, IBV_QPS_RTS, IBV_QPT_RC, 0,
-     IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS | IBV_QP_MIN_RNR_TIMER | IBV_QP_ALT_PATH |
-         IBV_QP_PATH_MIG_STATE},
-    {IBV_QPS_SQD, IBV_QPS_RTS, IBV_QPT_UD, 0, IBV_QP_CUR_STATE | IBV_QP_QKEY},
-    {IBV_QPS_SQD, IBV_QPS_SQD, IBV_QPT_RC, 0,
-     IBV_QP_AV | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC |
-         IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX |
-         IBV_QP_MIN_RNR_TIMER | IBV_QP_PATH_MIG_STATE | IBV_QP_PORT},
-    {IBV_QPS_SQD, IBV_QPS_SQD, IBV_QPT_UD, 0, IBV_QP_PKEY_INDEX | IBV_QP_QKEY},
+    {IBV_QPS_SQD, IBV_QPS_SQD, XS, 0,
+     IBV_QP_PORT | IBV_QP_AV | RETRY | IBV_QP_MAX_QP_RD_ATOMIC | KEEP | IBV_QP_PATH_MIG_STATE},
+    {IBV_QPS_SQD, IBV_QPS_SQD, XR, 0,
+     IBV_QP_PORT | IBV_QP_AV | IBV_QP_TIMEOUT | ANSWER | KEEP | IBV_QP_PATH_MIG_STATE},
+    {IBV_QPS_SQD, IBV_QPS_SQD, UC, 0, IBV_QP_AV | KEEP | IBV_QP_PATH_MIG_STATE},
+    {IBV_QPS_SQD, IBV_QPS_SQD, UD, 0, IBV_QP_PKEY_INDEX | IBV_QP_QKEY},
+    /* Only the send queue of an unacknowledged transport can be broken alone. */
+    {IBV_QPS_SQE, IBV_QPS_RTS, UD, 0, IBV_QP_CUR_STATE | IBV_QP_QKEY},
+    {IBV_QPS_SQE, IBV_QPS_RTS, UC, 0, IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS},
 };
 
-static bool allowed(int from, int to, int type, int mask)
+static bool allowed(uint32_t from, uint32_t to, uint32_t type, int mask)
 {
-    mask &= ~(IBV_QP_STATE | IBV_QP_CUR_STATE);
+    mask &= ~IBV_QP_STATE;
+    if (to == IBV_QPS_RESET || to == IBV_QPS_ERR)
+        return mask == 0;
     for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
         const struct rule *r = &rules[i];
 
-        if ((r->from != -1 && r->from != from) || r->to != to || (r->type && r->type != type))
-            continue;
-        return (mask & r->need) == r->need && (mask & ~(r->need | r->may)) == 0;
+        if (r->from == from && r->to == to && (r->types >> type & 1))
+            return (mask & r->need) == r->need && (mask & ~(r->need | r->may)) == 0;
     }
     return false;
 }
 
-static bool valid_address(const struct ibv_ah_attr *a)
+static bool valid_path(const struct ibv_ah_attr *a, uint32_t port, uint32_t pkey_index)
 {
-    /* An Ethernet port can be reached by GID only. */
-    if (shca_config.roce && !a->is_global)
+    return shca_valid_path(a) && shca_valid_port(port) && pkey_index < SHCA_PKEYS;
+}
+
+/* The primary path leaves by the port of the queue pair. */
+static bool valid_paths(const struct shca_qp *qp, const struct ibv_qp_attr *a, int mask)
+{
+    uint8_t port = mask & IBV_QP_PORT ? a->port_num : qp->attr.port_num;
+
+    if ((mask & IBV_QP_AV) && (!valid_path(&a->ah_attr, port, 0) || a->ah_attr.port_num != port))
         return false;
-    return !a->is_global || a->grh.sgid_index < (shca_config.roce ? 2 : 1);
+    return !(mask & IBV_QP_ALT_PATH) ||
+           (a->alt_timeout <= 31 &&
+            valid_path(&a->alt_ah_attr, a->alt_port_num, a->alt_pkey_index));
 }
 
 static bool valid_numbers(const struct ibv_qp_attr *a, int mask)
 {
-    if ((mask & IBV_QP_PKEY_INDEX) && a->pkey_index != 0)
+    if ((mask & IBV_QP_PKEY_INDEX) && a->pkey_index >= SHCA_PKEYS)
         return false;
-    if ((mask & IBV_QP_PORT) && (a->port_num < 1 || a->port_num > shca_config.ports))
+    if ((mask & IBV_QP_PORT) && !shca_valid_port(a->port_num))
         return false;
     if ((mask & IBV_QP_PATH_MTU) && (a->path_mtu < IBV_MTU_256 || a->path_mtu > IBV_MTU_4096))
+        return false;
+    if ((mask & IBV_QP_PATH_MIG_STATE) && a->path_mig_state > IBV_MIG_ARMED)
         return false;
     if ((mask & IBV_QP_MIN_RNR_TIMER) && a->min_rnr_timer > 31)
         return false;
@@ -111,25 +141,39 @@ static void take_attrs(struct ibv_qp_attr *to, const struct ibv_qp_attr *from, i
     TAKE(IBV_QP_SQ_PSN, sq_psn);
     TAKE(IBV_QP_MAX_DEST_RD_ATOMIC, max_dest_rd_atomic);
     TAKE(IBV_QP_DEST_QPN, dest_qp_num);
+    TAKE(IBV_QP_PATH_MIG_STATE, path_mig_state);
+    TAKE(IBV_QP_EN_SQD_ASYNC_NOTIFY, en_sqd_async_notify);
+    /* Kept and reported; a path never fails alone here, so nothing ever migrates. */
+    TAKE(IBV_QP_ALT_PATH, alt_ah_attr);
+    TAKE(IBV_QP_ALT_PATH, alt_port_num);
+    TAKE(IBV_QP_ALT_PATH, alt_pkey_index);
+    TAKE(IBV_QP_ALT_PATH, alt_timeout);
 }
 
-/* What initiators need to know; the responder lock keeps them out meanwhile. */
-static void publish(struct shca_qp *qp, enum ibv_qp_state state)
+/* What initiators need to know; the responder lock keeps them out meanwhile. False: a peer broke
+ * the queue pair since its state was looked at. */
+static bool publish(struct shca_qp *qp, uint32_t from, uint32_t to)
 {
     struct shca_qp_sh *sh = qp->sh;
     struct shca_context *c = shca_ctx(qp->qp.context);
+    bool same;
 
     shca_rx_lock(shca.seg, sh, shca.pid);
-    sh->port = shca_fabric_port(c->hca, qp->attr.port_num ? qp->attr.port_num : 1);
-    sh->access = qp->attr.qp_access_flags;
-    sh->qkey = qp->attr.qkey;
-    sh->rq_psn = qp->attr.rq_psn & 0xffffff;
-    sh->min_rnr = qp->attr.min_rnr_timer;
-    sh->dest_qpn = qp->attr.dest_qp_num;
-    sh->dest_port = qp->dest_port;
-    atomic_store(&sh->state, state);
+    same = atomic_load(&sh->state) == from;
+    if (same) {
+        sh->port = shca_fabric_port(c->hca, qp->attr.port_num ? qp->attr.port_num : 1);
+        sh->access = qp->attr.qp_access_flags;
+        sh->qkey = qp->attr.qkey;
+        sh->rq_psn = qp->attr.rq_psn & 0xffffff;
+        sh->min_rnr = qp->attr.min_rnr_timer;
+        sh->max_dest_rd_atomic = qp->attr.max_dest_rd_atomic;
+        sh->network = shca_network_of(qp->attr.pkey_index, &qp->attr.ah_attr);
+        sh->dest_qpn = qp->attr.dest_qp_num;
+        sh->dest_port = qp->dest_port;
+        atomic_store(&sh->state, to);
+    }
     shca_rx_unlock(sh);
-    qp->attr.qp_state = state;
+    return same;
 }
 
 uint32_t shca_qp_state(struct shca_qp *qp)
@@ -177,13 +221,13 @@ static void resume(struct shca_qp *qp)
 
 static int transition(struct shca_qp *qp, struct ibv_qp_attr *attr, int mask)
 {
-    enum ibv_qp_state from = shca_qp_state(qp);
-    enum ibv_qp_state to = mask & IBV_QP_STATE ? attr->qp_state : from;
+    uint32_t from = shca_qp_state(qp), to = mask & IBV_QP_STATE ? attr->qp_state : from;
+    struct ibv_qp_attr before = qp->attr;
 
     if ((mask & IBV_QP_CUR_STATE) && attr->cur_qp_state != from)
         return EINVAL;
-    if (!allowed((int)from, (int)to, (int)qp->qp.qp_type, mask) || !valid_numbers(attr, mask) ||
-        ((mask & IBV_QP_AV) && !valid_address(&attr->ah_attr)))
+    if (!allowed(from, to, qp->qp.qp_type, mask) || !valid_numbers(attr, mask) ||
+        !valid_paths(qp, attr, mask))
         return EINVAL;
     if (to == IBV_QPS_RESET) {
         shca_qp_reset(qp);
@@ -193,7 +237,11 @@ static int transition(struct shca_qp *qp, struct ibv_qp_attr *attr, int mask)
         take_attrs(&qp->attr, attr, mask);
         if (mask & IBV_QP_AV)
             qp->dest_port = shca_route(&attr->ah_attr);
-        publish(qp, to);
+        if (!publish(qp, from, to)) {
+            qp->attr = before;
+            return EINVAL;
+        }
+        qp->attr.qp_state = to;
         if (from == IBV_QPS_SQD && to == IBV_QPS_RTS)
             resume(qp);
         /* A request is executed at once or has not begun: the queue is drained here and now. */

@@ -105,6 +105,15 @@ static void make_key(struct shca_mr *mr)
     mr->mr.lkey = mr->mr.rkey = mr->index << 8 | generation[mr->index];
 }
 
+static int32_t descriptor(const struct shca_mr *mr, unsigned access)
+{
+    if (mr->file)
+        return mr->file->fd;
+    return (access & IBV_ACCESS_REMOTE_ATOMIC) && shca_file_reachable(mr->mr.addr, mr->mr.length)
+               ? SHCA_FD_REACHABLE
+               : SHCA_FD_PRIVATE;
+}
+
 static void publish(struct shca_mr *mr, uint64_t iova, unsigned access)
 {
     struct shca_mr_sh *m = &shca_mr_table(shca.seg)[mr->index];
@@ -116,7 +125,7 @@ static void publish(struct shca_mr *mr, uint64_t iova, unsigned access)
     m->length = mr->mr.length;
     m->addr = (uintptr_t)mr->mr.addr;
     m->pd = mr->mr.pd->handle;
-    m->fd = mr->file ? mr->file->fd : -1;
+    m->fd = descriptor(mr, access);
     m->file_offset = offset;
     m->dev = mr->file ? mr->file->dev : 0;
     m->ino = mr->file ? mr->file->ino : 0;

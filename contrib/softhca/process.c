@@ -36,6 +36,10 @@ static void lay_out(struct shca_segment *s)
     at += pages(SHCA_QPS * sizeof(struct shca_qp_sh));
     s->cq_off = at;
     at += pages(SHCA_CQS * sizeof(struct shca_cq_sh));
+    s->words_off = at;
+    at += pages(SHCA_WORD_LOCKS * sizeof(struct shca_word_lock));
+    s->mcast_off = at;
+    at += pages(SHCA_MCASTS * sizeof(struct shca_mcast_sh));
     s->heap_off = at;
     s->size = SEGMENT_BYTES;
 }

@@ -30,7 +30,7 @@ static bool valid_caps(const struct ibv_qp_cap *c)
 
 static int valid(const struct ibv_pd *pd, const struct ibv_qp_init_attr *a)
 {
-    if (a->qp_type != IBV_QPT_RC && a->qp_type != IBV_QPT_UD)
+    if (a->qp_type != IBV_QPT_RC && a->qp_type != IBV_QPT_UC && a->qp_type != IBV_QPT_UD)
         return EOPNOTSUPP;
     if (a->srq)
         return EOPNOTSUPP;

@@ -19,6 +19,8 @@ static const struct {
     {IBV_QP_EX_WITH_SEND, IBV_WR_SEND},
     {IBV_QP_EX_WITH_SEND_WITH_IMM, IBV_WR_SEND_WITH_IMM},
     {IBV_QP_EX_WITH_RDMA_READ, IBV_WR_RDMA_READ},
+    {IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP, IBV_WR_ATOMIC_CMP_AND_SWP},
+    {IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD, IBV_WR_ATOMIC_FETCH_AND_ADD},
 };
 
 static uint32_t ops_of_type(enum ibv_qp_type type)
@@ -32,7 +34,8 @@ static uint32_t ops_of_type(enum ibv_qp_type type)
     case IBV_QPT_UC:
         return sends | writes;
     case IBV_QPT_RC:
-        return sends | writes | BIT(IBV_WR_RDMA_READ);
+        return sends | writes | BIT(IBV_WR_RDMA_READ) | BIT(IBV_WR_ATOMIC_CMP_AND_SWP) |
+               BIT(IBV_WR_ATOMIC_FETCH_AND_ADD);
     default:
         return 0;
     }

@@ -1,35 +1,50 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Remote memory: checking a remote key against the target's regions, and moving the bytes of RDMA
- * writes and reads. Owns nothing; the responder lock of the target is held throughout. */
+/* Remote memory: checking a request against the target's queue pair and regions, and moving the
+ * bytes of RDMA writes and reads. Owns nothing; the responder lock of the target is held
+ * throughout. */
 #include "config.h"
 
 #include "request.h"
 
-/* The bytes could not be moved. A kernel that forbids it is no fault of the key: then the responder
- * fails, as with a broken memory controller. */
-static int failed(int e, struct shca_peer *p, struct shca_qp_sh *t, enum ibv_wc_status *status)
+int shca_refuse(struct shca_peer *p, struct shca_qp_sh *t, enum ibv_wc_status told,
+                enum ibv_wc_status *status)
 {
-    bool refused = shca_copy_refused(e);
+    enum ibv_event_type why = told == IBV_WC_REM_ACCESS_ERR ? IBV_EVENT_QP_ACCESS_ERR
+                              : told == IBV_WC_REM_OP_ERR   ? IBV_EVENT_QP_FATAL
+                                                            : IBV_EVENT_QP_REQ_ERR;
 
-    if (e == ESRCH)
-        return SHCA_WAIT_ACK;
-    shca_break_target(p, t, refused ? IBV_EVENT_QP_FATAL : IBV_EVENT_QP_ACCESS_ERR);
-    *status = refused ? IBV_WC_REM_OP_ERR : IBV_WC_REM_ACCESS_ERR;
+    *status = told;
+    /* Nobody waits for the answer of an unreliable connection: it drops the packet and goes on. */
+    if (t->type != IBV_QPT_UC)
+        shca_break_target(p, t, why);
     return SHCA_DONE;
 }
 
-static bool resolve(struct shca_peer *p, struct shca_qp_sh *t, const struct shca_op *op,
-                    uint32_t access, struct shca_piece *piece)
+int shca_failed_copy(struct shca_peer *p, struct shca_qp_sh *t, int e, enum ibv_wc_status *status)
 {
-    struct shca_mr_sh *m;
+    if (e == ESRCH)
+        return SHCA_WAIT_ACK;
+    return shca_refuse(p, t, shca_copy_refused(e) ? IBV_WC_REM_OP_ERR : IBV_WC_REM_ACCESS_ERR,
+                       status);
+}
+
+enum ibv_wc_status shca_resolve(struct shca_peer *p, struct shca_qp_sh *t, const struct shca_op *op,
+                                uint32_t access, struct shca_mr_sh **m, struct shca_piece *piece)
+{
     uint64_t va;
 
+    /* A queue pair that does not offer the operation finds the request invalid; only a region that
+     * does not is a question of protection (specification 9.9.3, table 58). */
     if (!(t->access & access))
-        return false;
-    m = shca_mr_check(p->seg, op->rkey, op->remote_addr, op->length, access, t->pd, &va);
-    if (m)
-        shca_piece_of(p, m, op->rkey, va, op->length, piece);
-    return m != NULL;
+        return IBV_WC_REM_INV_REQ_ERR;
+    piece->length = 0;
+    if (op->length == 0) /* the key is not looked at (9.7.4.1.2) */
+        return IBV_WC_SUCCESS;
+    *m = shca_mr_check(p->seg, op->rkey, op->remote_addr, op->length, access, t->pd, &va);
+    if (!*m)
+        return IBV_WC_REM_ACCESS_ERR;
+    shca_piece_of(p, *m, op->rkey, va, op->length, piece);
+    return IBV_WC_SUCCESS;
 }
 
 int shca_rdma_write(struct shca_qp *qp, const struct shca_op *op, struct shca_qp_sh *t,
@@ -37,19 +52,20 @@ int shca_rdma_write(struct shca_qp *qp, const struct shca_op *op, struct shca_qp
 {
     static const struct shca_source nothing;
     struct shca_peer *p = qp->peer;
-    struct shca_piece piece;
     bool imm = op->opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
+    enum ibv_wc_status wrong;
+    struct shca_piece piece;
+    struct shca_mr_sh *m;
+    int e;
 
     if (imm && !shca_receive_posted(qp, t))
         return SHCA_WAIT_RNR;
-    if (op->length > 0) {
-        int e = EFAULT;
-
-        if (resolve(p, t, op, IBV_ACCESS_REMOTE_WRITE, &piece))
-            e = shca_move_out(p, &piece, 1, src->iov, src->n);
-        if (e != 0)
-            return failed(e, p, t, status);
-    }
+    wrong = shca_resolve(p, t, op, IBV_ACCESS_REMOTE_WRITE, &m, &piece);
+    if (wrong != IBV_WC_SUCCESS)
+        return shca_refuse(p, t, wrong, status);
+    e = op->length ? shca_move_out(p, &piece, 1, src->iov, src->n) : 0;
+    if (e != 0)
+        return shca_failed_copy(p, t, e, status);
     SHCA_COUNT(writes);
     return imm ? shca_deliver(p, qp, op, t, &nothing, op->length, status) : SHCA_DONE;
 }
@@ -58,16 +74,19 @@ int shca_rdma_read(struct shca_qp *qp, const struct shca_op *op, struct shca_qp_
                    const struct shca_source *dst, enum ibv_wc_status *status)
 {
     struct shca_peer *p = qp->peer;
+    enum ibv_wc_status wrong;
     struct shca_piece piece;
+    struct shca_mr_sh *m;
+    int e;
 
-    if (op->length > 0) {
-        int e = EFAULT;
-
-        if (resolve(p, t, op, IBV_ACCESS_REMOTE_READ, &piece))
-            e = shca_move_in(p, dst->iov, dst->n, &piece);
-        if (e != 0)
-            return failed(e, p, t, status);
-    }
+    if (t->max_dest_rd_atomic == 0) /* no room for one more request, ever */
+        return shca_refuse(p, t, IBV_WC_REM_INV_REQ_ERR, status);
+    wrong = shca_resolve(p, t, op, IBV_ACCESS_REMOTE_READ, &m, &piece);
+    if (wrong != IBV_WC_SUCCESS)
+        return shca_refuse(p, t, wrong, status);
+    e = op->length ? shca_move_in(p, dst->iov, dst->n, &piece) : 0;
+    if (e != 0)
+        return shca_failed_copy(p, t, e, status);
     SHCA_COUNT(reads);
     return SHCA_DONE;
 }

@@ -17,7 +17,7 @@ static inline bool shca_receiving(struct shca_qp_sh *t)
 {
     uint32_t state = atomic_load_explicit(&t->state, memory_order_acquire);
 
-    return state == IBV_QPS_RTR || state == IBV_QPS_RTS || state == IBV_QPS_SQD;
+    return state >= IBV_QPS_RTR && state <= IBV_QPS_SQE;
 }
 
 /* The responder found an error: its queue pair breaks too, and its program is told. */
@@ -38,6 +38,19 @@ int shca_rdma_write(struct shca_qp *qp, const struct shca_op *op, struct shca_qp
                     const struct shca_source *src, enum ibv_wc_status *status);
 int shca_rdma_read(struct shca_qp *qp, const struct shca_op *op, struct shca_qp_sh *t,
                    const struct shca_source *dst, enum ibv_wc_status *status);
+/* The value found goes to dst. */
+int shca_atomic(struct shca_qp *qp, const struct shca_op *op, struct shca_qp_sh *t,
+                const struct shca_source *dst, enum ibv_wc_status *status);
+/* Finds the memory a request names. IBV_WC_SUCCESS, or what the sender is to be told. */
+enum ibv_wc_status shca_resolve(struct shca_peer *p, struct shca_qp_sh *t, const struct shca_op *op,
+                                uint32_t access, struct shca_mr_sh **m, struct shca_piece *piece);
+/* Breaks the target for a bad request, if its transport tells the sender; SHCA_DONE. */
+int shca_refuse(struct shca_peer *p, struct shca_qp_sh *t, enum ibv_wc_status told,
+                enum ibv_wc_status *status);
+/* The bytes could not be moved (errno e). The memory went away under its region: the key is bad. A
+ * kernel that forbids copying is no fault of the key: the responder fails, as with a broken memory
+ * controller. */
+int shca_failed_copy(struct shca_peer *p, struct shca_qp_sh *t, int e, enum ibv_wc_status *status);
 
 /* A datagram that nobody wants is lost without a word. */
 void shca_execute_ud(struct shca_qp *qp, const struct shca_op *op, const struct shca_source *s);

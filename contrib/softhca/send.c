@@ -26,6 +26,10 @@ static enum ibv_wc_opcode wc_opcode(uint32_t op)
         return IBV_WC_RDMA_WRITE;
     case IBV_WR_RDMA_READ:
         return IBV_WC_RDMA_READ;
+    case IBV_WR_ATOMIC_CMP_AND_SWP:
+        return IBV_WC_COMP_SWAP;
+    case IBV_WR_ATOMIC_FETCH_AND_ADD:
+        return IBV_WC_FETCH_ADD;
     default:
         return IBV_WC_SEND;
     }
@@ -45,6 +49,14 @@ static void push(struct shca_qp *qp, const struct shca_op *op, uint32_t index,
     shca_cq_push(qp->scq, qp, index, &wc);
 }
 
+static void flush_sends(struct shca_qp *qp)
+{
+    qp->waiting = SHCA_DONE;
+    qp->fault.stage = 0;
+    for (; qp->sq_exec != qp->sq_tail; qp->sq_exec++)
+        push(qp, &shca_wqe_at(qp, qp->sq_exec)->op, qp->sq_exec, IBV_WC_WR_FLUSH_ERR);
+}
+
 void shca_qp_error(struct shca_qp *qp)
 {
     struct shca_qp_sh *sh = qp->sh;
@@ -53,10 +65,7 @@ void shca_qp_error(struct shca_qp *qp)
     atomic_store(&sh->state, IBV_QPS_ERR);
     shca_rx_unlock(sh);
     qp->attr.qp_state = qp->qp.state = IBV_QPS_ERR;
-    qp->waiting = SHCA_DONE;
-    qp->fault.stage = 0;
-    for (; qp->sq_exec != qp->sq_tail; qp->sq_exec++)
-        push(qp, &shca_wqe_at(qp, qp->sq_exec)->op, qp->sq_exec, IBV_WC_WR_FLUSH_ERR);
+    flush_sends(qp);
     shca_rq_error(qp);
 }
 
@@ -70,6 +79,22 @@ static void count(struct shca_qp *qp, uint32_t bytes)
     atomic_store_explicit(&qp->bytes, b, memory_order_relaxed);
 }
 
+/* A request failed. Where nobody acknowledges, only the send queue breaks (SQE): receives go on,
+ * and the program may set it going again (10.3.1). */
+static void break_sends(struct shca_qp *qp)
+{
+    enum ibv_qp_type type = qp->qp.qp_type;
+    uint32_t rts = IBV_QPS_RTS;
+
+    if ((type == IBV_QPT_UC || type == IBV_QPT_UD) &&
+        atomic_compare_exchange_strong(&qp->sh->state, &rts, IBV_QPS_SQE)) {
+        qp->attr.qp_state = qp->qp.state = IBV_QPS_SQE;
+        flush_sends(qp);
+    } else {
+        shca_qp_error(qp);
+    }
+}
+
 static void complete(struct shca_qp *qp, const struct shca_op *op, uint32_t index,
                      enum ibv_wc_status status)
 {
@@ -77,7 +102,7 @@ static void complete(struct shca_qp *qp, const struct shca_op *op, uint32_t inde
     qp->sq_exec = index + 1;
     if (status != IBV_WC_SUCCESS) {
         push(qp, op, index, status);
-        shca_qp_error(qp);
+        break_sends(qp);
         return;
     }
     count(qp, op->length);
@@ -163,6 +188,10 @@ void shca_sq_run(struct shca_qp *qp)
             shca_qp_error(qp);
             return;
         }
+        if (state == IBV_QPS_SQE) {
+            flush_sends(qp);
+            return;
+        }
         if (state != IBV_QPS_RTS) {
             qp->waiting = SHCA_WAIT_NEVER;
             return;
@@ -214,31 +243,36 @@ int shca_address_ud(const struct shca_qp *qp, const struct ibv_ah *ibah, uint32_
     op->dest_port = ah->dest_port;
     op->slid = ah->slid;
     op->grh = ah->attr.is_global;
+    op->sgid_index = ah->attr.grh.sgid_index;
     op->dgid = ah->attr.grh.dgid;
+    op->dlid = ah->attr.dlid;
     op->dest_qpn = qpn;
     /* A Q_Key with the top bit set stands for the queue pair's own (10.2.5). */
     op->qkey = qkey >> 31 ? qp->attr.qkey : qkey;
     return 0;
 }
 
+/* The operations of each transport (specification table 32). */
+#define OP(name)   (1u << IBV_WR_##name)
+#define SENDS      (OP(SEND) | OP(SEND_WITH_IMM))
+#define WRITES     (OP(RDMA_WRITE) | OP(RDMA_WRITE_WITH_IMM))
+#define ATOMICS    (OP(ATOMIC_CMP_AND_SWP) | OP(ATOMIC_FETCH_AND_ADD))
+#define RESPONDING (OP(RDMA_READ) | ATOMICS) /* the answer has data: nothing to send inline */
+
+static uint32_t offered(enum ibv_qp_type type)
+{
+    return type == IBV_QPT_UD   ? SENDS
+           : type == IBV_QPT_UC ? SENDS | WRITES
+                                : SENDS | WRITES | RESPONDING;
+}
+
 static int check_opcode(const struct shca_qp *qp, const struct ibv_send_wr *wr)
 {
-    bool ud = qp->qp.qp_type == IBV_QPT_UD;
+    uint32_t op = (uint32_t)wr->opcode < 32 ? 1u << wr->opcode : 0;
 
-    switch (wr->opcode) {
-    case IBV_WR_SEND:
-    case IBV_WR_SEND_WITH_IMM:
-        return 0;
-    case IBV_WR_RDMA_READ:
-        if (wr->send_flags & IBV_SEND_INLINE)
-            return EINVAL;
-        return ud ? EINVAL : 0;
-    case IBV_WR_RDMA_WRITE:
-    case IBV_WR_RDMA_WRITE_WITH_IMM:
-        return ud ? EINVAL : 0;
-    default:
-        return EOPNOTSUPP;
-    }
+    if (op & offered(qp->qp.qp_type))
+        return (op & RESPONDING) && (wr->send_flags & IBV_SEND_INLINE) ? EINVAL : 0;
+    return op & (SENDS | WRITES | RESPONDING) ? EINVAL : EOPNOTSUPP;
 }
 
 static int check_lengths(struct shca_qp *qp, const struct ibv_send_wr *wr, struct shca_op *op)
@@ -252,6 +286,15 @@ static int check_lengths(struct shca_qp *qp, const struct ibv_send_wr *wr, struc
     if ((wr->send_flags & IBV_SEND_INLINE) && total > qp->init.cap.max_inline_data)
         return EINVAL;
     op->length = total > UINT32_MAX ? UINT32_MAX : (uint32_t)total;
+    return 0;
+}
+
+static int address_atomic(const struct ibv_send_wr *wr, struct shca_op *op)
+{
+    op->remote_addr = wr->wr.atomic.remote_addr;
+    op->rkey = wr->wr.atomic.rkey;
+    op->compare_add = wr->wr.atomic.compare_add;
+    op->swap = wr->wr.atomic.swap;
     return 0;
 }
 
@@ -274,6 +317,8 @@ static int translate(struct shca_qp *qp, const struct ibv_send_wr *wr, struct sh
     op->grh = false;
     if (qp->qp.qp_type == IBV_QPT_UD)
         return shca_address_ud(qp, wr->wr.ud.ah, wr->wr.ud.remote_qpn, wr->wr.ud.remote_qkey, op);
+    if (ATOMICS >> op->opcode & 1)
+        return address_atomic(wr, op);
     op->remote_addr = wr->wr.rdma.remote_addr;
     op->rkey = wr->wr.rdma.rkey;
     return 0;
@@ -306,6 +351,8 @@ static int post_one(struct shca_qp *qp, const struct ibv_send_wr *wr)
     keep(qp, &op, index);
     if (state == IBV_QPS_ERR)
         shca_qp_error(qp);
+    else if (state == IBV_QPS_SQE)
+        flush_sends(qp);
     return 0;
 }
 

@@ -145,7 +145,9 @@ struct shca_op {
     uint16_t slid;
     bool grh;
     union ibv_gid dgid;
-    uint32_t inline_len;
+    uint8_t sgid_index;
+    uint16_t dlid;
+    uint64_t compare_add, swap; /* of atomics */
 };
 
 struct shca_wqe {
@@ -309,6 +311,8 @@ uint64_t shca_pending_run(void); /* ns until the next try, UINT64_MAX: nothing w
 /* ---- memory (mr.c, file.c, copy.c) ---- */
 /* Finds the shared file behind [addr, addr+length); NULL when it is private memory. */
 struct shca_file *shca_file_find(const void *addr, size_t length, uint64_t *offset);
+/* Is some of it shared memory that another process could map (memfd, file)? */
+bool shca_file_reachable(const void *addr, size_t length);
 void shca_file_put(struct shca_file *f);
 struct shca_file {
     uint64_t dev, ino;
@@ -437,13 +441,21 @@ void shca_qp_error(struct shca_qp *qp); /* to ERR; flushes the send queue. Holds
 uint32_t shca_qp_state(struct shca_qp *qp);
 void shca_qp_reset(struct shca_qp *qp);
 
-/* ---- addressing (port.c) ---- */
+/* ---- addressing (gid.c, port.c) ---- */
+#define SHCA_PKEYS 2 /* entries of the P_Key table of each port */
 static inline uint32_t shca_fabric_port(int hca, int port)
 {
     return 1u + (uint32_t)(hca * shca_config.ports + port - 1);
 }
 uint16_t shca_lid_of(uint32_t fabric_port);
-void shca_gid_of(uint32_t fabric_port, union ibv_gid *gid);
+uint32_t shca_gid_count(void);
+bool shca_gid_v2(uint32_t index); /* a RoCE v2 entry of the GID table */
+void shca_gid_of(uint32_t fabric_port, uint32_t index, union ibv_gid *gid);
+bool shca_gid_multicast(const union ibv_gid *gid);
+/* The partition and the GID type that an end of this P_Key and path is in (wire.h). */
+uint32_t shca_network_of(uint32_t pkey_index, const struct ibv_ah_attr *path);
+bool shca_valid_port(uint32_t port);
+bool shca_valid_path(const struct ibv_ah_attr *a);
 uint64_t shca_guid_of(int hca, int port); /* host order; port 0: the node */
 /* The fabric port an address names; 0 when nobody has it. */
 uint32_t shca_route(const struct ibv_ah_attr *attr);
@@ -493,7 +505,7 @@ void shca_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* Counters of this process for SOFTHCA_STATS. */
 struct shca_stats {
-    _Atomic uint64_t rnr, retries, sends, writes, reads;
+    _Atomic uint64_t rnr, retries, sends, writes, reads, atomics;
 };
 extern struct shca_stats shca_stats;
 extern bool shca_stats_on;

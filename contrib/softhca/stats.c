@@ -38,10 +38,11 @@ static void report(void)
     if (!where || !shca.seg || shca.pid != (uint32_t)getpid() || atomic_exchange(&done, 1))
         return;
     n = snprintf(line, sizeof line,
-                 "softhca: pid %d rnr %llu retries %llu sends %llu writes %llu reads %llu\n",
+                 "softhca: pid %d rnr %llu retries %llu sends %llu writes %llu reads %llu "
+                 "atomics %llu\n",
                  (int)getpid(), (unsigned long long)s->rnr, (unsigned long long)s->retries,
                  (unsigned long long)s->sends, (unsigned long long)s->writes,
-                 (unsigned long long)s->reads);
+                 (unsigned long long)s->reads, (unsigned long long)s->atomics);
     fd = open_sink(where, &ours);
     if (fd < 0 || write(fd, line, (size_t)n) != n)
         shca_say("cannot write SOFTHCA_STATS=%s: %s", where, strerror(errno));

@@ -26,6 +26,13 @@
 #define SHCA_MAX_HCA 16
 #define SHCA_MAX_PRT 8
 
+/* Locks of 8-byte locations for atomic operations on memory that is not mapped: enough that two
+ * busy counters of a process seldom share one. */
+#define SHCA_WORD_LOCKS 256
+
+/* Multicast attachments of one process; a group and a member of it per entry. */
+#define SHCA_MCASTS 1024
+
 /* Memory that is not shared cannot be stored to by a peer; short messages for such buffers wait in
  * these slots and are copied by ibv_poll_cq. A system call of 1.5 us is saved up to about 4 KiB. */
 #define SHCA_EAGER_BYTES 4096
@@ -38,12 +45,17 @@ struct shca_mr_sh {
     uint64_t length;
     uint64_t addr; /* where the owner sees it */
     uint32_t pd;
-    int32_t fd; /* owner's descriptor of the shared file behind it, -1: reach it by CMA only */
+    int32_t fd; /* owner's descriptor of the shared file behind it, or one of the two below */
     uint64_t file_offset;
     uint64_t dev;
     uint64_t ino;
 };
 _Static_assert(sizeof(struct shca_mr_sh) == 64, "one line per region");
+
+/* No descriptor: reach it by CMA only. A region without descriptor that lies (partly) in a file
+ * which others may map is told apart, because atomics must not reach one word in two ways. */
+#define SHCA_FD_PRIVATE   (-1)
+#define SHCA_FD_REACHABLE (-2)
 
 struct shca_sge {
     uint64_t addr;
@@ -112,18 +124,29 @@ struct shca_qp_sh {
     uint32_t cq_bit;
     uint32_t epoch; /* another one after each creation and reset: what initiators know is stale */
     uint32_t established; /* COMM_EST was told; under the lock */
-    uint32_t pad1;
+    uint32_t network;     /* see shca_networks_meet */
     struct shca_rq_sh rq;
-    uint32_t pad2[6];
+    uint32_t max_dest_rd_atomic;
+    uint32_t pad1[5];
     /* Line 3: written by the owner. */
     _Atomic uint32_t rq_tail;
     _Atomic uint32_t rq_done; /* receives handed to the program: frees slots and eager slots */
-    uint32_t pad3[14];
+    uint32_t pad2[14];
     /* Line 4: of rare events. */
     struct shca_pipe async; /* of the context */
-    uint32_t pad4[12];
+    uint32_t pad3[12];
 };
 _Static_assert(sizeof(struct shca_qp_sh) == 320, "five lines per queue pair");
+
+/* What must agree between two ends apart from numbers: the low half is the P_Key of the end, the
+ * upper half the GID type (a RoCE v1 frame is nothing to a RoCE v2 end). P_Keys agree when the
+ * low 15 bits are equal and at least one end is a full member (specification 10.9.3). */
+#define SHCA_FULL_MEMBER 0x8000u
+
+static inline _Bool shca_networks_meet(uint32_t a, uint32_t b)
+{
+    return ((a ^ b) & ~SHCA_FULL_MEMBER) == 0 && ((a | b) & SHCA_FULL_MEMBER);
+}
 
 /* Bits 0..62 of root are the first 63 queue pairs of the CQ; bit 63 says that one of the others is
  * ready: then mid says which words of leaf. So a usual CQ costs one atomic operation per message.
@@ -155,6 +178,20 @@ struct shca_cq_sh {
 };
 _Static_assert(sizeof(struct shca_cq_sh) % 64 == 0, "whole lines");
 
+/* One queue pair in one multicast group. Changed under the responder lock of that queue pair only,
+ * so an initiator that holds it sees a whole entry. */
+struct shca_mcast_sh {
+    _Atomic uint32_t qpn; /* 0: free */
+    uint32_t mlid;        /* 0 with RoCE */
+    uint8_t mgid[16];
+};
+
+/* A word lock: the pid of the holder, 0: free. One line each. */
+struct shca_word_lock {
+    _Atomic uint32_t holder;
+    uint32_t pad[15];
+};
+
 struct shca_segment {
     uint64_t magic;
     uint64_t size;
@@ -171,6 +208,9 @@ struct shca_segment {
     /* The ports that are down, a bit each, as this process believes; see link.c. */
     _Atomic uint32_t down[SHCA_MAX_HCA];
     _Atomic uint32_t settled; /* down[] may be copied by who joins */
+    uint64_t words_off;
+    uint64_t mcast_off;
+    _Atomic uint32_t mcast_high; /* no attachment at or above this entry */
 };
 
 static inline struct shca_mr_sh *shca_mr_table(struct shca_segment *s)
@@ -186,6 +226,16 @@ static inline struct shca_qp_sh *shca_qp_table(struct shca_segment *s)
 static inline struct shca_cq_sh *shca_cq_table(struct shca_segment *s)
 {
     return (struct shca_cq_sh *)((char *)s + s->cq_off);
+}
+
+static inline struct shca_word_lock *shca_word_locks(struct shca_segment *s)
+{
+    return (struct shca_word_lock *)((char *)s + s->words_off);
+}
+
+static inline struct shca_mcast_sh *shca_mcast_table(struct shca_segment *s)
+{
+    return (struct shca_mcast_sh *)((char *)s + s->mcast_off);
 }
 
 static inline struct shca_slot *shca_slot_at(struct shca_segment *s, const struct shca_rq_sh *q,

@@ -97,21 +97,32 @@ static void wr_send_imm(struct ibv_qp_ex *ex, __be32 imm)
         op->imm = imm;
 }
 
-/* ---- not offered: no queue pair can have asked for them, so begin() refuses ---- */
-
 static void wr_atomic_cmp_swp(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr,
                               uint64_t compare, uint64_t swap)
 {
-    (void)rkey, (void)remote_addr, (void)compare, (void)swap;
-    begin(ex, IBV_WR_ATOMIC_CMP_AND_SWP);
+    struct shca_op *op = begin(ex, IBV_WR_ATOMIC_CMP_AND_SWP);
+
+    if (!op)
+        return;
+    op->rkey = rkey;
+    op->remote_addr = remote_addr;
+    op->compare_add = compare;
+    op->swap = swap;
 }
 
 static void wr_atomic_fetch_add(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr,
                                 uint64_t add)
 {
-    (void)rkey, (void)remote_addr, (void)add;
-    begin(ex, IBV_WR_ATOMIC_FETCH_AND_ADD);
+    struct shca_op *op = begin(ex, IBV_WR_ATOMIC_FETCH_AND_ADD);
+
+    if (!op)
+        return;
+    op->rkey = rkey;
+    op->remote_addr = remote_addr;
+    op->compare_add = add;
 }
+
+/* ---- not offered: no queue pair can have asked for them, so begin() refuses ---- */
 
 static void wr_atomic_write(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr,
                             const void *value)
@@ -208,7 +219,7 @@ static void wr_set_inline_data_list(struct ibv_qp_ex *ex, size_t n, const struct
     struct ibv_sge *sge;
     size_t at = 0;
 
-    if (op && op->opcode == IBV_WR_RDMA_READ)
+    if (op && op->opcode >= IBV_WR_RDMA_READ) /* the answer has the data */
         fail(b, EINVAL);
     if (!b->now)
         return;
@@ -264,6 +275,8 @@ static int submit(struct shca_qp *qp)
     qp->sq_tail += b->n;
     if (state == IBV_QPS_ERR) {
         shca_qp_error(qp);
+    } else if (state == IBV_QPS_SQE) {
+        shca_sq_run(qp);
     } else if (state == IBV_QPS_RTS && qp->sq_exec == b->first) {
         shca_sq_run(qp);
         if (qp->sq_exec != qp->sq_tail)

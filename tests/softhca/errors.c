@@ -511,14 +511,15 @@ static void not_offered(void)
 {
     struct end a, b;
     struct ibv_srq_init_attr srq = {.attr = {.max_wr = 1, .max_sge = 1}};
-    struct ibv_qp_init_attr uc;
+    struct ibv_qp_init_attr raw;
 
     open_two(&a, &b, NULL);
     CHECK(ibv_create_srq(a.pd, &srq) == NULL && errno == EOPNOTSUPP);
-    uc = (struct ibv_qp_init_attr){
-        .send_cq = a.scq, .recv_cq = a.rcq, .qp_type = IBV_QPT_UC, .cap = {1, 1, 1, 1, 0}};
-    CHECK(ibv_create_qp(a.pd, &uc) == NULL && errno == EOPNOTSUPP);
-    CHECK_EQ(post(&a, IBV_WR_ATOMIC_FETCH_AND_ADD, 1, 0, 8, 0, NULL, 0), EOPNOTSUPP);
+    raw = (struct ibv_qp_init_attr){
+        .send_cq = a.scq, .recv_cq = a.rcq, .qp_type = IBV_QPT_RAW_PACKET, .cap = {1, 1, 1, 1, 0}};
+    CHECK(ibv_create_qp(a.pd, &raw) == NULL && errno == EOPNOTSUPP);
+    CHECK_EQ(post(&a, IBV_WR_LOCAL_INV, 1, 0, 8, 0, NULL, 0), EOPNOTSUPP);
+    CHECK_EQ(post(&a, IBV_WR_SEND_WITH_INV, 1, 0, 8, 0, NULL, 0), EOPNOTSUPP);
     CHECK(ibv_reg_mr(a.pd, (void *)16, 4096, 0) == NULL && errno == EFAULT);
     CHECK(ibv_reg_mr(a.pd, a.buf, 4096, IBV_ACCESS_REMOTE_WRITE) == NULL && errno == EINVAL);
     close_two(&a, &b);

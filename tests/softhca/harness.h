@@ -138,7 +138,8 @@ static inline void end_open(struct end *e, const struct end_options *o)
 
     o = o ? o : &standard;
     access = o->access ? o->access
-                       : IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
+                       : IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
+                             IBV_ACCESS_REMOTE_ATOMIC;
     memset(e, 0, sizeof *e);
     e->ctx = open_softhca(0);
     e->pd = ibv_alloc_pd(e->ctx);
@@ -191,7 +192,8 @@ static inline void to_init(struct ibv_qp *qp)
 {
     struct ibv_qp_attr a = {.qp_state = IBV_QPS_INIT,
                             .port_num = 1,
-                            .qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ,
+                            .qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
+                                               IBV_ACCESS_REMOTE_ATOMIC,
                             .qkey = 0x11111};
 
     CHECK_EQ(ibv_modify_qp(qp, &a,
@@ -222,10 +224,11 @@ static inline void to_rtr(struct ibv_qp *qp, const struct address *to)
                             .min_rnr_timer = 12,
                             .ah_attr = path_to(to)};
 
-    CHECK_EQ(ibv_modify_qp(qp, &a,
-                           IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
-                               IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER),
-             0);
+    int mask = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
+
+    if (qp->qp_type != IBV_QPT_UC)
+        mask |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+    CHECK_EQ(ibv_modify_qp(qp, &a, mask), 0);
 }
 
 /* timeout: 4.096 us << timeout, eight times. */
@@ -238,10 +241,11 @@ static inline void to_rts(struct end *e, int timeout, int rnr_retry)
                             .sq_psn = (uint32_t)e->psn,
                             .max_rd_atomic = 1};
 
-    CHECK_EQ(ibv_modify_qp(e->qp, &a,
-                           IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-                               IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC),
-             0);
+    int mask = IBV_QP_STATE | IBV_QP_SQ_PSN;
+
+    if (e->qp->qp_type != IBV_QPT_UC)
+        mask |= IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
+    CHECK_EQ(ibv_modify_qp(e->qp, &a, mask), 0);
 }
 
 static inline void connect_to(struct end *e, const struct address *to)
@@ -318,7 +322,10 @@ static inline int post(struct end *e, enum ibv_wr_opcode op, uint64_t id, size_t
                              .imm_data = 0x12345678},
                        *bad;
 
-    if (remote) {
+    if (remote && op >= IBV_WR_ATOMIC_CMP_AND_SWP) {
+        wr.wr.atomic.remote_addr = remote->addr + at;
+        wr.wr.atomic.rkey = remote->rkey;
+    } else if (remote) {
         wr.wr.rdma.remote_addr = remote->addr + at;
         wr.wr.rdma.rkey = remote->rkey;
     }

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Atomic operations on 8 bytes of remote memory. A region that lies in a shared file is mapped and
+ * changed by atomic instructions of the CPU. Private memory can only be copied out and in again
+ * (CMA), so everybody who changes it, its owner included, holds a lock of the owner's segment
+ * meanwhile. The two ways must never meet on one word: which one is right is a property of the
+ * region, and who cannot go that way refuses. Owns the word locks; one is taken last of all, under
+ * the responder lock of the target. */
+#include "config.h"
+
+#include "request.h"
+
+/* A holder keeps the lock for two system calls; see lock.c. */
+#define TURNS_BEFORE_DOUBT 20000
+
+static struct shca_word_lock *lock_word(struct shca_segment *seg, uint64_t va)
+{
+    /* Neighbouring counters are often used together: spread them. */
+    uint32_t n = (uint32_t)((va >> 3) * UINT64_C(0x9e3779b97f4a7c15) >> 32) % SHCA_WORD_LOCKS;
+    struct shca_word_lock *l = &shca_word_locks(seg)[n];
+    unsigned turns = 0;
+
+    for (;;) {
+        uint32_t seen = 0;
+
+        if (atomic_compare_exchange_strong(&l->holder, &seen, shca.pid))
+            return l;
+        shca_relax(&turns);
+        /* A killed holder has changed the word or has not; both are whole. */
+        if (turns % TURNS_BEFORE_DOUBT == 0 && shca_holder_gone(seen) &&
+            atomic_compare_exchange_strong(&l->holder, &seen, shca.pid))
+            return l;
+    }
+}
+
+static uint64_t on_mapped(const struct shca_op *op, uint64_t *word)
+{
+    uint64_t expected = op->compare_add;
+
+    if (op->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD)
+        return __atomic_fetch_add(word, op->compare_add, __ATOMIC_SEQ_CST);
+    __atomic_compare_exchange_n(word, &expected, op->swap, false, __ATOMIC_SEQ_CST,
+                                __ATOMIC_SEQ_CST);
+    return expected;
+}
+
+static int on_private(struct shca_peer *p, const struct shca_op *op, struct shca_piece *piece,
+                      uint64_t *old)
+{
+    struct shca_word_lock *l = lock_word(p->seg, piece->addr);
+    struct iovec iov = {old, sizeof *old};
+    uint64_t changed;
+    int e = shca_move_in(p, &iov, 1, piece);
+
+    iov.iov_base = &changed;
+    changed = op->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD ? *old + op->compare_add : op->swap;
+    if (e == 0 && (op->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD || *old == op->compare_add))
+        e = shca_move_out(p, piece, 1, &iov, 1);
+    atomic_store_explicit(&l->holder, 0, memory_order_release);
+    return e;
+}
+
+/* EOPNOTSUPP: not this way. */
+static int change(struct shca_peer *p, const struct shca_op *op, const struct shca_mr_sh *m,
+                  struct shca_piece *piece, uint64_t *old)
+{
+    if (m->fd == SHCA_FD_PRIVATE)
+        return on_private(p, op, piece, old);
+    if (m->fd == SHCA_FD_REACHABLE || !piece->mapped)
+        return EOPNOTSUPP;
+    *old = on_mapped(op, (uint64_t *)(void *)piece->mapped);
+    return 0;
+}
+
+static void explain(void)
+{
+    static _Atomic int told;
+
+    if (!atomic_exchange(&told, 1))
+        shca_say("an atomic operation was refused: its memory is shared with other processes but "
+                 "cannot be mapped here; keep its descriptor open until ibv_reg_mr, and register "
+                 "each mapping by itself");
+}
+
+static void scatter(const struct shca_source *dst, uint64_t old)
+{
+    const char *from = (const char *)&old;
+
+    for (unsigned i = 0; i < dst->n; i++) {
+        memcpy(dst->iov[i].iov_base, from, dst->iov[i].iov_len);
+        from += dst->iov[i].iov_len;
+    }
+}
+
+int shca_atomic(struct shca_qp *qp, const struct shca_op *op, struct shca_qp_sh *t,
+                const struct shca_source *dst, enum ibv_wc_status *status)
+{
+    struct shca_peer *p = qp->peer;
+    enum ibv_wc_status wrong;
+    struct shca_piece piece;
+    struct shca_mr_sh *m;
+    uint64_t old;
+    int e;
+
+    if (t->max_dest_rd_atomic == 0 || op->remote_addr % sizeof old != 0)
+        return shca_refuse(p, t, IBV_WC_REM_INV_REQ_ERR, status);
+    wrong = shca_resolve(p, t, op, IBV_ACCESS_REMOTE_ATOMIC, &m, &piece);
+    /* The address may be aligned in a region with an iova that is not; hardware cannot do that
+     * either. */
+    if (wrong == IBV_WC_SUCCESS && piece.addr % sizeof old != 0)
+        wrong = IBV_WC_REM_INV_REQ_ERR;
+    if (wrong != IBV_WC_SUCCESS)
+        return shca_refuse(p, t, wrong, status);
+    e = change(p, op, m, &piece, &old);
+    if (e == EOPNOTSUPP) {
+        explain();
+        return shca_refuse(p, t, IBV_WC_REM_OP_ERR, status);
+    }
+    if (e != 0)
+        return shca_failed_copy(p, t, e, status);
+    scatter(dst, old);
+    SHCA_COUNT(atomics);
+    return SHCA_DONE;
+}
