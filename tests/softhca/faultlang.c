@@ -4,6 +4,7 @@
 #include "config.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "contrib/softhca/fault.h"
@@ -179,6 +180,73 @@ static void rules_are_separated_by_semicolons(void)
            "a rule knows its text");
 }
 
+/* ---- the document ---- */
+
+static char document[16384];
+
+static void read_document(void)
+{
+    const char *top = getenv("srcdir");
+    char path[512];
+    FILE *f;
+
+    snprintf(path, sizeof path, "%s/contrib/softhca/fault-language.txt", top ? top : ".");
+    f = fopen(path, "r");
+    EXPECT(f != NULL, "cannot read %s", path);
+    if (!f)
+        return;
+    document[fread(document, 1, sizeof document - 1, f)] = 0;
+    fclose(f);
+}
+
+/* Every legal word that a mistake brings up is in the document. */
+static void words_are_documented(const char *mistake, const char *before)
+{
+    struct shca_fault_rules rules;
+    char why[400], *words;
+
+    EXPECT(!shca_fault_parse(mistake, &rules, why, sizeof why), "%s is taken", mistake);
+    words = strstr(why, before);
+    EXPECT(words != NULL, "%s: said '%s'", mistake, why);
+    if (!words)
+        return;
+    for (char *w = strtok(words + strlen(before), ", "); w; w = strtok(NULL, ", "))
+        EXPECT(strstr(document, w) != NULL, "'%s' is not in fault-language.txt", w);
+}
+
+/* Each quoted rule behind the variable is one. */
+static void examples_are_rules(void)
+{
+    static const char variable[] = "SOFTHCA_FAULT=\"";
+    struct shca_fault_rules rules;
+    char why[400];
+    int n = 0;
+
+    for (char *at = strstr(document, variable); at; at = strstr(at, variable), n++) {
+        char *end = strchr(at += strlen(variable), '"');
+
+        if (!end || strncmp(at, "rule;", 5) == 0)
+            continue;
+        *end = 0;
+        EXPECT(shca_fault_parse(at, &rules, why, sizeof why), "the example %s: %s", at, why);
+        at = end + 1;
+    }
+    EXPECT(n >= 4, "only %d examples found", n);
+}
+
+static void the_document_is_complete(void)
+{
+    read_document();
+    words_are_documented("x", "known are ");
+    words_are_documented("late:x=1", "it takes ");
+    words_are_documented("enomem:x=1", "it takes ");
+    words_are_documented("error:x=1", "it takes ");
+    words_are_documented("error:status=x", "known are ");
+    words_are_documented("enomem:call=x", "known are ");
+    words_are_documented("drop:op=x", "known are ");
+    examples_are_rules();
+}
+
 int main(void)
 {
     mistakes_are_named();
@@ -186,6 +254,7 @@ int main(void)
     defaults_are_as_told();
     values_arrive();
     rules_are_separated_by_semicolons();
+    the_document_is_complete();
     printf("%s\n", failures ? "FAIL" : "ok");
     return failures ? 1 : 0;
 }
