@@ -320,6 +320,52 @@ static void datagrams_are_lost_for_good(void)
     close_two(&a, &b);
 }
 
+/* Of an unreliable connection the sender cannot know, and the next message arrives. */
+static void uc_loses_for_good(void)
+{
+    struct end a, b;
+
+    faults("drop:nth=1");
+    open_two(&a, &b, &(struct end_options){.type = IBV_QPT_UC});
+    CHECK_EQ(post_recv(&b, 7, 0, 8), 0);
+    fill(a.buf, 16, 1);
+    CHECK_EQ(post_send(&a, 1, 0, 8, 0), 0);
+    CHECK_EQ(wait_wc(a.scq).status, IBV_WC_SUCCESS);
+    no_wc(b.rcq);
+    CHECK_EQ(post_send(&a, 2, 8, 8, 0), 0);
+    CHECK_EQ(wait_wc(a.scq).status, IBV_WC_SUCCESS);
+    CHECK_EQ(wait_wc(b.rcq).wr_id, 7);
+    CHECK_EQ(memcmp(b.buf, a.buf + 8, 8), 0);
+    close_two(&a, &b);
+}
+
+/* Sent twice, done once. */
+static void a_lost_atomic_counts_once(void)
+{
+    struct end a, b;
+    struct ibv_sge sge;
+    struct ibv_send_wr wr = {.sg_list = &sge,
+                             .num_sge = 1,
+                             .opcode = IBV_WR_ATOMIC_FETCH_AND_ADD,
+                             .send_flags = IBV_SEND_SIGNALED};
+    struct ibv_send_wr *bad;
+    uint64_t sum;
+
+    faults("drop:op=atomic,every=2");
+    open_patient(&a, &b, 8, 7);
+    sge = sge_of(&a, 0, 8);
+    wr.wr.atomic.remote_addr = (uintptr_t)b.buf;
+    wr.wr.atomic.rkey = b.mr->rkey;
+    wr.wr.atomic.compare_add = 3;
+    for (int i = 0; i < 20; i++) {
+        CHECK_EQ(ibv_post_send(a.qp, &wr, &bad), 0);
+        CHECK_EQ(wait_wc(a.scq).status, IBV_WC_SUCCESS);
+    }
+    memcpy(&sum, b.buf, sizeof sum);
+    CHECK_EQ(sum, 60);
+    close_two(&a, &b);
+}
+
 /* ---- rnr ---- */
 
 static void rnr_is_tried_again(void)
@@ -940,6 +986,8 @@ int main(int argc, char **argv)
         CASE(drop_is_sent_again),
         CASE(drop_for_ever_exceeds_the_retries),
         CASE(datagrams_are_lost_for_good),
+        CASE(uc_loses_for_good),
+        CASE(a_lost_atomic_counts_once),
         CASE(rnr_is_tried_again),
         CASE(rnr_exceeds_the_retries),
         CASE(errors_break_what_hardware_breaks),
