@@ -12,7 +12,8 @@
 /* The public structure is the last member of verbs_context by contract of the header; ours puts
  * fields behind it, found by shca_ctx only. */
 #define MAX_CONTEXTS 256
-#define CLOCK_KHZ    1000000 /* time stamps are nanoseconds */
+#define VENDOR_ID    0x025348 /* locally administered, as our GUIDs */
+#define CLOCK_KHZ    1000000  /* time stamps are nanoseconds */
 
 static pthread_mutex_t contexts_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct shca_context *contexts[MAX_CONTEXTS];
@@ -218,6 +219,7 @@ static void fill_attr(int hca, struct ibv_device_attr *a)
     memcpy(a->fw_ver, "0.1.0", 6);
     a->node_guid = htobe64(shca_guid_of(hca, 0));
     a->sys_image_guid = a->node_guid;
+    a->vendor_id = VENDOR_ID;
     a->vendor_part_id = 1;
     a->device_cap_flags = IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_N_NOTIFY_CQ |
                           IBV_DEVICE_PORT_ACTIVE_EVENT | IBV_DEVICE_SYS_IMAGE_GUID;

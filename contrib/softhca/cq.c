@@ -212,6 +212,7 @@ static int move_fifo(struct shca_cq *cq, uint32_t cqe)
     }
     free(fifo);
     free(stamps);
+    cq->failed -= cq->fifo_head;
     cq->fifo_head = 0;
     cq->fifo_tail = n;
     return 0;
@@ -315,6 +316,8 @@ void shca_cq_push(struct shca_cq *cq, struct shca_qp *qp, uint32_t index, const 
         e->wc = *wc;
         e->qp = qp;
         e->sq_index = index;
+        if (wc->status != IBV_WC_SUCCESS)
+            cq->failed = tail + 1;
         if (cq->stamps)
             cq->stamps[tail & cq->fifo_mask] = shca_now();
         atomic_store_explicit(&cq->sh->pushed, cq->sh->pushed + 1, memory_order_relaxed);

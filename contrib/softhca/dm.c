@@ -20,16 +20,24 @@ struct shca_dm {
 
 static _Atomic size_t taken[SHCA_MAX_HCA];
 
+/* Memory behind a bus is copied by words; real devices refuse less. */
+#define DM_WORD 4
+
 static bool inside(const struct shca_dm *d, uint64_t offset, size_t length)
 {
     return offset <= d->length && length <= d->length - offset;
+}
+
+static bool copyable(const struct shca_dm *d, uint64_t offset, size_t length)
+{
+    return inside(d, offset, length) && offset % DM_WORD == 0 && length % DM_WORD == 0;
 }
 
 static int memcpy_to_dm(struct ibv_dm *dm, uint64_t offset, const void *from, size_t length)
 {
     struct shca_dm *d = shca_container(dm, struct shca_dm, dm);
 
-    if (!inside(d, offset, length))
+    if (!copyable(d, offset, length))
         return EFAULT;
     memcpy(d->base + offset, from, length);
     return 0;
@@ -39,7 +47,7 @@ static int memcpy_from_dm(void *to, struct ibv_dm *dm, uint64_t offset, size_t l
 {
     struct shca_dm *d = shca_container(dm, struct shca_dm, dm);
 
-    if (!inside(d, offset, length))
+    if (!copyable(d, offset, length))
         return EFAULT;
     memcpy(to, d->base + offset, length);
     return 0;
@@ -86,7 +94,8 @@ static int check(const struct ibv_alloc_dm_attr *a)
 
 struct ibv_dm *shca_alloc_dm(struct ibv_context *ctx, struct ibv_alloc_dm_attr *attr)
 {
-    int hca = shca_ctx(ctx)->hca, e = shca_unusable(ctx);
+    /* Also after fork(): it is memory of this process only. */
+    int hca = shca_ctx(ctx)->hca, e = shca_is_fatal(ctx) ? EIO : 0;
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     struct shca_dm *d = NULL;
 

@@ -164,8 +164,11 @@ SHCA_PUBLIC ssize_t _ibv_query_gid_table(struct ibv_context *ctx, struct ibv_gid
         SHCA_PASS(fn, "_ibv_query_gid_table", -ENOSYS, ctx, entries, max, flags, size);
     if (flags != 0)
         return -EOPNOTSUPP;
+    /* Half a table would pass for a whole one. */
+    if (max < (size_t)shca_config.ports * shca_gid_count())
+        return -EINVAL;
     for (int port = 1; port <= shca_config.ports; port++)
-        for (int i = 0; i < (int)shca_gid_count() && n < max; i++) {
+        for (int i = 0; i < (int)shca_gid_count(); i++) {
             struct ibv_gid_entry e;
 
             fill_entry(ctx, (uint32_t)port, (uint32_t)i, &e);

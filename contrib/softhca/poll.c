@@ -351,7 +351,7 @@ static uint32_t take_any(struct shca_cq *cq, uint32_t max, struct ibv_wc *wc, ui
 
     collect(cq);
     if (cq->seeded && atomic_load_explicit(&cq->ready_root, memory_order_relaxed) != 0 &&
-        (shca_random(&cq->random) & 1))
+        (int32_t)(cq->fifo_head - cq->failed) >= 0 && (shca_random(&cq->random) & 1))
         theirs = take_ready(cq, max, wc, counted);
     own = take_fifo(cq, max - theirs, wc + theirs);
     *counted += own;

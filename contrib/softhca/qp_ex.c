@@ -21,25 +21,9 @@ static const struct {
     {IBV_QP_EX_WITH_RDMA_READ, IBV_WR_RDMA_READ},
     {IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP, IBV_WR_ATOMIC_CMP_AND_SWP},
     {IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD, IBV_WR_ATOMIC_FETCH_AND_ADD},
+    {IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP, IBV_WR_ATOMIC_CMP_AND_SWP},
+    {IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD, IBV_WR_ATOMIC_FETCH_AND_ADD},
 };
-
-static uint32_t ops_of_type(enum ibv_qp_type type)
-{
-    const uint32_t sends = BIT(IBV_WR_SEND) | BIT(IBV_WR_SEND_WITH_IMM);
-    const uint32_t writes = BIT(IBV_WR_RDMA_WRITE) | BIT(IBV_WR_RDMA_WRITE_WITH_IMM);
-
-    switch (type) {
-    case IBV_QPT_UD:
-        return sends;
-    case IBV_QPT_UC:
-        return sends | writes;
-    case IBV_QPT_RC:
-        return sends | writes | BIT(IBV_WR_RDMA_READ) | BIT(IBV_WR_ATOMIC_CMP_AND_SWP) |
-               BIT(IBV_WR_ATOMIC_FETCH_AND_ADD);
-    default:
-        return 0;
-    }
-}
 
 /* The opcodes that were asked for; false: one of them cannot be had. */
 static bool translate_ops(const struct ibv_qp_init_attr_ex *a, uint32_t *opcodes)
@@ -52,7 +36,7 @@ static bool translate_ops(const struct ibv_qp_init_attr_ex *a, uint32_t *opcodes
             left &= ~(uint64_t)ops[i].wanted;
             *opcodes |= BIT(ops[i].opcode);
         }
-    return left == 0 && (*opcodes & ~ops_of_type(a->qp_type)) == 0;
+    return left == 0 && (*opcodes & ~shca_offered(a->qp_type)) == 0;
 }
 
 static int check(struct ibv_context *ctx, const struct ibv_qp_init_attr_ex *a, uint32_t *opcodes)

@@ -259,7 +259,7 @@ int shca_address_ud(const struct shca_qp *qp, const struct ibv_ah *ibah, uint32_
 #define ATOMICS    (OP(ATOMIC_CMP_AND_SWP) | OP(ATOMIC_FETCH_AND_ADD))
 #define RESPONDING (OP(RDMA_READ) | ATOMICS) /* the answer has data: nothing to send inline */
 
-static uint32_t offered(enum ibv_qp_type type)
+uint32_t shca_offered(enum ibv_qp_type type)
 {
     return type == IBV_QPT_UD   ? SENDS
            : type == IBV_QPT_UC ? SENDS | WRITES
@@ -270,7 +270,7 @@ static int check_opcode(const struct shca_qp *qp, const struct ibv_send_wr *wr)
 {
     uint32_t op = (uint32_t)wr->opcode < 32 ? 1u << wr->opcode : 0;
 
-    if (op & offered(qp->qp.qp_type))
+    if (op & shca_offered(qp->qp.qp_type))
         return (op & RESPONDING) && (wr->send_flags & IBV_SEND_INLINE) ? EINVAL : 0;
     return op & (SENDS | WRITES | RESPONDING) ? EINVAL : EOPNOTSUPP;
 }

@@ -114,9 +114,10 @@ struct shca_cq {
     struct shca_feed *feeds[SHCA_CQ_QPS];
     uint64_t demand; /* entries its queues could need at once; protected by shca.lock */
     _Atomic uint32_t empty_polls;
-    uint32_t turn; /* the bit served next: no QP starves the others */
-    bool seeded;   /* what is served next is chosen by random, */
-    bool shy, hid; /* and a poll may find nothing (but hid: not this one) */
+    uint32_t turn;   /* the bit served next: no QP starves the others */
+    bool seeded;     /* what is served next is chosen by random, */
+    bool shy, hid;   /* and a poll may find nothing (but hid: not this one) */
+    uint32_t failed; /* behind the last error in the fifo: the receives it flushes come later */
     struct shca_random random;
     uint32_t event_arm;               /* arming whose event the program has already seen */
     uint32_t events_sent, async_sent; /* protected by cq.mutex */
@@ -419,6 +420,8 @@ static inline struct shca_wqe *shca_wqe_at(struct shca_qp *qp, uint32_t index)
 {
     return (struct shca_wqe *)(void *)(qp->wqes + (index & qp->wqe_mask) * qp->wqe_bytes);
 }
+/* The opcodes that may be posted, a bit each. */
+uint32_t shca_offered(enum ibv_qp_type type);
 /* Extended creation and posting (qp_ex.c, wr.c). */
 struct ibv_qp *shca_create_qp_ex(struct ibv_context *ctx, struct ibv_qp_init_attr_ex *init);
 void shca_wr_fill(struct ibv_qp_ex *ex);

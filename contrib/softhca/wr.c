@@ -7,6 +7,10 @@
 
 #include "shca.h"
 
+/* The answer has data: nothing to send inline. */
+#define RESPONDING                                                                                 \
+    (1u << IBV_WR_RDMA_READ | 1u << IBV_WR_ATOMIC_CMP_AND_SWP | 1u << IBV_WR_ATOMIC_FETCH_AND_ADD)
+
 static inline struct shca_qp *qp_of(struct ibv_qp_ex *ex)
 {
     return shca_container(ex, struct shca_qp, ex);
@@ -84,6 +88,31 @@ static void wr_rdma_read(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_ad
     begin_rdma(ex, IBV_WR_RDMA_READ, rkey, remote_addr, 0);
 }
 
+static void begin_atomic(struct ibv_qp_ex *ex, uint32_t opcode, uint32_t rkey, uint64_t remote_addr,
+                         uint64_t compare_add, uint64_t swap)
+{
+    struct shca_op *op = begin(ex, opcode);
+
+    if (!op)
+        return;
+    op->rkey = rkey;
+    op->remote_addr = remote_addr;
+    op->compare_add = compare_add;
+    op->swap = swap;
+}
+
+static void wr_atomic_cmp_swp(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr,
+                              uint64_t compare, uint64_t swap)
+{
+    begin_atomic(ex, IBV_WR_ATOMIC_CMP_AND_SWP, rkey, remote_addr, compare, swap);
+}
+
+static void wr_atomic_fetch_add(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr,
+                                uint64_t add)
+{
+    begin_atomic(ex, IBV_WR_ATOMIC_FETCH_AND_ADD, rkey, remote_addr, add, 0);
+}
+
 static void wr_send(struct ibv_qp_ex *ex)
 {
     begin(ex, IBV_WR_SEND);
@@ -96,33 +125,6 @@ static void wr_send_imm(struct ibv_qp_ex *ex, __be32 imm)
     if (op)
         op->imm = imm;
 }
-
-static void wr_atomic_cmp_swp(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr,
-                              uint64_t compare, uint64_t swap)
-{
-    struct shca_op *op = begin(ex, IBV_WR_ATOMIC_CMP_AND_SWP);
-
-    if (!op)
-        return;
-    op->rkey = rkey;
-    op->remote_addr = remote_addr;
-    op->compare_add = compare;
-    op->swap = swap;
-}
-
-static void wr_atomic_fetch_add(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr,
-                                uint64_t add)
-{
-    struct shca_op *op = begin(ex, IBV_WR_ATOMIC_FETCH_AND_ADD);
-
-    if (!op)
-        return;
-    op->rkey = rkey;
-    op->remote_addr = remote_addr;
-    op->compare_add = add;
-}
-
-/* ---- not offered: no queue pair can have asked for them, so begin() refuses ---- */
 
 static void wr_atomic_write(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr,
                             const void *value)

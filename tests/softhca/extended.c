@@ -420,6 +420,7 @@ static void not_offered(void)
     struct ibv_modify_cq_attr moderate = {.attr_mask = IBV_CQ_ATTR_MODERATE};
     struct ibv_qp_rate_limit_attr rate = {.rate_limit = 1};
     struct ibv_ece ece = {0};
+    struct ibv_gid_entry gid;
     struct end e;
 
     end_open(&e, &usual);
@@ -440,6 +441,7 @@ static void not_offered(void)
     CHECK_EQ(ibv_query_ece(e.qp, &ece), EOPNOTSUPP);
     CHECK_EQ(ibv_set_ece(e.qp, &ece), EOPNOTSUPP);
     CHECK_EQ(ibv_query_qp_data_in_order(e.qp, IBV_WR_RDMA_WRITE, 0), 0);
+    CHECK_EQ(ibv_query_gid_table(e.ctx, &gid, 0, 0), -EINVAL);
     ibv_unimport_pd(e.pd); /* of no effect on what was not imported */
     end_close(&e);
 }

@@ -151,6 +151,36 @@ static void each_operation(void)
     close_two(&a, &b);
 }
 
+static void atomics(void)
+{
+    struct end a, b;
+    struct address to_b;
+    struct ibv_qp_ex *x = open_pair(
+        &a, &b, IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD, &to_b);
+    const int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
+    uint64_t *there = (uint64_t *)(void *)b.buf, *here = (uint64_t *)(void *)a.buf;
+    struct ibv_qp_attr attr = {.qp_access_flags = IBV_ACCESS_REMOTE_ATOMIC};
+
+    CHECK_EQ(ibv_rereg_mr(b.mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, access), 0);
+    CHECK_EQ(ibv_modify_qp(b.qp, &attr, IBV_QP_ACCESS_FLAGS), 0);
+    *there = 40;
+    ibv_wr_start(x);
+    x->wr_flags = IBV_SEND_SIGNALED;
+    ibv_wr_atomic_fetch_add(x, b.mr->rkey, to_b.addr, 2);
+    ibv_wr_set_sge(x, a.mr->lkey, (uintptr_t)a.buf, 8);
+    ibv_wr_atomic_cmp_swp(x, b.mr->rkey, to_b.addr, 42, 99);
+    ibv_wr_set_sge(x, a.mr->lkey, (uintptr_t)a.buf + 8, 8);
+    CHECK_EQ(ibv_wr_complete(x), 0);
+    CHECK_EQ(wait_wc(a.scq).opcode, IBV_WC_FETCH_ADD);
+    CHECK_EQ(wait_wc(a.scq).opcode, IBV_WC_COMP_SWAP);
+    CHECK(here[0] == 40 && here[1] == 42 && *there == 99);
+    ibv_wr_start(x);
+    ibv_wr_atomic_fetch_add(x, b.mr->rkey, to_b.addr, 2);
+    ibv_wr_set_inline_data(x, a.buf, 8);
+    CHECK_EQ(ibv_wr_complete(x), EINVAL);
+    close_two(&a, &b);
+}
+
 static void inline_data(void)
 {
     struct end a, b;
@@ -392,6 +422,7 @@ int main(int argc, char **argv)
     static const struct test_case cases[] = {
         {"creation", creation},
         {"each_operation", each_operation},
+        {"atomics", atomics},
         {"inline_data", inline_data},
         {"all_or_nothing", all_or_nothing},
         {"mistakes", mistakes},
