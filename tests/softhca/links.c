@@ -7,7 +7,8 @@
 #include <stddef.h>
 #include <sys/un.h>
 
-/* The socket of a member: the registry name "softhca.<fabric>.<slot>.<pid>.<fd>" up to its slot. */
+/* The socket of a member: the registry name "softhca<layout>.<fabric>.<slot>.<pid>.<fd>" up to its
+ * slot. */
 static struct sockaddr_un socket_of(pid_t pid)
 {
     struct sockaddr_un a = {.sun_family = AF_UNIX};
@@ -17,7 +18,7 @@ static struct sockaddr_un socket_of(pid_t pid)
     CHECK(f != NULL);
     snprintf(tail, sizeof tail, ".%d.", (int)pid);
     while (fgets(line, sizeof line, f)) {
-        char *name = strstr(line, "@softhca."), *end = name ? strstr(name, tail) : NULL;
+        char *name = strstr(line, "@softhca"), *end = name ? strstr(name, tail) : NULL;
 
         if (!end || strchr(end + strlen(tail), '.'))
             continue;

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the subcommands of softhca share: options, and conversations with the members of a fabric.
+ * The command is one thread and owns nothing that outlives it. */
+#ifndef SHCA_COMMAND_H
+#define SHCA_COMMAND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "contrib/softhca/names.h"
+
+#define EXIT_FAILED 1 /* the request was understood, but could not be met */
+#define EXIT_USAGE  2 /* the command line is wrong */
+
+struct subcommand {
+    const char *name;
+    const char *help;
+    int (*run)(const struct subcommand *self, int argc, char **argv);
+};
+extern const struct subcommand subcommand_run, subcommand_list, subcommand_link, subcommand_fault,
+    subcommand_fatal, subcommand_topology;
+
+/* One line on stderr; returns status, so that "return complain(...)" is the whole of giving up. */
+int complain(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* ---- options (options.c) ---- */
+struct option_spec {
+    const char *name;                /* without the dashes */
+    const char **value;              /* takes a value, or */
+    bool *flag;                      /* does not, or */
+    bool (*each)(const char *value); /* takes one each time it is given */
+};
+
+/* Reads the options of a subcommand; argv[0] is its name. The words that are none are moved to the
+ * front; *operands gets them, the result is their number. With first_ends, options end at the first
+ * word that is none. Negative: -1 - status, end with that status (0 after --help). */
+int options_read(const struct subcommand *c, const struct option_spec *options, bool first_ends,
+                 int argc, char **argv, char ***operands);
+/* Reads a whole number; false: a line was printed. */
+bool option_number(const char *option, const char *text, long low, long high, long *out);
+
+/* ---- members (members.c) ---- */
+struct member {
+    struct shca_name name;
+    char *reply; /* NULL: none (yet) */
+    bool gone;   /* ended meanwhile */
+    bool asked;
+};
+
+struct members {
+    struct member *at;
+    size_t n, room;
+};
+
+/* Which members are meant. */
+struct scope {
+    const char *fabric; /* as the user calls it; NULL: SOFTHCA_FABRIC or "default" */
+    const char *uid, *pid;
+    bool all; /* every fabric of this user; for root, of every user */
+    unsigned uid_number, pid_number;
+};
+
+/* The options that choose them, to be put into an option_spec table. */
+#define SCOPE_OPTIONS(scope)                                                                       \
+    {"fabric", &(scope).fabric, NULL, NULL},                                                       \
+    {                                                                                              \
+        "user", &(scope).uid, NULL, NULL                                                           \
+    }
+/* Checks what was given; 0 or EXIT_USAGE. */
+int scope_check(struct scope *s);
+
+/* Adds the members that are there now and not yet in m. */
+int members_find(const struct scope *s, struct members *m);
+/* Asks all that were not asked; waits for the answers, at most a second. */
+void members_ask(struct members *m, const char *request);
+void members_free(struct members *m);
+/* Says that nobody is there; returns EXIT_FAILED. */
+int members_none(const struct scope *s);
+/* Names those that did not answer; their number. */
+size_t members_silent(const struct members *m);
+
+/* Brings a request to every member, also to those that join meanwhile, and prints errors. Returns
+ * the exit status; *obeyed counts the members that did it. */
+int members_tell(const struct scope *s, const char *request, struct members *m, size_t *obeyed);
+
+#endif

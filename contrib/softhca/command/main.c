@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The softhca command: runs programs on the software HCA and steers the fabrics that are alive.
+ * Here: which subcommand is meant. */
+#include "config.h"
+
+#include "command.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char help[] = "usage: softhca SUBCOMMAND [options] [arguments]\n"
+                           "  run        run a program on the software HCA\n"
+                           "  list       processes of a fabric, their queue pairs and rates\n"
+                           "  link       take a port down, or up again\n"
+                           "  fault      set, clear or list faults of running processes\n"
+                           "  fatal      break an HCA\n"
+                           "  topology   make an hwloc file in which the HCAs hang where you like\n"
+                           "  --help, --version\n"
+                           "softhca SUBCOMMAND --help tells more; so does softhca(1).\n";
+
+static const struct subcommand *const subcommands[] = {
+    &subcommand_run,   &subcommand_list,  &subcommand_link,
+    &subcommand_fault, &subcommand_fatal, &subcommand_topology,
+};
+
+int complain(int status, const char *format, ...)
+{
+    char text[1024];
+    va_list ap;
+
+    va_start(ap, format);
+    vsnprintf(text, sizeof text, format, ap);
+    va_end(ap);
+    fprintf(stderr, "softhca: %s\n", text);
+    return status;
+}
+
+/* Output that did not get out is a failure, not a success. */
+static int flushed(int status)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return status;
+    return complain(EXIT_FAILED, "cannot write the output");
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2)
+        return complain(EXIT_USAGE, "a subcommand is missing; see softhca --help");
+    if (strcmp(argv[1], "--help") == 0) {
+        fputs(help, stdout);
+        return flushed(0);
+    }
+    if (strcmp(argv[1], "--version") == 0) {
+        puts("softhca (trunkline) " PACKAGE_VERSION);
+        return flushed(0);
+    }
+    for (size_t i = 0; i < sizeof subcommands / sizeof subcommands[0]; i++)
+        if (strcmp(argv[1], subcommands[i]->name) == 0)
+            return flushed(subcommands[i]->run(subcommands[i], argc - 1, argv + 1));
+    return complain(EXIT_USAGE,
+                    "'%s' is none of run, list, link, fault, fatal, topology; see softhca --help",
+                    argv[1]);
+}

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* softhca link, fault and fatal: one request to every member of a fabric. */
+#include "config.h"
+
+#include "command.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "contrib/softhca/control.h"
+
+#define SCOPE_HELP                                                                                 \
+    "  --fabric NAME     the fabric (SOFTHCA_FABRIC, or \"default\")\n"                            \
+    "  --user UID        whose fabric (yours); for root\n"
+#define PID_HELP "  --pid P           only this process\n"
+
+/* Sends the request; reports how many did what. */
+static int tell(struct scope *s, const char *request, const char *what)
+{
+    struct members m = {0};
+    size_t obeyed = 0;
+    int status = members_tell(s, request, &m, &obeyed);
+
+    if (obeyed > 0)
+        printf("%s for %zu process%s\n", what, obeyed, obeyed == 1 ? "" : "es");
+    members_free(&m);
+    return status;
+}
+
+/* Is this softhcaN:P (with_port) or softhcaN? Whether the members have it, they say. */
+static bool names_device(const char *text, bool with_port)
+{
+    int hca, port, used = 0;
+
+    if (with_port)
+        return sscanf(text, "softhca%2d:%1d%n", &hca, &port, &used) == 2 && text[used] == 0;
+    return sscanf(text, "softhca%2d%n", &hca, &used) == 1 && text[used] == 0;
+}
+
+/* ---- link ---- */
+
+static int run_link(const struct subcommand *self, int argc, char **argv)
+{
+    struct scope s = {0};
+    const struct option_spec options[] = {SCOPE_OPTIONS(s), {0}};
+    char **operands, request[64], what[64];
+    int n = options_read(self, options, false, argc, argv, &operands);
+
+    if (n < 0)
+        return -1 - n;
+    if (n != 2 || !names_device(operands[0], true) ||
+        (strcmp(operands[1], "up") != 0 && strcmp(operands[1], "down") != 0))
+        return complain(EXIT_USAGE, "link takes a port, softhcaN:P, and up or down");
+    if (scope_check(&s) != 0)
+        return EXIT_USAGE;
+    snprintf(request, sizeof request, "link %s %s", operands[0], operands[1]);
+    snprintf(what, sizeof what, "%s is %s", operands[0], operands[1]);
+    return tell(&s, request, what);
+}
+
+const struct subcommand subcommand_link = {
+    "link",
+    "usage: softhca link softhcaN:P up|down [options]\n"
+    "Takes a port of every process of a fabric down, or up again. Processes that join later\n"
+    "see it as it is then.\n" SCOPE_HELP,
+    run_link,
+};
+
+/* ---- fatal ---- */
+
+static int run_fatal(const struct subcommand *self, int argc, char **argv)
+{
+    struct scope s = {0};
+    const struct option_spec options[] = {SCOPE_OPTIONS(s), {"pid", &s.pid, NULL, NULL}, {0}};
+    char **operands, request[64], what[64];
+    int n = options_read(self, options, false, argc, argv, &operands);
+
+    if (n < 0)
+        return -1 - n;
+    if (n != 1 || !names_device(operands[0], false))
+        return complain(EXIT_USAGE, "fatal takes one HCA, softhcaN");
+    if (scope_check(&s) != 0)
+        return EXIT_USAGE;
+    snprintf(request, sizeof request, "fatal %s", operands[0]);
+    snprintf(what, sizeof what, "%s is broken", operands[0]);
+    return tell(&s, request, what);
+}
+
+const struct subcommand subcommand_fatal = {
+    "fatal",
+    "usage: softhca fatal softhcaN [options]\n"
+    "Breaks an HCA for the processes of a fabric: its queue pairs flush, further calls answer\n"
+    "EIO, and IBV_EVENT_DEVICE_FATAL tells why. It stays broken as long as these processes "
+    "run.\n" SCOPE_HELP PID_HELP,
+    run_fatal,
+};
+
+/* ---- fault ---- */
+
+static int list_faults(struct scope *s)
+{
+    struct members m = {0};
+    size_t obeyed;
+    int status = members_tell(s, "fault list", &m, &obeyed);
+
+    for (size_t i = 0; i < m.n; i++) {
+        const char *reply = m.at[i].reply;
+        size_t n;
+
+        if (!reply || strncmp(reply, "ok\n", 3) != 0)
+            continue;
+        reply += 3;
+        if (!*reply)
+            printf("%u: no faults\n", m.at[i].name.pid);
+        for (; *reply; reply += n + (reply[n] == '\n')) {
+            n = strcspn(reply, "\n");
+            printf("%u: %.*s\n", m.at[i].name.pid, (int)n, reply);
+        }
+    }
+    members_free(&m);
+    return status;
+}
+
+static int run_fault(const struct subcommand *self, int argc, char **argv)
+{
+    struct scope s = {0};
+    const struct option_spec options[] = {SCOPE_OPTIONS(s), {"pid", &s.pid, NULL, NULL}, {0}};
+    char **operands, request[SHCA_REQUEST_MAX + 1];
+    int n = options_read(self, options, false, argc, argv, &operands);
+    bool list = n == 1 && strcmp(operands[0], "list") == 0;
+    bool clear = n == 1 && strcmp(operands[0], "clear") == 0;
+    bool set = n == 2 && strcmp(operands[0], "set") == 0;
+
+    if (n < 0)
+        return -1 - n;
+    if (!list && !clear && !set)
+        return complain(EXIT_USAGE,
+                        "fault takes set SPEC, clear or list; see softhca fault --help");
+    if (scope_check(&s) != 0)
+        return EXIT_USAGE;
+    if (list)
+        return list_faults(&s);
+    if (clear)
+        return tell(&s, "fault clear", "faults are cleared");
+    if (snprintf(request, sizeof request, "fault set %s", operands[1]) >= (int)sizeof request)
+        return complain(EXIT_USAGE, "the faults are longer than %d characters", SHCA_REQUEST_MAX);
+    return tell(&s, request, "faults are set");
+}
+
+const struct subcommand subcommand_fault = {
+    "fault",
+    "usage: softhca fault set SPEC | clear | list [options]\n"
+    "Sets the faults of the processes of a fabric, in place of those before; the language is that\n"
+    "of SOFTHCA_FAULT, in softhca(1).\n" SCOPE_HELP PID_HELP,
+    run_fault,
+};

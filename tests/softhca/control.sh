@@ -1,0 +1,256 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# The softhca command: what it starts, what it sees of programs that run, what it does to them, and
+# that mistakes are one line and status 2.
+# shellcheck source=tests/softhca/tools_common.sh
+. "${top_srcdir:?}/tests/softhca/tools_common.sh"
+prepare ibverbs-utils ibv_devinfo ibv_asyncwatch ibv_rc_pingpong
+softhca=${top_builddir:?}/contrib/softhca/softhca
+started=
+
+# What this script started in the background ends with it.
+end()
+{
+    local pid
+    for pid in $started; do
+        kill -KILL "$pid" 2>/dev/null && wait "$pid" 2>/dev/null
+    done
+    started=
+}
+trap 'end; rm -rf "$work"' EXIT
+
+# says STATUS TEXT ARGS...: softhca ARGS ends so and says TEXT (a regular expression), in one line
+# when the status is not 0
+says()
+{
+    local status=$1 text=$2
+    shift 2
+    timeout 20 "$softhca" "$@" >"$work/out" 2>&1
+    [ $? = "$status" ] || fail "softhca $* did not end with $status: $(cat "$work/out")"
+    grep -Eq -- "$text" "$work/out" || fail "softhca $*: no line like '$text' but: $(cat "$work/out")"
+    [ "$status" = 0 ] || [ "$(wc -l <"$work/out")" = 1 ] ||
+        fail "softhca $*: not one line: $(cat "$work/out")"
+}
+
+# watch_events FILE ARGS...: ibv_asyncwatch in the background, on the fabric when this returns
+watch_events()
+{
+    local file=$1 pid deadline=$((SECONDS + 5))
+    shift
+    # Line by line: the tool's output is read while it runs.
+    "$softhca" run "$@" stdbuf -oL ibv_asyncwatch -d softhca0 >"$file" 2>&1 &
+    pid=$!
+    started="$started $pid"
+    until "$softhca" list --interval 0.01 2>/dev/null | grep -q "^$pid "; do
+        [ $SECONDS -lt $deadline ] || {
+            fail "ibv_asyncwatch is not on the fabric: $(cat "$file")"
+            return
+        }
+    done
+    watcher=$pid
+}
+
+# appears TEXT FILE
+appears()
+{
+    local deadline=$((SECONDS + 5))
+    until grep -q -- "$1" "$2"; do
+        [ $SECONDS -lt $deadline ] || {
+            fail "no '$1' but: $(cat "$2")"
+            return
+        }
+        sleep 0.02
+    done
+}
+
+test_usage()
+{
+    local sub
+    says 0 '^usage: softhca SUBCOMMAND' --help
+    says 0 '^softhca .* [0-9]' --version
+    says 2 'a subcommand is missing'
+    says 2 "'lost' is none of run, list, link, fault, fatal, topology" lost
+    for sub in run list link fault fatal topology; do
+        says 0 "^usage: softhca $sub" $sub --help
+        says 2 "$sub: there is no option '--bogus'" $sub --bogus
+        says 2 "$sub: there is no option '-x'" $sub -x
+    done
+    says 2 -- '--hcas needs a value' run --hcas
+    says 2 -- '--only takes no value' run --only=1 true
+    says 2 'a program is missing' run --only
+    says 2 "takes no argument, but there is 'x'" list x
+    says 2 -- '--interval 0: not a number of seconds' list --interval 0
+    says 2 -- '--all and --fabric exclude' list --all --fabric x
+    says 2 -- '--user me: not a number' list --user me
+    says 2 'link takes a port' link softhca0:1
+    says 2 'link takes a port' link softhca0:1 off
+    says 2 'link takes a port' link softhca0 up
+    says 2 'fatal takes one HCA' fatal
+    says 2 'fatal takes one HCA' fatal softhca0:1
+    says 2 'fault takes set SPEC' fault
+    says 2 'fault takes set SPEC' fault set
+    says 2 -- '--pid 0: not a number' fault list --pid 0
+}
+
+test_run()
+{
+    says 2 'SOFTHCA_HCAS=17 is not' run --hcas 17 true
+    says 2 'SOFTHCA_LINK=fddi' run --link fddi true
+    says 2 'SOFTHCA_DOWN=softhca1:1' run --down softhca1:1 true
+    says 2 "SOFTHCA_FAULT: 'bad' is not a fault" run --fault bad true
+    says 2 -- '--topology /nonexistent: No such file' run --topology /nonexistent true
+    says 127 'cannot run /nonexistent/program' run /nonexistent/program
+    says 126 'cannot run /etc/passwd' run -- /etc/passwd
+    timeout 5 "$softhca" run sh -c 'exit 7'
+    [ $? = 7 ] || fail "run does not end as its program does"
+    says 0 '^one --two$' run -- echo one --two
+    # shellcheck disable=SC2016 # the inner shell expands
+    says 0 "^$(realpath "$lib"):$(realpath "$lib")\$" run "$softhca" run sh -c 'echo $LD_PRELOAD'
+    # shellcheck disable=SC2016
+    says 0 '^3 2 roce 5 1 drop:nth=1$' run --hcas 3 --ports=2 --link roce --seed 5 --only \
+        --fault drop:nth=1 sh -c 'echo $SOFTHCA_HCAS $SOFTHCA_PORTS $SOFTHCA_LINK $SOFTHCA_SEED \
+        $SOFTHCA_ONLY $SOFTHCA_FAULT'
+    says 0 'softhca1' run --hcas 2 --only ibv_devinfo
+    [ "$(grep -c PORT_ACTIVE "$work/out")" = 2 ] || fail "2 HCAs do not make 2 active ports"
+    "$softhca" run --down softhca0:1 ibv_devinfo | grep -q PORT_DOWN || fail "--down is not obeyed"
+}
+
+test_nobody()
+{
+    says 1 "no process is on fabric '$SOFTHCA_FABRIC' .*SOFTHCA_DOWN" list
+    says 1 "no process is on fabric 'empty-$$'" link softhca0:1 down --fabric "empty-$$"
+    says 1 'no process is on fabric' fault list
+    says 1 'no process is on fabric' fatal softhca0
+}
+
+# Every member refuses what the fabric does not have.
+end_of_range()
+{
+    timeout 10 "$softhca" link softhca0:3 up >"$work/out" 2>&1
+    [ $? = 1 ] || fail "link softhca0:3 did not end with 1"
+    [ "$(grep -c "'softhca0:3 up' does not begin with" "$work/out")" = 2 ] || fail "$(cat "$work/out")"
+}
+
+test_links()
+{
+    watch_events "$work/first" --hcas 2 --ports 2
+    local first=$watcher
+    says 0 'softhca1:2 is down for 1 process$' link softhca1:2 down
+    says 0 'softhca0:2 is down for 1 process$' link softhca0:2 down
+    appears 'event_type IBV_EVENT_PORT_ERR .*port 2' "$work/first"
+    # One that joins now sees what was done before, whatever its own settings say.
+    watch_events "$work/second" --hcas 2 --ports 2 --down softhca0:1
+    says 0 'softhca0:2 is up for 2 processes$' link softhca0:2 up
+    appears 'event_type IBV_EVENT_PORT_ACTIVE .*port 2' "$work/first"
+    appears 'event_type IBV_EVENT_PORT_ACTIVE .*port 2' "$work/second"
+    says 0 '^ *softhca0: port 1 active, port 2 active' list --interval 0.01
+    [ "$(grep -c 'softhca1: port 1 active, port 2 down' "$work/out")" = 2 ] ||
+        fail "the second process does not see that softhca1:2 is down: $(cat "$work/out")"
+    [ "$(grep -c ibv_asyncwatch "$work/out")" = 2 ] || fail "list does not show both processes"
+    says 2 "there is no option '--pid'" link softhca0:1 up --pid 1
+    end_of_range
+    says 0 'is broken for 1 process$' fatal softhca0 --pid "$first"
+    appears 'event_type IBV_EVENT_DEVICE_FATAL' "$work/first"
+    grep -q FATAL "$work/second" && fail "--pid did not keep the other process out"
+    says 1 'process 1 is not on fabric' fatal softhca0 --pid 1
+}
+
+test_faults()
+{
+    says 0 'faults are set for 2 processes' fault set 'drop:op=send,nth=3'
+    says 0 ': drop:op=send,nth=3 ' fault list
+    says 1 "'nonsense' is not a fault" fault set nonsense --pid "$watcher"
+    says 0 'faults are cleared for 2 processes' fault clear
+    says 0 ': no faults' fault list
+}
+
+test_silent()
+{
+    local start=$SECONDS
+    kill -STOP "$watcher"
+    timeout 10 "$softhca" list --interval 0.01 >"$work/out" 2>"$work/err"
+    [ $? = 1 ] || fail "list ends well though a process is silent"
+    grep -q "process $watcher (slot [0-9]*) did not answer" "$work/err" || fail "nobody names the silent"
+    [ "$(grep -c ibv_asyncwatch "$work/out")" = 1 ] || fail "list does not show the other process"
+    says 1 "process $watcher .* did not answer" fault list --pid "$watcher"
+    kill -CONT "$watcher"
+    [ $((SECONDS - start)) -lt 8 ] || fail "silence takes longer than a second or two"
+}
+
+test_json()
+{
+    command -v jq >/dev/null || return
+    "$softhca" list --json --interval 0.01 >"$work/out" || fail "list --json ended with $?"
+    [ "$(jq '.processes | length' "$work/out")" = 2 ] || fail "list --json: $(cat "$work/out")"
+    [ "$(jq -r '.processes[0].hcas[1].ports[1].state' "$work/out")" = down ] ||
+        fail "list --json does not know the port that is down"
+    [ "$(jq -r '.silent | length' "$work/out")" = 0 ] || fail "list --json: silent"
+}
+
+# A ping-pong whose port goes down goes on when it comes back, and has rates while it runs.
+test_traffic()
+{
+    local server client port=$((port + 1)) deadline=$((SECONDS + 5))
+    export SOFTHCA_FABRIC=traffic-$$
+    "$softhca" run ibv_rc_pingpong -p $port -n 100000000 >"$work/server" 2>&1 &
+    server=$!
+    started="$started $server"
+    await_server $server $port
+    "$softhca" run ibv_rc_pingpong -p $port -n 100000000 localhost >"$work/client" 2>&1 &
+    client=$!
+    started="$started $client"
+    until [ "$("$softhca" list --interval 0.01 | grep -c 'softhca0: port 1 active, 1 RC RTS')" = 2 ]; do
+        [ $SECONDS -lt $deadline ] || {
+            fail "the ping-pong does not begin: $(cat "$work/server" "$work/client")"
+            return
+        }
+    done
+    says 0 ibv_rc_pingpong list --interval 0.2
+    moving || fail "no rate while messages go to and fro: $(cat "$work/out")"
+    says 0 'is down for 2' link softhca0:1 down
+    sleep 0.05
+    says 0 ibv_rc_pingpong list --interval 0.1
+    moving && fail "messages go over a port that is down: $(cat "$work/out")"
+    says 0 'is up for 2' link softhca0:1 up
+    says 0 ibv_rc_pingpong list --interval 0.2
+    moving || fail "messages do not go on: $(cat "$work/out" "$work/client")"
+    kill -0 $client 2>/dev/null || fail "the ping-pong has ended"
+}
+
+# Does the list in $work/out show a rate that is not 0?
+moving()
+{
+    awk '$2 == "ibv_rc_pingpong" && $8 != "0" { found = 1 } END { exit !found }' "$work/out"
+}
+
+test_topology()
+{
+    local machine="pack:2 numa:1 core:2 pu:1"
+    says 2 'topology needs --synthetic' topology --hca softhca0=numa:0
+    says 2 'topology needs --hca' topology --synthetic "$machine"
+    says 2 'not softhcaN=numa:K' topology --synthetic "$machine" --hca softhca0=core:1
+    says 2 'not softhcaN=numa:K' topology --synthetic "$machine" --hca softhca16=numa:1
+    says 2 'has a place already' topology --synthetic "$machine" --hca softhca0=numa:0 --hca softhca0=numa:1
+    says 2 'the machine has 2 NUMA nodes, there is no number 2' topology --synthetic "$machine" --hca softhca0=numa:2
+    says 2 'hwloc makes no machine' topology --synthetic "nonsense" --hca softhca0=numa:0
+    says 1 '/nonexistent/x: No such file' topology --synthetic "$machine" --hca softhca0=numa:0 -o /nonexistent/x
+    says 0 'name="softhca0"' topology --synthetic "$machine" --hca softhca0=numa:0
+    "$softhca" topology --synthetic "$machine" --hca softhca0=numa:0 --hca softhca2=numa:1 \
+        --hca softhca1=pack:1 -o "$work/machine.xml" || fail "topology ended with $?"
+    # The program tells, for each HCA, the CPUs beside it.
+    out=$("$softhca" run --topology "$work/machine.xml" "$top_builddir/tests/softhca/locality" | sort)
+    [ "$out" = $'softhca0 0-1\nsofthca1 2-3\nsofthca2 2-3' ] || fail "locality: $out"
+}
+
+test_usage
+test_run
+test_nobody
+test_links
+test_faults
+test_json
+test_silent
+end
+test_traffic
+end
+test_topology
+finish
