@@ -165,6 +165,7 @@ static int hidden(bool channel, int n)
         count++;
         CHECK_EQ(ibv_poll_cq(a.scq, 1, &wc), 1);
     }
+    close_two(&a, &b);
     return count;
 }
 
