@@ -158,11 +158,56 @@ static bool about_hca(enum ibv_event_type type)
            type == IBV_EVENT_DEVICE_FATAL;
 }
 
+static bool about_srq(enum ibv_event_type type)
+{
+    return type == IBV_EVENT_SRQ_ERR || type == IBV_EVENT_SRQ_LIMIT_REACHED;
+}
+
+static void count(pthread_mutex_t *mutex, uint32_t *sent)
+{
+    pthread_mutex_lock(mutex);
+    ++*sent;
+    pthread_mutex_unlock(mutex);
+}
+
+static bool find_cq(struct ibv_context *ctx, uint32_t index, struct ibv_async_event *event)
+{
+    struct shca_cq *cq = cq_of(index);
+
+    if (!cq || cq->cq.context != ctx)
+        return false;
+    event->element.cq = &cq->cq;
+    count(&cq->cq.mutex, &cq->async_sent);
+    return true;
+}
+
+static bool find_srq(struct ibv_context *ctx, uint32_t index, struct ibv_async_event *event)
+{
+    struct shca_srq *srq = index < SHCA_SRQS ? shca.srqs[index] : NULL;
+
+    if (!srq || srq->srq.context != ctx)
+        return false;
+    event->element.srq = &srq->srq;
+    count(&srq->srq.mutex, &srq->async_sent);
+    return true;
+}
+
+static bool find_qp(struct ibv_context *ctx, uint32_t index, struct ibv_async_event *event)
+{
+    struct shca_qp *qp = index < SHCA_QPS ? shca.qps[index] : NULL;
+
+    if (!qp || qp->qp.context != ctx)
+        return false;
+    event->element.qp = &qp->qp;
+    count(&qp->qp.mutex, &qp->async_sent);
+    return true;
+}
+
 /* Finds the object of an event; false when it is gone. */
 static bool decode(struct ibv_context *ctx, uint64_t record, struct ibv_async_event *event)
 {
     uint32_t index = (uint32_t)record;
-    bool found = false;
+    bool found;
 
     event->event_type = (enum ibv_event_type)(record >> 32);
     if (about_hca(event->event_type)) {
@@ -170,25 +215,9 @@ static bool decode(struct ibv_context *ctx, uint64_t record, struct ibv_async_ev
         return true;
     }
     pthread_mutex_lock(&shca.lock);
-    if (about_cq(event->event_type)) {
-        struct shca_cq *cq = cq_of(index);
-
-        if (cq && cq->cq.context == ctx) {
-            event->element.cq = &cq->cq;
-            pthread_mutex_lock(&cq->cq.mutex);
-            cq->async_sent++;
-            pthread_mutex_unlock(&cq->cq.mutex);
-            found = true;
-        }
-    } else if (index < SHCA_QPS && shca.qps[index] && shca.qps[index]->qp.context == ctx) {
-        struct shca_qp *qp = shca.qps[index];
-
-        event->element.qp = &qp->qp;
-        pthread_mutex_lock(&qp->qp.mutex);
-        qp->async_sent++;
-        pthread_mutex_unlock(&qp->qp.mutex);
-        found = true;
-    }
+    found = about_cq(event->event_type)    ? find_cq(ctx, index, event)
+            : about_srq(event->event_type) ? find_srq(ctx, index, event)
+                                           : find_qp(ctx, index, event);
     pthread_mutex_unlock(&shca.lock);
     return found;
 }
@@ -213,6 +242,9 @@ static bool is_ours(const struct ibv_async_event *e)
     switch (e->event_type) {
     case IBV_EVENT_CQ_ERR:
         return shca_owns(e->element.cq->context);
+    case IBV_EVENT_SRQ_ERR:
+    case IBV_EVENT_SRQ_LIMIT_REACHED:
+        return shca_owns(e->element.srq->context);
     case IBV_EVENT_QP_FATAL:
     case IBV_EVENT_QP_REQ_ERR:
     case IBV_EVENT_QP_ACCESS_ERR:
@@ -245,6 +277,9 @@ SHCA_PUBLIC void ibv_ack_async_event(struct ibv_async_event *e)
     } else if (about_cq(e->event_type)) {
         struct ibv_cq *cq = e->element.cq;
         ack(&cq->mutex, &cq->cond, &cq->async_events_completed);
+    } else if (about_srq(e->event_type)) {
+        struct ibv_srq *srq = e->element.srq;
+        ack(&srq->mutex, &srq->cond, &srq->events_completed);
     } else {
         struct ibv_qp *qp = e->element.qp;
         ack(&qp->mutex, &qp->cond, &qp->events_completed);

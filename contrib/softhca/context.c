@@ -37,6 +37,9 @@ static void fill_ops(struct shca_context *c)
     v->context.ops.req_notify_cq = shca_req_notify_cq;
     v->context.ops.post_send = shca_post_send;
     v->context.ops.post_recv = shca_post_recv;
+    v->context.ops.post_srq_recv = shca_post_srq_recv;
+    v->create_srq_ex = shca_create_srq_ex;
+    v->get_srq_num = shca_get_srq_num;
     v->query_port = shca_query_port;
     v->query_device_ex = shca_query_device_ex;
     v->query_rt_values = query_rt_values;
@@ -156,6 +159,13 @@ static int no_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_re
     return EINVAL;
 }
 
+static int no_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+{
+    (void)srq;
+    *bad = wr;
+    return EINVAL;
+}
+
 static int no_poll(struct ibv_cq *cq, int n, struct ibv_wc *wc)
 {
     (void)cq;
@@ -186,6 +196,7 @@ void shca_contexts_inherited(void)
         c->inherited = true;
         c->v.context.ops.post_send = no_post_send;
         c->v.context.ops.post_recv = no_post_recv;
+        c->v.context.ops.post_srq_recv = no_post_srq_recv;
         c->v.context.ops.poll_cq = no_poll;
         c->v.context.ops.req_notify_cq = no_notify;
     }
@@ -208,6 +219,9 @@ static void fill_limits(struct ibv_device_attr *a)
     a->max_mr = (int)c->max_mr;
     a->max_pd = (int)c->max_pd;
     a->max_ah = 1 << 20;
+    a->max_srq = (int)c->max_srq;
+    a->max_srq_wr = (int)c->max_srq_wr;
+    a->max_srq_sge = (int)c->max_sge;
     a->max_qp_rd_atom = 16;
     a->max_qp_init_rd_atom = 16;
     a->max_res_rd_atom = 16 * (int)c->max_qp;

@@ -11,21 +11,34 @@ static struct shca_cq_sh *cq_of(struct shca_peer *p, struct shca_qp_sh *t)
     return &shca_cq_table(p->seg)[t->recv_cq];
 }
 
+void shca_last_wqe(struct shca_peer *p, struct shca_qp_sh *t)
+{
+    if (t->rq_kind == SHCA_RQ_OWN || t->last_wqe)
+        return;
+    shca_async_send(p, &t->async, IBV_EVENT_QP_LAST_WQE_REACHED, t->qpn & (SHCA_QPS - 1));
+    t->last_wqe = 1;
+}
+
 /* The responder found an error: its queue pair breaks too, and its program is told. */
 void shca_break_target(struct shca_peer *p, struct shca_qp_sh *t, enum ibv_event_type why)
 {
-    struct shca_cq_sh *cq = cq_of(p, t);
+    struct shca_peer *other = p->self ? NULL : p;
 
     atomic_store(&t->state, IBV_QPS_ERR);
-    shca_cq_ready(cq, t->cq_bit);
-    shca_cq_notify(p->self ? NULL : p, cq, true);
-    shca_async_send(p->self ? NULL : p, &t->async, why, t->qpn & (SHCA_QPS - 1));
+    if (t->rq_kind != SHCA_RQ_XRC) {
+        shca_cq_ready(cq_of(p, t), t->cq_bit);
+        shca_cq_notify(other, cq_of(p, t), true);
+    }
+    shca_async_send(other, &t->async, why, t->qpn & (SHCA_QPS - 1));
+    shca_last_wqe(other, t);
 }
 
-bool shca_receive_posted(struct shca_qp *qp, struct shca_qp_sh *t)
+bool shca_receive_posted(struct shca_peer *p, struct shca_qp *qp, struct shca_qp_sh *t)
 {
     uint32_t head = atomic_load_explicit(&t->rq_head, memory_order_relaxed);
 
+    if (t->rq_kind != SHCA_RQ_OWN)
+        return shca_shared_posted(p, qp, t);
     /* The tail lies in a line the receiver keeps writing: look only when the known ones are used.
      */
     if (qp->target_tail == head || qp->target_epoch != t->epoch || qp->qp.qp_type == IBV_QPT_UD) {
@@ -36,22 +49,26 @@ bool shca_receive_posted(struct shca_qp *qp, struct shca_qp_sh *t)
 }
 
 /* Makes the completion visible and moves on; payload and fields are in place. */
-static void publish(struct shca_peer *p, const struct shca_op *op, struct shca_qp_sh *t,
-                    uint32_t head, struct shca_slot *s)
+static void publish(const struct shca_receive *r, const struct shca_op *op, struct shca_qp *qp,
+                    struct shca_qp_sh *t)
 {
-    struct shca_cq_sh *cq = cq_of(p, t);
+    struct shca_slot *s = r->slot;
     bool solicited = (op->flags & IBV_SEND_SOLICITED) || s->status != IBV_WC_SUCCESS;
 
-    s->counted = atomic_load_explicit(&cq->counted, memory_order_relaxed) != 0;
+    s->counted = atomic_load_explicit(&r->cq->counted, memory_order_relaxed) != 0;
     if (s->counted)
-        atomic_fetch_add_explicit(&cq->arrived, 1, memory_order_relaxed);
-    if (cq->stamps)
+        atomic_fetch_add_explicit(&r->cq->arrived, 1, memory_order_relaxed);
+    if (r->cq->stamps)
         s->stamp = shca_now();
-    atomic_store_explicit(&s->seq, head + 1, memory_order_release);
-    atomic_store_explicit(&t->rq_head, head + 1, memory_order_release);
-    shca_cq_ready(cq, t->cq_bit);
-    if (cq->event.fd >= 0)
-        shca_cq_notify(p->self ? NULL : p, cq, solicited);
+    if (t->rq_kind == SHCA_RQ_OWN) {
+        atomic_store_explicit(&s->seq, r->index + 1, memory_order_release);
+        atomic_store_explicit(&t->rq_head, r->index + 1, memory_order_release);
+    } else {
+        shca_shared_publish(r, qp, t);
+    }
+    shca_cq_ready(r->cq, r->cq_bit);
+    if (r->cq->event.fd >= 0)
+        shca_cq_notify(r->p->self ? NULL : r->p, r->cq, solicited);
 }
 
 static void fill(struct shca_qp *qp, const struct shca_op *op, struct shca_slot *s, uint32_t length,
@@ -71,26 +88,26 @@ static void fill(struct shca_qp *qp, const struct shca_op *op, struct shca_slot 
     s->eager = 0;
 }
 
-/* Resolves the posted buffers of a slot for length bytes. */
-static enum ibv_wc_status scatter(struct shca_peer *p, struct shca_qp_sh *t, uint32_t head,
-                                  uint32_t length, struct shca_piece *out, unsigned *n)
+/* Resolves the posted buffers of a receive for length bytes. */
+static enum ibv_wc_status scatter(const struct shca_receive *r, uint32_t length,
+                                  struct shca_piece *out, unsigned *n)
 {
-    struct shca_slot *s = shca_slot_at(p->seg, &t->rq, head);
+    const struct shca_slot *s = r->slot;
     uint32_t left = length;
 
     *n = 0;
     for (uint32_t i = 0; i < s->nsge && left > 0; i++) {
-        const struct shca_sge *g = i == 0 ? &s->sge0 : shca_extra_at(p->seg, &t->rq, head, i);
+        const struct shca_sge *g = i == 0 ? &s->sge0 : shca_extra_at(r->p->seg, r->rq, r->index, i);
         uint32_t take = left < g->length ? left : g->length;
         struct shca_mr_sh *m;
         uint64_t va;
 
         if (take == 0)
             continue;
-        m = shca_mr_check(p->seg, g->lkey, g->addr, take, IBV_ACCESS_LOCAL_WRITE, t->pd, &va);
+        m = shca_mr_check(r->p->seg, g->lkey, g->addr, take, IBV_ACCESS_LOCAL_WRITE, r->pd, &va);
         if (!m)
             return IBV_WC_LOC_PROT_ERR;
-        shca_piece_of(p, m, g->lkey, va, take, &out[(*n)++]);
+        shca_piece_of(r->p, m, g->lkey, va, take, &out[(*n)++]);
         left -= take;
     }
     return left > 0 ? IBV_WC_LOC_LEN_ERR : IBV_WC_SUCCESS;
@@ -104,39 +121,50 @@ static bool all_mapped(const struct shca_piece *piece, unsigned n)
     return true;
 }
 
+/* The eager slot a receive may use; false: it has none. */
+static bool eager_free(const struct shca_receive *r, const struct shca_qp_sh *t, uint32_t *number)
+{
+    uint32_t n = r->rq->n_eager;
+
+    *number = r->index;
+    if (t->rq_kind != SHCA_RQ_OWN || n == 0)
+        return r->index < n;
+    *number = r->index % n;
+    return r->index - atomic_load_explicit(&t->rq_done, memory_order_acquire) < n;
+}
+
 /* Short messages for memory that is not mapped wait in the segment until the receiver polls. */
-static bool put_eager(struct shca_peer *p, struct shca_qp_sh *t, uint32_t head, uint32_t length,
+static bool put_eager(const struct shca_receive *r, const struct shca_qp_sh *t, uint32_t length,
                       const struct shca_source *src)
 {
-    uint32_t number = t->rq.n_eager ? head % t->rq.n_eager : 0;
+    uint32_t number;
     char *to;
 
-    if (length > SHCA_EAGER_BYTES || t->rq.n_eager == 0 || shca_fault_dying() ||
-        head - atomic_load_explicit(&t->rq_done, memory_order_acquire) >= t->rq.n_eager)
+    if (length > SHCA_EAGER_BYTES || shca_fault_dying() || !eager_free(r, t, &number))
         return false;
-    to = shca_eager_at(p->seg, &t->rq, number);
+    to = shca_eager_at(r->p->seg, r->rq, number);
     for (unsigned i = 0; i < src->n; i++) {
         memcpy(to, src->iov[i].iov_base, src->iov[i].iov_len);
         to += src->iov[i].iov_len;
     }
-    shca_slot_at(p->seg, &t->rq, head)->eager = number + 1;
+    r->slot->eager = number + 1;
     return true;
 }
 
 /* Puts the message where the receive says; false: the receiver's process is going away. */
-static bool land(struct shca_peer *p, struct shca_qp_sh *t, uint32_t head, uint32_t length,
+static bool land(const struct shca_receive *r, const struct shca_qp_sh *t, uint32_t length,
                  const struct shca_source *src, enum ibv_wc_status *theirs)
 {
     struct shca_piece piece[SHCA_MAX_SGE];
     unsigned n;
     int e;
 
-    *theirs = scatter(p, t, head, length, piece, &n);
+    *theirs = scatter(r, length, piece, &n);
     if (*theirs != IBV_WC_SUCCESS)
         return true;
-    if (!all_mapped(piece, n) && put_eager(p, t, head, length, src))
+    if (!all_mapped(piece, n) && put_eager(r, t, length, src))
         return true;
-    e = shca_move_out(p, piece, n, src->iov, src->n);
+    e = shca_move_out(r->p, piece, n, src->iov, src->n);
     /* Otherwise the memory went away under the region: the receiver's fault. */
     if (e != 0)
         *theirs = shca_copy_refused(e) ? IBV_WC_LOC_QP_OP_ERR : IBV_WC_LOC_PROT_ERR;
@@ -151,34 +179,51 @@ static enum ibv_wc_status nak_of(enum ibv_wc_status theirs)
                                           : IBV_WC_REM_OP_ERR;
 }
 
-/* Delivers a message (or the immediate of a write, with src->n == 0) into the next receive. */
+/* The queue pair's own next receive. */
+static void own_receive(struct shca_peer *p, struct shca_qp_sh *t, struct shca_receive *r)
+{
+    r->p = p;
+    r->rq = &t->rq;
+    r->index = atomic_load_explicit(&t->rq_head, memory_order_relaxed);
+    r->slot = shca_slot_at(p->seg, &t->rq, r->index);
+    r->cq = cq_of(p, t);
+    r->cq_bit = t->cq_bit;
+    r->pd = t->pd;
+}
+
+static int overrun(struct shca_peer *p, struct shca_qp_sh *t, const struct shca_receive *r,
+                   enum ibv_wc_status *status)
+{
+    shca_cq_overrun(r->p->self ? NULL : r->p, r->cq);
+    shca_break_target(p, t, IBV_EVENT_QP_FATAL);
+    *status = IBV_WC_REM_OP_ERR;
+    return SHCA_DONE;
+}
+
 int shca_deliver(struct shca_peer *p, struct shca_qp *qp, const struct shca_op *op,
                  struct shca_qp_sh *t, const struct shca_source *src, uint32_t length,
                  enum ibv_wc_status *status)
 {
-    uint32_t head = atomic_load_explicit(&t->rq_head, memory_order_relaxed);
-    struct shca_cq_sh *cq = cq_of(p, t);
-    struct shca_slot *s;
     enum ibv_wc_status theirs = IBV_WC_SUCCESS;
+    struct shca_receive r;
 
-    /* The line a poller spins on takes longest to get: ask for it first. */
-    __builtin_prefetch(&cq->root, 1);
-    if (!shca_receive_posted(qp, t))
+    if (t->rq_kind == SHCA_RQ_OWN)
+        own_receive(p, t, &r);
+    else if (!shca_shared_take(p, qp, t, &r))
         return SHCA_WAIT_RNR;
-    if (shca_cq_full(cq)) {
-        shca_cq_overrun(p->self ? NULL : p, cq);
-        shca_break_target(p, t, IBV_EVENT_QP_FATAL);
-        *status = IBV_WC_REM_OP_ERR;
-        return SHCA_DONE;
-    }
-    s = shca_slot_at(p->seg, &t->rq, head);
-    fill(qp, op, s, length, IBV_WC_SUCCESS);
-    if (src->n && !land(p, t, head, length, src, &theirs))
+    /* The line a poller spins on takes longest to get: ask for it first. */
+    __builtin_prefetch(&r.cq->root, 1);
+    if (t->rq_kind == SHCA_RQ_OWN && !shca_receive_posted(p, qp, t))
+        return SHCA_WAIT_RNR;
+    if (shca_cq_full(r.cq))
+        return overrun(p, t, &r, status);
+    fill(qp, op, r.slot, length, IBV_WC_SUCCESS);
+    if (src->n && !land(&r, t, length, src, &theirs))
         return SHCA_WAIT_ACK;
-    s->status = (uint8_t)theirs;
-    publish(p, op, t, head, s);
+    r.slot->status = (uint8_t)theirs;
+    publish(&r, op, qp, t);
     /* The next message finds its slot in the cache. */
-    __builtin_prefetch(shca_slot_at(p->seg, &t->rq, head + 1), 1);
+    __builtin_prefetch(shca_slot_at(r.p->seg, r.rq, r.index + 1), 1);
     if (theirs != IBV_WC_SUCCESS)
         shca_break_target(p, t, IBV_EVENT_QP_REQ_ERR);
     *status = nak_of(theirs);

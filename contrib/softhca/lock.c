@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The slow half of the responder lock: waiting, and taking over from a process that was killed
- * while it held the lock. Owns nothing; works on the shared memory of whatever segment it is given.
+/* The slow half of the locks in shared memory: waiting, and taking over from a process that was
+ * killed while it held the lock. Owns nothing; works on the shared memory of whatever segment it is
+ * given.
  */
 #include "config.h"
 
@@ -21,39 +22,43 @@ static void repair(struct shca_segment *seg, struct shca_qp_sh *q)
     uint32_t head = atomic_load(&q->rq_head);
     struct shca_slot *s;
 
-    if (q->rq.slots == 0)
+    if (q->rq_kind != SHCA_RQ_OWN || q->rq.slots == 0)
         return;
     s = shca_slot_at(seg, &q->rq, head);
     if (atomic_load(&s->seq) == head + 1)
         atomic_store(&q->rq_head, head + 1);
 }
 
-void shca_rx_lock_slow(struct shca_segment *seg, struct shca_qp_sh *q, uint32_t pid)
+bool shca_word_lock_slow(_Atomic uint32_t *word, uint32_t pid)
 {
     unsigned turns = 0;
 
     for (;;) {
         uint32_t seen = 0;
 
-        if (atomic_compare_exchange_strong(&q->lock, &seen, pid))
-            return;
+        if (atomic_compare_exchange_strong(word, &seen, pid))
+            return false;
         shca_relax(&turns);
         if (turns % TURNS_BEFORE_DOUBT == 0 && shca_holder_gone(seen) &&
-            atomic_compare_exchange_strong(&q->lock, &seen, pid)) {
-            repair(seg, q);
-            return;
-        }
+            atomic_compare_exchange_strong(word, &seen, pid))
+            return true;
     }
 }
 
-void shca_rx_quiesce(struct shca_qp_sh *q)
+void shca_rx_lock_slow(struct shca_segment *seg, struct shca_qp_sh *q, uint32_t pid)
+{
+    if (shca_word_lock_slow(&q->lock, pid))
+        repair(seg, q);
+}
+
+void shca_word_quiesce(_Atomic uint32_t *word)
 {
     unsigned turns = 0;
-    uint32_t holder = atomic_load(&q->lock);
+    uint32_t holder = atomic_load(word);
 
     /* A change of holder is as good as a release, except that two visits of one process look alike:
      * then this only waits a little longer. */
-    while (holder != 0 && atomic_load(&q->lock) == holder) {
+    while (holder != 0 && atomic_load(word) == holder) {
         shca_relax(&turns);
         if (turns % TURNS_BEFORE_DOUBT == 0 && shca_holder_gone(holder))
             return;

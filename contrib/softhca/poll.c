@@ -165,32 +165,30 @@ void shca_eager_unpack(const struct shca_rq_sh *rq, uint32_t index, const struct
     }
 }
 
-static void fill_wc(struct shca_qp *qp, uint32_t index, const struct shca_slot *s,
-                    struct ibv_wc *wc)
+void shca_receive_wc(const struct shca_slot *s, uint64_t wr_id, uint32_t qpn, struct ibv_wc *wc)
 {
     memset(wc, 0, sizeof *wc);
-    wc->wr_id = qp->rq_wr_id[index & qp->sh->rq.mask];
+    wc->wr_id = wr_id;
     wc->status = s->status;
     wc->opcode = s->opcode ? IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV;
     wc->byte_len = s->byte_len;
     wc->imm_data = s->imm;
     wc->wc_flags = s->wc_flags;
-    wc->qp_num = qp->qp.qp_num;
+    wc->qp_num = qpn;
     wc->src_qp = s->src_qp;
     wc->slid = s->slid;
 }
 
-static void fill_flushed(struct shca_qp *qp, uint32_t index, struct ibv_wc *wc)
+void shca_flushed_wc(uint64_t wr_id, uint32_t qpn, struct ibv_wc *wc)
 {
     memset(wc, 0, sizeof *wc);
-    wc->wr_id = qp->rq_wr_id[index & qp->sh->rq.mask];
+    wc->wr_id = wr_id;
     wc->status = IBV_WC_WR_FLUSH_ERR;
     wc->opcode = IBV_WC_RECV;
-    wc->qp_num = qp->qp.qp_num;
+    wc->qp_num = qpn;
 }
 
-/* Nothing more can arrive in a queue pair in ERR once whoever was inside has left. */
-static bool settled_error(struct shca_qp *qp)
+bool shca_settled_error(struct shca_qp *qp)
 {
     if (atomic_load(&qp->sh->state) != IBV_QPS_ERR)
         return false;
@@ -230,15 +228,15 @@ static uint32_t take_receives(struct shca_qp *qp, uint32_t max, struct ibv_wc *w
         if (atomic_load_explicit(&s->seq, memory_order_acquire) == at + 1) {
             if (s->eager)
                 shca_eager_unpack(&sh->rq, at, s);
-            fill_wc(qp, at, s, &wc[n++]);
+            shca_receive_wc(s, qp->rq_wr_id[at & sh->rq.mask], qp->qp.qp_num, &wc[n++]);
             if (qp->rcq->stamps)
                 qp->rcq->stamp = s->stamp;
             *counted += s->counted;
         } else if (dead) {
-            fill_flushed(qp, at, &wc[n++]);
+            shca_flushed_wc(qp->rq_wr_id[at & sh->rq.mask], qp->qp.qp_num, &wc[n++]);
             if (qp->rcq->stamps)
                 qp->rcq->stamp = shca_now();
-        } else if (settled_error(qp)) {
+        } else if (shca_settled_error(qp)) {
             dead = true;
             continue; /* look again: the last holder may have completed this one */
         } else {
@@ -255,7 +253,11 @@ static uint32_t take_from(struct shca_feed *feed, uint32_t max, struct ibv_wc *w
 {
     struct shca_qp *qp = shca_container(feed, struct shca_qp, feed);
 
-    return take_receives(qp, max, wc, drained, counted);
+    if (feed->kind == SHCA_FEED_QP)
+        return take_receives(qp, max, wc, drained, counted);
+    if (feed->kind == SHCA_FEED_SHARED)
+        return shca_shared_collect(qp, max, wc, drained, counted);
+    return shca_xrc_collect(shca_container(feed, struct shca_srq, feed), max, wc, drained, counted);
 }
 
 static uint32_t random_bit(struct shca_cq *cq, uint64_t word)

@@ -40,6 +40,8 @@ static void lay_out(struct shca_segment *s)
     at += pages(SHCA_WORD_LOCKS * sizeof(struct shca_word_lock));
     s->mcast_off = at;
     at += pages(SHCA_MCASTS * sizeof(struct shca_mcast_sh));
+    s->srq_off = at;
+    at += pages(SHCA_SRQS * sizeof(struct shca_srq_sh));
     s->heap_off = at;
     s->size = SEGMENT_BYTES;
 }
@@ -140,7 +142,8 @@ static void forget_parent(void)
     shca_engine_inherited();
     memset(shca.qps, 0, sizeof shca.qps);
     memset(shca.cqs, 0, sizeof shca.cqs);
-    shca.n_qp = shca.n_cq = shca.n_mr = shca.n_pd = 0;
+    memset(shca.srqs, 0, sizeof shca.srqs);
+    shca.n_qp = shca.n_cq = shca.n_mr = shca.n_pd = shca.n_srq = 0;
     shca.pending = 0;
 }
 

@@ -32,8 +32,8 @@ static int valid(const struct ibv_pd *pd, const struct ibv_qp_init_attr *a)
 {
     if (a->qp_type != IBV_QPT_RC && a->qp_type != IBV_QPT_UC && a->qp_type != IBV_QPT_UD)
         return EOPNOTSUPP;
-    if (a->srq)
-        return EOPNOTSUPP;
+    if (a->srq && !shca_srq_fits(a->srq, pd->context))
+        return EINVAL;
     if (!a->send_cq || !a->recv_cq || a->send_cq->context != pd->context ||
         a->recv_cq->context != pd->context || !valid_caps(&a->cap))
         return EINVAL;
@@ -41,13 +41,15 @@ static int valid(const struct ibv_pd *pd, const struct ibv_qp_init_attr *a)
 }
 
 /* What the program gets is at least what it asked for. */
-static void round_caps(struct ibv_qp_cap *c)
+static void round_caps(struct ibv_qp_cap *c, bool shared)
 {
     uint32_t least = shca_config.max_inline < 256 ? shca_config.max_inline : 256;
 
     c->max_send_wr = c->max_send_wr ? c->max_send_wr : 1;
     c->max_send_sge = c->max_send_sge ? c->max_send_sge : 1;
     c->max_recv_sge = c->max_recv_sge ? c->max_recv_sge : 1;
+    if (shared)
+        c->max_recv_wr = c->max_recv_sge = 0;
     if (c->max_inline_data < least)
         c->max_inline_data = least;
 }
@@ -99,13 +101,15 @@ static int alloc_private(struct shca_qp *qp)
 
 static void init_handle(struct shca_qp *qp, struct ibv_pd *pd, struct ibv_qp_init_attr *init)
 {
-    round_caps(&init->cap);
+    round_caps(&init->cap, init->srq != NULL);
     qp->init = *init;
+    qp->srq = init->srq ? shca_container(init->srq, struct shca_srq, srq) : NULL;
     qp->scq = shca_container(init->send_cq, struct shca_cq, cq);
     qp->rcq = shca_container(init->recv_cq, struct shca_cq, cq);
     qp->qp.context = pd->context;
     qp->qp.qp_context = init->qp_context;
     qp->qp.pd = pd;
+    qp->qp.srq = init->srq;
     qp->qp.send_cq = init->send_cq;
     qp->qp.recv_cq = init->recv_cq;
     qp->qp.qp_type = init->qp_type;
@@ -183,10 +187,10 @@ static void leave_table(struct shca_qp *qp)
     shca.n_qp--;
     shca_rx_lock(shca.seg, sh, shca.pid);
     atomic_store(&sh->state, IBV_QPS_RESET);
-    sh->qpn = 0;
     shca_rx_unlock(sh);
     shca_cq_demand(qp->scq, -(int64_t)qp->init.cap.max_send_wr);
     shca_rq_destroy(qp);
+    sh->qpn = 0; /* not before: shared receives are marked with it */
     pthread_mutex_unlock(&shca.lock);
 }
 

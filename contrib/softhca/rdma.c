@@ -58,7 +58,7 @@ int shca_rdma_write(struct shca_qp *qp, const struct shca_op *op, struct shca_qp
     struct shca_mr_sh *m;
     int e;
 
-    if (imm && !shca_receive_posted(qp, t))
+    if (imm && !shca_receive_posted(p, qp, t))
         return SHCA_WAIT_RNR;
     wrong = shca_resolve(p, t, op, IBV_ACCESS_REMOTE_WRITE, &m, &piece);
     if (wrong != IBV_WC_SUCCESS)

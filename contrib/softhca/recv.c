@@ -52,7 +52,9 @@ void shca_rq_free(struct shca_rq_sh *q)
     q->slots = 0;
 }
 
-int shca_rq_create(struct shca_qp *qp)
+/* ---- receives of its own ---- */
+
+static int create_own(struct shca_qp *qp)
 {
     struct shca_qp_sh *sh = qp->sh;
     const struct ibv_qp_cap *c = &qp->init.cap;
@@ -68,12 +70,11 @@ int shca_rq_create(struct shca_qp *qp)
         free(qp->rq_wr_id);
         return e;
     }
-    sh->recv_cq = qp->rcq->index;
     shca_cq_demand(qp->rcq, c->max_recv_wr);
     return 0;
 }
 
-void shca_rq_destroy(struct shca_qp *qp)
+static void destroy_own(struct shca_qp *qp)
 {
     shca_cq_detach(qp->rcq, qp->sh->cq_bit);
     shca_cq_demand(qp->rcq, -(int64_t)qp->init.cap.max_recv_wr);
@@ -81,27 +82,101 @@ void shca_rq_destroy(struct shca_qp *qp)
     free(qp->rq_wr_id);
 }
 
+/* Receives that were counted and never polled must leave the count. */
+static uint32_t clear_own(struct shca_qp *qp)
+{
+    struct shca_qp_sh *sh = qp->sh;
+    uint32_t tail = atomic_load(&sh->rq_tail), counted = 0;
+
+    for (uint32_t at = atomic_load(&sh->rq_done); at != tail; at++) {
+        struct shca_slot *s = shca_slot_at(shca.seg, &sh->rq, at);
+
+        counted += atomic_load(&s->seq) == at + 1 ? s->counted : 0;
+    }
+    for (uint32_t i = 0; i <= sh->rq.mask; i++)
+        atomic_store(&shca_slot_at(shca.seg, &sh->rq, i)->seq, 0);
+    return counted;
+}
+
+/* ---- receives of a shared queue: only a ring of what was taken from it ---- */
+
+static uint64_t ring_bytes(const struct shca_qp_sh *sh)
+{
+    return (uint64_t)(sh->ring_mask + 1) * sizeof(uint32_t);
+}
+
+static int create_shared(struct shca_qp *qp)
+{
+    struct shca_qp_sh *sh = qp->sh;
+    int e = shca_cq_attach(qp->rcq, &qp->feed, &sh->cq_bit);
+
+    if (e != 0)
+        return e;
+    qp->feed.kind = SHCA_FEED_SHARED;
+    sh->rq_kind = SHCA_RQ_SHARED;
+    sh->srq = qp->srq->index;
+    sh->ring_mask = qp->srq->sh->rq.mask;
+    sh->ring = shca_heap_alloc(ring_bytes(sh));
+    e = sh->ring ? shca_srq_join(qp->srq, qp->rcq) : ENOMEM;
+    if (e != 0) {
+        if (sh->ring)
+            shca_heap_free(sh->ring, ring_bytes(sh));
+        shca_cq_detach(qp->rcq, sh->cq_bit);
+    }
+    return e;
+}
+
+static void destroy_shared(struct shca_qp *qp)
+{
+    shca_rq_reset(qp);
+    shca_cq_detach(qp->rcq, qp->sh->cq_bit);
+    shca_srq_leave(qp->srq, qp->rcq);
+    shca_heap_free(qp->sh->ring, ring_bytes(qp->sh));
+}
+
+/* ---- either ---- */
+
+int shca_rq_create(struct shca_qp *qp)
+{
+    qp->sh->recv_cq = qp->rcq->index;
+    return qp->srq ? create_shared(qp) : create_own(qp);
+}
+
+void shca_rq_destroy(struct shca_qp *qp)
+{
+    if (qp->srq)
+        destroy_shared(qp);
+    else
+        destroy_own(qp);
+}
+
 void shca_rq_reset(struct shca_qp *qp)
 {
     struct shca_qp_sh *sh = qp->sh;
+    uint32_t counted;
 
     /* Nobody completes a receive any more; now the consumer has to be kept out. */
     shca_lock(&qp->rcq->lock);
-    for (uint32_t i = 0; i <= sh->rq.mask; i++)
-        atomic_store(&shca_slot_at(shca.seg, &sh->rq, i)->seq, 0);
+    counted = qp->srq ? shca_shared_drop(qp) : clear_own(qp);
+    atomic_fetch_add(&qp->rcq->sh->taken, counted);
     atomic_store(&sh->rq_head, 0);
     atomic_store(&sh->rq_tail, 0);
     atomic_store(&sh->rq_done, 0);
+    atomic_store(&sh->taken, 0);
+    sh->last_wqe = 0;
     shca_unlock(&qp->rcq->lock);
 }
 
 void shca_rq_error(struct shca_qp *qp)
 {
     struct shca_qp_sh *sh = qp->sh;
+    bool flush =
+        qp->srq ? shca_shared_holds(qp) : atomic_load(&sh->rq_done) != atomic_load(&sh->rq_tail);
 
+    shca_last_wqe(NULL, sh);
     /* The receives are flushed by whoever polls the receive CQ. */
     shca_cq_ready(qp->rcq->sh, sh->cq_bit);
-    if (atomic_load(&sh->rq_done) != atomic_load(&sh->rq_tail))
+    if (flush)
         shca_cq_notify(NULL, qp->rcq->sh, true);
 }
 
@@ -142,6 +217,11 @@ int shca_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_
     struct shca_qp *qp = shca_container(ibqp, struct shca_qp, qp);
     bool broken;
     int e = 0;
+
+    if (!qp->rq_wr_id) { /* its receives are posted to the shared queue */
+        *bad = wr;
+        return EINVAL;
+    }
 
     shca_lock(&qp->rq_lock);
     for (; wr && e == 0; wr = wr->next) {

@@ -13,6 +13,17 @@ struct shca_source {
     unsigned n;
 };
 
+/* The receive that a message goes into. */
+struct shca_receive {
+    struct shca_peer *p; /* who posted it */
+    const struct shca_rq_sh *rq;
+    struct shca_slot *slot;
+    struct shca_cq_sh *cq;
+    uint32_t cq_bit;
+    uint32_t index; /* of the slot */
+    uint32_t pd;
+};
+
 static inline bool shca_receiving(struct shca_qp_sh *t)
 {
     uint32_t state = atomic_load_explicit(&t->state, memory_order_acquire);
@@ -27,12 +38,19 @@ void shca_break_target(struct shca_peer *p, struct shca_qp_sh *t, enum ibv_event
 void shca_break_peer(struct shca_qp *qp, enum ibv_event_type why);
 
 /* Is a receive posted for the next message? */
-bool shca_receive_posted(struct shca_qp *qp, struct shca_qp_sh *t);
+bool shca_receive_posted(struct shca_peer *p, struct shca_qp *qp, struct shca_qp_sh *t);
 /* Delivers a message of length bytes (or, with src->n == 0, the immediate of a write) into the next
  * receive. SHCA_DONE with *status as the sender is told, or what to wait for. */
 int shca_deliver(struct shca_peer *p, struct shca_qp *qp, const struct shca_op *op,
                  struct shca_qp_sh *t, const struct shca_source *src, uint32_t length,
                  enum ibv_wc_status *status);
+
+/* The same for queue pairs whose receives are shared (shared.c). Taking is repeatable: until it is
+ * published, a queue pair gets the same receive again. */
+bool shca_shared_posted(struct shca_peer *p, struct shca_qp *qp, struct shca_qp_sh *t);
+bool shca_shared_take(struct shca_peer *p, struct shca_qp *qp, struct shca_qp_sh *t,
+                      struct shca_receive *r);
+void shca_shared_publish(const struct shca_receive *r, struct shca_qp *qp, struct shca_qp_sh *t);
 
 int shca_rdma_write(struct shca_qp *qp, const struct shca_op *op, struct shca_qp_sh *t,
                     const struct shca_source *src, enum ibv_wc_status *status);

@@ -90,7 +90,9 @@ struct shca_cqe {
 
 /* What brings receives into a CQ, one for each bit of its ready set. */
 enum shca_feed_kind {
-    SHCA_FEED_QP, /* a queue pair with receives of its own */
+    SHCA_FEED_QP,     /* a queue pair with receives of its own */
+    SHCA_FEED_SHARED, /* a queue pair whose receives are shared */
+    SHCA_FEED_XRC,    /* an XRC shared receive queue */
 };
 
 struct shca_feed {
@@ -167,6 +169,32 @@ struct shca_batch {
     struct shca_wqe *now; /* the request that setters complete, NULL: none */
 };
 
+/* How many queue pairs bring receives of a shared queue into one CQ: together they cannot bring
+ * more than the queue has. */
+struct shca_srq_use {
+    struct shca_cq *cq;
+    uint32_t users;
+    struct shca_srq_use *next;
+};
+
+struct shca_srq {
+    struct ibv_srq srq;
+    uint32_t index;
+    struct shca_srq_sh *sh;
+    struct shca_lock lock; /* free slots, posting; taken last */
+    uint64_t *wr_id;
+    uint32_t *free; /* slots; the last one given back is used first */
+    uint32_t n_free;
+    uint32_t async_sent; /* protected by srq.mutex */
+    /* protected by shca.lock */
+    uint32_t users;
+    struct shca_srq_use *uses;
+    /* of an XRC queue */
+    struct shca_feed feed;
+    struct shca_cq *cq;
+    uint32_t done; /* entries of the ring that the program has seen; protected by cq->lock */
+};
+
 struct shca_qp {
     union {
         struct ibv_qp qp;
@@ -200,7 +228,11 @@ struct shca_qp {
     uint64_t next_try, give_up;
     struct shca_qp *pending_next;
     bool pending;
+    struct shca_peer *memory;     /* whose memory requests reach: peer, but with XRC the process */
+    struct shca_srq_sh *xrc_srq;  /* of the shared receive queue that a request names */
+    struct shca_peer *xrc_holder; /* that process, kept for the next request */
     /* Receive queue (owner's side). */
+    struct shca_srq *srq;
     struct shca_lock rq_lock;
     uint64_t *rq_wr_id;
     void *rq_mem;
@@ -217,12 +249,13 @@ struct shca_process {
     int seg_fd, claim_fd, info_fd;
     struct shca_qp *qps[SHCA_QPS];
     struct shca_cq *cqs[SHCA_CQS];
-    uint32_t next_qp, next_cq, next_pd;
+    struct shca_srq *srqs[SHCA_SRQS];
+    uint32_t next_qp, next_cq, next_pd, next_srq;
     uint64_t gone_messages, gone_bytes; /* sent by queue pairs that are destroyed */
     _Atomic uint32_t fatal;             /* a bit for each HCA that broke */
     _Atomic uint32_t epoch;
     uint32_t qp_high; /* no queue pair at or above this index */
-    _Atomic uint32_t n_qp, n_cq, n_mr, n_pd;
+    _Atomic uint32_t n_qp, n_cq, n_mr, n_pd, n_srq;
     _Atomic uint32_t pending; /* length of the list of stalled send queues */
 };
 extern struct shca_process shca;
@@ -405,6 +438,11 @@ int shca_cq_attach(struct shca_cq *cq, struct shca_feed *feed, uint32_t *bit);
 void shca_cq_detach(struct shca_cq *cq, uint32_t bit);
 /* Copies the payload of a receive from its eager slot to the posted buffers. */
 void shca_eager_unpack(const struct shca_rq_sh *rq, uint32_t index, const struct shca_slot *s);
+/* The completion of a receive; the completion of one that nothing will come for. */
+void shca_receive_wc(const struct shca_slot *s, uint64_t wr_id, uint32_t qpn, struct ibv_wc *wc);
+void shca_flushed_wc(uint64_t wr_id, uint32_t qpn, struct ibv_wc *wc);
+/* True in ERR, once nothing more can arrive because whoever was inside has left. */
+bool shca_settled_error(struct shca_qp *qp);
 void shca_cq_forget(struct shca_cq *cq, struct shca_qp *qp);
 /* p NULL: this process. */
 void shca_async_send(struct shca_peer *p, const struct shca_pipe *to, enum ibv_event_type type,
@@ -425,6 +463,29 @@ uint32_t shca_offered(enum ibv_qp_type type);
 /* Extended creation and posting (qp_ex.c, wr.c). */
 struct ibv_qp *shca_create_qp_ex(struct ibv_context *ctx, struct ibv_qp_init_attr_ex *init);
 void shca_wr_fill(struct ibv_qp_ex *ex);
+int shca_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
+struct ibv_srq *shca_create_srq_ex(struct ibv_context *ctx, struct ibv_srq_init_attr_ex *init);
+int shca_get_srq_num(struct ibv_srq *srq, uint32_t *number);
+/* May queue pairs of this context receive from it? */
+bool shca_srq_fits(const struct ibv_srq *srq, const struct ibv_context *ctx);
+/* A queue pair begins or ends to use a shared queue for what goes into a CQ. Holds shca.lock. */
+int shca_srq_join(struct shca_srq *srq, struct shca_cq *cq);
+void shca_srq_leave(struct shca_srq *srq, struct shca_cq *cq);
+/* The program is done with a slot. */
+void shca_srq_give(struct shca_srq *srq, uint32_t number);
+/* From now on tells the program once when fewer than limit receives are posted. */
+void shca_srq_arm(struct shca_srq *srq, uint32_t limit);
+/* Messages in shared receives, for the poller, which holds the lock of the CQ. */
+uint32_t shca_shared_collect(struct shca_qp *qp, uint32_t max, struct ibv_wc *wc, bool *drained,
+                             uint32_t *counted);
+uint32_t shca_xrc_collect(struct shca_srq *srq, uint32_t max, struct ibv_wc *wc, bool *drained,
+                          uint32_t *counted);
+/* Gives back all that a queue pair in RESET has of its shared queue; how many were counted. */
+uint32_t shca_shared_drop(struct shca_qp *qp);
+/* Has some initiator taken a receive that is not complete? */
+bool shca_shared_holds(const struct shca_qp *qp);
+/* Tells the program, once, that a queue pair takes no more receives from its shared queue. */
+void shca_last_wqe(struct shca_peer *p, struct shca_qp_sh *t);
 /* Room for a receive queue in the segment (holds shca.lock), and one posted receive. */
 int shca_rq_place(struct shca_rq_sh *q, uint32_t depth, uint32_t max_sge, uint32_t max_eager);
 void shca_rq_free(struct shca_rq_sh *q);

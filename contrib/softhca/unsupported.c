@@ -24,16 +24,6 @@ SHCA_PUBLIC int ibv_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, ui
     return EOPNOTSUPP;
 }
 
-SHCA_PUBLIC struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *init)
-{
-    typedef struct ibv_srq *fn(struct ibv_pd *, struct ibv_srq_init_attr *);
-
-    if (!shca_owns(pd->context))
-        SHCA_PASS(fn, "ibv_create_srq", NULL, pd, init);
-    errno = EOPNOTSUPP;
-    return NULL;
-}
-
 SHCA_PUBLIC struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length,
                                              uint64_t iova, int fd, int access)
 {

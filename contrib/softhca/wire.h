@@ -21,6 +21,7 @@
 #define SHCA_QP_BITS 14
 #define SHCA_MRS     65536 /* index part of a key is 24 bits; 64 Ki entries are 4 MiB of table */
 #define SHCA_CQS     16384
+#define SHCA_SRQS    4096
 #define SHCA_CQ_QPS  4096 /* QPs that may receive into one CQ: 64 words of 64 bits */
 #define SHCA_NAME    64
 #define SHCA_MAX_HCA 16
@@ -37,6 +38,8 @@
  * these slots and are copied by ibv_poll_cq. A system call of 1.5 us is saved up to about 4 KiB. */
 #define SHCA_EAGER_BYTES 4096
 #define SHCA_EAGER_SLOTS 16
+/* The slots of a shared queue come and go in any order, so each of the first ones has its own. */
+#define SHCA_EAGER_SHARED 256
 
 struct shca_mr_sh {
     _Atomic uint32_t key; /* 0: the entry is free or not yet (no longer) valid */
@@ -88,7 +91,9 @@ struct shca_slot {
     uint8_t opcode;   /* 0 receive, 1 receive of a write with immediate */
     uint8_t wc_flags; /* IBV_WC_GRH, IBV_WC_WITH_IMM */
     uint8_t counted;  /* in arrived of the CQ */
-    uint8_t pad[10];
+    uint8_t pad[2];
+    _Atomic uint32_t taker; /* of a shared queue: the queue pair that took it, 0: none */
+    uint32_t pad1;
     uint64_t stamp; /* when it completed, if the CQ wants to know */
 };
 _Static_assert(sizeof(struct shca_slot) == 64, "one line per slot");
@@ -101,13 +106,21 @@ struct shca_pipe {
     uint64_t ino;
 };
 
+/* Whose receives the messages for a queue pair go into. */
+enum shca_rq_kind {
+    SHCA_RQ_OWN,    /* slots of the queue pair itself, filled in order */
+    SHCA_RQ_SHARED, /* slots of a shared receive queue */
+    SHCA_RQ_XRC,    /* those of the shared receive queue that each message names */
+};
+
 /* Lines are grouped by who writes them: what the initiator writes for each message must not share a
  * line with what the owner reads for each of its own. */
 struct shca_qp_sh {
     /* Line 0: written by the initiator. */
     _Atomic uint32_t lock;
     _Atomic uint32_t rq_head;
-    uint32_t pad0[14];
+    _Atomic uint64_t taken; /* rq_head << 32 | 1 + the shared slot that message goes into */
+    uint32_t pad0[12];
     /* Lines 1 and 2: read by both, written when something changes. */
     _Atomic uint32_t state; /* enum ibv_qp_state */
     uint32_t qpn;           /* 0: no queue pair here */
@@ -126,15 +139,20 @@ struct shca_qp_sh {
     uint32_t established; /* COMM_EST was told; under the lock */
     uint32_t network;     /* see shca_networks_meet */
     struct shca_rq_sh rq;
+    uint32_t rq_kind; /* enum shca_rq_kind */
+    uint32_t srq;     /* index of the shared receive queue */
+    uint64_t ring; /* offset: numbers of the shared slots that hold messages of this queue pair */
+    uint32_t ring_mask;
     uint32_t max_dest_rd_atomic;
-    uint32_t pad1[5];
     /* Line 3: written by the owner. */
     _Atomic uint32_t rq_tail;
     _Atomic uint32_t rq_done; /* receives handed to the program: frees slots and eager slots */
     uint32_t pad2[14];
     /* Line 4: of rare events. */
     struct shca_pipe async; /* of the context */
-    uint32_t pad3[12];
+    uint64_t domain;        /* of an XRC target */
+    uint32_t last_wqe;      /* IBV_EVENT_QP_LAST_WQE_REACHED was sent */
+    uint32_t pad3[9];
 };
 _Static_assert(sizeof(struct shca_qp_sh) == 320, "five lines per queue pair");
 
@@ -147,6 +165,35 @@ static inline _Bool shca_networks_meet(uint32_t a, uint32_t b)
 {
     return ((a ^ b) & ~SHCA_FULL_MEMBER) == 0 && ((a | b) & SHCA_FULL_MEMBER);
 }
+
+/* A shared receive queue. Its ring holds the numbers of slots. In a basic queue an initiator takes
+ * the number at head, and the message is listed in the ring of its queue pair; the owner gives
+ * slots back in any order. In an XRC queue an initiator keeps the lock until the message is
+ * complete and then moves head, so [done, head) are messages and [head, tail) are posted. */
+struct shca_srq_sh {
+    /* Line 0: written by initiators, who hold the lock (the pid of the holder). */
+    _Atomic uint32_t lock;
+    _Atomic uint32_t head;
+    _Atomic uint32_t limit; /* armed: tell the owner when fewer are posted; 0: not armed */
+    uint32_t pad0[13];
+    /* Lines 1 and 2: read by both. */
+    _Atomic uint32_t srqn; /* 0: no queue here */
+    uint32_t type;         /* enum ibv_srq_type */
+    uint32_t pd;
+    uint32_t cq; /* of an XRC queue: where its messages complete */
+    uint32_t cq_bit;
+    uint32_t pad1;
+    uint64_t domain;
+    uint64_t ring; /* offset; rq.mask + 1 numbers */
+    struct shca_pipe async;
+    uint32_t pad2[2];
+    struct shca_rq_sh rq;
+    uint32_t pad3[6];
+    /* Line 3: written by the owner. */
+    _Atomic uint32_t tail;
+    uint32_t pad4[15];
+};
+_Static_assert(sizeof(struct shca_srq_sh) == 256, "four lines per shared receive queue");
 
 /* Bits 0..62 of root are the first 63 queue pairs of the CQ; bit 63 says that one of the others is
  * ready: then mid says which words of leaf. So a usual CQ costs one atomic operation per message.
@@ -204,6 +251,7 @@ struct shca_segment {
     uint64_t mr_off;
     uint64_t qp_off;
     uint64_t cq_off;
+    uint64_t srq_off;
     uint64_t heap_off;
     /* The ports that are down, a bit each, as this process believes; see link.c. */
     _Atomic uint32_t down[SHCA_MAX_HCA];
@@ -236,6 +284,11 @@ static inline struct shca_word_lock *shca_word_locks(struct shca_segment *s)
 static inline struct shca_mcast_sh *shca_mcast_table(struct shca_segment *s)
 {
     return (struct shca_mcast_sh *)((char *)s + s->mcast_off);
+}
+
+static inline struct shca_srq_sh *shca_srq_table(struct shca_segment *s)
+{
+    return (struct shca_srq_sh *)((char *)s + s->srq_off);
 }
 
 static inline struct shca_slot *shca_slot_at(struct shca_segment *s, const struct shca_rq_sh *q,

@@ -510,11 +510,9 @@ static void drained_queue(void)
 static void not_offered(void)
 {
     struct end a, b;
-    struct ibv_srq_init_attr srq = {.attr = {.max_wr = 1, .max_sge = 1}};
     struct ibv_qp_init_attr raw;
 
     open_two(&a, &b, NULL);
-    CHECK(ibv_create_srq(a.pd, &srq) == NULL && errno == EOPNOTSUPP);
     raw = (struct ibv_qp_init_attr){
         .send_cq = a.scq, .recv_cq = a.rcq, .qp_type = IBV_QPT_RAW_PACKET, .cap = {1, 1, 1, 1, 0}};
     CHECK(ibv_create_qp(a.pd, &raw) == NULL && errno == EOPNOTSUPP);

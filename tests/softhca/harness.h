@@ -48,6 +48,7 @@ struct end {
     struct ibv_comp_channel *channel;
     struct ibv_cq *scq, *rcq;
     struct ibv_qp *qp;
+    struct ibv_srq *srq; /* given by the test: queue pairs made later receive from it */
     char *buf;
     struct ibv_mr *mr;
     int fd; /* of the shared buffer, -1: private memory */
@@ -118,6 +119,7 @@ static inline void end_qp(struct end *e, const struct end_options *o)
     struct ibv_qp_init_attr init = {
         .send_cq = e->scq,
         .recv_cq = e->rcq,
+        .srq = e->srq,
         .qp_type = o->type ? (enum ibv_qp_type)o->type : IBV_QPT_RC,
         .cap = {.max_send_wr = o->send_wr ? (uint32_t)o->send_wr : 64,
                 .max_recv_wr = o->recv_wr ? (uint32_t)o->recv_wr : 64,

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* How receives of shared queues move between processes. The initiator's half (take, publish) runs
+ * under the responder lock of the target and takes the lock of the shared queue, always after it;
+ * the owner's half (collect, drop) runs under the lock of the CQ that the messages go into. Owns
+ * nothing.
+ *
+ * A process may be killed between any two stores here. The ring of a shared queue is the truth
+ * about what is posted: a slot belongs to the queue pair in slot.taker only if it is no longer at
+ * the head of that ring. The queue pair remembers (taken) which slot its next message goes into, so
+ * that whoever comes next, a later initiator or the owner, finds it again. */
+#include "config.h"
+
+#include "request.h"
+
+static uint32_t *ring_of(struct shca_segment *seg, uint64_t offset)
+{
+    return (uint32_t *)(void *)((char *)seg + offset);
+}
+
+static uint32_t number_at(struct shca_segment *seg, const struct shca_srq_sh *q, uint32_t at)
+{
+    return ring_of(seg, q->ring)[at & q->rq.mask] & q->rq.mask;
+}
+
+static bool empty(struct shca_srq_sh *q)
+{
+    return atomic_load_explicit(&q->head, memory_order_relaxed) ==
+           atomic_load_explicit(&q->tail, memory_order_acquire);
+}
+
+/* ---- initiator ---- */
+
+static struct shca_srq_sh *queue_of(struct shca_peer *p, struct shca_qp *qp, struct shca_qp_sh *t)
+{
+    return t->rq_kind == SHCA_RQ_XRC ? qp->xrc_srq : &shca_srq_table(p->seg)[t->srq];
+}
+
+bool shca_shared_posted(struct shca_peer *p, struct shca_qp *qp, struct shca_qp_sh *t)
+{
+    return !empty(queue_of(p, qp, t));
+}
+
+/* p NULL: the queue is this process's own. */
+static void tell_limit(struct shca_peer *p, struct shca_srq_sh *q)
+{
+    uint32_t limit = atomic_load_explicit(&q->limit, memory_order_relaxed);
+
+    if (limit == 0 || atomic_load_explicit(&q->tail, memory_order_acquire) -
+                              atomic_load_explicit(&q->head, memory_order_relaxed) >=
+                          limit)
+        return;
+    /* First the event, then the disarming: killed in between, we leave one event too many. */
+    shca_async_send(p, &q->async, IBV_EVENT_SRQ_LIMIT_REACHED, q->srqn & (SHCA_SRQS - 1));
+    atomic_store(&q->limit, 0);
+}
+
+/* The slot that was taken for the message at rq_head by somebody who did not publish it. */
+static bool held(struct shca_segment *seg, struct shca_srq_sh *q, struct shca_qp_sh *t,
+                 uint32_t *number)
+{
+    uint64_t taken = atomic_load(&t->taken);
+
+    if ((uint32_t)taken == 0 || (uint32_t)(taken >> 32) != atomic_load(&t->rq_head))
+        return false;
+    *number = ((uint32_t)taken - 1) & q->rq.mask;
+    if (atomic_load(&shca_slot_at(seg, &q->rq, *number)->taker) != t->qpn)
+        return false;
+    return empty(q) || number_at(seg, q, atomic_load(&q->head)) != *number;
+}
+
+static bool take_next(struct shca_peer *p, struct shca_srq_sh *q, struct shca_qp_sh *t,
+                      uint32_t *number)
+{
+    uint32_t head = atomic_load_explicit(&q->head, memory_order_relaxed);
+    uint64_t at = (uint64_t)atomic_load_explicit(&t->rq_head, memory_order_relaxed) << 32;
+
+    if (empty(q))
+        return false;
+    *number = number_at(p->seg, q, head);
+    atomic_store_explicit(&t->taken, at | (*number + 1), memory_order_release);
+    atomic_store_explicit(&shca_slot_at(p->seg, &q->rq, *number)->taker, t->qpn,
+                          memory_order_release);
+    atomic_store_explicit(&q->head, head + 1, memory_order_release);
+    tell_limit(p->self ? NULL : p, q);
+    return true;
+}
+
+static void set_receive(struct shca_receive *r, struct shca_peer *p, struct shca_srq_sh *q,
+                        uint32_t number)
+{
+    r->p = p;
+    r->rq = &q->rq;
+    r->index = number;
+    r->slot = shca_slot_at(p->seg, &q->rq, number);
+    r->pd = q->pd;
+}
+
+/* The holder of the lock of an XRC queue just looks at its head. */
+static bool peek_xrc(struct shca_qp *qp, struct shca_receive *r)
+{
+    struct shca_srq_sh *q = qp->xrc_srq;
+
+    if (empty(q))
+        return false;
+    set_receive(r, qp->memory, q, number_at(qp->memory->seg, q, atomic_load(&q->head)));
+    r->cq = &shca_cq_table(qp->memory->seg)[q->cq];
+    r->cq_bit = q->cq_bit;
+    return true;
+}
+
+bool shca_shared_take(struct shca_peer *p, struct shca_qp *qp, struct shca_qp_sh *t,
+                      struct shca_receive *r)
+{
+    struct shca_srq_sh *q = queue_of(p, qp, t);
+    uint32_t number;
+    bool got;
+
+    if (t->rq_kind == SHCA_RQ_XRC)
+        return peek_xrc(qp, r);
+    shca_word_lock(&q->lock, shca.pid);
+    got = held(p->seg, q, t, &number) || take_next(p, q, t, &number);
+    shca_word_unlock(&q->lock);
+    if (!got)
+        return false;
+    set_receive(r, p, q, number);
+    r->cq = &shca_cq_table(p->seg)[t->recv_cq];
+    r->cq_bit = t->cq_bit;
+    return true;
+}
+
+void shca_shared_publish(const struct shca_receive *r, struct shca_qp *qp, struct shca_qp_sh *t)
+{
+    uint32_t head = atomic_load_explicit(&t->rq_head, memory_order_relaxed);
+    struct shca_srq_sh *q = qp->xrc_srq;
+
+    if (t->rq_kind == SHCA_RQ_SHARED) {
+        ring_of(r->p->seg, t->ring)[head & t->ring_mask] = r->index;
+        atomic_store_explicit(&t->rq_head, head + 1, memory_order_release);
+        return;
+    }
+    atomic_store_explicit(&r->slot->taker, t->qpn, memory_order_relaxed);
+    atomic_store_explicit(&q->head, atomic_load_explicit(&q->head, memory_order_relaxed) + 1,
+                          memory_order_release);
+    tell_limit(r->p->self ? NULL : r->p, q);
+}
+
+/* ---- owner ---- */
+
+/* Hands one message to the program and its slot back to the queue. */
+static void hand_over(struct shca_cq *cq, struct shca_srq *srq, uint32_t number, uint32_t qpn,
+                      struct ibv_wc *wc, uint32_t *counted)
+{
+    struct shca_slot *s = shca_slot_at(shca.seg, &srq->sh->rq, number);
+
+    if (s->eager)
+        shca_eager_unpack(&srq->sh->rq, number, s);
+    shca_receive_wc(s, srq->wr_id[number], qpn, wc);
+    if (cq->stamps)
+        cq->stamp = s->stamp;
+    *counted += s->counted;
+    shca_srq_give(srq, number);
+}
+
+/* After ERR: the receive that an initiator took and could not finish comes back flushed. */
+static bool flush_held(struct shca_qp *qp, struct ibv_wc *wc)
+{
+    struct shca_srq_sh *q = qp->srq->sh;
+    uint32_t number;
+    bool found;
+
+    shca_rx_lock(shca.seg, qp->sh, shca.pid);
+    shca_word_lock(&q->lock, shca.pid);
+    found = held(shca.seg, q, qp->sh, &number);
+    atomic_store(&qp->sh->taken, 0);
+    shca_word_unlock(&q->lock);
+    shca_rx_unlock(qp->sh);
+    if (!found)
+        return false;
+    if (wc)
+        shca_flushed_wc(qp->srq->wr_id[number], qp->qp.qp_num, wc);
+    if (qp->rcq->stamps)
+        qp->rcq->stamp = shca_now();
+    shca_srq_give(qp->srq, number);
+    return true;
+}
+
+bool shca_shared_holds(const struct shca_qp *qp)
+{
+    uint64_t taken = atomic_load(&qp->sh->taken);
+
+    return (uint32_t)taken != 0 && (uint32_t)(taken >> 32) == atomic_load(&qp->sh->rq_head);
+}
+
+uint32_t shca_shared_collect(struct shca_qp *qp, uint32_t max, struct ibv_wc *wc, bool *drained,
+                             uint32_t *counted)
+{
+    struct shca_qp_sh *sh = qp->sh;
+    const uint32_t *ring = ring_of(shca.seg, sh->ring);
+    uint32_t at = atomic_load_explicit(&sh->rq_done, memory_order_relaxed);
+    /* The look at the state settles who is inside, so it comes before the look at the head. */
+    bool dead = shca_settled_error(qp);
+    uint32_t head = atomic_load_explicit(&sh->rq_head, memory_order_acquire);
+    uint32_t n = 0;
+
+    for (; n < max && at != head; n++, at++)
+        hand_over(qp->rcq, qp->srq, ring[at & sh->ring_mask], qp->qp.qp_num, &wc[n], counted);
+    atomic_store_explicit(&sh->rq_done, at, memory_order_relaxed);
+    if (dead && n < max && shca_shared_holds(qp) && flush_held(qp, &wc[n]))
+        n++;
+    *drained = n < max;
+    return n;
+}
+
+uint32_t shca_shared_drop(struct shca_qp *qp)
+{
+    struct shca_qp_sh *sh = qp->sh;
+    const uint32_t *ring = ring_of(shca.seg, sh->ring);
+    uint32_t head = atomic_load(&sh->rq_head);
+    uint32_t counted = 0;
+
+    for (uint32_t at = atomic_load(&sh->rq_done); at != head; at++) {
+        uint32_t number = ring[at & sh->ring_mask];
+
+        counted += shca_slot_at(shca.seg, &qp->srq->sh->rq, number)->counted;
+        shca_srq_give(qp->srq, number);
+    }
+    flush_held(qp, NULL);
+    return counted;
+}
+
+uint32_t shca_xrc_collect(struct shca_srq *srq, uint32_t max, struct ibv_wc *wc, bool *drained,
+                          uint32_t *counted)
+{
+    struct shca_srq_sh *q = srq->sh;
+    uint32_t head = atomic_load_explicit(&q->head, memory_order_acquire);
+    uint32_t n = 0;
+
+    for (; n < max && srq->done != head; n++, srq->done++) {
+        uint32_t number = number_at(shca.seg, q, srq->done);
+
+        hand_over(srq->cq, srq, number, shca_slot_at(shca.seg, &q->rq, number)->taker, &wc[n],
+                  counted);
+    }
+    *drained = n < max;
+    return n;
+}
+
+void shca_srq_arm(struct shca_srq *srq, uint32_t limit)
+{
+    shca_word_lock(&srq->sh->lock, shca.pid);
+    atomic_store(&srq->sh->limit, limit);
+    tell_limit(NULL, srq->sh);
+    shca_word_unlock(&srq->sh->lock);
+}

@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Shared receive queues: creating, posting, arming the limit, destroying. Owns the handles and
+ * their part of the segment; the table of them is protected by shca.lock, the free slots of each
+ * queue by its own lock, which is taken last. How initiators take slots is in shared.c. */
+#include "config.h"
+
+#include <stdlib.h>
+
+#include "fault.h"
+#include "shca.h"
+
+static struct shca_srq *of(struct ibv_srq *ibsrq)
+{
+    return shca_container(ibsrq, struct shca_srq, srq);
+}
+
+/* ---- creating ---- */
+
+static bool is_xrc(const struct ibv_srq_init_attr_ex *a)
+{
+    return (a->comp_mask & IBV_SRQ_INIT_ATTR_TYPE) && a->srq_type == IBV_SRQT_XRC;
+}
+
+static int valid(struct ibv_context *ctx, const struct ibv_srq_init_attr_ex *a)
+{
+    const uint32_t known = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_XRCD |
+                           IBV_SRQ_INIT_ATTR_CQ;
+    const uint32_t of_xrc = IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ;
+
+    if ((a->comp_mask & ~known) ||
+        ((a->comp_mask & IBV_SRQ_INIT_ATTR_TYPE) && a->srq_type > IBV_SRQT_XRC))
+        return EOPNOTSUPP;
+    if (is_xrc(a))
+        return EOPNOTSUPP;
+    if (!(a->comp_mask & IBV_SRQ_INIT_ATTR_PD) || !a->pd || a->pd->context != ctx ||
+        a->attr.max_wr > shca_config.max_srq_wr || a->attr.max_sge > shca_config.max_sge)
+        return EINVAL;
+    return a->comp_mask & of_xrc ? EINVAL : 0;
+}
+
+static int take_index(struct shca_srq *srq)
+{
+    if (shca.n_srq >= shca_config.max_srq)
+        return ENOMEM;
+    for (uint32_t i = 0; i < SHCA_SRQS; i++) {
+        /* Number 0 is what a request has that names no queue. */
+        uint32_t at = (shca.next_srq + i) % SHCA_SRQS;
+
+        if (at == 0 || shca.srqs[at])
+            continue;
+        shca.next_srq = at + 1;
+        srq->index = at;
+        srq->sh = &shca_srq_table(shca.seg)[at];
+        return 0;
+    }
+    return ENOMEM;
+}
+
+static uint64_t ring_bytes(const struct shca_srq_sh *sh)
+{
+    return (uint64_t)(sh->rq.mask + 1) * sizeof(uint32_t);
+}
+
+static int place(struct shca_srq *srq, const struct ibv_srq_attr *a)
+{
+    struct shca_srq_sh *sh = srq->sh;
+    int e = shca_rq_place(&sh->rq, a->max_wr, a->max_sge, SHCA_EAGER_SHARED);
+
+    if (e != 0)
+        return e;
+    sh->ring = shca_heap_alloc(ring_bytes(sh));
+    if (sh->ring)
+        return 0;
+    shca_rq_free(&sh->rq);
+    return ENOMEM;
+}
+
+static int alloc_private(struct shca_srq *srq, uint32_t depth)
+{
+    srq->wr_id = calloc(depth, sizeof *srq->wr_id);
+    srq->free = calloc(depth, sizeof *srq->free);
+    if (!srq->wr_id || !srq->free)
+        return ENOMEM;
+    srq->n_free = depth;
+    for (uint32_t i = 0; i < depth; i++)
+        srq->free[i] = depth - 1 - i;
+    return 0;
+}
+
+static int enter_table(struct shca_srq *srq, const struct ibv_srq_init_attr_ex *init)
+{
+    struct shca_srq_sh *sh;
+    int e = take_index(srq);
+
+    if (e != 0)
+        return e;
+    sh = srq->sh;
+    memset(sh, 0, sizeof *sh);
+    e = place(srq, &init->attr);
+    if (e != 0)
+        return e;
+    sh->type = IBV_SRQT_BASIC;
+    sh->pd = srq->srq.pd->handle;
+    sh->async = shca_ctx(srq->srq.context)->async;
+    atomic_store(&sh->srqn, shca.slot << SHCA_QP_BITS | srq->index);
+    srq->srq.handle = srq->index;
+    shca.srqs[srq->index] = srq;
+    shca.n_srq++;
+    return 0;
+}
+
+static void release(struct shca_srq *srq)
+{
+    free(srq->wr_id);
+    free(srq->free);
+    free(srq);
+}
+
+static struct shca_srq *new_srq(struct ibv_context *ctx, const struct ibv_srq_init_attr_ex *init)
+{
+    struct shca_srq *srq = shca_handle_alloc(ctx, SHCA_CALL_CREATE_SRQ, sizeof *srq);
+
+    if (!srq || alloc_private(srq, init->attr.max_wr) != 0) {
+        if (srq)
+            release(srq);
+        return NULL;
+    }
+    srq->srq.context = ctx;
+    srq->srq.srq_context = init->srq_context;
+    srq->srq.pd = init->pd;
+    pthread_mutex_init(&srq->srq.mutex, NULL);
+    pthread_cond_init(&srq->srq.cond, NULL);
+    return srq;
+}
+
+struct ibv_srq *shca_create_srq_ex(struct ibv_context *ctx, struct ibv_srq_init_attr_ex *init)
+{
+    struct shca_srq *srq = NULL;
+    int e = shca_ctx(ctx)->inherited ? EINVAL : valid(ctx, init);
+
+    if (e == 0) {
+        /* What the program gets is at least what it asked for. */
+        init->attr.max_wr = init->attr.max_wr ? init->attr.max_wr : 1;
+        init->attr.max_sge = init->attr.max_sge ? init->attr.max_sge : 1;
+        srq = new_srq(ctx, init);
+        e = srq ? 0 : ENOMEM;
+    }
+    if (e == 0) {
+        pthread_mutex_lock(&shca.lock);
+        e = enter_table(srq, init);
+        pthread_mutex_unlock(&shca.lock);
+    }
+    if (e != 0) {
+        if (srq)
+            release(srq);
+        errno = e;
+        return NULL;
+    }
+    shca_container(init->pd, struct shca_pd, pd)->users++;
+    return &srq->srq;
+}
+
+SHCA_PUBLIC struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *init)
+{
+    typedef struct ibv_srq *fn(struct ibv_pd *, struct ibv_srq_init_attr *);
+    struct ibv_srq_init_attr_ex ex;
+    struct ibv_srq *srq;
+
+    if (!shca_owns(pd->context))
+        SHCA_PASS(fn, "ibv_create_srq", NULL, pd, init);
+    memset(&ex, 0, sizeof ex);
+    ex.srq_context = init->srq_context;
+    ex.attr = init->attr;
+    ex.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD;
+    ex.srq_type = IBV_SRQT_BASIC;
+    ex.pd = pd;
+    srq = shca_create_srq_ex(pd->context, &ex);
+    if (srq)
+        init->attr = ex.attr;
+    return srq;
+}
+
+/* ---- destroying ---- */
+
+static int leave_table(struct shca_srq *srq)
+{
+    struct shca_srq_sh *sh = srq->sh;
+
+    if (srq->users > 0)
+        return EBUSY;
+    shca_word_lock(&sh->lock, shca.pid);
+    atomic_store(&sh->srqn, 0);
+    shca_word_unlock(&sh->lock);
+    shca_heap_free(sh->ring, ring_bytes(sh));
+    shca_rq_free(&sh->rq);
+    shca.srqs[srq->index] = NULL;
+    shca.n_srq--;
+    return 0;
+}
+
+static void wait_for_acks(struct shca_srq *srq)
+{
+    pthread_mutex_lock(&srq->srq.mutex);
+    while (srq->srq.events_completed != srq->async_sent)
+        pthread_cond_wait(&srq->srq.cond, &srq->srq.mutex);
+    pthread_mutex_unlock(&srq->srq.mutex);
+}
+
+SHCA_PUBLIC int ibv_destroy_srq(struct ibv_srq *ibsrq)
+{
+    typedef int fn(struct ibv_srq *);
+    struct shca_srq *srq = of(ibsrq);
+    int e;
+
+    if (!shca_owns(ibsrq->context))
+        SHCA_PASS(fn, "ibv_destroy_srq", ENOSYS, ibsrq);
+    if (shca_ctx(ibsrq->context)->inherited)
+        return 0;
+    pthread_mutex_lock(&shca.lock);
+    e = leave_table(srq);
+    pthread_mutex_unlock(&shca.lock);
+    if (e != 0)
+        return e;
+    wait_for_acks(srq);
+    shca_container(ibsrq->pd, struct shca_pd, pd)->users--;
+    pthread_mutex_destroy(&ibsrq->mutex);
+    pthread_cond_destroy(&ibsrq->cond);
+    release(srq);
+    return 0;
+}
+
+/* ---- queue pairs that use it ---- */
+
+bool shca_srq_fits(const struct ibv_srq *ibsrq, const struct ibv_context *ctx)
+{
+    return ibsrq->context == ctx &&
+           shca_container(ibsrq, struct shca_srq, srq)->sh->type == IBV_SRQT_BASIC;
+}
+
+int shca_srq_join(struct shca_srq *srq, struct shca_cq *cq)
+{
+    struct shca_srq_use *u = srq->uses;
+
+    while (u && u->cq != cq)
+        u = u->next;
+    if (!u) {
+        u = calloc(1, sizeof *u);
+        if (!u)
+            return ENOMEM;
+        *u = (struct shca_srq_use){cq, 0, srq->uses};
+        srq->uses = u;
+        shca_cq_demand(cq, srq->sh->rq.depth);
+    }
+    u->users++;
+    srq->users++;
+    return 0;
+}
+
+void shca_srq_leave(struct shca_srq *srq, struct shca_cq *cq)
+{
+    struct shca_srq_use **at = &srq->uses, *u;
+
+    while ((*at)->cq != cq)
+        at = &(*at)->next;
+    u = *at;
+    srq->users--;
+    if (--u->users > 0)
+        return;
+    shca_cq_demand(cq, -(int64_t)srq->sh->rq.depth);
+    *at = u->next;
+    free(u);
+}
+
+/* ---- attributes ---- */
+
+SHCA_PUBLIC int ibv_modify_srq(struct ibv_srq *ibsrq, struct ibv_srq_attr *attr, int mask)
+{
+    typedef int fn(struct ibv_srq *, struct ibv_srq_attr *, int);
+    struct shca_srq *srq = of(ibsrq);
+
+    if (!shca_owns(ibsrq->context))
+        SHCA_PASS(fn, "ibv_modify_srq", ENOSYS, ibsrq, attr, mask);
+    if (shca_ctx(ibsrq->context)->inherited || (mask & ~(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT)))
+        return EINVAL;
+    /* No IBV_DEVICE_SRQ_RESIZE: the depth is for life, as with most adapters. */
+    if (mask & IBV_SRQ_MAX_WR)
+        return EOPNOTSUPP;
+    if ((mask & IBV_SRQ_LIMIT) && attr->srq_limit > srq->sh->rq.depth)
+        return EINVAL;
+    if (mask & IBV_SRQ_LIMIT)
+        shca_srq_arm(srq, attr->srq_limit);
+    return 0;
+}
+
+SHCA_PUBLIC int ibv_query_srq(struct ibv_srq *ibsrq, struct ibv_srq_attr *attr)
+{
+    typedef int fn(struct ibv_srq *, struct ibv_srq_attr *);
+    struct shca_srq *srq = of(ibsrq);
+
+    if (!shca_owns(ibsrq->context))
+        SHCA_PASS(fn, "ibv_query_srq", ENOSYS, ibsrq, attr);
+    if (shca_ctx(ibsrq->context)->inherited)
+        return EINVAL;
+    attr->max_wr = srq->sh->rq.depth;
+    attr->max_sge = srq->sh->rq.max_sge;
+    attr->srq_limit = atomic_load(&srq->sh->limit);
+    return 0;
+}
+
+int shca_get_srq_num(struct ibv_srq *ibsrq, uint32_t *number)
+{
+    if (shca_ctx(ibsrq->context)->inherited)
+        return EINVAL;
+    *number = of(ibsrq)->sh->srqn;
+    return 0;
+}
+
+/* ---- posting ---- */
+
+void shca_srq_give(struct shca_srq *srq, uint32_t number)
+{
+    shca_lock(&srq->lock);
+    srq->free[srq->n_free++] = number;
+    shca_unlock(&srq->lock);
+}
+
+static int post_one(struct shca_srq *srq, const struct ibv_recv_wr *wr)
+{
+    struct shca_srq_sh *sh = srq->sh;
+    uint32_t tail = atomic_load_explicit(&sh->tail, memory_order_relaxed);
+    uint32_t *ring = (uint32_t *)(void *)((char *)shca.seg + sh->ring);
+    uint32_t number;
+
+    if (wr->num_sge < 0 || (uint32_t)wr->num_sge > sh->rq.max_sge)
+        return EINVAL;
+    if (srq->n_free == 0)
+        return ENOMEM;
+    number = srq->free[--srq->n_free];
+    srq->wr_id[number] = wr->wr_id;
+    shca_slot_fill(&sh->rq, number, wr);
+    atomic_store_explicit(&shca_slot_at(shca.seg, &sh->rq, number)->taker, 0, memory_order_relaxed);
+    ring[tail & sh->rq.mask] = number;
+    atomic_store_explicit(&sh->tail, tail + 1, memory_order_release);
+    return 0;
+}
+
+int shca_post_srq_recv(struct ibv_srq *ibsrq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+{
+    struct shca_srq *srq = of(ibsrq);
+    int e = 0;
+
+    shca_lock(&srq->lock);
+    for (; wr && e == 0; wr = wr->next) {
+        e = post_one(srq, wr);
+        if (e != 0)
+            *bad = wr;
+    }
+    shca_unlock(&srq->lock);
+    return e;
+}
