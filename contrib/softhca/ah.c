@@ -4,6 +4,8 @@
 #include "config.h"
 
 #include <endian.h>
+#include <netinet/in.h>
+#include <netinet/ip.h>
 #include <stdlib.h>
 
 #include "shca.h"
@@ -49,6 +51,53 @@ SHCA_PUBLIC int ibv_destroy_ah(struct ibv_ah *ibah)
     return 0;
 }
 
+static void map_ipv4(const void *address, union ibv_gid *gid)
+{
+    memset(gid, 0, sizeof *gid);
+    gid->raw[10] = gid->raw[11] = 0xff;
+    memcpy(gid->raw + 12, address, 4);
+}
+
+/* The entry of our GID table that a message of this kind was sent to. Messages to a group were sent
+ * to no entry: any of the kind will do. */
+static int index_of(struct ibv_context *ctx, uint8_t port, const union ibv_gid *gid, bool v2)
+{
+    uint32_t fabric_port = shca_fabric_port(shca_ctx(ctx)->hca, port);
+    union ibv_gid own;
+
+    for (uint32_t i = 0; i < shca_gid_count(); i++) {
+        shca_gid_of(fabric_port, i, &own);
+        if (shca_gid_v2(i) == v2 && (shca_gid_multicast(gid) || memcmp(&own, gid, sizeof own) == 0))
+            return (int)i;
+    }
+    errno = ENOENT;
+    return -1;
+}
+
+/* Turns the header of a received message round. RoCE v2 over IPv4 has its header in the second half
+ * of the 40 bytes; otherwise UDP as the next header tells v2. */
+static int answer_grh(struct ibv_context *ctx, uint8_t port, const struct ibv_grh *grh,
+                      struct ibv_ah_attr *attr)
+{
+    uint32_t word = be32toh(grh->version_tclass_flow);
+    const char *ip = (const char *)grh + sizeof *grh - sizeof(struct iphdr);
+    union ibv_gid to = grh->dgid;
+    bool ipv4 = word >> 28 != 6;
+    int index;
+
+    attr->is_global = 1;
+    attr->grh.hop_limit = 64;
+    attr->grh.dgid = grh->sgid;
+    attr->grh.flow_label = ipv4 ? 0 : word & 0xfffff;
+    if (ipv4) {
+        map_ipv4(ip + offsetof(struct iphdr, saddr), &attr->grh.dgid);
+        map_ipv4(ip + offsetof(struct iphdr, daddr), &to);
+    }
+    index = index_of(ctx, port, &to, ipv4 || grh->next_hdr == IPPROTO_UDP);
+    attr->grh.sgid_index = (uint8_t)index;
+    return index < 0 ? -1 : 0;
+}
+
 SHCA_PUBLIC int ibv_init_ah_from_wc(struct ibv_context *ctx, uint8_t port, struct ibv_wc *wc,
                                     struct ibv_grh *grh, struct ibv_ah_attr *attr)
 {
@@ -61,13 +110,7 @@ SHCA_PUBLIC int ibv_init_ah_from_wc(struct ibv_context *ctx, uint8_t port, struc
     attr->dlid = wc->slid;
     attr->sl = wc->sl;
     attr->port_num = port;
-    if (wc->wc_flags & IBV_WC_GRH) {
-        attr->is_global = 1;
-        attr->grh.dgid = grh->sgid;
-        attr->grh.hop_limit = 64;
-        attr->grh.flow_label = be32toh(grh->version_tclass_flow) & 0xfffff;
-    }
-    return 0;
+    return wc->wc_flags & IBV_WC_GRH ? answer_grh(ctx, port, grh, attr) : 0;
 }
 
 SHCA_PUBLIC struct ibv_ah *ibv_create_ah_from_wc(struct ibv_pd *pd, struct ibv_wc *wc,

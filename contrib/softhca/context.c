@@ -222,6 +222,9 @@ static void fill_limits(struct ibv_device_attr *a)
     a->max_srq = (int)c->max_srq;
     a->max_srq_wr = (int)c->max_srq_wr;
     a->max_srq_sge = (int)c->max_sge;
+    a->max_mcast_grp = SHCA_MCASTS;
+    a->max_mcast_qp_attach = SHCA_MCASTS;
+    a->max_total_mcast_qp_attach = SHCA_MCASTS;
     a->max_qp_rd_atom = 16;
     a->max_qp_init_rd_atom = 16;
     a->max_res_rd_atom = 16 * (int)c->max_qp;

@@ -4,52 +4,103 @@
 #include "config.h"
 
 #include <endian.h>
+#include <netinet/in.h>
+#include <netinet/ip.h>
 
 #include "request.h"
 
-#define GRH_BYTES   40
-#define IB_GRH_NEXT 0x1b
+#define GRH_BYTES     40
+#define IB_NEXT       0x1b /* a BTH follows */
+#define MULTICAST_QPN 0xffffffu
+#define HOP_LIMIT     64
+#define IB_BYTES      24 /* BTH, DETH and ICRC count as payload */
+#define UDP_BYTES     8
+
+static bool is_ipv4(const union ibv_gid *gid)
+{
+    return gid->global.subnet_prefix == 0 &&
+           be64toh(gid->global.interface_id) >> 32 == UINT64_C(0xffff);
+}
+
+static uint16_t checksum(const struct iphdr *ip)
+{
+    const uint16_t *word = (const uint16_t *)(const void *)ip;
+    uint32_t sum = 0;
+
+    for (unsigned i = 0; i < sizeof *ip / 2; i++)
+        sum += word[i];
+    sum = (sum & 0xffff) + (sum >> 16);
+    return (uint16_t) ~(sum + (sum >> 16));
+}
+
+/* RoCE v2 over IPv4: the header lies in the second half of the 40 bytes (annex A17.4.5.2). */
+static void make_ipv4(const struct shca_op *op, const union ibv_gid *from, struct ibv_grh *g)
+{
+    struct iphdr ip = {.version = 4,
+                       .ihl = 5,
+                       .tot_len =
+                           htobe16((uint16_t)(op->length + sizeof ip + UDP_BYTES + IB_BYTES)),
+                       .frag_off = htobe16(IP_DF),
+                       .ttl = HOP_LIMIT,
+                       .protocol = IPPROTO_UDP};
+
+    memcpy(&ip.saddr, from->raw + 12, sizeof ip.saddr);
+    memcpy(&ip.daddr, op->dgid.raw + 12, sizeof ip.daddr);
+    ip.check = checksum(&ip);
+    memcpy((char *)g + sizeof *g - sizeof ip, &ip, sizeof ip);
+}
 
 static void make_grh(const struct shca_qp *qp, const struct shca_op *op, struct ibv_grh *g)
 {
+    bool v2 = shca_gid_v2(op->sgid_index);
+    union ibv_gid from;
+
     memset(g, 0, sizeof *g);
     if (!op->grh)
         return;
+    shca_gid_of(qp->sh->port, op->sgid_index, &from);
+    if (v2 && is_ipv4(&from)) {
+        make_ipv4(op, &from, g);
+        return;
+    }
     g->version_tclass_flow = htobe32(6u << 28);
-    g->paylen = htobe16((uint16_t)(op->length + 24)); /* BTH, DETH and ICRC count as payload */
-    g->next_hdr = IB_GRH_NEXT;
-    g->hop_limit = 64;
-    shca_gid_of(qp->sh->port, op->sgid_index, &g->sgid);
+    g->paylen = htobe16((uint16_t)(op->length + IB_BYTES + (v2 ? UDP_BYTES : 0)));
+    g->next_hdr = v2 ? IPPROTO_UDP : IB_NEXT;
+    g->hop_limit = HOP_LIMIT;
+    g->sgid = from;
     g->dgid = op->dgid;
 }
 
-static bool accepts_ud(const struct shca_op *op, struct shca_qp_sh *t)
+static void unicast(struct shca_qp *qp, const struct shca_op *op, const struct shca_source *packet)
 {
-    return t->qpn == op->dest_qpn && t->type == IBV_QPT_UD && t->port == op->dest_port &&
-           t->qkey == op->qkey && shca_receiving(t);
+    struct shca_peer *p = op->dest_port ? shca_peer_get(op->dest_qpn >> SHCA_QP_BITS) : NULL;
+    enum ibv_wc_status ignored;
+    struct shca_qp_sh *t;
+
+    if (!p)
+        return;
+    t = &shca_qp_table(p->seg)[op->dest_qpn & (SHCA_QPS - 1)];
+    if (!atomic_load(&p->dead)) {
+        shca_rx_lock(p->seg, t, shca.pid);
+        if (t->qpn == op->dest_qpn && t->port == op->dest_port && shca_accepts_ud(qp, op, t))
+            shca_deliver(p, qp, op, t, packet, op->length + GRH_BYTES, &ignored);
+        shca_rx_unlock(t);
+    }
+    shca_peer_put(p);
 }
 
 void shca_execute_ud(struct shca_qp *qp, const struct shca_op *op, const struct shca_source *s)
 {
-    struct shca_peer *p = op->dest_port ? shca_peer_get(op->dest_qpn >> SHCA_QP_BITS) : NULL;
-    enum ibv_wc_status ignored;
-    struct shca_source with_grh;
-    struct shca_qp_sh *t;
+    struct shca_source packet;
     struct ibv_grh grh;
 
-    if (!p)
-        return;
     make_grh(qp, op, &grh);
-    with_grh.iov[0] = (struct iovec){&grh, sizeof grh};
-    memcpy(&with_grh.iov[1], s->iov, s->n * sizeof s->iov[0]);
-    with_grh.n = s->n + 1;
-    t = &shca_qp_table(p->seg)[op->dest_qpn & (SHCA_QPS - 1)];
-    if (!atomic_load(&p->dead)) {
-        shca_rx_lock(p->seg, t, shca.pid);
-        if (accepts_ud(op, t))
-            shca_deliver(p, qp, op, t, &with_grh, op->length + GRH_BYTES, &ignored);
-        shca_rx_unlock(t);
-    }
-    shca_peer_put(p);
+    packet.iov[0] = (struct iovec){&grh, sizeof grh};
+    memcpy(&packet.iov[1], s->iov, s->n * sizeof s->iov[0]);
+    packet.n = s->n + 1;
+    if (op->dest_qpn == MULTICAST_QPN)
+        shca_multicast(qp, op, &packet, op->length + GRH_BYTES);
+    else
+        unicast(qp, op, &packet);
     SHCA_COUNT(sends);
 }

@@ -211,6 +211,8 @@ SHCA_PUBLIC int ibv_destroy_qp(struct ibv_qp *ibqp)
         SHCA_PASS(fn, "ibv_destroy_qp", ENOSYS, ibqp);
     if (shca_ctx(ibqp->context)->inherited)
         return 0;
+    if (atomic_load(&qp->mcasts) > 0)
+        return EBUSY;
     shca_pending_remove(qp);
     leave_table(qp);
     shca_cq_forget(qp->scq, qp);

@@ -163,6 +163,19 @@ void shca_registry_stale(void)
     pthread_mutex_unlock(&registry_lock);
 }
 
+uint32_t shca_registry_slots(uint16_t *slots)
+{
+    uint32_t n = 0;
+
+    pthread_mutex_lock(&registry_lock);
+    refresh();
+    for (uint32_t i = 0; i < SHCA_MEMBERS; i++)
+        if (members[i].pid != 0)
+            slots[n++] = (uint16_t)i;
+    pthread_mutex_unlock(&registry_lock);
+    return n;
+}
+
 bool shca_registry_has_pid(uint32_t pid)
 {
     bool found = false;

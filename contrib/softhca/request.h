@@ -70,6 +70,18 @@ int shca_refuse(struct shca_peer *p, struct shca_qp_sh *t, enum ibv_wc_status to
  * controller. */
 int shca_failed_copy(struct shca_peer *p, struct shca_qp_sh *t, int e, enum ibv_wc_status *status);
 
+/* Would this queue pair take the datagram, wherever it was sent to? */
+static inline bool shca_accepts_ud(const struct shca_qp *qp, const struct shca_op *op,
+                                   struct shca_qp_sh *t)
+{
+    return t->type == IBV_QPT_UD && t->qkey == op->qkey && shca_receiving(t) &&
+           shca_networks_meet(t->network, qp->sh->network);
+}
+
+/* Sends a datagram (with its GRH) to each member of the group that its address names. */
+void shca_multicast(struct shca_qp *qp, const struct shca_op *op, const struct shca_source *packet,
+                    uint32_t length);
+
 /* A datagram that nobody wants is lost without a word. */
 void shca_execute_ud(struct shca_qp *qp, const struct shca_op *op, const struct shca_source *s);
 

@@ -234,6 +234,7 @@ struct shca_qp {
     /* Receive queue (owner's side). */
     struct shca_srq *srq;
     struct shca_lock rq_lock;
+    _Atomic uint32_t mcasts; /* groups it is attached to */
     uint64_t *rq_wr_id;
     void *rq_mem;
     uint32_t async_sent; /* protected by qp.mutex */
@@ -278,6 +279,8 @@ int shca_registry_find(uint32_t slot, uint32_t *pid, int *fd);
 /* The next question reads the kernel's table, however young the last answer is. */
 void shca_registry_stale(void);
 bool shca_registry_has_pid(uint32_t pid);
+/* The slots of all live members, at most SHCA_MEMBERS; their number. */
+uint32_t shca_registry_slots(uint16_t *slots);
 /* Compares the shape of the machine with that of each live member; 0, or EINVAL after one line. */
 int shca_registry_agree(void);
 

@@ -6,24 +6,6 @@
 
 #include "shca.h"
 
-SHCA_PUBLIC int ibv_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
-{
-    typedef int fn(struct ibv_qp *, const union ibv_gid *, uint16_t);
-
-    if (!shca_owns(qp->context))
-        SHCA_PASS(fn, "ibv_attach_mcast", ENOSYS, qp, gid, lid);
-    return EOPNOTSUPP;
-}
-
-SHCA_PUBLIC int ibv_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
-{
-    typedef int fn(struct ibv_qp *, const union ibv_gid *, uint16_t);
-
-    if (!shca_owns(qp->context))
-        SHCA_PASS(fn, "ibv_detach_mcast", ENOSYS, qp, gid, lid);
-    return EOPNOTSUPP;
-}
-
 SHCA_PUBLIC struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length,
                                              uint64_t iova, int fd, int access)
 {

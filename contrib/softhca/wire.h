@@ -228,9 +228,9 @@ _Static_assert(sizeof(struct shca_cq_sh) % 64 == 0, "whole lines");
 /* One queue pair in one multicast group. Changed under the responder lock of that queue pair only,
  * so an initiator that holds it sees a whole entry. */
 struct shca_mcast_sh {
-    _Atomic uint32_t qpn; /* 0: free */
-    uint32_t mlid;        /* 0 with RoCE */
-    uint8_t mgid[16];
+    _Atomic uint32_t qpn;  /* 0: free */
+    _Atomic uint32_t mlid; /* 0 with RoCE */
+    _Atomic uint64_t mgid[2];
 };
 
 /* A word lock: the pid of the holder, 0: free. One line each. */
@@ -258,7 +258,8 @@ struct shca_segment {
     _Atomic uint32_t settled; /* down[] may be copied by who joins */
     uint64_t words_off;
     uint64_t mcast_off;
-    _Atomic uint32_t mcast_high; /* no attachment at or above this entry */
+    _Atomic uint32_t mcast_high;  /* no attachment at or above this entry */
+    _Atomic uint32_t mcast_epoch; /* how often somebody on the fabric attached since the start */
 };
 
 static inline struct shca_mr_sh *shca_mr_table(struct shca_segment *s)
