@@ -177,7 +177,7 @@ void shca_receive_wc(const struct shca_slot *s, uint64_t wr_id, uint32_t qpn, st
     wc->qp_num = qpn;
     wc->src_qp = s->src_qp;
     wc->slid = s->slid;
-    wc->pkey_index = qp->qp.qp_type == IBV_QPT_UD ? qp->attr.pkey_index : 0;
+    wc->pkey_index = s->pkey_index;
 }
 
 void shca_flushed_wc(uint64_t wr_id, uint32_t qpn, struct ibv_wc *wc)

@@ -91,7 +91,8 @@ struct shca_slot {
     uint8_t opcode;   /* 0 receive, 1 receive of a write with immediate */
     uint8_t wc_flags; /* IBV_WC_GRH, IBV_WC_WITH_IMM */
     uint8_t counted;  /* in arrived of the CQ */
-    uint8_t pad[2];
+    uint8_t pkey_index;
+    uint8_t pad[1];
     _Atomic uint32_t taker; /* of a shared queue: the queue pair that took it, 0: none */
     uint32_t pad1;
     uint64_t stamp; /* when it completed, if the CQ wants to know */
@@ -143,7 +144,8 @@ struct shca_qp_sh {
     uint32_t srq;     /* index of the shared receive queue */
     uint64_t ring; /* offset: numbers of the shared slots that hold messages of this queue pair */
     uint32_t ring_mask;
-    uint32_t max_dest_rd_atomic;
+    uint16_t max_dest_rd_atomic;
+    uint16_t pkey_index;
     /* Line 3: written by the owner. */
     _Atomic uint32_t rq_tail;
     _Atomic uint32_t rq_done; /* receives handed to the program: frees slots and eager slots */
