@@ -55,6 +55,13 @@ static void *make_larger_cq(void)
     return errno == 0 ? maker.scq : NULL;
 }
 
+static void *make_srq(void)
+{
+    struct ibv_srq_init_attr init = {.attr = {.max_wr = 1, .max_sge = 1}};
+
+    return ibv_create_srq(maker.pd, &init);
+}
+
 struct maker {
     const char *name;
     void *(*make)(void);
@@ -83,6 +90,7 @@ static void calls_run_out_of_memory(void)
         {"create_comp_channel", make_channel, 0},
         {"create_cq", make_cq, 2},
         {"create_qp", make_qp, 1},
+        {"create_srq", make_srq, 0},
         {"reg_mr", make_mr, 1},
         {"resize_cq", make_larger_cq, 0},
     };
