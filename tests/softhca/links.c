@@ -360,6 +360,52 @@ static void datagrams_are_lost(void)
     CHECK_EQ(wait_wc(b.rcq).status, IBV_WC_SUCCESS);
 }
 
+static void to_uc(struct end *e, const struct address *to)
+{
+    struct ibv_qp_attr a = {.qp_state = IBV_QPS_RTR,
+                            .path_mtu = IBV_MTU_1024,
+                            .dest_qp_num = to->qpn,
+                            .rq_psn = to->psn,
+                            .ah_attr = path_to(to)};
+
+    to_init(e->qp);
+    CHECK_EQ(
+        ibv_modify_qp(e->qp, &a,
+                      IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN),
+        0);
+    a = (struct ibv_qp_attr){.qp_state = IBV_QPS_RTS, .sq_psn = (uint32_t)e->psn};
+    CHECK_EQ(ibv_modify_qp(e->qp, &a, IBV_QP_STATE | IBV_QP_SQ_PSN), 0);
+}
+
+/* Nor a message of an unreliable connection; what comes after the link is back arrives. */
+static void unreliable_is_lost(void)
+{
+    struct end_options uc = {.type = IBV_QPT_UC};
+    struct address to_a, to_b;
+    struct end a, b;
+
+    end_open(&a, &uc);
+    end_open(&b, &uc);
+    to_a = address_of(&a);
+    to_b = address_of(&b);
+    to_uc(&a, &to_b);
+    to_uc(&b, &to_a);
+    fill(a.buf, 64, 3);
+    CHECK_EQ(post_recv(&b, 1, 128, 64), 0);
+    good("link softhca0:1 down");
+    CHECK_EQ(post_send(&a, 1, 0, 64, 0), 0);
+    CHECK_EQ(post(&a, IBV_WR_RDMA_WRITE, 2, 0, 64, IBV_SEND_SIGNALED, &to_b, 0), 0);
+    CHECK_EQ(wait_wc(a.scq).status, IBV_WC_SUCCESS);
+    CHECK_EQ(wait_wc(a.scq).status, IBV_WC_SUCCESS);
+    good("link softhca0:1 up");
+    usleep(20000);
+    no_wc(b.rcq);
+    CHECK_EQ(b.buf[1], 0);
+    CHECK_EQ(post_send(&a, 3, 0, 64, 0), 0);
+    CHECK_EQ(wait_wc(b.rcq).status, IBV_WC_SUCCESS);
+    CHECK(filled(b.buf + 128, 64, 3));
+}
+
 static void early(int fd, pid_t other)
 {
     struct ibv_context *ctx = open_softhca(0);
@@ -474,6 +520,7 @@ int main(int argc, char **argv)
         {"back_in_time", back_in_time},
         {"other_ports_go_on", other_ports_go_on},
         {"datagrams_are_lost", datagrams_are_lost},
+        {"unreliable_is_lost", unreliable_is_lost},
         {"late_joiner_sees_the_state", late_joiner_sees_the_state},
         {"fatal_breaks_everything", fatal_breaks_everything},
         {"drained", drained},
