@@ -81,13 +81,6 @@ void shca_link_set(int hca, int port, bool down)
 
 /* ---- a broken HCA ---- */
 
-bool shca_is_fatal(const struct ibv_context *ctx)
-{
-    int hca = ((const struct shca_device *)(const void *)ctx->device)->number;
-
-    return atomic_load_explicit(&shca.fatal, memory_order_relaxed) >> hca & 1;
-}
-
 static void break_qp(struct shca_qp *qp)
 {
     shca_lock(&qp->sq_lock);

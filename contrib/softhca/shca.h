@@ -544,7 +544,13 @@ bool shca_link_down(int hca, int port);
 void shca_link_set(int hca, int port, bool down);
 /* Breaks an HCA in this process: its queue pairs flush, and every later call answers EIO. */
 void shca_fatal(int hca);
-bool shca_is_fatal(const struct ibv_context *ctx);
+static inline bool shca_is_fatal(const struct ibv_context *ctx)
+{
+    uint32_t fatal = atomic_load_explicit(&shca.fatal, memory_order_relaxed);
+
+    return __builtin_expect(fatal != 0, 0) &&
+           fatal >> ((const struct shca_device *)(const void *)ctx->device)->number & 1;
+}
 /* 0, or why nothing can be made of this context: EINVAL after fork(), EIO when its HCA broke. */
 int shca_unusable(struct ibv_context *ctx);
 /* Sends an event that concerns no object to every open context of an HCA. */

@@ -136,8 +136,10 @@ static struct shca_srq *new_srq(struct ibv_context *ctx, const struct ibv_srq_in
 struct ibv_srq *shca_create_srq_ex(struct ibv_context *ctx, struct ibv_srq_init_attr_ex *init)
 {
     struct shca_srq *srq = NULL;
-    int e = shca_ctx(ctx)->inherited ? EINVAL : valid(ctx, init);
+    int e = shca_unusable(ctx);
 
+    if (e == 0)
+        e = valid(ctx, init);
     if (e == 0) {
         /* What the program gets is at least what it asked for. */
         init->attr.max_wr = init->attr.max_wr ? init->attr.max_wr : 1;
@@ -349,6 +351,10 @@ int shca_post_srq_recv(struct ibv_srq *ibsrq, struct ibv_recv_wr *wr, struct ibv
     struct shca_srq *srq = of(ibsrq);
     int e = 0;
 
+    if (shca_is_fatal(ibsrq->context)) {
+        *bad = wr;
+        return EIO;
+    }
     shca_lock(&srq->lock);
     for (; wr && e == 0; wr = wr->next) {
         e = post_one(srq, wr);

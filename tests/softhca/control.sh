@@ -115,6 +115,26 @@ test_run()
     "$softhca" run --down softhca0:1 ibv_devinfo | grep -q PORT_DOWN || fail "--down is not obeyed"
 }
 
+# The man page has every subcommand and every kind of fault that the parser knows, and is clean.
+test_man_page()
+{
+    local word option page=$top_srcdir/contrib/softhca/softhca.1
+    "$softhca" run --fault bad true 2>&1 | sed 's/.*known are //; s/,//g' >"$work/kinds"
+    [ "$(wc -w <"$work/kinds")" -ge 10 ] || fail "kinds of faults: $(cat "$work/kinds")"
+    for word in $(cat "$work/kinds"); do
+        grep -q "^\.B $word\$" "$page" || fail "the man page lacks the fault $word"
+    done
+    for word in run list link fault fatal topology; do
+        grep -q "^\.SS $word\$" "$page" || fail "the man page lacks $word"
+        "$softhca" $word --help | grep -o -- '--[a-z]*' | sort -u >"$work/options"
+        for option in $(cat "$work/options"); do
+            grep -q -- "\\\\-\\\\-${option#--}" "$page" || fail "the man page lacks $word $option"
+        done
+    done
+    command -v man >/dev/null || return
+    man --warnings -l "$page" 2>&1 >/dev/null | grep . && fail "man has warnings"
+}
+
 test_nobody()
 {
     says 1 "no process is on fabric '$SOFTHCA_FABRIC' .*SOFTHCA_DOWN" list
@@ -244,6 +264,7 @@ test_topology()
 
 test_usage
 test_run
+test_man_page
 test_nobody
 test_links
 test_faults

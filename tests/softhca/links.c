@@ -438,12 +438,22 @@ static void late_joiner_sees_the_state(void)
 
 /* ---- a broken HCA ---- */
 
+static struct ibv_srq *make_srq(struct ibv_pd *pd)
+{
+    struct ibv_srq_init_attr init = {.attr = {.max_wr = 4, .max_sge = 1}};
+
+    return ibv_create_srq(pd, &init);
+}
+
 static void fatal_breaks_everything(void)
 {
+    struct ibv_recv_wr wr = {.wr_id = 9}, *fail;
+    struct ibv_srq *srq;
     struct end a, b;
     struct ibv_device **list;
 
     open_two(&a, &b, NULL);
+    CHECK((srq = make_srq(a.pd)) != NULL);
     CHECK_EQ(post_recv(&a, 5, 0, 10), 0);
     CHECK_EQ(post_send(&a, 6, 0, 10, 0), 0); /* waits: b has no receive */
     good("fatal softhca0");
@@ -453,6 +463,8 @@ static void fatal_breaks_everything(void)
     CHECK_EQ(wait_wc(a.scq).status, IBV_WC_WR_FLUSH_ERR);
     CHECK_EQ(post_send(&a, 7, 0, 10, 0), EIO);
     CHECK_EQ(post_recv(&a, 8, 0, 10), EIO);
+    CHECK_EQ(ibv_post_srq_recv(srq, &wr, &fail), EIO);
+    CHECK(make_srq(a.pd) == NULL && errno == EIO);
     CHECK(ibv_alloc_pd(a.ctx) == NULL && errno == EIO);
     CHECK(ibv_create_cq(a.ctx, 1, NULL, NULL, 0) == NULL && errno == EIO);
     CHECK(ibv_reg_mr(a.pd, a.buf, 10, 0) == NULL && errno == EIO);
@@ -462,6 +474,7 @@ static void fatal_breaks_everything(void)
     CHECK(ibv_open_device(list[0]) == NULL && errno == EIO);
     ibv_free_device_list(list);
     /* What is there can be taken down. */
+    CHECK_EQ(ibv_destroy_srq(srq), 0);
     close_two(&a, &b);
 }
 
