@@ -228,7 +228,7 @@ static uint32_t held(const struct shca_cq *cq)
         const struct shca_feed *f = cq->feeds[i];
         const struct shca_qp_sh *sh;
 
-        if (!f || f->kind != SHCA_FEED_QP)
+        if (!f || f->kind == SHCA_FEED_XRC)
             continue;
         sh = shca_container(f, const struct shca_qp, feed)->sh;
         n += atomic_load(&sh->rq_head) - atomic_load(&sh->rq_done);

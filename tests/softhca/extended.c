@@ -325,6 +325,71 @@ static void shrink(void)
     close_two(&a, &b);
 }
 
+/* Where sends and receives share a CQ, the error that broke a queue pair comes first, then what it
+ * flushed, whatever the seed. */
+static void error_before_its_flushes(void)
+{
+    static const struct end_options without = {.no_qp = true}, usual;
+    struct ibv_qp_attr reset = {.qp_state = IBV_QPS_RESET};
+    struct address to_a, to_b;
+    struct end a, b;
+
+    setenv("SOFTHCA_SEED", "7", 1);
+    end_open(&a, &without);
+    CHECK_EQ(ibv_destroy_cq(a.rcq), 0);
+    a.rcq = a.scq;
+    end_qp(&a, &usual);
+    end_open(&b, NULL);
+    to_a = address_of(&a);
+    to_b = address_of(&b);
+    for (int i = 0; i < 100; i++) {
+        connect_to(&a, &to_b);
+        connect_to(&b, &to_a);
+        CHECK_EQ(post_recv(&a, 1, 0, 8), 0);
+        CHECK_EQ(post(&a, IBV_WR_RDMA_WRITE, 2, 0, 8, 0, &to_b, BUF_BYTES), 0);
+        CHECK_EQ(wait_wc(a.scq).status, IBV_WC_REM_ACCESS_ERR);
+        CHECK_EQ(wait_wc(a.scq).status, IBV_WC_WR_FLUSH_ERR);
+        CHECK_EQ(ibv_modify_qp(a.qp, &reset, IBV_QP_STATE), 0);
+        CHECK_EQ(ibv_modify_qp(b.qp, &reset, IBV_QP_STATE), 0);
+    }
+    a.rcq = ibv_create_cq(a.ctx, 1, NULL, NULL, 0); /* for end_close */
+    close_two(&a, &b);
+}
+
+/* Messages in a shared receive queue are in the CQ, too. */
+static void shrink_shared(void)
+{
+    static const struct end_options without = {.no_qp = true};
+    struct ibv_srq_init_attr shared = {.attr = {.max_wr = 16, .max_sge = 1}};
+    struct ibv_qp_init_attr init = {.qp_type = IBV_QPT_RC, .cap = {16, 0, 1, 0, 0}};
+    struct ibv_recv_wr recv = {0}, *bad;
+    struct address to_a, to_b;
+    struct end a, b;
+
+    end_open(&a, NULL);
+    end_open(&b, &without);
+    CHECK((init.srq = ibv_create_srq(b.pd, &shared)) != NULL);
+    init.send_cq = b.scq;
+    init.recv_cq = b.rcq;
+    CHECK((b.qp = ibv_create_qp(b.pd, &init)) != NULL);
+    to_a = address_of(&a);
+    to_b = address_of(&b);
+    connect_to(&a, &to_b);
+    connect_to(&b, &to_a);
+    for (int i = 0; i < 4; i++) {
+        CHECK_EQ(ibv_post_srq_recv(init.srq, &recv, &bad), 0);
+        CHECK_EQ(post_send(&a, 1, 0, 0, 0), 0);
+    }
+    CHECK_EQ(ibv_resize_cq(b.rcq, 3), EINVAL);
+    CHECK_EQ(ibv_resize_cq(b.rcq, 4), 0);
+    for (int i = 0; i < 4; i++)
+        CHECK_EQ(wait_wc(b.rcq).status, IBV_WC_SUCCESS);
+    CHECK_EQ(ibv_destroy_qp(b.qp), 0);
+    b.qp = NULL;
+    CHECK_EQ(ibv_destroy_srq(init.srq), 0);
+    close_two(&a, &b);
+}
+
 static void domains(void)
 {
     static const struct end_options without = {.no_qp = true}, usual, ud = {.type = IBV_QPT_UD};
@@ -456,6 +521,8 @@ int main(int argc, char **argv)
         {"one_poller_at_a_time", one_poller_at_a_time},
         {"resize_under_load", resize_under_load},
         {"shrink", shrink},
+        {"shrink_shared", shrink_shared},
+        {"error_before_its_flushes", error_before_its_flushes},
         {"domains", domains},
         {"not_offered", not_offered},
         {NULL, NULL},
