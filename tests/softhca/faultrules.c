@@ -128,6 +128,51 @@ static void the_send_queue_is_full(void)
     close_two(&a, &b);
 }
 
+/* Writes one, two and three by the builders; what ibv_wr_complete says. */
+static int write_three(struct end *a, const struct address *to)
+{
+    struct ibv_qp_ex *x = ibv_qp_to_qp_ex(a->qp);
+
+    ibv_wr_start(x);
+    for (uint64_t i = 0; i < 3; i++) {
+        x->wr_id = i;
+        x->wr_flags = IBV_SEND_SIGNALED;
+        ibv_wr_rdma_write(x, to->rkey, to->addr);
+        ibv_wr_set_sge(x, a->mr->lkey, (uintptr_t)a->buf, 8);
+    }
+    return ibv_wr_complete(x);
+}
+
+/* A batch in which one request finds the queue full is not posted at all. */
+static void the_send_queue_is_full_for_a_batch(void)
+{
+    struct ibv_qp_init_attr_ex init = {.qp_type = IBV_QPT_RC,
+                                       .cap = {.max_send_wr = 8, .max_send_sge = 1},
+                                       .comp_mask =
+                                           IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+                                       .send_ops_flags = IBV_QP_EX_WITH_RDMA_WRITE};
+    struct end a, b;
+    struct address to_a, to_b;
+
+    faults("sqfull:nth=2");
+    end_open(&a, &(struct end_options){.no_qp = true});
+    end_open(&b, NULL);
+    init.pd = a.pd;
+    init.send_cq = a.scq;
+    init.recv_cq = a.rcq;
+    CHECK((a.qp = ibv_create_qp_ex(a.ctx, &init)) != NULL);
+    to_a = address_of(&a);
+    to_b = address_of(&b);
+    connect_to(&a, &to_b);
+    connect_to(&b, &to_a);
+    CHECK_EQ(write_three(&a, &to_b), ENOMEM);
+    no_wc(a.scq);
+    CHECK_EQ(write_three(&a, &to_b), 0);
+    for (uint64_t i = 0; i < 3; i++)
+        CHECK_EQ(wait_wc(a.scq).wr_id, i);
+    close_two(&a, &b);
+}
+
 static void the_completion_queue_overruns(void)
 {
     struct ibv_async_event ev;
@@ -332,11 +377,17 @@ static void bad_rules_are_refused_at_once(void)
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
-        CASE(calls_run_out_of_memory),          CASE(the_send_queue_is_full),
-        CASE(the_completion_queue_overruns),    CASE(selectors_choose),
-        CASE(probability_follows_the_seed),     CASE(one_queue_pair_of_two_from_now_on),
-        CASE(a_fault_under_way_ends_by_itself), CASE(the_window_ends),
-        CASE(bad_rules_are_refused_at_once),    {NULL, NULL},
+        CASE(calls_run_out_of_memory),
+        CASE(the_send_queue_is_full),
+        CASE(the_send_queue_is_full_for_a_batch),
+        CASE(the_completion_queue_overruns),
+        CASE(selectors_choose),
+        CASE(probability_follows_the_seed),
+        CASE(one_queue_pair_of_two_from_now_on),
+        CASE(a_fault_under_way_ends_by_itself),
+        CASE(the_window_ends),
+        CASE(bad_rules_are_refused_at_once),
+        {NULL, NULL},
     };
 
     return run_cases(cases, argc, argv);
