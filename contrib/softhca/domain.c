@@ -8,6 +8,9 @@
 
 #include "shca.h"
 
+/* What a program's allocator is told that the memory is for; drivers choose their own numbers. */
+#define SEND_QUEUE 1
+
 struct ibv_td *shca_alloc_td(struct ibv_context *ctx, struct ibv_td_init_attr *init)
 {
     int e = init->comp_mask ? EINVAL : 0;
@@ -33,9 +36,12 @@ int shca_dealloc_td(struct ibv_td *ibtd)
 
 static int check(struct ibv_context *ctx, const struct ibv_parent_domain_init_attr *a)
 {
-    /* Nothing here could be placed in the memory of a caller's allocator. */
-    if (a->comp_mask)
+    const uint32_t allocators = IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS;
+
+    if (a->comp_mask & ~(allocators | IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT))
         return EOPNOTSUPP;
+    if ((a->comp_mask & allocators) && (!a->alloc || !a->free))
+        return EINVAL;
     if (!a->pd || a->pd->context != ctx || (a->td && a->td->context != ctx))
         return EINVAL;
     return shca_container(a->pd, struct shca_pd, pd)->base ? EINVAL : 0;
@@ -56,6 +62,12 @@ struct ibv_pd *shca_alloc_parent_domain(struct ibv_context *ctx,
     pd->pd = *attr->pd;
     pd->base = shca_container(attr->pd, struct shca_pd, pd);
     pd->base->users++;
+    if (attr->comp_mask & IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS) {
+        pd->alloc = attr->alloc;
+        pd->free = attr->free;
+    }
+    if (attr->comp_mask & IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT)
+        pd->pd_context = attr->pd_context;
     if (attr->td) {
         pd->td = shca_container(attr->td, struct shca_td, td);
         pd->td->users++;
@@ -68,4 +80,27 @@ void shca_leave_base(struct shca_pd *pd)
     pd->base->users--;
     if (pd->td)
         pd->td->users--;
+}
+
+void *shca_queue_alloc(struct ibv_pd *ibpd, size_t bytes, bool *programs)
+{
+    struct shca_pd *pd = ibpd ? shca_container(ibpd, struct shca_pd, pd) : NULL;
+    void *p = IBV_ALLOCATOR_USE_DEFAULT;
+
+    if (pd && pd->alloc)
+        p = pd->alloc(ibpd, pd->pd_context, bytes, sizeof(uint64_t) * 8, SEND_QUEUE);
+    *programs = p != IBV_ALLOCATOR_USE_DEFAULT;
+    if (!*programs)
+        return calloc(1, bytes);
+    return p ? memset(p, 0, bytes) : NULL;
+}
+
+void shca_queue_free(struct ibv_pd *ibpd, void *p, bool programs)
+{
+    struct shca_pd *pd = ibpd ? shca_container(ibpd, struct shca_pd, pd) : NULL;
+
+    if (!programs)
+        free(p);
+    else if (p)
+        pd->free(ibpd, pd->pd_context, p, SEND_QUEUE);
 }

@@ -95,7 +95,7 @@ static int alloc_private(struct shca_qp *qp)
 
     qp->wqe_mask = power_of_two(c->max_send_wr) - 1;
     qp->wqe_bytes = (sizeof(struct shca_wqe) + (sges > data ? sges : data) + 15) & ~(size_t)15;
-    qp->wqes = calloc(qp->wqe_mask + 1, qp->wqe_bytes);
+    qp->wqes = shca_queue_alloc(qp->qp.pd, (qp->wqe_mask + 1) * qp->wqe_bytes, &qp->wqes_programs);
     return qp->wqes ? 0 : ENOMEM;
 }
 
@@ -139,7 +139,7 @@ static int enter_table(struct shca_qp *qp)
 
 static void release(struct shca_qp *qp)
 {
-    free(qp->wqes);
+    shca_queue_free(qp->qp.pd, qp->wqes, qp->wqes_programs);
     free(qp->batch);
     free(qp);
 }

@@ -60,6 +60,9 @@ struct shca_pd {
     /* A parent domain: the same protection domain (and handle) as base, with a thread domain. */
     struct shca_pd *base;
     struct shca_td *td;
+    void *(*alloc)(struct ibv_pd *pd, void *context, size_t size, size_t alignment, uint64_t type);
+    void (*free)(struct ibv_pd *pd, void *context, void *ptr, uint64_t type);
+    void *pd_context; /* of these two */
 };
 
 struct shca_ah {
@@ -214,6 +217,7 @@ struct shca_qp {
     char *wqes;
     size_t wqe_bytes;
     uint32_t wqe_mask;
+    bool wqes_programs;               /* they lie in memory of the program's allocator */
     struct shca_batch *batch;         /* NULL: made without ibv_wr_* */
     _Atomic uint64_t messages, bytes; /* sent; written under sq_lock */
     /* the connection */
@@ -561,6 +565,9 @@ struct ibv_td *shca_alloc_td(struct ibv_context *ctx, struct ibv_td_init_attr *i
 int shca_dealloc_td(struct ibv_td *td);
 struct ibv_pd *shca_alloc_parent_domain(struct ibv_context *ctx,
                                         struct ibv_parent_domain_init_attr *attr);
+/* Memory for a queue, from the allocator of the parent domain if it has one (*programs). */
+void *shca_queue_alloc(struct ibv_pd *pd, size_t bytes, bool *programs);
+void shca_queue_free(struct ibv_pd *pd, void *p, bool programs);
 /* Gives back what a parent domain holds. */
 void shca_leave_base(struct shca_pd *pd);
 bool shca_owns_device(const struct ibv_device *dev);

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Thread and parent domains, and what a context answers to the verbs that softhca does not offer:
+ * an error, never a crash. Owns nothing beyond each case. */
+#include "config.h"
+
+#include "harness.h"
+
+static void domains(void)
+{
+    static const struct end_options without = {.no_qp = true}, usual, ud = {.type = IBV_QPT_UD};
+    struct ibv_td_init_attr td_init = {0}, td_bad = {.comp_mask = 1};
+    struct ibv_parent_domain_init_attr init = {0};
+    struct ibv_ah_attr path;
+    struct address to_self;
+    struct ibv_pd *pd, *parent, *lone;
+    struct ibv_td *td;
+    struct ibv_cq_ex *ex;
+    struct ibv_ah *ah;
+    struct end e;
+
+    end_open(&e, &without);
+    CHECK(!ibv_alloc_td(e.ctx, &td_bad) && errno == EINVAL);
+    CHECK((td = ibv_alloc_td(e.ctx, &td_init)) != NULL);
+    CHECK(!ibv_alloc_parent_domain(e.ctx, &init) && errno == EINVAL);
+    init.pd = pd = e.pd;
+    init.td = td;
+    init.comp_mask = IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS;
+    CHECK(!ibv_alloc_parent_domain(e.ctx, &init) && errno == EINVAL); /* which ones? */
+    init.comp_mask = 1 << 7;
+    CHECK(!ibv_alloc_parent_domain(e.ctx, &init) && errno == EOPNOTSUPP);
+    init.comp_mask = 0;
+    CHECK((parent = ibv_alloc_parent_domain(e.ctx, &init)) != NULL);
+    CHECK_EQ(ibv_dealloc_td(td), EBUSY);
+    CHECK_EQ(ibv_dealloc_pd(pd), EBUSY);
+    init.pd = parent; /* no parents of parents */
+    CHECK(!ibv_alloc_parent_domain(e.ctx, &init) && errno == EINVAL);
+    /* It alone keeps its PD. */
+    init.pd = ibv_alloc_pd(e.ctx);
+    init.td = NULL;
+    CHECK((lone = ibv_alloc_parent_domain(e.ctx, &init)) != NULL);
+    CHECK_EQ(ibv_dealloc_pd(init.pd), EBUSY);
+    CHECK_EQ(ibv_dealloc_pd(lone), 0);
+    CHECK_EQ(ibv_dealloc_pd(init.pd), 0);
+    /* A CQ takes a parent domain and nothing else. */
+    struct ibv_cq_init_attr_ex cq = {
+        .cqe = 4, .comp_mask = IBV_CQ_INIT_ATTR_MASK_PD, .parent_domain = pd};
+    CHECK(!ibv_create_cq_ex(e.ctx, &cq) && errno == EINVAL);
+    cq.parent_domain = parent;
+    CHECK((ex = ibv_create_cq_ex(e.ctx, &cq)) != NULL);
+    CHECK_EQ(ibv_dealloc_pd(parent), EBUSY);
+    CHECK_EQ(ibv_destroy_cq(ibv_cq_ex_to_cq(ex)), 0);
+    /* A queue pair of the parent uses the regions of the PD: it is one protection domain. */
+    e.pd = parent;
+    end_qp(&e, &usual);
+    to_self = address_of(&e);
+    connect_to(&e, &to_self);
+    fill(e.buf, 100, 1);
+    CHECK_EQ(post_recv(&e, 1, 500, 100), 0);
+    CHECK_EQ(post_send(&e, 2, 0, 100, 0), 0);
+    CHECK_EQ(wait_wc(e.scq).status, IBV_WC_SUCCESS);
+    CHECK_EQ(wait_wc(e.rcq).status, IBV_WC_SUCCESS);
+    CHECK(filled(e.buf + 500, 100, 1));
+    CHECK_EQ(ibv_dealloc_pd(parent), EBUSY);
+    CHECK_EQ(ibv_destroy_qp(e.qp), 0);
+    /* So are its address handles. */
+    end_qp(&e, &ud);
+    path = path_to(&to_self);
+    CHECK((ah = ibv_create_ah(pd, &path)) != NULL);
+    to_init(e.qp);
+    CHECK_EQ(ibv_modify_qp(e.qp, &(struct ibv_qp_attr){.qp_state = IBV_QPS_RTR}, IBV_QP_STATE), 0);
+    CHECK_EQ(ibv_modify_qp(e.qp, &(struct ibv_qp_attr){.qp_state = IBV_QPS_RTS},
+                           IBV_QP_STATE | IBV_QP_SQ_PSN),
+             0);
+    struct ibv_sge sge = sge_of(&e, 0, 10);
+    struct ibv_send_wr *bad, wr = {.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND};
+    wr.wr.ud.ah = ah;
+    CHECK_EQ(ibv_post_send(e.qp, &wr, &bad), 0);
+    CHECK_EQ(ibv_destroy_ah(ah), 0);
+    CHECK_EQ(ibv_destroy_qp(e.qp), 0);
+    e.qp = NULL;
+    e.pd = pd;
+    CHECK_EQ(ibv_dealloc_pd(parent), 0);
+    CHECK_EQ(ibv_dealloc_td(td), 0);
+    end_close(&e);
+}
+
+/* The memory of queues comes from the allocator of the parent domain, and goes back there. */
+static char arena[1 << 20] __attribute__((aligned(4096)));
+
+struct ledger {
+    void *answer;
+    int allocated, freed;
+};
+
+static void *take_memory(struct ibv_pd *pd, void *context, size_t size, size_t alignment,
+                         uint64_t type)
+{
+    struct ledger *l = context;
+
+    CHECK(pd && size <= sizeof arena && 4096 % alignment == 0 && type != 0);
+    l->allocated++;
+    return l->answer;
+}
+
+static void give_memory(struct ibv_pd *pd, void *context, void *ptr, uint64_t type)
+{
+    struct ledger *l = context;
+
+    CHECK(pd && ptr == arena && type != 0);
+    l->freed++;
+}
+
+static void allocators(void)
+{
+    static const struct end_options without = {.no_qp = true}, usual;
+    struct ledger l = {.answer = NULL};
+    struct ibv_parent_domain_init_attr init = {.comp_mask = IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS |
+                                                            IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT,
+                                               .alloc = take_memory,
+                                               .free = give_memory,
+                                               .pd_context = &l};
+    struct ibv_qp_init_attr qp = {.qp_type = IBV_QPT_RC, .cap = {1, 1, 1, 1, 0}};
+    struct ibv_pd *pd, *parent;
+    struct address to_self;
+    struct end e;
+
+    end_open(&e, &without);
+    init.pd = pd = e.pd;
+    CHECK((parent = ibv_alloc_parent_domain(e.ctx, &init)) != NULL);
+    qp.send_cq = qp.recv_cq = e.scq;
+    CHECK(!ibv_create_qp(parent, &qp) && errno == ENOMEM);
+    CHECK(l.allocated == 1 && l.freed == 0);
+    e.pd = parent;
+    l.answer = IBV_ALLOCATOR_USE_DEFAULT;
+    end_qp(&e, &usual);
+    CHECK_EQ(ibv_destroy_qp(e.qp), 0);
+    CHECK(l.allocated == 2 && l.freed == 0);
+    l.answer = memset(arena, 0xff, sizeof arena);
+    end_qp(&e, &usual);
+    to_self = address_of(&e);
+    connect_to(&e, &to_self);
+    /* A request that waits, is kept there. */
+    CHECK_EQ(post_send(&e, 1, 0, 8, IBV_SEND_INLINE), 0);
+    CHECK_EQ(post_recv(&e, 2, 64, 8), 0);
+    CHECK_EQ(wait_wc(e.scq).status, IBV_WC_SUCCESS);
+    CHECK(memchr(arena, 0, sizeof arena) != NULL);
+    CHECK_EQ(ibv_destroy_qp(e.qp), 0);
+    CHECK(l.allocated == 3 && l.freed == 1);
+    e.qp = NULL;
+    e.pd = pd;
+    CHECK_EQ(ibv_dealloc_pd(parent), 0);
+    end_close(&e);
+}
+
+#define NOT_OFFERED(call)                                                                          \
+    do {                                                                                           \
+        errno = 0;                                                                                 \
+        CHECK((call) == NULL && errno == EOPNOTSUPP);                                              \
+    } while (0)
+
+/* Every entry of the table that is empty, and every exported verb that is not offered. */
+static void not_offered(void)
+{
+    static const struct end_options usual;
+    struct ibv_flow_attr flow = {.type = IBV_FLOW_ATTR_NORMAL, .size = sizeof flow, .port = 1};
+    struct ibv_wq_init_attr wq = {.wq_type = IBV_WQT_RQ, .max_wr = 1, .max_sge = 1};
+    struct ibv_rwq_ind_table_init_attr table = {0};
+    struct ibv_flow_action_esp_attr esp = {0};
+    struct ibv_counters_init_attr counters = {0};
+    struct ibv_modify_cq_attr moderate = {.attr_mask = IBV_CQ_ATTR_MODERATE};
+    struct ibv_qp_rate_limit_attr rate = {.rate_limit = 1};
+    struct ibv_ece ece = {0};
+    struct ibv_gid_entry gid;
+    struct end e;
+
+    end_open(&e, &usual);
+    NOT_OFFERED(ibv_alloc_mw(e.pd, IBV_MW_TYPE_1));
+    NOT_OFFERED(ibv_alloc_mw(e.pd, IBV_MW_TYPE_2));
+    NOT_OFFERED(ibv_create_flow(e.qp, &flow));
+    NOT_OFFERED(ibv_create_flow_action_esp(e.ctx, &esp));
+    NOT_OFFERED(ibv_create_wq(e.ctx, &wq));
+    NOT_OFFERED(ibv_create_rwq_ind_table(e.ctx, &table));
+    NOT_OFFERED(ibv_create_counters(e.ctx, &counters));
+    NOT_OFFERED(ibv_alloc_null_mr(e.pd));
+    NOT_OFFERED(ibv_reg_dmabuf_mr(e.pd, 0, 4096, 0, 0, IBV_ACCESS_LOCAL_WRITE));
+    NOT_OFFERED(ibv_import_pd(e.ctx, 1));
+    NOT_OFFERED(ibv_import_mr(e.pd, 1));
+    NOT_OFFERED(ibv_import_dm(e.ctx, 1));
+    CHECK_EQ(ibv_modify_cq(e.rcq, &moderate), EOPNOTSUPP);
+    CHECK_EQ(ibv_modify_qp_rate_limit(e.qp, &rate), EOPNOTSUPP);
+    CHECK_EQ(ibv_query_ece(e.qp, &ece), EOPNOTSUPP);
+    CHECK_EQ(ibv_set_ece(e.qp, &ece), EOPNOTSUPP);
+    CHECK_EQ(ibv_query_qp_data_in_order(e.qp, IBV_WR_RDMA_WRITE, 0), 0);
+    CHECK_EQ(ibv_query_gid_table(e.ctx, &gid, 0, 0), -EINVAL);
+    ibv_unimport_pd(e.pd); /* of no effect on what was not imported */
+    end_close(&e);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct test_case cases[] = {
+        {"domains", domains},
+        {"allocators", allocators},
+        {"not_offered", not_offered},
+        {NULL, NULL},
+    };
+
+    return run_cases(cases, argc, argv);
+}
