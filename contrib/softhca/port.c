@@ -14,7 +14,8 @@
 
 static void fill_port(int hca, int port, struct ibv_port_attr *a)
 {
-    bool down = shca_link_down(hca, port);
+    /* The ports of a broken HCA lead nowhere. */
+    bool down = shca_link_down(hca, port) || (shca.fatal >> hca & 1);
 
     a->state = down ? IBV_PORT_DOWN : IBV_PORT_ACTIVE;
     a->max_mtu = a->active_mtu = IBV_MTU_4096;

@@ -459,6 +459,7 @@ static void fatal_breaks_everything(void)
     good("fatal softhca0");
     expect_event(a.ctx, IBV_EVENT_DEVICE_FATAL, 0);
     expect_event(b.ctx, IBV_EVENT_DEVICE_FATAL, 0);
+    CHECK_EQ(state_of(a.ctx, 1), IBV_PORT_DOWN);
     CHECK_EQ(wait_wc(a.rcq).status, IBV_WC_WR_FLUSH_ERR);
     CHECK_EQ(wait_wc(a.scq).status, IBV_WC_WR_FLUSH_ERR);
     CHECK_EQ(post_send(&a, 7, 0, 10, 0), EIO);

@@ -45,6 +45,7 @@ struct member {
     char *reply; /* NULL: none (yet) */
     bool gone;   /* ended meanwhile */
     bool asked;
+    bool silent; /* did not answer in time; is not waited for again */
 };
 
 struct members {

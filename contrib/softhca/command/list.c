@@ -222,7 +222,7 @@ static void print_json(const struct members *m, const struct members *before, do
     fputs("],\"silent\":[", stdout);
     comma = "";
     for (size_t i = 0; i < m->n; i++)
-        if (!m->at[i].reply && !m->at[i].gone) {
+        if (m->at[i].silent) {
             printf("%s{\"pid\":%u,\"slot\":%u}", comma, m->at[i].name.pid, m->at[i].name.slot);
             comma = ",";
         }
@@ -256,13 +256,19 @@ static int by_fabric(const void *a, const void *b)
     return order ? order : (x->name.pid > y->name.pid) - (x->name.pid < y->name.pid);
 }
 
-static int sample(const struct scope *s, struct members *m)
+/* One look; who was silent in the one before is not waited for again. */
+static int sample(const struct scope *s, const struct members *before, struct members *m)
 {
     if (members_find(s, m) != 0)
         return EXIT_FAILED;
     if (m->n == 0)
         return members_none(s);
     qsort(m->at, m->n, sizeof *m->at, by_fabric);
+    for (size_t i = 0; before && i < m->n; i++) {
+        const struct member *old = same(before, &m->at[i]);
+
+        m->at[i].asked = m->at[i].silent = old && old->silent;
+    }
     members_ask(m, "list");
     return 0;
 }
@@ -271,14 +277,14 @@ static int list(const struct scope *s, double interval, bool json)
 {
     struct members before = {0}, m = {0};
     double start = clock_now(), seconds;
-    int status = sample(s, &before);
+    int status = sample(s, NULL, &before);
 
     if (status != 0)
         return status;
     pause_for(interval);
     /* Members answer at the beginning of a look; its end waits for those that do not. */
     seconds = clock_now() - start;
-    status = sample(s, &m);
+    status = sample(s, &before, &m);
     if (status == 0) {
         (json ? print_json : print_people)(&m, &before, seconds);
         fflush(stdout);

@@ -123,7 +123,7 @@ size_t members_silent(const struct members *m)
     size_t n = 0;
 
     for (size_t i = 0; i < m->n; i++)
-        if (!m->at[i].reply && !m->at[i].gone) {
+        if (m->at[i].silent) {
             complain(0, "process %u (slot %u) did not answer within a second", m->at[i].name.pid,
                      m->at[i].name.slot);
             n++;
@@ -223,7 +223,7 @@ static size_t waiting(const struct members *m)
     size_t n = 0;
 
     for (size_t i = 0; i < m->n; i++)
-        n += m->at[i].asked && !m->at[i].reply && !m->at[i].gone;
+        n += m->at[i].asked && !m->at[i].reply && !m->at[i].gone && !m->at[i].silent;
     return n;
 }
 
@@ -258,6 +258,8 @@ void members_ask(struct members *m, const char *request)
             break;
         take_answer(p.fd, m);
     }
+    for (size_t i = 0; i < m->n; i++)
+        m->at[i].silent = !m->at[i].reply && !m->at[i].gone;
     close(p.fd);
 }
 
