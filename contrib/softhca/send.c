@@ -52,7 +52,6 @@ static void push(struct shca_qp *qp, const struct shca_op *op, uint32_t index,
 static void flush_sends(struct shca_qp *qp)
 {
     qp->waiting = SHCA_DONE;
-    qp->fault.stage = 0;
     for (; qp->sq_exec != qp->sq_tail; qp->sq_exec++)
         push(qp, &shca_wqe_at(qp, qp->sq_exec)->op, qp->sq_exec, IBV_WC_WR_FLUSH_ERR);
 }

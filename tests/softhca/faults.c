@@ -51,6 +51,44 @@ static void delay_shows_reuse_of_a_buffer(void)
     close_two(&a, &b);
 }
 
+/* What a reset queue pair was waiting for does not concern the next request in its place. */
+static void a_reset_forgets_the_delay(void)
+{
+    struct ibv_qp_attr reset = {.qp_state = IBV_QPS_RESET};
+    struct end a, b;
+    struct address to_a, to_b;
+
+    faults("delay:ms=10000,nth=1");
+    open_two(&a, &b, NULL);
+    to_a = address_of(&a);
+    to_b = address_of(&b);
+    CHECK_EQ(write_8(&a, &to_b, 1, 0), 0);
+    CHECK_EQ(ibv_modify_qp(a.qp, &reset, IBV_QP_STATE), 0);
+    CHECK_EQ(ibv_modify_qp(b.qp, &reset, IBV_QP_STATE), 0);
+    connect_to(&a, &to_b);
+    connect_to(&b, &to_a);
+    CHECK_EQ(write_8(&a, &to_b, 2, 0), 0);
+    CHECK_EQ(wait_wc(a.scq).wr_id, 2);
+    close_two(&a, &b);
+}
+
+static void an_error_flushes_what_is_delayed(void)
+{
+    struct ibv_qp_attr error = {.qp_state = IBV_QPS_ERR};
+    struct end a, b;
+    struct address to;
+
+    faults("delay:ms=10000");
+    open_two(&a, &b, NULL);
+    to = address_of(&b);
+    CHECK_EQ(write_8(&a, &to, 1, 0), 0);
+    CHECK_EQ(write_8(&a, &to, 2, 0), 0);
+    CHECK_EQ(ibv_modify_qp(a.qp, &error, IBV_QP_STATE), 0);
+    CHECK_EQ(wait_wc(a.scq).status, IBV_WC_WR_FLUSH_ERR);
+    CHECK_EQ(wait_wc(a.scq).status, IBV_WC_WR_FLUSH_ERR);
+    close_two(&a, &b);
+}
+
 /* The engine goes on by itself: the sender sleeps, and so does the receiver. */
 static void delay_ends_without_polling(void)
 {
@@ -455,6 +493,8 @@ int main(int argc, char **argv)
     static const struct test_case cases[] = {
         CASE(delay_puts_off_everything),
         CASE(delay_shows_reuse_of_a_buffer),
+        CASE(a_reset_forgets_the_delay),
+        CASE(an_error_flushes_what_is_delayed),
         CASE(delay_ends_without_polling),
         CASE(late_holds_back_the_completion_only),
         CASE(late_counts_polls),
