@@ -60,6 +60,8 @@ static int start_poll(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
 
     if (attr->comp_mask || shca_ctx(ex->context)->inherited)
         return EINVAL;
+    if (shca_poll_idle(shca_container(ex, struct shca_cq, ex)))
+        return ENOENT;
     if (!c->one_thread)
         shca_lock(&c->lock);
     e = next_poll(ex);

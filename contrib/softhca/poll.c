@@ -370,15 +370,25 @@ static bool hides(struct shca_cq *cq)
     return cq->hid;
 }
 
+static inline bool idle(const struct shca_cq *cq)
+{
+    return atomic_load_explicit(&cq->sh->root, memory_order_relaxed) == 0 &&
+           atomic_load_explicit(&cq->ready_root, memory_order_relaxed) == 0 &&
+           atomic_load_explicit(&cq->fifo_head, memory_order_relaxed) ==
+               atomic_load_explicit(&cq->fifo_tail, memory_order_relaxed);
+}
+
+bool shca_poll_idle(struct shca_cq *cq)
+{
+    return idle(cq) && nothing(cq) == 0;
+}
+
 /* Takes completions; the time of the last of them in *stamp when that is not NULL. */
 static inline int take(struct shca_cq *cq, uint32_t max, struct ibv_wc *wc, uint64_t *stamp)
 {
     uint32_t n = 0, counted = 0;
 
-    if (atomic_load_explicit(&cq->sh->root, memory_order_relaxed) == 0 &&
-        atomic_load_explicit(&cq->ready_root, memory_order_relaxed) == 0 &&
-        atomic_load_explicit(&cq->fifo_head, memory_order_relaxed) ==
-            atomic_load_explicit(&cq->fifo_tail, memory_order_relaxed))
+    if (idle(cq))
         return nothing(cq);
     if (atomic_load_explicit(&cq->sh->overrun, memory_order_relaxed))
         fail_queue_pairs(cq);

@@ -430,6 +430,8 @@ struct ibv_cq *shca_cq_make(struct ibv_context *ctx, uint32_t cqe, void *cq_cont
                             struct ibv_comp_channel *ch, uint32_t vector, bool stamps);
 void shca_cursor_free(struct shca_cursor *c);
 struct ibv_cq_ex *shca_create_cq_ex(struct ibv_context *ctx, struct ibv_cq_init_attr_ex *init);
+/* An empty poll: true when nothing is there. */
+bool shca_poll_idle(struct shca_cq *cq);
 /* Takes one completion and its time; false: there is none. */
 bool shca_poll_one(struct shca_cq *cq, struct ibv_wc *wc, uint64_t *stamp);
 void shca_cq_push(struct shca_cq *cq, struct shca_qp *qp, uint32_t index, const struct ibv_wc *wc);
