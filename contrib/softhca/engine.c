@@ -135,6 +135,16 @@ static int to_ms(uint64_t ns)
     return ns > INT_MAX ? INT_MAX : (int)ns;
 }
 
+/* A program that closes all descriptors (a daemon in the making) takes ours too: what is stalled
+ * still needs its timers, but the thread must not spin. */
+static void wait_blind(void)
+{
+    struct timespec t = {.tv_nsec = 1000000};
+
+    if (errno != EINTR)
+        nanosleep(&t, NULL);
+}
+
 static void *run(void *unused)
 {
     (void)unused;
@@ -144,6 +154,8 @@ static void *run(void *unused)
         uint64_t retry = shca_pending_run(), look = shca_watch_run();
         int n = epoll_wait(epoll_fd, events, 16, to_ms(retry < look ? retry : look));
 
+        if (n < 0)
+            wait_blind();
         for (int i = 0; i < n; i++)
             handle(&events[i]);
     }

@@ -523,6 +523,21 @@ static void established(void)
     no_event(b.ctx);
 }
 
+/* A program may close what it does not know; the helper thread then only naps. */
+static void descriptors_are_closed(void)
+{
+    struct timespec start, end;
+
+    open_softhca(0);
+    for (int fd = 3; fd < 64; fd++)
+        close(fd);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &start);
+    usleep(100000);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &end);
+    CHECK((double)(end.tv_sec - start.tv_sec) + (double)(end.tv_nsec - start.tv_nsec) * 1e-9 <
+          0.03);
+}
+
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
@@ -539,6 +554,7 @@ int main(int argc, char **argv)
         {"fatal_breaks_everything", fatal_breaks_everything},
         {"drained", drained},
         {"established", established},
+        {"descriptors_are_closed", descriptors_are_closed},
         {NULL, NULL},
     };
 
