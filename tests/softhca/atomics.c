@@ -106,6 +106,25 @@ static void in_pieces(void)
 
 /* ---- refusals ---- */
 
+/* The remote address and the place in memory must both be aligned. */
+static void unaligned(uint64_t iova, uint64_t at)
+{
+    struct end a, b;
+    struct address to;
+    struct ibv_mr *mr;
+
+    open_two(&a, &b, NULL);
+    to = address_of(&b);
+    mr =
+        ibv_reg_mr_iova(b.pd, b.buf, 4096, iova, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_ATOMIC);
+    to.addr = at;
+    to.rkey = mr->rkey;
+    CHECK_EQ(post_atomic(&a, IBV_WR_ATOMIC_FETCH_AND_ADD, 512, 8, &to, 0, 1, 0), 0);
+    CHECK_EQ(wait_wc(a.scq).status, IBV_WC_REM_INV_REQ_ERR);
+    CHECK_EQ(ibv_dereg_mr(mr), 0);
+    close_two(&a, &b);
+}
+
 static void refused(const struct end_options *o, size_t at, size_t length, uint32_t rkey_change,
                     enum ibv_wc_status status)
 {
@@ -128,6 +147,8 @@ static void refusals(void)
         .access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ};
 
     refused(NULL, 4, 8, 0, IBV_WC_REM_INV_REQ_ERR); /* not aligned */
+    unaligned(0x1004, 0x1004);
+    unaligned(0x1004, 0x1008);
     refused(NULL, BUF_BYTES, 8, 0, IBV_WC_REM_ACCESS_ERR);
     refused(NULL, 0, 8, 0x100, IBV_WC_REM_ACCESS_ERR);
     refused(&writable, 0, 8, 0, IBV_WC_REM_ACCESS_ERR);

@@ -180,6 +180,27 @@ static void datagram_partitions(void)
     }
 }
 
+/* The first 40 bytes: a GRH that announces a BTH (v1) or UDP (v2), or, with IPv4 addresses, twenty
+ * bytes of nothing and an IPv4 header (annex A17.4.5.2). */
+static void check_header(struct end *e, unsigned index)
+{
+    const uint8_t *h = (const uint8_t *)e->buf, from[4] = {10, 83, 0, 1};
+    unsigned sum = 0;
+
+    if (index != 3) {
+        CHECK_EQ(h[0] >> 4, 6);
+        CHECK_EQ(h[6], index % 2 ? 17 : 0x1b);
+        return;
+    }
+    CHECK_EQ(h[20], 0x45);
+    CHECK_EQ(h[29], 17);
+    CHECK_EQ(h[22] << 8 | h[23], 20 + 8 + 12 + 8 + 100 + 4);
+    CHECK(memcmp(h + 32, from, 4) == 0);
+    for (unsigned i = 20; i < 40; i += 2)
+        sum += (unsigned)(h[i] << 8 | h[i + 1]);
+    CHECK_EQ((sum & 0xffff) + (sum >> 16), 0xffff);
+}
+
 /* The header of what arrived leads back, whichever GID it was sent from. */
 static void way_back(void)
 {
@@ -204,6 +225,7 @@ static void way_back(void)
         CHECK_EQ(ibv_destroy_ah(ah), 0);
         wc = wait_wc(b.rcq);
         CHECK(wc.wc_flags & IBV_WC_GRH);
+        check_header(&b, i);
         CHECK_EQ(ibv_init_ah_from_wc(b.ctx, 1, &wc, (struct ibv_grh *)(void *)b.buf, &back), 0);
         CHECK_EQ(back.grh.sgid_index, i);
         CHECK_EQ(ibv_query_gid(a.ctx, 1, i, &gid), 0);
