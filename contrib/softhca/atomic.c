@@ -103,14 +103,14 @@ int shca_atomic(struct shca_qp *qp, const struct shca_op *op, struct shca_qp_sh 
 
     if (t->max_dest_rd_atomic == 0 || op->remote_addr % sizeof old != 0)
         return shca_refuse(p, t, IBV_WC_REM_INV_REQ_ERR, status);
-    wrong = shca_resolve(p, t, op, IBV_ACCESS_REMOTE_ATOMIC, &m, &piece);
+    wrong = shca_resolve(qp, t, op, IBV_ACCESS_REMOTE_ATOMIC, &m, &piece);
     /* The address may be aligned in a region with an iova that is not; hardware cannot do that
      * either. */
     if (wrong == IBV_WC_SUCCESS && piece.addr % sizeof old != 0)
         wrong = IBV_WC_REM_INV_REQ_ERR;
     if (wrong != IBV_WC_SUCCESS)
         return shca_refuse(p, t, wrong, status);
-    e = change(p, op, m, &piece, &old);
+    e = change(shca_memory_of(qp), op, m, &piece, &old);
     if (e == EOPNOTSUPP) {
         explain();
         return shca_refuse(p, t, IBV_WC_REM_OP_ERR, status);

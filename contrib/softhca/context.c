@@ -40,6 +40,9 @@ static void fill_ops(struct shca_context *c)
     v->context.ops.post_srq_recv = shca_post_srq_recv;
     v->create_srq_ex = shca_create_srq_ex;
     v->get_srq_num = shca_get_srq_num;
+    v->open_xrcd = shca_open_xrcd;
+    v->close_xrcd = shca_close_xrcd;
+    v->open_qp = shca_open_qp;
     v->query_port = shca_query_port;
     v->query_device_ex = shca_query_device_ex;
     v->query_rt_values = query_rt_values;

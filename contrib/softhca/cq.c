@@ -143,6 +143,9 @@ static bool in_use(struct shca_cq *cq)
     for (uint32_t i = 0; i < shca.qp_high; i++)
         if (shca.qps[i] && (shca.qps[i]->scq == cq || shca.qps[i]->rcq == cq))
             return true;
+    for (uint32_t i = 0; i < SHCA_SRQS && shca.n_srq > 0; i++)
+        if (shca.srqs[i] && shca.srqs[i]->cq == cq)
+            return true;
     return false;
 }
 

@@ -43,12 +43,17 @@ static bool find_target(struct shca_qp *qp)
     return true;
 }
 
+static uint32_t responder_of(const struct shca_qp *qp)
+{
+    return qp->qp.qp_type == IBV_QPT_XRC_SEND ? IBV_QPT_XRC_RECV : (uint32_t)qp->qp.qp_type;
+}
+
 /* Would the responder accept a packet of this connection? If not it stays silent. An unreliable one
  * takes the first packet of a message whatever its PSN (specification 9.8.2.2.1). */
 static bool connected(const struct shca_qp *qp, struct shca_qp_sh *t)
 {
     return t->qpn == qp->attr.dest_qp_num && t->dest_qpn == qp->qp.qp_num && shca_receiving(t) &&
-           t->type == (uint32_t)qp->qp.qp_type && t->port == qp->dest_port &&
+           t->type == responder_of(qp) && t->port == qp->dest_port &&
            t->dest_port == qp->sh->port && shca_networks_meet(t->network, qp->sh->network) &&
            (t->rq_psn == (qp->attr.sq_psn & 0xffffff) || qp->qp.qp_type == IBV_QPT_UC);
 }
@@ -100,6 +105,18 @@ static int on_target(struct shca_qp *qp, const struct shca_op *op, struct shca_q
     }
 }
 
+static int on_domain(struct shca_qp *qp, const struct shca_op *op, struct shca_qp_sh *t,
+                     const struct shca_source *s, enum ibv_wc_status *status)
+{
+    int wait;
+
+    if (!shca_xrc_enter(qp, op, t, status))
+        return SHCA_DONE;
+    wait = on_target(qp, op, t, s, status);
+    shca_xrc_leave(qp);
+    return wait;
+}
+
 static int execute_rc(struct shca_qp *qp, const struct shca_op *op, const struct shca_source *s,
                       enum ibv_wc_status *status)
 {
@@ -115,7 +132,8 @@ static int execute_rc(struct shca_qp *qp, const struct shca_op *op, const struct
     t = qp->target;
     shca_rx_lock(qp->peer->seg, t, shca.pid);
     if (connected(qp, t))
-        wait = on_target(qp, op, t, s, status);
+        wait = qp->qp.qp_type == IBV_QPT_XRC_SEND ? on_domain(qp, op, t, s, status)
+                                                  : on_target(qp, op, t, s, status);
     shca_rx_unlock(t);
     return wait;
 }

@@ -29,7 +29,7 @@ static void repair(struct shca_segment *seg, struct shca_qp_sh *q)
         atomic_store(&q->rq_head, head + 1);
 }
 
-bool shca_word_lock_slow(_Atomic uint32_t *word, uint32_t pid)
+bool shca_pid_lock_slow(_Atomic uint32_t *word, uint32_t pid)
 {
     unsigned turns = 0;
 
@@ -47,11 +47,11 @@ bool shca_word_lock_slow(_Atomic uint32_t *word, uint32_t pid)
 
 void shca_rx_lock_slow(struct shca_segment *seg, struct shca_qp_sh *q, uint32_t pid)
 {
-    if (shca_word_lock_slow(&q->lock, pid))
+    if (shca_pid_lock_slow(&q->lock, pid))
         repair(seg, q);
 }
 
-void shca_word_quiesce(_Atomic uint32_t *word)
+void shca_pid_quiesce(_Atomic uint32_t *word)
 {
     unsigned turns = 0;
     uint32_t holder = atomic_load(word);

@@ -57,17 +57,17 @@ static inline void shca_unlock(struct shca_lock *l)
 }
 
 /* Takes a lock that holds the pid of its owner; true when it was taken over from a dead process. */
-bool shca_word_lock_slow(_Atomic uint32_t *word, uint32_t pid);
+bool shca_pid_lock_slow(_Atomic uint32_t *word, uint32_t pid);
 
-static inline bool shca_word_lock(_Atomic uint32_t *word, uint32_t pid)
+static inline bool shca_pid_lock(_Atomic uint32_t *word, uint32_t pid)
 {
     uint32_t free = 0;
 
     /* seq_cst: pairs with the key that ibv_dereg_mr clears before it looks at the locks. */
-    return !atomic_compare_exchange_strong(word, &free, pid) && shca_word_lock_slow(word, pid);
+    return !atomic_compare_exchange_strong(word, &free, pid) && shca_pid_lock_slow(word, pid);
 }
 
-static inline void shca_word_unlock(_Atomic uint32_t *word)
+static inline void shca_pid_unlock(_Atomic uint32_t *word)
 {
     atomic_store_explicit(word, 0, memory_order_release);
 }
@@ -96,6 +96,6 @@ bool shca_holder_gone(uint32_t pid);
 
 /* Returns when every holder that was inside at the call has left: nothing it decided earlier can
  * still reach memory. */
-void shca_word_quiesce(_Atomic uint32_t *word);
+void shca_pid_quiesce(_Atomic uint32_t *word);
 
 #endif

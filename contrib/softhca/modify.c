@@ -186,6 +186,7 @@ static void drop_connection(struct shca_qp *qp)
 {
     if (qp->peer)
         shca_peer_put(qp->peer);
+    shca_xrc_forget(qp);
     qp->peer = NULL;
     qp->target = NULL;
     qp->waiting = SHCA_DONE;
@@ -203,7 +204,8 @@ void shca_qp_reset(struct shca_qp *qp)
     sh->epoch = ++shca.epoch;
     shca_rx_unlock(sh);
     shca_rq_reset(qp);
-    shca_cq_forget(qp->scq, qp);
+    if (qp->scq)
+        shca_cq_forget(qp->scq, qp);
     drop_connection(qp);
     qp->sq_tail = qp->sq_exec = 0;
     atomic_store(&qp->sq_head, 0);
@@ -218,6 +220,16 @@ static void resume(struct shca_qp *qp)
     shca_sq_run(qp);
     if (qp->sq_exec != qp->sq_tail)
         shca_pending_add(qp);
+}
+
+/* Programs give both ends of XRC the attributes of an RC queue pair, and Linux lets them: what the
+ * half of a connection has no use for is ignored. */
+static int useful(uint32_t type, int mask)
+{
+    return type == IBV_QPT_XRC_SEND ? mask & ~ANSWER
+           : type == IBV_QPT_XRC_RECV
+               ? mask & ~(IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY)
+               : mask;
 }
 
 static int transition(struct shca_qp *qp, struct ibv_qp_attr *attr, int mask)
@@ -265,7 +277,11 @@ SHCA_PUBLIC int ibv_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int
     if (e != 0)
         return e;
     shca_lock(&qp->sq_lock);
-    e = transition(qp, attr, mask);
+    if (qp->xrcd)
+        shca_target_load(qp);
+    e = transition(qp, attr, useful(qp->qp.qp_type, mask));
+    if (qp->xrcd)
+        shca_target_store(qp);
     shca_unlock(&qp->sq_lock);
     return e;
 }

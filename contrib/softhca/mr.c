@@ -204,14 +204,14 @@ static void wait_for_transfers(void)
 
         if (!qp)
             continue;
-        shca_word_quiesce(&qp->sh->lock);
+        shca_pid_quiesce(&qp->sh->lock);
         shca_lock(&qp->sq_lock);
         shca_unlock(&qp->sq_lock);
     }
     /* Messages through XRC targets of other processes hold the lock of the queue instead. */
     for (uint32_t i = 0; i < SHCA_SRQS && shca.n_srq > 0; i++)
         if (shca.srqs[i])
-            shca_word_quiesce(&shca.srqs[i]->sh->lock);
+            shca_pid_quiesce(&shca.srqs[i]->sh->lock);
 }
 
 SHCA_PUBLIC int ibv_dereg_mr(struct ibv_mr *ibmr)

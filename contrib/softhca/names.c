@@ -40,6 +40,11 @@ void shca_name_claim(char *out, size_t room, const char *fabric, unsigned slot)
     snprintf(out, room, MARK "%u.%s.%u", SHCA_LAYOUT, fabric, slot);
 }
 
+void shca_name_word(char *out, size_t room, const char *fabric, const char *word)
+{
+    snprintf(out, room, MARK "%u.%s.%s", SHCA_LAYOUT, fabric, word);
+}
+
 void shca_name_segment(char *out, size_t room, const struct shca_name *n)
 {
     snprintf(out, room, MARK "%u.%s.%u.%u.%d", SHCA_LAYOUT, n->fabric, n->slot, n->pid, n->fd);

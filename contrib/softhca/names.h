@@ -21,6 +21,8 @@ struct shca_name {
 void shca_name_fabric(const char *text, unsigned uid, char out[SHCA_NAME]);
 /* The name of the socket that claims a slot and takes requests. */
 void shca_name_claim(char *out, size_t room, const char *fabric, unsigned slot);
+/* A word that members hold, see shca_registry_hold; it begins with a letter. */
+void shca_name_word(char *out, size_t room, const char *fabric, const char *word);
 /* The name that says where the segment of that slot is. */
 void shca_name_segment(char *out, size_t room, const struct shca_name *n);
 /* Reads a line of /proc/net/unix; false: it is not about a segment of our layout. */

@@ -140,6 +140,7 @@ static void forget_parent(void)
     drop_all();
     shca_peers_inherited();
     shca_engine_inherited();
+    shca_xrcds_inherited();
     memset(shca.qps, 0, sizeof shca.qps);
     memset(shca.cqs, 0, sizeof shca.cqs);
     memset(shca.srqs, 0, sizeof shca.srqs);

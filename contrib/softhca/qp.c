@@ -28,16 +28,35 @@ static bool valid_caps(const struct ibv_qp_cap *c)
            c->max_inline_data <= l->max_inline;
 }
 
-static int valid(const struct ibv_pd *pd, const struct ibv_qp_init_attr *a)
+static bool valid_cq(const struct ibv_cq *cq, const struct ibv_context *ctx)
 {
-    if (a->qp_type != IBV_QPT_RC && a->qp_type != IBV_QPT_UC && a->qp_type != IBV_QPT_UD)
+    return cq && cq->context == ctx;
+}
+
+static bool valid_queues(const struct ibv_context *ctx, const struct ibv_qp_init_attr *a)
+{
+    switch (a->qp_type) {
+    case IBV_QPT_XRC_SEND:
+        return valid_cq(a->send_cq, ctx) && !a->srq;
+    case IBV_QPT_XRC_RECV:
+        return !a->srq;
+    default:
+        return valid_cq(a->send_cq, ctx) && valid_cq(a->recv_cq, ctx) &&
+               (!a->srq || shca_srq_fits(a->srq, ctx));
+    }
+}
+
+static int valid(struct ibv_context *ctx, const struct ibv_pd *pd, const struct ibv_xrcd *xrcd,
+                 const struct ibv_qp_init_attr *a)
+{
+    const uint32_t types = 1u << IBV_QPT_RC | 1u << IBV_QPT_UC | 1u << IBV_QPT_UD |
+                           1u << IBV_QPT_XRC_SEND | 1u << IBV_QPT_XRC_RECV;
+
+    if ((uint32_t)a->qp_type >= 32 || !(types >> a->qp_type & 1))
         return EOPNOTSUPP;
-    if (a->srq && !shca_srq_fits(a->srq, pd->context))
+    if (a->qp_type == IBV_QPT_XRC_RECV ? !xrcd : !pd)
         return EINVAL;
-    if (!a->send_cq || !a->recv_cq || a->send_cq->context != pd->context ||
-        a->recv_cq->context != pd->context || !valid_caps(&a->cap))
-        return EINVAL;
-    return 0;
+    return valid_queues(ctx, a) && valid_caps(&a->cap) ? 0 : EINVAL;
 }
 
 /* What the program gets is at least what it asked for. */
@@ -63,7 +82,8 @@ static int take_index(struct shca_qp *qp)
     for (uint32_t i = 0; i < room; i++) {
         uint32_t at = FIRST_INDEX + (shca.next_qp + i) % room;
 
-        if (shca.qps[at])
+        /* A target that other processes hold keeps its number when its creator lets it go. */
+        if (shca.qps[at] || shca_qp_table(shca.seg)[at].qpn != 0)
             continue;
         shca.next_qp = at - FIRST_INDEX + 1;
         if (shca.qp_high <= at)
@@ -79,9 +99,10 @@ static void fill_shared(struct shca_qp *qp)
 {
     struct shca_qp_sh *sh = qp->sh;
 
+    shca_target_reap(sh);
     memset(sh, 0, sizeof *sh);
     sh->type = qp->qp.qp_type;
-    sh->pd = qp->qp.pd->handle;
+    sh->pd = qp->qp.pd ? qp->qp.pd->handle : 0;
     sh->epoch = ++shca.epoch;
     sh->async = shca_ctx(qp->qp.context)->async;
 }
@@ -99,14 +120,27 @@ static int alloc_private(struct shca_qp *qp)
     return qp->wqes ? 0 : ENOMEM;
 }
 
-static void init_handle(struct shca_qp *qp, struct ibv_pd *pd, struct ibv_qp_init_attr *init)
+static struct shca_cq *cq_of(struct ibv_cq *cq)
 {
-    round_caps(&init->cap, init->srq != NULL);
+    return cq ? shca_container(cq, struct shca_cq, cq) : NULL;
+}
+
+static void init_handle(struct shca_qp *qp, struct ibv_context *ctx, struct ibv_pd *pd,
+                        struct ibv_qp_init_attr *init)
+{
+    bool xrc = init->qp_type == IBV_QPT_XRC_SEND || init->qp_type == IBV_QPT_XRC_RECV;
+
+    /* What XRC has no use for may be anything. */
+    if (xrc)
+        init->recv_cq = NULL;
+    if (init->qp_type == IBV_QPT_XRC_RECV)
+        init->send_cq = NULL;
+    round_caps(&init->cap, xrc || init->srq);
     qp->init = *init;
     qp->srq = init->srq ? shca_container(init->srq, struct shca_srq, srq) : NULL;
-    qp->scq = shca_container(init->send_cq, struct shca_cq, cq);
-    qp->rcq = shca_container(init->recv_cq, struct shca_cq, cq);
-    qp->qp.context = pd->context;
+    qp->scq = cq_of(init->send_cq);
+    qp->rcq = cq_of(init->recv_cq);
+    qp->qp.context = ctx;
     qp->qp.qp_context = init->qp_context;
     qp->qp.pd = pd;
     qp->qp.srq = init->srq;
@@ -125,16 +159,25 @@ static int enter_table(struct shca_qp *qp)
     if (e != 0)
         return e;
     fill_shared(qp);
-    e = shca_rq_create(qp);
+    e = qp->xrcd ? shca_target_create(qp) : 0;
+    if (e == 0)
+        e = shca_rq_create(qp);
     if (e != 0)
         return e;
     qp->qp.qp_num = shca.slot << SHCA_QP_BITS | qp->index;
     qp->qp.handle = qp->index;
     qp->sh->qpn = qp->qp.qp_num;
-    shca_cq_demand(qp->scq, qp->init.cap.max_send_wr);
+    if (qp->scq)
+        shca_cq_demand(qp->scq, qp->init.cap.max_send_wr);
     shca.qps[qp->index] = qp;
     shca.n_qp++;
     return 0;
+}
+
+/* The count of the PD or XRC domain that may not go before the queue pair. */
+static _Atomic int *parent_of(struct shca_qp *qp)
+{
+    return qp->xrcd ? &qp->xrcd->users : &shca_container(qp->qp.pd, struct shca_pd, pd)->users;
 }
 
 static void release(struct shca_qp *qp)
@@ -144,21 +187,19 @@ static void release(struct shca_qp *qp)
     free(qp);
 }
 
-SHCA_PUBLIC struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
+struct ibv_qp *shca_create_qp(struct ibv_context *ctx, struct ibv_pd *pd, struct ibv_xrcd *xrcd,
+                              struct ibv_qp_init_attr *init)
 {
-    typedef struct ibv_qp *fn(struct ibv_pd *, struct ibv_qp_init_attr *);
     struct shca_qp *qp = NULL;
-    int e;
+    int e = shca_unusable(ctx);
 
-    if (!shca_owns(pd->context))
-        SHCA_PASS(fn, "ibv_create_qp", NULL, pd, init);
-    e = shca_unusable(pd->context);
     if (e == 0)
-        e = valid(pd, init);
-    if (e == 0 && !(qp = shca_handle_alloc(pd->context, SHCA_CALL_CREATE_QP, sizeof *qp)))
+        e = valid(ctx, pd, xrcd, init);
+    if (e == 0 && !(qp = shca_handle_alloc(ctx, SHCA_CALL_CREATE_QP, sizeof *qp)))
         e = ENOMEM;
     if (e == 0) {
-        init_handle(qp, pd, init);
+        init_handle(qp, ctx, pd, init);
+        qp->xrcd = xrcd ? shca_container(xrcd, struct shca_xrcd, xrcd) : NULL;
         e = alloc_private(qp);
     }
     if (e == 0) {
@@ -172,8 +213,17 @@ SHCA_PUBLIC struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_a
         errno = e;
         return NULL;
     }
-    shca_container(pd, struct shca_pd, pd)->users++;
+    ++*parent_of(qp);
     return &qp->qp;
+}
+
+SHCA_PUBLIC struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
+{
+    typedef struct ibv_qp *fn(struct ibv_pd *, struct ibv_qp_init_attr *);
+
+    if (!shca_owns(pd->context))
+        SHCA_PASS(fn, "ibv_create_qp", NULL, pd, init);
+    return shca_create_qp(pd->context, pd, NULL, init);
 }
 
 static void leave_table(struct shca_qp *qp)
@@ -188,10 +238,28 @@ static void leave_table(struct shca_qp *qp)
     shca_rx_lock(shca.seg, sh, shca.pid);
     atomic_store(&sh->state, IBV_QPS_RESET);
     shca_rx_unlock(sh);
-    shca_cq_demand(qp->scq, -(int64_t)qp->init.cap.max_send_wr);
+    if (qp->scq)
+        shca_cq_demand(qp->scq, -(int64_t)qp->init.cap.max_send_wr);
     shca_rq_destroy(qp);
     sh->qpn = 0; /* not before: shared receives are marked with it */
     pthread_mutex_unlock(&shca.lock);
+}
+
+static void leave_target(struct shca_qp *qp)
+{
+    bool last;
+
+    pthread_mutex_lock(&shca.lock);
+    if (!qp->home) {
+        shca.qps[qp->index] = NULL;
+        shca.n_qp--;
+    }
+    last = shca_target_close(qp);
+    if (last && !qp->home)
+        shca_target_reap(qp->sh);
+    pthread_mutex_unlock(&shca.lock);
+    if (qp->home)
+        shca_peer_put(qp->home);
 }
 
 static void wait_for_acks(struct shca_qp *qp)
@@ -214,12 +282,17 @@ SHCA_PUBLIC int ibv_destroy_qp(struct ibv_qp *ibqp)
     if (atomic_load(&qp->mcasts) > 0)
         return EBUSY;
     shca_pending_remove(qp);
-    leave_table(qp);
-    shca_cq_forget(qp->scq, qp);
+    if (qp->xrcd)
+        leave_target(qp);
+    else
+        leave_table(qp);
+    if (qp->scq)
+        shca_cq_forget(qp->scq, qp);
+    shca_xrc_forget(qp);
     if (qp->peer)
         shca_peer_put(qp->peer);
     wait_for_acks(qp);
-    shca_container(ibqp->pd, struct shca_pd, pd)->users--;
+    --*parent_of(qp);
     pthread_mutex_destroy(&ibqp->mutex);
     pthread_cond_destroy(&ibqp->cond);
     release(qp);
@@ -237,6 +310,8 @@ SHCA_PUBLIC int ibv_query_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int 
     if (shca_ctx(ibqp->context)->inherited)
         return EINVAL;
     shca_lock(&qp->sq_lock);
+    if (qp->xrcd)
+        shca_target_load(qp);
     *attr = qp->attr;
     attr->cap = qp->init.cap;
     attr->qp_state = attr->cur_qp_state = ibqp->state = shca_qp_state(qp);

@@ -41,13 +41,18 @@ static bool translate_ops(const struct ibv_qp_init_attr_ex *a, uint32_t *opcodes
 
 static int check(struct ibv_context *ctx, const struct ibv_qp_init_attr_ex *a, uint32_t *opcodes)
 {
-    const uint32_t known =
-        IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+    const uint32_t known = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_XRCD |
+                           IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+    bool target = a->qp_type == IBV_QPT_XRC_RECV;
 
     *opcodes = 0;
     if (a->comp_mask & ~known)
         return EOPNOTSUPP;
-    if (!(a->comp_mask & IBV_QP_INIT_ATTR_PD) || !a->pd || a->pd->context != ctx)
+    /* An XRC target belongs to a domain, all others to a PD. */
+    if (!(a->comp_mask & IBV_QP_INIT_ATTR_XRCD) != !target ||
+        (target && (!a->xrcd || a->xrcd->context != ctx)))
+        return EINVAL;
+    if (!target && (!(a->comp_mask & IBV_QP_INIT_ATTR_PD) || !a->pd || a->pd->context != ctx))
         return EINVAL;
     if ((a->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) && a->create_flags != 0)
         return EOPNOTSUPP;
@@ -72,7 +77,9 @@ struct ibv_qp *shca_create_qp_ex(struct ibv_context *ctx, struct ibv_qp_init_att
         return NULL;
     }
     /* The structure begins with the members of the plain one, by contract of the header. */
-    ibqp = ibv_create_qp(init->pd, (struct ibv_qp_init_attr *)(void *)init);
+    ibqp = init->qp_type == IBV_QPT_XRC_RECV
+               ? shca_create_qp(ctx, NULL, init->xrcd, (struct ibv_qp_init_attr *)(void *)init)
+               : ibv_create_qp(init->pd, (struct ibv_qp_init_attr *)(void *)init);
     if (!ibqp) {
         free(batch);
     } else if (batch) {

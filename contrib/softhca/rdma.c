@@ -28,9 +28,12 @@ int shca_failed_copy(struct shca_peer *p, struct shca_qp_sh *t, int e, enum ibv_
                        status);
 }
 
-enum ibv_wc_status shca_resolve(struct shca_peer *p, struct shca_qp_sh *t, const struct shca_op *op,
-                                uint32_t access, struct shca_mr_sh **m, struct shca_piece *piece)
+enum ibv_wc_status shca_resolve(const struct shca_qp *qp, struct shca_qp_sh *t,
+                                const struct shca_op *op, uint32_t access, struct shca_mr_sh **m,
+                                struct shca_piece *piece)
 {
+    uint32_t pd = qp->xrc_srq ? qp->xrc_srq->pd : t->pd;
+    struct shca_peer *p = shca_memory_of(qp);
     uint64_t va;
 
     /* A queue pair that does not offer the operation finds the request invalid; only a region that
@@ -40,7 +43,7 @@ enum ibv_wc_status shca_resolve(struct shca_peer *p, struct shca_qp_sh *t, const
     piece->length = 0;
     if (op->length == 0) /* the key is not looked at (9.7.4.1.2) */
         return IBV_WC_SUCCESS;
-    *m = shca_mr_check(p->seg, op->rkey, op->remote_addr, op->length, access, t->pd, &va);
+    *m = shca_mr_check(p->seg, op->rkey, op->remote_addr, op->length, access, pd, &va);
     if (!*m)
         return IBV_WC_REM_ACCESS_ERR;
     shca_piece_of(p, *m, op->rkey, va, op->length, piece);
@@ -60,10 +63,10 @@ int shca_rdma_write(struct shca_qp *qp, const struct shca_op *op, struct shca_qp
 
     if (imm && !shca_receive_posted(p, qp, t))
         return SHCA_WAIT_RNR;
-    wrong = shca_resolve(p, t, op, IBV_ACCESS_REMOTE_WRITE, &m, &piece);
+    wrong = shca_resolve(qp, t, op, IBV_ACCESS_REMOTE_WRITE, &m, &piece);
     if (wrong != IBV_WC_SUCCESS)
         return shca_refuse(p, t, wrong, status);
-    e = op->length ? shca_move_out(p, &piece, 1, src->iov, src->n) : 0;
+    e = op->length ? shca_move_out(shca_memory_of(qp), &piece, 1, src->iov, src->n) : 0;
     if (e != 0)
         return shca_failed_copy(p, t, e, status);
     SHCA_COUNT(writes);
@@ -81,10 +84,10 @@ int shca_rdma_read(struct shca_qp *qp, const struct shca_op *op, struct shca_qp_
 
     if (t->max_dest_rd_atomic == 0) /* no room for one more request, ever */
         return shca_refuse(p, t, IBV_WC_REM_INV_REQ_ERR, status);
-    wrong = shca_resolve(p, t, op, IBV_ACCESS_REMOTE_READ, &m, &piece);
+    wrong = shca_resolve(qp, t, op, IBV_ACCESS_REMOTE_READ, &m, &piece);
     if (wrong != IBV_WC_SUCCESS)
         return shca_refuse(p, t, wrong, status);
-    e = op->length ? shca_move_in(p, dst->iov, dst->n, &piece) : 0;
+    e = op->length ? shca_move_in(shca_memory_of(qp), dst->iov, dst->n, &piece) : 0;
     if (e != 0)
         return shca_failed_copy(p, t, e, status);
     SHCA_COUNT(reads);

@@ -138,6 +138,10 @@ static void destroy_shared(struct shca_qp *qp)
 
 int shca_rq_create(struct shca_qp *qp)
 {
+    if (!qp->rcq) { /* XRC: a sender has no receives, those of a target are named by requests */
+        qp->sh->rq_kind = SHCA_RQ_XRC;
+        return 0;
+    }
     qp->sh->recv_cq = qp->rcq->index;
     return qp->srq ? create_shared(qp) : create_own(qp);
 }
@@ -146,7 +150,7 @@ void shca_rq_destroy(struct shca_qp *qp)
 {
     if (qp->srq)
         destroy_shared(qp);
-    else
+    else if (qp->rcq)
         destroy_own(qp);
 }
 
@@ -155,6 +159,9 @@ void shca_rq_reset(struct shca_qp *qp)
     struct shca_qp_sh *sh = qp->sh;
     uint32_t counted;
 
+    sh->last_wqe = 0;
+    if (!qp->rcq)
+        return;
     /* Nobody completes a receive any more; now the consumer has to be kept out. */
     shca_lock(&qp->rcq->lock);
     counted = qp->srq ? shca_shared_drop(qp) : clear_own(qp);
@@ -163,7 +170,6 @@ void shca_rq_reset(struct shca_qp *qp)
     atomic_store(&sh->rq_tail, 0);
     atomic_store(&sh->rq_done, 0);
     atomic_store(&sh->taken, 0);
-    sh->last_wqe = 0;
     shca_unlock(&qp->rcq->lock);
 }
 
@@ -173,7 +179,9 @@ void shca_rq_error(struct shca_qp *qp)
     bool flush =
         qp->srq ? shca_shared_holds(qp) : atomic_load(&sh->rq_done) != atomic_load(&sh->rq_tail);
 
-    shca_last_wqe(NULL, sh);
+    shca_last_wqe(qp->home && !qp->home->self ? qp->home : NULL, sh);
+    if (!qp->rcq)
+        return;
     /* The receives are flushed by whoever polls the receive CQ. */
     shca_cq_ready(qp->rcq->sh, sh->cq_bit);
     if (flush)

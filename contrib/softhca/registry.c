@@ -176,6 +176,53 @@ uint32_t shca_registry_slots(uint16_t *slots)
     return n;
 }
 
+static void word_name(char name[108], const char *word)
+{
+    shca_name_word(name, 108, shca_config.fabric, word);
+}
+
+int shca_registry_hold(const char *word, int *fd)
+{
+    static _Atomic unsigned held;
+    char name[108];
+    size_t n;
+
+    word_name(name, word);
+    n = strlen(name);
+    snprintf(name + n, sizeof name - n, ".%u.%u", (unsigned)getpid(), atomic_fetch_add(&held, 1));
+    return bind_name(name, fd);
+}
+
+bool shca_registry_held(const char *word)
+{
+    FILE *f = fopen("/proc/self/net/unix", "re");
+    char name[108], line[512];
+    bool found = false;
+    size_t n;
+
+    if (!f)
+        return false;
+    word_name(name, word);
+    n = strlen(name);
+    snprintf(name + n, sizeof name - n, ".");
+    while (!found && fgets(line, sizeof line, f))
+        found = strstr(line, name) != NULL;
+    fclose(f);
+    return found;
+}
+
+int shca_registry_guard(const char *word, int *fd)
+{
+    char name[108];
+    int e;
+
+    word_name(name, word);
+    /* Its holder reads one file of the kernel: ten seconds mean that it was stopped. */
+    for (int tries = 0; (e = bind_name(name, fd)) == EADDRINUSE && tries < 100000; tries++)
+        usleep(100);
+    return e == EADDRINUSE ? EAGAIN : e;
+}
+
 bool shca_registry_has_pid(uint32_t pid)
 {
     bool found = false;

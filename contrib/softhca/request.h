@@ -31,6 +31,18 @@ static inline bool shca_receiving(struct shca_qp_sh *t)
     return state >= IBV_QPS_RTR && state <= IBV_QPS_SQE;
 }
 
+/* Whose memory a request reaches. */
+static inline struct shca_peer *shca_memory_of(const struct shca_qp *qp)
+{
+    return qp->xrc_srq ? qp->xrc_holder : qp->peer;
+}
+
+/* Finds and locks the shared receive queue that a request names; false: there is none in the domain
+ * of the target, which is broken now. While it is locked the memory is that of its process. */
+bool shca_xrc_enter(struct shca_qp *qp, const struct shca_op *op, struct shca_qp_sh *t,
+                    enum ibv_wc_status *status);
+void shca_xrc_leave(struct shca_qp *qp);
+
 /* The responder found an error: its queue pair breaks too, and its program is told. */
 void shca_break_target(struct shca_peer *p, struct shca_qp_sh *t, enum ibv_event_type why);
 
@@ -60,8 +72,9 @@ int shca_rdma_read(struct shca_qp *qp, const struct shca_op *op, struct shca_qp_
 int shca_atomic(struct shca_qp *qp, const struct shca_op *op, struct shca_qp_sh *t,
                 const struct shca_source *dst, enum ibv_wc_status *status);
 /* Finds the memory a request names. IBV_WC_SUCCESS, or what the sender is to be told. */
-enum ibv_wc_status shca_resolve(struct shca_peer *p, struct shca_qp_sh *t, const struct shca_op *op,
-                                uint32_t access, struct shca_mr_sh **m, struct shca_piece *piece);
+enum ibv_wc_status shca_resolve(const struct shca_qp *qp, struct shca_qp_sh *t,
+                                const struct shca_op *op, uint32_t access, struct shca_mr_sh **m,
+                                struct shca_piece *piece);
 /* Breaks the target for a bad request, if its transport tells the sender; SHCA_DONE. */
 int shca_refuse(struct shca_peer *p, struct shca_qp_sh *t, enum ibv_wc_status told,
                 enum ibv_wc_status *status);

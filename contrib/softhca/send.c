@@ -260,9 +260,10 @@ int shca_address_ud(const struct shca_qp *qp, const struct ibv_ah *ibah, uint32_
 
 uint32_t shca_offered(enum ibv_qp_type type)
 {
-    return type == IBV_QPT_UD   ? SENDS
-           : type == IBV_QPT_UC ? SENDS | WRITES
-                                : SENDS | WRITES | RESPONDING;
+    return type == IBV_QPT_UD         ? SENDS
+           : type == IBV_QPT_UC       ? SENDS | WRITES
+           : type == IBV_QPT_XRC_RECV ? 0
+                                      : SENDS | WRITES | RESPONDING;
 }
 
 static int check_opcode(const struct shca_qp *qp, const struct ibv_send_wr *wr)
@@ -314,6 +315,7 @@ static int translate(struct shca_qp *qp, const struct ibv_send_wr *wr, struct sh
     /* Of datagrams only, but the receiver's completion is filled from them for both kinds. */
     op->slid = 0;
     op->grh = false;
+    op->srqn = wr->qp_type.xrc.remote_srqn;
     if (qp->qp.qp_type == IBV_QPT_UD)
         return shca_address_ud(qp, wr->wr.ud.ah, wr->wr.ud.remote_qpn, wr->wr.ud.remote_qkey, op);
     if (ATOMICS >> op->opcode & 1)

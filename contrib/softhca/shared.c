@@ -102,8 +102,8 @@ static bool peek_xrc(struct shca_qp *qp, struct shca_receive *r)
 
     if (empty(q))
         return false;
-    set_receive(r, qp->memory, q, number_at(qp->memory->seg, q, atomic_load(&q->head)));
-    r->cq = &shca_cq_table(qp->memory->seg)[q->cq];
+    set_receive(r, qp->xrc_holder, q, number_at(qp->xrc_holder->seg, q, atomic_load(&q->head)));
+    r->cq = &shca_cq_table(qp->xrc_holder->seg)[q->cq];
     r->cq_bit = q->cq_bit;
     return true;
 }
@@ -117,9 +117,9 @@ bool shca_shared_take(struct shca_peer *p, struct shca_qp *qp, struct shca_qp_sh
 
     if (t->rq_kind == SHCA_RQ_XRC)
         return peek_xrc(qp, r);
-    shca_word_lock(&q->lock, shca.pid);
+    shca_pid_lock(&q->lock, shca.pid);
     got = held(p->seg, q, t, &number) || take_next(p, q, t, &number);
-    shca_word_unlock(&q->lock);
+    shca_pid_unlock(&q->lock);
     if (!got)
         return false;
     set_receive(r, p, q, number);
@@ -169,10 +169,10 @@ static bool flush_held(struct shca_qp *qp, struct ibv_wc *wc)
     bool found;
 
     shca_rx_lock(shca.seg, qp->sh, shca.pid);
-    shca_word_lock(&q->lock, shca.pid);
+    shca_pid_lock(&q->lock, shca.pid);
     found = held(shca.seg, q, qp->sh, &number);
     atomic_store(&qp->sh->taken, 0);
-    shca_word_unlock(&q->lock);
+    shca_pid_unlock(&q->lock);
     shca_rx_unlock(qp->sh);
     if (!found)
         return false;
@@ -245,10 +245,20 @@ uint32_t shca_xrc_collect(struct shca_srq *srq, uint32_t max, struct ibv_wc *wc,
     return n;
 }
 
+uint32_t shca_xrc_drop(struct shca_srq *srq)
+{
+    struct shca_srq_sh *q = srq->sh;
+    uint32_t head = atomic_load(&q->head), counted = 0;
+
+    for (; srq->done != head; srq->done++)
+        counted += shca_slot_at(shca.seg, &q->rq, number_at(shca.seg, q, srq->done))->counted;
+    return counted;
+}
+
 void shca_srq_arm(struct shca_srq *srq, uint32_t limit)
 {
-    shca_word_lock(&srq->sh->lock, shca.pid);
+    shca_pid_lock(&srq->sh->lock, shca.pid);
     atomic_store(&srq->sh->limit, limit);
     tell_limit(NULL, srq->sh);
-    shca_word_unlock(&srq->sh->lock);
+    shca_pid_unlock(&srq->sh->lock);
 }

@@ -146,6 +146,7 @@ struct shca_op {
     uint32_t rkey;
     uint32_t length;
     uint32_t dest_qpn;
+    uint32_t srqn; /* of XRC: the shared receive queue */
     uint32_t qkey;
     uint32_t dest_port;
     uint16_t slid;
@@ -172,6 +173,14 @@ struct shca_batch {
     struct shca_wqe *now; /* the request that setters complete, NULL: none */
 };
 
+struct shca_xrcd {
+    struct ibv_xrcd xrcd;
+    uint64_t domain; /* equal in all processes that mean the same one; never 0 */
+    _Atomic int users;
+    int fd; /* holds the word in the registry, -1: private */
+    struct shca_xrcd *next;
+};
+
 /* How many queue pairs bring receives of a shared queue into one CQ: together they cannot bring
  * more than the queue has. */
 struct shca_srq_use {
@@ -195,6 +204,7 @@ struct shca_srq {
     /* of an XRC queue */
     struct shca_feed feed;
     struct shca_cq *cq;
+    struct shca_xrcd *xrcd;
     uint32_t done; /* entries of the ring that the program has seen; protected by cq->lock */
 };
 
@@ -232,9 +242,11 @@ struct shca_qp {
     uint64_t next_try, give_up;
     struct shca_qp *pending_next;
     bool pending;
-    struct shca_peer *memory;     /* whose memory requests reach: peer, but with XRC the process */
-    struct shca_srq_sh *xrc_srq;  /* of the shared receive queue that a request names */
-    struct shca_peer *xrc_holder; /* that process, kept for the next request */
+    struct shca_srq_sh *xrc_srq;  /* named by the request that is being executed, and locked */
+    struct shca_peer *xrc_holder; /* the process it is in, kept for the next request */
+    /* of an XRC target */
+    struct shca_xrcd *xrcd;
+    struct shca_peer *home; /* where it lives; NULL: this is the handle of its creator */
     /* Receive queue (owner's side). */
     struct shca_srq *srq;
     struct shca_lock rq_lock;
@@ -283,6 +295,11 @@ int shca_registry_find(uint32_t slot, uint32_t *pid, int *fd);
 /* The next question reads the kernel's table, however young the last answer is. */
 void shca_registry_stale(void);
 bool shca_registry_has_pid(uint32_t pid);
+/* Words that members hold for as long as they live (or the descriptor is open), several of them the
+ * same one; the guard of a word is held by one process at a time. */
+int shca_registry_hold(const char *word, int *fd);
+bool shca_registry_held(const char *word);
+int shca_registry_guard(const char *word, int *fd);
 /* The slots of all live members, at most SHCA_MEMBERS; their number. */
 uint32_t shca_registry_slots(uint16_t *slots);
 /* Compares the shape of the machine with that of each live member; 0, or EINVAL after one line. */
@@ -472,6 +489,21 @@ uint32_t shca_offered(enum ibv_qp_type type);
 /* Extended creation and posting (qp_ex.c, wr.c). */
 struct ibv_qp *shca_create_qp_ex(struct ibv_context *ctx, struct ibv_qp_init_attr_ex *init);
 void shca_wr_fill(struct ibv_qp_ex *ex);
+struct ibv_xrcd *shca_open_xrcd(struct ibv_context *ctx, struct ibv_xrcd_init_attr *a);
+int shca_close_xrcd(struct ibv_xrcd *xrcd);
+void shca_xrcds_inherited(void);
+/* Makes a queue pair of a PD or, an XRC target, of a domain; the other is NULL. */
+struct ibv_qp *shca_create_qp(struct ibv_context *ctx, struct ibv_pd *pd, struct ibv_xrcd *xrcd,
+                              struct ibv_qp_init_attr *init);
+struct ibv_qp *shca_open_qp(struct ibv_context *ctx, struct ibv_qp_open_attr *a);
+/* Attributes of a target are shared by its holders: read before, written after each change. */
+void shca_target_load(struct shca_qp *qp);
+void shca_target_store(struct shca_qp *qp);
+int shca_target_create(struct shca_qp *qp); /* holds shca.lock */
+/* Gives up a handle; true: it was the last one and the target is gone. Holds shca.lock. */
+bool shca_target_close(struct shca_qp *qp);
+void shca_target_reap(struct shca_qp_sh *sh); /* holds shca.lock */
+void shca_xrc_forget(struct shca_qp *qp);
 int shca_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
 struct ibv_srq *shca_create_srq_ex(struct ibv_context *ctx, struct ibv_srq_init_attr_ex *init);
 int shca_get_srq_num(struct ibv_srq *srq, uint32_t *number);
@@ -489,6 +521,8 @@ uint32_t shca_shared_collect(struct shca_qp *qp, uint32_t max, struct ibv_wc *wc
                              uint32_t *counted);
 uint32_t shca_xrc_collect(struct shca_srq *srq, uint32_t max, struct ibv_wc *wc, bool *drained,
                           uint32_t *counted);
+/* How many messages of an XRC queue were counted and will not be polled. */
+uint32_t shca_xrc_drop(struct shca_srq *srq);
 /* Gives back all that a queue pair in RESET has of its shared queue; how many were counted. */
 uint32_t shca_shared_drop(struct shca_qp *qp);
 /* Has some initiator taken a receive that is not complete? */

@@ -30,12 +30,15 @@ static int valid(struct ibv_context *ctx, const struct ibv_srq_init_attr_ex *a)
     if ((a->comp_mask & ~known) ||
         ((a->comp_mask & IBV_SRQ_INIT_ATTR_TYPE) && a->srq_type > IBV_SRQT_XRC))
         return EOPNOTSUPP;
-    if (is_xrc(a))
-        return EOPNOTSUPP;
     if (!(a->comp_mask & IBV_SRQ_INIT_ATTR_PD) || !a->pd || a->pd->context != ctx ||
         a->attr.max_wr > shca_config.max_srq_wr || a->attr.max_sge > shca_config.max_sge)
         return EINVAL;
-    return a->comp_mask & of_xrc ? EINVAL : 0;
+    if (!is_xrc(a))
+        return a->comp_mask & of_xrc ? EINVAL : 0;
+    return (a->comp_mask & of_xrc) == of_xrc && a->xrcd && a->cq && a->xrcd->context == ctx &&
+                   a->cq->context == ctx
+               ? 0
+               : EINVAL;
 }
 
 static int take_index(struct shca_srq *srq)
@@ -75,6 +78,12 @@ static int place(struct shca_srq *srq, const struct ibv_srq_attr *a)
     return ENOMEM;
 }
 
+static void free_place(struct shca_srq_sh *sh)
+{
+    shca_heap_free(sh->ring, ring_bytes(sh));
+    shca_rq_free(&sh->rq);
+}
+
 static int alloc_private(struct shca_srq *srq, uint32_t depth)
 {
     srq->wr_id = calloc(depth, sizeof *srq->wr_id);
@@ -87,6 +96,36 @@ static int alloc_private(struct shca_srq *srq, uint32_t depth)
     return 0;
 }
 
+/* An XRC queue completes into a CQ of its own, whatever target a message comes through. */
+static int enter_domain(struct shca_srq *srq, const struct ibv_srq_init_attr_ex *init)
+{
+    struct shca_cq *cq = shca_container(init->cq, struct shca_cq, cq);
+    struct shca_srq_sh *sh = srq->sh;
+    int e = shca_cq_attach(cq, &srq->feed, &sh->cq_bit);
+
+    if (e != 0)
+        return e;
+    srq->feed.kind = SHCA_FEED_XRC;
+    srq->cq = cq;
+    srq->xrcd = shca_container(init->xrcd, struct shca_xrcd, xrcd);
+    srq->xrcd->users++;
+    sh->type = IBV_SRQT_XRC;
+    sh->cq = cq->index;
+    sh->domain = srq->xrcd->domain;
+    shca_cq_demand(cq, sh->rq.depth);
+    return 0;
+}
+
+static void leave_domain(struct shca_srq *srq)
+{
+    shca_lock(&srq->cq->lock);
+    atomic_fetch_add(&srq->cq->sh->taken, shca_xrc_drop(srq));
+    shca_unlock(&srq->cq->lock);
+    shca_cq_detach(srq->cq, srq->sh->cq_bit);
+    shca_cq_demand(srq->cq, -(int64_t)srq->sh->rq.depth);
+    srq->xrcd->users--;
+}
+
 static int enter_table(struct shca_srq *srq, const struct ibv_srq_init_attr_ex *init)
 {
     struct shca_srq_sh *sh;
@@ -97,9 +136,10 @@ static int enter_table(struct shca_srq *srq, const struct ibv_srq_init_attr_ex *
     sh = srq->sh;
     memset(sh, 0, sizeof *sh);
     e = place(srq, &init->attr);
+    if (e == 0 && is_xrc(init) && (e = enter_domain(srq, init)) != 0)
+        free_place(sh);
     if (e != 0)
         return e;
-    sh->type = IBV_SRQT_BASIC;
     sh->pd = srq->srq.pd->handle;
     sh->async = shca_ctx(srq->srq.context)->async;
     atomic_store(&sh->srqn, shca.slot << SHCA_QP_BITS | srq->index);
@@ -190,11 +230,12 @@ static int leave_table(struct shca_srq *srq)
 
     if (srq->users > 0)
         return EBUSY;
-    shca_word_lock(&sh->lock, shca.pid);
+    shca_pid_lock(&sh->lock, shca.pid);
     atomic_store(&sh->srqn, 0);
-    shca_word_unlock(&sh->lock);
-    shca_heap_free(sh->ring, ring_bytes(sh));
-    shca_rq_free(&sh->rq);
+    shca_pid_unlock(&sh->lock);
+    if (srq->cq)
+        leave_domain(srq);
+    free_place(sh);
     shca.srqs[srq->index] = NULL;
     shca.n_srq--;
     return 0;

@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SHCA_LAYOUT  5 /* of this file; part of every name, so that two layouts never meet */
+#define SHCA_LAYOUT  6 /* of this file; part of every name, so that two layouts never meet */
 #define SHCA_MAGIC   (UINT64_C(0x4341485446004f53) + SHCA_LAYOUT)
 #define SHCA_MEMBERS 1024  /* upper 10 bits of a 24-bit QP number */
 #define SHCA_QPS     16384 /* lower 14 bits */
@@ -153,8 +153,9 @@ struct shca_qp_sh {
     /* Line 4: of rare events. */
     struct shca_pipe async; /* of the context */
     uint64_t domain;        /* of an XRC target */
+    uint64_t target;        /* offset of what its holders share, see xrc.c */
     uint32_t last_wqe;      /* IBV_EVENT_QP_LAST_WQE_REACHED was sent */
-    uint32_t pad3[9];
+    uint32_t pad3[7];
 };
 _Static_assert(sizeof(struct shca_qp_sh) == 320, "five lines per queue pair");
 

@@ -183,8 +183,12 @@ static void wr_set_ud_addr(struct ibv_qp_ex *ex, struct ibv_ah *ah, uint32_t qpn
 
 static void wr_set_xrc_srqn(struct ibv_qp_ex *ex, uint32_t srqn)
 {
-    (void)srqn;
-    fail(qp_of(ex)->batch, EOPNOTSUPP);
+    struct shca_op *op = current(ex);
+
+    if (op && qp_of(ex)->qp.qp_type == IBV_QPT_XRC_SEND)
+        op->srqn = srqn;
+    else
+        fail(qp_of(ex)->batch, EINVAL);
 }
 
 static void wr_set_sge_list(struct ibv_qp_ex *ex, size_t n, const struct ibv_sge *list)

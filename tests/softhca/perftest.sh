@@ -59,6 +59,14 @@ ib_send_bw -n 500 -e
 ib_send_bw -n 500 -s 8 -I 200
 ib_send_bw -n 500 -c UD -s 1024
 ib_send_bw -n 200 -c UD -s 1024 -e
+ib_send_bw -n 200 -q 4 -r 64 --use-srq
+ib_send_bw -n 200 -q 4 -r 64 --use-srq -e
+ib_send_bw -n 200 -q 4 -c XRC
+ib_send_bw -n 500 -c XRC -e
+ib_send_lat -n 500 -c XRC
+ib_write_bw -n 500 -c XRC
+ib_read_bw -n 500 -c XRC
+ib_atomic_bw -n 500 -c XRC
 ib_send_lat -n 500
 ib_send_lat -n 500 -e
 ib_send_lat -n 500 -s 128 -I 200

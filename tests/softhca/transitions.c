@@ -203,6 +203,15 @@ static void expect(struct ibv_qp *qp, int from, int to, int mask, int status)
     CHECK_EQ(state_of(qp), status == 0 ? to : from);
 }
 
+/* Attributes that the half of an XRC connection has no use for are ignored, as Linux does: programs
+ * give both halves what they give an RC queue pair. */
+static int ignored(int type)
+{
+    return type == IBV_QPT_XRC_SEND   ? IRD | MIN_RNR
+           : type == IBV_QPT_XRC_RECV ? ORD | RETRY | RNR
+                                      : 0;
+}
+
 static void try_pair(struct ibv_qp *qp, int from, int to)
 {
     const struct line *l = line_of((int)qp->qp_type, from, to);
@@ -220,7 +229,7 @@ static void try_pair(struct ibv_qp *qp, int from, int to)
             continue;
         if (l->required & bit) {
             expect(qp, from, to, STATE | (l->required & ~bit), EINVAL);
-        } else if (l->optional & bit) {
+        } else if ((l->optional | ignored((int)qp->qp_type)) & bit) {
             expect(qp, from, to, STATE | l->required | bit, 0);
             bring(qp, from);
         } else {
