@@ -5,52 +5,65 @@
 
 #include "harness.h"
 
-static void domains(void)
+/* What may be made of what, and how long each has to stay. */
+static void life_of_domains(void)
 {
-    static const struct end_options without = {.no_qp = true}, usual, ud = {.type = IBV_QPT_UD};
     struct ibv_td_init_attr td_init = {0}, td_bad = {.comp_mask = 1};
     struct ibv_parent_domain_init_attr init = {0};
-    struct ibv_ah_attr path;
-    struct address to_self;
-    struct ibv_pd *pd, *parent, *lone;
+    struct ibv_context *ctx = open_softhca(0);
+    struct ibv_pd *pd = ibv_alloc_pd(ctx), *parent;
     struct ibv_td *td;
-    struct ibv_cq_ex *ex;
-    struct ibv_ah *ah;
-    struct end e;
 
-    end_open(&e, &without);
-    CHECK(!ibv_alloc_td(e.ctx, &td_bad) && errno == EINVAL);
-    CHECK((td = ibv_alloc_td(e.ctx, &td_init)) != NULL);
-    CHECK(!ibv_alloc_parent_domain(e.ctx, &init) && errno == EINVAL);
-    init.pd = pd = e.pd;
+    CHECK(!ibv_alloc_td(ctx, &td_bad) && errno == EINVAL);
+    CHECK((td = ibv_alloc_td(ctx, &td_init)) != NULL);
+    CHECK(!ibv_alloc_parent_domain(ctx, &init) && errno == EINVAL);
+    init.pd = pd;
     init.td = td;
     init.comp_mask = IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS;
-    CHECK(!ibv_alloc_parent_domain(e.ctx, &init) && errno == EINVAL); /* which ones? */
+    CHECK(!ibv_alloc_parent_domain(ctx, &init) && errno == EINVAL); /* which ones? */
     init.comp_mask = 1 << 7;
-    CHECK(!ibv_alloc_parent_domain(e.ctx, &init) && errno == EOPNOTSUPP);
+    CHECK(!ibv_alloc_parent_domain(ctx, &init) && errno == EOPNOTSUPP);
     init.comp_mask = 0;
-    CHECK((parent = ibv_alloc_parent_domain(e.ctx, &init)) != NULL);
+    CHECK((parent = ibv_alloc_parent_domain(ctx, &init)) != NULL);
     CHECK_EQ(ibv_dealloc_td(td), EBUSY);
     CHECK_EQ(ibv_dealloc_pd(pd), EBUSY);
     init.pd = parent; /* no parents of parents */
-    CHECK(!ibv_alloc_parent_domain(e.ctx, &init) && errno == EINVAL);
-    /* It alone keeps its PD. */
-    init.pd = ibv_alloc_pd(e.ctx);
-    init.td = NULL;
-    CHECK((lone = ibv_alloc_parent_domain(e.ctx, &init)) != NULL);
-    CHECK_EQ(ibv_dealloc_pd(init.pd), EBUSY);
-    CHECK_EQ(ibv_dealloc_pd(lone), 0);
-    CHECK_EQ(ibv_dealloc_pd(init.pd), 0);
+    CHECK(!ibv_alloc_parent_domain(ctx, &init) && errno == EINVAL);
     /* A CQ takes a parent domain and nothing else. */
     struct ibv_cq_init_attr_ex cq = {
         .cqe = 4, .comp_mask = IBV_CQ_INIT_ATTR_MASK_PD, .parent_domain = pd};
-    CHECK(!ibv_create_cq_ex(e.ctx, &cq) && errno == EINVAL);
+    CHECK(!ibv_create_cq_ex(ctx, &cq) && errno == EINVAL);
     cq.parent_domain = parent;
-    CHECK((ex = ibv_create_cq_ex(e.ctx, &cq)) != NULL);
+    struct ibv_cq_ex *ex = ibv_create_cq_ex(ctx, &cq);
+    CHECK(ex != NULL);
     CHECK_EQ(ibv_dealloc_pd(parent), EBUSY);
     CHECK_EQ(ibv_destroy_cq(ibv_cq_ex_to_cq(ex)), 0);
-    /* A queue pair of the parent uses the regions of the PD: it is one protection domain. */
-    e.pd = parent;
+    CHECK_EQ(ibv_dealloc_pd(parent), 0);
+    CHECK_EQ(ibv_dealloc_td(td), 0);
+    CHECK_EQ(ibv_dealloc_pd(pd), 0);
+    CHECK_EQ(ibv_close_device(ctx), 0);
+}
+
+static struct ibv_pd *parent_of(struct ibv_pd *pd)
+{
+    struct ibv_parent_domain_init_attr init = {.pd = pd};
+    struct ibv_pd *parent = ibv_alloc_parent_domain(pd->context, &init);
+
+    CHECK(parent != NULL);
+    return parent;
+}
+
+/* A queue pair of the parent uses the regions of the PD. */
+static void shared_regions(void)
+{
+    static const struct end_options without = {.no_qp = true}, usual;
+    struct ibv_pd *pd, *parent;
+    struct address to_self;
+    struct end e;
+
+    end_open(&e, &without);
+    pd = e.pd;
+    e.pd = parent = parent_of(pd);
     end_qp(&e, &usual);
     to_self = address_of(&e);
     connect_to(&e, &to_self);
@@ -62,25 +75,40 @@ static void domains(void)
     CHECK(filled(e.buf + 500, 100, 1));
     CHECK_EQ(ibv_dealloc_pd(parent), EBUSY);
     CHECK_EQ(ibv_destroy_qp(e.qp), 0);
-    /* So are its address handles. */
-    end_qp(&e, &ud);
-    path = path_to(&to_self);
-    CHECK((ah = ibv_create_ah(pd, &path)) != NULL);
-    to_init(e.qp);
-    CHECK_EQ(ibv_modify_qp(e.qp, &(struct ibv_qp_attr){.qp_state = IBV_QPS_RTR}, IBV_QP_STATE), 0);
-    CHECK_EQ(ibv_modify_qp(e.qp, &(struct ibv_qp_attr){.qp_state = IBV_QPS_RTS},
-                           IBV_QP_STATE | IBV_QP_SQ_PSN),
-             0);
-    struct ibv_sge sge = sge_of(&e, 0, 10);
-    struct ibv_send_wr *bad, wr = {.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND};
-    wr.wr.ud.ah = ah;
-    CHECK_EQ(ibv_post_send(e.qp, &wr, &bad), 0);
-    CHECK_EQ(ibv_destroy_ah(ah), 0);
-    CHECK_EQ(ibv_destroy_qp(e.qp), 0);
     e.qp = NULL;
     e.pd = pd;
     CHECK_EQ(ibv_dealloc_pd(parent), 0);
-    CHECK_EQ(ibv_dealloc_td(td), 0);
+    end_close(&e);
+}
+
+/* And its address handles. */
+static void shared_addresses(void)
+{
+    static const struct end_options without = {.no_qp = true}, ud = {.type = IBV_QPT_UD};
+    struct ibv_qp_attr up = {.qp_state = IBV_QPS_RTR};
+    struct ibv_send_wr *bad, wr = {.opcode = IBV_WR_SEND};
+    struct ibv_ah_attr path;
+    struct address to_self;
+    struct ibv_pd *pd;
+    struct end e;
+
+    end_open(&e, &without);
+    pd = e.pd;
+    e.pd = parent_of(pd);
+    end_qp(&e, &ud);
+    to_self = address_of(&e);
+    path = path_to(&to_self);
+    CHECK((wr.wr.ud.ah = ibv_create_ah(pd, &path)) != NULL);
+    to_init(e.qp);
+    CHECK_EQ(ibv_modify_qp(e.qp, &up, IBV_QP_STATE), 0);
+    up.qp_state = IBV_QPS_RTS;
+    CHECK_EQ(ibv_modify_qp(e.qp, &up, IBV_QP_STATE | IBV_QP_SQ_PSN), 0);
+    CHECK_EQ(ibv_post_send(e.qp, &wr, &bad), 0);
+    CHECK_EQ(ibv_destroy_ah(wr.wr.ud.ah), 0);
+    CHECK_EQ(ibv_destroy_qp(e.qp), 0);
+    e.qp = NULL;
+    CHECK_EQ(ibv_dealloc_pd(e.pd), 0);
+    e.pd = pd;
     end_close(&e);
 }
 
@@ -199,10 +227,9 @@ static void not_offered(void)
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
-        {"domains", domains},
-        {"allocators", allocators},
-        {"not_offered", not_offered},
-        {NULL, NULL},
+        {"life_of_domains", life_of_domains},   {"shared_regions", shared_regions},
+        {"shared_addresses", shared_addresses}, {"allocators", allocators},
+        {"not_offered", not_offered},           {NULL, NULL},
     };
 
     return run_cases(cases, argc, argv);
