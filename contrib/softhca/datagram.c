@@ -73,7 +73,7 @@ static void make_grh(const struct shca_qp *qp, const struct shca_op *op, struct 
 
 static void unicast(struct shca_qp *qp, const struct shca_op *op, const struct shca_source *packet)
 {
-    struct shca_peer *p = op->dest_port ? shca_peer_get(op->dest_qpn >> SHCA_QP_BITS) : NULL;
+    struct shca_peer *p = op->dest_port ? shca_peer_get_now(op->dest_qpn >> SHCA_QP_BITS) : NULL;
     enum ibv_wc_status ignored;
     struct shca_qp_sh *t;
 

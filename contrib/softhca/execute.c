@@ -34,7 +34,8 @@ static bool find_target(struct shca_qp *qp)
 
     if (qp->peer)
         return true;
-    qp->peer = shca_peer_get(qpn >> SHCA_QP_BITS);
+    qp->peer = qp->qp.qp_type == IBV_QPT_UC ? shca_peer_get_now(qpn >> SHCA_QP_BITS)
+                                            : shca_peer_get(qpn >> SHCA_QP_BITS);
     if (!qp->peer)
         return false;
     qp->target = &shca_qp_table(qp->peer->seg)[qpn & (SHCA_QPS - 1)];

@@ -151,6 +151,16 @@ struct shca_peer *shca_peer_get(uint32_t slot)
     return p;
 }
 
+struct shca_peer *shca_peer_get_now(uint32_t slot)
+{
+    struct shca_peer *p = shca_peer_get(slot);
+
+    if (p)
+        return p;
+    shca_registry_stale();
+    return shca_peer_get(slot);
+}
+
 void shca_peer_put(struct shca_peer *p)
 {
     pthread_mutex_lock(&table_lock);

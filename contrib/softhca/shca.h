@@ -345,6 +345,9 @@ struct shca_peer {
 /* The live process in a member slot, attached on first use; NULL when there is none. The caller
  * gives it back with shca_peer_put. */
 struct shca_peer *shca_peer_get(uint32_t slot);
+/* The same for messages that are not sent again: no look at the registry from before the call says
+ * that there is none, since the program may know the peer for less than a millisecond. */
+struct shca_peer *shca_peer_get_now(uint32_t slot);
 void shca_peer_put(struct shca_peer *p);
 void shca_peers_inherited(void);
 /* Where the first byte of a region of the peer is in this process; NULL: use CMA. The caller

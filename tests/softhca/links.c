@@ -523,6 +523,56 @@ static void established(void)
     no_event(b.ctx);
 }
 
+static void seeker(int fd, pid_t other)
+{
+    struct end_options ud = {.type = IBV_QPT_UD};
+    struct pollfd answer = {.fd = fd, .events = POLLIN};
+    struct ibv_ah_attr path;
+    struct address mine, theirs;
+    struct ibv_ah *ah;
+    struct ibv_qp nobody;
+    struct end a, b = {.qp = &nobody};
+
+    (void)other;
+    end_open(&a, &ud);
+    to_ud(&a);
+    mine = address_of(&a);
+    path = path_to(&mine);
+    CHECK((ah = ibv_create_ah(a.pd, &path)) != NULL);
+    meet(fd);
+    /* Looks for somebody who is not there, again and again, until the other one is. */
+    nobody.qp_num = a.qp->qp_num ^ 1u << 20;
+    while (poll(&answer, 1, 0) == 0)
+        send_datagram(&a, &b, ah, 1);
+    CHECK_EQ(recv(fd, &theirs, sizeof theirs, MSG_WAITALL), sizeof theirs);
+    nobody.qp_num = theirs.qpn;
+    send_datagram(&a, &b, ah, 2);
+    meet(fd);
+}
+
+static void newcomer(int fd, pid_t other)
+{
+    struct end_options ud = {.type = IBV_QPT_UD};
+    struct address mine;
+    struct end e;
+
+    (void)other;
+    meet(fd);
+    end_open(&e, &ud);
+    to_ud(&e);
+    CHECK_EQ(post_recv(&e, 1, 0, 100), 0);
+    mine = address_of(&e);
+    CHECK_EQ(write(fd, &mine, sizeof mine), sizeof mine);
+    CHECK_EQ(wait_wc(e.rcq).status, IBV_WC_SUCCESS);
+    meet(fd);
+}
+
+/* A datagram to a process that has just come is not lost, though the sender looked a moment ago. */
+static void newcomer_is_found(void)
+{
+    in_two(seeker, newcomer);
+}
+
 /* A program may close what it does not know; the helper thread then only naps. */
 static void descriptors_are_closed(void)
 {
@@ -554,6 +604,7 @@ int main(int argc, char **argv)
         {"fatal_breaks_everything", fatal_breaks_everything},
         {"drained", drained},
         {"established", established},
+        {"newcomer_is_found", newcomer_is_found},
         {"descriptors_are_closed", descriptors_are_closed},
         {NULL, NULL},
     };
