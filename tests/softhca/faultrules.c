@@ -62,6 +62,16 @@ static void *make_srq(void)
     return ibv_create_srq(maker.pd, &init);
 }
 
+static void *make_xrcd(void)
+{
+    struct ibv_xrcd_init_attr init = {.comp_mask =
+                                          IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS,
+                                      .fd = -1,
+                                      .oflags = O_CREAT};
+
+    return ibv_open_xrcd(maker.ctx, &init);
+}
+
 struct maker {
     const char *name;
     void *(*make)(void);
@@ -91,6 +101,7 @@ static void calls_run_out_of_memory(void)
         {"create_cq", make_cq, 2},
         {"create_qp", make_qp, 1},
         {"create_srq", make_srq, 0},
+        {"open_xrcd", make_xrcd, 0},
         {"reg_mr", make_mr, 1},
         {"resize_cq", make_larger_cq, 0},
     };
