@@ -221,21 +221,28 @@ static int move_fifo(struct shca_cq *cq, uint32_t cqe)
     return 0;
 }
 
+static uint32_t arrived_from(const struct shca_feed *f)
+{
+    const struct shca_srq *srq;
+    struct shca_qp_sh *sh;
+
+    if (f->kind == SHCA_FEED_XRC) {
+        srq = shca_container(f, const struct shca_srq, feed);
+        return atomic_load(&srq->sh->head) - srq->done;
+    }
+    sh = shca_container(f, const struct shca_qp, feed)->sh;
+    return atomic_load(&sh->rq_head) - atomic_load(&sh->rq_done);
+}
+
 /* Completions that the program has not taken. A CQ with room for all its queues does not count what
  * arrives, so this does. Holds cq->lock. */
 static uint32_t held(const struct shca_cq *cq)
 {
     uint32_t n = cq->fifo_tail - cq->fifo_head;
 
-    for (uint32_t i = 0; i < SHCA_CQ_QPS; i++) {
-        const struct shca_feed *f = cq->feeds[i];
-        const struct shca_qp_sh *sh;
-
-        if (!f || f->kind == SHCA_FEED_XRC)
-            continue;
-        sh = shca_container(f, const struct shca_qp, feed)->sh;
-        n += atomic_load(&sh->rq_head) - atomic_load(&sh->rq_done);
-    }
+    for (uint32_t i = 0; i < SHCA_CQ_QPS; i++)
+        if (cq->feeds[i])
+            n += arrived_from(cq->feeds[i]);
     return n;
 }
 

@@ -17,9 +17,10 @@ from pyverbs.mr import DMMR, MR, MW
 from pyverbs.pd import PD, ParentDomain, ParentDomainInitAttr
 from pyverbs.pyverbs_error import PyverbsRDMAError
 from pyverbs.qp import QP, QPAttr, QPCap, QPEx, QPInitAttr, QPInitAttrEx
-from pyverbs.srq import SRQ, SrqAttr, SrqInitAttr
+from pyverbs.srq import SRQ, SrqAttr, SrqInitAttr, SrqInitAttrEx
 from pyverbs.wq import WQ, RwqIndTable, RwqIndTableInitAttr, WQInitAttr
 from pyverbs.wr import SGE, RecvWR, SendWR
+from pyverbs.xrcd import XRCD, XRCDInitAttr
 
 BYTES = 4096
 QKEY = 0x1234
@@ -195,6 +196,35 @@ def ud():
     receive(a)
     send(b, remote=a, ah=AH(b.pd, wc=wc, grh=b.mr.buf, port_num=1))
     succeeds(a.rcq, e.IBV_WC_RECV)
+
+
+@case
+def xrc():
+    ctx = Context(name='softhca0')
+    pd, lid = PD(ctx), ctx.query_port(1).lid
+    domain = XRCD(ctx, XRCDInitAttr(e.IBV_XRCD_INIT_ATTR_FD | e.IBV_XRCD_INIT_ATTR_OFLAGS, 0o100,
+                                    -1))
+    cq = CQ(ctx, 16)
+    mr = MR(pd, BYTES, ACCESS)
+    attr = SrqInitAttrEx(max_wr=4)
+    attr.srq_type = e.IBV_SRQT_XRC
+    attr.pd, attr.xrcd, attr.cq = pd, domain, cq
+    attr.comp_mask = (e.IBV_SRQ_INIT_ATTR_TYPE | e.IBV_SRQ_INIT_ATTR_PD |
+                      e.IBV_SRQ_INIT_ATTR_CQ | e.IBV_SRQ_INIT_ATTR_XRCD)
+    srq = SRQ(ctx, attr)
+    target = QP(ctx, QPInitAttrEx(qp_type=e.IBV_QPT_XRC_RECV, comp_mask=e.IBV_QP_INIT_ATTR_XRCD,
+                                  xrcd=domain))
+    source = QP(ctx, QPInitAttrEx(qp_type=e.IBV_QPT_XRC_SEND, comp_mask=e.IBV_QP_INIT_ATTR_PD,
+                                  pd=pd, scq=cq, sq_sig_all=1, cap=QPCap(max_send_wr=4)))
+    target.to_rts(attributes(source.qp_num, lid))
+    source.to_rts(attributes(target.qp_num, lid))
+    srq.post_recv(RecvWR(num_sge=1, sg=[SGE(mr.buf, 100, mr.lkey)]))
+    wr = SendWR(num_sge=1, sg=[SGE(mr.buf + 200, 50, mr.lkey)])
+    wr.set_qp_type_xrc(srq.get_srq_num())
+    source.post_send(wr)
+    # The CQ holds two completions, whatever they are of.
+    refused(cq.resize, 1, error=errno.EINVAL)
+    assert sorted(wait(cq).opcode for _ in range(2)) == [e.IBV_WC_SEND, e.IBV_WC_RECV]
 
 
 @case
