@@ -17,7 +17,7 @@
 static struct shca_lock cache_lock;
 static uint16_t cached[SHCA_MEMBERS];
 static uint32_t n_cached, cached_epoch;
-static struct shca_segment *cached_for; /* another one after fork(): the cache is the parent's */
+static bool cache_filled;
 
 /* ---- attaching ---- */
 
@@ -160,20 +160,27 @@ static uint32_t listeners(uint16_t *slots)
     uint32_t epoch = atomic_load(&shca.seg->mcast_epoch), n;
 
     shca_lock(&cache_lock);
-    if (cached_for != shca.seg || cached_epoch != epoch) {
+    if (!cache_filled || cached_epoch != epoch) {
         uint32_t all = shca_registry_slots(slots);
 
         n_cached = 0;
         for (uint32_t i = 0; i < all; i++)
             if (has_members(slots[i]))
                 cached[n_cached++] = slots[i];
-        cached_for = shca.seg;
+        cache_filled = true;
         cached_epoch = epoch;
     }
     n = n_cached;
     memcpy(slots, cached, n * sizeof slots[0]);
     shca_unlock(&cache_lock);
     return n;
+}
+
+void shca_multicast_inherited(void)
+{
+    /* Another thread may have held the lock, and the child begins with other epochs. */
+    atomic_store(&cache_lock.word, 0);
+    cache_filled = false;
 }
 
 static void forget(uint16_t slot)

@@ -138,6 +138,7 @@ static void forget_parent(void)
     /* The descriptors keep the parent's membership alive after its death: close them. The mapping
      * stays, because handles of the parent point into it. */
     drop_all();
+    shca_multicast_inherited();
     shca_peers_inherited();
     shca_engine_inherited();
     shca_xrcds_inherited();

@@ -350,6 +350,7 @@ struct shca_peer *shca_peer_get(uint32_t slot);
 struct shca_peer *shca_peer_get_now(uint32_t slot);
 void shca_peer_put(struct shca_peer *p);
 void shca_peers_inherited(void);
+void shca_multicast_inherited(void);
 /* Where the first byte of a region of the peer is in this process; NULL: use CMA. The caller
  * holds a responder lock of the peer and has checked the key under it. */
 char *shca_peer_map(struct shca_peer *p, struct shca_mr_sh *m, uint32_t key);
