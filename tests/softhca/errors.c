@@ -395,24 +395,6 @@ static void full_queues(void)
     close_two(&a, &b);
 }
 
-static void unsignaled_sends_keep_their_place(void)
-{
-    struct end a, b;
-    struct address to;
-
-    open_two(&a, &b, &(struct end_options){.send_wr = 4});
-    to = address_of(&b);
-    for (int i = 0; i < 3; i++)
-        CHECK_EQ(post(&a, IBV_WR_RDMA_WRITE, 1, 0, 8, 0, &to, 0), 0);
-    no_wc(a.scq);
-    CHECK_EQ(post(&a, IBV_WR_RDMA_WRITE, 2, 0, 8, IBV_SEND_SIGNALED, &to, 0), 0);
-    CHECK_EQ(post(&a, IBV_WR_RDMA_WRITE, 3, 0, 8, 0, &to, 0), ENOMEM);
-    CHECK_EQ(wait_wc(a.scq).wr_id, 2);
-    for (int i = 0; i < 4; i++)
-        CHECK_EQ(post(&a, IBV_WR_RDMA_WRITE, 1, 0, 8, 0, &to, 0), 0);
-    close_two(&a, &b);
-}
-
 static void expect_cq_error(struct end *e, struct ibv_cq *cq)
 {
     struct ibv_async_event ev;
@@ -583,7 +565,6 @@ int main(int argc, char **argv)
         {"reset_drops_all", reset_drops_all},
         {"reset_of_one_side", reset_of_one_side},
         {"full_queues", full_queues},
-        {"unsignaled_sends_keep_their_place", unsignaled_sends_keep_their_place},
         {"cq_overrun", cq_overrun},
         {"cq_overrun_by_peer", cq_overrun_by_peer},
         {"inline_limit", inline_limit},

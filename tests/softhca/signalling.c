@@ -69,6 +69,24 @@ static void signal_some(void)
     close_two(&a, &b);
 }
 
+static void unsignaled_sends_keep_their_place(void)
+{
+    struct end a, b;
+    struct address to;
+
+    open_two(&a, &b, &(struct end_options){.send_wr = 4});
+    to = address_of(&b);
+    for (int i = 0; i < 3; i++)
+        CHECK_EQ(post(&a, IBV_WR_RDMA_WRITE, 1, 0, 8, 0, &to, 0), 0);
+    no_wc(a.scq);
+    CHECK_EQ(post(&a, IBV_WR_RDMA_WRITE, 2, 0, 8, IBV_SEND_SIGNALED, &to, 0), 0);
+    CHECK_EQ(post(&a, IBV_WR_RDMA_WRITE, 3, 0, 8, 0, &to, 0), ENOMEM);
+    CHECK_EQ(wait_wc(a.scq).wr_id, 2);
+    for (int i = 0; i < 4; i++)
+        CHECK_EQ(post(&a, IBV_WR_RDMA_WRITE, 1, 0, 8, 0, &to, 0), 0);
+    close_two(&a, &b);
+}
+
 /* What fails, and what is flushed behind it, completes whether or not it was signaled. */
 static void errors_are_told(void)
 {
@@ -203,6 +221,7 @@ int main(int argc, char **argv)
     static const struct test_case cases[] = {
         {"signal_all", signal_all},
         {"signal_some", signal_some},
+        {"unsignaled_sends_keep_their_place", unsignaled_sends_keep_their_place},
         {"errors_are_told", errors_are_told},
         {"solicited_reliable", solicited_reliable},
         {"solicited_unreliable", solicited_unreliable},
