@@ -319,40 +319,50 @@ static void bad_attributes(void)
     close_side(&s);
 }
 
-static void open_flags(void)
+static int domain_file;
+
+static void first_opener(int fd, pid_t other)
 {
-    int file = memfd_create("domain", 0), status;
     struct ibv_xrcd *one, *two;
+    siginfo_t how;
     struct end e;
-    pid_t pid;
 
     end_open(&e, NULL);
-    CHECK(!open_domain(e.ctx, file, 0) && errno == EAGAIN);
-    one = open_domain(e.ctx, file, O_CREAT | O_EXCL);
+    CHECK(!open_domain(e.ctx, domain_file, 0) && errno == EAGAIN);
+    one = open_domain(e.ctx, domain_file, O_CREAT | O_EXCL);
     CHECK(one != NULL);
-    CHECK(!open_domain(e.ctx, file, O_CREAT | O_EXCL) && errno == EINVAL);
-    two = open_domain(e.ctx, file, 0);
+    CHECK(!open_domain(e.ctx, domain_file, O_CREAT | O_EXCL) && errno == EINVAL);
+    two = open_domain(e.ctx, domain_file, 0);
     CHECK(two != NULL);
     CHECK_EQ(ibv_close_xrcd(one), 0);
-    pid = fork(); /* another process sees it too, and drops out by being killed */
-    if (pid == 0) {
-        struct end mine;
-
-        end_open(&mine, NULL);
-        CHECK(!open_domain(mine.ctx, file, O_CREAT | O_EXCL) && errno == EINVAL);
-        CHECK(open_domain(mine.ctx, file, 0) != NULL);
-        raise(SIGKILL);
-    }
-    CHECK_EQ(waitpid(pid, &status, 0), pid);
-    CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+    meet(fd);
+    /* The other one was killed with the domain open. */
+    CHECK_EQ(waitid(P_PID, (id_t)other, &how, WEXITED | WNOWAIT), 0);
+    CHECK_EQ(how.si_code, CLD_KILLED);
     CHECK_EQ(ibv_close_xrcd(two), 0);
-    CHECK(!open_domain(e.ctx, file, 0) && errno == EAGAIN);
+    CHECK(!open_domain(e.ctx, domain_file, 0) && errno == EAGAIN);
     end_close(&e);
 }
 
-/* ---- three processes: sender, who made the target, who has the queue ---- */
+static void second_opener(int fd, pid_t other)
+{
+    struct end e;
 
-static int domain_file;
+    (void)other;
+    end_open(&e, NULL);
+    meet(fd);
+    CHECK(!open_domain(e.ctx, domain_file, O_CREAT | O_EXCL) && errno == EINVAL);
+    CHECK(open_domain(e.ctx, domain_file, 0) != NULL);
+    raise(SIGKILL);
+}
+
+static void open_flags(void)
+{
+    domain_file = memfd_create("domain", 0);
+    in_two(first_opener, second_opener);
+}
+
+/* ---- three processes: sender, who made the target, who has the queue ---- */
 
 static void queue_holder(int fd, pid_t other)
 {
@@ -496,13 +506,17 @@ static void shared_target(void)
     in_two(first_holder, second_holder);
 }
 
-/* A sender killed at any moment leaves the queue as it was: the other sender goes on. */
-static void endless_sender(int fd, uint32_t srqn)
+/* A sender killed at any moment leaves the queue as it was: the next one goes on. */
+#define VICTIMS 6
+
+static void endless_sender(int fd)
 {
     struct address to;
+    uint32_t srqn;
     struct end a;
 
     deadline(20);
+    CHECK_EQ(recv(fd, &srqn, sizeof srqn, MSG_WAITALL), sizeof srqn);
     open_sender(&a);
     to = swap_addresses(fd, &a);
     connect_to(&a, &to);
@@ -513,42 +527,48 @@ static void endless_sender(int fd, uint32_t srqn)
     }
 }
 
+static void one_victim(struct side *s, int fd, pid_t pid, int messages)
+{
+    struct end one = s->e;
+    struct address from;
+
+    CHECK_EQ(write(fd, &s->srqn, sizeof s->srqn), sizeof s->srqn);
+    one.qp = make_target(s);
+    from = swap_addresses(fd, &one);
+    connect_target(one.qp, &from);
+    meet(fd);
+    for (int n = 0; n < messages; n++) {
+        struct ibv_wc wc = wait_wc(s->e.rcq);
+
+        CHECK_EQ(wc.status, IBV_WC_SUCCESS);
+        CHECK_EQ(post_queue(s, wc.wr_id, wc.wr_id * 4096, 4096), 0);
+    }
+    kill(pid, SIGKILL);
+    CHECK_EQ(waitpid(pid, NULL, 0), pid);
+    CHECK_EQ(ibv_destroy_qp(one.qp), 0);
+}
+
 static void killed_sender(void)
 {
-    struct ibv_qp *targets[6];
-    struct end one;
+    int fd[VICTIMS];
+    pid_t pid[VICTIMS];
     struct side s;
 
-    open_side(&s, -1, true);
-    one = s.e;
-    for (unsigned i = 0; i < 16; i++)
-        CHECK_EQ(post_queue(&s, i, (size_t)i * 4096, 4096), 0);
-    for (int round = 0; round < 6; round++) {
-        struct address from;
-        int fds[2], status;
-        pid_t pid;
+    for (int i = 0; i < VICTIMS; i++) {
+        int fds[2];
 
         CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
-        pid = fork();
-        if (pid == 0)
-            endless_sender(fds[1], s.srqn);
-        one.qp = targets[round] = make_target(&s);
-        from = swap_addresses(fds[0], &one);
-        connect_target(one.qp, &from);
-        meet(fds[0]);
-        for (int n = 0; n < 200 + round; n++) {
-            struct ibv_wc wc = wait_wc(s.e.rcq);
-
-            CHECK_EQ(wc.status, IBV_WC_SUCCESS);
-            CHECK_EQ(post_queue(&s, wc.wr_id, wc.wr_id * 4096, 4096), 0);
-        }
-        kill(pid, SIGKILL);
-        CHECK_EQ(waitpid(pid, &status, 0), pid);
-        close(fds[0]);
+        fd[i] = fds[0];
+        pid[i] = fork();
+        if (pid[i] == 0)
+            endless_sender(fds[1]);
         close(fds[1]);
     }
-    for (int round = 0; round < 6; round++)
-        CHECK_EQ(ibv_destroy_qp(targets[round]), 0);
+    open_side(&s, -1, true);
+    for (unsigned i = 0; i < 16; i++)
+        CHECK_EQ(post_queue(&s, i, (size_t)i * 4096, 4096), 0);
+    for (int i = 0; i < VICTIMS; i++)
+        one_victim(&s, fd[i], pid[i], 200 + i);
     close_side(&s);
 }
 
