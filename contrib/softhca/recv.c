@@ -108,21 +108,24 @@ static uint64_t ring_bytes(const struct shca_qp_sh *sh)
 static int create_shared(struct shca_qp *qp)
 {
     struct shca_qp_sh *sh = qp->sh;
-    int e = shca_cq_attach(qp->rcq, &qp->feed, &sh->cq_bit);
+    int e;
 
-    if (e != 0)
-        return e;
     qp->feed.kind = SHCA_FEED_SHARED;
     sh->rq_kind = SHCA_RQ_SHARED;
     sh->srq = qp->srq->index;
     sh->ring_mask = qp->srq->sh->rq.mask;
     sh->ring = shca_heap_alloc(ring_bytes(sh));
-    e = sh->ring ? shca_srq_join(qp->srq, qp->rcq) : ENOMEM;
-    if (e != 0) {
-        if (sh->ring)
-            shca_heap_free(sh->ring, ring_bytes(sh));
-        shca_cq_detach(qp->rcq, sh->cq_bit);
+    if (sh->ring == 0)
+        return ENOMEM;
+    e = shca_srq_join(qp->srq, qp->rcq);
+    if (e == 0) {
+        /* Last: from here on a poller may look at it. */
+        e = shca_cq_attach(qp->rcq, &qp->feed, &sh->cq_bit);
+        if (e != 0)
+            shca_srq_leave(qp->srq, qp->rcq);
     }
+    if (e != 0)
+        shca_heap_free(sh->ring, ring_bytes(sh));
     return e;
 }
 

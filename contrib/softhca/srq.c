@@ -101,12 +101,13 @@ static int enter_domain(struct shca_srq *srq, const struct ibv_srq_init_attr_ex 
 {
     struct shca_cq *cq = shca_container(init->cq, struct shca_cq, cq);
     struct shca_srq_sh *sh = srq->sh;
-    int e = shca_cq_attach(cq, &srq->feed, &sh->cq_bit);
+    int e;
 
-    if (e != 0)
-        return e;
     srq->feed.kind = SHCA_FEED_XRC;
     srq->cq = cq;
+    e = shca_cq_attach(cq, &srq->feed, &sh->cq_bit);
+    if (e != 0)
+        return e;
     srq->xrcd = shca_container(init->xrcd, struct shca_xrcd, xrcd);
     srq->xrcd->users++;
     sh->type = IBV_SRQT_XRC;
