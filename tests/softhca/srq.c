@@ -6,37 +6,12 @@
 #include "config.h"
 
 #include "harness.h"
+#include "srq.h"
 
 #define SENDERS 4
 #define EACH    400
 #define DEPTH   64
 #define BYTES   1024
-
-static struct ibv_srq *new_srq(struct end *e, uint32_t depth)
-{
-    struct ibv_srq_init_attr init = {.srq_context = e, .attr = {.max_wr = depth, .max_sge = 4}};
-    struct ibv_srq *srq = ibv_create_srq(e->pd, &init);
-
-    CHECK(srq != NULL);
-    CHECK(init.attr.max_wr >= depth && init.attr.max_sge >= 4);
-    return srq;
-}
-
-static int post_srq(struct end *e, uint64_t id, size_t offset, size_t length)
-{
-    struct ibv_sge sge = sge_of(e, offset, length);
-    struct ibv_recv_wr wr = {.wr_id = id, .sg_list = &sge, .num_sge = 1}, *bad;
-
-    return ibv_post_srq_recv(e->srq, &wr, &bad);
-}
-
-static void connect_pair(struct end *a, struct end *b)
-{
-    struct address to_a = address_of(a), to_b = address_of(b);
-
-    connect_to(a, &to_b);
-    connect_to(b, &to_a);
-}
 
 /* b receives from a shared queue, a sends to it. */
 static void open_pair(struct end *a, struct end *b, uint32_t depth)
@@ -57,14 +32,6 @@ static void close_pair(struct end *a, struct end *b)
     CHECK_EQ(ibv_dealloc_pd(b->pd), EBUSY);
     CHECK_EQ(ibv_destroy_srq(b->srq), 0);
     close_two(a, b);
-}
-
-/* Every receive of a queue is free again: all of them can be posted. */
-static void expect_all_free(struct end *e, uint32_t depth)
-{
-    for (uint32_t i = 0; i < depth; i++)
-        CHECK_EQ(post_srq(e, i, 0, 64), 0);
-    CHECK_EQ(post_srq(e, depth, 0, 64), ENOMEM);
 }
 
 static enum ibv_event_type next_event(struct ibv_context *ctx, struct ibv_async_event *ev)
@@ -184,6 +151,33 @@ static void private_memory(void)
         memcpy(whole + first, b.buf + 8192, n - first);
         CHECK(filled(whole, n, i));
     }
+    close_pair(&a, &b);
+}
+
+/* More messages wait than there are eager slots. */
+static void deep_private(void)
+{
+    const unsigned depth = 400;
+    struct end a, b;
+
+    end_open(&a, NULL);
+    end_open(&b, &(struct end_options){.no_qp = true, .private = true, .cqe = 1024});
+    b.psn = a.psn + 1;
+    b.srq = new_srq(&b, depth);
+    end_qp(&b, &(struct end_options){0});
+    connect_pair(&a, &b);
+    for (unsigned i = 0; i < depth; i++)
+        CHECK_EQ(post_srq(&b, i, i * 512, 512), 0);
+    for (unsigned i = 0; i < depth; i++) {
+        fill(a.buf, 500, i);
+        CHECK_EQ(post_send(&a, i, 0, 500, 0), 0);
+        CHECK_EQ(wait_wc(a.scq).status, IBV_WC_SUCCESS);
+    }
+    for (unsigned i = 0; i < depth; i++) {
+        CHECK_EQ(wait_wc(b.rcq).wr_id, i);
+        CHECK(filled(b.buf + i * 512, 500, i));
+    }
+    expect_all_free(&b, depth);
     close_pair(&a, &b);
 }
 
@@ -581,6 +575,7 @@ int main(int argc, char **argv)
         {"too_many", too_many},
         {"order", order},
         {"private_memory", private_memory},
+        {"deep_private", deep_private},
         {"not_ready", not_ready},
         {"rnr_exceeded", rnr_exceeded},
         {"limit_event", limit_event},

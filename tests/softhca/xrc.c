@@ -483,8 +483,12 @@ static void first_holder(int fd, pid_t other)
     CHECK_EQ(write(fd, &qpn, sizeof qpn), sizeof qpn);
     meet(fd);
     CHECK_EQ(ibv_destroy_qp(s.e.qp), 0);
-    s.e.qp = make_target(&s);
-    CHECK(s.e.qp->qp_num != qpn); /* the number is still in use */
+    for (int i = 0; i < 20000; i++) { /* all numbers there are; this one is still in use */
+        s.e.qp = make_target(&s);
+        CHECK(s.e.qp->qp_num != qpn);
+        CHECK_EQ(ibv_destroy_qp(s.e.qp), 0);
+    }
+    s.e.qp = NULL;
     to_init(a.qp);
     to_rtr(a.qp, &to_b);
     to_rts(&a, 8, 7);
