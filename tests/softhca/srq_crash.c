@@ -1,12 +1,209 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A sender dies in the middle of a message, always at the same place: the receive is taken, half
- * of the bytes have moved, nothing was told. What becomes of that receive. */
+/* Several processes on one shared receive queue, and senders that die: at any moment, and always at
+ * the same place in the middle of a message, where the receive is taken, half of the bytes have
+ * moved and nothing was told. What becomes of that receive. */
 #include "config.h"
 
 #include "harness.h"
 #include "srq.h"
 
-#define DEPTH 4
+#define FEW     4 /* receives of the queue that loses one */
+#define SENDERS 4
+#define EACH    400
+#define DEPTH   64
+#define BYTES   1024
+
+/* ---- several processes ---- */
+
+struct message {
+    uint32_t sender, number;
+    char body[BYTES - 8];
+};
+
+static void send_all(struct end *e, uint32_t me, uint32_t count)
+{
+    struct message *m = (struct message *)(void *)e->buf;
+    uint32_t sent = 0, done = 0;
+
+    while (done < count) {
+        struct ibv_wc wc;
+        size_t at = sent % 16;
+
+        if (sent < count && sent - done < 16) {
+            m[at].sender = me;
+            m[at].number = sent;
+            fill(m[at].body, sizeof m[at].body, me * 1000 + sent);
+            CHECK_EQ(post_send(e, sent, at * BYTES, BYTES, 0), 0);
+            sent++;
+        }
+        while (ibv_poll_cq(e->scq, 1, &wc) == 1) {
+            CHECK_EQ(wc.status, IBV_WC_SUCCESS);
+            done++;
+        }
+    }
+}
+
+static void sender(int fd, uint32_t me, uint32_t count)
+{
+    struct address to;
+    struct end e;
+
+    deadline(30);
+    end_open(&e, NULL);
+    to = swap_addresses(fd, &e);
+    connect_to(&e, &to);
+    meet(fd);
+    send_all(&e, me, count);
+    meet(fd);
+    exit(0);
+}
+
+/* The receiver and one queue pair for each sender; fd[i] leads to sender i. */
+struct server {
+    struct end e;
+    struct ibv_qp *qp[SENDERS];
+    int fd[SENDERS];
+    pid_t pid[SENDERS];
+    uint32_t next[SENDERS];
+};
+
+static void start_senders(struct server *s, uint32_t count)
+{
+    for (uint32_t i = 0; i < SENDERS; i++) {
+        int fds[2];
+
+        CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
+        s->fd[i] = fds[0];
+        s->pid[i] = fork();
+        if (s->pid[i] == 0)
+            sender(fds[1], i, count);
+        close(fds[1]);
+    }
+}
+
+static void serve(struct server *s, bool private)
+{
+    end_open(&s->e, &(struct end_options){.no_qp = true, .private = private});
+    s->e.srq = new_srq(&s->e, DEPTH);
+    for (uint32_t i = 0; i < DEPTH; i++)
+        CHECK_EQ(post_srq(&s->e, i, (size_t)i * BYTES, BYTES), 0);
+    for (uint32_t i = 0; i < SENDERS; i++) {
+        struct end one = s->e;
+        struct address from;
+
+        end_qp(&one, &(struct end_options){0});
+        s->qp[i] = one.qp;
+        from = swap_addresses(s->fd[i], &one);
+        connect_to(&one, &from);
+    }
+}
+
+static uint32_t receive_one(struct server *s)
+{
+    struct ibv_wc wc = wait_wc(s->e.rcq);
+    const struct message *m = (const void *)(s->e.buf + wc.wr_id * BYTES);
+    uint32_t from = m->sender;
+
+    CHECK_EQ(wc.status, IBV_WC_SUCCESS);
+    CHECK_EQ(wc.byte_len, BYTES);
+    CHECK(from < SENDERS);
+    CHECK_EQ(wc.qp_num, s->qp[from]->qp_num);
+    CHECK_EQ(m->number, s->next[from]++);
+    CHECK(filled(m->body, sizeof m->body, from * 1000 + m->number));
+    CHECK_EQ(post_srq(&s->e, wc.wr_id, wc.wr_id * BYTES, BYTES), 0);
+    return from;
+}
+
+static void end_server(struct server *s)
+{
+    for (uint32_t i = 0; i < SENDERS; i++)
+        if (s->qp[i])
+            CHECK_EQ(ibv_destroy_qp(s->qp[i]), 0);
+    CHECK_EQ(ibv_destroy_srq(s->e.srq), 0);
+    end_close(&s->e);
+}
+
+static void many_processes(bool private)
+{
+    struct server s = {0};
+
+    start_senders(&s, EACH);
+    serve(&s, private);
+    for (uint32_t i = 0; i < SENDERS; i++)
+        meet(s.fd[i]);
+    for (uint32_t n = 0; n < SENDERS * EACH; n++)
+        receive_one(&s);
+    for (uint32_t i = 0; i < SENDERS; i++) {
+        int status;
+
+        meet(s.fd[i]);
+        CHECK_EQ(waitpid(s.pid[i], &status, 0), s.pid[i]);
+        CHECK_EQ(status, 0);
+        CHECK_EQ(s.next[i], EACH);
+    }
+    end_server(&s);
+}
+
+static void many_shared(void)
+{
+    many_processes(false);
+}
+
+static void many_private(void)
+{
+    many_processes(true);
+}
+
+/* Fills the queue up and uses all of it: exactly its depth goes through. */
+static void expect_depth(struct end *e)
+{
+    struct end to = *e, from;
+
+    while (post_srq(e, 0, 0, BYTES) == 0)
+        ;
+    end_open(&from, NULL);
+    to.psn = from.psn + 1;
+    end_qp(&to, &(struct end_options){0});
+    connect_pair(&from, &to);
+    for (uint32_t i = 0; i < DEPTH; i++) {
+        CHECK_EQ(post_send(&from, i, 0, 64, 0), 0);
+        CHECK_EQ(wait_wc(from.scq).status, IBV_WC_SUCCESS);
+        CHECK_EQ(wait_wc(to.rcq).status, IBV_WC_SUCCESS);
+    }
+    CHECK_EQ(ibv_destroy_qp(to.qp), 0);
+    end_close(&from);
+}
+
+/* Senders are killed in the middle of their load. The others go on, and when the queue pairs of
+ * the dead are gone every receive is there again. */
+static void killed_senders(void)
+{
+    struct server s = {0};
+
+    start_senders(&s, 1000000);
+    serve(&s, true);
+    for (uint32_t i = 0; i < SENDERS; i++)
+        meet(s.fd[i]);
+    for (uint32_t victim = 0; victim < SENDERS; victim++) {
+        int status;
+
+        for (int n = 0; n < 300; n++)
+            receive_one(&s);
+        kill(s.pid[victim], SIGKILL);
+        CHECK_EQ(waitpid(s.pid[victim], &status, 0), s.pid[victim]);
+        for (int n = 0; n < 300 && victim + 1 < SENDERS; n++)
+            receive_one(&s);
+    }
+    for (uint32_t i = 0; i < SENDERS; i++) {
+        CHECK_EQ(ibv_destroy_qp(s.qp[i]), 0);
+        s.qp[i] = NULL;
+    }
+    expect_depth(&s.e);
+    expect_all_free(&s.e, DEPTH);
+    end_server(&s);
+}
+
+/* ---- one death in the middle of a message ---- */
 
 /* Sends until it is killed inside its third message. */
 static void victim(int fd, pid_t other)
@@ -38,8 +235,8 @@ static void wait_for_death(pid_t pid)
 static void open_server(struct end *e, int type)
 {
     end_open(e, &(struct end_options){.no_qp = true});
-    e->srq = new_srq(e, DEPTH);
-    for (uint32_t i = 0; i < DEPTH; i++)
+    e->srq = new_srq(e, FEW);
+    for (uint32_t i = 0; i < FEW; i++)
         CHECK_EQ(post_srq(e, i, (size_t)i * 4096, 4096), 0);
     end_qp(e, &(struct end_options){.type = type});
 }
@@ -171,7 +368,7 @@ static void taken_again(int fd, pid_t other)
         CHECK_EQ(wait_wc(e.rcq).wr_id, i);
         CHECK(filled(e.buf + i * 4096 + 40, 1000, 9));
     }
-    expect_all_free(&e, DEPTH);
+    expect_all_free(&e, FEW);
     end_close(&next);
     close_server(&e);
 }
@@ -194,6 +391,9 @@ static void next_sender(void)
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
+        {"many_shared", many_shared},
+        {"many_private", many_private},
+        {"killed_senders", killed_senders},
         {"error", error},
         {"destroy", destroy},
         {"next_sender", next_sender},
