@@ -356,6 +356,23 @@ void gex_Event_WaitAll(gex_Event_t *events, size_t numevents, gex_Flags_t flags)
 gex_Event_t gex_Coll_BarrierNB(gex_TM_t tm, gex_Flags_t flags);
 void gex_Coll_BarrierBlocking(gex_TM_t tm, gex_Flags_t flags);
 
+/* The named barrier of all processes, one at a time: each notifies, then waits, or tries until it
+ * is not GASNET_ERR_NOT_READY. GASNET_ERR_BARRIER_MISMATCH, with all processes there nonetheless:
+ * to everybody when two of them notified with different names or one with MISMATCH, and to who
+ * waits with another name than was agreed on. Who is anonymous accepts any name; UNNAMED says that
+ * all are. A notify never waits for others. */
+#define GASNET_BARRIERFLAG_ANONYMOUS 1
+#define GASNET_BARRIERFLAG_MISMATCH  2
+#define GASNET_BARRIERFLAG_UNNAMED   9
+void gasnet_barrier_notify(int id, int flags);
+int gasnet_barrier_wait(int id, int flags);
+int gasnet_barrier_try(int id, int flags);
+int gasnet_barrier(int id, int flags); /* notify and wait */
+
+/* The name that the last barrier agreed on; non-zero, and *id as it was, when there is none:
+ * everybody was anonymous, or names differed. [handler] */
+int gasnet_barrier_result(int *id);
+
 /* ---- Progress and waiting
  * ---------------------------------------------------------------------------------------- */
 

@@ -28,7 +28,12 @@ struct tk_message {
 };
 
 /* Handlers of the library's own: below GEX_AM_INDEX_BASE. They are Short, and may send nothing. */
-enum tk_internal_handler { TK_HANDLER_BARRIER = 1, TK_HANDLER_EXIT, tk_internal_handlers };
+enum tk_internal_handler {
+    TK_HANDLER_BARRIER = 1,
+    TK_HANDLER_EXIT,
+    TK_HANDLER_NAMED,
+    tk_internal_handlers
+};
 typedef void (*tk_internal_fn)(struct tk_peer *from, const int32_t *args);
 
 /* Sets the way up from transports. Before anything arrives. */

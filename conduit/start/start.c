@@ -16,6 +16,7 @@
 #include "base/report.h"
 #include "bootstrap/bootstrap.h"
 #include "collective/barrier.h"
+#include "collective/named.h"
 #include "exit/exit.h"
 #include "memory/memory.h"
 #include "message/message.h"
@@ -158,6 +159,7 @@ static enum tk_status open_rooms(void)
         return TK_FAIL;
     tk_message_open();
     tk_barrier_open();
+    tk_named_open();
     tk_exit_open();
     tk_peer(tk_peers.me)->transport = &tk_transport_self;
     enum tk_status status = tk_peers.size > 1 ? join_others(card, size) : stay_alone(card);

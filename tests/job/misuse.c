@@ -53,6 +53,14 @@ static void misuse_start(int scenario)
         register_handlers(GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 17);
     if (scenario == 6)
         gex_AM_RequestShort0(job.tm, job.size - 1, 177, 0); /* nobody has it */
+    if (scenario == 7)
+        gasnet_barrier_wait(0, GASNET_BARRIERFLAG_ANONYMOUS);
+    if (scenario == 8)
+        gasnet_barrier_try(0, 0);
+    if (scenario == 9) {
+        gasnet_barrier_notify(0, 0);
+        gasnet_barrier_notify(0, 0);
+    }
 }
 
 static void misuse_debug(int scenario)

@@ -21,6 +21,9 @@ wrong 3 "handler 'request': gex_flags"
 wrong 4 "handler 'request': gex_flags 0x1 must say REQUEST, REPLY or REQREP"
 wrong 5 "handler 'request': gex_nargs 17 is above 16"
 wrong 6 'a message for handler 177 came from rank 0 .*none is registered'
+wrong 7 'gasnet_barrier_wait was called without gasnet_barrier_notify'
+wrong 8 'gasnet_barrier_try was called without gasnet_barrier_notify'
+wrong 9 'gasnet_barrier_notify was called again before gasnet_barrier_wait'
 [ "$debug" = yes ] || finish
 wrong 20 'gex_AM_RequestMedium: [0-9]* bytes are more than the limit'
 wrong 21 'gex_RMA_Put'
