@@ -225,6 +225,7 @@ static void overrun(void)
     CHECK_EQ(next_event(b.ctx, &ev), IBV_EVENT_CQ_ERR);
     CHECK(ev.element.cq == b.rcq);
     ibv_ack_async_event(&ev);
+    close_pair(&a, &b);
 }
 
 /* The sender waits in RNR until something is posted; a datagram does not wait. */
