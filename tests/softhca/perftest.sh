@@ -71,6 +71,22 @@ ib_send_lat -n 500
 ib_send_lat -n 500 -e
 ib_send_lat -n 500 -s 128 -I 200
 ib_send_lat -n 500 -c UD -s 1024
+ib_send_bw -n 500 -c UC
+ib_send_lat -n 500 -c UC
+ib_write_bw -n 500 -c UC
+ib_write_lat -n 500 -c UC
+ib_send_bw -n 200 -c XRC -q 16
+ib_send_lat -n 500 -c XRC -e
+ib_write_lat -n 500 -c XRC
+ib_read_bw -n 500 -c XRC
+ib_atomic_bw -n 500 -c XRC
+ib_atomic_bw -n 500 -A FETCH_AND_ADD
+ib_atomic_bw -n 500 -A CMP_AND_SWAP -q 16
+ib_atomic_lat -n 500 -A FETCH_AND_ADD
+ib_atomic_lat -n 500 -A CMP_AND_SWAP
+ib_send_bw -n 200 --use-srq -q 16 -e
+ib_send_lat -n 500 --use-srq
+ib_send_bw -n 500 -c UD -s 1024 --use-srq
 SOFTHCA_LINK=roce ib_send_bw -n 500 -x 0
 SOFTHCA_LINK=roce ib_write_lat -n 500 -x 1
 SOFTHCA_LINK=roce ib_send_lat -n 500 -c UD -s 1024 -x 1

@@ -3,8 +3,8 @@
 # Debian's own tools, unmodified, on the software HCA: what they see, and ping-pongs between two
 # processes. Also what must stay: nothing in /dev/shm, no cost for programs without verbs.
 . "${top_srcdir:?}/tests/softhca/tools_common.sh"
-prepare ibverbs-utils ibv_devices ibv_devinfo ibv_rc_pingpong ibv_ud_pingpong ibv_srq_pingpong \
-    ibv_xsrq_pingpong
+prepare ibverbs-utils ibv_devices ibv_devinfo ibv_rc_pingpong ibv_uc_pingpong ibv_ud_pingpong \
+    ibv_srq_pingpong ibv_xsrq_pingpong ibv_asyncwatch
 
 expect_line '^ *softhca0' ibv_devices
 expect_line 'port_lid:.*16$' ibv_devinfo -v
@@ -17,17 +17,26 @@ SOFTHCA_LINK=roce expect_line 'RoCE v2' ibv_devinfo -v
 together ibv_rc_pingpong -n 500 -c
 together ibv_rc_pingpong -n 500 -e
 together ibv_rc_pingpong -n 100 -s 300000 -c
-together ibv_ud_pingpong -n 500 -s 1024
+together ibv_rc_pingpong -n 500 -t
+together ibv_rc_pingpong -n 500 -N -c
+together ibv_rc_pingpong -n 500 -N -t
+together ibv_uc_pingpong -n 500 -c
+together ibv_uc_pingpong -n 500 -e
+together ibv_ud_pingpong -n 500 -s 1024 -c
 together ibv_ud_pingpong -n 500 -s 1024 -e
 together ibv_srq_pingpong -n 500 -q 4
 together ibv_srq_pingpong -n 500 -q 4 -e
-together ibv_srq_pingpong -n 100 -s 300000
+together ibv_srq_pingpong -n 100 -s 300000 -c
 together ibv_xsrq_pingpong -n 500
 together ibv_xsrq_pingpong -n 500 -e
 SOFTHCA_LINK=roce together ibv_srq_pingpong -n 500 -g 1
 SOFTHCA_LINK=roce together ibv_rc_pingpong -n 500 -g 0
 SOFTHCA_LINK=roce together ibv_ud_pingpong -n 500 -s 1024 -g 1
 SOFTHCA_HCAS=2 SOFTHCA_PORTS=2 together ibv_rc_pingpong -n 500 -d softhca1 -i 2
+
+# Nothing happens to this device, so its watcher waits until it is ended.
+with timeout 1 stdbuf -oL ibv_asyncwatch >"$work/out" 2>&1
+[ $? = 124 ] && grep -q '^softhca0: async event FD' "$work/out" || fail "ibv_asyncwatch"
 
 # A bad setting: one clear line and no device.
 SOFTHCA_PORTS=9 with ibv_devinfo >"$work/out" 2>&1 && fail "SOFTHCA_PORTS=9 was taken"
