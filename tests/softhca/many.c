@@ -13,7 +13,7 @@
 #define MAX_RANKS 64
 #define LANES     4
 #define MESSAGE   16
-#define TIME      90                    /* seconds; 3 on an idle machine of two CPUs */
+#define TIME      90                    /* seconds; 1 on an idle machine of two CPUs */
 #define MEMORY    (128 * INT64_C(1024)) /* KiB resident in one process */
 
 struct message {
