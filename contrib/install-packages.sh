@@ -9,7 +9,7 @@
 # Uses sudo when not root. Status 0: all there; 1: something is missing, and which.
 set -u
 
-build="gcc g++ make autoconf automake libtool pkg-config libibverbs-dev librdmacm-dev libpmix-dev libhwloc-dev"
+build="gcc g++ binutils make autoconf automake libtool pkg-config libibverbs-dev librdmacm-dev libpmix-dev libhwloc-dev"
 test="libcmocka-dev clang binutils ibverbs-utils rdmacm-utils perftest python3-pyverbs openmpi-bin procps util-linux"
 sanitizer="libasan8 libubsan1 libtsan2"
 vm="qemu-system-x86 busybox-static kmod cpio xz-utils iproute2 rdma-core ibverbs-utils perftest"

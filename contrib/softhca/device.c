@@ -15,6 +15,9 @@ struct list {
     struct ibv_device *devices[];
 };
 
+/* No such directories: tools that look for extras in sysfs find none. */
+#define NOWHERE "/nonexistent/softhca"
+
 static struct shca_device devices[SHCA_MAX_HCA];
 
 static void make_devices(void)
@@ -27,9 +30,8 @@ static void make_devices(void)
         d->transport_type = IBV_TRANSPORT_IB;
         snprintf(d->name, sizeof d->name, "softhca%d", i);
         snprintf(d->dev_name, sizeof d->dev_name, "softhca-uverbs%d", i);
-        /* No such directories: tools that look for extras in sysfs find none. */
-        snprintf(d->dev_path, sizeof d->dev_path, "/nonexistent/softhca-uverbs%d", i);
-        snprintf(d->ibdev_path, sizeof d->ibdev_path, "/nonexistent/softhca%d", i);
+        snprintf(d->dev_path, sizeof d->dev_path, NOWHERE "-uverbs%d", i);
+        snprintf(d->ibdev_path, sizeof d->ibdev_path, NOWHERE "%d", i);
     }
 }
 
@@ -57,6 +59,22 @@ static struct ibv_device **real_list(int *n)
     return list;
 }
 
+/* Preloaded and replacement library can both be here; then the other's HCAs are behind us. */
+static bool is_softhca(const struct ibv_device *d)
+{
+    return strncmp(d->dev_path, NOWHERE, sizeof NOWHERE - 1) == 0;
+}
+
+static int take_real(struct list *l, struct ibv_device **real, int n)
+{
+    int taken = 0;
+
+    for (int i = 0; i < n; i++)
+        if (!is_softhca(real[i]))
+            l->devices[taken++] = real[i];
+    return taken;
+}
+
 SHCA_PUBLIC struct ibv_device **ibv_get_device_list(int *num)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -76,8 +94,7 @@ SHCA_PUBLIC struct ibv_device **ibv_get_device_list(int *num)
         return NULL;
     }
     l->real = real;
-    for (int i = 0; i < n; i++)
-        l->devices[i] = real[i];
+    n = take_real(l, real, n);
     for (int i = 0; i < shca_config.hcas; i++)
         l->devices[n + i] = &devices[i].dev;
     if (num)

@@ -26,6 +26,9 @@ for mode in $modes; do
     present "$libdir/pkgconfig/gasnet-ibv-$mode.pc"
 done
 present "$libdir/trunkline/libsofthca.so"
+case $(uname -m) in
+x86_64 | aarch64) present "$libdir/trunkline/softhca/libibverbs.so.1" ;;
+esac
 present "$bindir/gasnetrun_ibv"
 [ -x "$bindir/gasnetrun_ibv" ] || fail "$bindir/gasnetrun_ibv is not executable"
 

@@ -1,0 +1,58 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# The replacement libibverbs.so.1, found by LD_LIBRARY_PATH alone: it exports exactly what the host's
+# does, other people's programs run on it, and without the host's library calls fail cleanly.
+. "${top_srcdir:?}/tests/softhca/tools_common.sh"
+prepare ibverbs-utils ibv_devinfo ibv_rc_pingpong
+replacement=$top_builddir/contrib/softhca/replace/.libs
+[ -e "$replacement/libibverbs.so.1" ] || {
+    echo "the replacement is not built on this machine (see the end of configure's output); skipped"
+    exit 77
+}
+host=$(sed -n "s/^SOFTHCA_HOST_LIBDIR = //p" "$top_builddir/Makefile")/libibverbs.so.1
+
+with()
+{
+    LD_LIBRARY_PATH=$replacement timeout 20 "$@"
+}
+
+# exports LIBRARY: kind, name@version of what it defines
+exports()
+{
+    readelf -W --dyn-syms "$1" | awk '$5 ~ /GLOBAL|WEAK/ && $7 != "UND" { print $4, $8 }' | sort -u
+}
+
+# nodes LIBRARY: versions and what they inherit
+nodes()
+{
+    readelf -W -V "$1" | awk '/^Version needs/ { exit } /Name:|Parent/ { print $NF }'
+}
+
+exports "$host" >"$work/host"
+exports "$replacement/libibverbs.so.1" >"$work/ours"
+[ "$(wc -l <"$work/host")" -gt 100 ] || fail "cannot read the exports of $host"
+diff "$work/host" "$work/ours" || fail "the exports differ from the host's (< host, > ours)"
+diff <(nodes "$host") <(nodes "$replacement/libibverbs.so.1") || fail "the version nodes differ"
+
+# All symbols are bound before anything runs, so a missing one shows.
+LD_BIND_NOW=1 expect_line 'hca_id:.softhca0' ibv_devinfo -v
+together ibv_rc_pingpong -n 300 -c
+together ibv_rc_pingpong -n 300 -e
+with "$top_builddir/tests/softhca/byversion" here || fail "a program that uses dlvsym"
+LD_BIND_NOW=1 expect_line 'first softhca0' "$top_builddir/tests/softhca/manager"
+
+# Both libraries in one program: one list of devices.
+SOFTHCA_ONLY=0 LD_PRELOAD=$lib with ibv_devinfo -l >"$work/out" 2>&1
+[ "$(grep -c 'softhca0' "$work/out")" = 1 ] || fail "preload and replacement together: $(cat "$work/out")"
+
+# No library behind: our devices are there, everything else has a clean answer and one line says why.
+SOFTHCA_REAL=/no/such/file expect_line 'hca_id:.softhca0' ibv_devinfo
+SOFTHCA_REAL=/no/such/file with "$top_builddir/tests/softhca/byversion" absent 2>"$work/err" ||
+    fail "a program that uses dlvsym, with no library behind"
+[ "$(grep -c 'SOFTHCA_REAL=/no/such/file cannot be loaded' "$work/err")" = 1 ] ||
+    fail "no reason why the library behind is missing: $(cat "$work/err")"
+# Never itself, under whatever name.
+ln -s "$(realpath "$replacement/libibverbs.so.1")" "$work/other.so"
+SOFTHCA_REAL=$work/other.so SOFTHCA_ONLY=0 expect_line 'is the replacement itself' ibv_devinfo
+
+finish
