@@ -43,7 +43,7 @@ SOFTHCA_PORTS=9 with ibv_devinfo >"$work/out" 2>&1 && fail "SOFTHCA_PORTS=9 was 
 grep -q 'SOFTHCA_PORTS=9 is not a number from 1 to 8' "$work/out" || fail "SOFTHCA_PORTS=9: no reason"
 
 # Programs that know nothing of verbs: no output, no descriptor, no library behind.
-out=$(with bash -c 'ls -l /proc/$$/fd | grep -c softhca; grep -c libibverbs /proc/$$/maps' 2>&1)
+out=$(with bash -c 'ls -l /proc/$$/fd 2>/dev/null | grep -c softhca; grep -c libibverbs /proc/$$/maps' 2>&1)
 [ "$out" = $'0\n0' ] || fail "bash under LD_PRELOAD is not untouched: $out"
 
 finish
