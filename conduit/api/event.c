@@ -18,19 +18,34 @@ int gex_Event_Test(gex_Event_t event)
     return tk_event_test(event) ? GASNET_OK : GASNET_ERR_NOT_READY;
 }
 
+static bool is_ready(const void *event)
+{
+    return tk_event_ready(*(const gex_Event_t *)event);
+}
+
 void gex_Event_Wait(gex_Event_t event)
 {
     TK_CHECK_MAY_COMMUNICATE("gex_Event_Wait");
     TK_CHECK(event != GEX_EVENT_NO_OP, "gex_Event_Wait for GEX_EVENT_NO_OP");
     if (event == GEX_EVENT_INVALID)
         return;
-    struct tk_op *op = tk_op_of(event);
-    if (tk_event_is_leaf(event)) {
-        tk_wait_source_free(op);
-        return;
-    }
-    tk_wait_served(op);
-    tk_op_give(op);
+    if (tk_event_is_leaf(event) || tk_event_is_of_set(event))
+        tk_wait_until(is_ready, &event);
+    else
+        tk_wait_served(tk_op_of(event));
+    tk_event_retire(event);
+}
+
+gex_Event_t gex_Event_QueryLeaf(gex_Event_t root, gex_EC_t event_category)
+{
+    TK_CHECK(root == GEX_EVENT_INVALID || !tk_event_is_leaf(root),
+             "gex_Event_QueryLeaf of an event that is no root");
+    TK_CHECK(event_category == GEX_EC_PUT || event_category == GEX_EC_GET ||
+                 event_category == GEX_EC_RMW || event_category == GEX_EC_LC,
+             "gex_Event_QueryLeaf: event_category 0x%x is not exactly one of GEX_EC_PUT, _GET, "
+             "_RMW, _LC",
+             event_category);
+    return root == GEX_EVENT_INVALID ? GEX_EVENT_INVALID : tk_event_leaf(root, event_category);
 }
 
 int gex_Event_TestSome(gex_Event_t *events, size_t numevents, gex_Flags_t flags)

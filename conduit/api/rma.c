@@ -16,6 +16,11 @@ static void check(const char *call, const struct tk_transfer *t)
              t->rma.nbytes, t->peer->rank);
 }
 
+#define CHECK_VALUE(call, nbytes)                                                                  \
+    TK_CHECK((nbytes) >= 1 && (nbytes) <= SIZEOF_GEX_RMA_VALUE_T,                                  \
+             "%s: a value has 1 to %d bytes, not %zu", call, SIZEOF_GEX_RMA_VALUE_T,               \
+             (size_t)(nbytes))
+
 static struct tk_transfer transfer(gex_TM_t tm, gex_Rank_t rank, bool is_put, void *remote,
                                    void *local, size_t nbytes, gex_Flags_t flags)
 {
@@ -47,7 +52,8 @@ gex_Event_t gex_RMA_PutNB(gex_TM_t tm, gex_Rank_t rank, void *dest, const void *
 {
     struct tk_transfer t = transfer(tm, rank, true, dest, (void *)src, nbytes, flags);
     check("gex_RMA_PutNB", &t);
-    TK_CHECK(lc_opt != NULL, "gex_RMA_PutNB: lc_opt must not be NULL");
+    TK_CHECK(lc_opt != NULL && lc_opt != GEX_EVENT_GROUP,
+             "gex_RMA_PutNB: lc_opt must be GEX_EVENT_NOW, GEX_EVENT_DEFER or an event's address");
     return tk_transfer_start(&t, lc_opt);
 }
 
@@ -57,4 +63,64 @@ gex_Event_t gex_RMA_GetNB(gex_TM_t tm, void *dest, gex_Rank_t rank, void *src, s
     struct tk_transfer t = transfer(tm, rank, false, src, dest, nbytes, flags);
     check("gex_RMA_GetNB", &t);
     return tk_transfer_start(&t, GEX_EVENT_DEFER);
+}
+
+int gex_RMA_PutNBI(gex_TM_t tm, gex_Rank_t rank, void *dest, const void *src, size_t nbytes,
+                   gex_Event_t *lc_opt, gex_Flags_t flags)
+{
+    struct tk_transfer t = transfer(tm, rank, true, dest, (void *)src, nbytes, flags);
+    check("gex_RMA_PutNBI", &t);
+    TK_CHECK(lc_opt == GEX_EVENT_NOW || lc_opt == GEX_EVENT_DEFER || lc_opt == GEX_EVENT_GROUP,
+             "gex_RMA_PutNBI: lc_opt must be GEX_EVENT_NOW, GEX_EVENT_DEFER or GEX_EVENT_GROUP");
+    return tk_transfer_implicit(&t, lc_opt);
+}
+
+int gex_RMA_GetNBI(gex_TM_t tm, void *dest, gex_Rank_t rank, void *src, size_t nbytes,
+                   gex_Flags_t flags)
+{
+    struct tk_transfer t = transfer(tm, rank, false, src, dest, nbytes, flags);
+    check("gex_RMA_GetNBI", &t);
+    return tk_transfer_implicit(&t, GEX_EVENT_DEFER);
+}
+
+/* Where the low-order bytes of a value lie; all processes of a job have one byte order. */
+static void *low_bytes(gex_RMA_Value_t *value, size_t nbytes)
+{
+    static const union {
+        uint16_t number;
+        uint8_t first;
+    } order = {.number = 1};
+    return (char *)value + (order.first ? 0 : sizeof(*value) - nbytes);
+}
+
+int gex_RMA_PutBlockingVal(gex_TM_t tm, gex_Rank_t rank, void *dest, gex_RMA_Value_t value,
+                           size_t nbytes, gex_Flags_t flags)
+{
+    CHECK_VALUE("gex_RMA_PutBlockingVal", nbytes);
+    return gex_RMA_PutBlocking(tm, rank, dest, low_bytes(&value, nbytes), nbytes, flags);
+}
+
+int gex_RMA_PutNBIVal(gex_TM_t tm, gex_Rank_t rank, void *dest, gex_RMA_Value_t value,
+                      size_t nbytes, gex_Flags_t flags)
+{
+    CHECK_VALUE("gex_RMA_PutNBIVal", nbytes);
+    return gex_RMA_PutNBI(tm, rank, dest, low_bytes(&value, nbytes), nbytes, GEX_EVENT_NOW, flags);
+}
+
+gex_Event_t gex_RMA_PutNBVal(gex_TM_t tm, gex_Rank_t rank, void *dest, gex_RMA_Value_t value,
+                             size_t nbytes, gex_Flags_t flags)
+{
+    CHECK_VALUE("gex_RMA_PutNBVal", nbytes);
+    return gex_RMA_PutNB(tm, rank, dest, low_bytes(&value, nbytes), nbytes, GEX_EVENT_NOW, flags);
+}
+
+/* There is no way to say "nothing was done" here. */
+gex_RMA_Value_t gex_RMA_GetBlockingVal(gex_TM_t tm, gex_Rank_t rank, void *src, size_t nbytes,
+                                       gex_Flags_t flags)
+{
+    gex_RMA_Value_t value = 0;
+    CHECK_VALUE("gex_RMA_GetBlockingVal", nbytes);
+    gex_RMA_GetBlocking(tm, low_bytes(&value, nbytes), rank, src, nbytes,
+                        flags & ~(gex_Flags_t)GEX_FLAG_IMMEDIATE);
+    return value;
 }

@@ -35,6 +35,13 @@
 #    define TK_SEVERAL_CLIENT_THREADS 1
 #endif
 
+/* What belongs to one client thread by the interface's own word, however calls are serialised. */
+#if TK_SEVERAL_CLIENT_THREADS
+#    define TK_PER_CLIENT_THREAD _Thread_local
+#else
+#    define TK_PER_CLIENT_THREAD
+#endif
+
 #define TK_CACHE_LINE 64 /* x86-64 and most arm64: what false sharing happens on */
 
 #endif

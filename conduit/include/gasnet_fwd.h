@@ -32,6 +32,8 @@ typedef struct trunkline_event *gex_Event_t;
 #define GEX_EVENT_NOW ((gex_Event_t *)(uintptr_t)1) /* when the call returns */
 #define GEX_EVENT_DEFER                                                                            \
     ((gex_Event_t *)(uintptr_t)2) /* not before the operation itself is complete */
+#define GEX_EVENT_GROUP                                                                            \
+    ((gex_Event_t *)(uintptr_t)3) /* when the NBI category GEX_EC_LC (messages: _AM) is synced */
 
 /* Do nothing and say so rather than wait for resources. */
 #define GEX_FLAG_IMMEDIATE (1U << 0)

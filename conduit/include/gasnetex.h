@@ -333,6 +333,27 @@ gex_Event_t gex_RMA_GetNB(gex_TM_t tm, void *dest, gex_Rank_t rank, void *src, s
 gex_Event_t gex_RMA_PutNB(gex_TM_t tm, gex_Rank_t rank, void *dest, const void *src, size_t nbytes,
                           gex_Event_t *lc_opt, gex_Flags_t flags);
 
+/* Without events of their own: synced by gex_NBI_Test() and _Wait(). `lc_opt`: GEX_EVENT_NOW,
+ * _DEFER or _GROUP. 0, or non-zero as the blocking forms. */
+int gex_RMA_PutNBI(gex_TM_t tm, gex_Rank_t rank, void *dest, const void *src, size_t nbytes,
+                   gex_Event_t *lc_opt, gex_Flags_t flags);
+int gex_RMA_GetNBI(gex_TM_t tm, void *dest, gex_Rank_t rank, void *src, size_t nbytes,
+                   gex_Flags_t flags);
+
+/* The low-order `nbytes` (1 to 8) of a number, in the memory's byte order; Get fills up with zeros.
+ */
+typedef uint64_t gex_RMA_Value_t;
+#define SIZEOF_GEX_RMA_VALUE_T 8
+
+int gex_RMA_PutBlockingVal(gex_TM_t tm, gex_Rank_t rank, void *dest, gex_RMA_Value_t value,
+                           size_t nbytes, gex_Flags_t flags);
+gex_Event_t gex_RMA_PutNBVal(gex_TM_t tm, gex_Rank_t rank, void *dest, gex_RMA_Value_t value,
+                             size_t nbytes, gex_Flags_t flags);
+int gex_RMA_PutNBIVal(gex_TM_t tm, gex_Rank_t rank, void *dest, gex_RMA_Value_t value,
+                      size_t nbytes, gex_Flags_t flags);
+gex_RMA_Value_t gex_RMA_GetBlockingVal(gex_TM_t tm, gex_Rank_t rank, void *src, size_t nbytes,
+                                       gex_Flags_t flags);
+
 /* ---- Events
  * ------------------------------------------------------------------------------------------------------
  */
@@ -347,6 +368,30 @@ int gex_Event_TestSome(gex_Event_t *events, size_t numevents, gex_Flags_t flags)
 void gex_Event_WaitSome(gex_Event_t *events, size_t numevents, gex_Flags_t flags);
 int gex_Event_TestAll(gex_Event_t *events, size_t numevents, gex_Flags_t flags);
 void gex_Event_WaitAll(gex_Event_t *events, size_t numevents, gex_Flags_t flags);
+
+/* What is waited for: a category, or several by |. GEX_EC_AM and GEX_EC_LC are one. */
+typedef unsigned int gex_EC_t;
+#define GEX_EC_PUT ((gex_EC_t)3) /* puts, with their local completion */
+#define GEX_EC_GET ((gex_EC_t)4)
+#define GEX_EC_AM  ((gex_EC_t)2) /* local completion of messages with GEX_EVENT_GROUP */
+#define GEX_EC_LC  ((gex_EC_t)2) /* local completion of puts with GEX_EVENT_GROUP */
+#define GEX_EC_RMW ((gex_EC_t)8) /* remote atomics, but for SET (PUT) and GET (GET) */
+#define GEX_EC_ALL (~(gex_EC_t)0)
+
+/* The part of a root event that one category stands for: GEX_EC_PUT, _GET, _RMW or _LC of what
+ * gex_NBI_EndAccessRegion() returned. Each call with the same arguments names the same event, which
+ * is gone once the root is synced. GEX_EVENT_INVALID for itself. */
+gex_Event_t gex_Event_QueryLeaf(gex_Event_t root, gex_EC_t event_category);
+
+/* Syncs the implicit operations that this thread started. flags: 0. */
+int gex_NBI_Test(gex_EC_t event_mask, gex_Flags_t flags);
+void gex_NBI_Wait(gex_EC_t event_mask, gex_Flags_t flags);
+
+/* Implicit operations that this thread starts between the two are synced by the event that the
+ * second returns, by any thread, instead of by the calls above. No nesting, and none of the calls
+ * above in between. flags: 0. */
+void gex_NBI_BeginAccessRegion(gex_Flags_t flags);
+gex_Event_t gex_NBI_EndAccessRegion(gex_Flags_t flags);
 
 /* ---- Barrier
  * -----------------------------------------------------------------------------------------------------

@@ -44,6 +44,9 @@ void tk_wait_done(const struct tk_op *op);
 void tk_wait_served(const struct tk_op *op);
 void tk_wait_source_free(const struct tk_op *op);
 
+/* As tk_wait_served(), for what is no single operation. */
+void tk_wait_until(bool (*ready)(const void *what), const void *what);
+
 /* Sends, or posts all pieces, waiting for room; TK_BUSY when it must be immediate and there is
  * none. Once a piece is posted there is no "not done" any more: the rest is waited for. */
 enum tk_status tk_wait_send(struct tk_peer *peer, struct tk_outgoing *message, bool immediate);

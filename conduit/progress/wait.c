@@ -71,6 +71,17 @@ void tk_wait_served(const struct tk_op *op)
         tk_poll();
 }
 
+void tk_wait_until(bool (*ready)(const void *what), const void *what)
+{
+    unsigned empty = 0;
+    if (turn_to_serve())
+        tk_poll();
+    else if (!ready(what))
+        tk_reap();
+    while (!ready(what))
+        tk_wait_step(&empty);
+}
+
 void tk_wait_source_free(const struct tk_op *op)
 {
     unsigned empty = 0;

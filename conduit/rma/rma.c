@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Put and get over any transport: start all pieces, waiting for room where there is none, then wait
- * or hand out an event. An operation is held by one count until all its pieces are posted, or it
- * could seem complete in between. No lock. */
+ * or hand out an event. Nobody but the starting thread looks at an operation before all its pieces
+ * are posted, so that it seems complete in between does no harm. No lock. */
 #include "config.h"
 
 #include "event/event.h"
@@ -12,10 +12,7 @@
 static enum tk_status post_all(struct tk_transfer *t, struct tk_op *op)
 {
     t->rma.op = op;
-    tk_counter_set(&op->pending, 1);
-    enum tk_status status = tk_wait_rma(t->peer, &t->rma, t->immediate);
-    tk_counter_add(&op->pending, -1);
-    return status;
+    return tk_wait_rma(t->peer, &t->rma, t->immediate);
 }
 
 int tk_transfer_blocking(struct tk_transfer *t)
@@ -43,6 +40,7 @@ gex_Event_t tk_transfer_start(struct tk_transfer *t, gex_Event_t *lc_opt)
         return nothing_to_do(lc_opt);
     struct tk_op *op = tk_op_take();
     t->rma.copy_source = lc_opt == GEX_EVENT_NOW;
+    t->rma.sources = lc_opt == GEX_EVENT_DEFER ? NULL : &op->sources;
     if (post_all(t, op) != TK_OK) {
         tk_op_give(op);
         return GEX_EVENT_NO_OP;
@@ -52,4 +50,21 @@ gex_Event_t tk_transfer_start(struct tk_transfer *t, gex_Event_t *lc_opt)
     else if (lc_opt != GEX_EVENT_DEFER && (*lc_opt = tk_leaf_of(op)) != GEX_EVENT_INVALID)
         return (gex_Event_t)op; /* even if it is done by now: the leaf lives as long as its root */
     return tk_event_of(op);
+}
+
+/* With GEX_EVENT_NOW this put's source is waited for, not those of puts before it. */
+int tk_transfer_implicit(struct tk_transfer *t, gex_Event_t *lc_opt)
+{
+    struct tk_op mine;
+    if (t->rma.nbytes == 0)
+        return 0;
+    struct tk_op *op = tk_nbi_op(t->rma.is_put ? TK_NBI_PUT : TK_NBI_GET);
+    tk_op_init(&mine);
+    t->rma.copy_source = lc_opt == GEX_EVENT_NOW;
+    if (lc_opt != GEX_EVENT_DEFER)
+        t->rma.sources = lc_opt == GEX_EVENT_NOW ? &mine.sources : &op->sources;
+    if (post_all(t, op) != TK_OK)
+        return 1;
+    tk_wait_source_free(&mine);
+    return 0;
 }

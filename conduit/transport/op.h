@@ -11,7 +11,7 @@
 struct tk_op {
     tk_counter_t
         pending; /* pieces not complete; the starter holds one more until all pieces are posted */
-    tk_counter_t sources; /* pieces whose source memory is still being read */
+    tk_counter_t sources; /* pieces whose source is still being read, where somebody asks */
     struct tk_op *next;   /* while free */
 };
 

@@ -85,6 +85,7 @@ struct tk_rma {
     size_t nbytes;
     size_t done;
     struct tk_op *op;
+    tk_counter_t *sources; /* put: counts pieces that still read their source; NULL: nobody asks */
     bool is_put;
     bool
         copy_source; /* put: the source is wanted back at once, copying it is better than waiting */

@@ -20,12 +20,12 @@ static void work_done(struct tk_work *work)
     struct tk_op *op = work->op;
     if (work->get_to)
         memcpy(work->get_to, work->bounce->data, work->nbytes);
-    bool held_source = work->holds_source;
+    tk_counter_t *sources = work->sources;
     tk_work_give(work);
     if (!op)
         return;
-    if (held_source)
-        tk_counter_add(&op->sources, -1);
+    if (sources)
+        tk_counter_add(sources, -1);
     /* Last: whoever sees zero may free the operation. */
     tk_counter_add(&op->pending, -1);
 }

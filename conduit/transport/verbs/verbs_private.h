@@ -46,9 +46,9 @@ struct tk_work {
     struct tk_buffer *bounce; /* given back on completion */
     void *get_to;             /* get through the bounce buffer: where the data belongs */
     uint32_t nbytes;
-    int covers;        /* quiet messages posted before it that its completion stands for */
-    bool holds_source; /* op->sources counts it */
-    uint8_t opcode;    /* enum ibv_wr_opcode, for messages */
+    tk_counter_t *sources; /* counts it too, while it reads its source; may be NULL */
+    int covers;            /* quiet messages posted before it that its completion stands for */
+    uint8_t opcode;        /* enum ibv_wr_opcode, for messages */
 };
 
 struct tk_link {

@@ -39,10 +39,11 @@ static void count(struct tk_work *work, const struct tk_rma *rma, const struct p
     if (rma->sources_only && !holds_source)
         return;
     work->op = rma->op;
-    work->holds_source = holds_source;
     tk_counter_add(&rma->op->pending, 1);
-    if (holds_source)
-        tk_counter_add(&rma->op->sources, 1);
+    if (!holds_source || !rma->sources)
+        return;
+    work->sources = rma->sources;
+    tk_counter_add(rma->sources, 1);
 }
 
 static void post_piece(struct tk_work *work, const struct tk_rma *rma, const struct piece *piece,

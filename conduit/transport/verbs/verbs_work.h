@@ -24,7 +24,7 @@ static inline struct tk_work *tk_work_take(struct tk_link *link, bool with_bounc
     work->link = link;
     work->op = NULL;
     work->get_to = NULL;
-    work->holds_source = false;
+    work->sources = NULL;
     work->bounce = NULL;
     if (with_bounce && !(work->bounce = tk_pool_take(&tk_verbs.bounce_pool)))
         goto no_bounce;

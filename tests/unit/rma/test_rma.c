@@ -116,7 +116,7 @@ static void with_defer_there_is_no_leaf(void **state)
     struct tk_transfer t = transfer(true, 100);
     gex_Event_t event = tk_transfer_start(&t, GEX_EVENT_DEFER);
     assert_false(fake_job.sent[0].copy_source);
-    assert_false(tk_op_source_free(tk_op_of(event)));
+    assert_null(fake_job.sent[0].sources); /* nobody asks */
     fake_transport.reap();
     assert_true(tk_event_test(event));
 }
@@ -132,6 +132,60 @@ static void a_leaf_is_of_the_operation_of_its_root(void **state)
     fake_transport.reap();
     assert_true(tk_event_test(leaf));
     assert_true(tk_event_test(event));
+}
+
+/* ---- implicit ---- */
+
+static void implicit_operations_count_in_the_threads_set(void **state)
+{
+    (void)state;
+    struct tk_transfer put = transfer(true, 100), get = transfer(false, 100);
+    assert_int_equal(tk_transfer_implicit(&put, GEX_EVENT_DEFER), 0);
+    assert_false(tk_nbi_done(tk_nbi_now, GEX_EC_PUT));
+    assert_true(tk_nbi_done(tk_nbi_now, GEX_EC_LC | GEX_EC_GET));
+    assert_int_equal(tk_transfer_implicit(&get, GEX_EVENT_DEFER), 0);
+    assert_false(tk_nbi_done(tk_nbi_now, GEX_EC_GET));
+    fake_transport.reap();
+    assert_true(tk_nbi_done(tk_nbi_now, GEX_EC_PUT));
+    assert_false(tk_nbi_done(tk_nbi_now, GEX_EC_GET));
+    fake_transport.reap();
+    assert_true(tk_nbi_done(tk_nbi_now, GEX_EC_ALL));
+}
+
+static void with_group_the_source_is_a_category_of_its_own(void **state)
+{
+    (void)state;
+    struct tk_transfer t = transfer(true, 100);
+    assert_int_equal(tk_transfer_implicit(&t, GEX_EVENT_GROUP), 0);
+    assert_false(fake_job.sent[0].copy_source);
+    assert_false(tk_nbi_done(tk_nbi_now, GEX_EC_LC));
+    fake_transport.reap();
+    assert_true(tk_nbi_done(tk_nbi_now, GEX_EC_ALL));
+}
+
+/* Its own source only: the one before it may take long. */
+static void an_implicit_put_with_now_waits_for_its_own_source(void **state)
+{
+    (void)state;
+    struct tk_transfer before = transfer(true, 100), t = transfer(true, 200);
+    assert_int_equal(tk_transfer_implicit(&before, GEX_EVENT_GROUP), 0);
+    assert_int_equal(tk_transfer_implicit(&t, GEX_EVENT_NOW), 0);
+    assert_true(fake_job.sent[1].copy_source);
+    assert_false(tk_nbi_done(tk_nbi_now, GEX_EC_LC));
+    assert_int_equal(fake_job.polls, 0);
+    fake_transport.reap();
+    fake_transport.reap();
+    assert_true(tk_nbi_done(tk_nbi_now, GEX_EC_ALL));
+}
+
+static void implicit_immediate_leaves_nothing_behind(void **state)
+{
+    (void)state;
+    struct tk_transfer t = transfer(true, 100);
+    t.immediate = true;
+    fake_job.busy_rmas = 1;
+    assert_int_equal(tk_transfer_implicit(&t, GEX_EVENT_GROUP), 1);
+    assert_true(tk_nbi_done(tk_nbi_now, GEX_EC_ALL));
 }
 
 static void to_ourselves_all_is_done_at_once(void **state)
@@ -161,6 +215,10 @@ static const struct CMUnitTest tests[] = {
     TEST(with_now_the_source_is_copied_or_waited_for),
     TEST(with_defer_there_is_no_leaf),
     TEST(a_leaf_is_of_the_operation_of_its_root),
+    TEST(implicit_operations_count_in_the_threads_set),
+    TEST(with_group_the_source_is_a_category_of_its_own),
+    TEST(an_implicit_put_with_now_waits_for_its_own_source),
+    TEST(implicit_immediate_leaves_nothing_behind),
     TEST(to_ourselves_all_is_done_at_once),
 };
 

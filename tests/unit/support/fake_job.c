@@ -50,8 +50,10 @@ static void count(struct fake_sent *sent, const struct tk_rma *r)
         return;
     sent->op = r->op;
     tk_counter_add(&r->op->pending, 1);
-    if (r->is_put && !r->copy_source)
-        tk_counter_add(&r->op->sources, 1);
+    if (!r->is_put || r->copy_source || !r->sources)
+        return;
+    sent->sources = r->sources;
+    tk_counter_add(r->sources, 1);
 }
 
 static enum tk_status rma(struct tk_peer *to, struct tk_rma *r)
@@ -100,8 +102,8 @@ static bool reap(void)
     const struct fake_sent *sent = &fake_job.sent[fake_job.reaped++];
     if (!sent->op)
         return true;
-    if (sent->is_put && !sent->copy_source)
-        tk_counter_add(&sent->op->sources, -1);
+    if (sent->sources)
+        tk_counter_add(sent->sources, -1);
     tk_counter_add(&sent->op->pending, -1);
     return true;
 }

@@ -20,6 +20,7 @@ struct fake_sent {
     size_t head_size, nbytes;     /* of the payload */
     uintptr_t remote;
     struct tk_op *op; /* counted until reaped */
+    tk_counter_t *sources;
 };
 
 struct fake_job {

@@ -30,6 +30,7 @@ static struct tk_rma transfer(bool is_put, void *local, size_t offset, size_t nb
                            .local = local,
                            .nbytes = nbytes,
                            .op = &op,
+                           .sources = &op.sources,
                            .is_put = is_put};
 }
 

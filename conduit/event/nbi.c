@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Sets of implicit operations. Owns all of them: those of access regions that are free, under a
+ * lock of the mode; and those that threads left behind when they ended, under a real lock, because
+ * the end of a thread is no call that a client of PARSYNC serialises. Memory is never returned: the
+ * network may still count in a set whose thread is gone, and a stale leaf may look at it. */
+#include "config.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "base/lock.h"
+#include "base/report.h"
+#include "event/nbi.h"
+
+/* GEX_EC_PUT contains GEX_EC_LC. */
+enum { put_itself = GEX_EC_PUT & ~GEX_EC_LC };
+
+TK_PER_CLIENT_THREAD struct tk_nbi_set *tk_nbi_now;
+static TK_PER_CLIENT_THREAD struct tk_nbi_set *own; /* of this thread, outside of regions */
+
+static tk_lock_t free_lock = TK_LOCK_INIT;
+static struct tk_nbi_set *free_sets;
+
+static pthread_mutex_t left_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct tk_nbi_set *left_behind;
+static pthread_key_t thread_end;
+static pthread_once_t thread_end_once = PTHREAD_ONCE_INIT;
+
+bool tk_nbi_done(const struct tk_nbi_set *set, gex_EC_t categories)
+{
+    const struct tk_op *ops = set->ops;
+    return (!(categories & put_itself) || tk_op_done(&ops[TK_NBI_PUT])) &&
+           (!(categories & GEX_EC_LC) ||
+            (tk_op_source_free(&ops[TK_NBI_PUT]) && tk_op_done(&ops[TK_NBI_LC]))) &&
+           (!(categories & GEX_EC_GET) || tk_op_done(&ops[TK_NBI_GET])) &&
+           (!(categories & GEX_EC_RMW) || tk_op_done(&ops[TK_NBI_RMW]));
+}
+
+static void leave_behind(void *set)
+{
+    own = tk_nbi_now = NULL; /* later destructors of this thread may still call us */
+    pthread_mutex_lock(&left_lock);
+    ((struct tk_nbi_set *)set)->next = left_behind;
+    left_behind = set;
+    pthread_mutex_unlock(&left_lock);
+}
+
+static void make_key(void)
+{
+    pthread_key_create(&thread_end, leave_behind);
+}
+
+/* One whose thread has ended, and its operations too. */
+static struct tk_nbi_set *inherit(void)
+{
+    struct tk_nbi_set **link = &left_behind, *set;
+    pthread_mutex_lock(&left_lock);
+    while ((set = *link) && !tk_nbi_done(set, GEX_EC_ALL))
+        link = &set->next;
+    if (set)
+        *link = set->next;
+    pthread_mutex_unlock(&left_lock);
+    return set;
+}
+
+static struct tk_nbi_set *make(void)
+{
+    struct tk_nbi_set *set = aligned_alloc(tk_nbi_alignment, sizeof(*set));
+    if (!set)
+        tk_panic("out of memory for a set of implicit operations");
+    for (int kind = 0; kind < tk_nbi_kinds; kind++)
+        tk_op_init(&set->ops[kind]);
+    return set;
+}
+
+void tk_nbi_begin_thread(void)
+{
+    own = inherit();
+    if (!own)
+        own = make();
+    tk_nbi_now = own;
+    if (!TK_SEVERAL_CLIENT_THREADS)
+        return;
+    pthread_once(&thread_end_once, make_key);
+    pthread_setspecific(thread_end, own);
+}
+
+bool tk_nbi_in_region(void)
+{
+    return tk_nbi_now != own;
+}
+
+void tk_nbi_begin_region(void)
+{
+    if (!own)
+        tk_nbi_begin_thread();
+    tk_lock(&free_lock);
+    struct tk_nbi_set *set = free_sets;
+    if (set)
+        free_sets = set->next;
+    tk_unlock(&free_lock);
+    tk_nbi_now = set ? set : make();
+}
+
+struct tk_nbi_set *tk_nbi_end_region(void)
+{
+    struct tk_nbi_set *set = tk_nbi_now;
+    tk_nbi_now = own;
+    return set;
+}
+
+void tk_nbi_give(struct tk_nbi_set *set)
+{
+    tk_lock(&free_lock);
+    set->next = free_sets;
+    free_sets = set;
+    tk_unlock(&free_lock);
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Operations without events of their own (NBI): each client thread counts its own in a set, by
+ * category. An access region puts another set in its place, which its end turns into an event. A
+ * set belongs to one thread until then; its counters are also the transports'. */
+#ifndef TK_NBI_H
+#define TK_NBI_H
+
+#include <stdbool.h>
+
+#include "gasnetex.h"
+#include "transport/op.h"
+
+enum tk_nbi_kind {
+    TK_NBI_PUT, /* ->sources: puts with GEX_EVENT_GROUP whose source is still being read */
+    TK_NBI_GET,
+    TK_NBI_RMW,
+    TK_NBI_LC, /* active messages with GEX_EVENT_GROUP: local completion is all they have */
+    tk_nbi_kinds
+};
+
+enum { tk_nbi_alignment = 64 }; /* a set is found from an address inside it */
+
+struct tk_nbi_set {
+    _Alignas(tk_nbi_alignment) struct tk_op ops[tk_nbi_kinds];
+    struct tk_nbi_set *next; /* while free */
+};
+
+_Static_assert(tk_nbi_kinds * sizeof(struct tk_op) <= tk_nbi_alignment,
+               "the address of any operation leads to its set");
+
+/* Of the calling thread: where its operations count now. NULL before its first. */
+extern TK_PER_CLIENT_THREAD struct tk_nbi_set *tk_nbi_now;
+
+/* Makes the calling thread's set. Lack of memory ends the program with a message. */
+void tk_nbi_begin_thread(void);
+
+/* What the next implicit operation of this thread counts in. Valid until the call returns. */
+static inline struct tk_op *tk_nbi_op(enum tk_nbi_kind kind)
+{
+    if (!tk_nbi_now)
+        tk_nbi_begin_thread();
+    return &tk_nbi_now->ops[kind];
+}
+
+/* Are all operations of these categories complete? */
+bool tk_nbi_done(const struct tk_nbi_set *set, gex_EC_t categories);
+
+/* Access regions of the calling thread. */
+bool tk_nbi_in_region(void);
+void tk_nbi_begin_region(void);
+struct tk_nbi_set *tk_nbi_end_region(void);
+
+/* Frees the set of a region. Any thread may. */
+void tk_nbi_give(struct tk_nbi_set *set);
+
+#endif
