@@ -218,7 +218,7 @@ int shca_deliver(struct shca_peer *p, struct shca_qp *qp, const struct shca_op *
     if (shca_cq_full(r.cq))
         return overrun(p, t, &r, status);
     fill(qp, op, r.slot, length, IBV_WC_SUCCESS);
-    r.slot->pkey_index = (uint8_t)t->pkey_index;
+    r.slot->pkey_index = t->pkey_index;
     if (src->n && !land(&r, t, length, src, &theirs))
         return SHCA_WAIT_ACK;
     r.slot->status = (uint8_t)theirs;

@@ -7,7 +7,8 @@
 
 #include "request.h"
 
-#define UD_MTU 4096
+#define UD_MTU    4096
+#define LEAST_MTU 256 /* what is not longer fits into one packet of any path */
 
 static bool gather(struct shca_qp *qp, const struct shca_op *op, uint32_t access,
                    struct shca_source *s)
@@ -80,6 +81,25 @@ static void establish(struct shca_peer *p, struct shca_qp_sh *t)
     t->established = 1;
 }
 
+/* Do the ends disagree about the size of packets in a way that this request shows? All packets but
+ * the last must be as large as the MTU of the path (specification 9.7.4.1.6, 9.8.2.2.7). */
+static bool misfits(const struct shca_qp *qp, const struct shca_op *op, const struct shca_qp_sh *t)
+{
+    uint32_t mine = qp->sh->mtu, theirs = t->mtu;
+
+    return mine != theirs && op->length > 128u << (mine < theirs ? mine : theirs);
+}
+
+/* Who gets the wrong packets finds out: the responder, or of a read the requester. */
+static int misfit(struct shca_qp *qp, const struct shca_op *op, struct shca_qp_sh *t,
+                  enum ibv_wc_status *status)
+{
+    if (op->opcode != IBV_WR_RDMA_READ)
+        return shca_refuse(qp->peer, t, IBV_WC_REM_INV_REQ_ERR, status);
+    *status = IBV_WC_BAD_RESP_ERR;
+    return SHCA_DONE;
+}
+
 /* ---- transports ---- */
 
 static int on_target(struct shca_qp *qp, const struct shca_op *op, struct shca_qp_sh *t,
@@ -89,6 +109,8 @@ static int on_target(struct shca_qp *qp, const struct shca_op *op, struct shca_q
 
     if (atomic_load_explicit(&t->state, memory_order_relaxed) == IBV_QPS_RTR)
         establish(qp->peer, t);
+    if (op->length > LEAST_MTU && misfits(qp, op, t))
+        return misfit(qp, op, t, status);
     switch (op->opcode) {
     case IBV_WR_RDMA_WRITE:
     case IBV_WR_RDMA_WRITE_WITH_IMM:

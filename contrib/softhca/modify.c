@@ -168,7 +168,8 @@ static bool publish(struct shca_qp *qp, uint32_t from, uint32_t to)
         sh->min_rnr = qp->attr.min_rnr_timer;
         sh->max_dest_rd_atomic = qp->attr.max_dest_rd_atomic;
         sh->network = shca_network_of(qp->attr.pkey_index, &qp->attr.ah_attr);
-        sh->pkey_index = qp->attr.pkey_index;
+        sh->pkey_index = (uint8_t)qp->attr.pkey_index;
+        sh->mtu = (uint8_t)qp->attr.path_mtu;
         sh->dest_qpn = qp->attr.dest_qp_num;
         sh->dest_port = qp->dest_port;
         atomic_store(&sh->state, to);

@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SHCA_LAYOUT  6 /* of this file; part of every name, so that two layouts never meet */
+#define SHCA_LAYOUT  7 /* of this file; part of every name, so that two layouts never meet */
 #define SHCA_MAGIC   (UINT64_C(0x4341485446004f53) + SHCA_LAYOUT)
 #define SHCA_MEMBERS 1024  /* upper 10 bits of a 24-bit QP number */
 #define SHCA_QPS     16384 /* lower 14 bits */
@@ -145,7 +145,8 @@ struct shca_qp_sh {
     uint64_t ring; /* offset: numbers of the shared slots that hold messages of this queue pair */
     uint32_t ring_mask;
     uint16_t max_dest_rd_atomic;
-    uint16_t pkey_index;
+    uint8_t pkey_index;
+    uint8_t mtu; /* enum ibv_mtu of the path */
     /* Line 3: written by the owner. */
     _Atomic uint32_t rq_tail;
     _Atomic uint32_t rq_done; /* receives handed to the program: frees slots and eager slots */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Who can talk to whom: partitions (P_Keys), the GIDs of a RoCE port and their two kinds of frames,
- * the way back from a received datagram, and multicast groups. */
+ * the MTU of a path, the way back from a received datagram, and multicast groups. */
 #include "config.h"
 
 #include <arpa/inet.h>
@@ -124,6 +124,65 @@ static void roce_frames(void)
     message(0, 0, 0, 2, true); /* v1 both: the address is another, the frame is not */
     message(0, 0, 0, 1, false);
     message(0, 0, 3, 2, false);
+}
+
+/* ---- the MTU of a path ---- */
+
+static void with_mtu(struct end *e, const struct address *to, enum ibv_mtu mtu)
+{
+    struct ibv_qp_attr a = {.qp_state = IBV_QPS_RTR,
+                            .path_mtu = mtu,
+                            .dest_qp_num = to->qpn,
+                            .rq_psn = to->psn,
+                            .max_dest_rd_atomic = 1,
+                            .ah_attr = path_to(to)};
+
+    to_init(e->qp);
+    CHECK_EQ(ibv_modify_qp(e->qp, &a,
+                           IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+                               IBV_QP_RQ_PSN |
+                               (e->qp->qp_type == IBV_QPT_UC
+                                    ? 0
+                                    : IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER)),
+             0);
+    to_rts(e, 8, 7);
+}
+
+/* What one end gets when the other cuts messages into packets of another size. */
+static void cut(enum ibv_mtu mtu_a, enum ibv_mtu mtu_b, enum ibv_wr_opcode op, size_t length,
+                enum ibv_wc_status status, bool breaks)
+{
+    struct address to_a, to_b;
+    struct end a, b;
+
+    end_open(&a, NULL);
+    end_open(&b, NULL);
+    to_a = address_of(&a);
+    to_b = address_of(&b);
+    with_mtu(&a, &to_b, mtu_a);
+    with_mtu(&b, &to_a, mtu_b);
+    CHECK_EQ(post_recv(&b, 1, 0, 65536), 0);
+    CHECK_EQ(post(&a, op, 2, 0, length, IBV_SEND_SIGNALED, &to_b, 0), 0);
+    CHECK_EQ(wait_wc(a.scq).status, status);
+    if (breaks)
+        CHECK_EQ(wait_wc(b.rcq).status, IBV_WC_WR_FLUSH_ERR);
+    else if (op != IBV_WR_SEND)
+        no_wc(b.rcq);
+    close_two(&a, &b);
+}
+
+/* All packets of a message but the last are as long as the MTU: an end that expects another size
+ * refuses what does not fit into the smaller one. */
+static void path_mtu(void)
+{
+    const enum ibv_mtu k1 = IBV_MTU_1024, k4 = IBV_MTU_4096;
+
+    cut(k4, k1, IBV_WR_SEND, 1024, IBV_WC_SUCCESS, false);
+    cut(k4, k1, IBV_WR_SEND, 1025, IBV_WC_REM_INV_REQ_ERR, true);
+    cut(k1, k4, IBV_WR_RDMA_WRITE, 1025, IBV_WC_REM_INV_REQ_ERR, true);
+    cut(k1, k4, IBV_WR_RDMA_READ, 1024, IBV_WC_SUCCESS, false);
+    cut(k1, k4, IBV_WR_RDMA_READ, 1025, IBV_WC_BAD_RESP_ERR, false);
+    cut(k4, k4, IBV_WR_RDMA_READ, 65536, IBV_WC_SUCCESS, false);
 }
 
 /* ---- datagrams ---- */
@@ -430,6 +489,7 @@ int main(int argc, char **argv)
         {"pkey_table", pkey_table},
         {"gid_table", gid_table},
         {"roce_frames", roce_frames},
+        {"path_mtu", path_mtu},
         {"datagram_partitions", datagram_partitions},
         {"way_back", way_back},
         {"attach_rules", attach_rules},
