@@ -5,15 +5,21 @@
  */
 #include "config.h"
 
+#include <signal.h>
+
 #include "shca.h"
 
 /* A holder keeps the lock for one message; 20 000 turns are some hundreds of yields, far more than
  * a short message takes, so that the registry (a file of the kernel) is rarely read in vain. */
 #define TURNS_BEFORE_DOUBT 20000
 
+/* The registry also knows of a process that is a zombie or became another program; but a child that
+ * was made behind the back of pthread_atfork may keep the sockets of a dead one. */
 bool shca_holder_gone(uint32_t pid)
 {
-    return pid != 0 && pid != shca.pid && !shca_registry_has_pid(pid);
+    if (pid == 0 || pid == shca.pid)
+        return false;
+    return (kill((pid_t)pid, 0) != 0 && errno == ESRCH) || !shca_registry_has_pid(pid);
 }
 
 /* The dead holder may have published the slot at rq_head without moving rq_head. */

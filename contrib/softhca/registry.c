@@ -126,18 +126,22 @@ static void read_line(const char *line)
     members[n.slot] = (struct member){n.pid, n.fd};
 }
 
-static void refresh(void)
+/* False: the table could not be read (descriptors are short), so nothing is known. */
+static bool refresh(void)
 {
     FILE *f = fopen("/proc/self/net/unix", "re");
     char line[512];
+    bool whole;
 
     memset(members, 0, sizeof members);
     refreshed = shca_now();
     if (!f)
-        return;
+        return false;
     while (fgets(line, sizeof line, f))
         read_line(line);
+    whole = !ferror(f);
     fclose(f);
+    return whole;
 }
 
 int shca_registry_find(uint32_t slot, uint32_t *pid, int *fd)
@@ -228,11 +232,23 @@ bool shca_registry_has_pid(uint32_t pid)
     bool found = false;
 
     pthread_mutex_lock(&registry_lock);
-    refresh();
-    for (uint32_t i = 0; i < SHCA_MEMBERS && !found; i++)
-        found = members[i].pid == pid;
+    /* While sockets come and go the kernel's table may skip an entry between two reads; not three
+     * times. */
+    for (int look = 0; look < 3 && !found; look++) {
+        found = !refresh();
+        for (uint32_t i = 0; i < SHCA_MEMBERS && !found; i++)
+            found = members[i].pid == pid;
+    }
     pthread_mutex_unlock(&registry_lock);
     return found;
+}
+
+void shca_registry_inherited(void)
+{
+    pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
+
+    registry_lock = fresh;
+    refreshed = 0;
 }
 
 static int refuse(const char *name, const char *mine, const char *theirs, uint32_t pid)
