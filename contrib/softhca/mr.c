@@ -196,8 +196,9 @@ SHCA_PUBLIC struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_
 }
 
 /* After the key is gone no new transfer starts; those that began hold a responder lock (remote
- * ones) or a send queue lock (our own source buffers). */
-static void wait_for_transfers(void)
+ * ones) or a send queue lock (our own source buffers). Short messages that have arrived and wait
+ * for a poll are where they belong afterwards, since the memory may be gone when that comes. */
+static void wait_for_transfers(uint32_t key)
 {
     for (uint32_t i = 0; i < shca.qp_high; i++) {
         struct shca_qp *qp = shca.qps[i];
@@ -207,11 +208,14 @@ static void wait_for_transfers(void)
         shca_pid_quiesce(&qp->sh->lock);
         shca_lock(&qp->sq_lock);
         shca_unlock(&qp->sq_lock);
+        shca_rq_settle(qp, key);
     }
     /* Messages through XRC targets of other processes hold the lock of the queue instead. */
     for (uint32_t i = 0; i < SHCA_SRQS && shca.n_srq > 0; i++)
-        if (shca.srqs[i])
+        if (shca.srqs[i]) {
             shca_pid_quiesce(&shca.srqs[i]->sh->lock);
+            shca_xrc_settle(shca.srqs[i], key);
+        }
 }
 
 SHCA_PUBLIC int ibv_dereg_mr(struct ibv_mr *ibmr)
@@ -227,7 +231,7 @@ SHCA_PUBLIC int ibv_dereg_mr(struct ibv_mr *ibmr)
     m = &shca_mr_table(shca.seg)[mr->index];
     pthread_mutex_lock(&shca.lock);
     atomic_store(&m->key, 0);
-    wait_for_transfers();
+    wait_for_transfers(mr->mr.lkey);
     m->length = 0;
     shca_file_put(mr->file);
     shca.n_mr--;
@@ -281,7 +285,7 @@ static void apply(struct shca_mr *mr, const struct change *c)
     if (moves)
         iova = c->access & IBV_ACCESS_ZERO_BASED ? 0 : (uintptr_t)c->addr;
     atomic_store(&m->key, 0);
-    wait_for_transfers();
+    wait_for_transfers(mr->mr.lkey);
     shca_file_put(mr->file);
     shca_container(mr->mr.pd, struct shca_pd, pd)->users--;
     shca_container(c->pd, struct shca_pd, pd)->users++;

@@ -165,6 +165,21 @@ void shca_eager_unpack(const struct shca_rq_sh *rq, uint32_t index, const struct
     }
 }
 
+void shca_eager_settle(const struct shca_rq_sh *rq, uint32_t index, struct shca_slot *s,
+                       uint32_t key)
+{
+    bool uses = false;
+
+    if (!s->eager)
+        return;
+    for (uint32_t i = 0; i < s->nsge; i++)
+        uses |= (i == 0 ? &s->sge0 : shca_extra_at(shca.seg, rq, index, i))->lkey == key;
+    if (uses) {
+        shca_eager_unpack(rq, index, s);
+        s->eager = 0;
+    }
+}
+
 void shca_receive_wc(const struct shca_slot *s, uint64_t wr_id, uint32_t qpn, struct ibv_wc *wc)
 {
     memset(wc, 0, sizeof *wc);

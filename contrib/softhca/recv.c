@@ -74,16 +74,8 @@ static int create_own(struct shca_qp *qp)
     return 0;
 }
 
-static void destroy_own(struct shca_qp *qp)
-{
-    shca_cq_detach(qp->rcq, qp->sh->cq_bit);
-    shca_cq_demand(qp->rcq, -(int64_t)qp->init.cap.max_recv_wr);
-    shca_rq_free(&qp->sh->rq);
-    free(qp->rq_wr_id);
-}
-
 /* Receives that were counted and never polled must leave the count. */
-static uint32_t clear_own(struct shca_qp *qp)
+static uint32_t counted_own(struct shca_qp *qp)
 {
     struct shca_qp_sh *sh = qp->sh;
     uint32_t tail = atomic_load(&sh->rq_tail), counted = 0;
@@ -93,6 +85,25 @@ static uint32_t clear_own(struct shca_qp *qp)
 
         counted += atomic_load(&s->seq) == at + 1 ? s->counted : 0;
     }
+    return counted;
+}
+
+static void destroy_own(struct shca_qp *qp)
+{
+    shca_lock(&qp->rcq->lock);
+    atomic_fetch_add(&qp->rcq->sh->taken, counted_own(qp));
+    shca_unlock(&qp->rcq->lock);
+    shca_cq_detach(qp->rcq, qp->sh->cq_bit);
+    shca_cq_demand(qp->rcq, -(int64_t)qp->init.cap.max_recv_wr);
+    shca_rq_free(&qp->sh->rq);
+    free(qp->rq_wr_id);
+}
+
+static uint32_t clear_own(struct shca_qp *qp)
+{
+    struct shca_qp_sh *sh = qp->sh;
+    uint32_t counted = counted_own(qp);
+
     for (uint32_t i = 0; i <= sh->rq.mask; i++)
         atomic_store(&shca_slot_at(shca.seg, &sh->rq, i)->seq, 0);
     return counted;
@@ -173,6 +184,32 @@ void shca_rq_reset(struct shca_qp *qp)
     atomic_store(&sh->rq_tail, 0);
     atomic_store(&sh->rq_done, 0);
     atomic_store(&sh->taken, 0);
+    shca_unlock(&qp->rcq->lock);
+}
+
+static void settle_own(struct shca_qp *qp, uint32_t key)
+{
+    struct shca_qp_sh *sh = qp->sh;
+    uint32_t tail = atomic_load(&sh->rq_tail);
+
+    for (uint32_t at = atomic_load(&sh->rq_done); at != tail; at++) {
+        struct shca_slot *s = shca_slot_at(shca.seg, &sh->rq, at);
+
+        if (atomic_load(&s->seq) != at + 1)
+            break;
+        shca_eager_settle(&sh->rq, at, s, key);
+    }
+}
+
+void shca_rq_settle(struct shca_qp *qp, uint32_t key)
+{
+    if (!qp->rcq)
+        return;
+    shca_lock(&qp->rcq->lock);
+    if (qp->srq)
+        shca_shared_settle(qp, key);
+    else
+        settle_own(qp, key);
     shca_unlock(&qp->rcq->lock);
 }
 

@@ -228,6 +228,20 @@ uint32_t shca_shared_drop(struct shca_qp *qp)
     return counted;
 }
 
+void shca_shared_settle(struct shca_qp *qp, uint32_t key)
+{
+    struct shca_qp_sh *sh = qp->sh;
+    const struct shca_rq_sh *rq = &qp->srq->sh->rq;
+    const uint32_t *ring = ring_of(shca.seg, sh->ring);
+    uint32_t head = atomic_load(&sh->rq_head);
+
+    for (uint32_t at = atomic_load(&sh->rq_done); at != head; at++) {
+        uint32_t number = ring[at & sh->ring_mask];
+
+        shca_eager_settle(rq, number, shca_slot_at(shca.seg, rq, number), key);
+    }
+}
+
 uint32_t shca_xrc_collect(struct shca_srq *srq, uint32_t max, struct ibv_wc *wc, bool *drained,
                           uint32_t *counted)
 {
@@ -253,6 +267,22 @@ uint32_t shca_xrc_drop(struct shca_srq *srq)
     for (; srq->done != head; srq->done++)
         counted += shca_slot_at(shca.seg, &q->rq, number_at(shca.seg, q, srq->done))->counted;
     return counted;
+}
+
+void shca_xrc_settle(struct shca_srq *srq, uint32_t key)
+{
+    struct shca_srq_sh *q = srq->sh;
+    uint32_t head = atomic_load(&q->head);
+
+    if (!srq->cq)
+        return;
+    shca_lock(&srq->cq->lock);
+    for (uint32_t at = srq->done; at != head; at++) {
+        uint32_t number = number_at(shca.seg, q, at);
+
+        shca_eager_settle(&q->rq, number, shca_slot_at(shca.seg, &q->rq, number), key);
+    }
+    shca_unlock(&srq->cq->lock);
 }
 
 void shca_srq_arm(struct shca_srq *srq, uint32_t limit)

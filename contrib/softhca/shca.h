@@ -294,7 +294,9 @@ int shca_registry_publish(uint32_t slot, int seg_fd, int *fd);
 int shca_registry_find(uint32_t slot, uint32_t *pid, int *fd);
 /* The next question reads the kernel's table, however young the last answer is. */
 void shca_registry_stale(void);
+/* Is it on the fabric? Yes also when that cannot be found out. */
 bool shca_registry_has_pid(uint32_t pid);
+void shca_registry_inherited(void); /* after fork() */
 /* Words that members hold for as long as they live (or the descriptor is open), several of them the
  * same one; the guard of a word is held by one process at a time. */
 int shca_registry_hold(const char *word, int *fd);
@@ -468,6 +470,14 @@ int shca_cq_attach(struct shca_cq *cq, struct shca_feed *feed, uint32_t *bit);
 void shca_cq_detach(struct shca_cq *cq, uint32_t bit);
 /* Copies the payload of a receive from its eager slot to the posted buffers. */
 void shca_eager_unpack(const struct shca_rq_sh *rq, uint32_t index, const struct shca_slot *s);
+/* The same now, if the message goes into the region of this key. */
+void shca_eager_settle(const struct shca_rq_sh *rq, uint32_t index, struct shca_slot *s,
+                       uint32_t key);
+/* A region goes away: messages for it that wait in the segment of this process move to where they
+ * belong. Holds shca.lock. */
+void shca_rq_settle(struct shca_qp *qp, uint32_t key);
+void shca_shared_settle(struct shca_qp *qp, uint32_t key);
+void shca_xrc_settle(struct shca_srq *srq, uint32_t key);
 /* The completion of a receive; the completion of one that nothing will come for. */
 void shca_receive_wc(const struct shca_slot *s, uint64_t wr_id, uint32_t qpn, struct ibv_wc *wc);
 void shca_flushed_wc(uint64_t wr_id, uint32_t qpn, struct ibv_wc *wc);
