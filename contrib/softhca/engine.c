@@ -86,8 +86,8 @@ static bool run_one(struct shca_qp *qp, uint64_t now, uint64_t *next)
     if (qp->next_try <= now || shca_fault_due(&qp->fault) ||
         (qp->peer && atomic_load(&qp->peer->dead)) || shca_qp_state(qp) == IBV_QPS_ERR)
         shca_sq_run(qp);
-    idle = qp->sq_exec == qp->sq_tail || qp->waiting == SHCA_WAIT_NEVER;
-    if (!idle && qp->next_try < *next)
+    idle = qp->sq_exec == qp->sq_tail;
+    if (!idle && qp->waiting != SHCA_WAIT_NEVER && qp->next_try < *next)
         *next = qp->next_try;
     shca_unlock(&qp->sq_lock);
     return idle;
@@ -174,11 +174,33 @@ static int open_fds(void)
     return epoll_ctl(epoll_fd, EPOLL_CTL_ADD, shca.claim_fd, &e) == 0 ? 0 : errno;
 }
 
+static void close_fds(void)
+{
+    if (epoll_fd >= 0)
+        close(epoll_fd);
+    if (kick_fd >= 0)
+        close(kick_fd);
+    epoll_fd = kick_fd = -1;
+}
+
+static int create_thread(size_t stack)
+{
+    pthread_attr_t attr;
+    pthread_t thread;
+    int e;
+
+    pthread_attr_init(&attr);
+    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+    if (stack)
+        pthread_attr_setstacksize(&attr, stack);
+    e = pthread_create(&thread, &attr, run, NULL);
+    pthread_attr_destroy(&attr);
+    return e;
+}
+
 static int start_locked(void)
 {
     sigset_t all, old;
-    pthread_attr_t attr;
-    pthread_t thread;
     int e = open_fds();
 
     if (e != 0)
@@ -186,25 +208,26 @@ static int start_locked(void)
     /* The program's signals are the program's: this thread takes none. */
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
-    pthread_attr_init(&attr);
-    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-    pthread_attr_setstacksize(&attr, 512 * 1024);
-    e = pthread_create(&thread, &attr, run, NULL);
-    pthread_attr_destroy(&attr);
+    e = create_thread(512 * 1024);
+    if (e == EINVAL) /* the program's thread-local variables, which lie there too, are larger */
+        e = create_thread(0);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     return e;
 }
 
 int shca_engine_start(void)
 {
+    static bool told;
     int e = 0;
 
     pthread_mutex_lock(&start_lock);
     if (epoll_fd < 0) {
         e = start_locked();
         if (e != 0) {
-            shca_say("cannot start the helper thread: %s", strerror(e));
-            shca_engine_inherited();
+            close_fds();
+            if (!told)
+                shca_say("cannot start the helper thread: %s", strerror(e));
+            told = true;
         }
     }
     pthread_mutex_unlock(&start_lock);
@@ -227,11 +250,10 @@ int shca_engine_watch(struct shca_peer *p)
 
 void shca_engine_inherited(void)
 {
-    if (epoll_fd >= 0)
-        close(epoll_fd);
-    if (kick_fd >= 0)
-        close(kick_fd);
-    epoll_fd = kick_fd = -1;
+    pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
+
+    start_lock = fresh;
+    close_fds();
     shca_watch_inherited();
     list = NULL;
     atomic_store(&list_lock.word, 0);

@@ -354,6 +354,8 @@ static int post_one(struct shca_qp *qp, const struct ibv_send_wr *wr)
         shca_qp_error(qp);
     else if (state == IBV_QPS_SQE)
         flush_sends(qp);
+    else if (state == IBV_QPS_SQD)
+        shca_pending_add(qp); /* it is flushed if the peer breaks the queue pair meanwhile */
     return 0;
 }
 

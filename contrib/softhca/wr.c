@@ -287,6 +287,8 @@ static int submit(struct shca_qp *qp)
         shca_sq_run(qp);
         if (qp->sq_exec != qp->sq_tail)
             shca_pending_add(qp);
+    } else if (state == IBV_QPS_SQD) {
+        shca_pending_add(qp);
     }
     return 0;
 }
