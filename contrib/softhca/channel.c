@@ -56,6 +56,8 @@ int shca_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
          * came to disarm. Arming for less than before must not lose the wider request. */
         fresh = ((old >> 2) + 1) << 2 | (solicited_only && (old & 3) != 1 ? 2 : 1);
     } while (!atomic_compare_exchange_weak(&cq->sh->arm, &old, fresh));
+    /* The program polls now, by loads that weaker machines might move before the store above. */
+    atomic_thread_fence(memory_order_seq_cst);
     return 0;
 }
 

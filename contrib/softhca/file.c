@@ -30,12 +30,14 @@ static bool surely_private(const void *addr)
     static int fd = -1;
     static uint32_t fd_pid;
     uint64_t entry;
+    off_t at;
 
     if (fd < 0 || fd_pid != shca.pid) {
         fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
         fd_pid = shca.pid;
     }
-    if (fd < 0 || pread(fd, &entry, sizeof entry, (off_t)((uintptr_t)addr / 4096 * 8)) != 8)
+    at = (off_t)((uintptr_t)addr / (uintptr_t)sysconf(_SC_PAGESIZE) * sizeof entry);
+    if (fd < 0 || pread(fd, &entry, sizeof entry, at) != sizeof entry)
         return false;
     return (entry >> 63 & 1) && !(entry >> 61 & 1);
 }

@@ -6,11 +6,13 @@
 #include "config.h"
 
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "shca.h"
@@ -194,17 +196,29 @@ static struct shca_map *map_entry(struct shca_peer *p, uint32_t index)
     return chunk ? &chunk[index % 256] : NULL;
 }
 
+/* Mappings begin and end at pages, which are large in a file of huge pages. */
+static uint64_t page_of(int fd)
+{
+    struct statfs fs;
+
+    return fstatfs(fd, &fs) == 0 && fs.f_type == HUGETLBFS_MAGIC ? (uint64_t)fs.f_bsize
+                                                                 : (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
 static void map_file(struct shca_peer *p, struct shca_mr_sh *m, struct shca_map *e)
 {
-    uint64_t in_page = m->file_offset & 4095;
-    size_t bytes = (size_t)(m->length + in_page);
-    struct stat st;
     int fd = shca_open_of(p->pid, m->fd, O_RDWR);
+    uint64_t page, in_page;
+    struct stat st;
+    size_t bytes;
     void *at;
 
     if (fd < 0)
         return;
     if (fstat(fd, &st) == 0 && st.st_dev == m->dev && st.st_ino == m->ino) {
+        page = page_of(fd);
+        in_page = m->file_offset & (page - 1);
+        bytes = (size_t)((m->length + in_page + page - 1) & ~(page - 1));
         at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
                   (off_t)(m->file_offset - in_page));
         if (at != MAP_FAILED) {

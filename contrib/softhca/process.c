@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -49,8 +50,17 @@ static void lay_out(struct shca_segment *s)
 static int create_segment(void)
 {
     struct shca_segment *s;
-    int fd = memfd_create("softhca", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    struct rlimit most;
+    int fd;
 
+    /* Beyond it ftruncate would kill the program by SIGXFSZ. */
+    if (getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur < SEGMENT_BYTES) {
+        shca_say("the limit of file sizes (ulimit -f) is %llu bytes; a device needs a segment of "
+                 "%llu: raise it",
+                 (unsigned long long)most.rlim_cur, (unsigned long long)SEGMENT_BYTES);
+        return EFBIG;
+    }
+    fd = memfd_create("softhca", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (fd < 0)
         return errno;
     /* Sealed, because a peer that maps a segment which shrinks would die by SIGBUS. */
@@ -112,7 +122,7 @@ static int join_locked(void)
         if (shca.seg)
             munmap(shca.seg, SEGMENT_BYTES);
         drop_all();
-        if (e != EUSERS && e != EINVAL)
+        if (e != EUSERS && e != EINVAL && e != EFBIG)
             shca_say("cannot join fabric %s: %s", shca_config.fabric, strerror(e));
         return e;
     }
@@ -133,6 +143,8 @@ static void forget_parent(void)
     shca_contexts_inherited();
     shca.lock = fresh;
     shca_fault_inherited();
+    shca_registry_inherited();
+    memset(&shca_stats, 0, sizeof shca_stats);
     if (!shca.seg)
         return;
     /* The descriptors keep the parent's membership alive after its death: close them. The mapping

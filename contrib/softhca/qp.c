@@ -100,11 +100,15 @@ static void fill_shared(struct shca_qp *qp)
     struct shca_qp_sh *sh = qp->sh;
 
     shca_target_reap(sh);
-    memset(sh, 0, sizeof *sh);
+    /* An initiator that means an earlier queue pair of this number may be looking at it: everything
+     * behind the lock begins anew, the lock itself is its holder's. */
+    shca_rx_lock(shca.seg, sh, shca.pid);
+    memset((char *)sh + sizeof sh->lock, 0, sizeof *sh - sizeof sh->lock);
     sh->type = qp->qp.qp_type;
     sh->pd = qp->qp.pd ? qp->qp.pd->handle : 0;
     sh->epoch = ++shca.epoch;
     sh->async = shca_ctx(qp->qp.context)->async;
+    shca_rx_unlock(sh);
 }
 
 static int alloc_private(struct shca_qp *qp)

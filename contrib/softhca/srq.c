@@ -135,7 +135,10 @@ static int enter_table(struct shca_srq *srq, const struct ibv_srq_init_attr_ex *
     if (e != 0)
         return e;
     sh = srq->sh;
-    memset(sh, 0, sizeof *sh);
+    /* Who means an earlier queue of this number may hold the lock: it stays its holder's. */
+    shca_pid_lock(&sh->lock, shca.pid);
+    memset((char *)sh + sizeof sh->lock, 0, sizeof *sh - sizeof sh->lock);
+    shca_pid_unlock(&sh->lock);
     e = place(srq, &init->attr);
     if (e == 0 && is_xrc(init) && (e = enter_domain(srq, init)) != 0)
         free_place(sh);
