@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What is fuzzed: every place of softhca that reads text which somebody else wrote. */
+#ifndef SHCA_FUZZ_TARGETS_H
+#define SHCA_FUZZ_TARGETS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct fuzz_target {
+    const char *name;      /* also of its directory in tests/softhca/corpus */
+    void (*prepare)(void); /* once; may be NULL */
+    void (*run)(const uint8_t *data, size_t size);
+};
+extern const struct fuzz_target fuzz_targets[]; /* ends with an empty one */
+
+/* The one with that name; ends the program with a reason when there is none. */
+const struct fuzz_target *fuzz_target_find(const char *name);
+
+#endif
