@@ -5,7 +5,10 @@
  * Owns the channels; counters of the handles are protected by the mutex of each handle. */
 #include "config.h"
 
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "shca.h"
@@ -237,6 +240,79 @@ SHCA_PUBLIC int ibv_get_async_event(struct ibv_context *ctx, struct ibv_async_ev
     } while (!decode(ctx, record, event));
     return 0;
 }
+
+/* ---- events of what is destroyed ---- */
+
+/* Drops the records that are about a number; the others stay, in order. As the kernel does with
+ * real devices: who was told by poll() that there is an event must not find that there is none. */
+static void purge(int fd, int wfd, uint32_t number, bool (*about)(uint64_t record, uint32_t number))
+{
+    char path[32];
+    uint64_t record;
+    int n = 0, own;
+
+    if (ioctl(fd, FIONREAD, &n) != 0 || n == 0)
+        return;
+    /* The program's descriptor may block, and another thread may read meanwhile. */
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    own = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    for (; n >= (int)sizeof record && own >= 0; n -= (int)sizeof record) {
+        if (read(own, &record, sizeof record) != (ssize_t)sizeof record)
+            break;
+        if (!about(record, number))
+            (void)!write(wfd, &record, sizeof record);
+    }
+    if (own >= 0)
+        close(own);
+}
+
+static bool of_channel(uint64_t record, uint32_t number)
+{
+    return record >> 32 == number;
+}
+
+static bool of_cq(uint64_t record, uint32_t number)
+{
+    return (uint32_t)record == number && about_cq((enum ibv_event_type)(record >> 32));
+}
+
+static bool of_srq(uint64_t record, uint32_t number)
+{
+    return (uint32_t)record == number && about_srq((enum ibv_event_type)(record >> 32));
+}
+
+static bool of_qp(uint64_t record, uint32_t number)
+{
+    enum ibv_event_type type = (enum ibv_event_type)(record >> 32);
+
+    return (uint32_t)record == number && !about_cq(type) && !about_srq(type) && !about_hca(type);
+}
+
+static void purge_async(struct ibv_context *ctx, uint32_t number, bool (*about)(uint64_t, uint32_t))
+{
+    purge(ctx->async_fd, shca_ctx(ctx)->async_wfd, number, about);
+}
+
+void shca_events_end_cq(struct shca_cq *cq)
+{
+    struct ibv_comp_channel *ch = cq->cq.channel;
+
+    if (ch)
+        purge(ch->fd, shca_container(ch, struct shca_channel, ch)->wfd, cq->index, of_channel);
+    purge_async(cq->cq.context, cq->index, of_cq);
+}
+
+void shca_events_end_srq(struct shca_srq *srq)
+{
+    purge_async(srq->srq.context, srq->index, of_srq);
+}
+
+void shca_events_end_qp(struct shca_qp *qp)
+{
+    purge_async(qp->qp.context, qp->index, of_qp);
+}
+
+/* ---- acknowledging ---- */
 
 static bool is_ours(const struct ibv_async_event *e)
 {

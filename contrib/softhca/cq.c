@@ -178,6 +178,7 @@ SHCA_PUBLIC int ibv_destroy_cq(struct ibv_cq *ibcq)
     pthread_mutex_unlock(&shca.lock);
     if (busy)
         return EBUSY;
+    shca_events_end_cq(cq);
     wait_for_acks(cq);
     if (ibcq->channel)
         __atomic_fetch_sub(&ibcq->channel->refcnt, 1, __ATOMIC_RELAXED);

@@ -295,6 +295,8 @@ SHCA_PUBLIC int ibv_destroy_qp(struct ibv_qp *ibqp)
     shca_xrc_forget(qp);
     if (qp->peer)
         shca_peer_put(qp->peer);
+    if (!qp->home) /* further handles of a target get no events */
+        shca_events_end_qp(qp);
     wait_for_acks(qp);
     --*parent_of(qp);
     pthread_mutex_destroy(&ibqp->mutex);

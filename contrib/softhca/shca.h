@@ -484,6 +484,10 @@ void shca_flushed_wc(uint64_t wr_id, uint32_t qpn, struct ibv_wc *wc);
 /* True in ERR, once nothing more can arrive because whoever was inside has left. */
 bool shca_settled_error(struct shca_qp *qp);
 void shca_cq_forget(struct shca_cq *cq, struct shca_qp *qp);
+/* Nothing more comes for an object that is being destroyed: forgets its unread events. */
+void shca_events_end_cq(struct shca_cq *cq);
+void shca_events_end_srq(struct shca_srq *srq);
+void shca_events_end_qp(struct shca_qp *qp);
 /* p NULL: this process. */
 void shca_async_send(struct shca_peer *p, const struct shca_pipe *to, enum ibv_event_type type,
                      uint32_t index);

@@ -268,6 +268,7 @@ SHCA_PUBLIC int ibv_destroy_srq(struct ibv_srq *ibsrq)
     pthread_mutex_unlock(&shca.lock);
     if (e != 0)
         return e;
+    shca_events_end_srq(srq);
     wait_for_acks(srq);
     shca_container(ibsrq->pd, struct shca_pd, pd)->users--;
     pthread_mutex_destroy(&ibsrq->mutex);

@@ -156,6 +156,72 @@ static void flushed_in_sqd(void)
     close_two(&a, &b);
 }
 
+/* ---- events of what is gone ---- */
+
+static bool readable(int fd)
+{
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+
+    return poll(&p, 1, 0) == 1;
+}
+
+static void make_two_events(struct end *a, struct end *b)
+{
+    struct address to_b = address_of(b);
+
+    to_b.rkey ^= 1;
+    CHECK_EQ(ibv_req_notify_cq(b->rcq, 0), 0);
+    CHECK_EQ(post_recv(b, 1, 0, 64), 0);
+    CHECK_EQ(post_send(a, 1, 0, 64, 0), 0);
+    CHECK_EQ(wait_wc(a->scq).status, IBV_WC_SUCCESS);
+    CHECK_EQ(post(a, IBV_WR_RDMA_WRITE, 1, 0, 8, IBV_SEND_SIGNALED, &to_b, 0), 0);
+    CHECK_EQ(wait_wc(a->scq).status, IBV_WC_REM_ACCESS_ERR);
+    CHECK(readable(b->ctx->async_fd) && readable(b->channel->fd));
+}
+
+/* An event loop that is told of an event finds one: those of objects that are destroyed go with
+ * them, */
+static void events_go_with_objects(void)
+{
+    struct end a, b;
+
+    open_two(&a, &b, &(struct end_options){.channel = true});
+    make_two_events(&a, &b);
+    CHECK_EQ(ibv_destroy_qp(b.qp), 0);
+    CHECK_EQ(ibv_destroy_cq(b.rcq), 0);
+    CHECK(!readable(b.ctx->async_fd) && !readable(b.channel->fd));
+}
+
+/* and those of others stay. */
+static void events_of_others_stay(void)
+{
+    struct ibv_async_event event;
+    struct ibv_cq *cq, *other;
+    struct end a, b, c;
+    void *context;
+
+    open_two(&a, &b, &(struct end_options){.channel = true});
+    /* Another queue pair and another CQ, with the same descriptors. */
+    c = b;
+    other = c.rcq = ibv_create_cq(b.ctx, 16, &c, b.channel, 0);
+    end_qp(&c, &(struct end_options){0});
+    make_two_events(&a, &b);
+    CHECK_EQ(ibv_destroy_qp(a.qp), 0);
+    end_qp(&a, &(struct end_options){0});
+    connect_pair(&a, &c);
+    make_two_events(&a, &c);
+    CHECK_EQ(ibv_destroy_qp(b.qp), 0);
+    CHECK_EQ(ibv_destroy_cq(b.rcq), 0);
+    CHECK_EQ(ibv_get_async_event(c.ctx, &event), 0);
+    CHECK(event.element.qp == c.qp);
+    ibv_ack_async_event(&event);
+    CHECK_EQ(ibv_get_cq_event(c.channel, &cq, &context), 0);
+    CHECK(cq == other);
+    ibv_ack_cq_events(cq, 1);
+    CHECK(!readable(c.ctx->async_fd) && !readable(c.channel->fd));
+    close_two(&a, &c);
+}
+
 /* ---- descriptors run out ---- */
 
 #define MUCH ((size_t)128 << 20)
@@ -319,6 +385,61 @@ static void small_files(void)
     ibv_free_device_list(list);
 }
 
+/* A region in a file of huge pages need not begin with one; atomics show that it is mapped. */
+static void register_in_huge(int fd, pid_t other)
+{
+    struct address mine, peer;
+    struct end e;
+    size_t bytes = (size_t)4 << 20;
+    int file = memfd_create("huge", MFD_CLOEXEC | MFD_HUGETLB);
+    char *p;
+    struct ibv_mr *mr;
+
+    (void)other;
+    CHECK(file >= 0 && ftruncate(file, (off_t)bytes) == 0);
+    p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    CHECK(p != MAP_FAILED);
+    end_open(&e, NULL);
+    mr = ibv_reg_mr(e.pd, p + 8192, 4096, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_ATOMIC);
+    CHECK(mr != NULL);
+    mine = address_of(&e);
+    mine.addr = (uintptr_t)mr->addr;
+    mine.rkey = mr->rkey;
+    exchange(fd, &mine, &peer, sizeof mine);
+    connect_to(&e, &peer);
+    meet(fd);
+    meet(fd);
+}
+
+static void add_in_huge(int fd, pid_t other)
+{
+    struct address peer;
+    struct end e;
+
+    (void)other;
+    end_open(&e, NULL);
+    peer = swap_addresses(fd, &e);
+    connect_to(&e, &peer);
+    meet(fd);
+    CHECK_EQ(post(&e, IBV_WR_ATOMIC_FETCH_AND_ADD, 1, 0, 8, IBV_SEND_SIGNALED, &peer, 0), 0);
+    CHECK_EQ(wait_wc(e.scq).status, IBV_WC_SUCCESS);
+    meet(fd);
+}
+
+static void huge_pages(void)
+{
+    size_t bytes = (size_t)4 << 20;
+    int file = memfd_create("huge", MFD_CLOEXEC | MFD_HUGETLB);
+
+    if (file < 0 || ftruncate(file, (off_t)bytes) != 0 ||
+        mmap(NULL, bytes, PROT_READ, MAP_SHARED, file, 0) == MAP_FAILED) {
+        printf("skip huge_pages: this machine has none\n");
+        return;
+    }
+    close(file);
+    in_two(register_in_huge, add_in_huge);
+}
+
 /* The helper thread is there: without it no peer could be watched, so none is talked to. */
 static void large_thread_locals(void)
 {
@@ -334,10 +455,13 @@ int main(int argc, char **argv)
         {"gone_memory_of_shared", gone_memory_of_shared},
         {"destroyed_ones_leave_room", destroyed_ones_leave_room},
         {"flushed_in_sqd", flushed_in_sqd},
+        {"events_go_with_objects", events_go_with_objects},
+        {"events_of_others_stay", events_of_others_stay},
         {"no_descriptors", no_descriptors},
         {"fork_while_busy", fork_while_busy},
         {"child_counts_anew", child_counts_anew},
         {"small_files", small_files},
+        {"huge_pages", huge_pages},
         {"large_thread_locals", large_thread_locals},
         {NULL, NULL},
     };
