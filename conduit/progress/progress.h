@@ -48,7 +48,8 @@ void tk_wait_source_free(const struct tk_op *op);
 void tk_wait_until(bool (*ready)(const void *what), const void *what);
 
 /* Sends, or posts all pieces, waiting for room; TK_BUSY when it must be immediate and there is
- * none. Once a piece is posted there is no "not done" any more: the rest is waited for. */
+ * none. Once a piece is posted there is no "not done" any more: only what is larger than an idle
+ * queue can hold is waited for then. */
 enum tk_status tk_wait_send(struct tk_peer *peer, struct tk_outgoing *message, bool immediate);
 enum tk_status tk_wait_rma(struct tk_peer *peer, struct tk_rma *rma, bool immediate);
 

@@ -102,6 +102,7 @@ enum tk_status tk_wait_rma(struct tk_peer *peer, struct tk_rma *rma, bool immedi
 {
     unsigned empty = 0;
     enum tk_status status;
+    rma->immediate = immediate;
     while ((status = peer->transport->rma(peer, rma)) == TK_BUSY && !(immediate && rma->done == 0))
         tk_wait_step(&empty);
     return status;

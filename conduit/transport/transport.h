@@ -89,6 +89,7 @@ struct tk_rma {
     bool is_put;
     bool
         copy_source; /* put: the source is wanted back at once, copying it is better than waiting */
+    bool immediate; /* all pieces that there can be room for at once, or TK_BUSY and nothing done */
     bool sources_only; /* count in op->pending only the pieces that still read their source */
 };
 

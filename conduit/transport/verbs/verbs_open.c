@@ -108,6 +108,7 @@ static enum tk_status open_buffers(struct tk_rail *rail, uint32_t peers)
     unsigned replies = (unsigned)tk_counter_read(&tk_verbs.credits_total);
     unsigned recvs = (unsigned)(tk_verbs.credits_pp + 1) * peers + replies + spare_count();
     unsigned bounces = (unsigned)total_or_all(tk_settings.bbuf_count, tk_verbs.depth_total);
+    tk_verbs.bounces = (int)bounces;
     return tk_buffers_open(rail, recvs, bounces);
 }
 

@@ -99,6 +99,7 @@ struct tk_verbs {
     struct tk_work *works;
     int credits_pp, slack;
     int depth_pp, depth_total;
+    int bounces;                /* buffers in bounce_pool and out of it */
     int quiet_max;              /* quiet messages in a row on a link */
     tk_counter_t credits_total; /* requests that this process may still have in flight */
     tk_counter_t acks_due;

@@ -19,6 +19,13 @@ struct piece {
     bool is_inline, is_bounced;
 };
 
+static size_t piece_most(bool is_bounced)
+{
+    return is_bounced ? tk_min(tk_buffer_size, tk_verbs.rail.message_max)
+                      : tk_verbs.rail.message_max;
+}
+
+/* Once a piece is not bounced, no later one is. */
 static struct piece next_piece(const struct tk_rma *rma)
 {
     size_t left = rma->nbytes - rma->done;
@@ -28,8 +35,7 @@ static struct piece next_piece(const struct tk_rma *rma)
         piece.is_inline = true;
     else
         piece.is_bounced = copy || !tk_is_registered(piece.local, left);
-    piece.nbytes = tk_min(left, piece.is_bounced ? tk_min(tk_buffer_size, tk_verbs.rail.message_max)
-                                                 : tk_verbs.rail.message_max);
+    piece.nbytes = tk_min(left, piece_most(piece.is_bounced));
     return piece;
 }
 
@@ -93,17 +99,68 @@ static enum tk_status put_inline(struct tk_link *link, struct tk_rma *rma, uint3
     return TK_OK;
 }
 
+/* ---- what is reserved for a transfer that must be immediate: a stack of work requests ---- */
+
+static struct tk_work *reserved_pop(struct tk_work **reserved)
+{
+    struct tk_work *work = *reserved;
+    *reserved = (struct tk_work *)work->item.next;
+    return work;
+}
+
+static void give_back(struct tk_work *reserved)
+{
+    while (reserved) {
+        struct tk_work *work = reserved_pop(&reserved);
+        work->covers = 0;
+        tk_work_give(work);
+    }
+}
+
+/* Quiet messages keep their slots until something else completes on the link. */
+static size_t idle_room(const struct tk_link *link, bool is_bounced)
+{
+    int room = tk_verbs.depth_pp - link->quiet;
+    return tk_max(1, tk_min((size_t)tk_min(room, tk_verbs.depth_total),
+                            is_bounced ? (size_t)tk_verbs.bounces : SIZE_MAX));
+}
+
+/* False: not now. More than an idle queue holds is never asked for, or the largest transfers would
+ * be refused for ever. */
+static bool reserve(struct tk_link *link, const struct tk_rma *rma, struct tk_work **reserved)
+{
+    struct piece first = next_piece(rma);
+    size_t most = piece_most(first.is_bounced);
+    size_t wanted = tk_min((rma->nbytes + most - 1) / most, idle_room(link, first.is_bounced));
+    while (wanted-- > 0) {
+        struct tk_work *work = tk_work_take(link, first.is_bounced);
+        if (!work) {
+            give_back(*reserved);
+            *reserved = NULL;
+            return false;
+        }
+        work->item.next = &(*reserved)->item;
+        *reserved = work;
+    }
+    return true;
+}
+
 static enum tk_status post_pieces(struct tk_link *link, struct tk_rma *rma, uint32_t remote_key)
 {
+    struct tk_work *reserved = NULL;
+    if (rma->immediate && rma->done == 0 && !reserve(link, rma, &reserved))
+        return TK_BUSY;
     while (rma->done < rma->nbytes) {
         struct piece piece = next_piece(rma);
-        struct tk_work *work = tk_work_take(link, piece.is_bounced);
+        struct tk_work *work =
+            reserved ? reserved_pop(&reserved) : tk_work_take(link, piece.is_bounced);
         if (!work)
             return TK_BUSY;
         count(work, rma, &piece);
         post_piece(work, rma, &piece, remote_key);
         rma->done += piece.nbytes;
     }
+    give_back(reserved);
     return TK_OK;
 }
 

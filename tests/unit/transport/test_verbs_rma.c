@@ -6,6 +6,7 @@
 
 #include "fake_world.h"
 #include "settings/settings.h"
+#include "transport/verbs/verbs_work.h"
 #include "unit.h"
 
 enum { segment_size = 1 << 20 };
@@ -251,6 +252,72 @@ static void a_full_queue_says_busy_and_goes_on_where_it_stopped(void **state)
     world_close();
 }
 
+/* All or nothing: a refusal gives back what it had taken already. */
+static void immediate_posts_all_pieces_or_none(void **state)
+{
+    (void)state;
+    fake_reset();
+    open_world("GASNET_NETWORKDEPTH_PP=4");
+    struct tk_link *link = world_link(0, 1);
+    struct tk_rma first = rma = transfer(true, outside, 0, 2 * tk_buffer_size);
+    assert_int_equal(start(), TK_OK);
+    rma = first;
+    rma.nbytes = 3 * tk_buffer_size;
+    rma.immediate = true;
+    assert_int_equal(start(), TK_BUSY);
+    assert_int_equal(rma.done, 0);
+    assert_int_equal(tk_counter_read(&op.pending), 2);
+    assert_int_equal(tk_counter_read(&link->room), 2);
+    rma.nbytes = 2 * tk_buffer_size - 7;
+    assert_int_equal(start(), TK_OK);
+    assert_int_equal(tk_counter_read(&op.pending), 4);
+    run();
+    assert_int_equal(tk_counter_read(&link->room), 4);
+    world_close();
+}
+
+/* Bounce buffers are room too. */
+static void immediate_is_refused_for_lack_of_bounce_buffers(void **state)
+{
+    (void)state;
+    fake_reset();
+    open_world("GASNET_BBUF_COUNT=2");
+    rma = transfer(true, outside, 0, tk_buffer_size);
+    assert_int_equal(start(), TK_OK);
+    rma = transfer(true, outside, 0, 2 * tk_buffer_size);
+    rma.immediate = true;
+    assert_int_equal(start(), TK_BUSY);
+    assert_int_equal(rma.done, 0);
+    fake_settle();
+    while (tk_verbs_reap())
+        continue;
+    tk_counter_set(&op.pending, 0); /* it counts the second transfer's pieces now */
+    assert_int_equal(start(), TK_OK);
+    run();
+    assert_memory_equal(world_segment(1), outside, 2 * tk_buffer_size);
+    world_close();
+}
+
+/* Or it could never be done. */
+static void immediate_takes_an_idle_queue_for_what_none_could_hold(void **state)
+{
+    (void)state;
+    fake_reset();
+    open_world("GASNET_NETWORKDEPTH_PP=2");
+    rma = transfer(true, outside, 0, 5 * tk_buffer_size);
+    rma.immediate = true;
+    struct tk_work *other = tk_work_take(world_link(0, 1), false);
+    assert_int_equal(start(), TK_BUSY);
+    assert_int_equal(rma.done, 0);
+    other->covers = 0;
+    tk_work_give(other);
+    assert_int_equal(start(), TK_BUSY);
+    assert_int_equal(rma.done, 2 * tk_buffer_size);
+    run();
+    assert_memory_equal(world_segment(1), outside, 5 * tk_buffer_size);
+    world_close();
+}
+
 static void without_a_bounce_buffer_there_is_no_room(void **state)
 {
     (void)state;
@@ -294,6 +361,9 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(no_piece_is_larger_than_the_ports_message),
     cmocka_unit_test(memory_that_straddles_the_segments_end_is_bounced),
     cmocka_unit_test(a_full_queue_says_busy_and_goes_on_where_it_stopped),
+    cmocka_unit_test(immediate_posts_all_pieces_or_none),
+    cmocka_unit_test(immediate_is_refused_for_lack_of_bounce_buffers),
+    cmocka_unit_test(immediate_takes_an_idle_queue_for_what_none_could_hold),
     cmocka_unit_test(without_a_bounce_buffer_there_is_no_room),
     cmocka_unit_test(a_get_is_not_done_before_its_bytes_are_in_place),
 };
