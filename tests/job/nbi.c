@@ -264,9 +264,10 @@ static void item_38_a_value_comes_whatever_the_hurry(void)
 {
     uint64_t number = job_mix(38, peer);
 
-    CHECK(gex_RMA_PutBlockingVal(job.tm, peer, there(IN), number, 8, 0) == 0);
-    put_many(job.base + LOCAL, GEX_EVENT_DEFER, 38); /* fills the queue */
     CHECK(gex_RMA_PutBlockingVal(job.tm, peer, there(0), number, 8, 0) == 0);
+    while (peer != job.rank && gex_RMA_PutNBI(job.tm, peer, there(IN), heap, 8, GEX_EVENT_DEFER,
+                                              GEX_FLAG_IMMEDIATE) == 0)
+        continue; /* until the queue is full */
     CHECK(gex_RMA_GetBlockingVal(job.tm, peer, there(0), 8, GEX_FLAG_IMMEDIATE) == number);
     gex_NBI_Wait(GEX_EC_ALL, 0);
 }

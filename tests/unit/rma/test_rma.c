@@ -178,6 +178,18 @@ static void an_implicit_put_with_now_waits_for_its_own_source(void **state)
     assert_true(tk_nbi_done(tk_nbi_now, GEX_EC_ALL));
 }
 
+static void with_now_a_source_that_is_not_copied_is_waited_for(void **state)
+{
+    (void)state;
+    fake_job.never_copies = true;
+    struct tk_transfer t = transfer(true, 100);
+    assert_int_equal(tk_transfer_implicit(&t, GEX_EVENT_NOW), 0);
+    assert_int_equal(fake_job.reaped, 1);
+    t = transfer(true, 100);
+    assert_ptr_equal(tk_transfer_start(&t, GEX_EVENT_NOW), GEX_EVENT_INVALID);
+    assert_int_equal(fake_job.reaped, 2);
+}
+
 static void implicit_immediate_leaves_nothing_behind(void **state)
 {
     (void)state;
@@ -218,6 +230,7 @@ static const struct CMUnitTest tests[] = {
     TEST(implicit_operations_count_in_the_threads_set),
     TEST(with_group_the_source_is_a_category_of_its_own),
     TEST(an_implicit_put_with_now_waits_for_its_own_source),
+    TEST(with_now_a_source_that_is_not_copied_is_waited_for),
     TEST(implicit_immediate_leaves_nothing_behind),
     TEST(to_ourselves_all_is_done_at_once),
 };

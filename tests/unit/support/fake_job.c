@@ -50,7 +50,7 @@ static void count(struct fake_sent *sent, const struct tk_rma *r)
         return;
     sent->op = r->op;
     tk_counter_add(&r->op->pending, 1);
-    if (!r->is_put || r->copy_source || !r->sources)
+    if (!r->is_put || (r->copy_source && !fake_job.never_copies) || !r->sources)
         return;
     sent->sources = r->sources;
     tk_counter_add(r->sources, 1);

@@ -31,6 +31,7 @@ struct fake_job {
     unsigned count, delivered, reaped; /* sent; of those delivered; of those reaped */
     bool hold;                         /* polls deliver nothing */
     bool hold_ops;                     /* operations are not completed */
+    bool never_copies; /* sources are read until reaped, whatever copy_source says */
     unsigned stalls_told;
 };
 
