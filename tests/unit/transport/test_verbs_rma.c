@@ -318,6 +318,23 @@ static void immediate_takes_an_idle_queue_for_what_none_could_hold(void **state)
     world_close();
 }
 
+/* Nothing completes for it, so its slot comes back with other work only. */
+static void a_quiet_message_is_no_reason_to_refuse_for_ever(void **state)
+{
+    (void)state;
+    fake_reset();
+    open_world("GASNET_NETWORKDEPTH_PP=4");
+    struct tk_link *link = world_link(0, 1);
+    assert_true(tk_quiet_take(link));
+    rma = transfer(true, outside, 0, 5 * tk_buffer_size);
+    rma.immediate = true;
+    assert_int_equal(start(), TK_BUSY);
+    assert_int_equal(rma.done, 3 * tk_buffer_size);
+    run();
+    assert_int_equal(tk_counter_read(&link->room), 4);
+    world_close();
+}
+
 static void without_a_bounce_buffer_there_is_no_room(void **state)
 {
     (void)state;
@@ -364,6 +381,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(immediate_posts_all_pieces_or_none),
     cmocka_unit_test(immediate_is_refused_for_lack_of_bounce_buffers),
     cmocka_unit_test(immediate_takes_an_idle_queue_for_what_none_could_hold),
+    cmocka_unit_test(a_quiet_message_is_no_reason_to_refuse_for_ever),
     cmocka_unit_test(without_a_bounce_buffer_there_is_no_room),
     cmocka_unit_test(a_get_is_not_done_before_its_bytes_are_in_place),
 };
