@@ -14,7 +14,7 @@ targets="settings registry fault control"
 mkdir -p "$dir/found" || exit 1
 echo 'int LLVMFuzzerTestOneInput(const char *d, long n) { return d && n < 0; }' >"$dir/probe.c"
 if ! ${FUZZ_CC:-clang} -fsanitize=fuzzer,address "$dir/probe.c" -o "$dir/probe" 2>"$dir/probe.log"; then
-    echo "no ${FUZZ_CC:-clang} with libFuzzer (Debian packages clang, libclang-rt-14-dev); skipped: $(head -1 "$dir/probe.log")"
+    echo "no ${FUZZ_CC:-clang} with libFuzzer (Debian packages clang, libclang-rt-dev); skipped: $(head -1 "$dir/probe.log")"
     exit 77
 fi
 
