@@ -7,28 +7,55 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/report.h"
+#include "base/check.h"
 #include "gasnetex.h"
+#include "message/message.h"
 #include "progress/progress.h"
 
-#ifdef TK_DEBUG
-#    define TK_CHECK(condition, ...)                                                               \
-        do {                                                                                       \
-            if (!(condition))                                                                      \
-                tk_panic(__VA_ARGS__);                                                             \
-        } while (0)
-#else
-#    define TK_CHECK(condition, ...)                                                               \
-        do {                                                                                       \
-        } while (0)
-#endif
-
+/* For calls that may poll or send. */
 #define TK_CHECK_MAY_COMMUNICATE(call)                                                             \
-    TK_CHECK(tk_in_handler == 0, "%s was called from a handler, where only replies are allowed",   \
-             call)
+    do {                                                                                           \
+        TK_CHECK(tk_in_handler == 0,                                                               \
+                 "%s was called from a handler, where only replies are allowed", call);            \
+        TK_CHECK(tk_hsls_held() == 0, "%s was called with a gex_HSL_t held", call);                \
+        TK_CHECK(!tk_is_preparing(TK_REQUEST),                                                     \
+                 "%s was called between gex_AM_PrepareRequest and its Commit", call);              \
+    } while (0)
 
 #define TK_CHECK_RANK(call, rank)                                                                  \
     TK_CHECK((rank) < tk_peers.size, "%s: rank %u is not in the team of %u", call,                 \
              (unsigned)(rank), tk_peers.size)
+
+/* Active messages */
+
+#define TK_CHECK_REQUEST(call, rank, nargs)                                                        \
+    TK_CHECK_MAY_COMMUNICATE(call);                                                                \
+    TK_CHECK_RANK(call, rank);                                                                     \
+    TK_CHECK((nargs) <= tk_max_args, "%s: %u arguments", call, nargs)
+
+#define TK_CHECK_REPLY(call, token, nargs)                                                         \
+    TK_CHECK((token)->arrival->head->kind == TK_REQUEST, "%s in a reply handler", call);           \
+    TK_CHECK(!(token)->arrival->replied, "%s: this request was replied to before", call);          \
+    TK_CHECK(tk_hsls_held() == 0, "%s was called with a gex_HSL_t held", call);                    \
+    TK_CHECK(!tk_is_preparing(TK_REPLY),                                                           \
+             "%s was called between gex_AM_PrepareReply and its Commit", call);                    \
+    TK_CHECK((nargs) <= tk_max_args, "%s: %u arguments", call, nargs)
+
+#define TK_CHECK_LC_REQUEST(call, lc_opt)                                                          \
+    TK_CHECK((lc_opt) != NULL && (lc_opt) != GEX_EVENT_DEFER,                                      \
+             "%s: lc_opt must be GEX_EVENT_NOW, GEX_EVENT_GROUP or an event's address", call)
+
+#define TK_CHECK_LC_REPLY(call, lc_opt)                                                            \
+    TK_CHECK((lc_opt) != NULL && (lc_opt) != GEX_EVENT_DEFER && (lc_opt) != GEX_EVENT_GROUP,       \
+             "%s: lc_opt must be GEX_EVENT_NOW or an event's address", call)
+
+#define TK_CHECK_SIZE(call, nbytes, most)                                                          \
+    TK_CHECK((nbytes) <= (most), "%s: %zu bytes are more than the limit %zu", call,                \
+             (size_t)(nbytes), (size_t)(most))
+
+#define TK_CHECK_DEST(call, peer, dest, nbytes)                                                    \
+    TK_CHECK(tk_peer_has(peer, (uintptr_t)(dest), nbytes),                                         \
+             "%s: [%p, +%zu) is not inside the segment of rank %u", call, dest, (size_t)(nbytes),  \
+             (peer)->rank)
 
 #endif

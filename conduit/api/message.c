@@ -8,27 +8,6 @@
 #include "message/message.h"
 #include "team/objects.h"
 
-#define CHECK_REQUEST(call, rank, nargs)                                                           \
-    TK_CHECK_MAY_COMMUNICATE(call);                                                                \
-    TK_CHECK_RANK(call, rank);                                                                     \
-    TK_CHECK((nargs) <= tk_max_args, "%s: %u arguments", call, nargs)
-
-#define CHECK_REPLY(call, token, nargs)                                                            \
-    TK_CHECK((token)->arrival->head->kind == TK_REQUEST, "%s in a reply handler", call);           \
-    TK_CHECK(!(token)->arrival->replied, "%s: this request was replied to before", call);          \
-    TK_CHECK((nargs) <= tk_max_args, "%s: %u arguments", call, nargs)
-
-#define CHECK_PAYLOAD(call, lc_opt, nbytes, most)                                                  \
-    TK_CHECK((lc_opt) != NULL && (lc_opt) != GEX_EVENT_DEFER,                                      \
-             "%s: lc_opt must be GEX_EVENT_NOW or an event's address", call);                      \
-    TK_CHECK((nbytes) <= (most), "%s: %zu bytes are more than the limit %zu", call,                \
-             (size_t)(nbytes), (size_t)(most))
-
-#define CHECK_DEST(call, peer, dest, nbytes)                                                       \
-    TK_CHECK(tk_peer_has(peer, (uintptr_t)(dest), nbytes),                                         \
-             "%s: [%p, +%zu) is not inside the segment of rank %u", call, dest, (size_t)(nbytes),  \
-             (peer)->rank)
-
 /* Fills in what all messages have; a Short is looked at no further. */
 static inline void address(struct tk_message *m, enum tk_message_category category,
                            gex_AM_Index_t handler, gex_Flags_t flags, unsigned nargs,
@@ -53,7 +32,7 @@ static inline void carry(struct tk_message *m, const void *src, size_t nbytes, v
 int trunkline_am_request_short(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t handler,
                                gex_Flags_t flags, unsigned nargs, const gex_AM_Arg_t *args)
 {
-    CHECK_REQUEST("gex_AM_RequestShort", rank, nargs);
+    TK_CHECK_REQUEST("gex_AM_RequestShort", rank, nargs);
     struct tk_message m;
     address(&m, TK_SHORT, handler, flags, nargs, args);
     m.peer = tk_peer_of(tm, rank);
@@ -64,8 +43,9 @@ int trunkline_am_request_medium(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t han
                                 const void *src, size_t nbytes, gex_Event_t *lc_opt,
                                 gex_Flags_t flags, unsigned nargs, const gex_AM_Arg_t *args)
 {
-    CHECK_REQUEST("gex_AM_RequestMedium", rank, nargs);
-    CHECK_PAYLOAD("gex_AM_RequestMedium", lc_opt, nbytes, tk_medium_max(nargs));
+    TK_CHECK_REQUEST("gex_AM_RequestMedium", rank, nargs);
+    TK_CHECK_LC_REQUEST("gex_AM_RequestMedium", lc_opt);
+    TK_CHECK_SIZE("gex_AM_RequestMedium", nbytes, tk_medium_max(nargs));
     struct tk_message m;
     address(&m, TK_MEDIUM, handler, flags, nargs, args);
     carry(&m, src, nbytes, NULL, lc_opt);
@@ -77,9 +57,10 @@ int trunkline_am_request_long(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t handl
                               size_t nbytes, void *dest, gex_Event_t *lc_opt, gex_Flags_t flags,
                               unsigned nargs, const gex_AM_Arg_t *args)
 {
-    CHECK_REQUEST("gex_AM_RequestLong", rank, nargs);
-    CHECK_PAYLOAD("gex_AM_RequestLong", lc_opt, nbytes, tk_long_max());
-    CHECK_DEST("gex_AM_RequestLong", tk_peer_of(tm, rank), dest, nbytes);
+    TK_CHECK_REQUEST("gex_AM_RequestLong", rank, nargs);
+    TK_CHECK_LC_REQUEST("gex_AM_RequestLong", lc_opt);
+    TK_CHECK_SIZE("gex_AM_RequestLong", nbytes, tk_long_max());
+    TK_CHECK_DEST("gex_AM_RequestLong", tk_peer_of(tm, rank), dest, nbytes);
     struct tk_message m;
     address(&m, TK_LONG, handler, flags, nargs, args);
     carry(&m, src, nbytes, dest, lc_opt);
@@ -90,7 +71,7 @@ int trunkline_am_request_long(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t handl
 int trunkline_am_reply_short(gex_Token_t token, gex_AM_Index_t handler, gex_Flags_t flags,
                              unsigned nargs, const gex_AM_Arg_t *args)
 {
-    CHECK_REPLY("gex_AM_ReplyShort", token, nargs);
+    TK_CHECK_REPLY("gex_AM_ReplyShort", token, nargs);
     struct tk_message m;
     address(&m, TK_SHORT, handler, flags, nargs, args);
     return tk_reply(token, &m);
@@ -100,8 +81,9 @@ int trunkline_am_reply_medium(gex_Token_t token, gex_AM_Index_t handler, const v
                               size_t nbytes, gex_Event_t *lc_opt, gex_Flags_t flags, unsigned nargs,
                               const gex_AM_Arg_t *args)
 {
-    CHECK_REPLY("gex_AM_ReplyMedium", token, nargs);
-    CHECK_PAYLOAD("gex_AM_ReplyMedium", lc_opt, nbytes, tk_medium_max(nargs));
+    TK_CHECK_REPLY("gex_AM_ReplyMedium", token, nargs);
+    TK_CHECK_LC_REPLY("gex_AM_ReplyMedium", lc_opt);
+    TK_CHECK_SIZE("gex_AM_ReplyMedium", nbytes, tk_medium_max(nargs));
     struct tk_message m;
     address(&m, TK_MEDIUM, handler, flags, nargs, args);
     carry(&m, src, nbytes, NULL, lc_opt);
@@ -112,9 +94,10 @@ int trunkline_am_reply_long(gex_Token_t token, gex_AM_Index_t handler, const voi
                             size_t nbytes, void *dest, gex_Event_t *lc_opt, gex_Flags_t flags,
                             unsigned nargs, const gex_AM_Arg_t *args)
 {
-    CHECK_REPLY("gex_AM_ReplyLong", token, nargs);
-    CHECK_PAYLOAD("gex_AM_ReplyLong", lc_opt, nbytes, tk_long_max());
-    CHECK_DEST("gex_AM_ReplyLong", token->arrival->peer, dest, nbytes);
+    TK_CHECK_REPLY("gex_AM_ReplyLong", token, nargs);
+    TK_CHECK_LC_REPLY("gex_AM_ReplyLong", lc_opt);
+    TK_CHECK_SIZE("gex_AM_ReplyLong", nbytes, tk_long_max());
+    TK_CHECK_DEST("gex_AM_ReplyLong", token->arrival->peer, dest, nbytes);
     struct tk_message m;
     address(&m, TK_LONG, handler, flags, nargs, args);
     carry(&m, src, nbytes, dest, lc_opt);
@@ -126,7 +109,13 @@ unsigned int gex_AM_MaxArgs(void)
     return tk_max_args;
 }
 
-/* One transport's buffers bound all messages, so limits depend on the number of arguments only. */
+/* One transport's buffers bound all messages, so limits depend on the number of arguments, and for
+ * a Long on whose buffer it is in; they are the same for every peer, GEX_RANK_INVALID included. */
+
+static size_t long_max(gex_Flags_t flags, unsigned nargs)
+{
+    return flags & GEX_FLAG_AM_PREPARE_LEAST_ALLOC ? tk_long_packed_max(nargs) : tk_long_max();
+}
 
 size_t gex_AM_MaxRequestMedium(gex_TM_t tm, gex_Rank_t other_rank, const gex_Event_t *lc_opt,
                                gex_Flags_t flags, unsigned int numargs)
@@ -145,15 +134,15 @@ size_t gex_AM_MaxReplyMedium(gex_TM_t tm, gex_Rank_t other_rank, const gex_Event
 size_t gex_AM_MaxRequestLong(gex_TM_t tm, gex_Rank_t other_rank, const gex_Event_t *lc_opt,
                              gex_Flags_t flags, unsigned int numargs)
 {
-    (void)tm, (void)other_rank, (void)lc_opt, (void)flags, (void)numargs;
-    return tk_long_max();
+    (void)tm, (void)other_rank, (void)lc_opt;
+    return long_max(flags, numargs);
 }
 
 size_t gex_AM_MaxReplyLong(gex_TM_t tm, gex_Rank_t other_rank, const gex_Event_t *lc_opt,
                            gex_Flags_t flags, unsigned int numargs)
 {
-    (void)tm, (void)other_rank, (void)lc_opt, (void)flags, (void)numargs;
-    return tk_long_max();
+    (void)tm, (void)other_rank, (void)lc_opt;
+    return long_max(flags, numargs);
 }
 
 size_t gex_AM_LUBRequestMedium(void)
@@ -186,8 +175,8 @@ size_t gex_Token_MaxReplyMedium(gex_Token_t token, const gex_Event_t *lc_opt, ge
 size_t gex_Token_MaxReplyLong(gex_Token_t token, const gex_Event_t *lc_opt, gex_Flags_t flags,
                               unsigned int numargs)
 {
-    (void)token, (void)lc_opt, (void)flags, (void)numargs;
-    return tk_long_max();
+    (void)token, (void)lc_opt;
+    return long_max(flags, numargs);
 }
 
 gex_TI_t gex_Token_Info(gex_Token_t token, gex_Token_Info_t *info, gex_TI_t mask)

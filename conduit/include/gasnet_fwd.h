@@ -33,7 +33,7 @@ typedef struct trunkline_event *gex_Event_t;
 #define GEX_EVENT_DEFER                                                                            \
     ((gex_Event_t *)(uintptr_t)2) /* not before the operation itself is complete */
 #define GEX_EVENT_GROUP                                                                            \
-    ((gex_Event_t *)(uintptr_t)3) /* when the NBI category GEX_EC_LC (messages: _AM) is synced */
+    ((gex_Event_t *)(uintptr_t)3) /* when the thread syncs its implicit operations */
 
 /* Do nothing and say so rather than wait for resources. */
 #define GEX_FLAG_IMMEDIATE (1U << 0)
@@ -46,5 +46,10 @@ typedef struct trunkline_event *gex_Event_t;
 #define GEX_FLAG_AM_REQUEST (1U << 3)
 #define GEX_FLAG_AM_REPLY   (1U << 4)
 #define GEX_FLAG_AM_REQREP  (GEX_FLAG_AM_REQUEST | GEX_FLAG_AM_REPLY)
+
+/* Limit queries: the largest least_payload that Prepare takes, in the client's buffer or in one of
+ * the library's. */
+#define GEX_FLAG_AM_PREPARE_LEAST_CLIENT (1U << 11)
+#define GEX_FLAG_AM_PREPARE_LEAST_ALLOC  (1U << 12)
 
 #endif

@@ -100,11 +100,15 @@ typedef struct trunkline_ep *gex_EP_t;
 typedef struct trunkline_tm *gex_TM_t;
 typedef struct trunkline_segment *gex_Segment_t;
 typedef struct trunkline_token *gex_Token_t;
+typedef struct trunkline_srcdesc *gex_AM_SrcDesc_t;
 
 #define GEX_CLIENT_INVALID  ((gex_Client_t)(uintptr_t)0)
 #define GEX_EP_INVALID      ((gex_EP_t)(uintptr_t)0)
 #define GEX_TM_INVALID      ((gex_TM_t)(uintptr_t)0)
 #define GEX_SEGMENT_INVALID ((gex_Segment_t)(uintptr_t)0)
+
+/* Nothing was prepared (GEX_FLAG_IMMEDIATE only). */
+#define GEX_AM_SRCDESC_NO_OP ((gex_AM_SrcDesc_t)(uintptr_t)0)
 
 typedef uint8_t gex_AM_Index_t;
 typedef int32_t gex_AM_Arg_t;
@@ -305,6 +309,36 @@ size_t gex_Token_MaxReplyMedium(gex_Token_t token, const gex_Event_t *lc_opt, ge
                                 unsigned int numargs);
 size_t gex_Token_MaxReplyLong(gex_Token_t token, const gex_Event_t *lc_opt, gex_Flags_t flags,
                               unsigned int numargs);
+
+/* A message in two calls. Prepare agrees on a size between least and most, and with `client_buf` NULL
+ * lends a buffer for it, aligned for any type; then `lc_opt` is NULL too. Commit sends any size up to
+ * that. Between the two the thread may call nothing that is not [handler]; it has one request and one
+ * reply at a time. A Long's `dest` may be NULL here, otherwise Commit repeats it. With
+ * GEX_FLAG_IMMEDIATE Prepare may return GEX_AM_SRCDESC_NO_OP; Commit never fails, and waits for
+ * this process's own device at most. Cancel ends a Prepare without a message; flags: 0, returns 0.
+ * The Commit forms are in trunkline_am.h. */
+gex_AM_SrcDesc_t gex_AM_PrepareRequestMedium(gex_TM_t tm, gex_Rank_t rank, const void *client_buf,
+                                             size_t least_payload, size_t most_payload,
+                                             gex_Event_t *lc_opt, gex_Flags_t flags,
+                                             unsigned int numargs);
+gex_AM_SrcDesc_t gex_AM_PrepareRequestLong(gex_TM_t tm, gex_Rank_t rank, const void *client_buf,
+                                           size_t least_payload, size_t most_payload, void *dest,
+                                           gex_Event_t *lc_opt, gex_Flags_t flags,
+                                           unsigned int numargs);
+gex_AM_SrcDesc_t gex_AM_PrepareReplyMedium(gex_Token_t token, const void *client_buf,
+                                           size_t least_payload, size_t most_payload,
+                                           gex_Event_t *lc_opt, gex_Flags_t flags,
+                                           unsigned int numargs);
+gex_AM_SrcDesc_t gex_AM_PrepareReplyLong(gex_Token_t token, const void *client_buf,
+                                         size_t least_payload, size_t most_payload, void *dest,
+                                         gex_Event_t *lc_opt, gex_Flags_t flags,
+                                         unsigned int numargs);
+void *gex_AM_SrcDescAddr(gex_AM_SrcDesc_t sd);
+size_t gex_AM_SrcDescSize(gex_AM_SrcDesc_t sd);
+int gex_AM_CancelRequestMedium(gex_AM_SrcDesc_t sd, gex_Flags_t flags);
+int gex_AM_CancelRequestLong(gex_AM_SrcDesc_t sd, gex_Flags_t flags);
+int gex_AM_CancelReplyMedium(gex_AM_SrcDesc_t sd, gex_Flags_t flags);
+int gex_AM_CancelReplyLong(gex_AM_SrcDesc_t sd, gex_Flags_t flags);
 
 #include "trunkline_am.h"
 

@@ -7,11 +7,13 @@
 #include <string.h>
 
 #include "base/bits.h"
+#include "base/check.h"
 #include "base/report.h"
 #include "memory/memory.h"
 #include "message/message.h"
 #include "progress/progress.h"
 
+static const char *const category_names[] = {"Short", "Medium", "Long"};
 static tk_internal_fn internal[tk_internal_handlers];
 
 void tk_internal_register(enum tk_internal_handler index, tk_internal_fn fn)
@@ -58,8 +60,9 @@ void tk_internal_register(enum tk_internal_handler index, tk_internal_fn fn)
     CASE(1)                                                                                        \
     CASE(2)                                                                                        \
     CASE(3)                                                                                        \
-    CASE(4) CASE(5) CASE(6) CASE(7) CASE(8) CASE(9) CASE(10) CASE(11) CASE(12) CASE(13) CASE(14)   \
-        CASE(15) CASE(16)
+    CASE(4)                                                                                        \
+    CASE(5)                                                                                        \
+    CASE(6) CASE(7) CASE(8) CASE(9) CASE(10) CASE(11) CASE(12) CASE(13) CASE(14) CASE(15) CASE(16)
 
 typedef void (*generic_fn)(void);
 
@@ -120,6 +123,35 @@ static void run_internal(const struct tk_arrival *arrival)
     internal[index](arrival->peer, (const int32_t *)(arrival->head + 1));
 }
 
+/* An entry from the older interface says nothing of these: all categories, tk_nargs_any. */
+static void check_entry(const gex_AM_Entry_t *entry, const struct tk_message_head *head)
+{
+    (void)entry, (void)head, (void)category_names;
+    TK_CHECK(entry->gex_flags & (GEX_FLAG_AM_SHORT << head->category),
+             "a %s came for handler %u '%s', which gex_flags 0x%x does not allow",
+             category_names[head->category], head->handler, tk_entry_name(entry),
+             (unsigned)entry->gex_flags);
+    TK_CHECK(entry->gex_flags &
+                 (head->kind == TK_REQUEST ? GEX_FLAG_AM_REQUEST : GEX_FLAG_AM_REPLY),
+             "a %s came for handler %u '%s', which gex_flags 0x%x does not allow",
+             head->kind == TK_REQUEST ? "request" : "reply", head->handler, tk_entry_name(entry),
+             (unsigned)entry->gex_flags);
+    TK_CHECK(entry->gex_nargs == head->nargs || entry->gex_nargs == tk_nargs_any,
+             "a message with %u arguments came for handler %u '%s', which has %u", head->nargs,
+             head->handler, tk_entry_name(entry), entry->gex_nargs);
+}
+
+/* What a handler must have undone when it returns. */
+static void check_return(const gex_AM_Entry_t *entry)
+{
+    (void)entry;
+    TK_CHECK(tk_hsls_held() == 0, "handler %u '%s' returned with a gex_HSL_t held",
+             entry->gex_index, tk_entry_name(entry));
+    TK_CHECK(!tk_is_preparing(TK_REPLY),
+             "handler %u '%s' returned between gex_AM_PrepareReply and its Commit",
+             entry->gex_index, tk_entry_name(entry));
+}
+
 static void run_client(struct tk_arrival *arrival)
 {
     const struct tk_message_head *head = arrival->head;
@@ -127,6 +159,7 @@ static void run_client(struct tk_arrival *arrival)
     if (!token.entry)
         tk_panic("a message for handler %u came from rank %u (%s), but none is registered here",
                  head->handler, arrival->peer->rank, arrival->peer->host);
+    check_entry(token.entry, head);
     generic_fn fn = (generic_fn)token.entry->gex_fnptr;
     if (head->category == TK_SHORT) {
         call_short(fn, &token, head->nargs, (const gex_AM_Arg_t *)(head + 1));
@@ -139,6 +172,7 @@ static void run_client(struct tk_arrival *arrival)
         call_with_payload(fn, &token, dest, front->nbytes, head->nargs,
                           (const gex_AM_Arg_t *)(front + 1));
     }
+    check_return(token.entry);
 }
 
 static void deliver(struct tk_arrival *arrival)

@@ -22,11 +22,16 @@ const gex_AM_Entry_t *tk_handler_entry(uint8_t index)
     return fn ? &entries[index] : NULL;
 }
 
+const char *tk_entry_name(const gex_AM_Entry_t *entry)
+{
+    return entry->gex_name ? entry->gex_name : "(unnamed)";
+}
+
 static void check_entry(const gex_AM_Entry_t *entry)
 {
     gex_Flags_t category = entry->gex_flags & (GEX_FLAG_AM_SHORT | GEX_FLAG_AM_MEDLONG);
     gex_Flags_t role = entry->gex_flags & GEX_FLAG_AM_REQREP;
-    const char *name = entry->gex_name ? entry->gex_name : "(unnamed)";
+    const char *name = tk_entry_name(entry);
     if (!entry->gex_fnptr)
         tk_panic("handler '%s' has no function", name);
     if (!category || category == (GEX_FLAG_AM_SHORT | GEX_FLAG_AM_MEDLONG) ||

@@ -21,7 +21,7 @@ struct tk_message {
     const void *payload;
     size_t nbytes;
     void *dest;          /* Long */
-    gex_Event_t *lc_opt; /* Medium, Long: GEX_EVENT_NOW or where to store an event */
+    gex_Event_t *lc_opt; /* Medium, Long: GEX_EVENT_NOW, _GROUP or where to store an event */
     bool immediate;
     unsigned nargs;
     const gex_AM_Arg_t *args;
@@ -49,12 +49,44 @@ enum tk_status tk_internal_send(struct tk_peer *peer, enum tk_message_kind kind,
                                 enum tk_internal_handler handler, unsigned nargs,
                                 const int32_t *args);
 
-/* Largest payloads with `nargs` arguments. */
+/* Largest payloads with `nargs` arguments; of a Long also the largest that fits beside its head. */
 size_t tk_medium_max(unsigned nargs);
 size_t tk_long_max(void);
+size_t tk_long_packed_max(unsigned nargs);
 
-/* handlers.c */
+/* prepare.c. What a message will be, before its payload, handler and arguments are known. A thread
+ * has one for a request and one for a reply; neither is shared. */
+struct trunkline_srcdesc {
+    struct tk_room room;
+    struct tk_arrival *arrival; /* reply: what it answers */
+    void *address;              /* where the payload is to be */
+    size_t size;                /* how much of it there may be */
+    void *dest;
+    gex_Event_t *lc_opt;
+    unsigned nargs;
+    uint8_t category;
+    bool open; /* prepared, not committed */
+};
+
+/* `m` holds peer, category, payload (NULL: lend a buffer), dest, lc_opt, immediate and nargs.
+ * GEX_AM_SRCDESC_NO_OP when it is immediate and there is no room. */
+gex_AM_SrcDesc_t tk_prepare_request(const struct tk_message *m, size_t most);
+gex_AM_SrcDesc_t tk_prepare_reply(gex_Token_t token, struct tk_message *m, size_t most);
+
+/* `m` adds handler, nbytes, dest and args. Never fails. */
+void tk_commit(gex_AM_SrcDesc_t sd, struct tk_message *m);
+void tk_cancel(gex_AM_SrcDesc_t sd);
+
+/* Has this thread prepared a request (or reply) and not committed it? */
+bool tk_is_preparing(enum tk_message_kind kind);
+
+/* handlers.c. An entry whose number of arguments is not known has tk_nargs_any. */
+enum { tk_nargs_any = 255 };
+const char *tk_entry_name(const gex_AM_Entry_t *entry);
 int tk_handlers_register(gex_AM_Entry_t *table, size_t count);
 const gex_AM_Entry_t *tk_handler_entry(uint8_t index);
+
+/* hsl.c. How many gex_HSL_t this thread holds; 0 unless it is a debug build. */
+unsigned tk_hsls_held(void);
 
 #endif

@@ -10,27 +10,14 @@
 #include "base/bits.h"
 #include "base/report.h"
 #include "event/event.h"
-#include "message/message.h"
+#include "event/nbi.h"
+#include "message/message_private.h"
 #include "progress/progress.h"
 #include "settings/settings.h"
 
-/* A head with everything that may follow it before the payload. */
-union front {
-    struct tk_message_head head;
-    char bytes[tk_message_head_max];
-    uint64_t alignment;
-};
-
-static size_t front_size(unsigned nargs, bool is_long)
-{
-    return tk_align_up(sizeof(struct tk_message_head) +
-                           (is_long ? sizeof(struct tk_long_head) : 0) + 4u * nargs,
-                       8);
-}
-
 size_t tk_medium_max(unsigned nargs)
 {
-    return tk_message_max - front_size(nargs, false);
+    return tk_message_max - tk_front_size(nargs, false);
 }
 
 size_t tk_long_max(void)
@@ -38,15 +25,20 @@ size_t tk_long_max(void)
     return INT32_MAX; /* the manual's; its length travels in 32 bits */
 }
 
-static size_t build(union front *front, const struct tk_message *m, enum tk_message_kind kind,
-                    bool packed)
+size_t tk_long_packed_max(unsigned nargs)
 {
-    char *at = front->bytes + sizeof(front->head);
-    front->head = (struct tk_message_head){.kind = (uint8_t)kind,
-                                           .category = m->category,
-                                           .nargs = (uint8_t)m->nargs,
-                                           .handler = m->handler,
-                                           .packed = packed};
+    return tk_message_max - tk_front_size(nargs, true);
+}
+
+size_t tk_front_build(void *front, const struct tk_message *m, enum tk_message_kind kind,
+                      bool packed)
+{
+    char *at = (char *)front + sizeof(struct tk_message_head);
+    *(struct tk_message_head *)front = (struct tk_message_head){.kind = (uint8_t)kind,
+                                                                .category = m->category,
+                                                                .nargs = (uint8_t)m->nargs,
+                                                                .handler = m->handler,
+                                                                .packed = packed};
     if (m->category == TK_LONG) {
         struct tk_long_head place = {.dest = (uintptr_t)m->dest, .nbytes = (uint32_t)m->nbytes};
         memcpy(at, &place, sizeof(place));
@@ -57,51 +49,81 @@ static size_t build(union front *front, const struct tk_message *m, enum tk_mess
         args[i] = m->args[i];
     if (m->nargs & 1)
         args[m->nargs] = 0; /* padding must not carry stack contents to others */
-    return front_size(m->nargs, m->category == TK_LONG);
+    return tk_front_size(m->nargs, m->category == TK_LONG);
 }
 
-static bool is_packed(const struct tk_message *m)
+bool tk_is_packed(const struct tk_message *m)
 {
     size_t most = tk_min(tk_settings.packedlong_limit, m->peer->transport->packed_max);
     return m->category == TK_LONG && m->nbytes > 0 && m->nbytes <= most;
 }
 
-/* The payload of a Long that does not fit beside its head goes first, over the same queue pair: the
- * head can't overtake it. `op` counts the pieces that still read the source. */
-static enum tk_status put_payload(const struct tk_message *m, struct tk_op *op, bool copy)
+struct tk_rma tk_payload_put(const struct tk_message *m, struct tk_op *op, bool copy)
 {
-    struct tk_rma rma = {.remote = (uintptr_t)m->dest,
-                         .local = (char *)m->payload,
-                         .nbytes = m->nbytes,
-                         .op = op,
-                         .is_put = true,
-                         .copy_source = copy,
-                         .sources_only = true};
-    return tk_wait_rma(m->peer, &rma, m->immediate);
+    return (struct tk_rma){.remote = (uintptr_t)m->dest,
+                           .local = (char *)m->payload,
+                           .nbytes = m->nbytes,
+                           .op = op,
+                           .is_put = true,
+                           .copy_source = copy,
+                           .sources_only = true};
+}
+
+/* Of a Long in two parts all or nothing is sent. Both find room before the first is posted; a
+ * payload of many pieces then lets go of its head's place, or threads that do the same could wait
+ * for each other. */
+static enum tk_status send_apart_at_once(struct tk_message *m, enum tk_message_kind kind,
+                                         struct tk_rma *rma, struct tk_outgoing *out)
+{
+    struct tk_room room = {.peer = m->peer, .kind = (uint8_t)kind};
+    if (tk_wait_reserve(&room, true, false, true) != TK_OK)
+        return TK_BUSY;
+    enum tk_status status = m->peer->transport->rma(m->peer, rma);
+    if (status != TK_OK) {
+        m->peer->transport->release(&room, rma->done > 0);
+        if (rma->done == 0)
+            return TK_BUSY;
+        tk_wait_rma_reserved(m->peer, rma);
+    }
+    tk_wait_send_reserved(&room, out);
+    return TK_OK;
+}
+
+/* The payload of a Long that does not fit beside its head goes first, over the same queue pair: the
+ * head can't overtake it. */
+static enum tk_status send_apart(struct tk_message *m, enum tk_message_kind kind, struct tk_op *op,
+                                 bool copy)
+{
+    union tk_front front;
+    struct tk_rma rma = tk_payload_put(m, op, copy);
+    struct tk_outgoing out = {.head = &front.head,
+                              .head_size = tk_front_build(&front, m, kind, false)};
+    if (m->immediate)
+        return send_apart_at_once(m, kind, &rma, &out);
+    tk_wait_rma(m->peer, &rma, false);
+    return tk_wait_send(m->peer, &out, false);
 }
 
 static enum tk_status inject(struct tk_message *m, enum tk_message_kind kind, struct tk_op *op,
                              bool copy)
 {
-    union front front;
-    bool packed = is_packed(m);
-    bool separate = m->category == TK_LONG && m->nbytes > 0 && !packed;
-    if (separate && put_payload(m, op, copy) != TK_OK)
-        return TK_BUSY;
-    struct tk_outgoing out = {.head = &front.head, .head_size = build(&front, m, kind, packed)};
-    if (!separate) {
-        out.payload = m->payload;
-        out.nbytes = m->nbytes;
-        out.source = copy ? NULL : op;
-    }
-    /* Once the payload is under way there is no "not sent" any more. */
-    return tk_wait_send(m->peer, &out, m->immediate && !separate);
+    union tk_front front;
+    bool packed = tk_is_packed(m);
+    if (m->category == TK_LONG && m->nbytes > 0 && !packed)
+        return send_apart(m, kind, op, copy);
+    struct tk_outgoing out = {.head = &front.head,
+                              .head_size = tk_front_build(&front, m, kind, packed),
+                              .payload = m->payload,
+                              .nbytes = m->nbytes,
+                              .source = copy ? NULL : op};
+    return tk_wait_send(m->peer, &out, m->immediate);
 }
 
 static enum tk_status send_short(const struct tk_message *m, enum tk_message_kind kind)
 {
-    union front front;
-    struct tk_outgoing out = {.head = &front.head, .head_size = build(&front, m, kind, false)};
+    union tk_front front;
+    struct tk_outgoing out = {.head = &front.head,
+                              .head_size = tk_front_build(&front, m, kind, false)};
     return tk_wait_send(m->peer, &out, m->immediate);
 }
 
@@ -124,12 +146,25 @@ static enum tk_status send_with_event(struct tk_message *m, enum tk_message_kind
     return status;
 }
 
+/* What is under way counts in the thread's implicit operations; while it is being posted the count
+ * must not reach zero. */
+static enum tk_status send_in_group(struct tk_message *m, enum tk_message_kind kind)
+{
+    struct tk_op *op = tk_nbi_op(TK_NBI_LC);
+    tk_counter_add(&op->pending, 1);
+    enum tk_status status = inject(m, kind, op, false);
+    tk_counter_add(&op->pending, -1);
+    return status;
+}
+
 static enum tk_status send(struct tk_message *m, enum tk_message_kind kind)
 {
     if (m->category == TK_SHORT)
         return send_short(m, kind);
     if (m->lc_opt == GEX_EVENT_NOW)
         return send_now(m, kind);
+    if (m->lc_opt == GEX_EVENT_GROUP)
+        return send_in_group(m, kind);
     return send_with_event(m, kind);
 }
 
@@ -151,9 +186,10 @@ enum tk_status tk_internal_send(struct tk_peer *peer, enum tk_message_kind kind,
                                 enum tk_internal_handler handler, unsigned nargs,
                                 const int32_t *args)
 {
-    union front front;
+    union tk_front front;
     struct tk_message m = {
         .category = TK_SHORT, .handler = (uint8_t)handler, .nargs = nargs, .args = args};
-    struct tk_outgoing out = {.head = &front.head, .head_size = build(&front, &m, kind, false)};
+    struct tk_outgoing out = {.head = &front.head,
+                              .head_size = tk_front_build(&front, &m, kind, false)};
     return peer->transport->send(peer, &out);
 }

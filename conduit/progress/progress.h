@@ -53,4 +53,12 @@ void tk_wait_until(bool (*ready)(const void *what), const void *what);
 enum tk_status tk_wait_send(struct tk_peer *peer, struct tk_outgoing *message, bool immediate);
 enum tk_status tk_wait_rma(struct tk_peer *peer, struct tk_rma *rma, bool immediate);
 
+/* Room for a message, waited for as for sending one. */
+enum tk_status tk_wait_reserve(struct tk_room *room, bool place, bool buffer, bool immediate);
+
+/* For those who hold room: these wait for our own device alone and run no handler, because a
+ * handler's reply might need what we hold. */
+void tk_wait_send_reserved(struct tk_room *room, struct tk_outgoing *message);
+void tk_wait_rma_reserved(struct tk_peer *peer, struct tk_rma *rma);
+
 #endif

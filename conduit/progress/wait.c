@@ -44,6 +44,14 @@ void tk_wait_step(unsigned *empty)
         back_off(++*empty);
 }
 
+static void reap_step(unsigned *empty)
+{
+    if (tk_reap())
+        *empty = 0;
+    else
+        back_off(++*empty);
+}
+
 /* A put or get is over with its own completion; looking for messages each time would double its
  * cost on a fast device. Looking now and then keeps the promise that waiting serves others. */
 static bool turn_to_serve(void)
@@ -106,4 +114,28 @@ enum tk_status tk_wait_rma(struct tk_peer *peer, struct tk_rma *rma, bool immedi
     while ((status = peer->transport->rma(peer, rma)) == TK_BUSY && !(immediate && rma->done == 0))
         tk_wait_step(&empty);
     return status;
+}
+
+enum tk_status tk_wait_reserve(struct tk_room *room, bool place, bool buffer, bool immediate)
+{
+    const struct tk_transport *transport = room->peer->transport;
+    unsigned empty = 0;
+    enum tk_status status;
+    while ((status = transport->reserve(room, place, buffer)) == TK_BUSY && !immediate)
+        tk_wait_step(&empty);
+    return status;
+}
+
+void tk_wait_send_reserved(struct tk_room *room, struct tk_outgoing *message)
+{
+    unsigned empty = 0;
+    while (room->peer->transport->send_reserved(room, message) == TK_BUSY)
+        reap_step(&empty);
+}
+
+void tk_wait_rma_reserved(struct tk_peer *peer, struct tk_rma *rma)
+{
+    unsigned empty = 0;
+    while (peer->transport->rma(peer, rma) == TK_BUSY)
+        reap_step(&empty);
 }

@@ -68,6 +68,19 @@ struct tk_outgoing {
     struct tk_op *source;
 };
 
+/* A buffer that a transport lends for a message: the payload may begin at a multiple of 16 bytes
+ * although the head in front of it is a multiple of 8. */
+enum { tk_room_alignment = 16, tk_room_size = tk_message_max + tk_room_alignment };
+
+/* What a message to `peer` needs, taken before the message is there: reserve() fills this in,
+ * send_reserved() or release() uses it up. */
+struct tk_room {
+    struct tk_peer *peer;
+    uint8_t kind; /* enum tk_message_kind */
+    void *work;   /* the transport's own */
+    char *buffer; /* when one was asked for: tk_room_size bytes at a multiple of 16 */
+};
+
 /* A message that came. Valid during the call of the deliver function. */
 struct tk_arrival {
     struct tk_peer *peer;
@@ -97,6 +110,15 @@ struct tk_transport {
     const char *name;
     size_t packed_max; /* largest payload of a Long that may travel with its head */
     enum tk_status (*send)(struct tk_peer *peer, struct tk_outgoing *message);
+    /* Takes what depends on the peer (a request's credit) and, if asked, a place in our own queue
+     * and a buffer. All of it or, with TK_BUSY, nothing. */
+    enum tk_status (*reserve)(struct tk_room *room, bool place, bool buffer);
+    /* Sends with what was reserved. TK_BUSY while something that was not asked for then is missing;
+     * our own device alone makes it free again. A message in room->buffer lies there with its head
+     * right in front of its payload. */
+    enum tk_status (*send_reserved)(struct tk_room *room, struct tk_outgoing *message);
+    /* Gives everything back, or all but the credit. */
+    void (*release)(struct tk_room *room, bool keep_credit);
     /* Posts as many pieces as there is room for; TK_BUSY when some are left. */
     enum tk_status (*rma)(struct tk_peer *peer, struct tk_rma *rma);
     /* Serves what arrived: runs handlers. True if there was anything. */

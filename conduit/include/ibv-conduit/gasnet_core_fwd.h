@@ -43,4 +43,13 @@
 #define GASNET_SUPPORTS_TI_IS_LONG 1
 #define GASNET_SUPPORTS_TI_EP      1
 
+/* Buffers that Prepare lends are those that the device sends from. */
+#define GASNET_NATIVE_NP_ALLOC_REQ_MEDIUM 1
+#define GASNET_NATIVE_NP_ALLOC_REP_MEDIUM 1
+#define GASNET_NATIVE_NP_ALLOC_REQ_LONG   1
+#define GASNET_NATIVE_NP_ALLOC_REP_LONG   1
+
+/* gex_AM_Cancel*; the date is the interface's own. */
+#define GASNET_SUPPORTS_AM_CANCEL 20240418L
+
 #endif

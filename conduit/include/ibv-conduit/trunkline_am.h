@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The argument forms of active messages: for each of the six calls one inline function per argument
- * count (0..16), and the form without a number, which counts. All end in one of six library
+/* The argument forms of active messages: for each of the ten calls one inline function per argument
+ * count (0..16), and the form without a number, which counts. All end in one of ten library
  * functions that take the arguments as an array. Included by gasnetex.h. Owns nothing, locks
  * nothing.
  *
@@ -26,6 +26,15 @@ int trunkline_am_reply_medium(gex_Token_t token, gex_AM_Index_t handler, const v
 int trunkline_am_reply_long(gex_Token_t token, gex_AM_Index_t handler, const void *src,
                             size_t nbytes, void *dest, gex_Event_t *lc_opt, gex_Flags_t flags,
                             unsigned nargs, const gex_AM_Arg_t *args);
+
+void trunkline_am_commit_request_medium(gex_AM_SrcDesc_t sd, gex_AM_Index_t handler, size_t nbytes,
+                                        unsigned nargs, const gex_AM_Arg_t *args);
+void trunkline_am_commit_request_long(gex_AM_SrcDesc_t sd, gex_AM_Index_t handler, size_t nbytes,
+                                      void *dest, unsigned nargs, const gex_AM_Arg_t *args);
+void trunkline_am_commit_reply_medium(gex_AM_SrcDesc_t sd, gex_AM_Index_t handler, size_t nbytes,
+                                      unsigned nargs, const gex_AM_Arg_t *args);
+void trunkline_am_commit_reply_long(gex_AM_SrcDesc_t sd, gex_AM_Index_t handler, size_t nbytes,
+                                    void *dest, unsigned nargs, const gex_AM_Arg_t *args);
 
 /* For each count M: ", parameters", and the array that carries their values */
 /* clang-format off: tables read better than wrapped lines */
@@ -177,6 +186,30 @@ int trunkline_am_reply_long(gex_Token_t token, gex_AM_Index_t handler, const voi
     {                                                                                              \
         const gex_AM_Arg_t args[] = TRUNKLINE_ARRAY##M;                                            \
         return trunkline_am_reply_long(token, handler, src, nbytes, dest, lc_opt, flags, M, args); \
+    }                                                                                              \
+    TRUNKLINE_INLINE void gex_AM_CommitRequestMedium##M(                                           \
+        gex_AM_SrcDesc_t sd, gex_AM_Index_t handler, size_t nbytes TRUNKLINE_P##M)                 \
+    {                                                                                              \
+        const gex_AM_Arg_t args[] = TRUNKLINE_ARRAY##M;                                            \
+        trunkline_am_commit_request_medium(sd, handler, nbytes, M, args);                          \
+    }                                                                                              \
+    TRUNKLINE_INLINE void gex_AM_CommitRequestLong##M(                                             \
+        gex_AM_SrcDesc_t sd, gex_AM_Index_t handler, size_t nbytes, void *dest TRUNKLINE_P##M)     \
+    {                                                                                              \
+        const gex_AM_Arg_t args[] = TRUNKLINE_ARRAY##M;                                            \
+        trunkline_am_commit_request_long(sd, handler, nbytes, dest, M, args);                      \
+    }                                                                                              \
+    TRUNKLINE_INLINE void gex_AM_CommitReplyMedium##M(                                             \
+        gex_AM_SrcDesc_t sd, gex_AM_Index_t handler, size_t nbytes TRUNKLINE_P##M)                 \
+    {                                                                                              \
+        const gex_AM_Arg_t args[] = TRUNKLINE_ARRAY##M;                                            \
+        trunkline_am_commit_reply_medium(sd, handler, nbytes, M, args);                            \
+    }                                                                                              \
+    TRUNKLINE_INLINE void gex_AM_CommitReplyLong##M(                                               \
+        gex_AM_SrcDesc_t sd, gex_AM_Index_t handler, size_t nbytes, void *dest TRUNKLINE_P##M)     \
+    {                                                                                              \
+        const gex_AM_Arg_t args[] = TRUNKLINE_ARRAY##M;                                            \
+        trunkline_am_commit_reply_long(sd, handler, nbytes, dest, M, args);                        \
     }
 
 TRUNKLINE_AM_FORMS(0)
@@ -220,5 +253,16 @@ TRUNKLINE_AM_FORMS(16)
     TRUNKLINE_PASTE(gex_AM_ReplyMedium, TRUNKLINE_COUNT(0, 0, __VA_ARGS__))(__VA_ARGS__)
 #define gex_AM_ReplyLong(...)                                                                      \
     TRUNKLINE_PASTE(gex_AM_ReplyLong, TRUNKLINE_COUNT(0, __VA_ARGS__))(__VA_ARGS__)
+
+#define gex_AM_CommitRequestMedium(...)                                                            \
+    TRUNKLINE_PASTE(gex_AM_CommitRequestMedium,                                                    \
+                    TRUNKLINE_COUNT(0, 0, 0, 0, 0, __VA_ARGS__))(__VA_ARGS__)
+#define gex_AM_CommitRequestLong(...)                                                              \
+    TRUNKLINE_PASTE(gex_AM_CommitRequestLong, TRUNKLINE_COUNT(0, 0, 0, 0, __VA_ARGS__))(__VA_ARGS__)
+#define gex_AM_CommitReplyMedium(...)                                                              \
+    TRUNKLINE_PASTE(gex_AM_CommitReplyMedium,                                                      \
+                    TRUNKLINE_COUNT(0, 0, 0, 0, 0, __VA_ARGS__))(__VA_ARGS__)
+#define gex_AM_CommitReplyLong(...)                                                                \
+    TRUNKLINE_PASTE(gex_AM_CommitReplyLong, TRUNKLINE_COUNT(0, 0, 0, 0, __VA_ARGS__))(__VA_ARGS__)
 
 #endif

@@ -9,6 +9,12 @@
 #define TRUNKLINE_HSL_H
 
 #if GASNET_PAR
+#    define TRUNKLINE_MUTEX(call) call
+#else
+#    define TRUNKLINE_MUTEX(call) 0
+#endif
+
+#if GASNET_PAR
 
 typedef struct {
     pthread_mutex_t trunkline_mutex;
@@ -20,32 +26,6 @@ typedef struct {
             PTHREAD_MUTEX_INITIALIZER                                                              \
         }
 /* clang-format on */
-
-TRUNKLINE_INLINE void gex_HSL_Init(gex_HSL_t *hsl)
-{
-    pthread_mutex_init(&hsl->trunkline_mutex, 0);
-}
-
-TRUNKLINE_INLINE void gex_HSL_Destroy(gex_HSL_t *hsl)
-{
-    pthread_mutex_destroy(&hsl->trunkline_mutex);
-}
-
-TRUNKLINE_INLINE void gex_HSL_Lock(gex_HSL_t *hsl)
-{
-    pthread_mutex_lock(&hsl->trunkline_mutex);
-}
-
-TRUNKLINE_INLINE void gex_HSL_Unlock(gex_HSL_t *hsl)
-{
-    pthread_mutex_unlock(&hsl->trunkline_mutex);
-}
-
-/* GASNET_OK when taken, GASNET_ERR_NOT_READY when somebody holds it. */
-TRUNKLINE_INLINE int gex_HSL_Trylock(gex_HSL_t *hsl)
-{
-    return pthread_mutex_trylock(&hsl->trunkline_mutex) == 0 ? GASNET_OK : GASNET_ERR_NOT_READY;
-}
 
 #else
 
@@ -60,31 +40,54 @@ typedef struct {
         }
 /* clang-format on */
 
+#endif
+
+/* A debug build looks whether the rules above are kept. */
+#if GASNET_DEBUG
+#    define TRUNKLINE_HSL_NOTE(call) call
+#else
+#    define TRUNKLINE_HSL_NOTE(call) ((void)0)
+#endif
+void trunkline_hsl_wanted(const gex_HSL_t *hsl);
+void trunkline_hsl_taken(const gex_HSL_t *hsl);
+void trunkline_hsl_given(const gex_HSL_t *hsl);
+
 TRUNKLINE_INLINE void gex_HSL_Init(gex_HSL_t *hsl)
 {
     (void)hsl;
+    (void)TRUNKLINE_MUTEX(pthread_mutex_init(&hsl->trunkline_mutex, 0));
 }
 
 TRUNKLINE_INLINE void gex_HSL_Destroy(gex_HSL_t *hsl)
 {
     (void)hsl;
+    (void)TRUNKLINE_MUTEX(pthread_mutex_destroy(&hsl->trunkline_mutex));
 }
 
 TRUNKLINE_INLINE void gex_HSL_Lock(gex_HSL_t *hsl)
 {
     (void)hsl;
+    TRUNKLINE_HSL_NOTE(trunkline_hsl_wanted(hsl));
+    (void)TRUNKLINE_MUTEX(pthread_mutex_lock(&hsl->trunkline_mutex));
+    TRUNKLINE_HSL_NOTE(trunkline_hsl_taken(hsl));
 }
 
 TRUNKLINE_INLINE void gex_HSL_Unlock(gex_HSL_t *hsl)
 {
     (void)hsl;
+    TRUNKLINE_HSL_NOTE(trunkline_hsl_given(hsl));
+    (void)TRUNKLINE_MUTEX(pthread_mutex_unlock(&hsl->trunkline_mutex));
 }
 
+/* GASNET_OK when taken, GASNET_ERR_NOT_READY when somebody holds it. */
 TRUNKLINE_INLINE int gex_HSL_Trylock(gex_HSL_t *hsl)
 {
     (void)hsl;
+    TRUNKLINE_HSL_NOTE(trunkline_hsl_wanted(hsl));
+    if (TRUNKLINE_MUTEX(pthread_mutex_trylock(&hsl->trunkline_mutex)) != 0)
+        return GASNET_ERR_NOT_READY;
+    TRUNKLINE_HSL_NOTE(trunkline_hsl_taken(hsl));
     return GASNET_OK;
 }
 
-#endif
 #endif

@@ -31,13 +31,13 @@ static enum tk_status slab_open(struct tk_rail *rail, struct tk_pool *pool, unsi
         tk_complain("out of memory for %u buffers", count);
         return TK_FAIL;
     }
-    if (tk_area_open(&slab->area, what, (size_t)count * tk_buffer_size, false) != TK_OK)
+    if (tk_area_open(&slab->area, what, (size_t)count * tk_buffer_stride, false) != TK_OK)
         goto free_slab;
     slab->mr = tk_register(rail, slab->area.base, slab->area.size, what);
     if (!slab->mr)
         goto close_area;
     for (unsigned i = count; i-- > 0;) {
-        slab->buffers[i].data = (char *)slab->area.base + (size_t)i * tk_buffer_size;
+        slab->buffers[i].data = (char *)slab->area.base + (size_t)i * tk_buffer_stride;
         slab->buffers[i].key = slab->mr->lkey;
         tk_pool_give(pool, &slab->buffers[i]);
     }

@@ -42,6 +42,8 @@ static void derive_limits(uint32_t peers)
     v->depth_pp = (int)tk_settings.networkdepth_pp;
     v->quiet_max = v->depth_pp / 4;
     v->depth_total = total_or_all(tk_settings.networkdepth_total, v->depth_pp * (int)peers);
+    /* An immediate Long has to find room for its payload and its head at once. */
+    v->depth_total = (int)tk_max((size_t)v->depth_total, 2);
 }
 
 static enum tk_status fit_device(struct tk_rail *rail)
@@ -220,6 +222,9 @@ const struct tk_transport tk_transport_verbs = {
     .name = "verbs",
     .packed_max = tk_buffer_size - tk_message_head_max,
     .send = tk_verbs_send,
+    .reserve = tk_verbs_reserve,
+    .send_reserved = tk_verbs_send_reserved,
+    .release = tk_verbs_release,
     .rma = tk_verbs_rma,
     .poll = tk_verbs_poll,
     .reap = tk_verbs_reap,

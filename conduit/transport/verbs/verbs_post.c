@@ -76,23 +76,61 @@ static bool worth_gathering(const struct tk_outgoing *m)
 }
 
 /* Banked credits ride on every message to the peer. */
-enum tk_status tk_message_post(struct tk_link *link, struct tk_outgoing *m)
+static void hand_over_credits(struct tk_link *link, struct tk_message_head *head)
 {
-    size_t size = m->head_size + m->nbytes;
-    bool is_small = size <= (size_t)tk_verbs.rail.inline_limit;
-    bool is_quiet = is_small && tk_quiet_take(link);
-    struct tk_work *work = is_quiet ? NULL : tk_work_take(link, !is_small);
-    if (!work && !is_quiet)
-        return TK_BUSY;
-    int credits = m->head->kind == TK_CONTROL ? 0 : (int)tk_min((size_t)link->banked, UINT8_MAX);
-    m->head->credits = (uint8_t)credits;
+    int credits = head->kind == TK_CONTROL ? 0 : (int)tk_min((size_t)link->banked, UINT8_MAX);
+    head->credits = (uint8_t)credits;
     link->banked -= credits;
-    if (is_small)
+}
+
+static bool is_small(const struct tk_outgoing *m)
+{
+    return m->head_size + m->nbytes <= (size_t)tk_verbs.rail.inline_limit;
+}
+
+static void post_in_place(struct tk_work *work, const struct tk_outgoing *m)
+{
+    struct ibv_sge sge = {.addr = (uintptr_t)m->head,
+                          .length = (uint32_t)(m->head_size + m->nbytes),
+                          .lkey = work->bounce->key};
+    struct ibv_send_wr wr;
+    wr.sg_list = &sge;
+    wr.num_sge = 1;
+    work->nbytes = sge.length;
+    tk_work_post(work, &wr, IBV_WR_SEND, 0);
+}
+
+static bool is_in_place(const struct tk_work *work, const struct tk_outgoing *m)
+{
+    return (uintptr_t)m->head - (uintptr_t)work->bounce->data < tk_room_size;
+}
+
+/* Whoever took `work` took a buffer with it unless the message is small. */
+void tk_message_post_work(struct tk_link *link, struct tk_work *work, struct tk_outgoing *m)
+{
+    hand_over_credits(link, m->head);
+    if (is_small(m))
         post_inline(link, work, m);
+    else if (is_in_place(work, m))
+        post_in_place(work, m);
     else if (worth_gathering(m))
         post_gathered(work, m);
     else
         post_copied(work, m);
+}
+
+enum tk_status tk_message_post(struct tk_link *link, struct tk_outgoing *m)
+{
+    bool small = is_small(m);
+    if (small && tk_quiet_take(link)) {
+        hand_over_credits(link, m->head);
+        post_inline(link, NULL, m);
+        return TK_OK;
+    }
+    struct tk_work *work = tk_work_take(link, !small);
+    if (!work)
+        return TK_BUSY;
+    tk_message_post_work(link, work, m);
     return TK_OK;
 }
 

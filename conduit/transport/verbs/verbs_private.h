@@ -24,6 +24,9 @@
 enum {
     tk_buffer_size =
         tk_message_max, /* of a receive and of a bounce buffer: the largest Medium with its head */
+    /* Apart in memory by a little more than their size: heads of all buffers would else fall into
+     * the same few sets of the cache. Also what tk_room_size needs. */
+    tk_buffer_stride = tk_buffer_size + TK_CACHE_LINE,
     tk_inline_most = 512, /* inline sends are gathered on the stack; no device gains from more */
     tk_poll_batch = 16    /* completions taken at a time: one cache line each on most devices */
 };
@@ -135,6 +138,13 @@ void tk_acks_send(void);
 bool tk_is_registered(const void *address, size_t size);
 enum tk_status tk_verbs_send(struct tk_peer *peer, struct tk_outgoing *message);
 enum tk_status tk_message_post(struct tk_link *link, struct tk_outgoing *message);
+
+void tk_message_post_work(struct tk_link *link, struct tk_work *work, struct tk_outgoing *message);
+
+/* verbs_room.c */
+enum tk_status tk_verbs_reserve(struct tk_room *room, bool place, bool buffer);
+enum tk_status tk_verbs_send_reserved(struct tk_room *room, struct tk_outgoing *message);
+void tk_verbs_release(struct tk_room *room, bool keep_credit);
 
 /* verbs_rma.c */
 enum tk_status tk_verbs_rma(struct tk_peer *peer, struct tk_rma *rma);

@@ -296,7 +296,99 @@ static void an_immediate_long_goes_on_once_its_payload_is_under_way(void **state
     fake_job.busy_sends = 3;
     assert_int_equal(tk_request(&m), 0);
     assert_int_equal(fake_job.count, 4); /* three pieces and the head */
+    assert_int_equal(fake_job.polls, 0); /* no handler may need what is reserved */
     assert_handled(0, 5000);
+}
+
+/* Both parts of a Long find room, or neither is posted and nothing stays taken. */
+static void an_immediate_long_reserves_room_for_both_parts(void **state)
+{
+    (void)state;
+    struct tk_message m = message(TK_LONG, 0, 5000);
+    m.immediate = true;
+    fake_job.busy_rooms = 1;
+    assert_int_equal(tk_request(&m), 1);
+    fake_job.busy_rmas = 1;
+    assert_int_equal(tk_request(&m), 1);
+    assert_int_equal(fake_job.count, 0);
+    assert_int_equal(fake_job.credits_held + fake_job.places_held, 0);
+    assert_int_equal(tk_request(&m), 0);
+    assert_int_equal(fake_job.count, 2);
+    assert_int_equal(fake_job.credits_held + fake_job.places_held, 0);
+}
+
+/* What waits for more pieces holds no place: threads that do so could wait for each other. */
+static unsigned places_while_waiting;
+
+static enum tk_status note_places(struct tk_peer *to, struct tk_rma *r)
+{
+    if (r->done > 0)
+        places_while_waiting += fake_job.places_held;
+    (void)to;
+    r->done += 2500;
+    return r->done < r->nbytes ? TK_BUSY : TK_OK;
+}
+
+static void a_long_in_pieces_holds_no_place_while_it_waits(void **state)
+{
+    enum tk_status (*rma)(struct tk_peer *, struct tk_rma *) = fake_transport.rma;
+    (void)state;
+    struct tk_message m = message(TK_LONG, 0, 5000);
+    m.immediate = true;
+    fake_transport.rma = note_places;
+    assert_int_equal(tk_request(&m), 0);
+    fake_transport.rma = rma;
+    assert_int_equal(places_while_waiting, 0);
+    assert_int_equal(fake_job.credits_held, 0);
+}
+
+static void prepared_is_a_message_like_others(void **state)
+{
+    (void)state;
+    for (unsigned nargs = 0; nargs <= tk_max_args; nargs++)
+        for (int lent = 0; lent < 2; lent++) {
+            struct tk_message m = message(TK_MEDIUM, nargs, 0);
+            m.payload = lent ? NULL : source;
+            gex_AM_SrcDesc_t sd = tk_prepare_request(&m, 3000);
+            assert_true(tk_is_preparing(TK_REQUEST) && !tk_is_preparing(TK_REPLY));
+            assert_int_equal(sd->size, 3000);
+            assert_int_equal(fake_job.places_held, lent);
+            if (lent) {
+                assert_int_equal((uintptr_t)sd->address % 16, 0);
+                memcpy(sd->address, source, 2000);
+            }
+            m.nbytes = 2000;
+            tk_commit(sd, &m);
+            assert_false(tk_is_preparing(TK_REQUEST));
+            assert_handled(nargs, 2000);
+        }
+    assert_int_equal(fake_job.credits_held + fake_job.places_held, 0);
+}
+
+static void cancel_gives_everything_back(void **state)
+{
+    (void)state;
+    struct tk_message m = message(TK_LONG, 3, 0);
+    m.payload = NULL;
+    tk_cancel(tk_prepare_request(&m, 10));
+    assert_false(tk_is_preparing(TK_REQUEST));
+    assert_int_equal(fake_job.credits_held + fake_job.places_held + fake_job.count, 0);
+}
+
+static void an_immediate_prepare_does_not_wait(void **state)
+{
+    (void)state;
+    struct tk_message m = message(TK_MEDIUM, 0, 0);
+    m.immediate = true;
+    fake_job.busy_rooms = 1;
+    assert_null(tk_prepare_request(&m, 10));
+    assert_false(tk_is_preparing(TK_REQUEST));
+    assert_int_equal(fake_job.polls, 0);
+    m.immediate = false;
+    fake_job.busy_rooms = 5;
+    gex_AM_SrcDesc_t sd = tk_prepare_request(&m, 10);
+    assert_int_equal(fake_job.polls, 5);
+    tk_cancel(sd);
 }
 
 /* NOW: the source may be changed on return, whatever the transport does with it. */
@@ -505,6 +597,11 @@ static const struct CMUnitTest tests[] = {
     TEST(a_request_waits_by_polling),
     TEST(an_immediate_request_does_not_wait),
     TEST(an_immediate_long_goes_on_once_its_payload_is_under_way),
+    TEST(an_immediate_long_reserves_room_for_both_parts),
+    TEST(a_long_in_pieces_holds_no_place_while_it_waits),
+    TEST(prepared_is_a_message_like_others),
+    TEST(cancel_gives_everything_back),
+    TEST(an_immediate_prepare_does_not_wait),
     TEST(with_now_the_source_is_free_on_return),
     TEST(with_an_event_the_source_is_free_when_it_is_done),
     TEST(an_event_that_is_done_already_is_none),

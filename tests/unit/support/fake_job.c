@@ -44,6 +44,36 @@ static enum tk_status send(struct tk_peer *to, struct tk_outgoing *m)
     return TK_OK;
 }
 
+static enum tk_status reserve(struct tk_room *room, bool place, bool buffer)
+{
+    if (fake_job.busy_rooms > 0) {
+        fake_job.busy_rooms--;
+        return TK_BUSY;
+    }
+    fake_job.credits_held++;
+    fake_job.places_held += place;
+    room->work = place ? room : NULL;
+    room->buffer = buffer ? aligned_alloc(64, (tk_room_size + 63) / 64 * 64) : NULL;
+    return TK_OK;
+}
+
+static void release(struct tk_room *room, bool keep_credit)
+{
+    fake_job.credits_held -= !keep_credit;
+    fake_job.places_held -= room->work != NULL;
+    room->work = NULL;
+    free(room->buffer);
+    room->buffer = NULL;
+}
+
+static enum tk_status send_reserved(struct tk_room *room, struct tk_outgoing *m)
+{
+    enum tk_status status = send(room->peer, m);
+    if (status == TK_OK)
+        release(room, false);
+    return status;
+}
+
 static void count(struct fake_sent *sent, const struct tk_rma *r)
 {
     if (r->sources_only && r->copy_source)
@@ -116,8 +146,15 @@ static bool poll(void)
     return (!fake_job.hold && fake_job_deliver()) || any;
 }
 
-struct tk_transport fake_transport = {
-    .name = "fake", .packed_max = 60000, .send = send, .rma = rma, .poll = poll, .reap = reap};
+struct tk_transport fake_transport = {.name = "fake",
+                                      .packed_max = 60000,
+                                      .send = send,
+                                      .reserve = reserve,
+                                      .send_reserved = send_reserved,
+                                      .release = release,
+                                      .rma = rma,
+                                      .poll = poll,
+                                      .reap = reap};
 
 void fake_job_open(uint32_t size)
 {

@@ -24,8 +24,9 @@ struct fake_sent {
 };
 
 struct fake_job {
-    unsigned busy_sends, busy_rmas; /* so many are refused next */
-    size_t rma_piece;               /* bytes that an rma call takes at most; 0: all */
+    unsigned busy_sends, busy_rmas, busy_rooms; /* so many are refused next */
+    unsigned credits_held, places_held;         /* reserved, neither sent nor released */
+    size_t rma_piece;                           /* bytes that an rma call takes at most; 0: all */
     unsigned polls, reaps;
     struct fake_sent sent[fake_sent_max];
     unsigned count, delivered, reaped; /* sent; of those delivered; of those reaped */

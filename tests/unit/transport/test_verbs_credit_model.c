@@ -74,7 +74,7 @@ static unsigned buffers_of(const struct tk_verbs *v)
 {
     unsigned n = 0;
     for (const struct tk_slab *slab = v->slabs; slab; slab = slab->next)
-        n += (unsigned)(slab->area.size / tk_buffer_size);
+        n += (unsigned)(slab->area.size / tk_buffer_stride);
     return n;
 }
 

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Active messages with negotiated payload: gex_AM_Prepare*, what is behind gex_AM_Commit*, and
+ * gex_AM_Cancel*. */
+#include "config.h"
+
+#include "api/check.h"
+#include "message/message.h"
+#include "team/objects.h"
+
+#define CHECK_PREPARE(call, client_buf, least, most, limit, lc_opt)                                \
+    TK_CHECK((least) <= (most), "%s: least_payload %zu is above most_payload %zu", call,           \
+             (size_t)(least), (size_t)(most));                                                     \
+    TK_CHECK((least) <= (limit), "%s: least_payload %zu is above the limit %zu", call,             \
+             (size_t)(least), (size_t)(limit));                                                    \
+    TK_CHECK((client_buf) != NULL || (lc_opt) == NULL,                                             \
+             "%s: with a buffer of the library's (client_buf NULL) lc_opt must be NULL", call)
+
+#define CHECK_SD(call, sd, kind_, category_)                                                       \
+    TK_CHECK((sd) != GEX_AM_SRCDESC_NO_OP && (sd)->open, "%s: nothing is prepared", call);         \
+    TK_CHECK((sd)->room.kind == (kind_) && (sd)->category == (category_),                          \
+             "%s: another kind of message was prepared", call)
+
+#define CHECK_COMMIT(call, sd, nbytes, nargs_)                                                     \
+    TK_CHECK((nbytes) <= (sd)->size, "%s: %zu bytes are more than gex_AM_SrcDescSize, %zu", call,  \
+             (size_t)(nbytes), (sd)->size);                                                        \
+    TK_CHECK((nargs_) == (sd)->nargs, "%s: %u arguments, but %u were prepared", call, nargs_,      \
+             (sd)->nargs)
+
+#define CHECK_COMMIT_DEST(call, sd, dest_, nbytes)                                                 \
+    TK_CHECK(!(sd)->dest || (sd)->dest == (dest_), "%s: dest_addr %p, but %p was prepared", call,  \
+             dest_, (sd)->dest);                                                                   \
+    TK_CHECK_DEST(call, (sd)->room.peer, dest_, nbytes)
+
+#define LONG_LIMIT(client_buf, nargs) ((client_buf) ? tk_long_max() : tk_long_packed_max(nargs))
+
+static struct tk_message offer(enum tk_message_category category, const void *client_buf,
+                               void *dest, gex_Event_t *lc_opt, gex_Flags_t flags, unsigned nargs)
+{
+    return (struct tk_message){.category = (uint8_t)category,
+                               .payload = client_buf,
+                               .dest = dest,
+                               .lc_opt = lc_opt,
+                               .immediate = flags & GEX_FLAG_IMMEDIATE,
+                               .nargs = nargs};
+}
+
+gex_AM_SrcDesc_t gex_AM_PrepareRequestMedium(gex_TM_t tm, gex_Rank_t rank, const void *client_buf,
+                                             size_t least_payload, size_t most_payload,
+                                             gex_Event_t *lc_opt, gex_Flags_t flags,
+                                             unsigned int numargs)
+{
+    TK_CHECK_REQUEST("gex_AM_PrepareRequestMedium", rank, numargs);
+    CHECK_PREPARE("gex_AM_PrepareRequestMedium", client_buf, least_payload, most_payload,
+                  tk_medium_max(numargs), lc_opt);
+    if (client_buf)
+        TK_CHECK_LC_REQUEST("gex_AM_PrepareRequestMedium", lc_opt);
+    struct tk_message m = offer(TK_MEDIUM, client_buf, NULL, lc_opt, flags, numargs);
+    m.peer = tk_peer_of(tm, rank);
+    return tk_prepare_request(&m, most_payload);
+}
+
+gex_AM_SrcDesc_t gex_AM_PrepareRequestLong(gex_TM_t tm, gex_Rank_t rank, const void *client_buf,
+                                           size_t least_payload, size_t most_payload, void *dest,
+                                           gex_Event_t *lc_opt, gex_Flags_t flags,
+                                           unsigned int numargs)
+{
+    TK_CHECK_REQUEST("gex_AM_PrepareRequestLong", rank, numargs);
+    CHECK_PREPARE("gex_AM_PrepareRequestLong", client_buf, least_payload, most_payload,
+                  LONG_LIMIT(client_buf, numargs), lc_opt);
+    if (client_buf)
+        TK_CHECK_LC_REQUEST("gex_AM_PrepareRequestLong", lc_opt);
+    struct tk_message m = offer(TK_LONG, client_buf, dest, lc_opt, flags, numargs);
+    m.peer = tk_peer_of(tm, rank);
+    return tk_prepare_request(&m, most_payload);
+}
+
+gex_AM_SrcDesc_t gex_AM_PrepareReplyMedium(gex_Token_t token, const void *client_buf,
+                                           size_t least_payload, size_t most_payload,
+                                           gex_Event_t *lc_opt, gex_Flags_t flags,
+                                           unsigned int numargs)
+{
+    TK_CHECK_REPLY("gex_AM_PrepareReplyMedium", token, numargs);
+    CHECK_PREPARE("gex_AM_PrepareReplyMedium", client_buf, least_payload, most_payload,
+                  tk_medium_max(numargs), lc_opt);
+    if (client_buf)
+        TK_CHECK_LC_REPLY("gex_AM_PrepareReplyMedium", lc_opt);
+    struct tk_message m = offer(TK_MEDIUM, client_buf, NULL, lc_opt, flags, numargs);
+    return tk_prepare_reply(token, &m, most_payload);
+}
+
+gex_AM_SrcDesc_t gex_AM_PrepareReplyLong(gex_Token_t token, const void *client_buf,
+                                         size_t least_payload, size_t most_payload, void *dest,
+                                         gex_Event_t *lc_opt, gex_Flags_t flags,
+                                         unsigned int numargs)
+{
+    TK_CHECK_REPLY("gex_AM_PrepareReplyLong", token, numargs);
+    CHECK_PREPARE("gex_AM_PrepareReplyLong", client_buf, least_payload, most_payload,
+                  LONG_LIMIT(client_buf, numargs), lc_opt);
+    if (client_buf)
+        TK_CHECK_LC_REPLY("gex_AM_PrepareReplyLong", lc_opt);
+    struct tk_message m = offer(TK_LONG, client_buf, dest, lc_opt, flags, numargs);
+    return tk_prepare_reply(token, &m, most_payload);
+}
+
+void *gex_AM_SrcDescAddr(gex_AM_SrcDesc_t sd)
+{
+    return sd->address;
+}
+
+size_t gex_AM_SrcDescSize(gex_AM_SrcDesc_t sd)
+{
+    return sd->size;
+}
+
+static void commit(gex_AM_SrcDesc_t sd, gex_AM_Index_t handler, size_t nbytes, void *dest,
+                   unsigned nargs, const gex_AM_Arg_t *args)
+{
+    struct tk_message m = {
+        .handler = handler, .nbytes = nbytes, .dest = dest, .nargs = nargs, .args = args};
+    tk_commit(sd, &m);
+}
+
+void trunkline_am_commit_request_medium(gex_AM_SrcDesc_t sd, gex_AM_Index_t handler, size_t nbytes,
+                                        unsigned nargs, const gex_AM_Arg_t *args)
+{
+    CHECK_SD("gex_AM_CommitRequestMedium", sd, TK_REQUEST, TK_MEDIUM);
+    CHECK_COMMIT("gex_AM_CommitRequestMedium", sd, nbytes, nargs);
+    commit(sd, handler, nbytes, NULL, nargs, args);
+}
+
+void trunkline_am_commit_request_long(gex_AM_SrcDesc_t sd, gex_AM_Index_t handler, size_t nbytes,
+                                      void *dest, unsigned nargs, const gex_AM_Arg_t *args)
+{
+    CHECK_SD("gex_AM_CommitRequestLong", sd, TK_REQUEST, TK_LONG);
+    CHECK_COMMIT("gex_AM_CommitRequestLong", sd, nbytes, nargs);
+    CHECK_COMMIT_DEST("gex_AM_CommitRequestLong", sd, dest, nbytes);
+    commit(sd, handler, nbytes, dest, nargs, args);
+}
+
+void trunkline_am_commit_reply_medium(gex_AM_SrcDesc_t sd, gex_AM_Index_t handler, size_t nbytes,
+                                      unsigned nargs, const gex_AM_Arg_t *args)
+{
+    CHECK_SD("gex_AM_CommitReplyMedium", sd, TK_REPLY, TK_MEDIUM);
+    CHECK_COMMIT("gex_AM_CommitReplyMedium", sd, nbytes, nargs);
+    commit(sd, handler, nbytes, NULL, nargs, args);
+}
+
+void trunkline_am_commit_reply_long(gex_AM_SrcDesc_t sd, gex_AM_Index_t handler, size_t nbytes,
+                                    void *dest, unsigned nargs, const gex_AM_Arg_t *args)
+{
+    CHECK_SD("gex_AM_CommitReplyLong", sd, TK_REPLY, TK_LONG);
+    CHECK_COMMIT("gex_AM_CommitReplyLong", sd, nbytes, nargs);
+    CHECK_COMMIT_DEST("gex_AM_CommitReplyLong", sd, dest, nbytes);
+    commit(sd, handler, nbytes, dest, nargs, args);
+}
+
+int gex_AM_CancelRequestMedium(gex_AM_SrcDesc_t sd, gex_Flags_t flags)
+{
+    (void)flags;
+    CHECK_SD("gex_AM_CancelRequestMedium", sd, TK_REQUEST, TK_MEDIUM);
+    tk_cancel(sd);
+    return GASNET_OK;
+}
+
+int gex_AM_CancelRequestLong(gex_AM_SrcDesc_t sd, gex_Flags_t flags)
+{
+    (void)flags;
+    CHECK_SD("gex_AM_CancelRequestLong", sd, TK_REQUEST, TK_LONG);
+    tk_cancel(sd);
+    return GASNET_OK;
+}
+
+int gex_AM_CancelReplyMedium(gex_AM_SrcDesc_t sd, gex_Flags_t flags)
+{
+    (void)flags;
+    CHECK_SD("gex_AM_CancelReplyMedium", sd, TK_REPLY, TK_MEDIUM);
+    tk_cancel(sd);
+    return GASNET_OK;
+}
+
+int gex_AM_CancelReplyLong(gex_AM_SrcDesc_t sd, gex_Flags_t flags)
+{
+    (void)flags;
+    CHECK_SD("gex_AM_CancelReplyLong", sd, TK_REPLY, TK_LONG);
+    tk_cancel(sd);
+    return GASNET_OK;
+}

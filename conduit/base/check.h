@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Checks that exist in debug builds only (--enable-debug): a promise that somebody else has to
+ * keep, and the line that ends the job when it is broken. */
+#ifndef TK_BASE_CHECK_H
+#define TK_BASE_CHECK_H
+
+#include "base/report.h"
+
+#ifdef TK_DEBUG
+#    define TK_CHECK(condition, ...)                                                               \
+        do {                                                                                       \
+            if (!(condition))                                                                      \
+                tk_panic(__VA_ARGS__);                                                             \
+        } while (0)
+#else
+#    define TK_CHECK(condition, ...)                                                               \
+        do {                                                                                       \
+        } while (0)
+#endif
+
+#endif

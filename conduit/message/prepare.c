@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Negotiated payload: a message in two calls. Prepare takes what depends on others, a request's
+ * credit, so that Commit waits for our own device at most; with a buffer of the library's it takes
+ * all that the message needs, and the client writes its payload where the device will read it. The
+ * descriptors belong to their threads: no lock. */
+#include "config.h"
+
+#include "base/bits.h"
+#include "base/mode.h"
+#include "event/event.h"
+#include "event/nbi.h"
+#include "message/message_private.h"
+#include "progress/progress.h"
+
+static TK_PER_CLIENT_THREAD struct trunkline_srcdesc request, reply;
+
+bool tk_is_preparing(enum tk_message_kind kind)
+{
+    return kind == TK_REQUEST ? request.open : reply.open;
+}
+
+/* In a lent buffer the payload begins at a multiple of 16: it may be of any type. */
+static size_t payload_offset(const struct trunkline_srcdesc *sd)
+{
+    return tk_align_up(tk_front_size(sd->nargs, sd->category == TK_LONG), tk_room_alignment);
+}
+
+static gex_AM_SrcDesc_t prepare(struct trunkline_srcdesc *sd, const struct tk_message *m,
+                                enum tk_message_kind kind, size_t most)
+{
+    bool lend = m->payload == NULL;
+    size_t limit = m->category == TK_MEDIUM ? tk_medium_max(m->nargs)
+                   : lend                   ? tk_long_packed_max(m->nargs)
+                                            : tk_long_max();
+    sd->room.peer = m->peer;
+    sd->room.kind = (uint8_t)kind;
+    if (tk_wait_reserve(&sd->room, lend, lend, m->immediate) != TK_OK)
+        return GEX_AM_SRCDESC_NO_OP;
+    sd->category = m->category;
+    sd->nargs = m->nargs;
+    sd->dest = m->dest;
+    sd->lc_opt = m->lc_opt;
+    sd->size = tk_min(most, limit);
+    sd->address = lend ? sd->room.buffer + payload_offset(sd) : (void *)m->payload;
+    sd->open = true;
+    return sd;
+}
+
+gex_AM_SrcDesc_t tk_prepare_request(const struct tk_message *m, size_t most)
+{
+    return prepare(&request, m, TK_REQUEST, most);
+}
+
+gex_AM_SrcDesc_t tk_prepare_reply(gex_Token_t token, struct tk_message *m, size_t most)
+{
+    m->peer = token->arrival->peer;
+    reply.arrival = token->arrival;
+    return prepare(&reply, m, TK_REPLY, most);
+}
+
+/* A Long in a lent buffer always travels with its head: the buffer is needed for nothing else. */
+static void commit_lent(struct tk_room *room, struct tk_message *m, char *payload)
+{
+    bool packed = m->category == TK_LONG && m->nbytes > 0;
+    size_t size = tk_front_size(m->nargs, m->category == TK_LONG);
+    struct tk_outgoing out = {.head = (struct tk_message_head *)(void *)(payload - size),
+                              .head_size = size,
+                              .payload = payload,
+                              .nbytes = m->nbytes};
+    tk_front_build(out.head, m, room->kind, packed);
+    tk_wait_send_reserved(room, &out);
+}
+
+/* `op` counts what still reads the source; with `copy` it is wanted back soon. */
+static void commit_from(struct tk_room *room, struct tk_message *m, struct tk_op *op, bool copy)
+{
+    union tk_front front;
+    bool packed = tk_is_packed(m);
+    struct tk_outgoing out = {.head = &front.head};
+    out.head_size = tk_front_build(&front, m, room->kind, packed);
+    if (m->category == TK_LONG && m->nbytes > 0 && !packed) {
+        struct tk_rma rma = tk_payload_put(m, op, copy);
+        tk_wait_rma_reserved(m->peer, &rma);
+    } else {
+        out.payload = m->payload;
+        out.nbytes = m->nbytes;
+        out.source = copy ? NULL : op;
+    }
+    tk_wait_send_reserved(room, &out);
+}
+
+static void commit_now(struct tk_room *room, struct tk_message *m)
+{
+    struct tk_op op;
+    tk_op_init(&op);
+    commit_from(room, m, &op, true);
+    tk_wait_done(&op);
+}
+
+static void commit_with_event(struct tk_room *room, struct tk_message *m)
+{
+    struct tk_op *op = tk_op_take();
+    tk_counter_set(&op->pending, 1);
+    commit_from(room, m, op, false);
+    tk_counter_add(&op->pending, -1);
+    *m->lc_opt = tk_event_of(op);
+}
+
+static void commit_in_group(struct tk_room *room, struct tk_message *m)
+{
+    struct tk_op *op = tk_nbi_op(TK_NBI_LC);
+    tk_counter_add(&op->pending, 1);
+    commit_from(room, m, op, false);
+    tk_counter_add(&op->pending, -1);
+}
+
+/* Everything is copied out first: waiting may run handlers, which may prepare their own. */
+void tk_commit(gex_AM_SrcDesc_t sd, struct tk_message *m)
+{
+    struct tk_room room = sd->room;
+    m->peer = room.peer;
+    m->category = sd->category;
+    m->payload = sd->address;
+    m->lc_opt = sd->lc_opt;
+    sd->open = false;
+    if (room.kind == TK_REPLY)
+        sd->arrival->replied = true;
+    if (room.buffer)
+        commit_lent(&room, m, sd->address);
+    else if (m->lc_opt == GEX_EVENT_NOW)
+        commit_now(&room, m);
+    else if (m->lc_opt == GEX_EVENT_GROUP)
+        commit_in_group(&room, m);
+    else
+        commit_with_event(&room, m);
+}
+
+void tk_cancel(gex_AM_SrcDesc_t sd)
+{
+    sd->open = false;
+    sd->room.peer->transport->release(&sd->room, false);
+}
