@@ -112,6 +112,22 @@ uint64_t shca_pending_run(void)
     return next > now ? next - now : 0;
 }
 
+void shca_engine_unwatch(struct shca_peer *p)
+{
+    epoll_ctl(epoll_fd, EPOLL_CTL_DEL, p->life, NULL);
+    if (p->pidfd >= 0)
+        epoll_ctl(epoll_fd, EPOLL_CTL_DEL, p->pidfd, NULL);
+}
+
+/* A peer that died has two descriptors that say so; it may be freed after the first. */
+static bool handled(const struct epoll_event *events, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (events[i].data.ptr == events[n].data.ptr)
+            return true;
+    return false;
+}
+
 static void handle(const struct epoll_event *e)
 {
     struct shca_peer *p = e->data.ptr;
@@ -120,7 +136,9 @@ static void handle(const struct epoll_event *e)
     if (e->data.ptr == &control_mark) {
         shca_control_serve(shca.claim_fd);
     } else if (p) {
-        epoll_ctl(epoll_fd, EPOLL_CTL_DEL, p->pidfd, NULL);
+        shca_engine_unwatch(p);
+        if (p->pidfd < 0)
+            shca_watch_remove(p);
         atomic_store(&p->dead, 1); /* last: from here on the peer table may free it */
     } else if (read(kick_fd, &drain, sizeof drain) < 0) {
         return;
@@ -157,7 +175,8 @@ static void *run(void *unused)
         if (n < 0)
             wait_blind();
         for (int i = 0; i < n; i++)
-            handle(&events[i]);
+            if (!handled(events, i))
+                handle(&events[i]);
     }
     return NULL;
 }
@@ -237,9 +256,12 @@ int shca_engine_start(void)
 int shca_engine_watch(struct shca_peer *p)
 {
     struct epoll_event e = {.events = EPOLLIN, .data.ptr = p};
+    struct epoll_event end = {.events = EPOLLERR, .data.ptr = p};
 
     if (shca_engine_start() != 0)
         return EAGAIN;
+    if (epoll_ctl(epoll_fd, EPOLL_CTL_ADD, p->life, &end) != 0)
+        return errno;
     if (p->pidfd < 0) {
         shca_watch_add(p);
         kick();

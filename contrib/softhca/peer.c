@@ -60,6 +60,8 @@ static void destroy(struct shca_peer *p)
         munmap(p->seg, p->seg->size);
     if (p->pidfd >= 0)
         close(p->pidfd);
+    if (p->life >= 0)
+        close(p->life);
     pthread_mutex_destroy(&p->lock);
     free(p);
 }
@@ -72,7 +74,7 @@ static struct shca_peer *new_peer(uint32_t slot, uint32_t pid)
         return NULL;
     p->slot = slot;
     p->pid = pid;
-    p->pidfd = -1;
+    p->pidfd = p->life = -1;
     pthread_mutex_init(&p->lock, NULL);
     return p;
 }
@@ -89,6 +91,17 @@ static bool identify(struct shca_peer *p)
 static bool still_same(const struct shca_peer *p)
 {
     return p->pidfd >= 0 || shca_start_time(p->pid) == p->start;
+}
+
+/* The pidfd does not tell when the peer becomes another program (exec), and then its addresses mean
+ * something else. */
+static bool open_life(struct shca_peer *p)
+{
+    struct stat st;
+
+    p->life = shca_open_of(p->pid, p->seg->life.fd, O_WRONLY);
+    return p->life >= 0 && fstat(p->life, &st) == 0 && S_ISFIFO(st.st_mode) &&
+           st.st_ino == p->seg->life.ino;
 }
 
 static struct shca_peer *attach(uint32_t slot)
@@ -110,8 +123,8 @@ static struct shca_peer *attach(uint32_t slot)
     /* The identity comes first: whatever is opened by pid after it belongs to that process or
      * fails.
      */
-    if (!identify(p) || !(p->seg = shca_segment_map(slot, pid, fd)) || !still_same(p) ||
-        shca_engine_watch(p) != 0) {
+    if (!identify(p) || !(p->seg = shca_segment_map(slot, pid, fd)) || !open_life(p) ||
+        !still_same(p) || shca_engine_watch(p) != 0) {
         destroy(p);
         return NULL;
     }

@@ -264,6 +264,7 @@ struct shca_process {
     uint32_t pid;
     uint32_t slot;
     int seg_fd, claim_fd, info_fd;
+    int life[2]; /* a pipe: peers see the read end close, also when this becomes another program */
     struct shca_qp *qps[SHCA_QPS];
     struct shca_cq *cqs[SHCA_CQS];
     struct shca_srq *srqs[SHCA_SRQS];
@@ -317,6 +318,7 @@ bool shca_segment_peek(uint32_t slot, uint32_t pid, int remote_fd, struct shca_s
 /* ---- peers without a pidfd (watch.c) ---- */
 uint64_t shca_start_time(uint32_t pid); /* 0: no such process */
 void shca_watch_add(struct shca_peer *p);
+void shca_watch_remove(struct shca_peer *p);
 uint64_t shca_watch_run(void); /* ns until the next look, UINT64_MAX: none to come */
 void shca_watch_inherited(void);
 
@@ -334,6 +336,7 @@ struct shca_peer {
     uint32_t slot, pid;
     _Atomic int dead;
     bool self;
+    int life;                     /* write end of its pipe of that name */
     int pidfd;                    /* -1: looked at by watch.c, */
     uint64_t start;               /* which knows it by its start time */
     struct shca_peer *watch_next; /* protected by the lock of watch.c */
@@ -367,6 +370,7 @@ int shca_pipe_make(int *read_fd, int *write_fd, struct shca_pipe *pipe);
 uint64_t shca_now(void); /* ns, monotonic */
 int shca_engine_start(void);
 int shca_engine_watch(struct shca_peer *p);
+void shca_engine_unwatch(struct shca_peer *p); /* runs in the helper thread */
 void shca_engine_inherited(void);
 void shca_pending_add(struct shca_qp *qp); /* caller holds sq_lock */
 void shca_pending_remove(struct shca_qp *qp);

@@ -52,6 +52,17 @@ void shca_watch_add(struct shca_peer *p)
     pthread_mutex_unlock(&watch_lock);
 }
 
+void shca_watch_remove(struct shca_peer *p)
+{
+    pthread_mutex_lock(&watch_lock);
+    for (struct shca_peer **at = &watched; *at; at = &(*at)->watch_next)
+        if (*at == p) {
+            *at = p->watch_next;
+            break;
+        }
+    pthread_mutex_unlock(&watch_lock);
+}
+
 static void look(void)
 {
     for (struct shca_peer **at = &watched; *at;) {
@@ -62,6 +73,7 @@ static void look(void)
             continue;
         }
         *at = p->watch_next;
+        shca_engine_unwatch(p);
         atomic_store(&p->dead, 1); /* last: from here on the peer table may free it */
     }
 }

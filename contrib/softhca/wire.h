@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SHCA_LAYOUT  7 /* of this file; part of every name, so that two layouts never meet */
+#define SHCA_LAYOUT  8 /* of this file; part of every name, so that two layouts never meet */
 #define SHCA_MAGIC   (UINT64_C(0x4341485446004f53) + SHCA_LAYOUT)
 #define SHCA_MEMBERS 1024  /* upper 10 bits of a 24-bit QP number */
 #define SHCA_QPS     16384 /* lower 14 bits */
@@ -262,6 +262,7 @@ struct shca_segment {
     _Atomic uint32_t settled; /* down[] may be copied by who joins */
     uint64_t words_off;
     uint64_t mcast_off;
+    struct shca_pipe life;        /* it has a reader as long as this process is a member */
     _Atomic uint32_t mcast_high;  /* no attachment at or above this entry */
     _Atomic uint32_t mcast_epoch; /* how often somebody on the fabric attached since the start */
 };

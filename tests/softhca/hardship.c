@@ -302,6 +302,52 @@ static void no_descriptors(void)
     in_two(short_of_descriptors, write_much);
 }
 
+/* ---- another program in the same process ---- */
+
+static void become_another(int fd, pid_t other)
+{
+    struct address peer;
+    struct end e;
+
+    (void)other;
+    end_open(&e, &(struct end_options){.private = true});
+    peer = swap_addresses(fd, &e);
+    connect_to(&e, &peer);
+    meet(fd);
+    meet(fd);
+    execlp("sleep", "sleep", "1", NULL);
+}
+
+/* Nothing may be written to addresses that mean something else now. */
+static void write_to_changed(int fd, pid_t other)
+{
+    enum ibv_wc_status status = IBV_WC_SUCCESS;
+    double until = seconds() + 0.9;
+    struct address peer;
+    struct end e;
+
+    (void)other;
+    end_open(&e, NULL);
+    peer = swap_addresses(fd, &e);
+    connect_to(&e, &peer);
+    meet(fd);
+    CHECK_EQ(post(&e, IBV_WR_RDMA_WRITE, 1, 0, 8, IBV_SEND_SIGNALED, &peer, 0), 0);
+    CHECK_EQ(wait_wc(e.scq).status, IBV_WC_SUCCESS);
+    meet(fd);
+    while (status == IBV_WC_SUCCESS) {
+        CHECK(seconds() < until);
+        usleep(50000);
+        CHECK_EQ(post(&e, IBV_WR_RDMA_WRITE, 1, 0, 0, IBV_SEND_SIGNALED, &peer, 0), 0);
+        status = wait_wc(e.scq).status;
+    }
+    CHECK_EQ(status, IBV_WC_RETRY_EXC_ERR);
+}
+
+static void exec_is_death(void)
+{
+    in_two(write_to_changed, become_another);
+}
+
 /* ---- fork at any moment ---- */
 
 static _Atomic bool stop;
@@ -458,6 +504,7 @@ int main(int argc, char **argv)
         {"events_go_with_objects", events_go_with_objects},
         {"events_of_others_stay", events_of_others_stay},
         {"no_descriptors", no_descriptors},
+        {"exec_is_death", exec_is_death},
         {"fork_while_busy", fork_while_busy},
         {"child_counts_anew", child_counts_anew},
         {"small_files", small_files},
