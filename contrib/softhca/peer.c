@@ -131,8 +131,19 @@ static struct shca_peer *attach(uint32_t slot)
     return p;
 }
 
+static void retire(struct shca_peer *p)
+{
+    p->next = retired;
+    retired = p;
+    table[p->slot] = NULL;
+}
+
+/* A server whose clients come and go must not keep what belonged to each. */
 static void sweep(void)
 {
+    for (uint32_t i = 0; i < SHCA_MEMBERS; i++)
+        if (table[i] && atomic_load(&table[i]->dead))
+            retire(table[i]);
     for (struct shca_peer **at = &retired; *at;) {
         struct shca_peer *p = *at;
 
@@ -151,12 +162,7 @@ struct shca_peer *shca_peer_get(uint32_t slot)
 
     pthread_mutex_lock(&table_lock);
     p = table[slot];
-    if (p && atomic_load(&p->dead)) {
-        p->next = retired;
-        retired = p;
-        table[slot] = p = NULL;
-    }
-    if (!p) {
+    if (!p || atomic_load(&p->dead)) {
         sweep();
         p = table[slot] = attach(slot);
     }

@@ -416,6 +416,78 @@ static void child_counts_anew(void)
     unlink(file);
 }
 
+/* ---- clients that come and go ---- */
+
+#define CLIENTS 12
+
+static int descriptors(void)
+{
+    int n = 0;
+
+    for (int fd = 0; fd < 1024; fd++)
+        n += fcntl(fd, F_GETFD) >= 0;
+    return n;
+}
+
+static void client(int fd)
+{
+    struct address peer;
+    struct end e;
+
+    deadline(5);
+    end_open(&e, NULL);
+    peer = swap_addresses(fd, &e);
+    connect_to(&e, &peer);
+    meet(fd);
+    pause();
+}
+
+/* One message to a client, which then dies; until that is known. */
+static void serve(struct end *e, int fd, pid_t pid)
+{
+    enum ibv_wc_status status = IBV_WC_SUCCESS;
+    struct address peer;
+
+    end_qp(e, &(struct end_options){0});
+    peer = swap_addresses(fd, e);
+    connect_to(e, &peer);
+    meet(fd);
+    for (bool alive = true; status == IBV_WC_SUCCESS; alive = false) {
+        CHECK_EQ(post(e, IBV_WR_RDMA_WRITE, 1, 0, 8, IBV_SEND_SIGNALED, &peer, 0), 0);
+        status = wait_wc(e->scq).status;
+        if (alive)
+            CHECK_EQ(kill(pid, SIGKILL), 0);
+    }
+    CHECK_EQ(status, IBV_WC_RETRY_EXC_ERR);
+    CHECK_EQ(waitpid(pid, NULL, 0), pid);
+    CHECK_EQ(ibv_destroy_qp(e->qp), 0);
+}
+
+/* A server keeps nothing of those that are gone, except perhaps of the last. */
+static void clients_leave_nothing(void)
+{
+    int fds[2], first = 0, last = 0;
+    struct end e;
+
+    end_open(&e, &(struct end_options){.no_qp = true});
+    for (int i = 0; i < CLIENTS; i++) {
+        pid_t pid;
+
+        CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
+        pid = fork();
+        if (pid == 0) {
+            close(fds[0]);
+            client(fds[1]);
+        }
+        close(fds[1]);
+        serve(&e, fds[0], pid);
+        close(fds[0]);
+        last = descriptors();
+        first = i == 0 ? last : first;
+    }
+    CHECK_EQ(last, first);
+}
+
 /* ---- limits ---- */
 
 static void small_files(void)
@@ -507,6 +579,7 @@ int main(int argc, char **argv)
         {"exec_is_death", exec_is_death},
         {"fork_while_busy", fork_while_busy},
         {"child_counts_anew", child_counts_anew},
+        {"clients_leave_nothing", clients_leave_nothing},
         {"small_files", small_files},
         {"huge_pages", huge_pages},
         {"large_thread_locals", large_thread_locals},
