@@ -21,6 +21,12 @@ int gex_Client_Init(gex_Client_t *client_p, gex_EP_t *ep_p, gex_TM_t *tm_p, cons
         tk_verbose_error("gex_Client_Init: client, endpoint, team and name must be given");
         return GASNET_ERR_BAD_ARG;
     }
+    if (flags & ~(GEX_FLAG_USES_GASNET1 | GEX_FLAG_DEFER_THREADS)) {
+        tk_verbose_error("gex_Client_Init: flags 0x%x are not some of GEX_FLAG_USES_GASNET1 and "
+                         "GEX_FLAG_DEFER_THREADS",
+                         flags);
+        return GASNET_ERR_BAD_ARG;
+    }
     tk_start();
     tk_client.name = strdup(client_name);
     tk_client.flags = flags;
@@ -57,8 +63,7 @@ gex_Client_t gex_EP_QueryClient(gex_EP_t ep)
 
 gex_Flags_t gex_EP_QueryFlags(gex_EP_t ep)
 {
-    (void)ep;
-    return 0;
+    return ep->flags;
 }
 
 gex_Segment_t gex_EP_QuerySegment(gex_EP_t ep)
@@ -68,8 +73,7 @@ gex_Segment_t gex_EP_QuerySegment(gex_EP_t ep)
 
 gex_EP_Index_t gex_EP_QueryIndex(gex_EP_t ep)
 {
-    (void)ep;
-    return 0;
+    return ep->index;
 }
 
 void gex_EP_SetCData(gex_EP_t ep, const void *value)
@@ -82,48 +86,91 @@ void *gex_EP_QueryCData(gex_EP_t ep)
     return (void *)ep->cdata;
 }
 
+int gex_EP_Create(gex_EP_t *ep_p, gex_Client_t client, gex_EP_Capabilities_t capabilities,
+                  gex_Flags_t flags)
+{
+    TK_CHECK_MAY_COMMUNICATE("gex_EP_Create");
+    if (!ep_p || client != &tk_client || capabilities == 0 ||
+        (capabilities & ~GEX_EP_CAPABILITY_ALL) || (flags & ~GEX_FLAG_HINT_ACCEL_ALL)) {
+        tk_verbose_error("gex_EP_Create: capabilities 0x%x must be some of "
+                         "GEX_EP_CAPABILITY_ALL, flags 0x%x of GEX_FLAG_HINT_ACCEL_ALL, and a "
+                         "place for the endpoint and the client must be given",
+                         capabilities, flags);
+        return GASNET_ERR_BAD_ARG;
+    }
+    if (capabilities != GEX_EP_CAPABILITY_RMA) {
+        tk_verbose_error("gex_EP_Create: capabilities 0x%x; a further endpoint has "
+                         "GEX_EP_CAPABILITY_RMA only",
+                         capabilities);
+        return GASNET_ERR_RESOURCE;
+    }
+    struct trunkline_ep *ep = tk_ep_create(flags);
+    if (!ep) {
+        tk_verbose_error("gex_EP_Create: there are GASNET_MAXEPS, %d, already", GASNET_MAXEPS);
+        return GASNET_ERR_RESOURCE;
+    }
+    *ep_p = ep;
+    return GASNET_OK;
+}
+
 int gex_EP_RegisterHandlers(gex_EP_t ep, gex_AM_Entry_t *table, size_t numentries)
 {
     (void)ep;
+    TK_CHECK(ep == &tk_ep, "gex_EP_RegisterHandlers: endpoint %u is for puts and gets only",
+             ep->index);
     TK_CHECK_MAY_COMMUNICATE("gex_EP_RegisterHandlers");
     return tk_handlers_register(table, numentries);
 }
 
+gex_TM_t gex_TM_Pair(gex_EP_t local_ep, gex_EP_Index_t remote_ep_index)
+{
+    return tk_pair(local_ep->index, remote_ep_index);
+}
+
+#define CHECK_TEAM(call, tm) TK_CHECK(!tk_is_pair(tm), "%s: no team, but a pair", call)
+
 gex_Client_t gex_TM_QueryClient(gex_TM_t tm)
 {
+    CHECK_TEAM("gex_TM_QueryClient", tm);
     return tm->ep->client;
 }
 
 gex_EP_t gex_TM_QueryEP(gex_TM_t tm)
 {
+    CHECK_TEAM("gex_TM_QueryEP", tm);
     return tm->ep;
 }
 
 gex_Flags_t gex_TM_QueryFlags(gex_TM_t tm)
 {
     (void)tm;
+    CHECK_TEAM("gex_TM_QueryFlags", tm);
     return 0;
 }
 
 gex_Rank_t gex_TM_QueryRank(gex_TM_t tm)
 {
     (void)tm;
+    CHECK_TEAM("gex_TM_QueryRank", tm);
     return tk_peers.me;
 }
 
 gex_Rank_t gex_TM_QuerySize(gex_TM_t tm)
 {
     (void)tm;
+    CHECK_TEAM("gex_TM_QuerySize", tm);
     return tk_peers.size;
 }
 
 void gex_TM_SetCData(gex_TM_t tm, const void *value)
 {
+    CHECK_TEAM("gex_TM_SetCData", tm);
     tm->cdata = value;
 }
 
 void *gex_TM_QueryCData(gex_TM_t tm)
 {
+    CHECK_TEAM("gex_TM_QueryCData", tm);
     return (void *)tm->cdata;
 }
 
@@ -131,6 +178,7 @@ gex_Rank_t gex_TM_TranslateRankToJobrank(gex_TM_t tm, gex_Rank_t rank)
 {
     (void)tm;
     TK_CHECK_MAY_COMMUNICATE("gex_TM_TranslateRankToJobrank");
+    CHECK_TEAM("gex_TM_TranslateRankToJobrank", tm);
     TK_CHECK_RANK("gex_TM_TranslateRankToJobrank", rank);
     return rank;
 }
@@ -139,6 +187,7 @@ gex_Rank_t gex_TM_TranslateJobrankToRank(gex_TM_t tm, gex_Rank_t jobrank)
 {
     (void)tm;
     TK_CHECK_MAY_COMMUNICATE("gex_TM_TranslateJobrankToRank");
+    CHECK_TEAM("gex_TM_TranslateJobrankToRank", tm);
     return jobrank < tk_peers.size ? jobrank : GEX_RANK_INVALID;
 }
 

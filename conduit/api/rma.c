@@ -4,6 +4,7 @@
 #include "config.h"
 
 #include "api/check.h"
+#include "base/bits.h"
 #include "rma/rma.h"
 #include "team/objects.h"
 
@@ -11,7 +12,7 @@ static void check(const char *call, const struct tk_transfer *t)
 {
     (void)call, (void)t;
     TK_CHECK_MAY_COMMUNICATE(call);
-    TK_CHECK(tk_peer_has(t->peer, t->rma.remote, t->rma.nbytes),
+    TK_CHECK(t->rma.is_pair || tk_peer_has(t->peer, t->rma.remote, t->rma.nbytes),
              "%s: [%p, +%zu) is not inside the segment of rank %u", call, (void *)t->rma.remote,
              t->rma.nbytes, t->peer->rank);
 }
@@ -21,14 +22,31 @@ static void check(const char *call, const struct tk_transfer *t)
              "%s: a value has 1 to %d bytes, not %zu", call, SIZEOF_GEX_RMA_VALUE_T,               \
              (size_t)(nbytes))
 
+/* Between endpoints of which one is not endpoint 0, or may not be. */
+static void use_pair(struct tk_transfer *t, gex_TM_t pair)
+{
+    const struct tk_bound remote = tk_bound_of(t->peer->rank, tk_pair_remote(pair));
+    const struct trunkline_ep *local = tk_ep_at(tk_pair_local(pair));
+    TK_CHECK(tk_bound_has(&remote, t->rma.remote, t->rma.nbytes),
+             "%s: [%p, +%zu) is not inside the segment of endpoint %u of rank %u, as far as it is "
+             "known here",
+             t->rma.is_put ? "gex_RMA_Put" : "gex_RMA_Get", (void *)t->rma.remote, t->rma.nbytes,
+             tk_pair_remote(pair), t->peer->rank);
+    t->rma.is_pair = true;
+    t->rma.remote_key = remote.key;
+    t->rma.home = local->segment ? &local->segment->region : NULL;
+}
+
 static struct tk_transfer transfer(gex_TM_t tm, gex_Rank_t rank, bool is_put, void *remote,
                                    void *local, size_t nbytes, gex_Flags_t flags)
 {
     TK_CHECK_RANK(is_put ? "gex_RMA_Put" : "gex_RMA_Get", rank);
-    return (struct tk_transfer){
+    struct tk_transfer t = {
         .peer = tk_peer_of(tm, rank),
         .rma = {.remote = (uintptr_t)remote, .local = local, .nbytes = nbytes, .is_put = is_put},
         .immediate = flags & GEX_FLAG_IMMEDIATE};
+    tk_if_unlikely(tk_is_pair(tm)) use_pair(&t, tm);
+    return t;
 }
 
 int gex_RMA_PutBlocking(gex_TM_t tm, gex_Rank_t rank, void *dest, const void *src, size_t nbytes,

@@ -8,26 +8,101 @@
 #include "start/start.h"
 #include "team/objects.h"
 
-int gex_Segment_Attach(gex_Segment_t *segment_p, gex_TM_t tm, uintptr_t size)
+static bool may_attach(uintptr_t size)
 {
-    TK_CHECK_MAY_COMMUNICATE("gex_Segment_Attach");
-    TK_CHECK(size > 0 && size % GASNET_PAGESIZE == 0,
-             "gex_Segment_Attach: size %zu is not a non-zero multiple of %d", (size_t)size,
-             GASNET_PAGESIZE);
-    if (tm->ep->segment)
-        tk_panic("gex_Segment_Attach was called twice");
-    if (size == 0 || size > tk_segment_limit_local) {
+    if (tk_ep.segment)
+        tk_verbose_error("gex_Segment_Attach: a segment of gex_Segment_Create is bound already");
+    else if (size == 0 || size > tk_segment_limit_local)
         tk_verbose_error(
             "gex_Segment_Attach: %zu bytes are not between 1 and %zu, this process's limit by "
             "GASNET_MAX_SEGSIZE and this host's memory",
             (size_t)size, (size_t)tk_segment_limit_local);
-        return GASNET_ERR_BAD_ARG;
-    }
-    if (tk_attach(size) != TK_OK)
-        return GASNET_ERR_RESOURCE;
-    tm->ep->segment = &tk_segment;
+    else
+        return true;
+    return false;
+}
+
+/* Also who may not attach takes part: others wait for everybody. */
+int gex_Segment_Attach(gex_Segment_t *segment_p, gex_TM_t tm, uintptr_t size)
+{
+    (void)tm;
+    TK_CHECK_MAY_COMMUNICATE("gex_Segment_Attach");
+    TK_CHECK(tm == &tk_tm, "gex_Segment_Attach: not the team of gex_Client_Init");
+    TK_CHECK(size > 0 && size % GASNET_PAGESIZE == 0,
+             "gex_Segment_Attach: size %zu is not a non-zero multiple of %d", (size_t)size,
+             GASNET_PAGESIZE);
+    if (tk_ep.segment == &tk_segment)
+        tk_panic("gex_Segment_Attach was called twice");
+    bool may = may_attach(size);
+    tk_report_returned(true);
+    enum tk_status status = tk_attach(may ? size : 0);
+    tk_report_returned(false);
+    if (status != TK_OK)
+        return may ? GASNET_ERR_RESOURCE : GASNET_ERR_BAD_ARG;
     *segment_p = &tk_segment;
     return GASNET_OK;
+}
+
+int gex_Segment_Create(gex_Segment_t *segment_p, gex_Client_t client, gex_Addr_t address,
+                       uintptr_t length, gex_MK_t kind, gex_Flags_t flags)
+{
+    TK_CHECK_MAY_COMMUNICATE("gex_Segment_Create");
+    if (length == 0)
+        tk_panic("gex_Segment_Create: a segment has at least one byte");
+    if (!segment_p || client != &tk_client || kind != GEX_MK_HOST || flags != 0) {
+        tk_verbose_error("gex_Segment_Create: a place for the segment and the client must be "
+                         "given, kind must be GEX_MK_HOST, flags (0x%x) 0",
+                         flags);
+        return GASNET_ERR_BAD_ARG;
+    }
+    tk_report_returned(true);
+    struct trunkline_segment *segment = tk_segment_create(address, length);
+    tk_report_returned(false);
+    if (!segment)
+        return GASNET_ERR_RESOURCE;
+    *segment_p = segment;
+    return GASNET_OK;
+}
+
+void gex_Segment_Destroy(gex_Segment_t segment, gex_Flags_t flags)
+{
+    (void)flags;
+    TK_CHECK_MAY_COMMUNICATE("gex_Segment_Destroy");
+    TK_CHECK(flags == 0, "gex_Segment_Destroy: flags are 0x%x, not 0", flags);
+    if (segment == GEX_SEGMENT_INVALID || segment == &tk_segment)
+        tk_panic("gex_Segment_Destroy: %s cannot be destroyed",
+                 segment ? "the segment of gex_Segment_Attach" : "GEX_SEGMENT_INVALID");
+    tk_segment_destroy(segment);
+}
+
+int gex_EP_BindSegment(gex_EP_t ep, gex_Segment_t segment, gex_Flags_t flags)
+{
+    TK_CHECK_MAY_COMMUNICATE("gex_EP_BindSegment");
+    if (segment == GEX_SEGMENT_INVALID || flags != 0) {
+        tk_verbose_error("gex_EP_BindSegment: %s",
+                         flags ? "flags must be 0" : "there is no binding of GEX_SEGMENT_INVALID");
+        return GASNET_ERR_BAD_ARG;
+    }
+    if (!tk_segment_bind(ep, segment)) {
+        tk_verbose_error("gex_EP_BindSegment: endpoint %u has a segment", ep->index);
+        return GASNET_ERR_BAD_ARG;
+    }
+    return GASNET_OK;
+}
+
+/* Also who passes nonsense takes part: others wait for everybody. */
+int gex_EP_PublishBoundSegment(gex_TM_t tm, gex_EP_t *eps, size_t num_eps, gex_Flags_t flags)
+{
+    (void)tm;
+    TK_CHECK_MAY_COMMUNICATE("gex_EP_PublishBoundSegment");
+    TK_CHECK(!tk_is_pair(tm), "gex_EP_PublishBoundSegment: no team, but a pair");
+    bool is_legal = num_eps <= GASNET_MAXEPS && (eps || num_eps == 0) && flags == 0;
+    if (!is_legal)
+        tk_verbose_error("gex_EP_PublishBoundSegment: %zu endpoints at %p, flags 0x%x", num_eps,
+                         (void *)eps, flags);
+    if (tk_publish(eps, is_legal ? num_eps : 0) != TK_OK)
+        return GASNET_ERR_RESOURCE;
+    return is_legal ? GASNET_OK : GASNET_ERR_BAD_ARG;
 }
 
 gex_Client_t gex_Segment_QueryClient(gex_Segment_t segment)
@@ -65,15 +140,15 @@ int gex_Segment_QueryBound(gex_TM_t tm, gex_Rank_t rank, void **owneraddr_p, voi
                            uintptr_t *size_p)
 {
     TK_CHECK_RANK("gex_Segment_QueryBound", rank);
-    const struct tk_peer *peer = tk_peer_of(tm, rank);
-    if (peer->segment_size == 0)
+    const struct tk_bound bound = tk_bound_by(tm, rank);
+    if (bound.size == 0)
         return 1;
     if (owneraddr_p)
-        *owneraddr_p = (void *)peer->segment_base;
+        *owneraddr_p = (void *)bound.base;
     if (localaddr_p)
-        *localaddr_p = peer->rank == tk_peers.me ? (void *)peer->segment_base : NULL;
+        *localaddr_p = rank == tk_peers.me ? (void *)bound.base : NULL;
     if (size_p)
-        *size_p = peer->segment_size;
+        *size_p = bound.size;
     return 0;
 }
 

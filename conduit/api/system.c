@@ -11,6 +11,7 @@
 #include "peer/peer.h"
 #include "settings/settings.h"
 #include "start/start.h"
+#include "team/objects.h"
 #include "topology/topology.h"
 #include "trunkline_query.h"
 
@@ -115,6 +116,27 @@ void gex_System_SetVerboseErrors(int enable)
 int gex_System_QueryHiddenAMConcurrencyLevel(void)
 {
     return 0;
+}
+
+int gex_System_QueryProgressThreads(gex_Client_t client, unsigned int *count_p,
+                                    const gex_ProgressThreadInfo_t **info_p, gex_Flags_t flags)
+{
+    static const gex_ProgressThreadInfo_t none;
+    TK_CHECK_MAY_COMMUNICATE("gex_System_QueryProgressThreads");
+    if (!client || !count_p || !info_p || flags != 0) {
+        tk_verbose_error("gex_System_QueryProgressThreads: client, count and info must be given, "
+                         "flags (0x%x) be 0",
+                         flags);
+        return GASNET_ERR_BAD_ARG;
+    }
+    if (!(client->flags & GEX_FLAG_DEFER_THREADS)) {
+        tk_verbose_error("gex_System_QueryProgressThreads: gex_Client_Init was called without "
+                         "GEX_FLAG_DEFER_THREADS");
+        return GASNET_ERR_RESOURCE;
+    }
+    *count_p = 0;
+    *info_p = &none;
+    return GASNET_OK;
 }
 
 static const struct {

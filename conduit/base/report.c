@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/mode.h"
 #include "base/report.h"
 
 enum {
@@ -21,6 +22,7 @@ enum {
 
 static char prefix[300] = "trunkline: ";
 static bool is_quiet, is_held_back;
+static TK_PER_THREAD bool is_returned;
 static uint32_t my_rank;
 bool tk_verbose_errors = true;
 
@@ -73,9 +75,16 @@ static void hold_back(void)
         continue;
 }
 
+void tk_report_returned(bool returned)
+{
+    is_returned = returned;
+}
+
 void tk_complain(const char *format, ...)
 {
     va_list args;
+    if (is_returned && !tk_verbose_errors)
+        return;
     if (is_held_back)
         hold_back();
     va_start(args, format);

@@ -32,6 +32,10 @@ void tk_tell(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void tk_verbose_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 extern bool tk_verbose_errors;
 
+/* Until it is called with false, what this thread complains of is why a call returns an error code,
+ * and shown as tk_verbose_error() shows it. */
+void tk_report_returned(bool returned);
+
 /* Misuse or a broken promise of the library's own: prints, then abort()s. */
 _Noreturn void tk_panic(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

@@ -20,6 +20,15 @@ typedef struct {
     gex_EP_Index_t gex_ep_index;
 } gex_EP_Location_t;
 
+/* What an endpoint is made for. Endpoint 0 can do all; others put and get. */
+typedef uint32_t gex_EP_Capabilities_t;
+#define GEX_EP_CAPABILITY_RMA  ((gex_EP_Capabilities_t)1 << 0)
+#define GEX_EP_CAPABILITY_AM   ((gex_EP_Capabilities_t)1 << 1)
+#define GEX_EP_CAPABILITY_VIS  ((gex_EP_Capabilities_t)1 << 2)
+#define GEX_EP_CAPABILITY_COLL ((gex_EP_Capabilities_t)1 << 3)
+#define GEX_EP_CAPABILITY_AD   ((gex_EP_Capabilities_t)1 << 4)
+#define GEX_EP_CAPABILITY_ALL  (((gex_EP_Capabilities_t)1 << 5) - 1)
+
 /* An operation in flight. Process-wide: any thread may sync an event that another one got. */
 typedef struct trunkline_event *gex_Event_t;
 #define GEX_EVENT_INVALID                                                                          \
@@ -38,6 +47,46 @@ typedef struct trunkline_event *gex_Event_t;
 /* Do nothing and say so rather than wait for resources. */
 #define GEX_FLAG_IMMEDIATE (1U << 0)
 
+/* What an operation on data works on, and what it does; sets of them are or-ed. */
+typedef uint32_t gex_DT_t;
+#define GEX_DT_I32  ((gex_DT_t)1 << 0)
+#define GEX_DT_U32  ((gex_DT_t)1 << 1)
+#define GEX_DT_I64  ((gex_DT_t)1 << 2)
+#define GEX_DT_U64  ((gex_DT_t)1 << 3)
+#define GEX_DT_FLT  ((gex_DT_t)1 << 4)
+#define GEX_DT_DBL  ((gex_DT_t)1 << 5)
+#define GEX_DT_USER ((gex_DT_t)1 << 6)
+
+typedef uint32_t gex_OP_t;
+#define GEX_OP_AND     ((gex_OP_t)1 << 0)
+#define GEX_OP_OR      ((gex_OP_t)1 << 1)
+#define GEX_OP_XOR     ((gex_OP_t)1 << 2)
+#define GEX_OP_ADD     ((gex_OP_t)1 << 3)
+#define GEX_OP_SUB     ((gex_OP_t)1 << 4)
+#define GEX_OP_MULT    ((gex_OP_t)1 << 5)
+#define GEX_OP_MIN     ((gex_OP_t)1 << 6)
+#define GEX_OP_MAX     ((gex_OP_t)1 << 7)
+#define GEX_OP_INC     ((gex_OP_t)1 << 8)
+#define GEX_OP_DEC     ((gex_OP_t)1 << 9)
+#define GEX_OP_SET     ((gex_OP_t)1 << 10)
+#define GEX_OP_CAS     ((gex_OP_t)1 << 11)
+#define GEX_OP_FAND    ((gex_OP_t)1 << 15)
+#define GEX_OP_FOR     ((gex_OP_t)1 << 16)
+#define GEX_OP_FXOR    ((gex_OP_t)1 << 17)
+#define GEX_OP_FADD    ((gex_OP_t)1 << 18)
+#define GEX_OP_FSUB    ((gex_OP_t)1 << 19)
+#define GEX_OP_FMULT   ((gex_OP_t)1 << 20)
+#define GEX_OP_FMIN    ((gex_OP_t)1 << 21)
+#define GEX_OP_FMAX    ((gex_OP_t)1 << 22)
+#define GEX_OP_FINC    ((gex_OP_t)1 << 23)
+#define GEX_OP_FDEC    ((gex_OP_t)1 << 24)
+#define GEX_OP_SWAP    ((gex_OP_t)1 << 25)
+#define GEX_OP_FCAS    ((gex_OP_t)1 << 26)
+#define GEX_OP_GET     ((gex_OP_t)1 << 27)
+#define GEX_OP_USER    ((gex_OP_t)1 << 30)
+#define GEX_OP_USER_NC ((gex_OP_t)1 << 31)
+#define GEX_OP_CSWAP   GEX_OP_FCAS /* its old name */
+
 /* Handler registration: one message category and one direction */
 #define GEX_FLAG_AM_SHORT   (1U << 0)
 #define GEX_FLAG_AM_MEDIUM  (1U << 1)
@@ -51,5 +100,51 @@ typedef struct trunkline_event *gex_Event_t;
  * the library's. */
 #define GEX_FLAG_AM_PREPARE_LEAST_CLIENT (1U << 11)
 #define GEX_FLAG_AM_PREPARE_LEAST_ALLOC  (1U << 12)
+
+/* Numbers of flags are used again from one group of calls to the next. */
+
+/* gex_Client_Init */
+#define GEX_FLAG_USES_GASNET1  (1U << 0)
+#define GEX_FLAG_DEFER_THREADS (1U << 1)
+
+/* gex_EP_Create: hints, without effect here */
+#define GEX_FLAG_HINT_ACCEL_AD   (1U << 0)
+#define GEX_FLAG_HINT_ACCEL_COLL (1U << 1)
+#define GEX_FLAG_HINT_ACCEL_ALL  ((1U << 2) - 1)
+
+/* Where addresses of an operation lie; without effect in the interface as it is */
+#define GEX_FLAG_SELF_SEG_UNKNOWN (1U << 3)
+#define GEX_FLAG_SELF_SEG_SOME    (1U << 4)
+#define GEX_FLAG_SELF_SEG_BOUND   (1U << 5)
+#define GEX_FLAG_SELF_SEG_OFFSET  (1U << 6)
+#define GEX_FLAG_PEER_SEG_UNKNOWN (1U << 7)
+#define GEX_FLAG_PEER_SEG_SOME    (1U << 8)
+#define GEX_FLAG_PEER_SEG_BOUND   (1U << 9)
+#define GEX_FLAG_PEER_SEG_OFFSET  (1U << 10)
+
+/* Non-contiguous puts: let gex_Event_QueryLeaf and GEX_EC_LC know their local completion */
+#define GEX_FLAG_ENABLE_LEAF_LC (1U << 11)
+
+/* Teams */
+#define GEX_FLAG_TM_SCRATCH_SIZE_MIN         (1U << 0)
+#define GEX_FLAG_TM_SCRATCH_SIZE_RECOMMENDED (1U << 1)
+#define GEX_FLAG_TM_GLOBAL_SCRATCH           (1U << 2)
+#define GEX_FLAG_TM_LOCAL_SCRATCH            (1U << 3)
+#define GEX_FLAG_TM_SYMMETRIC_SCRATCH        (1U << 4)
+#define GEX_FLAG_TM_NO_SCRATCH               (1U << 5)
+#define GEX_FLAG_SCRATCH_SEG_OFFSET          (1U << 6)
+#define GEX_FLAG_GLOBALLY_QUIESCED           (1U << 13)
+
+/* Remote atomics: a domain's, then an operation's */
+#define GEX_FLAG_AD_FAVOR_MY_RANK  (1U << 0)
+#define GEX_FLAG_AD_FAVOR_MY_NBRHD (1U << 1)
+#define GEX_FLAG_AD_FAVOR_REMOTE   (1U << 2)
+#define GEX_FLAG_AD_REL            (1U << 1)
+#define GEX_FLAG_AD_ACQ            (1U << 2)
+#define GEX_FLAG_AD_MY_RANK        (1U << 11)
+#define GEX_FLAG_AD_MY_NBRHD       (1U << 12)
+
+/* Remote atomics and gex_TM_Create: ranks are ranks of the job */
+#define GEX_FLAG_RANK_IS_JOBRANK (1U << 13)
 
 #endif

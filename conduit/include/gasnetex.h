@@ -101,11 +101,16 @@ typedef struct trunkline_tm *gex_TM_t;
 typedef struct trunkline_segment *gex_Segment_t;
 typedef struct trunkline_token *gex_Token_t;
 typedef struct trunkline_srcdesc *gex_AM_SrcDesc_t;
+typedef struct trunkline_kind *gex_MK_t;
 
 #define GEX_CLIENT_INVALID  ((gex_Client_t)(uintptr_t)0)
 #define GEX_EP_INVALID      ((gex_EP_t)(uintptr_t)0)
 #define GEX_TM_INVALID      ((gex_TM_t)(uintptr_t)0)
 #define GEX_SEGMENT_INVALID ((gex_Segment_t)(uintptr_t)0)
+#define GEX_MK_INVALID      ((gex_MK_t)(uintptr_t)0)
+
+/* Ordinary memory, the one kind there is; gasnet_mk.h has the calls about others. */
+#define GEX_MK_HOST ((gex_MK_t)(uintptr_t)1)
 
 /* Nothing was prepared (GEX_FLAG_IMMEDIATE only). */
 #define GEX_AM_SRCDESC_NO_OP ((gex_AM_SrcDesc_t)(uintptr_t)0)
@@ -163,7 +168,8 @@ const char *gasnet_ErrorDesc(int error);
 #define gex_Client_Init                        TRUNKLINE_INIT_SYMBOL(TRUNKLINE_MODE, TRUNKLINE_CHECKING)
 
 /* Collective over the job, once per process. Creates the client, its endpoint and the team of all
- * processes; `argc` and `argv` may both be NULL. Start-up failures print one line and end the
+ * processes; `argc` and `argv` may both be NULL. flags: GEX_FLAG_USES_GASNET1,
+ * GEX_FLAG_DEFER_THREADS, the same everywhere. Start-up failures print one line and end the
  * process. */
 int gex_Client_Init(gex_Client_t *client_p, gex_EP_t *ep_p, gex_TM_t *tm_p, const char *client_name,
                     int *argc, char ***argv, gex_Flags_t flags);
@@ -192,6 +198,17 @@ gex_EP_Index_t gex_EP_QueryIndex(gex_EP_t ep);
 void gex_EP_SetCData(gex_EP_t ep, const void *value);
 void *gex_EP_QueryCData(gex_EP_t ep);
 
+/* An endpoint beside the one that gex_Client_Init() made, GASNET_MAXEPS of them at most. Local; not
+ * [handler]. It puts and gets: capabilities other than GEX_EP_CAPABILITY_RMA are
+ * GASNET_ERR_RESOURCE. flags: GEX_FLAG_HINT_ACCEL_*. */
+int gex_EP_Create(gex_EP_t *ep_p, gex_Client_t client, gex_EP_Capabilities_t capabilities,
+                  gex_Flags_t flags);
+
+/* Names endpoint `remote_ep_index` of any process, seen from our `local_ep`, wherever puts, gets,
+ * messages (between endpoints 0), their limits and queries of bound segments take a team; ranks are
+ * then ranks of the job. Equal arguments give equal values, there is nothing to free. */
+gex_TM_t gex_TM_Pair(gex_EP_t local_ep, gex_EP_Index_t remote_ep_index);
+
 gex_Client_t gex_TM_QueryClient(gex_TM_t tm);
 gex_EP_t gex_TM_QueryEP(gex_TM_t tm);
 gex_Flags_t gex_TM_QueryFlags(gex_TM_t tm);
@@ -213,8 +230,26 @@ gex_EP_Location_t gex_TM_TranslateRankToEP(gex_TM_t tm, gex_Rank_t rank,
  */
 
 /* Collective over the team of all processes, once. `size` is a non-zero multiple of
- * GASNET_PAGESIZE, at most gasnet_getMaxLocalSegmentSize(), and may differ between processes. */
+ * GASNET_PAGESIZE, at most gasnet_getMaxLocalSegmentSize(), and may differ between processes. When
+ * one of them cannot, none has a segment and all are told: GASNET_ERR_BAD_ARG who asked for the
+ * impossible, GASNET_ERR_RESOURCE the others. They may try again. */
 int gex_Segment_Attach(gex_Segment_t *segment_p, gex_TM_t tm, uintptr_t size);
+
+/* Local: a segment of `length` bytes, not 0, at `address`, which the client keeps until
+ * gex_Segment_Destroy(), or with address NULL in memory of the library's. kind: GEX_MK_HOST;
+ * flags: 0. GASNET_ERR_RESOURCE when there is no such memory or it can't be registered. */
+int gex_Segment_Create(gex_Segment_t *segment_p, gex_Client_t client, gex_Addr_t address,
+                       uintptr_t length, gex_MK_t kind, gex_Flags_t flags);
+
+/* Not for the one of gex_Segment_Attach(), nor while anybody uses it. flags: 0. */
+void gex_Segment_Destroy(gex_Segment_t segment, gex_Flags_t flags);
+
+/* Local. GASNET_ERR_BAD_ARG for GEX_SEGMENT_INVALID, and when the endpoint has one. flags: 0. */
+int gex_EP_BindSegment(gex_EP_t ep, gex_Segment_t segment, gex_Flags_t flags);
+
+/* Collective over the team: the segments bound to `eps`, which may be none, become known to all its
+ * processes. flags: 0. */
+int gex_EP_PublishBoundSegment(gex_TM_t tm, gex_EP_t *eps, size_t num_eps, gex_Flags_t flags);
 
 gex_Client_t gex_Segment_QueryClient(gex_Segment_t segment); /* [handler], as the five below */
 gex_Flags_t gex_Segment_QueryFlags(gex_Segment_t segment);
@@ -526,6 +561,20 @@ void gex_System_SetVerboseErrors(int enable);
 
 /* Non-zero when handlers may run on a thread of the library's own. */
 int gex_System_QueryHiddenAMConcurrencyLevel(void);
+
+/* Threads that the client is to start for the library, when it took that upon itself with
+ * GEX_FLAG_DEFER_THREADS (otherwise GASNET_ERR_RESOURCE). There are none: *count_p becomes 0.
+ * flags: 0. Not [handler]. */
+#define GEX_THREAD_ROLE_RCV (1U << 0)
+#define GEX_THREAD_ROLE_SND (1U << 1)
+typedef struct {
+    const char *gex_device_list;
+    unsigned int gex_thread_roles;
+    void *(*gex_progress_fn)(void *);
+    void *gex_progress_arg;
+} gex_ProgressThreadInfo_t;
+int gex_System_QueryProgressThreads(gex_Client_t client, unsigned int *count_p,
+                                    const gex_ProgressThreadInfo_t **info_p, gex_Flags_t flags);
 
 /* ---- Handler-safe locks
  * ------------------------------------------------------------------------------------------ */

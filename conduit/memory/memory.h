@@ -29,6 +29,20 @@ static inline bool tk_area_holds(const struct tk_area *area, const void *address
     return offset < area->size && size <= area->size - offset;
 }
 
+/* Memory that a device has registered for us and for others. The transport fills in the rest. */
+struct tk_region {
+    void *base;
+    size_t size;
+    void *handle; /* NULL: not registered */
+    uint32_t local_key, remote_key;
+};
+
+static inline bool tk_region_holds(const struct tk_region *region, const void *address, size_t size)
+{
+    uintptr_t offset = (uintptr_t)address - (uintptr_t)region->base;
+    return offset < region->size && size <= region->size - offset;
+}
+
 size_t tk_page_size(void);
 
 /* Memory of this host that processes may use: the least of RAM and the cgroup's limit. */
@@ -43,7 +57,7 @@ uint64_t tk_memory_available(void);
 enum tk_status tk_segment_limit(const char *text, uint64_t host_memory, unsigned ranks_on_host,
                                 uint64_t *limit);
 
-/* The segment of endpoint 0; size 0 until attached. */
+/* The segment of endpoint 0; size 0 until there is one. */
 extern struct tk_area tk_segment_area;
 
 #endif

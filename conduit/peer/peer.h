@@ -17,8 +17,8 @@ struct tk_transport;
 
 struct tk_peer {
     const struct tk_transport *transport;
-    void *connection; /* the transport's own */
-    uintptr_t segment_base;
+    void *connection;       /* the transport's own */
+    uintptr_t segment_base; /* of endpoint 0 */
     uintptr_t segment_size; /* 0: not attached */
     uint32_t segment_key;   /* what a remote write must present */
     uint32_t rank;
@@ -39,7 +39,7 @@ static inline struct tk_peer *tk_peer(uint32_t rank)
     return &tk_peers.at[rank];
 }
 
-/* Is the range inside the peer's segment? An empty one is anywhere. */
+/* Is the range inside the segment of the peer's endpoint 0? An empty one is anywhere. */
 static inline bool tk_peer_has(const struct tk_peer *peer, uintptr_t address, size_t nbytes)
 {
     uintptr_t offset = address - peer->segment_base;
@@ -91,9 +91,35 @@ const struct tk_card *tk_card_of(uint32_t rank);
 const struct tk_host_card *tk_host_card_of(uint32_t rank);
 void tk_cards_drop(void);
 
-/* Publishes our segment and learns everybody's; calls poll while waiting. Others may not have
- * learnt ours yet on return. */
-enum tk_status tk_segments_exchange(uintptr_t base, uintptr_t size, uint32_t key,
-                                    void (*poll)(void));
+/* segment.c: segments bound to endpoints, as others reach them. Those of endpoints 0 are in struct
+ * tk_peer, those of others in a table that exists only once there are any. A record is written
+ * while its owner is not to be used yet, and read-only otherwise; making the table takes a lock. */
+
+enum { tk_endpoints_max = 33 };
+
+struct tk_bound {
+    uintptr_t base;
+    uintptr_t size; /* 0: none is known */
+    uint32_t key;   /* what a remote access must present */
+    uint32_t endpoint;
+};
+
+/* Any numbers may be asked for. */
+struct tk_bound tk_bound_of(uint32_t rank, uint32_t endpoint);
+void tk_bound_set(uint32_t rank, const struct tk_bound *bound);
+
+static inline bool tk_bound_has(const struct tk_bound *bound, uintptr_t address, size_t nbytes)
+{
+    uintptr_t offset = address - bound->base;
+    return nbytes == 0 || (offset < bound->size && nbytes <= bound->size - offset);
+}
+
+#define tk_nobody UINT32_MAX
+
+/* All ranks together: publishes `count` records of ours and learns everybody's; calls poll while
+ * waiting. With `mine` NULL we say that we can't: then nobody learns anything, and *unable is the
+ * lowest rank that said so (else tk_nobody). Others may not have learnt ours yet on return. */
+enum tk_status tk_segments_exchange(const struct tk_bound *mine, uint32_t count, void (*poll)(void),
+                                    uint32_t *unable);
 
 #endif

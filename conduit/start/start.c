@@ -31,7 +31,6 @@ extern char **environ;
 /* A client may define these itself; the library's are weak. */
 __attribute__((weak)) const char *gasnet_max_segsize_str;
 __attribute__((weak)) uint64_t gasnet_max_segsize;
-__attribute__((weak)) void (*gasnet_client_attach_hook)(void *addr, uintptr_t size);
 
 uint64_t tk_segment_limit_local, tk_segment_limit_global;
 static bool is_started;
@@ -202,55 +201,6 @@ void tk_start(void)
     tk_report_starting(false);
     tk_cards_drop();
     is_started = true;
-}
-
-static void serve_meanwhile(void)
-{
-    tk_poll();
-}
-
-static void wait_for_all(void)
-{
-    struct tk_op op;
-    tk_op_init(&op);
-    tk_barrier_start(&op);
-    tk_wait_done(&op);
-}
-
-/* Between two barriers. The first one: the launcher pairs fences by their number only, so the fence
- * of a rank that leaves instead of attaching would count as this one. The second one: who returns
- * may send requests at once, and the answers may be Longs into its segment. */
-static enum tk_status exchange_segments(const struct tk_area *area, uintptr_t size, uint32_t key)
-{
-    wait_for_all();
-    enum tk_status status = tk_segments_exchange((uintptr_t)area->base, size, key, serve_meanwhile);
-    if (status == TK_OK)
-        wait_for_all();
-    return status;
-}
-
-enum tk_status tk_attach(uintptr_t size)
-{
-    uint32_t key = 0;
-    struct tk_area area;
-    uint64_t before = tk_now();
-    if (tk_area_open(&area, "segment", size, true) != TK_OK)
-        return TK_FAIL;
-    tk_segment_area = area;
-    if (tk_peers.size > 1 && tk_verbs_register_segment(area.base, area.size, &key) != TK_OK)
-        goto close;
-    double seconds = (double)(tk_now() - before) / 1e9;
-    if (seconds > 1 && tk_peers.me == 0)
-        tk_warn("making a segment of %zu bytes took %.1f s (%.1f GB/s)", area.size, seconds,
-                (double)area.size / seconds / 1e9);
-    if (gasnet_client_attach_hook)
-        gasnet_client_attach_hook(area.base, size);
-    tk_segment.base = area.base;
-    tk_segment.size = size;
-    return exchange_segments(&area, size, key);
-close:
-    tk_area_close(&tk_segment_area);
-    return TK_FAIL;
 }
 
 void tk_describe_peer(uint32_t rank, char *text, size_t size)

@@ -13,8 +13,14 @@
 void tk_start(void);
 bool tk_is_started(void);
 
-/* Allocates, registers and publishes the segment. */
+/* segments.c; all ranks together. */
+
+/* Allocates, registers and publishes the segment of endpoint 0. Fails on all ranks when it does on
+ * one; size 0: this rank can't. */
 enum tk_status tk_attach(uintptr_t size);
+
+/* Publishes the segments bound to at most GASNET_MAXEPS different endpoints. */
+enum tk_status tk_publish(struct trunkline_ep *const *eps, size_t count);
 
 /* Limits of the segment, and the least over the job. */
 extern uint64_t tk_segment_limit_local, tk_segment_limit_global;

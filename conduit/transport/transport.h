@@ -15,6 +15,7 @@
 #include "transport/op.h"
 
 struct tk_peer;
+struct tk_region;
 
 enum tk_message_kind {
     TK_REQUEST, /* takes a credit; answered by a REPLY, an ACK or, later, a credit on another
@@ -104,6 +105,9 @@ struct tk_rma {
         copy_source; /* put: the source is wanted back at once, copying it is better than waiting */
     bool immediate; /* all pieces that there can be room for at once, or TK_BUSY and nothing done */
     bool sources_only; /* count in op->pending only the pieces that still read their source */
+    bool is_pair;      /* not between endpoints 0: the two below say what memory it is between */
+    uint32_t remote_key;
+    const struct tk_region *home; /* local memory that may be used as it is; may be NULL */
 };
 
 struct tk_transport {

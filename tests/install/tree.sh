@@ -16,7 +16,7 @@ present()
     [ -e "$1" ] || fail "missing: $1"
 }
 
-for file in gasnetex.h gasnet_fwd.h gasnet_config.h gasnet_portable_platform.h ibv-conduit/gasnet_core_fwd.h \
+for file in gasnetex.h gasnet_fwd.h gasnet_mk.h gasnet_config.h gasnet_portable_platform.h ibv-conduit/gasnet_core_fwd.h \
     ibv-conduit/ibv-seq.mak ibv-conduit/ibv-par.mak ibv-conduit/ibv-parsync.mak; do
     present "$incdir/$file"
 done

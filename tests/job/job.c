@@ -38,9 +38,16 @@ void job_attach(size_t segment_size)
 
     CHECK(status == GASNET_OK, "gex_Segment_Attach(%zu): %s", segment_size,
           gasnet_ErrorName(status));
+    job_use(job.segment);
+    CHECK(job.segment_size == segment_size);
+}
+
+void job_use(gex_Segment_t segment)
+{
+    job.segment = segment;
     job.base = gex_Segment_QueryAddr(job.segment);
     job.segment_size = gex_Segment_QuerySize(job.segment);
-    CHECK(job.base && job.segment_size == segment_size);
+    CHECK(job.base && job.segment_size > 0);
     segments = job_memory(job.size * sizeof *segments);
     CHECK(gasnet_getSegmentInfo(segments, (int)job.size) == GASNET_OK);
 }

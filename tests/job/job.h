@@ -29,6 +29,9 @@ void job_start(int *argc, char ***argv, size_t segment_size);
 /* The second half of job_start() for those that gave it 0; a multiple of the page size. */
 void job_attach(size_t segment_size);
 
+/* The same with a segment that is bound to endpoint 0 and published already. */
+void job_use(gex_Segment_t segment);
+
 /* Names what the program does now, for the deadline and for failed checks. */
 void job_phase(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

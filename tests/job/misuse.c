@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "gasnet_mk.h"
+
 static gex_AM_Index_t request_index, reply_index;
 
 static void on_request(gex_Token_t token)
@@ -32,6 +34,18 @@ static void register_handlers(gex_Flags_t flags, unsigned nargs)
     CHECK(gex_EP_RegisterHandlers(job.ep, table, 2) == GASNET_OK);
     request_index = table[0].gex_index;
     reply_index = table[1].gex_index;
+}
+
+static void misuse_segments(int scenario)
+{
+    gex_Segment_t segment;
+
+    if (scenario == 10)
+        gex_Segment_Create(&segment, job.client, NULL, 0, GEX_MK_HOST, 0);
+    if (scenario == 11)
+        gex_Segment_Destroy(job.segment, 0);
+    if (scenario == 12)
+        gex_MK_Destroy(GEX_MK_HOST, 0);
 }
 
 static void misuse_start(int scenario)
@@ -61,6 +75,7 @@ static void misuse_start(int scenario)
         gasnet_barrier_notify(0, 0);
         gasnet_barrier_notify(0, 0);
     }
+    misuse_segments(scenario);
 }
 
 static void misuse_debug(int scenario)
@@ -79,6 +94,10 @@ static void misuse_debug(int scenario)
         gex_AM_RequestShort0(job.tm, last, request_index, 0);
     if (scenario == 24)
         gex_AM_RequestShort0(job.tm, job.size, request_index, 0);
+    if (scenario == 25)
+        gex_TM_QueryRank(gex_TM_Pair(job.ep, 0));
+    if (scenario == 26)
+        gex_RMA_PutBlocking(gex_TM_Pair(job.ep, 7), last, job.base, &most, 8, 0);
 }
 
 int main(int argc, char **argv)

@@ -21,8 +21,12 @@
 /* What the interface states for this conduit; nothing here depends on it. */
 #define GASNET_MAXNODES 65535
 
-/* The primordial endpoint only. */
-#define GASNET_MAXEPS 1
+/* Endpoints of a process, the first included: one for each of 32 devices or so. A published one
+ * costs 24 bytes in every process of the job. */
+#define GASNET_MAXEPS 33
+
+/* Memory kinds: that of the host, and no other. */
+#define GASNET_HAVE_MK_CLASS_HOST 1
 
 /* Segments of different processes may start at different addresses. */
 #define GASNET_ALIGNED_SEGMENTS 0

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "base/status.h"
+#include "memory/memory.h"
 #include "peer/peer.h"
 
 /* Chooses a port, makes completion queues, buffers and one queue pair for each peer. Fills in
@@ -19,8 +20,14 @@ enum tk_status tk_verbs_open(struct tk_card *card);
  * be: fence first). */
 enum tk_status tk_verbs_connect(void);
 
-/* Registers the segment; *key is what peers must present. */
-enum tk_status tk_verbs_register_segment(void *base, size_t size, uint32_t *key);
+/* Registers region->base and ->size and fills in the rest; the remote key is what peers must
+ * present. */
+enum tk_status tk_verbs_register(struct tk_region *region);
+void tk_verbs_unregister(struct tk_region *region);
+
+/* Makes a registered region the segment of endpoint 0, tk_segment_area being the same memory; NULL:
+ * there is none any more. */
+void tk_verbs_use_segment(const struct tk_region *region);
 
 void tk_verbs_close(void);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Registered memory: slabs of message buffers and the segment. Buffers are of one size, so that any
+ * Registered memory: slabs of message buffers, and segments. Buffers are of one size, so that any
  * free one serves any message. Pages of a slab come into being on first use: a rank with 63 peers
  * posts 50 MB of buffers and touches few. */
 #include "config.h"
@@ -20,6 +20,28 @@ struct ibv_mr *tk_register(struct tk_rail *rail, void *base, size_t size, const 
     if (!mr)
         tk_explain_registration(rail, what, size, errno);
     return mr;
+}
+
+enum tk_status tk_verbs_register(struct tk_region *region)
+{
+    struct ibv_mr *mr = tk_register(&tk_verbs.rail, region->base, region->size, "segment");
+    if (!mr)
+        return TK_FAIL;
+    region->handle = mr;
+    region->local_key = mr->lkey;
+    region->remote_key = mr->rkey;
+    return TK_OK;
+}
+
+void tk_verbs_unregister(struct tk_region *region)
+{
+    ibv_dereg_mr(region->handle);
+    region->handle = NULL;
+}
+
+void tk_verbs_use_segment(const struct tk_region *region)
+{
+    tk_verbs.segment_mr = region ? region->handle : NULL;
 }
 
 static enum tk_status slab_open(struct tk_rail *rail, struct tk_pool *pool, unsigned count,

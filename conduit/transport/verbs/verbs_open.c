@@ -172,15 +172,6 @@ enum tk_status tk_verbs_connect(void)
     return TK_OK;
 }
 
-enum tk_status tk_verbs_register_segment(void *base, size_t size, uint32_t *key)
-{
-    tk_verbs.segment_mr = tk_register(&tk_verbs.rail, base, size, "segment");
-    if (!tk_verbs.segment_mr)
-        return TK_FAIL;
-    *key = tk_verbs.segment_mr->rkey;
-    return TK_OK;
-}
-
 void tk_verbs_describe(char *text, size_t size)
 {
     const struct tk_rail *rail = &tk_verbs.rail;

@@ -16,6 +16,7 @@
 struct piece {
     char *local;
     size_t nbytes;
+    uint32_t key; /* of the local memory, where that is used as it is */
     bool is_inline, is_bounced;
 };
 
@@ -23,6 +24,18 @@ static size_t piece_most(bool is_bounced)
 {
     return is_bounced ? tk_min(tk_buffer_size, tk_verbs.rail.message_max)
                       : tk_verbs.rail.message_max;
+}
+
+/* The segment of endpoint 0, and that of the local endpoint where it is another. */
+static bool find_key(const struct tk_rma *rma, struct piece *piece, size_t nbytes)
+{
+    if (tk_is_registered(piece->local, nbytes))
+        piece->key = tk_verbs.segment_mr->lkey;
+    else if (rma->home && tk_region_holds(rma->home, piece->local, nbytes))
+        piece->key = rma->home->local_key;
+    else
+        return false;
+    return true;
 }
 
 /* Once a piece is not bounced, no later one is. */
@@ -34,7 +47,7 @@ static struct piece next_piece(const struct tk_rma *rma)
     if (rma->is_put && left <= (size_t)tk_verbs.rail.inline_limit)
         piece.is_inline = true;
     else
-        piece.is_bounced = copy || !tk_is_registered(piece.local, left);
+        piece.is_bounced = copy || !find_key(rma, &piece, left);
     piece.nbytes = tk_min(left, piece_most(piece.is_bounced));
     return piece;
 }
@@ -70,7 +83,7 @@ static void post_piece(struct tk_work *work, const struct tk_rma *rma, const str
         else
             work->get_to = piece->local;
     } else if (!piece->is_inline) {
-        sge.lkey = tk_verbs.segment_mr->lkey;
+        sge.lkey = piece->key;
     }
     work->nbytes = sge.length;
     tk_work_post(work, &wr, rma->is_put ? IBV_WR_RDMA_WRITE : IBV_WR_RDMA_READ, flags);
@@ -168,9 +181,10 @@ enum tk_status tk_verbs_rma(struct tk_peer *peer, struct tk_rma *rma)
 {
     struct tk_link *link = peer->connection;
     bool is_small = rma->is_put && rma->nbytes <= (size_t)tk_verbs.rail.inline_limit;
+    uint32_t remote_key = rma->is_pair ? rma->remote_key : peer->segment_key;
     tk_lock(&link->lock);
-    enum tk_status status = is_small ? put_inline(link, rma, peer->segment_key)
-                                     : post_pieces(link, rma, peer->segment_key);
+    enum tk_status status =
+        is_small ? put_inline(link, rma, remote_key) : post_pieces(link, rma, remote_key);
     tk_unlock(&link->lock);
     return status;
 }

@@ -11,7 +11,7 @@
 #include "transport/verbs/verbs_private.h"
 #include "unit.h"
 
-enum { ranks = 4, blobs_max = 32 };
+enum { ranks = 4, blobs_max = 64 };
 
 /* ---- the bootstrap */
 
@@ -283,38 +283,115 @@ static void poll(void)
     polled++;
 }
 
-struct wire_segment {
-    uint64_t base, size;
-    uint32_t key, reserved;
+struct wire_segments {
+    uint32_t count, unable;
+    struct {
+        uint64_t base, size;
+        uint32_t key, endpoint;
+    } at[2];
 };
+
+static const struct tk_bound mine[] = {{.base = 0x7000, .size = 8192, .key = 9},
+                                       {.base = 0x9000, .size = 5, .key = 10, .endpoint = 32}};
+
+/* Every other rank has endpoint 0, odd ones 4 as well. Keys of exchanges are numbered. */
+static void publish_segments(unsigned number)
+{
+    char key[32];
+    snprintf(key, sizeof(key), "tk.segments.%u", number);
+    for (uint32_t r = 0; r < ranks; r++) {
+        struct wire_segments s = {.count = 1 + r % 2,
+                                  .at = {{.base = 0x10000 * (r + 1), .size = 4096, .key = 70 + r},
+                                         {.base = 0x500, .size = r, .key = 80 + r, .endpoint = 4}}};
+        publish(r, key, &s, 8 + s.count * sizeof(s.at[0]));
+    }
+}
+
+static unsigned exchanges;
+
+static enum tk_status exchange_segments(uint32_t count, uint32_t *unable)
+{
+    exchanges++;
+    return tk_segments_exchange(count ? mine : NULL, count, poll, unable);
+}
+
+static void assert_known(uint32_t rank, uint32_t endpoint, uintptr_t base, uintptr_t size,
+                         uint32_t key)
+{
+    struct tk_bound bound = tk_bound_of(rank, endpoint);
+    assert_int_equal(bound.size, size);
+    if (size == 0)
+        return;
+    assert_int_equal(bound.base, base);
+    assert_int_equal(bound.key, key);
+}
 
 static void segments_are_learnt_while_messages_are_served(void **state)
 {
+    uint32_t unable;
     (void)state;
-    for (uint32_t r = 0; r < ranks; r++) {
-        struct wire_segment s = {.base = 0x10000 * (r + 1), .size = 4096 * r, .key = 70 + r};
-        publish(r, "tk.segment", &s, sizeof(s));
-    }
-    assert_int_equal(tk_segments_exchange(0x7000, 8192, 9, poll), TK_OK);
+    publish_segments(exchanges);
+    assert_known(3, 0, 0, 0, 0);
+    assert_known(3, 4, 0, 0, 0);
+    assert_int_equal(exchange_segments(2, &unable), TK_OK);
+    assert_int_equal(unable, tk_nobody);
     assert_true(polled > 0);
-    assert_int_equal(tk_peer(1)->segment_base, 0x7000);
-    assert_int_equal(tk_peer(1)->segment_size, 8192);
-    assert_int_equal(tk_peer(1)->segment_key, 9);
     assert_int_equal(tk_peer(3)->segment_base, 0x40000);
-    assert_int_equal(tk_peer(3)->segment_size, 3 * 4096);
     assert_int_equal(tk_peer(3)->segment_key, 73);
+    assert_known(1, 0, 0x7000, 8192, 9);
+    assert_known(1, 32, 0x9000, 5, 10);
+    assert_known(1, 4, 0, 0, 0);
+    assert_known(3, 0, 0x40000, 4096, 73);
+    assert_known(3, 4, 0x500, 3, 83);
+    assert_known(2, 4, 0, 0, 0);
+    assert_known(3, 5, 0, 0, 0);
+    assert_known(3, 33, 0, 0, 0);
+    assert_known(3, 65535, 0, 0, 0);
 }
 
-static void a_segment_in_other_words_is_refused(void **state)
+static void who_cannot_is_named_and_nobody_learns(void **state)
 {
-    struct wire_segment s = {.base = 0x10000};
+    struct wire_segments none = {.unable = 1};
+    char key[32];
+    uint32_t unable;
     (void)state;
-    publish(0, "tk.segment", &s, sizeof(s) - 4);
-    unit_listen();
-    enum tk_status status = tk_segments_exchange(0x7000, 8192, 9, NULL);
-    const char *said = unit_heard();
-    assert_int_equal(status, TK_FAIL);
-    unit_assert_says(said, "rank 0 describes its segment in 20 bytes instead of 24");
+    publish_segments(exchanges);
+    snprintf(key, sizeof(key), "tk.segments.%u", exchanges);
+    publish(2, key, &none, 8);
+    publish(3, key, &none, 8);
+    assert_int_equal(exchange_segments(1, &unable), TK_OK);
+    assert_int_equal(unable, 2);
+    assert_known(0, 0, 0, 0, 0);
+    assert_known(1, 0, 0, 0, 0);
+    publish_segments(exchanges);
+    assert_int_equal(exchange_segments(0, &unable), TK_OK);
+    assert_int_equal(unable, 1);
+    assert_known(0, 0, 0, 0, 0);
+}
+
+static void segments_in_other_words_are_refused(void **state)
+{
+    static const struct wire_segments sound = {.count = 1};
+    struct wire_segments high = {.count = 1, .at = {{.endpoint = 33}}};
+    struct wire_segments many = {.count = 0x10000001};
+    const struct {
+        const struct wire_segments *s;
+        size_t size;
+    } cases[] = {{&sound, 8 + 23}, {&sound, 8 + 25}, {&sound, 7}, {&high, 8 + 24}, {&many, 8 + 24}};
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char key[32], text[100];
+        uint32_t unable;
+        publish_segments(exchanges);
+        snprintf(key, sizeof(key), "tk.segments.%u", exchanges);
+        publish(0, key, cases[i].s, cases[i].size);
+        unit_listen();
+        enum tk_status status = exchange_segments(1, &unable);
+        const char *said = unit_heard();
+        assert_int_equal(status, TK_FAIL);
+        snprintf(text, sizeof(text), "rank 0 describes its segments in %zu bytes", cases[i].size);
+        unit_assert_says(said, text);
+    }
 }
 
 static void a_range_is_in_a_segment_or_not(void **state)
@@ -362,7 +439,8 @@ static const struct CMUnitTest tests[] = {
     TEST(only_rank_0_is_compared_with),
     TEST(a_failed_fence_fails_the_exchange),
     TEST(segments_are_learnt_while_messages_are_served),
-    TEST(a_segment_in_other_words_is_refused),
+    TEST(who_cannot_is_named_and_nobody_learns),
+    TEST(segments_in_other_words_are_refused),
     TEST(a_range_is_in_a_segment_or_not),
     cmocka_unit_test(a_peer_costs_no_more_than_planned),
 };

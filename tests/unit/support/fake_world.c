@@ -55,7 +55,6 @@ void world_be(uint32_t rank)
 
 static void open_rank(uint32_t rank, size_t segment)
 {
-    uint32_t key = 0;
     being = rank;
     memset(&tk_verbs, 0, sizeof(tk_verbs));
     tk_segment_area = (struct tk_area){.fd = -1};
@@ -64,7 +63,9 @@ static void open_rank(uint32_t rank, size_t segment)
     assert_int_equal(tk_verbs_open(world_cards[rank]), TK_OK);
     if (segment > 0) {
         assert_int_equal(tk_area_open(&tk_segment_area, "segment", segment, false), TK_OK);
-        assert_int_equal(tk_verbs_register_segment(tk_segment_area.base, segment, &key), TK_OK);
+        struct tk_region region = {.base = tk_segment_area.base, .size = segment};
+        assert_int_equal(tk_verbs_register(&region), TK_OK);
+        tk_verbs_use_segment(&region);
     }
     save(&nodes[rank]);
 }

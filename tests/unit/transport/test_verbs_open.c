@@ -229,7 +229,7 @@ static enum tk_status open_failing(enum fake_call call, int allowed, const char 
 {
     struct tk_card *card = world_card(3);
     static char memory[4096];
-    uint32_t key;
+    struct tk_region region = {.base = memory, .size = sizeof(memory)};
     fake_reset();
     fake.failing[call].allowed = allowed;
     fake.failing[call].error = ENOMEM;
@@ -237,7 +237,9 @@ static enum tk_status open_failing(enum fake_call call, int allowed, const char 
     unit_listen();
     enum tk_status status = tk_verbs_open(card);
     if (status == TK_OK)
-        status = tk_verbs_register_segment(memory, sizeof(memory), &key);
+        status = tk_verbs_register(&region);
+    if (status == TK_OK)
+        tk_verbs_use_segment(&region);
     *said = unit_heard();
     tk_verbs_close();
     free(card);

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * gex_MK_*: there is no memory kind but the host's, which is no object. No state. */
+#include "config.h"
+
+#include "api/check.h"
+#include "gasnet_mk.h"
+
+int gex_MK_Create(gex_MK_t *mk_p, gex_Client_t client, const gex_MK_Create_args_t *args,
+                  gex_Flags_t flags)
+{
+    (void)mk_p, (void)client, (void)flags;
+    tk_verbose_error("gex_MK_Create: this library knows no memory kind but GEX_MK_HOST, which is "
+                     "not to be created (asked for: class %d)",
+                     args ? (int)args->gex_class : -1);
+    return GASNET_ERR_BAD_ARG;
+}
+
+static _Noreturn void no_kind(const char *call)
+{
+    tk_panic("%s: there is no memory kind that gex_MK_Create made", call);
+}
+
+void gex_MK_Destroy(gex_MK_t mk, gex_Flags_t flags)
+{
+    (void)mk, (void)flags;
+    no_kind("gex_MK_Destroy");
+}
+
+gex_Client_t gex_MK_QueryClient(gex_MK_t mk)
+{
+    (void)mk;
+    no_kind("gex_MK_QueryClient");
+}
+
+gex_Flags_t gex_MK_QueryFlags(gex_MK_t mk)
+{
+    (void)mk;
+    no_kind("gex_MK_QueryFlags");
+}
+
+gex_MK_Class_t gex_MK_QueryClass(gex_MK_t mk)
+{
+    (void)mk;
+    no_kind("gex_MK_QueryClass");
+}
+
+void gex_MK_SetCData(gex_MK_t mk, const void *value)
+{
+    (void)mk, (void)value;
+    no_kind("gex_MK_SetCData");
+}
+
+void *gex_MK_QueryCData(gex_MK_t mk)
+{
+    (void)mk;
+    no_kind("gex_MK_QueryCData");
+}

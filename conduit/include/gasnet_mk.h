@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Memory kinds: memory of devices as segments. This library knows the host's memory only, for which
+ * GEX_MK_HOST needs no call: no GASNET_HAVE_MK_CLASS_ macro but _HOST is defined, and
+ * gex_MK_Create() fails. Owns nothing, locks nothing. */
+#ifndef GASNET_MK_H
+#define GASNET_MK_H
+
+#include "gasnetex.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum {
+    GEX_MK_CLASS_HOST,
+    GEX_MK_CLASS_CUDA_UVA,
+    GEX_MK_CLASS_HIP,
+    GEX_MK_CLASS_ZE
+} gex_MK_Class_t;
+
+typedef struct {
+    uint64_t gex_flags; /* 0 */
+    gex_MK_Class_t gex_class;
+    union {
+        struct {
+            int gex_CUdevice;
+        } gex_class_cuda_uva;
+        struct {
+            int gex_hipDevice;
+        } gex_class_hip;
+        struct {
+            void *gex_zeDevice;
+            void *gex_zeContext;
+            uint32_t gex_zeMemoryOrdinal;
+        } gex_class_ze;
+    } gex_args;
+} gex_MK_Create_args_t;
+
+/* GASNET_ERR_BAD_ARG: there is no other kind than GEX_MK_HOST, and that is not to be created. */
+int gex_MK_Create(gex_MK_t *mk_p, gex_Client_t client, const gex_MK_Create_args_t *args,
+                  gex_Flags_t flags);
+
+/* Of what gex_MK_Create() made, so of nothing: these end the job with a line that says so. */
+void gex_MK_Destroy(gex_MK_t mk, gex_Flags_t flags);
+gex_Client_t gex_MK_QueryClient(gex_MK_t mk);
+gex_Flags_t gex_MK_QueryFlags(gex_MK_t mk);
+gex_MK_Class_t gex_MK_QueryClass(gex_MK_t mk);
+void gex_MK_SetCData(gex_MK_t mk, const void *value);
+void *gex_MK_QueryCData(gex_MK_t mk);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

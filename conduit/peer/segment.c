@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Segments of all ranks: what is known of them, and the exchange by which it becomes known. Owns
+ * the rows of endpoints other than 0, one for each rank that has any; a lock guards their making,
+ * nothing their contents (see peer.h). */
+#include "config.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/lock.h"
+#include "base/report.h"
+#include "bootstrap/bootstrap.h"
+#include "peer/peer.h"
+
+enum { row_length = tk_endpoints_max - 1 };
+
+typedef _Atomic(struct tk_bound *) row_t;
+
+static _Atomic(row_t *) rows; /* by rank */
+static tk_lock_t rows_lock = TK_LOCK_INIT;
+
+/* Records of a rank's endpoints from 1 on. NULL: none is known. */
+static struct tk_bound *row_of(uint32_t rank)
+{
+    row_t *all = atomic_load_explicit(&rows, memory_order_acquire);
+    return all ? atomic_load_explicit(&all[rank], memory_order_acquire) : NULL;
+}
+
+static void *zeros(size_t count, size_t size)
+{
+    void *memory = calloc(count, size);
+    if (!memory)
+        tk_panic("out of memory for a table of segments (%zu bytes)", count * size);
+    return memory;
+}
+
+static struct tk_bound *make_row(uint32_t rank)
+{
+    tk_lock(&rows_lock);
+    row_t *all = atomic_load_explicit(&rows, memory_order_relaxed);
+    if (!all) {
+        all = zeros(tk_peers.size, sizeof(*all));
+        atomic_store_explicit(&rows, all, memory_order_release);
+    }
+    struct tk_bound *row = atomic_load_explicit(&all[rank], memory_order_relaxed);
+    if (!row) {
+        row = zeros(row_length, sizeof(*row));
+        atomic_store_explicit(&all[rank], row, memory_order_release);
+    }
+    tk_unlock(&rows_lock);
+    return row;
+}
+
+struct tk_bound tk_bound_of(uint32_t rank, uint32_t endpoint)
+{
+    const struct tk_peer *peer = tk_peer(rank);
+    if (endpoint == 0)
+        return (struct tk_bound){
+            .base = peer->segment_base, .size = peer->segment_size, .key = peer->segment_key};
+    const struct tk_bound *row = endpoint < tk_endpoints_max ? row_of(rank) : NULL;
+    return row ? row[endpoint - 1] : (struct tk_bound){.endpoint = endpoint};
+}
+
+void tk_bound_set(uint32_t rank, const struct tk_bound *bound)
+{
+    struct tk_peer *peer = tk_peer(rank);
+    if (bound->endpoint > 0) {
+        struct tk_bound *row = row_of(rank);
+        (row ? row : make_row(rank))[bound->endpoint - 1] = *bound;
+        return;
+    }
+    peer->segment_base = bound->base;
+    peer->segment_size = bound->size;
+    peer->segment_key = bound->key;
+}
+
+/* ---- the exchange */
+
+/* What a rank publishes, followed by so many records. */
+struct offer {
+    uint32_t count;
+    uint32_t unable;
+};
+
+struct record {
+    uint64_t base, size;
+    uint32_t key, endpoint;
+};
+
+static size_t size_of(uint32_t count)
+{
+    return sizeof(struct offer) + count * sizeof(struct record);
+}
+
+static struct offer *make_offer(const struct tk_bound *mine, uint32_t count)
+{
+    struct offer *offer = zeros(1, size_of(count));
+    struct record *records = (struct record *)(offer + 1);
+    *offer = (struct offer){.count = count, .unable = mine == NULL};
+    for (uint32_t i = 0; i < count; i++)
+        records[i] = (struct record){.base = mine[i].base,
+                                     .size = mine[i].size,
+                                     .key = mine[i].key,
+                                     .endpoint = mine[i].endpoint};
+    return offer;
+}
+
+/* Comes from another process: nothing in it is trusted before it is checked. */
+static bool is_sound(const struct offer *offer, size_t size)
+{
+    const struct record *records = (const struct record *)(offer + 1);
+    if (size < sizeof(*offer) || offer->count > tk_endpoints_max || size != size_of(offer->count))
+        return false;
+    for (uint32_t i = 0; i < offer->count; i++)
+        if (records[i].endpoint >= tk_endpoints_max)
+            return false;
+    return true;
+}
+
+static struct offer *collect(uint32_t rank, const char *key)
+{
+    void *blob;
+    size_t size;
+    if (tk_bootstrap_get(rank, key, &blob, &size) != TK_OK)
+        return NULL;
+    if (is_sound(blob, size))
+        return blob;
+    tk_complain("rank %u describes its segments in %zu bytes that make no sense: is it another "
+                "version?",
+                rank, size);
+    free(blob);
+    return NULL;
+}
+
+static void learn(uint32_t rank, const struct offer *offer)
+{
+    const struct record *records = (const struct record *)(offer + 1);
+    for (uint32_t i = 0; i < offer->count; i++) {
+        const struct tk_bound bound = {.base = (uintptr_t)records[i].base,
+                                       .size = (uintptr_t)records[i].size,
+                                       .key = records[i].key,
+                                       .endpoint = records[i].endpoint};
+        tk_bound_set(rank, &bound);
+    }
+}
+
+/* Everybody's offers first, for one of them may say that nothing is to be learnt. */
+static enum tk_status learn_all(const char *key, struct offer **offers, uint32_t *unable)
+{
+    for (uint32_t r = 0; r < tk_peers.size; r++) {
+        if (r != tk_peers.me && !(offers[r] = collect(r, key)))
+            return TK_FAIL;
+        if (offers[r]->unable && *unable == tk_nobody)
+            *unable = r;
+    }
+    for (uint32_t r = 0; *unable == tk_nobody && r < tk_peers.size; r++)
+        learn(r, offers[r]);
+    return TK_OK;
+}
+
+enum tk_status tk_segments_exchange(const struct tk_bound *mine, uint32_t count, void (*poll)(void),
+                                    uint32_t *unable)
+{
+    /* What was put under a key once may be remembered somewhere on the way: each time another. */
+    static unsigned times;
+    char key[32];
+    snprintf(key, sizeof(key), "tk.segments.%u", times++);
+    *unable = tk_nobody;
+    struct offer **offers = zeros(tk_peers.size, sizeof(struct offer *));
+    struct offer *own = offers[tk_peers.me] = make_offer(mine, count);
+    enum tk_status status = tk_bootstrap_put(key, own, size_of(count));
+    if (status == TK_OK)
+        status = tk_bootstrap_fence(poll, 0);
+    if (status == TK_OK)
+        status = learn_all(key, offers, unable);
+    for (uint32_t r = 0; r < tk_peers.size; r++)
+        free(offers[r]);
+    free(offers);
+    return status;
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What ranks do about segments together: gex_Segment_Attach() and gex_EP_PublishBoundSegment(). A
+ * rank that fails takes part all the same, and says so. Single-threaded, as collective calls are.
+ */
+#include "config.h"
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/report.h"
+#include "collective/barrier.h"
+#include "progress/progress.h"
+#include "start/start.h"
+#include "team/objects.h"
+
+/* A client may define it itself; the library's is weak. */
+__attribute__((weak)) void (*gasnet_client_attach_hook)(void *addr, uintptr_t size);
+
+static void serve_meanwhile(void)
+{
+    tk_poll();
+}
+
+static void wait_for_all(void)
+{
+    struct tk_op op;
+    tk_op_init(&op);
+    tk_barrier_start(&op);
+    tk_wait_done(&op);
+}
+
+/* After a barrier: the launcher pairs fences by their number only, so the fence of a rank that
+ * leaves instead of taking part would count as this one. */
+static enum tk_status exchange(const struct tk_bound *mine, uint32_t count, uint32_t *unable)
+{
+    wait_for_all();
+    return tk_segments_exchange(mine, count, serve_meanwhile, unable);
+}
+
+static enum tk_status make_segment(uintptr_t size)
+{
+    uint64_t before = tk_now();
+    if (size == 0 || tk_segment_fill(&tk_segment, NULL, size) != TK_OK)
+        return TK_FAIL;
+    double seconds = (double)(tk_now() - before) / 1e9;
+    if (seconds > 1 && tk_peers.me == 0)
+        tk_warn("making a segment of %zu bytes took %.1f s (%.1f GB/s)", (size_t)size, seconds,
+                (double)size / seconds / 1e9);
+    return TK_OK;
+}
+
+enum tk_status tk_attach(uintptr_t size)
+{
+    uint32_t unable;
+    bool is_made = make_segment(size) == TK_OK;
+    struct tk_bound mine = tk_segment_bound(&tk_ep, &tk_segment);
+    enum tk_status status = exchange(is_made ? &mine : NULL, is_made, &unable);
+    if (status == TK_OK && unable != tk_nobody) {
+        if (is_made)
+            tk_complain("rank %u (%s) could not attach its segment, so no rank has one", unable,
+                        tk_peer(unable)->host);
+        status = TK_FAIL;
+    }
+    if (status != TK_OK) {
+        if (is_made)
+            tk_segment_empty(&tk_segment);
+        return TK_FAIL;
+    }
+    tk_segment_bind(&tk_ep, &tk_segment);
+    if (gasnet_client_attach_hook)
+        gasnet_client_attach_hook(tk_segment.base, tk_segment.size);
+    /* Who returns may send requests at once, and the answers may be Longs into its segment. */
+    wait_for_all();
+    return TK_OK;
+}
+
+enum tk_status tk_publish(struct trunkline_ep *const *eps, size_t count)
+{
+    uint32_t used = 0, unable;
+    struct tk_bound mine[GASNET_MAXEPS];
+    for (size_t i = 0; i < count; i++)
+        if (eps[i]->segment)
+            mine[used++] = tk_segment_bound(eps[i], eps[i]->segment);
+    return exchange(mine, used, &unable);
+}

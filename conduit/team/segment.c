@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Segments of this process: their memory, its registration, and the endpoints they are bound to.
+ * One lock guards who is bound to what. */
+#include "config.h"
+
+#include <stdlib.h>
+
+#include "base/lock.h"
+#include "base/report.h"
+#include "team/objects.h"
+#include "transport/verbs/verbs.h"
+
+static tk_lock_t binding_lock = TK_LOCK_INIT;
+
+/* A job of one has no device. */
+static enum tk_status register_memory(struct trunkline_segment *segment)
+{
+    return tk_peers.size > 1 ? tk_verbs_register(&segment->region) : TK_OK;
+}
+
+enum tk_status tk_segment_fill(struct trunkline_segment *segment, void *address, uintptr_t size)
+{
+    segment->area = (struct tk_area){.base = address, .size = size, .fd = -1};
+    if (!address && tk_area_open(&segment->area, "segment", size, true) != TK_OK)
+        return TK_FAIL;
+    segment->base = segment->area.base;
+    segment->size = size;
+    segment->region = (struct tk_region){.base = segment->base, .size = size};
+    if (register_memory(segment) == TK_OK)
+        return TK_OK;
+    tk_segment_empty(segment);
+    return TK_FAIL;
+}
+
+/* The client's memory is the client's to free. */
+void tk_segment_empty(struct trunkline_segment *segment)
+{
+    if (segment->region.handle)
+        tk_verbs_unregister(&segment->region);
+    if (segment->area.fd >= 0)
+        tk_area_close(&segment->area);
+    segment->base = NULL;
+    segment->size = 0;
+}
+
+struct trunkline_segment *tk_segment_create(void *address, uintptr_t size)
+{
+    struct trunkline_segment *segment = calloc(1, sizeof(*segment));
+    if (!segment)
+        tk_panic("out of memory for the description of a segment");
+    segment->client = &tk_client;
+    if (tk_segment_fill(segment, address, size) == TK_OK)
+        return segment;
+    free(segment);
+    return NULL;
+}
+
+struct tk_bound tk_segment_bound(const struct trunkline_ep *ep,
+                                 const struct trunkline_segment *segment)
+{
+    return (struct tk_bound){.base = (uintptr_t)segment->base,
+                             .size = segment->size,
+                             .key = segment->region.remote_key,
+                             .endpoint = ep->index};
+}
+
+/* What messages and all teams mean by "the segment" is that of endpoint 0. */
+static void use(struct trunkline_ep *ep, struct trunkline_segment *segment)
+{
+    struct tk_bound bound = {.endpoint = ep->index};
+    if (segment)
+        bound = tk_segment_bound(ep, segment);
+    ep->segment = segment;
+    tk_bound_set(tk_peers.me, &bound);
+    if (ep->index > 0)
+        return;
+    tk_verbs_use_segment(segment && segment->region.handle ? &segment->region : NULL);
+    tk_segment_area = (struct tk_area){.base = (void *)bound.base, .size = bound.size, .fd = -1};
+}
+
+bool tk_segment_bind(struct trunkline_ep *ep, struct trunkline_segment *segment)
+{
+    tk_lock(&binding_lock);
+    bool is_free = !ep->segment;
+    if (is_free) {
+        use(ep, segment);
+        ep->next_bound = segment->bound;
+        segment->bound = ep;
+    }
+    tk_unlock(&binding_lock);
+    return is_free;
+}
+
+static void unbind(const struct trunkline_segment *segment)
+{
+    tk_lock(&binding_lock);
+    for (struct trunkline_ep *ep = segment->bound; ep; ep = ep->next_bound)
+        use(ep, NULL);
+    tk_unlock(&binding_lock);
+}
+
+void tk_segment_destroy(struct trunkline_segment *segment)
+{
+    unbind(segment);
+    tk_segment_empty(segment);
+    free(segment);
+}

@@ -1,0 +1,17 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Segments and endpoints that clients make themselves, and attaching that fails on one rank.
+. "${top_srcdir:?run through make check}/tests/job/common.sh"
+for n in 1 2 5; do
+    good $n "$jobs/endpoints-seq"
+    good $n "$jobs/endpoints-par" bound
+done
+for n in 1 2 4; do
+    good $n "$jobs/attach-seq"
+    # What the client wants to hear nothing of is not told.
+    says '^trunkline' 0
+    within 20
+done
+good 3 "$jobs/attach-par"
+good 3 "$jobs/attach-seq" never
+finish
