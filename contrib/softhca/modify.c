@@ -68,8 +68,9 @@ static const struct rule rules[] = {
 static bool allowed(uint32_t from, uint32_t to, uint32_t type, int mask)
 {
     mask &= ~IBV_QP_STATE;
+    /* Linux lets everything be broken but what has not begun. */
     if (to == IBV_QPS_RESET || to == IBV_QPS_ERR)
-        return mask == 0;
+        return mask == 0 && (to == IBV_QPS_RESET || from != IBV_QPS_RESET);
     for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
         const struct rule *r = &rules[i];
 

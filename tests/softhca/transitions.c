@@ -93,14 +93,16 @@ static const struct line table[] = {
      PORT | AV | TIMEOUT | IRD | ALT | ACCESS | PKEY | MIN_RNR | MIG},
 };
 
-/* Anything may be reset or broken, with no attribute at all. */
+/* Anything may be reset or, once it has left RESET, broken, with no attribute at all. */
 static const struct line to_reset = {0, 0, IBV_QPS_RESET, 0, 0};
 static const struct line to_error = {0, 0, IBV_QPS_ERR, 0, 0};
 
 static const struct line *line_of(int type, int from, int to)
 {
-    if (to == IBV_QPS_RESET || to == IBV_QPS_ERR)
-        return to == IBV_QPS_RESET ? &to_reset : &to_error;
+    if (to == IBV_QPS_RESET)
+        return &to_reset;
+    if (to == IBV_QPS_ERR)
+        return from == IBV_QPS_RESET ? NULL : &to_error;
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
         if (table[i].type == type && table[i].from == from && table[i].to == to)
             return &table[i];
@@ -176,6 +178,7 @@ static bool bring(struct ibv_qp *qp, int state)
 {
     must_go(qp, IBV_QPS_RESET);
     if (state == IBV_QPS_ERR) {
+        must_go(qp, IBV_QPS_INIT);
         must_go(qp, IBV_QPS_ERR);
         return true;
     }
