@@ -54,10 +54,9 @@ static void publish(const struct shca_receive *r, const struct shca_op *op, stru
 {
     struct shca_slot *s = r->slot;
     bool solicited = (op->flags & IBV_SEND_SOLICITED) || s->status != IBV_WC_SUCCESS;
+    bool counted = atomic_load_explicit(&r->cq->counted, memory_order_relaxed) != 0;
 
-    s->counted = atomic_load_explicit(&r->cq->counted, memory_order_relaxed) != 0;
-    if (s->counted)
-        atomic_fetch_add_explicit(&r->cq->arrived, 1, memory_order_relaxed);
+    s->counted = counted;
     if (r->cq->stamps)
         s->stamp = shca_now();
     if (t->rq_kind == SHCA_RQ_OWN) {
@@ -66,6 +65,10 @@ static void publish(const struct shca_receive *r, const struct shca_op *op, stru
     } else {
         shca_shared_publish(r, qp, t);
     }
+    /* Last: killed in between, we leave the CQ a little larger, and not an entry that is never
+     * taken. */
+    if (counted)
+        atomic_fetch_add_explicit(&r->cq->arrived, 1, memory_order_relaxed);
     shca_cq_ready(r->cq, r->cq_bit);
     if (r->cq->event.fd >= 0)
         shca_cq_notify(r->p->self ? NULL : r->p, r->cq, solicited);

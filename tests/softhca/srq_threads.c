@@ -92,6 +92,7 @@ static void *breaker(void *arg)
         struct end one = to[0];
 
         end_qp(&one, &(struct end_options){0});
+        to_init(one.qp);
         CHECK_EQ(ibv_modify_qp(one.qp, &attr, IBV_QP_STATE), 0);
         CHECK_EQ(ibv_destroy_qp(one.qp), 0);
         sched_yield();
