@@ -98,6 +98,17 @@ void gex_System_QueryMyPosition(gex_Rank_t *nbrhd_set_size_p, gex_Rank_t *nbrhd_
         *host_set_rank_p = tk_topology.my_host;
 }
 
+int gasnet_getNodeInfo(gasnet_nodeinfo_t *table, int numentries)
+{
+    if (numentries < 0 || (numentries > 0 && !table)) {
+        tk_verbose_error("gasnet_getNodeInfo: %d entries", numentries);
+        return GASNET_ERR_BAD_ARG;
+    }
+    for (uint32_t r = 0; r < tk_peers.size && r < (uint32_t)numentries; r++)
+        table[r] = (gasnet_nodeinfo_t){.host = tk_topology.host_of[r], .supernode = r};
+    return GASNET_OK;
+}
+
 uint64_t gex_System_QueryMaxThreads(void)
 {
     return TK_SEVERAL_CLIENT_THREADS ? (uint64_t)tk_settings.max_threads : 1;

@@ -136,6 +136,11 @@ typedef struct {
     uintptr_t size;
 } gasnet_seginfo_t;
 
+typedef struct {
+    gex_Rank_t host;      /* the same for processes of one host */
+    gex_Rank_t supernode; /* the same for processes that share memory */
+} gasnet_nodeinfo_t;
+
 typedef const struct {
     gex_Rank_t gex_jobrank;
 } gex_RankInfo_t;
@@ -551,6 +556,10 @@ void gex_System_QueryHostInfo(gex_RankInfo_t **info_p, gex_Rank_t *info_count_p,
  */
 void gex_System_QueryMyPosition(gex_Rank_t *nbrhd_set_size_p, gex_Rank_t *nbrhd_set_rank_p,
                                 gex_Rank_t *host_set_size_p, gex_Rank_t *host_set_rank_p);
+
+/* Fills the first min(numentries, job size) entries with where each process is; hosts and
+ * neighbourhoods are numbered from 0. */
+int gasnet_getNodeInfo(gasnet_nodeinfo_t *table, int numentries);
 
 /* Client threads that may be inside the library at once; 1 in SEQ. */
 uint64_t gex_System_QueryMaxThreads(void);

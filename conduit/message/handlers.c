@@ -56,11 +56,11 @@ static void enter(const gex_AM_Entry_t *entry, unsigned index)
     __atomic_store_n(&entries[index].gex_fnptr, entry->gex_fnptr, __ATOMIC_RELEASE);
 }
 
-static int enter_fixed(const gex_AM_Entry_t *entry)
+static int enter_fixed(const char *call, const gex_AM_Entry_t *entry)
 {
     unsigned index = entry->gex_index;
     if (index < GEX_AM_INDEX_BASE || entries[index].gex_fnptr) {
-        tk_verbose_error("gex_EP_RegisterHandlers: index %u %s; clients have %d..255", index,
+        tk_verbose_error("%s: index %u %s; clients have %d..255", call, index,
                          index < GEX_AM_INDEX_BASE ? "belongs to the library" : "is taken",
                          GEX_AM_INDEX_BASE);
         return GASNET_ERR_RESOURCE;
@@ -69,7 +69,7 @@ static int enter_fixed(const gex_AM_Entry_t *entry)
     return GASNET_OK;
 }
 
-static int enter_highest(gex_AM_Entry_t *entry)
+static int enter_highest(const char *call, gex_AM_Entry_t *entry)
 {
     for (unsigned index = index_end; index-- > GEX_AM_INDEX_BASE;)
         if (!entries[index].gex_fnptr) {
@@ -77,24 +77,28 @@ static int enter_highest(gex_AM_Entry_t *entry)
             entry->gex_index = (gex_AM_Index_t)index;
             return GASNET_OK;
         }
-    tk_verbose_error("gex_EP_RegisterHandlers: all %d indices are taken",
-                     index_end - GEX_AM_INDEX_BASE);
+    tk_verbose_error("%s: all %d indices are taken", call, index_end - GEX_AM_INDEX_BASE);
     return GASNET_ERR_RESOURCE;
 }
 
 /* Fixed indices first, so that automatic ones never take a place that the same table asks for. */
-int tk_handlers_register(gex_AM_Entry_t *table, size_t count)
+int tk_handlers_enter(const char *call, gex_AM_Entry_t *table, size_t count)
 {
     int rc = GASNET_OK;
-    for (size_t i = 0; i < count; i++)
-        check_entry(&table[i]);
     tk_lock(&registering);
     for (size_t i = 0; i < count && rc == GASNET_OK; i++)
         if (table[i].gex_index)
-            rc = enter_fixed(&table[i]);
+            rc = enter_fixed(call, &table[i]);
     for (size_t i = 0; i < count && rc == GASNET_OK; i++)
         if (!table[i].gex_index)
-            rc = enter_highest(&table[i]);
+            rc = enter_highest(call, &table[i]);
     tk_unlock(&registering);
     return rc;
+}
+
+int tk_handlers_register(gex_AM_Entry_t *table, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        check_entry(&table[i]);
+    return tk_handlers_enter("gex_EP_RegisterHandlers", table, count);
 }

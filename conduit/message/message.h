@@ -80,10 +80,12 @@ void tk_cancel(gex_AM_SrcDesc_t sd);
 /* Has this thread prepared a request (or reply) and not committed it? */
 bool tk_is_preparing(enum tk_message_kind kind);
 
-/* handlers.c. An entry whose number of arguments is not known has tk_nargs_any. */
+/* handlers.c. An entry whose number of arguments is not known has tk_nargs_any. The first of the two
+ * that register checks entries, the other takes any and says in whose name it complains. */
 enum { tk_nargs_any = 255 };
 const char *tk_entry_name(const gex_AM_Entry_t *entry);
 int tk_handlers_register(gex_AM_Entry_t *table, size_t count);
+int tk_handlers_enter(const char *call, gex_AM_Entry_t *table, size_t count);
 const gex_AM_Entry_t *tk_handler_entry(uint8_t index);
 
 /* hsl.c. How many gex_HSL_t this thread holds; 0 unless it is a debug build. */

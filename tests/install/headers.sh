@@ -45,7 +45,7 @@ c_standards()
             try "$1 -std=$std $mode" "$1" -std=$std -fsyntax-only $warnings -D_GNU_SOURCE=1 -DGASNET_$mode $includes "$here/client.c"
         done
     done
-    for header in gasnetex.h gasnet_fwd.h gasnet_mk.h gasnet_portable_platform.h gasnet_config.h; do
+    for header in gasnetex.h gasnet.h gasnet_fwd.h gasnet_mk.h gasnet_portable_platform.h gasnet_config.h; do
         printf '#include <%s>\ntypedef int not_empty;\n' "$header" >"$scratch/alone.c"
         try "$header alone" "$1" -std=c11 -fsyntax-only $warnings -DGASNET_PAR $includes "$scratch/alone.c"
     done

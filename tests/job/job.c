@@ -52,12 +52,17 @@ void job_use(gex_Segment_t segment)
     CHECK(gasnet_getSegmentInfo(segments, (int)job.size) == GASNET_OK);
 }
 
+void job_deadline(void)
+{
+    signal(SIGALRM, on_deadline);
+    alarm((unsigned)job_number("JOB_DEADLINE", 100));
+}
+
 void job_start(int *argc, char ***argv, size_t segment_size)
 {
     int status;
 
-    signal(SIGALRM, on_deadline);
-    alarm((unsigned)job_number("JOB_DEADLINE", 100));
+    job_deadline();
     status = gex_Client_Init(&job.client, &job.ep, &job.tm, "TRUNKLINE_TESTS", argc, argv,
                              (gex_Flags_t)0);
     CHECK(status == GASNET_OK, "gex_Client_Init: %s", gasnet_ErrorName(status));

@@ -26,6 +26,9 @@ extern struct job job;
  * JOB_DEADLINE seconds from now (default 100): then the rank says what it was doing and ends. */
 void job_start(int *argc, char ***argv, size_t segment_size);
 
+/* The deadline alone, for those that start in their own way and fill `job` themselves. */
+void job_deadline(void);
+
 /* The second half of job_start() for those that gave it 0; a multiple of the page size. */
 void job_attach(size_t segment_size);
 

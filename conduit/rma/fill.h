@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Filling remote memory with one byte value. Needs nothing of the other process, not even that it
+ * polls. Thread-safe in PAR. */
+#ifndef TK_FILL_H
+#define TK_FILL_H
+
+#include "gasnetex.h"
+#include "peer/peer.h"
+
+struct tk_fill {
+    struct tk_peer *peer;
+    uintptr_t remote;
+    size_t nbytes;
+    unsigned char value;
+};
+
+void tk_fill_blocking(const struct tk_fill *fill);
+gex_Event_t tk_fill_start(const struct tk_fill *fill);
+
+/* Counts as a put in the calling thread's implicit operations. */
+void tk_fill_implicit(const struct tk_fill *fill);
+
+#endif

@@ -1,0 +1,37 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# GASNet-1 in each mode: all families of calls, both starts, and what gasnet_attach() answers.
+. "${top_srcdir:?run through make check}/tests/job/common.sh"
+debug=${TRUNKLINE_TEST_DEBUG:-no}
+
+for n in 1 2 3; do
+    good $n "$jobs/legacy-seq"
+    good $n "$jobs/legacy-par"
+done
+good 8 "$jobs/legacy-par"
+good 2 "$jobs/legacy-parsync"
+for scenario in duplicate low null small ex; do
+    good 1 "$jobs/legacy-seq" $scenario
+    good 3 "$jobs/legacy-par" $scenario
+done
+for n in 1 2 5; do
+    for mode in seq par; do
+        good $n "$jobs/oldclient-$mode" 300
+        grep -qx 'sum 44850' "$scratch/out" || failed "oldclient-$mode with $n: $(cat "$scratch/out")"
+    done
+done
+job 3 "$jobs/legacy-seq" exit
+fails_with 7 "exit between init and attach"
+
+# mistake SCENARIO TEXT: the job ends with this line.
+mistake()
+{
+    job 2 "$jobs/legacy-seq" "$1"
+    [ "$status" -ne 0 ] || failed "scenario $1 was accepted"
+    says "^trunkline.*$2"
+}
+mistake count 'gasnet_AMRequestShort: numargs is 1, but 2 arguments are given'
+[ "$debug" = yes ] || finish
+mistake unflagged 'gasnet_put was called, but gex_Client_Init was not given GEX_FLAG_USES_GASNET1'
+mistake outside 'gasnet_memset: .* is not inside the segment of rank 1'
+finish
