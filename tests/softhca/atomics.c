@@ -277,7 +277,7 @@ static void worker(int fd, const struct end_options *o)
     struct end e;
     struct address to;
 
-    deadline(30);
+    deadline(ALARM);
     end_open(&e, o);
     to = swap_addresses(fd, &e);
     connect_to(&e, &to);

@@ -35,7 +35,7 @@ static struct stage *stage;
 
 static void await_turn(enum step turn)
 {
-    double until = seconds() + 20;
+    double until = seconds() + HANG;
 
     while (stage->turn != (int)turn) {
         CHECK(seconds() < until);
@@ -49,7 +49,7 @@ static void victim(void)
 {
     struct end e;
 
-    deadline(30);
+    deadline(ALARM);
     end_open(&e, &(struct end_options){.private = stage->attack.private});
     fill(e.buf, stage->attack.length, (unsigned)stage->k);
     stage->victim = address_of(&e);

@@ -39,7 +39,7 @@ static struct ibv_cq_ex *open_pair(struct end *a, struct end *b, uint64_t wc_fla
 static void start(struct ibv_cq_ex *ex)
 {
     struct ibv_poll_cq_attr attr = {0};
-    double until = seconds() + 5;
+    double until = seconds() + HANG;
     int e;
 
     while ((e = ibv_start_poll(ex, &attr)) == ENOENT)

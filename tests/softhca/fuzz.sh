@@ -5,7 +5,7 @@
 : "${top_srcdir:?}" "${top_builddir:?}"
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
-if ! timeout 60 "$top_builddir/tests/softhca/replay" "$top_srcdir/tests/softhca/corpus" >"$work/out" 2>&1; then
+if ! timeout 300 "$top_builddir/tests/softhca/replay" "$top_srcdir/tests/softhca/corpus" >"$work/out" 2>&1; then
     echo "FAIL: the corpus; the last file named is the one"
     tail -5 "$work/out"
     exit 1

@@ -380,7 +380,7 @@ static void fork_while_busy(void)
         pid_t child = fork();
 
         if (child == 0) {
-            deadline(3);
+            deadline(HANG);
             open_softhca(0);
             _exit(0);
         }

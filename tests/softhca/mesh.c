@@ -20,7 +20,7 @@ static int ranks;
 
 static void barrier(int number)
 {
-    double until = seconds() + 15;
+    double until = seconds() + HANG;
 
     (*arrived)++;
     while (*arrived < ranks * number) {
@@ -188,7 +188,7 @@ int main(int argc, char **argv)
     map_board();
     for (int i = 0; i < ranks; i++)
         if (fork() == 0) {
-            deadline(20);
+            deadline(ALARM);
             rank_main(i);
             exit(0);
         }

@@ -1,23 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Processes that are all connected to each other do random operations: sends, writes with and
- * without immediate, reads, atomics; half of them have private memory. Every message is verified
+ * without immediate, reads, atomics; half of them have private memory, half of them receive through
+ * a shared queue, and UC, UD and XRC messages go beside (mesh_lanes.h). Every message is verified
  * and comes exactly once and in order, every read returns what was written, every counter adds up.
  * "plain", "faulty" (lost packets, delays, receivers that are not ready, completions in another
  * order) and "killed": many small jobs, in each of which one process is killed at a random moment,
- * and all others must see the error of a vanished peer and nothing else. Environment: MESH_SECONDS,
- * CRASH_ROUNDS. The processes share a board: addresses, counts, and who was killed. */
+ * of connecting in every third, and all others must see the error of a vanished peer and nothing
+ * else. Environment: MESH_SECONDS, CRASH_ROUNDS. The processes share a board: addresses, counts,
+ * and who was killed. */
 #include "config.h"
 
 #include <sched.h>
 #include <stdatomic.h>
 #include <sys/prctl.h>
 
-#include "harness.h"
+#include "mesh_lanes.h"
+#include "srq.h"
 
 #define MAX_RANKS 16
 #define DEPTH     4 /* receives of each queue pair */
 #define MESSAGE   2048
-#define PATIENCE  20 /* seconds until everything that was begun is over */
+#define TIME      15 /* seconds of traffic */
 
 /* Where things are in each rank's memory; each place is for one peer. */
 #define AREA       ((size_t)MAX_RANKS * MESSAGE)
@@ -38,7 +41,7 @@ struct pair {
     enum operation op;
     size_t length;
     uint32_t sent, received; /* messages: sends and writes with immediate */
-    uint32_t posted;         /* receives */
+    uint32_t posted;         /* receives, while they are not shared */
     unsigned written;        /* seed of what is at the peer, */
     size_t written_length;   /* and how much */
     uint64_t added, swapped, counter;
@@ -46,15 +49,17 @@ struct pair {
 
 struct board {
     struct address at[MAX_RANKS][MAX_RANKS];
-    _Atomic int arrived, victim;
+    _Atomic int barrier[MAX_RANKS], victim;
     _Atomic bool stop;
     uint32_t sent[MAX_RANKS][MAX_RANKS];
     uint64_t added[MAX_RANKS][MAX_RANKS];
+    _Atomic uint32_t taken[MAX_RANKS][MAX_RANKS]; /* [to][from]: messages */
     uint64_t operations[MAX_RANKS];
+    struct lanes_board lanes;
 };
 
 static struct board *board;
-static int ranks, me;
+static int ranks, me, domain;
 static struct end e;
 static struct pair pairs[MAX_RANKS];
 static uint64_t random_state;
@@ -81,15 +86,30 @@ static bool killed(int p)
 /* Also to be called while waiting: whoever waits keeps answering. */
 static void serve(void);
 
+static bool all_at(int number)
+{
+    for (int p = 0; p < ranks; p++)
+        if (board->barrier[p] < number && !killed(p))
+            return false;
+    return true;
+}
+
 static void barrier(int number)
 {
-    double until = seconds() + PATIENCE;
+    double until = seconds() + HANG;
 
-    board->arrived++;
-    while (board->arrived < number * ranks) {
+    board->barrier[me] = number;
+    while (!all_at(number)) {
         CHECK(seconds() < until);
         serve();
     }
+}
+
+static long setting(const char *name, long otherwise)
+{
+    const char *value = getenv(name);
+
+    return value ? atol(value) : otherwise;
 }
 
 /* ---- receiving ---- */
@@ -97,6 +117,16 @@ static void barrier(int number)
 static unsigned seed_of(int from, int to, uint32_t number)
 {
     return (unsigned)(from * 7919 + to * 104729) + number;
+}
+
+static bool shares(int rank)
+{
+    return rank / 2 % 2;
+}
+
+static void post_shared(uint64_t slot)
+{
+    CHECK_EQ(post_srq(&e, slot, RECV(0, 0) + slot * MESSAGE, MESSAGE), 0);
 }
 
 static void post_next(int p)
@@ -107,12 +137,26 @@ static void post_next(int p)
     CHECK_EQ(post_recv(&one, (uint64_t)p, RECV(p, n), MESSAGE), 0);
 }
 
+/* Of a shared receive only its queue pair says whose it was. */
+static int receiver(const struct ibv_wc *wc)
+{
+    if (!e.srq)
+        return (int)wc->wr_id;
+    for (int p = 0; p < ranks; p++)
+        if (pairs[p].qp->qp_num == wc->qp_num)
+            return p;
+    CHECK(false);
+    return -1;
+}
+
 static void take_message(const struct ibv_wc *wc)
 {
-    int p = (int)wc->wr_id;
+    int p = receiver(wc);
     struct pair *q = &pairs[p];
     uint32_t n = q->received;
-    size_t where = wc->opcode == IBV_WC_RECV ? RECV(p, n) : IMM(p, n);
+    size_t where = wc->opcode == IBV_WC_RECV_RDMA_WITH_IMM ? IMM(p, n)
+                   : e.srq                                 ? RECV(0, 0) + wc->wr_id * MESSAGE
+                                                           : RECV(p, n);
 
     CHECK_EQ(wc->qp_num, q->qp->qp_num);
     if (wc->status == IBV_WC_WR_FLUSH_ERR && killed(p))
@@ -121,8 +165,11 @@ static void take_message(const struct ibv_wc *wc)
     if (wc->opcode == IBV_WC_RECV_RDMA_WITH_IMM)
         CHECK_EQ(wc->imm_data, 0x12345678);
     CHECK(filled(e.buf + where, wc->byte_len, seed_of(p, me, n)));
-    q->received++;
-    post_next(p);
+    if (e.srq)
+        post_shared(wc->wr_id);
+    else
+        post_next(p);
+    board->taken[me][p] = ++q->received;
 }
 
 /* ---- sending ---- */
@@ -222,7 +269,9 @@ static void begin(int p)
 
     q->op = draw(OPERATIONS);
     q->length = draw(4) ? 1 + draw(128) : 1 + draw(MESSAGE);
-    if (q->op == READ && q->written_length == 0)
+    /* A shared queue does not keep one sender from taking the receives of all. */
+    if ((q->op == READ && q->written_length == 0) ||
+        (shares(p) && q->sent - board->taken[p][me] >= DEPTH))
         q->op = WRITE;
     q->busy = true;
     switch (q->op) {
@@ -259,6 +308,7 @@ static void serve(void)
     CHECK(m >= 0);
     for (int i = 0; i < m; i++)
         take_result(&wc[i]);
+    lanes_serve(board->victim);
     if (n + m == 0)
         sched_yield();
 }
@@ -271,9 +321,10 @@ static void connect_all(void)
         to_init(one.qp);
         to_rtr(one.qp, &board->at[p][me]);
         to_rts(&one, 8, 7); /* a packet that is lost costs a millisecond */
-        for (int i = 0; i < DEPTH; i++)
+        for (int i = 0; i < DEPTH && !e.srq; i++)
             post_next(p);
     }
+    lanes_connect();
 }
 
 static void open_rank(void)
@@ -282,6 +333,9 @@ static void open_rank(void)
     end_open(&e, &(struct end_options){.no_qp = true, .private = me % 2});
     memset(e.buf, 0, BUF_BYTES);
     e.psn = 7;
+    e.srq = shares(me) ? new_srq(&e, (uint32_t)(ranks * DEPTH)) : NULL;
+    for (int i = 0; i < ranks * DEPTH && e.srq; i++)
+        post_shared((uint64_t)i);
     for (int p = 0; p < ranks; p++) {
         struct end one = e;
 
@@ -289,6 +343,7 @@ static void open_rank(void)
         pairs[p].qp = one.qp;
         board->at[me][p] = address_of(&one);
     }
+    lanes_open(&board->lanes, ranks, me, domain);
 }
 
 /* A peer that was killed has to be found out by each. */
@@ -299,7 +354,7 @@ static bool over(void)
 
 static void traffic(void)
 {
-    double until = seconds() + 120;
+    double until = seconds() + HANG + (double)setting("MESH_SECONDS", TIME);
 
     while (!over()) {
         int p = (int)draw((unsigned)ranks);
@@ -307,6 +362,8 @@ static void traffic(void)
         CHECK(seconds() < until);
         if (!pairs[p].busy && !pairs[p].lost)
             begin(p);
+        if (draw(2))
+            lanes_begin((enum lane_kind)draw(LANE_KINDS), p, draw(4) ? draw(128) : draw(MESSAGE));
         serve();
     }
 }
@@ -316,7 +373,7 @@ static bool settled(void)
     for (int p = 0; p < ranks; p++)
         if (pairs[p].busy)
             return false;
-    return true;
+    return lanes_settled();
 }
 
 static bool all_received(void)
@@ -324,12 +381,12 @@ static bool all_received(void)
     for (int p = 0; p < ranks; p++)
         if (!killed(p) && pairs[p].received != board->sent[p][me])
             return false;
-    return true;
+    return lanes_all_came(board->victim);
 }
 
 static void wait_for(bool (*condition)(void))
 {
-    double until = seconds() + PATIENCE;
+    double until = seconds() + HANG;
 
     while (!condition()) {
         CHECK(seconds() < until);
@@ -358,6 +415,7 @@ static void rank_main(void)
         board->sent[me][p] = pairs[p].sent;
         board->added[me][p] = pairs[p].added;
     }
+    lanes_publish();
     barrier(3);
     wait_for(all_received);
     if (board->victim < 0)
@@ -365,6 +423,9 @@ static void rank_main(void)
     barrier(4);
     for (int p = 0; p < ranks; p++)
         CHECK_EQ(ibv_destroy_qp(pairs[p].qp), 0);
+    if (e.srq)
+        CHECK_EQ(ibv_destroy_srq(e.srq), 0);
+    lanes_close();
     end_close(&e);
 }
 
@@ -382,7 +443,7 @@ static void start_ranks(int number, pid_t *pid)
     for (me = 0; me < ranks; me++) {
         pid[me] = fork();
         if (pid[me] == 0) {
-            deadline(180);
+            deadline(ALARM + (int)setting("MESH_SECONDS", TIME));
             CHECK_EQ(prctl(PR_SET_PDEATHSIG, SIGKILL), 0);
             rank_main();
             exit(0);
@@ -392,7 +453,7 @@ static void start_ranks(int number, pid_t *pid)
 
 static void end_ranks(const pid_t *pid)
 {
-    uint64_t total = 0;
+    uint64_t total = 0, came = 0;
     int status;
 
     for (int i = 0; i < ranks; i++) {
@@ -403,25 +464,21 @@ static void end_ranks(const pid_t *pid)
     }
     for (int i = 0; i < ranks; i++)
         total += board->operations[i];
+    for (int i = 0; i < ranks; i++)
+        came += board->lanes.came[i];
     CHECK(total > 0);
     if (board->victim < 0)
-        printf("     %llu operations of %d processes, all verified\n", (unsigned long long)total,
-               ranks);
+        printf("     %llu operations and %llu messages by UC, UD and XRC of %d processes, all "
+               "verified\n",
+               (unsigned long long)total, (unsigned long long)came, ranks);
     munmap(board, sizeof *board);
 }
 
-static long setting(const char *name, long otherwise)
+static void await_all_at(int number)
 {
-    const char *value = getenv(name);
+    double until = seconds() + HANG;
 
-    return value ? atol(value) : otherwise;
-}
-
-static void await_traffic(void)
-{
-    double until = seconds() + PATIENCE;
-
-    while (board->arrived < 2 * ranks) {
+    while (!all_at(number)) {
         CHECK(seconds() < until);
         usleep(1000);
     }
@@ -431,9 +488,9 @@ static void run_for(unsigned time)
 {
     pid_t pid[MAX_RANKS];
 
-    deadline(time + 60);
+    deadline((int)time + 2 * ALARM);
     start_ranks(MAX_RANKS, pid);
-    await_traffic();
+    await_all_at(2);
     sleep(time);
     board->stop = true;
     end_ranks(pid);
@@ -441,28 +498,28 @@ static void run_for(unsigned time)
 
 static void plain(void)
 {
-    run_for((unsigned)setting("MESH_SECONDS", 4));
+    run_for((unsigned)setting("MESH_SECONDS", TIME));
 }
 
 static void faulty(void)
 {
     setenv("SOFTHCA_FAULT",
            "drop:p=0.005;rnr:ms=1,p=0.005;delay:us=10-300,p=0.02;reorder:polls=0-16,p=0.1", 1);
-    run_for((unsigned)setting("MESH_SECONDS", 4));
+    run_for((unsigned)setting("MESH_SECONDS", TIME));
 }
 
-static void kill_one(pid_t *pid)
+/* After the barrier of that number: of 1 while all connect, of 2 while all send. */
+static void kill_one(pid_t *pid, int after)
 {
     int status, victim = (int)draw((unsigned)ranks);
 
-    await_traffic();
+    await_all_at(after);
     usleep(draw(6000));
     /* Known before the blow: nobody is surprised by the error that follows. */
     board->victim = victim;
     CHECK_EQ(kill(pid[victim], SIGKILL), 0);
     CHECK_EQ(waitpid(pid[victim], &status, 0), pid[victim]);
     pid[victim] = 0;
-    board->arrived += 2; /* at the barriers that are left */
     board->stop = true;
 }
 
@@ -483,17 +540,17 @@ static int names_left(void)
 
 static void some_killed(void)
 {
-    int rounds = (int)setting("CRASH_ROUNDS", 25);
+    int rounds = (int)setting("CRASH_ROUNDS", 200);
     pid_t pid[MAX_RANKS];
     double slowest = 0;
 
-    deadline((unsigned)(20 + rounds * 2));
+    deadline(ALARM + rounds * 3);
     random_state = (uint64_t)getpid() * 40503u;
     for (int i = 0; i < rounds; i++) {
         double start;
 
         start_ranks(3 + i % 2, pid);
-        kill_one(pid);
+        kill_one(pid, i % 3 == 2 ? 1 : 2);
         if (i == 0)
             CHECK(names_left() > 0); /* the check below looks for the right thing */
         start = seconds();
@@ -509,5 +566,7 @@ int main(int argc, char **argv)
     static const struct test_case cases[] = {
         {"plain", plain}, {"faulty", faulty}, {"killed", some_killed}, {NULL, NULL}};
 
+    domain = memfd_create("domain", MFD_CLOEXEC);
+    CHECK(domain >= 0);
     return run_cases(cases, argc, argv);
 }

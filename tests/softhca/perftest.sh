@@ -47,17 +47,10 @@ ib_read_bw -n 10 -s 8388608
 ib_read_lat -n 500
 ib_send_bw -n 200 -q 16 -e
 ib_send_bw -n 10 -s 8388608
-ib_send_bw -n 500 -s 8 -I 200
 ib_send_bw -n 200 -c UD -s 1024 -e
-ib_send_bw -n 200 -q 4 -r 64 --use-srq
-ib_send_bw -n 200 -q 4 -r 64 --use-srq -e
-ib_send_bw -n 200 -q 4 -c XRC
-ib_send_bw -n 500 -c XRC -e
-ib_send_lat -n 500 -c XRC
 ib_write_bw -n 500 -c XRC
 ib_read_bw -n 500 -c XRC
 ib_atomic_bw -n 500 -c XRC
-ib_send_lat -n 500
 ib_send_lat -n 500 -e
 ib_send_lat -n 500 -s 128 -I 200
 ib_send_lat -n 500 -c UD -s 1024
@@ -67,8 +60,6 @@ ib_write_lat -n 500 -c UC
 ib_send_bw -n 200 -c XRC -q 16
 ib_send_lat -n 500 -c XRC -e
 ib_write_lat -n 500 -c XRC
-ib_read_bw -n 500 -c XRC
-ib_atomic_bw -n 500 -c XRC
 ib_atomic_bw -n 500 -A CMP_AND_SWAP -q 16
 ib_atomic_lat -n 500 -A FETCH_AND_ADD
 ib_atomic_lat -n 500 -A CMP_AND_SWAP

@@ -7,7 +7,7 @@ prepare "ibverbs-utils or valgrind" ibv_rc_pingpong ibv_devinfo valgrind
 
 # What lives until the end (the helper thread) is no leak.
 together valgrind -q --error-exitcode=9 --leak-check=full --errors-for-leak-kinds=definite \
-    ibv_rc_pingpong -n 50 -c
+    ibv_rc_pingpong -n 10 -c
 
 cat >"$work/program.c" <<'C'
 #include <infiniband/verbs.h>

@@ -31,7 +31,7 @@ gzip -dq "$work"/tests/*.gz
 known='test_import_dm|test_create_dm_mr'
 modules=(addr atomic cq cq_events cqex device fork mr parent_domain pd qp qpex relaxed_ordering)
 for link in ib roce; do
-    SOFTHCA_LINK=$link PYTHONPATH=$work/tests:$work LD_PRELOAD=$lib timeout 60 "$python" -W ignore \
+    SOFTHCA_LINK=$link PYTHONPATH=$work/tests:$work LD_PRELOAD=$lib timeout 300 "$python" -W ignore \
         "$work/tests/run_tests.py" --dev softhca0 -v "${modules[@]/#/tests.test_}" >"$work/out" 2>&1
     ran=$(sed -n 's/^Ran \([0-9]*\) tests.*/\1/p' "$work/out")
     echo "rdma-core's tests, $link: ${ran:-0} run, $(grep -c '\.\.\. skipped' "$work/out") of them skipped"

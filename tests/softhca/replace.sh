@@ -13,7 +13,7 @@ host=$(sed -n "s/^SOFTHCA_HOST_LIBDIR = //p" "$top_builddir/Makefile")/libibverb
 
 with()
 {
-    LD_LIBRARY_PATH=$replacement timeout 20 "$@"
+    LD_LIBRARY_PATH=$replacement timeout 120 "$@"
 }
 
 # exports LIBRARY: kind, name@version of what it defines

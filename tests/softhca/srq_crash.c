@@ -48,7 +48,7 @@ static void sender(int fd, uint32_t me, uint32_t count)
     struct address to;
     struct end e;
 
-    deadline(30);
+    deadline(ALARM);
     end_open(&e, NULL);
     to = swap_addresses(fd, &e);
     connect_to(&e, &to);

@@ -35,9 +35,10 @@ fail()
     failed=1
 }
 
+# The limit is for what hangs; a loaded machine may be slow.
 with()
 {
-    LD_PRELOAD=$lib timeout 20 "$@"
+    LD_PRELOAD=$lib timeout 120 "$@"
 }
 
 # expect_line TEXT COMMAND...: the output has a line with TEXT (a regular expression)
@@ -66,7 +67,7 @@ await_server()
 {
     local tries=0
     while ! listening "$2"; do
-        [ $((tries += 1)) -lt 500 ] && kill -0 "$1" 2>/dev/null || return 1
+        [ $((tries += 1)) -lt 3000 ] && kill -0 "$1" 2>/dev/null || return 1
         sleep 0.02
     done
 }

@@ -377,7 +377,7 @@ static void endless_sender(int fd, int me)
     uint32_t srqn;
     struct end a;
 
-    deadline(20);
+    deadline(ALARM);
     CHECK_EQ(recv(fd, &srqn, sizeof srqn, MSG_WAITALL), sizeof srqn);
     open_sender(&a);
     to = swap_addresses(fd, &a);
