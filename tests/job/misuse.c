@@ -12,16 +12,32 @@
 #include "gasnet_mk.h"
 
 static gex_AM_Index_t request_index, reply_index;
+static int scenario;
+static gex_HSL_t one = GEX_HSL_INITIALIZER, other = GEX_HSL_INITIALIZER;
 
 static void on_request(gex_Token_t token)
 {
+    if (scenario == 45)
+        gex_AM_ReplyMedium0(token, reply_index, &scenario, 4, GEX_EVENT_GROUP, 0);
+    if (scenario == 47)
+        gex_AM_RequestShort0(job.tm, 0, request_index, 0);
+    if (scenario == 52) {
+        gex_AM_PrepareReplyMedium(token, NULL, 1, 9, NULL, 0, 0);
+        return;
+    }
+    if (scenario == 54) {
+        gex_HSL_Lock(&one);
+        return;
+    }
     gex_AM_ReplyShort0(token, reply_index, 0);
-    gex_AM_ReplyShort0(token, reply_index, 0);
+    if (scenario == 23)
+        gex_AM_ReplyShort0(token, reply_index, 0);
 }
 
 static void on_reply(gex_Token_t token)
 {
-    (void)token;
+    if (scenario == 53)
+        gex_AM_ReplyShort0(token, reply_index, 0);
 }
 
 static void register_handlers(gex_Flags_t flags, unsigned nargs)
@@ -36,7 +52,7 @@ static void register_handlers(gex_Flags_t flags, unsigned nargs)
     reply_index = table[1].gex_index;
 }
 
-static void misuse_segments(int scenario)
+static void misuse_segments(void)
 {
     gex_Segment_t segment;
 
@@ -48,7 +64,7 @@ static void misuse_segments(int scenario)
         gex_MK_Destroy(GEX_MK_HOST, 0);
 }
 
-static void misuse_start(int scenario)
+static void misuse_start(void)
 {
     gex_Client_t client;
     gex_EP_t ep;
@@ -75,10 +91,47 @@ static void misuse_start(int scenario)
         gasnet_barrier_notify(0, 0);
         gasnet_barrier_notify(0, 0);
     }
-    misuse_segments(scenario);
+    misuse_segments();
 }
 
-static void misuse_debug(int scenario)
+static void misuse_locks(void)
+{
+    if (scenario == 48) {
+        gex_HSL_Lock(&one);
+        gasnet_AMPoll();
+    }
+    if (scenario == 55) {
+        gex_HSL_Lock(&one);
+        gex_HSL_Lock(&one);
+    }
+    if (scenario == 56) {
+        gex_HSL_Lock(&one);
+        gex_HSL_Lock(&other);
+        gex_HSL_Unlock(&one);
+    }
+}
+
+static void misuse_messages(void)
+{
+    gex_Rank_t last = job.size - 1;
+
+    if (scenario == 46)
+        gex_AM_RequestMedium0(job.tm, last, request_index, &last, 4, GEX_EVENT_DEFER, 0);
+    if (scenario == 49) {
+        gex_AM_PrepareRequestMedium(job.tm, last, NULL, 1, 9, NULL, 0, 0);
+        gasnet_AMPoll();
+    }
+    if (scenario == 50)
+        gex_AM_RequestShort1(job.tm, last, request_index, 0, 5);
+    if (scenario == 51) {
+        gex_AM_SrcDesc_t sd = gex_AM_PrepareRequestMedium(job.tm, last, NULL, 1, 9, NULL, 0, 2);
+        gex_AM_CommitRequestMedium1(sd, request_index, 1, 5);
+    }
+    if (scenario == 45 || scenario == 47 || (scenario >= 52 && scenario <= 54))
+        gex_AM_RequestShort0(job.tm, last, request_index, 0);
+}
+
+static void misuse_debug(void)
 {
     size_t most = gex_AM_MaxRequestMedium(job.tm, job.size - 1, GEX_EVENT_NOW, 0, 0);
     gex_Rank_t last = job.size - 1;
@@ -102,15 +155,16 @@ static void misuse_debug(int scenario)
 
 int main(int argc, char **argv)
 {
-    int scenario = argc > 1 ? atoi(argv[1]) : 0;
-
+    scenario = argc > 1 ? atoi(argv[1]) : 0;
     job_start(&argc, &argv, GASNET_PAGESIZE);
     if (scenario >= 20)
         register_handlers(GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 0);
     job_barrier();
     if (job.rank == 0) {
-        misuse_start(scenario);
-        misuse_debug(scenario);
+        misuse_start();
+        misuse_debug();
+        misuse_messages();
+        misuse_locks();
     }
     GASNET_BLOCKUNTIL(0);
 }

@@ -35,4 +35,16 @@ wrong 23 'was replied to before'
 wrong 24 'gex_AM_RequestShort: rank [13] is not in the team of [13]'
 wrong 25 'gex_TM_QueryRank: no team, but a pair'
 wrong 26 'gex_RMA_Put: .* is not inside the segment of endpoint 7 of rank'
+wrong 45 'gex_AM_ReplyMedium: lc_opt must be'
+wrong 46 'gex_AM_RequestMedium: lc_opt must be'
+wrong 47 'gex_AM_RequestShort was called from a handler'
+wrong 48 'gasnet_AMPoll was called with a gex_HSL_t held'
+wrong 49 'gasnet_AMPoll was called between gex_AM_PrepareRequest and its Commit'
+wrong 50 "a message with 1 arguments came for handler 255 'request', which has 0"
+wrong 51 'gex_AM_CommitRequestMedium: 1 arguments, but 2 were prepared'
+wrong 52 "handler 255 'request' returned between gex_AM_PrepareReply and its Commit"
+wrong 53 'gex_AM_ReplyShort in a reply handler'
+wrong 54 "handler 255 'request' returned with a gex_HSL_t held"
+wrong 55 'gex_HSL_Lock of .*not recursive'
+wrong 56 'give back in reverse order'
 finish

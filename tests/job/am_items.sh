@@ -1,0 +1,11 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Traps of active messages, each with its item number, alone, in pairs and in threes; also where queues are short.
+. "${top_srcdir:?run through make check}/tests/job/common.sh"
+for n in 1 2 3; do
+    good $n "$jobs/am_items-seq"
+    good $n "$jobs/am_items-par"
+done
+SETTINGS="GASNET_AM_CREDITS_PP=2 GASNET_NETWORKDEPTH_PP=2 GASNET_BBUF_COUNT=1" good 2 "$jobs/am_items-seq"
+SETTINGS="GASNET_AM_CREDITS_PP=2 GASNET_NETWORKDEPTH_PP=2 GASNET_NETWORKDEPTH_TOTAL=2" good 2 "$jobs/am_items-par"
+finish
