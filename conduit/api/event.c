@@ -23,17 +23,25 @@ static bool is_ready(const void *event)
     return tk_event_ready(*(const gex_Event_t *)event);
 }
 
+static void __attribute__((noinline)) wait_any(gex_Event_t event)
+{
+    tk_wait_until(is_ready, &event);
+    tk_event_retire(event);
+}
+
 void gex_Event_Wait(gex_Event_t event)
 {
     TK_CHECK_MAY_COMMUNICATE("gex_Event_Wait");
     TK_CHECK(event != GEX_EVENT_NO_OP, "gex_Event_Wait for GEX_EVENT_NO_OP");
     if (event == GEX_EVENT_INVALID)
         return;
-    if (tk_event_is_leaf(event) || tk_event_is_of_set(event))
-        tk_wait_until(is_ready, &event);
-    else
-        tk_wait_served(tk_op_of(event));
-    tk_event_retire(event);
+    if (!tk_event_is_plain(event)) {
+        wait_any(event);
+        return;
+    }
+    struct tk_op *op = (struct tk_op *)event;
+    tk_wait_served(op);
+    tk_op_give(op);
 }
 
 gex_Event_t gex_Event_QueryLeaf(gex_Event_t root, gex_EC_t event_category)

@@ -17,6 +17,14 @@ static void check(const char *call, const struct tk_transfer *t)
              t->rma.nbytes, t->peer->rank);
 }
 
+/* The same for what has no struct to look at. */
+#define CHECK_RANGE(call, tm, rank, address, nbytes)                                               \
+    TK_CHECK_MAY_COMMUNICATE(call);                                                                \
+    TK_CHECK_RANK(call, rank);                                                                     \
+    TK_CHECK(tk_peer_has(tk_peer_of(tm, rank), (uintptr_t)(address), nbytes),                      \
+             "%s: [%p, +%zu) is not inside the segment of rank %u", call, address,                 \
+             (size_t)(nbytes), (unsigned)(rank))
+
 #define CHECK_VALUE(call, nbytes)                                                                  \
     TK_CHECK((nbytes) >= 1 && (nbytes) <= SIZEOF_GEX_RMA_VALUE_T,                                  \
              "%s: a value has 1 to %d bytes, not %zu", call, SIZEOF_GEX_RMA_VALUE_T,               \
@@ -52,6 +60,11 @@ static struct tk_transfer transfer(gex_TM_t tm, gex_Rank_t rank, bool is_put, vo
 int gex_RMA_PutBlocking(gex_TM_t tm, gex_Rank_t rank, void *dest, const void *src, size_t nbytes,
                         gex_Flags_t flags)
 {
+    tk_if_likely(!tk_is_pair(tm))
+    {
+        CHECK_RANGE("gex_RMA_PutBlocking", tm, rank, dest, nbytes);
+        return tk_put_blocking(tk_peer_of(tm, rank), dest, src, nbytes, flags);
+    }
     struct tk_transfer t = transfer(tm, rank, true, dest, (void *)src, nbytes, flags);
     check("gex_RMA_PutBlocking", &t);
     return tk_transfer_blocking(&t);
@@ -68,10 +81,15 @@ int gex_RMA_GetBlocking(gex_TM_t tm, void *dest, gex_Rank_t rank, void *src, siz
 gex_Event_t gex_RMA_PutNB(gex_TM_t tm, gex_Rank_t rank, void *dest, const void *src, size_t nbytes,
                           gex_Event_t *lc_opt, gex_Flags_t flags)
 {
-    struct tk_transfer t = transfer(tm, rank, true, dest, (void *)src, nbytes, flags);
-    check("gex_RMA_PutNB", &t);
     TK_CHECK(lc_opt != NULL && lc_opt != GEX_EVENT_GROUP,
              "gex_RMA_PutNB: lc_opt must be GEX_EVENT_NOW, GEX_EVENT_DEFER or an event's address");
+    tk_if_likely(!tk_is_pair(tm))
+    {
+        CHECK_RANGE("gex_RMA_PutNB", tm, rank, dest, nbytes);
+        return tk_put_start(tk_peer_of(tm, rank), dest, src, nbytes, lc_opt, flags);
+    }
+    struct tk_transfer t = transfer(tm, rank, true, dest, (void *)src, nbytes, flags);
+    check("gex_RMA_PutNB", &t);
     return tk_transfer_start(&t, lc_opt);
 }
 
@@ -86,10 +104,15 @@ gex_Event_t gex_RMA_GetNB(gex_TM_t tm, void *dest, gex_Rank_t rank, void *src, s
 int gex_RMA_PutNBI(gex_TM_t tm, gex_Rank_t rank, void *dest, const void *src, size_t nbytes,
                    gex_Event_t *lc_opt, gex_Flags_t flags)
 {
-    struct tk_transfer t = transfer(tm, rank, true, dest, (void *)src, nbytes, flags);
-    check("gex_RMA_PutNBI", &t);
     TK_CHECK(lc_opt == GEX_EVENT_NOW || lc_opt == GEX_EVENT_DEFER || lc_opt == GEX_EVENT_GROUP,
              "gex_RMA_PutNBI: lc_opt must be GEX_EVENT_NOW, GEX_EVENT_DEFER or GEX_EVENT_GROUP");
+    tk_if_likely(!tk_is_pair(tm))
+    {
+        CHECK_RANGE("gex_RMA_PutNBI", tm, rank, dest, nbytes);
+        return tk_put_implicit(tk_peer_of(tm, rank), dest, src, nbytes, lc_opt, flags);
+    }
+    struct tk_transfer t = transfer(tm, rank, true, dest, (void *)src, nbytes, flags);
+    check("gex_RMA_PutNBI", &t);
     return tk_transfer_implicit(&t, lc_opt);
 }
 

@@ -38,14 +38,6 @@ void tk_event_retire(gex_Event_t event)
         tk_op_give(tk_op_of(event));
 }
 
-bool tk_event_test(gex_Event_t event)
-{
-    if (!tk_event_ready(event))
-        return false;
-    tk_event_retire(event);
-    return true;
-}
-
 gex_Event_t tk_event_of_set(struct tk_nbi_set *set)
 {
     if (!tk_nbi_done(set, GEX_EC_ALL))

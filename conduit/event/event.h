@@ -26,6 +26,12 @@ static inline bool tk_event_is_of_set(gex_Event_t event)
     return (uintptr_t)event & tk_set_bit;
 }
 
+/* The root of an operation. */
+static inline bool tk_event_is_plain(gex_Event_t event)
+{
+    return !((uintptr_t)event & (tk_leaf_bit | tk_set_bit));
+}
+
 /* Root or leaf of an operation. */
 static inline struct tk_op *tk_op_of(gex_Event_t event)
 {
@@ -64,11 +70,23 @@ gex_Event_t tk_event_leaf(gex_Event_t root, gex_EC_t category);
 /* Is it complete? Consumes nothing. Not for GEX_EVENT_INVALID. */
 bool tk_event_ready(gex_Event_t event);
 
-/* True and consumed when complete. */
-bool tk_event_test(gex_Event_t event);
-
 /* Consumes an event that is complete. */
 void tk_event_retire(gex_Event_t event);
+
+/* True and consumed when complete. */
+static inline bool tk_event_test(gex_Event_t event)
+{
+    if (tk_event_is_plain(event)) {
+        if (!tk_op_done((struct tk_op *)event))
+            return false;
+        tk_op_give((struct tk_op *)event);
+        return true;
+    }
+    if (!tk_event_ready(event))
+        return false;
+    tk_event_retire(event);
+    return true;
+}
 
 /* One pass over an array: consumes what is complete. Returns how many were; *left says how many are
  * not. */

@@ -30,7 +30,7 @@ _Static_assert(tk_nbi_kinds * sizeof(struct tk_op) <= tk_nbi_alignment,
                "the address of any operation leads to its set");
 
 /* Of the calling thread: where its operations count now. NULL before its first. */
-extern TK_PER_CLIENT_THREAD struct tk_nbi_set *tk_nbi_now;
+extern TK_HIDDEN TK_PER_CLIENT_THREAD struct tk_nbi_set *tk_nbi_now;
 
 /* Makes the calling thread's set. Lack of memory ends the program with a message. */
 void tk_nbi_begin_thread(void);

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/bits.h"
 #include "base/status.h"
 #include "topology/topology.h"
 
@@ -32,7 +33,7 @@ struct tk_peers {
     uint32_t me;
 };
 
-extern struct tk_peers tk_peers;
+extern TK_HIDDEN struct tk_peers tk_peers;
 
 static inline struct tk_peer *tk_peer(uint32_t rank)
 {

@@ -7,11 +7,12 @@
 
 #include <stdbool.h>
 
+#include "base/bits.h"
 #include "base/mode.h"
 #include "transport/transport.h"
 
 /* How deep this thread is in handlers. Inside, nothing may poll: waiting reaps only. */
-extern TK_PER_THREAD unsigned tk_in_handler;
+extern TK_HIDDEN TK_PER_THREAD unsigned tk_in_handler;
 
 /* The transport that is polled; set once at start-up. A job of one has none. */
 void tk_progress_use(const struct tk_transport *transport);
@@ -21,7 +22,7 @@ void tk_progress_add(void (*work)(void));
 
 /* Reasons to do that work: whoever has one counts it in, and out when it is gone. Polls with
  * nothing else to do stay cheap. */
-extern tk_counter_t tk_work_wanted;
+extern TK_HIDDEN tk_counter_t tk_work_wanted;
 
 /* Serves what has arrived and completes our own operations; runs handlers. True if there was
  * anything. */
@@ -39,9 +40,27 @@ void tk_wait_step(unsigned *empty);
 
 void tk_wait_done(const struct tk_op *op);
 
+/* A put or get is over with its own completion; looking for messages each time would double its
+ * cost on a fast device. Looking now and then keeps the promise that waiting serves others. */
+enum { tk_serve_others = 16 /* blocking operations between looks for messages */ };
+extern TK_HIDDEN TK_PER_THREAD unsigned tk_wait_turn;
+
+static inline bool tk_turn_to_serve(void)
+{
+    return ++tk_wait_turn % tk_serve_others == 0;
+}
+
+/* For an operation that is not done. */
+void tk_wait_long(const struct tk_op *op);
+
 /* The same, and polls now and then even when there is nothing to wait for: a client that only ever
  * waits for operations that are done by then must serve others too. Not in handlers. */
-void tk_wait_served(const struct tk_op *op);
+static inline void tk_wait_served(const struct tk_op *op)
+{
+    tk_if_unlikely(tk_turn_to_serve()) tk_poll();
+    else if (!tk_op_done(op)) tk_reap();
+    tk_if_unlikely(!tk_op_done(op)) tk_wait_long(op);
+}
 void tk_wait_source_free(const struct tk_op *op);
 
 /* As tk_wait_served(), for what is no single operation. */

@@ -7,6 +7,7 @@
 
 #include <sched.h>
 
+#include "base/bits.h"
 #include "peer/peer.h"
 #include "progress/progress.h"
 #include "topology/topology.h"
@@ -15,8 +16,7 @@
 enum {
     spin_alone = 20000, /* empty polls, about a millisecond: longer than any healthy round trip */
     spin_crowded = 20,  /* long enough for an answer that is already on its way */
-    stall_check = 1u << 12, /* empty polls between looks at the clock */
-    serve_others = 8        /* blocking operations between looks for messages */
+    stall_check = 1u << 12 /* empty polls between looks at the clock */
 };
 
 static bool spin = true;
@@ -52,37 +52,31 @@ static void reap_step(unsigned *empty)
         back_off(++*empty);
 }
 
-/* A put or get is over with its own completion; looking for messages each time would double its
- * cost on a fast device. Looking now and then keeps the promise that waiting serves others. */
-static bool turn_to_serve(void)
-{
-    static TK_PER_THREAD unsigned turn;
-    return ++turn % serve_others == 0;
-}
+TK_PER_THREAD unsigned tk_wait_turn;
 
 void tk_wait_done(const struct tk_op *op)
 {
     unsigned empty = 0;
     if (tk_op_done(op))
         return;
-    if (!turn_to_serve())
+    if (!tk_turn_to_serve())
         tk_reap();
     while (!tk_op_done(op))
         tk_wait_step(&empty);
 }
 
-void tk_wait_served(const struct tk_op *op)
+void tk_wait_long(const struct tk_op *op)
 {
-    if (!tk_op_done(op))
-        tk_wait_done(op);
-    else if (turn_to_serve())
-        tk_poll();
+    unsigned empty = 0;
+    do
+        tk_wait_step(&empty);
+    while (!tk_op_done(op));
 }
 
 void tk_wait_until(bool (*ready)(const void *what), const void *what)
 {
     unsigned empty = 0;
-    if (turn_to_serve())
+    if (tk_turn_to_serve())
         tk_poll();
     else if (!ready(what))
         tk_reap();

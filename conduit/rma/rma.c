@@ -27,7 +27,7 @@ int tk_transfer_blocking(struct tk_transfer *t)
     return 0;
 }
 
-static gex_Event_t nothing_to_do(gex_Event_t *lc_opt)
+gex_Event_t tk_put_nothing(gex_Event_t *lc_opt)
 {
     if (lc_opt != GEX_EVENT_NOW && lc_opt != GEX_EVENT_DEFER)
         *lc_opt = GEX_EVENT_INVALID;
@@ -37,7 +37,7 @@ static gex_Event_t nothing_to_do(gex_Event_t *lc_opt)
 gex_Event_t tk_transfer_start(struct tk_transfer *t, gex_Event_t *lc_opt)
 {
     if (t->rma.nbytes == 0)
-        return nothing_to_do(lc_opt);
+        return tk_put_nothing(lc_opt);
     struct tk_op *op = tk_op_take();
     t->rma.copy_source = lc_opt == GEX_EVENT_NOW;
     t->rma.sources = lc_opt == GEX_EVENT_DEFER ? NULL : &op->sources;
@@ -67,4 +67,36 @@ int tk_transfer_implicit(struct tk_transfer *t, gex_Event_t *lc_opt)
         return 1;
     tk_wait_source_free(&mine);
     return 0;
+}
+
+/* ---- puts that the transport did not take at once ---- */
+
+static void fill_in(struct tk_transfer *t)
+{
+    *t = (struct tk_transfer){.peer = t->peer,
+                              .rma = {.remote = t->rma.remote,
+                                      .local = t->rma.local,
+                                      .nbytes = t->rma.nbytes,
+                                      .is_put = true},
+                              .immediate = t->flags & GEX_FLAG_IMMEDIATE};
+}
+
+int tk_put_blocking_any(struct tk_transfer *t)
+{
+    fill_in(t);
+    return tk_transfer_blocking(t);
+}
+
+gex_Event_t tk_put_start_any(struct tk_transfer *t, gex_Event_t *lc_opt)
+{
+    tk_op_give(t->rma.op);
+    fill_in(t);
+    return tk_transfer_start(t, lc_opt);
+}
+
+int tk_put_implicit_any(struct tk_transfer *t, gex_Event_t *lc_opt)
+{
+    tk_counter_add(&t->rma.op->pending, -1);
+    fill_in(t);
+    return tk_transfer_implicit(t, lc_opt);
 }

@@ -14,7 +14,7 @@
 
 enum { slab_items = 64 }; /* 1 to 2 KiB at a time */
 
-static TK_PER_THREAD struct tk_op *free_ops;
+TK_PER_THREAD struct tk_op *tk_ops_free;
 static TK_PER_THREAD bool list_is_watched;
 
 /* What threads left behind when they ended. */
@@ -26,16 +26,16 @@ static pthread_once_t thread_end_once = PTHREAD_ONCE_INIT;
 static void adopt_list_of_ended_thread(void *unused)
 {
     (void)unused;
-    if (!free_ops)
+    if (!tk_ops_free)
         return;
-    struct tk_op *last = free_ops;
+    struct tk_op *last = tk_ops_free;
     while (last->next)
         last = last->next;
     tk_lock(&orphans_lock);
     last->next = orphans;
-    orphans = free_ops;
+    orphans = tk_ops_free;
     tk_unlock(&orphans_lock);
-    free_ops = NULL;
+    tk_ops_free = NULL;
 }
 
 static void make_key(void)
@@ -43,7 +43,7 @@ static void make_key(void)
     pthread_key_create(&thread_end, adopt_list_of_ended_thread);
 }
 
-static void refill(void)
+void tk_ops_refill(void)
 {
     /* The end of a thread is no call that a client of PARSYNC serialises: it must not touch the
      * list that all threads share there. */
@@ -53,32 +53,16 @@ static void refill(void)
         list_is_watched = true;
     }
     tk_lock(&orphans_lock);
-    free_ops = orphans;
+    tk_ops_free = orphans;
     orphans = NULL;
     tk_unlock(&orphans_lock);
-    if (free_ops)
+    if (tk_ops_free)
         return;
     struct tk_op *slab = aligned_alloc(TK_CACHE_LINE, slab_items * sizeof(*slab));
     if (!slab)
         tk_panic("out of memory for %d operations", slab_items);
     for (int i = 0; i < slab_items; i++) {
-        slab[i].next = free_ops;
-        free_ops = &slab[i];
+        slab[i].next = tk_ops_free;
+        tk_ops_free = &slab[i];
     }
-}
-
-struct tk_op *tk_op_take(void)
-{
-    if (!free_ops)
-        refill();
-    struct tk_op *op = free_ops;
-    free_ops = op->next;
-    tk_op_init(op);
-    return op;
-}
-
-void tk_op_give(struct tk_op *op)
-{
-    op->next = free_ops;
-    free_ops = op;
 }

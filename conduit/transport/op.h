@@ -7,6 +7,7 @@
 #define TK_OP_H
 
 #include "base/atomic.h"
+#include "base/bits.h"
 
 struct tk_op {
     tk_counter_t
@@ -19,7 +20,6 @@ static inline void tk_op_init(struct tk_op *op)
 {
     tk_counter_set(&op->pending, 0);
     tk_counter_set(&op->sources, 0);
-    op->next = NULL;
 }
 
 static inline bool tk_op_done(const struct tk_op *op)
@@ -32,8 +32,24 @@ static inline bool tk_op_source_free(const struct tk_op *op)
     return tk_counter_read(&op->sources) == 0;
 }
 
+/* Free operations of this thread; NULL: make some. */
+extern TK_HIDDEN TK_PER_THREAD struct tk_op *tk_ops_free;
+void tk_ops_refill(void);
+
 /* Thread-safe. Never NULL: lack of memory ends the program with a message. */
-struct tk_op *tk_op_take(void);
-void tk_op_give(struct tk_op *op);
+static inline struct tk_op *tk_op_take(void)
+{
+    tk_if_unlikely(!tk_ops_free) tk_ops_refill();
+    struct tk_op *op = tk_ops_free;
+    tk_ops_free = op->next;
+    tk_op_init(op);
+    return op;
+}
+
+static inline void tk_op_give(struct tk_op *op)
+{
+    op->next = tk_ops_free;
+    tk_ops_free = op;
+}
 
 #endif

@@ -123,6 +123,9 @@ struct tk_transport {
     enum tk_status (*send_reserved)(struct tk_room *room, struct tk_outgoing *message);
     /* Gives everything back, or all but the credit. */
     void (*release)(struct tk_room *room, bool keep_credit);
+    /* A small put, whose source is free on return. Looks at remote, local, nbytes and op only;
+     * op->pending counts it before the call. TK_BUSY: nothing was done, rma() may do better. */
+    enum tk_status (*put)(struct tk_peer *peer, const struct tk_rma *rma);
     /* Posts as many pieces as there is room for; TK_BUSY when some are left. */
     enum tk_status (*rma)(struct tk_peer *peer, struct tk_rma *rma);
     /* Serves what arrived: runs handlers. True if there was anything. */

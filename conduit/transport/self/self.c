@@ -69,6 +69,14 @@ static enum tk_status self_send_reserved(struct tk_room *room, struct tk_outgoin
     return TK_OK;
 }
 
+static enum tk_status self_put(struct tk_peer *peer, const struct tk_rma *rma)
+{
+    (void)peer;
+    memcpy((void *)rma->remote, rma->local, rma->nbytes);
+    tk_counter_add(&rma->op->pending, -1);
+    return TK_OK;
+}
+
 static enum tk_status self_rma(struct tk_peer *peer, struct tk_rma *rma)
 {
     (void)peer;
@@ -92,6 +100,7 @@ const struct tk_transport tk_transport_self = {
     .reserve = self_reserve,
     .send_reserved = self_send_reserved,
     .release = self_release,
+    .put = self_put,
     .rma = self_rma,
     .poll = nothing_arrives,
     .reap = nothing_arrives,

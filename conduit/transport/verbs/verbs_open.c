@@ -216,6 +216,7 @@ const struct tk_transport tk_transport_verbs = {
     .reserve = tk_verbs_reserve,
     .send_reserved = tk_verbs_send_reserved,
     .release = tk_verbs_release,
+    .put = tk_verbs_put,
     .rma = tk_verbs_rma,
     .poll = tk_verbs_poll,
     .reap = tk_verbs_reap,

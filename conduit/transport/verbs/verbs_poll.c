@@ -15,8 +15,22 @@
 
 enum { small_message = 256 /* copying this much costs less than swapping buffers */ };
 
-static void work_done(struct tk_work *work)
+static inline void plain_done(struct tk_work *work)
 {
+    struct tk_op *op = work->op;
+    tk_work_give_plain(work);
+    tk_counter_add(&op->pending, -1);
+}
+
+/* Not inline: the loop around it should be short for what is plain. */
+static void __attribute__((noinline)) work_done(struct tk_work *work, const struct ibv_wc *wc)
+{
+    tk_if_unlikely(wc->status != IBV_WC_SUCCESS)
+    {
+        tk_work_failed(work, wc);
+        return;
+    }
+    tk_counter_add(&tk_verbs.works_out, -1);
     struct tk_op *op = work->op;
     if (work->get_to)
         memcpy(work->get_to, work->bounce->data, work->nbytes);
@@ -48,13 +62,12 @@ bool tk_verbs_reap(void)
     int n = take(tk_verbs.rail.send_cq, &tk_verbs.rail.send_cq_lock, wc);
     for (int i = 0; i < n; i++) {
         struct tk_work *work = (struct tk_work *)(uintptr_t)wc[i].wr_id;
-        tk_if_unlikely(wc[i].status != IBV_WC_SUCCESS)
-        {
-            tk_work_failed(work, &wc[i]);
+        if (!work->is_plain || wc[i].status != IBV_WC_SUCCESS) {
+            work_done(work, &wc[i]);
             continue;
         }
         tk_counter_add(&tk_verbs.works_out, -1);
-        work_done(work);
+        plain_done(work);
     }
     return n > 0;
 }

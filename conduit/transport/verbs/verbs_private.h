@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "base/atomic.h"
+#include "base/bits.h"
 #include "base/lock.h"
 #include "base/pool.h"
 #include "memory/memory.h"
@@ -52,6 +53,7 @@ struct tk_work {
     tk_counter_t *sources; /* counts it too, while it reads its source; may be NULL */
     int covers;            /* quiet messages posted before it that its completion stands for */
     uint8_t opcode;        /* enum ibv_wr_opcode, for messages */
+    bool is_plain; /* completion only counts: bounce, get_to and sources are not looked at */
 };
 
 struct tk_link {
@@ -109,7 +111,7 @@ struct tk_verbs {
     tk_counter_t works_out; /* work requests under way: an idle send CQ need not be polled */
 };
 
-extern struct tk_verbs tk_verbs;
+extern TK_HIDDEN struct tk_verbs tk_verbs;
 
 /* verbs_ports.c */
 enum tk_status tk_port_choose(struct tk_rail *rail);
@@ -147,6 +149,7 @@ enum tk_status tk_verbs_send_reserved(struct tk_room *room, struct tk_outgoing *
 void tk_verbs_release(struct tk_room *room, bool keep_credit);
 
 /* verbs_rma.c */
+enum tk_status tk_verbs_put(struct tk_peer *peer, const struct tk_rma *rma);
 enum tk_status tk_verbs_rma(struct tk_peer *peer, struct tk_rma *rma);
 
 /* verbs_poll.c */

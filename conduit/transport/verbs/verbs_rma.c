@@ -177,6 +177,29 @@ static enum tk_status post_pieces(struct tk_link *link, struct tk_rma *rma, uint
     return TK_OK;
 }
 
+/* The shortest way there is, for what nobody but its operation has to know of. */
+enum tk_status tk_verbs_put(struct tk_peer *peer, const struct tk_rma *rma)
+{
+    struct tk_link *link = peer->connection;
+    struct ibv_send_wr wr;
+    struct ibv_sge sge;
+    if (rma->nbytes > (size_t)tk_verbs.rail.inline_limit)
+        return TK_BUSY;
+    tk_lock(&link->lock);
+    struct tk_work *work = tk_work_take_plain(link, rma->op);
+    if (work) {
+        sge.addr = (uintptr_t)rma->local;
+        sge.length = work->nbytes = (uint32_t)rma->nbytes;
+        wr.sg_list = &sge;
+        wr.num_sge = 1;
+        wr.wr.rdma.remote_addr = rma->remote;
+        wr.wr.rdma.rkey = peer->segment_key;
+        tk_work_post(work, &wr, IBV_WR_RDMA_WRITE, IBV_SEND_INLINE);
+    }
+    tk_unlock(&link->lock);
+    return work ? TK_OK : TK_BUSY;
+}
+
 enum tk_status tk_verbs_rma(struct tk_peer *peer, struct tk_rma *rma)
 {
     struct tk_link *link = peer->connection;

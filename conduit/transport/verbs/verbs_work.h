@@ -22,6 +22,7 @@ static inline struct tk_work *tk_work_take(struct tk_link *link, bool with_bounc
     struct tk_work *work = tk_pool_take(&tk_verbs.work_pool);
     tk_if_unlikely(!work) goto no_work;
     work->link = link;
+    work->is_plain = false;
     work->op = NULL;
     work->get_to = NULL;
     work->sources = NULL;
@@ -34,6 +35,31 @@ no_bounce:
 no_work:
     tk_counter_add(&link->room, 1);
     return NULL;
+}
+
+/* The same for what needs nothing but its operation counted. */
+static inline struct tk_work *tk_work_take_plain(struct tk_link *link, struct tk_op *op)
+{
+    if (!tk_counter_take(&link->room))
+        return NULL;
+    struct tk_work *work = tk_pool_take(&tk_verbs.work_pool);
+    tk_if_unlikely(!work)
+    {
+        tk_counter_add(&link->room, 1);
+        return NULL;
+    }
+    work->link = link;
+    work->is_plain = true;
+    work->op = op;
+    return work;
+}
+
+static inline void tk_work_give_plain(struct tk_work *work)
+{
+    struct tk_link *link = work->link;
+    int slots = 1 + work->covers;
+    tk_pool_give(&tk_verbs.work_pool, work);
+    tk_counter_add(&link->room, slots);
 }
 
 static inline void tk_work_give(struct tk_work *work)

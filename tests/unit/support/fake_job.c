@@ -109,6 +109,13 @@ static enum tk_status rma(struct tk_peer *to, struct tk_rma *r)
     return r->done == r->nbytes ? TK_OK : TK_BUSY;
 }
 
+/* Everything goes the general way. */
+static enum tk_status put(struct tk_peer *to, const struct tk_rma *r)
+{
+    (void)to, (void)r;
+    return TK_BUSY;
+}
+
 bool fake_job_deliver(void)
 {
     while (fake_job.delivered < fake_job.count && fake_job.sent[fake_job.delivered].is_rma)
@@ -152,6 +159,7 @@ struct tk_transport fake_transport = {.name = "fake",
                                       .reserve = reserve,
                                       .send_reserved = send_reserved,
                                       .release = release,
+                                      .put = put,
                                       .rma = rma,
                                       .poll = poll,
                                       .reap = reap};
