@@ -257,7 +257,8 @@ static void everything(int *argc, char ***argv)
     versions_and_limits();
     locks();
     both_interfaces();
-    legacy_am();
+    if (!job_number("LEGACY_SLOW", 0))
+        legacy_am();
     legacy_rma();
 }
 
@@ -266,7 +267,7 @@ int main(int argc, char **argv)
     const char *scenario = argc > 1 ? argv[1] : "all";
 
     job_deadline();
-    if (!strcmp(scenario, "all")) {
+    if (!strcmp(scenario, "all") || !strcmp(scenario, "slow")) {
         everything(&argc, &argv);
     } else if (!strcmp(scenario, "ex")) {
         ex_start(&argc, &argv);

@@ -10,6 +10,7 @@ for n in 1 2 3; do
 done
 good 8 "$jobs/legacy-par"
 good 2 "$jobs/legacy-parsync"
+SETTINGS="LEGACY_SLOW=1 SOFTHCA_FAULT=delay:us=20000,op=write" good 2 "$jobs/legacy-seq" slow
 for scenario in duplicate low null small ex; do
     good 1 "$jobs/legacy-seq" $scenario
     good 3 "$jobs/legacy-par" $scenario
