@@ -22,12 +22,12 @@ typedef struct {
 
 /* What an endpoint is made for. Endpoint 0 can do all; others put and get. */
 typedef uint32_t gex_EP_Capabilities_t;
-#define GEX_EP_CAPABILITY_RMA  ((gex_EP_Capabilities_t)1 << 0)
-#define GEX_EP_CAPABILITY_AM   ((gex_EP_Capabilities_t)1 << 1)
-#define GEX_EP_CAPABILITY_VIS  ((gex_EP_Capabilities_t)1 << 2)
-#define GEX_EP_CAPABILITY_COLL ((gex_EP_Capabilities_t)1 << 3)
-#define GEX_EP_CAPABILITY_AD   ((gex_EP_Capabilities_t)1 << 4)
-#define GEX_EP_CAPABILITY_ALL  (((gex_EP_Capabilities_t)1 << 5) - 1)
+#define GEX_EP_CAPABILITY_RMA  (1U << 0)
+#define GEX_EP_CAPABILITY_AM   (1U << 1)
+#define GEX_EP_CAPABILITY_VIS  (1U << 2)
+#define GEX_EP_CAPABILITY_COLL (1U << 3)
+#define GEX_EP_CAPABILITY_AD   (1U << 4)
+#define GEX_EP_CAPABILITY_ALL  ((1U << 5) - 1)
 
 /* An operation in flight. Process-wide: any thread may sync an event that another one got. */
 typedef struct trunkline_event *gex_Event_t;

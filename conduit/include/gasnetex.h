@@ -141,7 +141,9 @@ typedef struct {
     gex_Rank_t supernode; /* the same for processes that share memory */
 } gasnet_nodeinfo_t;
 
-typedef const struct {
+/* With a tag: C++ gives a const type without one no linkage, nor the client's functions that take
+ * it. */
+typedef const struct trunkline_rank_info {
     gex_Rank_t gex_jobrank;
 } gex_RankInfo_t;
 

@@ -1,0 +1,169 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# The public headers say nothing to any compiler in any standard: each alone, and each before and after each other one. What
+# a client gets wrong is one error that says what to do. Macros keep to the names of the interface.
+set -u
+: "${top_builddir:?run through make check}" "${top_srcdir:?}"
+if [ "${TRUNKLINE_TEST_SANITIZER:-no}" != no ]; then
+    echo "skipped: the headers are the same in a tree without sanitizers"
+    exit 77
+fi
+scratch=$(mktemp -d "${TMPDIR:-/tmp}/trunkline-test-XXXXXX") || exit 1
+trap 'rm -rf "$scratch"' EXIT
+export LC_ALL=C
+failures=0 compiled=0
+
+plain="-I$top_srcdir/conduit/include -I$top_builddir/conduit/include"
+include="$plain -I$top_srcdir/conduit/include/ibv-conduit"
+warnings="-Wall -Wextra -pedantic -Wshadow -Werror -fsyntax-only"
+headers=$(cd "$top_srcdir/conduit/include" && echo *.h)
+tools_first="include gasnetex.h before gasnet_tools.h"
+
+fail()
+{
+    echo "FAILED: $*"
+    failures=$((failures + 1))
+}
+
+# quiet LABEL command... SOURCES: must succeed in silence
+quiet()
+{
+    label=$1
+    shift
+    if "$@" >"$scratch/out" 2>&1 && [ ! -s "$scratch/out" ]; then
+        compiled=$((compiled + 1))
+    else
+        sed "s,$scratch/,," "$scratch/out" | head -5
+        fail "$label"
+    fi
+}
+
+# refused TEXT HEADERS OPTIONS...: a file that includes these is one error, with TEXT
+refused()
+{
+    text=$1
+    write refused.c "$2"
+    shift 2
+    for compiler in $compilers; do
+        # shellcheck disable=SC2086 # lists of options
+        $compiler $include "$@" -fsyntax-only "$scratch/refused.c" >"$scratch/out" 2>&1
+        if [ "$(grep -c ' error: ' "$scratch/out")" -ne 1 ] || ! grep -q " error: .*$text" "$scratch/out"; then
+            head -3 "$scratch/out"
+            fail "$compiler $*, $(tr '\n' ' ' <"$scratch/refused.c"): not one error with '$text'"
+        fi
+    done
+}
+
+# write FILE HEADERS
+write()
+{
+    for header in $2; do
+        echo "#include <$header>"
+    done >"$scratch/$1"
+    echo "extern int not_empty;" >>"$scratch/$1"
+}
+
+# needs_conduit HEADER: does it include gasnetex.h?
+needs_conduit()
+{
+    case " $conduit_headers " in *" $1 "*) true ;; *) false ;; esac
+}
+
+# shellcheck disable=SC2086 # lists of options
+standards()
+{
+    for header in $headers; do
+        write "alone-$header.c" "$header $header"
+    done
+    for compiler in $compilers; do
+        for std in c99 c11 c17 c2x; do
+            quiet "$compiler -std=$std: each alone" $compiler -std=$std $warnings -Wstrict-prototypes -DGASNET_PAR $include "$scratch"/alone-*.c
+        done
+        quiet "$compiler -std=gnu11, SEQ: each alone" $compiler -std=gnu11 -D_GNU_SOURCE=1 $warnings -DGASNET_SEQ $include "$scratch"/alone-*.c
+        quiet "$compiler -std=gnu17, PARSYNC: each alone" $compiler -std=gnu17 -D_GNU_SOURCE=1 $warnings -DGASNET_PARSYNC=yes $include "$scratch"/alone-*.c
+    done
+    for compiler in $cxx_compilers; do
+        for std in c++11 c++14 c++17 c++20; do
+            quiet "$compiler -std=$std: each alone" $compiler -x c++ -std=$std $warnings -DGASNET_PAR $include "$scratch"/alone-*.c
+        done
+    done
+}
+
+# shellcheck disable=SC2086 # lists of options
+orders()
+{
+    for first in $headers; do
+        for second in $headers; do
+            [ "$first" != "$second" ] || continue
+            if [ "$first" = gasnet_tools.h ] && needs_conduit "$second"; then
+                refused "$tools_first" "$first $second" -DGASNET_PAR
+            else
+                write "pair-$first-$second.c" "$first $second $first"
+            fi
+        done
+    done
+    for compiler in $compilers; do
+        quiet "$compiler: each before and after each other" $compiler -std=c99 $warnings -DGASNET_PAR $include "$scratch"/pair-*.c
+    done
+    for compiler in $cxx_compilers; do
+        quiet "$compiler: each before and after each other" $compiler -x c++ -std=c++11 $warnings -DGASNET_SEQ $include "$scratch"/pair-*.c
+    done
+}
+
+mistakes()
+{
+    for header in $conduit_headers; do
+        refused "define exactly one of GASNET_SEQ, GASNET_PARSYNC, GASNET_PAR" "$header"
+    done
+    refused "define exactly one of GASNET_SEQ" gasnetex.h -DGASNET_SEQ -DGASNET_PAR
+    refused "define exactly one of GASNET_SEQ" gasnetex.h -DGASNET_SEQ -DGASNET_PARSYNC
+    refused "define exactly one of GASNET_SEQ" gasnetex.h -DGASNET_PARSYNC -DGASNET_PAR
+    refused "define exactly one of GASNET_SEQ" gasnetex.h -DGASNET_SEQ -DGASNET_PARSYNC -DGASNET_PAR
+}
+
+# gasnet_fwd.h is for files that know neither mode nor conduit.
+without_mode()
+{
+    write fwd.c gasnet_fwd.h
+    for compiler in $compilers; do
+        # shellcheck disable=SC2086 # lists of options
+        quiet "$compiler: gasnet_fwd.h without mode and conduit" $compiler -std=c99 $warnings $plain "$scratch/fwd.c"
+    done
+}
+
+# What gasnetex.h and the headers that it includes define, by the line markers that tell files apart
+macros()
+{
+    write all.c gasnetex.h
+    # shellcheck disable=SC2086 # lists of options
+    gcc -E -dD -DGASNET_PAR $include "$scratch/all.c" | awk -v ours="$top_srcdir" -v generated="$top_builddir" '
+        /^# [0-9]+ "/ { in_ours = index($3, ours) || index($3, generated) }
+        in_ours && /^#define / { sub(/[(].*/, "", $2); print $2 }' |
+        grep -vE '^(GASNETI?|GASNETT|GEX|SIZEOF_GEX|TRUNKLINE|PLATFORM)_|^(gex|gasnett?|trunkline)_|^GASNETEX_H$' |
+        sort -u >"$scratch/foreign"
+    [ ! -s "$scratch/foreign" ] || fail "macros with names that clients own: $(tr '\n' ' ' <"$scratch/foreign")"
+}
+
+compilers='' cxx_compilers='' conduit_headers=''
+for compiler in gcc clang; do
+    command -v $compiler >/dev/null && compilers="$compilers $compiler"
+done
+for compiler in g++ clang++; do
+    command -v $compiler >/dev/null && cxx_compilers="$cxx_compilers $compiler"
+done
+for header in $headers; do
+    write includes.c "$header"
+    # shellcheck disable=SC2086 # lists of options
+    if ${compilers##* } -M -DGASNET_PAR $include "$scratch/includes.c" | grep -q 'include/gasnetex[.]h'; then
+        conduit_headers="$conduit_headers $header"
+    fi
+done
+
+standards
+orders
+mistakes
+without_mode
+macros
+echo "$compiled runs of compilers were quiet, over $(echo "$headers" | wc -w) headers"
+[ "$failures" -eq 0 ] || { echo "$failures failure(s)"; exit 1; }
+[ "$compiled" -ge 8 ] || { echo "no compiler was found"; exit 1; }
