@@ -28,6 +28,13 @@
 #define HANG  60
 #define ALARM 90
 
+/* Code under a sanitizer is several times slower: the numbers of the long tests are smaller. */
+#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
+#    define SANITIZED true
+#else
+#    define SANITIZED false
+#endif
+
 #define CHECK(condition)                                                                           \
     do {                                                                                           \
         if (!(condition)) {                                                                        \

@@ -20,7 +20,8 @@
 #define MAX_RANKS 16
 #define DEPTH     4 /* receives of each queue pair */
 #define MESSAGE   2048
-#define TIME      15 /* seconds of traffic */
+#define TIME      (SANITIZED ? 4 : 15) /* seconds of traffic */
+#define ROUNDS    (SANITIZED ? 10 : 200)
 
 /* Where things are in each rank's memory; each place is for one peer. */
 #define AREA       ((size_t)MAX_RANKS * MESSAGE)
@@ -540,7 +541,7 @@ static int names_left(void)
 
 static void some_killed(void)
 {
-    int rounds = (int)setting("CRASH_ROUNDS", 200);
+    int rounds = (int)setting("CRASH_ROUNDS", ROUNDS);
     pid_t pid[MAX_RANKS];
     double slowest = 0;
 
