@@ -21,7 +21,7 @@
 #define DEPTH     4 /* receives of each queue pair */
 #define MESSAGE   2048
 #define TIME      (SANITIZED ? 4 : 15) /* seconds of traffic */
-#define ROUNDS    (SANITIZED ? 10 : 200)
+#define ROUNDS    (SANITIZED ? 5 : 200)
 
 /* Where things are in each rank's memory; each place is for one peer. */
 #define AREA       ((size_t)MAX_RANKS * MESSAGE)
