@@ -25,6 +25,9 @@ link_error()
     fi
 }
 
+link_error par "" parsync "par_$checking"
+link_error seq "" parsync "seq_$checking"
+link_error parsync "" seq "parsync_$checking"
 link_error par "" seq "par_$checking"
 link_error seq "" par "seq_$checking"
 link_error parsync "" par "parsync_$checking"

@@ -33,7 +33,7 @@ present "$bindir/gasnetrun_ibv"
 [ -x "$bindir/gasnetrun_ibv" ] || fail "$bindir/gasnetrun_ibv is not executable"
 
 # What is not part of the interface yet must not be there: clients test for these files.
-for file in gasnet_tools.h gasnet_vis.h gasnet_ratomic.h gasnet_coll.h gasnet_mk.h; do
+for file in gasnet_tools.h gasnet_vis.h gasnet_ratomic.h gasnet_coll.h; do
     [ ! -e "$incdir/$file" ] || fail "$file is installed but not implemented"
 done
 
