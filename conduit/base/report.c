@@ -24,13 +24,20 @@ static char prefix[300] = "trunkline: ";
 static bool is_quiet, is_held_back;
 static TK_PER_THREAD bool is_returned;
 static uint32_t my_rank;
+static bool is_identified;
 bool tk_verbose_errors = true;
 
 void tk_report_identity(uint32_t rank, uint32_t size, const char *host)
 {
     my_rank = rank;
+    is_identified = true;
     if (size > 1)
         snprintf(prefix, sizeof(prefix), "trunkline[%u@%s]: ", rank, host);
+}
+
+int64_t tk_report_rank(void)
+{
+    return is_identified ? (int64_t)my_rank : -1;
 }
 
 void tk_report_starting(bool starting)

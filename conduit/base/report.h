@@ -11,6 +11,9 @@
 /* Who is speaking: shown in front of every line once known. */
 void tk_report_identity(uint32_t rank, uint32_t size, const char *host);
 
+/* The rank given above; -1 before. */
+int64_t tk_report_rank(void);
+
 /* While ranks start they mostly fail for one reason all together: others than rank 0 hold their
  * errors back for a moment, in which the launcher, asked by rank 0, ends them. What only they know
  * is told all the same. */

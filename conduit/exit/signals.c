@@ -15,6 +15,7 @@
 #include "exit/exit.h"
 #include "exit/exit_private.h"
 #include "settings/settings.h"
+#include "tools/tools.h"
 
 TK_PER_THREAD volatile sig_atomic_t tk_in_signal;
 
@@ -74,6 +75,8 @@ static void on_fatal(int number)
     for (size_t i = 0; i < sizeof(fatal) / sizeof(fatal[0]); i++)
         if (fatal[i].number == number)
             tk_complain_signal_safe(fatal[i].text);
+    if (getpid() == owner)
+        tk_tools_post_mortem();
     signal(number, SIG_DFL);
     raise(number);
 }

@@ -9,6 +9,11 @@
 #ifndef GASNETEX_H
 #define GASNETEX_H
 
+/* The tools' thread mode follows from ours, and their objects from our library. */
+#if defined(GASNET_TOOLS_H)
+#    error "include gasnetex.h before gasnet_tools.h"
+#endif
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -55,6 +60,12 @@
 #    define TRUNKLINE_CHECKING_NAME "nodebug"
 #endif
 
+#if GASNETI_DEBUG_MALLOC
+#    define TRUNKLINE_HEAP_NAME "debugmalloc"
+#else
+#    define TRUNKLINE_HEAP_NAME "nodebugmalloc"
+#endif
+
 #define GEX_SPEC_VERSION_MAJOR 0
 #define GEX_SPEC_VERSION_MINOR 18
 
@@ -76,8 +87,10 @@
                                                                              "64bit,noalign,"                \
                                                                              "nopshm"                        \
                                                                              "," TRUNKLINE_CHECKING_NAME     \
-                                                                             ",notrace,nostats,"             \
-                                                                             "nodebugmalloc,"                \
+                                                                             ",notrace,"                     \
+                                                                             "nostats"                       \
+                                                                             "," TRUNKLINE_HEAP_NAME         \
+                                                                             ","                             \
                                                                              "nosrclines"
 /* clang-format on */
 
@@ -146,6 +159,12 @@ typedef struct {
 typedef const struct trunkline_rank_info {
     gex_Rank_t gex_jobrank;
 } gex_RankInfo_t;
+
+/* A piece of memory. */
+typedef struct {
+    void *gex_addr;
+    size_t gex_len;
+} gex_Memvec_t;
 
 /* ---- Errors
  * ------------------------------------------------------------------------------------------------------

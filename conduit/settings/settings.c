@@ -49,6 +49,7 @@ static void set_default(const struct tk_setting *s)
         *(const char **)field = s->text_def;
         break;
     case TK_SETTING_IGNORED:
+    case TK_SETTING_TOOLS:
         break;
     }
 }
@@ -108,6 +109,7 @@ void tk_setting_format(const struct tk_setting *s, const struct tk_settings *val
         snprintf(out, size, "%s", *(const char *const *)field);
         break;
     case TK_SETTING_IGNORED:
+    case TK_SETTING_TOOLS:
         snprintf(out, size, "%s", "");
         break;
     }

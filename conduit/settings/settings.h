@@ -20,6 +20,7 @@ struct tk_settings {
 #define TK_TEXT(field, name, def, scope, help)                 const char *field;
 #define TK_CHOICE(field, name, def, words, scope, help)        const char *field;
 #define TK_IGNORED(name, help)
+#define TK_TOOLS(name, def, help)
 #include "settings/settings.def"
 #undef TK_INT
 #undef TK_REAL
@@ -28,6 +29,7 @@ struct tk_settings {
 #undef TK_TEXT
 #undef TK_CHOICE
 #undef TK_IGNORED
+#undef TK_TOOLS
 };
 
 enum tk_setting_type {
@@ -37,7 +39,8 @@ enum tk_setting_type {
     TK_SETTING_BOOL,
     TK_SETTING_TEXT,
     TK_SETTING_CHOICE,
-    TK_SETTING_IGNORED
+    TK_SETTING_IGNORED,
+    TK_SETTING_TOOLS /* the tools read it themselves, when they need it */
 };
 
 enum tk_setting_scope { TK_SCOPE_JOB, TK_SCOPE_RANK, TK_SCOPE_LAUNCHER };

@@ -118,6 +118,7 @@ enum tk_status tk_setting_parse(const struct tk_setting *s, const char *value,
     double result;
     switch (s->type) {
     case TK_SETTING_IGNORED:
+    case TK_SETTING_TOOLS:
         return TK_OK;
     case TK_SETTING_TEXT:
         *(const char **)field = value;

@@ -20,6 +20,10 @@ static void print_default(FILE *out, const struct tk_setting *s)
     case TK_SETTING_BOOL:
         fprintf(out, "default %d; 0 or 1", (int)s->def);
         break;
+    case TK_SETTING_TOOLS:
+        fprintf(out, "default %s; read by the tools when needed",
+                s->text_def[0] ? s->text_def : "(empty)");
+        break;
     case TK_SETTING_IGNORED:
         fprintf(out, "accepted, no effect");
         break;

@@ -24,6 +24,8 @@ const struct tk_setting tk_setting_table[] = {
     {name, TK_SETTING_CHOICE, AT(field), 0, 0, 0, def, words, "", TK_SCOPE_##scope, help},
 #define TK_IGNORED(name, help)                                                                     \
     {name, TK_SETTING_IGNORED, 0, 0, 0, 0, NULL, NULL, "", TK_SCOPE_RANK, help},
+#define TK_TOOLS(name, def, help)                                                                  \
+    {name, TK_SETTING_TOOLS, 0, 0, 0, 0, def, NULL, "", TK_SCOPE_RANK, help},
 #include "settings/settings.def"
 };
 

@@ -24,6 +24,7 @@
 #include "settings/settings.h"
 #include "start/start.h"
 #include "team/objects.h"
+#include "tools/tools.h"
 #include "transport/verbs/verbs.h"
 
 extern char **environ;
@@ -55,7 +56,8 @@ static void tell_settings(void)
     for (size_t i = 0; i < tk_setting_count; i++) {
         char value[256];
         const struct tk_setting *s = &tk_setting_table[i];
-        if (s->type == TK_SETTING_IGNORED || s->scope == TK_SCOPE_LAUNCHER)
+        if (s->type == TK_SETTING_IGNORED || s->type == TK_SETTING_TOOLS ||
+            s->scope == TK_SCOPE_LAUNCHER)
             continue;
         tk_setting_format(s, &tk_settings, value, sizeof(value));
         tk_tell("%s=%s%s", s->name, value, tk_getenv(s->name) ? "" : " (default)");
@@ -199,6 +201,7 @@ void tk_start(void)
         tell_choices();
     }
     tk_report_starting(false);
+    tk_tools_join_job();
     tk_cards_drop();
     is_started = true;
 }

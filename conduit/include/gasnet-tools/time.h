@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Ticks: the processor's own counter where it runs at one rate for ever, the monotonic clock
+ * elsewhere. The library owns the choice and the rate; both are settled on first use. */
+#ifndef GASNET_TOOLS_TIME_H
+#define GASNET_TOOLS_TIME_H
+
+GASNETT_BEGIN_EXTERNC
+
+/* Comparable and subtractable between all threads of a host, not between hosts. */
+typedef uint64_t gasnett_tick_t;
+#define GASNETT_TICK_MIN ((gasnett_tick_t)0)
+#define GASNETT_TICK_MAX (~(gasnett_tick_t)0)
+
+/* Non-zero once the counter is known to be good; until then, and for ever where it is not, ticks
+ * come from the function. */
+extern int trunkline_ticks_by_counter;
+gasnett_tick_t trunkline_ticks_by_call(void);
+
+#if PLATFORM_ARCH_X86_64
+TRUNKLINE_TOOLS_INLINE gasnett_tick_t trunkline_ticks_counter(void)
+{
+    uint32_t low, high;
+    __asm__ __volatile__("rdtsc" : "=a"(low), "=d"(high) : : "memory");
+    return ((gasnett_tick_t)high << 32) | low;
+}
+#elif PLATFORM_ARCH_AARCH64
+TRUNKLINE_TOOLS_INLINE gasnett_tick_t trunkline_ticks_counter(void)
+{
+    uint64_t count;
+    __asm__ __volatile__("isb; mrs %0, cntvct_el0" : "=r"(count) : : "memory");
+    return count;
+}
+#else
+#    define trunkline_ticks_counter() trunkline_ticks_by_call()
+#endif
+
+TRUNKLINE_TOOLS_INLINE gasnett_tick_t gasnett_ticks_now(void)
+{
+    return GASNETT_PREDICT_TRUE(trunkline_ticks_by_counter) ? trunkline_ticks_counter()
+                                                            : trunkline_ticks_by_call();
+}
+
+/* The first conversion measures the rate, up to 10 ms long (GASNET_TSC_RATE). */
+uint64_t gasnett_ticks_to_ns(gasnett_tick_t ticks);
+uint64_t gasnett_ticks_to_us(gasnett_tick_t ticks);
+
+/* The smallest step between two readings, and what one reading costs; in microseconds. */
+double gasnett_tick_granularityus(void);
+double gasnett_tick_overheadus(void);
+
+/* Wall clock. */
+uint64_t gasnett_gettimeofday_us(void);
+
+/* Sleeps at least so long; non-zero (an errno) when a signal cut it short. */
+int gasnett_nsleep(uint64_t ns_delay);
+
+GASNETT_END_EXTERNC
+
+#endif

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Backtraces: which ways there are, which one is taken, and how its text comes out. Each way writes
+ * to a file in memory, from where the lines go out with the rank in front; one that fails leaves
+ * nothing behind. Usable in handlers of fatal signals as far as anything is. Owns only that one
+ * backtrace is made at a time; no lock. */
+#include "config.h"
+
+#include <errno.h>
+#include <execinfo.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "tools/public.h"
+#include "tools/tools.h"
+
+enum {
+    frames_max = 128,
+    line_max = 1024,
+    own_frames = 4 /* from the way itself up to gasnett_print_backtrace() */
+};
+
+/* A client may define it; the library's is weak. */
+__attribute__((weak)) gasnett_backtrace_type_t gasnett_backtrace_user;
+
+static int by_execinfo(int fd)
+{
+    void *frames[frames_max];
+    int count = backtrace(frames, frames_max);
+    int skip = count > own_frames ? own_frames : 0;
+    backtrace_symbols_fd(frames + skip, count - skip, fd);
+    return count <= 0;
+}
+
+static int by_client(int fd)
+{
+    return gasnett_backtrace_user.fnp ? gasnett_backtrace_user.fnp(fd) : 1;
+}
+
+static const struct way {
+    const char *name;
+    int (*print)(int fd);
+    bool shows_threads;
+} ways[] = {
+    {"USER", by_client, false}, /* what it shows, the client says */
+    {"GDB", tk_tools_backtrace_gdb, true},
+    {"EXECINFO", by_execinfo, false},
+};
+enum { way_count = sizeof(ways) / sizeof(ways[0]) };
+
+static bool shows_threads(const struct way *way)
+{
+    return way->print == by_client ? gasnett_backtrace_user.threadsupport != 0 : way->shows_threads;
+}
+
+static bool is_named(const struct way *way, const char *name, size_t length)
+{
+    const char *alias = way->print == by_client ? gasnett_backtrace_user.name : NULL;
+    return (length == strlen(way->name) && !strncasecmp(way->name, name, length)) ||
+           (alias && length == strlen(alias) && !strncasecmp(alias, name, length));
+}
+
+static const struct way *find(const char *name, size_t length)
+{
+    for (int i = 0; i < way_count; i++)
+        if (is_named(&ways[i], name, length))
+            return &ways[i];
+    return NULL;
+}
+
+static const char *types(void)
+{
+    const char *list = tk_tools_lookup("GASNET_BACKTRACE_TYPE");
+    return list && *list ? list : "USER,GDB,EXECINFO";
+}
+
+static void copy(int from, int to)
+{
+    char text[line_max];
+    off_t at = 0;
+    ssize_t n;
+    size_t start = 0;
+    if (tk_tools_in_job() && tk_tools_rank() >= 0)
+        start = (size_t)snprintf(text, sizeof(text), "[%lld] ", (long long)tk_tools_rank());
+    while ((n = pread(from, text + start, sizeof(text) - start - 1, at)) > 0) {
+        char *end = memchr(text + start, '\n', (size_t)n);
+        size_t length = end ? (size_t)(end - text) : start + (size_t)n;
+        at += (off_t)(length - start) + (end != NULL);
+        text[length++] = '\n';
+        if (write(to, text, length) < 0)
+            return;
+    }
+}
+
+static int try(const struct way *way, int fd)
+{
+    int memory = (int)syscall(SYS_memfd_create, "backtrace", 1 /* close on exec */);
+    if (memory < 0)
+        return way->print(fd);
+    int failed = way->print(memory);
+    if (!failed)
+        copy(memory, fd);
+    close(memory);
+    return failed;
+}
+
+/* In the order of the list; those that show all threads first, when that is wanted. */
+static int print(int fd)
+{
+    bool by_threads = tk_tools_is_on("GASNET_BACKTRACE_MT", GASNETT_MAX_THREADS > 1);
+    for (int round = by_threads ? 0 : 1; round < 2; round++)
+        for (const char *at = types(); *at;) {
+            size_t length = strcspn(at, ", ");
+            const struct way *way = find(at, length);
+            bool is_turn = way && (!by_threads || shows_threads(way) == (round == 0));
+            if (is_turn && try(way, fd) == 0)
+                return 0;
+            at += length + (at[length] != 0);
+        }
+    return 1;
+}
+
+int gasnett_print_backtrace(int fd)
+{
+    static atomic_flag is_busy = ATOMIC_FLAG_INIT;
+    int error = errno;
+    if (atomic_flag_test_and_set(&is_busy))
+        return 1; /* a way has crashed, or another thread is at it */
+    int failed = print(fd);
+    atomic_flag_clear(&is_busy);
+    errno = error;
+    return failed;
+}
+
+static bool is_wanted(void)
+{
+    const char *nodes = tk_tools_lookup("GASNET_BACKTRACE_NODES");
+    if (!tk_tools_is_on("GASNET_BACKTRACE", false))
+        return false;
+    return !nodes || !*nodes || tk_tools_rank() < 0 || tk_tools_ranges_have(nodes, tk_tools_rank());
+}
+
+static int print_if_enabled(int fd)
+{
+    return is_wanted() ? gasnett_print_backtrace(fd) : 1;
+}
+
+int (*gasnett_print_backtrace_ifenabled)(int fd) = print_if_enabled;
+
+static void on_backtrace_signal(int number)
+{
+    (void)number;
+    gasnett_print_backtrace(STDERR_FILENO);
+}
+
+static void on_freeze_signal(int number)
+{
+    (void)number;
+    gasnett_freezeForDebuggerNow(&gasnet_frozen, "gasnet_frozen");
+}
+
+static void listen_for(const char *variable, gasnett_sighandlerfn_t handler)
+{
+    const char *text = tk_tools_lookup(variable);
+    if (!text || !*text)
+        return;
+    int number = tk_tools_signal_number(text);
+    if (!number)
+        gasnett_fatalerror_nopos("%s='%s' is not a signal: a name as SIGUSR1 or a number", variable,
+                                 text);
+    gasnett_reghandler(number, handler);
+}
+
+static void check_types(void)
+{
+    for (const char *at = types(); *at;) {
+        size_t length = strcspn(at, ", ");
+        if (length && !find(at, length))
+            gasnett_fatalerror_nopos("GASNET_BACKTRACE_TYPE='%s' names '%.*s', which is not one of "
+                                     "USER, GDB, EXECINFO",
+                                     types(), (int)length, at);
+        at += length + (at[length] != 0);
+    }
+}
+
+void gasnett_backtrace_init(const char *exename)
+{
+    void *frame;
+    (void)exename; /* /proc knows it better */
+    check_types();
+    listen_for("GASNET_BACKTRACE_SIGNAL", on_backtrace_signal);
+    listen_for("GASNET_FREEZE_SIGNAL", on_freeze_signal);
+    /* The first call loads a library, which must not happen in a signal handler. */
+    if (is_wanted())
+        backtrace(&frame, 1);
+}

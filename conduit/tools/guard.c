@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Which library this is: the symbol that clients' objects ask for, the texts that `ident` finds,
+ * the release. Constant data. */
+#include "config.h"
+
+#include "tools/public.h"
+
+const int TRUNKLINE_TOOLS_GUARD = 1;
+
+#define IDENT(name, text) __attribute__((used)) const char trunkline_ident_tools_##name[] = text
+
+IDENT(config, "$GASNetToolsConfig: (libgasnet.a) " GASNETT_CONFIG_STRING " $");
+IDENT(mode, "$GASNetToolsThreadModel: " TRUNKLINE_TOOLS_MODEL_STRING " $");
+
+const char *gasnett_release_version_str(void)
+{
+    return PLATFORM_STRINGIFY(GASNETI_RELEASE_VERSION);
+}
+
+uint64_t gasnett_release_version(void)
+{
+    return GASNETT_RELEASE_VERSION_MAJOR * 10000 + GASNETT_RELEASE_VERSION_MINOR * 100 +
+           GASNETT_RELEASE_VERSION_PATCH;
+}
+
+#if GASNET_DEBUG
+#    define CHECKS "        debug checks in every call (--enable-debug)\n"
+#else
+#    define CHECKS ""
+#endif
+#if GASNETI_DEBUG_MALLOC
+#    define HEAP "        a checked heap (--enable-debug-malloc)\n"
+#else
+#    define HEAP ""
+#endif
+#if !GASNET_DEBUG && !defined(__OPTIMIZE__)
+#    define OPTIMISED "        a library compiled without optimisation (CFLAGS)\n"
+#else
+#    define OPTIMISED ""
+#endif
+
+const char *gasnett_performance_warning_str(void)
+{
+    return CHECKS HEAP OPTIMISED;
+}

@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The tools' heap with --enable-debug-malloc: each block lies between guards that say whether it
+ * lives or was freed, and in a list of all. Misuse ends the program with the places where the block
+ * was asked for and where the misuse was found. Owns the lists, the statistics and the settings
+ * (GASNET_MALLOC_*), all under one lock, which is not held while a message is printed. */
+#include "config.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/public.h"
+#include "tools/tools.h"
+
+/* Patterns that no pointer and no small number looks like. */
+static const uint64_t alive = UINT64_C(0xA11FE5B10C6B10C5), freed = UINT64_C(0xDEADB10CDEADB10C),
+                      tail = UINT64_C(0xE2DE2DE2DE2DE2D1);
+
+struct block {
+    struct block *next, *before;
+    const char *file;
+    size_t size;
+    int line;
+    int pad;
+    uint64_t head; /* the last word: an underrun meets it first */
+};
+_Static_assert(sizeof(struct block) % 16 == 0, "blocks must be aligned as malloc() aligns them");
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct block live = {&live, &live, NULL, 0, 0, 0, 0};
+static struct block dead = {&dead, &dead, NULL, 0, 0, 0, 0};
+static struct block *next_check = &live;
+static gasnett_heapstats_t stats;
+
+static struct {
+    bool init, clobber, leak_all, scan_freed, extra_check;
+    uint64_t init_value, clobber_value;
+} want;
+
+static const char *report_file;
+
+static void report_at_exit(void)
+{
+    gasnett_heapinfo_dump(report_file, 1);
+}
+
+/* Signalling NaNs as doubles, and as pointers nowhere. */
+static uint64_t pattern(const char *name, uint64_t otherwise)
+{
+    return (uint64_t)gasnett_getenv_int_withdefault(name, (int64_t)otherwise, 0);
+}
+
+static void read_settings(void)
+{
+    want.init = gasnett_getenv_yesno_withdefault("GASNET_MALLOC_INIT", 0);
+    want.init_value = pattern("GASNET_MALLOC_INITVAL", UINT64_C(0x7FF7A110CA7EDA11));
+    want.scan_freed = gasnett_getenv_yesno_withdefault("GASNET_MALLOC_SCANFREED", 0);
+    want.clobber = gasnett_getenv_yesno_withdefault("GASNET_MALLOC_CLOBBER", want.scan_freed);
+    want.clobber_value = pattern("GASNET_MALLOC_CLOBBERVAL", UINT64_C(0x7FF7DEADDEADDEAD));
+    want.leak_all = gasnett_getenv_yesno_withdefault("GASNET_MALLOC_LEAKALL", want.scan_freed);
+    want.extra_check = gasnett_getenv_yesno_withdefault("GASNET_MALLOC_EXTRACHECK", 0);
+    report_file = gasnett_getenv_withdefault("GASNET_MALLOCFILE", NULL);
+    if (report_file && *report_file)
+        atexit(report_at_exit);
+    want.clobber |= want.scan_freed;
+    want.leak_all |= want.scan_freed;
+}
+
+static void open_heap(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, read_settings);
+}
+
+static void *data_of(struct block *b)
+{
+    return b + 1;
+}
+
+static struct block *block_of(void *data)
+{
+    return (struct block *)data - 1;
+}
+
+static uint64_t tail_of(const struct block *b)
+{
+    uint64_t word;
+    memcpy(&word, (const char *)(b + 1) + b->size, sizeof(word));
+    return word;
+}
+
+static void fill(void *data, size_t size, uint64_t value)
+{
+    unsigned char *at = data;
+    for (size_t i = 0; i < size; i++)
+        at[i] = (unsigned char)(value >> 8 * (i % 8));
+}
+
+static bool is_filled(const void *data, size_t size, uint64_t value)
+{
+    const unsigned char *at = data;
+    for (size_t i = 0; i < size; i++)
+        if (at[i] != (unsigned char)(value >> 8 * (i % 8)))
+            return false;
+    return true;
+}
+
+static const char *fault_of(struct block *b)
+{
+    if (b->head == freed)
+        return "was freed before";
+    if (b->head != alive)
+        return "was written to in front of its begin, or is no block of this heap";
+    return tail_of(b) != tail ? "was written to behind its end" : NULL;
+}
+
+static void die(const struct block *b, bool is_known, const char *fault, const char *file, int line)
+{
+    gasnett_fatalerror_nopos("the block at %p (%zu bytes, from %s:%d) %s; found at %s:%d",
+                             (const void *)(b + 1), is_known ? b->size : 0,
+                             is_known && b->file ? b->file : "?", is_known ? b->line : 0, fault,
+                             file ? file : "?", line);
+}
+
+static void check(struct block *b, const char *file, int line)
+{
+    const char *fault = fault_of(b);
+    if (fault)
+        die(b, b->head == alive || b->head == freed, fault, file, line);
+}
+
+static void link_in(struct block *list, struct block *b)
+{
+    b->next = list;
+    b->before = list->before;
+    list->before->next = b;
+    list->before = b;
+}
+
+static void link_out(struct block *b)
+{
+    if (next_check == b)
+        next_check = b->next;
+    b->next->before = b->before;
+    b->before->next = b->next;
+}
+
+static void count(struct block *b)
+{
+    stats.allocated_bytes += b->size;
+    stats.allocated_objects++;
+    stats.live_bytes += b->size;
+    stats.live_objects++;
+    stats.overhead_bytes += sizeof(*b) + sizeof(tail);
+    if (stats.live_bytes > stats.live_bytes_max)
+        stats.live_bytes_max = stats.live_bytes;
+    if (stats.live_objects > stats.live_objects_max)
+        stats.live_objects_max = stats.live_objects;
+}
+
+static void count_out(const struct block *b)
+{
+    stats.freed_bytes += b->size;
+    stats.freed_objects++;
+    stats.live_bytes -= b->size;
+    stats.live_objects--;
+    stats.overhead_bytes -= sizeof(*b) + sizeof(tail);
+}
+
+void *trunkline_heap_malloc(size_t size, const char *file, int line)
+{
+    open_heap();
+    if (want.extra_check)
+        trunkline_heap_check_all(file, line);
+    struct block *b = size < SIZE_MAX / 2 ? malloc(sizeof(*b) + size + sizeof(tail)) : NULL;
+    if (!b)
+        gasnett_fatalerror_nopos("out of memory for %zu bytes at %s:%d", size, file ? file : "?",
+                                 line);
+    *b = (struct block){.file = file, .size = size, .line = line, .head = alive};
+    memcpy((char *)data_of(b) + size, &tail, sizeof(tail));
+    if (want.init)
+        fill(data_of(b), size, want.init_value);
+    pthread_mutex_lock(&lock);
+    link_in(&live, b);
+    count(b);
+    pthread_mutex_unlock(&lock);
+    return data_of(b);
+}
+
+void *trunkline_heap_calloc(size_t number, size_t size, const char *file, int line)
+{
+    size_t bytes;
+    if (__builtin_mul_overflow(number, size, &bytes))
+        bytes = SIZE_MAX; /* is refused */
+    void *data = trunkline_heap_malloc(bytes, file, line);
+    return memset(data, 0, bytes);
+}
+
+void trunkline_heap_free(void *data, const char *file, int line)
+{
+    if (!data)
+        return;
+    open_heap();
+    if (want.extra_check)
+        trunkline_heap_check_all(file, line);
+    struct block *b = block_of(data);
+    check(b, file, line);
+    pthread_mutex_lock(&lock);
+    link_out(b);
+    count_out(b);
+    b->head = freed;
+    if (want.clobber)
+        fill(data, b->size, want.clobber_value);
+    if (want.leak_all)
+        link_in(&dead, b);
+    pthread_mutex_unlock(&lock);
+    if (!want.leak_all)
+        free(b);
+}
+
+void *trunkline_heap_realloc(void *data, size_t size, const char *file, int line)
+{
+    size_t kept = data ? trunkline_heap_check(data, file, line) : 0;
+    void *now = trunkline_heap_malloc(size, file, line);
+    if (data)
+        memcpy(now, data, kept < size ? kept : size);
+    trunkline_heap_free(data, file, line);
+    return now;
+}
+
+char *trunkline_heap_strndup(const char *text, size_t most, const char *file, int line)
+{
+    size_t length = strnlen(text, most);
+    char *copy = trunkline_heap_malloc(length + 1, file, line);
+    memcpy(copy, text, length);
+    copy[length] = 0;
+    return copy;
+}
+
+char *trunkline_heap_strdup(const char *text, const char *file, int line)
+{
+    return trunkline_heap_strndup(text, strlen(text), file, line);
+}
+
+size_t trunkline_heap_check(void *data, const char *file, int line)
+{
+    check(block_of(data), file, line);
+    return block_of(data)->size;
+}
+
+/* The lock is let go before the program dies: what is printed on the way may allocate. */
+void trunkline_heap_check_one(const char *file, int line)
+{
+    const char *fault = NULL;
+    open_heap();
+    pthread_mutex_lock(&lock);
+    struct block *b = next_check == &live ? live.next : next_check;
+    next_check = b->next;
+    if (b != &live)
+        fault = fault_of(b);
+    pthread_mutex_unlock(&lock);
+    if (fault)
+        die(b, true, fault, file, line);
+}
+
+void trunkline_heap_check_all(const char *file, int line)
+{
+    const char *fault = NULL;
+    struct block *bad = NULL;
+    open_heap();
+    pthread_mutex_lock(&lock);
+    for (struct block *b = live.next; b != &live && !fault; b = b->next)
+        if ((fault = fault_of(b)))
+            bad = b;
+    for (struct block *b = dead.next; want.scan_freed && b != &dead && !fault; b = b->next)
+        if (tail_of(b) != tail || !is_filled(data_of(b), b->size, want.clobber_value)) {
+            fault = "was written to after it had been freed";
+            bad = b;
+        }
+    pthread_mutex_unlock(&lock);
+    if (fault)
+        die(bad, true, fault, file, line);
+}
+
+int gasnett_getheapstats(gasnett_heapstats_t *pstat)
+{
+    pthread_mutex_lock(&lock);
+    *pstat = stats;
+    pthread_mutex_unlock(&lock);
+    return 0;
+}
+
+static void list_live(FILE *out)
+{
+    for (struct block *b = live.next; b != &live; b = b->next)
+        fprintf(out, "  %zu bytes from %s:%d\n", b->size, b->file ? b->file : "?", b->line);
+}
+
+void gasnett_heapinfo_dump(const char *filename, int show_live_objects)
+{
+    bool to_stderr = !filename || !*filename || !strcmp(filename, "-");
+    FILE *out = to_stderr ? stderr : fopen(filename, "ae");
+    if (!out) {
+        tk_tools_say("WARNING", "the heap's report cannot be written to %s: %s", filename,
+                     strerror(errno));
+        return;
+    }
+    pthread_mutex_lock(&lock);
+    fprintf(out,
+            "heap: %" PRIu64 " bytes in %" PRIu64 " blocks live (at most %" PRIu64 " in %" PRIu64
+            "), %" PRIu64 " in %" PRIu64 " freed\n",
+            stats.live_bytes, stats.live_objects, stats.live_bytes_max, stats.live_objects_max,
+            stats.freed_bytes, stats.freed_objects);
+    if (show_live_objects)
+        list_live(out);
+    pthread_mutex_unlock(&lock);
+    if (!to_stderr)
+        fclose(out);
+}

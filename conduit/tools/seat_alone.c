@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The tools without a conduit: a process is all there is. No state, no lock. */
+#include "config.h"
+
+#include <stdlib.h>
+
+#include "tools/tools.h"
+
+const char *tk_tools_lookup(const char *name)
+{
+    return getenv(name);
+}
+
+int64_t tk_tools_rank(void)
+{
+    return 0;
+}
+
+bool tk_tools_in_job(void)
+{
+    return false;
+}

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Ticks and what they are worth. Owns the choice of a source, made on first use, and the rate, made
+ * on the first conversion; both are written once, the choice by whoever comes first with the same
+ * result, the rate under pthread_once(). */
+#include "config.h"
+
+#include <errno.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <strings.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/report.h"
+#include "tools/counter.h"
+#include "tools/public.h"
+#include "tools/tools.h"
+
+enum {
+    base_rounds = 16,          /* the quickest of so many readings of both clocks is kept */
+    measure_ns = 10 * 1000000, /* two readings differ by some 50 ns: 5 millionths of this */
+    overhead_rounds = 10000
+};
+
+/* How far a given rate may be off the measured one: the clocks of healthy hosts agree to some
+ * millionths, and a rate that is wrong altogether is so by a percent and more. */
+static const double tolerance_default = 0.0005, hard_tolerance_default = 0.01;
+
+struct reading {
+    uint64_t ticks, ns;
+};
+
+int trunkline_ticks_by_counter;
+static struct reading base;
+static atomic_int is_chosen;
+static double ns_per_tick = 1;
+static uint64_t multiplier; /* ns per tick, with 32 bits behind the point */
+
+/* An interruption between the clocks makes a reading long, so the shortest is the truest. */
+static struct reading read_both(void)
+{
+    struct reading best = {0, 0};
+    uint64_t least = UINT64_MAX;
+    for (int i = 0; i < base_rounds; i++) {
+        uint64_t before = tk_now(), ticks = trunkline_ticks_counter(), after = tk_now();
+        if (after - before < least) {
+            least = after - before;
+            best.ticks = ticks;
+            best.ns = before + least / 2;
+        }
+    }
+    return best;
+}
+
+static pthread_mutex_t choice = PTHREAD_MUTEX_INITIALIZER;
+
+static void choose(void)
+{
+    pthread_mutex_lock(&choice);
+    if (!atomic_load_explicit(&is_chosen, memory_order_relaxed)) {
+        bool good = tk_tools_counter_is_good();
+        if (good)
+            base = read_both();
+        __atomic_store_n(&trunkline_ticks_by_counter, good, __ATOMIC_RELEASE);
+        atomic_store_explicit(&is_chosen, 1, memory_order_release);
+    }
+    pthread_mutex_unlock(&choice);
+}
+
+gasnett_tick_t trunkline_ticks_by_call(void)
+{
+    if (!atomic_load_explicit(&is_chosen, memory_order_acquire))
+        choose();
+    return trunkline_ticks_by_counter ? trunkline_ticks_counter() : tk_now();
+}
+
+static double measured_hz(void)
+{
+    struct reading now = read_both();
+    while (now.ns - base.ns < measure_ns)
+        now = read_both();
+    return (double)(now.ticks - base.ticks) * 1e9 / (double)(now.ns - base.ns);
+}
+
+static double tolerance(const char *name, double otherwise)
+{
+    double value;
+    const char *text = tk_tools_lookup(name);
+    if (!text || !*text)
+        return otherwise;
+    if (!tk_tools_real(text, &value) || value < 0 || value > 1)
+        gasnett_fatalerror_nopos("%s='%s' is not a number from 0 to 1 (0: no check)", name, text);
+    return value;
+}
+
+/* A rate that somebody gave is compared with the clock: every time that comes out of it would be
+ * wrong. */
+static void compare(const char *source, double hz, double measured)
+{
+    double off = fabs(hz - measured) / measured;
+    double soft = tolerance("GASNET_TSC_RATE_TOLERANCE", tolerance_default);
+    double hard = tolerance("GASNET_TSC_RATE_HARD_TOLERANCE", hard_tolerance_default);
+    if (hard > 0 && off > hard)
+        gasnett_fatalerror_nopos("GASNET_TSC_RATE=%s gives %.0f Hz, but the clock says %.0f: more "
+                                 "than GASNET_TSC_RATE_HARD_TOLERANCE=%g apart; unset it or use "
+                                 "walltime",
+                                 source, hz, measured, hard);
+    if (soft > 0 && off > soft)
+        tk_warn("GASNET_TSC_RATE=%s gives %.0f Hz, but the clock says %.0f: more than "
+                "GASNET_TSC_RATE_TOLERANCE=%g apart",
+                source, hz, measured, soft);
+}
+
+static double chosen_hz(void)
+{
+    int64_t given;
+    const char *source = tk_tools_lookup("GASNET_TSC_RATE");
+    double known = tk_tools_counter_hz();
+    double measured = known > 0 ? known : measured_hz(), hz = measured;
+    if (!source || !*source || !strcasecmp(source, "walltime"))
+        return measured;
+    if (!strcasecmp(source, "cpuinfo"))
+        hz = tk_tools_cpuinfo_hz();
+    else if (tk_tools_whole_number(source, 0, &given) && given >= 1000000)
+        hz = (double)given;
+    else
+        gasnett_fatalerror_nopos("GASNET_TSC_RATE='%s' is not walltime, cpuinfo or a rate from "
+                                 "1000000 Hz",
+                                 source);
+    if (hz <= 0)
+        return measured; /* /proc/cpuinfo tells no rate */
+    compare(source, hz, measured);
+    return hz;
+}
+
+static void settle_rate(void)
+{
+    trunkline_ticks_by_call();
+    if (trunkline_ticks_by_counter)
+        ns_per_tick = 1e9 / chosen_hz();
+    multiplier = (uint64_t)(ns_per_tick * 4294967296.0 + 0.5);
+    if (!tk_tools_is_on("GASNET_TSC_VERBOSE", false))
+        return;
+    if (trunkline_ticks_by_counter)
+        tk_tell("ticks: the processor's counter at %.0f Hz", 1e9 / ns_per_tick);
+    else
+        tk_tell("ticks: the monotonic clock; the processor's counter is not known to be steady");
+}
+
+uint64_t gasnett_ticks_to_ns(gasnett_tick_t ticks)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, settle_rate);
+    return (uint64_t)(((unsigned __int128)ticks * multiplier) >> 32);
+}
+
+uint64_t gasnett_ticks_to_us(gasnett_tick_t ticks)
+{
+    return gasnett_ticks_to_ns(ticks) / 1000;
+}
+
+static double granularity, overhead;
+
+static void time_the_timer(void)
+{
+    uint64_t least = UINT64_MAX;
+    gasnett_tick_t first = gasnett_ticks_now(), last = first;
+    for (int i = 0; i < overhead_rounds; i++) {
+        gasnett_tick_t now = gasnett_ticks_now();
+        if (now > last && now - last < least)
+            least = now - last;
+        last = now;
+    }
+    overhead = (double)gasnett_ticks_to_ns(last - first) / 1000.0 / overhead_rounds;
+    granularity = (double)least * ns_per_tick / 1000.0;
+}
+
+static void settle_timer(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, time_the_timer);
+}
+
+double gasnett_tick_granularityus(void)
+{
+    settle_timer();
+    return granularity;
+}
+
+double gasnett_tick_overheadus(void)
+{
+    settle_timer();
+    return overhead;
+}
+
+uint64_t gasnett_gettimeofday_us(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+}
+
+int gasnett_nsleep(uint64_t ns_delay)
+{
+    struct timespec wanted = {.tv_sec = (time_t)(ns_delay / TK_SECOND),
+                              .tv_nsec = (long)(ns_delay % TK_SECOND)};
+    return clock_nanosleep(CLOCK_MONOTONIC, 0, &wanted, NULL);
+}
