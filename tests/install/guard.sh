@@ -32,12 +32,33 @@ link_error par "" seq "par_$checking"
 link_error seq "" par "seq_$checking"
 link_error parsync "" par "parsync_$checking"
 
+# tools_error MODE "first options" LIBRARY EXPECTED
+# shellcheck disable=SC2046,SC2086 # lists of options
+tools_error()
+{
+    gcc $2 $(pc --cflags "gasnet_tools-$1") -c "$here/tools.c" -o "$scratch/tools.o" || {
+        fail "tools.c does not compile for $1"
+        return
+    }
+    if gcc "$scratch/tools.o" $(pc --libs "$3") -o "$scratch/tools" 2>"$scratch/err"; then
+        fail "an object of the tools for $4 linked with $3"
+    elif ! grep -q "trunkline_tools_${4}_" "$scratch/err"; then
+        head -3 "$scratch/err"
+        fail "the linker did not name $4"
+    fi
+}
+
+tools_error par "" gasnet_tools-seq "par_$checking"
+tools_error seq "" gasnet_tools-par "seq_$checking"
+tools_error seq "" gasnet-ibv-par "seq_$checking"
+
 # Headers of a library that checks in front of one that does not, or the other way round
 other=debug
 [ $checking = debug ] && other=ndebug
 mkdir "$scratch/other"
-cp "$incdir/gasnetex.h" "$scratch/other/"
+cp -r "$incdir/gasnetex.h" "$incdir/gasnet_tools.h" "$incdir/gasnet-tools" "$scratch/other/"
 sed -e "s/define GASNET_$(upper $checking) 1/define GASNET_$(upper $other) 1/" "$incdir/gasnet_config.h" \
     >"$scratch/other/gasnet_config.h"
 link_error seq "-I$scratch/other" seq "seq_$other"
+tools_error par "-I$scratch/other" gasnet_tools-par "par_$other"
 finish

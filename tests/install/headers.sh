@@ -45,7 +45,12 @@ c_standards()
             try "$1 -std=$std $mode" "$1" -std=$std -fsyntax-only $warnings -D_GNU_SOURCE=1 -DGASNET_$mode $includes "$here/client.c"
         done
     done
-    for header in gasnetex.h gasnet.h gasnet_fwd.h gasnet_mk.h gasnet_portable_platform.h gasnet_config.h; do
+    for std in c99 gnu99 c11 c17 c2x; do
+        for mode in GASNETT_THREAD_SAFE GASNETT_THREAD_SINGLE GASNETT_LITE_MODE; do
+            try "$1 -std=$std $mode, tools" "$1" -std=$std -fsyntax-only $warnings "-D$mode" $includes "$here/tools.c"
+        done
+    done
+    for header in gasnetex.h gasnet.h gasnet_fwd.h gasnet_mk.h gasnet_portable_platform.h gasnet_config.h gasnet_tools.h; do
         printf '#include <%s>\ntypedef int not_empty;\n' "$header" >"$scratch/alone.c"
         try "$header alone" "$1" -std=c11 -fsyntax-only $warnings -DGASNET_PAR $includes "$scratch/alone.c"
     done
@@ -59,7 +64,9 @@ cxx_standards()
     for std in c++11 c++14 c++17 c++20; do
         for mode in SEQ PAR; do
             try "$1 -std=$std $mode" "$1" -x c++ -std=$std -fsyntax-only $cxx_warnings -D_GNU_SOURCE=1 -DGASNET_$mode $includes "$here/client.c"
+            try "$1 -std=$std $mode, tools" "$1" -x c++ -std=$std -fsyntax-only $cxx_warnings -DGASNET_$mode $includes "$here/tools.c"
         done
+        try "$1 -std=$std, lite tools" "$1" -x c++ -std=$std -fsyntax-only $cxx_warnings -DGASNETT_LITE_MODE $includes "$here/tools.c"
     done
 }
 
@@ -69,6 +76,12 @@ refusals()
     echo '#include <gasnetex.h>' >"$scratch/empty.c"
     refuse "exactly one of GASNET_SEQ" "$1" -fsyntax-only $includes "$scratch/empty.c"
     refuse "exactly one of GASNET_SEQ" "$1" -fsyntax-only -DGASNET_SEQ -DGASNET_PAR $includes "$scratch/empty.c"
+    printf '#include <gasnet_tools.h>\n#include <gasnetex.h>\n' >"$scratch/order.c"
+    refuse "gasnetex.h before gasnet_tools.h" "$1" -fsyntax-only -DGASNET_SEQ $includes "$scratch/order.c"
+    printf '#include <gasnet_tools.h>\n' >"$scratch/tools.c"
+    refuse "at most one of GASNETT_THREAD_SAFE" "$1" -fsyntax-only -DGASNETT_THREAD_SAFE -DGASNETT_LITE_MODE $includes "$scratch/tools.c"
+    printf '#include <gasnetex.h>\n#include <gasnet_tools.h>\n' >"$scratch/tools.c"
+    refuse "contradicts GASNET_SEQ" "$1" -fsyntax-only -DGASNET_SEQ -DGASNETT_THREAD_SAFE $includes "$scratch/tools.c"
     sed -e 's/GASNET_NDEBUG 1/GASNET_DEBUG 1/' "$incdir/gasnet_config.h" >"$scratch/gasnet_config.h"
     cp "$incdir/gasnetex.h" "$scratch/"
     refuse "without optimisation" "$1" -O2 -fsyntax-only -DGASNET_SEQ "-I$scratch" $includes "$scratch/empty.c"

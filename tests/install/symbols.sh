@@ -5,20 +5,20 @@
 . "${top_srcdir:?run through make check}/tests/install/common.sh"
 need_root
 make_scratch
-public='^(gex_|gasnet_|gasnett_|trunkline_)'
+public='^(gex_|gasnet_|gasnett_|trunkline_|_gasneti_threadkey_init$|_gasnett_trace_printf_noop$)'
 
 # Names of functions and variables that the headers declare without defining them. gcc prints every declaration it has
 # seen; the letter behind the line number tells C(declared) from F(defined, here: inline).
 declared()
 {
-    printf '#include <gasnetex.h>\n#include <trunkline_query.h>\n' >"$scratch/all.c"
-    gcc -std=c11 -D_GNU_SOURCE=1 "-DGASNET_$(upper "$1")" "-I$incdir" "-I$incdir/ibv-conduit" -fsyntax-only \
+    # shellcheck disable=SC2059 # lines to include
+    printf "$2" >"$scratch/all.c"
+    gcc -std=c11 -D_GNU_SOURCE=1 "$3" "-I$incdir" "-I$incdir/ibv-conduit" -fsyntax-only \
         -aux-info "$scratch/all.x" "$scratch/all.c" || return 1
     grep -F "$incdir" "$scratch/all.x" | grep -E ':[0-9]+:.C \*/' |
-        grep -oE '\b(gex|gasnet|gasnett|trunkline)_[A-Za-z0-9_]+ \(' | tr -d ' (' | sort -u
-    echo gasnet_max_segsize_str
-    echo gasnet_max_segsize
-    echo gasnet_client_attach_hook
+        grep -oE '\b(gex|gasnet|gasnett|trunkline|_gasneti|_gasnett)_[A-Za-z0-9_]+ \(' | tr -d ' (' | sort -u
+    grep -q gasnetex.h "$scratch/all.c" && printf '%s\n' gasnet_max_segsize_str gasnet_max_segsize gasnet_client_attach_hook
+    printf '%s\n' gasnet_frozen gasnett_backtrace_user gasnett_print_backtrace_ifenabled
 }
 
 exported()
@@ -26,24 +26,25 @@ exported()
     nm -D --defined-only "$1" | awk '{print $NF}' | sed 's/@.*//' | grep -v '^TRUNKLINE_' | sort -u
 }
 
+# check_shared LIBRARY "lines to include" MODE-OPTION LEAST
 check_shared()
 {
-    lib=$libdir/libgasnet-ibv-$1.so
+    lib=$libdir/lib$1.so
     exported "$lib" >"$scratch/exported"
     grep -vE "$public" "$scratch/exported" && fail "$lib exports these"
-    declared "$1" | sort -u >"$scratch/declared"
-    [ "$(wc -l <"$scratch/declared")" -gt 80 ] || fail "only $(wc -l <"$scratch/declared") declarations found in the headers"
+    declared "$1" "$2" "$3" | sort -u >"$scratch/declared"
+    [ "$(wc -l <"$scratch/declared")" -gt "$4" ] || fail "only $(wc -l <"$scratch/declared") declarations found in the headers"
     comm -23 "$scratch/declared" "$scratch/exported" >"$scratch/missing"
     [ ! -s "$scratch/missing" ] || { cat "$scratch/missing"; fail "declared in the headers, but not in $lib"; }
-    nm -D --defined-only "$lib" | grep -E " (gex|gasnet)_" | grep -v '@@TRUNKLINE_' | head -3 | grep . &&
+    nm -D --defined-only "$lib" | grep -E " (gex|gasnett?)_" | grep -v '@@TRUNKLINE_' | head -3 | grep . &&
         fail "$lib exports symbols without a version"
     readelf -d "$lib" | grep -q TEXTREL && fail "$lib has text relocations"
-    readelf -d "$lib" | grep -q "SONAME.*libgasnet-ibv-$1\.so\.[0-9]" || fail "$lib has no versioned soname"
+    readelf -d "$lib" | grep -q "SONAME.*lib$1\.so\.[0-9]" || fail "$lib has no versioned soname"
 }
 
 check_archive()
 {
-    lib=$libdir/libgasnet-ibv-$1.a
+    lib=$libdir/lib$1.a
     nm --defined-only -g "$lib" 2>/dev/null | awk 'NF == 3 {print $3}' | grep -vE "$public|^tk_|^__(asan|ubsan|odr_asan)" |
         sort -u | grep . && fail "$lib defines these global names"
     # A client's own shared object takes the archive in; that needs position independent code.
@@ -63,8 +64,15 @@ check_strings()
 }
 
 for mode in $modes; do
-    check_shared "$mode"
-    check_archive "$mode"
+    check_shared "gasnet-ibv-$mode" '#include <gasnetex.h>\n#include <trunkline_query.h>\n#include <gasnet_tools.h>\n' \
+        "-DGASNET_$(upper "$mode")" 150
+    check_archive "gasnet-ibv-$mode"
     check_strings "$mode"
+done
+for mode in seq par; do
+    check_shared "gasnet_tools-$mode" '#include <gasnet_tools.h>\n' -DGASNETT_USE_TRUE_MUTEXES=1 60
+    check_archive "gasnet_tools-$mode"
+    grep -aqF "\$GASNetToolsThreadModel: $(upper "$mode") \$" "$libdir/libgasnet_tools-$mode.a" ||
+        fail "libgasnet_tools-$mode.a does not tell its thread model"
 done
 finish

@@ -69,7 +69,7 @@ TRUNKLINE_TOOLS_INLINE uint64_t trunkline_value_load(const void *src, size_t nby
 #if GASNETT_USE_CTYPE_WRAPPERS
 #    define gasnett_isalnum(c)  isalnum((unsigned char)(c))
 #    define gasnett_isalpha(c)  isalpha((unsigned char)(c))
-#    define gasnett_isascii(c)  (((c) & ~0x7F) == 0)
+#    define gasnett_isascii(c)  ((((c) & ~0x7F) == 0) + 0)
 #    define gasnett_isblank(c)  isblank((unsigned char)(c))
 #    define gasnett_iscntrl(c)  iscntrl((unsigned char)(c))
 #    define gasnett_isdigit(c)  isdigit((unsigned char)(c))
