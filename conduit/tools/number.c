@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -153,6 +154,15 @@ bool tk_tools_truth(const char *text, bool *value)
     return *value || !strcasecmp(text, "0") || !strcasecmp(text, "n") || !strcasecmp(text, "no");
 }
 
+/* Without pow(): whoever links the archive would need the library of mathematics. */
+static double power_of_ten(int exponent)
+{
+    double power = 1;
+    for (int i = 0; i < abs(exponent); i++)
+        power *= 10;
+    return exponent < 0 ? 1 / power : power;
+}
+
 /* Without strtod(): it would listen to the locale. */
 static bool decimal(const char **at, double *value)
 {
@@ -176,7 +186,7 @@ static bool decimal(const char **at, double *value)
         s.at = e.at;
     }
     *at = s.at + strspn(s.at, " \t");
-    *value = ((double)s.whole + s.fraction) * pow(10, exponent);
+    *value = ((double)s.whole + s.fraction) * power_of_ten(exponent);
     if (negative)
         *value = -*value;
     return true;

@@ -173,7 +173,58 @@ static void to_destroy_a_held_mutex_is_an_error(void **state)
     unit_assert_says(said, "pthread_mutex_destroy: ");
 }
 
+#    if GASNET_DEBUG
+
+static void lock_twice(void *arg)
+{
+    gasnett_mutex_lock(arg);
+    gasnett_mutex_lock(arg);
+}
+
+static void unlock_free(void *arg)
+{
+    gasnett_mutex_unlock(arg);
+}
+
+static void assert_writer(void *arg)
+{
+    gasnett_rwlock_rdlock(arg);
+    gasnett_rwlock_assertwrlocked(arg);
+}
+
+static void assert_reader(void *arg)
+{
+    gasnett_rwlock_assertrdlocked(arg);
+}
+
+static void misused(void (*fn)(void *), void *arg, const char *how)
+{
+    const char *said;
+    assert_true(WIFSIGNALED(unit_child(fn, arg, &said)));
+    unit_assert_says(said, how);
+}
+
+static void a_debug_library_knows_the_owner(void **state)
+{
+    (void)state;
+    misused(lock_twice, &lock, "is held by the thread that must not hold it");
+    misused(unlock_free, &lock, "is not held by the thread that must hold it");
+    misused(assert_writer, &rwlock, "is not held by the thread that must hold it");
+    misused(assert_reader, &rwlock, "is not held by the thread that must hold it");
+}
+
+#    else
+
+static void a_debug_library_knows_the_owner(void **state)
+{
+    (void)state;
+    skip();
+}
+
+#    endif
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(a_debug_library_knows_the_owner),
     cmocka_unit_test(a_key_is_each_threads_own),
     cmocka_unit_test(a_mutex_excludes),
     cmocka_unit_test(trying_tells_what_is_taken),

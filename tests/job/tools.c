@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The tools in a job, a scenario for each way in which a job matters to them. Usage: tools
+ * SCENARIO. Owned by the one client thread. */
+#include "config.h"
+
+#include "job.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gasnet_tools.h"
+
+/* Some keys are asked for before anybody knows the ranks. */
+static void display(int *argc, char ***argv)
+{
+    gasnett_getenv_int_withdefault("JOB_EARLY", 3, 0);
+    job_start(argc, argv, 0);
+    gasnett_getenv_int_withdefault("JOB_EARLY", 3, 0);
+    gasnett_getenv_int_withdefault("JOB_LATE", 65536, 1);
+    gasnett_getenv_yesno_withdefault("JOB_TRUTH", 0);
+    CHECK(gasnett_verboseenv() == (job.rank == 0 && gasnett_getenv("GASNET_VERBOSEENV") != NULL));
+    CHECK(gasnett_getenv("JOB_TRUTH") == gasnet_getenv("JOB_TRUTH"));
+}
+
+static void die(int *argc, char ***argv)
+{
+    job_start(argc, argv, 0);
+    job_barrier();
+    if (job.rank == job.size - 1)
+        gasnett_fatalerror("rank %u has had enough", (unsigned)job.rank);
+    for (;;)
+        gasnet_AMPoll();
+}
+
+static void crash(int *argc, char ***argv)
+{
+    job_start(argc, argv, 0);
+    job_barrier();
+    if (job.rank == job.size - 1)
+        raise(SIGSEGV);
+    for (;;)
+        gasnet_AMPoll();
+}
+
+/* All of them or some, on request. */
+static void print(int *argc, char ***argv)
+{
+    job_start(argc, argv, 0);
+    int printed = gasnett_print_backtrace_ifenabled(2) == 0;
+    fprintf(stderr, "rank %u: %d\n", (unsigned)job.rank, printed);
+}
+
+int main(int argc, char **argv)
+{
+    const char *scenario = argc > 1 ? argv[1] : "";
+    if (!strcmp(scenario, "die"))
+        die(&argc, &argv);
+    else if (!strcmp(scenario, "crash"))
+        crash(&argc, &argv);
+    else if (!strcmp(scenario, "print"))
+        print(&argc, &argv);
+    else
+        display(&argc, &argv);
+    job_end();
+}

@@ -1,0 +1,58 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# The tools in a job: settings are displayed by rank 0 and once, errors and backtraces name the rank, and a crash is told with
+# all that the environment asks for.
+. "${top_srcdir:?run through make check}/tests/job/common.sh"
+
+for mode in seq par; do
+    program=$jobs/tools-$mode
+
+    SETTINGS="GASNET_VERBOSEENV=1 JOB_TRUTH=yes" good 3 "$program" display
+    says 'ENV parameter: JOB_EARLY = 3 (default)$' 1
+    says 'ENV parameter: JOB_LATE = 64 KB (default)$' 1
+    says 'ENV parameter: JOB_TRUTH = YES$' 1
+    says '^trunkline.0@.*ENV parameter: ' 3
+    SETTINGS='' good 3 "$program" display
+    says 'ENV parameter' 0
+
+    SETTINGS='' job 3 "$program" die
+    [ "$status" -ne 0 ] || failed "a fatal error was survived"
+    says '^\*\*\* FATAL ERROR (proc 2): in die() at .*tools.c:[0-9]*: rank 2 has had enough$' 1
+    says '^\*\*\* NOTICE (proc 2): .*GASNET_BACKTRACE=1' 1
+
+    SETTINGS="GASNET_BACKTRACE=1 GASNET_BACKTRACE_TYPE=EXECINFO" job 2 "$program" crash
+    [ "$status" -ne 0 ] || failed "a crash was survived"
+    says 'died of SIGSEGV' 1
+    says '^\[1\] .*tools-.*\[0x'
+    grep -q '^\[0\] ' "$scratch/err" && failed "rank 0 printed a backtrace though it did not crash"
+
+    SETTINGS="GASNET_BACKTRACE=1 GASNET_BACKTRACE_TYPE=EXECINFO GASNET_BACKTRACE_NODES=0,2-3" good 4 "$program" print
+    for rank in 0:1 1:0 2:1 3:1; do
+        says "^rank ${rank%:*}: ${rank#*:}$" 1
+    done
+done
+
+# Each rank waits for a debugger at start-up; here somebody sends SIGCONT instead.
+thaw()
+{
+    for _ in $(seq 300); do
+        pids=$(sed -n 's/.*process frozen .*pid \([0-9]*\);.*/\1/p' "$scratch/err")
+        [ "$(echo "$pids" | wc -w)" -eq 2 ] && break
+        sleep 0.1
+    done
+    # shellcheck disable=SC2086 # a list
+    kill -CONT $pids
+}
+: >"$scratch/err"
+thaw &
+SETTINGS=GASNET_FREEZE=1 good 2 "$jobs/tools-seq" display
+says '^\*\*\* NOTICE (proc [01]): process frozen for a debugger: host .* set gasnet_frozen to 0' 2
+wait
+
+# Told of the setting by its name, not as an unknown one
+SETTINGS="GASNET_FREEZE_SIGNAL=USR2 GASNET_TSC_RATE=walltime" good 2 "$jobs/tools-seq" display
+says 'is no setting' 0
+SETTINGS="GASNET_BACKTRACE_SIGNAL=NOSUCH" job 2 "$jobs/tools-seq" display
+[ "$status" -ne 0 ] || failed "a signal that is none was accepted"
+says "GASNET_BACKTRACE_SIGNAL='NOSUCH' is not a signal"
+finish
