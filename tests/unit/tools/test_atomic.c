@@ -10,7 +10,7 @@
 #include "gasnet_tools.h"
 #include "unit.h"
 
-enum { rounds = 200000, threads = 2 };
+enum { rounds = 1000000, handovers = 2000, threads = 4 };
 
 /* One family of names after the other goes through the same promises. */
 #define PROMISES(family, unsigned_t)                                                               \
@@ -92,8 +92,11 @@ typedef gasnett_strongatomic_t shared_t;
 static shared_t counter = {0}, turn = {0};
 static unsigned payload;
 
+static pthread_barrier_t start;
+
 static void *count(void *arg)
 {
+    pthread_barrier_wait(&start); /* who comes too late meets nobody */
     for (int i = 0; i < rounds; i++) {
         SHARED(increment)(&counter, 0);
         SHARED(add)(&counter, 2, 0);
@@ -108,6 +111,7 @@ static void no_update_is_lost(void **state)
 {
     (void)state;
     pthread_t t[threads];
+    pthread_barrier_init(&start, NULL, threads);
     for (int i = 0; i < threads; i++)
         assert_int_equal(pthread_create(&t[i], NULL, count, NULL), 0);
     for (int i = 0; i < threads; i++)
@@ -118,7 +122,7 @@ static void no_update_is_lost(void **state)
 /* Plain data behind a flag: release before, acquire after. */
 static void *answer(void *arg)
 {
-    for (unsigned i = 1; i < rounds / 100; i += 2) {
+    for (unsigned i = 1; i < handovers; i += 2) {
         while (SHARED(read)(&turn, GASNETT_ATOMIC_ACQ) != i)
             gasnett_sched_yield();
         if (payload != i)
@@ -135,7 +139,7 @@ static void fences_carry_plain_data_along(void **state)
     pthread_t t;
     void *failed;
     assert_int_equal(pthread_create(&t, NULL, answer, &payload), 0);
-    for (unsigned i = 1; i < rounds / 100; i += 2) {
+    for (unsigned i = 1; i < handovers; i += 2) {
         payload = i;
         SHARED(set)(&turn, i, GASNETT_ATOMIC_REL);
         while (SHARED(read)(&turn, GASNETT_ATOMIC_ACQ) != i + 1)
