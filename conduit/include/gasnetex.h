@@ -371,13 +371,13 @@ size_t gex_Token_MaxReplyMedium(gex_Token_t token, const gex_Event_t *lc_opt, ge
 size_t gex_Token_MaxReplyLong(gex_Token_t token, const gex_Event_t *lc_opt, gex_Flags_t flags,
                               unsigned int numargs);
 
-/* A message in two calls. Prepare agrees on a size between least and most, and with `client_buf` NULL
- * lends a buffer for it, aligned for any type; then `lc_opt` is NULL too. Commit sends any size up to
- * that. Between the two the thread may call nothing that is not [handler]; it has one request and one
- * reply at a time. A Long's `dest` may be NULL here, otherwise Commit repeats it. With
- * GEX_FLAG_IMMEDIATE Prepare may return GEX_AM_SRCDESC_NO_OP; Commit never fails, and waits for
- * this process's own device at most. Cancel ends a Prepare without a message; flags: 0, returns 0.
- * The Commit forms are in trunkline_am.h. */
+/* A message in two calls. Prepare agrees on a size between least and most, and with `client_buf`
+ * NULL lends a buffer for it, aligned for any type; then `lc_opt` is NULL too. Commit sends any
+ * size up to that. Between the two the thread may call nothing that is not [handler]; it has one
+ * request and one reply at a time. A Long's `dest` may be NULL here, otherwise Commit repeats it.
+ * With GEX_FLAG_IMMEDIATE Prepare may return GEX_AM_SRCDESC_NO_OP; Commit never fails, and waits
+ * for this process's own device at most. Cancel ends a Prepare without a message; flags: 0, returns
+ * 0. The Commit forms are in trunkline_am.h. */
 gex_AM_SrcDesc_t gex_AM_PrepareRequestMedium(gex_TM_t tm, gex_Rank_t rank, const void *client_buf,
                                              size_t least_payload, size_t most_payload,
                                              gex_Event_t *lc_opt, gex_Flags_t flags,

@@ -39,14 +39,10 @@ typedef struct {
 #define gasnett_debug_memcheck_all() trunkline_heap_check_all(TRUNKLINE_HEAP_POS)
 
 void *trunkline_heap_malloc(size_t size, const char *file, int line);
-void *trunkline_heap_calloc(size_t count, size_t size, const char *file,
-                            int line);
-void *trunkline_heap_realloc(void *block, size_t size, const char *file,
-                             int line);
-char *trunkline_heap_strdup(const char *text, const char *file,
-                            int line);
-char *trunkline_heap_strndup(const char *text, size_t most, const char *file,
-                             int line);
+void *trunkline_heap_calloc(size_t count, size_t size, const char *file, int line);
+void *trunkline_heap_realloc(void *block, size_t size, const char *file, int line);
+char *trunkline_heap_strdup(const char *text, const char *file, int line);
+char *trunkline_heap_strndup(const char *text, size_t most, const char *file, int line);
 void trunkline_heap_free(void *block, const char *file, int line);
 size_t trunkline_heap_check(void *block, const char *file, int line);
 void trunkline_heap_check_one(const char *file, int line); /* the next one of all, in turn */
