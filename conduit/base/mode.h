@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The threading mode that this copy of the library is built for. The only file that looks at
- * GASNET_SEQ, _PARSYNC, _PAR. */
+ * GASNET_SEQ, _PARSYNC, _PAR, or, in the stand-alone tools, at GASNETT_THREAD_SAFE, _SINGLE. */
 #ifndef TK_MODE_H
 #define TK_MODE_H
 
@@ -18,6 +18,14 @@
 #    define TK_THREADED  0
 #    define TK_MODE_NAME "seq"
 #    define TK_MODE_TEXT "GASNET_SEQ"
+#elif defined(GASNETT_THREAD_SAFE)
+#    define TK_THREADED  1
+#    define TK_MODE_NAME "par"
+#    define TK_MODE_TEXT "GASNETT_THREAD_SAFE"
+#elif defined(GASNETT_THREAD_SINGLE)
+#    define TK_THREADED  0
+#    define TK_MODE_NAME "seq"
+#    define TK_MODE_TEXT "GASNETT_THREAD_SINGLE"
 #else
 #    error "build with one of -DGASNET_SEQ, -DGASNET_PARSYNC, -DGASNET_PAR"
 #endif
@@ -29,7 +37,7 @@
 #endif
 
 /* How many client threads there may be: a client of PARSYNC has several, one at a time in here. */
-#if defined(GASNET_SEQ)
+#if defined(GASNET_SEQ) || defined(GASNETT_THREAD_SINGLE)
 #    define TK_SEVERAL_CLIENT_THREADS 0
 #else
 #    define TK_SEVERAL_CLIENT_THREADS 1

@@ -92,13 +92,13 @@ static bool has_frames(int fd)
 int tk_tools_backtrace_gdb(int fd)
 {
     pid_t child;
-    /* Kernels with Yama let only ancestors look, unless they are told. */
+
+    /* Kernels with Yama let only ancestors look, unless they are told. What was allowed before
+     * cannot be asked, and taking it back would take from others what they need: softhca's peers
+     * copy from this process. */
     prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
-    if (start(&child, fd) == 0) {
-        await(child);
-        prctl(PR_SET_PTRACER, 0, 0, 0, 0);
-        return !has_frames(fd);
-    }
-    prctl(PR_SET_PTRACER, 0, 0, 0, 0);
-    return 1;
+    if (start(&child, fd) != 0)
+        return 1;
+    await(child);
+    return !has_frames(fd);
 }
