@@ -13,6 +13,7 @@
 #include "start/start.h"
 #include "team/objects.h"
 #include "topology/topology.h"
+#include "transport/threads.h"
 #include "trunkline_query.h"
 
 int gasnet_AMPoll(void)
@@ -25,6 +26,7 @@ int gasnet_AMPoll(void)
 void trunkline_wait_step(unsigned *empty_polls)
 {
     TK_CHECK_MAY_COMMUNICATE("GASNET_BLOCKUNTIL");
+    tk_thread_enter();
     tk_wait_step(empty_polls);
 }
 

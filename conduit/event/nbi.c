@@ -12,6 +12,7 @@
 #include "base/lock.h"
 #include "base/report.h"
 #include "event/nbi.h"
+#include "transport/threads.h"
 
 /* GEX_EC_PUT contains GEX_EC_LC. */
 enum { put_itself = GEX_EC_PUT & ~GEX_EC_LC };
@@ -76,6 +77,7 @@ static struct tk_nbi_set *make(void)
 
 void tk_nbi_begin_thread(void)
 {
+    tk_thread_enter();
     own = inherit();
     if (!own)
         own = make();

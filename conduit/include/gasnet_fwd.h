@@ -87,6 +87,11 @@ typedef uint32_t gex_OP_t;
 #define GEX_OP_USER_NC ((gex_OP_t)1 << 31)
 #define GEX_OP_CSWAP   GEX_OP_FCAS /* its old name */
 
+/* From an operation to the one that also tells what was there before, and back; CAS and FCAS, SET
+ * and SWAP are such pairs. */
+#define GEX_OP_TO_FETCHING(op)    ((gex_OP_t)(op) << 15)
+#define GEX_OP_TO_NONFETCHING(op) ((gex_OP_t)(op) >> 15)
+
 /* Handler registration: one message category and one direction */
 #define GEX_FLAG_AM_SHORT   (1U << 0)
 #define GEX_FLAG_AM_MEDIUM  (1U << 1)

@@ -566,6 +566,10 @@ void trunkline_wait_step(unsigned *empty_polls);
 gex_Rank_t gex_System_QueryJobRank(void);
 gex_Rank_t gex_System_QueryJobSize(void);
 
+/* Names that are no part of the interface, and that clients use all the same. */
+#define gasneti_mynode gex_System_QueryJobRank()
+#define gasneti_nodes  gex_System_QueryJobSize()
+
 /* The processes that share memory with this one, and those of this host, sorted by job rank and
  * including it; the tables are the library's. Any pointer may be NULL. */
 void gex_System_QueryNbrhdInfo(gex_RankInfo_t **info_p, gex_Rank_t *info_count_p,

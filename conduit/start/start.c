@@ -25,6 +25,7 @@
 #include "start/start.h"
 #include "team/objects.h"
 #include "tools/tools.h"
+#include "transport/threads.h"
 #include "transport/verbs/verbs.h"
 
 extern char **environ;
@@ -172,6 +173,7 @@ static enum tk_status load_settings(void)
 {
     enum tk_status status = tk_settings_load(environ);
     tk_report_quiet(tk_settings.quiet);
+    tk_thread_limit((int)tk_settings.max_threads);
     return status;
 }
 

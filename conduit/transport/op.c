@@ -11,6 +11,7 @@
 #include "base/lock.h"
 #include "base/report.h"
 #include "transport/op.h"
+#include "transport/threads.h"
 
 enum { slab_items = 64 }; /* 1 to 2 KiB at a time */
 
@@ -45,6 +46,7 @@ static void make_key(void)
 
 void tk_ops_refill(void)
 {
+    tk_thread_enter();
     /* The end of a thread is no call that a client of PARSYNC serialises: it must not touch the
      * list that all threads share there. */
     if (TK_THREADED && !list_is_watched) {

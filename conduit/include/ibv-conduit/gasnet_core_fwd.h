@@ -37,6 +37,10 @@
 /* One port of one device is used. */
 #define GASNET_IBV_MAX_HCAS 1
 
+/* Names of the reference's own that clients look at. */
+#define GASNETC_IBV_MAX_HCAS_CONFIGURE GASNET_IBV_MAX_HCAS
+#define GASNETI_PSHM_ENABLED           0
+
 /* No thread of the library's own ever runs a handler. */
 #define GASNET_HIDDEN_AM_CONCURRENCY_LEVEL 0
 

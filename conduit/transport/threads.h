@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * How many client threads the library keeps something for: each has its own operations and sets of
+ * implicit ones, and gives its place back when it ends. GASNET_MAX_THREADS is what a client was
+ * told it may have. Counted with an atomic counter. */
+#ifndef TK_THREADS_H
+#define TK_THREADS_H
+
+#include <stdbool.h>
+
+#include "base/bits.h"
+#include "base/mode.h"
+
+extern TK_PER_CLIENT_THREAD bool tk_thread_is_counted;
+
+/* One thread more than the limit ends the program with a message. */
+void tk_thread_count(void);
+
+/* No limit before this is called, which is at start-up. */
+void tk_thread_limit(int limit);
+
+/* From wherever a thread gets something of its own; costs one load and one branch. */
+static inline void tk_thread_enter(void)
+{
+    tk_if_unlikely(!tk_thread_is_counted) tk_thread_count();
+}
+
+#endif
