@@ -153,6 +153,40 @@ static void misuse_debug(void)
         gex_RMA_PutBlocking(gex_TM_Pair(job.ep, 7), last, job.base, &most, 8, 0);
 }
 
+/* Puts, events and implicit operations. */
+static void misuse_operations(void)
+{
+    static char source[8];
+    gex_Rank_t last = job.size - 1;
+    void *there = job_remote(last, 0);
+    gex_Event_t leaf;
+
+    if (scenario == 30)
+        gex_RMA_PutNB(job.tm, last, there, source, 8, GEX_EVENT_GROUP, 0);
+    if (scenario == 31)
+        gex_RMA_PutNB(job.tm, last, there, source, 8, NULL, 0);
+    if (scenario == 32)
+        gex_RMA_PutNBI(job.tm, last, there, source, 8, &leaf, 0);
+    if (scenario == 33)
+        gex_RMA_PutNBIVal(job.tm, last, there, 1, 9, 0);
+    if (scenario == 34)
+        gex_RMA_GetBlockingVal(job.tm, last, there, 0, 0);
+    if (scenario >= 35 && scenario <= 37)
+        gex_NBI_BeginAccessRegion(0);
+    if (scenario == 35)
+        gex_NBI_BeginAccessRegion(0);
+    if (scenario == 36)
+        gex_NBI_Wait(GEX_EC_ALL, 0);
+    if (scenario == 37)
+        gex_NBI_Test(GEX_EC_PUT, 0);
+    if (scenario == 38)
+        gex_NBI_EndAccessRegion(0);
+    if (scenario == 39)
+        gex_Event_QueryLeaf(GEX_EVENT_INVALID, GEX_EC_ALL);
+    if (scenario == 40)
+        gex_Event_Wait(GEX_EVENT_NO_OP);
+}
+
 int main(int argc, char **argv)
 {
     scenario = argc > 1 ? atoi(argv[1]) : 0;
@@ -165,6 +199,7 @@ int main(int argc, char **argv)
         misuse_debug();
         misuse_messages();
         misuse_locks();
+        misuse_operations();
     }
     GASNET_BLOCKUNTIL(0);
 }
