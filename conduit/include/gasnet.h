@@ -10,6 +10,7 @@
 #define _INCLUDED_GASNET_H
 
 #include "gasnetex.h"
+#include "gasnet_tools.h"
 
 #define GASNET_SPEC_VERSION_MAJOR 1
 #define GASNET_SPEC_VERSION_MINOR 8
