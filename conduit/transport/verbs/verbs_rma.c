@@ -152,7 +152,7 @@ static bool reserve(struct tk_link *link, const struct tk_rma *rma, struct tk_wo
             *reserved = NULL;
             return false;
         }
-        work->item.next = &(*reserved)->item;
+        work->item.next = *reserved ? &(*reserved)->item : NULL;
         *reserved = work;
     }
     return true;
