@@ -252,7 +252,8 @@ static void nothing_is_locked(void)
 
     give_up_locking();
     CHECK_EQ(setrlimit(RLIMIT_MEMLOCK, &none), 0);
-    CHECK(mlock(&none, sizeof none) != 0);
+    /* By its number: AddressSanitizer turns mlock into nothing. */
+    CHECK(syscall(SYS_mlock, &none, sizeof none) != 0);
     open_two(&a, &b, NULL);
     to_b = address_of(&b);
     fill(a.buf, BUF_BYTES, 9);
