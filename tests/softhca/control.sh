@@ -140,6 +140,7 @@ test_nobody()
     says 1 "no process is on fabric '$SOFTHCA_FABRIC' .*SOFTHCA_DOWN" list
     says 1 "no process is on fabric 'empty-$$'" link softhca0:1 down --fabric "empty-$$"
     says 1 'no process is on fabric' fault list
+    says 2 "'nonsense' is not a fault" fault set nonsense
     says 1 'no process is on fabric' fatal softhca0
 }
 
@@ -179,7 +180,7 @@ test_faults()
 {
     says 0 'faults are set for 2 processes' fault set 'drop:op=send,nth=3'
     says 0 ': drop:op=send,nth=3 ' fault list
-    says 1 "'nonsense' is not a fault" fault set nonsense --pid "$watcher"
+    says 2 "'nonsense' is not a fault" fault set nonsense --pid "$watcher"
     says 0 'faults are cleared for 2 processes' fault clear
     says 0 ': no faults' fault list
 }

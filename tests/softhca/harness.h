@@ -413,6 +413,22 @@ static inline struct address swap_addresses(int fd, const struct end *e)
     return theirs;
 }
 
+/* How many names the fabric of this test has in the kernel's table of sockets: the only thing that
+ * others could find of a member, so none may be left of the dead. */
+static inline int names_left(void)
+{
+    FILE *f = fopen("/proc/self/net/unix", "r");
+    char line[512], fabric[80];
+    int n = 0;
+
+    CHECK(f != NULL);
+    snprintf(fabric, sizeof fabric, ".%s~", getenv("SOFTHCA_FABRIC"));
+    while (fgets(line, sizeof line, f))
+        n += strstr(line, fabric) != NULL;
+    fclose(f);
+    return n;
+}
+
 /* ---- cases ---- */
 
 struct test_case {

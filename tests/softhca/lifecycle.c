@@ -159,21 +159,6 @@ static void writes_land_in_the_private_parent(void)
 
 /* ---- _exit ---- */
 
-/* Names of sockets, which are the only thing that others could find. */
-static int names_left(void)
-{
-    FILE *f = fopen("/proc/self/net/unix", "r");
-    char line[512], fabric[80];
-    int n = 0;
-
-    CHECK(f != NULL);
-    snprintf(fabric, sizeof fabric, ".%s~", getenv("SOFTHCA_FABRIC"));
-    while (fgets(line, sizeof line, f))
-        n += strstr(line, fabric) != NULL;
-    fclose(f);
-    return n;
-}
-
 static int files_in(const char *directory)
 {
     DIR *d = opendir(directory);

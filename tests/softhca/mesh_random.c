@@ -524,21 +524,6 @@ static void kill_one(pid_t *pid, int after)
     board->stop = true;
 }
 
-/* Members claim names in the kernel's table of sockets; those of the dead must be gone. */
-static int names_left(void)
-{
-    FILE *f = fopen("/proc/self/net/unix", "r");
-    char line[512], fabric[80];
-    int n = 0;
-
-    CHECK(f != NULL);
-    snprintf(fabric, sizeof fabric, ".%s~", getenv("SOFTHCA_FABRIC"));
-    while (fgets(line, sizeof line, f))
-        n += strstr(line, fabric) != NULL;
-    fclose(f);
-    return n;
-}
-
 static void some_killed(void)
 {
     int rounds = (int)setting("CRASH_ROUNDS", ROUNDS);

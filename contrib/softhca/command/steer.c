@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "contrib/softhca/control.h"
+#include "contrib/softhca/fault.h"
 
 #define SCOPE_HELP                                                                                 \
     "  --fabric NAME     the fabric (SOFTHCA_FABRIC, or \"default\")\n"                            \
@@ -121,6 +122,18 @@ static int list_faults(struct scope *s)
     return status;
 }
 
+/* Members would refuse it too, but only where there are any. */
+static bool understood(const char *spec)
+{
+    static struct shca_fault_rules rules;
+    char why[400];
+
+    if (shca_fault_parse(spec, &rules, why, sizeof why))
+        return true;
+    complain(EXIT_USAGE, "%s", why);
+    return false;
+}
+
 static int run_fault(const struct subcommand *self, int argc, char **argv)
 {
     struct scope s = {0};
@@ -144,6 +157,8 @@ static int run_fault(const struct subcommand *self, int argc, char **argv)
         return tell(&s, "fault clear", "faults are cleared");
     if (snprintf(request, sizeof request, "fault set %s", operands[1]) >= (int)sizeof request)
         return complain(EXIT_USAGE, "the faults are longer than %d characters", SHCA_REQUEST_MAX);
+    if (!understood(operands[1]))
+        return EXIT_USAGE;
     return tell(&s, request, "faults are set");
 }
 
