@@ -40,7 +40,7 @@ finish()
 }
 
 # job N PROGRAM [ARGS...]: sets status and took (seconds); output in $scratch/out and $scratch/err. Every rank adds a line to
-# $scratch/stats when it ends, if it runs over softhca. SETTINGS holds NAME=VALUE words for its environment, RUN options of the
+# $scratch/stats when it ends, if it runs over softhca; it must leave no file. SETTINGS holds NAME=VALUE words for its environment, RUN options of the
 # launcher.
 SETTINGS=
 RUN=
@@ -52,12 +52,25 @@ job()
     rm -f "$scratch/stats"
     : >"$scratch/stats"
     chmod 666 "$scratch/stats"
+    mkdir "$scratch/tmp"
     job_began=$(date +%s)
     # shellcheck disable=SC2086 # SETTINGS and RUN are lists of words
-    env SOFTHCA_STATS="$scratch/stats" JOB_DEADLINE=$((limit - 10)) $SETTINGS \
+    env TMPDIR="$scratch/tmp" SOFTHCA_STATS="$scratch/stats" JOB_DEADLINE=$((limit - 10)) $SETTINGS \
         "$watchdog" "$limit" "$GASNETRUN" $RUN -n "$job_size" "$@" </dev/null >"$scratch/out" 2>"$scratch/err"
     status=$?
     took=$(($(date +%s) - job_began))
+    nothing_is_left
+}
+
+# The job had a directory of its own for temporary files; what has our name in /dev/shm would be another job's at best.
+nothing_is_left()
+{
+    rmdir "$scratch/tmp" 2>/dev/null || {
+        failed "left behind: $(find "$scratch/tmp" -mindepth 1 | head -5 | tr '\n' ' ')"
+        rm -rf "$scratch/tmp"
+    }
+    left=$(find /dev/shm -mindepth 1 -maxdepth 1 2>/dev/null | grep -iE 'trunkline|gasnet|softhca')
+    [ -z "$left" ] || failed "left behind: $left"
 }
 
 # The last job ended well, and the device counted no receiver that was not ready.
