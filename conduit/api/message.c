@@ -6,9 +6,10 @@
 #include "api/check.h"
 #include "memory/memory.h"
 #include "message/message.h"
+#include "message/short.h"
 #include "team/objects.h"
 
-/* Fills in what all messages have; a Short is looked at no further. */
+/* Fills in what all messages have. */
 static inline void address(struct tk_message *m, enum tk_message_category category,
                            gex_AM_Index_t handler, gex_Flags_t flags, unsigned nargs,
                            const gex_AM_Arg_t *args)
@@ -33,10 +34,7 @@ int trunkline_am_request_short(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t hand
                                gex_Flags_t flags, unsigned nargs, const gex_AM_Arg_t *args)
 {
     TK_CHECK_REQUEST("gex_AM_RequestShort", rank, nargs);
-    struct tk_message m;
-    address(&m, TK_SHORT, handler, flags, nargs, args);
-    m.peer = tk_peer_of(tm, rank);
-    return tk_request(&m);
+    return tk_short_request(tk_peer_of(tm, rank), handler, flags & GEX_FLAG_IMMEDIATE, nargs, args);
 }
 
 int trunkline_am_request_medium(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t handler,
@@ -72,9 +70,7 @@ int trunkline_am_reply_short(gex_Token_t token, gex_AM_Index_t handler, gex_Flag
                              unsigned nargs, const gex_AM_Arg_t *args)
 {
     TK_CHECK_REPLY("gex_AM_ReplyShort", token, nargs);
-    struct tk_message m;
-    address(&m, TK_SHORT, handler, flags, nargs, args);
-    return tk_reply(token, &m);
+    return tk_short_reply(token, handler, flags & GEX_FLAG_IMMEDIATE, nargs, args);
 }
 
 int trunkline_am_reply_medium(gex_Token_t token, gex_AM_Index_t handler, const void *src,

@@ -155,12 +155,13 @@ static void check_return(const gex_AM_Entry_t *entry)
 static void run_client(struct tk_arrival *arrival)
 {
     const struct tk_message_head *head = arrival->head;
-    struct trunkline_token token = {.arrival = arrival, .entry = tk_handler_entry(head->handler)};
-    if (!token.entry)
+    struct trunkline_token token = {.arrival = arrival,
+                                    .entry = &tk_handler_entries[head->handler]};
+    generic_fn fn = (generic_fn)tk_handler_function(head->handler);
+    tk_if_unlikely(!fn)
         tk_panic("a message for handler %u came from rank %u (%s), but none is registered here",
                  head->handler, arrival->peer->rank, arrival->peer->host);
     check_entry(token.entry, head);
-    generic_fn fn = (generic_fn)token.entry->gex_fnptr;
     if (head->category == TK_SHORT) {
         call_short(fn, &token, head->nargs, (const gex_AM_Arg_t *)(head + 1));
     } else if (head->category == TK_MEDIUM) {

@@ -11,16 +11,10 @@
 #include "base/report.h"
 #include "message/message.h"
 
-enum { index_end = 256 };
+enum { index_end = tk_handler_count };
 
-static gex_AM_Entry_t entries[index_end];
+gex_AM_Entry_t tk_handler_entries[index_end];
 static tk_lock_t registering = TK_LOCK_INIT;
-
-const gex_AM_Entry_t *tk_handler_entry(uint8_t index)
-{
-    gex_AM_Fn_t fn = __atomic_load_n(&entries[index].gex_fnptr, __ATOMIC_ACQUIRE);
-    return fn ? &entries[index] : NULL;
-}
 
 const char *tk_entry_name(const gex_AM_Entry_t *entry)
 {
@@ -48,18 +42,18 @@ static void check_entry(const gex_AM_Entry_t *entry)
 
 static void enter(const gex_AM_Entry_t *entry, unsigned index)
 {
-    entries[index].gex_index = (gex_AM_Index_t)index;
-    entries[index].gex_flags = entry->gex_flags;
-    entries[index].gex_nargs = entry->gex_nargs;
-    entries[index].gex_cdata = entry->gex_cdata;
-    entries[index].gex_name = entry->gex_name;
-    __atomic_store_n(&entries[index].gex_fnptr, entry->gex_fnptr, __ATOMIC_RELEASE);
+    tk_handler_entries[index].gex_index = (gex_AM_Index_t)index;
+    tk_handler_entries[index].gex_flags = entry->gex_flags;
+    tk_handler_entries[index].gex_nargs = entry->gex_nargs;
+    tk_handler_entries[index].gex_cdata = entry->gex_cdata;
+    tk_handler_entries[index].gex_name = entry->gex_name;
+    __atomic_store_n(&tk_handler_entries[index].gex_fnptr, entry->gex_fnptr, __ATOMIC_RELEASE);
 }
 
 static int enter_fixed(const char *call, const gex_AM_Entry_t *entry)
 {
     unsigned index = entry->gex_index;
-    if (index < GEX_AM_INDEX_BASE || entries[index].gex_fnptr) {
+    if (index < GEX_AM_INDEX_BASE || tk_handler_entries[index].gex_fnptr) {
         tk_verbose_error("%s: index %u %s; clients have %d..255", call, index,
                          index < GEX_AM_INDEX_BASE ? "belongs to the library" : "is taken",
                          GEX_AM_INDEX_BASE);
@@ -72,7 +66,7 @@ static int enter_fixed(const char *call, const gex_AM_Entry_t *entry)
 static int enter_highest(const char *call, gex_AM_Entry_t *entry)
 {
     for (unsigned index = index_end; index-- > GEX_AM_INDEX_BASE;)
-        if (!entries[index].gex_fnptr) {
+        if (!tk_handler_entries[index].gex_fnptr) {
             enter(entry, index);
             entry->gex_index = (gex_AM_Index_t)index;
             return GASNET_OK;

@@ -80,13 +80,25 @@ void tk_cancel(gex_AM_SrcDesc_t sd);
 /* Has this thread prepared a request (or reply) and not committed it? */
 bool tk_is_preparing(enum tk_message_kind kind);
 
-/* handlers.c. An entry whose number of arguments is not known has tk_nargs_any. The first of the two
- * that register checks entries, the other takes any and says in whose name it complains. */
+/* handlers.c. An entry whose number of arguments is not known has tk_nargs_any. The first of the
+ * two that register checks entries, the other takes any and says in whose name it complains. */
 enum { tk_nargs_any = 255 };
 const char *tk_entry_name(const gex_AM_Entry_t *entry);
 int tk_handlers_register(gex_AM_Entry_t *table, size_t count);
 int tk_handlers_enter(const char *call, gex_AM_Entry_t *table, size_t count);
-const gex_AM_Entry_t *tk_handler_entry(uint8_t index);
+
+/* The entry that is registered under an index, or NULL. A look-up takes no lock. */
+enum { tk_handler_count = 256 };
+extern gex_AM_Entry_t tk_handler_entries[tk_handler_count];
+static inline gex_AM_Fn_t tk_handler_function(uint8_t index)
+{
+    return __atomic_load_n(&tk_handler_entries[index].gex_fnptr, __ATOMIC_ACQUIRE);
+}
+
+static inline const gex_AM_Entry_t *tk_handler_entry(uint8_t index)
+{
+    return tk_handler_function(index) ? &tk_handler_entries[index] : NULL;
+}
 
 /* hsl.c. How many gex_HSL_t this thread holds; 0 unless it is a debug build. */
 unsigned tk_hsls_held(void);

@@ -12,6 +12,7 @@
 #include "event/event.h"
 #include "event/nbi.h"
 #include "message/message_private.h"
+#include "message/short.h"
 #include "progress/progress.h"
 #include "settings/settings.h"
 
@@ -119,12 +120,13 @@ static enum tk_status inject(struct tk_message *m, enum tk_message_kind kind, st
     return tk_wait_send(m->peer, &out, m->immediate);
 }
 
-static enum tk_status send_short(const struct tk_message *m, enum tk_message_kind kind)
+enum tk_status tk_short_wait(struct tk_peer *peer, struct tk_outgoing *out, bool immediate)
 {
-    union tk_front front;
-    struct tk_outgoing out = {.head = &front.head,
-                              .head_size = tk_front_build(&front, m, kind, false)};
-    return tk_wait_send(m->peer, &out, m->immediate);
+    unsigned empty = 0;
+    if (immediate)
+        return TK_BUSY;
+    tk_wait_step(&empty);
+    return tk_wait_send(peer, out, false);
 }
 
 static enum tk_status send_now(struct tk_message *m, enum tk_message_kind kind)
@@ -160,7 +162,7 @@ static enum tk_status send_in_group(struct tk_message *m, enum tk_message_kind k
 static enum tk_status send(struct tk_message *m, enum tk_message_kind kind)
 {
     if (m->category == TK_SHORT)
-        return send_short(m, kind);
+        return tk_short_send(m->peer, kind, m->handler, m->immediate, m->nargs, m->args);
     if (m->lc_opt == GEX_EVENT_NOW)
         return send_now(m, kind);
     if (m->lc_opt == GEX_EVENT_GROUP)

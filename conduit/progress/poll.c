@@ -32,16 +32,22 @@ void tk_progress_add(void (*work)(void))
     works[work_count++] = work;
 }
 
-bool tk_poll(void)
+static bool __attribute__((noinline)) work_after(bool any)
 {
-    bool any = network->poll();
-    if (tk_counter_read(&tk_work_wanted) == 0 || working)
+    if (working)
         return any;
     working = true;
     for (unsigned i = 0; i < work_count; i++)
         works[i]();
     working = false;
     return any;
+}
+
+bool tk_poll(void)
+{
+    bool any = network->poll();
+    tk_if_likely(tk_counter_read(&tk_work_wanted) == 0) return any;
+    return work_after(any);
 }
 
 bool tk_reap(void)

@@ -6,9 +6,10 @@
  * Of a link's receive buffers, credits_pp are for requests: as many as the peer has credits. For
  * each request that we have in flight (credits_pp - credits) there is one more, for its reply or
  * ACK, posted before the request goes out. One is for the peer's exit notice. A request's buffer is
- * replaced before its handler runs, because the handler's reply gives the credit back. A responder
- * may hold back up to `slack` credits to send with its next message; the buffers that were posted
- * for those replies then serve later ones.
+ * replaced before its handler runs, because the handler's reply gives the credit back. One buffer
+ * more than needed stays posted when a small message leaves it: then the next request need not
+ * post. A responder may hold back up to `slack` credits to send with its next message; the buffers
+ * that were posted for those replies then serve later ones.
  *
  * Everything here is called with the link's lock held. */
 #include "config.h"
@@ -19,36 +20,23 @@
 #include "base/clock.h"
 #include "base/report.h"
 #include "settings/settings.h"
+#include "transport/verbs/verbs_credit.h"
 #include "transport/verbs/verbs_private.h"
 
-int tk_credit_buffers_needed(const struct tk_link *link)
+void tk_recv_refused(struct tk_link *link, struct tk_buffer *buffer, int error)
 {
-    int in_flight = tk_verbs.credits_pp - link->credits;
-    return tk_verbs.credits_pp + in_flight + link->control_expected;
+    link->posted--;
+    if (!tk_counter_read(&link->broken))
+        tk_panic("ibv_post_recv for rank %u failed with error %d, %d buffers posted",
+                 link->peer->rank, error, link->posted);
+    tk_pool_give(&tk_verbs.recv_pool, buffer);
 }
 
-void tk_recv_post(struct tk_link *link, struct tk_buffer *buffer)
-{
-    struct ibv_sge sge = {
-        .addr = (uintptr_t)buffer->data, .length = tk_buffer_size, .lkey = buffer->key};
-    struct ibv_recv_wr *bad, wr = {.wr_id = (uintptr_t)buffer, .sg_list = &sge, .num_sge = 1};
-    buffer->link = link;
-    int error = ibv_post_recv(link->qp, &wr, &bad);
-    tk_if_unlikely(error)
-    {
-        if (!tk_counter_read(&link->broken))
-            tk_panic("ibv_post_recv for rank %u failed with error %d, %d buffers posted",
-                     link->peer->rank, error, link->posted);
-        tk_pool_give(&tk_verbs.recv_pool, buffer);
-        return;
-    }
-    link->posted++;
-}
-
-static void note_starvation(struct tk_link *link)
+enum tk_status tk_credit_none(struct tk_link *link)
 {
     if (!link->starved_since)
         link->starved_since = tk_now();
+    return TK_BUSY;
 }
 
 static bool post_reply_buffer(struct tk_link *link)
@@ -63,36 +51,12 @@ static bool post_reply_buffer(struct tk_link *link)
     return buffer != NULL;
 }
 
-/* One credit for a request about to be sent, with the buffer for its reply posted. */
-enum tk_status tk_credit_take(struct tk_link *link)
+enum tk_status tk_credit_post_reply_buffer(struct tk_link *link)
 {
-    tk_if_unlikely(link->credits == 0)
-    {
-        note_starvation(link);
-        return TK_BUSY;
-    }
-    tk_if_unlikely(!tk_counter_take(&tk_verbs.credits_total))
-    {
-        note_starvation(link);
-        return TK_BUSY;
-    }
-    link->credits--;
-    tk_if_unlikely(link->posted < tk_credit_buffers_needed(link) && !post_reply_buffer(link))
-    {
-        tk_credit_return(link, 1);
-        return TK_BUSY;
-    }
-    link->starved_since = 0;
-    return TK_OK;
-}
-
-void tk_credit_return(struct tk_link *link, int credits)
-{
-    link->credits += credits;
-    link->starved_since = 0;
-    tk_counter_add(&tk_verbs.credits_total, credits);
-    if (link->credits > tk_verbs.credits_pp)
-        tk_wire_error(link, "more credits came back than were given");
+    if (post_reply_buffer(link))
+        return TK_OK;
+    tk_credit_return(link, 1);
+    return TK_BUSY;
 }
 
 static enum tk_status send_ack(struct tk_link *link)

@@ -13,6 +13,7 @@
 #include "base/bits.h"
 #include "base/report.h"
 #include "settings/settings.h"
+#include "transport/verbs/verbs_credit.h"
 #include "transport/verbs/verbs_private.h"
 
 struct tk_verbs tk_verbs;
@@ -108,7 +109,8 @@ static unsigned spare_count(void)
 static enum tk_status open_buffers(struct tk_rail *rail, uint32_t peers)
 {
     unsigned replies = (unsigned)tk_counter_read(&tk_verbs.credits_total);
-    unsigned recvs = (unsigned)(tk_verbs.credits_pp + 1) * peers + replies + spare_count();
+    unsigned kept = peers; /* the one more that replace_buffer() leaves posted */
+    unsigned recvs = (unsigned)(tk_verbs.credits_pp + 1) * peers + kept + replies + spare_count();
     unsigned bounces = (unsigned)total_or_all(tk_settings.bbuf_count, tk_verbs.depth_total);
     tk_verbs.bounces = (int)bounces;
     return tk_buffers_open(rail, recvs, bounces);

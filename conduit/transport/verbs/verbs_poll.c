@@ -10,6 +10,7 @@
 
 #include "base/bits.h"
 #include "base/report.h"
+#include "transport/verbs/verbs_credit.h"
 #include "transport/verbs/verbs_private.h"
 #include "transport/verbs/verbs_work.h"
 
@@ -72,104 +73,109 @@ bool tk_verbs_reap(void)
     return n > 0;
 }
 
-/* Where a message lies while its handler runs, and what has to be given back afterwards. */
-struct place {
-    char *bytes;
-    struct tk_buffer *buffer;
-    void *copy;
-};
-
-static void copy_out(struct place *place, struct tk_link *link, size_t size)
+static inline size_t front_of(const struct tk_message_head *head)
 {
-    place->copy = malloc(size);
-    if (!place->copy)
-        tk_panic("out of memory for a message of %zu bytes", size);
-    place->bytes = memcpy(place->copy, place->buffer->data, size);
-    tk_recv_post(link, place->buffer);
-    place->buffer = NULL;
+    size_t place = head->category == TK_LONG ? sizeof(struct tk_long_head) : 0;
+    return tk_align_up(sizeof(*head) + place + 4u * head->nargs, 8);
 }
 
-/* Posts the replacement of the buffer that came, before any handler can give the sender its credit
- * back. */
-static void replace_buffer(struct place *place, struct tk_link *link, size_t size, char *small)
+/* Returns where the payload begins. */
+static inline size_t check_head(struct tk_link *link, const struct tk_message_head *head,
+                                size_t size)
 {
-    if (link->posted >= tk_credit_buffers_needed(link))
-        return;
-    if (size <= small_message) {
-        place->bytes = memcpy(small, place->buffer->data, size);
-        tk_recv_post(link, place->buffer);
-        place->buffer = NULL;
-        return;
-    }
-    struct tk_buffer *spare = tk_pool_take(&tk_verbs.recv_pool);
-    if (spare)
-        tk_recv_post(link, spare);
-    else
-        copy_out(place, link, size);
-}
-
-static void check_head(struct tk_link *link, const struct tk_message_head *head, size_t size)
-{
-    size_t least = sizeof(*head);
-    tk_if_unlikely(size < least || head->nargs > tk_max_args || head->category > TK_LONG ||
+    tk_if_unlikely(size < sizeof(*head) || head->nargs > tk_max_args || head->category > TK_LONG ||
                    head->kind > TK_CONTROL) tk_wire_error(link, "a malformed message came");
-    least += 4u * head->nargs + (head->category == TK_LONG ? sizeof(struct tk_long_head) : 0);
-    tk_if_unlikely(size < least)
+    size_t front = front_of(head);
+    tk_if_unlikely(size < front)
         tk_wire_error(link, "a message came that is shorter than its head says");
+    return front;
 }
 
-static void account(struct tk_link *link, const struct tk_message_head *head)
+static inline void account(struct tk_link *link, const struct tk_message_head *head)
 {
     int credits = head->credits;
     link->posted--;
     if (head->kind == TK_REPLY || head->kind == TK_ACK)
         credits++;
-    if (head->kind == TK_CONTROL)
-        link->control_expected = 0;
+    else
+        tk_if_unlikely(head->kind == TK_CONTROL) link->control_expected = 0;
     if (credits)
         tk_credit_return(link, credits);
 }
 
-static void hand_up(struct tk_link *link, char *bytes, size_t size)
+static inline void hand_up(struct tk_link *link, char *bytes, size_t front, size_t size)
 {
     struct tk_message_head *head = (struct tk_message_head *)bytes;
-    size_t front = sizeof(*head) + 4u * head->nargs +
-                   (head->category == TK_LONG ? sizeof(struct tk_long_head) : 0);
-    front = tk_min(tk_align_up(front, 8), size);
     struct tk_arrival arrival = {
         .peer = link->peer, .head = head, .payload = bytes + front, .nbytes = size - front};
     tk_deliver(&arrival);
-    if (head->kind != TK_REQUEST || arrival.replied)
+    if (arrival.replied || head->kind != TK_REQUEST)
         return;
     tk_lock(&link->lock);
     tk_credit_owe(link);
     tk_unlock(&link->lock);
 }
 
-static void arrived(struct tk_buffer *buffer, size_t size)
+/* A small message is copied: its buffer can receive the next one before any handler gives the
+ * sender its credit back. One more than needed stays posted; see verbs_credit.c. */
+static inline void small_arrived(struct tk_link *link, struct tk_buffer *buffer, size_t front,
+                                 size_t size)
 {
-    _Alignas(8) char small[small_message];
-    struct tk_link *link = buffer->link;
-    struct place place = {.bytes = buffer->data, .buffer = buffer};
-    struct tk_message_head *head = (struct tk_message_head *)buffer->data;
-    check_head(link, head, size);
-    uint8_t kind = head->kind;
+    _Alignas(8) char copy[small_message];
+    struct tk_message_head *head = memcpy(copy, buffer->data, size);
     tk_lock(&link->lock);
     account(link, head);
-    replace_buffer(&place, link, size, small);
+    tk_if_likely(link->posted <= tk_credit_buffers_needed(link) &&
+                 link->posted <= 2 * tk_verbs.credits_pp) tk_recv_post(link, buffer);
+    else tk_pool_give(&tk_verbs.recv_pool, buffer);
     tk_unlock(&link->lock);
-    if (kind != TK_ACK)
-        hand_up(link, place.bytes, size);
-    free(place.copy);
-    if (place.buffer)
-        tk_pool_give(&tk_verbs.recv_pool, place.buffer);
+    if (head->kind != TK_ACK)
+        hand_up(link, copy, front, size);
 }
 
-bool tk_verbs_poll(void)
+/* A large message stays where it is and another buffer takes its place; without one it is copied
+ * after all. Returns the copy. */
+static void *replace_buffer(struct tk_link *link, struct tk_buffer *buffer, size_t size)
 {
-    struct ibv_wc wc[tk_poll_batch];
-    bool any = tk_verbs_reap();
-    int n = take(tk_verbs.rail.recv_cq, &tk_verbs.rail.recv_cq_lock, wc);
+    if (link->posted >= tk_credit_buffers_needed(link))
+        return NULL;
+    struct tk_buffer *spare = tk_pool_take(&tk_verbs.recv_pool);
+    if (spare) {
+        tk_recv_post(link, spare);
+        return NULL;
+    }
+    void *copy = malloc(size);
+    if (!copy)
+        tk_panic("out of memory for a message of %zu bytes", size);
+    memcpy(copy, buffer->data, size);
+    tk_recv_post(link, buffer);
+    return copy;
+}
+
+static void __attribute__((noinline))
+large_arrived(struct tk_link *link, struct tk_buffer *buffer, size_t front, size_t size)
+{
+    tk_lock(&link->lock);
+    account(link, (struct tk_message_head *)buffer->data);
+    void *copy = replace_buffer(link, buffer, size);
+    tk_unlock(&link->lock);
+    hand_up(link, copy ? copy : buffer->data, front, size);
+    if (!copy)
+        tk_pool_give(&tk_verbs.recv_pool, buffer);
+    free(copy);
+}
+
+static inline void arrived(struct tk_buffer *buffer, size_t size)
+{
+    struct tk_link *link = buffer->link;
+    size_t front = check_head(link, (struct tk_message_head *)buffer->data, size);
+    tk_if_likely(size <= small_message) small_arrived(link, buffer, front, size);
+    else large_arrived(link, buffer, front, size);
+}
+
+/* Not inline: an empty poll should save no registers for it. */
+static void __attribute__((noinline)) all_arrived(const struct ibv_wc *wc, int n)
+{
     for (int i = 0; i < n; i++) {
         struct tk_buffer *buffer = (struct tk_buffer *)(uintptr_t)wc[i].wr_id;
         tk_if_unlikely(wc[i].status != IBV_WC_SUCCESS)
@@ -179,6 +185,15 @@ bool tk_verbs_poll(void)
         }
         arrived(buffer, wc[i].byte_len);
     }
+}
+
+bool tk_verbs_poll(void)
+{
+    struct ibv_wc wc[tk_poll_batch];
+    bool any = tk_counter_read(&tk_verbs.works_out) && tk_verbs_reap();
+    int n = take(tk_verbs.rail.recv_cq, &tk_verbs.rail.recv_cq_lock, wc);
+    if (n > 0)
+        all_arrived(wc, n);
     tk_if_unlikely(tk_counter_read(&tk_verbs.acks_due) > 0) tk_acks_send();
     return any || n > 0;
 }

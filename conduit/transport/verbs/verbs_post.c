@@ -10,6 +10,7 @@
 #include "base/bits.h"
 #include "base/report.h"
 #include "settings/settings.h"
+#include "transport/verbs/verbs_credit.h"
 #include "transport/verbs/verbs_private.h"
 #include "transport/verbs/verbs_work.h"
 
@@ -19,17 +20,13 @@ bool tk_is_registered(const void *address, size_t size)
 }
 
 /* Head and payload are gathered by the device; the payload's length may be 0. */
-static void post_inline(struct tk_link *link, struct tk_work *work, const struct tk_outgoing *m)
+static void post_inline(struct tk_work *work, const struct tk_outgoing *m)
 {
     struct ibv_sge sge[2] = {{.addr = (uintptr_t)m->head, .length = (uint32_t)m->head_size},
                              {.addr = (uintptr_t)m->payload, .length = (uint32_t)m->nbytes}};
     struct ibv_send_wr wr;
     wr.sg_list = sge;
     wr.num_sge = m->nbytes ? 2 : 1;
-    if (!work) {
-        tk_quiet_post(link, &wr, IBV_SEND_INLINE);
-        return;
-    }
     work->nbytes = (uint32_t)(m->head_size + m->nbytes);
     tk_work_post(work, &wr, IBV_WR_SEND, IBV_SEND_INLINE);
 }
@@ -76,14 +73,16 @@ static bool worth_gathering(const struct tk_outgoing *m)
 }
 
 /* Banked credits ride on every message to the peer. */
-static void hand_over_credits(struct tk_link *link, struct tk_message_head *head)
+static inline void hand_over_credits(struct tk_link *link, struct tk_message_head *head)
 {
-    int credits = head->kind == TK_CONTROL ? 0 : (int)tk_min((size_t)link->banked, UINT8_MAX);
+    if (link->banked == 0 || head->kind == TK_CONTROL)
+        return;
+    int credits = (int)tk_min((size_t)link->banked, UINT8_MAX);
     head->credits = (uint8_t)credits;
     link->banked -= credits;
 }
 
-static bool is_small(const struct tk_outgoing *m)
+static inline bool is_small(const struct tk_outgoing *m)
 {
     return m->head_size + m->nbytes <= (size_t)tk_verbs.rail.inline_limit;
 }
@@ -110,7 +109,7 @@ void tk_message_post_work(struct tk_link *link, struct tk_work *work, struct tk_
 {
     hand_over_credits(link, m->head);
     if (is_small(m))
-        post_inline(link, work, m);
+        post_inline(work, m);
     else if (is_in_place(work, m))
         post_in_place(work, m);
     else if (worth_gathering(m))
@@ -119,38 +118,76 @@ void tk_message_post_work(struct tk_link *link, struct tk_work *work, struct tk_
         post_copied(work, m);
 }
 
-enum tk_status tk_message_post(struct tk_link *link, struct tk_outgoing *m)
+/* Of a quiet message's work request the same fields are written each time; the rest is as it was.
+ */
+static TK_PER_THREAD struct ibv_sge quiet_sge[2];
+static TK_PER_THREAD struct ibv_send_wr quiet_wr = {.opcode = IBV_WR_SEND,
+                                                    .send_flags = IBV_SEND_INLINE};
+
+/* It comes back in errors only. */
+static inline void quiet_post(struct tk_link *link, const struct tk_outgoing *m)
 {
-    bool small = is_small(m);
-    if (small && tk_quiet_take(link)) {
-        hand_over_credits(link, m->head);
-        post_inline(link, NULL, m);
-        return TK_OK;
+    struct ibv_send_wr *bad;
+    quiet_sge[0].addr = (uintptr_t)m->head;
+    quiet_sge[0].length = (uint32_t)m->head_size;
+    quiet_wr.num_sge = 1;
+    if (m->nbytes) {
+        quiet_sge[1].addr = (uintptr_t)m->payload;
+        quiet_sge[1].length = (uint32_t)m->nbytes;
+        quiet_wr.num_sge = 2;
     }
-    struct tk_work *work = tk_work_take(link, !small);
+    quiet_wr.wr_id = (uintptr_t)&link->quiet_work;
+    quiet_wr.sg_list = quiet_sge;
+    int error = ibv_post_send(link->qp, &quiet_wr, &bad);
+    tk_if_unlikely(error) tk_post_failed(&link->quiet_work, error);
+}
+
+/* Most messages. */
+static inline bool post_quietly(struct tk_link *link, const struct tk_outgoing *m)
+{
+    tk_if_unlikely(!is_small(m) || !tk_quiet_take(link)) return false;
+    hand_over_credits(link, m->head);
+    quiet_post(link, m);
+    return true;
+}
+
+static enum tk_status __attribute__((noinline))
+post_loudly(struct tk_link *link, struct tk_outgoing *m)
+{
+    struct tk_work *work = tk_work_take(link, !is_small(m));
     if (!work)
         return TK_BUSY;
     tk_message_post_work(link, work, m);
     return TK_OK;
 }
 
+enum tk_status tk_message_post(struct tk_link *link, struct tk_outgoing *m)
+{
+    return post_quietly(link, m) ? TK_OK : post_loudly(link, m);
+}
+
+/* What a broken link holds never completes. Only a job that is leaving goes on after that, and its
+ * notices to other peers must not wait for this one. */
+static enum tk_status __attribute__((noinline)) no_room(struct tk_link *link, bool give_credit)
+{
+    if (give_credit)
+        tk_credit_return(link, 1);
+    return tk_counter_read(&link->broken) ? TK_OK : TK_BUSY;
+}
+
+static inline enum tk_status send_locked(struct tk_link *link, struct tk_outgoing *m)
+{
+    bool is_request = m->head->kind == TK_REQUEST;
+    tk_if_unlikely(is_request && tk_credit_take(link) != TK_OK) return no_room(link, false);
+    tk_if_likely(post_quietly(link, m)) return TK_OK;
+    return post_loudly(link, m) == TK_OK ? TK_OK : no_room(link, is_request);
+}
+
 enum tk_status tk_verbs_send(struct tk_peer *peer, struct tk_outgoing *m)
 {
     struct tk_link *link = peer->connection;
-    bool is_request = m->head->kind == TK_REQUEST;
-    enum tk_status status = TK_OK;
     tk_lock(&link->lock);
-    if (is_request)
-        status = tk_credit_take(link);
-    if (status == TK_OK) {
-        status = tk_message_post(link, m);
-        if (status != TK_OK && is_request)
-            tk_credit_return(link, 1);
-    }
-    /* What a broken link holds never completes. Only a job that is leaving goes on after that, and
-     * its notices to other peers must not wait for this one. */
-    if (status == TK_BUSY && tk_counter_read(&link->broken))
-        status = TK_OK;
+    enum tk_status status = send_locked(link, m);
     tk_unlock(&link->lock);
     return status;
 }

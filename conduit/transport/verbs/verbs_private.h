@@ -129,10 +129,7 @@ enum tk_status tk_link_connect(struct tk_rail *rail, struct tk_link *link,
 void tk_link_close(struct tk_link *link);
 
 /* verbs_credit.c: all with the link's lock held */
-enum tk_status tk_credit_take(struct tk_link *link);
-void tk_credit_return(struct tk_link *link, int credits);
-int tk_credit_buffers_needed(const struct tk_link *link);
-void tk_recv_post(struct tk_link *link, struct tk_buffer *buffer);
+void tk_recv_refused(struct tk_link *link, struct tk_buffer *buffer, int error);
 void tk_credit_owe(struct tk_link *link);
 void tk_acks_send(void);
 

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "base/report.h"
+#include "transport/verbs/verbs_credit.h"
 #include "transport/verbs/verbs_private.h"
 #include "transport/verbs/verbs_work.h"
 

@@ -99,15 +99,4 @@ static inline bool tk_quiet_take(struct tk_link *link)
     return true;
 }
 
-static inline void tk_quiet_post(struct tk_link *link, struct ibv_send_wr *wr, unsigned flags)
-{
-    struct ibv_send_wr *bad;
-    wr->wr_id = (uintptr_t)&link->quiet_work; /* comes back in errors only */
-    wr->next = NULL;
-    wr->opcode = IBV_WR_SEND;
-    wr->send_flags = flags;
-    int error = ibv_post_send(link->qp, wr, &bad);
-    tk_if_unlikely(error) tk_post_failed(&link->quiet_work, error);
-}
-
 #endif

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The part of flow control that every message passes; the rules are in verbs_credit.c. All with the
+ * link's lock held. */
+#ifndef TK_VERBS_CREDIT_H
+#define TK_VERBS_CREDIT_H
+
+#include "base/bits.h"
+#include "transport/verbs/verbs_private.h"
+
+/* What is not there at once: TK_BUSY, or the buffer for a reply. */
+enum tk_status tk_credit_none(struct tk_link *link);
+enum tk_status tk_credit_post_reply_buffer(struct tk_link *link);
+
+static inline int tk_credit_buffers_needed(const struct tk_link *link)
+{
+    int in_flight = tk_verbs.credits_pp - link->credits;
+    return tk_verbs.credits_pp + in_flight + link->control_expected;
+}
+
+/* One credit for a request about to be sent, with the buffer for its reply posted. */
+static inline enum tk_status tk_credit_take(struct tk_link *link)
+{
+    tk_if_unlikely(link->credits == 0 ||
+                   !tk_counter_take(&tk_verbs.credits_total)) return tk_credit_none(link);
+    link->credits--;
+    link->starved_since = 0;
+    tk_if_unlikely(link->posted <
+                   tk_credit_buffers_needed(link)) return tk_credit_post_reply_buffer(link);
+    return TK_OK;
+}
+
+static inline void tk_credit_return(struct tk_link *link, int credits)
+{
+    link->credits += credits;
+    link->starved_since = 0;
+    tk_counter_add(&tk_verbs.credits_total, credits);
+    tk_if_unlikely(link->credits > tk_verbs.credits_pp)
+        tk_wire_error(link, "more credits came back than were given");
+}
+
+static inline void tk_recv_post(struct tk_link *link, struct tk_buffer *buffer)
+{
+    struct ibv_sge sge = {
+        .addr = (uintptr_t)buffer->data, .length = tk_buffer_size, .lkey = buffer->key};
+    struct ibv_recv_wr *bad, wr = {.wr_id = (uintptr_t)buffer, .sg_list = &sge, .num_sge = 1};
+    buffer->link = link;
+    link->posted++;
+    int error = ibv_post_recv(link->qp, &wr, &bad);
+    tk_if_unlikely(error) tk_recv_refused(link, buffer, error);
+}
+
+#endif
