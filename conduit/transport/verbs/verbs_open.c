@@ -109,7 +109,7 @@ static unsigned spare_count(void)
 static enum tk_status open_buffers(struct tk_rail *rail, uint32_t peers)
 {
     unsigned replies = (unsigned)tk_counter_read(&tk_verbs.credits_total);
-    unsigned kept = peers; /* the one more that replace_buffer() leaves posted */
+    unsigned kept = peers; /* the one more that small messages leave posted */
     unsigned recvs = (unsigned)(tk_verbs.credits_pp + 1) * peers + kept + replies + spare_count();
     unsigned bounces = (unsigned)total_or_all(tk_settings.bbuf_count, tk_verbs.depth_total);
     tk_verbs.bounces = (int)bounces;
