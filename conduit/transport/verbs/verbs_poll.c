@@ -125,8 +125,7 @@ static inline void small_arrived(struct tk_link *link, struct tk_buffer *buffer,
     struct tk_message_head *head = memcpy(copy, buffer->data, size);
     tk_lock(&link->lock);
     account(link, head);
-    tk_if_likely(link->posted <= tk_credit_buffers_needed(link) &&
-                 link->posted <= 2 * tk_verbs.credits_pp) tk_recv_post(link, buffer);
+    tk_if_likely(link->posted <= tk_credit_buffers_needed(link)) tk_recv_post(link, buffer);
     else tk_pool_give(&tk_verbs.recv_pool, buffer);
     tk_unlock(&link->lock);
     if (head->kind != TK_ACK)
