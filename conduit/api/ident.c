@@ -1,20 +1,27 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Strings that launchers and build systems look for in libraries and executables. Constant data. */
+ * Which library this is: the symbol that clients' objects ask for, and the strings that launchers
+ * and build systems look for in libraries and executables; the one brings the others into a
+ * statically linked program. Constant data. */
 #include "config.h"
 
 #include "base/mode.h"
 #include "gasnetex.h"
 
-#define IDENT(name, text) __attribute__((used)) const char trunkline_ident_##name[] = text
+const int TRUNKLINE_GUARD = 1;
+
+#define IDENT(name, text) TRUNKLINE_KEEP const char trunkline_ident_##name[] = text
 
 IDENT(conduit, "$GASNetConduitName: IBV $");
 IDENT(mode, "$GASNetThreadModel: " TK_MODE_TEXT " $");
 IDENT(segment, "$GASNetSegment: GASNET_SEGMENT_FAST $");
 IDENT(config, "$GASNetConfig: (libgasnet.a) " GASNET_CONFIG_STRING " $");
 IDENT(version, "$GASNetEXAPIVersion: 0.18 $");
+IDENT(version1, "$GASNetAPIVersion: 1 $");
 IDENT(core, "$GASNetCoreLibraryName: IBV $");
 IDENT(core_version, "$GASNetCoreLibraryVersion: " GASNET_CORE_VERSION_STR " $");
+IDENT(extended, "$GASNetExtendedLibraryName: IBV $");
+IDENT(extended_version, "$GASNetExtendedLibraryVersion: " GASNET_EXTENDED_VERSION_STR " $");
 IDENT(spawner, "$GASNetPMISpawner: 1 $");
 IDENT(build, "$GASNetBuildId: " GASNETI_BUILD_ID " $");
 IDENT(system, "$GASNetSystemTuple: " GASNETI_SYSTEM_TUPLE " $");

@@ -19,6 +19,7 @@
 
 #include "gasnet_config.h"
 #include "gasnet_portable_platform.h"
+#include "gasnet-tools/guard.h"
 #include "gasnet_fwd.h"
 #include "gasnet_core_fwd.h"
 
@@ -104,6 +105,13 @@
 extern "C" {
 #endif
 
+/* Threading mode, checking, kind of segment and version of the ABI: what this object and its
+ * library must have in common. */
+#define TRUNKLINE_GUARD_(mode, checking)   trunkline_needs_gasnet_ibv_##mode##_##checking##_fast_v1
+#define TRUNKLINE_GUARD_OF(mode, checking) TRUNKLINE_GUARD_(mode, checking)
+#define TRUNKLINE_GUARD                    TRUNKLINE_GUARD_OF(TRUNKLINE_MODE, TRUNKLINE_CHECKING)
+TRUNKLINE_NEED(trunkline_guard, TRUNKLINE_GUARD);
+
 /* ---- Types
  * -------------------------------------------------------------------------------------------------------
  */
@@ -186,12 +194,6 @@ const char *gasnet_ErrorDesc(int error);
 /* ---- Start and end
  * -----------------------------------------------------------------------------------------------
  */
-
-/* The symbol carries mode, checking and ABI version, so that objects compiled for another library
- * do not link: the linker's complaint names what is missing. */
-#define TRUNKLINE_INIT_SYMBOL_(mode, checking) trunkline_client_init_ibv_##mode##_##checking##_v1
-#define TRUNKLINE_INIT_SYMBOL(mode, checking)  TRUNKLINE_INIT_SYMBOL_(mode, checking)
-#define gex_Client_Init                        TRUNKLINE_INIT_SYMBOL(TRUNKLINE_MODE, TRUNKLINE_CHECKING)
 
 /* Collective over the job, once per process. Creates the client, its endpoint and the team of all
  * processes; `argc` and `argv` may both be NULL. flags: GEX_FLAG_USES_GASNET1,

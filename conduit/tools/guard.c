@@ -8,7 +8,7 @@
 
 const int TRUNKLINE_TOOLS_GUARD = 1;
 
-#define IDENT(name, text) __attribute__((used)) const char trunkline_ident_tools_##name[] = text
+#define IDENT(name, text) TRUNKLINE_KEEP const char trunkline_ident_tools_##name[] = text
 
 IDENT(config, "$GASNetToolsConfig: (libgasnet.a) " GASNETT_CONFIG_STRING " $");
 IDENT(mode, "$GASNetToolsThreadModel: " TRUNKLINE_TOOLS_MODEL_STRING " $");

@@ -1,64 +1,112 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# Objects of one mode do not link with the library of another, nor checking ones with a library that does not check; the
-# linker's message names the mode.
+# Objects of one mode do not link with the library of another, nor checking ones with a library that does not check, even
+# if all that they do is to include the header; the linker's message names what the object needs. Right ones link, and bring
+# the identification strings along.
 . "${top_srcdir:?run through make check}/tests/install/common.sh"
 need_root
+if [ "$TRUNKLINE_TEST_SANITIZER" != no ]; then
+    echo "skipped: the guard is the same in a tree without sanitizers"
+    exit 77
+fi
 make_scratch
 
-checking=ndebug
-[ "$TRUNKLINE_TEST_DEBUG" = yes ] && checking=debug
+checking=ndebug other=debug
+[ "$TRUNKLINE_TEST_DEBUG" = yes ] && checking=debug other=ndebug
+heap=nodebugmalloc
+grep -q 'GASNETI_DEBUG_MALLOC 1' "$incdir/gasnet_config.h" && heap=debugmalloc
 
-# link_error MODE "first options" LIBRARY EXPECTED
-# shellcheck disable=SC2046,SC2086 # lists of options
-link_error()
+printf '#include <gasnetex.h>\nint main(void)\n{\n    return 0;\n}\n' >"$scratch/include.c"
+printf '#include <gasnetex.h>\nint main(void)\n{\n    return gasnet_AMPoll();\n}\n' >"$scratch/poll.c"
+printf '#include <gasnet_tools.h>\nint main(void)\n{\n    return 0;\n}\n' >"$scratch/tools.c"
+
+# refused SYMBOL LIBRARY command...: compiles and links, fails to, and says SYMBOL
+# shellcheck disable=SC2046 # lists of options
+refused()
 {
-    gcc $2 $(pc --cflags "gasnet-ibv-$1") -c "$here/client.c" -o "$scratch/client.o" || {
-        fail "client.c does not compile for $1"
-        return
-    }
-    if gcc "$scratch/client.o" $(pc --libs "gasnet-ibv-$3") -o "$scratch/client" 2>"$scratch/err"; then
-        fail "an object for $4 linked with the library for ${3}_$checking"
-    elif ! grep -q "trunkline_client_init_ibv_${4}_v1" "$scratch/err"; then
+    symbol=$1 library=$2
+    shift 2
+    if "$@" $(pc --libs "$library") -o "$scratch/program" 2>"$scratch/err"; then
+        fail "linked with $library: $*"
+    elif ! grep -q "undefined.*$symbol" "$scratch/err"; then
         head -3 "$scratch/err"
-        fail "the linker did not name $4"
+        fail "the linker did not name $symbol: $*"
     fi
+    refusals=$((refusals + 1))
 }
+refusals=0
 
-link_error par "" parsync "par_$checking"
-link_error seq "" parsync "seq_$checking"
-link_error parsync "" seq "parsync_$checking"
-link_error par "" seq "par_$checking"
-link_error seq "" par "seq_$checking"
-link_error parsync "" par "parsync_$checking"
-
-# tools_error MODE "first options" LIBRARY EXPECTED
-# shellcheck disable=SC2046,SC2086 # lists of options
-tools_error()
-{
-    gcc $2 $(pc --cflags "gasnet_tools-$1") -c "$here/tools.c" -o "$scratch/tools.o" || {
-        fail "tools.c does not compile for $1"
-        return
-    }
-    if gcc "$scratch/tools.o" $(pc --libs "$3") -o "$scratch/tools" 2>"$scratch/err"; then
-        fail "an object of the tools for $4 linked with $3"
-    elif ! grep -q "trunkline_tools_${4}_" "$scratch/err"; then
-        head -3 "$scratch/err"
-        fail "the linker did not name $4"
-    fi
-}
-
-tools_error par "" gasnet_tools-seq "par_$checking"
-tools_error seq "" gasnet_tools-par "seq_$checking"
-tools_error seq "" gasnet-ibv-par "seq_$checking"
-
-# Headers of a library that checks in front of one that does not, or the other way round
-other=debug
-[ $checking = debug ] && other=ndebug
+# The same headers, but of a library that checks where ours does not, or the other way round
 mkdir "$scratch/other"
 cp -r "$incdir/gasnetex.h" "$incdir/gasnet_tools.h" "$incdir/gasnet-tools" "$scratch/other/"
 sed -e "s/define GASNET_$(upper $checking) 1/define GASNET_$(upper $other) 1/" "$incdir/gasnet_config.h" \
     >"$scratch/other/gasnet_config.h"
-link_error seq "-I$scratch/other" seq "seq_$other"
-tools_error par "-I$scratch/other" gasnet_tools-par "par_$other"
+
+# shellcheck disable=SC2046 # lists of options
+conduit()
+{
+    for mode in $modes; do
+        flags=$(pc --cflags "gasnet-ibv-$mode")
+        for library in $modes; do
+            [ "$mode" != "$library" ] || continue
+            # shellcheck disable=SC2086
+            refused "trunkline_needs_gasnet_ibv_${mode}_${checking}_fast_v1" "gasnet-ibv-$library" gcc "$scratch/include.c" $flags
+        done
+        # shellcheck disable=SC2086
+        refused "trunkline_needs_gasnet_ibv_${mode}_${other}_fast_v1" "gasnet-ibv-$mode" \
+            gcc "-I$scratch/other" "$scratch/poll.c" $flags
+        # shellcheck disable=SC2086
+        gcc -Wall -Wextra -Werror "$scratch/include.c" $flags $(pc --libs "gasnet-ibv-$mode") -o "$scratch/right" ||
+            fail "an object of the right mode, $mode, does not link"
+    done
+}
+
+# However hard compilers and linkers look for what nobody uses, in C and C++
+# shellcheck disable=SC2046,SC2086 # lists of options
+waste()
+{
+    optimised=
+    [ $checking = debug ] || optimised=-O2
+    for compiler in gcc g++ clang clang++; do
+        command -v $compiler >/dev/null || continue
+        language=c
+        case $compiler in *++) language=c++ ;; esac
+        for options in "-ffunction-sections -fdata-sections -Wl,--gc-sections" "-flto -Wl,--gc-sections"; do
+            refused "trunkline_needs_gasnet_ibv_par_${checking}_fast_v1" gasnet-ibv-seq \
+                $compiler $optimised $options -x $language $(pc --cflags gasnet-ibv-par) "$scratch/poll.c" -x none
+            refused "trunkline_needs_gasnet_tools_seq_${checking}_${heap}_v1" gasnet_tools-par \
+                $compiler $optimised $options -x $language $(pc --cflags gasnet_tools-seq) "$scratch/tools.c" -x none
+        done
+    done
+}
+
+# shellcheck disable=SC2046,SC2086 # lists of options
+tools()
+{
+    refused "trunkline_needs_gasnet_tools_par_${checking}_${heap}_v1" gasnet_tools-seq gcc $(pc --cflags gasnet_tools-par) "$scratch/tools.c"
+    refused "trunkline_needs_gasnet_tools_seq_${checking}_${heap}_v1" gasnet-ibv-par gcc $(pc --cflags gasnet_tools-seq) "$scratch/tools.c"
+    for mode in seq par; do
+        refused "trunkline_needs_gasnet_tools_${mode}_${other}_${heap}_v1" "gasnet_tools-$mode" \
+            gcc "-I$scratch/other" $(pc --cflags "gasnet_tools-$mode") "$scratch/tools.c"
+    done
+}
+
+# shellcheck disable=SC2046 # lists of options
+strings_of_a_program()
+{
+    gcc -Wl,--gc-sections $(pc --cflags gasnet-ibv-par) "$scratch/include.c" \
+        $(pc --libs gasnet-ibv-par | sed "s,-lgasnet-ibv-par ,$libdir/libgasnet-ibv-par.a ,") -o "$scratch/static" ||
+        fail "a program with the static library does not link"
+    # shellcheck disable=SC2016 # these dollars are text
+    for text in '$GASNetConduitName: IBV $' '$GASNetThreadModel: GASNET_PAR $' '$GASNetPMISpawner: 1 $'; do
+        grep -aqF "$text" "$scratch/static" || fail "a program with the static library does not contain $text"
+    done
+}
+
+conduit
+waste
+tools
+strings_of_a_program
+echo "$refusals wrong pairs of objects and libraries did not link"
+[ $refusals -ge 15 ] || fail "there should be more"
 finish

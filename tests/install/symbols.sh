@@ -58,8 +58,16 @@ check_strings()
 {
     lib=$libdir/libgasnet-ibv-$1.a
     mode=$(upper "$1")
-    for text in 'GASNetConduitName: IBV' "GASNetThreadModel: GASNET_$mode" 'GASNetPMISpawner: 1' 'GASNetEXAPIVersion: 0.18'; do
+    tools_mode=PAR
+    [ "$mode" != SEQ ] || tools_mode=SEQ
+    for text in 'GASNetConduitName: IBV' "GASNetThreadModel: GASNET_$mode" 'GASNetPMISpawner: 1' 'GASNetEXAPIVersion: 0.18' \
+        'GASNetAPIVersion: 1' 'GASNetSegment: GASNET_SEGMENT_FAST' 'GASNetCoreLibraryName: IBV' 'GASNetExtendedLibraryName: IBV' \
+        'GASNetDefaultMaxSegsizeStr: 0.85/H' "GASNetToolsThreadModel: $tools_mode"; do
         grep -aqF "\$$text \$" "$lib" || fail "$lib does not contain \$$text \$"
+    done
+    for text in 'GASNetConfig: (libgasnet.a) RELEASE=2024.5.0,' 'GASNetToolsConfig: (libgasnet.a) RELEASE=2024.5.0,' 'GASNetCoreLibraryVersion: ' \
+        'GASNetExtendedLibraryVersion: ' 'GASNetAMMaxMedium: 6' 'GASNetSystemTuple: ' 'GASNetBuildId: '; do
+        grep -aqE "[$]$(echo "$text" | sed 's/[().]/[&]/g')[^$]* [$]" "$lib" || fail "$lib does not contain \$$text ... \$"
     done
 }
 

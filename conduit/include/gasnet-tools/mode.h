@@ -4,6 +4,8 @@
 #ifndef GASNET_TOOLS_MODE_H
 #define GASNET_TOOLS_MODE_H
 
+#include "guard.h"
+
 /* A client may have defined the macro to nothing. */
 #if defined(GASNETT_LITE_MODE)
 #    undef GASNETT_LITE_MODE
@@ -118,18 +120,14 @@
 
 GASNETT_BEGIN_EXTERNC
 
-/* Locks and atomics are compiled into clients, so that their objects need the library of their own
- * kind. Each object refers to a symbol whose name says which kind; the linker's complaint does
- * too. */
 #define TRUNKLINE_TOOLS_GUARD_(mode, checking, heap)                                               \
-    trunkline_tools_##mode##_##checking##_##heap##_v1
+    trunkline_needs_gasnet_tools_##mode##_##checking##_##heap##_v1
 #define TRUNKLINE_TOOLS_GUARD_OF(mode, checking, heap) TRUNKLINE_TOOLS_GUARD_(mode, checking, heap)
 #define TRUNKLINE_TOOLS_GUARD                                                                      \
     TRUNKLINE_TOOLS_GUARD_OF(TRUNKLINE_TOOLS_MODE, TRUNKLINE_TOOLS_CHECKING, TRUNKLINE_TOOLS_MALLOC)
 
 #if !GASNETT_LITE_MODE
-extern const int TRUNKLINE_TOOLS_GUARD;
-static const int *const trunkline_tools_guard __attribute__((__used__)) = &TRUNKLINE_TOOLS_GUARD;
+TRUNKLINE_NEED(trunkline_tools_guard, TRUNKLINE_TOOLS_GUARD);
 #endif
 
 /* The release of the library that was linked, as text and as year * 10000 + minor * 100 + patch. */
