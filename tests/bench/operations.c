@@ -3,7 +3,7 @@
  * the instructions of rank 0 inside measured(). Whatever has to come from rank 1 is there before
  * measured() is called: rank 1 says so by a put, which rank 0 watches in its segment without a
  * poll, and which can't overtake a message sent before it. So no number contains waiting. Two
- * processes, one thread, no locks. */
+ * processes, one thread, no locks. Built for SEQ and for PAR. */
 #include "config.h"
 
 #include <stdbool.h>
@@ -21,6 +21,7 @@ static gex_TM_t tm;
 static gex_Rank_t peer;
 static char *mine, *theirs;
 static volatile long requests_in;
+static gex_Event_t event;
 
 static void on_request(gex_Token_t token);
 static void on_note(gex_Token_t token);
@@ -59,6 +60,20 @@ static void put_8(void)
 static void put_nb_8(void)
 {
     gex_Event_Wait(gex_RMA_PutNB(tm, peer, theirs, mine, 8, GEX_EVENT_DEFER, 0));
+}
+
+static void event_test(void)
+{
+    if (gex_Event_Test(event))
+        abort();
+}
+
+/* Our own device completes in order: with the second put the first is done. */
+static void finish_event(int64_t number)
+{
+    (void)number;
+    event = gex_RMA_PutNB(tm, peer, theirs, mine, 8, GEX_EVENT_DEFER, 0);
+    put_8();
 }
 
 static void get_8(void)
@@ -124,6 +139,7 @@ static const struct operation {
     bool wait_first;
 } operations[] = {
     {"empty-poll", nothing, poll_once, NULL, false},
+    {"event-test", finish_event, event_test, NULL, false},
     {"put-8", nothing, put_8, NULL, false},
     {"put-nb-8", nothing, put_nb_8, NULL, false},
     {"get-8", nothing, get_8, NULL, false},
