@@ -13,4 +13,5 @@ for tool in autoreconf automake libtoolize pkg-config; do
     exit 1
 done
 mkdir -p m4
+tests/job/programs.sh
 exec autoreconf --install --force --warnings=all,no-obsolete

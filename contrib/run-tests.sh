@@ -3,7 +3,7 @@
 # Runs the tests and ends with one line: N passed, N failed, N skipped, counted from what make check wrote down.
 # usage: contrib/run-tests.sh [check] [asan] [tsan] [vm]      (default: all of them)
 #   check  make check in an ordinary build
-#   asan   the job tests in a build with AddressSanitizer and UndefinedBehaviorSanitizer
+#   asan   the unit, job and softhca tests in a debug build with AddressSanitizer and UndefinedBehaviorSanitizer
 #   tsan   the threaded message tests in a build with ThreadSanitizer
 #   vm     make check-vm: the same over the kernel's Soft-RoCE in a virtual machine
 # Each stage builds in its own folder below ./build-tests (BUILD=directory for another place) and has a time limit.
@@ -12,7 +12,8 @@ set -u
 cd "$(dirname "$0")/.." || exit 1
 top=$PWD
 base=${BUILD:-$top/build-tests}
-jobs=$(nproc)
+# Tests wait as much as they compute, so two at once for each CPU.
+jobs=$(($(nproc) * 2))
 passed=0 failed=0 skipped=0
 
 say()
@@ -35,16 +36,13 @@ prepare()
     rm -f autogen.log
 }
 
-# make_tree NAME [configure options]: configures and builds $base/NAME; leaves us in it
+# make_tree NAME [configure options]: configures $base/NAME and leaves us in it.
 make_tree()
 {
     local name=$1
     shift
     mkdir -p "$base/$name" && cd "$base/$name" || return 1
-    if [ ! -f Makefile ]; then
-        "$top/configure" --quiet "$@" >configure.log 2>&1 || { tail -5 configure.log; return 1; }
-    fi
-    make -j"$jobs" --no-print-directory >make.log 2>&1 || { tail -30 make.log; return 1; }
+    [ -f Makefile ] || "$top/configure" --quiet "$@" >configure.log 2>&1 || { tail -5 configure.log; return 1; }
 }
 
 # Adds the results written since $1 (a file) to the totals and shows what failed or was skipped.
@@ -74,7 +72,7 @@ show()
     fi
 }
 
-# run_make LIMIT target...: make with a time limit in seconds; counts the tests it ran
+# run_make LIMIT target...: builds what the target's tests need and runs them, all within so many seconds; counts the tests
 run_make()
 {
     local limit=$1 status before
@@ -110,13 +108,15 @@ stage()
 
 run_stage()
 {
+    local began=$SECONDS
     say "$1"
     case $1 in
     check) stage check --enable-werror 1200 check ;;
-    asan) stage asan --enable-sanitizer=address,undefined 1200 check-sanitizer ;;
+    asan) stage asan "--enable-debug --enable-sanitizer=address,undefined" 1200 check-sanitizer ;;
     tsan) stage tsan --enable-sanitizer=thread 600 check-tsan ;;
     vm) stage check --enable-werror 900 check-vm ;;
     esac
+    say "$1 took $((SECONDS - began)) s"
 }
 
 [ $# -gt 0 ] || set -- check asan tsan vm
