@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Copies of few bytes: from pieces that may overlap, without a call and without a loop. */
+#ifndef TK_COPY_H
+#define TK_COPY_H
+
+#include <stdint.h>
+#include <string.h>
+
+#include "base/bits.h"
+
+enum { tk_copy_small_max = 64 }; /* four pieces of 16 */
+
+/* Two pieces of `piece` bytes, the second one ending where the whole ends: piece <= n <= 2 * piece.
+ * What is read is held in registers first, so that compilers need no order between the two. */
+#define TK_COPY_ENDS(to, from, n, type)                                                            \
+    do {                                                                                           \
+        type first, last;                                                                          \
+        memcpy(&first, (from), sizeof(type));                                                      \
+        memcpy(&last, (from) + (n) - sizeof(type), sizeof(type));                                  \
+        memcpy((to), &first, sizeof(type));                                                        \
+        memcpy((to) + (n) - sizeof(type), &last, sizeof(type));                                    \
+    } while (0)
+
+struct tk_bytes_16 {
+    uint64_t half[2];
+};
+
+struct tk_bytes_32 {
+    uint64_t quarter[4];
+};
+
+/* n <= tk_copy_small_max; the two do not overlap. */
+static inline void tk_copy_small(void *to, const void *from, size_t n)
+{
+    char *t = (char *)to;
+    const char *f = (const char *)from;
+    if (n >= 32)
+        TK_COPY_ENDS(t, f, n, struct tk_bytes_32);
+    else if (n >= 16)
+        TK_COPY_ENDS(t, f, n, struct tk_bytes_16);
+    else if (n >= 8)
+        TK_COPY_ENDS(t, f, n, uint64_t);
+    else if (n >= 4)
+        TK_COPY_ENDS(t, f, n, uint32_t);
+    else if (n >= 2)
+        TK_COPY_ENDS(t, f, n, uint16_t);
+    else if (n)
+        *t = *f;
+}
+
+/* Any n; the two do not overlap. */
+static inline void tk_copy(void *to, const void *from, size_t n)
+{
+    if (n <= tk_copy_small_max)
+        tk_copy_small(to, from, n);
+    else
+        memcpy(to, from, n);
+}
+
+#endif

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * See ring.h. What is rare: opening, a ring that looks full, messages larger than a slot, and space
+ * given back in PAR. Owns the array of what is done. */
+#include "config.h"
+
+#include <stdlib.h>
+
+#include "base/check.h"
+#include "base/report.h"
+#include "transport/shm/ring.h"
+
+static bool power_of_two(uint64_t value)
+{
+    return value && !(value & (value - 1));
+}
+
+bool tk_ring_legal(uint64_t slots, uint64_t lines)
+{
+    return power_of_two(slots) && slots >= 2 && slots <= tk_ring_slots_max && power_of_two(lines) &&
+           lines >= 8 && lines <= tk_ring_lines_max;
+}
+
+size_t tk_ring_bytes(uint32_t slots)
+{
+    return sizeof(struct tk_ring_shared) + slots * sizeof(struct tk_ring_slot);
+}
+
+/* Half of the lines: seven eighths are free at rest, and one sender of large messages among others
+ * of small ones shall find room before long. */
+static uint64_t lines_most(uint64_t slots, uint64_t lines)
+{
+    return tk_min(lines / 2, TK_RING_SLOT / slots - 1);
+}
+
+size_t tk_ring_message_max(uint32_t slots, uint32_t lines)
+{
+    return lines_most(slots, lines) * tk_ring_line;
+}
+
+void tk_ring_format(struct tk_ring_shared *shared, uint32_t slots, uint64_t start)
+{
+    uint64_t lap = start & ~TK_RING_LINES;
+    atomic_store_explicit(&shared->tail, start, memory_order_relaxed);
+    atomic_store_explicit(&shared->head, start, memory_order_relaxed);
+    for (uint32_t i = 0; i < slots; i++, lap += TK_RING_SLOT) {
+        struct tk_ring_slot *slot = &shared->slots[tk_ring_index(lap, slots - 1)];
+        atomic_store_explicit(&slot->word, tk_ring_seq(lap) - slots, memory_order_relaxed);
+    }
+}
+
+void tk_ring_out_open(struct tk_ring_out *out, struct tk_ring_shared *shared, char *payload,
+                      uint32_t slots, uint32_t lines, uint16_t from)
+{
+    *out = (struct tk_ring_out){.shared = shared,
+                                .payload = payload,
+                                .mask = slots - 1,
+                                .limit = slots * TK_RING_SLOT,
+                                .from = (uint64_t)from << 32,
+                                .lines = lines};
+    uint64_t head = atomic_load_explicit(&shared->head, memory_order_acquire);
+    atomic_store_explicit(&out->head, head, memory_order_release);
+}
+
+enum tk_status tk_ring_in_open(struct tk_ring_in *in, struct tk_ring_shared *shared, char *payload,
+                               uint32_t slots, uint32_t lines)
+{
+    uint64_t start = atomic_load_explicit(&shared->head, memory_order_relaxed);
+    *in = (struct tk_ring_in){.shared = shared,
+                              .payload = payload,
+                              .mask = slots - 1,
+                              .lines = lines,
+                              .slots_due = tk_max(slots / 8, 1) * TK_RING_SLOT,
+                              .lines_due = lines / 8,
+                              .lines_most = lines_most(slots, lines)};
+    tk_lock_init(&in->lock);
+    atomic_store_explicit(&in->taken, start, memory_order_relaxed);
+    atomic_store_explicit(&in->retired, start, memory_order_relaxed);
+    if (!TK_THREADED)
+        return TK_OK;
+    in->done = (_Atomic uint64_t *)calloc(slots, sizeof(*in->done));
+    if (!in->done) {
+        tk_complain("no memory for %u bytes beside a ring of messages",
+                    (unsigned)(slots * sizeof(*in->done)));
+        return TK_FAIL;
+    }
+    for (uint64_t i = 0; i < slots; i++) /* never the position behind a slot of the first lap */
+        atomic_store_explicit(&in->done[tk_ring_index(start + i * TK_RING_SLOT, in->mask)],
+                              start + i * TK_RING_SLOT, memory_order_relaxed);
+    return TK_OK;
+}
+
+void tk_ring_in_close(struct tk_ring_in *in)
+{
+    free((void *)in->done);
+    in->done = NULL;
+}
+
+bool tk_ring_look_again(struct tk_ring_out *out, uint64_t *tail, uint64_t lines)
+{
+    uint64_t head = atomic_load_explicit(&out->shared->head, memory_order_acquire);
+    atomic_store_explicit(&out->head, head, memory_order_release);
+    *tail = atomic_load_explicit(&out->shared->tail, memory_order_relaxed);
+    return tk_ring_fits(out, head, *tail, lines);
+}
+
+enum tk_status tk_ring_send_lines(struct tk_ring_out *out, const void *head, size_t head_size,
+                                  const void *payload, size_t nbytes)
+{
+    uint64_t ticket, total = head_size + nbytes;
+    uint64_t lines = (total + tk_ring_line - 1) / tk_ring_line;
+    TK_CHECK(total <= tk_ring_message_max((uint32_t)out->mask + 1, (uint32_t)out->lines),
+             "a message of %zu bytes is larger than half of a ring of %u lines", (size_t)total,
+             (unsigned)out->lines);
+    if (!tk_ring_reserve(out, lines, &ticket))
+        return TK_BUSY;
+    char *blob = out->payload + (ticket & (out->lines - 1)) * tk_ring_line;
+    tk_copy(blob, head, head_size);
+    tk_copy(blob + head_size, payload, nbytes);
+    tk_copy_small(tk_ring_slot(out, ticket)->blob, &total, sizeof(total));
+    tk_ring_store_word(out, ticket, tk_ring_slot_max + lines);
+    return TK_OK;
+}
+
+/* The position behind the message at `position`, or that of another lap while it is in use. */
+static uint64_t done_behind(const struct tk_ring_in *in, uint64_t position, memory_order order)
+{
+    return atomic_load_explicit(&in->done[tk_ring_index(position, in->mask)], order);
+}
+
+static bool is_behind(uint64_t position, uint64_t behind)
+{
+    return ((position + TK_RING_SLOT) ^ behind) <= TK_RING_LINES;
+}
+
+/* The lock is tried only: if somebody holds it, space is given back by that one, or by whoever
+ * looks for messages next. */
+void tk_ring_retire(struct tk_ring_in *in)
+{
+    uint64_t retired = atomic_load_explicit(&in->retired, memory_order_relaxed), behind;
+    if (!is_behind(retired, done_behind(in, retired, memory_order_relaxed)) ||
+        !tk_trylock(&in->lock))
+        return;
+    retired = atomic_load_explicit(&in->retired, memory_order_relaxed);
+    /* Acquire: senders write over what the thread that says "done" has read. */
+    while (behind = done_behind(in, retired, memory_order_acquire), is_behind(retired, behind))
+        retired = behind;
+    atomic_store_explicit(&in->retired, retired, memory_order_relaxed);
+    atomic_store_explicit(&in->shared->head, retired, memory_order_release);
+    tk_unlock(&in->lock);
+}

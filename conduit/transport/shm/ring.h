@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A ring of messages in the receiver's shared memory: many senders (threads of several processes),
+ * one receiving process. Knows nothing of peers: who uses it gives the memory and a number that
+ * says who sends. The code on the hot path is here, what is rare is in ring.c.
+ *
+ * Where it is: one word says how many slots and how many payload lines were ever taken. Senders
+ * advance `tail` with one compare-and-swap, which reserves both; the receiver advances its own
+ * `taken`, and `head` when it gives space back. A slot is published by one store of its word and
+ * never written by the receiver, whose reading so leaves the line with one owner. The word is told
+ * from the one of the lap before by its count alone, and only counts are ever stored there.
+ *
+ * Who sees what: publishing releases and looking at the word acquires the message; storing `head`
+ * releases and reading it acquires the space. All else is relaxed. No lock but the one that PAR
+ * tries (never waits for) to give space back. */
+#ifndef TK_RING_H
+#define TK_RING_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/bits.h"
+#include "base/copy.h"
+#include "base/lock.h"
+#include "base/mode.h"
+#include "base/status.h"
+
+enum {
+    tk_ring_line = 64,
+    tk_ring_slot_max = tk_ring_line - 8, /* bytes of a message that fit its slot */
+    tk_ring_slots_max = 8192,
+    tk_ring_lines_max = 65536,
+    /* Lines take 24 bits of a position, slots 40. A sender that slept must not take an old `head`
+     * for a new one: 2^40 messages are more than a day of flood, 2^32 would be minutes. That lines
+     * wrap sooner does no harm: they are compared only when slots are less than a lap apart, and
+     * tk_ring_message_max() keeps a lap of messages below 2^24 lines. */
+    tk_ring_line_bits = 24
+};
+
+#define TK_RING_SLOT  (UINT64_C(1) << tk_ring_line_bits)
+#define TK_RING_LINES (TK_RING_SLOT - 1)
+
+/* Word of a slot: low 32 bits: its position plus 1; then 16 bits: who sent; then 16 bits: bytes, or
+ * above tk_ring_slot_max: tk_ring_slot_max + lines of payload, and the bytes are in the first word
+ * of `blob`. */
+struct tk_ring_slot {
+    _Alignas(tk_ring_line) _Atomic uint64_t word;
+    char blob[tk_ring_slot_max];
+};
+
+/* What lies in shared memory. */
+struct tk_ring_shared {
+    _Alignas(tk_ring_line) _Atomic uint64_t tail; /* written by senders */
+    _Alignas(tk_ring_line) _Atomic uint64_t head; /* written by the receiver, each eighth */
+    struct tk_ring_slot slots[];
+};
+
+/* A sender's handle; threads of one process may share it. */
+struct tk_ring_out {
+    struct tk_ring_shared *shared;
+    char *payload;
+    uint64_t mask;
+    uint64_t limit; /* slots, as part of a position */
+    uint64_t from;  /* as part of a slot's word */
+    uint64_t lines;
+    _Atomic uint64_t head; /* as it was when the ring last looked full */
+};
+
+/* The receiver's handle. */
+struct tk_ring_in {
+    struct tk_ring_shared *shared;
+    char *payload;
+    uint64_t mask;
+    uint64_t lines;
+    uint64_t slots_due; /* an eighth of the slots, as part of a position; of the lines */
+    uint64_t lines_due;
+    uint64_t lines_most;      /* that a message may have */
+    _Atomic uint64_t *done;   /* PAR, for each slot: the position behind it, once it is done with */
+    _Atomic uint64_t taken;   /* up to here somebody has it */
+    _Atomic uint64_t retired; /* up to here it is given back: equal to shared->head */
+    tk_lock_t lock;           /* guards retired and shared->head */
+};
+
+/* A message taken. blob == NULL: the slot's word makes no sense, and `from` says who wrote it. */
+struct tk_ring_item {
+    char *blob; /* in place, at a multiple of 8 */
+    size_t nbytes;
+    uint16_t from;
+    uint64_t start, end; /* positions; the ring's own */
+};
+
+/* ---- Sizes ---- */
+
+/* Both powers of two, slots >= 2; lines >= 8 and, because the payload is mapped twice in a row, a
+ * multiple of a page: that is the caller's to see. */
+bool tk_ring_legal(uint64_t slots, uint64_t lines);
+
+/* Bytes of struct tk_ring_shared with its slots: a multiple of 64. The payload has lines * 64 bytes
+ * elsewhere. */
+size_t tk_ring_bytes(uint32_t slots);
+
+/* Bytes of the largest message, which finds room in any ring at rest. Senders keep to it. */
+size_t tk_ring_message_max(uint32_t slots, uint32_t lines);
+
+/* ---- Opening ---- */
+
+/* Makes a ring of memory at a multiple of 64, before anybody else sees it. `start` is the position
+ * that counts begin at: 0, which zeroed memory is a ring of already; tests have others. */
+void tk_ring_format(struct tk_ring_shared *shared, uint32_t slots, uint64_t start);
+
+/* `payload`: as this process has it mapped, twice in a row. Sends as `from`. */
+void tk_ring_out_open(struct tk_ring_out *out, struct tk_ring_shared *shared, char *payload,
+                      uint32_t slots, uint32_t lines, uint16_t from);
+
+/* TK_FAIL: no memory, which has been told. Before anything is sent. */
+enum tk_status tk_ring_in_open(struct tk_ring_in *in, struct tk_ring_shared *shared, char *payload,
+                               uint32_t slots, uint32_t lines);
+void tk_ring_in_close(struct tk_ring_in *in);
+
+/* ---- Positions ---- */
+
+static inline uint64_t tk_ring_advance(uint64_t position, uint64_t lines)
+{
+    uint64_t line = (position + lines) & TK_RING_LINES;
+    return ((position & ~TK_RING_LINES) + TK_RING_SLOT) | line;
+}
+
+static inline uint32_t tk_ring_seq(uint64_t position)
+{
+    return (uint32_t)(position >> tk_ring_line_bits) + 1;
+}
+
+static inline uint64_t tk_ring_index(uint64_t position, uint64_t mask)
+{
+    return (position >> tk_ring_line_bits) & mask;
+}
+
+/* ---- Sending ---- */
+
+/* Is there room for a slot and these lines between a head that was true once and tail? */
+static inline bool tk_ring_fits(const struct tk_ring_out *out, uint64_t head, uint64_t tail,
+                                uint64_t lines)
+{
+    return tail - (head & ~TK_RING_LINES) < out->limit &&
+           (lines == 0 || ((tail - head) & TK_RING_LINES) + lines <= out->lines);
+}
+
+/* Looks at the true head, and once more at tail: one from before that head says nothing. */
+bool tk_ring_look_again(struct tk_ring_out *out, uint64_t *tail, uint64_t lines);
+
+/* Takes a slot and lines: the position they have is in *ticket. False: full, nothing was done. */
+static inline bool tk_ring_reserve(struct tk_ring_out *out, uint64_t lines, uint64_t *ticket)
+{
+    uint64_t tail = atomic_load_explicit(&out->shared->tail, memory_order_relaxed);
+    uint64_t next;
+    do {
+        /* Acquire: another thread may have read this head, and we write where it says. */
+        uint64_t head = atomic_load_explicit(&out->head, memory_order_acquire);
+        bool fits = tk_ring_fits(out, head, tail, lines);
+        tk_if_unlikely(!fits) fits = tk_ring_look_again(out, &tail, lines);
+        tk_if_unlikely(!fits) return false;
+        next = lines ? tk_ring_advance(tail, lines) : tail + TK_RING_SLOT;
+    } while (!atomic_compare_exchange_weak_explicit(&out->shared->tail, &tail, next,
+                                                    memory_order_relaxed, memory_order_relaxed));
+    *ticket = tail;
+    return true;
+}
+
+static inline struct tk_ring_slot *tk_ring_slot(const struct tk_ring_out *out, uint64_t ticket)
+{
+    return &out->shared->slots[tk_ring_index(ticket, out->mask)];
+}
+
+static inline void tk_ring_store_word(const struct tk_ring_out *out, uint64_t ticket, uint64_t size)
+{
+    atomic_store_explicit(&tk_ring_slot(out, ticket)->word,
+                          tk_ring_seq(ticket) | out->from | size << 48, memory_order_release);
+}
+
+/* A place of tk_ring_slot_max bytes at a multiple of 8 for a message to be built in; NULL: full,
+ * nothing was done. Whatever comes later waits behind it: no wait, poll or code of a client's
+ * before tk_ring_publish(). Thread-safe. */
+static inline char *tk_ring_claim(struct tk_ring_out *out, uint64_t *ticket)
+{
+    return tk_ring_reserve(out, 0, ticket) ? tk_ring_slot(out, *ticket)->blob : NULL;
+}
+
+/* nbytes <= tk_ring_slot_max. */
+static inline void tk_ring_publish(const struct tk_ring_out *out, uint64_t ticket, size_t nbytes)
+{
+    tk_ring_store_word(out, ticket, nbytes);
+}
+
+/* What does not fit a slot. */
+enum tk_status tk_ring_send_lines(struct tk_ring_out *out, const void *head, size_t head_size,
+                                  const void *payload, size_t nbytes);
+
+/* A copy of head and payload, one behind the other. TK_BUSY: full, nothing was done. Thread-safe.
+ */
+static inline enum tk_status tk_ring_send(struct tk_ring_out *out, const void *head,
+                                          size_t head_size, const void *payload, size_t nbytes)
+{
+    uint64_t ticket;
+    tk_if_unlikely(head_size + nbytes > tk_ring_slot_max) return tk_ring_send_lines(
+        out, head, head_size, payload, nbytes);
+    char *blob = tk_ring_claim(out, &ticket);
+    tk_if_unlikely(!blob) return TK_BUSY;
+    tk_copy_small(blob, head, head_size);
+    tk_copy_small(blob + head_size, payload, nbytes);
+    tk_ring_publish(out, ticket, head_size + nbytes);
+    return TK_OK;
+}
+
+/* ---- Receiving ---- */
+
+static inline uint64_t tk_ring_word(const struct tk_ring_in *in, uint64_t position)
+{
+    return atomic_load_explicit(&in->shared->slots[tk_ring_index(position, in->mask)].word,
+                                memory_order_acquire);
+}
+
+/* Is an eighth of the ring or more to be given back? Less than that never is, so that senders have
+ * seven eighths at rest. */
+static inline bool tk_ring_due(const struct tk_ring_in *in, uint64_t upto)
+{
+    uint64_t retired = atomic_load_explicit((_Atomic uint64_t *)&in->retired, memory_order_relaxed);
+    return upto - (retired & ~TK_RING_LINES) >= in->slots_due ||
+           ((upto - retired) & TK_RING_LINES) >= in->lines_due;
+}
+
+/* PAR: gives back, in order, what is done with. */
+void tk_ring_retire(struct tk_ring_in *in);
+
+/* Is tk_ring_take() worth calling? One load and one comparison; in PAR also whether there is space
+ * to give back, which the last thread may have left undone. Thread-safe. */
+static inline bool tk_ring_ready(const struct tk_ring_in *in)
+{
+    uint64_t taken = atomic_load_explicit((_Atomic uint64_t *)&in->taken, memory_order_relaxed);
+    return (uint32_t)tk_ring_word(in, taken) == tk_ring_seq(taken) ||
+           (TK_THREADED && tk_ring_due(in, taken));
+}
+
+static inline bool tk_ring_claim_taken(struct tk_ring_in *in, uint64_t *taken, uint64_t next)
+{
+    if (TK_THREADED)
+        return atomic_compare_exchange_weak_explicit(&in->taken, taken, next, memory_order_relaxed,
+                                                     memory_order_relaxed);
+    atomic_store_explicit(&in->taken, next, memory_order_relaxed);
+    return true;
+}
+
+static inline void tk_ring_find_blob(const struct tk_ring_in *in, struct tk_ring_item *item,
+                                     uint64_t size)
+{
+    char *blob = in->shared->slots[tk_ring_index(item->start, in->mask)].blob;
+    item->blob = blob;
+    item->nbytes = size;
+    tk_if_likely(size <= tk_ring_slot_max) return;
+    uint64_t lines = size - tk_ring_slot_max, nbytes;
+    tk_copy_small(&nbytes, blob, sizeof(nbytes));
+    item->nbytes = nbytes;
+    item->blob = lines <= in->lines_most && nbytes <= lines * tk_ring_line
+                     ? in->payload + (item->start & (in->lines - 1)) * tk_ring_line
+                     : NULL;
+}
+
+/* The next message, where it lies; false: there is none. Thread-safe. */
+static inline bool tk_ring_take(struct tk_ring_in *in, struct tk_ring_item *item)
+{
+    uint64_t taken = atomic_load_explicit(&in->taken, memory_order_relaxed);
+    uint64_t word, size, next;
+    do {
+        word = tk_ring_word(in, taken);
+        if ((uint32_t)word != tk_ring_seq(taken)) {
+            if (TK_THREADED && tk_ring_due(in, taken))
+                tk_ring_retire(in);
+            return false;
+        }
+        size = word >> 48;
+        next = size <= tk_ring_slot_max ? taken + TK_RING_SLOT
+                                        : tk_ring_advance(taken, size - tk_ring_slot_max);
+    } while (!tk_ring_claim_taken(in, &taken, next));
+    item->from = (uint16_t)(word >> 32);
+    item->start = taken;
+    item->end = next;
+    tk_ring_find_blob(in, item, size);
+    if (TK_THREADED && tk_ring_due(in, next))
+        tk_ring_retire(in);
+    return true;
+}
+
+/* The message is not looked at any more. Once for each item; in PAR in any order and by any thread,
+ * else in the order of taking. */
+static inline void tk_ring_done(struct tk_ring_in *in, const struct tk_ring_item *item)
+{
+    if (TK_THREADED) {
+        atomic_store_explicit(&in->done[tk_ring_index(item->start, in->mask)], item->end,
+                              memory_order_release);
+    } else if (tk_ring_due(in, item->end)) {
+        atomic_store_explicit(&in->retired, item->end, memory_order_relaxed);
+        atomic_store_explicit(&in->shared->head, item->end, memory_order_release);
+    }
+}
+
+#endif

@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What a ring of messages promises, one promise a test. One thread; the same for the library with
+ * threads. Orders of memory are test_shm_ring_model's business. */
+#include "config.h"
+
+#include "ring_memory.h"
+#include "unit.h"
+
+enum { slots = 16, lines = 64, most = lines / 2 * tk_ring_line };
+
+static struct ring_memory memory;
+static struct tk_ring_out out;
+static struct tk_ring_in in;
+static char text[most];
+
+static void open_at(uint64_t start)
+{
+    ring_memory_open(&memory, slots, lines, start);
+    ring_memory_out(&memory, &out, 7);
+    ring_memory_in(&memory, &in);
+}
+
+static int open_ring(void **state)
+{
+    (void)state;
+    open_at(0);
+    return 0;
+}
+
+static int close_ring(void **state)
+{
+    (void)state;
+    tk_ring_in_close(&in);
+    ring_memory_close(&memory);
+    return 0;
+}
+
+static enum tk_status send(uint32_t number, size_t nbytes)
+{
+    ring_text(text, 7, number, nbytes);
+    return tk_ring_send(&out, text, 8, text + 8, nbytes - 8);
+}
+
+static struct tk_ring_item take(uint32_t number, size_t nbytes)
+{
+    struct tk_ring_item item;
+    uint32_t seen = 0;
+    assert_true(tk_ring_ready(&in));
+    assert_true(tk_ring_take(&in, &item));
+    assert_int_equal(item.from, 7);
+    assert_int_equal(item.nbytes, nbytes);
+    assert_int_equal((uintptr_t)item.blob % 8, 0);
+    assert_true(ring_text_is(item.blob, 7, &seen, nbytes));
+    assert_int_equal(seen, number);
+    return item;
+}
+
+static void take_and_done(uint32_t number, size_t nbytes)
+{
+    struct tk_ring_item item = take(number, nbytes);
+    tk_ring_done(&in, &item);
+}
+
+/* The next look of whoever polls: with threads that is when space goes back. */
+static void assert_empty(void)
+{
+    struct tk_ring_item item;
+    assert_false(tk_ring_take(&in, &item));
+    assert_false(tk_ring_ready(&in));
+}
+
+static uint32_t fill(size_t nbytes)
+{
+    uint32_t sent = 0;
+    while (send(sent, nbytes) == TK_OK)
+        sent++;
+    return sent;
+}
+
+static void an_empty_ring_has_nothing(void **state)
+{
+    (void)state;
+    assert_empty();
+    assert_empty();
+}
+
+static void zeroed_memory_is_a_ring(void **state)
+{
+    (void)state;
+    memset(memory.shared, 0, tk_ring_bytes(slots));
+    assert_empty();
+    for (uint32_t i = 0; i < 3 * slots; i++) {
+        assert_int_equal(send(i, 40), TK_OK);
+        take_and_done(i, 40);
+        assert_empty();
+    }
+}
+
+static void messages_of_a_sender_come_in_their_order(void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; i < slots; i++)
+        assert_int_equal(send(i, ring_text_min + i % 3 * 50), TK_OK);
+    for (uint32_t i = 0; i < slots; i++)
+        take_and_done(i, ring_text_min + i % 3 * 50);
+    assert_empty();
+}
+
+static void every_size_up_to_the_largest_comes_whole_at_every_place(void **state)
+{
+    (void)state;
+    assert_int_equal(tk_ring_message_max(slots, lines), most);
+    for (uint32_t n = ring_text_min, i = 0; n <= most; n += 1 + (n > 300) * 61, i++) {
+        assert_int_equal(send(i, n), TK_OK);
+        take_and_done(i, n);
+        assert_empty();
+    }
+    assert_int_equal(send(0, most), TK_OK);
+    take_and_done(0, most);
+}
+
+static void a_message_may_be_less_than_a_word(void **state)
+{
+    (void)state;
+    struct tk_ring_item item;
+    for (size_t n = 0; n <= tk_ring_slot_max; n++) {
+        char guarded[tk_ring_slot_max + 1];
+        memset(guarded, 'a' + (int)(n % 26), sizeof(guarded));
+        assert_int_equal(tk_ring_send(&out, guarded, n, NULL, 0), TK_OK);
+        assert_true(tk_ring_take(&in, &item));
+        assert_int_equal(item.nbytes, n);
+        assert_memory_equal(item.blob, guarded, n);
+        tk_ring_done(&in, &item);
+        assert_empty();
+    }
+}
+
+static void what_is_built_in_place_comes_as_what_is_sent(void **state)
+{
+    (void)state;
+    uint64_t ticket = 0;
+    char *blob = tk_ring_claim(&out, &ticket);
+    assert_int_equal((uintptr_t)blob % 8, 0);
+    ring_text(blob, 7, 1, tk_ring_slot_max);
+    assert_empty();
+    tk_ring_publish(&out, ticket, tk_ring_slot_max);
+    take_and_done(1, tk_ring_slot_max);
+}
+
+static void what_is_claimed_first_comes_first(void **state)
+{
+    (void)state;
+    uint64_t ticket = 0;
+    char *blob = tk_ring_claim(&out, &ticket);
+    assert_int_equal(send(1, 20), TK_OK);
+    assert_int_equal(send(2, 200), TK_OK);
+    assert_empty();
+    ring_text(blob, 7, 0, 30);
+    tk_ring_publish(&out, ticket, 30);
+    take_and_done(0, 30);
+    take_and_done(1, 20);
+    take_and_done(2, 200);
+}
+
+static void full_of_slots_is_busy_and_changes_nothing(void **state)
+{
+    (void)state;
+    uint64_t ticket = 0;
+    assert_int_equal(fill(ring_text_min), slots);
+    uint64_t tail = memory.shared->tail;
+    assert_int_equal(send(99, ring_text_min), TK_BUSY);
+    assert_int_equal(send(99, 100), TK_BUSY);
+    assert_null(tk_ring_claim(&out, &ticket));
+    assert_int_equal(memory.shared->tail, tail);
+    for (uint32_t i = 0; i < slots; i++)
+        take_and_done(i, ring_text_min);
+    assert_empty();
+}
+
+static void full_of_lines_is_busy_but_small_messages_pass(void **state)
+{
+    (void)state;
+    assert_int_equal(send(0, most), TK_OK);
+    assert_int_equal(send(1, most - 64), TK_OK);
+    assert_int_equal(send(9, 65), TK_BUSY);
+    assert_int_equal(send(2, 64), TK_OK);
+    assert_int_equal(send(9, 64), TK_BUSY);
+    assert_int_equal(send(3, tk_ring_slot_max), TK_OK);
+    take_and_done(0, most);
+    take_and_done(1, most - 64);
+    take_and_done(2, 64);
+    take_and_done(3, tk_ring_slot_max);
+    assert_empty();
+}
+
+static void space_comes_back_when_messages_are_done_not_when_they_are_taken(void **state)
+{
+    struct tk_ring_item item[slots];
+    (void)state;
+    assert_int_equal(fill(20), slots);
+    for (uint32_t i = 0; i < slots; i++)
+        item[i] = take(i, 20);
+    assert_false(tk_ring_take(&in, &item[0]));
+    assert_int_equal(send(99, 20), TK_BUSY);
+    for (uint32_t i = 0; i < slots; i++)
+        tk_ring_done(&in, &item[i]);
+    assert_false(tk_ring_take(&in, &item[0]));
+    assert_int_equal(fill(20), slots);
+}
+
+static void at_rest_seven_eighths_are_free(void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; i < 3 * slots; i++) {
+        assert_int_equal(send(0, 20 + i % 5 * 30), TK_OK);
+        take_and_done(0, 20 + i % 5 * 30);
+        assert_empty();
+        uint32_t sent = fill(20);
+        assert_true(sent >= slots - slots / 8);
+        for (uint32_t k = 0; k < sent; k++)
+            take_and_done(k, 20);
+        assert_empty();
+        assert_int_equal(send(0, most), TK_OK);
+        take_and_done(0, most);
+        assert_empty();
+    }
+}
+
+static void a_ring_of_two_slots_works(void **state)
+{
+    (void)state;
+    close_ring(NULL);
+    ring_memory_open(&memory, 2, lines, 0);
+    ring_memory_out(&memory, &out, 7);
+    ring_memory_in(&memory, &in);
+    for (uint32_t i = 0; i < 10; i++) {
+        assert_int_equal(fill(20 + i), 2);
+        take_and_done(0, 20 + i);
+        take_and_done(1, 20 + i);
+        assert_empty();
+    }
+}
+
+static void random_traffic(uint64_t start)
+{
+    struct unit_random dice = unit_random(start);
+    uint32_t sent = 0, taken = 0;
+    size_t size[slots];
+    open_at(start);
+    for (int step = 0; step < 20000; step++) {
+        size_t n = ring_text_min + unit_below(&dice, unit_below(&dice, 4) ? 60 : most / 2 - 16);
+        if (unit_below(&dice, 2) && send(sent, n) == TK_OK) {
+            size[sent++ % slots] = n;
+        } else if (taken < sent) {
+            take_and_done(taken, size[taken % slots]);
+            taken++;
+        } else {
+            assert_empty();
+        }
+        assert_true(sent - taken <= slots);
+    }
+    close_ring(NULL);
+}
+
+static void counts_may_wrap_wherever_they_do(void **state)
+{
+    static const uint64_t slots_before[] = {0, 1000, (UINT64_C(1) << 32) - 1000,
+                                            (UINT64_C(1) << 40) - 1000};
+    (void)state;
+    for (size_t i = 0; i < sizeof(slots_before) / sizeof(slots_before[0]); i++) {
+        random_traffic(slots_before[i] * TK_RING_SLOT);
+        random_traffic(slots_before[i] * TK_RING_SLOT + TK_RING_SLOT - 1 - 1000);
+    }
+}
+
+static void an_old_head_is_not_taken_for_a_new_one(void **state)
+{
+    struct tk_ring_out idle;
+    (void)state;
+    ring_memory_out(&memory, &idle, 8);
+    /* As if 2^32 messages had passed while `idle` slept, and the ring were full now. */
+    uint64_t start = (UINT64_C(1) << 32) * TK_RING_SLOT;
+    tk_ring_format(memory.shared, slots, start);
+    ring_memory_out(&memory, &out, 7);
+    assert_int_equal(fill(20), slots);
+    assert_int_equal(tk_ring_send(&idle, text, 16, NULL, 0), TK_BUSY);
+}
+
+static void a_head_newer_than_the_tail_that_was_read_is_no_reason_to_refuse(void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; i < slots; i++) {
+        assert_int_equal(send(i, 20), TK_OK);
+        take_and_done(i, 20);
+        assert_empty();
+    }
+    uint64_t old = 0; /* what another thread still has in hand */
+    atomic_store(&out.head, atomic_load(&memory.shared->head));
+    assert_false(tk_ring_fits(&out, out.head, old, 0));
+    assert_true(tk_ring_look_again(&out, &old, 0));
+    assert_int_equal(old, memory.shared->tail);
+}
+
+static void a_slot_that_lies_about_its_size_is_told(void **state)
+{
+    struct tk_ring_item item;
+    uint64_t ticket = 0, nbytes;
+    (void)state;
+    char *blob = tk_ring_claim(&out, &ticket);
+    tk_ring_publish(&out, ticket, tk_ring_slot_max + lines / 2 + 1);
+    assert_true(tk_ring_take(&in, &item));
+    assert_null(item.blob);
+    assert_int_equal(item.from, 7);
+    close_ring(NULL);
+    open_at(0);
+    blob = tk_ring_claim(&out, &ticket);
+    nbytes = 129;
+    memcpy(blob, &nbytes, sizeof(nbytes));
+    tk_ring_publish(&out, ticket, tk_ring_slot_max + 2);
+    assert_true(tk_ring_take(&in, &item));
+    assert_null(item.blob);
+}
+
+static void sizes_are_powers_of_two_within_limits(void **state)
+{
+    (void)state;
+    assert_true(tk_ring_legal(2, 8));
+    assert_true(tk_ring_legal(8192, 65536));
+    assert_false(tk_ring_legal(1, 64));
+    assert_false(tk_ring_legal(0, 64));
+    assert_false(tk_ring_legal(12, 64));
+    assert_false(tk_ring_legal(16384, 64));
+    assert_false(tk_ring_legal(16, 0));
+    assert_false(tk_ring_legal(16, 4));
+    assert_false(tk_ring_legal(16, 96));
+    assert_false(tk_ring_legal(16, 131072));
+    /* A lap of the largest messages must not wrap the count of lines. */
+    for (uint32_t s = 2; s <= tk_ring_slots_max; s *= 2)
+        for (uint32_t l = 8; l <= tk_ring_lines_max; l *= 2)
+            assert_true(tk_ring_message_max(s, l) / tk_ring_line * s < TK_RING_SLOT);
+    assert_true(tk_ring_message_max(1024, 4096) >= 65536 + 96);
+}
+
+/* What threads are for: others go on while one of them keeps a message. */
+static void done_out_of_order_gives_space_back_in_order(void **state)
+{
+    struct tk_ring_item item[slots], none;
+    (void)state;
+    if (!TK_THREADED)
+        skip();
+    assert_int_equal(fill(20), slots);
+    for (uint32_t i = 0; i < slots; i++)
+        item[i] = take(i, 20);
+    for (uint32_t i = slots - 1; i > 0; i--)
+        tk_ring_done(&in, &item[i]);
+    assert_false(tk_ring_take(&in, &none));
+    assert_int_equal(send(99, 20), TK_BUSY);
+    assert_true(ring_text_is(item[0].blob, 7, &(uint32_t){0}, 20));
+    tk_ring_done(&in, &item[0]);
+    assert_true(tk_ring_ready(&in)); /* whoever polls next is to give it back */
+    assert_false(tk_ring_take(&in, &none));
+    assert_int_equal(memory.shared->head, memory.shared->tail);
+    assert_int_equal(fill(20), slots);
+}
+
+#define PROMISE(name) cmocka_unit_test_setup_teardown(name, open_ring, close_ring)
+
+static const struct CMUnitTest tests[] = {
+    PROMISE(an_empty_ring_has_nothing),
+    PROMISE(zeroed_memory_is_a_ring),
+    PROMISE(messages_of_a_sender_come_in_their_order),
+    PROMISE(every_size_up_to_the_largest_comes_whole_at_every_place),
+    PROMISE(a_message_may_be_less_than_a_word),
+    PROMISE(what_is_built_in_place_comes_as_what_is_sent),
+    PROMISE(what_is_claimed_first_comes_first),
+    PROMISE(full_of_slots_is_busy_and_changes_nothing),
+    PROMISE(full_of_lines_is_busy_but_small_messages_pass),
+    PROMISE(space_comes_back_when_messages_are_done_not_when_they_are_taken),
+    PROMISE(at_rest_seven_eighths_are_free),
+    PROMISE(a_ring_of_two_slots_works),
+    cmocka_unit_test(counts_may_wrap_wherever_they_do),
+    PROMISE(an_old_head_is_not_taken_for_a_new_one),
+    PROMISE(a_head_newer_than_the_tail_that_was_read_is_no_reason_to_refuse),
+    PROMISE(a_slot_that_lies_about_its_size_is_told),
+    cmocka_unit_test(sizes_are_powers_of_two_within_limits),
+    PROMISE(done_out_of_order_gives_space_back_in_order),
+};
+
+UNIT_MAIN(tests)
