@@ -10,7 +10,7 @@
 set -u
 
 build="gcc g++ binutils make autoconf automake libtool pkg-config libibverbs-dev librdmacm-dev libpmix-dev libhwloc-dev"
-test="libcmocka-dev clang libclang-rt-dev binutils ibverbs-utils rdmacm-utils perftest python3-pyverbs valgrind man-db openmpi-bin procps util-linux"
+test="libcmocka-dev cmake clang libclang-rt-dev binutils ibverbs-utils rdmacm-utils perftest python3-pyverbs valgrind man-db openmpi-bin procps util-linux"
 sanitizer="libasan8 libubsan1 libtsan2"
 vm="qemu-system-x86 busybox-static kmod cpio xz-utils iproute2 rdma-core ibverbs-utils perftest"
 

@@ -12,6 +12,9 @@ libdir=$root$TRUNKLINE_TEST_LIBDIR
 incdir=$root$TRUNKLINE_TEST_INCLUDEDIR
 bindir=$root$TRUNKLINE_TEST_BINDIR
 modes="seq par parsync"
+# Which kinds of library --disable-shared and --disable-static have left: yes or no
+shared=${TRUNKLINE_TEST_SHARED:-yes}
+static=${TRUNKLINE_TEST_STATIC:-yes}
 failures=0
 
 fail()

@@ -69,14 +69,14 @@ waste()
     [ $checking = debug ] || optimised=-O2
     for compiler in gcc g++ clang clang++; do
         command -v $compiler >/dev/null || continue
-        language=c
-        case $compiler in *++) language=c++ ;; esac
-        for options in "-ffunction-sections -fdata-sections -Wl,--gc-sections" "-flto -Wl,--gc-sections"; do
-            refused "trunkline_needs_gasnet_ibv_par_${checking}_fast_v1" gasnet-ibv-seq \
-                $compiler $optimised $options -x $language $(pc --cflags gasnet-ibv-par) "$scratch/poll.c" -x none
-            refused "trunkline_needs_gasnet_tools_seq_${checking}_${heap}_v1" gasnet_tools-par \
-                $compiler $optimised $options -x $language $(pc --cflags gasnet_tools-seq) "$scratch/tools.c" -x none
-        done
+        case $compiler in
+        *++) language=c++ options="-flto -Wl,--gc-sections" ;;
+        *) language=c options="-ffunction-sections -fdata-sections -Wl,--gc-sections" ;;
+        esac
+        refused "trunkline_needs_gasnet_ibv_par_${checking}_fast_v1" gasnet-ibv-seq \
+            $compiler $optimised $options -x $language $(pc --cflags gasnet-ibv-par) "$scratch/poll.c" -x none
+        refused "trunkline_needs_gasnet_tools_seq_${checking}_${heap}_v1" gasnet_tools-par \
+            $compiler $optimised $options -x $language $(pc --cflags gasnet_tools-seq) "$scratch/tools.c" -x none
     done
 }
 
@@ -106,7 +106,7 @@ strings_of_a_program()
 conduit
 waste
 tools
-strings_of_a_program
+[ "$static" = no ] || strings_of_a_program
 echo "$refusals wrong pairs of objects and libraries did not link"
 [ $refusals -ge 15 ] || fail "there should be more"
 finish

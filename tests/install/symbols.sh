@@ -29,6 +29,7 @@ exported()
 # check_shared LIBRARY "lines to include" MODE-OPTION LEAST
 check_shared()
 {
+    [ "$shared" = yes ] || return
     lib=$libdir/lib$1.so
     exported "$lib" >"$scratch/exported"
     grep -vE "$public" "$scratch/exported" && fail "$lib exports these"
@@ -44,6 +45,7 @@ check_shared()
 
 check_archive()
 {
+    [ "$static" = yes ] || return
     lib=$libdir/lib$1.a
     nm --defined-only -g "$lib" 2>/dev/null | awk 'NF == 3 {print $3}' | grep -vE "$public|^tk_|^__(asan|ubsan|odr_asan)" |
         sort -u | grep . && fail "$lib defines these global names"
@@ -57,6 +59,7 @@ check_archive()
 check_strings()
 {
     lib=$libdir/libgasnet-ibv-$1.a
+    [ "$static" = yes ] || lib=$libdir/libgasnet-ibv-$1.so
     mode=$(upper "$1")
     tools_mode=PAR
     [ "$mode" != SEQ ] || tools_mode=SEQ
@@ -80,7 +83,10 @@ done
 for mode in seq par; do
     check_shared "gasnet_tools-$mode" '#include <gasnet_tools.h>\n' -DGASNETT_USE_TRUE_MUTEXES=1 60
     check_archive "gasnet_tools-$mode"
-    grep -aqF "\$GASNetToolsThreadModel: $(upper "$mode") \$" "$libdir/libgasnet_tools-$mode.a" ||
-        fail "libgasnet_tools-$mode.a does not tell its thread model"
+    tells=no
+    for lib in "$libdir/libgasnet_tools-$mode".[as]*; do
+        grep -aqF "\$GASNetToolsThreadModel: $(upper "$mode") \$" "$lib" && tells=yes
+    done
+    [ $tells = yes ] || fail "libgasnet_tools-$mode does not tell its thread model"
 done
 finish

@@ -16,21 +16,33 @@ present()
     [ -e "$1" ] || fail "missing: $1"
 }
 
+absent()
+{
+    for file in "$@"; do
+        [ ! -e "$file" ] || fail "should not be there: $file"
+    done
+}
+
 for file in gasnetex.h gasnet.h gasnet_fwd.h gasnet_mk.h gasnet_config.h gasnet_portable_platform.h gasnet_tools.h \
     gasnet_tools-seq.mak gasnet_tools-par.mak ibv-conduit/gasnet_core_fwd.h \
     ibv-conduit/ibv-seq.mak ibv-conduit/ibv-par.mak ibv-conduit/ibv-parsync.mak; do
     present "$incdir/$file"
 done
-for mode in $modes; do
-    present "$libdir/libgasnet-ibv-$mode.a"
-    present "$libdir/libgasnet-ibv-$mode.so"
-    present "$libdir/pkgconfig/gasnet-ibv-$mode.pc"
+# libraries SHARED STATIC: these kinds are there, and not the other ones
+libraries()
+{
+    for name in gasnet-ibv-seq gasnet-ibv-par gasnet-ibv-parsync gasnet_tools-seq gasnet_tools-par; do
+        case $1 in yes) present "$libdir/lib$name.so" ;; *) absent "$libdir/lib$name.so" "$libdir/lib$name.so.1" "$libdir/lib$name.la" ;; esac
+        case $2 in yes) present "$libdir/lib$name.a" ;; *) absent "$libdir/lib$name.a" "$libdir/lib$name.la" ;; esac
+    done
+}
+
+libraries "$shared" "$static"
+for name in gasnet-ibv-seq gasnet-ibv-par gasnet-ibv-parsync gasnet_tools-seq gasnet_tools-par; do
+    present "$libdir/pkgconfig/$name.pc"
 done
-for mode in seq par; do
-    present "$libdir/libgasnet_tools-$mode.a"
-    present "$libdir/libgasnet_tools-$mode.so"
-    present "$libdir/pkgconfig/gasnet_tools-$mode.pc"
-done
+present "$libdir/cmake/Trunkline/TrunklineConfig.cmake"
+present "$libdir/cmake/Trunkline/TrunklineConfigVersion.cmake"
 present "$libdir/trunkline/libsofthca.so"
 case $(uname -m) in
 x86_64 | aarch64) present "$libdir/trunkline/softhca/libibverbs.so.1" ;;
@@ -43,9 +55,24 @@ for file in gasnet_vis.h gasnet_ratomic.h gasnet_coll.h; do
     [ ! -e "$incdir/$file" ] || fail "$file is installed but not implemented"
 done
 
-text_files=$(find "$incdir" "$libdir/pkgconfig" -type f)
+# What --disable-shared and --disable-static do; make takes the same words.
+# one_kind SHARED STATIC
+one_kind()
+{
+    libdir=$root-one$TRUNKLINE_TEST_LIBDIR
+    plain_make -C "$top_builddir" install-libLTLIBRARIES install-exec-hook "DESTDIR=$root-one" "install_shared=$1" "install_static=$2" \
+        >/dev/null 2>&1 || fail "make install with shared libraries: $1, static ones: $2"
+    libraries "$1" "$2"
+    plain_make -C "$top_builddir" uninstall-libLTLIBRARIES uninstall-hook "DESTDIR=$root-one" >/dev/null 2>&1
+    find "$root-one" -type f | grep . && fail "left after make uninstall, with shared libraries: $1, static ones: $2"
+    rm -rf "$root-one"
+}
+
+text_files=$(find "$incdir" "$libdir/pkgconfig" "$libdir/cmake" -type f)
 for place in "$top_builddir" "$root"; do
     # shellcheck disable=SC2086 # a list of files
     grep -lF "$place" $text_files && fail "these files name $place"
 done
+one_kind no yes
+one_kind yes no
 finish

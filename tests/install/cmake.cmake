@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# A client's CMakeLists.txt: the imported targets from C and from C++, and what others do with pkg-config.
+cmake_minimum_required(VERSION 3.13)
+project(clients C CXX)
+
+find_package(Trunkline 0.1 CONFIG REQUIRED COMPONENTS SEQ PAR PARSYNC TOOLS)
+find_package(Trunkline CONFIG REQUIRED) # twice must not matter
+find_package(Trunkline CONFIG QUIET COMPONENTS NEVER)
+if(Trunkline_FOUND)
+  message(FATAL_ERROR "there is no component NEVER")
+endif()
+find_package(Trunkline 99 CONFIG QUIET)
+if(Trunkline_FOUND)
+  message(FATAL_ERROR "there is no version 99")
+endif()
+find_package(Trunkline 0.1 CONFIG REQUIRED)
+message(STATUS "launcher: ${Trunkline_GASNETRUN}; interface: ${Trunkline_GASNET_VERSION}")
+
+foreach(mode seq par parsync)
+  add_executable(c-${mode} client.c)
+  target_link_libraries(c-${mode} PRIVATE Trunkline::gasnet-ibv-${mode})
+endforeach()
+add_executable(cxx-par client.cc)
+target_link_libraries(cxx-par PRIVATE GASNet::gasnet-ibv-par)
+add_executable(c-tools tools.c)
+target_link_libraries(c-tools PRIVATE Trunkline::gasnet_tools-par)
+if(TARGET Trunkline::gasnet-ibv-seq-static)
+  add_executable(c-static client.c)
+  target_link_libraries(c-static PRIVATE Trunkline::gasnet-ibv-seq-static)
+endif()
+
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(gasnet REQUIRED IMPORTED_TARGET gasnet-ibv-par)
+add_executable(pc-par client.cc)
+target_link_libraries(pc-par PRIVATE PkgConfig::gasnet)
