@@ -3,7 +3,7 @@
 # Installs the Debian packages that Trunkline needs, by name; what is there already is left alone.
 # usage: contrib/install-packages.sh [build] [test] [sanitizer] [vm]      (default: build)
 #   build      compile and run
-#   test       make check: unit tests, a second compiler, Debian's own RDMA programs, a foreign PMIx launcher
+#   test       make check: unit tests, a second compiler, CMake, Debian's own RDMA programs, a foreign PMIx launcher
 #   sanitizer  libraries for --enable-sanitizer
 #   vm         make check-vm: a virtual machine with the kernel's Soft-RoCE. Optional: failing to get these is no error
 # Uses sudo when not root. Status 0: all there; 1: something is missing, and which.
