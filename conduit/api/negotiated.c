@@ -4,7 +4,10 @@
  * gex_AM_Cancel*. */
 #include "config.h"
 
+#include <stdatomic.h>
+
 #include "api/check.h"
+#include "base/report.h"
 #include "message/message.h"
 #include "team/objects.h"
 
@@ -45,6 +48,13 @@ static struct tk_message offer(enum tk_message_category category, const void *cl
                                .nargs = nargs};
 }
 
+static gex_AM_SrcDesc_t lent(gex_AM_SrcDesc_t sd)
+{
+    if (TK_IS_DEBUG && sd != GEX_AM_SRCDESC_NO_OP && sd->room.buffer)
+        tk_pattern_fill(sd->address, sd->size);
+    return sd;
+}
+
 gex_AM_SrcDesc_t gex_AM_PrepareRequestMedium(gex_TM_t tm, gex_Rank_t rank, const void *client_buf,
                                              size_t least_payload, size_t most_payload,
                                              gex_Event_t *lc_opt, gex_Flags_t flags,
@@ -57,7 +67,7 @@ gex_AM_SrcDesc_t gex_AM_PrepareRequestMedium(gex_TM_t tm, gex_Rank_t rank, const
         TK_CHECK_LC_REQUEST("gex_AM_PrepareRequestMedium", lc_opt);
     struct tk_message m = offer(TK_MEDIUM, client_buf, NULL, lc_opt, flags, numargs);
     m.peer = tk_peer_of(tm, rank);
-    return tk_prepare_request(&m, most_payload);
+    return lent(tk_prepare_request(&m, most_payload));
 }
 
 gex_AM_SrcDesc_t gex_AM_PrepareRequestLong(gex_TM_t tm, gex_Rank_t rank, const void *client_buf,
@@ -72,7 +82,7 @@ gex_AM_SrcDesc_t gex_AM_PrepareRequestLong(gex_TM_t tm, gex_Rank_t rank, const v
         TK_CHECK_LC_REQUEST("gex_AM_PrepareRequestLong", lc_opt);
     struct tk_message m = offer(TK_LONG, client_buf, dest, lc_opt, flags, numargs);
     m.peer = tk_peer_of(tm, rank);
-    return tk_prepare_request(&m, most_payload);
+    return lent(tk_prepare_request(&m, most_payload));
 }
 
 gex_AM_SrcDesc_t gex_AM_PrepareReplyMedium(gex_Token_t token, const void *client_buf,
@@ -86,7 +96,7 @@ gex_AM_SrcDesc_t gex_AM_PrepareReplyMedium(gex_Token_t token, const void *client
     if (client_buf)
         TK_CHECK_LC_REPLY("gex_AM_PrepareReplyMedium", lc_opt);
     struct tk_message m = offer(TK_MEDIUM, client_buf, NULL, lc_opt, flags, numargs);
-    return tk_prepare_reply(token, &m, most_payload);
+    return lent(tk_prepare_reply(token, &m, most_payload));
 }
 
 gex_AM_SrcDesc_t gex_AM_PrepareReplyLong(gex_Token_t token, const void *client_buf,
@@ -100,7 +110,7 @@ gex_AM_SrcDesc_t gex_AM_PrepareReplyLong(gex_Token_t token, const void *client_b
     if (client_buf)
         TK_CHECK_LC_REPLY("gex_AM_PrepareReplyLong", lc_opt);
     struct tk_message m = offer(TK_LONG, client_buf, dest, lc_opt, flags, numargs);
-    return tk_prepare_reply(token, &m, most_payload);
+    return lent(tk_prepare_reply(token, &m, most_payload));
 }
 
 void *gex_AM_SrcDescAddr(gex_AM_SrcDesc_t sd)
@@ -113,11 +123,24 @@ size_t gex_AM_SrcDescSize(gex_AM_SrcDesc_t sd)
     return sd->size;
 }
 
+/* Legal, but hardly ever meant: told once, or a benchmark would drown in it. */
+static void look_at_pattern(gex_AM_SrcDesc_t sd, size_t nbytes)
+{
+    static atomic_flag is_told = ATOMIC_FLAG_INIT;
+    if (sd->room.buffer && tk_pattern_is_left(sd->address, nbytes) &&
+        !atomic_flag_test_and_set(&is_told))
+        tk_warn("gex_AM_Commit: %zu bytes are sent from the buffer that gex_AM_Prepare lent, but "
+                "nothing was written to it (GASNET_SD_INIT=0 stops this check)",
+                nbytes);
+}
+
 static void commit(gex_AM_SrcDesc_t sd, gex_AM_Index_t handler, size_t nbytes, void *dest,
                    unsigned nargs, const gex_AM_Arg_t *args)
 {
     struct tk_message m = {
         .handler = handler, .nbytes = nbytes, .dest = dest, .nargs = nargs, .args = args};
+    if (TK_IS_DEBUG)
+        look_at_pattern(sd, nbytes);
     tk_commit(sd, &m);
 }
 

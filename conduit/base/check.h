@@ -8,12 +8,14 @@
 #include "base/report.h"
 
 #ifdef TK_DEBUG
+#    define TK_IS_DEBUG 1
 #    define TK_CHECK(condition, ...)                                                               \
         do {                                                                                       \
             if (!(condition))                                                                      \
                 tk_panic(__VA_ARGS__);                                                             \
         } while (0)
 #else
+#    define TK_IS_DEBUG 0
 #    define TK_CHECK(condition, ...)                                                               \
         do {                                                                                       \
         } while (0)

@@ -17,12 +17,14 @@
 
 #include "base/clock.h"
 #include "base/report.h"
+#include "base/thread.h"
 #include "bootstrap/bootstrap.h"
 #include "exit/exit.h"
 #include "exit/exit_private.h"
 #include "message/message.h"
 #include "progress/progress.h"
 #include "settings/settings.h"
+#include "tools/public.h"
 #include "transport/verbs/verbs.h"
 
 /* How long all may take to come before those that did not are told: a collective exit is over long
@@ -116,7 +118,7 @@ static void leave(int code)
     notice_at = now + grace;
     __atomic_store_n(&tk_verbs_lost_peer, NULL, __ATOMIC_RELEASE);
     start_watchdog();
-    fflush(NULL);
+    gasnett_flush_streams();
     if (tk_bootstrap_fence(serve, now + (uint64_t)(timeout_seconds() * 1e9)) != TK_OK)
         abort_job(code, "not all processes came to the end of the job");
     tk_bootstrap_close();
@@ -161,7 +163,7 @@ void tk_exit_failed(void)
     leaver = pthread_self();
     final_code = 1;
     start_watchdog();
-    fflush(NULL);
+    gasnett_flush_streams();
     abort_job(1, "");
 }
 
@@ -172,23 +174,16 @@ static void *end_for_signal(void *unused)
         continue;
     take_alarm(); /* what the signal's handler unblocked is blocked again when it returns */
     leaver = pthread_self();
-    fflush(NULL);
+    gasnett_flush_streams();
     if (was_asked_for)
         _exit(final_code);
     abort_job(final_code, "ended by a signal");
 }
 
-/* The helper must never run a client's signal handler. */
 static void start_helper(void)
 {
-    pthread_t helper;
-    sigset_t all, before;
     sem_init(&signal_came, 0, 0);
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    if (pthread_create(&helper, NULL, end_for_signal, NULL) == 0)
-        pthread_detach(helper);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    tk_thread_start(end_for_signal, tk_settings.thread_stack_min, tk_settings.thread_stack_pad);
 }
 
 void tk_exit_was_asked_for(void)

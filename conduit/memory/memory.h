@@ -60,4 +60,7 @@ enum tk_status tk_segment_limit(const char *text, uint64_t host_memory, unsigned
 /* The segment of endpoint 0; size 0 until there is one. */
 extern struct tk_area tk_segment_area;
 
+/* GASNET_MAXIMIZE_MEMLOCK and GASNET_DISABLE_MUNMAP, before anything large is allocated. */
+void tk_process_memory_open(void);
+
 #endif

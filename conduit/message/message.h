@@ -77,6 +77,14 @@ gex_AM_SrcDesc_t tk_prepare_reply(gex_Token_t token, struct tk_message *m, size_
 void tk_commit(gex_AM_SrcDesc_t sd, struct tk_message *m);
 void tk_cancel(gex_AM_SrcDesc_t sd);
 
+/* Lent buffers of debug builds (GASNET_SD_INIT*). Open once at start-up, in all builds; TK_FAIL: a
+ * bad GASNET_SD_INITVAL, which has been told. Then any thread. */
+enum tk_status tk_pattern_open(void);
+void tk_pattern_fill(void *buffer, size_t size);
+
+/* Is the whole begin of the `size` bytes as tk_pattern_fill() left it? Never of less than 8. */
+bool tk_pattern_is_left(const void *buffer, size_t size);
+
 /* Has this thread prepared a request (or reply) and not committed it? */
 bool tk_is_preparing(enum tk_message_kind kind);
 

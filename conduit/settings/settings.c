@@ -12,8 +12,6 @@
 
 struct tk_settings tk_settings;
 
-extern char **environ;
-
 static const char *lookup(char *const *env, const char *name)
 {
     size_t length = strlen(name);
@@ -21,11 +19,6 @@ static const char *lookup(char *const *env, const char *name)
         if (!strncmp(*env, name, length) && (*env)[length] == '=')
             return *env + length + 1;
     return NULL;
-}
-
-const char *tk_getenv(const char *name)
-{
-    return lookup(environ, name);
 }
 
 static void set_default(const struct tk_setting *s)
@@ -50,6 +43,7 @@ static void set_default(const struct tk_setting *s)
         break;
     case TK_SETTING_IGNORED:
     case TK_SETTING_TOOLS:
+    case TK_SETTING_SWITCH:
         break;
     }
 }
@@ -59,6 +53,11 @@ static void set_default(const struct tk_setting *s)
 static bool counts_as_unset(const struct tk_setting *s, const char *value)
 {
     return !value || (!*value && s->type != TK_SETTING_TEXT);
+}
+
+bool tk_setting_is_default(const struct tk_setting *s)
+{
+    return counts_as_unset(s, tk_getenv(s->name));
 }
 
 /* The client may change its environment later; the text in force must not change with it. */
@@ -107,6 +106,9 @@ void tk_setting_format(const struct tk_setting *s, const struct tk_settings *val
     case TK_SETTING_TEXT:
     case TK_SETTING_CHOICE:
         snprintf(out, size, "%s", *(const char *const *)field);
+        break;
+    case TK_SETTING_SWITCH:
+        snprintf(out, size, "%s", s->text_def);
         break;
     case TK_SETTING_IGNORED:
     case TK_SETTING_TOOLS:

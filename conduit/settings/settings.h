@@ -21,6 +21,7 @@ struct tk_settings {
 #define TK_CHOICE(field, name, def, words, scope, help)        const char *field;
 #define TK_IGNORED(name, help)
 #define TK_TOOLS(name, def, help)
+#define TK_SWITCH(name, def, help)
 #include "settings/settings.def"
 #undef TK_INT
 #undef TK_REAL
@@ -30,6 +31,7 @@ struct tk_settings {
 #undef TK_CHOICE
 #undef TK_IGNORED
 #undef TK_TOOLS
+#undef TK_SWITCH
 };
 
 enum tk_setting_type {
@@ -40,7 +42,8 @@ enum tk_setting_type {
     TK_SETTING_TEXT,
     TK_SETTING_CHOICE,
     TK_SETTING_IGNORED,
-    TK_SETTING_TOOLS /* the tools read it themselves, when they need it */
+    TK_SETTING_TOOLS, /* the tools read it themselves, when they need it */
+    TK_SETTING_SWITCH /* so too, but it must be a truth */
 };
 
 enum tk_setting_scope { TK_SCOPE_JOB, TK_SCOPE_RANK, TK_SCOPE_LAUNCHER };
@@ -88,7 +91,11 @@ uint64_t tk_settings_job_hash(void);
  * malloc'ed memory. */
 char *tk_settings_job_text(void);
 
-/* Formats the value in force of one setting. */
+/* Does the environment of the job leave this setting alone? An empty value counts as none, except
+ * for texts. */
+bool tk_setting_is_default(const struct tk_setting *setting);
+
+/* Formats the value in force of one setting; of one that the tools read, what is known of it here. */
 void tk_setting_format(const struct tk_setting *setting, const struct tk_settings *values,
                        char *out, size_t size);
 
@@ -96,7 +103,18 @@ void tk_setting_format(const struct tk_setting *setting, const struct tk_setting
  * settings.def alone. */
 void tk_settings_print(FILE *out);
 
-/* Value of any variable in the environment of this process, NULL if unset. */
+/* ---- The environment ---- */
+
+/* From here on what this process was started with stays in force: see tk_getenv(). Start-up calls
+ * it once; without memory or /proc the present environment is all there is. */
+void tk_environment_open(void);
+
+/* The job's environment, first match first: what the process was started with, then what the
+ * client added. NULL-terminated, NAME=value; valid until the client changes its environment. */
+char *const *tk_environment(void);
+
+/* Value of a variable, NULL if unset. What the spawner gave all ranks cannot be changed by a client
+ * that calls setenv() on one of them; names that the spawner did not set are the client's. */
 const char *tk_getenv(const char *name);
 
 #endif

@@ -100,7 +100,7 @@ static bool fits(const struct tk_setting *s, double value)
 
 static enum tk_status refuse(const struct tk_setting *s, const char *value, char *why, size_t size)
 {
-    if (s->type == TK_SETTING_BOOL)
+    if (s->type == TK_SETTING_BOOL || s->type == TK_SETTING_SWITCH)
         snprintf(why, size, "%s='%s' is not one of 0, 1, no, yes, n, y, false, true, off, on",
                  s->name, value);
     else if (s->type == TK_SETTING_CHOICE)
@@ -115,8 +115,11 @@ enum tk_status tk_setting_parse(const struct tk_setting *s, const char *value,
                                 struct tk_settings *out, char *why, size_t why_size)
 {
     void *field = (char *)out + s->offset;
+    bool truth;
     double result;
     switch (s->type) {
+    case TK_SETTING_SWITCH:
+        return parse_bool(value, &truth) == TK_OK ? TK_OK : refuse(s, value, why, why_size);
     case TK_SETTING_IGNORED:
     case TK_SETTING_TOOLS:
         return TK_OK;

@@ -8,6 +8,8 @@
 
 #include "settings/settings.h"
 
+enum { line_width = 110 };
+
 static void print_default(FILE *out, const struct tk_setting *s)
 {
     switch (s->type) {
@@ -21,11 +23,12 @@ static void print_default(FILE *out, const struct tk_setting *s)
         fprintf(out, "default %d; 0 or 1", (int)s->def);
         break;
     case TK_SETTING_TOOLS:
-        fprintf(out, "default %s; read by the tools when needed",
-                s->text_def[0] ? s->text_def : "(empty)");
+    case TK_SETTING_SWITCH:
+        fprintf(out, "default %s%s; read by the tools when needed",
+                s->text_def[0] ? s->text_def : "(empty)",
+                s->type == TK_SETTING_SWITCH ? "; 0 or 1" : "");
         break;
     case TK_SETTING_IGNORED:
-        fprintf(out, "accepted, no effect");
         break;
     default:
         fprintf(out, "default %.15g; %.15g..%.15g %s", s->def, s->min, s->max, s->unit);
@@ -40,12 +43,35 @@ static const char *scope_text(const struct tk_setting *s)
     return s->scope == TK_SCOPE_LAUNCHER ? "; read by the launcher" : "";
 }
 
+static void print_setting(FILE *out, const struct tk_setting *s)
+{
+    fprintf(out, "%s\n    (", s->name);
+    print_default(out, s);
+    fprintf(out, "%s)\n    %s\n", scope_text(s), s->help);
+}
+
+/* Those that one reason covers follow each other in the table. Returns the first of the others. */
+static size_t print_ignored(FILE *out, size_t i)
+{
+    const char *help = tk_setting_table[i].help;
+    int column = fprintf(out, "%s", tk_setting_table[i].name);
+    for (i++; i < tk_setting_count && !strcmp(tk_setting_table[i].help, help); i++) {
+        const char *name = tk_setting_table[i].name;
+        if (column + 2 + (int)strlen(name) > line_width)
+            column = fprintf(out, ",\n%s", name) - 2;
+        else
+            column += fprintf(out, ", %s", name);
+    }
+    fprintf(out, "\n    (accepted, no effect)\n    %s\n", help);
+    return i;
+}
+
 void tk_settings_print(FILE *out)
 {
-    for (size_t i = 0; i < tk_setting_count; i++) {
-        const struct tk_setting *s = &tk_setting_table[i];
-        fprintf(out, "%s\n    (", s->name);
-        print_default(out, s);
-        fprintf(out, "%s)\n    %s\n", scope_text(s), s->help);
+    for (size_t i = 0; i < tk_setting_count;) {
+        if (tk_setting_table[i].type == TK_SETTING_IGNORED)
+            i = print_ignored(out, i);
+        else
+            print_setting(out, &tk_setting_table[i++]);
     }
 }

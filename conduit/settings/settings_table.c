@@ -26,6 +26,8 @@ const struct tk_setting tk_setting_table[] = {
     {name, TK_SETTING_IGNORED, 0, 0, 0, 0, NULL, NULL, "", TK_SCOPE_RANK, help},
 #define TK_TOOLS(name, def, help)                                                                  \
     {name, TK_SETTING_TOOLS, 0, 0, 0, 0, def, NULL, "", TK_SCOPE_RANK, help},
+#define TK_SWITCH(name, def, help)                                                                 \
+    {name, TK_SETTING_SWITCH, 0, 0, 0, 1, def, NULL, "", TK_SCOPE_RANK, help},
 #include "settings/settings.def"
 };
 

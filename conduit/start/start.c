@@ -23,12 +23,11 @@
 #include "progress/progress.h"
 #include "settings/settings.h"
 #include "start/start.h"
+#include "start/start_private.h"
 #include "team/objects.h"
 #include "tools/tools.h"
 #include "transport/threads.h"
 #include "transport/verbs/verbs.h"
-
-extern char **environ;
 
 /* A client may define these itself; the library's are weak. */
 __attribute__((weak)) const char *gasnet_max_segsize_str;
@@ -40,40 +39,6 @@ static bool is_started;
 bool tk_is_started(void)
 {
     return is_started;
-}
-
-static void tell_unknown(const char *name, const char *nearest)
-{
-    if (nearest)
-        tk_warn("%s is no setting of this library; did you mean %s? (gasnetrun_ibv --settings "
-                "lists all)",
-                name, nearest);
-    else
-        tk_warn("%s is no setting of this library (gasnetrun_ibv --settings lists all)", name);
-}
-
-static void tell_settings(void)
-{
-    for (size_t i = 0; i < tk_setting_count; i++) {
-        char value[256];
-        const struct tk_setting *s = &tk_setting_table[i];
-        if (s->type == TK_SETTING_IGNORED || s->type == TK_SETTING_TOOLS ||
-            s->scope == TK_SCOPE_LAUNCHER)
-            continue;
-        tk_setting_format(s, &tk_settings, value, sizeof(value));
-        tk_tell("%s=%s%s", s->name, value, tk_getenv(s->name) ? "" : " (default)");
-    }
-}
-
-static void tell_choices(void)
-{
-    char text[256];
-    tk_verbs_describe(text, sizeof(text));
-    tk_tell("ranks: %u, hosts: %u, ranks of this host: %u, CPUs for them: %u", tk_peers.size,
-            tk_topology.hosts, tk_topology.local_size, tk_topology.cpus);
-    tk_tell("network: %s", tk_peers.size > 1 ? text : "none, a job of one");
-    tk_tell("segment: up to %" PRIu64 " bytes (least of all ranks %" PRIu64 ")",
-            tk_segment_limit_local, tk_segment_limit_global);
 }
 
 static const char *segment_limit_text(void)
@@ -171,10 +136,13 @@ static enum tk_status open_rooms(void)
 
 static enum tk_status load_settings(void)
 {
-    enum tk_status status = tk_settings_load(environ);
+    tk_environment_open();
+    enum tk_status status = tk_settings_load(tk_environment());
     tk_report_quiet(tk_settings.quiet);
     tk_thread_limit((int)tk_settings.max_threads);
-    return status;
+    if (status == TK_OK)
+        tk_process_memory_open();
+    return status == TK_OK ? tk_pattern_open() : status;
 }
 
 static enum tk_status open_all(void)
@@ -188,7 +156,7 @@ static enum tk_status open_all(void)
     if (load_settings() != TK_OK || tk_peers_open(tk_bootstrap.rank, tk_bootstrap.size) != TK_OK)
         return TK_FAIL;
     if (tk_bootstrap.rank == 0)
-        tk_settings_unknown(environ, tell_unknown);
+        tk_tell_unknown();
     return open_rooms();
 }
 
@@ -198,10 +166,8 @@ void tk_start(void)
         tk_verbs_close();
         tk_exit_failed();
     }
-    if (tk_settings.verboseenv && tk_peers.me == 0) {
-        tell_settings();
-        tell_choices();
-    }
+    if (tk_settings.verboseenv && tk_peers.me == 0)
+        tk_tell_start();
     tk_report_starting(false);
     tk_tools_join_job();
     tk_cards_drop();

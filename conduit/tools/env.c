@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "tools/public.h"
 #include "tools/tools.h"
@@ -32,7 +33,13 @@ bool tk_tools_is_on(const char *name, bool otherwise)
 {
     bool value;
     const char *text = tk_tools_lookup(name);
-    return text && tk_tools_truth(text, &value) ? value : otherwise;
+    if (!text)
+        return otherwise;
+    if (tk_tools_truth(text, &value))
+        return value;
+    if (!strcasecmp(text, "true") || !strcasecmp(text, "on"))
+        return true;
+    return strcasecmp(text, "false") && strcasecmp(text, "off") ? otherwise : false;
 }
 
 /* Job scripts write X= to clear a variable. */

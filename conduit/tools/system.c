@@ -94,6 +94,8 @@ int gasnett_set_affinity(int rank)
 void gasnett_flush_streams(void)
 {
     fflush(NULL);
+    if (tk_tools_is_on("GASNET_FS_SYNC", false))
+        sync();
 }
 
 void gasnett_close_streams(void)

@@ -31,8 +31,8 @@ void tk_tools_say(const char *name, const char *format, ...) __attribute__((form
 
 /* ---- Values ---- */
 
-/* Truth of a variable of the tools' own: quiet, because the first use may be in a crash; what is no
- * truth counts as unset. */
+/* Truth of a variable of the tools' own, in all spellings that settings have: quiet, because the
+ * first use may be in a crash; what is no truth counts as unset (a job has refused it at start). */
 bool tk_tools_is_on(const char *name, bool otherwise);
 
 /* The whole of `text` as a number; false when it is none or too large. See gasnett_parse_int(). */

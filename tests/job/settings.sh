@@ -50,7 +50,7 @@ fails_with 0 "GASNET_QUIET=1"
 SETTINGS=GASNET_PHYSMEM_NOPROBE=1 good 2 "$hello"
 lines 0
 SETTINGS=GASNET_VERBOSEENV=1 good 2 "$hello"
-says 'GASNET_AM_CREDITS_PP=12' 1
+says 'ENV parameter: GASNET_AM_CREDITS_PP = 12 (default)$' 1
 
 # Ports: none of that name, none at all; a job of one needs none.
 for port in nosuch softhca0:7 softhca0:7+nosuch:1; do

@@ -25,7 +25,7 @@ for mode in seq par; do
     says 'ENV parameter: JOB_EARLY = 3 (default)$' 1
     says 'ENV parameter: JOB_LATE = 64 KB (default)$' 1
     says 'ENV parameter: JOB_TRUTH = YES$' 1
-    says '^trunkline.0@.*ENV parameter: ' 3
+    says '^trunkline.0@.*ENV parameter: JOB_' 3
     SETTINGS='' good 3 "$program" display
     says 'ENV parameter' 0
 

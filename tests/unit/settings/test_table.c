@@ -20,7 +20,8 @@ static void every_name_is_unique_and_ours(void **state)
 
 static bool has_field(const struct tk_setting *s)
 {
-    return s->type != TK_SETTING_IGNORED && s->type != TK_SETTING_TOOLS;
+    return s->type != TK_SETTING_IGNORED && s->type != TK_SETTING_TOOLS &&
+           s->type != TK_SETTING_SWITCH;
 }
 
 static void no_two_settings_share_a_field(void **state)
@@ -182,6 +183,71 @@ static void known_and_foreign_names_are_not_told(void **state)
     assert_string_equal(unknown_in(NULL), "");
 }
 
+/* One for each socket in old job scripts */
+static void numbered_ports_are_known(void **state)
+{
+    static char *const env[] = {"GASNET_IBV_PORTS_0=a", "GASNET_IBV_PORTS_12=b",
+                                "GASNET_IBV_PORTS_1x=c", "GASNET_IBV_PORTS_=d", NULL};
+    (void)state;
+    assert_string_equal(unknown_in(env), "GASNET_IBV_PORTS_1x->GASNET_IBV_PORTS;"
+                                         "GASNET_IBV_PORTS_->GASNET_IBV_PORTS;");
+}
+
+/* The tools read them when it is too late to complain. */
+static void a_switch_of_the_tools_is_judged_here(void **state)
+{
+    static char *const env[] = {"GASNET_BACKTRACE=perhaps", "GASNET_FREEZE=on",
+                                "GASNET_BACKTRACE_TYPE=perhaps", NULL};
+    (void)state;
+    unit_listen();
+    enum tk_status status = tk_settings_load(env);
+    const char *said = unit_heard();
+    assert_int_equal(status, TK_FAIL);
+    assert_int_equal(unit_lines(said), 1);
+    unit_assert_says(said, "GASNET_BACKTRACE='perhaps' is not one of 0, 1");
+}
+
+static bool is_value(const char *name, const char *value)
+{
+    const char *now = tk_getenv(name);
+    return value ? now && !strcmp(now, value) : !now;
+}
+
+static unsigned times_listed(const char *name)
+{
+    unsigned times = 0;
+    for (char *const *at = tk_environment(); *at; at++)
+        times += !strncmp(*at, name, strlen(name)) && (*at)[strlen(name)] == '=';
+    return times;
+}
+
+/* PATH stands for what a spawner gives to all ranks. */
+static void change_environment(void *path)
+{
+    setenv("PATH", "/changed/before", 1);
+    setenv("OWN_NAME", "before", 1);
+    tk_environment_open();
+    if (!is_value("PATH", path) || !is_value("OWN_NAME", "before"))
+        exit(1);
+    setenv("PATH", "/changed/after", 1);
+    setenv("OWN_NAME", "after", 1);
+    if (!is_value("PATH", path) || !is_value("OWN_NAME", "after"))
+        exit(2);
+    if (times_listed("PATH") != 1 || times_listed("OWN_NAME") != 1)
+        exit(3);
+    unsetenv("PATH");
+    unsetenv("OWN_NAME");
+    exit(is_value("PATH", path) && is_value("OWN_NAME", NULL) && !times_listed("OWN_NAME") ? 0 : 4);
+}
+
+static void a_client_changes_its_own_names_only(void **state)
+{
+    (void)state;
+    if (!getenv("PATH"))
+        skip();
+    unit_assert_exit(change_environment, strdup(getenv("PATH")), 0);
+}
+
 static void a_job_wide_difference_changes_the_hash(void **state)
 {
     (void)state;
@@ -229,7 +295,9 @@ static void the_printed_table_has_every_setting_in_order(void **state)
     const char *at = text;
     for (size_t i = 0; i < tk_setting_count; i++) {
         char heading[80];
-        snprintf(heading, sizeof(heading), "%s\n    (", tk_setting_table[i].name);
+        bool is_ignored = tk_setting_table[i].type == TK_SETTING_IGNORED;
+        snprintf(heading, sizeof(heading), is_ignored ? "%s" : "%s\n    (",
+                 tk_setting_table[i].name);
         const char *found = strstr(at, heading);
         if (!found)
             fail_msg("%s is missing or out of order", tk_setting_table[i].name);
@@ -255,6 +323,9 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_misspelt_name_is_told_with_the_nearest),
     cmocka_unit_test(a_name_like_no_other_is_told_alone),
     cmocka_unit_test(known_and_foreign_names_are_not_told),
+    cmocka_unit_test(numbered_ports_are_known),
+    cmocka_unit_test(a_switch_of_the_tools_is_judged_here),
+    cmocka_unit_test(a_client_changes_its_own_names_only),
     cmocka_unit_test(a_job_wide_difference_changes_the_hash),
     cmocka_unit_test(a_rank_wide_difference_does_not),
     cmocka_unit_test(the_job_text_lists_job_wide_settings_one_a_line),

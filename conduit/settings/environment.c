@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The environment of the job: what this process was started with, which is what the spawner gave to
+ * all ranks, before what the client has added since. Owns a copy of the former, made once at
+ * start-up; no lock. Later changes of the client's own names are seen, as getenv() sees them. */
+#include "config.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "settings/settings.h"
+
+extern char **environ;
+
+/* NAME=value, each ended by 0; an empty one ends the block. */
+static char *given;
+static char **both;
+
+static char *read_all(FILE *file, size_t *length)
+{
+    char *text = NULL;
+    size_t size;
+    char piece[4096];
+    FILE *out = open_memstream(&text, &size);
+    if (!out)
+        return NULL;
+    for (size_t n; (n = fread(piece, 1, sizeof(piece), file)) > 0;)
+        fwrite(piece, 1, n, out);
+    fwrite("", 1, 1, out);
+    if (fclose(out) != 0)
+        return NULL;
+    *length = size;
+    return text;
+}
+
+/* Nothing else tells what a process began with: setenv() changes the array that main() got. */
+void tk_environment_open(void)
+{
+    size_t length = 0;
+    FILE *file = fopen("/proc/self/environ", "re");
+    if (!file || given)
+        return;
+    given = read_all(file, &length);
+    fclose(file);
+}
+
+static const char *value_in(const char *entry, const char *name, size_t length)
+{
+    return !strncmp(entry, name, length) && entry[length] == '=' ? entry + length + 1 : NULL;
+}
+
+const char *tk_getenv(const char *name)
+{
+    const char *value;
+    size_t length = strlen(name);
+    for (const char *at = given; at && *at; at += strlen(at) + 1)
+        if ((value = value_in(at, name, length)))
+            return value;
+    for (char **at = environ; at && *at; at++)
+        if ((value = value_in(*at, name, length)))
+            return value;
+    return NULL;
+}
+
+static size_t fill(char **to)
+{
+    size_t count = 0;
+    for (char *at = given; at && *at; at += strlen(at) + 1, count++)
+        if (to)
+            to[count] = at;
+    for (char **at = environ; at && *at; at++) {
+        size_t length = strcspn(*at, "=");
+        bool is_given = false;
+        for (const char *old = given; old && *old && !is_given; old += strlen(old) + 1)
+            is_given = value_in(old, *at, length) != NULL;
+        if (is_given)
+            continue;
+        if (to)
+            to[count] = *at;
+        count++;
+    }
+    return count;
+}
+
+char *const *tk_environment(void)
+{
+    free(both);
+    both = calloc(fill(NULL) + 1, sizeof(*both));
+    if (!both)
+        return environ;
+    fill(both);
+    return both;
+}

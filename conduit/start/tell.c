@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What rank 0 tells about the start of the job. Settings are told through the tools, which show
+ * each name once, whoever asks for it. No state. */
+#include "config.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/report.h"
+#include "peer/peer.h"
+#include "settings/settings.h"
+#include "start/start.h"
+#include "start/start_private.h"
+#include "tools/public.h"
+#include "topology/topology.h"
+#include "transport/verbs/verbs.h"
+
+static void tell_name(const char *name, const char *nearest)
+{
+    if (nearest)
+        tk_warn("%s is no setting of this library; did you mean %s? (gasnetrun_ibv --settings "
+                "lists all)",
+                name, nearest);
+    else
+        tk_warn("%s is no setting of this library (gasnetrun_ibv --settings lists all)", name);
+}
+
+void tk_tell_unknown(void)
+{
+    tk_settings_unknown(tk_environment(), tell_name);
+}
+
+static void tell_value(const struct tk_setting *s)
+{
+    const void *value = (const char *)&tk_settings + s->offset;
+    int is_default = tk_setting_is_default(s);
+    switch (s->type) {
+    case TK_SETTING_INT:
+        gasnett_envint_display(s->name, *(const int64_t *)value, is_default, 0);
+        break;
+    case TK_SETTING_SIZE:
+        gasnett_envint_display(s->name, (int64_t) * (const uint64_t *)value, is_default, 1);
+        break;
+    case TK_SETTING_REAL:
+        gasnett_envdbl_display(s->name, *(const double *)value, is_default);
+        break;
+    case TK_SETTING_BOOL:
+        gasnett_envstr_display(s->name, *(const bool *)value ? "YES" : "NO", is_default);
+        break;
+    default:
+        gasnett_envstr_display(s->name, *(const char *const *)value, is_default);
+        break;
+    }
+}
+
+/* What the tools read by themselves, and what has no effect, is of interest when it is set. */
+static void tell_setting(const struct tk_setting *s)
+{
+    bool is_read = s->type != TK_SETTING_IGNORED && s->type != TK_SETTING_TOOLS &&
+                   s->type != TK_SETTING_SWITCH;
+    if (s->scope == TK_SCOPE_LAUNCHER)
+        return;
+    if (is_read)
+        tell_value(s);
+    else if (tk_getenv(s->name) && s->type == TK_SETTING_IGNORED)
+        tk_tell("%s has no effect here: %s", s->name, s->help);
+    else if (!tk_setting_is_default(s))
+        gasnett_envstr_display(s->name, tk_getenv(s->name), 0);
+}
+
+static void tell_choices(void)
+{
+    char text[256];
+    tk_verbs_describe(text, sizeof(text));
+    tk_tell("ranks: %u, hosts: %u, ranks of this host: %u, CPUs for them: %u", tk_peers.size,
+            tk_topology.hosts, tk_topology.local_size, tk_topology.cpus);
+    tk_tell("network: %s", tk_peers.size > 1 ? text : "none, a job of one");
+    tk_tell("segment: up to %" PRIu64 " bytes (least of all ranks %" PRIu64 ")",
+            tk_segment_limit_local, tk_segment_limit_global);
+}
+
+/* gasnett_env*_display() asks the tools for GASNET_VERBOSEENV and the rank. */
+void tk_tell_start(void)
+{
+    for (size_t i = 0; i < tk_setting_count; i++)
+        tell_setting(&tk_setting_table[i]);
+    tell_choices();
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The pattern in lent buffers of debug builds: what is filled, when it counts as left alone, and
+ * which patterns there are. */
+#include "config.h"
+
+#include "message/message.h"
+#include "unit.h"
+
+static void open_with(const char *initval)
+{
+    char setting[64];
+    snprintf(setting, sizeof(setting), "GASNET_SD_INITVAL=%s", initval);
+    unit_settings(setting, "GASNET_SD_INITLEN=20", NULL);
+    assert_int_equal(tk_pattern_open(), TK_OK);
+}
+
+static void the_begin_is_filled(void **state)
+{
+    unsigned char buffer[32] = {0};
+    (void)state;
+    open_with("0x1122334455667788");
+    tk_pattern_fill(buffer, sizeof(buffer));
+    assert_int_equal(buffer[0], 0x88);
+    assert_int_equal(buffer[7], 0x11);
+    assert_int_equal(buffer[19], 0x55);
+    assert_int_equal(buffer[20], 0);
+    memset(buffer, 0, sizeof(buffer));
+    tk_pattern_fill(buffer, 3);
+    assert_int_equal(buffer[2], 0x66);
+    assert_int_equal(buffer[3], 0);
+}
+
+static void one_byte_written_is_enough(void **state)
+{
+    unsigned char buffer[32];
+    (void)state;
+    open_with("77");
+    for (unsigned i = 0; i < 20; i++) {
+        tk_pattern_fill(buffer, sizeof(buffer));
+        assert_true(tk_pattern_is_left(buffer, sizeof(buffer)));
+        buffer[i] ^= 1;
+        assert_false(tk_pattern_is_left(buffer, sizeof(buffer)));
+    }
+}
+
+/* A few bytes may have that value for good reason. */
+static void short_payloads_are_not_judged(void **state)
+{
+    unsigned char buffer[32];
+    (void)state;
+    open_with("77");
+    tk_pattern_fill(buffer, sizeof(buffer));
+    assert_false(tk_pattern_is_left(buffer, 7));
+    assert_true(tk_pattern_is_left(buffer, 8));
+}
+
+static void it_can_be_switched_off(void **state)
+{
+    unsigned char buffer[32] = {1, 2, 3};
+    (void)state;
+    unit_settings("GASNET_SD_INIT=0", NULL);
+    assert_int_equal(tk_pattern_open(), TK_OK);
+    tk_pattern_fill(buffer, sizeof(buffer));
+    assert_int_equal(buffer[0], 1);
+    assert_false(tk_pattern_is_left(buffer, sizeof(buffer)));
+}
+
+static void not_a_number_is_a_pattern(void **state)
+{
+    double number = 0;
+    (void)state;
+    open_with("NAN");
+    tk_pattern_fill(&number, sizeof(number));
+    assert_true(number != number);
+}
+
+static void other_words_are_refused(void **state)
+{
+    (void)state;
+    unit_settings("GASNET_SD_INITVAL=deadbeef", NULL);
+    unit_listen();
+    enum tk_status status = tk_pattern_open();
+    const char *said = unit_heard();
+    assert_int_equal(status, TK_FAIL);
+    assert_int_equal(unit_lines(said), 1);
+    unit_assert_says(said, "GASNET_SD_INITVAL='deadbeef' is not a whole number of 64 bits");
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(the_begin_is_filled),           cmocka_unit_test(one_byte_written_is_enough),
+    cmocka_unit_test(short_payloads_are_not_judged), cmocka_unit_test(it_can_be_switched_off),
+    cmocka_unit_test(not_a_number_is_a_pattern),     cmocka_unit_test(other_words_are_refused),
+};
+
+UNIT_MAIN(tests)
