@@ -233,15 +233,26 @@ static void answer_notice(void)
     tk_exit(asked - 1);
 }
 
+/* GASNET_CATCH_EXIT=0: the others go on. The launcher must hear that this was meant, or it takes a
+ * rank that is gone for one that failed. */
+static void leave_alone(void)
+{
+    if (!atomic_load(&leaving))
+        tk_bootstrap_close();
+}
+
 /* The job's end when the client leaves by exit() or from main. glibc's on_exit() knows the code,
  * atexit() does not. */
 static void process_ends(int code, void *unused)
 {
     int running = 0;
     (void)unused;
-    if (!tk_settings.catch_exit ||
-        getpid() != my_pid) /* a forked child's exit() is its own affair */
+    if (getpid() != my_pid) /* a forked child's exit() is its own affair */
         return;
+    if (!tk_settings.catch_exit) {
+        leave_alone();
+        return;
+    }
     if (!atomic_compare_exchange_strong(&leaving, &running, 1))
         too_late();
     leaver = pthread_self();

@@ -43,9 +43,27 @@ bool environ_seconds(const char *name, uint32_t fallback, uint32_t most, uint32_
     return true;
 }
 
+static bool is_one_of(const char *text, const char *const *words)
+{
+    for (; *words; words++)
+        if (!strcasecmp(text, *words))
+            return true;
+    return false;
+}
+
 bool environ_is_yes(const char *name)
 {
+    static const char *const yes[] = {"1", "yes", "y", "true", "on", NULL};
     const char *text = getenv(name);
-    return text && (!strcmp(text, "1") || !strcasecmp(text, "y") || !strcasecmp(text, "yes") ||
-                    !strcasecmp(text, "true"));
+    return text && is_one_of(text, yes);
+}
+
+bool environ_is_truth(const char *name)
+{
+    static const char *const no[] = {"0", "no", "n", "false", "off", "", NULL};
+    const char *text = getenv(name);
+    if (!text || environ_is_yes(name) || is_one_of(text, no))
+        return true;
+    say("%s=%s: not one of 0, 1, no, yes, n, y, false, true, off, on", name, text);
+    return false;
 }

@@ -17,4 +17,7 @@ bool environ_seconds(const char *name, uint32_t fallback, uint32_t most, uint32_
 /* True when the variable is set to something that means yes. */
 bool environ_is_yes(const char *name);
 
+/* Is it unset, empty, or a yes or no as the library spells them? Prints what is wrong. */
+bool environ_is_truth(const char *name);
+
 #endif

@@ -163,7 +163,8 @@ static int run(const struct options *o)
         return status;
     if (!program_find(o->command[0], program_path, sizeof(program_path), why, sizeof(why)))
         return usage(why);
-    if (!environ_seconds("GASNET_KILL_GRACE", GRACE_DEFAULT, GRACE_MOST, &job.grace_ms) ||
+    if (!environ_is_truth("GASNET_SPAWN_VERBOSE") ||
+        !environ_seconds("GASNET_KILL_GRACE", GRACE_DEFAULT, GRACE_MOST, &job.grace_ms) ||
         !environ_seconds("GASNET_START_TIMEOUT", START_DEFAULT, START_MOST, &job.start_ms))
         return EXIT_USAGE;
     job.ranks = o->ranks;

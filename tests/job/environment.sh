@@ -1,0 +1,143 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# The common environment of all programs: each variable does what it says, what the spawner set cannot be changed by a client
+# (item 51), rank 0 tells the settings and each of them once (item 79), and what has no effect is no mistake.
+. "${top_srcdir:?run through make check}/tests/job/common.sh"
+seq=$jobs/environment-seq
+par=$jobs/environment-par
+
+# sees PATTERN TIMES: so many ranks see this.
+sees()
+{
+    seen=$(grep -c -e "$1" "$scratch/out")
+    [ "$seen" -eq "$2" ] || {
+        failed "'$1' was seen by $seen ranks, not $2"
+        sed 's/^/    > /' "$scratch/out"
+    }
+}
+
+# What the launcher says about softhca aside
+lines()
+{
+    counted=$(grep -vc 'using softhca' "$scratch/err")
+    [ "$counted" -eq "$1" ] || failed "$counted lines instead of $1"
+}
+
+# Item 51: names that the spawner set are the spawner's on all ranks, also the library's own; others are the client's.
+SETTINGS='' good 3 "$par"
+sees ' word=after own=after$' 3
+sees ' threads=77 ' 3
+sees ' maps=1 stack=[0-9]\{1,2\} neighbours=1 hosts=1 hup=1 int=1 ' 3
+lines 0
+SETTINGS="JOB_WORD=given GASNET_MAX_THREADS=33" good 3 "$par"
+sees ' word=given own=after$' 3
+sees ' threads=33 ' 3
+SETTINGS="JOB_WORD=given GASNET_MAX_THREADS=33" good 2 "$seq"
+sees ' word=given own=after$' 2
+sees ' threads=1 ' 2
+
+# Each of these changes something in the process. 200 MiB: larger than other memory that it has.
+SETTINGS="GASNET_THREAD_STACK_MIN=200M GASNET_THREAD_STACK_PAD=20M GASNET_DISABLE_MUNMAP=1 GASNET_MAX_SEGSIZE=64MB
+    GASNET_NO_CATCH_SIGNAL=HUP,2"
+good 1 "$par"
+sees ' segment=67108864 least=67108864 .* maps=0 stack=22[0-9] .* hup=0 int=0 ' 1
+SETTINGS="GASNET_MAX_SEGSIZE=128m/h GASNET_THREAD_STACK_PAD=200M GASNET_NO_CATCH_SIGNAL=*" good 2 "$seq"
+sees ' segment=50331648 least=50331648 .* stack=20[0-9] .* hup=0 int=0 ' 2
+
+printf '#!/bin/sh\nulimit -S -l 64\nexec "$@"\n' >"$scratch/locked"
+chmod 755 "$scratch/locked"
+if [ "$(ulimit -H -l)" = unlimited ] || [ "$(ulimit -H -l)" -gt 64 ]; then
+    SETTINGS=GASNET_MAXIMIZE_MEMLOCK=0 good 1 "$scratch/locked" "$seq"
+    sees ' memlock=65536 ' 1
+    SETTINGS='' good 1 "$scratch/locked" "$seq"
+    sees ' memlock=65536 ' 0
+fi
+
+# Hosts of another name: who asks for names finds two. A host id says nothing of names.
+printf '#!/bin/sh\nexec unshare -u sh -c "hostname other-\\$PMIX_RANK && exec \\"\\$@\\"" sh "$@"\n' >"$scratch/renamed"
+chmod 755 "$scratch/renamed"
+if PMIX_RANK=0 "$scratch/renamed" true 2>/dev/null; then
+    for way in conduit hostname; do
+        SETTINGS=GASNET_HOST_DETECT=$way good 2 "$scratch/renamed" "$seq"
+        sees ' hosts=2 ' 2
+    done
+else
+    echo "hosts cannot be given other names here; not tried"
+fi
+
+# Item 79: rank 0 tells all settings, each once, with a mark at those that nobody set, in any spelling of the wish.
+SETTINGS="GASNET_VERBOSEENV=on GASNET_QP_TIMEOUT=17 GASNET_USE_ODP=0 GASNET_FREEZE=0 GASNET_QUIET=1 GASNET_IBV_PORTS="
+good 3 "$seq"
+says '^trunkline.[12]@' 0
+says 'ENV parameter: GASNET_AM_CREDITS_PP = 12 (default)$' 1
+says 'ENV parameter: GASNET_AM_CREDITS_PP' 1
+says 'ENV parameter: GASNET_MAX_THREADS = 77$' 1
+says 'ENV parameter: GASNET_QP_TIMEOUT = 17$' 1
+says 'ENV parameter: GASNET_NONBULKPUT_BOUNCE_LIMIT = 64 KB (default)$' 1
+says 'ENV parameter: GASNET_CATCH_EXIT = YES (default)$' 1
+says 'ENV parameter: GASNET_IBV_PORTS = \*empty\*$' 1
+says 'ENV parameter: GASNET_FREEZE = 0$' 1
+says 'GASNET_USE_ODP has no effect here: on-demand paging is not used$' 1
+twice=$(grep -o 'ENV parameter: [A-Z_]* ' "$scratch/err" | sort | uniq -d)
+[ -z "$twice" ] || failed "told twice: $twice"
+
+# Every name that is accepted without effect, with a value that means something elsewhere: not a word about it, or each once.
+"$GASNETRUN" --settings >"$scratch/settings"
+sed -n '/^GASNET/,/^    (/H;/^    (accepted/{x;p};/^    /{s/.*//;h}' "$scratch/settings" | grep -o 'GASNET_[A-Z_]*' >"$scratch/old"
+[ "$(wc -l <"$scratch/old")" -gt 50 ] || failed "only $(wc -l <"$scratch/old") names without effect"
+SETTINGS="$(sed 's/$/=1/' "$scratch/old" | paste -sd" ") GASNET_IBV_PORTS_0=mlx5_0"
+good 2 "$seq"
+lines 0
+SETTINGS="$SETTINGS GASNET_VERBOSEENV=1"
+good 2 "$seq"
+says ' has no effect here: ' "$(wc -l <"$scratch/old")"
+
+# Every setting that has a range, out of it: one line for each, status 1, nobody left. What the launcher reads it refuses first.
+awk '/^GASNET/ { name = $0 }
+    /^    \(default/ && !/read by the launcher/ && (/one of/ || /; 0 or 1/ || /\.\./) { print name }' "$scratch/settings" >"$scratch/ranged"
+[ "$(wc -l <"$scratch/ranged")" -gt 45 ] || failed "only $(wc -l <"$scratch/ranged") settings with a range"
+SETTINGS="$(sed 's/$/=out_of_range/' "$scratch/ranged" | paste -sd" ")"
+job 3 "$seq"
+fails_with 1 "bad values"
+while read -r name; do
+    says "$name='out_of_range' is not " 1
+done <"$scratch/ranged"
+lines "$(wc -l <"$scratch/ranged")"
+within 10
+for setting in GASNET_SD_INITVAL GASNET_MAX_SEGSIZE GASNET_IBV_PORTS; do
+    SETTINGS=$setting=x:y job 2 "$seq"
+    fails_with 1 "$setting"
+    says "$setting='x:y'" 1
+    lines 1
+done
+SETTINGS='GASNET_SPAWN_VERBOSE=maybe' job 2 "$seq"
+fails_with 2 "GASNET_SPAWN_VERBOSE"
+says "GASNET_SPAWN_VERBOSE=maybe: not one of 0, 1, no, yes" 1
+
+# A process may leave for itself; who never comes to the end is waited for as long as was said.
+SETTINGS=GASNET_CATCH_EXIT=0 job 3 "$seq" leave
+fails_with 0 "GASNET_CATCH_EXIT=0"
+sees ' stayed$' 2
+milliseconds()
+{
+    local began now
+    began=$(date +%s%3N)
+    job 2 "$seq" stay
+    now=$(date +%s%3N)
+    fails_with 3 "$SETTINGS"
+    ms=$((now - began))
+}
+SETTINGS="GASNET_EXITTIMEOUT=0.2 GASNET_EXITTIMEOUT_MIN=9" milliseconds
+short=$ms
+[ "$short" -lt 5000 ] || failed "GASNET_EXITTIMEOUT=0.2 took $short ms"
+SETTINGS="GASNET_EXITTIMEOUT_FACTOR=9 GASNET_EXITTIMEOUT_MAX=1.5" milliseconds
+[ "$ms" -ge 1500 ] || failed "a limit of 1.5 s was over after $ms ms"
+
+# A lent buffer that nobody wrote to is told of once, in debug builds.
+told=0
+[ "${TRUNKLINE_TEST_DEBUG:-no}" != yes ] || told=1
+SETTINGS='' good 1 "$seq" lend
+says 'gex_AM_Commit: 64 bytes are sent from the buffer that gex_AM_Prepare lent' $told
+SETTINGS='GASNET_SD_INIT=0' good 1 "$seq" lend
+lines 0
+finish
