@@ -21,8 +21,8 @@ variables="GASNET_PREFIX GASNET_CC GASNET_CXX GASNET_LD GASNET_CFLAGS GASNET_OPT
 tools_variables="GASNETTOOLS_CC GASNETTOOLS_CFLAGS GASNETTOOLS_CPPFLAGS GASNETTOOLS_CXX GASNETTOOLS_CXXFLAGS GASNETTOOLS_LD
     GASNETTOOLS_LDFLAGS GASNETTOOLS_LIBS GASNETTOOLS_INCLUDES GASNETTOOLS_LIBDIR GASNETTOOLS_THREADFLAGS GASNETTOOLS_TOOLLIB_NAME"
 
-# complete FRAGMENT PACKAGE NAMES: both know each name, and the fragment is plain POSIX make
-complete()
+# says_all FRAGMENT PACKAGE NAMES: both know each name, and the fragment is plain POSIX make
+says_all()
 {
     pc --print-variables "$2" >"$scratch/names"
     for name in $3; do
@@ -145,10 +145,10 @@ by_hand()
 }
 
 for mode in $modes; do
-    complete "$incdir/ibv-conduit/ibv-$mode.mak" "gasnet-ibv-$mode" "$variables"
+    says_all "$incdir/ibv-conduit/ibv-$mode.mak" "gasnet-ibv-$mode" "$variables"
 done
 for mode in seq par; do
-    complete "$incdir/gasnet_tools-$mode.mak" "gasnet_tools-$mode" "$tools_variables"
+    says_all "$incdir/gasnet_tools-$mode.mak" "gasnet_tools-$mode" "$tools_variables"
 done
 realm
 upcxx
