@@ -3,14 +3,14 @@
 # Installs the Debian packages that Trunkline needs, by name; what is there already is left alone.
 # usage: contrib/install-packages.sh [build] [test] [sanitizer] [vm]      (default: build)
 #   build      compile and run
-#   test       make check: unit tests, a second compiler, CMake, Debian's own RDMA programs, a foreign PMIx launcher
+#   test       make check: unit tests, a second compiler, CMake, headers of arm64, Debian's own RDMA programs, a foreign PMIx launcher
 #   sanitizer  libraries for --enable-sanitizer
 #   vm         make check-vm: a virtual machine with the kernel's Soft-RoCE. Optional: failing to get these is no error
 # Uses sudo when not root. Status 0: all there; 1: something is missing, and which.
 set -u
 
 build="gcc g++ binutils make autoconf automake libtool pkg-config libibverbs-dev librdmacm-dev libpmix-dev libhwloc-dev"
-test="libcmocka-dev cmake clang libclang-rt-dev binutils ibverbs-utils rdmacm-utils perftest python3-pyverbs valgrind man-db openmpi-bin procps util-linux"
+test="libcmocka-dev cmake clang libclang-rt-dev libc6-dev-arm64-cross binutils ibverbs-utils rdmacm-utils perftest python3-pyverbs valgrind man-db openmpi-bin procps util-linux"
 sanitizer="libasan8 libubsan1 libtsan2"
 vm="qemu-system-x86 busybox-static kmod cpio xz-utils iproute2 rdma-core ibverbs-utils perftest"
 
