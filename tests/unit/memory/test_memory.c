@@ -240,7 +240,7 @@ static void holding_is_exact_at_both_ends(void **state)
 
 static void nothing_is_held_before_attach(void **state)
 {
-    int here;
+    int here = 0;
     (void)state;
     assert_false(tk_area_holds(&tk_segment_area, &here, sizeof(here)));
     assert_false(tk_area_holds(&tk_segment_area, NULL, 0));

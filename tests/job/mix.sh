@@ -1,0 +1,26 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Eight threads of each rank mix every call. The seed is today's, so that no two days are the same; SEED=N repeats a day, and
+# MIX_SECONDS=N makes it longer. Under the thread sanitizer it is what decides whether PAR is safe.
+. "${top_srcdir:?run through make check}/tests/job/common.sh"
+seed=${SEED:-$(date +%Y%m%d)}
+if [ "$sanitizer" = thread ]; then
+    seconds=${MIX_SECONDS:-20}
+    limit=$((seconds + 100))
+    good 2 "$jobs/mix-par" --seconds "$seconds" --seed "$seed"
+    good 3 "$jobs/mix-par" --seconds 2 --seed "$seed"
+    finish
+fi
+seconds=${MIX_SECONDS:-1}
+limit=$((seconds + 100))
+for n in 1 2 5; do
+    good $n "$jobs/mix-par" --seconds "$seconds" --seed "$seed"
+done
+good 8 "$jobs/mix-par" --seconds "$seconds" --seed "$seed" --threads 2
+good 3 "$jobs/mix-seq" --seconds "$seconds" --seed "$seed"
+# With next to no room everything is waited for.
+SETTINGS="GASNET_AM_CREDITS_PP=1 GASNET_RBUF_SPARES=1 GASNET_BBUF_COUNT=1 GASNET_NETWORKDEPTH_PP=2" \
+    good 2 "$jobs/mix-par" --seconds "$seconds" --seed "$seed"
+SETTINGS="GASNET_AM_CREDITS_TOTAL=1 GASNET_NETWORKDEPTH_TOTAL=1 GASNET_PACKEDLONG_LIMIT=0" \
+    good 3 "$jobs/mix-par" --seconds "$seconds" --seed "$seed"
+finish
