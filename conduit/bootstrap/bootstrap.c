@@ -4,7 +4,6 @@
  * fence's callback runs on libpmix's own thread and touches nothing but one atomic. */
 #include "config.h"
 
-#include <errno.h>
 #include <pmix.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -154,35 +153,39 @@ static enum tk_status fence_start(void)
     return TK_OK;
 }
 
-static void nap(uint64_t nanoseconds)
+/* The answer comes through another process and libpmix's thread: both want this CPU more than we
+ * do. */
+static void poll_and_nap(void (*poll)(void))
 {
-    struct timespec left = {.tv_sec = (time_t)(nanoseconds / TK_SECOND),
-                            .tv_nsec = (long)(nanoseconds % TK_SECOND)};
-    while (nanosleep(&left, &left) != 0 && errno == EINTR)
-        continue;
+    const struct timespec little = {.tv_nsec = 50000};
+    if (poll)
+        poll();
+    nanosleep(&little, NULL);
 }
 
 enum tk_status tk_bootstrap_fence(void (*poll)(void), uint64_t deadline)
 {
-    int rc;
     if (tk_bootstrap.alone)
         return TK_OK;
     if (fence_start() != TK_OK)
         return TK_FAIL;
+    return tk_bootstrap_fence_rest(poll, deadline);
+}
+
+enum tk_status tk_bootstrap_fence_rest(void (*poll)(void), uint64_t deadline)
+{
+    int rc;
     while ((rc = atomic_load_explicit(&fence_status, memory_order_acquire)) == fence_pending) {
-        if (poll)
-            poll();
+        poll_and_nap(poll);
         if (deadline && tk_now() > deadline)
             return TK_BUSY;
-        /* The answer comes through another process and libpmix's thread: both want this CPU more
-         * than we do. */
-        nap(TK_SECOND / 20000);
     }
     if (rc == PMIX_SUCCESS)
         return TK_OK;
     /* Another rank went before the fence was complete. The launcher knows which one and why, and is
      * about to end us; to speak or to exit now would put the blame on this rank. */
-    nap(2 * TK_SECOND);
+    for (uint64_t patience = tk_now() + 2 * TK_SECOND; tk_now() < patience;)
+        poll_and_nap(deadline ? poll : NULL); /* one that may give up knows what to do meanwhile */
     tk_complain("PMIx_Fence failed: %s; a rank of the job has gone", PMIx_Error_string(rc));
     return TK_FAIL;
 }

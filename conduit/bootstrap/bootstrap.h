@@ -31,6 +31,10 @@ enum tk_status tk_bootstrap_put(const char *key, const void *blob, size_t size);
  * TK_BUSY when it passed: the fence is then still pending and no other may be started. */
 enum tk_status tk_bootstrap_fence(void (*poll)(void), uint64_t deadline);
 
+/* The rest of a fence that is pending, from inside of its `poll`: waits as tk_bootstrap_fence()
+ * does. */
+enum tk_status tk_bootstrap_fence_rest(void (*poll)(void), uint64_t deadline);
+
 /* Copies what `rank` put: malloc'ed, size in *size. Call only after a fence. */
 enum tk_status tk_bootstrap_get(uint32_t rank, const char *key, void **blob, size_t *size);
 

@@ -2,8 +2,8 @@
  *
  * The state machine drawn in exit.h. The first thread that leaves RUNNING does the work; others
  * that call stop for good. A signal may have interrupted a thread that holds any lock, malloc's
- * too, so signal handlers only wake a thread of our own that ends the job; the interrupted thread
- * goes on meanwhile. */
+ * too, so signal handlers, the client's as well, only wake a thread of our own that ends the job.
+ */
 #include "config.h"
 
 #include <pthread.h>
@@ -35,14 +35,20 @@ static const uint64_t grace = TK_SECOND / 10;
  * seconds. */
 enum { watchdog_margin = 3 };
 
+/* The same for streams that an interrupted thread may have kept for itself, when nothing else is
+ * left to do. */
+enum { last_flush = 1 };
+
 static atomic_int leaving;
 static pthread_t leaver;
 static bool network_ready;
-static volatile sig_atomic_t final_code, was_asked_for;
-static uint64_t notice_at;
+static volatile sig_atomic_t final_code, was_asked_for, is_told;
+static uint64_t notice_at, deadline;
 static uint32_t next_to_tell;
+static bool fence_is_pending;
 static pid_t my_pid;
 static sem_t signal_came;
+static bool helper_runs, is_handed_over;
 static atomic_int asked_to_leave; /* 1 + code of a peer's exit notice */
 
 static double timeout_seconds(void)
@@ -54,10 +60,11 @@ static double timeout_seconds(void)
     return linear < tk_settings.exit_timeout_max ? linear : tk_settings.exit_timeout_max;
 }
 
+/* Once the launcher knows the code, 0 is no lie any more. */
 static void watchdog(int signal)
 {
     (void)signal;
-    _exit(final_code ? final_code : 1);
+    _exit(final_code || is_told ? final_code : 1);
 }
 
 /* Some thread must take the alarm, and the client's may all block it. */
@@ -110,32 +117,106 @@ static _Noreturn void abort_job(int code, const char *why)
     _exit(code);
 }
 
-/* Returns when all ranks have come to the end of the job. */
-static void leave(int code)
+/* A client's signal handler that calls exit() would find this thread in the middle of it. What ends
+ * or explains a process that is stuck still gets through. */
+static void hold_signals(sigset_t *before)
+{
+    static const int let_through[] = {SIGALRM, SIGTERM, SIGSEGV, SIGBUS, SIGFPE,
+                                      SIGILL,  SIGABRT, SIGTRAP, SIGCONT};
+    sigset_t held;
+    sigfillset(&held);
+    for (size_t i = 0; i < sizeof(let_through) / sizeof(let_through[0]); i++)
+        sigdelset(&held, let_through[i]);
+    pthread_sigmask(SIG_BLOCK, &held, before);
+}
+
+static void begin(int code)
 {
     uint64_t now = tk_now();
+    leaver = pthread_self();
+    tk_quit_is_done = 1;
     final_code = code;
     notice_at = now + grace;
+    deadline = now + (uint64_t)(timeout_seconds() * 1e9);
     __atomic_store_n(&tk_verbs_lost_peer, NULL, __ATOMIC_RELEASE);
     start_watchdog();
-    gasnett_flush_streams();
-    if (tk_bootstrap_fence(serve, now + (uint64_t)(timeout_seconds() * 1e9)) != TK_OK)
-        abort_job(code, "not all processes came to the end of the job");
+}
+
+static void part(enum tk_status fence)
+{
+    fence_is_pending = false;
+    if (fence != TK_OK)
+        abort_job(final_code, "not all processes came to the end of the job");
     tk_bootstrap_close();
 }
 
-/* Whoever is second: the same thread again (a handler of the client's calls exit()) must not wait
- * for itself. */
-static _Noreturn void too_late(void)
+/* Returns when all ranks have come to the end of the job. */
+static void leave(int code)
 {
-    if (pthread_equal(leaver, pthread_self()))
+    begin(code);
+    gasnett_flush_streams();
+    fence_is_pending = true;
+    part(tk_bootstrap_fence(serve, deadline));
+}
+
+/* No handler of the client's runs in here: each could call gasnet_exit() again, one on top of the
+ * other. */
+static void serve_quietly(void)
+{
+    if (!network_ready)
+        return;
+    tk_reap();
+    if (tk_now() > notice_at)
+        tell_peers();
+}
+
+/* Whoever is second. The same thread again (a message that was served while leaving, a function of
+ * atexit()) must not wait for itself: it goes on with what it is in the middle of, unless that was
+ * interrupted just anywhere. */
+static _Noreturn void too_late(bool is_interrupted)
+{
+    if (pthread_equal(leaver, pthread_self())) {
+        if (fence_is_pending && !is_interrupted)
+            part(tk_bootstrap_fence_rest(serve_quietly, deadline));
         _exit(final_code);
+    }
     for (;;)
         pause();
 }
 
-/* The interrupted thread may hold any lock: the helper ends the job, this thread goes no further.
- */
+static bool claim(void)
+{
+    int running = 0;
+    return atomic_compare_exchange_strong(&leaving, &running, 1);
+}
+
+/* A stream that this thread was interrupted in lets it in again, but nobody else. */
+static void flush_own(FILE *stream)
+{
+    if (ftrylockfile(stream) != 0)
+        return;
+    fflush_unlocked(stream);
+    funlockfile(stream);
+}
+
+/* What the interrupted thread holds, it holds for ever, so the helper does what is to be done, and
+ * without the network: others hear of the end from the launcher. */
+static _Noreturn void exit_interrupted(int code)
+{
+    if (!claim())
+        too_late(true);
+    begin(code);
+    flush_own(stdout);
+    flush_own(stderr);
+    if (!helper_runs)
+        _exit(code);
+    is_handed_over = true;
+    sem_post(&signal_came);
+    for (;;)
+        pause();
+}
+
+/* The SIGQUIT handler of the client's that a terminating signal of ours came with. */
 static _Noreturn void exit_in_signal(int code)
 {
     tk_exit_by_signal(code & 0xff);
@@ -145,26 +226,55 @@ static _Noreturn void exit_in_signal(int code)
 
 void tk_exit(int code)
 {
-    int running = 0;
+    sigset_t before;
     if (tk_in_signal)
         exit_in_signal(code);
-    if (!atomic_compare_exchange_strong(&leaving, &running, 1))
-        too_late();
-    leaver = pthread_self();
+    if (tk_is_interrupted())
+        exit_interrupted(code & 0xff);
+    if (!claim())
+        too_late(false);
+    hold_signals(&before);
     leave(code & 0xff);
     _exit(code & 0xff);
 }
 
 void tk_exit_failed(void)
 {
-    int running = 0;
-    if (!atomic_compare_exchange_strong(&leaving, &running, 1))
-        too_late();
+    if (!claim())
+        too_late(false);
     leaver = pthread_self();
     final_code = 1;
     start_watchdog();
+    if (network_ready)
+        tk_signal_quit();
     gasnett_flush_streams();
     abort_job(1, "");
+}
+
+static _Noreturn void flush_at_last(void)
+{
+    is_told = 1;
+    alarm(last_flush);
+    gasnett_flush_streams();
+    _exit(final_code);
+}
+
+/* SIGTERM has come: the verdict over the job stands. */
+static void look_for_verdict(void)
+{
+    if (was_asked_for)
+        flush_at_last();
+}
+
+/* All ranks may have left by their signal handlers, at the same alarm for example: then it is an
+ * orderly end. */
+static _Noreturn void leave_for_another(void)
+{
+    if (tk_bootstrap_fence(look_for_verdict, notice_at) == TK_OK)
+        tk_bootstrap_close();
+    else
+        tk_bootstrap_abort(final_code, "");
+    flush_at_last();
 }
 
 static void *end_for_signal(void *unused)
@@ -174,6 +284,8 @@ static void *end_for_signal(void *unused)
         continue;
     take_alarm(); /* what the signal's handler unblocked is blocked again when it returns */
     leaver = pthread_self();
+    if (is_handed_over)
+        leave_for_another();
     gasnett_flush_streams();
     if (was_asked_for)
         _exit(final_code);
@@ -183,7 +295,8 @@ static void *end_for_signal(void *unused)
 static void start_helper(void)
 {
     sem_init(&signal_came, 0, 0);
-    tk_thread_start(end_for_signal, tk_settings.thread_stack_min, tk_settings.thread_stack_pad);
+    helper_runs = tk_thread_start(end_for_signal, tk_settings.thread_stack_min,
+                                  tk_settings.thread_stack_pad) == TK_OK;
 }
 
 void tk_exit_was_asked_for(void)
@@ -193,9 +306,8 @@ void tk_exit_was_asked_for(void)
 
 void tk_exit_by_signal(int code)
 {
-    int running = 0;
     struct timespec while_ending = {.tv_nsec = 300000000};
-    if (atomic_compare_exchange_strong(&leaving, &running, 1)) {
+    if (claim()) {
         final_code = code;
         start_watchdog();
     } else if (!was_asked_for) {
@@ -237,7 +349,7 @@ static void answer_notice(void)
  * rank that is gone for one that failed. */
 static void leave_alone(void)
 {
-    if (!atomic_load(&leaving))
+    if (!atomic_load(&leaving) && !tk_is_interrupted())
         tk_bootstrap_close();
 }
 
@@ -245,7 +357,7 @@ static void leave_alone(void)
  * atexit() does not. */
 static void process_ends(int code, void *unused)
 {
-    int running = 0;
+    sigset_t before;
     (void)unused;
     if (getpid() != my_pid) /* a forked child's exit() is its own affair */
         return;
@@ -253,10 +365,13 @@ static void process_ends(int code, void *unused)
         leave_alone();
         return;
     }
-    if (!atomic_compare_exchange_strong(&leaving, &running, 1))
-        too_late();
-    leaver = pthread_self();
+    if (tk_in_signal || tk_is_interrupted())
+        tk_exit(code);
+    if (!claim())
+        too_late(false);
+    hold_signals(&before);
     leave(code & 0xff);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
     /* What was registered before start-up, destructors of C++ among it, has its turn now. */
 }
 

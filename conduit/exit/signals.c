@@ -18,6 +18,8 @@
 #include "tools/tools.h"
 
 TK_PER_THREAD volatile sig_atomic_t tk_in_signal;
+TK_PER_THREAD unsigned tk_quit_is_raised;
+volatile sig_atomic_t tk_quit_is_done;
 
 struct caught {
     int number;
@@ -64,9 +66,12 @@ static void on_terminating(int number)
         return;
     if (number == SIGTERM)
         tk_exit_was_asked_for();
-    tk_in_signal = 1;
-    raise(SIGQUIT);
-    tk_in_signal = 0;
+    if (!tk_quit_is_done) {
+        tk_quit_is_done = 1;
+        tk_in_signal = 1;
+        raise(SIGQUIT);
+        tk_in_signal = 0;
+    }
     tk_exit_by_signal(1); /* a client's handler that returns has had its word */
 }
 
@@ -122,8 +127,11 @@ void tk_signals_open(void)
 void tk_signal_quit(void)
 {
     struct sigaction now;
-    if (sigaction(SIGQUIT, NULL, &now) != 0 || now.sa_handler == SIG_DFL ||
+    if (tk_quit_is_done || sigaction(SIGQUIT, NULL, &now) != 0 || now.sa_handler == SIG_DFL ||
         now.sa_handler == SIG_IGN || now.sa_handler == on_quit)
         return;
+    tk_quit_is_done = 1;
+    tk_quit_is_raised = 1;
     raise(SIGQUIT);
+    tk_quit_is_raised = 0;
 }

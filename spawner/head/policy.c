@@ -187,12 +187,27 @@ static void look_for_late_ranks(struct policy *p, int64_t now)
         }
 }
 
+static bool all_leave_in_order(const struct policy *p)
+{
+    if (p->cause != CAUSE_EXIT || !p->rank[p->culprit].finalized)
+        return false;
+    for (uint32_t r = 0; r < p->ranks; r++)
+        if (!p->rank[r].finalized && !p->rank[r].exited)
+            return false;
+    return true;
+}
+
+static int64_t end_of_window(const struct policy *p)
+{
+    return p->decide_at + (all_leave_in_order(p) ? POLICY_LEAVING_MS - POLICY_WINDOW_MS : 0);
+}
+
 bool policy_must_end(struct policy *p, int64_t now)
 {
     look_for_late_ranks(p, now);
     if (p->decided || p->cause == CAUSE_NONE)
         return false;
-    if (now < p->decide_at && p->exited < p->ranks)
+    if (now < end_of_window(p) && p->exited < p->ranks)
         return false;
     p->decided = true;
     p->remaining = p->ranks - p->exited;
@@ -203,7 +218,7 @@ int64_t policy_deadline(const struct policy *p)
 {
     if (p->decided)
         return CLOCK_NEVER;
-    return p->cause == CAUSE_NONE ? p->late_at : p->decide_at;
+    return p->cause == CAUSE_NONE ? p->late_at : end_of_window(p);
 }
 
 int policy_status(const struct policy *p)

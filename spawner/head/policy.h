@@ -17,6 +17,10 @@
  */
 enum { POLICY_WINDOW_MS = 50 };
 
+/* Its length when all ranks that live have said good-bye to PMIx and one only was the first to end,
+ * with a status: the others end by themselves too, on a busy host later. */
+enum { POLICY_LEAVING_MS = 2000 };
+
 enum policy_cause {
     CAUSE_NONE,       /* all well so far */
     CAUSE_ABORT,      /* a rank called PMIx_Abort */

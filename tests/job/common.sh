@@ -32,8 +32,36 @@ failed()
     failures=$((failures + 1))
 }
 
+# lane NAME FUNCTION...: runs functions in the background, with scratch files of their own; finish waits for all lanes and
+# shows what failed in them. For scripts with many short jobs, most of whose time is waiting.
+lanes=
+lane()
+{
+    (
+        trap - EXIT INT QUIT # the shell ignores the last two in the background, and ranks would inherit it
+        scratch=$scratch/$1
+        mkdir "$scratch" && chmod 755 "$scratch" || exit 1
+        shift
+        for function; do
+            $function
+        done
+        [ "$failures" -eq 0 ]
+    ) >"$scratch/$1.log" 2>&1 &
+    lanes="$lanes $!:$1"
+}
+
+join_lanes()
+{
+    for one in $lanes; do
+        wait "${one%%:*}" || failures=$((failures + 1))
+        cat "$scratch/${one#*:}.log"
+    done
+    lanes=
+}
+
 finish()
 {
+    join_lanes
     [ "$failures" -eq 0 ] && exit 0
     echo "$failures failure(s)"
     exit 1

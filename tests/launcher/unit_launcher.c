@@ -287,6 +287,24 @@ static void the_window(void **state)
     policy_free(&policy);
 }
 
+/* The same status from all, one after the other: nobody is to be ended for it. */
+static void those_who_leave_in_order_have_time(void **state)
+{
+    (void)state;
+    ranks_join(2, 2);
+    policy_finalized(&policy, 0);
+    policy_exited(&policy, 0, EXITED(3), 100);
+    assert_true(policy_deadline(&policy) == 100 + POLICY_WINDOW_MS); /* the other may be stuck */
+    policy_finalized(&policy, 1);
+    assert_true(policy_deadline(&policy) == 100 + POLICY_LEAVING_MS);
+    assert_false(policy_must_end(&policy, 100 + POLICY_LEAVING_MS - 1));
+    policy_exited(&policy, 1, EXITED(3), 100 + POLICY_LEAVING_MS - 1);
+    assert_true(policy_must_end(&policy, 100 + POLICY_LEAVING_MS - 1));
+    assert_false(policy_sentence(&policy, false, text, sizeof(text)));
+    assert_int_equal(policy_status(&policy), 3);
+    policy_free(&policy);
+}
+
 static void no_window_when_nobody_is_left(void **state)
 {
     (void)state;
@@ -464,6 +482,7 @@ int main(void)
         cmocka_unit_test(nonsense_closes_the_channel),
         cmocka_unit_test(a_good_job),
         cmocka_unit_test(the_window),
+        cmocka_unit_test(those_who_leave_in_order_have_time),
         cmocka_unit_test(no_window_when_nobody_is_left),
         cmocka_unit_test(a_death_explains_an_abort),
         cmocka_unit_test(abort_codes),

@@ -24,7 +24,8 @@ void (*tk_verbs_lost_peer)(uint32_t peer);
 
 static enum tk_status fence_status;
 static uint64_t fence_lasts; /* ns for which the fence polls before it ends */
-static bool fence_exits, fence_hangs;
+static bool untouchable;     /* no poll may reach the network, and deadlines are as they come */
+static bool fence_exits, fence_hangs, fence_raises;
 
 static void note(const char *text)
 {
@@ -45,13 +46,25 @@ static void note_deadline(uint64_t deadline)
 enum tk_status tk_bootstrap_fence(void (*poll)(void), uint64_t deadline)
 {
     uint64_t end = tk_now() + fence_lasts;
-    note_deadline(deadline);
+    if (untouchable)
+        note("fence");
+    else
+        note_deadline(deadline);
     if (fence_exits)
         tk_exit(99);
+    if (fence_raises)
+        raise(SIGUSR1);
     while (poll && tk_now() < end)
         poll();
     while (fence_hangs)
         pause();
+    return fence_status;
+}
+
+enum tk_status tk_bootstrap_fence_rest(void (*poll)(void), uint64_t deadline)
+{
+    (void)poll, (void)deadline;
+    note("rest");
     return fence_status;
 }
 
@@ -209,7 +222,7 @@ static void exit_while_leaving(void)
 static void the_first_code_counts(void **state)
 {
     (void)state;
-    assert_string_equal(leave_by(exit_while_leaving, 6), "fence 21;");
+    assert_string_equal(leave_by(exit_while_leaving, 6), "fence 21;rest;close;");
 }
 
 static void fail_start(void)
@@ -317,6 +330,100 @@ static void the_clients_sigquit_handler_hears_of_it(void **state)
                         "handled;client's SIGQUIT;fence 21;close;");
 }
 
+static void leave_in_handler(int number)
+{
+    (void)number;
+    tk_exit(12);
+}
+
+static void exit_in_handler(int number)
+{
+    (void)number;
+    exit(12);
+}
+
+static bool touch(void)
+{
+    note("touched");
+    return false;
+}
+
+static const struct tk_transport noted = {.poll = touch, .reap = touch};
+
+static void leave_in_signal(void)
+{
+    tk_progress_use(&noted);
+    fence_lasts = TK_SECOND / 50;
+    untouchable = true;
+    signal(SIGUSR1, leave_in_handler);
+    raise(SIGUSR1);
+}
+
+static void exit_in_signal(void)
+{
+    tk_progress_use(&noted);
+    fence_lasts = TK_SECOND / 50;
+    untouchable = true;
+    signal(SIGUSR1, exit_in_handler);
+    raise(SIGUSR1);
+}
+
+static void leave_in_signal_alone(void)
+{
+    fence_status = TK_BUSY;
+    leave_in_signal();
+}
+
+/* Whatever it interrupted may hold every lock there is: another thread does it, and nothing of the
+ * network. */
+static void a_signal_handler_leaves_without_the_network(void **state)
+{
+    (void)state;
+    assert_string_equal(leave_by(leave_in_signal, 12), "fence;close;");
+    assert_string_equal(leave_by(exit_in_signal, 12), "fence;close;");
+    assert_string_equal(leave_by(leave_in_signal_alone, 12), "fence;abort 12;");
+}
+
+static void leave_while_printing(void)
+{
+    flockfile(stdout);
+    printf("printed");
+    leave_in_signal();
+}
+
+/* The stream stays locked for ever; what is in it still comes out, within bounds. */
+static void a_locked_stream_keeps_nobody(void **state)
+{
+    (void)state;
+    leave_by(leave_while_printing, 12);
+}
+
+static void leave_by_quit_handler(void)
+{
+    signal(SIGQUIT, leave_in_handler);
+    take_exit_notice();
+}
+
+/* The handler runs in a signal, but we raised it where nothing is held. */
+static void a_sigquit_handler_leaves_with_the_network(void **state)
+{
+    (void)state;
+    assert_string_equal(leave_by(leave_by_quit_handler, 12), "handled;fence 21;close;");
+}
+
+static void leave_before_a_handler_can(void)
+{
+    signal(SIGUSR1, leave_in_handler);
+    fence_raises = true;
+    tk_exit(13);
+}
+
+static void no_handler_interrupts_the_one_who_leaves(void **state)
+{
+    (void)state;
+    assert_string_equal(leave_by(leave_before_a_handler_can, 13), "fence 21;close;");
+}
+
 static void hang(void)
 {
     fence_hangs = true;
@@ -347,6 +454,10 @@ static const struct CMUnitTest tests[] = {
     TEST(who_leaves_with_all_tells_nobody),
     TEST(a_peers_notice_ends_us_with_its_code),
     TEST(the_clients_sigquit_handler_hears_of_it),
+    TEST(a_signal_handler_leaves_without_the_network),
+    TEST(a_locked_stream_keeps_nobody),
+    TEST(a_sigquit_handler_leaves_with_the_network),
+    TEST(no_handler_interrupts_the_one_who_leaves),
     TEST(a_watchdog_stands_behind_it),
 };
 

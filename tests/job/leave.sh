@@ -1,0 +1,179 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Leaving from signal handlers, from atexit(), from several threads at once, and dying: items 64 to 69 of the interface's list
+# of pitfalls, and the crashes of item 63. Ways are those of leave.c; the last rank goes, or all do.
+. "${top_srcdir:?run through make check}/tests/job/common.sh"
+
+# leaves N WAY CODE [STATUS]: in time, with that status, without a word from launcher or library, and with all the output of
+# those who were there for it.
+leaves()
+{
+    job "$1" "$program" "$2" "$3"
+    fails_with "${4:-$3}" "$2"
+    within 10
+    says 'JOB_DEADLINE' 0
+}
+
+# The ranks that did not ask for the end heard of it by their SIGQUIT handlers, each once; those who asked did not.
+told()
+{
+    says '^SIGQUIT handler of rank' "$1"
+    [ "$(sort "$scratch/err" | uniq -d | grep -c SIGQUIT)" -eq 0 ] || failed "a rank was told twice"
+}
+
+printed()
+{
+    [ "$(grep -o 'was here' "$scratch/out" | wc -l)" -eq "$1" ] || failed "the output of some rank is lost"
+}
+
+# Nobody had anything to say.
+quietly()
+{
+    sed -i '/using softhca/d' "$scratch/err"
+    says '^gasnetrun_ibv\|^trunkline' 0
+}
+
+# One rank goes, two are told, three print.
+one_of_three()
+{
+    leaves 3 "$1" "$2"
+    told 2
+    printed 3
+}
+
+item_64_from_a_signal_handler()
+{
+    for way in alarm-poll alarm-handler alarm-hsl alarm-memory alarm-print alarm-exit alarm-abort alarm-talk raise; do
+        one_of_three $way 64
+        says 'atexit function' 0
+    done
+    one_of_three alarm-poll 0
+}
+
+item_64_from_signal_handlers_of_all()
+{
+    for code in 0 64; do
+        leaves 3 alarm-all $code
+        quietly
+        leaves 1 alarm-poll $code
+    done
+    leaves 3 early-alarm-poll 64
+    told 2
+}
+
+item_64_from_atexit()
+{
+    one_of_three atexit 65
+    leaves 3 atexit-all 65
+    leaves 3 atexit-all 0
+    told 0
+    quietly
+}
+
+# Messages that say "leave" come to a rank that is leaving.
+item_64_again_while_leaving()
+{
+    leaves 3 messages-all 64
+    leaves 3 messages-all 0
+    quietly
+}
+
+item_64_from_threads_at_once()
+{
+    one_of_three threads-leave 64
+    for code in 0 64; do
+        leaves 3 threads-leave-all $code
+        quietly
+    done
+    one_of_three threads-talk 64 # and a signal comes to one of them
+}
+
+item_65_sigquit_handlers_run()
+{
+    one_of_three leave 65
+    leaves 8 leave 65
+    told 7
+    leaves 3 leave-all 65
+    told 0
+    printed 3
+    quietly
+    SETTINGS=TEST_NO_QUIT_HANDLER=1 leaves 3 leave 65
+    told 0
+    printed 3
+    SETTINGS=
+}
+
+item_66_threads_do_not_keep_a_process()
+{
+    one_of_three threads-stay 66
+    leaves 3 threads-stay-all 66
+    told 0
+    quietly
+}
+
+item_67_a_rank_is_killed()
+{
+    leaves 3 kill 0 137
+    told 2
+    says 'rank 2 (pid [0-9]*) was killed by signal 9' 1
+    leaves 8 kill 0 137
+    told 7
+}
+
+item_68_a_rank_calls__exit()
+{
+    leaves 3 _exit 68
+    told 2
+    leaves 3 _exit 0 1
+    says 'rank 2 .* without PMIx_Finalize' 1
+    leaves 3 _exit-all 68
+}
+
+item_69_between_init_and_attach()
+{
+    leaves 3 early-leave 69
+    told 2
+    printed 3
+    leaves 3 early-leave-all 69
+    told 0
+    leaves 3 early-kill 69 137
+}
+
+# dies WAY STATUS TEXT [TEXT]: what is said of it comes once, and from one rank.
+dies()
+{
+    leaves 2 "$1" 0 "$2"
+    told 1
+    for text in "${@:3}"; do
+        says "$text" 1
+    done
+}
+
+item_63_crashes()
+{
+    export GASNET_BACKTRACE=1 GASNET_BACKTRACE_TYPE=EXECINFO
+    leaves 2 backtrace 100
+    says '^\[1\] .*leave-.*\[0x'
+    dies fatal 134 '^\*\*\* FATAL ERROR (proc 1): in fatal() at .*: rank 1 has had enough$' 'died of SIGABRT'
+    says '^\[1\] .*leave-.*\[0x'
+    dies abort 134 '^trunkline\[1@.*died of SIGABRT' 'rank 1 .* was killed by signal 6'
+    if [ "$sanitizer" = no ]; then # a sanitizer has its own word on these
+        dies segv 139 '^trunkline\[1@.*died of SIGSEGV' 'rank 1 .* was killed by signal 11'
+        says '^\[1\] .*leave-.*\[0x'
+        dies bus 135 '^trunkline\[1@.*died of SIGBUS' 'rank 1 .* was killed by signal 7'
+        dies fpe 136 '^trunkline\[1@.*died of SIGFPE' 'rank 1 .* was killed by signal 8'
+        dies ill 132 '^trunkline\[1@.*died of SIGILL' 'rank 1 .* was killed by signal 4'
+    fi
+    unset GASNET_BACKTRACE GASNET_BACKTRACE_TYPE
+}
+
+all_modes="item_63_crashes item_64_from_a_signal_handler item_64_from_signal_handlers_of_all item_64_from_atexit
+    item_64_again_while_leaving item_65_sigquit_handlers_run item_67_a_rank_is_killed item_68_a_rank_calls__exit
+    item_69_between_init_and_attach"
+program=$jobs/leave-seq
+# shellcheck disable=SC2086 # a list
+lane seq $all_modes
+program=$jobs/leave-par
+# shellcheck disable=SC2086 # a list
+lane par $all_modes item_64_from_threads_at_once item_66_threads_do_not_keep_a_process
+finish
