@@ -13,5 +13,8 @@ for n in 1 2 4; do
     within 20
 done
 good 3 "$jobs/attach-par"
+SETTINGS=GASNET_MAX_SEGSIZE=32M/P good 3 "$jobs/attach-seq"
+SETTINGS=GASNET_MAX_SEGSIZE=96M/H good 2 "$jobs/attach-par"
+SETTINGS=
 good 3 "$jobs/attach-seq" never
 finish

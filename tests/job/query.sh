@@ -11,6 +11,11 @@ done
 for mode in par parsync; do
     good 3 "$jobs/query-$mode"
 done
+# Items 77 and 78: no neighbourhood is larger than said; what only another conduit needs does no harm and is no news.
+SETTINGS=GASNET_SUPERNODE_MAXSIZE=1 good 3 "$jobs/query-seq"
+SETTINGS="GASNET_SUPERNODE_MAXSIZE=2 GASNET_PSHM_NODES=3" good 3 "$jobs/query-par"
+says 'GASNET_PSHM_NODES' 0
+SETTINGS=
 for n in 1 2 8; do
     good $n "$jobs/handlers-seq"
     good $n "$jobs/handlers-par"
