@@ -99,7 +99,8 @@ void tk_ring_in_close(struct tk_ring_in *in)
 bool tk_ring_look_again(struct tk_ring_out *out, uint64_t *tail, uint64_t lines)
 {
     uint64_t head = atomic_load_explicit(&out->shared->head, memory_order_acquire);
-    atomic_store_explicit(&out->head, head, memory_order_release);
+    if (head != atomic_load_explicit(&out->head, memory_order_relaxed))
+        atomic_store_explicit(&out->head, head, memory_order_release);
     *tail = atomic_load_explicit(&out->shared->tail, memory_order_relaxed);
     return tk_ring_fits(out, head, *tail, lines);
 }

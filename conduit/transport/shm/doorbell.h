@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * How a process that has nothing to do sleeps until a neighbour writes to its memory, and how the
+ * neighbour finds out that it must be woken: one word in the sleeper's shared memory.
+ *
+ * The neighbour writes what it has to say, then looks at the word. The sleeper says in the word
+ * that it sleeps, then looks once more at what there is to see. Either of them must see the other,
+ * so between the two steps of each there has to be a full fence. A neighbour passes here with every
+ * message and the sleeper seldom: the sleeper makes the neighbours' fences too, by membarrier(2).
+ * Where the kernel refuses that, TK_BELL_FENCED stands in the word, and whoever sees it makes its
+ * own. No lock. */
+#ifndef TK_DOORBELL_H
+#define TK_DOORBELL_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/bits.h"
+#include "base/mode.h"
+
+enum {
+    TK_BELL_ASLEEP = 1, /* somebody sleeps, or is about to: take this away and wake all */
+    TK_BELL_FENCED = 2, /* for ever: neighbours fence before they look */
+    TK_BELL_RUNG = 4    /* the bits from here on count: who has seen ASLEEP and is not in the kernel
+                           yet must not take another thread's ASLEEP for its own */
+};
+
+/* In the sleeper's shared memory, zeroed; a line of its own, since neighbours read it with every
+ * message and nothing else there may take it from them. */
+struct tk_doorbell {
+    _Alignas(TK_CACHE_LINE) _Atomic uint32_t word;
+};
+
+/* By the owner, before it is seen by others. */
+void tk_doorbell_open(struct tk_doorbell *own);
+
+/* By each neighbour, before it rings for the first time. */
+void tk_doorbell_attach(struct tk_doorbell *bell);
+
+/* What is rare: somebody sleeps, or there is no membarrier. */
+void tk_doorbell_look(struct tk_doorbell *bell);
+
+/* After anything is written that a sleeper waits for. An owner whose threads wait for each other's
+ * doings rings its own bell. Thread-safe; async-signal-safe. */
+static inline void tk_doorbell_ring(struct tk_doorbell *bell)
+{
+    atomic_signal_fence(memory_order_seq_cst); /* the sleeper's membarrier does the rest */
+    uint32_t word = atomic_load_explicit(&bell->word, memory_order_relaxed);
+    tk_if_unlikely(word & (TK_BELL_ASLEEP | TK_BELL_FENCED)) tk_doorbell_look(bell);
+}
+
+/* Sleeps until a neighbour rings, look(what) is true, a signal comes or `nsec` nanoseconds are over
+ * (false then): whichever comes first. look() is called once, must not block or send, and must see
+ * whatever a neighbour may have written. True promises nothing: look again. Any number of threads
+ * of the owner. Costs some microseconds even when there is something: look and spin before. */
+bool tk_doorbell_sleep(struct tk_doorbell *own, bool (*look)(void *what), void *what,
+                       uint64_t nsec);
+
+#endif
