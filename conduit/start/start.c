@@ -124,6 +124,7 @@ static enum tk_status open_rooms(void)
     struct tk_card *card = calloc(1, size);
     if (!card || fill_card(card) != TK_OK)
         return TK_FAIL;
+    tk_ports_list();
     tk_message_open();
     tk_barrier_open();
     tk_named_open();

@@ -65,6 +65,16 @@ else
     echo "hosts cannot be given other names here; not tried"
 fi
 
+# Ports are listed by the ranks that were asked; the software device has two partitions, whose keys lie at 0 and 1.
+soft="GASNET_SOFTHCA=always SOFTHCA_ONLY=1"
+SETTINGS="$soft GASNET_IBV_LIST_PORTS=1 GASNET_IBV_LIST_PORTS_NODES=1 GASNET_IBV_PKEY=1" good 2 "$seq"
+says '^trunkline.1@.*port softhca0:1 is active: ' 1
+lines 1
+SETTINGS="$soft GASNET_IBV_PKEY=0x30" job 2 "$seq"
+fails_with 1 "a partition that is not there"
+says 'no usable RDMA port: softhca0:1 is not in the partition of GASNET_IBV_PKEY' 1
+lines 1
+
 # Item 79: rank 0 tells all settings, each once, with a mark at those that nobody set, in any spelling of the wish.
 SETTINGS="GASNET_VERBOSEENV=on GASNET_QP_TIMEOUT=17 GASNET_USE_ODP=0 GASNET_FREEZE=0 GASNET_QUIET=1 GASNET_IBV_PORTS="
 good 3 "$seq"

@@ -47,4 +47,8 @@ void tk_verbs_tell_stall(void);
 enum tk_status tk_port_filter_check(const char *filter);
 int tk_port_filter_admits(const char *filter, const char *device, int port);
 
+/* GASNET_IBV_LIST_PORTS, before any port is opened: tells of all of them on the ranks that were
+ * asked. */
+void tk_ports_list(void);
+
 #endif

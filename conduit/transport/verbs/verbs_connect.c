@@ -36,6 +36,7 @@ static enum tk_status to_init(struct tk_link *link)
 {
     struct ibv_qp_attr attr = {
         .qp_state = IBV_QPS_INIT,
+        .pkey_index = (uint16_t)tk_verbs.rail.pkey_index,
         .port_num = tk_verbs.rail.address.port,
         .qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ,
     };

@@ -63,6 +63,25 @@ static int choose_gid(struct ibv_context *context, int port, const struct ibv_po
     return best_rank;
 }
 
+/* The index of GASNET_IBV_PKEY; -1: the port does not have it. Two limited members of a partition
+ * do not hear each other (IBA 10.9.1.1), so a full membership is better. */
+static int choose_pkey(struct ibv_context *context, int port, const struct ibv_port_attr *attr)
+{
+    enum { key_bits = 0x7fff, full_member = 0x8000 };
+    int best = -1, wanted = (int)tk_settings.ibv_pkey & key_bits;
+    if (!wanted)
+        return 0;
+    for (int i = 0; i < attr->pkey_tbl_len; i++) {
+        __be16 raw;
+        if (ibv_query_pkey(context, (uint8_t)port, i, &raw) || (ntohs(raw) & key_bits) != wanted)
+            continue;
+        if (ntohs(raw) & full_member)
+            return i;
+        best = i;
+    }
+    return best;
+}
+
 static enum ibv_mtu mtu_of(const struct ibv_port_attr *attr)
 {
     enum ibv_mtu mtu = attr->active_mtu;
@@ -74,7 +93,7 @@ static enum ibv_mtu mtu_of(const struct ibv_port_attr *attr)
 
 /* active_speed is a bit for each generation, active_width one for each number of lanes
  * (IBA 14.2.5.6). */
-static uint32_t rate_of(const struct ibv_port_attr *attr)
+uint32_t tk_port_rate(const struct ibv_port_attr *attr)
 {
     static const uint32_t speed[] = {2500, 5000, 10000, 10000, 14000, 25000, 50000, 100000};
     static const uint32_t lanes[] = {1, 4, 8, 12, 2};
@@ -112,6 +131,9 @@ static const char *take_port(struct tk_rail *rail, struct ibv_context *context, 
             return "has no usable GID (GASNET_IBV_GID_INDEX chooses one)";
         memcpy(rail->address.gid, gid.gid.raw, sizeof(rail->address.gid));
     }
+    rail->pkey_index = choose_pkey(context, port, &attr);
+    if (rail->pkey_index < 0)
+        return "is not in the partition of GASNET_IBV_PKEY";
     rail->context = context;
     rail->gid_index = (int)gid.gid_index;
     rail->address.is_ethernet = attr.link_layer == IBV_LINK_LAYER_ETHERNET;
@@ -119,7 +141,7 @@ static const char *take_port(struct tk_rail *rail, struct ibv_context *context, 
     rail->address.mtu = (uint8_t)mtu_of(&attr);
     rail->address.port = (uint8_t)port;
     rail->message_max = attr.max_msg_sz;
-    rail->rate_mbps = rate_of(&attr);
+    rail->rate_mbps = tk_port_rate(&attr);
     snprintf(rail->address.device, sizeof(rail->address.device), "%.31s",
              ibv_get_device_name(context->device));
     describe_device(rail, &device);

@@ -77,7 +77,7 @@ struct tk_rail {
     struct ibv_pd *pd;
     struct ibv_cq *send_cq, *recv_cq;
     struct tk_port_address address;
-    int gid_index;
+    int gid_index, pkey_index;
     const char *why; /* of the choice, for the start-up record */
     uint32_t rate_mbps;
     uint32_t message_max; /* of the port */
@@ -115,6 +115,9 @@ extern TK_HIDDEN struct tk_verbs tk_verbs;
 
 /* verbs_ports.c */
 enum tk_status tk_port_choose(struct tk_rail *rail);
+
+/* Mb/s */
+uint32_t tk_port_rate(const struct ibv_port_attr *attr);
 
 /* verbs_memory.c */
 enum tk_status tk_buffers_open(struct tk_rail *rail, unsigned recv_count, unsigned bounce_count);

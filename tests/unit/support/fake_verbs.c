@@ -206,6 +206,15 @@ int _ibv_query_gid_ex(struct ibv_context *context, uint32_t port, uint32_t index
     return 0;
 }
 
+int ibv_query_pkey(struct ibv_context *context, uint8_t port, int index, __be16 *pkey)
+{
+    struct fake_port *p = port_of(context, port);
+    if (index >= p->attr.pkey_tbl_len)
+        return -1;
+    *pkey = htons(p->pkeys[index]);
+    return 0;
+}
+
 /* ---- protection domains and memory */
 
 struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)

@@ -11,11 +11,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { fake_devices_max = 4, fake_ports_max = 2, fake_gids_max = 8, fake_qps_max = 64 };
+enum {
+    fake_devices_max = 4,
+    fake_ports_max = 2,
+    fake_gids_max = 8,
+    fake_pkeys_max = 4,
+    fake_qps_max = 64
+};
 
 struct fake_port {
     struct ibv_port_attr attr;
     struct ibv_gid_entry gids[fake_gids_max]; /* attr.gid_tbl_len of them */
+    uint16_t pkeys[fake_pkeys_max];           /* attr.pkey_tbl_len of them */
 };
 
 /* Calls that can be made to fail. */

@@ -85,6 +85,27 @@ static void all_forms_are_understood(void **state)
     assert_true(gasnett_parse_int("16777216T", 0) == INT64_MAX);
 }
 
+/* As strtol() does: what follows is of no importance, nor is a sign or a prefix without digits. */
+static void the_longest_begin_that_is_a_number_counts(void **state)
+{
+    static const struct {
+        const char *text;
+        int64_t value;
+    } cases[] = {
+        {"12abc", 12},    {"12,5", 12},        {"1.2.3K", 1},   {"1e3", 1},      {"0x", 0},
+        {"0xg", 0},       {"0x1fz", 31},       {"5KBps", 5120}, {"5KiBx", 5120}, {"5 K", 5120},
+        {"5 x", 5},       {"7.", 7},           {".", 0},        {"-", 0},        {"+-1", 0},
+        {"--1", 0},       {"- 1", 0},          {"\t8\n", 8},    {"1.5", 1},      {"1.9999K", 2047},
+        {"2K3M", 2048},   {"010", 10},         {"0b1", 0},      {"9 9", 9},      {"-1.5K", -1536},
+        {"0x10K", 16384}, {"00000000012", 12},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+        if (gasnett_parse_int(cases[i].text, 0) != cases[i].value)
+            fail_msg("'%s' is %lld, not %lld", cases[i].text,
+                     (long long)gasnett_parse_int(cases[i].text, 0), (long long)cases[i].value);
+}
+
 static void a_comma_is_no_decimal_sign_anywhere(void **state)
 {
     (void)state;
@@ -101,6 +122,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_short_buffer_is_not_overrun),
     cmocka_unit_test(what_was_a_number_is_one_again),
     cmocka_unit_test(all_forms_are_understood),
+    cmocka_unit_test(the_longest_begin_that_is_a_number_counts),
     cmocka_unit_test(a_comma_is_no_decimal_sign_anywhere),
 };
 UNIT_MAIN(tests)

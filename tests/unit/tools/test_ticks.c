@@ -42,6 +42,46 @@ static void ticks_run_as_the_clock_does(void **state)
     assert_in_range((uint64_t)(ratio() * 10000), 9950, 10050);
 }
 
+struct moment {
+    uint64_t ns, slack;
+    gasnett_tick_t ticks;
+};
+
+/* Both at one time, as far as the shortest of many tries can tell. */
+static struct moment read_moment(void)
+{
+    struct moment best = {.slack = UINT64_MAX};
+    for (int i = 0; i < 200; i++) {
+        struct timespec t;
+        gasnett_tick_t before = gasnett_ticks_now();
+        clock_gettime(CLOCK_MONOTONIC_RAW, &t);
+        gasnett_tick_t after = gasnett_ticks_now();
+        if (after - before < best.slack)
+            best = (struct moment){(uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec,
+                                   after - before, before + (after - before) / 2};
+    }
+    return best;
+}
+
+/* The rate is measured against the monotonic clock, which may be slewed by 500 millionths against
+ * the raw one (adjtimex), for 10 ms between readings that are some 100 ns apart: 20 millionths.
+ * What this test's own readings are apart comes on top. */
+static void the_error_of_the_rate_is_bounded(void **state)
+{
+    (void)state;
+    gasnett_ticks_to_ns(1);
+    struct moment from = read_moment();
+    gasnett_nsleep(200000000);
+    struct moment to = read_moment();
+    double real = (double)(to.ns - from.ns);
+    double told = (double)gasnett_ticks_to_ns(to.ticks - from.ticks);
+    double slack = (double)gasnett_ticks_to_ns(from.slack + to.slack);
+    double error = told > real ? told - real : real - told;
+    if (error > real * 520e-6 + slack)
+        fail_msg("ticks say %.0f ns, the raw clock %.0f: %.1f millionths apart", told, real,
+                 error / real * 1e6);
+}
+
 static void ticks_never_go_back(void **state)
 {
     (void)state;
@@ -177,6 +217,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_rate_that_is_none_is_refused),
     cmocka_unit_test(who_asks_is_told_the_rate),
     cmocka_unit_test(ticks_run_as_the_clock_does),
+    cmocka_unit_test(the_error_of_the_rate_is_bounded),
     cmocka_unit_test(ticks_never_go_back),
     cmocka_unit_test(long_times_do_not_overflow),
     cmocka_unit_test(the_timer_knows_itself),

@@ -226,7 +226,56 @@ static void reads_under_way_are_what_both_sides_can_do(void **state)
     assert_int_equal(rail.reads_out, 255);
 }
 
+static void the_partition_is_found_by_its_key(void **state)
+{
+    static const uint16_t keys[] = {0xffff, 0x0010, 0x8010, 0x0020};
+    (void)state;
+    fake_reset();
+    memcpy(fake.ports[0][1].pkeys, keys, sizeof(keys));
+    fake.ports[0][1].attr.pkey_tbl_len = 4;
+    assert_chooses(NULL, "fake0", 1);
+    assert_int_equal(rail.pkey_index, 0);
+    assert_chooses("GASNET_IBV_PKEY=0x7fff", "fake0", 1);
+    assert_int_equal(rail.pkey_index, 0);
+    assert_chooses("GASNET_IBV_PKEY=0x10", "fake0", 1);
+    assert_int_equal(rail.pkey_index, 2); /* full member */
+    assert_chooses("GASNET_IBV_PKEY=32800", "fake0", 1);
+    assert_int_equal(rail.pkey_index, 3); /* 0x8020: the key's own membership is of no importance */
+    unit_assert_says(refusal("GASNET_IBV_PKEY=0x30"),
+                     "no usable RDMA port: fake0:1 is not in the partition of GASNET_IBV_PKEY");
+}
+
+static const char *listing(const char *setting, const char *ranks)
+{
+    unit_settings(setting, ranks, NULL);
+    unit_listen();
+    tk_ports_list();
+    return unit_heard();
+}
+
+static void ports_are_listed_on_request(void **state)
+{
+    (void)state;
+    fake_reset();
+    fake.device_count = 2;
+    fake.attr.phys_port_cnt = 2;
+    fake.ports[1][2].attr.state = IBV_PORT_DOWN;
+    assert_string_equal(listing("GASNET_IBV_LIST_PORTS=0", NULL), "");
+    assert_string_equal(listing("GASNET_IBV_LIST_PORTS=1", "GASNET_IBV_LIST_PORTS_NODES=1-9"), "");
+    assert_int_equal(
+        unit_lines(listing("GASNET_IBV_LIST_PORTS=1", "GASNET_IBV_LIST_PORTS_NODES=*")), 4);
+    const char *said = listing("GASNET_IBV_LIST_PORTS=1", "GASNET_IBV_LIST_PORTS_NODES=7,0");
+    assert_int_equal(unit_lines(said), 4);
+    unit_assert_says(said, "port fake0:1 is active: InfiniBand");
+    unit_assert_says(said, "port fake1:2 is down: ");
+    assert_int_equal(fake.contexts, 0);
+    fake.device_count = 0;
+    unit_assert_says(listing("GASNET_IBV_LIST_PORTS=1", NULL), "there is no RDMA device");
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(the_partition_is_found_by_its_key),
+    cmocka_unit_test(ports_are_listed_on_request),
     cmocka_unit_test(the_first_active_port_is_taken),
     cmocka_unit_test(the_filter_overrules_the_order),
     cmocka_unit_test(without_devices_the_remedy_is_told),
