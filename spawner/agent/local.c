@@ -13,7 +13,9 @@
 
 static bool fail(const char *what)
 {
-    say("cannot start the job: %s: %s", what, strerror(errno));
+    const char *remedy =
+        errno == EAGAIN ? " (processes: raise ulimit -u or the cgroup's pids.max)" : "";
+    say("cannot start the job: %s: %s%s", what, strerror(errno), remedy);
     return false;
 }
 

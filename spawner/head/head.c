@@ -120,11 +120,23 @@ static void hear_output(struct head *h)
             output_add(&h->output, f.aux, f.rank, f.payload, f.length);
 }
 
+/* Ctrl-Z: the ranks are in process groups of their own, so the terminal does not reach them. They
+ * must stop whatever they do about SIGTSTP, as nobody would take their output. */
+static void stop_together(struct head *h)
+{
+    wire_send_number(&h->control, WIRE_SIGNAL, 0, SIGSTOP);
+    wire_flush(&h->control);
+    raise(SIGSTOP);
+    wire_send_number(&h->control, WIRE_SIGNAL, 0, SIGCONT);
+}
+
 static void hear_signals(struct head *h)
 {
     for (int s = signals_next(h->signals); s; s = signals_next(h->signals)) {
         if (s == SIGUSR1 || s == SIGUSR2) {
             wire_send_number(&h->control, WIRE_SIGNAL, 0, (uint32_t)s);
+        } else if (s == SIGTSTP) {
+            stop_together(h);
         } else if (h->ending && h->give_up != CLOCK_NEVER) {
             h->give_up = clock_ms();
             order_end(h, 0); /* asked twice: no grace */

@@ -24,7 +24,7 @@ static void handler(int signal)
 
 int signals_catch(int *ignored)
 {
-    static const int caught[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
+    static const int caught[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP};
     static const int refused[] = {SIGPIPE, SIGTTIN, SIGTTOU};
     struct sigaction old, ours = {.sa_handler = handler};
 
@@ -35,8 +35,8 @@ int signals_catch(int *ignored)
         if (old.sa_handler != SIG_IGN)
             continue;
         *ignored++ = caught[i];
-        if (caught[i] == SIGHUP)
-            signal(SIGHUP, SIG_IGN);
+        if (caught[i] == SIGHUP || caught[i] == SIGTSTP)
+            signal(caught[i], SIG_IGN);
     }
     for (size_t i = 0; i < sizeof(refused) / sizeof(*refused); i++)
         if (signal(refused[i], SIG_IGN) == SIG_IGN && refused[i] == SIGPIPE)

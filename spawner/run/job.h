@@ -23,7 +23,7 @@ struct job {
     uint32_t grace_ms;   /* between SIGTERM and SIGKILL */
     uint32_t start_ms;   /* for ranks to join once the first has; 0 = for ever */
     struct rlimit files; /* RLIMIT_NOFILE for the ranks, as the user set it */
-    int ignored[8];      /* signals ignored when we were started, 0-terminated */
+    int ignored[10];     /* signals ignored when we were started, 0-terminated */
 };
 
 #endif

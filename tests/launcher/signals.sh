@@ -66,6 +66,32 @@ faster 10 "$began" || fail "it slept through it"
 clean
 unset GASNET_KILL_GRACE
 
+# Whether the launcher and all its ranks are stopped
+all_stopped()
+{
+    for p in $job_pid $(named pmix_probe); do
+        grep -qs '^State:.*T' "/proc/$p/status" || return 1
+    done
+}
+none_stopped()
+{
+    for p in $job_pid $(named pmix_probe); do
+        ! grep -qs '^State:.*T' "/proc/$p/status" || return 1
+    done
+}
+
+promise "Ctrl-Z stops the whole job, SIGCONT lets it go on, SIGTERM ends it"
+begin
+kill -TSTP "$job_pid"
+eventually 10 all_stopped || fail "not all stopped"
+kill -CONT "$job_pid"
+eventually 10 none_stopped || fail "not all go on"
+kill -TERM "$job_pid"
+finish
+status_is 143
+err_lines 0
+clean
+
 promise "SIGUSR1 goes to the ranks"
 start -n 2 "$probe" init get say=ready hang
 eventually 10 out_count ready 2 || fail "ranks did not start"

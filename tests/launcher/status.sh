@@ -76,6 +76,13 @@ err_lines 1
 err_has 'rank 2 (pid [0-9]*) has not joined the job .*GASNET_START_TIMEOUT'
 faster 15 "$began" || fail "too slow" # generous, for a busy machine: the default is 300
 
+promise "a script without #! is one of the shell, as it is elsewhere"
+echo 'echo $PMIX_RANK; exit 9' >"$work/plain"
+chmod +x "$work/plain"
+job -n 2 "$work/plain"
+status_is 9
+[ "$(sort "$work/out" | tr '\n' ' ')" = "0 1 " ] || fail "not run"
+
 promise "a program that cannot be executed after all"
 echo '#!/no/such/interpreter' >"$work/broken"
 chmod +x "$work/broken"
