@@ -6,6 +6,8 @@
  *     |-- gasnet_exit(), exit(), return from main ----------------------------> LEAVING
  *     |-- exit notice from a peer: the client's SIGQUIT handler, if any, ------> LEAVING
  *     |     then the peer's code
+ *     |-- gasnet_exit() or exit() in a signal handler: a thread of our own, --> LEAVING
+ *     |     without the network and with `grace` for a deadline
  *     |-- SIGINT, SIGTERM, ...: SIGQUIT is raised; by default -----------------> ABORT
  *     '-- lost peer, failed start-up ------------------------------------------> ABORT
  *
