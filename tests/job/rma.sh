@@ -5,7 +5,7 @@
 for n in 1 2 3; do
     good $n "$jobs/rma-seq"
 done
-good 2 "$jobs/rma-par"
+good 5 "$jobs/rma-par"
 SETTINGS="GASNET_NETWORKDEPTH_PP=2 GASNET_NETWORKDEPTH_TOTAL=2" good 2 "$jobs/rma-seq"
 SETTINGS="GASNET_NETWORKDEPTH_PP=9 GASNET_BBUF_COUNT=3" good 2 "$jobs/rma-par"
 finish

@@ -20,8 +20,8 @@
 #define MAX_RANKS 16
 #define DEPTH     4 /* receives of each queue pair */
 #define MESSAGE   2048
-#define TIME      (SANITIZED ? 4 : 15) /* seconds of traffic */
-#define ROUNDS    (SANITIZED ? 5 : 200)
+#define TIME      (SANITIZED ? 3 : 4) /* seconds of traffic; make check-long has a minute */
+#define ROUNDS    (SANITIZED ? 5 : 40)
 
 /* Where things are in each rank's memory; each place is for one peer. */
 #define AREA       ((size_t)MAX_RANKS * MESSAGE)
