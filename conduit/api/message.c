@@ -93,7 +93,7 @@ int trunkline_am_reply_long(gex_Token_t token, gex_AM_Index_t handler, const voi
     TK_CHECK_REPLY("gex_AM_ReplyLong", token, nargs);
     TK_CHECK_LC_REPLY("gex_AM_ReplyLong", lc_opt);
     TK_CHECK_SIZE("gex_AM_ReplyLong", nbytes, tk_long_max());
-    TK_CHECK_DEST("gex_AM_ReplyLong", token->arrival->peer, dest, nbytes);
+    TK_CHECK_DEST("gex_AM_ReplyLong", token->arrival.peer, dest, nbytes);
     struct tk_message m;
     address(&m, TK_LONG, handler, flags, nargs, args);
     carry(&m, src, nbytes, dest, lc_opt);
@@ -178,10 +178,10 @@ size_t gex_Token_MaxReplyLong(gex_Token_t token, const gex_Event_t *lc_opt, gex_
 gex_TI_t gex_Token_Info(gex_Token_t token, gex_Token_Info_t *info, gex_TI_t mask)
 {
     (void)mask; /* all of it costs less than asking what is wanted */
-    info->gex_srcrank = token->arrival->peer->rank;
+    info->gex_srcrank = token->arrival.peer->rank;
     info->gex_ep = &tk_ep;
-    info->gex_entry = token->entry;
-    info->gex_is_req = token->arrival->head->kind == TK_REQUEST;
-    info->gex_is_long = token->arrival->head->category == TK_LONG;
+    info->gex_entry = tk_handler_entry(token->arrival.head->handler);
+    info->gex_is_req = token->arrival.head->kind == TK_REQUEST;
+    info->gex_is_long = token->arrival.head->category == TK_LONG;
     return GEX_TI_ALL;
 }

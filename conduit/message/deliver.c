@@ -155,25 +155,24 @@ static void check_return(const gex_AM_Entry_t *entry)
 static void run_client(struct tk_arrival *arrival)
 {
     const struct tk_message_head *head = arrival->head;
-    struct trunkline_token token = {.arrival = arrival,
-                                    .entry = &tk_handler_entries[head->handler]};
+    gex_Token_t token = TK_CONTAINER_OF(arrival, struct trunkline_token, arrival);
     generic_fn fn = (generic_fn)tk_handler_function(head->handler);
     tk_if_unlikely(!fn)
         tk_panic("a message for handler %u came from rank %u (%s), but none is registered here",
                  head->handler, arrival->peer->rank, arrival->peer->host);
-    check_entry(token.entry, head);
+    check_entry(&tk_handler_entries[head->handler], head);
     if (head->category == TK_SHORT) {
-        call_short(fn, &token, head->nargs, (const gex_AM_Arg_t *)(head + 1));
+        call_short(fn, token, head->nargs, (const gex_AM_Arg_t *)(head + 1));
     } else if (head->category == TK_MEDIUM) {
-        call_with_payload(fn, &token, arrival->payload, arrival->nbytes, head->nargs,
+        call_with_payload(fn, token, arrival->payload, arrival->nbytes, head->nargs,
                           (const gex_AM_Arg_t *)(head + 1));
     } else {
         const struct tk_long_head *front = (const struct tk_long_head *)(head + 1);
         void *dest = place_long(arrival, front);
-        call_with_payload(fn, &token, dest, front->nbytes, head->nargs,
+        call_with_payload(fn, token, dest, front->nbytes, head->nargs,
                           (const gex_AM_Arg_t *)(front + 1));
     }
-    check_return(token.entry);
+    check_return(&tk_handler_entries[head->handler]);
 }
 
 static void deliver(struct tk_arrival *arrival)

@@ -8,9 +8,9 @@
 #include "peer/peer.h"
 #include "transport/transport.h"
 
+/* What a handler of a client's knows its message by. */
 struct trunkline_token {
-    struct tk_arrival *arrival;
-    const gex_AM_Entry_t *entry; /* NULL: a handler of the library's own */
+    struct tk_arrival arrival;
 };
 
 /* What a client asked to be sent. */

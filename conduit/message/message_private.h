@@ -6,7 +6,6 @@
 
 #include "base/bits.h"
 #include "message/message.h"
-#include "message/short.h"
 
 /* A head with everything that may follow it before the payload. */
 union tk_front {
@@ -14,6 +13,13 @@ union tk_front {
     char bytes[tk_message_head_max];
     uint64_t alignment;
 };
+
+static inline size_t tk_front_size(unsigned nargs, bool is_long)
+{
+    return tk_align_up(sizeof(struct tk_message_head) +
+                           (is_long ? sizeof(struct tk_long_head) : 0) + 4u * nargs,
+                       8);
+}
 
 /* Writes what `m` needs to `at` (a multiple of 8) and returns its size. */
 size_t tk_front_build(void *at, const struct tk_message *m, enum tk_message_kind kind, bool packed);

@@ -54,8 +54,8 @@ gex_AM_SrcDesc_t tk_prepare_request(const struct tk_message *m, size_t most)
 
 gex_AM_SrcDesc_t tk_prepare_reply(gex_Token_t token, struct tk_message *m, size_t most)
 {
-    m->peer = token->arrival->peer;
-    reply.arrival = token->arrival;
+    m->peer = token->arrival.peer;
+    reply.arrival = &token->arrival;
     return prepare(&reply, m, TK_REPLY, most);
 }
 

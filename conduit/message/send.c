@@ -120,15 +120,6 @@ static enum tk_status inject(struct tk_message *m, enum tk_message_kind kind, st
     return tk_wait_send(m->peer, &out, m->immediate);
 }
 
-enum tk_status tk_short_wait(struct tk_peer *peer, struct tk_outgoing *out, bool immediate)
-{
-    unsigned empty = 0;
-    if (immediate)
-        return TK_BUSY;
-    tk_wait_step(&empty);
-    return tk_wait_send(peer, out, false);
-}
-
 static enum tk_status send_now(struct tk_message *m, enum tk_message_kind kind)
 {
     struct tk_op op;
@@ -177,10 +168,10 @@ int tk_request(struct tk_message *m)
 
 int tk_reply(gex_Token_t token, struct tk_message *m)
 {
-    m->peer = token->arrival->peer;
+    m->peer = token->arrival.peer;
     if (send(m, TK_REPLY) != TK_OK)
         return 1;
-    token->arrival->replied = true;
+    token->arrival.replied = true;
     return 0;
 }
 

@@ -4,6 +4,7 @@
 #include "config.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/report.h"
 #include "peer/peer.h"
@@ -12,11 +13,12 @@ struct tk_peers tk_peers;
 
 enum tk_status tk_peers_open(uint32_t rank, uint32_t size)
 {
-    tk_peers.at = calloc(size, sizeof(*tk_peers.at));
+    tk_peers.at = aligned_alloc(TK_CACHE_LINE, size * sizeof(*tk_peers.at));
     if (!tk_peers.at) {
         tk_complain("out of memory for a table of %u peers", size);
         return TK_FAIL;
     }
+    memset(tk_peers.at, 0, size * sizeof(*tk_peers.at));
     tk_peers.size = size;
     tk_peers.me = rank;
     for (uint32_t r = 0; r < size; r++)

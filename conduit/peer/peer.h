@@ -11,13 +11,14 @@
 #include <stdint.h>
 
 #include "base/bits.h"
+#include "base/mode.h"
 #include "base/status.h"
 #include "topology/topology.h"
 
 struct tk_transport;
 
 struct tk_peer {
-    const struct tk_transport *transport;
+    _Alignas(TK_CACHE_LINE) const struct tk_transport *transport;
     void *connection;       /* the transport's own */
     uintptr_t segment_base; /* of endpoint 0 */
     uintptr_t segment_size; /* 0: not attached */

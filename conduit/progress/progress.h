@@ -72,6 +72,10 @@ void tk_wait_until(bool (*ready)(const void *what), const void *what);
 enum tk_status tk_wait_send(struct tk_peer *peer, struct tk_outgoing *message, bool immediate);
 enum tk_status tk_wait_rma(struct tk_peer *peer, struct tk_rma *rma, bool immediate);
 
+/* Sends what there was no room for just now. */
+enum tk_status tk_wait_send_short(struct tk_peer *peer, struct tk_message_head head,
+                                  const int32_t *args);
+
 /* Room for a message, waited for as for sending one. */
 enum tk_status tk_wait_reserve(struct tk_room *room, bool place, bool buffer, bool immediate);
 

@@ -104,6 +104,17 @@ enum tk_status tk_wait_send(struct tk_peer *peer, struct tk_outgoing *message, b
     return status;
 }
 
+enum tk_status tk_wait_send_short(struct tk_peer *peer, struct tk_message_head head,
+                                  const int32_t *args)
+{
+    unsigned empty = 0;
+    enum tk_status status;
+    do
+        tk_wait_step(&empty);
+    while ((status = peer->transport->send_short(peer, head, args)) == TK_BUSY);
+    return status;
+}
+
 enum tk_status tk_wait_rma(struct tk_peer *peer, struct tk_rma *rma, bool immediate)
 {
     unsigned empty = 0;

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/bits.h"
 #include "base/status.h"
 #include "transport/op.h"
 
@@ -57,6 +58,27 @@ enum {
     tk_message_head_max =
         sizeof(struct tk_message_head) + sizeof(struct tk_long_head) + 4 * tk_max_args
 };
+
+/* A whole message without payload, as it travels. */
+struct tk_short {
+    struct tk_message_head head;
+    int32_t args[tk_max_args];
+};
+
+static inline size_t tk_short_size(unsigned nargs)
+{
+    return tk_align_up(sizeof(struct tk_message_head) + 4u * nargs, 8);
+}
+
+static inline void tk_short_build(struct tk_short *at, struct tk_message_head head,
+                                  const int32_t *args)
+{
+    at->head = head;
+    for (unsigned i = 0; i < head.nargs; i++)
+        at->args[i] = args[i];
+    if (head.nargs & 1)
+        at->args[head.nargs] = 0; /* padding must not carry stack contents to others */
+}
 
 /* A message to be sent. `head` has head_size bytes, a multiple of 8. When `source` is non-NULL the
  * payload may be sent from where it lies, and source->pending then counts it until it may be
@@ -114,6 +136,9 @@ struct tk_transport {
     const char *name;
     size_t packed_max; /* largest payload of a Long that may travel with its head */
     enum tk_status (*send)(struct tk_peer *peer, struct tk_outgoing *message);
+    /* The same for a message without payload, with its head and head.nargs arguments. */
+    enum tk_status (*send_short)(struct tk_peer *peer, struct tk_message_head head,
+                                 const int32_t *args);
     /* Takes what depends on the peer (a request's credit) and, if asked, a place in our own queue
      * and a buffer. All of it or, with TK_BUSY, nothing. */
     enum tk_status (*reserve)(struct tk_room *room, bool place, bool buffer);
@@ -136,6 +161,10 @@ struct tk_transport {
 
 extern const struct tk_transport tk_transport_self;
 extern const struct tk_transport tk_transport_verbs;
+
+/* A send_short for transports that have no shorter way than their send. */
+enum tk_status tk_send_short_whole(struct tk_peer *peer, struct tk_message_head head,
+                                   const int32_t *args);
 
 /* The way up: set by the rooms above before anything can arrive. */
 extern void (*tk_deliver)(struct tk_arrival *arrival);

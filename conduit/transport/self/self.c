@@ -97,6 +97,7 @@ const struct tk_transport tk_transport_self = {
     .name = "self",
     .packed_max = 0, /* a Long's payload is copied once, to its place */
     .send = self_send,
+    .send_short = tk_send_short_whole,
     .reserve = self_reserve,
     .send_reserved = self_send_reserved,
     .release = self_release,

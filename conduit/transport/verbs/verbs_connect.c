@@ -11,6 +11,7 @@
 #include "base/bits.h"
 #include "base/report.h"
 #include "settings/settings.h"
+#include "transport/verbs/verbs_credit.h"
 #include "transport/verbs/verbs_private.h"
 
 enum {
@@ -61,8 +62,15 @@ enum tk_status tk_link_open(struct tk_rail *rail, struct tk_link *link, struct t
     link->peer = peer;
     link->quiet_work.link = link;
     link->quiet_work.opcode = IBV_WR_SEND;
+    link->quiet_sge.addr = (uintptr_t)&link->quiet_data;
+    link->quiet_wr.wr_id = (uintptr_t)&link->quiet_work;
+    link->quiet_wr.opcode = IBV_WR_SEND;
+    link->quiet_wr.send_flags = IBV_SEND_INLINE;
+    link->quiet_wr.sg_list = &link->quiet_sge;
+    link->quiet_wr.num_sge = 1;
     link->credits = tk_verbs.credits_pp;
     link->control_expected = 1;
+    link->surplus = -tk_credit_buffers_needed(link);
     tk_counter_set(&link->room, tk_verbs.depth_pp);
     /* Devices do not say how much inline data they allow; too much is refused, so less is tried. */
     while (!(link->qp = ibv_create_qp(rail->pd, &attr)) && rail->inline_limit > 0) {

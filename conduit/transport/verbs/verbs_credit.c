@@ -25,10 +25,10 @@
 
 void tk_recv_refused(struct tk_link *link, struct tk_buffer *buffer, int error)
 {
-    link->posted--;
+    link->surplus--;
     if (!tk_counter_read(&link->broken))
         tk_panic("ibv_post_recv for rank %u failed with error %d, %d buffers posted",
-                 link->peer->rank, error, link->posted);
+                 link->peer->rank, error, tk_credit_buffers_posted(link));
     tk_pool_give(&tk_verbs.recv_pool, buffer);
 }
 

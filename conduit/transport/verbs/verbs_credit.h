@@ -18,21 +18,33 @@ static inline int tk_credit_buffers_needed(const struct tk_link *link)
     return tk_verbs.credits_pp + in_flight + link->control_expected;
 }
 
-/* One credit for a request about to be sent, with the buffer for its reply posted. */
+static inline int tk_credit_buffers_posted(const struct tk_link *link)
+{
+    return tk_credit_buffers_needed(link) + link->surplus;
+}
+
+/* One credit for a request about to be sent. A buffer for its reply may have to be posted then. */
+static inline bool tk_credit_take_alone(struct tk_link *link)
+{
+    tk_if_unlikely(link->credits == 0 || !tk_counter_take(&tk_verbs.credits_total)) return false;
+    link->credits--;
+    link->surplus--;
+    link->starved_since = 0;
+    return true;
+}
+
+/* The same with the buffer. */
 static inline enum tk_status tk_credit_take(struct tk_link *link)
 {
-    tk_if_unlikely(link->credits == 0 ||
-                   !tk_counter_take(&tk_verbs.credits_total)) return tk_credit_none(link);
-    link->credits--;
-    link->starved_since = 0;
-    tk_if_unlikely(link->posted <
-                   tk_credit_buffers_needed(link)) return tk_credit_post_reply_buffer(link);
+    tk_if_unlikely(!tk_credit_take_alone(link)) return tk_credit_none(link);
+    tk_if_unlikely(link->surplus < 0) return tk_credit_post_reply_buffer(link);
     return TK_OK;
 }
 
 static inline void tk_credit_return(struct tk_link *link, int credits)
 {
     link->credits += credits;
+    link->surplus += credits;
     link->starved_since = 0;
     tk_counter_add(&tk_verbs.credits_total, credits);
     tk_if_unlikely(link->credits > tk_verbs.credits_pp)
@@ -41,12 +53,10 @@ static inline void tk_credit_return(struct tk_link *link, int credits)
 
 static inline void tk_recv_post(struct tk_link *link, struct tk_buffer *buffer)
 {
-    struct ibv_sge sge = {
-        .addr = (uintptr_t)buffer->data, .length = tk_buffer_size, .lkey = buffer->key};
-    struct ibv_recv_wr *bad, wr = {.wr_id = (uintptr_t)buffer, .sg_list = &sge, .num_sge = 1};
+    struct ibv_recv_wr *bad;
     buffer->link = link;
-    link->posted++;
-    int error = ibv_post_recv(link->qp, &wr, &bad);
+    link->surplus++;
+    int error = ibv_post_recv(link->qp, &buffer->wr, &bad);
     tk_if_unlikely(error) tk_recv_refused(link, buffer, error);
 }
 

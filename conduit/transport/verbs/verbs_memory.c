@@ -44,6 +44,15 @@ void tk_verbs_use_segment(const struct tk_region *region)
     tk_verbs.segment_mr = region ? region->handle : NULL;
 }
 
+static void buffer_open(struct tk_buffer *buffer, char *data, uint32_t key)
+{
+    buffer->data = data;
+    buffer->key = key;
+    buffer->sge = (struct ibv_sge){.addr = (uintptr_t)data, .length = tk_buffer_size, .lkey = key};
+    buffer->wr =
+        (struct ibv_recv_wr){.wr_id = (uintptr_t)buffer, .sg_list = &buffer->sge, .num_sge = 1};
+}
+
 static enum tk_status slab_open(struct tk_rail *rail, struct tk_pool *pool, unsigned count,
                                 const char *what)
 {
@@ -59,8 +68,8 @@ static enum tk_status slab_open(struct tk_rail *rail, struct tk_pool *pool, unsi
     if (!slab->mr)
         goto close_area;
     for (unsigned i = count; i-- > 0;) {
-        slab->buffers[i].data = (char *)slab->area.base + (size_t)i * tk_buffer_stride;
-        slab->buffers[i].key = slab->mr->lkey;
+        char *data = (char *)slab->area.base + (size_t)i * tk_buffer_stride;
+        buffer_open(&slab->buffers[i], data, slab->mr->lkey);
         tk_pool_give(pool, &slab->buffers[i]);
     }
     slab->next = tk_verbs.slabs;

@@ -130,7 +130,7 @@ static enum tk_status open_links(struct tk_rail *rail, struct tk_card *card)
         struct tk_link *link = &tk_verbs.links[r];
         if (tk_link_open(rail, link, tk_peer(r)) != TK_OK)
             return TK_FAIL;
-        while (link->posted < tk_credit_buffers_needed(link))
+        while (link->surplus < 0)
             tk_recv_post(link, tk_pool_take(&tk_verbs.recv_pool));
         card->qp[r] = link->qp->qp_num;
     }
@@ -215,6 +215,7 @@ const struct tk_transport tk_transport_verbs = {
     .name = "verbs",
     .packed_max = tk_buffer_size - tk_message_head_max,
     .send = tk_verbs_send,
+    .send_short = tk_verbs_send_short,
     .reserve = tk_verbs_reserve,
     .send_reserved = tk_verbs_send_reserved,
     .release = tk_verbs_release,

@@ -14,7 +14,10 @@
 #include "transport/verbs/verbs_private.h"
 #include "transport/verbs/verbs_work.h"
 
-enum { small_message = 256 /* copying this much costs less than swapping buffers */ };
+enum {
+    small_message = 256, /* copying this much costs less than swapping buffers */
+    first_bytes = 32     /* most Shorts; copied by a few instructions in line */
+};
 
 static inline void plain_done(struct tk_work *work)
 {
@@ -94,20 +97,24 @@ static inline size_t check_head(struct tk_link *link, const struct tk_message_he
 static inline void account(struct tk_link *link, const struct tk_message_head *head)
 {
     int credits = head->credits;
-    link->posted--;
+    link->surplus--;
     if (head->kind == TK_REPLY || head->kind == TK_ACK)
         credits++;
     else
-        tk_if_unlikely(head->kind == TK_CONTROL) link->control_expected = 0;
+        tk_if_unlikely(head->kind == TK_CONTROL)
+        {
+            link->control_expected = 0;
+            link->surplus++;
+        }
     if (credits)
         tk_credit_return(link, credits);
 }
 
-static inline void hand_up(struct tk_link *link, char *bytes, size_t front, size_t size)
+static inline void hand_up(struct tk_link *link, struct tk_message_head *head, void *payload,
+                           size_t nbytes)
 {
-    struct tk_message_head *head = (struct tk_message_head *)bytes;
     struct tk_arrival arrival = {
-        .peer = link->peer, .head = head, .payload = bytes + front, .nbytes = size - front};
+        .peer = link->peer, .head = head, .payload = payload, .nbytes = nbytes};
     tk_deliver(&arrival);
     if (arrival.replied || head->kind != TK_REQUEST)
         return;
@@ -116,27 +123,48 @@ static inline void hand_up(struct tk_link *link, char *bytes, size_t front, size
     tk_unlock(&link->lock);
 }
 
+/* What was in `buffer` is copied, or of no more interest. One buffer more than needed stays posted;
+ * see verbs_credit.c. */
+static inline void post_again(struct tk_link *link, struct tk_buffer *buffer)
+{
+    tk_if_likely(link->surplus <= 0) tk_recv_post(link, buffer);
+    else tk_pool_give(&tk_verbs.recv_pool, buffer);
+}
+
 /* A small message is copied: its buffer can receive the next one before any handler gives the
- * sender its credit back. One more than needed stays posted; see verbs_credit.c. */
-static inline void small_arrived(struct tk_link *link, struct tk_buffer *buffer, size_t front,
-                                 size_t size)
+ * sender its credit back. */
+static void __attribute__((noinline))
+small_arrived(struct tk_link *link, struct tk_buffer *buffer, size_t front, size_t size)
 {
     _Alignas(8) char copy[small_message];
     struct tk_message_head *head = memcpy(copy, buffer->data, size);
     tk_lock(&link->lock);
     account(link, head);
-    tk_if_likely(link->posted <= tk_credit_buffers_needed(link)) tk_recv_post(link, buffer);
-    else tk_pool_give(&tk_verbs.recv_pool, buffer);
+    post_again(link, buffer);
     tk_unlock(&link->lock);
     if (head->kind != TK_ACK)
-        hand_up(link, copy, front, size);
+        hand_up(link, head, copy + front, size - front);
+}
+
+/* As small_arrived(), for messages without payload, and for ACKs. */
+static inline void short_arrived(struct tk_link *link, struct tk_buffer *buffer, size_t size)
+{
+    struct tk_short copy;
+    tk_if_likely(size <= first_bytes) memcpy(&copy, buffer->data, first_bytes);
+    else memcpy(&copy, buffer->data, sizeof(copy));
+    tk_lock(&link->lock);
+    account(link, &copy.head);
+    post_again(link, buffer);
+    tk_unlock(&link->lock);
+    if (copy.head.kind != TK_ACK)
+        hand_up(link, &copy.head, NULL, 0);
 }
 
 /* A large message stays where it is and another buffer takes its place; without one it is copied
  * after all. Returns the copy. */
 static void *replace_buffer(struct tk_link *link, struct tk_buffer *buffer, size_t size)
 {
-    if (link->posted >= tk_credit_buffers_needed(link))
+    if (link->surplus >= 0)
         return NULL;
     struct tk_buffer *spare = tk_pool_take(&tk_verbs.recv_pool);
     if (spare) {
@@ -158,18 +186,32 @@ large_arrived(struct tk_link *link, struct tk_buffer *buffer, size_t front, size
     account(link, (struct tk_message_head *)buffer->data);
     void *copy = replace_buffer(link, buffer, size);
     tk_unlock(&link->lock);
-    hand_up(link, copy ? copy : buffer->data, front, size);
+    char *bytes = copy ? copy : buffer->data;
+    hand_up(link, (struct tk_message_head *)bytes, bytes + front, size - front);
     if (!copy)
         tk_pool_give(&tk_verbs.recv_pool, buffer);
     free(copy);
 }
 
+static void __attribute__((noinline))
+with_payload_arrived(struct tk_link *link, struct tk_buffer *buffer, size_t size)
+{
+    size_t front = check_head(link, (struct tk_message_head *)buffer->data, size);
+    if (size <= small_message)
+        small_arrived(link, buffer, front, size);
+    else
+        large_arrived(link, buffer, front, size);
+}
+
+/* A Short that says more of itself than is there is left to the general way, which complains. */
 static inline void arrived(struct tk_buffer *buffer, size_t size)
 {
     struct tk_link *link = buffer->link;
-    size_t front = check_head(link, (struct tk_message_head *)buffer->data, size);
-    tk_if_likely(size <= small_message) small_arrived(link, buffer, front, size);
-    else large_arrived(link, buffer, front, size);
+    const struct tk_message_head *head = (struct tk_message_head *)buffer->data;
+    tk_if_likely(size >= sizeof(*head) + 4u * head->nargs && size <= sizeof(struct tk_short) &&
+                 head->category == TK_SHORT && head->kind <= TK_CONTROL)
+        short_arrived(link, buffer, size);
+    else with_payload_arrived(link, buffer, size);
 }
 
 /* Not inline: an empty poll should save no registers for it. */
@@ -186,13 +228,29 @@ static void __attribute__((noinline)) all_arrived(const struct ibv_wc *wc, int n
     }
 }
 
-bool tk_verbs_poll(void)
+static bool poll_recv(void)
 {
     struct ibv_wc wc[tk_poll_batch];
-    bool any = tk_counter_read(&tk_verbs.works_out) && tk_verbs_reap();
     int n = take(tk_verbs.rail.recv_cq, &tk_verbs.rail.recv_cq_lock, wc);
-    if (n > 0)
-        all_arrived(wc, n);
-    tk_if_unlikely(tk_counter_read(&tk_verbs.acks_due) > 0) tk_acks_send();
-    return any || n > 0;
+    if (n <= 0)
+        return false;
+    all_arrived(wc, n);
+    return true;
+}
+
+/* Apart from the usual way, which need not remember what it found on this one. */
+static bool __attribute__((noinline)) poll_all(void)
+{
+    bool any = tk_counter_read(&tk_verbs.acks_due) > 0;
+    if (any)
+        tk_acks_send();
+    any |= tk_verbs_reap();
+    return poll_recv() || any;
+}
+
+bool tk_verbs_poll(void)
+{
+    tk_if_unlikely(tk_counter_read(&tk_verbs.works_out) |
+                   tk_counter_read(&tk_verbs.acks_due)) return poll_all();
+    return poll_recv();
 }

@@ -2,7 +2,7 @@
  *
  * Posting of sends: inline when small, else through a bounce buffer, with the payload gathered from
  * where it lies when its owner can wait and it is registered. Called with the link's lock held,
- * except tk_verbs_send(), which takes it. */
+ * except tk_verbs_send() and tk_verbs_send_short(), which take it. */
 #include "config.h"
 
 #include <string.h>
@@ -118,36 +118,26 @@ void tk_message_post_work(struct tk_link *link, struct tk_work *work, struct tk_
         post_copied(work, m);
 }
 
-/* Of a quiet message's work request the same fields are written each time; the rest is as it was.
- */
-static TK_PER_THREAD struct ibv_sge quiet_sge[2];
-static TK_PER_THREAD struct ibv_send_wr quiet_wr = {.opcode = IBV_WR_SEND,
-                                                    .send_flags = IBV_SEND_INLINE};
-
-/* It comes back in errors only. */
-static inline void quiet_post(struct tk_link *link, const struct tk_outgoing *m)
+/* What lies in quiet_data. It comes back in errors only. */
+static inline void quiet_post(struct tk_link *link, size_t size)
 {
     struct ibv_send_wr *bad;
-    quiet_sge[0].addr = (uintptr_t)m->head;
-    quiet_sge[0].length = (uint32_t)m->head_size;
-    quiet_wr.num_sge = 1;
-    if (m->nbytes) {
-        quiet_sge[1].addr = (uintptr_t)m->payload;
-        quiet_sge[1].length = (uint32_t)m->nbytes;
-        quiet_wr.num_sge = 2;
-    }
-    quiet_wr.wr_id = (uintptr_t)&link->quiet_work;
-    quiet_wr.sg_list = quiet_sge;
-    int error = ibv_post_send(link->qp, &quiet_wr, &bad);
+    link->quiet_sge.length = (uint32_t)size;
+    int error = ibv_post_send(link->qp, &link->quiet_wr, &bad);
     tk_if_unlikely(error) tk_post_failed(&link->quiet_work, error);
 }
 
-/* Most messages. */
-static inline bool post_quietly(struct tk_link *link, const struct tk_outgoing *m)
+static bool post_quietly(struct tk_link *link, const struct tk_outgoing *m)
 {
-    tk_if_unlikely(!is_small(m) || !tk_quiet_take(link)) return false;
+    char *bytes = link->quiet_data.bytes;
+    size_t size = m->head_size + m->nbytes;
+    if (!is_small(m) || size > tk_quiet_most || !tk_quiet_take(link))
+        return false;
     hand_over_credits(link, m->head);
-    quiet_post(link, m);
+    memcpy(bytes, m->head, m->head_size);
+    if (m->nbytes)
+        memcpy(bytes + m->head_size, m->payload, m->nbytes);
+    quiet_post(link, size);
     return true;
 }
 
@@ -175,12 +165,11 @@ static enum tk_status __attribute__((noinline)) no_room(struct tk_link *link, bo
     return tk_counter_read(&link->broken) ? TK_OK : TK_BUSY;
 }
 
-static inline enum tk_status send_locked(struct tk_link *link, struct tk_outgoing *m)
+static enum tk_status send_locked(struct tk_link *link, struct tk_outgoing *m)
 {
     bool is_request = m->head->kind == TK_REQUEST;
     tk_if_unlikely(is_request && tk_credit_take(link) != TK_OK) return no_room(link, false);
-    tk_if_likely(post_quietly(link, m)) return TK_OK;
-    return post_loudly(link, m) == TK_OK ? TK_OK : no_room(link, is_request);
+    return tk_message_post(link, m) == TK_OK ? TK_OK : no_room(link, is_request);
 }
 
 enum tk_status tk_verbs_send(struct tk_peer *peer, struct tk_outgoing *m)
@@ -188,6 +177,64 @@ enum tk_status tk_verbs_send(struct tk_peer *peer, struct tk_outgoing *m)
     struct tk_link *link = peer->connection;
     tk_lock(&link->lock);
     enum tk_status status = send_locked(link, m);
+    tk_unlock(&link->lock);
+    return status;
+}
+
+static enum tk_status __attribute__((noinline))
+post_short_loudly(struct tk_link *link, struct tk_message_head head, const int32_t *args)
+{
+    struct tk_short message;
+    struct tk_outgoing out = {.head = &message.head, .head_size = tk_short_size(head.nargs)};
+    tk_short_build(&message, head, args);
+    return post_loudly(link, &out) == TK_OK ? TK_OK : no_room(link, head.kind == TK_REQUEST);
+}
+
+static inline enum tk_status post_short(struct tk_link *link, struct tk_message_head head,
+                                        const int32_t *args)
+{
+    struct tk_short *message = &link->quiet_data.message;
+    size_t size = tk_short_size(head.nargs);
+    tk_if_unlikely(size > (size_t)tk_verbs.rail.inline_limit ||
+                   !tk_quiet_take(link)) return post_short_loudly(link, head, args);
+    tk_short_build(message, head, args);
+    hand_over_credits(link, &message->head);
+    quiet_post(link, size);
+    return TK_OK;
+}
+
+static enum tk_status __attribute__((noinline)) no_credit(struct tk_link *link)
+{
+    tk_credit_none(link);
+    return no_room(link, false);
+}
+
+static enum tk_status __attribute__((noinline))
+post_short_and_buffer(struct tk_link *link, struct tk_message_head head, const int32_t *args)
+{
+    if (tk_credit_post_reply_buffer(link) != TK_OK)
+        return no_room(link, false);
+    return post_short(link, head, args);
+}
+
+/* What is rare is left by jumps to functions of their own: then there is little to be saved on the
+ * way that is not. */
+static inline enum tk_status send_short_locked(struct tk_link *link, struct tk_message_head head,
+                                               const int32_t *args)
+{
+    if (head.kind == TK_REQUEST) {
+        tk_if_unlikely(!tk_credit_take_alone(link)) return no_credit(link);
+        tk_if_unlikely(link->surplus < 0) return post_short_and_buffer(link, head, args);
+    }
+    return post_short(link, head, args);
+}
+
+enum tk_status tk_verbs_send_short(struct tk_peer *peer, struct tk_message_head head,
+                                   const int32_t *args)
+{
+    struct tk_link *link = peer->connection;
+    tk_lock(&link->lock);
+    enum tk_status status = send_short_locked(link, head, args);
     tk_unlock(&link->lock);
     return status;
 }

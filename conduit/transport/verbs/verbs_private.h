@@ -29,7 +29,8 @@ enum {
      * the same few sets of the cache. Also what tk_room_size needs. */
     tk_buffer_stride = tk_buffer_size + TK_CACHE_LINE,
     tk_inline_most = 512, /* inline sends are gathered on the stack; no device gains from more */
-    tk_poll_batch = 16    /* completions taken at a time: one cache line each on most devices */
+    tk_quiet_most = 128, /* what is copied to be sent quietly: Shorts, and a few words of payload */
+    tk_poll_batch = 16   /* completions taken at a time: one cache line each on most devices */
 };
 
 struct tk_link;
@@ -40,6 +41,8 @@ struct tk_buffer {
     struct tk_link *link; /* while posted for receiving */
     char *data;
     uint32_t key;
+    struct ibv_recv_wr wr; /* posts it for receiving */
+    struct ibv_sge sge;
 };
 
 /* A work request under way. */
@@ -62,7 +65,7 @@ struct tk_link {
     struct tk_peer *peer;
     int credits;               /* requests that we may send now */
     int banked;                /* credits of the peer's that we hold back */
-    int posted;                /* receive buffers in the queue */
+    int surplus;               /* receive buffers in the queue beyond those needed */
     int control_expected;      /* 1 until the peer's exit notice came: it has a buffer of its own */
     bool ack_due;              /* an ACK could not be sent for lack of room */
     tk_counter_t broken;       /* not 0: an error was told; what is posted never completes */
@@ -70,6 +73,13 @@ struct tk_link {
     int quiet;                 /* messages posted without a completion since the last one with */
     struct tk_work quiet_work; /* names the link in errors of quiet messages */
     uint64_t starved_since;
+    struct ibv_send_wr
+        quiet_wr; /* of quiet messages; from one to the next only the length changes */
+    struct ibv_sge quiet_sge;
+    union {
+        struct tk_short message;
+        char bytes[tk_quiet_most];
+    } quiet_data;
 };
 
 struct tk_rail {
@@ -139,6 +149,8 @@ void tk_acks_send(void);
 /* verbs_post.c */
 bool tk_is_registered(const void *address, size_t size);
 enum tk_status tk_verbs_send(struct tk_peer *peer, struct tk_outgoing *message);
+enum tk_status tk_verbs_send_short(struct tk_peer *peer, struct tk_message_head head,
+                                   const int32_t *args);
 enum tk_status tk_message_post(struct tk_link *link, struct tk_outgoing *message);
 
 void tk_message_post_work(struct tk_link *link, struct tk_work *work, struct tk_outgoing *message);

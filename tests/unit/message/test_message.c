@@ -33,8 +33,8 @@ static void note(gex_Token_t token, void *buf, size_t nbytes, unsigned nargs,
     got.calls++;
     got.nargs = nargs;
     got.depth = tk_in_handler;
-    got.from = token->arrival->peer->rank;
-    got.entry = token->entry;
+    got.from = token->arrival.peer->rank;
+    got.entry = tk_handler_entry(token->arrival.head->handler);
     got.buf = buf;
     got.nbytes = nbytes;
     memcpy(got.args, args, nargs * sizeof(*args));
@@ -445,7 +445,7 @@ static int reply_medium(gex_Token_t token)
 {
     struct tk_message m = message(TK_MEDIUM, 4, 100);
     int rc = tk_reply(token, &m);
-    seen_replied = token->arrival->replied;
+    seen_replied = token->arrival.replied;
     return rc;
 }
 
@@ -455,7 +455,7 @@ static int reply_immediately(gex_Token_t token)
     m.immediate = true;
     fake_job.busy_sends = 1;
     int rc = tk_reply(token, &m);
-    seen_replied = token->arrival->replied;
+    seen_replied = token->arrival.replied;
     return rc;
 }
 

@@ -415,10 +415,10 @@ static void a_peer_costs_no_more_than_planned(void **state)
 {
     (void)state;
     assert_true(sizeof(struct tk_peer) <= 64);
-    assert_true(sizeof(struct tk_link) <= 192);
+    assert_true(sizeof(struct tk_link) <= 448);
     assert_true(sizeof(struct tk_card) <= 320);
     assert_true(sizeof(struct tk_work) <= 64);
-    assert_true(sizeof(struct tk_buffer) <= 32);
+    assert_true(sizeof(struct tk_buffer) <= 80);
     assert_int_equal(sizeof(struct tk_message_head), 8); /* on the wire */
     assert_int_equal(sizeof(struct tk_long_head), 16);
 }

@@ -156,6 +156,7 @@ static bool poll(void)
 struct tk_transport fake_transport = {.name = "fake",
                                       .packed_max = 60000,
                                       .send = send,
+                                      .send_short = tk_send_short_whole,
                                       .reserve = reserve,
                                       .send_reserved = send_reserved,
                                       .release = release,

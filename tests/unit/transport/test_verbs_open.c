@@ -94,7 +94,7 @@ static void a_peer_finds_buffers_for_its_credits_and_its_exit_notice(void **stat
     world_open(4, 0);
     for (uint32_t r = 1; r < 4; r++) {
         assert_int_equal(fake_receives(world_link(0, r)->qp), 5 + 1);
-        assert_int_equal(world_link(0, r)->posted, 5 + 1);
+        assert_int_equal(tk_credit_buffers_posted(world_link(0, r)), 5 + 1);
     }
     world_close();
 }
