@@ -74,10 +74,11 @@ static inline void tk_short_build(struct tk_short *at, struct tk_message_head he
                                   const int32_t *args)
 {
     at->head = head;
-    for (unsigned i = 0; i < head.nargs; i++)
+    unsigned nargs = at->head.nargs;
+    for (unsigned i = 0; i < nargs; i++)
         at->args[i] = args[i];
-    if (head.nargs & 1)
-        at->args[head.nargs] = 0; /* padding must not carry stack contents to others */
+    if (nargs & 1)
+        at->args[nargs] = 0; /* padding must not carry stack contents to others */
 }
 
 /* A message to be sent. `head` has head_size bytes, a multiple of 8. When `source` is non-NULL the

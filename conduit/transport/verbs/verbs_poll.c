@@ -217,15 +217,12 @@ static inline void arrived(struct tk_buffer *buffer, size_t size)
 /* Not inline: an empty poll should save no registers for it. */
 static void __attribute__((noinline)) all_arrived(const struct ibv_wc *wc, int n)
 {
-    for (int i = 0; i < n; i++) {
-        struct tk_buffer *buffer = (struct tk_buffer *)(uintptr_t)wc[i].wr_id;
-        tk_if_unlikely(wc[i].status != IBV_WC_SUCCESS)
-        {
-            tk_recv_failed(buffer->link, &wc[i]);
-            continue;
-        }
-        arrived(buffer, wc[i].byte_len);
-    }
+    do {
+        struct tk_buffer *buffer = (struct tk_buffer *)(uintptr_t)wc->wr_id;
+        tk_if_likely(wc->status == IBV_WC_SUCCESS) arrived(buffer, wc->byte_len);
+        else tk_recv_failed(buffer->link, wc);
+        wc++;
+    } while (--n > 0);
 }
 
 static bool poll_recv(void)

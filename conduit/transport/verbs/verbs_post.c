@@ -181,24 +181,24 @@ enum tk_status tk_verbs_send(struct tk_peer *peer, struct tk_outgoing *m)
     return status;
 }
 
-static enum tk_status __attribute__((noinline))
-post_short_loudly(struct tk_link *link, struct tk_message_head head, const int32_t *args)
+/* The four below are about the message in quiet_data. */
+
+static enum tk_status __attribute__((noinline)) post_short_loudly(struct tk_link *link)
 {
-    struct tk_short message;
-    struct tk_outgoing out = {.head = &message.head, .head_size = tk_short_size(head.nargs)};
-    tk_short_build(&message, head, args);
-    return post_loudly(link, &out) == TK_OK ? TK_OK : no_room(link, head.kind == TK_REQUEST);
+    struct tk_short message = link->quiet_data.message;
+    struct tk_outgoing out = {.head = &message.head,
+                              .head_size = tk_short_size(message.head.nargs)};
+    bool is_request = message.head.kind == TK_REQUEST;
+    return post_loudly(link, &out) == TK_OK ? TK_OK : no_room(link, is_request);
 }
 
-static inline enum tk_status post_short(struct tk_link *link, struct tk_message_head head,
-                                        const int32_t *args)
+static inline enum tk_status post_short(struct tk_link *link)
 {
-    struct tk_short *message = &link->quiet_data.message;
-    size_t size = tk_short_size(head.nargs);
+    struct tk_message_head *head = &link->quiet_data.message.head;
+    size_t size = tk_short_size(head->nargs);
     tk_if_unlikely(size > (size_t)tk_verbs.rail.inline_limit ||
-                   !tk_quiet_take(link)) return post_short_loudly(link, head, args);
-    tk_short_build(message, head, args);
-    hand_over_credits(link, &message->head);
+                   !tk_quiet_take(link)) return post_short_loudly(link);
+    hand_over_credits(link, head);
     quiet_post(link, size);
     return TK_OK;
 }
@@ -209,12 +209,11 @@ static enum tk_status __attribute__((noinline)) no_credit(struct tk_link *link)
     return no_room(link, false);
 }
 
-static enum tk_status __attribute__((noinline))
-post_short_and_buffer(struct tk_link *link, struct tk_message_head head, const int32_t *args)
+static enum tk_status __attribute__((noinline)) post_buffer_and_short(struct tk_link *link)
 {
     if (tk_credit_post_reply_buffer(link) != TK_OK)
         return no_room(link, false);
-    return post_short(link, head, args);
+    return post_short(link);
 }
 
 /* What is rare is left by jumps to functions of their own: then there is little to be saved on the
@@ -222,11 +221,13 @@ post_short_and_buffer(struct tk_link *link, struct tk_message_head head, const i
 static inline enum tk_status send_short_locked(struct tk_link *link, struct tk_message_head head,
                                                const int32_t *args)
 {
-    if (head.kind == TK_REQUEST) {
+    struct tk_short *message = &link->quiet_data.message;
+    tk_short_build(message, head, args);
+    if (message->head.kind == TK_REQUEST) {
         tk_if_unlikely(!tk_credit_take_alone(link)) return no_credit(link);
-        tk_if_unlikely(link->surplus < 0) return post_short_and_buffer(link, head, args);
+        tk_if_unlikely(link->surplus < 0) return post_buffer_and_short(link);
     }
-    return post_short(link, head, args);
+    return post_short(link);
 }
 
 enum tk_status tk_verbs_send_short(struct tk_peer *peer, struct tk_message_head head,

@@ -66,11 +66,11 @@ struct tk_link {
     int credits;               /* requests that we may send now */
     int banked;                /* credits of the peer's that we hold back */
     int surplus;               /* receive buffers in the queue beyond those needed */
+    int quiet;                 /* messages posted without a completion since the last one with */
     int control_expected;      /* 1 until the peer's exit notice came: it has a buffer of its own */
     bool ack_due;              /* an ACK could not be sent for lack of room */
     tk_counter_t broken;       /* not 0: an error was told; what is posted never completes */
     tk_counter_t room;         /* free slots of the send queue */
-    int quiet;                 /* messages posted without a completion since the last one with */
     struct tk_work quiet_work; /* names the link in errors of quiet messages */
     uint64_t starved_since;
     struct ibv_send_wr
