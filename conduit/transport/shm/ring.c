@@ -138,15 +138,16 @@ static bool is_behind(uint64_t position, uint64_t behind)
  * looks for messages next. */
 void tk_ring_retire(struct tk_ring_in *in)
 {
-    uint64_t retired = atomic_load_explicit(&in->retired, memory_order_relaxed), behind;
-    if (!is_behind(retired, done_behind(in, retired, memory_order_relaxed)) ||
-        !tk_trylock(&in->lock))
+    uint64_t old = atomic_load_explicit(&in->retired, memory_order_relaxed), retired, behind;
+    if (!is_behind(old, done_behind(in, old, memory_order_relaxed)) || !tk_trylock(&in->lock))
         return;
-    retired = atomic_load_explicit(&in->retired, memory_order_relaxed);
+    retired = old = atomic_load_explicit(&in->retired, memory_order_relaxed);
     /* Acquire: senders write over what the thread that says "done" has read. */
     while (behind = done_behind(in, retired, memory_order_acquire), is_behind(retired, behind))
         retired = behind;
-    atomic_store_explicit(&in->retired, retired, memory_order_relaxed);
-    atomic_store_explicit(&in->shared->head, retired, memory_order_release);
+    if (retired != old) {
+        atomic_store_explicit(&in->retired, retired, memory_order_relaxed);
+        atomic_store_explicit(&in->shared->head, retired, memory_order_release);
+    }
     tk_unlock(&in->lock);
 }

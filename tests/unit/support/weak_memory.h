@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * All executions of a few threads under a weak memory model, for small pieces of lock-free code.
+ * The real source is compiled with weak_hooks.h in front of it, which turns its atomic accesses,
+ * its copies and its system calls into calls of this file. Threads are fibers; at every atomic
+ * access any of them may go on (every order is tried), and a load may return any store that the
+ * C11 rules of coherence and happens-before allow, not only the last one. So a missing release or
+ * acquire shows as stale data or as a race on plain memory, and a store that is late shows too.
+ *
+ * Not covered: stores to one place that become visible in another order than they were executed in,
+ * and loads that return what is stored later in time. Spurious failures of a weak
+ * compare-and-swap are not tried. A state reached before is not searched again. */
+#ifndef WEAK_MEMORY_H
+#define WEAK_MEMORY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { weak_threads_max = 4 };
+
+struct weak_program {
+    void (*start)(void); /* makes the memory new; called before each execution */
+    void (*thread[weak_threads_max])(void);
+    void (*end)(void); /* all threads have returned; may be NULL */
+    /* 0: all executions. Else those in which, at most so often, a thread is interrupted where it
+     * could go on, or a load returns another store than the last one. */
+    unsigned bound;
+};
+
+/* Tries all. NULL: nothing wrong in any; else what went wrong in the first bad one. */
+const char *weak_search(const struct weak_program *program);
+
+/* Prints the last execution, step by step, on standard error. */
+void weak_tell(void);
+
+/* What the last search did. */
+struct weak_count {
+    unsigned long executions, states;
+};
+extern struct weak_count weak_count;
+
+/* ---- From start() ---- */
+
+/* Plain memory that threads share: each `unit` bytes of it are one thing that may be raced for. */
+void weak_share(const void *memory, size_t size, size_t unit);
+
+/* Atomics in there belong to one thread: no other order of accesses to them would matter. */
+void weak_private(const void *memory, size_t size);
+
+/* What to break, and where. */
+enum weak_flaw {
+    weak_no_release,   /* a store or exchange there releases nothing */
+    weak_no_acquire,   /* a load there acquires nothing */
+    weak_torn_exchange /* compare-and-swap there is a load, a comparison and a store */
+};
+void weak_break(enum weak_flaw flaw, const void *memory, size_t size);
+void weak_repair(void);
+
+/* membarrier(2): as it is, refused by the kernel, or promising and doing nothing. */
+enum weak_membarrier { weak_membarrier_works, weak_membarrier_refused, weak_membarrier_lies };
+extern enum weak_membarrier weak_membarrier;
+
+/* ---- From threads ---- */
+
+/* What this thread has read until now is all in `what` and in private memory: states that differ in
+ * how they came about are the same. */
+void weak_here(uint64_t what);
+
+/* There was nothing to do: goes on once there is something stored that this thread has not seen.
+ * When nobody can go on, that is an error. */
+void weak_pause(void);
+
+/* As weak_pause(), but if nobody can go on this thread has done its part. */
+void weak_idle(void);
+
+/* Reads, or writes, shared plain memory in place. */
+void weak_look(const void *memory, size_t size);
+void weak_touch(const void *memory, size_t size);
+
+/* This execution is wrong. Does not return. */
+_Noreturn void weak_fail(const char *why);
+
+/* ---- From hooks ---- */
+
+uint64_t weak_load(const volatile void *at, size_t size, int order);
+void weak_store(volatile void *at, size_t size, uint64_t value, int order);
+bool weak_cas(volatile void *at, size_t size, void *expected, uint64_t desired, int order);
+enum weak_change { weak_set, weak_add, weak_or, weak_and };
+uint64_t weak_exchange(volatile void *at, size_t size, enum weak_change change, uint64_t value,
+                       int order);
+void weak_copy(void *to, const void *from, size_t n);
+long weak_syscall(long number, ...);
+
+#endif
