@@ -41,6 +41,7 @@ static void use_pair(struct tk_transfer *t, gex_TM_t pair)
              t->rma.is_put ? "gex_RMA_Put" : "gex_RMA_Get", (void *)t->rma.remote, t->rma.nbytes,
              tk_pair_remote(pair), t->peer->rank);
     t->rma.is_pair = true;
+    t->rma.endpoint = tk_pair_remote(pair);
     t->rma.remote_key = remote.key;
     t->rma.home = local->segment ? &local->segment->region : NULL;
 }

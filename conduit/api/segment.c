@@ -7,6 +7,7 @@
 #include "memory/memory.h"
 #include "start/start.h"
 #include "team/objects.h"
+#include "transport/shm/shm.h"
 
 static bool may_attach(uintptr_t size)
 {
@@ -136,6 +137,17 @@ void *gex_Segment_QueryCData(gex_Segment_t segment)
     return (void *)segment->cdata;
 }
 
+/* Where this process can load and store it; NULL: nowhere. */
+static void *local_address(gex_TM_t tm, gex_Rank_t rank, const struct tk_bound *bound)
+{
+    if (rank == tk_peers.me)
+        return (void *)bound->base;
+    if (!tk_is_neighbour(rank))
+        return NULL;
+    uintptr_t shift = tk_shm_shift(tk_peer(rank), tk_is_pair(tm) ? tk_pair_remote(tm) : 0);
+    return shift == tk_far ? NULL : (void *)(bound->base + shift);
+}
+
 int gex_Segment_QueryBound(gex_TM_t tm, gex_Rank_t rank, void **owneraddr_p, void **localaddr_p,
                            uintptr_t *size_p)
 {
@@ -146,7 +158,7 @@ int gex_Segment_QueryBound(gex_TM_t tm, gex_Rank_t rank, void **owneraddr_p, voi
     if (owneraddr_p)
         *owneraddr_p = (void *)bound.base;
     if (localaddr_p)
-        *localaddr_p = rank == tk_peers.me ? (void *)bound.base : NULL;
+        *localaddr_p = local_address(tm, rank, &bound);
     if (size_p)
         *size_p = bound.size;
     return 0;

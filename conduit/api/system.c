@@ -13,6 +13,7 @@
 #include "start/start.h"
 #include "team/objects.h"
 #include "topology/topology.h"
+#include "transport/shm/shm.h"
 #include "transport/threads.h"
 #include "trunkline_query.h"
 
@@ -61,20 +62,19 @@ gex_Rank_t gex_System_QueryJobSize(void)
     return tk_peers.size;
 }
 
-/* A neighbourhood is what shares memory: so far, each process alone. */
+_Static_assert(sizeof(gex_RankInfo_t) == sizeof(uint32_t),
+               "tables of ranks are handed out as they are");
+
 void gex_System_QueryNbrhdInfo(gex_RankInfo_t **info_p, gex_Rank_t *info_count_p,
                                gex_Rank_t *my_info_index_p)
 {
     if (info_p)
-        *info_p = (gex_RankInfo_t *)&tk_peers.me;
+        *info_p = (gex_RankInfo_t *)tk_topology.nbrhd_ranks;
     if (info_count_p)
-        *info_count_p = 1;
+        *info_count_p = tk_topology.nbrhd_size;
     if (my_info_index_p)
-        *my_info_index_p = 0;
+        *my_info_index_p = tk_topology.nbrhd_rank;
 }
-
-_Static_assert(sizeof(gex_RankInfo_t) == sizeof(uint32_t),
-               "tables of ranks are handed out as they are");
 
 void gex_System_QueryHostInfo(gex_RankInfo_t **info_p, gex_Rank_t *info_count_p,
                               gex_Rank_t *my_info_index_p)
@@ -91,13 +91,22 @@ void gex_System_QueryMyPosition(gex_Rank_t *nbrhd_set_size_p, gex_Rank_t *nbrhd_
                                 gex_Rank_t *host_set_size_p, gex_Rank_t *host_set_rank_p)
 {
     if (nbrhd_set_size_p)
-        *nbrhd_set_size_p = tk_peers.size;
+        *nbrhd_set_size_p = tk_topology.nbrhds;
     if (nbrhd_set_rank_p)
-        *nbrhd_set_rank_p = tk_peers.me;
+        *nbrhd_set_rank_p = tk_topology.my_nbrhd;
     if (host_set_size_p)
         *host_set_size_p = tk_topology.hosts;
     if (host_set_rank_p)
         *host_set_rank_p = tk_topology.my_host;
+}
+
+/* 0 where nothing is mapped. */
+static uintptr_t offset_of(uint32_t rank)
+{
+    uintptr_t shift = tk_far;
+    if (rank != tk_peers.me && tk_is_neighbour(rank))
+        shift = tk_shm_shift(tk_peer(rank), 0);
+    return shift == tk_far ? 0 : shift;
 }
 
 int gasnet_getNodeInfo(gasnet_nodeinfo_t *table, int numentries)
@@ -107,7 +116,9 @@ int gasnet_getNodeInfo(gasnet_nodeinfo_t *table, int numentries)
         return GASNET_ERR_BAD_ARG;
     }
     for (uint32_t r = 0; r < tk_peers.size && r < (uint32_t)numentries; r++)
-        table[r] = (gasnet_nodeinfo_t){.host = tk_topology.host_of[r], .supernode = r};
+        table[r] = (gasnet_nodeinfo_t){.host = tk_topology.host_of[r],
+                                       .supernode = tk_topology.nbrhd_of[r],
+                                       .offset = offset_of(r)};
     return GASNET_OK;
 }
 

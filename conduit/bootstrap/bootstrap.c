@@ -15,7 +15,7 @@
 #include "bootstrap/bootstrap.h"
 #include "settings/settings.h"
 
-struct tk_bootstrap tk_bootstrap = {.rank = 0, .size = 1, .alone = true};
+struct tk_bootstrap tk_bootstrap = {.rank = 0, .size = 1, .local_size = 1, .alone = true};
 
 static pmix_proc_t myself;
 
@@ -80,7 +80,8 @@ static uint32_t value_as_number(const pmix_value_t *value)
     }
 }
 
-static enum tk_status job_size(uint32_t *size)
+/* What the server knows of the whole job; 0: nothing. `rc` says why. */
+static uint32_t job_number(const char *key, pmix_status_t *rc)
 {
     pmix_proc_t job;
     pmix_value_t *value = NULL;
@@ -88,12 +89,21 @@ static enum tk_status job_size(uint32_t *size)
     bool optional = true;
     PMIX_LOAD_PROCID(&job, myself.nspace, PMIX_RANK_WILDCARD);
     PMIX_INFO_LOAD(&info, PMIX_OPTIONAL, &optional, PMIX_BOOL);
-    pmix_status_t rc = PMIx_Get(&job, PMIX_JOB_SIZE, &info, 1, &value);
+    *rc = PMIx_Get(&job, key, &info, 1, &value);
     PMIX_INFO_DESTRUCT(&info);
-    *size = rc == PMIX_SUCCESS ? value_as_number(value) : 0;
-    if (rc == PMIX_SUCCESS)
-        PMIX_VALUE_RELEASE(value);
-    if (*size > 0 && myself.rank < *size)
+    if (*rc != PMIX_SUCCESS)
+        return 0;
+    uint32_t number = value_as_number(value);
+    PMIX_VALUE_RELEASE(value);
+    return number;
+}
+
+static enum tk_status learn_sizes(void)
+{
+    pmix_status_t rc;
+    tk_bootstrap.local_size = job_number(PMIX_LOCAL_SIZE, &rc);
+    tk_bootstrap.size = job_number(PMIX_JOB_SIZE, &rc);
+    if (tk_bootstrap.size > 0 && myself.rank < tk_bootstrap.size)
         return TK_OK;
     tk_complain("the PMIx server gives no usable job size: %s", PMIx_Error_string(rc));
     return TK_FAIL;
@@ -106,7 +116,7 @@ enum tk_status tk_bootstrap_open(void)
         return alone(rc);
     tk_bootstrap.alone = false;
     tk_bootstrap.rank = myself.rank;
-    return job_size(&tk_bootstrap.size);
+    return learn_sizes();
 }
 
 enum tk_status tk_bootstrap_put(const char *key, const void *blob, size_t size)

@@ -14,6 +14,7 @@
 
 struct tk_bootstrap {
     uint32_t rank, size;
+    uint32_t local_size; /* ranks that the launcher put on this host; 0: it does not say */
     bool alone; /* no PMIx server: a job of one */
 };
 

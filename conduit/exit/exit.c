@@ -138,7 +138,7 @@ static void begin(int code)
     final_code = code;
     notice_at = now + grace;
     deadline = now + (uint64_t)(timeout_seconds() * 1e9);
-    __atomic_store_n(&tk_verbs_lost_peer, NULL, __ATOMIC_RELEASE);
+    __atomic_store_n(&tk_lost_peer, NULL, __ATOMIC_RELEASE);
     start_watchdog();
 }
 
@@ -384,7 +384,7 @@ void tk_exit_open(void)
 {
     tk_internal_register(TK_HANDLER_EXIT, exit_notice);
     tk_progress_add(answer_notice);
-    tk_verbs_lost_peer = lost_peer;
+    tk_lost_peer = lost_peer;
     my_pid = getpid();
     start_helper();
     tk_signals_open();

@@ -160,6 +160,7 @@ typedef struct {
 typedef struct {
     gex_Rank_t host;      /* the same for processes of one host */
     gex_Rank_t supernode; /* the same for processes that share memory */
+    uintptr_t offset; /* what makes an address in that process's segment one of ours; 0: nothing */
 } gasnet_nodeinfo_t;
 
 /* With a tag: C++ gives a const type without one no linkage, nor the client's functions that take
@@ -409,10 +410,9 @@ int gex_AM_CancelReplyLong(gex_AM_SrcDesc_t sd, gex_Flags_t flags);
  * -------------------------------------------------------------------------------------------------
  */
 
-/* The caller asserts that the peer is not in its neighbourhood, or not itself. Without shared
- * memory between processes a neighbourhood is one process, so both say the same. */
+/* The caller asserts that the peer is not in its neighbourhood, or not itself. */
 #define GEX_FLAG_PEER_NEVER_NBRHD (1U << 14)
-#define GEX_FLAG_PEER_NEVER_SELF  GEX_FLAG_PEER_NEVER_NBRHD
+#define GEX_FLAG_PEER_NEVER_SELF  (1U << 15)
 
 /* Remote memory must lie in the peer's segment; local memory may be any of this process, for puts
  * also read-only memory. No alignment is required and no order kept. The blocking forms return 0,

@@ -6,8 +6,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/bits.h"
@@ -32,6 +34,19 @@ static enum tk_status give_up(struct tk_area *area, const char *what, const char
     return TK_FAIL;
 }
 
+static enum tk_status map(struct tk_area *area, const char *what)
+{
+    struct stat file;
+    void *base = mmap(NULL, area->size, PROT_READ | PROT_WRITE, MAP_SHARED, area->fd, 0);
+    if (base == MAP_FAILED)
+        return give_up(area, what, "mmap", errno);
+    area->base = base;
+    if (fstat(area->fd, &file) != 0)
+        return give_up(area, what, "fstat", errno);
+    area->inode = (uint64_t)file.st_ino;
+    return TK_OK;
+}
+
 enum tk_status tk_area_open(struct tk_area *area, const char *what, size_t size, bool reserve)
 {
     *area = (struct tk_area){.size = tk_align_up(size, tk_page_size()), .fd = -1};
@@ -45,11 +60,27 @@ enum tk_status tk_area_open(struct tk_area *area, const char *what, size_t size,
         return give_up(area, what, "not that much is free", ENOMEM);
     if (reserve && fallocate(area->fd, 0, 0, (off_t)area->size) != 0)
         return give_up(area, what, "fallocate", errno);
-    void *base = mmap(NULL, area->size, PROT_READ | PROT_WRITE, MAP_SHARED, area->fd, 0);
-    if (base == MAP_FAILED)
-        return give_up(area, what, "mmap", errno);
-    area->base = base;
-    return TK_OK;
+    return map(area, what);
+}
+
+static enum tk_status no_huge_pages(struct tk_area *area, const char *what, int error)
+{
+    tk_complain("no huge pages for %s (%zu bytes of %zu each): %s; the administrator sets them "
+                "aside (sysctl vm.nr_hugepages=%zu or more), or leave out GASNET_USE_HUGEPAGES",
+                what, area->size, tk_huge_page_size(), strerror(error),
+                area->size / tk_huge_page_size());
+    tk_area_close(area);
+    return TK_FAIL;
+}
+
+enum tk_status tk_area_open_huge(struct tk_area *area, const char *what, size_t size)
+{
+    *area = (struct tk_area){.size = tk_align_up(size, tk_huge_page_size()), .fd = -1};
+    area->fd = memfd_create(what, MFD_CLOEXEC | MFD_HUGETLB);
+    if (area->fd < 0 || ftruncate(area->fd, (off_t)area->size) != 0 ||
+        fallocate(area->fd, 0, 0, (off_t)area->size) != 0)
+        return no_huge_pages(area, what, errno);
+    return map(area, what);
 }
 
 void tk_area_close(struct tk_area *area)
@@ -59,4 +90,24 @@ void tk_area_close(struct tk_area *area)
     if (area->fd >= 0)
         close(area->fd);
     *area = (struct tk_area){.fd = -1};
+}
+
+/* A pid may mean another process here than where it was told, and a descriptor another file. */
+int tk_area_reach(const struct tk_area_place *place, size_t *size, char *why, size_t why_size)
+{
+    char path[64];
+    struct stat file;
+    snprintf(path, sizeof(path), "/proc/%d/fd/%d", place->pid, place->fd);
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    if (fd < 0) {
+        snprintf(why, why_size, "%s: %s", path, strerror(errno));
+        return -1;
+    }
+    if (fstat(fd, &file) == 0 && (uint64_t)file.st_ino == place->inode && file.st_size > 0) {
+        *size = (size_t)file.st_size;
+        return fd;
+    }
+    close(fd);
+    snprintf(why, why_size, "%s is another file than it told of", path);
+    return -1;
 }

@@ -31,17 +31,32 @@ static uint64_t read_number(const char *path)
     return value;
 }
 
-uint64_t tk_memory_available(void)
+/* A number of /proc/meminfo, in bytes; `name` with its colon. 0: it is not there. */
+static uint64_t meminfo(const char *name)
 {
     char line[128];
     unsigned long long kib = 0;
     FILE *file = fopen("/proc/meminfo", "re");
     while (file && fgets(line, sizeof(line), file))
-        if (sscanf(line, "MemAvailable: %llu", &kib) == 1)
+        if (!strncmp(line, name, strlen(name))) {
+            kib = strtoull(line + strlen(name), NULL, 10);
             break;
+        }
     if (file)
         fclose(file);
-    return kib ? (uint64_t)kib << 10 : UINT64_MAX;
+    return (uint64_t)kib << 10;
+}
+
+uint64_t tk_memory_available(void)
+{
+    uint64_t bytes = meminfo("MemAvailable:");
+    return bytes ? bytes : UINT64_MAX;
+}
+
+size_t tk_huge_page_size(void)
+{
+    uint64_t bytes = meminfo("Hugepagesize:");
+    return bytes ? (size_t)bytes : (size_t)2 << 20;
 }
 
 /* cgroup v2 path of this process, e.g. "/user.slice/x"; empty for the root or under v1. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Memory that the network may touch: shared anonymous files (memfd), so that a software device or a
+ * Memory that others may touch: shared anonymous files (memfd), so that a software device or a
  * neighbour can map it, and limits of what a segment may be. Registration itself is the
- * transport's. */
+ * transport's. Thread-safe, but an area is its owner's. */
 #ifndef TK_MEMORY_H
 #define TK_MEMORY_H
 
@@ -15,13 +15,29 @@
 struct tk_area {
     void *base;
     size_t size;
-    int fd; /* kept open: peers reach the pages through it */
+    int fd;         /* kept open: peers reach the pages through it */
+    uint64_t inode; /* by which a neighbour tells that it has found the right file */
 };
 
 /* Maps `size` bytes (rounded up to pages). With `reserve` the pages exist on return, so that lack
  * of memory is an error here and not a signal later. Prints the cause on failure. */
 enum tk_status tk_area_open(struct tk_area *area, const char *what, size_t size, bool reserve);
+
+/* The same of huge pages of the usual size, always reserved. */
+enum tk_status tk_area_open_huge(struct tk_area *area, const char *what, size_t size);
 void tk_area_close(struct tk_area *area);
+
+/* A neighbour's area as this process may reach it: open file `fd` of process `pid`. */
+struct tk_area_place {
+    int pid;
+    int fd;
+    uint64_t inode;
+};
+
+/* Opens it, for reading and writing: a file descriptor, and the file's size. -1: why not is in
+ * `why`, a sentence without end of line. Needs no right to trace the process, only to be of one
+ * user. */
+int tk_area_reach(const struct tk_area_place *place, size_t *size, char *why, size_t why_size);
 
 static inline bool tk_area_holds(const struct tk_area *area, const void *address, size_t size)
 {
@@ -44,6 +60,9 @@ static inline bool tk_region_holds(const struct tk_region *region, const void *a
 }
 
 size_t tk_page_size(void);
+
+/* The kernel's default; 2 MiB where it does not say. A power of two. */
+size_t tk_huge_page_size(void);
 
 /* Memory of this host that processes may use: the least of RAM and the cgroup's limit. */
 uint64_t tk_host_memory(void);

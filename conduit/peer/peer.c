@@ -14,14 +14,19 @@ struct tk_peers tk_peers;
 enum tk_status tk_peers_open(uint32_t rank, uint32_t size)
 {
     tk_peers.at = aligned_alloc(TK_CACHE_LINE, size * sizeof(*tk_peers.at));
-    if (!tk_peers.at) {
+    tk_peers.shifts = calloc(size, sizeof(*tk_peers.shifts));
+    tk_peers.mapped = calloc(size, sizeof(*tk_peers.mapped));
+    if (!tk_peers.at || !tk_peers.shifts || !tk_peers.mapped) {
         tk_complain("out of memory for a table of %u peers", size);
         return TK_FAIL;
     }
     memset(tk_peers.at, 0, size * sizeof(*tk_peers.at));
     tk_peers.size = size;
     tk_peers.me = rank;
-    for (uint32_t r = 0; r < size; r++)
+    for (uint32_t r = 0; r < size; r++) {
         tk_peers.at[r].rank = r;
+        tk_peers.at[r].segment_fd = -1;
+        tk_peers.shifts[r] = r == rank ? 0 : tk_far;
+    }
     return TK_OK;
 }

@@ -2,7 +2,8 @@
  *
  * Peers: one entry per rank of the job with what is needed on the way to it, and the cards that
  * ranks exchange to fill it. Written at start-up and on attach (before anyone may use a segment),
- * read-only otherwise: no lock. */
+ * read-only otherwise: no lock. But for where neighbours' segments are mapped, which is found out
+ * when they are first used. */
 #ifndef TK_PEER_H
 #define TK_PEER_H
 
@@ -23,13 +24,21 @@ struct tk_peer {
     uintptr_t segment_base; /* of endpoint 0 */
     uintptr_t segment_size; /* 0: not attached */
     uint32_t segment_key;   /* what a remote write must present */
+    int32_t segment_fd;     /* as in struct tk_bound */
+    uint64_t segment_inode;
     uint32_t rank;
     int pid;
     const char *host;
 };
 
+/* A shift is what makes an address of a segment's owner one of ours. Shifts are multiples of a
+ * page; this is none: the segment is not mapped, or not yet. Ours is 0. */
+enum { tk_far = 1 };
+
 struct tk_peers {
     struct tk_peer *at; /* by job rank */
+    uintptr_t *shifts;  /* by job rank, of segments of endpoints 0 */
+    size_t *mapped;     /* and how much of them we have mapped */
     uint32_t size;
     uint32_t me;
 };
@@ -66,7 +75,16 @@ static inline bool tk_address_needs_gid(const struct tk_port_address *address)
     return address->is_ethernet || address->lid == 0;
 }
 
-enum { tk_card_version = 1 };
+/* By which neighbours find a rank's message rings: see memory.h. The nonce lies in the rings' first
+ * bytes too. */
+struct tk_rings_place {
+    uint64_t inode;
+    uint8_t nonce[16];
+    int32_t fd; /* -1: it has none, its neighbours do not share memory */
+    uint32_t reserved;
+};
+
+enum { tk_card_version = 2 };
 
 /* What each rank publishes at start-up, followed by the queue pair numbers for each rank of the job
  * (uint32_t each). */
@@ -77,7 +95,8 @@ struct tk_card {
     uint64_t host_memory; /* bytes that processes of its host may use: bounds segments */
     char mode[8];         /* threading mode: builds of one job may not differ */
     struct tk_host_card host;
-    struct tk_port_address address;
+    struct tk_rings_place rings;
+    struct tk_port_address address; /* all 0: it opened no device */
     uint32_t qp_count;
     uint32_t qp[];
 };
@@ -104,11 +123,23 @@ struct tk_bound {
     uintptr_t size; /* 0: none is known */
     uint32_t key;   /* what a remote access must present */
     uint32_t endpoint;
+    uint64_t inode; /* of the file that it is */
+    int32_t fd;     /* -1: it is no file, but the client's own memory */
 };
 
 /* Any numbers may be asked for. */
 struct tk_bound tk_bound_of(uint32_t rank, uint32_t endpoint);
 void tk_bound_set(uint32_t rank, const struct tk_bound *bound);
+
+/* Where such a segment lies here, and that it does: `mapped` bytes of it. The mapping is ours from
+ * then on, and goes when the endpoint is said to have another segment. */
+uintptr_t tk_bound_shift(uint32_t rank, uint32_t endpoint);
+void tk_bound_mapped(uint32_t rank, uint32_t endpoint, uintptr_t shift, size_t mapped);
+
+static inline uintptr_t tk_segment_shift(uint32_t rank)
+{
+    return __atomic_load_n(&tk_peers.shifts[rank], __ATOMIC_ACQUIRE);
+}
 
 static inline bool tk_bound_has(const struct tk_bound *bound, uintptr_t address, size_t nbytes)
 {

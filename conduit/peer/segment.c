@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Segments of all ranks: what is known of them, and the exchange by which it becomes known. Owns
- * the rows of endpoints other than 0, one for each rank that has any; a lock guards their making,
- * nothing their contents (see peer.h). */
+ * the rows of endpoints other than 0, one for each rank that has any, and the mappings of segments
+ * of neighbours; a lock guards the making of rows, nothing their contents (see peer.h). */
 #include "config.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "base/lock.h"
 #include "base/report.h"
@@ -17,13 +18,19 @@
 
 enum { row_length = tk_endpoints_max - 1 };
 
-typedef _Atomic(struct tk_bound *) row_t;
+struct record {
+    struct tk_bound bound;
+    uintptr_t shift;
+    size_t mapped;
+};
+
+typedef _Atomic(struct record *) row_t;
 
 static _Atomic(row_t *) rows; /* by rank */
 static tk_lock_t rows_lock = TK_LOCK_INIT;
 
 /* Records of a rank's endpoints from 1 on. NULL: none is known. */
-static struct tk_bound *row_of(uint32_t rank)
+static struct record *row_of(uint32_t rank)
 {
     row_t *all = atomic_load_explicit(&rows, memory_order_acquire);
     return all ? atomic_load_explicit(&all[rank], memory_order_acquire) : NULL;
@@ -37,7 +44,7 @@ static void *zeros(size_t count, size_t size)
     return memory;
 }
 
-static struct tk_bound *make_row(uint32_t rank)
+static struct record *make_row(uint32_t rank)
 {
     tk_lock(&rows_lock);
     row_t *all = atomic_load_explicit(&rows, memory_order_relaxed);
@@ -45,9 +52,11 @@ static struct tk_bound *make_row(uint32_t rank)
         all = zeros(tk_peers.size, sizeof(*all));
         atomic_store_explicit(&rows, all, memory_order_release);
     }
-    struct tk_bound *row = atomic_load_explicit(&all[rank], memory_order_relaxed);
+    struct record *row = atomic_load_explicit(&all[rank], memory_order_relaxed);
     if (!row) {
         row = zeros(row_length, sizeof(*row));
+        for (int i = 0; i < row_length; i++)
+            row[i].shift = tk_far;
         atomic_store_explicit(&all[rank], row, memory_order_release);
     }
     tk_unlock(&rows_lock);
@@ -58,23 +67,74 @@ struct tk_bound tk_bound_of(uint32_t rank, uint32_t endpoint)
 {
     const struct tk_peer *peer = tk_peer(rank);
     if (endpoint == 0)
-        return (struct tk_bound){
-            .base = peer->segment_base, .size = peer->segment_size, .key = peer->segment_key};
-    const struct tk_bound *row = endpoint < tk_endpoints_max ? row_of(rank) : NULL;
-    return row ? row[endpoint - 1] : (struct tk_bound){.endpoint = endpoint};
+        return (struct tk_bound){.base = peer->segment_base,
+                                 .size = peer->segment_size,
+                                 .key = peer->segment_key,
+                                 .fd = peer->segment_fd,
+                                 .inode = peer->segment_inode};
+    const struct record *row = endpoint < tk_endpoints_max ? row_of(rank) : NULL;
+    return row ? row[endpoint - 1].bound : (struct tk_bound){.endpoint = endpoint, .fd = -1};
+}
+
+/* What is kept of a mapping; NULL: none is. */
+static uintptr_t *shift_at(uint32_t rank, uint32_t endpoint, size_t **mapped)
+{
+    if (endpoint == 0) {
+        *mapped = &tk_peers.mapped[rank];
+        return &tk_peers.shifts[rank];
+    }
+    struct record *row = endpoint < tk_endpoints_max ? row_of(rank) : NULL;
+    if (!row)
+        return NULL;
+    *mapped = &row[endpoint - 1].mapped;
+    return &row[endpoint - 1].shift;
+}
+
+uintptr_t tk_bound_shift(uint32_t rank, uint32_t endpoint)
+{
+    size_t *mapped;
+    const uintptr_t *shift = shift_at(rank, endpoint, &mapped);
+    return shift ? __atomic_load_n(shift, __ATOMIC_ACQUIRE) : tk_far;
+}
+
+void tk_bound_mapped(uint32_t rank, uint32_t endpoint, uintptr_t shift, size_t mapped)
+{
+    size_t *place;
+    uintptr_t *at = shift_at(rank, endpoint, &place);
+    if (!at)
+        return;
+    *place = mapped;
+    __atomic_store_n(at, shift, __ATOMIC_RELEASE);
+}
+
+/* Nobody may use a segment while it is exchanged for another. */
+static void unmap(uint32_t rank, const struct tk_bound *old)
+{
+    size_t *mapped;
+    uintptr_t *shift = shift_at(rank, old->endpoint, &mapped);
+    if (!shift || *mapped == 0)
+        return;
+    munmap((void *)(old->base + *shift), *mapped);
+    *mapped = 0;
+    __atomic_store_n(shift, tk_far, __ATOMIC_RELEASE);
 }
 
 void tk_bound_set(uint32_t rank, const struct tk_bound *bound)
 {
     struct tk_peer *peer = tk_peer(rank);
+    const struct tk_bound old = tk_bound_of(rank, bound->endpoint);
+    if (old.base != bound->base || old.size != bound->size || old.inode != bound->inode)
+        unmap(rank, &old);
     if (bound->endpoint > 0) {
-        struct tk_bound *row = row_of(rank);
-        (row ? row : make_row(rank))[bound->endpoint - 1] = *bound;
+        struct record *row = row_of(rank);
+        (row ? row : make_row(rank))[bound->endpoint - 1].bound = *bound;
         return;
     }
     peer->segment_base = bound->base;
     peer->segment_size = bound->size;
     peer->segment_key = bound->key;
+    peer->segment_fd = bound->fd;
+    peer->segment_inode = bound->inode;
 }
 
 /* ---- the exchange */
@@ -85,33 +145,37 @@ struct offer {
     uint32_t unable;
 };
 
-struct record {
-    uint64_t base, size;
+struct wire {
+    uint64_t base, size, inode;
     uint32_t key, endpoint;
+    int32_t fd;
+    uint32_t reserved;
 };
 
 static size_t size_of(uint32_t count)
 {
-    return sizeof(struct offer) + count * sizeof(struct record);
+    return sizeof(struct offer) + count * sizeof(struct wire);
 }
 
 static struct offer *make_offer(const struct tk_bound *mine, uint32_t count)
 {
     struct offer *offer = zeros(1, size_of(count));
-    struct record *records = (struct record *)(offer + 1);
+    struct wire *records = (struct wire *)(offer + 1);
     *offer = (struct offer){.count = count, .unable = mine == NULL};
     for (uint32_t i = 0; i < count; i++)
-        records[i] = (struct record){.base = mine[i].base,
-                                     .size = mine[i].size,
-                                     .key = mine[i].key,
-                                     .endpoint = mine[i].endpoint};
+        records[i] = (struct wire){.base = mine[i].base,
+                                   .size = mine[i].size,
+                                   .inode = mine[i].inode,
+                                   .key = mine[i].key,
+                                   .endpoint = mine[i].endpoint,
+                                   .fd = mine[i].fd};
     return offer;
 }
 
 /* Comes from another process: nothing in it is trusted before it is checked. */
 static bool is_sound(const struct offer *offer, size_t size)
 {
-    const struct record *records = (const struct record *)(offer + 1);
+    const struct wire *records = (const struct wire *)(offer + 1);
     if (size < sizeof(*offer) || offer->count > tk_endpoints_max || size != size_of(offer->count))
         return false;
     for (uint32_t i = 0; i < offer->count; i++)
@@ -137,12 +201,14 @@ static struct offer *collect(uint32_t rank, const char *key)
 
 static void learn(uint32_t rank, const struct offer *offer)
 {
-    const struct record *records = (const struct record *)(offer + 1);
+    const struct wire *records = (const struct wire *)(offer + 1);
     for (uint32_t i = 0; i < offer->count; i++) {
         const struct tk_bound bound = {.base = (uintptr_t)records[i].base,
                                        .size = (uintptr_t)records[i].size,
                                        .key = records[i].key,
-                                       .endpoint = records[i].endpoint};
+                                       .endpoint = records[i].endpoint,
+                                       .inode = records[i].inode,
+                                       .fd = records[i].fd};
         tk_bound_set(rank, &bound);
     }
 }

@@ -11,11 +11,13 @@
 #include "base/mode.h"
 #include "transport/transport.h"
 
-/* How deep this thread is in handlers. Inside, nothing may poll: waiting reaps only. */
+/* How deep this thread is in handlers. Inside, nothing may poll: waiting reaps, and at most serves
+ * replies, whose handlers wait for nothing. */
 extern TK_HIDDEN TK_PER_THREAD unsigned tk_in_handler;
 
-/* The transport that is polled; set once at start-up. A job of one has none. */
+/* The transport that is polled, or two of them; set once at start-up. A job of one has none. */
 void tk_progress_use(const struct tk_transport *transport);
+void tk_progress_use_both(const struct tk_transport *first, const struct tk_transport *second);
 
 /* Work to be done after polls, outside of handlers (barriers, exit). Start-up only; few. */
 void tk_progress_add(void (*work)(void));
@@ -31,11 +33,14 @@ bool tk_poll(void);
 /* Completes our own operations only. */
 bool tk_reap(void);
 
+/* The same in a handler that waits for room; may run handlers of replies. */
+bool tk_reap_in_handler(void);
+
 /* GASNET_WAIT_SPIN: give the CPU away only when ranks outnumber CPUs; else at once. */
 void tk_wait_mode(bool spin);
 
-/* One turn of waiting: a poll (in a handler: a reap), then the back-off that *empty, zero at first,
- * asks for. */
+/* One turn of waiting: a poll (in a handler: tk_reap_in_handler()), then the back-off that *empty,
+ * zero at first, asks for. */
 void tk_wait_step(unsigned *empty);
 
 void tk_wait_done(const struct tk_op *op);
@@ -79,8 +84,8 @@ enum tk_status tk_wait_send_short(struct tk_peer *peer, struct tk_message_head h
 /* Room for a message, waited for as for sending one. */
 enum tk_status tk_wait_reserve(struct tk_room *room, bool place, bool buffer, bool immediate);
 
-/* For those who hold room: these wait for our own device alone and run no handler, because a
- * handler's reply might need what we hold. */
+/* For those who hold room: where that is scarce these wait for our own device alone and run no
+ * handler, because a handler's reply might need what we hold. */
 void tk_wait_send_reserved(struct tk_room *room, struct tk_outgoing *message);
 void tk_wait_rma_reserved(struct tk_peer *peer, struct tk_rma *rma);
 

@@ -41,16 +41,19 @@ static void back_off(unsigned empty)
 
 void tk_wait_step(unsigned *empty)
 {
-    bool any = tk_in_handler ? tk_reap() : tk_poll();
+    bool any = tk_in_handler ? tk_reap_in_handler() : tk_poll();
     if (any)
         *empty = 0;
     else
         back_off(++*empty);
 }
 
-static void reap_step(unsigned *empty)
+/* With room of `transport` in hand. */
+static void step_with_room(const struct tk_transport *transport, unsigned *empty)
 {
-    if (tk_reap())
+    if (transport->room_is_no_hold)
+        tk_wait_step(empty);
+    else if (tk_reap())
         *empty = 0;
     else
         back_off(++*empty);
@@ -138,13 +141,14 @@ enum tk_status tk_wait_reserve(struct tk_room *room, bool place, bool buffer, bo
 void tk_wait_send_reserved(struct tk_room *room, struct tk_outgoing *message)
 {
     unsigned empty = 0;
-    while (room->peer->transport->send_reserved(room, message) == TK_BUSY)
-        reap_step(&empty);
+    const struct tk_transport *transport = room->peer->transport;
+    while (transport->send_reserved(room, message) == TK_BUSY)
+        step_with_room(transport, &empty);
 }
 
 void tk_wait_rma_reserved(struct tk_peer *peer, struct tk_rma *rma)
 {
     unsigned empty = 0;
     while (peer->transport->rma(peer, rma) == TK_BUSY)
-        reap_step(&empty);
+        step_with_room(peer->transport, &empty);
 }

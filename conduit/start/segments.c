@@ -13,6 +13,7 @@
 #include "progress/progress.h"
 #include "start/start.h"
 #include "team/objects.h"
+#include "transport/shm/shm.h"
 
 /* A client may define it itself; the library's is weak. */
 __attribute__((weak)) void (*gasnet_client_attach_hook)(void *addr, uintptr_t size);
@@ -28,6 +29,21 @@ static void wait_for_all(void)
     tk_op_init(&op);
     tk_barrier_start(&op);
     tk_wait_done(&op);
+}
+
+/* What a client does with a segment that is its own memory can't end in an error later. */
+static enum tk_status try_neighbours(void)
+{
+    enum tk_status status = TK_OK;
+    for (uint32_t i = 0; i < tk_topology.nbrhd_size; i++) {
+        struct tk_peer *peer = tk_peer(tk_topology.nbrhd_ranks[i]);
+        for (uint32_t e = 0; e < tk_endpoints_max && peer->rank != tk_peers.me; e++) {
+            const struct tk_bound bound = tk_bound_of(peer->rank, e);
+            if (bound.size > 0 && bound.fd < 0 && tk_shm_try_segment(peer, &bound) != TK_OK)
+                status = TK_FAIL;
+        }
+    }
+    return status;
 }
 
 /* After a barrier: the launcher pairs fences by their number only, so the fence of a rank that
@@ -82,5 +98,5 @@ enum tk_status tk_publish(struct trunkline_ep *const *eps, size_t count)
     for (size_t i = 0; i < count; i++)
         if (eps[i]->segment)
             mine[used++] = tk_segment_bound(eps[i], eps[i]->segment);
-    return exchange(mine, used, &unable);
+    return exchange(mine, used, &unable) == TK_OK ? try_neighbours() : TK_FAIL;
 }

@@ -26,6 +26,7 @@
 #include "start/start_private.h"
 #include "team/objects.h"
 #include "tools/tools.h"
+#include "transport/shm/shm.h"
 #include "transport/threads.h"
 #include "transport/verbs/verbs.h"
 
@@ -86,18 +87,75 @@ static void find_global_limit(void)
     }
 }
 
+/* Known before anybody's card came, if the launcher says who is on this host: then no device is
+ * opened, and none need be there. */
+static bool is_one_neighbourhood(void)
+{
+    int64_t most = tk_settings.supernode_maxsize;
+    return tk_bootstrap.local_size == tk_peers.size && (most == 0 || most >= tk_peers.size);
+}
+
+static enum tk_status open_ways(struct tk_card *card)
+{
+    card->rings.fd = -1;
+    if (tk_settings.supernode_maxsize != 1 && tk_shm_open(card) != TK_OK)
+        return TK_FAIL;
+    return is_one_neighbourhood() ? TK_OK : tk_verbs_open(card);
+}
+
+/* All ranks come to the same conclusion, and rank 0 speaks first. */
+static enum tk_status no_device(void)
+{
+    uint32_t other = 0;
+    while (tk_is_neighbour(other))
+        other++;
+    tk_complain("the launcher says that all %u ranks are on one host, but by "
+                "GASNET_HOST_DETECT=%s rank %u (%s) is on another than rank %u (%s); set "
+                "GASNET_HOST_DETECT to what tells them right, or GASNET_SUPERNODE_MAXSIZE=1",
+                tk_peers.size, tk_settings.host_detect, other, tk_card_of(other)->host.name,
+                tk_peers.me, tk_card_of(tk_peers.me)->host.name);
+    return TK_FAIL;
+}
+
+/* After the cards came: who is reached how is known. Neighbours first: the device is for the
+ * others. */
+static enum tk_status connect_ways(void)
+{
+    if (tk_topology.nbrhd_size == 1)
+        tk_shm_close();
+    else if (tk_shm_connect() != TK_OK)
+        return TK_FAIL;
+    if (tk_topology.nbrhds == 1)
+        tk_verbs_close();
+    else if (is_one_neighbourhood())
+        return no_device();
+    else if (tk_verbs_connect() != TK_OK)
+        return TK_FAIL;
+    return TK_OK;
+}
+
+static void poll_ways(void)
+{
+    if (tk_topology.nbrhds == 1)
+        tk_progress_use(&tk_transport_shm);
+    else if (tk_topology.nbrhd_size == 1)
+        tk_progress_use(&tk_transport_verbs);
+    else
+        tk_progress_use_both(&tk_transport_shm, &tk_transport_verbs);
+}
+
 static enum tk_status join_others(struct tk_card *card, size_t size)
 {
     card->host_memory = tk_host_memory();
-    if (tk_verbs_open(card) != TK_OK || tk_cards_exchange(card, size) != TK_OK)
+    if (open_ways(card) != TK_OK || tk_cards_exchange(card, size) != TK_OK)
         return TK_FAIL;
     if (tk_topology_build(tk_peers.me, tk_peers.size, tk_host_card_of) != TK_OK ||
-        tk_verbs_connect() != TK_OK)
+        connect_ways() != TK_OK)
         return TK_FAIL;
     if (find_limits() != TK_OK)
         return TK_FAIL;
     find_global_limit();
-    tk_progress_use(&tk_transport_verbs);
+    poll_ways();
     /* Nobody may send before the other side is ready to receive. */
     enum tk_status status = tk_bootstrap_fence(NULL, 0);
     if (status == TK_OK)
@@ -105,15 +163,21 @@ static enum tk_status join_others(struct tk_card *card, size_t size)
     return status;
 }
 
+/* A job of one exchanges no cards. */
+static struct tk_host_card only_host;
+
+static const struct tk_host_card *only_host_card(uint32_t rank)
+{
+    (void)rank;
+    return &only_host;
+}
+
 static enum tk_status stay_alone(struct tk_card *card)
 {
-    static struct tk_host_card mine;
-    mine = card->host;
-    tk_topology.local_ranks = calloc(1, sizeof(*tk_topology.local_ranks));
-    tk_topology.host_of = calloc(1, sizeof(*tk_topology.host_of));
-    if (!tk_topology.local_ranks || !tk_topology.host_of)
+    only_host = card->host;
+    if (tk_topology_build(0, 1, only_host_card) != TK_OK)
         return TK_FAIL;
-    tk_peer(0)->host = mine.name;
+    tk_peer(0)->host = only_host.name;
     tk_peer(0)->pid = (int)card->pid;
     return find_limits();
 }
@@ -165,6 +229,7 @@ void tk_start(void)
 {
     if (open_all() != TK_OK) {
         tk_verbs_close();
+        tk_shm_close();
         tk_exit_failed();
     }
     if (tk_settings.verboseenv && tk_peers.me == 0)
@@ -177,12 +242,15 @@ void tk_start(void)
 
 void tk_describe_peer(uint32_t rank, char *text, size_t size)
 {
-    char network[256];
+    char how[256];
     const struct tk_peer *peer = tk_peer(rank);
     if (peer->transport == &tk_transport_self) {
         snprintf(text, size, "self");
         return;
     }
-    tk_verbs_describe(network, sizeof(network));
-    snprintf(text, size, "%s %s", peer->transport->name, network);
+    if (peer->transport == &tk_transport_shm)
+        tk_shm_describe(how, sizeof(how));
+    else
+        tk_verbs_describe(how, sizeof(how));
+    snprintf(text, size, "%s %s", peer->transport->name, how);
 }

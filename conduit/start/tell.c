@@ -14,6 +14,7 @@
 #include "start/start_private.h"
 #include "tools/public.h"
 #include "topology/topology.h"
+#include "transport/shm/shm.h"
 #include "transport/verbs/verbs.h"
 
 static void tell_name(const char *name, const char *nearest)
@@ -69,13 +70,27 @@ static void tell_setting(const struct tk_setting *s)
         gasnett_envstr_display(s->name, tk_getenv(s->name), 0);
 }
 
+static void tell_ways(void)
+{
+    char text[256] = "none, a job of one";
+    if (tk_topology.nbrhds > 1)
+        tk_verbs_describe(text, sizeof(text));
+    else if (tk_peers.size > 1)
+        snprintf(text, sizeof(text), "none needed, all ranks share memory");
+    tk_tell("network: %s", text);
+    if (tk_topology.nbrhd_size == 1)
+        return;
+    tk_shm_describe(text, sizeof(text));
+    tk_tell("neighbours: shared memory %s", text);
+}
+
 static void tell_choices(void)
 {
-    char text[256];
-    tk_verbs_describe(text, sizeof(text));
     tk_tell("ranks: %u, hosts: %u, ranks of this host: %u, CPUs for them: %u", tk_peers.size,
             tk_topology.hosts, tk_topology.local_size, tk_topology.cpus);
-    tk_tell("network: %s", tk_peers.size > 1 ? text : "none, a job of one");
+    tk_tell("neighbourhoods: %u, ranks of this one: %u", tk_topology.nbrhds,
+            tk_topology.nbrhd_size);
+    tell_ways();
     tk_tell("segment: up to %" PRIu64 " bytes (least of all ranks %" PRIu64 ")",
             tk_segment_limit_local, tk_segment_limit_global);
 }

@@ -8,25 +8,34 @@
 
 #include "base/lock.h"
 #include "base/report.h"
+#include "settings/settings.h"
 #include "team/objects.h"
+#include "transport/shm/shm.h"
 #include "transport/verbs/verbs.h"
 
 static tk_lock_t binding_lock = TK_LOCK_INIT;
 
-/* A job of one has no device. */
 static enum tk_status register_memory(struct trunkline_segment *segment)
 {
-    return tk_peers.size > 1 ? tk_verbs_register(&segment->region) : TK_OK;
+    return tk_verbs_is_open() ? tk_verbs_register(&segment->region) : TK_OK;
+}
+
+static enum tk_status open_area(struct tk_area *area, uintptr_t size)
+{
+    return tk_settings.use_hugepages ? tk_area_open_huge(area, "segment", size)
+                                     : tk_area_open(area, "segment", size, true);
 }
 
 enum tk_status tk_segment_fill(struct trunkline_segment *segment, void *address, uintptr_t size)
 {
     segment->area = (struct tk_area){.base = address, .size = size, .fd = -1};
-    if (!address && tk_area_open(&segment->area, "segment", size, true) != TK_OK)
+    if (!address && open_area(&segment->area, size) != TK_OK)
         return TK_FAIL;
     segment->base = segment->area.base;
     segment->size = size;
     segment->region = (struct tk_region){.base = segment->base, .size = size};
+    if (address && tk_topology.nbrhd_size > 1)
+        tk_shm_admit_neighbours();
     if (register_memory(segment) == TK_OK)
         return TK_OK;
     tk_segment_empty(segment);
@@ -62,13 +71,15 @@ struct tk_bound tk_segment_bound(const struct trunkline_ep *ep,
     return (struct tk_bound){.base = (uintptr_t)segment->base,
                              .size = segment->size,
                              .key = segment->region.remote_key,
-                             .endpoint = ep->index};
+                             .endpoint = ep->index,
+                             .inode = segment->area.inode,
+                             .fd = segment->area.fd};
 }
 
 /* What messages and all teams mean by "the segment" is that of endpoint 0. */
 static void use(struct trunkline_ep *ep, struct trunkline_segment *segment)
 {
-    struct tk_bound bound = {.endpoint = ep->index};
+    struct tk_bound bound = {.endpoint = ep->index, .fd = -1};
     if (segment)
         bound = tk_segment_bound(ep, segment);
     ep->segment = segment;

@@ -2,7 +2,8 @@
  *
  * The host map. Hosts are told apart by text: boot id and host name by default, because cloned
  * machines share a host id and containers of one machine may share a name (GASNET_HOST_DETECT
- * changes it). No lock: written at start-up only. */
+ * changes it). Ranks of a host share memory, all together or in groups (GASNET_SUPERNODE_MAXSIZE).
+ * No lock: written at start-up only. */
 #include "config.h"
 
 #include <sched.h>
@@ -54,45 +55,78 @@ enum tk_status tk_topology_describe(struct tk_host_card *card)
     return TK_OK;
 }
 
+/* What is known of a host while the map is made. */
+struct host {
+    const struct tk_host_card *card; /* its first rank's */
+    uint32_t ranks;                  /* seen so far */
+    uint32_t nbrhd;                  /* that the last of them is in */
+};
+
 /* Linear in hosts, not in ranks: a job has few hosts compared to ranks, and neighbours in rank
  * mostly share one. */
-static uint32_t find_host(const struct tk_host_card *card, const struct tk_host_card **first,
-                          uint32_t hosts)
+static uint32_t find_host(const struct tk_host_card *card, const struct host *all, uint32_t hosts)
 {
     for (uint32_t h = hosts; h-- > 0;)
-        if (!strcmp(first[h]->id, card->id))
+        if (!strcmp(all[h].card->id, card->id))
             return h;
     return hosts;
+}
+
+static void place(struct host *all, uint32_t rank, const struct tk_host_card *card)
+{
+    struct tk_topology *t = &tk_topology;
+    uint32_t most = (uint32_t)tk_settings.supernode_maxsize;
+    uint32_t h = find_host(card, all, t->hosts);
+    struct host *host = &all[h];
+    if (h == t->hosts) {
+        t->hosts++;
+        *host = (struct host){.card = card};
+    }
+    if (host->ranks == 0 || (most && host->ranks % most == 0))
+        host->nbrhd = t->nbrhds++;
+    host->ranks++;
+    t->host_of[rank] = h;
+    t->nbrhd_of[rank] = host->nbrhd;
+}
+
+/* A neighbourhood's ranks lie side by side among those of its host. */
+static void find_ours(uint32_t rank, uint32_t size)
+{
+    struct tk_topology *t = &tk_topology;
+    t->my_host = t->host_of[rank];
+    t->my_nbrhd = t->nbrhd_of[rank];
+    t->local_size = t->nbrhd_size = 0;
+    for (uint32_t r = 0; r < size; r++) {
+        if (t->host_of[r] != t->my_host)
+            continue;
+        if (r == rank) {
+            t->local_rank = t->local_size;
+            t->nbrhd_rank = t->nbrhd_size;
+        }
+        if (t->nbrhd_of[r] == t->my_nbrhd && t->nbrhd_size++ == 0)
+            t->nbrhd_ranks = &t->local_ranks[t->local_size];
+        t->local_ranks[t->local_size++] = r;
+    }
 }
 
 enum tk_status tk_topology_build(uint32_t rank, uint32_t size,
                                  const struct tk_host_card *(*card_of)(uint32_t))
 {
     struct tk_topology *t = &tk_topology;
-    const struct tk_host_card **first = calloc(size, sizeof(*first));
+    struct host *hosts = calloc(size, sizeof(*hosts));
     t->host_of = calloc(size, sizeof(*t->host_of));
+    t->nbrhd_of = calloc(size, sizeof(*t->nbrhd_of));
     t->local_ranks = calloc(size, sizeof(*t->local_ranks));
-    if (!first || !t->host_of || !t->local_ranks) {
+    if (!hosts || !t->host_of || !t->nbrhd_of || !t->local_ranks) {
         tk_complain("out of memory for the map of %u ranks", size);
-        free(first);
+        free(hosts);
         return TK_FAIL;
     }
-    t->hosts = 0;
-    for (uint32_t r = 0; r < size; r++) {
-        uint32_t host = find_host(card_of(r), first, t->hosts);
-        if (host == t->hosts)
-            first[t->hosts++] = card_of(r);
-        t->host_of[r] = host;
-    }
-    free(first);
-    t->my_host = t->host_of[rank];
-    t->local_size = 0;
+    t->hosts = t->nbrhds = 0;
     for (uint32_t r = 0; r < size; r++)
-        if (t->host_of[r] == t->my_host) {
-            if (r == rank)
-                t->local_rank = t->local_size;
-            t->local_ranks[t->local_size++] = r;
-        }
+        place(hosts, r, card_of(r));
+    free(hosts);
+    find_ours(rank, size);
     t->cpus = count_cpus();
     t->oversubscribed = t->local_size > t->cpus;
     return TK_OK;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Topology: which ranks share a host, and how many CPUs this process may use. Filled once at
- * start-up, read-only after. */
+ * Topology: which ranks share a host, which of those share memory, and how many CPUs this process
+ * may use. Filled once at start-up, read-only after. */
 #ifndef TK_TOPOLOGY_H
 #define TK_TOPOLOGY_H
 
@@ -25,6 +25,12 @@ struct tk_topology {
     uint32_t local_rank;   /* our index among them */
     uint32_t *local_ranks; /* their job ranks, ascending */
     uint32_t *host_of;     /* host index of each rank */
+    uint32_t nbrhds;       /* number of neighbourhoods: groups of ranks that share memory */
+    uint32_t my_nbrhd;     /* index of ours, in order of each one's lowest rank */
+    uint32_t nbrhd_size;   /* ranks in ours */
+    uint32_t nbrhd_rank;   /* our index among them */
+    uint32_t *nbrhd_ranks; /* their job ranks, ascending; a part of local_ranks */
+    uint32_t *nbrhd_of;    /* neighbourhood index of each rank */
     unsigned cpus;         /* CPUs in this process's set */
     bool oversubscribed; /* ranks of this host outnumber its CPUs: waiting must give the CPU away */
 };
@@ -34,8 +40,15 @@ extern struct tk_topology tk_topology;
 /* Describes this host. */
 enum tk_status tk_topology_describe(struct tk_host_card *card);
 
-/* Builds the map; card_of(rank) gives each rank's host card. */
+/* Builds the map; card_of(rank) gives each rank's host card. Each host is cut, in order of ranks,
+ * into neighbourhoods of at most GASNET_SUPERNODE_MAXSIZE ranks. */
 enum tk_status tk_topology_build(uint32_t rank, uint32_t size,
                                  const struct tk_host_card *(*card_of)(uint32_t rank));
+
+/* Does the rank share memory with us? So do we ourselves. */
+static inline bool tk_is_neighbour(uint32_t rank)
+{
+    return tk_topology.nbrhd_of[rank] == tk_topology.my_nbrhd;
+}
 
 #endif

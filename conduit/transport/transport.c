@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The way up from transports to messages, written once at start-up, and what transports share. */
+ * The ways up from transports: to messages, and to the end of the job. Written at start-up; the
+ * second is taken away when the job is leaving. And what transports share. */
 #include "config.h"
 
 #include "peer/peer.h"
 #include "transport/transport.h"
 
 void (*tk_deliver)(struct tk_arrival *arrival);
+void (*tk_lost_peer)(uint32_t peer);
 
 enum tk_status tk_send_short_whole(struct tk_peer *peer, struct tk_message_head head,
                                    const int32_t *args)

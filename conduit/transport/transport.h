@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What a transport is: one table of functions, filled in by transport/self and transport/verbs
- * (shared memory will follow). A transport moves messages and memory between this process and a
+ * What a transport is: one table of functions, filled in by transport/self, transport/shm and
+ * transport/verbs. A transport moves messages and memory between this process and a
  * peer. "No room now" is the status TK_BUSY, never a hidden spin: whoever calls decides how to wait
  * (progress/wait.c). All functions are thread-safe in PAR. */
 #ifndef TK_TRANSPORT_H
@@ -128,7 +128,8 @@ struct tk_rma {
         copy_source; /* put: the source is wanted back at once, copying it is better than waiting */
     bool immediate; /* all pieces that there can be room for at once, or TK_BUSY and nothing done */
     bool sources_only; /* count in op->pending only the pieces that still read their source */
-    bool is_pair;      /* not between endpoints 0: the two below say what memory it is between */
+    bool is_pair;      /* not between endpoints 0: the three below say what memory it is between */
+    uint32_t endpoint; /* the peer's */
     uint32_t remote_key;
     const struct tk_region *home; /* local memory that may be used as it is; may be NULL */
 };
@@ -158,9 +159,15 @@ struct tk_transport {
     bool (*poll)(void);
     /* Completes our own operations only: runs no handler. Legal in handlers. */
     bool (*reap)(void);
+    /* What a handler does while it waits for room: the same, and may run handlers of replies where
+     * the room that others wait for becomes free only so. */
+    bool (*reap_in_handler)(void);
+    /* Who holds room may run handlers while waiting to use it. */
+    bool room_is_no_hold;
 };
 
 extern const struct tk_transport tk_transport_self;
+extern const struct tk_transport tk_transport_shm;
 extern const struct tk_transport tk_transport_verbs;
 
 /* A send_short for transports that have no shorter way than their send. */
@@ -169,5 +176,9 @@ enum tk_status tk_send_short_whole(struct tk_peer *peer, struct tk_message_head 
 
 /* The way up: set by the rooms above before anything can arrive. */
 extern void (*tk_deliver)(struct tk_arrival *arrival);
+
+/* Errors on the way to a peer end the job: told by the transport, then this is called. NULL while a
+ * job is leaving: peers vanish then, and that is as it should be. */
+extern void (*tk_lost_peer)(uint32_t peer);
 
 #endif

@@ -119,6 +119,18 @@ static int refuse(void)
     return EXIT_RUNTIME;
 }
 
+/* All ranks are on this host, and share memory unless the user cuts them apart. What is no number
+ * the library will refuse. */
+static bool share_memory(uint32_t ranks)
+{
+    const char *text = getenv("GASNET_SUPERNODE_MAXSIZE");
+    char *end;
+    if (!text || !*text)
+        return true;
+    unsigned long most = strtoul(text, &end, 10);
+    return *end == 0 && (most == 0 || most >= ranks);
+}
+
 int device_choose(uint32_t ranks, const char *job)
 {
     const char *wish = getenv("GASNET_SOFTHCA");
@@ -133,6 +145,10 @@ int device_choose(uint32_t ranks, const char *job)
         say("GASNET_SOFTHCA=%s: not one of auto, always, never", wish);
         return EXIT_USAGE;
     }
+    if (share_memory(ranks)) {
+        say_verbose(1, "no RDMA port is needed: the processes share memory");
+        return 0;
+    }
     if (probe_active_port()) {
         say_verbose(1, "using the active RDMA port(s) of this host");
         name_fabric(
@@ -140,7 +156,7 @@ int device_choose(uint32_t ranks, const char *job)
         return 0;
     }
     if (!strcmp(wish, "never"))
-        return ranks > 1 ? refuse() : 0;
+        return refuse();
     int status = use_softhca(job);
     if (status == 0 && !environ_is_yes("GASNET_QUIET"))
         say("no active RDMA port, using softhca (GASNET_SOFTHCA=never forbids it)");

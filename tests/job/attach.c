@@ -152,9 +152,9 @@ static void no_memory_kinds(void)
     !GASNET_HAVE_MK_CLASS_HOST
 #    error "item 70: a feature macro that says what is not true"
 #endif
-#if defined(GASNET_RCV_THREAD) || defined(GASNET_SND_THREAD) || defined(GASNET_PSHM) ||            \
-    GASNETI_PSHM_ENABLED || GASNETC_IBV_MAX_HCAS_CONFIGURE != GASNET_IBV_MAX_HCAS
-#    error "item 70: there are no such threads, and no memory is shared"
+#if defined(GASNET_RCV_THREAD) || defined(GASNET_SND_THREAD) || GASNET_PSHM != 1 ||                \
+    GASNETI_PSHM_ENABLED != 1 || GASNETC_IBV_MAX_HCAS_CONFIGURE != GASNET_IBV_MAX_HCAS
+#    error "item 70: there are no such threads, and memory is shared"
 #endif
     CHECK(GEX_OP_TO_FETCHING(GEX_OP_ADD | GEX_OP_CAS) == (GEX_OP_FADD | GEX_OP_FCAS));
     CHECK(GEX_OP_TO_NONFETCHING(GEX_OP_SWAP) == GEX_OP_SET);

@@ -28,6 +28,9 @@
 /* Memory kinds: that of the host, and no other. */
 #define GASNET_HAVE_MK_CLASS_HOST 1
 
+/* Processes of one host share memory. */
+#define GASNET_PSHM 1
+
 /* Segments of different processes may start at different addresses. */
 #define GASNET_ALIGNED_SEGMENTS 0
 
@@ -39,7 +42,7 @@
 
 /* Names of the reference's own that clients look at. */
 #define GASNETC_IBV_MAX_HCAS_CONFIGURE GASNET_IBV_MAX_HCAS
-#define GASNETI_PSHM_ENABLED           0
+#define GASNETI_PSHM_ENABLED           1
 
 /* No thread of the library's own ever runs a handler. */
 #define GASNET_HIDDEN_AM_CONCURRENCY_LEVEL 0

@@ -105,4 +105,5 @@ const struct tk_transport tk_transport_self = {
     .rma = self_rma,
     .poll = nothing_arrives,
     .reap = nothing_arrives,
+    .reap_in_handler = nothing_arrives,
 };

@@ -5,6 +5,7 @@
 #ifndef TK_VERBS_H
 #define TK_VERBS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -16,9 +17,12 @@
  * card->address and card->qp. */
 enum tk_status tk_verbs_open(struct tk_card *card);
 
-/* Connects all queue pairs by the cards; ready to send and to receive afterwards (others may not
- * be: fence first). */
+/* Connects queue pairs by the cards, and closes those to peers that have another transport by now;
+ * ready to send and to receive afterwards (others may not be: fence first). */
 enum tk_status tk_verbs_connect(void);
+
+/* Neither a job of one nor one whose ranks all share memory opens a device. */
+bool tk_verbs_is_open(void);
 
 /* Registers region->base and ->size and fills in the rest; the remote key is what peers must
  * present. */
@@ -33,10 +37,6 @@ void tk_verbs_close(void);
 
 /* What an operation to a peer used: device, port, and how the peer is addressed. For people. */
 void tk_verbs_describe(char *text, size_t size);
-
-/* Errors on the way to a peer end the job: set by the rooms above. `peer` is the rank on the other
- * side. */
-extern void (*tk_verbs_lost_peer)(uint32_t peer);
 
 /* Largest wait for credits so far on the links that starve now: tells people who keeps us waiting.
  * Called rarely. */

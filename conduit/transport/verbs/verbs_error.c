@@ -12,8 +12,6 @@
 #include "base/report.h"
 #include "transport/verbs/verbs_private.h"
 
-void (*tk_verbs_lost_peer)(uint32_t peer);
-
 static const char *opcode_text(unsigned opcode)
 {
     switch (opcode) {
@@ -61,7 +59,7 @@ static void tell(struct tk_link *link, const char *what, size_t nbytes, const ch
  * peers vanish then, and that is as it should be. */
 static void give_up(struct tk_link *link, const char *what, size_t nbytes, const char *why)
 {
-    void (*lost_peer)(uint32_t) = __atomic_load_n(&tk_verbs_lost_peer, __ATOMIC_ACQUIRE);
+    void (*lost_peer)(uint32_t) = __atomic_load_n(&tk_lost_peer, __ATOMIC_ACQUIRE);
     if (tk_counter_add(&link->broken, 1) != 1 || !lost_peer)
         return;
     tell(link, what, nbytes, why);
@@ -72,7 +70,7 @@ static void give_up(struct tk_link *link, const char *what, size_t nbytes, const
  * for ever. */
 void tk_buffers_exhausted(struct tk_link *link)
 {
-    void (*lost_peer)(uint32_t) = __atomic_load_n(&tk_verbs_lost_peer, __ATOMIC_ACQUIRE);
+    void (*lost_peer)(uint32_t) = __atomic_load_n(&tk_lost_peer, __ATOMIC_ACQUIRE);
     if (lost_peer)
         lost_peer(link->peer->rank);
 }

@@ -163,8 +163,10 @@ enum tk_status tk_verbs_connect(void)
 {
     for (uint32_t r = 0; r < tk_peers.size; r++) {
         const struct tk_card *card = tk_card_of(r);
-        if (r == tk_peers.me)
+        if (r == tk_peers.me || tk_peer(r)->transport) {
+            tk_link_close(&tk_verbs.links[r]);
             continue;
+        }
         if (tk_link_connect(&tk_verbs.rail, &tk_verbs.links[r], &card->address,
                             card->qp[tk_peers.me]) != TK_OK)
             return TK_FAIL;
@@ -186,6 +188,11 @@ void tk_verbs_describe(char *text, size_t size)
     snprintf(text, size, "%s:%u (%s, %s, %u Mb/s, MTU %d, inline %d B; %s)", a->device, a->port,
              a->is_ethernet ? "Ethernet" : "InfiniBand", where, rail->rate_mbps, 128 << a->mtu,
              rail->inline_limit, rail->why);
+}
+
+bool tk_verbs_is_open(void)
+{
+    return tk_verbs.rail.context != NULL;
 }
 
 void tk_verbs_close(void)
@@ -223,4 +230,5 @@ const struct tk_transport tk_transport_verbs = {
     .rma = tk_verbs_rma,
     .poll = tk_verbs_poll,
     .reap = tk_verbs_reap,
+    .reap_in_handler = tk_verbs_reap,
 };

@@ -20,7 +20,6 @@
 /* ---- what lies below */
 
 struct tk_bootstrap tk_bootstrap = {.rank = 0, .size = 4};
-void (*tk_verbs_lost_peer)(uint32_t peer);
 
 static enum tk_status fence_status;
 static uint64_t fence_lasts; /* ns for which the fence polls before it ends */
@@ -232,7 +231,7 @@ static void fail_start(void)
 
 static void lose_peer(void)
 {
-    tk_verbs_lost_peer(2);
+    tk_lost_peer(2);
 }
 
 static void what_failed_ends_the_job_with_1(void **state)
@@ -259,7 +258,8 @@ static enum tk_status take_notice(struct tk_peer *to, struct tk_outgoing *m)
     return TK_OK;
 }
 
-static const struct tk_transport noticing = {.send = take_notice, .poll = nothing, .reap = nothing};
+static const struct tk_transport noticing = {
+    .send = take_notice, .poll = nothing, .reap = nothing, .reap_in_handler = nothing};
 
 static void leave_alone(void)
 {

@@ -286,8 +286,10 @@ static void poll(void)
 struct wire_segments {
     uint32_t count, unable;
     struct {
-        uint64_t base, size;
+        uint64_t base, size, inode;
         uint32_t key, endpoint;
+        int32_t fd;
+        uint32_t reserved;
     } at[2];
 };
 

@@ -190,7 +190,8 @@ static bool poll_finishes(void)
 
 static void waiting_ends_with_the_operation(void **state)
 {
-    static const struct tk_transport finishing = {.poll = poll_finishes, .reap = poll_finishes};
+    static const struct tk_transport finishing = {
+        .poll = poll_finishes, .reap = poll_finishes, .reap_in_handler = poll_finishes};
     (void)state;
     tk_progress_use(&finishing);
     polls_until_done = 10;
@@ -222,7 +223,8 @@ static bool finish_and_serve(void)
  * do so now and then, or a client that only puts would never answer anybody. */
 static void a_row_of_short_waits_serves_others_too(void **state)
 {
-    static const struct tk_transport quick = {.poll = finish_and_serve, .reap = finish_by_reaping};
+    static const struct tk_transport quick = {
+        .poll = finish_and_serve, .reap = finish_by_reaping, .reap_in_handler = finish_by_reaping};
     (void)state;
     tk_progress_use(&quick);
     served = 0;

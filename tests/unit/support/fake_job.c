@@ -163,7 +163,8 @@ struct tk_transport fake_transport = {.name = "fake",
                                       .put = put,
                                       .rma = rma,
                                       .poll = poll,
-                                      .reap = reap};
+                                      .reap = reap,
+                                      .reap_in_handler = reap};
 
 void fake_job_open(uint32_t size)
 {

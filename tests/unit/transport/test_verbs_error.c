@@ -28,7 +28,7 @@ static void open_world(void)
     unit_settings(NULL, NULL);
     fake_reset();
     lost_count = 0;
-    tk_verbs_lost_peer = lost;
+    tk_lost_peer = lost;
     tk_deliver = deliver;
     world_open(3, 4096);
 }
@@ -151,7 +151,7 @@ static void nothing_is_told_while_leaving(void **state)
 {
     (void)state;
     open_world();
-    tk_verbs_lost_peer = NULL;
+    tk_lost_peer = NULL;
     transfer(1, true, 500);
     assert_string_equal(heard_after_break(1, IBV_WC_RETRY_EXC_ERR), "");
     world_close();
@@ -162,7 +162,7 @@ static void a_full_queue_to_nobody_is_not_waited_for_while_leaving(void **state)
 {
     (void)state;
     open_world();
-    tk_verbs_lost_peer = NULL;
+    tk_lost_peer = NULL;
     while (transfer(1, true, 500) == TK_OK)
         continue;
     assert_int_equal(message(1), TK_BUSY);

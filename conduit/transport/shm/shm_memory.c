@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Memory of neighbours in this process: their message rings and their segments, mapped when first
+ * used through /proc/PID/fd, which needs no more than to be of one user. Owns the mappings of
+ * rings; those of segments belong to the table of segments (peer/segment.c). One lock, around the
+ * mapping of anything. */
+#include "config.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "base/report.h"
+#include "memory/memory.h"
+#include "transport/shm/shm_private.h"
+
+static tk_lock_t mapping = TK_LOCK_INIT;
+
+static void refuse(const struct tk_peer *peer, const char *what, const char *why)
+{
+    if (__atomic_load_n(&tk_lost_peer, __ATOMIC_ACQUIRE))
+        tk_complain("can't map the %s of neighbour rank %u (%s, pid %d): %s; neighbours must be "
+                    "processes of one user that see each other in /proc: set "
+                    "GASNET_SUPERNODE_MAXSIZE=1 to go without shared memory, or "
+                    "GASNET_HOST_DETECT to tell hosts apart in another way",
+                    what, peer->rank, peer->host, peer->pid, why);
+}
+
+void tk_shm_lose(struct tk_peer *peer)
+{
+    void (*lost_peer)(uint32_t) = __atomic_load_n(&tk_lost_peer, __ATOMIC_ACQUIRE);
+    if (lost_peer)
+        lost_peer(peer->rank);
+}
+
+/* ---- rings */
+
+static bool map_piece(char *at, size_t size, int fd, size_t offset)
+{
+    return mmap(at, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, (off_t)offset) !=
+           MAP_FAILED;
+}
+
+/* The payloads of both rings are there twice in a row, so that what wraps is contiguous all the
+ * same. Of the file three stretches are mapped: up to the end of the first payloads, from there
+ * again to the end of the second, and those again. */
+char *tk_shm_map_rings(int fd)
+{
+    const size_t front = tk_shm.front, one = tk_shm_payload;
+    char *base = mmap(NULL, tk_shm_mapped_size(), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (base == MAP_FAILED)
+        return NULL;
+    if (map_piece(base, front + one, fd, 0) && map_piece(base + front + one, 2 * one, fd, front) &&
+        map_piece(base + front + 3 * one, one, fd, front + one))
+        return base;
+    int error = errno;
+    munmap(base, tk_shm_mapped_size());
+    errno = error;
+    return NULL;
+}
+
+/* The nonce says that this is the file that the card told of, whatever pid and number mean here. */
+static char *map_file(const struct tk_rings_place *rings, int fd, size_t size, char *why,
+                      size_t why_size)
+{
+    if (size != tk_shm_file_size()) {
+        snprintf(why, why_size, "it has %zu bytes, not %zu", size, tk_shm_file_size());
+        return NULL;
+    }
+    char *base = tk_shm_map_rings(fd);
+    if (!base) {
+        snprintf(why, why_size, "mmap of %zu bytes: %s", tk_shm_mapped_size(), strerror(errno));
+        return NULL;
+    }
+    if (memcmp(base, rings->nonce, sizeof(rings->nonce)) == 0)
+        return base;
+    munmap(base, tk_shm_mapped_size());
+    snprintf(why, why_size, "they are those of another job");
+    return NULL;
+}
+
+static char *map_rings_of(const struct tk_peer *peer, const struct tk_rings_place *rings)
+{
+    char why[128];
+    size_t size;
+    char *base = NULL;
+    const struct tk_area_place place = {.pid = peer->pid, .fd = rings->fd, .inode = rings->inode};
+    int fd = tk_area_reach(&place, &size, why, sizeof(why));
+    if (fd >= 0) {
+        base = map_file(rings, fd, size, why, sizeof(why));
+        close(fd);
+    }
+    if (!base)
+        refuse(peer, "message rings", why);
+    return base;
+}
+
+static struct tk_shm_link *link_of(uint32_t rank)
+{
+    struct tk_shm_link *link = tk_shm.links;
+    while (link->peer->rank != rank)
+        link++;
+    return link;
+}
+
+static void use(struct tk_shm_link *link, char *base)
+{
+    const struct tk_shm_parts at = tk_shm_parts(base);
+    uint16_t from = (uint16_t)tk_topology.nbrhd_rank;
+    tk_ring_out_open(&link->requests, at.requests, at.request_payload, tk_shm_slots, tk_shm_lines,
+                     from);
+    tk_ring_out_open(&link->replies, at.replies, at.reply_payload, tk_shm_slots, tk_shm_lines,
+                     from);
+    __atomic_store_n(&link->peer->connection, link, __ATOMIC_RELEASE);
+}
+
+struct tk_shm_link *tk_shm_link_make(struct tk_peer *peer)
+{
+    tk_lock(&mapping);
+    if (!peer->connection) {
+        struct tk_shm_link *link = link_of(peer->rank);
+        char *base = map_rings_of(peer, &link->place);
+        if (base)
+            use(link, base);
+    }
+    tk_unlock(&mapping);
+    return peer->connection;
+}
+
+/* ---- segments */
+
+static void map_segment(struct tk_peer *peer, const struct tk_bound *bound)
+{
+    char why[128];
+    size_t size;
+    const struct tk_area_place place = {.pid = peer->pid, .fd = bound->fd, .inode = bound->inode};
+    int fd = tk_area_reach(&place, &size, why, sizeof(why));
+    if (fd < 0) {
+        refuse(peer, "segment", why);
+        return;
+    }
+    void *base = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    int error = errno;
+    close(fd);
+    if (base == MAP_FAILED) {
+        snprintf(why, sizeof(why), "mmap of %zu bytes: %s", size, strerror(error));
+        refuse(peer, "segment", why);
+        return;
+    }
+    tk_bound_mapped(peer->rank, bound->endpoint, (uintptr_t)base - bound->base, size);
+}
+
+uintptr_t tk_shm_shift(struct tk_peer *peer, uint32_t endpoint)
+{
+    uintptr_t shift = tk_bound_shift(peer->rank, endpoint);
+    const struct tk_bound bound = tk_bound_of(peer->rank, endpoint);
+    if (shift != tk_far || bound.size == 0 || bound.fd < 0)
+        return shift;
+    tk_lock(&mapping);
+    if (tk_bound_shift(peer->rank, endpoint) == tk_far)
+        map_segment(peer, &bound);
+    tk_unlock(&mapping);
+    return tk_bound_shift(peer->rank, endpoint);
+}
+
+/* Where processes of one user may not trace each other unless asked to. It is no error where nobody
+ * forbids it. */
+void tk_shm_admit_neighbours(void)
+{
+    prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
+}

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Start and end of the shared memory transport. Owns tk_shm and with it the file of our rings. No
+ * lock: start-up and exit are single-threaded. */
+#include "config.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+
+#include "base/report.h"
+#include "transport/shm/shm_private.h"
+
+struct tk_shm tk_shm = {.area = {.fd = -1}};
+
+enum {
+    doorbell_at = TK_CACHE_LINE,
+    rings_at = 2 * TK_CACHE_LINE /* the first line is the nonce's */
+};
+
+struct tk_shm_parts tk_shm_parts(char *base)
+{
+    char *payload = base + tk_shm.front;
+    return (struct tk_shm_parts){
+        .requests = (struct tk_ring_shared *)(void *)(base + rings_at),
+        .replies = (struct tk_ring_shared *)(void *)(base + rings_at + tk_ring_bytes(tk_shm_slots)),
+        .request_payload = payload,
+        .reply_payload = payload + 2 * (size_t)tk_shm_payload};
+}
+
+/* The area as its owner sees it is exchanged for one in which payloads lie twice. */
+static enum tk_status map_own(void)
+{
+    tk_shm.base = tk_shm_map_rings(tk_shm.area.fd);
+    if (!tk_shm.base) {
+        tk_complain("can't map %zu bytes for message rings: %s (ulimit -v may be too low)",
+                    tk_shm_mapped_size(), strerror(errno));
+        return TK_FAIL;
+    }
+    munmap(tk_shm.area.base, tk_shm.area.size);
+    tk_shm.area.base = NULL;
+    return TK_OK;
+}
+
+static enum tk_status open_rings(void)
+{
+    const struct tk_shm_parts at = tk_shm_parts(tk_shm.base);
+    tk_ring_format(at.requests, tk_shm_slots, 0);
+    tk_ring_format(at.replies, tk_shm_slots, 0);
+    if (tk_ring_in_open(&tk_shm.requests, at.requests, at.request_payload, tk_shm_slots,
+                        tk_shm_lines) != TK_OK)
+        return TK_FAIL;
+    return tk_ring_in_open(&tk_shm.replies, at.replies, at.reply_payload, tk_shm_slots,
+                           tk_shm_lines);
+}
+
+static enum tk_status describe_rings(struct tk_rings_place *place)
+{
+    if (getrandom(place->nonce, sizeof(place->nonce), 0) != sizeof(place->nonce)) {
+        tk_complain("getrandom: %s", strerror(errno));
+        return TK_FAIL;
+    }
+    memcpy(tk_shm.base, place->nonce, sizeof(place->nonce));
+    place->inode = tk_shm.area.inode;
+    place->fd = tk_shm.area.fd;
+    return TK_OK;
+}
+
+enum tk_status tk_shm_open(struct tk_card *card)
+{
+    tk_shm.front = tk_align_up(rings_at + 2 * tk_ring_bytes(tk_shm_slots), tk_page_size());
+    if (tk_area_open(&tk_shm.area, "message rings", tk_shm_file_size(), true) != TK_OK ||
+        map_own() != TK_OK || open_rings() != TK_OK)
+        return TK_FAIL;
+    return describe_rings(&card->rings);
+}
+
+static void add_neighbour(uint32_t index)
+{
+    uint32_t rank = tk_topology.nbrhd_ranks[index];
+    struct tk_peer *peer = tk_peer(rank);
+    struct tk_shm_link *link = &tk_shm.links[index];
+    link->peer = peer;
+    link->place = tk_card_of(rank)->rings;
+    if (index != tk_topology.nbrhd_rank)
+        peer->transport = &tk_transport_shm;
+}
+
+enum tk_status tk_shm_connect(void)
+{
+    uint32_t size = tk_topology.nbrhd_size;
+    uint32_t next = (tk_topology.nbrhd_rank + 1) % size;
+    tk_shm.links = aligned_alloc(TK_CACHE_LINE, size * sizeof(*tk_shm.links));
+    if (!tk_shm.links) {
+        tk_complain("out of memory for %u neighbours", size);
+        return TK_FAIL;
+    }
+    memset(tk_shm.links, 0, size * sizeof(*tk_shm.links));
+    for (uint32_t i = 0; i < size; i++)
+        add_neighbour(i);
+    return tk_shm_link_make(tk_peer(tk_topology.nbrhd_ranks[next])) ? TK_OK : TK_FAIL;
+}
+
+/* Whoever is mapped stays mapped: a job ends with this process. */
+void tk_shm_close(void)
+{
+    if (tk_shm.base)
+        munmap(tk_shm.base, tk_shm_mapped_size());
+    tk_ring_in_close(&tk_shm.requests);
+    tk_ring_in_close(&tk_shm.replies);
+    tk_area_close(&tk_shm.area);
+    free(tk_shm.links);
+    tk_shm = (struct tk_shm){.area = {.fd = -1}};
+}
+
+void tk_shm_describe(char *text, size_t size)
+{
+    snprintf(text, size, "(rings of %d messages, %d KiB for each process)", tk_shm_slots,
+             (int)(tk_shm_file_size() >> 10));
+}
+
+const struct tk_transport tk_transport_shm = {
+    .name = "shm",
+    .packed_max = 0, /* a Long's payload is copied once, to its place */
+    .send = tk_shm_send,
+    .send_short = tk_shm_send_short,
+    .reserve = tk_shm_reserve,
+    .send_reserved = tk_shm_send_reserved,
+    .release = tk_shm_release,
+    .put = tk_shm_put,
+    .rma = tk_shm_rma,
+    .poll = tk_shm_poll,
+    .reap = tk_shm_reap,
+    .reap_in_handler = tk_shm_poll_replies,
+    .room_is_no_hold = true,
+};

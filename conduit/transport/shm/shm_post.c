@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Sending to neighbours: into the ring for requests, or for replies, of the receiver. A message
+ * prepared ahead is built in a buffer of our own and copied at its Commit: a place in the ring that
+ * is taken but not filled would hold up everybody's messages behind it. Owns those buffers, as many
+ * as threads prepare at once. */
+#include "config.h"
+
+#include <stdlib.h>
+
+#include "base/pool.h"
+#include "base/report.h"
+#include "transport/shm/shm_private.h"
+
+struct lent {
+    struct tk_pool_item item;
+    _Alignas(tk_room_alignment) char data[tk_room_size];
+};
+
+static struct tk_pool buffers = {.lock = TK_LOCK_INIT};
+
+/* NULL: it can't be reached. The job ends, or is ending. */
+static inline struct tk_shm_link *link_to(struct tk_peer *peer)
+{
+    struct tk_shm_link *link = __atomic_load_n(&peer->connection, __ATOMIC_ACQUIRE);
+    tk_if_unlikely(!link)
+    {
+        link = tk_shm_link_make(peer);
+        if (!link)
+            tk_shm_lose(peer);
+    }
+    return link;
+}
+
+static inline struct tk_ring_out *ring_of(struct tk_shm_link *link, uint8_t kind)
+{
+    return kind == TK_REPLY ? &link->replies : &link->requests;
+}
+
+enum tk_status tk_shm_send(struct tk_peer *peer, struct tk_outgoing *m)
+{
+    struct tk_shm_link *link = link_to(peer);
+    tk_if_unlikely(!link) return TK_OK;
+    return tk_ring_send(ring_of(link, m->head->kind), m->head, m->head_size, m->payload, m->nbytes);
+}
+
+/* Built where the receiver reads it. */
+enum tk_status tk_shm_send_short(struct tk_peer *peer, struct tk_message_head head,
+                                 const int32_t *args)
+{
+    uint64_t ticket;
+    size_t size = tk_short_size(head.nargs);
+    struct tk_shm_link *link = link_to(peer);
+    tk_if_unlikely(!link) return TK_OK;
+    tk_if_unlikely(size > tk_ring_slot_max) return tk_send_short_whole(peer, head, args);
+    struct tk_ring_out *ring = ring_of(link, head.kind);
+    char *at = tk_ring_claim(ring, &ticket);
+    tk_if_unlikely(!at) return TK_BUSY;
+    tk_short_build((struct tk_short *)(void *)at, head, args);
+    tk_ring_publish(ring, ticket, size);
+    return TK_OK;
+}
+
+/* ---- messages in two calls */
+
+static struct lent *lend(void)
+{
+    struct lent *buffer = tk_pool_take(&buffers);
+    if (!buffer && !(buffer = aligned_alloc(tk_room_alignment, sizeof(*buffer))))
+        tk_panic("out of memory for a message of %d bytes", tk_message_max);
+    return buffer;
+}
+
+enum tk_status tk_shm_reserve(struct tk_room *room, bool place, bool buffer)
+{
+    struct lent *lent = buffer ? lend() : NULL;
+    (void)place;
+    room->work = lent;
+    room->buffer = lent ? lent->data : NULL;
+    return TK_OK;
+}
+
+void tk_shm_release(struct tk_room *room, bool keep_credit)
+{
+    (void)keep_credit;
+    if (room->work)
+        tk_pool_give(&buffers, room->work);
+    room->work = NULL;
+}
+
+enum tk_status tk_shm_send_reserved(struct tk_room *room, struct tk_outgoing *m)
+{
+    if (tk_shm_send(room->peer, m) == TK_BUSY)
+        return TK_BUSY;
+    tk_shm_release(room, false);
+    return TK_OK;
+}

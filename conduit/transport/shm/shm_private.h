@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What the files of transport/shm share. Each rank has one file of memory, mapped by its
+ * neighbours, in which they leave messages for it: a line with a nonce, a line for its doorbell,
+ * two rings, and the payloads of those. Requests and replies have a ring each: who handles a
+ * request may wait for room for its reply, and meanwhile serves replies, which wait for nothing. */
+#ifndef TK_SHM_PRIVATE_H
+#define TK_SHM_PRIVATE_H
+
+#include "base/bits.h"
+#include "memory/memory.h"
+#include "peer/peer.h"
+#include "transport/shm/ring.h"
+#include "transport/shm/shm.h"
+#include "transport/transport.h"
+
+/* Small enough to stay in a cache of the second level, large enough for some of the largest
+ * messages. */
+enum { tk_shm_slots = 1024, tk_shm_lines = 4096, tk_shm_payload = tk_shm_lines * TK_CACHE_LINE };
+
+_Static_assert(tk_message_max <= tk_shm_payload / 2, "the ring holds any message");
+
+/* The way to a neighbour. */
+struct tk_shm_link {
+    struct tk_ring_out requests, replies;
+    struct tk_peer *peer;
+    struct tk_rings_place place;
+};
+
+struct tk_shm {
+    struct tk_area area; /* ours */
+    char *base;          /* it, mapped as neighbours map it */
+    size_t front;        /* bytes in front of the payloads */
+    struct tk_ring_in requests, replies;
+    struct tk_shm_link *links; /* by index in the neighbourhood; ours is unused */
+};
+
+extern TK_HIDDEN struct tk_shm tk_shm;
+
+static inline size_t tk_shm_file_size(void)
+{
+    return tk_shm.front + 2 * (size_t)tk_shm_payload;
+}
+
+static inline size_t tk_shm_mapped_size(void)
+{
+    return tk_shm.front + 4 * (size_t)tk_shm_payload;
+}
+
+/* Parts of a mapping. */
+struct tk_shm_parts {
+    struct tk_ring_shared *requests, *replies;
+    char *request_payload, *reply_payload;
+};
+struct tk_shm_parts tk_shm_parts(char *base);
+
+/* shm_memory.c */
+char *tk_shm_map_rings(int fd);
+
+/* Maps the neighbour's rings, once; NULL: it can't be, which was told. */
+struct tk_shm_link *tk_shm_link_make(struct tk_peer *peer);
+
+/* Ends the job, unless it is leaving anyway. */
+void tk_shm_lose(struct tk_peer *peer);
+
+/* shm_post.c */
+enum tk_status tk_shm_send(struct tk_peer *peer, struct tk_outgoing *message);
+enum tk_status tk_shm_send_short(struct tk_peer *peer, struct tk_message_head head,
+                                 const int32_t *args);
+enum tk_status tk_shm_reserve(struct tk_room *room, bool place, bool buffer);
+enum tk_status tk_shm_send_reserved(struct tk_room *room, struct tk_outgoing *message);
+void tk_shm_release(struct tk_room *room, bool keep_credit);
+
+/* shm_rma.c */
+enum tk_status tk_shm_put(struct tk_peer *peer, const struct tk_rma *rma);
+enum tk_status tk_shm_rma(struct tk_peer *peer, struct tk_rma *rma);
+
+/* shm_poll.c */
+bool tk_shm_poll(void);
+bool tk_shm_reap(void);
+bool tk_shm_poll_replies(void);
+
+#endif

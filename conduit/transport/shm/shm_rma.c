@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Puts and gets between neighbours: copies by this very CPU, complete on return. A segment that is
+ * the client's own memory cannot be mapped; the kernel copies to and from it. No lock. */
+#include "config.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/uio.h>
+
+#include "base/bits.h"
+#include "base/report.h"
+#include "transport/shm/shm_private.h"
+
+/* What has 1, 2, 4 or 8 bytes and is aligned is read and written whole: others may look at it at
+ * any time. */
+static inline void copy(char *to, const char *from, size_t nbytes)
+{
+    bool is_aligned = (((uintptr_t)to | (uintptr_t)from) & (nbytes - 1)) == 0;
+    if (is_aligned && nbytes == 8)
+        __atomic_store_n((uint64_t *)(void *)to,
+                         __atomic_load_n((const uint64_t *)(const void *)from, __ATOMIC_RELAXED),
+                         __ATOMIC_RELAXED);
+    else if (is_aligned && nbytes == 4)
+        __atomic_store_n((uint32_t *)(void *)to,
+                         __atomic_load_n((const uint32_t *)(const void *)from, __ATOMIC_RELAXED),
+                         __ATOMIC_RELAXED);
+    else if (is_aligned && nbytes == 2)
+        __atomic_store_n((uint16_t *)(void *)to,
+                         __atomic_load_n((const uint16_t *)(const void *)from, __ATOMIC_RELAXED),
+                         __ATOMIC_RELAXED);
+    else
+        memcpy(to, from, nbytes);
+}
+
+/* What is complete is seen by others before whatever we write next; what we got is no older than
+ * what we do next. */
+static inline void put(uintptr_t to, const char *from, size_t nbytes)
+{
+    copy((char *)to, from, nbytes);
+    atomic_thread_fence(memory_order_release);
+}
+
+static inline void get(char *to, uintptr_t from, size_t nbytes)
+{
+    copy(to, (const char *)from, nbytes);
+    atomic_thread_fence(memory_order_acquire);
+}
+
+enum tk_status tk_shm_put(struct tk_peer *peer, const struct tk_rma *rma)
+{
+    uintptr_t shift = tk_segment_shift(peer->rank);
+    tk_if_unlikely(shift == tk_far) return TK_BUSY;
+    put(rma->remote + shift, rma->local, rma->nbytes);
+    tk_counter_add(&rma->op->pending, -1);
+    return TK_OK;
+}
+
+/* ---- the client's own memory */
+
+/* Copies nbytes with the kernel's help; 0 or an errno value. Large transfers may be cut. */
+static int cross(const struct tk_peer *peer, char *local, uintptr_t remote, size_t nbytes,
+                 bool is_put)
+{
+    while (nbytes > 0) {
+        struct iovec mine = {.iov_base = local, .iov_len = nbytes};
+        struct iovec theirs = {.iov_base = (void *)remote, .iov_len = nbytes};
+        ssize_t n = is_put ? process_vm_writev(peer->pid, &mine, 1, &theirs, 1, 0)
+                           : process_vm_readv(peer->pid, &mine, 1, &theirs, 1, 0);
+        if (n < 0)
+            return errno;
+        local += n;
+        remote += (uintptr_t)n;
+        nbytes -= (size_t)n;
+    }
+    return 0;
+}
+
+enum tk_status tk_shm_try_segment(struct tk_peer *peer, const struct tk_bound *bound)
+{
+    char byte;
+    int error = cross(peer, &byte, bound->base, 1, false);
+    if (error == 0)
+        return TK_OK;
+    tk_complain("endpoint %u of rank %u (%s, pid %d) has a segment of the client's own memory, "
+                "which this rank, its neighbour, can't reach: process_vm_readv: %s; let the "
+                "library allocate the segment (address NULL), allow processes of one user to trace "
+                "each other, or set GASNET_SUPERNODE_MAXSIZE=1",
+                bound->endpoint, peer->rank, peer->host, peer->pid, strerror(error));
+    return TK_FAIL;
+}
+
+static void cross_or_lose(struct tk_peer *peer, const struct tk_rma *rma)
+{
+    int error = cross(peer, rma->local, rma->remote, rma->nbytes, rma->is_put);
+    if (error == 0)
+        return;
+    if (__atomic_load_n(&tk_lost_peer, __ATOMIC_ACQUIRE))
+        tk_complain("%s of %zu bytes %s rank %u (%s, pid %d) failed at [%p, +%zu) there: %s",
+                    rma->is_put ? "put" : "get", rma->nbytes, rma->is_put ? "to" : "from",
+                    peer->rank, peer->host, peer->pid, (void *)rma->remote, rma->nbytes,
+                    strerror(error));
+    tk_shm_lose(peer);
+}
+
+/* ---- any memory */
+
+static void check(const struct tk_peer *peer, const struct tk_rma *rma,
+                  const struct tk_bound *bound)
+{
+    if (tk_bound_has(bound, rma->remote, rma->nbytes))
+        return;
+    tk_panic("%s %s rank %u (%s): [%p, +%zu) is not inside the segment of its endpoint %u, as far "
+             "as it is known here",
+             rma->is_put ? "put" : "get", rma->is_put ? "to" : "from", peer->rank, peer->host,
+             (void *)rma->remote, rma->nbytes, bound->endpoint);
+}
+
+/* Sources are free and pieces complete on return: nothing is counted. */
+enum tk_status tk_shm_rma(struct tk_peer *peer, struct tk_rma *rma)
+{
+    uint32_t endpoint = rma->is_pair ? rma->endpoint : 0;
+    uintptr_t shift = tk_bound_shift(peer->rank, endpoint);
+    tk_if_unlikely(shift == tk_far)
+    {
+        const struct tk_bound bound = tk_bound_of(peer->rank, endpoint);
+        check(peer, rma, &bound);
+        if (bound.fd < 0)
+            cross_or_lose(peer, rma);
+        else if ((shift = tk_shm_shift(peer, endpoint)) == tk_far)
+            tk_shm_lose(peer);
+    }
+    rma->done = rma->nbytes;
+    if (shift == tk_far)
+        return TK_OK;
+    if (rma->is_put)
+        put(rma->remote + shift, rma->local, rma->nbytes);
+    else
+        get(rma->local, rma->remote + shift, rma->nbytes);
+    return TK_OK;
+}
