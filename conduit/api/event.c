@@ -8,40 +8,47 @@
 #include "collective/barrier.h"
 #include "event/event.h"
 
-int gex_Event_Test(gex_Event_t event)
+#define CHECK_EVENT(call, event)                                                                   \
+    TK_CHECK((event) != GEX_EVENT_NO_OP, "%s: GEX_EVENT_NO_OP stands for nothing to be synced",    \
+             call);                                                                                \
+    TK_CHECK(!tk_event_is_stale(event), "%s: the event was synced before", call)
+
+#define CHECK_EVENTS(call, events, count)                                                          \
+    do {                                                                                           \
+        TK_CHECK_MAY_COMMUNICATE(call);                                                            \
+        for (size_t i = 0; TK_IS_DEBUG && i < (count); i++) {                                      \
+            CHECK_EVENT(call, (events)[i]);                                                        \
+        }                                                                                          \
+    } while (0)
+
+int trunkline_event_test(gex_Event_t event)
 {
     TK_CHECK_MAY_COMMUNICATE("gex_Event_Test");
-    TK_CHECK(event != GEX_EVENT_NO_OP, "gex_Event_Test of GEX_EVENT_NO_OP");
+    CHECK_EVENT("gex_Event_Test", event);
     if (event == GEX_EVENT_INVALID || tk_event_test(event))
         return GASNET_OK;
     tk_reap();
     return tk_event_test(event) ? GASNET_OK : GASNET_ERR_NOT_READY;
 }
 
-static bool is_ready(const void *event)
+static void __attribute__((noinline)) wait_long(gex_Event_t event)
 {
-    return tk_event_ready(*(const gex_Event_t *)event);
-}
-
-static void __attribute__((noinline)) wait_any(gex_Event_t event)
-{
-    tk_wait_until(is_ready, &event);
+    unsigned empty = 0;
+    while (!tk_event_ready(event))
+        tk_wait_step(&empty);
     tk_event_retire(event);
 }
 
+/* What is of a region looks as if it were not done, and takes the long way like what is not. */
 void gex_Event_Wait(gex_Event_t event)
 {
     TK_CHECK_MAY_COMMUNICATE("gex_Event_Wait");
-    TK_CHECK(event != GEX_EVENT_NO_OP, "gex_Event_Wait for GEX_EVENT_NO_OP");
+    CHECK_EVENT("gex_Event_Wait", event);
     if (event == GEX_EVENT_INVALID)
         return;
-    if (!tk_event_is_plain(event)) {
-        wait_any(event);
-        return;
-    }
-    struct tk_op *op = (struct tk_op *)event;
-    tk_wait_served(op);
-    tk_op_give(op);
+    tk_serve(tk_count_of(event));
+    tk_if_unlikely(tk_counter_read(tk_count_of(event)) > 0) wait_long(event);
+    else tk_counter_leave(tk_count_of(event), tk_op_free);
 }
 
 gex_Event_t gex_Event_QueryLeaf(gex_Event_t root, gex_EC_t event_category)
@@ -60,7 +67,7 @@ int gex_Event_TestSome(gex_Event_t *events, size_t numevents, gex_Flags_t flags)
 {
     size_t left;
     (void)flags;
-    TK_CHECK_MAY_COMMUNICATE("gex_Event_TestSome");
+    CHECK_EVENTS("gex_Event_TestSome", events, numevents);
     tk_reap();
     size_t done = tk_events_pass(events, numevents, &left);
     return done || !left ? GASNET_OK : GASNET_ERR_NOT_READY;
@@ -71,7 +78,7 @@ void gex_Event_WaitSome(gex_Event_t *events, size_t numevents, gex_Flags_t flags
     size_t left;
     unsigned empty = 0;
     (void)flags;
-    TK_CHECK_MAY_COMMUNICATE("gex_Event_WaitSome");
+    CHECK_EVENTS("gex_Event_WaitSome", events, numevents);
     while (tk_events_pass(events, numevents, &left) == 0 && left)
         tk_wait_step(&empty);
 }
@@ -80,7 +87,7 @@ int gex_Event_TestAll(gex_Event_t *events, size_t numevents, gex_Flags_t flags)
 {
     size_t left;
     (void)flags;
-    TK_CHECK_MAY_COMMUNICATE("gex_Event_TestAll");
+    CHECK_EVENTS("gex_Event_TestAll", events, numevents);
     tk_reap();
     tk_events_pass(events, numevents, &left);
     return left ? GASNET_ERR_NOT_READY : GASNET_OK;
@@ -91,7 +98,7 @@ void gex_Event_WaitAll(gex_Event_t *events, size_t numevents, gex_Flags_t flags)
     size_t left;
     unsigned empty = 0;
     (void)flags;
-    TK_CHECK_MAY_COMMUNICATE("gex_Event_WaitAll");
+    CHECK_EVENTS("gex_Event_WaitAll", events, numevents);
     while (tk_events_pass(events, numevents, &left), left)
         tk_wait_step(&empty);
 }

@@ -8,16 +8,6 @@
 #include "rma/rma.h"
 #include "team/objects.h"
 
-static void check(const char *call, const struct tk_transfer *t)
-{
-    (void)call, (void)t;
-    TK_CHECK_MAY_COMMUNICATE(call);
-    TK_CHECK(t->rma.is_pair || tk_peer_has(t->peer, t->rma.remote, t->rma.nbytes),
-             "%s: [%p, +%zu) is not inside the segment of rank %u", call, (void *)t->rma.remote,
-             t->rma.nbytes, t->peer->rank);
-}
-
-/* The same for what has no struct to look at. */
 #define CHECK_RANGE(call, tm, rank, address, nbytes)                                               \
     TK_CHECK_MAY_COMMUNICATE(call);                                                                \
     TK_CHECK_RANK(call, rank);                                                                     \
@@ -31,99 +21,157 @@ static void check(const char *call, const struct tk_transfer *t)
              (size_t)(nbytes))
 
 /* Between endpoints of which one is not endpoint 0, or may not be. */
-static void use_pair(struct tk_transfer *t, gex_TM_t pair)
+static void use_pair(const char *call, struct tk_transfer *t, gex_TM_t pair)
 {
+    (void)call;
     const struct tk_bound remote = tk_bound_of(t->peer->rank, tk_pair_remote(pair));
     const struct trunkline_ep *local = tk_ep_at(tk_pair_local(pair));
     TK_CHECK(tk_bound_has(&remote, t->rma.remote, t->rma.nbytes),
              "%s: [%p, +%zu) is not inside the segment of endpoint %u of rank %u, as far as it is "
              "known here",
-             t->rma.is_put ? "gex_RMA_Put" : "gex_RMA_Get", (void *)t->rma.remote, t->rma.nbytes,
-             tk_pair_remote(pair), t->peer->rank);
+             call, (void *)t->rma.remote, t->rma.nbytes, tk_pair_remote(pair), t->peer->rank);
     t->rma.is_pair = true;
     t->rma.endpoint = tk_pair_remote(pair);
     t->rma.remote_key = remote.key;
     t->rma.home = local->segment ? &local->segment->region : NULL;
 }
 
-static struct tk_transfer transfer(gex_TM_t tm, gex_Rank_t rank, bool is_put, void *remote,
-                                   void *local, size_t nbytes, gex_Flags_t flags)
+/* Out of line, so that the way between endpoints 0 needs no room for a transfer. */
+static struct tk_transfer __attribute__((noinline))
+between(const char *call, gex_TM_t pair, gex_Rank_t rank, bool is_put, void *remote, void *local,
+        size_t nbytes, gex_Flags_t flags)
 {
-    TK_CHECK_RANK(is_put ? "gex_RMA_Put" : "gex_RMA_Get", rank);
+    (void)call;
+    TK_CHECK_MAY_COMMUNICATE(call);
+    TK_CHECK_RANK(call, rank);
     struct tk_transfer t = {
-        .peer = tk_peer_of(tm, rank),
+        .peer = tk_peer_of(pair, rank),
         .rma = {.remote = (uintptr_t)remote, .local = local, .nbytes = nbytes, .is_put = is_put},
         .immediate = flags & GEX_FLAG_IMMEDIATE};
-    tk_if_unlikely(tk_is_pair(tm)) use_pair(&t, tm);
+    use_pair(call, &t, pair);
     return t;
+}
+
+static int __attribute__((noinline))
+pair_blocking(const char *call, gex_TM_t pair, gex_Rank_t rank, bool is_put, void *remote,
+              void *local, size_t nbytes, gex_Flags_t flags)
+{
+    struct tk_transfer t = between(call, pair, rank, is_put, remote, local, nbytes, flags);
+    return tk_transfer_blocking(&t);
+}
+
+static gex_Event_t __attribute__((noinline))
+pair_start(const char *call, gex_TM_t pair, gex_Rank_t rank, bool is_put, void *remote, void *local,
+           size_t nbytes, gex_Event_t *lc_opt, gex_Flags_t flags)
+{
+    struct tk_transfer t = between(call, pair, rank, is_put, remote, local, nbytes, flags);
+    return tk_transfer_start(&t, lc_opt);
+}
+
+static int __attribute__((noinline))
+pair_implicit(const char *call, gex_TM_t pair, gex_Rank_t rank, bool is_put, void *remote,
+              void *local, size_t nbytes, gex_Event_t *lc_opt, gex_Flags_t flags)
+{
+    struct tk_transfer t = between(call, pair, rank, is_put, remote, local, nbytes, flags);
+    return tk_transfer_implicit(&t, lc_opt);
+}
+
+/* ---- puts ---- */
+
+#define CHECK_LC_NB(call, lc_opt)                                                                  \
+    TK_CHECK((lc_opt) != NULL && (lc_opt) != GEX_EVENT_GROUP,                                      \
+             "%s: lc_opt must be GEX_EVENT_NOW, GEX_EVENT_DEFER or an event's address", call)
+
+#define CHECK_LC_NBI(call, lc_opt)                                                                 \
+    TK_CHECK((lc_opt) == GEX_EVENT_NOW || (lc_opt) == GEX_EVENT_DEFER ||                           \
+                 (lc_opt) == GEX_EVENT_GROUP,                                                      \
+             "%s: lc_opt must be GEX_EVENT_NOW, GEX_EVENT_DEFER or GEX_EVENT_GROUP", call)
+
+static inline int put_blocking(const char *call, gex_TM_t tm, gex_Rank_t rank, void *dest,
+                               const void *src, size_t nbytes, gex_Flags_t flags)
+{
+    tk_if_unlikely(tk_is_pair(tm)) return pair_blocking(call, tm, rank, true, dest, (void *)src,
+                                                        nbytes, flags);
+    CHECK_RANGE(call, tm, rank, dest, nbytes);
+    return tk_blocking(true, tk_peer_of(tm, rank), dest, src, nbytes, flags);
 }
 
 int gex_RMA_PutBlocking(gex_TM_t tm, gex_Rank_t rank, void *dest, const void *src, size_t nbytes,
                         gex_Flags_t flags)
 {
-    tk_if_likely(!tk_is_pair(tm))
-    {
-        CHECK_RANGE("gex_RMA_PutBlocking", tm, rank, dest, nbytes);
-        return tk_put_blocking(tk_peer_of(tm, rank), dest, src, nbytes, flags);
-    }
-    struct tk_transfer t = transfer(tm, rank, true, dest, (void *)src, nbytes, flags);
-    check("gex_RMA_PutBlocking", &t);
-    return tk_transfer_blocking(&t);
+    return put_blocking("gex_RMA_PutBlocking", tm, rank, dest, src, nbytes, flags);
 }
 
-int gex_RMA_GetBlocking(gex_TM_t tm, void *dest, gex_Rank_t rank, void *src, size_t nbytes,
-                        gex_Flags_t flags)
+static inline gex_Event_t put_start(const char *call, gex_TM_t tm, gex_Rank_t rank, void *dest,
+                                    const void *src, size_t nbytes, gex_Event_t *lc_opt,
+                                    gex_Flags_t flags)
 {
-    struct tk_transfer t = transfer(tm, rank, false, src, dest, nbytes, flags);
-    check("gex_RMA_GetBlocking", &t);
-    return tk_transfer_blocking(&t);
+    CHECK_LC_NB(call, lc_opt);
+    tk_if_unlikely(tk_is_pair(tm)) return pair_start(call, tm, rank, true, dest, (void *)src,
+                                                     nbytes, lc_opt, flags);
+    CHECK_RANGE(call, tm, rank, dest, nbytes);
+    return tk_start(true, tk_peer_of(tm, rank), dest, src, nbytes, lc_opt, flags);
 }
 
 gex_Event_t gex_RMA_PutNB(gex_TM_t tm, gex_Rank_t rank, void *dest, const void *src, size_t nbytes,
                           gex_Event_t *lc_opt, gex_Flags_t flags)
 {
-    TK_CHECK(lc_opt != NULL && lc_opt != GEX_EVENT_GROUP,
-             "gex_RMA_PutNB: lc_opt must be GEX_EVENT_NOW, GEX_EVENT_DEFER or an event's address");
-    tk_if_likely(!tk_is_pair(tm))
-    {
-        CHECK_RANGE("gex_RMA_PutNB", tm, rank, dest, nbytes);
-        return tk_put_start(tk_peer_of(tm, rank), dest, src, nbytes, lc_opt, flags);
-    }
-    struct tk_transfer t = transfer(tm, rank, true, dest, (void *)src, nbytes, flags);
-    check("gex_RMA_PutNB", &t);
-    return tk_transfer_start(&t, lc_opt);
+    return put_start("gex_RMA_PutNB", tm, rank, dest, src, nbytes, lc_opt, flags);
 }
 
-gex_Event_t gex_RMA_GetNB(gex_TM_t tm, void *dest, gex_Rank_t rank, void *src, size_t nbytes,
-                          gex_Flags_t flags)
+static inline int put_implicit(const char *call, gex_TM_t tm, gex_Rank_t rank, void *dest,
+                               const void *src, size_t nbytes, gex_Event_t *lc_opt,
+                               gex_Flags_t flags)
 {
-    struct tk_transfer t = transfer(tm, rank, false, src, dest, nbytes, flags);
-    check("gex_RMA_GetNB", &t);
-    return tk_transfer_start(&t, GEX_EVENT_DEFER);
+    CHECK_LC_NBI(call, lc_opt);
+    tk_if_unlikely(tk_is_pair(tm)) return pair_implicit(call, tm, rank, true, dest, (void *)src,
+                                                        nbytes, lc_opt, flags);
+    CHECK_RANGE(call, tm, rank, dest, nbytes);
+    return tk_implicit(true, tk_peer_of(tm, rank), dest, src, nbytes, lc_opt, flags);
 }
 
 int gex_RMA_PutNBI(gex_TM_t tm, gex_Rank_t rank, void *dest, const void *src, size_t nbytes,
                    gex_Event_t *lc_opt, gex_Flags_t flags)
 {
-    TK_CHECK(lc_opt == GEX_EVENT_NOW || lc_opt == GEX_EVENT_DEFER || lc_opt == GEX_EVENT_GROUP,
-             "gex_RMA_PutNBI: lc_opt must be GEX_EVENT_NOW, GEX_EVENT_DEFER or GEX_EVENT_GROUP");
-    tk_if_likely(!tk_is_pair(tm))
-    {
-        CHECK_RANGE("gex_RMA_PutNBI", tm, rank, dest, nbytes);
-        return tk_put_implicit(tk_peer_of(tm, rank), dest, src, nbytes, lc_opt, flags);
-    }
-    struct tk_transfer t = transfer(tm, rank, true, dest, (void *)src, nbytes, flags);
-    check("gex_RMA_PutNBI", &t);
-    return tk_transfer_implicit(&t, lc_opt);
+    return put_implicit("gex_RMA_PutNBI", tm, rank, dest, src, nbytes, lc_opt, flags);
+}
+
+/* ---- gets ---- */
+
+static inline int get_blocking(const char *call, gex_TM_t tm, void *dest, gex_Rank_t rank,
+                               void *src, size_t nbytes, gex_Flags_t flags)
+{
+    tk_if_unlikely(tk_is_pair(tm)) return pair_blocking(call, tm, rank, false, src, dest, nbytes,
+                                                        flags);
+    CHECK_RANGE(call, tm, rank, src, nbytes);
+    return tk_blocking(false, tk_peer_of(tm, rank), src, dest, nbytes, flags);
+}
+
+int gex_RMA_GetBlocking(gex_TM_t tm, void *dest, gex_Rank_t rank, void *src, size_t nbytes,
+                        gex_Flags_t flags)
+{
+    return get_blocking("gex_RMA_GetBlocking", tm, dest, rank, src, nbytes, flags);
+}
+
+gex_Event_t gex_RMA_GetNB(gex_TM_t tm, void *dest, gex_Rank_t rank, void *src, size_t nbytes,
+                          gex_Flags_t flags)
+{
+    tk_if_unlikely(tk_is_pair(tm)) return pair_start("gex_RMA_GetNB", tm, rank, false, src, dest,
+                                                     nbytes, GEX_EVENT_DEFER, flags);
+    CHECK_RANGE("gex_RMA_GetNB", tm, rank, src, nbytes);
+    return tk_start(false, tk_peer_of(tm, rank), src, dest, nbytes, GEX_EVENT_DEFER, flags);
 }
 
 int gex_RMA_GetNBI(gex_TM_t tm, void *dest, gex_Rank_t rank, void *src, size_t nbytes,
                    gex_Flags_t flags)
 {
-    struct tk_transfer t = transfer(tm, rank, false, src, dest, nbytes, flags);
-    check("gex_RMA_GetNBI", &t);
-    return tk_transfer_implicit(&t, GEX_EVENT_DEFER);
+    tk_if_unlikely(tk_is_pair(tm)) return pair_implicit("gex_RMA_GetNBI", tm, rank, false, src,
+                                                        dest, nbytes, GEX_EVENT_DEFER, flags);
+    CHECK_RANGE("gex_RMA_GetNBI", tm, rank, src, nbytes);
+    return tk_implicit(false, tk_peer_of(tm, rank), src, dest, nbytes, GEX_EVENT_DEFER, flags);
 }
+
+/* ---- values ---- */
 
 /* Where the low-order bytes of a value lie; all processes of a job have one byte order. */
 static void *low_bytes(gex_RMA_Value_t *value, size_t nbytes)
@@ -139,21 +187,24 @@ int gex_RMA_PutBlockingVal(gex_TM_t tm, gex_Rank_t rank, void *dest, gex_RMA_Val
                            size_t nbytes, gex_Flags_t flags)
 {
     CHECK_VALUE("gex_RMA_PutBlockingVal", nbytes);
-    return gex_RMA_PutBlocking(tm, rank, dest, low_bytes(&value, nbytes), nbytes, flags);
+    return put_blocking("gex_RMA_PutBlockingVal", tm, rank, dest, low_bytes(&value, nbytes), nbytes,
+                        flags);
 }
 
 int gex_RMA_PutNBIVal(gex_TM_t tm, gex_Rank_t rank, void *dest, gex_RMA_Value_t value,
                       size_t nbytes, gex_Flags_t flags)
 {
     CHECK_VALUE("gex_RMA_PutNBIVal", nbytes);
-    return gex_RMA_PutNBI(tm, rank, dest, low_bytes(&value, nbytes), nbytes, GEX_EVENT_NOW, flags);
+    return put_implicit("gex_RMA_PutNBIVal", tm, rank, dest, low_bytes(&value, nbytes), nbytes,
+                        GEX_EVENT_NOW, flags);
 }
 
 gex_Event_t gex_RMA_PutNBVal(gex_TM_t tm, gex_Rank_t rank, void *dest, gex_RMA_Value_t value,
                              size_t nbytes, gex_Flags_t flags)
 {
     CHECK_VALUE("gex_RMA_PutNBVal", nbytes);
-    return gex_RMA_PutNB(tm, rank, dest, low_bytes(&value, nbytes), nbytes, GEX_EVENT_NOW, flags);
+    return put_start("gex_RMA_PutNBVal", tm, rank, dest, low_bytes(&value, nbytes), nbytes,
+                     GEX_EVENT_NOW, flags);
 }
 
 /* There is no way to say "nothing was done" here. */
@@ -162,7 +213,7 @@ gex_RMA_Value_t gex_RMA_GetBlockingVal(gex_TM_t tm, gex_Rank_t rank, void *src, 
 {
     gex_RMA_Value_t value = 0;
     CHECK_VALUE("gex_RMA_GetBlockingVal", nbytes);
-    gex_RMA_GetBlocking(tm, low_bytes(&value, nbytes), rank, src, nbytes,
-                        flags & ~(gex_Flags_t)GEX_FLAG_IMMEDIATE);
+    get_blocking("gex_RMA_GetBlockingVal", tm, low_bytes(&value, nbytes), rank, src, nbytes,
+                 flags & ~(gex_Flags_t)GEX_FLAG_IMMEDIATE);
     return value;
 }

@@ -27,6 +27,12 @@ static inline void tk_counter_set(tk_counter_t *counter, int32_t value)
     atomic_store_explicit(counter, value, memory_order_relaxed);
 }
 
+/* Releases, as a decrement does. */
+static inline void tk_counter_leave(tk_counter_t *counter, int32_t value)
+{
+    atomic_store_explicit(counter, value, memory_order_release);
+}
+
 static inline int32_t tk_counter_add(tk_counter_t *counter, int32_t value)
 {
     return atomic_fetch_add_explicit(counter, value, memory_order_acq_rel) + value;
@@ -53,6 +59,11 @@ static inline int32_t tk_counter_read(const tk_counter_t *counter)
 }
 
 static inline void tk_counter_set(tk_counter_t *counter, int32_t value)
+{
+    *counter = value;
+}
+
+static inline void tk_counter_leave(tk_counter_t *counter, int32_t value)
 {
     *counter = value;
 }

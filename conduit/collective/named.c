@@ -149,7 +149,7 @@ bool tk_named_done(void)
 
 void tk_named_wait(void)
 {
-    tk_wait_served(&state.op);
+    tk_wait_served(&state.op.pending);
 }
 
 bool tk_named_end(int id, int flags)

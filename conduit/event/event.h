@@ -1,35 +1,49 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Events as clients hold them: an address with two bits that say what it is. A root is the address
- * of an operation, its leaf (local completion) the same with the leaf's bit. The root of an access
- * region is the address of a set of implicit operations with the set's bit, its leaves are
- * addresses inside it with both bits. No storage of its own. */
+ * Events as clients hold them: the address of a count, which is above zero until the event is
+ * complete. A root is the address of an operation and so of its first count, its leaf (local
+ * completion) that of its second. What an access region returned needs more than one count: its
+ * root and leaves are addresses of marks in the region's set, which look like large counts and say
+ * by their value what they are. gasnetex.h tests the first kind without a call. No storage of its
+ * own. */
 #ifndef TK_EVENT_H
 #define TK_EVENT_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "event/nbi.h"
 #include "gasnetex.h"
 #include "transport/op.h"
 
-enum { tk_leaf_bit = 1, tk_set_bit = 2 };
+enum { tk_leaf_bit = offsetof(struct tk_op, sources) };
 
-static inline bool tk_event_is_leaf(gex_Event_t event)
+_Static_assert(offsetof(struct tk_op, pending) == 0 && (tk_leaf_bit & (tk_leaf_bit - 1)) == 0 &&
+                   _Alignof(struct tk_op) > tk_leaf_bit,
+               "an address says which of the counts it is");
+
+static inline tk_counter_t *tk_count_of(gex_Event_t event)
 {
-    return (uintptr_t)event & tk_leaf_bit;
+    return (tk_counter_t *)event;
 }
 
 static inline bool tk_event_is_of_set(gex_Event_t event)
 {
-    return (uintptr_t)event & tk_set_bit;
+    return tk_counter_read(tk_count_of(event)) >= tk_set_mark;
 }
 
-/* The root of an operation. */
-static inline bool tk_event_is_plain(gex_Event_t event)
+/* Of what a mark is the event: the root, or the leaf of a category. */
+static inline enum tk_nbi_kind tk_set_part_of(gex_Event_t event)
 {
-    return !((uintptr_t)event & (tk_leaf_bit | tk_set_bit));
+    return (enum tk_nbi_kind)(tk_counter_read(tk_count_of(event)) - tk_set_mark);
+}
+
+static inline bool tk_event_is_leaf(gex_Event_t event)
+{
+    if (tk_event_is_of_set(event))
+        return tk_set_part_of(event) != TK_NBI_ROOT;
+    return (uintptr_t)event & tk_leaf_bit;
 }
 
 /* Root or leaf of an operation. */
@@ -41,7 +55,7 @@ static inline struct tk_op *tk_op_of(gex_Event_t event)
 /* Root or leaf of a set. */
 static inline struct tk_nbi_set *tk_set_of(gex_Event_t event)
 {
-    return (struct tk_nbi_set *)((uintptr_t)event & ~(uintptr_t)(tk_nbi_alignment - 1));
+    return TK_CONTAINER_OF(tk_count_of(event) - tk_set_part_of(event), struct tk_nbi_set, marks);
 }
 
 /* The root event of an operation; one that is done already is freed and needs none. */
@@ -58,7 +72,7 @@ static inline gex_Event_t tk_leaf_of(struct tk_op *op)
 {
     if (tk_op_source_free(op))
         return GEX_EVENT_INVALID;
-    return (gex_Event_t)((uintptr_t)op | tk_leaf_bit);
+    return (gex_Event_t)&op->sources;
 }
 
 /* The root event of a set that was closed; one that is done already is freed and needs none. */
@@ -66,6 +80,13 @@ gex_Event_t tk_event_of_set(struct tk_nbi_set *set);
 
 /* The leaf of a root for one category; GEX_EVENT_INVALID when there is none. */
 gex_Event_t tk_event_leaf(gex_Event_t root, gex_EC_t category);
+
+/* A root that was synced and not used again since; for checks. */
+static inline bool tk_event_is_stale(gex_Event_t event)
+{
+    return event != GEX_EVENT_INVALID && !((uintptr_t)event & tk_leaf_bit) &&
+           tk_counter_read(tk_count_of(event)) == tk_op_free;
+}
 
 /* Is it complete? Consumes nothing. Not for GEX_EVENT_INVALID. */
 bool tk_event_ready(gex_Event_t event);
@@ -76,12 +97,6 @@ void tk_event_retire(gex_Event_t event);
 /* True and consumed when complete. */
 static inline bool tk_event_test(gex_Event_t event)
 {
-    if (tk_event_is_plain(event)) {
-        if (!tk_op_done((struct tk_op *)event))
-            return false;
-        tk_op_give((struct tk_op *)event);
-        return true;
-    }
     if (!tk_event_ready(event))
         return false;
     tk_event_retire(event);

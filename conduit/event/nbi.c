@@ -67,11 +67,13 @@ static struct tk_nbi_set *inherit(void)
 
 static struct tk_nbi_set *make(void)
 {
-    struct tk_nbi_set *set = aligned_alloc(tk_nbi_alignment, sizeof(*set));
+    struct tk_nbi_set *set = aligned_alloc(TK_CACHE_LINE, tk_align_up(sizeof(*set), TK_CACHE_LINE));
     if (!set)
         tk_panic("out of memory for a set of implicit operations");
     for (int kind = 0; kind < tk_nbi_kinds; kind++)
         tk_op_init(&set->ops[kind]);
+    for (int part = 0; part <= tk_nbi_kinds; part++)
+        tk_counter_set(&set->marks[part], tk_set_mark + part);
     return set;
 }
 

@@ -16,18 +16,18 @@ enum tk_nbi_kind {
     TK_NBI_GET,
     TK_NBI_RMW,
     TK_NBI_LC, /* active messages with GEX_EVENT_GROUP: local completion is all they have */
-    tk_nbi_kinds
+    tk_nbi_kinds,
+    TK_NBI_ROOT = tk_nbi_kinds /* all of them, as an event */
 };
 
-enum { tk_nbi_alignment = 64 }; /* a set is found from an address inside it */
+/* In place of the count of an event; no operation has so many pieces. */
+enum { tk_set_mark = INT32_MAX - 16 };
 
 struct tk_nbi_set {
-    _Alignas(tk_nbi_alignment) struct tk_op ops[tk_nbi_kinds];
-    struct tk_nbi_set *next; /* while free */
+    struct tk_op ops[tk_nbi_kinds];
+    tk_counter_t marks[tk_nbi_kinds + 1]; /* tk_set_mark + kind, or + TK_NBI_ROOT; never written */
+    struct tk_nbi_set *next;              /* while free */
 };
-
-_Static_assert(tk_nbi_kinds * sizeof(struct tk_op) <= tk_nbi_alignment,
-               "the address of any operation leads to its set");
 
 /* Of the calling thread: where its operations count now. NULL before its first. */
 extern TK_HIDDEN TK_PER_CLIENT_THREAD struct tk_nbi_set *tk_nbi_now;

@@ -456,15 +456,37 @@ gex_RMA_Value_t gex_RMA_GetBlockingVal(gex_TM_t tm, gex_Rank_t rank, void *src, 
  */
 
 /* Test: GASNET_OK and the event is consumed, or GASNET_ERR_NOT_READY; never runs handlers, never
- * blocks. Wait: polls until done. In the array forms each completed entry becomes GEX_EVENT_INVALID
- * and such entries are skipped; Some succeeds when at least one entry was completed or none is
- * left, All when none is left. flags: 0. */
-int gex_Event_Test(gex_Event_t event);
+ * blocks. Wait: polls until done. GEX_EVENT_NO_OP is not to be synced, alone or in an array. In the
+ * array forms each completed entry becomes GEX_EVENT_INVALID and such entries are skipped; Some
+ * succeeds when at least one entry was completed or none is left, All when none is left. flags: 0.
+ */
 void gex_Event_Wait(gex_Event_t event);
 int gex_Event_TestSome(gex_Event_t *events, size_t numevents, gex_Flags_t flags);
 void gex_Event_WaitSome(gex_Event_t *events, size_t numevents, gex_Flags_t flags);
 int gex_Event_TestAll(gex_Event_t *events, size_t numevents, gex_Flags_t flags);
 void gex_Event_WaitAll(gex_Event_t *events, size_t numevents, gex_Flags_t flags);
+
+/* An event is a count of what is left to do. What has nothing left needs no call to be tested, and
+ * is consumed by a mark; --enable-debug makes the call, which checks. */
+struct trunkline_event {
+    int32_t trunkline_left;
+};
+enum { TRUNKLINE_EVENT_CONSUMED = -1 };
+int trunkline_event_test(gex_Event_t event);
+
+#if GASNET_DEBUG
+#    define gex_Event_Test trunkline_event_test
+#else
+TRUNKLINE_INLINE int gex_Event_Test(gex_Event_t event)
+{
+    if (!event)
+        return GASNET_OK;
+    if (__atomic_load_n(&event->trunkline_left, __ATOMIC_ACQUIRE) > 0)
+        return trunkline_event_test(event);
+    __atomic_store_n(&event->trunkline_left, TRUNKLINE_EVENT_CONSUMED, __ATOMIC_RELEASE);
+    return GASNET_OK;
+}
+#endif
 
 /* What is waited for: a category, or several by |. GEX_EC_AM and GEX_EC_LC are one. */
 typedef unsigned int gex_EC_t;

@@ -24,8 +24,7 @@ enum tk_status tk_peers_open(uint32_t rank, uint32_t size)
     tk_peers.size = size;
     tk_peers.me = rank;
     for (uint32_t r = 0; r < size; r++) {
-        tk_peers.at[r].rank = r;
-        tk_peers.at[r].segment_fd = -1;
+        tk_peers.at[r] = (struct tk_peer){.rank = r, .segment_fd = -1};
         tk_peers.shifts[r] = r == rank ? 0 : tk_far;
     }
     return TK_OK;

@@ -55,17 +55,25 @@ static inline bool tk_turn_to_serve(void)
     return ++tk_wait_turn % tk_serve_others == 0;
 }
 
-/* For an operation that is not done. */
-void tk_wait_long(const struct tk_op *op);
+/* For what is left of an operation, or of its sources, when that is more than nothing. */
+void tk_wait_long(const tk_counter_t *left);
 
-/* The same, and polls now and then even when there is nothing to wait for: a client that only ever
- * waits for operations that are done by then must serve others too. Not in handlers. */
-static inline void tk_wait_served(const struct tk_op *op)
+/* The first look of who waits: polls now and then even when there is nothing to wait for, because a
+ * client that only ever waits for operations that are done by then must serve others too. Not in
+ * handlers. */
+static inline void tk_serve(const tk_counter_t *left)
 {
+    bool is_done = tk_counter_read(left) <= 0;
     tk_if_unlikely(tk_turn_to_serve()) tk_poll();
-    else if (!tk_op_done(op)) tk_reap();
-    tk_if_unlikely(!tk_op_done(op)) tk_wait_long(op);
+    else if (!is_done) tk_reap();
 }
+
+static inline void tk_wait_served(const tk_counter_t *left)
+{
+    tk_serve(left);
+    tk_if_unlikely(tk_counter_read(left) > 0) tk_wait_long(left);
+}
+
 void tk_wait_source_free(const struct tk_op *op);
 
 /* As tk_wait_served(), for what is no single operation. */

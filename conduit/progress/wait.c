@@ -72,12 +72,12 @@ void tk_wait_done(const struct tk_op *op)
         tk_wait_step(&empty);
 }
 
-void tk_wait_long(const struct tk_op *op)
+void tk_wait_long(const tk_counter_t *left)
 {
     unsigned empty = 0;
     do
         tk_wait_step(&empty);
-    while (!tk_op_done(op));
+    while (tk_counter_read(left) > 0);
 }
 
 void tk_wait_until(bool (*ready)(const void *what), const void *what)

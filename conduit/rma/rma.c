@@ -27,7 +27,7 @@ int tk_transfer_blocking(struct tk_transfer *t)
     return 0;
 }
 
-gex_Event_t tk_put_nothing(gex_Event_t *lc_opt)
+static gex_Event_t nothing(gex_Event_t *lc_opt)
 {
     if (lc_opt != GEX_EVENT_NOW && lc_opt != GEX_EVENT_DEFER)
         *lc_opt = GEX_EVENT_INVALID;
@@ -37,7 +37,7 @@ gex_Event_t tk_put_nothing(gex_Event_t *lc_opt)
 gex_Event_t tk_transfer_start(struct tk_transfer *t, gex_Event_t *lc_opt)
 {
     if (t->rma.nbytes == 0)
-        return tk_put_nothing(lc_opt);
+        return nothing(lc_opt);
     struct tk_op *op = tk_op_take();
     t->rma.copy_source = lc_opt == GEX_EVENT_NOW;
     t->rma.sources = lc_opt == GEX_EVENT_DEFER ? NULL : &op->sources;
@@ -69,34 +69,34 @@ int tk_transfer_implicit(struct tk_transfer *t, gex_Event_t *lc_opt)
     return 0;
 }
 
-/* ---- puts that the transport did not take at once ---- */
+/* ---- what the transport did not take at once ---- */
 
-static void fill_in(struct tk_transfer *t)
+static struct tk_transfer transfer(bool is_put, gex_Flags_t flags)
 {
-    *t = (struct tk_transfer){.peer = t->peer,
-                              .rma = {.remote = t->rma.remote,
-                                      .local = t->rma.local,
-                                      .nbytes = t->rma.nbytes,
-                                      .is_put = true},
-                              .immediate = t->flags & GEX_FLAG_IMMEDIATE};
+    return (struct tk_transfer){.peer = tk_asked.peer,
+                                .rma = {.remote = tk_asked.remote,
+                                        .local = tk_asked.local,
+                                        .nbytes = tk_asked.nbytes,
+                                        .is_put = is_put},
+                                .immediate = flags & GEX_FLAG_IMMEDIATE};
 }
 
-int tk_put_blocking_any(struct tk_transfer *t)
+int tk_blocking_any(bool is_put, gex_Flags_t flags)
 {
-    fill_in(t);
-    return tk_transfer_blocking(t);
+    struct tk_transfer t = transfer(is_put, flags);
+    return tk_transfer_blocking(&t);
 }
 
-gex_Event_t tk_put_start_any(struct tk_transfer *t, gex_Event_t *lc_opt)
+gex_Event_t tk_start_any(bool is_put, gex_Event_t *lc_opt, gex_Flags_t flags)
 {
-    tk_op_give(t->rma.op);
-    fill_in(t);
-    return tk_transfer_start(t, lc_opt);
+    struct tk_transfer t = transfer(is_put, flags);
+    tk_op_give(tk_asked.op);
+    return tk_transfer_start(&t, lc_opt);
 }
 
-int tk_put_implicit_any(struct tk_transfer *t, gex_Event_t *lc_opt)
+int tk_implicit_any(bool is_put, gex_Event_t *lc_opt, gex_Flags_t flags)
 {
-    tk_counter_add(&t->rma.op->pending, -1);
-    fill_in(t);
-    return tk_transfer_implicit(t, lc_opt);
+    struct tk_transfer t = transfer(is_put, flags);
+    tk_counter_add(&tk_asked.op->pending, -1);
+    return tk_transfer_implicit(&t, lc_opt);
 }

@@ -14,7 +14,6 @@ struct tk_transfer {
     struct tk_peer *peer;
     struct tk_rma rma; /* remote, local, nbytes, is_put; the rest is filled in here */
     bool immediate;
-    gex_Flags_t flags; /* of a put below; `immediate` is taken from it */
 };
 
 /* 0, or 1 when nothing was done (immediate only). */
@@ -27,72 +26,58 @@ gex_Event_t tk_transfer_start(struct tk_transfer *t, gex_Event_t *lc_opt);
  * that one) or GEX_EVENT_GROUP. 0, or 1 when nothing was done (immediate only). */
 int tk_transfer_implicit(struct tk_transfer *t, gex_Event_t *lc_opt);
 
-/* The rest of the functions below, when the transport did not take the put at once, or there is
- * nothing to put. */
-int tk_put_blocking_any(struct tk_transfer *t);
-gex_Event_t tk_put_start_any(struct tk_transfer *t, gex_Event_t *lc_opt);
-int tk_put_implicit_any(struct tk_transfer *t, gex_Event_t *lc_opt);
-gex_Event_t tk_put_nothing(gex_Event_t *lc_opt);
+/* What the functions below do with tk_asked when the transport did not take it at once, or there
+ * is nothing to move. */
+int tk_blocking_any(bool is_put, gex_Flags_t flags);
+gex_Event_t tk_start_any(bool is_put, gex_Event_t *lc_opt, gex_Flags_t flags);
+int tk_implicit_any(bool is_put, gex_Event_t *lc_opt, gex_Flags_t flags);
 
-/* All that matters of a put; the rest of t is filled in when the transport does not take it at
- * once. */
-static inline void tk_put_note(struct tk_transfer *t, struct tk_peer *peer, void *remote,
-                               const void *local, size_t nbytes, gex_Flags_t flags)
+static inline bool tk_at_once(bool is_put, struct tk_peer *peer, void *remote, const void *local,
+                              size_t nbytes, struct tk_op *op)
 {
-    t->peer = peer;
-    t->rma.remote = (uintptr_t)remote;
-    t->rma.local = (char *)local;
-    t->rma.nbytes = nbytes;
-    t->flags = flags;
+    const struct tk_transport *transport = peer->transport;
+    return is_put ? transport->put(peer, op, (uintptr_t)remote, local, nbytes)
+                  : transport->get(peer, op, (uintptr_t)remote, (void *)local, nbytes);
 }
 
-/* op->pending is 1 or more. */
-static inline bool tk_put_at_once(struct tk_transfer *t, struct tk_op *op)
-{
-    t->rma.op = op;
-    return t->peer->transport->put(t->peer, &t->rma) == TK_OK;
-}
+/* Puts and gets between endpoints 0, inline for the sake of small ones: is_put is a constant. */
 
-/* Puts, inline for the sake of small ones. */
-
-static inline int tk_put_blocking(struct tk_peer *peer, void *remote, const void *local,
-                                  size_t nbytes, gex_Flags_t flags)
+static inline int tk_blocking(bool is_put, struct tk_peer *peer, void *remote, const void *local,
+                              size_t nbytes, gex_Flags_t flags)
 {
-    struct tk_transfer t;
     struct tk_op op;
-    if (nbytes == 0)
-        return 0;
-    tk_put_note(&t, peer, remote, local, nbytes, flags);
     tk_counter_set(&op.pending, 1);
-    tk_if_unlikely(!tk_put_at_once(&t, &op)) return tk_put_blocking_any(&t);
-    tk_wait_done(&op);
+    tk_if_unlikely(!tk_at_once(is_put, peer, remote, local, nbytes, &op))
+    {
+        return tk_blocking_any(is_put, flags);
+    }
+    tk_if_likely(!tk_op_done(&op)) tk_wait_served(&op.pending);
     return 0;
 }
 
-static inline gex_Event_t tk_put_start(struct tk_peer *peer, void *remote, const void *local,
-                                       size_t nbytes, gex_Event_t *lc_opt, gex_Flags_t flags)
+static inline gex_Event_t tk_start(bool is_put, struct tk_peer *peer, void *remote,
+                                   const void *local, size_t nbytes, gex_Event_t *lc_opt,
+                                   gex_Flags_t flags)
 {
-    struct tk_transfer t;
-    tk_if_unlikely(nbytes == 0) return tk_put_nothing(lc_opt);
-    tk_put_note(&t, peer, remote, local, nbytes, flags);
-    struct tk_op *op = tk_op_take();
-    tk_counter_set(&op->pending, 1);
-    tk_if_unlikely(!tk_put_at_once(&t, op)) return tk_put_start_any(&t, lc_opt);
-    if (lc_opt != GEX_EVENT_NOW && lc_opt != GEX_EVENT_DEFER)
+    struct tk_op *op = tk_op_take_with(1);
+    tk_if_unlikely(!tk_at_once(is_put, peer, remote, local, nbytes, op))
+    {
+        return tk_start_any(is_put, lc_opt, flags);
+    }
+    if (is_put && lc_opt != GEX_EVENT_NOW && lc_opt != GEX_EVENT_DEFER)
         *lc_opt = GEX_EVENT_INVALID;
     return tk_event_of(op);
 }
 
-static inline int tk_put_implicit(struct tk_peer *peer, void *remote, const void *local,
-                                  size_t nbytes, gex_Event_t *lc_opt, gex_Flags_t flags)
+static inline int tk_implicit(bool is_put, struct tk_peer *peer, void *remote, const void *local,
+                              size_t nbytes, gex_Event_t *lc_opt, gex_Flags_t flags)
 {
-    struct tk_transfer t;
-    if (nbytes == 0)
-        return 0;
-    tk_put_note(&t, peer, remote, local, nbytes, flags);
-    struct tk_op *op = tk_nbi_op(TK_NBI_PUT);
+    struct tk_op *op = tk_nbi_op(is_put ? TK_NBI_PUT : TK_NBI_GET);
     tk_counter_add(&op->pending, 1);
-    tk_if_unlikely(!tk_put_at_once(&t, op)) return tk_put_implicit_any(&t, lc_opt);
+    tk_if_unlikely(!tk_at_once(is_put, peer, remote, local, nbytes, op))
+    {
+        return tk_implicit_any(is_put, lc_opt, flags);
+    }
     return 0;
 }
 

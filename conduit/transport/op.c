@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Free lists of operations. One list per thread in PAR, one in all elsewhere, so taking and giving
- * need no lock; an operation given by another thread than took it just changes lists. Memory is
- * never returned: a stale leaf event may still look at it. */
+ * Slabs of operations. One chain of them per thread in PAR, one in all elsewhere, so taking needs
+ * no lock: the owner goes round its chain and takes what it finds free. A round that finds half of
+ * it in use doubles the chain, so that looking costs a step or two for each operation however many
+ * are in flight. Memory is never returned: a stale leaf event may still look at it.
+ *
+ * The chain of a thread that ended waits under a lock for the next thread, whatever is under way in
+ * it. */
 #include "config.h"
 
 #include <pthread.h>
@@ -13,58 +17,126 @@
 #include "transport/op.h"
 #include "transport/threads.h"
 
-enum { slab_items = 64 }; /* 1 to 2 KiB at a time */
+enum {
+    end_of_slab = 1, /* instead of a count, behind the last operation: looks as if in use */
+    first_size = 512 /* bytes: eight cache lines of a thread that never has many in flight */
+};
 
-TK_PER_THREAD struct tk_op *tk_ops_free;
-static TK_PER_THREAD bool list_is_watched;
+struct slab {
+    struct slab *next;
+    size_t count;
+    struct tk_op ops[];
+};
 
-/* What threads left behind when they ended. */
-static tk_lock_t orphans_lock = TK_LOCK_INIT;
-static struct tk_op *orphans;
+static struct tk_op nothing = {.pending = end_of_slab};
+TK_PER_THREAD struct tk_op *tk_ops_next = &nothing;
+
+static TK_PER_THREAD struct slab *first, *current;
+static TK_PER_THREAD size_t total;  /* operations in the chain */
+static TK_PER_THREAD size_t in_use; /* of those looked at in this round */
+
+static pthread_mutex_t orphans_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct slab *orphans;
 static pthread_key_t thread_end;
 static pthread_once_t thread_end_once = PTHREAD_ONCE_INIT;
 
-static void adopt_list_of_ended_thread(void *unused)
+/* Where the next slab of a chain is to be linked in; *count becomes how many operations it has. */
+static struct slab **tail_of(struct slab **chain, size_t *count)
 {
+    *count = 0;
+    for (; *chain; chain = &(*chain)->next)
+        *count += (*chain)->count;
+    return chain;
+}
+
+static void leave_behind(void *unused)
+{
+    size_t count;
     (void)unused;
-    if (!tk_ops_free)
-        return;
-    struct tk_op *last = tk_ops_free;
-    while (last->next)
-        last = last->next;
-    tk_lock(&orphans_lock);
-    last->next = orphans;
-    orphans = tk_ops_free;
-    tk_unlock(&orphans_lock);
-    tk_ops_free = NULL;
+    pthread_mutex_lock(&orphans_lock);
+    *tail_of(&first, &count) = orphans;
+    orphans = first;
+    pthread_mutex_unlock(&orphans_lock);
+    first = current = NULL; /* later destructors of this thread may still call us */
+    total = in_use = 0;
+    tk_ops_next = &nothing;
 }
 
 static void make_key(void)
 {
-    pthread_key_create(&thread_end, adopt_list_of_ended_thread);
+    pthread_key_create(&thread_end, leave_behind);
 }
 
-void tk_ops_refill(void)
+/* The end of a thread is no call that a client of PARSYNC serialises: it must not touch the chain
+ * that all threads share there. */
+static void begin_thread(void)
 {
     tk_thread_enter();
-    /* The end of a thread is no call that a client of PARSYNC serialises: it must not touch the
-     * list that all threads share there. */
-    if (TK_THREADED && !list_is_watched) {
-        pthread_once(&thread_end_once, make_key);
-        pthread_setspecific(thread_end, &list_is_watched);
-        list_is_watched = true;
-    }
-    tk_lock(&orphans_lock);
-    tk_ops_free = orphans;
-    orphans = NULL;
-    tk_unlock(&orphans_lock);
-    if (tk_ops_free)
+    if (!TK_THREADED)
         return;
-    struct tk_op *slab = aligned_alloc(TK_CACHE_LINE, slab_items * sizeof(*slab));
+    pthread_once(&thread_end_once, make_key);
+    pthread_setspecific(thread_end, &thread_end);
+}
+
+static struct slab *make(size_t size)
+{
+    struct slab *slab = aligned_alloc(TK_CACHE_LINE, size);
     if (!slab)
-        tk_panic("out of memory for %d operations", slab_items);
-    for (int i = 0; i < slab_items; i++) {
-        slab[i].next = tk_ops_free;
-        tk_ops_free = &slab[i];
+        tk_panic("out of memory for %zu bytes of operations", size);
+    slab->next = NULL;
+    slab->count = (size - sizeof(*slab)) / sizeof(slab->ops[0]) - 1;
+    for (size_t i = 0; i < slab->count; i++)
+        tk_counter_set(&slab->ops[i].pending, tk_op_free);
+    tk_counter_set(&slab->ops[slab->count].pending, end_of_slab);
+    return slab;
+}
+
+/* One of them: threads that come and go together leave each other enough. */
+static struct slab *inherit(void)
+{
+    pthread_mutex_lock(&orphans_lock);
+    struct slab *slab = orphans;
+    if (slab) {
+        orphans = slab->next;
+        slab->next = NULL;
+    }
+    pthread_mutex_unlock(&orphans_lock);
+    return slab;
+}
+
+/* Doubles the chain, unless there is something to inherit. */
+static struct slab *extend(void)
+{
+    struct slab **tail = tail_of(&first, &total);
+    if (!first)
+        begin_thread();
+    struct slab *added = inherit();
+    if (!added)
+        added = make(tk_align_up(tk_max(first_size, total * sizeof(struct tk_op)), first_size));
+    *tail = added;
+    total += added->count;
+    return added;
+}
+
+static struct slab *next_slab(void)
+{
+    if (current && current->next)
+        return current->next;
+    bool is_crowded = 2 * in_use >= total;
+    in_use = 0;
+    return is_crowded ? extend() : first;
+}
+
+struct tk_op *tk_ops_find(void)
+{
+    for (struct tk_op *op = tk_ops_next;; op++) {
+        if (tk_counter_read(&op->pending) == tk_op_free)
+            return op;
+        if (!current || op == &current->ops[current->count]) {
+            current = next_slab();
+            op = current->ops - 1;
+        } else {
+            in_use++;
+        }
     }
 }

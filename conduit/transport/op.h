@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * An operation under way: counts of the pieces that transports still work on. Operations that
- * outlive the call that started them come from a per-thread free list and are handed to clients as
- * events; blocking ones live on the caller's stack. */
+ * outlive the call that started them come from slabs of the thread that takes them and are handed
+ * to clients as events; blocking ones live on the caller's stack.
+ *
+ * An event's test is inlined into clients (gasnetex.h): there a count that is not above zero is
+ * done, and to consume it is to write tk_op_free over it. So any thread gives an operation back by
+ * one store, and its owner, who goes round its slabs, finds it there. */
 #ifndef TK_OP_H
 #define TK_OP_H
 
@@ -10,11 +14,13 @@
 #include "base/bits.h"
 
 struct tk_op {
-    tk_counter_t
+    _Alignas(8) tk_counter_t
         pending; /* pieces not complete; the starter holds one more until all pieces are posted */
     tk_counter_t sources; /* pieces whose source is still being read, where somebody asks */
-    struct tk_op *next;   /* while free */
 };
+
+/* In place of `pending`: given back; of `sources`: its leaf was synced. */
+enum { tk_op_free = -1 };
 
 static inline void tk_op_init(struct tk_op *op)
 {
@@ -24,32 +30,41 @@ static inline void tk_op_init(struct tk_op *op)
 
 static inline bool tk_op_done(const struct tk_op *op)
 {
-    return tk_counter_read(&op->pending) == 0;
+    return tk_counter_read(&op->pending) <= 0;
 }
 
 static inline bool tk_op_source_free(const struct tk_op *op)
 {
-    return tk_counter_read(&op->sources) == 0;
+    return tk_counter_read(&op->sources) <= 0;
 }
 
-/* Free operations of this thread; NULL: make some. */
-extern TK_HIDDEN TK_PER_THREAD struct tk_op *tk_ops_free;
-void tk_ops_refill(void);
+/* Of this thread: the one to look at first for a free one. */
+extern TK_HIDDEN TK_PER_THREAD struct tk_op *tk_ops_next;
 
-/* Thread-safe. Never NULL: lack of memory ends the program with a message. */
-static inline struct tk_op *tk_op_take(void)
+/* Makes that a free one, and returns it. */
+struct tk_op *tk_ops_find(void);
+
+/* With the first piece, or whoever starts it, counted already. Thread-safe. Never NULL: lack of
+ * memory ends the program with a message. */
+static inline struct tk_op *tk_op_take_with(int32_t pending)
 {
-    tk_if_unlikely(!tk_ops_free) tk_ops_refill();
-    struct tk_op *op = tk_ops_free;
-    tk_ops_free = op->next;
-    tk_op_init(op);
+    struct tk_op *op = tk_ops_next;
+    tk_if_unlikely(tk_counter_read(&op->pending) != tk_op_free) op = tk_ops_find();
+    tk_ops_next = op + 1;
+    tk_counter_set(&op->pending, pending);
+    tk_counter_set(&op->sources, 0);
     return op;
 }
 
+static inline struct tk_op *tk_op_take(void)
+{
+    return tk_op_take_with(0);
+}
+
+/* Any thread may. */
 static inline void tk_op_give(struct tk_op *op)
 {
-    op->next = tk_ops_free;
-    tk_ops_free = op;
+    tk_counter_leave(&op->pending, tk_op_free);
 }
 
 #endif

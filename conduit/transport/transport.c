@@ -18,3 +18,13 @@ enum tk_status tk_send_short_whole(struct tk_peer *peer, struct tk_message_head 
     tk_short_build(&message, head, args);
     return peer->transport->send(peer, &out);
 }
+
+TK_PER_THREAD struct tk_asked tk_asked;
+
+bool tk_not_the_short_way(struct tk_peer *peer, struct tk_op *op, uintptr_t remote,
+                          const void *local, size_t nbytes)
+{
+    tk_asked = (struct tk_asked){
+        .peer = peer, .op = op, .remote = remote, .local = (void *)local, .nbytes = nbytes};
+    return false;
+}

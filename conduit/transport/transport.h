@@ -134,6 +134,15 @@ struct tk_rma {
     const struct tk_region *home; /* local memory that may be used as it is; may be NULL */
 };
 
+/* A put or a get that did not go the short way. */
+struct tk_asked {
+    struct tk_peer *peer;
+    uintptr_t remote;
+    void *local;
+    size_t nbytes;
+    struct tk_op *op;
+};
+
 struct tk_transport {
     const char *name;
     size_t packed_max; /* largest payload of a Long that may travel with its head */
@@ -150,9 +159,14 @@ struct tk_transport {
     enum tk_status (*send_reserved)(struct tk_room *room, struct tk_outgoing *message);
     /* Gives everything back, or all but the credit. */
     void (*release)(struct tk_room *room, bool keep_credit);
-    /* A small put, whose source is free on return. Looks at remote, local, nbytes and op only;
-     * op->pending counts it before the call. TK_BUSY: nothing was done, rma() may do better. */
-    enum tk_status (*put)(struct tk_peer *peer, const struct tk_rma *rma);
+    /* The short way for what needs nothing but its operation counted: a small put, whose source is
+     * free on return, and a get in one piece to where the device can write. op->pending counts it
+     * before the call. False: nothing was done, rma() may do better, and tk_asked tells what was
+     * asked for. Always false for 0 bytes. */
+    bool (*put)(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, const void *local,
+                size_t nbytes);
+    bool (*get)(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, void *local,
+                size_t nbytes);
     /* Posts as many pieces as there is room for; TK_BUSY when some are left. */
     enum tk_status (*rma)(struct tk_peer *peer, struct tk_rma *rma);
     /* Serves what arrived: runs handlers. True if there was anything. */
@@ -173,6 +187,14 @@ extern const struct tk_transport tk_transport_verbs;
 /* A send_short for transports that have no shorter way than their send. */
 enum tk_status tk_send_short_whole(struct tk_peer *peer, struct tk_message_head head,
                                    const int32_t *args);
+
+/* For put() and get() of transports: notes their arguments, and is false. */
+bool tk_not_the_short_way(struct tk_peer *peer, struct tk_op *op, uintptr_t remote,
+                          const void *local, size_t nbytes);
+
+/* What this thread asked for in vain, noted here so that the caller need not keep what it almost
+ * never needs again. Good until the next call. */
+extern TK_HIDDEN TK_PER_THREAD struct tk_asked tk_asked;
 
 /* The way up: set by the rooms above before anything can arrive. */
 extern void (*tk_deliver)(struct tk_arrival *arrival);

@@ -69,12 +69,24 @@ static enum tk_status self_send_reserved(struct tk_room *room, struct tk_outgoin
     return TK_OK;
 }
 
-static enum tk_status self_put(struct tk_peer *peer, const struct tk_rma *rma)
+static bool self_put(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, const void *local,
+                     size_t nbytes)
 {
-    (void)peer;
-    memcpy((void *)rma->remote, rma->local, rma->nbytes);
-    tk_counter_add(&rma->op->pending, -1);
-    return TK_OK;
+    if (nbytes == 0)
+        return tk_not_the_short_way(peer, op, remote, local, nbytes);
+    memcpy((void *)remote, local, nbytes);
+    tk_counter_add(&op->pending, -1);
+    return true;
+}
+
+static bool self_get(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, void *local,
+                     size_t nbytes)
+{
+    if (nbytes == 0)
+        return tk_not_the_short_way(peer, op, remote, local, nbytes);
+    memcpy(local, (void *)remote, nbytes);
+    tk_counter_add(&op->pending, -1);
+    return true;
 }
 
 static enum tk_status self_rma(struct tk_peer *peer, struct tk_rma *rma)
@@ -102,6 +114,7 @@ const struct tk_transport tk_transport_self = {
     .send_reserved = self_send_reserved,
     .release = self_release,
     .put = self_put,
+    .get = self_get,
     .rma = self_rma,
     .poll = nothing_arrives,
     .reap = nothing_arrives,

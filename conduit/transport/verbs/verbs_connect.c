@@ -79,8 +79,8 @@ enum tk_status tk_link_open(struct tk_rail *rail, struct tk_link *link, struct t
     }
     if (!link->qp)
         return failed(link, "create_qp", errno);
-    if (attr.cap.max_inline_data < (uint32_t)rail->inline_limit)
-        rail->inline_limit = (int)attr.cap.max_inline_data;
+    if (attr.cap.max_inline_data < rail->inline_limit)
+        rail->inline_limit = attr.cap.max_inline_data;
     return to_init(link);
 }
 

@@ -137,10 +137,10 @@ static enum tk_status open_links(struct tk_rail *rail, struct tk_card *card)
     return TK_OK;
 }
 
-static int inline_limit(void)
+static size_t inline_limit(void)
 {
     int64_t limit = tk_settings.inlinesend_limit;
-    return limit < 0 || limit > tk_inline_most ? tk_inline_most : (int)limit;
+    return limit < 0 || limit > tk_inline_most ? tk_inline_most : (size_t)limit;
 }
 
 enum tk_status tk_verbs_open(struct tk_card *card)
@@ -185,7 +185,7 @@ void tk_verbs_describe(char *text, size_t size)
         snprintf(where, sizeof(where), "GID index %d", rail->gid_index);
     else
         snprintf(where, sizeof(where), "LID %u", a->lid);
-    snprintf(text, size, "%s:%u (%s, %s, %u Mb/s, MTU %d, inline %d B; %s)", a->device, a->port,
+    snprintf(text, size, "%s:%u (%s, %s, %u Mb/s, MTU %d, inline %zu B; %s)", a->device, a->port,
              a->is_ethernet ? "Ethernet" : "InfiniBand", where, rail->rate_mbps, 128 << a->mtu,
              rail->inline_limit, rail->why);
 }
@@ -227,6 +227,7 @@ const struct tk_transport tk_transport_verbs = {
     .send_reserved = tk_verbs_send_reserved,
     .release = tk_verbs_release,
     .put = tk_verbs_put,
+    .get = tk_verbs_get,
     .rma = tk_verbs_rma,
     .poll = tk_verbs_poll,
     .reap = tk_verbs_reap,

@@ -22,6 +22,7 @@ enum {
 static inline void plain_done(struct tk_work *work)
 {
     struct tk_op *op = work->op;
+    tk_counter_add(&tk_verbs.works_out, -1);
     tk_work_give_plain(work);
     tk_counter_add(&op->pending, -1);
 }
@@ -58,22 +59,24 @@ static int take(struct ibv_cq *cq, tk_lock_t *lock, struct ibv_wc *wc)
     return n;
 }
 
+static bool __attribute__((noinline)) reap_some(void)
+{
+    struct ibv_wc wcs[tk_poll_batch], *wc = wcs;
+    int n = take(tk_verbs.rail.send_cq, &tk_verbs.rail.send_cq_lock, wcs);
+    if (n == 0)
+        return false;
+    do {
+        struct tk_work *work = (struct tk_work *)(uintptr_t)wc->wr_id;
+        tk_if_unlikely(!work->is_plain || wc->status != IBV_WC_SUCCESS) work_done(work, wc);
+        else plain_done(work);
+        wc++;
+    } while (--n > 0);
+    return true;
+}
+
 bool tk_verbs_reap(void)
 {
-    struct ibv_wc wc[tk_poll_batch];
-    if (tk_counter_read(&tk_verbs.works_out) == 0)
-        return false;
-    int n = take(tk_verbs.rail.send_cq, &tk_verbs.rail.send_cq_lock, wc);
-    for (int i = 0; i < n; i++) {
-        struct tk_work *work = (struct tk_work *)(uintptr_t)wc[i].wr_id;
-        if (!work->is_plain || wc[i].status != IBV_WC_SUCCESS) {
-            work_done(work, &wc[i]);
-            continue;
-        }
-        tk_counter_add(&tk_verbs.works_out, -1);
-        plain_done(work);
-    }
-    return n > 0;
+    return tk_counter_read(&tk_verbs.works_out) != 0 && reap_some();
 }
 
 static inline size_t front_of(const struct tk_message_head *head)

@@ -84,7 +84,7 @@ static inline void hand_over_credits(struct tk_link *link, struct tk_message_hea
 
 static inline bool is_small(const struct tk_outgoing *m)
 {
-    return m->head_size + m->nbytes <= (size_t)tk_verbs.rail.inline_limit;
+    return m->head_size + m->nbytes <= tk_verbs.rail.inline_limit;
 }
 
 static void post_in_place(struct tk_work *work, const struct tk_outgoing *m)

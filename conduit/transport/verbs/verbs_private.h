@@ -49,13 +49,13 @@ struct tk_buffer {
 struct tk_work {
     struct tk_pool_item item;
     struct tk_link *link;
+    uint32_t nbytes;
+    int covers;               /* quiet messages posted before it that its completion stands for */
     struct tk_op *op;         /* may be NULL: nobody waits for it */
     struct tk_buffer *bounce; /* given back on completion */
     void *get_to;             /* get through the bounce buffer: where the data belongs */
-    uint32_t nbytes;
-    tk_counter_t *sources; /* counts it too, while it reads its source; may be NULL */
-    int covers;            /* quiet messages posted before it that its completion stands for */
-    uint8_t opcode;        /* enum ibv_wr_opcode, for messages */
+    tk_counter_t *sources;    /* counts it too, while it reads its source; may be NULL */
+    uint8_t opcode;           /* enum ibv_wr_opcode, for messages */
     bool is_plain; /* completion only counts: bounce, get_to and sources are not looked at */
 };
 
@@ -92,7 +92,7 @@ struct tk_rail {
     uint32_t rate_mbps;
     uint32_t message_max; /* of the port */
     int reads_out;        /* RDMA reads we may have under way on a queue pair */
-    int inline_limit;
+    size_t inline_limit;
     _Alignas(TK_CACHE_LINE) tk_lock_t send_cq_lock;
     _Alignas(TK_CACHE_LINE) tk_lock_t recv_cq_lock;
 };
@@ -161,7 +161,10 @@ enum tk_status tk_verbs_send_reserved(struct tk_room *room, struct tk_outgoing *
 void tk_verbs_release(struct tk_room *room, bool keep_credit);
 
 /* verbs_rma.c */
-enum tk_status tk_verbs_put(struct tk_peer *peer, const struct tk_rma *rma);
+bool tk_verbs_put(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, const void *local,
+                  size_t nbytes);
+bool tk_verbs_get(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, void *local,
+                  size_t nbytes);
 enum tk_status tk_verbs_rma(struct tk_peer *peer, struct tk_rma *rma);
 
 /* verbs_poll.c */

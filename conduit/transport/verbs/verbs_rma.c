@@ -44,7 +44,7 @@ static struct piece next_piece(const struct tk_rma *rma)
     size_t left = rma->nbytes - rma->done;
     struct piece piece = {.local = rma->local + rma->done};
     bool copy = rma->copy_source && rma->nbytes <= tk_settings.nonbulkput_bounce_limit;
-    if (rma->is_put && left <= (size_t)tk_verbs.rail.inline_limit)
+    if (rma->is_put && left <= tk_verbs.rail.inline_limit)
         piece.is_inline = true;
     else
         piece.is_bounced = copy || !find_key(rma, &piece, left);
@@ -177,33 +177,62 @@ static enum tk_status post_pieces(struct tk_link *link, struct tk_rma *rma, uint
     return TK_OK;
 }
 
-/* The shortest way there is, for what nobody but its operation has to know of. */
-enum tk_status tk_verbs_put(struct tk_peer *peer, const struct tk_rma *rma)
+/* ---- the shortest way there is, for what nobody but its operation has to know of ---- */
+
+static inline bool post_plain(const struct tk_peer *peer, struct tk_op *op, uintptr_t remote,
+                              struct ibv_sge *sge, enum ibv_wr_opcode opcode, unsigned flags)
 {
     struct tk_link *link = peer->connection;
     struct ibv_send_wr wr;
-    struct ibv_sge sge;
-    if (rma->nbytes > (size_t)tk_verbs.rail.inline_limit)
-        return TK_BUSY;
     tk_lock(&link->lock);
-    struct tk_work *work = tk_work_take_plain(link, rma->op);
-    if (work) {
-        sge.addr = (uintptr_t)rma->local;
-        sge.length = work->nbytes = (uint32_t)rma->nbytes;
-        wr.sg_list = &sge;
-        wr.num_sge = 1;
-        wr.wr.rdma.remote_addr = rma->remote;
-        wr.wr.rdma.rkey = peer->segment_key;
-        tk_work_post(work, &wr, IBV_WR_RDMA_WRITE, IBV_SEND_INLINE);
+    struct tk_work *work = tk_work_take_plain(link, op);
+    tk_if_unlikely(!work)
+    {
+        tk_unlock(&link->lock);
+        return false;
     }
+    work->nbytes = sge->length;
+    wr.sg_list = sge;
+    wr.num_sge = 1;
+    wr.wr.rdma.remote_addr = remote;
+    wr.wr.rdma.rkey = peer->segment_key;
+    tk_work_post(work, &wr, opcode, flags);
     tk_unlock(&link->lock);
-    return work ? TK_OK : TK_BUSY;
+    return true;
+}
+
+bool tk_verbs_put(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, const void *local,
+                  size_t nbytes)
+{
+    struct ibv_sge sge;
+    tk_if_likely(nbytes - 1 < tk_verbs.rail.inline_limit)
+    {
+        sge.addr = (uintptr_t)local;
+        sge.length = (uint32_t)nbytes;
+        tk_if_likely(
+            post_plain(peer, op, remote, &sge, IBV_WR_RDMA_WRITE, IBV_SEND_INLINE)) return true;
+    }
+    return tk_not_the_short_way(peer, op, remote, local, nbytes);
+}
+
+bool tk_verbs_get(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, void *local,
+                  size_t nbytes)
+{
+    struct ibv_sge sge;
+    tk_if_likely(nbytes - 1 < tk_verbs.rail.message_max && tk_is_registered(local, nbytes))
+    {
+        sge.addr = (uintptr_t)local;
+        sge.length = (uint32_t)nbytes;
+        sge.lkey = tk_verbs.segment_mr->lkey;
+        tk_if_likely(post_plain(peer, op, remote, &sge, IBV_WR_RDMA_READ, 0)) return true;
+    }
+    return tk_not_the_short_way(peer, op, remote, local, nbytes);
 }
 
 enum tk_status tk_verbs_rma(struct tk_peer *peer, struct tk_rma *rma)
 {
     struct tk_link *link = peer->connection;
-    bool is_small = rma->is_put && rma->nbytes <= (size_t)tk_verbs.rail.inline_limit;
+    bool is_small = rma->is_put && rma->nbytes <= tk_verbs.rail.inline_limit;
     uint32_t remote_key = rma->is_pair ? rma->remote_key : peer->segment_key;
     tk_lock(&link->lock);
     enum tk_status status =

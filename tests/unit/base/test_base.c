@@ -174,12 +174,65 @@ static void a_new_operation_is_done(void **state)
     tk_counter_set(&op->sources, 2);
     assert_false(tk_op_done(op) || tk_op_source_free(op));
     tk_op_give(op);
-    assert_ptr_equal(tk_op_take(), op);
-    assert_true(tk_op_done(op) && tk_op_source_free(op));
+    struct tk_op *again = tk_op_take_with(1);
+    while (again != op) {
+        assert_true(tk_op_source_free(again) && !tk_op_done(again));
+        tk_op_give(again);
+        again = tk_op_take_with(1);
+    }
+    assert_true(tk_op_source_free(op) && !tk_op_done(op));
     tk_op_give(op);
+    again = tk_op_take();
+    assert_true(tk_op_source_free(again) && tk_op_done(again));
+    tk_op_give(again);
 }
 
-/* Event values use the lowest bit of an operation's address. */
+/* A client with many operations in flight: each is found once, whatever part of them is given back
+ * meanwhile, and looking for free ones does not take longer and longer. */
+static void operations_in_flight_are_never_found_again(void **state)
+{
+    enum { most = 20000 };
+    static struct tk_op *held[most];
+    uint64_t chance = 1, began = tk_now();
+    (void)state;
+    for (int turn = 0; turn < 10 * most; turn++) {
+        chance = chance * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+        struct tk_op **place = &held[(chance >> 33) % most];
+        if (*place) {
+            assert_int_equal(tk_counter_read(&(*place)->pending), place - held + 1);
+            tk_op_give(*place);
+        }
+        *place = tk_op_take_with((int32_t)(place - held) + 1);
+    }
+    assert_true(tk_now() - began < 5 * TK_SECOND);
+    for (int i = 0; i < most; i++)
+        if (held[i])
+            tk_op_give(held[i]);
+}
+
+/* Given back by whoever syncs it, found by whoever took it. */
+static void *give_all(void *ops)
+{
+    for (struct tk_op **op = ops; *op; op++)
+        tk_op_give(*op);
+    return NULL;
+}
+
+static void another_thread_may_give_an_operation_back(void **state)
+{
+    struct tk_op *ops[2] = {NULL}, *first;
+    pthread_t thread;
+    (void)state;
+    ops[0] = first = tk_op_take();
+    pthread_create(&thread, NULL, give_all, ops);
+    pthread_join(thread, NULL);
+    for (int i = 0; i < 100000 && (ops[0] = tk_op_take()) != first; i++)
+        tk_op_give(ops[0]);
+    assert_ptr_equal(ops[0], first);
+    tk_op_give(first);
+}
+
+/* Events are addresses in which a bit is free. */
 static void operations_are_distinct_and_aligned(void **state)
 {
     struct tk_op *ops[200];
@@ -211,10 +264,12 @@ static void *find_it_again(void *found)
         ops[i] = tk_op_take();
         *(bool *)found |= ops[i] == from_thread;
     }
+    for (int i = 0; i < 64; i++)
+        tk_op_give(ops[i]);
     return NULL;
 }
 
-/* A client that starts a thread for each piece of work must not leak a list with each. */
+/* A client that starts a thread for each piece of work must not leak a slab with each. */
 static void what_an_ended_thread_had_is_used_again(void **state)
 {
     pthread_t thread;
@@ -229,6 +284,45 @@ static void what_an_ended_thread_had_is_used_again(void **state)
     assert_true(found);
 }
 
+/* The same when several live at once: each inherits from one, so none has to make a slab. */
+enum { at_once = 4 };
+static pthread_barrier_t together;
+
+static void *take_one_together(void *taken)
+{
+    *(struct tk_op **)taken = tk_op_take();
+    pthread_barrier_wait(&together);
+    tk_op_give(*(struct tk_op **)taken);
+    return NULL;
+}
+
+static void threads_that_end_together_leave_enough_for_as_many(void **state)
+{
+    struct tk_op *seen[2 * at_once] = {NULL};
+    int known = 0;
+    (void)state;
+    if (!TK_THREADED)
+        skip();
+    pthread_barrier_init(&together, NULL, at_once);
+    for (int generation = 0; generation < 20; generation++) {
+        struct tk_op *taken[at_once];
+        pthread_t threads[at_once];
+        for (int i = 0; i < at_once; i++)
+            pthread_create(&threads[i], NULL, take_one_together, &taken[i]);
+        for (int i = 0; i < at_once; i++)
+            pthread_join(threads[i], NULL);
+        for (int i = 0; i < at_once; i++) {
+            int at = 0;
+            while (at < known && seen[at] != taken[i])
+                at++;
+            assert_true(at < 2 * at_once);
+            seen[at] = taken[i];
+            known = at == known ? known + 1 : known;
+        }
+    }
+    pthread_barrier_destroy(&together);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(rounding_goes_up_to_the_unit),
     cmocka_unit_test(the_clock_never_goes_back),
@@ -240,7 +334,10 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(no_two_threads_hold_one_item),
     cmocka_unit_test(a_new_operation_is_done),
     cmocka_unit_test(operations_are_distinct_and_aligned),
+    cmocka_unit_test(operations_in_flight_are_never_found_again),
+    cmocka_unit_test(another_thread_may_give_an_operation_back),
     cmocka_unit_test(what_an_ended_thread_had_is_used_again),
+    cmocka_unit_test(threads_that_end_together_leave_enough_for_as_many),
 };
 
 UNIT_MAIN(tests)

@@ -109,13 +109,6 @@ static enum tk_status rma(struct tk_peer *to, struct tk_rma *r)
     return r->done == r->nbytes ? TK_OK : TK_BUSY;
 }
 
-/* Everything goes the general way. */
-static enum tk_status put(struct tk_peer *to, const struct tk_rma *r)
-{
-    (void)to, (void)r;
-    return TK_BUSY;
-}
-
 bool fake_job_deliver(void)
 {
     while (fake_job.delivered < fake_job.count && fake_job.sent[fake_job.delivered].is_rma)
@@ -153,6 +146,13 @@ static bool poll(void)
     return (!fake_job.hold && fake_job_deliver()) || any;
 }
 
+/* Everything goes the general way. */
+static bool get(struct tk_peer *from, struct tk_op *op, uintptr_t remote, void *local,
+                size_t nbytes)
+{
+    return tk_not_the_short_way(from, op, remote, local, nbytes);
+}
+
 struct tk_transport fake_transport = {.name = "fake",
                                       .packed_max = 60000,
                                       .send = send,
@@ -160,7 +160,8 @@ struct tk_transport fake_transport = {.name = "fake",
                                       .reserve = reserve,
                                       .send_reserved = send_reserved,
                                       .release = release,
-                                      .put = put,
+                                      .put = tk_not_the_short_way,
+                                      .get = get,
                                       .rma = rma,
                                       .poll = poll,
                                       .reap = reap,
@@ -170,7 +171,7 @@ void fake_job_open(uint32_t size)
 {
     memset(&fake_job, 0, sizeof(fake_job));
     tk_peers = (struct tk_peers){.size = size, .me = 0};
-    tk_peers.at = calloc(size, sizeof(*tk_peers.at));
+    tk_peers.at = aligned_alloc(TK_CACHE_LINE, size * sizeof(*tk_peers.at));
     for (uint32_t r = 0; r < size; r++)
         tk_peers.at[r] = (struct tk_peer){
             .rank = r, .transport = &fake_transport, .host = "elsewhere", .pid = (int)(1000 + r)};
