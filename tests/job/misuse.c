@@ -153,6 +153,25 @@ static void misuse_debug(void)
         gex_RMA_PutBlocking(gex_TM_Pair(job.ep, 7), last, job.base, &most, 8, 0);
 }
 
+/* Nothing at all is anywhere (item 36), a value is not. */
+static void misuse_values_and_arrays(void)
+{
+    gex_Event_t events[] = {GEX_EVENT_INVALID, GEX_EVENT_NO_OP};
+    gex_Rank_t last = job.size - 1;
+    char *behind = job_remote(last, GASNET_PAGESIZE);
+
+    gex_RMA_PutBlocking(job.tm, last, behind + 1, NULL, 0, 0);
+    gex_RMA_GetNBI(job.tm, NULL, last, behind + 1, 0, 0);
+    if (scenario == 41)
+        gex_Event_WaitAll(events, 2, 0);
+    if (scenario == 42)
+        gex_Event_TestSome(events, 2, 0);
+    if (scenario == 43)
+        gex_RMA_PutNBIVal(job.tm, last, behind - 7, 1, 8, 0);
+    if (scenario == 44)
+        gex_RMA_GetBlockingVal(job.tm, last, behind, 1, 0);
+}
+
 /* Puts, events and implicit operations. */
 static void misuse_operations(void)
 {
@@ -185,6 +204,7 @@ static void misuse_operations(void)
         gex_Event_QueryLeaf(GEX_EVENT_INVALID, GEX_EC_ALL);
     if (scenario == 40)
         gex_Event_Wait(GEX_EVENT_NO_OP);
+    misuse_values_and_arrays();
 }
 
 int main(int argc, char **argv)
