@@ -131,6 +131,7 @@ const struct tk_transport tk_transport_shm = {
     .send_reserved = tk_shm_send_reserved,
     .release = tk_shm_release,
     .put = tk_shm_put,
+    .get = tk_shm_get,
     .rma = tk_shm_rma,
     .poll = tk_shm_poll,
     .reap = tk_shm_reap,

@@ -72,7 +72,10 @@ enum tk_status tk_shm_send_reserved(struct tk_room *room, struct tk_outgoing *me
 void tk_shm_release(struct tk_room *room, bool keep_credit);
 
 /* shm_rma.c */
-enum tk_status tk_shm_put(struct tk_peer *peer, const struct tk_rma *rma);
+bool tk_shm_put(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, const void *local,
+                size_t nbytes);
+bool tk_shm_get(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, void *local,
+                size_t nbytes);
 enum tk_status tk_shm_rma(struct tk_peer *peer, struct tk_rma *rma);
 
 /* shm_poll.c */

@@ -48,13 +48,30 @@ static inline void get(char *to, uintptr_t from, size_t nbytes)
     atomic_thread_fence(memory_order_acquire);
 }
 
-enum tk_status tk_shm_put(struct tk_peer *peer, const struct tk_rma *rma)
+bool tk_shm_put(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, const void *local,
+                size_t nbytes)
 {
     uintptr_t shift = tk_segment_shift(peer->rank);
-    tk_if_unlikely(shift == tk_far) return TK_BUSY;
-    put(rma->remote + shift, rma->local, rma->nbytes);
-    tk_counter_add(&rma->op->pending, -1);
-    return TK_OK;
+    tk_if_unlikely(shift == tk_far || nbytes == 0)
+    {
+        return tk_not_the_short_way(peer, op, remote, local, nbytes);
+    }
+    put(remote + shift, local, nbytes);
+    tk_counter_add(&op->pending, -1);
+    return true;
+}
+
+bool tk_shm_get(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, void *local,
+                size_t nbytes)
+{
+    uintptr_t shift = tk_segment_shift(peer->rank);
+    tk_if_unlikely(shift == tk_far || nbytes == 0)
+    {
+        return tk_not_the_short_way(peer, op, remote, local, nbytes);
+    }
+    get(local, remote + shift, nbytes);
+    tk_counter_add(&op->pending, -1);
+    return true;
 }
 
 /* ---- the client's own memory */
