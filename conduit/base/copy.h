@@ -30,23 +30,31 @@ struct tk_bytes_32 {
     uint64_t quarter[4];
 };
 
+static inline void tk_copy_below_8(char *to, const char *from, size_t n)
+{
+    if (n >= 4)
+        TK_COPY_ENDS(to, from, n, uint32_t);
+    else if (n >= 2)
+        TK_COPY_ENDS(to, from, n, uint16_t);
+    else
+        *to = *from;
+}
+
 /* n <= tk_copy_small_max; the two do not overlap. */
 static inline void tk_copy_small(void *to, const void *from, size_t n)
 {
     char *t = (char *)to;
     const char *f = (const char *)from;
-    if (n >= 32)
-        TK_COPY_ENDS(t, f, n, struct tk_bytes_32);
-    else if (n >= 16)
-        TK_COPY_ENDS(t, f, n, struct tk_bytes_16);
-    else if (n >= 8)
+    if (n > 16) {
+        if (n > 32)
+            TK_COPY_ENDS(t, f, n, struct tk_bytes_32);
+        else
+            TK_COPY_ENDS(t, f, n, struct tk_bytes_16);
+    } else if (n >= 8) {
         TK_COPY_ENDS(t, f, n, uint64_t);
-    else if (n >= 4)
-        TK_COPY_ENDS(t, f, n, uint32_t);
-    else if (n >= 2)
-        TK_COPY_ENDS(t, f, n, uint16_t);
-    else if (n)
-        *t = *f;
+    } else if (n) {
+        tk_copy_below_8(t, f, n);
+    }
 }
 
 /* Any n; the two do not overlap. */

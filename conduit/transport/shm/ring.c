@@ -44,7 +44,7 @@ void tk_ring_format(struct tk_ring_shared *shared, uint32_t slots, uint64_t star
     atomic_store_explicit(&shared->tail, start, memory_order_relaxed);
     atomic_store_explicit(&shared->head, start, memory_order_relaxed);
     for (uint32_t i = 0; i < slots; i++, lap += TK_RING_SLOT) {
-        struct tk_ring_slot *slot = &shared->slots[tk_ring_index(lap, slots - 1)];
+        struct tk_ring_slot *slot = tk_ring_slot(shared, lap, (slots - 1) * tk_ring_line);
         atomic_store_explicit(&slot->word, tk_ring_seq(lap) - slots, memory_order_relaxed);
     }
 }
@@ -54,7 +54,7 @@ void tk_ring_out_open(struct tk_ring_out *out, struct tk_ring_shared *shared, ch
 {
     *out = (struct tk_ring_out){.shared = shared,
                                 .payload = payload,
-                                .mask = slots - 1,
+                                .mask = (uint64_t)(slots - 1) * tk_ring_line,
                                 .limit = slots * TK_RING_SLOT,
                                 .from = (uint64_t)from << 32,
                                 .lines = lines};
@@ -68,11 +68,12 @@ enum tk_status tk_ring_in_open(struct tk_ring_in *in, struct tk_ring_shared *sha
     uint64_t start = atomic_load_explicit(&shared->head, memory_order_relaxed);
     *in = (struct tk_ring_in){.shared = shared,
                               .payload = payload,
-                              .mask = slots - 1,
+                              .mask = (uint64_t)(slots - 1) * tk_ring_line,
                               .lines = lines,
                               .slots_due = tk_max(slots / 8, 1) * TK_RING_SLOT,
                               .lines_due = lines / 8,
                               .lines_most = lines_most(slots, lines)};
+    in->due = in->slots_due | (TK_RING_LINES & ~(in->lines_due - 1));
     tk_lock_init(&in->lock);
     atomic_store_explicit(&in->taken, start, memory_order_relaxed);
     atomic_store_explicit(&in->retired, start, memory_order_relaxed);
@@ -85,7 +86,7 @@ enum tk_status tk_ring_in_open(struct tk_ring_in *in, struct tk_ring_shared *sha
         return TK_FAIL;
     }
     for (uint64_t i = 0; i < slots; i++) /* never the position behind a slot of the first lap */
-        atomic_store_explicit(&in->done[tk_ring_index(start + i * TK_RING_SLOT, in->mask)],
+        atomic_store_explicit(tk_ring_done_word(in, start + i * TK_RING_SLOT),
                               start + i * TK_RING_SLOT, memory_order_relaxed);
     return TK_OK;
 }
@@ -96,7 +97,8 @@ void tk_ring_in_close(struct tk_ring_in *in)
     in->done = NULL;
 }
 
-bool tk_ring_look_again(struct tk_ring_out *out, uint64_t *tail, uint64_t lines)
+/* The true head, and once more tail: one from before that head says nothing. */
+static bool look_again(struct tk_ring_out *out, uint64_t *tail, uint64_t lines)
 {
     uint64_t head = atomic_load_explicit(&out->shared->head, memory_order_acquire);
     if (head != atomic_load_explicit(&out->head, memory_order_relaxed))
@@ -105,28 +107,65 @@ bool tk_ring_look_again(struct tk_ring_out *out, uint64_t *tail, uint64_t lines)
     return tk_ring_fits(out, head, *tail, lines);
 }
 
-enum tk_status tk_ring_send_lines(struct tk_ring_out *out, const void *head, size_t head_size,
-                                  const void *payload, size_t nbytes)
+bool tk_ring_reserve(struct tk_ring_out *out, uint64_t lines, uint64_t *ticket)
 {
-    uint64_t ticket, total = head_size + nbytes;
-    uint64_t lines = (total + tk_ring_line - 1) / tk_ring_line;
-    TK_CHECK(total <= tk_ring_message_max((uint32_t)out->mask + 1, (uint32_t)out->lines),
+    uint64_t tail = atomic_load_explicit(&out->shared->tail, memory_order_relaxed);
+    uint64_t head, next;
+    do {
+        head = atomic_load_explicit(&out->head, memory_order_acquire); /* as in ring.h */
+        if (!tk_ring_fits(out, head, tail, lines) && !look_again(out, &tail, lines))
+            return false;
+        next = tk_ring_advance(tail, lines);
+    } while (!atomic_compare_exchange_weak_explicit(&out->shared->tail, &tail, next,
+                                                    memory_order_relaxed, memory_order_relaxed));
+    *ticket = tail;
+    return true;
+}
+
+static void copy_both(char *to, const void *head, size_t head_size, const void *payload,
+                      size_t nbytes)
+{
+    tk_copy(to, head, head_size);
+    tk_copy(to + head_size, payload, nbytes);
+}
+
+enum tk_status tk_ring_send_slowly(struct tk_ring_out *out, const void *head, size_t head_size,
+                                   const void *payload, size_t nbytes)
+{
+    uint64_t ticket = 0, total = head_size + nbytes;
+    uint64_t lines = total <= tk_ring_slot_max ? 0 : (total + tk_ring_line - 1) / tk_ring_line;
+    TK_CHECK(lines <= lines_most(out->limit / TK_RING_SLOT, out->lines),
              "a message of %zu bytes is larger than half of a ring of %u lines", (size_t)total,
              (unsigned)out->lines);
     if (!tk_ring_reserve(out, lines, &ticket))
         return TK_BUSY;
-    char *blob = out->payload + (ticket & (out->lines - 1)) * tk_ring_line;
-    tk_copy(blob, head, head_size);
-    tk_copy(blob + head_size, payload, nbytes);
-    tk_copy_small(tk_ring_slot(out, ticket)->blob, &total, sizeof(total));
-    tk_ring_store_word(out, ticket, tk_ring_slot_max + lines);
+    struct tk_ring_slot *slot = tk_ring_slot(out->shared, ticket, out->mask);
+    if (lines == 0) {
+        copy_both(slot->blob, head, head_size, payload, nbytes);
+        tk_ring_store_word(out, slot, ticket, total);
+        return TK_OK;
+    }
+    copy_both(out->payload + (ticket & (out->lines - 1)) * tk_ring_line, head, head_size, payload,
+              nbytes);
+    tk_copy_small(slot->blob, &total, sizeof(total));
+    tk_ring_store_word(out, slot, ticket, tk_ring_slot_max + lines);
     return TK_OK;
+}
+
+void tk_ring_find_lines(const struct tk_ring_in *in, struct tk_ring_item *item, uint64_t lines)
+{
+    uint64_t nbytes;
+    tk_copy_small(&nbytes, item->blob, sizeof(nbytes));
+    item->nbytes = nbytes;
+    item->blob = lines <= in->lines_most && nbytes <= lines * tk_ring_line
+                     ? in->payload + (item->start & (in->lines - 1)) * tk_ring_line
+                     : NULL;
 }
 
 /* The position behind the message at `position`, or that of another lap while it is in use. */
 static uint64_t done_behind(const struct tk_ring_in *in, uint64_t position, memory_order order)
 {
-    return atomic_load_explicit(&in->done[tk_ring_index(position, in->mask)], order);
+    return atomic_load_explicit(tk_ring_done_word(in, position), order);
 }
 
 static bool is_behind(uint64_t position, uint64_t behind)

@@ -61,7 +61,7 @@ struct tk_ring_shared {
 struct tk_ring_out {
     struct tk_ring_shared *shared;
     char *payload;
-    uint64_t mask;
+    uint64_t mask;  /* of a slot's place among all, in bytes */
     uint64_t limit; /* slots, as part of a position */
     uint64_t from;  /* as part of a slot's word */
     uint64_t lines;
@@ -72,14 +72,15 @@ struct tk_ring_out {
 struct tk_ring_in {
     struct tk_ring_shared *shared;
     char *payload;
-    uint64_t mask;
+    uint64_t mask; /* of a slot's place among all, in bytes */
     uint64_t lines;
     uint64_t slots_due; /* an eighth of the slots, as part of a position; of the lines */
     uint64_t lines_due;
+    uint64_t due;             /* bits of a position that change where an eighth ends */
     uint64_t lines_most;      /* that a message may have */
     _Atomic uint64_t *done;   /* PAR, for each slot: the position behind it, once it is done with */
     _Atomic uint64_t taken;   /* up to here somebody has it */
-    _Atomic uint64_t retired; /* up to here it is given back: equal to shared->head */
+    _Atomic uint64_t retired; /* PAR: up to here it is given back: equal to shared->head */
     tk_lock_t lock;           /* guards retired and shared->head */
 };
 
@@ -132,9 +133,12 @@ static inline uint32_t tk_ring_seq(uint64_t position)
     return (uint32_t)(position >> tk_ring_line_bits) + 1;
 }
 
-static inline uint64_t tk_ring_index(uint64_t position, uint64_t mask)
+static inline struct tk_ring_slot *tk_ring_slot(struct tk_ring_shared *shared, uint64_t position,
+                                                uint64_t mask)
 {
-    return (position >> tk_ring_line_bits) & mask;
+    enum { line_bits = 6 };
+    size_t place = position >> (tk_ring_line_bits - line_bits) & mask;
+    return (struct tk_ring_slot *)(void *)((char *)shared->slots + place);
 }
 
 /* ---- Sending ---- */
@@ -147,36 +151,28 @@ static inline bool tk_ring_fits(const struct tk_ring_out *out, uint64_t head, ui
            (lines == 0 || ((tail - head) & TK_RING_LINES) + lines <= out->lines);
 }
 
-/* Looks at the true head, and once more at tail: one from before that head says nothing. */
-bool tk_ring_look_again(struct tk_ring_out *out, uint64_t *tail, uint64_t lines);
+/* Takes a slot and lines: the position they have is in *ticket. Looks at the true head when the one
+ * we know leaves no room. False: full, nothing was done. */
+bool tk_ring_reserve(struct tk_ring_out *out, uint64_t lines, uint64_t *ticket);
 
-/* Takes a slot and lines: the position they have is in *ticket. False: full, nothing was done. */
-static inline bool tk_ring_reserve(struct tk_ring_out *out, uint64_t lines, uint64_t *ticket)
+/* A slot without lines, if no other sender comes between and there is room by the head that we
+ * know. */
+static inline bool tk_ring_try_slot(struct tk_ring_out *out, uint64_t *ticket)
 {
-    uint64_t tail = atomic_load_explicit(&out->shared->tail, memory_order_relaxed);
-    uint64_t next;
-    do {
-        /* Acquire: another thread may have read this head, and we write where it says. */
-        uint64_t head = atomic_load_explicit(&out->head, memory_order_acquire);
-        bool fits = tk_ring_fits(out, head, tail, lines);
-        tk_if_unlikely(!fits) fits = tk_ring_look_again(out, &tail, lines);
-        tk_if_unlikely(!fits) return false;
-        next = lines ? tk_ring_advance(tail, lines) : tail + TK_RING_SLOT;
-    } while (!atomic_compare_exchange_weak_explicit(&out->shared->tail, &tail, next,
-                                                    memory_order_relaxed, memory_order_relaxed));
-    *ticket = tail;
-    return true;
+    *ticket = atomic_load_explicit(&out->shared->tail, memory_order_relaxed);
+    /* Acquire: another thread may have read this head, and we write where it says. */
+    uint64_t head = atomic_load_explicit(&out->head, memory_order_acquire);
+    tk_if_unlikely(!tk_ring_fits(out, head, *ticket, 0)) return false;
+    uint64_t tail = *ticket;
+    return atomic_compare_exchange_weak_explicit(&out->shared->tail, &tail, tail + TK_RING_SLOT,
+                                                 memory_order_relaxed, memory_order_relaxed);
 }
 
-static inline struct tk_ring_slot *tk_ring_slot(const struct tk_ring_out *out, uint64_t ticket)
+static inline void tk_ring_store_word(const struct tk_ring_out *out, struct tk_ring_slot *slot,
+                                      uint64_t ticket, uint64_t size)
 {
-    return &out->shared->slots[tk_ring_index(ticket, out->mask)];
-}
-
-static inline void tk_ring_store_word(const struct tk_ring_out *out, uint64_t ticket, uint64_t size)
-{
-    atomic_store_explicit(&tk_ring_slot(out, ticket)->word,
-                          tk_ring_seq(ticket) | out->from | size << 48, memory_order_release);
+    atomic_store_explicit(&slot->word, tk_ring_seq(ticket) | out->from | size << 48,
+                          memory_order_release);
 }
 
 /* A place of tk_ring_slot_max bytes at a multiple of 8 for a message to be built in; NULL: full,
@@ -184,18 +180,20 @@ static inline void tk_ring_store_word(const struct tk_ring_out *out, uint64_t ti
  * before tk_ring_publish(). Thread-safe. */
 static inline char *tk_ring_claim(struct tk_ring_out *out, uint64_t *ticket)
 {
-    return tk_ring_reserve(out, 0, ticket) ? tk_ring_slot(out, *ticket)->blob : NULL;
+    bool taken = tk_ring_try_slot(out, ticket);
+    tk_if_unlikely(!taken && !tk_ring_reserve(out, 0, ticket)) return NULL;
+    return tk_ring_slot(out->shared, *ticket, out->mask)->blob;
 }
 
 /* nbytes <= tk_ring_slot_max. */
 static inline void tk_ring_publish(const struct tk_ring_out *out, uint64_t ticket, size_t nbytes)
 {
-    tk_ring_store_word(out, ticket, nbytes);
+    tk_ring_store_word(out, tk_ring_slot(out->shared, ticket, out->mask), ticket, nbytes);
 }
 
-/* What does not fit a slot. */
-enum tk_status tk_ring_send_lines(struct tk_ring_out *out, const void *head, size_t head_size,
-                                  const void *payload, size_t nbytes);
+/* What does not fit a slot, or came between other senders, or finds no room at first sight. */
+enum tk_status tk_ring_send_slowly(struct tk_ring_out *out, const void *head, size_t head_size,
+                                   const void *payload, size_t nbytes);
 
 /* A copy of head and payload, one behind the other. TK_BUSY: full, nothing was done. Thread-safe.
  */
@@ -203,13 +201,13 @@ static inline enum tk_status tk_ring_send(struct tk_ring_out *out, const void *h
                                           size_t head_size, const void *payload, size_t nbytes)
 {
     uint64_t ticket;
-    tk_if_unlikely(head_size + nbytes > tk_ring_slot_max) return tk_ring_send_lines(
+    bool fits = head_size + nbytes <= tk_ring_slot_max;
+    tk_if_unlikely(!fits || !tk_ring_try_slot(out, &ticket)) return tk_ring_send_slowly(
         out, head, head_size, payload, nbytes);
-    char *blob = tk_ring_claim(out, &ticket);
-    tk_if_unlikely(!blob) return TK_BUSY;
-    tk_copy_small(blob, head, head_size);
-    tk_copy_small(blob + head_size, payload, nbytes);
-    tk_ring_publish(out, ticket, head_size + nbytes);
+    struct tk_ring_slot *slot = tk_ring_slot(out->shared, ticket, out->mask);
+    tk_copy_small(slot->blob, head, head_size);
+    tk_copy_small(slot->blob + head_size, payload, nbytes);
+    tk_ring_store_word(out, slot, ticket, head_size + nbytes);
     return TK_OK;
 }
 
@@ -217,17 +215,29 @@ static inline enum tk_status tk_ring_send(struct tk_ring_out *out, const void *h
 
 static inline uint64_t tk_ring_word(const struct tk_ring_in *in, uint64_t position)
 {
-    return atomic_load_explicit(&in->shared->slots[tk_ring_index(position, in->mask)].word,
+    return atomic_load_explicit(&tk_ring_slot(in->shared, position, in->mask)->word,
                                 memory_order_acquire);
 }
 
-/* Is an eighth of the ring or more to be given back? Less than that never is, so that senders have
- * seven eighths at rest. */
-static inline bool tk_ring_due(const struct tk_ring_in *in, uint64_t upto)
+/* Space is given back where an eighth of the slots or of the lines ends: at rest senders have seven
+ * eighths. */
+static inline bool tk_ring_ends_eighth(const struct tk_ring_in *in, uint64_t start, uint64_t end)
+{
+    return ((start ^ end) & in->due) != 0;
+}
+
+/* PAR: is an eighth or more still to be given back? Those who took it may have left before all of
+ * it was done. */
+static inline bool tk_ring_due(const struct tk_ring_in *in, uint64_t taken)
 {
     uint64_t retired = atomic_load_explicit((_Atomic uint64_t *)&in->retired, memory_order_relaxed);
-    return upto - (retired & ~TK_RING_LINES) >= in->slots_due ||
-           ((upto - retired) & TK_RING_LINES) >= in->lines_due;
+    return taken - (retired & ~TK_RING_LINES) >= in->slots_due ||
+           ((taken - retired) & TK_RING_LINES) >= in->lines_due;
+}
+
+static inline _Atomic uint64_t *tk_ring_done_word(const struct tk_ring_in *in, uint64_t position)
+{
+    return &in->done[(position >> tk_ring_line_bits) & (in->mask / tk_ring_line)];
 }
 
 /* PAR: gives back, in order, what is done with. */
@@ -251,43 +261,31 @@ static inline bool tk_ring_claim_taken(struct tk_ring_in *in, uint64_t *taken, u
     return true;
 }
 
-static inline void tk_ring_find_blob(const struct tk_ring_in *in, struct tk_ring_item *item,
-                                     uint64_t size)
-{
-    char *blob = in->shared->slots[tk_ring_index(item->start, in->mask)].blob;
-    item->blob = blob;
-    item->nbytes = size;
-    tk_if_likely(size <= tk_ring_slot_max) return;
-    uint64_t lines = size - tk_ring_slot_max, nbytes;
-    tk_copy_small(&nbytes, blob, sizeof(nbytes));
-    item->nbytes = nbytes;
-    item->blob = lines <= in->lines_most && nbytes <= lines * tk_ring_line
-                     ? in->payload + (item->start & (in->lines - 1)) * tk_ring_line
-                     : NULL;
-}
+/* Where a message with lines is; the item's position and sender are known. */
+void tk_ring_find_lines(const struct tk_ring_in *in, struct tk_ring_item *item, uint64_t lines);
 
 /* The next message, where it lies; false: there is none. Thread-safe. */
 static inline bool tk_ring_take(struct tk_ring_in *in, struct tk_ring_item *item)
 {
     uint64_t taken = atomic_load_explicit(&in->taken, memory_order_relaxed);
+    struct tk_ring_slot *slot;
     uint64_t word, size, next;
     do {
-        word = tk_ring_word(in, taken);
+        slot = tk_ring_slot(in->shared, taken, in->mask);
+        word = atomic_load_explicit(&slot->word, memory_order_acquire);
         if ((uint32_t)word != tk_ring_seq(taken)) {
             if (TK_THREADED && tk_ring_due(in, taken))
                 tk_ring_retire(in);
             return false;
         }
         size = word >> 48;
-        next = size <= tk_ring_slot_max ? taken + TK_RING_SLOT
-                                        : tk_ring_advance(taken, size - tk_ring_slot_max);
+        next = taken + TK_RING_SLOT;
+        tk_if_unlikely(size > tk_ring_slot_max) next =
+            tk_ring_advance(taken, size - tk_ring_slot_max);
     } while (!tk_ring_claim_taken(in, &taken, next));
-    item->from = (uint16_t)(word >> 32);
-    item->start = taken;
-    item->end = next;
-    tk_ring_find_blob(in, item, size);
-    if (TK_THREADED && tk_ring_due(in, next))
-        tk_ring_retire(in);
+    *item = (struct tk_ring_item){slot->blob, size, (uint16_t)(word >> 32), taken, next};
+    tk_if_unlikely(size > tk_ring_slot_max) tk_ring_find_lines(in, item, size - tk_ring_slot_max);
+    tk_if_unlikely(TK_THREADED && tk_ring_ends_eighth(in, taken, next)) tk_ring_retire(in);
     return true;
 }
 
@@ -296,10 +294,8 @@ static inline bool tk_ring_take(struct tk_ring_in *in, struct tk_ring_item *item
 static inline void tk_ring_done(struct tk_ring_in *in, const struct tk_ring_item *item)
 {
     if (TK_THREADED) {
-        atomic_store_explicit(&in->done[tk_ring_index(item->start, in->mask)], item->end,
-                              memory_order_release);
-    } else if (tk_ring_due(in, item->end)) {
-        atomic_store_explicit(&in->retired, item->end, memory_order_relaxed);
+        atomic_store_explicit(tk_ring_done_word(in, item->start), item->end, memory_order_release);
+    } else if (tk_ring_ends_eighth(in, item->start, item->end)) {
         atomic_store_explicit(&in->shared->head, item->end, memory_order_release);
     }
 }
