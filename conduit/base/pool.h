@@ -7,6 +7,7 @@
 
 #include <stddef.h>
 
+#include "base/bits.h"
 #include "base/lock.h"
 
 struct tk_pool_item {
@@ -28,6 +29,17 @@ static inline void tk_pool_init(struct tk_pool *pool)
 static inline void *tk_pool_take(struct tk_pool *pool)
 {
     tk_lock(&pool->lock);
+    struct tk_pool_item *item = pool->free;
+    if (item)
+        pool->free = item->next;
+    tk_unlock(&pool->lock);
+    return item;
+}
+
+/* The same, and NULL too when another thread is at it: for who has another way. */
+static inline void *tk_pool_try(struct tk_pool *pool)
+{
+    tk_if_unlikely(!tk_trylock(&pool->lock)) return NULL;
     struct tk_pool_item *item = pool->free;
     if (item)
         pool->free = item->next;

@@ -177,14 +177,16 @@ static enum tk_status post_pieces(struct tk_link *link, struct tk_rma *rma, uint
     return TK_OK;
 }
 
-/* ---- the shortest way there is, for what nobody but its operation has to know of ---- */
+/* ---- the shortest way there is, for what nobody but its operation has to know of. It waits for no
+ * lock: where threads meet, they go the long way, which does. ---- */
 
-static inline bool post_plain(const struct tk_peer *peer, struct tk_op *op, uintptr_t remote,
-                              struct ibv_sge *sge, enum ibv_wr_opcode opcode, unsigned flags)
+static inline bool __attribute__((always_inline))
+post_plain(const struct tk_peer *peer, struct tk_op *op, uintptr_t remote, struct ibv_sge *sge,
+           enum ibv_wr_opcode opcode, unsigned flags)
 {
     struct tk_link *link = peer->connection;
     struct ibv_send_wr wr;
-    tk_lock(&link->lock);
+    tk_if_unlikely(!tk_trylock(&link->lock)) return false;
     struct tk_work *work = tk_work_take_plain(link, op);
     tk_if_unlikely(!work)
     {

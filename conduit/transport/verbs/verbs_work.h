@@ -13,11 +13,20 @@
 #include "base/bits.h"
 #include "transport/verbs/verbs_private.h"
 
+/* Slots come back at any time; they are taken with the link's lock held, so by one thread. */
+static inline bool tk_slot_take(struct tk_link *link)
+{
+    if (tk_counter_read(&link->room) <= 0)
+        return false;
+    tk_counter_add(&link->room, -1);
+    return true;
+}
+
 /* A work request with a slot in the send queue and, if wanted, a bounce buffer. NULL: no room now.
  */
 static inline struct tk_work *tk_work_take(struct tk_link *link, bool with_bounce)
 {
-    if (!tk_counter_take(&link->room))
+    if (!tk_slot_take(link))
         return NULL;
     struct tk_work *work = tk_pool_take(&tk_verbs.work_pool);
     tk_if_unlikely(!work) goto no_work;
@@ -40,9 +49,9 @@ no_work:
 /* The same for what needs nothing but its operation counted. */
 static inline struct tk_work *tk_work_take_plain(struct tk_link *link, struct tk_op *op)
 {
-    if (!tk_counter_take(&link->room))
+    if (!tk_slot_take(link))
         return NULL;
-    struct tk_work *work = tk_pool_take(&tk_verbs.work_pool);
+    struct tk_work *work = tk_pool_try(&tk_verbs.work_pool);
     tk_if_unlikely(!work)
     {
         tk_counter_add(&link->room, 1);
@@ -93,7 +102,7 @@ static inline void tk_work_post(struct tk_work *work, struct ibv_send_wr *wr,
 /* Takes a slot for a message without a completion; false: not now, take a work request. */
 static inline bool tk_quiet_take(struct tk_link *link)
 {
-    if (link->quiet >= tk_verbs.quiet_max || !tk_counter_take(&link->room))
+    if (link->quiet >= tk_verbs.quiet_max || !tk_slot_take(link))
         return false;
     link->quiet++;
     return true;
