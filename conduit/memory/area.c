@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -26,10 +27,18 @@ size_t tk_page_size(void)
     return size;
 }
 
+static const char *remedy(const char *step, int error)
+{
+    if (error == EFBIG)
+        return "; raise the limit on files (ulimit -f), this memory is one";
+    return strcmp(step, "mmap") ? "" : "; look at ulimit -v";
+}
+
 static enum tk_status give_up(struct tk_area *area, const char *what, const char *step, int error)
 {
-    tk_complain("no memory for %s (%zu bytes): %s: %s; this host's processes may use %llu bytes",
-                what, area->size, step, strerror(error), (unsigned long long)tk_host_memory());
+    tk_complain("no memory for %s (%zu bytes): %s: %s; this host's processes may use %llu bytes%s",
+                what, area->size, step, strerror(error), (unsigned long long)tk_host_memory(),
+                remedy(step, error));
     tk_area_close(area);
     return TK_FAIL;
 }
@@ -47,12 +56,22 @@ static enum tk_status map(struct tk_area *area, const char *what)
     return TK_OK;
 }
 
+/* The kernel would send a signal. */
+static bool may_have_file(size_t size)
+{
+    struct rlimit limit;
+    return getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||
+           size <= limit.rlim_cur;
+}
+
 enum tk_status tk_area_open(struct tk_area *area, const char *what, size_t size, bool reserve)
 {
     *area = (struct tk_area){.size = tk_align_up(size, tk_page_size()), .fd = -1};
     area->fd = memfd_create(what, MFD_CLOEXEC);
     if (area->fd < 0)
         return give_up(area, what, "memfd_create", errno);
+    if (!may_have_file(area->size))
+        return give_up(area, what, "ftruncate", EFBIG);
     if (ftruncate(area->fd, (off_t)area->size) != 0)
         return give_up(area, what, "ftruncate", errno);
     /* The kernel would rather kill a process than refuse pages that it can't find. */
@@ -92,6 +111,11 @@ void tk_area_close(struct tk_area *area)
     *area = (struct tk_area){.fd = -1};
 }
 
+static const char reach_remedy[] =
+    "neighbours must be processes of one user that see each other in /proc: set "
+    "GASNET_SUPERNODE_MAXSIZE=1 to go without shared memory, or GASNET_HOST_DETECT to tell hosts "
+    "apart in another way";
+
 /* A pid may mean another process here than where it was told, and a descriptor another file. */
 int tk_area_reach(const struct tk_area_place *place, size_t *size, char *why, size_t why_size)
 {
@@ -100,7 +124,7 @@ int tk_area_reach(const struct tk_area_place *place, size_t *size, char *why, si
     snprintf(path, sizeof(path), "/proc/%d/fd/%d", place->pid, place->fd);
     int fd = open(path, O_RDWR | O_CLOEXEC);
     if (fd < 0) {
-        snprintf(why, why_size, "%s: %s", path, strerror(errno));
+        snprintf(why, why_size, "%s: %s; %s", path, strerror(errno), reach_remedy);
         return -1;
     }
     if (fstat(fd, &file) == 0 && (uint64_t)file.st_ino == place->inode && file.st_size > 0) {
@@ -108,6 +132,6 @@ int tk_area_reach(const struct tk_area_place *place, size_t *size, char *why, si
         return fd;
     }
     close(fd);
-    snprintf(why, why_size, "%s is another file than it told of", path);
+    snprintf(why, why_size, "%s is another file than it told of; %s", path, reach_remedy);
     return -1;
 }

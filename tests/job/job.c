@@ -108,6 +108,18 @@ void *job_remote(gex_Rank_t rank, size_t offset)
     return (char *)segments[rank].addr + offset;
 }
 
+int job_is_neighbour(gex_Rank_t rank)
+{
+    gex_RankInfo_t *all;
+    gex_Rank_t count;
+
+    gex_System_QueryNbrhdInfo(&all, &count, NULL);
+    for (gex_Rank_t i = 0; i < count; i++)
+        if (all[i].gex_jobrank == rank)
+            return 1;
+    return 0;
+}
+
 void job_fail(const char *file, int line, const char *what, const char *format, ...)
 {
     const char *name = strrchr(file, '/');

@@ -46,6 +46,10 @@ void job_barrier(void);
 /* The address `offset` bytes into the segment of a rank, as that rank sees it. */
 void *job_remote(gex_Rank_t rank, size_t offset);
 
+/* Does the rank share memory with us? Puts and gets are complete at once then, and no queue can be
+ * full. So it is with ourselves. */
+int job_is_neighbour(gex_Rank_t rank);
+
 /* Ends the job with status 1 unless `truth`. */
 #define CHECK(truth, ...)                                                                          \
     ((truth) ? (void)0 : job_fail(__FILE__, __LINE__, #truth, " " __VA_ARGS__))

@@ -259,26 +259,13 @@ static void item_30_values_have_any_size_and_place(void)
         }
 }
 
-/* Shares memory with us: then there is no queue that could be full. */
-static int is_neighbour(gex_Rank_t rank)
-{
-    gex_RankInfo_t *all;
-    gex_Rank_t count;
-
-    gex_System_QueryNbrhdInfo(&all, &count, NULL);
-    for (gex_Rank_t i = 0; i < count; i++)
-        if (all[i].gex_jobrank == rank)
-            return 1;
-    return 0;
-}
-
 /* The call cannot say "nothing was done", so it must do something. */
 static void item_38_a_value_comes_whatever_the_hurry(void)
 {
     uint64_t number = job_mix(38, peer);
 
     CHECK(gex_RMA_PutBlockingVal(job.tm, peer, there(0), number, 8, 0) == 0);
-    if (peer != job.rank && !is_neighbour(peer))
+    if (peer != job.rank && !job_is_neighbour(peer))
         while (gex_RMA_PutNBI(job.tm, peer, there(IN), heap, 8, GEX_EVENT_DEFER,
                               GEX_FLAG_IMMEDIATE) == 0)
             continue; /* until the queue is full */
@@ -301,7 +288,7 @@ static void item_30_and_36_nothing_is_nothing(void)
 static void item_37_promises_are_accepted(void)
 {
     const gex_Flags_t promises = (peer == job.rank ? 0 : GEX_FLAG_PEER_NEVER_SELF) |
-                                 (is_neighbour(peer) ? 0 : GEX_FLAG_PEER_NEVER_NBRHD);
+                                 (job_is_neighbour(peer) ? 0 : GEX_FLAG_PEER_NEVER_NBRHD);
     const gex_Flags_t disposition = 3u << 3 | 3u << 7; /* SELF_SEG_*, PEER_SEG_*: _UNKNOWN, _SOME */
     uint64_t number = job_mix(job.rank, 37), back = 0;
 

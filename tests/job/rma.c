@@ -102,7 +102,8 @@ static void test_then_wait(void)
     CHECK(notes == 0, "a test ran a handler");
     for (int i = 0; i < 100 && notes == 0; i++)
         gex_Event_Wait(gex_RMA_GetNB(job.tm, number, last, job_remote(last, IN), 8, 0));
-    CHECK(notes == 1, "100 waits ran no handler");
+    CHECK(notes == 1 || job_is_neighbour(last), "100 waits ran no handler");
+    GASNET_BLOCKUNTIL(notes == 1);
 }
 
 static void item_22_tests_run_no_handlers_waits_do(void)
@@ -295,7 +296,8 @@ static void one_form_in_a_hurry(enum form form, uint64_t seed)
         flood[i] =
             gex_RMA_PutNB(job.tm, peer, there(LOCAL), job.base + LOCAL, PIECE, GEX_EVENT_DEFER, 0);
     times = refused(form, local);
-    CHECK(times || peer == job.rank || getenv("GASNET_NETWORKDEPTH_PP"), "form %d had room", form);
+    CHECK(times || job_is_neighbour(peer) || getenv("GASNET_NETWORKDEPTH_PP"), "form %d had room",
+          form);
     gex_Event_WaitAll(flood, FLOOD, 0);
     CHECK(gex_RMA_GetBlocking(job.tm, back, peer, there(IN), BIG, 0) == 0);
     if (times) {

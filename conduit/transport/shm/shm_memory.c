@@ -23,11 +23,14 @@ static tk_lock_t mapping = TK_LOCK_INIT;
 static void refuse(const struct tk_peer *peer, const char *what, const char *why)
 {
     if (__atomic_load_n(&tk_lost_peer, __ATOMIC_ACQUIRE))
-        tk_complain("can't map the %s of neighbour rank %u (%s, pid %d): %s; neighbours must be "
-                    "processes of one user that see each other in /proc: set "
-                    "GASNET_SUPERNODE_MAXSIZE=1 to go without shared memory, or "
-                    "GASNET_HOST_DETECT to tell hosts apart in another way",
-                    what, peer->rank, peer->host, peer->pid, why);
+        tk_complain("can't map the %s of neighbour rank %u (%s, pid %d): %s", what, peer->rank,
+                    peer->host, peer->pid, why);
+}
+
+/* Nothing is wrong with the file, but it can't be mapped. */
+static void say_no_room(char *why, size_t why_size, size_t size)
+{
+    snprintf(why, why_size, "mmap of %zu bytes: %s; look at ulimit -v", size, strerror(errno));
 }
 
 void tk_shm_lose(struct tk_peer *peer)
@@ -73,7 +76,7 @@ static char *map_file(const struct tk_rings_place *rings, int fd, size_t size, c
     }
     char *base = tk_shm_map_rings(fd);
     if (!base) {
-        snprintf(why, why_size, "mmap of %zu bytes: %s", tk_shm_mapped_size(), strerror(errno));
+        say_no_room(why, why_size, tk_shm_mapped_size());
         return NULL;
     }
     if (memcmp(base, rings->nonce, sizeof(rings->nonce)) == 0)
@@ -85,7 +88,7 @@ static char *map_file(const struct tk_rings_place *rings, int fd, size_t size, c
 
 static char *map_rings_of(const struct tk_peer *peer, const struct tk_rings_place *rings)
 {
-    char why[128];
+    char why[512];
     size_t size;
     char *base = NULL;
     const struct tk_area_place place = {.pid = peer->pid, .fd = rings->fd, .inode = rings->inode};
@@ -135,7 +138,7 @@ struct tk_shm_link *tk_shm_link_make(struct tk_peer *peer)
 
 static void map_segment(struct tk_peer *peer, const struct tk_bound *bound)
 {
-    char why[128];
+    char why[512];
     size_t size;
     const struct tk_area_place place = {.pid = peer->pid, .fd = bound->fd, .inode = bound->inode};
     int fd = tk_area_reach(&place, &size, why, sizeof(why));
@@ -144,10 +147,10 @@ static void map_segment(struct tk_peer *peer, const struct tk_bound *bound)
         return;
     }
     void *base = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    int error = errno;
+    if (base == MAP_FAILED)
+        say_no_room(why, sizeof(why), size);
     close(fd);
     if (base == MAP_FAILED) {
-        snprintf(why, sizeof(why), "mmap of %zu bytes: %s", size, strerror(error));
         refuse(peer, "segment", why);
         return;
     }

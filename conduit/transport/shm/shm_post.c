@@ -71,8 +71,20 @@ static struct lent *lend(void)
     return buffer;
 }
 
+/* Is a place free at this moment? Others may take it before us. */
+static bool has_place(struct tk_ring_out *ring)
+{
+    uint64_t head = atomic_load_explicit(&ring->shared->head, memory_order_acquire);
+    uint64_t tail = atomic_load_explicit(&ring->shared->tail, memory_order_relaxed);
+    return tk_ring_fits(ring, head, tail, 0);
+}
+
+/* TK_BUSY is for those who would rather do something else than wait: nothing is taken. */
 enum tk_status tk_shm_reserve(struct tk_room *room, bool place, bool buffer)
 {
+    struct tk_shm_link *link = link_to(room->peer);
+    if (link && !has_place(ring_of(link, room->kind)))
+        return TK_BUSY;
     struct lent *lent = buffer ? lend() : NULL;
     (void)place;
     room->work = lent;

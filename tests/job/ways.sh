@@ -1,0 +1,26 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# What the other scripts prove of the network holds for ranks that share memory as well, and for jobs in which some do: all
+# three of a host, or two of three, or two and two and one.
+. "${top_srcdir:?run through make check}/tests/job/common.sh"
+export JOB_WORD="some word" JOB_HOSTS=1
+
+everything()
+{
+    size=$1 mode=$2
+    for program in am am_items attach endpoints handlers legacy named nbi negotiated putget query rma; do
+        good "$size" "$jobs/$program-$mode"
+    done
+    good "$size" "$jobs/stress-$mode" 50
+    good "$size" "$jobs/mix-$mode" --seconds 1 --seed 5
+}
+
+SETTINGS="GASNET_SUPERNODE_MAXSIZE=0"
+everything 3 seq
+everything 2 par
+good 2 "$jobs/am-parsync"
+good 2 "$jobs/putget-parsync"
+SETTINGS="GASNET_SUPERNODE_MAXSIZE=2"
+everything 5 seq
+everything 3 par
+finish
