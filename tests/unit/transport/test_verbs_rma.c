@@ -366,6 +366,83 @@ static void a_get_is_not_done_before_its_bytes_are_in_place(void **state)
     world_close();
 }
 
+/* ---- the short way ---- */
+
+static void settle(void)
+{
+    fake_settle();
+    while (tk_verbs_reap())
+        continue;
+}
+
+static bool short_put(const char *local, size_t nbytes)
+{
+    tk_counter_set(&op.pending, 1);
+    return tk_verbs_put(tk_peer(1), &op, (uintptr_t)world_segment(1), local, nbytes);
+}
+
+static bool short_get(char *local, size_t nbytes)
+{
+    tk_counter_set(&op.pending, 1);
+    return tk_verbs_get(tk_peer(1), &op, (uintptr_t)world_segment(1), local, nbytes);
+}
+
+static void the_short_way_counts_its_operation_and_nothing_else(void **state)
+{
+    (void)state;
+    fake_reset();
+    open_world(NULL);
+    char *inside = tk_segment_area.base;
+    assert_true(short_put(outside + 1, 72));
+    assert_false(tk_op_done(&op));
+    settle();
+    assert_true(tk_op_done(&op));
+    assert_memory_equal(world_segment(1), outside + 1, 72);
+    memcpy(world_segment(1), "a new word", 10);
+    assert_true(short_get(inside, segment_size));
+    settle();
+    assert_true(tk_op_done(&op));
+    assert_memory_equal(inside, "a new word", 10);
+    assert_int_equal(fake_sins(), 0);
+    world_close();
+}
+
+static void assert_refused(bool taken, const void *local, size_t nbytes)
+{
+    assert_false(taken);
+    assert_ptr_equal(tk_asked.peer, tk_peer(1));
+    assert_ptr_equal(tk_asked.op, &op);
+    assert_int_equal(tk_asked.remote, (uintptr_t)world_segment(1));
+    assert_ptr_equal(tk_asked.local, local);
+    assert_int_equal(tk_asked.nbytes, nbytes);
+}
+
+/* Nothing to move, what is too large to be inline, memory that is not registered, and a full queue.
+ */
+static void what_it_refuses_is_told_and_nothing_is_done(void **state)
+{
+    (void)state;
+    fake_reset();
+    open_world("GASNET_NETWORKDEPTH_PP=2");
+    char *inside = tk_segment_area.base;
+    unsigned before = fake.posted;
+    assert_refused(short_put(outside, 0), outside, 0);
+    assert_refused(short_put(outside, 73), outside, 73);
+    assert_refused(short_get(inside, 0), inside, 0);
+    assert_refused(short_get(outside, 8), outside, 8);
+    assert_refused(short_get(inside + segment_size - 8, 9), inside + segment_size - 8, 9);
+    assert_int_equal(fake.posted, before);
+    assert_true(short_put(outside, 8));
+    assert_true(short_put(outside, 8));
+    assert_refused(short_put(outside, 8), outside, 8);
+    assert_refused(short_get(inside, 8), inside, 8);
+    assert_int_equal(fake.posted, before + 2);
+    settle();
+    assert_true(short_get(inside, 8));
+    settle();
+    world_close();
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(bytes_arrive_from_anywhere_at_any_size),
     cmocka_unit_test(gets_bring_them_back),
@@ -384,6 +461,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_quiet_message_is_no_reason_to_refuse_for_ever),
     cmocka_unit_test(without_a_bounce_buffer_there_is_no_room),
     cmocka_unit_test(a_get_is_not_done_before_its_bytes_are_in_place),
+    cmocka_unit_test(the_short_way_counts_its_operation_and_nothing_else),
+    cmocka_unit_test(what_it_refuses_is_told_and_nothing_is_done),
 };
 
 UNIT_MAIN(tests)
