@@ -130,8 +130,10 @@ static void full_is_said(void)
             sent++;
             continue;
         }
-        if (refused++ > 0)
+        if (refused++ > 0) {
+            gasnet_AMPoll();
             continue;
+        }
         CHECK(gex_AM_PrepareRequestMedium(job.tm, 0, NULL, 0, 8, NULL, GEX_FLAG_IMMEDIATE, 0) ==
               GEX_AM_SRCDESC_NO_OP);
         CHECK(gex_RMA_PutBlocking(job.tm, 0, job_remote(0, 0), &yes, sizeof yes, 0) == 0);

@@ -5,22 +5,29 @@
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 export JOB_WORD="some word" JOB_HOSTS=1
 
-everything()
+most="am am_items attach endpoints handlers legacy named nbi negotiated putget query rma"
+threaded="am nbi negotiated legacy" # what threads change
+
+# through SIZE MODE PROGRAMS...
+through()
 {
     size=$1 mode=$2
-    for program in am am_items attach endpoints handlers legacy named nbi negotiated putget query rma; do
+    shift 2
+    for program in "$@"; do
         good "$size" "$jobs/$program-$mode"
     done
     good "$size" "$jobs/stress-$mode" 50
     good "$size" "$jobs/mix-$mode" --seconds 1 --seed 5
 }
 
-SETTINGS="GASNET_SUPERNODE_MAXSIZE=0"
-everything 3 seq
-everything 2 par
-good 2 "$jobs/am-parsync"
-good 2 "$jobs/putget-parsync"
-SETTINGS="GASNET_SUPERNODE_MAXSIZE=2"
-everything 5 seq
-everything 3 par
+# shellcheck disable=SC2086 # lists of words
+{
+    SETTINGS="GASNET_SUPERNODE_MAXSIZE=0"
+    through 3 seq $most
+    through 2 par $threaded
+    good 2 "$jobs/putget-parsync"
+    SETTINGS="GASNET_SUPERNODE_MAXSIZE=2"
+    through 3 seq $most
+    through 5 par $threaded
+}
 finish
