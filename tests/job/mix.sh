@@ -8,7 +8,9 @@ if [ "$sanitizer" = thread ]; then
     seconds=${MIX_SECONDS:-20}
     limit=$((seconds + 100))
     good 2 "$jobs/mix-par" --seconds "$seconds" --seed "$seed"
-    good 3 "$jobs/mix-par" --seconds 2 --seed "$seed"
+    for most in 0 2; do # all by shared memory, and some
+        SETTINGS="GASNET_SUPERNODE_MAXSIZE=$most" good 3 "$jobs/mix-par" --seconds $((1 + seconds / 5)) --seed "$seed"
+    done
     finish
 fi
 seconds=${MIX_SECONDS:-1}
@@ -18,6 +20,9 @@ for n in 1 2 5; do
 done
 good 8 "$jobs/mix-par" --seconds "$seconds" --seed "$seed" --threads 2
 good 3 "$jobs/mix-seq" --seconds "$seconds" --seed "$seed"
+# By shared memory, and some by one way and some by the other.
+SETTINGS=GASNET_SUPERNODE_MAXSIZE=0 good 3 "$jobs/mix-par" --seconds "$seconds" --seed "$seed"
+SETTINGS=GASNET_SUPERNODE_MAXSIZE=2 good 3 "$jobs/mix-par" --seconds "$seconds" --seed "$seed"
 # With next to no room everything is waited for.
 SETTINGS="GASNET_AM_CREDITS_PP=1 GASNET_RBUF_SPARES=1 GASNET_BBUF_COUNT=1 GASNET_NETWORKDEPTH_PP=2" \
     good 2 "$jobs/mix-par" --seconds "$seconds" --seed "$seed"

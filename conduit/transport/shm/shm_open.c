@@ -93,7 +93,8 @@ enum tk_status tk_shm_connect(void)
 {
     uint32_t size = tk_topology.nbrhd_size;
     uint32_t next = (tk_topology.nbrhd_rank + 1) % size;
-    tk_shm.links = aligned_alloc(TK_CACHE_LINE, size * sizeof(*tk_shm.links));
+    size_t bytes = tk_align_up(size * sizeof(*tk_shm.links), TK_CACHE_LINE);
+    tk_shm.links = aligned_alloc(TK_CACHE_LINE, bytes);
     if (!tk_shm.links) {
         tk_complain("out of memory for %u neighbours", size);
         return TK_FAIL;
