@@ -41,6 +41,12 @@
              "%s was called between gex_AM_PrepareReply and its Commit", call);                    \
     TK_CHECK((nargs) <= tk_max_args, "%s: %u arguments", call, nargs)
 
+/* The lower ones are the library's own, and would do there whatever they are for. */
+#define TK_CHECK_HANDLER(call, handler)                                                            \
+    TK_CHECK((handler) >= GEX_AM_INDEX_BASE,                                                       \
+             "%s: handler %u belongs to the library; clients have %d..255", call,                  \
+             (unsigned)(handler), GEX_AM_INDEX_BASE)
+
 #define TK_CHECK_LC_REQUEST(call, lc_opt)                                                          \
     TK_CHECK((lc_opt) != NULL && (lc_opt) != GEX_EVENT_DEFER,                                      \
              "%s: lc_opt must be GEX_EVENT_NOW, GEX_EVENT_GROUP or an event's address", call)

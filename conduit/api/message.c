@@ -34,6 +34,7 @@ int trunkline_am_request_short(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t hand
                                gex_Flags_t flags, unsigned nargs, const gex_AM_Arg_t *args)
 {
     TK_CHECK_REQUEST("gex_AM_RequestShort", rank, nargs);
+    TK_CHECK_HANDLER("gex_AM_RequestShort", handler);
     return tk_short_request(tk_peer_of(tm, rank), handler, flags & GEX_FLAG_IMMEDIATE, nargs, args);
 }
 
@@ -42,6 +43,7 @@ int trunkline_am_request_medium(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t han
                                 gex_Flags_t flags, unsigned nargs, const gex_AM_Arg_t *args)
 {
     TK_CHECK_REQUEST("gex_AM_RequestMedium", rank, nargs);
+    TK_CHECK_HANDLER("gex_AM_RequestMedium", handler);
     TK_CHECK_LC_REQUEST("gex_AM_RequestMedium", lc_opt);
     TK_CHECK_SIZE("gex_AM_RequestMedium", nbytes, tk_medium_max(nargs));
     struct tk_message m;
@@ -56,6 +58,7 @@ int trunkline_am_request_long(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t handl
                               unsigned nargs, const gex_AM_Arg_t *args)
 {
     TK_CHECK_REQUEST("gex_AM_RequestLong", rank, nargs);
+    TK_CHECK_HANDLER("gex_AM_RequestLong", handler);
     TK_CHECK_LC_REQUEST("gex_AM_RequestLong", lc_opt);
     TK_CHECK_SIZE("gex_AM_RequestLong", nbytes, tk_long_max());
     TK_CHECK_DEST("gex_AM_RequestLong", tk_peer_of(tm, rank), dest, nbytes);
@@ -70,6 +73,7 @@ int trunkline_am_reply_short(gex_Token_t token, gex_AM_Index_t handler, gex_Flag
                              unsigned nargs, const gex_AM_Arg_t *args)
 {
     TK_CHECK_REPLY("gex_AM_ReplyShort", token, nargs);
+    TK_CHECK_HANDLER("gex_AM_ReplyShort", handler);
     return tk_short_reply(token, handler, flags & GEX_FLAG_IMMEDIATE, nargs, args);
 }
 
@@ -78,6 +82,7 @@ int trunkline_am_reply_medium(gex_Token_t token, gex_AM_Index_t handler, const v
                               const gex_AM_Arg_t *args)
 {
     TK_CHECK_REPLY("gex_AM_ReplyMedium", token, nargs);
+    TK_CHECK_HANDLER("gex_AM_ReplyMedium", handler);
     TK_CHECK_LC_REPLY("gex_AM_ReplyMedium", lc_opt);
     TK_CHECK_SIZE("gex_AM_ReplyMedium", nbytes, tk_medium_max(nargs));
     struct tk_message m;
@@ -91,6 +96,7 @@ int trunkline_am_reply_long(gex_Token_t token, gex_AM_Index_t handler, const voi
                             unsigned nargs, const gex_AM_Arg_t *args)
 {
     TK_CHECK_REPLY("gex_AM_ReplyLong", token, nargs);
+    TK_CHECK_HANDLER("gex_AM_ReplyLong", handler);
     TK_CHECK_LC_REPLY("gex_AM_ReplyLong", lc_opt);
     TK_CHECK_SIZE("gex_AM_ReplyLong", nbytes, tk_long_max());
     TK_CHECK_DEST("gex_AM_ReplyLong", token->arrival.peer, dest, nbytes);

@@ -149,6 +149,7 @@ void trunkline_am_commit_request_medium(gex_AM_SrcDesc_t sd, gex_AM_Index_t hand
 {
     CHECK_SD("gex_AM_CommitRequestMedium", sd, TK_REQUEST, TK_MEDIUM);
     CHECK_COMMIT("gex_AM_CommitRequestMedium", sd, nbytes, nargs);
+    TK_CHECK_HANDLER("gex_AM_CommitRequestMedium", handler);
     commit(sd, handler, nbytes, NULL, nargs, args);
 }
 
@@ -157,6 +158,7 @@ void trunkline_am_commit_request_long(gex_AM_SrcDesc_t sd, gex_AM_Index_t handle
 {
     CHECK_SD("gex_AM_CommitRequestLong", sd, TK_REQUEST, TK_LONG);
     CHECK_COMMIT("gex_AM_CommitRequestLong", sd, nbytes, nargs);
+    TK_CHECK_HANDLER("gex_AM_CommitRequestLong", handler);
     CHECK_COMMIT_DEST("gex_AM_CommitRequestLong", sd, dest, nbytes);
     commit(sd, handler, nbytes, dest, nargs, args);
 }
@@ -166,6 +168,7 @@ void trunkline_am_commit_reply_medium(gex_AM_SrcDesc_t sd, gex_AM_Index_t handle
 {
     CHECK_SD("gex_AM_CommitReplyMedium", sd, TK_REPLY, TK_MEDIUM);
     CHECK_COMMIT("gex_AM_CommitReplyMedium", sd, nbytes, nargs);
+    TK_CHECK_HANDLER("gex_AM_CommitReplyMedium", handler);
     commit(sd, handler, nbytes, NULL, nargs, args);
 }
 
@@ -174,6 +177,7 @@ void trunkline_am_commit_reply_long(gex_AM_SrcDesc_t sd, gex_AM_Index_t handler,
 {
     CHECK_SD("gex_AM_CommitReplyLong", sd, TK_REPLY, TK_LONG);
     CHECK_COMMIT("gex_AM_CommitReplyLong", sd, nbytes, nargs);
+    TK_CHECK_HANDLER("gex_AM_CommitReplyLong", handler);
     CHECK_COMMIT_DEST("gex_AM_CommitReplyLong", sd, dest, nbytes);
     commit(sd, handler, nbytes, dest, nargs, args);
 }

@@ -5,6 +5,7 @@
 
 set -u
 : "${top_builddir:?run through make check}" "${top_srcdir:?}" "${GASNETRUN:?}"
+. "$top_srcdir/tests/signals.sh"
 jobs=$top_builddir/tests/job
 sanitizer=${TRUNKLINE_TEST_SANITIZER:-no}
 watchdog=$jobs/watchdog

@@ -149,6 +149,8 @@ static void misuse_debug(void)
         gex_AM_RequestShort0(job.tm, job.size, request_index, 0);
     if (scenario == 25)
         gex_TM_QueryRank(gex_TM_Pair(job.ep, 0));
+    if (scenario == 27) /* a handler of the library's own */
+        gex_AM_RequestShort1(job.tm, last, 1, 0, 0);
     if (scenario == 26)
         gex_RMA_PutBlocking(gex_TM_Pair(job.ep, 7), last, job.base, &most, 8, 0);
 }

@@ -3,6 +3,7 @@
 # check that fails prints what was seen and ends the test. Every job has a watchdog and a mark in its environment,
 # and after each job nothing with that mark may live and nothing may be left in the session directory.
 
+. "$(dirname "$0")/../signals.sh"
 : "${top_builddir:=$(pwd)}"
 : "${GASNETRUN:=$top_builddir/spawner/gasnetrun_ibv}"
 probe=$top_builddir/tests/launcher/pmix_probe
