@@ -100,9 +100,10 @@ enum { tk_room_alignment = 16, tk_room_size = tk_message_max + tk_room_alignment
  * send_reserved() or release() uses it up. */
 struct tk_room {
     struct tk_peer *peer;
-    uint8_t kind; /* enum tk_message_kind */
-    void *work;   /* the transport's own */
-    char *buffer; /* when one was asked for: tk_room_size bytes at a multiple of 16 */
+    uint8_t kind;    /* enum tk_message_kind */
+    void *work;      /* the transport's own, */
+    uint64_t ticket; /* and this */
+    char *buffer;    /* when one was asked for: tk_room_size bytes at a multiple of 16 */
 };
 
 /* A message that came. Valid during the call of the deliver function. */

@@ -10,6 +10,7 @@
 
 #include <limits.h>
 #include <pthread.h>
+#include <sched.h>
 #include <string.h>
 
 enum { SEGMENT = 1 << 20, BIG = 300000, FLOOD = 300 };
@@ -323,6 +324,46 @@ static void item_19_immediate_sends_all_or_nothing(void)
           payloads);
 }
 
+/* Requests to a rank that does not poll, one of each kind, when there is no more room there. */
+static int refused_at_once(void *to)
+{
+    static char source[9000] = "not nothing";
+    gex_Flags_t now = GEX_FLAG_IMMEDIATE;
+
+    return gex_AM_RequestShort1(job.tm, next(), ask, now, SILENT) &&
+           gex_AM_RequestMedium0(job.tm, next(), ask_payload, source, 9000, GEX_EVENT_NOW, now) &&
+           gex_AM_RequestLong0(job.tm, next(), ask_payload, source, 10, to, GEX_EVENT_NOW, now) &&
+           gex_AM_RequestLong0(job.tm, next(), ask_payload, source, 9000, to, GEX_EVENT_NOW, now) &&
+           !gex_AM_PrepareRequestMedium(job.tm, next(), NULL, 1, 9, NULL, now, 0) &&
+           !gex_AM_PrepareRequestLong(job.tm, next(), source, 1, 9000, to, GEX_EVENT_NOW, now, 0);
+}
+
+/* Rank 1 is deaf until rank 0, which fills all its room, has put a number into its memory. */
+static void item_19_immediate_waits_for_nobody(void)
+{
+    volatile uint64_t *words = (uint64_t *)job.base;
+    uint64_t sent = 1;
+
+    words[0] = words[1] = 0;
+    job_barrier();
+    if (job.size > 1 && job.rank == 0) {
+        for (int refused = 0; refused < FLOOD; refused++) {
+            while (!gex_AM_RequestShort1(job.tm, next(), ask, GEX_FLAG_IMMEDIATE, SILENT))
+                sent++;
+            gasnet_AMPoll(); /* our own queue may have been full, and not the room there */
+        }
+        CHECK(refused_at_once(job_remote(next(), 8)));
+        gex_RMA_PutBlocking(job.tm, next(), job_remote(next(), 0), &sent, 8, 0);
+    } else if (job.rank == 1) {
+        while (!words[0])
+            sched_yield();
+        CHECK(words[1] == 0, "the payload of a message that was not sent came");
+        GASNET_BLOCKUNTIL((uint64_t)asked == words[0] - 1);
+    }
+    job_barrier();
+    CHECK(payloads == 0 && (job.rank == 1 || asked == 0), "%d, %d", asked, payloads);
+}
+
 static void item_20_the_token_names_a_job_rank(void)
 {
     gex_AM_RequestShort1(job.tm, next(), ask, 0, SILENT);
@@ -353,6 +394,7 @@ static const struct item {
     ITEM(item_17_arguments_are_signed_and_counted),
     ITEM(item_18_floods_end),
     ITEM(item_19_immediate_sends_all_or_nothing),
+    ITEM(item_19_immediate_waits_for_nobody),
     ITEM(item_20_the_token_names_a_job_rank),
 };
 

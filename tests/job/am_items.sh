@@ -10,6 +10,9 @@ for n in 2 5; do
 done
 SETTINGS="GASNET_AM_CREDITS_PP=2 GASNET_NETWORKDEPTH_PP=2 GASNET_BBUF_COUNT=1" good 2 "$jobs/am_items-seq"
 SETTINGS="GASNET_AM_CREDITS_PP=2 GASNET_NETWORKDEPTH_PP=2 GASNET_NETWORKDEPTH_TOTAL=2" good 2 "$jobs/am_items-par"
+# The same between neighbours.
+SETTINGS=GASNET_SUPERNODE_MAXSIZE=0 good 3 "$jobs/am_items-seq"
+SETTINGS=GASNET_SUPERNODE_MAXSIZE=2 good 3 "$jobs/am_items-par"
 # A device that reads a source late finds what is there then.
 SETTINGS="SOFTHCA_FAULT=delay:us=300,op=write" good 2 "$jobs/am_items-seq"
 finish

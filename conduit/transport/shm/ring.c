@@ -107,6 +107,13 @@ static bool look_again(struct tk_ring_out *out, uint64_t *tail, uint64_t lines)
     return tk_ring_fits(out, head, *tail, lines);
 }
 
+bool tk_ring_has_room(struct tk_ring_out *out, uint64_t lines)
+{
+    uint64_t tail = atomic_load_explicit(&out->shared->tail, memory_order_relaxed);
+    uint64_t head = atomic_load_explicit(&out->head, memory_order_acquire);
+    return tk_ring_fits(out, head, tail, lines) || look_again(out, &tail, lines);
+}
+
 bool tk_ring_reserve(struct tk_ring_out *out, uint64_t lines, uint64_t *ticket)
 {
     uint64_t tail = atomic_load_explicit(&out->shared->tail, memory_order_relaxed);
@@ -129,6 +136,17 @@ static void copy_both(char *to, const void *head, size_t head_size, const void *
     tk_copy(to + head_size, payload, nbytes);
 }
 
+void tk_ring_fill(const struct tk_ring_out *out, uint64_t ticket, uint64_t lines, const void *head,
+                  size_t head_size, const void *payload, size_t nbytes)
+{
+    struct tk_ring_slot *slot = tk_ring_slot(out->shared, ticket, out->mask);
+    uint64_t total = head_size + nbytes;
+    copy_both(out->payload + (ticket & (out->lines - 1)) * tk_ring_line, head, head_size, payload,
+              nbytes);
+    tk_copy_small(slot->blob, &total, sizeof(total));
+    tk_ring_store_word(out, slot, ticket, tk_ring_slot_max + lines);
+}
+
 enum tk_status tk_ring_send_slowly(struct tk_ring_out *out, const void *head, size_t head_size,
                                    const void *payload, size_t nbytes)
 {
@@ -145,10 +163,7 @@ enum tk_status tk_ring_send_slowly(struct tk_ring_out *out, const void *head, si
         tk_ring_store_word(out, slot, ticket, total);
         return TK_OK;
     }
-    copy_both(out->payload + (ticket & (out->lines - 1)) * tk_ring_line, head, head_size, payload,
-              nbytes);
-    tk_copy_small(slot->blob, &total, sizeof(total));
-    tk_ring_store_word(out, slot, ticket, tk_ring_slot_max + lines);
+    tk_ring_fill(out, ticket, lines, head, head_size, payload, nbytes);
     return TK_OK;
 }
 

@@ -191,6 +191,14 @@ static inline void tk_ring_publish(const struct tk_ring_out *out, uint64_t ticke
     tk_ring_store_word(out, tk_ring_slot(out->shared, ticket, out->mask), ticket, nbytes);
 }
 
+/* Was there room for such a message just now? Promises nothing where several send. */
+bool tk_ring_has_room(struct tk_ring_out *out, uint64_t lines);
+
+/* Into lines that were reserved, and publishes them: a copy of head and payload, which fit there.
+ */
+void tk_ring_fill(const struct tk_ring_out *out, uint64_t ticket, uint64_t lines, const void *head,
+                  size_t head_size, const void *payload, size_t nbytes);
+
 /* What does not fit a slot, or came between other senders, or finds no room at first sight. */
 enum tk_status tk_ring_send_slowly(struct tk_ring_out *out, const void *head, size_t head_size,
                                    const void *payload, size_t nbytes);

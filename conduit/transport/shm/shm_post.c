@@ -61,7 +61,7 @@ enum tk_status tk_shm_send_short(struct tk_peer *peer, struct tk_message_head he
     return TK_OK;
 }
 
-/* ---- messages in two calls */
+/* ---- messages in two steps */
 
 static struct lent *lend(void)
 {
@@ -71,38 +71,52 @@ static struct lent *lend(void)
     return buffer;
 }
 
-/* Is a place free at this moment? Others may take it before us. */
-static bool has_place(struct tk_ring_out *ring)
+enum { head_lines = 2, message_lines = tk_message_max / tk_ring_line };
+
+_Static_assert(tk_message_head_max <= head_lines * tk_ring_line, "any head fits its lines");
+
+/* Of a Long that must be immediate: a place for its head, before its payload is put. What might
+ * take long is done first: messages of others wait behind that place. */
+static enum tk_status claim(struct tk_room *room, struct tk_ring_out *ring)
 {
-    uint64_t head = atomic_load_explicit(&ring->shared->head, memory_order_acquire);
-    uint64_t tail = atomic_load_explicit(&ring->shared->tail, memory_order_relaxed);
-    return tk_ring_fits(ring, head, tail, 0);
+    tk_shm_shift(room->peer, 0);
+    if (!tk_ring_reserve(ring, head_lines, &room->ticket))
+        return TK_BUSY;
+    room->work = ring;
+    return TK_OK;
 }
 
-/* TK_BUSY is for those who would rather do something else than wait: nothing is taken. */
+/* Whoever may not wait learns here that a ring is full; at the Commit it would be too late. */
 enum tk_status tk_shm_reserve(struct tk_room *room, bool place, bool buffer)
 {
     struct tk_shm_link *link = link_to(room->peer);
-    if (link && !has_place(ring_of(link, room->kind)))
+    struct tk_ring_out *ring = link ? ring_of(link, room->kind) : NULL;
+    room->work = room->buffer = NULL;
+    if (ring && place && !buffer)
+        return claim(room, ring);
+    if (ring && !tk_ring_has_room(ring, buffer ? message_lines : head_lines))
         return TK_BUSY;
-    struct lent *lent = buffer ? lend() : NULL;
-    (void)place;
+    if (!buffer)
+        return TK_OK;
+    struct lent *lent = lend();
     room->work = lent;
-    room->buffer = lent ? lent->data : NULL;
+    room->buffer = lent->data;
     return TK_OK;
 }
 
 void tk_shm_release(struct tk_room *room, bool keep_credit)
 {
     (void)keep_credit;
-    if (room->work)
+    if (room->buffer)
         tk_pool_give(&buffers, room->work);
     room->work = NULL;
 }
 
 enum tk_status tk_shm_send_reserved(struct tk_room *room, struct tk_outgoing *m)
 {
-    if (tk_shm_send(room->peer, m) == TK_BUSY)
+    if (room->work && !room->buffer)
+        tk_ring_fill(room->work, room->ticket, head_lines, m->head, m->head_size, NULL, 0);
+    else if (tk_shm_send(room->peer, m) == TK_BUSY)
         return TK_BUSY;
     tk_shm_release(room, false);
     return TK_OK;
