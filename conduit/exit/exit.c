@@ -130,12 +130,10 @@ static void hold_signals(sigset_t *before)
     pthread_sigmask(SIG_BLOCK, &held, before);
 }
 
-static void begin(int code)
+static void begin(void)
 {
     uint64_t now = tk_now();
-    leaver = pthread_self();
     tk_quit_is_done = 1;
-    final_code = code;
     notice_at = now + grace;
     deadline = now + (uint64_t)(timeout_seconds() * 1e9);
     __atomic_store_n(&tk_lost_peer, NULL, __ATOMIC_RELEASE);
@@ -151,9 +149,9 @@ static void part(enum tk_status fence)
 }
 
 /* Returns when all ranks have come to the end of the job. */
-static void leave(int code)
+static void leave(void)
 {
-    begin(code);
+    begin();
     gasnett_flush_streams();
     fence_is_pending = true;
     part(tk_bootstrap_fence(serve, deadline));
@@ -184,10 +182,27 @@ static _Noreturn void too_late(bool is_interrupted)
         pause();
 }
 
-static bool claim(void)
+static bool claim(int code)
 {
     int running = 0;
-    return atomic_compare_exchange_strong(&leaving, &running, 1);
+    if (!atomic_compare_exchange_strong(&leaving, &running, 1))
+        return false;
+    final_code = code;
+    return true;
+}
+
+/* By the thread that will do the work. A signal handler that ran between these lines and left too
+ * would find a leaver that is not known yet, and stop this thread for good, before any watchdog. */
+static bool claim_to_leave(int code)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before);
+    bool is_first = claim(code);
+    if (is_first)
+        leaver = pthread_self();
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return is_first;
 }
 
 /* A stream that this thread was interrupted in lets it in again, but nobody else. */
@@ -203,9 +218,9 @@ static void flush_own(FILE *stream)
  * without the network: others hear of the end from the launcher. */
 static _Noreturn void exit_interrupted(int code)
 {
-    if (!claim())
+    if (!claim_to_leave(code))
         too_late(true);
-    begin(code);
+    begin();
     flush_own(stdout);
     flush_own(stderr);
     if (!helper_runs)
@@ -231,19 +246,17 @@ void tk_exit(int code)
         exit_in_signal(code);
     if (tk_is_interrupted())
         exit_interrupted(code & 0xff);
-    if (!claim())
+    if (!claim_to_leave(code & 0xff))
         too_late(false);
     hold_signals(&before);
-    leave(code & 0xff);
+    leave();
     _exit(code & 0xff);
 }
 
 void tk_exit_failed(void)
 {
-    if (!claim())
+    if (!claim_to_leave(1))
         too_late(false);
-    leaver = pthread_self();
-    final_code = 1;
     start_watchdog();
     if (network_ready)
         tk_signal_quit();
@@ -307,8 +320,7 @@ void tk_exit_was_asked_for(void)
 void tk_exit_by_signal(int code)
 {
     struct timespec while_ending = {.tv_nsec = 300000000};
-    if (claim()) {
-        final_code = code;
+    if (claim(code)) {
         start_watchdog();
     } else if (!was_asked_for) {
         return;
@@ -367,10 +379,10 @@ static void process_ends(int code, void *unused)
     }
     if (tk_in_signal || tk_is_interrupted())
         tk_exit(code);
-    if (!claim())
+    if (!claim_to_leave(code & 0xff))
         too_late(false);
     hold_signals(&before);
-    leave(code & 0xff);
+    leave();
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     /* What was registered before start-up, destructors of C++ among it, has its turn now. */
 }
