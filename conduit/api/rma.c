@@ -5,6 +5,7 @@
 
 #include "api/check.h"
 #include "base/bits.h"
+#include "base/copy.h"
 #include "rma/rma.h"
 #include "team/objects.h"
 
@@ -217,3 +218,29 @@ gex_RMA_Value_t gex_RMA_GetBlockingVal(gex_TM_t tm, gex_Rank_t rank, void *src, 
                  flags & ~(gex_Flags_t)GEX_FLAG_IMMEDIATE);
     return value;
 }
+
+/* ---- for the inline forms (trunkline_rma.h) ---- */
+
+_Static_assert((int)TRUNKLINE_FAR == (int)tk_far && offsetof(struct trunkline_tm, shifts) == 0 &&
+                   offsetof(struct tk_pair, shifts) == 0,
+               "clients look at shifts by themselves");
+
+void trunkline_copy(void *to, const void *from, size_t nbytes);
+void trunkline_copy(void *to, const void *from, size_t nbytes)
+{
+    tk_copy_whole(to, from, nbytes);
+}
+
+#define ALSO_NAMED(name, function)                                                                 \
+    extern __typeof__(function) name __attribute__((__alias__(#function)))
+
+ALSO_NAMED(trunkline_put_blocking, gex_RMA_PutBlocking);
+ALSO_NAMED(trunkline_get_blocking, gex_RMA_GetBlocking);
+ALSO_NAMED(trunkline_put_nb, gex_RMA_PutNB);
+ALSO_NAMED(trunkline_get_nb, gex_RMA_GetNB);
+ALSO_NAMED(trunkline_put_nbi, gex_RMA_PutNBI);
+ALSO_NAMED(trunkline_get_nbi, gex_RMA_GetNBI);
+ALSO_NAMED(trunkline_put_blocking_val, gex_RMA_PutBlockingVal);
+ALSO_NAMED(trunkline_put_nb_val, gex_RMA_PutNBVal);
+ALSO_NAMED(trunkline_put_nbi_val, gex_RMA_PutNBIVal);
+ALSO_NAMED(trunkline_get_blocking_val, gex_RMA_GetBlockingVal);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Copies of few bytes: from pieces that may overlap, without a call and without a loop. */
+ * Copies: of few bytes from pieces that may overlap, without a call and without a loop; and such
+ * that other processes may look at meanwhile. */
 #ifndef TK_COPY_H
 #define TK_COPY_H
 
@@ -63,6 +64,28 @@ static inline void tk_copy(void *to, const void *from, size_t n)
     if (n <= tk_copy_small_max)
         tk_copy_small(to, from, n);
     else
+        memcpy(to, from, n);
+}
+
+/* Unaligned as well as aligned ones, of whatever type they are to the client. */
+typedef uint16_t tk_whole_2_t __attribute__((__may_alias__, __aligned__(1)));
+typedef uint32_t tk_whole_4_t __attribute__((__may_alias__, __aligned__(1)));
+typedef uint64_t tk_whole_8_t __attribute__((__may_alias__, __aligned__(1)));
+
+#define TK_COPY_WHOLE(to, from, type) (*(volatile type *)(to) = *(const volatile type *)(from))
+
+/* Any n: 1, 2, 4 or 8 aligned bytes are read and written whole, once. Large copies are memcpy's
+ * own: past the caches by a threshold of its own, which streaming stores of ours did not beat at
+ * any size. */
+static inline void tk_copy_whole(void *to, const void *from, size_t n)
+{
+    if (n == 8)
+        TK_COPY_WHOLE(to, from, tk_whole_8_t);
+    else if (n == 4)
+        TK_COPY_WHOLE(to, from, tk_whole_4_t);
+    else if (n == 2)
+        TK_COPY_WHOLE(to, from, tk_whole_2_t);
+    else if (n)
         memcpy(to, from, n);
 }
 

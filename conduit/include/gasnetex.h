@@ -451,6 +451,8 @@ int gex_RMA_PutNBIVal(gex_TM_t tm, gex_Rank_t rank, void *dest, gex_RMA_Value_t 
 gex_RMA_Value_t gex_RMA_GetBlockingVal(gex_TM_t tm, gex_Rank_t rank, void *src, size_t nbytes,
                                        gex_Flags_t flags);
 
+#include "trunkline_rma.h"
+
 /* ---- Events
  * ------------------------------------------------------------------------------------------------------
  */

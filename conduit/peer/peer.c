@@ -15,8 +15,9 @@ enum tk_status tk_peers_open(uint32_t rank, uint32_t size)
 {
     tk_peers.at = aligned_alloc(TK_CACHE_LINE, size * sizeof(*tk_peers.at));
     tk_peers.shifts = calloc(size, sizeof(*tk_peers.shifts));
+    tk_peers.far = calloc(size, sizeof(*tk_peers.far));
     tk_peers.mapped = calloc(size, sizeof(*tk_peers.mapped));
-    if (!tk_peers.at || !tk_peers.shifts || !tk_peers.mapped) {
+    if (!tk_peers.at || !tk_peers.shifts || !tk_peers.far || !tk_peers.mapped) {
         tk_complain("out of memory for a table of %u peers", size);
         return TK_FAIL;
     }
@@ -26,6 +27,7 @@ enum tk_status tk_peers_open(uint32_t rank, uint32_t size)
     for (uint32_t r = 0; r < size; r++) {
         tk_peers.at[r] = (struct tk_peer){.rank = r, .segment_fd = -1};
         tk_peers.shifts[r] = r == rank ? 0 : tk_far;
+        tk_peers.far[r] = tk_far;
     }
     return TK_OK;
 }

@@ -39,6 +39,7 @@ enum { tk_far = 1 };
 struct tk_peers {
     struct tk_peer *at; /* by job rank */
     uintptr_t *shifts;  /* by job rank, of segments of endpoints 0 */
+    uintptr_t *far;     /* by job rank: tk_far each */
     size_t *mapped;     /* and how much of them we have mapped */
     uint32_t size;
     uint32_t me;

@@ -37,6 +37,7 @@ struct trunkline_ep {
 };
 
 struct trunkline_tm {
+    uintptr_t *shifts; /* first: clients look at it (trunkline_rma.h) */
     struct trunkline_ep *ep;
     const void *cdata;
 };
@@ -65,28 +66,46 @@ bool tk_segment_bind(struct trunkline_ep *ep, struct trunkline_segment *segment)
 struct tk_bound tk_segment_bound(const struct trunkline_ep *ep,
                                  const struct trunkline_segment *segment);
 
-/* gex_TM_Pair() makes no object: the handle holds both indices, and a bit that no pointer has. */
-enum { tk_pair_bit = 1, tk_pair_remote_shift = 1, tk_pair_local_shift = 17 };
+/* What gex_TM_Pair() returns: places in a table, which say by where they are which endpoints they
+ * are of, and begin as teams do, with shifts: of nobody, so that clients call the library. The last
+ * column is for numbers that no endpoint has. */
+enum { tk_pair_columns = 64 };
+
+_Static_assert((int)tk_endpoints_max < (int)tk_pair_columns,
+               "a column for each endpoint, and one more");
+
+struct tk_pair {
+    uintptr_t *shifts;
+};
+
+extern TK_HIDDEN struct tk_pair tk_pairs[tk_endpoints_max * tk_pair_columns];
+
+static inline size_t tk_pair_place(gex_TM_t tm)
+{
+    return ((uintptr_t)tm - (uintptr_t)tk_pairs) / sizeof(struct tk_pair);
+}
 
 static inline bool tk_is_pair(gex_TM_t tm)
 {
-    return (uintptr_t)tm & tk_pair_bit;
+    return (uintptr_t)tm - (uintptr_t)tk_pairs < sizeof(tk_pairs);
 }
 
+/* Written before it is handed out, by any thread the same. */
 static inline gex_TM_t tk_pair(gex_EP_Index_t local, gex_EP_Index_t remote)
 {
-    return (gex_TM_t)((uintptr_t)local << tk_pair_local_shift |
-                      (uintptr_t)remote << tk_pair_remote_shift | tk_pair_bit);
+    struct tk_pair *pair = &tk_pairs[local * tk_pair_columns + tk_min(remote, tk_pair_columns - 1)];
+    __atomic_store_n(&pair->shifts, tk_peers.far, __ATOMIC_RELEASE);
+    return (gex_TM_t)(void *)pair;
 }
 
 static inline gex_EP_Index_t tk_pair_remote(gex_TM_t pair)
 {
-    return (gex_EP_Index_t)((uintptr_t)pair >> tk_pair_remote_shift);
+    return tk_pair_place(pair) % tk_pair_columns;
 }
 
 static inline gex_EP_Index_t tk_pair_local(gex_TM_t pair)
 {
-    return (gex_EP_Index_t)((uintptr_t)pair >> tk_pair_local_shift);
+    return (gex_EP_Index_t)(tk_pair_place(pair) / tk_pair_columns);
 }
 
 /* The peer that (tm, rank) names. There is one team so far, in which ranks are job ranks, as they

@@ -10,41 +10,21 @@
 #include <sys/uio.h>
 
 #include "base/bits.h"
+#include "base/copy.h"
 #include "base/report.h"
 #include "transport/shm/shm_private.h"
-
-/* What has 1, 2, 4 or 8 bytes and is aligned is read and written whole: others may look at it at
- * any time. */
-static inline void copy(char *to, const char *from, size_t nbytes)
-{
-    bool is_aligned = (((uintptr_t)to | (uintptr_t)from) & (nbytes - 1)) == 0;
-    if (is_aligned && nbytes == 8)
-        __atomic_store_n((uint64_t *)(void *)to,
-                         __atomic_load_n((const uint64_t *)(const void *)from, __ATOMIC_RELAXED),
-                         __ATOMIC_RELAXED);
-    else if (is_aligned && nbytes == 4)
-        __atomic_store_n((uint32_t *)(void *)to,
-                         __atomic_load_n((const uint32_t *)(const void *)from, __ATOMIC_RELAXED),
-                         __ATOMIC_RELAXED);
-    else if (is_aligned && nbytes == 2)
-        __atomic_store_n((uint16_t *)(void *)to,
-                         __atomic_load_n((const uint16_t *)(const void *)from, __ATOMIC_RELAXED),
-                         __ATOMIC_RELAXED);
-    else
-        memcpy(to, from, nbytes);
-}
 
 /* What is complete is seen by others before whatever we write next; what we got is no older than
  * what we do next. */
 static inline void put(uintptr_t to, const char *from, size_t nbytes)
 {
-    copy((char *)to, from, nbytes);
+    tk_copy_whole((void *)to, from, nbytes);
     atomic_thread_fence(memory_order_release);
 }
 
 static inline void get(char *to, uintptr_t from, size_t nbytes)
 {
-    copy(to, (const char *)from, nbytes);
+    tk_copy_whole(to, (const void *)from, nbytes);
     atomic_thread_fence(memory_order_acquire);
 }
 

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Puts and gets between processes that share memory, inlined into the client: a copy, complete on
+ * return, of constant small sizes one load and one store. Everything else, and everything in a
+ * library with --enable-debug, which checks, calls the function of the same name. Included by
+ * gasnetex.h. Owns nothing, locks nothing, polls nothing. */
+#ifndef TRUNKLINE_RMA_H
+#define TRUNKLINE_RMA_H
+
+/* Behind a team or pair lies a pointer to a table, by rank: what makes an address of the segment's
+ * owner one of ours, or this, which says that the library must do it. */
+enum { TRUNKLINE_FAR = 1 };
+
+#if !GASNET_DEBUG && defined(__OPTIMIZE__)
+
+/* The body is for calls; whoever takes the address gets the library's function. Parts of bodies are
+ * no functions of the library's. */
+#    define TRUNKLINE_NEAR extern __inline__ __attribute__((__gnu_inline__, __artificial__))
+#    define TRUNKLINE_PART                                                                         \
+        extern __inline__ __attribute__((__gnu_inline__, __always_inline__, __artificial__))
+
+/* The library's functions by other names, for by their own the calls below were recursive. */
+int trunkline_put_blocking(gex_TM_t tm, gex_Rank_t rank, void *dest, const void *src, size_t nbytes,
+                           gex_Flags_t flags);
+int trunkline_get_blocking(gex_TM_t tm, void *dest, gex_Rank_t rank, void *src, size_t nbytes,
+                           gex_Flags_t flags);
+gex_Event_t trunkline_put_nb(gex_TM_t tm, gex_Rank_t rank, void *dest, const void *src,
+                             size_t nbytes, gex_Event_t *lc_opt, gex_Flags_t flags);
+gex_Event_t trunkline_get_nb(gex_TM_t tm, void *dest, gex_Rank_t rank, void *src, size_t nbytes,
+                             gex_Flags_t flags);
+int trunkline_put_nbi(gex_TM_t tm, gex_Rank_t rank, void *dest, const void *src, size_t nbytes,
+                      gex_Event_t *lc_opt, gex_Flags_t flags);
+int trunkline_get_nbi(gex_TM_t tm, void *dest, gex_Rank_t rank, void *src, size_t nbytes,
+                      gex_Flags_t flags);
+int trunkline_put_blocking_val(gex_TM_t tm, gex_Rank_t rank, void *dest, gex_RMA_Value_t value,
+                               size_t nbytes, gex_Flags_t flags);
+gex_Event_t trunkline_put_nb_val(gex_TM_t tm, gex_Rank_t rank, void *dest, gex_RMA_Value_t value,
+                                 size_t nbytes, gex_Flags_t flags);
+int trunkline_put_nbi_val(gex_TM_t tm, gex_Rank_t rank, void *dest, gex_RMA_Value_t value,
+                          size_t nbytes, gex_Flags_t flags);
+gex_RMA_Value_t trunkline_get_blocking_val(gex_TM_t tm, gex_Rank_t rank, void *src, size_t nbytes,
+                                           gex_Flags_t flags);
+
+/* Copies that others may look at meanwhile: what has 1, 2, 4 or 8 bytes and is aligned moves whole.
+ * Zero bytes: looks at neither address. */
+void trunkline_copy(void *to, const void *from, size_t nbytes);
+
+/* ---- Who is near */
+
+TRUNKLINE_PART uintptr_t trunkline_shift(gex_TM_t tm, gex_Rank_t rank)
+{
+    uintptr_t *shifts = *(uintptr_t **)(void *)tm;
+    return __atomic_load_n(&shifts[rank], __ATOMIC_RELAXED);
+}
+
+/* Far the caller's word goes for: then nothing else is compiled. */
+#    define TRUNKLINE_IS_FAR(shift, flags)                                                         \
+        ((__builtin_constant_p(flags) && ((flags)&GEX_FLAG_PEER_NEVER_NBRHD)) ||                   \
+         __builtin_expect((shift) == TRUNKLINE_FAR, 0))
+
+/* ---- Copies
+ *
+ * Volatile on the side of shared memory: read each time anew, written at once, in one piece. What
+ * is complete is seen by others before what we write next, and what we got is no older than what
+ * we read next. */
+
+typedef uint16_t trunkline_2_t __attribute__((__may_alias__, __aligned__(1)));
+typedef uint32_t trunkline_4_t __attribute__((__may_alias__, __aligned__(1)));
+typedef uint64_t trunkline_8_t __attribute__((__may_alias__, __aligned__(1)));
+
+/* gcc cannot model fences under -fsanitize=thread, and says so. */
+#    if defined(__SANITIZE_THREAD__)
+#        define TRUNKLINE_NEAR_FENCE(order) __asm__ __volatile__("" : : : "memory")
+#    else
+#        define TRUNKLINE_NEAR_FENCE(order) __atomic_thread_fence(order)
+#    endif
+
+/* Constant sizes up to this are copied in line. */
+enum { TRUNKLINE_INLINE_MAX = 64 };
+
+#    define TRUNKLINE_IS_SMALL(nbytes)                                                             \
+        (__builtin_constant_p(nbytes) && (nbytes) <= (size_t)TRUNKLINE_INLINE_MAX)
+
+TRUNKLINE_PART void trunkline_near_put(uintptr_t dest, const void *src, size_t nbytes)
+{
+    void *to = (void *)dest;
+    if (!TRUNKLINE_IS_SMALL(nbytes))
+        trunkline_copy(to, src, nbytes);
+    else if (nbytes == 8)
+        *(volatile trunkline_8_t *)to = *(const trunkline_8_t *)src;
+    else if (nbytes == 4)
+        *(volatile trunkline_4_t *)to = *(const trunkline_4_t *)src;
+    else if (nbytes == 2)
+        *(volatile trunkline_2_t *)to = *(const trunkline_2_t *)src;
+    else if (nbytes == 1)
+        *(volatile unsigned char *)to = *(const unsigned char *)src;
+    else
+        __builtin_memcpy(to, nbytes ? src : to, nbytes); /* NULL is no address of bytes */
+    TRUNKLINE_NEAR_FENCE(__ATOMIC_RELEASE);
+}
+
+TRUNKLINE_PART void trunkline_near_get(void *to, uintptr_t src, size_t nbytes)
+{
+    const void *from = (const void *)src;
+    if (!TRUNKLINE_IS_SMALL(nbytes))
+        trunkline_copy(to, from, nbytes);
+    else if (nbytes == 8)
+        *(trunkline_8_t *)to = *(const volatile trunkline_8_t *)from;
+    else if (nbytes == 4)
+        *(trunkline_4_t *)to = *(const volatile trunkline_4_t *)from;
+    else if (nbytes == 2)
+        *(trunkline_2_t *)to = *(const volatile trunkline_2_t *)from;
+    else if (nbytes == 1)
+        *(unsigned char *)to = *(const volatile unsigned char *)from;
+    else
+        __builtin_memcpy(nbytes ? to : (void *)src, from, nbytes);
+    TRUNKLINE_NEAR_FENCE(__ATOMIC_ACQUIRE);
+}
+
+/* ---- The calls. A copy is never refused: GEX_FLAG_IMMEDIATE changes nothing. */
+
+TRUNKLINE_NEAR int gex_RMA_PutBlocking(gex_TM_t tm, gex_Rank_t rank, void *dest, const void *src,
+                                       size_t nbytes, gex_Flags_t flags)
+{
+    uintptr_t shift = trunkline_shift(tm, rank);
+    if (TRUNKLINE_IS_FAR(shift, flags))
+        return trunkline_put_blocking(tm, rank, dest, src, nbytes, flags);
+    trunkline_near_put((uintptr_t)dest + shift, src, nbytes);
+    return GASNET_OK;
+}
+
+TRUNKLINE_NEAR int gex_RMA_GetBlocking(gex_TM_t tm, void *dest, gex_Rank_t rank, void *src,
+                                       size_t nbytes, gex_Flags_t flags)
+{
+    uintptr_t shift = trunkline_shift(tm, rank);
+    if (TRUNKLINE_IS_FAR(shift, flags))
+        return trunkline_get_blocking(tm, dest, rank, src, nbytes, flags);
+    trunkline_near_get(dest, (uintptr_t)src + shift, nbytes);
+    return GASNET_OK;
+}
+
+TRUNKLINE_NEAR gex_Event_t gex_RMA_PutNB(gex_TM_t tm, gex_Rank_t rank, void *dest, const void *src,
+                                         size_t nbytes, gex_Event_t *lc_opt, gex_Flags_t flags)
+{
+    uintptr_t shift = trunkline_shift(tm, rank);
+    if (TRUNKLINE_IS_FAR(shift, flags))
+        return trunkline_put_nb(tm, rank, dest, src, nbytes, lc_opt, flags);
+    trunkline_near_put((uintptr_t)dest + shift, src, nbytes);
+    if (lc_opt != GEX_EVENT_NOW && lc_opt != GEX_EVENT_DEFER)
+        *lc_opt = GEX_EVENT_INVALID;
+    return GEX_EVENT_INVALID;
+}
+
+TRUNKLINE_NEAR gex_Event_t gex_RMA_GetNB(gex_TM_t tm, void *dest, gex_Rank_t rank, void *src,
+                                         size_t nbytes, gex_Flags_t flags)
+{
+    uintptr_t shift = trunkline_shift(tm, rank);
+    if (TRUNKLINE_IS_FAR(shift, flags))
+        return trunkline_get_nb(tm, dest, rank, src, nbytes, flags);
+    trunkline_near_get(dest, (uintptr_t)src + shift, nbytes);
+    return GEX_EVENT_INVALID;
+}
+
+TRUNKLINE_NEAR int gex_RMA_PutNBI(gex_TM_t tm, gex_Rank_t rank, void *dest, const void *src,
+                                  size_t nbytes, gex_Event_t *lc_opt, gex_Flags_t flags)
+{
+    uintptr_t shift = trunkline_shift(tm, rank);
+    if (TRUNKLINE_IS_FAR(shift, flags))
+        return trunkline_put_nbi(tm, rank, dest, src, nbytes, lc_opt, flags);
+    trunkline_near_put((uintptr_t)dest + shift, src, nbytes);
+    return GASNET_OK;
+}
+
+TRUNKLINE_NEAR int gex_RMA_GetNBI(gex_TM_t tm, void *dest, gex_Rank_t rank, void *src,
+                                  size_t nbytes, gex_Flags_t flags)
+{
+    uintptr_t shift = trunkline_shift(tm, rank);
+    if (TRUNKLINE_IS_FAR(shift, flags))
+        return trunkline_get_nbi(tm, dest, rank, src, nbytes, flags);
+    trunkline_near_get(dest, (uintptr_t)src + shift, nbytes);
+    return GASNET_OK;
+}
+
+/* ---- The calls that take or give a number: in line where its bytes are a number, too */
+
+#    define TRUNKLINE_IS_NUMBER(nbytes)                                                            \
+        (__builtin_constant_p(nbytes) &&                                                           \
+         ((nbytes) == 1 || (nbytes) == 2 || (nbytes) == 4 || (nbytes) == 8))
+
+TRUNKLINE_PART void trunkline_near_store(uintptr_t dest, gex_RMA_Value_t value, size_t nbytes)
+{
+    void *to = (void *)dest;
+    if (nbytes == 8)
+        *(volatile trunkline_8_t *)to = value;
+    else if (nbytes == 4)
+        *(volatile trunkline_4_t *)to = (uint32_t)value;
+    else if (nbytes == 2)
+        *(volatile trunkline_2_t *)to = (uint16_t)value;
+    else
+        *(volatile unsigned char *)to = (unsigned char)value;
+    TRUNKLINE_NEAR_FENCE(__ATOMIC_RELEASE);
+}
+
+TRUNKLINE_PART gex_RMA_Value_t trunkline_near_load(uintptr_t src, size_t nbytes)
+{
+    const void *from = (const void *)src;
+    gex_RMA_Value_t value;
+    if (nbytes == 8)
+        value = *(const volatile trunkline_8_t *)from;
+    else if (nbytes == 4)
+        value = *(const volatile trunkline_4_t *)from;
+    else if (nbytes == 2)
+        value = *(const volatile trunkline_2_t *)from;
+    else
+        value = *(const volatile unsigned char *)from;
+    TRUNKLINE_NEAR_FENCE(__ATOMIC_ACQUIRE);
+    return value;
+}
+
+TRUNKLINE_NEAR int gex_RMA_PutBlockingVal(gex_TM_t tm, gex_Rank_t rank, void *dest,
+                                          gex_RMA_Value_t value, size_t nbytes, gex_Flags_t flags)
+{
+    uintptr_t shift = trunkline_shift(tm, rank);
+    if (!TRUNKLINE_IS_NUMBER(nbytes) || TRUNKLINE_IS_FAR(shift, flags))
+        return trunkline_put_blocking_val(tm, rank, dest, value, nbytes, flags);
+    trunkline_near_store((uintptr_t)dest + shift, value, nbytes);
+    return GASNET_OK;
+}
+
+TRUNKLINE_NEAR gex_Event_t gex_RMA_PutNBVal(gex_TM_t tm, gex_Rank_t rank, void *dest,
+                                            gex_RMA_Value_t value, size_t nbytes, gex_Flags_t flags)
+{
+    uintptr_t shift = trunkline_shift(tm, rank);
+    if (!TRUNKLINE_IS_NUMBER(nbytes) || TRUNKLINE_IS_FAR(shift, flags))
+        return trunkline_put_nb_val(tm, rank, dest, value, nbytes, flags);
+    trunkline_near_store((uintptr_t)dest + shift, value, nbytes);
+    return GEX_EVENT_INVALID;
+}
+
+TRUNKLINE_NEAR int gex_RMA_PutNBIVal(gex_TM_t tm, gex_Rank_t rank, void *dest,
+                                     gex_RMA_Value_t value, size_t nbytes, gex_Flags_t flags)
+{
+    uintptr_t shift = trunkline_shift(tm, rank);
+    if (!TRUNKLINE_IS_NUMBER(nbytes) || TRUNKLINE_IS_FAR(shift, flags))
+        return trunkline_put_nbi_val(tm, rank, dest, value, nbytes, flags);
+    trunkline_near_store((uintptr_t)dest + shift, value, nbytes);
+    return GASNET_OK;
+}
+
+TRUNKLINE_NEAR gex_RMA_Value_t gex_RMA_GetBlockingVal(gex_TM_t tm, gex_Rank_t rank, void *src,
+                                                      size_t nbytes, gex_Flags_t flags)
+{
+    uintptr_t shift = trunkline_shift(tm, rank);
+    if (!TRUNKLINE_IS_NUMBER(nbytes) || TRUNKLINE_IS_FAR(shift, flags))
+        return trunkline_get_blocking_val(tm, rank, src, nbytes, flags);
+    return trunkline_near_load((uintptr_t)src + shift, nbytes);
+}
+
+#endif
+#endif
