@@ -44,8 +44,11 @@ void gex_Event_Wait(gex_Event_t event)
 {
     TK_CHECK_MAY_COMMUNICATE("gex_Event_Wait");
     CHECK_EVENT("gex_Event_Wait", event);
-    if (event == GEX_EVENT_INVALID)
+    tk_if_unlikely(event == GEX_EVENT_INVALID)
+    {
+        tk_serve_now_and_then();
         return;
+    }
     tk_serve(tk_count_of(event));
     tk_if_unlikely(tk_counter_read(tk_count_of(event)) > 0) wait_long(event);
     else tk_counter_leave(tk_count_of(event), tk_op_free);

@@ -58,6 +58,12 @@ static inline bool tk_turn_to_serve(void)
 /* For what is left of an operation, or of its sources, when that is more than nothing. */
 void tk_wait_long(const tk_counter_t *left);
 
+/* For who waits for nothing: its events were complete before it had them. */
+static inline void tk_serve_now_and_then(void)
+{
+    tk_if_unlikely(tk_turn_to_serve()) tk_poll();
+}
+
 /* The first look of who waits: polls now and then even when there is nothing to wait for, because a
  * client that only ever waits for operations that are done by then must serve others too. Not in
  * handlers. */

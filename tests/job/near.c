@@ -79,7 +79,7 @@ static void sync_nbi(void)
 
 #define PUTS(size)                                                                                 \
     do {                                                                                           \
-        gex_Event_t leaf = GEX_EVENT_INVALID;                                                      \
+        gex_Event_t leaf = (gex_Event_t)(uintptr_t)8;                                              \
         uint64_t seed = 10 * (uint64_t)(size);                                                     \
         CHECK(gex_RMA_PutBlocking(job.tm, peer, theirs(DATA), FILLED(seed), size, 0) == 0);        \
         check_there(size, seed);                                                                   \
@@ -179,7 +179,7 @@ static void values(void)
 static void nothing_at_no_address(void)
 {
     job_phase("no bytes");
-    gex_Event_t leaf = GEX_EVENT_INVALID;
+    gex_Event_t leaf = (gex_Event_t)(uintptr_t)8;
     char *nowhere = (char *)8;
     for (int turn = 0; turn < 2; turn++) {
         size_t none = changing(0);
