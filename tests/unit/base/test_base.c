@@ -9,6 +9,7 @@
 #include "base/atomic.h"
 #include "base/bits.h"
 #include "base/clock.h"
+#include "base/copy.h"
 #include "base/lock.h"
 #include "base/pool.h"
 #include "transport/op.h"
@@ -34,6 +35,22 @@ static void rounding_goes_up_to_the_unit(void **state)
     assert_int_equal(tk_align_up(4097, 4096), 8192);
     assert_int_equal(tk_min(3, 4), 3);
     assert_int_equal(tk_max(3, 4), 4);
+}
+
+static void a_copy_has_all_bytes_and_no_more(void **state)
+{
+    enum { most = 200, margin = 8 };
+    char from[most], to[most + 2 * margin];
+    (void)state;
+    for (int i = 0; i < most; i++)
+        from[i] = (char)(i + 1);
+    for (size_t n = 0; n <= most; n++) {
+        memset(to, 0, sizeof(to));
+        tk_copy(to + margin, from, n);
+        assert_memory_equal(to + margin, from, n);
+        for (size_t i = 0; i < margin; i++)
+            assert_true(to[i] == 0 && to[margin + n + i] == 0);
+    }
 }
 
 static void the_clock_never_goes_back(void **state)
@@ -325,6 +342,7 @@ static void threads_that_end_together_leave_enough_for_as_many(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(rounding_goes_up_to_the_unit),
+    cmocka_unit_test(a_copy_has_all_bytes_and_no_more),
     cmocka_unit_test(the_clock_never_goes_back),
     cmocka_unit_test(a_counter_gives_no_more_than_it_has),
     cmocka_unit_test(takers_of_a_counter_share_it_exactly),
