@@ -8,55 +8,19 @@
  * is told by that and by the order of stores. One thread, no lock. */
 #include "config.h"
 
-#include <errno.h>
-#include <linux/futex.h>
-#include <linux/membarrier.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <ucontext.h>
 
-#include "weak_memory.h"
+#include "weak_private.h"
 
 enum {
-    words_max = 32,
-    stores_max = 48,
-    cells_max = 64,
     ranges_max = 16,
     choices_max = 1024,
     trace_max = 512,
     stack_size = 128 * 1024,
-    table_bits = 22, /* of states seen */
-    nobody = -1
-};
-
-struct view {
-    uint8_t clock[weak_threads_max];
-    uint8_t floor[words_max];
-};
-
-struct store {
-    uint64_t value;
-    struct view released;
-    uint8_t thread, clock;
-};
-
-struct word {
-    volatile void *at;
-    size_t size;
-    unsigned count;
-    struct store stores[stores_max];
-};
-
-/* Plain memory: when it was last written, and last read by each. */
-struct cell {
-    const char *at;
-    size_t size;
-    int writer;
-    uint8_t written, read[weak_threads_max];
+    table_bits = 22 /* of states seen */
 };
 
 struct range {
@@ -65,34 +29,17 @@ struct range {
     enum weak_flaw flaw;
 };
 
-enum fiber_state { runnable, paused, idle, sleeping, returned };
-
-struct fiber {
-    ucontext_t context;
-    enum fiber_state state;
-    struct view view;
-    uint64_t history;               /* of all that was read */
-    struct view here;               /* as it was when all was last looked at anew */
-    bool knows[words_max];          /* words that it has looked at */
-    const volatile void *sleeps_at; /* futex */
-};
-
 struct weak_count weak_count;
-enum weak_membarrier weak_membarrier;
 
 static const struct weak_program *program;
-static struct fiber fibers[weak_threads_max];
+struct fiber fibers[weak_threads_max];
 static char stacks[weak_threads_max][stack_size] __attribute__((aligned(64)));
 static ucontext_t searcher;
-static int running = nobody; /* nobody: start() or end(), which touch memory as it is */
-static int threads;
+int running = nobody, threads;
 static struct word words[words_max];
-static unsigned words_used;
-static struct cell cells[cells_max];
-static unsigned cells_used;
+unsigned words_used;
 static struct range privates[ranges_max], flaws[ranges_max];
 static unsigned privates_used, flaws_used;
-static struct view fenced; /* what full fences have made known to each other */
 
 static struct {
     unsigned chosen, of;
@@ -174,13 +121,13 @@ void weak_tell(void)
 
 /* ---- States ---- */
 
-static uint64_t mix(uint64_t hash, uint64_t value)
+uint64_t mix(uint64_t hash, uint64_t value)
 {
     hash = ((hash + UINT64_C(0x632be59bd9b4e019)) ^ value) * UINT64_C(0x9e3779b97f4a7c15);
     return hash ^ hash >> 29;
 }
 
-static uint64_t mix_bytes(uint64_t hash, const void *bytes, size_t n)
+uint64_t mix_bytes(uint64_t hash, const void *bytes, size_t n)
 {
     uint64_t piece;
     for (; n >= sizeof(piece); n -= sizeof(piece), bytes = (const char *)bytes + sizeof(piece)) {
@@ -192,7 +139,7 @@ static uint64_t mix_bytes(uint64_t hash, const void *bytes, size_t n)
     return n ? mix(hash, piece) : hash;
 }
 
-static uint64_t mix_view(uint64_t hash, const struct view *view)
+uint64_t mix_view(uint64_t hash, const struct view *view)
 {
     return mix_bytes(mix_bytes(hash, view->clock, sizeof(view->clock)), view->floor, words_used);
 }
@@ -218,11 +165,9 @@ static uint64_t state_now(void)
             hash = mix_view(hash, &store->released);
         }
     }
-    for (unsigned c = 0; c < cells_used; c++)
-        hash = mix_bytes(mix(hash, cells[c].written), cells[c].read, sizeof(cells[c].read));
     for (unsigned i = 0; i < privates_used; i++)
         hash = mix_bytes(hash, privates[i].at, privates[i].size);
-    hash = mix_view(hash, &fenced);
+    hash = mix_fences(mix_cells(hash));
     return hash ? hash : 1;
 }
 
@@ -285,7 +230,7 @@ static bool can_run(const struct fiber *fiber)
 }
 
 /* Some thread goes on, this one for choice 0 if it can. */
-static void let_anybody_run(void)
+void let_anybody_run(void)
 {
     int able[weak_threads_max];
     unsigned n = 0;
@@ -446,6 +391,12 @@ static void append(unsigned w, uint64_t value, int order, const struct store *af
         weak_fail("more stores than this search has room for");
 }
 
+uint64_t read_newest(const volatile void *at, size_t size)
+{
+    unsigned w = word_at(at, size);
+    return read_store(w, words[w].count - 1, memory_order_relaxed)->value;
+}
+
 uint64_t weak_load(const volatile void *at, size_t size, int order)
 {
     if (is_plain(at))
@@ -519,140 +470,7 @@ uint64_t weak_exchange(volatile void *at, size_t size, enum weak_change change, 
     return store->value;
 }
 
-/* ---- Plain memory ---- */
-
-static void access_cells(const void *memory, size_t size, bool writes)
-{
-    const char *from = memory, *end = from + size;
-    if (running == nobody)
-        return;
-    const struct view *mine = &fibers[running].view;
-    for (unsigned c = 0; c < cells_used; c++) {
-        struct cell *cell = &cells[c];
-        if (end <= cell->at || cell->at + cell->size <= from)
-            continue;
-        if (cell->writer != nobody && cell->written > mine->clock[cell->writer])
-            weak_fail(writes ? "two write the same memory at the same time"
-                             : "memory is read that may not be written yet");
-        for (int i = 0; writes && i < threads; i++)
-            if (cell->read[i] > mine->clock[i])
-                weak_fail("memory is written that somebody may still read");
-        if (writes) {
-            cell->writer = running;
-            cell->written = mine->clock[running];
-        } else {
-            cell->read[running] = mine->clock[running];
-        }
-    }
-}
-
-void weak_look(const void *memory, size_t size)
-{
-    access_cells(memory, size, false);
-}
-
-void weak_touch(const void *memory, size_t size)
-{
-    access_cells(memory, size, true);
-}
-
-void weak_copy(void *to, const void *from, size_t n)
-{
-    weak_look(from, n);
-    weak_touch(to, n);
-    if (n)
-        memcpy(to, from, n);
-}
-
-/* ---- System calls ---- */
-
-static void fence(int thread)
-{
-    struct view *view = &fibers[thread].view;
-    for (unsigned w = 0; w < words_used; w++) {
-        if (view->floor[w] < fenced.floor[w])
-            view->floor[w] = fenced.floor[w];
-        fenced.floor[w] = view->floor[w];
-        fibers[thread].history = mix(fibers[thread].history, view->floor[w]);
-    }
-}
-
-/* Others fence one after the other, while everybody goes on. */
-static long membarrier(int command)
-{
-    if (weak_membarrier == weak_membarrier_refused) {
-        errno = EPERM;
-        return -1;
-    }
-    if (running == nobody || weak_membarrier == weak_membarrier_lies ||
-        command != MEMBARRIER_CMD_GLOBAL_EXPEDITED)
-        return 0;
-    fence(running);
-    for (int i = 0; i < threads; i++) {
-        let_anybody_run();
-        fence(i);
-    }
-    fence(running);
-    return 0;
-}
-
-/* Without an end to patience: a sleep that nobody ends is what is looked for. */
-static long futex_wait(volatile uint32_t *at, uint32_t value)
-{
-    let_anybody_run();
-    unsigned w = word_at(at, sizeof(*at));
-    struct fiber *me = &fibers[running];
-    if ((uint32_t)read_store(w, words[w].count - 1, memory_order_relaxed)->value != value) {
-        errno = EAGAIN;
-        return -1;
-    }
-    me->state = sleeping;
-    me->sleeps_at = at;
-    let_anybody_run();
-    return 0;
-}
-
-static long futex_wake(const volatile uint32_t *at)
-{
-    long n = 0;
-    let_anybody_run();
-    for (int i = 0; i < threads; i++)
-        if (fibers[i].state == sleeping && fibers[i].sleeps_at == at) {
-            fibers[i].state = runnable;
-            n++;
-        }
-    return n;
-}
-
-long weak_syscall(long number, ...)
-{
-    va_list arguments;
-    va_start(arguments, number);
-    volatile uint32_t *at = NULL;
-    int operation;
-    uint32_t value = 0;
-    if (number == SYS_futex)
-        at = va_arg(arguments, volatile uint32_t *);
-    operation = va_arg(arguments, int);
-    if (number == SYS_futex)
-        value = va_arg(arguments, uint32_t);
-    va_end(arguments);
-    if (number == SYS_membarrier)
-        return membarrier(operation);
-    return operation == FUTEX_WAIT ? futex_wait(at, value) : futex_wake(at);
-}
-
 /* ---- The search ---- */
-
-void weak_share(const void *memory, size_t size, size_t unit)
-{
-    for (size_t i = 0; i < size; i += unit) {
-        if (cells_used == cells_max)
-            abort();
-        cells[cells_used++] =
-            (struct cell){.at = (const char *)memory + i, .size = unit, .writer = nobody};
-    }
-}
 
 static void add_range(struct range *ranges, unsigned *used, struct range range)
 {
@@ -707,9 +525,10 @@ static void make_fibers(void)
 static void execute(void)
 {
     volatile bool left = false;
-    words_used = cells_used = privates_used = 0;
+    words_used = privates_used = 0;
+    forget_cells();
+    forget_fences();
     choices_made = traced = surprises = 0;
-    fenced = (struct view){{0}, {0}};
     running = nobody;
     known_state = false;
     program->start();

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * System calls of weak_memory.h: futex(2) and membarrier(2), the latter as the kernel's promise, as
+ * its refusal, or as a promise not kept. */
+#include "config.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <linux/membarrier.h>
+#include <stdarg.h>
+#include <sys/syscall.h>
+
+#include "weak_private.h"
+
+enum weak_membarrier weak_membarrier;
+
+static struct view fenced; /* what full fences have made known to each other */
+
+void forget_fences(void)
+{
+    fenced = (struct view){{0}, {0}};
+}
+
+uint64_t mix_fences(uint64_t hash)
+{
+    return mix_view(hash, &fenced);
+}
+
+static void fence(int thread)
+{
+    struct view *view = &fibers[thread].view;
+    for (unsigned w = 0; w < words_used; w++) {
+        if (view->floor[w] < fenced.floor[w])
+            view->floor[w] = fenced.floor[w];
+        fenced.floor[w] = view->floor[w];
+        fibers[thread].history = mix(fibers[thread].history, view->floor[w]);
+    }
+}
+
+/* Others fence one after the other, while everybody goes on. */
+static long membarrier(int command)
+{
+    if (weak_membarrier == weak_membarrier_refused) {
+        errno = EPERM;
+        return -1;
+    }
+    if (running == nobody || weak_membarrier == weak_membarrier_lies ||
+        command != MEMBARRIER_CMD_GLOBAL_EXPEDITED)
+        return 0;
+    fence(running);
+    for (int i = 0; i < threads; i++) {
+        let_anybody_run();
+        fence(i);
+    }
+    fence(running);
+    return 0;
+}
+
+/* Without an end to patience: a sleep that nobody ends is what is looked for. */
+static long futex_wait(volatile uint32_t *at, uint32_t value)
+{
+    let_anybody_run();
+    struct fiber *me = &fibers[running];
+    if ((uint32_t)read_newest(at, sizeof(*at)) != value) {
+        errno = EAGAIN;
+        return -1;
+    }
+    me->state = sleeping;
+    me->sleeps_at = at;
+    let_anybody_run();
+    return 0;
+}
+
+static long futex_wake(const volatile uint32_t *at)
+{
+    long n = 0;
+    let_anybody_run();
+    for (int i = 0; i < threads; i++)
+        if (fibers[i].state == sleeping && fibers[i].sleeps_at == at) {
+            fibers[i].state = runnable;
+            n++;
+        }
+    return n;
+}
+
+long weak_syscall(long number, ...)
+{
+    va_list arguments;
+    va_start(arguments, number);
+    volatile uint32_t *at = NULL;
+    int operation;
+    uint32_t value = 0;
+    if (number == SYS_futex)
+        at = va_arg(arguments, volatile uint32_t *);
+    operation = va_arg(arguments, int);
+    if (number == SYS_futex)
+        value = va_arg(arguments, uint32_t);
+    va_end(arguments);
+    if (number == SYS_membarrier)
+        return membarrier(operation);
+    return operation == FUTEX_WAIT ? futex_wait(at, value) : futex_wake(at);
+}
