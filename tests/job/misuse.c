@@ -181,9 +181,11 @@ static void misuse_operations(void)
     gex_Rank_t last = job.size - 1;
     void *there = job_remote(last, 0);
     gex_Event_t leaf;
+    /* Compilers warn of the mistake where the put is inlined. */
+    gex_Event_t *volatile group = GEX_EVENT_GROUP;
 
     if (scenario == 30)
-        gex_RMA_PutNB(job.tm, last, there, source, 8, GEX_EVENT_GROUP, 0);
+        gex_RMA_PutNB(job.tm, last, there, source, 8, group, 0);
     if (scenario == 31)
         gex_RMA_PutNB(job.tm, last, there, source, 8, NULL, 0);
     if (scenario == 32)
