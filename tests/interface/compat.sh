@@ -37,7 +37,7 @@ generate()
         }
         /^#/ { next }
         { count++ }
-        $2 == "one" || $2 == "zero" { print "#if !defined(" $1 ") || " $1 " != " ($2 == "one") "\n#error \"" $1 " is not " $2 "\"\n#endif" }
+        $2 == "one" { print "#if !defined(" $1 ") || " $1 " != 1\n#error \"" $1 " is not one\"\n#endif" }
         $2 == "defined" { print "#ifndef " $1 "\n#error \"" $1 " is not defined\"\n#endif" }
         $2 == "undefined" { print "#ifdef " $1 "\n#error \"" $1 " is defined\"\n#endif" }
         $2 == "text" { body = body "    if (!begins(TEXT_OF(" $1 "), \"" $1 "\", \"" $3 "\"))\n        wrong += bad(\"" $1 "\");\n" }
