@@ -33,7 +33,7 @@ static inline void carry(struct tk_message *m, const void *src, size_t nbytes, v
 int trunkline_am_request_short(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t handler,
                                gex_Flags_t flags, unsigned nargs, const gex_AM_Arg_t *args)
 {
-    TK_CHECK_REQUEST("gex_AM_RequestShort", rank, nargs);
+    TK_CHECK_REQUEST("gex_AM_RequestShort", tm, rank, nargs);
     TK_CHECK_HANDLER("gex_AM_RequestShort", handler);
     return tk_short_request(tk_peer_of(tm, rank), handler, flags & GEX_FLAG_IMMEDIATE, nargs, args);
 }
@@ -42,7 +42,7 @@ int trunkline_am_request_medium(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t han
                                 const void *src, size_t nbytes, gex_Event_t *lc_opt,
                                 gex_Flags_t flags, unsigned nargs, const gex_AM_Arg_t *args)
 {
-    TK_CHECK_REQUEST("gex_AM_RequestMedium", rank, nargs);
+    TK_CHECK_REQUEST("gex_AM_RequestMedium", tm, rank, nargs);
     TK_CHECK_HANDLER("gex_AM_RequestMedium", handler);
     TK_CHECK_LC_REQUEST("gex_AM_RequestMedium", lc_opt);
     TK_CHECK_SIZE("gex_AM_RequestMedium", nbytes, tk_medium_max(nargs));
@@ -57,7 +57,7 @@ int trunkline_am_request_long(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t handl
                               size_t nbytes, void *dest, gex_Event_t *lc_opt, gex_Flags_t flags,
                               unsigned nargs, const gex_AM_Arg_t *args)
 {
-    TK_CHECK_REQUEST("gex_AM_RequestLong", rank, nargs);
+    TK_CHECK_REQUEST("gex_AM_RequestLong", tm, rank, nargs);
     TK_CHECK_HANDLER("gex_AM_RequestLong", handler);
     TK_CHECK_LC_REQUEST("gex_AM_RequestLong", lc_opt);
     TK_CHECK_SIZE("gex_AM_RequestLong", nbytes, tk_long_max());

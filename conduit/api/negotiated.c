@@ -60,7 +60,7 @@ gex_AM_SrcDesc_t gex_AM_PrepareRequestMedium(gex_TM_t tm, gex_Rank_t rank, const
                                              gex_Event_t *lc_opt, gex_Flags_t flags,
                                              unsigned int numargs)
 {
-    TK_CHECK_REQUEST("gex_AM_PrepareRequestMedium", rank, numargs);
+    TK_CHECK_REQUEST("gex_AM_PrepareRequestMedium", tm, rank, numargs);
     CHECK_PREPARE("gex_AM_PrepareRequestMedium", client_buf, least_payload, most_payload,
                   tk_medium_max(numargs), lc_opt);
     if (client_buf)
@@ -75,7 +75,7 @@ gex_AM_SrcDesc_t gex_AM_PrepareRequestLong(gex_TM_t tm, gex_Rank_t rank, const v
                                            gex_Event_t *lc_opt, gex_Flags_t flags,
                                            unsigned int numargs)
 {
-    TK_CHECK_REQUEST("gex_AM_PrepareRequestLong", rank, numargs);
+    TK_CHECK_REQUEST("gex_AM_PrepareRequestLong", tm, rank, numargs);
     CHECK_PREPARE("gex_AM_PrepareRequestLong", client_buf, least_payload, most_payload,
                   LONG_LIMIT(client_buf, numargs), lc_opt);
     if (client_buf)

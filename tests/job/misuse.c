@@ -123,6 +123,8 @@ static void misuse_messages(void)
     }
     if (scenario == 50)
         gex_AM_RequestShort1(job.tm, last, request_index, 0, 5);
+    if (scenario == 57)
+        gex_AM_RequestShort0(gex_TM_Pair(job.ep, 7), last, request_index, 0);
     if (scenario == 51) {
         gex_AM_SrcDesc_t sd = gex_AM_PrepareRequestMedium(job.tm, last, NULL, 1, 9, NULL, 0, 2);
         gex_AM_CommitRequestMedium1(sd, request_index, 1, 5);

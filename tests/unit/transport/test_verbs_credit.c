@@ -35,7 +35,8 @@ static void deliver(struct tk_arrival *arrival)
     got.head = *arrival->head;
     got.nbytes = arrival->nbytes;
     got.receives = fake_receives(link->qp);
-    memcpy(got.payload, arrival->payload, arrival->nbytes);
+    if (arrival->nbytes > 0)
+        memcpy(got.payload, arrival->payload, arrival->nbytes);
     if (got.reply && arrival->head->kind == TK_REQUEST)
         send_reply(arrival);
 }
