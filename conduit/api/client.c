@@ -28,7 +28,7 @@ int gex_Client_Init(gex_Client_t *client_p, gex_EP_t *ep_p, gex_TM_t *tm_p, cons
         return GASNET_ERR_BAD_ARG;
     }
     tk_start();
-    tk_tm.shifts = tk_peers.shifts;
+    tk_teams_open();
     tk_client.name = strdup(client_name);
     tk_client.flags = flags;
     *client_p = &tk_client;

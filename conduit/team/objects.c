@@ -22,6 +22,13 @@ static tk_lock_t list_lock = TK_LOCK_INIT;
 static struct trunkline_ep *list[GASNET_MAXEPS] = {&tk_ep};
 static gex_EP_Index_t list_length = 1;
 
+void tk_teams_open(void)
+{
+    tk_tm.shifts = tk_peers.shifts;
+    for (size_t i = 0; i < sizeof(tk_pairs) / sizeof(tk_pairs[0]); i++)
+        tk_pairs[i].shifts = tk_peers.far;
+}
+
 struct trunkline_ep *tk_ep_create(gex_Flags_t flags)
 {
     struct trunkline_ep *ep = calloc(1, sizeof(*ep));

@@ -47,6 +47,9 @@ extern struct trunkline_ep tk_ep; /* endpoint 0 */
 extern struct trunkline_tm tk_tm;
 extern struct trunkline_segment tk_segment; /* that of gex_Segment_Attach() */
 
+/* Tells the team and the pairs where neighbours are. Before any client thread has a handle. */
+void tk_teams_open(void);
+
 /* NULL: there are GASNET_MAXEPS already. */
 struct trunkline_ep *tk_ep_create(gex_Flags_t flags);
 struct trunkline_ep *tk_ep_at(gex_EP_Index_t index);
@@ -90,12 +93,10 @@ static inline bool tk_is_pair(gex_TM_t tm)
     return (uintptr_t)tm - (uintptr_t)tk_pairs < sizeof(tk_pairs);
 }
 
-/* Written before it is handed out, by any thread the same. */
 static inline gex_TM_t tk_pair(gex_EP_Index_t local, gex_EP_Index_t remote)
 {
-    struct tk_pair *pair = &tk_pairs[local * tk_pair_columns + tk_min(remote, tk_pair_columns - 1)];
-    __atomic_store_n(&pair->shifts, tk_peers.far, __ATOMIC_RELEASE);
-    return (gex_TM_t)(void *)pair;
+    return (
+        gex_TM_t)(void *)&tk_pairs[local * tk_pair_columns + tk_min(remote, tk_pair_columns - 1)];
 }
 
 static inline gex_EP_Index_t tk_pair_remote(gex_TM_t pair)
