@@ -7,9 +7,9 @@ seed=${SEED:-$(date +%Y%m%d)}
 if [ "$sanitizer" = thread ]; then
     seconds=${MIX_SECONDS:-20}
     limit=$((seconds + 100))
-    good 2 "$jobs/mix-par" --seconds "$seconds" --seed "$seed"
-    # All by shared memory, and some; mix.supp says what the sanitizer cannot know there.
     export TSAN_OPTIONS="suppressions=$top_srcdir/tests/job/mix.supp ${TSAN_OPTIONS:-}"
+    good 2 "$jobs/mix-par" --seconds "$seconds" --seed "$seed"
+    # All by shared memory, and some.
     for most in 0 2; do
         SETTINGS="GASNET_SUPERNODE_MAXSIZE=$most" good 3 "$jobs/mix-par" --seconds $((1 + seconds / 5)) --seed "$seed"
     done
