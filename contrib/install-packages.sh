@@ -1,10 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # Installs the Debian packages that Trunkline needs, by name; what is there already is left alone.
-# usage: contrib/install-packages.sh [build] [test] [sanitizer] [vm]      (default: build)
+# usage: contrib/install-packages.sh [build] [test] [sanitizer] [bench] [vm]      (default: build)
 #   build      compile and run
 #   test       make check: unit tests, a second compiler, CMake, headers of arm64, Debian's own RDMA programs, a foreign PMIx launcher
 #   sanitizer  libraries for --enable-sanitizer
+#   bench      make bench-near: the libraries that it compares with, in its table
 #   vm         make check-vm: a virtual machine with the kernel's Soft-RoCE. Optional: failing to get these is no error
 # Uses sudo when not root. Status 0: all there; 1: something is missing, and which.
 set -u
@@ -12,6 +13,7 @@ set -u
 build="gcc g++ binutils make autoconf automake libtool pkg-config libibverbs-dev librdmacm-dev libpmix-dev libhwloc-dev"
 test="libcmocka-dev cmake clang libclang-rt-dev libc6-dev-arm64-cross binutils ibverbs-utils rdmacm-utils perftest python3-pyverbs valgrind man-db openmpi-bin procps util-linux"
 sanitizer="libasan8 libubsan1 libtsan2"
+bench="ucx-utils openmpi-bin libopenmpi-dev"
 vm="qemu-system-x86 busybox-static kmod cpio xz-utils iproute2 rdma-core ibverbs-utils perftest"
 
 die()
@@ -52,8 +54,9 @@ main()
         build) wanted="$wanted $build" ;;
         test) wanted="$wanted $test" ;;
         sanitizer) wanted="$wanted $sanitizer" ;;
+        bench) wanted="$wanted $bench" ;;
         vm) optional="$optional $vm" ;;
-        *) die "unknown group '$group'; there are build, test, sanitizer and vm" ;;
+        *) die "unknown group '$group'; there are build, test, sanitizer, bench and vm" ;;
         esac
     done
     if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then

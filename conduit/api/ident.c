@@ -14,7 +14,7 @@ const int TRUNKLINE_GUARD = 1;
 
 IDENT(conduit, "$GASNetConduitName: IBV $");
 IDENT(mode, "$GASNetThreadModel: " TK_MODE_TEXT " $");
-IDENT(segment, "$GASNetSegment: GASNET_SEGMENT_FAST $");
+IDENT(segment, "$GASNetSegment: GASNET_SEGMENT_" TRUNKLINE_SEGMENT_NAME " $");
 IDENT(config, "$GASNetConfig: (libgasnet.a) " GASNET_CONFIG_STRING " $");
 IDENT(version, "$GASNetEXAPIVersion: 0.18 $");
 IDENT(version1, "$GASNetAPIVersion: 1 $");

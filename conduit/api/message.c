@@ -38,6 +38,14 @@ int trunkline_am_request_short(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t hand
     return tk_short_request(tk_peer_of(tm, rank), handler, flags & GEX_FLAG_IMMEDIATE, nargs, args);
 }
 
+int trunkline_am_request_small(gex_TM_t tm, gex_Rank_t rank, uint64_t args, gex_Flags_t flags,
+                               gex_AM_Index_t handler, unsigned nargs)
+{
+    TK_CHECK_REQUEST("gex_AM_RequestShort", tm, rank, nargs);
+    TK_CHECK_HANDLER("gex_AM_RequestShort", handler);
+    return tk_small_request(tk_peer_of(tm, rank), handler, flags & GEX_FLAG_IMMEDIATE, nargs, args);
+}
+
 int trunkline_am_request_medium(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t handler,
                                 const void *src, size_t nbytes, gex_Event_t *lc_opt,
                                 gex_Flags_t flags, unsigned nargs, const gex_AM_Arg_t *args)
@@ -75,6 +83,22 @@ int trunkline_am_reply_short(gex_Token_t token, gex_AM_Index_t handler, gex_Flag
     TK_CHECK_REPLY("gex_AM_ReplyShort", token, nargs);
     TK_CHECK_HANDLER("gex_AM_ReplyShort", handler);
     return tk_short_reply(token, handler, flags & GEX_FLAG_IMMEDIATE, nargs, args);
+}
+
+static int __attribute__((noinline))
+reply_at_once(gex_Token_t token, gex_AM_Index_t handler, unsigned nargs, uint64_t args)
+{
+    const gex_AM_Arg_t both[] = {(gex_AM_Arg_t)args, (gex_AM_Arg_t)(args >> 32)};
+    return tk_short_reply(token, handler, true, nargs, both);
+}
+
+int trunkline_am_reply_small(gex_Token_t token, gex_AM_Index_t handler, uint64_t args,
+                             gex_Flags_t flags, unsigned nargs)
+{
+    TK_CHECK_REPLY("gex_AM_ReplyShort", token, nargs);
+    TK_CHECK_HANDLER("gex_AM_ReplyShort", handler);
+    tk_if_likely(!(flags & GEX_FLAG_IMMEDIATE)) return tk_small_reply(token, handler, nargs, args);
+    return reply_at_once(token, handler, nargs, args);
 }
 
 int trunkline_am_reply_medium(gex_Token_t token, gex_AM_Index_t handler, const void *src,
@@ -184,10 +208,11 @@ size_t gex_Token_MaxReplyLong(gex_Token_t token, const gex_Event_t *lc_opt, gex_
 gex_TI_t gex_Token_Info(gex_Token_t token, gex_Token_Info_t *info, gex_TI_t mask)
 {
     (void)mask; /* all of it costs less than asking what is wanted */
+    struct tk_message_head head = tk_token_head(token);
     info->gex_srcrank = token->arrival.peer->rank;
     info->gex_ep = &tk_ep;
-    info->gex_entry = tk_handler_entry(token->arrival.head->handler);
-    info->gex_is_req = token->arrival.head->kind == TK_REQUEST;
-    info->gex_is_long = token->arrival.head->category == TK_LONG;
+    info->gex_entry = tk_handler_entry(head.handler);
+    info->gex_is_req = head.kind == TK_REQUEST;
+    info->gex_is_long = head.category == TK_LONG;
     return GEX_TI_ALL;
 }

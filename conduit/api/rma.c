@@ -33,7 +33,7 @@ static void use_pair(const char *call, struct tk_transfer *t, gex_TM_t pair)
              call, (void *)t->rma.remote, t->rma.nbytes, tk_pair_remote(pair), t->peer->rank);
     t->rma.is_pair = true;
     t->rma.endpoint = tk_pair_remote(pair);
-    t->rma.remote_key = remote.key;
+    t->rma.remote_keys = remote.keys;
     t->rma.home = local->segment ? &local->segment->region : NULL;
 }
 

@@ -29,18 +29,18 @@ int gex_Segment_Attach(gex_Segment_t *segment_p, gex_TM_t tm, uintptr_t size)
     (void)tm;
     TK_CHECK_MAY_COMMUNICATE("gex_Segment_Attach");
     TK_CHECK(tm == &tk_tm, "gex_Segment_Attach: not the team of gex_Client_Init");
-    TK_CHECK(size > 0 && size % GASNET_PAGESIZE == 0,
+    TK_CHECK(tk_is_everything || (size > 0 && size % GASNET_PAGESIZE == 0),
              "gex_Segment_Attach: size %zu is not a non-zero multiple of %d", (size_t)size,
              GASNET_PAGESIZE);
     if (tk_ep.segment == &tk_segment)
         tk_panic("gex_Segment_Attach was called twice");
-    bool may = may_attach(size);
+    bool may = tk_is_everything || may_attach(size);
     tk_report_returned(true);
     enum tk_status status = tk_attach(may ? size : 0);
     tk_report_returned(false);
     if (status != TK_OK)
         return may ? GASNET_ERR_RESOURCE : GASNET_ERR_BAD_ARG;
-    *segment_p = &tk_segment;
+    *segment_p = tk_is_everything ? GEX_SEGMENT_INVALID : &tk_segment;
     return GASNET_OK;
 }
 
@@ -153,7 +153,8 @@ int gex_Segment_QueryBound(gex_TM_t tm, gex_Rank_t rank, void **owneraddr_p, voi
 {
     TK_CHECK_RANK("gex_Segment_QueryBound", rank);
     const struct tk_bound bound = tk_bound_by(tm, rank);
-    if (bound.size == 0)
+    bool is_everything = tk_is_everything && bound.endpoint == 0;
+    if (bound.size == 0 || is_everything)
         return 1;
     if (owneraddr_p)
         *owneraddr_p = (void *)bound.base;

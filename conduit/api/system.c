@@ -28,7 +28,7 @@ void trunkline_wait_step(unsigned *empty_polls)
 {
     TK_CHECK_MAY_COMMUNICATE("GASNET_BLOCKUNTIL");
     tk_thread_enter();
-    tk_wait_step(empty_polls);
+    tk_wait_step_silent(empty_polls);
 }
 
 int gasnet_set_waitmode(int mode)
@@ -38,7 +38,9 @@ int gasnet_set_waitmode(int mode)
                          mode);
         return GASNET_ERR_BAD_ARG;
     }
-    tk_wait_mode(mode == GASNET_WAIT_SPIN);
+    tk_wait_mode(mode == GASNET_WAIT_SPIN    ? TK_WAIT_SPIN
+                 : mode == GASNET_WAIT_BLOCK ? TK_WAIT_BLOCK
+                                             : TK_WAIT_SPINBLOCK);
     return GASNET_OK;
 }
 

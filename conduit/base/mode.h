@@ -5,6 +5,8 @@
 #ifndef TK_MODE_H
 #define TK_MODE_H
 
+#include "gasnet_config.h"
+
 #if defined(GASNET_PAR)
 #    define TK_THREADED  1 /* any thread, any time */
 #    define TK_MODE_NAME "par"
@@ -48,6 +50,16 @@
 #    define TK_PER_CLIENT_THREAD _Thread_local
 #else
 #    define TK_PER_CLIENT_THREAD
+#endif
+
+/* What of other ranks' memory is within reach, by configure: segments that are registered as a whole
+ * (FAST), segments of which as much is registered as is in use (LARGE), any address (EVERYTHING). */
+#if defined(GASNET_SEGMENT_EVERYTHING)
+enum { tk_is_everything = 1, tk_is_on_demand = 1 };
+#elif defined(GASNET_SEGMENT_LARGE)
+enum { tk_is_everything = 0, tk_is_on_demand = 1 };
+#else
+enum { tk_is_everything = 0, tk_is_on_demand = 0 };
 #endif
 
 #define TK_CACHE_LINE 64 /* x86-64 and most arm64: what false sharing happens on */

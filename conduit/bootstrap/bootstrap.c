@@ -80,8 +80,8 @@ static uint32_t value_as_number(const pmix_value_t *value)
     }
 }
 
-/* What the server knows of the whole job; 0: nothing. `rc` says why. */
-static uint32_t job_number(const char *key, pmix_status_t *rc)
+/* What the server knows of the whole job; NULL: nothing. `rc` says why. */
+static pmix_value_t *job_value(const char *key, pmix_status_t *rc)
 {
     pmix_proc_t job;
     pmix_value_t *value = NULL;
@@ -91,18 +91,67 @@ static uint32_t job_number(const char *key, pmix_status_t *rc)
     PMIX_INFO_LOAD(&info, PMIX_OPTIONAL, &optional, PMIX_BOOL);
     *rc = PMIx_Get(&job, key, &info, 1, &value);
     PMIX_INFO_DESTRUCT(&info);
-    if (*rc != PMIX_SUCCESS)
+    return *rc == PMIX_SUCCESS ? value : NULL;
+}
+
+static uint32_t job_number(const char *key, pmix_status_t *rc)
+{
+    pmix_value_t *value = job_value(key, rc);
+    if (!value)
         return 0;
     uint32_t number = value_as_number(value);
     PMIX_VALUE_RELEASE(value);
     return number;
 }
 
+/* A list of ranks as PMIX_LOCAL_PEERS has it: "0,2,5". `list` has room for one number more than
+ * there are commas. False: it is no such list, or not ascending. */
+static bool read_list(const char *text, uint32_t *list, uint32_t *count)
+{
+    const char *at = text;
+    for (*count = 0;; at++) {
+        char *end;
+        unsigned long rank = strtoul(at, &end, 10);
+        if (*at < '0' || *at > '9' || rank >= tk_bootstrap.size ||
+            (*count && rank <= list[*count - 1]))
+            return false;
+        list[(*count)++] = (uint32_t)rank;
+        at = end;
+        if (*at != ',')
+            return *at == 0;
+    }
+}
+
+static void take_local(const char *text)
+{
+    size_t most = 1;
+    for (const char *at = text; *at; at++)
+        most += *at == ',';
+    tk_bootstrap.local = malloc(most * sizeof(*tk_bootstrap.local));
+    if (tk_bootstrap.local && read_list(text, tk_bootstrap.local, &tk_bootstrap.local_size))
+        return;
+    free(tk_bootstrap.local);
+    tk_bootstrap.local = NULL;
+    tk_bootstrap.local_size = 0;
+}
+
+/* A server that does not say, or says what makes no sense, costs a few queue pairs too many. */
+static void learn_local(void)
+{
+    pmix_status_t rc;
+    pmix_value_t *value = job_value(PMIX_LOCAL_PEERS, &rc);
+    if (!value)
+        return;
+    if (value->type == PMIX_STRING && value->data.string)
+        take_local(value->data.string);
+    PMIX_VALUE_RELEASE(value);
+}
+
 static enum tk_status learn_sizes(void)
 {
     pmix_status_t rc;
-    tk_bootstrap.local_size = job_number(PMIX_LOCAL_SIZE, &rc);
     tk_bootstrap.size = job_number(PMIX_JOB_SIZE, &rc);
+    learn_local();
     if (tk_bootstrap.size > 0 && myself.rank < tk_bootstrap.size)
         return TK_OK;
     tk_complain("the PMIx server gives no usable job size: %s", PMIx_Error_string(rc));
@@ -173,19 +222,19 @@ static void poll_and_nap(void (*poll)(void))
     nanosleep(&little, NULL);
 }
 
-enum tk_status tk_bootstrap_fence(void (*poll)(void), uint64_t deadline)
+static int fence_now(void)
 {
-    if (tk_bootstrap.alone)
-        return TK_OK;
-    if (fence_start() != TK_OK)
-        return TK_FAIL;
-    return tk_bootstrap_fence_rest(poll, deadline);
+    return atomic_load_explicit(&fence_status, memory_order_acquire);
 }
 
-enum tk_status tk_bootstrap_fence_rest(void (*poll)(void), uint64_t deadline)
+enum tk_status tk_bootstrap_fence(void (*poll)(void), uint64_t deadline)
 {
     int rc;
-    while ((rc = atomic_load_explicit(&fence_status, memory_order_acquire)) == fence_pending) {
+    if (tk_bootstrap.alone)
+        return TK_OK;
+    if (fence_now() != fence_pending && fence_start() != TK_OK)
+        return TK_FAIL;
+    while ((rc = fence_now()) == fence_pending) {
         poll_and_nap(poll);
         if (deadline && tk_now() > deadline)
             return TK_BUSY;

@@ -15,7 +15,8 @@
 struct tk_bootstrap {
     uint32_t rank, size;
     uint32_t local_size; /* ranks that the launcher put on this host; 0: it does not say */
-    bool alone; /* no PMIx server: a job of one */
+    uint32_t *local;     /* these ranks, ascending */
+    bool alone;          /* no PMIx server: a job of one */
 };
 
 extern struct tk_bootstrap tk_bootstrap;
@@ -29,12 +30,10 @@ enum tk_status tk_bootstrap_put(const char *key, const void *blob, size_t size);
 
 /* Waits for all ranks; what was put before is visible afterwards. Calls `poll` (may be NULL) while
  * waiting so that messages go on being served. `deadline` is on tk_now()'s clock, 0 for none.
- * TK_BUSY when it passed: the fence is then still pending and no other may be started. */
+ * TK_BUSY when it passed: the fence is then still pending. One that is pending, here or further up
+ * on this stack (a rank leaves while it waits for another fence), is gone on with: a rank has one
+ * at a time, and whoever waits for it meets it. */
 enum tk_status tk_bootstrap_fence(void (*poll)(void), uint64_t deadline);
-
-/* The rest of a fence that is pending, from inside of its `poll`: waits as tk_bootstrap_fence()
- * does. */
-enum tk_status tk_bootstrap_fence_rest(void (*poll)(void), uint64_t deadline);
 
 /* Copies what `rank` put: malloc'ed, size in *size. Call only after a fence. */
 enum tk_status tk_bootstrap_get(uint32_t rank, const char *key, void **blob, size_t *size);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Dissemination barrier (Hensgen, Finkel, Manber 1988): in round k each rank tells the one 2^k
- * above it, and goes on when the one 2^k below has told it; ceil(log2 n) rounds. Told by active
- * messages with credits of their own kind.
+ * Barriers in three parts: neighbours tell each other by flags in shared memory (near.h), the
+ * leaders of neighbourhoods tell each other by active messages with credits of their own kind, and
+ * then neighbours again.
  *
- * Barriers of one process advance strictly in order, round by round, so a count of messages per
- * round is all there is to remember: the s-th barrier has passed round k when more than s messages
- * of round k have come. Counts do not care in which order messages arrive. One lock guards the
- * queue; handlers only count. */
+ * Barriers of one process advance strictly in order, so counts are all there is to remember, of
+ * barriers that we have entered, told and heard of in each round, and that are over; one step
+ * advances all that are under way. Counts do not care in which order messages arrive. One lock
+ * guards the counts and the queue of who waits; handlers only count. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -15,57 +15,56 @@
 #include "base/lock.h"
 #include "base/report.h"
 #include "collective/barrier.h"
+#include "collective/near.h"
 #include "message/message.h"
 #include "progress/progress.h"
-
-enum { rounds_max = 32 };
+#include "topology/leaders.h"
+#include "transport/shm/shm.h"
 
 struct barrier {
     struct tk_op *op;
-    uint32_t number; /* 0 for the first of the job, and so on; wraps */
-    unsigned round;
-    bool told; /* our message of this round is out */
     struct barrier *next;
 };
 
 static struct {
     tk_lock_t lock;
-    unsigned rounds;
-    uint32_t started;
-    struct barrier *first, **end;
+    struct tk_near near;
+    struct tk_leaders leaders;
+    uint32_t entered;                     /* barriers of the job so far; wraps, as all counts do */
+    uint32_t told[tk_leaders_rounds_max]; /* our messages of each round that are out */
+    tk_counter_t heard[tk_leaders_rounds_max];
+    struct barrier *first, **end; /* not over */
     struct barrier *free;
-    tk_counter_t heard[rounds_max];
 } state = {.lock = TK_LOCK_INIT, .end = &state.first};
 
 static void heard(struct tk_peer *from, const int32_t *args)
 {
-    (void)from;
-    if (args[0] < 0 || (unsigned)args[0] >= state.rounds)
-        tk_panic("rank %u is in barrier round %d of %u", from->rank, args[0], state.rounds);
+    if (args[0] < 0 || (unsigned)args[0] >= state.leaders.rounds)
+        tk_panic("rank %u (%s, pid %d) is in barrier round %d of %u", from->rank, from->host,
+                 from->pid, args[0], state.leaders.rounds);
     tk_counter_add(&state.heard[args[0]], 1);
 }
 
 static bool tell(unsigned round)
 {
     int32_t arg = (int32_t)round;
-    uint32_t to = (uint32_t)(((uint64_t)tk_peers.me + (1u << round)) % tk_peers.size);
-    return tk_internal_send(tk_peer(to), TK_REQUEST, TK_HANDLER_BARRIER, 1, &arg) == TK_OK;
+    struct tk_peer *to = tk_peer(state.leaders.told_by_us[round]);
+    return tk_internal_send(to, TK_REQUEST, TK_HANDLER_BARRIER, 1, &arg) == TK_OK;
 }
 
-/* As far as this barrier can go now without overtaking `before`, the last round that the one ahead
- * of it has told. */
-static unsigned advance(struct barrier *b, unsigned before)
+/* Our neighbourhood has come to `count` barriers: those have passed a round that were told of and
+ * heard of in it. */
+static uint32_t lead(uint32_t count)
 {
-    while (b->round < state.rounds) {
-        if (!b->told && b->round < before)
-            b->told = tell(b->round);
-        if (!b->told ||
-            (int32_t)((uint32_t)tk_counter_read(&state.heard[b->round]) - b->number) <= 0)
-            break;
-        b->round++;
-        b->told = false;
+    for (unsigned round = 0; round < state.leaders.rounds; round++) {
+        uint32_t *told = &state.told[round];
+        while ((int32_t)(*told - count) < 0 && tell(round))
+            ++*told;
+        count = (uint32_t)tk_counter_read(&state.heard[round]);
+        if ((int32_t)(*told - count) < 0)
+            count = *told;
     }
-    return b->round + b->told;
+    return count;
 }
 
 static void finish_first(void)
@@ -80,24 +79,51 @@ static void finish_first(void)
     tk_counter_add(&b->op->pending, -1);
 }
 
-static void progress(void)
+static bool advance(void)
 {
-    unsigned told = rounds_max;
-    if (!tk_trylock(&state.lock))
-        return;
-    for (struct barrier *b = state.first; b && told > 0; b = b->next)
-        told = advance(b, told);
-    while (state.first && state.first->round == state.rounds)
+    uint32_t before = state.near.over;
+    uint32_t over = tk_near_step(&state.near, state.entered, lead);
+    for (uint32_t n = before; n != over; n++)
         finish_first();
+    return over != before;
+}
+
+static bool progress(void)
+{
+    if (!tk_trylock(&state.lock))
+        return false;
+    bool any = state.first && advance();
     tk_unlock(&state.lock);
+    return any;
+}
+
+/* Whoever holds the lock may have read the flags before they changed. */
+static bool is_due(void)
+{
+    if (!tk_trylock(&state.lock))
+        return true;
+    bool due = state.first && tk_near_is_due(&state.near, state.entered);
+    tk_unlock(&state.lock);
+    return due;
 }
 
 void tk_barrier_open(void)
 {
-    while ((UINT64_C(1) << state.rounds) < tk_peers.size)
-        state.rounds++;
+    tk_progress_look(is_due);
     tk_internal_register(TK_HANDLER_BARRIER, heard);
     tk_progress_add(progress);
+}
+
+static struct tk_near_lines *lines_of(uint32_t neighbour)
+{
+    struct tk_near_page *page = tk_shm_flags(neighbour);
+    return page ? &page->barrier : NULL;
+}
+
+enum tk_status tk_barrier_connect(void)
+{
+    tk_leaders_open(&state.leaders);
+    return tk_near_open(&state.near, lines_of);
 }
 
 static struct barrier *take(void)
@@ -115,9 +141,10 @@ void tk_barrier_start(struct tk_op *op)
     tk_counter_add(&op->pending, 1);
     tk_lock(&state.lock);
     struct barrier *b = take();
-    *b = (struct barrier){.op = op, .number = state.started++};
+    *b = (struct barrier){.op = op};
     *state.end = b;
     state.end = &b->next;
+    state.entered++;
     tk_counter_add(&tk_work_wanted, 1);
     tk_unlock(&state.lock);
     progress();

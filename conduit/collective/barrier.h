@@ -5,10 +5,14 @@
 #ifndef TK_BARRIER_H
 #define TK_BARRIER_H
 
+#include "base/status.h"
 #include "transport/op.h"
 
 /* Before any communication. */
 void tk_barrier_open(void);
+
+/* After neighbours are connected, before anybody may send. A job of one need not. */
+enum tk_status tk_barrier_connect(void);
 
 /* op->pending counts the barrier until all processes have started theirs. */
 void tk_barrier_start(struct tk_op *op);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The named barrier: a dissemination barrier, as in barrier.c, whose messages carry what the sender
- * and all that it has heard agree on. Agreement is a maximum in a lattice (anything < one name <
- * disagreement), so it does not matter that some contributions arrive on two ways, and all ranks
- * end with the same.
+ * The named barrier: on the same ways as that in barrier.c, but flags and messages carry what the
+ * sender and all that it has heard agree on. Agreement is a maximum in a lattice (anything < one
+ * name < disagreement), so it does not matter that some contributions arrive on two ways, and all
+ * ranks end with the same.
  *
  * A rank can be one barrier ahead of us, never two: it leaves the next one only after we have
  * entered that. So two sets of slots are enough, and a slot is empty again long before its next
@@ -13,10 +13,13 @@
 #include "base/lock.h"
 #include "base/report.h"
 #include "collective/named.h"
+#include "collective/near.h"
 #include "message/message.h"
 #include "progress/progress.h"
+#include "topology/leaders.h"
+#include "transport/shm/shm.h"
 
-enum { rounds_max = 32, phases = 2 };
+enum { phases = 2 };
 
 enum kind { NOT_HEARD, ANYTHING, ONE_NAME, DISAGREEMENT, kinds };
 
@@ -27,35 +30,20 @@ struct name {
 
 static struct {
     tk_lock_t lock;
-    unsigned rounds;
-    bool pending;    /* between notify and wait */
-    struct tk_op op; /* counts this barrier until it is done */
-    unsigned phase, round;
+    struct tk_near near;
+    struct tk_leaders leaders;
+    bool pending;     /* between notify and wait */
+    struct tk_op op;  /* counts this barrier until it is done */
+    uint32_t number;  /* of this barrier, from 1; wraps */
+    bool gathered;    /* all below us in the neighbourhood have come */
+    unsigned round;   /* among leaders */
     bool told;        /* our message of this round is out */
     struct name name; /* of ourselves and all heard so far */
     struct name last; /* of the barrier that ended last */
     struct {
         tk_counter_t kind, id;
-    } heard[phases][rounds_max];
+    } heard[phases][tk_leaders_rounds_max];
 } state = {.lock = TK_LOCK_INIT};
-
-static void heard(struct tk_peer *from, const int32_t *args)
-{
-    uint32_t phase = (uint32_t)args[0], round = (uint32_t)args[1], kind = (uint32_t)args[2];
-    if (phase >= phases || round >= state.rounds || kind == NOT_HEARD || kind >= kinds)
-        tk_panic("rank %u is in round %u of phase %u of a named barrier of %u rounds", from->rank,
-                 round, phase, state.rounds);
-    tk_counter_set(&state.heard[phase][round].id, args[3]);
-    tk_counter_add(&state.heard[phase][round].kind, (int32_t)kind);
-}
-
-static bool tell(unsigned round)
-{
-    int32_t args[] = {(int32_t)state.phase, (int32_t)round, (int32_t)state.name.kind,
-                      state.name.id};
-    uint32_t to = (uint32_t)(((uint64_t)tk_peers.me + (UINT64_C(1) << round)) % tk_peers.size);
-    return tk_internal_send(tk_peer(to), TK_REQUEST, TK_HANDLER_NAMED, 4, args) == TK_OK;
-}
 
 static struct name agree(struct name a, struct name b)
 {
@@ -64,48 +52,147 @@ static struct name agree(struct name a, struct name b)
     return a.kind >= b.kind ? a : b;
 }
 
+/* ---- leaders */
+
+static void heard(struct tk_peer *from, const int32_t *args)
+{
+    uint32_t phase = (uint32_t)args[0], round = (uint32_t)args[1], kind = (uint32_t)args[2];
+    if (phase >= phases || round >= state.leaders.rounds || kind == NOT_HEARD || kind >= kinds)
+        tk_panic("rank %u (%s, pid %d) is in round %u of phase %u of a named barrier of %u rounds, "
+                 "with a name of kind %u",
+                 from->rank, from->host, from->pid, round, phase, state.leaders.rounds, kind);
+    tk_counter_set(&state.heard[phase][round].id, args[3]);
+    tk_counter_add(&state.heard[phase][round].kind, (int32_t)kind);
+}
+
+static bool tell(unsigned round)
+{
+    int32_t args[] = {(int32_t)(state.number % phases), (int32_t)round, (int32_t)state.name.kind,
+                      state.name.id};
+    struct tk_peer *to = tk_peer(state.leaders.told_by_us[round]);
+    return tk_internal_send(to, TK_REQUEST, TK_HANDLER_NAMED, 4, args) == TK_OK;
+}
+
 static bool listen(unsigned round)
 {
-    struct name theirs = {.kind =
-                              (enum kind)tk_counter_read(&state.heard[state.phase][round].kind)};
+    unsigned phase = state.number % phases;
+    struct name theirs = {.kind = (enum kind)tk_counter_read(&state.heard[phase][round].kind)};
     if (theirs.kind == NOT_HEARD)
         return false;
-    theirs.id = tk_counter_read(&state.heard[state.phase][round].id);
-    tk_counter_set(&state.heard[state.phase][round].kind, NOT_HEARD);
+    theirs.id = tk_counter_read(&state.heard[phase][round].id);
+    tk_counter_set(&state.heard[phase][round].kind, NOT_HEARD);
     state.name = agree(state.name, theirs);
     return true;
 }
 
-static void advance(void)
+static bool lead(void)
 {
-    while (state.round < state.rounds) {
+    while (state.round < state.leaders.rounds) {
         if (!state.told && !(state.told = tell(state.round)))
-            return;
+            return false;
         if (!listen(state.round))
-            return;
+            return false;
         state.round++;
         state.told = false;
     }
-    tk_counter_add(&tk_work_wanted, -1);
-    tk_counter_add(&state.op.pending, -1);
+    return true;
 }
 
-static void progress(void)
+/* ---- neighbours */
+
+static uint64_t word_of(struct name name)
+{
+    return (uint64_t)name.kind << 32 | (uint32_t)name.id;
+}
+
+static struct name read_name(const struct tk_near_other *from, const struct tk_near_line *line)
+{
+    uint64_t word = tk_near_word(line, state.number);
+    uint64_t kind = word >> 32;
+    if (kind == NOT_HEARD || kind >= kinds) {
+        const struct tk_peer *peer = tk_peer(from->rank);
+        tk_panic("rank %u (%s, pid %d) came to named barrier %u with a name of kind %llu of %d",
+                 from->rank, peer->host, peer->pid, state.number, (unsigned long long)kind,
+                 kinds - 1);
+    }
+    return (struct name){(enum kind)kind, (int32_t)(uint32_t)word};
+}
+
+static bool gather(void)
+{
+    if (state.gathered)
+        return true;
+    if (tk_near_gather(&state.near, state.number) != state.number)
+        return false;
+    for (uint32_t i = 0; i < state.near.below_count; i++) {
+        const struct tk_near_other *other = &state.near.below[i];
+        state.name = agree(state.name, read_name(other, &other->lines->up));
+    }
+    if (!tk_near_leads(&state.near))
+        tk_near_tell_up(&state.near, state.number, word_of(state.name));
+    return state.gathered = true;
+}
+
+static bool hear(void)
+{
+    const struct tk_near_other *above = &state.near.above;
+    if (tk_near_leads(&state.near))
+        return lead();
+    if (tk_near_hear(&state.near, state.number) != state.number)
+        return false;
+    state.name = read_name(above, &above->lines->down);
+    return true;
+}
+
+static bool advance(void)
+{
+    if (!gather() || !hear())
+        return false;
+    tk_near_tell_down(&state.near, state.number, word_of(state.name));
+    tk_near_pass(&state.near, state.number);
+    tk_counter_add(&tk_work_wanted, -1);
+    tk_counter_add(&state.op.pending, -1);
+    return true;
+}
+
+static bool progress(void)
 {
     if (!tk_trylock(&state.lock))
-        return;
-    if (!tk_op_done(&state.op))
-        advance();
+        return false;
+    bool any = !tk_op_done(&state.op) && advance();
     tk_unlock(&state.lock);
+    return any;
+}
+
+static bool is_due(void)
+{
+    if (!tk_trylock(&state.lock))
+        return true;
+    bool due = !tk_op_done(&state.op) && tk_near_is_due(&state.near, state.number);
+    tk_unlock(&state.lock);
+    return due;
 }
 
 void tk_named_open(void)
 {
-    while ((UINT64_C(1) << state.rounds) < tk_peers.size)
-        state.rounds++;
+    tk_progress_look(is_due);
     tk_internal_register(TK_HANDLER_NAMED, heard);
     tk_progress_add(progress);
 }
+
+static struct tk_near_lines *lines_of(uint32_t neighbour)
+{
+    struct tk_near_page *page = tk_shm_flags(neighbour);
+    return page ? &page->named : NULL;
+}
+
+enum tk_status tk_named_connect(void)
+{
+    tk_leaders_open(&state.leaders);
+    return tk_near_open(&state.near, lines_of);
+}
+
+/* ---- what clients call */
 
 static struct name name_of(int id, int flags)
 {
@@ -122,12 +209,15 @@ bool tk_named_notify(int id, int flags)
     bool is_first = !state.pending;
     if (is_first) {
         state.pending = true;
-        state.phase ^= 1;
+        state.number++;
+        state.gathered = false;
         state.round = 0;
         state.told = false;
         state.name = name_of(id, flags);
         tk_counter_add(&state.op.pending, 1);
         tk_counter_add(&tk_work_wanted, 1);
+        if (state.near.is_flat)
+            tk_near_tell_up(&state.near, state.number, word_of(state.name));
         advance();
     }
     tk_unlock(&state.lock);

@@ -7,8 +7,13 @@
 
 #include <stdbool.h>
 
+#include "base/status.h"
+
 /* Before any communication. */
 void tk_named_open(void);
+
+/* After neighbours are connected, before anybody may send. A job of one need not. */
+enum tk_status tk_named_connect(void);
 
 /* False, and nothing done, when the last one has not been waited for. */
 bool tk_named_notify(int id, int flags);

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The state machine drawn in exit.h. The first thread that leaves RUNNING does the work; others
- * that call stop for good. A signal may have interrupted a thread that holds any lock, malloc's
- * too, so signal handlers, the client's as well, only wake a thread of our own that ends the job.
- */
+ * The ways out of RUNNING, as drawn in exit.h. The first thread that leaves it does the work
+ * (leave.c); others that call stop for good. A signal may have interrupted a thread that holds any
+ * lock, malloc's too, so signal handlers, the client's as well, only wake a thread of our own that
+ * ends the job; that thread also learns when a neighbour dies (watch.c). */
 #include "config.h"
 
 #include <pthread.h>
-#include <semaphore.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -15,107 +14,32 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/report.h"
 #include "base/thread.h"
 #include "bootstrap/bootstrap.h"
 #include "exit/exit.h"
 #include "exit/exit_private.h"
-#include "message/message.h"
+#include "peer/peer.h"
 #include "progress/progress.h"
 #include "settings/settings.h"
 #include "tools/public.h"
-#include "transport/verbs/verbs.h"
+#include "transport/transport.h"
 
-/* How long all may take to come before those that did not are told: a collective exit is over long
- * before. */
-static const uint64_t grace = TK_SECOND / 10;
-
-/* What PMIx and flushing may take on top of the deadline before the watchdog strikes, in whole
- * seconds. */
-enum { watchdog_margin = 3 };
-
-/* The same for streams that an interrupted thread may have kept for itself, when nothing else is
- * left to do. */
+/* For streams that an interrupted thread may have kept for itself, when nothing else is left to
+ * do, in whole seconds. */
 enum { last_flush = 1 };
+
+/* The watchdog of an exit in a signal handler, in seconds: libpmix's lock may be what the
+ * interrupted thread holds, and the helper waits for it. It has given up waiting for others long
+ * before. */
+enum { interrupted_most = 3 };
 
 static atomic_int leaving;
 static pthread_t leaver;
-static bool network_ready;
-static volatile sig_atomic_t final_code, was_asked_for, is_told;
-static uint64_t notice_at, deadline;
-static uint32_t next_to_tell;
-static bool fence_is_pending;
+static volatile sig_atomic_t was_asked_for;
 static pid_t my_pid;
-static sem_t signal_came;
 static bool helper_runs, is_handed_over;
-static atomic_int asked_to_leave; /* 1 + code of a peer's exit notice */
-
-static double timeout_seconds(void)
-{
-    double linear =
-        tk_settings.exit_timeout_min + tk_settings.exit_timeout_factor * (double)tk_peers.size;
-    if (tk_settings.exit_timeout > 0)
-        return tk_settings.exit_timeout;
-    return linear < tk_settings.exit_timeout_max ? linear : tk_settings.exit_timeout_max;
-}
-
-/* Once the launcher knows the code, 0 is no lie any more. */
-static void watchdog(int signal)
-{
-    (void)signal;
-    _exit(final_code || is_told ? final_code : 1);
-}
-
-/* Some thread must take the alarm, and the client's may all block it. */
-static void take_alarm(void)
-{
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, SIGALRM);
-    pthread_sigmask(SIG_UNBLOCK, &set, NULL);
-}
-
-static void start_watchdog(void)
-{
-    struct sigaction action = {.sa_handler = watchdog};
-    sigaction(SIGALRM, &action, NULL);
-    take_alarm();
-    alarm((unsigned)timeout_seconds() + watchdog_margin);
-}
-
-/* One exit notice to each peer, as far as there is room: the rest with the next poll. */
-static void tell_peers(void)
-{
-    while (network_ready && next_to_tell < tk_peers.size) {
-        int32_t code = final_code;
-        struct tk_peer *peer = tk_peer(next_to_tell);
-        if (peer->rank != tk_peers.me &&
-            tk_internal_send(peer, TK_CONTROL, TK_HANDLER_EXIT, 1, &code) == TK_BUSY)
-            return;
-        next_to_tell++;
-    }
-}
-
-static void serve(void)
-{
-    if (!network_ready)
-        return;
-    tk_poll();
-    if (tk_now() > notice_at)
-        tell_peers();
-}
-
-/* After asking the launcher to end the job, give it the time to do so: a rank that is killed is no
- * new failure to it, one that exits may be. When it was the launcher's own SIGTERM that brought us
- * here, going soon is what it waits for. */
-static _Noreturn void abort_job(int code, const char *why)
-{
-    tk_bootstrap_abort(code, why);
-    if (!tk_bootstrap.alone)
-        usleep(200000);
-    _exit(code);
-}
+static volatile bool ends_with_another_code;
 
 /* A client's signal handler that calls exit() would find this thread in the middle of it. What ends
  * or explains a process that is stuck still gets through. */
@@ -130,53 +54,14 @@ static void hold_signals(sigset_t *before)
     pthread_sigmask(SIG_BLOCK, &held, before);
 }
 
-static void begin(void)
-{
-    uint64_t now = tk_now();
-    tk_quit_is_done = 1;
-    notice_at = now + grace;
-    deadline = now + (uint64_t)(timeout_seconds() * 1e9);
-    __atomic_store_n(&tk_lost_peer, NULL, __ATOMIC_RELEASE);
-    start_watchdog();
-}
-
-static void part(enum tk_status fence)
-{
-    fence_is_pending = false;
-    if (fence != TK_OK)
-        abort_job(final_code, "not all processes came to the end of the job");
-    tk_bootstrap_close();
-}
-
-/* Returns when all ranks have come to the end of the job. */
-static void leave(void)
-{
-    begin();
-    gasnett_flush_streams();
-    fence_is_pending = true;
-    part(tk_bootstrap_fence(serve, deadline));
-}
-
-/* No handler of the client's runs in here: each could call gasnet_exit() again, one on top of the
- * other. */
-static void serve_quietly(void)
-{
-    if (!network_ready)
-        return;
-    tk_reap();
-    if (tk_now() > notice_at)
-        tell_peers();
-}
-
-/* Whoever is second. The same thread again (a message that was served while leaving, a function of
- * atexit()) must not wait for itself: it goes on with what it is in the middle of, unless that was
- * interrupted just anywhere. */
+/* Whoever is second. The same thread again (a function of atexit()) must not wait for itself: it
+ * goes on with what it is in the middle of, unless that was interrupted just anywhere. */
 static _Noreturn void too_late(bool is_interrupted)
 {
     if (pthread_equal(leaver, pthread_self())) {
-        if (fence_is_pending && !is_interrupted)
-            part(tk_bootstrap_fence_rest(serve_quietly, deadline));
-        _exit(final_code);
+        if (!is_interrupted)
+            tk_leave_rest();
+        _exit(tk_final_code);
     }
     for (;;)
         pause();
@@ -187,7 +72,7 @@ static bool claim(int code)
     int running = 0;
     if (!atomic_compare_exchange_strong(&leaving, &running, 1))
         return false;
-    final_code = code;
+    tk_final_code = code;
     return true;
 }
 
@@ -220,13 +105,14 @@ static _Noreturn void exit_interrupted(int code)
 {
     if (!claim_to_leave(code))
         too_late(true);
-    begin();
+    tk_leave_begin();
+    alarm(interrupted_most);
     flush_own(stdout);
     flush_own(stderr);
     if (!helper_runs)
         _exit(code);
     is_handed_over = true;
-    sem_post(&signal_came);
+    tk_watch_call();
     for (;;)
         pause();
 }
@@ -249,27 +135,27 @@ void tk_exit(int code)
     if (!claim_to_leave(code & 0xff))
         too_late(false);
     hold_signals(&before);
-    leave();
-    _exit(code & 0xff);
+    tk_leave();
+    _exit(tk_final_code);
 }
 
 void tk_exit_failed(void)
 {
     if (!claim_to_leave(1))
         too_late(false);
-    start_watchdog();
-    if (network_ready)
+    tk_start_watchdog();
+    if (tk_network_is_ready())
         tk_signal_quit();
     gasnett_flush_streams();
-    abort_job(1, "");
+    tk_abort_job(1, "");
 }
 
 static _Noreturn void flush_at_last(void)
 {
-    is_told = 1;
+    tk_code_is_known();
     alarm(last_flush);
     gasnett_flush_streams();
-    _exit(final_code);
+    _exit(tk_final_code);
 }
 
 /* SIGTERM has come: the verdict over the job stands. */
@@ -279,37 +165,51 @@ static void look_for_verdict(void)
         flush_at_last();
 }
 
-/* All ranks may have left by their signal handlers, at the same alarm for example: then it is an
- * orderly end. */
-static _Noreturn void leave_for_another(void)
+/* The launcher did not see it, or does not care. Whoever is leaving knows by the fence that not all
+ * came. */
+static void end_for_dead(const struct tk_peer *dead, enum tk_fate how)
 {
-    if (tk_bootstrap_fence(look_for_verdict, notice_at) == TK_OK)
-        tk_bootstrap_close();
-    else
-        tk_bootstrap_abort(final_code, "");
-    flush_at_last();
+    if (!claim(1))
+        return;
+    leaver = pthread_self();
+    tk_start_watchdog();
+    tk_take_alarm();
+    if (how != TK_FATE_TOLD)
+        tk_complain("neighbour rank %u (%s, pid %d) died: %s; ending the job", dead->rank,
+                    dead->host, dead->pid,
+                    how == TK_FATE_LEAVING
+                        ? "it left before the others were ready to"
+                        : "it was killed (kill -9, or for lack of memory: see dmesg) or called "
+                          "_exit()");
+    gasnett_flush_streams();
+    tk_abort_job(1, "");
 }
 
-static void *end_for_signal(void *unused)
+/* The library's own thread. */
+static void *end_from_aside(void *unused)
 {
+    const struct tk_peer *dead;
+    enum tk_fate how;
     (void)unused;
-    while (sem_wait(&signal_came) != 0)
-        continue;
-    take_alarm(); /* what the signal's handler unblocked is blocked again when it returns */
+    while ((dead = tk_watch_wait(&how)))
+        end_for_dead(dead, how);
+    tk_take_alarm(); /* what the signal's handler unblocked is blocked again when it returns */
     leaver = pthread_self();
-    if (is_handed_over)
-        leave_for_another();
+    if (is_handed_over) {
+        tk_leave_without_network(look_for_verdict);
+        flush_at_last();
+    }
     gasnett_flush_streams();
     if (was_asked_for)
-        _exit(final_code);
-    abort_job(final_code, "ended by a signal");
+        _exit(tk_final_code);
+    tk_abort_job(tk_final_code, "ended by a signal");
 }
 
 static void start_helper(void)
 {
-    sem_init(&signal_came, 0, 0);
-    helper_runs = tk_thread_start(end_for_signal, tk_settings.thread_stack_min,
-                                  tk_settings.thread_stack_pad) == TK_OK;
+    helper_runs =
+        tk_watch_open() == TK_OK && tk_thread_start(end_from_aside, tk_settings.thread_stack_min,
+                                                    tk_settings.thread_stack_pad) == TK_OK;
 }
 
 void tk_exit_was_asked_for(void)
@@ -321,11 +221,12 @@ void tk_exit_by_signal(int code)
 {
     struct timespec while_ending = {.tv_nsec = 300000000};
     if (claim(code)) {
-        start_watchdog();
+        tk_start_watchdog();
+        alarm(interrupted_most);
     } else if (!was_asked_for) {
         return;
     }
-    sem_post(&signal_came);
+    tk_watch_call();
     /* The client should not go on as if nothing had happened; but it must after a while, if it
      * holds a lock that our helper wants. */
     nanosleep(&while_ending, NULL);
@@ -337,32 +238,26 @@ static void lost_peer(uint32_t peer)
     tk_exit_failed();
 }
 
-/* In a handler: nothing may be done here but remember it. */
-static void exit_notice(struct tk_peer *from, const int32_t *args)
-{
-    (void)from;
-    atomic_store(&asked_to_leave, 1 + (args[0] & 0xff));
-    tk_counter_add(&tk_work_wanted, 1); /* for good */
-}
-
-/* By one thread: a client's SIGQUIT handler runs once. */
-static void answer_notice(void)
+/* What may not be done in handlers. By one thread: a client's SIGQUIT handler runs once. */
+static bool attend(void)
 {
     static atomic_flag answered = ATOMIC_FLAG_INIT;
-    int asked = atomic_load_explicit(&asked_to_leave, memory_order_relaxed);
-    if (!asked || atomic_load(&leaving) || atomic_flag_test_and_set(&answered))
-        return;
+    tk_elect_serve();
+    int requested = tk_elect_requested();
+    if (requested < 0 || atomic_load(&leaving) || atomic_flag_test_and_set(&answered))
+        return false;
     tk_signal_quit();
-    next_to_tell = tk_peers.size; /* whoever told us tells the others too */
-    tk_exit(asked - 1);
+    tk_exit(requested);
 }
 
 /* GASNET_CATCH_EXIT=0: the others go on. The launcher must hear that this was meant, or it takes a
  * rank that is gone for one that failed. */
 static void leave_alone(void)
 {
-    if (!atomic_load(&leaving) && !tk_is_interrupted())
-        tk_bootstrap_close();
+    if (atomic_load(&leaving) || tk_is_interrupted())
+        return;
+    tk_shm_set_fate(TK_FATE_LEFT);
+    tk_bootstrap_close();
 }
 
 /* The job's end when the client leaves by exit() or from main. glibc's on_exit() knows the code,
@@ -382,20 +277,33 @@ static void process_ends(int code, void *unused)
     if (!claim_to_leave(code & 0xff))
         too_late(false);
     hold_signals(&before);
-    leave();
+    tk_leave();
+    ends_with_another_code = tk_final_code != (code & 0xff);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     /* What was registered before start-up, destructors of C++ among it, has its turn now. */
 }
 
+/* exit() goes on with the code that it was given, which is not that of the job when another rank
+ * had a larger one. This comes after what was registered with atexit(). */
+__attribute__((destructor)) static void end_with_the_code_of_all(void)
+{
+    if (!ends_with_another_code || getpid() != my_pid)
+        return;
+    gasnett_flush_streams();
+    _exit(tk_final_code);
+}
+
 void tk_exit_network_ready(void)
 {
-    network_ready = tk_peers.size > 1;
+    tk_leave_connect();
+    if (helper_runs)
+        tk_watch_neighbours();
 }
 
 void tk_exit_open(void)
 {
-    tk_internal_register(TK_HANDLER_EXIT, exit_notice);
-    tk_progress_add(answer_notice);
+    tk_leave_open();
+    tk_progress_add(attend);
     tk_lost_peer = lost_peer;
     my_pid = getpid();
     start_helper();

@@ -7,19 +7,35 @@
  *     |-- exit notice from a peer: the client's SIGQUIT handler, if any, ------> LEAVING
  *     |     then the peer's code
  *     |-- gasnet_exit() or exit() in a signal handler: a thread of our own, --> LEAVING
- *     |     without the network and with `grace` for a deadline
+ *     |     without the network and with three times `grace` for a deadline
  *     |-- SIGINT, SIGTERM, ...: SIGQUIT is raised; by default -----------------> ABORT
+ *     |-- a neighbour died and the launcher does not end us: a thread of ours -> ABORT
  *     '-- lost peer, failed start-up ------------------------------------------> ABORT
  *
- *   LEAVING: output is flushed, a fence through the launcher begun, the network served meanwhile
- *     |-- all came ------------------------------------------------------------> _exit(code)
- *     |-- not all within `grace`: exit notices to all peers, back to LEAVING
- *     '-- not all by the deadline ---------------------------------------------> ABORT
+ *   LEAVING: output is flushed, no handler of the client's runs any more, and the network is served
+ *     |-- AGREE: a reduction over exit codes, the largest wins, in three steps: among neighbours by
+ *     |     flags, among the first ranks of neighbourhoods by dissemination, among neighbours
+ *     |     |-- it is over: all ranks have come and have one code ----------------> PART
+ *     |     '-- not within `grace`: somebody has to tell those that did not come -> ELECT
+ *     |-- ELECT, while AGREE goes on: rank 0 is asked who leads, and names the first who asked
+ *     |     |-- we do: an exit request with our code to each other rank ---------> PART
+ *     |     |-- another does, or a request has come to us ----------------------> PART
+ *     |     '-- rank 0 is silent (dead, stopped, does not poll): the rank that is lowest among
+ *     |           those that leave leads, found by waiting longer the higher the rank -> PART
+ *     |-- PART, while AGREE and ELECT go on: a fence through the launcher
+ *     |     |-- all came ------------------------------------------------------> _exit(code)
+ *     |     '-- not all by the deadline -----------------------------------------> ABORT
  *
  *   ABORT: the launcher is asked to end the job, then _exit(code)
  *
- * A watchdog (SIGALRM with the deadline and some seconds) stands behind every path that leaves
- * RUNNING. Deadline: GASNET_EXITTIMEOUT, or min(MAX, MIN + ranks * FACTOR). */
+ * Whoever is told leaves too, so AGREE ends as soon as all have been: with the leader's code, or a
+ * larger one. N ranks that leave send at most N log N small messages to agree, of which log N each,
+ * and 4 N to elect and to tell. A rank that leaves in a signal handler takes part in the fence
+ * alone; then the others do not agree and each keeps the largest code that it knows.
+ *
+ * A watchdog (SIGALRM with the deadline and 3 seconds; 3 seconds where a signal is what ends us)
+ * stands behind every path that leaves RUNNING. Deadline: GASNET_EXITTIMEOUT, or min(MAX, MIN +
+ * ranks * FACTOR). */
 #ifndef TK_EXIT_H
 #define TK_EXIT_H
 

@@ -6,8 +6,89 @@
 
 #include <signal.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/mode.h"
+#include "base/status.h"
+#include "transport/shm/shm.h"
+
+/* ---- agree.c: all ranks come, and have one code then */
+
+/* Before anything arrives. */
+void tk_agree_open(void);
+
+/* When neighbours are mapped and may be sent to; start-up only. */
+void tk_agree_connect(void);
+
+/* By the thread that leaves. Our code, 0 to 255. */
+void tk_agree_begin(int code);
+
+/* One look at what the others said. True: all ranks have come, and tk_agree_code() is that of all.
+ */
+bool tk_agree_step(void);
+
+/* The largest that is known so far. */
+int tk_agree_code(void);
+
+/* ---- elect.c: who tells those that did not come, and telling */
+
+enum tk_role {
+    TK_ROLE_OPEN,   /* to be decided */
+    TK_ROLE_LEADER, /* we tell the others */
+    TK_ROLE_MEMBER  /* somebody else does, or has told us */
+};
+
+/* As for agree.c. */
+void tk_elect_open(void);
+void tk_elect_connect(void);
+
+/* Rank 0 answers those that asked, as far as there is room. Any thread, not in handlers. */
+void tk_elect_serve(void);
+
+/* By the thread that leaves, `waited` ns after it began to wonder who leads. */
+enum tk_role tk_elect_step(uint64_t waited);
+
+/* By the leader, again and again: each other rank is told once, as far as there is room. */
+void tk_elect_tell(int code);
+
+/* The code that a leader sent us; -1: none did. */
+int tk_elect_requested(void);
+
+/* ---- leave.c */
+
+/* What this process ends with, as far as is known. */
+extern volatile sig_atomic_t tk_final_code;
+
+/* As for agree.c. */
+void tk_leave_open(void);
+void tk_leave_connect(void);
+bool tk_network_is_ready(void);
+
+/* All of LEAVING. Returns when all ranks have come, with the code of all in tk_final_code, after
+ * the good-bye to the launcher. */
+void tk_leave(void);
+
+/* By the same thread, from anywhere inside of tk_leave(): the rest of it. */
+void tk_leave_rest(void);
+
+/* Its begin alone: the time runs. And all of the rest that there is to it where the network is not
+ * to be touched, for our helper: calls poll() while waiting. */
+void tk_leave_begin(void);
+void tk_leave_without_network(void (*poll)(void));
+
+/* ABORT */
+_Noreturn void tk_abort_job(int code, const char *why);
+
+/* From here on this process ends within the deadline and some seconds. Async-signal-safe. */
+void tk_start_watchdog(void);
+
+/* Some thread must take its alarm, and the client's may all block it. */
+void tk_take_alarm(void);
+
+/* By the launcher: the watchdog may end us with 0. */
+void tk_code_is_known(void);
+
+/* ---- signals.c */
 
 /* Installs the handlers of fatal, terminating and quitting signals. */
 void tk_signals_open(void);
@@ -22,19 +103,33 @@ extern TK_PER_THREAD volatile sig_atomic_t tk_in_signal;
  * but nothing was interrupted that holds anything. */
 extern TK_PER_THREAD unsigned tk_quit_is_raised;
 
-/* True in a signal handler, also one of the client's: the interrupted code may hold any lock, so
- * an exit must be left to the helper. Async-signal-safe; takes microseconds. */
-bool tk_is_interrupted(void);
-
 /* The client needs no notice of the end by SIGQUIT any more: it wanted the end, or it has had one.
  */
 extern volatile sig_atomic_t tk_quit_is_done;
 
-/* For our own signal handlers: has the job ended by another thread, and returns. */
+/* interrupted.c. True in a signal handler, also one of the client's: the interrupted code may hold
+ * any lock, so an exit must be left to the helper. Async-signal-safe; takes microseconds. */
+bool tk_is_interrupted(void);
+
+/* ---- exit.c, for our own signal handlers */
+
+/* Has the job ended by another thread, and returns. */
 void tk_exit_by_signal(int code);
 
 /* SIGTERM: how launchers end ranks. They need not be asked to end the job then, and may no longer
  * answer. */
 void tk_exit_was_asked_for(void);
+
+/* ---- watch.c: what a thread of our own waits for. TK_FAIL: has complained. */
+enum tk_status tk_watch_open(void);
+
+/* From when neighbours may be sent to; start-up only. */
+void tk_watch_neighbours(void);
+
+/* Ends the wait, for good. Async-signal-safe. */
+void tk_watch_call(void);
+
+/* Waits for that call, NULL then, or until a neighbour that did not leave in order is dead. */
+struct tk_peer *tk_watch_wait(enum tk_fate *how);
 
 #endif

@@ -33,11 +33,11 @@ static const struct caught terminating[] = {{SIGINT, "SIGINT", NULL},
                                             {SIGPIPE, "SIGPIPE", NULL}};
 
 static const struct caught fatal[] = {
-    {SIGSEGV, "SIGSEGV", "died of SIGSEGV (bad memory access)"},
-    {SIGBUS, "SIGBUS", "died of SIGBUS (memory that is not there)"},
-    {SIGFPE, "SIGFPE", "died of SIGFPE (arithmetic)"},
-    {SIGILL, "SIGILL", "died of SIGILL (illegal instruction)"},
-    {SIGABRT, "SIGABRT", "died of SIGABRT (abort)"}};
+    {SIGSEGV, "SIGSEGV", " died of SIGSEGV (bad memory access)"},
+    {SIGBUS, "SIGBUS", " died of SIGBUS (memory that is not there)"},
+    {SIGFPE, "SIGFPE", " died of SIGFPE (arithmetic)"},
+    {SIGILL, "SIGILL", " died of SIGILL (illegal instruction)"},
+    {SIGABRT, "SIGABRT", " died of SIGABRT (abort)"}};
 
 static const struct caught quitting = {SIGQUIT, "SIGQUIT", NULL};
 
@@ -75,13 +75,29 @@ static void on_terminating(int number)
     tk_exit_by_signal(1); /* a client's handler that returns has had its word */
 }
 
+/* "pid 123" and then `what`, without what a signal handler may not call. */
+static void tell_of_death(const char *what)
+{
+    char text[100] = "pid ", digits[20];
+    size_t length = strlen(text), count = 0;
+    for (unsigned pid = (unsigned)getpid(); pid > 0 && count < sizeof(digits); pid /= 10)
+        digits[count++] = (char)('0' + pid % 10);
+    while (count > 0)
+        text[length++] = digits[--count];
+    for (; *what && length + 1 < sizeof(text); what++)
+        text[length++] = *what;
+    tk_complain_signal_safe(text);
+}
+
 static void on_fatal(int number)
 {
     for (size_t i = 0; i < sizeof(fatal) / sizeof(fatal[0]); i++)
         if (fatal[i].number == number)
-            tk_complain_signal_safe(fatal[i].text);
-    if (getpid() == owner)
+            tell_of_death(fatal[i].text);
+    if (getpid() == owner) {
+        tk_shm_set_fate(TK_FATE_TOLD);
         tk_tools_post_mortem();
+    }
     signal(number, SIG_DFL);
     raise(number);
 }
@@ -103,9 +119,20 @@ static bool is_excluded(const struct caught *signal)
     return false;
 }
 
+/* Of the thread that starts the job: if it has used all of its stack, that is told on this one. A
+ * backtrace by gdb takes some 30 KiB. */
+static void open_stack(void)
+{
+    static char memory[128 << 10];
+    stack_t now, ours = {.ss_sp = memory, .ss_size = sizeof(memory)};
+    if (sigaltstack(NULL, &now) == 0 && now.ss_flags & SS_DISABLE)
+        sigaltstack(&ours, NULL);
+}
+
 static void watch(const struct caught *signal, void (*handler)(int))
 {
-    struct sigaction now, ours = {.sa_handler = handler};
+    struct sigaction now,
+        ours = {.sa_handler = handler, .sa_flags = handler == on_fatal ? SA_ONSTACK : 0};
     if (is_excluded(signal) || sigaction(signal->number, NULL, &now) != 0)
         return;
     if (now.sa_handler != SIG_DFL)
@@ -116,6 +143,7 @@ static void watch(const struct caught *signal, void (*handler)(int))
 void tk_signals_open(void)
 {
     owner = getpid();
+    open_stack();
     for (size_t i = 0; i < sizeof(terminating) / sizeof(terminating[0]); i++)
         watch(&terminating[i], on_terminating);
     for (size_t i = 0; i < sizeof(fatal) / sizeof(fatal[0]); i++)

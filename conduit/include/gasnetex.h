@@ -84,7 +84,8 @@
                                                                              ")"                             \
                                                                              ",THREADMODEL"                  \
                                                                              "=" TRUNKLINE_THREADMODEL       \
-                                                                             ",SEGMENT=FAST,PTR="            \
+                                                                             ",SEGMENT="                     \
+                                                                             TRUNKLINE_SEGMENT_NAME ",PTR="  \
                                                                              "64bit,noalign,"                \
                                                                              "nopshm"                        \
                                                                              "," TRUNKLINE_CHECKING_NAME     \
@@ -107,9 +108,18 @@ extern "C" {
 
 /* Threading mode, checking, kind of segment and version of the ABI: what this object and its
  * library must have in common. */
-#define TRUNKLINE_GUARD_(mode, checking)   trunkline_needs_gasnet_ibv_##mode##_##checking##_fast_v1
-#define TRUNKLINE_GUARD_OF(mode, checking) TRUNKLINE_GUARD_(mode, checking)
-#define TRUNKLINE_GUARD                    TRUNKLINE_GUARD_OF(TRUNKLINE_MODE, TRUNKLINE_CHECKING)
+#if defined(GASNET_SEGMENT_LARGE)
+#    define TRUNKLINE_SEGMENT large
+#elif defined(GASNET_SEGMENT_EVERYTHING)
+#    define TRUNKLINE_SEGMENT everything
+#else
+#    define TRUNKLINE_SEGMENT fast
+#endif
+#define TRUNKLINE_GUARD_(mode, checking, segment)                                                  \
+    trunkline_needs_gasnet_ibv_##mode##_##checking##_##segment##_v1
+#define TRUNKLINE_GUARD_OF(mode, checking, segment) TRUNKLINE_GUARD_(mode, checking, segment)
+#define TRUNKLINE_GUARD                                                                            \
+    TRUNKLINE_GUARD_OF(TRUNKLINE_MODE, TRUNKLINE_CHECKING, TRUNKLINE_SEGMENT)
 TRUNKLINE_NEED(trunkline_guard, TRUNKLINE_GUARD);
 
 /* ---- Types

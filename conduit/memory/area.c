@@ -16,6 +16,7 @@
 #include "base/bits.h"
 #include "base/report.h"
 #include "memory/memory.h"
+#include "topology/topology.h"
 
 struct tk_area tk_segment_area = {.fd = -1};
 
@@ -31,6 +32,8 @@ static const char *remedy(const char *step, int error)
 {
     if (error == EFBIG)
         return "; raise the limit on files (ulimit -f), this memory is one";
+    if (error == EMFILE)
+        return "; raise the limit on open files (ulimit -n)";
     return strcmp(step, "mmap") ? "" : "; look at ulimit -v";
 }
 
@@ -41,6 +44,32 @@ static enum tk_status give_up(struct tk_area *area, const char *what, const char
                 remedy(step, error));
     tk_area_close(area);
     return TK_FAIL;
+}
+
+/* The kernel would rather kill a process than refuse pages that it can't find, so that is for us to
+ * find out. Ranks of a host reserve at the same time: none takes more between two looks than all
+ * may take together. */
+static enum tk_status reserve(struct tk_area *area, const char *what)
+{
+    enum { least = 256 << 10 /* for what other processes need meanwhile */ };
+    char bound[1400];
+    for (size_t done = 0; done < area->size;) {
+        uint64_t rest = area->size - done;
+        uint64_t left = tk_memory_available(bound, sizeof(bound));
+        uint64_t share = left / 2 / tk_topology.local_size & ~(uint64_t)(tk_page_size() - 1);
+        if (rest > left || share < tk_min(rest, least)) {
+            tk_complain("no memory for %s (%zu bytes): %s leaves %llu bytes, for %u rank(s); ask "
+                        "for less, or for more memory",
+                        what, area->size, bound, (unsigned long long)left, tk_topology.local_size);
+            tk_area_close(area);
+            return TK_FAIL;
+        }
+        uint64_t step = tk_min(rest, share);
+        if (fallocate(area->fd, 0, (off_t)done, (off_t)step) != 0)
+            return give_up(area, what, "fallocate", errno);
+        done += step;
+    }
+    return TK_OK;
 }
 
 static enum tk_status map(struct tk_area *area, const char *what)
@@ -64,7 +93,7 @@ static bool may_have_file(size_t size)
            size <= limit.rlim_cur;
 }
 
-enum tk_status tk_area_open(struct tk_area *area, const char *what, size_t size, bool reserve)
+enum tk_status tk_area_open(struct tk_area *area, const char *what, size_t size, bool reserved)
 {
     *area = (struct tk_area){.size = tk_align_up(size, tk_page_size()), .fd = -1};
     area->fd = memfd_create(what, MFD_CLOEXEC);
@@ -74,11 +103,8 @@ enum tk_status tk_area_open(struct tk_area *area, const char *what, size_t size,
         return give_up(area, what, "ftruncate", EFBIG);
     if (ftruncate(area->fd, (off_t)area->size) != 0)
         return give_up(area, what, "ftruncate", errno);
-    /* The kernel would rather kill a process than refuse pages that it can't find. */
-    if (reserve && area->size > tk_memory_available())
-        return give_up(area, what, "not that much is free", ENOMEM);
-    if (reserve && fallocate(area->fd, 0, 0, (off_t)area->size) != 0)
-        return give_up(area, what, "fallocate", errno);
+    if (reserved && reserve(area, what) != TK_OK)
+        return TK_FAIL;
     return map(area, what);
 }
 
@@ -124,7 +150,9 @@ int tk_area_reach(const struct tk_area_place *place, size_t *size, char *why, si
     snprintf(path, sizeof(path), "/proc/%d/fd/%d", place->pid, place->fd);
     int fd = open(path, O_RDWR | O_CLOEXEC);
     if (fd < 0) {
-        snprintf(why, why_size, "%s: %s; %s", path, strerror(errno), reach_remedy);
+        int error = errno;
+        snprintf(why, why_size, "%s: %s; %s", path, strerror(error),
+                 error == EMFILE ? "raise the limit on open files (ulimit -n)" : reach_remedy);
         return -1;
     }
     if (fstat(fd, &file) == 0 && (uint64_t)file.st_ino == place->inode && file.st_size > 0) {

@@ -19,9 +19,9 @@ struct tk_area {
     uint64_t inode; /* by which a neighbour tells that it has found the right file */
 };
 
-/* Maps `size` bytes (rounded up to pages). With `reserve` the pages exist on return, so that lack
+/* Maps `size` bytes (rounded up to pages). With `reserved` the pages exist on return, so that lack
  * of memory is an error here and not a signal later. Prints the cause on failure. */
-enum tk_status tk_area_open(struct tk_area *area, const char *what, size_t size, bool reserve);
+enum tk_status tk_area_open(struct tk_area *area, const char *what, size_t size, bool reserved);
 
 /* The same of huge pages of the usual size, always reserved. */
 enum tk_status tk_area_open_huge(struct tk_area *area, const char *what, size_t size);
@@ -49,8 +49,8 @@ static inline bool tk_area_holds(const struct tk_area *area, const void *address
 struct tk_region {
     void *base;
     size_t size;
-    void *handle; /* NULL: not registered */
-    uint32_t local_key, remote_key;
+    void *handle;                             /* NULL: not registered */
+    const uint32_t *local_keys, *remote_keys; /* on each rail */
 };
 
 static inline bool tk_region_holds(const struct tk_region *region, const void *address, size_t size)
@@ -67,9 +67,10 @@ size_t tk_huge_page_size(void);
 /* Memory of this host that processes may use: the least of RAM and the cgroup's limit. */
 uint64_t tk_host_memory(void);
 
-/* What the kernel could hand out at this moment without swapping; UINT64_MAX where it does not say.
+/* What the kernel could hand out to this process at this moment without swapping, by the host's
+ * memory and the limits of cgroups; UINT64_MAX where nobody says. `what` names the one that counts.
  */
-uint64_t tk_memory_available(void);
+uint64_t tk_memory_available(char *what, size_t size);
 
 /* Largest segment of this process by GASNET_MAX_SEGSIZE (grammar: size or fraction, then /P or /H).
  * Page multiple. */

@@ -15,10 +15,16 @@
 
 static const char *const category_names[] = {"Short", "Medium", "Long"};
 static tk_internal_fn internal[tk_internal_handlers];
+static tk_internal_whole_fn internal_whole[tk_internal_handlers];
 
 void tk_internal_register(enum tk_internal_handler index, tk_internal_fn fn)
 {
     internal[index] = fn;
+}
+
+void tk_internal_register_whole(enum tk_internal_handler index, tk_internal_whole_fn fn)
+{
+    internal_whole[index] = fn;
 }
 
 /* For each count M: M parameters as a function type takes them, and M values as a call gives them.
@@ -66,7 +72,8 @@ void tk_internal_register(enum tk_internal_handler index, tk_internal_fn fn)
 
 typedef void (*generic_fn)(void);
 
-static void call_short(generic_fn fn, gex_Token_t token, unsigned nargs, const gex_AM_Arg_t *a)
+static inline __attribute__((always_inline)) void call_short(generic_fn fn, gex_Token_t token,
+                                                             unsigned nargs, const gex_AM_Arg_t *a)
 {
     switch (nargs) {
     case 0:
@@ -104,8 +111,8 @@ static void *place_long(const struct tk_arrival *arrival, const struct tk_long_h
     void *dest = (void *)(uintptr_t)front->dest;
     if (!arrival->head->packed || front->nbytes == 0)
         return dest;
-    tk_if_unlikely(front->nbytes > arrival->nbytes ||
-                   !tk_area_holds(&tk_segment_area, dest, front->nbytes))
+    bool is_ours = tk_is_everything || tk_area_holds(&tk_segment_area, dest, front->nbytes);
+    tk_if_unlikely(front->nbytes > arrival->nbytes || !is_ours)
         tk_panic("rank %u (%s) sent a Long of %u bytes to %p, which is not inside this rank's "
                  "segment [%p, +%zu)",
                  arrival->peer->rank, arrival->peer->host, front->nbytes, dest,
@@ -114,31 +121,45 @@ static void *place_long(const struct tk_arrival *arrival, const struct tk_long_h
     return dest;
 }
 
-static void run_internal(const struct tk_arrival *arrival)
+/* Returns when the client's handlers are out of service: what comes for them is dropped then. */
+static void no_handler(const struct tk_peer *from, uint8_t index)
+{
+    if (index < GEX_AM_INDEX_BASE)
+        tk_panic("a message for library handler %u came from rank %u, and there is no such handler",
+                 index, from->rank);
+    if (!tk_handlers_are_shut())
+        tk_panic("a message for handler %u came from rank %u (%s), but none is registered here",
+                 index, from->rank, from->host);
+}
+
+static void run_internal(struct tk_arrival *arrival)
 {
     uint8_t index = arrival->head->handler;
-    if (index >= tk_internal_handlers || !internal[index])
-        tk_panic("a message for library handler %u came from rank %u, and there is no such handler",
-                 index, arrival->peer->rank);
+    bool is_known = index < tk_internal_handlers;
+    if (is_known && internal_whole[index] && arrival->head->category == TK_MEDIUM) {
+        internal_whole[index](arrival);
+        return;
+    }
+    if (!is_known || !internal[index])
+        no_handler(arrival->peer, index);
     internal[index](arrival->peer, (const int32_t *)(arrival->head + 1));
 }
 
 /* An entry from the older interface says nothing of these: all categories, tk_nargs_any. */
-static void check_entry(const gex_AM_Entry_t *entry, const struct tk_message_head *head)
+static void check_entry(const gex_AM_Entry_t *entry, struct tk_message_head head)
 {
     (void)entry, (void)head, (void)category_names;
-    TK_CHECK(entry->gex_flags & (GEX_FLAG_AM_SHORT << head->category),
+    TK_CHECK(entry->gex_flags & (GEX_FLAG_AM_SHORT << head.category),
              "a %s came for handler %u '%s', which gex_flags 0x%x does not allow",
-             category_names[head->category], head->handler, tk_entry_name(entry),
+             category_names[head.category], head.handler, tk_entry_name(entry),
              (unsigned)entry->gex_flags);
-    TK_CHECK(entry->gex_flags &
-                 (head->kind == TK_REQUEST ? GEX_FLAG_AM_REQUEST : GEX_FLAG_AM_REPLY),
+    TK_CHECK(entry->gex_flags & (head.kind == TK_REQUEST ? GEX_FLAG_AM_REQUEST : GEX_FLAG_AM_REPLY),
              "a %s came for handler %u '%s', which gex_flags 0x%x does not allow",
-             head->kind == TK_REQUEST ? "request" : "reply", head->handler, tk_entry_name(entry),
+             head.kind == TK_REQUEST ? "request" : "reply", head.handler, tk_entry_name(entry),
              (unsigned)entry->gex_flags);
-    TK_CHECK(entry->gex_nargs == head->nargs || entry->gex_nargs == tk_nargs_any,
-             "a message with %u arguments came for handler %u '%s', which has %u", head->nargs,
-             head->handler, tk_entry_name(entry), entry->gex_nargs);
+    TK_CHECK(entry->gex_nargs == head.nargs || entry->gex_nargs == tk_nargs_any,
+             "a message with %u arguments came for handler %u '%s', which has %u", head.nargs,
+             head.handler, tk_entry_name(entry), entry->gex_nargs);
 }
 
 /* What a handler must have undone when it returns. */
@@ -158,9 +179,11 @@ static void run_client(struct tk_arrival *arrival)
     gex_Token_t token = TK_CONTAINER_OF(arrival, struct trunkline_token, arrival);
     generic_fn fn = (generic_fn)tk_handler_function(head->handler);
     tk_if_unlikely(!fn)
-        tk_panic("a message for handler %u came from rank %u (%s), but none is registered here",
-                 head->handler, arrival->peer->rank, arrival->peer->host);
-    check_entry(&tk_handler_entries[head->handler], head);
+    {
+        no_handler(arrival->peer, head->handler);
+        return;
+    }
+    check_entry(&tk_handler_entries[head->handler], *head);
     if (head->category == TK_SHORT) {
         call_short(fn, token, head->nargs, (const gex_AM_Arg_t *)(head + 1));
     } else if (head->category == TK_MEDIUM) {
@@ -173,6 +196,28 @@ static void run_client(struct tk_arrival *arrival)
                           (const gex_AM_Arg_t *)(front + 1));
     }
     check_return(&tk_handler_entries[head->handler]);
+}
+
+/* As deliver(), with what most messages are in mind. The token says no more than what a Short's
+ * handler may ask. */
+static void deliver_short(struct tk_peer *from, unsigned tag, const int32_t *args)
+{
+    struct trunkline_token token;
+    uint8_t index = (uint8_t)tag;
+    gex_AM_Fn_t fn = tk_handler_function(index);
+    tk_if_unlikely(!fn)
+    {
+        no_handler(from, index);
+        return;
+    }
+    token.arrival.peer = from;
+    token.arrival.tag = tag;
+    token.arrival.replied = false;
+    tk_in_handler++;
+    check_entry(&tk_handler_entries[index], tk_tag_head(tag));
+    call_short((generic_fn)fn, &token, tk_tag_nargs(tag), args);
+    check_return(&tk_handler_entries[index]);
+    tk_in_handler--;
 }
 
 static void deliver(struct tk_arrival *arrival)
@@ -188,4 +233,6 @@ static void deliver(struct tk_arrival *arrival)
 void tk_message_open(void)
 {
     tk_deliver = deliver;
+    tk_deliver_short = deliver_short;
+    tk_short_later = tk_wait_send_short;
 }

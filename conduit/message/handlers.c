@@ -14,7 +14,9 @@
 enum { index_end = tk_handler_count };
 
 gex_AM_Entry_t tk_handler_entries[index_end];
+gex_AM_Fn_t tk_handler_functions[index_end]; /* found by a shift, where an entry takes a product */
 static tk_lock_t registering = TK_LOCK_INIT;
+static bool are_shut;
 
 const char *tk_entry_name(const gex_AM_Entry_t *entry)
 {
@@ -47,7 +49,8 @@ static void enter(const gex_AM_Entry_t *entry, unsigned index)
     tk_handler_entries[index].gex_nargs = entry->gex_nargs;
     tk_handler_entries[index].gex_cdata = entry->gex_cdata;
     tk_handler_entries[index].gex_name = entry->gex_name;
-    __atomic_store_n(&tk_handler_entries[index].gex_fnptr, entry->gex_fnptr, __ATOMIC_RELEASE);
+    tk_handler_entries[index].gex_fnptr = entry->gex_fnptr;
+    __atomic_store_n(&tk_handler_functions[index], entry->gex_fnptr, __ATOMIC_RELEASE);
 }
 
 static int enter_fixed(const char *call, const gex_AM_Entry_t *entry)
@@ -95,4 +98,17 @@ int tk_handlers_register(gex_AM_Entry_t *table, size_t count)
     for (size_t i = 0; i < count; i++)
         check_entry(&table[i]);
     return tk_handlers_enter("gex_EP_RegisterHandlers", table, count);
+}
+
+bool tk_handlers_are_shut(void)
+{
+    return __atomic_load_n(&are_shut, __ATOMIC_RELAXED);
+}
+
+/* Without the lock: whoever holds it may have been stopped for good. */
+void tk_handlers_shut(void)
+{
+    __atomic_store_n(&are_shut, true, __ATOMIC_RELAXED);
+    for (unsigned index = GEX_AM_INDEX_BASE; index < index_end; index++)
+        __atomic_store_n(&tk_handler_functions[index], NULL, __ATOMIC_RELEASE);
 }

@@ -13,6 +13,11 @@ struct trunkline_token {
     struct tk_arrival arrival;
 };
 
+static inline struct tk_message_head tk_token_head(const struct trunkline_token *token)
+{
+    return token->arrival.tag ? tk_tag_head(token->arrival.tag) : *token->arrival.head;
+}
+
 /* What a client asked to be sent. */
 struct tk_message {
     struct tk_peer *peer;
@@ -27,11 +32,16 @@ struct tk_message {
     const gex_AM_Arg_t *args;
 };
 
-/* Handlers of the library's own: below GEX_AM_INDEX_BASE. They are Short, and may send nothing. */
+/* Handlers of the library's own: below GEX_AM_INDEX_BASE. Most are of Shorts, and may send nothing.
+ */
 enum tk_internal_handler {
     TK_HANDLER_BARRIER = 1,
     TK_HANDLER_EXIT,
+    TK_HANDLER_AGREE,
+    TK_HANDLER_ELECT,
     TK_HANDLER_NAMED,
+    TK_HANDLER_REMOTE_ASK,
+    TK_HANDLER_REMOTE_ANSWER,
     tk_internal_handlers
 };
 typedef void (*tk_internal_fn)(struct tk_peer *from, const int32_t *args);
@@ -39,6 +49,10 @@ typedef void (*tk_internal_fn)(struct tk_peer *from, const int32_t *args);
 /* Sets the way up from transports. Before anything arrives. */
 void tk_message_open(void);
 void tk_internal_register(enum tk_internal_handler index, tk_internal_fn fn);
+
+/* Of Mediums; it may reply. */
+typedef void (*tk_internal_whole_fn)(struct tk_arrival *arrival);
+void tk_internal_register_whole(enum tk_internal_handler index, tk_internal_whole_fn fn);
 
 /* 0, or 1 when nothing was sent (immediate only). */
 int tk_request(struct tk_message *message);
@@ -48,6 +62,18 @@ int tk_reply(gex_Token_t token, struct tk_message *message);
 enum tk_status tk_internal_send(struct tk_peer *peer, enum tk_message_kind kind,
                                 enum tk_internal_handler handler, unsigned nargs,
                                 const int32_t *args);
+
+/* A Medium to such a handler: a request, TK_BUSY when there is no room now, and the reply to one,
+ * which waits for room. The payload is copied. */
+struct tk_internal_medium {
+    enum tk_internal_handler handler;
+    unsigned nargs;
+    const int32_t *args;
+    const void *payload;
+    size_t nbytes;
+};
+enum tk_status tk_internal_request(struct tk_peer *peer, const struct tk_internal_medium *medium);
+void tk_internal_reply(struct tk_arrival *to, const struct tk_internal_medium *medium);
 
 /* Largest payloads with `nargs` arguments; of a Long also the largest that fits beside its head. */
 size_t tk_medium_max(unsigned nargs);
@@ -97,16 +123,22 @@ int tk_handlers_enter(const char *call, gex_AM_Entry_t *table, size_t count);
 
 /* The entry that is registered under an index, or NULL. A look-up takes no lock. */
 enum { tk_handler_count = 256 };
-extern gex_AM_Entry_t tk_handler_entries[tk_handler_count];
+extern TK_HIDDEN gex_AM_Entry_t tk_handler_entries[tk_handler_count];
+extern TK_HIDDEN gex_AM_Fn_t tk_handler_functions[tk_handler_count];
 static inline gex_AM_Fn_t tk_handler_function(uint8_t index)
 {
-    return __atomic_load_n(&tk_handler_entries[index].gex_fnptr, __ATOMIC_ACQUIRE);
+    return __atomic_load_n(&tk_handler_functions[index], __ATOMIC_ACQUIRE);
 }
 
 static inline const gex_AM_Entry_t *tk_handler_entry(uint8_t index)
 {
     return tk_handler_function(index) ? &tk_handler_entries[index] : NULL;
 }
+
+/* For good: what still comes for a handler of the client's is dropped. Handlers that run go on. Any
+ * thread. */
+void tk_handlers_shut(void);
+bool tk_handlers_are_shut(void);
 
 /* hsl.c. How many gex_HSL_t this thread holds; 0 unless it is a debug build. */
 unsigned tk_hsls_held(void);

@@ -21,9 +21,11 @@ size_t tk_medium_max(unsigned nargs)
     return tk_message_max - tk_front_size(nargs, false);
 }
 
+/* The manual's; its length travels in 32 bits. Where remote memory is registered on demand a Long
+ * is one message whatever its size, for handlers can't wait until it is. */
 size_t tk_long_max(void)
 {
-    return INT32_MAX; /* the manual's; its length travels in 32 bits */
+    return tk_is_on_demand ? tk_long_packed_max(tk_max_args) : INT32_MAX;
 }
 
 size_t tk_long_packed_max(unsigned nargs)
@@ -55,7 +57,9 @@ size_t tk_front_build(void *front, const struct tk_message *m, enum tk_message_k
 
 bool tk_is_packed(const struct tk_message *m)
 {
-    size_t most = tk_min(tk_settings.packedlong_limit, m->peer->transport->packed_max);
+    size_t most = m->peer->transport->packed_max;
+    if (!tk_is_on_demand)
+        most = tk_min(tk_settings.packedlong_limit, most);
     return m->category == TK_LONG && m->nbytes > 0 && m->nbytes <= most;
 }
 
@@ -185,4 +189,31 @@ enum tk_status tk_internal_send(struct tk_peer *peer, enum tk_message_kind kind,
     struct tk_outgoing out = {.head = &front.head,
                               .head_size = tk_front_build(&front, &m, kind, false)};
     return peer->transport->send(peer, &out);
+}
+
+/* Both ends have copied the payload by the time that they return. */
+static enum tk_status send_medium(struct tk_peer *peer, enum tk_message_kind kind,
+                                  const struct tk_internal_medium *medium, bool immediate)
+{
+    union tk_front front;
+    struct tk_message m = {.category = TK_MEDIUM,
+                           .handler = (uint8_t)medium->handler,
+                           .nargs = medium->nargs,
+                           .args = medium->args};
+    struct tk_outgoing out = {.head = &front.head,
+                              .head_size = tk_front_build(&front, &m, kind, false),
+                              .payload = medium->payload,
+                              .nbytes = medium->nbytes};
+    return tk_wait_send(peer, &out, immediate);
+}
+
+enum tk_status tk_internal_request(struct tk_peer *peer, const struct tk_internal_medium *medium)
+{
+    return send_medium(peer, TK_REQUEST, medium, true);
+}
+
+void tk_internal_reply(struct tk_arrival *to, const struct tk_internal_medium *medium)
+{
+    send_medium(to->peer, TK_REPLY, medium, false);
+    to->replied = true;
 }

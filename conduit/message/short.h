@@ -8,30 +8,47 @@
 #include "message/message.h"
 #include "progress/progress.h"
 
+/* Also what clients' calls return: 0, or 1 when nothing was sent (immediate only). */
+_Static_assert(TK_OK == 0 && TK_BUSY == 1, "a status is a result");
+
 static inline enum tk_status tk_short_send(struct tk_peer *peer, enum tk_message_kind kind,
                                            uint8_t handler, bool immediate, unsigned nargs,
                                            const gex_AM_Arg_t *args)
 {
     struct tk_message_head head = {
         .kind = (uint8_t)kind, .category = TK_SHORT, .nargs = (uint8_t)nargs, .handler = handler};
-    tk_if_likely(peer->transport->send_short(peer, head, args) == TK_OK) return TK_OK;
-    return immediate ? TK_BUSY : tk_wait_send_short(peer, head, args);
+    return peer->transport->send_short(peer, head, args, immediate);
 }
 
-/* 0, or 1 when nothing was sent (immediate only). */
 static inline int tk_short_request(struct tk_peer *peer, uint8_t handler, bool immediate,
                                    unsigned nargs, const gex_AM_Arg_t *args)
 {
-    return tk_short_send(peer, TK_REQUEST, handler, immediate, nargs, args) != TK_OK;
+    return (int)tk_short_send(peer, TK_REQUEST, handler, immediate, nargs, args);
 }
 
 static inline int tk_short_reply(gex_Token_t token, uint8_t handler, bool immediate, unsigned nargs,
                                  const gex_AM_Arg_t *args)
 {
-    if (tk_short_send(token->arrival.peer, TK_REPLY, handler, immediate, nargs, args) != TK_OK)
-        return 1;
+    enum tk_status status =
+        tk_short_send(token->arrival.peer, TK_REPLY, handler, immediate, nargs, args);
+    token->arrival.replied = status == TK_OK;
+    return (int)status;
+}
+
+/* Up to two arguments, the second one in the upper half. */
+
+static inline int tk_small_request(struct tk_peer *peer, uint8_t handler, bool immediate,
+                                   unsigned nargs, uint64_t args)
+{
+    return (int)peer->transport->send_small(peer, tk_tag(false, nargs, handler), args, immediate);
+}
+
+/* That it is replied to is noted first: the sending, which cannot fail, is not returned from. */
+static inline int tk_small_reply(gex_Token_t token, uint8_t handler, unsigned nargs, uint64_t args)
+{
+    struct tk_peer *peer = token->arrival.peer;
     token->arrival.replied = true;
-    return 0;
+    return (int)peer->transport->send_small(peer, tk_tag(true, nargs, handler), args, false);
 }
 
 #endif

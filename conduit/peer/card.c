@@ -69,9 +69,8 @@ static enum tk_status explain_settings(uint32_t rank)
 
 static enum tk_status check(uint32_t rank, const struct tk_card *card, size_t size)
 {
-    if (size < sizeof(*card) || card->version != tk_card_version ||
-        card->qp_count != tk_peers.size ||
-        size != sizeof(*card) + card->qp_count * sizeof(card->qp[0])) {
+    if (size < sizeof(*card) || card->version != tk_card_version || card->ranks != tk_peers.size ||
+        size != tk_card_size(card)) {
         tk_complain(
             "rank %u runs another version of this library; build all programs of a job against one",
             rank);
@@ -100,7 +99,12 @@ static enum tk_status learn(uint32_t rank)
     struct tk_peer *peer = tk_peer(rank);
     cards[rank]->host.name[tk_host_name_max - 1] = 0;
     cards[rank]->host.id[tk_host_id_max - 1] = 0;
-    cards[rank]->address.device[sizeof(cards[rank]->address.device) - 1] = 0;
+    for (uint32_t i = 0; i < cards[rank]->rails; i++) {
+        struct tk_port_address *address = tk_card_rail(cards[rank], i);
+        address->device[sizeof(address->device) - 1] = 0;
+    }
+    if (cards[rank]->unused_size > 0)
+        tk_card_unused(cards[rank])[cards[rank]->unused_size - 1] = 0;
     peer->pid = (int)cards[rank]->pid;
     peer->host = strdup(cards[rank]->host.name);
     return peer->host ? TK_OK : TK_FAIL;
@@ -135,9 +139,10 @@ static enum tk_status learn_all(void)
     return TK_OK;
 }
 
-enum tk_status tk_cards_exchange(struct tk_card *card, size_t size)
+enum tk_status tk_cards_exchange(struct tk_card *card)
 {
     struct tk_peer *self = tk_peer(tk_peers.me);
+    size_t size = tk_card_size(card);
     snprintf(card->mode, sizeof(card->mode), "%s", TK_MODE_NAME);
     card->version = tk_card_version;
     card->settings_hash = tk_settings_job_hash();

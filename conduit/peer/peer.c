@@ -17,7 +17,10 @@ enum tk_status tk_peers_open(uint32_t rank, uint32_t size)
     tk_peers.shifts = calloc(size, sizeof(*tk_peers.shifts));
     tk_peers.far = calloc(size, sizeof(*tk_peers.far));
     tk_peers.mapped = calloc(size, sizeof(*tk_peers.mapped));
-    if (!tk_peers.at || !tk_peers.shifts || !tk_peers.far || !tk_peers.mapped) {
+    tk_peers.keys = calloc(size, sizeof(*tk_peers.keys));
+    tk_peers.rail_to = calloc(size, sizeof(*tk_peers.rail_to));
+    if (!tk_peers.at || !tk_peers.shifts || !tk_peers.far || !tk_peers.mapped || !tk_peers.keys ||
+        !tk_peers.rail_to) {
         tk_complain("out of memory for a table of %u peers", size);
         return TK_FAIL;
     }
@@ -25,7 +28,8 @@ enum tk_status tk_peers_open(uint32_t rank, uint32_t size)
     tk_peers.size = size;
     tk_peers.me = rank;
     for (uint32_t r = 0; r < size; r++) {
-        tk_peers.at[r] = (struct tk_peer){.rank = r, .segment_fd = -1};
+        tk_peers.at[r] = (struct tk_peer){
+            .rank = r, .segment_fd = -1, .segment_size = tk_is_everything ? UINTPTR_MAX : 0};
         tk_peers.shifts[r] = r == rank ? 0 : tk_far;
         tk_peers.far[r] = tk_far;
     }

@@ -24,7 +24,7 @@ struct tk_peer {
     void *connection;       /* the transport's own */
     uintptr_t segment_base; /* of endpoint 0 */
     uintptr_t segment_size; /* 0: not attached */
-    uint32_t segment_key;   /* what a remote write must present */
+    uint32_t segment_key;   /* what a remote write must present on the rail of small transfers */
     int32_t segment_fd;     /* as in struct tk_bound */
     uint64_t segment_inode;
     uint32_t rank;
@@ -41,6 +41,9 @@ struct tk_peers {
     uintptr_t *shifts;  /* by job rank, of segments of endpoints 0 */
     uintptr_t *far;     /* by job rank: tk_far each */
     size_t *mapped;     /* and how much of them we have mapped */
+    uint32_t **keys;    /* of the same segments: one for each rail */
+    uint32_t *rail_to;  /* by job rank: the rail that tk_peer.segment_key is for */
+    uint32_t rails;     /* of each rank; 0: there is no network */
     uint32_t size;
     uint32_t me;
 };
@@ -70,6 +73,7 @@ struct tk_port_address {
     uint8_t port;
     uint8_t reads; /* RDMA reads that the port serves at once for a queue pair */
     uint8_t reserved[2];
+    uint32_t rate_mbps;
 };
 
 static inline bool tk_address_needs_gid(const struct tk_port_address *address)
@@ -86,10 +90,11 @@ struct tk_rings_place {
     uint32_t reserved;
 };
 
-enum { tk_card_version = 2 };
+enum { tk_card_version = 3 };
 
-/* What each rank publishes at start-up, followed by the queue pair numbers for each rank of the job
- * (uint32_t each). */
+/* What each rank publishes at start-up, followed by the addresses of its rails, by the numbers of
+ * the queue pairs that it has for each rank of the job, its own included (uint32_t each), and by a
+ * text, with its end, about ports that it does not use. */
 struct tk_card {
     uint32_t version;
     uint32_t pid;
@@ -98,16 +103,38 @@ struct tk_card {
     char mode[8];         /* threading mode: builds of one job may not differ */
     struct tk_host_card host;
     struct tk_rings_place rings;
-    struct tk_port_address address; /* all 0: it opened no device */
-    uint32_t qp_count;
-    uint32_t qp[];
+    uint32_t ranks;       /* of the job */
+    uint32_t rails;       /* 0: it opened no device */
+    uint32_t links;       /* queue pairs for each rank */
+    uint32_t unused_size; /* of the text */
 };
+
+static inline size_t tk_card_size(const struct tk_card *card)
+{
+    return sizeof(*card) + card->rails * sizeof(struct tk_port_address) +
+           (size_t)card->ranks * card->links * sizeof(uint32_t) + card->unused_size;
+}
+
+static inline struct tk_port_address *tk_card_rail(const struct tk_card *card, uint32_t rail)
+{
+    return (struct tk_port_address *)(card + 1) + rail;
+}
+
+static inline uint32_t *tk_card_qps(const struct tk_card *card, uint32_t rank)
+{
+    return (uint32_t *)tk_card_rail(card, card->rails) + (size_t)rank * card->links;
+}
+
+static inline char *tk_card_unused(const struct tk_card *card)
+{
+    return (char *)tk_card_qps(card, card->ranks);
+}
 
 /* Makes the table with nothing known but rank numbers. */
 enum tk_status tk_peers_open(uint32_t rank, uint32_t size);
 
 /* Publishes `card` and collects everybody's by one fence. Checks version, mode and settings. */
-enum tk_status tk_cards_exchange(struct tk_card *card, size_t card_size);
+enum tk_status tk_cards_exchange(struct tk_card *card);
 
 /* A rank's card; NULL before the exchange. Cards are freed by tk_cards_drop(). */
 const struct tk_card *tk_card_of(uint32_t rank);
@@ -122,14 +149,14 @@ enum { tk_endpoints_max = 33 };
 
 struct tk_bound {
     uintptr_t base;
-    uintptr_t size; /* 0: none is known */
-    uint32_t key;   /* what a remote access must present */
+    uintptr_t size;       /* 0: none is known */
+    const uint32_t *keys; /* what a remote access must present, on each rail; NULL: no network */
+    uint64_t inode;       /* of the file that it is */
     uint32_t endpoint;
-    uint64_t inode; /* of the file that it is */
-    int32_t fd;     /* -1: it is no file, but the client's own memory */
+    int32_t fd; /* -1: it is no file, but the client's own memory */
 };
 
-/* Any numbers may be asked for. */
+/* Any numbers may be asked for. The keys are good until the endpoint has another segment. */
 struct tk_bound tk_bound_of(uint32_t rank, uint32_t endpoint);
 void tk_bound_set(uint32_t rank, const struct tk_bound *bound);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Segments of all ranks: what is known of them, and the exchange by which it becomes known. Owns
- * the rows of endpoints other than 0, one for each rank that has any, and the mappings of segments
+ * the rows of endpoints other than 0, one for each rank that has any, the keys of all segments, and
+ * the mappings of segments
  * of neighbours; a lock guards the making of rows, nothing their contents (see peer.h). */
 #include "config.h"
 
@@ -19,7 +20,7 @@
 enum { row_length = tk_endpoints_max - 1 };
 
 struct record {
-    struct tk_bound bound;
+    struct tk_bound bound; /* its keys are the record's own */
     uintptr_t shift;
     size_t mapped;
 };
@@ -69,7 +70,7 @@ struct tk_bound tk_bound_of(uint32_t rank, uint32_t endpoint)
     if (endpoint == 0)
         return (struct tk_bound){.base = peer->segment_base,
                                  .size = peer->segment_size,
-                                 .key = peer->segment_key,
+                                 .keys = tk_peers.keys[rank],
                                  .fd = peer->segment_fd,
                                  .inode = peer->segment_inode};
     const struct record *row = endpoint < tk_endpoints_max ? row_of(rank) : NULL;
@@ -119,56 +120,86 @@ static void unmap(uint32_t rank, const struct tk_bound *old)
     __atomic_store_n(shift, tk_far, __ATOMIC_RELEASE);
 }
 
+/* Ours are as many as there are rails. Freed are those of no segment: nobody uses them any more. */
+static void set_keys(uint32_t **place, const uint32_t *keys)
+{
+    uint32_t *copy = keys ? zeros(tk_peers.rails, sizeof(*copy)) : NULL;
+    if (keys)
+        memcpy(copy, keys, tk_peers.rails * sizeof(*copy));
+    free(*place);
+    *place = copy;
+}
+
+static void set_record(struct tk_bound *record, const struct tk_bound *bound)
+{
+    uint32_t *keys = (uint32_t *)record->keys;
+    set_keys(&keys, bound->keys);
+    *record = *bound;
+    record->keys = keys;
+}
+
 void tk_bound_set(uint32_t rank, const struct tk_bound *bound)
 {
     struct tk_peer *peer = tk_peer(rank);
+    if (tk_is_everything && bound->endpoint == 0)
+        return; /* all memory is its segment already */
     const struct tk_bound old = tk_bound_of(rank, bound->endpoint);
     if (old.base != bound->base || old.size != bound->size || old.inode != bound->inode)
         unmap(rank, &old);
     if (bound->endpoint > 0) {
         struct record *row = row_of(rank);
-        (row ? row : make_row(rank))[bound->endpoint - 1].bound = *bound;
+        set_record(&(row ? row : make_row(rank))[bound->endpoint - 1].bound, bound);
         return;
     }
     peer->segment_base = bound->base;
     peer->segment_size = bound->size;
-    peer->segment_key = bound->key;
+    set_keys(&tk_peers.keys[rank], bound->keys);
+    peer->segment_key = bound->keys ? bound->keys[tk_peers.rail_to[rank]] : 0;
     peer->segment_fd = bound->fd;
     peer->segment_inode = bound->inode;
 }
 
 /* ---- the exchange */
 
-/* What a rank publishes, followed by so many records. */
+/* What a rank publishes, followed by so many records, and by the keys of each. */
 struct offer {
     uint32_t count;
     uint32_t unable;
+    uint32_t rails;
+    uint32_t reserved;
 };
 
 struct wire {
     uint64_t base, size, inode;
-    uint32_t key, endpoint;
+    uint32_t endpoint;
     int32_t fd;
-    uint32_t reserved;
 };
 
 static size_t size_of(uint32_t count)
 {
-    return sizeof(struct offer) + count * sizeof(struct wire);
+    return sizeof(struct offer) + count * (sizeof(struct wire) + tk_peers.rails * sizeof(uint32_t));
+}
+
+static uint32_t *keys_in(const struct offer *offer, uint32_t record)
+{
+    const struct wire *records = (const struct wire *)(offer + 1);
+    return (uint32_t *)(records + offer->count) + (size_t)record * tk_peers.rails;
 }
 
 static struct offer *make_offer(const struct tk_bound *mine, uint32_t count)
 {
     struct offer *offer = zeros(1, size_of(count));
     struct wire *records = (struct wire *)(offer + 1);
-    *offer = (struct offer){.count = count, .unable = mine == NULL};
-    for (uint32_t i = 0; i < count; i++)
+    *offer = (struct offer){.count = count, .unable = mine == NULL, .rails = tk_peers.rails};
+    for (uint32_t i = 0; i < count; i++) {
         records[i] = (struct wire){.base = mine[i].base,
                                    .size = mine[i].size,
                                    .inode = mine[i].inode,
-                                   .key = mine[i].key,
                                    .endpoint = mine[i].endpoint,
                                    .fd = mine[i].fd};
+        if (mine[i].keys)
+            memcpy(keys_in(offer, i), mine[i].keys, tk_peers.rails * sizeof(uint32_t));
+    }
     return offer;
 }
 
@@ -176,7 +207,8 @@ static struct offer *make_offer(const struct tk_bound *mine, uint32_t count)
 static bool is_sound(const struct offer *offer, size_t size)
 {
     const struct wire *records = (const struct wire *)(offer + 1);
-    if (size < sizeof(*offer) || offer->count > tk_endpoints_max || size != size_of(offer->count))
+    if (size < sizeof(*offer) || offer->count > tk_endpoints_max ||
+        offer->rails != tk_peers.rails || size != size_of(offer->count))
         return false;
     for (uint32_t i = 0; i < offer->count; i++)
         if (records[i].endpoint >= tk_endpoints_max)
@@ -205,7 +237,7 @@ static void learn(uint32_t rank, const struct offer *offer)
     for (uint32_t i = 0; i < offer->count; i++) {
         const struct tk_bound bound = {.base = (uintptr_t)records[i].base,
                                        .size = (uintptr_t)records[i].size,
-                                       .key = records[i].key,
+                                       .keys = tk_peers.rails ? keys_in(offer, i) : NULL,
                                        .endpoint = records[i].endpoint,
                                        .inode = records[i].inode,
                                        .fd = records[i].fd};

@@ -4,23 +4,35 @@
  * requests. Nested polls (a piece of that work waits) skip the work. No lock. */
 #include "config.h"
 
+#include <sched.h>
 #include <stddef.h>
 
 #include "base/bits.h"
 #include "base/report.h"
 #include "progress/progress.h"
+#include "progress/progress_private.h"
 
 TK_PER_THREAD unsigned tk_in_handler;
 tk_counter_t tk_work_wanted;
 
-enum { work_max = 4 };
+enum { work_max = 4, look_max = 2 };
 
 /* What is polled: one transport, or `both` where ranks of this host and others are to be served. */
 static const struct tk_transport *network = &tk_transport_self;
 static const struct tk_transport *used[2];
-static void (*works[work_max])(void);
+static bool (*works[work_max])(void);
 static unsigned work_count;
 static TK_PER_THREAD bool working;
+static bool (*looks[look_max])(void);
+static unsigned look_count;
+static bool all_ring;
+
+static bool nothing_arrives(void)
+{
+    return false;
+}
+
+bool (*tk_poll_transports)(void) = nothing_arrives;
 
 static bool poll_both(void)
 {
@@ -40,44 +52,96 @@ static bool reap_both_in_handler(void)
     return used[1]->reap_in_handler() || any;
 }
 
-static const struct tk_transport both = {
-    .name = "both", .poll = poll_both, .reap = reap_both, .reap_in_handler = reap_both_in_handler};
+/* Of the two it is the first that rings, if any. */
+static bool has_come_to_first(bool requests_too)
+{
+    return used[0]->has_come && used[0]->has_come(requests_too);
+}
+
+static const struct tk_transport both = {.name = "both",
+                                         .poll = poll_both,
+                                         .reap = reap_both,
+                                         .reap_in_handler = reap_both_in_handler,
+                                         .has_come = has_come_to_first};
+
+/* Where ranks outnumber CPUs: a client that polls in a loop of its own waits too, and whom it waits
+ * for may need this CPU. Not counted in the poll of other jobs, which has a budget. */
+enum { empty_in_crowd = 20 /* polls in a row: an answer on its way has come by then */ };
+
+static bool (*poll_network)(void);
+TK_PER_THREAD unsigned tk_empty_polls;
+
+static bool poll_in_crowd(void)
+{
+    bool any = poll_network();
+    if (any)
+        tk_empty_polls = 0;
+    else if (++tk_empty_polls > empty_in_crowd)
+        sched_yield();
+    return any;
+}
+
+void tk_progress_crowded(void)
+{
+    poll_network = network->poll;
+    tk_poll_transports = poll_in_crowd;
+}
+
+bool tk_all_rings(void)
+{
+    return all_ring;
+}
+
+bool tk_has_come(enum tk_hope hope)
+{
+    if (hope == TK_HOPE_DEVICE)
+        return false;
+    for (unsigned i = 0; hope != TK_HOPE_REPLY && i < look_count; i++)
+        if (looks[i]())
+            return true;
+    return network->has_come && network->has_come(hope != TK_HOPE_REPLY);
+}
+
+void tk_progress_look(bool (*look)(void))
+{
+    if (look_count == look_max)
+        tk_panic("more than %d looks before sleeps", look_max);
+    looks[look_count++] = look;
+}
 
 void tk_progress_use(const struct tk_transport *transport)
 {
     network = transport;
+    tk_poll_transports = transport->poll;
+    all_ring = transport->has_come != NULL;
 }
 
 void tk_progress_use_both(const struct tk_transport *first, const struct tk_transport *second)
 {
     used[0] = first;
     used[1] = second;
-    network = &both;
+    tk_progress_use(&both);
+    all_ring = first->has_come && second->has_come;
 }
 
-void tk_progress_add(void (*work)(void))
+void tk_progress_add(bool (*work)(void))
 {
     if (work_count == work_max)
         tk_panic("more than %d kinds of work after polls", work_max);
     works[work_count++] = work;
 }
 
-static bool __attribute__((noinline)) work_after(bool any)
+bool tk_work_after(bool any)
 {
     if (working)
         return any;
     working = true;
     for (unsigned i = 0; i < work_count; i++)
-        works[i]();
+        any |= works[i]();
     working = false;
+    if (TK_THREADED && any)
+        tk_tell_own_threads();
     return any;
-}
-
-bool tk_poll(void)
-{
-    bool any = network->poll();
-    tk_if_likely(tk_counter_read(&tk_work_wanted) == 0) return any;
-    return work_after(any);
 }
 
 bool tk_reap(void)
@@ -87,5 +151,8 @@ bool tk_reap(void)
 
 bool tk_reap_in_handler(void)
 {
-    return network->reap_in_handler();
+    bool any = network->reap_in_handler();
+    if (TK_THREADED && any)
+        tk_tell_own_threads();
+    return any;
 }

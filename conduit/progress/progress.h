@@ -19,16 +19,34 @@ extern TK_HIDDEN TK_PER_THREAD unsigned tk_in_handler;
 void tk_progress_use(const struct tk_transport *transport);
 void tk_progress_use_both(const struct tk_transport *first, const struct tk_transport *second);
 
-/* Work to be done after polls, outside of handlers (barriers, exit). Start-up only; few. */
-void tk_progress_add(void (*work)(void));
+/* After that: ranks outnumber CPUs, so empty polls in a row give the CPU away. */
+void tk_progress_crowded(void);
+
+/* Work to be done after polls, outside of handlers (barriers, exit). It says whether anything came
+ * to its end that somebody may wait for: who waits must not sleep then. Start-up only; few. */
+void tk_progress_add(bool (*work)(void));
 
 /* Reasons to do that work: whoever has one counts it in, and out when it is gone. Polls with
  * nothing else to do stay cheap. */
 extern TK_HIDDEN tk_counter_t tk_work_wanted;
 
+/* For tk_poll() alone. What is polled; and that work, which says whether there was anything. */
+extern TK_HIDDEN bool (*tk_poll_transports)(void);
+bool tk_work_after(bool any);
+
+/* PAR: what this thread has just done may be what another one of ours sleeps for. */
+void tk_tell_own_threads(void);
+
 /* Serves what has arrived and completes our own operations; runs handlers. True if there was
  * anything. */
-bool tk_poll(void);
+static inline bool tk_poll(void)
+{
+    bool any = tk_poll_transports();
+    tk_if_unlikely(tk_counter_read(&tk_work_wanted) != 0) return tk_work_after(any);
+    if (TK_THREADED && any)
+        tk_tell_own_threads();
+    return any;
+}
 
 /* Completes our own operations only. */
 bool tk_reap(void);
@@ -36,12 +54,28 @@ bool tk_reap(void);
 /* The same in a handler that waits for room; may run handlers of replies. */
 bool tk_reap_in_handler(void);
 
-/* GASNET_WAIT_SPIN: give the CPU away only when ranks outnumber CPUs; else at once. */
-void tk_wait_mode(bool spin);
+/* How to wait. By load, until a client asks for another way: spin while there are CPUs for all
+ * ranks of the host, else as TK_WAIT_SPINBLOCK. SPIN never sleeps, and gives the CPU away only when
+ * ranks outnumber CPUs. */
+enum tk_wait_mode { TK_WAIT_BY_LOAD, TK_WAIT_SPIN, TK_WAIT_BLOCK, TK_WAIT_SPINBLOCK };
+void tk_wait_mode(enum tk_wait_mode mode);
+
+/* The bell that neighbours ring; start-up only. NULL: there are none. */
+struct tk_doorbell;
+void tk_progress_bell(struct tk_doorbell *own);
+
+/* For what neighbours say in other ways than by messages (and then ring): is there anything that
+ * polling or the work after it would find? Asked before each sleep, so that what was said before
+ * the bell could ring is seen; must not send or wait. Start-up only; two at most. */
+void tk_progress_look(bool (*look)(void));
 
 /* One turn of waiting: a poll (in a handler: tk_reap_in_handler()), then the back-off that *empty,
- * zero at first, asks for. */
+ * zero at first, asks for. It may sleep for long: what is waited for comes by messages, by our own
+ * operations, or with a ring (tk_shm_wake()). */
 void tk_wait_step(unsigned *empty);
+
+/* The same for who may be waiting for something else too, such as memory that others write. */
+void tk_wait_step_silent(unsigned *empty);
 
 void tk_wait_done(const struct tk_op *op);
 

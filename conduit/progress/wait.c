@@ -1,62 +1,43 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Waiting: the only loops of the library that do so at run time. Spin while there are CPUs for all
- * ranks of the host; else give the CPU away early, because the rank that we wait for may need this
- * very one. No lock. */
+ * Waiting: the only loops of the library that do so at run time. What happens between two looks is
+ * calm.c's. Whoever waits for room is not rung for when there is some. No lock. */
 #include "config.h"
-
-#include <sched.h>
 
 #include "base/atomic.h"
 #include "base/bits.h"
 #include "peer/peer.h"
 #include "progress/progress.h"
-#include "topology/topology.h"
-#include "transport/verbs/verbs.h"
+#include "progress/progress_private.h"
 
-enum {
-    spin_alone = 20000, /* empty polls, about a millisecond: longer than any healthy round trip */
-    spin_crowded = 20,  /* long enough for an answer that is already on its way */
-    stall_check = 1u << 12 /* empty polls between looks at the clock */
-};
-
-/* Any thread may say so at any time. */
-static tk_counter_t spin = 1;
-
-void tk_wait_mode(bool spinning)
-{
-    tk_counter_set(&spin, spinning);
-}
-
-static void back_off(unsigned empty)
-{
-    unsigned most = !tk_counter_read(&spin)      ? 0
-                    : tk_topology.oversubscribed ? spin_crowded
-                                                 : spin_alone;
-    if (empty > most)
-        sched_yield();
-    if (empty % stall_check == 0)
-        tk_verbs_tell_stall();
-}
-
-void tk_wait_step(unsigned *empty)
+static void step(unsigned *empty, enum tk_hope hope)
 {
     bool any = tk_in_handler ? tk_reap_in_handler() : tk_poll();
     if (any)
         *empty = 0;
     else
-        back_off(++*empty);
+        tk_back_off(++*empty, tk_in_handler ? TK_HOPE_REPLY : hope);
+}
+
+void tk_wait_step(unsigned *empty)
+{
+    step(empty, TK_HOPE_BELL);
+}
+
+void tk_wait_step_silent(unsigned *empty)
+{
+    step(empty, TK_HOPE_SILENT);
 }
 
 /* With room of `transport` in hand. */
 static void step_with_room(const struct tk_transport *transport, unsigned *empty)
 {
     if (transport->room_is_no_hold)
-        tk_wait_step(empty);
+        tk_wait_step_silent(empty);
     else if (tk_reap())
         *empty = 0;
     else
-        back_off(++*empty);
+        tk_back_off(++*empty, TK_HOPE_DEVICE);
 }
 
 TK_PER_THREAD unsigned tk_wait_turn;
@@ -103,7 +84,7 @@ enum tk_status tk_wait_send(struct tk_peer *peer, struct tk_outgoing *message, b
     unsigned empty = 0;
     enum tk_status status;
     while ((status = peer->transport->send(peer, message)) == TK_BUSY && !immediate)
-        tk_wait_step(&empty);
+        tk_wait_step_silent(&empty);
     return status;
 }
 
@@ -113,8 +94,8 @@ enum tk_status tk_wait_send_short(struct tk_peer *peer, struct tk_message_head h
     unsigned empty = 0;
     enum tk_status status;
     do
-        tk_wait_step(&empty);
-    while ((status = peer->transport->send_short(peer, head, args)) == TK_BUSY);
+        tk_wait_step_silent(&empty);
+    while ((status = peer->transport->send_short(peer, head, args, true)) == TK_BUSY);
     return status;
 }
 
@@ -124,7 +105,7 @@ enum tk_status tk_wait_rma(struct tk_peer *peer, struct tk_rma *rma, bool immedi
     enum tk_status status;
     rma->immediate = immediate;
     while ((status = peer->transport->rma(peer, rma)) == TK_BUSY && !(immediate && rma->done == 0))
-        tk_wait_step(&empty);
+        tk_wait_step_silent(&empty);
     return status;
 }
 
@@ -134,7 +115,7 @@ enum tk_status tk_wait_reserve(struct tk_room *room, bool place, bool buffer, bo
     unsigned empty = 0;
     enum tk_status status;
     while ((status = transport->reserve(room, place, buffer)) == TK_BUSY && !immediate)
-        tk_wait_step(&empty);
+        tk_wait_step_silent(&empty);
     return status;
 }
 

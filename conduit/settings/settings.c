@@ -98,7 +98,8 @@ void tk_setting_format(const struct tk_setting *s, const struct tk_settings *val
         snprintf(out, size, "%g", *(const double *)field);
         break;
     case TK_SETTING_SIZE:
-        snprintf(out, size, "%llu", (unsigned long long)*(const uint64_t *)field);
+        snprintf(out, size, "%llu%s", (unsigned long long)*(const uint64_t *)field,
+                 strcmp(s->unit, "B") ? "B" : ""); /* as a user would have to type it */
         break;
     case TK_SETTING_BOOL:
         snprintf(out, size, "%d", *(const bool *)field);

@@ -107,7 +107,8 @@ static enum tk_status refuse(const struct tk_setting *s, const char *value, char
         snprintf(why, size, "%s='%s' is not one of %s", s->name, value, s->words);
     else
         snprintf(why, size, "%s='%s' is not a %s from %.15g to %.15g (%s)", s->name, value,
-                 s->type == TK_SETTING_INT ? "whole number" : "number", s->min, s->max, s->unit);
+                 s->type == TK_SETTING_INT ? "whole number" : "number", s->min, s->max,
+                 s->type == TK_SETTING_SIZE ? "B" : s->unit);
     return TK_FAIL;
 }
 

@@ -30,6 +30,11 @@ static void print_default(FILE *out, const struct tk_setting *s)
         break;
     case TK_SETTING_IGNORED:
         break;
+    case TK_SETTING_SIZE:
+        fprintf(out, "default %.15g; %.15g..%.15g B", s->def, s->min, s->max);
+        if (strcmp(s->unit, "B") != 0)
+            fprintf(out, "; in %s without a suffix", s->unit);
+        break;
     default:
         fprintf(out, "default %.15g; %.15g..%.15g %s", s->def, s->min, s->max, s->unit);
         break;

@@ -41,7 +41,7 @@ static unsigned distance(const char *a, const char *b)
     return row[length];
 }
 
-/* GASNET_IBV_PORTS_0, _1 ...: one for each socket, in the conduit that this one replaces. */
+/* GASNET_IBV_PORTS_0, _1 ...: one for each socket, or what GASNET_IBV_PORTS_TYPE says. */
 static bool is_numbered(const char *name)
 {
     static const char stem[] = "GASNET_IBV_PORTS_";

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/report.h"
 #include "collective/barrier.h"
+#include "firehose/firehose.h"
 #include "progress/progress.h"
 #include "start/start.h"
 #include "team/objects.h"
@@ -39,7 +40,8 @@ static enum tk_status try_neighbours(void)
         struct tk_peer *peer = tk_peer(tk_topology.nbrhd_ranks[i]);
         for (uint32_t e = 0; e < tk_endpoints_max && peer->rank != tk_peers.me; e++) {
             const struct tk_bound bound = tk_bound_of(peer->rank, e);
-            if (bound.size > 0 && bound.fd < 0 && tk_shm_try_segment(peer, &bound) != TK_OK)
+            if (bound.size > 0 && bound.base > 0 && bound.fd < 0 &&
+                tk_shm_try_segment(peer, &bound) != TK_OK)
                 status = TK_FAIL;
         }
     }
@@ -66,9 +68,18 @@ static enum tk_status make_segment(uintptr_t size)
     return TK_OK;
 }
 
+/* EVERYTHING: there is nothing to attach, but who returns knows that all others are here. */
+static enum tk_status attach_nothing(void)
+{
+    wait_for_all();
+    return TK_OK;
+}
+
 enum tk_status tk_attach(uintptr_t size)
 {
     uint32_t unable;
+    if (tk_is_everything)
+        return attach_nothing();
     bool is_made = make_segment(size) == TK_OK;
     struct tk_bound mine = tk_segment_bound(&tk_ep, &tk_segment);
     enum tk_status status = exchange(is_made ? &mine : NULL, is_made, &unable);
@@ -83,6 +94,7 @@ enum tk_status tk_attach(uintptr_t size)
             tk_segment_empty(&tk_segment);
         return TK_FAIL;
     }
+    tk_firehose_lasts(tk_segment.base, tk_segment.size);
     tk_segment_bind(&tk_ep, &tk_segment);
     if (gasnet_client_attach_hook)
         gasnet_client_attach_hook(tk_segment.base, tk_segment.size);

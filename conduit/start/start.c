@@ -21,6 +21,7 @@
 #include "memory/memory.h"
 #include "message/message.h"
 #include "progress/progress.h"
+#include "remote/remote.h"
 #include "settings/settings.h"
 #include "start/start.h"
 #include "start/start_private.h"
@@ -58,12 +59,16 @@ static const char *segment_limit_text(void)
 static enum tk_status fill_card(struct tk_card *card)
 {
     card->pid = (uint32_t)getpid();
-    card->qp_count = tk_peers.size;
+    card->ranks = tk_peers.size;
     return tk_topology_describe(&card->host);
 }
 
 static enum tk_status find_limits(void)
 {
+    if (tk_is_everything) {
+        tk_segment_limit_local = tk_segment_limit_global = UINTPTR_MAX;
+        return TK_OK;
+    }
     if (tk_segment_limit(segment_limit_text(), tk_host_memory(), tk_topology.local_size,
                          &tk_segment_limit_local) != TK_OK)
         return TK_FAIL;
@@ -76,6 +81,8 @@ static enum tk_status find_limits(void)
  * time. */
 static void find_global_limit(void)
 {
+    if (tk_is_everything)
+        return;
     for (uint32_t r = 0; r < tk_peers.size; r++) {
         uint64_t limit;
         uint32_t on_host = 0;
@@ -87,33 +94,59 @@ static void find_global_limit(void)
     }
 }
 
-/* Known before anybody's card came, if the launcher says who is on this host: then no device is
- * opened, and none need be there. */
-static bool is_one_neighbourhood(void)
+static uint32_t expected; /* neighbours, before the cards came */
+static uint32_t turn;     /* our number among the ranks of this host, as far as we know */
+
+/* Who will be a neighbour is foreseen from what the launcher says: these need no queue pairs, and
+ * where nobody else is there, no device. Cut as tk_topology_build() cuts. */
+static void expect_neighbours(void)
 {
-    int64_t most = tk_settings.supernode_maxsize;
-    return tk_bootstrap.local_size == tk_peers.size && (most == 0 || most >= tk_peers.size);
+    const uint32_t *local = tk_bootstrap.local;
+    uint32_t count = local ? tk_bootstrap.local_size : 0, mine = 0;
+    uint32_t most = (uint32_t)tk_settings.supernode_maxsize;
+    while (mine < count && local[mine] != tk_peers.me)
+        mine++;
+    turn = mine < count ? mine : tk_peers.me;
+    for (uint32_t i = 0; mine < count && i < count; i++) {
+        if (i == mine || (most && i / most != mine / most))
+            continue;
+        tk_peer(local[i])->transport = &tk_transport_shm;
+        expected++;
+    }
 }
 
-static enum tk_status open_ways(struct tk_card *card)
+static enum tk_status open_ways(struct tk_card **card)
 {
-    card->rings.fd = -1;
-    if (tk_settings.supernode_maxsize != 1 && tk_shm_open(card) != TK_OK)
+    (*card)->rings.fd = -1;
+    if (tk_settings.supernode_maxsize != 1 && tk_shm_open(*card) != TK_OK)
         return TK_FAIL;
-    return is_one_neighbourhood() ? TK_OK : tk_verbs_open(card);
+    expect_neighbours();
+    return expected + 1 == tk_peers.size ? TK_OK : tk_verbs_open(card, turn);
 }
 
-/* All ranks come to the same conclusion, and rank 0 speaks first. */
-static enum tk_status no_device(void)
+/* Ranks of one host come to the same conclusion, and the lowest speaks first. */
+static enum tk_status check_expected(void)
 {
-    uint32_t other = 0;
-    while (tk_is_neighbour(other))
-        other++;
-    tk_complain("the launcher says that all %u ranks are on one host, but by "
-                "GASNET_HOST_DETECT=%s rank %u (%s) is on another than rank %u (%s); set "
-                "GASNET_HOST_DETECT to what tells them right, or GASNET_SUPERNODE_MAXSIZE=1",
-                tk_peers.size, tk_settings.host_detect, other, tk_card_of(other)->host.name,
-                tk_peers.me, tk_card_of(tk_peers.me)->host.name);
+    for (uint32_t r = 0; r < tk_peers.size; r++) {
+        if (tk_peer(r)->transport != &tk_transport_shm || tk_is_neighbour(r))
+            continue;
+        tk_complain("the launcher says that this host has rank %u too, but by "
+                    "GASNET_HOST_DETECT=%s rank %u (%s) is on another than rank %u (%s); set "
+                    "GASNET_HOST_DETECT to what tells them right, or GASNET_SUPERNODE_MAXSIZE=1",
+                    r, tk_settings.host_detect, r, tk_card_of(r)->host.name, tk_peers.me,
+                    tk_card_of(tk_peers.me)->host.name);
+        return TK_FAIL;
+    }
+    return TK_OK;
+}
+
+/* Rank 0 speaks for all: who ended the job before it has would cut its table short. */
+static enum tk_status have_as_many_rails(void)
+{
+    if (tk_verbs_agree())
+        return TK_OK;
+    if (tk_peers.me != 0)
+        tk_bootstrap_fence(NULL, 0);
     return TK_FAIL;
 }
 
@@ -121,38 +154,46 @@ static enum tk_status no_device(void)
  * others. */
 static enum tk_status connect_ways(void)
 {
+    if (check_expected() != TK_OK)
+        return TK_FAIL;
     if (tk_topology.nbrhd_size == 1)
         tk_shm_close();
     else if (tk_shm_connect() != TK_OK)
         return TK_FAIL;
+    if (tk_is_everything && tk_topology.nbrhd_size > 1)
+        tk_shm_admit_neighbours();
     if (tk_topology.nbrhds == 1)
         tk_verbs_close();
-    else if (is_one_neighbourhood())
-        return no_device();
-    else if (tk_verbs_connect() != TK_OK)
+    else if (have_as_many_rails() != TK_OK || tk_verbs_connect(tk_topology.host_of) != TK_OK ||
+             tk_verbs_open_firehose(tk_topology.local_size) != TK_OK)
+        return TK_FAIL;
+    else if (tk_is_on_demand && tk_remote_connect() != TK_OK)
         return TK_FAIL;
     return TK_OK;
 }
 
 static void poll_ways(void)
 {
+    tk_progress_bell(tk_shm_bell());
     if (tk_topology.nbrhds == 1)
         tk_progress_use(&tk_transport_shm);
     else if (tk_topology.nbrhd_size == 1)
-        tk_progress_use(&tk_transport_verbs);
+        tk_progress_use(tk_verbs_transport());
     else
-        tk_progress_use_both(&tk_transport_shm, &tk_transport_verbs);
+        tk_progress_use_both(&tk_transport_shm, tk_verbs_transport());
+    if (tk_topology.oversubscribed)
+        tk_progress_crowded();
 }
 
-static enum tk_status join_others(struct tk_card *card, size_t size)
+static enum tk_status join_others(struct tk_card **card)
 {
-    card->host_memory = tk_host_memory();
-    if (open_ways(card) != TK_OK || tk_cards_exchange(card, size) != TK_OK)
+    (*card)->host_memory = tk_host_memory();
+    if (open_ways(card) != TK_OK || tk_cards_exchange(*card) != TK_OK)
         return TK_FAIL;
     if (tk_topology_build(tk_peers.me, tk_peers.size, tk_host_card_of) != TK_OK ||
         connect_ways() != TK_OK)
         return TK_FAIL;
-    if (find_limits() != TK_OK)
+    if (tk_barrier_connect() != TK_OK || tk_named_connect() != TK_OK || find_limits() != TK_OK)
         return TK_FAIL;
     find_global_limit();
     poll_ways();
@@ -184,8 +225,7 @@ static enum tk_status stay_alone(struct tk_card *card)
 
 static enum tk_status open_rooms(void)
 {
-    size_t size = sizeof(struct tk_card) + tk_peers.size * sizeof(uint32_t);
-    struct tk_card *card = calloc(1, size);
+    struct tk_card *card = calloc(1, sizeof(*card));
     if (!card || fill_card(card) != TK_OK)
         return TK_FAIL;
     tk_ports_list();
@@ -193,8 +233,10 @@ static enum tk_status open_rooms(void)
     tk_barrier_open();
     tk_named_open();
     tk_exit_open();
+    if (tk_is_on_demand)
+        tk_remote_open();
     tk_peer(tk_peers.me)->transport = &tk_transport_self;
-    enum tk_status status = tk_peers.size > 1 ? join_others(card, size) : stay_alone(card);
+    enum tk_status status = tk_peers.size > 1 ? join_others(&card) : stay_alone(card);
     free(card);
     return status;
 }
@@ -251,6 +293,6 @@ void tk_describe_peer(uint32_t rank, char *text, size_t size)
     if (peer->transport == &tk_transport_shm)
         tk_shm_describe(how, sizeof(how));
     else
-        tk_verbs_describe(how, sizeof(how));
+        tk_verbs_describe(tk_verbs_rail_to(rank), how, sizeof(how));
     snprintf(text, size, "%s %s", peer->transport->name, how);
 }

@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "base/report.h"
+#include "firehose/firehose.h"
 #include "peer/peer.h"
 #include "settings/settings.h"
 #include "start/start.h"
@@ -70,14 +71,34 @@ static void tell_setting(const struct tk_setting *s)
         gasnett_envstr_display(s->name, tk_getenv(s->name), 0);
 }
 
+static void tell_firehose(void)
+{
+    char text[320];
+    tk_firehose_describe(text, sizeof(text));
+    tk_tell("registration on the fly: %s", text);
+}
+
+static void tell_network(void)
+{
+    char text[320];
+    for (uint32_t i = 0; i < tk_verbs_rails(); i++) {
+        tk_verbs_describe(i, text, sizeof(text));
+        if (tk_verbs_rails() == 1)
+            tk_tell("network: %s", text);
+        else
+            tk_tell("network: rail %u of %u: %s", i, tk_verbs_rails(), text);
+    }
+    tell_firehose();
+}
+
 static void tell_ways(void)
 {
-    char text[256] = "none, a job of one";
+    char text[256];
     if (tk_topology.nbrhds > 1)
-        tk_verbs_describe(text, sizeof(text));
-    else if (tk_peers.size > 1)
-        snprintf(text, sizeof(text), "none needed, all ranks share memory");
-    tk_tell("network: %s", text);
+        tell_network();
+    else
+        tk_tell("network: %s",
+                tk_peers.size > 1 ? "none needed, all ranks share memory" : "none, a job of one");
     if (tk_topology.nbrhd_size == 1)
         return;
     tk_shm_describe(text, sizeof(text));
@@ -91,8 +112,22 @@ static void tell_choices(void)
     tk_tell("neighbourhoods: %u, ranks of this one: %u", tk_topology.nbrhds,
             tk_topology.nbrhd_size);
     tell_ways();
+    tk_tell("waiting: %s", tk_topology.oversubscribed
+                               ? "ranks outnumber CPUs, so who waits gives its CPU away and sleeps"
+                               : "there is a CPU for each rank, so who waits keeps it");
     tk_tell("segment: up to %" PRIu64 " bytes (least of all ranks %" PRIu64 ")",
             tk_segment_limit_local, tk_segment_limit_global);
+}
+
+/* What configure was told. Nobody who reads the record has seen that command line. */
+static void tell_build(void)
+{
+    if (TK_DEFAULT_IBV_PORTS[0])
+        tk_tell("GASNET_IBV_PORTS=%s is the default of this build (--with-ibv-ports)",
+                TK_DEFAULT_IBV_PORTS);
+    if (TK_DEFAULT_FENCED_PUTS)
+        tk_tell("GASNET_USE_FENCED_PUTS=1, the default of this build (--with-ibv-fenced-puts), has "
+                "no effect here: puts need no fence");
 }
 
 /* gasnett_env*_display() asks the tools for GASNET_VERBOSEENV and the rank. */
@@ -100,5 +135,6 @@ void tk_tell_start(void)
 {
     for (size_t i = 0; i < tk_setting_count; i++)
         tell_setting(&tk_setting_table[i]);
+    tell_build();
     tell_choices();
 }

@@ -15,8 +15,12 @@
 
 static tk_lock_t binding_lock = TK_LOCK_INIT;
 
+/* That of gex_Segment_Attach is registered piece by piece where that is what the library is for;
+ * others are reached by keys of their own. */
 static enum tk_status register_memory(struct trunkline_segment *segment)
 {
+    if (tk_is_on_demand && segment == &tk_segment)
+        return TK_OK;
     return tk_verbs_is_open() ? tk_verbs_register(&segment->region) : TK_OK;
 }
 
@@ -70,7 +74,7 @@ struct tk_bound tk_segment_bound(const struct trunkline_ep *ep,
 {
     return (struct tk_bound){.base = (uintptr_t)segment->base,
                              .size = segment->size,
-                             .key = segment->region.remote_key,
+                             .keys = segment->region.handle ? segment->region.remote_keys : NULL,
                              .endpoint = ep->index,
                              .inode = segment->area.inode,
                              .fd = segment->area.fd};

@@ -8,15 +8,26 @@
 #include "transport/transport.h"
 
 void (*tk_deliver)(struct tk_arrival *arrival);
+void (*tk_deliver_short)(struct tk_peer *from, unsigned tag, const int32_t *args);
+enum tk_status (*tk_short_later)(struct tk_peer *peer, struct tk_message_head head,
+                                 const int32_t *args);
 void (*tk_lost_peer)(uint32_t peer);
 
 enum tk_status tk_send_short_whole(struct tk_peer *peer, struct tk_message_head head,
-                                   const int32_t *args)
+                                   const int32_t *args, bool immediate)
 {
     struct tk_short message;
     struct tk_outgoing out = {.head = &message.head, .head_size = tk_short_size(head.nargs)};
     tk_short_build(&message, head, args);
-    return peer->transport->send(peer, &out);
+    enum tk_status status = peer->transport->send(peer, &out);
+    return status == TK_BUSY && !immediate ? tk_short_later(peer, head, args) : status;
+}
+
+enum tk_status tk_send_small_short(struct tk_peer *peer, unsigned tag, uint64_t args,
+                                   bool immediate)
+{
+    const int32_t both[] = {(int32_t)args, (int32_t)(args >> 32)};
+    return peer->transport->send_short(peer, tk_tag_head(tag), both, immediate);
 }
 
 TK_PER_THREAD struct tk_asked tk_asked;

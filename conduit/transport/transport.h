@@ -65,6 +65,34 @@ struct tk_short {
     int32_t args[tk_max_args];
 };
 
+/* What a Short says but for its arguments, in 16 bits: the highest is 1, then which kind it is, the
+ * number of arguments and the handler. For transports that have so few bits to spare. */
+enum {
+    tk_tag_bit = 0x8000,
+    tk_tag_reply = 0x1000,
+    tk_tag_args_shift = 8,
+    tk_tag_args_most = 15,
+    tk_tag_handler = 0xff
+};
+
+static inline unsigned tk_tag(bool is_reply, unsigned nargs, uint8_t handler)
+{
+    return tk_tag_bit | (is_reply ? tk_tag_reply : 0u) | nargs << tk_tag_args_shift | handler;
+}
+
+static inline unsigned tk_tag_nargs(unsigned tag)
+{
+    return tag >> tk_tag_args_shift & tk_tag_args_most;
+}
+
+static inline struct tk_message_head tk_tag_head(unsigned tag)
+{
+    return (struct tk_message_head){.kind = tag & tk_tag_reply ? TK_REPLY : TK_REQUEST,
+                                    .category = TK_SHORT,
+                                    .nargs = (uint8_t)tk_tag_nargs(tag),
+                                    .handler = (uint8_t)tag};
+}
+
 static inline size_t tk_short_size(unsigned nargs)
 {
     return tk_align_up(sizeof(struct tk_message_head) + 4u * nargs, 8);
@@ -112,6 +140,7 @@ struct tk_arrival {
     struct tk_message_head *head;
     void *payload; /* what follows head and arguments; 8-byte aligned */
     size_t nbytes;
+    unsigned tag; /* a Short's that came without a head: not 0, and head is not set */
     bool replied; /* set by whoever sends the reply */
 };
 
@@ -122,8 +151,10 @@ struct tk_rma {
     char *local;
     size_t nbytes;
     size_t done;
+    size_t whole; /* bytes of the transfer that this is a part of; 0: it is no part */
     struct tk_op *op;
     tk_counter_t *sources; /* put: counts pieces that still read their source; NULL: nobody asks */
+    uint64_t unfenced;     /* the transport's own: what is left to do when all bytes are posted */
     bool is_put;
     bool
         copy_source; /* put: the source is wanted back at once, copying it is better than waiting */
@@ -131,7 +162,7 @@ struct tk_rma {
     bool sources_only; /* count in op->pending only the pieces that still read their source */
     bool is_pair;      /* not between endpoints 0: the three below say what memory it is between */
     uint32_t endpoint; /* the peer's */
-    uint32_t remote_key;
+    const uint32_t *remote_keys;
     const struct tk_region *home; /* local memory that may be used as it is; may be NULL */
 };
 
@@ -148,9 +179,12 @@ struct tk_transport {
     const char *name;
     size_t packed_max; /* largest payload of a Long that may travel with its head */
     enum tk_status (*send)(struct tk_peer *peer, struct tk_outgoing *message);
-    /* The same for a message without payload, with its head and head.nargs arguments. */
+    /* The same for a message without payload, with its head and head.nargs arguments. Unless it is
+     * immediate, it ends in tk_short_later() where another returns TK_BUSY. */
     enum tk_status (*send_short)(struct tk_peer *peer, struct tk_message_head head,
-                                 const int32_t *args);
+                                 const int32_t *args, bool immediate);
+    /* The same for up to two arguments, the second one in the upper half. */
+    enum tk_status (*send_small)(struct tk_peer *peer, unsigned tag, uint64_t args, bool immediate);
     /* Takes what depends on the peer (a request's credit) and, if asked, a place in our own queue
      * and a buffer. All of it or, with TK_BUSY, nothing. */
     enum tk_status (*reserve)(struct tk_room *room, bool place, bool buffer);
@@ -177,6 +211,9 @@ struct tk_transport {
     /* What a handler does while it waits for room: the same, and may run handlers of replies where
      * the room that others wait for becomes free only so. */
     bool (*reap_in_handler)(void);
+    /* Has anything arrived, requests included if asked for? For who is about to sleep; what arrives
+     * later rings its bell. NULL where nothing rings. */
+    bool (*has_come)(bool requests_too);
     /* Who holds room may run handlers while waiting to use it. */
     bool room_is_no_hold;
 };
@@ -187,7 +224,11 @@ extern const struct tk_transport tk_transport_verbs;
 
 /* A send_short for transports that have no shorter way than their send. */
 enum tk_status tk_send_short_whole(struct tk_peer *peer, struct tk_message_head head,
-                                   const int32_t *args);
+                                   const int32_t *args, bool immediate);
+
+/* A send_small for transports that have no shorter way than their send_short. */
+enum tk_status tk_send_small_short(struct tk_peer *peer, unsigned tag, uint64_t args,
+                                   bool immediate);
 
 /* For put() and get() of transports: notes their arguments, and is false. */
 bool tk_not_the_short_way(struct tk_peer *peer, struct tk_op *op, uintptr_t remote,
@@ -197,8 +238,15 @@ bool tk_not_the_short_way(struct tk_peer *peer, struct tk_op *op, uintptr_t remo
  * never needs again. Good until the next call. */
 extern TK_HIDDEN TK_PER_THREAD struct tk_asked tk_asked;
 
-/* The way up: set by the rooms above before anything can arrive. */
-extern void (*tk_deliver)(struct tk_arrival *arrival);
+/* The way up: set by the rooms above before anything can arrive. The second is for Shorts that come
+ * with a tag, from transports that need not know whether they were replied to. */
+extern TK_HIDDEN void (*tk_deliver)(struct tk_arrival *arrival);
+extern TK_HIDDEN void (*tk_deliver_short)(struct tk_peer *from, unsigned tag, const int32_t *args);
+
+/* Waits for room for a Short, and sends it. Transports call it, and as the last thing that they do:
+ * those above, who would have to come back to find out, so need not keep what they know. */
+extern TK_HIDDEN enum tk_status (*tk_short_later)(struct tk_peer *peer, struct tk_message_head head,
+                                                  const int32_t *args);
 
 /* Errors on the way to a peer end the job: told by the transport, then this is called. NULL while a
  * job is leaving: peers vanish then, and that is as it should be. */

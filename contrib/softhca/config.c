@@ -59,10 +59,15 @@ static void load(void)
     }
     c->fabric_name = keep(c->fabric_name);
     c->down_list = keep(c->down_list);
+    c->unplugged_list = keep(c->unplugged_list);
+    c->rate_list = keep(c->rate_list);
+    c->speed_list = keep(c->speed_list);
     c->fault = keep(c->fault);
     c->stats = keep(c->stats);
     c->real = keep(c->real);
     config_status = load_faults(c->fault);
+    if (c->rate_list)
+        atomic_store(&shca_detour, true);
 }
 
 int shca_config_load(void)

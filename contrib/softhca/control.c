@@ -117,32 +117,53 @@ static void do_list(struct answer *a)
         put_hca(a, &c, hca);
 }
 
-/* ---- link, fatal ---- */
+/* ---- link, plug, fatal ---- */
 
 static bool valid_hca(int hca)
 {
     return hca >= 0 && hca < shca_config.hcas;
 }
 
-static void do_link(const char *rest, struct answer *a)
+/* "softhcaN:P" and one of two words behind it; which one, or -1 and an answer. */
+static int take_port(const char *rest, struct answer *a, const char *const words[2], int *hca,
+                     int *port)
 {
-    int hca = -1, port = 0, used = 0;
+    int used = 0;
     const char *to;
 
-    if (sscanf(rest, "softhca%2d:%1d%n", &hca, &port, &used) != 2 ||
-        (rest[used] && rest[used] != ' ') || !valid_hca(hca) || port < 1 ||
-        port > shca_config.ports) {
+    if (sscanf(rest, "softhca%2d:%1d%n", hca, port, &used) != 2 ||
+        (rest[used] && rest[used] != ' ') || !valid_hca(*hca) || *port < 1 ||
+        *port > shca_config.ports) {
         put(a, "error '%s' does not begin with softhcaN:P, N below %d and P from 1 to %d", rest,
             shca_config.hcas, shca_config.ports);
-        return;
+        return -1;
     }
     to = rest + used + (rest[used] == ' ');
-    if (strcmp(to, "up") != 0 && strcmp(to, "down") != 0) {
-        put(a, "error '%s' is neither up nor down", to);
-        return;
-    }
-    shca_link_set(hca, port, *to == 'd');
-    put(a, "ok softhca%d:%d %s", hca, port, to);
+    for (int i = 0; i < 2; i++)
+        if (strcmp(to, words[i]) == 0) {
+            put(a, "ok softhca%d:%d %s", *hca, *port, to);
+            return i;
+        }
+    put(a, "error '%s' is neither %s nor %s", to, words[0], words[1]);
+    return -1;
+}
+
+static void do_link(const char *rest, struct answer *a)
+{
+    static const char *const words[2] = {"up", "down"};
+    int hca = -1, port = 0, to = take_port(rest, a, words, &hca, &port);
+
+    if (to >= 0)
+        shca_link_set(hca, port, to == 1);
+}
+
+static void do_plug(const char *rest, struct answer *a)
+{
+    static const char *const words[2] = {"in", "out"};
+    int hca = -1, port = 0, to = take_port(rest, a, words, &hca, &port);
+
+    if (to >= 0)
+        shca_link_plug(hca, port, to == 0, 0);
 }
 
 static void do_fatal(const char *rest, struct answer *a)
@@ -194,10 +215,8 @@ static const struct {
     const char *name;
     void (*act)(const char *rest, struct answer *a);
 } requests[] = {
-    {"list", do_list_request},
-    {"link", do_link},
-    {"fatal", do_fatal},
-    {"fault", do_fault},
+    {"list", do_list_request}, {"link", do_link},   {"plug", do_plug},
+    {"fatal", do_fatal},       {"fault", do_fault},
 };
 
 static bool is_text(const char *request, size_t n)
@@ -231,7 +250,7 @@ void shca_control(const char *request, size_t n, char *reply, size_t room)
             requests[i].act(text + word + (text[word] == ' '), &a);
             return;
         }
-    put(&a, "error '%.32s' is none of list, link, fatal, fault", text);
+    put(&a, "error '%.32s' is none of list, link, plug, fatal, fault", text);
 }
 
 /* ---- the socket ---- */

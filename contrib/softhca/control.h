@@ -10,7 +10,8 @@
 
 /* Does what a request says and writes the answer, "ok ..." or "error ...", always terminated.
  * The request need not be terminated. Requests:
- *     list | link softhcaN:P up|down | fatal softhcaN | fault set SPEC | fault clear | fault list
+ *     list | link softhcaN:P up|down | plug softhcaN:P in|out | fatal softhcaN | fault set SPEC |
+ * fault clear | fault list
  */
 void shca_control(const char *request, size_t n, char *reply, size_t room);
 /* Serves what waits in the socket; called by the helper thread. */

@@ -147,6 +147,11 @@ int shca_move_out(struct shca_peer *p, const struct shca_piece *dst, unsigned nd
 
     if (shca_fault_dying())
         die_moving_out(p, dst, ndst, src, nsrc);
+    /* The usual case, without the book-keeping of the loop. */
+    if (nsrc == 1 && ndst == 1 && dst->mapped && src->iov_len <= dst->length) {
+        shca_copy(dst->mapped, src->iov_base, src->iov_len);
+        return 0;
+    }
     while (i < nsrc && j < ndst) {
         size_t n = src[i].iov_len - at_src, room = dst[j].length - at_dst;
         char *from = (char *)src[i].iov_base + at_src;

@@ -39,6 +39,12 @@ static void kick(void)
         return; /* the counter is full: the thread has been kicked enough */
 }
 
+void shca_engine_kick(void)
+{
+    shca_engine_start();
+    kick();
+}
+
 void shca_pending_add(struct shca_qp *qp)
 {
     shca_engine_start();
@@ -95,7 +101,7 @@ static bool run_one(struct shca_qp *qp, uint64_t now, uint64_t *next)
 
 uint64_t shca_pending_run(void)
 {
-    uint64_t now, next = UINT64_MAX;
+    uint64_t now, next = UINT64_MAX, early;
 
     if (!shca_trylock(&list_lock))
         return 1000000;
@@ -106,6 +112,8 @@ uint64_t shca_pending_run(void)
         else
             at = &(*at)->pending_next;
     shca_unlock(&list_lock);
+    early = shca_early_run(now);
+    next = early < next ? early : next;
     if (next == UINT64_MAX)
         return next;
     now = shca_now();
@@ -169,8 +177,9 @@ static void *run(void *unused)
     pthread_setname_np(pthread_self(), "softhca");
     for (;;) {
         struct epoll_event events[16];
-        uint64_t retry = shca_pending_run(), look = shca_watch_run();
-        int n = epoll_wait(epoll_fd, events, 16, to_ms(retry < look ? retry : look));
+        uint64_t link = shca_link_run(), retry = shca_pending_run(), look = shca_watch_run();
+        uint64_t next = retry < look ? retry : look;
+        int n = epoll_wait(epoll_fd, events, 16, to_ms(link < next ? link : next));
 
         if (n < 0)
             wait_blind();

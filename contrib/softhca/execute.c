@@ -56,8 +56,21 @@ static bool connected(const struct shca_qp *qp, struct shca_qp_sh *t)
 {
     return t->qpn == qp->attr.dest_qp_num && t->dest_qpn == qp->qp.qp_num && shca_receiving(t) &&
            t->type == responder_of(qp) && t->port == qp->dest_port &&
-           t->dest_port == qp->sh->port && shca_networks_meet(t->network, qp->sh->network) &&
+           t->dest_port == qp->sh->port && shca_networks_meet(t, qp->sh) &&
            (t->rq_psn == (qp->attr.sq_psn & 0xffffff) || qp->qp.qp_type == IBV_QPT_UC);
+}
+
+bool shca_answers(struct shca_qp *qp)
+{
+    bool there;
+
+    if (shca_path_cut(qp->sh->port, qp->dest_port) || !find_target(qp) ||
+        atomic_load(&qp->peer->dead))
+        return false;
+    shca_rx_lock(qp->peer->seg, qp->target, shca.pid);
+    there = connected(qp, qp->target);
+    shca_rx_unlock(qp->target);
+    return there;
 }
 
 void shca_break_peer(struct shca_qp *qp, enum ibv_event_type why)

@@ -12,6 +12,7 @@
 #define PLACE_RULES 0x666c74 /* another stream of random numbers than any CQ has */
 
 struct shca_fault_flags shca_fault_flags;
+_Atomic bool shca_detour;
 
 static struct shca_lock rules_lock;
 static struct shca_fault_rules rules;
@@ -37,6 +38,7 @@ int shca_fault_set(const char *spec, char *why, size_t n)
     shca_unlock(&rules_lock);
     free(fresh);
     atomic_store(&shca_fault_flags.on, true);
+    atomic_store(&shca_detour, true);
     return 0;
 }
 
@@ -67,6 +69,7 @@ void shca_fault_list(char *out, size_t n)
 void shca_fault_inherited(void)
 {
     atomic_store(&rules_lock.word, 0);
+    shca_early_inherited();
 }
 
 /* ---- matching; the caller holds rules_lock ---- */
@@ -110,11 +113,18 @@ static void add(const struct shca_fault_rule *r, struct shca_verdict *v)
     case SHCA_FAULT_REORDER:
         *(r->polls ? &v->late_polls : &v->late) += length_of(r);
         break;
+    case SHCA_FAULT_EARLY:
+        v->early += length_of(r);
+        break;
     case SHCA_FAULT_RNR:
         v->rnr += length_of(r);
         break;
     case SHCA_FAULT_ERROR:
         v->status = r->status;
+        break;
+    case SHCA_FAULT_UNPLUG:
+        v->unplug = r->lost;
+        v->unplug_ns = length_of(r);
         break;
     case SHCA_FAULT_KILL:
         v->kill = true;
@@ -140,6 +150,19 @@ bool shca_fault_hits(enum shca_fault_kind kind, const struct shca_fault_subject 
             hit = true;
     shca_unlock(&rules_lock);
     return hit;
+}
+
+enum shca_lost shca_fault_lost(const struct shca_fault_subject *who)
+{
+    enum shca_lost lost = SHCA_LOST_NOTHING;
+
+    shca_lock(&rules_lock);
+    for (unsigned i = 0; i < rules.n; i++)
+        if (rules.rule[i].kind == SHCA_FAULT_DROP && acts(&rules.rule[i], who) &&
+            rules.rule[i].lost > lost)
+            lost = rules.rule[i].lost;
+    shca_unlock(&rules_lock);
+    return lost;
 }
 
 void shca_fault_judge(const struct shca_fault_subject *who, struct shca_verdict *out)

@@ -19,6 +19,7 @@ enum shca_fault_kind {
     SHCA_FAULT_DELAY,
     SHCA_FAULT_LATE,
     SHCA_FAULT_REORDER,
+    SHCA_FAULT_EARLY,
     SHCA_FAULT_DROP,
     SHCA_FAULT_RNR,
     SHCA_FAULT_ERROR,
@@ -26,10 +27,15 @@ enum shca_fault_kind {
     SHCA_FAULT_SQFULL,
     SHCA_FAULT_KILL,
     SHCA_FAULT_CQOVERRUN,
+    SHCA_FAULT_UNPLUG,
     SHCA_FAULT_KINDS
 };
 
 enum shca_fault_op { SHCA_OP_SEND, SHCA_OP_WRITE, SHCA_OP_READ, SHCA_OP_ATOMIC, SHCA_OP_ANY };
+
+/* What the wire swallows: a request that never arrives, or the answer to one that was carried out.
+ */
+enum shca_lost { SHCA_LOST_NOTHING, SHCA_LOST_ACK, SHCA_LOST_REQUEST };
 
 /* Calls that a rule "enomem" can make fail. */
 enum shca_fault_call {
@@ -52,6 +58,7 @@ struct shca_fault_rule {
     enum shca_fault_op op;
     enum shca_fault_call call;
     enum ibv_wc_status status;
+    enum shca_lost lost;
     uint64_t nth, every, after, count; /* 0: not given */
     uint64_t for_ns;                   /* 0: for ever */
     uint32_t ppb;                      /* probability in parts of 10^9 */
@@ -81,7 +88,7 @@ void shca_fault_inherited(void); /* after fork() */
 
 struct shca_fault_flags {
     /* Set with the first rule and never cleared: a request may still be under way under a rule that
-     * is gone. Without rules a work request costs one load and a branch that is never taken. */
+     * is gone. */
     _Atomic bool on;
     _Atomic bool dying; /* the transfer under way ends half-way, and with it this process */
 };
@@ -97,6 +104,16 @@ static inline bool shca_fault_dying(void)
     return __builtin_expect(atomic_load_explicit(&shca_fault_flags.dying, memory_order_relaxed), 0);
 }
 
+/* Set with the first rule and by a limit on some port (rate.h), and never cleared: requests do not
+ * go straight to execution. A process without either pays one load and a branch that is not taken.
+ */
+extern _Atomic bool shca_detour;
+
+static inline bool shca_detours(void)
+{
+    return __builtin_expect(atomic_load_explicit(&shca_detour, memory_order_relaxed), 0);
+}
+
 /* Who asks. */
 struct shca_fault_subject {
     int dev;
@@ -107,8 +124,11 @@ struct shca_fault_subject {
 
 /* What the rules in force have for one work request, put together. */
 struct shca_verdict {
-    uint64_t delay, late, rnr; /* ns, 0: none */
+    uint64_t delay, late, early, rnr; /* ns, 0: none */
     uint64_t late_polls;
+    enum shca_lost
+        unplug; /* the cable of the port goes out: before the request, or before its answer */
+    uint64_t unplug_ns;        /* 0: for ever */
     enum ibv_wc_status status; /* IBV_WC_SUCCESS: none */
     bool kill, overrun;
 };
@@ -117,15 +137,19 @@ struct shca_verdict {
 struct shca_fault_state {
     int stage; /* 0: no rule has been asked about it yet */
     unsigned lost;
+    bool unheard; /* the answer to this sending is lost */
     bool polls;
     uint32_t polls_until;
     enum ibv_wc_status status;
     uint64_t until, rnr_until;
     struct shca_verdict verdict;
+    struct shca_held *held; /* by the request that is being executed (early.c) */
 };
 
 /* Does a rule of this kind hit the operation? For the kinds that are asked for one by one. */
 bool shca_fault_hits(enum shca_fault_kind kind, const struct shca_fault_subject *who);
+/* What happens to the packet of this sending by the rules "drop". */
+enum shca_lost shca_fault_lost(const struct shca_fault_subject *who);
 void shca_fault_judge(const struct shca_fault_subject *who, struct shca_verdict *out);
 
 /* True when this call is to fail with ENOMEM. */
@@ -141,8 +165,15 @@ static inline void *shca_handle_alloc(const struct ibv_context *ctx, enum shca_f
 
 struct shca_qp;
 struct shca_op;
-/* shca_execute under the rules in force; also SHCA_WAIT_FAULT. Holds sq_lock. */
+/* shca_execute under the rules in force and at the rate of its port; also SHCA_WAIT_FAULT and
+ * SHCA_WAIT_WIRE. Holds sq_lock. */
 int shca_fault_execute(struct shca_qp *qp, const struct shca_op *op, enum ibv_wc_status *status);
+/* Held writes (early.c): what is sent to the same HCA finds them in place. */
+void shca_early_settle(const struct shca_qp *qp, const struct shca_op *op);
+void shca_early_enter(struct shca_qp *qp); /* the request that was executed, if it is held */
+uint64_t shca_early_run(uint64_t now);     /* when the next one is due, UINT64_MAX: none */
+void shca_early_end(void);
+void shca_early_inherited(void);
 /* Does the send queue pretend to be full? */
 bool shca_fault_sq_full(const struct shca_qp *qp, uint32_t opcode);
 /* Ends this process as a power failure would; does not return. */

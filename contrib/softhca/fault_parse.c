@@ -43,17 +43,20 @@ struct word {
 #define WORDS(table) table, sizeof(table) / sizeof(table)[0]
 
 static const struct word kinds[] = {
-    {"delay", SHCA_FAULT_DELAY},     {"late", SHCA_FAULT_LATE},
-    {"reorder", SHCA_FAULT_REORDER}, {"drop", SHCA_FAULT_DROP},
-    {"rnr", SHCA_FAULT_RNR},         {"error", SHCA_FAULT_ERROR},
-    {"enomem", SHCA_FAULT_ENOMEM},   {"sqfull", SHCA_FAULT_SQFULL},
-    {"kill", SHCA_FAULT_KILL},       {"cqoverrun", SHCA_FAULT_CQOVERRUN},
+    {"delay", SHCA_FAULT_DELAY},         {"late", SHCA_FAULT_LATE},
+    {"reorder", SHCA_FAULT_REORDER},     {"early", SHCA_FAULT_EARLY},
+    {"drop", SHCA_FAULT_DROP},           {"rnr", SHCA_FAULT_RNR},
+    {"error", SHCA_FAULT_ERROR},         {"enomem", SHCA_FAULT_ENOMEM},
+    {"sqfull", SHCA_FAULT_SQFULL},       {"kill", SHCA_FAULT_KILL},
+    {"cqoverrun", SHCA_FAULT_CQOVERRUN}, {"unplug", SHCA_FAULT_UNPLUG},
 };
 
 static const struct word ops[] = {
     {"send", SHCA_OP_SEND},     {"write", SHCA_OP_WRITE}, {"read", SHCA_OP_READ},
     {"atomic", SHCA_OP_ATOMIC}, {"any", SHCA_OP_ANY},
 };
+
+static const struct word losses[] = {{"request", SHCA_LOST_REQUEST}, {"ack", SHCA_LOST_ACK}};
 
 static const struct word calls[] = {
     {"alloc_pd", SHCA_CALL_ALLOC_PD},
@@ -202,14 +205,15 @@ enum key {
     KEY_MS,
     KEY_POLLS,
     KEY_STATUS,
-    KEY_CALL
+    KEY_CALL,
+    KEY_LOST
 };
 
 static const struct word keys[] = {
     {"dev", KEY_DEV},     {"port", KEY_PORT},   {"qp", KEY_QP},         {"op", KEY_OP},
     {"nth", KEY_NTH},     {"every", KEY_EVERY}, {"after", KEY_AFTER},   {"count", KEY_COUNT},
     {"p", KEY_P},         {"for", KEY_FOR},     {"us", KEY_US},         {"ms", KEY_MS},
-    {"polls", KEY_POLLS}, {"call", KEY_CALL},   {"status", KEY_STATUS},
+    {"polls", KEY_POLLS}, {"call", KEY_CALL},   {"status", KEY_STATUS}, {"lost", KEY_LOST},
 };
 
 #define BIT(key) (1u << (key))
@@ -223,7 +227,9 @@ static const uint32_t takes[SHCA_FAULT_KINDS] = {
     [SHCA_FAULT_DELAY] = WHICH_WORK | HOW_LONG,
     [SHCA_FAULT_LATE] = WHICH_WORK | HOW_LONG | BIT(KEY_POLLS),
     [SHCA_FAULT_REORDER] = WHICH_WORK | HOW_LONG | BIT(KEY_POLLS),
-    [SHCA_FAULT_DROP] = WHICH_WORK,
+    [SHCA_FAULT_EARLY] = WHICH | BIT(KEY_PORT) | BIT(KEY_QP) | HOW_LONG,
+    [SHCA_FAULT_DROP] = WHICH_WORK | BIT(KEY_LOST),
+    [SHCA_FAULT_UNPLUG] = WHICH_WORK | HOW_LONG | BIT(KEY_LOST),
     [SHCA_FAULT_RNR] = WHICH_WORK | HOW_LONG,
     [SHCA_FAULT_ERROR] = WHICH_WORK | BIT(KEY_STATUS),
     [SHCA_FAULT_ENOMEM] = WHICH | BIT(KEY_CALL),
@@ -254,12 +260,15 @@ static bool take_choice(struct shca_fault_rule *r, int key, const char *name, co
     int word = 0;
     bool good = key == KEY_OP     ? take_word(name, value, WORDS(ops), &word, c)
                 : key == KEY_CALL ? take_word(name, value, WORDS(calls), &word, c)
+                : key == KEY_LOST ? take_word(name, value, WORDS(losses), &word, c)
                                   : take_word(name, value, WORDS(statuses), &word, c);
 
     if (key == KEY_OP)
         r->op = (enum shca_fault_op)word;
     else if (key == KEY_CALL)
         r->call = (enum shca_fault_call)word;
+    else if (key == KEY_LOST)
+        r->lost = (enum shca_lost)word;
     else
         r->status = (enum ibv_wc_status)word;
     return good;
@@ -328,11 +337,12 @@ static void start(struct shca_fault_rule *r, enum shca_fault_kind kind)
     memset(r, 0, sizeof *r);
     r->kind = kind;
     r->dev = -1;
-    r->op = SHCA_OP_ANY;
+    r->op = kind == SHCA_FAULT_EARLY ? SHCA_OP_WRITE : SHCA_OP_ANY;
     r->call = SHCA_CALL_ANY;
     r->status = IBV_WC_SUCCESS;
+    r->lost = SHCA_LOST_REQUEST;
     r->ppb = BILLION;
-    r->low = r->high = kind == SHCA_FAULT_RNR ? MSEC : 100 * USEC;
+    r->low = r->high = kind == SHCA_FAULT_RNR ? MSEC : kind == SHCA_FAULT_UNPLUG ? 0 : 100 * USEC;
     if (kind == SHCA_FAULT_REORDER) {
         /* So many polls that the completions of several queue pairs change places. */
         r->polls = true;

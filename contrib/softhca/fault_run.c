@@ -15,7 +15,8 @@
 #define POLLS_AT_MOST_NS UINT64_C(10000000)
 #define NEVER            (UINT64_MAX / 2)
 
-enum stage { FRESH, SENDING, SENT, EXECUTED };
+/* UNHEARD: carried out, but the answer is lost. */
+enum stage { FRESH, SENDING, SENT, UNHEARD, EXECUTED };
 
 _Atomic uint32_t shca_fault_polls;
 
@@ -104,6 +105,11 @@ static void fail(struct shca_qp *qp, enum ibv_wc_status status)
         shca_break_peer(qp, IBV_EVENT_QP_FATAL);
 }
 
+static bool comes_early(const struct shca_qp *qp, const struct shca_op *op)
+{
+    return qp->fault.verdict.early && op->opcode == IBV_WR_RDMA_WRITE;
+}
+
 static int execute(struct shca_qp *qp, const struct shca_op *op, enum ibv_wc_status *status)
 {
     bool kill = qp->fault.verdict.kill;
@@ -111,7 +117,10 @@ static int execute(struct shca_qp *qp, const struct shca_op *op, enum ibv_wc_sta
 
     if (kill)
         atomic_store(&shca_fault_flags.dying, true);
-    wait = shca_execute(qp, op, status);
+    if (!comes_early(qp, op))
+        shca_early_settle(qp, op);
+    wait = shca_rate_execute(qp, op, status);
+    shca_early_enter(qp);
     if (kill && wait == SHCA_DONE)
         shca_fault_die(); /* nothing to move: between the request and its completion */
     if (kill)
@@ -119,24 +128,77 @@ static int execute(struct shca_qp *qp, const struct shca_op *op, enum ibv_wc_sta
     return wait;
 }
 
+/* Once for a request, however often it is sent. */
+static void unplug(struct shca_qp *qp)
+{
+    qp->fault.verdict.unplug = SHCA_LOST_NOTHING;
+    shca_link_plug(shca_ctx(qp->qp.context)->hca, qp->attr.port_num, false,
+                   qp->fault.verdict.unplug_ns);
+}
+
+/* The packet leaves, once for each sending; true when it does not get far. */
+static bool swallowed(struct shca_qp *qp, const struct shca_fault_subject *who)
+{
+    struct shca_fault_state *f = &qp->fault;
+    enum shca_lost lost = shca_fault_lost(who);
+
+    if (f->verdict.unplug == SHCA_LOST_REQUEST)
+        unplug(qp); /* and then the path is cut */
+    f->unheard = lost == SHCA_LOST_ACK && reliable(qp);
+    if (f->verdict.rnr && lost != SHCA_LOST_REQUEST)
+        f->rnr_until = shca_now() + f->verdict.rnr;
+    return lost == SHCA_LOST_REQUEST;
+}
+
+/* It was carried out, and the sender does not hear of it. */
+static int keep_unheard(struct shca_qp *qp, enum ibv_wc_status *status)
+{
+    qp->fault.stage = UNHEARD;
+    if (qp->fault.verdict.unplug == SHCA_LOST_ACK)
+        unplug(qp);
+    if (qp->fault.unheard)
+        return lose(qp, status);
+    return reliable(qp) ? SHCA_WAIT_ACK : SHCA_DONE;
+}
+
+/* The responder knows the request by its number: it is answered again, and not carried out again
+ * (specification 9.7.4.1.1). */
+static int send_again(struct shca_qp *qp, const struct shca_fault_subject *who,
+                      enum ibv_wc_status *status)
+{
+    if (qp->fault.unheard && shca_fault_lost(who) != SHCA_LOST_NOTHING)
+        return lose(qp, status);
+    qp->fault.unheard = false;
+    if (atomic_load(&qp->peer->dead)) {
+        *status = IBV_WC_RETRY_EXC_ERR;
+        return SHCA_DONE;
+    }
+    return shca_answers(qp) ? SHCA_DONE : SHCA_WAIT_ACK;
+}
+
 static int transmit(struct shca_qp *qp, const struct shca_op *op, enum ibv_wc_status *status)
 {
     struct shca_fault_state *f = &qp->fault;
     struct shca_fault_subject who = subject(qp, op->opcode);
+    int wait;
 
     if (f->verdict.status != IBV_WC_SUCCESS) {
         fail(qp, f->verdict.status);
         *status = f->verdict.status;
         return SHCA_DONE;
     }
-    if (f->stage == SENDING && shca_fault_hits(SHCA_FAULT_DROP, &who))
+    if (f->stage == UNHEARD)
+        return send_again(qp, &who, status);
+    if (f->stage == SENDING && swallowed(qp, &who))
         return lose(qp, status);
-    if (f->stage == SENDING && f->verdict.rnr)
-        f->rnr_until = shca_now() + f->verdict.rnr;
     f->stage = SENT;
     if (f->rnr_until && needs_receive(op->opcode) && shca_now() < f->rnr_until)
         return reliable(qp) ? SHCA_WAIT_RNR : SHCA_DONE;
-    return execute(qp, op, status);
+    wait = execute(qp, op, status);
+    if (wait == SHCA_DONE && *status == IBV_WC_SUCCESS &&
+        (f->unheard || f->verdict.unplug == SHCA_LOST_ACK))
+        return keep_unheard(qp, status);
+    return wait;
 }
 
 /* Everything has happened except that the program is told: true when that has to wait. */
@@ -194,10 +256,14 @@ int shca_fault_execute(struct shca_qp *qp, const struct shca_op *op, enum ibv_wc
     int wait;
 
     *status = IBV_WC_SUCCESS;
+    if (!shca_faults())
+        return shca_rate_execute(qp, op, status);
     if (f->stage == FRESH)
         begin(qp, op);
     if (still_waiting(qp))
         return SHCA_WAIT_FAULT;
+    if (f->until)
+        qp->rate.end = shca_now(); /* the wire was not used meanwhile */
     f->until = 0;
     if (f->stage != EXECUTED) {
         wait = transmit(qp, op, status);

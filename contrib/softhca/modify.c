@@ -168,7 +168,10 @@ static bool publish(struct shca_qp *qp, uint32_t from, uint32_t to)
         sh->rq_psn = qp->attr.rq_psn & 0xffffff;
         sh->min_rnr = qp->attr.min_rnr_timer;
         sh->max_dest_rd_atomic = qp->attr.max_dest_rd_atomic;
-        sh->network = shca_network_of(qp->attr.pkey_index, &qp->attr.ah_attr);
+        atomic_store_explicit(&sh->network,
+                              shca_network_of(qp->attr.pkey_index, &qp->attr.ah_attr) |
+                                  shca_link_mark(sh->port),
+                              memory_order_relaxed);
         sh->pkey_index = (uint8_t)qp->attr.pkey_index;
         sh->mtu = (uint8_t)qp->attr.path_mtu;
         sh->dest_qpn = qp->attr.dest_qp_num;
@@ -193,6 +196,7 @@ static void drop_connection(struct shca_qp *qp)
     qp->target = NULL;
     qp->waiting = SHCA_DONE;
     qp->fault.stage = 0;
+    qp->rate = (struct shca_rate_state){0};
 }
 
 void shca_qp_reset(struct shca_qp *qp)

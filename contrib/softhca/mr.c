@@ -6,6 +6,8 @@
 #include "config.h"
 
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "shca.h"
 
@@ -65,6 +67,27 @@ static bool readable(const char *at)
     return process_vm_readv((pid_t)shca.pid, &to, 1, &from, 1, 0) == 1 || errno != EFAULT;
 }
 
+#ifndef MADV_POPULATE_WRITE
+#    define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
+#endif
+
+/* Makes the page present as a write would, which is what pinning does; nothing is written. */
+static bool can_populate(const void *at)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+    return madvise((void *)((uintptr_t)at & ~(page - 1)), page, MADV_POPULATE_WRITE) == 0 ||
+           errno != EINVAL;
+}
+
+/* An older kernel, which says the same of any page, cannot be asked. */
+static bool writable(const void *at)
+{
+    char own;
+
+    return can_populate(at) || !can_populate(&own);
+}
+
 static int check(const char *addr, size_t length, unsigned access)
 {
     const unsigned remote = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
@@ -77,7 +100,11 @@ static int check(const char *addr, size_t length, unsigned access)
         return EINVAL;
     if (length == 0 || (uintptr_t)addr + length < (uintptr_t)addr)
         return EINVAL;
-    return readable(addr) && readable(addr + length - 1) ? 0 : EFAULT;
+    if (!readable(addr) || !readable(addr + length - 1))
+        return EFAULT;
+    if ((access & IBV_ACCESS_LOCAL_WRITE) && !(writable(addr) && writable(addr + length - 1)))
+        return EFAULT;
+    return 0;
 }
 
 static int take_index(uint32_t *index)

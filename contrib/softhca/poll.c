@@ -373,7 +373,7 @@ static uint32_t take_any(struct shca_cq *cq, uint32_t max, struct ibv_wc *wc, ui
         theirs = take_ready(cq, max, wc, counted);
     own = take_fifo(cq, max - theirs, wc + theirs);
     *counted += own;
-    if (own + theirs < max)
+    if (own + theirs < max && atomic_load_explicit(&cq->ready_root, memory_order_relaxed) != 0)
         theirs += take_ready(cq, max - own - theirs, wc + own + theirs, counted);
     return own + theirs;
 }

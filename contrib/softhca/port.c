@@ -6,8 +6,6 @@
 
 #include "shca.h"
 
-#define WIDTH_4X      2
-#define SPEED_EDR     32
 #define PHYS_DISABLED 3
 #define PHYS_LINK_UP  5
 #define GRH_REQUIRED  1 /* in ibv_port_attr.flags; newer headers name it IBV_QPF_GRH_REQUIRED */
@@ -25,8 +23,8 @@ static void fill_port(int hca, int port, struct ibv_port_attr *a)
     a->lid = shca_lid_of(shca_fabric_port(hca, port));
     a->sm_lid = shca_config.roce ? 0 : 1;
     a->max_vl_num = 1;
-    a->active_width = WIDTH_4X;
-    a->active_speed = SPEED_EDR;
+    a->active_width = shca_config.port[hca][port].width;
+    a->active_speed = shca_config.port[hca][port].speed;
     a->phys_state = down ? PHYS_DISABLED : PHYS_LINK_UP;
     a->link_layer = shca_config.roce ? IBV_LINK_LAYER_ETHERNET : IBV_LINK_LAYER_INFINIBAND;
     a->port_cap_flags = shca_config.roce ? IBV_PORT_CM_SUP | IBV_PORT_IP_BASED_GIDS

@@ -50,6 +50,15 @@ enum ibv_wc_status shca_resolve(const struct shca_qp *qp, struct shca_qp_sh *t,
     return IBV_WC_SUCCESS;
 }
 
+static int move_write(struct shca_qp *qp, const struct shca_op *op, struct shca_qp_sh *t,
+                      const struct shca_piece *piece, const struct shca_source *src)
+{
+    if (shca_faults() && qp->fault.verdict.early && op->opcode == IBV_WR_RDMA_WRITE &&
+        shca_early_hold(qp, op, t, src))
+        return 0;
+    return shca_move_out(shca_memory_of(qp), piece, 1, src->iov, src->n);
+}
+
 int shca_rdma_write(struct shca_qp *qp, const struct shca_op *op, struct shca_qp_sh *t,
                     const struct shca_source *src, enum ibv_wc_status *status)
 {
@@ -66,7 +75,7 @@ int shca_rdma_write(struct shca_qp *qp, const struct shca_op *op, struct shca_qp
     wrong = shca_resolve(qp, t, op, IBV_ACCESS_REMOTE_WRITE, &m, &piece);
     if (wrong != IBV_WC_SUCCESS)
         return shca_refuse(p, t, wrong, status);
-    e = op->length ? shca_move_out(shca_memory_of(qp), &piece, 1, src->iov, src->n) : 0;
+    e = op->length ? move_write(qp, op, t, &piece, src) : 0;
     if (e != 0)
         return shca_failed_copy(p, t, e, status);
     SHCA_COUNT(writes);

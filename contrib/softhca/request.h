@@ -46,7 +46,10 @@ void shca_xrc_leave(struct shca_qp *qp);
 /* The responder found an error: its queue pair breaks too, and its program is told. */
 void shca_break_target(struct shca_peer *p, struct shca_qp_sh *t, enum ibv_event_type why);
 
-/* The same for the other end of a connection, when there is one. */
+/* Is the responder of this connection there, and does the way lead to it? */
+bool shca_answers(struct shca_qp *qp);
+
+/* The same as shca_break_target for the other end of a connection, when there is one. */
 void shca_break_peer(struct shca_qp *qp, enum ibv_event_type why);
 
 /* Is a receive posted for the next message? */
@@ -83,12 +86,16 @@ int shca_refuse(struct shca_peer *p, struct shca_qp_sh *t, enum ibv_wc_status to
  * controller. */
 int shca_failed_copy(struct shca_peer *p, struct shca_qp_sh *t, int e, enum ibv_wc_status *status);
 
+/* Keeps the data of a write that passed all checks for later; false: it has to move at once. */
+bool shca_early_hold(struct shca_qp *qp, const struct shca_op *op, struct shca_qp_sh *t,
+                     const struct shca_source *src);
+
 /* Would this queue pair take the datagram, wherever it was sent to? */
 static inline bool shca_accepts_ud(const struct shca_qp *qp, const struct shca_op *op,
                                    struct shca_qp_sh *t)
 {
     return t->type == IBV_QPT_UD && t->qkey == op->qkey && shca_receiving(t) &&
-           shca_networks_meet(t->network, qp->sh->network);
+           shca_networks_meet(t, qp->sh);
 }
 
 /* Sends a datagram (with its GRH) to each member of the group that its address names. */

@@ -161,16 +161,17 @@ static bool stall_rnr(struct shca_qp *qp, enum ibv_wc_status *status)
 /* Arms the timer of what a request waits for; true when it has waited long enough. */
 static bool stall(struct shca_qp *qp, int wait, enum ibv_wc_status *status)
 {
-    if (wait == SHCA_WAIT_ACK)
-        return stall_ack(qp, status);
-    return wait == SHCA_WAIT_RNR && stall_rnr(qp, status);
+    if (wait != SHCA_WAIT_ACK && wait != SHCA_WAIT_RNR)
+        return false;
+    qp->rate.end = shca_now();
+    return wait == SHCA_WAIT_ACK ? stall_ack(qp, status) : stall_rnr(qp, status);
 }
 
 /* Runs one request: true when it is finished (well or badly). */
 static bool run(struct shca_qp *qp, const struct shca_op *op, uint32_t index)
 {
     enum ibv_wc_status status = IBV_WC_SUCCESS;
-    int wait = shca_faults() ? shca_fault_execute(qp, op, &status) : shca_execute(qp, op, &status);
+    int wait = shca_detours() ? shca_fault_execute(qp, op, &status) : shca_execute(qp, op, &status);
 
     if (wait != SHCA_DONE && !stall(qp, wait, &status))
         return false;
@@ -222,6 +223,7 @@ static void keep(struct shca_qp *qp, const struct shca_op *op, uint32_t index)
     struct shca_wqe *w = shca_wqe_at(qp, index);
 
     w->op = *op;
+    w->posted = shca_detours() ? shca_now() : 0;
     if (op->flags & IBV_SEND_INLINE) {
         keep_inline(w);
         return;

@@ -196,9 +196,10 @@ static bool parse_port(const char **at, int *hca, int *port)
     return small_number(at, port);
 }
 
-static int parse_down(struct shca_config *c, struct reason *r)
+static int parse_down(const char *name, const char *list, uint32_t *down,
+                      const struct shca_config *c, struct reason *r)
 {
-    const char *next = c->down_list;
+    const char *next = list;
 
     while (next) {
         const char *at = next;
@@ -207,13 +208,113 @@ static int parse_down(struct shca_config *c, struct reason *r)
         if (!parse_port(&at, &hca, &port) || hca >= c->hcas || port < 1 || port > c->ports ||
             (*at && *at != ','))
             return REFUSE(r,
-                          "SOFTHCA_DOWN=%s: '%s' does not begin with softhcaN:P, N below %d and P "
+                          "%s=%s: '%s' does not begin with softhcaN:P, N below %d and P "
                           "from 1 to %d",
-                          c->down_list, next, c->hcas, c->ports);
-        c->down[hca] |= 1u << port;
+                          name, list, next, c->hcas, c->ports);
+        down[hca] |= 1u << port;
         next = *at ? at + 1 : NULL;
     }
     return 0;
+}
+
+/* ---- lists about ports: value or softhcaN:P=value, separated by commas ---- */
+
+typedef bool port_value(const char *text, struct shca_port_config *out);
+
+struct port_list {
+    const char *name, *text, *legal;
+    port_value *take;
+};
+
+static bool take_rate(const char *text, struct shca_port_config *out)
+{
+    char *end;
+    unsigned long rate = isdigit((unsigned char)*text) ? strtoul(text, &end, 10) : 0;
+
+    if (rate < 1 || rate > SHCA_RATE_MAX || *end)
+        return false;
+    out->rate = (uint32_t)rate;
+    return true;
+}
+
+struct code {
+    const char *word;
+    uint8_t value;
+};
+
+/* Codes of PortInfo (InfiniBand specification, 14.2.5.6); a port says nothing of what it is called.
+ */
+static const struct code widths[] = {{"1x", 1}, {"2x", 16}, {"4x", 2}, {"8x", 4}, {"12x", 8}, {0}};
+static const struct code speeds[] = {{"sdr", 1},   {"ddr", 2},   {"qdr", 4},
+                                     {"fdr10", 8}, {"fdr", 16},  {"edr", 32},
+                                     {"hdr", 64},  {"ndr", 128}, {0}};
+
+static bool take_speed(const char *text, struct shca_port_config *out)
+{
+    const struct code *w = widths, *s = speeds;
+
+    while (w->word && strncmp(text, w->word, strlen(w->word)) != 0)
+        w++;
+    while (w->word && s->word && strcmp(text + strlen(w->word), s->word) != 0)
+        s++;
+    if (!w->word || !s->word)
+        return false;
+    out->width = w->value;
+    out->speed = s->value;
+    return true;
+}
+
+/* One entry, which ends at its 0: of one port, or of every port. */
+static bool take_entry(const struct port_list *l, const char *entry, struct shca_config *c)
+{
+    bool all = !strchr(entry, '=');
+    int hca = 0, port = 0;
+
+    if (!all && (!parse_port(&entry, &hca, &port) || *entry++ != '=' || hca >= c->hcas ||
+                 port < 1 || port > c->ports))
+        return false;
+    for (int h = all ? 0 : hca; h < (all ? SHCA_MAX_HCA : hca + 1); h++)
+        for (int p = all ? 1 : port; p < (all ? SHCA_MAX_PRT : port) + 1; p++)
+            if (!l->take(entry, &c->port[h][p]))
+                return false;
+    return true;
+}
+
+static int parse_ports(const struct port_list *l, struct shca_config *c, struct reason *r)
+{
+    const char *at = l->text;
+
+    while (at) {
+        size_t n = strcspn(at, ",");
+        char entry[64];
+
+        snprintf(entry, sizeof entry, "%.*s", (int)(n < sizeof entry ? n : sizeof entry), at);
+        if (n >= sizeof entry || !take_entry(l, entry, c))
+            return REFUSE(
+                r,
+                "%s=%s: '%.*s' is neither %s nor softhcaN:P= (N below %d, P from 1 to %d) "
+                "and such a word",
+                l->name, l->text, (int)(n < 64 ? n : 64), at, l->legal, c->hcas, c->ports);
+        at = at[n] ? at + n + 1 : NULL;
+    }
+    return 0;
+}
+
+static int parse_port_lists(struct shca_config *c, struct reason *r)
+{
+    const struct port_list speed = {
+        "SOFTHCA_SPEED", c->speed_list,
+        "1x, 2x, 4x, 8x or 12x with sdr, ddr, qdr, fdr10, fdr, edr, hdr "
+        "or ndr (4xedr)",
+        take_speed};
+    const struct port_list rate = {"SOFTHCA_RATE", c->rate_list, "a number of MB/s up to 1000000",
+                                   take_rate};
+    const struct port_list standard = {NULL, "4xedr", NULL, take_speed};
+    int e = parse_ports(&standard, c, r);
+
+    if (e == 0)
+        e = parse_ports(&speed, c, r);
+    return e == 0 ? parse_ports(&rate, c, r) : e;
 }
 
 int shca_settings_parse(char *const *env, struct shca_config *out, char *why, size_t n)
@@ -225,7 +326,11 @@ int shca_settings_parse(char *const *env, struct shca_config *out, char *why, si
     for (size_t i = 0; i < shca_setting_count && e == 0; i++)
         e = parse_one(&shca_settings[i], lookup(env, shca_settings[i].name), out, &r);
     if (e == 0)
-        e = parse_down(out, &r);
+        e = parse_down("SOFTHCA_DOWN", out->down_list, out->down, out, &r);
+    if (e == 0)
+        e = parse_down("SOFTHCA_UNPLUGGED", out->unplugged_list, out->unplugged, out, &r);
+    if (e == 0)
+        e = parse_port_lists(out, &r);
     if (e == 0)
         shca_name_fabric(out->fabric_name, geteuid(), out->fabric);
     return e;

@@ -10,9 +10,15 @@
 
 #include "wire.h"
 
-#define SHCA_MAX_SGE 30         /* as large as any current HCA offers */
-#define SHCA_WR_MAX  16384      /* work requests in one queue */
-#define SHCA_MSG_MAX (1u << 30) /* bytes in one message, as ConnectX */
+#define SHCA_MAX_SGE  30         /* as large as any current HCA offers */
+#define SHCA_WR_MAX   16384      /* work requests in one queue */
+#define SHCA_RATE_MAX 1000000    /* MB/s; no memory of today is as fast */
+#define SHCA_MSG_MAX  (1u << 30) /* bytes in one message, as ConnectX */
+
+struct shca_port_config {
+    uint32_t rate;        /* MB/s, 0: as fast as it goes */
+    uint8_t width, speed; /* as ibv_query_port gives them */
+};
 
 struct shca_config {
     int hcas, ports;
@@ -20,10 +26,13 @@ struct shca_config {
     uint32_t max_qp, max_qp_wr, max_sge, max_inline, max_cq, max_cqe, max_mr, max_pd, max_msg;
     uint32_t max_srq, max_srq_wr;
     uint64_t seed;
-    const char *fabric_name, *down_list, *fault, *stats, *real;
+    const char *fabric_name, *down_list, *unplugged_list, *rate_list, *speed_list, *fault, *stats,
+        *real;
     /* made of the above */
     uint32_t down[SHCA_MAX_HCA]; /* a bit for each port that is down */
-    char fabric[SHCA_NAME];      /* unique for user and name, fit for a socket name */
+    uint32_t unplugged[SHCA_MAX_HCA];
+    struct shca_port_config port[SHCA_MAX_HCA][SHCA_MAX_PRT + 1]; /* by port number, from 1 */
+    char fabric[SHCA_NAME]; /* unique for user and name, fit for a socket name */
 };
 
 enum shca_setting_kind { SHCA_IS_NUMBER, SHCA_IS_CHOICE, SHCA_IS_TEXT };

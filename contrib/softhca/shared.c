@@ -17,9 +17,13 @@ static uint32_t *ring_of(struct shca_segment *seg, uint64_t offset)
     return (uint32_t *)(void *)((char *)seg + offset);
 }
 
+/* Atomic because what orders this before the owner's next lap may be another process's taking,
+ * which the thread sanitizer does not see. */
 static uint32_t number_at(struct shca_segment *seg, const struct shca_srq_sh *q, uint32_t at)
 {
-    return ring_of(seg, q->ring)[at & q->rq.mask] & q->rq.mask;
+    uint32_t *number = &ring_of(seg, q->ring)[at & q->rq.mask];
+
+    return __atomic_load_n(number, __ATOMIC_RELAXED) & q->rq.mask;
 }
 
 static bool empty(struct shca_srq_sh *q)

@@ -15,6 +15,7 @@
 
 #include "fault.h"
 #include "lock.h"
+#include "rate.h"
 #include "seed.h"
 #include "settings.h"
 #include "wire.h"
@@ -132,7 +133,14 @@ struct shca_cq {
     struct shca_cursor *cursor;
 };
 
-enum shca_wait { SHCA_DONE, SHCA_WAIT_RNR, SHCA_WAIT_ACK, SHCA_WAIT_FAULT, SHCA_WAIT_NEVER };
+enum shca_wait {
+    SHCA_DONE,
+    SHCA_WAIT_RNR,
+    SHCA_WAIT_ACK,
+    SHCA_WAIT_FAULT,
+    SHCA_WAIT_WIRE,
+    SHCA_WAIT_NEVER
+};
 
 /* One send work request, ready to be executed; sges belong to the caller. */
 struct shca_op {
@@ -159,6 +167,7 @@ struct shca_op {
 
 struct shca_wqe {
     struct shca_op op;
+    uint64_t posted; /* when, if requests take detours */
     struct ibv_sge sge[];
 };
 
@@ -255,6 +264,7 @@ struct shca_qp {
     void *rq_mem;
     uint32_t async_sent; /* protected by qp.mutex */
     struct shca_fault_state fault;
+    struct shca_rate_state rate;
 };
 
 /* ---- the process (process.c) ---- */
@@ -372,6 +382,7 @@ int shca_engine_start(void);
 int shca_engine_watch(struct shca_peer *p);
 void shca_engine_unwatch(struct shca_peer *p); /* runs in the helper thread */
 void shca_engine_inherited(void);
+void shca_engine_kick(void);               /* it looks again at what is to come */
 void shca_pending_add(struct shca_qp *qp); /* caller holds sq_lock */
 void shca_pending_remove(struct shca_qp *qp);
 uint64_t shca_pending_run(void); /* ns until the next try, UINT64_MAX: nothing waits */
@@ -604,6 +615,13 @@ static inline bool shca_path_cut(uint32_t from, uint32_t to)
 void shca_link_join(void); /* before the helper thread runs */
 bool shca_link_down(int hca, int port);
 void shca_link_set(int hca, int port, bool down);
+/* The cable of a port of this process; an unplugged one comes back after so many ns, 0: not by
+ * itself. The caller may hold a sq_lock. */
+void shca_link_plug(int hca, int port, bool in, uint64_t back_after);
+bool shca_link_unplugged(int hca, int port);
+/* What a queue pair of this port has in its `network`. */
+uint32_t shca_link_mark(uint32_t fabric_port);
+uint64_t shca_link_run(void); /* for the helper thread: ns until it is to call again */
 /* Breaks an HCA in this process: its queue pairs flush, and every later call answers EIO. */
 void shca_fatal(int hca);
 static inline bool shca_is_fatal(const struct ibv_context *ctx)

@@ -387,7 +387,7 @@ static int post_one(struct shca_srq *srq, const struct ibv_recv_wr *wr)
     srq->wr_id[number] = wr->wr_id;
     shca_slot_fill(&sh->rq, number, wr);
     atomic_store_explicit(&shca_slot_at(shca.seg, &sh->rq, number)->taker, 0, memory_order_relaxed);
-    ring[tail & sh->rq.mask] = number;
+    __atomic_store_n(&ring[tail & sh->rq.mask], number, __ATOMIC_RELAXED);
     atomic_store_explicit(&sh->tail, tail + 1, memory_order_release);
     return 0;
 }

@@ -61,6 +61,7 @@ SHCA_PUBLIC void _exit(int code)
     void (*real)(int) = (void (*)(int))shca_real("_exit");
 
     report();
+    shca_early_end();
     if (real)
         real(code);
     syscall(SYS_exit_group, code);

@@ -137,8 +137,8 @@ struct shca_qp_sh {
     uint32_t recv_cq;
     uint32_t cq_bit;
     uint32_t epoch; /* another one after each creation and reset: what initiators know is stale */
-    uint32_t established; /* COMM_EST was told; under the lock */
-    uint32_t network;     /* see shca_networks_meet */
+    uint32_t established;     /* COMM_EST was told; under the lock */
+    _Atomic uint32_t network; /* see shca_networks_meet; its owner reads it without the lock */
     struct shca_rq_sh rq;
     uint32_t rq_kind; /* enum shca_rq_kind */
     uint32_t srq;     /* index of the shared receive queue */
@@ -164,9 +164,15 @@ _Static_assert(sizeof(struct shca_qp_sh) == 320, "five lines per queue pair");
  * upper half the GID type (a RoCE v1 frame is nothing to a RoCE v2 end). P_Keys agree when the
  * low 15 bits are equal and at least one end is a full member (specification 10.9.3). */
 #define SHCA_FULL_MEMBER 0x8000u
+/* The port of this end has no cable (link.c): no end without this bit meets it, and one that has it
+ * sends nothing. */
+#define SHCA_UNPLUGGED 0x80000000u
 
-static inline _Bool shca_networks_meet(uint32_t a, uint32_t b)
+static inline _Bool shca_networks_meet(const struct shca_qp_sh *one, const struct shca_qp_sh *other)
 {
+    uint32_t a = atomic_load_explicit(&one->network, memory_order_relaxed);
+    uint32_t b = atomic_load_explicit(&other->network, memory_order_relaxed);
+
     return ((a ^ b) & ~SHCA_FULL_MEMBER) == 0 && ((a | b) & SHCA_FULL_MEMBER);
 }
 

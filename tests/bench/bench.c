@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* bench - how fast the conduit is, beside raw verbs on the same port in the same run. Started on
- * two processes; rank 0 measures, prints the table and writes the JSON file. Owns the results. */
+/* bench - how fast the conduit is, beside raw verbs on the same port, or (near_pair) beside plain
+ * loads and stores of memory that both share, in the same run. Started on two processes; rank 0
+ * measures, prints the table and writes the JSON file. Owns the results. */
 #include "config.h"
 
 #include <errno.h>
@@ -109,6 +110,8 @@ static long calibrate(int index, bool raw)
 static double in_unit(const struct bench_case *what, long count, double seconds)
 {
     switch (what->unit) {
+    case BENCH_NS:
+        return 1e9 * seconds / (double)count;
     case BENCH_US:
         return 1e6 * seconds / (double)count;
     case BENCH_KOPS:

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The benchmark's parts and what they share. Two processes: rank 0 measures, rank 1 is its peer.
- * Each case exists twice, over the conduit and over a raw queue pair of the same two processes on
- * the same port, with the same memory. One thread; no locks. */
+ * Each case exists twice, over the conduit and raw: over a queue pair of the same two processes on
+ * the same port with the same memory, or, between neighbours, by loads and stores of that memory.
+ * One thread; no locks. */
 #ifndef BENCH_H
 #define BENCH_H
 
@@ -50,11 +51,13 @@ struct bench_command {
 void bench_command_send(struct bench_command command);
 struct bench_command bench_command_wait(void);
 double bench_now(void); /* seconds */
+/* Rank N stays on the Nth CPU that the job may use, if there are enough. */
+void bench_pin(void);
 
 /* One measurement: both ranks call it with the same arguments, rank 0 is timed. */
 typedef void bench_op(size_t nbytes, long count);
 
-enum bench_unit { BENCH_US, BENCH_KOPS, BENCH_MBPS };
+enum bench_unit { BENCH_NS, BENCH_US, BENCH_KOPS, BENCH_MBPS };
 
 struct bench_case {
     const char *name;
@@ -62,10 +65,11 @@ struct bench_case {
     bench_op *conduit, *raw;
     enum bench_unit unit;
     size_t bytes;
-    double aim; /* of the ratio: at most for times, at least for rates; 0: none */
+    double aim;      /* of the ratio: at most for times, at least for rates; 0: none */
+    double aim_rate; /* of the conduit alone, in the unit, at least; 0: none */
 };
 
-/* cases.c */
+/* cases.c; near_cases.c for neighbours */
 extern struct bench_case bench_cases[bench_cases_max];
 int bench_cases_fill(void);
 
@@ -84,6 +88,10 @@ const char *bench_raw_describe(void);
 void bench_raw_close(void);
 bench_op bench_raw_send, bench_raw_write_imm, bench_raw_flood;
 bench_op bench_raw_write, bench_raw_read, bench_raw_write_window, bench_raw_read_window;
+
+/* near_raw.c, which has bench_raw_open and its like, too */
+bench_op near_raw_ping_pong, near_raw_copies, near_raw_both, near_raw_memcpy, near_raw_flood;
+bench_op near_raw_store, near_raw_load, near_raw_look;
 
 /* report.c */
 struct bench_result {

@@ -3,6 +3,7 @@
  * rank 1. Owns bench_job. */
 #include "config.h"
 
+#include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,6 +35,21 @@ double bench_now(void)
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+void bench_pin(void)
+{
+    cpu_set_t all, one;
+    if (sched_getaffinity(0, sizeof(all), &all) || CPU_COUNT(&all) < 2)
+        return;
+    gex_Rank_t seen = 0;
+    for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
+        if (CPU_ISSET(cpu, &all) && seen++ == bench_job.me) {
+            CPU_ZERO(&one);
+            CPU_SET(cpu, &one);
+            sched_setaffinity(0, sizeof(one), &one);
+            return;
+        }
 }
 
 static void on_exchange(gex_Token_t token, void *data, size_t nbytes)

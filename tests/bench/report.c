@@ -13,10 +13,10 @@
 #include "bench.h"
 
 static const char *const unit_names[] = {
-    [BENCH_US] = "us", [BENCH_KOPS] = "kop/s", [BENCH_MBPS] = "MB/s"};
+    [BENCH_NS] = "ns", [BENCH_US] = "us", [BENCH_KOPS] = "kop/s", [BENCH_MBPS] = "MB/s"};
 
 struct spread {
-    double median, least, most;
+    double median, least, most, first, third; /* the last two: quartiles */
 };
 
 static int compare(const void *a, const void *b)
@@ -30,7 +30,8 @@ static struct spread spread_of(const double *samples, int count)
     double sorted[bench_reps_max];
     memcpy(sorted, samples, (size_t)count * sizeof(*samples));
     qsort(sorted, (size_t)count, sizeof(*sorted), compare);
-    return (struct spread){sorted[count / 2], sorted[0], sorted[count - 1]};
+    return (struct spread){sorted[count / 2], sorted[0], sorted[count - 1], sorted[count / 4],
+                           sorted[count - 1 - count / 4]};
 }
 
 static struct spread ratio_of(const struct bench_result *result)
@@ -41,68 +42,89 @@ static struct spread ratio_of(const struct bench_result *result)
     return spread_of(ratios, result->reps);
 }
 
+static bool is_time(enum bench_unit unit)
+{
+    return unit == BENCH_NS || unit == BENCH_US;
+}
+
 static double best_ratio(const struct bench_result *result)
 {
     struct spread conduit = spread_of(result->conduit, result->reps);
     struct spread raw = spread_of(result->raw, result->reps);
-    return result->what->unit == BENCH_US ? conduit.least / raw.least : conduit.most / raw.most;
+    return is_time(result->what->unit) ? conduit.least / raw.least : conduit.most / raw.most;
 }
 
-static bool aim_met(const struct bench_case *what, double ratio)
+/* The aim in words, empty when there is none; *met is valid when there is one. */
+static const char *aim_of(const struct bench_result *result, bool *met)
 {
-    return what->unit == BENCH_US ? ratio <= what->aim : ratio >= what->aim;
+    static char text[64];
+    const struct bench_case *what = result->what;
+    double ratio = ratio_of(result).median;
+    *met = true;
+    text[0] = 0;
+    if (what->aim > 0) {
+        *met = is_time(what->unit) ? ratio <= what->aim : ratio >= what->aim;
+        snprintf(text, sizeof(text), "%s %.2f", is_time(what->unit) ? "<=" : ">=", what->aim);
+    } else if (what->aim_rate > 0) {
+        *met = spread_of(result->conduit, result->reps).median >= what->aim_rate;
+        snprintf(text, sizeof(text), ">= %.0f %s", what->aim_rate, unit_names[what->unit]);
+    }
+    return text;
 }
 
-static void print_aim(const struct bench_case *what, double ratio)
+static void print_aim(const struct bench_result *result)
 {
-    if (what->aim > 0)
-        printf("  aim %s %.2f: %s", what->unit == BENCH_US ? "<=" : ">=", what->aim,
-               aim_met(what, ratio) ? "met" : "MISSED");
+    bool met;
+    const char *aim = aim_of(result, &met);
+    if (*aim)
+        printf("  aim %s: %s", aim, met ? "met" : "MISSED");
 }
 
 static void print_row(const struct bench_result *result)
 {
     const struct bench_case *what = result->what;
-    double ratio = ratio_of(result).median;
-    printf("%-18s %8zu  %12.2f  %12.2f %-9s  %-5s  %6.2f  %6.2f", what->name, what->bytes,
-           spread_of(result->conduit, result->reps).median,
+    struct spread ratio = ratio_of(result);
+    printf("%-18s %8zu  %12.2f  %12.2f %-9s  %-5s  %6.2f (%.2f-%.2f)  %6.2f", what->name,
+           what->bytes, spread_of(result->conduit, result->reps).median,
            spread_of(result->raw, result->reps).median, what->raw_name, unit_names[what->unit],
-           ratio, best_ratio(result));
-    print_aim(what, ratio);
+           ratio.median, ratio.first, ratio.third, best_ratio(result));
+    print_aim(result);
     putchar('\n');
 }
 
 void bench_report_table(const struct bench_result *results, int count)
 {
-    printf("device %s, %ld CPUs, medians of %d\n", bench_raw_describe(),
+    printf("%s, %ld CPUs, medians of %d, of the ratios also the quartiles\n", bench_raw_describe(),
            sysconf(_SC_NPROCESSORS_ONLN), count ? results[0].reps : 0);
-    printf("%-18s %8s  %12s  %12s %-9s  %-5s  %6s  %6s\n", "operation", "bytes", "conduit",
-           "raw verbs", "", "unit", "ratio", "best");
+    printf("%-18s %8s  %12s  %12s %-9s  %-5s  %18s  %6s\n", "operation", "bytes", "conduit", "raw",
+           "", "unit", "ratio", "best");
     for (int i = 0; i < count; i++)
         print_row(&results[i]);
 }
 
 static void json_spread(FILE *out, const char *name, struct spread s)
 {
-    fprintf(out, "\"%s\": {\"median\": %.4f, \"min\": %.4f, \"max\": %.4f}, ", name, s.median,
-            s.least, s.most);
+    fprintf(
+        out,
+        "\"%s\": {\"median\": %.4f, \"min\": %.4f, \"max\": %.4f, \"q1\": %.4f, \"q3\": %.4f}, ",
+        name, s.median, s.least, s.most, s.first, s.third);
 }
 
 static void json_row(FILE *out, const struct bench_result *result, bool last)
 {
     const struct bench_case *what = result->what;
-    struct spread ratio = ratio_of(result);
+    bool met;
+    const char *aim = aim_of(result, &met);
     fprintf(
         out,
         "    {\"operation\": \"%s\", \"bytes\": %zu, \"unit\": \"%s\", \"raw_operation\": \"%s\", ",
         what->name, what->bytes, unit_names[what->unit], what->raw_name);
     json_spread(out, "conduit", spread_of(result->conduit, result->reps));
     json_spread(out, "raw", spread_of(result->raw, result->reps));
-    if (what->aim > 0)
-        fprintf(out, "\"aim\": %.2f, \"aim_met\": %s, ", what->aim,
-                aim_met(what, ratio.median) ? "true" : "false");
-    fprintf(out, "\"ratio\": %.4f, \"best_ratio\": %.4f}%s\n", ratio.median, best_ratio(result),
-            last ? "" : ",");
+    if (*aim)
+        fprintf(out, "\"aim\": \"%s\", \"aim_met\": %s, ", aim, met ? "true" : "false");
+    json_spread(out, "ratio", ratio_of(result));
+    fprintf(out, "\"best_ratio\": %.4f}%s\n", best_ratio(result), last ? "" : ",");
 }
 
 int bench_report_json(const char *file, const struct bench_result *results, int count)

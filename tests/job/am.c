@@ -391,6 +391,8 @@ static void limits(void)
 
 static void biggest(void)
 {
+    size_t most = gex_AM_LUBRequestLong() < BIGGEST ? gex_AM_LUBRequestLong() : BIGGEST;
+
     for (unsigned nargs = 0; nargs <= MAX_ARGS; nargs += 4) {
         size_t request = gex_AM_MaxRequestMedium(job.tm, GEX_RANK_INVALID, GEX_EVENT_NOW, 0, nargs);
         size_t reply = gex_AM_MaxReplyMedium(job.tm, GEX_RANK_INVALID, GEX_EVENT_NOW, 0, nargs);
@@ -398,9 +400,10 @@ static void biggest(void)
         run(message(MEDIUM, nargs, request, 0), message(MEDIUM, nargs, reply, 1));
         run(message(MEDIUM, nargs, request - 1, 1), message(MEDIUM, nargs, reply - 1, 0));
     }
-    around(LONG, 65536, 3);
-    run(message(LONG, 16, BIGGEST, 0), message(LONG, 0, BIGGEST, 1));
-    run(message(LONG, 1, BIGGEST, 1), message(LONG, 16, BIGGEST - 1, 0));
+    if (gex_AM_LUBRequestLong() > 65536) /* not of segments LARGE and EVERYTHING */
+        around(LONG, 65536, 3);
+    run(message(LONG, 16, most, 0), message(LONG, 0, most, 1));
+    run(message(LONG, 1, most, 1), message(LONG, 16, most - 1, 0));
 }
 
 /* The address of a Long is delivered as it was given when there is nothing to write. */

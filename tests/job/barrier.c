@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Barriers: nobody leaves before everybody came, several may be outstanding and be synced in any
  * order, a put that was complete before is seen behind, and both forms work. Owned by the one
- * client thread. */
+ * client thread.
+ *
+ * Usage: barrier [STEP]: only each STEP-th rank and the last stay away in their turn. */
 #include "config.h"
 
 #include "job.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum { MAX_RANKS = 64, OUTSTANDING = 6, ROUNDS = 40 };
@@ -102,11 +105,14 @@ static void none_is_skipped(void)
 
 int main(int argc, char **argv)
 {
+    gex_Rank_t step = argc > 1 ? (gex_Rank_t)atoi(argv[1]) : 1;
+
     job_start(&argc, &argv, MAX_RANKS * sizeof(uint64_t));
-    CHECK(job.size <= MAX_RANKS);
+    CHECK(job.size <= MAX_RANKS && step > 0);
     register_handlers();
-    for (gex_Rank_t last = 0; last < job.size; last++)
+    for (gex_Rank_t last = 0; last < job.size; last += step)
         waits_for_the_last(last);
+    waits_for_the_last(job.size - 1);
     puts_are_seen();
     any_order(0, 1);
     any_order(OUTSTANDING - 1, OUTSTANDING - 1);

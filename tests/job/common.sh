@@ -68,11 +68,12 @@ finish()
     exit 1
 }
 
-# job N PROGRAM [ARGS...]: sets status and took (seconds); output in $scratch/out and $scratch/err. Every rank adds a line to
+# job N PROGRAM [ARGS...]: sets status, took (seconds) and took_ms; output in $scratch/out (or $out) and $scratch/err. Every rank adds a line to
 # $scratch/stats when it ends, if it runs over softhca; it must leave no file. SETTINGS holds NAME=VALUE words for its environment, RUN options of the
 # launcher.
 SETTINGS=
 RUN=
+out=
 job()
 {
     job_size=$1
@@ -82,12 +83,14 @@ job()
     : >"$scratch/stats"
     chmod 666 "$scratch/stats"
     mkdir "$scratch/tmp"
-    job_began=$(date +%s)
+    job_began=${EPOCHREALTIME/[^0-9]/}
     # shellcheck disable=SC2086 # SETTINGS and RUN are lists of words
     env TMPDIR="$scratch/tmp" SOFTHCA_STATS="$scratch/stats" JOB_DEADLINE=$((limit - 10)) $SETTINGS \
-        "$watchdog" "$limit" "$GASNETRUN" $RUN -n "$job_size" "$@" </dev/null >"$scratch/out" 2>"$scratch/err"
+        "$watchdog" "$limit" "$GASNETRUN" $RUN -n "$job_size" "$@" </dev/null >"${out:-$scratch/out}" 2>"$scratch/err"
     status=$?
-    took=$(($(date +%s) - job_began))
+    job_ended=${EPOCHREALTIME/[^0-9]/}
+    took_ms=$(((job_ended - job_began) / 1000))
+    took=$(((took_ms + 500) / 1000))
     nothing_is_left
 }
 

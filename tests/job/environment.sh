@@ -95,7 +95,7 @@ twice=$(grep -o 'ENV parameter: [A-Z_]* ' "$scratch/err" | sort | uniq -d)
 "$GASNETRUN" --settings >"$scratch/settings"
 sed -n '/^GASNET/,/^    (/H;/^    (accepted/{x;p};/^    /{s/.*//;h}' "$scratch/settings" | grep -o 'GASNET_[A-Z_]*' >"$scratch/old"
 [ "$(wc -l <"$scratch/old")" -gt 50 ] || failed "only $(wc -l <"$scratch/old") names without effect"
-SETTINGS="$(sed 's/$/=1/' "$scratch/old" | paste -sd" ") GASNET_IBV_PORTS_0=mlx5_0"
+SETTINGS="$(sed 's/$/=1/' "$scratch/old" | paste -sd" ") GASNET_IBV_PORTS_99=mlx5_0"
 good 2 "$seq"
 lines 0
 SETTINGS="$SETTINGS GASNET_VERBOSEENV=1"

@@ -195,6 +195,16 @@ static void ask_for_the_last_word(void)
     poll_forever();
 }
 
+/* Rank 0, who decides who tells whom, does not look for a second. */
+static void away_for_a_second(void)
+{
+    if (job.rank == 0) {
+        sleep(1);
+        fprintf(stderr, "rank 0 is back\n");
+    }
+    poll_forever();
+}
+
 /* ---- threads ---- */
 
 static pthread_barrier_t gathering;
@@ -336,6 +346,17 @@ static int run_plain(void)
     case 24:
         atexit(leave_at_exit);
         return 1;
+    case 31: /* nobody agrees */
+        gasnet_exit(1 + (int)job.rank);
+        return 1;
+    case 32:
+        exit(1 + (int)job.rank);
+        return 1;
+    case 33:
+        if (job.rank == job.size - 1)
+            leave();
+        away_for_a_second();
+        return 1;
     default:
         return 0;
     }
@@ -355,6 +376,7 @@ int main(int argc, char **argv)
         signal(SIGQUIT, on_quit);
     atexit(at_exit);
     job_start(&argc, &argv, 0);
+    printf("rank %u was here\n", (unsigned)job.rank); /* whoever leaves flushes it */
     run_early();
     job_attach(GASNET_PAGESIZE);
     register_handlers();

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Every way to the end of a job: the right exit code, in bounded time, SIGQUIT handlers on the ranks that are left behind, and
-# nothing left running (the watchdog sees to that). Scenarios are those of exit.c.
+# Ways to the end of a job: the right exit code, in bounded time, SIGQUIT handlers on the ranks that are left behind, and
+# nothing left running (the watchdog sees to that). Scenarios are those of exit.c; exits.sh has those of item 63 by sizes,
+# modes and ways to peers.
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 
 # ends N PROGRAM SCENARIO [CODE]
@@ -33,11 +34,11 @@ par=$jobs/exit-par
 item_63_all_leave()
 {
     for n in 1 3; do
-        for scenario in 1 2 6 12 13 19 24 30; do
+        for scenario in 19 24 30; do
             ends $n "$seq" $scenario
         done
     done
-    for scenario in 1 3 5 10 11 12; do
+    for scenario in 1 3 10 11 12; do
         ends 3 "$seq" $scenario
         leaves_cleanly
     done
@@ -48,39 +49,63 @@ item_63_all_leave()
 
 item_63_one_leaves()
 {
-    for scenario in 3 5 8 9 11 25; do
+    for scenario in 8 25; do
         ends 3 "$seq" $scenario
-        [ $scenario -eq 11 ] || others_are_told 2
+        others_are_told 2
     done
-    ends 3 "$seq" 4
-    ends 3 "$seq" 7
-    others_are_told 2
     ends 3 "$seq" 23
     ends 3 "$seq" 26 1
     ends 3 "$seq" 20 137
-    others_are_told 2
+    ends 2 "$par" 20 137
+    others_are_told 1
     if [ "$sanitizer" = no ]; then # a sanitizer has its own word on bad memory accesses
         ends 3 "$seq" 21 139
         says 'died of SIGSEGV' 1
     fi
     ends 3 "$seq" 22 134
-    ends 8 "$seq" 3
-    others_are_told 7
 }
 
-# All scenarios of the list in the other mode as well, and those that need threads.
+# Three ranks are no power of two.
 item_63_with_threads()
 {
-    for scenario in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18; do
-        ends 2 "$par" $scenario
+    for scenario in 14 17 18; do
+        ends 3 "$par" $scenario
     done
-    for scenario in 14 15 18; do
-        ends 4 "$par" $scenario
+}
+
+# Ranks that give different codes leave with one, the largest, by whatever way they reach each other.
+one_code_for_all()
+{
+    export GASNET_SUPERNODE_MAXSIZE
+    for shape in 1:2 1:5 0:7 2:5 3:8 0:12; do
+        GASNET_SUPERNODE_MAXSIZE=${shape%:*} n=${shape#*:}
+        for scenario in 31 32; do
+            # shellcheck disable=SC2016 # for the shell in between
+            job $n sh -c '"$@"; echo "status $?" >&2' sh "$seq" $scenario
+            says "^status $n$" $n
+            says 'SIGQUIT handler' 0
+            within 10
+        done
     done
-    ends 2 "$par" 20 137
+    says 'atexit function ran' $n # of the last scenario, which leaves by exit()
+}
+
+# Rank 0, which chooses who tells the others, is silent: they are told all the same, and nobody is ended by force.
+rank_0_is_away()
+{
+    for maxsize in 0 1; do
+        SETTINGS="GASNET_SUPERNODE_MAXSIZE=$maxsize" ends 3 "$seq" 33
+        says '^SIGQUIT handler of rank' 2
+        grep -e '^SIGQUIT' -e 'is back' "$scratch/err" | head -1 | grep -q 'rank 1$' || failed "rank 1 was not told before rank 0 was back"
+        sed -i '/using softhca/d' "$scratch/err"
+        says '^gasnetrun_ibv\|^trunkline' 0
+    done
+    SETTINGS=
 }
 
 lane all item_63_all_leave
 lane one item_63_one_leaves
 lane threads item_63_with_threads
+lane codes one_code_for_all
+lane away rank_0_is_away
 finish

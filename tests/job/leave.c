@@ -230,6 +230,14 @@ static void by_raise(void)
     raise(SIGUSR1);
 }
 
+/* One without the network, the others as usual. */
+static void by_raise_among_leaving(void)
+{
+    if (job.rank == job.size - 1)
+        by_raise();
+    leave();
+}
+
 static void by_kill(void)
 {
     kill(getpid(), SIGKILL);
@@ -256,6 +264,18 @@ static void backtrace_and_leave(void)
 static void segv(void)
 {
     *(volatile int *)(uintptr_t)job_number("TEST_NO_SUCH_VARIABLE", 0) = 1;
+}
+
+static int use_all_stack(volatile const char *last)
+{
+    volatile char next[1000];
+    next[0] = last[0];
+    return last[0] == '.' ? 0 : use_all_stack(next) + next[0];
+}
+
+static void overflow(void)
+{
+    exit(use_all_stack(""));
 }
 
 /* Memory of a file that ends before it. */
@@ -303,6 +323,7 @@ static const struct {
     {"atexit-all", by_atexit, true},
     {"messages-all", by_messages, true},
     {"raise", by_raise, false},
+    {"raise-among-leaving", by_raise_among_leaving, true},
     {"kill", by_kill, false},
     {"_exit", by_underscore_exit, false},
     {"_exit-all", by_underscore_exit, true},
@@ -312,6 +333,7 @@ static const struct {
     {"backtrace", backtrace_and_leave, false},
     {"abort", abort, false},
     {"segv", segv, false},
+    {"overflow", overflow, false},
     {"bus", bus, false},
     {"fpe", fpe, false},
     {"ill", ill, false},

@@ -57,6 +57,9 @@ item_64_from_signal_handlers_of_all()
         quietly
         leaves 1 alarm-poll $code
     done
+    RUN=-v leaves 3 raise-among-leaving 64 # it waits until the others find out, and they part in order
+    told 0
+    says 'aborted the job' 0
     leaves 3 early-alarm-poll 64
     told 2
 }
@@ -158,7 +161,10 @@ item_63_crashes()
     says '^\[1\] .*leave-.*\[0x'
     dies abort 134 '^trunkline\[1@.*died of SIGABRT' 'rank 1 .* was killed by signal 6'
     if [ "$sanitizer" = no ]; then # a sanitizer has its own word on these
+        dies overflow 139 '^trunkline\[1@.*died of SIGSEGV'
         dies segv 139 '^trunkline\[1@.*died of SIGSEGV' 'rank 1 .* was killed by signal 11'
+        pid=$(sed -n 's/^gasnetrun_ibv: rank 1 (pid \([0-9]*\)).*/\1/p' "$scratch/err")
+        says "^trunkline.*: pid $pid died of SIGSEGV" 1
         says '^\[1\] .*leave-.*\[0x'
         dies bus 135 '^trunkline\[1@.*died of SIGBUS' 'rank 1 .* was killed by signal 7'
         dies fpe 136 '^trunkline\[1@.*died of SIGFPE' 'rank 1 .* was killed by signal 8'
@@ -167,13 +173,19 @@ item_63_crashes()
     unset GASNET_BACKTRACE GASNET_BACKTRACE_TYPE
 }
 
-all_modes="item_63_crashes item_64_from_a_signal_handler item_64_from_signal_handlers_of_all item_64_from_atexit
-    item_64_again_while_leaving item_65_sigquit_handlers_run item_67_a_rank_is_killed item_68_a_rank_calls__exit
-    item_69_between_init_and_attach"
+# Two lanes for each mode: most of the time is waiting.
+from_signals="item_64_from_a_signal_handler item_64_from_signal_handlers_of_all item_64_from_atexit"
+other_ways="item_63_crashes item_64_again_while_leaving item_65_sigquit_handlers_run item_67_a_rank_is_killed
+    item_68_a_rank_calls__exit item_69_between_init_and_attach"
+# shellcheck disable=SC2086 # lists
+both_lanes()
+{
+    lane "$1-signals" $from_signals
+    lane "$1" $other_ways
+}
 program=$jobs/leave-seq
-# shellcheck disable=SC2086 # a list
-lane seq $all_modes
+both_lanes seq
 program=$jobs/leave-par
-# shellcheck disable=SC2086 # a list
-lane par $all_modes item_64_from_threads_at_once item_66_threads_do_not_keep_a_process
+both_lanes par
+lane threads item_64_from_threads_at_once item_66_threads_do_not_keep_a_process
 finish

@@ -13,6 +13,9 @@ if [ "$sanitizer" = thread ]; then
     for most in 0 2; do
         SETTINGS="GASNET_SUPERNODE_MAXSIZE=$most" good 3 "$jobs/mix-par" --seconds $((1 + seconds / 5)) --seed "$seed"
     done
+    # Pieces over two rails, with the reads behind puts.
+    SETTINGS="SOFTHCA_HCAS=2 GASNET_NUM_QPS=2 GASNET_PUT_STRIPE_SZ=16 GASNET_GET_STRIPE_SZ=16" \
+        good 2 "$jobs/mix-par" --seconds $((1 + seconds / 5)) --seed "$seed"
     finish
 fi
 seconds=${MIX_SECONDS:-1}

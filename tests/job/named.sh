@@ -1,12 +1,29 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The named barrier at every number of ranks; all words for the algorithm are taken, others are not.
+# The named barrier at every number of ranks, over the network, in shared memory, and where some share memory: two by two,
+# and three by three; all words for the algorithm are taken, others are not.
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
-for n in 1 2 3 5 8; do
-    good $n "$jobs/named-seq"
-done
-for n in 2 4 7; do
-    good $n "$jobs/named-par"
+
+# each_size MAXSIZE MODE SIZES...
+each_size()
+{
+    SETTINGS=GASNET_SUPERNODE_MAXSIZE=$1
+    mode=$2
+    shift 2
+    for n in "$@"; do
+        good "$n" "$jobs/named-$mode"
+    done
+    SETTINGS=
+}
+
+each_size 1 seq 1 2 3 5 8
+each_size 1 par 2 4 7
+each_size 0 seq 1 2 3 4 5 6 8
+each_size 0 par 2 7
+each_size 0 seq 12 # a tree of flags of two levels
+for most in 2 3; do
+    each_size $most seq 3 4 5 7 8
+    each_size $most par 6
 done
 for word in DISSEM AMDISSEM RDMADISSEM IBDISSEM AMCENTRAL; do
     SETTINGS="GASNET_BARRIER=$word" good 2 "$jobs/hello-seq"

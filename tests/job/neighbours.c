@@ -109,7 +109,8 @@ static volatile unsigned *flag(void)
     return (volatile unsigned *)job.base;
 }
 
-/* Rank 0 does not poll until rank 1 found it full. */
+/* Rank 0 does not poll until rank 1 found it full; rank 1 begins when rank 0 has left the last poll
+ * of the barrier before. */
 static void full_is_said(void)
 {
     const unsigned yes = 1;
@@ -117,6 +118,7 @@ static void full_is_said(void)
 
     job_phase("full");
     if (job.rank == 0) {
+        CHECK(gex_RMA_PutBlocking(job.tm, 1, job_remote(1, 0), &yes, sizeof yes, 0) == 0);
         while (!*flag())
             usleep(1000);
         GASNET_BLOCKUNTIL(next >= FLOOD);
@@ -124,6 +126,7 @@ static void full_is_said(void)
     }
     if (job.rank > 1)
         return;
+    GASNET_BLOCKUNTIL(*flag());
     while (sent < FLOOD) {
         if (gex_AM_RequestShort1(job.tm, 0, count_index, GEX_FLAG_IMMEDIATE, (gex_AM_Arg_t)sent) ==
             0) {

@@ -16,11 +16,19 @@ NF < 3 { printf "programs.sh: programs.txt:%d: not a name, modes and sources: %s
     count = split($2, modes, ",")
     for (i = 1; i <= count; i++) {
         mode = modes[i]
-        if (mode !~ /^(seq|par|parsync)$/) {
-            printf "programs.sh: programs.txt:%d: %s is not seq, par or parsync\n", NR, mode >"/dev/stderr"
+        if (mode !~ /^(seq|par|parsync|large|everything)$/) {
+            printf "programs.sh: programs.txt:%d: %s is not seq, par, parsync, large or everything\n", NR, mode >"/dev/stderr"
             exit 1
         }
         canon = "tests_job_" $1 "_" mode
+        if (mode ~ /^(large|everything)$/) {
+            print "segment_programs += tests/job/" $1 "-" mode
+            print canon "_CPPFLAGS = $(job_cppflags) $(segment_" mode ") -DGASNET_PAR"
+            print canon "_SOURCES =" sources
+            print canon "_LDFLAGS = -static"
+            print canon "_LDADD = $(job_" mode ")\n"
+            continue
+        }
         print "check_PROGRAMS += tests/job/" $1 "-" mode
         print canon "_SOURCES =" sources
         print canon "_CPPFLAGS = $(job_cppflags) -DGASNET_" toupper(mode)

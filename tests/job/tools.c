@@ -52,6 +52,16 @@ static void print(int *argc, char ***argv)
     fprintf(stderr, "rank %u: %d\n", (unsigned)job.rank, printed);
 }
 
+/* The signal that the environment may give a meaning. */
+static void go_on_after_a_signal(int *argc, char ***argv)
+{
+    job_start(argc, argv, 0);
+    if (job.rank == 1)
+        raise(SIGUSR1);
+    job_barrier();
+    fprintf(stderr, "rank %u went on\n", (unsigned)job.rank);
+}
+
 int main(int argc, char **argv)
 {
     const char *scenario = argc > 1 ? argv[1] : "";
@@ -59,6 +69,8 @@ int main(int argc, char **argv)
         die(&argc, &argv);
     else if (!strcmp(scenario, "crash"))
         crash(&argc, &argv);
+    else if (!strcmp(scenario, "signal"))
+        go_on_after_a_signal(&argc, &argv);
     else if (!strcmp(scenario, "print"))
         print(&argc, &argv);
     else

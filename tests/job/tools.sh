@@ -42,22 +42,41 @@ for mode in seq par; do
     done
 done
 
-# Each rank waits for a debugger at start-up; here somebody sends SIGCONT instead.
+# thaw N: as soon as that many ranks wait for a debugger, somebody sends SIGCONT instead.
 thaw()
 {
-    for _ in $(seq 300); do
-        pids=$(sed -n 's/.*process frozen .*pid \([0-9]*\);.*/\1/p' "$scratch/err")
-        [ "$(echo "$pids" | wc -w)" -eq 2 ] && break
-        sleep 0.1
-    done
-    # shellcheck disable=SC2086 # a list
-    kill -CONT $pids
+    : >"$scratch/err"
+    (
+        for _ in $(seq 300); do
+            pids=$(sed -n 's/.*process frozen .*pid \([0-9]*\);.*/\1/p' "$scratch/err")
+            [ "$(echo "$pids" | wc -w)" -eq "$1" ] && break
+            sleep 0.1
+        done
+        # shellcheck disable=SC2086 # a list
+        kill -CONT $pids
+    ) &
 }
-: >"$scratch/err"
-thaw &
+
+frozen='^\*\*\* NOTICE (proc [01]): process frozen for a debugger: host .* set gasnet_frozen to 0'
+thaw 2
 SETTINGS=GASNET_FREEZE=1 good 2 "$jobs/tools-seq" display
-says '^\*\*\* NOTICE (proc [01]): process frozen for a debugger: host .* set gasnet_frozen to 0' 2
+says "$frozen" 2
 wait
+thaw 1
+SETTINGS=GASNET_FREEZE_SIGNAL=USR1 good 2 "$jobs/tools-seq" signal
+says "$frozen" 1
+says '^rank [01] went on' 2
+wait
+if [ "$sanitizer" = no ]; then
+    thaw 1
+    SETTINGS=GASNET_FREEZE_ON_ERROR=1 job 2 "$jobs/tools-par" crash
+    fails_with 139 "a crash that was frozen"
+    says "$frozen" 1
+    wait
+fi
+SETTINGS="GASNET_BACKTRACE_SIGNAL=USR1 GASNET_BACKTRACE_TYPE=EXECINFO" good 2 "$jobs/tools-seq" signal
+says '^\[1\] .*tools-.*\[0x'
+says '^rank [01] went on' 2
 
 # Told of the setting by its name, not as an unknown one
 SETTINGS="GASNET_FREEZE_SIGNAL=USR2 GASNET_TSC_RATE=walltime" good 2 "$jobs/tools-seq" display

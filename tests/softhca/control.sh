@@ -69,8 +69,8 @@ test_usage()
     says 0 '^usage: softhca SUBCOMMAND' --help
     says 0 '^softhca .* [0-9]' --version
     says 2 'a subcommand is missing'
-    says 2 "'lost' is none of run, list, link, fault, fatal, topology" lost
-    for sub in run list link fault fatal topology; do
+    says 2 "'lost' is none of run, list, link, plug, fault, fatal, topology" lost
+    for sub in run list link plug fault fatal topology; do
         says 0 "^usage: softhca $sub" $sub --help
         says 2 "$sub: there is no option '--bogus'" $sub --bogus
         says 2 "$sub: there is no option '-x'" $sub -x
@@ -85,6 +85,7 @@ test_usage()
     says 2 'link takes a port' link softhca0:1
     says 2 'link takes a port' link softhca0:1 off
     says 2 'link takes a port' link softhca0 up
+    says 2 'plug takes a port, softhcaN:P, and in or out' plug softhca0:1 up
     says 2 'fatal takes one HCA' fatal
     says 2 'fatal takes one HCA' fatal softhca0:1
     says 2 'fault takes set SPEC' fault
@@ -124,7 +125,7 @@ test_man_page()
     for word in $(cat "$work/kinds"); do
         grep -q "^\.B $word\$" "$page" || fail "the man page lacks the fault $word"
     done
-    for word in run list link fault fatal topology; do
+    for word in run list link plug fault fatal topology; do
         grep -q "^\.SS $word\$" "$page" || fail "the man page lacks $word"
         "$softhca" $word --help | grep -o -- '--[a-z]*' | sort -u >"$work/options"
         for option in $(cat "$work/options"); do
@@ -169,6 +170,15 @@ test_links()
         fail "the second process does not see that softhca1:2 is down: $(cat "$work/out")"
     [ "$(grep -c ibv_asyncwatch "$work/out")" = 2 ] || fail "list does not show both processes"
     says 2 "there is no option '--pid'" link softhca0:1 up --pid 1
+    # A cable is of one process.
+    says 0 'softhca0:1 is out for 1 process$' plug softhca0:1 out --pid "$first"
+    appears 'event_type IBV_EVENT_PORT_ERR .*port 1' "$work/first"
+    says 0 'softhca0: port 1 active, port 2 active' list --interval 0.01
+    [ "$(grep -c 'softhca0: port 1 down, port 2 active' "$work/out")" = 1 ] ||
+        fail "a cable that is out is not that of one process: $(cat "$work/out")"
+    grep -q 'PORT_ERR .*port 1' "$work/second" && fail "plug did not keep the other process out"
+    says 0 'softhca0:1 is in for 2 processes$' plug softhca0:1 in
+    appears 'event_type IBV_EVENT_PORT_ACTIVE .*port 1' "$work/first"
     end_of_range
     says 0 'is broken for 1 process$' fatal softhca0 --pid "$first"
     appears 'event_type IBV_EVENT_DEVICE_FATAL' "$work/first"

@@ -503,6 +503,17 @@ static void drained_queue(void)
     close_two(&a, &b);
 }
 
+/* As pinning does: what may not be written to is refused to who may want to. */
+static void constant_memory(struct ibv_pd *pd)
+{
+    void *page = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    struct ibv_mr *mr = ibv_reg_mr(pd, page, 4096, 0);
+
+    CHECK(page != MAP_FAILED && mr && ibv_dereg_mr(mr) == 0);
+    CHECK(ibv_reg_mr(pd, page, 4096, IBV_ACCESS_LOCAL_WRITE) == NULL && errno == EFAULT);
+    munmap(page, 4096);
+}
+
 static void not_offered(void)
 {
     struct end a, b;
@@ -515,6 +526,7 @@ static void not_offered(void)
     CHECK_EQ(post(&a, IBV_WR_LOCAL_INV, 1, 0, 8, 0, NULL, 0), EOPNOTSUPP);
     CHECK_EQ(post(&a, IBV_WR_SEND_WITH_INV, 1, 0, 8, 0, NULL, 0), EOPNOTSUPP);
     CHECK(ibv_reg_mr(a.pd, (void *)16, 4096, 0) == NULL && errno == EFAULT);
+    constant_memory(a.pd);
     CHECK(ibv_reg_mr(a.pd, a.buf, 4096, IBV_ACCESS_REMOTE_WRITE) == NULL && errno == EINVAL);
     close_two(&a, &b);
 }

@@ -28,14 +28,19 @@ static void mistakes_are_named(void)
     static const struct {
         const char *text, *why;
     } cases[] = {
-        {"delai", "'delai' is not a fault; known are delay, late, reorder, drop, rnr, error, "
-                  "enomem, sqfull, kill, cqoverrun"},
+        {"delai", "'delai' is not a fault; known are delay, late, reorder, early, drop, rnr, "
+                  "error, enomem, sqfull, kill, cqoverrun, unplug"},
         {":us=1", "'' is not a fault"},
         {"Delay", "'Delay' is not a fault"},
         {"drop;delai", "'delai' is not a fault"},
         {"delay:seconds=1", "delay takes no 'seconds'; it takes " SELECTORS ", us, ms"},
+        {"early:op=read",
+         "early takes no 'op'; it takes dev, port, qp, nth, every, after, count, p, "
+         "for, us, ms"},
         {"late:call=any", "late takes no 'call'; it takes " SELECTORS ", us, ms, polls"},
-        {"drop:us=1", "drop takes no 'us'; it takes " SELECTORS},
+        {"drop:us=1", "drop takes no 'us'; it takes " SELECTORS ", lost"},
+        {"drop:lost=nothing", "lost=nothing: known are request, ack"},
+        {"unplug:polls=1", "unplug takes no 'polls'; it takes " SELECTORS ", us, ms, lost"},
         {"error:us=1", "error takes no 'us'; it takes " SELECTORS ", status"},
         {"enomem:qp=1",
          "enomem takes no 'qp'; it takes dev, nth, every, after, count, p, for, call"},

@@ -65,6 +65,7 @@ struct end {
     struct ibv_mr *mr;
     int fd; /* of the shared buffer, -1: private memory */
     int psn;
+    uint8_t port;
 };
 
 struct address {
@@ -83,6 +84,8 @@ struct end_options {
     bool channel;
     bool no_qp;
     int access; /* 0: all */
+    int hca;
+    int port; /* 0: 1 */
 };
 
 static inline void deadline(int seconds)
@@ -155,7 +158,8 @@ static inline void end_open(struct end *e, const struct end_options *o)
                        : IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
                              IBV_ACCESS_REMOTE_ATOMIC;
     memset(e, 0, sizeof *e);
-    e->ctx = open_softhca(0);
+    e->port = o->port ? (uint8_t)o->port : 1;
+    e->ctx = open_softhca(o->hca);
     e->pd = ibv_alloc_pd(e->ctx);
     CHECK(e->pd != NULL);
     if (o->channel)
@@ -196,16 +200,16 @@ static inline struct address address_of(const struct end *e)
                         .rkey = e->mr->rkey,
                         .addr = (uintptr_t)e->buf};
 
-    CHECK_EQ(ibv_query_port(e->ctx, 1, &port), 0);
+    CHECK_EQ(ibv_query_port(e->ctx, e->port, &port), 0);
     a.lid = port.lid;
-    CHECK_EQ(ibv_query_gid(e->ctx, 1, 0, &a.gid), 0);
+    CHECK_EQ(ibv_query_gid(e->ctx, e->port, 0, &a.gid), 0);
     return a;
 }
 
-static inline void to_init(struct ibv_qp *qp)
+static inline void to_init_at(struct ibv_qp *qp, uint8_t port)
 {
     struct ibv_qp_attr a = {.qp_state = IBV_QPS_INIT,
-                            .port_num = 1,
+                            .port_num = port,
                             .qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
                                                IBV_ACCESS_REMOTE_ATOMIC,
                             .qkey = 0x11111};
@@ -214,6 +218,11 @@ static inline void to_init(struct ibv_qp *qp)
                            IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
                                (qp->qp_type == IBV_QPT_UD ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS)),
              0);
+}
+
+static inline void to_init(struct ibv_qp *qp)
+{
+    to_init_at(qp, 1);
 }
 
 static inline struct ibv_ah_attr path_to(const struct address *to)
@@ -228,7 +237,7 @@ static inline struct ibv_ah_attr path_to(const struct address *to)
     return a;
 }
 
-static inline void to_rtr(struct ibv_qp *qp, const struct address *to)
+static inline void to_rtr_at(struct ibv_qp *qp, const struct address *to, uint8_t port)
 {
     struct ibv_qp_attr a = {.qp_state = IBV_QPS_RTR,
                             .path_mtu = IBV_MTU_1024,
@@ -238,11 +247,17 @@ static inline void to_rtr(struct ibv_qp *qp, const struct address *to)
                             .min_rnr_timer = 12,
                             .ah_attr = path_to(to)};
 
+    a.ah_attr.port_num = port;
     int mask = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
 
     if (qp->qp_type != IBV_QPT_UC)
         mask |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
     CHECK_EQ(ibv_modify_qp(qp, &a, mask), 0);
+}
+
+static inline void to_rtr(struct ibv_qp *qp, const struct address *to)
+{
+    to_rtr_at(qp, to, 1);
 }
 
 /* timeout: 4.096 us << timeout, eight times. */
@@ -264,8 +279,8 @@ static inline void to_rts(struct end *e, int timeout, int rnr_retry)
 
 static inline void connect_to(struct end *e, const struct address *to)
 {
-    to_init(e->qp);
-    to_rtr(e->qp, to);
+    to_init_at(e->qp, e->port);
+    to_rtr_at(e->qp, to, e->port);
     to_rts(e, 14, 7);
 }
 

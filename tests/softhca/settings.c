@@ -54,6 +54,19 @@ static void refused_by_name(void)
         {"SOFTHCA_LINK=eth", "SOFTHCA_LINK=eth is neither ib nor roce"},
         {"SOFTHCA_LINK=i", "SOFTHCA_LINK=i is neither ib nor roce"},
         {"SOFTHCA_ONLY=yes", "SOFTHCA_ONLY=yes is neither 0 nor 1"},
+        {"SOFTHCA_UNPLUGGED=softhca1:1",
+         "SOFTHCA_UNPLUGGED=softhca1:1: 'softhca1:1' does not begin"},
+        {"SOFTHCA_RATE=0", "SOFTHCA_RATE=0: '0' is neither a number of MB/s up to 1000000 nor"},
+        {"SOFTHCA_RATE=1000001", "SOFTHCA_RATE=1000001: '1000001' is neither"},
+        {"SOFTHCA_RATE=1G", "SOFTHCA_RATE=1G: '1G' is neither"},
+        {"SOFTHCA_RATE=5,softhca0:2=7", "SOFTHCA_RATE=5,softhca0:2=7: 'softhca0:2=7' is neither"},
+        {"SOFTHCA_RATE=softhca1:1=7", "SOFTHCA_RATE=softhca1:1=7: 'softhca1:1=7' is neither"},
+        {"SOFTHCA_RATE=softhca0:1", "SOFTHCA_RATE=softhca0:1: 'softhca0:1' is neither"},
+        {"SOFTHCA_RATE=softhca0:1=", "SOFTHCA_RATE=softhca0:1=: 'softhca0:1=' is neither"},
+        {"SOFTHCA_RATE=5,", "SOFTHCA_RATE=5,: '' is neither"},
+        {"SOFTHCA_SPEED=edr", "SOFTHCA_SPEED=edr: 'edr' is neither 1x, 2x, 4x, 8x or 12x with"},
+        {"SOFTHCA_SPEED=4x", "SOFTHCA_SPEED=4x: '4x' is neither"},
+        {"SOFTHCA_SPEED=4xedrs", "SOFTHCA_SPEED=4xedrs: '4xedrs' is neither"},
         {"SOFTHCA_DOWN=softhca1:1", "SOFTHCA_DOWN=softhca1:1: 'softhca1:1' does not begin"},
         {"SOFTHCA_DOWN=softhca0:2", "SOFTHCA_DOWN=softhca0:2: 'softhca0:2' does not begin"},
         {"SOFTHCA_DOWN=softhca0:1,x", "SOFTHCA_DOWN=softhca0:1,x: 'x' does not begin"},
@@ -87,6 +100,12 @@ static void obeyed(void)
            "roce, only: %s", why);
     EXPECT(parse("SOFTHCA_PORTS=2", "SOFTHCA_DOWN=softhca0:2", &c, why) == 0 && c.down[0] == 4,
            "port 2 down: %s", why);
+    EXPECT(parse("SOFTHCA_HCAS=2", "SOFTHCA_RATE=7,softhca1:1=9", &c, why) == 0 &&
+               c.port[0][1].rate == 7 && c.port[1][1].rate == 9,
+           "two rates: %s", why);
+    EXPECT(parse("SOFTHCA_RATE=1000000", "SOFTHCA_SPEED=2xfdr10", &c, why) == 0 &&
+               c.port[0][1].width == 16 && c.port[0][1].speed == 8,
+           "2xfdr10: %s", why);
     EXPECT(parse("SOFTHCA_FAULT=x", "SOFTHCA_FAULT=y", &c, why) == 0 && strcmp(c.fault, "x") == 0,
            "the first of two counts, as for getenv");
 }
@@ -145,7 +164,8 @@ static void no_unknown_names(const char *file, const char *text)
 
         while (isupper((unsigned char)at[n]) || at[n] == '_')
             n++;
-        if (n == 8 || at[n] == '*' || (at > text && (isalnum((unsigned char)at[-1]) || at[-1] == '_')))
+        if (n == 8 || at[n] == '*' ||
+            (at > text && (isalnum((unsigned char)at[-1]) || at[-1] == '_')))
             continue;
         EXPECT(is_setting(at, n), "%s speaks of %.*s, which is no setting", file, (int)n, at);
     }

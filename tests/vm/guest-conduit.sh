@@ -44,6 +44,7 @@ no_rnr()
     done
 }
 
+# The second rail is a network of its own, so without settings both ranks must take the first.
 uses_the_kernel()
 {
     local said
@@ -75,6 +76,22 @@ credits()
     case_of_two "credits, PAR" "$job/credits-par" 20
 }
 
+# Here pages are really pinned, so a registration that outlives its memory gives wrong bytes: with the monitor off the same
+# job must fail, or it could not have shown anything.
+registration()
+{
+    local churn=$top_builddir/tests/job/churn
+    export GASNET_FIREHOSE_LEAST=64K GASNET_FIREHOSE_VERBOSE=1
+    case_of_two "registration on the fly" "$churn-seq" 8
+    [ "$(grep -c 'firehose: [1-9][0-9]* hits, [1-9][0-9]* misses' $out.err)" = 2 ] || failed "nothing was registered: $(cat $out.err)"
+    JOB_THREADS=3 case_of_two "registration on the fly, PAR" "$churn-par" 4
+    JOB_DEADLINE=40 GASNET_FIREHOSE_MONITOR=none timeout -k 5 60 "$GASNETRUN" -n 2 "$churn-seq" 20 >$out.out 2>$out.err
+    [ $? != 0 ] || failed "a job passes that uses registrations of memory that is gone"
+    grep -q 'pattern byte' $out.err || failed "not for wrong bytes: $(cat $out.err)"
+    echo "registration on the fly, not watched: wrong bytes are seen"
+    unset GASNET_FIREHOSE_LEAST GASNET_FIREHOSE_VERBOSE
+}
+
 # refused WHAT PATTERN COMMAND...: ends with status 1 and one line that says why.
 refused()
 {
@@ -103,17 +120,33 @@ little_locked_memory()
 port_down()
 {
     ip link set eth0 down
+    ip link set eth1 down
     refused "port down" 'no active RDMA port' "$GASNETRUN" -n 2 "$top_builddir/tests/job/barrier-seq"
     ip link set eth0 up
+    ip link set eth1 up
 }
 
 uses_the_kernel
+# Each pair of ranks by two queue pairs, on a port each.
+two_rails()
+{
+    local job=$top_builddir/tests/job said
+    export GASNET_IBV_PORTS=rxe0+rxe1
+    said=$(GASNET_VERBOSEENV=1 "$GASNETRUN" -n 2 "$job/barrier-seq" 2>&1)
+    grep -q 'rxe1' <<<"$said" || failed "rxe1 is not used: $said"
+    GASNET_PUT_STRIPE_SZ=8K GASNET_GET_STRIPE_SZ=8K case_of_two "put/get matrix, two rails" "$job/putget-seq"
+    case_of_two "AM matrix, two rails" "$job/am-seq"
+    unset GASNET_IBV_PORTS
+}
+
 little_locked_memory
 case_of_two "barrier" "$top_builddir/tests/job/barrier-seq"
 case_of_two "AM matrix" "$top_builddir/tests/job/am-seq"
 case_of_two "AM matrix, PAR" "$top_builddir/tests/job/am-par"
 case_of_two "put/get matrix" "$top_builddir/tests/job/putget-seq"
 credits
+registration
+two_rails
 wordcount
 no_rnr "all of the above"
 port_down

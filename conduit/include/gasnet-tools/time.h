@@ -36,8 +36,9 @@ TRUNKLINE_TOOLS_INLINE gasnett_tick_t trunkline_ticks_counter(void)
 
 TRUNKLINE_TOOLS_INLINE gasnett_tick_t gasnett_ticks_now(void)
 {
-    return GASNETT_PREDICT_TRUE(trunkline_ticks_by_counter) ? trunkline_ticks_counter()
-                                                            : trunkline_ticks_by_call();
+    return GASNETT_PREDICT_TRUE(__atomic_load_n(&trunkline_ticks_by_counter, __ATOMIC_RELAXED))
+               ? trunkline_ticks_counter()
+               : trunkline_ticks_by_call();
 }
 
 /* The first conversion measures the rate, up to 10 ms long (GASNET_TSC_RATE). */

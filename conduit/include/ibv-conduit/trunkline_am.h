@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The argument forms of active messages: for each of the ten calls one inline function per argument
  * count (0..16), and the form without a number, which counts. All end in one of ten library
- * functions that take the arguments as an array. Included by gasnetex.h. Owns nothing, locks
+ * functions that take the arguments as an array, or for Shorts with few in one of two that take
+ * them as a number. Included by gasnetex.h. Owns nothing, locks
  * nothing.
  *
  * The interface documents these calls; in short: they return 0, or non-zero when GEX_FLAG_IMMEDIATE
@@ -12,6 +13,13 @@
 
 int trunkline_am_request_short(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t handler,
                                gex_Flags_t flags, unsigned nargs, const gex_AM_Arg_t *args);
+/* nargs is 0, 1 or 2; the second argument is in the upper half of args. These stand third because
+ * they do in the function that is called in the end: they stay in their register. */
+int trunkline_am_request_small(gex_TM_t tm, gex_Rank_t rank, uint64_t args, gex_Flags_t flags,
+                               gex_AM_Index_t handler, unsigned nargs);
+int trunkline_am_reply_small(gex_Token_t token, gex_AM_Index_t handler, uint64_t args,
+                             gex_Flags_t flags, unsigned nargs);
+
 int trunkline_am_request_medium(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t handler,
                                 const void *src, size_t nbytes, gex_Event_t *lc_opt,
                                 gex_Flags_t flags, unsigned nargs, const gex_AM_Arg_t *args);
@@ -144,13 +152,37 @@ void trunkline_am_commit_reply_long(gex_AM_SrcDesc_t sd, gex_AM_Index_t handler,
     }
 /* clang-format on */
 
-#define TRUNKLINE_AM_FORMS(M)                                                                      \
+#define TRUNKLINE_PAIR0 0
+#define TRUNKLINE_PAIR1 (uint32_t) a0
+#define TRUNKLINE_PAIR2 ((uint64_t)(uint32_t)a1 << 32 | (uint32_t)a0)
+
+#define TRUNKLINE_AM_SMALL_FORMS(M)                                                                \
+    TRUNKLINE_INLINE int gex_AM_RequestShort##M(                                                   \
+        gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t handler, gex_Flags_t flags TRUNKLINE_P##M)    \
+    {                                                                                              \
+        return trunkline_am_request_small(tm, rank, TRUNKLINE_PAIR##M, flags, handler, M);         \
+    }                                                                                              \
+    TRUNKLINE_INLINE int gex_AM_ReplyShort##M(gex_Token_t token, gex_AM_Index_t handler,           \
+                                              gex_Flags_t flags TRUNKLINE_P##M)                    \
+    {                                                                                              \
+        return trunkline_am_reply_small(token, handler, TRUNKLINE_PAIR##M, flags, M);              \
+    }
+
+#define TRUNKLINE_AM_SHORT_FORMS(M)                                                                \
     TRUNKLINE_INLINE int gex_AM_RequestShort##M(                                                   \
         gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t handler, gex_Flags_t flags TRUNKLINE_P##M)    \
     {                                                                                              \
         const gex_AM_Arg_t args[] = TRUNKLINE_ARRAY##M;                                            \
         return trunkline_am_request_short(tm, rank, handler, flags, M, args);                      \
     }                                                                                              \
+    TRUNKLINE_INLINE int gex_AM_ReplyShort##M(gex_Token_t token, gex_AM_Index_t handler,           \
+                                              gex_Flags_t flags TRUNKLINE_P##M)                    \
+    {                                                                                              \
+        const gex_AM_Arg_t args[] = TRUNKLINE_ARRAY##M;                                            \
+        return trunkline_am_reply_short(token, handler, flags, M, args);                           \
+    }
+
+#define TRUNKLINE_AM_FORMS(M)                                                                      \
     TRUNKLINE_INLINE int gex_AM_RequestMedium##M(                                                  \
         gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t handler, const void *src, size_t nbytes,      \
         gex_Event_t *lc_opt, gex_Flags_t flags TRUNKLINE_P##M)                                     \
@@ -166,12 +198,6 @@ void trunkline_am_commit_reply_long(gex_AM_SrcDesc_t sd, gex_AM_Index_t handler,
         const gex_AM_Arg_t args[] = TRUNKLINE_ARRAY##M;                                            \
         return trunkline_am_request_long(tm, rank, handler, src, nbytes, dest, lc_opt, flags, M,   \
                                          args);                                                    \
-    }                                                                                              \
-    TRUNKLINE_INLINE int gex_AM_ReplyShort##M(gex_Token_t token, gex_AM_Index_t handler,           \
-                                              gex_Flags_t flags TRUNKLINE_P##M)                    \
-    {                                                                                              \
-        const gex_AM_Arg_t args[] = TRUNKLINE_ARRAY##M;                                            \
-        return trunkline_am_reply_short(token, handler, flags, M, args);                           \
     }                                                                                              \
     TRUNKLINE_INLINE int gex_AM_ReplyMedium##M(                                                    \
         gex_Token_t token, gex_AM_Index_t handler, const void *src, size_t nbytes,                 \
@@ -193,24 +219,42 @@ void trunkline_am_commit_reply_long(gex_AM_SrcDesc_t sd, gex_AM_Index_t handler,
         const gex_AM_Arg_t args[] = TRUNKLINE_ARRAY##M;                                            \
         trunkline_am_commit_request_medium(sd, handler, nbytes, M, args);                          \
     }                                                                                              \
-    TRUNKLINE_INLINE void gex_AM_CommitRequestLong##M(                                             \
-        gex_AM_SrcDesc_t sd, gex_AM_Index_t handler, size_t nbytes, void *dest TRUNKLINE_P##M)     \
+    TRUNKLINE_INLINE void gex_AM_CommitRequestLong##M(gex_AM_SrcDesc_t sd, gex_AM_Index_t handler, \
+                                                      size_t nbytes, void *dest TRUNKLINE_P##M)    \
     {                                                                                              \
         const gex_AM_Arg_t args[] = TRUNKLINE_ARRAY##M;                                            \
         trunkline_am_commit_request_long(sd, handler, nbytes, dest, M, args);                      \
     }                                                                                              \
-    TRUNKLINE_INLINE void gex_AM_CommitReplyMedium##M(                                             \
-        gex_AM_SrcDesc_t sd, gex_AM_Index_t handler, size_t nbytes TRUNKLINE_P##M)                 \
+    TRUNKLINE_INLINE void gex_AM_CommitReplyMedium##M(gex_AM_SrcDesc_t sd, gex_AM_Index_t handler, \
+                                                      size_t nbytes TRUNKLINE_P##M)                \
     {                                                                                              \
         const gex_AM_Arg_t args[] = TRUNKLINE_ARRAY##M;                                            \
         trunkline_am_commit_reply_medium(sd, handler, nbytes, M, args);                            \
     }                                                                                              \
-    TRUNKLINE_INLINE void gex_AM_CommitReplyLong##M(                                               \
-        gex_AM_SrcDesc_t sd, gex_AM_Index_t handler, size_t nbytes, void *dest TRUNKLINE_P##M)     \
+    TRUNKLINE_INLINE void gex_AM_CommitReplyLong##M(gex_AM_SrcDesc_t sd, gex_AM_Index_t handler,   \
+                                                    size_t nbytes, void *dest TRUNKLINE_P##M)      \
     {                                                                                              \
         const gex_AM_Arg_t args[] = TRUNKLINE_ARRAY##M;                                            \
         trunkline_am_commit_reply_long(sd, handler, nbytes, dest, M, args);                        \
     }
+
+TRUNKLINE_AM_SMALL_FORMS(0)
+TRUNKLINE_AM_SMALL_FORMS(1)
+TRUNKLINE_AM_SMALL_FORMS(2)
+TRUNKLINE_AM_SHORT_FORMS(3)
+TRUNKLINE_AM_SHORT_FORMS(4)
+TRUNKLINE_AM_SHORT_FORMS(5)
+TRUNKLINE_AM_SHORT_FORMS(6)
+TRUNKLINE_AM_SHORT_FORMS(7)
+TRUNKLINE_AM_SHORT_FORMS(8)
+TRUNKLINE_AM_SHORT_FORMS(9)
+TRUNKLINE_AM_SHORT_FORMS(10)
+TRUNKLINE_AM_SHORT_FORMS(11)
+TRUNKLINE_AM_SHORT_FORMS(12)
+TRUNKLINE_AM_SHORT_FORMS(13)
+TRUNKLINE_AM_SHORT_FORMS(14)
+TRUNKLINE_AM_SHORT_FORMS(15)
+TRUNKLINE_AM_SHORT_FORMS(16)
 
 TRUNKLINE_AM_FORMS(0)
 TRUNKLINE_AM_FORMS(1)
@@ -255,13 +299,13 @@ TRUNKLINE_AM_FORMS(16)
     TRUNKLINE_PASTE(gex_AM_ReplyLong, TRUNKLINE_COUNT(0, __VA_ARGS__))(__VA_ARGS__)
 
 #define gex_AM_CommitRequestMedium(...)                                                            \
-    TRUNKLINE_PASTE(gex_AM_CommitRequestMedium,                                                    \
-                    TRUNKLINE_COUNT(0, 0, 0, 0, 0, __VA_ARGS__))(__VA_ARGS__)
+    TRUNKLINE_PASTE(gex_AM_CommitRequestMedium, TRUNKLINE_COUNT(0, 0, 0, 0, 0, __VA_ARGS__))       \
+    (__VA_ARGS__)
 #define gex_AM_CommitRequestLong(...)                                                              \
     TRUNKLINE_PASTE(gex_AM_CommitRequestLong, TRUNKLINE_COUNT(0, 0, 0, 0, __VA_ARGS__))(__VA_ARGS__)
 #define gex_AM_CommitReplyMedium(...)                                                              \
-    TRUNKLINE_PASTE(gex_AM_CommitReplyMedium,                                                      \
-                    TRUNKLINE_COUNT(0, 0, 0, 0, 0, __VA_ARGS__))(__VA_ARGS__)
+    TRUNKLINE_PASTE(gex_AM_CommitReplyMedium, TRUNKLINE_COUNT(0, 0, 0, 0, 0, __VA_ARGS__))         \
+    (__VA_ARGS__)
 #define gex_AM_CommitReplyLong(...)                                                                \
     TRUNKLINE_PASTE(gex_AM_CommitReplyLong, TRUNKLINE_COUNT(0, 0, 0, 0, __VA_ARGS__))(__VA_ARGS__)
 

@@ -110,6 +110,7 @@ const struct tk_transport tk_transport_self = {
     .packed_max = 0, /* a Long's payload is copied once, to its place */
     .send = self_send,
     .send_short = tk_send_short_whole,
+    .send_small = tk_send_small_short,
     .reserve = self_reserve,
     .send_reserved = self_send_reserved,
     .release = self_release,

@@ -62,6 +62,12 @@ void tk_ring_out_open(struct tk_ring_out *out, struct tk_ring_shared *shared, ch
     atomic_store_explicit(&out->head, head, memory_order_release);
 }
 
+/* The bit that counts eighths of the slots, and all that count eighths of the lines. */
+static uint64_t eighths(uint64_t slots, uint64_t lines)
+{
+    return tk_max(slots / 8, 1) * TK_RING_SLOT | (TK_RING_LINES & ~(lines / 8 - 1));
+}
+
 enum tk_status tk_ring_in_open(struct tk_ring_in *in, struct tk_ring_shared *shared, char *payload,
                                uint32_t slots, uint32_t lines)
 {
@@ -70,10 +76,12 @@ enum tk_status tk_ring_in_open(struct tk_ring_in *in, struct tk_ring_shared *sha
                               .payload = payload,
                               .mask = (uint64_t)(slots - 1) * tk_ring_line,
                               .lines = lines,
-                              .slots_due = tk_max(slots / 8, 1) * TK_RING_SLOT,
-                              .lines_due = lines / 8,
+                              .places = slots - 1,
+                              .within = tk_max(slots / 8, 1) * TK_RING_SLOT - TK_RING_SLOT,
+                              .due = eighths(slots, lines),
                               .lines_most = lines_most(slots, lines)};
-    in->due = in->slots_due | (TK_RING_LINES & ~(in->lines_due - 1));
+    in->seq = tk_ring_seq(start);
+    in->next = tk_ring_slot(shared, start, in->mask);
     tk_lock_init(&in->lock);
     atomic_store_explicit(&in->taken, start, memory_order_relaxed);
     atomic_store_explicit(&in->retired, start, memory_order_relaxed);
@@ -167,7 +175,20 @@ enum tk_status tk_ring_send_slowly(struct tk_ring_out *out, const void *head, si
     return TK_OK;
 }
 
-void tk_ring_find_lines(const struct tk_ring_in *in, struct tk_ring_item *item, uint64_t lines)
+static uint64_t lines_of(const struct tk_ring_look *at)
+{
+    uint64_t size = tk_ring_size(at);
+    return size <= tk_ring_slot_max || tk_ring_is_tagged(at) ? 0 : size - tk_ring_slot_max;
+}
+
+static bool claim(struct tk_ring_in *in, const struct tk_ring_look *at, struct tk_ring_item *item)
+{
+    item->start = tk_ring_start(in, at);
+    item->end = tk_ring_advance(item->start, lines_of(at));
+    return tk_ring_claim_taken(in, at, item->end);
+}
+
+static void find_lines(const struct tk_ring_in *in, struct tk_ring_item *item, uint64_t lines)
 {
     uint64_t nbytes;
     tk_copy_small(&nbytes, item->blob, sizeof(nbytes));
@@ -175,6 +196,25 @@ void tk_ring_find_lines(const struct tk_ring_in *in, struct tk_ring_item *item, 
     item->blob = lines <= in->lines_most && nbytes <= lines * tk_ring_line
                      ? in->payload + (item->start & (in->lines - 1)) * tk_ring_line
                      : NULL;
+}
+
+bool tk_ring_take(struct tk_ring_in *in, struct tk_ring_item *item)
+{
+    struct tk_ring_look at;
+    do {
+        if (!tk_ring_look(in, &at)) {
+            if (tk_ring_is_behind(in))
+                tk_ring_retire_rest(in);
+            return false;
+        }
+    } while (!claim(in, &at, item));
+    item->blob = at.slot->blob;
+    item->from = tk_ring_from(&at);
+    item->tag = tk_ring_is_tagged(&at) ? tk_ring_size(&at) : 0;
+    item->nbytes = item->tag ? tk_ring_slot_max : tk_ring_size(&at);
+    if (lines_of(&at))
+        find_lines(in, item, lines_of(&at));
+    return true;
 }
 
 /* The position behind the message at `position`, or that of another lap while it is in use. */
@@ -188,14 +228,10 @@ static bool is_behind(uint64_t position, uint64_t behind)
     return ((position + TK_RING_SLOT) ^ behind) <= TK_RING_LINES;
 }
 
-/* The lock is tried only: if somebody holds it, space is given back by that one, or by whoever
- * looks for messages next. */
-void tk_ring_retire(struct tk_ring_in *in)
+/* From `retired` as far as messages are done with, with the lock. */
+static uint64_t retire_locked(struct tk_ring_in *in, uint64_t retired)
 {
-    uint64_t old = atomic_load_explicit(&in->retired, memory_order_relaxed), retired, behind;
-    if (!is_behind(old, done_behind(in, old, memory_order_relaxed)) || !tk_trylock(&in->lock))
-        return;
-    retired = old = atomic_load_explicit(&in->retired, memory_order_relaxed);
+    uint64_t old = retired, behind;
     /* Acquire: senders write over what the thread that says "done" has read. */
     while (behind = done_behind(in, retired, memory_order_acquire), is_behind(retired, behind))
         retired = behind;
@@ -203,5 +239,29 @@ void tk_ring_retire(struct tk_ring_in *in)
         atomic_store_explicit(&in->retired, retired, memory_order_relaxed);
         atomic_store_explicit(&in->shared->head, retired, memory_order_release);
     }
+    return retired;
+}
+
+/* Only tried: who has the lock, or whoever finds the ring empty next, does it otherwise. The word
+ * that there is something to be given back is taken away first, and what those who left it had
+ * taken and done is seen with it (acquire); it stays where messages in between are not done with.
+ */
+void tk_ring_retire_rest(struct tk_ring_in *in)
+{
+    uint64_t retired = atomic_load_explicit(&in->retired, memory_order_relaxed);
+    if (!is_behind(retired, done_behind(in, retired, memory_order_relaxed)) ||
+        !tk_trylock(&in->lock))
+        return;
+    atomic_exchange_explicit(&in->behind, false, memory_order_acquire);
+    retired = retire_locked(in, atomic_load_explicit(&in->retired, memory_order_relaxed));
+    if (tk_ring_ends_eighth(in, retired, atomic_load_explicit(&in->taken, memory_order_relaxed)))
+        atomic_store_explicit(&in->behind, true, memory_order_relaxed);
     tk_unlock(&in->lock);
+}
+
+/* Says so before it tries: others may be at work and past what we have done. */
+void tk_ring_retire(struct tk_ring_in *in)
+{
+    atomic_store_explicit(&in->behind, true, memory_order_release);
+    tk_ring_retire_rest(in);
 }

@@ -31,7 +31,7 @@ enum {
     tk_ring_line = 64,
     tk_ring_slot_max = tk_ring_line - 8, /* bytes of a message that fit its slot */
     tk_ring_slots_max = 8192,
-    tk_ring_lines_max = 65536,
+    tk_ring_lines_max = 32768,
     /* Lines take 24 bits of a position, slots 40. A sender that slept must not take an old `head`
      * for a new one: 2^40 messages are more than a day of flood, 2^32 would be minutes. That lines
      * wrap sooner does no harm: they are compared only when slots are less than a lap apart, and
@@ -44,7 +44,8 @@ enum {
 
 /* Word of a slot: low 32 bits: its position plus 1; then 16 bits: who sent; then 16 bits: bytes, or
  * above tk_ring_slot_max: tk_ring_slot_max + lines of payload, and the bytes are in the first word
- * of `blob`. */
+ * of `blob`; or, with the highest bit, a tag: whatever the sender means by it, and all of the slot
+ * goes with it. */
 struct tk_ring_slot {
     _Alignas(tk_ring_line) _Atomic uint64_t word;
     char blob[tk_ring_slot_max];
@@ -70,25 +71,29 @@ struct tk_ring_out {
 
 /* The receiver's handle. */
 struct tk_ring_in {
+    struct tk_ring_slot *next; /* one thread: the slot at `taken`, */
+    uint32_t seq;              /* and the count in its word when it is published */
+    _Atomic bool behind;       /* PAR: an eighth or more may be left to be given back */
+    _Atomic uint64_t taken;    /* up to here somebody has it */
+    _Atomic uint64_t retired;  /* up to here it is given back: equal to shared->head */
     struct tk_ring_shared *shared;
     char *payload;
     uint64_t mask; /* of a slot's place among all, in bytes */
     uint64_t lines;
-    uint64_t slots_due; /* an eighth of the slots, as part of a position; of the lines */
-    uint64_t lines_due;
-    uint64_t due;             /* bits of a position that change where an eighth ends */
-    uint64_t lines_most;      /* that a message may have */
-    _Atomic uint64_t *done;   /* PAR, for each slot: the position behind it, once it is done with */
-    _Atomic uint64_t taken;   /* up to here somebody has it */
-    _Atomic uint64_t retired; /* PAR: up to here it is given back: equal to shared->head */
-    tk_lock_t lock;           /* guards retired and shared->head */
+    uint64_t places;        /* slots - 1 */
+    uint64_t within;        /* bits of a position that are 0 where an eighth of the slots ends */
+    uint64_t due;           /* bits of a position that change where an eighth ends */
+    uint64_t lines_most;    /* that a message may have */
+    _Atomic uint64_t *done; /* PAR, for each slot: the position behind it, once it is done with */
+    tk_lock_t lock;         /* guards retired and shared->head */
 };
 
 /* A message taken. blob == NULL: the slot's word makes no sense, and `from` says who wrote it. */
 struct tk_ring_item {
     char *blob; /* in place, at a multiple of 8 */
     size_t nbytes;
-    uint16_t from;
+    unsigned from;
+    unsigned tag;        /* 0: none */
     uint64_t start, end; /* positions; the ring's own */
 };
 
@@ -159,15 +164,17 @@ bool tk_ring_reserve(struct tk_ring_out *out, uint64_t lines, uint64_t *ticket);
  * know. */
 static inline bool tk_ring_try_slot(struct tk_ring_out *out, uint64_t *ticket)
 {
-    *ticket = atomic_load_explicit(&out->shared->tail, memory_order_relaxed);
+    struct tk_ring_shared *shared = out->shared;
+    *ticket = atomic_load_explicit(&shared->tail, memory_order_relaxed);
     /* Acquire: another thread may have read this head, and we write where it says. */
     uint64_t head = atomic_load_explicit(&out->head, memory_order_acquire);
     tk_if_unlikely(!tk_ring_fits(out, head, *ticket, 0)) return false;
     uint64_t tail = *ticket;
-    return atomic_compare_exchange_weak_explicit(&out->shared->tail, &tail, tail + TK_RING_SLOT,
+    return atomic_compare_exchange_weak_explicit(&shared->tail, &tail, tail + TK_RING_SLOT,
                                                  memory_order_relaxed, memory_order_relaxed);
 }
 
+/* `size` may be a tag. */
 static inline void tk_ring_store_word(const struct tk_ring_out *out, struct tk_ring_slot *slot,
                                       uint64_t ticket, uint64_t size)
 {
@@ -221,11 +228,92 @@ static inline enum tk_status tk_ring_send(struct tk_ring_out *out, const void *h
 
 /* ---- Receiving ---- */
 
-static inline uint64_t tk_ring_word(const struct tk_ring_in *in, uint64_t position)
+/* What is to be taken next. */
+struct tk_ring_look {
+    struct tk_ring_slot *slot;
+    uint64_t word;
+    uint64_t position; /* PAR */
+};
+
+static inline uint64_t tk_ring_taken(const struct tk_ring_in *in)
 {
-    return atomic_load_explicit(&tk_ring_slot(in->shared, position, in->mask)->word,
-                                memory_order_acquire);
+    return atomic_load_explicit((_Atomic uint64_t *)&in->taken, memory_order_relaxed);
 }
+
+static inline uint64_t tk_ring_start(const struct tk_ring_in *in, const struct tk_ring_look *at)
+{
+    return TK_THREADED ? at->position : tk_ring_taken(in);
+}
+
+/* Is it published? One thread has it ready where to look and what it must see there; several find
+ * both by the one word that says how much is taken. */
+static inline bool tk_ring_look(const struct tk_ring_in *in, struct tk_ring_look *at)
+{
+    at->position = TK_THREADED ? tk_ring_taken(in) : 0;
+    at->slot = TK_THREADED ? tk_ring_slot(in->shared, at->position, in->mask) : in->next;
+    at->word = atomic_load_explicit(&at->slot->word, memory_order_acquire);
+    return (uint32_t)at->word == (TK_THREADED ? tk_ring_seq(at->position) : in->seq);
+}
+
+/* PAR: may there be an eighth or more to be given back? Who was done with its end may have left
+ * before others were done with the rest. */
+static inline bool tk_ring_is_behind(const struct tk_ring_in *in)
+{
+    return TK_THREADED && atomic_load_explicit((_Atomic bool *)&in->behind, memory_order_relaxed);
+}
+
+/* PAR: gives back, in order, what is done with: at the end of an eighth; and what was left then. */
+void tk_ring_retire(struct tk_ring_in *in);
+void tk_ring_retire_rest(struct tk_ring_in *in);
+
+/* Is tk_ring_take() worth calling? In PAR also when there is space to give back, which the last
+ * thread may have left undone. Thread-safe. */
+static inline bool tk_ring_ready(const struct tk_ring_in *in)
+{
+    struct tk_ring_look at;
+    return tk_ring_look(in, &at) || tk_ring_is_behind(in);
+}
+
+static inline bool tk_ring_claim_taken(struct tk_ring_in *in, const struct tk_ring_look *at,
+                                       uint64_t next)
+{
+    uint64_t taken = at->position;
+    if (TK_THREADED)
+        return atomic_compare_exchange_weak_explicit(&in->taken, &taken, next, memory_order_relaxed,
+                                                     memory_order_relaxed);
+    atomic_store_explicit(&in->taken, next, memory_order_relaxed);
+    in->seq = (uint32_t)at->word + 1;
+    in->next = tk_ring_slot(in->shared, next, in->mask);
+    return true;
+}
+
+static inline unsigned tk_ring_from(const struct tk_ring_look *at)
+{
+    return at->word >> 32 & 0xffff;
+}
+
+static inline unsigned tk_ring_size(const struct tk_ring_look *at)
+{
+    return (unsigned)(at->word >> 48);
+}
+
+static inline bool tk_ring_is_tagged(const struct tk_ring_look *at)
+{
+    return at->word >> 63 != 0;
+}
+
+/* Takes what tk_ring_look() saw if it has a tag, which tk_ring_size() is then. *end is the position
+ * behind it. False: it has none, or another thread has it; nothing was done. */
+static inline bool tk_ring_take_tagged(struct tk_ring_in *in, const struct tk_ring_look *at,
+                                       uint64_t *end)
+{
+    tk_if_unlikely(!tk_ring_is_tagged(at)) return false;
+    *end = tk_ring_start(in, at) + TK_RING_SLOT;
+    return tk_ring_claim_taken(in, at, *end);
+}
+
+/* The next message, where it lies; false: there is none. Thread-safe. */
+bool tk_ring_take(struct tk_ring_in *in, struct tk_ring_item *item);
 
 /* Space is given back where an eighth of the slots or of the lines ends: at rest senders have seven
  * eighths. */
@@ -234,78 +322,40 @@ static inline bool tk_ring_ends_eighth(const struct tk_ring_in *in, uint64_t sta
     return ((start ^ end) & in->due) != 0;
 }
 
-/* PAR: is an eighth or more still to be given back? Those who took it may have left before all of
- * it was done. */
-static inline bool tk_ring_due(const struct tk_ring_in *in, uint64_t taken)
-{
-    uint64_t retired = atomic_load_explicit((_Atomic uint64_t *)&in->retired, memory_order_relaxed);
-    return taken - (retired & ~TK_RING_LINES) >= in->slots_due ||
-           ((taken - retired) & TK_RING_LINES) >= in->lines_due;
-}
-
 static inline _Atomic uint64_t *tk_ring_done_word(const struct tk_ring_in *in, uint64_t position)
 {
-    return &in->done[(position >> tk_ring_line_bits) & (in->mask / tk_ring_line)];
+    return &in->done[(position >> tk_ring_line_bits) & in->places];
 }
 
-/* PAR: gives back, in order, what is done with. */
-void tk_ring_retire(struct tk_ring_in *in);
-
-/* Is tk_ring_take() worth calling? One load and one comparison; in PAR also whether there is space
- * to give back, which the last thread may have left undone. Thread-safe. */
-static inline bool tk_ring_ready(const struct tk_ring_in *in)
+static inline void tk_ring_say_done(struct tk_ring_in *in, uint64_t start, uint64_t end)
 {
-    uint64_t taken = atomic_load_explicit((_Atomic uint64_t *)&in->taken, memory_order_relaxed);
-    return (uint32_t)tk_ring_word(in, taken) == tk_ring_seq(taken) ||
-           (TK_THREADED && tk_ring_due(in, taken));
+    atomic_store_explicit(tk_ring_done_word(in, start), end, memory_order_release);
 }
 
-static inline bool tk_ring_claim_taken(struct tk_ring_in *in, uint64_t *taken, uint64_t next)
+static inline void tk_ring_give_back(struct tk_ring_in *in, uint64_t end)
 {
     if (TK_THREADED)
-        return atomic_compare_exchange_weak_explicit(&in->taken, taken, next, memory_order_relaxed,
-                                                     memory_order_relaxed);
-    atomic_store_explicit(&in->taken, next, memory_order_relaxed);
-    return true;
-}
-
-/* Where a message with lines is; the item's position and sender are known. */
-void tk_ring_find_lines(const struct tk_ring_in *in, struct tk_ring_item *item, uint64_t lines);
-
-/* The next message, where it lies; false: there is none. Thread-safe. */
-static inline bool tk_ring_take(struct tk_ring_in *in, struct tk_ring_item *item)
-{
-    uint64_t taken = atomic_load_explicit(&in->taken, memory_order_relaxed);
-    struct tk_ring_slot *slot;
-    uint64_t word, size, next;
-    do {
-        slot = tk_ring_slot(in->shared, taken, in->mask);
-        word = atomic_load_explicit(&slot->word, memory_order_acquire);
-        if ((uint32_t)word != tk_ring_seq(taken)) {
-            if (TK_THREADED && tk_ring_due(in, taken))
-                tk_ring_retire(in);
-            return false;
-        }
-        size = word >> 48;
-        next = taken + TK_RING_SLOT;
-        tk_if_unlikely(size > tk_ring_slot_max) next =
-            tk_ring_advance(taken, size - tk_ring_slot_max);
-    } while (!tk_ring_claim_taken(in, &taken, next));
-    *item = (struct tk_ring_item){slot->blob, size, (uint16_t)(word >> 32), taken, next};
-    tk_if_unlikely(size > tk_ring_slot_max) tk_ring_find_lines(in, item, size - tk_ring_slot_max);
-    tk_if_unlikely(TK_THREADED && tk_ring_ends_eighth(in, taken, next)) tk_ring_retire(in);
-    return true;
+        tk_ring_retire(in);
+    else
+        atomic_store_explicit(&in->shared->head, end, memory_order_release);
 }
 
 /* The message is not looked at any more. Once for each item; in PAR in any order and by any thread,
  * else in the order of taking. */
 static inline void tk_ring_done(struct tk_ring_in *in, const struct tk_ring_item *item)
 {
-    if (TK_THREADED) {
-        atomic_store_explicit(tk_ring_done_word(in, item->start), item->end, memory_order_release);
-    } else if (tk_ring_ends_eighth(in, item->start, item->end)) {
-        atomic_store_explicit(&in->shared->head, item->end, memory_order_release);
-    }
+    if (TK_THREADED)
+        tk_ring_say_done(in, item->start, item->end);
+    if (tk_ring_ends_eighth(in, item->start, item->end))
+        tk_ring_give_back(in, item->end);
+}
+
+/* The same for a message that was in its slot alone. */
+static inline void tk_ring_done_slot(struct tk_ring_in *in, uint64_t end)
+{
+    if (TK_THREADED)
+        tk_ring_say_done(in, end - TK_RING_SLOT, end);
+    tk_if_unlikely((end & in->within) == 0) tk_ring_give_back(in, end);
 }
 
 #endif

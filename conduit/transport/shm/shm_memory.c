@@ -7,11 +7,15 @@
 #include "config.h"
 
 #include <errno.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/report.h"
@@ -20,8 +24,35 @@
 
 static tk_lock_t mapping = TK_LOCK_INIT;
 
+/* Also when nobody has reaped it yet, or it is just about to vanish: its files go first. */
+static bool is_dead(const struct tk_peer *peer)
+{
+    enum { last_breath_ms = 100 };
+    struct pollfd death = {.fd = (int)syscall(SYS_pidfd_open, peer->pid, 0), .events = POLLIN};
+    if (death.fd < 0)
+        return kill(peer->pid, 0) != 0 && errno == ESRCH;
+    bool dead = poll(&death, 1, last_breath_ms) == 1;
+    close(death.fd);
+    return dead;
+}
+
+/* Of one that died before we first spoke to it more is known to its watcher (exit/watch.c), who
+ * gives the launcher a second to speak, and is about to end the job. On a busy host that takes some
+ * more; a rank without a watcher is told of after all. */
+static void leave_it_to_its_watcher(const struct tk_peer *peer)
+{
+    struct timespec left = {.tv_sec = 10};
+    if (!is_dead(peer))
+        return;
+    while (nanosleep(&left, &left) != 0 && errno == EINTR)
+        continue;
+}
+
 static void refuse(const struct tk_peer *peer, const char *what, const char *why)
 {
+    if (!__atomic_load_n(&tk_lost_peer, __ATOMIC_ACQUIRE))
+        return;
+    leave_it_to_its_watcher(peer);
     if (__atomic_load_n(&tk_lost_peer, __ATOMIC_ACQUIRE))
         tk_complain("can't map the %s of neighbour rank %u (%s, pid %d): %s", what, peer->rank,
                     peer->host, peer->pid, why);
@@ -118,6 +149,10 @@ static void use(struct tk_shm_link *link, char *base)
                      from);
     tk_ring_out_open(&link->replies, at.replies, at.reply_payload, tk_shm_slots, tk_shm_lines,
                      from);
+    link->bell = at.bell;
+    link->flags = at.flags;
+    tk_doorbell_attach(link->bell);
+    __atomic_store_n(&link->fate, tk_shm_fate_at(base), __ATOMIC_RELEASE);
     __atomic_store_n(&link->peer->connection, link, __ATOMIC_RELEASE);
 }
 
@@ -132,6 +167,14 @@ struct tk_shm_link *tk_shm_link_make(struct tk_peer *peer)
     }
     tk_unlock(&mapping);
     return peer->connection;
+}
+
+void *tk_shm_flags(uint32_t neighbour)
+{
+    if (neighbour == tk_topology.nbrhd_rank)
+        return tk_shm_parts(tk_shm.base).flags;
+    const struct tk_shm_link *link = tk_shm_link_make(tk_peer(tk_topology.nbrhd_ranks[neighbour]));
+    return link ? link->flags : NULL;
 }
 
 /* ---- segments */

@@ -25,8 +25,10 @@ struct tk_shm_parts tk_shm_parts(char *base)
 {
     char *payload = base + tk_shm.front;
     return (struct tk_shm_parts){
+        .bell = (struct tk_doorbell *)(void *)(base + doorbell_at),
         .requests = (struct tk_ring_shared *)(void *)(base + rings_at),
         .replies = (struct tk_ring_shared *)(void *)(base + rings_at + tk_ring_bytes(tk_shm_slots)),
+        .flags = payload - tk_shm_flags_size,
         .request_payload = payload,
         .reply_payload = payload + 2 * (size_t)tk_shm_payload};
 }
@@ -48,6 +50,7 @@ static enum tk_status map_own(void)
 static enum tk_status open_rings(void)
 {
     const struct tk_shm_parts at = tk_shm_parts(tk_shm.base);
+    tk_doorbell_open(at.bell);
     tk_ring_format(at.requests, tk_shm_slots, 0);
     tk_ring_format(at.replies, tk_shm_slots, 0);
     if (tk_ring_in_open(&tk_shm.requests, at.requests, at.request_payload, tk_shm_slots,
@@ -71,7 +74,8 @@ static enum tk_status describe_rings(struct tk_rings_place *place)
 
 enum tk_status tk_shm_open(struct tk_card *card)
 {
-    tk_shm.front = tk_align_up(rings_at + 2 * tk_ring_bytes(tk_shm_slots), tk_page_size());
+    tk_shm.front =
+        tk_align_up(rings_at + 2 * tk_ring_bytes(tk_shm_slots) + tk_shm_flags_size, tk_page_size());
     if (tk_area_open(&tk_shm.area, "message rings", tk_shm_file_size(), true) != TK_OK ||
         map_own() != TK_OK || open_rings() != TK_OK)
         return TK_FAIL;
@@ -83,7 +87,7 @@ static void add_neighbour(uint32_t index)
     uint32_t rank = tk_topology.nbrhd_ranks[index];
     struct tk_peer *peer = tk_peer(rank);
     struct tk_shm_link *link = &tk_shm.links[index];
-    link->peer = peer;
+    link->peer = tk_shm.peers[index] = peer;
     link->place = tk_card_of(rank)->rings;
     if (index != tk_topology.nbrhd_rank)
         peer->transport = &tk_transport_shm;
@@ -95,11 +99,13 @@ enum tk_status tk_shm_connect(void)
     uint32_t next = (tk_topology.nbrhd_rank + 1) % size;
     size_t bytes = tk_align_up(size * sizeof(*tk_shm.links), TK_CACHE_LINE);
     tk_shm.links = aligned_alloc(TK_CACHE_LINE, bytes);
-    if (!tk_shm.links) {
+    tk_shm.peers = calloc(size, sizeof(*tk_shm.peers));
+    if (!tk_shm.links || !tk_shm.peers) {
         tk_complain("out of memory for %u neighbours", size);
         return TK_FAIL;
     }
     memset(tk_shm.links, 0, size * sizeof(*tk_shm.links));
+    tk_shm.size = size;
     for (uint32_t i = 0; i < size; i++)
         add_neighbour(i);
     return tk_shm_link_make(tk_peer(tk_topology.nbrhd_ranks[next])) ? TK_OK : TK_FAIL;
@@ -114,7 +120,13 @@ void tk_shm_close(void)
     tk_ring_in_close(&tk_shm.replies);
     tk_area_close(&tk_shm.area);
     free(tk_shm.links);
+    free(tk_shm.peers);
     tk_shm = (struct tk_shm){.area = {.fd = -1}};
+}
+
+struct tk_doorbell *tk_shm_bell(void)
+{
+    return tk_shm.base ? tk_shm_parts(tk_shm.base).bell : NULL;
 }
 
 void tk_shm_describe(char *text, size_t size)
@@ -128,6 +140,7 @@ const struct tk_transport tk_transport_shm = {
     .packed_max = 0, /* a Long's payload is copied once, to its place */
     .send = tk_shm_send,
     .send_short = tk_shm_send_short,
+    .send_small = tk_shm_send_small,
     .reserve = tk_shm_reserve,
     .send_reserved = tk_shm_send_reserved,
     .release = tk_shm_release,
@@ -137,5 +150,6 @@ const struct tk_transport tk_transport_shm = {
     .poll = tk_shm_poll,
     .reap = tk_shm_reap,
     .reap_in_handler = tk_shm_poll_replies,
+    .has_come = tk_shm_has_come,
     .room_is_no_hold = true,
 };

@@ -7,16 +7,16 @@
 #include "base/report.h"
 #include "transport/shm/shm_private.h"
 
-enum { batch = 16 /* messages of a ring before others have their turn */ };
+/* Others have their turn when the messages taken from a ring are a multiple of 16. */
+static const uint64_t batch = 15 * TK_RING_SLOT;
 
-static _Noreturn void wire_error(const struct tk_ring_item *item, const char *what)
+static _Noreturn void wire_error(unsigned from, const char *what)
 {
     const struct tk_peer *peer = NULL;
-    if (item->from < tk_topology.nbrhd_size)
-        peer = tk_peer(tk_topology.nbrhd_ranks[item->from]);
+    if (from < tk_shm.size)
+        peer = tk_peer(tk_topology.nbrhd_ranks[from]);
     if (!peer)
-        tk_panic("%s from a neighbour that there is not, %u of %u", what, item->from,
-                 tk_topology.nbrhd_size);
+        tk_panic("%s from a neighbour that there is not, %u of %u", what, from, tk_shm.size);
     tk_panic("%s from neighbour rank %u (%s, pid %d); the ranks of a job must be built against one "
              "version of this library",
              what, peer->rank, peer->host, peer->pid);
@@ -29,38 +29,74 @@ static inline size_t front_of(const struct tk_message_head *head)
 }
 
 /* Comes from another process: nothing in it is trusted before it is checked. */
-static inline size_t check(const struct tk_ring_item *item)
+static size_t check(const struct tk_message_head *head, size_t nbytes, unsigned from)
 {
-    const struct tk_message_head *head = (const struct tk_message_head *)(void *)item->blob;
-    tk_if_unlikely(!head || item->from >= tk_topology.nbrhd_size || item->nbytes < sizeof(*head) ||
-                   head->nargs > tk_max_args || head->category > TK_LONG || head->kind > TK_CONTROL)
-        wire_error(item, "a malformed message came");
+    if (from >= tk_shm.size || !head || nbytes < sizeof(*head) || head->nargs > tk_max_args ||
+        head->category > TK_LONG || head->kind > TK_CONTROL)
+        wire_error(from, "a malformed message came");
     size_t front = front_of(head);
-    tk_if_unlikely(item->nbytes < front)
-        wire_error(item, "a message came that is shorter than its head says");
+    if (nbytes < front)
+        wire_error(from, "a message came that is shorter than its head says");
     return front;
 }
 
-static inline void hand_up(const struct tk_ring_item *item)
+static void hand_up(char *blob, size_t nbytes, unsigned from)
 {
-    size_t front = check(item);
-    struct tk_arrival arrival = {.peer = tk_shm.links[item->from].peer,
-                                 .head = (struct tk_message_head *)(void *)item->blob,
-                                 .payload = item->blob + front,
-                                 .nbytes = item->nbytes - front};
+    struct tk_message_head *head = (struct tk_message_head *)(void *)blob;
+    size_t front = check(head, nbytes, from);
+    struct tk_arrival arrival = {.peer = tk_shm.peers[from],
+                                 .head = head,
+                                 .payload = blob + front,
+                                 .nbytes = nbytes - front};
     tk_deliver(&arrival);
 }
 
-static bool serve(struct tk_ring_in *ring)
+static inline void hand_up_short(char *blob, unsigned tag, unsigned from)
+{
+    tk_if_unlikely(from >= tk_shm.size || tk_tag_nargs(tag) > tk_shm_slot_args)
+        wire_error(from, "a malformed message came");
+    tk_deliver_short(tk_shm.peers[from], tag, (const int32_t *)(void *)blob);
+}
+
+/* What has no tag; or nothing, or something else, where another thread has what we saw. */
+static void __attribute__((noinline)) serve_any(struct tk_ring_in *ring)
 {
     struct tk_ring_item item;
-    int n = 0;
-    while (n < batch && tk_ring_take(ring, &item)) {
-        hand_up(&item);
-        tk_ring_done(ring, &item);
-        n++;
+    if (!tk_ring_take(ring, &item))
+        return;
+    if (item.tag)
+        hand_up_short(item.blob, item.tag, item.from);
+    else
+        hand_up(item.blob, item.nbytes, item.from);
+    tk_ring_done(ring, &item);
+}
+
+/* Returns how far messages are taken. */
+static inline uint64_t serve_one(struct tk_ring_in *ring, const struct tk_ring_look *at)
+{
+    uint64_t end;
+    tk_if_unlikely(!tk_ring_take_tagged(ring, at, &end))
+    {
+        serve_any(ring);
+        return tk_ring_taken(ring);
     }
-    return n > 0;
+    hand_up_short(at->slot->blob, tk_ring_size(at), tk_ring_from(at));
+    tk_ring_done_slot(ring, end);
+    return end;
+}
+
+/* Not inline: an empty poll should save no registers for it. */
+static bool __attribute__((noinline)) serve(struct tk_ring_in *ring)
+{
+    struct tk_ring_look at;
+    if (!tk_ring_look(ring, &at)) {
+        if (tk_ring_is_behind(ring))
+            tk_ring_retire_rest(ring);
+        return false;
+    }
+    while ((serve_one(ring, &at) & batch) && tk_ring_look(ring, &at))
+        continue;
+    return true;
 }
 
 bool tk_shm_poll_replies(void)
@@ -68,12 +104,24 @@ bool tk_shm_poll_replies(void)
     return tk_ring_ready(&tk_shm.replies) && serve(&tk_shm.replies);
 }
 
+/* Not inline: who polls in vain, or finds a request alone, should save nothing. */
+static bool __attribute__((noinline)) serve_both(void)
+{
+    bool any = serve(&tk_shm.replies);
+    if (tk_ring_ready(&tk_shm.requests))
+        any |= serve(&tk_shm.requests);
+    return any;
+}
+
 bool tk_shm_poll(void)
 {
-    bool any = tk_shm_poll_replies();
-    if (tk_ring_ready(&tk_shm.requests))
-        any = serve(&tk_shm.requests) || any;
-    return any;
+    tk_if_unlikely(tk_ring_ready(&tk_shm.replies)) return serve_both();
+    return tk_ring_ready(&tk_shm.requests) && serve(&tk_shm.requests);
+}
+
+bool tk_shm_has_come(bool requests_too)
+{
+    return tk_ring_ready(&tk_shm.replies) || (requests_too && tk_ring_ready(&tk_shm.requests));
 }
 
 /* What we do is complete when it is done. */

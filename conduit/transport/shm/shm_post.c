@@ -41,24 +41,58 @@ enum tk_status tk_shm_send(struct tk_peer *peer, struct tk_outgoing *m)
 {
     struct tk_shm_link *link = link_to(peer);
     tk_if_unlikely(!link) return TK_OK;
-    return tk_ring_send(ring_of(link, m->head->kind), m->head, m->head_size, m->payload, m->nbytes);
+    struct tk_ring_out *ring = ring_of(link, m->head->kind);
+    enum tk_status status = tk_ring_send(ring, m->head, m->head_size, m->payload, m->nbytes);
+    tk_doorbell_ring(link->bell);
+    return status;
 }
 
-/* Built where the receiver reads it. */
-enum tk_status tk_shm_send_short(struct tk_peer *peer, struct tk_message_head head,
-                                 const int32_t *args)
+/* What is rare is left by jumps: there is then nothing to be saved on the way that is not. */
+enum tk_status tk_shm_send_small(struct tk_peer *peer, unsigned tag, uint64_t args, bool immediate)
 {
     uint64_t ticket;
-    size_t size = tk_short_size(head.nargs);
+    struct tk_shm_link *link = __atomic_load_n(&peer->connection, __ATOMIC_ACQUIRE);
+    tk_if_unlikely(!link) return tk_send_small_short(peer, tag, args, immediate);
+    struct tk_ring_out *ring = tag & tk_tag_reply ? &link->replies : &link->requests;
+    tk_if_unlikely(!tk_ring_try_slot(ring, &ticket)) return tk_send_small_short(link->peer, tag,
+                                                                                args, immediate);
+    struct tk_ring_slot *slot = tk_ring_slot(ring->shared, ticket, ring->mask);
+    int32_t *to = (int32_t *)(void *)slot->blob;
+    to[0] = (int32_t)args;
+    to[1] = (int32_t)(args >> 32);
+    tk_ring_store_word(ring, slot, ticket, tag);
+    tk_doorbell_ring(link->bell);
+    return TK_OK;
+}
+
+enum tk_status tk_shm_send_short(struct tk_peer *peer, struct tk_message_head head,
+                                 const int32_t *args, bool immediate)
+{
+    uint64_t ticket;
     struct tk_shm_link *link = link_to(peer);
     tk_if_unlikely(!link) return TK_OK;
-    tk_if_unlikely(size > tk_ring_slot_max) return tk_send_short_whole(peer, head, args);
     struct tk_ring_out *ring = ring_of(link, head.kind);
-    char *at = tk_ring_claim(ring, &ticket);
-    tk_if_unlikely(!at) return TK_BUSY;
-    tk_short_build((struct tk_short *)(void *)at, head, args);
-    tk_ring_publish(ring, ticket, size);
+    tk_if_unlikely(head.nargs > tk_shm_slot_args ||
+                   !tk_ring_try_slot(ring, &ticket)) return tk_send_short_whole(peer, head, args,
+                                                                                immediate);
+    struct tk_ring_slot *slot = tk_ring_slot(ring->shared, ticket, ring->mask);
+    int32_t *to = (int32_t *)(void *)slot->blob;
+    for (unsigned i = 0; i < head.nargs; i++)
+        to[i] = args[i];
+    tk_ring_store_word(ring, slot, ticket, tk_tag(head.kind == TK_REPLY, head.nargs, head.handler));
+    tk_doorbell_ring(link->bell);
     return TK_OK;
+}
+
+void tk_shm_wake(uint32_t rank)
+{
+    struct tk_doorbell *bell = tk_shm_bell();
+    if (rank != tk_peers.me) {
+        struct tk_shm_link *link = link_to(tk_peer(rank));
+        bell = link ? link->bell : NULL;
+    }
+    if (bell)
+        tk_doorbell_ring(bell);
 }
 
 /* ---- messages in two steps */
@@ -114,10 +148,12 @@ void tk_shm_release(struct tk_room *room, bool keep_credit)
 
 enum tk_status tk_shm_send_reserved(struct tk_room *room, struct tk_outgoing *m)
 {
-    if (room->work && !room->buffer)
+    if (room->work && !room->buffer) {
         tk_ring_fill(room->work, room->ticket, head_lines, m->head, m->head_size, NULL, 0);
-    else if (tk_shm_send(room->peer, m) == TK_BUSY)
+        tk_doorbell_ring(link_to(room->peer)->bell);
+    } else if (tk_shm_send(room->peer, m) == TK_BUSY) {
         return TK_BUSY;
+    }
     tk_shm_release(room, false);
     return TK_OK;
 }

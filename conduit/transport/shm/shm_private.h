@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * What the files of transport/shm share. Each rank has one file of memory, mapped by its
- * neighbours, in which they leave messages for it: a line with a nonce, a line for its doorbell,
- * two rings, and the payloads of those. Requests and replies have a ring each: who handles a
- * request may wait for room for its reply, and meanwhile serves replies, which wait for nothing. */
+ * neighbours, in which they leave messages for it: a line with a nonce and its fate, a line for its
+ * doorbell, two rings, flags of rooms above, and the payloads of the rings. Requests and replies
+ * have a ring each: who handles a request may wait for room for its reply, and meanwhile serves
+ * replies, which wait for nothing. */
 #ifndef TK_SHM_PRIVATE_H
 #define TK_SHM_PRIVATE_H
 
 #include "base/bits.h"
 #include "memory/memory.h"
 #include "peer/peer.h"
+#include "transport/shm/doorbell.h"
 #include "transport/shm/ring.h"
 #include "transport/shm/shm.h"
 #include "transport/transport.h"
@@ -18,13 +20,20 @@
  * messages. */
 enum { tk_shm_slots = 1024, tk_shm_lines = 4096, tk_shm_payload = tk_shm_lines * TK_CACHE_LINE };
 
+/* A Short with no more than these is a tag and its arguments, in a slot. */
+enum { tk_shm_slot_args = tk_ring_slot_max / sizeof(int32_t) };
+
+_Static_assert((int)tk_shm_slot_args <= (int)tk_tag_args_most, "the tag can count them");
 _Static_assert(tk_message_max <= tk_shm_payload / 2, "the ring holds any message");
 
 /* The way to a neighbour. */
 struct tk_shm_link {
     struct tk_ring_out requests, replies;
+    struct tk_doorbell *bell;
+    char *flags;
     struct tk_peer *peer;
     struct tk_rings_place place;
+    const _Atomic uint32_t *fate; /* NULL: nothing of it is mapped */
 };
 
 struct tk_shm {
@@ -33,6 +42,8 @@ struct tk_shm {
     size_t front;        /* bytes in front of the payloads */
     struct tk_ring_in requests, replies;
     struct tk_shm_link *links; /* by index in the neighbourhood; ours is unused */
+    struct tk_peer **peers;    /* likewise */
+    uint32_t size;             /* of the neighbourhood */
 };
 
 extern TK_HIDDEN struct tk_shm tk_shm;
@@ -49,10 +60,18 @@ static inline size_t tk_shm_mapped_size(void)
 
 /* Parts of a mapping. */
 struct tk_shm_parts {
+    struct tk_doorbell *bell;
     struct tk_ring_shared *requests, *replies;
+    char *flags;
     char *request_payload, *reply_payload;
 };
 struct tk_shm_parts tk_shm_parts(char *base);
+
+/* The word about the end of the rank whose file is mapped there: behind the nonce. */
+static inline _Atomic uint32_t *tk_shm_fate_at(char *base)
+{
+    return (_Atomic uint32_t *)(void *)(base + sizeof(((struct tk_rings_place *)0)->nonce));
+}
 
 /* shm_memory.c */
 char *tk_shm_map_rings(int fd);
@@ -66,7 +85,8 @@ void tk_shm_lose(struct tk_peer *peer);
 /* shm_post.c */
 enum tk_status tk_shm_send(struct tk_peer *peer, struct tk_outgoing *message);
 enum tk_status tk_shm_send_short(struct tk_peer *peer, struct tk_message_head head,
-                                 const int32_t *args);
+                                 const int32_t *args, bool immediate);
+enum tk_status tk_shm_send_small(struct tk_peer *peer, unsigned tag, uint64_t args, bool immediate);
 enum tk_status tk_shm_reserve(struct tk_room *room, bool place, bool buffer);
 enum tk_status tk_shm_send_reserved(struct tk_room *room, struct tk_outgoing *message);
 void tk_shm_release(struct tk_room *room, bool keep_credit);
@@ -82,5 +102,6 @@ enum tk_status tk_shm_rma(struct tk_peer *peer, struct tk_rma *rma);
 bool tk_shm_poll(void);
 bool tk_shm_reap(void);
 bool tk_shm_poll_replies(void);
+bool tk_shm_has_come(bool requests_too);
 
 #endif

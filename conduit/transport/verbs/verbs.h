@@ -13,18 +13,27 @@
 #include "memory/memory.h"
 #include "peer/peer.h"
 
-/* Chooses a port, makes completion queues, buffers and one queue pair for each peer. Fills in
- * card->address and card->qp. */
-enum tk_status tk_verbs_open(struct tk_card *card);
+/* Chooses ports, makes completion queues, buffers and queue pairs for each peer that has no other
+ * transport yet, at least one. Widens the card by the rails and fills them in. `turn` is our number
+ * among the ranks of this host, by which equally near ports are dealt out. */
+enum tk_status tk_verbs_open(struct tk_card **card, uint32_t turn);
+
+/* Have all ranks as many rails, by their cards? All come to the same answer; if it is no, rank 0
+ * tells who found what. */
+bool tk_verbs_agree(void);
 
 /* Connects queue pairs by the cards, and closes those to peers that have another transport by now;
- * ready to send and to receive afterwards (others may not be: fence first). */
-enum tk_status tk_verbs_connect(void);
+ * ready to send and to receive afterwards (others may not be: fence first). `host_of` has for each
+ * rank a number below the size of the job that those of its host share. */
+enum tk_status tk_verbs_connect(const uint32_t *host_of);
+
+/* As which peers are reached and polls are made, once tk_verbs_open() is through. */
+const struct tk_transport *tk_verbs_transport(void);
 
 /* Neither a job of one nor one whose ranks all share memory opens a device. */
 bool tk_verbs_is_open(void);
 
-/* Registers region->base and ->size and fills in the rest; the remote key is what peers must
+/* Registers region->base and ->size and fills in the rest; the remote keys are what peers must
  * present. */
 enum tk_status tk_verbs_register(struct tk_region *region);
 void tk_verbs_unregister(struct tk_region *region);
@@ -33,19 +42,34 @@ void tk_verbs_unregister(struct tk_region *region);
  * there is none any more. */
 void tk_verbs_use_segment(const struct tk_region *region);
 
+/* From now on transfers from and to memory outside of segments may register it. After the
+ * neighbours are known: ranks of a host share what may be registered. */
+enum tk_status tk_verbs_open_firehose(unsigned ranks_on_host);
+
+/* What peers must present for a region that is registered on the fly, on each rail; where memory of
+ * other ranks is registered on demand. */
+struct tk_pinned;
+const uint32_t *tk_verbs_remote_keys(const struct tk_pinned *pinned);
+
 void tk_verbs_close(void);
 
-/* What an operation to a peer used: device, port, and how the peer is addressed. For people. */
-void tk_verbs_describe(char *text, size_t size);
+/* The rails in use, for people: device, port, how it is addressed, and why it was chosen; and the
+ * one by which small transfers to a peer go. */
+uint32_t tk_verbs_rails(void);
+uint32_t tk_verbs_rail_to(uint32_t rank);
+void tk_verbs_describe(uint32_t rail, char *text, size_t size);
 
 /* Largest wait for credits so far on the links that starve now: tells people who keeps us waiting.
  * Called rarely. */
 void tk_verbs_tell_stall(void);
 
 /* Ports of one filter: does GASNET_IBV_PORTS `filter` admit this port? Malformed filters fail with
- * a message. */
-enum tk_status tk_port_filter_check(const char *filter);
+ * a message that has the variable's name. */
+enum tk_status tk_port_filter_check(const char *name, const char *filter);
 int tk_port_filter_admits(const char *filter, const char *device, int port);
+
+/* Does it name this very port by its number? */
+int tk_port_filter_names(const char *filter, const char *device, int port);
 
 /* GASNET_IBV_LIST_PORTS, before any port is opened: tells of all of them on the ranks that were
  * asked. */

@@ -29,7 +29,7 @@ void tk_recv_refused(struct tk_link *link, struct tk_buffer *buffer, int error)
     if (!tk_counter_read(&link->broken))
         tk_panic("ibv_post_recv for rank %u failed with error %d, %d buffers posted",
                  link->peer->rank, error, tk_credit_buffers_posted(link));
-    tk_pool_give(&tk_verbs.recv_pool, buffer);
+    tk_pool_give(&tk_rail_of(link)->recv_pool, buffer);
 }
 
 enum tk_status tk_credit_none(struct tk_link *link)
@@ -41,11 +41,12 @@ enum tk_status tk_credit_none(struct tk_link *link)
 
 static bool post_reply_buffer(struct tk_link *link)
 {
-    struct tk_buffer *buffer = tk_pool_take(&tk_verbs.recv_pool);
-    if (!buffer && tk_recv_pool_grow() != TK_OK)
+    struct tk_rail *rail = tk_rail_of(link);
+    struct tk_buffer *buffer = tk_pool_take(&rail->recv_pool);
+    if (!buffer && tk_recv_pool_grow(rail) != TK_OK)
         tk_buffers_exhausted(link);
     else if (!buffer)
-        buffer = tk_pool_take(&tk_verbs.recv_pool);
+        buffer = tk_pool_take(&rail->recv_pool);
     if (buffer)
         tk_recv_post(link, buffer);
     return buffer != NULL;
@@ -97,9 +98,11 @@ static void settle(struct tk_link *link)
 /* ACKs that found no room in the send queue. The one function here that takes the locks itself. */
 void tk_acks_send(void)
 {
+    if (tk_verbs.replays)
+        tk_failover_replay();
     for (uint32_t r = 0; r < tk_peers.size && tk_counter_read(&tk_verbs.acks_due) > 0; r++)
         if (r != tk_peers.me)
-            settle(&tk_verbs.links[r]);
+            settle(tk_primary_to(r));
 }
 
 static void tell_stall(const struct tk_link *link, double seconds)
@@ -120,7 +123,7 @@ void tk_verbs_tell_stall(void)
 {
     uint64_t now = tk_now(), limit = (uint64_t)(tk_settings.am_stall_seconds * 1e9);
     for (uint32_t r = 0; tk_verbs.links && limit && r < tk_peers.size; r++) {
-        struct tk_link *link = &tk_verbs.links[r];
+        struct tk_link *link = tk_primary_to(r);
         if (r == tk_peers.me || !tk_trylock(&link->lock))
             continue;
         bool is_starved = link->credits == 0 || tk_counter_read(&tk_verbs.credits_total) == 0;

@@ -46,7 +46,7 @@ static const char *likely_cause(enum ibv_wc_status status)
 
 static void tell(struct tk_link *link, const char *what, size_t nbytes, const char *why)
 {
-    const struct tk_port_address *a = &tk_verbs.rail.address;
+    const struct tk_port_address *a = &tk_rail_of(link)->address;
     char amount[40] = ""; /* of quiet messages and receives it is not known */
     if (nbytes)
         snprintf(amount, sizeof(amount), " of %zu bytes", nbytes);
@@ -133,26 +133,61 @@ static void limit_text(char *text, size_t size)
 
 /* The cause is guessed from what can be read: the kernel says ENOMEM for the limit and for lack of
  * memory alike. */
-void tk_explain_registration(struct tk_rail *rail, const char *what, size_t size, int error)
+static const char *registration_remedy(const struct ibv_device_attr *attr, size_t size, int error)
+{
+    struct rlimit limit = {.rlim_cur = RLIM_INFINITY};
+    getrlimit(RLIMIT_MEMLOCK, &limit);
+    if (size > attr->max_mr_size)
+        return "it is larger than the device registers at once: ask for less";
+    if (error == EFAULT)
+        return "it is not all there, or may not be written to";
+    if (error == ENOMEM && limit.rlim_cur != RLIM_INFINITY && size + (16u << 20) > limit.rlim_cur)
+        return "raise the limit on locked memory (ulimit -l unlimited, or memlock in "
+               "/etc/security/limits.conf, also for the "
+               "batch system's daemon), or ask for less";
+    if (error == ENOMEM)
+        return "the host is out of memory or the device out of regions or translation entries: ask "
+               "for less, or lower GASNET_PINNED_REGIONS_MAX";
+    return "check dmesg";
+}
+
+/* Only where it may be the cause. */
+static void say_memory(char *text, size_t text_size, size_t size)
+{
+    char what[160];
+    uint64_t left = tk_memory_available(what, sizeof(what));
+    text[0] = 0;
+    if (left < size)
+        snprintf(text, text_size, ", %s leaves %llu bytes", what, (unsigned long long)left);
+}
+
+static void say_registration(const struct tk_device *device, const char *what, size_t size,
+                             int error, char *text, size_t text_size)
 {
     struct ibv_device_attr attr = {.max_mr_size = UINT64_MAX};
-    struct rlimit limit = {.rlim_cur = RLIM_INFINITY};
-    char memlock[32];
-    ibv_query_device(rail->context, &attr);
-    getrlimit(RLIMIT_MEMLOCK, &limit);
+    char memlock[32], memory[256];
+    ibv_query_device(device->context, &attr);
     limit_text(memlock, sizeof(memlock));
-    const char *remedy = "check dmesg";
-    if (size > attr.max_mr_size)
-        remedy = "it is larger than the device registers at once: ask for less";
-    else if (error == ENOMEM && limit.rlim_cur != RLIM_INFINITY &&
-             size + (16u << 20) > limit.rlim_cur)
-        remedy = "raise the limit on locked memory (ulimit -l unlimited, or memlock in "
-                 "/etc/security/limits.conf, also for the "
-                 "batch system's daemon), or ask for less";
-    else if (error == ENOMEM)
-        remedy = "the host is out of memory or the device out of translation entries: ask for less";
-    tk_complain("%s:%u can't register %zu bytes for the %s: %s; locked-memory limit (ulimit -l) "
-                "%s, device limit %llu bytes; %s",
-                rail->address.device, rail->address.port, size, what, strerror(error), memlock,
-                (unsigned long long)attr.max_mr_size, remedy);
+    say_memory(memory, sizeof(memory), size);
+    snprintf(text, text_size,
+             "%s can't register %zu bytes for the %s: %s; locked-memory limit (ulimit -l) "
+             "%s, device limit %llu bytes, %d regions%s; %s",
+             ibv_get_device_name(device->context->device), size, what, strerror(error), memlock,
+             (unsigned long long)attr.max_mr_size, attr.max_mr, memory,
+             registration_remedy(&attr, size, error));
+}
+
+void tk_explain_registration(const struct tk_device *device, const char *what, size_t size,
+                             int error)
+{
+    char text[1024];
+    say_registration(device, what, size, error, text, sizeof(text));
+    tk_complain("%s", text);
+}
+
+void tk_warn_registration(const struct tk_device *device, size_t size, int error)
+{
+    char text[1024];
+    say_registration(device, "local side of a transfer", size, error, text, sizeof(text));
+    tk_warn("%s; such transfers go through bounce buffers meanwhile", text);
 }

@@ -11,12 +11,10 @@
 #include "base/report.h"
 #include "transport/verbs/verbs.h"
 
-/* Does the list "1,2" of `length` characters hold the port? An empty list admits all. */
+/* Does the list "1,2" of `length` characters hold the port? */
 static int list_holds(const char *list, size_t length, int port)
 {
     const char *end = list + length;
-    if (length == 0)
-        return 1;
     while (list < end) {
         if (strtol(list, NULL, 10) == port)
             return 1;
@@ -26,19 +24,28 @@ static int list_holds(const char *list, size_t length, int port)
     return 0;
 }
 
-int tk_port_filter_admits(const char *filter, const char *device, int port)
+/* An entry without a list: all its ports are admitted, none is named. */
+static int any_entry(const char *filter, const char *device, int port, int without_list)
 {
-    if (!*filter)
-        return 1;
     while (*filter) {
         size_t entry = strcspn(filter, "+"), name = strcspn(filter, "+:");
         size_t list = entry > name ? entry - name - 1 : 0;
         if (name == strlen(device) && !strncmp(filter, device, name) &&
-            list_holds(filter + name + 1, list, port))
+            (list == 0 ? without_list : list_holds(filter + name + 1, list, port)))
             return 1;
         filter += entry + (filter[entry] == '+');
     }
     return 0;
+}
+
+int tk_port_filter_admits(const char *filter, const char *device, int port)
+{
+    return !*filter || any_entry(filter, device, port, 1);
+}
+
+int tk_port_filter_names(const char *filter, const char *device, int port)
+{
+    return any_entry(filter, device, port, 0);
 }
 
 static int entry_is_good(const char *entry, size_t length)
@@ -60,12 +67,12 @@ static int entry_is_good(const char *entry, size_t length)
     return digits > 0;
 }
 
-enum tk_status tk_port_filter_check(const char *filter)
+enum tk_status tk_port_filter_check(const char *name, const char *filter)
 {
     for (const char *at = filter; *at;) {
         size_t entry = strcspn(at, "+");
         if (!entry_is_good(at, entry)) {
-            tk_complain("GASNET_IBV_PORTS='%s': '%.*s' is not device or device:port,port", filter,
+            tk_complain("%s='%s': '%.*s' is not device or device:port,port", name, filter,
                         (int)entry, at);
             return TK_FAIL;
         }

@@ -1,59 +1,212 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Registered memory: slabs of message buffers, and segments. Buffers are of one size, so that any
- * free one serves any message. Pages of a slab come into being on first use: a rank with 63 peers
- * posts 50 MB of buffers and touches few. */
+ * Registered memory: slabs of message buffers, segments, and what is registered on the fly. Buffers
+ * are of one size, so that any free one serves any message. Pages of a slab come into being on
+ * first use: a rank with 63 peers posts 50 MB of buffers and touches few. */
 #include "config.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
 #include "base/report.h"
+#include "firehose/firehose.h"
 #include "transport/verbs/verbs_private.h"
 
 enum { recv_growth = 16 /* buffers: 1 MiB, small beside what is posted for one peer */ };
 
-struct ibv_mr *tk_register(struct tk_rail *rail, void *base, size_t size, const char *what)
+/* ---- one object of each device, and its keys for each of the device's rails ---- */
+
+static size_t registration_size(void)
+{
+    return sizeof(struct tk_registration) + 2 * tk_verbs.rail_count * sizeof(uint32_t) +
+           sizeof(uint64_t) + tk_verbs.device_count * sizeof(struct ibv_mr *);
+}
+
+static struct tk_registration *make_registration(void)
+{
+    struct tk_registration *r = calloc(1, registration_size());
+    if (!r)
+        return NULL;
+    r->remote = r->local + tk_verbs.rail_count;
+    r->mrs = (struct ibv_mr **)tk_align_up((uintptr_t)(r->remote + tk_verbs.rail_count),
+                                           sizeof(*r->mrs));
+    return r;
+}
+
+static void deregister(struct tk_registration *r)
+{
+    int error = errno;
+    for (uint32_t i = 0; i < tk_verbs.device_count; i++)
+        if (r->mrs[i])
+            ibv_dereg_mr(r->mrs[i]);
+    free(r);
+    errno = error;
+}
+
+static bool register_on(struct tk_registration *r, const struct tk_device *device, void *base,
+                        size_t size, int access)
+{
+    struct ibv_mr *mr = ibv_reg_mr(device->pd, base, size, access);
+    if (!mr)
+        return false;
+    r->mrs[device->index] = mr;
+    for (uint32_t i = 0; i < tk_verbs.rail_count; i++)
+        if (tk_verbs.rails[i].device == device) {
+            r->local[i] = mr->lkey;
+            r->remote[i] = mr->rkey;
+        }
+    return true;
+}
+
+/* For people, when a registration fails: which of the devices it was. */
+static const struct tk_device *refusing = &tk_verbs.device;
+
+/* With all devices, or with one alone. NULL: errno tells why. */
+static struct tk_registration *reg(const struct tk_device *only, void *base, size_t size,
+                                   int access)
+{
+    struct tk_registration *r = make_registration();
+    if (!r)
+        return NULL;
+    for (const struct tk_device *device = &tk_verbs.device; device; device = device->next) {
+        if (only && device != only)
+            continue;
+        if (register_on(r, device, base, size, access))
+            continue;
+        __atomic_store_n(&refusing, device, __ATOMIC_RELAXED);
+        deregister(r);
+        return NULL;
+    }
+    return r;
+}
+
+/* For as long as there is a network, or nearly. */
+static struct tk_registration *reg_for_good(const struct tk_device *only, void *base, size_t size,
+                                            const char *what)
 {
     int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
-    struct ibv_mr *mr = ibv_reg_mr(rail->pd, base, size, access);
-    if (!mr)
-        tk_explain_registration(rail, what, size, errno);
-    return mr;
+    struct tk_registration *r = reg(only, base, size, access);
+    if (!r)
+        tk_explain_registration(refusing, what, size, errno);
+    else
+        tk_firehose_others((int64_t)size);
+    return r;
 }
 
 enum tk_status tk_verbs_register(struct tk_region *region)
 {
-    struct ibv_mr *mr = tk_register(&tk_verbs.rail, region->base, region->size, "segment");
-    if (!mr)
+    struct tk_registration *r = reg_for_good(NULL, region->base, region->size, "segment");
+    if (!r)
         return TK_FAIL;
-    region->handle = mr;
-    region->local_key = mr->lkey;
-    region->remote_key = mr->rkey;
+    region->handle = r;
+    region->local_keys = r->local;
+    region->remote_keys = r->remote;
     return TK_OK;
 }
 
 void tk_verbs_unregister(struct tk_region *region)
 {
-    ibv_dereg_mr(region->handle);
+    deregister(region->handle);
     region->handle = NULL;
+    region->local_keys = region->remote_keys = NULL;
+    tk_firehose_others(-(int64_t)region->size);
 }
 
 void tk_verbs_use_segment(const struct tk_region *region)
 {
-    tk_verbs.segment_mr = region ? region->handle : NULL;
+    tk_verbs.segment = region ? region->handle : NULL;
 }
 
-static void buffer_open(struct tk_buffer *buffer, char *data, uint32_t key)
+void tk_segment_forget(void)
+{
+    if (tk_verbs.segment)
+        deregister(tk_verbs.segment);
+    tk_verbs.segment = NULL;
+}
+
+/* ---- on the fly: nobody else reaches it but where that is what it is for; it is written by gets
+ * ---- */
+
+static void *pin(void *base, size_t size, uint32_t *key)
+{
+    int access = IBV_ACCESS_LOCAL_WRITE;
+    if (tk_is_on_demand)
+        access |= IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
+    struct tk_registration *r = reg(NULL, base, size, access);
+    if (r)
+        *key = r->local[0];
+    return r;
+}
+
+static void unpin(void *handle)
+{
+    deregister(handle);
+}
+
+const uint32_t *tk_pinned_keys(const struct tk_pinned *pinned)
+{
+    const struct tk_registration *r = pinned->handle;
+    return r->local;
+}
+
+const uint32_t *tk_verbs_remote_keys(const struct tk_pinned *pinned)
+{
+    const struct tk_registration *r = pinned->handle;
+    return r->remote;
+}
+
+static void explain(size_t size, int error)
+{
+    tk_warn_registration(__atomic_load_n(&refusing, __ATOMIC_RELAXED), size, error);
+}
+
+/* The least of the devices': each knows every region. */
+static uint64_t regions_max(void)
+{
+    int least = 0;
+    for (const struct tk_device *device = &tk_verbs.device; device; device = device->next) {
+        struct ibv_device_attr attr = {.max_mr = 0};
+        ibv_query_device(device->context, &attr);
+        if (attr.max_mr > 0 && (least == 0 || attr.max_mr < least))
+            least = attr.max_mr;
+    }
+    return (uint64_t)least;
+}
+
+enum tk_status tk_verbs_open_firehose(unsigned ranks_on_host)
+{
+    struct tk_firehose_device device = {.pin = pin,
+                                        .unpin = unpin,
+                                        .explain = explain,
+                                        .regions_max = regions_max(),
+                                        .sharers = ranks_on_host};
+    return tk_firehose_open(&device);
+}
+
+/* ---- slabs of buffers ---- */
+
+static void buffer_open(struct tk_buffer *buffer, char *data, const uint32_t *keys, uint32_t key)
 {
     buffer->data = data;
-    buffer->key = key;
+    buffer->keys = keys;
     buffer->sge = (struct ibv_sge){.addr = (uintptr_t)data, .length = tk_buffer_size, .lkey = key};
     buffer->wr =
         (struct ibv_recv_wr){.wr_id = (uintptr_t)buffer, .sg_list = &buffer->sge, .num_sge = 1};
 }
 
-static enum tk_status slab_open(struct tk_rail *rail, struct tk_pool *pool, unsigned count,
+static void fill_pool(const struct tk_slab *slab, unsigned count, struct tk_pool *pool,
+                      uint32_t rail)
+{
+    const uint32_t *keys = slab->registration->local;
+    for (unsigned i = count; i-- > 0;) {
+        char *data = (char *)slab->area.base + (size_t)i * tk_buffer_stride;
+        buffer_open(&slab->buffers[i], data, keys, keys[rail]);
+        tk_pool_give(pool, &slab->buffers[i]);
+    }
+}
+
+/* Buffers for receiving are one rail's; those for sending go over any. */
+static enum tk_status slab_open(const struct tk_rail *rail, struct tk_pool *pool, unsigned count,
                                 const char *what)
 {
     struct tk_slab *slab = calloc(1, sizeof(*slab));
@@ -64,14 +217,11 @@ static enum tk_status slab_open(struct tk_rail *rail, struct tk_pool *pool, unsi
     }
     if (tk_area_open(&slab->area, what, (size_t)count * tk_buffer_stride, false) != TK_OK)
         goto free_slab;
-    slab->mr = tk_register(rail, slab->area.base, slab->area.size, what);
-    if (!slab->mr)
+    slab->registration =
+        reg_for_good(rail ? rail->device : NULL, slab->area.base, slab->area.size, what);
+    if (!slab->registration)
         goto close_area;
-    for (unsigned i = count; i-- > 0;) {
-        char *data = (char *)slab->area.base + (size_t)i * tk_buffer_stride;
-        buffer_open(&slab->buffers[i], data, slab->mr->lkey);
-        tk_pool_give(pool, &slab->buffers[i]);
-    }
+    fill_pool(slab, count, pool, rail ? (uint32_t)(rail - tk_verbs.rails) : 0);
     slab->next = tk_verbs.slabs;
     tk_verbs.slabs = slab;
     return TK_OK;
@@ -83,21 +233,34 @@ free_slab:
     return TK_FAIL;
 }
 
-enum tk_status tk_buffers_open(struct tk_rail *rail, unsigned recv_count, unsigned bounce_count)
+enum tk_status tk_bounce_pool_open(unsigned count)
 {
-    tk_pool_init(&tk_verbs.recv_pool);
     tk_pool_init(&tk_verbs.bounce_pool);
-    if (slab_open(rail, &tk_verbs.recv_pool, recv_count, "receive buffers") != TK_OK)
-        return TK_FAIL;
-    return slab_open(rail, &tk_verbs.bounce_pool, bounce_count, "bounce buffers");
+    return slab_open(NULL, &tk_verbs.bounce_pool, count, "bounce buffers");
 }
 
-enum tk_status tk_recv_pool_grow(void)
+/* Of its own: bounce buffers may be fewer than there are needed at once. */
+enum tk_status tk_fence_sink_open(void)
+{
+    struct tk_pool pool;
+    tk_pool_init(&pool);
+    if (slab_open(NULL, &pool, 1, "reads behind puts") != TK_OK)
+        return TK_FAIL;
+    tk_verbs.fence_sink = tk_pool_take(&pool);
+    return TK_OK;
+}
+
+enum tk_status tk_recv_pool_open(struct tk_rail *rail, unsigned count)
+{
+    tk_pool_init(&rail->recv_pool);
+    return slab_open(rail, &rail->recv_pool, count, "receive buffers");
+}
+
+enum tk_status tk_recv_pool_grow(struct tk_rail *rail)
 {
     static tk_lock_t growing = TK_LOCK_INIT;
     tk_lock(&growing);
-    enum tk_status status =
-        slab_open(&tk_verbs.rail, &tk_verbs.recv_pool, recv_growth, "receive buffers");
+    enum tk_status status = slab_open(rail, &rail->recv_pool, recv_growth, "receive buffers");
     tk_unlock(&growing);
     return status;
 }
@@ -107,7 +270,7 @@ void tk_buffers_close(void)
     while (tk_verbs.slabs) {
         struct tk_slab *slab = tk_verbs.slabs;
         tk_verbs.slabs = slab->next;
-        ibv_dereg_mr(slab->mr);
+        deregister(slab->registration);
         tk_area_close(&slab->area);
         free(slab->buffers);
         free(slab);

@@ -12,9 +12,11 @@
 
 #include "base/bits.h"
 #include "base/report.h"
+#include "firehose/firehose.h"
 #include "settings/settings.h"
 #include "transport/verbs/verbs_credit.h"
 #include "transport/verbs/verbs_private.h"
+#include "transport/verbs/verbs_spread.h"
 
 struct tk_verbs tk_verbs;
 
@@ -42,46 +44,10 @@ static void derive_limits(uint32_t peers)
     v->slack = (int)tk_min((size_t)v->slack, (size_t)(credits - 1) / peers);
     v->depth_pp = (int)tk_settings.networkdepth_pp;
     v->quiet_max = v->depth_pp / 4;
-    v->depth_total = total_or_all(tk_settings.networkdepth_total, v->depth_pp * (int)peers);
+    v->depth_total =
+        total_or_all(tk_settings.networkdepth_total, v->depth_pp * (int)(peers * v->links_pp));
     /* An immediate Long has to find room for its payload and its head at once. */
     v->depth_total = (int)tk_max((size_t)v->depth_total, 2);
-}
-
-static enum tk_status fit_device(struct tk_rail *rail)
-{
-    struct ibv_device_attr attr;
-    int error = ibv_query_device(rail->context, &attr);
-    if (error) {
-        tk_complain("%s can't be queried: %s", rail->address.device, strerror(error));
-        return TK_FAIL;
-    }
-    if (tk_verbs.depth_pp > attr.max_qp_wr || 2 * tk_verbs.credits_pp + 1 > attr.max_qp_wr) {
-        tk_complain("%s allows %d work requests in a queue: lower GASNET_NETWORKDEPTH_PP (%d) or "
-                    "GASNET_AM_CREDITS_PP (%d)",
-                    rail->address.device, attr.max_qp_wr, tk_verbs.depth_pp, tk_verbs.credits_pp);
-        return TK_FAIL;
-    }
-    tk_verbs.depth_total = (int)tk_min((size_t)tk_verbs.depth_total, (size_t)attr.max_cqe);
-    return TK_OK;
-}
-
-static enum tk_status open_queues(struct tk_rail *rail, uint32_t peers)
-{
-    int recv_depth = (2 * tk_verbs.credits_pp + 1) * (int)peers;
-    tk_lock_init(&rail->send_cq_lock);
-    tk_lock_init(&rail->recv_cq_lock);
-    rail->pd = ibv_alloc_pd(rail->context);
-    if (rail->pd)
-        rail->send_cq = ibv_create_cq(rail->context, tk_verbs.depth_total, NULL, NULL, 0);
-    if (rail->send_cq)
-        rail->recv_cq = ibv_create_cq(rail->context, recv_depth, NULL, NULL, 0);
-    if (rail->recv_cq)
-        return TK_OK;
-    tk_complain("%s:%u: no protection domain or completion queue of %d entries: %s; lower "
-                "GASNET_AM_CREDITS_PP or "
-                "GASNET_NETWORKDEPTH_TOTAL",
-                rail->address.device, rail->address.port, recv_depth, strerror(errno));
-    return TK_FAIL;
 }
 
 static enum tk_status open_works(void)
@@ -106,34 +72,81 @@ static unsigned spare_count(void)
 
 /* Requests from all peers and their exit notices are always posted; buffers for replies as credits
  * allow. */
-static enum tk_status open_buffers(struct tk_rail *rail, uint32_t peers)
+static enum tk_status open_recv_buffers(struct tk_rail *rail)
 {
-    unsigned replies = (unsigned)tk_counter_read(&tk_verbs.credits_total);
+    unsigned peers = rail->peers, each = (unsigned)tk_verbs.credits_pp;
+    unsigned replies =
+        (unsigned)tk_min((size_t)tk_counter_read(&tk_verbs.credits_total), (size_t)each * peers);
     unsigned kept = peers; /* the one more that small messages leave posted */
-    unsigned recvs = (unsigned)(tk_verbs.credits_pp + 1) * peers + kept + replies + spare_count();
-    unsigned bounces = (unsigned)total_or_all(tk_settings.bbuf_count, tk_verbs.depth_total);
-    tk_verbs.bounces = (int)bounces;
-    return tk_buffers_open(rail, recvs, bounces);
+    if (peers == 0)
+        return TK_OK;
+    return tk_recv_pool_open(rail, (each + 1) * peers + kept + replies + spare_count());
 }
 
-static enum tk_status open_links(struct tk_rail *rail, struct tk_card *card)
+static enum tk_status open_buffers(void)
 {
-    tk_verbs.links = aligned_alloc(TK_CACHE_LINE, tk_peers.size * sizeof(*tk_verbs.links));
-    if (!tk_verbs.links) {
-        tk_complain("out of memory for %u connections", tk_peers.size);
-        return TK_FAIL;
-    }
-    memset(tk_verbs.links, 0, tk_peers.size * sizeof(*tk_verbs.links));
+    for (uint32_t i = 0; i < tk_verbs.rail_count; i++)
+        if (open_recv_buffers(&tk_verbs.rails[i]) != TK_OK)
+            return TK_FAIL;
+    tk_verbs.bounces = total_or_all(tk_settings.bbuf_count, tk_verbs.depth_total);
+    return tk_bounce_pool_open((unsigned)tk_verbs.bounces);
+}
+
+static inline bool is_for_us(uint32_t rank)
+{
+    return rank != tk_peers.me && !tk_peer(rank)->transport;
+}
+
+static uint32_t count_peers(void)
+{
+    uint32_t count = 0;
+    for (uint32_t r = 0; r < tk_peers.size; r++)
+        count += is_for_us(r);
+    return count;
+}
+
+static uint32_t rail_of_link(uint32_t number)
+{
+    return number % tk_verbs.rail_count;
+}
+
+/* Where the small transfers with each peer go. */
+static void deal_peers(void)
+{
     for (uint32_t r = 0; r < tk_peers.size; r++) {
-        if (r == tk_peers.me)
+        if (!is_for_us(r))
             continue;
-        struct tk_link *link = &tk_verbs.links[r];
-        if (tk_link_open(rail, link, tk_peer(r)) != TK_OK)
+        tk_peers.rail_to[r] = rail_of_link(tk_primary_number(r));
+        tk_verbs.rails[tk_peers.rail_to[r]].peers++;
+    }
+}
+
+static enum tk_status open_links_to(uint32_t rank, uint32_t *qps)
+{
+    for (uint32_t k = 0; k < tk_verbs.links_pp; k++) {
+        struct tk_link *link = tk_links_to(rank) + k;
+        bool is_primary = k == tk_primary_number(rank);
+        if (tk_link_open(link, tk_peer(rank), rail_of_link(k), is_primary) != TK_OK)
             return TK_FAIL;
         while (link->surplus < 0)
-            tk_recv_post(link, tk_pool_take(&tk_verbs.recv_pool));
-        card->qp[r] = link->qp->qp_num;
+            tk_recv_post(link, tk_pool_take(&tk_rail_of(link)->recv_pool));
+        qps[k] = link->qp->qp_num;
     }
+    return TK_OK;
+}
+
+static enum tk_status open_links(struct tk_card *card)
+{
+    size_t size = (size_t)tk_peers.size * tk_verbs.links_pp * sizeof(*tk_verbs.links);
+    tk_verbs.links = aligned_alloc(TK_CACHE_LINE, size);
+    if (!tk_verbs.links) {
+        tk_complain("out of memory for %u connections", tk_peers.size * tk_verbs.links_pp);
+        return TK_FAIL;
+    }
+    memset(tk_verbs.links, 0, size);
+    for (uint32_t r = 0; r < tk_peers.size; r++)
+        if (is_for_us(r) && open_links_to(r, tk_card_qps(card, r)) != TK_OK)
+            return TK_FAIL;
     return TK_OK;
 }
 
@@ -143,42 +156,154 @@ static size_t inline_limit(void)
     return limit < 0 || limit > tk_inline_most ? tk_inline_most : (size_t)limit;
 }
 
-enum tk_status tk_verbs_open(struct tk_card *card)
+static enum tk_status choose_rails(struct tk_choice *choice, uint32_t turn)
 {
-    struct tk_rail *rail = &tk_verbs.rail;
-    uint32_t peers = tk_peers.size - 1;
-    derive_limits(peers);
-    if (tk_port_choose(rail) != TK_OK || fit_device(rail) != TK_OK ||
-        open_queues(rail, peers) != TK_OK)
-        return TK_FAIL;
-    rail->inline_limit = inline_limit();
-    if (open_works() != TK_OK || open_buffers(rail, peers) != TK_OK ||
-        open_links(rail, card) != TK_OK)
-        return TK_FAIL;
-    card->address = rail->address;
+    enum tk_status status = tk_rails_choose(choice, turn);
+    tk_verbs.rails = choice->rails;
+    if (status != TK_OK)
+        return status;
+    tk_verbs.rail_count = tk_peers.rails = choice->count;
+    tk_verbs.links_pp = (uint32_t)tk_max(choice->count, (size_t)tk_settings.num_qps);
+    tk_verbs.message_max = UINT32_MAX;
+    for (uint32_t i = 0; i < choice->count; i++)
+        tk_verbs.message_max = (uint32_t)tk_min(tk_verbs.message_max, choice->rails[i].message_max);
+    tk_verbs.inline_limit = inline_limit();
     return TK_OK;
 }
 
-enum tk_status tk_verbs_connect(void)
+/* Makes room in the card for what is told of rails and links; it may move. */
+static enum tk_status widen(struct tk_card **card, const char *unused)
 {
+    struct tk_card wide = **card;
+    wide.rails = tk_verbs.rail_count;
+    wide.links = tk_verbs.links_pp;
+    wide.unused_size = (uint32_t)strlen(unused) + 1;
+    struct tk_card *moved = realloc(*card, tk_card_size(&wide));
+    if (!moved) {
+        tk_complain("out of memory for a card of %zu bytes", tk_card_size(&wide));
+        return TK_FAIL;
+    }
+    *moved = wide;
+    memset(moved + 1, 0, tk_card_size(moved) - sizeof(*moved));
+    strcpy(tk_card_unused(moved), unused);
+    *card = moved;
+    return TK_OK;
+}
+
+static enum tk_status open_all(struct tk_card **card, uint32_t turn)
+{
+    struct tk_choice choice;
+    if (choose_rails(&choice, turn) != TK_OK)
+        return TK_FAIL;
+    derive_limits(count_peers());
+    if (tk_devices_open() != TK_OK || widen(card, choice.unused) != TK_OK)
+        return TK_FAIL;
+    deal_peers();
+    if (tk_devices_open_queues() != TK_OK || open_works() != TK_OK || tk_failover_open() != TK_OK ||
+        open_buffers() != TK_OK)
+        return TK_FAIL;
+    return open_links(*card);
+}
+
+enum tk_status tk_verbs_open(struct tk_card **card, uint32_t turn)
+{
+    if (open_all(card, turn) != TK_OK)
+        return TK_FAIL;
+    for (uint32_t i = 0; i < tk_verbs.rail_count; i++)
+        *tk_card_rail(*card, i) = tk_verbs.rails[i].address;
+    return TK_OK;
+}
+
+static enum tk_status connect_to(uint32_t rank)
+{
+    const struct tk_card *card = tk_card_of(rank);
+    const uint32_t *qps = tk_card_qps(card, tk_peers.me);
+    for (uint32_t k = 0; k < tk_verbs.links_pp; k++) {
+        struct tk_link *link = tk_links_to(rank) + k;
+        const struct tk_port_address *to = tk_card_rail(card, link->rail);
+        if (tk_link_connect(link, to, qps[k]) != TK_OK)
+            return TK_FAIL;
+        tk_spread_open(link, to->rate_mbps);
+    }
+    tk_peer(rank)->transport = tk_verbs_transport();
+    tk_peer(rank)->connection = tk_primary_to(rank);
+    return TK_OK;
+}
+
+static void close_links_to(uint32_t rank)
+{
+    for (uint32_t k = 0; k < tk_verbs.links_pp; k++)
+        tk_link_close(tk_links_to(rank) + k);
+}
+
+/* Two ranks of one host may hear through different devices, and share memory. */
+static bool any_host_uses_several(const uint32_t *host_of)
+{
+    bool found = false;
+    const char **first = calloc(tk_peers.size, sizeof(*first));
+    if (!first)
+        tk_panic("out of memory for a table of %u hosts", tk_peers.size);
     for (uint32_t r = 0; r < tk_peers.size; r++) {
         const struct tk_card *card = tk_card_of(r);
-        if (r == tk_peers.me || tk_peer(r)->transport) {
-            tk_link_close(&tk_verbs.links[r]);
-            continue;
+        for (uint32_t i = 0; i < card->rails; i++) {
+            const char *device = tk_card_rail(card, i)->device;
+            if (!first[host_of[r]])
+                first[host_of[r]] = device;
+            found |= strcmp(first[host_of[r]], device) != 0;
         }
-        if (tk_link_connect(&tk_verbs.rail, &tk_verbs.links[r], &card->address,
-                            card->qp[tk_peers.me]) != TK_OK)
+    }
+    free(first);
+    return found;
+}
+
+/* 0: pieces as large as the port's largest message, so that a transfer is not cut; large ones go
+ * over the links in turn. */
+static void set_stripe(bool is_put, uint64_t setting)
+{
+    enum { least_in_turn = 16 << 10 /* takes longer on the wire than the thought where to go */ };
+    tk_verbs.stripe[is_put] =
+        setting > 0 ? tk_min(setting, tk_verbs.message_max) : tk_verbs.message_max;
+    tk_verbs.spread_most[is_put] = setting > 0 ? tk_verbs.stripe[is_put] : least_in_turn;
+}
+
+static enum tk_status set_ways(bool is_fenced)
+{
+    set_stripe(false, tk_settings.get_stripe);
+    set_stripe(true, tk_settings.put_stripe);
+    tk_verbs.short_get_most = tk_verbs.links_pp > 1
+                                  ? tk_min(tk_verbs.message_max, tk_verbs.spread_most[false])
+                                  : tk_verbs.message_max;
+    tk_verbs.short_put_most = is_fenced ? 0 : tk_verbs.inline_limit;
+    tk_verbs.is_fenced = is_fenced;
+    return is_fenced ? tk_fence_sink_open() : TK_OK;
+}
+
+enum tk_status tk_verbs_connect(const uint32_t *host_of)
+{
+    if (set_ways(any_host_uses_several(host_of)) != TK_OK)
+        return TK_FAIL;
+    for (uint32_t r = 0; r < tk_peers.size; r++) {
+        if (!is_for_us(r))
+            close_links_to(r);
+        else if (connect_to(r) != TK_OK)
             return TK_FAIL;
-        tk_peer(r)->transport = &tk_transport_verbs;
-        tk_peer(r)->connection = &tk_verbs.links[r];
     }
     return TK_OK;
 }
 
-void tk_verbs_describe(char *text, size_t size)
+uint32_t tk_verbs_rails(void)
 {
-    const struct tk_rail *rail = &tk_verbs.rail;
+    return tk_verbs.rail_count;
+}
+
+uint32_t tk_verbs_rail_to(uint32_t rank)
+{
+    return tk_peers.rail_to[rank];
+}
+
+void tk_verbs_describe(uint32_t number, char *text, size_t size)
+{
+    const struct tk_rail *rail = &tk_verbs.rails[number];
     const struct tk_port_address *a = &rail->address;
     char where[64];
     if (tk_address_needs_gid(a))
@@ -186,36 +311,34 @@ void tk_verbs_describe(char *text, size_t size)
     else
         snprintf(where, sizeof(where), "LID %u", a->lid);
     snprintf(text, size, "%s:%u (%s, %s, %u Mb/s, MTU %d, inline %zu B; %s)", a->device, a->port,
-             a->is_ethernet ? "Ethernet" : "InfiniBand", where, rail->rate_mbps, 128 << a->mtu,
-             rail->inline_limit, rail->why);
+             a->is_ethernet ? "Ethernet" : "InfiniBand", where, a->rate_mbps, 128 << a->mtu,
+             tk_verbs.inline_limit, rail->why);
 }
 
 bool tk_verbs_is_open(void)
 {
-    return tk_verbs.rail.context != NULL;
+    return tk_verbs.device.context != NULL;
 }
 
 void tk_verbs_close(void)
 {
-    struct tk_rail *rail = &tk_verbs.rail;
-    if (!rail->context)
+    if (!tk_verbs_is_open()) {
+        free(tk_verbs.rails);
+        tk_verbs.rails = NULL;
         return;
+    }
+    if (tk_firehose_is_open())
+        tk_firehose_close();
     for (uint32_t r = 0; tk_verbs.links && r < tk_peers.size; r++)
-        tk_link_close(&tk_verbs.links[r]);
-    if (tk_verbs.segment_mr)
-        ibv_dereg_mr(tk_verbs.segment_mr);
-    tk_verbs.segment_mr = NULL;
+        close_links_to(r);
+    tk_segment_forget();
     tk_buffers_close();
-    if (rail->recv_cq)
-        ibv_destroy_cq(rail->recv_cq);
-    if (rail->send_cq)
-        ibv_destroy_cq(rail->send_cq);
-    if (rail->pd)
-        ibv_dealloc_pd(rail->pd);
-    ibv_close_device(rail->context);
+    tk_devices_close();
+    tk_failover_close();
     free(tk_verbs.works);
     free(tk_verbs.links);
-    tk_verbs = (struct tk_verbs){.segment_mr = NULL};
+    free(tk_verbs.rails);
+    tk_verbs = (struct tk_verbs){.rails = NULL};
 }
 
 const struct tk_transport tk_transport_verbs = {
@@ -223,6 +346,7 @@ const struct tk_transport tk_transport_verbs = {
     .packed_max = tk_buffer_size - tk_message_head_max,
     .send = tk_verbs_send,
     .send_short = tk_verbs_send_short,
+    .send_small = tk_verbs_send_small,
     .reserve = tk_verbs_reserve,
     .send_reserved = tk_verbs_send_reserved,
     .release = tk_verbs_release,
@@ -233,3 +357,15 @@ const struct tk_transport tk_transport_verbs = {
     .reap = tk_verbs_reap,
     .reap_in_handler = tk_verbs_reap,
 };
+
+/* Polls of one device go without a loop over them. */
+const struct tk_transport *tk_verbs_transport(void)
+{
+    static struct tk_transport several;
+    if (tk_verbs.device_count == 1)
+        return &tk_transport_verbs;
+    several = tk_transport_verbs;
+    several.poll = tk_devices_poll;
+    several.reap = several.reap_in_handler = tk_devices_reap;
+    return &several;
+}

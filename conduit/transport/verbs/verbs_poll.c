@@ -10,6 +10,7 @@
 
 #include "base/bits.h"
 #include "base/report.h"
+#include "firehose/firehose.h"
 #include "transport/verbs/verbs_credit.h"
 #include "transport/verbs/verbs_private.h"
 #include "transport/verbs/verbs_work.h"
@@ -32,12 +33,15 @@ static void __attribute__((noinline)) work_done(struct tk_work *work, const stru
 {
     tk_if_unlikely(wc->status != IBV_WC_SUCCESS)
     {
-        tk_work_failed(work, wc);
+        if (!tk_failover(work, wc))
+            tk_work_failed(work, wc);
         return;
     }
     tk_counter_add(&tk_verbs.works_out, -1);
     struct tk_op *op = work->op;
-    if (work->get_to)
+    if (work->is_held)
+        tk_firehose_release(work->held);
+    else if (work->get_to)
         memcpy(work->get_to, work->bounce->data, work->nbytes);
     tk_counter_t *sources = work->sources;
     tk_work_give(work);
@@ -49,7 +53,8 @@ static void __attribute__((noinline)) work_done(struct tk_work *work, const stru
     tk_counter_add(&op->pending, -1);
 }
 
-static int take(struct ibv_cq *cq, tk_lock_t *lock, struct ibv_wc *wc)
+static inline int __attribute__((always_inline))
+take(struct ibv_cq *cq, tk_lock_t *lock, struct ibv_wc *wc)
 {
     if (!tk_trylock(lock))
         return 0;
@@ -59,10 +64,11 @@ static int take(struct ibv_cq *cq, tk_lock_t *lock, struct ibv_wc *wc)
     return n;
 }
 
-static bool __attribute__((noinline)) reap_some(void)
+/* `device` is a constant where there is one device. */
+static inline bool __attribute__((always_inline)) reap_from(struct tk_device *device)
 {
     struct ibv_wc wcs[tk_poll_batch], *wc = wcs;
-    int n = take(tk_verbs.rail.send_cq, &tk_verbs.rail.send_cq_lock, wcs);
+    int n = take(device->send_cq, &device->send_cq_lock, wcs);
     if (n == 0)
         return false;
     do {
@@ -72,6 +78,11 @@ static bool __attribute__((noinline)) reap_some(void)
         wc++;
     } while (--n > 0);
     return true;
+}
+
+static bool __attribute__((noinline)) reap_some(void)
+{
+    return reap_from(&tk_verbs.device);
 }
 
 bool tk_verbs_reap(void)
@@ -131,7 +142,7 @@ static inline void hand_up(struct tk_link *link, struct tk_message_head *head, v
 static inline void post_again(struct tk_link *link, struct tk_buffer *buffer)
 {
     tk_if_likely(link->surplus <= 0) tk_recv_post(link, buffer);
-    else tk_pool_give(&tk_verbs.recv_pool, buffer);
+    else tk_pool_give(&tk_rail_of(link)->recv_pool, buffer);
 }
 
 /* A small message is copied: its buffer can receive the next one before any handler gives the
@@ -169,7 +180,7 @@ static void *replace_buffer(struct tk_link *link, struct tk_buffer *buffer, size
 {
     if (link->surplus >= 0)
         return NULL;
-    struct tk_buffer *spare = tk_pool_take(&tk_verbs.recv_pool);
+    struct tk_buffer *spare = tk_pool_take(&tk_rail_of(link)->recv_pool);
     if (spare) {
         tk_recv_post(link, spare);
         return NULL;
@@ -192,7 +203,7 @@ large_arrived(struct tk_link *link, struct tk_buffer *buffer, size_t front, size
     char *bytes = copy ? copy : buffer->data;
     hand_up(link, (struct tk_message_head *)bytes, bytes + front, size - front);
     if (!copy)
-        tk_pool_give(&tk_verbs.recv_pool, buffer);
+        tk_pool_give(&tk_rail_of(link)->recv_pool, buffer);
     free(copy);
 }
 
@@ -228,14 +239,19 @@ static void __attribute__((noinline)) all_arrived(const struct ibv_wc *wc, int n
     } while (--n > 0);
 }
 
-static bool poll_recv(void)
+static inline bool __attribute__((always_inline)) receive_from(struct tk_device *device)
 {
     struct ibv_wc wc[tk_poll_batch];
-    int n = take(tk_verbs.rail.recv_cq, &tk_verbs.rail.recv_cq_lock, wc);
+    int n = take(device->recv_cq, &device->recv_cq_lock, wc);
     if (n <= 0)
         return false;
     all_arrived(wc, n);
     return true;
+}
+
+static bool poll_recv(void)
+{
+    return receive_from(&tk_verbs.device);
 }
 
 /* Apart from the usual way, which need not remember what it found on this one. */
@@ -253,4 +269,27 @@ bool tk_verbs_poll(void)
     tk_if_unlikely(tk_counter_read(&tk_verbs.works_out) |
                    tk_counter_read(&tk_verbs.acks_due)) return poll_all();
     return poll_recv();
+}
+
+/* ---- the same with several devices ---- */
+
+bool tk_devices_reap(void)
+{
+    bool any = false;
+    if (tk_counter_read(&tk_verbs.works_out) == 0)
+        return false;
+    for (struct tk_device *device = &tk_verbs.device; device; device = device->next)
+        any |= reap_from(device);
+    return any;
+}
+
+bool tk_devices_poll(void)
+{
+    bool any = tk_counter_read(&tk_verbs.acks_due) > 0;
+    if (any)
+        tk_acks_send();
+    any |= tk_devices_reap();
+    for (struct tk_device *device = &tk_verbs.device; device; device = device->next)
+        any |= receive_from(device);
+    return any;
 }

@@ -1,33 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Choice of the port: the first active one that GASNET_IBV_PORTS admits; on Ethernet also the
- * choice of the GID. When there is none, says what was found and why it would not do. No lock:
- * start-up only. */
+ * Can a port be used, and how: its state, its rate, its partition key and, on Ethernet, the choice
+ * of the GID. No lock: start-up only. */
 #include "config.h"
 
 #include <arpa/inet.h>
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/report.h"
 #include "settings/settings.h"
 #include "transport/verbs/verbs_private.h"
-
-/* "softhca0:1 down, mlx5_0:1 not in GASNET_IBV_PORTS": what stood in the way, for the one line that
- * a user gets. */
-struct refusals {
-    char text[1024];
-    size_t length;
-};
-
-static void refuse(struct refusals *r, const char *device, int port, const char *why)
-{
-    int n = snprintf(r->text + r->length, sizeof(r->text) - r->length, "%s%s:%d %s",
-                     r->length ? ", " : "", device, port, why);
-    if (n > 0 && r->length + (size_t)n < sizeof(r->text))
-        r->length += (size_t)n;
-}
 
 /* Higher is better; -1 for an unusable entry. Link-local addresses come last: they do not cross
  * routers and their neighbour discovery often fails between rails of one host. */
@@ -117,7 +99,7 @@ static void describe_device(struct tk_rail *rail, const struct ibv_device_attr *
     rail->reads_out = reads_out > 255 ? 255 : reads_out;
 }
 
-static const char *take_port(struct tk_rail *rail, struct ibv_context *context, int port)
+const char *tk_port_take(struct tk_rail *rail, struct ibv_context *context, int port)
 {
     struct ibv_port_attr attr;
     struct ibv_device_attr device;
@@ -141,62 +123,9 @@ static const char *take_port(struct tk_rail *rail, struct ibv_context *context, 
     rail->address.mtu = (uint8_t)mtu_of(&attr);
     rail->address.port = (uint8_t)port;
     rail->message_max = attr.max_msg_sz;
-    rail->rate_mbps = tk_port_rate(&attr);
+    rail->address.rate_mbps = tk_port_rate(&attr);
     snprintf(rail->address.device, sizeof(rail->address.device), "%.31s",
              ibv_get_device_name(context->device));
     describe_device(rail, &device);
     return NULL;
-}
-
-/* True when one of the device's ports was taken. */
-static bool try_device(struct tk_rail *rail, struct ibv_device *device, struct refusals *refusals)
-{
-    const char *name = ibv_get_device_name(device);
-    struct ibv_device_attr attr;
-    struct ibv_context *context = ibv_open_device(device);
-    if (!context) {
-        refuse(refusals, name, 0, "can't be opened (permission for /dev/infiniband?)");
-        return false;
-    }
-    int ports = ibv_query_device(context, &attr) ? 0 : attr.phys_port_cnt;
-    for (int port = 1; port <= ports; port++) {
-        const char *why = tk_port_filter_admits(tk_settings.ibv_ports, name, port)
-                              ? take_port(rail, context, port)
-                              : "is not in GASNET_IBV_PORTS";
-        if (!why)
-            return true;
-        refuse(refusals, name, port, why);
-    }
-    ibv_close_device(context);
-    return false;
-}
-
-static enum tk_status none(const struct refusals *refusals, int devices)
-{
-    if (devices == 0)
-        tk_complain(
-            "no RDMA device on this host; load its driver, or run over the software device: "
-            "gasnetrun_ibv does so unless GASNET_SOFTHCA=never (under another launcher preload "
-            "libsofthca.so)");
-    else
-        tk_complain("no usable RDMA port: %s", refusals->text);
-    return TK_FAIL;
-}
-
-enum tk_status tk_port_choose(struct tk_rail *rail)
-{
-    struct refusals refusals = {.length = 0};
-    int count = 0;
-    if (tk_port_filter_check(tk_settings.ibv_ports) != TK_OK)
-        return TK_FAIL;
-    struct ibv_device **list = ibv_get_device_list(&count);
-    if (!list)
-        return none(&refusals, 0);
-    bool found = false;
-    for (int i = 0; i < count && !found; i++)
-        found = try_device(rail, list[i], &refusals);
-    ibv_free_device_list(list);
-    rail->why =
-        *tk_settings.ibv_ports ? "first active port of GASNET_IBV_PORTS" : "first active port";
-    return found ? TK_OK : none(&refusals, count);
 }

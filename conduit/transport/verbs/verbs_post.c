@@ -16,7 +16,7 @@
 
 bool tk_is_registered(const void *address, size_t size)
 {
-    return tk_verbs.segment_mr && tk_area_holds(&tk_segment_area, address, size);
+    return tk_verbs.segment && tk_area_holds(&tk_segment_area, address, size);
 }
 
 /* Head and payload are gathered by the device; the payload's length may be 0. */
@@ -35,10 +35,10 @@ static void post_gathered(struct tk_work *work, const struct tk_outgoing *m)
 {
     struct ibv_sge sge[2] = {{.addr = (uintptr_t)work->bounce->data,
                               .length = (uint32_t)m->head_size,
-                              .lkey = work->bounce->key},
+                              .lkey = work->bounce->keys[work->link->rail]},
                              {.addr = (uintptr_t)m->payload,
                               .length = (uint32_t)m->nbytes,
-                              .lkey = tk_verbs.segment_mr->lkey}};
+                              .lkey = tk_verbs.segment->local[work->link->rail]}};
     struct ibv_send_wr wr;
     wr.sg_list = sge;
     wr.num_sge = 2;
@@ -54,7 +54,7 @@ static void post_copied(struct tk_work *work, const struct tk_outgoing *m)
     char *bytes = work->bounce->data;
     struct ibv_sge sge = {.addr = (uintptr_t)bytes,
                           .length = (uint32_t)(m->head_size + m->nbytes),
-                          .lkey = work->bounce->key};
+                          .lkey = work->bounce->keys[work->link->rail]};
     struct ibv_send_wr wr;
     wr.sg_list = &sge;
     wr.num_sge = 1;
@@ -84,14 +84,14 @@ static inline void hand_over_credits(struct tk_link *link, struct tk_message_hea
 
 static inline bool is_small(const struct tk_outgoing *m)
 {
-    return m->head_size + m->nbytes <= tk_verbs.rail.inline_limit;
+    return m->head_size + m->nbytes <= tk_verbs.inline_limit;
 }
 
 static void post_in_place(struct tk_work *work, const struct tk_outgoing *m)
 {
     struct ibv_sge sge = {.addr = (uintptr_t)m->head,
                           .length = (uint32_t)(m->head_size + m->nbytes),
-                          .lkey = work->bounce->key};
+                          .lkey = work->bounce->keys[work->link->rail]};
     struct ibv_send_wr wr;
     wr.sg_list = &sge;
     wr.num_sge = 1;
@@ -196,7 +196,7 @@ static inline enum tk_status post_short(struct tk_link *link)
 {
     struct tk_message_head *head = &link->quiet_data.message.head;
     size_t size = tk_short_size(head->nargs);
-    tk_if_unlikely(size > (size_t)tk_verbs.rail.inline_limit ||
+    tk_if_unlikely(size > (size_t)tk_verbs.inline_limit ||
                    !tk_quiet_take(link)) return post_short_loudly(link);
     hand_over_credits(link, head);
     quiet_post(link, size);
@@ -216,14 +216,11 @@ static enum tk_status __attribute__((noinline)) post_buffer_and_short(struct tk_
     return post_short(link);
 }
 
-/* What is rare is left by jumps to functions of their own: then there is little to be saved on the
- * way that is not. */
-static inline enum tk_status send_short_locked(struct tk_link *link, struct tk_message_head head,
-                                               const int32_t *args)
+/* The message is built. What is rare is left by jumps to functions of their own: then there is
+ * little to be saved on the way that is not. */
+static inline enum tk_status send_short_locked(struct tk_link *link, uint8_t kind)
 {
-    struct tk_short *message = &link->quiet_data.message;
-    tk_short_build(message, head, args);
-    if (message->head.kind == TK_REQUEST) {
+    if (kind == TK_REQUEST) {
         tk_if_unlikely(!tk_credit_take_alone(link)) return no_credit(link);
         tk_if_unlikely(link->surplus < 0) return post_buffer_and_short(link);
     }
@@ -231,11 +228,28 @@ static inline enum tk_status send_short_locked(struct tk_link *link, struct tk_m
 }
 
 enum tk_status tk_verbs_send_short(struct tk_peer *peer, struct tk_message_head head,
-                                   const int32_t *args)
+                                   const int32_t *args, bool immediate)
 {
     struct tk_link *link = peer->connection;
     tk_lock(&link->lock);
-    enum tk_status status = send_short_locked(link, head, args);
+    tk_short_build(&link->quiet_data.message, head, args);
+    enum tk_status status = send_short_locked(link, head.kind);
     tk_unlock(&link->lock);
-    return status;
+    tk_if_likely(status != TK_BUSY || immediate) return status;
+    return tk_short_later(peer, head, args);
+}
+
+enum tk_status tk_verbs_send_small(struct tk_peer *peer, unsigned tag, uint64_t args,
+                                   bool immediate)
+{
+    struct tk_link *link = peer->connection;
+    tk_lock(&link->lock);
+    struct tk_short *message = &link->quiet_data.message;
+    message->head = tk_tag_head(tag);
+    message->args[0] = (int32_t)args;
+    message->args[1] = (int32_t)(args >> 32);
+    enum tk_status status = send_short_locked(link, message->head.kind);
+    tk_unlock(&link->lock);
+    tk_if_likely(status != TK_BUSY || immediate) return status;
+    return tk_send_small_short(peer, tag, args, false);
 }

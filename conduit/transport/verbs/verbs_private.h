@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the files of transport/verbs share. A rail is one port in use; a link is the connection to
- * one peer over it.
+ * What the files of transport/verbs share. A device in use has the objects that serve all its
+ * ports; a rail is one port in use; a link is a connection to one peer over a rail. Each pair of
+ * ranks has as many links, and one of them is primary: it carries what is small, in order. The
+ * others carry pieces of large transfers only, and have neither credits nor receive buffers.
  *
  * Locks: a link's lock guards its credits, its receive queue and the order of its sends. A pool's
  * lock may be taken under it. The locks of the completion queues are only tried, and are free again
@@ -34,13 +36,23 @@ enum {
 };
 
 struct tk_link;
+struct tk_pinned;
+struct tk_replay;
+struct tk_rail;
+
+/* Memory that devices know: one object of each, and the keys by rail. */
+struct tk_registration {
+    struct ibv_mr **mrs; /* by the device's index */
+    uint32_t *remote;
+    uint32_t local[];
+};
 
 /* A registered piece of tk_buffer_size bytes. */
 struct tk_buffer {
     struct tk_pool_item item;
     struct tk_link *link; /* while posted for receiving */
     char *data;
-    uint32_t key;
+    const uint32_t *keys;  /* by rail; of a receive buffer there is the one of its own device */
     struct ibv_recv_wr wr; /* posts it for receiving */
     struct ibv_sge sge;
 };
@@ -53,16 +65,22 @@ struct tk_work {
     int covers;               /* quiet messages posted before it that its completion stands for */
     struct tk_op *op;         /* may be NULL: nobody waits for it */
     struct tk_buffer *bounce; /* given back on completion */
-    void *get_to;             /* get through the bounce buffer: where the data belongs */
-    tk_counter_t *sources;    /* counts it too, while it reads its source; may be NULL */
-    uint8_t opcode;           /* enum ibv_wr_opcode, for messages */
-    bool is_plain; /* completion only counts: bounce, get_to and sources are not looked at */
+    union {
+        void *get_to;           /* get through the bounce buffer: where the data belongs */
+        struct tk_pinned *held; /* local memory registered on the fly; released on completion */
+    };
+    tk_counter_t *sources; /* counts it too, while it reads its source; may be NULL */
+    uint8_t opcode;        /* enum ibv_wr_opcode, for messages */
+    bool is_held;          /* which of the two above; neither may be */
+    bool is_plain; /* completion only counts: bounce, get_to, sources and held are not looked at */
 };
 
 struct tk_link {
     _Alignas(TK_CACHE_LINE) tk_lock_t lock;
     struct ibv_qp *qp;
     struct tk_peer *peer;
+    uint32_t rail;             /* its index */
+    uint64_t carried, cost;    /* of large transfers: bytes times cost so far; of a byte */
     int credits;               /* requests that we may send now */
     int banked;                /* credits of the peer's that we hold back */
     int surplus;               /* receive buffers in the queue beyond those needed */
@@ -82,63 +100,137 @@ struct tk_link {
     } quiet_data;
 };
 
-struct tk_rail {
+struct tk_device {
     struct ibv_context *context;
     struct ibv_pd *pd;
     struct ibv_cq *send_cq, *recv_cq;
-    struct tk_port_address address;
-    int gid_index, pkey_index;
-    const char *why; /* of the choice, for the start-up record */
-    uint32_t rate_mbps;
-    uint32_t message_max; /* of the port */
-    int reads_out;        /* RDMA reads we may have under way on a queue pair */
-    size_t inline_limit;
+    struct tk_device *next;
+    unsigned index;
     _Alignas(TK_CACHE_LINE) tk_lock_t send_cq_lock;
     _Alignas(TK_CACHE_LINE) tk_lock_t recv_cq_lock;
+};
+
+struct tk_rail {
+    struct tk_pool recv_pool;
+    struct ibv_context *context;
+    struct tk_device *device;
+    struct tk_port_address address;
+    int gid_index, pkey_index;
+    char why[128];        /* of the choice, for the start-up record */
+    uint32_t message_max; /* of the port */
+    int reads_out;        /* RDMA reads we may have under way on a queue pair */
+    uint32_t peers;       /* whose primary link it has */
 };
 
 /* Registered slabs of buffers; see verbs_memory.c. */
 struct tk_slab {
     struct tk_area area;
-    struct ibv_mr *mr;
+    struct tk_registration *registration;
     struct tk_buffer *buffers;
     struct tk_slab *next;
 };
 
 struct tk_verbs {
-    struct tk_rail rail;
-    struct tk_link *links; /* by rank; ours is unused */
-    struct ibv_mr *segment_mr;
+    struct tk_device device; /* the first, and on most hosts the only one; ->next has the others */
+    struct tk_rail *rails;
+    uint32_t rail_count;
+    uint32_t device_count;
+    uint32_t links_pp;     /* to each peer */
+    struct tk_link *links; /* links_pp in a row for each rank; ours are unused */
+    struct tk_registration *segment;
+    size_t inline_limit;   /* the least of all queue pairs */
+    size_t short_put_most; /* bytes; inline_limit, or 0 where puts have reads behind them */
+    size_t short_get_most; /* bytes of a get that needs no thought of other links */
+    size_t stripe[2];      /* bytes of a piece; of gets, of puts */
+    size_t spread_most[2]; /* bytes of a get, a put that goes over one link whatever there are */
+    uint32_t message_max;  /* the least of all ports */
+    bool is_fenced;        /* see verbs_spread.c */
+    struct tk_buffer *fence_sink; /* where reads behind puts go; nobody looks at it */
     struct tk_slab *slabs;
-    struct tk_pool recv_pool, bounce_pool, work_pool;
+    struct tk_pool bounce_pool, work_pool;
     struct tk_work *works;
     int credits_pp, slack;
     int depth_pp, depth_total;
     int bounces;                /* buffers in bounce_pool and out of it */
     int quiet_max;              /* quiet messages in a row on a link */
     tk_counter_t credits_total; /* requests that this process may still have in flight */
-    tk_counter_t acks_due;
-    tk_counter_t works_out; /* work requests under way: an idle send CQ need not be polled */
+    tk_counter_t acks_due;      /* and works that wait for another link */
+    struct tk_pool homeless;    /* those */
+    struct tk_replay *replays;  /* see verbs_failover.c; NULL: there is no other link to go to */
+    tk_counter_t works_out;     /* work requests under way: an idle send CQ need not be polled */
 };
 
 extern TK_HIDDEN struct tk_verbs tk_verbs;
 
-/* verbs_ports.c */
-enum tk_status tk_port_choose(struct tk_rail *rail);
+static inline struct tk_link *tk_links_to(uint32_t rank)
+{
+    return &tk_verbs.links[(size_t)rank * tk_verbs.links_pp];
+}
+
+/* Both ends of a pair come to the same number, and a rank's peers are spread over its links. */
+static inline uint32_t tk_primary_number(uint32_t rank)
+{
+    return (tk_peers.me + rank) % tk_verbs.links_pp;
+}
+
+static inline struct tk_link *tk_primary_to(uint32_t rank)
+{
+    return tk_links_to(rank) + tk_primary_number(rank);
+}
+
+static inline struct tk_rail *tk_rail_of(const struct tk_link *link)
+{
+    return &tk_verbs.rails[link->rail];
+}
+
+/* verbs_family.c: the variable that a rank obeys, and its value */
+struct tk_port_family {
+    char name[32];
+    const char *filter;
+};
+enum tk_status tk_port_family_find(struct tk_port_family *family);
+
+/* verbs_ports.c; NULL, or why the port can't be used. */
+const char *tk_port_take(struct tk_rail *rail, struct ibv_context *context, int port);
 
 /* Mb/s */
 uint32_t tk_port_rate(const struct ibv_port_attr *attr);
 
+/* verbs_network.c */
+enum { tk_gid_size = 16 };
+struct tk_network {
+    bool is_ethernet;
+    uint8_t prefix[tk_gid_size];
+};
+void tk_network_of(struct tk_network *network, const struct tk_rail *rail);
+bool tk_network_is_same(const struct tk_network *a, const struct tk_network *b);
+
+/* verbs_choice.c; turn: our number among the ranks of this host */
+struct tk_choice {
+    struct tk_rail *rails;
+    uint32_t count;
+    char unused[512]; /* other ports of this host, and why they are not used */
+};
+enum tk_status tk_rails_choose(struct tk_choice *choice, uint32_t turn);
+
+/* verbs_device.c: the devices of the rails chosen */
+enum tk_status tk_devices_open(void);
+enum tk_status tk_devices_open_queues(void);
+void tk_devices_close(void);
+
 /* verbs_memory.c */
-enum tk_status tk_buffers_open(struct tk_rail *rail, unsigned recv_count, unsigned bounce_count);
-enum tk_status tk_recv_pool_grow(void);
-struct ibv_mr *tk_register(struct tk_rail *rail, void *base, size_t size, const char *what);
+enum tk_status tk_bounce_pool_open(unsigned count);
+enum tk_status tk_fence_sink_open(void);
+enum tk_status tk_recv_pool_open(struct tk_rail *rail, unsigned count);
+enum tk_status tk_recv_pool_grow(struct tk_rail *rail);
 void tk_buffers_close(void);
+void tk_segment_forget(void); /* at the end of the process; nobody is to unregister it then */
+const uint32_t *tk_pinned_keys(const struct tk_pinned *pinned); /* for local use, by rail */
 
 /* verbs_connect.c */
-enum tk_status tk_link_open(struct tk_rail *rail, struct tk_link *link, struct tk_peer *peer);
-enum tk_status tk_link_connect(struct tk_rail *rail, struct tk_link *link,
-                               const struct tk_port_address *to, uint32_t qp);
+enum tk_status tk_link_open(struct tk_link *link, struct tk_peer *peer, uint32_t rail,
+                            bool is_primary);
+enum tk_status tk_link_connect(struct tk_link *link, const struct tk_port_address *to, uint32_t qp);
 void tk_link_close(struct tk_link *link);
 
 /* verbs_credit.c: all with the link's lock held */
@@ -150,7 +242,9 @@ void tk_acks_send(void);
 bool tk_is_registered(const void *address, size_t size);
 enum tk_status tk_verbs_send(struct tk_peer *peer, struct tk_outgoing *message);
 enum tk_status tk_verbs_send_short(struct tk_peer *peer, struct tk_message_head head,
-                                   const int32_t *args);
+                                   const int32_t *args, bool immediate);
+enum tk_status tk_verbs_send_small(struct tk_peer *peer, unsigned tag, uint64_t args,
+                                   bool immediate);
 enum tk_status tk_message_post(struct tk_link *link, struct tk_outgoing *message);
 
 void tk_message_post_work(struct tk_link *link, struct tk_work *work, struct tk_outgoing *message);
@@ -168,8 +262,20 @@ bool tk_verbs_get(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, void
 enum tk_status tk_verbs_rma(struct tk_peer *peer, struct tk_rma *rma);
 
 /* verbs_poll.c */
-bool tk_verbs_poll(void);
+bool tk_verbs_poll(void); /* of one device */
 bool tk_verbs_reap(void);
+bool tk_devices_poll(void); /* of all, where there are several */
+bool tk_devices_reap(void);
+
+/* verbs_failover.c */
+enum tk_status tk_failover_open(void);
+void tk_failover_close(void);
+/* What is about to be posted over a link that is not primary. Keys are by rail, and stay. */
+void tk_failover_note(const struct tk_work *work, const struct ibv_sge *local, uint64_t remote,
+                      const uint32_t *local_keys, const uint32_t *remote_keys);
+/* Takes a failed work over; false: it can't be done again. */
+bool tk_failover(struct tk_work *work, const struct ibv_wc *wc);
+void tk_failover_replay(void);
 
 /* verbs_error.c */
 void tk_post_failed(struct tk_work *work, int error);
@@ -177,6 +283,9 @@ void tk_work_failed(struct tk_work *work, const struct ibv_wc *wc);
 void tk_recv_failed(struct tk_link *link, const struct ibv_wc *wc);
 void tk_buffers_exhausted(struct tk_link *link);
 _Noreturn void tk_wire_error(struct tk_link *link, const char *what);
-void tk_explain_registration(struct tk_rail *rail, const char *what, size_t size, int error);
+void tk_explain_registration(const struct tk_device *device, const char *what, size_t size,
+                             int error);
+void tk_warn_registration(const struct tk_device *device, size_t size,
+                          int error); /* for a transfer */
 
 #endif

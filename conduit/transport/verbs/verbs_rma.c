@@ -1,41 +1,51 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Puts and gets as RDMA writes and reads. Memory outside the segment goes through bounce buffers;
- * what is registered goes from and to where it lies. Pieces are as large as the port's largest
- * message or a bounce buffer. Takes the link's lock once for as many pieces as there is room for.
+ * Puts and gets as RDMA writes and reads. What is registered goes from and to where it lies. Memory
+ * outside the segment is registered on the fly when the transfer is large, and goes through bounce
+ * buffers else. Pieces are as large as a stripe, the port's largest message, a region or a bounce
+ * buffer, and go over one link, or by turns over all of the pair.
+ * Takes the link's lock once for as many pieces as there is room for, but anew for each piece that
+ * is registered: that takes long, and others wait for the lock.
  */
 #include "config.h"
 
 #include <string.h>
 
 #include "base/bits.h"
+#include "firehose/firehose.h"
 #include "settings/settings.h"
 #include "transport/verbs/verbs_private.h"
+#include "transport/verbs/verbs_spread.h"
 #include "transport/verbs/verbs_work.h"
 
 struct piece {
     char *local;
     size_t nbytes;
-    uint32_t key; /* of the local memory, where that is used as it is */
+    const uint32_t *keys; /* of the local memory, where that is used as it is */
     bool is_inline, is_bounced;
 };
 
-static size_t piece_most(bool is_bounced)
+static size_t piece_most(const struct tk_rma *rma, bool is_bounced)
 {
-    return is_bounced ? tk_min(tk_buffer_size, tk_verbs.rail.message_max)
-                      : tk_verbs.rail.message_max;
+    size_t most = tk_is_spread(rma) ? tk_verbs.stripe[rma->is_put] : tk_verbs.message_max;
+    return is_bounced ? tk_min(tk_buffer_size, most) : most;
 }
 
 /* The segment of endpoint 0, and that of the local endpoint where it is another. */
-static bool find_key(const struct tk_rma *rma, struct piece *piece, size_t nbytes)
+static bool find_keys(const struct tk_rma *rma, struct piece *piece, size_t nbytes)
 {
     if (tk_is_registered(piece->local, nbytes))
-        piece->key = tk_verbs.segment_mr->lkey;
+        piece->keys = tk_verbs.segment->local;
     else if (rma->home && tk_region_holds(rma->home, piece->local, nbytes))
-        piece->key = rma->home->local_key;
+        piece->keys = rma->home->local_keys;
     else
         return false;
     return true;
+}
+
+static bool wants_copy(const struct tk_rma *rma)
+{
+    return rma->copy_source && rma->nbytes <= tk_settings.nonbulkput_bounce_limit;
 }
 
 /* Once a piece is not bounced, no later one is. */
@@ -43,12 +53,12 @@ static struct piece next_piece(const struct tk_rma *rma)
 {
     size_t left = rma->nbytes - rma->done;
     struct piece piece = {.local = rma->local + rma->done};
-    bool copy = rma->copy_source && rma->nbytes <= tk_settings.nonbulkput_bounce_limit;
-    if (rma->is_put && left <= tk_verbs.rail.inline_limit)
+    bool copy = wants_copy(rma);
+    if (rma->is_put && left <= tk_verbs.inline_limit && !tk_is_spread(rma))
         piece.is_inline = true;
     else
-        piece.is_bounced = copy || !find_key(rma, &piece, left);
-    piece.nbytes = tk_min(left, piece_most(piece.is_bounced));
+        piece.is_bounced = copy || !find_keys(rma, &piece, left);
+    piece.nbytes = tk_min(left, piece_most(rma, piece.is_bounced));
     return piece;
 }
 
@@ -65,7 +75,7 @@ static void count(struct tk_work *work, const struct tk_rma *rma, const struct p
     tk_counter_add(rma->sources, 1);
 }
 
-static void post_piece(struct tk_work *work, const struct tk_rma *rma, const struct piece *piece,
+static void post_piece(struct tk_work *work, struct tk_rma *rma, const struct piece *piece,
                        uint32_t remote_key)
 {
     struct ibv_sge sge = {.addr = (uintptr_t)piece->local, .length = (uint32_t)piece->nbytes};
@@ -77,15 +87,21 @@ static void post_piece(struct tk_work *work, const struct tk_rma *rma, const str
     wr.wr.rdma.rkey = remote_key;
     if (piece->is_bounced) {
         sge.addr = (uintptr_t)work->bounce->data;
-        sge.lkey = work->bounce->key;
+        sge.lkey = work->bounce->keys[work->link->rail];
         if (rma->is_put)
             memcpy(work->bounce->data, piece->local, piece->nbytes);
         else
             work->get_to = piece->local;
     } else if (!piece->is_inline) {
-        sge.lkey = piece->key;
+        sge.lkey = piece->keys[work->link->rail];
     }
     work->nbytes = sge.length;
+    rma->done += piece->nbytes;
+    tk_fence_want(rma, work->link);
+    if (tk_verbs.replays && tk_is_spread(rma))
+        tk_failover_note(work, &sge, wr.wr.rdma.remote_addr, piece->keys,
+                         tk_remote_keys(work->link->peer, rma));
+    /* Last: it may be complete at once, and another thread's. */
     tk_work_post(work, &wr, rma->is_put ? IBV_WR_RDMA_WRITE : IBV_WR_RDMA_READ, flags);
 }
 
@@ -109,6 +125,7 @@ static enum tk_status put_inline(struct tk_link *link, struct tk_rma *rma, uint3
     work->nbytes = sge.length;
     rma->done = rma->nbytes;
     tk_work_post(work, &wr, IBV_WR_RDMA_WRITE, IBV_SEND_INLINE);
+    tk_fence_want(rma, link);
     return TK_OK;
 }
 
@@ -143,7 +160,7 @@ static size_t idle_room(const struct tk_link *link, bool is_bounced)
 static bool reserve(struct tk_link *link, const struct tk_rma *rma, struct tk_work **reserved)
 {
     struct piece first = next_piece(rma);
-    size_t most = piece_most(first.is_bounced);
+    size_t most = piece_most(rma, first.is_bounced);
     size_t wanted = tk_min((rma->nbytes + most - 1) / most, idle_room(link, first.is_bounced));
     while (wanted-- > 0) {
         struct tk_work *work = tk_work_take(link, first.is_bounced);
@@ -171,10 +188,107 @@ static enum tk_status post_pieces(struct tk_link *link, struct tk_rma *rma, uint
             return TK_BUSY;
         count(work, rma, &piece);
         post_piece(work, rma, &piece, remote_key);
-        rma->done += piece.nbytes;
     }
     give_back(reserved);
     return TK_OK;
+}
+
+/* ---- local memory that is registered on the fly ---- */
+
+enum {
+    held_least = 16 << 10 /* of a piece at an end of a transfer: less is copied in the time that it
+                             takes to find or make a region */
+};
+
+/* An immediate transfer would have to find regions for all its pieces before the first is posted.
+ */
+static bool wants_hold(const struct tk_rma *rma)
+{
+    struct piece rest = {.local = rma->local + rma->done};
+    size_t whole = tk_is_on_demand ? tk_max(rma->nbytes, rma->whole) : rma->nbytes;
+    return whole >= tk_settings.firehose_least && tk_firehose_is_open() && !rma->immediate &&
+           !wants_copy(rma) && !find_keys(rma, &rest, rma->nbytes - rma->done);
+}
+
+static struct piece held_piece(const struct tk_rma *rma, struct tk_pinned **held)
+{
+    size_t left = rma->nbytes - rma->done;
+    struct piece piece = {.local = rma->local + rma->done};
+    piece.nbytes = tk_firehose_piece(piece.local, left);
+    *held = piece.nbytes < held_least ? NULL : tk_firehose_hold_if_worth(piece.local, left);
+    piece.is_bounced = !*held;
+    if (*held) {
+        piece.keys = tk_pinned_keys(*held);
+        piece.nbytes = (*held)->base + (*held)->size - (uintptr_t)piece.local;
+    }
+    piece.nbytes = tk_min(tk_min(piece.nbytes, left), piece_most(rma, piece.is_bounced));
+    return piece;
+}
+
+static enum tk_status post_one_held(struct tk_link *link, struct tk_rma *rma, uint32_t remote_key)
+{
+    struct tk_pinned *held;
+    if (tk_counter_read(&link->room) <= 0)
+        return TK_BUSY;
+    struct piece piece = held_piece(rma, &held);
+    tk_lock(&link->lock);
+    struct tk_work *work = tk_work_take(link, piece.is_bounced);
+    if (work) {
+        work->is_held = held != NULL;
+        if (held)
+            work->held = held;
+        count(work, rma, &piece);
+        post_piece(work, rma, &piece, remote_key);
+    }
+    tk_unlock(&link->lock);
+    if (!work && held)
+        tk_firehose_release(held);
+    return work ? TK_OK : TK_BUSY;
+}
+
+static enum tk_status post_held(struct tk_link *link, struct tk_rma *rma, uint32_t remote_key)
+{
+    enum tk_status status = TK_OK;
+    while (status == TK_OK && rma->done < rma->nbytes)
+        status = post_one_held(link, rma, remote_key);
+    return status;
+}
+
+/* ---- over all links ---- */
+
+static enum tk_status post_one_spread(struct tk_peer *peer, struct tk_rma *rma, bool wants_region)
+{
+    size_t left = tk_min(rma->nbytes - rma->done, tk_verbs.stripe[rma->is_put]);
+    struct tk_link *link = tk_spread_link(peer, left);
+    if (!link)
+        return TK_BUSY;
+    size_t before = rma->done;
+    uint32_t remote_key = tk_remote_keys(peer, rma)[link->rail];
+    enum tk_status status = TK_BUSY;
+    if (wants_region) {
+        status = post_one_held(link, rma, remote_key);
+    } else {
+        tk_lock(&link->lock);
+        struct piece piece = next_piece(rma);
+        struct tk_work *work = tk_work_take(link, piece.is_bounced);
+        if (work) {
+            count(work, rma, &piece);
+            post_piece(work, rma, &piece, remote_key);
+            status = TK_OK;
+        }
+        tk_unlock(&link->lock);
+    }
+    tk_spread_count(link, rma->done - before);
+    return status;
+}
+
+static enum tk_status post_spread(struct tk_peer *peer, struct tk_rma *rma)
+{
+    bool wants_region = wants_hold(rma);
+    enum tk_status status = TK_OK;
+    while (status == TK_OK && rma->done < rma->nbytes)
+        status = post_one_spread(peer, rma, wants_region);
+    return status;
 }
 
 /* ---- the shortest way there is, for what nobody but its operation has to know of. It waits for no
@@ -207,7 +321,7 @@ bool tk_verbs_put(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, cons
                   size_t nbytes)
 {
     struct ibv_sge sge;
-    tk_if_likely(nbytes - 1 < tk_verbs.rail.inline_limit)
+    tk_if_likely(nbytes - 1 < tk_verbs.short_put_most)
     {
         sge.addr = (uintptr_t)local;
         sge.length = (uint32_t)nbytes;
@@ -221,24 +335,34 @@ bool tk_verbs_get(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, void
                   size_t nbytes)
 {
     struct ibv_sge sge;
-    tk_if_likely(nbytes - 1 < tk_verbs.rail.message_max && tk_is_registered(local, nbytes))
+    tk_if_likely(nbytes - 1 < tk_verbs.short_get_most && tk_is_registered(local, nbytes))
     {
         sge.addr = (uintptr_t)local;
         sge.length = (uint32_t)nbytes;
-        sge.lkey = tk_verbs.segment_mr->lkey;
+        sge.lkey = tk_verbs.segment->local[((struct tk_link *)peer->connection)->rail];
         tk_if_likely(post_plain(peer, op, remote, &sge, IBV_WR_RDMA_READ, 0)) return true;
     }
     return tk_not_the_short_way(peer, op, remote, local, nbytes);
 }
 
-enum tk_status tk_verbs_rma(struct tk_peer *peer, struct tk_rma *rma)
+static enum tk_status post_all(struct tk_peer *peer, struct tk_rma *rma)
 {
     struct tk_link *link = peer->connection;
-    bool is_small = rma->is_put && rma->nbytes <= tk_verbs.rail.inline_limit;
-    uint32_t remote_key = rma->is_pair ? rma->remote_key : peer->segment_key;
+    if (tk_is_spread(rma))
+        return post_spread(peer, rma);
+    bool is_small = rma->is_put && rma->nbytes <= tk_verbs.inline_limit;
+    uint32_t remote_key = rma->is_pair ? rma->remote_keys[link->rail] : peer->segment_key;
+    if (wants_hold(rma))
+        return post_held(link, rma, remote_key);
     tk_lock(&link->lock);
     enum tk_status status =
         is_small ? put_inline(link, rma, remote_key) : post_pieces(link, rma, remote_key);
     tk_unlock(&link->lock);
     return status;
+}
+
+enum tk_status tk_verbs_rma(struct tk_peer *peer, struct tk_rma *rma)
+{
+    enum tk_status status = rma->done < rma->nbytes ? post_all(peer, rma) : TK_OK;
+    return status == TK_OK && rma->unfenced ? tk_fence(peer, rma) : status;
 }

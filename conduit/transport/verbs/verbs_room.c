@@ -67,7 +67,7 @@ static enum tk_status complete(struct tk_link *link, struct tk_room *room, bool 
 enum tk_status tk_verbs_send_reserved(struct tk_room *room, struct tk_outgoing *m)
 {
     struct tk_link *link = room->peer->connection;
-    bool is_small = m->head_size + m->nbytes <= tk_verbs.rail.inline_limit;
+    bool is_small = m->head_size + m->nbytes <= tk_verbs.inline_limit;
     tk_lock(&link->lock);
     enum tk_status status =
         tk_counter_read(&link->broken) ? TK_FAIL : complete(link, room, is_small);

@@ -35,6 +35,7 @@ static inline struct tk_work *tk_work_take(struct tk_link *link, bool with_bounc
     work->op = NULL;
     work->get_to = NULL;
     work->sources = NULL;
+    work->is_held = false;
     work->bounce = NULL;
     if (with_bounce && !(work->bounce = tk_pool_take(&tk_verbs.bounce_pool)))
         goto no_bounce;

@@ -18,7 +18,7 @@ struct subcommand {
     int (*run)(const struct subcommand *self, int argc, char **argv);
 };
 extern const struct subcommand subcommand_run, subcommand_list, subcommand_link, subcommand_fault,
-    subcommand_fatal, subcommand_topology;
+    subcommand_plug, subcommand_fatal, subcommand_topology;
 
 /* One line on stderr; returns status, so that "return complain(...)" is the whole of giving up. */
 int complain(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -13,6 +13,7 @@ static const char help[] = "usage: softhca SUBCOMMAND [options] [arguments]\n"
                            "  run        run a program on the software HCA\n"
                            "  list       processes of a fabric, their queue pairs and rates\n"
                            "  link       take a port down, or up again\n"
+                           "  plug       pull the cable of a port out of processes, or put it in\n"
                            "  fault      set, clear or list faults of running processes\n"
                            "  fatal      break an HCA\n"
                            "  topology   make an hwloc file in which the HCAs hang where you like\n"
@@ -20,7 +21,7 @@ static const char help[] = "usage: softhca SUBCOMMAND [options] [arguments]\n"
                            "softhca SUBCOMMAND --help tells more; so does softhca(1).\n";
 
 static const struct subcommand *const subcommands[] = {
-    &subcommand_run,   &subcommand_list,  &subcommand_link,
+    &subcommand_run,   &subcommand_list,  &subcommand_link,     &subcommand_plug,
     &subcommand_fault, &subcommand_fatal, &subcommand_topology,
 };
 
@@ -59,7 +60,8 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < sizeof subcommands / sizeof subcommands[0]; i++)
         if (strcmp(argv[1], subcommands[i]->name) == 0)
             return flushed(subcommands[i]->run(subcommands[i], argc - 1, argv + 1));
-    return complain(EXIT_USAGE,
-                    "'%s' is none of run, list, link, fault, fatal, topology; see softhca --help",
-                    argv[1]);
+    return complain(
+        EXIT_USAGE,
+        "'%s' is none of run, list, link, plug, fault, fatal, topology; see softhca --help",
+        argv[1]);
 }

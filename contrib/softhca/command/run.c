@@ -20,7 +20,8 @@
 #define EXIT_NOT_FOUND  127
 
 struct wishes {
-    const char *hcas, *ports, *link, *fabric, *down, *seed, *fault, *stats, *topology;
+    const char *hcas, *ports, *link, *fabric, *down, *unplugged, *rate, *speed, *seed, *fault,
+        *stats, *topology;
     bool only, replace;
 };
 
@@ -121,9 +122,11 @@ static bool give_all(const struct wishes *w)
 {
     return give("SOFTHCA_HCAS", w->hcas) && give("SOFTHCA_PORTS", w->ports) &&
            give("SOFTHCA_LINK", w->link) && give("SOFTHCA_FABRIC", w->fabric) &&
-           give("SOFTHCA_DOWN", w->down) && give("SOFTHCA_SEED", w->seed) &&
-           give("SOFTHCA_FAULT", w->fault) && give("SOFTHCA_STATS", w->stats) &&
-           give("SOFTHCA_ONLY", w->only ? "1" : NULL) && give("HWLOC_XMLFILE", w->topology);
+           give("SOFTHCA_DOWN", w->down) && give("SOFTHCA_UNPLUGGED", w->unplugged) &&
+           give("SOFTHCA_RATE", w->rate) && give("SOFTHCA_SPEED", w->speed) &&
+           give("SOFTHCA_SEED", w->seed) && give("SOFTHCA_FAULT", w->fault) &&
+           give("SOFTHCA_STATS", w->stats) && give("SOFTHCA_ONLY", w->only ? "1" : NULL) &&
+           give("HWLOC_XMLFILE", w->topology);
 }
 
 static int check(const struct wishes *w)
@@ -144,13 +147,21 @@ static int check(const struct wishes *w)
 static int run_program(const struct subcommand *self, int argc, char **argv)
 {
     struct wishes w = {0};
-    const struct option_spec options[] = {
-        {"hcas", &w.hcas, NULL, NULL},         {"ports", &w.ports, NULL, NULL},
-        {"link", &w.link, NULL, NULL},         {"fabric", &w.fabric, NULL, NULL},
-        {"down", &w.down, NULL, NULL},         {"seed", &w.seed, NULL, NULL},
-        {"fault", &w.fault, NULL, NULL},       {"stats", &w.stats, NULL, NULL},
-        {"topology", &w.topology, NULL, NULL}, {"only", NULL, &w.only, NULL},
-        {"replace", NULL, &w.replace, NULL},   {0}};
+    const struct option_spec options[] = {{"hcas", &w.hcas, NULL, NULL},
+                                          {"ports", &w.ports, NULL, NULL},
+                                          {"link", &w.link, NULL, NULL},
+                                          {"fabric", &w.fabric, NULL, NULL},
+                                          {"down", &w.down, NULL, NULL},
+                                          {"rate", &w.rate, NULL, NULL},
+                                          {"speed", &w.speed, NULL, NULL},
+                                          {"unplugged", &w.unplugged, NULL, NULL},
+                                          {"seed", &w.seed, NULL, NULL},
+                                          {"fault", &w.fault, NULL, NULL},
+                                          {"stats", &w.stats, NULL, NULL},
+                                          {"topology", &w.topology, NULL, NULL},
+                                          {"only", NULL, &w.only, NULL},
+                                          {"replace", NULL, &w.replace, NULL},
+                                          {0}};
     char **program;
     int status, n = options_read(self, options, true, argc, argv, &program);
 
@@ -179,6 +190,9 @@ const struct subcommand subcommand_run = {
     "  --link ib|roce    link layer (ib)\n"
     "  --fabric NAME     processes that give the same name see each other\n"
     "  --down LIST       softhcaN:P,...: ports that are down from the start\n"
+    "  --unplugged LIST  the same for ports of this process alone\n"
+    "  --rate LIST       MB/s of every port, or softhcaN:P=MB/s,...\n"
+    "  --speed LIST      4xedr, or softhcaN:P=4xedr,...: what ports report\n"
     "  --seed N          of what happens by chance; 0: nothing does\n"
     "  --fault SPEC      rules by which the fabric misbehaves; see softhca(1)\n"
     "  --only            hide the host's own devices\n"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* softhca link, fault and fatal: one request to every member of a fabric. */
+/* softhca link, plug, fault and fatal: one request to every member of a fabric. */
 #include "config.h"
 
 #include "command.h"
@@ -38,25 +38,32 @@ static bool names_device(const char *text, bool with_port)
     return sscanf(text, "softhca%2d%n", &hca, &used) == 1 && text[used] == 0;
 }
 
-/* ---- link ---- */
+/* ---- link, plug ---- */
+
+/* Operands: a port and one of two words. */
+static int tell_port(struct scope *s, const char *self, char **operands, int n, const char *word,
+                     const char *other)
+{
+    char request[64], what[64];
+
+    if (n != 2 || !names_device(operands[0], true) ||
+        (strcmp(operands[1], word) != 0 && strcmp(operands[1], other) != 0))
+        return complain(EXIT_USAGE, "%s takes a port, softhcaN:P, and %s or %s", self, word, other);
+    if (scope_check(s) != 0)
+        return EXIT_USAGE;
+    snprintf(request, sizeof request, "%s %s %s", self, operands[0], operands[1]);
+    snprintf(what, sizeof what, "%s is %s", operands[0], operands[1]);
+    return tell(s, request, what);
+}
 
 static int run_link(const struct subcommand *self, int argc, char **argv)
 {
     struct scope s = {0};
     const struct option_spec options[] = {SCOPE_OPTIONS(s), {0}};
-    char **operands, request[64], what[64];
+    char **operands;
     int n = options_read(self, options, false, argc, argv, &operands);
 
-    if (n < 0)
-        return -1 - n;
-    if (n != 2 || !names_device(operands[0], true) ||
-        (strcmp(operands[1], "up") != 0 && strcmp(operands[1], "down") != 0))
-        return complain(EXIT_USAGE, "link takes a port, softhcaN:P, and up or down");
-    if (scope_check(&s) != 0)
-        return EXIT_USAGE;
-    snprintf(request, sizeof request, "link %s %s", operands[0], operands[1]);
-    snprintf(what, sizeof what, "%s is %s", operands[0], operands[1]);
-    return tell(&s, request, what);
+    return n < 0 ? -1 - n : tell_port(&s, "link", operands, n, "up", "down");
 }
 
 const struct subcommand subcommand_link = {
@@ -65,6 +72,24 @@ const struct subcommand subcommand_link = {
     "Takes a port of every process of a fabric down, or up again. Processes that join later\n"
     "see it as it is then.\n" SCOPE_HELP,
     run_link,
+};
+
+static int run_plug(const struct subcommand *self, int argc, char **argv)
+{
+    struct scope s = {0};
+    const struct option_spec options[] = {SCOPE_OPTIONS(s), {"pid", &s.pid, NULL, NULL}, {0}};
+    char **operands;
+    int n = options_read(self, options, false, argc, argv, &operands);
+
+    return n < 0 ? -1 - n : tell_port(&s, "plug", operands, n, "in", "out");
+}
+
+const struct subcommand subcommand_plug = {
+    "plug",
+    "usage: softhca plug softhcaN:P in|out [options]\n"
+    "Pulls the cable of a port out of running processes, or puts it in again, as if each were\n"
+    "alone on its host: the ports of other processes stay up.\n" SCOPE_HELP PID_HELP,
+    run_plug,
 };
 
 /* ---- fatal ---- */

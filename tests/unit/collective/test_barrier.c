@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The barrier, with 1 to 9 ranks that are processes of their own and a network that is this test:
- * it decides who starts, who polls, whose sends are refused and which message arrives next, by
- * seeded dice. Checked at every step: nobody leaves a barrier that somebody has not entered, and
- * barriers end in order. Checked in the end: all of them end. */
+ * The barrier, with 1 to 9 ranks that are processes of their own, share memory in groups of 1 to 9,
+ * and have a network that is this test: it decides who starts, who polls, whose sends are refused
+ * and which message arrives next, by seeded dice. Checked at every step: nobody leaves a barrier
+ * that somebody has not entered, and barriers end in order. Checked in the end: all of them end. */
 #include "config.h"
 
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "collective/barrier.h"
+#include "collective/near.h"
 #include "fake_job.h"
 #include "message/message.h"
 #include "progress/progress.h"
+#include "transport/shm/shm.h"
 #include "unit.h"
 
 enum {
@@ -97,18 +100,57 @@ static void obey(const struct order *order)
         outcome.in_order &= !tk_op_done(&ops[i]);
 }
 
-static void be_rank(uint32_t rank, uint32_t size, int way)
+static struct tk_near_page *pages; /* by rank; seen by all */
+
+void *tk_shm_flags(uint32_t neighbour)
+{
+    return &pages[tk_topology.nbrhd_ranks[neighbour]];
+}
+
+/* Nobody sleeps here. */
+void tk_shm_wake(uint32_t rank)
+{
+    (void)rank;
+}
+
+/* A host whose ranks share memory in groups of `most`. */
+static void cut_host(uint32_t rank, uint32_t size, uint32_t most)
+{
+    static uint32_t all[ranks_max], nbrhd_of[ranks_max];
+    struct tk_topology *t = &tk_topology;
+    for (uint32_t r = 0; r < size; r++) {
+        all[r] = r;
+        nbrhd_of[r] = r / most;
+    }
+    t->nbrhd_of = nbrhd_of;
+    t->nbrhds = (size + most - 1) / most;
+    t->my_nbrhd = rank / most;
+    t->nbrhd_rank = rank % most;
+    t->nbrhd_ranks = &all[rank - t->nbrhd_rank];
+    t->nbrhd_size = (uint32_t)tk_min(most, size - (rank - t->nbrhd_rank));
+}
+
+static void open_rank(uint32_t rank, uint32_t size, uint32_t most,
+                      const struct tk_transport *network)
+{
+    fake_job_open(size);
+    tk_peers.me = rank;
+    for (uint32_t r = 0; r < size; r++)
+        tk_peer(r)->transport = network;
+    tk_progress_use(network);
+    cut_host(rank, size, most);
+    tk_message_open();
+    tk_barrier_open();
+    if (tk_barrier_connect() != TK_OK)
+        _exit(1);
+}
+
+static void be_rank(uint32_t rank, uint32_t size, uint32_t most, int way)
 {
     static const struct tk_transport network = {
         .send = take_from_rank, .poll = nothing, .reap = nothing, .reap_in_handler = nothing};
     struct order order;
-    fake_job_open(size);
-    tk_peers.me = rank;
-    for (uint32_t r = 0; r < size; r++)
-        tk_peer(r)->transport = &network;
-    tk_progress_use(&network);
-    tk_message_open();
-    tk_barrier_open();
+    open_rank(rank, size, most, &network);
     outcome.in_order = true;
     while (recv(way, &order, sizeof(order), 0) == sizeof(order) && order.act != STOP) {
         obey(&order);
@@ -121,7 +163,7 @@ static void be_rank(uint32_t rank, uint32_t size, int way)
 /* ---- the network */
 
 static struct unit_random dice;
-static uint32_t size;
+static uint32_t size, most; /* in a neighbourhood */
 static int ways[ranks_max];
 static pid_t pids[ranks_max];
 static unsigned started[ranks_max], done[ranks_max];
@@ -131,8 +173,13 @@ static struct {
     unsigned round;
 } flying[in_flight_max];
 
-static void begin(void)
+static void begin(uint32_t ranks, uint32_t in_nbrhd)
 {
+    size = ranks;
+    most = in_nbrhd;
+    pages = mmap(NULL, size * sizeof(*pages), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+                 -1, 0);
+    assert_true(pages != MAP_FAILED);
     for (uint32_t r = 0; r < size; r++) {
         int pair[2];
         assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
@@ -142,7 +189,7 @@ static void begin(void)
         assert_true(pids[r] >= 0);
         if (pids[r] == 0) {
             close(pair[0]);
-            be_rank(r, size, pair[1]);
+            be_rank(r, size, most, pair[1]);
         }
         close(pair[1]);
         ways[r] = pair[0];
@@ -160,6 +207,7 @@ static void end(void)
         assert_int_equal(status, 0);
         close(ways[r]);
     }
+    munmap(pages, size * sizeof(*pages));
 }
 
 /* What a barrier is. */
@@ -247,11 +295,10 @@ static void let_all_end(void)
         deliver_any();
 }
 
-static void run(uint32_t ranks, uint64_t seed)
+static void run(uint32_t ranks, uint32_t in_nbrhd)
 {
-    size = ranks;
-    dice = unit_random(seed);
-    begin();
+    dice = unit_random(ranks_max * in_nbrhd + ranks);
+    begin(ranks, in_nbrhd);
     for (int i = 0; i < steps; i++)
         one_step();
     let_all_end();
@@ -259,63 +306,93 @@ static void run(uint32_t ranks, uint64_t seed)
     end();
 }
 
-static void nobody_leaves_before_all_have_entered(void **state)
+static void over_the_network_nobody_leaves_before_all_have_entered(void **state)
 {
     (void)state;
     for (uint32_t ranks = 1; ranks <= ranks_max; ranks++)
-        run(ranks, ranks);
+        run(ranks, 1);
+}
+
+static void in_shared_memory_nobody_leaves_before_all_have_entered(void **state)
+{
+    (void)state;
+    for (uint32_t ranks = 2; ranks <= ranks_max; ranks++)
+        run(ranks, ranks_max);
+}
+
+static void both_ways_nobody_leaves_before_all_have_entered(void **state)
+{
+    (void)state;
+    for (uint32_t ranks = 3; ranks <= ranks_max; ranks++)
+        for (uint32_t in_nbrhd = 2; in_nbrhd < 5 && in_nbrhd < ranks; in_nbrhd++)
+            run(ranks, in_nbrhd);
+}
+
+static void hold_up(uint32_t in_nbrhd, uint32_t late)
+{
+    dice = unit_random(late);
+    begin(5, in_nbrhd);
+    for (uint32_t r = 0; r < size; r++)
+        if (r != late)
+            start_one(r, 0);
+    for (int i = 0; i < 200; i++) {
+        deliver_any();
+        tell((uint32_t)i % size, (struct order){.act = POLL});
+    }
+    for (uint32_t r = 0; r < size; r++)
+        assert_int_equal(done[r], 0);
+    let_all_end();
+    end();
 }
 
 static void one_rank_that_comes_last_holds_all_up(void **state)
 {
     (void)state;
-    for (uint32_t late = 0; late < 5; late++) {
-        size = 5;
-        dice = unit_random(late);
-        begin();
-        for (uint32_t r = 0; r < size; r++)
-            if (r != late)
-                start_one(r, 0);
-        for (int i = 0; i < 200; i++) {
-            deliver_any();
-            tell((uint32_t)i % size, (struct order){.act = POLL});
-        }
-        for (uint32_t r = 0; r < size; r++)
-            assert_int_equal(done[r], 0);
-        let_all_end();
-        end();
-    }
+    for (uint32_t in_nbrhd = 1; in_nbrhd <= 5; in_nbrhd++)
+        for (uint32_t late = 0; late < 5; late++)
+            hold_up(in_nbrhd, late);
 }
 
 static void alone_it_is_over_at_once(void **state)
 {
     (void)state;
-    size = 1;
-    begin();
+    begin(1, 1);
     start_one(0, 0);
     assert_int_equal(done[0], 1);
     assert_int_equal(in_flight, 0);
     end();
 }
 
-static void deliver_round_9(void *unused)
+static void deliver_round_9(void *rank)
 {
-    (void)unused;
-    fake_job_open(4);
-    tk_message_open();
-    tk_barrier_open();
+    open_rank(*(uint32_t *)rank, 8, 2, &fake_transport);
     take_message(9);
 }
 
+static void deliver_round_0(void *rank)
+{
+    open_rank(*(uint32_t *)rank, 8, 2, &fake_transport);
+    take_message(0);
+}
+
+/* Of four leaders, who are the first of every two; others hear of no round. */
 static void a_round_that_does_not_exist_is_refused(void **state)
 {
+    uint32_t leader = 2, other = 3;
     (void)state;
-    unit_assert_panic(deliver_round_9, NULL, "rank 0 is in barrier round 9 of 2");
+    begin(8, 2);
+    unit_assert_panic(deliver_round_9, &leader,
+                      "rank 0 (elsewhere, pid 1000) is in barrier round 9 of 2");
+    unit_assert_panic(deliver_round_0, &other,
+                      "rank 0 (elsewhere, pid 1000) is in barrier round 0 of 0");
+    end();
 }
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(alone_it_is_over_at_once),
-    cmocka_unit_test(nobody_leaves_before_all_have_entered),
+    cmocka_unit_test(over_the_network_nobody_leaves_before_all_have_entered),
+    cmocka_unit_test(in_shared_memory_nobody_leaves_before_all_have_entered),
+    cmocka_unit_test(both_ways_nobody_leaves_before_all_have_entered),
     cmocka_unit_test(one_rank_that_comes_last_holds_all_up),
     cmocka_unit_test(a_round_that_does_not_exist_is_refused),
 };

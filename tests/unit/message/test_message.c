@@ -25,6 +25,7 @@ static struct {
     char bytes[tk_message_max];
     uint32_t from;
     const gex_AM_Entry_t *entry;
+    bool is_request;
 } got;
 
 static void note(gex_Token_t token, void *buf, size_t nbytes, unsigned nargs,
@@ -34,7 +35,8 @@ static void note(gex_Token_t token, void *buf, size_t nbytes, unsigned nargs,
     got.nargs = nargs;
     got.depth = tk_in_handler;
     got.from = token->arrival.peer->rank;
-    got.entry = tk_handler_entry(token->arrival.head->handler);
+    got.entry = tk_handler_entry(tk_token_head(token).handler);
+    got.is_request = tk_token_head(token).kind == TK_REQUEST;
     got.buf = buf;
     got.nbytes = nbytes;
     memcpy(got.args, args, nargs * sizeof(*args));
@@ -543,6 +545,36 @@ static void a_message_for_nobody_ends_the_program(void **state)
     unit_assert_panic(deliver_head, &head, "a message for library handler 2 came from rank 1");
 }
 
+/* As neighbours send it: without a head, from a place that holds nothing behind its arguments. */
+static void a_tag_says_of_a_short_what_a_head_does(void **state)
+{
+    (void)state;
+    for (unsigned n = 0; n <= tk_tag_args_most; n++) {
+        memset(&got, 0, sizeof(got));
+        tk_deliver_short(tk_peer(3), tk_tag(n % 2, n, (uint8_t)(short_base + n)), arguments);
+        assert_handled(n, 0);
+        assert_int_equal(got.depth, 1);
+        assert_ptr_equal(got.entry, tk_handler_entry((uint8_t)(short_base + n)));
+        assert_int_equal(got.is_request, n % 2 == 0);
+    }
+    assert_int_equal(tk_in_handler, 0);
+}
+
+static void deliver_tag(void *tag)
+{
+    tk_deliver_short(tk_peer(1), *(unsigned *)tag, arguments);
+}
+
+static void a_tag_for_nobody_ends_the_program(void **state)
+{
+    unsigned tag = tk_tag(false, 0, 250);
+    (void)state;
+    unit_assert_panic(deliver_tag, &tag,
+                      "a message for handler 250 came from rank 1 (elsewhere), but none is");
+    tag = tk_tag(true, 2, TK_HANDLER_BARRIER);
+    unit_assert_panic(deliver_tag, &tag, "a message for library handler 1 came from rank 1");
+}
+
 struct wire_long {
     struct tk_message_head head;
     struct tk_long_head front;
@@ -609,6 +641,8 @@ static const struct CMUnitTest tests[] = {
     TEST(an_immediate_reply_that_did_not_go_is_no_reply),
     TEST(a_reply_waits_for_our_own_sends_only),
     TEST(the_librarys_own_messages_reach_its_own_handlers),
+    TEST(a_tag_says_of_a_short_what_a_head_does),
+    TEST(a_tag_for_nobody_ends_the_program),
     TEST(a_message_for_nobody_ends_the_program),
     TEST(a_packed_long_writes_inside_the_segment_or_not_at_all),
 };

@@ -64,14 +64,20 @@ enum tk_status tk_bootstrap_fence(void (*poll)(void), uint64_t deadline)
 
 /* ---- cards of others */
 
-static const size_t card_size = sizeof(struct tk_card) + ranks * sizeof(uint32_t);
+enum { rails = 2, links = 3 };
+
+static const size_t card_size = sizeof(struct tk_card) + rails * sizeof(struct tk_port_address) +
+                                ranks * links * sizeof(uint32_t);
 
 static struct tk_card *new_card(uint32_t rank)
 {
     struct tk_card *card = calloc(1, card_size);
     card->pid = 500 + rank;
-    card->qp_count = ranks;
+    card->ranks = ranks;
     card->version = tk_card_version;
+    card->rails = rails;
+    card->links = links;
+    assert_int_equal(tk_card_size(card), card_size);
     strcpy(card->mode, TK_MODE_NAME);
     card->settings_hash = tk_settings_job_hash();
     snprintf(card->host.name, sizeof(card->host.name), "node%u", rank);
@@ -91,6 +97,8 @@ static int set_up(void **state)
     blob_count = fences = 0;
     fence_fails = false;
     assert_int_equal(tk_peers_open(1, ranks), TK_OK);
+    tk_peers.rails = rails;
+    tk_peers.rail_to[3] = 1;
     for (uint32_t r = 0; r < ranks; r++) {
         struct tk_card *card = new_card(r);
         if (r != 1)
@@ -118,7 +126,7 @@ static enum tk_status exchange(const char **said)
     mine->settings_hash = 0;
     memset(mine->mode, 0, sizeof(mine->mode));
     unit_listen();
-    enum tk_status status = tk_cards_exchange(mine, card_size);
+    enum tk_status status = tk_cards_exchange(mine);
     *said = unit_heard();
     free(mine);
     return status;
@@ -221,8 +229,8 @@ static void a_card_for_another_number_of_ranks_is_refused(void **state)
     for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
         struct tk_card *card = new_card(2);
         bool is_small = counts[i] < ranks;
-        card->qp_count = counts[i];
-        publish_card(card, 2, is_small ? sizeof(*card) + counts[i] * sizeof(uint32_t) : card_size);
+        card->ranks = counts[i];
+        publish_card(card, 2, is_small ? tk_card_size(card) : card_size);
         free(card);
         assert_refused("rank 2 runs another version");
         tk_cards_drop();
@@ -284,17 +292,21 @@ static void poll(void)
 }
 
 struct wire_segments {
-    uint32_t count, unable;
+    uint32_t count, unable, rails, reserved;
     struct {
         uint64_t base, size, inode;
-        uint32_t key, endpoint;
+        uint32_t endpoint;
         int32_t fd;
-        uint32_t reserved;
     } at[2];
+    uint32_t keys[2][rails]; /* behind the records that there are */
 };
 
-static const struct tk_bound mine[] = {{.base = 0x7000, .size = 8192, .key = 9},
-                                       {.base = 0x9000, .size = 5, .key = 10, .endpoint = 32}};
+enum { wire_head = 16, wire_record = 32 + rails * sizeof(uint32_t) };
+
+static const uint32_t my_keys[2][rails] = {{9, 109}, {10, 110}};
+static const struct tk_bound mine[] = {
+    {.base = 0x7000, .size = 8192, .keys = my_keys[0]},
+    {.base = 0x9000, .size = 5, .keys = my_keys[1], .endpoint = 32}};
 
 /* Every other rank has endpoint 0, odd ones 4 as well. Keys of exchanges are numbered. */
 static void publish_segments(unsigned number)
@@ -303,9 +315,13 @@ static void publish_segments(unsigned number)
     snprintf(key, sizeof(key), "tk.segments.%u", number);
     for (uint32_t r = 0; r < ranks; r++) {
         struct wire_segments s = {.count = 1 + r % 2,
-                                  .at = {{.base = 0x10000 * (r + 1), .size = 4096, .key = 70 + r},
-                                         {.base = 0x500, .size = r, .key = 80 + r, .endpoint = 4}}};
-        publish(r, key, &s, 8 + s.count * sizeof(s.at[0]));
+                                  .rails = rails,
+                                  .at = {{.base = 0x10000 * (r + 1), .size = 4096},
+                                         {.base = 0x500, .size = r, .endpoint = 4}},
+                                  .keys = {{70 + r, 170 + r}, {80 + r, 180 + r}}};
+        if (s.count == 1)
+            memcpy(&s.at[1], s.keys[0], sizeof(s.keys[0]));
+        publish(r, key, &s, wire_head + s.count * wire_record);
     }
 }
 
@@ -325,7 +341,8 @@ static void assert_known(uint32_t rank, uint32_t endpoint, uintptr_t base, uintp
     if (size == 0)
         return;
     assert_int_equal(bound.base, base);
-    assert_int_equal(bound.key, key);
+    assert_int_equal(bound.keys[0], key);
+    assert_int_equal(bound.keys[1], key + 100);
 }
 
 static void segments_are_learnt_while_messages_are_served(void **state)
@@ -339,7 +356,8 @@ static void segments_are_learnt_while_messages_are_served(void **state)
     assert_int_equal(unable, tk_nobody);
     assert_true(polled > 0);
     assert_int_equal(tk_peer(3)->segment_base, 0x40000);
-    assert_int_equal(tk_peer(3)->segment_key, 73);
+    assert_int_equal(tk_peer(3)->segment_key, 173); /* its second rail is that of small ones */
+    assert_int_equal(tk_peer(2)->segment_key, 72);
     assert_known(1, 0, 0x7000, 8192, 9);
     assert_known(1, 32, 0x9000, 5, 10);
     assert_known(1, 4, 0, 0, 0);
@@ -353,14 +371,14 @@ static void segments_are_learnt_while_messages_are_served(void **state)
 
 static void who_cannot_is_named_and_nobody_learns(void **state)
 {
-    struct wire_segments none = {.unable = 1};
+    struct wire_segments none = {.unable = 1, .rails = rails};
     char key[32];
     uint32_t unable;
     (void)state;
     publish_segments(exchanges);
     snprintf(key, sizeof(key), "tk.segments.%u", exchanges);
-    publish(2, key, &none, 8);
-    publish(3, key, &none, 8);
+    publish(2, key, &none, wire_head);
+    publish(3, key, &none, wire_head);
     assert_int_equal(exchange_segments(1, &unable), TK_OK);
     assert_int_equal(unable, 2);
     assert_known(0, 0, 0, 0, 0);
@@ -373,13 +391,16 @@ static void who_cannot_is_named_and_nobody_learns(void **state)
 
 static void segments_in_other_words_are_refused(void **state)
 {
-    static const struct wire_segments sound = {.count = 1};
-    struct wire_segments high = {.count = 1, .at = {{.endpoint = 33}}};
-    struct wire_segments many = {.count = 0x10000001};
+    enum { one = wire_head + wire_record };
+    static const struct wire_segments sound = {.count = 1, .rails = rails};
+    struct wire_segments high = {.count = 1, .rails = rails, .at = {{.endpoint = 33}}};
+    struct wire_segments many = {.count = 0x20000001, .rails = rails};
+    struct wire_segments keyless = {.count = 1, .rails = 1};
     const struct {
         const struct wire_segments *s;
         size_t size;
-    } cases[] = {{&sound, 8 + 23}, {&sound, 8 + 25}, {&sound, 7}, {&high, 8 + 24}, {&many, 8 + 24}};
+    } cases[] = {{&sound, one - 1}, {&sound, one + 1}, {&sound, wire_head - 1},
+                 {&high, one},      {&many, one},      {&keyless, one - 4}};
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         char key[32], text[100];

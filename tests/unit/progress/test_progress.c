@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Polling and waiting: what runs when, what never runs inside what, and when the CPU is given away.
- * sched_yield() is ours here, so that the back-off can be counted. */
+ * sched_yield() and the doorbell are ours here, so that the back-off can be counted. */
 #include "config.h"
 
 #include <unistd.h>
@@ -9,6 +9,7 @@
 #include "fake_job.h"
 #include "progress/progress.h"
 #include "topology/topology.h"
+#include "transport/shm/doorbell.h"
 #include "unit.h"
 
 static unsigned yields;
@@ -17,6 +18,25 @@ int sched_yield(void)
 {
     yields++;
     return 0;
+}
+
+static unsigned sleeps;
+static uint64_t longest_sleep, shortest_sleep;
+static bool was_over; /* what look() said last */
+
+void tk_doorbell_look(struct tk_doorbell *bell)
+{
+    (void)bell;
+}
+
+bool tk_doorbell_sleep(struct tk_doorbell *own, bool (*look)(void *what), void *what, uint64_t nsec)
+{
+    (void)own;
+    sleeps++;
+    was_over = look(what);
+    longest_sleep = nsec > longest_sleep ? nsec : longest_sleep;
+    shortest_sleep = nsec < shortest_sleep ? nsec : shortest_sleep;
+    return true;
 }
 
 static void expect(bool condition)
@@ -33,13 +53,16 @@ static void in_child(void (*test)(void *))
 
 static unsigned works_done, depth, deepest;
 
-static void work(void)
+static bool got_on;
+
+static bool work(void)
 {
     works_done++;
     deepest = ++depth > deepest ? depth : deepest;
     if (depth < 5)
         tk_poll();
     depth--;
+    return got_on;
 }
 
 static void poll_with_work(void *unused)
@@ -55,6 +78,11 @@ static void poll_with_work(void *unused)
     expect(fake_job.polls == 3); /* the nested poll served the network all the same */
     tk_poll();
     expect(works_done == 2);
+    got_on = true; /* whoever waits for it must not sleep */
+    expect(tk_poll());
+    got_on = false;
+    expect(!tk_poll());
+    works_done = 2;
     tk_reap();
     expect(works_done == 2);
     tk_counter_add(&tk_work_wanted, -1);
@@ -111,41 +139,166 @@ static void inside_a_handler_waiting_reaps_only(void **state)
 static unsigned empty_steps(unsigned steps)
 {
     unsigned empty = 0;
-    yields = 0;
+    yields = sleeps = 0;
+    longest_sleep = 0;
+    shortest_sleep = UINT64_MAX;
     for (unsigned i = 0; i < steps; i++)
         tk_wait_step(&empty);
     return yields;
+}
+
+static void open_job(bool crowded)
+{
+    fake_job_open(2);
+    tk_topology.oversubscribed = crowded;
+}
+
+static void close_job(void)
+{
+    tk_wait_mode(TK_WAIT_BY_LOAD);
+    tk_topology.oversubscribed = false;
+    fake_job_close();
 }
 
 /* Spin for as long as a healthy round trip may take, then let others run. */
 static void with_cpus_for_all_we_spin_first(void **state)
 {
     (void)state;
-    fake_job_open(2);
-    tk_topology.oversubscribed = false;
+    open_job(false);
     assert_int_equal(empty_steps(10000), 0);
     assert_int_equal(empty_steps(30000), 10000);
-    fake_job_close();
+    assert_int_equal(sleeps, 0);
+    close_job();
 }
 
-static void with_more_ranks_than_cpus_we_soon_give_ours_away(void **state)
+static void with_more_ranks_than_cpus_we_soon_give_ours_away_and_then_sleep(void **state)
 {
     (void)state;
-    fake_job_open(2);
+    open_job(true);
+    assert_in_range(empty_steps(100), 5, 50);
+    assert_in_range(sleeps, 20, 99 - yields);
+    close_job();
+}
+
+static void a_client_that_says_spin_is_never_put_to_sleep(void **state)
+{
+    (void)state;
+    open_job(false);
+    tk_wait_mode(TK_WAIT_SPIN);
+    assert_int_equal(empty_steps(30000), 0);
     tk_topology.oversubscribed = true;
     assert_in_range(empty_steps(100), 50, 99);
-    tk_topology.oversubscribed = false;
-    fake_job_close();
+    assert_int_equal(sleeps, 0);
+    close_job();
 }
 
 static void a_client_that_says_block_never_spins(void **state)
 {
     (void)state;
+    open_job(false);
+    tk_wait_mode(TK_WAIT_BLOCK);
+    empty_steps(10);
+    assert_int_equal(sleeps, 10);
+    close_job();
+}
+
+static void one_that_says_spinblock_does_both(void **state)
+{
+    (void)state;
+    open_job(false);
+    tk_wait_mode(TK_WAIT_SPINBLOCK);
+    assert_int_equal(empty_steps(500), 0);
+    assert_int_equal(sleeps, 0);
+    empty_steps(5000);
+    assert_in_range(sleeps, 2000, 4999);
+    close_job();
+}
+
+static bool has_come_result, asked_for_requests;
+
+static bool has_come(bool requests_too)
+{
+    asked_for_requests = requests_too;
+    return has_come_result;
+}
+
+static bool nothing(void)
+{
+    return false;
+}
+
+static const struct tk_transport ringing = {
+    .poll = nothing, .reap = nothing, .reap_in_handler = nothing, .has_come = has_come};
+static const struct tk_transport silent = {
+    .poll = nothing, .reap = nothing, .reap_in_handler = nothing};
+
+/* Only who can be sure to be rung for may sleep for long. */
+static void sleep_is_short_and_grows_where_nobody_rings(void **state)
+{
+    unsigned empty = 0;
+    (void)state;
+    tk_wait_mode(TK_WAIT_BLOCK);
+    tk_progress_use(&ringing);
+    empty_steps(3);
+    assert_in_range(shortest_sleep, 10000000, 50000000);
+    longest_sleep = 0;
+    tk_wait_step_silent(&empty);
+    assert_in_range(longest_sleep, 10000, 100000);
+    for (int i = 0; i < 20; i++)
+        tk_wait_step_silent(&empty);
+    assert_in_range(longest_sleep, 500000, 1000000);
+    tk_progress_use(&silent);
+    empty_steps(20);
+    assert_in_range(longest_sleep, 500000, 1000000);
+    tk_progress_use_both(&ringing, &silent);
+    empty_steps(20);
+    assert_in_range(longest_sleep, 500000, 1000000);
+    tk_wait_mode(TK_WAIT_BY_LOAD);
+}
+
+static bool elsewhere_result;
+
+static bool look_elsewhere(void)
+{
+    return elsewhere_result;
+}
+
+/* What came before the bell could ring must keep us awake; but not what is not served here. */
+static void the_last_look_sees_what_would_be_served(void **state)
+{
+    unsigned empty = 0;
+    (void)state;
+    tk_wait_mode(TK_WAIT_BLOCK);
+    tk_progress_use(&ringing);
+    tk_wait_step(&empty);
+    assert_false(was_over);
+    has_come_result = true;
+    tk_wait_step(&empty);
+    assert_true(was_over && asked_for_requests);
+    tk_in_handler = 1;
+    tk_wait_step(&empty);
+    tk_in_handler = 0;
+    assert_true(was_over && !asked_for_requests);
+    has_come_result = false;
+    tk_progress_look(look_elsewhere);
+    elsewhere_result = true;
+    tk_wait_step(&empty);
+    assert_true(was_over);
+    elsewhere_result = false;
+    tk_wait_mode(TK_WAIT_BY_LOAD);
+}
+
+/* Clients that wait in loops of their own. */
+static void where_ranks_outnumber_cpus_polls_in_vain_give_the_cpu_away(void **state)
+{
+    (void)state;
     fake_job_open(2);
-    tk_wait_mode(false);
-    assert_int_equal(empty_steps(10), 10);
-    tk_wait_mode(true);
-    assert_int_equal(empty_steps(10), 0);
+    tk_progress_crowded();
+    yields = 0;
+    for (int i = 0; i < 100; i++)
+        tk_poll();
+    assert_in_range(yields, 50, 99);
+    assert_int_equal(fake_job.polls, 100);
     fake_job_close();
 }
 
@@ -241,8 +394,13 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(kinds_of_work_are_few),
     cmocka_unit_test(inside_a_handler_waiting_reaps_only),
     cmocka_unit_test(with_cpus_for_all_we_spin_first),
-    cmocka_unit_test(with_more_ranks_than_cpus_we_soon_give_ours_away),
+    cmocka_unit_test(with_more_ranks_than_cpus_we_soon_give_ours_away_and_then_sleep),
+    cmocka_unit_test(a_client_that_says_spin_is_never_put_to_sleep),
     cmocka_unit_test(a_client_that_says_block_never_spins),
+    cmocka_unit_test(one_that_says_spinblock_does_both),
+    cmocka_unit_test(sleep_is_short_and_grows_where_nobody_rings),
+    cmocka_unit_test(the_last_look_sees_what_would_be_served),
+    cmocka_unit_test(where_ranks_outnumber_cpus_polls_in_vain_give_the_cpu_away),
     cmocka_unit_test(anything_that_happens_starts_the_count_again),
     cmocka_unit_test(now_and_then_stalls_are_looked_for),
     cmocka_unit_test(waiting_ends_with_the_operation),

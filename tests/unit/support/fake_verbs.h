@@ -16,7 +16,7 @@ enum {
     fake_ports_max = 2,
     fake_gids_max = 8,
     fake_pkeys_max = 4,
-    fake_qps_max = 64
+    fake_qps_max = 256
 };
 
 struct fake_port {

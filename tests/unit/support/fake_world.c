@@ -4,6 +4,7 @@
 #include "config.h"
 
 #include "fake_world.h"
+#include "topology/locality.h"
 #include "unit.h"
 
 struct node {
@@ -14,6 +15,32 @@ struct node {
 
 struct tk_peers tk_peers;
 struct tk_card *world_cards[world_max];
+
+int world_distance[fake_devices_max], world_part;
+unsigned world_looks;
+
+int tk_locality_distance(const char *device)
+{
+    int number;
+    world_looks++;
+    assert_int_equal(sscanf(device, "fake%d", &number), 1);
+    return world_distance[number];
+}
+
+enum tk_status tk_locality_index(const char *type, int *index)
+{
+    world_looks++;
+    *index = world_part;
+    return strcmp(type, "Socket") ? TK_FAIL : TK_OK;
+}
+
+void tk_locality_drop(void)
+{
+}
+
+static const struct tk_transport near = {.name = "near"};
+uint32_t world_group;
+uint32_t world_hosts[world_max] = {0, 1, 2, 3, 4, 5, 6, 7};
 
 static struct node nodes[world_max];
 static uint32_t world_size, being;
@@ -29,6 +56,8 @@ void world_peers(uint32_t rank, uint32_t size)
                                                  "node4", "node5", "node6", "node7"};
     tk_peers = (struct tk_peers){.size = size, .me = rank};
     tk_peers.at = calloc(size, sizeof(*tk_peers.at));
+    tk_peers.rail_to = calloc(size, sizeof(*tk_peers.rail_to));
+    tk_peers.keys = calloc(size, sizeof(*tk_peers.keys));
     for (uint32_t r = 0; r < size; r++)
         tk_peers.at[r] =
             (struct tk_peer){.rank = r, .pid = (int)(1000 + r), .host = hosts[r % world_max]};
@@ -36,7 +65,9 @@ void world_peers(uint32_t rank, uint32_t size)
 
 struct tk_card *world_card(uint32_t size)
 {
-    return calloc(1, sizeof(struct tk_card) + size * sizeof(uint32_t));
+    struct tk_card *card = calloc(1, sizeof(struct tk_card));
+    card->ranks = size;
+    return card;
 }
 
 static void save(struct node *node)
@@ -59,8 +90,11 @@ static void open_rank(uint32_t rank, size_t segment)
     memset(&tk_verbs, 0, sizeof(tk_verbs));
     tk_segment_area = (struct tk_area){.fd = -1};
     world_peers(rank, world_size);
+    for (uint32_t r = 0; r < world_size; r++)
+        if (r != rank && world_group && r / world_group == rank / world_group)
+            tk_peer(r)->transport = &near;
     world_cards[rank] = world_card(world_size);
-    assert_int_equal(tk_verbs_open(world_cards[rank]), TK_OK);
+    assert_int_equal(tk_verbs_open(&world_cards[rank], rank), TK_OK);
     if (segment > 0) {
         assert_int_equal(tk_area_open(&tk_segment_area, "segment", segment, false), TK_OK);
         struct tk_region region = {.base = tk_segment_area.base, .size = segment};
@@ -73,13 +107,14 @@ static void open_rank(uint32_t rank, size_t segment)
 static void connect_rank(uint32_t rank)
 {
     world_be(rank);
-    assert_int_equal(tk_verbs_connect(), TK_OK);
+    assert_int_equal(tk_verbs_connect(world_hosts), TK_OK);
     for (uint32_t r = 0; r < world_size; r++) {
         const struct node *other = &nodes[r];
         struct tk_peer *peer = tk_peer(r);
         peer->segment_base = (uintptr_t)other->segment.base;
         peer->segment_size = other->segment.size;
-        peer->segment_key = other->verbs.segment_mr ? other->verbs.segment_mr->rkey : 0;
+        tk_peers.keys[r] = other->verbs.segment ? other->verbs.segment->remote : NULL;
+        peer->segment_key = tk_peers.keys[r] ? tk_peers.keys[r][tk_peers.rail_to[r]] : 0;
     }
 }
 
@@ -101,20 +136,23 @@ void world_close(void)
         tk_verbs_close();
         tk_area_close(&tk_segment_area);
         free(tk_peers.at);
+        free(tk_peers.rail_to);
+        free(tk_peers.keys);
         free(world_cards[r]);
     }
     world_size = 0;
     assert_int_equal(fake.qps + fake.cqs + fake.pds + fake.mrs + fake.contexts, 0);
 }
 
-struct tk_link *world_link(uint32_t rank, uint32_t peer)
-{
-    return rank == being ? &tk_verbs.links[peer] : &nodes[rank].verbs.links[peer];
-}
-
 const struct tk_verbs *world_verbs(uint32_t rank)
 {
     return rank == being ? &tk_verbs : &nodes[rank].verbs;
+}
+
+struct tk_link *world_link(uint32_t rank, uint32_t peer)
+{
+    const struct tk_verbs *verbs = world_verbs(rank);
+    return &verbs->links[peer * verbs->links_pp + (rank + peer) % verbs->links_pp];
 }
 
 void *world_segment(uint32_t rank)

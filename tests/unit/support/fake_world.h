@@ -12,6 +12,17 @@
 
 enum { world_max = 8 };
 
+/* Where this thread is: how far from each device, and in which part of the machine; how often
+ * anybody asked. */
+extern int world_distance[fake_devices_max], world_part;
+extern unsigned world_looks;
+
+/* So many ranks in a row have another transport among them; 0: none has. */
+extern uint32_t world_group;
+
+/* Ranks with the same number are on one host; from 0 on by rank unless a test says otherwise. */
+extern uint32_t world_hosts[world_max];
+
 /* Opens and connects `size` ranks with the settings in force; each has a registered segment of
  * `segment` bytes (0: none). Leaves the test as rank 0. */
 void world_open(uint32_t size, size_t segment);

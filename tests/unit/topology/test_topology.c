@@ -143,7 +143,57 @@ static void a_card_has_no_stray_bytes(void **state)
         assert_int_equal(card.id[i], 0);
 }
 
+/* ---- neighbourhoods */
+
+/* nbrhds[r] is a digit for each rank. */
+static void cut(const char *setting, const char *hosts, uint32_t me, const char *nbrhds)
+{
+    uint32_t size = 0, index = 0, most = 0;
+    free(tk_topology.nbrhd_of);
+    unit_settings(setting, NULL);
+    build(hosts, me);
+    for (uint32_t r = 0; hosts[r]; r++) {
+        uint32_t expected = (uint32_t)(nbrhds[r] - '0');
+        assert_int_equal(tk_topology.nbrhd_of[r], expected);
+        most = expected > most ? expected : most;
+        if (nbrhds[r] != nbrhds[me])
+            continue;
+        index = r == me ? size : index;
+        assert_int_equal(tk_topology.nbrhd_ranks[size++], r);
+    }
+    assert_int_equal(tk_topology.nbrhds, most + 1);
+    assert_int_equal(tk_topology.my_nbrhd, nbrhds[me] - '0');
+    assert_int_equal(tk_topology.nbrhd_size, size);
+    assert_int_equal(tk_topology.nbrhd_rank, index);
+}
+
+static void a_host_is_cut_in_order_of_ranks(void **state)
+{
+    (void)state;
+    cut(NULL, "aaaaa", 3, "00000");
+    cut("GASNET_SUPERNODE_MAXSIZE=1", "aaaaa", 3, "01234");
+    cut("GASNET_SUPERNODE_MAXSIZE=2", "aaaaa", 0, "00112");
+    cut("GASNET_SUPERNODE_MAXSIZE=2", "aaaaa", 3, "00112");
+    cut("GASNET_SUPERNODE_MAXSIZE=2", "aaaaa", 4, "00112");
+    cut("GASNET_SUPERNODE_MAXSIZE=4", "aaaaa", 4, "00001");
+    cut("GASNET_SUPERNODE_MAXSIZE=5", "aaaaa", 4, "00000");
+    cut("GASNET_SUPERNODE_MAXSIZE=65535", "aaaaa", 4, "00000");
+}
+
+/* Each host by itself, however its ranks lie among others; numbers go by the lowest rank. */
+static void hosts_are_cut_each_by_itself(void **state)
+{
+    (void)state;
+    cut(NULL, "ababab", 3, "010101");
+    cut("GASNET_SUPERNODE_MAXSIZE=2", "ababab", 4, "010123");
+    cut("GASNET_SUPERNODE_MAXSIZE=2", "aababb", 5, "001213");
+    cut("GASNET_SUPERNODE_MAXSIZE=3", "abbbba", 0, "011120");
+    cut("GASNET_SUPERNODE_MAXSIZE=1", "abab", 2, "0123");
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(a_host_is_cut_in_order_of_ranks),
+    cmocka_unit_test(hosts_are_cut_each_by_itself),
     cmocka_unit_test(one_rank_is_one_host),
     cmocka_unit_test(interleaved_ranks_find_their_neighbours),
     cmocka_unit_test(hosts_are_numbered_by_their_lowest_rank),

@@ -57,7 +57,9 @@ static void empty_receiver(void)
 {
     atomic_store_explicit(&in.taken, 0, memory_order_relaxed);
     atomic_store_explicit(&in.retired, 0, memory_order_relaxed);
+    atomic_store_explicit(&in.behind, false, memory_order_relaxed);
     in.mask = (plan.slots - 1) * tk_ring_line;
+    in.places = plan.slots - 1;
     for (uint64_t i = 0; i < plan.slots; i++)
         atomic_store_explicit(&in.done[i], i * TK_RING_SLOT, memory_order_relaxed);
     tk_lock_init(&in.lock);

@@ -107,7 +107,7 @@ static void a_request_without_a_buffer_for_its_reply_does_not_go(void **state)
     (void)state;
     unit_settings("GASNET_AM_CREDITS_PP=3", NULL);
     open_world(2);
-    while (tk_pool_take(&tk_verbs.recv_pool))
+    while (tk_pool_take(&tk_verbs.rails[0].recv_pool))
         continue;
     fake.failing[FAKE_REG_MR].allowed = 0;
     fake.failing[FAKE_REG_MR].error = ENOMEM;
@@ -164,7 +164,7 @@ static void without_spares_the_handler_gets_a_copy(void **state)
     open_world(2);
     assert_int_equal(send_with(1, TK_REQUEST, 3000), TK_OK);
     world_be(1);
-    while (tk_pool_take(&tk_verbs.recv_pool))
+    while (tk_pool_take(&tk_verbs.rails[0].recv_pool))
         continue;
     world_be(0);
     world_settle();

@@ -29,7 +29,7 @@ static enum tk_status send(struct tk_peer *to, enum tk_message_kind kind, size_t
     struct tk_message_head head = {.kind = (uint8_t)kind, .category = TK_MEDIUM};
     if (nbytes == 0) {
         head.category = TK_SHORT;
-        return tk_verbs_send_short(to, head, NULL);
+        return tk_verbs_send_short(to, head, NULL, true);
     }
     struct tk_outgoing m = {
         .head = &head, .head_size = sizeof(head), .payload = payload, .nbytes = nbytes};
@@ -156,7 +156,7 @@ static void check_rest(uint32_t me)
     assert_int_equal(tk_counter_read(&v->works_out), 0);
     assert_int_equal(tk_counter_read(&v->acks_due), 0);
     assert_int_equal(pool_count(&v->work_pool), v->depth_total);
-    assert_int_equal(posted + pool_count(&v->recv_pool) + pool_count(&v->bounce_pool),
+    assert_int_equal(posted + pool_count(&v->rails[0].recv_pool) + pool_count(&v->bounce_pool),
                      buffers_of(v));
 }
 

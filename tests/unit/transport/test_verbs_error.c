@@ -208,7 +208,7 @@ static void buffers_that_cannot_be_registered_end_the_job(void **state)
 {
     (void)state;
     open_world();
-    while (tk_pool_take(&tk_verbs.recv_pool))
+    while (tk_pool_take(&tk_verbs.rails[0].recv_pool))
         continue;
     fake.failing[FAKE_REG_MR].allowed = 0;
     fake.failing[FAKE_REG_MR].error = ENOMEM;

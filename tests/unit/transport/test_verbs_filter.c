@@ -9,7 +9,7 @@
 static void an_empty_filter_admits_all(void **state)
 {
     (void)state;
-    assert_int_equal(tk_port_filter_check(""), TK_OK);
+    assert_int_equal(tk_port_filter_check("GASNET_IBV_PORTS", ""), TK_OK);
     assert_true(tk_port_filter_admits("", "mlx5_0", 1));
     assert_true(tk_port_filter_admits("", "x", 200));
 }
@@ -17,7 +17,7 @@ static void an_empty_filter_admits_all(void **state)
 static void a_device_alone_admits_all_its_ports(void **state)
 {
     (void)state;
-    assert_int_equal(tk_port_filter_check("mlx5_0"), TK_OK);
+    assert_int_equal(tk_port_filter_check("GASNET_IBV_PORTS", "mlx5_0"), TK_OK);
     assert_true(tk_port_filter_admits("mlx5_0", "mlx5_0", 1));
     assert_true(tk_port_filter_admits("mlx5_0", "mlx5_0", 2));
     assert_false(tk_port_filter_admits("mlx5_0", "mlx5_1", 1));
@@ -34,7 +34,7 @@ static void a_name_matches_wholly(void **state)
 static void a_list_admits_its_ports_only(void **state)
 {
     (void)state;
-    assert_int_equal(tk_port_filter_check("a:1,3"), TK_OK);
+    assert_int_equal(tk_port_filter_check("GASNET_IBV_PORTS", "a:1,3"), TK_OK);
     assert_true(tk_port_filter_admits("a:1,3", "a", 1));
     assert_false(tk_port_filter_admits("a:1,3", "a", 2));
     assert_true(tk_port_filter_admits("a:1,3", "a", 3));
@@ -48,7 +48,7 @@ static void entries_are_separate(void **state)
 {
     static const char *const filter = "a:1+b:2,3+c";
     (void)state;
-    assert_int_equal(tk_port_filter_check(filter), TK_OK);
+    assert_int_equal(tk_port_filter_check("GASNET_IBV_PORTS", filter), TK_OK);
     assert_true(tk_port_filter_admits(filter, "a", 1));
     assert_false(tk_port_filter_admits(filter, "a", 2));
     assert_false(tk_port_filter_admits(filter, "b", 1));
@@ -62,7 +62,7 @@ static void order_duplicates_and_empty_entries_are_harmless(void **state)
     static const char *const filters[] = {"b+a:1", "a:1+a:1", "a:2+a:1", "+a:1", "a:1+", "x++a:1"};
     (void)state;
     for (size_t i = 0; i < sizeof(filters) / sizeof(filters[0]); i++) {
-        assert_int_equal(tk_port_filter_check(filters[i]), TK_OK);
+        assert_int_equal(tk_port_filter_check("GASNET_IBV_PORTS", filters[i]), TK_OK);
         assert_true(tk_port_filter_admits(filters[i], "a", 1));
         assert_false(tk_port_filter_admits(filters[i], "a", 3));
     }
@@ -77,7 +77,7 @@ static void what_is_no_filter_is_told_with_the_entry(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         unit_listen();
-        enum tk_status status = tk_port_filter_check(bad[i][0]);
+        enum tk_status status = tk_port_filter_check("GASNET_IBV_PORTS", bad[i][0]);
         const char *said = unit_heard();
         if (status == TK_OK)
             fail_msg("'%s' was accepted", bad[i][0]);

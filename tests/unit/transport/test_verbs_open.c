@@ -77,8 +77,8 @@ static void queues_are_as_deep_as_the_settings_say(void **state)
     const struct ibv_qp_init_attr *attr = fake_init_attr(world_link(0, 1)->qp);
     assert_int_equal(attr->cap.max_send_wr, 10);
     assert_int_equal(attr->cap.max_recv_wr, 13);
-    assert_true(tk_verbs.rail.send_cq->cqe >= 20);
-    assert_true(tk_verbs.rail.recv_cq->cqe >= 26);
+    assert_true(tk_verbs.device.send_cq->cqe >= 20);
+    assert_true(tk_verbs.device.recv_cq->cqe >= 26);
     world_close();
     unit_settings("GASNET_NETWORKDEPTH_TOTAL=7", NULL);
     world_open(3, 0);
@@ -105,11 +105,30 @@ static void a_card_names_a_queue_pair_for_each_peer(void **state)
     fake_reset();
     unit_settings(NULL, NULL);
     world_open(3, 0);
-    assert_int_equal(world_cards[0]->qp[1], world_link(0, 1)->qp->qp_num);
-    assert_int_equal(world_cards[0]->qp[2], world_link(0, 2)->qp->qp_num);
-    assert_string_equal(world_cards[0]->address.device, "fake0");
+    assert_int_equal(tk_card_qps(world_cards[0], 1)[0], world_link(0, 1)->qp->qp_num);
+    assert_int_equal(tk_card_qps(world_cards[0], 2)[0], world_link(0, 2)->qp->qp_num);
+    assert_string_equal(tk_card_rail(world_cards[0], 0)->device, "fake0");
     assert_int_equal(fake_attr(world_link(0, 2)->qp, IBV_QPS_RTR)->dest_qp_num,
-                     world_cards[2]->qp[0]);
+                     tk_card_qps(world_cards[2], 0)[0]);
+    world_close();
+}
+
+/* Neither a queue pair, nor buffers, nor a share of the credits. */
+static void who_is_reached_another_way_costs_nothing(void **state)
+{
+    (void)state;
+    fake_reset();
+    unit_settings("GASNET_AM_CREDITS_PP=5", "GASNET_NETWORKDEPTH_PP=10", NULL);
+    world_group = 3;
+    world_open(5, 0);
+    world_group = 0;
+    assert_int_equal(fake.qps, 3 * 2 + 2 * 3);
+    assert_int_equal(total_credits(), 2 * 5);
+    assert_int_equal(tk_verbs.depth_total, 2 * 10);
+    assert_null(world_link(0, 1)->qp);
+    assert_int_equal(tk_card_qps(world_cards[0], 1)[0], 0);
+    assert_string_equal(tk_peer(2)->transport->name, "near");
+    assert_ptr_equal(tk_peer(3)->transport, &tk_transport_verbs);
     world_close();
 }
 
@@ -119,20 +138,20 @@ static void the_device_decides_how_much_is_inline(void **state)
     fake_reset();
     unit_settings(NULL, NULL);
     world_open(2, 0);
-    assert_int_equal(tk_verbs.rail.inline_limit, 72);
+    assert_int_equal(tk_verbs.inline_limit, 72);
     world_close();
     fake.inline_max = 30;
     world_open(2, 0);
-    assert_in_range(tk_verbs.rail.inline_limit, 15, 30);
+    assert_in_range(tk_verbs.inline_limit, 15, 30);
     world_close();
     fake.inline_max = 0;
     world_open(2, 0);
-    assert_int_equal(tk_verbs.rail.inline_limit, 0);
+    assert_int_equal(tk_verbs.inline_limit, 0);
     world_close();
     fake.inline_max = 1024;
     unit_settings("GASNET_INLINESEND_LIMIT=-1", NULL);
     world_open(2, 0);
-    assert_int_equal(tk_verbs.rail.inline_limit, tk_inline_most);
+    assert_int_equal(tk_verbs.inline_limit, tk_inline_most);
     world_close();
 }
 
@@ -176,7 +195,7 @@ static void a_roce_peer_is_reached_by_gid(void **state)
 static enum tk_status connect_to(const struct tk_port_address *to)
 {
     unit_listen();
-    return tk_link_connect(&tk_verbs.rail, world_link(0, 1), to, 7);
+    return tk_link_connect(world_link(0, 1), to, 7);
 }
 
 static void the_path_takes_the_lesser_of_both_sides(void **state)
@@ -185,7 +204,7 @@ static void the_path_takes_the_lesser_of_both_sides(void **state)
     fake_reset();
     unit_settings(NULL, NULL);
     world_open(2, 0);
-    struct tk_port_address to = tk_verbs.rail.address;
+    struct tk_port_address to = tk_verbs.rails[0].address;
     to.mtu = IBV_MTU_1024;
     to.reads = 3;
     enum tk_status status = connect_to(&to);
@@ -202,7 +221,7 @@ static void two_networks_do_not_meet(void **state)
     fake_reset();
     unit_settings(NULL, NULL);
     world_open(2, 0);
-    struct tk_port_address to = tk_verbs.rail.address;
+    struct tk_port_address to = tk_verbs.rails[0].address;
     to.is_ethernet = 1;
     strcpy(to.device, "roce3");
     enum tk_status status = connect_to(&to);
@@ -235,7 +254,7 @@ static enum tk_status open_failing(enum fake_call call, int allowed, const char 
     fake.failing[call].error = ENOMEM;
     world_peers(0, 3);
     unit_listen();
-    enum tk_status status = tk_verbs_open(card);
+    enum tk_status status = tk_verbs_open(&card, 0);
     if (status == TK_OK)
         status = tk_verbs_register(&region);
     if (status == TK_OK)
@@ -244,6 +263,8 @@ static enum tk_status open_failing(enum fake_call call, int allowed, const char 
     tk_verbs_close();
     free(card);
     free(tk_peers.at);
+    free(tk_peers.rail_to);
+    free(tk_peers.keys);
     return status;
 }
 
@@ -252,7 +273,7 @@ static void whatever_fails_is_told_once_and_leaves_nothing(void **state)
     static const struct {
         enum fake_call call;
         int calls; /* of a start that succeeds */
-    } steps[] = {{FAKE_OPEN_DEVICE, 1}, {FAKE_QUERY_DEVICE, 3}, {FAKE_QUERY_PORT, 1},
+    } steps[] = {{FAKE_OPEN_DEVICE, 1}, {FAKE_QUERY_DEVICE, 4}, {FAKE_QUERY_PORT, 2},
                  {FAKE_ALLOC_PD, 1},    {FAKE_CREATE_CQ, 2},    {FAKE_REG_MR, 3},
                  {FAKE_CREATE_QP, 2},   {FAKE_MODIFY_QP, 2}};
     (void)state;
@@ -282,7 +303,7 @@ static void a_device_with_short_queues_is_told_with_the_remedy(void **state)
     unit_settings(NULL, NULL);
     world_peers(0, 3);
     unit_listen();
-    enum tk_status status = tk_verbs_open(card);
+    enum tk_status status = tk_verbs_open(&card, 0);
     const char *said = unit_heard();
     assert_int_equal(status, TK_FAIL);
     unit_assert_says(said, "fake0 allows 16 work requests in a queue: lower "
@@ -291,6 +312,8 @@ static void a_device_with_short_queues_is_told_with_the_remedy(void **state)
     assert_int_equal(fake.contexts, 0);
     free(card);
     free(tk_peers.at);
+    free(tk_peers.rail_to);
+    free(tk_peers.keys);
 }
 
 static void the_choice_can_be_described(void **state)
@@ -300,16 +323,16 @@ static void the_choice_can_be_described(void **state)
     fake_reset();
     unit_settings(NULL, NULL);
     world_open(2, 0);
-    tk_verbs_describe(text, sizeof(text));
+    tk_verbs_describe(0, text, sizeof(text));
     assert_string_equal(text, "fake0:1 (InfiniBand, LID 1, 100000 Mb/s, MTU 4096, inline 72 B; "
-                              "first active port)");
+                              "only usable device of this host)");
     world_close();
 }
 
 static const char *explanation(size_t size, int error)
 {
     unit_listen();
-    tk_explain_registration(&tk_verbs.rail, "segment", size, error);
+    tk_explain_registration(&tk_verbs.device, "segment", size, error);
     const char *said = unit_heard();
     assert_int_equal(unit_lines(said), 1);
     return said;
@@ -333,12 +356,12 @@ static void a_failed_registration_is_explained_by_its_likely_cause(void **state)
     fake_reset();
     unit_settings(NULL, NULL);
     world_open(2, 0);
-    unit_assert_says(explanation(4096, EINVAL), "fake0:1 can't register 4096 bytes for the "
+    unit_assert_says(explanation(4096, EINVAL), "fake0 can't register 4096 bytes for the "
                                                 "segment: Invalid argument");
     unit_assert_says(explanation(4096, EINVAL), "check dmesg");
     fake.attr.max_mr_size = 1u << 20;
     unit_assert_says(explanation((1u << 20) + 1, EINVAL),
-                     "device limit 1048576 bytes; it is larger than the device registers at once");
+                     "device limit 1048576 bytes, 0 regions; it is larger than the device registers at once");
     fake.attr.max_mr_size = UINT64_MAX;
     unit_assert_exit(explain_under_low_limit, NULL, 0);
     getrlimit(RLIMIT_MEMLOCK, &limit);
@@ -353,6 +376,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(queues_are_as_deep_as_the_settings_say),
     cmocka_unit_test(a_peer_finds_buffers_for_its_credits_and_its_exit_notice),
     cmocka_unit_test(a_card_names_a_queue_pair_for_each_peer),
+    cmocka_unit_test(who_is_reached_another_way_costs_nothing),
     cmocka_unit_test(the_device_decides_how_much_is_inline),
     cmocka_unit_test(an_infiniband_peer_is_reached_by_lid),
     cmocka_unit_test(a_roce_peer_is_reached_by_gid),

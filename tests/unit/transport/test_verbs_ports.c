@@ -6,33 +6,64 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <ifaddrs.h>
+#include <netinet/in.h>
 
 #include "fake_world.h"
 #include "settings/settings.h"
+#include "topology/locality.h"
 #include "unit.h"
 
-static struct tk_rail rail;
+static struct tk_rail rail; /* the first */
+static struct tk_choice choice;
+static uint32_t turn;
 
-static enum tk_status choose(const char *setting)
+static enum tk_status choose(const char *setting, const char *other)
 {
-    unit_settings(setting, NULL);
-    memset(&rail, 0, sizeof(rail));
-    return tk_port_choose(&rail);
+    unit_settings(setting, other, NULL);
+    return tk_rails_choose(&choice, turn);
+}
+
+static void drop_choice(void)
+{
+    for (uint32_t i = 0; i < choice.count; i++) {
+        bool is_last = true;
+        for (uint32_t j = i + 1; j < choice.count; j++)
+            is_last &= choice.rails[j].context != choice.rails[i].context;
+        if (is_last)
+            ibv_close_device(choice.rails[i].context);
+    }
+    free(choice.rails);
+    assert_int_equal(fake.contexts, 0);
+}
+
+/* "fake0:1 fake1:1" */
+static void assert_rails(const char *setting, const char *other, const char *expected)
+{
+    char text[200] = "";
+    assert_int_equal(choose(setting, other), TK_OK);
+    for (uint32_t i = 0; i < choice.count; i++) {
+        const struct tk_port_address *a = &choice.rails[i].address;
+        snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%s:%u", i ? " " : "",
+                 a->device, a->port);
+    }
+    assert_string_equal(text, expected);
+    memcpy(&rail, &choice.rails[0], sizeof(rail));
+    drop_choice();
 }
 
 static void assert_chooses(const char *setting, const char *device, int port)
 {
-    assert_int_equal(choose(setting), TK_OK);
-    assert_string_equal(rail.address.device, device);
-    assert_int_equal(rail.address.port, port);
-    assert_int_equal(fake.contexts, 1);
-    ibv_close_device(rail.context);
+    char text[64];
+    snprintf(text, sizeof(text), "%s:%d", device, port);
+    assert_rails(setting, NULL, text);
 }
 
 static const char *refusal(const char *setting)
 {
     unit_listen();
-    enum tk_status status = choose(setting);
+    enum tk_status status = choose(setting, NULL);
+    free(choice.rails);
     const char *said = unit_heard();
     assert_int_equal(status, TK_FAIL);
     assert_int_equal(unit_lines(said), 1);
@@ -59,9 +90,323 @@ static void the_filter_overrules_the_order(void **state)
     fake_reset();
     fake.device_count = 3;
     fake.attr.phys_port_cnt = 2;
-    assert_chooses("GASNET_IBV_PORTS=fake2:2+fake1", "fake1", 1);
+    assert_rails("GASNET_IBV_PORTS=fake2:2+fake1", NULL, "fake1:1 fake2:2");
+    assert_rails("GASNET_IBV_PORTS=fake2:2+fake1", "GASNET_NUM_QPS=1", "fake1:1");
     assert_chooses("GASNET_IBV_PORTS=fake2:2", "fake2", 2);
     unit_assert_says(rail.why, "GASNET_IBV_PORTS");
+}
+
+/* Of a device one port unless more are named; in the order of the host, each once. */
+static void named_ports_are_all_used(void **state)
+{
+    (void)state;
+    fake_reset();
+    fake.device_count = 2;
+    fake.attr.phys_port_cnt = 2;
+    assert_rails("GASNET_IBV_PORTS=fake1+fake0", NULL, "fake0:1 fake1:1");
+    assert_rails("GASNET_IBV_PORTS=fake0:2,1", NULL, "fake0:1 fake0:2");
+    assert_rails("GASNET_IBV_PORTS=fake0:2+fake0:2+fake9+fake0+fake0:2,2,7", NULL,
+                 "fake0:1 fake0:2");
+    fake.ports[0][1].attr.state = IBV_PORT_DOWN;
+    assert_rails("GASNET_IBV_PORTS=fake0:1,2+fake1:2", NULL, "fake0:2 fake1:2");
+    assert_rails("GASNET_IBV_PORTS=fake1:2+fake0", "GASNET_NUM_QPS=7", "fake0:2 fake1:2");
+}
+
+static void as_many_ports_as_queue_pairs_are_used(void **state)
+{
+    (void)state;
+    fake_reset();
+    fake.device_count = 4;
+    assert_rails("GASNET_NUM_QPS=2", NULL, "fake0:1 fake1:1");
+    unit_assert_says(rail.why, "one of the 4 nearest of 4 usable devices of this host, dealt out");
+    turn = 1;
+    assert_rails("GASNET_NUM_QPS=2", NULL, "fake2:1 fake3:1");
+    assert_rails("GASNET_NUM_QPS=3", NULL, "fake0:1 fake1:1 fake3:1");
+    assert_rails("GASNET_NUM_QPS=4", NULL, "fake0:1 fake1:1 fake2:1 fake3:1");
+    assert_string_equal(rail.why, "one of all 4 usable ports of this host");
+    assert_rails("GASNET_NUM_QPS=9", NULL, "fake0:1 fake1:1 fake2:1 fake3:1");
+    turn = 0;
+}
+
+/* The near ones first; what is left over of them is dealt out. */
+static void the_nearest_of_several_are_taken(void **state)
+{
+    (void)state;
+    fake_reset();
+    fake.device_count = 4;
+    world_distance[0] = world_distance[2] = world_distance[3] = 3;
+    assert_rails("GASNET_NUM_QPS=2", NULL, "fake0:1 fake1:1");
+    turn = 1;
+    assert_rails("GASNET_NUM_QPS=2", NULL, "fake1:1 fake2:1");
+    world_distance[3] = 0;
+    assert_rails("GASNET_NUM_QPS=2", NULL, "fake1:1 fake3:1");
+    assert_string_equal(rail.why, "one of the 2 nearest of 4 usable devices of this host");
+    memset(world_distance, 0, sizeof(world_distance));
+    turn = 0;
+}
+
+static const char *heard_choosing(const char *verbose)
+{
+    unit_listen();
+    assert_int_equal(choose("GASNET_IBV_PORTS=fake1:2+fake1:1+fake0", verbose), TK_OK);
+    const char *said = unit_heard();
+    drop_choice();
+    return said;
+}
+
+static void the_choice_is_told_on_request(void **state)
+{
+    (void)state;
+    fake_reset();
+    fake.device_count = 3;
+    fake.attr.phys_port_cnt = 2;
+    fake.ports[1][2].attr.state = IBV_PORT_DOWN;
+    assert_string_equal(heard_choosing(NULL), "");
+    const char *said = heard_choosing("GASNET_IBV_PORTS_VERBOSE=2");
+    assert_int_equal(unit_lines(said), 3);
+    unit_assert_says(said, "port fake0:1 is used: one of all 2 usable ports of GASNET_IBV_PORTS");
+    unit_assert_says(said, "port fake1:1 is used: ");
+    unit_assert_says(said, "other ports: fake0:2 is not named, and another of its device is used, "
+                           "fake1:2 is down, fake2:1 is not in GASNET_IBV_PORTS, fake2:2");
+}
+
+/* Once on each host. */
+static void a_broken_device_beside_another_is_told(void **state)
+{
+    (void)state;
+    fake_reset();
+    fake.device_count = 2;
+    fake.failing[FAKE_OPEN_DEVICE].allowed = 1;
+    fake.failing[FAKE_OPEN_DEVICE].error = EACCES;
+    unit_assert_says(heard_choosing(NULL),
+                     "ports that are not used: fake1:0 can't be opened (permission");
+    fake.failing[FAKE_OPEN_DEVICE].allowed = 1;
+    assert_string_equal(heard_choosing("GASNET_IBV_PORTS_VERBOSE=0"), "");
+    fake.failing[FAKE_OPEN_DEVICE].allowed = 1;
+    turn = 1;
+    assert_string_equal(heard_choosing(NULL), "");
+    turn = 0;
+}
+
+/* Three devices: the last beside us, the first in the same package, the second elsewhere. */
+static void three_places(void)
+{
+    fake_reset();
+    fake.device_count = 3;
+    world_distance[0] = 2;
+    world_distance[1] = 5;
+    world_distance[2] = 0;
+}
+
+static void level_ground(void)
+{
+    memset(world_distance, 0, sizeof(world_distance));
+    turn = 0;
+}
+
+/* ---- networks: Ethernet ports with addresses of interfaces that are here ---- */
+
+static struct sockaddr_in addresses[fake_devices_max], masks[fake_devices_max];
+static struct ifaddrs interfaces[fake_devices_max];
+
+/* In place of the C library's. */
+int getifaddrs(struct ifaddrs **list)
+{
+    *list = interfaces[0].ifa_addr ? interfaces : NULL;
+    return 0;
+}
+
+void freeifaddrs(struct ifaddrs *list)
+{
+    (void)list;
+}
+
+static void ip(struct sockaddr_in *at, const char *text)
+{
+    at->sin_family = AF_INET;
+    assert_int_equal(inet_pton(AF_INET, text, &at->sin_addr), 1);
+}
+
+/* Port 1 of a device is an Ethernet port with this address. */
+static void has_address(int device, const char *address, const char *mask)
+{
+    char mapped[40];
+    snprintf(mapped, sizeof(mapped), "::ffff:%s", address);
+    fake_make_ethernet(&fake.ports[device][1]);
+    fake_gid(&fake.ports[device][1], IBV_GID_TYPE_ROCE_V2, mapped);
+    ip(&addresses[device], address);
+    ip(&masks[device], mask);
+    interfaces[device] = (struct ifaddrs){.ifa_addr = (struct sockaddr *)&addresses[device],
+                                          .ifa_netmask = (struct sockaddr *)&masks[device]};
+    if (device > 0)
+        interfaces[device - 1].ifa_next = &interfaces[device];
+}
+
+/* Networks one by one: those of devices 0 and 2, of 1 and of 3. */
+static void four_on_three_networks(void)
+{
+    fake_reset();
+    fake.device_count = 4;
+    has_address(0, "10.0.0.1", "255.255.255.0");
+    has_address(1, "10.0.1.1", "255.255.255.0");
+    has_address(2, "10.0.0.2", "255.255.255.0");
+    has_address(3, "10.0.2.1", "255.255.255.0");
+}
+
+static void no_networks(void)
+{
+    memset(interfaces, 0, sizeof(interfaces));
+    memset(world_distance, 0, sizeof(world_distance));
+    turn = 0;
+}
+
+/* Ranks on one of them would not reach those on another. */
+static void ports_of_one_network_are_dealt_out(void **state)
+{
+    static const char *const taken[] = {"fake0", "fake2", "fake0"};
+    (void)state;
+    four_on_three_networks();
+    for (turn = 0; turn < 3; turn++)
+        assert_chooses(NULL, taken[turn], 1);
+    turn = 0;
+    world_distance[0] = world_distance[2] = 3;
+    assert_chooses(NULL, "fake0", 1); /* fake1 is nearer, but elsewhere */
+    world_distance[2] = 1;
+    assert_chooses(NULL, "fake2", 1);
+    choose("GASNET_IBV_PORTS_VERBOSE=0", NULL);
+    unit_assert_says(choice.unused, "fake1:1 is not on the network of the first port");
+    drop_choice();
+    no_networks();
+}
+
+static void a_mask_makes_one_network(void **state)
+{
+    (void)state;
+    four_on_three_networks();
+    for (int i = 0; i < 4; i++)
+        ip(&masks[i], "255.255.0.0");
+    turn = 3;
+    assert_chooses(NULL, "fake3", 1);
+    no_networks();
+    turn = 3; /* addresses of nobody's say nothing */
+    assert_chooses(NULL, "fake3", 1);
+    no_networks();
+}
+
+/* Rails of one number meet, so all ranks take the same ones. */
+static void more_rails_than_a_network_has_are_the_first(void **state)
+{
+    (void)state;
+    four_on_three_networks();
+    world_distance[0] = 3;
+    for (turn = 0; turn < 2; turn++)
+        assert_rails("GASNET_NUM_QPS=3", NULL, "fake0:1 fake1:1 fake2:1");
+    assert_rails("GASNET_NUM_QPS=2", NULL, "fake0:1 fake2:1");
+    assert_rails("GASNET_IBV_PORTS=fake3+fake1", NULL, "fake1:1 fake3:1");
+    no_networks();
+}
+
+static void infiniband_is_told_apart_by_prefix(void **state)
+{
+    (void)state;
+    fake_reset();
+    fake.device_count = 2;
+    for (int i = 0; i < 2; i++) {
+        fake_gid(&fake.ports[i][1], IBV_GID_TYPE_IB, "fe80::1");
+        fake.ports[i][1].gids[0].gid.raw[15] = (uint8_t)i;
+    }
+    turn = 1;
+    assert_chooses(NULL, "fake1", 1);
+    fake.ports[1][1].gids[0].gid.raw[7] = 1;
+    assert_chooses(NULL, "fake0", 1);
+    no_networks();
+}
+
+static void the_nearest_device_is_taken(void **state)
+{
+    (void)state;
+    three_places();
+    assert_chooses(NULL, "fake2", 1);
+    assert_string_equal(rail.why, "nearest of 3 usable devices of this host");
+    fake.ports[2][1].attr.state = IBV_PORT_DOWN;
+    assert_chooses(NULL, "fake0", 1);
+    assert_chooses("GASNET_IBV_PORTS=fake1", "fake1", 1);
+    assert_string_equal(rail.why, "only usable device of GASNET_IBV_PORTS");
+    level_ground();
+}
+
+static void ranks_share_out_what_is_equally_near(void **state)
+{
+    static const char *const taken[] = {"fake0", "fake2", "fake0", "fake2", "fake0"};
+    (void)state;
+    three_places();
+    world_distance[0] = world_distance[2];
+    for (turn = 0; turn < 5; turn++)
+        assert_chooses(NULL, taken[turn], 1);
+    unit_assert_says(rail.why, "one of the 2 nearest of 3 usable devices of this host");
+    level_ground();
+}
+
+static void what_hwloc_does_not_know_is_far(void **state)
+{
+    (void)state;
+    three_places();
+    world_distance[0] = world_distance[2] = tk_distance_unknown;
+    assert_chooses(NULL, "fake1", 1);
+    world_distance[1] = tk_distance_unknown;
+    assert_chooses(NULL, "fake0", 1);
+    turn = 1;
+    assert_chooses(NULL, "fake1", 1);
+    level_ground();
+}
+
+/* It takes long. */
+static void nobody_looks_at_the_machine_for_nothing(void **state)
+{
+    (void)state;
+    fake_reset();
+    fake.attr.phys_port_cnt = 2;
+    world_looks = 0;
+    assert_chooses(NULL, "fake0", 1);
+    assert_int_equal(world_looks, 0);
+}
+
+static void assert_obeys(int part, const char *device)
+{
+    world_part = part;
+    assert_chooses("GASNET_IBV_PORTS=fake2", device, 1);
+    world_part = 0;
+}
+
+/* The manual's example of a machine with two sockets. */
+static void a_bound_rank_obeys_the_filter_of_its_socket(void **state)
+{
+    (void)state;
+    three_places();
+    setenv("GASNET_IBV_PORTS_0", "fake0", 1);
+    setenv("GASNET_IBV_PORTS_1", "fake1", 1);
+    assert_obeys(0, "fake0");
+    assert_string_equal(rail.why, "only usable device of GASNET_IBV_PORTS_0");
+    assert_obeys(1, "fake1");
+    assert_obeys(2, "fake2"); /* has none of its own */
+    assert_obeys(-1, "fake2");
+    unsetenv("GASNET_IBV_PORTS_0");
+    assert_obeys(0, "fake2");
+    unsetenv("GASNET_IBV_PORTS_1");
+    level_ground();
+}
+
+static void a_bad_filter_is_told_by_its_own_name(void **state)
+{
+    (void)state;
+    three_places();
+    setenv("GASNET_IBV_PORTS_0", "fake0:x", 1);
+    unit_assert_says(refusal(NULL), "GASNET_IBV_PORTS_0='fake0:x'");
+    setenv("GASNET_IBV_PORTS_0", "fake9", 1);
+    unit_assert_says(refusal(NULL), "fake0:1 is not in GASNET_IBV_PORTS_0, fake1:1 is not");
+    unit_assert_says(refusal("GASNET_IBV_PORTS_TYPE=Rack"), "GASNET_IBV_PORTS_TYPE='Rack' is no");
+    unsetenv("GASNET_IBV_PORTS_0");
+    level_ground();
 }
 
 static void without_devices_the_remedy_is_told(void **state)
@@ -204,7 +549,7 @@ static void the_rate_is_speed_times_lanes(void **state)
         fake.ports[0][1].attr.active_speed = ports[i].speed;
         fake.ports[0][1].attr.active_width = ports[i].width;
         assert_chooses(NULL, "fake0", 1);
-        assert_int_equal(rail.rate_mbps, ports[i].mbps);
+        assert_int_equal(rail.address.rate_mbps, ports[i].mbps);
     }
 }
 
@@ -278,9 +623,24 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(ports_are_listed_on_request),
     cmocka_unit_test(the_first_active_port_is_taken),
     cmocka_unit_test(the_filter_overrules_the_order),
+    cmocka_unit_test(named_ports_are_all_used),
+    cmocka_unit_test(as_many_ports_as_queue_pairs_are_used),
+    cmocka_unit_test(the_nearest_of_several_are_taken),
+    cmocka_unit_test(the_choice_is_told_on_request),
+    cmocka_unit_test(a_broken_device_beside_another_is_told),
+    cmocka_unit_test(the_nearest_device_is_taken),
+    cmocka_unit_test(ranks_share_out_what_is_equally_near),
+    cmocka_unit_test(what_hwloc_does_not_know_is_far),
+    cmocka_unit_test(nobody_looks_at_the_machine_for_nothing),
+    cmocka_unit_test(a_bound_rank_obeys_the_filter_of_its_socket),
+    cmocka_unit_test(a_bad_filter_is_told_by_its_own_name),
     cmocka_unit_test(without_devices_the_remedy_is_told),
     cmocka_unit_test(each_port_is_told_with_what_stood_in_the_way),
     cmocka_unit_test(a_device_that_cannot_be_opened_is_told),
+    cmocka_unit_test(ports_of_one_network_are_dealt_out),
+    cmocka_unit_test(a_mask_makes_one_network),
+    cmocka_unit_test(more_rails_than_a_network_has_are_the_first),
+    cmocka_unit_test(infiniband_is_told_apart_by_prefix),
     cmocka_unit_test(a_bad_filter_is_refused_before_devices_are_touched),
     cmocka_unit_test(an_infiniband_port_is_addressed_by_lid),
     cmocka_unit_test(a_port_with_lid_0_is_addressed_by_gid),

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The reduction over exit codes: neighbours tell each other by flags in shared memory, the first
+ * ranks of neighbourhoods tell each other by active messages (dissemination), and then neighbours
+ * again. The largest code wins, so that no failure hides behind a rank that had none. It ends for
+ * nobody before all ranks have come, so it is a barrier too.
+ *
+ * It happens once, so each flag is written once, by its owner, and stays where neighbours have it
+ * mapped after its owner has gone. One thread steps, the one that leaves; handlers only note. No
+ * lock, and no segment: it works between init and attach, and over both ways to peers. Flags need
+ * nobody who polls, so neighbours agree even where a rank leaves in the middle of a handler. */
+#include "config.h"
+
+#include <stdatomic.h>
+
+#include "base/report.h"
+#include "exit/exit_private.h"
+#include "message/message.h"
+#include "peer/peer.h"
+#include "topology/leaders.h"
+#include "topology/topology.h"
+#include "transport/shm/shm.h"
+
+/* Ranks below each in the tree of neighbours: as barriers have them, whose memory is mapped. */
+enum { fan = 8 };
+
+/* A code that is known, in a word that is 0 before. */
+enum { known = 0x100 };
+
+struct word {
+    _Alignas(TK_CACHE_LINE) _Atomic uint32_t code;
+};
+
+/* A rank's own in the memory that it shares. `up`: its code, and those of all below it. `down`:
+ * what all ranks have agreed on. */
+struct flags {
+    struct word up, down;
+};
+_Static_assert(tk_shm_flags_of_exit + sizeof(struct flags) <= tk_shm_flags_size,
+               "there is room for both");
+
+static struct {
+    struct flags *ours, *above, *below[fan]; /* NULL: there is none */
+    uint32_t below_count;
+    struct tk_leaders leaders;
+    _Atomic uint32_t heard[tk_leaders_rounds_max];
+    bool cannot; /* a neighbour can't be reached: others find out by the clock */
+    bool has_begun, is_over;
+    uint32_t largest; /* code that we know of */
+    uint32_t come;    /* so many of those below us have */
+    unsigned round;
+    bool has_told; /* in this round */
+} state;
+
+static void heard(struct tk_peer *from, const int32_t *args)
+{
+    uint32_t round = (uint32_t)args[0], code = (uint32_t)args[1];
+    if (round >= tk_leaders_rounds_max)
+        tk_panic("rank %u (%s, pid %d) agrees on an exit code in round %u", from->rank, from->host,
+                 from->pid, round);
+    atomic_store_explicit(&state.heard[round], known | (code & 0xff), memory_order_release);
+}
+
+void tk_agree_open(void)
+{
+    tk_internal_register(TK_HANDLER_AGREE, heard);
+}
+
+static struct flags *flags_of(uint32_t neighbour)
+{
+    char *page = tk_shm_flags(neighbour);
+    if (!page)
+        state.cannot = true;
+    return page ? (struct flags *)(void *)(page + tk_shm_flags_of_exit) : NULL;
+}
+
+void tk_agree_connect(void)
+{
+    uint32_t index = tk_topology.nbrhd_rank, first = fan * index + 1;
+    tk_leaders_open(&state.leaders);
+    if (tk_topology.nbrhd_size == 1)
+        return;
+    state.ours = flags_of(index);
+    if (index > 0)
+        state.above = flags_of((index - 1) / fan);
+    for (uint32_t i = first; i < first + fan && i < tk_topology.nbrhd_size; i++)
+        state.below[state.below_count++] = flags_of(i);
+}
+
+void tk_agree_begin(int code)
+{
+    state.largest = (uint32_t)code & 0xff;
+    state.has_begun = true;
+}
+
+int tk_agree_code(void)
+{
+    return (int)state.largest;
+}
+
+/* False: there is nothing yet. */
+static bool take(const _Atomic uint32_t *word)
+{
+    uint32_t code = atomic_load_explicit(word, memory_order_acquire);
+    if (!(code & known))
+        return false;
+    if ((code & 0xff) > state.largest)
+        state.largest = code & 0xff;
+    return true;
+}
+
+static void write_once(struct word *word)
+{
+    atomic_store_explicit(&word->code, known | state.largest, memory_order_release);
+}
+
+static bool gather(void)
+{
+    while (state.come < state.below_count) {
+        if (!take(&state.below[state.come]->up.code))
+            return false;
+        state.come++;
+    }
+    if (state.above)
+        write_once(&state.ours->up);
+    return true;
+}
+
+static bool tell(void)
+{
+    int32_t args[] = {(int32_t)state.round, (int32_t)state.largest};
+    struct tk_peer *to = tk_peer(state.leaders.told_by_us[state.round]);
+    return tk_internal_send(to, TK_REQUEST, TK_HANDLER_AGREE, 2, args) == TK_OK;
+}
+
+static bool disseminate(void)
+{
+    while (state.round < state.leaders.rounds) {
+        if (!state.has_told && !(state.has_told = tell()))
+            return false;
+        if (!take(&state.heard[state.round]))
+            return false;
+        state.round++;
+        state.has_told = false;
+    }
+    return true;
+}
+
+bool tk_agree_step(void)
+{
+    if (state.cannot || !state.has_begun || state.is_over)
+        return state.is_over;
+    if (!gather() || !(state.above ? take(&state.above->down.code) : disseminate()))
+        return false;
+    if (state.below_count > 0)
+        write_once(&state.ours->down);
+    return state.is_over = true;
+}

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Who tells the others, when not all leave by themselves: one rank, so that N leaving ranks send
+ * O(N) messages and not each of them N. Rank 0 decides, whether it leaves itself or not: whoever
+ * asks first leads. If rank 0 does not answer (it is dead, stopped, or does not poll), ranks that
+ * leave wait each for its turn, the lowest for the shortest time: the first that has its turn
+ * leads, and the others hear of that before theirs. Two leaders do no harm, only more messages.
+ *
+ * A leader sends an exit request with its code to each other rank. Handlers only note; what sends
+ * runs after polls, or in the thread that leaves. No lock. */
+#include "config.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/report.h"
+#include "exit/exit_private.h"
+#include "message/message.h"
+#include "peer/peer.h"
+#include "progress/progress.h"
+
+enum question { ASK = 1, LEAD, FOLLOW };
+
+/* How long rank 0 may take to answer. One that polls takes microseconds. */
+static const uint64_t patience = TK_SECOND / 10;
+
+/* After that, between turns: a leader's requests have come by then to ranks that leave, who do
+ * nothing but poll. All turns together are over within the second. */
+static const uint64_t turn_most = TK_SECOND / 200, all_turns = TK_SECOND / 5;
+
+static atomic_int requested; /* 1 + code of a leader's request */
+
+/* Of rank 0. */
+static _Atomic uint8_t *asked;  /* by rank: 1 from its question to its answer */
+static _Atomic uint32_t leader; /* 1 + its rank */
+static tk_counter_t unanswered;
+
+/* Of the thread that leaves. */
+static atomic_int answer;
+static bool has_asked;
+static enum tk_role role;
+static bool *told; /* by rank */
+static uint32_t next_to_tell;
+
+static void on_question(struct tk_peer *from)
+{
+    uint32_t nobody = 0;
+    if (!asked)
+        tk_panic("rank %u (%s, pid %d) asks who leads, but not rank 0", from->rank, from->host,
+                 from->pid);
+    atomic_compare_exchange_strong(&leader, &nobody, 1 + from->rank);
+    atomic_store(&asked[from->rank], 1);
+    tk_counter_add(&unanswered, 1);
+    tk_counter_add(&tk_work_wanted, 1);
+}
+
+static void on_elect(struct tk_peer *from, const int32_t *args)
+{
+    if (args[0] == ASK)
+        on_question(from);
+    else
+        atomic_store(&answer, args[0]);
+}
+
+static void on_request(struct tk_peer *from, const int32_t *args)
+{
+    int nobody = 0;
+    (void)from;
+    if (atomic_compare_exchange_strong(&requested, &nobody, 1 + (args[0] & 0xff)))
+        tk_counter_add(&tk_work_wanted, 1); /* for good */
+}
+
+void tk_elect_open(void)
+{
+    tk_internal_register(TK_HANDLER_EXIT, on_request);
+    tk_internal_register(TK_HANDLER_ELECT, on_elect);
+}
+
+void tk_elect_connect(void)
+{
+    told = calloc(tk_peers.size, sizeof(*told));
+    if (tk_peers.me == 0)
+        asked = calloc(tk_peers.size, sizeof(*asked));
+    if (!told || (tk_peers.me == 0 && !asked))
+        tk_panic("out of memory for a table of %u ranks", tk_peers.size);
+}
+
+int tk_elect_requested(void)
+{
+    return atomic_load_explicit(&requested, memory_order_relaxed) - 1;
+}
+
+static bool say(struct tk_peer *to, enum question what)
+{
+    int32_t arg = (int32_t)what;
+    return tk_internal_send(to, TK_REQUEST, TK_HANDLER_ELECT, 1, &arg) == TK_OK;
+}
+
+static void give_answer(uint32_t rank)
+{
+    if (!atomic_exchange(&asked[rank], 0))
+        return; /* another thread has */
+    if (!say(tk_peer(rank), atomic_load(&leader) == 1 + rank ? LEAD : FOLLOW)) {
+        atomic_store(&asked[rank], 1);
+        return;
+    }
+    tk_counter_add(&unanswered, -1);
+    tk_counter_add(&tk_work_wanted, -1);
+}
+
+void tk_elect_serve(void)
+{
+    if (tk_counter_read(&unanswered) <= 0)
+        return;
+    for (uint32_t rank = 0; rank < tk_peers.size; rank++)
+        if (atomic_load_explicit(&asked[rank], memory_order_relaxed))
+            give_answer(rank);
+}
+
+static enum tk_role decide_ourselves(void)
+{
+    uint32_t nobody = 0;
+    return atomic_compare_exchange_strong(&leader, &nobody, 1) ? TK_ROLE_LEADER : TK_ROLE_MEMBER;
+}
+
+/* When rank 0 has been silent for so long, it is our turn. */
+static uint64_t our_turn(void)
+{
+    uint64_t turn = all_turns / tk_peers.size;
+    return patience + tk_peers.me * (turn < turn_most ? turn : turn_most);
+}
+
+static enum tk_role ask(uint64_t waited)
+{
+    if (!has_asked)
+        has_asked = say(tk_peer(0), ASK);
+    int said = atomic_load(&answer);
+    if (said == LEAD || (!said && waited > our_turn()))
+        return TK_ROLE_LEADER;
+    return said == FOLLOW ? TK_ROLE_MEMBER : TK_ROLE_OPEN;
+}
+
+enum tk_role tk_elect_step(uint64_t waited)
+{
+    if (role == TK_ROLE_OPEN && tk_elect_requested() >= 0)
+        role = TK_ROLE_MEMBER;
+    if (role == TK_ROLE_OPEN)
+        role = tk_peers.me == 0 ? decide_ourselves() : ask(waited);
+    return role;
+}
+
+static bool request(uint32_t rank, int code)
+{
+    int32_t arg = code;
+    if (rank == tk_peers.me)
+        return true;
+    return tk_internal_send(tk_peer(rank), TK_CONTROL, TK_HANDLER_EXIT, 1, &arg) != TK_BUSY;
+}
+
+/* Who has no room for it now (its ring is full, and it does not poll) keeps nobody else waiting. */
+void tk_elect_tell(int code)
+{
+    bool all = true;
+    for (uint32_t rank = next_to_tell; rank < tk_peers.size; rank++) {
+        if (!told[rank])
+            told[rank] = request(rank, code);
+        all &= told[rank];
+        if (all)
+            next_to_tell = rank + 1;
+    }
+}

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What the library's own thread waits for: a call from a signal handler, or the death of a
+ * neighbour. Launchers notice deaths of the processes that they started; not all look at once, and
+ * none looks at what a wrapper started for them. So the ranks of a neighbourhood watch each other
+ * in a ring, each the next one: whatever a rank is killed in, copying, in a barrier, with a slot of
+ * somebody's ring in its hand, the kernel tells its watcher, by a pidfd. That costs one descriptor
+ * for each rank, however many there are, and nothing on the way of messages, and needs no client
+ * that polls. Of two neighbours that die together one has a watcher who lives.
+ *
+ * A pid may be used again: it is opened while the process is known to be the right one by what lies
+ * in its file (shm_memory.c, shm_fate.c). Kernels before 5.3 and some containers have no pidfd:
+ * there the thread asks for the pid each second, and a process that nobody reaps, or whose pid is
+ * used again, goes unnoticed.
+ *
+ * Owns both descriptors. No lock: they are the thread's once the neighbours are known. */
+#include "config.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/report.h"
+#include "exit/exit_private.h"
+#include "peer/peer.h"
+#include "topology/topology.h"
+#include "transport/shm/shm.h"
+
+enum {
+    /* A launcher that saw the death too ends us meanwhile, and says so in its own words: no second
+     * line is needed then. As in report.c. */
+    hold_back_ms = 1000,
+    ask_ms = 1000,    /* without a pidfd */
+    uncalled_ms = 100 /* a client closed the descriptor that signal handlers call by */
+};
+
+static int call_fd = -1, death_fd = -1;
+static atomic_bool is_called, is_watching;
+static uint32_t watched; /* index in the neighbourhood */
+static const _Atomic uint32_t *fate;
+
+enum tk_status tk_watch_open(void)
+{
+    call_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (call_fd >= 0)
+        return TK_OK;
+    tk_complain("eventfd: %s; look at ulimit -n", strerror(errno));
+    return TK_FAIL;
+}
+
+static void wake(void)
+{
+    const uint64_t one = 1;
+    ssize_t ignored = write(call_fd, &one, sizeof(one));
+    (void)ignored;
+}
+
+void tk_watch_call(void)
+{
+    atomic_store_explicit(&is_called, true, memory_order_release);
+    wake();
+}
+
+static bool called(void)
+{
+    return atomic_load_explicit(&is_called, memory_order_acquire);
+}
+
+static struct tk_peer *peer_at(uint32_t index)
+{
+    return tk_peer(tk_topology.nbrhd_ranks[index]);
+}
+
+static void watch(uint32_t index)
+{
+    death_fd = (int)syscall(SYS_pidfd_open, peer_at(index)->pid, 0);
+    watched = index;
+}
+
+static void unwatch(void)
+{
+    if (death_fd >= 0)
+        close(death_fd);
+    death_fd = -1;
+}
+
+static uint32_t behind(uint32_t index)
+{
+    return (index + 1) % tk_topology.nbrhd_size;
+}
+
+/* The next one is mapped since before the last fence of start-up, so that its fate can be read
+ * however early it dies. */
+void tk_watch_neighbours(void)
+{
+    if (tk_topology.nbrhd_size < 2 || call_fd < 0)
+        return;
+    uint32_t next = behind(tk_topology.nbrhd_rank);
+    watch(next);
+    fate = tk_shm_fate_of(next);
+    atomic_store_explicit(&is_watching, fate != NULL, memory_order_release);
+    wake();
+}
+
+/* After one that left in order, the next that is still there: who is not has left too. */
+static void watch_from(uint32_t index)
+{
+    for (; index != tk_topology.nbrhd_rank; index = behind(index)) {
+        watch(index);
+        fate = tk_shm_fate_of(index);
+        if (fate)
+            return;
+        unwatch();
+    }
+    atomic_store_explicit(&is_watching, false, memory_order_relaxed);
+}
+
+static bool watching(void)
+{
+    return atomic_load_explicit(&is_watching, memory_order_acquire);
+}
+
+static int patience(void)
+{
+    if (call_fd < 0)
+        return uncalled_ms;
+    return watching() && death_fd < 0 ? ask_ms : -1;
+}
+
+/* Clients were seen to close all descriptors that they do not know. */
+static void heed(struct pollfd *ready, int *fd)
+{
+    if (ready->revents & POLLNVAL)
+        *fd = -1;
+}
+
+/* Waits for either; true: the neighbour is dead. */
+static bool wait_for_death(void)
+{
+    uint64_t count;
+    bool has_death_fd = watching() && death_fd >= 0;
+    struct pollfd ready[] = {{.fd = call_fd, .events = POLLIN},
+                             {.fd = has_death_fd ? death_fd : -1, .events = POLLIN}};
+    poll(ready, 2, patience());
+    heed(&ready[0], &call_fd);
+    heed(&ready[1], &death_fd);
+    if (ready[0].revents & POLLIN && read(call_fd, &count, sizeof(count)) < 0)
+        return false;
+    if (has_death_fd)
+        return ready[1].revents & POLLIN;
+    return watching() && death_fd < 0 && kill(peer_at(watched)->pid, 0) != 0 && errno == ESRCH;
+}
+
+/* The watched one is dead: it, or NULL when that is in order. The next one is watched. */
+static struct tk_peer *bury(enum tk_fate *how)
+{
+    struct tk_peer *dead = peer_at(watched);
+    *how = (enum tk_fate)atomic_load_explicit(fate, memory_order_acquire);
+    unwatch();
+    watch_from(behind(watched));
+    return *how == TK_FATE_LEFT ? NULL : dead;
+}
+
+static void hold_back(void)
+{
+    struct pollfd ready = {.fd = call_fd, .events = POLLIN};
+    if (!called())
+        poll(&ready, 1, hold_back_ms);
+}
+
+struct tk_peer *tk_watch_wait(enum tk_fate *how)
+{
+    struct tk_peer *dead = NULL;
+    while (!called() && !dead)
+        if (wait_for_death())
+            dead = bury(how);
+    if (dead)
+        hold_back();
+    return called() ? NULL : dead;
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Between the files of firehose/ only. */
+#ifndef TK_FIREHOSE_PRIVATE_H
+#define TK_FIREHOSE_PRIVATE_H
+
+#include <stdatomic.h>
+
+#include "firehose/firehose.h"
+
+/* limits.c */
+
+struct tk_firehose_limits {
+    size_t granule;   /* a power of two */
+    uint64_t bytes;   /* pinned at once */
+    bool has_others;  /* `bytes` is for all registered memory of this process */
+    uint64_t regions; /* pinned at once */
+    uint64_t lent;    /* regions of these that other ranks may ask for */
+    size_t buckets;   /* a power of two */
+};
+
+/* `lends`: other ranks ask for regions too. */
+enum tk_status tk_firehose_find_limits(struct tk_firehose_limits *limits, uint64_t host_memory,
+                                       uint64_t device_regions, unsigned sharers, bool lends);
+
+/* monitor.c */
+
+enum tk_monitor_way {
+    TK_WATCH_USERFAULTFD,
+    TK_WATCH_NOTHING, /* regions are kept all the same: for tests and experts */
+    TK_KEEP_NOTHING   /* nothing can be watched, so no region outlives its transfer */
+};
+
+/* `choice` is a word of GASNET_FIREHOSE_MONITOR. TK_FAIL: has complained. */
+enum tk_status tk_monitor_open(const char *choice);
+void tk_monitor_close(void);
+enum tk_monitor_way tk_monitor_way(void);
+const char *tk_monitor_why(void); /* nothing can be watched; "" when it can */
+
+/* With the cache's lock held, before the first tk_monitor_watch(). Without a thread nothing is kept
+ * from then on. */
+void tk_monitor_start(void);
+
+/* From now on the range's end comes as news. False: it can't be watched. */
+bool tk_monitor_watch(uintptr_t base, size_t size);
+
+/* Is it memory that nobody but this process and its system calls can take away? For pages that the
+ * device has pinned. */
+bool tk_monitor_is_private(uintptr_t base, size_t size);
+
+/* No unmapping is under way of which there is no news yet. Before what tk_monitor_has_news() says
+ * is relied upon: see monitor.c. */
+bool tk_monitor_is_quiet(void);
+
+/* With the cache's lock held: calls forget() for all that is news. */
+bool tk_monitor_has_news(void);
+void tk_monitor_collect(void (*forget)(uintptr_t from, uintptr_t to));
+
+/* mapping.c */
+
+/* Widens a range to the mapping that it lies in and to those of memory of no file that touch it
+ * without a gap and allow the same, and to the gap behind (before) them: what another thread maps
+ * there meanwhile is one with them. False: it is not mapped so. */
+bool tk_mappings_around(uintptr_t *from, uintptr_t *to);
+
+#endif

@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The table of remote firehoses: found by rank and number of granule. Those of a rank that nobody
+ * uses are in a ring, the oldest first, which is where the next one to be moved is taken from; one
+ * that points at nothing is as old as can be. */
+#include "config.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bits.h"
+#include "base/lock.h"
+#include "base/report.h"
+#include "firehose/hoses.h"
+
+enum { refusal_uses = 8 /* transfers that do not ask again */ };
+
+/* What is lent by one rank. */
+struct lender {
+    struct tk_hose idle; /* ring; idle.newer is the oldest */
+    uint32_t count, most;
+};
+
+static struct {
+    tk_lock_t lock;
+    struct tk_hose *hoses, *free, **buckets;
+    struct lender *lenders;
+    uint32_t *keys; /* by number of firehose, one for each rail */
+    uint32_t rails, ranks;
+    size_t most, mask;
+    unsigned shift;
+    struct tk_hose_counts counts;
+} table = {.lock = TK_LOCK_INIT};
+
+/* ---- rings ---- */
+
+static void link_before(struct tk_hose *h, struct tk_hose *next)
+{
+    h->newer = next;
+    h->older = next->older;
+    h->older->newer = h;
+    next->older = h;
+}
+
+static void make_newest(struct tk_hose *h)
+{
+    link_before(h, &table.lenders[h->rank].idle);
+}
+
+static void make_oldest(struct tk_hose *h)
+{
+    link_before(h, table.lenders[h->rank].idle.newer);
+}
+
+static void make_busy(struct tk_hose *h)
+{
+    h->older->newer = h->newer;
+    h->newer->older = h->older;
+}
+
+/* ---- buckets ---- */
+
+static struct tk_hose **bucket_of(uint32_t rank, uintptr_t at)
+{
+    uint64_t mixed =
+        ((uint64_t)(at >> table.shift) ^ (uint64_t)rank << 40) * UINT64_C(0x9e3779b97f4a7c15);
+    return &table.buckets[(mixed >> 32) & table.mask];
+}
+
+static struct tk_hose *find(uint32_t rank, uintptr_t at, const void *owner)
+{
+    for (struct tk_hose *h = *bucket_of(rank, at); h; h = h->next)
+        if (h->rank == rank && at - h->base < h->size && h->owner == owner)
+            return h;
+    return NULL;
+}
+
+static void insert(struct tk_hose *h)
+{
+    struct tk_hose **bucket = bucket_of(h->rank, h->base);
+    h->next = *bucket;
+    *bucket = h;
+}
+
+static void withdraw(struct tk_hose *h)
+{
+    struct tk_hose **at = bucket_of(h->rank, h->base);
+    while (*at != h)
+        at = &(*at)->next;
+    *at = h->next;
+}
+
+/* ---- one for another region ---- */
+
+static void empty(struct tk_hose *h)
+{
+    withdraw(h);
+    h->state = TK_HOSE_EMPTY;
+}
+
+static struct tk_hose *take_fresh(struct lender *lender)
+{
+    struct tk_hose *h = table.free;
+    if (!h || lender->count >= lender->most)
+        return NULL;
+    table.free = h->next;
+    lender->count++;
+    table.counts.here++;
+    h->handle = 0;
+    return h;
+}
+
+static struct tk_hose *take_oldest(struct lender *lender)
+{
+    struct tk_hose *h = lender->idle.newer;
+    if (h == &lender->idle)
+        return NULL;
+    make_busy(h);
+    if (h->state != TK_HOSE_EMPTY)
+        empty(h);
+    table.counts.moves += h->handle != 0;
+    return h;
+}
+
+static struct tk_hose *take(uint32_t rank, const void *owner, uintptr_t from, uintptr_t to)
+{
+    struct lender *lender = &table.lenders[rank];
+    bool is_any_empty = lender->idle.newer->state == TK_HOSE_EMPTY; /* or none is idle */
+    struct tk_hose *h = is_any_empty ? take_oldest(lender) : NULL;
+    if (!h && !(h = take_fresh(lender)) && !(h = take_oldest(lender)))
+        return NULL;
+    h->rank = rank;
+    h->owner = owner;
+    h->base = from;
+    h->size = to - from;
+    h->users = 0;
+    h->state = TK_HOSE_MOVING;
+    insert(h);
+    table.counts.misses++;
+    return h;
+}
+
+/* ---- for remote/ ---- */
+
+static void use(struct tk_hose *h)
+{
+    table.counts.hits++;
+    if (h->users++ == 0)
+        make_busy(h);
+}
+
+static void use_refusal(struct tk_hose *h)
+{
+    if (--h->uses_left > 0)
+        return;
+    make_busy(h);
+    empty(h);
+    make_oldest(h);
+}
+
+struct tk_hose *tk_hose_seek(uint32_t rank, uintptr_t at, const void *owner, uintptr_t from,
+                             uintptr_t to, enum tk_hose_state *state, bool *is_new)
+{
+    tk_lock(&table.lock);
+    struct tk_hose *h = find(rank, at, owner);
+    *is_new = !h && (h = take(rank, owner, from, to));
+    *state = table.lenders[rank].count > 0 ? TK_HOSE_MOVING : TK_HOSE_REFUSED;
+    if (h) {
+        *state = (enum tk_hose_state)h->state;
+        if (h->state == TK_HOSE_READY)
+            use(h);
+        else if (h->state == TK_HOSE_REFUSED)
+            use_refusal(h);
+    }
+    tk_unlock(&table.lock);
+    return h;
+}
+
+struct tk_hose *tk_hose_seek_ahead(uint32_t rank, uintptr_t at, const void *owner, uintptr_t from,
+                                   uintptr_t to)
+{
+    tk_lock(&table.lock);
+    struct tk_hose *h = find(rank, at, owner) ? NULL : take(rank, owner, from, to);
+    tk_unlock(&table.lock);
+    return h;
+}
+
+/* What served one transfer is of no use to the next. */
+void tk_hose_leave(struct tk_hose *h, bool is_used)
+{
+    tk_lock(&table.lock);
+    if (--h->users == 0) {
+        if (h->owner && is_used) {
+            empty(h);
+            make_oldest(h);
+        } else {
+            make_newest(h);
+        }
+    }
+    tk_unlock(&table.lock);
+}
+
+uint32_t tk_hoses_lent(uint32_t rank)
+{
+    tk_lock(&table.lock);
+    uint32_t most = table.lenders[rank].most;
+    tk_unlock(&table.lock);
+    return most;
+}
+
+void tk_hose_cancel(struct tk_hose *h)
+{
+    tk_lock(&table.lock);
+    empty(h);
+    make_oldest(h);
+    table.counts.misses--;
+    table.counts.moves -= h->handle != 0;
+    tk_unlock(&table.lock);
+}
+
+/* The region that was asked for may be part of what is registered there, which is found from one
+ * granule only: that of what was asked for. */
+static void settle(struct tk_hose *h, uintptr_t base, size_t size, uint32_t handle)
+{
+    h->handle = handle;
+    h->state = handle ? TK_HOSE_READY : TK_HOSE_REFUSED;
+    h->uses_left = refusal_uses;
+    if (handle) {
+        uintptr_t from = tk_max(h->base, base), to = tk_min(h->base + h->size, base + size);
+        h->base = from;
+        h->size = to - from;
+    } else {
+        table.counts.refusals++;
+    }
+    make_newest(h);
+}
+
+bool tk_hose_arrive(uint32_t rank, uint32_t number, uintptr_t base, size_t size, uint32_t handle,
+                    const uint32_t *keys, uint32_t lent)
+{
+    bool is_known = false;
+    if (number == 0 || number > table.most)
+        return false;
+    struct tk_hose *h = &table.hoses[number - 1];
+    tk_lock(&table.lock);
+    if (h->state == TK_HOSE_MOVING && h->rank == rank &&
+        (handle == 0 || (base < h->base + h->size && h->base < base + size))) {
+        if (handle)
+            memcpy(&table.keys[(number - 1) * table.rails], keys, table.rails * sizeof(*keys));
+        table.lenders[rank].most = tk_max(lent, 1);
+        settle(h, base, size, handle);
+        is_known = true;
+    }
+    tk_unlock(&table.lock);
+    return is_known;
+}
+
+const uint32_t *tk_hose_keys(const struct tk_hose *h)
+{
+    return &table.keys[(h->number - 1) * table.rails];
+}
+
+void tk_hoses_disown(uint32_t rank, const void *owner)
+{
+    tk_lock(&table.lock);
+    const struct tk_hose *end = &table.lenders[rank].idle;
+    for (struct tk_hose *h = end->newer, *next; h != end; h = next) {
+        next = h->newer;
+        if (h->state == TK_HOSE_EMPTY || h->owner != owner)
+            continue;
+        make_busy(h);
+        empty(h);
+        make_oldest(h);
+    }
+    tk_unlock(&table.lock);
+}
+
+struct tk_hose_counts tk_hoses_count(void)
+{
+    tk_lock(&table.lock);
+    struct tk_hose_counts counts = table.counts;
+    tk_unlock(&table.lock);
+    return counts;
+}
+
+/* ---- start and end ---- */
+
+static void set_up(void)
+{
+    for (size_t i = table.most; i-- > 0;) {
+        table.hoses[i].number = (uint32_t)i + 1;
+        table.hoses[i].next = table.free;
+        table.free = &table.hoses[i];
+    }
+    for (uint32_t r = 0; r < table.ranks; r++) {
+        struct lender *lender = &table.lenders[r];
+        lender->most = 1; /* until that rank has said how many */
+        lender->idle.newer = lender->idle.older = &lender->idle;
+    }
+}
+
+enum tk_status tk_hoses_open(uint32_t ranks, uint32_t rails, size_t granule, size_t most)
+{
+    table.most = tk_max(most, ranks);
+    table.mask = 1;
+    while (table.mask + 1 < table.most)
+        table.mask = 2 * table.mask + 1;
+    table.shift = (unsigned)__builtin_ctzll(granule);
+    table.ranks = ranks;
+    table.rails = rails;
+    table.counts = (struct tk_hose_counts){.hits = 0};
+    table.free = NULL;
+    table.hoses = calloc(table.most, sizeof(*table.hoses));
+    table.buckets = calloc(table.mask + 1, sizeof(struct tk_hose *));
+    table.lenders = calloc(ranks, sizeof(*table.lenders));
+    table.keys = calloc(table.most * rails, sizeof(*table.keys));
+    if (!table.hoses || !table.buckets || !table.lenders || !table.keys) {
+        tk_hoses_close();
+        tk_complain("out of memory for a table of %zu remote regions; lower GASNET_FIREHOSE_R",
+                    table.most);
+        return TK_FAIL;
+    }
+    set_up();
+    return TK_OK;
+}
+
+void tk_hoses_close(void)
+{
+    free(table.hoses);
+    free(table.buckets);
+    free(table.lenders);
+    free(table.keys);
+    table.hoses = NULL;
+    table.buckets = NULL;
+    table.lenders = NULL;
+    table.keys = NULL;
+}

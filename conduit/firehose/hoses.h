@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Remote firehoses (Bell and Bonachea, CAC 2003): what this process knows of regions of other
+ * ranks' memory that are registered there for its use, so that it can put and get without asking
+ * first. Each rank lends each other one so many regions at once; whoever wants another one gives
+ * one up in the same request, the move of a firehose from one region to the other. Nothing here
+ * sends: remote/ does. Owns the table; one lock, under which nothing else is taken. Thread-safe. */
+#ifndef TK_HOSES_H
+#define TK_HOSES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+enum tk_hose_state {
+    TK_HOSE_EMPTY,  /* points at nothing that is of use; may still have to be given up */
+    TK_HOSE_MOVING, /* asked for, the answer is under way */
+    TK_HOSE_READY,
+    TK_HOSE_REFUSED /* the region can't be had now: there are other ways */
+};
+
+struct tk_hose {
+    struct tk_hose *next;          /* in its bucket, or free */
+    struct tk_hose *older, *newer; /* that nobody uses, of one rank; see hoses.c */
+    const void *owner;             /* whom alone it serves; NULL: anybody */
+    uintptr_t base;                /* of its region */
+    size_t size;
+    uint32_t number; /* from 1 */
+    uint32_t rank;
+    uint32_t handle; /* the other rank's; 0: none */
+    uint32_t users;
+    uint32_t uses_left; /* of a refusal, before it is asked for again */
+    uint8_t state;
+};
+
+/* For ranks below `ranks`, with keys for so many rails, at most `most` firehoses in all. */
+enum tk_status tk_hoses_open(uint32_t ranks, uint32_t rails, size_t granule, size_t most);
+void tk_hoses_close(void);
+
+/* Looks for the region of `rank` that has address `at`; READY: it is used from now on, until
+ * tk_hose_leave(). REFUSED: counts as one of its uses. When there is none: takes one for
+ * [from, to), which must have `at` and lie in one granule, and makes it MOVING; *is_new: the caller
+ * asks for it, giving up its handle. NULL: all that this rank lends are in use (MOVING: it is worth
+ * waiting), or there never will be one (REFUSED). */
+struct tk_hose *tk_hose_seek(uint32_t rank, uintptr_t at, const void *owner, uintptr_t from,
+                             uintptr_t to, enum tk_hose_state *state, bool *is_new);
+
+/* The same for who will come for it later: one that is there already is not used. NULL: there is
+ * nothing to ask for. */
+struct tk_hose *tk_hose_seek_ahead(uint32_t rank, uintptr_t at, const void *owner, uintptr_t from,
+                                   uintptr_t to);
+
+/* `is_used`: something went through it. */
+void tk_hose_leave(struct tk_hose *hose, bool is_used);
+
+/* It could not be asked for. */
+void tk_hose_cancel(struct tk_hose *hose);
+
+/* The answer to what was asked for; `handle` 0: refused. False: nobody asked for this. `lent`: how
+ * many that rank lends us. */
+bool tk_hose_arrive(uint32_t rank, uint32_t number, uintptr_t base, size_t size, uint32_t handle,
+                    const uint32_t *keys, uint32_t lent);
+const uint32_t *tk_hose_keys(const struct tk_hose *hose);
+
+/* As far as it has said. */
+uint32_t tk_hoses_lent(uint32_t rank);
+
+/* None of this rank serves `owner` any more. */
+void tk_hoses_disown(uint32_t rank, const void *owner);
+
+struct tk_hose_counts {
+    uint64_t hits, misses, moves, refusals; /* moves: misses that gave another region up */
+    uint64_t here;                          /* at present */
+};
+struct tk_hose_counts tk_hoses_count(void);
+
+#endif

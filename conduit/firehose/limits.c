@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * How much the cache may pin, by the settings of the manual: a victim pool for our own transfers
+ * and, where segments are not registered as a whole, a main pool for those of other ranks. One
+ * cache serves both: what others have not asked for is left to us. Nothing is probed for. No state.
+ */
+#include "config.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/bits.h"
+#include "base/report.h"
+#include "firehose/firehose_private.h"
+#include "memory/memory.h"
+#include "settings/settings.h"
+
+enum {
+    /* Each watched region may cut a mapping in three, and Linux gives a process 65530 mappings
+     * (vm.max_map_count). */
+    regions_most = 16384,
+    regions_per_bucket = 2, /* with all of them in use, a look at two on average */
+    buckets_most = 1 << 20
+};
+
+static const double pinnable_part = 2.0 / 3, /* of the host's memory: the manual's */
+    main_part = 0.75;                        /* of that, where others use it too: the manual's */
+
+static bool parse_quotient(const char *text, double *value)
+{
+    char top[64];
+    double bottom = 1;
+    size_t length = strcspn(text, "/");
+    if (length == 0 || length >= sizeof(top))
+        return false;
+    memcpy(top, text, length);
+    top[length] = 0;
+    if (tk_parse_size(top, "B", value) != TK_OK)
+        return false;
+    if (text[length] && tk_parse_size(text + length + 1, "B", &bottom) != TK_OK)
+        return false;
+    *value /= bottom;
+    return *value >= 0 && *value < 0x1p62;
+}
+
+/* A number below 1 is a part of `whole`. */
+static enum tk_status find_share(const char *name, const char *text, double whole, double *value)
+{
+    if (!parse_quotient(text, value)) {
+        tk_complain("%s='%s' is neither a fraction below 1 (as 0.5 or 5/8) nor a number from 1 "
+                    "(with K, M, G or T)",
+                    name, text);
+        return TK_FAIL;
+    }
+    if (*value < 1)
+        *value *= whole;
+    return TK_OK;
+}
+
+static size_t power_below(uint64_t value)
+{
+    size_t power = 1;
+    while (power <= value / 2)
+        power *= 2;
+    return power;
+}
+
+/* 0: as large as it has to be for the regions to reach over all of the memory, in the bounds that
+ * the manual gives. */
+static size_t find_granule(uint64_t setting, uint64_t bytes, uint64_t regions)
+{
+    size_t page = tk_page_size(), granule = (size_t)128 << 10;
+    if (setting > 0)
+        return tk_max(page, power_below(setting));
+    while (granule * regions < bytes && granule < page * page)
+        granule *= 2;
+    return granule;
+}
+
+static enum tk_status find_regions(double part, double device, unsigned sharers, double *regions)
+{
+    const char *text = tk_settings.pinned_regions_max;
+    *regions = part * device;
+    if (*text && find_share("GASNET_PINNED_REGIONS_MAX", text, device, regions) != TK_OK)
+        return TK_FAIL;
+    *regions /= sharers;
+    if (!*text && *regions > regions_most)
+        *regions = regions_most;
+    return TK_OK;
+}
+
+/* A pool of which some is set apart. Where one of its parts is not given (0) it is what the other
+ * leaves, where neither is the main part has `part` of it. */
+static void share(double *pool, double *main, double victim, double part)
+{
+    if (*main == 0 && victim == 0)
+        *main = part * *pool;
+    else if (*main == 0)
+        *main = *pool > victim ? *pool - victim : 0;
+    else if (victim > 0)
+        *pool = *main + victim;
+    else if (*main > *pool)
+        *pool = *main;
+}
+
+static void share_out(struct tk_firehose_limits *limits, double bytes, double regions)
+{
+    double lent_bytes = (double)tk_settings.firehose_m, lent = (double)tk_settings.firehose_r;
+    share(&bytes, &lent_bytes, (double)tk_settings.firehose_maxvictim_m, main_part);
+    share(&regions, &lent, (double)tk_settings.firehose_maxvictim_r,
+          bytes > 0 ? lent_bytes / bytes : 0);
+    limits->bytes = (uint64_t)bytes;
+    limits->regions = (uint64_t)regions;
+    limits->granule =
+        find_granule(tk_settings.firehose_maxregion_size, limits->bytes, limits->regions);
+    limits->has_others = tk_settings.firehose_m == 0 || tk_settings.firehose_maxvictim_m == 0;
+    limits->lent = tk_min((uint64_t)lent, (uint64_t)lent_bytes / limits->granule);
+}
+
+static void keep_all(struct tk_firehose_limits *limits, double bytes, double regions)
+{
+    uint64_t own = tk_settings.firehose_maxvictim_m, count = (uint64_t)regions;
+    limits->bytes = own ? own : (uint64_t)bytes;
+    limits->regions =
+        tk_settings.firehose_maxvictim_r > 0 ? (uint64_t)tk_settings.firehose_maxvictim_r : count;
+    limits->granule =
+        find_granule(tk_settings.firehose_maxregion_size, limits->bytes, limits->regions);
+    limits->has_others = own == 0;
+    limits->lent = 0;
+}
+
+static size_t find_buckets(uint64_t regions)
+{
+    double wanted = (double)regions / regions_per_bucket * tk_settings.firehose_table_scale;
+    size_t buckets = 16;
+    while ((double)buckets < wanted && buckets < buckets_most)
+        buckets *= 2;
+    return buckets;
+}
+
+enum tk_status tk_firehose_find_limits(struct tk_firehose_limits *limits, uint64_t host_memory,
+                                       uint64_t device_regions, unsigned sharers, bool lends)
+{
+    const char *text = tk_settings.physmem_max;
+    double bytes = pinnable_part * (double)host_memory, regions;
+    if (*text && find_share("GASNET_PHYSMEM_MAX", text, (double)host_memory, &bytes) != TK_OK)
+        return TK_FAIL;
+    double part = bytes < (double)host_memory ? bytes / (double)host_memory : 1;
+    if (find_regions(part, (double)device_regions, sharers, &regions) != TK_OK)
+        return TK_FAIL;
+    if (lends)
+        share_out(limits, bytes / sharers, regions);
+    else
+        keep_all(limits, bytes / sharers, regions);
+    uint64_t useful = limits->bytes / limits->granule;
+    limits->regions = tk_min(limits->regions, useful ? useful : 1);
+    limits->buckets = find_buckets(limits->regions);
+    return TK_OK;
+}

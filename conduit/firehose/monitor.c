@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Learns from the kernel when watched memory goes away. Owns a userfaultfd, whose ranges are
+ * registered for write protection that is never used: what is wanted are the events of munmap,
+ * mremap and madvise. Such a call has done its work when the event is queued, and returns when the
+ * event has been read. A thread reads them and notes the ranges; whoever looks something up in the
+ * cache collects what was noted first. No lock.
+ *
+ * The thread must not wait for anything that another may hold while it unmaps, or that one would
+ * wait for the thread: it neither allocates nor frees nor deregisters (all of these unmap, with the
+ * allocator's locks held), and takes no lock of the cache's. So notes go through a ring that one
+ * side fills and the other empties, and which is too small for nothing: a note too many means that
+ * everything is gone.
+ *
+ * Two counters make "before the call returns" true. `begun` is raised before an event is read,
+ * `ended` after it is noted: whoever unmapped sees `begun` raised when the call has returned, and
+ * waits for `ended`. That leaves another thread that is given the same addresses by mmap before the
+ * event is read, while the first is still in its munmap. The kernel counts such calls, and refuses
+ * to fill pages meanwhile (EAGAIN): asking it to fill none tells whether there are any. It is one
+ * system call for each transfer that uses a region, and there is no other way to know. */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
+#include <poll.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/bits.h"
+#include "base/report.h"
+#include "base/thread.h"
+#include "firehose/firehose_private.h"
+#include "memory/memory.h"
+#include "settings/settings.h"
+
+enum {
+    notes_max = 256,  /* more come together only where forgetting everything costs less */
+    batch = 16,       /* events read at once */
+    entry_batch = 64, /* entries of the page map read at once: a granule of the usual size is 32 */
+    rounds_most = 16  /* looks at an end that moves while one looks */
+};
+
+static const uint64_t wanted_events =
+    UFFD_FEATURE_EVENT_UNMAP | UFFD_FEATURE_EVENT_REMAP | UFFD_FEATURE_EVENT_REMOVE;
+
+/* Of an entry of /proc/self/pagemap: a page of a file or of shared memory. It may be taken out of
+ * there, by anybody who has the file, and the kernel tells nothing. */
+static const uint64_t is_of_file = UINT64_C(1) << 61;
+
+struct note {
+    uintptr_t from, to;
+};
+
+static struct {
+    atomic_int way; /* enum tk_monitor_way */
+    int fd, wake, pagemap;
+    const char *why;
+    atomic_bool runs, has_left;
+    _Atomic uint32_t begun, ended; /* batches of events */
+    uint32_t seen;                 /* by the cache */
+    _Atomic uint32_t head, tail;   /* of notes */
+    _Atomic bool is_lost;          /* there was no place for a note */
+    struct note notes[notes_max];
+} monitor = {.way = TK_KEEP_NOTHING, .fd = -1, .wake = -1, .pagemap = -1, .why = ""};
+
+/* ---- the thread ---- */
+
+static void note(uint64_t from, uint64_t to)
+{
+    uint32_t head = atomic_load_explicit(&monitor.head, memory_order_relaxed);
+    uint32_t tail = atomic_load_explicit(&monitor.tail, memory_order_acquire);
+    if (head - tail == notes_max) {
+        atomic_store(&monitor.is_lost, true);
+        return;
+    }
+    monitor.notes[head % notes_max] = (struct note){(uintptr_t)from, (uintptr_t)to};
+    atomic_store_explicit(&monitor.head, head + 1, memory_order_release);
+}
+
+static void note_event(const struct uffd_msg *event)
+{
+    switch (event->event) {
+    case UFFD_EVENT_UNMAP:
+    case UFFD_EVENT_REMOVE:
+        note(event->arg.remove.start, event->arg.remove.end);
+        break;
+    case UFFD_EVENT_REMAP:
+        note(event->arg.remap.from, event->arg.remap.from + event->arg.remap.len);
+        note(event->arg.remap.to, event->arg.remap.to + event->arg.remap.len);
+        break;
+    default:
+        note(0, UINTPTR_MAX);
+        break;
+    }
+}
+
+static void take_events(void)
+{
+    struct uffd_msg events[batch];
+    uint32_t begun = atomic_load_explicit(&monitor.begun, memory_order_relaxed) + 1;
+    atomic_store(&monitor.begun, begun);
+    ssize_t size = read(monitor.fd, events, sizeof(events));
+    for (ssize_t i = 0; i < size / (ssize_t)sizeof(events[0]); i++)
+        note_event(&events[i]);
+    atomic_store(&monitor.ended, begun);
+}
+
+/* A client that closes descriptors it has not opened takes ours away: the kernel then watches
+ * nothing, and tk_monitor_is_quiet() is false for good. The descriptor is closed before the thread
+ * ends, because that unmaps stacks of threads, which may be watched. */
+static void *run(void *unused)
+{
+    (void)unused;
+    struct pollfd fds[2] = {{.fd = monitor.fd, .events = POLLIN},
+                            {.fd = monitor.wake, .events = POLLIN}};
+    do {
+        fds[0].revents = fds[1].revents = 0;
+        if (poll(fds, 2, -1) > 0 && (fds[0].revents & POLLIN))
+            take_events();
+    } while (!fds[1].revents && !(fds[0].revents & (POLLNVAL | POLLERR | POLLHUP)));
+    close(monitor.fd);
+    atomic_store(&monitor.has_left, true);
+    return NULL;
+}
+
+/* ---- start and end ---- */
+
+static int open_descriptor(void)
+{
+    int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY);
+    if (fd < 0 && errno == EINVAL) /* before Linux 5.11 */
+        fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
+    return fd;
+}
+
+static bool has_events(int fd)
+{
+    struct uffdio_api api = {.api = UFFD_API, .features = wanted_events};
+    return ioctl(fd, UFFDIO_API, &api) == 0;
+}
+
+static bool watch(int fd, uintptr_t base, size_t size)
+{
+    struct uffdio_register range = {.range = {.start = base, .len = size},
+                                    .mode = UFFDIO_REGISTER_MODE_WP};
+    return ioctl(fd, UFFDIO_REGISTER, &range) == 0;
+}
+
+/* Not every kernel can do for an ordinary page what is needed; no event may come of the try, for
+ * nobody would read it. */
+static bool can_watch(int fd)
+{
+    size_t size = tk_page_size();
+    void *page = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (page == MAP_FAILED)
+        return false;
+    bool can = watch(fd, (uintptr_t)page, size);
+    struct uffdio_range range = {.start = (uintptr_t)page, .len = size};
+    can = can && ioctl(fd, UFFDIO_UNREGISTER, &range) == 0;
+    munmap(page, size);
+    return can;
+}
+
+static bool is_quiet(int fd)
+{
+    struct uffdio_zeropage nothing = {.mode = 0};
+    return ioctl(fd, UFFDIO_ZEROPAGE, &nothing) == -1 && errno == EINVAL;
+}
+
+/* What is in the way, or NULL. */
+static const char *open_userfaultfd(void)
+{
+    monitor.fd = open_descriptor();
+    if (monitor.fd < 0)
+        return errno == EPERM ? "userfaultfd is forbidden here (vm.unprivileged_userfaultfd, or "
+                                "the container's seccomp profile)"
+                              : "the kernel has no userfaultfd";
+    if (!has_events(monitor.fd) || !can_watch(monitor.fd) || !is_quiet(monitor.fd))
+        return "this kernel's userfaultfd does not tell of what is unmapped";
+    monitor.pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+    if (monitor.pagemap < 0)
+        return "/proc/self/pagemap can't be read";
+    monitor.wake = eventfd(0, EFD_CLOEXEC);
+    return monitor.wake < 0 ? "no file descriptor is left (ulimit -n)" : NULL;
+}
+
+static void close_descriptor(int *fd)
+{
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+}
+
+enum tk_status tk_monitor_open(const char *choice)
+{
+    monitor.why = "";
+    if (!strcmp(choice, "none")) {
+        monitor.way = TK_WATCH_NOTHING;
+        return TK_OK;
+    }
+    const char *why = open_userfaultfd();
+    monitor.way = why ? TK_KEEP_NOTHING : TK_WATCH_USERFAULTFD;
+    if (!why)
+        return TK_OK;
+    monitor.why = why;
+    tk_monitor_close();
+    if (strcmp(choice, "userfaultfd") != 0)
+        return TK_OK;
+    tk_complain("GASNET_FIREHOSE_MONITOR=userfaultfd, but %s; allow it, or leave the choice to the "
+                "library (auto: no registration outlives its transfer then)",
+                why);
+    return TK_FAIL;
+}
+
+void tk_monitor_close(void)
+{
+    uint64_t one = 1;
+    if (monitor.runs && write(monitor.wake, &one, sizeof(one)) == sizeof(one)) {
+        while (!atomic_load(&monitor.has_left))
+            sched_yield();
+        monitor.fd = -1; /* closed by the thread */
+    }
+    monitor.runs = false;
+    atomic_store(&monitor.has_left, false);
+    close_descriptor(&monitor.fd);
+    close_descriptor(&monitor.wake);
+    close_descriptor(&monitor.pagemap);
+    monitor.way = TK_KEEP_NOTHING;
+}
+
+enum tk_monitor_way tk_monitor_way(void)
+{
+    return (enum tk_monitor_way)atomic_load_explicit(&monitor.way, memory_order_relaxed);
+}
+
+const char *tk_monitor_why(void)
+{
+    return monitor.why;
+}
+
+void tk_monitor_start(void)
+{
+    if (monitor.runs || monitor.way != TK_WATCH_USERFAULTFD)
+        return;
+    monitor.runs =
+        tk_thread_start(run, tk_settings.thread_stack_min, tk_settings.thread_stack_pad) == TK_OK;
+    if (!monitor.runs)
+        monitor.way = TK_KEEP_NOTHING;
+}
+
+/* ---- for the cache ---- */
+
+/* The kernel says so by doing nothing to the pages: none of them is write protected. */
+static bool is_watched(uintptr_t base, size_t size)
+{
+    struct uffdio_writeprotect range = {.range = {.start = base, .len = size}, .mode = 0};
+    return ioctl(monitor.fd, UFFDIO_WRITEPROTECT, &range) == 0;
+}
+
+/* What lies on both sides of an end of what is watched is watched too, where it is one row. */
+static bool watch_across(uintptr_t end, uintptr_t *from, uintptr_t *to)
+{
+    *from = end - tk_page_size();
+    *to = end + tk_page_size();
+    return tk_mappings_around(from, to) && watch(monitor.fd, *from, *to - *from);
+}
+
+/* Whole mappings are watched: a part would become a mapping of its own, and mremap refuses to
+ * enlarge or move several at once (EFAULT). The kernel joins what touches and is alike, so by the
+ * time a mapping is watched its end may lie inside of what another thread mapped meanwhile. Then
+ * the rest is watched too, which makes it one again. So nothing is cut but for the time from one of
+ * these calls to the next, and for good only where the other thread touches the rest just then. */
+static bool watch_mappings(uintptr_t base, size_t size)
+{
+    uintptr_t from = base, to = base + size, begin, end;
+    if (!tk_mappings_around(&from, &to) || !watch(monitor.fd, from, to - from))
+        return false;
+    for (int i = 0; i < rounds_most && watch_across(to, &begin, &end); i++)
+        to = end;
+    for (int i = 0; i < rounds_most && watch_across(from, &begin, &end); i++)
+        from = begin;
+    return true;
+}
+
+bool tk_monitor_watch(uintptr_t base, size_t size)
+{
+    if (tk_monitor_way() != TK_WATCH_USERFAULTFD)
+        return tk_monitor_way() == TK_WATCH_NOTHING;
+    return (is_watched(base, size) || watch_mappings(base, size)) &&
+           tk_monitor_is_private(base, tk_page_size());
+}
+
+bool tk_monitor_is_private(uintptr_t base, size_t size)
+{
+    uint64_t entries[entry_batch];
+    size_t page = tk_page_size();
+    if (monitor.way != TK_WATCH_USERFAULTFD)
+        return true;
+    for (size_t left = size / page, at = base / page; left > 0;) {
+        size_t count = tk_min(left, entry_batch);
+        size_t bytes = count * sizeof(entries[0]);
+        if (pread(monitor.pagemap, entries, bytes, (off_t)(at * sizeof(entries[0]))) !=
+            (ssize_t)bytes)
+            return false;
+        for (size_t i = 0; i < count; i++)
+            if (entries[i] & is_of_file)
+                return false;
+        left -= count;
+        at += count;
+    }
+    return true;
+}
+
+/* The fence keeps the look at `begun` that follows behind what the kernel saw. */
+bool tk_monitor_is_quiet(void)
+{
+    if (!monitor.runs)
+        return true;
+    bool quiet = is_quiet(monitor.fd);
+    atomic_thread_fence(memory_order_seq_cst);
+    return quiet;
+}
+
+bool tk_monitor_has_news(void)
+{
+    return atomic_load_explicit(&monitor.begun, memory_order_acquire) != monitor.seen;
+}
+
+static void collect_notes(void (*forget)(uintptr_t from, uintptr_t to))
+{
+    uint32_t head = atomic_load_explicit(&monitor.head, memory_order_acquire);
+    uint32_t tail = atomic_load_explicit(&monitor.tail, memory_order_relaxed);
+    for (; tail != head; tail++)
+        forget(monitor.notes[tail % notes_max].from, monitor.notes[tail % notes_max].to);
+    atomic_store_explicit(&monitor.tail, tail, memory_order_release);
+}
+
+/* The thread is between two system calls when there is something to wait for. */
+void tk_monitor_collect(void (*forget)(uintptr_t from, uintptr_t to))
+{
+    uint32_t begun = atomic_load(&monitor.begun);
+    while ((int32_t)(atomic_load(&monitor.ended) - begun) < 0)
+        sched_yield();
+    monitor.seen = begun;
+    collect_notes(forget);
+    if (atomic_exchange(&monitor.is_lost, false))
+        forget(0, UINTPTR_MAX);
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * How one who waits backs off: it spins, then gives its CPU away turn by turn, then sleeps on the
+ * doorbell that neighbours ring (transport/shm/doorbell.h). Which of these and for how long depends
+ * on what the client asked for and on whether ranks outnumber CPUs. Owns the mode of waiting. No
+ * lock.
+ *
+ * Over a network nobody rings: who may be waiting for that sleeps in short stretches that grow. The
+ * device could interrupt (completion channels), but one thread cannot sleep on a file and on a
+ * doorbell, mixed jobs need both, and arming, interrupt and acknowledgement cost more than a short
+ * stretch does. The same short stretches serve who waits for memory that others write. */
+#include "config.h"
+
+#include <limits.h>
+#include <sched.h>
+
+#include "base/atomic.h"
+#include "base/bits.h"
+#include "base/clock.h"
+#include "progress/progress.h"
+#include "progress/progress_private.h"
+#include "topology/topology.h"
+#include "transport/shm/doorbell.h"
+#include "transport/verbs/verbs.h"
+
+enum {
+    spin_alone = 20000,   /* empty polls, about a millisecond: longer than any healthy round trip */
+    spin_crowded = 20,    /* long enough for an answer that is already on its way */
+    spin_to_block = 1000, /* about what going to sleep and being woken costs */
+    yield_crowded = 10,
+    stall_check = 1u << 12, /* empty polls between looks at the clock */
+    stall_check_asleep = 64 /* the same in stretches of sleep */
+};
+
+#define FOR_EVER UINT_MAX
+
+/* The shortest is what a timer of the kernel is late by; the longest of a network's is what a
+ * message may be late by without anybody having polled for a while. Where all ring, waking is for
+ * signals and for the end of the job alone. */
+static const uint64_t shortest_sleep = TK_SECOND / 20000, longest_sleep = TK_SECOND / 1000,
+                      longest_rung = TK_SECOND / 50;
+
+/* Empty polls that spin, then such that give the CPU away; then sleep. */
+struct pace {
+    unsigned spins, yields;
+};
+
+static const struct pace paces[][2] = {
+    /* with a CPU for each rank        with more ranks than CPUs */
+    [TK_WAIT_BY_LOAD] = {{spin_alone, FOR_EVER}, {spin_crowded, yield_crowded}},
+    [TK_WAIT_SPIN] = {{FOR_EVER, 0}, {spin_crowded, FOR_EVER}},
+    [TK_WAIT_BLOCK] = {{0, 0}, {0, 0}},
+    [TK_WAIT_SPINBLOCK] = {{spin_to_block, 0}, {spin_crowded, yield_crowded}}};
+
+/* Any thread may say so at any time. */
+static tk_counter_t mode = TK_WAIT_BY_LOAD;
+
+/* Without neighbours only our own threads ring, who fence. */
+static struct tk_doorbell lone = {TK_BELL_FENCED};
+static struct tk_doorbell *bell = &lone;
+
+/* PAR: counts what any thread of ours has done that others may wait for. Who sleeps has seen the
+ * count before it last looked whether it need wait on, so it changes or the bell rings. */
+static tk_counter_t doings;
+static TK_PER_THREAD int32_t doings_known;
+static tk_counter_t some_slept;
+
+void tk_wait_mode(enum tk_wait_mode wanted)
+{
+    tk_counter_set(&mode, (int32_t)wanted);
+}
+
+void tk_progress_bell(struct tk_doorbell *own)
+{
+    bell = own ? own : &lone;
+}
+
+void tk_tell_own_threads(void)
+{
+    if (tk_counter_read(&some_slept) == 0)
+        return;
+    tk_counter_add(&doings, 1);
+    tk_doorbell_ring(bell);
+}
+
+static bool is_over(void *what)
+{
+    return tk_counter_read(&doings) != doings_known || tk_has_come(*(const enum tk_hope *)what);
+}
+
+static void sleep_once(unsigned turn, enum tk_hope hope)
+{
+    bool will_ring = hope == TK_HOPE_BELL && tk_all_rings();
+    uint64_t nsec = longest_rung;
+    if (!will_ring) {
+        nsec = shortest_sleep << tk_min(turn - 1, 5);
+        nsec = nsec < longest_sleep ? nsec : longest_sleep;
+    }
+    if (tk_counter_read(&some_slept) == 0)
+        tk_counter_set(&some_slept, 1);
+    tk_doorbell_sleep(bell, is_over, &hope, nsec);
+    if (turn % stall_check_asleep == 0)
+        tk_verbs_tell_stall();
+}
+
+void tk_back_off(unsigned empty, enum tk_hope hope)
+{
+    const struct pace *pace = &paces[tk_counter_read(&mode)][tk_topology.oversubscribed];
+    tk_empty_polls = 0;
+    if (empty > pace->spins) {
+        if (empty - pace->spins <= pace->yields)
+            sched_yield();
+        else
+            sleep_once(empty - pace->spins - pace->yields, hope);
+    }
+    if (empty % stall_check == 0)
+        tk_verbs_tell_stall();
+    if (TK_THREADED)
+        doings_known = tk_counter_read(&doings);
+}

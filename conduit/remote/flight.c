@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Pieces of transfers that are under way: by a firehose, which is busy until the piece is done, or
+ * in a message, whose answer ends it. Owns a fixed number of them, the operations that count the
+ * former, and a list of those, which is gone through after polls. One lock; nothing is sent under
+ * it. */
+#include "config.h"
+
+#include <string.h>
+
+#include "base/lock.h"
+#include "base/report.h"
+#include "firehose/hoses.h"
+#include "progress/progress.h"
+#include "remote/remote_private.h"
+
+enum { flights = 1024 /* more than the queues of a few peers hold */ };
+
+struct flight {
+    struct tk_op op;      /* by a firehose: counts what the network still works on */
+    struct tk_op *whole;  /* what this is a piece of */
+    struct tk_hose *hose; /* NULL: in a message */
+    struct tk_rma part;   /* by a firehose: what the network found no room for behind its bytes */
+    const struct tk_transport *network;
+    struct flight *next;
+    char *to; /* get in a message: where its data belongs */
+    size_t nbytes;
+    uint32_t rank;
+    bool is_out;
+};
+
+static struct {
+    tk_lock_t lock;
+    struct flight all[flights];
+    struct flight *free;
+    struct flight *flying;
+} state = {.lock = TK_LOCK_INIT};
+
+static struct flight *take(struct tk_peer *peer, struct tk_op *whole)
+{
+    tk_lock(&state.lock);
+    struct flight *f = state.free;
+    if (f)
+        state.free = f->next;
+    tk_unlock(&state.lock);
+    if (!f)
+        return NULL;
+    tk_op_init(&f->op);
+    f->whole = whole;
+    f->hose = NULL;
+    f->part.unfenced = 0;
+    f->to = NULL;
+    f->rank = peer->rank;
+    f->is_out = true;
+    return f;
+}
+
+static void give(struct flight *f)
+{
+    f->is_out = false;
+    tk_lock(&state.lock);
+    f->next = state.free;
+    state.free = f;
+    tk_unlock(&state.lock);
+}
+
+/* Last: whoever sees zero may free the operation. */
+static void land(struct flight *f)
+{
+    struct tk_op *whole = f->whole;
+    if (f->hose)
+        tk_hose_leave(f->hose, true);
+    give(f);
+    tk_counter_add(&whole->pending, -1);
+}
+
+/* ---- by a firehose ---- */
+
+static void take_off(struct flight *f)
+{
+    tk_counter_add(&tk_work_wanted, 1);
+    tk_lock(&state.lock);
+    f->next = state.flying;
+    state.flying = f;
+    tk_unlock(&state.lock);
+}
+
+static bool is_through(struct flight *f)
+{
+    if (f->part.unfenced && f->network->rma(tk_peer(f->rank), &f->part) != TK_OK)
+        return false;
+    return tk_op_done(&f->op);
+}
+
+static struct flight *landed(void)
+{
+    struct flight *list = NULL;
+    tk_lock(&state.lock);
+    for (struct flight **at = &state.flying; *at;) {
+        struct flight *f = *at;
+        if (!is_through(f)) {
+            at = &f->next;
+            continue;
+        }
+        *at = f->next;
+        f->next = list;
+        list = f;
+    }
+    tk_unlock(&state.lock);
+    return list;
+}
+
+static bool land_all(void)
+{
+    struct flight *list = landed();
+    bool any = list != NULL;
+    while (list) {
+        struct flight *f = list;
+        list = f->next;
+        tk_counter_add(&tk_work_wanted, -1);
+        land(f);
+    }
+    return any;
+}
+
+/* The part is between any memory and a region that has keys, as of other endpoints. */
+static struct tk_rma part_of(const struct tk_rma *rma, struct flight *f, size_t nbytes)
+{
+    struct tk_rma part = *rma;
+    part.remote = rma->remote + rma->done;
+    part.local = rma->local + rma->done;
+    part.nbytes = nbytes;
+    part.done = 0;
+    part.whole = rma->nbytes;
+    part.op = &f->op;
+    part.is_pair = true;
+    part.endpoint = 0;
+    part.remote_keys = tk_hose_keys(f->hose);
+    part.home = NULL;
+    return part;
+}
+
+enum tk_status tk_fly(const struct tk_transport *network, struct tk_peer *peer, struct tk_rma *rma,
+                      struct tk_hose *hose, size_t nbytes)
+{
+    struct flight *f = take(peer, rma->op);
+    if (!f) {
+        tk_hose_leave(hose, false);
+        return TK_BUSY;
+    }
+    f->hose = hose;
+    struct tk_rma part = part_of(rma, f, nbytes);
+    enum tk_status status = network->rma(peer, &part);
+    if (part.done == 0) {
+        tk_hose_leave(hose, false);
+        give(f);
+        return status;
+    }
+    rma->done += part.done;
+    f->part = part;
+    f->part.nbytes = part.done;
+    f->network = network;
+    tk_counter_add(&rma->op->pending, 1);
+    take_off(f);
+    return status;
+}
+
+/* ---- in a message ---- */
+
+static enum tk_status ask(struct tk_peer *peer, const struct tk_ask *what, const void *payload,
+                          size_t nbytes)
+{
+    int32_t args[tk_ask_args];
+    memcpy(args, what, sizeof(args));
+    struct tk_internal_medium medium = {.handler = TK_HANDLER_REMOTE_ASK,
+                                        .nargs = tk_ask_args,
+                                        .args = args,
+                                        .payload = payload,
+                                        .nbytes = nbytes};
+    return tk_internal_request(peer, &medium);
+}
+
+static void want(struct tk_ask *what, const struct tk_hose *hose)
+{
+    what->what |= TK_ASK_REGION;
+    what->from = hose->base;
+    what->size = hose->size;
+    what->give_up = hose->handle;
+    what->hose = hose->number;
+}
+
+enum tk_status tk_carry(struct tk_peer *peer, struct tk_rma *rma, struct tk_hose *hose,
+                        size_t nbytes)
+{
+    struct flight *f = take(peer, rma->op);
+    char *local = rma->local + rma->done;
+    if (!f)
+        return TK_BUSY;
+    struct tk_ask what = {.at = rma->remote + rma->done,
+                          .what = rma->is_put ? TK_ASK_PUT : TK_ASK_GET,
+                          .flight = (uint32_t)(f - state.all) + 1,
+                          .nbytes = (uint32_t)nbytes};
+    if (hose)
+        want(&what, hose);
+    f->to = rma->is_put ? NULL : local;
+    f->nbytes = nbytes;
+    /* Before the answer can come. */
+    tk_counter_add(&rma->op->pending, 1);
+    enum tk_status status = ask(peer, &what, rma->is_put ? local : NULL, rma->is_put ? nbytes : 0);
+    if (status == TK_OK) {
+        rma->done += nbytes;
+        return TK_OK;
+    }
+    tk_counter_add(&rma->op->pending, -1);
+    give(f);
+    return status;
+}
+
+enum tk_status tk_call(struct tk_peer *peer, struct tk_hose *hose)
+{
+    struct tk_ask what = {.what = 0};
+    want(&what, hose);
+    return ask(peer, &what, NULL, 0);
+}
+
+/* ---- answers ---- */
+
+static _Noreturn void nonsense(const struct tk_peer *from)
+{
+    tk_panic("rank %u (%s, pid %d) answered what was not asked; the ranks of a job must be built "
+             "against one version of this library",
+             from->rank, from->host, from->pid);
+}
+
+static void end_flight(const struct tk_arrival *arrival, uint32_t number)
+{
+    struct flight *f = number <= flights ? &state.all[number - 1] : NULL;
+    if (!f || !f->is_out || f->hose || f->rank != arrival->peer->rank ||
+        (f->to && arrival->nbytes != f->nbytes))
+        nonsense(arrival->peer);
+    if (f->to)
+        memcpy(f->to, arrival->payload, f->nbytes);
+    land(f);
+}
+
+static void answered(struct tk_arrival *arrival)
+{
+    struct tk_answer answer;
+    if (arrival->head->nargs != tk_answer_args)
+        nonsense(arrival->peer);
+    memcpy(&answer, arrival->head + 1, sizeof(answer));
+    if (answer.hose && answer.handle && arrival->nbytes != tk_peers.rails * sizeof(uint32_t))
+        nonsense(arrival->peer);
+    if (answer.hose &&
+        !tk_hose_arrive(arrival->peer->rank, answer.hose, (uintptr_t)answer.base,
+                        (size_t)answer.size, answer.handle, arrival->payload, answer.lent))
+        nonsense(arrival->peer);
+    if (answer.flight)
+        end_flight(arrival, answer.flight);
+}
+
+void tk_flights_open(void)
+{
+    state.free = NULL;
+    for (int i = flights; i-- > 0;) {
+        state.all[i].next = state.free;
+        state.free = &state.all[i];
+    }
+    tk_internal_register_whole(TK_HANDLER_REMOTE_ANSWER, answered);
+    tk_progress_add(land_all);
+}

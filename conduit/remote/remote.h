@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Puts and gets to memory of other ranks that is not registered as a whole: segments LARGE and
+ * EVERYTHING. A region of it is registered when it is asked for, by the rank that it belongs to,
+ * and stays so until whoever asked gives it up for another (firehose/hoses.h). What can't be
+ * registered travels in messages, and so does what is small.
+ *
+ * EVERYTHING: memory may go away at any time, and only the rank that it belongs to can tell (see
+ * firehose/monitor.c). So a region serves the one transfer that it was asked for, and is asked for
+ * again by the next; the answer says that it is good, and comes from that rank's cache. */
+#ifndef TK_REMOTE_H
+#define TK_REMOTE_H
+
+#include "base/status.h"
+#include "transport/transport.h"
+
+/* Before anything can arrive. */
+void tk_remote_open(void);
+
+/* After the network is connected and the cache open: how peers are reached over it. */
+enum tk_status tk_remote_connect(void);
+
+#endif

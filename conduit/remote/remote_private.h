@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Between the files of remote/ only: what ranks say to each other. An ask is a request to the rank
+ * whose memory it is, the answer its reply. Both travel as arguments; the payload is what is put,
+ * or was got, or the keys of a region. */
+#ifndef TK_REMOTE_PRIVATE_H
+#define TK_REMOTE_PRIVATE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "message/message.h"
+
+enum { TK_ASK_PUT = 1, TK_ASK_GET = 2, TK_ASK_REGION = 4 }; /* a put may ask for a region, too */
+
+struct tk_ask {
+    uint64_t at;         /* of what is put or got, */
+    uint64_t from, size; /* and of the region */
+    uint32_t nbytes;     /* of what is got */
+    uint32_t what;
+    uint32_t give_up; /* handle of a region; 0: none */
+    uint32_t flight;  /* comes back with the answer: whom it is for, */
+    uint32_t hose;    /* and this; 0: nobody */
+    uint32_t reserved;
+};
+
+struct tk_answer {
+    uint64_t base, size; /* of the region */
+    uint32_t handle;     /* of the region; 0: refused, or not asked for */
+    uint32_t lent;       /* regions that whoever asked may have at once */
+    uint32_t flight, hose;
+};
+
+enum { tk_ask_args = sizeof(struct tk_ask) / 4, tk_answer_args = sizeof(struct tk_answer) / 4 };
+
+_Static_assert(sizeof(struct tk_ask) <= 4 * tk_max_args &&
+                   sizeof(struct tk_answer) <= 4 * tk_max_args,
+               "what is said fits into the arguments of a message");
+
+/* How much data a message takes. */
+static inline size_t tk_data_most(void)
+{
+    return tk_medium_max(tk_max_args);
+}
+
+/* serve.c: the rank whose memory it is */
+void tk_serve_open(void);
+enum tk_status tk_serve_connect(uint32_t askers);
+
+/* flight.c: pieces under way */
+void tk_flights_open(void);
+
+/* Posts `nbytes` of the transfer with the firehose `hose`, which is used until they are done, or
+ * gives it back; TK_BUSY when not all of them are. */
+struct tk_hose;
+enum tk_status tk_fly(const struct tk_transport *network, struct tk_peer *peer, struct tk_rma *rma,
+                      struct tk_hose *hose, size_t nbytes);
+
+/* Sends them in a message, which may ask for the region of `hose` as well; TK_BUSY: not now. */
+enum tk_status tk_carry(struct tk_peer *peer, struct tk_rma *rma, struct tk_hose *hose,
+                        size_t nbytes);
+
+/* Asks for the region alone. */
+enum tk_status tk_call(struct tk_peer *peer, struct tk_hose *hose);
+
+#endif

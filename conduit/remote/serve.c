@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The rank whose memory it is: serves asks, in handlers. Owns the regions that are held for others,
+ * by handles; one lock. Registering takes some microseconds in which this thread serves nobody
+ * else, as a handler of a client's might; regions come from the cache of all that is registered on
+ * the fly, and stay there when nobody holds them any more. */
+#include "config.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bits.h"
+#include "base/lock.h"
+#include "base/report.h"
+#include "firehose/firehose.h"
+#include "memory/memory.h"
+#include "remote/remote_private.h"
+#include "transport/verbs/verbs.h"
+
+struct loan {
+    struct tk_pinned *region; /* NULL: free */
+    uint32_t rank;
+    uint32_t next_free;
+};
+
+static struct {
+    tk_lock_t lock;
+    struct loan *loans; /* by handle - 1 */
+    uint32_t count, lent_each;
+    uint32_t free; /* handle; 0: none */
+} desk = {.lock = TK_LOCK_INIT};
+
+static _Noreturn void nonsense(const struct tk_peer *from, const char *what)
+{
+    tk_panic(
+        "rank %u (%s, pid %d) %s; the ranks of a job must be built against one version of this "
+        "library",
+        from->rank, from->host, from->pid, what);
+}
+
+/* ---- regions ---- */
+
+static void take_back(const struct tk_peer *from, uint32_t handle)
+{
+    tk_lock(&desk.lock);
+    struct loan *loan = handle <= desk.count ? &desk.loans[handle - 1] : NULL;
+    struct tk_pinned *region = loan && loan->rank == from->rank ? loan->region : NULL;
+    if (region) {
+        loan->region = NULL;
+        loan->next_free = desk.free;
+        desk.free = handle;
+    }
+    tk_unlock(&desk.lock);
+    if (!region)
+        nonsense(from, "gave a region up that it did not have");
+    tk_firehose_release(region);
+}
+
+static uint32_t enter(const struct tk_peer *to, struct tk_pinned *region)
+{
+    tk_lock(&desk.lock);
+    uint32_t handle = desk.free;
+    if (handle) {
+        struct loan *loan = &desk.loans[handle - 1];
+        desk.free = loan->next_free;
+        loan->region = region;
+        loan->rank = to->rank;
+    }
+    tk_unlock(&desk.lock);
+    return handle;
+}
+
+/* The keys of a region, or NULL. */
+static const uint32_t *lend(const struct tk_peer *to, const struct tk_ask *ask,
+                            struct tk_answer *answer)
+{
+    struct tk_pinned *region = tk_firehose_hold((void *)(uintptr_t)ask->from, (size_t)ask->size);
+    if (!region)
+        return NULL;
+    answer->handle = enter(to, region);
+    if (!answer->handle) {
+        tk_firehose_release(region);
+        return NULL;
+    }
+    answer->base = region->base;
+    answer->size = region->size;
+    return tk_verbs_remote_keys(region);
+}
+
+/* ---- asks ---- */
+
+/* Addresses come over the wire: a mistake of the other rank's must not be an access to memory of
+ * this one that is no segment. */
+static void check_place(const struct tk_peer *from, uint64_t at, uint64_t nbytes)
+{
+    if (tk_is_everything || tk_area_holds(&tk_segment_area, (void *)(uintptr_t)at, (size_t)nbytes))
+        return;
+    tk_panic("rank %u (%s, pid %d) asks for %llu bytes at %p, which are not inside this rank's "
+             "segment [%p, +%zu)",
+             from->rank, from->host, from->pid, (unsigned long long)nbytes, (void *)(uintptr_t)at,
+             tk_segment_area.base, tk_segment_area.size);
+}
+
+static void read_ask(const struct tk_arrival *arrival, struct tk_ask *ask)
+{
+    const struct tk_peer *from = arrival->peer;
+    if (arrival->head->nargs != tk_ask_args)
+        nonsense(from, "asked in a way that makes no sense");
+    memcpy(ask, arrival->head + 1, sizeof(*ask));
+    if ((ask->what & TK_ASK_GET) && (ask->nbytes > tk_data_most() || (ask->what & TK_ASK_REGION)))
+        nonsense(from, "asked for more than an answer holds");
+    if (ask->what & TK_ASK_PUT)
+        check_place(from, ask->at, arrival->nbytes);
+    if (ask->what & TK_ASK_GET)
+        check_place(from, ask->at, ask->nbytes);
+    if (ask->what & TK_ASK_REGION)
+        check_place(from, ask->from, ask->size);
+}
+
+static void asked(struct tk_arrival *arrival)
+{
+    struct tk_ask ask;
+    read_ask(arrival, &ask);
+    struct tk_answer answer = {.flight = ask.flight, .hose = ask.hose, .lent = desk.lent_each};
+    struct tk_internal_medium reply = {.handler = TK_HANDLER_REMOTE_ANSWER,
+                                       .nargs = tk_answer_args};
+    if (ask.give_up)
+        take_back(arrival->peer, ask.give_up);
+    if (ask.what & TK_ASK_PUT)
+        memcpy((void *)(uintptr_t)ask.at, arrival->payload, arrival->nbytes);
+    if (ask.what & TK_ASK_GET) {
+        reply.payload = (void *)(uintptr_t)ask.at;
+        reply.nbytes = ask.nbytes;
+    }
+    if (ask.what & TK_ASK_REGION)
+        reply.payload = lend(arrival->peer, &ask, &answer);
+    if (answer.handle)
+        reply.nbytes = tk_peers.rails * sizeof(uint32_t);
+    int32_t args[tk_answer_args];
+    memcpy(args, &answer, sizeof(args));
+    reply.args = args;
+    tk_internal_reply(arrival, &reply);
+}
+
+void tk_serve_open(void)
+{
+    tk_internal_register_whole(TK_HANDLER_REMOTE_ASK, asked);
+}
+
+enum tk_status tk_serve_connect(uint32_t askers)
+{
+    uint64_t lent = tk_firehose_lent();
+    desk.lent_each = (uint32_t)tk_max(1, lent / askers);
+    desk.count = desk.lent_each * askers;
+    desk.loans = calloc(desk.count, sizeof(*desk.loans));
+    if (!desk.loans) {
+        tk_complain("out of memory for a table of %u regions; lower GASNET_FIREHOSE_R", desk.count);
+        return TK_FAIL;
+    }
+    for (uint32_t handle = desk.count; handle > 0; handle--) {
+        desk.loans[handle - 1].next_free = desk.free;
+        desk.free = handle;
+    }
+    return TK_OK;
+}

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Puts and gets over the network where nothing of the other side is registered beforehand: the
+ * network's transport with another way for these. Each piece lies in one granule of the other
+ * side's memory. One that has a firehose goes at once; for one that has none the firehose is asked
+ * for, and for some of those behind it, and the caller comes again. Owns the transport. */
+#include "config.h"
+
+#include "base/bits.h"
+#include "base/mode.h"
+#include "firehose/firehose.h"
+#include "firehose/hoses.h"
+#include "peer/peer.h"
+#include "remote/remote.h"
+#include "remote/remote_private.h"
+#include "settings/settings.h"
+#include "transport/verbs/verbs.h"
+
+enum { ahead_most = 8 /* regions asked for together: their answers come in one round trip */ };
+
+static const struct tk_transport *network;
+
+/* Whom a region alone may serve. */
+static const void *owner_of(const struct tk_rma *rma)
+{
+    return tk_is_everything ? rma : NULL;
+}
+
+/* In a message a transfer needs one round trip, as asking alone does, but is copied twice. One that
+ * may be given up in the middle can't have a region of its own. */
+static bool wants_hose(const struct tk_rma *rma)
+{
+    return !tk_is_everything || (rma->nbytes >= tk_settings.firehose_least && !rma->immediate);
+}
+
+struct range {
+    uintptr_t from, to;
+};
+
+/* All of a segment's granule, for more of it is likely to be wanted; of other memory whole pages,
+ * because what lies around may not be there. */
+static struct range region_around(const struct tk_peer *peer, const struct tk_rma *rma,
+                                  uintptr_t at)
+{
+    size_t granule = tk_firehose_granule(), page = tk_page_size();
+    uintptr_t begin = at & ~(granule - 1), end = begin + granule;
+    if (tk_is_everything) {
+        uintptr_t last = tk_align_up(rma->remote + rma->nbytes, page);
+        return (struct range){at & ~(page - 1), tk_min(end, last)};
+    }
+    return (struct range){tk_max(begin, peer->segment_base),
+                          tk_min(end, peer->segment_base + peer->segment_size)};
+}
+
+static enum tk_status carry(struct tk_peer *peer, struct tk_rma *rma)
+{
+    return tk_carry(peer, rma, NULL, tk_min(rma->nbytes - rma->done, tk_data_most()));
+}
+
+/* A small put rides on the request for the region that it goes to. */
+static bool may_ride(const struct tk_rma *rma, uintptr_t at, struct range region)
+{
+    size_t left = rma->nbytes - rma->done;
+    return !tk_is_everything && rma->is_put && left <= tk_settings.putinmove_limit &&
+           left <= region.to - at;
+}
+
+static enum tk_status ask_for(struct tk_peer *peer, struct tk_rma *rma, struct tk_hose *hose,
+                              bool rides)
+{
+    enum tk_status status =
+        rides ? tk_carry(peer, rma, hose, rma->nbytes - rma->done) : tk_call(peer, hose);
+    if (status != TK_OK)
+        tk_hose_cancel(hose);
+    return status;
+}
+
+/* Of no more than half of what there may be: the rest is for pieces before these. */
+static void ask_ahead(struct tk_peer *peer, struct tk_rma *rma, uintptr_t at)
+{
+    uint32_t most = tk_min(ahead_most, tk_hoses_lent(peer->rank) / 2);
+    uintptr_t end = rma->remote + rma->nbytes;
+    for (uint32_t i = 0; i < most; i++) {
+        at = (at | (tk_firehose_granule() - 1)) + 1;
+        if (at >= end)
+            return;
+        struct range region = region_around(peer, rma, at);
+        struct tk_hose *hose =
+            tk_hose_seek_ahead(peer->rank, at, owner_of(rma), region.from, region.to);
+        if (hose && ask_for(peer, rma, hose, false) != TK_OK)
+            return;
+    }
+}
+
+static enum tk_status next_piece(struct tk_peer *peer, struct tk_rma *rma)
+{
+    uintptr_t at = rma->remote + rma->done;
+    enum tk_hose_state state;
+    bool is_new;
+    if (!wants_hose(rma))
+        return carry(peer, rma);
+    struct range region = region_around(peer, rma, at);
+    struct tk_hose *hose =
+        tk_hose_seek(peer->rank, at, owner_of(rma), region.from, region.to, &state, &is_new);
+    if (is_new)
+        return ask_for(peer, rma, hose, may_ride(rma, at, region));
+    if (state == TK_HOSE_REFUSED)
+        return carry(peer, rma);
+    if (state != TK_HOSE_READY) {
+        ask_ahead(peer, rma, at);
+        return TK_BUSY;
+    }
+    size_t reach = hose->base + hose->size - at;
+    return tk_fly(network, peer, rma, hose, tk_min(rma->nbytes - rma->done, reach));
+}
+
+static enum tk_status rma_on_demand(struct tk_peer *peer, struct tk_rma *rma)
+{
+    enum tk_status status = TK_OK;
+    if (rma->is_pair)
+        return network->rma(peer, rma);
+    while (status == TK_OK && rma->done < rma->nbytes)
+        status = next_piece(peer, rma);
+    if (tk_is_everything && rma->done == rma->nbytes)
+        tk_hoses_disown(peer->rank, rma);
+    return status;
+}
+
+static bool get_the_long_way(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, void *local,
+                             size_t nbytes)
+{
+    return tk_not_the_short_way(peer, op, remote, local, nbytes);
+}
+
+/* ---- start ---- */
+
+void tk_remote_open(void)
+{
+    tk_serve_open();
+    tk_flights_open();
+}
+
+enum tk_status tk_remote_connect(void)
+{
+    static struct tk_transport on_demand;
+    uint32_t askers = 0;
+    network = tk_verbs_transport();
+    on_demand = *network;
+    on_demand.put = tk_not_the_short_way;
+    on_demand.get = get_the_long_way;
+    on_demand.rma = rma_on_demand;
+    for (uint32_t r = 0; r < tk_peers.size; r++)
+        if (tk_peer(r)->transport == network || tk_peer(r)->transport == &tk_transport_verbs) {
+            tk_peer(r)->transport = &on_demand;
+            askers++;
+        }
+    if (askers == 0)
+        return TK_OK;
+    if (tk_hoses_open(tk_peers.size, tk_peers.rails, tk_firehose_granule(), tk_firehose_lent()) !=
+        TK_OK)
+        return TK_FAIL;
+    return tk_serve_connect(askers);
+}

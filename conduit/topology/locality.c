@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * See locality.h. Owns one hwloc topology while it is needed. The thread's CPUs are asked of the
+ * kernel, not of hwloc, which does not bind threads on machines read from a file (HWLOC_XMLFILE,
+ * for tests and for containers that hide the machine). No lock. */
+#include "config.h"
+
+#include <hwloc.h>
+#include <hwloc/glibc-sched.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/report.h"
+#include "topology/locality.h"
+
+static hwloc_topology_t machine;
+static hwloc_bitmap_t ours; /* CPUs of this thread, those that the machine has */
+
+/* A set that does not fit is one of more CPUs than cpu_set_t has; then we are anywhere. */
+static void find_ours(void)
+{
+    cpu_set_t set;
+    const hwloc_const_bitmap_t all = hwloc_topology_get_topology_cpuset(machine);
+    if (sched_getaffinity(0, sizeof(set), &set) != 0 ||
+        hwloc_cpuset_from_glibc_sched_affinity(machine, ours, &set, sizeof(set)) != 0)
+        hwloc_bitmap_copy(ours, all);
+    hwloc_bitmap_and(ours, ours, all);
+    if (hwloc_bitmap_iszero(ours))
+        hwloc_bitmap_copy(ours, all);
+}
+
+static bool look_at_machine(void)
+{
+    return hwloc_topology_set_io_types_filter(machine, HWLOC_TYPE_FILTER_KEEP_IMPORTANT) == 0 &&
+           hwloc_topology_load(machine) == 0;
+}
+
+static bool open_machine(void)
+{
+    if (machine)
+        return true;
+    ours = hwloc_bitmap_alloc();
+    if (!ours || hwloc_topology_init(&machine) != 0) {
+        machine = NULL;
+        tk_locality_drop();
+        return false;
+    }
+    if (!look_at_machine()) {
+        tk_complain("hwloc can't tell what this machine looks like; devices are "
+                    "chosen as if all were equally near");
+        tk_locality_drop();
+        return false;
+    }
+    find_ours();
+    return true;
+}
+
+void tk_locality_drop(void)
+{
+    if (machine)
+        hwloc_topology_destroy(machine);
+    hwloc_bitmap_free(ours);
+    machine = NULL;
+    ours = NULL;
+}
+
+/* The least part of the machine with CPUs of its own that the device is attached to. */
+static hwloc_obj_t place_of(const char *device)
+{
+    hwloc_obj_t at = NULL;
+    while ((at = hwloc_get_next_osdev(machine, at)))
+        if (at->attr->osdev.type == HWLOC_OBJ_OSDEV_OPENFABRICS && !strcmp(at->name, device))
+            return hwloc_get_non_io_ancestor_obj(machine, at);
+    return NULL;
+}
+
+int tk_locality_distance(const char *device)
+{
+    if (!open_machine())
+        return tk_distance_unknown;
+    hwloc_obj_t place = place_of(device);
+    if (!place)
+        return tk_distance_unknown;
+    if (hwloc_bitmap_isincluded(ours, place->cpuset))
+        return 0;
+    int levels = 0;
+    for (hwloc_obj_t at = place; at && !hwloc_bitmap_isincluded(ours, at->cpuset); at = at->parent)
+        levels++;
+    /* Half of our CPUs beside the device is nearer than none, wherever the rest are. */
+    return 2 * levels + !hwloc_bitmap_intersects(ours, place->cpuset);
+}
+
+enum tk_status tk_locality_index(const char *type, int *index)
+{
+    hwloc_obj_type_t kind;
+    *index = -1;
+    if (hwloc_type_sscanf(type, &kind, NULL, 0) != 0 || hwloc_obj_type_is_io(kind))
+        return TK_FAIL;
+    if (!open_machine())
+        return TK_OK;
+    for (hwloc_obj_t at = NULL; (at = hwloc_get_next_obj_by_type(machine, kind, at));)
+        if (at->cpuset && hwloc_bitmap_isincluded(ours, at->cpuset))
+            *index = (int)at->logical_index;
+    return TK_OK;
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Rail i of one rank talks to rail i of another, so all ranks must have as many. Whether they do
+ * stands in the cards that all of them have; rank 0 tells, in one table, who found what. No lock:
+ * start-up only. */
+#include "config.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/report.h"
+#include "peer/peer.h"
+#include "transport/verbs/verbs_private.h"
+
+enum { ports_text = 256 };
+
+static void ports_of(const struct tk_card *card, char *text, size_t size)
+{
+    size_t length = 0;
+    *text = 0;
+    for (uint32_t i = 0; i < card->rails && length < size; i++) {
+        const struct tk_port_address *a = tk_card_rail(card, i);
+        int n = snprintf(text + length, size - length, "%s%s:%u", i ? "+" : "", a->device, a->port);
+        length += n > 0 ? (size_t)n : 0;
+    }
+}
+
+static const char *unused_of(const struct tk_card *card)
+{
+    return card->unused_size > 0 ? tk_card_unused(card) : "";
+}
+
+static bool is_alike(uint32_t one, uint32_t other)
+{
+    const struct tk_card *a = tk_card_of(one), *b = tk_card_of(other);
+    char mine[ports_text], theirs[ports_text];
+    ports_of(a, mine, sizeof(mine));
+    ports_of(b, theirs, sizeof(theirs));
+    return a->rails == b->rails && !strcmp(a->host.name, b->host.name) && !strcmp(mine, theirs) &&
+           !strcmp(unused_of(a), unused_of(b));
+}
+
+static void tell_row(uint32_t first, uint32_t last)
+{
+    const struct tk_card *card = tk_card_of(first);
+    char ranks[32], ports[ports_text];
+    ports_of(card, ports, sizeof(ports));
+    if (first == last)
+        snprintf(ranks, sizeof(ranks), "rank %u", first);
+    else
+        snprintf(ranks, sizeof(ranks), "ranks %u-%u", first, last);
+    tk_complain("  %-14s %-16s %u: %s%s%s", ranks, card->host.name, card->rails, ports,
+                *unused_of(card) ? "; not " : "", unused_of(card));
+}
+
+static void tell_table(void)
+{
+    tk_complain("the ranks found different numbers of ports to use, and all must use as many; "
+                "choose them with GASNET_IBV_PORTS, or how many with GASNET_NUM_QPS:");
+    for (uint32_t first = 0, next; first < tk_peers.size; first = next) {
+        for (next = first + 1; next < tk_peers.size && is_alike(first, next); next++)
+            continue;
+        tell_row(first, next - 1);
+    }
+}
+
+bool tk_verbs_agree(void)
+{
+    const struct tk_card *mine = tk_card_of(tk_peers.me);
+    for (uint32_t r = 0; r < tk_peers.size; r++) {
+        const struct tk_card *card = tk_card_of(r);
+        if (card->rails == mine->rails && card->links == mine->links)
+            continue;
+        if (tk_peers.me == 0)
+            tell_table();
+        return false;
+    }
+    return true;
+}

@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Choice of the rails: of each device the first active port that GASNET_IBV_PORTS admits, and all
+ * that it names by number; of those as many as are wanted, the nearest to this rank, and what is
+ * equally near dealt out among the ranks of the host. When there is none, says what was found and
+ * why it would not do. No lock: start-up only. */
+#include "config.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bits.h"
+#include "base/report.h"
+#include "settings/settings.h"
+#include "topology/locality.h"
+#include "transport/verbs/verbs_private.h"
+
+/* A port that would do. */
+struct candidate {
+    struct ibv_context *context;
+    int port, distance;
+    bool is_taken, is_elsewhere;
+    struct tk_network network;
+};
+
+struct search {
+    struct tk_port_family family;
+    struct candidate *found;
+    uint32_t count, wanted;
+    uint32_t turn;
+    unsigned broken; /* devices */
+    struct tk_choice *choice;
+};
+
+/* "softhca0:1 is down, mlx5_0:1 is not in GASNET_IBV_PORTS": for the one line that a user gets. */
+static void leave_out(const struct search *search, const char *device, int port, const char *why)
+{
+    char *text = search->choice->unused;
+    size_t length = strlen(text), room = sizeof(search->choice->unused);
+    snprintf(text + length, room - length, "%s%s:%d %s", length ? ", " : "", device, port, why);
+}
+
+static const char *refusal(const struct search *search, struct ibv_context *context,
+                           const char *device, int port, char *text, size_t size,
+                           struct tk_network *network)
+{
+    struct tk_rail rail;
+    if (!tk_port_filter_admits(search->family.filter, device, port)) {
+        snprintf(text, size, "is not in %s", search->family.name);
+        return text;
+    }
+    const char *why = tk_port_take(&rail, context, port);
+    if (!why)
+        tk_network_of(network, &rail);
+    return why;
+}
+
+/* Without being named one port of a device is used: its ports share what limits it. */
+static bool find_ports(struct search *search, struct ibv_context *context, const char *device,
+                       int ports)
+{
+    char filtered[48];
+    bool any = false;
+    for (int port = 1; port <= ports; port++) {
+        struct candidate found = {.context = context, .port = port};
+        const char *why =
+            refusal(search, context, device, port, filtered, sizeof(filtered), &found.network);
+        if (!why && any && !tk_port_filter_names(search->family.filter, device, port))
+            why = "is not named, and another of its device is used";
+        if (why) {
+            leave_out(search, device, port, why);
+            continue;
+        }
+        search->found[search->count++] = found;
+        any = true;
+    }
+    return any;
+}
+
+static void look_at(struct search *search, struct ibv_device *device)
+{
+    const char *name = ibv_get_device_name(device);
+    struct ibv_context *context = ibv_open_device(device);
+    struct ibv_device_attr attr;
+    if (!context) {
+        leave_out(search, name, 0, "can't be opened (permission for /dev/infiniband?)");
+        search->broken++;
+        return;
+    }
+    int ports = ibv_query_device(context, &attr) ? 0 : attr.phys_port_cnt;
+    struct candidate *found =
+        realloc(search->found, (search->count + (size_t)ports + 1) * sizeof(*found));
+    if (found)
+        search->found = found;
+    if (!found || !find_ports(search, context, name, ports))
+        ibv_close_device(context);
+}
+
+static enum tk_status none(const struct search *search, int devices)
+{
+    if (devices == 0)
+        tk_complain(
+            "no RDMA device on this host; load its driver, or run over the software device: "
+            "gasnetrun_ibv does so unless GASNET_SOFTHCA=never (under another launcher preload "
+            "libsofthca.so)");
+    else
+        tk_complain("no usable RDMA port: %s", search->choice->unused);
+    return TK_FAIL;
+}
+
+static enum tk_status look_at_all(struct search *search)
+{
+    int devices = 0;
+    struct ibv_device **list = ibv_get_device_list(&devices);
+    for (int i = 0; list && i < devices; i++)
+        look_at(search, list[i]);
+    if (list)
+        ibv_free_device_list(list);
+    return search->count > 0 ? TK_OK : none(search, list ? devices : 0);
+}
+
+/* Whoever names ports means them all. */
+static uint32_t rails_wanted(const struct search *search)
+{
+    uint32_t most = TK_DEFAULT_MAX_HCAS;
+    if (tk_settings.num_qps > 0)
+        most = (uint32_t)tk_settings.num_qps;
+    else if (*search->family.filter)
+        most = UINT32_MAX;
+    return (uint32_t)tk_min(most, search->count);
+}
+
+static bool is_on(const struct search *search, uint32_t one, uint32_t other)
+{
+    return tk_network_is_same(&search->found[one].network, &search->found[other].network);
+}
+
+/* On the network of the first. */
+static uint32_t count_first_network(const struct search *search)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < search->count; i++)
+        count += is_on(search, 0, i);
+    return count;
+}
+
+/* Ports of another network don't reach those of the first, which all ranks of hosts of one kind
+ * find first. Where that one has too few, ranks take the same ports, however near they are: rails
+ * of one number meet. After distances are known. */
+static void keep_to_one_network(struct search *search)
+{
+    uint32_t first = count_first_network(search);
+    for (uint32_t i = 0; first < search->count && i < search->count; i++) {
+        if (first < search->wanted)
+            search->found[i].distance = (int)i;
+        else
+            search->found[i].is_elsewhere = !is_on(search, 0, i);
+    }
+}
+
+static void measure(struct search *search)
+{
+    for (uint32_t i = 0; i < search->count; i++) {
+        struct candidate *c = &search->found[i];
+        c->distance = tk_locality_distance(ibv_get_device_name(c->context->device));
+    }
+}
+
+static bool is_left(const struct candidate *c)
+{
+    return !c->is_taken && !c->is_elsewhere;
+}
+
+/* How many of those left are at the least distance of them. */
+static uint32_t find_nearest(const struct search *search, int *least)
+{
+    uint32_t count = 0;
+    *least = tk_distance_unknown;
+    for (uint32_t i = 0; i < search->count; i++)
+        if (is_left(&search->found[i]) && search->found[i].distance < *least)
+            *least = search->found[i].distance;
+    for (uint32_t i = 0; i < search->count; i++)
+        count += is_left(&search->found[i]) && search->found[i].distance == *least;
+    return count;
+}
+
+/* `count` of the `near` at this distance, from the one on that is our turn. */
+static void take_from(struct search *search, int distance, uint32_t near, uint32_t count)
+{
+    uint32_t first = (uint32_t)((uint64_t)search->turn * count % near), number = 0;
+    for (uint32_t i = 0; i < search->count; i++) {
+        struct candidate *c = &search->found[i];
+        if (!is_left(c) || c->distance != distance)
+            continue;
+        c->is_taken = (number + near - first) % near < count;
+        number++;
+    }
+}
+
+/* Ranks of a host that are as near to several devices do not all take the same ones. Returns how
+ * many there were to choose from at last, or 0: there was no choice. */
+static uint32_t take_nearest(struct search *search)
+{
+    uint32_t taken = 0, near = 0, count = 0;
+    while (taken < search->wanted) {
+        int distance;
+        near = find_nearest(search, &distance);
+        count = (uint32_t)tk_min(near, search->wanted - taken);
+        take_from(search, distance, near, count);
+        taken += count;
+    }
+    return near > count ? near : 0;
+}
+
+static void say_why(char *why, size_t size, const struct search *search, uint32_t dealt)
+{
+    const char *of = *search->family.filter ? search->family.name : "this host";
+    if (search->count == 1)
+        snprintf(why, size, "only usable device of %s", of);
+    else if (search->wanted == search->count)
+        snprintf(why, size, "one of all %u usable ports of %s", search->count, of);
+    else if (dealt > 0)
+        snprintf(why, size,
+                 "one of the %u nearest of %u usable devices of %s, dealt out among ranks", dealt,
+                 search->count, of);
+    else if (search->wanted == 1)
+        snprintf(why, size, "nearest of %u usable devices of %s", search->count, of);
+    else
+        snprintf(why, size, "one of the %u nearest of %u usable devices of %s", search->wanted,
+                 search->count, of);
+}
+
+/* In the order in which they were found, which is the same on hosts of one kind: rails of one
+ * number are to meet where rails are networks of their own. */
+static enum tk_status take_ports(struct search *search, const char *why)
+{
+    struct tk_choice *choice = search->choice;
+    for (uint32_t i = 0; i < search->count; i++) {
+        const struct candidate *c = &search->found[i];
+        const char *device = ibv_get_device_name(c->context->device);
+        if (!c->is_taken) {
+            leave_out(search, device, c->port,
+                      c->is_elsewhere ? "is not on the network of the first port"
+                                      : "would do, but is not needed");
+            continue;
+        }
+        struct tk_rail *rail = &choice->rails[choice->count++];
+        const char *refused = tk_port_take(rail, c->context, c->port);
+        if (refused) {
+            tk_complain("%s:%d was chosen, and %s now, what it did not a moment ago", device,
+                        c->port, refused);
+            return TK_FAIL;
+        }
+        snprintf(rail->why, sizeof(rail->why), "%s", why);
+    }
+    return TK_OK;
+}
+
+static bool is_used(const struct tk_choice *choice, const struct ibv_context *context)
+{
+    for (uint32_t i = 0; i < choice->count; i++)
+        if (choice->rails[i].context == context)
+            return true;
+    return false;
+}
+
+/* Candidates of a device follow each other. */
+static void close_unused(const struct search *search)
+{
+    for (uint32_t i = 0; i < search->count; i++) {
+        struct ibv_context *context = search->found[i].context;
+        bool is_last = i + 1 == search->count || search->found[i + 1].context != context;
+        if (is_last && !is_used(search->choice, context))
+            ibv_close_device(context);
+    }
+}
+
+static enum tk_status take_wanted(struct search *search)
+{
+    char why[sizeof(search->choice->rails->why)];
+    size_t size = search->wanted * sizeof(*search->choice->rails);
+    search->choice->rails = aligned_alloc(TK_CACHE_LINE, size);
+    if (!search->choice->rails)
+        return TK_FAIL;
+    memset(search->choice->rails, 0, size);
+    if (search->wanted < search->count) {
+        measure(search);
+        keep_to_one_network(search);
+    }
+    uint32_t dealt = take_nearest(search);
+    say_why(why, sizeof(why), search, dealt);
+    enum tk_status status = take_ports(search, why);
+    if (status != TK_OK)
+        search->choice->count = 0;
+    close_unused(search);
+    return status;
+}
+
+static void tell_all(const struct tk_choice *choice)
+{
+    for (uint32_t i = 0; i < choice->count; i++)
+        tk_tell("port %s:%u is used: %s", choice->rails[i].address.device,
+                choice->rails[i].address.port, choice->rails[i].why);
+    if (*choice->unused)
+        tk_tell("other ports: %s", choice->unused);
+}
+
+/* At the usual level each host says once that a device is broken. */
+static void tell(const struct search *search)
+{
+    if (tk_settings.ibv_ports_verbose > 1)
+        tell_all(search->choice);
+    else if (tk_settings.ibv_ports_verbose == 1 && search->broken > 0 && search->turn == 0)
+        tk_warn("ports that are not used: %s (GASNET_IBV_PORTS_VERBOSE=0 silences this)",
+                search->choice->unused);
+}
+
+enum tk_status tk_rails_choose(struct tk_choice *choice, uint32_t turn)
+{
+    struct search search = {.turn = turn, .choice = choice};
+    *choice = (struct tk_choice){.count = 0};
+    if (tk_port_family_find(&search.family) != TK_OK ||
+        tk_port_filter_check(search.family.name, search.family.filter) != TK_OK)
+        return TK_FAIL;
+    enum tk_status status = look_at_all(&search);
+    search.wanted = rails_wanted(&search);
+    if (status == TK_OK)
+        status = take_wanted(&search);
+    free(search.found);
+    tk_locality_drop();
+    if (status == TK_OK)
+        tell(&search);
+    return status;
+}

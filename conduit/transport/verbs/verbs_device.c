@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Devices in use: what all rails of one device share. The first lies in tk_verbs, where polling
+ * finds it without a pointer; the others are a list behind it. No lock: start-up and exit are
+ * single-threaded. */
+#include "config.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bits.h"
+#include "base/report.h"
+#include "transport/verbs/verbs_private.h"
+
+static struct tk_device *find(const struct ibv_context *context)
+{
+    struct tk_device *device = &tk_verbs.device;
+    while (device && device->context != context)
+        device = device->next;
+    return device;
+}
+
+static struct tk_device *add(struct ibv_context *context)
+{
+    struct tk_device *device = &tk_verbs.device;
+    if (tk_verbs.device_count > 0) {
+        device = aligned_alloc(TK_CACHE_LINE, sizeof(*device));
+        if (!device)
+            tk_panic("out of memory for a device (%zu bytes)", sizeof(*device));
+        memset(device, 0, sizeof(*device));
+        struct tk_device **last = &tk_verbs.device.next;
+        while (*last)
+            last = &(*last)->next;
+        *last = device;
+    }
+    device->context = context;
+    device->index = tk_verbs.device_count++;
+    tk_lock_init(&device->send_cq_lock);
+    tk_lock_init(&device->recv_cq_lock);
+    return device;
+}
+
+static enum tk_status fit(const struct tk_device *device)
+{
+    const char *name = ibv_get_device_name(device->context->device);
+    struct ibv_device_attr attr;
+    int error = ibv_query_device(device->context, &attr);
+    if (error) {
+        tk_complain("%s can't be queried: %s", name, strerror(error));
+        return TK_FAIL;
+    }
+    if (tk_verbs.depth_pp > attr.max_qp_wr || 2 * tk_verbs.credits_pp + 1 > attr.max_qp_wr) {
+        tk_complain("%s allows %d work requests in a queue: lower GASNET_NETWORKDEPTH_PP (%d) or "
+                    "GASNET_AM_CREDITS_PP (%d)",
+                    name, attr.max_qp_wr, tk_verbs.depth_pp, tk_verbs.credits_pp);
+        return TK_FAIL;
+    }
+    tk_verbs.depth_total = (int)tk_min((size_t)tk_verbs.depth_total, (size_t)attr.max_cqe);
+    return TK_OK;
+}
+
+enum tk_status tk_devices_open(void)
+{
+    enum tk_status status = TK_OK;
+    for (uint32_t i = 0; i < tk_verbs.rail_count; i++) {
+        struct tk_rail *rail = &tk_verbs.rails[i];
+        rail->device = find(rail->context);
+        if (rail->device)
+            continue;
+        rail->device = add(rail->context);
+        if (status == TK_OK)
+            status = fit(rail->device);
+    }
+    return status;
+}
+
+/* Messages come over primary links only. */
+static int receives_most(const struct tk_device *device)
+{
+    uint32_t peers = 0;
+    for (uint32_t i = 0; i < tk_verbs.rail_count; i++)
+        if (tk_verbs.rails[i].device == device)
+            peers += tk_verbs.rails[i].peers;
+    return tk_max(1, (2 * tk_verbs.credits_pp + 1) * (int)peers);
+}
+
+static enum tk_status open_queues(struct tk_device *device)
+{
+    int recv_depth = receives_most(device);
+    device->pd = ibv_alloc_pd(device->context);
+    if (device->pd)
+        device->send_cq = ibv_create_cq(device->context, tk_verbs.depth_total, NULL, NULL, 0);
+    if (device->send_cq)
+        device->recv_cq = ibv_create_cq(device->context, recv_depth, NULL, NULL, 0);
+    if (device->recv_cq)
+        return TK_OK;
+    tk_complain("%s: no protection domain or completion queue of %d entries: %s; lower "
+                "GASNET_AM_CREDITS_PP or GASNET_NETWORKDEPTH_TOTAL",
+                ibv_get_device_name(device->context->device), recv_depth, strerror(errno));
+    return TK_FAIL;
+}
+
+enum tk_status tk_devices_open_queues(void)
+{
+    for (struct tk_device *device = &tk_verbs.device; device; device = device->next)
+        if (open_queues(device) != TK_OK)
+            return TK_FAIL;
+    return TK_OK;
+}
+
+static void close_one(struct tk_device *device)
+{
+    if (device->recv_cq)
+        ibv_destroy_cq(device->recv_cq);
+    if (device->send_cq)
+        ibv_destroy_cq(device->send_cq);
+    if (device->pd)
+        ibv_dealloc_pd(device->pd);
+    ibv_close_device(device->context);
+}
+
+void tk_devices_close(void)
+{
+    for (struct tk_device *device = &tk_verbs.device, *next; device; device = next) {
+        next = device->next;
+        close_one(device);
+        if (device != &tk_verbs.device)
+            free(device);
+    }
+    tk_verbs.device = (struct tk_device){.context = NULL};
+    tk_verbs.device_count = 0;
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Large transfers over all links of a pair, and the reads behind puts.
+ *
+ * Each piece goes to the link that would be through with it first if all had begun together: one
+ * that is four times as fast carries four times as much. The counts are hints that threads change
+ * without a lock.
+ *
+ * A write that is acknowledged has reached the responder's device, not yet its memory (IBA 9.7.5):
+ * whoever hears of it through another device may look too early. A read behind it, on the same
+ * queue pair, is answered after the write is in place, for the device may not let one pass the
+ * other (PCI Express 2.4.1). So where a host of the job uses several devices a put is complete when
+ * such reads are. */
+#include "config.h"
+
+#include "base/bits.h"
+#include "transport/verbs/verbs_spread.h"
+#include "transport/verbs/verbs_work.h"
+
+enum {
+    cost_unit = 256 /* of a byte on a link that is as fast as the fastest port there is */
+};
+
+static uint32_t links_used(void)
+{
+    return (uint32_t)tk_min(tk_verbs.links_pp, tk_spread_links_most);
+}
+
+/* Links that share a rail share its rate. */
+static uint32_t links_on(uint32_t rail)
+{
+    uint32_t count = 0;
+    for (uint32_t k = rail; k < links_used(); k += tk_verbs.rail_count)
+        count++;
+    return (uint32_t)tk_max(count, 1);
+}
+
+void tk_spread_open(struct tk_link *link, uint32_t remote_rate)
+{
+    uint32_t own = tk_rail_of(link)->address.rate_mbps, fastest = 1;
+    uint32_t rate = (uint32_t)tk_max(1, tk_min(own, remote_rate));
+    for (uint32_t i = 0; i < tk_verbs.rail_count; i++)
+        fastest = (uint32_t)tk_max(fastest, tk_verbs.rails[i].address.rate_mbps);
+    link->cost = tk_max(1, (uint64_t)cost_unit * fastest * links_on(link->rail) / rate);
+}
+
+void tk_spread_count(struct tk_link *link, size_t nbytes)
+{
+    __atomic_add_fetch(&link->carried, nbytes * link->cost, __ATOMIC_RELAXED);
+}
+
+struct tk_link *tk_spread_link(const struct tk_peer *peer, size_t nbytes)
+{
+    struct tk_link *links = tk_links_to(peer->rank), *best = NULL;
+    uint64_t least = UINT64_MAX;
+    for (uint32_t k = 0; k < links_used(); k++) {
+        struct tk_link *link = &links[k];
+        uint64_t then = __atomic_load_n(&link->carried, __ATOMIC_RELAXED) + nbytes * link->cost;
+        if (then >= least || tk_counter_read(&link->room) <= 0)
+            continue;
+        least = then;
+        best = link;
+    }
+    return best;
+}
+
+void tk_fence_post(struct tk_work *read, uint64_t remote, const uint32_t *remote_keys)
+{
+    uint32_t rail = read->link->rail;
+    struct ibv_sge sge = {.addr = (uintptr_t)tk_verbs.fence_sink->data,
+                          .length = 1,
+                          .lkey = tk_verbs.fence_sink->keys[rail]};
+    struct ibv_send_wr wr;
+    wr.sg_list = &sge;
+    wr.num_sge = 1;
+    wr.wr.rdma.remote_addr = remote;
+    wr.wr.rdma.rkey = remote_keys[rail];
+    read->nbytes = sge.length;
+    tk_work_post(read, &wr, IBV_WR_RDMA_READ, 0);
+}
+
+static bool post_read(struct tk_link *link, const struct tk_peer *peer, const struct tk_rma *rma)
+{
+    struct tk_work *work = tk_work_take_plain(link, rma->op);
+    if (!work)
+        return false;
+    tk_counter_add(&rma->op->pending, 1);
+    tk_fence_post(work, rma->remote, tk_remote_keys(peer, rma));
+    return true;
+}
+
+enum tk_status tk_fence(const struct tk_peer *peer, struct tk_rma *rma)
+{
+    while (rma->unfenced) {
+        int number = __builtin_ctzll(rma->unfenced);
+        struct tk_link *link =
+            number == tk_fence_primary ? peer->connection : tk_links_to(peer->rank) + number;
+        tk_lock(&link->lock);
+        bool is_posted = post_read(link, peer, rma);
+        tk_unlock(&link->lock);
+        /* A lost link has no room any more; see verbs_failover.c for what it has written. */
+        if (!is_posted && !tk_counter_read(&link->broken))
+            return TK_BUSY;
+        rma->unfenced &= rma->unfenced - 1;
+    }
+    return TK_OK;
+}

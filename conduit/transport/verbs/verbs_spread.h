@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Large transfers over all links of a pair, and the reads behind puts. */
+#ifndef TK_VERBS_SPREAD_H
+#define TK_VERBS_SPREAD_H
+
+#include "transport/verbs/verbs_private.h"
+
+/* Bits of tk_rma.unfenced: one for each link that large transfers go over, by its number, and the
+ * last for the primary link, whatever its number is. */
+enum { tk_spread_links_most = 63, tk_fence_primary = 63 };
+
+/* Does it go over all links? What must be in order (a Long's payload before its head) or find room
+ * for all of itself at once does not. */
+static inline bool tk_is_spread(const struct tk_rma *rma)
+{
+    return tk_verbs.links_pp > 1 && rma->nbytes > tk_verbs.spread_most[rma->is_put] &&
+           !rma->sources_only && !rma->immediate;
+}
+
+/* The link whose turn it is to carry a piece of so many bytes, by what each has carried and how
+ * fast its rail is; another one when that has no room. NULL: none has. */
+struct tk_link *tk_spread_link(const struct tk_peer *peer, size_t nbytes);
+
+/* From now on it has carried them. */
+void tk_spread_count(struct tk_link *link, size_t nbytes);
+
+/* What a link's turns depend on, once it is known what is at its other end. */
+void tk_spread_open(struct tk_link *link, uint32_t remote_rate);
+
+/* Notes that the link has written for this put; then the reads behind all such writes. TK_BUSY when
+ * some are left. */
+static inline void tk_fence_want(struct tk_rma *rma, const struct tk_link *link)
+{
+    if (!tk_verbs.is_fenced || !rma->is_put || rma->sources_only)
+        return;
+    bool is_primary = link == link->peer->connection;
+    rma->unfenced |=
+        UINT64_C(1) << (is_primary ? tk_fence_primary : link - tk_links_to(link->peer->rank));
+}
+
+/* Posts such a read as `read`, which is counted in its operation. */
+void tk_fence_post(struct tk_work *read, uint64_t remote, const uint32_t *remote_keys);
+
+enum tk_status tk_fence(const struct tk_peer *peer, struct tk_rma *rma);
+
+static inline const uint32_t *tk_remote_keys(const struct tk_peer *peer, const struct tk_rma *rma)
+{
+    return rma->is_pair ? rma->remote_keys : tk_peers.keys[peer->rank];
+}
+
+#endif

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Ports that move so many bytes in a second (SOFTHCA_RATE). The state of the request at the head of
+ * a send queue; sq_lock protects it. */
+#ifndef SHCA_RATE_H
+#define SHCA_RATE_H
+
+#include <infiniband/verbs.h>
+#include <stdint.h>
+
+struct shca_rate_state {
+    int stage; /* 0: it has no place on the wire yet */
+    enum ibv_wc_status status;
+    uint64_t due; /* when its last byte has passed */
+    uint64_t end; /* the wire was of no use to this queue before */
+};
+
+struct shca_qp;
+struct shca_op;
+/* shca_execute, at the rate of the port; also SHCA_WAIT_WIRE. Holds sq_lock. */
+int shca_rate_execute(struct shca_qp *qp, const struct shca_op *op, enum ibv_wc_status *status);
+
+#endif

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the conduit between neighbours is compared with: the same two processes and the same memory,
+ * by the plainest loops over flags that are right. A flag lies in the segment of the rank that
+ * waits for it, on lines of its own, and only the peer writes it. Takes the place of raw_open.c
+ * and raw_ops.c. One thread; no locks. */
+#include "config.h"
+
+#include <sched.h>
+#include <string.h>
+
+#include "bench.h"
+
+enum {
+    line = 128, /* two lines: the neighbouring one is prefetched, too */
+    ring_slots = 1024,
+    looks_between_yields = 1 << 14, /* some 10 us */
+    ring_slack = 64 /* messages between two words of the receiver about what it took */
+};
+
+/* Behind BENCH_RING in each segment. */
+struct raw_area {
+    _Alignas(line) uint64_t flag;
+    _Alignas(line) uint64_t taken;
+    _Alignas(line) struct {
+        uint64_t sequence;
+        char rest[56];
+    } slots[ring_slots];
+};
+
+static char *local; /* the peer's segment, where we see it */
+static struct raw_area *mine, *theirs;
+static uint64_t turn, sent, taken;
+
+void bench_raw_open(const char *port)
+{
+    (void)port;
+    void *there = NULL, *here = NULL;
+    uintptr_t size = 0;
+    gex_Event_Wait(
+        gex_EP_QueryBoundSegmentNB(bench_job.tm, bench_job.peer, &there, &here, &size, 0));
+    if (!here)
+        bench_die("the peer shares no memory with us: GASNET_SUPERNODE_MAXSIZE must not be 1");
+    local = here;
+    mine = (struct raw_area *)(void *)(bench_job.mine + BENCH_RING);
+    theirs = (struct raw_area *)(void *)(local + BENCH_RING);
+    memset(mine, 0, sizeof(*mine));
+    bench_pin();
+    gex_Coll_BarrierBlocking(bench_job.tm, 0);
+}
+
+const char *bench_raw_describe(void)
+{
+    return "shared memory";
+}
+
+void bench_raw_close(void)
+{
+}
+
+static void raise_flag(void)
+{
+    __atomic_store_n(&theirs->flag, turn, __ATOMIC_RELEASE);
+}
+
+/* Until *word has come to `value`: the peer may be one turn ahead. A peer that has lost its CPU to
+ * another program gets it back sooner from one that yields; a transfer is through long before the
+ * first time. */
+static void await(const uint64_t *word, uint64_t value)
+{
+    for (long looks = 1; __atomic_load_n(word, __ATOMIC_ACQUIRE) < value; looks++)
+        if (looks % looks_between_yields == 0)
+            sched_yield();
+}
+
+static void await_flag(void)
+{
+    await(&mine->flag, turn);
+}
+
+void near_raw_ping_pong(size_t nbytes, long count)
+{
+    (void)nbytes;
+    for (long i = 0; i < count; i++) {
+        turn++;
+        if (bench_job.me == 1)
+            await_flag();
+        raise_flag();
+        if (bench_job.me == 0)
+            await_flag();
+    }
+}
+
+/* One copy each way: rank 1 sends back what it was sent, from where that lies. */
+void near_raw_copies(size_t nbytes, long count)
+{
+    char *to = local + BENCH_TARGET;
+    for (long i = 0; i < count; i++) {
+        turn++;
+        if (bench_job.me == 1)
+            await_flag();
+        memcpy(to, bench_job.mine + (bench_job.me == 1 ? BENCH_TARGET : BENCH_SOURCE), nbytes);
+        raise_flag();
+        if (bench_job.me == 0)
+            await_flag();
+    }
+}
+
+void near_raw_both(size_t nbytes, long count)
+{
+    (void)nbytes;
+    for (long i = 0; i < count; i++) {
+        turn++;
+        raise_flag();
+        await_flag();
+    }
+}
+
+/* memcpy must not be taken out of the loop. */
+static void keep(void)
+{
+    __asm__ __volatile__("" ::: "memory");
+}
+
+void near_raw_memcpy(size_t nbytes, long count)
+{
+    for (long i = 0; bench_job.me == 0 && i < count; i++) {
+        memcpy(local + BENCH_TARGET, bench_job.mine + BENCH_SOURCE, nbytes);
+        keep();
+    }
+}
+
+void near_raw_store(size_t nbytes, long count)
+{
+    (void)nbytes;
+    uint64_t *to = (uint64_t *)(void *)(local + BENCH_TARGET);
+    for (long i = 0; bench_job.me == 0 && i < count; i++)
+        __atomic_store_n(to, *(uint64_t *)(void *)(bench_job.mine + BENCH_SOURCE),
+                         __ATOMIC_RELAXED);
+}
+
+void near_raw_load(size_t nbytes, long count)
+{
+    (void)nbytes;
+    uint64_t *from = (uint64_t *)(void *)(local + BENCH_TARGET);
+    for (long i = 0; bench_job.me == 0 && i < count; i++) {
+        *(uint64_t *)(void *)(bench_job.mine + BENCH_SOURCE) =
+            __atomic_load_n(from, __ATOMIC_RELAXED);
+        keep();
+    }
+}
+
+void near_raw_look(size_t nbytes, long count)
+{
+    (void)nbytes;
+    for (long i = 0; bench_job.me == 0 && i < count; i++)
+        if (__atomic_load_n(&mine->flag, __ATOMIC_ACQUIRE) != turn)
+            bench_die("a flag was raised that nobody should raise");
+}
+
+static void flood_send(long count)
+{
+    for (long i = 0; i < count; i++) {
+        for (long looks = 1; sent - __atomic_load_n(&mine->taken, __ATOMIC_ACQUIRE) == ring_slots;
+             looks++)
+            if (looks % looks_between_yields == 0)
+                sched_yield();
+        uint64_t *slot = &theirs->slots[sent % ring_slots].sequence;
+        __atomic_store_n(slot, ++sent, __ATOMIC_RELEASE);
+    }
+    await(&mine->taken, sent);
+}
+
+static void flood_receive(long count)
+{
+    for (long i = 1; i <= count; i++) {
+        await(&mine->slots[taken % ring_slots].sequence, taken + 1);
+        taken++;
+        if (i % ring_slack == 0 || i == count)
+            __atomic_store_n(&theirs->taken, taken, __ATOMIC_RELEASE);
+    }
+}
+
+/* One sender, one receiver, a cache line for each message. */
+void near_raw_flood(size_t nbytes, long count)
+{
+    (void)nbytes;
+    (bench_job.me == 0 ? flood_send : flood_receive)(count);
+}

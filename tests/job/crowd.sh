@@ -1,0 +1,11 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# As many ranks of one host as there are large hosts for, all of them neighbours, on however few CPUs.
+. "${top_srcdir:?run through make check}/tests/job/common.sh"
+export GASNET_SUPERNODE_MAXSIZE=0
+limit=300 # 128 processes start on a machine that may have other work
+for n in 64 128; do
+    good $n "$jobs/crowd-seq"
+    echo "$n ranks: $took s"
+done
+finish

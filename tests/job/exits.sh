@@ -1,0 +1,131 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Item 63 of the interface's list of pitfalls as a matrix: its 18 scenarios (exit.c) and 7 crashes (leave.c), by 1, 2, 4 and 8
+# ranks, SEQ and PAR, neighbours, the network and both. Each: the right exit code, within the bound, who was left behind was
+# told, all output there, nothing left. EXITS=all goes through all of it (make check-long); else a part in which every
+# scenario meets every size, both modes and all ways to peers.
+. "${top_srcdir:?run through make check}/tests/job/common.sh"
+
+all_scenarios="1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 100 101 102 103 104 105 106"
+crash_ways=(backtrace fatal abort segv bus fpe ill)
+crash_codes=(100 134 134 139 135 136 132)
+slack_ms=4000 # start and end of a job on a busy machine
+[ "$sanitizer" = no ] || slack_ms=20000
+
+# Where nobody looks ranks are ended when this is over; others hear of the end long before.
+blind_timeout=0.4
+
+is_for_threads() { [ "$1" -ge 14 ] && [ "$1" -le 18 ]; }
+is_collective() { [[ " 1 2 6 10 13 14 " == *" $1 "* ]]; }
+is_among_blind() { [[ " 5 9 15 16 " == *" $1 "* ]]; }
+
+# A sanitizer has its own word on bad memory accesses and on signals like those.
+is_for_sanitizers() { [ "$sanitizer" = no ] || [ "$1" -lt 103 ]; }
+
+output_is_complete()
+{
+    here=$(grep -o 'rank [0-9]* was here' "$scratch/out" | sort -u | wc -l)
+    [ "$here" -eq "$1" ] || failed "output of $here ranks is there, not of $1"
+}
+
+# told LEAST: so many SIGQUIT handlers ran, none twice.
+told()
+{
+    handlers=$(grep -c '^SIGQUIT handler of rank' "$scratch/err")
+    [ "$handlers" -ge "$1" ] || failed "$handlers ranks were told, not $1"
+    [ "$(sort "$scratch/err" | uniq -d | grep -c SIGQUIT)" -eq 0 ] || failed "a rank was told twice"
+}
+
+bounded()
+{
+    bound_ms=$((2000 + 20 * job_size))
+    is_among_blind "$1" && bound_ms=400
+    is_collective "$1" && bound_ms=0
+    [ "$took_ms" -le $((bound_ms + 1000 + slack_ms)) ] || failed "took $took_ms ms"
+}
+
+scenario()
+{
+    SETTINGS="GASNET_SUPERNODE_MAXSIZE=$4"
+    is_among_blind "$1" && SETTINGS="$SETTINGS GASNET_EXITTIMEOUT=$blind_timeout"
+    job "$2" "$jobs/exit-$3" "$1"
+    fails_with "$1" "scenario $1"
+    output_is_complete "$2"
+    if is_collective "$1"; then
+        sed -i '/using softhca/d' "$scratch/err"
+        says '^gasnetrun_ibv\|^trunkline' 0
+    else
+        told $(($2 - 1))
+    fi
+}
+
+crash()
+{
+    which=$(($1 - 100))
+    SETTINGS="GASNET_SUPERNODE_MAXSIZE=$4 GASNET_BACKTRACE=1 GASNET_BACKTRACE_TYPE=EXECINFO"
+    job "$2" "$jobs/leave-$3" "${crash_ways[which]}" 100
+    fails_with "${crash_codes[which]}" "crash $1"
+    output_is_complete $(($2 - (which > 0))) # who dies of a signal takes its own along
+    says '^\[[0-9]\] .*leave-.*\[0x'
+    told $(($2 - 1))
+}
+
+# one SCENARIO N MODE MAXSIZE
+one()
+{
+    is_for_sanitizers "$1" || return
+    if [ "$1" -lt 100 ]; then scenario "$@"; else crash "$@"; fi
+    bounded "$1"
+    says 'JOB_DEADLINE' 0
+}
+
+sizes="1 2 4 8"
+[ "$sanitizer" = no ] || sizes="2 4" # jobs take five times as long there
+
+# The turns of sizes, modes and ways differ, so that each meets each.
+part()
+{
+    for s in $all_scenarios; do
+        turn=$((s + s / 2))
+        for n in $sizes; do
+            modes=(seq par)
+            is_for_threads "$s" && modes=(par par)
+            echo "$s $n ${modes[turn % 2]} $((turn % 3))"
+            turn=$((turn + 1))
+        done
+    done
+}
+
+whole()
+{
+    for s in $all_scenarios; do
+        for n in 1 2 4 8; do
+            for mode in seq par; do
+                is_for_threads "$s" && [ $mode = seq ] && continue
+                for maxsize in 0 1 2; do
+                    echo "$s $n $mode $maxsize"
+                done
+            done
+        done
+    done
+}
+
+lane_count=4
+in_lane()
+{
+    while read -r s n mode maxsize; do
+        one "$s" "$n" "$mode" "$maxsize"
+    done < <(${cells} | awk "NR % $lane_count == $1")
+}
+first() { in_lane 0; }
+second() { in_lane 1; }
+third() { in_lane 2; }
+fourth() { in_lane 3; }
+
+cells=part
+[ "${EXITS:-part}" != all ] || cells=whole
+lane first first
+lane second second
+lane third third
+lane fourth fourth
+finish

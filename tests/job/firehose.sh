@@ -1,0 +1,53 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Memory outside of the segment is registered on the fly, and forgotten when it goes away: blocks come and go at the same
+# addresses under traffic, and every byte is checked. What the device refuses goes through bounce buffers.
+. "${top_srcdir:?run through make check}/tests/job/common.sh"
+rounds=30
+[ "$sanitizer" = no ] || rounds=15
+export JOB_THREADS=1 GASNET_FIREHOSE_LEAST=64K # smaller blocks make more of them
+counted='firehose: [1-9][0-9]* hits, [1-9][0-9]* misses'
+
+# Everything takes a hundred times as long there.
+if [ "$sanitizer" = thread ]; then
+    export JOB_THREADS=4 TSAN_OPTIONS="suppressions=$top_srcdir/tests/job/mix.supp ${TSAN_OPTIONS:-}"
+    SETTINGS="GASNET_FIREHOSE_VERBOSE=1" good 2 "$jobs/churn-par" 12
+    says "$counted" 2
+    finish
+fi
+
+SETTINGS="GASNET_VERBOSEENV=1" good 2 "$jobs/churn-seq" 1
+if grep -q 'none outlives its transfer: userfaultfd is forbidden' "$scratch/err"; then
+    SETTINGS= good 2 "$jobs/churn-seq" $rounds
+    [ "$failures" -ne 0 ] || skip "userfaultfd is forbidden here, so no registration is kept"
+    finish
+fi
+says 'registration on the fly: from 65536 bytes on; .* watched by userfaultfd' 1
+
+SETTINGS="GASNET_FIREHOSE_VERBOSE=1" good 2 "$jobs/churn-seq" $rounds
+says "$counted" 2
+says 'firehose: .* [1-9][0-9]* invalidations, [1-9][0-9]* refusals' 2 # of memory that may not be written to
+
+export JOB_THREADS=4
+SETTINGS="GASNET_FIREHOSE_VERBOSE=1" good 2 "$jobs/churn-par" $rounds
+says "$counted" 2
+# Next to no room, in the cache and in the queue; odd regions.
+SETTINGS="GASNET_FIREHOSE_VERBOSE=1 GASNET_FIREHOSE_MAXVICTIM_R=3 GASNET_NETWORKDEPTH_PP=2 GASNET_BBUF_COUNT=1" \
+    good 2 "$jobs/churn-par" $rounds
+says 'firehose: .* misses, [1-9][0-9]* evictions' 2
+SETTINGS="GASNET_FIREHOSE_MAXREGION_SIZE=16K GASNET_FIREHOSE_LEAST=4K" good 3 "$jobs/churn-par" $rounds
+SETTINGS="GASNET_FIREHOSE_MAXREGION_SIZE=2M GASNET_SUPERNODE_MAXSIZE=2" good 3 "$jobs/churn-par" $rounds
+
+# Nothing is registered.
+SETTINGS="GASNET_USE_FIREHOSE=0 GASNET_FIREHOSE_VERBOSE=1" good 2 "$jobs/churn-par" $rounds
+says 'firehose:' 0
+
+# The device refuses: told once by each rank.
+SETTINGS="GASNET_FIREHOSE_VERBOSE=1 SOFTHCA_FAULT=enomem:call=reg_mr,after=8" good 2 "$jobs/churn-par" $rounds
+says 'for the local side of a transfer: Cannot allocate memory; .*such transfers go through bounce buffers' 2
+says 'firehose: .* [1-9][0-9]* refusals' 2
+
+# The start record says what was chosen.
+SETTINGS="GASNET_VERBOSEENV=1 GASNET_FIREHOSE_MONITOR=none" good 2 "$jobs/churn-seq" 1
+says 'registration on the fly: from 65536 bytes on; .* NOT watched' 1
+finish

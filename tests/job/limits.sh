@@ -1,0 +1,116 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Little of what neighbours need: open files, memory of a cgroup, /dev/shm, huge pages. It works, or a line says which limit it is
+# and what to do; nobody is killed by the kernel.
+. "${top_srcdir:?run through make check}/tests/job/common.sh"
+export GASNET_SUPERNODE_MAXSIZE=0
+room=$jobs/room-seq
+
+# ---- open files: how many there must be does not depend on the number of ranks
+limited=0
+for files in 10 11 12 13 14; do
+    job 3 sh -c "ulimit -n $files"'; exec "$@"' sh "$room"
+    [ "$status" -ne 0 ] || continue
+    limited=$((limited + 1))
+    fails_with 1 "$files open files"
+    says '^trunkline.*Too many open files.*(ulimit -n)'
+done
+[ $limited -gt 0 ] || failed "10 open files are enough?"
+good 32 sh -c 'ulimit -n 20; exec "$@"' sh "$jobs/crowd-seq"
+
+# ---- memory of a cgroup, of either version
+make_group()
+{
+    group= home=
+    if [ -w /sys/fs/cgroup/memory/memory.limit_in_bytes ]; then
+        home=/sys/fs/cgroup/memory$(sed -n 's/^[0-9]*:memory://p' /proc/self/cgroup)
+        [ -d "$home" ] || home=/sys/fs/cgroup/memory
+        knob=memory.limit_in_bytes
+        group=/sys/fs/cgroup/memory/trunkline-test-$$
+    elif grep -qs memory /sys/fs/cgroup/cgroup.subtree_control; then
+        home=/sys/fs/cgroup$(sed -n 's/^0:://p' /proc/self/cgroup)
+        knob=memory.max
+        group=/sys/fs/cgroup/trunkline-test-$$
+    fi
+    [ -n "$group" ] && mkdir "$group" 2>/dev/null || return 1
+    (echo $((96 << 20)) >"$group/$knob" && echo $$ >"$group/cgroup.procs") 2>/dev/null && return 0
+    rmdir "$group"
+    return 1
+}
+
+leave_group()
+{
+    echo $$ >"$home/cgroup.procs"
+    for ((try = 0; try < 50; try++)); do
+        rmdir "$group" 2>/dev/null && return
+        sleep 0.1
+    done
+    echo "left: $group"
+}
+
+if make_group; then
+    export GASNET_MAX_SEGSIZE=80M
+    good 3 "$room" 10
+    # More than one may have, and more than all may have together, which each finds out while the others take theirs.
+    for size in 79 40 30; do
+        job 3 "$room" $size
+        fails_with 1 "$size MiB each"
+        says '^trunkline.*no memory for segment.*the limit of its cgroup, 100663296 bytes in .* leaves [0-9]* bytes.*ask for less'
+    done
+    unset GASNET_MAX_SEGSIZE
+    leave_group
+else
+    echo "not tried: this user cannot make a cgroup with a limit on memory"
+fi
+
+# ---- /dev/shm, which is not needed
+place()
+{
+    command="$1 /dev/shm, GASNET_SUPERNODE_MAXSIZE=$2"
+    # shellcheck disable=SC2016 # for the shell in its own place
+    GASNET_SUPERNODE_MAXSIZE=$2 unshare --mount sh -c "$3"' && exec "$@"' sh "$watchdog" "$limit" "$GASNETRUN" -n 3 \
+        "$4" </dev/null >"$scratch/out" 2>"$scratch/err"
+    status=$?
+    fails_with 0 "$command"
+}
+full='mount -t tmpfs -o size=64k none /dev/shm && { cat /dev/zero >/dev/shm/all 2>/dev/null || :; }'
+absent="mkdir -p $scratch/dev && mount -t tmpfs none $scratch/dev && cd $scratch/dev && mknod -m 666 null c 1 3 &&
+    mknod -m 666 zero c 1 5 && mknod -m 666 urandom c 1 9 && mount --bind $scratch/dev /dev && [ ! -e /dev/shm ] && cd /"
+if [ "$(id -u)" -eq 0 ] && unshare --mount true 2>/dev/null; then
+    place full 0 "$full" "$room"
+    place full 2 "$full" "$jobs/crowd-seq"
+    place absent 0 "$absent" "$room"
+    place absent 2 "$absent" "$jobs/crowd-seq"
+else
+    echo "not tried: this user cannot make a place of its own (unshare)"
+fi
+
+# ---- huge pages, which the administrator sets aside
+pool=/proc/sys/vm/nr_hugepages
+free_pages() { awk '/^HugePages_Free:/ { print $2 }' /proc/meminfo; }
+before=$(cat $pool 2>/dev/null)
+if [ "$(id -u)" -eq 0 ] && [ "$before" = 0 ]; then
+    job 2 env GASNET_USE_HUGEPAGES=1 "$room" 4
+    fails_with 1 "no huge pages"
+    says '^trunkline.*no huge pages for segment.*sysctl vm.nr_hugepages'
+    echo 16 >$pool 2>/dev/null
+    if [ "$(free_pages)" -ge 8 ]; then
+        SETTINGS="GASNET_USE_HUGEPAGES=1" good 2 "$room" 4
+        [ "$(free_pages)" = "$(cat $pool)" ] || failed "huge pages are left in use"
+    else
+        echo "not tried: this host has no memory for huge pages"
+    fi
+    echo "$before" >$pool
+else
+    echo "not tried: huge pages are somebody else's, or this user's not to set aside"
+fi
+
+# ---- copies by the kernel, which containers forbid
+job 2 "$jobs/deny" process_vm_readv process_vm_writev -- "$jobs/endpoints-seq"
+if [ "$status" -eq 77 ]; then
+    echo "not tried: filters for system calls are not allowed"
+else
+    [ "$status" -ne 0 ] || failed "memory of a client's own was reached without process_vm_readv"
+    says "^trunkline.*segment of the client's own memory.*process_vm_readv: Operation not permitted.*GASNET_SUPERNODE_MAXSIZE=1"
+fi
+finish

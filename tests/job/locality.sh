@@ -1,0 +1,42 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Which port a rank takes on a machine with several: the nearest; what is equally near is dealt out; the filter of its socket.
+# The machine is one on paper, of two packages of one CPU, each with a device.
+. "${top_srcdir:?run through make check}/tests/job/common.sh"
+export GASNET_SUPERNODE_MAXSIZE=1 GASNET_VERBOSEENV=1 SOFTHCA_HCAS=2
+hello=$jobs/hello-seq
+
+taskset -c 0 true 2>/dev/null && taskset -c 1 true 2>/dev/null || skip "this process may not use CPUs 0 and 1"
+"$top_builddir/contrib/softhca/softhca" topology --synthetic "pack:2 core:1 pu:1" --hca softhca0=pack:0 --hca softhca1=pack:1 \
+    -o "$scratch/machine.xml" || exit 1
+
+# on CPUS SETTINGS: rank 0 says which port it takes, bound to CPUS of the machine on paper.
+on()
+{
+    SETTINGS="HWLOC_XMLFILE=$scratch/machine.xml $2" good 2 taskset -c "$1" "$hello"
+}
+
+on 0 ""
+says 'network: softhca0:1 .*; nearest of 2 usable devices of this host)' 1
+on 1 ""
+says 'network: softhca1:1 .*; nearest of 2 usable devices of this host)' 1
+on 0,1 ""
+says 'network: softhca0:1 .*; one of the 2 nearest of 2 usable devices of this host, dealt out among ranks)' 1
+
+# A port that is down is none, however near.
+on 1 "SOFTHCA_DOWN=softhca1:1"
+says 'network: softhca0:1 .*; only usable device of this host)' 1
+
+on 1 "GASNET_IBV_PORTS_1=softhca0 GASNET_IBV_PORTS=softhca1"
+says 'network: softhca0:1 .*; only usable device of GASNET_IBV_PORTS_1)' 1
+on 0 "GASNET_IBV_PORTS_1=softhca0 GASNET_IBV_PORTS=softhca1"
+says 'network: softhca1:1 .*; only usable device of GASNET_IBV_PORTS)' 1
+on 0,1 "GASNET_IBV_PORTS_0=softhca0 GASNET_IBV_PORTS_1=softhca0 GASNET_IBV_PORTS=softhca1"
+says 'network: softhca1:1 .*; only usable device of GASNET_IBV_PORTS)' 1
+on 1 "GASNET_IBV_PORTS_1=softhca0 GASNET_IBV_PORTS_TYPE=Machine GASNET_IBV_PORTS_0=softhca1"
+says 'network: softhca1:1 .*; only usable device of GASNET_IBV_PORTS_0)' 1
+
+SETTINGS="GASNET_IBV_PORTS_0=softhca0 GASNET_IBV_PORTS_TYPE=Shelf" job 2 "$hello"
+fails_with 1 "a type that is none"
+says "GASNET_IBV_PORTS_TYPE='Shelf' is no type"
+finish

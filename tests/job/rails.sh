@@ -1,0 +1,83 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Several rails: one device with two ports, two with one, four with two; what the record says of them, and how a job ends
+# whose ranks found different numbers.
+. "${top_srcdir:?run through make check}/tests/job/common.sh"
+export GASNET_SUPERNODE_MAXSIZE=1
+hello=$jobs/hello-seq
+
+two_ports="SOFTHCA_PORTS=2 GASNET_IBV_PORTS=softhca0:1,2"
+two_devices="SOFTHCA_HCAS=2 GASNET_NUM_QPS=2"
+four_of_eight="SOFTHCA_HCAS=4 SOFTHCA_PORTS=2 GASNET_NUM_QPS=4"
+
+SETTINGS=$two_ports good 4 "$jobs/putget-seq"
+SETTINGS=$two_devices good 4 "$jobs/putget-par"
+SETTINGS=$four_of_eight good 5 "$jobs/putget-seq"
+SETTINGS=$two_ports good 3 "$jobs/am-par"
+SETTINGS=$four_of_eight good 5 "$jobs/am-seq"
+SETTINGS=$two_ports good 3 "$jobs/mix-par" --seconds 1 --seed 7
+SETTINGS=$two_devices good 2 "$jobs/mix-seq" --seconds 1 --seed 8
+SETTINGS=$four_of_eight good 6 "$jobs/mix-par" --seconds 1 --threads 2 --seed 9
+# Some by shared memory, and as many as there are in all.
+SETTINGS="GASNET_SUPERNODE_MAXSIZE=2 SOFTHCA_HCAS=4 SOFTHCA_PORTS=2 GASNET_NUM_QPS=11 \
+    GASNET_IBV_PORTS=softhca0:1,2+softhca1:1,2+softhca2:1,2+softhca3:1,2" good 5 "$jobs/mix-par" --seconds 1 --threads 2 --seed 10
+# Several queue pairs over one port, and next to no room.
+SETTINGS="GASNET_NUM_QPS=3" good 4 "$jobs/am-seq"
+SETTINGS="$two_devices GASNET_AM_CREDITS_TOTAL=1 GASNET_NETWORKDEPTH_TOTAL=1 GASNET_PACKEDLONG_LIMIT=0" good 3 "$jobs/mix-par" --seconds 1 --seed 11
+
+# Cut in pieces, by rails of different speeds.
+stripes="GASNET_PUT_STRIPE_SZ=16 GASNET_GET_STRIPE_SZ=8K"
+SETTINGS="$two_ports $stripes SOFTHCA_SPEED=softhca0:1=1xqdr,softhca0:2=4xqdr" good 2 "$jobs/putget-seq"
+SETTINGS="$four_of_eight $stripes" good 3 "$jobs/putget-par"
+SETTINGS="$two_devices $stripes GASNET_NETWORKDEPTH_PP=2" good 2 "$jobs/mix-par" --seconds 1 --seed 12
+
+# What one device has acknowledged is not in memory yet: the news must not be there before it, whichever device is late.
+for late in softhca0 softhca1; do
+    SETTINGS="$two_devices $stripes SOFTHCA_FAULT=early:us=30000,dev=$late" good 3 "$jobs/order-seq"
+    SETTINGS="$two_devices SOFTHCA_FAULT=early:us=30000,dev=$late" good 2 "$jobs/order-seq"
+done
+# Each rank has one device, not all the same.
+SETTINGS="SOFTHCA_HCAS=2 SOFTHCA_FAULT=early:us=30000" good 3 "$jobs/order-seq"
+
+# A port that dies under large transfers, their answers lost or they themselves; the other has the messages of two ranks.
+dying="$two_ports $stripes GASNET_QP_TIMEOUT=10"
+SETTINGS="$dying SOFTHCA_FAULT=unplug:port=1,op=write,nth=20,lost=ack" good 2 "$jobs/putget-seq"
+says 'softhca0:1 no longer reaches rank [01] ([^ ]*): transport retry counter exceeded; what went over it goes over other' 2
+SETTINGS="$dying SOFTHCA_FAULT=unplug:port=1,op=read,nth=9" good 2 "$jobs/mix-par" --seconds 1 --seed 13
+SETTINGS="$two_devices $stripes GASNET_QP_TIMEOUT=10 SOFTHCA_FAULT=unplug:dev=softhca0,op=write,nth=9" good 2 "$jobs/order-seq"
+# In and out: what the device itself gets through counts for nothing.
+SETTINGS="$two_ports $stripes SOFTHCA_FAULT=unplug:port=1,op=write,every=50,ms=5" good 2 "$jobs/putget-seq"
+says 'no longer reaches' 0
+SETTINGS="$dying SOFTHCA_FAULT=unplug:port=1,op=write,nth=20 GASNET_IBV_FAILOVER=0" job 2 "$jobs/putget-seq"
+fails_with 1 "a dead port without failover"
+says 'failed on softhca0:1, queue pair [0-9]*: transport retry counter exceeded'
+SETTINGS="$dying SOFTHCA_FAULT=unplug:port=2,op=write,nth=20" job 2 "$jobs/putget-seq"
+fails_with 1 "a dead port that has messages"
+says 'failed on softhca0:2, queue pair [0-9]*: transport retry counter exceeded'
+
+SETTINGS="$two_devices GASNET_VERBOSEENV=1" good 2 "$hello"
+says 'network: rail 0 of 2: softhca0:1 (InfiniBand, .*; one of all 2 usable ports of this host)' 1
+says 'network: rail 1 of 2: softhca1:1 (InfiniBand, .*; one of all 2 usable ports of this host)' 1
+# Duplicates, and what is not there, do no harm; ports that are down are not used.
+SETTINGS="SOFTHCA_PORTS=2 GASNET_IBV_PORTS=softhca0:2,7,2+mlx5_0+softhca0:1 SOFTHCA_DOWN=softhca0:1 GASNET_VERBOSEENV=1" good 2 "$hello"
+says 'network: softhca0:2 (InfiniBand, .*; only usable device of GASNET_IBV_PORTS)' 1
+SETTINGS="SOFTHCA_PORTS=2 GASNET_IBV_PORTS_VERBOSE=2" good 2 "$hello"
+says 'port softhca0:1 is used: only usable device of this host' 2
+says 'other ports: softhca0:2 is not named, and another of its device is used' 2
+SETTINGS="SOFTHCA_HCAS=4" good 2 "$hello"
+says 'softhca1' 0
+
+# Ranks 2 and 3 are told of one port, the others of two.
+cat >"$scratch/rank" <<'END'
+#!/bin/sh
+[ $((PMIX_RANK / 2)) -eq 1 ] && export GASNET_IBV_PORTS=softhca1
+exec "$@"
+END
+chmod 755 "$scratch/rank"
+SETTINGS="SOFTHCA_HCAS=2 GASNET_IBV_PORTS=softhca0+softhca1" job 5 "$scratch/rank" "$hello"
+fails_with 1 "ranks with different numbers of ports"
+says 'the ranks found different numbers of ports to use, and all must use as many; choose them with GASNET_IBV_PORTS' 1
+says 'ranks 0-1 *[^ ]* *2: softhca0:1+softhca1:1$' 1
+says 'ranks 2-3 *[^ ]* *1: softhca1:1; not softhca0:1 is not in GASNET_IBV_PORTS$' 1
+says 'rank 4 *[^ ]* *2: softhca0:1+softhca1:1$' 1
+finish

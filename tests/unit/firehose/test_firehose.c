@@ -1,0 +1,548 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The cache of pinned regions over a device that really holds on to pages: what is found again,
+ * what is given up, and that no way to lose memory leaves a region behind that still has it. */
+#include "config.h"
+
+#include <errno.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/mode.h"
+#include "firehose/firehose.h"
+#include "pinning.h"
+#include "unit.h"
+
+enum { granule = 128 << 10, block = 32 << 10, churn_threads = 4, churn_rounds = 3000 };
+
+static char *map_at(void *where, size_t size)
+{
+    int flags = MAP_PRIVATE | MAP_ANONYMOUS | (where ? MAP_FIXED : 0);
+    char *p = mmap(where, size, PROT_READ | PROT_WRITE, flags, -1, 0);
+    assert_ptr_not_equal(p, MAP_FAILED);
+    return p;
+}
+
+/* Mapped, written, and at the begin of a granule. */
+static char *map_granules(size_t count)
+{
+    char *p = map_at(NULL, (count + 1) * granule);
+    p = (char *)(((uintptr_t)p + granule - 1) & ~((uintptr_t)granule - 1));
+    memset(p, 'a', count * granule);
+    return p;
+}
+
+/* Where userfaultfd is forbidden there is no cache to be tested. */
+static void open_cache(const char *first, const char *second)
+{
+    char text[512];
+    unit_settings("GASNET_USE_FIREHOSE=1", first, first ? second : NULL, NULL);
+    assert_int_equal(pinning_open(), TK_OK);
+    tk_firehose_describe(text, sizeof(text));
+    if (strstr(text, "none outlives")) {
+        tk_firehose_close();
+        skip();
+    }
+}
+
+static void close_cache(void)
+{
+    tk_firehose_close();
+    assert_int_equal(pinning.pins, pinning.unpins);
+}
+
+/* After a test that failed. */
+static int close_what_is_open(void **state)
+{
+    (void)state;
+    if (tk_firehose_is_open())
+        tk_firehose_close();
+    return 0;
+}
+
+/* Held for a moment, as by a transfer. */
+static bool use(const void *at, size_t nbytes)
+{
+    struct tk_pinned *p = tk_firehose_hold(at, nbytes);
+    if (p)
+        tk_firehose_release(p);
+    return p;
+}
+
+/* The device sees `nbytes` bytes that are all `expected`. */
+static void assert_sees(const char *at, size_t nbytes, char expected)
+{
+    static char seen[granule];
+    struct tk_pinned *p = tk_firehose_hold(at, nbytes);
+    assert_non_null(p);
+    pinning_read(p, at, seen, nbytes);
+    tk_firehose_release(p);
+    for (size_t i = 0; i < nbytes; i++)
+        if (seen[i] != expected)
+            fail_msg("byte %zu is '%c', not '%c'", i, seen[i], expected);
+}
+
+static void what_was_pinned_is_found_again(void **state)
+{
+    (void)state;
+    open_cache(NULL, NULL);
+    char *p = map_granules(2);
+    assert_true(use(p, block));
+    assert_true(use(p, block));
+    assert_true(use(p + 4096 + 1, block - 5000));
+    assert_int_equal(pinning.pins, 1);
+    assert_true(use(p, block + 1));       /* reaches beyond what is there */
+    assert_true(use(p + granule, block)); /* another granule */
+    assert_int_equal(pinning.pins, 3);
+    assert_int_equal(tk_firehose_count().hits, 2);
+    assert_int_equal(tk_firehose_count().misses, 3);
+    close_cache();
+}
+
+/* Pages that the client did not name may be read-only, or go away. */
+static void no_more_pages_are_pinned_than_were_named(void **state)
+{
+    (void)state;
+    open_cache(NULL, NULL);
+    char *p = map_granules(1);
+    struct tk_pinned *r = tk_firehose_hold(p + 5000, 4096);
+    assert_int_equal(r->base, (uintptr_t)p + 4096);
+    assert_int_equal(r->size, 8192);
+    tk_firehose_release(r);
+    assert_int_equal(tk_firehose_piece(p + 5000, 2 * granule), granule - 5000);
+    r = tk_firehose_hold(p + 5000, 2 * granule);
+    assert_int_equal(r->base + r->size, (uintptr_t)p + granule);
+    tk_firehose_release(r);
+    close_cache();
+}
+
+static void the_oldest_that_nobody_holds_is_given_up(void **state)
+{
+    (void)state;
+    open_cache("GASNET_FIREHOSE_MAXVICTIM_R=2", NULL);
+    char *p = map_granules(3);
+    assert_true(use(p, block));
+    assert_true(use(p + granule, block));
+    assert_true(use(p, block)); /* now the younger one */
+    assert_true(use(p + 2 * granule, block));
+    assert_int_equal(pinning.unpins, 1);
+    assert_true(use(p, block));
+    assert_int_equal(pinning.pins, 3);
+    struct tk_pinned *first = tk_firehose_hold(p, block);
+    struct tk_pinned *second = tk_firehose_hold(p + granule, block);
+    assert_non_null(second);
+    assert_null(tk_firehose_hold(p + 2 * granule, block));
+    tk_firehose_release(second);
+    struct tk_pinned *third = tk_firehose_hold(p + 2 * granule, block);
+    assert_non_null(third);
+    tk_firehose_release(third);
+    tk_firehose_release(first);
+    assert_int_equal(tk_firehose_count().evictions, 3);
+    close_cache();
+}
+
+static bool use_if_worth(const void *at)
+{
+    struct tk_pinned *p = tk_firehose_hold_if_worth(at, block);
+    if (p)
+        tk_firehose_release(p);
+    return p;
+}
+
+/* Going round through more memory than there is room for, the oldest region would be the next to be
+ * used: who gives it up finds nothing, ever. */
+static void a_round_through_too_much_still_finds_some(void **state)
+{
+    enum { room = 8, used = 2 * room, rounds = 40 };
+    (void)state;
+    open_cache("GASNET_FIREHOSE_MAXVICTIM_R=8", NULL);
+    char *p = map_granules(used);
+    for (int i = 0; i < rounds * used; i++)
+        use_if_worth(p + (i % used) * granule);
+    assert_true(tk_firehose_count().hits > (uint64_t)rounds * used / 4);
+    assert_true(pinning.pins < rounds * used / 8);
+    close_cache();
+}
+
+/* Nor does it stick to what is not used any more. */
+static void what_is_not_used_any_more_is_given_up(void **state)
+{
+    enum { room = 8, rounds = 60 };
+    (void)state;
+    open_cache("GASNET_FIREHOSE_MAXVICTIM_R=8", NULL);
+    char *p = map_granules(2 * room);
+    for (int i = 0; i < room; i++)
+        assert_true(use_if_worth(p + i * granule));
+    for (int i = 0; i < rounds * room; i++)
+        use_if_worth(p + (room + i % room) * granule);
+    for (int i = 0; i < room; i++)
+        assert_true(use_if_worth(p + (room + i) * granule));
+    assert_int_equal(tk_firehose_count().misses, 2 * room);
+    close_cache();
+}
+
+static void no_more_memory_is_pinned_than_is_allowed(void **state)
+{
+    (void)state;
+    open_cache("GASNET_FIREHOSE_MAXVICTIM_M=256K", "GASNET_FIREHOSE_MAXREGION_SIZE=64K");
+    char *p = map_granules(4);
+    for (int i = 0; i < 8; i++)
+        assert_true(use(p + i * (granule / 2), granule / 2));
+    assert_int_equal(tk_firehose_count().pinned, 256 << 10);
+    assert_int_equal(tk_firehose_count().pinned_max, 256 << 10);
+    close_cache();
+}
+
+/* What is registered for good leaves less of GASNET_PHYSMEM_MAX. */
+static void memory_registered_for_good_counts(void **state)
+{
+    (void)state;
+    open_cache("GASNET_PHYSMEM_MAX=1M", "GASNET_FIREHOSE_MAXVICTIM_R=8");
+    char *p = map_granules(1);
+    tk_firehose_others((1 << 20) - block);
+    assert_true(use(p, block));
+    assert_false(use(p, block + 1));
+    tk_firehose_others(block - (1 << 20));
+    assert_true(use(p, block + 1));
+    close_cache();
+}
+
+static void a_refusal_is_answered_by_giving_up_others(void **state)
+{
+    (void)state;
+    open_cache(NULL, NULL);
+    char *p = map_granules(4);
+    pinning.fails_from = 2;
+    for (int i = 0; i < 4; i++)
+        assert_true(use(p + i * granule, block));
+    assert_int_equal(tk_firehose_count().evictions, 2);
+    assert_int_equal(pinning.explained, 0);
+    close_cache();
+}
+
+/* With nothing left to give up the transfer goes another way. People hear of it once; the device is
+ * not asked by each transfer. */
+static void a_refusal_that_stays_is_told_once(void **state)
+{
+    (void)state;
+    open_cache(NULL, NULL);
+    char *p = map_granules(3);
+    pinning.fails_from = 1;
+    struct tk_pinned *held = tk_firehose_hold(p, block);
+    for (int i = 0; i < 10; i++)
+        assert_null(tk_firehose_hold(p + granule, block));
+    assert_int_equal(pinning.explained, 1);
+    assert_int_equal(pinning.explained_size, block);
+    assert_int_equal(pinning.explained_error, ENOMEM);
+    assert_int_equal(tk_firehose_count().refusals, 10);
+    tk_firehose_release(held);
+    pinning.fails_from = 0;
+    int tries = 0;
+    while (!use(p + granule, block))
+        assert_true(++tries < 20);
+    close_cache();
+}
+
+/* Others need not make room for it, and are not kept from trying. */
+static void a_refusal_of_this_memory_tells_nothing_of_other(void **state)
+{
+    (void)state;
+    open_cache(NULL, NULL);
+    char *p = map_granules(2);
+    assert_true(use(p, block));
+    pinning.fails_from = 1;
+    pinning.fails_with = EFAULT;
+    assert_false(use(p + granule, block));
+    pinning.fails_from = 0;
+    assert_true(use(p + granule, block));
+    assert_int_equal(pinning.unpins, 0);
+    assert_int_equal(pinning.explained, 0);
+    close_cache();
+}
+
+/* ---- memory that goes away ---- */
+
+static void unmap(char *p)
+{
+    munmap(p, block);
+    map_at(p, block);
+}
+
+static void map_over(char *p)
+{
+    map_at(p, block);
+}
+
+static void move_away(char *p)
+{
+    char *to = map_at(NULL, block);
+    assert_ptr_equal(mremap(p, block, block, MREMAP_MAYMOVE | MREMAP_FIXED, to), to);
+    munmap(to, block);
+    map_at(p, block);
+}
+
+static void move_over(char *p)
+{
+    char *from = map_at(NULL, block);
+    assert_ptr_equal(mremap(from, block, block, MREMAP_MAYMOVE | MREMAP_FIXED, p), p);
+}
+
+static void discard(char *p)
+{
+    assert_int_equal(madvise(p, block, MADV_DONTNEED), 0);
+}
+
+static void unmap_one_page(char *p)
+{
+    munmap(p + 8192, 4096);
+    map_at(p + 8192, 4096);
+}
+
+static void (*const ways_to_lose[])(char *) = {unmap,     map_over, move_away,
+                                               move_over, discard,  unmap_one_page};
+
+static void memory_that_went_away_is_forgotten(void **state)
+{
+    (void)state;
+    open_cache(NULL, NULL);
+    for (size_t i = 0; i < sizeof(ways_to_lose) / sizeof(ways_to_lose[0]); i++) {
+        char *p = map_granules(1);
+        assert_sees(p, block, 'a');
+        ways_to_lose[i](p);
+        memset(p, 'b', block);
+        assert_sees(p, block, 'b');
+        assert_int_equal(tk_firehose_count().invalidations, i + 1);
+    }
+    close_cache();
+}
+
+/* That the device of this test shows what the one above is about. */
+static void without_a_monitor_the_device_sees_what_is_gone(void **state)
+{
+    (void)state;
+    open_cache("GASNET_FIREHOSE_MONITOR=none", NULL);
+    for (size_t i = 0; i < sizeof(ways_to_lose) / sizeof(ways_to_lose[0]); i++) {
+        char *p = map_granules(1), seen;
+        assert_sees(p, block, 'a');
+        ways_to_lose[i](p);
+        memset(p, 'b', block);
+        struct tk_pinned *r = tk_firehose_hold(p, block);
+        pinning_read(r, p + 8192, &seen, 1);
+        assert_int_equal(seen, 'a');
+        tk_firehose_release(r);
+    }
+    close_cache();
+}
+
+/* It is unpinned when its holder is through. */
+static void a_region_that_is_held_survives_its_memory(void **state)
+{
+    (void)state;
+    open_cache(NULL, NULL);
+    char *p = map_granules(1), seen;
+    struct tk_pinned *held = tk_firehose_hold(p, block);
+    unmap(p);
+    memset(p, 'b', block);
+    assert_sees(p, block, 'b');
+    pinning_read(held, p, &seen, 1);
+    assert_int_equal(seen, 'a');
+    int before = pinning.unpins;
+    tk_firehose_release(held);
+    assert_int_equal(pinning.unpins, before + 1);
+    close_cache();
+}
+
+static void many_losses_at_once_are_none_too_many(void **state)
+{
+    enum { blocks = 600 }; /* more than there is place for */
+    (void)state;
+    open_cache("GASNET_FIREHOSE_MAXVICTIM_R=1000", NULL);
+    char *p = map_granules((blocks + 1) / 4);
+    for (int i = 0; i < blocks; i++)
+        assert_true(use(p + i * block, 4096));
+    for (int i = 0; i < blocks; i++)
+        unmap(p + i * block);
+    memset(p, 'b', (size_t)blocks * block);
+    for (int i = 0; i < blocks; i++)
+        assert_sees(p + i * block, 4096, 'b');
+    close_cache();
+}
+
+/* A mapping that were watched in part would be several to the kernel, which mremap refuses. */
+static void what_is_pinned_can_be_enlarged_and_moved(void **state)
+{
+    (void)state;
+    open_cache(NULL, NULL);
+    char *p = map_at(NULL, 4 * block), *to = map_at(NULL, 16 * block);
+    memset(p, 'a', 4 * block);
+    assert_true(use(p + block, block));
+    p = mremap(p, 4 * block, 8 * block, MREMAP_MAYMOVE);
+    assert_ptr_not_equal(p, MAP_FAILED);
+    memset(p, 'b', 8 * block);
+    assert_true(use(p + 2 * block, block));
+    p = mremap(p, 8 * block, 16 * block, MREMAP_MAYMOVE | MREMAP_FIXED, to);
+    assert_ptr_equal(p, to);
+    memset(p, 'c', 16 * block);
+    assert_sees(p + 2 * block, 100, 'c');
+    munmap(p, 16 * block);
+    close_cache();
+}
+
+/* Pages of files may be taken away by others, and nobody is told. */
+static void shared_memory_is_not_kept(void **state)
+{
+    (void)state;
+    open_cache(NULL, NULL);
+    int fd = memfd_create("shared", MFD_CLOEXEC);
+    assert_int_equal(ftruncate(fd, granule), 0);
+    char *p = mmap(NULL, granule, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    memset(p, 'a', granule);
+    assert_false(use(p, block));
+    assert_int_equal(pinning.pins, 0);
+    close_cache();
+    close(fd);
+}
+
+/* ---- where userfaultfd is not to be had ---- */
+
+static void forbid_userfaultfd(void)
+{
+    struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_userfaultfd, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+    struct sock_fprog program = {.len = sizeof(code) / sizeof(code[0]), .filter = code};
+    assert_int_equal(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+    assert_int_equal(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), 0);
+}
+
+static void nothing_is_kept(void *unused)
+{
+    char text[512];
+    (void)unused;
+    forbid_userfaultfd();
+    unit_settings("GASNET_USE_FIREHOSE=1", NULL);
+    if (pinning_open() != TK_OK)
+        _exit(1);
+    char *p = map_granules(8);
+    if (use(p, block)) /* as dear as a copy */
+        _exit(2);
+    if (!use(p, 8 * granule) || pinning.pins != 1 || pinning.unpins != 1)
+        _exit(3);
+    if (!use(p, 8 * granule) || pinning.pins != 2 || pinning.unpins != 2)
+        _exit(4);
+    tk_firehose_describe(text, sizeof(text));
+    if (!strstr(text, "none outlives its transfer: userfaultfd is forbidden here"))
+        _exit(5);
+}
+
+static void insist_on_userfaultfd(void *unused)
+{
+    (void)unused;
+    forbid_userfaultfd();
+    unit_settings("GASNET_USE_FIREHOSE=1", "GASNET_FIREHOSE_MONITOR=userfaultfd", NULL);
+    _exit(pinning_open() == TK_FAIL ? 7 : 1);
+}
+
+static void where_nothing_can_be_watched_nothing_is_kept(void **state)
+{
+    (void)state;
+    unit_assert_exit(nothing_is_kept, NULL, 0);
+    unit_assert_exit(insist_on_userfaultfd, NULL, 7);
+}
+
+/* ---- several threads ---- */
+
+static void lose(char *p, unsigned how)
+{
+    if (how == 0) {
+        discard(p);
+        memset(p, 'x', block);
+        assert_sees(p, block, 'x');
+    } else if (how == 1) {
+        munmap(p + block / 2, block / 2);
+        munmap(p, block / 2);
+        return;
+    }
+    munmap(p, block);
+}
+
+/* Each has memory of its own, but addresses that were another's a moment ago. */
+static void *churn(void *arg)
+{
+    struct unit_random random = unit_random((uintptr_t)arg);
+    size_t *wrong = calloc(1, sizeof(*wrong));
+    for (int round = 0; round < churn_rounds; round++) {
+        char seen[block], *p = map_at(NULL, block);
+        uint64_t stamp = (uint64_t)(uintptr_t)arg << 32 | (unsigned)round;
+        for (size_t i = 0; i < block; i += sizeof(stamp))
+            memcpy(p + i, &stamp, sizeof(stamp));
+        struct tk_pinned *r = tk_firehose_hold(p, block);
+        if (r && tk_firehose_piece(p, block) == block) {
+            pinning_read(r, p, seen, block);
+            *wrong += memcmp(seen, p, block) != 0;
+        }
+        if (r)
+            tk_firehose_release(r);
+        lose(p, unit_below(&random, 6) + 1);
+    }
+    return wrong;
+}
+
+static size_t churn_all(const char *how)
+{
+    pthread_t threads[churn_threads];
+    size_t wrong = 0;
+    open_cache(how, "GASNET_FIREHOSE_MAXVICTIM_R=64");
+    for (uintptr_t i = 0; i < churn_threads; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, churn, (void *)(i + 1)), 0);
+    for (int i = 0; i < churn_threads; i++) {
+        void *mine;
+        pthread_join(threads[i], &mine);
+        wrong += *(size_t *)mine;
+        free(mine);
+    }
+    close_cache();
+    return wrong;
+}
+
+static void threads_never_see_each_others_old_memory(void **state)
+{
+    (void)state;
+    if (!TK_THREADED)
+        skip();
+    assert_int_equal(churn_all("GASNET_FIREHOSE_MONITOR=auto"), 0);
+    assert_int_not_equal(churn_all("GASNET_FIREHOSE_MONITOR=none"), 0);
+}
+
+#define TEST(name) cmocka_unit_test_teardown(name, close_what_is_open)
+
+static const struct CMUnitTest tests[] = {
+    TEST(what_was_pinned_is_found_again),
+    TEST(no_more_pages_are_pinned_than_were_named),
+    TEST(the_oldest_that_nobody_holds_is_given_up),
+    TEST(a_round_through_too_much_still_finds_some),
+    TEST(what_is_not_used_any_more_is_given_up),
+    TEST(no_more_memory_is_pinned_than_is_allowed),
+    TEST(memory_registered_for_good_counts),
+    TEST(a_refusal_is_answered_by_giving_up_others),
+    TEST(a_refusal_that_stays_is_told_once),
+    TEST(a_refusal_of_this_memory_tells_nothing_of_other),
+    TEST(memory_that_went_away_is_forgotten),
+    TEST(without_a_monitor_the_device_sees_what_is_gone),
+    TEST(a_region_that_is_held_survives_its_memory),
+    TEST(many_losses_at_once_are_none_too_many),
+    TEST(what_is_pinned_can_be_enlarged_and_moved),
+    TEST(shared_memory_is_not_kept),
+    TEST(where_nothing_can_be_watched_nothing_is_kept),
+    TEST(threads_never_see_each_others_old_memory),
+};
+
+UNIT_MAIN(tests)

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * How much the cache may pin by the settings of the manual, on a host of 64 GiB whose device has a
+ * million regions and whose ranks are four. */
+#include "config.h"
+
+#include "firehose/firehose_private.h"
+#include "unit.h"
+
+static const uint64_t gib = UINT64_C(1) << 30, mib = 1 << 20;
+
+static struct tk_firehose_limits limits;
+
+static bool lends;
+
+static enum tk_status find(const char *first, const char *second)
+{
+    unit_settings(first, second, NULL);
+    return tk_firehose_find_limits(&limits, 64 * gib, 1 << 20, 4, lends);
+}
+
+static void two_thirds_of_the_host_are_shared_by_its_ranks(void **state)
+{
+    (void)state;
+    assert_int_equal(find(NULL, NULL), TK_OK);
+    assert_int_equal(limits.bytes / mib, 64 * 1024 * 2 / 3 / 4);
+    assert_true(limits.has_others);
+    assert_int_equal(limits.granule, 128 << 10);
+    assert_int_equal(limits.regions, 16384);
+}
+
+static void physmem_max_is_a_size_or_a_fraction(void **state)
+{
+    static const struct {
+        const char *text;
+        uint64_t mib;
+    } good[] = {{"GASNET_PHYSMEM_MAX=8G", 2048},   {"GASNET_PHYSMEM_MAX=0.5", 8192},
+                {"GASNET_PHYSMEM_MAX=5/8", 10240}, {"GASNET_PHYSMEM_MAX=1T", 262144},
+                {"GASNET_PHYSMEM_MAX=512MB", 128}, {"GASNET_PHYSMEM_MAX=4194304", 1},
+                {"GASNET_PHYSMEM_MAX=0", 0},       {"GASNET_PHYSMEM_MAX=", 10922}};
+    static const char *const bad[] = {"GASNET_PHYSMEM_MAX=much", "GASNET_PHYSMEM_MAX=-1",
+                                      "GASNET_PHYSMEM_MAX=1/0", "GASNET_PHYSMEM_MAX=/2",
+                                      "GASNET_PHYSMEM_MAX=1/2/3"};
+    (void)state;
+    for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+        assert_int_equal(find(good[i].text, NULL), TK_OK);
+        assert_int_equal(limits.bytes / mib, good[i].mib);
+    }
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        unit_listen();
+        enum tk_status status = find(bad[i], NULL);
+        unit_assert_says(unit_heard(), "is neither a fraction below 1");
+        assert_int_equal(status, TK_FAIL);
+    }
+}
+
+static void regions_are_a_number_or_a_fraction_of_the_devices(void **state)
+{
+    (void)state;
+    assert_int_equal(find("GASNET_PINNED_REGIONS_MAX=4000", NULL), TK_OK);
+    assert_int_equal(limits.regions, 1000);
+    assert_int_equal(find("GASNET_PINNED_REGIONS_MAX=1/64", NULL), TK_OK);
+    assert_int_equal(limits.regions, (1 << 20) / 64 / 4);
+    assert_int_equal(find("GASNET_PINNED_REGIONS_MAX=0.5", "GASNET_FIREHOSE_MAXVICTIM_R=77"),
+                     TK_OK);
+    assert_int_equal(limits.regions, 77);
+}
+
+/* "M assumed if no suffix is given", for this size and the next. */
+static void the_victim_pools_size_goes_before_physmem_max(void **state)
+{
+    (void)state;
+    assert_int_equal(find("GASNET_FIREHOSE_MAXVICTIM_M=100", "GASNET_PHYSMEM_MAX=1G"), TK_OK);
+    assert_int_equal(limits.bytes, 100 * mib);
+    assert_false(limits.has_others);
+    assert_int_equal(limits.regions, 800); /* more would be of no use */
+}
+
+static void a_region_is_as_large_as_asked_for(void **state)
+{
+    (void)state;
+    assert_int_equal(find("GASNET_FIREHOSE_MAXREGION_SIZE=2", NULL), TK_OK);
+    assert_int_equal(limits.granule, 2 * mib);
+    assert_int_equal(find("GASNET_FIREHOSE_MAXREGION_SIZE=300K", NULL), TK_OK);
+    assert_int_equal(limits.granule, 256 << 10);
+    assert_int_equal(find("GASNET_FIREHOSE_MAXREGION_SIZE=100B", NULL), TK_OK);
+    assert_int_equal(limits.granule, 4096);
+    assert_int_equal(find("GASNET_FIREHOSE_MAXREGION_SIZE=0", NULL), TK_OK);
+    assert_int_equal(limits.granule, mib); /* 16384 of them are 10922 MiB */
+}
+
+/* Three quarters for others, or what is left when one of the two is given. */
+static void what_others_may_have_is_shared_out(void **state)
+{
+    (void)state;
+    lends = true;
+    assert_int_equal(find("GASNET_PHYSMEM_MAX=8G", NULL), TK_OK);
+    assert_int_equal(limits.bytes / mib, 2048);
+    assert_int_equal(limits.lent, 2048 * 8 * 3 / 4);
+    assert_true(limits.has_others);
+    assert_int_equal(find("GASNET_PHYSMEM_MAX=8G", "GASNET_FIREHOSE_M=512"), TK_OK);
+    assert_int_equal(limits.lent, 512 * 8);
+    assert_int_equal(limits.bytes / mib, 2048);
+    assert_int_equal(find("GASNET_PHYSMEM_MAX=8G", "GASNET_FIREHOSE_MAXVICTIM_M=1500"), TK_OK);
+    assert_int_equal(limits.lent, 548 * 8);
+    assert_int_equal(find("GASNET_FIREHOSE_M=64", "GASNET_FIREHOSE_MAXVICTIM_M=32"), TK_OK);
+    assert_int_equal(limits.bytes, 96 * mib);
+    assert_int_equal(limits.lent, 64 * 8);
+    assert_false(limits.has_others);
+    assert_int_equal(find("GASNET_FIREHOSE_R=100", "GASNET_FIREHOSE_MAXVICTIM_R=50"), TK_OK);
+    assert_int_equal(limits.lent, 100);
+    assert_int_equal(limits.regions, 150);
+    lends = false;
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(two_thirds_of_the_host_are_shared_by_its_ranks),
+    cmocka_unit_test(physmem_max_is_a_size_or_a_fraction),
+    cmocka_unit_test(regions_are_a_number_or_a_fraction_of_the_devices),
+    cmocka_unit_test(the_victim_pools_size_goes_before_physmem_max),
+    cmocka_unit_test(a_region_is_as_large_as_asked_for),
+    cmocka_unit_test(what_others_may_have_is_shared_out),
+};
+
+UNIT_MAIN(tests)

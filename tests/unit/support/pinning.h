@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A device that pins memory as hardware does, without any: a region's pages are spliced into a
+ * pipe, which holds on to those very pages whatever becomes of their addresses. What the device
+ * would send is what the pipe holds. Thread-safe but for pinning_fails. */
+#ifndef PINNING_H
+#define PINNING_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "firehose/firehose.h"
+
+struct pinning {
+    atomic_int pins, unpins; /* calls that succeeded */
+    int explained;
+    size_t explained_size;
+    int explained_error;
+    int fails_from; /* pins from this many regions on fail; 0: none does */
+    int fails_with;
+};
+
+extern struct pinning pinning;
+
+/* Opens the cache over it, with the settings in force. */
+enum tk_status pinning_open(void);
+
+/* What the device sees at an address that the region covers. */
+void pinning_read(const struct tk_pinned *region, const void *address, void *to, size_t nbytes);
+
+#endif

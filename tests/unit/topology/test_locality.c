@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * How near devices are, on a machine of paper: two packages of two NUMA nodes of two cores, eight
+ * CPUs; softhca0 beside the first node, softhca1 the third, softhca2 on the second package
+ * (two-packages.xml, made by softhca topology); and a node of Summit (summit.xml). The process is
+ * bound to CPUs that this host may not have, so the system call that tells where it is, is ours. */
+#include "config.h"
+
+#include <sched.h>
+
+#include "topology/locality.h"
+#include "unit.h"
+
+static cpu_set_t cpus;
+
+int sched_getaffinity(pid_t pid, size_t size, cpu_set_t *set)
+{
+    (void)pid;
+    assert_true(size <= sizeof(cpus));
+    memcpy(set, &cpus, size);
+    return 0;
+}
+
+static void use_machine(const char *file)
+{
+    char path[4096];
+    const char *top = getenv("top_srcdir");
+    snprintf(path, sizeof(path), "%s/tests/unit/topology/%s", top ? top : ".", file);
+    setenv("HWLOC_XMLFILE", path, 1);
+    tk_locality_drop();
+}
+
+static void stand_on(int first, int last)
+{
+    CPU_ZERO(&cpus);
+    for (int i = first; i <= last; i++)
+        CPU_SET((size_t)i, &cpus);
+    tk_locality_drop();
+}
+
+static void a_device_beside_us_is_at_distance_0(void **state)
+{
+    (void)state;
+    stand_on(0, 0);
+    assert_int_equal(tk_locality_distance("softhca0"), 0);
+    stand_on(0, 1);
+    assert_int_equal(tk_locality_distance("softhca0"), 0);
+    stand_on(5, 6);
+    assert_int_equal(tk_locality_distance("softhca2"), 0);
+}
+
+static void nearer_parts_of_the_machine_are_nearer(void **state)
+{
+    (void)state;
+    stand_on(2, 3); /* the other node of the first package */
+    int same_package = tk_locality_distance("softhca0"),
+        other_package = tk_locality_distance("softhca1");
+    assert_true(same_package > 0);
+    assert_true(other_package > same_package);
+    assert_true(other_package < tk_distance_unknown);
+}
+
+static void some_of_our_cpus_beside_it_is_nearer_than_none(void **state)
+{
+    (void)state;
+    stand_on(0, 4);
+    assert_true(tk_locality_distance("softhca0") > 0);
+    int partly = tk_locality_distance("softhca1");
+    stand_on(0, 3);
+    assert_true(partly < tk_locality_distance("softhca1"));
+}
+
+static void whoever_is_not_bound_is_as_near_to_all(void **state)
+{
+    (void)state;
+    stand_on(0, 7);
+    assert_int_equal(tk_locality_distance("softhca0"), tk_locality_distance("softhca1"));
+    stand_on(100, 101); /* CPUs that the machine on paper does not have */
+    assert_int_equal(tk_locality_distance("softhca0"), tk_locality_distance("softhca1"));
+}
+
+static void a_device_that_hwloc_does_not_know_is_farthest(void **state)
+{
+    (void)state;
+    stand_on(0, 0);
+    assert_int_equal(tk_locality_distance("softhca7"), tk_distance_unknown);
+    assert_int_equal(tk_locality_distance("eth0"), tk_distance_unknown);
+}
+
+static int part(const char *type)
+{
+    int index = -2;
+    assert_int_equal(tk_locality_index(type, &index), TK_OK);
+    return index;
+}
+
+static void a_bound_thread_is_in_one_part(void **state)
+{
+    (void)state;
+    stand_on(5, 5);
+    assert_int_equal(part("Socket"), 1);
+    assert_int_equal(part("Package"), 1);
+    assert_int_equal(part("NUMANode"), 2);
+    assert_int_equal(part("Core"), 5);
+    stand_on(0, 3);
+    assert_int_equal(part("Socket"), 0);
+    assert_int_equal(part("NUMANode"), -1);
+    stand_on(0, 7);
+    assert_int_equal(part("Socket"), -1);
+    assert_int_equal(part("L3Cache"), -1);
+}
+
+static void types_that_are_none_are_refused(void **state)
+{
+    static const char *const names[] = {"", "Rack", "OSDev", "PCI", "1"};
+    (void)state;
+    stand_on(0, 0);
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        int index;
+        assert_int_equal(tk_locality_index(names[i], &index), TK_FAIL);
+    }
+}
+
+/* The manual's example: two HCAs at each of two sockets of 22 cores. */
+static void a_rank_of_summit_finds_the_hcas_of_its_socket(void **state)
+{
+    (void)state;
+    use_machine("summit.xml");
+    stand_on(0, 87);
+    assert_int_equal(part("Socket"), 0);
+    assert_int_equal(tk_locality_distance("mlx5_0"), 0);
+    assert_int_equal(tk_locality_distance("mlx5_1"), 0);
+    assert_true(tk_locality_distance("mlx5_2") > 0);
+    assert_int_equal(tk_locality_distance("mlx5_2"), tk_locality_distance("mlx5_3"));
+    stand_on(100, 103);
+    assert_int_equal(part("Socket"), 1);
+    assert_int_equal(tk_locality_distance("mlx5_3"), 0);
+    stand_on(0, 175);
+    assert_int_equal(part("Socket"), -1);
+    use_machine("two-packages.xml");
+}
+
+/* hwloc looks at the true machine then, which has no such devices. */
+static void a_file_that_is_no_machine_does_no_harm(void **state)
+{
+    (void)state;
+    use_machine("test_locality.c");
+    stand_on(0, 0);
+    assert_int_equal(tk_locality_distance("softhca7"), tk_distance_unknown);
+    use_machine("two-packages.xml");
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(a_device_beside_us_is_at_distance_0),
+    cmocka_unit_test(nearer_parts_of_the_machine_are_nearer),
+    cmocka_unit_test(some_of_our_cpus_beside_it_is_nearer_than_none),
+    cmocka_unit_test(whoever_is_not_bound_is_as_near_to_all),
+    cmocka_unit_test(a_device_that_hwloc_does_not_know_is_farthest),
+    cmocka_unit_test(a_bound_thread_is_in_one_part),
+    cmocka_unit_test(types_that_are_none_are_refused),
+    cmocka_unit_test(a_rank_of_summit_finds_the_hcas_of_its_socket),
+    cmocka_unit_test(a_file_that_is_no_machine_does_no_harm),
+};
+
+int main(void)
+{
+    use_machine("two-packages.xml");
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

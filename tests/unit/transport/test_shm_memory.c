@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A neighbour's memory, found by pid, descriptor, inode and nonce: what is not what its card told
+ * of is refused with a line that names the neighbour. Both ranks are this very process; cards are
+ * this test's. */
+#include "config.h"
+
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "bootstrap/bootstrap.h"
+#include "memory/memory.h"
+#include "peer/peer.h"
+#include "topology/topology.h"
+#include "transport/shm/shm.h"
+#include "transport/transport.h"
+#include "unit.h"
+
+/* ---- what lies below: no launcher, and cards */
+
+struct tk_bootstrap tk_bootstrap = {.rank = 0, .size = 2};
+
+enum tk_status tk_bootstrap_put(const char *key, const void *blob, size_t size)
+{
+    (void)key, (void)blob, (void)size;
+    return TK_FAIL;
+}
+
+enum tk_status tk_bootstrap_fence(void (*poll)(void), uint64_t deadline)
+{
+    (void)poll, (void)deadline;
+    return TK_FAIL;
+}
+
+enum tk_status tk_bootstrap_get(uint32_t rank, const char *key, void **blob, size_t *size)
+{
+    (void)rank, (void)key, (void)blob, (void)size;
+    return TK_FAIL;
+}
+
+static struct tk_card mine, theirs;
+
+const struct tk_card *tk_card_of(uint32_t rank)
+{
+    return rank == 0 ? &mine : &theirs;
+}
+
+static const struct tk_host_card *one_host(uint32_t rank)
+{
+    (void)rank;
+    return &mine.host;
+}
+
+static void lost(uint32_t rank)
+{
+    (void)rank;
+}
+
+static int open_two(void **state)
+{
+    (void)state;
+    unit_settings(NULL, NULL);
+    assert_int_equal(tk_peers_open(0, 2), TK_OK);
+    assert_int_equal(tk_topology_build(0, 2, one_host), TK_OK);
+    assert_int_equal(tk_shm_open(&mine), TK_OK);
+    tk_lost_peer = lost;
+    theirs = mine;
+    tk_peer(0)->pid = getpid();
+    *tk_peer(1) = (struct tk_peer){.rank = 1, .pid = getpid(), .host = "elsewhere"};
+    return 0;
+}
+
+static int close_two(void **state)
+{
+    (void)state;
+    tk_shm_close();
+    return 0;
+}
+
+static void what_the_card_tells_of_is_mapped(void **state)
+{
+    (void)state;
+    assert_int_equal(tk_shm_connect(), TK_OK);
+    assert_non_null(tk_peer(1)->connection);
+}
+
+/* One line, and not mapped. */
+static void refused(const char *why)
+{
+    unit_listen();
+    enum tk_status status = tk_shm_connect();
+    const char *said = unit_heard();
+    assert_int_equal(status, TK_FAIL);
+    assert_null(tk_peer(1)->connection);
+    unit_assert_says(said, "can't map the message rings of neighbour rank 1 (elsewhere, pid ");
+    unit_assert_says(said, why);
+    assert_int_equal(unit_lines(said), 1);
+}
+
+/* Pid, descriptor and inode may be right by chance, after a job that crashed. */
+static void another_nonce_is_another_job(void **state)
+{
+    (void)state;
+    theirs.rings.nonce[15] ^= 1;
+    refused("they are those of another job");
+}
+
+static void another_inode_is_another_file(void **state)
+{
+    (void)state;
+    theirs.rings.inode++;
+    refused("is another file than it told of");
+}
+
+static void a_file_of_another_size_is_refused(void **state)
+{
+    struct stat file;
+    (void)state;
+    theirs.rings.fd = memfd_create("small", MFD_CLOEXEC);
+    assert_int_equal(ftruncate(theirs.rings.fd, 4096), 0);
+    assert_int_equal(fstat(theirs.rings.fd, &file), 0);
+    theirs.rings.inode = (uint64_t)file.st_ino;
+    refused("it has 4096 bytes, not ");
+    close(theirs.rings.fd);
+}
+
+static void a_descriptor_that_is_closed_is_told_with_the_remedy(void **state)
+{
+    (void)state;
+    theirs.rings.fd = 999;
+    refused("GASNET_SUPERNODE_MAXSIZE=1");
+}
+
+/* ---- fates */
+
+static void a_fate_is_read_by_the_neighbour_and_does_not_go_back(void **state)
+{
+    (void)state;
+    assert_int_equal(tk_shm_connect(), TK_OK);
+    const _Atomic uint32_t *fate = tk_shm_fate_of(1);
+    assert_int_equal(*fate, TK_FATE_RUNS);
+    tk_shm_set_fate(TK_FATE_LEAVING);
+    assert_int_equal(*fate, TK_FATE_LEAVING);
+    tk_shm_set_fate(TK_FATE_LEFT);
+    tk_shm_set_fate(TK_FATE_LEAVING);
+    assert_int_equal(*fate, TK_FATE_LEFT);
+}
+
+/* Of one whose rings were never mapped the first page is, if it is the right one. */
+static void a_fate_is_read_without_the_rings(void **state)
+{
+    (void)state;
+    theirs.rings.nonce[0] ^= 1;
+    refused("another job");
+    assert_null(tk_shm_fate_of(1));
+    assert_int_equal(*tk_shm_fate_of(0), TK_FATE_RUNS);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_two, close_two)
+static const struct CMUnitTest tests[] = {
+    TEST(what_the_card_tells_of_is_mapped),
+    TEST(another_nonce_is_another_job),
+    TEST(another_inode_is_another_file),
+    TEST(a_file_of_another_size_is_refused),
+    TEST(a_descriptor_that_is_closed_is_told_with_the_remedy),
+    TEST(a_fate_is_read_by_the_neighbour_and_does_not_go_back),
+    TEST(a_fate_is_read_without_the_rings),
+};
+
+UNIT_MAIN(tests)

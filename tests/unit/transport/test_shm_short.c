@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Shorts between neighbours, from the calls of the transport's table to the way up: what is sent in
+ * a slot with a tag and what is not, what a full ring does, and what a neighbour cannot make us do.
+ * The neighbour's rings are our own. */
+#include "config.h"
+
+#include "fake_job.h"
+#include "ring_memory.h"
+#include "topology/topology.h"
+#include "transport/shm/shm_private.h"
+#include "unit.h"
+
+enum { slots = 16, lines = 64, us = 1 /* in the neighbourhood: who sends */, handler = 200 };
+
+static struct ring_memory requests, replies;
+static struct tk_shm_link links[2];
+static struct tk_peer *peers[2];
+static struct tk_doorbell bell;
+static int32_t arguments[tk_max_args];
+
+/* What came last. */
+static struct {
+    unsigned calls, tags;
+    struct tk_peer *from;
+    struct tk_message_head head;
+    int32_t args[tk_max_args];
+} got;
+
+static void note(struct tk_peer *from, struct tk_message_head head, const int32_t *args)
+{
+    got.calls++;
+    got.from = from;
+    got.head = head;
+    memcpy(got.args, args, 4u * head.nargs);
+}
+
+static void take(struct tk_arrival *arrival)
+{
+    note(arrival->peer, *arrival->head, (const int32_t *)(arrival->head + 1));
+}
+
+static void take_short(struct tk_peer *from, unsigned tag, const int32_t *args)
+{
+    got.tags++;
+    note(from, tk_tag_head(tag), args);
+}
+
+static struct {
+    unsigned calls;
+    struct tk_peer *to;
+    struct tk_message_head head;
+    int32_t args[2];
+} later;
+
+static enum tk_status send_later(struct tk_peer *to, struct tk_message_head head,
+                                 const int32_t *args)
+{
+    later.calls++;
+    later.to = to;
+    later.head = head;
+    memcpy(later.args, args, 4u * head.nargs);
+    return TK_OK;
+}
+
+static void open_ring(struct ring_memory *memory, struct tk_ring_out *out, struct tk_ring_in *in)
+{
+    ring_memory_open(memory, slots, lines, 0);
+    ring_memory_out(memory, out, us);
+    ring_memory_in(memory, in);
+}
+
+static int open_neighbour(void **state)
+{
+    static uint32_t ranks[] = {0, 1};
+    (void)state;
+    fake_job_open(2);
+    tk_topology.nbrhd_ranks = ranks;
+    memset(&got, 0, sizeof(got));
+    memset(&later, 0, sizeof(later));
+    for (int i = 0; i < tk_max_args; i++)
+        arguments[i] = -7 * (i + 1);
+    for (int i = 0; i < 2; i++)
+        peers[i] = links[i].peer = tk_peer((uint32_t)i);
+    tk_shm = (struct tk_shm){.links = links, .peers = peers, .size = 2};
+    open_ring(&requests, &links[1].requests, &tk_shm.requests);
+    open_ring(&replies, &links[1].replies, &tk_shm.replies);
+    links[1].bell = &bell;
+    tk_peer(1)->transport = &tk_transport_shm;
+    tk_peer(1)->connection = &links[1];
+    tk_deliver = take;
+    tk_deliver_short = take_short;
+    tk_short_later = send_later;
+    return 0;
+}
+
+static int close_neighbour(void **state)
+{
+    (void)state;
+    tk_ring_in_close(&tk_shm.requests);
+    tk_ring_in_close(&tk_shm.replies);
+    ring_memory_close(&requests);
+    ring_memory_close(&replies);
+    tk_topology.nbrhd_ranks = NULL;
+    fake_job_close();
+    return 0;
+}
+
+static enum tk_status send_small(bool is_reply, unsigned nargs, bool immediate)
+{
+    uint64_t args = (uint32_t)arguments[0] | (uint64_t)(uint32_t)arguments[1] << 32;
+    return tk_transport_shm.send_small(tk_peer(1), tk_tag(is_reply, nargs, handler), args,
+                                       immediate);
+}
+
+static enum tk_status send_short(bool is_reply, unsigned nargs, bool immediate)
+{
+    struct tk_message_head head = {.kind = is_reply ? TK_REPLY : TK_REQUEST,
+                                   .category = TK_SHORT,
+                                   .nargs = (uint8_t)nargs,
+                                   .handler = handler};
+    return tk_transport_shm.send_short(tk_peer(1), head, arguments, immediate);
+}
+
+static void assert_came(bool is_reply, unsigned nargs)
+{
+    assert_true(tk_transport_shm.poll());
+    assert_int_equal(got.calls, 1);
+    assert_ptr_equal(got.from, tk_peer(1));
+    assert_int_equal(got.head.kind, is_reply ? TK_REPLY : TK_REQUEST);
+    assert_int_equal(got.head.category, TK_SHORT);
+    assert_int_equal(got.head.handler, handler);
+    assert_int_equal(got.head.nargs, nargs);
+    assert_memory_equal(got.args, arguments, 4u * nargs);
+    assert_false(tk_transport_shm.poll());
+    got.calls = 0;
+}
+
+/* With a tag where that can be, but for once in a lap: then the ring looks full. */
+static void shorts_of_every_argument_count_arrive(void **state)
+{
+    const unsigned with_tags = 2 * (3 + tk_shm_slot_args + 1), laps = 6;
+    (void)state;
+    for (unsigned n = 0; n <= tk_max_args; n++)
+        for (unsigned reply = 0; reply < 2; reply++) {
+            if (n <= 2) {
+                assert_int_equal(send_small(reply, n, false), TK_OK);
+                assert_came(reply, n);
+            }
+            assert_int_equal(send_short(reply, n, false), TK_OK);
+            assert_came(reply, n);
+        }
+    assert_in_range(got.tags, with_tags - laps, with_tags);
+}
+
+/* A handler that waits for room for its reply serves these and nothing else. */
+static void replies_have_a_ring_of_their_own(void **state)
+{
+    (void)state;
+    assert_int_equal(send_small(false, 1, false), TK_OK);
+    assert_int_equal(send_short(false, 5, false), TK_OK);
+    assert_false(tk_transport_shm.reap_in_handler());
+    assert_int_equal(send_small(true, 2, false), TK_OK);
+    assert_int_equal(send_short(true, 5, false), TK_OK);
+    assert_true(tk_transport_shm.reap_in_handler());
+    assert_int_equal(got.calls, 2);
+}
+
+static void a_full_ring_is_busy_or_waited_for(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < slots; i++)
+        assert_int_equal(send_small(false, 2, true), TK_OK);
+    assert_int_equal(send_small(false, 2, true), TK_BUSY);
+    assert_int_equal(send_short(false, 2, true), TK_BUSY);
+    assert_int_equal(later.calls, 0);
+    assert_int_equal(send_small(false, 2, false), TK_OK);
+    assert_int_equal(later.calls, 1);
+    assert_ptr_equal(later.to, tk_peer(1));
+    assert_int_equal(later.head.kind, TK_REQUEST);
+    assert_int_equal(later.head.handler, handler);
+    assert_int_equal(later.head.nargs, 2);
+    assert_memory_equal(later.args, arguments, 8);
+    assert_int_equal(send_short(false, 1, false), TK_OK);
+    assert_int_equal(later.calls, 2);
+}
+
+/* Nobody ever looks at the ring in vain, which is when threads give back what others left. */
+static void space_comes_back_lap_after_lap(void **state)
+{
+    unsigned sent = 0;
+    (void)state;
+    for (unsigned lap = 0; lap < 10; lap++) {
+        for (unsigned i = 0; i < slots - slots / 8; i++, sent++)
+            assert_int_equal(i % 4 ? send_small(false, 0, true) : send_short(false, 16, true),
+                             TK_OK);
+        while (got.calls < sent)
+            assert_true(tk_transport_shm.poll());
+    }
+}
+
+struct bad {
+    uint16_t from, size;
+    struct tk_message_head head;
+};
+
+static void arrive(void *what)
+{
+    const struct bad *bad = what;
+    struct tk_ring_out out;
+    uint64_t ticket = 0;
+    ring_memory_out(&requests, &out, bad->from);
+    memcpy(tk_ring_claim(&out, &ticket), &bad->head, sizeof(bad->head));
+    tk_ring_publish(&out, ticket, bad->size);
+    tk_transport_shm.poll();
+}
+
+/* What the child sent is in our rings. */
+static void assert_refused(struct bad *bad, const char *text)
+{
+    unit_assert_panic(arrive, bad, text);
+    close_neighbour(NULL);
+    open_neighbour(NULL);
+}
+
+static void what_makes_no_sense_is_refused_by_name(void **state)
+{
+    struct bad bad[] = {
+        {.from = 1, .size = (uint16_t)tk_tag(false, tk_shm_slot_args + 1, handler)},
+        {.from = 1, .size = 4},
+        {.from = 1, .size = 8, .head = {.kind = TK_CONTROL + 1}},
+        {.from = 1, .size = 8, .head = {.category = TK_LONG + 1}},
+        {.from = 1, .size = 56, .head = {.nargs = tk_max_args + 1}},
+        {.from = 1, .size = tk_ring_slot_max + lines},
+    };
+    struct bad cut = {.from = 1, .size = 8, .head = {.nargs = 1}};
+    struct bad nobody[] = {{.from = 2, .size = (uint16_t)tk_tag(false, 0, handler)},
+                           {.from = 2, .size = 8}};
+    (void)state;
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+        assert_refused(&bad[i], "a malformed message came from neighbour rank 1 (");
+    assert_refused(&cut, "shorter than its head says from neighbour rank 1 (");
+    for (size_t i = 0; i < sizeof(nobody) / sizeof(nobody[0]); i++)
+        assert_refused(&nobody[i], "from a neighbour that there is not, 2 of 2");
+}
+
+#define PROMISE(name) cmocka_unit_test_setup_teardown(name, open_neighbour, close_neighbour)
+
+static const struct CMUnitTest tests[] = {
+    PROMISE(shorts_of_every_argument_count_arrive),  PROMISE(replies_have_a_ring_of_their_own),
+    PROMISE(a_full_ring_is_busy_or_waited_for),      PROMISE(space_comes_back_lap_after_lap),
+    PROMISE(what_makes_no_sense_is_refused_by_name),
+};
+
+UNIT_MAIN(tests)

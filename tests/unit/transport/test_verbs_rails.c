@@ -1,0 +1,566 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Several rails: which links a pair of ranks has, over which ports, with which keys; which of them
+ * is primary; and what is told when ranks have different numbers of rails. */
+#include "config.h"
+
+#include "fake_world.h"
+#include "settings/settings.h"
+#include "unit.h"
+
+static void open_world(unsigned devices, const char *qps, uint32_t ranks)
+{
+    fake_reset();
+    fake.device_count = (int)devices;
+    unit_settings(qps, NULL);
+    world_open(ranks, 4096);
+}
+
+/* From 0 on over all links of the pair. */
+static struct tk_link *link_to(uint32_t rank, uint32_t peer, uint32_t number)
+{
+    const struct tk_verbs *verbs = world_verbs(rank);
+    return &verbs->links[peer * verbs->links_pp + number];
+}
+
+static void links_of_one_number_meet_over_rails_of_one_number(void **state)
+{
+    enum { ranks = 3, links = 5, rails = 2 };
+    (void)state;
+    open_world(rails, "GASNET_NUM_QPS=5", ranks);
+    fake.device_count = rails;
+    for (uint32_t a = 0; a < ranks; a++)
+        for (uint32_t b = 0; b < ranks; b++)
+            for (uint32_t k = 0; a != b && k < links; k++) {
+                const struct tk_link *ours = link_to(a, b, k), *theirs = link_to(b, a, k);
+                assert_int_equal(fake_attr(ours->qp, IBV_QPS_RTR)->dest_qp_num, theirs->qp->qp_num);
+                assert_int_equal(ours->rail, k % rails);
+                assert_ptr_equal(ours->qp->context, world_verbs(a)->rails[k % rails].context);
+            }
+    world_close();
+}
+
+/* Of the links of a pair, and it is one of both. */
+static uint32_t primary_of(uint32_t rank, uint32_t peer)
+{
+    const struct tk_verbs *verbs = world_verbs(rank);
+    uint32_t primary = verbs->links_pp;
+    for (uint32_t k = 0; k < verbs->links_pp; k++) {
+        const struct tk_link *link = link_to(rank, peer, k);
+        if (link->credits == 0) {
+            assert_int_equal(fake_receives(link->qp), 0);
+            continue;
+        }
+        assert_int_equal(primary, verbs->links_pp);
+        assert_true(fake_receives(link->qp) > 0);
+        primary = k;
+    }
+    return primary;
+}
+
+static void one_link_of_a_pair_has_the_messages(void **state)
+{
+    enum { ranks = 5, rails = 4 };
+    unsigned used[rails] = {0};
+    (void)state;
+    open_world(rails, "GASNET_NUM_QPS=4", ranks);
+    for (uint32_t a = 0; a < ranks; a++)
+        for (uint32_t b = 0; b < a; b++) {
+            uint32_t primary = primary_of(a, b);
+            assert_int_equal(primary, primary_of(b, a));
+            assert_ptr_equal(world_link(a, b), link_to(a, b, primary));
+            used[primary] += a == 4;
+        }
+    for (uint32_t k = 0; k < rails; k++)
+        assert_int_equal(used[k], 1); /* a rank's four peers are spread */
+    world_close();
+}
+
+static void each_device_knows_the_segment(void **state)
+{
+    (void)state;
+    open_world(2, "GASNET_NUM_QPS=2", 3);
+    const struct tk_registration *segment = world_verbs(1)->segment;
+    assert_int_not_equal(segment->remote[0], segment->remote[1]);
+    for (uint32_t peer = 1; peer < 3; peer++)
+        assert_int_equal(tk_peer(peer)->segment_key,
+                         world_verbs(peer)->segment->remote[tk_peers.rail_to[peer]]);
+    assert_int_not_equal(tk_peers.rail_to[1], tk_peers.rail_to[2]);
+    world_close();
+}
+
+/* A device's objects serve all of its ports. */
+static void ports_of_one_device_share_it(void **state)
+{
+    (void)state;
+    fake_reset();
+    fake.attr.phys_port_cnt = 2;
+    unit_settings("GASNET_IBV_PORTS=fake0:1,2", NULL);
+    world_open(2, 4096);
+    assert_int_equal(tk_verbs.rail_count, 2);
+    assert_int_equal(fake.contexts, 2);
+    assert_int_equal(fake.cqs, 4);
+    assert_int_equal(fake.qps, 4);
+    assert_int_equal(tk_verbs.segment->local[0], tk_verbs.segment->local[1]);
+    assert_ptr_equal(tk_verbs_transport(), &tk_transport_verbs);
+    assert_int_equal(fake_attr(link_to(0, 1, 0)->qp, IBV_QPS_INIT)->port_num, 1);
+    assert_int_equal(fake_attr(link_to(0, 1, 1)->qp, IBV_QPS_INIT)->port_num, 2);
+    world_close();
+}
+
+static void messages_come_over_every_rail(void **state)
+{
+    enum { ranks = 3 };
+    (void)state;
+    open_world(2, "GASNET_NUM_QPS=2", ranks);
+    for (uint32_t peer = 1; peer < ranks; peer++) {
+        struct tk_message_head head = {.kind = TK_CONTROL};
+        struct tk_outgoing out = {.head = &head, .head_size = sizeof(head)};
+        assert_int_equal(tk_verbs_send(tk_peer(peer), &out), TK_OK);
+    }
+    assert_ptr_not_equal(tk_verbs_transport(), &tk_transport_verbs);
+    while (fake_settle())
+        continue;
+    for (uint32_t peer = 1; peer < ranks; peer++) {
+        world_be(peer);
+        assert_int_equal(world_link(peer, 0)->control_expected, 1);
+        assert_true(tk_verbs_transport()->poll());
+        assert_int_equal(world_link(peer, 0)->control_expected, 0);
+    }
+    world_be(0);
+    world_close();
+}
+
+static void nobody(struct tk_arrival *arrival)
+{
+    (void)arrival;
+}
+
+/* ---- transfers between ranks 0 and 1, whose primary link is number 1 ---- */
+
+enum { segment_size = 1 << 20 };
+
+static struct tk_op op;
+static struct tk_rma rma;
+
+static void open_pair(const char *qps, const char *stripe, unsigned devices)
+{
+    fake.device_count = (int)devices;
+    unit_settings(qps, stripe, "GASNET_NETWORKDEPTH_PP=100", NULL);
+    world_open(2, segment_size);
+    for (int i = 0; i < segment_size; i++)
+        ((char *)world_segment(0))[i] = (char)(i * 7 + i / 251);
+}
+
+static enum tk_status start(bool is_put, size_t nbytes)
+{
+    tk_op_init(&op);
+    rma = (struct tk_rma){.remote = (uintptr_t)world_segment(1),
+                          .local = world_segment(0),
+                          .nbytes = nbytes,
+                          .op = &op,
+                          .is_put = is_put};
+    return tk_verbs_rma(tk_peer(1), &rma);
+}
+
+static void end(size_t nbytes)
+{
+    while (fake_settle() | tk_devices_reap())
+        continue;
+    assert_int_equal(rma.done, nbytes);
+    assert_true(tk_op_done(&op));
+    assert_memory_equal(world_segment(1), world_segment(0), nbytes);
+    assert_int_equal(fake_sins(), 0);
+}
+
+static int sends(uint32_t link)
+{
+    return fake_sends(link_to(0, 1, link)->qp);
+}
+
+/* One port of 10 Gb/s and one of 40, both of one device: no reads behind puts. */
+static void faster_rails_get_more_pieces(void **state)
+{
+    (void)state;
+    fake_reset();
+    fake.attr.phys_port_cnt = 2;
+    fake.ports[0][1].attr.active_speed = 4;
+    fake.ports[0][1].attr.active_width = 1;
+    fake.ports[0][2].attr.active_speed = 4;
+    fake.ports[0][2].attr.active_width = 2;
+    open_pair("GASNET_IBV_PORTS=fake0:1,2", "GASNET_PUT_STRIPE_SZ=16", 1);
+    assert_int_equal(start(true, segment_size), TK_OK);
+    assert_in_range(sends(0), 12, 13);
+    assert_int_equal(sends(0) + sends(1), 64);
+    end(segment_size);
+    world_close();
+}
+
+static void queue_pairs_of_a_rail_share_its_part(void **state)
+{
+    (void)state;
+    fake_reset();
+    open_pair("GASNET_NUM_QPS=3", "GASNET_GET_STRIPE_SZ=16K", 2);
+    memcpy(world_segment(1), world_segment(0), segment_size);
+    assert_int_equal(start(false, segment_size), TK_OK);
+    assert_in_range(sends(0), 15, 17);
+    assert_in_range(sends(1), 31, 33);
+    assert_int_equal(sends(0) + sends(1) + sends(2), 64);
+    end(segment_size);
+    world_close();
+}
+
+/* Without a stripe nothing is cut, and what is large takes turns. */
+static void whole_transfers_take_turns(void **state)
+{
+    (void)state;
+    fake_reset();
+    fake.attr.phys_port_cnt = 2;
+    open_pair("GASNET_IBV_PORTS=fake0:1,2", NULL, 1);
+    for (int i = 1; i <= 6; i++) {
+        assert_int_equal(start(true, 100000), TK_OK);
+        assert_int_equal(sends(0) + sends(1), i);
+        assert_in_range(sends(0) - sends(1) + 1, 0, 2);
+    }
+    end(100000);
+    assert_int_equal(start(true, 16384), TK_OK);
+    assert_int_equal(start(false, 16384), TK_OK);
+    assert_int_equal(sends(0), 0);
+    assert_int_equal(sends(1), 2);
+    end(16384);
+    world_close();
+}
+
+/* What a head follows, and what must find room at once, keeps to the primary link. */
+static void what_needs_order_is_not_spread(void **state)
+{
+    (void)state;
+    fake_reset();
+    open_pair("GASNET_NUM_QPS=2", "GASNET_PUT_STRIPE_SZ=16", 2);
+    tk_op_init(&op);
+    rma = (struct tk_rma){.remote = (uintptr_t)world_segment(1),
+                          .local = world_segment(0),
+                          .nbytes = segment_size,
+                          .op = &op,
+                          .is_put = true,
+                          .sources_only = true};
+    assert_int_equal(tk_verbs_rma(tk_peer(1), &rma), TK_OK);
+    assert_int_equal(sends(0), 0);
+    assert_int_equal(sends(1), 1);
+    end(segment_size);
+    rma.sources_only = false;
+    rma.immediate = true;
+    rma.done = 0;
+    assert_int_equal(tk_verbs_rma(tk_peer(1), &rma), TK_OK);
+    assert_int_equal(sends(0), 0);
+    end(segment_size);
+    world_close();
+}
+
+/* A piece goes where there is room, and waits where there is none. */
+static void a_full_rail_is_passed_over(void **state)
+{
+    (void)state;
+    fake_reset();
+    unit_settings("GASNET_NUM_QPS=2", "GASNET_PUT_STRIPE_SZ=16", "GASNET_NETWORKDEPTH_PP=8", NULL);
+    fake.device_count = 2;
+    world_open(2, segment_size);
+    assert_int_equal(start(true, segment_size), TK_BUSY);
+    assert_int_equal(sends(0), 8);
+    assert_int_equal(sends(1), 8);
+    assert_int_equal(rma.done, 16 * 16384);
+    enum tk_status status = TK_BUSY;
+    while (status == TK_BUSY) {
+        assert_true(fake_settle());
+        tk_devices_reap();
+        status = tk_verbs_rma(tk_peer(1), &rma);
+    }
+    end(segment_size);
+    world_close();
+}
+
+/* ---- reads behind puts ---- */
+
+static void a_put_over_devices_ends_with_a_read(void **state)
+{
+    (void)state;
+    fake_reset();
+    open_pair("GASNET_NUM_QPS=2", "GASNET_PUT_STRIPE_SZ=16", 2);
+    struct ibv_qp *qp = link_to(0, 1, 1)->qp;
+    assert_false(tk_verbs_put(tk_peer(1), &op, (uintptr_t)world_segment(1), "12345678", 8));
+    assert_int_equal(start(true, 8), TK_OK);
+    assert_int_equal(sends(0), 0);
+    assert_int_equal(sends(1), 2);
+    assert_int_equal(fake.last.opcode, IBV_WR_RDMA_READ);
+    assert_true(fake_carry(qp) && fake_ack(qp));
+    tk_devices_reap();
+    assert_false(tk_op_done(&op)); /* the write alone is not enough */
+    end(8);
+    assert_int_equal(start(true, 65536), TK_OK);
+    assert_int_equal(sends(0), 2 + 1);
+    assert_int_equal(sends(1), 2 + 1);
+    end(65536);
+    assert_int_equal(start(false, 8), TK_OK);
+    assert_int_equal(sends(0) + sends(1), 1);
+    end(8);
+    world_close();
+}
+
+/* Among more links than large transfers use, the primary one has its read too. */
+static void a_primary_link_of_any_number_has_its_read(void **state)
+{
+    (void)state;
+    fake_reset();
+    fake.device_count = 2;
+    unit_settings("GASNET_NUM_QPS=100", NULL);
+    world_open(2, segment_size);
+    tk_peers.me = 0;
+    tk_peer(1)->connection = link_to(0, 1, 99);
+    assert_int_equal(start(true, 8), TK_OK);
+    assert_int_equal(sends(99), 2);
+    end(8);
+    world_close();
+}
+
+static void reads_behind_puts_wait_for_room(void **state)
+{
+    (void)state;
+    fake_reset();
+    fake.device_count = 2;
+    unit_settings("GASNET_NUM_QPS=2", "GASNET_NETWORKDEPTH_PP=2", NULL);
+    world_open(2, segment_size);
+    assert_int_equal(start(true, 8), TK_OK);
+    assert_int_equal(start(true, 8), TK_BUSY);
+    while (fake_settle() | tk_devices_reap())
+        continue;
+    assert_int_equal(start(true, 8), TK_OK);
+    end(8);
+    world_close();
+}
+
+/* Each rank has one device, but neighbours have different ones. */
+static void two_devices_of_a_host_are_enough_for_reads(void **state)
+{
+    (void)state;
+    fake_reset();
+    open_pair(NULL, NULL, 2);
+    assert_false(tk_verbs.is_fenced); /* hosts of their own */
+    assert_int_equal(start(true, 8), TK_OK);
+    assert_int_equal(sends(0), 1);
+    end(8);
+    world_close();
+    world_hosts[1] = 0;
+    open_pair(NULL, NULL, 2);
+    assert_true(tk_verbs.is_fenced);
+    assert_int_equal(start(true, 8), TK_OK);
+    assert_int_equal(sends(0), 2);
+    end(8);
+    world_close();
+    world_hosts[1] = 1;
+}
+
+/* ---- a link that dies ---- */
+
+static unsigned lost_count;
+
+static void lost(uint32_t rank)
+{
+    assert_int_equal(rank, 1);
+    lost_count++;
+}
+
+static void open_mortal(const char *more, unsigned devices, const char *ports)
+{
+    fake_reset();
+    fake.device_count = (int)devices;
+    fake.attr.phys_port_cnt = devices == 1 ? 2 : 1;
+    lost_count = 0;
+    tk_lost_peer = lost;
+    unit_settings(ports, "GASNET_PUT_STRIPE_SZ=16", "GASNET_GET_STRIPE_SZ=16",
+                  "GASNET_NETWORKDEPTH_PP=20", more, NULL);
+    world_open(2, segment_size);
+    for (int i = 0; i < segment_size; i++)
+        ((char *)world_segment(0))[i] = (char)(i * 7 + i / 251);
+}
+
+/* What polls say until all is quiet. */
+static const char *heard_until_quiet(void)
+{
+    unit_listen();
+    while (fake_settle() | tk_verbs_transport()->poll())
+        continue;
+    return unit_heard();
+}
+
+/* Of ten pieces on link 0 three were carried, one of them acknowledged. */
+static void break_in_the_middle(void)
+{
+    struct ibv_qp *qp = link_to(0, 1, 0)->qp;
+    assert_true(sends(0) >= 10);
+    for (int i = 0; i < 3; i++)
+        assert_true(fake_carry(qp));
+    assert_true(fake_ack(qp));
+    fake_break(qp, IBV_WC_RETRY_EXC_ERR);
+}
+
+static void assert_moves(bool is_put, unsigned devices, const char *ports)
+{
+    open_mortal(NULL, devices, ports);
+    if (!is_put)
+        memcpy(world_segment(1), world_segment(0), segment_size);
+    assert_int_equal(start(is_put, 20 * 16384 + 5), TK_OK);
+    break_in_the_middle();
+    const char *said = heard_until_quiet();
+    assert_int_equal(unit_lines(said), 1);
+    unit_assert_says(said, "fake0:1 no longer reaches rank 1 (node1): status 12; what went over");
+    assert_true(tk_op_done(&op));
+    assert_int_equal(tk_counter_read(&op.pending), 0);
+    end(20 * 16384 + 5);
+    assert_int_equal(tk_counter_read(&tk_verbs.acks_due), 0);
+    assert_int_equal(lost_count, 0);
+    /* Nobody goes that way any more. */
+    assert_int_equal(start(is_put, 10 * 16384), TK_OK);
+    assert_int_equal(sends(0), 0);
+    end(10 * 16384);
+    world_close();
+}
+
+static void pieces_of_a_dead_link_go_over_another(void **state)
+{
+    (void)state;
+    assert_moves(true, 1, "GASNET_IBV_PORTS=fake0:1,2");
+    assert_moves(false, 1, "GASNET_IBV_PORTS=fake0:1,2");
+}
+
+/* With the reads behind puts. */
+static void devices_stand_in_for_each_other(void **state)
+{
+    (void)state;
+    assert_moves(true, 2, "GASNET_NUM_QPS=2");
+    assert_moves(false, 2, "GASNET_NUM_QPS=2");
+}
+
+static void pieces_wait_for_room_on_another_link(void **state)
+{
+    (void)state;
+    open_mortal(NULL, 2, "GASNET_NUM_QPS=2");
+    assert_int_equal(start(true, segment_size), TK_BUSY);
+    break_in_the_middle();
+    unit_listen();
+    enum tk_status status = TK_BUSY;
+    while (status == TK_BUSY) {
+        fake_settle();
+        tk_verbs_transport()->poll();
+        status = tk_verbs_rma(tk_peer(1), &rma);
+    }
+    while (fake_settle() | tk_verbs_transport()->poll())
+        continue;
+    assert_int_equal(unit_lines(unit_heard()), 1);
+    end(segment_size);
+    world_close();
+}
+
+static void assert_ends(const char *setting, uint32_t link, enum ibv_wc_status how,
+                        const char *said)
+{
+    open_mortal(setting, 2, "GASNET_NUM_QPS=2");
+    assert_int_equal(start(true, 10 * 16384), TK_OK);
+    fake_break(link_to(0, 1, link)->qp, how);
+    const char *heard = heard_until_quiet();
+    assert_int_equal(unit_lines(heard), 1);
+    unit_assert_says(heard, said);
+    assert_int_equal(lost_count, 1);
+    world_close();
+}
+
+static void other_deaths_end_the_job(void **state)
+{
+    (void)state;
+    assert_ends("GASNET_IBV_FAILOVER=0", 0, IBV_WC_RETRY_EXC_ERR, "failed on fake0:1, queue pair");
+    assert_ends(NULL, 1, IBV_WC_RETRY_EXC_ERR, "failed on fake1:1, queue pair"); /* primary */
+    assert_ends(NULL, 0, IBV_WC_REM_ACCESS_ERR, "failed on fake0:1, queue pair");
+}
+
+/* ---- agreement ---- */
+
+static void put_card(uint32_t rank, const char *host, uint32_t rails, const char *unused)
+{
+    struct tk_card wide = {.ranks = 5, .rails = rails, .links = rails};
+    wide.unused_size = (uint32_t)strlen(unused) + 1;
+    snprintf(wide.host.name, sizeof(wide.host.name), "%s", host);
+    struct tk_card *card = calloc(1, tk_card_size(&wide));
+    *card = wide;
+    for (uint32_t i = 0; i < rails; i++) {
+        struct tk_port_address *a = tk_card_rail(card, i);
+        snprintf(a->device, sizeof(a->device), "mlx5_%u", i);
+        a->port = 1;
+    }
+    strcpy(tk_card_unused(card), unused);
+    world_cards[rank] = card;
+}
+
+static const char *said_by(uint32_t rank, bool expected)
+{
+    world_peers(rank, 5);
+    unit_listen();
+    bool agree = tk_verbs_agree();
+    const char *said = unit_heard();
+    assert_int_equal(agree, expected);
+    free(tk_peers.at);
+    free(tk_peers.rail_to);
+    free(tk_peers.keys);
+    return said;
+}
+
+static void different_numbers_are_told_in_one_table(void **state)
+{
+    (void)state;
+    for (uint32_t r = 0; r < 5; r++)
+        put_card(r, r < 3 ? "a" : "b", 2, "");
+    assert_string_equal(said_by(0, true), "");
+    free(world_cards[2]);
+    free(world_cards[4]);
+    put_card(2, "a", 1, "mlx5_1:1 is down");
+    put_card(4, "b", 2, "");
+    assert_string_equal(said_by(1, false), "");
+    const char *said = said_by(0, false);
+    assert_int_equal(unit_lines(said), 4);
+    unit_assert_says(said, "ranks 0-1 ");
+    unit_assert_says(said, "2: mlx5_0:1+mlx5_1:1\n");
+    unit_assert_says(said, "rank 2 ");
+    unit_assert_says(said, "1: mlx5_0:1; not mlx5_1:1 is down\n");
+    unit_assert_says(said, "ranks 3-4 ");
+    for (uint32_t r = 0; r < 5; r++)
+        free(world_cards[r]);
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    tk_deliver = nobody;
+    return 0;
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(links_of_one_number_meet_over_rails_of_one_number),
+    cmocka_unit_test(one_link_of_a_pair_has_the_messages),
+    cmocka_unit_test(each_device_knows_the_segment),
+    cmocka_unit_test(ports_of_one_device_share_it),
+    cmocka_unit_test_setup(messages_come_over_every_rail, set_up),
+    cmocka_unit_test(faster_rails_get_more_pieces),
+    cmocka_unit_test(queue_pairs_of_a_rail_share_its_part),
+    cmocka_unit_test(whole_transfers_take_turns),
+    cmocka_unit_test(what_needs_order_is_not_spread),
+    cmocka_unit_test(a_full_rail_is_passed_over),
+    cmocka_unit_test(a_put_over_devices_ends_with_a_read),
+    cmocka_unit_test(a_primary_link_of_any_number_has_its_read),
+    cmocka_unit_test(reads_behind_puts_wait_for_room),
+    cmocka_unit_test(two_devices_of_a_host_are_enough_for_reads),
+    cmocka_unit_test(pieces_of_a_dead_link_go_over_another),
+    cmocka_unit_test(devices_stand_in_for_each_other),
+    cmocka_unit_test(pieces_wait_for_room_on_another_link),
+    cmocka_unit_test(other_deaths_end_the_job),
+    cmocka_unit_test(different_numbers_are_told_in_one_table),
+};
+
+UNIT_MAIN(tests)

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Faults by name: `--inject NAME` or `--inject NAME:K` makes a workload do one wrong thing at its
+ * K-th occasion, so that everybody can see the check fail that is there for it. */
+#ifndef WL_INJECT_H
+#define WL_INJECT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct wl_fault {
+    const char *name, *check, *help; /* `check` is the one that must fail */
+};
+
+struct wl_injection {
+    int fault;     /* place in the table; -1: none */
+    uint64_t at;   /* 1: the first occasion */
+    uint64_t seen; /* occasions so far */
+};
+
+/* The table ends with an entry without name. `text` NULL or "none": no fault. False with one line
+ * in `why` when it is no name of the table, or K is no number from 1 to 10^9. */
+bool wl_inject_parse(struct wl_injection *injection, const struct wl_fault *table, const char *text,
+                     char *why, size_t size);
+
+/* Is this the occasion? Counts it. */
+static inline bool wl_inject(struct wl_injection *injection, int fault)
+{
+    return __builtin_expect(injection->fault == fault, 0) && ++injection->seen == injection->at;
+}
+
+#endif

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The transports over GASNet-EX. am-medium: the record is the payload of a Medium. am-long: it is
+ * that of a Long into the client's slot at the server. put-am: a put into the slot and, when that
+ * is complete at the target (before that its bytes are undefined), a Short that names it. Handlers
+ * serve and reply, nothing else. Owns the table of handlers. */
+#include "config.h"
+
+#include "kv.h"
+
+static void on_medium(gex_Token_t, void *, size_t, gex_AM_Arg_t);
+static void on_long(gex_Token_t, void *, size_t, gex_AM_Arg_t);
+static void on_short(gex_Token_t, gex_AM_Arg_t, gex_AM_Arg_t, gex_AM_Arg_t);
+static void on_answer(gex_Token_t, gex_AM_Arg_t, gex_AM_Arg_t, gex_AM_Arg_t);
+static void on_value(gex_Token_t, void *, size_t, gex_AM_Arg_t, gex_AM_Arg_t, gex_AM_Arg_t);
+static void on_done(gex_Token_t);
+
+enum { at_medium, at_long, at_short, at_answer, at_value, at_done };
+
+/* Answers may be replies, or, when a fault made them late, requests. */
+static gex_AM_Entry_t handlers[] = {
+    [at_medium] = {0, (gex_AM_Fn_t)on_medium, GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REQUEST, 1, NULL,
+                   "kv_medium"},
+    [at_long] = {0, (gex_AM_Fn_t)on_long, GEX_FLAG_AM_LONG | GEX_FLAG_AM_REQUEST, 1, NULL,
+                 "kv_long"},
+    [at_short] = {0, (gex_AM_Fn_t)on_short, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 3, NULL,
+                  "kv_short"},
+    [at_answer] = {0, (gex_AM_Fn_t)on_answer, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQREP, 3, NULL,
+                   "kv_answer"},
+    [at_value] = {0, (gex_AM_Fn_t)on_value, GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REQREP, 3, NULL,
+                  "kv_value"},
+    [at_done] = {0, (gex_AM_Fn_t)on_done, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 0, NULL,
+                 "kv_done"},
+};
+
+void kv_transport_handlers(void)
+{
+    wl_job_handlers(handlers, sizeof(handlers) / sizeof(*handlers));
+}
+
+/* ---- Server */
+
+static void reply_to(gex_Token_t token, const struct kv_reply *reply)
+{
+    if (reply->len)
+        gex_AM_ReplyMedium(token, handlers[at_value].gex_index, reply->value, reply->len,
+                           GEX_EVENT_NOW, 0, (gex_AM_Arg_t)wl_job.me, (gex_AM_Arg_t)reply->seq,
+                           (gex_AM_Arg_t)reply->status);
+    else
+        gex_AM_ReplyShort(token, handlers[at_answer].gex_index, 0, (gex_AM_Arg_t)wl_job.me,
+                          (gex_AM_Arg_t)reply->seq, (gex_AM_Arg_t)reply->status);
+}
+
+void kv_send_reply(const struct kv_reply *reply)
+{
+    gex_Rank_t to = kv_servers + reply->client;
+    if (reply->len)
+        gex_AM_RequestMedium(wl_job.tm, to, handlers[at_value].gex_index, (void *)reply->value,
+                             reply->len, GEX_EVENT_NOW, 0, (gex_AM_Arg_t)wl_job.me,
+                             (gex_AM_Arg_t)reply->seq, (gex_AM_Arg_t)reply->status);
+    else
+        gex_AM_RequestShort(wl_job.tm, to, handlers[at_answer].gex_index, 0,
+                            (gex_AM_Arg_t)wl_job.me, (gex_AM_Arg_t)reply->seq,
+                            (gex_AM_Arg_t)reply->status);
+}
+
+static void serve(gex_Token_t token, uint32_t client, char *end, size_t image, bool slot)
+{
+    static struct kv_reply reply;
+    if (kv_server_take(client, end, image, slot, &reply))
+        reply_to(token, &reply);
+}
+
+static void on_medium(gex_Token_t token, void *data, size_t nbytes, gex_AM_Arg_t client)
+{
+    serve(token, (uint32_t)client, (char *)data + nbytes, nbytes, false);
+}
+
+static void on_long(gex_Token_t token, void *data, size_t nbytes, gex_AM_Arg_t client)
+{
+    serve(token, (uint32_t)client, (char *)data + nbytes, nbytes, true);
+}
+
+static void on_short(gex_Token_t token, gex_AM_Arg_t client, gex_AM_Arg_t index, gex_AM_Arg_t image)
+{
+    serve(token, (uint32_t)client, wl_job.segment + ((size_t)index + 1) * kv_slot, (size_t)image,
+          true);
+}
+
+static void on_done(gex_Token_t token)
+{
+    (void)token;
+    kv_client_done();
+}
+
+/* ---- Client */
+
+static void on_answer(gex_Token_t token, gex_AM_Arg_t server, gex_AM_Arg_t seq, gex_AM_Arg_t status)
+{
+    (void)token;
+    kv_client_take((uint32_t)server, (uint32_t)seq, (enum kv_status)status, NULL, 0);
+}
+
+static void on_value(gex_Token_t token, void *data, size_t nbytes, gex_AM_Arg_t server,
+                     gex_AM_Arg_t seq, gex_AM_Arg_t status)
+{
+    (void)token;
+    kv_client_take((uint32_t)server, (uint32_t)seq, (enum kv_status)status, data, nbytes);
+}
+
+void kv_send_done(uint32_t server)
+{
+    gex_AM_RequestShort(wl_job.tm, server, handlers[at_done].gex_index, 0);
+}
+
+static size_t image_of(const struct kv_pending *pending)
+{
+    return kv_image_size(pending->op, pending->len);
+}
+
+/* The end of the request's slot at its server. */
+static char *slot_end(const struct kv_pending *pending)
+{
+    size_t index = kv_slot_index(kv_client, (uint64_t)kv.window, pending->r);
+    return (char *)wl_job.segments[pending->server] + (index + 1) * kv_slot;
+}
+
+/* First without waiting: a refusal means that credits or queue are used up, which is counted. */
+static void send_medium(struct kv_pending *pending)
+{
+    size_t image = image_of(pending);
+    char *start = pending->image - image;
+    if (gex_AM_RequestMedium(wl_job.tm, pending->server, handlers[at_medium].gex_index, start,
+                             image, GEX_EVENT_NOW, GEX_FLAG_IMMEDIATE, (gex_AM_Arg_t)kv_client)) {
+        kv_mine.stalls++;
+        gex_AM_RequestMedium(wl_job.tm, pending->server, handlers[at_medium].gex_index, start,
+                             image, GEX_EVENT_NOW, 0, (gex_AM_Arg_t)kv_client);
+    }
+}
+
+static void send_long(struct kv_pending *pending)
+{
+    size_t image = image_of(pending);
+    char *start = pending->image - image, *there = slot_end(pending) - image;
+    if (gex_AM_RequestLong(wl_job.tm, pending->server, handlers[at_long].gex_index, start, image,
+                           there, GEX_EVENT_NOW, GEX_FLAG_IMMEDIATE, (gex_AM_Arg_t)kv_client)) {
+        kv_mine.stalls++;
+        gex_AM_RequestLong(wl_job.tm, pending->server, handlers[at_long].gex_index, start, image,
+                           there, GEX_EVENT_NOW, 0, (gex_AM_Arg_t)kv_client);
+    }
+}
+
+/* Puts under way, oldest first; the message about each follows when it is complete. */
+static struct {
+    struct kv_pending *ring[kv_window_most];
+    uint64_t first, end;
+} flying;
+
+static void start_put(struct kv_pending *pending)
+{
+    size_t image = image_of(pending);
+    pending->put = gex_RMA_PutNB(wl_job.tm, pending->server, slot_end(pending) - image,
+                                 pending->image - image, image, GEX_EVENT_DEFER, 0);
+    pending->put_pending = true;
+    flying.ring[flying.end++ % kv_window_most] = pending;
+}
+
+static void tell(const struct kv_pending *pending)
+{
+    gex_AM_Index_t handler = handlers[at_short].gex_index;
+    gex_AM_Arg_t client = (gex_AM_Arg_t)kv_client, image = (gex_AM_Arg_t)image_of(pending);
+    gex_AM_Arg_t index = (gex_AM_Arg_t)kv_slot_index(kv_client, (uint64_t)kv.window, pending->r);
+    if (gex_AM_RequestShort(wl_job.tm, pending->server, handler, GEX_FLAG_IMMEDIATE, client, index,
+                            image)) {
+        kv_mine.stalls++;
+        gex_AM_RequestShort(wl_job.tm, pending->server, handler, 0, client, index, image);
+    }
+}
+
+static void tell_of_puts(void)
+{
+    while (flying.first < flying.end) {
+        struct kv_pending *pending = flying.ring[flying.first % kv_window_most];
+        if (gex_Event_Test(pending->put) != GASNET_OK)
+            return;
+        pending->put_pending = false;
+        flying.first++;
+        tell(pending);
+    }
+}
+
+const struct kv_transport kv_transports[] = {
+    {"am-medium", false, send_medium, NULL},
+    {"am-long", true, send_long, NULL},
+    {"put-am", true, start_put, tell_of_puts},
+    {NULL, false, NULL, NULL},
+};

@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The client's side of kv: a window of requests, taken back oldest first, each answer judged before
+ * its place is used again. A request's time runs from the moment at which its place became free to
+ * the moment at which its answer was taken, so that rate times mean time is the window (K19). Owns
+ * the window; what it knows of keys is in known.c. */
+#include "config.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client.h"
+#include "kv.h"
+
+static struct {
+    struct kv_pending *window;
+    uint16_t *place; /* of the request in the window, by server and seq mod window */
+    uint64_t *sent;  /* requests to each server */
+    uint64_t issued, retired;
+    struct wl_random random;
+    uint64_t *forced; /* keys that a read-modify-write has read and must update */
+    uint64_t forced_first, forced_end;
+    double before; /* time that was already spent on what was under way when counting began */
+    bool counting, faults, broken;
+} client;
+
+static struct kv_pending *at(uint64_t i)
+{
+    return &client.window[i % (uint64_t)kv.window];
+}
+
+static void *make(size_t count, size_t size)
+{
+    void *memory = calloc(count, size);
+    if (!memory)
+        wl_job_die("no memory for %zu requests", count);
+    return memory;
+}
+
+void kv_client_open(uint32_t loaded_version)
+{
+    size_t window = (size_t)kv.window, area = kv_clients * window * kv_slot;
+    memset(&client, 0, sizeof(client));
+    client.window = make(window, sizeof(*client.window));
+    client.place = make(kv_servers * window, sizeof(*client.place));
+    client.sent = make(kv_servers, sizeof(*client.sent));
+    client.forced = make(window, sizeof(*client.forced));
+    client.random = wl_random((uint64_t)kv.common.seed, kv_client + 1);
+    /* The images lie behind the area of slots, which only servers use. */
+    for (size_t i = 0; i < window; i++)
+        client.window[i].image = wl_job.segment + area + (i + 1) * kv_slot;
+    kv_known_open(loaded_version);
+}
+
+void kv_client_close(void)
+{
+    free(client.window);
+    free(client.place);
+    free(client.sent);
+    free(client.forced);
+    kv_known_close();
+}
+
+/* ---- Answers */
+
+void kv_client_take(uint32_t from, uint32_t seq, enum kv_status status, const void *value,
+                    size_t len)
+{
+    size_t window = (size_t)kv.window;
+    struct kv_pending *pending =
+        from < kv_servers ? &client.window[client.place[from * window + seq % window]] : NULL;
+    if (!pending || !pending->waiting || pending->server != from || pending->seq != seq) {
+        kv_fail(kv_k7, "client %u: an answer to request %u of server %u, which was not asked",
+                kv_client, seq, from);
+        return;
+    }
+    if (pending->answered) {
+        kv_fail(kv_k7, "client %u: request %u of server %u was answered twice", kv_client, seq,
+                from);
+        return;
+    }
+    pending->status = status;
+    pending->answer_len = len <= kv_value_most ? len : 0;
+    if (len && len <= kv_value_most)
+        memcpy(pending->answer, value, len);
+    pending->answered = true;
+}
+
+static const char *op_name(enum kv_op op)
+{
+    static const char *const names[] = {"GET", "PUT", "DELETE"};
+    return names[op];
+}
+
+static void give_up(const struct kv_pending *pending)
+{
+    kv_fail(kv_k7, "client %u: %s %u of server %u (key %llu) was not answered in %lld ms",
+            kv_client, op_name(pending->op), pending->seq, pending->server,
+            (unsigned long long)pending->number, (long long)kv.common.timeout_ms);
+    client.broken = true;
+    wl_stop();
+}
+
+/* False when nothing can be expected any more. */
+static bool await(struct kv_pending *pending)
+{
+    uint64_t limit = pending->posted + (uint64_t)kv.common.timeout_ms * 1000000;
+    unsigned polls = 0;
+    while (!pending->answered && !wl_stopped()) {
+        /* Puts must be looked after, so the library may sleep only while none is under way. */
+        if (kv_transport->progress) {
+            kv_transport->progress();
+            if (pending->put_pending)
+                gasnet_AMPoll();
+        }
+        if (!pending->put_pending && !pending->answered)
+            GASNET_BLOCKUNTIL(pending->answered || wl_stopped() || ++polls % 64 == 0);
+        if (!pending->answered && wl_now() > limit) {
+            give_up(pending);
+            return false;
+        }
+    }
+    return pending->answered;
+}
+
+static void count_answer(const struct kv_pending *pending, uint64_t now)
+{
+    kv_mine.answered[pending->op]++;
+    if (!client.counting)
+        return;
+    kv_mine.measured[pending->op]++;
+    if (pending->op == kv_get)
+        wl_histogram_add(&kv_mine.gets, now - pending->posted);
+    else
+        wl_histogram_add(&kv_mine.puts, now - pending->posted);
+}
+
+/* Takes the oldest request's answer; returns the time at which its place became free, 0 at the end.
+ */
+static uint64_t retire(void)
+{
+    struct kv_pending *pending = at(client.retired);
+    if (!await(pending))
+        return 0;
+    kv_known_judge(pending);
+    if (pending->rmw)
+        client.forced[client.forced_end++ % (uint64_t)kv.window] = pending->number;
+    uint64_t now = wl_now();
+    count_answer(pending, now);
+    pending->waiting = false;
+    client.retired++;
+    return now;
+}
+
+/* ---- Requests */
+
+static void write_image(struct kv_pending *pending, const struct kv_key *key)
+{
+    if (pending->op == kv_put)
+        kv_value_fill(pending->image - kv_at_len - pending->len, pending->len, pending->hash,
+                      kv_client, pending->version);
+    kv_record_write(pending->image, pending->op, (uint16_t)pending->len, pending->seq, key,
+                    kv_mark_of((uint64_t)kv.window, pending->r));
+}
+
+/* Faults of the client: a request that is sent twice, to the wrong server, or not at all. */
+static void send(struct kv_pending *pending)
+{
+    if (client.faults) {
+        if (wl_inject(&kv.injection, kv_lose_request))
+            return;
+        if (wl_inject(&kv.injection, kv_dup_request) && !kv_transport->progress)
+            kv_transport->request(pending);
+        if (wl_inject(&kv.injection, kv_wrong_server)) {
+            uint32_t right = pending->server;
+            pending->server = (right + 1) % kv_servers;
+            kv_transport->request(pending);
+            pending->server = right;
+            return;
+        }
+    }
+    kv_transport->request(pending);
+    if (kv_transport->progress)
+        kv_transport->progress();
+}
+
+static void issue(enum kv_op op, uint64_t number, bool rmw, uint64_t now)
+{
+    struct kv_pending *pending = at(client.issued);
+    char *image = pending->image;
+    struct kv_key key = kv_key_of((uint64_t)kv.common.seed, number);
+    *pending = (struct kv_pending){.waiting = true,
+                                   .op = op,
+                                   .number = number,
+                                   .rmw = rmw,
+                                   .posted = now,
+                                   .key = key,
+                                   .hash = kv_hash_of(&key),
+                                   .image = image};
+    pending->server = kv_server_of(pending->hash, kv_servers);
+    pending->r = client.sent[pending->server]++;
+    pending->seq = (uint32_t)pending->r;
+    client.place[pending->server * (size_t)kv.window + pending->seq % (size_t)kv.window] =
+        (uint16_t)(client.issued % (uint64_t)kv.window);
+    kv_known_issue(pending);
+    write_image(pending, &key);
+    client.issued++;
+    kv_mine.issued[op]++;
+    kv_mine.to_server[pending->server < 63 ? pending->server : 63] += client.counting;
+    kv_mine.payload += client.counting ? kv_image_size(op, pending->len) : 0;
+    send(pending);
+}
+
+/* The key of this client that is nearest: it alone writes it. */
+static uint64_t own(uint64_t number)
+{
+    return number - number % kv_clients + kv_client;
+}
+
+static void issue_next(uint64_t now)
+{
+    if (client.forced_first < client.forced_end) {
+        issue(kv_put, client.forced[client.forced_first++ % (uint64_t)kv.window], false, now);
+        return;
+    }
+    enum kv_action action = kv_mix_draw(&kv.mix, &client.random);
+    uint64_t number = kv_draw(&kv.draw, &client.random, kv_known_newest());
+    switch (action) {
+    case kv_act_read:
+        issue(kv_get, number, false, now);
+        break;
+    case kv_act_rmw:
+        issue(kv_get, own(number), true, now);
+        break;
+    case kv_act_insert:
+        issue(kv_put, kv_known_insert(own(number)), false, now);
+        break;
+    case kv_act_delete:
+        issue(kv_delete, own(number), false, now);
+        break;
+    default:
+        issue(kv_put, own(number), false, now);
+    }
+}
+
+/* Takes what is still under way; not after a loss, for then it would wait for ever. */
+static void drain(void)
+{
+    while (client.retired < client.issued && !client.broken && !wl_stopped())
+        retire();
+}
+
+void kv_client_preload(void)
+{
+    for (uint64_t k = 0; k < (uint64_t)kv.keys && !wl_stopped(); k++) {
+        if (client.issued - client.retired == (uint64_t)kv.window && !retire())
+            break;
+        issue(kv_put, k * kv_clients + kv_client, false, wl_now());
+    }
+    drain();
+}
+
+/* How long those under way have been so, together. */
+static double under_way(uint64_t now)
+{
+    double sum = 0;
+    for (uint64_t i = client.retired; i < client.issued; i++)
+        sum += (double)(now - at(i)->posted);
+    return sum;
+}
+
+/* K19, Little's law: what the clock and the counters say must fit the window that was full. What
+ * was under way at either end belongs to the time only in part. */
+static void check_little(uint64_t ended)
+{
+    uint64_t count = kv_mine.gets.count + kv_mine.puts.count;
+    if (count < 1000 || client.broken || wl_stopped() || kv_mine.measured_ns == 0)
+        return;
+    double sum = (double)(kv_mine.gets.sum + kv_mine.puts.sum);
+    double seen = (sum - client.before + under_way(ended)) / (double)kv_mine.measured_ns;
+    if (seen < 0.95 * (double)kv.window || seen > 1.05 * (double)kv.window)
+        kv_fail(kv_k19, "client %u: rate times mean time is %.3f, the window %lld", kv_client, seen,
+                (long long)kv.window);
+}
+
+/* The window is full at the beginning of what is measured, but for the place that became free now.
+ */
+static void start_counting(uint64_t now, uint64_t *cpu)
+{
+    client.counting = true;
+    client.before = under_way(now);
+    *cpu = wl_cpu();
+}
+
+static bool wanted(const struct wl_span *span, uint64_t first)
+{
+    if (kv.ops)
+        return client.issued - first < (uint64_t)kv.ops;
+    return span->phase != wl_over;
+}
+
+void kv_client_run(void)
+{
+    uint64_t now = wl_now(), cpu = wl_cpu(), first = client.issued;
+    struct wl_span span = wl_span_start(now, kv.ops ? 0 : (uint64_t)(kv.common.warmup * 1e9),
+                                        kv.ops ? 0 : (uint64_t)(kv.common.duration * 1e9));
+    client.faults = kv.injection.fault >= 0;
+    while (wanted(&span, first) && !wl_stopped()) {
+        if (client.issued - client.retired == (uint64_t)kv.window) {
+            now = retire();
+            if (!now)
+                break;
+            if (wl_span_step(&span, now))
+                start_counting(now, &cpu);
+        } else {
+            now = wl_now();
+        }
+        issue_next(now);
+    }
+    wl_span_end(&span, now);
+    client.counting = false;
+    kv_mine.measured_ns = span.ended - span.began;
+    kv_mine.cpu_ns = span.ended_cpu - cpu;
+    check_little(span.ended);
+    drain();
+    if (!client.broken && client.retired != client.issued && !wl_stopped())
+        kv_fail(kv_k7, "client %u: %llu requests are left", kv_client,
+                (unsigned long long)(client.issued - client.retired));
+    for (uint32_t server = 0; server < kv_servers; server++)
+        kv_send_done(server);
+}

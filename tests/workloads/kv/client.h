@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a client knows of keys: which version it wrote last, which it has seen of others, and hence
+ * what an answer may say (K4, K5). For client.c and known.c. */
+#ifndef KV_CLIENT_H
+#define KV_CLIENT_H
+
+#include "kv.h"
+
+void kv_known_open(uint32_t loaded_version);
+void kv_known_close(void);
+
+/* Before a request leaves: its version and what its answer must at least be. */
+void kv_known_issue(struct kv_pending *pending);
+
+/* When its answer came. */
+void kv_known_judge(const struct kv_pending *pending);
+
+/* The number of a new key of this client; an old one when there is no room for more. */
+uint64_t kv_known_insert(uint64_t instead);
+
+/* The number of the key that was put last. */
+uint64_t kv_known_newest(void);
+
+/* Some keys of others may not be there after all. */
+void kv_known_doubt(void);
+
+/* Collective: no reader has seen a version that its writer never wrote. */
+void kv_known_reconcile(void);
+
+#endif

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The workload kv: start, agreement on who is who (K1), then a run for each transport, collective
+ * step by step. Owns the numbers of servers and clients. */
+#include "config.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "client.h"
+#include "kv.h"
+
+uint32_t kv_servers, kv_clients, kv_client;
+size_t kv_slot;
+const struct kv_transport *kv_transport;
+
+/* ---- K1: all have the same picture, and every client a place of its own in it */
+
+struct hello {
+    uint32_t server, client, servers, clients;
+    uint64_t slot, window, base, area;
+};
+
+static void meet(void)
+{
+    uint64_t window = (uint64_t)kv.window;
+    struct hello mine = {kv_is_server(), kv_client, kv_servers, kv_clients, kv_slot, window, 0, 0};
+    struct hello *all = calloc(wl_job.size, sizeof(*all));
+    if (!all)
+        wl_job_die("no memory for greetings");
+    mine.base = kv_is_server() ? 0 : kv_slot_index(kv_client, window, 0) * kv_slot;
+    mine.area = kv_clients * window * kv_slot;
+    wl_job_share(&mine, all, sizeof(mine));
+    for (gex_Rank_t rank = 0; rank < wl_job.size; rank++) {
+        struct hello expected = mine;
+        expected.server = rank < kv_servers;
+        expected.client = expected.server ? 0 : rank - kv_servers;
+        expected.base = expected.client * window * kv_slot;
+        if (memcmp(&all[rank], &expected, sizeof(expected)) || mine.area > wl_job.segment_size)
+            kv_fail(kv_k1, "rank %u takes rank %u for another than it is", (unsigned)wl_job.me,
+                    (unsigned)rank);
+    }
+    free(all);
+}
+
+static void take_roles(void)
+{
+    kv_servers = (uint32_t)kv.servers;
+    kv_clients = wl_job.size - kv_servers;
+    kv_client = kv_is_server() ? 0 : wl_job.me - kv_servers;
+    kv_slot = kv_slot_size(kv.value_most);
+    /* Behind the slots the images of a client's own requests. */
+    wl_job_segment((kv_clients + 1) * (size_t)kv.window * kv_slot);
+}
+
+/* ---- A run */
+
+static uint32_t load(void)
+{
+    uint32_t mine = kv_is_server() && kv.load ? kv_server_load() : 0, highest = 0;
+    uint32_t *all = calloc(wl_job.size, sizeof(*all));
+    if (!all)
+        wl_job_die("no memory for versions");
+    wl_job_share(&mine, all, sizeof(mine));
+    for (gex_Rank_t rank = 0; rank < wl_job.size; rank++)
+        highest = all[rank] > highest ? all[rank] : highest;
+    free(all);
+    return highest;
+}
+
+/* A full store refused some: then nobody can be sure of others' keys. */
+static void compare_refusals(void)
+{
+    uint64_t *all = calloc(wl_job.size, sizeof(*all)), refused = 0;
+    if (!all)
+        wl_job_die("no memory for refusals");
+    wl_job_share(&kv_mine.refused, all, sizeof(*all));
+    for (gex_Rank_t rank = 0; rank < wl_job.size; rank++)
+        refused += all[rank];
+    if (refused && !kv_is_server())
+        kv_known_doubt();
+    free(all);
+}
+
+static void preload(void)
+{
+    if (!kv.load && kv.preload == kv_preload_server && kv_is_server())
+        kv_server_preload();
+    if (!kv.load && kv.preload == kv_preload_client && !kv_is_server())
+        kv_client_preload();
+    /* Servers serve while they wait here. */
+    wl_job_barrier();
+    compare_refusals();
+}
+
+static void begin(void)
+{
+    memset(&kv_mine, 0, sizeof(kv_mine));
+    wl_histogram_clear(&kv_mine.gets);
+    wl_histogram_clear(&kv_mine.puts);
+    memset(wl_job.segment, 0, wl_job.segment_size);
+    if (kv_is_server())
+        kv_server_open();
+    uint32_t version = load();
+    if (!kv_is_server())
+        kv_client_open(version);
+    meet();
+}
+
+/* Requests of a run that was stopped may still arrive: then everything stays as it is. */
+static void end(void)
+{
+    wl_job_barrier();
+    if (wl_stopped())
+        return;
+    if (kv_is_server())
+        kv_server_close();
+    else
+        kv_client_close();
+}
+
+static void run(struct wl_report *report)
+{
+    struct kv_outcome *all = wl_job.me == 0 ? calloc(wl_job.size, sizeof(*all)) : NULL;
+    begin();
+    preload();
+    if (kv_is_server())
+        kv_server_run();
+    else
+        kv_client_run();
+    wl_job_barrier();
+    if (!wl_stopped())
+        kv_known_reconcile();
+    if (wl_job.me == 0 && !all)
+        wl_job_die("no memory for the outcomes of %u ranks", (unsigned)wl_job.size);
+    wl_job_gather(0, &kv_mine, all, sizeof(kv_mine));
+    if (wl_job.me == 0)
+        kv_report(report, all);
+    end();
+    free(all);
+}
+
+static void run_all(struct wl_report *report)
+{
+    bool first = true;
+    int count = 0;
+    while (kv_transports[count].name)
+        count++;
+    for (int i = 0; i < count && !wl_stopped(); i++) {
+        if (kv.transport < count && i != kv.transport)
+            continue;
+        if (!first && report)
+            wl_report_run(report);
+        first = false;
+        kv_transport = &kv_transports[i];
+        run(report);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    static const char *const columns[] = {"transport",
+                                          "rate_mops",
+                                          "hit_percent",
+                                          "get_mean_us",
+                                          "get_p50_us",
+                                          "get_p99_us",
+                                          "get_p99_9_us",
+                                          "server_cpu_ns_per_op",
+                                          "client_cpu_ns_per_op",
+                                          "request_bytes_per_op",
+                                          "credit_stalls_per_op",
+                                          NULL};
+    struct wl_report *report = NULL;
+    wl_job_start(&argc, &argv, &kv_program, &kv, NULL);
+    take_roles();
+    kv_transport_handlers();
+    if (wl_job.me == 0)
+        report = wl_report_open("kv", "1");
+    run_all(report);
+    wl_job_end(report, &kv.common, columns);
+}

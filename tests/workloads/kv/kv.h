@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The workload kv as a job: ranks 0..S-1 are servers, the others clients. What its files share: the
+ * parameters, the state of the present run, the two roles and the table of transports. */
+#ifndef KV_KV_H
+#define KV_KV_H
+
+#include "clock.h"
+#include "draw.h"
+#include "histogram.h"
+#include "inject.h"
+#include "job.h"
+#include "pipeline.h"
+#include "record.h"
+#include "store.h"
+#include "value.h"
+
+enum { kv_window_most = 256, kv_first_most = 160 };
+
+struct kv_values {
+    struct wl_common common;
+    int64_t servers, window, put, remove, keys, ops, transport, store, buckets, log, inplace;
+    int64_t preload;
+    const char *value, *dist, *ycsb, *save, *load;
+    /* what relations make of them */
+    size_t value_least, value_most;
+    struct kv_draw draw;
+    struct kv_mix mix;
+    struct wl_injection injection;
+};
+extern struct kv_values kv;
+extern const struct wl_program kv_program;
+
+enum { kv_preload_client, kv_preload_server, kv_preload_none };
+
+/* Places in the table of faults */
+enum kv_fault {
+    kv_drop_answer,
+    kv_dup_answer,
+    kv_swap_answers,
+    kv_flip_bit,
+    kv_dup_request,
+    kv_lose_request,
+    kv_stale_len,
+    kv_wrong_server
+};
+
+/* ---- Checks: how often each failed, and where first */
+
+enum kv_check {
+    kv_k1,
+    kv_k4,
+    kv_k5,
+    kv_k6,
+    kv_k7,
+    kv_k8,
+    kv_k9,
+    kv_k17,
+    kv_k18,
+    kv_k19,
+    kv_checks
+};
+extern const char *const kv_check_names[kv_checks];
+
+struct kv_verdict {
+    uint64_t failures;
+    char first[kv_first_most];
+};
+
+/* What a rank brings home from one run; sent to rank 0 as it is. */
+struct kv_outcome {
+    struct kv_verdict verdicts[kv_checks];
+    uint64_t issued[3], answered[3]; /* by enum kv_op; servers: answered is what they served */
+    uint64_t measured[3], hits, misses, lost, unsure, refused; /* clients, lost: surely put */
+    uint64_t measured_ns, cpu_ns, payload, stalls, reordered;
+    uint64_t to_server[64]; /* clients: requests by server, the last place takes the rest */
+    uint64_t digest, results;
+    struct kv_counts counts;
+    double load;
+    struct wl_histogram gets, puts;
+};
+extern struct kv_outcome kv_mine;
+
+/* Counts a failure of this rank; the first one's words are kept. */
+void kv_fail(enum kv_check check, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* ---- Roles */
+
+extern uint32_t kv_servers, kv_clients, kv_client; /* kv_client: this rank's number, clients only */
+extern size_t kv_slot;                             /* bytes of a slot */
+
+static inline bool kv_is_server(void)
+{
+    return wl_job.me < kv_servers;
+}
+
+/* A run: open, preload, serve or ask, close. Collective parts are between them, in kv.c. */
+void kv_server_open(void);
+void kv_server_preload(void);
+uint32_t kv_server_load(void); /* the highest version that came back */
+void kv_server_run(void);
+void kv_server_close(void);
+
+void kv_client_open(uint32_t loaded_version);
+void kv_client_preload(void);
+void kv_client_run(void);
+void kv_client_close(void);
+
+/* ---- Transports: all of them in one table, whatever they travel by */
+
+/* A request in a client's window. */
+struct kv_pending {
+    bool waiting, answered, twice;
+    enum kv_op op;
+    uint32_t server, seq, version, least_version; /* least: what a GET must at least see */
+    uint64_t r, number, posted;
+    bool sure; /* a GET of a key that is surely there */
+    bool rmw;  /* an update of the same key follows */
+    struct kv_hash hash;
+    struct kv_key key;
+    size_t len; /* PUT: of the value */
+    enum kv_status status;
+    size_t answer_len;
+    gex_Event_t put; /* put-am: until it is complete no message may tell of it */
+    bool put_pending;
+    char *image; /* end of the record, in this rank's segment */
+    char answer[kv_value_most];
+};
+
+struct kv_transport {
+    const char *name;
+    bool slots; /* requests lie in slots of the server's segment, and it clears them */
+    void (*request)(struct kv_pending *pending);
+    void (*progress)(void); /* of what request() left undone; may be NULL */
+};
+extern const struct kv_transport kv_transports[]; /* ends without name */
+extern const struct kv_transport *kv_transport;   /* of the present run */
+void kv_transport_handlers(void);
+
+/* Called by transports: a request that lies in front of `end` came, of `image` bytes; and an
+ * answer. */
+struct kv_reply {
+    uint32_t client, seq;
+    enum kv_status status;
+    size_t len;
+    char value[kv_value_most];
+};
+
+/* False: no answer is to be sent now. `slot`: the record is in a slot and will be cleared. */
+bool kv_server_take(uint32_t client, char *end, size_t image, bool slot, struct kv_reply *reply);
+void kv_client_done(void); /* at the server: a client has finished */
+void kv_client_take(uint32_t server, uint32_t seq, enum kv_status status, const void *value,
+                    size_t len);
+void kv_send_reply(const struct kv_reply *reply); /* outside of handlers */
+void kv_send_done(uint32_t server);
+
+/* Rank 0: adds a run to the report; `all` are the outcomes of all ranks. */
+void kv_report(struct wl_report *report, const struct kv_outcome *all);
+
+#endif

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A request in its slot. Ascending: value, len (2), seq (4), key (16), mark (1), with the mark in
+ * the slot's last byte: data that arrive in ascending order are all there when the mark is, and a
+ * request of any length is one contiguous write. A GET writes seq to mark only; that len is 0 then
+ * is the server's doing, who cleared it when it took the request before. */
+#ifndef KV_RECORD_H
+#define KV_RECORD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "key.h"
+
+enum kv_op { kv_get, kv_put, kv_delete };
+
+enum {
+    /* distances from the end of the slot */
+    kv_at_mark = 1,
+    kv_at_key = kv_at_mark + kv_key_size,
+    kv_at_seq = kv_at_key + 4,
+    kv_at_len = kv_at_seq + 2,
+    kv_get_image = kv_at_seq,
+    kv_header_image = kv_at_len,
+    kv_value_most = 1024,
+    kv_len_delete = 0xFFFF,
+    kv_line = 64
+};
+
+struct kv_request {
+    enum kv_op op;
+    uint16_t len; /* of the value, PUT only */
+    uint32_t seq;
+    struct kv_key key;
+    const char *value; /* in the slot; PUT only */
+};
+
+/* The size of slots for values of up to `value_most` bytes: whole lines. */
+static inline size_t kv_slot_size(size_t value_most)
+{
+    return (value_most + kv_header_image + kv_line - 1) / kv_line * kv_line;
+}
+
+/* Request number r of a client to this server, from 0 on. */
+static inline size_t kv_slot_index(uint64_t client, uint64_t window, uint64_t r)
+{
+    return (size_t)(client * window + r % window);
+}
+
+/* Never 0, and another one each time that the slot is used again. */
+static inline uint8_t kv_mark_of(uint64_t window, uint64_t r)
+{
+    return (uint8_t)(1 + r / window % 255);
+}
+
+/* Bytes that a request writes; they end with the slot. */
+static inline size_t kv_image_size(enum kv_op op, size_t len)
+{
+    return op == kv_get ? kv_get_image : kv_header_image + (op == kv_put ? len : 0);
+}
+
+/* Writes a request's image so that it ends at `end`; only kv_image_size() bytes are touched. The
+ * value's bytes are the caller's matter: they lie before end - kv_at_len. */
+void kv_record_write(char *end, enum kv_op op, uint16_t len, uint32_t seq, const struct kv_key *key,
+                     uint8_t mark);
+
+/* Reads the request that ends at `end`, without its mark; false when len is no length of a value of
+ * at most `value_most` bytes. */
+bool kv_record_read(const char *end, size_t value_most, struct kv_request *request);
+
+static inline uint8_t kv_record_mark(const char *end)
+{
+    return (uint8_t)end[-kv_at_mark];
+}
+
+/* The server took it: no mark, so that it is not taken again; no length, for the next may be a GET.
+ * For injection either part may be left out. */
+void kv_record_clear(char *end, bool mark, bool len);
+
+#endif

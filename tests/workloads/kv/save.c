@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* See save.h. Owns the file while it is written or read. */
+#include "config.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "record.h"
+#include "save.h"
+
+enum { format = 1, byte_order = 0x01020304 };
+
+struct header {
+    char magic[8];
+    uint32_t order, format, server, servers, key_size, value_most;
+    uint64_t entries, digest;
+};
+
+struct line {
+    uint32_t len, zero;
+    struct kv_key key;
+};
+
+static const char magic[8] = "tk-kv\r\n";
+
+uint64_t kv_crc64(uint64_t crc, const void *data, size_t size)
+{
+    static uint64_t table[256];
+    const unsigned char *at = data;
+    if (!table[1])
+        for (unsigned i = 0; i < 256; i++) {
+            table[i] = i;
+            for (int bit = 0; bit < 8; bit++)
+                table[i] = table[i] >> 1 ^ (table[i] & 1 ? UINT64_C(0xc96c5795d7870f42) : 0);
+        }
+    crc = ~crc;
+    for (size_t i = 0; i < size; i++)
+        crc = table[(crc ^ at[i]) & 255] ^ crc >> 8;
+    return ~crc;
+}
+
+/* ---- Saving */
+
+struct saving {
+    FILE *file;
+    uint64_t crc;
+};
+
+static void put_bytes(struct saving *saving, const void *data, size_t size)
+{
+    saving->crc = kv_crc64(saving->crc, data, size);
+    fwrite(data, 1, size, saving->file);
+}
+
+static void put_entry(void *arg, const struct kv_key *key, const char *value, size_t len)
+{
+    struct line line = {(uint32_t)len, 0, *key};
+    put_bytes(arg, &line, sizeof(line));
+    put_bytes(arg, value, len);
+}
+
+static void put_all(struct saving *saving, const struct kv_store *store, uint32_t server,
+                    uint32_t servers)
+{
+    struct header header = {.order = byte_order,
+                            .format = format,
+                            .server = server,
+                            .servers = servers,
+                            .key_size = kv_key_size,
+                            .value_most = kv_value_most,
+                            .entries = kv_store_count(store).entries,
+                            .digest = kv_store_digest(store)};
+    memcpy(header.magic, magic, sizeof(magic));
+    put_bytes(saving, &header, sizeof(header));
+    kv_store_each(store, put_entry, saving);
+    fwrite(&saving->crc, 1, sizeof(saving->crc), saving->file);
+}
+
+/* Under another name until it is whole. */
+bool kv_save(const struct kv_store *store, const char *path, uint32_t server, uint32_t servers,
+             char *why, size_t size)
+{
+    char temporary[4096];
+    struct saving saving = {NULL, 0};
+    snprintf(temporary, sizeof(temporary), "%s.part", path);
+    saving.file = fopen(temporary, "w");
+    if (!saving.file) {
+        snprintf(why, size, "%s can't be opened: %s", temporary, strerror(errno));
+        return false;
+    }
+    put_all(&saving, store, server, servers);
+    bool bad = ferror(saving.file);
+    bad |= fclose(saving.file) != 0;
+    if (!bad && rename(temporary, path) == 0)
+        return true;
+    snprintf(why, size, "%s can't be written: %s", path, strerror(errno));
+    unlink(temporary);
+    return false;
+}
+
+/* ---- Loading */
+
+static char *read_file(const char *path, size_t *length, char *why, size_t size)
+{
+    FILE *file = fopen(path, "r");
+    char *text = NULL;
+    long end = -1;
+    if (file && fseek(file, 0, SEEK_END) == 0 && (end = ftell(file)) >= 0) {
+        rewind(file);
+        text = malloc((size_t)end + 1);
+        *length = text ? fread(text, 1, (size_t)end, file) : 0;
+    }
+    if (!text || *length != (size_t)end) {
+        snprintf(why, size, "%s can't be read: %s", path, strerror(errno));
+        free(text);
+        text = NULL;
+    }
+    if (file)
+        fclose(file);
+    return text;
+}
+
+/* What is wrong with the file as a whole; NULL: nothing. */
+static const char *look_at(const char *text, size_t length, uint32_t server, uint32_t servers)
+{
+    struct header header;
+    uint64_t crc;
+    if (length < sizeof(header) + sizeof(crc))
+        return "is too short";
+    memcpy(&header, text, sizeof(header));
+    memcpy(&crc, text + length - sizeof(crc), sizeof(crc));
+    if (memcmp(header.magic, magic, sizeof(magic)))
+        return "was not saved by kv";
+    if (header.order != byte_order)
+        return "was saved by a machine with another byte order";
+    if (kv_crc64(0, text, length - sizeof(crc)) != crc)
+        return "is damaged: its checksum does not fit";
+    if (header.format != format || header.key_size != kv_key_size ||
+        header.value_most > kv_value_most)
+        return "has another format";
+    if (header.servers != servers)
+        return "was saved by another number of servers";
+    return header.server != server ? "was saved by another server" : NULL;
+}
+
+/* The entries are put in the order of the file. False when they are not what the header says. */
+static bool take_entries(struct kv_store *store, const char *text, size_t length,
+                         const struct header *header)
+{
+    const char *at = text + sizeof(*header), *end = text + length - sizeof(uint64_t);
+    for (uint64_t i = 0; i < header->entries; i++) {
+        struct line line;
+        if ((size_t)(end - at) < sizeof(line))
+            return false;
+        memcpy(&line, at, sizeof(line));
+        at += sizeof(line);
+        if (line.len > kv_value_most || (size_t)(end - at) < line.len ||
+            kv_store_put(store, &line.key, kv_hash_of(&line.key), at, line.len) != kv_ok)
+            return false;
+        at += line.len;
+    }
+    return at == end && kv_store_digest(store) == header->digest;
+}
+
+bool kv_load(struct kv_store *store, const char *path, uint32_t server, uint32_t servers, char *why,
+             size_t size)
+{
+    size_t length = 0;
+    struct header header;
+    char *text = read_file(path, &length, why, size);
+    if (!text)
+        return false;
+    const char *wrong = look_at(text, length, server, servers);
+    if (!wrong) {
+        memcpy(&header, text, sizeof(header));
+        if (!take_entries(store, text, length, &header))
+            wrong = "holds entries that this store can't keep";
+    }
+    if (wrong)
+        snprintf(why, size, "%s %s", path, wrong);
+    free(text);
+    return !wrong;
+}

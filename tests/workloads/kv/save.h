@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A store as a file, and back. The file is believed only when it is whole: its end is a checksum
+ * over all before it, and what it says of itself (servers, sizes, byte order) fits this job. */
+#ifndef KV_SAVE_H
+#define KV_SAVE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "store.h"
+
+/* Both are false with one line in `why`; then no file is left under that name, and the store is as
+ * it was, but for a load that the store itself refused. */
+bool kv_save(const struct kv_store *store, const char *path, uint32_t server, uint32_t servers,
+             char *why, size_t size);
+bool kv_load(struct kv_store *store, const char *path, uint32_t server, uint32_t servers, char *why,
+             size_t size);
+
+/* CRC-64/XZ of more bytes; begin with 0. */
+uint64_t kv_crc64(uint64_t crc, const void *data, size_t size);
+
+#endif

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The server's side of kv: takes requests from whatever transport brings them, keeps account of
+ * each client's sequence, serves from the store. Everything runs in handlers, that is, in the one
+ * thread that polls. Owns the store and the answers that faults hold back. */
+#include "config.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kv.h"
+#include "progress.h"
+#include "save.h"
+
+enum { held_most = 8 };
+
+struct sequence {
+    uint32_t next;              /* all before were served */
+    bool ahead[kv_window_most]; /* of those behind `next`, by seq */
+};
+
+static struct {
+    struct kv_store *store;
+    struct sequence *clients;
+    uint64_t served;
+    volatile uint32_t done;
+    struct kv_reply held[held_most]; /* answers that leave outside of handlers */
+    volatile int held_count;
+    struct kv_reply swapped; /* waits for another one to be swapped with */
+    bool swapping, faults;
+} server;
+
+void kv_server_open(void)
+{
+    struct kv_store_options options = {.kind = (enum kv_store_kind)kv.store,
+                                       .buckets = (uint64_t)kv.buckets,
+                                       .log_bytes = (uint64_t)kv.log,
+                                       .value_most = kv.value_most,
+                                       .inplace = kv.inplace != 0,
+                                       .ledger = kv.common.verify != wl_verify_none};
+    memset(&server, 0, sizeof(server));
+    server.store = kv_store_open(&options);
+    server.clients = calloc(kv_clients, sizeof(*server.clients));
+    if (!server.store || !server.clients)
+        wl_job_die("no memory for a store of %lld buckets and %lld bytes", (long long)kv.buckets,
+                   (long long)kv.log);
+}
+
+void kv_server_close(void)
+{
+    kv_store_close(server.store);
+    free(server.clients);
+}
+
+void kv_client_done(void)
+{
+    server.done++;
+}
+
+/* Only this server's part of the keys, as the clients would have put them. */
+void kv_server_preload(void)
+{
+    char value[kv_value_most];
+    for (uint64_t number = 0; number < (uint64_t)kv.keys * kv_clients; number++) {
+        struct kv_key key = kv_key_of((uint64_t)kv.common.seed, number);
+        struct kv_hash hash = kv_hash_of(&key);
+        if (kv_server_of(hash, kv_servers) != wl_job.me)
+            continue;
+        kv_value_fill(value, kv.value_most, hash, (uint32_t)(number % kv_clients), 1);
+        if (kv_store_put(server.store, &key, hash, value, kv.value_most) != kv_ok)
+            wl_job_die("the store is too small for its part of the keys: raise --log");
+    }
+}
+
+static void highest_version(void *arg, const struct kv_key *key, const char *value, size_t len)
+{
+    struct kv_value seen;
+    uint32_t *highest = arg;
+    const char *wrong = kv_value_check(value, len, kv_hash_of(key), &seen);
+    if (wrong)
+        kv_fail(kv_k18, "server %u loaded %s", (unsigned)wl_job.me, wrong);
+    if (seen.version > *highest)
+        *highest = seen.version;
+}
+
+uint32_t kv_server_load(void)
+{
+    char path[4096], why[512];
+    uint32_t highest = 0;
+    snprintf(path, sizeof(path), "%s.%u", kv.load, (unsigned)wl_job.me);
+    if (!kv_load(server.store, path, wl_job.me, kv_servers, why, sizeof(why)))
+        wl_job_die("%s", why);
+    kv_store_each(server.store, highest_version, &highest);
+    return highest;
+}
+
+/* ---- Account of sequences (K6): every number exactly once. Order is not promised by messages, so
+ * what comes early is remembered; it can be no further ahead than the window. */
+static void account(uint32_t client, uint32_t seq)
+{
+    struct sequence *s = &server.clients[client];
+    uint32_t ahead = seq - s->next;
+    if (ahead >= (uint32_t)kv.window) {
+        kv_fail(kv_k6, "server %u: request %u of client %u %s, %u was next", (unsigned)wl_job.me,
+                seq, client, ahead > UINT32_MAX / 2 ? "came again" : "is out of its window",
+                s->next);
+        return;
+    }
+    if (s->ahead[seq % kv_window_most])
+        kv_fail(kv_k6, "server %u: request %u of client %u came again", (unsigned)wl_job.me, seq,
+                client);
+    kv_mine.reordered += ahead != 0;
+    s->ahead[seq % kv_window_most] = true;
+    while (s->ahead[s->next % kv_window_most])
+        s->ahead[s->next++ % kv_window_most] = false;
+}
+
+/* ---- Faults */
+
+static void hold(const struct kv_reply *reply)
+{
+    if (server.held_count < held_most)
+        server.held[server.held_count++] = *reply;
+}
+
+static void swap_contents(struct kv_reply *a, struct kv_reply *b)
+{
+    struct kv_reply c = *a;
+    uint32_t seq = a->seq, client = a->client;
+    *a = *b;
+    a->seq = seq;
+    a->client = client;
+    seq = b->seq, client = b->client;
+    *b = c;
+    b->seq = seq;
+    b->client = client;
+}
+
+/* Is the answer to be sent by the handler? */
+static bool disturb(struct kv_reply *reply)
+{
+    struct wl_injection *injection = &kv.injection;
+    bool value = reply->len > 0;
+    if (server.swapping && value) {
+        server.swapping = false;
+        swap_contents(&server.swapped, reply);
+        hold(&server.swapped);
+        return true;
+    }
+    if (wl_inject(injection, kv_drop_answer))
+        return false;
+    if (wl_inject(injection, kv_dup_answer))
+        hold(reply);
+    if (value && wl_inject(injection, kv_flip_bit))
+        reply->value[reply->len / 2] ^= 1;
+    if (value && wl_inject(injection, kv_swap_answers)) {
+        server.swapped = *reply;
+        server.swapping = true;
+        return false;
+    }
+    return true;
+}
+
+/* ---- Serving */
+
+static bool read_request(char *end, size_t image, struct kv_request *request)
+{
+    char padded[kv_header_image] = {0};
+    if (image >= kv_header_image)
+        return kv_record_read(end, kv.value_most, request);
+    /* A GET that is no part of a slot brings no length. */
+    memcpy(padded + sizeof(padded) - kv_get_image, end - kv_get_image, kv_get_image);
+    return kv_record_read(padded + sizeof(padded), kv.value_most, request);
+}
+
+static void make_reply(const struct kv_item *item, struct kv_reply *reply)
+{
+    reply->client = item->client;
+    reply->seq = item->request.seq;
+    reply->status = item->status;
+    reply->len = item->request.op == kv_get && item->status == kv_ok ? item->len : 0;
+    if (reply->len)
+        memcpy(reply->value, item->value, reply->len);
+}
+
+bool kv_server_take(uint32_t client, char *end, size_t image, bool slot, struct kv_reply *reply)
+{
+    struct kv_item item = {.real = true, .client = client};
+    bool whole = slot ? kv_record_read(end, kv.value_most, &item.request)
+                      : read_request(end, image, &item.request);
+    if (!whole || client >= kv_clients) {
+        kv_fail(kv_k6, "server %u: no request, from client %u", (unsigned)wl_job.me, client);
+        return false;
+    }
+    item.hash = kv_hash_of(&item.request.key);
+    if (kv_server_of(item.hash, kv_servers) != wl_job.me)
+        kv_fail(kv_k9, "server %u: a key of server %u, from client %u", (unsigned)wl_job.me,
+                kv_server_of(item.hash, kv_servers), client);
+    account(client, item.request.seq);
+    kv_serve(server.store, &item);
+    make_reply(&item, reply);
+    kv_mine.answered[item.request.op]++;
+    server.served++;
+    if (slot)
+        kv_record_clear(end, true,
+                        !(item.request.op == kv_put && server.faults &&
+                          wl_inject(&kv.injection, kv_stale_len)));
+    return !server.faults || disturb(reply);
+}
+
+static void release_held(void)
+{
+    while (server.held_count > 0) {
+        struct kv_reply reply = server.held[--server.held_count];
+        kv_send_reply(&reply);
+    }
+}
+
+/* Served so far by now; the intervals of the report are rank 0's. */
+static void save_store(void)
+{
+    char path[4096], why[512];
+    snprintf(path, sizeof(path), "%s.%u", kv.save, (unsigned)wl_job.me);
+    if (!kv_save(server.store, path, wl_job.me, kv_servers, why, sizeof(why)))
+        kv_fail(kv_k18, "%.150s", why);
+}
+
+void kv_server_run(void)
+{
+    uint64_t cpu = wl_cpu(), before = server.served;
+    server.faults = kv.injection.fault >= 0;
+    wl_progress_start(kv_transport->name, wl_now(),
+                      kv.ops ? 0 : (uint64_t)((kv.common.duration + kv.common.warmup) * 1e9));
+    while (server.done < kv_clients && !wl_stopped()) {
+        uint64_t began = wl_now();
+        /* Some milliseconds at a time, or all the time in a handler for what comes in one poll. */
+        GASNET_BLOCKUNTIL(server.done == kv_clients || server.held_count || wl_stopped() ||
+                          wl_now() - began > WL_SECOND / 8);
+        release_held();
+        if (wl_job.me == 0)
+            wl_progress(wl_now(), server.served - before);
+    }
+    wl_progress_end();
+    kv_mine.cpu_ns = wl_cpu() - cpu;
+    kv_mine.measured[0] = server.served - before;
+    kv_mine.counts = kv_store_count(server.store);
+    kv_mine.load = kv_store_load_factor(server.store);
+    kv_mine.digest = kv_store_digest(server.store);
+    if (kv.save)
+        save_store();
+}

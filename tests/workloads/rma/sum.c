@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* See sum.h. Owns the threads while they run. */
+#include "config.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "sum.h"
+
+struct task {
+    struct rma_flood *flood;
+    uint64_t seed, stream;
+    pthread_t thread;
+};
+
+static void *work(void *arg)
+{
+    struct task *task = arg;
+    rma_flood_run(task->flood, task->seed, task->stream);
+    return NULL;
+}
+
+void rma_run_all(struct rma_flood *floods, unsigned count, uint64_t seed, uint64_t first_stream)
+{
+    struct task *tasks = calloc(count, sizeof(*tasks));
+    if (!tasks)
+        wl_job_die("no memory for %u threads", count);
+    for (unsigned t = 0; t < count; t++) {
+        tasks[t] = (struct task){.flood = &floods[t], .seed = seed, .stream = first_stream + t};
+        if (t && floods[t].target_count && pthread_create(&tasks[t].thread, NULL, work, &tasks[t]))
+            wl_job_die("thread %u can't be started", t);
+    }
+    if (floods[0].target_count)
+        work(&tasks[0]);
+    for (unsigned t = 1; t < count; t++)
+        if (floods[t].target_count)
+            pthread_join(tasks[t].thread, NULL);
+    free(tasks);
+}
+
+void rma_sum_clear(struct rma_sum *sum)
+{
+    *sum = (struct rma_sum){.least_mops = HUGE_VAL};
+    wl_histogram_clear(&sum->times);
+}
+
+void rma_verdict_merge(struct rma_verdict *into, const struct rma_verdict *from)
+{
+    if (into->failures == 0)
+        *into = *from;
+    else
+        into->failures += from->failures;
+}
+
+void rma_sum_flood(struct rma_sum *sum, const struct rma_flood *flood)
+{
+    double mops = rma_flood_mops(flood);
+    struct rma_sum one = {.posted = flood->posted,
+                          .completed = flood->completed,
+                          .measured = flood->measured,
+                          .measured_writes = flood->measured_writes,
+                          .checked = flood->checked,
+                          .most_outstanding = flood->most_outstanding,
+                          .empty_polls = flood->empty_polls,
+                          .cpu_ns = flood->span.ended_cpu - flood->span.began_cpu,
+                          .sequence = flood->sequence,
+                          .longest_ns = flood->span.ended - flood->span.began,
+                          .least_mops = mops,
+                          .most_mops = mops,
+                          .times = flood->times};
+    for (int check = 0; check < rma_checks; check++)
+        one.verdicts[check] = flood->verdicts[check];
+    rma_sum_merge(sum, &one);
+}
+
+void rma_sum_merge(struct rma_sum *into, const struct rma_sum *from)
+{
+    for (int check = 0; check < rma_checks; check++)
+        rma_verdict_merge(&into->verdicts[check], &from->verdicts[check]);
+    into->posted += from->posted;
+    into->completed += from->completed;
+    into->measured += from->measured;
+    into->measured_writes += from->measured_writes;
+    into->checked += from->checked;
+    into->empty_polls += from->empty_polls;
+    into->cpu_ns += from->cpu_ns;
+    into->sequence += from->sequence;
+    if (from->longest_ns > into->longest_ns)
+        into->longest_ns = from->longest_ns;
+    into->least_mops = fmin(into->least_mops, from->least_mops);
+    into->most_mops = fmax(into->most_mops, from->most_mops);
+    if (from->most_outstanding > into->most_outstanding)
+        into->most_outstanding = from->most_outstanding;
+    wl_histogram_merge(&into->times, &from->times);
+}
+
+static double per(uint64_t what, uint64_t count)
+{
+    return count ? (double)what / (double)count : 0;
+}
+
+/* Not the sum of the threads' own rates: threads that took turns on a CPU would count as if they
+ * had run at the same time. */
+double rma_sum_mops(const struct rma_sum *sum)
+{
+    return sum->longest_ns ? (double)sum->measured * 1e3 / (double)sum->longest_ns : 0;
+}
+
+void rma_sum_report(struct wl_report *r, const struct rma_sum *sum, size_t size)
+{
+    char digest[32];
+    wl_report_real(r, wl_summary, "rate_mops", rma_sum_mops(sum));
+    wl_report_real(r, wl_summary, "slowest_thread_mops", sum->least_mops);
+    wl_report_real(r, wl_summary, "fastest_thread_mops", sum->most_mops);
+    wl_report_real(r, wl_summary, "rate_gbps", rma_sum_mops(sum) * (double)size * 8e-3);
+    wl_report_times(r, "op", &sum->times);
+    wl_report_real(r, wl_summary, "cpu_ns_per_op", per(sum->cpu_ns, sum->measured));
+    wl_report_real(r, wl_summary, "empty_polls_per_op", per(sum->empty_polls, sum->completed));
+    wl_report_real(r, wl_summary, "write_percent", 100 * per(sum->measured_writes, sum->measured));
+    wl_report_whole(r, wl_summary, "most_outstanding", (int64_t)sum->most_outstanding);
+    wl_report_whole(r, wl_summary, "ops_total", (int64_t)sum->posted);
+    snprintf(digest, sizeof(digest), "%016llx", (unsigned long long)sum->sequence);
+    wl_report_text(r, wl_summary, "sequence_digest", digest);
+    wl_report_whole(r, wl_verify, "checked_reads", (int64_t)sum->checked);
+}

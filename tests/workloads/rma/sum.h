@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Floods of several threads and ranks together: running them, adding them up, reporting them. */
+#ifndef RMA_SUM_H
+#define RMA_SUM_H
+
+#include "flood.h"
+
+/* Plain data: sent between ranks as it is. */
+struct rma_sum {
+    uint64_t posted, completed, measured, measured_writes, checked, most_outstanding;
+    uint64_t empty_polls, cpu_ns, sequence;
+    uint64_t longest_ns;          /* interval of a thread: what all did together is divided by it */
+    double least_mops, most_mops; /* of the slowest and the fastest thread */
+    struct wl_histogram times;
+    struct rma_verdict verdicts[rma_checks];
+};
+
+/* One thread for each flood that has targets, the first in the caller's. */
+void rma_run_all(struct rma_flood *floods, unsigned count, uint64_t seed, uint64_t first_stream);
+
+void rma_sum_clear(struct rma_sum *sum);
+void rma_sum_flood(struct rma_sum *sum, const struct rma_flood *flood);
+void rma_sum_merge(struct rma_sum *into, const struct rma_sum *from);
+void rma_verdict_merge(struct rma_verdict *into, const struct rma_verdict *from);
+
+/* Of all together. */
+double rma_sum_mops(const struct rma_sum *sum);
+
+/* Rates, times and costs; `size` in bytes. */
+void rma_sum_report(struct wl_report *r, const struct rma_sum *sum, size_t size);
+
+#endif

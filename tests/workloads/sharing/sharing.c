@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The workload sharing over GASNet-EX: what it costs that the threads of a process share the
+ * connections that the conduit owns. Every thread has events of its own; that each read holds what
+ * lay there at the moment its own event says so is the test that no thread is told of another's
+ * completion. Owns floods and targets. */
+#include "config.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sharing.h"
+
+static struct rma_ground ground;
+static struct rma_flood *floods;
+static uint32_t servers, threads, qps, each;
+
+static void *make(size_t count, size_t size)
+{
+    void *memory = calloc(count ? count : 1, size);
+    if (!memory)
+        wl_job_die("no memory for %zu connections", count);
+    return memory;
+}
+
+static bool is_server(void)
+{
+    return wl_job.me < servers;
+}
+
+/* ---- Connections */
+
+/* Rings at a client: for each thread of each server one for each connection that ends here. */
+static size_t ring_of(uint32_t server, uint32_t thread, uint32_t i)
+{
+    return ((size_t)server * threads + thread) * each + i % each;
+}
+
+static uint64_t writer_of(uint32_t server, uint32_t thread, uint32_t i)
+{
+    return ((uint64_t)server * threads + thread) * qps + i;
+}
+
+static struct rma_target target_of(uint32_t thread, uint32_t i)
+{
+    uint32_t client = sharing_map(i, qps, sharing_clients, 1).client;
+    return (struct rma_target){.rank = servers + client,
+                               .source_id = servers + client,
+                               .source = 0,
+                               .ring = ring_of(wl_job.me, thread, i),
+                               .writer = writer_of(wl_job.me, thread, i)};
+}
+
+static void set_flood(struct rma_flood *flood, uint32_t thread)
+{
+    *flood = (struct rma_flood){.ground = &ground,
+                                .targets = make(qps, sizeof(*flood->targets)),
+                                .thread = thread,
+                                .write_percent = sharing.op ? 100 : 0,
+                                .align = (size_t)sharing.align,
+                                .verify = (int)sharing.common.verify,
+                                .warmup_ns = (uint64_t)(sharing.common.warmup * 1e9),
+                                .duration_ns = (uint64_t)(sharing.common.duration * 1e9),
+                                .ops = (uint64_t)sharing.ops,
+                                .timeout_ns = (uint64_t)sharing.common.timeout_ms * 1000000,
+                                .injection = sharing.injection};
+    for (uint32_t i = 0; i < qps; i++)
+        if (sharing_group(i, threads, (uint32_t)sharing.degree) ==
+            thread / (uint32_t)sharing.degree)
+            flood->targets[flood->target_count++] = target_of(thread, i);
+}
+
+/* ---- H2: each end writes its name to the other */
+
+static uint64_t name_hash(const char *side, uint32_t number, uint32_t i)
+{
+    char name[64];
+    uint64_t hash = WL_GOLDEN;
+    snprintf(name, sizeof(name), "%s-%u-%u", side, number, i);
+    for (const char *c = name; *c; c++)
+        hash = wl_mix(hash + (unsigned char)*c);
+    return hash;
+}
+
+/* Where server and connection greet: at a client by server and place, at a server by connection. */
+static size_t greeting(bool at_server, uint32_t server, uint32_t i)
+{
+    return rma_at_greeting(&ground, at_server ? i : (size_t)server * each + i % each);
+}
+
+static void greet_one(uint32_t server, uint32_t i)
+{
+    uint32_t client = sharing_map(i, qps, sharing_clients, 1).client;
+    bool here = is_server() ? server == wl_job.me : client == wl_job.me - servers;
+    gex_Rank_t to = is_server() ? servers + client : server;
+    uint32_t fault = wl_inject(&sharing.injection, rma_misroute);
+    if (!here)
+        return;
+    uint64_t hash = is_server() ? name_hash("server", server, i + fault)
+                                : name_hash("client", client, i + fault);
+    gex_RMA_PutBlockingVal(wl_job.tm, to,
+                           (char *)wl_job.segments[to] + greeting(!is_server(), server, i), hash,
+                           sizeof(hash), 0);
+}
+
+static void check_one(uint32_t server, uint32_t i)
+{
+    uint32_t client = sharing_map(i, qps, sharing_clients, 1).client;
+    uint64_t seen;
+    if (is_server() ? server != wl_job.me : client != wl_job.me - servers)
+        return;
+    memcpy(&seen, wl_job.segment + greeting(is_server(), server, i), sizeof(seen));
+    if (seen != (is_server() ? name_hash("client", client, i) : name_hash("server", server, i)))
+        sharing_fail(sharing_h2, "rank %u: over connection %u of server %u another greeted",
+                     (unsigned)wl_job.me, i, server);
+}
+
+static void greet(void)
+{
+    for (uint32_t server = 0; server < servers; server++)
+        for (uint32_t i = 0; i < qps; i++)
+            greet_one(server, i);
+    wl_job_barrier();
+    for (uint32_t server = 0; server < servers; server++)
+        for (uint32_t i = 0; i < qps; i++)
+            check_one(server, i);
+}
+
+/* ---- The flood */
+
+/* H8: a thread posts over connections of its group only. */
+static void check_group(const struct rma_flood *flood)
+{
+    uint64_t posts = 0;
+    for (size_t k = 0; k < flood->target_count; k++)
+        posts += flood->targets[k].posts;
+    if (posts != flood->posted)
+        sharing_fail(sharing_h8, "rank %u thread %u: %llu posts, %llu over its connections",
+                     (unsigned)wl_job.me, flood->thread, (unsigned long long)flood->posted,
+                     (unsigned long long)posts);
+}
+
+static void serve(void)
+{
+    rma_run_all(floods, threads, (uint64_t)sharing.common.seed, (uint64_t)wl_job.me * threads);
+    wl_job_barrier();
+    for (uint32_t t = 0; t < threads; t++) {
+        rma_sum_flood(&sharing_mine.sum, &floods[t]);
+        check_group(&floods[t]);
+    }
+}
+
+/* A client lends its memory and sleeps; what it costs is told (H13). */
+static void lend(void)
+{
+    uint64_t now = wl_now(), cpu = wl_clock(CLOCK_PROCESS_CPUTIME_ID);
+    wl_job_barrier_asleep();
+    cpu = wl_clock(CLOCK_PROCESS_CPUTIME_ID) - cpu;
+    now = wl_now() - now;
+    sharing_mine.client_cpu_percent = now ? 100 * (double)cpu / (double)now : 0;
+    /* What is over in a moment says nothing. */
+    if (now > WL_SECOND / 2 && sharing_mine.client_cpu_percent >= 2)
+        sharing_fail(sharing_h13, "client %u used %.1f %% of a CPU while it only lent memory",
+                     (unsigned)(wl_job.me - servers), sharing_mine.client_cpu_percent);
+}
+
+/* H5 at the clients: every ring holds what was written last, and nothing else was touched. */
+static void check_memory(void)
+{
+    size_t count = (size_t)threads * qps;
+    uint64_t *mine = make(count, sizeof(*mine)), *all = make(count * wl_job.size, sizeof(*all));
+    for (uint32_t t = 0; is_server() && t < threads; t++)
+        for (size_t k = 0; k < floods[t].target_count; k++)
+            mine[floods[t].targets[k].writer % count] = floods[t].targets[k].writes;
+    wl_job_share(mine, all, count * sizeof(*mine));
+    for (uint32_t server = 0; !is_server() && server < servers; server++)
+        for (uint32_t t = 0; t < threads; t++)
+            for (uint32_t i = (wl_job.me - servers) * each; i < (wl_job.me - servers + 1) * each;
+                 i++) {
+                uint64_t bad = 0, last = all[server * count + (size_t)t * qps + i];
+                if (rma_ring_wrong(&ground, wl_job.segment, ring_of(server, t, i),
+                                   writer_of(server, t, i), last, &bad))
+                    sharing_fail(sharing_h5,
+                                 "client %u: write %llu of %llu by server %u thread %u over "
+                                 "connection %u is not there",
+                                 (unsigned)(wl_job.me - servers), (unsigned long long)bad,
+                                 (unsigned long long)last, server, t, i);
+            }
+    size_t hurt = rma_ground_hurt(&ground, wl_job.segment, wl_job.me);
+    if (hurt)
+        sharing_fail(sharing_h5, "rank %u: %zu lines that nobody may write have changed",
+                     (unsigned)wl_job.me, hurt);
+    free(mine);
+    free(all);
+}
+
+static void prepare(void)
+{
+    servers = (uint32_t)sharing.servers;
+    threads = (uint32_t)sharing.threads;
+    qps = (uint32_t)sharing.qps;
+    each = sharing_each(qps, sharing_clients);
+    size_t rings = (size_t)servers * threads * each;
+    ground = (struct rma_ground){.seed = (uint64_t)sharing.common.seed,
+                                 .sources = 1,
+                                 .source_size = (size_t)sharing.buf,
+                                 .writers = rings > qps ? rings : qps,
+                                 .threads = threads,
+                                 .window = (size_t)sharing.window};
+    rma_ground_set(&ground, (size_t)sharing.size);
+    rma_sum_clear(&sharing_mine.sum);
+    wl_job_segment(rma_ground_bytes(&ground));
+    rma_ground_fill(&ground, wl_job.segment, wl_job.me);
+    floods = make(threads, sizeof(*floods));
+    for (uint32_t t = 0; is_server() && t < threads; t++)
+        set_flood(&floods[t], t);
+    wl_job_barrier();
+}
+
+int main(int argc, char **argv)
+{
+    struct wl_report *report = NULL;
+    wl_job_start(&argc, &argv, &sharing_program, &sharing, NULL);
+    struct sharing_outcome *all = make(wl_job.size, sizeof(*all));
+    prepare();
+    greet();
+    wl_job_barrier();
+    if (is_server())
+        serve();
+    else
+        lend();
+    if (!wl_stopped())
+        check_memory();
+    wl_job_gather(0, &sharing_mine, all, sizeof(sharing_mine));
+    if (wl_job.me == 0) {
+        report = wl_report_open("sharing", "1");
+        sharing_report(report, all);
+    }
+    wl_job_end(report, &sharing.common, NULL);
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a swarm amounts to: the outcomes of all ranks added up, and the report. Owns swarm_mine. */
+#include "config.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "swarm.h"
+
+struct swarm_outcome swarm_mine;
+
+const char *const swarm_check_names[swarm_checks] = {"S2", "S3", "S4",  "S5",  "S6",     "S7",
+                                                     "S8", "S9", "S11", "S12", "timeout"};
+
+void swarm_fail(enum swarm_check check, const char *format, ...)
+{
+    struct rma_verdict *verdict = &swarm_mine.verdicts[check];
+    va_list args;
+    va_start(args, format);
+    if (verdict->failures++ == 0)
+        vsnprintf(verdict->first, sizeof(verdict->first), format, args);
+    va_end(args);
+}
+
+static void report_checks(struct wl_report *report, const struct swarm_outcome *total)
+{
+    for (int check = 0; check < swarm_checks; check++) {
+        const struct rma_verdict *verdict = &total->verdicts[check];
+        wl_report_check(report, swarm_check_names[check], verdict->failures, verdict->first);
+        if (verdict->failures)
+            wl_say("%s failed %llu times, first: %s", swarm_check_names[check],
+                   (unsigned long long)verdict->failures, verdict->first);
+    }
+}
+
+static void add(struct swarm_outcome *total, const struct swarm_outcome *one)
+{
+    static const enum swarm_check names[rma_checks] = {[rma_data] = swarm_s4,
+                                                       [rma_account] = swarm_s5,
+                                                       [rma_window] = swarm_s9,
+                                                       [rma_little] = swarm_s12,
+                                                       [rma_late] = swarm_late};
+    for (int check = 0; check < swarm_checks; check++)
+        rma_verdict_merge(&total->verdicts[check], &one->verdicts[check]);
+    for (int check = 0; check < rma_checks; check++)
+        rma_verdict_merge(&total->verdicts[names[check]], &one->sum.verdicts[check]);
+    rma_sum_merge(&total->sum, &one->sum);
+    total->connected += one->connected;
+}
+
+/* What no rank can see alone: S2, S5, and S11, that every measured operation is in the histogram.
+ */
+static void check_sums(struct swarm_outcome *total)
+{
+    total->verdicts[swarm_s2].failures += total->connected != 2 * swarm_connections(swarm_size);
+    total->verdicts[swarm_s5].failures +=
+        !wl_stopped() && total->sum.posted != total->sum.completed;
+    total->verdicts[swarm_s11].failures += total->sum.times.count != total->sum.measured;
+}
+
+void swarm_report(struct wl_report *report, const struct swarm_outcome *all)
+{
+    static struct swarm_outcome total;
+    rma_sum_clear(&total.sum);
+    for (gex_Rank_t rank = 0; rank < wl_job.size; rank++)
+        add(&total, &all[rank]);
+    check_sums(&total);
+    wl_job_describe(report, &swarm_program, &swarm, (int)swarm.threads);
+    wl_report_text(report, wl_summary, "machines_are", swarm.vms > 1 ? "striped" : "processes");
+    wl_report_whole(report, wl_summary, "named_per_process", (int64_t)swarm_named(swarm_size));
+    wl_report_whole(report, wl_summary, "connected_in_job", (int64_t)total.connected);
+    wl_report_whole(report, wl_summary, "connections_in_job",
+                    (int64_t)swarm_connections(swarm_size));
+    wl_report_real(report, wl_summary, "rate_per_process_mops",
+                   rma_sum_mops(&total.sum) / wl_job.size);
+    rma_sum_report(report, &total.sum, (size_t)swarm.size);
+    report_checks(report, &total);
+}

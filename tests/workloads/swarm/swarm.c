@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The workload swarm over GASNet-EX: connections by name, greetings over each, then a flood from
+ * all threads, then a look at all memory. Over the interface a connection is a name and an order of
+ * choices; the conduit has its own ways to each peer. Owns floods and targets. */
+#include "config.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "swarm.h"
+
+struct swarm_size swarm_size;
+struct rma_ground swarm_ground;
+
+static struct rma_flood *floods;
+static struct rma_target *targets; /* of all threads, in order of thread and k */
+
+static void *make(size_t count, size_t size)
+{
+    void *memory = calloc(count ? count : 1, size);
+    if (!memory)
+        wl_job_die("no memory for %zu connections", count);
+    return memory;
+}
+
+/* ---- Connections */
+
+static bool active(uint32_t process)
+{
+    return swarm.mode == swarm_all || (process == 0) == (swarm.mode == swarm_outbound);
+}
+
+/* Does the mode let this process choose that one? */
+static bool chosen(uint32_t process, uint32_t peer)
+{
+    return active(process) && (swarm.mode != swarm_inbound || peer == 0);
+}
+
+static struct rma_target target_of(struct swarm_end end)
+{
+    uint32_t peer = swarm_peer(swarm_size, end), machine = swarm_machine(swarm_size, end);
+    return (struct rma_target){.rank = peer,
+                               .source_id = (uint64_t)peer * swarm_size.w + end.thread,
+                               .source = end.thread,
+                               .ring = swarm_writer(swarm_size, end.process, end.thread, machine),
+                               .writer = (uint64_t)end.process * swarm_named(swarm_size) +
+                                         (uint64_t)end.thread * swarm_size.n * swarm_size.m +
+                                         end.k};
+}
+
+static void name_all(void)
+{
+    uint32_t per_thread = swarm_size.n * swarm_size.m;
+    uint64_t named = 0;
+    targets = make((size_t)swarm_size.w * per_thread, sizeof(*targets));
+    floods = make(swarm_size.w, sizeof(*floods));
+    for (uint32_t t = 0; t < swarm_size.w; t++) {
+        struct rma_flood *flood = &floods[t];
+        flood->targets = &targets[(size_t)t * per_thread];
+        for (uint32_t k = 0; k < per_thread; k++) {
+            struct swarm_end end = {wl_job.me, t, k};
+            char name[swarm_name_most];
+            named++;
+            swarm_name(swarm_size, end, name);
+            if (swarm.dump_names)
+                printf("%s%s\n", name, swarm_connected(swarm_size, end) ? "" : " (itself)");
+            swarm_mine.connected += swarm_connected(swarm_size, end);
+            if (swarm_connected(swarm_size, end) && chosen(wl_job.me, swarm_peer(swarm_size, end)))
+                flood->targets[flood->target_count++] = target_of(end);
+        }
+    }
+    if (named != swarm_named(swarm_size) ||
+        swarm_mine.connected != swarm_connected_ends(swarm_size))
+        swarm_fail(swarm_s2, "rank %u: %llu named, %llu connected", (unsigned)wl_job.me,
+                   (unsigned long long)named, (unsigned long long)swarm_mine.connected);
+}
+
+/* S3: every connection writes the hash of its own name into the place that its partner keeps for
+ * it, who knows which name it expects there. */
+static void greet(void)
+{
+    for (uint32_t t = 0; t < swarm_size.w; t++)
+        for (uint32_t k = 0; k < swarm_size.n * swarm_size.m; k++) {
+            struct swarm_end end = {wl_job.me, t, k}, other = end;
+            char name[swarm_name_most];
+            if (!swarm_connected(swarm_size, end))
+                continue;
+            if (wl_inject(&swarm.injection, rma_misroute))
+                other.thread++;
+            swarm_name(swarm_size, other, name);
+            size_t at =
+                rma_at_greeting(&swarm_ground, swarm_writer(swarm_size, wl_job.me, t,
+                                                            swarm_machine(swarm_size, end)));
+            gex_RMA_PutBlockingVal(wl_job.tm, swarm_peer(swarm_size, end),
+                                   (char *)wl_job.segments[swarm_peer(swarm_size, end)] + at,
+                                   swarm_name_hash(name), sizeof(uint64_t), 0);
+        }
+    wl_job_barrier();
+}
+
+static void check_greetings(void)
+{
+    for (uint32_t t = 0; t < swarm_size.w; t++)
+        for (uint32_t k = 0; k < swarm_size.n * swarm_size.m; k++) {
+            struct swarm_end end = {wl_job.me, t, k};
+            char name[swarm_name_most];
+            uint64_t seen;
+            if (!swarm_connected(swarm_size, end))
+                continue;
+            swarm_name(swarm_size, swarm_partner(swarm_size, end), name);
+            size_t writer = swarm_writer(swarm_size, swarm_peer(swarm_size, end), t,
+                                         swarm_machine(swarm_size, end));
+            memcpy(&seen, wl_job.segment + rma_at_greeting(&swarm_ground, writer), sizeof(seen));
+            if (seen != swarm_name_hash(name))
+                swarm_fail(swarm_s3, "rank %u thread %u: where %s was expected another greeted",
+                           (unsigned)wl_job.me, t, name);
+        }
+}
+
+/* ---- The flood */
+
+static void set_flood(struct rma_flood *flood, uint32_t thread)
+{
+    flood->ground = &swarm_ground;
+    flood->thread = thread;
+    flood->write_percent = swarm.write_percent;
+    flood->align = (size_t)swarm.align;
+    flood->verify = (int)swarm.common.verify;
+    flood->warmup_ns = (uint64_t)(swarm.common.warmup * 1e9);
+    flood->duration_ns = (uint64_t)(swarm.common.duration * 1e9);
+    flood->ops = (uint64_t)swarm.ops;
+    flood->timeout_ns = (uint64_t)swarm.common.timeout_ms * 1000000;
+    flood->injection = swarm.injection;
+}
+
+/* Who does not post sleeps in the barrier behind this. */
+static void flood_all(void)
+{
+    for (uint32_t t = 0; t < swarm_size.w; t++)
+        set_flood(&floods[t], t);
+    rma_run_all(floods, swarm_size.w, (uint64_t)swarm.common.seed,
+                (uint64_t)wl_job.me * swarm_size.w);
+    if (active(wl_job.me))
+        wl_job_barrier();
+    else
+        wl_job_barrier_asleep();
+}
+
+/* ---- Afterwards */
+
+/* S6 and S7: every ring holds what its writer sent last; nothing else was touched. */
+static void check_memory(void)
+{
+    size_t rings = (size_t)swarm_named(swarm_size);
+    uint64_t *mine = make(wl_job.size * rings, sizeof(*mine));
+    uint64_t *all = make((size_t)wl_job.size * wl_job.size * rings, sizeof(*all));
+    for (uint32_t t = 0; t < swarm_size.w; t++)
+        for (size_t i = 0; i < floods[t].target_count; i++) {
+            const struct rma_target *target = &floods[t].targets[i];
+            mine[target->rank * rings + target->ring] = target->writes;
+        }
+    wl_job_share(mine, all, wl_job.size * rings * sizeof(*mine));
+    for (uint32_t t = 0; t < swarm_size.w; t++)
+        for (uint32_t k = 0; k < swarm_size.n * swarm_size.m; k++) {
+            struct swarm_end end = {wl_job.me, t, k};
+            struct swarm_end partner = swarm_partner(swarm_size, end);
+            struct rma_target to_us = target_of(partner);
+            uint64_t bad = 0,
+                     last = all[(partner.process * wl_job.size + wl_job.me) * rings + to_us.ring];
+            if (swarm_connected(swarm_size, end) &&
+                rma_ring_wrong(&swarm_ground, wl_job.segment, to_us.ring, to_us.writer, last, &bad))
+                swarm_fail(swarm_s6,
+                           "rank %u thread %u: write %llu of %llu by rank %u is not there",
+                           (unsigned)wl_job.me, t, (unsigned long long)bad,
+                           (unsigned long long)last, partner.process);
+        }
+    size_t hurt =
+        rma_ground_hurt(&swarm_ground, wl_job.segment, (uint64_t)wl_job.me * swarm_size.w);
+    if (hurt)
+        swarm_fail(swarm_s7, "rank %u: %zu lines that nobody may write have changed",
+                   (unsigned)wl_job.me, hurt);
+    free(mine);
+    free(all);
+}
+
+/* S8: within 5 sigma of equal shares. */
+static void check_shares(const struct rma_flood *flood)
+{
+    double p = 1 / (double)flood->target_count, posts = (double)flood->posted;
+    double limit = 5 * sqrt(posts * p * (1 - p)) + 1;
+    for (size_t i = 0; i < flood->target_count; i++)
+        if (fabs((double)flood->targets[i].posts - posts * p) > limit)
+            swarm_fail(swarm_s8, "rank %u thread %u: connection %zu was chosen %llu times of %.0f",
+                       (unsigned)wl_job.me, flood->thread, i,
+                       (unsigned long long)flood->targets[i].posts, posts);
+}
+
+static void prepare(void)
+{
+    swarm_size = (struct swarm_size){wl_job.size, (uint32_t)swarm.vms, (uint32_t)swarm.threads};
+    swarm_ground = (struct rma_ground){.seed = (uint64_t)swarm.common.seed,
+                                       .sources = swarm_size.w,
+                                       .source_size = (size_t)swarm.buf,
+                                       .writers = (size_t)swarm_named(swarm_size),
+                                       .threads = swarm_size.w,
+                                       .window = (size_t)swarm.window};
+    rma_ground_set(&swarm_ground, (size_t)swarm.size);
+    rma_sum_clear(&swarm_mine.sum);
+    wl_job_segment(rma_ground_bytes(&swarm_ground));
+    rma_ground_fill(&swarm_ground, wl_job.segment, (uint64_t)wl_job.me * swarm_size.w);
+    wl_job_barrier();
+}
+
+int main(int argc, char **argv)
+{
+    struct wl_report *report = NULL;
+    wl_job_start(&argc, &argv, &swarm_program, &swarm, NULL);
+    struct swarm_outcome *all = make(wl_job.size, sizeof(*all));
+    prepare();
+    name_all();
+    greet();
+    check_greetings();
+    flood_all();
+    for (uint32_t t = 0; t < swarm_size.w && floods[t].target_count; t++) {
+        rma_sum_flood(&swarm_mine.sum, &floods[t]);
+        check_shares(&floods[t]);
+    }
+    if (!wl_stopped())
+        check_memory();
+    wl_job_gather(0, &swarm_mine, all, sizeof(swarm_mine));
+    if (wl_job.me == 0) {
+        report = wl_report_open("swarm", "1");
+        swarm_report(report, all);
+    }
+    wl_job_end(report, &swarm.common, NULL);
+}
