@@ -2,44 +2,34 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # The common part of workloads as a job: --help and refusals come once, in one line, with the right status; parameters that
 # differ between ranks are noticed; records arrive; one rank stops all; the report is there three times.
-. "${top_srcdir:?run through make check}/tests/job/common.sh"
-sample=$top_builddir/tests/workloads/common/sample
+workload=sample
+. "${top_srcdir:?run through make check}/tests/workloads/common/judge.sh"
+program=$top_builddir/tests/workloads/common/sample
+ranks=3
 
-# refused TEXT ARGS...: one line, status 2.
-refused()
-{
-    text=$1
-    shift
-    job 3 "${program:-$sample}" "$@"
-    fails_with 2 "sample $*"
-    says "^sample: .*$text" 1
-    [ "$(grep -vc 'using softhca' "$scratch/err")" -eq 1 ] || failed "sample $*: more than one line"
-}
-
-job 3 "$sample" --help
+job 3 "$program" --help
 passes help
 [ "$(grep -c '^usage: gasnetrun_ibv' "$scratch/out")" -eq 1 ] || failed "help was not said once"
 refused 'unknown option --nonsense' --nonsense 1
 refused "'1x' is not a number from 0.01 to 86400 s" --duration 1x
-printf '#!/bin/sh\nexec %s --duration 0.1 --seed $((PMIX_RANK / 2))\n' "$sample" >"$scratch/differ"
+printf '#!/bin/sh\nexec %s --duration 0.1 --seed $((PMIX_RANK / 2))\n' "$program" >"$scratch/differ"
 chmod 755 "$scratch/differ"
 program=$scratch/differ refused 'rank 2 was given other parameters than rank 0'
 
-job 3 "$sample" --duration 0.2 --warmup 0.1 --json "$scratch/a.json" --csv "$scratch/a.csv"
+job 3 "$program" --duration 0.2 --warmup 0.1 --json "$scratch/a.json" --csv "$scratch/a.csv"
 passes run
 grep -q '^summary  stopped  *false$' "$scratch/out" || failed "nobody stopped it"
-grep -q '"ranks": 3,' "$scratch/a.json" || failed "no parameters in JSON"
 # Over software the report has to say so.
 if grep -q 'using softhca' "$scratch/err"; then
     grep -q '"software_rdma": true' "$scratch/a.json" || failed "the report is silent about its device"
 fi
-python3 -c 'import json, sys; json.load(open(sys.argv[1]))' "$scratch/a.json" 2>>"$scratch/err" || failed "that is no JSON"
-job 2 "$sample" --duration 30 --stopper 1 --csv "$scratch/a.csv"
+json_holds "$scratch/a.json" 'r["params"]["ranks"] == 3'
+job 2 "$program" --duration 30 --stopper 1 --csv "$scratch/a.csv"
 passes stop
 within 10
 grep -q '^summary  stopped  *true$' "$scratch/out" || failed "the stop was not seen"
 [ "$(wc -l <"$scratch/a.csv")" -eq 3 ] || failed "not a header and two rows"
-job 2 "$sample" --duration 0.01 --warmup 0 --json /nowhere/x.json
+job 2 "$program" --duration 0.01 --warmup 0 --json /nowhere/x.json
 fails_with 1 "a report that can't be written"
 says "/nowhere/x.json can't be opened" 1
 finish

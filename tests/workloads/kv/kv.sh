@@ -3,87 +3,50 @@
 # kv, short: every transport passes all its checks over the network and between neighbours, every fault makes the run fail
 # with the name of its check, what is no parameter is refused in one line, and a dead rank ends the job.
 # shellcheck disable=SC2086 # lists of words
-. "${top_srcdir:?run through make check}/tests/job/common.sh"
-kv=$top_builddir/tests/workloads/kv/kv
-# What goes over the network has two rails.
-export SOFTHCA_HCAS=2 GASNET_NUM_QPS=2
+workload=kv
+. "${top_srcdir:?run through make check}/tests/workloads/common/judge.sh"
 few="--ops 1500 --verify full"
 small="--keys 400 --put 30"
-
-# good_kv N ARGS...: passes, and each run says so.
-good_kv()
-{
-    n=$1
-    shift
-    job "$n" "$kv" $few "$@"
-    passes "kv $*"
-}
-
-value_of()
-{
-    sed -n "s/^summary  $1  *//p" "$scratch/out" | head -1
-}
-
-# faulty CHECK N ARGS...: status 1, and the check that is there for it failed.
-faulty()
-{
-    check=$1 n=$2
-    shift 2
-    job "$n" "$kv" $few $small --timeout-ms 700 "$@"
-    fails_with 1 "kv $*"
-    says "^kv: $check failed" 1
-    grep -q '^FAIL$' "$scratch/out" || failed "kv $*: no FAIL"
-}
-
-refused()
-{
-    text=$1
-    shift
-    job 2 "$kv" "$@"
-    fails_with 2 "kv $*"
-    says "^kv: .*$text" 1
-    [ "$(grep -vc 'using softhca' "$scratch/err")" -eq 1 ] || failed "kv $*: more than one line"
-}
+faults="$small --timeout-ms 700"
 
 transports()
 {
-    good_kv 2 $small --transport all --store exact --json "$scratch/all.json" --csv "$scratch/all.csv"
+    good_run 2 $small --transport all --store exact --json "$scratch/all.json" --csv "$scratch/all.csv"
     [ "$(grep -c '^ *\(am-medium\|am-long\|put-am\) .*PASS$' "$scratch/out")" -eq 3 ] || failed "not three transports in the table"
     [ "$(sed -n 's/^verify  *store_digest  *//p' "$scratch/out" | sort -u | wc -l)" -eq 1 ] || failed "digests differ"
-    python3 -c 'import json, sys; assert [r["status"] for r in json.load(open(sys.argv[1]))] == ["PASS"] * 3' \
-        "$scratch/all.json" 2>>"$scratch/err" || failed "three runs are not in the JSON file"
+    json_holds "$scratch/all.json" '[run["status"] for run in r] == ["PASS"] * 3'
     [ "$(wc -l <"$scratch/all.csv")" -eq 4 ] || failed "not a header and three rows"
-    SETTINGS=GASNET_SUPERNODE_MAXSIZE=0 good_kv 4 $small --transport all --window 32 --servers 2
-    job 3 "$kv" --duration 0.2 --warmup 0.1 --keys 500 --ycsb D --verify full
+    SETTINGS=GASNET_SUPERNODE_MAXSIZE=0 good_run 4 $small --transport all --window 32 --servers 2
+    job 3 "$program" --duration 0.2 --warmup 0.1 --keys 500 --ycsb D --verify full
     passes "kv by time"
 }
 
 stores()
 {
-    good_kv 3 --put 30 --keys 5000 --index-bkts 256
+    good_run 3 --put 30 --keys 5000 --index-bkts 256
     [ "$(value_of miss_index)" -gt 0 ] || failed "a small index forgot nothing"
-    good_kv 3 --log 1M --keys 2000 --value 200-1024 --put 50 --delete 5 --window 16
+    good_run 3 --log 1M --keys 2000 --value 200-1024 --put 50 --delete 5 --window 16
     [ "$(value_of miss_log)" -gt 0 ] || failed "a small log forgot nothing"
-    good_kv 2 --log 1M --keys 2000 --value 1024 --store exact
+    good_run 2 --log 1M --keys 2000 --value 1024 --store exact
     [ "$(value_of puts_refused)" -gt 0 ] || failed "a full store refused nothing"
-    good_kv 3 $small --servers 2 --preload server --save "$scratch/saved"
-    good_kv 3 $small --servers 2 --load "$scratch/saved" --transport put-am
+    good_run 3 $small --servers 2 --preload server --save "$scratch/saved"
+    good_run 3 $small --servers 2 --load "$scratch/saved" --transport put-am
     printf x | dd of="$scratch/saved.1" bs=1 seek=100 conv=notrunc 2>/dev/null
-    job 3 "$kv" --servers 2 --load "$scratch/saved"
+    job 3 "$program" --servers 2 --load "$scratch/saved"
     fails_with 1 "a damaged file"
     says "saved.1 is damaged" 1
 }
 
 faults()
 {
-    faulty K7 2 --inject drop-answer
-    faulty K7 2 --inject dup-answer:3 --transport am-long
-    faulty K4 2 --inject swap-answers --transport put-am
-    faulty K4 3 --inject flip-bit --servers 2
-    faulty K6 2 --inject dup-request
-    faulty K7 2 --inject lose-request --transport put-am
-    faulty K8 2 --inject stale-len --transport am-long
-    faulty K9 3 --inject wrong-server --servers 2
+    faulty K7 --inject drop-answer
+    faulty K7 --inject dup-answer:3 --transport am-long
+    faulty K4 --inject swap-answers --transport put-am
+    ranks=3 faulty K4 --inject flip-bit --servers 2
+    faulty K6 --inject dup-request
+    faulty K7 --inject lose-request --transport put-am
+    faulty K8 --inject stale-len --transport am-long
+    ranks=3 faulty K9 --inject wrong-server --servers 2
 }
 
 refusals()
@@ -98,15 +61,13 @@ refusals()
     refused "one of none|drop-answer" --inject drop
     refused "needs a transport with slots" --inject stale-len --verify full
     refused "needs trunkline_rails.h" --layer raw
-    job 1 "$kv"
-    fails_with 2 "one rank"
-    says "^kv: needs at least 2 ranks" 1
+    alone
 }
 
 # K20: who is killed takes the others along, in time.
 killed()
 {
-    printf '#!/bin/sh\nif [ "$PMIX_RANK" = %s ]; then (sleep 1; kill -9 $$) & fi\nexec %s "$@"\n' 2 "$kv" >"$scratch/killed"
+    printf '#!/bin/sh\nif [ "$PMIX_RANK" = %s ]; then (sleep 1; kill -9 $$) & fi\nexec %s "$@"\n' 2 "$program" >"$scratch/killed"
     chmod 755 "$scratch/killed"
     job 3 "$scratch/killed" --duration 60 --keys 1000
     [ "$status" -ne 0 ] || failed "a killed client: status 0"

@@ -2,59 +2,23 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # sharing, short: one and several threads, and several processes of one thread, pass all checks over the network and between
 # neighbours; every fault makes the run fail with the name of its check; what is no parameter is refused in one line.
-# shellcheck disable=SC2086 # lists of words
-. "${top_srcdir:?run through make check}/tests/job/common.sh"
-sharing=$top_builddir/tests/workloads/sharing/sharing
-# What goes over the network has two rails.
-export SOFTHCA_HCAS=2 GASNET_NUM_QPS=2
+workload=sharing
+. "${top_srcdir:?run through make check}/tests/workloads/common/judge.sh"
 few="--ops 3000 --buf 64K --verify full"
-
-good_sharing()
-{
-    n=$1
-    shift
-    job "$n" "$sharing" $few "$@"
-    passes "sharing $*"
-    grep -q '^PASS$' "$scratch/out" || failed "sharing $*: no PASS"
-}
-
-faulty()
-{
-    check=$1
-    shift
-    job 2 "$sharing" $few --qps 10 "$@"
-    fails_with 1 "sharing $*"
-    says "^sharing: $check failed" 1
-}
-
-refused()
-{
-    text=$1
-    shift
-    job 3 "$sharing" "$@"
-    fails_with 2 "sharing $*"
-    says "^sharing: .*$text" 1
-    [ "$(grep -vc 'using softhca' "$scratch/err")" -eq 1 ] || failed "sharing $*: more than one line"
-}
-
-value_of()
-{
-    sed -n "s/^summary  $1  *//p" "$scratch/out" | head -1
-}
+faults="--qps 10"
 
 ways()
 {
-    good_sharing 2
-    good_sharing 3 --threads 2 --op write
+    good_run 2
+    good_run 3 --threads 2 --op write
     # A wire of 100 MB/s: data come long after they were asked for, and an event that tells too early is found out.
-    SETTINGS=SOFTHCA_RATE=100 good_sharing 2 --threads 2 --size 4K
-    good_sharing 3 --servers 2 --op write --size 300 --qps 7
-    SETTINGS=GASNET_SUPERNODE_MAXSIZE=0 good_sharing 3 --threads 4 --window 64
+    SETTINGS=SOFTHCA_RATE=100 good_run 2 --threads 2 --size 4K
+    good_run 3 --servers 2 --op write --size 300 --qps 7
+    SETTINGS=GASNET_SUPERNODE_MAXSIZE=0 good_run 3 --threads 4 --window 64
     [ "$(value_of ops_total)" -eq 12000 ] || failed "not 12000 operations"
-    job 2 "$sharing" --duration 0.8 --warmup 0.1 --qps 1 --threads 2 --json "$scratch/sharing.json"
+    job 2 "$program" --duration 0.8 --warmup 0.1 --qps 1 --threads 2 --json "$scratch/sharing.json"
     passes "sharing by time"
-    python3 -c 'import json, sys; assert json.load(open(sys.argv[1]))["summary"]["op_count"] > 0' "$scratch/sharing.json" \
-        2>>"$scratch/err" || failed "nothing was measured"
+    json_holds "$scratch/sharing.json" 'r["summary"]["op_count"] > 0'
 }
 
 faults()
@@ -69,6 +33,7 @@ faults()
 
 refusals()
 {
+    ranks=3
     refused "99 is no multiple of 2 clients" --qps 99
     refused "does not divide --threads 4" --threads 4 --degree 3
     refused "all threads of a process share all connections" --threads 2 --degree 1
