@@ -4,7 +4,6 @@
 #ifndef TK_MESSAGE_PRIVATE_H
 #define TK_MESSAGE_PRIVATE_H
 
-#include "base/bits.h"
 #include "message/message.h"
 
 /* A head with everything that may follow it before the payload. */
@@ -13,13 +12,6 @@ union tk_front {
     char bytes[tk_message_head_max];
     uint64_t alignment;
 };
-
-static inline size_t tk_front_size(unsigned nargs, bool is_long)
-{
-    return tk_align_up(sizeof(struct tk_message_head) +
-                           (is_long ? sizeof(struct tk_long_head) : 0) + 4u * nargs,
-                       8);
-}
 
 /* Writes what `m` needs to `at` (a multiple of 8) and returns its size. */
 size_t tk_front_build(void *at, const struct tk_message *m, enum tk_message_kind kind, bool packed);

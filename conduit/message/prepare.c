@@ -23,7 +23,7 @@ bool tk_is_preparing(enum tk_message_kind kind)
 /* In a lent buffer the payload begins at a multiple of 16: it may be of any type. */
 static size_t payload_offset(const struct trunkline_srcdesc *sd)
 {
-    return tk_align_up(tk_front_size(sd->nargs, sd->category == TK_LONG), tk_room_alignment);
+    return tk_align_up(tk_message_front(sd->category == TK_LONG, sd->nargs), tk_room_alignment);
 }
 
 static gex_AM_SrcDesc_t prepare(struct trunkline_srcdesc *sd, const struct tk_message *m,
@@ -63,7 +63,7 @@ gex_AM_SrcDesc_t tk_prepare_reply(gex_Token_t token, struct tk_message *m, size_
 static void commit_lent(struct tk_room *room, struct tk_message *m, char *payload)
 {
     bool packed = m->category == TK_LONG && m->nbytes > 0;
-    size_t size = tk_front_size(m->nargs, m->category == TK_LONG);
+    size_t size = tk_message_front(m->category == TK_LONG, m->nargs);
     struct tk_outgoing out = {.head = (struct tk_message_head *)(void *)(payload - size),
                               .head_size = size,
                               .payload = payload,

@@ -18,7 +18,7 @@
 
 size_t tk_medium_max(unsigned nargs)
 {
-    return tk_message_max - tk_front_size(nargs, false);
+    return tk_message_max - tk_message_front(false, nargs);
 }
 
 /* The manual's; its length travels in 32 bits. Where remote memory is registered on demand a Long
@@ -30,7 +30,7 @@ size_t tk_long_max(void)
 
 size_t tk_long_packed_max(unsigned nargs)
 {
-    return tk_message_max - tk_front_size(nargs, true);
+    return tk_message_max - tk_message_front(true, nargs);
 }
 
 size_t tk_front_build(void *front, const struct tk_message *m, enum tk_message_kind kind,
@@ -52,7 +52,7 @@ size_t tk_front_build(void *front, const struct tk_message *m, enum tk_message_k
         args[i] = m->args[i];
     if (m->nargs & 1)
         args[m->nargs] = 0; /* padding must not carry stack contents to others */
-    return tk_front_size(m->nargs, m->category == TK_LONG);
+    return tk_message_front(m->category == TK_LONG, m->nargs);
 }
 
 bool tk_is_packed(const struct tk_message *m)

@@ -2,8 +2,9 @@
  *
  * Pieces of transfers that are under way: by a firehose, which is busy until the piece is done, or
  * in a message, whose answer ends it. Owns a fixed number of them, the operations that count the
- * former, and a list of those, which is gone through after polls. One lock; nothing is sent under
- * it. */
+ * former, and a list of those, which is gone through after polls. One lock. Under it the network
+ * may post a read behind a put, so its locks come after this one; no message is sent under it and
+ * no handler runs. */
 #include "config.h"
 
 #include <string.h>

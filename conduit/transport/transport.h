@@ -93,9 +93,17 @@ static inline struct tk_message_head tk_tag_head(unsigned tag)
                                     .handler = (uint8_t)tag};
 }
 
+/* Where the payload of a message begins. */
+static inline size_t tk_message_front(bool is_long, unsigned nargs)
+{
+    return tk_align_up(sizeof(struct tk_message_head) +
+                           (is_long ? sizeof(struct tk_long_head) : 0) + 4u * nargs,
+                       8);
+}
+
 static inline size_t tk_short_size(unsigned nargs)
 {
-    return tk_align_up(sizeof(struct tk_message_head) + 4u * nargs, 8);
+    return tk_message_front(false, nargs);
 }
 
 static inline void tk_short_build(struct tk_short *at, struct tk_message_head head,

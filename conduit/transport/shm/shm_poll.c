@@ -22,19 +22,13 @@ static _Noreturn void wire_error(unsigned from, const char *what)
              what, peer->rank, peer->host, peer->pid);
 }
 
-static inline size_t front_of(const struct tk_message_head *head)
-{
-    size_t place = head->category == TK_LONG ? sizeof(struct tk_long_head) : 0;
-    return tk_align_up(sizeof(*head) + place + 4u * head->nargs, 8);
-}
-
 /* Comes from another process: nothing in it is trusted before it is checked. */
 static size_t check(const struct tk_message_head *head, size_t nbytes, unsigned from)
 {
     if (from >= tk_shm.size || !head || nbytes < sizeof(*head) || head->nargs > tk_max_args ||
         head->category > TK_LONG || head->kind > TK_CONTROL)
         wire_error(from, "a malformed message came");
-    size_t front = front_of(head);
+    size_t front = tk_message_front(head->category == TK_LONG, head->nargs);
     if (nbytes < front)
         wire_error(from, "a message came that is shorter than its head says");
     return front;

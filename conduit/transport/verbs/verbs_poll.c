@@ -90,19 +90,13 @@ bool tk_verbs_reap(void)
     return tk_counter_read(&tk_verbs.works_out) != 0 && reap_some();
 }
 
-static inline size_t front_of(const struct tk_message_head *head)
-{
-    size_t place = head->category == TK_LONG ? sizeof(struct tk_long_head) : 0;
-    return tk_align_up(sizeof(*head) + place + 4u * head->nargs, 8);
-}
-
 /* Returns where the payload begins. */
 static inline size_t check_head(struct tk_link *link, const struct tk_message_head *head,
                                 size_t size)
 {
     tk_if_unlikely(size < sizeof(*head) || head->nargs > tk_max_args || head->category > TK_LONG ||
                    head->kind > TK_CONTROL) tk_wire_error(link, "a malformed message came");
-    size_t front = front_of(head);
+    size_t front = tk_message_front(head->category == TK_LONG, head->nargs);
     tk_if_unlikely(size < front)
         tk_wire_error(link, "a message came that is shorter than its head says");
     return front;
