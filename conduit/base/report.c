@@ -23,6 +23,8 @@ enum {
 static char prefix[300] = "trunkline: ";
 static bool is_quiet, is_held_back;
 static TK_PER_THREAD bool is_returned;
+static TK_PER_THREAD char *into;
+static TK_PER_THREAD size_t into_size;
 static uint32_t my_rank;
 static bool is_identified;
 bool tk_verbose_errors = true;
@@ -87,9 +89,21 @@ void tk_report_returned(bool returned)
     is_returned = returned;
 }
 
+void tk_report_into(char *text, size_t size)
+{
+    into = text;
+    into_size = size;
+}
+
 void tk_complain(const char *format, ...)
 {
     va_list args;
+    if (into) {
+        va_start(args, format);
+        vsnprintf(into, into_size, format, args);
+        va_end(args);
+        return;
+    }
     if (is_returned && !tk_verbose_errors)
         return;
     if (is_held_back)

@@ -6,6 +6,7 @@
 #define TK_REPORT_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* Who is speaking: shown in front of every line once known. */
@@ -38,6 +39,10 @@ extern bool tk_verbose_errors;
 /* Until it is called with false, what this thread complains of is why a call returns an error code,
  * and shown as tk_verbose_error() shows it. */
 void tk_report_returned(bool returned);
+
+/* Until it is called with NULL, what this thread complains of is not shown but written to `text`,
+ * without a prefix; the last complaint is what stays there. */
+void tk_report_into(char *text, size_t size);
 
 /* Misuse or a broken promise of the library's own: prints, then abort()s. */
 _Noreturn void tk_panic(const char *format, ...) __attribute__((format(printf, 1, 2)));

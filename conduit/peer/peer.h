@@ -176,6 +176,10 @@ static inline bool tk_bound_has(const struct tk_bound *bound, uintptr_t address,
     return nbytes == 0 || (offset < bound->size && nbytes <= bound->size - offset);
 }
 
+/* share.c, all ranks together: `size` bytes of each, in order of rank, into `all`; calls poll while
+ * waiting. All must give the same size. */
+enum tk_status tk_share(const void *mine, void *all, size_t size, void (*poll)(void));
+
 #define tk_nobody UINT32_MAX
 
 /* All ranks together: publishes `count` records of ours and learns everybody's; calls poll while

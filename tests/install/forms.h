@@ -6,6 +6,7 @@
 
 #include <gasnetex.h>
 #include <trunkline_query.h>
+#include <trunkline_rails.h>
 
 /* clang-format off: tables */
 #define A0

@@ -50,7 +50,7 @@ c_standards()
             try "$1 -std=$std $mode, tools" "$1" -std=$std -fsyntax-only $warnings "-D$mode" $includes "$here/tools.c"
         done
     done
-    for header in gasnetex.h gasnet.h gasnet_fwd.h gasnet_mk.h gasnet_portable_platform.h gasnet_config.h gasnet_tools.h; do
+    for header in gasnetex.h gasnet.h trunkline_rails.h gasnet_fwd.h gasnet_mk.h gasnet_portable_platform.h gasnet_config.h gasnet_tools.h; do
         printf '#include <%s>\ntypedef int not_empty;\n' "$header" >"$scratch/alone.c"
         try "$header alone" "$1" -std=c11 -fsyntax-only $warnings -DGASNET_PAR $includes "$scratch/alone.c"
     done

@@ -75,7 +75,7 @@ check_strings()
 }
 
 for mode in $modes; do
-    check_shared "gasnet-ibv-$mode" '#include <gasnetex.h>\n#include <trunkline_query.h>\n#include <gasnet_tools.h>\n' \
+    check_shared "gasnet-ibv-$mode" '#include <gasnetex.h>\n#include <trunkline_query.h>\n#include <trunkline_rails.h>\n#include <gasnet_tools.h>\n' \
         "-DGASNET_$(upper "$mode")" 150
     check_archive "gasnet-ibv-$mode"
     check_strings "$mode"

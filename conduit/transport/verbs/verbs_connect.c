@@ -1,25 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Queue pairs: creation and the way from RESET to RTS (IBA 10.3). Together with peer/ the only
- * place where InfiniBand and RoCE differ: a peer is reached by LID, or by GID with a global route
- * header. No lock: start-up only. */
+ * Links: creation of their queue pairs, and connection with those of the peer. No lock: start-up
+ * only. */
 #include "config.h"
 
 #include <errno.h>
 #include <string.h>
 
-#include "base/bits.h"
 #include "base/report.h"
-#include "settings/settings.h"
 #include "transport/verbs/verbs_credit.h"
 #include "transport/verbs/verbs_private.h"
-
-enum {
-    hop_limit = 64, /* of a routed RoCE network; the usual IP default */
-    rnr_timer =
-        12, /* 0.64 ms (IBA 9.7.5.2.8); credits keep receivers ready, so it should never run */
-    rnr_retry_for_ever = 7 /* 7 means without limit: a receiver that is slow is no error */
-};
 
 static enum tk_status failed(const struct tk_link *link, const char *what, int error)
 {
@@ -31,20 +21,6 @@ static enum tk_status failed(const struct tk_link *link, const char *what, int e
                                   "GASNET_AM_CREDITS_PP, or start fewer ranks)"
                                 : "");
     return TK_FAIL;
-}
-
-static enum tk_status to_init(struct tk_link *link)
-{
-    const struct tk_rail *rail = tk_rail_of(link);
-    struct ibv_qp_attr attr = {
-        .qp_state = IBV_QPS_INIT,
-        .pkey_index = (uint16_t)rail->pkey_index,
-        .port_num = rail->address.port,
-        .qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ,
-    };
-    int mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS;
-    int error = ibv_modify_qp(link->qp, &attr, mask);
-    return error ? failed(link, "modify_qp to INIT", error) : TK_OK;
 }
 
 static void prepare(struct tk_link *link, bool is_primary)
@@ -98,52 +74,11 @@ enum tk_status tk_link_open(struct tk_link *link, struct tk_peer *peer, uint32_t
     link->peer = peer;
     link->rail = rail;
     prepare(link, is_primary);
-    return create(link, &attr) == TK_OK ? to_init(link) : TK_FAIL;
-}
-
-static void set_route(struct ibv_ah_attr *ah, const struct tk_rail *rail,
-                      const struct tk_port_address *to)
-{
-    ah->port_num = rail->address.port;
-    ah->dlid = to->lid;
-    if (!tk_address_needs_gid(to))
-        return;
-    ah->is_global = 1;
-    ah->grh.sgid_index = (uint8_t)rail->gid_index;
-    ah->grh.hop_limit = hop_limit;
-    memcpy(ah->grh.dgid.raw, to->gid, sizeof(to->gid));
-}
-
-static enum tk_status to_rtr(struct tk_link *link, const struct tk_port_address *to, uint32_t qp)
-{
-    const struct tk_rail *rail = tk_rail_of(link);
-    struct ibv_qp_attr attr = {
-        .qp_state = IBV_QPS_RTR,
-        .path_mtu = (enum ibv_mtu)tk_min(rail->address.mtu, to->mtu),
-        .dest_qp_num = qp,
-        .max_dest_rd_atomic = rail->address.reads,
-        .min_rnr_timer = rnr_timer,
-    };
-    int mask = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-               IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
-    set_route(&attr.ah_attr, rail, to);
-    int error = ibv_modify_qp(link->qp, &attr, mask);
-    return error ? failed(link, "modify_qp to RTR", error) : TK_OK;
-}
-
-static enum tk_status to_rts(struct tk_link *link, const struct tk_port_address *to)
-{
-    struct ibv_qp_attr attr = {
-        .qp_state = IBV_QPS_RTS,
-        .timeout = (uint8_t)tk_settings.qp_timeout,
-        .retry_cnt = (uint8_t)tk_settings.qp_retry_count,
-        .rnr_retry = rnr_retry_for_ever,
-        .max_rd_atomic = (uint8_t)tk_min((size_t)tk_rail_of(link)->reads_out, to->reads),
-    };
-    int mask = IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
-               IBV_QP_MAX_QP_RD_ATOMIC;
-    int error = ibv_modify_qp(link->qp, &attr, mask);
-    return error ? failed(link, "modify_qp to RTS", error) : TK_OK;
+    if (create(link, &attr) != TK_OK)
+        return TK_FAIL;
+    int error = tk_qp_init(link->qp, tk_rail_of(link), IBV_QPT_RC,
+                           IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ);
+    return error ? failed(link, "modify_qp to INIT", error) : TK_OK;
 }
 
 enum tk_status tk_link_connect(struct tk_link *link, const struct tk_port_address *to, uint32_t qp)
@@ -159,7 +94,15 @@ enum tk_status tk_link_connect(struct tk_link *link, const struct tk_port_addres
                     to->is_ethernet ? "Ethernet" : "InfiniBand");
         return TK_FAIL;
     }
-    return to_rtr(link, to, qp) == TK_OK ? to_rts(link, to) : TK_FAIL;
+    const struct tk_route route = {
+        .rail = rail, .to = to, .type = IBV_QPT_RC, .to_qp = qp, .reads_out = rail->reads_out};
+    const char *what = "modify_qp to RTR";
+    int error = tk_qp_rtr(link->qp, &route);
+    if (!error) {
+        what = "modify_qp to RTS";
+        error = tk_qp_rts(link->qp, &route);
+    }
+    return error ? failed(link, what, error) : TK_OK;
 }
 
 void tk_link_close(struct tk_link *link)

@@ -227,6 +227,21 @@ void tk_buffers_close(void);
 void tk_segment_forget(void); /* at the end of the process; nobody is to unregister it then */
 const uint32_t *tk_pinned_keys(const struct tk_pinned *pinned); /* for local use, by rail */
 
+/* verbs_ready.c: 0, or what errno would be */
+struct tk_route {
+    const struct tk_rail *rail;
+    const struct tk_port_address *to; /* NULL for datagrams */
+    enum ibv_qp_type type;
+    uint32_t to_qp, to_psn, psn;
+    int reads_out;
+};
+enum { tk_datagram_key = 0x7472756e };
+int tk_qp_init(struct ibv_qp *qp, const struct tk_rail *rail, enum ibv_qp_type type, int access);
+int tk_qp_rtr(struct ibv_qp *qp, const struct tk_route *route);
+int tk_qp_rts(struct ibv_qp *qp, const struct tk_route *route);
+void tk_route_set(struct ibv_ah_attr *ah, const struct tk_rail *rail,
+                  const struct tk_port_address *to);
+
 /* verbs_connect.c */
 enum tk_status tk_link_open(struct tk_link *link, struct tk_peer *peer, uint32_t rail,
                             bool is_primary);

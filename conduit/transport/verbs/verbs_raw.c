@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Raw rails for clients: the ports of the job's own rails, or those that it would choose if it
+ * needed any, opened once more; and domains, memory and completion queues on them. Owns the rails.
+ * No lock: rails are opened and closed by one thread, and only read otherwise. */
+#include "config.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/report.h"
+#include "transport/verbs/verbs_raw.h"
+#include "transport/verbs/verbs_raw_private.h"
+
+static struct {
+    struct tk_rail *rails;
+    trunkline_rail_t *told;
+    uint32_t count;
+} raw;
+
+const struct tk_rail *tk_raw_rail(const trunkline_rail_t *rail)
+{
+    return &raw.rails[rail->index];
+}
+
+static void *table(uint32_t count, size_t size)
+{
+    void *rows = calloc(count, size);
+    if (!rows)
+        tk_complain("out of memory for %u rails", count);
+    return rows;
+}
+
+/* ---- Which ports */
+
+/* Once for all rails of a device. */
+static struct ibv_context *open_again(const struct ibv_context *other)
+{
+    for (uint32_t i = 0; i < raw.count; i++)
+        if (raw.rails[i].context->device == other->device)
+            return raw.rails[i].context;
+    struct ibv_context *context = ibv_open_device(other->device);
+    if (!context)
+        tk_complain("%s can't be opened once more: %s", ibv_get_device_name(other->device),
+                    strerror(errno));
+    return context;
+}
+
+static enum tk_status take_again(const struct tk_rail *other)
+{
+    struct tk_rail *rail = &raw.rails[raw.count];
+    struct ibv_context *context = open_again(other->context);
+    if (!context)
+        return TK_FAIL;
+    const char *why = tk_port_take(rail, context, other->address.port);
+    rail->context = context;
+    raw.count++; /* so that the context is closed whatever comes */
+    if (!why)
+        return TK_OK;
+    tk_complain("%s:%u %s", other->address.device, other->address.port, why);
+    return TK_FAIL;
+}
+
+static enum tk_status take_those_of_the_job(void)
+{
+    raw.rails = table(tk_verbs.rail_count, sizeof(*raw.rails));
+    for (uint32_t i = 0; raw.rails && i < tk_verbs.rail_count; i++)
+        if (take_again(&tk_verbs.rails[i]) != TK_OK)
+            return TK_FAIL;
+    return raw.rails ? TK_OK : TK_FAIL;
+}
+
+static enum tk_status choose(uint32_t turn)
+{
+    struct tk_choice choice;
+    enum tk_status status = tk_rails_choose(&choice, turn);
+    raw.rails = choice.rails;
+    raw.count = choice.count;
+    return status;
+}
+
+/* ---- What is told of them */
+
+static enum tk_status tell(uint32_t index)
+{
+    const struct tk_rail *rail = &raw.rails[index];
+    const struct tk_port_address *a = &rail->address;
+    trunkline_rail_t *told = &raw.told[index];
+    *told = (trunkline_rail_t){.context = rail->context,
+                               .index = index,
+                               .rate_mbps = a->rate_mbps,
+                               .message_max = rail->message_max,
+                               .mtu = 128u << a->mtu,
+                               .lid = a->lid,
+                               .pkey_index = (uint16_t)rail->pkey_index,
+                               .gid_index = (uint8_t)rail->gid_index,
+                               .port = a->port,
+                               .is_ethernet = a->is_ethernet,
+                               .reads_in = a->reads,
+                               .reads_out = rail->reads_out};
+    memcpy(told->gid, a->gid, sizeof(told->gid));
+    snprintf(told->name, sizeof(told->name), "%s:%u", a->device, a->port);
+    int error = ibv_query_device(rail->context, &told->limits);
+    if (!error)
+        return TK_OK;
+    tk_complain("%s can't be queried: %s", a->device, strerror(error));
+    return TK_FAIL;
+}
+
+static enum tk_status tell_all(void)
+{
+    raw.told = table(raw.count, sizeof(*raw.told));
+    for (uint32_t i = 0; raw.told && i < raw.count; i++)
+        if (tell(i) != TK_OK)
+            return TK_FAIL;
+    return raw.told ? TK_OK : TK_FAIL;
+}
+
+enum tk_status tk_raw_check(void)
+{
+    struct tk_port_family family;
+    if (tk_port_family_find(&family) != TK_OK)
+        return TK_FAIL;
+    return tk_port_filter_check(family.name, family.filter);
+}
+
+enum tk_status tk_raw_open(const trunkline_rail_t **rails, unsigned *count, uint32_t turn)
+{
+    if (!raw.told) {
+        enum tk_status status = tk_verbs_is_open() ? take_those_of_the_job() : choose(turn);
+        if (status == TK_OK)
+            status = tell_all();
+        if (status != TK_OK) {
+            tk_raw_close();
+            return status;
+        }
+    }
+    *rails = raw.told;
+    *count = raw.count;
+    return TK_OK;
+}
+
+void tk_raw_close(void)
+{
+    for (uint32_t i = 0; i < raw.count; i++) {
+        bool is_last = true;
+        for (uint32_t later = i + 1; later < raw.count; later++)
+            is_last &= raw.rails[later].context != raw.rails[i].context;
+        if (is_last)
+            ibv_close_device(raw.rails[i].context);
+    }
+    free(raw.rails);
+    free(raw.told);
+    raw.rails = NULL;
+    raw.told = NULL;
+    raw.count = 0;
+}
+
+/* ---- What is on them */
+
+enum tk_status tk_raw_domain_open(trunkline_domain_t *domain, const trunkline_rail_t *rail,
+                                  bool own_context)
+{
+    *domain = (trunkline_domain_t){.rail = rail, .context = rail->context};
+    if (own_context)
+        domain->context = ibv_open_device(rail->context->device);
+    if (domain->context)
+        domain->pd = ibv_alloc_pd(domain->context);
+    if (domain->pd)
+        return TK_OK;
+    tk_complain("%s: no protection domain%s: %s; the device has %d", rail->name,
+                own_context ? " in a context of its own" : "", strerror(errno),
+                rail->limits.max_pd);
+    tk_raw_domain_close(domain);
+    return TK_FAIL;
+}
+
+void tk_raw_domain_close(trunkline_domain_t *domain)
+{
+    if (domain->pd)
+        ibv_dealloc_pd(domain->pd);
+    if (domain->context && domain->context != domain->rail->context)
+        ibv_close_device(domain->context);
+    *domain = (trunkline_domain_t){.pd = NULL};
+}
+
+enum tk_status tk_raw_memory_open(struct ibv_mr **memory, const trunkline_domain_t *domain,
+                                  void *address, size_t size, int access)
+{
+    const struct tk_device device = {.context = domain->context};
+    *memory = ibv_reg_mr(domain->pd, address, size, access);
+    if (*memory)
+        return TK_OK;
+    tk_explain_registration(&device, "client", size, errno);
+    return TK_FAIL;
+}
+
+enum tk_status tk_raw_cq_open(struct ibv_cq **cq, const trunkline_domain_t *domain, uint32_t depth,
+                              struct ibv_comp_channel *channel)
+{
+    const struct ibv_device_attr *limits = &domain->rail->limits;
+    *cq = ibv_create_cq(domain->context, (int)depth, NULL, channel, 0);
+    if (*cq)
+        return TK_OK;
+    tk_complain("%s: no completion queue of %u entries: %s; the device has %d of up to %d",
+                domain->rail->name, depth, strerror(errno), limits->max_cq, limits->max_cqe);
+    return TK_FAIL;
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Between the files of raw rails only. */
+#ifndef TK_VERBS_RAW_PRIVATE_H
+#define TK_VERBS_RAW_PRIVATE_H
+
+#include "transport/verbs/verbs_private.h"
+#include "trunkline_rails.h"
+
+/* What is told as `rail`. */
+const struct tk_rail *tk_raw_rail(const trunkline_rail_t *rail);
+
+#endif

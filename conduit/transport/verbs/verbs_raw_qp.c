@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Queue pairs of clients on raw rails: made, connected, closed. They go from RESET to RTS as links
+ * do. No state. */
+#include "config.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/bits.h"
+#include "base/report.h"
+#include "transport/verbs/verbs_raw.h"
+#include "transport/verbs/verbs_raw_private.h"
+
+_Static_assert((int)tk_datagram_key == (int)trunkline_qkey, "what clients are told is not what is");
+
+static enum tk_status failed(const trunkline_qp_t *qp, const char *what, int error)
+{
+    tk_complain("%s: %s%s%s failed: %s%s", qp->rail->name, what, *qp->name ? " for " : "", qp->name,
+                strerror(error),
+                error == ENOMEM ? " (the device is out of queue pairs or of queue memory)" : "");
+    return TK_FAIL;
+}
+
+static enum tk_status refuse(const trunkline_rail_t *rail, const char *what, uint32_t asked,
+                             int most)
+{
+    tk_complain("%s allows %d %s, %u are asked for", rail->name, most, what, asked);
+    return TK_FAIL;
+}
+
+enum tk_status tk_raw_qp_check(const trunkline_domain_t *domain, const trunkline_rail_t *rail,
+                               const trunkline_qp_options_t *options)
+{
+    const struct ibv_device_attr *limits = &rail->limits;
+    uint32_t depth = (uint32_t)tk_max(options->send_depth, options->recv_depth);
+    uint32_t pieces = (uint32_t)tk_max(options->send_pieces, options->recv_pieces);
+    if (options->type != IBV_QPT_RC && options->type != IBV_QPT_UC && options->type != IBV_QPT_UD) {
+        tk_complain("%s: queue pairs of type %d are not made here, only RC, UC and UD", rail->name,
+                    (int)options->type);
+        return TK_FAIL;
+    }
+    if (domain->context->device != rail->context->device) {
+        tk_complain("%s: the domain is one of %s, which is another device", rail->name,
+                    domain->rail->name);
+        return TK_FAIL;
+    }
+    if (depth > (uint32_t)limits->max_qp_wr)
+        return refuse(rail, "work requests in a queue", depth, limits->max_qp_wr);
+    if (pieces > (uint32_t)limits->max_sge)
+        return refuse(rail, "pieces of memory in a work request", pieces, limits->max_sge);
+    if (options->reads < 0 || options->reads > rail->reads_out)
+        return refuse(rail, "reads at once on a queue pair", (uint32_t)options->reads,
+                      rail->reads_out);
+    return TK_OK;
+}
+
+/* Completion queues that the client did not bring. */
+static enum tk_status open_cqs(trunkline_qp_t *qp, const trunkline_domain_t *domain,
+                               const trunkline_qp_options_t *options)
+{
+    uint32_t depth = (uint32_t)tk_max(options->send_depth, 1);
+    qp->send_cq = options->send_cq;
+    qp->recv_cq = options->recv_cq;
+    if (!qp->recv_cq && !qp->send_cq)
+        depth += options->recv_depth;
+    if (!qp->send_cq) {
+        if (tk_raw_cq_open(&qp->send_cq, domain, depth, NULL) != TK_OK)
+            return TK_FAIL;
+        qp->owns_cq = 1;
+    }
+    if (!qp->recv_cq)
+        qp->recv_cq = qp->send_cq;
+    return TK_OK;
+}
+
+/* Devices do not say how much inline data they allow; too much is refused, so less is tried. */
+static enum tk_status create(trunkline_qp_t *qp, const trunkline_domain_t *domain,
+                             const trunkline_qp_options_t *options)
+{
+    struct ibv_qp_init_attr attr = {
+        .send_cq = qp->send_cq,
+        .recv_cq = qp->recv_cq,
+        .srq = options->srq,
+        .qp_type = options->type,
+        .sq_sig_all = options->signal_all != 0,
+        .cap = {.max_send_wr = (uint32_t)tk_max(options->send_depth, 1),
+                .max_recv_wr = (uint32_t)tk_max(options->recv_depth, 1),
+                .max_send_sge = (uint32_t)tk_max(options->send_pieces, 1),
+                .max_recv_sge = (uint32_t)tk_max(options->recv_pieces, 1),
+                .max_inline_data = options->inline_size},
+    };
+    while (!(qp->qp = ibv_create_qp(domain->pd, &attr)) && attr.cap.max_inline_data > 0)
+        attr.cap.max_inline_data /= 2;
+    if (!qp->qp)
+        return failed(qp, "create_qp", errno);
+    qp->inline_size = attr.cap.max_inline_data;
+    return TK_OK;
+}
+
+/* Packets of a queue pair that had the number before are not taken for this one's, so far as that
+ * can be had: numbers in sequence begin where the hash of its own number and address says. */
+static uint32_t first_psn(const trunkline_qp_t *qp)
+{
+    enum { psn_bits = 24 };
+    uint64_t mixed = ((uintptr_t)qp->qp ^ qp->qp->qp_num) * UINT64_C(0x9e3779b97f4a7c15);
+    return (uint32_t)(mixed >> (64 - psn_bits));
+}
+
+static void set_address(trunkline_qp_t *qp, enum ibv_qp_type type)
+{
+    const struct tk_port_address *a = &tk_raw_rail(qp->rail)->address;
+    qp->address = (trunkline_address_t){.qpn = qp->qp->qp_num,
+                                        .psn = first_psn(qp),
+                                        .lid = a->lid,
+                                        .mtu = a->mtu,
+                                        .reads = a->reads,
+                                        .is_ethernet = a->is_ethernet,
+                                        .type = (uint8_t)type};
+    memcpy(qp->address.gid, a->gid, sizeof(a->gid));
+    snprintf(qp->address.rail, sizeof(qp->address.rail), "%.31s", qp->rail->name);
+}
+
+enum tk_status tk_raw_qp_open(trunkline_qp_t *qp, const trunkline_domain_t *domain,
+                              const trunkline_rail_t *rail, const trunkline_qp_options_t *options)
+{
+    enum { usual_access = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ };
+    *qp =
+        (trunkline_qp_t){.rail = rail, .reads = options->reads ? options->reads : rail->reads_out};
+    snprintf(qp->name, sizeof(qp->name), "%s", options->name ? options->name : "");
+    enum tk_status status = open_cqs(qp, domain, options);
+    if (status == TK_OK)
+        status = create(qp, domain, options);
+    if (status == TK_OK) {
+        int access = options->access ? options->access : usual_access;
+        int error = tk_qp_init(qp->qp, tk_raw_rail(rail), options->type, access);
+        status = error ? failed(qp, "modify_qp to INIT", error) : TK_OK;
+    }
+    if (status == TK_OK)
+        set_address(qp, options->type);
+    else
+        tk_raw_qp_close(qp);
+    return status;
+}
+
+static struct tk_port_address port_of(const trunkline_address_t *to)
+{
+    struct tk_port_address port = {
+        .lid = to->lid, .is_ethernet = to->is_ethernet, .mtu = to->mtu, .reads = to->reads};
+    memcpy(port.gid, to->gid, sizeof(port.gid));
+    return port;
+}
+
+/* An address comes from another process. */
+static enum tk_status fits(const trunkline_qp_t *qp, const trunkline_address_t *to)
+{
+    const trunkline_address_t *mine = &qp->address;
+    if (to->type == mine->type && to->is_ethernet == mine->is_ethernet)
+        return TK_OK;
+    tk_complain("%s%s%s can't be connected with queue pair %u of %.31s: that is %s on %s",
+                qp->rail->name, *qp->name ? " " : "", qp->name, to->qpn, to->rail,
+                to->type == mine->type ? "of the same type" : "of another type",
+                to->is_ethernet ? "Ethernet" : "InfiniBand");
+    return TK_FAIL;
+}
+
+enum tk_status tk_raw_qp_connect(trunkline_qp_t *qp, const trunkline_address_t *to)
+{
+    struct tk_port_address port = {.lid = 0};
+    struct tk_route route = {.rail = tk_raw_rail(qp->rail),
+                             .to = &port,
+                             .type = (enum ibv_qp_type)qp->address.type,
+                             .psn = qp->address.psn,
+                             .reads_out = qp->reads};
+    if (route.type != IBV_QPT_UD) {
+        if (fits(qp, to) != TK_OK)
+            return TK_FAIL;
+        port = port_of(to);
+        route.to_qp = to->qpn;
+        route.to_psn = to->psn;
+    }
+    int error = tk_qp_rtr(qp->qp, &route);
+    if (error)
+        return failed(qp, "modify_qp to RTR", error);
+    error = tk_qp_rts(qp->qp, &route);
+    return error ? failed(qp, "modify_qp to RTS", error) : TK_OK;
+}
+
+enum tk_status tk_raw_qp_reach(struct ibv_ah **ah, const trunkline_qp_t *qp,
+                               const trunkline_address_t *to)
+{
+    struct ibv_ah_attr attr = {.dlid = 0};
+    if (fits(qp, to) != TK_OK)
+        return TK_FAIL;
+    const struct tk_port_address port = port_of(to);
+    tk_route_set(&attr, tk_raw_rail(qp->rail), &port);
+    *ah = ibv_create_ah(qp->qp->pd, &attr);
+    return *ah ? TK_OK : failed(qp, "create_ah", errno);
+}
+
+void tk_raw_qp_close(trunkline_qp_t *qp)
+{
+    if (qp->qp)
+        ibv_destroy_qp(qp->qp);
+    if (qp->owns_cq && qp->send_cq)
+        ibv_destroy_cq(qp->send_cq);
+    *qp = (trunkline_qp_t){.qp = NULL};
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The way of a queue pair from RESET to RTS (IBA 10.3), for links and for the client's own.
+ * Together with peer/ the only place where InfiniBand and RoCE differ: a peer is reached by LID, or
+ * by GID with a global route header. No state. */
+#include "config.h"
+
+#include <string.h>
+
+#include "base/bits.h"
+#include "settings/settings.h"
+#include "transport/verbs/verbs_private.h"
+
+enum {
+    hop_limit = 64, /* of a routed RoCE network; the usual IP default */
+    rnr_timer =
+        12, /* 0.64 ms (IBA 9.7.5.2.8); credits keep receivers ready, so it should never run */
+    rnr_retry_for_ever = 7 /* 7 means without limit: a receiver that is slow is no error */
+};
+
+int tk_qp_init(struct ibv_qp *qp, const struct tk_rail *rail, enum ibv_qp_type type, int access)
+{
+    struct ibv_qp_attr attr = {
+        .qp_state = IBV_QPS_INIT,
+        .pkey_index = (uint16_t)rail->pkey_index,
+        .port_num = rail->address.port,
+        .qp_access_flags = (unsigned)access,
+        .qkey = tk_datagram_key,
+    };
+    int mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT;
+    return ibv_modify_qp(qp, &attr,
+                         mask | (type == IBV_QPT_UD ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS));
+}
+
+void tk_route_set(struct ibv_ah_attr *ah, const struct tk_rail *rail,
+                  const struct tk_port_address *to)
+{
+    ah->port_num = rail->address.port;
+    ah->dlid = to->lid;
+    if (!tk_address_needs_gid(to))
+        return;
+    ah->is_global = 1;
+    ah->grh.sgid_index = (uint8_t)rail->gid_index;
+    ah->grh.hop_limit = hop_limit;
+    memcpy(ah->grh.dgid.raw, to->gid, sizeof(to->gid));
+}
+
+int tk_qp_rtr(struct ibv_qp *qp, const struct tk_route *route)
+{
+    const struct tk_rail *rail = route->rail;
+    struct ibv_qp_attr attr = {
+        .qp_state = IBV_QPS_RTR,
+        .dest_qp_num = route->to_qp,
+        .rq_psn = route->to_psn,
+        .max_dest_rd_atomic = rail->address.reads,
+        .min_rnr_timer = rnr_timer,
+    };
+    int mask = IBV_QP_STATE;
+    if (route->type != IBV_QPT_UD) {
+        mask |= IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
+        attr.path_mtu = (enum ibv_mtu)tk_min(rail->address.mtu, route->to->mtu);
+        tk_route_set(&attr.ah_attr, rail, route->to);
+    }
+    if (route->type == IBV_QPT_RC)
+        mask |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+    return ibv_modify_qp(qp, &attr, mask);
+}
+
+int tk_qp_rts(struct ibv_qp *qp, const struct tk_route *route)
+{
+    struct ibv_qp_attr attr = {
+        .qp_state = IBV_QPS_RTS,
+        .sq_psn = route->psn,
+        .timeout = (uint8_t)tk_settings.qp_timeout,
+        .retry_cnt = (uint8_t)tk_settings.qp_retry_count,
+        .rnr_retry = rnr_retry_for_ever,
+    };
+    int mask = IBV_QP_STATE | IBV_QP_SQ_PSN;
+    if (route->type == IBV_QPT_RC) {
+        mask |= IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
+        attr.max_rd_atomic = (uint8_t)tk_min((size_t)route->reads_out, route->to->reads);
+    }
+    return ibv_modify_qp(qp, &attr, mask);
+}
