@@ -3,17 +3,18 @@
 # Installs the Debian packages that Trunkline needs, by name; what is there already is left alone.
 # usage: contrib/install-packages.sh [build] [test] [sanitizer] [bench] [vm]      (default: build)
 #   build      compile and run
-#   test       make check: unit tests, a second compiler, CMake, headers of arm64, Debian's own RDMA programs, a foreign PMIx launcher
+#   test       make check: unit tests, a second compiler, CMake, headers of arm64, Debian's own RDMA programs, a foreign PMIx launcher,
+#              memcached and Redis, which the workload kv drives
 #   sanitizer  libraries for --enable-sanitizer
-#   bench      make bench-near: the libraries that it compares with, in its table
+#   bench      make bench-near and bench-kv: what they compare with, in their tables
 #   vm         make check-vm: a virtual machine with the kernel's Soft-RoCE. Optional: failing to get these is no error
 # Uses sudo when not root. Status 0: all there; 1: something is missing, and which.
 set -u
 
 build="gcc g++ binutils make autoconf automake libtool pkg-config libibverbs-dev librdmacm-dev libpmix-dev libhwloc-dev"
-test="libcmocka-dev cmake clang libclang-rt-dev libc6-dev-arm64-cross binutils ibverbs-utils rdmacm-utils perftest python3-pyverbs valgrind man-db openmpi-bin procps util-linux"
+test="libcmocka-dev cmake clang libclang-rt-dev libc6-dev-arm64-cross binutils ibverbs-utils rdmacm-utils perftest python3-pyverbs valgrind man-db openmpi-bin procps util-linux memcached redis-server"
 sanitizer="libasan8 libubsan1 libtsan2"
-bench="ucx-utils openmpi-bin libopenmpi-dev"
+bench="ucx-utils openmpi-bin libopenmpi-dev memcached redis-server"
 vm="qemu-system-x86 busybox-static kmod cpio xz-utils iproute2 rdma-core ibverbs-utils perftest"
 
 die()

@@ -264,14 +264,15 @@ void wl_job_describe(struct wl_report *r, const struct wl_program *program, cons
         else
             wl_report_whole(r, wl_params, option->name, strtoll(text, NULL, 10));
     }
-    bool network = wl_job.shared_ranks < (int)wl_job.size;
+    bool network = wl_job.shared_ranks < (int)wl_job.size && !wl_job.medium;
     char names[256];
     wl_provider(names, sizeof(names));
     wl_report_text(r, wl_env, "host", wl_job.host);
     wl_report_whole(r, wl_env, "cpus", wl_job.cpus);
     wl_report_whole(r, wl_env, "ranks_per_host", wl_job.host_ranks);
     wl_report_whole(r, wl_env, "ranks_sharing_memory", wl_job.shared_ranks);
-    wl_report_text(r, wl_env, "provider", network ? names : "shared memory");
+    wl_report_text(r, wl_env, "provider",
+                   wl_job.medium ? wl_job.medium : (network ? names : "shared memory"));
     wl_report_whole(r, wl_env, "active_ports", network ? wl_ports() : 0);
     wl_report_flag(r, wl_env, "software_rdma", network && wl_software_rdma());
     wl_report_flag(r, wl_env, "oversubscribed", wl_job.host_ranks * threads > wl_job.cpus);

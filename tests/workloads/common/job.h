@@ -24,6 +24,7 @@ struct wl_job {
     size_t segment_size;
     void **segments; /* everybody's, as remote addresses */
     char host[256];
+    const char *medium; /* what carries the present run, when it is no RDMA; else NULL */
     int cpus, host_ranks, shared_ranks; /* CPUs that may be used; ranks of this host; neighbours */
 };
 extern struct wl_job wl_job;

@@ -32,7 +32,7 @@ static gex_AM_Entry_t handlers[] = {
                  "kv_done"},
 };
 
-void kv_transport_handlers(void)
+void kv_api_handlers(void)
 {
     wl_job_handlers(handlers, sizeof(handlers) / sizeof(*handlers));
 }
@@ -155,15 +155,6 @@ static struct {
     uint64_t first, end;
 } flying;
 
-static void start_put(struct kv_pending *pending)
-{
-    size_t image = image_of(pending);
-    pending->put = gex_RMA_PutNB(wl_job.tm, pending->server, slot_end(pending) - image,
-                                 pending->image - image, image, GEX_EVENT_DEFER, 0);
-    pending->put_pending = true;
-    flying.ring[flying.end++ % kv_window_most] = pending;
-}
-
 static void tell(const struct kv_pending *pending)
 {
     gex_AM_Index_t handler = handlers[at_short].gex_index;
@@ -188,9 +179,36 @@ static void tell_of_puts(void)
     }
 }
 
-const struct kv_transport kv_transports[] = {
-    {"am-medium", false, send_medium, NULL},
-    {"am-long", true, send_long, NULL},
-    {"put-am", true, start_put, tell_of_puts},
-    {NULL, false, NULL, NULL},
-};
+static void start_put(struct kv_pending *pending)
+{
+    size_t image = image_of(pending);
+    pending->put = gex_RMA_PutNB(wl_job.tm, pending->server, slot_end(pending) - image,
+                                 pending->image - image, image, GEX_EVENT_DEFER, 0);
+    pending->put_pending = true;
+    flying.ring[flying.end++ % kv_window_most] = pending;
+    tell_of_puts();
+}
+
+/* The library may sleep while nothing comes. */
+static void await(struct kv_pending *pending)
+{
+    static unsigned polls;
+    GASNET_BLOCKUNTIL(pending->answered || wl_stopped() || ++polls % 64 == 0);
+}
+
+/* Puts must be looked after, so it may sleep only while none is under way. */
+static void await_put(struct kv_pending *pending)
+{
+    tell_of_puts();
+    if (pending->put_pending)
+        gasnet_AMPoll();
+    else if (!pending->answered)
+        await(pending);
+}
+
+const struct kv_transport kv_am_medium = {
+    .name = "am-medium", .request = send_medium, .await = await};
+const struct kv_transport kv_am_long = {
+    .name = "am-long", .slots = true, .request = send_long, .await = await};
+const struct kv_transport kv_put_am = {
+    .name = "put-am", .slots = true, .request = start_put, .await = await_put};

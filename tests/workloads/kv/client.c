@@ -105,16 +105,8 @@ static void give_up(const struct kv_pending *pending)
 static bool await(struct kv_pending *pending)
 {
     uint64_t limit = pending->posted + (uint64_t)kv.common.timeout_ms * 1000000;
-    unsigned polls = 0;
     while (!pending->answered && !wl_stopped()) {
-        /* Puts must be looked after, so the library may sleep only while none is under way. */
-        if (kv_transport->progress) {
-            kv_transport->progress();
-            if (pending->put_pending)
-                gasnet_AMPoll();
-        }
-        if (!pending->put_pending && !pending->answered)
-            GASNET_BLOCKUNTIL(pending->answered || wl_stopped() || ++polls % 64 == 0);
+        kv_transport->await(pending);
         if (!pending->answered && wl_now() > limit) {
             give_up(pending);
             return false;
@@ -169,7 +161,7 @@ static void send(struct kv_pending *pending)
     if (client.faults) {
         if (wl_inject(&kv.injection, kv_lose_request))
             return;
-        if (wl_inject(&kv.injection, kv_dup_request) && !kv_transport->progress)
+        if (wl_inject(&kv.injection, kv_dup_request))
             kv_transport->request(pending);
         if (wl_inject(&kv.injection, kv_wrong_server)) {
             uint32_t right = pending->server;
@@ -180,8 +172,6 @@ static void send(struct kv_pending *pending)
         }
     }
     kv_transport->request(pending);
-    if (kv_transport->progress)
-        kv_transport->progress();
 }
 
 static void issue(enum kv_op op, uint64_t number, bool rmw, uint64_t now)

@@ -12,6 +12,8 @@
 uint32_t kv_servers, kv_clients, kv_client;
 size_t kv_slot;
 const struct kv_transport *kv_transport;
+const struct kv_transport *const kv_transports[] = {&kv_am_medium, &kv_am_long, &kv_put_am,
+                                                    &kv_memcached, &kv_redis,   NULL};
 
 /* ---- K1: all have the same picture, and every client a place of its own in it */
 
@@ -104,12 +106,16 @@ static void begin(void)
     if (!kv_is_server())
         kv_client_open(version);
     meet();
+    if (kv_transport->open)
+        kv_transport->open();
 }
 
 /* Requests of a run that was stopped may still arrive: then everything stays as it is. */
 static void end(void)
 {
     wl_job_barrier();
+    if (kv_transport->close && (!wl_stopped() || kv_transport->way == kv_way_tcp))
+        kv_transport->close();
     if (wl_stopped())
         return;
     if (kv_is_server())
@@ -139,21 +145,37 @@ static void run(struct wl_report *report)
     free(all);
 }
 
+/* A program that is not installed leaves a gap in the table, and a word. */
+static bool available(const struct kv_transport *transport)
+{
+    bool mine = transport->way == kv_way_tcp && kv_is_server() && kv_tcp_missing(transport);
+    bool *all = calloc(wl_job.size, sizeof(*all)), missing = false;
+    if (!all)
+        wl_job_die("no memory for a question");
+    wl_job_share(&mine, all, sizeof(mine));
+    for (gex_Rank_t rank = 0; rank < wl_job.size; rank++)
+        missing |= all[rank];
+    free(all);
+    if (missing && wl_job.me == 0)
+        wl_say("%s is left out: it is not installed (contrib/install-packages.sh bench)",
+               transport->name);
+    return !missing;
+}
+
 static void run_all(struct wl_report *report)
 {
     bool first = true;
-    int count = 0;
-    while (kv_transports[count].name)
-        count++;
-    for (int i = 0; i < count && !wl_stopped(); i++) {
-        if (kv.transport < count && i != kv.transport)
+    for (int i = 0; kv_transports[i] && !wl_stopped(); i++) {
+        if (!kv.chosen[i] || !available(kv_transports[i]))
             continue;
         if (!first && report)
             wl_report_run(report);
         first = false;
-        kv_transport = &kv_transports[i];
+        kv_transport = kv_transports[i];
         run(report);
     }
+    if (first)
+        wl_job_refuse(wl_exit_skip, "nothing that can serve is here");
 }
 
 int main(int argc, char **argv)
@@ -173,7 +195,7 @@ int main(int argc, char **argv)
     struct wl_report *report = NULL;
     wl_job_start(&argc, &argv, &kv_program, &kv, NULL);
     take_roles();
-    kv_transport_handlers();
+    kv_api_handlers();
     if (wl_job.me == 0)
         report = wl_report_open("kv", "1");
     run_all(report);

@@ -14,23 +14,25 @@
 #include "store.h"
 #include "value.h"
 
-enum { kv_window_most = 256, kv_first_most = 160 };
+enum { kv_window_most = 256, kv_first_most = 160, kv_transports_most = 16 };
 
 struct kv_values {
     struct wl_common common;
-    int64_t servers, window, put, remove, keys, ops, transport, store, buckets, log, inplace;
-    int64_t preload;
-    const char *value, *dist, *ycsb, *save, *load;
+    int64_t servers, window, put, remove, keys, ops, store, buckets, log, inplace;
+    int64_t preload, socket;
+    const char *transport, *value, *dist, *ycsb, *save, *load;
     /* what relations make of them */
     size_t value_least, value_most;
     struct kv_draw draw;
     struct kv_mix mix;
     struct wl_injection injection;
+    bool chosen[kv_transports_most]; /* by place in kv_transports */
 };
 extern struct kv_values kv;
 extern const struct wl_program kv_program;
 
 enum { kv_preload_client, kv_preload_server, kv_preload_none };
+enum { kv_loopback, kv_unix };
 
 /* Places in the table of faults */
 enum kv_fault {
@@ -126,15 +128,27 @@ struct kv_pending {
     char answer[kv_value_most];
 };
 
+enum kv_way { kv_way_api, kv_way_raw, kv_way_tcp };
+
+/* Pointers may be NULL where nothing is to be done. */
 struct kv_transport {
     const char *name;
-    bool slots; /* requests lie in slots of the server's segment, and it clears them */
+    enum kv_way way;
+    bool slots;         /* requests lie in slots of the server's segment, and it clears them */
+    void (*open)(void); /* collective, as is close */
+    void (*close)(void);
     void (*request)(struct kv_pending *pending);
-    void (*progress)(void); /* of what request() left undone; may be NULL */
+    void (*await)(struct kv_pending *pending); /* one look for answers, or a short sleep */
+    void (*serve)(void);                       /* one step of a server; NULL: handlers do it all */
+    void (*account)(struct kv_outcome *mine);  /* a foreign server's counters and CPU time */
 };
-extern const struct kv_transport kv_transports[]; /* ends without name */
-extern const struct kv_transport *kv_transport;   /* of the present run */
-void kv_transport_handlers(void);
+extern const struct kv_transport *const kv_transports[]; /* ends with NULL */
+extern const struct kv_transport kv_am_medium, kv_am_long, kv_put_am, kv_memcached, kv_redis;
+extern const struct kv_transport *kv_transport; /* of the present run */
+void kv_api_handlers(void);
+
+/* Is the program that must serve not on this host? */
+bool kv_tcp_missing(const struct kv_transport *transport);
 
 /* Called by transports: a request that lies in front of `end` came, of `image` bytes; and an
  * answer. */

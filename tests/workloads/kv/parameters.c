@@ -10,17 +10,19 @@
 
 struct kv_values kv;
 
-static const char *const transport_words[] = {"am-medium", "am-long", "put-am", "all", NULL};
 static const char *const store_words[] = {"lossy", "exact", NULL};
+static const char *const socket_words[] = {"tcp", "unix", NULL};
 static const char *const preload_words[] = {"client", "server", "none", NULL};
 
 /* clang-format off: one option a line */
 static const struct wl_option table[] = {
     {"servers", wl_whole, offsetof(struct kv_values, servers), "0", 0, 65535, "ranks", 0, 0,
      "ranks that serve; 0: a third of all, at least one"},
-    {"transport", wl_word, offsetof(struct kv_values, transport), "am-medium", 0, 0, 0,
-     transport_words, 0,
-     "how requests and answers travel; all: one after the other, with one table"},
+    {"transport", wl_text, offsetof(struct kv_values, transport), "am-medium", 0, 0, 0, 0, 0,
+     "how requests travel; several with commas between run one after the other, with one table; "
+     "all: those of ours"},
+    {"socket", wl_word, offsetof(struct kv_values, socket), "tcp", 0, 0, 0, socket_words, 0,
+     "memcached, redis: over the loopback or a Unix socket"},
     {"window", wl_whole, offsetof(struct kv_values, window), "4", 1, kv_window_most, "requests", 0,
      wl_power_of_2, "outstanding requests of each client"},
     {"put", wl_whole, offsetof(struct kv_values, put), "5", 0, 100, "%", 0, 0,
@@ -128,23 +130,84 @@ static bool set_mix(uint64_t given, char *why, size_t size)
     return kv_draw_parse(&kv.draw, kv.dist, why, size);
 }
 
+static bool refuse_transport(const char *name, size_t length, char *why, size_t size)
+{
+    int used = snprintf(why, size, "--transport '%.*s' is not one of all", (int)length, name);
+    for (int i = 0; kv_transports[i] && used > 0 && (size_t)used < size; i++)
+        used += snprintf(why + used, size - (size_t)used, "|%s", kv_transports[i]->name);
+    return false;
+}
+
+static bool choose(const char *name, size_t length)
+{
+    bool all = length == 3 && !strncmp(name, "all", 3), found = false;
+    for (int i = 0; kv_transports[i]; i++)
+        if (all ? kv_transports[i]->way != kv_way_tcp
+                : strlen(kv_transports[i]->name) == length &&
+                      !strncmp(kv_transports[i]->name, name, length))
+            kv.chosen[i] = found = true;
+    return found;
+}
+
+static bool chosen_way(enum kv_way way)
+{
+    for (int i = 0; kv_transports[i]; i++)
+        if (kv.chosen[i] && kv_transports[i]->way == way)
+            return true;
+    return false;
+}
+
+/* NULL when there are several. */
+static const struct kv_transport *only_transport(void)
+{
+    const struct kv_transport *only = NULL;
+    for (int i = 0; kv_transports[i]; i++)
+        if (kv.chosen[i]) {
+            if (only)
+                return NULL;
+            only = kv_transports[i];
+        }
+    return only;
+}
+
+static bool set_transports(char *why, size_t size)
+{
+    const char *name = kv.transport;
+    memset(kv.chosen, 0, sizeof(kv.chosen));
+    for (size_t length;; name += length + 1) {
+        length = strcspn(name, ",");
+        if (!choose(name, length))
+            return refuse_transport(name, length, why, size);
+        if (!name[length])
+            break;
+    }
+    if (chosen_way(kv_way_tcp) && wl_job.host_ranks < (int)wl_job.size)
+        return no(why, size, "memcached and redis are driven on one host only");
+    if (chosen_way(kv_way_tcp) && (kv.save || kv.load || kv.preload == kv_preload_server))
+        return no(why, size, "--save, --load and --preload server are not for memcached and redis");
+    return true;
+}
+
 /* A fault that cannot happen would let a run pass that was meant to fail. */
 static bool set_fault(char *why, size_t size)
 {
     if (!wl_inject_parse(&kv.injection, faults, kv.common.inject, why, size))
         return false;
     int fault = kv.injection.fault;
-    const char *way = transport_words[kv.transport];
+    const char *way = kv.transport;
     if (fault < 0)
         return true;
-    if (!strcmp(way, "all"))
-        return no(why, size, "--inject needs one --transport, not all");
+    const struct kv_transport *only = only_transport();
+    if (!only)
+        return no(why, size, "--inject needs one --transport, not several");
     if (kv.common.verify != wl_verify_full)
         return no(why, size, "--inject needs --verify full, which cannot overlook it");
     if (fault == kv_stale_len && !strcmp(way, "am-medium"))
         return no(why, size, "--inject stale-len needs a transport with slots, am-long or put-am");
     if ((fault == kv_dup_request || fault == kv_wrong_server) && !strcmp(way, "put-am"))
         return no(why, size, "--inject dup-request and wrong-server need am-medium or am-long");
+    if (only->way == kv_way_tcp && fault != kv_lose_request && fault != kv_flip_bit)
+        return no(why, size, "--inject lose-request and flip-bit are all for memcached and redis");
     if (fault == kv_wrong_server && kv.servers < 2)
         return no(why, size, "--inject wrong-server needs at least 2 servers");
     return true;
@@ -156,8 +219,8 @@ static bool related(void *values, uint64_t given, char *why, size_t size)
     if (kv.common.layer == wl_layer_raw)
         return no(why, size,
                   "--layer raw needs trunkline_rails.h, which this version does not have");
-    if (!set_ranks(why, size) || !set_lengths(why, size) || !set_mix(given, why, size) ||
-        !set_fault(why, size))
+    if (!set_ranks(why, size) || !set_transports(why, size) || !set_lengths(why, size) ||
+        !set_mix(given, why, size) || !set_fault(why, size))
         return false;
     if (kv.load && wl_option_given(&kv_program, given, "preload"))
         return no(why, size, "--load and --preload exclude each other");
