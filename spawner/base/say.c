@@ -5,10 +5,13 @@
 
 #include "say.h"
 
-#include <stdarg.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+
+/* A full pipe behind stderr must not hold up what ends the job. */
+enum { ROOM_MS = 1000 };
 
 static int verbosity;
 
@@ -22,22 +25,30 @@ int say_verbosity(void)
     return verbosity;
 }
 
-static void vsay(const char *format, va_list args)
+size_t say_format(char line[SAY_LONGEST], const char *format, va_list args)
 {
     static const char prefix[] = "gasnetrun_ibv: ";
-    char line[2048];
     size_t used = sizeof(prefix) - 1;
 
     memcpy(line, prefix, used);
-    int n = vsnprintf(line + used, sizeof(line) - used - 1, format, args);
+    int n = vsnprintf(line + used, SAY_LONGEST - used - 1, format, args);
     if (n < 0)
-        return;
+        return 0;
     used += (size_t)n;
-    if (used > sizeof(line) - 2)
-        used = sizeof(line) - 2;
+    if (used > SAY_LONGEST - 2)
+        used = SAY_LONGEST - 2;
     line[used++] = '\n';
+    return used;
+}
+
+static void vsay(const char *format, va_list args)
+{
+    char line[SAY_LONGEST];
+    size_t length = say_format(line, format, args);
+    struct pollfd room = {.fd = STDERR_FILENO, .events = POLLOUT};
+
     /* Nobody is left to tell when stderr itself is broken. */
-    if (write(STDERR_FILENO, line, used) < 0)
+    if (poll(&room, 1, ROOM_MS) > 0 && write(STDERR_FILENO, line, length) < 0)
         return;
 }
 

@@ -16,13 +16,14 @@
 
 #include <poll.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* How long an ended job waits for a reader that does not read. A job that ended by itself waits for
- * ever: its output may be the result of a week. */
+/* How long a job that the user ended waits for a reader that does not read. For one that ended by
+ * itself, whose output may be the result of a week, see GASNET_OUTPUT_TIMEOUT. */
 enum { FLUSH_MS = 2000 };
 
 /* The kernel kills the ranks when the guard dies; this bounds the wait for their end. */
@@ -38,7 +39,9 @@ struct head {
     int signals;
     bool ending;     /* the order to kill has gone out */
     bool done;       /* the guard has reported the end of every process */
-    int64_t give_up; /* when to stop waiting for the reader of our output */
+    int64_t give_up; /* when to stop waiting for the reader of our output: the user wants the end */
+    int64_t unread_at;     /* the same, unless something is read meanwhile: the job is over */
+    uint64_t seen_written; /* of the output, when unread_at was set */
 };
 
 static int signal_pipe = -1;
@@ -46,6 +49,19 @@ static int signal_pipe = -1;
 void head_catch_signals(struct job *job)
 {
     signal_pipe = signals_catch(job->ignored);
+}
+
+/* Through the queue, as stderr may have no reader either. */
+static void tell(struct head *h, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static void tell(struct head *h, const char *format, ...)
+{
+    char line[SAY_LONGEST];
+    va_list args;
+    va_start(args, format);
+    size_t length = say_format(line, format, args);
+    va_end(args);
+    output_add(&h->output, STDERR_FILENO, UINT32_MAX, line, length);
 }
 
 static void order_end(struct head *h, uint32_t grace_ms)
@@ -60,7 +76,7 @@ static void consult_policy(struct head *h)
     if (!policy_must_end(&h->policy, clock_ms()))
         return;
     if (policy_sentence(&h->policy, say_verbosity() > 0, text, sizeof(text)))
-        say("%s", text);
+        tell(h, "%s", text);
     order_end(h, h->job->grace_ms);
 }
 
@@ -73,7 +89,8 @@ static void hear_frame(struct head *h, const struct wire_frame *f)
     switch (f->type) {
     case WIRE_LAUNCHED:
         policy_launched(p, f->rank, (int)number);
-        say_verbose(2, "rank %u is pid %u", f->rank, number);
+        if (say_verbosity() > 1)
+            tell(h, "rank %u is pid %u", f->rank, number);
         break;
     case WIRE_CONNECTED:
         policy_connected(p, f->rank, now);
@@ -171,7 +188,7 @@ static int64_t set_up_poll(struct head *h, struct pollfd *p)
     p[POLL_OUTPUT] = (struct pollfd){output_waits_for(&h->output), POLLOUT, 0};
 
     int64_t deadline = clock_earlier(policy_deadline(&h->policy), h->input.ask_again);
-    return clock_earlier(deadline, h->give_up);
+    return clock_earlier(deadline, clock_earlier(h->give_up, h->unread_at));
 }
 
 static void serve(struct head *h, const struct pollfd *p)
@@ -188,12 +205,15 @@ static void serve(struct head *h, const struct pollfd *p)
         write_output(h);
 }
 
-/* All is told and shown, or the guard was killed. */
-static bool finished(const struct head *h)
+/* All is told, or the guard was killed. */
+static bool guard_is_gone(const struct head *h)
 {
-    if (!h->control.ended || !h->guard_io.ended)
-        return h->control.ended && !h->done;
-    return !h->output.first;
+    return h->control.ended;
+}
+
+static bool all_is_shown(const struct head *h)
+{
+    return h->guard_io.ended && !h->output.first;
 }
 
 /* The guard waits for us, and we for the user's reader; once the user wants the end that chain is
@@ -206,10 +226,42 @@ static void lose_patience(struct head *h)
     output_discard(&h->output);
 }
 
-static void loop(struct head *h)
+/* Ranks that live may wait for their reader as long as they like. */
+static bool waits_for_reader(const struct head *h)
+{
+    bool over = h->control.ended || policy_all_gone(&h->policy);
+    return h->job->reader_ms && over && h->output.first;
+}
+
+/* After the job the reader has its time, and again whenever it has read something. To be called
+ * when it has just had its chance: we may have been stopped meanwhile. */
+static void watch_reader(struct head *h)
+{
+    if (!waits_for_reader(h)) {
+        h->unread_at = CLOCK_NEVER;
+    } else if (h->unread_at == CLOCK_NEVER || h->seen_written != h->output.written) {
+        h->unread_at = clock_ms() + h->job->reader_ms;
+        h->seen_written = h->output.written;
+    } else if (clock_ms() >= h->unread_at) {
+        output_give_up(&h->output);
+        h->unread_at = CLOCK_NEVER;
+    }
+}
+
+static void tell_of_unread(const struct head *h)
+{
+    for (unsigned s = STDOUT_FILENO; s <= STDERR_FILENO; s++)
+        if (h->output.stream[s].given_up)
+            say("%zu bytes of standard %s are lost: nobody read them within %g s after the job "
+                "(GASNET_OUTPUT_TIMEOUT)",
+                h->output.stream[s].unread, s == STDOUT_FILENO ? "output" : "error",
+                (double)h->job->reader_ms / 1000);
+}
+
+static void loop(struct head *h, bool (*is_over)(const struct head *))
 {
     struct pollfd p[POLL_COUNT];
-    while (!finished(h)) {
+    while (!is_over(h)) {
         consult_policy(h);
         lose_patience(h);
         wire_flush(&h->control);
@@ -217,6 +269,7 @@ static void loop(struct head *h)
         int64_t deadline = set_up_poll(h, p);
         if (poll(p, POLL_COUNT, clock_poll_timeout(deadline)) > 0)
             serve(h, p);
+        watch_reader(h);
     }
     consult_policy(h);
 }
@@ -232,13 +285,14 @@ static void stand_in_for_guard(struct head *h)
     if (!h->job->keep)
         session_remove(h->job->session);
     if (h->policy.cause == CAUSE_NONE)
-        say("%s", text);
+        tell(h, "%s", text);
     policy_lost(&h->policy, text, sizeof(text) - 1, clock_ms());
 }
 
 int head_run(const struct job *job)
 {
-    struct head h = {.job = job, .signals = signal_pipe, .give_up = CLOCK_NEVER};
+    struct head h = {
+        .job = job, .signals = signal_pipe, .give_up = CLOCK_NEVER, .unread_at = CLOCK_NEVER};
 
     if (!policy_init(&h.policy, job->ranks, job->start_ms)) {
         say("out of memory for %u ranks", job->ranks);
@@ -253,13 +307,15 @@ int head_run(const struct job *job)
     }
     wire_open(&h.control, h.agent.control);
     wire_open(&h.guard_io, h.agent.output);
-    loop(&h);
+    loop(&h, guard_is_gone);
     if (!h.done)
         stand_in_for_guard(&h);
+    loop(&h, all_is_shown);
+    tell_of_unread(&h);
     wire_close(&h.control);
     wire_close(&h.guard_io);
     waitpid(h.agent.pid, NULL, 0);
     int status = policy_status(&h.policy);
     policy_free(&h.policy);
-    return status == 0 && h.output.failed ? EXIT_RUNTIME : status;
+    return status == 0 && h.output.failed ? EXIT_OUTPUT_LOST : status;
 }

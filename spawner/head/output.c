@@ -46,6 +46,8 @@ void output_add(struct output *o, unsigned stream, uint32_t rank, const void *da
     if (stream != STDOUT_FILENO && stream != STDERR_FILENO)
         return;
     struct output_stream *s = &o->stream[stream];
+    if (s->given_up)
+        s->unread += count;
     if (!count || s->dead)
         return;
     if (s->open_line && s->last_rank != rank)
@@ -63,6 +65,8 @@ int output_waits_for(const struct output *o)
 static void drop_front(struct output *o)
 {
     struct output_piece *p = o->first;
+    if (o->stream[p->stream].given_up)
+        o->stream[p->stream].unread += p->count - p->done;
     o->length -= p->count - p->done;
     o->first = p->next;
     if (!o->first)
@@ -115,6 +119,7 @@ unsigned output_write(struct output *o)
             return break_stream(o, stream, errno);
         p->done += (size_t)n;
         o->length -= (size_t)n;
+        o->written += (size_t)n;
     }
     return 0;
 }
@@ -124,4 +129,13 @@ void output_discard(struct output *o)
     while (o->first)
         drop_front(o);
     o->stream[STDOUT_FILENO].dead = o->stream[STDERR_FILENO].dead = true;
+}
+
+unsigned output_give_up(struct output *o)
+{
+    unsigned stream = o->first->stream;
+    o->stream[stream].dead = o->stream[stream].given_up = true;
+    o->failed = true;
+    output_write(o);
+    return stream;
 }

@@ -14,15 +14,18 @@ struct output_piece;
 
 struct output_stream {
     bool dead;          /* nobody reads it any more */
+    bool given_up;      /* somebody could, but does not */
+    size_t unread;      /* bytes given up so far */
     bool open_line;     /* the last thing written did not end with a newline */
     uint32_t last_rank; /* who wrote that */
 };
 
 struct output {
     struct output_piece *first, **end;
-    size_t length; /* bytes queued */
+    size_t length;    /* bytes queued */
+    uint64_t written; /* bytes that have found a reader */
     struct output_stream stream[3];
-    bool failed; /* output was lost for a reason worth a non-zero status (disk full) */
+    bool failed; /* output was lost for a reason worth a non-zero status (disk full, no reader) */
 };
 
 /* The guard is not read while more than this waits for the user. */
@@ -42,5 +45,9 @@ unsigned output_write(struct output *o);
 
 /* Nobody reads: forgets what is queued and whatever comes. */
 void output_discard(struct output *o);
+
+/* The same for the stream whose reader keeps all others waiting; its bytes are counted. Returns it.
+ * Something must be queued. */
+unsigned output_give_up(struct output *o);
 
 #endif

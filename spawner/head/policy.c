@@ -71,8 +71,10 @@ static void quote(struct policy *p, const char *text, size_t length)
 
 void policy_launched(struct policy *p, uint32_t rank, int pid)
 {
-    if (rank < p->ranks)
-        p->rank[rank].pid = pid;
+    if (rank >= p->ranks)
+        return;
+    p->launched += !p->rank[rank].pid;
+    p->rank[rank].pid = pid;
 }
 
 void policy_connected(struct policy *p, uint32_t rank, int64_t now)
@@ -219,6 +221,11 @@ int64_t policy_deadline(const struct policy *p)
     if (p->decided)
         return CLOCK_NEVER;
     return p->cause == CAUSE_NONE ? p->late_at : end_of_window(p);
+}
+
+bool policy_all_gone(const struct policy *p)
+{
+    return p->launched > 0 && p->exited >= p->launched;
 }
 
 int policy_status(const struct policy *p)

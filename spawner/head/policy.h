@@ -43,7 +43,7 @@ struct policy_rank {
 struct policy {
     uint32_t ranks;
     struct policy_rank *rank;
-    uint32_t exited;
+    uint32_t launched, exited;
     int64_t start_ms; /* time for all ranks to join once one has; 0 = for ever */
     int64_t late_at;  /* when that time is over */
     bool any_absent;  /* some rank has left without joining */
@@ -78,6 +78,9 @@ bool policy_must_end(struct policy *p, int64_t now);
 
 /* When policy_must_end() is worth asking again; CLOCK_NEVER if only news can change it. */
 int64_t policy_deadline(const struct policy *p);
+
+/* No rank that was started lives. */
+bool policy_all_gone(const struct policy *p);
 
 /* The exit status of the launcher; final once every rank is gone. */
 int policy_status(const struct policy *p);

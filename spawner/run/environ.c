@@ -39,7 +39,7 @@ bool environ_seconds(const char *name, uint32_t fallback, uint32_t most, uint32_
         say("%s=%s: not a number of seconds between 0 and %u", name, text, most);
         return false;
     }
-    *ms = (uint32_t)(seconds * 1000);
+    *ms = (uint32_t)(seconds * 1000 + 0.999); /* 0 may mean something else than a little */
     return true;
 }
 

@@ -24,7 +24,14 @@
 #include <unistd.h>
 
 /* Seconds; also in the settings table. */
-enum { GRACE_DEFAULT = 2, GRACE_MOST = 3600, START_DEFAULT = 300, START_MOST = 86400 };
+enum {
+    GRACE_DEFAULT = 2,
+    GRACE_MOST = 3600,
+    START_DEFAULT = 300,
+    START_MOST = 86400,
+    READER_DEFAULT = 30,
+    READER_MOST = 86400
+};
 
 /* Two pipes a rank in the guard, and what libc, libpmix and we ourselves hold open. */
 enum { FILES_PER_RANK = 2, FILES_BASE = 64 };
@@ -165,7 +172,8 @@ static int run(const struct options *o)
         return usage(why);
     if (!environ_is_truth("GASNET_SPAWN_VERBOSE") ||
         !environ_seconds("GASNET_KILL_GRACE", GRACE_DEFAULT, GRACE_MOST, &job.grace_ms) ||
-        !environ_seconds("GASNET_START_TIMEOUT", START_DEFAULT, START_MOST, &job.start_ms))
+        !environ_seconds("GASNET_START_TIMEOUT", START_DEFAULT, START_MOST, &job.start_ms) ||
+        !environ_seconds("GASNET_OUTPUT_TIMEOUT", READER_DEFAULT, READER_MOST, &job.reader_ms))
         return EXIT_USAGE;
     job.ranks = o->ranks;
     job.program = program_path;

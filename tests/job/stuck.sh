@@ -77,7 +77,7 @@ late_reader()
     timeout 20 cat <"$scratch/fifo" >/dev/null
 }
 
-# The launcher keeps what was printed for whoever reads it one day; ranks are gone long before.
+# The launcher keeps what was printed for a reader that comes late; ranks are gone long before.
 nobody_reads()
 {
     for way in printing flushing; do
