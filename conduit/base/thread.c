@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/alone.h"
 #include "base/bits.h"
 #include "base/report.h"
 #include "base/thread.h"
@@ -31,7 +32,10 @@ enum tk_status tk_thread_start(void *(*fn)(void *), uint64_t stack_min, uint64_t
     size_stack(&attr, stack_min, stack_pad);
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
+    bool is_alone = tk_is_alone();
     int error = pthread_create(&thread, &attr, fn, NULL);
+    if (is_alone)
+        tk_alone_accept();
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_attr_destroy(&attr);
     if (!error)

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/alone.h"
 #include "base/bits.h"
 #include "base/clock.h"
 #include "base/report.h"
@@ -269,11 +270,13 @@ static enum tk_status open_all(void)
 
 void tk_start(void)
 {
+    tk_alone_open();
     if (open_all() != TK_OK) {
         tk_verbs_close();
         tk_shm_close();
         tk_exit_failed();
     }
+    tk_alone_accept();
     if (tk_settings.verboseenv && tk_peers.me == 0)
         tk_tell_start();
     tk_report_starting(false);

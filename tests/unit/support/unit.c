@@ -4,9 +4,13 @@
  * where they use it. */
 #include "config.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -89,12 +93,38 @@ int unit_child(void (*fn)(void *), void *arg, const char **said)
     return status;
 }
 
+static void assert_exited(int status, int code, const char *said)
+{
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != code)
+        fail_msg("expected exit %d, got wait status 0x%x; it said: %s", code, status, said);
+}
+
 void unit_assert_exit(void (*fn)(void *), void *arg, int code)
 {
     const char *said;
     int status = unit_child(fn, arg, &said);
-    if (!WIFEXITED(status) || WEXITSTATUS(status) != code)
-        fail_msg("expected exit %d, got wait status 0x%x; it said: %s", code, status, said);
+    assert_exited(status, code, said);
+}
+
+void unit_assert_exit_or_skip(void (*fn)(void *), void *arg, int code)
+{
+    const char *said;
+    int status = unit_child(fn, arg, &said);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == unit_cannot)
+        skip();
+    assert_exited(status, code, said);
+}
+
+void unit_forbid(long number)
+{
+    struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)number, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+    struct sock_fprog program = {.len = sizeof(code) / sizeof(code[0]), .filter = code};
+    assert_int_equal(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+    assert_int_equal(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), 0);
 }
 
 void unit_assert_panic(void (*fn)(void *), void *arg, const char *text)

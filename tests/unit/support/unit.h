@@ -28,6 +28,14 @@ int unit_child(void (*fn)(void *), void *arg, const char **said);
 /* Did the child run to its end without complaint of the library's own making? */
 void unit_assert_exit(void (*fn)(void *), void *arg, int code);
 
+/* The same, but the test is skipped when the child exits with unit_cannot: something is missing
+ * here that the child needs. */
+enum { unit_cannot = 77 };
+void unit_assert_exit_or_skip(void (*fn)(void *), void *arg, int code);
+
+/* From now on this system call fails with EPERM, in a child. */
+void unit_forbid(long number);
+
 /* The library's word for "this must never happen": one line with `text` in it, then abort(). */
 void unit_assert_panic(void (*fn)(void *), void *arg, const char *text);
 

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The kernel's word that a client has one thread: each case is a child, which has one. */
+#include "config.h"
+
+#include <pthread.h>
+#include <semaphore.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/alone.h"
+#include "unit.h"
+
+enum { many_processes = 200 /* more records than there is room for */ };
+
+static sem_t to_end;
+
+static void *wait_to_end(void *unused)
+{
+    (void)unused;
+    while (sem_wait(&to_end) != 0)
+        continue;
+    return NULL;
+}
+
+static void start_thread(pthread_t *thread)
+{
+    if (pthread_create(thread, NULL, wait_to_end, NULL) != 0)
+        _exit(90);
+}
+
+static void end_thread(pthread_t thread)
+{
+    sem_post(&to_end);
+    pthread_join(thread, NULL);
+}
+
+static void check(bool is_so, int code)
+{
+    if (!is_so)
+        _exit(code);
+}
+
+static void start_process(void)
+{
+    pid_t child = fork();
+    if (child == 0)
+        _exit(0);
+    check(child > 0 && waitpid(child, NULL, 0) == child, 91);
+}
+
+static void be_asked(void)
+{
+    sem_init(&to_end, 0, 0);
+    check(!tk_is_alone(), 1);
+    tk_alone_open();
+    if (!tk_is_alone())
+        _exit(unit_cannot);
+}
+
+/* 77: kernel.perf_event_paranoid, or seccomp */
+static void run(void (*fn)(void *))
+{
+    unit_assert_exit_or_skip(fn, NULL, 0);
+}
+
+static void start_one(void *unused)
+{
+    pthread_t thread;
+    (void)unused;
+    be_asked();
+    start_thread(&thread);
+    check(!tk_is_alone(), 2);
+    tk_alone_accept(); /* too late */
+    check(!tk_is_alone(), 3);
+    end_thread(thread);
+    check(!tk_is_alone(), 4);
+}
+
+static void who_starts_a_thread_is_not_alone_any_more(void **state)
+{
+    (void)state;
+    run(start_one);
+}
+
+static void start_processes(void *unused)
+{
+    pthread_t thread;
+    (void)unused;
+    be_asked();
+    for (int i = 0; i < many_processes; i++) {
+        start_process();
+        check(tk_is_alone(), 2);
+    }
+    check(system("true") == 0 && tk_is_alone(), 3);
+    start_process();
+    start_thread(&thread);
+    start_process();
+    check(!tk_is_alone(), 4);
+    end_thread(thread);
+}
+
+static void processes_are_no_threads(void **state)
+{
+    (void)state;
+    run(start_processes);
+}
+
+static void miss_some(void *unused)
+{
+    (void)unused;
+    be_asked();
+    for (int i = 0; i < many_processes; i++)
+        start_process();
+    check(!tk_is_alone(), 2);
+}
+
+static void what_was_not_looked_at_in_time_may_have_been_a_thread(void **state)
+{
+    (void)state;
+    run(miss_some);
+}
+
+static void start_ours(void *unused)
+{
+    pthread_t ours, theirs;
+    (void)unused;
+    be_asked();
+    start_thread(&ours);
+    tk_alone_accept();
+    check(tk_is_alone(), 2);
+    start_thread(&theirs);
+    check(!tk_is_alone(), 3);
+    sem_post(&to_end);
+    end_thread(ours);
+    pthread_join(theirs, NULL);
+}
+
+static void threads_of_the_library_do_not_count(void **state)
+{
+    (void)state;
+    run(start_ours);
+}
+
+static void open_too_late(void *unused)
+{
+    pthread_t thread;
+    (void)unused;
+    sem_init(&to_end, 0, 0);
+    start_thread(&thread);
+    tk_alone_open();
+    check(!tk_is_alone(), 2);
+    tk_alone_accept();
+    check(!tk_is_alone(), 3);
+    end_thread(thread);
+}
+
+static void who_is_not_the_first_thread_never_is_alone(void **state)
+{
+    (void)state;
+    run(open_too_late);
+}
+
+static void be_forbidden(void *unused)
+{
+    (void)unused;
+    unit_forbid(SYS_perf_event_open);
+    tk_alone_open();
+    tk_alone_accept();
+    check(!tk_is_alone(), 3);
+}
+
+static void where_the_kernel_does_not_tell_nobody_is_alone(void **state)
+{
+    (void)state;
+    run(be_forbidden);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(who_starts_a_thread_is_not_alone_any_more),
+    cmocka_unit_test(processes_are_no_threads),
+    cmocka_unit_test(what_was_not_looked_at_in_time_may_have_been_a_thread),
+    cmocka_unit_test(threads_of_the_library_do_not_count),
+    cmocka_unit_test(who_is_not_the_first_thread_never_is_alone),
+    cmocka_unit_test(where_the_kernel_does_not_tell_nobody_is_alone),
+};
+
+UNIT_MAIN(tests)
