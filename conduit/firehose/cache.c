@@ -46,7 +46,8 @@ static struct {
     struct tk_pinned idle;    /* ring of those that nobody holds; idle.newer is the oldest */
     uint32_t generation;      /* counts the times that something was forgotten */
     unsigned wait, patience;  /* transfers that go without a try; most of them in a row */
-    uint64_t clock;           /* counts holds */
+    uint64_t clock;           /* counts holds, */
+    uint64_t absent;          /* and those that found nothing */
     unsigned declined;        /* transfers that took no room from others */
     struct tk_firehose_counts counts;
 } cache = {.lock = TK_LOCK_INIT};
@@ -58,6 +59,8 @@ static struct {
     uintptr_t base;
     size_t size;
 } lasting;
+
+size_t tk_firehose_granule_size;
 
 static bool is_lasting(uintptr_t base, size_t size)
 {
@@ -89,7 +92,7 @@ static struct tk_pinned **bucket_of(uintptr_t granule)
     return &cache.buckets[(hash >> 32) & cache.mask];
 }
 
-static struct tk_pinned *find(uintptr_t at, size_t nbytes)
+static inline struct tk_pinned *find(uintptr_t at, size_t nbytes)
 {
     for (struct tk_pinned *p = *bucket_of(at >> cache.shift); p; p = p->next)
         if (at - p->base < p->size && nbytes <= p->size - (at - p->base))
@@ -340,12 +343,6 @@ static struct tk_pinned *add(uintptr_t at, size_t nbytes, size_t in_granule)
 
 /* ---- for transports ---- */
 
-size_t tk_firehose_piece(const void *address, size_t nbytes)
-{
-    size_t granule = cache.limits.granule;
-    return tk_min(nbytes, granule - ((uintptr_t)address & (granule - 1)));
-}
-
 static bool may_try(void)
 {
     if (cache.wait > 0) {
@@ -371,47 +368,75 @@ static bool is_worth_room(void)
     return false;
 }
 
-static struct tk_pinned *hold(const void *address, size_t nbytes, bool at_any_price)
+static inline void use(struct tk_pinned *p)
+{
+    if (p->holders++ == 0)
+        make_busy(p);
+    p->used = ++cache.clock;
+}
+
+static struct tk_pinned *__attribute__((noinline))
+hold(const void *address, size_t nbytes, size_t in_granule, bool at_any_price)
 {
     uintptr_t at = (uintptr_t)address;
-    size_t in_granule = tk_firehose_piece(address, nbytes);
-    if (!is_lasting(at, in_granule) && !tk_monitor_is_quiet())
-        return none();
+    bool is_try = false;
     enter();
     struct tk_pinned *p = find(at, in_granule);
-    if (p && p->holders++ == 0)
-        make_busy(p);
-    cache.counts.hits += p != NULL;
-    cache.clock++;
-    if (p)
-        p->used = cache.clock;
-    bool is_try = !p && (at_any_price || is_worth_room()) && may_try();
+    if (p) {
+        use(p);
+    } else {
+        cache.clock++;
+        cache.absent++;
+        is_try = (at_any_price || is_worth_room()) && may_try();
+    }
     leave();
     return is_try ? add(at, nbytes, in_granule) : p;
 }
 
-struct tk_pinned *tk_firehose_hold(const void *address, size_t nbytes)
+bool tk_firehose_may_hold(const void *address, size_t nbytes)
 {
-    return hold(address, nbytes, true);
+    tk_if_likely((tk_is_on_demand && is_lasting((uintptr_t)address, nbytes)) ||
+                 tk_monitor_is_quiet()) return true;
+    none();
+    return false;
 }
 
-struct tk_pinned *tk_firehose_hold_if_worth(const void *address, size_t nbytes)
+struct tk_pinned *tk_firehose_hold(const void *address, size_t nbytes)
 {
-    return hold(address, nbytes, false);
+    return hold(address, nbytes, tk_firehose_piece(address, nbytes), true);
+}
+
+/* The usual way: it is there, and nothing was unmapped since the last look. */
+struct tk_pinned *tk_firehose_hold_if_worth(const void *address, size_t nbytes, size_t in_granule)
+{
+    struct tk_pinned *p = NULL;
+    tk_lock(&cache.lock);
+    tk_if_likely(!tk_monitor_has_news() && (p = find((uintptr_t)address, in_granule)) != NULL)
+        use(p);
+    tk_unlock(&cache.lock);
+    tk_if_likely(p) return p;
+    return hold(address, nbytes, in_granule, false);
+}
+
+static void __attribute__((noinline)) doom(struct tk_pinned *p)
+{
+    p->next = cache.doomed;
+    cache.doomed = p;
+    leave();
 }
 
 void tk_firehose_release(struct tk_pinned *p)
 {
     tk_lock(&cache.lock);
     if (--p->holders == 0) {
-        if (p->is_cached) {
-            make_idle(p);
-        } else {
-            p->next = cache.doomed;
-            cache.doomed = p;
+        tk_if_unlikely(!p->is_cached)
+        {
+            doom(p);
+            return;
         }
+        make_idle(p);
     }
-    leave();
+    tk_unlock(&cache.lock);
 }
 
 void tk_firehose_others(int64_t bytes)
@@ -427,7 +452,7 @@ void tk_firehose_lasts(const void *base, size_t size)
 
 size_t tk_firehose_granule(void)
 {
-    return cache.limits.granule;
+    return tk_firehose_granule_size;
 }
 
 uint64_t tk_firehose_lent(void)
@@ -472,6 +497,7 @@ enum tk_status tk_firehose_open(const struct tk_firehose_device *device)
     cache.page = tk_page_size();
     cache.mask = cache.limits.buckets - 1;
     cache.shift = (unsigned)__builtin_ctzll(cache.limits.granule);
+    tk_firehose_granule_size = cache.limits.granule;
     if (open_table() != TK_OK || tk_monitor_open(tk_settings.firehose_monitor) != TK_OK) {
         tk_firehose_close();
         return TK_FAIL;
@@ -500,6 +526,7 @@ void tk_firehose_close(void)
     cache.is_open = cache.is_told = false;
     cache.wait = cache.patience = 0;
     cache.counts = (struct tk_firehose_counts){.hits = 0};
+    cache.clock = cache.absent = 0;
 }
 
 bool tk_firehose_is_open(void)
@@ -513,6 +540,7 @@ struct tk_firehose_counts tk_firehose_count(void)
 {
     tk_lock(&cache.lock);
     struct tk_firehose_counts counts = cache.counts;
+    counts.hits = cache.clock - cache.absent;
     tk_unlock(&cache.lock);
     return counts;
 }
@@ -521,7 +549,9 @@ static const char *way_text(void)
 {
     switch (tk_monitor_way()) {
     case TK_WATCH_USERFAULTFD:
-        return "watched by userfaultfd";
+        return tk_is_alone() ? "watched by userfaultfd, which is asked before each transfer once "
+                               "the client has two threads"
+                             : "watched by userfaultfd, which is asked before each transfer";
     case TK_WATCH_NOTHING:
         return "NOT watched: memory that is unmapped while it is pinned gives wrong data";
     default:

@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/bits.h"
 #include "base/status.h"
 
 /* A region that the device knows; valid while held. */
@@ -50,20 +51,32 @@ bool tk_firehose_is_open(void);
  * called before the cache is opened. */
 void tk_firehose_others(int64_t bytes);
 
+/* Asked before regions are held for a transfer that has begun, once for all that is held until the
+ * caller's memory may go away again. False: another thread may just be unmapping memory that the
+ * cache still has, so none of it may be held. Thread-safe; a system call where the client has
+ * several threads. */
+bool tk_firehose_may_hold(const void *address, size_t nbytes);
+
 /* A region that begins at or before `address` and reaches to the end of its granule or of `nbytes`,
  * whichever comes first, or further. NULL: the caller goes another way. Thread-safe. */
 struct tk_pinned *tk_firehose_hold(const void *address, size_t nbytes);
 void tk_firehose_release(struct tk_pinned *region);
 
-/* The same for who would rather copy than take room from a region that is likely to be used again
- * before this one is: registering costs as much as some copies. */
-struct tk_pinned *tk_firehose_hold_if_worth(const void *address, size_t nbytes);
-
-/* How much of [address, +nbytes) lies in the granule of `address`. */
-size_t tk_firehose_piece(const void *address, size_t nbytes);
-
 /* A power of two. */
 size_t tk_firehose_granule(void);
+
+/* How much of [address, +nbytes) lies in the granule of `address`. */
+extern TK_HIDDEN size_t tk_firehose_granule_size;
+static inline size_t tk_firehose_piece(const void *address, size_t nbytes)
+{
+    size_t granule = tk_firehose_granule_size;
+    return tk_min(nbytes, granule - ((uintptr_t)address & (granule - 1)));
+}
+
+/* As tk_firehose_hold() for who knows how much of it lies in one granule, and would rather copy
+ * than take room from a region that is likely to be used again before this one is: registering
+ * costs as much as some copies. */
+struct tk_pinned *tk_firehose_hold_if_worth(const void *address, size_t nbytes, size_t in_granule);
 
 /* Regions that other ranks may ask for. */
 uint64_t tk_firehose_lent(void);

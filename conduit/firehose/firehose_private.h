@@ -6,6 +6,7 @@
 
 #include <stdatomic.h>
 
+#include "base/alone.h"
 #include "firehose/firehose.h"
 
 /* limits.c */
@@ -48,12 +49,35 @@ bool tk_monitor_watch(uintptr_t base, size_t size);
  * device has pinned. */
 bool tk_monitor_is_private(uintptr_t base, size_t size);
 
+/* monitor.c's own, here for those that pass often. */
+struct tk_monitor_news {
+    _Atomic uint32_t begun, ended; /* batches of events */
+    uint32_t seen;                 /* by the cache */
+    atomic_bool runs;
+    atomic_bool is_apart; /* the thread has descriptors of its own */
+};
+extern TK_HIDDEN struct tk_monitor_news tk_monitor_news;
+
+/* Asks the kernel. */
+bool tk_monitor_ask(void);
+
 /* No unmapping is under way of which there is no news yet. Before what tk_monitor_has_news() says
  * is relied upon: see monitor.c. */
-bool tk_monitor_is_quiet(void);
+static inline bool tk_monitor_is_quiet(void)
+{
+    if (!atomic_load_explicit(&tk_monitor_news.runs, memory_order_relaxed))
+        return true;
+    tk_if_likely(atomic_load_explicit(&tk_monitor_news.is_apart, memory_order_relaxed) &&
+                 tk_is_alone()) return true;
+    return tk_monitor_ask();
+}
 
 /* With the cache's lock held: calls forget() for all that is news. */
-bool tk_monitor_has_news(void);
+static inline bool tk_monitor_has_news(void)
+{
+    return atomic_load_explicit(&tk_monitor_news.begun, memory_order_acquire) !=
+           tk_monitor_news.seen;
+}
 void tk_monitor_collect(void (*forget)(uintptr_t from, uintptr_t to));
 
 /* mapping.c */

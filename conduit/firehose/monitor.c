@@ -15,13 +15,21 @@
  * Two counters make "before the call returns" true. `begun` is raised before an event is read,
  * `ended` after it is noted: whoever unmapped sees `begun` raised when the call has returned, and
  * waits for `ended`. That leaves another thread that is given the same addresses by mmap before the
- * event is read, while the first is still in its munmap. The kernel counts such calls, and refuses
- * to fill pages meanwhile (EAGAIN): asking it to fill none tells whether there are any. It is one
- * system call for each transfer that uses a region, and there is no other way to know. */
+ * event is even queued, while the first is still in its munmap: no word of ours can tell it, for
+ * none of our code has run since. The kernel counts such calls, and refuses to fill pages meanwhile
+ * (EAGAIN): asking it to fill none tells whether there are any. It is one system call for each
+ * transfer that uses regions, and there is no other way to know.
+ *
+ * A client of one thread is asked nothing (base/alone.h): its own calls have returned, and other
+ * threads, ours and those of libraries, unmap what they have mapped themselves, which no transfer
+ * uses, or what the heap gives back, under the lock without which the heap gives nobody anything.
+ * It must not be able to close our descriptor either, which would end all watching without an
+ * event: so the thread has a table of descriptors of its own. */
 #include "config.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/userfaultfd.h>
 #include <poll.h>
 #include <sched.h>
@@ -62,13 +70,13 @@ static struct {
     atomic_int way; /* enum tk_monitor_way */
     int fd, wake, pagemap;
     const char *why;
-    atomic_bool runs, has_left;
-    _Atomic uint32_t begun, ended; /* batches of events */
-    uint32_t seen;                 /* by the cache */
-    _Atomic uint32_t head, tail;   /* of notes */
-    _Atomic bool is_lost;          /* there was no place for a note */
+    atomic_bool has_left;
+    _Atomic uint32_t head, tail; /* of notes */
+    _Atomic bool is_lost;        /* there was no place for a note */
     struct note notes[notes_max];
 } monitor = {.way = TK_KEEP_NOTHING, .fd = -1, .wake = -1, .pagemap = -1, .why = ""};
+
+struct tk_monitor_news tk_monitor_news;
 
 /* ---- the thread ---- */
 
@@ -104,22 +112,39 @@ static void note_event(const struct uffd_msg *event)
 static void take_events(void)
 {
     struct uffd_msg events[batch];
-    uint32_t begun = atomic_load_explicit(&monitor.begun, memory_order_relaxed) + 1;
-    atomic_store(&monitor.begun, begun);
+    uint32_t begun = atomic_load_explicit(&tk_monitor_news.begun, memory_order_relaxed) + 1;
+    atomic_store(&tk_monitor_news.begun, begun);
     ssize_t size = read(monitor.fd, events, sizeof(events));
     for (ssize_t i = 0; i < size / (ssize_t)sizeof(events[0]); i++)
         note_event(&events[i]);
-    atomic_store(&monitor.ended, begun);
+    atomic_store(&tk_monitor_news.ended, begun);
 }
 
-/* A client that closes descriptors it has not opened takes ours away: the kernel then watches
- * nothing, and tk_monitor_is_quiet() is false for good. The descriptor is closed before the thread
- * ends, because that unmaps stacks of threads, which may be watched. */
+static bool close_between(unsigned first, unsigned last)
+{
+    return first > last || syscall(SYS_close_range, first, last, 0) == 0;
+}
+
+/* What the client closes or opens from here on is not this thread's, nor does this thread keep any
+ * of it open. False: not before Linux 5.9. */
+static bool have_own_descriptors(void)
+{
+    unsigned low = (unsigned)tk_min((size_t)monitor.fd, (size_t)monitor.wake);
+    unsigned high = (unsigned)tk_max((size_t)monitor.fd, (size_t)monitor.wake);
+    bool can_close = syscall(SYS_close_range, 1, 0, 0) == -1 && errno == EINVAL;
+    return can_close && unshare(CLONE_FILES) == 0 && (low == 0 || close_between(0, low - 1)) &&
+           close_between(low + 1, high - 1) && close_between(high + 1, UINT_MAX);
+}
+
+/* Where descriptors are shared, a client that closes ours leaves the kernel watching nothing, and
+ * tk_monitor_ask() says no for good. The descriptor is closed before the thread ends, because that
+ * unmaps stacks of threads, which may be watched. */
 static void *run(void *unused)
 {
     (void)unused;
     struct pollfd fds[2] = {{.fd = monitor.fd, .events = POLLIN},
                             {.fd = monitor.wake, .events = POLLIN}};
+    atomic_store(&tk_monitor_news.is_apart, have_own_descriptors());
     do {
         fds[0].revents = fds[1].revents = 0;
         if (poll(fds, 2, -1) > 0 && (fds[0].revents & POLLIN))
@@ -222,12 +247,13 @@ enum tk_status tk_monitor_open(const char *choice)
 void tk_monitor_close(void)
 {
     uint64_t one = 1;
-    if (monitor.runs && write(monitor.wake, &one, sizeof(one)) == sizeof(one)) {
+    if (tk_monitor_news.runs && write(monitor.wake, &one, sizeof(one)) == sizeof(one)) {
         while (!atomic_load(&monitor.has_left))
             sched_yield();
-        monitor.fd = -1; /* closed by the thread */
+        if (!tk_monitor_news.is_apart)
+            monitor.fd = -1; /* closed by the thread */
     }
-    monitor.runs = false;
+    tk_monitor_news.runs = tk_monitor_news.is_apart = false;
     atomic_store(&monitor.has_left, false);
     close_descriptor(&monitor.fd);
     close_descriptor(&monitor.wake);
@@ -247,11 +273,11 @@ const char *tk_monitor_why(void)
 
 void tk_monitor_start(void)
 {
-    if (monitor.runs || monitor.way != TK_WATCH_USERFAULTFD)
+    if (tk_monitor_news.runs || monitor.way != TK_WATCH_USERFAULTFD)
         return;
-    monitor.runs =
+    tk_monitor_news.runs =
         tk_thread_start(run, tk_settings.thread_stack_min, tk_settings.thread_stack_pad) == TK_OK;
-    if (!monitor.runs)
+    if (!tk_monitor_news.runs)
         monitor.way = TK_KEEP_NOTHING;
 }
 
@@ -319,18 +345,11 @@ bool tk_monitor_is_private(uintptr_t base, size_t size)
 }
 
 /* The fence keeps the look at `begun` that follows behind what the kernel saw. */
-bool tk_monitor_is_quiet(void)
+bool tk_monitor_ask(void)
 {
-    if (!monitor.runs)
-        return true;
     bool quiet = is_quiet(monitor.fd);
     atomic_thread_fence(memory_order_seq_cst);
     return quiet;
-}
-
-bool tk_monitor_has_news(void)
-{
-    return atomic_load_explicit(&monitor.begun, memory_order_acquire) != monitor.seen;
 }
 
 static void collect_notes(void (*forget)(uintptr_t from, uintptr_t to))
@@ -345,10 +364,10 @@ static void collect_notes(void (*forget)(uintptr_t from, uintptr_t to))
 /* The thread is between two system calls when there is something to wait for. */
 void tk_monitor_collect(void (*forget)(uintptr_t from, uintptr_t to))
 {
-    uint32_t begun = atomic_load(&monitor.begun);
-    while ((int32_t)(atomic_load(&monitor.ended) - begun) < 0)
+    uint32_t begun = atomic_load(&tk_monitor_news.begun);
+    while ((int32_t)(atomic_load(&tk_monitor_news.ended) - begun) < 0)
         sched_yield();
-    monitor.seen = begun;
+    tk_monitor_news.seen = begun;
     collect_notes(forget);
     if (atomic_exchange(&monitor.is_lost, false))
         forget(0, UINTPTR_MAX);

@@ -158,6 +158,7 @@ enum tk_status tk_fly(const struct tk_transport *network, struct tk_peer *peer, 
         return status;
     }
     rma->done += part.done;
+    rma->may_hold = part.may_hold;
     f->part = part;
     f->part.nbytes = part.done;
     f->network = network;

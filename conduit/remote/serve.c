@@ -74,7 +74,10 @@ static uint32_t enter(const struct tk_peer *to, struct tk_pinned *region)
 static const uint32_t *lend(const struct tk_peer *to, const struct tk_ask *ask,
                             struct tk_answer *answer)
 {
-    struct tk_pinned *region = tk_firehose_hold((void *)(uintptr_t)ask->from, (size_t)ask->size);
+    void *from = (void *)(uintptr_t)ask->from;
+    size_t size = (size_t)ask->size;
+    struct tk_pinned *region =
+        tk_firehose_may_hold(from, size) ? tk_firehose_hold(from, size) : NULL;
     if (!region)
         return NULL;
     answer->handle = enter(to, region);

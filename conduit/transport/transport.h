@@ -162,7 +162,8 @@ struct tk_rma {
     size_t whole; /* bytes of the transfer that this is a part of; 0: it is no part */
     struct tk_op *op;
     tk_counter_t *sources; /* put: counts pieces that still read their source; NULL: nobody asks */
-    uint64_t unfenced;     /* the transport's own: what is left to do when all bytes are posted */
+    uint64_t unfenced;     /* the transport's own: what is left to do when all bytes are posted, */
+    bool may_hold;         /* and that its local memory may be used where it lies */
     bool is_put;
     bool
         copy_source; /* put: the source is wanted back at once, copying it is better than waiting */

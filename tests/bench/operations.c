@@ -11,10 +11,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <gasnetex.h>
 
-enum { warm_up = 64, segment_size = 1 << 20, flag_offset = 4096, go_offset = 8192 };
+enum {
+    warm_up = 64,
+    segment_size = 1 << 20,
+    flag_offset = 4096,
+    go_offset = 8192,
+    block_offset = 128 << 10,
+    block = 64 << 10 /* in one region: GASNET_FIREHOSE_LEAST is as large */
+};
 
 static gex_EP_t ep;
 static gex_TM_t tm;
@@ -60,6 +68,28 @@ static void put_8(void)
 static void put_nb_8(void)
 {
     gex_Event_Wait(gex_RMA_PutNB(tm, peer, theirs, mine, 8, GEX_EVENT_DEFER, 0));
+}
+
+/* The time in which the device works is spent in no library, so that the wait finds it done. */
+static void put_block(const char *from)
+{
+    event = gex_RMA_PutNB(tm, peer, theirs + block_offset, (void *)(uintptr_t)from, block,
+                          GEX_EVENT_DEFER, 0);
+    usleep(2000);
+    gex_Event_Wait(event);
+}
+
+static void put_64k(void)
+{
+    put_block(mine + block_offset);
+}
+
+static void put_64k_hit(void)
+{
+    static char *outside;
+    if (!outside && (outside = aligned_alloc(block, block)))
+        memset(outside, 0, block);
+    put_block(outside);
 }
 
 static void event_test(void)
@@ -143,6 +173,8 @@ static const struct operation {
     {"put-8", nothing, put_8, NULL, false},
     {"put-nb-8", nothing, put_nb_8, NULL, false},
     {"get-8", nothing, get_8, NULL, false},
+    {"put-64k", nothing, put_64k, NULL, false},
+    {"put-64k-hit", nothing, put_64k_hit, NULL, false},
     {"short-request", nothing, request_short, serve_request, false},
     {"short-reply-in", ask, poll_once, serve_request, true},
     {"short-request-in", ask_by_memory, poll_once, send_request, true},

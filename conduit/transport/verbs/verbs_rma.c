@@ -210,12 +210,21 @@ static bool wants_hold(const struct tk_rma *rma)
            !wants_copy(rma) && !find_keys(rma, &rest, rma->nbytes - rma->done);
 }
 
+/* To be asked once is enough: its memory does not go away before it ends. */
+static bool may_hold(struct tk_rma *rma)
+{
+    if (!rma->may_hold)
+        rma->may_hold = tk_firehose_may_hold(rma->local + rma->done, rma->nbytes - rma->done);
+    return rma->may_hold;
+}
+
 static struct piece held_piece(const struct tk_rma *rma, struct tk_pinned **held)
 {
     size_t left = rma->nbytes - rma->done;
     struct piece piece = {.local = rma->local + rma->done};
     piece.nbytes = tk_firehose_piece(piece.local, left);
-    *held = piece.nbytes < held_least ? NULL : tk_firehose_hold_if_worth(piece.local, left);
+    *held = piece.nbytes < held_least ? NULL
+                                      : tk_firehose_hold_if_worth(piece.local, left, piece.nbytes);
     piece.is_bounced = !*held;
     if (*held) {
         piece.keys = tk_pinned_keys(*held);
@@ -284,7 +293,7 @@ static enum tk_status post_one_spread(struct tk_peer *peer, struct tk_rma *rma, 
 
 static enum tk_status post_spread(struct tk_peer *peer, struct tk_rma *rma)
 {
-    bool wants_region = wants_hold(rma);
+    bool wants_region = wants_hold(rma) && may_hold(rma);
     enum tk_status status = TK_OK;
     while (status == TK_OK && rma->done < rma->nbytes)
         status = post_one_spread(peer, rma, wants_region);
@@ -352,7 +361,7 @@ static enum tk_status post_all(struct tk_peer *peer, struct tk_rma *rma)
         return post_spread(peer, rma);
     bool is_small = rma->is_put && rma->nbytes <= tk_verbs.inline_limit;
     uint32_t remote_key = rma->is_pair ? rma->remote_keys[link->rail] : peer->segment_key;
-    if (wants_hold(rma))
+    if (wants_hold(rma) && may_hold(rma))
         return post_held(link, rma, remote_key);
     tk_lock(&link->lock);
     enum tk_status status =

@@ -5,7 +5,6 @@
 #include "config.h"
 
 #include <errno.h>
-#include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
@@ -14,8 +13,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/alone.h"
 #include "base/mode.h"
-#include "firehose/firehose.h"
+#include "firehose/firehose_private.h"
 #include "pinning.h"
 #include "unit.h"
 
@@ -75,11 +75,19 @@ static bool use(const void *at, size_t nbytes)
     return p;
 }
 
+/* As a transfer does. */
+static struct tk_pinned *hold_piece(const void *at, size_t nbytes)
+{
+    if (!tk_firehose_may_hold(at, nbytes))
+        return NULL;
+    return tk_firehose_hold_if_worth(at, nbytes, tk_firehose_piece(at, nbytes));
+}
+
 /* The device sees `nbytes` bytes that are all `expected`. */
 static void assert_sees(const char *at, size_t nbytes, char expected)
 {
     static char seen[granule];
-    struct tk_pinned *p = tk_firehose_hold(at, nbytes);
+    struct tk_pinned *p = hold_piece(at, nbytes);
     assert_non_null(p);
     pinning_read(p, at, seen, nbytes);
     tk_firehose_release(p);
@@ -149,7 +157,7 @@ static void the_oldest_that_nobody_holds_is_given_up(void **state)
 
 static bool use_if_worth(const void *at)
 {
-    struct tk_pinned *p = tk_firehose_hold_if_worth(at, block);
+    struct tk_pinned *p = hold_piece(at, block);
     if (p)
         tk_firehose_release(p);
     return p;
@@ -411,23 +419,11 @@ static void shared_memory_is_not_kept(void **state)
 
 /* ---- where userfaultfd is not to be had ---- */
 
-static void forbid_userfaultfd(void)
-{
-    struct sock_filter code[] = {
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_userfaultfd, 0, 1),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
-    struct sock_fprog program = {.len = sizeof(code) / sizeof(code[0]), .filter = code};
-    assert_int_equal(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
-    assert_int_equal(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), 0);
-}
-
 static void nothing_is_kept(void *unused)
 {
     char text[512];
     (void)unused;
-    forbid_userfaultfd();
+    unit_forbid(SYS_userfaultfd);
     unit_settings("GASNET_USE_FIREHOSE=1", NULL);
     if (pinning_open() != TK_OK)
         _exit(1);
@@ -446,7 +442,7 @@ static void nothing_is_kept(void *unused)
 static void insist_on_userfaultfd(void *unused)
 {
     (void)unused;
-    forbid_userfaultfd();
+    unit_forbid(SYS_userfaultfd);
     unit_settings("GASNET_USE_FIREHOSE=1", "GASNET_FIREHOSE_MONITOR=userfaultfd", NULL);
     _exit(pinning_open() == TK_FAIL ? 7 : 1);
 }
@@ -456,6 +452,105 @@ static void where_nothing_can_be_watched_nothing_is_kept(void **state)
     (void)state;
     unit_assert_exit(nothing_is_kept, NULL, 0);
     unit_assert_exit(insist_on_userfaultfd, NULL, 7);
+}
+
+/* ---- one thread ---- */
+
+static void forbid_ioctl(void)
+{
+    struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_exit_group, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_ioctl, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS)};
+    struct sock_fprog program = {.len = sizeof(code) / sizeof(code[0]), .filter = code};
+    assert_int_equal(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+    assert_int_equal(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), 0);
+}
+
+static void *sleep_on(void *unused)
+{
+    (void)unused;
+    pause();
+    return NULL;
+}
+
+/* The thread that watches has begun, with descriptors of its own. */
+static bool is_apart(void)
+{
+    enum { ms_most = 5000 };
+    for (int ms = 0; ms < ms_most && !tk_monitor_news.is_apart; ms++)
+        usleep(1000);
+    return tk_monitor_news.is_apart;
+}
+
+/* 10: what is there may be used; 11: it was asked, in vain.
+ */
+static void hit(void *with_others)
+{
+    pthread_t thread;
+    tk_alone_open();
+    unit_settings("GASNET_USE_FIREHOSE=1", NULL);
+    if (!tk_is_alone() || pinning_open() != TK_OK)
+        _exit(unit_cannot);
+    char *p = map_granules(1);
+    if (!use(p, block) || !is_apart())
+        _exit(unit_cannot);
+    if (with_others && pthread_create(&thread, NULL, sleep_on, NULL) != 0)
+        _exit(2);
+    forbid_ioctl();
+    bool may = tk_firehose_may_hold(p, block);
+    if (may && !use(p, block))
+        _exit(3);
+    syscall(SYS_exit_group, may ? 10 : 11);
+}
+
+static void a_hit_is_no_system_call_where_the_client_has_one_thread(void **state)
+{
+    (void)state;
+    unit_assert_exit_or_skip(hit, NULL, 10);
+    unit_assert_exit(hit, "with others", 11);
+}
+
+/* The descriptor through which the kernel tells. */
+static void close_userfaultfd(void)
+{
+    char name[64], what[64];
+    for (int fd = 0; fd < 1024; fd++) {
+        snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
+        ssize_t size = readlink(name, what, sizeof(what) - 1);
+        what[size > 0 ? size : 0] = 0;
+        if (strstr(what, "[userfaultfd]"))
+            close(fd);
+    }
+}
+
+static void lose_descriptor(void *unused)
+{
+    (void)unused;
+    char seen = 0;
+    tk_alone_open();
+    unit_settings("GASNET_USE_FIREHOSE=1", NULL);
+    if (pinning_open() != TK_OK)
+        _exit(unit_cannot);
+    char *p = map_granules(1);
+    if (!use(p, block) || !is_apart())
+        _exit(unit_cannot);
+    close_userfaultfd();
+    unmap(p);
+    memset(p, 'b', block);
+    struct tk_pinned *r = hold_piece(p, block);
+    if (r)
+        pinning_read(r, p, &seen, 1);
+    _exit(seen == 'a' ? 1 : 0);
+}
+
+static void a_client_that_closes_our_descriptor_does_no_harm(void **state)
+{
+    (void)state;
+    unit_assert_exit_or_skip(lose_descriptor, NULL, 0);
 }
 
 /* ---- several threads ---- */
@@ -484,7 +579,7 @@ static void *churn(void *arg)
         uint64_t stamp = (uint64_t)(uintptr_t)arg << 32 | (unsigned)round;
         for (size_t i = 0; i < block; i += sizeof(stamp))
             memcpy(p + i, &stamp, sizeof(stamp));
-        struct tk_pinned *r = tk_firehose_hold(p, block);
+        struct tk_pinned *r = hold_piece(p, block);
         if (r && tk_firehose_piece(p, block) == block) {
             pinning_read(r, p, seen, block);
             *wrong += memcmp(seen, p, block) != 0;
@@ -542,6 +637,8 @@ static const struct CMUnitTest tests[] = {
     TEST(what_is_pinned_can_be_enlarged_and_moved),
     TEST(shared_memory_is_not_kept),
     TEST(where_nothing_can_be_watched_nothing_is_kept),
+    TEST(a_hit_is_no_system_call_where_the_client_has_one_thread),
+    TEST(a_client_that_closes_our_descriptor_does_no_harm),
     TEST(threads_never_see_each_others_old_memory),
 };
 
