@@ -50,7 +50,7 @@ static void reply_to(gex_Token_t token, const struct kv_reply *reply)
                           (gex_AM_Arg_t)reply->seq, (gex_AM_Arg_t)reply->status);
 }
 
-void kv_send_reply(const struct kv_reply *reply)
+static void send_reply(const struct kv_reply *reply)
 {
     gex_Rank_t to = kv_servers + reply->client;
     if (reply->len)
@@ -207,8 +207,8 @@ static void await_put(struct kv_pending *pending)
 }
 
 const struct kv_transport kv_am_medium = {
-    .name = "am-medium", .request = send_medium, .await = await};
+    .name = "am-medium", .reply = send_reply, .request = send_medium, .await = await};
 const struct kv_transport kv_am_long = {
-    .name = "am-long", .slots = true, .request = send_long, .await = await};
+    .name = "am-long", .reply = send_reply, .slots = true, .request = send_long, .await = await};
 const struct kv_transport kv_put_am = {
-    .name = "put-am", .slots = true, .request = start_put, .await = await_put};
+    .name = "put-am", .reply = send_reply, .slots = true, .request = start_put, .await = await_put};

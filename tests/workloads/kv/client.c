@@ -39,7 +39,7 @@ static void *make(size_t count, size_t size)
 
 void kv_client_open(uint32_t loaded_version)
 {
-    size_t window = (size_t)kv.window, area = kv_clients * window * kv_slot;
+    size_t window = (size_t)kv.window, area = kv_area();
     memset(&client, 0, sizeof(client));
     client.window = make(window, sizeof(*client.window));
     client.place = make(kv_servers * window, sizeof(*client.place));

@@ -138,6 +138,8 @@ static bool exact_remove(struct kv_store *store, const struct kv_key *key, struc
     if (!number)
         return false;
     *link = entry_at(own, number)->next;
+    /* Whoever still holds its number must not take it for the key's. */
+    memset(&entry_at(own, number)->key, 0, sizeof(*key));
     entry_at(own, number)->next = own->unused;
     own->unused = number;
     return true;

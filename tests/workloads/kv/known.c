@@ -163,9 +163,14 @@ static void judge_get(const struct kv_pending *pending)
     kv_mine.misses++;
     kv_mine.lost += pending->sure;
     kv_mine.unsure += !pending->sure;
-    if (pending->sure && kv.store == kv_exact)
-        kv_fail(kv_k5, "client %u, GET %u of server %u: key %llu is missing, and nothing is lossy",
-                kv_client, pending->seq, pending->server, (unsigned long long)pending->number);
+    if (!pending->sure || kv.store != kv_exact)
+        return;
+    /* K10: a PUT or DELETE that was asked for later must not be seen by what came before it. */
+    bool overtaken = is_own(pending->number) &&
+                     known.own[index_of(pending->number)].issued > pending->least_version;
+    kv_fail(overtaken ? kv_k10 : kv_k5,
+            "client %u, GET %u of server %u: key %llu is missing, and nothing is lossy", kv_client,
+            pending->seq, pending->server, (unsigned long long)pending->number);
 }
 
 static void judge_write(const struct kv_pending *pending)

@@ -12,8 +12,9 @@
 uint32_t kv_servers, kv_clients, kv_client;
 size_t kv_slot;
 const struct kv_transport *kv_transport;
-const struct kv_transport *const kv_transports[] = {&kv_am_medium, &kv_am_long, &kv_put_am,
-                                                    &kv_memcached, &kv_redis,   NULL};
+const struct kv_transport *const kv_transports[] = {
+    &kv_write_send, &kv_write_write, &kv_write_imm, &kv_send_send, &kv_am_medium,
+    &kv_am_long,    &kv_put_am,      &kv_memcached, &kv_redis,     NULL};
 
 /* ---- K1: all have the same picture, and every client a place of its own in it */
 
@@ -30,7 +31,7 @@ static void meet(void)
     if (!all)
         wl_job_die("no memory for greetings");
     mine.base = kv_is_server() ? 0 : kv_slot_index(kv_client, window, 0) * kv_slot;
-    mine.area = kv_clients * window * kv_slot;
+    mine.area = kv_area();
     wl_job_share(&mine, all, sizeof(mine));
     for (gex_Rank_t rank = 0; rank < wl_job.size; rank++) {
         struct hello expected = mine;
@@ -50,8 +51,7 @@ static void take_roles(void)
     kv_clients = wl_job.size - kv_servers;
     kv_client = kv_is_server() ? 0 : wl_job.me - kv_servers;
     kv_slot = kv_slot_size(kv.value_most);
-    /* Behind the slots the images of a client's own requests. */
-    wl_job_segment((kv_clients + 1) * (size_t)kv.window * kv_slot);
+    wl_job_segment(kv_area() + (size_t)kv.window * kv_slot);
 }
 
 /* ---- A run */
@@ -83,14 +83,22 @@ static void compare_refusals(void)
     free(all);
 }
 
+/* Handlers serve in any wait; whatever else serves has to be called. */
+static void barrier_serving(void)
+{
+    gex_Event_t event = gex_Coll_BarrierNB(wl_job.tm, 0);
+    while (kv_is_server() && kv_transport->serve && gex_Event_Test(event) != GASNET_OK)
+        kv_transport->serve();
+    gex_Event_Wait(event);
+}
+
 static void preload(void)
 {
     if (!kv.load && kv.preload == kv_preload_server && kv_is_server())
         kv_server_preload();
     if (!kv.load && kv.preload == kv_preload_client && !kv_is_server())
         kv_client_preload();
-    /* Servers serve while they wait here. */
-    wl_job_barrier();
+    barrier_serving();
     compare_refusals();
 }
 
@@ -145,21 +153,31 @@ static void run(struct wl_report *report)
     free(all);
 }
 
-/* A program that is not installed leaves a gap in the table, and a word. */
+struct absence {
+    int32_t missing;
+    char why[wl_why_most];
+};
+
+/* What is not here leaves a gap in the table, and a word. */
 static bool available(const struct kv_transport *transport)
 {
-    bool mine = transport->way == kv_way_tcp && kv_is_server() && kv_tcp_missing(transport);
-    bool *all = calloc(wl_job.size, sizeof(*all)), missing = false;
+    struct absence mine = {0}, *all = calloc(wl_job.size, sizeof(*all));
     if (!all)
         wl_job_die("no memory for a question");
+    if (transport->way == kv_way_raw)
+        mine.missing = kv_raw_missing(mine.why, sizeof(mine.why));
+    if (transport->way == kv_way_tcp && kv_is_server())
+        mine.missing = kv_tcp_missing(transport, mine.why, sizeof(mine.why));
     wl_job_share(&mine, all, sizeof(mine));
-    for (gex_Rank_t rank = 0; rank < wl_job.size; rank++)
-        missing |= all[rank];
+    gex_Rank_t rank = 0;
+    while (rank < wl_job.size && !all[rank].missing)
+        rank++;
+    if (rank < wl_job.size && kv_only_transport())
+        wl_job_refuse(wl_exit_skip, "%s is left out: %s", transport->name, all[rank].why);
+    if (rank < wl_job.size && wl_job.me == 0)
+        wl_say("%s is left out: %s", transport->name, all[rank].why);
     free(all);
-    if (missing && wl_job.me == 0)
-        wl_say("%s is left out: it is not installed (contrib/install-packages.sh bench)",
-               transport->name);
-    return !missing;
+    return rank == wl_job.size;
 }
 
 static void run_all(struct wl_report *report)
@@ -191,6 +209,8 @@ int main(int argc, char **argv)
                                           "client_cpu_ns_per_op",
                                           "request_bytes_per_op",
                                           "credit_stalls_per_op",
+                                          "doorbells_per_op",
+                                          "cqes_per_op",
                                           NULL};
     struct wl_report *report = NULL;
     wl_job_start(&argc, &argv, &kv_program, &kv, NULL);

@@ -20,6 +20,8 @@ struct kv_values {
     struct wl_common common;
     int64_t servers, window, put, remove, keys, ops, store, buckets, log, inplace;
     int64_t preload, socket;
+    int64_t ws_server, s_depth, q_depth, cl_batch, cl_semi, fail_lim, postlist; /* raw */
+    int64_t uc, use_inline, pipeline, backoff, probe, ports;
     const char *transport, *value, *dist, *ycsb, *save, *load;
     /* what relations make of them */
     size_t value_least, value_most;
@@ -30,9 +32,12 @@ struct kv_values {
 };
 extern struct kv_values kv;
 extern const struct wl_program kv_program;
+extern const struct wl_fault kv_faults[];
+bool kv_related(void *values, uint64_t given, char *why, size_t size);
 
 enum { kv_preload_client, kv_preload_server, kv_preload_none };
 enum { kv_loopback, kv_unix };
+enum { kv_auto, kv_on, kv_off };
 
 /* Places in the table of faults */
 enum kv_fault {
@@ -43,19 +48,26 @@ enum kv_fault {
     kv_dup_request,
     kv_lose_request,
     kv_stale_len,
-    kv_wrong_server
+    kv_wrong_server,
+    kv_keep_mark,
+    kv_poll_early,
+    kv_newer_first,
+    kv_starve
 };
 
 /* ---- Checks: how often each failed, and where first */
 
 enum kv_check {
     kv_k1,
+    kv_k3,
     kv_k4,
     kv_k5,
     kv_k6,
     kv_k7,
     kv_k8,
     kv_k9,
+    kv_k10,
+    kv_k15,
     kv_k17,
     kv_k18,
     kv_k19,
@@ -74,6 +86,9 @@ struct kv_outcome {
     uint64_t issued[3], answered[3]; /* by enum kv_op; servers: answered is what they served */
     uint64_t measured[3], hits, misses, lost, unsure, refused; /* clients, lost: surely put */
     uint64_t measured_ns, cpu_ns, payload, stalls, reordered;
+    uint64_t doorbells, cqes;        /* raw */
+    uint64_t lists, listed;          /* posts of sends, and work requests in them */
+    uint64_t polls, pushes, dummies; /* raw servers */
     uint64_t to_server[64]; /* clients: requests by server, the last place takes the rest */
     uint64_t digest, results;
     struct kv_counts counts;
@@ -93,6 +108,13 @@ extern size_t kv_slot;                             /* bytes of a slot */
 static inline bool kv_is_server(void)
 {
     return wl_job.me < kv_servers;
+}
+
+/* Bytes of a rank's segment in which others write: at servers the slots of all clients, at clients
+ * those of all servers. Behind them the images of a client's own requests. */
+static inline size_t kv_area(void)
+{
+    return (kv_clients > kv_servers ? kv_clients : kv_servers) * (size_t)kv.window * kv_slot;
 }
 
 /* A run: open, preload, serve or ask, close. Collective parts are between them, in kv.c. */
@@ -128,6 +150,13 @@ struct kv_pending {
     char answer[kv_value_most];
 };
 
+struct kv_reply {
+    uint32_t client, seq;
+    enum kv_status status;
+    size_t len;
+    char value[kv_value_most];
+};
+
 enum kv_way { kv_way_api, kv_way_raw, kv_way_tcp };
 
 /* Pointers may be NULL where nothing is to be done. */
@@ -138,33 +167,39 @@ struct kv_transport {
     void (*open)(void); /* collective, as is close */
     void (*close)(void);
     void (*request)(struct kv_pending *pending);
-    void (*await)(struct kv_pending *pending); /* one look for answers, or a short sleep */
-    void (*serve)(void);                       /* one step of a server; NULL: handlers do it all */
-    void (*account)(struct kv_outcome *mine);  /* a foreign server's counters and CPU time */
+    void (*await)(struct kv_pending *pending);   /* one look for answers, or a short sleep */
+    void (*reply)(const struct kv_reply *reply); /* outside of handlers */
+    void (*serve)(void);                      /* one step of a server; NULL: handlers do it all */
+    void (*account)(struct kv_outcome *mine); /* a foreign server's counters and CPU time */
 };
 extern const struct kv_transport *const kv_transports[]; /* ends with NULL */
 extern const struct kv_transport kv_am_medium, kv_am_long, kv_put_am, kv_memcached, kv_redis;
+extern const struct kv_transport kv_write_send, kv_write_write, kv_write_imm, kv_send_send;
 extern const struct kv_transport *kv_transport; /* of the present run */
 void kv_api_handlers(void);
 
-/* Is the program that must serve not on this host? */
-bool kv_tcp_missing(const struct kv_transport *transport);
+/* The one that was asked for, NULL when there are several. */
+const struct kv_transport *kv_only_transport(void);
+
+/* Is what it needs not here, and why: the program that must serve, a port? */
+bool kv_tcp_missing(const struct kv_transport *transport, char *why, size_t size);
+bool kv_raw_missing(char *why, size_t size);
 
 /* Called by transports: a request that lies in front of `end` came, of `image` bytes; and an
- * answer. */
-struct kv_reply {
-    uint32_t client, seq;
-    enum kv_status status;
-    size_t len;
-    char value[kv_value_most];
-};
+ * answer. `slot`: the record is in a slot, which is cleared for the next. False: that is no
+ * request. Then it is served, and kv_server_finish() makes the answer; false: none is to be sent
+ * now. */
+bool kv_server_accept(uint32_t client, char *end, size_t image, bool slot, struct kv_item *item);
+bool kv_server_finish(const struct kv_item *item, struct kv_reply *reply);
 
-/* False: no answer is to be sent now. `slot`: the record is in a slot and will be cleared. */
+/* All three. */
 bool kv_server_take(uint32_t client, char *end, size_t image, bool slot, struct kv_reply *reply);
-void kv_client_done(void); /* at the server: a client has finished */
+
+struct kv_store *kv_server_store(void);
+bool kv_server_fault(enum kv_fault fault); /* is it its occasion? */
+void kv_client_done(void);                 /* at the server: a client has finished */
 void kv_client_take(uint32_t server, uint32_t seq, enum kv_status status, const void *value,
                     size_t len);
-void kv_send_reply(const struct kv_reply *reply); /* outside of handlers */
 void kv_send_done(uint32_t server);
 
 /* Rank 0: adds a run to the report; `all` are the outcomes of all ranks. */

@@ -11,12 +11,12 @@ faults="$small --timeout-ms 700"
 
 transports()
 {
-    good_run 2 $small --transport all --store exact --json "$scratch/all.json" --csv "$scratch/all.csv"
+    good_run 2 $small --layer api --transport all --store exact --json "$scratch/all.json" --csv "$scratch/all.csv"
     [ "$(grep -c '^ *\(am-medium\|am-long\|put-am\) .*PASS$' "$scratch/out")" -eq 3 ] || failed "not three transports in the table"
     [ "$(sed -n 's/^verify  *store_digest  *//p' "$scratch/out" | sort -u | wc -l)" -eq 1 ] || failed "digests differ"
     json_holds "$scratch/all.json" '[run["status"] for run in r] == ["PASS"] * 3'
     [ "$(wc -l <"$scratch/all.csv")" -eq 4 ] || failed "not a header and three rows"
-    SETTINGS=GASNET_SUPERNODE_MAXSIZE=0 good_run 4 $small --transport all --window 32 --servers 2
+    SETTINGS=GASNET_SUPERNODE_MAXSIZE=0 good_run 4 $small --layer api --transport all --window 32 --servers 2
     job 3 "$program" --duration 0.2 --warmup 0.1 --keys 500 --ycsb D --verify full
     passes "kv by time"
 }
@@ -59,8 +59,8 @@ refusals()
     refused "is not one of uniform" --dist zipf:1
     refused "hash store has none" --ycsb E
     refused "one of none|drop-answer" --inject drop
-    refused "needs a transport with slots" --inject stale-len --verify full
-    refused "needs trunkline_rails.h" --layer raw
+    refused "stale-len needs one --transport of .*am-long" --inject stale-len --verify full
+    refused "write-send is not of --layer api" --layer api --transport write-send
     alone
 }
 

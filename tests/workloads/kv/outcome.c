@@ -12,8 +12,8 @@
 
 struct kv_outcome kv_mine;
 
-const char *const kv_check_names[kv_checks] = {"K1", "K4", "K5",  "K6",  "K7",
-                                               "K8", "K9", "K17", "K18", "K19"};
+const char *const kv_check_names[kv_checks] = {"K1", "K3",  "K4",  "K5",  "K6",  "K7", "K8",
+                                               "K9", "K10", "K15", "K17", "K18", "K19"};
 
 static void fail_in(struct kv_verdict *verdict, const char *format, va_list args)
 {
@@ -75,8 +75,20 @@ static void add_server(struct total *total, const struct kv_outcome *one)
     total->sum.to_server[0] += one->measured[0];
     total->sum.digest += one->digest;
     total->sum.reordered += one->reordered;
+    total->sum.lists += one->lists;
+    total->sum.listed += one->listed;
     total->load += one->load / kv_servers;
     add_counts(&total->sum.counts, &one->counts);
+}
+
+/* Of both sides. */
+static void add_raw(struct kv_outcome *into, const struct kv_outcome *from)
+{
+    into->doorbells += from->doorbells;
+    into->cqes += from->cqes;
+    into->polls += from->polls;
+    into->pushes += from->pushes;
+    into->dummies += from->dummies;
 }
 
 static double rate(uint64_t count, uint64_t ns)
@@ -160,6 +172,17 @@ static void check_digests(struct total *total)
 
 /* ---- Report */
 
+/* Over the whole run, `served` with what was preloaded. */
+static void report_raw(struct wl_report *r, const struct kv_outcome *sum, double served)
+{
+    wl_report_real(r, wl_summary, "doorbells_per_op", (double)sum->doorbells / served);
+    wl_report_real(r, wl_summary, "cqes_per_op", (double)sum->cqes / served);
+    wl_report_real(r, wl_summary, "postlist_average",
+                   (double)sum->listed / (double)(sum->lists ? sum->lists : 1));
+    wl_report_real(r, wl_summary, "polls_per_op", (double)sum->polls / served);
+    wl_report_real(r, wl_summary, "dummies_per_op", (double)sum->dummies / served);
+}
+
 static void report_rates(struct wl_report *r, const struct total *total)
 {
     const struct kv_outcome *sum = &total->sum;
@@ -187,6 +210,7 @@ static void report_rates(struct wl_report *r, const struct total *total)
                    (double)sum->payload / (double)(ops ? ops : 1));
     wl_report_real(r, wl_summary, "credit_stalls_per_op",
                    (double)sum->stalls / (double)(served ? served : 1));
+    report_raw(r, sum, served ? (double)served : 1);
     wl_report_whole(r, wl_summary, "ops_total", (int64_t)served);
     wl_report_whole(r, wl_summary, "reordered_requests", (int64_t)sum->reordered);
     wl_report_real(r, wl_summary, "busiest_over_mean_server",
@@ -252,6 +276,7 @@ void kv_report(struct wl_report *report, const struct kv_outcome *all)
     wl_histogram_clear(&total->sum.puts);
     for (gex_Rank_t rank = 0; rank < wl_job.size; rank++) {
         add_verdicts(&total->sum, &all[rank]);
+        add_raw(&total->sum, &all[rank]);
         if (rank < kv_servers)
             add_server(total, &all[rank]);
         else
@@ -265,6 +290,7 @@ void kv_report(struct wl_report *report, const struct kv_outcome *all)
     wl_job.medium = kv_transport->way != kv_way_tcp ? NULL
                     : kv.socket == kv_unix          ? "Unix sockets"
                                                     : "TCP over the loopback";
+    kv.common.layer = kv_transport->way == kv_way_raw ? wl_layer_raw : wl_layer_api;
     wl_job_describe(report, &kv_program, &kv, 1);
     report_rates(report, total);
     report_shares(report, total);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The parameters of kv: the table, and the relations between them. Owns kv. */
+/* The parameters of kv: the table of options, and the faults. The relations between them are in
+ * relations.c. Owns kv. */
 #include "config.h"
 
 #include <stdio.h>
@@ -12,15 +13,16 @@ struct kv_values kv;
 
 static const char *const store_words[] = {"lossy", "exact", NULL};
 static const char *const socket_words[] = {"tcp", "unix", NULL};
+static const char *const backoff_words[] = {"auto", "on", "off", NULL};
 static const char *const preload_words[] = {"client", "server", "none", NULL};
 
 /* clang-format off: one option a line */
 static const struct wl_option table[] = {
     {"servers", wl_whole, offsetof(struct kv_values, servers), "0", 0, 65535, "ranks", 0, 0,
      "ranks that serve; 0: a third of all, at least one"},
-    {"transport", wl_text, offsetof(struct kv_values, transport), "am-medium", 0, 0, 0, 0, 0,
+    {"transport", wl_text, offsetof(struct kv_values, transport), 0, 0, 0, 0, 0, 0,
      "how requests travel; several with commas between run one after the other, with one table; "
-     "all: those of ours"},
+     "all: those of ours (none: am-medium, with --layer raw write-send)"},
     {"socket", wl_word, offsetof(struct kv_values, socket), "tcp", 0, 0, 0, socket_words, 0,
      "memcached, redis: over the loopback or a Unix socket"},
     {"window", wl_whole, offsetof(struct kv_values, window), "4", 1, kv_window_most, "requests", 0,
@@ -53,11 +55,37 @@ static const struct wl_option table[] = {
      "PREFIX: each server leaves its store in PREFIX.<rank>"},
     {"load", wl_text, offsetof(struct kv_values, load), 0, 0, 0, 0, 0, 0,
      "PREFIX: each server begins with what --save left, instead of preloading"},
+    {"uc", wl_flag, offsetof(struct kv_values, uc), "1", 0, 1, 0, 0, 0,
+     "raw: requests by unreliable connections, else by reliable ones"},
+    {"inline", wl_flag, offsetof(struct kv_values, use_inline), "1", 0, 1, 0, 0, 0,
+     "raw: what is small enough goes along with its work request"},
+    {"ws-server", wl_whole, offsetof(struct kv_values, ws_server), "64", 1, 16384, "answers", 0,
+     wl_power_of_2, "raw: a server signals one in so many"},
+    {"s-depth", wl_whole, offsetof(struct kv_values, s_depth), "512", 1, 16384, "requests", 0,
+     wl_power_of_2, "raw: a client signals one in so many"},
+    {"q-depth", wl_whole, offsetof(struct kv_values, q_depth), "1024", 2, 32768, "requests", 0, 0,
+     "raw: of a client's send queues"},
+    {"cl-batch", wl_whole, offsetof(struct kv_values, cl_batch), "128", 2, 16384, "buffers", 0, 0,
+     "raw: receives that a client posts"},
+    {"cl-semi", wl_whole, offsetof(struct kv_values, cl_semi), "64", 1, 8192, "buffers", 0, 0,
+     "raw: of them so many at a time again"},
+    {"fail-lim", wl_whole, offsetof(struct kv_values, fail_lim), "100", 1, 1000000, "looks", 0, 0,
+     "raw: fruitless looks in a row before a server pushes a dummy"},
+    {"postlist", wl_whole, offsetof(struct kv_values, postlist), "1", 1, 16384, "answers", 0, 0,
+     "raw: posted in one piece"},
+    {"pipeline", wl_flag, offsetof(struct kv_values, pipeline), "1", 0, 1, 0, 0, 0,
+     "raw: two stages; 0: requests are served at once"},
+    {"backoff", wl_word, offsetof(struct kv_values, backoff), "auto", 0, 0, 0, backoff_words, 0,
+     "raw: who looks in vain for long naps; auto: when ranks outnumber CPUs; off: never yields"},
+    {"probe", wl_whole, offsetof(struct kv_values, probe), "100000", 0, 1000000000, "writes", 0, 0,
+     "raw: looked at for their order before (K3)"},
+    {"ports", wl_whole, offsetof(struct kv_values, ports), "0", 0, 8, "rails", 0, 0,
+     "raw: used at most; 0: all"},
     WL_COMMON_OPTIONS(struct kv_values),
 };
 /* clang-format on */
 
-static const struct wl_fault faults[] = {
+const struct wl_fault kv_faults[] = {
     [kv_drop_answer] = {"drop-answer", "K7", "a server does not answer"},
     [kv_dup_answer] = {"dup-answer", "K7", "a server answers twice"},
     [kv_swap_answers] = {"swap-answers", "K4", "two answers change places"},
@@ -66,172 +94,18 @@ static const struct wl_fault faults[] = {
     [kv_lose_request] = {"lose-request", "K7", "a request does not leave"},
     [kv_stale_len] = {"stale-len", "K8", "the length of a PUT stays for the GET behind it"},
     [kv_wrong_server] = {"wrong-server", "K9", "a request goes to another server"},
+    [kv_keep_mark] = {"keep-mark", "K6", "a request stays in its slot"},
+    [kv_poll_early] = {"poll-early", "K3", "the probe looks at the first byte, not at the last"},
+    [kv_newer_first] = {"newer-first", "K10",
+                        "the pipeline begins the newer before it ends the older"},
+    [kv_starve] = {"starve", "K15", "receives are not posted again"},
     {NULL, NULL, NULL},
 };
-
-static bool no(char *why, size_t size, const char *text)
-{
-    snprintf(why, size, "%s", text);
-    return false;
-}
-
-static bool set_ranks(char *why, size_t size)
-{
-    if (wl_job.size < 2)
-        return no(why, size, "needs at least 2 ranks, a server and a client: gasnetrun_ibv -n 2");
-    if (kv.servers == 0)
-        kv.servers = wl_job.size / 3 > 1 ? wl_job.size / 3 : 1;
-    if (kv.servers < (int64_t)wl_job.size)
-        return true;
-    snprintf(why, size, "--servers %lld leaves no client among %u ranks", (long long)kv.servers,
-             (unsigned)wl_job.size);
-    return false;
-}
-
-static bool set_lengths(char *why, size_t size)
-{
-    char *end;
-    unsigned long least = strtoul(kv.value, &end, 10), most = least;
-    bool good = kv.value[0] >= '1' && kv.value[0] <= '9';
-    if (good && *end == '-' && end[1] >= '1' && end[1] <= '9')
-        most = strtoul(end + 1, &end, 10);
-    if (!good || *end || least > most || most > kv_value_most) {
-        snprintf(why, size, "--value '%s' is not a length from 1 to %d bytes, nor a range LO-HI",
-                 kv.value, kv_value_most);
-        return false;
-    }
-    kv.value_least = least;
-    kv.value_most = most;
-    return true;
-}
-
-static bool set_ycsb(uint64_t given, char *why, size_t size)
-{
-    if (wl_option_given(&kv_program, given, "put") || wl_option_given(&kv_program, given, "dist") ||
-        wl_option_given(&kv_program, given, "delete"))
-        return no(why, size, "--ycsb sets what --put, --delete and --dist would set");
-    if (!strcmp(kv.ycsb, "E"))
-        return no(why, size, "--ycsb E scans keys in their order, and a hash store has none");
-    if (kv.ycsb[0] && !kv.ycsb[1] && kv_mix_ycsb(&kv.mix, &kv.draw, kv.ycsb[0]))
-        return true;
-    snprintf(why, size, "--ycsb '%s' is not one of A|B|C|D|F", kv.ycsb);
-    return false;
-}
-
-static bool set_mix(uint64_t given, char *why, size_t size)
-{
-    if (kv.ycsb)
-        return set_ycsb(given, why, size);
-    if (kv.put + kv.remove > 100)
-        return no(why, size, "--put and --delete are more than 100 % together");
-    kv.mix = (struct kv_mix){{[kv_act_read] = (int)(100 - kv.put - kv.remove),
-                              [kv_act_update] = (int)kv.put,
-                              [kv_act_delete] = (int)kv.remove}};
-    return kv_draw_parse(&kv.draw, kv.dist, why, size);
-}
-
-static bool refuse_transport(const char *name, size_t length, char *why, size_t size)
-{
-    int used = snprintf(why, size, "--transport '%.*s' is not one of all", (int)length, name);
-    for (int i = 0; kv_transports[i] && used > 0 && (size_t)used < size; i++)
-        used += snprintf(why + used, size - (size_t)used, "|%s", kv_transports[i]->name);
-    return false;
-}
-
-static bool choose(const char *name, size_t length)
-{
-    bool all = length == 3 && !strncmp(name, "all", 3), found = false;
-    for (int i = 0; kv_transports[i]; i++)
-        if (all ? kv_transports[i]->way != kv_way_tcp
-                : strlen(kv_transports[i]->name) == length &&
-                      !strncmp(kv_transports[i]->name, name, length))
-            kv.chosen[i] = found = true;
-    return found;
-}
-
-static bool chosen_way(enum kv_way way)
-{
-    for (int i = 0; kv_transports[i]; i++)
-        if (kv.chosen[i] && kv_transports[i]->way == way)
-            return true;
-    return false;
-}
-
-/* NULL when there are several. */
-static const struct kv_transport *only_transport(void)
-{
-    const struct kv_transport *only = NULL;
-    for (int i = 0; kv_transports[i]; i++)
-        if (kv.chosen[i]) {
-            if (only)
-                return NULL;
-            only = kv_transports[i];
-        }
-    return only;
-}
-
-static bool set_transports(char *why, size_t size)
-{
-    const char *name = kv.transport;
-    memset(kv.chosen, 0, sizeof(kv.chosen));
-    for (size_t length;; name += length + 1) {
-        length = strcspn(name, ",");
-        if (!choose(name, length))
-            return refuse_transport(name, length, why, size);
-        if (!name[length])
-            break;
-    }
-    if (chosen_way(kv_way_tcp) && wl_job.host_ranks < (int)wl_job.size)
-        return no(why, size, "memcached and redis are driven on one host only");
-    if (chosen_way(kv_way_tcp) && (kv.save || kv.load || kv.preload == kv_preload_server))
-        return no(why, size, "--save, --load and --preload server are not for memcached and redis");
-    return true;
-}
-
-/* A fault that cannot happen would let a run pass that was meant to fail. */
-static bool set_fault(char *why, size_t size)
-{
-    if (!wl_inject_parse(&kv.injection, faults, kv.common.inject, why, size))
-        return false;
-    int fault = kv.injection.fault;
-    const char *way = kv.transport;
-    if (fault < 0)
-        return true;
-    const struct kv_transport *only = only_transport();
-    if (!only)
-        return no(why, size, "--inject needs one --transport, not several");
-    if (kv.common.verify != wl_verify_full)
-        return no(why, size, "--inject needs --verify full, which cannot overlook it");
-    if (fault == kv_stale_len && !strcmp(way, "am-medium"))
-        return no(why, size, "--inject stale-len needs a transport with slots, am-long or put-am");
-    if ((fault == kv_dup_request || fault == kv_wrong_server) && !strcmp(way, "put-am"))
-        return no(why, size, "--inject dup-request and wrong-server need am-medium or am-long");
-    if (only->way == kv_way_tcp && fault != kv_lose_request && fault != kv_flip_bit)
-        return no(why, size, "--inject lose-request and flip-bit are all for memcached and redis");
-    if (fault == kv_wrong_server && kv.servers < 2)
-        return no(why, size, "--inject wrong-server needs at least 2 servers");
-    return true;
-}
-
-static bool related(void *values, uint64_t given, char *why, size_t size)
-{
-    (void)values;
-    if (kv.common.layer == wl_layer_raw)
-        return no(why, size,
-                  "--layer raw needs trunkline_rails.h, which this version does not have");
-    if (!set_ranks(why, size) || !set_transports(why, size) || !set_lengths(why, size) ||
-        !set_mix(given, why, size) || !set_fault(why, size))
-        return false;
-    if (kv.load && wl_option_given(&kv_program, given, "preload"))
-        return no(why, size, "--load and --preload exclude each other");
-    kv_draw_open(&kv.draw, (uint64_t)kv.keys * (wl_job.size - (uint64_t)kv.servers),
-                 (uint64_t)kv.common.seed);
-    return true;
-}
 
 const struct wl_program kv_program = {
     "kv",
     "Key-value service: ranks 0..S-1 serve, the others ask with a window of requests and judge "
     "every answer.\nFaults for --inject: drop-answer, dup-answer, lose-request (K7), swap-answers, "
-    "flip-bit (K4), dup-request (K6), stale-len (K8), wrong-server (K9).",
-    table, sizeof(table) / sizeof(*table), related};
+    "flip-bit (K4), dup-request, keep-mark (K6), stale-len (K8), wrong-server (K9), newer-first "
+    "(K10), poll-early (K3), starve (K15).",
+    table, sizeof(table) / sizeof(*table), kv_related};

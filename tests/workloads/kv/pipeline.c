@@ -48,11 +48,13 @@ void kv_pipeline_push(struct kv_pipeline *pipeline, const struct kv_item *item)
     }
     if (item)
         kv_store_prefetch(pipeline->store, item->hash, item->request.op != kv_get);
+    if (pipeline->hasty && pipeline->newer.real)
+        first_stage(pipeline->store, &pipeline->newer);
     if (pipeline->older.real) {
         second_stage(pipeline->store, &pipeline->older);
         pipeline->answer(pipeline->arg, &pipeline->older);
     }
-    if (pipeline->newer.real)
+    if (!pipeline->hasty && pipeline->newer.real)
         first_stage(pipeline->store, &pipeline->newer);
     pipeline->older = pipeline->newer;
     pipeline->newer = item ? *item : dummy;

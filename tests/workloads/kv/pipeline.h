@@ -30,6 +30,7 @@ struct kv_pipeline {
     kv_answer
         *answer; /* called for each real item that leaves; the value is good during the call */
     void *arg;
+    bool hasty;     /* for injection: the newer one's first stage before the older one's second */
     bool immediate; /* no stages: each item is served as it comes */
     struct kv_item newer, older;
     uint64_t pushes, dummies;

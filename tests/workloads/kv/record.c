@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "record.h"
+#include "store.h"
 
 void kv_record_write(char *end, enum kv_op op, uint16_t len, uint32_t seq, const struct kv_key *key,
                      uint8_t mark)
@@ -35,4 +36,31 @@ void kv_record_clear(char *end, bool mark, bool len)
         end[-kv_at_mark] = 0;
     if (len)
         memset(end - kv_at_len, 0, sizeof(uint16_t));
+}
+
+size_t kv_answer_write(char *end, uint32_t seq, unsigned status, const void *value, size_t len,
+                       uint8_t mark)
+{
+    uint16_t length = (uint16_t)len;
+    if (len)
+        memcpy(end - kv_answer_image - len, value, len);
+    memcpy(end - 8, &length, sizeof(length));
+    end[-6] = (char)status;
+    memcpy(end - 5, &seq, sizeof(seq));
+    end[-kv_at_mark] = (char)mark;
+    return kv_answer_image + len;
+}
+
+bool kv_answer_read(const char *end, size_t most, struct kv_answer *answer)
+{
+    uint16_t length = 0;
+    if (most < kv_answer_image)
+        return false;
+    memcpy(&length, end - 8, sizeof(length));
+    memcpy(&answer->seq, end - 5, sizeof(answer->seq));
+    answer->status = (unsigned char)end[-6];
+    answer->len = length;
+    answer->value = end - kv_answer_image - length;
+    return length <= kv_value_most && kv_answer_image + (size_t)length <= most &&
+           answer->status <= kv_full;
 }

@@ -73,6 +73,23 @@ static inline uint8_t kv_record_mark(const char *end)
     return (uint8_t)end[-kv_at_mark];
 }
 
+/* An answer, in the same manner: value, len (2), status (1), seq (4), mark (1). */
+enum { kv_answer_image = 8, kv_answer_most = kv_value_most + kv_answer_image };
+
+struct kv_answer {
+    uint32_t seq;
+    unsigned status;
+    const char *value;
+    size_t len;
+};
+
+/* Writes it so that it ends at `end`; returns its size. */
+size_t kv_answer_write(char *end, uint32_t seq, unsigned status, const void *value, size_t len,
+                       uint8_t mark);
+
+/* False when it cannot be one of at most `most` bytes. */
+bool kv_answer_read(const char *end, size_t most, struct kv_answer *answer);
+
 /* The server took it: no mark, so that it is not taken again; no length, for the next may be a GET.
  * For injection either part may be left out. */
 void kv_record_clear(char *end, bool mark, bool len);

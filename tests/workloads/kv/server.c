@@ -183,36 +183,65 @@ static void make_reply(const struct kv_item *item, struct kv_reply *reply)
         memcpy(reply->value, item->value, reply->len);
 }
 
-bool kv_server_take(uint32_t client, char *end, size_t image, bool slot, struct kv_reply *reply)
+struct kv_store *kv_server_store(void)
 {
-    struct kv_item item = {.real = true, .client = client};
-    bool whole = slot ? kv_record_read(end, kv.value_most, &item.request)
-                      : read_request(end, image, &item.request);
+    return server.store;
+}
+
+bool kv_server_fault(enum kv_fault fault)
+{
+    return server.faults && wl_inject(&kv.injection, (int)fault);
+}
+
+/* Before its answer, for with that the client may write the slot anew. */
+static void clear_slot(char *end, enum kv_op op)
+{
+    kv_record_clear(end, !kv_server_fault(kv_keep_mark),
+                    op != kv_put || !kv_server_fault(kv_stale_len));
+}
+
+bool kv_server_accept(uint32_t client, char *end, size_t image, bool slot, struct kv_item *item)
+{
+    bool whole = slot ? kv_record_read(end, kv.value_most, &item->request)
+                      : read_request(end, image, &item->request);
     if (!whole || client >= kv_clients) {
         kv_fail(kv_k6, "server %u: no request, from client %u", (unsigned)wl_job.me, client);
         return false;
     }
-    item.hash = kv_hash_of(&item.request.key);
-    if (kv_server_of(item.hash, kv_servers) != wl_job.me)
+    item->real = true;
+    item->client = client;
+    item->hash = kv_hash_of(&item->request.key);
+    if (kv_server_of(item->hash, kv_servers) != wl_job.me)
         kv_fail(kv_k9, "server %u: a key of server %u, from client %u", (unsigned)wl_job.me,
-                kv_server_of(item.hash, kv_servers), client);
-    account(client, item.request.seq);
-    kv_serve(server.store, &item);
-    make_reply(&item, reply);
-    kv_mine.answered[item.request.op]++;
-    server.served++;
+                kv_server_of(item->hash, kv_servers), client);
+    account(client, item->request.seq);
     if (slot)
-        kv_record_clear(end, true,
-                        !(item.request.op == kv_put && server.faults &&
-                          wl_inject(&kv.injection, kv_stale_len)));
+        clear_slot(end, item->request.op);
+    return true;
+}
+
+bool kv_server_finish(const struct kv_item *item, struct kv_reply *reply)
+{
+    make_reply(item, reply);
+    kv_mine.answered[item->request.op]++;
+    server.served++;
     return !server.faults || disturb(reply);
+}
+
+bool kv_server_take(uint32_t client, char *end, size_t image, bool slot, struct kv_reply *reply)
+{
+    struct kv_item item = {0};
+    if (!kv_server_accept(client, end, image, slot, &item))
+        return false;
+    kv_serve(server.store, &item);
+    return kv_server_finish(&item, reply);
 }
 
 static void release_held(void)
 {
     while (server.held_count > 0) {
         struct kv_reply reply = server.held[--server.held_count];
-        kv_send_reply(&reply);
+        kv_transport->reply(&reply);
     }
 }
 

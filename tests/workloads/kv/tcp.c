@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -41,8 +42,9 @@ static const struct kv_wire *wire(void)
     return strcmp(kv_transport->name, "redis") ? &kv_wire_memcached : &kv_wire_redis;
 }
 
-bool kv_tcp_missing(const struct kv_transport *transport)
+bool kv_tcp_missing(const struct kv_transport *transport, char *why, size_t size)
 {
+    snprintf(why, size, "it is not installed (contrib/install-packages.sh bench)");
     return !kv_daemon_installed(transport->name) || access("/usr/bin/setpriv", X_OK);
 }
 

@@ -29,9 +29,9 @@ wrong_ones()
 {
     faulty K7 --inject lose-request --transport memcached
     faulty K4 --inject flip-bit --transport redis --socket unix
-    refused "are all for memcached and redis" --transport redis --inject drop-answer --verify full
+    refused "drop-answer needs one --transport of write-send" --transport redis --inject drop-answer --verify full
     refused "not for memcached and redis" --transport redis --save "$scratch/x"
-    refused "'memcache' is not one of all|am-medium|" --transport memcache
+    refused "'memcache' is not one of all|write-send|" --transport memcache
     SETTINGS="PATH=$scratch" job 2 "$program" --transport redis
     fails_with 77 "no server"
     says "^kv: redis is left out: it is not installed" 1

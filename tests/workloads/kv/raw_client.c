@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A client over raw verbs: requests as writes into its slots at the server or as datagrams, answers
+ * as datagrams or as writes into its own slots. Datagrams need buffers before they come: --cl-batch
+ * are posted, and each time that --cl-semi-batch were used, as many again (K15). Owns the buffers.
+ */
+#include "config.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "raw.h"
+
+enum { taken_at_once = 16 };
+
+static struct {
+    char *buffers;
+    struct ibv_mr *buffers_mr;
+    size_t buffer_size;
+    uint32_t next, used, posted, least; /* least: ever posted */
+    uint32_t idle;
+} receiving;
+
+static unsigned rail(void)
+{
+    return kv_rail_of(kv_client);
+}
+
+void kv_raw_client_open(void)
+{
+    uint32_t count = (uint32_t)kv.cl_batch;
+    memset(&receiving, 0, sizeof(receiving));
+    receiving.buffer_size = kv_grh + kv_answer_most;
+    receiving.posted = receiving.least = count;
+    receiving.buffers = calloc(count, receiving.buffer_size);
+    if (!receiving.buffers ||
+        trunkline_memory_open(&receiving.buffers_mr, &kv_raw.domains[rail()], receiving.buffers,
+                              count * receiving.buffer_size, IBV_ACCESS_LOCAL_WRITE))
+        wl_job_die("no memory for %u answers", count);
+    kv_raw_post_receives(kv_raw.ud[rail()].qp.qp, receiving.buffers, receiving.buffer_size,
+                         receiving.buffers_mr->lkey, 0, count, count);
+}
+
+void kv_raw_client_close(void)
+{
+    ibv_dereg_mr(receiving.buffers_mr);
+    free(receiving.buffers);
+}
+
+/* ---- Requests */
+
+static size_t image_of(const struct kv_pending *pending)
+{
+    return kv_image_size(pending->op, pending->len);
+}
+
+static void write_request(struct kv_pending *pending)
+{
+    struct kv_peer *peer = &kv_raw.peers[pending->server];
+    size_t image = image_of(pending);
+    size_t slot = kv_slot_index(kv_client, (uint64_t)kv.window, pending->r);
+    bool notify = kv_raw_notifies();
+    struct ibv_send_wr *wr =
+        kv_sender_next(&peer->pair, notify ? IBV_WR_RDMA_WRITE_WITH_IMM : IBV_WR_RDMA_WRITE);
+    wr->imm_data = notify ? htobe32(kv_client) : 0;
+    wr->wr.rdma.remote_addr = peer->segment + (slot + 1) * kv_slot - image;
+    wr->wr.rdma.rkey = peer->rkey;
+    kv_sender_put(&peer->pair, wr, pending->image - image, image, kv_raw.segment[rail()]->lkey);
+}
+
+static void send_request(struct kv_pending *pending)
+{
+    struct kv_peer *peer = &kv_raw.peers[pending->server];
+    struct kv_sender *sender = &kv_raw.ud[rail()];
+    size_t image = image_of(pending);
+    struct ibv_send_wr *wr = kv_sender_next(sender, IBV_WR_SEND_WITH_IMM);
+    wr->imm_data = htobe32(kv_client);
+    wr->wr.ud.ah = peer->ah;
+    wr->wr.ud.remote_qpn = peer->ud.qpn;
+    wr->wr.ud.remote_qkey = trunkline_qkey;
+    kv_sender_put(sender, wr, pending->image - image, image, kv_raw.segment[rail()]->lkey);
+}
+
+void kv_raw_request(struct kv_pending *pending)
+{
+    if (kv_raw_datagrams())
+        send_request(pending);
+    else
+        write_request(pending);
+}
+
+/* ---- Answers */
+
+static void take_image(uint32_t server, const char *end, size_t most)
+{
+    struct kv_answer answer;
+    if (!kv_answer_read(end, most, &answer)) {
+        kv_fail(kv_k4, "client %u: an answer of server %u is none", kv_client, server);
+        return;
+    }
+    kv_client_take(server, answer.seq, answer.status, answer.value, answer.len);
+}
+
+/* K15: at least a window of receives is always posted. */
+static void use_receive(void)
+{
+    receiving.posted--;
+    receiving.used++;
+    if (receiving.posted < receiving.least)
+        receiving.least = receiving.posted;
+    if (receiving.posted < (uint32_t)kv.window)
+        kv_fail(kv_k15, "client %u: %u receives are posted, the window is %lld", kv_client,
+                receiving.posted, (long long)kv.window);
+    if (receiving.used < (uint32_t)kv.cl_semi)
+        return;
+    receiving.used = 0;
+    if (wl_inject(&kv.injection, kv_starve))
+        return;
+    kv_raw_post_receives(kv_raw.ud[rail()].qp.qp, receiving.buffers, receiving.buffer_size,
+                         receiving.buffers_mr->lkey, receiving.next, (uint32_t)kv.cl_semi,
+                         (uint32_t)kv.cl_batch);
+    receiving.next = (receiving.next + (uint32_t)kv.cl_semi) % (uint32_t)kv.cl_batch;
+    receiving.posted += (uint32_t)kv.cl_semi;
+}
+
+static bool take_datagrams(void)
+{
+    struct ibv_wc wc[taken_at_once];
+    int got = ibv_poll_cq(kv_raw.receives[rail()], taken_at_once, wc);
+    for (int i = 0; i < got; i++) {
+        if (wc[i].status != IBV_WC_SUCCESS)
+            wl_job_die("receiving over %s: %s", kv_raw.rails[rail()].name,
+                       ibv_wc_status_str(wc[i].status));
+        kv_mine.cqes++;
+        take_image(be32toh(wc[i].imm_data) >> 16,
+                   receiving.buffers + wc[i].wr_id * receiving.buffer_size + wc[i].byte_len,
+                   wc[i].byte_len - kv_grh);
+        use_receive();
+    }
+    return got > 0;
+}
+
+/* In one's own slots the mark is taken away by oneself, so that it is seen once. */
+static bool take_written(const struct kv_pending *pending)
+{
+    size_t slot = kv_slot_index(pending->server, (uint64_t)kv.window, pending->r);
+    char *end = wl_job.segment + (slot + 1) * kv_slot;
+    if (!__atomic_load_n((uint8_t *)end - kv_at_mark, __ATOMIC_ACQUIRE))
+        return false;
+    end[-kv_at_mark] = 0;
+    take_image(pending->server, end, kv_slot);
+    return true;
+}
+
+void kv_raw_await(struct kv_pending *pending)
+{
+    if (kv_raw_answers_by_write() ? take_written(pending) : take_datagrams())
+        receiving.idle = 0;
+    else
+        kv_raw_pause(&receiving.idle);
+}

@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Rails and connections of the raw transports: opens what trunkline_rails.h offers, exchanges
+ * addresses, connects each client with each server, and takes all down again. Owns kv_raw. */
+#include "config.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "raw.h"
+
+enum { idle_few = 200, idle_many = 4000, inline_wanted = 256 };
+
+struct kv_raw kv_raw;
+
+/* ---- Kinds */
+
+bool kv_raw_answers_by_write(void)
+{
+    return kv_transport == &kv_write_write;
+}
+
+bool kv_raw_notifies(void)
+{
+    return kv_transport == &kv_write_imm;
+}
+
+bool kv_raw_datagrams(void)
+{
+    return kv_transport == &kv_send_send;
+}
+
+bool kv_raw_writes(void)
+{
+    return !kv_raw_datagrams();
+}
+
+static bool crowded(void)
+{
+    return kv.backoff == kv_auto ? wl_job.host_ranks > wl_job.cpus : kv.backoff == kv_on;
+}
+
+/* Who looks into memory all the time takes the CPU from who should write there: on a busy machine a
+ * whole slice of the scheduler's for each request. */
+void kv_raw_pause(uint32_t *idle)
+{
+    static const struct timespec nap = {0, 50000};
+    if (++*idle % 256 == 0)
+        gasnet_AMPoll();
+    if (*idle < idle_few || kv.backoff == kv_off)
+        return;
+    if (*idle > idle_many && crowded())
+        nanosleep(&nap, NULL);
+    else
+        sched_yield();
+}
+
+/* ---- Addresses */
+
+/* What a rank tells all others. */
+struct card {
+    uint64_t segment;
+    uint32_t rail_count;
+    uint32_t rkeys[kv_rails_most];
+    trunkline_address_t ud[kv_rails_most];
+    trunkline_address_t pairs[]; /* by number of the peer */
+};
+
+static size_t card_size(void)
+{
+    uint32_t most = kv_clients > kv_servers ? kv_clients : kv_servers;
+    return sizeof(struct card) + most * sizeof(trunkline_address_t);
+}
+
+static struct card *card_of(char *cards, gex_Rank_t rank)
+{
+    return (struct card *)(cards + rank * card_size());
+}
+
+static gex_Rank_t rank_of(uint32_t peer)
+{
+    return kv_is_server() ? kv_servers + peer : peer;
+}
+
+static unsigned rail_to(uint32_t peer)
+{
+    return kv_rail_of(kv_is_server() ? peer : kv_client);
+}
+
+/* ---- Opening */
+
+static void no(int error)
+{
+    if (error)
+        wl_job_die("%s", trunkline_rails_error());
+}
+
+bool kv_raw_missing(char *why, size_t size)
+{
+    unsigned count;
+    if (!trunkline_rails_open(&kv_raw.rails, &count))
+        return false;
+    snprintf(why, size, "%s", trunkline_rails_error());
+    return true;
+}
+
+static void open_rails(void)
+{
+    unsigned count;
+    no(trunkline_rails_open(&kv_raw.rails, &count));
+    kv_raw.rail_count = count > kv_rails_most ? kv_rails_most : count;
+    if (kv.ports && kv.ports < (int64_t)kv_raw.rail_count)
+        kv_raw.rail_count = (unsigned)kv.ports;
+    /* Datagrams are not split. */
+    for (unsigned i = 0; i < kv_raw.rail_count; i++)
+        if (kv.value_most + kv_header_image > kv_raw.rails[i].mtu)
+            wl_job_die("values of %zu bytes do not fit into datagrams of %u bytes over %s",
+                       kv.value_most, (unsigned)kv_raw.rails[i].mtu, kv_raw.rails[i].name);
+}
+
+/* Nothing may reorder what is written: the last byte has to be the last one that is seen. */
+static void open_domain(unsigned rail)
+{
+    int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
+    uint32_t depth = (kv_clients + 1) * ((uint32_t)kv.window + kv_spare) + (uint32_t)kv.cl_batch;
+    no(trunkline_domain_open(&kv_raw.domains[rail], &kv_raw.rails[rail], 0));
+    no(trunkline_memory_open(&kv_raw.segment[rail], &kv_raw.domains[rail], wl_job.segment,
+                             wl_job.segment_size, access));
+    no(trunkline_cq_open(&kv_raw.receives[rail], &kv_raw.domains[rail], depth, NULL));
+}
+
+static void open_ud(unsigned rail)
+{
+    char name[64];
+    uint32_t all =
+        kv_is_server() ? kv_clients * (uint32_t)kv.window + kv_spare : (uint32_t)kv.cl_batch;
+    uint32_t group = (uint32_t)(kv_is_server() ? kv.ws_server : kv.s_depth);
+    if (kv_is_server())
+        snprintf(name, sizeof(name), "kv-rsp-s%u", (unsigned)wl_job.me);
+    else
+        snprintf(name, sizeof(name), "kv-rsp-c%u", kv_client);
+    trunkline_qp_options_t options = {.name = name,
+                                      .type = IBV_QPT_UD,
+                                      .send_depth = 2 * group,
+                                      .recv_depth = all,
+                                      .inline_size = inline_wanted,
+                                      .recv_cq = kv_raw.receives[rail]};
+    kv_sender_open(&kv_raw.ud[rail], rail, &options, group,
+                   kv_is_server() ? (uint32_t)kv.postlist : 1, kv_is_server());
+    no(trunkline_qp_connect(&kv_raw.ud[rail].qp, NULL));
+}
+
+static void open_pair(uint32_t peer)
+{
+    char name[64];
+    unsigned rail = rail_to(peer);
+    bool server = kv_is_server();
+    uint32_t group = (uint32_t)(server ? kv.ws_server : kv.s_depth);
+    snprintf(name, sizeof(name), "kv-req-c%u-s%u", server ? peer : kv_client,
+             server ? (unsigned)wl_job.me : peer);
+    trunkline_qp_options_t options = {.name = name,
+                                      .type = kv.uc ? IBV_QPT_UC : IBV_QPT_RC,
+                                      .send_depth = server ? 2 * group : (uint32_t)kv.q_depth,
+                                      .recv_depth = server ? (uint32_t)kv.window + kv_spare : 1,
+                                      .inline_size = inline_wanted,
+                                      .recv_cq = kv_raw.receives[rail],
+                                      .access = IBV_ACCESS_REMOTE_WRITE};
+    kv_sender_open(&kv_raw.peers[peer].pair, rail, &options, group,
+                   server ? (uint32_t)kv.postlist : 1, server);
+}
+
+static void write_card(struct card *card)
+{
+    card->segment = (uint64_t)(uintptr_t)wl_job.segment;
+    card->rail_count = kv_raw.rail_count;
+    for (unsigned rail = 0; rail < kv_raw.rail_count; rail++) {
+        card->rkeys[rail] = kv_raw.segment[rail]->rkey;
+        card->ud[rail] = kv_raw.ud[rail].qp.address;
+    }
+    for (uint32_t peer = 0; kv_raw_writes() && peer < kv_raw.peer_count; peer++)
+        card->pairs[peer] = kv_raw.peers[peer].pair.qp.address;
+}
+
+static void connect_peer(uint32_t number, const struct card *card)
+{
+    struct kv_peer *peer = &kv_raw.peers[number];
+    unsigned rail = rail_to(number);
+    if (card->rail_count != kv_raw.rail_count)
+        wl_job_die("rank %u has %u rails, this one %u", (unsigned)rank_of(number),
+                   (unsigned)card->rail_count, kv_raw.rail_count);
+    peer->segment = card->segment;
+    peer->rkey = card->rkeys[rail];
+    peer->ud = card->ud[rail];
+    no(trunkline_qp_reach(&peer->ah, &kv_raw.ud[rail].qp, &peer->ud));
+    if (kv_raw_writes())
+        no(trunkline_qp_connect(&peer->pair.qp,
+                                &card->pairs[kv_is_server() ? wl_job.me : kv_client]));
+}
+
+void kv_raw_open(void)
+{
+    memset(&kv_raw, 0, sizeof(kv_raw));
+    kv_raw.peer_count = kv_is_server() ? kv_clients : kv_servers;
+    kv_raw.peers = calloc(kv_raw.peer_count, sizeof(*kv_raw.peers));
+    char *mine = calloc(1, card_size()), *all = calloc(wl_job.size, card_size());
+    if (!kv_raw.peers || !mine || !all)
+        wl_job_die("no memory for connections");
+    open_rails();
+    for (unsigned rail = 0; rail < kv_raw.rail_count; rail++) {
+        open_domain(rail);
+        open_ud(rail);
+    }
+    for (uint32_t peer = 0; kv_raw_writes() && peer < kv_raw.peer_count; peer++)
+        open_pair(peer);
+    write_card((struct card *)mine);
+    no(trunkline_rails_share(mine, all, card_size()));
+    for (uint32_t peer = 0; peer < kv_raw.peer_count; peer++)
+        connect_peer(peer, card_of(all, rank_of(peer)));
+    free(mine);
+    free(all);
+    if (kv_is_server())
+        kv_raw_server_open();
+    else
+        kv_raw_client_open();
+    /* Nobody sends before all can receive. */
+    no(trunkline_rails_barrier());
+    if (kv_raw_writes() && !kv_raw_notifies())
+        kv_raw_probe();
+}
+
+void kv_raw_close(void)
+{
+    no(trunkline_rails_barrier());
+    if (kv_is_server())
+        kv_raw_server_close();
+    else
+        kv_raw_client_close();
+    for (uint32_t peer = 0; peer < kv_raw.peer_count; peer++) {
+        kv_sender_close(&kv_raw.peers[peer].pair);
+        ibv_destroy_ah(kv_raw.peers[peer].ah);
+    }
+    for (unsigned rail = 0; rail < kv_raw.rail_count; rail++) {
+        kv_sender_close(&kv_raw.ud[rail]);
+        ibv_destroy_cq(kv_raw.receives[rail]);
+        ibv_dereg_mr(kv_raw.segment[rail]);
+        trunkline_domain_close(&kv_raw.domains[rail]);
+    }
+    free(kv_raw.peers);
+    trunkline_rails_close();
+}
+
+void kv_raw_post_receives(struct ibv_qp *qp, char *buffers, size_t size, uint32_t lkey,
+                          uint32_t first, uint32_t count, uint32_t of)
+{
+    enum { piece = 64 };
+    struct ibv_recv_wr wrs[piece], *bad;
+    struct ibv_sge sges[piece];
+    for (uint32_t done = 0; done < count;) {
+        uint32_t now = count - done < piece ? count - done : piece;
+        for (uint32_t i = 0; i < now; i++) {
+            uint32_t place = (first + done + i) % of;
+            sges[i] = (struct ibv_sge){(uint64_t)(uintptr_t)(buffers + place * size),
+                                       (uint32_t)size, lkey};
+            wrs[i] = (struct ibv_recv_wr){.wr_id = place,
+                                          .sg_list = &sges[i],
+                                          .num_sge = size ? 1 : 0,
+                                          .next = i + 1 < now ? &wrs[i + 1] : NULL};
+        }
+        if (ibv_post_recv(qp, wrs, &bad))
+            wl_job_die("a receive queue takes no more");
+        kv_mine.doorbells++;
+        done += now;
+    }
+}
+
+#define RAW_TRANSPORT(word, in_slots)                                                              \
+    {                                                                                              \
+        .name = word, .way = kv_way_raw, .slots = in_slots, .open = kv_raw_open,                   \
+        .close = kv_raw_close, .request = kv_raw_request, .await = kv_raw_await,                   \
+        .serve = kv_raw_serve, .reply = kv_raw_reply                                               \
+    }
+const struct kv_transport kv_write_send = RAW_TRANSPORT("write-send", true);
+const struct kv_transport kv_write_write = RAW_TRANSPORT("write-write", true);
+const struct kv_transport kv_write_imm = RAW_TRANSPORT("write-imm", true);
+const struct kv_transport kv_send_send = RAW_TRANSPORT("send-send", false);
