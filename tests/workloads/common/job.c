@@ -18,7 +18,7 @@ struct wl_job wl_job;
 volatile int wl_stop_flag;
 
 const char *const wl_verify_words[] = {"none", "sample", "full", NULL};
-const char *const wl_layer_words[] = {"raw", "api", NULL};
+const char *const wl_layer_words[] = {"raw", "api", "both", NULL};
 
 static const char *program_name = "workload";
 

@@ -37,7 +37,7 @@ struct wl_common {
     const char *json, *csv, *inject;
 };
 enum { wl_verify_none, wl_verify_sample, wl_verify_full };
-enum { wl_layer_raw, wl_layer_api };
+enum { wl_layer_raw, wl_layer_api, wl_layer_both };
 extern const char *const wl_verify_words[], *const wl_layer_words[];
 
 /* clang-format off: one option a line */
@@ -69,7 +69,7 @@ extern const char *const wl_verify_words[], *const wl_layer_words[];
          0,                                                                                        \
          "what is looked at"},                                                                     \
         {"layer",        wl_word, offsetof(type, common.layer),          "api", 0, 0, 0,           \
-         wl_layer_words, 0,       "raw verbs or the GASNet-EX interface"},                         \
+         wl_layer_words, 0,       "raw verbs, the GASNet-EX interface, or both in turn"},                         \
         {"json", wl_text,       offsetof(type, common.json),  0, 0, 0, 0,                          \
          0,      wl_not_hashed, "file for the report as JSON"},                                    \
         {"csv", wl_text,       offsetof(type, common.csv),         0, 0, 0, 0,                     \

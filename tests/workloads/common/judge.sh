@@ -56,6 +56,22 @@ alone()
     ranks=1 refused "needs at least 2 ranks"
 }
 
+# refused_by_device TEXT ARGS...: the same for what only the rails can tell.
+refused_by_device()
+{
+    refused "$1" --layer raw "${@:2}"
+}
+
+# no_device: over raw verbs there is nothing to do then.
+no_device()
+{
+    [ -z "$(ls /sys/class/infiniband 2>/dev/null)" ] || return
+    SETTINGS="GASNET_SUPERNODE_MAXSIZE=0" job 2 "$program" --layer raw --ops 10
+    fails_with 77 "$workload without a device"
+    says "^$workload: rank 0: no RDMA device on this host" 1
+    one_line "$workload without a device"
+}
+
 # value_of KEY [SECTION]: what the report says.
 value_of()
 {

@@ -188,6 +188,17 @@ bool wl_option_given(const struct wl_program *program, uint64_t given, const cha
     return option && given >> (option - program->options) & 1;
 }
 
+bool wl_options_absent(const struct wl_program *program, uint64_t given, const char *const *names,
+                       const char *reason, char *why, size_t size)
+{
+    for (; *names; names++)
+        if (wl_option_given(program, given, *names)) {
+            snprintf(why, size, "--%s %s", *names, reason);
+            return false;
+        }
+    return true;
+}
+
 void wl_option_print(const struct wl_option *option, const void *values, char *text, size_t size)
 {
     const char *place = (const char *)values + option->offset;

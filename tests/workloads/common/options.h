@@ -52,6 +52,12 @@ enum wl_parsed wl_options_parse(const struct wl_program *program, int argc, char
 /* Was this option on the command line? */
 bool wl_option_given(const struct wl_program *program, uint64_t given, const char *name);
 
+/* False, with one line in `why`, when one of these (the list ends with NULL) was on the command
+ * line:
+ * "--NAME REASON". */
+bool wl_options_absent(const struct wl_program *program, uint64_t given, const char *const *names,
+                       const char *reason, char *why, size_t size);
+
 void wl_options_help(const struct wl_program *program, void *file);
 
 /* The value as text; empty when there is none. */

@@ -2,6 +2,8 @@
 /* See flood.h. Owns the slots of the window. */
 #include "config.h"
 
+#include <math.h>
+#include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,9 +11,9 @@
 
 #include "flood.h"
 
-enum { sequence_most = 1000, sample_one_in = 16, polls_a_look = 64 };
+enum { sample_one_in = 16, looks_a_turn = 64 };
 
-static void fail(struct rma_flood *f, enum rma_check check, const char *format, ...)
+void rma_flood_fail(struct rma_flood *f, enum rma_check check, const char *format, ...)
 {
     struct rma_verdict *verdict = &f->verdicts[check];
     va_list args;
@@ -32,11 +34,6 @@ static char *local_of(struct rma_flood *f, uint64_t number)
            rma_at_local(f->ground, f->thread, (size_t)(number % f->ground->window));
 }
 
-static char *remote(const struct rma_target *target, size_t at)
-{
-    return (char *)wl_job.segments[target->rank] + at;
-}
-
 /* ---- Completion */
 
 static void judge_read(struct rma_flood *f, const struct rma_slot *slot, char *data)
@@ -48,29 +45,50 @@ static void judge_read(struct rma_flood *f, const struct rma_slot *slot, char *d
         return;
     f->checked++;
     if (!rma_pattern_holds(f->ground, slot->target->source_id, slot->offset, data, f->ground->size))
-        fail(f, rma_data, "rank %u thread %u: read of rank %u at %zu is not what lies there",
-             (unsigned)wl_job.me, f->thread, (unsigned)slot->target->rank, slot->offset);
+        rma_flood_fail(f, rma_data,
+                       "rank %u thread %u: read of rank %u at %zu is not what lies there",
+                       (unsigned)wl_job.me, f->thread, (unsigned)slot->target->rank, slot->offset);
+}
+
+/* Ranks that outnumber CPUs: the one that we wait for wants ours. */
+static void give_way(void)
+{
+    gasnet_AMPoll();
+    if (wl_job.host_ranks > wl_job.cpus)
+        sched_yield();
+}
+
+bool rma_flood_wait(struct rma_flood *f, struct rma_patience *patience, const char *what,
+                    const struct rma_target *target)
+{
+    f->empty_polls++;
+    if (++patience->looks % looks_a_turn == 0) {
+        uint64_t now = wl_now();
+        give_way();
+        patience->since = patience->since ? patience->since : now;
+        if (now - patience->since > f->timeout_ns) {
+            rma_flood_fail(f, rma_late,
+                           "rank %u thread %u: a %s of rank %u is not complete in %llu ms",
+                           (unsigned)wl_job.me, f->thread, what, (unsigned)target->rank,
+                           (unsigned long long)(f->timeout_ns / 1000000));
+            f->broken = true;
+            wl_stop();
+        }
+    }
+    return !f->broken;
 }
 
 /* False when it does not come in time or the job is stopped. */
 static bool await(struct rma_flood *f, struct rma_slot *slot)
 {
-    unsigned polls = 0;
-    while (gex_Event_Test(slot->event) != GASNET_OK) {
-        f->empty_polls++;
-        gasnet_AMPoll();
-        if (++polls % polls_a_look)
-            continue;
-        if (wl_now() - slot->posted > f->timeout_ns) {
-            fail(f, rma_late, "rank %u thread %u: a %s of rank %u is not complete in %llu ms",
-                 (unsigned)wl_job.me, f->thread, slot->write ? "write" : "read",
-                 (unsigned)slot->target->rank, (unsigned long long)(f->timeout_ns / 1000000));
-            f->broken = true;
-            wl_stop();
-        }
-        if (f->broken)
+    struct rma_patience patience = {slot->posted, 0};
+    if (slot->lost || f->road->done(f, slot))
+        return true;
+    if (f->road->flush)
+        f->road->flush(f);
+    while (!f->road->done(f, slot))
+        if (!rma_flood_wait(f, &patience, slot->write ? "write" : "read", slot->target))
             return false;
-    }
     return true;
 }
 
@@ -81,12 +99,16 @@ static uint64_t retire(struct rma_flood *f)
     if (!await(f, slot))
         return 0;
     if (!slot->write)
-        judge_read(f, slot, local_of(f, f->retired));
+        judge_read(f, slot, slot->local);
     uint64_t now = wl_now();
     if (f->span.phase == wl_measuring) {
-        wl_histogram_add(&f->times, now - slot->posted);
-        f->measured++;
+        if (!f->is_untimed) {
+            wl_histogram_add(&f->times, now - slot->posted);
+            f->timed++;
+        }
+        f->measured += 1 + wl_inject(&f->injection, rma_miscount);
         f->measured_writes += slot->write;
+        slot->target->measured++;
     }
     f->retired++;
     f->completed += !wl_inject(&f->injection, rma_dropcqe);
@@ -95,7 +117,7 @@ static uint64_t retire(struct rma_flood *f)
 
 /* ---- Posting */
 
-static void post_read(struct rma_flood *f, struct rma_slot *slot, char *local)
+static void post_read(struct rma_flood *f, struct rma_slot *slot)
 {
     const struct rma_ground *g = f->ground;
     size_t room = (g->source_size - g->size) / f->align + 1, skew = 0;
@@ -103,45 +125,56 @@ static void post_read(struct rma_flood *f, struct rma_slot *slot, char *local)
     if (wl_inject(&f->injection, rma_misread))
         skew = slot->offset + 2 * g->size <= g->source_size ? g->size : (size_t)-g->size;
     if (f->verify == wl_verify_full)
-        memset(local, 0, g->size);
-    slot->event = gex_RMA_GetNB(
-        wl_job.tm, local, slot->target->rank,
-        remote(slot->target, rma_at_source(g, slot->target->source) + slot->offset + skew), g->size,
-        0);
+        memset(slot->local, 0, g->size);
+    f->road->read(f, slot, rma_at_source(g, slot->target->source) + slot->offset + skew);
 }
 
-static void post_write(struct rma_flood *f, struct rma_slot *slot, char *local)
+static void post_write(struct rma_flood *f, struct rma_slot *slot)
 {
     const struct rma_ground *g = f->ground;
     struct rma_target *target = slot->target;
     uint64_t seq = ++target->writes;
     size_t at = rma_at_cell(g, target->ring, seq);
-    rma_cell_fill(g, target->writer, seq, local);
+    rma_cell_fill(g, target->writer, seq, slot->local);
     target->broken |= wl_inject(&f->injection, rma_lost_write);
     if (wl_inject(&f->injection, rma_stray))
         at = rma_at_source(g, target->source);
-    slot->event = target->broken ? GEX_EVENT_INVALID
-                                 : gex_RMA_PutNB(wl_job.tm, target->rank, remote(target, at), local,
-                                                 g->size, GEX_EVENT_DEFER, 0);
+    slot->lost = target->broken;
+    if (!slot->lost)
+        f->road->write(f, slot, at);
+}
+
+static void choose(struct rma_flood *f)
+{
+    f->choice = wl_below(&f->random, f->target_count);
+    if (f->biased || wl_inject(&f->injection, rma_bias)) {
+        f->biased = true;
+        f->choice = 0;
+    }
+    f->target = &f->targets[f->choice];
 }
 
 static void post(struct rma_flood *f, uint64_t now)
 {
     struct rma_slot *slot = slot_of(f, f->posted);
-    uint64_t choice = wl_below(&f->random, f->target_count);
-    slot->target = &f->targets[choice];
+    if (f->posted % f->batch == 0)
+        choose(f);
+    slot->target = f->target;
     slot->target->posts++;
-    slot->posted = now;
+    slot->number = f->posted;
+    slot->local = local_of(f, f->posted);
+    slot->posted = now - (wl_inject(&f->injection, rma_mistime) ? WL_SECOND : 0);
     slot->offset = 0;
+    slot->lost = false;
     slot->write = f->write_percent && wl_below(&f->random, 100) < f->write_percent;
     if (slot->write)
-        post_write(f, slot, local_of(f, f->posted));
+        post_write(f, slot);
     else
-        post_read(f, slot, local_of(f, f->posted));
-    if (f->posted < sequence_most)
-        f->sequence = wl_mix(f->sequence + choice * WL_GOLDEN + slot->offset);
+        post_read(f, slot);
+    if (f->posted < rma_sequence_most)
+        f->sequence = wl_mix(f->sequence + f->choice * WL_GOLDEN + slot->offset);
     f->posted++;
-    uint64_t outstanding = f->posted - f->retired;
+    uint64_t outstanding = f->posted - f->retired + wl_inject(&f->injection, rma_overfill);
     if (outstanding > f->most_outstanding)
         f->most_outstanding = outstanding;
 }
@@ -161,11 +194,24 @@ static void check_little(struct rma_flood *f)
 {
     double window = (double)f->ground->window, ns = (double)(f->span.ended - f->span.began);
     double seen = ((double)f->times.sum - f->before + under_way(f, f->span.ended)) / ns;
-    if (f->times.count < 1000 || f->broken || wl_stopped())
+    if (f->times.count < 1000 || f->broken || f->is_untimed || f->batch > 1 || wl_stopped())
         return;
     if (seen < 0.95 * window || seen > 1.05 * window)
-        fail(f, rma_little, "rank %u thread %u: rate times mean time is %.3f, the window %.0f",
-             (unsigned)wl_job.me, f->thread, seen, window);
+        rma_flood_fail(f, rma_little,
+                       "rank %u thread %u: rate times mean time is %.3f, the window %.0f",
+                       (unsigned)wl_job.me, f->thread, seen, window);
+}
+
+/* Within 5 sigma of equal shares; a batch is one choice. */
+static void check_shares(struct rma_flood *f)
+{
+    double p = 1 / (double)f->target_count, posts = (double)f->posted;
+    double limit = 5 * sqrt(posts * f->batch * p * (1 - p)) + f->batch;
+    for (size_t i = 0; i < f->target_count; i++)
+        if (fabs((double)f->targets[i].posts - posts * p) > limit)
+            rma_flood_fail(
+                f, rma_shares, "rank %u thread %u: connection %zu was chosen %llu times of %.0f",
+                (unsigned)wl_job.me, f->thread, i, (unsigned long long)f->targets[i].posts, posts);
 }
 
 static bool wanted(const struct rma_flood *f)
@@ -180,6 +226,22 @@ static void drain(struct rma_flood *f)
     while (f->retired < f->posted && !f->broken)
         if (!retire(f))
             break;
+    if (f->road->drain && !f->broken)
+        f->road->drain(f);
+}
+
+/* Makes room for a batch. Returns when that was so, 0 when it never is. */
+static uint64_t make_room(struct rma_flood *f)
+{
+    uint64_t now = 0;
+    while (f->posted - f->retired + f->batch > f->ground->window) {
+        now = retire(f);
+        if (!now)
+            return 0;
+        if (wl_span_step(&f->span, now))
+            f->before = under_way(f, now);
+    }
+    return now ? now : wl_now();
 }
 
 static void flow(struct rma_flood *f)
@@ -187,16 +249,14 @@ static void flow(struct rma_flood *f)
     uint64_t now = wl_now();
     f->span = wl_span_start(now, f->ops ? 0 : f->warmup_ns, f->ops ? 0 : f->duration_ns);
     while (wanted(f)) {
-        if (f->posted - f->retired == f->ground->window) {
-            now = retire(f);
-            if (!now)
-                break;
-            if (wl_span_step(&f->span, now))
-                f->before = under_way(f, now);
-        } else {
-            now = wl_now();
-        }
-        post(f, now);
+        uint64_t then = make_room(f);
+        if (!then)
+            break;
+        now = then;
+        for (unsigned i = 0; i < f->batch && wanted(f); i++)
+            post(f, now);
+        if (f->batch > 1 && f->road->flush)
+            f->road->flush(f);
     }
     wl_span_end(&f->span, now);
 }
@@ -204,6 +264,7 @@ static void flow(struct rma_flood *f)
 void rma_flood_run(struct rma_flood *f, uint64_t seed, uint64_t stream)
 {
     f->random = wl_random(seed, stream);
+    f->batch = f->batch ? f->batch : 1;
     f->slots = calloc(f->ground->window, sizeof(*f->slots));
     wl_histogram_clear(&f->times);
     if (!f->slots)
@@ -211,12 +272,14 @@ void rma_flood_run(struct rma_flood *f, uint64_t seed, uint64_t stream)
     flow(f);
     check_little(f);
     drain(f);
+    check_shares(f);
     if (f->posted != f->completed && !f->broken)
-        fail(f, rma_account, "rank %u thread %u: %llu posted, %llu complete", (unsigned)wl_job.me,
-             f->thread, (unsigned long long)f->posted, (unsigned long long)f->completed);
+        rma_flood_fail(f, rma_account, "rank %u thread %u: %llu posted, %llu complete",
+                       (unsigned)wl_job.me, f->thread, (unsigned long long)f->posted,
+                       (unsigned long long)f->completed);
     if (f->most_outstanding > f->ground->window)
-        fail(f, rma_window, "rank %u thread %u: %llu were outstanding at once", (unsigned)wl_job.me,
-             f->thread, (unsigned long long)f->most_outstanding);
+        rma_flood_fail(f, rma_window, "rank %u thread %u: %llu were outstanding at once",
+                       (unsigned)wl_job.me, f->thread, (unsigned long long)f->most_outstanding);
     free(f->slots);
 }
 

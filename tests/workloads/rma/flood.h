@@ -10,6 +10,7 @@
 #include "histogram.h"
 #include "inject.h"
 #include "job.h"
+#include "road.h"
 
 /* What a choice may fall on: the other end of a named connection. */
 struct rma_target {
@@ -18,23 +19,44 @@ struct rma_target {
     size_t source;      /* which of that rank's sources */
     size_t ring;        /* which of that rank's rings of cells is ours */
     uint64_t writer;    /* our number as its writer */
-    uint64_t writes, posts;
-    bool broken; /* a fault: writes no longer arrive */
+    uint64_t writes, posts, measured;
+    void *line;    /* the road's own */
+    unsigned rail; /* that it goes by; 0 where the road does not say */
+    bool broken;   /* a fault: writes no longer arrive */
 };
 
-enum rma_fault { rma_misroute, rma_corrupt, rma_dropcqe, rma_misread, rma_stray, rma_lost_write };
+enum rma_fault {
+    rma_misroute,
+    rma_corrupt,
+    rma_dropcqe,
+    rma_misread,
+    rma_stray,
+    rma_lost_write,
+    rma_bias,
+    rma_overfill,
+    rma_miscount,
+    rma_mistime,
+    rma_reseed,
+    rma_own_faults /* those of one workload alone begin here */
+};
 
 struct rma_slot {
-    gex_Event_t event;
+    gex_Event_t event; /* the road's */
+    uint64_t ticket;   /* the road's */
+    char *local;
     struct rma_target *target;
-    uint64_t posted;
+    uint64_t number, posted;
     size_t offset; /* of a read */
     bool write;
+    bool lost; /* a fault: it was never begun */
 };
 
-enum rma_check { rma_data, rma_account, rma_window, rma_little, rma_late, rma_checks };
+enum rma_check { rma_data, rma_account, rma_window, rma_little, rma_shares, rma_late, rma_checks };
 
-enum { rma_first_most = 160 };
+enum {
+    rma_first_most = 160,
+    rma_sequence_most = 1000 /* choices of a thread that its digest is of */
+};
 
 struct rma_verdict {
     uint64_t failures;
@@ -46,28 +68,47 @@ struct rma_flood {
     const struct rma_ground *ground;
     struct rma_target *targets;
     size_t target_count;
+    const struct rma_road *road;
+    void *own; /* the road's */
     unsigned thread, write_percent;
+    unsigned batch;  /* operations that are begun together, with one target; 0: 1 */
+    bool is_untimed; /* a slot is free before its operation is complete: there is no latency */
     size_t align;
     int verify; /* wl_verify_* */
     uint64_t warmup_ns, duration_ns, ops, timeout_ns;
     struct wl_injection injection;
     /* results */
     uint64_t posted, retired, completed, most_outstanding, checked;
-    uint64_t measured, measured_writes, empty_polls;
-    uint64_t sequence; /* digest of the first choices: who and where */
+    uint64_t measured, measured_writes, timed, empty_polls;
+    uint64_t doorbells, cqes, line_outstanding; /* of roads over verbs; the last: most on a line */
+    uint64_t sequence;                          /* digest of the first choices: who and where */
     struct wl_span span;
     struct wl_histogram times;
     struct rma_verdict verdicts[rma_checks];
     /* own */
     struct wl_random random;
     struct rma_slot *slots;
+    struct rma_target *target; /* of the present batch */
+    uint64_t choice;
     double before;
-    bool broken;
+    bool broken, biased;
 };
 
 /* Runs until time or number of operations are over, or the job is stopped; leaves nothing in flight
  * unless something was lost. */
 void rma_flood_run(struct rma_flood *flood, uint64_t seed, uint64_t stream);
+
+/* For roads that wait for something of their own, once for each look in vain: gives others their
+ * turn. False when it has lasted too long, or all is broken: `what` is then told. */
+struct rma_patience {
+    uint64_t since;
+    unsigned looks;
+};
+bool rma_flood_wait(struct rma_flood *flood, struct rma_patience *patience, const char *what,
+                    const struct rma_target *target);
+
+void rma_flood_fail(struct rma_flood *flood, enum rma_check check, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 /* Of what was measured. */
 double rma_flood_mops(const struct rma_flood *flood);

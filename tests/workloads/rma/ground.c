@@ -71,7 +71,7 @@ void rma_pattern(const struct rma_ground *g, uint64_t id, size_t offset, void *o
         if (x == offset || x % 8 == 0)
             word = wl_mix(base + x / 8);
         unsigned char byte = (unsigned char)(word >> 8 * (x % 8));
-        *at++ = byte == 0 && x % rma_line == rma_line - 1 ? 1 : byte;
+        *at++ = byte == 0 ? 1 : byte;
     }
 }
 

@@ -34,7 +34,7 @@ size_t rma_at_local(const struct rma_ground *g, size_t thread, size_t slot);
 /* Sources, cells and gaps as they are before anybody writes; `id` tells the first source's. */
 void rma_ground_fill(const struct rma_ground *g, char *segment, uint64_t id);
 
-/* Bytes offset.. of a source; the last of each line is never 0, so that its arrival can be seen. */
+/* Bytes offset.. of a source; none is 0, so that the arrival of each can be seen. */
 void rma_pattern(const struct rma_ground *g, uint64_t id, size_t offset, void *out, size_t size);
 bool rma_pattern_holds(const struct rma_ground *g, uint64_t id, size_t offset, const void *data,
                        size_t size);

@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "sum.h"
 
@@ -42,7 +43,7 @@ void rma_run_all(struct rma_flood *floods, unsigned count, uint64_t seed, uint64
 
 void rma_sum_clear(struct rma_sum *sum)
 {
-    *sum = (struct rma_sum){.least_mops = HUGE_VAL};
+    *sum = (struct rma_sum){.least_mops = HUGE_VAL, .least_posted = UINT64_MAX};
     wl_histogram_clear(&sum->times);
 }
 
@@ -63,7 +64,12 @@ void rma_sum_flood(struct rma_sum *sum, const struct rma_flood *flood)
                           .measured_writes = flood->measured_writes,
                           .checked = flood->checked,
                           .most_outstanding = flood->most_outstanding,
+                          .timed = flood->timed,
                           .empty_polls = flood->empty_polls,
+                          .doorbells = flood->doorbells,
+                          .cqes = flood->cqes,
+                          .line_outstanding = flood->line_outstanding,
+                          .least_posted = flood->posted,
                           .cpu_ns = flood->span.ended_cpu - flood->span.began_cpu,
                           .sequence = flood->sequence,
                           .longest_ns = flood->span.ended - flood->span.began,
@@ -72,6 +78,8 @@ void rma_sum_flood(struct rma_sum *sum, const struct rma_flood *flood)
                           .times = flood->times};
     for (int check = 0; check < rma_checks; check++)
         one.verdicts[check] = flood->verdicts[check];
+    for (size_t i = 0; i < flood->target_count; i++)
+        one.rails[flood->targets[i].rail % rma_rails_most] += flood->targets[i].measured;
     rma_sum_merge(sum, &one);
 }
 
@@ -79,12 +87,17 @@ void rma_sum_merge(struct rma_sum *into, const struct rma_sum *from)
 {
     for (int check = 0; check < rma_checks; check++)
         rma_verdict_merge(&into->verdicts[check], &from->verdicts[check]);
+    for (int rail = 0; rail < rma_rails_most; rail++)
+        into->rails[rail] += from->rails[rail];
     into->posted += from->posted;
     into->completed += from->completed;
     into->measured += from->measured;
     into->measured_writes += from->measured_writes;
     into->checked += from->checked;
+    into->timed += from->timed;
     into->empty_polls += from->empty_polls;
+    into->doorbells += from->doorbells;
+    into->cqes += from->cqes;
     into->cpu_ns += from->cpu_ns;
     into->sequence += from->sequence;
     if (from->longest_ns > into->longest_ns)
@@ -93,6 +106,10 @@ void rma_sum_merge(struct rma_sum *into, const struct rma_sum *from)
     into->most_mops = fmax(into->most_mops, from->most_mops);
     if (from->most_outstanding > into->most_outstanding)
         into->most_outstanding = from->most_outstanding;
+    if (from->line_outstanding > into->line_outstanding)
+        into->line_outstanding = from->line_outstanding;
+    if (from->least_posted < into->least_posted)
+        into->least_posted = from->least_posted;
     wl_histogram_merge(&into->times, &from->times);
 }
 
@@ -108,6 +125,43 @@ double rma_sum_mops(const struct rma_sum *sum)
     return sum->longest_ns ? (double)sum->measured * 1e3 / (double)sum->longest_ns : 0;
 }
 
+uint64_t rma_sum_unequal(const struct rma_sum *sum)
+{
+    uint64_t by_rail = 0;
+    for (int rail = 0; rail < rma_rails_most; rail++)
+        by_rail += sum->rails[rail];
+    return (sum->times.count != sum->timed) + (by_rail != sum->measured);
+}
+
+void rma_sum_compare(const struct rma_sum *raw, const struct rma_sum *api,
+                     struct rma_verdict *verdict)
+{
+    bool alike = raw->posted == api->posted ||
+                 (raw->least_posted >= rma_sequence_most && api->least_posted >= rma_sequence_most);
+    if (alike && raw->sequence != api->sequence && verdict->failures++ == 0)
+        snprintf(verdict->first, sizeof(verdict->first),
+                 "digest %016llx over raw, %016llx over api", (unsigned long long)raw->sequence,
+                 (unsigned long long)api->sequence);
+}
+
+/* By rail, with plus signs between: as many keys in each report, whatever there is. */
+static void report_rails(struct wl_report *r, const struct rma_sum *sum, size_t size)
+{
+    char mops[256] = "", gbps[256] = "";
+    for (int rail = 0, used = 0; rail < rma_rails_most; rail++) {
+        double rate =
+            sum->longest_ns ? (double)sum->rails[rail] * 1e3 / (double)sum->longest_ns : 0;
+        if (!sum->rails[rail])
+            continue;
+        size_t m = strlen(mops), g = strlen(gbps);
+        snprintf(mops + m, sizeof(mops) - m, "%s%.4g", used ? "+" : "", rate);
+        snprintf(gbps + g, sizeof(gbps) - g, "%s%.4g", used ? "+" : "", rate * (double)size * 8e-3);
+        used++;
+    }
+    wl_report_text(r, wl_summary, "rails_mops", mops);
+    wl_report_text(r, wl_summary, "rails_gbps", gbps);
+}
+
 void rma_sum_report(struct wl_report *r, const struct rma_sum *sum, size_t size)
 {
     char digest[32];
@@ -118,6 +172,10 @@ void rma_sum_report(struct wl_report *r, const struct rma_sum *sum, size_t size)
     wl_report_times(r, "op", &sum->times);
     wl_report_real(r, wl_summary, "cpu_ns_per_op", per(sum->cpu_ns, sum->measured));
     wl_report_real(r, wl_summary, "empty_polls_per_op", per(sum->empty_polls, sum->completed));
+    report_rails(r, sum, size);
+    wl_report_real(r, wl_summary, "posts_per_doorbell", per(sum->posted, sum->doorbells));
+    wl_report_real(r, wl_summary, "cqes_per_op", per(sum->cqes, sum->posted));
+    wl_report_whole(r, wl_summary, "most_on_a_connection", (int64_t)sum->line_outstanding);
     wl_report_real(r, wl_summary, "write_percent", 100 * per(sum->measured_writes, sum->measured));
     wl_report_whole(r, wl_summary, "most_outstanding", (int64_t)sum->most_outstanding);
     wl_report_whole(r, wl_summary, "ops_total", (int64_t)sum->posted);

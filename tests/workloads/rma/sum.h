@@ -5,10 +5,14 @@
 
 #include "flood.h"
 
+enum { rma_rails_most = 64 };
+
 /* Plain data: sent between ranks as it is. */
 struct rma_sum {
+    uint64_t rails[rma_rails_most]; /* measured, by the rail that they went by */
     uint64_t posted, completed, measured, measured_writes, checked, most_outstanding;
-    uint64_t empty_polls, cpu_ns, sequence;
+    uint64_t timed, empty_polls, doorbells, cqes, line_outstanding, cpu_ns, sequence;
+    uint64_t least_posted;        /* by a thread */
     uint64_t longest_ns;          /* interval of a thread: what all did together is divided by it */
     double least_mops, most_mops; /* of the slowest and the fastest thread */
     struct wl_histogram times;
@@ -25,6 +29,13 @@ void rma_verdict_merge(struct rma_verdict *into, const struct rma_verdict *from)
 
 /* Of all together. */
 double rma_sum_mops(const struct rma_sum *sum);
+
+/* Operations are counted in three ways: all must come to the same. Returns how many do not. */
+uint64_t rma_sum_unequal(const struct rma_sum *sum);
+
+/* Fails the verdict when the two layers made different choices, as far as both came. */
+void rma_sum_compare(const struct rma_sum *raw, const struct rma_sum *api,
+                     struct rma_verdict *verdict);
 
 /* Rates, times and costs; `size` in bytes. */
 void rma_sum_report(struct wl_report *r, const struct rma_sum *sum, size_t size);

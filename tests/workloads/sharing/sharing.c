@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The workload sharing over GASNet-EX: what it costs that the threads of a process share the
- * connections that the conduit owns. Every thread has events of its own; that each read holds what
- * lay there at the moment its own event says so is the test that no thread is told of another's
- * completion. Owns floods and targets. */
+/* The workload sharing: what it costs that the threads of a process share connections: queue pairs
+ * of their own over raw verbs, or those of the conduit. Over GASNet-EX every thread has events of
+ * its own; that each read holds what lay there at the moment its own event says so is the test that
+ * no thread is told of another's completion. Owns floods and targets. */
 #include "config.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "sharing.h"
 
 static struct rma_ground ground;
+static struct sharing_outcome *outcomes; /* of all ranks */
 static struct rma_flood *floods;
 static uint32_t servers, threads, qps, each;
 
@@ -51,10 +53,39 @@ static struct rma_target target_of(uint32_t thread, uint32_t i)
                                .writer = writer_of(wl_job.me, thread, i)};
 }
 
-static void set_flood(struct rma_flood *flood, uint32_t thread)
+static bool over_raw(int layer)
 {
+    return layer == wl_layer_raw;
+}
+
+static void add_target(struct rma_flood *flood, uint32_t i, int layer)
+{
+    struct rma_target *target = &flood->targets[flood->target_count++];
+    *target = target_of(flood->thread, i);
+    if (over_raw(layer))
+        sharing_raw_target(target, i);
+}
+
+/* The connections of its group; with a fault one of another. */
+static void choose_targets(struct rma_flood *flood, int layer)
+{
+    uint32_t own = flood->thread / (uint32_t)sharing.degree;
+    bool intrudes = sharing.injection.fault == sharing_intrude;
+    for (uint32_t i = 0; i < qps; i++) {
+        bool is_ours = sharing_group(i, threads, (uint32_t)sharing.degree) == own;
+        if (is_ours || intrudes)
+            add_target(flood, i, layer);
+        intrudes &= is_ours;
+    }
+}
+
+static void set_flood(struct rma_flood *flood, uint32_t thread, int layer)
+{
+    struct rma_target *targets = flood->targets;
     *flood = (struct rma_flood){.ground = &ground,
-                                .targets = make(qps, sizeof(*flood->targets)),
+                                .road = &rma_api,
+                                .batch = (unsigned)sharing.postlist,
+                                .targets = targets,
                                 .thread = thread,
                                 .write_percent = sharing.op ? 100 : 0,
                                 .align = (size_t)sharing.align,
@@ -64,10 +95,9 @@ static void set_flood(struct rma_flood *flood, uint32_t thread)
                                 .ops = (uint64_t)sharing.ops,
                                 .timeout_ns = (uint64_t)sharing.common.timeout_ms * 1000000,
                                 .injection = sharing.injection};
-    for (uint32_t i = 0; i < qps; i++)
-        if (sharing_group(i, threads, (uint32_t)sharing.degree) ==
-            thread / (uint32_t)sharing.degree)
-            flood->targets[flood->target_count++] = target_of(thread, i);
+    if (over_raw(layer))
+        sharing_raw_bind(flood);
+    choose_targets(flood, layer);
 }
 
 /* ---- H2: each end writes its name to the other */
@@ -88,7 +118,7 @@ static size_t greeting(bool at_server, uint32_t server, uint32_t i)
     return rma_at_greeting(&ground, at_server ? i : (size_t)server * each + i % each);
 }
 
-static void greet_one(uint32_t server, uint32_t i)
+static void greet_one(uint32_t server, uint32_t i, int layer)
 {
     uint32_t client = sharing_map(i, qps, sharing_clients, 1).client;
     bool here = is_server() ? server == wl_job.me : client == wl_job.me - servers;
@@ -98,9 +128,13 @@ static void greet_one(uint32_t server, uint32_t i)
         return;
     uint64_t hash = is_server() ? name_hash("server", server, i + fault)
                                 : name_hash("client", client, i + fault);
-    gex_RMA_PutBlockingVal(wl_job.tm, to,
-                           (char *)wl_job.segments[to] + greeting(!is_server(), server, i), hash,
-                           sizeof(hash), 0);
+    size_t at = greeting(!is_server(), server, i);
+    if (over_raw(layer))
+        sharing_raw_greet(is_server() ? i : server * each + i % each,
+                          wl_job.segment + rma_at_local(&ground, 0, 0), hash, at);
+    else
+        gex_RMA_PutBlockingVal(wl_job.tm, to, (char *)wl_job.segments[to] + at, hash, sizeof(hash),
+                               0);
 }
 
 static void check_one(uint32_t server, uint32_t i)
@@ -115,11 +149,11 @@ static void check_one(uint32_t server, uint32_t i)
                      (unsigned)wl_job.me, i, server);
 }
 
-static void greet(void)
+static void greet(int layer)
 {
     for (uint32_t server = 0; server < servers; server++)
         for (uint32_t i = 0; i < qps; i++)
-            greet_one(server, i);
+            greet_one(server, i, layer);
     wl_job_barrier();
     for (uint32_t server = 0; server < servers; server++)
         for (uint32_t i = 0; i < qps; i++)
@@ -128,32 +162,58 @@ static void greet(void)
 
 /* ---- The flood */
 
-/* H8: a thread posts over connections of its group only. */
-static void check_group(const struct rma_flood *flood)
+/* H8: a thread posts over connections of its group only. H6: alone on its connections it finds
+ * nobody else's completions. */
+static void check_group(const struct rma_flood *flood, const struct sharing_cost *cost)
 {
     uint64_t posts = 0;
     for (size_t k = 0; k < flood->target_count; k++)
         posts += flood->targets[k].posts;
-    if (posts != flood->posted)
-        sharing_fail(sharing_h8, "rank %u thread %u: %llu posts, %llu over its connections",
+    if (posts != flood->posted || cost->strangers)
+        sharing_fail(sharing_h8,
+                     "rank %u thread %u: %llu posts, %llu over its connections, %llu over others",
                      (unsigned)wl_job.me, flood->thread, (unsigned long long)flood->posted,
-                     (unsigned long long)posts);
+                     (unsigned long long)posts, (unsigned long long)cost->strangers);
+    if (sharing.degree == 1 && cost->foreign)
+        sharing_fail(sharing_h6, "rank %u thread %u: %llu completions of other threads",
+                     (unsigned)wl_job.me, flood->thread, (unsigned long long)cost->foreign);
 }
 
-static void serve(void)
+static void serve(int layer)
 {
-    rma_run_all(floods, threads, (uint64_t)sharing.common.seed, (uint64_t)wl_job.me * threads);
+    static const struct sharing_cost nothing;
+    struct rusage before, after;
+    getrusage(RUSAGE_SELF, &before);
+    bool reseed = !over_raw(layer) && sharing.injection.fault == rma_reseed;
+    rma_run_all(floods, threads, (uint64_t)sharing.common.seed + reseed,
+                (uint64_t)wl_job.me * threads);
+    getrusage(RUSAGE_SELF, &after);
     wl_job_barrier();
+    sharing_mine.switches = (uint64_t)(after.ru_nvcsw - before.ru_nvcsw);
+    sharing_mine.preemptions = (uint64_t)(after.ru_nivcsw - before.ru_nivcsw);
     for (uint32_t t = 0; t < threads; t++) {
+        const struct sharing_cost *cost = over_raw(layer) ? sharing_raw_cost(t) : &nothing;
         rma_sum_flood(&sharing_mine.sum, &floods[t]);
-        check_group(&floods[t]);
+        sharing_cost_merge(&sharing_mine.cost, cost);
+        check_group(&floods[t], cost);
     }
+    if (over_raw(layer) && !wl_stopped())
+        sharing_raw_check();
+}
+
+static void stay_awake(void)
+{
+    uint64_t until = wl_now() + WL_SECOND / 2;
+    while (wl_now() < until)
+        gasnet_AMPoll();
 }
 
 /* A client lends its memory and sleeps; what it costs is told (H13). */
 static void lend(void)
 {
     uint64_t now = wl_now(), cpu = wl_clock(CLOCK_PROCESS_CPUTIME_ID);
+    if (sharing.injection.fault == sharing_awake)
+        stay_awake();
     wl_job_barrier_asleep();
     cpu = wl_clock(CLOCK_PROCESS_CPUTIME_ID) - cpu;
     now = wl_now() - now;
@@ -208,33 +268,48 @@ static void prepare(void)
                                  .threads = threads,
                                  .window = (size_t)sharing.window};
     rma_ground_set(&ground, (size_t)sharing.size);
-    rma_sum_clear(&sharing_mine.sum);
     wl_job_segment(rma_ground_bytes(&ground));
-    rma_ground_fill(&ground, wl_job.segment, wl_job.me);
     floods = make(threads, sizeof(*floods));
     for (uint32_t t = 0; is_server() && t < threads; t++)
-        set_flood(&floods[t], t);
+        floods[t].targets = make(qps, sizeof(*floods[t].targets));
+    if (sharing.common.layer != wl_layer_api)
+        sharing_raw_open();
+}
+
+static void run(int layer, bool first)
+{
+    (void)first;
+    memset(&sharing_mine, 0, sizeof(sharing_mine));
+    rma_sum_clear(&sharing_mine.sum);
+    rma_ground_fill(&ground, wl_job.segment, wl_job.me);
+    for (uint32_t t = 0; is_server() && t < threads; t++)
+        set_flood(&floods[t], t, layer);
     wl_job_barrier();
+    greet(layer);
+    wl_job_barrier();
+    if (is_server())
+        serve(layer);
+    else
+        lend();
+    if (!wl_stopped())
+        check_memory();
+    wl_job_gather(0, &sharing_mine, outcomes, sizeof(sharing_mine));
+    if (wl_job.me == 0)
+        sharing_round(outcomes, layer);
 }
 
 int main(int argc, char **argv)
 {
     struct wl_report *report = NULL;
     wl_job_start(&argc, &argv, &sharing_program, &sharing, NULL);
-    struct sharing_outcome *all = make(wl_job.size, sizeof(*all));
+    outcomes = make(wl_job.size, sizeof(*outcomes));
     prepare();
-    greet();
-    wl_job_barrier();
-    if (is_server())
-        serve();
-    else
-        lend();
-    if (!wl_stopped())
-        check_memory();
-    wl_job_gather(0, &sharing_mine, all, sizeof(sharing_mine));
+    rma_rounds_run(sharing.common.layer, sharing.rounds, run);
+    if (sharing.common.layer != wl_layer_api)
+        sharing_raw_close();
     if (wl_job.me == 0) {
         report = wl_report_open("sharing", "1");
-        sharing_report(report, all);
+        sharing_report(report);
     }
-    wl_job_end(report, &sharing.common, NULL);
+    wl_job_end(report, &sharing.common, rma_rounds_columns(sharing.common.layer));
 }

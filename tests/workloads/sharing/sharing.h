@@ -4,12 +4,31 @@
 #define SHARING_SHARING_H
 
 #include "map.h"
+#include "rounds.h"
 #include "sum.h"
 
 struct sharing_values {
     struct wl_common common;
     int64_t servers, threads, qps, degree, op, size, window, buf, align, ops;
+    int64_t cb, sq_depth, lock, route, dst, postlist, cycles, ports, base_port, transport, rounds;
     struct wl_injection injection;
+};
+enum { sharing_cb_qp, sharing_cb_rail, sharing_cb_one };
+enum {
+    sharing_lock_verbs,
+    sharing_lock_spin,
+    sharing_lock_mutex,
+    sharing_lock_none,
+    sharing_lock_combining
+};
+
+/* Faults that sharing alone has. */
+enum {
+    sharing_swap = rma_own_faults,
+    sharing_lose_credit,
+    sharing_misown,
+    sharing_intrude,
+    sharing_awake
 };
 extern struct sharing_values sharing;
 extern const struct wl_program sharing_program;
@@ -18,19 +37,40 @@ extern uint32_t sharing_clients;
 enum sharing_check {
     sharing_h2,
     sharing_h3,
+    sharing_h4,
     sharing_h5,
+    sharing_h6,
+    sharing_h7,
     sharing_h8,
     sharing_h10,
     sharing_h13,
     sharing_window,
     sharing_little,
+    sharing_shares,
     sharing_late,
     sharing_checks
 };
 extern const char *const sharing_check_names[sharing_checks];
 
+/* What a thread over raw verbs pays, and for what. Times are of one call in --cycles. */
+enum sharing_part {
+    sharing_locking,
+    sharing_posting,
+    sharing_polling,
+    sharing_routing,
+    sharing_parts
+};
+struct sharing_cost {
+    uint64_t foreign;      /* completions of other threads that it took from a queue */
+    uint64_t credit_waits; /* operations that found none */
+    uint64_t strangers;    /* operations on a connection of another group */
+    uint64_t ns[sharing_parts], samples[sharing_parts];
+};
+
 /* What a rank brings home. */
 struct sharing_outcome {
+    struct sharing_cost cost;
+    uint64_t switches, preemptions; /* of threads: they gave the CPU away, it was taken */
     struct rma_sum sum;
     struct rma_verdict verdicts[sharing_checks];
     double client_cpu_percent; /* clients */
@@ -40,7 +80,27 @@ extern struct sharing_outcome sharing_mine;
 void sharing_fail(enum sharing_check check, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Rank 0. */
-void sharing_report(struct wl_report *report, const struct sharing_outcome *all);
+void sharing_cost_merge(struct sharing_cost *into, const struct sharing_cost *from);
+
+/* Rank 0: what all ranks brought home in one round over one layer. */
+void sharing_round(const struct sharing_outcome *all, int layer);
+
+/* Rank 0, after the last round: a run for each layer. */
+void sharing_report(struct wl_report *report);
+
+/* raw.c: all ranks together. Ends the job where what is asked for can't be had. */
+void sharing_raw_open(void);
+void sharing_raw_close(void);
+
+void sharing_raw_bind(struct rma_flood *flood);
+void sharing_raw_target(struct rma_target *target, uint32_t i);
+
+/* Writes `hash` to place `at` of the other end's segment, by way of `local`, over the n-th of this
+ * rank's connections, and waits until it is there. */
+void sharing_raw_greet(uint32_t n, char *local, uint64_t hash, size_t at);
+
+/* After the floods. */
+const struct sharing_cost *sharing_raw_cost(uint32_t thread);
+void sharing_raw_check(void);
 
 #endif

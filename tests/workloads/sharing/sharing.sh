@@ -21,8 +21,72 @@ ways()
     json_holds "$scratch/sharing.json" 'r["summary"]["op_count"] > 0'
 }
 
+raw_ways()
+{
+    good_run 2 --layer raw
+    good_run 3 --layer raw --threads 4 --degree 2 --op write
+    good_run 3 --layer raw --servers 2 --op write --size 300 --qps 7 --cb rail
+    good_run 4 --layer raw --threads 3 --degree 1 --lock none --cb one --qps 12
+    good_run 2 --layer raw --threads 2 --degree 2 --postlist 4 --op write
+    [ "$(value_of posts_per_doorbell)" = 4 ] || failed "no lists of 4"
+    good_run 2 --layer raw --transport uc --op write --ports 1 --base-port 1
+    # A wire of 100 MB/s: data come long after they were asked for, and a slot that is free too early is found out.
+    SETTINGS=SOFTHCA_RATE=100 good_run 2 --layer raw --threads 2 --size 4K
+    SETTINGS="GASNET_SUPERNODE_MAXSIZE=0 GASNET_SOFTHCA=always" good_run 3 --layer raw --threads 2
+}
+
+locks()
+{
+    for lock in verbs spin mutex combining; do
+        good_run 2 --layer raw --threads 4 --qps 2 --lock $lock --op write
+        good_run 2 --layer raw --threads 4 --qps 4 --degree 2 --lock $lock --cb rail
+    done
+    # H9: more in flight than one queue holds
+    for lock in verbs combining; do
+        good_run 2 --layer raw --threads 4 --qps 1 --window 64 --sq-depth 64 --lock $lock
+    done
+    # H6: who shares long enough finds others' completions; original's way is told apart
+    job 2 "$program" --layer raw --threads 4 --qps 1 --window 64 --sq-depth 64 --duration 0.7 --warmup 0.1
+    passes "threads that meet"
+    [ "$(value_of credit_waits)" -gt 0 ] || failed "H9: nobody ever waited for a credit"
+    job 2 "$program" --layer raw --threads 2 --qps 3 --route steal --dst common --verify none --duration 0.2 --warmup 0
+    passes "steal"
+}
+
+# H7, and the ratio: one thread does the same, whoever might share its connections and over either layer.
+same()
+{
+    good_run 2 --layer raw --degree 1 --lock none
+    digest=$(value_of sequence_digest)
+    good_run 2 --layer raw --degree 1 --lock mutex
+    [ "$digest" = "$(value_of sequence_digest)" ] || failed "H7: other choices"
+    good_run 2 --layer both --rounds 2
+    grep -q '^summary  api_per_raw  *[0-9]' "$scratch/out" || failed "no ratio"
+}
+
+raw_faults()
+{
+    faults="--qps 10 --layer raw"
+    faulty H2 --inject misroute:1
+    faulty H3 --inject dropcqe
+    faulty H3 --inject swap --timeout-ms 500
+    faulty H4 --inject lose-credit --threads 2
+    faulty H5 --inject corrupt --threads 2
+    faulty H5 --inject misread
+    faulty H5 --inject lost-write --op write
+    faulty H5 --inject stray --op write
+    faulty H6 --inject misown --threads 2 --degree 1
+    faults="--qps 10" faulty H7 --inject reseed --layer both --rounds 1
+    faulty H8 --inject intrude --threads 2 --degree 1
+}
+
 faults()
 {
+    faulty H10 --inject miscount
+    faulty H13 --inject awake
+    faulty window --inject overfill
+    faulty little --inject mistime
+    faulty shares --inject bias
     faulty H2 --inject misroute:1
     faulty H3 --inject dropcqe
     faulty H5 --inject corrupt --threads 2
@@ -41,10 +105,22 @@ refusals()
     refused "from 1 to 4096 bytes" --size 0
     refused "needs --verify full" --inject corrupt
     refused "need writes" --inject stray --verify full
-    refused "needs trunkline_rails.h" --layer raw
+    refused "--lock is for --layer raw" --lock spin
+    refused "swap, lose-credit, misown and intrude need --layer raw" --inject swap --verify full
+    refused_by_device "3 groups of threads have but 2 connections" --threads 3 --degree 1 --qps 2
+    refused_by_device "--window 64 is more than --sq-depth 32" --window 64 --sq-depth 32
+    refused_by_device "--lock none needs --degree 1" --threads 2 --lock none
+    refused_by_device "uc can't read" --transport uc
+    refused_by_device "are for --op read --verify none" --route steal
+    refused_by_device "rank 0 has 2 rails" --ports 3
+    SETTINGS=SOFTHCA_MAX_QP=99 refused_by_device "100 queue pairs in a process, .* has 99" --qps 100
+    no_device
 }
 
 lane ways ways
 lane faults faults
+lane raw_ways raw_ways same
+lane locks locks
+lane raw_faults raw_faults
 lane refusals refusals
 finish

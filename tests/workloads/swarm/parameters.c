@@ -11,6 +11,14 @@
 struct swarm_values swarm;
 
 static const char *const mode_words[] = {"swarm", "outbound", "inbound", NULL};
+static const char *const cq_words[] = {"qp", "thread", NULL};
+static const char *const map_words[] = {"thread", "vm", NULL};
+static const char *const transport_words[] = {"rc", "uc", NULL};
+
+/* What the interface leaves to the conduit. */
+static const char *const raw_options[] = {
+    "cq",        "allsig",   "unsig",     "sq-depth", "max-rd-atomic", "postlist", "ports",
+    "base-port", "rail-map", "transport", NULL};
 
 /* clang-format off: one option a line */
 static const struct wl_option table[] = {
@@ -32,6 +40,28 @@ static const struct wl_option table[] = {
      "who posts: all, rank 0, or all others to rank 0"},
     {"ops", wl_whole, offsetof(struct swarm_values, ops), "0", 0, 1000000000000, "operations", 0, 0,
      "of each thread, without warm-up; 0: as many as --duration allows"},
+    {"cq", wl_word, offsetof(struct swarm_values, cq), "qp", 0, 0, 0, cq_words, 0,
+     "raw: a completion queue for each queue pair or for all of a thread"},
+    {"allsig", wl_flag, offsetof(struct swarm_values, allsig), "1", 0, 1, 0, 0, 0,
+     "raw: every operation makes a completion; 0: one in --unsig, and reads are seen to arrive"},
+    {"unsig", wl_whole, offsetof(struct swarm_values, unsig), "16", 1, 8192, "operations", 0, 0,
+     "raw: of a queue pair to one completion, without --allsig; at most half of --sq-depth"},
+    {"sq-depth", wl_whole, offsetof(struct swarm_values, sq_depth), "0", 0, 65536, "operations", 0,
+     0, "raw: of a send queue; 0: the larger of 2 * unsig and window"},
+    {"max-rd-atomic", wl_whole, offsetof(struct swarm_values, max_rd_atomic), "16", 1, 255, "reads",
+     0, 0, "raw: at once on a queue pair, at most what the device allows"},
+    {"postlist", wl_whole, offsetof(struct swarm_values, postlist), "1", 1, 4096, "operations", 0,
+     0, "raw: on one queue pair, rung for once; at most --unsig and --window"},
+    {"ports", wl_whole, offsetof(struct swarm_values, ports), "0", 0, 64, "rails", 0, 0,
+     "raw: rails to use (P), 0: all; thread t uses rail t mod P"},
+    {"base-port", wl_whole, offsetof(struct swarm_values, base_port), "0", 0, 63, "rail", 0, 0,
+     "raw: the first of them"},
+    {"rail-map", wl_word, offsetof(struct swarm_values, rail_map), "thread", 0, 0, 0, map_words, 0,
+     "raw: rail by thread, or by thread + machine"},
+    {"transport", wl_word, offsetof(struct swarm_values, transport), "rc", 0, 0, 0, transport_words,
+     0, "raw: reliable or unreliable (writes only) connections"},
+    {"rounds", wl_whole, offsetof(struct swarm_values, rounds), "3", 1, 1000, "rounds", 0, 0,
+     "of --layer both: each layer is measured so often, in turn; the ratio is the median"},
     {"dump-names", wl_flag, offsetof(struct swarm_values, dump_names), "0", 0, 1, 0, 0, 0,
      "print the names of all connections"},
     WL_COMMON_OPTIONS(struct swarm_values),
@@ -45,6 +75,12 @@ static const struct wl_fault faults[] = {
     [rma_misread] = {"misread", "S4", "a read from another address"},
     [rma_stray] = {"stray", "S7", "a write where nobody may write"},
     [rma_lost_write] = {"lost-write", "S6", "writes of a connection no longer arrive"},
+    [rma_bias] = {"bias", "S8", "one connection gets all from now on"},
+    [rma_overfill] = {"overfill", "S9", "one operation too many is under way"},
+    [rma_miscount] = {"miscount", "S11", "an operation counts twice"},
+    [rma_mistime] = {"mistime", "S12", "an operation seems to have begun a second earlier"},
+    [rma_reseed] = {"reseed", "S15", "the layers make different choices"},
+    [rma_own_faults] = {"recount", "S2", "a connection is counted twice"},
     {NULL, NULL, NULL},
 };
 
@@ -100,23 +136,54 @@ static bool set_fault(char *why, size_t size)
         return no(why, size, "--inject corrupt and misread need reads");
     if ((fault == rma_stray || fault == rma_lost_write) && swarm.write_percent == 0)
         return no(why, size, "--inject stray and lost-write need writes");
+    if (fault == rma_reseed && swarm.common.layer != wl_layer_both)
+        return no(why, size, "--inject reseed needs --layer both");
     return true;
+}
+
+static bool set_queues(uint64_t given, char *why, size_t size)
+{
+    int64_t least = 2 * swarm.unsig > swarm.window ? 2 * swarm.unsig : swarm.window;
+    swarm.max_rd_given = wl_option_given(&swarm_program, given, "max-rd-atomic");
+    if (swarm.sq_depth == 0)
+        swarm.sq_depth = least;
+    if (swarm.sq_depth < least) {
+        snprintf(why, size, "--sq-depth %lld is less than 2 * --unsig %lld or --window %lld",
+                 (long long)swarm.sq_depth, (long long)swarm.unsig, (long long)swarm.window);
+        return false;
+    }
+    if (swarm.postlist > swarm.unsig || swarm.postlist > swarm.window) {
+        snprintf(why, size, "--postlist %lld is more than --unsig %lld or --window %lld",
+                 (long long)swarm.postlist, (long long)swarm.unsig, (long long)swarm.window);
+        return false;
+    }
+    if (swarm.transport && swarm.write_percent < 100)
+        return no(why, size, "--transport uc can't read: give --op write");
+    if (swarm.cq && swarm.rail_map)
+        return no(why, size, "--cq thread needs --rail-map thread: rails may be of two devices");
+    return true;
+}
+
+static bool set_layer(uint64_t given, char *why, size_t size)
+{
+    if (swarm.common.layer != wl_layer_api)
+        return set_queues(given, why, size);
+    return wl_options_absent(&swarm_program, given, raw_options, rma_for_raw, why, size);
 }
 
 static bool related(void *values, uint64_t given, char *why, size_t size)
 {
-    (void)values, (void)given;
-    if (swarm.common.layer == wl_layer_raw)
-        return no(why, size,
-                  "--layer raw needs trunkline_rails.h, which this version does not have");
+    (void)values;
     if (wl_job.size < 2)
         return no(why, size, "needs at least 2 ranks: gasnetrun_ibv -n 2");
-    return set_op(why, size) && set_sizes(why, size) && set_fault(why, size);
+    return set_op(why, size) && set_sizes(why, size) && set_layer(given, why, size) &&
+           set_fault(why, size);
 }
 
 const struct wl_program swarm_program = {
     "swarm",
     "Every thread reads from or writes to a thread of every other process, as if each process were "
-    "M machines.\nFaults for --inject: misroute (S3), corrupt, misread (S4), dropcqe (S5), "
-    "lost-write (S6), stray (S7).",
+    "M machines.\nFaults for --inject: recount (S2), misroute (S3), corrupt, misread (S4), dropcqe "
+    "(S5), lost-write (S6), stray (S7), bias (S8), overfill (S9), miscount (S11), mistime (S12), "
+    "reseed (S15).",
     table, sizeof(table) / sizeof(*table), related};

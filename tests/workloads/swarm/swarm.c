@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The workload swarm over GASNet-EX: connections by name, greetings over each, then a flood from
- * all threads, then a look at all memory. Over the interface a connection is a name and an order of
- * choices; the conduit has its own ways to each peer. Owns floods and targets. */
+/* The workload swarm: connections by name, greetings over each, then a flood from all threads, then
+ * a look at all memory; over raw verbs, over GASNet-EX, or in turn. Over the interface a connection
+ * is a name and an order of choices; the conduit has its own ways to each peer. Owns floods and
+ * targets. */
 #include "config.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +14,7 @@
 struct swarm_size swarm_size;
 struct rma_ground swarm_ground;
 
+static struct swarm_outcome *outcomes; /* of all ranks */
 static struct rma_flood *floods;
 static struct rma_target *targets; /* of all threads, in order of thread and k */
 
@@ -50,25 +51,41 @@ static struct rma_target target_of(struct swarm_end end)
                                          end.k};
 }
 
-static void name_all(void)
+static bool over_raw(int layer)
+{
+    return layer == wl_layer_raw;
+}
+
+static void add_target(struct rma_flood *flood, struct swarm_end end, int layer)
+{
+    struct rma_target *target = &flood->targets[flood->target_count];
+    if (!swarm_connected(swarm_size, end))
+        return;
+    swarm_mine.connected += 1 + wl_inject(&swarm.injection, rma_own_faults);
+    if (!chosen(wl_job.me, swarm_peer(swarm_size, end)))
+        return;
+    *target = target_of(end);
+    if (over_raw(layer))
+        swarm_raw_target(target, end);
+    flood->target_count++;
+}
+
+/* Of one round: all begins anew. */
+static void name_all(int layer, bool dump)
 {
     uint32_t per_thread = swarm_size.n * swarm_size.m;
     uint64_t named = 0;
-    targets = make((size_t)swarm_size.w * per_thread, sizeof(*targets));
-    floods = make(swarm_size.w, sizeof(*floods));
+    memset(floods, 0, swarm_size.w * sizeof(*floods));
     for (uint32_t t = 0; t < swarm_size.w; t++) {
-        struct rma_flood *flood = &floods[t];
-        flood->targets = &targets[(size_t)t * per_thread];
+        floods[t].targets = &targets[(size_t)t * per_thread];
         for (uint32_t k = 0; k < per_thread; k++) {
             struct swarm_end end = {wl_job.me, t, k};
             char name[swarm_name_most];
             named++;
             swarm_name(swarm_size, end, name);
-            if (swarm.dump_names)
+            if (dump)
                 printf("%s%s\n", name, swarm_connected(swarm_size, end) ? "" : " (itself)");
-            swarm_mine.connected += swarm_connected(swarm_size, end);
-            if (swarm_connected(swarm_size, end) && chosen(wl_job.me, swarm_peer(swarm_size, end)))
-                flood->targets[flood->target_count++] = target_of(end);
+            add_target(&floods[t], end, layer);
         }
     }
     if (named != swarm_named(swarm_size) ||
@@ -79,23 +96,30 @@ static void name_all(void)
 
 /* S3: every connection writes the hash of its own name into the place that its partner keeps for
  * it, who knows which name it expects there. */
-static void greet(void)
+static void greet_one(struct swarm_end end, int layer)
+{
+    struct swarm_end other = end;
+    char name[swarm_name_most];
+    gex_Rank_t peer = swarm_peer(swarm_size, end);
+    if (wl_inject(&swarm.injection, rma_misroute))
+        other.thread++;
+    swarm_name(swarm_size, other, name);
+    size_t at = rma_at_greeting(&swarm_ground, swarm_writer(swarm_size, wl_job.me, end.thread,
+                                                            swarm_machine(swarm_size, end)));
+    if (over_raw(layer))
+        swarm_raw_greet(end, swarm_name_hash(name), at);
+    else
+        gex_RMA_PutBlockingVal(wl_job.tm, peer, (char *)wl_job.segments[peer] + at,
+                               swarm_name_hash(name), sizeof(uint64_t), 0);
+}
+
+static void greet(int layer)
 {
     for (uint32_t t = 0; t < swarm_size.w; t++)
         for (uint32_t k = 0; k < swarm_size.n * swarm_size.m; k++) {
-            struct swarm_end end = {wl_job.me, t, k}, other = end;
-            char name[swarm_name_most];
-            if (!swarm_connected(swarm_size, end))
-                continue;
-            if (wl_inject(&swarm.injection, rma_misroute))
-                other.thread++;
-            swarm_name(swarm_size, other, name);
-            size_t at =
-                rma_at_greeting(&swarm_ground, swarm_writer(swarm_size, wl_job.me, t,
-                                                            swarm_machine(swarm_size, end)));
-            gex_RMA_PutBlockingVal(wl_job.tm, swarm_peer(swarm_size, end),
-                                   (char *)wl_job.segments[swarm_peer(swarm_size, end)] + at,
-                                   swarm_name_hash(name), sizeof(uint64_t), 0);
+            struct swarm_end end = {wl_job.me, t, k};
+            if (swarm_connected(swarm_size, end))
+                greet_one(end, layer);
         }
     wl_job_barrier();
 }
@@ -121,8 +145,10 @@ static void check_greetings(void)
 
 /* ---- The flood */
 
-static void set_flood(struct rma_flood *flood, uint32_t thread)
+static void set_flood(struct rma_flood *flood, uint32_t thread, int layer)
 {
+    flood->road = &rma_api;
+    flood->batch = (unsigned)swarm.postlist;
     flood->ground = &swarm_ground;
     flood->thread = thread;
     flood->write_percent = swarm.write_percent;
@@ -133,14 +159,17 @@ static void set_flood(struct rma_flood *flood, uint32_t thread)
     flood->ops = (uint64_t)swarm.ops;
     flood->timeout_ns = (uint64_t)swarm.common.timeout_ms * 1000000;
     flood->injection = swarm.injection;
+    if (over_raw(layer))
+        swarm_raw_bind(flood);
 }
 
 /* Who does not post sleeps in the barrier behind this. */
-static void flood_all(void)
+static void flood_all(int layer)
 {
+    bool reseed = !over_raw(layer) && swarm.injection.fault == rma_reseed;
     for (uint32_t t = 0; t < swarm_size.w; t++)
-        set_flood(&floods[t], t);
-    rma_run_all(floods, swarm_size.w, (uint64_t)swarm.common.seed,
+        set_flood(&floods[t], t, layer);
+    rma_run_all(floods, swarm_size.w, (uint64_t)swarm.common.seed + reseed,
                 (uint64_t)wl_job.me * swarm_size.w);
     if (active(wl_job.me))
         wl_job_barrier();
@@ -185,18 +214,6 @@ static void check_memory(void)
     free(all);
 }
 
-/* S8: within 5 sigma of equal shares. */
-static void check_shares(const struct rma_flood *flood)
-{
-    double p = 1 / (double)flood->target_count, posts = (double)flood->posted;
-    double limit = 5 * sqrt(posts * p * (1 - p)) + 1;
-    for (size_t i = 0; i < flood->target_count; i++)
-        if (fabs((double)flood->targets[i].posts - posts * p) > limit)
-            swarm_fail(swarm_s8, "rank %u thread %u: connection %zu was chosen %llu times of %.0f",
-                       (unsigned)wl_job.me, flood->thread, i,
-                       (unsigned long long)flood->targets[i].posts, posts);
-}
-
 static void prepare(void)
 {
     swarm_size = (struct swarm_size){wl_job.size, (uint32_t)swarm.vms, (uint32_t)swarm.threads};
@@ -207,32 +224,44 @@ static void prepare(void)
                                        .threads = swarm_size.w,
                                        .window = (size_t)swarm.window};
     rma_ground_set(&swarm_ground, (size_t)swarm.size);
-    rma_sum_clear(&swarm_mine.sum);
+    targets = make((size_t)swarm_named(swarm_size), sizeof(*targets));
+    floods = make(swarm_size.w, sizeof(*floods));
     wl_job_segment(rma_ground_bytes(&swarm_ground));
+    if (swarm.common.layer != wl_layer_api)
+        swarm_raw_open();
+}
+
+static void run(int layer, bool first)
+{
+    memset(&swarm_mine, 0, sizeof(swarm_mine));
+    rma_sum_clear(&swarm_mine.sum);
     rma_ground_fill(&swarm_ground, wl_job.segment, (uint64_t)wl_job.me * swarm_size.w);
     wl_job_barrier();
+    name_all(layer, first && swarm.dump_names);
+    greet(layer);
+    check_greetings();
+    flood_all(layer);
+    for (uint32_t t = 0; t < swarm_size.w && floods[t].target_count; t++)
+        rma_sum_flood(&swarm_mine.sum, &floods[t]);
+    if (!wl_stopped())
+        check_memory();
+    wl_job_gather(0, &swarm_mine, outcomes, sizeof(swarm_mine));
+    if (wl_job.me == 0)
+        swarm_round(outcomes, layer);
 }
 
 int main(int argc, char **argv)
 {
     struct wl_report *report = NULL;
     wl_job_start(&argc, &argv, &swarm_program, &swarm, NULL);
-    struct swarm_outcome *all = make(wl_job.size, sizeof(*all));
+    outcomes = make(wl_job.size, sizeof(*outcomes));
     prepare();
-    name_all();
-    greet();
-    check_greetings();
-    flood_all();
-    for (uint32_t t = 0; t < swarm_size.w && floods[t].target_count; t++) {
-        rma_sum_flood(&swarm_mine.sum, &floods[t]);
-        check_shares(&floods[t]);
-    }
-    if (!wl_stopped())
-        check_memory();
-    wl_job_gather(0, &swarm_mine, all, sizeof(swarm_mine));
+    rma_rounds_run(swarm.common.layer, swarm.rounds, run);
+    if (swarm.common.layer != wl_layer_api)
+        swarm_raw_close();
     if (wl_job.me == 0) {
         report = wl_report_open("swarm", "1");
-        swarm_report(report, all);
+        swarm_report(report);
     }
-    wl_job_end(report, &swarm.common, NULL);
+    wl_job_end(report, &swarm.common, rma_rounds_columns(swarm.common.layer));
 }

@@ -4,6 +4,7 @@
 #define SWARM_SWARM_H
 
 #include "names.h"
+#include "rounds.h"
 #include "sum.h"
 
 enum { swarm_read, swarm_write, swarm_mixed };
@@ -12,6 +13,9 @@ enum { swarm_all, swarm_outbound, swarm_inbound };
 struct swarm_values {
     struct wl_common common;
     int64_t vms, threads, size, window, buf, align, mode, ops, dump_names;
+    int64_t cq, allsig, unsig, sq_depth, max_rd_atomic, postlist, ports, base_port, rail_map;
+    int64_t transport, rounds;
+    bool max_rd_given;
     const char *op;
     unsigned write_percent;
     struct wl_injection injection;
@@ -32,6 +36,7 @@ enum swarm_check {
     swarm_s9,
     swarm_s11,
     swarm_s12,
+    swarm_s15,
     swarm_late,
     swarm_checks
 };
@@ -48,7 +53,23 @@ extern struct swarm_outcome swarm_mine;
 void swarm_fail(enum swarm_check check, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Rank 0. */
-void swarm_report(struct wl_report *report, const struct swarm_outcome *all);
+/* Rank 0: what all ranks brought home in one round over one layer. */
+void swarm_round(const struct swarm_outcome *all, int layer);
+
+/* Rank 0, after the last round: a run for each layer. */
+void swarm_report(struct wl_report *report);
+
+/* raw.c: all ranks together. Ends the job where what is asked for can't be had. */
+void swarm_raw_open(void);
+void swarm_raw_close(void);
+
+/* Most operations on a queue pair at once. */
+uint64_t swarm_raw_bound(void);
+
+void swarm_raw_bind(struct rma_flood *flood);
+void swarm_raw_target(struct rma_target *target, struct swarm_end end);
+
+/* Writes `hash` to place `at` of the partner's segment, and waits until it is there. */
+void swarm_raw_greet(struct swarm_end end, uint64_t hash, size_t at);
 
 #endif

@@ -5,6 +5,7 @@
 workload=swarm
 . "${top_srcdir:?run through make check}/tests/workloads/common/judge.sh"
 few="--ops 3000 --buf 64K --verify full"
+large="--ops 3000 --buf 1M --verify full"
 
 ways()
 {
@@ -32,14 +33,117 @@ modes()
     [ "$(grep -c '^on_phys_mc_' "$scratch/out")" -eq 8 ] || failed "not 8 names"
 }
 
+raw_ways()
+{
+    good_run 3 --layer raw --op mixed:30 --vms 3
+    [ "$(value_of connections_in_job)" -eq 9 ] || failed "not 9 connections"
+    good_run 4 --layer raw --op mixed:50 --threads 2 --vms 2 --rail-map vm
+    good_run 3 --layer raw --op mixed:50 --threads 3 --cq thread
+    case $(value_of rails_mops) in *+*) ;; *) failed "not two rails: $(value_of rails_mops)" ;; esac
+    good_run 2 --layer raw --ports 1 --base-port 1 --threads 2
+    case $(value_of rails_mops) in *+*) failed "more than one rail" ;; esac
+    good_run 2 --layer raw --window 32 --postlist 4 --op mixed:50
+    [ "$(value_of posts_per_doorbell)" = 4 ] || failed "no lists of 4"
+    good_run 2 --layer raw --transport uc --op write
+    few=$large good_run 2 --layer raw --size 3000 --align 1 --op mixed:50
+    SETTINGS="GASNET_SUPERNODE_MAXSIZE=0 GASNET_SOFTHCA=always" good_run 3 --layer raw --op mixed:50
+}
+
+raw_modes()
+{
+    good_run 3 --layer raw --mode outbound --op mixed:50
+    [ "$(value_of ops_total)" -eq 3000 ] || failed "others than rank 0 posted"
+    good_run 3 --layer raw --mode inbound --op mixed:50 --vms 2
+    [ "$(value_of ops_total)" -eq 6000 ] || failed "not all but rank 0 posted"
+}
+
+# Few completions, and reads that are seen to arrive, in a line and in many.
+selective()
+{
+    good_run 2 --layer raw --allsig 0
+    python3 -c "assert 0.06 < $(value_of cqes_per_op) < 0.08 and $(value_of most_on_a_connection) <= $(value_of bound_on_a_connection) == 31" ||
+        failed "signals are not what --unsig says"
+    few=$large good_run 2 --layer raw --allsig 0 --size 1000 --align 1 --unsig 1
+    good_run 3 --layer raw --allsig 0 --op write --unsig 4
+    few=$large good_run 2 --layer raw --allsig 0 --op mixed:50 --size 2000 --threads 2 --vms 2 --postlist 3
+    good_run 2 --layer raw --allsig 0 --cq thread --op mixed:50 --vms 3 --transport rc
+}
+
+# S10: neither window nor signals change what is done, and what it comes to.
+orders()
+{
+    result=
+    for allsig in 0 1; do
+        for window in 1 16 64; do
+            few=$large good_run 2 --layer raw --vms 2 --op mixed:50 --allsig $allsig --window $window
+            other="$(value_of sequence_digest) $(value_of checked_reads verify) $(value_of ops_total)"
+            [ "${result:-$other}" = "$other" ] || failed "S10: --allsig $allsig --window $window: $other, not $result"
+            result=$other
+        done
+    done
+    few=$large good_run 2 --layer raw --vms 2 --op mixed:50 --seed 2
+    [ "$result" != "$(value_of sequence_digest) $(value_of checked_reads verify) $(value_of ops_total)" ] ||
+        failed "another seed, and nothing has changed"
+}
+
+# S15, and the ratio.
+layers()
+{
+    good_run 2 --layer both --rounds 2 --vms 2 --op mixed:20
+    [ "$(grep -c '^summary  sequence_digest' "$scratch/out")" -eq 2 ] || failed "not two layers"
+    [ "$(grep '^summary  sequence_digest' "$scratch/out" | sort -u | wc -l)" -eq 1 ] || failed "S15: other choices"
+    grep -q '^summary  api_per_raw  *[0-9]' "$scratch/out" || failed "no ratio"
+}
+
+# S14: what was killed, and what ran before, is in nobody's way.
+killed()
+{
+    # shellcheck disable=SC2016 # for the shell in between
+    job 2 sh -c '"$@" & [ "$PMIX_RANK" = 0 ] || { sleep 0.4; kill -9 $!; }; wait $!' sh "$program" --layer raw --duration 30
+    [ "$status" -ne 0 ] || failed "a rank was killed, and all is well"
+    good_run 2 --layer raw
+    printf '#!/bin/sh\nexec timeout -s INT 0.5 %s "$@"\n' "$GASNETRUN" >"$scratch/interrupted"
+    chmod 755 "$scratch/interrupted"
+    GASNETRUN=$scratch/interrupted job 2 "$program" --layer raw --duration 30
+    [ "$status" -ne 0 ] || failed "it was interrupted, and all is well"
+    good_run 2 --layer raw
+    good_run 2 --layer raw
+}
+
+# A port that dies: every rank ends, and somebody names the queue pair.
+broken()
+{
+    SETTINGS="GASNET_QP_TIMEOUT=8 SOFTHCA_FAULT=unplug:dev=softhca0,op=read,nth=500" job 2 "$program" --layer raw --ops 30000
+    fails_with 1 "a dead port"
+    says '^swarm: softhca0:1: queue pair on_phys_mc_[01]-at_thr_0-for_phys_mc_[01]-for_vm_0 to rank [01]: .*retry'
+}
+
+raw_faults()
+{
+    faults="--layer raw"
+    faulty S3 --inject misroute:1
+    faulty S4 --inject corrupt --allsig 0
+    faulty S4 --inject misread
+    faulty S5 --inject dropcqe --op write
+    faulty S6 --inject lost-write --op write --allsig 0
+    faulty S7 --inject stray --op mixed:50
+    faulty S8 --inject bias --vms 2
+}
+
 faults()
 {
+    faulty S2 --inject recount:1
     faulty S3 --inject misroute:1
     faulty S4 --inject corrupt
     faulty S4 --inject misread
     faulty S5 --inject dropcqe --op write
     faulty S6 --inject lost-write --op write
     faulty S7 --inject stray --op mixed:50
+    faulty S8 --inject bias --vms 2
+    faulty S9 --inject overfill
+    faulty S11 --inject miscount
+    faulty S12 --inject mistime
+    faulty S15 --inject reseed --layer both --rounds 1
 }
 
 refusals()
@@ -50,12 +154,27 @@ refusals()
     refused "read|write|mixed:PERCENT" --op mixed
     refused "need writes" --inject stray --verify full
     refused "needs --verify full" --inject corrupt
-    refused "needs trunkline_rails.h" --layer raw
+    refused "--unsig is for --layer raw" --unsig 8
+    refused "needs --layer both" --inject reseed --verify full
+    refused_by_device "--sq-depth 31 is less than 2 . --unsig 16" --sq-depth 31
+    refused_by_device "--sq-depth 40 is less than .* --window 64" --sq-depth 40 --window 64
+    refused_by_device "--postlist 17 is more than --unsig 16" --postlist 17 --window 32
+    refused_by_device "uc can't read" --transport uc
+    refused_by_device "--cq thread needs --rail-map thread" --cq thread --rail-map vm
+    refused_by_device "rank 0 has 2 rails" --ports 3
+    refused_by_device "rank 0 has 2 rails" --base-port 2
+    refused_by_device "--max-rd-atomic 255: softhca[01]:1 allows" --max-rd-atomic 255
+    SETTINGS=SOFTHCA_MAX_QP=31 refused_by_device "32 queue pairs for each process .* has 31" --threads 4 --vms 8
+    no_device
     alone
 }
 
 lane ways ways
 lane modes modes
+lane raw_ways raw_ways raw_modes
+lane selective selective orders
+lane layers layers broken killed
+lane raw_faults raw_faults
 lane faults faults
 lane refusals refusals
 finish

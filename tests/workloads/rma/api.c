@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The road over GASNet-EX: an event for each slot. Owns nothing. */
+#include "config.h"
+
+#include "flood.h"
+
+static void *remote(const struct rma_slot *slot, size_t at)
+{
+    return (char *)wl_job.segments[slot->target->rank] + at;
+}
+
+static void read(struct rma_flood *f, struct rma_slot *slot, size_t at)
+{
+    slot->event = gex_RMA_GetNB(wl_job.tm, slot->local, slot->target->rank, remote(slot, at),
+                                f->ground->size, 0);
+}
+
+static void write(struct rma_flood *f, struct rma_slot *slot, size_t at)
+{
+    slot->event = gex_RMA_PutNB(wl_job.tm, slot->target->rank, remote(slot, at), slot->local,
+                                f->ground->size, GEX_EVENT_DEFER, 0);
+}
+
+static bool done(struct rma_flood *f, struct rma_slot *slot)
+{
+    (void)f;
+    if (gex_Event_Test(slot->event) == GASNET_OK)
+        return true;
+    gasnet_AMPoll();
+    return false;
+}
+
+const struct rma_road rma_api = {.read = read, .write = write, .done = done};

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a flood travels by: GASNet-EX, or verbs in one way or another. A road's functions are called
+ * by the thread that the flood belongs to. */
+#ifndef RMA_ROAD_H
+#define RMA_ROAD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct rma_flood;
+struct rma_slot;
+
+struct rma_road {
+    /* Begin an operation of the ground's size between slot->local and place `at` in the segment of
+     * slot->target. */
+    void (*read)(struct rma_flood *flood, struct rma_slot *slot, size_t at);
+    void (*write)(struct rma_flood *flood, struct rma_slot *slot, size_t at);
+
+    /* What was begun gets under way; NULL: it is already. */
+    void (*flush)(struct rma_flood *flood);
+
+    /* Is it complete, so that the slot and what was read may be used? Looks once. */
+    bool (*done)(struct rma_flood *flood, struct rma_slot *slot);
+
+    /* After the last slot: waits until nothing is in flight; NULL: so it is. */
+    void (*drain)(struct rma_flood *flood);
+};
+
+extern const struct rma_road rma_api;
+
+#endif
