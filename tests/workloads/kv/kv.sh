@@ -61,6 +61,7 @@ refusals()
     refused "one of none|drop-answer" --inject drop
     refused "stale-len needs one --transport of .*am-long" --inject stale-len --verify full
     refused "write-send is not of --layer api" --layer api --transport write-send
+    refused "both is for swarm and sharing" --layer both
     alone
 }
 

@@ -128,6 +128,8 @@ const struct kv_transport *kv_only_transport(void)
 static bool set_transports(uint64_t given, char *why, size_t size)
 {
     bool raw = kv.common.layer == wl_layer_raw;
+    if (kv.common.layer == wl_layer_both)
+        return no(why, size, "--layer both is for swarm and sharing: --transport names several here");
     if (!kv.transport)
         kv.transport = raw ? "write-send" : "am-medium";
     const char *name = kv.transport;
