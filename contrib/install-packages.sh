@@ -4,7 +4,7 @@
 # usage: contrib/install-packages.sh [build] [test] [sanitizer] [bench] [vm]      (default: build)
 #   build      compile and run
 #   test       make check: unit tests, a second compiler, CMake, headers of arm64, Debian's own RDMA programs, a foreign PMIx launcher,
-#              memcached and Redis, which the workload kv drives
+#              memcached and Redis, which the workload kv drives, gnuplot
 #   sanitizer  libraries for --enable-sanitizer
 #   bench      make bench-near and bench-kv: what they compare with, in their tables
 #   vm         make check-vm: a virtual machine with the kernel's Soft-RoCE. Optional: failing to get these is no error
@@ -12,9 +12,9 @@
 set -u
 
 build="gcc g++ binutils make autoconf automake libtool pkg-config libibverbs-dev librdmacm-dev libpmix-dev libhwloc-dev"
-test="libcmocka-dev cmake clang libclang-rt-dev libc6-dev-arm64-cross binutils ibverbs-utils rdmacm-utils perftest python3-pyverbs valgrind man-db openmpi-bin procps util-linux memcached redis-server"
+test="libcmocka-dev cmake clang libclang-rt-dev libc6-dev-arm64-cross binutils ibverbs-utils rdmacm-utils perftest python3-pyverbs valgrind man-db openmpi-bin procps util-linux memcached redis-server gnuplot-nox"
 sanitizer="libasan8 libubsan1 libtsan2"
-bench="ucx-utils openmpi-bin libopenmpi-dev memcached redis-server"
+bench="ucx-utils openmpi-bin libopenmpi-dev memcached redis-server gnuplot-nox"
 vm="qemu-system-x86 busybox-static kmod cpio xz-utils iproute2 rdma-core ibverbs-utils perftest"
 
 die()

@@ -32,4 +32,10 @@ grep -q '^summary  stopped  *true$' "$scratch/out" || failed "the stop was not s
 job 2 "$program" --duration 0.01 --warmup 0 --json /nowhere/x.json
 fails_with 1 "a report that can't be written"
 says "/nowhere/x.json can't be opened" 1
+for format in json csv; do
+    job 2 "$program" --duration 0.01 --warmup 0 --$format /dev/full
+    fails_with 1 "a device that is full"
+    says "^sample: /dev/full can't be written" 1
+    one_line "--$format /dev/full"
+done
 finish

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "report_private.h"
 
@@ -195,13 +196,20 @@ static char *header_of(const struct wl_report *r, const struct wl_run *run)
     return text;
 }
 
+/* Only what keeps what it was given can have an old header; /dev/full gives zeros without end. */
+static bool is_regular(FILE *file)
+{
+    struct stat status;
+    return fstat(fileno(file), &status) == 0 && S_ISREG(status.st_mode);
+}
+
 /* An old file must have been made by the same program: rows below another header would lie. */
 static bool header_fits(FILE *file, const char *header, const char *path, char *why, size_t size)
 {
     char *line = NULL;
     size_t room = 0;
     rewind(file);
-    ssize_t length = getline(&line, &room, file);
+    ssize_t length = is_regular(file) ? getline(&line, &room, file) : -1;
     bool fits = length < 0 || !strcmp(line, header);
     free(line);
     if (!fits) {

@@ -1,0 +1,60 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# workload-sweep: all combinations are run, tables and reports hold them, and gnuplot makes a picture with a line for each; what
+# can't be done is said in one line.
+. "${top_srcdir:?run through make check}/tests/job/common.sh"
+sweep=$top_srcdir/tests/workloads/plot/workload-sweep
+picture=
+command -v gnuplot >/dev/null || picture=--no-picture
+export SOFTHCA_HCAS=2 GASNET_NUM_QPS=2
+
+# swept WORKLOAD ARGS...
+swept()
+{
+    command="workload-sweep $*"
+    # shellcheck disable=SC2086 # nothing or a word
+    "$watchdog" "$limit" "$sweep" --build "$top_builddir" --out "$scratch/out" --seconds 0.05 $picture "$@" \
+        >"$scratch/log" 2>"$scratch/err" </dev/null
+    status=$?
+}
+
+# leaves WORKLOAD ROWS LINES: in the picture, all panels together.
+leaves()
+{
+    [ "$status" -eq 0 ] || failed "status $status"
+    [ "$(wc -l <"$scratch/out/$1.csv")" -eq $(($2 + 1)) ] || failed "$1: not a header and $2 rows"
+    python3 -c 'import json, sys; r = json.load(open(sys.argv[1])); assert len(r) == int(sys.argv[2]) and all(
+        "rate_mops" in one["summary"] and one["status"] == "PASS" for one in r)' \
+        "$scratch/out/$1.json" "$2" 2>>"$scratch/err" || failed "$1: not $2 reports"
+    [ -n "$picture" ] || {
+        grep -q '^</svg>' "$scratch/out/$1.svg" || failed "$1: no picture"
+        # A curve of gnuplot's is a group with an id of its own.
+        [ "$(grep -c '<g id="gnuplot_plot_' "$scratch/out/$1.svg")" -eq "$3" ] || failed "$1: not $3 lines in the picture"
+    }
+}
+
+swept kv --axis window=1,4 --axis put=5 --axis dist=uniform,zipf --axis keys=200 --axis transport=write-send,am-medium
+leaves kv 8 6
+swept swarm --axis ranks=2 --axis vms=1,2 --axis window=16 --axis unsig=4,8
+leaves swarm 4 5
+# 2 threads in groups of 2, and both by themselves; a group of 2 needs 2 threads.
+swept sharing --axis threads=1,2 --axis degree=1,2 --axis window=4
+leaves sharing 3 6
+
+# said STATUS TEXT ARGS...
+said()
+{
+    expected=$1 text=$2
+    shift 2
+    swept "$@"
+    [ "$status" -eq "$expected" ] || failed "status $status, not $expected"
+    [ "$(tail -1 "$scratch/err" | grep -c "$text")" -eq 1 ] || failed "'$text' was not said"
+}
+said 2 "'window' is not NAME=A,B" kv --axis window
+said 2 "is not a number from 0.01" kv --seconds 0
+said 2 "invalid choice" kvv
+said 2 "at least 2" kv --axis ranks=1
+said 2 "names the build tree" kv --build /nowhere
+said 1 "is not a whole number" kv --axis window=3
+said 1 "/dev/null/x" kv --out /dev/null/x --axis window=1 --axis put=5 --axis dist=uniform --axis transport=am-medium
+finish
