@@ -191,25 +191,19 @@ static void fence_done(pmix_status_t rc, void *unused)
 }
 
 /* Arguments stay as they are until the callback came, as PMIx wants of calls that do not block. */
-static enum tk_status fence_start(void)
+static void fence_start(void)
 {
     static pmix_proc_t job;
     static pmix_info_t info;
     bool collect = true;
     PMIX_LOAD_PROCID(&job, myself.nspace, PMIX_RANK_WILDCARD);
     PMIX_INFO_LOAD(&info, PMIX_COLLECT_DATA, &collect, PMIX_BOOL);
+    atomic_store_explicit(&fence_status, fence_pending, memory_order_relaxed);
     pmix_status_t rc = PMIx_Commit();
-    if (rc == PMIX_SUCCESS) {
-        atomic_store_explicit(&fence_status, fence_pending, memory_order_relaxed);
+    if (rc == PMIX_SUCCESS)
         rc = PMIx_Fence_nb(&job, 1, &info, 1, fence_done, NULL);
-    }
-    if (rc == PMIX_OPERATION_SUCCEEDED)
-        fence_done(PMIX_SUCCESS, NULL);
-    else if (rc != PMIX_SUCCESS) {
-        tk_complain("PMIx_Fence failed: %s", PMIx_Error_string(rc));
-        return TK_FAIL;
-    }
-    return TK_OK;
+    if (rc != PMIX_SUCCESS) /* no callback will come */
+        fence_done(rc == PMIX_OPERATION_SUCCEEDED ? PMIX_SUCCESS : rc, NULL);
 }
 
 /* The answer comes through another process and libpmix's thread: both want this CPU more than we
@@ -227,26 +221,47 @@ static int fence_now(void)
     return atomic_load_explicit(&fence_status, memory_order_acquire);
 }
 
-enum tk_status tk_bootstrap_fence(void (*poll)(void), uint64_t deadline)
+/* As PMIx has it; fence_pending after the deadline. */
+static int fence(void (*poll)(void), uint64_t deadline)
 {
     int rc;
     if (tk_bootstrap.alone)
-        return TK_OK;
-    if (fence_now() != fence_pending && fence_start() != TK_OK)
-        return TK_FAIL;
+        return PMIX_SUCCESS;
+    if (fence_now() != fence_pending)
+        fence_start();
     while ((rc = fence_now()) == fence_pending) {
         poll_and_nap(poll);
         if (deadline && tk_now() > deadline)
-            return TK_BUSY;
+            break;
     }
+    return rc;
+}
+
+static enum tk_status verdict(int rc, void (*poll)(void), uint64_t deadline)
+{
     if (rc == PMIX_SUCCESS)
         return TK_OK;
+    if (rc == fence_pending)
+        return TK_BUSY;
     /* Another rank went before the fence was complete. The launcher knows which one and why, and is
      * about to end us; to speak or to exit now would put the blame on this rank. */
     for (uint64_t patience = tk_now() + 2 * TK_SECOND; tk_now() < patience;)
         poll_and_nap(deadline ? poll : NULL); /* one that may give up knows what to do meanwhile */
     tk_complain("PMIx_Fence failed: %s; a rank of the job has gone", PMIx_Error_string(rc));
     return TK_FAIL;
+}
+
+enum tk_status tk_bootstrap_fence(void (*poll)(void), uint64_t deadline)
+{
+    return verdict(fence(poll, deadline), poll, deadline);
+}
+
+/* libpmix's servers take the contribution of a rank that goes afterwards out of the count, so the
+ * fence is complete when all others have come. */
+enum tk_status tk_bootstrap_part(void (*poll)(void), uint64_t deadline)
+{
+    int rc = fence(poll, deadline);
+    return rc == PMIX_ERR_PARTIAL_SUCCESS ? TK_OK : verdict(rc, poll, deadline);
 }
 
 enum tk_status tk_bootstrap_get(uint32_t rank, const char *key, void **blob, size_t *size)
@@ -277,4 +292,11 @@ void tk_bootstrap_close(void)
 {
     if (!tk_bootstrap.alone)
         PMIx_Finalize(NULL, 0);
+}
+
+void tk_bootstrap_close_early(void)
+{
+    if (!tk_bootstrap.alone && fence_now() != fence_pending)
+        fence_start();
+    tk_bootstrap_close();
 }

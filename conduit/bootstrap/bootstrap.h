@@ -42,7 +42,15 @@ enum tk_status tk_bootstrap_get(uint32_t rank, const char *key, void **blob, siz
  * can't be). */
 void tk_bootstrap_abort(int code, const char *why);
 
+/* The fence that ranks leave by. As tk_bootstrap_fence(), but nobody waits for those that left
+ * before, by tk_bootstrap_close_early(), and without them it is TK_OK too. Nor is a rank missed
+ * that died in it: that is the launcher's to tell. */
+enum tk_status tk_bootstrap_part(void (*poll)(void), uint64_t deadline);
+
 /* Orderly good-bye; no bootstrap call afterwards. */
 void tk_bootstrap_close(void);
+
+/* The same of a rank that leaves while others go on: the next fence counts it as come. */
+void tk_bootstrap_close_early(void);
 
 #endif

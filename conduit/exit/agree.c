@@ -146,13 +146,28 @@ static bool disseminate(void)
     return true;
 }
 
-bool tk_agree_step(void)
+static bool step(bool (*among_leaders)(void))
 {
     if (state.cannot || !state.has_begun || state.is_over)
         return state.is_over;
-    if (!gather() || !(state.above ? take(&state.above->down.code) : disseminate()))
+    if (!gather() || !(state.above ? take(&state.above->down.code) : among_leaders()))
         return false;
     if (state.below_count > 0)
         write_once(&state.ours->down);
     return state.is_over = true;
+}
+
+bool tk_agree_step(void)
+{
+    return step(disseminate);
+}
+
+static bool are_no_others(void)
+{
+    return state.leaders.rounds == 0;
+}
+
+bool tk_agree_step_by_flags(void)
+{
+    return step(are_no_others);
 }

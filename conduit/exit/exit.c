@@ -257,7 +257,7 @@ static void leave_alone(void)
     if (atomic_load(&leaving) || tk_is_interrupted())
         return;
     tk_shm_set_fate(TK_FATE_LEFT);
-    tk_bootstrap_close();
+    tk_bootstrap_close_early();
 }
 
 /* The job's end when the client leaves by exit() or from main. glibc's on_exit() knows the code,

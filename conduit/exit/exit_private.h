@@ -27,6 +27,9 @@ void tk_agree_begin(int code);
  */
 bool tk_agree_step(void);
 
+/* The same without the network: the first rank of a neighbourhood among others comes to no end. */
+bool tk_agree_step_by_flags(void);
+
 /* The largest that is known so far. */
 int tk_agree_code(void);
 
@@ -71,8 +74,8 @@ void tk_leave(void);
 /* By the same thread, from anywhere inside of tk_leave(): the rest of it. */
 void tk_leave_rest(void);
 
-/* Its begin alone: the time runs. And all of the rest that there is to it where the network is not
- * to be touched, for our helper: calls poll() while waiting. */
+/* Its begin alone: the time runs, and tk_final_code is ours. And all of the rest that there is to
+ * it where the network is not to be touched, for our helper: calls poll() while waiting. */
 void tk_leave_begin(void);
 void tk_leave_without_network(void (*poll)(void));
 

@@ -89,11 +89,11 @@ void tk_leave_open(void)
 
 void tk_leave_connect(void)
 {
-    network_ready = tk_peers.size > 1;
-    if (!network_ready)
+    if (tk_peers.size == 1)
         return;
     tk_agree_connect();
     tk_elect_connect();
+    network_ready = true; /* last: a signal handler may leave in between */
 }
 
 bool tk_network_is_ready(void)
@@ -108,6 +108,7 @@ void tk_leave_begin(void)
     ask_at = now + grace();
     deadline = now + (uint64_t)(timeout_seconds() * 1e9);
     __atomic_store_n(&tk_lost_peer, NULL, __ATOMIC_RELEASE);
+    tk_agree_begin(tk_final_code);
     tk_start_watchdog();
 }
 
@@ -155,13 +156,20 @@ static void agree(void)
         nap(&ns);
 }
 
+/* With GASNET_CATCH_EXIT=0 some may have gone before. */
+static enum tk_status part_from_others(void (*poll)(void), uint64_t until)
+{
+    return tk_settings.catch_exit ? tk_bootstrap_fence(poll, until)
+                                  : tk_bootstrap_part(poll, until);
+}
+
 /* Over verbs who leaves takes with it what it sent last. So nobody leaves before the launcher's
  * fence, which each begins when it knows the code: the network has done its work then. Who could
  * not come to know it, because somebody leaves without the network, learns here that all have
  * come. */
 static void part(void)
 {
-    if (tk_bootstrap_fence(serve, deadline) != TK_OK)
+    if (part_from_others(serve, deadline) != TK_OK)
         tk_abort_job(tk_final_code, "not all processes came to the end of the job");
     tk_shm_set_fate(TK_FATE_LEFT);
     tk_bootstrap_close();
@@ -174,7 +182,6 @@ void tk_leave(void)
     tk_handlers_shut();
     tk_firehose_tell();
     gasnett_flush_streams();
-    tk_agree_begin(tk_final_code);
     is_leaving = true;
     tk_leave_rest();
 }
@@ -187,10 +194,27 @@ void tk_leave_rest(void)
     part();
 }
 
+static void (*poll_aside)(void);
+
+/* Neighbours hear of our code, and we of that of all. */
+static void serve_aside(void)
+{
+    if (poll_aside)
+        poll_aside();
+    if (!network_ready)
+        return;
+    tk_agree_step_by_flags();
+    tk_final_code = tk_agree_code();
+}
+
 void tk_leave_without_network(void (*poll)(void))
 {
-    /* Those that wait for us among others find out after `grace`, then come to the fence too. */
-    if (tk_bootstrap_fence(poll, ask_at + 2 * grace()) == TK_OK) {
+    /* Those that wait for us among others find out after `grace`, then come to the fence too. Who
+     * comes there because all agree has written so before. */
+    poll_aside = poll;
+    enum tk_status status = part_from_others(serve_aside, ask_at + 2 * grace());
+    serve_aside();
+    if (status == TK_OK) {
         tk_shm_set_fate(TK_FATE_LEFT);
         tk_bootstrap_close();
     } else {

@@ -142,6 +142,21 @@ static void exited_zero(struct policy *p, uint32_t rank, int64_t now)
         blame(p, CAUSE_ABSENT, rank, 0, now);
 }
 
+/* Of ranks that leave in order the largest status is that of the job, whoever is seen first: some
+ * may not have come to know it. */
+static void left_with(struct policy *p, uint32_t rank, int code, int64_t now)
+{
+    bool both_in_order =
+        p->cause == CAUSE_EXIT && p->rank[p->culprit].finalized && p->rank[rank].finalized;
+
+    if (!both_in_order || p->decided) {
+        blame(p, CAUSE_EXIT, rank, code, now);
+    } else if (code > p->code) {
+        p->code = code;
+        p->culprit = rank;
+    }
+}
+
 void policy_exited(struct policy *p, uint32_t rank, int wait_status, int64_t now)
 {
     if (rank >= p->ranks || p->rank[rank].exited)
@@ -154,7 +169,7 @@ void policy_exited(struct policy *p, uint32_t rank, int wait_status, int64_t now
         if (blame(p, CAUSE_SIGNAL, rank, WTERMSIG(wait_status), now))
             p->core = WCOREDUMP(wait_status);
     } else if (WEXITSTATUS(wait_status) != 0) {
-        blame(p, CAUSE_EXIT, rank, WEXITSTATUS(wait_status), now);
+        left_with(p, rank, WEXITSTATUS(wait_status), now);
     } else {
         exited_zero(p, rank, now);
     }

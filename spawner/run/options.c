@@ -23,9 +23,10 @@ const char options_help[] =
     "  -spawner=local       how processes are started; also GASNET_IBV_SPAWNER\n"
     "  --settings           print every environment variable that is honoured\n"
     "  --help, --version\n"
-    "Exit status: 0 when every process ended well; else the status of the first that did not,\n"
-    "128 + s for signal s; 1 when the job could not be run, 2 for a wrong command line,\n"
-    "74 when all ended well but some output was lost (full disk, or nobody reads it).\n";
+    "Exit status: 0 when every process ended well; else the status of the first that did not (the\n"
+    "largest, where all left in order), 128 + s for signal s; 1 when the job could not be run, 2 for\n"
+    "a wrong command line, 74 when all ended well but some output was lost (full disk, or nobody\n"
+    "reads it).\n";
 
 struct reader {
     char **at; /* the next word */

@@ -230,12 +230,31 @@ static void by_raise(void)
     raise(SIGUSR1);
 }
 
-/* One without the network, the others as usual. */
+/* Rank VICTIM without the network, the others as usual. */
 static void by_raise_among_leaving(void)
 {
-    if (job.rank == job.size - 1)
+    if (job.rank == (gex_Rank_t)job_number("VICTIM", 0))
         by_raise();
     leave();
+}
+
+/* The codes rise with the ranks. */
+static void with_own_codes(void)
+{
+    code += (int)job.rank;
+    by_raise_among_leaving();
+}
+
+/* The last rank leaves for itself (GASNET_CATCH_EXIT=0), then rank 0 wants the end of all. */
+static void behind_one_that_left(void)
+{
+    if (job.rank == job.size - 1)
+        exit(0);
+    usleep(200000);
+    if (job.rank == 0)
+        leave();
+    for (;;)
+        gasnet_AMPoll();
 }
 
 static void by_kill(void)
@@ -324,6 +343,8 @@ static const struct {
     {"messages-all", by_messages, true},
     {"raise", by_raise, false},
     {"raise-among-leaving", by_raise_among_leaving, true},
+    {"raise-with-own-codes", with_own_codes, true},
+    {"behind-one-that-left", behind_one_that_left, true},
     {"kill", by_kill, false},
     {"_exit", by_underscore_exit, false},
     {"_exit-all", by_underscore_exit, true},

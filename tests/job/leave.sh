@@ -57,11 +57,46 @@ item_64_from_signal_handlers_of_all()
         quietly
         leaves 1 alarm-poll $code
     done
-    RUN=-v leaves 3 raise-among-leaving 64 # it waits until the others find out, and they part in order
-    told 0
-    says 'aborted the job' 0
+    for victim in 0 2; do
+        SETTINGS=VICTIM=$victim RUN=-v leaves 3 raise-among-leaving 64 # they part in order
+        told 0
+        says 'aborted the job' 0
+    done
+    SETTINGS=
     leaves 3 early-alarm-poll 64
     told 2
+}
+
+# The code of the one that leaves in a handler counts, be it the largest or not: all ranks agree on one.
+item_64_the_code_counts()
+{
+    for shape in 0:3 0:12 2:4; do
+        for victim in 0 1 2 3; do
+            n=${shape#*:}
+            [ $victim -lt $n ] || continue
+            SETTINGS="VICTIM=$victim GASNET_SUPERNODE_MAXSIZE=${shape%:*}"
+            # shellcheck disable=SC2016 # for the shell in between
+            job $n sh -c '"$@"; status=$?; echo "status $status" >&2; exit $status' sh "$program" raise-with-own-codes 64
+            fails_with $((63 + n)) "$victim of $n"
+            within 10
+            says 'SIGQUIT handler' 0
+            # The first rank of one neighbourhood of several can't tell the others: only the launcher knows then.
+            [ "$shape" = 2:4 ] && [ $((victim % 2)) -eq 0 ] || says "^status $((63 + n))$" "$n"
+        done
+    done
+    SETTINGS=
+}
+
+# Others need not wait for who has left for itself.
+one_has_left_before()
+{
+    for maxsize in 0 1 2; do
+        SETTINGS="GASNET_CATCH_EXIT=0 GASNET_EXITTIMEOUT=60 GASNET_SUPERNODE_MAXSIZE=$maxsize" leaves 4 behind-one-that-left 64
+        told 2
+        printed 4
+        quietly
+    done
+    SETTINGS=
 }
 
 item_64_from_atexit()
@@ -174,9 +209,9 @@ item_63_crashes()
 }
 
 # Two lanes for each mode: most of the time is waiting.
-from_signals="item_64_from_a_signal_handler item_64_from_signal_handlers_of_all item_64_from_atexit"
+from_signals="item_64_from_a_signal_handler item_64_from_signal_handlers_of_all item_64_from_atexit item_64_the_code_counts"
 other_ways="item_63_crashes item_64_again_while_leaving item_65_sigquit_handlers_run item_67_a_rank_is_killed
-    item_68_a_rank_calls__exit item_69_between_init_and_attach"
+    item_68_a_rank_calls__exit item_69_between_init_and_attach one_has_left_before"
 # shellcheck disable=SC2086 # lists
 both_lanes()
 {

@@ -305,6 +305,34 @@ static void those_who_leave_in_order_have_time(void **state)
     policy_free(&policy);
 }
 
+/* The job's, of two ranks that leave in order with these. */
+static int status_of_two(int first, int second)
+{
+    ranks_join(2, 2);
+    policy_finalized(&policy, 0);
+    policy_finalized(&policy, 1);
+    policy_exited(&policy, 0, EXITED(first), 100);
+    policy_exited(&policy, 1, EXITED(second), 101);
+    assert_true(policy_must_end(&policy, 101));
+    int status = policy_status(&policy);
+    policy_free(&policy);
+    return status;
+}
+
+static void of_those_who_leave_in_order_the_largest_counts(void **state)
+{
+    (void)state;
+    assert_int_equal(status_of_two(3, 9), 9);
+    assert_int_equal(status_of_two(9, 3), 9);
+    assert_int_equal(status_of_two(0, 9), 9);
+    ranks_join(2, 2);
+    policy_exited(&policy, 0, EXITED(3), 100); /* this one fails, whatever the other says */
+    policy_finalized(&policy, 1);
+    policy_exited(&policy, 1, EXITED(9), 100);
+    assert_int_equal(policy_status(&policy), 3);
+    policy_free(&policy);
+}
+
 static void no_window_when_nobody_is_left(void **state)
 {
     (void)state;
@@ -483,6 +511,7 @@ int main(void)
         cmocka_unit_test(a_good_job),
         cmocka_unit_test(the_window),
         cmocka_unit_test(those_who_leave_in_order_have_time),
+        cmocka_unit_test(of_those_who_leave_in_order_the_largest_counts),
         cmocka_unit_test(no_window_when_nobody_is_left),
         cmocka_unit_test(a_death_explains_an_abort),
         cmocka_unit_test(abort_codes),
