@@ -494,6 +494,8 @@ enum tk_status tk_firehose_open(const struct tk_firehose_device *device)
     if (tk_firehose_find_limits(&cache.limits, tk_host_memory(), device->regions_max,
                                 device->sharers, tk_is_on_demand) != TK_OK)
         return TK_FAIL;
+    if (device->is_first)
+        tk_firehose_warn_of_limits(&cache.limits);
     cache.page = tk_page_size();
     cache.mask = cache.limits.buckets - 1;
     cache.shift = (unsigned)__builtin_ctzll(cache.limits.granule);

@@ -39,6 +39,7 @@ struct tk_firehose_device {
     void (*explain)(size_t size, int error); /* tells people of a refusal; called once */
     uint64_t regions_max;                    /* that the device can have */
     unsigned sharers;                        /* processes of this host that share it and memory */
+    bool is_first;                           /* of these: who warns */
 };
 
 /* By the settings. TK_FAIL: has complained of one of them. Whether memory can be watched is found

@@ -18,11 +18,17 @@ struct tk_firehose_limits {
     uint64_t regions; /* pinned at once */
     uint64_t lent;    /* regions of these that other ranks may ask for */
     size_t buckets;   /* a power of two */
+
+    /* Our share of what can be pinned; the settings may ask for more. */
+    uint64_t pinnable_bytes, pinnable_regions;
 };
 
 /* `lends`: other ranks ask for regions too. */
 enum tk_status tk_firehose_find_limits(struct tk_firehose_limits *limits, uint64_t host_memory,
                                        uint64_t device_regions, unsigned sharers, bool lends);
+
+/* Warns where the settings ask for more than can be pinned, as the manual promises. */
+void tk_firehose_warn_of_limits(const struct tk_firehose_limits *limits);
 
 /* monitor.c */
 

@@ -6,6 +6,7 @@
  */
 #include "config.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -19,6 +20,8 @@ enum {
     /* Each watched region may cut a mapping in three, and Linux gives a process 65530 mappings
      * (vm.max_map_count). */
     regions_most = 16384,
+    /* A transfer from anywhere ends inside of granules, where the next one in the row begins. */
+    regions_per_granule = 2,
     regions_per_bucket = 2, /* with all of them in use, a look at two on average */
     buckets_most = 1 << 20
 };
@@ -148,12 +151,28 @@ enum tk_status tk_firehose_find_limits(struct tk_firehose_limits *limits, uint64
     double part = bytes < (double)host_memory ? bytes / (double)host_memory : 1;
     if (find_regions(part, (double)device_regions, sharers, &regions) != TK_OK)
         return TK_FAIL;
+    limits->pinnable_bytes = (uint64_t)(bytes / sharers);
+    limits->pinnable_regions = (uint64_t)regions;
     if (lends)
         share_out(limits, bytes / sharers, regions);
     else
         keep_all(limits, bytes / sharers, regions);
-    uint64_t useful = limits->bytes / limits->granule;
+    uint64_t useful = regions_per_granule * (limits->bytes / limits->granule);
     limits->regions = tk_min(limits->regions, useful ? useful : 1);
     limits->buckets = find_buckets(limits->regions);
     return TK_OK;
+}
+
+void tk_firehose_warn_of_limits(const struct tk_firehose_limits *limits)
+{
+    if (limits->bytes > limits->pinnable_bytes)
+        tk_warn("GASNET_FIREHOSE_M and GASNET_FIREHOSE_MAXVICTIM_M make %" PRIu64
+                " bytes for each rank, but %" PRIu64 " can be pinned for it "
+                "(GASNET_PHYSMEM_MAX): registrations may be refused, or leave the host no memory",
+                limits->bytes, limits->pinnable_bytes);
+    if (limits->regions > limits->pinnable_regions)
+        tk_warn("GASNET_FIREHOSE_R and GASNET_FIREHOSE_MAXVICTIM_R make %" PRIu64
+                " regions for each rank, but %" PRIu64 " can be pinned for it "
+                "(GASNET_PINNED_REGIONS_MAX): registrations may be refused",
+                limits->regions, limits->pinnable_regions);
 }

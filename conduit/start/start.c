@@ -166,7 +166,7 @@ static enum tk_status connect_ways(void)
     if (tk_topology.nbrhds == 1)
         tk_verbs_close();
     else if (have_as_many_rails() != TK_OK || tk_verbs_connect(tk_topology.host_of) != TK_OK ||
-             tk_verbs_open_firehose(tk_topology.local_size) != TK_OK)
+             tk_verbs_open_firehose(tk_topology.local_size, tk_topology.local_rank == 0) != TK_OK)
         return TK_FAIL;
     else if (tk_is_on_demand && tk_remote_connect() != TK_OK)
         return TK_FAIL;

@@ -38,6 +38,10 @@ says 'firehose: .* misses, [1-9][0-9]* evictions' 2
 SETTINGS="GASNET_FIREHOSE_MAXREGION_SIZE=16K GASNET_FIREHOSE_LEAST=4K" good 3 "$jobs/churn-par" $rounds
 SETTINGS="GASNET_FIREHOSE_MAXREGION_SIZE=2M GASNET_SUPERNODE_MAXSIZE=2" good 3 "$jobs/churn-par" $rounds
 
+# More than can be pinned is said once for a host; none of it is used here.
+SETTINGS="GASNET_PHYSMEM_MAX=64M GASNET_FIREHOSE_MAXVICTIM_M=48" good 2 "$jobs/churn-seq" 1
+says 'GASNET_FIREHOSE_MAXVICTIM_M make 50331648 bytes for each rank, but 33554432 can be pinned' 1
+
 # Nothing is registered.
 SETTINGS="GASNET_USE_FIREHOSE=0 GASNET_FIREHOSE_VERBOSE=1" good 2 "$jobs/churn-par" $rounds
 says 'firehose:' 0

@@ -43,8 +43,8 @@ void tk_verbs_unregister(struct tk_region *region);
 void tk_verbs_use_segment(const struct tk_region *region);
 
 /* From now on transfers from and to memory outside of segments may register it. After the
- * neighbours are known: ranks of a host share what may be registered. */
-enum tk_status tk_verbs_open_firehose(unsigned ranks_on_host);
+ * neighbours are known: ranks of a host share what may be registered, and the first one warns. */
+enum tk_status tk_verbs_open_firehose(unsigned ranks_on_host, bool is_first);
 
 /* What peers must present for a region that is registered on the fly, on each rail; where memory of
  * other ranks is registered on demand. */

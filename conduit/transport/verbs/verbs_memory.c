@@ -173,13 +173,14 @@ static uint64_t regions_max(void)
     return (uint64_t)least;
 }
 
-enum tk_status tk_verbs_open_firehose(unsigned ranks_on_host)
+enum tk_status tk_verbs_open_firehose(unsigned ranks_on_host, bool is_first)
 {
     struct tk_firehose_device device = {.pin = pin,
                                         .unpin = unpin,
                                         .explain = explain,
                                         .regions_max = regions_max(),
-                                        .sharers = ranks_on_host};
+                                        .sharers = ranks_on_host,
+                                        .is_first = is_first};
     return tk_firehose_open(&device);
 }
 

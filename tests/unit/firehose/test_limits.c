@@ -73,7 +73,7 @@ static void the_victim_pools_size_goes_before_physmem_max(void **state)
     assert_int_equal(find("GASNET_FIREHOSE_MAXVICTIM_M=100", "GASNET_PHYSMEM_MAX=1G"), TK_OK);
     assert_int_equal(limits.bytes, 100 * mib);
     assert_false(limits.has_others);
-    assert_int_equal(limits.regions, 800); /* more would be of no use */
+    assert_int_equal(limits.regions, 1600); /* halves of granules; more would be of no use */
 }
 
 static void a_region_is_as_large_as_asked_for(void **state)
@@ -113,6 +113,38 @@ static void what_others_may_have_is_shared_out(void **state)
     lends = false;
 }
 
+static const char *warning_of(const char *first, const char *second)
+{
+    assert_int_equal(find(first, second), TK_OK);
+    unit_listen();
+    tk_firehose_warn_of_limits(&limits);
+    return unit_heard();
+}
+
+/* "Since enlarging the total pool risks exhausting resources, [...] doing so will result in a
+ * warning." 10922 MiB are there, and 16384 regions. */
+static void who_enlarges_the_pool_is_warned(void **state)
+{
+    static const char memory[] = "GASNET_FIREHOSE_M and GASNET_FIREHOSE_MAXVICTIM_M make ",
+                      regions[] = "GASNET_FIREHOSE_R and GASNET_FIREHOSE_MAXVICTIM_R make ";
+    (void)state;
+    assert_string_equal(warning_of(NULL, NULL), "");
+    assert_string_equal(warning_of("GASNET_FIREHOSE_MAXVICTIM_M=10922", NULL), "");
+    unit_assert_says(warning_of("GASNET_FIREHOSE_MAXVICTIM_M=10923", NULL), memory);
+    lends = true;
+    assert_string_equal(warning_of("GASNET_FIREHOSE_MAXVICTIM_M=10922", NULL), "");
+    assert_string_equal(warning_of("GASNET_FIREHOSE_M=10000", "GASNET_FIREHOSE_MAXVICTIM_M=922"),
+                        "");
+    unit_assert_says(warning_of("GASNET_FIREHOSE_M=10000", "GASNET_FIREHOSE_MAXVICTIM_M=923"),
+                     memory);
+    unit_assert_says(warning_of("GASNET_FIREHOSE_M=10923", NULL), memory);
+    assert_string_equal(warning_of("GASNET_FIREHOSE_R=16000", "GASNET_FIREHOSE_MAXVICTIM_R=384"),
+                        "");
+    unit_assert_says(warning_of("GASNET_FIREHOSE_R=16000", "GASNET_FIREHOSE_MAXVICTIM_R=385"),
+                     regions);
+    lends = false;
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(two_thirds_of_the_host_are_shared_by_its_ranks),
     cmocka_unit_test(physmem_max_is_a_size_or_a_fraction),
@@ -120,6 +152,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_victim_pools_size_goes_before_physmem_max),
     cmocka_unit_test(a_region_is_as_large_as_asked_for),
     cmocka_unit_test(what_others_may_have_is_shared_out),
+    cmocka_unit_test(who_enlarges_the_pool_is_warned),
 };
 
 UNIT_MAIN(tests)
