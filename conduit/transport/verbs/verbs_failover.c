@@ -120,7 +120,7 @@ static bool post_over(struct tk_link *link, struct tk_work *work)
 {
     /* A copy: once posted, the work may be complete and another thread's. */
     const struct tk_replay replay = tk_verbs.replays[work - tk_verbs.works];
-    bool wants_read = tk_verbs.is_fenced && work->opcode == IBV_WR_RDMA_WRITE;
+    bool wants_read = link->is_fenced && work->opcode == IBV_WR_RDMA_WRITE;
     if (!tk_slot_take(link))
         return false;
     struct tk_work *read = wants_read ? tk_work_take_plain(link, work->op) : NULL;

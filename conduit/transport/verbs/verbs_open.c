@@ -236,24 +236,26 @@ static void close_links_to(uint32_t rank)
         tk_link_close(tk_links_to(rank) + k);
 }
 
-/* Two ranks of one host may hear through different devices, and share memory. */
-static bool any_host_uses_several(const uint32_t *host_of)
+/* Of each host: does it use several devices? Two of its ranks may hear through different ones, and
+ * share memory. To be freed. */
+static bool *find_mixed(const uint32_t *host_of)
 {
-    bool found = false;
+    bool *is_mixed = calloc(tk_peers.size, sizeof(*is_mixed));
     const char **first = calloc(tk_peers.size, sizeof(*first));
-    if (!first)
+    if (!first || !is_mixed)
         tk_panic("out of memory for a table of %u hosts", tk_peers.size);
     for (uint32_t r = 0; r < tk_peers.size; r++) {
         const struct tk_card *card = tk_card_of(r);
+        uint32_t host = host_of[r];
         for (uint32_t i = 0; i < card->rails; i++) {
             const char *device = tk_card_rail(card, i)->device;
-            if (!first[host_of[r]])
-                first[host_of[r]] = device;
-            found |= strcmp(first[host_of[r]], device) != 0;
+            if (!first[host])
+                first[host] = device;
+            is_mixed[host] |= strcmp(first[host], device) != 0;
         }
     }
     free(first);
-    return found;
+    return is_mixed;
 }
 
 /* 0: pieces as large as the port's largest message, so that a transfer is not cut; large ones go
@@ -266,29 +268,45 @@ static void set_stripe(bool is_put, uint64_t setting)
     tk_verbs.spread_most[is_put] = setting > 0 ? tk_verbs.stripe[is_put] : least_in_turn;
 }
 
-static enum tk_status set_ways(bool is_fenced)
+static void set_ways(void)
 {
     set_stripe(false, tk_settings.get_stripe);
     set_stripe(true, tk_settings.put_stripe);
     tk_verbs.short_get_most = tk_verbs.links_pp > 1
                                   ? tk_min(tk_verbs.message_max, tk_verbs.spread_most[false])
                                   : tk_verbs.message_max;
-    tk_verbs.short_put_most = is_fenced ? 0 : tk_verbs.inline_limit;
-    tk_verbs.is_fenced = is_fenced;
-    return is_fenced ? tk_fence_sink_open() : TK_OK;
+}
+
+static enum tk_status connect_fenced(uint32_t rank, bool is_fenced)
+{
+    for (uint32_t k = 0; k < tk_verbs.links_pp; k++) {
+        struct tk_link *link = tk_links_to(rank) + k;
+        link->is_fenced = is_fenced;
+        link->short_put_most = is_fenced ? 0 : tk_verbs.inline_limit;
+    }
+    if (is_fenced && !tk_verbs.fence_sink && tk_fence_sink_open() != TK_OK)
+        return TK_FAIL;
+    return connect_to(rank);
+}
+
+static enum tk_status connect_all(const uint32_t *host_of, const bool *is_mixed)
+{
+    for (uint32_t r = 0; r < tk_peers.size; r++) {
+        if (!is_for_us(r))
+            close_links_to(r);
+        else if (connect_fenced(r, is_mixed[host_of[r]]) != TK_OK)
+            return TK_FAIL;
+    }
+    return TK_OK;
 }
 
 enum tk_status tk_verbs_connect(const uint32_t *host_of)
 {
-    if (set_ways(any_host_uses_several(host_of)) != TK_OK)
-        return TK_FAIL;
-    for (uint32_t r = 0; r < tk_peers.size; r++) {
-        if (!is_for_us(r))
-            close_links_to(r);
-        else if (connect_to(r) != TK_OK)
-            return TK_FAIL;
-    }
-    return TK_OK;
+    bool *is_mixed = find_mixed(host_of);
+    set_ways();
+    enum tk_status status = connect_all(host_of, is_mixed);
+    free(is_mixed);
+    return status;
 }
 
 uint32_t tk_verbs_rails(void)

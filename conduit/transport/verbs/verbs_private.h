@@ -80,6 +80,8 @@ struct tk_link {
     struct ibv_qp *qp;
     struct tk_peer *peer;
     uint32_t rail;             /* its index */
+    bool is_fenced;            /* puts have reads behind them: see verbs_spread.c */
+    size_t short_put_most;     /* bytes; inline_limit, or 0 where it is fenced */
     uint64_t carried, cost;    /* of large transfers: bytes times cost so far; of a byte */
     int credits;               /* requests that we may send now */
     int banked;                /* credits of the peer's that we hold back */
@@ -139,13 +141,11 @@ struct tk_verbs {
     struct tk_link *links; /* links_pp in a row for each rank; ours are unused */
     struct tk_registration *segment;
     size_t inline_limit;   /* the least of all queue pairs */
-    size_t short_put_most; /* bytes; inline_limit, or 0 where puts have reads behind them */
     size_t short_get_most; /* bytes of a get that needs no thought of other links */
     size_t stripe[2];      /* bytes of a piece; of gets, of puts */
     size_t spread_most[2]; /* bytes of a get, a put that goes over one link whatever there are */
     uint32_t message_max;  /* the least of all ports */
-    bool is_fenced;        /* see verbs_spread.c */
-    struct tk_buffer *fence_sink; /* where reads behind puts go; nobody looks at it */
+    struct tk_buffer *fence_sink; /* where reads behind puts go, if any; nobody looks at it */
     struct tk_slab *slabs;
     struct tk_pool bounce_pool, work_pool;
     struct tk_work *works;

@@ -330,7 +330,8 @@ bool tk_verbs_put(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, cons
                   size_t nbytes)
 {
     struct ibv_sge sge;
-    tk_if_likely(nbytes - 1 < tk_verbs.short_put_most)
+    const struct tk_link *link = peer->connection;
+    tk_if_likely(nbytes - 1 < link->short_put_most)
     {
         sge.addr = (uintptr_t)local;
         sge.length = (uint32_t)nbytes;

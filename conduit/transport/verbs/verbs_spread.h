@@ -32,7 +32,7 @@ void tk_spread_open(struct tk_link *link, uint32_t remote_rate);
  * some are left. */
 static inline void tk_fence_want(struct tk_rma *rma, const struct tk_link *link)
 {
-    if (!tk_verbs.is_fenced || !rma->is_put || rma->sources_only)
+    if (!link->is_fenced || !rma->is_put || rma->sources_only)
         return;
     bool is_primary = link == link->peer->connection;
     rma->unfenced |=

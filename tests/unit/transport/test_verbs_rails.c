@@ -344,19 +344,44 @@ static void two_devices_of_a_host_are_enough_for_reads(void **state)
     (void)state;
     fake_reset();
     open_pair(NULL, NULL, 2);
-    assert_false(tk_verbs.is_fenced); /* hosts of their own */
+    assert_null(tk_verbs.fence_sink); /* hosts of their own */
     assert_int_equal(start(true, 8), TK_OK);
     assert_int_equal(sends(0), 1);
     end(8);
     world_close();
     world_hosts[1] = 0;
     open_pair(NULL, NULL, 2);
-    assert_true(tk_verbs.is_fenced);
     assert_int_equal(start(true, 8), TK_OK);
     assert_int_equal(sends(0), 2);
     end(8);
     world_close();
     world_hosts[1] = 1;
+}
+
+/* Ranks 1 and 2 are of one host, rank 0 of another. */
+static void only_puts_to_such_a_host_have_reads(void **state)
+{
+    (void)state;
+    fake_reset();
+    fake.device_count = 2;
+    unit_settings(NULL, NULL);
+    world_hosts[2] = 1;
+    world_open(3, segment_size);
+    assert_true(link_to(0, 1, 0)->is_fenced && link_to(0, 2, 0)->is_fenced);
+    assert_false(link_to(1, 0, 0)->is_fenced);
+    assert_int_equal(link_to(0, 1, 0)->short_put_most, 0);
+    assert_int_equal(start(true, 8), TK_OK);
+    assert_int_equal(sends(0), 2);
+    end(8);
+    world_be(1);
+    assert_true(link_to(1, 0, 0)->short_put_most > 0);
+    tk_op_init(&op);
+    tk_counter_add(&op.pending, 1);
+    assert_true(tk_verbs_put(tk_peer(0), &op, (uintptr_t)world_segment(0), world_segment(1), 8));
+    assert_int_equal(fake_sends(link_to(1, 0, 0)->qp), 1);
+    world_be(0);
+    world_close();
+    world_hosts[2] = 2;
 }
 
 /* ---- a link that dies ---- */
@@ -556,6 +581,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_primary_link_of_any_number_has_its_read),
     cmocka_unit_test(reads_behind_puts_wait_for_room),
     cmocka_unit_test(two_devices_of_a_host_are_enough_for_reads),
+    cmocka_unit_test(only_puts_to_such_a_host_have_reads),
     cmocka_unit_test(pieces_of_a_dead_link_go_over_another),
     cmocka_unit_test(devices_stand_in_for_each_other),
     cmocka_unit_test(pieces_wait_for_room_on_another_link),
