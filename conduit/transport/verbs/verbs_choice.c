@@ -102,7 +102,7 @@ static enum tk_status none(const struct search *search, int devices)
     if (devices == 0)
         tk_complain(
             "no RDMA device on this host; load its driver, or run over the software device: "
-            "gasnetrun_ibv does so unless GASNET_SOFTHCA=never (under another launcher preload "
+            "GASNET_SOFTHCA=always for gasnetrun_ibv (under another launcher preload "
             "libsofthca.so)");
     else
         tk_complain("no usable RDMA port: %s", search->choice->unused);
