@@ -5,6 +5,9 @@
  * serve and reply, nothing else. Owns the table of handlers. */
 #include "config.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "kv.h"
 
 static void on_medium(gex_Token_t, void *, size_t, gex_AM_Arg_t);
@@ -12,9 +15,11 @@ static void on_long(gex_Token_t, void *, size_t, gex_AM_Arg_t);
 static void on_short(gex_Token_t, gex_AM_Arg_t, gex_AM_Arg_t, gex_AM_Arg_t);
 static void on_answer(gex_Token_t, gex_AM_Arg_t, gex_AM_Arg_t, gex_AM_Arg_t);
 static void on_value(gex_Token_t, void *, size_t, gex_AM_Arg_t, gex_AM_Arg_t, gex_AM_Arg_t);
+static void on_many(gex_Token_t, void *, size_t, gex_AM_Arg_t);
+static void on_values(gex_Token_t, void *, size_t, gex_AM_Arg_t);
 static void on_done(gex_Token_t);
 
-enum { at_medium, at_long, at_short, at_answer, at_value, at_done };
+enum { at_medium, at_long, at_short, at_answer, at_value, at_many, at_values, at_done };
 
 /* Answers may be replies, or, when a fault made them late, requests. */
 static gex_AM_Entry_t handlers[] = {
@@ -28,6 +33,10 @@ static gex_AM_Entry_t handlers[] = {
                    "kv_answer"},
     [at_value] = {0, (gex_AM_Fn_t)on_value, GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REQREP, 3, NULL,
                   "kv_value"},
+    [at_many] = {0, (gex_AM_Fn_t)on_many, GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REQUEST, 1, NULL,
+                 "kv_many"},
+    [at_values] = {0, (gex_AM_Fn_t)on_values, GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REPLY, 1, NULL,
+                   "kv_values"},
     [at_done] = {0, (gex_AM_Fn_t)on_done, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 0, NULL,
                  "kv_done"},
 };
@@ -86,6 +95,22 @@ static void on_short(gex_Token_t token, gex_AM_Arg_t client, gex_AM_Arg_t index,
           true);
 }
 
+/* GETs one behind the other; so are their answers. */
+static void on_many(gex_Token_t token, void *data, size_t nbytes, gex_AM_Arg_t client)
+{
+    static struct kv_reply reply;
+    static char answers[kv_window_most * kv_answer_most];
+    char *end = answers;
+    for (size_t at = kv_get_image; at <= nbytes; at += kv_get_image)
+        if (kv_server_take((uint32_t)client, (char *)data + at, kv_get_image, false, &reply)) {
+            end += kv_answer_image + reply.len;
+            kv_answer_write(end, reply.seq, reply.status, reply.value, reply.len, 1);
+        }
+    if (end > answers)
+        gex_AM_ReplyMedium(token, handlers[at_values].gex_index, answers, (size_t)(end - answers),
+                           GEX_EVENT_NOW, 0, (gex_AM_Arg_t)wl_job.me);
+}
+
 static void on_done(gex_Token_t token)
 {
     (void)token;
@@ -107,6 +132,21 @@ static void on_value(gex_Token_t token, void *data, size_t nbytes, gex_AM_Arg_t 
     kv_client_take((uint32_t)server, (uint32_t)seq, (enum kv_status)status, data, nbytes);
 }
 
+/* The length of an answer is at its end. */
+static void on_values(gex_Token_t token, void *data, size_t nbytes, gex_AM_Arg_t server)
+{
+    struct kv_answer answer;
+    (void)token;
+    while (nbytes && kv_answer_read((char *)data + nbytes, nbytes, &answer)) {
+        kv_client_take((uint32_t)server, answer.seq, (enum kv_status)answer.status, answer.value,
+                       answer.len);
+        nbytes -= kv_answer_image + answer.len;
+    }
+    if (nbytes)
+        kv_fail(kv_k4, "client %u: answers of server %u that are none", kv_client,
+                (unsigned)server);
+}
+
 void kv_send_done(uint32_t server)
 {
     gex_AM_RequestShort(wl_job.tm, server, handlers[at_done].gex_index, 0);
@@ -125,16 +165,58 @@ static char *slot_end(const struct kv_pending *pending)
 }
 
 /* First without waiting: a refusal means that credits or queue are used up, which is counted. */
+static void send_record(uint32_t server, int handler, char *start, size_t size)
+{
+    if (gex_AM_RequestMedium(wl_job.tm, server, handlers[handler].gex_index, start, size,
+                             GEX_EVENT_NOW, GEX_FLAG_IMMEDIATE, (gex_AM_Arg_t)kv_client)) {
+        kv_mine.stalls++;
+        gex_AM_RequestMedium(wl_job.tm, server, handlers[handler].gex_index, start, size,
+                             GEX_EVENT_NOW, 0, (gex_AM_Arg_t)kv_client);
+    }
+}
+
+/* With --mget: the GETs for a server that have not left yet. */
+static struct pack {
+    uint32_t count;
+    char images[kv_window_most * kv_get_image];
+} * packs;
+
+static void open_packs(void)
+{
+    packs = calloc(kv_servers, sizeof(*packs));
+    if (!packs)
+        wl_job_die("no memory for multi-gets");
+}
+
+static void close_packs(void)
+{
+    free(packs);
+}
+
+static void send_pack(uint32_t server)
+{
+    struct pack *pack = &packs[server];
+    if (!pack->count)
+        return;
+    kv_mine.packs++;
+    kv_mine.packed += pack->count;
+    send_record(server, at_many, pack->images, pack->count * (size_t)kv_get_image);
+    pack->count = 0;
+}
+
+/* A PUT must not overtake the GETs before it. */
 static void send_medium(struct kv_pending *pending)
 {
+    struct pack *pack = &packs[pending->server];
     size_t image = image_of(pending);
-    char *start = pending->image - image;
-    if (gex_AM_RequestMedium(wl_job.tm, pending->server, handlers[at_medium].gex_index, start,
-                             image, GEX_EVENT_NOW, GEX_FLAG_IMMEDIATE, (gex_AM_Arg_t)kv_client)) {
-        kv_mine.stalls++;
-        gex_AM_RequestMedium(wl_job.tm, pending->server, handlers[at_medium].gex_index, start,
-                             image, GEX_EVENT_NOW, 0, (gex_AM_Arg_t)kv_client);
+    if (kv.mget == 1 || pending->op != kv_get) {
+        send_pack(pending->server);
+        send_record(pending->server, at_medium, pending->image - image, image);
+        return;
     }
+    memcpy(pack->images + pack->count++ * (size_t)kv_get_image, pending->image - image, image);
+    if (pack->count == (uint32_t)kv.mget)
+        send_pack(pending->server);
 }
 
 static void send_long(struct kv_pending *pending)
@@ -206,8 +288,20 @@ static void await_put(struct kv_pending *pending)
         await(pending);
 }
 
-const struct kv_transport kv_am_medium = {
-    .name = "am-medium", .reply = send_reply, .request = send_medium, .await = await};
+static void await_packed(struct kv_pending *pending)
+{
+    for (uint32_t server = 0; kv.mget > 1 && server < kv_servers; server++)
+        send_pack(server);
+    if (!pending->answered)
+        await(pending);
+}
+
+const struct kv_transport kv_am_medium = {.name = "am-medium",
+                                          .open = open_packs,
+                                          .close = close_packs,
+                                          .reply = send_reply,
+                                          .request = send_medium,
+                                          .await = await_packed};
 const struct kv_transport kv_am_long = {
     .name = "am-long", .reply = send_reply, .slots = true, .request = send_long, .await = await};
 const struct kv_transport kv_put_am = {

@@ -12,13 +12,19 @@
 #include "client.h"
 #include "kv.h"
 
+/* What must come next: the update of a key that was read for that, the rest of a multi-get. */
+struct forced {
+    enum kv_op op;
+    uint64_t number;
+};
+
 static struct {
     struct kv_pending *window;
     uint16_t *place; /* of the request in the window, by server and seq mod window */
     uint64_t *sent;  /* requests to each server */
     uint64_t issued, retired;
     struct wl_random random;
-    uint64_t *forced; /* keys that a read-modify-write has read and must update */
+    struct forced *forced;
     uint64_t forced_first, forced_end;
     double before; /* time that was already spent on what was under way when counting began */
     bool counting, faults, broken;
@@ -37,6 +43,17 @@ static void *make(size_t count, size_t size)
     return memory;
 }
 
+/* A window of updates, and a multi-get, which is no larger. */
+static size_t forced_room(void)
+{
+    return 2 * (size_t)kv.window;
+}
+
+static void force(enum kv_op op, uint64_t number)
+{
+    client.forced[client.forced_end++ % forced_room()] = (struct forced){op, number};
+}
+
 void kv_client_open(uint32_t loaded_version)
 {
     size_t window = (size_t)kv.window, area = kv_area();
@@ -44,7 +61,7 @@ void kv_client_open(uint32_t loaded_version)
     client.window = make(window, sizeof(*client.window));
     client.place = make(kv_servers * window, sizeof(*client.place));
     client.sent = make(kv_servers, sizeof(*client.sent));
-    client.forced = make(window, sizeof(*client.forced));
+    client.forced = make(forced_room(), sizeof(*client.forced));
     client.random = wl_random((uint64_t)kv.common.seed, kv_client + 1);
     /* The images lie behind the area of slots, which only servers use. */
     for (size_t i = 0; i < window; i++)
@@ -136,7 +153,7 @@ static uint64_t retire(void)
         return 0;
     kv_known_judge(pending);
     if (pending->rmw)
-        client.forced[client.forced_end++ % (uint64_t)kv.window] = pending->number;
+        force(kv_put, pending->number);
     uint64_t now = wl_now();
     count_answer(pending, now);
     pending->waiting = false;
@@ -207,17 +224,33 @@ static uint64_t own(uint64_t number)
     return number - number % kv_clients + kv_client;
 }
 
+/* A hash store has no order of keys: that of the record numbers stands for it, of which up to a
+ * multi-get are read from the drawn one on. */
+static void scan(uint64_t number, uint64_t now)
+{
+    uint64_t length = 1 + wl_below(&client.random, (uint64_t)kv.mget);
+    for (uint64_t i = 1; i < length; i++)
+        force(kv_get, (number + i) % kv.draw.n);
+    issue(kv_get, number, false, now);
+}
+
 static void issue_next(uint64_t now)
 {
     if (client.forced_first < client.forced_end) {
-        issue(kv_put, client.forced[client.forced_first++ % (uint64_t)kv.window], false, now);
+        struct forced next = client.forced[client.forced_first++ % forced_room()];
+        issue(next.op, next.number, false, now);
         return;
     }
     enum kv_action action = kv_mix_draw(&kv.mix, &client.random);
     uint64_t number = kv_draw(&kv.draw, &client.random, kv_known_newest());
     switch (action) {
     case kv_act_read:
+        for (int64_t more = 1; more < kv.mget; more++)
+            force(kv_get, kv_draw(&kv.draw, &client.random, kv_known_newest()));
         issue(kv_get, number, false, now);
+        break;
+    case kv_act_scan:
+        scan(number, now);
         break;
     case kv_act_rmw:
         issue(kv_get, own(number), true, now);

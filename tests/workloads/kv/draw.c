@@ -210,6 +210,7 @@ bool kv_mix_ycsb(struct kv_mix *mix, struct kv_draw *draw, char letter)
         {'B', kv_zipf, {{[kv_act_read] = 95, [kv_act_update] = 5}}},
         {'C', kv_zipf, {{[kv_act_read] = 100}}},
         {'D', kv_latest, {{[kv_act_read] = 95, [kv_act_insert] = 5}}},
+        {'E', kv_zipf, {{[kv_act_scan] = 95, [kv_act_insert] = 5}}},
         {'F', kv_zipf, {{[kv_act_read] = 50, [kv_act_rmw] = 50}}},
     };
     for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)

@@ -50,7 +50,15 @@ double kv_zeta(uint64_t n, double theta);
 /* What share of operations each server gets, for keys of this seed; by going through all ranks. */
 void kv_draw_shares(const struct kv_draw *draw, uint64_t seed, uint32_t servers, double *shares);
 
-enum kv_action { kv_act_read, kv_act_update, kv_act_insert, kv_act_rmw, kv_act_delete, kv_actions };
+enum kv_action {
+    kv_act_read,
+    kv_act_update,
+    kv_act_insert,
+    kv_act_rmw,
+    kv_act_delete,
+    kv_act_scan,
+    kv_actions
+};
 
 /* Percentages that add up to 100. */
 struct kv_mix {
@@ -65,7 +73,7 @@ static inline enum kv_action kv_mix_draw(const struct kv_mix *mix, struct wl_ran
     return (enum kv_action)action;
 }
 
-/* Workload A, B, C, D or F of YCSB; false for others (E scans, which needs an order). */
+/* Workload A to F of YCSB; false for others. */
 bool kv_mix_ycsb(struct kv_mix *mix, struct kv_draw *draw, char letter);
 
 #endif

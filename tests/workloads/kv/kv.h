@@ -19,7 +19,7 @@ enum { kv_window_most = 256, kv_first_most = 160, kv_transports_most = 16 };
 struct kv_values {
     struct wl_common common;
     int64_t servers, window, put, remove, keys, ops, store, buckets, log, inplace;
-    int64_t preload, socket;
+    int64_t preload, socket, mget, scan;
     int64_t ws_server, s_depth, q_depth, cl_batch, cl_semi, fail_lim, postlist; /* raw */
     int64_t uc, use_inline, pipeline, backoff, probe, ports;
     const char *transport, *value, *dist, *ycsb, *save, *load;
@@ -80,12 +80,16 @@ struct kv_verdict {
     char first[kv_first_most];
 };
 
+enum { kv_intervals_most = 64 };
+
 /* What a rank brings home from one run; sent to rank 0 as it is. */
 struct kv_outcome {
+    uint64_t intervals[kv_intervals_most]; /* servers: requests served in each */
     struct kv_verdict verdicts[kv_checks];
     uint64_t issued[3], answered[3]; /* by enum kv_op; servers: answered is what they served */
     uint64_t measured[3], hits, misses, lost, unsure, refused; /* clients, lost: surely put */
     uint64_t measured_ns, cpu_ns, payload, stalls, reordered;
+    uint64_t packs, packed;          /* am-medium: messages with a multi-get, GETs in them */
     uint64_t doorbells, cqes;        /* raw */
     uint64_t lists, listed;          /* posts of sends, and work requests in them */
     uint64_t polls, pushes, dummies; /* raw servers */
@@ -115,6 +119,14 @@ static inline bool kv_is_server(void)
 static inline size_t kv_area(void)
 {
     return (kv_clients > kv_servers ? kv_clients : kv_servers) * (size_t)kv.window * kv_slot;
+}
+
+/* Nanoseconds of an interval of the report: a tenth of a second, or so many that there is room. */
+static inline uint64_t kv_interval(void)
+{
+    uint64_t all = (uint64_t)((kv.common.warmup + kv.common.duration) * 1e9);
+    uint64_t least = WL_SECOND / 10, fits = all / (kv_intervals_most - 1);
+    return fits > least ? fits : least;
 }
 
 /* A run: open, preload, serve or ask, close. Collective parts are between them, in kv.c. */

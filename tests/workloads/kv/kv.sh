@@ -17,8 +17,21 @@ transports()
     json_holds "$scratch/all.json" '[run["status"] for run in r] == ["PASS"] * 3'
     [ "$(wc -l <"$scratch/all.csv")" -eq 4 ] || failed "not a header and three rows"
     SETTINGS=GASNET_SUPERNODE_MAXSIZE=0 good_run 4 $small --layer api --transport all --window 32 --servers 2
-    job 3 "$program" --duration 0.2 --warmup 0.1 --keys 500 --ycsb D --verify full
+    job 3 "$program" --duration 0.2 --warmup 0.1 --keys 500 --ycsb D --verify full --json "$scratch/time.json"
     passes "kv by time"
+    json_holds "$scratch/time.json" 'len(r["intervals"]) > 1 and sum(i["rate_mops"] for i in r["intervals"]) > 0'
+}
+
+# Together read is what is packed together, and is the same for those that pack nothing.
+multi_gets()
+{
+    good_run 2 $small --layer api --transport all --store exact --mget 8 --window 16
+    [ "$(value_of gets_per_pack | cut -d. -f1)" -gt 2 ] || failed "am-medium packed $(value_of gets_per_pack) GETs together"
+    [ "$(sed -n 's/^verify  *results_digest  *//p' "$scratch/out" | sort -u | wc -l)" -eq 1 ] || failed "answers differ"
+    good_run 3 --keys 400 --servers 2 --ycsb E --scan-emulate --mget 4 --value 1-64
+    [ "$(value_of puts_new)" -gt 400 ] || failed "nothing was inserted"
+    faulty K4 --inject flip-bit --mget 4
+    faulty K7 --inject drop-answer --mget 4
 }
 
 stores()
@@ -58,6 +71,9 @@ refusals()
     refused "more than 100 %" --put 60 --delete 41
     refused "is not one of uniform" --dist zipf:1
     refused "hash store has none" --ycsb E
+    refused "scan-emulate is for --ycsb E" --scan-emulate
+    refused "mget may be at most --window" --mget 8
+    refused "values of 1024 bytes do not fit into an answer" --mget 256 --window 256 --value 1024
     refused "one of none|drop-answer" --inject drop
     refused "stale-len needs one --transport of .*am-long" --inject stale-len --verify full
     refused "write-send is not of --layer api" --layer api --transport write-send
@@ -78,5 +94,6 @@ killed()
 lane transports transports
 lane faults faults
 lane stores stores
+lane many multi_gets
 lane rest refusals killed
 finish

@@ -74,6 +74,8 @@ static void add_server(struct total *total, const struct kv_outcome *one)
     total->server_cpu += one->cpu_ns;
     total->sum.to_server[0] += one->measured[0];
     total->sum.digest += one->digest;
+    for (int i = 0; i < kv_intervals_most; i++)
+        total->sum.intervals[i] += one->intervals[i];
     total->sum.reordered += one->reordered;
     total->sum.lists += one->lists;
     total->sum.listed += one->listed;
@@ -89,6 +91,8 @@ static void add_raw(struct kv_outcome *into, const struct kv_outcome *from)
     into->polls += from->polls;
     into->pushes += from->pushes;
     into->dummies += from->dummies;
+    into->packs += from->packs;
+    into->packed += from->packed;
 }
 
 static double rate(uint64_t count, uint64_t ns)
@@ -179,6 +183,8 @@ static void report_raw(struct wl_report *r, const struct kv_outcome *sum, double
     wl_report_real(r, wl_summary, "cqes_per_op", (double)sum->cqes / served);
     wl_report_real(r, wl_summary, "postlist_average",
                    (double)sum->listed / (double)(sum->lists ? sum->lists : 1));
+    wl_report_real(r, wl_summary, "gets_per_pack",
+                   (double)sum->packed / (double)(sum->packs ? sum->packs : 1));
     wl_report_real(r, wl_summary, "polls_per_op", (double)sum->polls / served);
     wl_report_real(r, wl_summary, "dummies_per_op", (double)sum->dummies / served);
 }
@@ -215,6 +221,17 @@ static void report_rates(struct wl_report *r, const struct total *total)
     wl_report_whole(r, wl_summary, "reordered_requests", (int64_t)sum->reordered);
     wl_report_real(r, wl_summary, "busiest_over_mean_server",
                    served ? (double)total->busiest * kv_servers / (double)served : 1);
+}
+
+/* Up to the last one in which anything was served. */
+static void report_intervals(struct wl_report *r, const struct total *total)
+{
+    double length = (double)kv_interval() * 1e-9;
+    int count = kv_intervals_most;
+    while (count > 0 && total->sum.intervals[count - 1] == 0)
+        count--;
+    for (int i = 0; i < count; i++)
+        wl_report_interval(r, length * (i + 1), (double)total->sum.intervals[i] * 1e-6 / length);
 }
 
 /* Going through all ranks of a distribution takes long when there are many. */
@@ -293,6 +310,7 @@ void kv_report(struct wl_report *report, const struct kv_outcome *all)
     kv.common.layer = kv_transport->way == kv_way_raw ? wl_layer_raw : wl_layer_api;
     wl_job_describe(report, &kv_program, &kv, 1);
     report_rates(report, total);
+    report_intervals(report, total);
     report_shares(report, total);
     report_store(report, total);
     report_checks(report, total);

@@ -50,11 +50,13 @@ static bool set_ycsb(uint64_t given, char *why, size_t size)
     if (wl_option_given(&kv_program, given, "put") || wl_option_given(&kv_program, given, "dist") ||
         wl_option_given(&kv_program, given, "delete"))
         return no(why, size, "--ycsb sets what --put, --delete and --dist would set");
-    if (!strcmp(kv.ycsb, "E"))
-        return no(why, size, "--ycsb E scans keys in their order, and a hash store has none");
+    if (!strcmp(kv.ycsb, "E") && !kv.scan)
+        return no(why, size,
+                  "--ycsb E scans keys in their order, and a hash store has none; --scan-emulate "
+                  "reads consecutive record numbers instead");
     if (kv.ycsb[0] && !kv.ycsb[1] && kv_mix_ycsb(&kv.mix, &kv.draw, kv.ycsb[0]))
         return true;
-    snprintf(why, size, "--ycsb '%s' is not one of A|B|C|D|F", kv.ycsb);
+    snprintf(why, size, "--ycsb '%s' is not one of A|B|C|D|E|F", kv.ycsb);
     return false;
 }
 
@@ -105,6 +107,14 @@ static bool only_layer(enum kv_way way, bool all, char *why, size_t size)
     return true;
 }
 
+static bool chosen(const struct kv_transport *transport)
+{
+    for (int i = 0; kv_transports[i]; i++)
+        if (kv.chosen[i] && kv_transports[i] == transport)
+            return true;
+    return false;
+}
+
 static bool chosen_way(enum kv_way way)
 {
     for (int i = 0; kv_transports[i]; i++)
@@ -129,7 +139,8 @@ static bool set_transports(uint64_t given, char *why, size_t size)
 {
     bool raw = kv.common.layer == wl_layer_raw;
     if (kv.common.layer == wl_layer_both)
-        return no(why, size, "--layer both is for swarm and sharing: --transport names several here");
+        return no(why, size,
+                  "--layer both is for swarm and sharing: --transport names several here");
     if (!kv.transport)
         kv.transport = raw ? "write-send" : "am-medium";
     const char *name = kv.transport;
@@ -188,6 +199,21 @@ static bool set_queues(uint64_t given, char *why, size_t size)
                 why, size) &&
            rule(kv.postlist <= clients, "--postlist may be at most the number of clients", why,
                 size);
+}
+
+static bool set_mget(char *why, size_t size)
+{
+    size_t most = gex_AM_LUBReplyMedium() / (kv.value_most + kv_answer_image);
+    if (kv.scan && (!kv.ycsb || strcmp(kv.ycsb, "E")))
+        return no(why, size, "--scan-emulate is for --ycsb E");
+    if (kv.mget > kv.window)
+        return no(why, size, "--mget may be at most --window");
+    if ((size_t)kv.mget <= most || !chosen(&kv_am_medium))
+        return true;
+    snprintf(why, size,
+             "--mget may be at most %zu: more values of %zu bytes do not fit into an answer", most,
+             kv.value_most);
+    return false;
 }
 
 /* ---- Faults: one that cannot happen would let a run pass that was meant to fail */
@@ -262,7 +288,8 @@ bool kv_related(void *values, uint64_t given, char *why, size_t size)
 {
     (void)values;
     if (!set_ranks(why, size) || !set_transports(given, why, size) || !set_lengths(why, size) ||
-        !set_mix(given, why, size) || !set_queues(given, why, size) || !set_fault(why, size))
+        !set_mix(given, why, size) || !set_queues(given, why, size) || !set_mget(why, size) ||
+        !set_fault(why, size))
         return false;
     if (kv.load && wl_option_given(&kv_program, given, "preload"))
         return no(why, size, "--load and --preload exclude each other");

@@ -356,7 +356,7 @@ static void mixes_have_exact_percentages(void **state)
     struct kv_draw draw;
     struct wl_random r = wl_random(2, 2);
     (void)state;
-    for (const char *letter = "ABCDF"; *letter; letter++) {
+    for (const char *letter = "ABCDEF"; *letter; letter++) {
         unsigned seen[kv_actions] = {0};
         int sum = 0;
         assert_true(kv_mix_ycsb(&mix, &draw, *letter));
@@ -370,7 +370,7 @@ static void mixes_have_exact_percentages(void **state)
         }
         assert_int_equal(sum, 100);
     }
-    assert_false(kv_mix_ycsb(&mix, &draw, 'E'));
+    assert_false(kv_mix_ycsb(&mix, &draw, 'G'));
 }
 
 static void what_is_no_distribution_is_refused(void **state)
@@ -476,7 +476,30 @@ static void a_damaged_file_is_refused(void **state)
     unit_assert_says(refusal(path, 1, 3), "can't be read");
 }
 
+static void an_answer_is_read_from_its_end(void **state)
+{
+    char there[2 * kv_answer_most];
+    struct kv_answer answer;
+    char *end = there + sizeof(there);
+    (void)state;
+    memset(there, 'x', sizeof(there));
+    size_t size = kv_answer_write(end, 0x01020304, kv_ok, "value", 5, 7);
+    assert_int_equal(size, kv_answer_image + 5);
+    assert_int_equal(end[-1], 7);
+    assert_int_equal(end[-(int)size - 1], 'x');
+    assert_true(kv_answer_read(end, size, &answer));
+    assert_int_equal(answer.seq, 0x01020304);
+    assert_int_equal(answer.status, kv_ok);
+    assert_int_equal(answer.len, 5);
+    assert_memory_equal(answer.value, "value", 5);
+    assert_false(kv_answer_read(end, size - 1, &answer));
+    assert_false(kv_answer_read(end, kv_answer_image - 1, &answer));
+    end[-6] = kv_full + 1;
+    assert_false(kv_answer_read(end, size, &answer));
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(an_answer_is_read_from_its_end),
     cmocka_unit_test(slots_are_disjoint_lines_with_the_mark_at_the_end),
     cmocka_unit_test(a_mark_is_never_0_nor_that_of_the_lap_before),
     cmocka_unit_test(an_image_touches_only_its_tail),
