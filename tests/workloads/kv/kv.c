@@ -51,7 +51,7 @@ static void take_roles(void)
     kv_clients = wl_job.size - kv_servers;
     kv_client = kv_is_server() ? 0 : wl_job.me - kv_servers;
     kv_slot = kv_slot_size(kv.value_most);
-    wl_job_segment(kv_area() + (size_t)kv.window * kv_slot);
+    wl_job_segment(kv_buffers() + (size_t)kv.cl_batch * kv_buffer_size());
 }
 
 /* ---- A run */

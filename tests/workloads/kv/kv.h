@@ -121,6 +121,20 @@ static inline size_t kv_area(void)
     return (kv_clients > kv_servers ? kv_clients : kv_servers) * (size_t)kv.window * kv_slot;
 }
 
+/* Behind these a client's buffers for datagrams, whole lines with 40 bytes of header each: what is
+ * in the segment a device may reach more cheaply. */
+enum { kv_grh = 40 };
+
+static inline size_t kv_buffer_size(void)
+{
+    return (kv_grh + kv.value_most + kv_answer_image + kv_line - 1) / kv_line * kv_line;
+}
+
+static inline size_t kv_buffers(void)
+{
+    return kv_area() + (size_t)kv.window * kv_slot;
+}
+
 /* Nanoseconds of an interval of the report: a tenth of a second, or so many that there is room. */
 static inline uint64_t kv_interval(void)
 {

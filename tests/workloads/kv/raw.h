@@ -9,7 +9,6 @@
 
 enum {
     kv_rails_most = 8,
-    kv_grh = 40, /* what precedes the data of a datagram */
     kv_spare = 4 /* receives of a server beyond all windows, for what comes twice */
 };
 
@@ -95,7 +94,6 @@ void kv_raw_serve(void);
 void kv_raw_reply(const struct kv_reply *reply);
 
 void kv_raw_client_open(void);
-void kv_raw_client_close(void);
 void kv_raw_request(struct kv_pending *pending);
 void kv_raw_await(struct kv_pending *pending);
 

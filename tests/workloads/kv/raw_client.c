@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A client over raw verbs: requests as writes into its slots at the server or as datagrams, answers
  * as datagrams or as writes into its own slots. Datagrams need buffers before they come: --cl-batch
- * are posted, and each time that --cl-semi-batch were used, as many again (K15). Owns the buffers.
- */
+ * are posted, and each time that --cl-semi were used, as many again (K15). They are in the segment.
+ * Owns nothing. */
 #include "config.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "raw.h"
@@ -13,9 +12,6 @@
 enum { taken_at_once = 16 };
 
 static struct {
-    char *buffers;
-    struct ibv_mr *buffers_mr;
-    size_t buffer_size;
     uint32_t next, used, posted, least; /* least: ever posted */
     uint32_t idle;
 } receiving;
@@ -25,25 +21,25 @@ static unsigned rail(void)
     return kv_rail_of(kv_client);
 }
 
+static char *buffers(void)
+{
+    return wl_job.segment + kv_buffers();
+}
+
+static void post_receives(uint32_t count)
+{
+    kv_raw_post_receives(kv_raw.ud[rail()].qp.qp, buffers(), kv_buffer_size(),
+                         kv_raw.segment[rail()]->lkey, receiving.next, count,
+                         (uint32_t)kv.cl_batch);
+    receiving.next = (receiving.next + count) % (uint32_t)kv.cl_batch;
+}
+
 void kv_raw_client_open(void)
 {
     uint32_t count = (uint32_t)kv.cl_batch;
     memset(&receiving, 0, sizeof(receiving));
-    receiving.buffer_size = kv_grh + kv_answer_most;
     receiving.posted = receiving.least = count;
-    receiving.buffers = calloc(count, receiving.buffer_size);
-    if (!receiving.buffers ||
-        trunkline_memory_open(&receiving.buffers_mr, &kv_raw.domains[rail()], receiving.buffers,
-                              count * receiving.buffer_size, IBV_ACCESS_LOCAL_WRITE))
-        wl_job_die("no memory for %u answers", count);
-    kv_raw_post_receives(kv_raw.ud[rail()].qp.qp, receiving.buffers, receiving.buffer_size,
-                         receiving.buffers_mr->lkey, 0, count, count);
-}
-
-void kv_raw_client_close(void)
-{
-    ibv_dereg_mr(receiving.buffers_mr);
-    free(receiving.buffers);
+    post_receives(count);
 }
 
 /* ---- Requests */
@@ -115,10 +111,7 @@ static void use_receive(void)
     receiving.used = 0;
     if (wl_inject(&kv.injection, kv_starve))
         return;
-    kv_raw_post_receives(kv_raw.ud[rail()].qp.qp, receiving.buffers, receiving.buffer_size,
-                         receiving.buffers_mr->lkey, receiving.next, (uint32_t)kv.cl_semi,
-                         (uint32_t)kv.cl_batch);
-    receiving.next = (receiving.next + (uint32_t)kv.cl_semi) % (uint32_t)kv.cl_batch;
+    post_receives((uint32_t)kv.cl_semi);
     receiving.posted += (uint32_t)kv.cl_semi;
 }
 
@@ -132,7 +125,7 @@ static bool take_datagrams(void)
                        ibv_wc_status_str(wc[i].status));
         kv_mine.cqes++;
         take_image(be32toh(wc[i].imm_data) >> 16,
-                   receiving.buffers + wc[i].wr_id * receiving.buffer_size + wc[i].byte_len,
+                   buffers() + wc[i].wr_id * kv_buffer_size() + wc[i].byte_len,
                    wc[i].byte_len - kv_grh);
         use_receive();
     }

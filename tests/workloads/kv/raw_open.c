@@ -235,8 +235,6 @@ void kv_raw_close(void)
     no(trunkline_rails_barrier());
     if (kv_is_server())
         kv_raw_server_close();
-    else
-        kv_raw_client_close();
     for (uint32_t peer = 0; peer < kv_raw.peer_count; peer++) {
         kv_sender_close(&kv_raw.peers[peer].pair);
         ibv_destroy_ah(kv_raw.peers[peer].ah);
