@@ -21,10 +21,11 @@ struct tk_region;
 enum tk_message_kind {
     TK_REQUEST, /* takes a credit; answered by a REPLY, an ACK or, later, a credit on another
                    message */
-    TK_REPLY,  /* gives the credit back; uses the buffer that the requester posted before it sent */
-    TK_ACK,    /* as REPLY, without a handler */
-    TK_CONTROL /* at most one each way in the life of a job (exit notice): has a buffer of its own
-                */
+    TK_REPLY, /* gives the credit back; uses the buffer that the requester posted before it sent */
+    TK_ACK,   /* as REPLY, without a handler */
+    TK_CONTROL, /* at most one each way in the life of a job (exit notice): has a buffer of its own
+                 */
+    TK_NOTICE   /* between transports: never handed up */
 };
 
 enum tk_message_category { TK_SHORT, TK_MEDIUM, TK_LONG };

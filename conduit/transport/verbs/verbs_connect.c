@@ -9,6 +9,8 @@
 
 #include "base/report.h"
 #include "transport/verbs/verbs_credit.h"
+#include "transport/verbs/verbs_failover.h"
+#include "transport/verbs/verbs_note.h"
 #include "transport/verbs/verbs_private.h"
 
 static enum tk_status failed(const struct tk_link *link, const char *what, int error)
@@ -35,10 +37,12 @@ static void prepare(struct tk_link *link, bool is_primary)
     link->quiet_wr.sg_list = &link->quiet_sge;
     link->quiet_wr.num_sge = 1;
     tk_counter_set(&link->room, tk_verbs.depth_pp);
-    if (!is_primary)
-        return;
-    link->credits = tk_verbs.credits_pp;
-    link->control_expected = 1;
+    link->standing = tk_notice_buffers();
+    if (is_primary) {
+        link->credits = tk_verbs.credits_pp;
+        link->standing += 2 * tk_verbs.credits_pp;
+        link->control_expected = 1;
+    }
     link->surplus = -tk_credit_buffers_needed(link);
 }
 
@@ -66,7 +70,7 @@ enum tk_status tk_link_open(struct tk_link *link, struct tk_peer *peer, uint32_t
         .recv_cq = device->recv_cq,
         .qp_type = IBV_QPT_RC,
         .cap = {.max_send_wr = (uint32_t)tk_verbs.depth_pp,
-                .max_recv_wr = is_primary ? (uint32_t)(2 * tk_verbs.credits_pp + 1) : 1,
+                .max_recv_wr = (uint32_t)(tk_verbs.keeps || is_primary ? tk_receives_most() : 1),
                 .max_send_sge = 2, /* head and payload */
                 .max_recv_sge = 1,
                 .max_inline_data = (uint32_t)tk_verbs.inline_limit},
@@ -74,6 +78,8 @@ enum tk_status tk_link_open(struct tk_link *link, struct tk_peer *peer, uint32_t
     link->peer = peer;
     link->rail = rail;
     prepare(link, is_primary);
+    if (tk_verbs.keeps && tk_notes_open(link) != TK_OK)
+        return TK_FAIL;
     if (create(link, &attr) != TK_OK)
         return TK_FAIL;
     int error = tk_qp_init(link->qp, tk_rail_of(link), IBV_QPT_RC,
@@ -110,4 +116,5 @@ void tk_link_close(struct tk_link *link)
     if (link->qp)
         ibv_destroy_qp(link->qp);
     link->qp = NULL;
+    tk_notes_close(link);
 }

@@ -21,6 +21,7 @@
 #include "base/report.h"
 #include "settings/settings.h"
 #include "transport/verbs/verbs_credit.h"
+#include "transport/verbs/verbs_failover.h"
 #include "transport/verbs/verbs_private.h"
 
 void tk_recv_refused(struct tk_link *link, struct tk_buffer *buffer, int error)
@@ -39,22 +40,19 @@ enum tk_status tk_credit_none(struct tk_link *link)
     return TK_BUSY;
 }
 
-static bool post_reply_buffer(struct tk_link *link)
+enum tk_status tk_credit_post_buffer(struct tk_link *link)
 {
-    struct tk_rail *rail = tk_rail_of(link);
-    struct tk_buffer *buffer = tk_pool_take(&rail->recv_pool);
-    if (!buffer && tk_recv_pool_grow(rail) != TK_OK)
-        tk_buffers_exhausted(link);
-    else if (!buffer)
-        buffer = tk_pool_take(&rail->recv_pool);
+    struct tk_buffer *buffer = tk_recv_buffer_take(tk_rail_of(link));
     if (buffer)
         tk_recv_post(link, buffer);
-    return buffer != NULL;
+    else
+        tk_buffers_exhausted(link);
+    return buffer ? TK_OK : TK_FAIL;
 }
 
 enum tk_status tk_credit_post_reply_buffer(struct tk_link *link)
 {
-    if (post_reply_buffer(link))
+    if (tk_credit_post_buffer(link) == TK_OK)
         return TK_OK;
     tk_credit_return(link, 1);
     return TK_BUSY;
@@ -82,7 +80,7 @@ void tk_credit_owe(struct tk_link *link)
     if (send_ack(link) == TK_OK)
         return;
     link->ack_due = true;
-    tk_counter_add(&tk_verbs.acks_due, 1);
+    tk_counter_add(&tk_verbs.chores, 1);
 }
 
 static void settle(struct tk_link *link)
@@ -90,19 +88,24 @@ static void settle(struct tk_link *link)
     tk_lock(&link->lock);
     if (link->ack_due && (link->banked <= tk_verbs.slack || send_ack(link) == TK_OK)) {
         link->ack_due = false;
-        tk_counter_add(&tk_verbs.acks_due, -1);
+        tk_counter_add(&tk_verbs.chores, -1);
     }
     tk_unlock(&link->lock);
 }
 
-/* ACKs that found no room in the send queue. The one function here that takes the locks itself. */
+static bool is_linked(uint32_t rank)
+{
+    return rank != tk_peers.me && tk_links_to(rank)->qp;
+}
+
+/* Links that are to be moved, and ACKs that found no room in the send queue. */
 void tk_acks_send(void)
 {
-    if (tk_verbs.replays)
-        tk_failover_replay();
-    for (uint32_t r = 0; r < tk_peers.size && tk_counter_read(&tk_verbs.acks_due) > 0; r++)
-        if (r != tk_peers.me)
-            settle(tk_primary_to(r));
+    if (tk_verbs.keeps)
+        tk_failover_step();
+    for (uint32_t r = 0; r < tk_peers.size && tk_counter_read(&tk_verbs.chores) > 0; r++)
+        if (is_linked(r))
+            settle(tk_primary(tk_peer(r)));
 }
 
 static void tell_stall(const struct tk_link *link, double seconds)
@@ -123,8 +126,8 @@ void tk_verbs_tell_stall(void)
 {
     uint64_t now = tk_now(), limit = (uint64_t)(tk_settings.am_stall_seconds * 1e9);
     for (uint32_t r = 0; tk_verbs.links && limit && r < tk_peers.size; r++) {
-        struct tk_link *link = tk_primary_to(r);
-        if (r == tk_peers.me || !tk_trylock(&link->lock))
+        struct tk_link *link = is_linked(r) ? tk_primary(tk_peer(r)) : NULL;
+        if (!link || !tk_trylock(&link->lock))
             continue;
         bool is_starved = link->credits == 0 || tk_counter_read(&tk_verbs.credits_total) == 0;
         if (is_starved && link->starved_since && now - link->starved_since > limit) {

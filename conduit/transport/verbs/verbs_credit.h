@@ -14,8 +14,7 @@ enum tk_status tk_credit_post_reply_buffer(struct tk_link *link);
 
 static inline int tk_credit_buffers_needed(const struct tk_link *link)
 {
-    int in_flight = tk_verbs.credits_pp - link->credits;
-    return tk_verbs.credits_pp + in_flight + link->control_expected;
+    return link->standing - link->credits + link->control_expected;
 }
 
 static inline int tk_credit_buffers_posted(const struct tk_link *link)

@@ -11,6 +11,7 @@
 
 #include "base/bits.h"
 #include "base/report.h"
+#include "transport/verbs/verbs_failover.h"
 #include "transport/verbs/verbs_private.h"
 
 static struct tk_device *find(const struct ibv_context *context)
@@ -50,7 +51,7 @@ static enum tk_status fit(const struct tk_device *device)
         tk_complain("%s can't be queried: %s", name, strerror(error));
         return TK_FAIL;
     }
-    if (tk_verbs.depth_pp > attr.max_qp_wr || 2 * tk_verbs.credits_pp + 1 > attr.max_qp_wr) {
+    if (tk_verbs.depth_pp > attr.max_qp_wr || tk_receives_most() > attr.max_qp_wr) {
         tk_complain("%s allows %d work requests in a queue: lower GASNET_NETWORKDEPTH_PP (%d) or "
                     "GASNET_AM_CREDITS_PP (%d)",
                     name, attr.max_qp_wr, tk_verbs.depth_pp, tk_verbs.credits_pp);
@@ -75,29 +76,45 @@ enum tk_status tk_devices_open(void)
     return status;
 }
 
-/* Messages come over primary links only. */
+static uint32_t links_on(uint32_t rail)
+{
+    return (tk_verbs.links_pp + tk_verbs.rail_count - 1 - rail) / tk_verbs.rail_count;
+}
+
+/* Messages come over primary links only, and each link may become one. */
 static int receives_most(const struct tk_device *device)
 {
-    uint32_t peers = 0;
+    uint32_t links = 0;
     for (uint32_t i = 0; i < tk_verbs.rail_count; i++)
         if (tk_verbs.rails[i].device == device)
-            peers += tk_verbs.rails[i].peers;
-    return tk_max(1, (2 * tk_verbs.credits_pp + 1) * (int)peers);
+            links += tk_verbs.keeps ? tk_verbs.peers * links_on(i) : tk_verbs.rails[i].peers;
+    return tk_max(1, tk_receives_most() * (int)links);
+}
+
+/* A link that dies flushes all that it has, with a completion for each. */
+static int sends_most(const struct tk_device *device)
+{
+    uint32_t links = 0;
+    for (uint32_t i = 0; i < tk_verbs.rail_count && tk_verbs.keeps; i++)
+        if (tk_verbs.rails[i].device == device)
+            links += tk_verbs.peers * links_on(i);
+    return (int)tk_max((size_t)tk_verbs.depth_total, (size_t)tk_verbs.depth_pp * links);
 }
 
 static enum tk_status open_queues(struct tk_device *device)
 {
-    int recv_depth = receives_most(device);
+    int recv_depth = receives_most(device), send_depth = sends_most(device);
     device->pd = ibv_alloc_pd(device->context);
     if (device->pd)
-        device->send_cq = ibv_create_cq(device->context, tk_verbs.depth_total, NULL, NULL, 0);
+        device->send_cq = ibv_create_cq(device->context, send_depth, NULL, NULL, 0);
     if (device->send_cq)
         device->recv_cq = ibv_create_cq(device->context, recv_depth, NULL, NULL, 0);
     if (device->recv_cq)
         return TK_OK;
-    tk_complain("%s: no protection domain or completion queue of %d entries: %s; lower "
+    tk_complain("%s: no protection domain or completion queues of %d and %d entries: %s; lower "
                 "GASNET_AM_CREDITS_PP or GASNET_NETWORKDEPTH_TOTAL",
-                ibv_get_device_name(device->context->device), recv_depth, strerror(errno));
+                ibv_get_device_name(device->context->device), send_depth, recv_depth,
+                strerror(errno));
     return TK_FAIL;
 }
 

@@ -75,6 +75,27 @@ void tk_buffers_exhausted(struct tk_link *link)
         lost_peer(link->peer->rank);
 }
 
+void tk_links_exhausted(const struct tk_peer *peer)
+{
+    void (*lost_peer)(uint32_t) = __atomic_load_n(&tk_lost_peer, __ATOMIC_ACQUIRE);
+    struct tk_link *links = tk_links_to(peer->rank);
+    char ports[256];
+    size_t length = 0;
+    bool is_news = false;
+    for (uint32_t k = 0; k < tk_verbs.links_pp; k++) {
+        const struct tk_port_address *a = &tk_rail_of(&links[k])->address;
+        is_news |= tk_counter_add(&links[k].broken, 1) == 1;
+        if (length < sizeof(ports))
+            length += (size_t)snprintf(ports + length, sizeof(ports) - length, "%s%s:%u",
+                                       k ? ", " : "", a->device, a->port);
+    }
+    if (!is_news || !lost_peer)
+        return;
+    tk_complain("rank %u (%s, pid %d) is no longer reached over any port: %s", peer->rank,
+                peer->host, peer->pid, ports);
+    lost_peer(peer->rank);
+}
+
 static void completion_failed(struct tk_link *link, const char *what, size_t nbytes,
                               const struct ibv_wc *wc)
 {

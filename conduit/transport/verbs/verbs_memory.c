@@ -266,6 +266,19 @@ enum tk_status tk_recv_pool_grow(struct tk_rail *rail)
     return status;
 }
 
+/* A port's buffers serve the other ports of its device as well: when it is dead, nobody else needs
+ * them. */
+struct tk_buffer *tk_recv_buffer_take(struct tk_rail *rail)
+{
+    struct tk_buffer *buffer = tk_pool_take(&rail->recv_pool);
+    for (uint32_t i = 0; !buffer && i < tk_verbs.rail_count; i++)
+        if (tk_verbs.rails[i].device == rail->device)
+            buffer = tk_pool_take(&tk_verbs.rails[i].recv_pool);
+    if (!buffer && tk_recv_pool_grow(rail) == TK_OK)
+        buffer = tk_pool_take(&rail->recv_pool);
+    return buffer;
+}
+
 void tk_buffers_close(void)
 {
     while (tk_verbs.slabs) {

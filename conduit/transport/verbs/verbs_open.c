@@ -15,6 +15,7 @@
 #include "firehose/firehose.h"
 #include "settings/settings.h"
 #include "transport/verbs/verbs_credit.h"
+#include "transport/verbs/verbs_failover.h"
 #include "transport/verbs/verbs_private.h"
 #include "transport/verbs/verbs_spread.h"
 
@@ -43,7 +44,9 @@ static void derive_limits(uint32_t peers)
     v->slack = (int)tk_min((size_t)v->slack, (size_t)v->credits_pp - 1);
     v->slack = (int)tk_min((size_t)v->slack, (size_t)(credits - 1) / peers);
     v->depth_pp = (int)tk_settings.networkdepth_pp;
-    v->quiet_max = v->depth_pp / 4;
+    v->noted_quiet_max = v->depth_pp / 4;
+    v->quiet_max = v->keeps ? 0 : v->noted_quiet_max;
+    v->peers = peers;
     v->depth_total =
         total_or_all(tk_settings.networkdepth_total, v->depth_pp * (int)(peers * v->links_pp));
     /* An immediate Long has to find room for its payload and its head at once. */
@@ -70,17 +73,26 @@ static unsigned spare_count(void)
     return TK_THREADED ? spares_threaded : spares_single;
 }
 
+static unsigned links_on(const struct tk_rail *rail)
+{
+    uint32_t number = (uint32_t)(rail - tk_verbs.rails);
+    return (tk_verbs.links_pp + tk_verbs.rail_count - 1 - number) / tk_verbs.rail_count;
+}
+
 /* Requests from all peers and their exit notices are always posted; buffers for replies as credits
  * allow. */
 static enum tk_status open_recv_buffers(struct tk_rail *rail)
 {
     unsigned peers = rail->peers, each = (unsigned)tk_verbs.credits_pp;
+    unsigned notices = (unsigned)tk_notice_buffers() * tk_verbs.peers * links_on(rail);
     unsigned replies =
         (unsigned)tk_min((size_t)tk_counter_read(&tk_verbs.credits_total), (size_t)each * peers);
     unsigned kept = peers; /* the one more that small messages leave posted */
-    if (peers == 0)
+    if (peers == 0 && notices == 0)
         return TK_OK;
-    return tk_recv_pool_open(rail, (each + 1) * peers + kept + replies + spare_count());
+    if (peers == 0)
+        replies = 0;
+    return tk_recv_pool_open(rail, (each + 1) * peers + kept + replies + notices + spare_count());
 }
 
 static enum tk_status open_buffers(void)
@@ -150,10 +162,12 @@ static enum tk_status open_links(struct tk_card *card)
     return TK_OK;
 }
 
+/* What is sent inline may have to be sent again: then it must fit into a note. */
 static size_t inline_limit(void)
 {
     int64_t limit = tk_settings.inlinesend_limit;
-    return limit < 0 || limit > tk_inline_most ? tk_inline_most : (size_t)limit;
+    int most = tk_verbs.keeps ? tk_quiet_most : tk_inline_most;
+    return limit < 0 || limit > most ? (size_t)most : (size_t)limit;
 }
 
 static enum tk_status choose_rails(struct tk_choice *choice, uint32_t turn)
@@ -164,6 +178,12 @@ static enum tk_status choose_rails(struct tk_choice *choice, uint32_t turn)
         return status;
     tk_verbs.rail_count = tk_peers.rails = choice->count;
     tk_verbs.links_pp = (uint32_t)tk_max(choice->count, (size_t)tk_settings.num_qps);
+    if (tk_verbs.links_pp > tk_links_most) {
+        tk_complain("%u queue pairs to each peer (%u ports, GASNET_NUM_QPS=%u) are more than %d",
+                    tk_verbs.links_pp, choice->count, (unsigned)tk_settings.num_qps, tk_links_most);
+        return TK_FAIL;
+    }
+    tk_verbs.keeps = tk_verbs.links_pp > 1 && tk_settings.ibv_failover;
     tk_verbs.message_max = UINT32_MAX;
     for (uint32_t i = 0; i < choice->count; i++)
         tk_verbs.message_max = (uint32_t)tk_min(tk_verbs.message_max, choice->rails[i].message_max);
@@ -226,7 +246,7 @@ static enum tk_status connect_to(uint32_t rank)
         tk_spread_open(link, to->rate_mbps);
     }
     tk_peer(rank)->transport = tk_verbs_transport();
-    tk_peer(rank)->connection = tk_primary_to(rank);
+    tk_peer(rank)->connection = tk_links_to(rank) + tk_primary_number(rank);
     return TK_OK;
 }
 
@@ -272,9 +292,11 @@ static void set_ways(void)
 {
     set_stripe(false, tk_settings.get_stripe);
     set_stripe(true, tk_settings.put_stripe);
-    tk_verbs.short_get_most = tk_verbs.links_pp > 1
-                                  ? tk_min(tk_verbs.message_max, tk_verbs.spread_most[false])
-                                  : tk_verbs.message_max;
+    size_t short_get_most = tk_verbs.links_pp > 1
+                                ? tk_min(tk_verbs.message_max, tk_verbs.spread_most[false])
+                                : tk_verbs.message_max;
+    tk_verbs.short_get_most = tk_verbs.keeps ? 0 : short_get_most;
+    tk_verbs.noted_get_most = tk_verbs.keeps ? short_get_most : 0;
 }
 
 static enum tk_status connect_fenced(uint32_t rank, bool is_fenced)
@@ -282,7 +304,7 @@ static enum tk_status connect_fenced(uint32_t rank, bool is_fenced)
     for (uint32_t k = 0; k < tk_verbs.links_pp; k++) {
         struct tk_link *link = tk_links_to(rank) + k;
         link->is_fenced = is_fenced;
-        link->short_put_most = is_fenced ? 0 : tk_verbs.inline_limit;
+        link->short_put_most = is_fenced || tk_verbs.keeps ? 0 : tk_verbs.inline_limit;
     }
     if (is_fenced && !tk_verbs.fence_sink && tk_fence_sink_open() != TK_OK)
         return TK_FAIL;
@@ -380,10 +402,10 @@ const struct tk_transport tk_transport_verbs = {
 const struct tk_transport *tk_verbs_transport(void)
 {
     static struct tk_transport several;
-    if (tk_verbs.device_count == 1)
+    if (tk_verbs.device_count == 1 && !tk_verbs.keeps)
         return &tk_transport_verbs;
     several = tk_transport_verbs;
-    several.poll = tk_devices_poll;
-    several.reap = several.reap_in_handler = tk_devices_reap;
+    several.poll = tk_verbs.keeps ? tk_noting_poll : tk_devices_poll;
+    several.reap = several.reap_in_handler = tk_verbs.keeps ? tk_noting_reap : tk_devices_reap;
     return &several;
 }

@@ -12,6 +12,7 @@
 #include "base/report.h"
 #include "firehose/firehose.h"
 #include "transport/verbs/verbs_credit.h"
+#include "transport/verbs/verbs_failover.h"
 #include "transport/verbs/verbs_private.h"
 #include "transport/verbs/verbs_work.h"
 
@@ -28,13 +29,10 @@ static inline void plain_done(struct tk_work *work)
     tk_counter_add(&op->pending, -1);
 }
 
-/* Not inline: the loop around it should be short for what is plain. */
-static void __attribute__((noinline)) work_done(struct tk_work *work, const struct ibv_wc *wc)
+void tk_work_complete(struct tk_work *work)
 {
-    tk_if_unlikely(wc->status != IBV_WC_SUCCESS)
-    {
-        if (!tk_failover(work, wc))
-            tk_work_failed(work, wc);
+    if (work->is_plain) {
+        plain_done(work);
         return;
     }
     tk_counter_add(&tk_verbs.works_out, -1);
@@ -53,12 +51,19 @@ static void __attribute__((noinline)) work_done(struct tk_work *work, const stru
     tk_counter_add(&op->pending, -1);
 }
 
+/* Not inline: the loop around it should be short for what is plain. */
+static void __attribute__((noinline)) work_done(struct tk_work *work, const struct ibv_wc *wc)
+{
+    tk_if_likely(wc->status == IBV_WC_SUCCESS) tk_work_complete(work);
+    else if (!tk_failover(work, wc)) tk_work_failed(work, wc);
+}
+
 static inline int __attribute__((always_inline))
-take(struct ibv_cq *cq, tk_lock_t *lock, struct ibv_wc *wc)
+take(struct ibv_cq *cq, tk_lock_t *lock, struct ibv_wc *wc, int most)
 {
     if (!tk_trylock(lock))
         return 0;
-    int n = ibv_poll_cq(cq, tk_poll_batch, wc);
+    int n = ibv_poll_cq(cq, most, wc);
     tk_unlock(lock);
     tk_if_unlikely(n < 0) tk_panic("ibv_poll_cq failed with error %d", n);
     return n;
@@ -68,7 +73,7 @@ take(struct ibv_cq *cq, tk_lock_t *lock, struct ibv_wc *wc)
 static inline bool __attribute__((always_inline)) reap_from(struct tk_device *device)
 {
     struct ibv_wc wcs[tk_poll_batch], *wc = wcs;
-    int n = take(device->send_cq, &device->send_cq_lock, wcs);
+    int n = take(device->send_cq, &device->send_cq_lock, wcs, tk_poll_batch);
     if (n == 0)
         return false;
     do {
@@ -126,7 +131,7 @@ static inline void hand_up(struct tk_link *link, struct tk_message_head *head, v
     tk_deliver(&arrival);
     if (arrival.replied || head->kind != TK_REQUEST)
         return;
-    tk_lock(&link->lock);
+    link = tk_primary_lock(link->peer);
     tk_credit_owe(link);
     tk_unlock(&link->lock);
 }
@@ -236,7 +241,7 @@ static void __attribute__((noinline)) all_arrived(const struct ibv_wc *wc, int n
 static inline bool __attribute__((always_inline)) receive_from(struct tk_device *device)
 {
     struct ibv_wc wc[tk_poll_batch];
-    int n = take(device->recv_cq, &device->recv_cq_lock, wc);
+    int n = take(device->recv_cq, &device->recv_cq_lock, wc, tk_poll_batch);
     if (n <= 0)
         return false;
     all_arrived(wc, n);
@@ -251,7 +256,7 @@ static bool poll_recv(void)
 /* Apart from the usual way, which need not remember what it found on this one. */
 static bool __attribute__((noinline)) poll_all(void)
 {
-    bool any = tk_counter_read(&tk_verbs.acks_due) > 0;
+    bool any = tk_counter_read(&tk_verbs.chores) > 0;
     if (any)
         tk_acks_send();
     any |= tk_verbs_reap();
@@ -261,7 +266,7 @@ static bool __attribute__((noinline)) poll_all(void)
 bool tk_verbs_poll(void)
 {
     tk_if_unlikely(tk_counter_read(&tk_verbs.works_out) |
-                   tk_counter_read(&tk_verbs.acks_due)) return poll_all();
+                   tk_counter_read(&tk_verbs.chores)) return poll_all();
     return poll_recv();
 }
 
@@ -279,11 +284,129 @@ bool tk_devices_reap(void)
 
 bool tk_devices_poll(void)
 {
-    bool any = tk_counter_read(&tk_verbs.acks_due) > 0;
+    bool any = tk_counter_read(&tk_verbs.chores) > 0;
     if (any)
         tk_acks_send();
     any |= tk_devices_reap();
     for (struct tk_device *device = &tk_verbs.device; device; device = device->next)
         any |= receive_from(device);
+    return any;
+}
+
+/* ---- the same where links stand in for each other: what came over each is counted ---- */
+
+/* It is accounted now, so that the link may be closed; only its handler has to wait. */
+static void put_aside(struct tk_buffer *buffer, uint32_t size)
+{
+    struct tk_link *link = buffer->link;
+    struct tk_message_head *head = (struct tk_message_head *)buffer->data;
+    check_head(link, head, size);
+    tk_lock(&link->lock);
+    account(link, head);
+    if (link->surplus < 0)
+        tk_credit_post_buffer(link);
+    tk_unlock(&link->lock);
+    if (head->kind == TK_ACK) {
+        tk_pool_give(&tk_rail_of(link)->recv_pool, buffer);
+        return;
+    }
+    buffer->arrived = size;
+    buffer->item.next = NULL;
+    tk_lock(&tk_verbs.aside.lock);
+    if (tk_verbs.aside.first)
+        tk_verbs.aside.last->item.next = &buffer->item;
+    else
+        tk_verbs.aside.first = buffer;
+    tk_verbs.aside.last = buffer;
+    tk_unlock(&tk_verbs.aside.lock);
+}
+
+static struct tk_buffer *take_aside(void)
+{
+    tk_lock(&tk_verbs.aside.lock);
+    struct tk_buffer *buffer = tk_verbs.aside.first;
+    if (buffer)
+        tk_verbs.aside.first = (struct tk_buffer *)buffer->item.next;
+    tk_unlock(&tk_verbs.aside.lock);
+    return buffer;
+}
+
+/* Before what came later. */
+static bool hand_up_aside(void)
+{
+    struct tk_buffer *buffer;
+    bool any = false;
+    while ((buffer = take_aside()) != NULL) {
+        struct tk_message_head *head = (struct tk_message_head *)buffer->data;
+        size_t front = tk_message_front(head->category == TK_LONG, head->nargs);
+        hand_up(buffer->link, head, buffer->data + front, buffer->arrived - front);
+        tk_pool_give(&tk_rail_of(buffer->link)->recv_pool, buffer);
+        any = true;
+    }
+    return any;
+}
+
+static void one_came(const struct ibv_wc *wc, bool in_handler)
+{
+    struct tk_buffer *buffer = (struct tk_buffer *)(uintptr_t)wc->wr_id;
+    struct tk_link *link = buffer->link;
+    if (wc->status != IBV_WC_SUCCESS) {
+        if (!tk_failover_flushed(buffer, wc))
+            tk_recv_failed(link, wc);
+        return;
+    }
+    if (TK_THREADED)
+        __atomic_add_fetch(&link->arrived, 1, __ATOMIC_RELAXED);
+    else
+        link->arrived++;
+    if (((const struct tk_message_head *)buffer->data)->kind == TK_NOTICE) {
+        tk_notice_came(buffer, wc->byte_len);
+        tk_lock(&link->lock);
+        link->surplus--;
+        post_again(link, buffer);
+        tk_unlock(&link->lock);
+    } else if (in_handler) {
+        put_aside(buffer, wc->byte_len);
+    } else {
+        arrived(buffer, wc->byte_len);
+    }
+}
+
+/* One at a time: while a handler waits nobody may hold what came behind it, or a link that gave it
+ * would never be drained. */
+static bool receive_counted(struct tk_device *device, bool in_handler)
+{
+    struct ibv_wc wc;
+    int count = 0;
+    while (count < tk_poll_batch && take(device->recv_cq, &device->recv_cq_lock, &wc, 1) > 0) {
+        one_came(&wc, in_handler);
+        if (!in_handler)
+            hand_up_aside();
+        count++;
+    }
+    return count > 0;
+}
+
+bool tk_noting_poll(void)
+{
+    if (tk_counter_read(&tk_verbs.chores) > 0)
+        tk_acks_send();
+    bool any = tk_devices_reap();
+    any |= hand_up_aside();
+    for (struct tk_device *device = &tk_verbs.device; device; device = device->next)
+        any |= receive_counted(device, false);
+    return any;
+}
+
+/* Who waits for room in a handler may wait for a link to be moved, and that takes messages from the
+ * other end: those for handlers are put aside. */
+bool tk_noting_reap(void)
+{
+    bool any = tk_devices_reap();
+    if (tk_counter_read(&tk_verbs.chores) == 0)
+        return any;
+    tk_acks_send();
+    for (struct tk_device *device = &tk_verbs.device; device; device = device->next)
+        any |= receive_counted(device, true);
     return any;
 }

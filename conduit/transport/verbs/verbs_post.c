@@ -28,7 +28,7 @@ static void post_inline(struct tk_work *work, const struct tk_outgoing *m)
     wr.sg_list = sge;
     wr.num_sge = m->nbytes ? 2 : 1;
     work->nbytes = (uint32_t)(m->head_size + m->nbytes);
-    tk_work_post(work, &wr, IBV_WR_SEND, IBV_SEND_INLINE);
+    tk_work_post(work, &wr, IBV_WR_SEND, IBV_SEND_INLINE, NULL, NULL);
 }
 
 static void post_gathered(struct tk_work *work, const struct tk_outgoing *m)
@@ -46,7 +46,7 @@ static void post_gathered(struct tk_work *work, const struct tk_outgoing *m)
     work->op = m->source;
     tk_counter_add(&m->source->pending, 1);
     work->nbytes = (uint32_t)(m->head_size + m->nbytes);
-    tk_work_post(work, &wr, IBV_WR_SEND, 0);
+    tk_work_post(work, &wr, IBV_WR_SEND, 0, tk_verbs.segment->local, NULL);
 }
 
 static void post_copied(struct tk_work *work, const struct tk_outgoing *m)
@@ -62,7 +62,7 @@ static void post_copied(struct tk_work *work, const struct tk_outgoing *m)
     if (m->nbytes)
         memcpy(bytes + m->head_size, m->payload, m->nbytes);
     work->nbytes = sge.length;
-    tk_work_post(work, &wr, IBV_WR_SEND, 0);
+    tk_work_post(work, &wr, IBV_WR_SEND, 0, NULL, NULL);
 }
 
 static bool worth_gathering(const struct tk_outgoing *m)
@@ -75,7 +75,7 @@ static bool worth_gathering(const struct tk_outgoing *m)
 /* Banked credits ride on every message to the peer. */
 static inline void hand_over_credits(struct tk_link *link, struct tk_message_head *head)
 {
-    if (link->banked == 0 || head->kind == TK_CONTROL)
+    if (link->banked == 0 || head->kind >= TK_CONTROL)
         return;
     int credits = (int)tk_min((size_t)link->banked, UINT8_MAX);
     head->credits = (uint8_t)credits;
@@ -96,7 +96,7 @@ static void post_in_place(struct tk_work *work, const struct tk_outgoing *m)
     wr.sg_list = &sge;
     wr.num_sge = 1;
     work->nbytes = sge.length;
-    tk_work_post(work, &wr, IBV_WR_SEND, 0);
+    tk_work_post(work, &wr, IBV_WR_SEND, 0, NULL, NULL);
 }
 
 static bool is_in_place(const struct tk_work *work, const struct tk_outgoing *m)
@@ -127,23 +127,45 @@ static inline void quiet_post(struct tk_link *link, size_t size)
     tk_if_unlikely(error) tk_post_failed(&link->quiet_work, error);
 }
 
-static bool post_quietly(struct tk_link *link, const struct tk_outgoing *m)
+static size_t gather_quiet(struct tk_link *link, const struct tk_outgoing *m)
 {
     char *bytes = link->quiet_data.bytes;
-    size_t size = m->head_size + m->nbytes;
-    if (!is_small(m) || size > tk_quiet_most || !tk_quiet_take(link))
-        return false;
     hand_over_credits(link, m->head);
     memcpy(bytes, m->head, m->head_size);
     if (m->nbytes)
         memcpy(bytes + m->head_size, m->payload, m->nbytes);
+    return m->head_size + m->nbytes;
+}
+
+static bool post_quietly(struct tk_link *link, const struct tk_outgoing *m)
+{
+    if (!is_small(m) || m->head_size + m->nbytes > tk_quiet_most || !tk_quiet_take(link))
+        return false;
+    quiet_post(link, gather_quiet(link, m));
+    return true;
+}
+
+void tk_quiet_post_noted(struct tk_link *link, size_t size)
+{
+    tk_note_quiet(link, &link->quiet_data, size);
     quiet_post(link, size);
+}
+
+/* Where messages are noted no small one is too large for its note; see inline_limit() in
+ * verbs_open.c. */
+static bool post_noted(struct tk_link *link, const struct tk_outgoing *m)
+{
+    if (!tk_verbs.keeps || !is_small(m) || !tk_noted_quiet_take(link))
+        return false;
+    tk_quiet_post_noted(link, gather_quiet(link, m));
     return true;
 }
 
 static enum tk_status __attribute__((noinline))
 post_loudly(struct tk_link *link, struct tk_outgoing *m)
 {
+    if (post_noted(link, m))
+        return TK_OK;
     struct tk_work *work = tk_work_take(link, !is_small(m));
     if (!work)
         return TK_BUSY;
@@ -174,7 +196,7 @@ static enum tk_status send_locked(struct tk_link *link, struct tk_outgoing *m)
 
 enum tk_status tk_verbs_send(struct tk_peer *peer, struct tk_outgoing *m)
 {
-    struct tk_link *link = peer->connection;
+    struct tk_link *link = tk_primary(peer);
     tk_lock(&link->lock);
     enum tk_status status = send_locked(link, m);
     tk_unlock(&link->lock);
@@ -230,7 +252,7 @@ static inline enum tk_status send_short_locked(struct tk_link *link, uint8_t kin
 enum tk_status tk_verbs_send_short(struct tk_peer *peer, struct tk_message_head head,
                                    const int32_t *args, bool immediate)
 {
-    struct tk_link *link = peer->connection;
+    struct tk_link *link = tk_primary(peer);
     tk_lock(&link->lock);
     tk_short_build(&link->quiet_data.message, head, args);
     enum tk_status status = send_short_locked(link, head.kind);
@@ -242,7 +264,7 @@ enum tk_status tk_verbs_send_short(struct tk_peer *peer, struct tk_message_head 
 enum tk_status tk_verbs_send_small(struct tk_peer *peer, unsigned tag, uint64_t args,
                                    bool immediate)
 {
-    struct tk_link *link = peer->connection;
+    struct tk_link *link = tk_primary(peer);
     tk_lock(&link->lock);
     struct tk_short *message = &link->quiet_data.message;
     message->head = tk_tag_head(tag);

@@ -3,7 +3,8 @@
  * What the files of transport/verbs share. A device in use has the objects that serve all its
  * ports; a rail is one port in use; a link is a connection to one peer over a rail. Each pair of
  * ranks has as many links, and one of them is primary: it carries what is small, in order. The
- * others carry pieces of large transfers only, and have neither credits nor receive buffers.
+ * others carry pieces of large transfers, and the notices by which another one becomes primary when
+ * a link dies (verbs_failover.c).
  *
  * Locks: a link's lock guards its credits, its receive queue and the order of its sends. A pool's
  * lock may be taken under it. The locks of the completion queues are only tried, and are free again
@@ -31,13 +32,15 @@ enum {
      * the same few sets of the cache. Also what tk_room_size needs. */
     tk_buffer_stride = tk_buffer_size + TK_CACHE_LINE,
     tk_inline_most = 512, /* inline sends are gathered on the stack; no device gains from more */
+    tk_links_most = 64,   /* to a peer: tk_rma.unfenced has a bit for each */
     tk_quiet_most = 128, /* what is copied to be sent quietly: Shorts, and a few words of payload */
     tk_poll_batch = 16   /* completions taken at a time: one cache line each on most devices */
 };
 
 struct tk_link;
 struct tk_pinned;
-struct tk_replay;
+struct tk_note;
+struct tk_pair;
 struct tk_rail;
 
 /* Memory that devices know: one object of each, and the keys by rail. */
@@ -53,6 +56,7 @@ struct tk_buffer {
     struct tk_link *link; /* while posted for receiving */
     char *data;
     const uint32_t *keys;  /* by rail; of a receive buffer there is the one of its own device */
+    uint32_t arrived;      /* bytes of the message that waits in it to be handed up */
     struct ibv_recv_wr wr; /* posts it for receiving */
     struct ibv_sge sge;
 };
@@ -81,7 +85,7 @@ struct tk_link {
     struct tk_peer *peer;
     uint32_t rail;             /* its index */
     bool is_fenced;            /* puts have reads behind them: see verbs_spread.c */
-    size_t short_put_most;     /* bytes; inline_limit, or 0 where it is fenced */
+    size_t short_put_most;     /* bytes; inline_limit, or 0 where it is fenced or noted */
     uint64_t carried, cost;    /* of large transfers: bytes times cost so far; of a byte */
     int credits;               /* requests that we may send now */
     int banked;                /* credits of the peer's that we hold back */
@@ -100,6 +104,19 @@ struct tk_link {
         struct tk_short message;
         char bytes[tk_quiet_most];
     } quiet_data;
+
+    /* The rest is for failover, and of no use without it; see verbs_failover.c. */
+    struct tk_note *notes;  /* what was posted, in order: a ring as long as the send queue */
+    uint32_t note_next;     /* where in it the next one goes */
+    uint32_t sent, arrived; /* messages that were posted; that came */
+    int standing;           /* receive buffers that are needed when no request is in flight */
+    int failed;             /* slots of the send queue whose works came back with an error */
+    tk_counter_t lent;      /* slots taken by who posts later */
+    uint32_t heard;         /* messages of ours that the other end got before it closed */
+    tk_counter_t fate;      /* enum tk_fate */
+    bool is_heard;          /* the other end has closed, and told `heard` */
+    bool must_tell;         /* a notice of this link is to be sent */
+    bool is_ready;          /* has the receive buffers of a primary link, or will be one at once */
 };
 
 struct tk_device {
@@ -138,25 +155,32 @@ struct tk_verbs {
     uint32_t rail_count;
     uint32_t device_count;
     uint32_t links_pp;     /* to each peer */
+    uint32_t peers;        /* that are reached so */
     struct tk_link *links; /* links_pp in a row for each rank; ours are unused */
     struct tk_registration *segment;
     size_t inline_limit;   /* the least of all queue pairs */
     size_t short_get_most; /* bytes of a get that needs no thought of other links */
+    size_t noted_get_most; /* the same where what is posted is noted; else 0 */
     size_t stripe[2];      /* bytes of a piece; of gets, of puts */
     size_t spread_most[2]; /* bytes of a get, a put that goes over one link whatever there are */
     uint32_t message_max;  /* the least of all ports */
+    bool keeps;            /* what is posted is noted, to be posted again over another link */
     struct tk_buffer *fence_sink; /* where reads behind puts go, if any; nobody looks at it */
     struct tk_slab *slabs;
     struct tk_pool bounce_pool, work_pool;
     struct tk_work *works;
     int credits_pp, slack;
     int depth_pp, depth_total;
-    int bounces;                /* buffers in bounce_pool and out of it */
-    int quiet_max;              /* quiet messages in a row on a link */
+    int bounces; /* buffers in bounce_pool and out of it */
+    struct {
+        tk_lock_t lock;
+        struct tk_buffer *first, *last; /* messages that came while nobody could run handlers */
+    } aside;
+    int quiet_max;              /* quiet messages in a row on a link; 0 where they are noted */
+    int noted_quiet_max;        /* the same for those */
     tk_counter_t credits_total; /* requests that this process may still have in flight */
-    tk_counter_t acks_due;      /* and works that wait for another link */
-    struct tk_pool homeless;    /* those */
-    struct tk_replay *replays;  /* see verbs_failover.c; NULL: there is no other link to go to */
+    tk_counter_t chores;        /* ACKs and moves to other links that polls are to go on with */
+    struct tk_pair *pairs;      /* by rank; see verbs_failover.c. NULL: nothing is noted */
     tk_counter_t works_out;     /* work requests under way: an idle send CQ need not be polled */
 };
 
@@ -173,9 +197,24 @@ static inline uint32_t tk_primary_number(uint32_t rank)
     return (tk_peers.me + rank) % tk_verbs.links_pp;
 }
 
-static inline struct tk_link *tk_primary_to(uint32_t rank)
+/* The one that has the messages. Of two threads one may be moving them to another link: who has
+ * locked this one finds no room in it then. */
+static inline struct tk_link *tk_primary(const struct tk_peer *peer)
 {
-    return tk_links_to(rank) + tk_primary_number(rank);
+    return __atomic_load_n(&peer->connection, __ATOMIC_RELAXED);
+}
+
+/* For who changes its credits: locked, and still the primary one. */
+static inline struct tk_link *tk_primary_lock(const struct tk_peer *peer)
+{
+    struct tk_link *link = tk_primary(peer);
+    tk_lock(&link->lock);
+    while (TK_THREADED && link != tk_primary(peer)) {
+        tk_unlock(&link->lock);
+        link = tk_primary(peer);
+        tk_lock(&link->lock);
+    }
+    return link;
 }
 
 static inline struct tk_rail *tk_rail_of(const struct tk_link *link)
@@ -223,6 +262,9 @@ enum tk_status tk_bounce_pool_open(unsigned count);
 enum tk_status tk_fence_sink_open(void);
 enum tk_status tk_recv_pool_open(struct tk_rail *rail, unsigned count);
 enum tk_status tk_recv_pool_grow(struct tk_rail *rail);
+/* Takes a buffer to receive over the rail; memory for more is registered if need be. NULL: it can't
+ * be, and the cause was told. */
+struct tk_buffer *tk_recv_buffer_take(struct tk_rail *rail);
 void tk_buffers_close(void);
 void tk_segment_forget(void); /* at the end of the process; nobody is to unregister it then */
 const uint32_t *tk_pinned_keys(const struct tk_pinned *pinned); /* for local use, by rail */
@@ -251,7 +293,8 @@ void tk_link_close(struct tk_link *link);
 /* verbs_credit.c: all with the link's lock held */
 void tk_recv_refused(struct tk_link *link, struct tk_buffer *buffer, int error);
 void tk_credit_owe(struct tk_link *link);
-void tk_acks_send(void);
+enum tk_status tk_credit_post_buffer(struct tk_link *link);
+void tk_acks_send(void); /* takes the locks itself */
 
 /* verbs_post.c */
 bool tk_is_registered(const void *address, size_t size);
@@ -263,6 +306,9 @@ enum tk_status tk_verbs_send_small(struct tk_peer *peer, unsigned tag, uint64_t 
 enum tk_status tk_message_post(struct tk_link *link, struct tk_outgoing *message);
 
 void tk_message_post_work(struct tk_link *link, struct tk_work *work, struct tk_outgoing *message);
+
+/* Posts what lies in quiet_data, with its slot taken, and notes it. */
+void tk_quiet_post_noted(struct tk_link *link, size_t size);
 
 /* verbs_room.c */
 enum tk_status tk_verbs_reserve(struct tk_room *room, bool place, bool buffer);
@@ -281,22 +327,16 @@ bool tk_verbs_poll(void); /* of one device */
 bool tk_verbs_reap(void);
 bool tk_devices_poll(void); /* of all, where there are several */
 bool tk_devices_reap(void);
-
-/* verbs_failover.c */
-enum tk_status tk_failover_open(void);
-void tk_failover_close(void);
-/* What is about to be posted over a link that is not primary. Keys are by rail, and stay. */
-void tk_failover_note(const struct tk_work *work, const struct ibv_sge *local, uint64_t remote,
-                      const uint32_t *local_keys, const uint32_t *remote_keys);
-/* Takes a failed work over; false: it can't be done again. */
-bool tk_failover(struct tk_work *work, const struct ibv_wc *wc);
-void tk_failover_replay(void);
+bool tk_noting_poll(void); /* where links stand in for each other */
+bool tk_noting_reap(void);
+void tk_work_complete(struct tk_work *work); /* it is done, though nobody acknowledged it */
 
 /* verbs_error.c */
 void tk_post_failed(struct tk_work *work, int error);
 void tk_work_failed(struct tk_work *work, const struct ibv_wc *wc);
 void tk_recv_failed(struct tk_link *link, const struct ibv_wc *wc);
 void tk_buffers_exhausted(struct tk_link *link);
+void tk_links_exhausted(const struct tk_peer *peer); /* none of them reaches it any more */
 _Noreturn void tk_wire_error(struct tk_link *link, const char *what);
 void tk_explain_registration(const struct tk_device *device, const char *what, size_t size,
                              int error);

@@ -76,7 +76,7 @@ static void count(struct tk_work *work, const struct tk_rma *rma, const struct p
 }
 
 static void post_piece(struct tk_work *work, struct tk_rma *rma, const struct piece *piece,
-                       uint32_t remote_key)
+                       const uint32_t *remote_keys)
 {
     struct ibv_sge sge = {.addr = (uintptr_t)piece->local, .length = (uint32_t)piece->nbytes};
     struct ibv_send_wr wr;
@@ -84,7 +84,7 @@ static void post_piece(struct tk_work *work, struct tk_rma *rma, const struct pi
     wr.sg_list = &sge;
     wr.num_sge = 1;
     wr.wr.rdma.remote_addr = rma->remote + rma->done;
-    wr.wr.rdma.rkey = remote_key;
+    wr.wr.rdma.rkey = remote_keys[work->link->rail];
     if (piece->is_bounced) {
         sge.addr = (uintptr_t)work->bounce->data;
         sge.lkey = work->bounce->keys[work->link->rail];
@@ -98,16 +98,15 @@ static void post_piece(struct tk_work *work, struct tk_rma *rma, const struct pi
     work->nbytes = sge.length;
     rma->done += piece->nbytes;
     tk_fence_want(rma, work->link);
-    if (tk_verbs.replays && tk_is_spread(rma))
-        tk_failover_note(work, &sge, wr.wr.rdma.remote_addr, piece->keys,
-                         tk_remote_keys(work->link->peer, rma));
     /* Last: it may be complete at once, and another thread's. */
-    tk_work_post(work, &wr, rma->is_put ? IBV_WR_RDMA_WRITE : IBV_WR_RDMA_READ, flags);
+    tk_work_post(work, &wr, rma->is_put ? IBV_WR_RDMA_WRITE : IBV_WR_RDMA_READ, flags, piece->keys,
+                 remote_keys);
 }
 
 /* A small put is one piece whose source is free on return: most of what next_piece() weighs up does
  * not arise. */
-static enum tk_status put_inline(struct tk_link *link, struct tk_rma *rma, uint32_t remote_key)
+static enum tk_status put_inline(struct tk_link *link, struct tk_rma *rma,
+                                 const uint32_t *remote_keys)
 {
     struct tk_work *work = tk_work_take(link, false);
     if (!work)
@@ -117,14 +116,14 @@ static enum tk_status put_inline(struct tk_link *link, struct tk_rma *rma, uint3
     wr.sg_list = &sge;
     wr.num_sge = 1;
     wr.wr.rdma.remote_addr = rma->remote;
-    wr.wr.rdma.rkey = remote_key;
+    wr.wr.rdma.rkey = remote_keys[link->rail];
     if (!rma->sources_only) {
         work->op = rma->op;
         tk_counter_add(&rma->op->pending, 1);
     }
     work->nbytes = sge.length;
     rma->done = rma->nbytes;
-    tk_work_post(work, &wr, IBV_WR_RDMA_WRITE, IBV_SEND_INLINE);
+    tk_work_post(work, &wr, IBV_WR_RDMA_WRITE, IBV_SEND_INLINE, NULL, remote_keys);
     tk_fence_want(rma, link);
     return TK_OK;
 }
@@ -175,7 +174,8 @@ static bool reserve(struct tk_link *link, const struct tk_rma *rma, struct tk_wo
     return true;
 }
 
-static enum tk_status post_pieces(struct tk_link *link, struct tk_rma *rma, uint32_t remote_key)
+static enum tk_status post_pieces(struct tk_link *link, struct tk_rma *rma,
+                                  const uint32_t *remote_keys)
 {
     struct tk_work *reserved = NULL;
     if (rma->immediate && rma->done == 0 && !reserve(link, rma, &reserved))
@@ -187,7 +187,7 @@ static enum tk_status post_pieces(struct tk_link *link, struct tk_rma *rma, uint
         if (!work)
             return TK_BUSY;
         count(work, rma, &piece);
-        post_piece(work, rma, &piece, remote_key);
+        post_piece(work, rma, &piece, remote_keys);
     }
     give_back(reserved);
     return TK_OK;
@@ -234,7 +234,8 @@ static struct piece held_piece(const struct tk_rma *rma, struct tk_pinned **held
     return piece;
 }
 
-static enum tk_status post_one_held(struct tk_link *link, struct tk_rma *rma, uint32_t remote_key)
+static enum tk_status post_one_held(struct tk_link *link, struct tk_rma *rma,
+                                    const uint32_t *remote_keys)
 {
     struct tk_pinned *held;
     if (tk_counter_read(&link->room) <= 0)
@@ -247,7 +248,7 @@ static enum tk_status post_one_held(struct tk_link *link, struct tk_rma *rma, ui
         if (held)
             work->held = held;
         count(work, rma, &piece);
-        post_piece(work, rma, &piece, remote_key);
+        post_piece(work, rma, &piece, remote_keys);
     }
     tk_unlock(&link->lock);
     if (!work && held)
@@ -255,11 +256,12 @@ static enum tk_status post_one_held(struct tk_link *link, struct tk_rma *rma, ui
     return work ? TK_OK : TK_BUSY;
 }
 
-static enum tk_status post_held(struct tk_link *link, struct tk_rma *rma, uint32_t remote_key)
+static enum tk_status post_held(struct tk_link *link, struct tk_rma *rma,
+                                const uint32_t *remote_keys)
 {
     enum tk_status status = TK_OK;
     while (status == TK_OK && rma->done < rma->nbytes)
-        status = post_one_held(link, rma, remote_key);
+        status = post_one_held(link, rma, remote_keys);
     return status;
 }
 
@@ -272,17 +274,17 @@ static enum tk_status post_one_spread(struct tk_peer *peer, struct tk_rma *rma, 
     if (!link)
         return TK_BUSY;
     size_t before = rma->done;
-    uint32_t remote_key = tk_remote_keys(peer, rma)[link->rail];
+    const uint32_t *remote_keys = tk_remote_keys(peer, rma);
     enum tk_status status = TK_BUSY;
     if (wants_region) {
-        status = post_one_held(link, rma, remote_key);
+        status = post_one_held(link, rma, remote_keys);
     } else {
         tk_lock(&link->lock);
         struct piece piece = next_piece(rma);
         struct tk_work *work = tk_work_take(link, piece.is_bounced);
         if (work) {
             count(work, rma, &piece);
-            post_piece(work, rma, &piece, remote_key);
+            post_piece(work, rma, &piece, remote_keys);
             status = TK_OK;
         }
         tk_unlock(&link->lock);
@@ -304,10 +306,10 @@ static enum tk_status post_spread(struct tk_peer *peer, struct tk_rma *rma)
  * lock: where threads meet, they go the long way, which does. ---- */
 
 static inline bool __attribute__((always_inline))
-post_plain(const struct tk_peer *peer, struct tk_op *op, uintptr_t remote, struct ibv_sge *sge,
-           enum ibv_wr_opcode opcode, unsigned flags)
+post_plain(struct tk_link *link, const struct tk_peer *peer, struct tk_op *op, uintptr_t remote,
+           struct ibv_sge *sge, enum ibv_wr_opcode opcode, unsigned flags, bool notes)
 {
-    struct tk_link *link = peer->connection;
+    struct tk_note_keys keys;
     struct ibv_send_wr wr;
     tk_if_unlikely(!tk_trylock(&link->lock)) return false;
     struct tk_work *work = tk_work_take_plain(link, op);
@@ -321,24 +323,56 @@ post_plain(const struct tk_peer *peer, struct tk_op *op, uintptr_t remote, struc
     wr.num_sge = 1;
     wr.wr.rdma.remote_addr = remote;
     wr.wr.rdma.rkey = peer->segment_key;
-    tk_work_post(work, &wr, opcode, flags);
+    if (notes)
+        keys = (struct tk_note_keys){.local = opcode == IBV_WR_RDMA_READ ? tk_verbs.segment->local
+                                                                         : NULL,
+                                     .remote = tk_peers.keys[peer->rank]};
+    tk_work_post_noted(work, &wr, opcode, flags, notes, &keys);
     tk_unlock(&link->lock);
     return true;
+}
+
+/* Where links stand in for each other everything is noted. */
+static bool __attribute__((noinline))
+put_otherwise(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, const void *local,
+              size_t nbytes)
+{
+    struct ibv_sge sge = {.addr = (uintptr_t)local, .length = (uint32_t)nbytes};
+    struct tk_link *link = tk_primary(peer);
+    bool may_be = tk_verbs.keeps && !link->is_fenced;
+    if (may_be && nbytes - 1 < tk_verbs.inline_limit &&
+        post_plain(link, peer, op, remote, &sge, IBV_WR_RDMA_WRITE, IBV_SEND_INLINE, true))
+        return true;
+    return tk_not_the_short_way(peer, op, remote, local, nbytes);
+}
+
+static bool __attribute__((noinline))
+get_otherwise(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, void *local, size_t nbytes)
+{
+    struct tk_link *link = tk_primary(peer);
+    if (nbytes - 1 < tk_verbs.noted_get_most && tk_is_registered(local, nbytes)) {
+        struct ibv_sge sge = {.addr = (uintptr_t)local,
+                              .length = (uint32_t)nbytes,
+                              .lkey = tk_verbs.segment->local[link->rail]};
+        if (post_plain(link, peer, op, remote, &sge, IBV_WR_RDMA_READ, 0, true))
+            return true;
+    }
+    return tk_not_the_short_way(peer, op, remote, local, nbytes);
 }
 
 bool tk_verbs_put(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, const void *local,
                   size_t nbytes)
 {
     struct ibv_sge sge;
-    const struct tk_link *link = peer->connection;
+    struct tk_link *link = tk_primary(peer);
     tk_if_likely(nbytes - 1 < link->short_put_most)
     {
         sge.addr = (uintptr_t)local;
         sge.length = (uint32_t)nbytes;
-        tk_if_likely(
-            post_plain(peer, op, remote, &sge, IBV_WR_RDMA_WRITE, IBV_SEND_INLINE)) return true;
+        tk_if_likely(post_plain(link, peer, op, remote, &sge, IBV_WR_RDMA_WRITE, IBV_SEND_INLINE,
+                                false)) return true;
     }
-    return tk_not_the_short_way(peer, op, remote, local, nbytes);
+    return put_otherwise(peer, op, remote, local, nbytes);
 }
 
 bool tk_verbs_get(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, void *local,
@@ -347,26 +381,28 @@ bool tk_verbs_get(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, void
     struct ibv_sge sge;
     tk_if_likely(nbytes - 1 < tk_verbs.short_get_most && tk_is_registered(local, nbytes))
     {
+        struct tk_link *link = tk_primary(peer);
         sge.addr = (uintptr_t)local;
         sge.length = (uint32_t)nbytes;
-        sge.lkey = tk_verbs.segment->local[((struct tk_link *)peer->connection)->rail];
-        tk_if_likely(post_plain(peer, op, remote, &sge, IBV_WR_RDMA_READ, 0)) return true;
+        sge.lkey = tk_verbs.segment->local[link->rail];
+        tk_if_likely(
+            post_plain(link, peer, op, remote, &sge, IBV_WR_RDMA_READ, 0, false)) return true;
     }
-    return tk_not_the_short_way(peer, op, remote, local, nbytes);
+    return get_otherwise(peer, op, remote, local, nbytes);
 }
 
 static enum tk_status post_all(struct tk_peer *peer, struct tk_rma *rma)
 {
-    struct tk_link *link = peer->connection;
+    struct tk_link *link = tk_primary(peer);
     if (tk_is_spread(rma))
         return post_spread(peer, rma);
     bool is_small = rma->is_put && rma->nbytes <= tk_verbs.inline_limit;
-    uint32_t remote_key = rma->is_pair ? rma->remote_keys[link->rail] : peer->segment_key;
+    const uint32_t *remote_keys = tk_remote_keys(peer, rma);
     if (wants_hold(rma) && may_hold(rma))
-        return post_held(link, rma, remote_key);
+        return post_held(link, rma, remote_keys);
     tk_lock(&link->lock);
     enum tk_status status =
-        is_small ? put_inline(link, rma, remote_key) : post_pieces(link, rma, remote_key);
+        is_small ? put_inline(link, rma, remote_keys) : post_pieces(link, rma, remote_keys);
     tk_unlock(&link->lock);
     return status;
 }

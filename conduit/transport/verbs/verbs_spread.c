@@ -15,6 +15,7 @@
 #include "config.h"
 
 #include "base/bits.h"
+#include "transport/verbs/verbs_failover.h"
 #include "transport/verbs/verbs_spread.h"
 #include "transport/verbs/verbs_work.h"
 
@@ -22,16 +23,11 @@ enum {
     cost_unit = 256 /* of a byte on a link that is as fast as the fastest port there is */
 };
 
-static uint32_t links_used(void)
-{
-    return (uint32_t)tk_min(tk_verbs.links_pp, tk_spread_links_most);
-}
-
 /* Links that share a rail share its rate. */
 static uint32_t links_on(uint32_t rail)
 {
     uint32_t count = 0;
-    for (uint32_t k = rail; k < links_used(); k += tk_verbs.rail_count)
+    for (uint32_t k = rail; k < tk_verbs.links_pp; k += tk_verbs.rail_count)
         count++;
     return (uint32_t)tk_max(count, 1);
 }
@@ -54,7 +50,7 @@ struct tk_link *tk_spread_link(const struct tk_peer *peer, size_t nbytes)
 {
     struct tk_link *links = tk_links_to(peer->rank), *best = NULL;
     uint64_t least = UINT64_MAX;
-    for (uint32_t k = 0; k < links_used(); k++) {
+    for (uint32_t k = 0; k < tk_verbs.links_pp; k++) {
         struct tk_link *link = &links[k];
         uint64_t then = __atomic_load_n(&link->carried, __ATOMIC_RELAXED) + nbytes * link->cost;
         if (then >= least || tk_counter_read(&link->room) <= 0)
@@ -65,7 +61,7 @@ struct tk_link *tk_spread_link(const struct tk_peer *peer, size_t nbytes)
     return best;
 }
 
-void tk_fence_post(struct tk_work *read, uint64_t remote, const uint32_t *remote_keys)
+static void post(struct tk_work *read, uint64_t remote, const uint32_t *remote_keys)
 {
     uint32_t rail = read->link->rail;
     struct ibv_sge sge = {.addr = (uintptr_t)tk_verbs.fence_sink->data,
@@ -77,7 +73,7 @@ void tk_fence_post(struct tk_work *read, uint64_t remote, const uint32_t *remote
     wr.wr.rdma.remote_addr = remote;
     wr.wr.rdma.rkey = remote_keys[rail];
     read->nbytes = sge.length;
-    tk_work_post(read, &wr, IBV_WR_RDMA_READ, 0);
+    tk_work_post(read, &wr, IBV_WR_RDMA_READ, 0, tk_verbs.fence_sink->keys, remote_keys);
 }
 
 static bool post_read(struct tk_link *link, const struct tk_peer *peer, const struct tk_rma *rma)
@@ -86,21 +82,21 @@ static bool post_read(struct tk_link *link, const struct tk_peer *peer, const st
     if (!work)
         return false;
     tk_counter_add(&rma->op->pending, 1);
-    tk_fence_post(work, rma->remote, tk_remote_keys(peer, rma));
+    post(work, rma->remote, tk_remote_keys(peer, rma));
     return true;
 }
 
 enum tk_status tk_fence(const struct tk_peer *peer, struct tk_rma *rma)
 {
     while (rma->unfenced) {
-        int number = __builtin_ctzll(rma->unfenced);
-        struct tk_link *link =
-            number == tk_fence_primary ? peer->connection : tk_links_to(peer->rank) + number;
+        struct tk_link *link = tk_links_to(peer->rank) + __builtin_ctzll(rma->unfenced);
+        /* What a dead link may not have written was written again over the primary one. */
+        if (tk_link_is_closed(link))
+            link = tk_primary(peer);
         tk_lock(&link->lock);
         bool is_posted = post_read(link, peer, rma);
         tk_unlock(&link->lock);
-        /* A lost link has no room any more; see verbs_failover.c for what it has written. */
-        if (!is_posted && !tk_counter_read(&link->broken))
+        if (!is_posted)
             return TK_BUSY;
         rma->unfenced &= rma->unfenced - 1;
     }

@@ -6,10 +6,6 @@
 
 #include "transport/verbs/verbs_private.h"
 
-/* Bits of tk_rma.unfenced: one for each link that large transfers go over, by its number, and the
- * last for the primary link, whatever its number is. */
-enum { tk_spread_links_most = 63, tk_fence_primary = 63 };
-
 /* Does it go over all links? What must be in order (a Long's payload before its head) or find room
  * for all of itself at once does not. */
 static inline bool tk_is_spread(const struct tk_rma *rma)
@@ -28,19 +24,14 @@ void tk_spread_count(struct tk_link *link, size_t nbytes);
 /* What a link's turns depend on, once it is known what is at its other end. */
 void tk_spread_open(struct tk_link *link, uint32_t remote_rate);
 
-/* Notes that the link has written for this put; then the reads behind all such writes. TK_BUSY when
- * some are left. */
+/* Notes that the link has written for this put, by its number in tk_rma.unfenced; then the reads
+ * behind all such writes. TK_BUSY when some are left. */
 static inline void tk_fence_want(struct tk_rma *rma, const struct tk_link *link)
 {
     if (!link->is_fenced || !rma->is_put || rma->sources_only)
         return;
-    bool is_primary = link == link->peer->connection;
-    rma->unfenced |=
-        UINT64_C(1) << (is_primary ? tk_fence_primary : link - tk_links_to(link->peer->rank));
+    rma->unfenced |= UINT64_C(1) << (link - tk_links_to(link->peer->rank));
 }
-
-/* Posts such a read as `read`, which is counted in its operation. */
-void tk_fence_post(struct tk_work *read, uint64_t remote, const uint32_t *remote_keys);
 
 enum tk_status tk_fence(const struct tk_peer *peer, struct tk_rma *rma);
 

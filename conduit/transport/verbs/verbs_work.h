@@ -11,6 +11,7 @@
 #define TK_VERBS_WORK_H
 
 #include "base/bits.h"
+#include "transport/verbs/verbs_note.h"
 #include "transport/verbs/verbs_private.h"
 
 /* Slots come back at any time; they are taken with the link's lock held, so by one thread. */
@@ -83,9 +84,11 @@ static inline void tk_work_give(struct tk_work *work)
 }
 
 /* Fills in what all work requests share and posts. The rest of wr, 128 bytes of it, is left as it
- * is: no device looks at fields of other opcodes. */
-static inline void tk_work_post(struct tk_work *work, struct ibv_send_wr *wr,
-                                enum ibv_wr_opcode opcode, unsigned flags)
+ * is: no device looks at fields of other opcodes. `notes` is a constant where that saves time; the
+ * keys by rail, of local memory that is no bounce buffer and of remote memory, are for notes. */
+static inline void __attribute__((always_inline))
+tk_work_post_noted(struct tk_work *work, struct ibv_send_wr *wr, enum ibv_wr_opcode opcode,
+                   unsigned flags, bool notes, const struct tk_note_keys *keys)
 {
     struct ibv_send_wr *bad;
     wr->wr_id = (uintptr_t)work;
@@ -96,14 +99,32 @@ static inline void tk_work_post(struct tk_work *work, struct ibv_send_wr *wr,
     work->covers = work->link->quiet;
     work->link->quiet = 0;
     tk_counter_add(&tk_verbs.works_out, 1);
+    tk_if_unlikely(notes) tk_note_work(work, wr, keys);
     int error = ibv_post_send(work->link->qp, wr, &bad);
     tk_if_unlikely(error) tk_post_failed(work, error);
+}
+
+static inline void tk_work_post(struct tk_work *work, struct ibv_send_wr *wr,
+                                enum ibv_wr_opcode opcode, unsigned flags,
+                                const uint32_t *local_keys, const uint32_t *remote_keys)
+{
+    struct tk_note_keys keys = {.local = local_keys, .remote = remote_keys};
+    tk_work_post_noted(work, wr, opcode, flags, tk_verbs.keeps, &keys);
 }
 
 /* Takes a slot for a message without a completion; false: not now, take a work request. */
 static inline bool tk_quiet_take(struct tk_link *link)
 {
     if (link->quiet >= tk_verbs.quiet_max || !tk_slot_take(link))
+        return false;
+    link->quiet++;
+    return true;
+}
+
+/* The same where messages are noted. */
+static inline bool tk_noted_quiet_take(struct tk_link *link)
+{
+    if (link->quiet >= tk_verbs.noted_quiet_max || !tk_slot_take(link))
         return false;
     link->quiet++;
     return true;

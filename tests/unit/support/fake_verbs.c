@@ -265,10 +265,11 @@ int ibv_dereg_mr(struct ibv_mr *mr)
     return 0;
 }
 
-static bool covers(uint32_t slot, uint64_t at, uint64_t size)
+static bool covers(const struct fake_qp *qp, uint32_t slot, uint64_t at, uint64_t size)
 {
     const struct ibv_mr *mr = slot < mrs_max ? mrs[slot] : NULL;
-    bool inside = mr && at >= (uintptr_t)mr->addr && at - (uintptr_t)mr->addr <= mr->length &&
+    bool inside = mr && mr->pd == qp->qp.pd && at >= (uintptr_t)mr->addr &&
+                  at - (uintptr_t)mr->addr <= mr->length &&
                   size <= mr->length - (at - (uintptr_t)mr->addr);
     fake.bad_keys += !inside;
     return inside;
@@ -353,6 +354,8 @@ int ibv_modify_qp(struct ibv_qp *which, struct ibv_qp_attr *attr, int mask)
         return errno;
     qp->states[attr->qp_state] = *attr;
     qp->qp.state = attr->qp_state;
+    if (attr->qp_state == IBV_QPS_ERR)
+        fake_break(which, IBV_WC_WR_FLUSH_ERR);
     return 0;
 }
 
@@ -418,6 +421,8 @@ static int post_send(struct ibv_qp *which, struct ibv_send_wr *wr, struct ibv_se
     fake.posted++;
     if (wr->send_flags & IBV_SEND_INLINE)
         keep_inline(r);
+    if (qp->broken)
+        fake_break(which, IBV_WC_WR_FLUSH_ERR);
     return 0;
 }
 
@@ -434,17 +439,20 @@ static int post_recv(struct ibv_qp *which, struct ibv_recv_wr *wr, struct ibv_re
     }
     qp->receives[qp->recv_posted++ % depth] = (struct receive){
         .id = wr->wr_id, .at = (char *)(uintptr_t)wr->sg_list->addr, .size = wr->sg_list->length};
+    if (qp->broken)
+        fake_break(which, IBV_WC_WR_FLUSH_ERR);
     return 0;
 }
 
 /* ---- the network */
 
-static uint32_t gather(const struct request *r, char *to, uint32_t most)
+static uint32_t gather(const struct fake_qp *from, const struct request *r, char *to, uint32_t most)
 {
     uint32_t size = 0;
     for (int i = 0; i < r->wr.num_sge; i++) {
         const struct ibv_sge *s = &r->sge[i];
-        if (!(r->wr.send_flags & IBV_SEND_INLINE) && !covers(s->lkey - 1000, s->addr, s->length))
+        if (!(r->wr.send_flags & IBV_SEND_INLINE) &&
+            !covers(from, s->lkey - 1000, s->addr, s->length))
             continue;
         if (size + s->length <= most)
             memcpy(to + size, (void *)(uintptr_t)s->addr, s->length);
@@ -454,26 +462,30 @@ static uint32_t gather(const struct request *r, char *to, uint32_t most)
     return size;
 }
 
-static void receive(struct fake_qp *to, const struct request *r)
+static bool has_buffer(const struct fake_qp *to)
 {
-    if (to->recv_posted == to->recv_used) {
-        fake.rnr++;
+    fake.rnr += to->recv_posted == to->recv_used;
+    return to->recv_posted != to->recv_used;
+}
+
+static void receive(const struct fake_qp *from, struct fake_qp *to, const struct request *r)
+{
+    if (!has_buffer(to))
         return;
-    }
     struct receive *buffer = &to->receives[to->recv_used++ % to->init.cap.max_recv_wr];
     struct ibv_wc wc = {.wr_id = buffer->id, .opcode = IBV_WC_RECV, .qp_num = to->qp.qp_num};
-    wc.byte_len = gather(r, buffer->at, buffer->size);
+    wc.byte_len = gather(from, r, buffer->at, buffer->size);
     put(to->init.recv_cq, (struct entry){.wc = wc});
 }
 
-static void transfer(const struct request *r)
+static void transfer(const struct fake_qp *from, const struct fake_qp *to, const struct request *r)
 {
     const struct ibv_sge *local = &r->sge[0];
     void *far = (void *)(uintptr_t)r->wr.wr.rdma.remote_addr;
-    if (!covers(r->wr.wr.rdma.rkey - 2000, r->wr.wr.rdma.remote_addr, local->length))
+    if (!covers(to, r->wr.wr.rdma.rkey - 2000, r->wr.wr.rdma.remote_addr, local->length))
         return;
     if (!(r->wr.send_flags & IBV_SEND_INLINE) &&
-        !covers(local->lkey - 1000, local->addr, local->length))
+        !covers(from, local->lkey - 1000, local->addr, local->length))
         return;
     if (r->wr.opcode == IBV_WR_RDMA_WRITE)
         memcpy(far, (void *)(uintptr_t)local->addr, local->length);
@@ -484,14 +496,22 @@ static void transfer(const struct request *r)
 bool fake_carry(struct ibv_qp *which)
 {
     struct fake_qp *qp = (struct fake_qp *)which;
+    uint32_t dest = qp->states[IBV_QPS_RTR].dest_qp_num - 100;
     if (qp->carried == qp->posted || qp->broken)
         return false;
-    const struct request *r = &qp->requests[qp->carried++ % qp->init.cap.max_send_wr];
-    uint32_t dest = qp->states[IBV_QPS_RTR].dest_qp_num - 100;
-    if (r->wr.opcode != IBV_WR_SEND)
-        transfer(r);
-    else if (dest < fake_qps_max && qps[dest])
-        receive(qps[dest], r);
+    if (dest < fake_qps_max && qps[dest] && qps[dest]->broken) {
+        fake_break(which, IBV_WC_RETRY_EXC_ERR);
+        return true;
+    }
+    const struct request *r = &qp->requests[qp->carried % qp->init.cap.max_send_wr];
+    bool is_message = r->wr.opcode == IBV_WR_SEND && dest < fake_qps_max && qps[dest];
+    if (is_message && !has_buffer(qps[dest]))
+        return false;
+    qp->carried++;
+    if (is_message)
+        receive(qp, qps[dest], r);
+    else if (r->wr.opcode != IBV_WR_SEND)
+        transfer(qp, qps[dest], r);
     return true;
 }
 
@@ -546,7 +566,7 @@ void fake_inject(struct ibv_qp *to, const void *bytes, uint32_t size)
 {
     struct request r = {.wr = {.num_sge = 1, .send_flags = IBV_SEND_INLINE}};
     r.sge[0] = (struct ibv_sge){.addr = (uintptr_t)bytes, .length = size};
-    receive((struct fake_qp *)to, &r);
+    receive((struct fake_qp *)to, (struct fake_qp *)to, &r);
 }
 
 const char *ibv_wc_status_str(enum ibv_wc_status status)

@@ -57,12 +57,12 @@ struct fake {
     int contexts, pds, cqs, qps, mrs;
 
     /* Sins */
-    unsigned rnr;         /* a message found no receive buffer */
+    unsigned rnr;         /* a message found no receive buffer, and waits for one */
     unsigned too_long;    /* ... or one that was too small */
     unsigned sq_overruns; /* more requests posted than the queue holds */
     unsigned rq_overruns;
     unsigned cq_overruns;
-    unsigned bad_keys; /* memory that the key does not cover */
+    unsigned bad_keys; /* memory that the key does not cover, or not on this device */
 
     /* What was posted last, as it was */
     struct ibv_send_wr last;
@@ -93,7 +93,8 @@ bool fake_ack(struct ibv_qp *qp);
 /* Both, until nothing moves, on all queue pairs. True if anything did. */
 bool fake_settle(void);
 
-/* The oldest request fails with `status`, all behind it are flushed, and so are receives. */
+/* The oldest request fails with `status`, all behind it are flushed, and so are receives. What
+ * comes to a broken queue pair breaks the one that sent it: nobody answers. */
 void fake_break(struct ibv_qp *qp, enum ibv_wc_status status);
 
 /* A message from nowhere, as a faulty peer might send it. */

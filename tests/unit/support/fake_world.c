@@ -160,6 +160,17 @@ void *world_segment(uint32_t rank)
     return rank == being ? tk_segment_area.base : nodes[rank].segment.base;
 }
 
+enum tk_status world_start(struct tk_op *op, struct tk_rma *rma, bool is_put, size_t nbytes)
+{
+    tk_op_init(op);
+    *rma = (struct tk_rma){.remote = (uintptr_t)world_segment(1),
+                           .local = world_segment(0),
+                           .nbytes = nbytes,
+                           .op = op,
+                           .is_put = is_put};
+    return tk_verbs_rma(tk_peer(1), rma);
+}
+
 void world_settle(void)
 {
     uint32_t before = being;
@@ -168,7 +179,7 @@ void world_settle(void)
         moved = fake_settle();
         for (uint32_t r = 0; r < world_size; r++) {
             world_be(r);
-            moved |= tk_verbs_poll();
+            moved |= tk_verbs_transport()->poll();
         }
     }
     world_be(before);

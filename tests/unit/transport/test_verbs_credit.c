@@ -294,13 +294,13 @@ static void an_ack_that_finds_no_room_goes_with_a_later_poll(void **state)
     request(0); /* the send queue of rank 1 is full */
     tk_verbs_poll();
     assert_true(world_link(1, 0)->ack_due);
-    assert_int_equal(tk_counter_read(&tk_verbs.acks_due), 1);
+    assert_int_equal(tk_counter_read(&tk_verbs.chores), 1);
     world_be(0);
     assert_int_equal(credits(0, 1), 11);
     world_settle();
     assert_int_equal(credits(0, 1), 12);
     assert_false(world_link(1, 0)->ack_due);
-    assert_int_equal(tk_counter_read(&world_verbs(1)->acks_due), 0);
+    assert_int_equal(tk_counter_read(&world_verbs(1)->chores), 0);
     world_close();
 }
 
@@ -322,7 +322,7 @@ static void an_ack_that_is_not_needed_any_more_is_not_sent(void **state)
     request(0); /* takes the credit along */
     tk_acks_send();
     assert_int_equal(fake.posted - before, 1);
-    assert_int_equal(tk_counter_read(&tk_verbs.acks_due), 0);
+    assert_int_equal(tk_counter_read(&tk_verbs.chores), 0);
     world_settle();
     assert_int_equal(world_link(0, 1)->credits, 12);
     world_close();

@@ -154,7 +154,7 @@ static void check_rest(uint32_t me)
     }
     assert_true(tk_counter_read(&v->credits_total) > 0);
     assert_int_equal(tk_counter_read(&v->works_out), 0);
-    assert_int_equal(tk_counter_read(&v->acks_due), 0);
+    assert_int_equal(tk_counter_read(&v->chores), 0);
     assert_int_equal(pool_count(&v->work_pool), v->depth_total);
     assert_int_equal(posted + pool_count(&v->rails[0].recv_pool) + pool_count(&v->bounce_pool),
                      buffers_of(v));

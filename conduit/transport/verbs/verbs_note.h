@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Notes of what was posted, from which it can be posted again over another link: a ring for each
+ * link, in the order of its send queue and as long, so that the place of what is posted next is
+ * free. Kept only where links stand in for each other. */
+#ifndef TK_VERBS_NOTE_H
+#define TK_VERBS_NOTE_H
+
+#include "transport/verbs/verbs_private.h"
+
+/* By rail, and they stay until the work is complete. */
+struct tk_note_keys {
+    const uint32_t *local, *remote;
+};
+
+struct tk_note {
+    struct tk_work *work; /* NULL: a quiet message */
+    uint64_t remote;
+    const uint32_t *remote_keys;
+    uint64_t part[2];
+    uint32_t size[2];
+    const uint32_t *keys[2];
+    uint8_t opcode; /* enum ibv_wr_opcode */
+    uint8_t parts;
+    bool is_inline; /* all of it is in `bytes`, size[0] of them */
+    char bytes[tk_quiet_most];
+};
+
+enum tk_status tk_notes_open(struct tk_link *link);
+void tk_notes_close(struct tk_link *link);
+
+/* What is about to be posted, with the link's lock held. */
+void tk_note_work(struct tk_work *work, const struct ibv_send_wr *wr,
+                  const struct tk_note_keys *keys);
+void tk_note_quiet(struct tk_link *link, const void *bytes, size_t size);
+
+/* The `back`-th note before the next one. */
+struct tk_note *tk_note_back(const struct tk_link *link, uint32_t back);
+
+/* If it is a notice between transports (verbs_failover.c); else NULL. */
+const struct tk_short *tk_note_as_notice(const struct tk_note *note);
+
+/* Posts it over this link, whose lock is held, as a note of its own. False: no room now. */
+bool tk_note_repost(struct tk_link *link, const struct tk_note *note);
+
+#endif
