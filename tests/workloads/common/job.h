@@ -13,6 +13,12 @@
 #include "options.h"
 #include "report.h"
 
+#if GASNET_SEQ
+enum { wl_threads_most = 1 };
+#else
+enum { wl_threads_most = 256 };
+#endif
+
 enum { wl_exit_pass = 0, wl_exit_fail = 1, wl_exit_bad = 2, wl_exit_skip = 77 };
 
 struct wl_job {
@@ -68,8 +74,16 @@ extern const char *const wl_verify_words[], *const wl_layer_words[];
          wl_verify_words,                                                                          \
          0,                                                                                        \
          "what is looked at"},                                                                     \
-        {"layer",        wl_word, offsetof(type, common.layer),          "api", 0, 0, 0,           \
-         wl_layer_words, 0,       "raw verbs, the GASNet-EX interface, or both in turn"},                         \
+        {"layer",                                                                                  \
+         wl_word,                                                                                  \
+         offsetof(type, common.layer),                                                             \
+         "api",                                                                                    \
+         0,                                                                                        \
+         0,                                                                                        \
+         0,                                                                                        \
+         wl_layer_words,                                                                           \
+         0,                                                                                        \
+         "raw verbs, the GASNet-EX interface, or both in turn"},                                   \
         {"json", wl_text,       offsetof(type, common.json),  0, 0, 0, 0,                          \
          0,      wl_not_hashed, "file for the report as JSON"},                                    \
         {"csv", wl_text,       offsetof(type, common.csv),         0, 0, 0, 0,                     \

@@ -27,8 +27,8 @@ static const char *const raw_options[] = {"cb",        "sq-depth",  "lock",   "r
 static const struct wl_option table[] = {
     {"servers", wl_whole, offsetof(struct sharing_values, servers), "1", 1, 65535, "ranks", 0, 0,
      "ranks that post: threads of one process beside processes of one thread"},
-    {"threads", wl_whole, offsetof(struct sharing_values, threads), "1", 1, 256, "threads", 0, 0,
-     "of each server (T)"},
+    {"threads", wl_whole, offsetof(struct sharing_values, threads), "1", 1, wl_threads_most,
+     "threads", 0, 0, "of each server (T)"},
     {"qps", wl_whole, offsetof(struct sharing_values, qps), "0", 0, 65536, "connections", 0, 0,
      "of each server (Q), a multiple of the clients; 0: the largest up to 100"},
     {"degree", wl_whole, offsetof(struct sharing_values, degree), "0", 0, 256, "threads", 0, 0,
