@@ -92,6 +92,17 @@ bool rma_pattern_holds(const struct rma_ground *g, uint64_t id, size_t offset, c
     return true;
 }
 
+bool rma_has_arrived(const char *local, size_t size)
+{
+    const char *last = local + size - 1;
+    if (!__atomic_load_n(last, __ATOMIC_ACQUIRE))
+        return false;
+    for (const char *end = local + rma_line - 1; end < last; end += rma_line)
+        if (!__atomic_load_n(end, __ATOMIC_ACQUIRE))
+            return false;
+    return true;
+}
+
 void rma_ground_fill(const struct rma_ground *g, char *segment, uint64_t id)
 {
     memset(segment, 0, greetings(g));

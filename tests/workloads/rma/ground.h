@@ -39,6 +39,10 @@ void rma_pattern(const struct rma_ground *g, uint64_t id, size_t offset, void *o
 bool rma_pattern_holds(const struct rma_ground *g, uint64_t id, size_t offset, const void *data,
                        size_t size);
 
+/* Has all of a read arrived in memory that was zeroed before, and begins on a line? No order of
+ * arrival is promised but within a line, whose last byte is the last to come. */
+bool rma_has_arrived(const char *local, size_t size);
+
 /* What a writer, known by a number that is unique in the job, writes as its seq-th, from 1 on. */
 void rma_cell_fill(const struct rma_ground *g, uint64_t writer, uint64_t seq, void *out);
 

@@ -61,6 +61,15 @@ void rma_rails_open(int64_t ports, int64_t base)
     rma_rails.count = ports ? (unsigned)ports : rma_rails.count - (unsigned)base;
 }
 
+void rma_rails_names(char *text, size_t size)
+{
+    *text = 0;
+    for (unsigned i = 0; i < rma_rails.count; i++) {
+        size_t length = strlen(text);
+        snprintf(text + length, size - length, "%s%s", i ? "+" : "", rma_rails.rail[i].name);
+    }
+}
+
 void rma_rails_agree(bool good, const char *what)
 {
     struct found mine = {.count = good}, *all = make(wl_job.size, sizeof(*all));

@@ -20,6 +20,9 @@ extern struct rma_rails rma_rails;
  * 77 where a rank has no port, and with 2 where one has too few, or other ones than rank 0. */
 void rma_rails_open(int64_t ports, int64_t base);
 
+/* "softhca0:1+softhca1:1": those in use on this rank, for people. */
+void rma_rails_names(char *text, size_t size);
+
 /* Collective, after wl_job_segment(). */
 void rma_rails_register(void);
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "rails.h"
 #include "rounds.h"
 
 void rma_rounds_add(struct rma_rounds *rounds, int layer, double mops)
@@ -47,7 +48,11 @@ double rma_rounds_ratio(const struct rma_rounds *rounds)
 
 void rma_rounds_report(struct wl_report *r, const struct rma_rounds *rounds, int layer)
 {
+    char names[256] = "the conduit's";
+    if (layer == wl_layer_raw)
+        rma_rails_names(names, sizeof(names));
     wl_report_text(r, wl_summary, "layer", wl_layer_words[layer]);
+    wl_report_text(r, wl_summary, "rails_used", names);
     wl_report_whole(r, wl_summary, "rounds", rounds->count[layer]);
     wl_report_real(r, wl_summary, "rate_median_mops", rma_rounds_mops(rounds, layer));
     wl_report_real(r, wl_summary, "api_per_raw", rma_rounds_ratio(rounds));

@@ -20,7 +20,7 @@ double rma_rounds_mops(const struct rma_rounds *rounds, int layer);
 /* Median of the ratios of each round, api by raw; not a number where there was one layer only. */
 double rma_rounds_ratio(const struct rma_rounds *rounds);
 
-/* Layer, rounds, median and ratio. */
+/* Layer, rails, rounds, median and ratio. */
 void rma_rounds_report(struct wl_report *r, const struct rma_rounds *rounds, int layer);
 
 /* Calls for each layer that there were rounds of; between them the report goes on to its next run.

@@ -120,7 +120,7 @@ static void a_pattern_tells_place_and_source(void **state)
     unsigned char part[100];
     (void)state;
     rma_pattern(&g, 7, 0, bytes, sizeof(bytes));
-    for (size_t x = 63; x < sizeof(bytes); x += 64)
+    for (size_t x = 0; x < sizeof(bytes); x++)
         assert_true(bytes[x] != 0);
     for (size_t at = 0; at < 900; at += 37) {
         rma_pattern(&g, 7, at, part, sizeof(part));
@@ -131,6 +131,23 @@ static void a_pattern_tells_place_and_source(void **state)
         part[99] ^= 1;
         assert_false(rma_pattern_holds(&g, 7, at, part, sizeof(part)));
     }
+}
+
+/* A line that is late is missed, whichever it is. */
+static void a_read_has_arrived_when_all_its_lines_have(void **state)
+{
+    static const size_t sizes[] = {1, 8, 63, 64, 65, 128, 200};
+    struct rma_ground g = ground_of(100);
+    (void)state;
+    for (size_t s = 0; s < sizeof(sizes) / sizeof(*sizes); s++)
+        for (size_t late = 0; late < sizes[s]; late += 64) {
+            char memory[256];
+            size_t line = sizes[s] - late < 64 ? sizes[s] - late : 64;
+            rma_pattern(&g, 7, 3, memory, sizeof(memory));
+            assert_true(rma_has_arrived(memory, sizes[s]));
+            memset(memory + late, 0, line);
+            assert_false(rma_has_arrived(memory, sizes[s]));
+        }
 }
 
 static void a_ring_holds_what_was_written_last(void **state)
@@ -169,6 +186,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(every_writer_has_a_ring_of_its_own),
     cmocka_unit_test(areas_do_not_overlap),
     cmocka_unit_test(a_pattern_tells_place_and_source),
+    cmocka_unit_test(a_read_has_arrived_when_all_its_lines_have),
     cmocka_unit_test(a_ring_holds_what_was_written_last),
 };
 UNIT_MAIN(tests)

@@ -11,7 +11,14 @@
 
 #include "raw.h"
 
-enum { reap_most = 16, inline_most = 512, thread_bits = 16, slot_bits = 16, generation_bits = 32 };
+enum {
+    reap_most = 16,
+    combine_most = 32,
+    inline_most = 512,
+    thread_bits = 16,
+    slot_bits = 16,
+    generation_bits = 32
+};
 
 /* What the other side has to know. */
 struct end {
@@ -298,15 +305,31 @@ static void ring(struct rma_flood *f, struct connection *c, struct ibv_send_wr *
     f->doorbells++;
 }
 
-/* The newest is on top; they are posted as they came. */
-static struct ibv_send_wr *in_order(struct request *top)
+/* The newest is on top; they are posted as they came. Copies are, for when a request is complete
+ * its owner makes the next one of it, while we may still be walking along the list. */
+static void ring_all(struct rma_flood *f, struct connection *c, struct request *top)
 {
-    struct ibv_send_wr *first = NULL;
-    for (struct request *r = top; r; r = r->below) {
-        r->wr.next = first;
-        first = &r->wr;
+    struct ibv_send_wr wrs[combine_most];
+    struct ibv_sge sges[combine_most];
+    struct request *above = NULL;
+    while (top) {
+        struct request *below = top->below;
+        top->below = above;
+        above = top;
+        top = below;
     }
-    return first;
+    while (above) {
+        int n = 0;
+        for (; above && n < combine_most; above = above->below, n++) {
+            wrs[n] = above->wr;
+            sges[n] = above->sge;
+            wrs[n].sg_list = &sges[n];
+            wrs[n].next = NULL;
+            if (n)
+                wrs[n - 1].next = &wrs[n];
+        }
+        ring(f, c, wrs);
+    }
 }
 
 /* Combining: a request lies on the connection's pile, and whoever holds the lock posts the pile.
@@ -319,9 +342,7 @@ static void combine(struct rma_flood *f, struct connection *c, struct request *r
         r->below = top;
     while (!atomic_compare_exchange_weak(&c->pile, &top, r));
     while (atomic_load(&c->pile) && !atomic_exchange(&c->is_held, true)) {
-        struct request *all = atomic_exchange(&c->pile, NULL);
-        if (all)
-            ring(f, c, in_order(all));
+        ring_all(f, c, atomic_exchange(&c->pile, NULL));
         atomic_store(&c->is_held, false);
     }
 }

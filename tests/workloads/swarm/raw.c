@@ -326,24 +326,11 @@ static void write(struct rma_flood *f, struct rma_slot *slot, size_t at)
 
 /* ---- Completion */
 
-/* Not one byte of a source is 0, and slots begin on lines. No order of arrival is promised but
- * within a line, whose last byte is the last to come. */
-static bool has_arrived(const char *local, size_t size)
-{
-    const char *last = local + size - 1;
-    if (!__atomic_load_n(last, __ATOMIC_ACQUIRE))
-        return false;
-    for (const char *end = local + rma_line - 1; end < last; end += rma_line)
-        if (!__atomic_load_n(end, __ATOMIC_ACQUIRE))
-            return false;
-    return true;
-}
-
 static bool done(struct rma_flood *f, struct rma_slot *slot)
 {
     struct line *line = slot->target->line;
     if (!swarm.allsig)
-        return slot->write || has_arrived(slot->local, f->ground->size);
+        return slot->write || rma_has_arrived(slot->local, f->ground->size);
     if (line->confirmed > slot->ticket)
         return true;
     poll(f, line);
