@@ -23,17 +23,15 @@ static struct {
     uint16_t *place; /* of the request in the window, by server and seq mod window */
     uint64_t *sent;  /* requests to each server */
     uint64_t issued, retired;
+    uint16_t *row;  /* places in the order of their requests, from `first` on as many as are out */
+    uint16_t *free; /* places without a request: window - (issued - retired) */
+    uint64_t first, looked;
     struct wl_random random;
     struct forced *forced;
     uint64_t forced_first, forced_end;
     double before; /* time that was already spent on what was under way when counting began */
     bool counting, faults, broken;
 } client;
-
-static struct kv_pending *at(uint64_t i)
-{
-    return &client.window[i % (uint64_t)kv.window];
-}
 
 static void *make(size_t count, size_t size)
 {
@@ -60,10 +58,14 @@ void kv_client_open(uint32_t loaded_version)
     memset(&client, 0, sizeof(client));
     client.window = make(window, sizeof(*client.window));
     client.place = make(kv_servers * window, sizeof(*client.place));
+    client.row = make(window, sizeof(*client.row));
+    client.free = make(window, sizeof(*client.free));
     client.sent = make(kv_servers, sizeof(*client.sent));
     client.forced = make(forced_room(), sizeof(*client.forced));
     client.random = wl_random((uint64_t)kv.common.seed, kv_client + 1);
     /* The images lie behind the area of slots, which only servers use. */
+    for (size_t i = 0; i < window; i++)
+        client.free[i] = (uint16_t)i;
     for (size_t i = 0; i < window; i++)
         client.window[i].image = wl_job.segment + area + (i + 1) * kv_slot;
     kv_known_open(loaded_version);
@@ -73,6 +75,8 @@ void kv_client_close(void)
 {
     free(client.window);
     free(client.place);
+    free(client.row);
+    free(client.free);
     free(client.sent);
     free(client.forced);
     kv_known_close();
@@ -144,13 +148,21 @@ static void count_answer(const struct kv_pending *pending, uint64_t now)
         wl_histogram_add(&kv_mine.puts, now - pending->posted);
 }
 
-/* Takes the oldest request's answer; returns the time at which its place became free, 0 at the end.
- */
-static uint64_t retire(void)
+/* The window is a power of 2. */
+static uint64_t wrap(uint64_t i)
 {
-    struct kv_pending *pending = at(client.retired);
-    if (!await(pending))
-        return 0;
+    return i & ((uint64_t)kv.window - 1);
+}
+
+static uint64_t out(void)
+{
+    return client.issued - client.retired;
+}
+
+/* Judges an answer that came and frees its place; returns the time at which that was. */
+static uint64_t retire_place(uint16_t place)
+{
+    struct kv_pending *pending = &client.window[place];
     kv_known_judge(pending);
     if (pending->rmw)
         force(kv_put, pending->number);
@@ -158,7 +170,37 @@ static uint64_t retire(void)
     count_answer(pending, now);
     pending->waiting = false;
     client.retired++;
+    client.free[(uint64_t)kv.window - out() - 1] = place;
     return now;
+}
+
+/* --order any: who is in the row and was answered, or one of them for whom to wait. */
+static uint64_t choose(void)
+{
+    for (uint64_t i = 0; i < out(); i++)
+        if (client.window[client.row[wrap(client.first + i)]].answered)
+            return i;
+    return client.looked++ % out();
+}
+
+/* Takes the i-th out of the row. */
+static uint16_t leave_row(uint64_t i)
+{
+    uint16_t place = client.row[wrap(client.first + i)];
+    for (; i > 0; i--)
+        client.row[wrap(client.first + i)] = client.row[wrap(client.first + i - 1)];
+    client.first++;
+    return place;
+}
+
+/* Takes the oldest request's answer, or with --order any the one that is there; returns the time at
+ * which its place became free, 0 at the end. */
+static uint64_t retire(void)
+{
+    uint64_t i = kv.order == kv_oldest ? 0 : choose();
+    if (!await(&client.window[client.row[wrap(client.first + i)]]))
+        return 0;
+    return retire_place(leave_row(i));
 }
 
 /* ---- Requests */
@@ -191,11 +233,26 @@ static void send(struct kv_pending *pending)
     kv_transport->request(pending);
 }
 
+/* A slot of a server is free when the request a window before was answered; with --order any others
+ * may have been answered first. */
+static bool slot_is_taken(uint32_t server)
+{
+    uint64_t window = (uint64_t)kv.window;
+    const struct kv_pending *before =
+        &client.window[client.place[server * window + client.sent[server] % window]];
+    return kv.order == kv_any && before->waiting && before->server == server &&
+           client.sent[server] - before->r == window;
+}
+
 static void issue(enum kv_op op, uint64_t number, bool rmw, uint64_t now)
 {
-    struct kv_pending *pending = at(client.issued);
-    char *image = pending->image;
     struct kv_key key = kv_key_of((uint64_t)kv.common.seed, number);
+    while (slot_is_taken(kv_server_of(kv_hash_of(&key), kv_servers)))
+        if (!retire())
+            return;
+    uint16_t place = client.free[(uint64_t)kv.window - out() - 1];
+    struct kv_pending *pending = &client.window[place];
+    char *image = pending->image;
     *pending = (struct kv_pending){.waiting = true,
                                    .op = op,
                                    .number = number,
@@ -207,8 +264,8 @@ static void issue(enum kv_op op, uint64_t number, bool rmw, uint64_t now)
     pending->server = kv_server_of(pending->hash, kv_servers);
     pending->r = client.sent[pending->server]++;
     pending->seq = (uint32_t)pending->r;
-    client.place[pending->server * (size_t)kv.window + pending->seq % (size_t)kv.window] =
-        (uint16_t)(client.issued % (uint64_t)kv.window);
+    client.place[pending->server * (size_t)kv.window + pending->seq % (size_t)kv.window] = place;
+    client.row[wrap(client.first + out())] = place;
     kv_known_issue(pending);
     write_image(pending, &key);
     client.issued++;
@@ -269,14 +326,14 @@ static void issue_next(uint64_t now)
 /* Takes what is still under way; not after a loss, for then it would wait for ever. */
 static void drain(void)
 {
-    while (client.retired < client.issued && !client.broken && !wl_stopped())
+    while (out() && !client.broken && !wl_stopped())
         retire();
 }
 
 void kv_client_preload(void)
 {
     for (uint64_t k = 0; k < (uint64_t)kv.keys && !wl_stopped(); k++) {
-        if (client.issued - client.retired == (uint64_t)kv.window && !retire())
+        if (out() == (uint64_t)kv.window && !retire())
             break;
         issue(kv_put, k * kv_clients + kv_client, false, wl_now());
     }
@@ -287,8 +344,8 @@ void kv_client_preload(void)
 static double under_way(uint64_t now)
 {
     double sum = 0;
-    for (uint64_t i = client.retired; i < client.issued; i++)
-        sum += (double)(now - at(i)->posted);
+    for (uint64_t i = 0; i < out(); i++)
+        sum += (double)(now - client.window[client.row[wrap(client.first + i)]].posted);
     return sum;
 }
 
@@ -297,7 +354,9 @@ static double under_way(uint64_t now)
 static void check_little(uint64_t ended)
 {
     uint64_t count = kv_mine.gets.count + kv_mine.puts.count;
-    if (count < 1000 || client.broken || wl_stopped() || kv_mine.measured_ns == 0)
+    /* In any order a place may be free and have to wait for a slot. */
+    if (kv.order == kv_any || count < 1000 || client.broken || wl_stopped() ||
+        kv_mine.measured_ns == 0)
         return;
     double sum = (double)(kv_mine.gets.sum + kv_mine.puts.sum);
     double seen = (sum - client.before + under_way(ended)) / (double)kv_mine.measured_ns;
@@ -329,7 +388,7 @@ void kv_client_run(void)
                                         kv.ops ? 0 : (uint64_t)(kv.common.duration * 1e9));
     client.faults = kv.injection.fault >= 0;
     while (wanted(&span, first) && !wl_stopped()) {
-        if (client.issued - client.retired == (uint64_t)kv.window) {
+        if (out() == (uint64_t)kv.window) {
             now = retire();
             if (!now)
                 break;
@@ -346,9 +405,8 @@ void kv_client_run(void)
     kv_mine.cpu_ns = span.ended_cpu - cpu;
     check_little(span.ended);
     drain();
-    if (!client.broken && client.retired != client.issued && !wl_stopped())
-        kv_fail(kv_k7, "client %u: %llu requests are left", kv_client,
-                (unsigned long long)(client.issued - client.retired));
+    if (!client.broken && out() && !wl_stopped())
+        kv_fail(kv_k7, "client %u: %llu requests are left", kv_client, (unsigned long long)out());
     for (uint32_t server = 0; server < kv_servers; server++)
         kv_send_done(server);
 }

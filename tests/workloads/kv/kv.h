@@ -19,7 +19,7 @@ enum { kv_window_most = 256, kv_first_most = 160, kv_transports_most = 16 };
 struct kv_values {
     struct wl_common common;
     int64_t servers, window, put, remove, keys, ops, store, buckets, log, inplace;
-    int64_t preload, socket, mget, scan;
+    int64_t preload, socket, mget, scan, order;
     int64_t ws_server, s_depth, q_depth, cl_batch, cl_semi, fail_lim, postlist; /* raw */
     int64_t uc, use_inline, pipeline, backoff, probe, ports;
     const char *transport, *value, *dist, *ycsb, *save, *load;
@@ -37,6 +37,7 @@ bool kv_related(void *values, uint64_t given, char *why, size_t size);
 
 enum { kv_preload_client, kv_preload_server, kv_preload_none };
 enum { kv_loopback, kv_unix };
+enum { kv_oldest, kv_any };
 enum { kv_auto, kv_on, kv_off };
 
 /* Places in the table of faults */

@@ -13,6 +13,7 @@ struct kv_values kv;
 
 static const char *const store_words[] = {"lossy", "exact", NULL};
 static const char *const socket_words[] = {"tcp", "unix", NULL};
+static const char *const order_words[] = {"oldest", "any", NULL};
 static const char *const backoff_words[] = {"auto", "on", "off", NULL};
 static const char *const preload_words[] = {"client", "server", "none", NULL};
 
@@ -41,6 +42,8 @@ static const struct wl_option table[] = {
      "A to F: mix and distribution of that YCSB workload; E needs --scan-emulate"},
     {"mget", wl_whole, offsetof(struct kv_values, mget), "1", 1, kv_window_most, "keys", 0, 0,
      "read together, at most --window; am-medium packs those of one server into a message"},
+    {"order", wl_word, offsetof(struct kv_values, order), "oldest", 0, 0, 0, order_words, 0,
+     "whose answer is taken next: the oldest request's, or any that is there"},
     {"scan-emulate", wl_flag, offsetof(struct kv_values, scan), "0", 0, 1, 0, 0, 0,
      "YCSB E: a scan is a multi-get of 1 to --mget consecutive record numbers"},
     {"store", wl_word, offsetof(struct kv_values, store), "lossy", 0, 0, 0, store_words, 0,

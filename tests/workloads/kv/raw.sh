@@ -22,6 +22,7 @@ transports()
     # More than rails, and the smallest queues: every post meets a limit.
     good_run 4 $small --layer raw --transport all --servers 1 --window 1 --s-depth 1 --q-depth 2 --ws-server 1 --cl-batch 2 \
         --cl-semi 1 --fail-lim 1
+    good_run 4 $small --layer raw --transport all --order any --servers 3 --window 8
     good_run 4 $small --layer raw --transport all --window 16 --value 1-1024 --postlist 2 --ws-server 2 --ports 1
     job 3 "$program" --layer raw --duration 0.2 --warmup 0.1 --keys 500 --ycsb A --verify full --probe 100
     passes "kv by time"
