@@ -48,8 +48,9 @@ static enum tk_status alone(pmix_status_t rc)
     if (name)
         tk_complain("started as one of %ld ranks (%s=%ld), but the launcher's PMIx server can't be "
                     "reached (%s); "
-                    "start the program with gasnetrun_ibv, mpirun or srun --mpi=pmix",
-                    ranks, name, ranks, PMIx_Error_string(rc));
+                    "start the program with gasnetrun_ibv, mpirun or srun --mpi=pmix%s",
+                    ranks, name, ranks, PMIx_Error_string(rc),
+                    rc == PMIX_ERROR ? ", and look at ulimit -u and -v" : "");
     else
         tk_complain("PMIX_NAMESPACE is set, but the PMIx server can't be reached: %s; unset it to "
                     "run alone",

@@ -18,6 +18,18 @@
 /* libpmix needs a tenth of a second; a minute means that it hangs. */
 enum { SERVER_START_MS = 60000 };
 
+static const char *remedy(int error)
+{
+    switch (error) {
+    case EMFILE:
+        return " (open files: raise the hard limit, ulimit -Hn, or start fewer ranks)";
+    case EAGAIN:
+        return " (processes: raise ulimit -u or the cgroup's pids.max, or start fewer ranks)";
+    default:
+        return "";
+    }
+}
+
 void guard_start_server(struct guard *g)
 {
     int pair[2];
@@ -26,7 +38,8 @@ void guard_start_server(struct guard *g)
     wire_open(&g->server, -1);
     g->server.ended = true;
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) {
-        guard_lost(g, "cannot start the PMIx server: socketpair: %s", strerror(errno));
+        guard_lost(g, "cannot start the PMIx server: socketpair: %s%s", strerror(errno),
+                   remedy(errno));
         return;
     }
     pid_t pid = fork();
@@ -35,10 +48,11 @@ void guard_start_server(struct guard *g)
         struct server_job s = {job->nspace, job->host, job->session, job->ranks};
         server_run(&s, pair[1], self);
     }
+    int error = errno;
     close(pair[1]);
     if (pid < 0) {
         close(pair[0]);
-        guard_lost(g, "cannot start the PMIx server: fork: %s", strerror(errno));
+        guard_lost(g, "cannot start the PMIx server: fork: %s%s", strerror(error), remedy(error));
         return;
     }
     g->server_pid = pid;
@@ -165,18 +179,6 @@ static bool start_rank(struct guard *g, uint32_t rank)
     free_env(g->envs[rank]);
     g->envs[rank] = NULL;
     return true;
-}
-
-static const char *remedy(int error)
-{
-    switch (error) {
-    case EMFILE:
-        return " (open files: raise the hard limit, ulimit -Hn, or start fewer ranks)";
-    case EAGAIN:
-        return " (processes: raise ulimit -u or the cgroup's pids.max, or start fewer ranks)";
-    default:
-        return "";
-    }
 }
 
 void guard_start_ranks(struct guard *g)

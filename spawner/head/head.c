@@ -271,7 +271,6 @@ static void loop(struct head *h, bool (*is_over)(const struct head *))
             serve(h, p);
         watch_reader(h);
     }
-    consult_policy(h);
 }
 
 /* The guard did not get to its own end: do its work. Its ranks die with it by PDEATHSIG, their
@@ -284,8 +283,6 @@ static void stand_in_for_guard(struct head *h)
     children_sweep(clock_ms() + SWEEP_MS);
     if (!h->job->keep)
         session_remove(h->job->session);
-    if (h->policy.cause == CAUSE_NONE)
-        tell(h, "%s", text);
     policy_lost(&h->policy, text, sizeof(text) - 1, clock_ms());
 }
 
@@ -310,6 +307,8 @@ int head_run(const struct job *job)
     loop(&h, guard_is_gone);
     if (!h.done)
         stand_in_for_guard(&h);
+    policy_close(&h.policy);
+    consult_policy(&h);
     loop(&h, all_is_shown);
     tell_of_unread(&h);
     wire_close(&h.control);

@@ -219,12 +219,17 @@ static int64_t end_of_window(const struct policy *p)
     return p->decide_at + (all_leave_in_order(p) ? POLICY_LEAVING_MS - POLICY_WINDOW_MS : 0);
 }
 
+void policy_close(struct policy *p)
+{
+    p->closed = true;
+}
+
 bool policy_must_end(struct policy *p, int64_t now)
 {
     look_for_late_ranks(p, now);
     if (p->decided || p->cause == CAUSE_NONE)
         return false;
-    if (now < end_of_window(p) && p->exited < p->ranks)
+    if (now < end_of_window(p) && p->exited < p->ranks && !p->closed)
         return false;
     p->decided = true;
     p->remaining = p->ranks - p->exited;

@@ -54,6 +54,7 @@ struct policy {
     bool core;          /* the culprit left a core file */
     char text[512];     /* words of PMIx_Abort or of the lost process */
     int64_t decide_at;  /* end of the window */
+    bool closed;        /* nothing more is going to come */
     bool decided;       /* nothing that comes later changes the verdict */
     uint32_t remaining; /* ranks still alive at the decision */
 };
@@ -72,6 +73,9 @@ void policy_exited(struct policy *p, uint32_t rank, int wait_status, int64_t now
 void policy_no_exec(struct policy *p, uint32_t rank, int error, int64_t now);
 void policy_lost(struct policy *p, const char *text, size_t length, int64_t now);
 void policy_user_signal(struct policy *p, int signal);
+
+/* There will be no more news, so no window stays open. */
+void policy_close(struct policy *p);
 
 /* True exactly once: the verdict is final and the ranks still alive are to be ended. */
 bool policy_must_end(struct policy *p, int64_t now);

@@ -36,6 +36,9 @@ enum {
 /* Two pipes a rank in the guard, and what libc, libpmix and we ourselves hold open. */
 enum { FILES_PER_RANK = 2, FILES_BASE = 64 };
 
+/* A server that is alive answers at once, and one that starts a thousand ranks in some seconds. */
+#define HANDSHAKE_SECONDS "60"
+
 static struct job job;
 static char program_path[4096];
 
@@ -143,6 +146,9 @@ static void set_rank_environment(void)
     /* A rank that cannot reach PMIx must not take itself for a job of one. */
     snprintf(text, sizeof(text), "%u", job.ranks);
     setenv("TRUNKLINE_LAUNCHED", text, 1);
+    /* Nor must one wait for ever for a server that has run out of memory, as libpmix does. */
+    setenv("PMIX_MCA_ptl_base_handshake_wait_time", HANDSHAKE_SECONDS, 0);
+    setenv("PMIX_MCA_ptl_base_handshake_max_retries", "1", 0);
     job.env = environ;
 }
 

@@ -24,7 +24,8 @@ const char options_help[] =
     "  --settings           print every environment variable that is honoured\n"
     "  --help, --version\n"
     "Exit status: 0 when every process ended well; else the status of the first that did not (the\n"
-    "largest, where all left in order), 128 + s for signal s; 1 when the job could not be run, 2 for\n"
+    "largest, where all left in order), 128 + s for signal s; 1 when the job could not be run, 2 "
+    "for\n"
     "a wrong command line, 74 when all ended well but some output was lost (full disk, or nobody\n"
     "reads it).\n";
 

@@ -32,9 +32,11 @@ static void give_up(const char *what, pmix_status_t rc) __attribute__((noreturn)
 
 static void give_up(const char *what, pmix_status_t rc)
 {
-    char text[256];
-    int n = snprintf(text, sizeof(text), "the PMIx server cannot %s: %s (%d)", what,
-                     PMIx_Error_string(rc), rc);
+    char text[512];
+    int n = snprintf(text, sizeof(text),
+                     "the PMIx server cannot %s: %s (%d); where libpmix does not say why, look at "
+                     "the limits of processes and memory (ulimit -u, ulimit -v)",
+                     what, PMIx_Error_string(rc), rc);
     server_tell(WIRE_LOST, 0, text, (size_t)n);
     _exit(EXIT_RUNTIME);
 }

@@ -59,6 +59,19 @@ err_lines 1
 err_has 'PMIx server process was killed by signal 9'
 clean
 
+promise "a PMIx server that does not answer keeps nobody for ever"
+# shellcheck disable=SC2016 # for the shell of the ranks
+PMIX_MCA_ptl_base_handshake_wait_time=1 start -n 2 sh -c 'echo ready $PMIX_MCA_ptl_base_handshake_wait_time
+    until [ -e "$0" ]; do sleep 0.02; done; exec "$@"' "$work/go" "$probe" init
+eventually 10 out_count 'ready 1' 2 || fail "ranks did not start, or not with what the user set"
+kill -STOP "$(named gasnetrun-pmix)"
+echo >"$work/go"
+finish
+[ "$status" -ne 0 ] || fail "status 0"
+all_gone
+job -n 1 sh -c 'echo "$PMIX_MCA_ptl_base_handshake_wait_time"'
+out_is 60
+
 promise "kill -9 of the launcher and the guard at once, of ranks that PMIx does not know"
 start -n 3 "$probe" say=ready hang
 eventually 10 out_count ready 3 || fail "ranks did not start"

@@ -93,6 +93,17 @@ status_is 1
 err_lines 1
 err_has 'need [0-9]* open files, the hard limit is 60'
 
+promise "however few processes a user may have, the job runs or a line says why not, and root has no limit"
+tasks() { find /proc -mindepth 3 -maxdepth 3 -path '/proc/[0-9]*/task/[0-9]*' -user "$(id -u)" 2>/dev/null | wc -l; }
+for more in 1 2 3 4 5 6 7 9; do
+    TRUNKLINE_TEST_MARK=$mark timeout -k 1 "$limit" prlimit --nproc=$(($(tasks) + more)) "$GASNETRUN" -n 4 "$probe" \
+        >"$work/out" 2>"$work/err"
+    status=$?
+    [ $status -ne 124 ] || fail "not finished with $more processes more"
+    [ $status -eq 0 ] || grep -q '^gasnetrun_ibv: .....' "$work/err" || fail "status $status without a word, with $more"
+    clean
+done
+
 promise "a tiny file system is enough"
 if [ "$(id -u)" = 0 ] && unshare -m true 2>/dev/null; then
     TRUNKLINE_TEST_MARK=$mark timeout -k 1 "$limit" unshare -m sh -c \

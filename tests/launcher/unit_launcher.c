@@ -346,6 +346,24 @@ static void no_window_when_nobody_is_left(void **state)
     policy_free(&policy);
 }
 
+/* All is known, as when no rank could be started: the window is over. */
+static void no_window_when_nothing_more_will_come(void **state)
+{
+    (void)state;
+    ranks_join(2, 0);
+    policy_lost(&policy, "no room", 7, 100);
+    assert_false(policy_must_end(&policy, 100));
+    policy_close(&policy);
+    assert_true(policy_must_end(&policy, 100));
+    assert_true(policy_sentence(&policy, false, text, sizeof(text)));
+    assert_string_equal(text, "no room");
+    policy_free(&policy);
+    ranks_join(2, 1);
+    policy_close(&policy); /* and all was well */
+    assert_false(policy_must_end(&policy, 100));
+    policy_free(&policy);
+}
+
 static void a_death_explains_an_abort(void **state)
 {
     (void)state;
@@ -513,6 +531,7 @@ int main(void)
         cmocka_unit_test(those_who_leave_in_order_have_time),
         cmocka_unit_test(of_those_who_leave_in_order_the_largest_counts),
         cmocka_unit_test(no_window_when_nobody_is_left),
+        cmocka_unit_test(no_window_when_nothing_more_will_come),
         cmocka_unit_test(a_death_explains_an_abort),
         cmocka_unit_test(abort_codes),
         cmocka_unit_test(abort_words_stay_on_one_line),

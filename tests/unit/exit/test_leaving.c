@@ -25,8 +25,9 @@ enum {
 
 /* All that both files keep. */
 #define EACH(DO)                                                                                   \
-    DO(state) DO(requested) DO(asked) DO(leader) DO(unanswered) \
-    DO(answer) DO(has_asked) DO(role) DO(told) DO(next_to_tell)
+    DO(state)                                                                                      \
+    DO(requested) DO(asked) DO(leader) DO(unanswered) DO(answer) DO(has_asked) DO(role) DO(told)   \
+        DO(next_to_tell)
 #define MEMBER(name) __typeof__(name) name;
 #define KEEP(name)   memcpy(&m->name, &name, sizeof(name));
 #define TAKE(name)   memcpy(&name, &m->name, sizeof(name));
