@@ -73,8 +73,12 @@ others()
     SETTINGS="$two_ports SOFTHCA_FAULT=unplug:port=1,op=write,nth=20,lost=ack" survives 2 "$jobs/putget-seq"
     says 'softhca0:1 no longer reaches rank [01] ([^ ]*): .*; what went over it goes over other ports' 2
     most_had_deaths
+    # By default a device tries for nine seconds; its event comes at once.
+    SETTINGS="$two_ports GASNET_QP_TIMEOUT=18 VICTIM=1 FAULT=unplug:port=2,op=send,nth=5" survives 2 "$rank" "$jobs/mix-par" --seconds 0
+    within 7
+    says 'softhca0:2 no longer reaches rank 0 ([^ ]*): its port is down' 1
     # In and out: what the device itself gets through counts for nothing.
-    SETTINGS="$two_ports SOFTHCA_FAULT=unplug:port=1,op=write,every=50,ms=5" good 2 "$jobs/putget-seq"
+    SETTINGS="$two_ports GASNET_QP_TIMEOUT=18 SOFTHCA_FAULT=unplug:port=1,op=write,every=50,ms=5" good 2 "$jobs/putget-seq"
     says 'no longer reaches' 0
 }
 

@@ -60,7 +60,7 @@ uint32_t tk_verbs_rail_to(uint32_t rank);
 void tk_verbs_describe(uint32_t rail, char *text, size_t size);
 
 /* Largest wait for credits so far on the links that starve now: tells people who keeps us waiting.
- * Called rarely. */
+ * Looks for events of ports as well. Called rarely, by who waits in vain. */
 void tk_verbs_tell_stall(void);
 
 /* Ports of one filter: does GASNET_IBV_PORTS `filter` admit this port? Malformed filters fail with

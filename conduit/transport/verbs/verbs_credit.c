@@ -124,6 +124,8 @@ static void tell_stall(const struct tk_link *link, double seconds)
 
 void tk_verbs_tell_stall(void)
 {
+    if (tk_verbs.keeps)
+        tk_events_look();
     uint64_t now = tk_now(), limit = (uint64_t)(tk_settings.am_stall_seconds * 1e9);
     for (uint32_t r = 0; tk_verbs.links && limit && r < tk_peers.size; r++) {
         struct tk_link *link = is_linked(r) ? tk_primary(tk_peer(r)) : NULL;

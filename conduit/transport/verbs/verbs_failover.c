@@ -66,6 +66,7 @@ enum tk_status tk_failover_open(void)
     }
     for (uint32_t r = 0; r < tk_peers.size; r++)
         tk_verbs.pairs[r].heir = -1;
+    tk_events_open();
     return TK_OK;
 }
 
@@ -186,6 +187,27 @@ bool tk_failover_flushed(struct tk_buffer *buffer, const struct ibv_wc *wc)
     tk_unlock(&link->lock);
     tk_pool_give(&tk_rail_of(link)->recv_pool, buffer);
     return true;
+}
+
+static bool lives_elsewhere(uint32_t rank, uint32_t rail)
+{
+    const struct tk_link *links = tk_links_to(rank);
+    for (uint32_t k = 0; k < tk_verbs.links_pp; k++)
+        if (links[k].rail != rail && tk_link_is_live(&links[k]))
+            return true;
+    return false;
+}
+
+void tk_failover_rail(uint32_t rail)
+{
+    for (uint32_t r = 0; r < tk_peers.size && !is_leaving(); r++) {
+        struct tk_link *links = tk_links_to(r);
+        if (!links->qp || !lives_elsewhere(r, rail))
+            continue;
+        for (uint32_t k = rail; k < tk_verbs.links_pp; k += tk_verbs.rail_count)
+            if (tk_link_is_live(&links[k]))
+                close_end(&links[k], "its port is down");
+    }
 }
 
 /* ---- what is on the dead link ---- */

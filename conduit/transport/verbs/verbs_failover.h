@@ -55,6 +55,13 @@ bool tk_failover_flushed(struct tk_buffer *buffer, const struct ibv_wc *wc);
 /* A notice came in this buffer, which is the caller's again on return. */
 void tk_notice_came(const struct tk_buffer *buffer, uint32_t size);
 
+/* Its port is down: gives up its links to peers that have others. */
+void tk_failover_rail(uint32_t rail);
+
+/* verbs_events.c */
+void tk_events_open(void);
+void tk_events_look(void);
+
 /* Goes on with what is under way; runs no handler. */
 void tk_failover_step(void);
 

@@ -139,6 +139,7 @@ struct tk_rail {
     uint32_t message_max; /* of the port */
     int reads_out;        /* RDMA reads we may have under way on a queue pair */
     uint32_t peers;       /* whose primary link it has */
+    uint64_t down_since;  /* by the device's events; 0: it is not, or that was acted upon */
 };
 
 /* Registered slabs of buffers; see verbs_memory.c. */

@@ -161,6 +161,7 @@ struct ibv_context *ibv_open_device(struct ibv_device *device)
         return NULL;
     struct ibv_context *context = calloc(1, sizeof(*context));
     context->device = device;
+    context->async_fd = -1;
     context->ops.poll_cq = poll_cq;
     context->ops.post_send = post_send;
     context->ops.post_recv = post_recv;
@@ -213,6 +214,21 @@ int ibv_query_pkey(struct ibv_context *context, uint8_t port, int index, __be16 
         return -1;
     *pkey = htons(p->pkeys[index]);
     return 0;
+}
+
+int ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *event)
+{
+    if (!fake.event || context->device != &fake.devices[0])
+        return -1;
+    *event = (struct ibv_async_event){.event_type = fake.event};
+    event->element.port_num = fake.event_port;
+    fake.event = 0;
+    return 0;
+}
+
+void ibv_ack_async_event(struct ibv_async_event *event)
+{
+    (void)event;
 }
 
 /* ---- protection domains and memory */

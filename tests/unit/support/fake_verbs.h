@@ -64,6 +64,10 @@ struct fake {
     unsigned cq_overruns;
     unsigned bad_keys; /* memory that the key does not cover, or not on this device */
 
+    /* The next event of the first device that is open; 0: none. Given once. */
+    enum ibv_event_type event;
+    int event_port;
+
     /* What was posted last, as it was */
     struct ibv_send_wr last;
     struct ibv_sge last_sge[2];

@@ -5,6 +5,8 @@
  * break at random. */
 #include "config.h"
 
+#include <unistd.h>
+
 #include "fake_world.h"
 #include "settings/settings.h"
 #include "transport/verbs/verbs_failover.h"
@@ -299,6 +301,38 @@ static void room_that_was_taken_moves_along(void **state)
     assert_int_equal(stream[1].came, 6);
     assert_int_equal(assert_whole(), 0);
     assert_int_equal(tk_counter_read(&link_to(0, 1, 1)->lent), 0);
+    world_close();
+}
+
+/* ---- events of ports ---- */
+
+static void port_event(enum ibv_event_type type, enum ibv_port_state state)
+{
+    fake.ports[0][2].attr.state = state;
+    fake.event = type;
+    fake.event_port = 2;
+    tk_verbs_tell_stall();
+}
+
+/* Nothing is under way that would fail, and nothing fails that is out for a moment. */
+static void a_port_that_stays_down_is_given_up(void **state)
+{
+    enum { longer_than_patience = 300000 /* us */ };
+    (void)state;
+    open_mortal(1, "GASNET_IBV_PORTS=fake0:1,2", NULL);
+    port_event(IBV_EVENT_PORT_ERR, IBV_PORT_DOWN);
+    port_event(IBV_EVENT_PORT_ACTIVE, IBV_PORT_ACTIVE);
+    usleep(longer_than_patience);
+    tk_verbs_tell_stall();
+    assert_int_equal(assert_whole(), 1);
+    port_event(IBV_EVENT_PORT_ERR, IBV_PORT_DOWN);
+    assert_true(tk_link_is_live(link_to(0, 1, 1)));
+    usleep(longer_than_patience);
+    unit_listen();
+    tk_verbs_tell_stall();
+    unit_assert_says(unit_heard(), "fake0:2 no longer reaches rank 1 (node1): its port is down;");
+    heard_until_quiet();
+    assert_int_equal(assert_whole(), 0);
     world_close();
 }
 
@@ -668,6 +702,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_fast_end_finds_buffers),
     cmocka_unit_test(notices_are_told_again),
     cmocka_unit_test(room_that_was_taken_moves_along),
+    cmocka_unit_test(a_port_that_stays_down_is_given_up),
     cmocka_unit_test(transfers_go_over_another_link),
     cmocka_unit_test(short_transfers_go_over_another_link),
     cmocka_unit_test(short_transfers_know_the_new_device),
