@@ -85,6 +85,19 @@ static bool choose_place(bool loopback, char *address, char *why, size_t size)
     return true;
 }
 
+/* Ours without what is preloaded into ranks; NULL when there is no memory. */
+static char **childs_environment(void)
+{
+    size_t count = 0, kept = 0;
+    while (environ[count])
+        count++;
+    char **mine = calloc(count + 1, sizeof(*mine));
+    for (size_t i = 0; mine && i < count; i++)
+        if (strncmp(environ[i], "LD_PRELOAD=", 11))
+            mine[kept++] = environ[i];
+    return mine;
+}
+
 /* The child is silent, has no signals of ours blocked, and dies with this thread. */
 static bool spawn(char *const *words)
 {
@@ -100,10 +113,15 @@ static bool spawn(char *const *words)
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
     posix_spawnattr_setsigmask(&attributes, &none);
     posix_spawnattr_setsigdefault(&attributes, &all);
-    errno = posix_spawnp(&child.pid, words[0], &actions, &attributes, words, environ);
+    char **environment = childs_environment();
+    int error = environment
+                    ? posix_spawnp(&child.pid, words[0], &actions, &attributes, words, environment)
+                    : ENOMEM;
     posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&actions);
-    return errno == 0;
+    free(environment);
+    errno = error;
+    return error == 0;
 }
 
 bool kv_daemon_start(const char *name, bool loopback, uint64_t memory, char *address, char *why,
