@@ -31,6 +31,7 @@ struct start_record {
 
 static _Atomic uint64_t never = UINT64_MAX; /* no head comes there */
 struct tk_alone tk_alone = {.head = &never, .seen = 0};
+static _Atomic uint64_t *coming; /* from tk_alone_open() to the first tk_alone_accept() */
 static const char *records;
 static size_t records_size;
 
@@ -68,8 +69,7 @@ void tk_alone_open(void)
         return;
     records = (char *)control + size;
     records_size = size;
-    atomic_store(&tk_alone.head, (_Atomic uint64_t *)&control->data_head);
-    tk_alone_accept();
+    coming = (_Atomic uint64_t *)&control->data_head;
 }
 
 /* &never: for good, see tk_alone_look(). */
@@ -80,6 +80,9 @@ static _Atomic uint64_t *head_now(void)
 
 void tk_alone_accept(void)
 {
+    if (coming)
+        atomic_store_explicit(&tk_alone.head, coming, memory_order_relaxed);
+    coming = NULL;
     if (head_now() != &never)
         tk_alone.seen = atomic_load_explicit(head_now(), memory_order_acquire);
 }

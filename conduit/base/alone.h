@@ -20,10 +20,11 @@ struct tk_alone {
 };
 extern TK_HIDDEN struct tk_alone tk_alone;
 
-/* By the client's thread that starts the library, before that starts any. */
+/* By the client's thread that starts the library, before that starts any. Nobody is alone until
+ * tk_alone_accept(), when all of these have been started. */
 void tk_alone_open(void);
 
-/* Whatever was started since is none of the client's. */
+/* Whatever was started since is none of the client's; too late for what tk_is_alone() has seen. */
 void tk_alone_accept(void);
 
 /* What the kernel has said since the last look. */

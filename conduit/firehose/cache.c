@@ -543,6 +543,7 @@ struct tk_firehose_counts tk_firehose_count(void)
     tk_lock(&cache.lock);
     struct tk_firehose_counts counts = cache.counts;
     counts.hits = cache.clock - cache.absent;
+    counts.questions = tk_monitor_asked();
     tk_unlock(&cache.lock);
     return counts;
 }
@@ -587,8 +588,10 @@ void tk_firehose_tell(void)
         return;
     struct tk_firehose_counts c = tk_firehose_count();
     tk_tell("firehose: %" PRIu64 " hits, %" PRIu64 " misses, %" PRIu64 " evictions, %" PRIu64
-            " invalidations, %" PRIu64 " refusals, %" PRIu64 " bytes pinned, at most %" PRIu64,
-            c.hits, c.misses, c.evictions, c.invalidations, c.refusals, c.pinned, c.pinned_max);
+            " invalidations, %" PRIu64 " refusals, %" PRIu64 " bytes pinned, at most %" PRIu64
+            ", %" PRIu64 " questions to the kernel",
+            c.hits, c.misses, c.evictions, c.invalidations, c.refusals, c.pinned, c.pinned_max,
+            c.questions);
     if (tk_is_on_demand)
         tell_hoses();
 }

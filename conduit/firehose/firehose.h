@@ -91,6 +91,7 @@ struct tk_firehose_counts {
     uint64_t evictions, invalidations;
     uint64_t refusals;           /* transfers that had to go another way */
     uint64_t pinned, pinned_max; /* bytes */
+    uint64_t questions;          /* to the kernel, whether memory is being unmapped */
 };
 struct tk_firehose_counts tk_firehose_count(void);
 

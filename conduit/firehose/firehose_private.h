@@ -64,8 +64,9 @@ struct tk_monitor_news {
 };
 extern TK_HIDDEN struct tk_monitor_news tk_monitor_news;
 
-/* Asks the kernel. */
+/* Asks the kernel; and how often that was done. */
 bool tk_monitor_ask(void);
+uint64_t tk_monitor_asked(void);
 
 /* No unmapping is under way of which there is no news yet. Before what tk_monitor_has_news() says
  * is relied upon: see monitor.c. */

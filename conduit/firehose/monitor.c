@@ -71,6 +71,7 @@ static struct {
     int fd, wake, pagemap;
     const char *why;
     atomic_bool has_left;
+    _Atomic uint64_t questions;
     _Atomic uint32_t head, tail; /* of notes */
     _Atomic bool is_lost;        /* there was no place for a note */
     struct note notes[notes_max];
@@ -344,9 +345,15 @@ bool tk_monitor_is_private(uintptr_t base, size_t size)
     return true;
 }
 
+uint64_t tk_monitor_asked(void)
+{
+    return atomic_load_explicit(&monitor.questions, memory_order_relaxed);
+}
+
 /* The fence keeps the look at `begun` that follows behind what the kernel saw. */
 bool tk_monitor_ask(void)
 {
+    atomic_fetch_add_explicit(&monitor.questions, 1, memory_order_relaxed);
     bool quiet = is_quiet(monitor.fd);
     atomic_thread_fence(memory_order_seq_cst);
     return quiet;

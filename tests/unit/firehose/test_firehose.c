@@ -492,6 +492,7 @@ static void hit(void *with_others)
 {
     pthread_t thread;
     tk_alone_open();
+    tk_alone_accept();
     unit_settings("GASNET_USE_FIREHOSE=1", NULL);
     if (!tk_is_alone() || pinning_open() != TK_OK)
         _exit(unit_cannot);
@@ -532,6 +533,7 @@ static void lose_descriptor(void *unused)
     (void)unused;
     char seen = 0;
     tk_alone_open();
+    tk_alone_accept();
     unit_settings("GASNET_USE_FIREHOSE=1", NULL);
     if (pinning_open() != TK_OK)
         _exit(unit_cannot);
