@@ -42,37 +42,46 @@ for mode in seq par; do
     done
 done
 
-# thaw N: as soon as that many ranks wait for a debugger, somebody sends SIGCONT instead.
+# thaw N: as soon as that many ranks wait for a debugger, somebody sends SIGCONT instead; they must still be there then, a
+# while after they said so.
 thaw()
 {
     : >"$scratch/err"
+    rm -f "$scratch/gone"
     (
         for _ in $(seq 300); do
             pids=$(sed -n 's/.*process frozen .*pid \([0-9]*\);.*/\1/p' "$scratch/err")
             [ "$(echo "$pids" | wc -w)" -eq "$1" ] && break
             sleep 0.1
         done
-        # shellcheck disable=SC2086 # a list
-        kill -CONT $pids
+        sleep 0.5
+        for pid in $pids; do
+            kill -CONT "$pid" 2>/dev/null || echo "$pid" >>"$scratch/gone"
+        done
     ) &
+}
+stayed()
+{
+    wait
+    [ ! -e "$scratch/gone" ] || failed "it said so, but did not wait for a debugger: $(cat "$scratch/gone")"
 }
 
 frozen='^\*\*\* NOTICE (proc [01]): process frozen for a debugger: host .* set gasnet_frozen to 0'
 thaw 2
 SETTINGS=GASNET_FREEZE=1 good 2 "$jobs/tools-seq" display
 says "$frozen" 2
-wait
+stayed
 thaw 1
 SETTINGS=GASNET_FREEZE_SIGNAL=USR1 good 2 "$jobs/tools-seq" signal
 says "$frozen" 1
 says '^rank [01] went on' 2
-wait
+stayed
 if [ "$sanitizer" = no ]; then
     thaw 1
     SETTINGS=GASNET_FREEZE_ON_ERROR=1 job 2 "$jobs/tools-par" crash
     fails_with 139 "a crash that was frozen"
     says "$frozen" 1
-    wait
+    stayed
 fi
 SETTINGS="GASNET_BACKTRACE_SIGNAL=USR1 GASNET_BACKTRACE_TYPE=EXECINFO" good 2 "$jobs/tools-seq" signal
 says '^\[1\] .*tools-.*\[0x'
