@@ -29,7 +29,7 @@ failed()
     echo "FAILED: $*"
     [ -z "$command" ] || echo "    command: $command"
     echo "    status ${status:-?}; standard error:"
-    grep -v 'using softhca' "$scratch/err" | tail -40 | sed 's/^/    | /'
+    grep -sv 'using softhca' "$scratch/err" | tail -40 | sed 's/^/    | /'
     failures=$((failures + 1))
 }
 
