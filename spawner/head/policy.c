@@ -204,10 +204,13 @@ static void look_for_late_ranks(struct policy *p, int64_t now)
         }
 }
 
-static bool all_leave_in_order(const struct policy *p)
+static bool first_leaves_in_order(const struct policy *p)
 {
-    if (p->cause != CAUSE_EXIT || !p->rank[p->culprit].finalized)
-        return false;
+    return p->cause == CAUSE_EXIT && p->rank[p->culprit].finalized;
+}
+
+static bool others_leave_in_order(const struct policy *p)
+{
     for (uint32_t r = 0; r < p->ranks; r++)
         if (!p->rank[r].finalized && !p->rank[r].exited)
             return false;
@@ -216,7 +219,10 @@ static bool all_leave_in_order(const struct policy *p)
 
 static int64_t end_of_window(const struct policy *p)
 {
-    return p->decide_at + (all_leave_in_order(p) ? POLICY_LEAVING_MS - POLICY_WINDOW_MS : 0);
+    int64_t first_end = p->decide_at - POLICY_WINDOW_MS;
+    if (!first_leaves_in_order(p))
+        return p->decide_at;
+    return first_end + (others_leave_in_order(p) ? POLICY_LEAVING_MS : POLICY_FIRST_LEAVES_MS);
 }
 
 void policy_close(struct policy *p)

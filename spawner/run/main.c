@@ -163,8 +163,19 @@ static void announce(const struct options *o)
                 job.ranks == 1 ? "" : "es", job.host, command);
     say_verbose(1, "program %s, job %s, SIGKILL %u ms after SIGTERM", job.program, job.nspace,
                 job.grace_ms);
+    if (job.reader_ms)
+        say_verbose(1, "output that nobody reads is kept for %g s after the job",
+                    job.reader_ms / 1000.0);
+    else
+        say_verbose(1, "output is kept until it is read");
     if (o->exported)
         say_verbose(1, "the whole environment is propagated, -E %s included", o->exported);
+}
+
+/* Somebody at a terminal may be reading page by page, and can end the job by ^C. */
+static uint32_t reader_default(void)
+{
+    return isatty(STDERR_FILENO) ? 0 : READER_DEFAULT;
 }
 
 static int run(const struct options *o)
@@ -179,7 +190,7 @@ static int run(const struct options *o)
     if (!environ_is_truth("GASNET_SPAWN_VERBOSE") ||
         !environ_seconds("GASNET_KILL_GRACE", GRACE_DEFAULT, GRACE_MOST, &job.grace_ms) ||
         !environ_seconds("GASNET_START_TIMEOUT", START_DEFAULT, START_MOST, &job.start_ms) ||
-        !environ_seconds("GASNET_OUTPUT_TIMEOUT", READER_DEFAULT, READER_MOST, &job.reader_ms))
+        !environ_seconds("GASNET_OUTPUT_TIMEOUT", reader_default(), READER_MOST, &job.reader_ms))
         return EXIT_USAGE;
     job.ranks = o->ranks;
     job.program = program_path;

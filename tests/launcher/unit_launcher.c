@@ -294,7 +294,8 @@ static void those_who_leave_in_order_have_time(void **state)
     ranks_join(2, 2);
     policy_finalized(&policy, 0);
     policy_exited(&policy, 0, EXITED(3), 100);
-    assert_true(policy_deadline(&policy) == 100 + POLICY_WINDOW_MS); /* the other may be stuck */
+    assert_true(policy_deadline(&policy) ==
+                100 + POLICY_FIRST_LEAVES_MS); /* the other may be stuck */
     policy_finalized(&policy, 1);
     assert_true(policy_deadline(&policy) == 100 + POLICY_LEAVING_MS);
     assert_false(policy_must_end(&policy, 100 + POLICY_LEAVING_MS - 1));

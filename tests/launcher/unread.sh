@@ -59,4 +59,15 @@ status_is 137
 faster 15 "$began" || fail "too slow"
 [ "$(sort "$work/out" | tr '\n' ' ')" = "0 1 " ] || fail "standard output is lost, too"
 clean
+
+promise "at a terminal somebody may read page by page: the time is for ever there, but for who sets one"
+kept() { timeout -k 1 "$limit" script -qec "'$GASNETRUN' -t -v -n 1 true" /dev/null <"/dev/null" >"$work/out" 2>"$work/err"; }
+if command -v script >/dev/null; then
+    kept
+    out_has 'output is kept until it is read' || fail "dropped at a terminal"
+    GASNET_OUTPUT_TIMEOUT=7 kept
+    out_has 'kept for 7 s after the job' || fail "the setting is not minded"
+fi
+"$GASNETRUN" -t -v -n 1 true 2>"$work/out"
+out_has 'kept for 30 s after the job' || fail "kept for ever without a terminal"
 exit 0
