@@ -61,7 +61,19 @@ chmod 755 "$scratch/rank"
 SETTINGS="SOFTHCA_HCAS=2 GASNET_IBV_PORTS=softhca0+softhca1" job 5 "$scratch/rank" "$hello"
 fails_with 1 "ranks with different numbers of ports"
 says 'the ranks found different numbers of ports to use, and all must use as many; choose them with GASNET_IBV_PORTS' 1
-says 'ranks 0-1 *[^ ]* *2: softhca0:1+softhca1:1$' 1
-says 'ranks 2-3 *[^ ]* *1: softhca1:1; not softhca0:1 is not in GASNET_IBV_PORTS$' 1
-says 'rank 4 *[^ ]* *2: softhca0:1+softhca1:1$' 1
+says 'ranks 0-1 *[^ ]* *2: softhca0:1+softhca1:1 (InfiniBand)$' 1
+says 'ranks 2-3 *[^ ]* *1: softhca1:1 (InfiniBand); not softhca0:1 is not in GASNET_IBV_PORTS$' 1
+says 'rank 4 *[^ ]* *2: softhca0:1+softhca1:1 (InfiniBand)$' 1
+
+# One rank has Ethernet where the others have InfiniBand.
+cat >"$scratch/rank" <<'END'
+#!/bin/sh
+[ "$PMIX_RANK" -eq 1 ] && export SOFTHCA_FABRIC=$SOFTHCA_FABRIC-other SOFTHCA_LINK=roce
+exec "$@"
+END
+SETTINGS="" job 3 "$scratch/rank" "$hello"
+fails_with 1 "ranks with different kinds of ports"
+says 'the ranks found different kinds of ports to use, and InfiniBand does not reach Ethernet; choose them with' 1
+says 'rank 1 *[^ ]* *1: softhca0:1 (Ethernet)$' 1
+says 'rank 2 *[^ ]* *1: softhca0:1 (InfiniBand)$' 1
 finish

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Rail i of one rank talks to rail i of another, so all ranks must have as many. Whether they do
- * stands in the cards that all of them have; rank 0 tells, in one table, who found what. No lock:
- * start-up only. */
+ * Rail i of one rank talks to rail i of another, so all ranks must have as many, and of one kind of
+ * network. Whether they do stands in the cards that all of them have; rank 0 tells, in one table,
+ * who found what. No lock: start-up only. */
 #include "config.h"
 
 #include <stdio.h>
@@ -25,6 +25,18 @@ static void ports_of(const struct tk_card *card, char *text, size_t size)
     }
 }
 
+static const char *kind_of(const struct tk_card *card)
+{
+    uint32_t ethernet = 0;
+    for (uint32_t i = 0; i < card->rails; i++)
+        ethernet += tk_card_rail(card, i)->is_ethernet;
+    if (card->rails == 0)
+        return "";
+    if (ethernet == 0)
+        return " (InfiniBand)";
+    return ethernet == card->rails ? " (Ethernet)" : " (InfiniBand and Ethernet)";
+}
+
 static const char *unused_of(const struct tk_card *card)
 {
     return card->unused_size > 0 ? tk_card_unused(card) : "";
@@ -37,7 +49,7 @@ static bool is_alike(uint32_t one, uint32_t other)
     ports_of(a, mine, sizeof(mine));
     ports_of(b, theirs, sizeof(theirs));
     return a->rails == b->rails && !strcmp(a->host.name, b->host.name) && !strcmp(mine, theirs) &&
-           !strcmp(unused_of(a), unused_of(b));
+           !strcmp(kind_of(a), kind_of(b)) && !strcmp(unused_of(a), unused_of(b));
 }
 
 static void tell_row(uint32_t first, uint32_t last)
@@ -49,14 +61,15 @@ static void tell_row(uint32_t first, uint32_t last)
         snprintf(ranks, sizeof(ranks), "rank %u", first);
     else
         snprintf(ranks, sizeof(ranks), "ranks %u-%u", first, last);
-    tk_complain("  %-14s %-16s %u: %s%s%s", ranks, card->host.name, card->rails, ports,
-                *unused_of(card) ? "; not " : "", unused_of(card));
+    tk_complain("  %-14s %-16s %u: %s%s%s%s", ranks, card->host.name, card->rails, ports,
+                kind_of(card), *unused_of(card) ? "; not " : "", unused_of(card));
 }
 
-static void tell_table(void)
+static void tell_table(const char *what)
 {
-    tk_complain("the ranks found different numbers of ports to use, and all must use as many; "
-                "choose them with GASNET_IBV_PORTS, or how many with GASNET_NUM_QPS:");
+    tk_complain("the ranks found different %s; choose them with GASNET_IBV_PORTS, or how many with "
+                "GASNET_NUM_QPS:",
+                what);
     for (uint32_t first = 0, next; first < tk_peers.size; first = next) {
         for (next = first + 1; next < tk_peers.size && is_alike(first, next); next++)
             continue;
@@ -64,16 +77,36 @@ static void tell_table(void)
     }
 }
 
+static bool has_as_many(const struct tk_card *one, const struct tk_card *other)
+{
+    return one->rails == other->rails && one->links == other->links;
+}
+
+static bool meets(const struct tk_card *one, const struct tk_card *other)
+{
+    for (uint32_t i = 0; i < one->rails; i++)
+        if (tk_card_rail(one, i)->is_ethernet != tk_card_rail(other, i)->is_ethernet)
+            return false;
+    return true;
+}
+
+/* NULL: nothing. Of two complaints the first: the other may follow from it. */
+static const char *difference(void)
+{
+    const struct tk_card *first = tk_card_of(0);
+    for (uint32_t r = 1; r < tk_peers.size; r++)
+        if (!has_as_many(first, tk_card_of(r)))
+            return "numbers of ports to use, and all must use as many";
+    for (uint32_t r = 1; r < tk_peers.size; r++)
+        if (!meets(first, tk_card_of(r)))
+            return "kinds of ports to use, and InfiniBand does not reach Ethernet";
+    return NULL;
+}
+
 bool tk_verbs_agree(void)
 {
-    const struct tk_card *mine = tk_card_of(tk_peers.me);
-    for (uint32_t r = 0; r < tk_peers.size; r++) {
-        const struct tk_card *card = tk_card_of(r);
-        if (card->rails == mine->rails && card->links == mine->links)
-            continue;
-        if (tk_peers.me == 0)
-            tell_table();
-        return false;
-    }
-    return true;
+    const char *what = difference();
+    if (what && tk_peers.me == 0)
+        tell_table(what);
+    return !what;
 }

@@ -90,16 +90,6 @@ enum tk_status tk_link_open(struct tk_link *link, struct tk_peer *peer, uint32_t
 enum tk_status tk_link_connect(struct tk_link *link, const struct tk_port_address *to, uint32_t qp)
 {
     const struct tk_rail *rail = tk_rail_of(link);
-    if (rail->address.is_ethernet != to->is_ethernet) {
-        tk_complain("%s:%u is %s here, but rank %u on %s uses %s:%u, which is %s; choose ports of "
-                    "one network with "
-                    "GASNET_IBV_PORTS",
-                    rail->address.device, rail->address.port,
-                    rail->address.is_ethernet ? "Ethernet" : "InfiniBand", link->peer->rank,
-                    link->peer->host, to->device, to->port,
-                    to->is_ethernet ? "Ethernet" : "InfiniBand");
-        return TK_FAIL;
-    }
     const struct tk_route route = {
         .rail = rail, .to = to, .type = IBV_QPT_RC, .to_qp = qp, .reads_out = rail->reads_out};
     const char *what = "modify_qp to RTR";

@@ -215,24 +215,6 @@ static void the_path_takes_the_lesser_of_both_sides(void **state)
     world_close();
 }
 
-static void two_networks_do_not_meet(void **state)
-{
-    (void)state;
-    fake_reset();
-    unit_settings(NULL, NULL);
-    world_open(2, 0);
-    struct tk_port_address to = tk_verbs.rails[0].address;
-    to.is_ethernet = 1;
-    strcpy(to.device, "roce3");
-    enum tk_status status = connect_to(&to);
-    const char *said = unit_heard();
-    assert_int_equal(status, TK_FAIL);
-    unit_assert_says(said, "fake0:1 is InfiniBand here, but rank 1 on node1 uses roce3:1, which is "
-                           "Ethernet; choose ports of one network");
-    assert_int_equal(unit_lines(said), 1);
-    world_close();
-}
-
 static unsigned open_files(void)
 {
     unsigned n = 0;
@@ -360,8 +342,9 @@ static void a_failed_registration_is_explained_by_its_likely_cause(void **state)
                                                 "segment: Invalid argument");
     unit_assert_says(explanation(4096, EINVAL), "check dmesg");
     fake.attr.max_mr_size = 1u << 20;
-    unit_assert_says(explanation((1u << 20) + 1, EINVAL),
-                     "device limit 1048576 bytes, 0 regions; it is larger than the device registers at once");
+    unit_assert_says(
+        explanation((1u << 20) + 1, EINVAL),
+        "device limit 1048576 bytes, 0 regions; it is larger than the device registers at once");
     fake.attr.max_mr_size = UINT64_MAX;
     unit_assert_exit(explain_under_low_limit, NULL, 0);
     getrlimit(RLIMIT_MEMLOCK, &limit);
@@ -381,7 +364,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(an_infiniband_peer_is_reached_by_lid),
     cmocka_unit_test(a_roce_peer_is_reached_by_gid),
     cmocka_unit_test(the_path_takes_the_lesser_of_both_sides),
-    cmocka_unit_test(two_networks_do_not_meet),
     cmocka_unit_test(whatever_fails_is_told_once_and_leaves_nothing),
     cmocka_unit_test(a_device_with_short_queues_is_told_with_the_remedy),
     cmocka_unit_test(the_choice_can_be_described),

@@ -455,10 +455,30 @@ static void different_numbers_are_told_in_one_table(void **state)
     const char *said = said_by(0, false);
     assert_int_equal(unit_lines(said), 4);
     unit_assert_says(said, "ranks 0-1 ");
-    unit_assert_says(said, "2: mlx5_0:1+mlx5_1:1\n");
+    unit_assert_says(said, "2: mlx5_0:1+mlx5_1:1 (InfiniBand)\n");
     unit_assert_says(said, "rank 2 ");
-    unit_assert_says(said, "1: mlx5_0:1; not mlx5_1:1 is down\n");
+    unit_assert_says(said, "1: mlx5_0:1 (InfiniBand); not mlx5_1:1 is down\n");
     unit_assert_says(said, "ranks 3-4 ");
+    for (uint32_t r = 0; r < 5; r++)
+        free(world_cards[r]);
+}
+
+static void so_are_different_kinds(void **state)
+{
+    (void)state;
+    for (uint32_t r = 0; r < 5; r++)
+        put_card(r, r < 3 ? "a" : "b", 2, "");
+    tk_card_rail(world_cards[3], 1)->is_ethernet = 1;
+    assert_string_equal(said_by(4, false), "");
+    const char *said = said_by(0, false);
+    assert_int_equal(unit_lines(said), 4);
+    unit_assert_says(said,
+                     "different kinds of ports to use, and InfiniBand does not reach Ethernet");
+    unit_assert_says(said, "ranks 0-2 ");
+    unit_assert_says(said, "2: mlx5_0:1+mlx5_1:1 (InfiniBand and Ethernet)\n");
+    for (uint32_t r = 0; r < 5; r++)
+        tk_card_rail(world_cards[r], 1)->is_ethernet = 1;
+    assert_string_equal(said_by(0, true), "");
     for (uint32_t r = 0; r < 5; r++)
         free(world_cards[r]);
 }
@@ -488,6 +508,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(two_devices_of_a_host_are_enough_for_reads),
     cmocka_unit_test(only_puts_to_such_a_host_have_reads),
     cmocka_unit_test(different_numbers_are_told_in_one_table),
+    cmocka_unit_test(so_are_different_kinds),
 };
 
 UNIT_MAIN(tests)
