@@ -45,23 +45,18 @@ void trunkline_rails_close(void)
     tk_raw_close();
 }
 
-static void poll(void)
-{
-    tk_poll();
-}
-
 int trunkline_rails_share(const void *mine, void *all, size_t size)
 {
     TK_CHECK_MAY_COMMUNICATE("trunkline_rails_share");
     begin();
-    return end(tk_share(mine, all, size, poll), GASNET_ERR_RESOURCE);
+    return end(tk_share(mine, all, size, tk_poll_between_naps), GASNET_ERR_RESOURCE);
 }
 
 int trunkline_rails_barrier(void)
 {
     TK_CHECK_MAY_COMMUNICATE("trunkline_rails_barrier");
     begin();
-    return end(tk_bootstrap_fence(poll, 0), GASNET_ERR_RESOURCE);
+    return end(tk_bootstrap_fence(tk_poll_between_naps, 0), GASNET_ERR_RESOURCE);
 }
 
 int trunkline_domain_open(trunkline_domain_t *domain, const trunkline_rail_t *rail, int own_context)

@@ -118,3 +118,11 @@ void tk_back_off(unsigned empty, enum tk_hope hope)
     if (TK_THREADED)
         doings_known = tk_counter_read(&doings);
 }
+
+void tk_poll_between_naps(void)
+{
+    static tk_counter_t polls;
+    tk_poll();
+    if (tk_counter_add(&polls, 1) % stall_check_asleep == 0)
+        tk_verbs_tell_stall();
+}

@@ -48,6 +48,10 @@ static inline bool tk_poll(void)
     return any;
 }
 
+/* The same for who waits for something else and naps after each call: looks now and then for what
+ * stalls, as all do who wait. */
+void tk_poll_between_naps(void);
+
 /* Completes our own operations only. */
 bool tk_reap(void);
 

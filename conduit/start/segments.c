@@ -19,11 +19,6 @@
 /* A client may define it itself; the library's is weak. */
 __attribute__((weak)) void (*gasnet_client_attach_hook)(void *addr, uintptr_t size);
 
-static void serve_meanwhile(void)
-{
-    tk_poll();
-}
-
 static void wait_for_all(void)
 {
     struct tk_op op;
@@ -53,7 +48,7 @@ static enum tk_status try_neighbours(void)
 static enum tk_status exchange(const struct tk_bound *mine, uint32_t count, uint32_t *unable)
 {
     wait_for_all();
-    return tk_segments_exchange(mine, count, serve_meanwhile, unable);
+    return tk_segments_exchange(mine, count, tk_poll_between_naps, unable);
 }
 
 static enum tk_status make_segment(uintptr_t size)
