@@ -87,9 +87,11 @@ static void compare_refusals(void)
 static void barrier_serving(void)
 {
     gex_Event_t event = gex_Coll_BarrierNB(wl_job.tm, 0);
-    while (kv_is_server() && kv_transport->serve && gex_Event_Test(event) != GASNET_OK)
-        kv_transport->serve();
-    gex_Event_Wait(event);
+    if (!kv_is_server() || !kv_transport->serve)
+        gex_Event_Wait(event);
+    else
+        while (gex_Event_Test(event) != GASNET_OK)
+            kv_transport->serve();
 }
 
 static void preload(void)
