@@ -168,7 +168,7 @@ bool tk_failover(struct tk_work *work, const struct ibv_wc *wc)
     if (work == &link->quiet_work)
         return true;
     tk_lock(&link->lock);
-    link->failed += 1 + work->covers;
+    link->notes->failed += 1 + work->covers;
     tk_unlock(&link->lock);
     return true;
 }
@@ -215,7 +215,7 @@ void tk_failover_rail(uint32_t rail)
 /* Work requests that it took and did not complete. */
 static int unfinished(const struct tk_link *link)
 {
-    return link->failed + link->quiet;
+    return link->notes->failed + link->quiet;
 }
 
 /* Has the device given back everything, and have all threads done with it? Quiet messages that are
@@ -247,7 +247,7 @@ static void tell_again(struct tk_link *link)
     for (uint32_t back = (uint32_t)unfinished(link); back > 0; back--) {
         const struct tk_short *notice = tk_note_as_notice(tk_note_back(link, back));
         if (notice)
-            links[notice->args[0]].must_tell = true;
+            links[notice->args[0]].notes->must_tell = true;
     }
 }
 
@@ -256,12 +256,12 @@ static void tell_again(struct tk_link *link)
 static void settle(struct tk_link *link)
 {
     struct redo *list = NULL, **end = &list;
-    uint32_t back = (uint32_t)unfinished(link), before = link->sent;
+    uint32_t back = (uint32_t)unfinished(link), before = link->notes->sent;
     for (uint32_t i = back; i > 0; i--)
         before -= tk_note_back(link, i)->opcode == IBV_WR_SEND;
     for (; back > 0; back--) {
         const struct tk_note *note = tk_note_back(link, back);
-        bool has_come = (int32_t)(before - link->heard) < 0;
+        bool has_come = (int32_t)(before - link->notes->heard) < 0;
         before += note->opcode == IBV_WR_SEND;
         bool is_done = has_come && note->opcode != IBV_WR_RDMA_READ;
         if (is_done || tk_note_as_notice(note)) {
@@ -300,14 +300,14 @@ static bool post_notice(struct tk_link *carrier, struct tk_short *notice)
 
 static void tell(struct tk_link *link, struct tk_link *carrier)
 {
-    int32_t arrived = (int32_t)__atomic_load_n(&link->arrived, __ATOMIC_RELAXED);
+    int32_t arrived = (int32_t)__atomic_load_n(&link->notes->arrived, __ATOMIC_RELAXED);
     struct tk_short notice = {
         .head = {.kind = TK_NOTICE, .category = TK_SHORT, .nargs = notice_args},
         .args = {(int32_t)number_of(link), arrived}};
     tk_lock(&carrier->lock);
     bool is_posted = post_notice(carrier, &notice);
     tk_unlock(&carrier->lock);
-    link->must_tell = !is_posted;
+    link->notes->must_tell = !is_posted;
 }
 
 void tk_notice_came(const struct tk_buffer *buffer, uint32_t size)
@@ -320,8 +320,8 @@ void tk_notice_came(const struct tk_buffer *buffer, uint32_t size)
     if (tk_link_is_live(link))
         close_end(link, "the other end has given it up");
     tk_lock(&stepping);
-    link->heard = (uint32_t)notice->args[1];
-    link->is_heard = true;
+    link->notes->heard = (uint32_t)notice->args[1];
+    link->notes->is_heard = true;
     tk_unlock(&stepping);
 }
 
@@ -456,7 +456,7 @@ static void note_drained(uint32_t rank)
     struct tk_link *links = tk_links_to(rank);
     for (uint32_t k = 0; k < tk_verbs.links_pp; k++)
         if (tk_counter_read(&links[k].fate) == TK_CLOSING && is_drained(&links[k])) {
-            links[k].must_tell = true;
+            links[k].notes->must_tell = true;
             links[k].is_ready = false;
             tell_again(&links[k]);
             tk_counter_leave(&links[k].fate, TK_DRAINED);
@@ -467,9 +467,9 @@ static void exchange(uint32_t rank, struct tk_link *carrier)
 {
     struct tk_link *links = tk_links_to(rank);
     for (uint32_t k = 0; k < tk_verbs.links_pp; k++) {
-        if (links[k].must_tell)
+        if (links[k].notes->must_tell)
             tell(&links[k], carrier);
-        if (tk_counter_read(&links[k].fate) == TK_DRAINED && links[k].is_heard)
+        if (tk_counter_read(&links[k].fate) == TK_DRAINED && links[k].notes->is_heard)
             settle(&links[k]);
     }
 }
@@ -490,7 +490,7 @@ static bool all_is_told(uint32_t rank)
 {
     struct tk_link *links = tk_links_to(rank);
     for (uint32_t k = 0; k < tk_verbs.links_pp; k++)
-        if (links[k].must_tell)
+        if (links[k].notes->must_tell)
             return false;
     return true;
 }

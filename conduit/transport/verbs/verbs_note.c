@@ -13,7 +13,8 @@
 
 enum tk_status tk_notes_open(struct tk_link *link)
 {
-    link->notes = calloc((size_t)tk_verbs.depth_pp, sizeof(*link->notes));
+    size_t ring = (size_t)tk_verbs.depth_pp * sizeof(struct tk_note);
+    link->notes = calloc(1, sizeof(*link->notes) + ring);
     if (!link->notes)
         tk_complain("out of memory for notes of %d operations", tk_verbs.depth_pp);
     return link->notes ? TK_OK : TK_FAIL;
@@ -27,9 +28,10 @@ void tk_notes_close(struct tk_link *link)
 
 static struct tk_note *next_note(struct tk_link *link, enum ibv_wr_opcode opcode)
 {
-    struct tk_note *note = &link->notes[link->note_next];
-    link->note_next = link->note_next + 1 == (uint32_t)tk_verbs.depth_pp ? 0 : link->note_next + 1;
-    link->sent += opcode == IBV_WR_SEND;
+    struct tk_notes *notes = link->notes;
+    struct tk_note *note = &notes->ring[notes->next];
+    notes->next = notes->next + 1 == (uint32_t)tk_verbs.depth_pp ? 0 : notes->next + 1;
+    notes->sent += opcode == IBV_WR_SEND;
     note->opcode = (uint8_t)opcode;
     return note;
 }
@@ -37,7 +39,7 @@ static struct tk_note *next_note(struct tk_link *link, enum ibv_wr_opcode opcode
 struct tk_note *tk_note_back(const struct tk_link *link, uint32_t back)
 {
     uint32_t depth = (uint32_t)tk_verbs.depth_pp;
-    return &link->notes[(link->note_next + depth - back) % depth];
+    return &link->notes->ring[(link->notes->next + depth - back) % depth];
 }
 
 static void keep_bytes(struct tk_note *note, const struct ibv_send_wr *wr)

@@ -23,7 +23,18 @@ struct tk_note {
     uint8_t opcode; /* enum ibv_wr_opcode */
     uint8_t parts;
     bool is_inline; /* all of it is in `bytes`, size[0] of them */
-    char bytes[tk_quiet_most];
+    _Alignas(8) char bytes[tk_quiet_most]; /* may be a struct tk_short */
+};
+
+/* Of a link: what failover has to know. In the order of the send queue, and as long. */
+struct tk_notes {
+    uint32_t next;          /* where in the ring the next one goes */
+    uint32_t sent, arrived; /* messages that were posted; that came */
+    uint32_t heard;         /* messages of ours that the other end got before it closed */
+    int failed;             /* slots of the send queue whose works came back with an error */
+    bool is_heard;          /* the other end has closed, and told `heard` */
+    bool must_tell;         /* a notice of this link is to be sent */
+    struct tk_note ring[];
 };
 
 enum tk_status tk_notes_open(struct tk_link *link);

@@ -310,7 +310,7 @@ static void put_aside(struct tk_buffer *buffer, uint32_t size)
         tk_pool_give(&tk_rail_of(link)->recv_pool, buffer);
         return;
     }
-    buffer->arrived = size;
+    buffer->sge.length = size;
     buffer->item.next = NULL;
     tk_lock(&tk_verbs.aside.lock);
     if (tk_verbs.aside.first)
@@ -339,7 +339,8 @@ static bool hand_up_aside(void)
     while ((buffer = take_aside()) != NULL) {
         struct tk_message_head *head = (struct tk_message_head *)buffer->data;
         size_t front = tk_message_front(head->category == TK_LONG, head->nargs);
-        hand_up(buffer->link, head, buffer->data + front, buffer->arrived - front);
+        hand_up(buffer->link, head, buffer->data + front, buffer->sge.length - front);
+        buffer->sge.length = tk_buffer_size;
         tk_pool_give(&tk_rail_of(buffer->link)->recv_pool, buffer);
         any = true;
     }
@@ -356,9 +357,9 @@ static void one_came(const struct ibv_wc *wc, bool in_handler)
         return;
     }
     if (TK_THREADED)
-        __atomic_add_fetch(&link->arrived, 1, __ATOMIC_RELAXED);
+        __atomic_add_fetch(&link->notes->arrived, 1, __ATOMIC_RELAXED);
     else
-        link->arrived++;
+        link->notes->arrived++;
     if (((const struct tk_message_head *)buffer->data)->kind == TK_NOTICE) {
         tk_notice_came(buffer, wc->byte_len);
         tk_lock(&link->lock);

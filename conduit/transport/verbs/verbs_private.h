@@ -56,9 +56,8 @@ struct tk_buffer {
     struct tk_link *link; /* while posted for receiving */
     char *data;
     const uint32_t *keys;  /* by rail; of a receive buffer there is the one of its own device */
-    uint32_t arrived;      /* bytes of the message that waits in it to be handed up */
     struct ibv_recv_wr wr; /* posts it for receiving */
-    struct ibv_sge sge;
+    struct ibv_sge sge;    /* length: of a message that waits in it, while it does */
 };
 
 /* A work request under way. */
@@ -81,10 +80,12 @@ struct tk_work {
 
 struct tk_link {
     _Alignas(TK_CACHE_LINE) tk_lock_t lock;
+    int standing; /* receive buffers that are needed when no request is in flight */
     struct ibv_qp *qp;
     struct tk_peer *peer;
     uint32_t rail;             /* its index */
     bool is_fenced;            /* puts have reads behind them: see verbs_spread.c */
+    bool is_ready;             /* has the receive buffers of a primary link, or will at once */
     size_t short_put_most;     /* bytes; inline_limit, or 0 where it is fenced or noted */
     uint64_t carried, cost;    /* of large transfers: bytes times cost so far; of a byte */
     int credits;               /* requests that we may send now */
@@ -105,18 +106,9 @@ struct tk_link {
         char bytes[tk_quiet_most];
     } quiet_data;
 
-    /* The rest is for failover, and of no use without it; see verbs_failover.c. */
-    struct tk_note *notes;  /* what was posted, in order: a ring as long as the send queue */
-    uint32_t note_next;     /* where in it the next one goes */
-    uint32_t sent, arrived; /* messages that were posted; that came */
-    int standing;           /* receive buffers that are needed when no request is in flight */
-    int failed;             /* slots of the send queue whose works came back with an error */
+    struct tk_notes *notes; /* NULL: links do not stand in for each other */
     tk_counter_t lent;      /* slots taken by who posts later */
-    uint32_t heard;         /* messages of ours that the other end got before it closed */
-    tk_counter_t fate;      /* enum tk_fate */
-    bool is_heard;          /* the other end has closed, and told `heard` */
-    bool must_tell;         /* a notice of this link is to be sent */
-    bool is_ready;          /* has the receive buffers of a primary link, or will be one at once */
+    tk_counter_t fate;      /* enum tk_fate, see verbs_failover.h */
 };
 
 struct tk_device {
