@@ -295,6 +295,11 @@ bool tk_devices_poll(void)
 
 /* ---- the same where links stand in for each other: what came over each is counted ---- */
 
+static void set_aside(struct tk_buffer *first)
+{
+    __atomic_store_n(&tk_verbs.aside.first, first, __ATOMIC_RELAXED);
+}
+
 /* It is accounted now, so that the link may be closed; only its handler has to wait. */
 static void put_aside(struct tk_buffer *buffer, uint32_t size)
 {
@@ -316,17 +321,21 @@ static void put_aside(struct tk_buffer *buffer, uint32_t size)
     if (tk_verbs.aside.first)
         tk_verbs.aside.last->item.next = &buffer->item;
     else
-        tk_verbs.aside.first = buffer;
+        set_aside(buffer);
     tk_verbs.aside.last = buffer;
     tk_unlock(&tk_verbs.aside.lock);
 }
 
+/* Most polls find nothing there, and take no lock to see that: `first` is written with the lock,
+ * and atomically. */
 static struct tk_buffer *take_aside(void)
 {
+    if (!__atomic_load_n(&tk_verbs.aside.first, __ATOMIC_RELAXED))
+        return NULL;
     tk_lock(&tk_verbs.aside.lock);
     struct tk_buffer *buffer = tk_verbs.aside.first;
     if (buffer)
-        tk_verbs.aside.first = (struct tk_buffer *)buffer->item.next;
+        set_aside((struct tk_buffer *)buffer->item.next);
     tk_unlock(&tk_verbs.aside.lock);
     return buffer;
 }
