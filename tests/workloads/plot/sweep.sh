@@ -23,8 +23,10 @@ leaves()
 {
     [ "$status" -eq 0 ] || failed "status $status"
     [ "$(wc -l <"$scratch/out/$1.csv")" -eq $(($2 + 1)) ] || failed "$1: not a header and $2 rows"
+    # In so short a time a busy machine may do nothing in one of them.
     python3 -c 'import json, sys; r = json.load(open(sys.argv[1])); assert len(r) == int(sys.argv[2]) and all(
-        "rate_mops" in one["summary"] and one["status"] == "PASS" for one in r)' \
+        "rate_mops" in one["summary"] and one["status"] == "PASS" for one in r) and 2 * sum(
+        one["summary"]["rate_mops"] > 0 for one in r) > len(r)' \
         "$scratch/out/$1.json" "$2" 2>>"$scratch/err" || failed "$1: not $2 reports"
     [ -n "$picture" ] || {
         grep -q '^</svg>' "$scratch/out/$1.svg" || failed "$1: no picture"
