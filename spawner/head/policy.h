@@ -17,8 +17,8 @@
  */
 enum { POLICY_WINDOW_MS = 50 };
 
-/* Its length when who ended first, with a status, had said good-bye to PMIx: the others are about to
- * do so, and on a busy host need their time, or are stuck. */
+/* Its length when who ended first, with a status, had said good-bye to PMIx: the others are about
+ * to do so, and on a busy host need their time, or are stuck. */
 enum { POLICY_FIRST_LEAVES_MS = 500 };
 
 /* Its length when all ranks that live have said good-bye to PMIx and one only was the first to end,

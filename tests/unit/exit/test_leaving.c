@@ -26,7 +26,8 @@ enum {
 /* All that both files keep. */
 #define EACH(DO)                                                                                   \
     DO(state)                                                                                      \
-    DO(requested) DO(asked) DO(leader) DO(unanswered) DO(answer) DO(has_asked) DO(role) DO(told)   \
+    DO(requested)                                                                                  \
+    DO(asked) DO(leader) DO(unanswered) DO(answer) DO(has_asked) DO(role) DO(told)                 \
         DO(next_to_tell)
 #define MEMBER(name) __typeof__(name) name;
 #define KEEP(name)   memcpy(&m->name, &name, sizeof(name));
