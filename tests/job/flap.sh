@@ -1,0 +1,99 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Ports that go down for good, or down and up, in the middle of traffic that checks itself (flap.c), on machines of several
+# shapes: what goes over them goes over others, each message once and in order, and the job ends well.
+. "${top_srcdir:?run through make check}/tests/job/common.sh"
+export GASNET_QP_TIMEOUT=10 # 4 ms; seven tries
+export LINK_TOOL=$top_builddir/contrib/softhca/softhca
+two_ports="SOFTHCA_PORTS=2 GASNET_IBV_PORTS=softhca0:1,2"
+two_devices="SOFTHCA_HCAS=2 GASNET_NUM_QPS=2"
+four_of_eight="SOFTHCA_HCAS=4 SOFTHCA_PORTS=2 GASNET_NUM_QPS=4 GASNET_IBV_PORTS=softhca0:2+softhca1:1+softhca2:2+softhca3:1"
+network=GASNET_SUPERNODE_MAXSIZE=1
+mixed=GASNET_SUPERNODE_MAXSIZE=2
+
+# What rank 0 runs now and then: the N-th word of $PLAN. down=PORT, up=PORT; lines=COUNT,PATTERN waits until so much is said;
+# calls=N lets the traffic go on until it was asked N times.
+cat >"$scratch/step" <<'END_OF_STEP'
+#!/bin/bash
+read -r -a plan <<<"$PLAN"
+[ "$1" -lt "${#plan[@]}" ] || exit 2
+value=${plan[$1]#*=}
+case ${plan[$1]} in
+down=* | up=*)
+    "$LINK_TOOL" link "$value" "${plan[$1]%%=*}" >>"$NOTES" 2>&1 || exit 3
+    ;;
+lines=*)
+    [ "$(grep -c -- "${value#*,}" "$SAID")" -ge "${value%%,*}" ] || exit 1
+    ;;
+calls=*)
+    echo call >>"$NOTES.$1"
+    [ "$(wc -l <"$NOTES.$1")" -ge "$value" ] || exit 1
+    ;;
+*)
+    exit 4
+    ;;
+esac
+exit 0
+END_OF_STEP
+chmod 755 "$scratch/step"
+step=$scratch/step
+
+# plan WORDS...: of the next job.
+plan()
+{
+    export PLAN="$*" NOTES=$scratch/notes SAID=$scratch/err
+    rm -f "$NOTES" "$NOTES".*
+}
+
+# flaps N MODE SETTINGS PLAN...: a job that must end well.
+flaps()
+{
+    local n=$1 mode=$2 settings=$3
+    shift 3
+    plan "$@"
+    SETTINGS=$settings good "$n" "$jobs/flap-$mode" "$step"
+}
+
+gone=.no.longer.reaches.rank # in a plan, whose words have no blanks
+
+# Each of two ranks says so of each port that is between them and over the network.
+said_of()
+{
+    says "$1 no longer reaches rank" "$2"
+}
+
+for_good()
+{
+    flaps 2 seq "$network $two_ports" calls=1 down=softhca0:2 "lines=2,softhca0:2$gone" calls=2
+    said_of softhca0:2 2
+    flaps 2 par "$network $two_devices" calls=1 down=softhca0:1 "lines=2,softhca0:1$gone" calls=2
+    said_of softhca0:1 2
+    flaps 3 seq "$network $four_of_eight" calls=1 down=softhca2:2 "lines=6,softhca2:2$gone" down=softhca0:2 "lines=6,softhca0:2$gone" calls=2
+    said_of "softhca.*" 12
+}
+
+for_good_mixed()
+{
+    flaps 3 par "$mixed $two_ports" calls=1 down=softhca0:1 "lines=4,softhca0:1$gone" calls=2
+    said_of softhca0:1 4
+    flaps 4 seq "$mixed $two_devices" calls=1 down=softhca1:1 "lines=8,softhca1:1$gone" calls=2
+    said_of softhca1:1 8
+    flaps 3 par "$mixed $four_of_eight" calls=1 down=softhca1:1 "lines=4,softhca1:1$gone" down=softhca3:1 "lines=4,softhca3:1$gone" calls=2
+    said_of "softhca.*" 8
+}
+
+without_failover()
+{
+    for shape in "$two_ports" "$two_devices"; do
+        plan calls=1 down=softhca0:1 calls=1000
+        SETTINGS="$network $shape GASNET_IBV_FAILOVER=0" job 2 "$jobs/flap-seq" "$step"
+        fails_with 1 "a dead port without failover"
+        says "failed on softhca0:1, queue pair [0-9]*: transport retry counter exceeded"
+        said_of softhca0:1 0
+    done
+}
+
+lane for_good for_good
+lane for_good_mixed for_good_mixed
+lane without_failover without_failover
+finish
