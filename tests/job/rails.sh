@@ -47,9 +47,17 @@ SETTINGS="SOFTHCA_PORTS=2 GASNET_IBV_PORTS=softhca0:2,7,2+mlx5_0+softhca0:1 SOFT
 says 'network: softhca0:2 (InfiniBand, .*; only usable device of GASNET_IBV_PORTS)' 1
 SETTINGS="SOFTHCA_PORTS=2 GASNET_IBV_PORTS_VERBOSE=2" good 2 "$hello"
 says 'port softhca0:1 is used: only usable device of this host' 2
-says 'other ports: softhca0:2 is not named, and another of its device is used' 2
+says 'port softhca0:2 is not used: it is not named, and another of its device is used' 2
 SETTINGS="SOFTHCA_HCAS=4" good 2 "$hello"
 says 'softhca1' 0
+# Of each port that there is the first rank of a host tells what became of it.
+SETTINGS="SOFTHCA_HCAS=4 SOFTHCA_DOWN=softhca3:1 GASNET_IBV_PORTS=softhca0+softhca1+softhca3 GASNET_NUM_QPS=1 \
+    GASNET_IBV_PORTS_VERBOSE=1" good 2 "$hello"
+says '^trunkline.0@.*port softhca0:1 is used: one of the 2 nearest' 1
+says '^trunkline.0@.*port softhca1:1 is not used: it would do, but is not needed: as near' 1
+says '^trunkline.0@.*port softhca2:1 is not used: it is not in GASNET_IBV_PORTS$' 1
+says '^trunkline.0@.*port softhca3:1 is not used: it is down$' 1
+says 'port softhca' 4
 
 # Ranks 2 and 3 are told of one port, the others of two.
 cat >"$scratch/rank" <<'END'
@@ -64,6 +72,35 @@ says 'the ranks found different numbers of ports to use, and all must use as man
 says 'ranks 0-1 *[^ ]* *2: softhca0:1+softhca1:1 (InfiniBand)$' 1
 says 'ranks 2-3 *[^ ]* *1: softhca1:1 (InfiniBand); not softhca0:1 is not in GASNET_IBV_PORTS$' 1
 says 'rank 4 *[^ ]* *2: softhca0:1+softhca1:1 (InfiniBand)$' 1
+
+# Ranks that find nothing are in the table as well, whatever it is that they don't find, and whichever rank it is.
+cat >"$scratch/rank" <<'END'
+#!/bin/sh
+case $PMIX_RANK in
+    "$NAMELESS") export GASNET_IBV_PORTS=mlx5_7 ;;
+    "$UNPLUGGED") export SOFTHCA_FABRIC=$SOFTHCA_FABRIC-other SOFTHCA_DOWN=$DOWN ;;
+    "$DEVICELESS") unset LD_PRELOAD ;;
+esac
+exec "$@"
+END
+SETTINGS="SOFTHCA_HCAS=2 DOWN=softhca0:1,softhca1:1 GASNET_NUM_QPS=2 NAMELESS=1 UNPLUGGED=2 DEVICELESS=" job 4 "$scratch/rank" "$hello"
+fails_with 1 "ranks without a port"
+says '2 of 4 ranks found no RDMA port to use' 1
+says 'rank 0 *[^ ]* *2: softhca0:1+softhca1:1 (InfiniBand)$' 1
+says 'rank 1 *[^ ]* *0: none: softhca0:1 is not in GASNET_IBV_PORTS, softhca1:1 is not in GASNET_IBV_PORTS$' 1
+says 'rank 2 *[^ ]* *0: none: softhca0:1 is down, softhca1:1 is down$' 1
+says 'rank 3 *[^ ]* *2: softhca0:1+softhca1:1 (InfiniBand)$' 1
+within 10
+SETTINGS="DOWN=softhca0:1 NAMELESS= UNPLUGGED=0 DEVICELESS=" job 3 "$scratch/rank" "$hello"
+fails_with 1 "a first rank without a port"
+says '1 of 3 ranks found no RDMA port to use' 1
+says 'rank 0 *[^ ]* *0: none: softhca0:1 is down$' 1
+says 'ranks 1-2 *[^ ]* *1: softhca0:1 (InfiniBand)$' 1
+if [ -z "$(ls /sys/class/infiniband 2>/dev/null)" ]; then
+    SETTINGS="NAMELESS= UNPLUGGED= DEVICELESS=2" job 3 "$scratch/rank" "$hello"
+    fails_with 1 "a rank without a device"
+    says 'rank 2 *[^ ]* *0: none: no RDMA device on this host$' 1
+fi
 
 # One rank has Ethernet where the others have InfiniBand.
 cat >"$scratch/rank" <<'END'

@@ -52,24 +52,30 @@ static bool is_alike(uint32_t one, uint32_t other)
            !strcmp(kind_of(a), kind_of(b)) && !strcmp(unused_of(a), unused_of(b));
 }
 
+static const char *introduction(const struct tk_card *card)
+{
+    if (!*unused_of(card))
+        return "";
+    return card->rails > 0 ? "; not " : ": ";
+}
+
 static void tell_row(uint32_t first, uint32_t last)
 {
     const struct tk_card *card = tk_card_of(first);
     char ranks[32], ports[ports_text];
     ports_of(card, ports, sizeof(ports));
+    if (card->rails == 0)
+        strcpy(ports, "none");
     if (first == last)
         snprintf(ranks, sizeof(ranks), "rank %u", first);
     else
         snprintf(ranks, sizeof(ranks), "ranks %u-%u", first, last);
     tk_complain("  %-14s %-16s %u: %s%s%s%s", ranks, card->host.name, card->rails, ports,
-                kind_of(card), *unused_of(card) ? "; not " : "", unused_of(card));
+                kind_of(card), introduction(card), unused_of(card));
 }
 
-static void tell_table(const char *what)
+static void tell_table(void)
 {
-    tk_complain("the ranks found different %s; choose them with GASNET_IBV_PORTS, or how many with "
-                "GASNET_NUM_QPS:",
-                what);
     for (uint32_t first = 0, next; first < tk_peers.size; first = next) {
         for (next = first + 1; next < tk_peers.size && is_alike(first, next); next++)
             continue;
@@ -103,10 +109,44 @@ static const char *difference(void)
     return NULL;
 }
 
+static uint32_t count_without(void)
+{
+    uint32_t count = 0;
+    for (uint32_t r = 0; r < tk_peers.size; r++)
+        count += tk_card_of(r)->rails == 0;
+    return count;
+}
+
+/* Where all ranks of one host found the same, one line says it all. */
+static void tell_none(uint32_t without)
+{
+    bool are_alike = true;
+    for (uint32_t r = 1; r < tk_peers.size; r++)
+        are_alike &= is_alike(0, r);
+    if (are_alike) {
+        tk_rails_tell_none(unused_of(tk_card_of(0)));
+        return;
+    }
+    tk_complain(
+        "%u of %u ranks found no RDMA port to use (GASNET_IBV_PORTS chooses from those that "
+        "are active, GASNET_SOFTHCA=always takes the software device on all hosts):",
+        without, tk_peers.size);
+    tell_table();
+}
+
 bool tk_verbs_agree(void)
 {
-    const char *what = difference();
-    if (what && tk_peers.me == 0)
-        tell_table(what);
-    return !what;
+    uint32_t without = count_without();
+    const char *what = without > 0 ? NULL : difference();
+    if (tk_peers.me != 0)
+        return without == 0 && !what;
+    if (without > 0) {
+        tell_none(without);
+    } else if (what) {
+        tk_complain("the ranks found different %s; choose them with GASNET_IBV_PORTS, or how many "
+                    "with GASNET_NUM_QPS:",
+                    what);
+        tell_table();
+    }
+    return without == 0 && !what;
 }

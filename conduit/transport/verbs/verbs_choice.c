@@ -2,8 +2,8 @@
  *
  * Choice of the rails: of each device the first active port that GASNET_IBV_PORTS admits, and all
  * that it names by number; of those as many as are wanted, the nearest to this rank, and what is
- * equally near dealt out among the ranks of the host. When there is none, says what was found and
- * why it would not do. No lock: start-up only. */
+ * equally near dealt out among the ranks of the host. Each port that was found gets a verdict:
+ * people ask why one is not used, and more so when none is. No lock: start-up only. */
 #include "config.h"
 
 #include <stdio.h>
@@ -19,13 +19,24 @@
 /* A port that would do. */
 struct candidate {
     struct ibv_context *context;
+    uint32_t verdict; /* its number */
     int port, distance;
     bool is_taken, is_elsewhere;
     struct tk_network network;
 };
 
+/* What became of a port. */
+struct verdict {
+    char device[32];
+    int port; /* 0: all of the device */
+    bool is_used;
+    char text[sizeof(((struct tk_rail *)NULL)->why)];
+};
+
 struct search {
     struct tk_port_family family;
+    struct verdict *verdicts;
+    uint32_t verdict_count;
     struct candidate *found;
     uint32_t count, wanted;
     uint32_t turn;
@@ -33,12 +44,28 @@ struct search {
     struct tk_choice *choice;
 };
 
-/* "softhca0:1 is down, mlx5_0:1 is not in GASNET_IBV_PORTS": for the one line that a user gets. */
-static void leave_out(const struct search *search, const char *device, int port, const char *why)
+static enum tk_status no_memory(void)
 {
-    char *text = search->choice->unused;
-    size_t length = strlen(text), room = sizeof(search->choice->unused);
-    snprintf(text + length, room - length, "%s%s:%d %s", length ? ", " : "", device, port, why);
+    tk_complain("out of memory for the choice of ports");
+    return TK_FAIL;
+}
+
+static struct verdict *add_verdict(struct search *search, const char *device, int port)
+{
+    size_t size = (search->verdict_count + 1) * sizeof(*search->verdicts);
+    struct verdict *verdicts = realloc(search->verdicts, size);
+    if (!verdicts)
+        return NULL;
+    search->verdicts = verdicts;
+    struct verdict *verdict = &verdicts[search->verdict_count++];
+    *verdict = (struct verdict){.port = port};
+    snprintf(verdict->device, sizeof(verdict->device), "%.31s", device);
+    return verdict;
+}
+
+static void set_verdict(struct verdict *verdict, const char *text)
+{
+    snprintf(verdict->text, sizeof(verdict->text), "%s", text);
 }
 
 static const char *refusal(const struct search *search, struct ibv_context *context,
@@ -57,67 +84,75 @@ static const char *refusal(const struct search *search, struct ibv_context *cont
 }
 
 /* Without being named one port of a device is used: its ports share what limits it. */
-static bool find_ports(struct search *search, struct ibv_context *context, const char *device,
-                       int ports)
+static enum tk_status find_ports(struct search *search, struct ibv_context *context,
+                                 const char *device, int ports, bool *any)
 {
     char filtered[48];
-    bool any = false;
     for (int port = 1; port <= ports; port++) {
-        struct candidate found = {.context = context, .port = port};
+        struct candidate found = {
+            .context = context, .verdict = search->verdict_count, .port = port};
+        struct verdict *verdict = add_verdict(search, device, port);
+        if (!verdict)
+            return no_memory();
         const char *why =
             refusal(search, context, device, port, filtered, sizeof(filtered), &found.network);
-        if (!why && any && !tk_port_filter_names(search->family.filter, device, port))
+        if (!why && *any && !tk_port_filter_names(search->family.filter, device, port))
             why = "is not named, and another of its device is used";
         if (why) {
-            leave_out(search, device, port, why);
+            set_verdict(verdict, why);
             continue;
         }
         search->found[search->count++] = found;
-        any = true;
+        *any = true;
     }
-    return any;
+    return TK_OK;
 }
 
-static void look_at(struct search *search, struct ibv_device *device)
+static enum tk_status whole_device(struct search *search, const char *device, const char *why)
+{
+    struct verdict *verdict = add_verdict(search, device, 0);
+    if (!verdict)
+        return no_memory();
+    set_verdict(verdict, why);
+    search->broken++;
+    return TK_OK;
+}
+
+static enum tk_status look_at(struct search *search, struct ibv_device *device)
 {
     const char *name = ibv_get_device_name(device);
     struct ibv_context *context = ibv_open_device(device);
     struct ibv_device_attr attr;
-    if (!context) {
-        leave_out(search, name, 0, "can't be opened (permission for /dev/infiniband?)");
-        search->broken++;
-        return;
-    }
-    int ports = ibv_query_device(context, &attr) ? 0 : attr.phys_port_cnt;
+    bool any = false;
+    enum tk_status status = TK_OK;
+    if (!context)
+        return whole_device(search, name, "can't be opened (permission for /dev/infiniband?)");
+    int error = ibv_query_device(context, &attr), ports = error ? 0 : attr.phys_port_cnt;
     struct candidate *found =
         realloc(search->found, (search->count + (size_t)ports + 1) * sizeof(*found));
     if (found)
         search->found = found;
-    if (!found || !find_ports(search, context, name, ports))
-        ibv_close_device(context);
-}
-
-static enum tk_status none(const struct search *search, int devices)
-{
-    if (devices == 0)
-        tk_complain(
-            "no RDMA device on this host; load its driver, or run over the software device: "
-            "GASNET_SOFTHCA=always for gasnetrun_ibv (under another launcher preload "
-            "libsofthca.so)");
+    if (!found)
+        status = no_memory();
+    else if (error)
+        status = whole_device(search, name, "can't be queried");
     else
-        tk_complain("no usable RDMA port: %s", search->choice->unused);
-    return TK_FAIL;
+        status = find_ports(search, context, name, ports, &any);
+    if (!any)
+        ibv_close_device(context);
+    return status;
 }
 
 static enum tk_status look_at_all(struct search *search)
 {
     int devices = 0;
+    enum tk_status status = TK_OK;
     struct ibv_device **list = ibv_get_device_list(&devices);
-    for (int i = 0; list && i < devices; i++)
-        look_at(search, list[i]);
+    for (int i = 0; list && i < devices && status == TK_OK; i++)
+        status = look_at(search, list[i]);
     if (list)
         ibv_free_device_list(list);
-    return search->count > 0 ? TK_OK : none(search, list ? devices : 0);
+    return status;
 }
 
 /* Whoever names ports means them all. */
@@ -231,18 +266,36 @@ static void say_why(char *why, size_t size, const struct search *search, uint32_
                  search->count, of);
 }
 
+static int farthest_taken(const struct search *search)
+{
+    int farthest = 0;
+    for (uint32_t i = 0; i < search->count; i++)
+        if (search->found[i].is_taken)
+            farthest = (int)tk_max((size_t)farthest, (size_t)search->found[i].distance);
+    return farthest;
+}
+
+static const char *why_not(const struct candidate *c, int farthest)
+{
+    if (c->is_elsewhere)
+        return "is not on the network of the first port";
+    if (c->distance > farthest)
+        return "would do, but is not needed: those used are nearer, or were found first";
+    return "would do, but is not needed: as near as those used, it is left to other ranks";
+}
+
 /* In the order in which they were found, which is the same on hosts of one kind: rails of one
  * number are to meet where rails are networks of their own. */
 static enum tk_status take_ports(struct search *search, const char *why)
 {
     struct tk_choice *choice = search->choice;
+    int farthest = farthest_taken(search);
     for (uint32_t i = 0; i < search->count; i++) {
         const struct candidate *c = &search->found[i];
         const char *device = ibv_get_device_name(c->context->device);
+        struct verdict *verdict = &search->verdicts[c->verdict];
         if (!c->is_taken) {
-            leave_out(search, device, c->port,
-                      c->is_elsewhere ? "is not on the network of the first port"
-                                      : "would do, but is not needed");
+            set_verdict(verdict, why_not(c, farthest));
             continue;
         }
         struct tk_rail *rail = &choice->rails[choice->count++];
@@ -253,6 +306,8 @@ static enum tk_status take_ports(struct search *search, const char *why)
             return TK_FAIL;
         }
         snprintf(rail->why, sizeof(rail->why), "%s", why);
+        set_verdict(verdict, why);
+        verdict->is_used = true;
     }
     return TK_OK;
 }
@@ -282,7 +337,7 @@ static enum tk_status take_wanted(struct search *search)
     size_t size = search->wanted * sizeof(*search->choice->rails);
     search->choice->rails = aligned_alloc(TK_CACHE_LINE, size);
     if (!search->choice->rails)
-        return TK_FAIL;
+        return no_memory();
     memset(search->choice->rails, 0, size);
     if (search->wanted < search->count) {
         measure(search);
@@ -297,23 +352,63 @@ static enum tk_status take_wanted(struct search *search)
     return status;
 }
 
-static void tell_all(const struct tk_choice *choice)
+/* "softhca0:1 is down, mlx5_0:1 is not in GASNET_IBV_PORTS": for the one line that a user gets. */
+static void gather_unused(const struct search *search)
 {
-    for (uint32_t i = 0; i < choice->count; i++)
-        tk_tell("port %s:%u is used: %s", choice->rails[i].address.device,
-                choice->rails[i].address.port, choice->rails[i].why);
-    if (*choice->unused)
-        tk_tell("other ports: %s", choice->unused);
+    char *text = search->choice->unused;
+    size_t length = 0, room = sizeof(search->choice->unused);
+    if (search->verdict_count == 0)
+        snprintf(text, room, "%s", tk_no_device);
+    for (uint32_t i = 0; i < search->verdict_count && length < room; i++) {
+        const struct verdict *v = &search->verdicts[i];
+        char port[16] = "";
+        if (v->is_used)
+            continue;
+        if (v->port > 0)
+            snprintf(port, sizeof(port), ":%d", v->port);
+        length += (size_t)snprintf(text + length, room - length, "%s%s%s %s", length ? ", " : "",
+                                   v->device, port, v->text);
+    }
+    if (length >= room)
+        strcpy(text + room - sizeof(" ..."), " ...");
 }
 
-/* At the usual level each host says once that a device is broken. */
+static void tell_all(const struct search *search)
+{
+    for (uint32_t i = 0; i < search->verdict_count; i++) {
+        const struct verdict *v = &search->verdicts[i];
+        if (v->port == 0)
+            tk_tell("device %s is not used: it %s", v->device, v->text);
+        else if (v->is_used)
+            tk_tell("port %s:%d is used: %s", v->device, v->port, v->text);
+        else
+            tk_tell("port %s:%d is not used: it %s", v->device, v->port, v->text);
+    }
+}
+
+/* Each host says once that a device is broken (where none is left, that is said anyway), and all
+ * when it was asked in so many words. */
 static void tell(const struct search *search)
 {
-    if (tk_settings.ibv_ports_verbose > 1)
-        tell_all(search->choice);
-    else if (tk_settings.ibv_ports_verbose == 1 && search->broken > 0 && search->turn == 0)
+    int64_t level = tk_settings.ibv_ports_verbose;
+    bool is_asked = tk_getenv("GASNET_IBV_PORTS_VERBOSE") != NULL, is_first = search->turn == 0;
+    if (level > 1 || (level == 1 && is_asked && is_first))
+        tell_all(search);
+    else if (level == 1 && search->broken > 0 && search->count > 0 && is_first)
         tk_warn("ports that are not used: %s (GASNET_IBV_PORTS_VERBOSE=0 silences this)",
                 search->choice->unused);
+}
+
+const char tk_no_device[] = "no RDMA device on this host";
+
+void tk_rails_tell_none(const char *unused)
+{
+    if (!strcmp(unused, tk_no_device))
+        tk_complain("%s; load its driver, or run over the software device: GASNET_SOFTHCA=always "
+                    "for gasnetrun_ibv (under another launcher preload libsofthca.so)",
+                    unused);
+    else
+        tk_complain("no usable RDMA port: %s", unused);
 }
 
 enum tk_status tk_rails_choose(struct tk_choice *choice, uint32_t turn)
@@ -325,11 +420,13 @@ enum tk_status tk_rails_choose(struct tk_choice *choice, uint32_t turn)
         return TK_FAIL;
     enum tk_status status = look_at_all(&search);
     search.wanted = rails_wanted(&search);
-    if (status == TK_OK)
+    if (status == TK_OK && search.count > 0)
         status = take_wanted(&search);
+    gather_unused(&search);
     free(search.found);
     tk_locality_drop();
     if (status == TK_OK)
         tell(&search);
+    free(search.verdicts);
     return status;
 }

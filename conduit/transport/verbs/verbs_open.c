@@ -174,7 +174,7 @@ static enum tk_status choose_rails(struct tk_choice *choice, uint32_t turn)
 {
     enum tk_status status = tk_rails_choose(choice, turn);
     tk_verbs.rails = choice->rails;
-    if (status != TK_OK)
+    if (status != TK_OK || choice->count == 0)
         return status;
     tk_verbs.rail_count = tk_peers.rails = choice->count;
     tk_verbs.links_pp = (uint32_t)tk_max(choice->count, (size_t)tk_settings.num_qps);
@@ -215,6 +215,8 @@ static enum tk_status open_all(struct tk_card **card, uint32_t turn)
     struct tk_choice choice;
     if (choose_rails(&choice, turn) != TK_OK)
         return TK_FAIL;
+    if (choice.count == 0) /* the card tells: see tk_verbs_agree() */
+        return widen(card, choice.unused);
     derive_limits(count_peers());
     if (tk_devices_open() != TK_OK || widen(card, choice.unused) != TK_OK)
         return TK_FAIL;

@@ -243,7 +243,10 @@ struct tk_choice {
     uint32_t count;
     char unused[512]; /* other ports of this host, and why they are not used */
 };
+/* No port that would do is no failure: `count` is 0 then. */
 enum tk_status tk_rails_choose(struct tk_choice *choice, uint32_t turn);
+extern TK_HIDDEN const char tk_no_device[];  /* in `unused`, where that is so */
+void tk_rails_tell_none(const char *unused); /* in one line, with the remedy */
 
 /* verbs_device.c: the devices of the rails chosen */
 enum tk_status tk_devices_open(void);

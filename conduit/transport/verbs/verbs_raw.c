@@ -78,7 +78,10 @@ static enum tk_status choose(uint32_t turn)
     enum tk_status status = tk_rails_choose(&choice, turn);
     raw.rails = choice.rails;
     raw.count = choice.count;
-    return status;
+    if (status != TK_OK || choice.count > 0)
+        return status;
+    tk_rails_tell_none(choice.unused);
+    return TK_FAIL;
 }
 
 /* ---- What is told of them */

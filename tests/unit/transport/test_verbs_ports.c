@@ -21,7 +21,11 @@ static uint32_t turn;
 static enum tk_status choose(const char *setting, const char *other)
 {
     unit_settings(setting, other, NULL);
-    return tk_rails_choose(&choice, turn);
+    enum tk_status status = tk_rails_choose(&choice, turn);
+    if (status != TK_OK || choice.count > 0)
+        return status;
+    tk_rails_tell_none(choice.unused);
+    return TK_FAIL;
 }
 
 static void drop_choice(void)
@@ -145,49 +149,6 @@ static void the_nearest_of_several_are_taken(void **state)
     turn = 0;
 }
 
-static const char *heard_choosing(const char *verbose)
-{
-    unit_listen();
-    assert_int_equal(choose("GASNET_IBV_PORTS=fake1:2+fake1:1+fake0", verbose), TK_OK);
-    const char *said = unit_heard();
-    drop_choice();
-    return said;
-}
-
-static void the_choice_is_told_on_request(void **state)
-{
-    (void)state;
-    fake_reset();
-    fake.device_count = 3;
-    fake.attr.phys_port_cnt = 2;
-    fake.ports[1][2].attr.state = IBV_PORT_DOWN;
-    assert_string_equal(heard_choosing(NULL), "");
-    const char *said = heard_choosing("GASNET_IBV_PORTS_VERBOSE=2");
-    assert_int_equal(unit_lines(said), 3);
-    unit_assert_says(said, "port fake0:1 is used: one of all 2 usable ports of GASNET_IBV_PORTS");
-    unit_assert_says(said, "port fake1:1 is used: ");
-    unit_assert_says(said, "other ports: fake0:2 is not named, and another of its device is used, "
-                           "fake1:2 is down, fake2:1 is not in GASNET_IBV_PORTS, fake2:2");
-}
-
-/* Once on each host. */
-static void a_broken_device_beside_another_is_told(void **state)
-{
-    (void)state;
-    fake_reset();
-    fake.device_count = 2;
-    fake.failing[FAKE_OPEN_DEVICE].allowed = 1;
-    fake.failing[FAKE_OPEN_DEVICE].error = EACCES;
-    unit_assert_says(heard_choosing(NULL),
-                     "ports that are not used: fake1:0 can't be opened (permission");
-    fake.failing[FAKE_OPEN_DEVICE].allowed = 1;
-    assert_string_equal(heard_choosing("GASNET_IBV_PORTS_VERBOSE=0"), "");
-    fake.failing[FAKE_OPEN_DEVICE].allowed = 1;
-    turn = 1;
-    assert_string_equal(heard_choosing(NULL), "");
-    turn = 0;
-}
-
 /* Three devices: the last beside us, the first in the same package, the second elsewhere. */
 static void three_places(void)
 {
@@ -201,6 +162,94 @@ static void three_places(void)
 static void level_ground(void)
 {
     memset(world_distance, 0, sizeof(world_distance));
+    turn = 0;
+}
+
+static const char *heard_choosing(const char *verbose)
+{
+    unit_listen();
+    assert_int_equal(choose("GASNET_IBV_PORTS=fake1:2+fake1:1+fake0", verbose), TK_OK);
+    const char *said = unit_heard();
+    drop_choice();
+    return said;
+}
+
+static void assert_tells_each(const char *said)
+{
+    assert_int_equal(unit_lines(said), 6);
+    unit_assert_says(said, "port fake0:1 is used: one of all 2 usable ports of GASNET_IBV_PORTS");
+    unit_assert_says(said, "port fake0:2 is not used: it is not named, and another of its device");
+    unit_assert_says(said, "port fake1:1 is used: ");
+    unit_assert_says(said, "port fake1:2 is not used: it is down");
+    unit_assert_says(said, "port fake2:1 is not used: it is not in GASNET_IBV_PORTS");
+    unit_assert_says(said, "port fake2:2 is not used: it is not in GASNET_IBV_PORTS");
+}
+
+static void the_choice_is_told_on_request(void **state)
+{
+    (void)state;
+    fake_reset();
+    fake.device_count = 3;
+    fake.attr.phys_port_cnt = 2;
+    fake.ports[1][2].attr.state = IBV_PORT_DOWN;
+    assert_string_equal(heard_choosing(NULL), "");
+    const char *said = heard_choosing("GASNET_IBV_PORTS_VERBOSE=2");
+    assert_tells_each(said);
+    turn = 1;
+    assert_tells_each(heard_choosing("GASNET_IBV_PORTS_VERBOSE=2"));
+    setenv("GASNET_IBV_PORTS_VERBOSE", "1", 1);
+    assert_string_equal(heard_choosing(NULL), "");
+    turn = 0;
+    assert_tells_each(heard_choosing(NULL));
+    unsetenv("GASNET_IBV_PORTS_VERBOSE");
+    assert_string_equal(heard_choosing(NULL), "");
+    assert_string_equal(heard_choosing("GASNET_IBV_PORTS_VERBOSE=0"), "");
+}
+
+static void assert_verdict(const char *setting, const char *verdict)
+{
+    unit_listen();
+    setenv("GASNET_IBV_PORTS_VERBOSE", "1", 1);
+    enum tk_status status = choose(setting, NULL);
+    unsetenv("GASNET_IBV_PORTS_VERBOSE");
+    const char *said = unit_heard();
+    assert_int_equal(status, TK_OK);
+    drop_choice();
+    unit_assert_says(said, verdict);
+}
+
+/* Those that would do, too: each device, wherever it is. */
+static void what_is_not_needed_is_told_with_the_reason(void **state)
+{
+    (void)state;
+    three_places();
+    assert_verdict(NULL, "port fake2:1 is used: nearest of 3 usable devices of this host");
+    assert_verdict(NULL, "port fake0:1 is not used: it would do, but is not needed: those used are "
+                         "nearer");
+    assert_verdict("GASNET_NUM_QPS=2", "port fake0:1 is used: ");
+    level_ground();
+    assert_verdict(NULL, "port fake1:1 is not used: it would do, but is not needed: as near as");
+    assert_verdict("GASNET_NUM_QPS=3", "port fake1:1 is used: ");
+    fake.failing[FAKE_OPEN_DEVICE].allowed = 2;
+    fake.failing[FAKE_OPEN_DEVICE].error = EACCES;
+    assert_verdict(NULL, "device fake2 is not used: it can't be opened (permission");
+}
+
+/* Once on each host. */
+static void a_broken_device_beside_another_is_told(void **state)
+{
+    (void)state;
+    fake_reset();
+    fake.device_count = 2;
+    fake.failing[FAKE_OPEN_DEVICE].allowed = 1;
+    fake.failing[FAKE_OPEN_DEVICE].error = EACCES;
+    unit_assert_says(heard_choosing(NULL),
+                     "ports that are not used: fake1 can't be opened (permission");
+    fake.failing[FAKE_OPEN_DEVICE].allowed = 1;
+    assert_string_equal(heard_choosing("GASNET_IBV_PORTS_VERBOSE=0"), "");
+    fake.failing[FAKE_OPEN_DEVICE].allowed = 1;
+    turn = 1;
+    assert_string_equal(heard_choosing(NULL), "");
     turn = 0;
 }
 
@@ -627,6 +676,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(as_many_ports_as_queue_pairs_are_used),
     cmocka_unit_test(the_nearest_of_several_are_taken),
     cmocka_unit_test(the_choice_is_told_on_request),
+    cmocka_unit_test(what_is_not_needed_is_told_with_the_reason),
     cmocka_unit_test(a_broken_device_beside_another_is_told),
     cmocka_unit_test(the_nearest_device_is_taken),
     cmocka_unit_test(ranks_share_out_what_is_equally_near),
