@@ -101,10 +101,11 @@ static void on_many(gex_Token_t token, void *data, size_t nbytes, gex_AM_Arg_t c
     static struct kv_reply reply;
     static char answers[kv_window_most * kv_answer_most];
     char *end = answers;
-    for (size_t at = kv_get_image; at <= nbytes; at += kv_get_image)
-        if (kv_server_take((uint32_t)client, (char *)data + at, kv_get_image, false, &reply)) {
+    size_t image = kv_layout.get_image;
+    for (size_t at = image; at <= nbytes; at += image)
+        if (kv_server_take((uint32_t)client, (char *)data + at, image, false, &reply)) {
             end += kv_answer_image + reply.len;
-            kv_answer_write(end, reply.seq, reply.status, reply.value, reply.len, 1);
+            kv_answer_write(end, kv_get, reply.seq, reply.status, reply.value, reply.len, 1);
         }
     if (end > answers)
         gex_AM_ReplyMedium(token, handlers[at_values].gex_index, answers, (size_t)(end - answers),
@@ -178,7 +179,7 @@ static void send_record(uint32_t server, int handler, char *start, size_t size)
 /* With --mget: the GETs for a server that have not left yet. */
 static struct pack {
     uint32_t count;
-    char images[kv_window_most * kv_get_image];
+    char images[kv_window_most * kv_get_most];
 } * packs;
 
 static void open_packs(void)
@@ -200,7 +201,7 @@ static void send_pack(uint32_t server)
         return;
     kv_mine.packs++;
     kv_mine.packed += pack->count;
-    send_record(server, at_many, pack->images, pack->count * (size_t)kv_get_image);
+    send_record(server, at_many, pack->images, pack->count * kv_layout.get_image);
     pack->count = 0;
 }
 
@@ -214,7 +215,7 @@ static void send_medium(struct kv_pending *pending)
         send_record(pending->server, at_medium, pending->image - image, image);
         return;
     }
-    memcpy(pack->images + pack->count++ * (size_t)kv_get_image, pending->image - image, image);
+    memcpy(pack->images + pack->count++ * image, pending->image - image, image);
     if (pack->count == (uint32_t)kv.mget)
         send_pack(pending->server);
 }

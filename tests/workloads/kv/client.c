@@ -208,7 +208,7 @@ static uint64_t retire(void)
 static void write_image(struct kv_pending *pending, const struct kv_key *key)
 {
     if (pending->op == kv_put)
-        kv_value_fill(pending->image - kv_at_len - pending->len, pending->len, pending->hash,
+        kv_value_fill(kv_record_value(pending->image, pending->len), pending->len, pending->hash,
                       kv_client, pending->version);
     kv_record_write(pending->image, pending->op, (uint16_t)pending->len, pending->seq, key,
                     kv_mark_of((uint64_t)kv.window, pending->r));

@@ -1,39 +1,59 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Keys and what is made of them. A key's 128-bit hash is cut into parts that share no bit: the
  * server from the high half, bucket and tag from the two ends of the low half; else the keys of one
- * server would crowd in few buckets, or the keys of one bucket share their tag. */
+ * server would crowd in few buckets, or the keys of one bucket share their tag. All keys of a run
+ * have one length; what a struct kv_key has behind it is zero, and only that many bytes travel or
+ * are stored. */
 #ifndef KV_KEY_H
 #define KV_KEY_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
 #include "random.h"
 
-enum { kv_key_size = 16, kv_tag_bits = 16, kv_bucket_bits = 32 };
+enum { kv_key_least = 8, kv_key_most = 64, kv_key_usual = 16, kv_tag_bits = 16 };
 
 struct kv_key {
-    unsigned char bytes[kv_key_size];
+    unsigned char bytes[kv_key_most];
 };
 
 struct kv_hash {
     uint64_t hi, lo;
 };
 
+extern size_t kv_key_size; /* of this run: see kv_layout_set() */
+
+/* The last byte of no key may be 0, because it is what the server polls (--compat). */
+extern bool kv_key_marked;
+
 /* The key of a number: both halves differ, and two numbers never have the same first half. */
-static inline struct kv_key kv_key_of(uint64_t seed, uint64_t number)
+struct kv_key kv_key_of(uint64_t seed, uint64_t number);
+
+/* Of kv_key_size bytes that lie anywhere. */
+static inline struct kv_key kv_key_at(const void *bytes)
 {
-    uint64_t halves[2];
-    struct kv_key key;
-    halves[0] = wl_mix(number + wl_mix(seed));
-    halves[1] = wl_mix(halves[0] ^ wl_mix(~seed));
-    memcpy(key.bytes, halves, sizeof(halves));
+    struct kv_key key = {{0}};
+    memcpy(key.bytes, bytes, kv_key_size);
     return key;
 }
+
+/* The usual length first: two words are compared faster than a number of bytes that is not known.
+ */
+static inline bool kv_key_same(const void *a, const void *b)
+{
+    return kv_key_size == kv_key_usual ? !memcmp(a, b, kv_key_usual) : !memcmp(a, b, kv_key_size);
+}
+
+struct kv_hash kv_hash_long(const void *key);
 
 static inline struct kv_hash kv_hash_of(const void *key)
 {
     uint64_t a, b;
+    if (kv_key_size != kv_key_usual)
+        return kv_hash_long(key);
     memcpy(&a, key, 8);
     memcpy(&b, (const char *)key + 8, 8);
     uint64_t lo = wl_mix(wl_mix(a + WL_GOLDEN) ^ b);

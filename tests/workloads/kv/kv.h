@@ -179,6 +179,7 @@ struct kv_pending {
 
 struct kv_reply {
     uint32_t client, seq;
+    enum kv_op op; /* of the request */
     enum kv_status status;
     size_t len;
     char value[kv_value_most];

@@ -26,7 +26,7 @@ static struct kv_ledger_line *line_of(const struct kv_ledger *ledger, const stru
     uint64_t at = kv_hash_of(key).hi;
     for (;; at++) {
         struct kv_ledger_line *line = &ledger->lines[at & (ledger->room - 1)];
-        if (!line->used || !memcmp(&line->key, key, sizeof(*key)))
+        if (!line->used || kv_key_same(&line->key, key))
             return line;
     }
 }

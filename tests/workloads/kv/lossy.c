@@ -18,8 +18,7 @@ enum { offset_bits = 47, entry_unit = 8, page = 4096 };
 struct entry {
     uint32_t len;
     uint32_t place; /* the low bits of its virtual offset: what lies there now must say so itself */
-    struct kv_key key;
-    char value[];
+    char bytes[]; /* key, value */
 };
 
 struct bucket {
@@ -82,7 +81,7 @@ static bool holds(struct kv_store *store, const struct lossy *own, uint64_t offs
                   const struct kv_key *key)
 {
     const struct entry *entry = entry_at(own, offset);
-    if (entry->place == (uint32_t)offset && !memcmp(&entry->key, key, sizeof(*key)))
+    if (entry->place == (uint32_t)offset && kv_key_same(entry->bytes, key))
         return true;
     store->counts.twins++;
     return false;
@@ -93,14 +92,14 @@ static uint64_t append(struct kv_store *store, const struct kv_key *key, const v
                        size_t len)
 {
     struct lossy *own = store->own;
-    uint64_t need = (sizeof(struct entry) + len + entry_unit - 1) / entry_unit * entry_unit;
+    uint64_t need = (sizeof(struct entry) + kv_key_size + len + entry_unit - 1) / entry_unit * entry_unit;
     uint64_t left = own->size - (own->head & (own->size - 1));
     uint64_t offset = own->head + (need > left ? left : 0);
     struct entry *entry = entry_at(own, offset);
     entry->len = (uint32_t)len;
     entry->place = (uint32_t)offset;
-    entry->key = *key;
-    memcpy(entry->value, value, len);
+    memcpy(entry->bytes, key, kv_key_size);
+    memcpy(entry->bytes + kv_key_size, value, len);
     own->head = offset + need;
     store->counts.laps = (own->head - store->options.first_offset) / own->size;
     return offset & OFFSET_MASK;
@@ -148,7 +147,7 @@ static bool lossy_find(struct kv_store *store, const struct kv_key *key, const s
     const struct lossy *own = store->own;
     for (unsigned i = 0; i < look->count; i++)
         if (holds(store, own, look->at[i], key)) {
-            *value = entry_at(own, look->at[i])->value;
+            *value = entry_at(own, look->at[i])->bytes + kv_key_size;
             *len = entry_at(own, look->at[i])->len;
             return true;
         }
@@ -186,7 +185,8 @@ static uint64_t *free_slot(struct kv_store *store, struct kv_hash hash)
             oldest = slot;
     }
     store->counts.evictions++;
-    kv_store_note(store, &entry_at(own, *oldest & OFFSET_MASK)->key, kv_evicted);
+    struct kv_key key = kv_key_at(entry_at(own, *oldest & OFFSET_MASK)->bytes);
+    kv_store_note(store, &key, kv_evicted);
     return oldest;
 }
 
@@ -199,7 +199,7 @@ static enum kv_status lossy_put(struct kv_store *store, const struct kv_key *key
         struct entry *entry = entry_at(own, *slot & OFFSET_MASK);
         store->counts.puts_update++;
         if (store->options.inplace && entry->len == len) {
-            memcpy(entry->value, value, len);
+            memcpy(entry->bytes + kv_key_size, value, len);
             return kv_ok;
         }
     } else {
@@ -228,7 +228,8 @@ static void lossy_each(const struct kv_store *store, kv_visit *visit, void *arg)
             if (!(slot & VALID) || !alive(own, offset))
                 continue;
             const struct entry *entry = entry_at(own, offset);
-            visit(arg, &entry->key, entry->value, entry->len);
+            struct kv_key key = kv_key_at(entry->bytes);
+            visit(arg, &key, entry->bytes + kv_key_size, entry->len);
         }
 }
 

@@ -115,7 +115,7 @@ static void open_rails(void)
         kv_raw.rail_count = (unsigned)kv.ports;
     /* Datagrams are not split. */
     for (unsigned i = 0; i < kv_raw.rail_count; i++)
-        if (kv.value_most + kv_header_image > kv_raw.rails[i].mtu)
+        if (kv.value_most + kv_layout.header_image > kv_raw.rails[i].mtu)
             wl_job_die("values of %zu bytes do not fit into datagrams of %u bytes over %s",
                        kv.value_most, (unsigned)kv_raw.rails[i].mtu, kv_raw.rails[i].name);
 }

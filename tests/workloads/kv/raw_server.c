@@ -47,7 +47,7 @@ void kv_raw_server_open(void)
     serving.pipeline.immediate = !kv.pipeline;
     serving.taken = calloc(kv_clients, sizeof(*serving.taken));
     serving.datagram_count = kv_clients * (uint32_t)kv.window + kv_spare;
-    serving.datagram_size = kv_grh + kv.value_most + kv_header_image;
+    serving.datagram_size = kv_grh + kv.value_most + kv_layout.header_image;
     if (!serving.taken)
         wl_job_die("no memory for %u clients", kv_clients);
     for (unsigned rail = 0; kv_raw_datagrams() && rail < kv_raw.rail_count; rail++)
@@ -75,7 +75,7 @@ static void write_answer(const struct kv_reply *reply, struct kv_peer *peer)
     struct kv_sender *sender = &peer->pair;
     struct ibv_send_wr *wr = kv_sender_next(sender, IBV_WR_RDMA_WRITE);
     char *end = kv_sender_end(sender, wr);
-    size_t size = kv_answer_write(end, reply->seq, reply->status, reply->value, reply->len,
+    size_t size = kv_answer_write(end, reply->op, reply->seq, reply->status, reply->value, reply->len,
                                   kv_mark_of((uint64_t)kv.window, reply->seq));
     size_t slot = kv_slot_index(wl_job.me, (uint64_t)kv.window, reply->seq);
     wr->wr.rdma.remote_addr = peer->segment + (slot + 1) * kv_slot - size;
@@ -88,7 +88,7 @@ static void send_answer(const struct kv_reply *reply, struct kv_peer *peer)
     struct kv_sender *sender = &kv_raw.ud[kv_rail_of(reply->client)];
     struct ibv_send_wr *wr = kv_sender_next(sender, IBV_WR_SEND_WITH_IMM);
     char *end = kv_sender_end(sender, wr);
-    size_t size = kv_answer_write(end, reply->seq, reply->status, reply->value, reply->len, 1);
+    size_t size = kv_answer_write(end, reply->op, reply->seq, reply->status, reply->value, reply->len, 1);
     wr->imm_data = htobe32((uint32_t)wl_job.me << 16 | reply->seq % (uint32_t)kv.window);
     wr->wr.ud.ah = peer->ah;
     wr->wr.ud.remote_qpn = peer->ud.qpn;

@@ -2,7 +2,11 @@
 /* A request in its slot. Ascending: value, len (2), seq (4), key (16), mark (1), with the mark in
  * the slot's last byte: data that arrive in ascending order are all there when the mark is, and a
  * request of any length is one contiguous write. A GET writes seq to mark only; that len is 0 then
- * is the server's doing, who cleared it when it took the request before. */
+ * is the server's doing, who cleared it when it took the request before.
+ *
+ * --compat is the layout of Ib-KV: len (2), value (32), key (16) in slots of 50 bytes, which
+ * straddle lines. The key's last byte stands for the mark and must not be 0; there is no seq, so a
+ * request is known by its slot only, and none of them can be told from its double. */
 #ifndef KV_RECORD_H
 #define KV_RECORD_H
 
@@ -15,17 +19,25 @@
 enum kv_op { kv_get, kv_put, kv_delete };
 
 enum {
-    /* distances from the end of the slot */
     kv_at_mark = 1,
-    kv_at_key = kv_at_mark + kv_key_size,
-    kv_at_seq = kv_at_key + 4,
-    kv_at_len = kv_at_seq + 2,
-    kv_get_image = kv_at_seq,
-    kv_header_image = kv_at_len,
+    kv_header_rest = 1 + 4 + 2, /* mark, seq and len */
+    kv_get_most = 1 + kv_key_most + 4,
     kv_value_most = 1024,
     kv_len_delete = 0xFFFF,
-    kv_line = 64
+    kv_line = 64,
+    kv_compat_value = 32,
+    kv_compat_slot = 2 + kv_compat_value + kv_key_usual
 };
+
+/* Distances from the end of the slot, and what a GET and a request without value write. */
+struct kv_layout {
+    bool compat;
+    size_t at_key, at_seq, at_len, get_image, header_image;
+};
+extern struct kv_layout kv_layout;
+
+/* Before anything else; 16 and false without it. */
+void kv_layout_set(size_t key_size, bool compat);
 
 struct kv_request {
     enum kv_op op;
@@ -38,7 +50,8 @@ struct kv_request {
 /* The size of slots for values of up to `value_most` bytes: whole lines. */
 static inline size_t kv_slot_size(size_t value_most)
 {
-    return (value_most + kv_header_image + kv_line - 1) / kv_line * kv_line;
+    return kv_layout.compat ? kv_compat_slot
+                            : (value_most + kv_layout.header_image + kv_line - 1) / kv_line * kv_line;
 }
 
 /* Request number r of a client to this server, from 0 on. */
@@ -56,11 +69,19 @@ static inline uint8_t kv_mark_of(uint64_t window, uint64_t r)
 /* Bytes that a request writes; they end with the slot. */
 static inline size_t kv_image_size(enum kv_op op, size_t len)
 {
-    return op == kv_get ? kv_get_image : kv_header_image + (op == kv_put ? len : 0);
+    if (op == kv_get)
+        return kv_layout.get_image;
+    return kv_layout.compat ? kv_compat_slot : kv_layout.header_image + (op == kv_put ? len : 0);
+}
+
+/* Where a PUT's value begins. */
+static inline char *kv_record_value(char *end, size_t len)
+{
+    return end - (kv_layout.compat ? kv_compat_slot - 2 : kv_layout.at_len + len);
 }
 
 /* Writes a request's image so that it ends at `end`; only kv_image_size() bytes are touched. The
- * value's bytes are the caller's matter: they lie before end - kv_at_len. */
+ * value's bytes are the caller's matter: see kv_record_value(). */
 void kv_record_write(char *end, enum kv_op op, uint16_t len, uint32_t seq, const struct kv_key *key,
                      uint8_t mark);
 
@@ -73,8 +94,14 @@ static inline uint8_t kv_record_mark(const char *end)
     return (uint8_t)end[-kv_at_mark];
 }
 
-/* An answer, in the same manner: value, len (2), status (1), seq (4), mark (1). */
-enum { kv_answer_image = 8, kv_answer_most = kv_value_most + kv_answer_image };
+/* An answer, in the same manner: value, len (2), status (1), seq (4), mark (1). With --compat len
+ * and value, 34 bytes, of a GET (len 0: not there), and one byte of status of a PUT: whose it is
+ * must be known. */
+enum {
+    kv_answer_image = 8,
+    kv_answer_most = kv_value_most + kv_answer_image,
+    kv_compat_answer = 2 + kv_compat_value
+};
 
 struct kv_answer {
     uint32_t seq;
@@ -83,11 +110,12 @@ struct kv_answer {
     size_t len;
 };
 
-/* Writes it so that it ends at `end`; returns its size. */
-size_t kv_answer_write(char *end, uint32_t seq, unsigned status, const void *value, size_t len,
-                       uint8_t mark);
+/* Writes it so that it ends at `end`; returns its size. `op` is that of the request. */
+size_t kv_answer_write(char *end, enum kv_op op, uint32_t seq, unsigned status, const void *value,
+                       size_t len, uint8_t mark);
 
-/* False when it cannot be one of at most `most` bytes. */
+/* False when it cannot be one of at most `most` bytes. With --compat `most` is its size, and seq
+ * stays as it is. */
 bool kv_answer_read(const char *end, size_t most, struct kv_answer *answer);
 
 /* The server took it: no mark, so that it is not taken again; no length, for the next may be a GET.

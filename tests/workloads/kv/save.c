@@ -19,9 +19,9 @@ struct header {
     uint64_t entries, digest;
 };
 
+/* Of an entry; its key and its value follow. */
 struct line {
     uint32_t len, zero;
-    struct kv_key key;
 };
 
 static const char magic[8] = "tk-kv\r\n";
@@ -57,8 +57,9 @@ static void put_bytes(struct saving *saving, const void *data, size_t size)
 
 static void put_entry(void *arg, const struct kv_key *key, const char *value, size_t len)
 {
-    struct line line = {(uint32_t)len, 0, *key};
+    struct line line = {(uint32_t)len, 0};
     put_bytes(arg, &line, sizeof(line));
+    put_bytes(arg, key, kv_key_size);
     put_bytes(arg, value, len);
 }
 
@@ -69,7 +70,7 @@ static void put_all(struct saving *saving, const struct kv_store *store, uint32_
                             .format = format,
                             .server = server,
                             .servers = servers,
-                            .key_size = kv_key_size,
+                            .key_size = (uint32_t)kv_key_size,
                             .value_most = kv_value_most,
                             .entries = kv_store_count(store).entries,
                             .digest = kv_store_digest(store)};
@@ -138,9 +139,10 @@ static const char *look_at(const char *text, size_t length, uint32_t server, uin
         return "was saved by a machine with another byte order";
     if (kv_crc64(0, text, length - sizeof(crc)) != crc)
         return "is damaged: its checksum does not fit";
-    if (header.format != format || header.key_size != kv_key_size ||
-        header.value_most > kv_value_most)
+    if (header.format != format || header.value_most > kv_value_most)
         return "has another format";
+    if (header.key_size != kv_key_size)
+        return "was saved with keys of another length";
     if (header.servers != servers)
         return "was saved by another number of servers";
     return header.server != server ? "was saved by another server" : NULL;
@@ -153,12 +155,13 @@ static bool take_entries(struct kv_store *store, const char *text, size_t length
     const char *at = text + sizeof(*header), *end = text + length - sizeof(uint64_t);
     for (uint64_t i = 0; i < header->entries; i++) {
         struct line line;
-        if ((size_t)(end - at) < sizeof(line))
+        if ((size_t)(end - at) < sizeof(line) + kv_key_size)
             return false;
         memcpy(&line, at, sizeof(line));
-        at += sizeof(line);
+        struct kv_key key = kv_key_at(at + sizeof(line));
+        at += sizeof(line) + kv_key_size;
         if (line.len > kv_value_most || (size_t)(end - at) < line.len ||
-            kv_store_put(store, &line.key, kv_hash_of(&line.key), at, line.len) != kv_ok)
+            kv_store_put(store, &key, kv_hash_of(&key), at, line.len) != kv_ok)
             return false;
         at += line.len;
     }

@@ -165,11 +165,12 @@ static bool disturb(struct kv_reply *reply)
 
 static bool read_request(char *end, size_t image, struct kv_request *request)
 {
-    char padded[kv_header_image] = {0};
-    if (image >= kv_header_image)
+    char padded[kv_get_most + 2] = {0};
+    if (image >= kv_layout.header_image)
         return kv_record_read(end, kv.value_most, request);
     /* A GET that is no part of a slot brings no length. */
-    memcpy(padded + sizeof(padded) - kv_get_image, end - kv_get_image, kv_get_image);
+    memcpy(padded + sizeof(padded) - kv_layout.get_image, end - kv_layout.get_image,
+           kv_layout.get_image);
     return kv_record_read(padded + sizeof(padded), kv.value_most, request);
 }
 
@@ -177,6 +178,7 @@ static void make_reply(const struct kv_item *item, struct kv_reply *reply)
 {
     reply->client = item->client;
     reply->seq = item->request.seq;
+    reply->op = item->request.op;
     reply->status = item->status;
     reply->len = item->request.op == kv_get && item->status == kv_ok ? item->len : 0;
     if (reply->len)

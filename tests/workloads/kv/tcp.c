@@ -105,7 +105,7 @@ static void request(struct kv_pending *pending)
     link->asked[link->end % kv_window_most].seq = pending->seq;
     link->asked[link->end++ % kv_window_most].op = pending->op;
     link->out_size += wire()->write(link->out + link->out_size, pending->op, &pending->key,
-                                    pending->image - kv_at_len - pending->len, pending->len);
+                                    kv_record_value(pending->image, pending->len), pending->len);
 }
 
 static void send_all(struct link *link)

@@ -24,7 +24,7 @@ static void slots_are_disjoint_lines_with_the_mark_at_the_end(void **state)
     assert_int_equal(kv_slot_size(41), 64);
     assert_int_equal(kv_slot_size(42), 128);
     for (size_t v = 1; v <= kv_value_most; v++)
-        assert_true(kv_slot_size(v) % 64 == 0 && kv_slot_size(v) >= v + kv_header_image);
+        assert_true(kv_slot_size(v) % 64 == 0 && kv_slot_size(v) >= v + kv_layout.header_image);
     for (uint64_t c = 0; c < clients; c++) /* more clients than a byte can count */
         for (uint64_t r = 0; r < 3 * window; r++) {
             size_t index = kv_slot_index(c, window, r);
@@ -57,15 +57,15 @@ static void an_image_touches_only_its_tail(void **state)
         char slot[64 + 1];
         struct kv_request request;
         memset(slot, 0x55, sizeof(slot));
-        memset(slot + 64 - kv_at_len, 0, 2); /* as the server leaves it */
-        memset(slot + 64 - kv_at_len - cases[i].len, 'v', cases[i].len);
+        memset(slot + 64 - kv_layout.at_len, 0, 2); /* as the server leaves it */
+        memset(slot + 64 - kv_layout.at_len - cases[i].len, 'v', cases[i].len);
         kv_record_write(slot + 64, cases[i].op, cases[i].len, 77, &key, 9);
         assert_int_equal(kv_record_mark(slot + 64), 9);
         assert_int_equal((unsigned char)slot[63], 9);
         assert_int_equal(slot[64], 0x55);
         size_t image = kv_image_size(cases[i].op, cases[i].len);
         assert_int_equal(image, cases[i].op == kv_get ? 21u : 23u + cases[i].len);
-        size_t clean = 64 - (image > kv_at_len ? image : kv_at_len);
+        size_t clean = 64 - (image > kv_layout.at_len ? image : kv_layout.at_len);
         for (size_t at = 0; at < clean; at++)
             assert_int_equal(slot[at], 0x55);
         assert_true(kv_record_read(slot + 64, 41, &request));
@@ -483,7 +483,7 @@ static void an_answer_is_read_from_its_end(void **state)
     char *end = there + sizeof(there);
     (void)state;
     memset(there, 'x', sizeof(there));
-    size_t size = kv_answer_write(end, 0x01020304, kv_ok, "value", 5, 7);
+    size_t size = kv_answer_write(end, kv_get, 0x01020304, kv_ok, "value", 5, 7);
     assert_int_equal(size, kv_answer_image + 5);
     assert_int_equal(end[-1], 7);
     assert_int_equal(end[-(int)size - 1], 'x');

@@ -113,7 +113,7 @@ static void a_full_exact_store_says_so(void **state)
 {
     (void)state;
     struct kv_store_options options = exact_options;
-    options.log_bytes = 88 * 100; /* stride for values of 64: 24 + 64 */
+    options.log_bytes = 104 * 100; /* stride for values of 64: 24 + 16 + 64 */
     struct kv_store *store = kv_store_open(&options);
     for (uint64_t i = 0; i < 100; i++)
         assert_int_equal(put(store, i, 1, 64), kv_ok);

@@ -67,7 +67,7 @@ static size_t memcached_write(char *to, enum kv_op op, const struct kv_key *key,
     static const char *const words[] = {"mg ", "ms ", "md "};
     static const char hex[] = "0123456789abcdef";
     char *end = add_text(to, words[op]);
-    for (int i = 0; i < kv_key_size; i++) {
+    for (int i = 0; i < kv_key_usual; i++) {
         *end++ = hex[key->bytes[i] >> 4];
         *end++ = hex[key->bytes[i] & 15];
     }
@@ -123,8 +123,8 @@ static size_t redis_write(char *to, enum kv_op op, const struct kv_key *key, con
 {
     static const char *const words[] = {"*2\r\n$3\r\nGET\r\n$16\r\n", "*3\r\n$3\r\nSET\r\n$16\r\n",
                                         "*2\r\n$3\r\nDEL\r\n$16\r\n"};
-    _Static_assert(kv_key_size == 16, "the words say how long a key is");
-    char *end = add(add_text(to, words[op]), key->bytes, kv_key_size);
+    _Static_assert(kv_key_usual == 16, "the words say how long a key is");
+    char *end = add(add_text(to, words[op]), key->bytes, kv_key_usual);
     if (op == kv_put) {
         end = add_text(add_number(add_text(end, "\r\n$"), len), "\r\n");
         end = add(end, value, len);
