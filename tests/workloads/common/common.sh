@@ -29,9 +29,11 @@ passes stop
 within 10
 grep -q '^summary  stopped  *true$' "$scratch/out" || failed "the stop was not seen"
 [ "$(wc -l <"$scratch/a.csv")" -eq 3 ] || failed "not a header and two rows"
-job 2 "$program" --duration 0.01 --warmup 0 --json /nowhere/x.json
-fails_with 1 "a report that can't be written"
-says "/nowhere/x.json can't be opened" 1
+# Where the report goes is looked at before anything runs.
+for format in json csv; do
+    ranks=2 refused "--$format /nowhere/x can't be written: No such file or directory" --duration 60 --$format /nowhere/x
+    ranks=2 refused "--$format $scratch can't be written: Is a directory" --duration 60 --$format "$scratch"
+done
 for format in json csv; do
     job 2 "$program" --duration 0.01 --warmup 0 --$format /dev/full
     fails_with 1 "a device that is full"

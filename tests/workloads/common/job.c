@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "job.h"
+#include "paths.h"
 #include "surroundings.h"
 
 struct wl_job wl_job;
@@ -184,6 +185,20 @@ static void agree(const struct wl_program *program, const struct verdict *mine)
         help(program);
 }
 
+/* Rank 0 writes the report: where to is looked at before anybody waits for it. */
+static void look_at_paths(const struct wl_program *program, const void *values,
+                          struct verdict *mine)
+{
+    for (size_t i = 0; i < program->count && wl_job.me == 0 && mine->parsed == wl_run; i++) {
+        const struct wl_option *option = &program->options[i];
+        if (strcmp(option->name, "json") && strcmp(option->name, "csv"))
+            continue;
+        const char *path = *(const char *const *)((const char *)values + option->offset);
+        if (path && !wl_path_writable(option->name, path, mine->why, sizeof(mine->why)))
+            mine->parsed = wl_refused;
+    }
+}
+
 static void register_handlers(gex_AM_Entry_t *table, size_t count)
 {
     if (gex_EP_RegisterHandlers(wl_job.ep, table, count))
@@ -222,6 +237,7 @@ void wl_job_start(int *argc, char ***argv, const struct wl_program *program, voi
     look_around();
     mine.parsed =
         (int32_t)wl_options_parse(program, *argc, *argv, values, given, mine.why, sizeof(mine.why));
+    look_at_paths(program, values, &mine);
     if (mine.parsed == wl_run)
         mine.hash = wl_options_hash(program, values);
     agree(program, &mine);

@@ -46,6 +46,9 @@ static void free_run(struct wl_run *run)
         free(run->entries[i].key);
         free(run->entries[i].value);
     }
+    for (size_t i = 0; i < run->interval_count; i++)
+        for (size_t role = 0; role < run->intervals[i].role_count; role++)
+            free(run->intervals[i].roles[role].mops);
     free(run->entries);
     free(run->intervals);
 }
@@ -140,7 +143,20 @@ void wl_report_interval(struct wl_report *r, double at_s, double mops)
 {
     struct wl_run *run = &r->runs[r->count - 1];
     run->intervals = grow(run->intervals, run->interval_count, sizeof(*run->intervals));
-    run->intervals[run->interval_count++] = (struct wl_interval){at_s, mops};
+    run->intervals[run->interval_count++] = (struct wl_interval){.at_s = at_s, .mops = mops};
+}
+
+void wl_report_interval_of(struct wl_report *r, const char *name, const double *mops, size_t count)
+{
+    struct wl_run *run = &r->runs[r->count - 1];
+    struct wl_interval *interval = &run->intervals[run->interval_count - 1];
+    double *mine = calloc(count + 1, sizeof(*mine));
+    if (!mine || interval->role_count == wl_roles_most)
+        abort();
+    memcpy(mine, mops, count * sizeof(*mine));
+    interval->roles[interval->role_count].name = name;
+    interval->roles[interval->role_count].mops = mine;
+    interval->roles[interval->role_count++].count = count;
 }
 
 bool wl_report_passed(const struct wl_report *r)

@@ -38,6 +38,10 @@ void wl_report_check(struct wl_report *r, const char *id, uint64_t failures, con
 /* An interval of the present run: seconds since the start and the rate in it. */
 void wl_report_interval(struct wl_report *r, double at_s, double mops);
 
+/* The rates of `count` ranks in the interval that was added last; `name` is a literal, the same in
+ * all intervals. */
+void wl_report_interval_of(struct wl_report *r, const char *name, const double *mops, size_t count);
+
 /* Of all runs. */
 bool wl_report_passed(const struct wl_report *r);
 

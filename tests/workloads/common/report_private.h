@@ -11,8 +11,16 @@ struct wl_entry {
     bool quoted; /* text; otherwise a number, true, false or null */
 };
 
+enum { wl_roles_most = 2 };
+
 struct wl_interval {
     double at_s, mops;
+    struct {
+        const char *name;
+        double *mops;
+        size_t count;
+    } roles[wl_roles_most];
+    size_t role_count;
 };
 
 struct wl_run {

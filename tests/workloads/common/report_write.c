@@ -16,6 +16,23 @@ static const char *status_of(const struct wl_run *run)
     return run->failed ? "FAIL" : "PASS";
 }
 
+/* Where ranks are told, a line for each interval: else the file has them. */
+static void print_intervals(const struct wl_run *run, FILE *file)
+{
+    for (size_t i = 0; i < run->interval_count; i++) {
+        const struct wl_interval *interval = &run->intervals[i];
+        if (!interval->role_count)
+            continue;
+        fprintf(file, "interval %.3f s  %.4f Mops", interval->at_s, interval->mops);
+        for (size_t role = 0; role < interval->role_count; role++) {
+            fprintf(file, "  %s", interval->roles[role].name);
+            for (size_t rank = 0; rank < interval->roles[role].count; rank++)
+                fprintf(file, " %.4f", interval->roles[role].mops[rank]);
+        }
+        fputc('\n', file);
+    }
+}
+
 static void print_run(const struct wl_run *run, FILE *file)
 {
     for (int section = 0; section < wl_sections; section++)
@@ -25,6 +42,7 @@ static void print_run(const struct wl_run *run, FILE *file)
             if ((int)entry->section == section && !empty)
                 fprintf(file, "%-8s %-28s %s\n", section_names[section], entry->key, entry->value);
         }
+    print_intervals(run, file);
     fprintf(file, "%s\n", status_of(run));
 }
 
@@ -100,6 +118,19 @@ static void json_section(const struct wl_run *run, int section, FILE *file)
     fputs("\n  },\n", file);
 }
 
+static void json_interval(const struct wl_interval *interval, bool more, FILE *file)
+{
+    fprintf(file, "%s\n    {\"at_s\": %.3f, \"rate_mops\": %.6g", more ? "," : "", interval->at_s,
+            interval->mops);
+    for (size_t role = 0; role < interval->role_count; role++) {
+        fprintf(file, ", \"%s\": [", interval->roles[role].name);
+        for (size_t rank = 0; rank < interval->roles[role].count; rank++)
+            fprintf(file, "%s%.6g", rank ? ", " : "", interval->roles[role].mops[rank]);
+        fputc(']', file);
+    }
+    fputc('}', file);
+}
+
 static void json_run(const struct wl_report *r, const struct wl_run *run, FILE *file)
 {
     fputs("{\n  \"workload\": ", file);
@@ -111,8 +142,7 @@ static void json_run(const struct wl_report *r, const struct wl_run *run, FILE *
     json_section(run, wl_env, file);
     fputs("  \"intervals\": [", file);
     for (size_t i = 0; i < run->interval_count; i++)
-        fprintf(file, "%s\n    {\"at_s\": %.3f, \"rate_mops\": %.6g}", i ? "," : "",
-                run->intervals[i].at_s, run->intervals[i].mops);
+        json_interval(&run->intervals[i], i > 0, file);
     fputs("\n  ],\n", file);
     json_section(run, wl_summary, file);
     json_section(run, wl_verify, file);

@@ -9,6 +9,7 @@
 #include "histogram.h"
 #include "inject.h"
 #include "options.h"
+#include "paths.h"
 #include "progress.h"
 #include "random.h"
 #include "report.h"
@@ -380,6 +381,31 @@ static void the_progress_line_has_rate_and_time_left(void **state)
     assert_true(wl_progress_line(line, 10, "kv", WL_SECOND, 0, 0) == 9);
 }
 
+static void files_are_looked_at_before_they_are_written(void **state)
+{
+    char folder[] = "/tmp/trunkline-paths-XXXXXX", path[64];
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof(path), "%s/new", folder);
+    assert_true(wl_path_writable("json", path, why, sizeof(why)));
+    assert_true(wl_prefix_writable("save", path, ".0", why, sizeof(why)));
+    assert_int_equal(access(path, F_OK), -1); /* a look leaves nothing */
+    assert_true(wl_path_writable("json", "relative", why, sizeof(why)));
+    assert_true(wl_path_writable("json", "/dev/null", why, sizeof(why)));
+    assert_false(wl_path_writable("json", folder, why, sizeof(why)));
+    unit_assert_says(why, "can't be written: Is a directory");
+    assert_false(wl_prefix_writable("save", folder, ".0", why, sizeof(why)));
+    unit_assert_says(why, "it is a directory, not the beginning of names");
+    assert_false(wl_prefix_writable("save", "/dev/full", ".0", why, sizeof(why)));
+    unit_assert_says(why, "--save /dev/full can't be written: it is a device");
+    assert_false(wl_prefix_writable("save", "/tmp/", ".0", why, sizeof(why)));
+    assert_false(wl_path_writable("csv", "", why, sizeof(why)));
+    snprintf(path, sizeof(path), "%s/none/new", folder);
+    assert_false(wl_path_writable("json", path, why, sizeof(why)));
+    unit_assert_says(why, "can't be written: No such file or directory");
+    assert_int_equal(rmdir(folder), 0);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(options_have_defaults_and_both_spellings),
     cmocka_unit_test(what_is_not_in_range_is_refused_in_one_line),
@@ -394,5 +420,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(tables_are_aligned),
     cmocka_unit_test(a_span_counts_what_follows_the_warm_up),
     cmocka_unit_test(the_progress_line_has_rate_and_time_left),
+    cmocka_unit_test(files_are_looked_at_before_they_are_written),
 };
 UNIT_MAIN(tests)

@@ -50,6 +50,7 @@ void kv_api_handlers(void)
 
 static void reply_to(gex_Token_t token, const struct kv_reply *reply)
 {
+    kv_mine.wire_bytes += reply->len + 3 * sizeof(gex_AM_Arg_t);
     if (reply->len)
         gex_AM_ReplyMedium(token, handlers[at_value].gex_index, reply->value, reply->len,
                            GEX_EVENT_NOW, 0, (gex_AM_Arg_t)wl_job.me, (gex_AM_Arg_t)reply->seq,
@@ -59,7 +60,7 @@ static void reply_to(gex_Token_t token, const struct kv_reply *reply)
                           (gex_AM_Arg_t)reply->seq, (gex_AM_Arg_t)reply->status);
 }
 
-static void send_reply(const struct kv_reply *reply)
+void kv_send_reply(const struct kv_reply *reply)
 {
     gex_Rank_t to = kv_servers + reply->client;
     if (reply->len)
@@ -107,9 +108,11 @@ static void on_many(gex_Token_t token, void *data, size_t nbytes, gex_AM_Arg_t c
             end += kv_answer_image + reply.len;
             kv_answer_write(end, kv_get, reply.seq, reply.status, reply.value, reply.len, 1);
         }
-    if (end > answers)
-        gex_AM_ReplyMedium(token, handlers[at_values].gex_index, answers, (size_t)(end - answers),
-                           GEX_EVENT_NOW, 0, (gex_AM_Arg_t)wl_job.me);
+    if (end == answers)
+        return;
+    kv_mine.wire_bytes += (size_t)(end - answers) + sizeof(gex_AM_Arg_t);
+    gex_AM_ReplyMedium(token, handlers[at_values].gex_index, answers, (size_t)(end - answers),
+                       GEX_EVENT_NOW, 0, (gex_AM_Arg_t)wl_job.me);
 }
 
 static void on_done(gex_Token_t token)
@@ -168,12 +171,19 @@ static char *slot_end(const struct kv_pending *pending)
 /* First without waiting: a refusal means that credits or queue are used up, which is counted. */
 static void send_record(uint32_t server, int handler, char *start, size_t size)
 {
+    kv_mine.wire_bytes += size + sizeof(gex_AM_Arg_t);
     if (gex_AM_RequestMedium(wl_job.tm, server, handlers[handler].gex_index, start, size,
                              GEX_EVENT_NOW, GEX_FLAG_IMMEDIATE, (gex_AM_Arg_t)kv_client)) {
         kv_mine.stalls++;
         gex_AM_RequestMedium(wl_job.tm, server, handlers[handler].gex_index, start, size,
                              GEX_EVENT_NOW, 0, (gex_AM_Arg_t)kv_client);
     }
+}
+
+void kv_send_medium(const struct kv_pending *pending)
+{
+    size_t image = image_of(pending);
+    send_record(pending->server, at_medium, pending->image - image, image);
 }
 
 /* With --mget: the GETs for a server that have not left yet. */
@@ -212,7 +222,7 @@ static void send_medium(struct kv_pending *pending)
     size_t image = image_of(pending);
     if (kv.mget == 1 || pending->op != kv_get) {
         send_pack(pending->server);
-        send_record(pending->server, at_medium, pending->image - image, image);
+        kv_send_medium(pending);
         return;
     }
     memcpy(pack->images + pack->count++ * image, pending->image - image, image);
@@ -224,6 +234,7 @@ static void send_long(struct kv_pending *pending)
 {
     size_t image = image_of(pending);
     char *start = pending->image - image, *there = slot_end(pending) - image;
+    kv_mine.wire_bytes += image + sizeof(gex_AM_Arg_t);
     if (gex_AM_RequestLong(wl_job.tm, pending->server, handlers[at_long].gex_index, start, image,
                            there, GEX_EVENT_NOW, GEX_FLAG_IMMEDIATE, (gex_AM_Arg_t)kv_client)) {
         kv_mine.stalls++;
@@ -243,6 +254,7 @@ static void tell(const struct kv_pending *pending)
     gex_AM_Index_t handler = handlers[at_short].gex_index;
     gex_AM_Arg_t client = (gex_AM_Arg_t)kv_client, image = (gex_AM_Arg_t)image_of(pending);
     gex_AM_Arg_t index = (gex_AM_Arg_t)kv_slot_index(kv_client, (uint64_t)kv.window, pending->r);
+    kv_mine.wire_bytes += 3 * sizeof(gex_AM_Arg_t);
     if (gex_AM_RequestShort(wl_job.tm, pending->server, handler, GEX_FLAG_IMMEDIATE, client, index,
                             image)) {
         kv_mine.stalls++;
@@ -265,6 +277,7 @@ static void tell_of_puts(void)
 static void start_put(struct kv_pending *pending)
 {
     size_t image = image_of(pending);
+    kv_mine.wire_bytes += image;
     pending->put = gex_RMA_PutNB(wl_job.tm, pending->server, slot_end(pending) - image,
                                  pending->image - image, image, GEX_EVENT_DEFER, 0);
     pending->put_pending = true;
@@ -300,10 +313,13 @@ static void await_packed(struct kv_pending *pending)
 const struct kv_transport kv_am_medium = {.name = "am-medium",
                                           .open = open_packs,
                                           .close = close_packs,
-                                          .reply = send_reply,
+                                          .reply = kv_send_reply,
                                           .request = send_medium,
                                           .await = await_packed};
 const struct kv_transport kv_am_long = {
-    .name = "am-long", .reply = send_reply, .slots = true, .request = send_long, .await = await};
-const struct kv_transport kv_put_am = {
-    .name = "put-am", .reply = send_reply, .slots = true, .request = start_put, .await = await_put};
+    .name = "am-long", .reply = kv_send_reply, .slots = true, .request = send_long, .await = await};
+const struct kv_transport kv_put_am = {.name = "put-am",
+                                       .reply = kv_send_reply,
+                                       .slots = true,
+                                       .request = start_put,
+                                       .await = await_put};

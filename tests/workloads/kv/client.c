@@ -22,6 +22,7 @@ static struct {
     struct kv_pending *window;
     uint16_t *place; /* of the request in the window, by server and seq mod window */
     uint64_t *sent;  /* requests to each server */
+    uint64_t *told;  /* of them those that are messages to it */
     uint64_t issued, retired;
     uint16_t *row;  /* places in the order of their requests, from `first` on as many as are out */
     uint16_t *free; /* places without a request: window - (issued - retired) */
@@ -30,7 +31,7 @@ static struct {
     struct forced *forced;
     uint64_t forced_first, forced_end;
     double before; /* time that was already spent on what was under way when counting began */
-    bool counting, faults, broken;
+    bool counting, faults, broken, drawn; /* drawn: the present request follows from no other */
 } client;
 
 static void *make(size_t count, size_t size)
@@ -61,6 +62,7 @@ void kv_client_open(uint32_t loaded_version)
     client.row = make(window, sizeof(*client.row));
     client.free = make(window, sizeof(*client.free));
     client.sent = make(kv_servers, sizeof(*client.sent));
+    client.told = make(kv_servers, sizeof(*client.told));
     client.forced = make(forced_room(), sizeof(*client.forced));
     client.random = wl_random((uint64_t)kv.common.seed, kv_client + 1);
     /* The images lie behind the area of slots, which only servers use. */
@@ -78,11 +80,30 @@ void kv_client_close(void)
     free(client.row);
     free(client.free);
     free(client.sent);
+    free(client.told);
     free(client.forced);
     kv_known_close();
 }
 
 /* ---- Answers */
+
+void kv_client_answer(struct kv_pending *pending, enum kv_status status, const void *value,
+                      size_t len)
+{
+    pending->status = status;
+    pending->answer_len = len <= kv_value_most ? len : 0;
+    if (len && len <= kv_value_most)
+        memcpy(pending->answer, value, len);
+    pending->answered = true;
+}
+
+uint32_t kv_client_seq(uint32_t server, uint32_t slot)
+{
+    size_t window = (size_t)kv.window;
+    if (server >= kv_servers || slot >= window)
+        return UINT32_MAX;
+    return client.window[client.place[server * window + slot]].seq;
+}
 
 void kv_client_take(uint32_t from, uint32_t seq, enum kv_status status, const void *value,
                     size_t len)
@@ -100,11 +121,7 @@ void kv_client_take(uint32_t from, uint32_t seq, enum kv_status status, const vo
                 from);
         return;
     }
-    pending->status = status;
-    pending->answer_len = len <= kv_value_most ? len : 0;
-    if (len && len <= kv_value_most)
-        memcpy(pending->answer, value, len);
-    pending->answered = true;
+    kv_client_answer(pending, status, value, len);
 }
 
 static const char *op_name(enum kv_op op)
@@ -239,9 +256,21 @@ static bool slot_is_taken(uint32_t server)
 {
     uint64_t window = (uint64_t)kv.window;
     const struct kv_pending *before =
-        &client.window[client.place[server * window + client.sent[server] % window]];
+        &client.window[client.place[server * window + client.told[server] % window]];
     return kv.order == kv_any && before->waiting && before->server == server &&
-           client.sent[server] - before->r == window;
+           (uint32_t)client.told[server] - before->seq == window;
+}
+
+/* A server counts what is told to it; what is read from its memory needs a number for words only.
+ */
+static void number_request(struct kv_pending *pending, uint16_t place)
+{
+    bool told = !kv_transport->reads || pending->op != kv_get;
+    pending->r = client.sent[pending->server]++;
+    pending->seq = (uint32_t)(told ? client.told[pending->server]++ : pending->r);
+    if (told)
+        client.place[pending->server * (size_t)kv.window + pending->seq % (size_t)kv.window] =
+            place;
 }
 
 static void issue(enum kv_op op, uint64_t number, bool rmw, uint64_t now)
@@ -262,16 +291,14 @@ static void issue(enum kv_op op, uint64_t number, bool rmw, uint64_t now)
                                    .hash = kv_hash_of(&key),
                                    .image = image};
     pending->server = kv_server_of(pending->hash, kv_servers);
-    pending->r = client.sent[pending->server]++;
-    pending->seq = (uint32_t)pending->r;
-    client.place[pending->server * (size_t)kv.window + pending->seq % (size_t)kv.window] = place;
+    number_request(pending, place);
     client.row[wrap(client.first + out())] = place;
     kv_known_issue(pending);
     write_image(pending, &key);
     client.issued++;
     kv_mine.issued[op]++;
-    kv_mine.to_server[pending->server < 63 ? pending->server : 63] += client.counting;
-    kv_mine.payload += client.counting ? kv_image_size(op, pending->len) : 0;
+    if (client.drawn && op == kv_get && pending->server < kv_shares_most)
+        kv_mine.to_server[pending->server]++;
     send(pending);
 }
 
@@ -291,15 +318,30 @@ static void scan(uint64_t number, uint64_t now)
     issue(kv_get, number, false, now);
 }
 
+/* K16's fault: from some moment on one request in four reads the same key. */
+static void skew(enum kv_action *action, uint64_t *number)
+{
+    static bool skewed;
+    if (client.faults && wl_inject(&kv.injection, kv_skew))
+        skewed = true;
+    if (!skewed || client.issued % 4)
+        return;
+    *action = kv_act_read;
+    *number = 0;
+}
+
 static void issue_next(uint64_t now)
 {
-    if (client.forced_first < client.forced_end) {
+    client.drawn = client.forced_first == client.forced_end;
+    if (!client.drawn) {
         struct forced next = client.forced[client.forced_first++ % forced_room()];
         issue(next.op, next.number, false, now);
         return;
     }
     enum kv_action action = kv_mix_draw(&kv.mix, &client.random);
     uint64_t number = kv_draw(&kv.draw, &client.random, kv_known_newest());
+    skew(&action, &number);
+    kv_mine.drawn[action]++;
     switch (action) {
     case kv_act_read:
         for (int64_t more = 1; more < kv.mget; more++)
@@ -387,6 +429,7 @@ void kv_client_run(void)
     struct wl_span span = wl_span_start(now, kv.ops ? 0 : (uint64_t)(kv.common.warmup * 1e9),
                                         kv.ops ? 0 : (uint64_t)(kv.common.duration * 1e9));
     client.faults = kv.injection.fault >= 0;
+    kv_ticks_start(now, client.retired);
     while (wanted(&span, first) && !wl_stopped()) {
         if (out() == (uint64_t)kv.window) {
             now = retire();
@@ -394,12 +437,15 @@ void kv_client_run(void)
                 break;
             if (wl_span_step(&span, now))
                 start_counting(now, &cpu);
+            if (kv_tick_due(now))
+                kv_tick(now, client.retired);
         } else {
             now = wl_now();
         }
         issue_next(now);
     }
     wl_span_end(&span, now);
+    kv_ticks_end(client.retired);
     client.counting = false;
     kv_mine.measured_ns = span.ended - span.began;
     kv_mine.cpu_ns = span.ended_cpu - cpu;

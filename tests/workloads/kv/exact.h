@@ -14,8 +14,8 @@ struct kv_shape {
     size_t stride, entries_at, size;
 };
 
-/* Of a store with these options: the index is large enough for all entries, whatever `buckets` says,
- * and at most half full then. */
+/* Of a store with these options: the index is large enough for all entries, whatever `buckets`
+ * says, and at most half full then. */
 struct kv_shape kv_shape_of(const struct kv_store_options *options);
 
 /* What a line of the index says about a key. */

@@ -3,6 +3,7 @@
  * step by step. Owns the numbers of servers and clients. */
 #include "config.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,8 +14,8 @@ uint32_t kv_servers, kv_clients, kv_client;
 size_t kv_slot;
 const struct kv_transport *kv_transport;
 const struct kv_transport *const kv_transports[] = {
-    &kv_write_send, &kv_write_write, &kv_write_imm, &kv_send_send, &kv_am_medium,
-    &kv_am_long,    &kv_put_am,      &kv_memcached, &kv_redis,     NULL};
+    &kv_write_send, &kv_write_write, &kv_write_imm, &kv_send_send, &kv_am_medium, &kv_am_long,
+    &kv_put_am,     &kv_get_put,     &kv_memcached, &kv_redis,     NULL};
 
 /* ---- K1: all have the same picture, and every client a place of its own in it */
 
@@ -45,13 +46,37 @@ static void meet(void)
     free(all);
 }
 
+static bool chosen(const struct kv_transport *transport)
+{
+    int i = 0;
+    while (kv_transports[i] != transport)
+        i++;
+    return kv.chosen[i];
+}
+
 static void take_roles(void)
 {
     kv_servers = (uint32_t)kv.servers;
     kv_clients = wl_job.size - kv_servers;
     kv_client = kv_is_server() ? 0 : wl_job.me - kv_servers;
     kv_slot = kv_slot_size(kv.value_most);
-    wl_job_segment(kv_buffers() + (size_t)kv.cl_batch * kv_buffer_size());
+    size_t size = kv_store_at() + (chosen(&kv_get_put) ? kv_get_room() : 0);
+    if (size > gasnet_getMaxLocalSegmentSize())
+        wl_job_refuse(wl_exit_bad,
+                      "a segment of %zu bytes is needed and may have at most %zu "
+                      "(GASNET_MAX_SEGSIZE): lower --window, --value, --log or the number of "
+                      "clients",
+                      size, (size_t)gasnet_getMaxLocalSegmentSize());
+    wl_job_segment(size);
+}
+
+const char *kv_notified_by(void)
+{
+    if (kv_transport->way == kv_way_tcp)
+        return "sockets";
+    if (kv_transport->way == kv_way_api)
+        return "messages";
+    return kv_raw_polls() ? "polling" : "completions";
 }
 
 /* ---- A run */
@@ -107,6 +132,7 @@ static void preload(void)
 static void begin(void)
 {
     memset(&kv_mine, 0, sizeof(kv_mine));
+    kv_mine.receives_least = UINT64_MAX;
     wl_histogram_clear(&kv_mine.gets);
     wl_histogram_clear(&kv_mine.puts);
     memset(wl_job.segment, 0, wl_job.segment_size);
@@ -166,6 +192,10 @@ static bool available(const struct kv_transport *transport)
     struct absence mine = {0}, *all = calloc(wl_job.size, sizeof(*all));
     if (!all)
         wl_job_die("no memory for a question");
+    if (transport->reads && kv.store != kv_exact) {
+        mine.missing = true;
+        snprintf(mine.why, sizeof(mine.why), "it reads an exact store (--store exact)");
+    }
     if (transport->way == kv_way_raw)
         mine.missing = kv_raw_missing(mine.why, sizeof(mine.why));
     if (transport->way == kv_way_tcp && kv_is_server())
@@ -209,7 +239,7 @@ int main(int argc, char **argv)
                                           "get_p99_9_us",
                                           "server_cpu_ns_per_op",
                                           "client_cpu_ns_per_op",
-                                          "request_bytes_per_op",
+                                          "wire_bytes_per_op",
                                           "credit_stalls_per_op",
                                           "doorbells_per_op",
                                           "cqes_per_op",

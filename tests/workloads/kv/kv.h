@@ -19,9 +19,9 @@ enum { kv_window_most = 256, kv_first_most = 160, kv_transports_most = 16 };
 struct kv_values {
     struct wl_common common;
     int64_t servers, window, put, remove, keys, ops, store, buckets, log, inplace;
-    int64_t preload, socket, mget, scan, order;
+    int64_t preload, socket, mget, scan, order, key, compat;
     int64_t ws_server, s_depth, q_depth, cl_batch, cl_semi, fail_lim, postlist; /* raw */
-    int64_t uc, use_inline, pipeline, backoff, probe, ports;
+    int64_t uc, use_inline, pipeline, backoff, probe, ports, ud, notify;
     const char *transport, *value, *dist, *ycsb, *save, *load;
     /* what relations make of them */
     size_t value_least, value_most;
@@ -39,6 +39,8 @@ enum { kv_preload_client, kv_preload_server, kv_preload_none };
 enum { kv_loopback, kv_unix };
 enum { kv_oldest, kv_any };
 enum { kv_auto, kv_on, kv_off };
+enum { kv_ud_server, kv_ud_shared };
+enum { kv_notify_poll, kv_notify_imm, kv_notify_auto };
 
 /* Places in the table of faults */
 enum kv_fault {
@@ -53,7 +55,13 @@ enum kv_fault {
     kv_keep_mark,
     kv_poll_early,
     kv_newer_first,
-    kv_starve
+    kv_starve,
+    kv_starve_server,
+    kv_lost_put,
+    kv_half_entry,
+    kv_flip_entry,
+    kv_skew,
+    kv_faults_end
 };
 
 /* ---- Checks: how often each failed, and where first */
@@ -69,6 +77,7 @@ enum kv_check {
     kv_k9,
     kv_k10,
     kv_k15,
+    kv_k16,
     kv_k17,
     kv_k18,
     kv_k19,
@@ -81,20 +90,24 @@ struct kv_verdict {
     char first[kv_first_most];
 };
 
-enum { kv_intervals_most = 64 };
+enum { kv_intervals_most = 64, kv_shares_most = 64 };
 
 /* What a rank brings home from one run; sent to rank 0 as it is. */
 struct kv_outcome {
-    uint64_t intervals[kv_intervals_most]; /* servers: requests served in each */
+    uint64_t intervals[kv_intervals_most]; /* requests served, or answers taken, in each */
     struct kv_verdict verdicts[kv_checks];
     uint64_t issued[3], answered[3]; /* by enum kv_op; servers: answered is what they served */
     uint64_t measured[3], hits, misses, lost, unsure, refused; /* clients, lost: surely put */
-    uint64_t measured_ns, cpu_ns, payload, stalls, reordered;
-    uint64_t packs, packed;          /* am-medium: messages with a multi-get, GETs in them */
-    uint64_t doorbells, cqes;        /* raw */
-    uint64_t lists, listed;          /* posts of sends, and work requests in them */
-    uint64_t polls, pushes, dummies; /* raw servers */
-    uint64_t to_server[64]; /* clients: requests by server, the last place takes the rest */
+    uint64_t measured_ns, cpu_ns, stalls, reordered;
+    uint64_t wire_bytes;          /* handed over for sending, both ways; without headers */
+    uint64_t reads, torn, looked; /* get: reads, those in vain, GETs that were answered by them */
+    uint64_t packs, packed;       /* am-medium: messages with a multi-get, GETs in them */
+    uint64_t doorbells, cqes;     /* raw */
+    uint64_t lists, listed;       /* posts of sends, and work requests in them */
+    uint64_t polls, pushes, dummies;    /* raw servers */
+    uint64_t drawn[kv_actions];         /* clients: by what was to be done */
+    uint64_t to_server[kv_shares_most]; /* clients: of what was read, by server */
+    uint64_t receives_least; /* raw: posted at the emptiest moment; UINT64_MAX: no receives */
     uint64_t digest, results;
     struct kv_counts counts;
     double load;
@@ -133,8 +146,23 @@ static inline size_t kv_buffer_size(void)
 
 static inline size_t kv_buffers(void)
 {
-    return kv_area() + (size_t)kv.window * kv_slot;
+    return (kv_area() + (size_t)kv.window * kv_slot + kv_line - 1) / kv_line * kv_line;
 }
+
+/* Queue pairs of a client for datagrams. */
+static inline uint32_t kv_ud_count(void)
+{
+    return kv.ud == kv_ud_shared ? 1 : kv_servers;
+}
+
+/* Behind those, at the same place everywhere, what get reads, and reads into: see get.c. */
+static inline size_t kv_store_at(void)
+{
+    enum { page = 4096 };
+    size_t buffers = kv_ud_count() * (size_t)kv.cl_batch * kv_buffer_size();
+    return (kv_buffers() + buffers + page - 1) / page * page;
+}
+size_t kv_get_room(void);
 
 /* Nanoseconds of an interval of the report: a tenth of a second, or so many that there is room. */
 static inline uint64_t kv_interval(void)
@@ -150,6 +178,7 @@ void kv_server_preload(void);
 uint32_t kv_server_load(void); /* the highest version that came back */
 void kv_server_run(void);
 void kv_server_close(void);
+struct kv_store_options kv_store_wanted(void);
 
 void kv_client_open(uint32_t loaded_version);
 void kv_client_preload(void);
@@ -192,6 +221,7 @@ struct kv_transport {
     const char *name;
     enum kv_way way;
     bool slots;         /* requests lie in slots of the server's segment, and it clears them */
+    bool reads;         /* GETs are reads of the server's memory, of which it knows nothing */
     void (*open)(void); /* collective, as is close */
     void (*close)(void);
     void (*request)(struct kv_pending *pending);
@@ -201,7 +231,8 @@ struct kv_transport {
     void (*account)(struct kv_outcome *mine); /* a foreign server's counters and CPU time */
 };
 extern const struct kv_transport *const kv_transports[]; /* ends with NULL */
-extern const struct kv_transport kv_am_medium, kv_am_long, kv_put_am, kv_memcached, kv_redis;
+extern const struct kv_transport kv_am_medium, kv_am_long, kv_put_am, kv_get_put;
+extern const struct kv_transport kv_memcached, kv_redis;
 extern const struct kv_transport kv_write_send, kv_write_write, kv_write_imm, kv_send_send;
 extern const struct kv_transport *kv_transport; /* of the present run */
 void kv_api_handlers(void);
@@ -211,6 +242,7 @@ const struct kv_transport *kv_only_transport(void);
 
 /* Is what it needs not here, and why: the program that must serve, a port? */
 bool kv_tcp_missing(const struct kv_transport *transport, char *why, size_t size);
+bool kv_raw_polls(void); /* the present raw transport: slots, no completions */
 bool kv_raw_missing(char *why, size_t size);
 
 /* Called by transports: a request that lies in front of `end` came, of `image` bytes; and an
@@ -229,6 +261,26 @@ void kv_client_done(void);                 /* at the server: a client has finish
 void kv_client_take(uint32_t server, uint32_t seq, enum kv_status status, const void *value,
                     size_t len);
 void kv_send_done(uint32_t server);
+
+/* What a client has found itself. */
+void kv_client_answer(struct kv_pending *pending, enum kv_status status, const void *value,
+                      size_t len);
+
+/* --compat: an answer names a slot only. */
+uint32_t kv_client_seq(uint32_t server, uint32_t slot);
+
+/* Of am-medium, for get. */
+void kv_send_medium(const struct kv_pending *pending);
+void kv_send_reply(const struct kv_reply *reply);
+
+/* Adds up by intervals what a rank has done: `total` since kv_ticks_start(). */
+void kv_ticks_start(uint64_t now, uint64_t total);
+bool kv_tick_due(uint64_t now);
+void kv_tick(uint64_t now, uint64_t total);
+void kv_ticks_end(uint64_t total); /* the last one was shorter */
+
+/* How a server learns of requests: "polling", "completions", "messages", "sockets". */
+const char *kv_notified_by(void);
 
 /* Rank 0: adds a run to the report; `all` are the outcomes of all ranks. */
 void kv_report(struct wl_report *report, const struct kv_outcome *all);

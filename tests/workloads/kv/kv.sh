@@ -12,14 +12,54 @@ faults="$small --timeout-ms 700"
 transports()
 {
     good_run 2 $small --layer api --transport all --store exact --json "$scratch/all.json" --csv "$scratch/all.csv"
-    [ "$(grep -c '^ *\(am-medium\|am-long\|put-am\) .*PASS$' "$scratch/out")" -eq 3 ] || failed "not three transports in the table"
+    [ "$(grep -c '^ *\(am-medium\|am-long\|put-am\|get\) .*PASS$' "$scratch/out")" -eq 4 ] || failed "not four transports in the table"
     [ "$(sed -n 's/^verify  *store_digest  *//p' "$scratch/out" | sort -u | wc -l)" -eq 1 ] || failed "digests differ"
-    json_holds "$scratch/all.json" '[run["status"] for run in r] == ["PASS"] * 3'
-    [ "$(wc -l <"$scratch/all.csv")" -eq 4 ] || failed "not a header and three rows"
+    json_holds "$scratch/all.json" '[run["status"] for run in r] == ["PASS"] * 4'
+    json_holds "$scratch/all.json" '1.5 < r[3]["summary"]["reads_per_get"] < 3 and r[2]["summary"]["reads_per_get"] == 0'
+    [ "$(sed -n 's/^verify  *results_digest  *//p' "$scratch/out" | sort -u | wc -l)" -eq 1 ] || failed "answers differ"
+    [ "$(wc -l <"$scratch/all.csv")" -eq 5 ] || failed "not a header and four rows"
     SETTINGS=GASNET_SUPERNODE_MAXSIZE=0 good_run 4 $small --layer api --transport all --window 32 --servers 2
     job 3 "$program" --duration 0.2 --warmup 0.1 --keys 500 --ycsb D --verify full --json "$scratch/time.json"
     passes "kv by time"
     json_holds "$scratch/time.json" 'len(r["intervals"]) > 1 and sum(i["rate_mops"] for i in r["intervals"]) > 0'
+    # Of each interval and each rank: what servers served is what clients took, but for what is under way.
+    json_holds "$scratch/time.json" 'all(len(i["servers"]) == 1 and len(i["clients"]) == 2 for i in r["intervals"])'
+    json_holds "$scratch/time.json" '0.8 < sum(i["servers"][0] for i in r["intervals"]) / sum(sum(i["clients"]) for i in r["intervals"]) < 1.25'
+    grep -q '^interval 0.100 s  .* Mops  servers [0-9.]*  clients [0-9.]* [0-9.]*$' "$scratch/out" || failed "no line for an interval"
+}
+
+# The server has no part in a GET; what it writes meanwhile is read again.
+gets()
+{
+    good_run 4 $small --transport get --servers 2 --window 16 --value 1-1024 --delete 5
+    good_run 3 --keys 400 --ycsb F --transport get --order any --mget 4 --window 8
+    SETTINGS=GASNET_SUPERNODE_MAXSIZE=0 good_run 4 --keys 2 --put 40 --value 1024 --transport get --window 16
+    for fault in flip-bit flip-entry half-entry lost-put; do
+        faults="--keys 40 --put 30 --timeout-ms 700" faulty K4 --inject $fault --transport get
+    done
+    faulty K7 --inject drop-answer --transport get
+    faulty K7 --inject lose-request --transport get
+    # Nobody serves these reads.
+    job 2 "$program" --transport get --put 0 --ops 2000 --keys 400 --preload server --verify full
+    passes "reads only"
+    [ "$(value_of ops_total)" -eq 2000 ] || failed "GETs were not counted"
+    refused "get reads an exact store" --transport get --store lossy
+    job 2 "$program" --layer api --transport all $few $small
+    passes "all with a lossy store"
+    says "^kv: get is left out: it reads an exact store" 1
+}
+
+keys()
+{
+    for size in 8 24 64; do
+        good_run 3 $small --layer api --transport all --store exact --key $size --servers 2 --mget 2
+    done
+    good_run 3 $small --key 40 --servers 2 --save "$scratch/long"
+    good_run 3 $small --key 40 --servers 2 --load "$scratch/long"
+    ranks=3 refused "long.0 was saved with keys of another length" --servers 2 --load "$scratch/long"
+    ranks=4 refused "long.0 was saved by another number of servers" --servers 3 --key 40 --load "$scratch/long"
+    refused "'7' is not a whole number from 8 to 64" --key 7
+    refused "'65' is not a whole number from 8 to 64" --key 65
 }
 
 # Together read is what is packed together, and is the same for those that pack nothing.
@@ -49,6 +89,12 @@ stores()
     job 3 "$program" --servers 2 --load "$scratch/saved"
     fails_with 1 "a damaged file"
     says "saved.1 is damaged" 1
+    # A disk that is full is told, and nothing is left.
+    ln -s /dev/full "$scratch/full.0.part"
+    job 2 "$program" $few $small --save "$scratch/full"
+    fails_with 1 "a full disk"
+    says "^kv: K18 failed 1 times, first: $scratch/full.0 can't be written: No space left" 1
+    [ -z "$(ls "$scratch"/full.* 2>/dev/null)" ] || failed "left behind: $(ls "$scratch"/full.*)"
 }
 
 faults()
@@ -60,6 +106,9 @@ faults()
     faulty K6 --inject dup-request
     faulty K7 --inject lose-request --transport put-am
     faulty K8 --inject stale-len --transport am-long
+    faults="--keys 40 --put 30" faulty K4 --inject lost-put
+    faulty K16 --inject skew
+    ranks=4 faulty K16 --inject skew:1 --servers 3
     ranks=3 faulty K9 --inject wrong-server --servers 2
 }
 
@@ -78,6 +127,11 @@ refusals()
     refused "one of none|drop-answer" --inject drop
     refused "stale-len needs one --transport of .*am-long" --inject stale-len --verify full
     refused "write-send is not of --layer api" --layer api --transport write-send
+    refused "save /dev/full can't be written: it is a device" --save /dev/full
+    refused "save $scratch can't be written: it is a directory" --save "$scratch"
+    refused "save /nowhere/x.0 can't be written: No such file" --save /nowhere/x
+    refused "/nowhere/x.0 can't be read: No such file" --load /nowhere/x
+    refused "a segment of [0-9]* bytes is needed" --window 256 --value 1024 --keys 8 --log 1024G --transport get
     refused "both is for swarm and sharing" --layer both
     alone
 }
@@ -85,16 +139,22 @@ refusals()
 # K20: who is killed takes the others along, in time.
 killed()
 {
-    printf '#!/bin/sh\nif [ "$PMIX_RANK" = %s ]; then (sleep 1; kill -9 $$) & fi\nexec %s "$@"\n' 2 "$program" >"$scratch/killed"
-    chmod 755 "$scratch/killed"
-    job 3 "$scratch/killed" --duration 60 --keys 1000
-    [ "$status" -ne 0 ] || failed "a killed client: status 0"
-    within 10
+    for victim in 0 2; do
+        printf '#!/bin/sh\nif [ "$PMIX_RANK" = %s ]; then (sleep 1; kill -9 $$) & fi\nexec %s "$@"\n' \
+            $victim "$program" >"$scratch/killed"
+        chmod 755 "$scratch/killed"
+        for transport in am-medium get; do
+            job 3 "$scratch/killed" --duration 60 --keys 1000 --transport $transport
+            [ "$status" -ne 0 ] || failed "$transport: rank $victim was killed: status 0"
+            within 10
+        done
+    done
 }
 
 lane transports transports
 lane faults faults
 lane stores stores
 lane many multi_gets
+lane gets gets keys
 lane rest refusals killed
 finish

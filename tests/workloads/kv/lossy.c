@@ -18,7 +18,7 @@ enum { offset_bits = 47, entry_unit = 8, page = 4096 };
 struct entry {
     uint32_t len;
     uint32_t place; /* the low bits of its virtual offset: what lies there now must say so itself */
-    char bytes[]; /* key, value */
+    char bytes[];   /* key, value */
 };
 
 struct bucket {
@@ -92,7 +92,8 @@ static uint64_t append(struct kv_store *store, const struct kv_key *key, const v
                        size_t len)
 {
     struct lossy *own = store->own;
-    uint64_t need = (sizeof(struct entry) + kv_key_size + len + entry_unit - 1) / entry_unit * entry_unit;
+    uint64_t need =
+        (sizeof(struct entry) + kv_key_size + len + entry_unit - 1) / entry_unit * entry_unit;
     uint64_t left = own->size - (own->head & (own->size - 1));
     uint64_t offset = own->head + (need > left ? left : 0);
     struct entry *entry = entry_at(own, offset);

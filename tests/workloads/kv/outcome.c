@@ -4,6 +4,7 @@
  * what the first transport of a row of runs brought. */
 #include "config.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,8 +13,8 @@
 
 struct kv_outcome kv_mine;
 
-const char *const kv_check_names[kv_checks] = {"K1", "K3",  "K4",  "K5",  "K6",  "K7", "K8",
-                                               "K9", "K10", "K15", "K17", "K18", "K19"};
+const char *const kv_check_names[kv_checks] = {"K1", "K3",  "K4",  "K5",  "K6",  "K7",  "K8",
+                                               "K9", "K10", "K15", "K16", "K17", "K18", "K19"};
 
 static void fail_in(struct kv_verdict *verdict, const char *format, va_list args)
 {
@@ -37,11 +38,48 @@ static void fail(struct kv_outcome *total, enum kv_check check, const char *form
     va_end(args);
 }
 
+/* ---- Intervals */
+
+static struct {
+    uint64_t next, total;
+    int count;
+} ticks;
+
+void kv_ticks_start(uint64_t now, uint64_t total)
+{
+    ticks.next = now + kv_interval();
+    ticks.total = total;
+    ticks.count = 0;
+}
+
+bool kv_tick_due(uint64_t now)
+{
+    return now >= ticks.next;
+}
+
+/* Who slept through some has done nothing in them. */
+void kv_tick(uint64_t now, uint64_t total)
+{
+    for (; now >= ticks.next && ticks.count < kv_intervals_most; ticks.next += kv_interval()) {
+        kv_mine.intervals[ticks.count++] = total - ticks.total;
+        ticks.total = total;
+    }
+    if (ticks.count == kv_intervals_most)
+        ticks.next = UINT64_MAX;
+}
+
+void kv_ticks_end(uint64_t total)
+{
+    if (total > ticks.total && ticks.count < kv_intervals_most)
+        kv_mine.intervals[ticks.count++] = total - ticks.total;
+}
+
 /* ---- Sums */
 
 struct total {
     struct kv_outcome sum;
     uint64_t served[3], server_cpu, client_cpu, busiest;
+    uint64_t ran; /* served without what was preloaded */
     double mops, get_mops, write_mops, load;
 };
 
@@ -72,10 +110,8 @@ static void add_server(struct total *total, const struct kv_outcome *one)
     }
     total->busiest = all > total->busiest ? all : total->busiest;
     total->server_cpu += one->cpu_ns;
-    total->sum.to_server[0] += one->measured[0];
+    total->ran += one->measured[0];
     total->sum.digest += one->digest;
-    for (int i = 0; i < kv_intervals_most; i++)
-        total->sum.intervals[i] += one->intervals[i];
     total->sum.reordered += one->reordered;
     total->sum.lists += one->lists;
     total->sum.listed += one->listed;
@@ -91,6 +127,9 @@ static void add_raw(struct kv_outcome *into, const struct kv_outcome *from)
     into->polls += from->polls;
     into->pushes += from->pushes;
     into->dummies += from->dummies;
+    if (from->receives_least < into->receives_least)
+        into->receives_least = from->receives_least;
+    into->wire_bytes += from->wire_bytes;
     into->packs += from->packs;
     into->packed += from->packed;
 }
@@ -115,7 +154,16 @@ static void add_client(struct total *total, const struct kv_outcome *one)
     total->sum.lost += one->lost;
     total->sum.unsure += one->unsure;
     total->sum.refused += one->refused;
-    total->sum.payload += one->payload;
+    total->sum.reads += one->reads;
+    total->sum.torn += one->torn;
+    total->served[kv_get] += one->looked; /* the client served itself */
+    total->ran += one->looked;
+    for (int i = 0; i < kv_intervals_most; i++)
+        total->sum.intervals[i] += one->intervals[i];
+    for (int action = 0; action < kv_actions; action++)
+        total->sum.drawn[action] += one->drawn[action];
+    for (int server = 0; server < kv_shares_most; server++)
+        total->sum.to_server[server] += one->to_server[server];
     total->sum.stalls += one->stalls;
     total->sum.results += one->results;
     wl_histogram_merge(&total->sum.gets, &one->gets);
@@ -146,6 +194,8 @@ static void check_sums(struct total *total)
                  (unsigned long long)sum->answered[op]);
     uint64_t forgotten = counts->miss_index + counts->miss_log;
     uint64_t told = forgotten + counts->miss_never + counts->miss_unknown;
+    if (kv_transport->reads) /* who reads tells no server what was not there */
+        return;
     if (told != sum->misses)
         fail(sum, kv_k5, "%llu misses answered, %llu counted by servers",
              (unsigned long long)sum->misses, (unsigned long long)told);
@@ -179,10 +229,18 @@ static void check_digests(struct total *total)
 /* Over the whole run, `served` with what was preloaded. */
 static void report_raw(struct wl_report *r, const struct kv_outcome *sum, double served)
 {
-    wl_report_real(r, wl_summary, "doorbells_per_op", (double)sum->doorbells / served);
-    wl_report_real(r, wl_summary, "cqes_per_op", (double)sum->cqes / served);
+    /* What a library does inside is not seen from here. */
+    bool raw = kv_transport->way == kv_way_raw;
+    wl_report_real(r, wl_summary, "wire_bytes_per_op", (double)sum->wire_bytes / served);
+    wl_report_real(r, wl_summary, "doorbells_per_op", raw ? (double)sum->doorbells / served : NAN);
+    wl_report_real(r, wl_summary, "cqes_per_op", raw ? (double)sum->cqes / served : NAN);
     wl_report_real(r, wl_summary, "postlist_average",
-                   (double)sum->listed / (double)(sum->lists ? sum->lists : 1));
+                   raw ? (double)sum->listed / (double)(sum->lists ? sum->lists : 1) : NAN);
+    wl_report_whole(r, wl_summary, "receives_least",
+                    sum->receives_least == UINT64_MAX ? -1 : (int64_t)sum->receives_least);
+    wl_report_real(r, wl_summary, "reads_per_get",
+                   sum->answered[kv_get] ? (double)sum->reads / (double)sum->answered[kv_get] : 0);
+    wl_report_whole(r, wl_summary, "torn_reads", (int64_t)sum->torn);
     wl_report_real(r, wl_summary, "gets_per_pack",
                    (double)sum->packed / (double)(sum->packs ? sum->packs : 1));
     wl_report_real(r, wl_summary, "polls_per_op", (double)sum->polls / served);
@@ -198,6 +256,7 @@ static void report_rates(struct wl_report *r, const struct total *total)
         ops += sum->measured[op];
     }
     wl_report_text(r, wl_summary, "transport", kv_transport->name);
+    wl_report_text(r, wl_summary, "notified_by", kv_notified_by());
     wl_report_real(r, wl_summary, "rate_mops", total->mops);
     wl_report_real(r, wl_summary, "get_mops", total->get_mops);
     wl_report_real(r, wl_summary, "write_mops", total->write_mops);
@@ -209,44 +268,129 @@ static void report_rates(struct wl_report *r, const struct total *total)
     wl_report_times(r, "get", &sum->gets);
     wl_report_times(r, "write", &sum->puts);
     wl_report_real(r, wl_summary, "server_cpu_ns_per_op",
-                   (double)total->server_cpu / (double)(sum->to_server[0] ? sum->to_server[0] : 1));
+                   (double)total->server_cpu / (double)(total->ran ? total->ran : 1));
     wl_report_real(r, wl_summary, "client_cpu_ns_per_op",
                    (double)total->client_cpu / (double)(ops ? ops : 1));
-    wl_report_real(r, wl_summary, "request_bytes_per_op",
-                   (double)sum->payload / (double)(ops ? ops : 1));
     wl_report_real(r, wl_summary, "credit_stalls_per_op",
                    (double)sum->stalls / (double)(served ? served : 1));
     report_raw(r, sum, served ? (double)served : 1);
     wl_report_whole(r, wl_summary, "ops_total", (int64_t)served);
     wl_report_whole(r, wl_summary, "reordered_requests", (int64_t)sum->reordered);
     wl_report_real(r, wl_summary, "busiest_over_mean_server",
-                   served ? (double)total->busiest * kv_servers / (double)served : 1);
+                   served && !kv_transport->reads
+                       ? (double)total->busiest * kv_servers / (double)served
+                       : NAN);
 }
 
-/* Up to the last one in which anything was served. */
-static void report_intervals(struct wl_report *r, const struct total *total)
+/* Up to the last one in which anything was answered: the rate of all clients, and that of each
+ * rank. */
+static void report_intervals(struct wl_report *r, const struct total *total,
+                             const struct kv_outcome *all)
 {
-    double length = (double)kv_interval() * 1e-9;
+    double length = (double)kv_interval() * 1e-9, *rates = calloc(wl_job.size, sizeof(*rates));
     int count = kv_intervals_most;
+    if (!rates)
+        wl_job_die("no memory for intervals");
     while (count > 0 && total->sum.intervals[count - 1] == 0)
         count--;
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < count; i++) {
+        for (gex_Rank_t rank = 0; rank < wl_job.size; rank++)
+            rates[rank] = (double)all[rank].intervals[i] * 1e-6 / length;
         wl_report_interval(r, length * (i + 1), (double)total->sum.intervals[i] * 1e-6 / length);
+        wl_report_interval_of(r, "servers", rates, kv_servers);
+        wl_report_interval_of(r, "clients", rates + kv_servers, kv_clients);
+    }
+    free(rates);
+}
+
+/* ---- K16: what was drawn is what was asked for */
+
+/* Is this many of n, each with probability p, within 5 sigma? Few say nothing. */
+static bool likely(uint64_t count, uint64_t n, double p)
+{
+    double variance = (double)n * p * (1 - p), off = (double)count - (double)n * p;
+    if (p <= 0 || p >= 1)
+        return count == (p >= 1 ? n : 0);
+    return variance < 100 || off * off <= 25 * variance;
+}
+
+static void check_mix(struct kv_outcome *sum)
+{
+    static const char *const names[kv_actions] = {
+        "reads", "updates", "inserts", "updates behind a read", "deletes", "scans"};
+    uint64_t n = 0;
+    for (int action = 0; action < kv_actions; action++)
+        n += sum->drawn[action];
+    for (int action = 0; action < kv_actions; action++)
+        if (!likely(sum->drawn[action], n, kv.mix.percent[action] / 100.0))
+            fail(sum, kv_k16, "%llu %s of %llu, %d %% were asked for",
+                 (unsigned long long)sum->drawn[action], names[action], (unsigned long long)n,
+                 kv.mix.percent[action]);
+}
+
+static void check_shares(struct kv_outcome *sum, const double *shares)
+{
+    uint64_t n = 0;
+    for (uint32_t server = 0; server < kv_servers; server++)
+        n += sum->to_server[server];
+    for (uint32_t server = 0; server < kv_servers; server++)
+        if (!likely(sum->to_server[server], n, shares[server]))
+            fail(sum, kv_k16, "server %u got %llu of %llu reads, its share is %.4f", server,
+                 (unsigned long long)sum->to_server[server], (unsigned long long)n, shares[server]);
 }
 
 /* Going through all ranks of a distribution takes long when there are many. */
-static void report_shares(struct wl_report *r, const struct total *total)
+static bool foresee(double *shares)
 {
     enum { keys_most = 1 << 21 };
-    double shares[64], most = 0;
-    bool known = kv.draw.n <= keys_most && kv_servers <= 64 && kv.draw.kind != kv_latest;
-    if (known)
-        kv_draw_shares(&kv.draw, (uint64_t)kv.common.seed, kv_servers, shares);
+    if (kv.draw.n > keys_most || kv_servers > kv_shares_most || kv.draw.kind == kv_latest)
+        return false;
+    kv_draw_shares(&kv.draw, (uint64_t)kv.common.seed, kv_servers, shares);
+    return true;
+}
+
+/* Draws whose keys are as the distribution says: an update takes a key of its own client, what
+ * follows from another request was not drawn. */
+static bool drawn_alike(void)
+{
+    return kv.mget == 1 && !kv.mix.percent[kv_act_rmw] && !kv.mix.percent[kv_act_scan] &&
+           !kv.mix.percent[kv_act_insert];
+}
+
+static void check_draws(struct kv_outcome *sum)
+{
+    double shares[kv_shares_most];
+    check_mix(sum);
+    if (drawn_alike() && foresee(shares))
+        check_shares(sum, shares);
+}
+
+static void list_shares(struct wl_report *r, const char *key, const double *shares)
+{
+    char text[kv_shares_most * 8] = "";
+    size_t used = 0;
+    for (uint32_t server = 0; shares && server < kv_servers && server < kv_shares_most; server++)
+        used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%.4f", server ? " " : "",
+                                 shares[server]);
+    wl_report_text(r, wl_summary, key, text);
+}
+
+/* Of reads, for those are drawn; the busiest server is the limit when servers are. */
+static void report_shares(struct wl_report *r, const struct total *total)
+{
+    double shares[kv_shares_most], seen[kv_shares_most], most = 0, reads = 0;
+    bool known = foresee(shares);
+    for (uint32_t server = 0; server < kv_shares_most; server++)
+        reads += (double)total->sum.to_server[server];
+    for (uint32_t server = 0; server < kv_shares_most; server++)
+        seen[server] = (double)total->sum.to_server[server] / (reads > 0 ? reads : 1);
     for (uint32_t server = 0; known && server < kv_servers; server++)
         most = shares[server] > most ? shares[server] : most;
-    wl_report_real(r, wl_summary, "predicted_busiest_over_mean", known ? most * kv_servers : -1);
+    list_shares(r, "server_shares", seen);
+    list_shares(r, "predicted_shares", known ? shares : NULL);
+    wl_report_real(r, wl_summary, "predicted_busiest_over_mean", known ? most * kv_servers : NAN);
     wl_report_real(r, wl_summary, "predicted_limit_mops",
-                   known ? total->mops / kv_servers / most : -1);
+                   known ? total->mops / kv_servers / most : NAN);
 }
 
 static void report_store(struct wl_report *r, const struct total *total)
@@ -282,6 +426,9 @@ static void report_checks(struct wl_report *r, const struct total *total)
     wl_report_text(r, wl_verify, "store_digest", digest);
     snprintf(digest, sizeof(digest), "%016llx", (unsigned long long)total->sum.results);
     wl_report_text(r, wl_verify, "results_digest", digest);
+    wl_report_text(
+        r, wl_verify, "not_seen",
+        kv_layout.compat ? "requests taken twice or out of order (K6): no number, no mark" : "");
 }
 
 void kv_report(struct wl_report *report, const struct kv_outcome *all)
@@ -289,6 +436,7 @@ void kv_report(struct wl_report *report, const struct kv_outcome *all)
     struct total *total = calloc(1, sizeof(*total));
     if (!total)
         wl_job_die("no memory for the sums");
+    total->sum.receives_least = UINT64_MAX;
     wl_histogram_clear(&total->sum.gets);
     wl_histogram_clear(&total->sum.puts);
     for (gex_Rank_t rank = 0; rank < wl_job.size; rank++) {
@@ -302,6 +450,7 @@ void kv_report(struct wl_report *report, const struct kv_outcome *all)
     set_rates(total);
     if (!wl_stopped()) {
         check_sums(total);
+        check_draws(&total->sum);
         check_digests(total);
     }
     wl_job.medium = kv_transport->way != kv_way_tcp ? NULL
@@ -310,7 +459,7 @@ void kv_report(struct wl_report *report, const struct kv_outcome *all)
     kv.common.layer = kv_transport->way == kv_way_raw ? wl_layer_raw : wl_layer_api;
     wl_job_describe(report, &kv_program, &kv, 1);
     report_rates(report, total);
-    report_intervals(report, total);
+    report_intervals(report, total, all);
     report_shares(report, total);
     report_store(report, total);
     report_checks(report, total);

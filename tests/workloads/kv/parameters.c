@@ -15,6 +15,8 @@ static const char *const store_words[] = {"lossy", "exact", NULL};
 static const char *const socket_words[] = {"tcp", "unix", NULL};
 static const char *const order_words[] = {"oldest", "any", NULL};
 static const char *const backoff_words[] = {"auto", "on", "off", NULL};
+static const char *const ud_words[] = {"server", "shared", NULL};
+static const char *const notify_words[] = {"poll", "imm", "auto", NULL};
 static const char *const preload_words[] = {"client", "server", "none", NULL};
 
 /* clang-format off: one option a line */
@@ -36,6 +38,10 @@ static const struct wl_option table[] = {
      "for each client"},
     {"value", wl_text, offsetof(struct kv_values, value), "32", 0, 0, 0, 0, 0,
      "bytes of a value, 1..1024, or a range LO-HI"},
+    {"key", wl_whole, offsetof(struct kv_values, key), "16", kv_key_least, kv_key_most, "bytes", 0,
+     0, "of a key; 16 for all but the transports of --layer api"},
+    {"compat", wl_flag, offsetof(struct kv_values, compat), "0", 0, 1, 0, 0, 0,
+     "slots and answers as Ib-KV had them, for write-send and write-imm"},
     {"dist", wl_text, offsetof(struct kv_values, dist), "uniform", 0, 0, 0, 0, 0,
      "uniform, zipf[:THETA], latest[:THETA] or hotspot:A/B, A % of operations on B % of keys"},
     {"ycsb", wl_text, offsetof(struct kv_values, ycsb), 0, 0, 0, 0, 0, 0,
@@ -64,6 +70,10 @@ static const struct wl_option table[] = {
      "PREFIX: each server begins with what --save left, instead of preloading"},
     {"uc", wl_flag, offsetof(struct kv_values, uc), "1", 0, 1, 0, 0, 0,
      "raw: requests by unreliable connections, else by reliable ones"},
+    {"ud", wl_word, offsetof(struct kv_values, ud), "server", 0, 0, 0, ud_words, 0,
+     "raw: a client's queue pairs for datagrams, one for each server or one for all"},
+    {"notify", wl_word, offsetof(struct kv_values, notify), "poll", 0, 0, 0, notify_words, 0,
+     "write-send: the server polls slots, or gets completions; auto: those if K3 finds no order"},
     {"inline", wl_flag, offsetof(struct kv_values, use_inline), "1", 0, 1, 0, 0, 0,
      "raw: what is small enough goes along with its work request"},
     {"ws-server", wl_whole, offsetof(struct kv_values, ws_server), "64", 1, 16384, "answers", 0,
@@ -106,6 +116,11 @@ const struct wl_fault kv_faults[] = {
     [kv_newer_first] = {"newer-first", "K10",
                         "the pipeline begins the newer before it ends the older"},
     [kv_starve] = {"starve", "K15", "receives are not posted again"},
+    [kv_starve_server] = {"starve-server", "K15", "nor at a server"},
+    [kv_lost_put] = {"lost-put", "K4", "a PUT is confirmed and not done"},
+    [kv_half_entry] = {"half-entry", "K4", "an entry is never written to its end"},
+    [kv_flip_entry] = {"flip-entry", "K4", "a bit of an entry is wrong"},
+    [kv_skew] = {"skew", "K16", "one request in four reads the same key"},
     {NULL, NULL, NULL},
 };
 
@@ -114,5 +129,6 @@ const struct wl_program kv_program = {
     "Key-value service: ranks 0..S-1 serve, the others ask with a window of requests and judge "
     "every answer.\nFaults for --inject: drop-answer, dup-answer, lose-request (K7), swap-answers, "
     "flip-bit (K4), dup-request, keep-mark (K6), stale-len (K8), wrong-server (K9), newer-first "
-    "(K10), poll-early (K3), starve (K15).",
+    "(K10), poll-early (K3), starve, starve-server (K15), lost-put, half-entry, flip-entry (K4), "
+    "skew (K16).",
     table, sizeof(table) / sizeof(*table), kv_related};

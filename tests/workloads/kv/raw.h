@@ -41,8 +41,9 @@ struct kv_raw {
     trunkline_domain_t domains[kv_rails_most];
     struct ibv_mr *segment[kv_rails_most];
     struct ibv_cq *receives[kv_rails_most]; /* of datagrams and notices */
-    struct kv_sender ud[kv_rails_most];     /* a client has the one of its rail */
-    struct kv_peer *peers;                  /* of a server the clients, of a client the servers */
+    struct kv_sender *ud; /* for datagrams; a server's by rail, a client's by server or one */
+    uint32_t ud_count;
+    struct kv_peer *peers; /* of a server the clients, of a client the servers */
     uint32_t peer_count;
 };
 extern struct kv_raw kv_raw;
@@ -50,6 +51,7 @@ extern struct kv_raw kv_raw;
 /* What a transport needs besides, by name. */
 bool kv_raw_writes(void);    /* requests are written into slots */
 bool kv_raw_notifies(void);  /* ... and a completion tells of them */
+void kv_raw_switch(void);    /* from now on, in all runs: K3 found no order (--notify auto) */
 bool kv_raw_datagrams(void); /* requests are datagrams */
 bool kv_raw_answers_by_write(void);
 
@@ -83,17 +85,29 @@ static inline char *kv_sender_end(const struct kv_sender *sender, const struct i
  * there are more ranks than CPUs (--backoff), for 50 us. Messages are heard meanwhile. */
 void kv_raw_pause(uint32_t *idle);
 
-void kv_raw_post_receives(struct ibv_qp *qp, char *buffers, size_t size, uint32_t lkey,
-                          uint32_t first, uint32_t count, uint32_t of);
+/* Buffers of a receive queue, one behind the other; size 0: none, for notices. Completions have the
+ * place of the buffer, and `tag` in the upper half. */
+struct kv_receives {
+    struct ibv_qp *qp;
+    char *buffers;
+    size_t size;
+    uint32_t lkey, of, tag;
+};
+void kv_raw_post_receives(const struct kv_receives *receives, uint32_t first, uint32_t count);
+
+/* The queue pair over which this rank and that peer exchange datagrams. */
+struct kv_sender *kv_raw_ud(uint32_t peer);
 
 /* ---- The two roles */
 
 void kv_raw_server_open(void);
 void kv_raw_server_close(void);
+void kv_raw_server_notices(void); /* posts receives for them */
 void kv_raw_serve(void);
 void kv_raw_reply(const struct kv_reply *reply);
 
 void kv_raw_client_open(void);
+void kv_raw_client_close(void);
 void kv_raw_request(struct kv_pending *pending);
 void kv_raw_await(struct kv_pending *pending);
 

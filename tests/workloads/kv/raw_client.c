@@ -5,14 +5,21 @@
  * Owns nothing. */
 #include "config.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "raw.h"
 
 enum { taken_at_once = 16 };
 
+/* Of a queue pair for datagrams. */
+struct receiving {
+    struct kv_receives receives;
+    uint32_t next, used, posted;
+};
+
 static struct {
-    uint32_t next, used, posted, least; /* least: ever posted */
+    struct receiving *queues;
     uint32_t idle;
 } receiving;
 
@@ -21,25 +28,39 @@ static unsigned rail(void)
     return kv_rail_of(kv_client);
 }
 
-static char *buffers(void)
+static void post_receives(struct receiving *queue, uint32_t count)
 {
-    return wl_job.segment + kv_buffers();
+    kv_raw_post_receives(&queue->receives, queue->next, count);
+    queue->next = (queue->next + count) % (uint32_t)kv.cl_batch;
+    queue->posted += count;
 }
 
-static void post_receives(uint32_t count)
+static void open_queue(uint32_t number)
 {
-    kv_raw_post_receives(kv_raw.ud[rail()].qp.qp, buffers(), kv_buffer_size(),
-                         kv_raw.segment[rail()]->lkey, receiving.next, count,
-                         (uint32_t)kv.cl_batch);
-    receiving.next = (receiving.next + count) % (uint32_t)kv.cl_batch;
+    size_t all = (size_t)kv.cl_batch * kv_buffer_size();
+    receiving.queues[number].receives =
+        (struct kv_receives){.qp = kv_raw.ud[number].qp.qp,
+                             .buffers = wl_job.segment + kv_buffers() + number * all,
+                             .size = kv_buffer_size(),
+                             .lkey = kv_raw.segment[rail()]->lkey,
+                             .of = (uint32_t)kv.cl_batch,
+                             .tag = number};
+    post_receives(&receiving.queues[number], (uint32_t)kv.cl_batch);
 }
 
 void kv_raw_client_open(void)
 {
-    uint32_t count = (uint32_t)kv.cl_batch;
     memset(&receiving, 0, sizeof(receiving));
-    receiving.posted = receiving.least = count;
-    post_receives(count);
+    receiving.queues = calloc(kv_raw.ud_count, sizeof(*receiving.queues));
+    if (!receiving.queues)
+        wl_job_die("no memory for %u queues", kv_raw.ud_count);
+    for (uint32_t number = 0; number < kv_raw.ud_count; number++)
+        open_queue(number);
+}
+
+void kv_raw_client_close(void)
+{
+    free(receiving.queues);
 }
 
 /* ---- Requests */
@@ -66,7 +87,7 @@ static void write_request(struct kv_pending *pending)
 static void send_request(struct kv_pending *pending)
 {
     struct kv_peer *peer = &kv_raw.peers[pending->server];
-    struct kv_sender *sender = &kv_raw.ud[rail()];
+    struct kv_sender *sender = kv_raw_ud(pending->server);
     size_t image = image_of(pending);
     struct ibv_send_wr *wr = kv_sender_next(sender, IBV_WR_SEND_WITH_IMM);
     wr->imm_data = htobe32(kv_client);
@@ -86,9 +107,10 @@ void kv_raw_request(struct kv_pending *pending)
 
 /* ---- Answers */
 
-static void take_image(uint32_t server, const char *end, size_t most)
+/* `slot` is that of the request, for answers that do not name it. */
+static void take_image(uint32_t server, uint32_t slot, const char *end, size_t most)
 {
-    struct kv_answer answer;
+    struct kv_answer answer = {.seq = kv_layout.compat ? kv_client_seq(server, slot) : 0};
     if (!kv_answer_read(end, most, &answer)) {
         kv_fail(kv_k4, "client %u: an answer of server %u is none", kv_client, server);
         return;
@@ -97,22 +119,21 @@ static void take_image(uint32_t server, const char *end, size_t most)
 }
 
 /* K15: at least a window of receives is always posted. */
-static void use_receive(void)
+static void use_receive(struct receiving *queue)
 {
-    receiving.posted--;
-    receiving.used++;
-    if (receiving.posted < receiving.least)
-        receiving.least = receiving.posted;
-    if (receiving.posted < (uint32_t)kv.window)
+    queue->posted--;
+    queue->used++;
+    if (queue->posted < kv_mine.receives_least)
+        kv_mine.receives_least = queue->posted;
+    if (queue->posted < (uint32_t)kv.window)
         kv_fail(kv_k15, "client %u: %u receives are posted, the window is %lld", kv_client,
-                receiving.posted, (long long)kv.window);
-    if (receiving.used < (uint32_t)kv.cl_semi)
+                queue->posted, (long long)kv.window);
+    if (queue->used < (uint32_t)kv.cl_semi)
         return;
-    receiving.used = 0;
+    queue->used = 0;
     if (wl_inject(&kv.injection, kv_starve))
         return;
-    post_receives((uint32_t)kv.cl_semi);
-    receiving.posted += (uint32_t)kv.cl_semi;
+    post_receives(queue, (uint32_t)kv.cl_semi);
 }
 
 static bool take_datagrams(void)
@@ -124,10 +145,12 @@ static bool take_datagrams(void)
             wl_job_die("receiving over %s: %s", kv_raw.rails[rail()].name,
                        ibv_wc_status_str(wc[i].status));
         kv_mine.cqes++;
-        take_image(be32toh(wc[i].imm_data) >> 16,
-                   buffers() + wc[i].wr_id * kv_buffer_size() + wc[i].byte_len,
+        struct receiving *queue = &receiving.queues[wc[i].wr_id >> 32];
+        uint32_t imm = be32toh(wc[i].imm_data), place = (uint32_t)wc[i].wr_id;
+        take_image(imm >> 16, imm & UINT16_MAX,
+                   queue->receives.buffers + place * kv_buffer_size() + wc[i].byte_len,
                    wc[i].byte_len - kv_grh);
-        use_receive();
+        use_receive(queue);
     }
     return got > 0;
 }
@@ -140,7 +163,7 @@ static bool take_written(const struct kv_pending *pending)
     if (!__atomic_load_n((uint8_t *)end - kv_at_mark, __ATOMIC_ACQUIRE))
         return false;
     end[-kv_at_mark] = 0;
-    take_image(pending->server, end, kv_slot);
+    take_image(pending->server, 0, end, kv_slot);
     return true;
 }
 

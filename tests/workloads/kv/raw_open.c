@@ -22,9 +22,22 @@ bool kv_raw_answers_by_write(void)
     return kv_transport == &kv_write_write;
 }
 
+static bool switched;
+
+void kv_raw_switch(void)
+{
+    switched = true;
+}
+
 bool kv_raw_notifies(void)
 {
-    return kv_transport == &kv_write_imm;
+    return kv_transport == &kv_write_imm ||
+           (kv_transport == &kv_write_send && (switched || kv.notify == kv_notify_imm));
+}
+
+bool kv_raw_polls(void)
+{
+    return kv_raw_writes() && !kv_raw_notifies();
 }
 
 bool kv_raw_datagrams(void)
@@ -64,14 +77,15 @@ struct card {
     uint64_t segment;
     uint32_t rail_count;
     uint32_t rkeys[kv_rails_most];
-    trunkline_address_t ud[kv_rails_most];
-    trunkline_address_t pairs[]; /* by number of the peer */
+    struct {
+        trunkline_address_t ud, pair;
+    } peers[]; /* by number of the peer: where it sends to */
 };
 
 static size_t card_size(void)
 {
     uint32_t most = kv_clients > kv_servers ? kv_clients : kv_servers;
-    return sizeof(struct card) + most * sizeof(trunkline_address_t);
+    return sizeof(struct card) + most * 2 * sizeof(trunkline_address_t);
 }
 
 static struct card *card_of(char *cards, gex_Rank_t rank)
@@ -87,6 +101,13 @@ static gex_Rank_t rank_of(uint32_t peer)
 static unsigned rail_to(uint32_t peer)
 {
     return kv_rail_of(kv_is_server() ? peer : kv_client);
+}
+
+struct kv_sender *kv_raw_ud(uint32_t peer)
+{
+    if (kv_is_server())
+        return &kv_raw.ud[kv_rail_of(peer)];
+    return &kv_raw.ud[kv.ud == kv_ud_shared ? 0 : peer];
 }
 
 /* ---- Opening */
@@ -124,32 +145,46 @@ static void open_rails(void)
 static void open_domain(unsigned rail)
 {
     int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
-    uint32_t depth = (kv_clients + 1) * ((uint32_t)kv.window + kv_spare) + (uint32_t)kv.cl_batch;
+    uint32_t depth = (kv_clients + 1) * ((uint32_t)kv.window + kv_spare) +
+                     (kv_is_server() ? 0 : kv_ud_count() * (uint32_t)kv.cl_batch);
     no(trunkline_domain_open(&kv_raw.domains[rail], &kv_raw.rails[rail], 0));
     no(trunkline_memory_open(&kv_raw.segment[rail], &kv_raw.domains[rail], wl_job.segment,
                              wl_job.segment_size, access));
     no(trunkline_cq_open(&kv_raw.receives[rail], &kv_raw.domains[rail], depth, NULL));
 }
 
-static void open_ud(unsigned rail)
+static void open_ud(uint32_t number)
 {
     char name[64];
+    unsigned rail = kv_is_server() ? number : kv_rail_of(kv_client);
     uint32_t all =
         kv_is_server() ? kv_clients * (uint32_t)kv.window + kv_spare : (uint32_t)kv.cl_batch;
     uint32_t group = (uint32_t)(kv_is_server() ? kv.ws_server : kv.s_depth);
     if (kv_is_server())
         snprintf(name, sizeof(name), "kv-rsp-s%u", (unsigned)wl_job.me);
-    else
+    else if (kv.ud == kv_ud_shared)
         snprintf(name, sizeof(name), "kv-rsp-c%u", kv_client);
+    else
+        snprintf(name, sizeof(name), "kv-rsp-c%u-s%u", kv_client, number);
     trunkline_qp_options_t options = {.name = name,
                                       .type = IBV_QPT_UD,
                                       .send_depth = 2 * group,
                                       .recv_depth = all,
                                       .inline_size = inline_wanted,
                                       .recv_cq = kv_raw.receives[rail]};
-    kv_sender_open(&kv_raw.ud[rail], rail, &options, group,
+    kv_sender_open(&kv_raw.ud[number], rail, &options, group,
                    kv_is_server() ? (uint32_t)kv.postlist : 1, kv_is_server());
-    no(trunkline_qp_connect(&kv_raw.ud[rail].qp, NULL));
+    no(trunkline_qp_connect(&kv_raw.ud[number].qp, NULL));
+}
+
+static void open_uds(void)
+{
+    kv_raw.ud_count = kv_is_server() ? kv_raw.rail_count : kv_ud_count();
+    kv_raw.ud = calloc(kv_raw.ud_count, sizeof(*kv_raw.ud));
+    if (!kv_raw.ud)
+        wl_job_die("no memory for %u queue pairs", kv_raw.ud_count);
+    for (uint32_t number = 0; number < kv_raw.ud_count; number++)
+        open_ud(number);
 }
 
 static void open_pair(uint32_t peer)
@@ -175,12 +210,13 @@ static void write_card(struct card *card)
 {
     card->segment = (uint64_t)(uintptr_t)wl_job.segment;
     card->rail_count = kv_raw.rail_count;
-    for (unsigned rail = 0; rail < kv_raw.rail_count; rail++) {
+    for (unsigned rail = 0; rail < kv_raw.rail_count; rail++)
         card->rkeys[rail] = kv_raw.segment[rail]->rkey;
-        card->ud[rail] = kv_raw.ud[rail].qp.address;
+    for (uint32_t peer = 0; peer < kv_raw.peer_count; peer++) {
+        card->peers[peer].ud = kv_raw_ud(peer)->qp.address;
+        if (kv_raw_writes())
+            card->peers[peer].pair = kv_raw.peers[peer].pair.qp.address;
     }
-    for (uint32_t peer = 0; kv_raw_writes() && peer < kv_raw.peer_count; peer++)
-        card->pairs[peer] = kv_raw.peers[peer].pair.qp.address;
 }
 
 static void connect_peer(uint32_t number, const struct card *card)
@@ -192,11 +228,11 @@ static void connect_peer(uint32_t number, const struct card *card)
                    (unsigned)card->rail_count, kv_raw.rail_count);
     peer->segment = card->segment;
     peer->rkey = card->rkeys[rail];
-    peer->ud = card->ud[rail];
-    no(trunkline_qp_reach(&peer->ah, &kv_raw.ud[rail].qp, &peer->ud));
+    uint32_t me = kv_is_server() ? (uint32_t)wl_job.me : kv_client;
+    peer->ud = card->peers[me].ud;
+    no(trunkline_qp_reach(&peer->ah, &kv_raw_ud(number)->qp, &peer->ud));
     if (kv_raw_writes())
-        no(trunkline_qp_connect(&peer->pair.qp,
-                                &card->pairs[kv_is_server() ? wl_job.me : kv_client]));
+        no(trunkline_qp_connect(&peer->pair.qp, &card->peers[me].pair));
 }
 
 void kv_raw_open(void)
@@ -208,10 +244,9 @@ void kv_raw_open(void)
     if (!kv_raw.peers || !mine || !all)
         wl_job_die("no memory for connections");
     open_rails();
-    for (unsigned rail = 0; rail < kv_raw.rail_count; rail++) {
+    for (unsigned rail = 0; rail < kv_raw.rail_count; rail++)
         open_domain(rail);
-        open_ud(rail);
-    }
+    open_uds();
     for (uint32_t peer = 0; kv_raw_writes() && peer < kv_raw.peer_count; peer++)
         open_pair(peer);
     write_card((struct card *)mine);
@@ -226,7 +261,7 @@ void kv_raw_open(void)
         kv_raw_client_open();
     /* Nobody sends before all can receive. */
     no(trunkline_rails_barrier());
-    if (kv_raw_writes() && !kv_raw_notifies())
+    if (kv_raw_polls())
         kv_raw_probe();
 }
 
@@ -239,8 +274,12 @@ void kv_raw_close(void)
         kv_sender_close(&kv_raw.peers[peer].pair);
         ibv_destroy_ah(kv_raw.peers[peer].ah);
     }
+    for (uint32_t number = 0; number < kv_raw.ud_count; number++)
+        kv_sender_close(&kv_raw.ud[number]);
+    free(kv_raw.ud);
+    if (!kv_is_server())
+        kv_raw_client_close();
     for (unsigned rail = 0; rail < kv_raw.rail_count; rail++) {
-        kv_sender_close(&kv_raw.ud[rail]);
         ibv_destroy_cq(kv_raw.receives[rail]);
         ibv_dereg_mr(kv_raw.segment[rail]);
         trunkline_domain_close(&kv_raw.domains[rail]);
@@ -249,8 +288,7 @@ void kv_raw_close(void)
     trunkline_rails_close();
 }
 
-void kv_raw_post_receives(struct ibv_qp *qp, char *buffers, size_t size, uint32_t lkey,
-                          uint32_t first, uint32_t count, uint32_t of)
+void kv_raw_post_receives(const struct kv_receives *receives, uint32_t first, uint32_t count)
 {
     enum { piece = 64 };
     struct ibv_recv_wr wrs[piece], *bad;
@@ -258,15 +296,16 @@ void kv_raw_post_receives(struct ibv_qp *qp, char *buffers, size_t size, uint32_
     for (uint32_t done = 0; done < count;) {
         uint32_t now = count - done < piece ? count - done : piece;
         for (uint32_t i = 0; i < now; i++) {
-            uint32_t place = (first + done + i) % of;
-            sges[i] = (struct ibv_sge){(uint64_t)(uintptr_t)(buffers + place * size),
-                                       (uint32_t)size, lkey};
-            wrs[i] = (struct ibv_recv_wr){.wr_id = place,
+            uint32_t place = (first + done + i) % receives->of;
+            char *buffer = receives->size ? receives->buffers + place * receives->size : NULL;
+            sges[i] = (struct ibv_sge){(uint64_t)(uintptr_t)buffer, (uint32_t)receives->size,
+                                       receives->lkey};
+            wrs[i] = (struct ibv_recv_wr){.wr_id = (uint64_t)receives->tag << 32 | place,
                                           .sg_list = &sges[i],
-                                          .num_sge = size ? 1 : 0,
+                                          .num_sge = receives->size ? 1 : 0,
                                           .next = i + 1 < now ? &wrs[i + 1] : NULL};
         }
-        if (ibv_post_recv(qp, wrs, &bad))
+        if (ibv_post_recv(receives->qp, wrs, &bad))
             wl_job_die("a receive queue takes no more");
         kv_mine.doorbells++;
         done += now;

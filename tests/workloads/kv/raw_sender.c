@@ -98,6 +98,7 @@ struct ibv_send_wr *kv_sender_next(struct kv_sender *sender, enum ibv_wr_opcode 
 void kv_sender_put(struct kv_sender *sender, struct ibv_send_wr *wr, const void *data, size_t size,
                    uint32_t lkey)
 {
+    kv_mine.wire_bytes += size;
     *wr->sg_list = (struct ibv_sge){(uint64_t)(uintptr_t)data, (uint32_t)size, lkey};
     if (kv.use_inline && size <= sender->qp.inline_size)
         wr->send_flags |= IBV_SEND_INLINE;

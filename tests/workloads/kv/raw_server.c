@@ -16,10 +16,10 @@ static struct {
     struct kv_pipeline pipeline;
     uint64_t *taken; /* requests taken from each client */
     uint32_t next, fails, idle;
-    char *datagrams[kv_rails_most];
+    struct kv_receives datagrams[kv_rails_most];
     struct ibv_mr *datagrams_mr[kv_rails_most];
-    uint32_t datagram_count;
-    size_t datagram_size;
+    uint32_t posted[kv_rails_most], held[kv_rails_most]; /* receives; datagrams not answered yet */
+    bool starving;
 } serving;
 
 static void answer(void *arg, const struct kv_item *item);
@@ -28,15 +28,31 @@ static void answer(void *arg, const struct kv_item *item);
 
 static void open_datagrams(unsigned rail)
 {
-    size_t size = serving.datagram_count * serving.datagram_size;
-    serving.datagrams[rail] = calloc(1, size);
-    if (!serving.datagrams[rail] ||
-        trunkline_memory_open(&serving.datagrams_mr[rail], &kv_raw.domains[rail],
-                              serving.datagrams[rail], size, IBV_ACCESS_LOCAL_WRITE))
-        wl_job_die("no memory for %u datagrams", serving.datagram_count);
-    kv_raw_post_receives(kv_raw.ud[rail].qp.qp, serving.datagrams[rail], serving.datagram_size,
-                         serving.datagrams_mr[rail]->lkey, 0, serving.datagram_count,
-                         serving.datagram_count);
+    uint32_t count = kv_clients * (uint32_t)kv.window + kv_spare;
+    size_t each = kv_grh + kv.value_most + kv_layout.header_image;
+    char *buffers = calloc(count, each);
+    if (!buffers || trunkline_memory_open(&serving.datagrams_mr[rail], &kv_raw.domains[rail],
+                                          buffers, count * each, IBV_ACCESS_LOCAL_WRITE))
+        wl_job_die("no memory for %u datagrams", count);
+    serving.datagrams[rail] = (struct kv_receives){.qp = kv_raw.ud[rail].qp.qp,
+                                                   .buffers = buffers,
+                                                   .size = each,
+                                                   .lkey = serving.datagrams_mr[rail]->lkey,
+                                                   .of = count};
+    kv_raw_post_receives(&serving.datagrams[rail], 0, count);
+    serving.posted[rail] = count;
+}
+
+static void post_notices(uint32_t client, uint32_t count)
+{
+    struct kv_receives notices = {.qp = kv_raw.peers[client].pair.qp.qp, .of = 1};
+    kv_raw_post_receives(&notices, 0, count);
+}
+
+void kv_raw_server_notices(void)
+{
+    for (uint32_t c = 0; c < kv_clients; c++)
+        post_notices(c, (uint32_t)kv.window + kv_spare);
 }
 
 void kv_raw_server_open(void)
@@ -46,15 +62,12 @@ void kv_raw_server_open(void)
     serving.pipeline.answer = answer;
     serving.pipeline.immediate = !kv.pipeline;
     serving.taken = calloc(kv_clients, sizeof(*serving.taken));
-    serving.datagram_count = kv_clients * (uint32_t)kv.window + kv_spare;
-    serving.datagram_size = kv_grh + kv.value_most + kv_layout.header_image;
     if (!serving.taken)
         wl_job_die("no memory for %u clients", kv_clients);
     for (unsigned rail = 0; kv_raw_datagrams() && rail < kv_raw.rail_count; rail++)
         open_datagrams(rail);
-    for (uint32_t c = 0; kv_raw_notifies() && c < kv_clients; c++)
-        kv_raw_post_receives(kv_raw.peers[c].pair.qp.qp, NULL, 0, 0, 0,
-                             (uint32_t)kv.window + kv_spare, (uint32_t)kv.window + kv_spare);
+    if (kv_raw_notifies())
+        kv_raw_server_notices();
 }
 
 void kv_raw_server_close(void)
@@ -62,7 +75,7 @@ void kv_raw_server_close(void)
     for (unsigned rail = 0; rail < kv_raw.rail_count; rail++) {
         if (serving.datagrams_mr[rail])
             ibv_dereg_mr(serving.datagrams_mr[rail]);
-        free(serving.datagrams[rail]);
+        free(serving.datagrams[rail].buffers);
     }
     free(serving.taken);
 }
@@ -75,8 +88,8 @@ static void write_answer(const struct kv_reply *reply, struct kv_peer *peer)
     struct kv_sender *sender = &peer->pair;
     struct ibv_send_wr *wr = kv_sender_next(sender, IBV_WR_RDMA_WRITE);
     char *end = kv_sender_end(sender, wr);
-    size_t size = kv_answer_write(end, reply->op, reply->seq, reply->status, reply->value, reply->len,
-                                  kv_mark_of((uint64_t)kv.window, reply->seq));
+    size_t size = kv_answer_write(end, reply->op, reply->seq, reply->status, reply->value,
+                                  reply->len, kv_mark_of((uint64_t)kv.window, reply->seq));
     size_t slot = kv_slot_index(wl_job.me, (uint64_t)kv.window, reply->seq);
     wr->wr.rdma.remote_addr = peer->segment + (slot + 1) * kv_slot - size;
     wr->wr.rdma.rkey = peer->rkey;
@@ -88,7 +101,8 @@ static void send_answer(const struct kv_reply *reply, struct kv_peer *peer)
     struct kv_sender *sender = &kv_raw.ud[kv_rail_of(reply->client)];
     struct ibv_send_wr *wr = kv_sender_next(sender, IBV_WR_SEND_WITH_IMM);
     char *end = kv_sender_end(sender, wr);
-    size_t size = kv_answer_write(end, reply->op, reply->seq, reply->status, reply->value, reply->len, 1);
+    size_t size =
+        kv_answer_write(end, reply->op, reply->seq, reply->status, reply->value, reply->len, 1);
     wr->imm_data = htobe32((uint32_t)wl_job.me << 16 | reply->seq % (uint32_t)kv.window);
     wr->wr.ud.ah = peer->ah;
     wr->wr.ud.remote_qpn = peer->ud.qpn;
@@ -105,6 +119,16 @@ void kv_raw_reply(const struct kv_reply *reply)
         send_answer(reply, peer);
 }
 
+static void return_receive(unsigned rail, uint32_t place)
+{
+    serving.held[rail]--;
+    serving.starving |= kv_server_fault(kv_starve_server);
+    if (serving.starving)
+        return;
+    kv_raw_post_receives(&serving.datagrams[rail], place, 1);
+    serving.posted[rail]++;
+}
+
 /* The receive buffer goes back before the answer leaves, for with the answer the client may send
  * again. item->r is its place. */
 static void answer(void *arg, const struct kv_item *item)
@@ -113,9 +137,7 @@ static void answer(void *arg, const struct kv_item *item)
     unsigned rail = kv_rail_of(item->client);
     (void)arg;
     if (kv_raw_datagrams())
-        kv_raw_post_receives(kv_raw.ud[rail].qp.qp, serving.datagrams[rail], serving.datagram_size,
-                             serving.datagrams_mr[rail]->lkey, (uint32_t)item->r, 1,
-                             serving.datagram_count);
+        return_receive(rail, (uint32_t)item->r);
     if (kv_server_finish(item, &reply))
         kv_raw_reply(&reply);
 }
@@ -144,7 +166,7 @@ static bool take_slot(uint32_t client, struct kv_item *item)
     uint8_t expected = kv_mark_of((uint64_t)kv.window, serving.taken[client]);
     if (!mark && !kv_raw_notifies())
         return false;
-    if (mark != expected)
+    if (kv_layout.compat ? !mark : mark != expected)
         kv_fail(kv_k6, "server %u: mark %u in a slot of client %u, where %u belongs",
                 (unsigned)wl_job.me, mark, client, expected);
     bool whole = kv_server_accept(client, end, 0, true, item);
@@ -158,6 +180,19 @@ static bool look_at_slots(struct kv_item *item)
     uint32_t client = serving.next;
     serving.next = client + 1 == kv_clients ? 0 : client + 1;
     return take_slot(client, item);
+}
+
+/* K15: no datagram is ever dropped, for as many receives are posted as clients may send before they
+ * get an answer. */
+static void use_receive(unsigned rail)
+{
+    uint32_t posted = --serving.posted[rail];
+    uint32_t coming = kv_clients * (uint32_t)kv.window - ++serving.held[rail];
+    if (posted < kv_mine.receives_least)
+        kv_mine.receives_least = posted;
+    if ((int32_t)coming > 0 && posted < coming)
+        kv_fail(kv_k15, "server %u: %u receives are posted, %u requests may come",
+                (unsigned)wl_job.me, posted, coming);
 }
 
 /* A completion names the client; notices of one client come in the order of its slots. */
@@ -177,11 +212,13 @@ static bool look_at_queue(struct kv_item *item)
     if (client >= kv_clients)
         wl_job_die("a request of client %u, there are %u", client, kv_clients);
     if (kv_raw_notifies()) {
-        kv_raw_post_receives(kv_raw.peers[client].pair.qp.qp, NULL, 0, 0, 0, 1, 1);
+        post_notices(client, 1);
         return take_slot(client, item);
     }
-    item->r = wc.wr_id;
-    char *end = serving.datagrams[rail] + wc.wr_id * serving.datagram_size + wc.byte_len;
+    item->r = (uint32_t)wc.wr_id;
+    use_receive(rail);
+    const struct kv_receives *datagrams = &serving.datagrams[rail];
+    char *end = datagrams->buffers + item->r * datagrams->size + wc.byte_len;
     return kv_server_accept(client, end, wc.byte_len - kv_grh, false, item);
 }
 

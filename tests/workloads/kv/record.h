@@ -50,8 +50,9 @@ struct kv_request {
 /* The size of slots for values of up to `value_most` bytes: whole lines. */
 static inline size_t kv_slot_size(size_t value_most)
 {
-    return kv_layout.compat ? kv_compat_slot
-                            : (value_most + kv_layout.header_image + kv_line - 1) / kv_line * kv_line;
+    return kv_layout.compat
+               ? kv_compat_slot
+               : (value_most + kv_layout.header_image + kv_line - 1) / kv_line * kv_line;
 }
 
 /* Request number r of a client to this server, from 0 on. */

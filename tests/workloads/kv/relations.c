@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "kv.h"
+#include "paths.h"
+#include "save.h"
 
 static bool no(char *why, size_t size, const char *text)
 {
@@ -218,16 +220,34 @@ static bool set_mget(char *why, size_t size)
 
 /* ---- Faults: one that cannot happen would let a run pass that was meant to fail */
 
-enum { in_api_slots = 1, in_medium = 2, in_polled = 4, in_imm = 8, in_send = 16, in_tcp = 32 };
-enum { in_raw = in_polled | in_imm | in_send, in_all = 63, in_own = in_all - in_tcp };
+enum {
+    in_api_slots = 1,
+    in_medium = 2,
+    in_polled = 4,
+    in_imm = 8,
+    in_send = 16,
+    in_tcp = 32,
+    in_get = 64
+};
+enum {
+    in_raw = in_polled | in_imm | in_send,
+    in_all = 127,
+    in_own = in_all - in_tcp,
+    in_messages = in_own - in_get,
+    in_api = in_api_slots | in_medium | in_get
+};
 
 static unsigned kind_of(const struct kv_transport *transport)
 {
     if (transport->way == kv_way_tcp)
         return in_tcp;
+    if (transport->reads)
+        return in_get;
     if (transport->way == kv_way_api)
         return transport->slots ? in_api_slots : in_medium;
-    return transport == &kv_write_imm ? in_imm : transport == &kv_send_send ? in_send : in_polled;
+    if (transport == &kv_write_imm || (transport == &kv_write_send && kv.notify == kv_notify_imm))
+        return in_imm;
+    return transport == &kv_send_send ? in_send : in_polled;
 }
 
 /* Where a fault is sure to happen, and to be seen. */
@@ -235,7 +255,7 @@ static bool can_happen(int fault, const struct kv_transport *on)
 {
     static const unsigned where[] = {[kv_drop_answer] = in_own,
                                      [kv_dup_answer] = in_own,
-                                     [kv_swap_answers] = in_own,
+                                     [kv_swap_answers] = in_messages,
                                      [kv_flip_bit] = in_all,
                                      [kv_dup_request] = in_medium | in_api_slots | in_imm | in_send,
                                      [kv_lose_request] = in_all,
@@ -244,7 +264,12 @@ static bool can_happen(int fault, const struct kv_transport *on)
                                      [kv_keep_mark] = in_polled,
                                      [kv_poll_early] = in_polled,
                                      [kv_newer_first] = in_raw,
-                                     [kv_starve] = in_raw};
+                                     [kv_starve] = in_raw,
+                                     [kv_starve_server] = in_send,
+                                     [kv_lost_put] = in_api,
+                                     [kv_half_entry] = in_get,
+                                     [kv_flip_entry] = in_api,
+                                     [kv_skew] = in_all};
     /* A second write of the same bytes leaves no trace, a put under way can't be doubled, and
      * answers that are written need no receives. */
     if (on == &kv_put_am && (fault == kv_dup_request || fault == kv_wrong_server))
@@ -279,20 +304,91 @@ static bool set_fault(char *why, size_t size)
         return no(why, size, "--inject wrong-server needs at least 2 servers");
     if (fault == kv_newer_first && (!kv.pipeline || kv.store != kv_exact || !kv.remove))
         return no(why, size, "--inject newer-first needs --pipeline 1, --store exact and --delete");
+    if (kv_layout.compat && (fault == kv_keep_mark || fault == kv_dup_request))
+        return no(why, size, "--compat has no marks: a request that is taken twice is not seen");
     if (fault == kv_poll_early && !kv.probe)
         return no(why, size, "--inject poll-early needs --probe");
     return true;
+}
+
+/* ---- Keys and layout */
+
+static bool all_of(bool (*good)(const struct kv_transport *))
+{
+    for (int i = 0; kv_transports[i]; i++)
+        if (kv.chosen[i] && !good(kv_transports[i]))
+            return false;
+    return true;
+}
+
+static bool keys_of_any_length(const struct kv_transport *transport)
+{
+    return transport->way == kv_way_api;
+}
+
+static bool as_ib_kv(const struct kv_transport *transport)
+{
+    return transport == &kv_write_send || transport == &kv_write_imm;
+}
+
+static bool set_layout(char *why, size_t size)
+{
+    if (kv.key != kv_key_usual && !all_of(keys_of_any_length))
+        return no(why, size,
+                  "--key is 16 but for am-medium, am-long, put-am and get: the slots of raw "
+                  "transports and the requests to memcached and redis are made for that");
+    if (kv.compat && !all_of(as_ib_kv))
+        return no(why, size,
+                  "--compat is the layout of slots that Ib-KV has: --transport write-send or "
+                  "write-imm");
+    if (kv.compat && (kv.value_least != kv_compat_value || kv.value_most != kv_compat_value))
+        return no(why, size, "--compat has values of 32 bytes");
+    if (kv.compat && kv.remove)
+        return no(why, size, "--compat has no DELETE");
+    if (kv.notify != kv_notify_poll && !chosen(&kv_write_send))
+        return no(why, size, "--notify is for write-send");
+    kv_layout_set((size_t)kv.key, kv.compat != 0);
+    return true;
+}
+
+static bool set_store(uint64_t given, char *why, size_t size)
+{
+    if (kv_only_transport() != &kv_get_put || kv.store == kv_exact)
+        return true;
+    if (wl_option_given(&kv_program, given, "store"))
+        return no(why, size, "--transport get reads an exact store: --store exact");
+    kv.store = kv_exact;
+    return true;
+}
+
+/* Each server looks at its own. */
+static bool look_at_files(char *why, size_t size)
+{
+    char rest[32], path[4096];
+    snprintf(rest, sizeof(rest), ".%u", (unsigned)wl_job.me);
+    if ((int64_t)wl_job.me >= kv.servers)
+        return true;
+    if (kv.save && !wl_prefix_writable("save", kv.save, rest, why, size))
+        return false;
+    if (!kv.load)
+        return true;
+    int length = snprintf(path, sizeof(path), "%s%s", kv.load, rest);
+    if (length >= (int)sizeof(path))
+        return no(why, size, "--load has a name that is too long");
+    return kv_load_fits(path, wl_job.me, (uint32_t)kv.servers, why, size);
 }
 
 bool kv_related(void *values, uint64_t given, char *why, size_t size)
 {
     (void)values;
     if (!set_ranks(why, size) || !set_transports(given, why, size) || !set_lengths(why, size) ||
-        !set_mix(given, why, size) || !set_queues(given, why, size) || !set_mget(why, size) ||
-        !set_fault(why, size))
+        !set_mix(given, why, size) || !set_layout(why, size) || !set_store(given, why, size) ||
+        !set_queues(given, why, size) || !set_mget(why, size) || !set_fault(why, size))
         return false;
     if (kv.load && wl_option_given(&kv_program, given, "preload"))
         return no(why, size, "--load and --preload exclude each other");
+    if (!look_at_files(why, size))
+        return false;
     kv_draw_open(&kv.draw, (uint64_t)kv.keys * (wl_job.size - (uint64_t)kv.servers),
                  (uint64_t)kv.common.seed);
     return true;

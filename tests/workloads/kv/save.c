@@ -124,7 +124,24 @@ static char *read_file(const char *path, size_t *length, char *why, size_t size)
     return text;
 }
 
-/* What is wrong with the file as a whole; NULL: nothing. */
+/* What is wrong with a head; NULL: nothing. */
+static const char *look_at_head(const struct header *head, uint32_t server, uint32_t servers)
+{
+    const struct header header = *head;
+    if (memcmp(header.magic, magic, sizeof(magic)))
+        return "was not saved by kv";
+    if (header.order != byte_order)
+        return "was saved by a machine with another byte order";
+    if (header.format != format || header.value_most > kv_value_most)
+        return "has another format";
+    if (header.key_size != kv_key_size)
+        return "was saved with keys of another length";
+    if (header.servers != servers)
+        return "was saved by another number of servers";
+    return header.server != server ? "was saved by another server" : NULL;
+}
+
+/* ... with the file as a whole. */
 static const char *look_at(const char *text, size_t length, uint32_t server, uint32_t servers)
 {
     struct header header;
@@ -133,19 +150,26 @@ static const char *look_at(const char *text, size_t length, uint32_t server, uin
         return "is too short";
     memcpy(&header, text, sizeof(header));
     memcpy(&crc, text + length - sizeof(crc), sizeof(crc));
-    if (memcmp(header.magic, magic, sizeof(magic)))
-        return "was not saved by kv";
-    if (header.order != byte_order)
-        return "was saved by a machine with another byte order";
-    if (kv_crc64(0, text, length - sizeof(crc)) != crc)
-        return "is damaged: its checksum does not fit";
-    if (header.format != format || header.value_most > kv_value_most)
-        return "has another format";
-    if (header.key_size != kv_key_size)
-        return "was saved with keys of another length";
-    if (header.servers != servers)
-        return "was saved by another number of servers";
-    return header.server != server ? "was saved by another server" : NULL;
+    const char *wrong = look_at_head(&header, server, servers);
+    if (!wrong && kv_crc64(0, text, length - sizeof(crc)) != crc)
+        wrong = "is damaged: its checksum does not fit";
+    return wrong;
+}
+
+bool kv_load_fits(const char *path, uint32_t server, uint32_t servers, char *why, size_t size)
+{
+    struct header header;
+    FILE *file = fopen(path, "r");
+    const char *wrong = file ? "is too short" : NULL;
+    if (!file)
+        snprintf(why, size, "%s can't be read: %s", path, strerror(errno));
+    else if (fread(&header, sizeof(header), 1, file) == 1)
+        wrong = look_at_head(&header, server, servers);
+    if (wrong)
+        snprintf(why, size, "%s %s", path, wrong);
+    if (file)
+        fclose(file);
+    return file && !wrong;
 }
 
 /* The entries are put in the order of the file. False when they are not what the header says. */

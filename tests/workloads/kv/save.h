@@ -14,6 +14,11 @@
  * it was, but for a load that the store itself refused. */
 bool kv_save(const struct kv_store *store, const char *path, uint32_t server, uint32_t servers,
              char *why, size_t size);
+
+/* Is it a file of that server, of as many, with keys of this length, from a machine of this byte
+ * order? Its head only; else one line in `why`. */
+bool kv_load_fits(const char *path, uint32_t server, uint32_t servers, char *why, size_t size);
+
 bool kv_load(struct kv_store *store, const char *path, uint32_t server, uint32_t servers, char *why,
              size_t size);
 

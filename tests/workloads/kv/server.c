@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "exact.h"
 #include "kv.h"
 #include "progress.h"
 #include "save.h"
@@ -27,18 +28,26 @@ static struct {
     struct kv_reply held[held_most]; /* answers that leave outside of handlers */
     volatile int held_count;
     struct kv_reply swapped; /* waits for another one to be swapped with */
-    bool swapping, faults;
+    bool swapping, faults, spoiling;
+    struct kv_key spoiled;
 } server;
+
+struct kv_store_options kv_store_wanted(void)
+{
+    return (struct kv_store_options){.kind = (enum kv_store_kind)kv.store,
+                                     .buckets = (uint64_t)kv.buckets,
+                                     .log_bytes = (uint64_t)kv.log,
+                                     .value_most = kv.value_most,
+                                     .inplace = kv.inplace != 0,
+                                     .ledger = kv.common.verify != wl_verify_none};
+}
 
 void kv_server_open(void)
 {
-    struct kv_store_options options = {.kind = (enum kv_store_kind)kv.store,
-                                       .buckets = (uint64_t)kv.buckets,
-                                       .log_bytes = (uint64_t)kv.log,
-                                       .value_most = kv.value_most,
-                                       .inplace = kv.inplace != 0,
-                                       .ledger = kv.common.verify != wl_verify_none};
+    struct kv_store_options options = kv_store_wanted();
     memset(&server, 0, sizeof(server));
+    if (kv_transport->reads)
+        options.memory = wl_job.segment + kv_store_at();
     server.store = kv_store_open(&options);
     server.clients = calloc(kv_clients, sizeof(*server.clients));
     if (!server.store || !server.clients)
@@ -216,6 +225,8 @@ bool kv_server_accept(uint32_t client, char *end, size_t image, bool slot, struc
     if (kv_server_of(item->hash, kv_servers) != wl_job.me)
         kv_fail(kv_k9, "server %u: a key of server %u, from client %u", (unsigned)wl_job.me,
                 kv_server_of(item->hash, kv_servers), client);
+    if (kv_layout.compat)
+        item->request.seq = server.clients[client].next;
     account(client, item->request.seq);
     if (slot)
         clear_slot(end, item->request.op);
@@ -230,12 +241,38 @@ bool kv_server_finish(const struct kv_item *item, struct kv_reply *reply)
     return !server.faults || disturb(reply);
 }
 
+/* Faults that the store itself has: a PUT that is confirmed and not done, an entry that is not
+ * written to its end, a bit that has changed; from then on always with that key, or the next PUT
+ * would mend it before anybody looked. True when the request has been dealt with. */
+static bool spoil(struct kv_item *item)
+{
+    const struct kv_key *key = &item->request.key;
+    enum kv_fault fault = (enum kv_fault)kv.injection.fault;
+    bool of_store = fault == kv_lost_put || fault == kv_half_entry || fault == kv_flip_entry;
+    if (!of_store || item->request.op != kv_put)
+        return false;
+    if (kv_server_fault(fault)) {
+        server.spoiling = true;
+        server.spoiled = *key;
+    }
+    if (!server.spoiling || !kv_key_same(key, &server.spoiled))
+        return false;
+    item->status = kv_ok;
+    if (fault == kv_lost_put)
+        return true;
+    kv_serve(server.store, item);
+    kv_exact_damage(server.store, key, item->hash,
+                    fault == kv_half_entry ? kv_damage_half : kv_damage_bit);
+    return true;
+}
+
 bool kv_server_take(uint32_t client, char *end, size_t image, bool slot, struct kv_reply *reply)
 {
     struct kv_item item = {0};
     if (!kv_server_accept(client, end, image, slot, &item))
         return false;
-    kv_serve(server.store, &item);
+    if (!server.faults || !spoil(&item))
+        kv_serve(server.store, &item);
     return kv_server_finish(&item, reply);
 }
 
@@ -281,40 +318,27 @@ static void account_store(void)
         save_store();
 }
 
-struct ticks {
-    uint64_t next, served;
-    int count;
-};
-
-/* What was served in each interval; a server that slept through some has served nothing in them. */
-static void tick(struct ticks *ticks)
-{
-    uint64_t now = wl_now();
-    for (; now >= ticks->next && ticks->count < kv_intervals_most; ticks->next += kv_interval()) {
-        kv_mine.intervals[ticks->count++] = server.served - ticks->served;
-        ticks->served = server.served;
-    }
-}
-
 void kv_server_run(void)
 {
     uint64_t before = served_by_now(), cpu = wl_cpu() + kv_mine.cpu_ns;
     server.faults = kv.injection.fault >= 0;
     wl_progress_start(kv_transport->name, wl_now(),
                       kv.ops ? 0 : (uint64_t)((kv.common.duration + kv.common.warmup) * 1e9));
-    struct ticks ticks = {wl_now() + kv_interval(), before, 0};
+    kv_ticks_start(wl_now(), before);
     while (server.done < kv_clients && !wl_stopped()) {
-        if (!kv_transport->account)
-            tick(&ticks);
+        uint64_t now = wl_now();
+        if (kv_tick_due(now))
+            kv_tick(now, served_by_now());
         if (kv_transport->serve)
             kv_transport->serve();
         else
             serve_api();
         release_held();
         if (wl_job.me == 0)
-            wl_progress(wl_now(), server.served - before);
+            wl_progress(now, server.served - before);
     }
     wl_progress_end();
+    kv_ticks_end(served_by_now());
     kv_mine.measured[0] = served_by_now() - before;
     kv_mine.cpu_ns = wl_cpu() + (kv_transport->account ? kv_mine.cpu_ns : 0) - cpu;
     if (!kv_transport->account)

@@ -117,6 +117,7 @@ static void send_all(struct link *link)
             wl_job_die("%s does not take requests: %s", kv_transport->name, strerror(errno));
         sent += n > 0 ? (size_t)n : 0;
     }
+    kv_mine.wire_bytes += sent;
     link->out_size = 0;
 }
 
@@ -159,6 +160,7 @@ static bool receive(struct link *link, int flags)
     if (n < 0)
         return false;
     link->in_end += (size_t)n;
+    kv_mine.wire_bytes += (size_t)n;
     link->in[link->in_end] = 0;
     return true;
 }

@@ -20,6 +20,11 @@ same_answers()
     [ "$(sed -n 's/^verify  *results_digest  *//p' "$scratch/out" | sort -u | wc -l)" -eq 1 ] || failed "answers differ"
     good_run 4 $small --servers 2 --window 32 --transport memcached,redis --socket unix
     grep -q '^env  *provider  *Unix sockets$' "$scratch/out" || failed "the report does not say what carries it"
+    job 3 "$program" --transport memcached,redis --duration 0.3 --warmup 0.1 --keys 500 --json "$scratch/time.json"
+    passes "by time"
+    json_holds "$scratch/time.json" 'all(len(x["intervals"]) > 1 and sum(i["servers"][0] for i in x["intervals"]) > 0 for x in r)'
+    json_holds "$scratch/time.json" 'all(sum(i["clients"][1] for i in x["intervals"]) > 0 for x in r)'
+    refused "key is 16 but for" --key 8 --transport redis
     # Room for 4 MB: memcached forgets, and that is counted, not failed.
     good_run 2 --keys 12000 --value 1024 --log 1M --transport memcached
     [ "$(value_of evictions)" -gt 0 ] || failed "memcached forgot nothing in 4 MB"

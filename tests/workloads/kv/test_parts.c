@@ -98,6 +98,97 @@ static void a_slot_is_cleared_for_the_get_that_follows(void **state)
     assert_false(kv_record_read(slot + 64, 31, &request));
 }
 
+/* The same for keys of all lengths: what fixed fields are where follows from the slot's end. */
+static void keys_of_any_length_have_their_place(void **state)
+{
+    (void)state;
+    for (size_t size = kv_key_least; size <= kv_key_most; size++) {
+        char slot[128 + 1];
+        struct kv_request request;
+        kv_layout_set(size, false);
+        struct kv_key key = kv_key_of(3, 4), other = kv_key_of(3, 5);
+        assert_int_equal(kv_image_size(kv_get, 0), size + 5);
+        assert_int_equal(kv_image_size(kv_put, 9), size + 7 + 9);
+        memset(slot, 0x55, sizeof(slot));
+        kv_record_write(slot + 128, kv_put, 9, 77, &key, 200);
+        assert_int_equal((unsigned char)slot[127], 200);
+        assert_memory_equal(slot + 127 - size, &key, size);
+        assert_int_equal(slot[128 - 7 - (int)size - 1], 0x55);
+        assert_true(kv_record_read(slot + 128, 9, &request));
+        assert_memory_equal(&request.key, &key, sizeof(key)); /* with zeros behind */
+        assert_ptr_equal(request.value, slot + 128 - 7 - size - 9);
+        assert_int_equal(request.seq, 77);
+        assert_false(kv_key_same(&key, &other));
+        struct kv_hash hash = kv_hash_of(&key);
+        for (size_t at = 0; at < size; at++) {
+            key.bytes[at] ^= 1;
+            struct kv_hash changed = kv_hash_of(&key);
+            assert_true(changed.lo != hash.lo && changed.hi != hash.hi);
+            key.bytes[at] ^= 1;
+        }
+    }
+    kv_layout_set(kv_key_usual, false);
+}
+
+/* --compat: 16 bytes for a GET, 50 for a PUT, in slots of 50; answers of 34 and 1. */
+static void the_layout_of_ib_kv_has_its_sizes(void **state)
+{
+    char slots[3 * kv_compat_slot], *end = slots + 2 * kv_compat_slot;
+    struct kv_request request;
+    struct kv_answer answer = {.seq = 9};
+    (void)state;
+    kv_layout_set(kv_key_usual, true);
+    assert_int_equal(kv_slot_size(32), 50);
+    assert_int_equal(kv_image_size(kv_get, 0), 16);
+    assert_int_equal(kv_image_size(kv_put, 32), 50);
+    memset(slots, 0, sizeof(slots));
+    struct kv_key key = kv_key_of(3, 4);
+    memset(kv_record_value(end, 32), 'v', 32);
+    kv_record_write(end, kv_put, 32, 0, &key, 0);
+    static const char len[2] = {32, 0};
+    assert_memory_equal(end - 50, len, 2);
+    assert_memory_equal(end - 48, "vvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvv", 32);
+    assert_memory_equal(end - 16, &key, 16);
+    assert_true(end[-51] == 0 && end[0] == 0);
+    assert_int_equal(kv_record_mark(end), key.bytes[15]);
+    assert_true(kv_record_read(end, 32, &request));
+    assert_int_equal(request.op, kv_put);
+    assert_ptr_equal(request.value, end - 48);
+    kv_record_clear(end, true, true);
+    assert_int_equal(kv_record_mark(end), 0);
+    kv_record_write(end, kv_get, 0, 0, &key, 0);
+    assert_true(kv_record_read(end, 32, &request));
+    assert_int_equal(request.op, kv_get);
+    assert_int_equal(kv_answer_write(end, kv_get, 1, kv_ok, request.value, 32, 1), 34);
+    assert_true(kv_answer_read(end, 34, &answer));
+    assert_int_equal(answer.len, 32);
+    assert_int_equal(answer.seq, 9);
+    assert_memory_equal(answer.value, end - 32, 32);
+    assert_int_equal(kv_answer_write(end, kv_get, 1, kv_missing, NULL, 0, 1), 34);
+    assert_true(kv_answer_read(end, 34, &answer));
+    assert_int_equal(answer.status, kv_missing);
+    assert_int_equal(kv_answer_write(end, kv_put, 1, kv_full, NULL, 0, 1), 1);
+    assert_true(kv_answer_read(end, 1, &answer));
+    assert_int_equal(answer.status, kv_full);
+    assert_false(kv_answer_read(end, 33, &answer));
+    kv_layout_set(kv_key_usual, false);
+}
+
+/* The server polls a key's last byte there. */
+static void no_key_of_ib_kv_ends_with_0(void **state)
+{
+    (void)state;
+    for (uint64_t i = 0; i < 10000; i++) {
+        kv_layout_set(kv_key_usual, false);
+        struct kv_key plain = kv_key_of(3, i);
+        kv_layout_set(kv_key_usual, true);
+        struct kv_key key = kv_key_of(3, i);
+        assert_true(key.bytes[15] != 0);
+        assert_memory_equal(&key, &plain, plain.bytes[15] ? 16 : 15);
+    }
+    kv_layout_set(kv_key_usual, false);
+}
+
 /* ---- K4 */
 
 static void a_value_tells_every_kind_of_mixing_up(void **state)
@@ -504,6 +595,9 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_mark_is_never_0_nor_that_of_the_lap_before),
     cmocka_unit_test(an_image_touches_only_its_tail),
     cmocka_unit_test(a_slot_is_cleared_for_the_get_that_follows),
+    cmocka_unit_test(keys_of_any_length_have_their_place),
+    cmocka_unit_test(the_layout_of_ib_kv_has_its_sizes),
+    cmocka_unit_test(no_key_of_ib_kv_ends_with_0),
     cmocka_unit_test(a_value_tells_every_kind_of_mixing_up),
     cmocka_unit_test(neighbours_in_the_pipeline_see_each_other_in_order),
     cmocka_unit_test(an_answer_is_made_before_its_value_is_written_over),

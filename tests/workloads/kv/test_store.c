@@ -5,6 +5,7 @@
 
 #include <math.h>
 
+#include "exact.h"
 #include "record.h"
 #include "store.h"
 #include "unit.h"
@@ -127,6 +128,110 @@ static void a_full_exact_store_says_so(void **state)
     assert_int_equal(kv_store_count(store).puts_refused, 2);
     assert_true(kv_store_load_factor(store) == 1);
     kv_store_close(store);
+}
+
+/* ---- What a reader from afar makes of an exact store's memory */
+
+static struct kv_store *published(const struct kv_store_options *with, struct kv_shape *shape,
+                                  char **memory)
+{
+    struct kv_store_options options = *with;
+    *shape = kv_shape_of(&options);
+    options.memory = *memory = calloc(1, shape->size);
+    assert_non_null(options.memory);
+    return kv_store_open(&options);
+}
+
+/* As transport get does it, at once. Returns as get(). */
+static int64_t read_from_afar(const char *memory, const struct kv_shape *shape, uint64_t number)
+{
+    struct kv_key key = kv_key_of(1, number);
+    struct kv_hash hash = kv_hash_of(&key);
+    struct kv_line_look look = {.more = true};
+    struct kv_value seen;
+    for (uint64_t line = hash.lo; look.more; line++) {
+        kv_line_look((const uint64_t *)(const void *)memory +
+                         (line & UINT32_MAX & (shape->buckets - 1)) * kv_index_slots,
+                     hash, &look);
+        for (unsigned i = 0; i < look.count; i++) {
+            const char *value;
+            size_t len;
+            enum kv_entry_state state =
+                kv_entry_look(memory + shape->entries_at + look.numbers[i] * shape->stride,
+                              shape->stride, &key, &value, &len);
+            assert_int_not_equal(state, kv_entry_torn);
+            if (state == kv_entry_other)
+                continue;
+            assert_null(kv_value_check(value, len, hash, &seen));
+            return seen.version;
+        }
+    }
+    return -1;
+}
+
+/* Also of keys whose line of the index was full, with deletions that empty places before them. */
+static void who_reads_an_exact_store_sees_what_it_holds(void **state)
+{
+    enum { keys = 150 };
+    struct kv_store_options options = exact_options;
+    struct kv_shape shape;
+    uint32_t versions[keys] = {0};
+    struct unit_random r = unit_random(3);
+    (void)state;
+    options.buckets = 1;
+    options.log_bytes = 104 * 100; /* as below: 100 entries, 32 lines */
+    char *memory;
+    struct kv_store *store = published(&options, &shape, &memory);
+    for (uint32_t round = 1; round <= 20000; round++) {
+        unsigned number = unit_below(&r, keys);
+        if (unit_below(&r, 3) == 0)
+            versions[number] = drop(store, number) == kv_ok ? 0 : versions[number];
+        else if (put(store, number, round, 8 + unit_below(&r, 57)) == kv_ok)
+            versions[number] = round;
+        number = unit_below(&r, keys);
+        int64_t expected = versions[number] ? (int64_t)versions[number] : -1;
+        assert_int_equal(read_from_afar(memory, &shape, number), expected);
+        assert_int_equal(get(store, number), expected);
+    }
+    assert_true(kv_store_count(store).puts_refused > 0);
+    kv_store_close(store);
+    free(memory);
+}
+
+/* Whatever part of a copy is older than the rest, in whatever order it was read. */
+static void a_torn_entry_is_told(void **state)
+{
+    struct kv_shape shape;
+    char *memory, old[256], torn[256];
+    struct kv_store *store = published(&exact_options, &shape, &memory);
+    char *there = memory + shape.entries_at; /* the first entry is number 0 */
+    struct kv_key key = kv_key_of(1, 5);
+    const char *value;
+    size_t len;
+    (void)state;
+    assert_true(shape.stride <= sizeof(old));
+    put(store, 5, 1, 64);
+    memcpy(old, there, shape.stride);
+    assert_int_equal(kv_entry_look(old, shape.stride, &key, &value, &len), kv_entry_whole);
+    put(store, 5, 2, 64);
+    size_t used = shape.stride;
+    for (size_t from = 0; from < used; from += 8)
+        for (size_t to = from + 8; to <= used; to += 8) {
+            memcpy(torn, there, used);
+            memcpy(torn + from, old + from, to - from);
+            bool same = !memcmp(torn, there, used) || !memcmp(torn, old, used);
+            assert_int_equal(kv_entry_look(torn, used, &key, &value, &len),
+                             same ? kv_entry_whole : kv_entry_torn);
+        }
+    kv_exact_damage(store, &key, kv_hash_of(&key), kv_damage_half);
+    assert_int_equal(kv_entry_look(there, used, &key, &value, &len), kv_entry_torn);
+    put(store, 5, 3, 8); /* the next one makes it whole */
+    assert_int_equal(kv_entry_look(there, used, &key, &value, &len), kv_entry_whole);
+    assert_int_equal(len, 8);
+    key.bytes[0] ^= 1;
+    assert_int_equal(kv_entry_look(there, used, &key, &value, &len), kv_entry_other);
+    kv_store_close(store);
+    free(memory);
 }
 
 /* K11: among keys of one tag in one bucket the newest version of each is what a GET sees. */
@@ -336,6 +441,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(parts_of_the_hash_share_no_bit),
     cmocka_unit_test(what_was_put_is_there_in_both_kinds),
     cmocka_unit_test(a_full_exact_store_says_so),
+    cmocka_unit_test(who_reads_an_exact_store_sees_what_it_holds),
+    cmocka_unit_test(a_torn_entry_is_told),
     cmocka_unit_test(twins_do_not_hide_each_other),
     cmocka_unit_test(the_evicted_do_not_rise),
     cmocka_unit_test(the_log_goes_round),

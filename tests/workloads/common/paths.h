@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Files that a run is to write at its end: whether that can be is looked at before it begins. */
+#ifndef WL_PATHS_H
+#define WL_PATHS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* False, with one line in `why`, when a file of this name can't be made or written. `option`: for
+ * the words. */
+bool wl_path_writable(const char *option, const char *path, char *why, size_t size);
+
+/* The same for files whose names begin with `prefix`, and go on with `rest`. What is something else
+ * already was hardly meant to be a beginning. */
+bool wl_prefix_writable(const char *option, const char *prefix, const char *rest, char *why,
+                        size_t size);
+
+#endif
