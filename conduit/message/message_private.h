@@ -21,4 +21,9 @@ struct tk_rma tk_payload_put(const struct tk_message *m, struct tk_op *op, bool 
 
 bool tk_is_packed(const struct tk_message *m);
 
+/* Does the payload of a Long that is not packed go over several ways, which keep no order? Then
+ * `all` counts it until it is complete, and the head has to wait for that. */
+bool tk_is_payload_spread(const struct tk_message *m);
+struct tk_rma tk_spread_put(const struct tk_message *m, struct tk_op *all);
+
 #endif

@@ -79,7 +79,13 @@ static void commit_from(struct tk_room *room, struct tk_message *m, struct tk_op
     bool packed = tk_is_packed(m);
     struct tk_outgoing out = {.head = &front.head};
     out.head_size = tk_front_build(&front, m, room->kind, packed);
-    if (m->category == TK_LONG && m->nbytes > 0 && !packed) {
+    if (m->category == TK_LONG && !packed && tk_is_payload_spread(m)) {
+        struct tk_op all;
+        tk_op_init(&all);
+        struct tk_rma rma = tk_spread_put(m, &all);
+        tk_wait_rma_reserved(m->peer, &rma);
+        tk_wait_done_reserved(m->peer, &all);
+    } else if (m->category == TK_LONG && m->nbytes > 0 && !packed) {
         struct tk_rma rma = tk_payload_put(m, op, copy);
         tk_wait_rma_reserved(m->peer, &rma);
     } else {

@@ -94,8 +94,34 @@ static enum tk_status send_apart_at_once(struct tk_message *m, enum tk_message_k
     return TK_OK;
 }
 
+bool tk_is_payload_spread(const struct tk_message *m)
+{
+    size_t least = m->peer->transport->spread_min;
+    return least > 0 && m->nbytes >= least;
+}
+
+struct tk_rma tk_spread_put(const struct tk_message *m, struct tk_op *all)
+{
+    struct tk_rma rma = tk_payload_put(m, all, false);
+    rma.sources_only = false;
+    rma.is_awaited = true;
+    return rma;
+}
+
+/* Several ways keep no order: the head goes when the payload is complete on all of them, and so its
+ * source is free, too. */
+static enum tk_status send_behind(struct tk_message *m, struct tk_outgoing *out)
+{
+    struct tk_op all;
+    tk_op_init(&all);
+    struct tk_rma rma = tk_spread_put(m, &all);
+    tk_wait_rma(m->peer, &rma, false);
+    tk_wait_done(&all);
+    return tk_wait_send(m->peer, out, false);
+}
+
 /* The payload of a Long that does not fit beside its head goes first, over the same queue pair: the
- * head can't overtake it. */
+ * head can't overtake it. One that must be immediate can't wait for other ways. */
 static enum tk_status send_apart(struct tk_message *m, enum tk_message_kind kind, struct tk_op *op,
                                  bool copy)
 {
@@ -105,6 +131,8 @@ static enum tk_status send_apart(struct tk_message *m, enum tk_message_kind kind
                               .head_size = tk_front_build(&front, m, kind, false)};
     if (m->immediate)
         return send_apart_at_once(m, kind, &rma, &out);
+    if (tk_is_payload_spread(m))
+        return send_behind(m, &out);
     tk_wait_rma(m->peer, &rma, false);
     return tk_wait_send(m->peer, &out, false);
 }

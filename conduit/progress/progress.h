@@ -140,5 +140,6 @@ enum tk_status tk_wait_reserve(struct tk_room *room, bool place, bool buffer, bo
  * handler, because a handler's reply might need what we hold. */
 void tk_wait_send_reserved(struct tk_room *room, struct tk_outgoing *message);
 void tk_wait_rma_reserved(struct tk_peer *peer, struct tk_rma *rma);
+void tk_wait_done_reserved(struct tk_peer *peer, const struct tk_op *op);
 
 #endif

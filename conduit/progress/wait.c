@@ -127,6 +127,13 @@ void tk_wait_send_reserved(struct tk_room *room, struct tk_outgoing *message)
         step_with_room(transport, &empty);
 }
 
+void tk_wait_done_reserved(struct tk_peer *peer, const struct tk_op *op)
+{
+    unsigned empty = 0;
+    while (!tk_op_done(op))
+        step_with_room(peer->transport, &empty);
+}
+
 void tk_wait_rma_reserved(struct tk_peer *peer, struct tk_rma *rma)
 {
     unsigned empty = 0;

@@ -169,6 +169,7 @@ struct tk_rma {
     bool
         copy_source; /* put: the source is wanted back at once, copying it is better than waiting */
     bool immediate; /* all pieces that there can be room for at once, or TK_BUSY and nothing done */
+    bool is_awaited;   /* somebody waits for all of it before he goes on: it is to be there soon */
     bool sources_only; /* count in op->pending only the pieces that still read their source */
     bool is_pair;      /* not between endpoints 0: the three below say what memory it is between */
     uint32_t endpoint; /* the peer's */
@@ -188,6 +189,8 @@ struct tk_asked {
 struct tk_transport {
     const char *name;
     size_t packed_max; /* largest payload of a Long that may travel with its head */
+    size_t spread_min; /* payloads from this size on are faster over several ways, and then their
+                          head has to wait until they are complete; 0: there is one way */
     enum tk_status (*send)(struct tk_peer *peer, struct tk_outgoing *message);
     /* The same for a message without payload, with its head and head.nargs arguments. Unless it is
      * immediate, it ends in tk_short_later() where another returns TK_BUSY. */

@@ -10,6 +10,7 @@ static const size_t rma_sizes[] = {8, 64, 512, 4096, 32768, 262144, 1048576, 419
 static const size_t small_sizes[] = {8, 64, 512, 4096, 0};
 static const size_t medium_sizes[] = {8, 512, 4096, 32768, 0};
 static const size_t long_sizes[] = {8, 2048, 8192, 131072, 1048576, 0};
+static const size_t long_bulk_sizes[] = {131072, 1048576, 0};
 static const size_t no_payload[] = {8, 0}; /* of the raw message: what the head of a Short has */
 static const size_t bulk_sizes[] = {4096, 32768, 262144, 1048576, 4194304, 0};
 
@@ -51,6 +52,9 @@ static const struct series {
      0},
     {{"Long flood", "write", bench_am_long_flood, bench_raw_write_window, BENCH_KOPS, 0, 0, 0},
      long_sizes,
+     0},
+    {{"Long bandwidth", "write", bench_am_long_flood, bench_raw_write_window, BENCH_MBPS, 0, 0, 0},
+     long_bulk_sizes,
      0},
 };
 

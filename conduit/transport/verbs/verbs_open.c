@@ -290,10 +290,21 @@ static void set_stripe(bool is_put, uint64_t setting)
     tk_verbs.spread_most[is_put] = setting > 0 ? tk_verbs.stripe[is_put] : least_in_turn;
 }
 
+/* The payload of a Long whose head waits for it is cut in any case: nothing else of its sender is
+ * under way. A piece takes longer on the wire than what it costs to be told that it is there. */
+static void set_awaited_stripe(void)
+{
+    enum { awaited_piece = 64 << 10 };
+    tk_verbs.awaited_stripe = tk_settings.put_stripe > 0
+                                  ? tk_verbs.stripe[true]
+                                  : tk_min(awaited_piece, tk_verbs.message_max);
+}
+
 static void set_ways(void)
 {
     set_stripe(false, tk_settings.get_stripe);
     set_stripe(true, tk_settings.put_stripe);
+    set_awaited_stripe();
     size_t short_get_most = tk_verbs.links_pp > 1
                                 ? tk_min(tk_verbs.message_max, tk_verbs.spread_most[false])
                                 : tk_verbs.message_max;
@@ -400,13 +411,17 @@ const struct tk_transport tk_transport_verbs = {
     .reap_in_handler = tk_verbs_reap,
 };
 
-/* Polls of one device go without a loop over them. */
+/* Polls of one device go without a loop over them. A Long of less than two pieces has nothing to
+ * share out. */
 const struct tk_transport *tk_verbs_transport(void)
 {
     static struct tk_transport several;
-    if (tk_verbs.device_count == 1 && !tk_verbs.keeps)
+    if (tk_verbs.links_pp == 1)
         return &tk_transport_verbs;
     several = tk_transport_verbs;
+    several.spread_min = tk_max(2 * tk_verbs.awaited_stripe, tk_verbs.spread_most[true] + 1);
+    if (tk_verbs.device_count == 1 && !tk_verbs.keeps)
+        return &several;
     several.poll = tk_verbs.keeps ? tk_noting_poll : tk_devices_poll;
     several.reap = several.reap_in_handler = tk_verbs.keeps ? tk_noting_reap : tk_devices_reap;
     return &several;

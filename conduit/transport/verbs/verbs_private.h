@@ -155,6 +155,7 @@ struct tk_verbs {
     size_t short_get_most; /* bytes of a get that needs no thought of other links */
     size_t noted_get_most; /* the same where what is posted is noted; else 0 */
     size_t stripe[2];      /* bytes of a piece; of gets, of puts */
+    size_t awaited_stripe; /* of a put that somebody waits for */
     size_t spread_most[2]; /* bytes of a get, a put that goes over one link whatever there are */
     uint32_t message_max;  /* the least of all ports */
     bool keeps;            /* what is posted is noted, to be posted again over another link */

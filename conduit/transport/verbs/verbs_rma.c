@@ -14,6 +14,7 @@
 #include "base/bits.h"
 #include "firehose/firehose.h"
 #include "settings/settings.h"
+#include "transport/verbs/verbs_failover.h"
 #include "transport/verbs/verbs_private.h"
 #include "transport/verbs/verbs_spread.h"
 #include "transport/verbs/verbs_work.h"
@@ -27,7 +28,9 @@ struct piece {
 
 static size_t piece_most(const struct tk_rma *rma, bool is_bounced)
 {
-    size_t most = tk_is_spread(rma) ? tk_verbs.stripe[rma->is_put] : tk_verbs.message_max;
+    size_t most = tk_verbs.message_max;
+    if (tk_is_spread(rma))
+        most = rma->is_awaited ? tk_verbs.awaited_stripe : tk_verbs.stripe[rma->is_put];
     return is_bounced ? tk_min(tk_buffer_size, most) : most;
 }
 
@@ -137,13 +140,16 @@ static struct tk_work *reserved_pop(struct tk_work **reserved)
     return work;
 }
 
+static void give_back_one(struct tk_work *work)
+{
+    work->covers = 0;
+    tk_work_give(work);
+}
+
 static void give_back(struct tk_work *reserved)
 {
-    while (reserved) {
-        struct tk_work *work = reserved_pop(&reserved);
-        work->covers = 0;
-        tk_work_give(work);
-    }
+    while (reserved)
+        give_back_one(reserved_pop(&reserved));
 }
 
 /* Quiet messages keep their slots until something else completes on the link. */
@@ -269,7 +275,7 @@ static enum tk_status post_held(struct tk_link *link, struct tk_rma *rma,
 
 static enum tk_status post_one_spread(struct tk_peer *peer, struct tk_rma *rma, bool wants_region)
 {
-    size_t left = tk_min(rma->nbytes - rma->done, tk_verbs.stripe[rma->is_put]);
+    size_t left = tk_min(rma->nbytes - rma->done, piece_most(rma, false));
     struct tk_link *link = tk_spread_link(peer, left);
     if (!link)
         return TK_BUSY;
@@ -293,10 +299,85 @@ static enum tk_status post_one_spread(struct tk_peer *peer, struct tk_rma *rma, 
     return status;
 }
 
+/* For one that must be immediate: one after another, without the locks of the others. */
+static struct tk_work *reserve_one_spread(const struct tk_peer *peer, size_t nbytes, bool bounced)
+{
+    struct tk_link *link = tk_spread_link(peer, nbytes);
+    if (!link)
+        return NULL;
+    tk_lock(&link->lock);
+    struct tk_work *work = tk_work_take(link, bounced);
+    tk_unlock(&link->lock);
+    if (work)
+        tk_spread_count(link, nbytes);
+    return work;
+}
+
+static size_t idle_room_of_all(const struct tk_peer *peer, bool is_bounced)
+{
+    size_t sum = 0, most = (size_t)(is_bounced ? tk_verbs.bounces : tk_verbs.depth_total);
+    for (uint32_t k = 0; k < tk_verbs.links_pp; k++) {
+        const struct tk_link *link = tk_links_to(peer->rank) + k;
+        if (tk_link_is_live(link))
+            sum += idle_room(link, is_bounced);
+    }
+    return tk_max(1, tk_min(sum, tk_min(most, (size_t)tk_verbs.depth_total)));
+}
+
+static bool reserve_spread(const struct tk_peer *peer, const struct tk_rma *rma,
+                           struct tk_work **reserved)
+{
+    struct piece first = next_piece(rma);
+    size_t most = piece_most(rma, first.is_bounced);
+    size_t wanted =
+        tk_min((rma->nbytes + most - 1) / most, idle_room_of_all(peer, first.is_bounced));
+    for (; wanted > 0; wanted--) {
+        struct tk_work *work = reserve_one_spread(peer, most, first.is_bounced);
+        if (!work)
+            break;
+        work->item.next = *reserved ? &(*reserved)->item : NULL;
+        *reserved = work;
+    }
+    if (wanted == 0)
+        return true;
+    for (const struct tk_work *work = *reserved; work; work = (struct tk_work *)work->item.next)
+        tk_spread_uncount(work->link, most);
+    give_back(*reserved);
+    *reserved = NULL;
+    return false;
+}
+
+/* Over a link that died meanwhile nothing is posted: what is left then goes over others. */
+static void post_reserved(const struct tk_peer *peer, struct tk_rma *rma, struct tk_work *reserved)
+{
+    const uint32_t *remote_keys = tk_remote_keys(peer, rma);
+    while (reserved && rma->done < rma->nbytes) {
+        struct tk_work *work = reserved_pop(&reserved);
+        struct tk_link *link = work->link;
+        struct piece piece = next_piece(rma);
+        tk_lock(&link->lock);
+        bool is_live = tk_link_is_live(link);
+        if (is_live) {
+            count(work, rma, &piece);
+            post_piece(work, rma, &piece, remote_keys);
+        }
+        tk_unlock(&link->lock);
+        if (!is_live)
+            give_back_one(work);
+    }
+    give_back(reserved);
+}
+
 static enum tk_status post_spread(struct tk_peer *peer, struct tk_rma *rma)
 {
     bool wants_region = wants_hold(rma) && may_hold(rma);
     enum tk_status status = TK_OK;
+    if (rma->immediate && rma->done == 0) {
+        struct tk_work *reserved = NULL;
+        if (!reserve_spread(peer, rma, &reserved))
+            return TK_BUSY;
+        post_reserved(peer, rma, reserved);
+    }
     while (status == TK_OK && rma->done < rma->nbytes)
         status = post_one_spread(peer, rma, wants_region);
     return status;

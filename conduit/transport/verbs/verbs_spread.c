@@ -46,6 +46,11 @@ void tk_spread_count(struct tk_link *link, size_t nbytes)
     __atomic_add_fetch(&link->carried, nbytes * link->cost, __ATOMIC_RELAXED);
 }
 
+void tk_spread_uncount(struct tk_link *link, size_t nbytes)
+{
+    __atomic_sub_fetch(&link->carried, nbytes * link->cost, __ATOMIC_RELAXED);
+}
+
 struct tk_link *tk_spread_link(const struct tk_peer *peer, size_t nbytes)
 {
     struct tk_link *links = tk_links_to(peer->rank), *best = NULL;

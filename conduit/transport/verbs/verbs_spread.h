@@ -6,20 +6,21 @@
 
 #include "transport/verbs/verbs_private.h"
 
-/* Does it go over all links? What must be in order (a Long's payload before its head) or find room
- * for all of itself at once does not. */
+/* Does it go over all links? What must be in order (the payload of a Long whose head does not wait
+ * for it) does not. */
 static inline bool tk_is_spread(const struct tk_rma *rma)
 {
     return tk_verbs.links_pp > 1 && rma->nbytes > tk_verbs.spread_most[rma->is_put] &&
-           !rma->sources_only && !rma->immediate;
+           !rma->sources_only;
 }
 
 /* The link whose turn it is to carry a piece of so many bytes, by what each has carried and how
  * fast its rail is; another one when that has no room. NULL: none has. */
 struct tk_link *tk_spread_link(const struct tk_peer *peer, size_t nbytes);
 
-/* From now on it has carried them. */
+/* From now on it has carried them; or, after all, has not. */
 void tk_spread_count(struct tk_link *link, size_t nbytes);
+void tk_spread_uncount(struct tk_link *link, size_t nbytes);
 
 /* What a link's turns depend on, once it is known what is at its other end. */
 void tk_spread_open(struct tk_link *link, uint32_t remote_rate);

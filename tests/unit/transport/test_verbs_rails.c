@@ -107,7 +107,7 @@ static void ports_of_one_device_share_it(void **state)
     fake.attr.phys_port_cnt = 2;
     unit_settings("GASNET_IBV_PORTS=fake0:1,2", "GASNET_IBV_FAILOVER=0", NULL);
     world_open(2, 4096);
-    assert_ptr_equal(tk_verbs_transport(), &tk_transport_verbs);
+    assert_true(tk_verbs_transport()->poll == tk_transport_verbs.poll);
     assert_int_equal(tk_verbs.rail_count, 2);
     assert_int_equal(fake.contexts, 2);
     assert_int_equal(fake.cqs, 4);
@@ -235,7 +235,7 @@ static void whole_transfers_take_turns(void **state)
     world_close();
 }
 
-/* What a head follows, and what must find room at once, keeps to the primary link. */
+/* What a head follows keeps to the primary link. */
 static void what_needs_order_is_not_spread(void **state)
 {
     (void)state;
@@ -252,12 +252,93 @@ static void what_needs_order_is_not_spread(void **state)
     assert_int_equal(sends(0), 0);
     assert_int_equal(sends(1), 1);
     end(segment_size);
-    rma.sources_only = false;
-    rma.immediate = true;
-    rma.done = 0;
-    assert_int_equal(tk_verbs_rma(tk_peer(1), &rma), TK_OK);
-    assert_int_equal(sends(0), 0);
+    world_close();
+}
+
+static enum tk_status start_special(size_t nbytes, bool is_awaited, bool immediate)
+{
+    rma = (struct tk_rma){.remote = (uintptr_t)world_segment(1),
+                          .local = world_segment(0),
+                          .nbytes = nbytes,
+                          .op = &op,
+                          .is_put = true,
+                          .is_awaited = is_awaited,
+                          .immediate = immediate};
+    return tk_verbs_rma(tk_peer(1), &rma);
+}
+
+/* Though other transfers are not: its head waits for all of it. */
+static void the_payload_of_a_long_is_cut(void **state)
+{
+    (void)state;
+    fake_reset();
+    fake.attr.phys_port_cnt = 2;
+    open_pair("GASNET_IBV_PORTS=fake0:1,2", NULL, 1);
+    assert_int_equal(tk_verbs_transport()->spread_min, 128 << 10);
+    tk_op_init(&op);
+    assert_int_equal(start_special(segment_size, true, false), TK_OK);
+    assert_int_equal(sends(0), 8);
+    assert_int_equal(sends(1), 8);
+    assert_int_equal(tk_counter_read(&op.pending), 16);
     end(segment_size);
+    world_close();
+}
+
+static void with_one_link_no_head_waits(void **state)
+{
+    (void)state;
+    fake_reset();
+    open_pair(NULL, NULL, 1);
+    assert_int_equal(tk_verbs_transport()->spread_min, 0);
+    world_close();
+}
+
+/* What is refused has taken nothing, anywhere; not even a turn. */
+static void immediate_finds_room_on_all_rails_or_takes_none(void **state)
+{
+    enum { piece = 16384, depth = 8 };
+    (void)state;
+    fake_reset();
+    fake.attr.phys_port_cnt = 2;
+    unit_settings("GASNET_IBV_PORTS=fake0:1,2", "GASNET_PUT_STRIPE_SZ=16",
+                  "GASNET_NETWORKDEPTH_PP=8", NULL);
+    world_open(2, segment_size);
+    tk_op_init(&op);
+    assert_int_equal(start_special(12 * piece, false, true), TK_OK);
+    assert_int_equal(sends(0), 6);
+    assert_int_equal(sends(1), 6);
+    uint64_t carried = link_to(0, 1, 0)->carried + link_to(0, 1, 1)->carried;
+    assert_int_equal(start_special(6 * piece, false, true), TK_BUSY);
+    assert_int_equal(rma.done, 0);
+    assert_int_equal(tk_counter_read(&op.pending), 12);
+    assert_int_equal(tk_counter_read(&link_to(0, 1, 0)->room), depth - 6);
+    assert_int_equal(tk_counter_read(&link_to(0, 1, 1)->room), depth - 6);
+    assert_int_equal(link_to(0, 1, 0)->carried + link_to(0, 1, 1)->carried, carried);
+    assert_int_equal(start_special(4 * piece, false, true), TK_OK);
+    end(4 * piece);
+    world_close();
+}
+
+/* One rail alone has room enough for it; and one that no queue could hold takes all that are idle.
+ */
+static void immediate_passes_over_a_full_rail(void **state)
+{
+    enum { piece = 16384, depth = 8 };
+    (void)state;
+    fake_reset();
+    fake.attr.phys_port_cnt = 2;
+    unit_settings("GASNET_IBV_PORTS=fake0:1,2", "GASNET_PUT_STRIPE_SZ=16",
+                  "GASNET_NETWORKDEPTH_PP=8", NULL);
+    world_open(2, segment_size);
+    tk_op_init(&op);
+    tk_counter_set(&link_to(0, 1, 0)->room, 0);
+    assert_int_equal(start_special(5 * piece, false, true), TK_OK);
+    assert_int_equal(sends(0), 0);
+    assert_int_equal(sends(1), 5);
+    end(5 * piece);
+    tk_counter_set(&link_to(0, 1, 0)->room, depth);
+    assert_int_equal(start_special(20 * piece, false, true), TK_BUSY);
+    assert_int_equal(rma.done, 16 * piece);
     world_close();
 }
 
@@ -500,6 +581,10 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(queue_pairs_of_a_rail_share_its_part),
     cmocka_unit_test(whole_transfers_take_turns),
     cmocka_unit_test(what_needs_order_is_not_spread),
+    cmocka_unit_test(the_payload_of_a_long_is_cut),
+    cmocka_unit_test(with_one_link_no_head_waits),
+    cmocka_unit_test(immediate_finds_room_on_all_rails_or_takes_none),
+    cmocka_unit_test(immediate_passes_over_a_full_rail),
     cmocka_unit_test(a_full_rail_is_passed_over),
     cmocka_unit_test(a_put_over_devices_ends_with_a_read),
     cmocka_unit_test(a_primary_link_of_any_number_has_its_read),
