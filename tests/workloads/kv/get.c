@@ -35,12 +35,12 @@ static struct {
     unsigned write_count;
 } getting;
 
-size_t kv_get_room(void)
+size_t kv_get_room(bool server)
 {
     struct kv_store_options options = kv_store_wanted();
     struct kv_shape shape = kv_shape_of(&options);
     size_t each = shape.stride > line_size ? shape.stride : line_size;
-    return kv_is_server() ? shape.size : (size_t)kv.window * each;
+    return server ? shape.size : (size_t)kv.window * each;
 }
 
 static void open_readings(void)
@@ -50,7 +50,7 @@ static void open_readings(void)
     getting.shape = kv_shape_of(&options);
     if (kv_is_server())
         return;
-    size_t each = kv_get_room() / (size_t)kv.window;
+    size_t each = kv_get_room(false) / (size_t)kv.window;
     getting.readings = calloc((size_t)kv.window, sizeof(*getting.readings));
     if (!getting.readings)
         wl_job_die("no memory for reads");

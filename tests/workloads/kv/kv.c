@@ -33,6 +33,8 @@ static void meet(void)
         wl_job_die("no memory for greetings");
     mine.base = kv_is_server() ? 0 : kv_slot_index(kv_client, window, 0) * kv_slot;
     mine.area = kv_area();
+    if (!kv_is_server() && wl_inject(&kv.injection, kv_wrong_hello))
+        mine.client++;
     wl_job_share(&mine, all, sizeof(mine));
     for (gex_Rank_t rank = 0; rank < wl_job.size; rank++) {
         struct hello expected = mine;
@@ -60,13 +62,15 @@ static void take_roles(void)
     kv_clients = wl_job.size - kv_servers;
     kv_client = kv_is_server() ? 0 : wl_job.me - kv_servers;
     kv_slot = kv_slot_size(kv.value_most);
-    size_t size = kv_store_at() + (chosen(&kv_get_put) ? kv_get_room() : 0);
-    if (size > gasnet_getMaxLocalSegmentSize())
+    bool gets = chosen(&kv_get_put);
+    size_t size = kv_store_at() + (gets ? kv_get_room(kv_is_server()) : 0);
+    size_t most = kv_store_at() + (gets ? kv_get_room(true) : 0); /* all refuse, or none */
+    if (most > gasnet_getMaxLocalSegmentSize())
         wl_job_refuse(wl_exit_bad,
                       "a segment of %zu bytes is needed and may have at most %zu "
                       "(GASNET_MAX_SEGSIZE): lower --window, --value, --log or the number of "
                       "clients",
-                      size, (size_t)gasnet_getMaxLocalSegmentSize());
+                      most, (size_t)gasnet_getMaxLocalSegmentSize());
     wl_job_segment(size);
 }
 
@@ -121,11 +125,13 @@ static void barrier_serving(void)
 
 static void preload(void)
 {
+    uint64_t began = wl_now();
     if (!kv.load && kv.preload == kv_preload_server && kv_is_server())
         kv_server_preload();
     if (!kv.load && kv.preload == kv_preload_client && !kv_is_server())
         kv_client_preload();
     barrier_serving();
+    kv_mine.load_ns = wl_now() - began;
     compare_refusals();
 }
 
@@ -182,13 +188,14 @@ static void run(struct wl_report *report)
 }
 
 struct absence {
-    int32_t missing;
+    int32_t missing, unfit;
     char why[wl_why_most];
 };
 
 /* What is not here leaves a gap in the table, and a word. */
 static bool available(const struct kv_transport *transport)
 {
+    kv_transport = transport;
     struct absence mine = {0}, *all = calloc(wl_job.size, sizeof(*all));
     if (!all)
         wl_job_die("no memory for a question");
@@ -200,7 +207,12 @@ static bool available(const struct kv_transport *transport)
         mine.missing = kv_raw_missing(mine.why, sizeof(mine.why));
     if (transport->way == kv_way_tcp && kv_is_server())
         mine.missing = kv_tcp_missing(transport, mine.why, sizeof(mine.why));
+    if (transport->way == kv_way_raw && !mine.missing)
+        mine.unfit = kv_raw_unfit(mine.why, sizeof(mine.why));
     wl_job_share(&mine, all, sizeof(mine));
+    for (gex_Rank_t rank = 0; rank < wl_job.size; rank++)
+        if (all[rank].unfit)
+            wl_job_refuse(wl_exit_bad, "%s", all[rank].why);
     gex_Rank_t rank = 0;
     while (rank < wl_job.size && !all[rank].missing)
         rank++;
@@ -221,7 +233,6 @@ static void run_all(struct wl_report *report)
         if (!first && report)
             wl_report_run(report);
         first = false;
-        kv_transport = kv_transports[i];
         run(report);
     }
     if (first)

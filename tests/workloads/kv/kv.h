@@ -61,6 +61,7 @@ enum kv_fault {
     kv_half_entry,
     kv_flip_entry,
     kv_skew,
+    kv_wrong_hello,
     kv_faults_end
 };
 
@@ -99,6 +100,8 @@ struct kv_outcome {
     uint64_t issued[3], answered[3]; /* by enum kv_op; servers: answered is what they served */
     uint64_t measured[3], hits, misses, lost, unsure, refused; /* clients, lost: surely put */
     uint64_t measured_ns, cpu_ns, stalls, reordered;
+    uint64_t load_ns;             /* of the phase before */
+    uint64_t posts, inlined;      /* raw: sends, and those that went along with their request */
     uint64_t wire_bytes;          /* handed over for sending, both ways; without headers */
     uint64_t reads, torn, looked; /* get: reads, those in vain, GETs that were answered by them */
     uint64_t packs, packed;       /* am-medium: messages with a multi-get, GETs in them */
@@ -162,7 +165,7 @@ static inline size_t kv_store_at(void)
     size_t buffers = kv_ud_count() * (size_t)kv.cl_batch * kv_buffer_size();
     return (kv_buffers() + buffers + page - 1) / page * page;
 }
-size_t kv_get_room(void);
+size_t kv_get_room(bool server);
 
 /* Nanoseconds of an interval of the report: a tenth of a second, or so many that there is room. */
 static inline uint64_t kv_interval(void)
@@ -244,6 +247,7 @@ const struct kv_transport *kv_only_transport(void);
 bool kv_tcp_missing(const struct kv_transport *transport, char *why, size_t size);
 bool kv_raw_polls(void); /* the present raw transport: slots, no completions */
 bool kv_raw_missing(char *why, size_t size);
+bool kv_raw_unfit(char *why, size_t size); /* does a device not allow what was asked for? */
 
 /* Called by transports: a request that lies in front of `end` came, of `image` bytes; and an
  * answer. `slot`: the record is in a slot, which is cleared for the next. False: that is no

@@ -75,6 +75,26 @@ multi_gets()
     faulty K7 --inject drop-answer --mget 4
 }
 
+# K1: who is who does not depend on who comes first.
+order_of_start()
+{
+    run_of='--ops 500 --keys 300 --put 30 --store exact --verify full --servers 2 --layer'
+    for layer in api raw; do
+        job 4 "$program" $run_of $layer --probe 0
+        passes "in any order"
+        digest=$(value_of store_digest verify)
+        for delays in "0.6 0.4 0.2 0" "0 0.2 0.4 0.6" "0.4 0 0.5 0"; do
+            printf '#!/bin/sh\nset -- %s "$@"\nshift "$PMIX_RANK"; sleep "$1"; shift $((4 - PMIX_RANK))\nexec %s "$@"\n' \
+                "$delays" "$program" >"$scratch/late"
+            chmod 755 "$scratch/late"
+            job 4 "$scratch/late" $run_of $layer --probe 0
+            passes "delays $delays"
+            [ "$(value_of store_digest verify)" = "$digest" ] || failed "delays $delays: another store"
+        done
+    done
+    faulty K1 --inject wrong-hello:1
+}
+
 stores()
 {
     good_run 3 --put 30 --keys 5000 --index-bkts 256
@@ -156,5 +176,6 @@ lane faults faults
 lane stores stores
 lane many multi_gets
 lane gets gets keys
+lane order order_of_start
 lane rest refusals killed
 finish

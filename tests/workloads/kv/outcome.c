@@ -130,6 +130,10 @@ static void add_raw(struct kv_outcome *into, const struct kv_outcome *from)
     if (from->receives_least < into->receives_least)
         into->receives_least = from->receives_least;
     into->wire_bytes += from->wire_bytes;
+    into->posts += from->posts;
+    into->inlined += from->inlined;
+    if (from->load_ns > into->load_ns)
+        into->load_ns = from->load_ns;
     into->packs += from->packs;
     into->packed += from->packed;
 }
@@ -236,6 +240,8 @@ static void report_raw(struct wl_report *r, const struct kv_outcome *sum, double
     wl_report_real(r, wl_summary, "cqes_per_op", raw ? (double)sum->cqes / served : NAN);
     wl_report_real(r, wl_summary, "postlist_average",
                    raw ? (double)sum->listed / (double)(sum->lists ? sum->lists : 1) : NAN);
+    wl_report_real(r, wl_summary, "inlined_percent",
+                   raw && sum->posts ? 100.0 * (double)sum->inlined / (double)sum->posts : NAN);
     wl_report_whole(r, wl_summary, "receives_least",
                     sum->receives_least == UINT64_MAX ? -1 : (int64_t)sum->receives_least);
     wl_report_real(r, wl_summary, "reads_per_get",
@@ -257,6 +263,7 @@ static void report_rates(struct wl_report *r, const struct total *total)
     }
     wl_report_text(r, wl_summary, "transport", kv_transport->name);
     wl_report_text(r, wl_summary, "notified_by", kv_notified_by());
+    wl_report_real(r, wl_summary, "load_s", (double)sum->load_ns * 1e-9);
     wl_report_real(r, wl_summary, "rate_mops", total->mops);
     wl_report_real(r, wl_summary, "get_mops", total->get_mops);
     wl_report_real(r, wl_summary, "write_mops", total->write_mops);

@@ -121,6 +121,7 @@ const struct wl_fault kv_faults[] = {
     [kv_half_entry] = {"half-entry", "K4", "an entry is never written to its end"},
     [kv_flip_entry] = {"flip-entry", "K4", "a bit of an entry is wrong"},
     [kv_skew] = {"skew", "K16", "one request in four reads the same key"},
+    [kv_wrong_hello] = {"wrong-hello", "K1", "a client takes itself for the next one"},
     {NULL, NULL, NULL},
 };
 
@@ -130,5 +131,5 @@ const struct wl_program kv_program = {
     "every answer.\nFaults for --inject: drop-answer, dup-answer, lose-request (K7), swap-answers, "
     "flip-bit (K4), dup-request, keep-mark (K6), stale-len (K8), wrong-server (K9), newer-first "
     "(K10), poll-early (K3), starve, starve-server (K15), lost-put, half-entry, flip-entry (K4), "
-    "skew (K16).",
+    "skew (K16), wrong-hello:1 (K1).",
     table, sizeof(table) / sizeof(*table), kv_related};

@@ -36,14 +36,14 @@ void kv_serve(struct kv_store *store, struct kv_item *item)
 void kv_pipeline_push(struct kv_pipeline *pipeline, const struct kv_item *item)
 {
     static const struct kv_item dummy;
+    if (pipeline->immediate && !item)
+        return;
     pipeline->pushes++;
     pipeline->dummies += !item;
     if (pipeline->immediate) {
-        if (!item)
-            return;
-        pipeline->newer = *item;
-        kv_serve(pipeline->store, &pipeline->newer);
-        pipeline->answer(pipeline->arg, &pipeline->newer);
+        struct kv_item now = *item;
+        kv_serve(pipeline->store, &now);
+        pipeline->answer(pipeline->arg, &now);
         return;
     }
     if (item)

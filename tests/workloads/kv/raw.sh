@@ -45,6 +45,13 @@ ways()
     job 2 "$program" --compat --layer raw --probe 0 --put 100 --keys 10 --preload server --ops 1000 --verify full
     passes "PUTs of Ib-KV"
     [ "$(value_of wire_bytes_per_op)" = 51 ] || failed "a PUT and its answer have $(value_of wire_bytes_per_op) bytes"
+    # Alone in the pipeline a request leaves when two dummies have pushed it out.
+    good_run 2 $small --layer raw --window 1 --preload server
+    [ "$(value_of dummies_per_op)" = 2 ] || failed "$(value_of dummies_per_op) dummies for a request"
+    good_run 2 $small --layer raw --window 1 --preload server --pipeline 0
+    [ "$(value_of dummies_per_op)" = 0 ] || failed "$(value_of dummies_per_op) dummies without a pipeline"
+    good_run 2 $small --layer raw --inline 0
+    [ "$(value_of inlined_percent)" = 0 ] || failed "$(value_of inlined_percent) % inline, which was not to be"
     good_run 4 $small --layer raw --transport all --ud shared --servers 2
     good_run 4 $small --layer raw --notify imm --servers 2
     [ "$(value_of notified_by)" = completions ] || failed "--notify imm polls"
@@ -95,6 +102,8 @@ rules()
     refused "'3' is not a whole number and a power of 2" --layer raw --ws-server 3
     refused "am-medium is not of --layer raw" --layer raw --transport am-medium
     refused "keep-mark needs one --transport of write-send write-write" --inject keep-mark --verify full
+    refused "q-depth is more than the device allows (softhca0:1: " --layer raw --q-depth 32768
+    refused "twice --ws-server is more than the device allows" --layer raw --ws-server 16384
     refused "key is 16 but for am-medium" --layer raw --key 24
     refused "compat is the layout of slots" --compat
     refused "compat is the layout of slots" --compat --transport write-write

@@ -127,6 +127,43 @@ bool kv_raw_missing(char *why, size_t size)
     return true;
 }
 
+/* What the device of a rail does not allow, in the words of the option; NULL: nothing. */
+static const char *beyond(const trunkline_rail_t *rail)
+{
+    int64_t answer =
+        (int64_t)(kv_layout.compat ? kv_compat_answer : kv.value_most + kv_answer_image);
+    int64_t request = kv_raw_datagrams() ? (int64_t)(kv.value_most + kv_layout.header_image) : 0;
+    int64_t most = rail->limits.max_qp_wr;
+    /* Datagrams are not split. */
+    if ((answer > request ? answer : request) > (int64_t)rail->mtu - kv_grh)
+        return "--value is too large for a datagram";
+    if (kv.q_depth > most)
+        return "--q-depth is more than the device allows";
+    if (2 * kv.ws_server > most)
+        return "twice --ws-server is more than the device allows";
+    if (kv.cl_batch > most)
+        return "--cl-batch is more than the device allows";
+    if (kv_raw_datagrams() && kv_clients * kv.window + kv_spare > most)
+        return "--window times the number of clients is more than the device allows";
+    return NULL;
+}
+
+bool kv_raw_unfit(char *why, size_t size)
+{
+    unsigned count;
+    const char *what = NULL, *rail = "";
+    if (trunkline_rails_open(&kv_raw.rails, &count))
+        return false;
+    for (unsigned i = 0; i < count && !what; i++) {
+        what = beyond(&kv_raw.rails[i]);
+        rail = kv_raw.rails[i].name;
+    }
+    if (what)
+        snprintf(why, size, "%s (%s: %d work requests, MTU %u)", what, rail,
+                 kv_raw.rails[0].limits.max_qp_wr, (unsigned)kv_raw.rails[0].mtu);
+    return what != NULL;
+}
+
 static void open_rails(void)
 {
     unsigned count;
@@ -134,11 +171,6 @@ static void open_rails(void)
     kv_raw.rail_count = count > kv_rails_most ? kv_rails_most : count;
     if (kv.ports && kv.ports < (int64_t)kv_raw.rail_count)
         kv_raw.rail_count = (unsigned)kv.ports;
-    /* Datagrams are not split. */
-    for (unsigned i = 0; i < kv_raw.rail_count; i++)
-        if (kv.value_most + kv_layout.header_image > kv_raw.rails[i].mtu)
-            wl_job_die("values of %zu bytes do not fit into datagrams of %u bytes over %s",
-                       kv.value_most, (unsigned)kv_raw.rails[i].mtu, kv_raw.rails[i].name);
 }
 
 /* Nothing may reorder what is written: the last byte has to be the last one that is seen. */

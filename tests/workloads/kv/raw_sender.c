@@ -102,6 +102,8 @@ void kv_sender_put(struct kv_sender *sender, struct ibv_send_wr *wr, const void 
     *wr->sg_list = (struct ibv_sge){(uint64_t)(uintptr_t)data, (uint32_t)size, lkey};
     if (kv.use_inline && size <= sender->qp.inline_size)
         wr->send_flags |= IBV_SEND_INLINE;
+    kv_mine.posts++;
+    kv_mine.inlined += (wr->send_flags & IBV_SEND_INLINE) != 0;
     if (sender->list == sender->list_most)
         kv_sender_flush(sender);
 }

@@ -269,7 +269,8 @@ static bool can_happen(int fault, const struct kv_transport *on)
                                      [kv_lost_put] = in_api,
                                      [kv_half_entry] = in_get,
                                      [kv_flip_entry] = in_api,
-                                     [kv_skew] = in_all};
+                                     [kv_skew] = in_all,
+                                     [kv_wrong_hello] = in_all};
     /* A second write of the same bytes leaves no trace, a put under way can't be doubled, and
      * answers that are written need no receives. */
     if (on == &kv_put_am && (fault == kv_dup_request || fault == kv_wrong_server))

@@ -133,7 +133,7 @@ static void keys_of_any_length_have_their_place(void **state)
 /* --compat: 16 bytes for a GET, 50 for a PUT, in slots of 50; answers of 34 and 1. */
 static void the_layout_of_ib_kv_has_its_sizes(void **state)
 {
-    char slots[3 * kv_compat_slot], *end = slots + 2 * kv_compat_slot;
+    char value[32], slots[3 * kv_compat_slot], *end = slots + 2 * kv_compat_slot;
     struct kv_request request;
     struct kv_answer answer = {.seq = 9};
     (void)state;
@@ -141,6 +141,7 @@ static void the_layout_of_ib_kv_has_its_sizes(void **state)
     assert_int_equal(kv_slot_size(32), 50);
     assert_int_equal(kv_image_size(kv_get, 0), 16);
     assert_int_equal(kv_image_size(kv_put, 32), 50);
+    memset(value, 'w', sizeof(value));
     memset(slots, 0, sizeof(slots));
     struct kv_key key = kv_key_of(3, 4);
     memset(kv_record_value(end, 32), 'v', 32);
@@ -159,11 +160,11 @@ static void the_layout_of_ib_kv_has_its_sizes(void **state)
     kv_record_write(end, kv_get, 0, 0, &key, 0);
     assert_true(kv_record_read(end, 32, &request));
     assert_int_equal(request.op, kv_get);
-    assert_int_equal(kv_answer_write(end, kv_get, 1, kv_ok, request.value, 32, 1), 34);
+    assert_int_equal(kv_answer_write(end, kv_get, 1, kv_ok, value, 32, 1), 34);
     assert_true(kv_answer_read(end, 34, &answer));
     assert_int_equal(answer.len, 32);
     assert_int_equal(answer.seq, 9);
-    assert_memory_equal(answer.value, end - 32, 32);
+    assert_memory_equal(answer.value, value, 32);
     assert_int_equal(kv_answer_write(end, kv_get, 1, kv_missing, NULL, 0, 1), 34);
     assert_true(kv_answer_read(end, 34, &answer));
     assert_int_equal(answer.status, kv_missing);
@@ -295,8 +296,8 @@ static void neighbours_in_the_pipeline_see_each_other_in_order(void **state)
                 assert_int_equal(answers.seen[i].status, expected[i] < 0 ? kv_missing : kv_ok);
                 assert_int_equal(answers.seen[i].version, expected[i] < 0 ? 0 : expected[i]);
             }
-            assert_int_equal(pipeline.pushes, 12);
-            assert_int_equal(pipeline.dummies, 2);
+            assert_int_equal(pipeline.pushes, way & 2 ? 10 : 12);
+            assert_int_equal(pipeline.dummies, way & 2 ? 0 : 2);
             kv_store_close(pipeline.store);
         }
 }
