@@ -12,6 +12,7 @@
 #include "bootstrap/bootstrap.h"
 #include "exit/exit_private.h"
 #include "firehose/firehose.h"
+#include "transport/verbs/verbs.h"
 #include "message/message.h"
 #include "peer/peer.h"
 #include "progress/progress.h"
@@ -181,6 +182,7 @@ void tk_leave(void)
     tk_leave_begin();
     tk_handlers_shut();
     tk_firehose_tell();
+    tk_verbs_tell_deaths();
     gasnett_flush_streams();
     is_leaving = true;
     tk_leave_rest();

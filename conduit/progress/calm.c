@@ -29,7 +29,7 @@ enum {
     spin_to_block = 1000, /* about what going to sleep and being woken costs */
     yield_crowded = 10,
     stall_check = 1u << 12, /* empty polls between looks at the clock */
-    stall_check_asleep = 64 /* the same in stretches of sleep */
+    stall_check_asleep = 64 /* stretches of sleep */
 };
 
 #define FOR_EVER UINT_MAX
@@ -83,6 +83,10 @@ void tk_tell_own_threads(void)
     tk_doorbell_ring(bell);
 }
 
+/* Over all waits: in a job that has much to do each is short, and ports come and go all the same.
+ */
+static TK_PER_THREAD unsigned sleeps, polls_in_vain;
+
 static bool is_over(void *what)
 {
     return tk_counter_read(&doings) != doings_known || tk_has_come(*(const enum tk_hope *)what);
@@ -99,7 +103,7 @@ static void sleep_once(unsigned turn, enum tk_hope hope)
     if (tk_counter_read(&some_slept) == 0)
         tk_counter_set(&some_slept, 1);
     tk_doorbell_sleep(bell, is_over, &hope, nsec);
-    if (turn % stall_check_asleep == 0)
+    if (++sleeps % stall_check_asleep == 0)
         tk_verbs_tell_stall();
 }
 
@@ -113,7 +117,7 @@ void tk_back_off(unsigned empty, enum tk_hope hope)
         else
             sleep_once(empty - pace->spins - pace->yields, hope);
     }
-    if (empty % stall_check == 0)
+    if (++polls_in_vain % stall_check == 0)
         tk_verbs_tell_stall();
     if (TK_THREADED)
         doings_known = tk_counter_read(&doings);

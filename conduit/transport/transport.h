@@ -164,6 +164,7 @@ struct tk_rma {
     struct tk_op *op;
     tk_counter_t *sources; /* put: counts pieces that still read their source; NULL: nobody asks */
     uint64_t unfenced;     /* the transport's own: what is left to do when all bytes are posted, */
+    int32_t returns;       /* how many links had come back when there was nothing yet, */
     bool may_hold;         /* and that its local memory may be used where it lies */
     bool is_put;
     bool

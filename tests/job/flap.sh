@@ -55,6 +55,7 @@ flaps()
 }
 
 gone=.no.longer.reaches.rank # in a plan, whose words have no blanks
+back=.reaches.rank.*.again,.and.is.used.again
 
 # Each of two ranks says so of each port that is between them and over the network.
 said_of()
@@ -82,6 +83,26 @@ for_good_mixed()
     said_of "softhca.*" 8
 }
 
+# A port goes down, is given up, and comes up again; then another one goes down, which would be the last.
+comes_back()
+{
+    flaps 2 seq "$network $two_ports GASNET_IBV_PORTS_VERBOSE=2" calls=1 down=softhca0:2 "lines=2,softhca0:2$gone" calls=1 up=softhca0:2 \
+        "lines=2,softhca0:2$back" calls=1 down=softhca0:1 "lines=2,softhca0:1$gone" calls=2
+    says 'port softhca0:1: connections given up 1, used again 0' 2
+    says 'port softhca0:2: connections given up 1, used again 1' 2
+    flaps 2 par "$network $two_devices" calls=1 down=softhca0:1 "lines=2,softhca0:1$gone" up=softhca0:1 \
+        "lines=2,softhca0:1$back" calls=1 down=softhca1:1 "lines=2,softhca1:1$gone" up=softhca1:1 "lines=2,softhca1:1$back" calls=1
+}
+
+# The same with more ports, and with ranks that share memory.
+more_come_back()
+{
+    flaps 3 seq "$network $four_of_eight" calls=1 down=softhca2:2 "lines=6,softhca2:2$gone" up=softhca2:2 \
+        "lines=6,softhca2:2$back" down=softhca0:2 down=softhca1:1 down=softhca3:1 "lines=24,$gone" calls=1
+    flaps 3 par "$mixed $two_ports" calls=1 down=softhca0:1 "lines=4,softhca0:1$gone" up=softhca0:1 \
+        "lines=4,softhca0:1$back" calls=1 down=softhca0:2 "lines=4,softhca0:2$gone" calls=2
+}
+
 without_failover()
 {
     for shape in "$two_ports" "$two_devices"; do
@@ -95,5 +116,7 @@ without_failover()
 
 lane for_good for_good
 lane for_good_mixed for_good_mixed
+lane comes_back comes_back
+lane more_come_back more_come_back
 lane without_failover without_failover
 finish

@@ -51,6 +51,9 @@ enum tk_status tk_verbs_open_firehose(unsigned ranks_on_host, bool is_first);
 struct tk_pinned;
 const uint32_t *tk_verbs_remote_keys(const struct tk_pinned *pinned);
 
+/* At the end, if it was asked for: of each port in use that was given up, for how many ranks. */
+void tk_verbs_tell_deaths(void);
+
 void tk_verbs_close(void);
 
 /* The rails in use, for people: device, port, how it is addressed, and why it was chosen; and the

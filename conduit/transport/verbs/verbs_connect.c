@@ -12,6 +12,7 @@
 #include "transport/verbs/verbs_failover.h"
 #include "transport/verbs/verbs_note.h"
 #include "transport/verbs/verbs_private.h"
+#include "transport/verbs/verbs_return.h"
 
 static enum tk_status failed(const struct tk_link *link, const char *what, int error)
 {
@@ -80,23 +81,54 @@ enum tk_status tk_link_open(struct tk_link *link, struct tk_peer *peer, uint32_t
     prepare(link, is_primary);
     if (tk_verbs.keeps && tk_notes_open(link) != TK_OK)
         return TK_FAIL;
+    if (tk_verbs.keeps)
+        tk_life_name(link);
     if (create(link, &attr) != TK_OK)
         return TK_FAIL;
-    int error = tk_qp_init(link->qp, tk_rail_of(link), IBV_QPT_RC,
-                           IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ);
+    int error = tk_link_init(link);
     return error ? failed(link, "modify_qp to INIT", error) : TK_OK;
+}
+
+/* No packet of an earlier life may be taken for one that is expected now: those that a connection
+ * sends after one another have numbers close together, and these are far apart. */
+static uint32_t first_psn(uint32_t life)
+{
+    enum { psn_bits = 24, scatter = 0x9e3779 };
+    return life * scatter & ((1u << psn_bits) - 1);
+}
+
+int tk_link_init(struct tk_link *link)
+{
+    return tk_qp_init(link->qp, tk_rail_of(link), IBV_QPT_RC,
+                      IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ);
+}
+
+int tk_link_ready(struct tk_link *link, const struct tk_port_address *to, uint32_t qp,
+                  uint32_t life, const char **what)
+{
+    const struct tk_rail *rail = tk_rail_of(link);
+    const struct tk_route route = {.rail = rail,
+                                   .to = to,
+                                   .type = IBV_QPT_RC,
+                                   .to_qp = qp,
+                                   .to_psn = first_psn(life),
+                                   .psn = first_psn(life),
+                                   .reads_out = rail->reads_out};
+    *what = "modify_qp to RTR";
+    int error = tk_qp_rtr(link->qp, &route);
+    if (error)
+        return error;
+    *what = "modify_qp to RTS";
+    return tk_qp_rts(link->qp, &route);
 }
 
 enum tk_status tk_link_connect(struct tk_link *link, const struct tk_port_address *to, uint32_t qp)
 {
-    const struct tk_rail *rail = tk_rail_of(link);
-    const struct tk_route route = {
-        .rail = rail, .to = to, .type = IBV_QPT_RC, .to_qp = qp, .reads_out = rail->reads_out};
-    const char *what = "modify_qp to RTR";
-    int error = tk_qp_rtr(link->qp, &route);
-    if (!error) {
-        what = "modify_qp to RTS";
-        error = tk_qp_rts(link->qp, &route);
+    const char *what;
+    int error = tk_link_ready(link, to, qp, 0, &what);
+    if (link->notes) {
+        link->notes->life.to = *to;
+        link->notes->life.to_qp = qp;
     }
     return error ? failed(link, what, error) : TK_OK;
 }

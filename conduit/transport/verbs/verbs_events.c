@@ -2,8 +2,8 @@
  *
  * Events of ports. A device tries for seconds to get something through a port that is down; its
  * event says so at once, also to who only waits for others. A cable that is out for a moment is no
- * reason to give the port up: so it must have been down for a while. Read now and then by who waits
- * in vain; one thread at a time. */
+ * reason to give the port up: so it must have been down for a while. A port that was down is looked
+ * at from then on: it may be back. All now and then, by who waits in vain; one thread at a time. */
 #include "config.h"
 
 #include <fcntl.h>
@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "transport/verbs/verbs_failover.h"
 #include "transport/verbs/verbs_private.h"
+#include "transport/verbs/verbs_return.h"
 
 static const uint64_t patience = TK_SECOND / 4;
 static tk_lock_t looking = TK_LOCK_INIT;
@@ -28,8 +29,10 @@ static void mark(const struct tk_device *device, int port, bool is_down)
 {
     for (uint32_t i = 0; i < tk_verbs.rail_count; i++) {
         struct tk_rail *rail = &tk_verbs.rails[i];
-        if (rail->device == device && rail->address.port == port)
-            rail->down_since = is_down ? tk_now() : 0;
+        if (rail->device != device || rail->address.port != port)
+            continue;
+        rail->down_since = is_down ? tk_now() : 0;
+        tk_return_watch(rail);
     }
 }
 
@@ -51,19 +54,26 @@ static bool is_down(const struct tk_rail *rail)
            attr.state != IBV_PORT_ACTIVE;
 }
 
+static void look_at(uint32_t number, uint64_t now)
+{
+    struct tk_rail *rail = &tk_verbs.rails[number];
+    if (rail->look_again && now >= rail->look_again)
+        rail->look_again = tk_return_look(number, now);
+    if (!rail->down_since || now - rail->down_since < patience)
+        return;
+    rail->down_since = 0;
+    if (is_down(rail))
+        tk_failover_rail(number);
+}
+
 void tk_events_look(void)
 {
     if (!tk_trylock(&looking))
         return;
     for (const struct tk_device *device = &tk_verbs.device; device; device = device->next)
         read_events(device);
-    for (uint32_t i = 0; i < tk_verbs.rail_count; i++) {
-        struct tk_rail *rail = &tk_verbs.rails[i];
-        if (!rail->down_since || tk_now() - rail->down_since < patience)
-            continue;
-        rail->down_since = 0;
-        if (is_down(rail))
-            tk_failover_rail(i);
-    }
+    uint64_t now = tk_now();
+    for (uint32_t i = 0; i < tk_verbs.rail_count; i++)
+        look_at(i, now);
     tk_unlock(&looking);
 }

@@ -19,40 +19,30 @@
  * unchanged: each message arrives once, and gives back what it gave before. Until then the dead
  * link is the primary one, and has no room: nobody else has to know.
  *
- * One thread at a time goes on with moves; that lock is taken before a link's. Nobody else holds
- * two links' locks. */
+ * What is told and heard is in verbs_notice.c, how a link comes back in verbs_return.c. One thread
+ * at a time goes on with moves; that lock is taken before a link's. Nobody else holds two links'
+ * locks. */
 #include "config.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/bits.h"
+#include "base/clock.h"
 #include "base/report.h"
 #include "settings/settings.h"
 #include "transport/verbs/verbs_credit.h"
 #include "transport/verbs/verbs_failover.h"
 #include "transport/verbs/verbs_note.h"
+#include "transport/verbs/verbs_return.h"
 #include "transport/verbs/verbs_work.h"
 
-enum {
-    no_room_ever = 1 << 30, /* taken from a dead link's room, and given to it as spare buffers: it
-                               neither sends nor receives then, whoever tries */
-    notice_args = 2         /* the number of the dead link, and how many messages came over it */
-};
-
-/* What is to be posted again. */
-struct redo {
-    struct redo *next;
+struct tk_redo {
+    struct tk_redo *next;
     struct tk_note note;
 };
 
-struct tk_pair {
-    struct redo *redo;   /* in the order in which it was posted once */
-    tk_counter_t moving; /* links that died and are not closed */
-    int heir;            /* number of the link that will be primary; -1: the primary one lives */
-};
-
-static tk_lock_t stepping = TK_LOCK_INIT;
+tk_lock_t tk_moves_lock = TK_LOCK_INIT;
 
 enum tk_status tk_failover_open(void)
 {
@@ -72,7 +62,7 @@ enum tk_status tk_failover_open(void)
 
 static void drop_redo(struct tk_pair *pair)
 {
-    struct redo *first = pair->redo;
+    struct tk_redo *first = pair->redo;
     pair->redo = first->next;
     free(first);
 }
@@ -86,53 +76,52 @@ void tk_failover_close(void)
     tk_verbs.pairs = NULL;
 }
 
-static uint32_t number_of(const struct tk_link *link)
-{
-    return (uint32_t)(link - tk_links_to(link->peer->rank));
-}
-
-static struct tk_pair *pair_of(const struct tk_link *link)
-{
-    return &tk_verbs.pairs[link->peer->rank];
-}
-
-/* Of those to the peer, the first that lives; NULL: none does. */
-static struct tk_link *first_living(uint32_t rank, const struct tk_link *but)
+/* Of those to the peer, the first that lives, or may; NULL: none does. */
+static struct tk_link *first_open(uint32_t rank, const struct tk_link *but)
 {
     struct tk_link *links = tk_links_to(rank);
     for (uint32_t k = 0; k < tk_verbs.links_pp; k++)
-        if (&links[k] != but && tk_link_is_live(&links[k]))
+        if (&links[k] != but && tk_link_is_open(&links[k]))
             return &links[k];
     return NULL;
 }
 
 /* ---- death ---- */
 
-static void close_end(struct tk_link *link, const char *why)
+/* True if it was live. */
+static bool close_end(struct tk_link *link)
 {
-    const struct tk_port_address *a = &tk_rail_of(link)->address;
     struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
-    tk_lock(&link->lock);
     bool was_live = tk_link_is_live(link);
-    if (was_live) {
-        tk_counter_add(&tk_verbs.chores, 1);
-        tk_counter_add(&pair_of(link)->moving, 1);
-        tk_counter_add(&link->room, -no_room_ever);
-        link->surplus += no_room_ever;
-        tk_counter_leave(&link->fate, TK_CLOSING);
-        int error = ibv_modify_qp(link->qp, &attr, IBV_QP_STATE);
-        if (error)
-            tk_panic("%s:%u: modify_qp to ERR for rank %u failed: %s", a->device, a->port,
-                     link->peer->rank, strerror(error));
-    }
-    tk_unlock(&link->lock);
+    tk_counter_add(&tk_verbs.chores, 1);
+    tk_counter_add(&tk_pair_of(link)->moving, 1);
     if (was_live)
-        tk_warn("%s:%u no longer reaches rank %u (%s): %s; what went over it goes over other "
-                "ports (GASNET_IBV_FAILOVER=0 ends the job instead)",
-                a->device, a->port, link->peer->rank, link->peer->host, why);
+        tk_counter_add(&link->room, -tk_no_room_ever);
+    link->surplus += tk_no_room_ever;
+    link->notes->life.ended = tk_now();
+    tk_counter_leave(&link->fate, TK_CLOSING);
+    int error = ibv_modify_qp(link->qp, &attr, IBV_QP_STATE);
+    if (error)
+        tk_panic("%s:%u: modify_qp to ERR for rank %u failed: %s", tk_rail_of(link)->address.device,
+                 tk_rail_of(link)->address.port, link->peer->rank, strerror(error));
+    return was_live;
 }
 
-static bool is_leaving(void)
+void tk_link_give_up(struct tk_link *link, const char *why)
+{
+    const struct tk_port_address *a = &tk_rail_of(link)->address;
+    tk_lock(&link->lock);
+    bool was_live = tk_link_is_open(link) && close_end(link);
+    tk_unlock(&link->lock);
+    if (!was_live)
+        return;
+    tk_counter_add(&tk_rail_of(link)->deaths, 1);
+    tk_warn("%s:%u no longer reaches rank %u (%s): %s; what went over it goes over other "
+            "ports (GASNET_IBV_FAILOVER=0 ends the job instead)",
+            a->device, a->port, link->peer->rank, link->peer->host, why);
+}
+
+bool tk_is_leaving(void)
 {
     return !__atomic_load_n(&tk_lost_peer, __ATOMIC_ACQUIRE);
 }
@@ -146,26 +135,30 @@ static bool is_death(const struct ibv_wc *wc)
 /* False: it lives, and its death is the end of the job, or the job is at its end. */
 static bool die(struct tk_link *link, const struct ibv_wc *wc)
 {
-    if (!tk_link_is_live(link))
+    if (!tk_link_is_open(link))
         return true;
     if (tk_counter_read(&link->broken))
         return false;
-    if (is_leaving() || !first_living(link->peer->rank, link)) {
+    if (tk_is_leaving() || !first_open(link->peer->rank, link)) {
         struct tk_link *primary = tk_primary(link->peer);
         if (!tk_link_is_live(primary)) /* what waits there for this one waits no more */
             tk_counter_add(&primary->broken, 1);
         return false;
     }
-    close_end(link, ibv_wc_status_str(wc->status));
+    tk_link_give_up(link, ibv_wc_status_str(wc->status));
     return true;
 }
 
 bool tk_failover(struct tk_work *work, const struct ibv_wc *wc)
 {
     struct tk_link *link = work->link;
-    if (!tk_verbs.keeps || !is_death(wc) || !die(link, wc))
+    if (!tk_verbs.keeps || !is_death(wc))
         return false;
-    if (work == &link->quiet_work)
+    if (tk_life_is_over(work))
+        return true;
+    if (!die(link, wc))
+        return false;
+    if (tk_life_names(work))
         return true;
     tk_lock(&link->lock);
     link->notes->failed += 1 + work->covers;
@@ -178,7 +171,7 @@ bool tk_failover_flushed(struct tk_buffer *buffer, const struct ibv_wc *wc)
     struct tk_link *link = buffer->link;
     if (!is_death(wc))
         return false;
-    if (tk_link_is_live(link))
+    if (tk_link_is_open(link))
         tk_devices_reap(); /* the cause is there */
     if (!die(link, wc))
         return false;
@@ -193,27 +186,25 @@ static bool lives_elsewhere(uint32_t rank, uint32_t rail)
 {
     const struct tk_link *links = tk_links_to(rank);
     for (uint32_t k = 0; k < tk_verbs.links_pp; k++)
-        if (links[k].rail != rail && tk_link_is_live(&links[k]))
+        if (links[k].rail != rail && tk_link_is_open(&links[k]))
             return true;
     return false;
 }
 
 void tk_failover_rail(uint32_t rail)
 {
-    for (uint32_t r = 0; r < tk_peers.size && !is_leaving(); r++) {
+    for (uint32_t r = 0; r < tk_peers.size && !tk_is_leaving(); r++) {
         struct tk_link *links = tk_links_to(r);
         if (!links->qp || !lives_elsewhere(r, rail))
             continue;
         for (uint32_t k = rail; k < tk_verbs.links_pp; k += tk_verbs.rail_count)
-            if (tk_link_is_live(&links[k]))
-                close_end(&links[k], "its port is down");
+            tk_link_give_up(&links[k], "its port is down");
     }
 }
 
 /* ---- what is on the dead link ---- */
 
-/* Work requests that it took and did not complete. */
-static int unfinished(const struct tk_link *link)
+int tk_link_unfinished(const struct tk_link *link)
 {
     return link->notes->failed + link->quiet;
 }
@@ -223,40 +214,37 @@ static int unfinished(const struct tk_link *link)
 static bool is_drained(struct tk_link *link)
 {
     tk_lock(&link->lock);
-    int taken = tk_verbs.depth_pp - (tk_counter_read(&link->room) + no_room_ever);
-    bool is_sent = taken == unfinished(link) + tk_counter_read(&link->lent);
-    bool is_received = tk_credit_buffers_posted(link) == no_room_ever;
+    int taken = tk_verbs.depth_pp - (tk_counter_read(&link->room) + tk_no_room_ever);
+    bool is_sent = taken == tk_link_unfinished(link) + tk_counter_read(&link->lent);
+    bool is_received = tk_credit_buffers_posted(link) == tk_no_room_ever;
     tk_unlock(&link->lock);
     return is_sent && is_received;
 }
 
-static struct redo *redo_of(const struct tk_note *note)
+static struct tk_redo *redo_of(const struct tk_note *note)
 {
-    struct redo *redo = malloc(sizeof(*redo));
+    struct tk_redo *redo = malloc(sizeof(*redo));
     if (!redo)
         tk_panic("out of memory for what is to be sent again (%zu bytes)", sizeof(*redo));
     redo->note = *note;
     return redo;
 }
 
-/* Notices that may have been lost are told again, with what is true by then, and whether they came
- * or not: to wait until that is known could be to wait for a notice that waits for this one. */
-static void tell_again(struct tk_link *link)
+/* Gives its slots back, too. */
+static void complete(struct tk_link *link, struct tk_work *work)
 {
-    struct tk_link *links = tk_links_to(link->peer->rank);
-    for (uint32_t back = (uint32_t)unfinished(link); back > 0; back--) {
-        const struct tk_short *notice = tk_note_as_notice(tk_note_back(link, back));
-        if (notice)
-            links[notice->args[0]].notes->must_tell = true;
-    }
+    tk_lock(&link->lock);
+    link->notes->failed -= 1 + work->covers;
+    tk_unlock(&link->lock);
+    tk_work_complete(work);
 }
 
 /* Once it is drained nobody else looks at its notes. What it lost was posted before that which is
  * to be done again already: it was the primary link before those that came after it. */
 static void settle(struct tk_link *link)
 {
-    struct redo *list = NULL, **end = &list;
-    uint32_t back = (uint32_t)unfinished(link), before = link->notes->sent;
+    struct tk_redo *list = NULL, **end = &list;
+    uint32_t back = (uint32_t)tk_link_unfinished(link), before = link->notes->sent;
     for (uint32_t i = back; i > 0; i--)
         before -= tk_note_back(link, i)->opcode == IBV_WR_SEND;
     for (; back > 0; back--) {
@@ -266,63 +254,15 @@ static void settle(struct tk_link *link)
         bool is_done = has_come && note->opcode != IBV_WR_RDMA_READ;
         if (is_done || tk_note_as_notice(note)) {
             if (note->work)
-                tk_work_complete(note->work);
+                complete(link, note->work);
         } else {
             *end = redo_of(note);
             end = &(*end)->next;
         }
     }
-    *end = pair_of(link)->redo;
-    pair_of(link)->redo = list;
+    *end = tk_pair_of(link)->redo;
+    tk_pair_of(link)->redo = list;
     tk_counter_leave(&link->fate, TK_SETTLED);
-}
-
-/* ---- notices ---- */
-
-/* Without a work if there is none: all may wait for this notice. */
-static bool post_notice(struct tk_link *carrier, struct tk_short *notice)
-{
-    size_t size = tk_short_size(notice_args);
-    bool is_small = size <= tk_verbs.inline_limit;
-    struct tk_outgoing out = {.head = &notice->head, .head_size = size};
-    struct tk_work *work = tk_work_take(carrier, !is_small);
-    if (work) {
-        tk_message_post_work(carrier, work, &out);
-        return true;
-    }
-    if (!is_small || !tk_slot_take(carrier))
-        return false;
-    carrier->quiet++;
-    memcpy(carrier->quiet_data.bytes, notice, size);
-    tk_quiet_post_noted(carrier, size);
-    return true;
-}
-
-static void tell(struct tk_link *link, struct tk_link *carrier)
-{
-    int32_t arrived = (int32_t)__atomic_load_n(&link->notes->arrived, __ATOMIC_RELAXED);
-    struct tk_short notice = {
-        .head = {.kind = TK_NOTICE, .category = TK_SHORT, .nargs = notice_args},
-        .args = {(int32_t)number_of(link), arrived}};
-    tk_lock(&carrier->lock);
-    bool is_posted = post_notice(carrier, &notice);
-    tk_unlock(&carrier->lock);
-    link->notes->must_tell = !is_posted;
-}
-
-void tk_notice_came(const struct tk_buffer *buffer, uint32_t size)
-{
-    const struct tk_short *notice = (const struct tk_short *)(const void *)buffer->data;
-    uint32_t number = (uint32_t)notice->args[0];
-    if (size != tk_short_size(notice_args) || number >= tk_verbs.links_pp)
-        tk_wire_error(buffer->link, "a malformed notice came");
-    struct tk_link *link = tk_links_to(buffer->link->peer->rank) + number;
-    if (tk_link_is_live(link))
-        close_end(link, "the other end has given it up");
-    tk_lock(&stepping);
-    link->notes->heard = (uint32_t)notice->args[1];
-    link->notes->is_heard = true;
-    tk_unlock(&stepping);
 }
 
 /* ---- the heir ---- */
@@ -381,8 +321,8 @@ static struct tk_link *find_heir(struct tk_pair *pair, const struct tk_link *pri
     if (tk_counter_read(&primary->fate) < TK_DRAINED)
         return NULL;
     if (pair->heir < 0 || !tk_link_is_live(&links[pair->heir])) {
-        struct tk_link *first = first_living(rank, NULL);
-        pair->heir = first ? (int)number_of(first) : -1;
+        struct tk_link *first = first_open(rank, NULL);
+        pair->heir = first ? (int)tk_link_number(first) : -1;
         if (!first)
             return NULL;
     }
@@ -434,7 +374,7 @@ static void succeed(struct tk_link *heir, struct tk_link *primary)
     __atomic_store_n(&peer->connection, heir, __ATOMIC_RELEASE);
     tk_unlock(&primary->lock);
     tk_unlock(&heir->lock);
-    pair_of(heir)->heir = -1;
+    tk_pair_of(heir)->heir = -1;
 }
 
 /* ---- step by step ---- */
@@ -442,7 +382,7 @@ static void succeed(struct tk_link *heir, struct tk_link *primary)
 /* True when nothing is left. */
 static bool redo_over(struct tk_link *link)
 {
-    struct tk_pair *pair = pair_of(link);
+    struct tk_pair *pair = tk_pair_of(link);
     bool is_posted = true;
     tk_lock(&link->lock);
     while (pair->redo && (is_posted = tk_note_repost(link, &pair->redo->note)))
@@ -458,20 +398,17 @@ static void note_drained(uint32_t rank)
         if (tk_counter_read(&links[k].fate) == TK_CLOSING && is_drained(&links[k])) {
             links[k].notes->must_tell = true;
             links[k].is_ready = false;
-            tell_again(&links[k]);
+            tk_notices_tell_again(&links[k]);
             tk_counter_leave(&links[k].fate, TK_DRAINED);
         }
 }
 
-static void exchange(uint32_t rank, struct tk_link *carrier)
+static void settle_heard(uint32_t rank)
 {
     struct tk_link *links = tk_links_to(rank);
-    for (uint32_t k = 0; k < tk_verbs.links_pp; k++) {
-        if (links[k].notes->must_tell)
-            tell(&links[k], carrier);
+    for (uint32_t k = 0; k < tk_verbs.links_pp; k++)
         if (tk_counter_read(&links[k].fate) == TK_DRAINED && links[k].notes->is_heard)
             settle(&links[k]);
-    }
 }
 
 /* An heir that died has part of what is to be posted again, and that comes first. */
@@ -512,14 +449,17 @@ static void step_pair(uint32_t rank)
     struct tk_pair *pair = &tk_verbs.pairs[rank];
     struct tk_link *primary = tk_primary(tk_peer(rank)), *goal = primary;
     note_drained(rank);
-    if (!first_living(rank, NULL)) {
+    if (!tk_link_is_live(primary))
+        tk_return_trust(rank);
+    if (!first_open(rank, NULL)) {
         if (!tk_counter_read(&primary->broken))
             tk_links_exhausted(tk_peer(rank));
         return;
     }
     if (!tk_link_is_live(primary) && !(goal = find_heir(pair, primary)))
         return;
-    exchange(rank, goal);
+    tk_notices_tell(rank, goal);
+    settle_heard(rank);
     if (goal != primary && !all_is_settled(rank))
         return;
     if (!redo_over(goal))
@@ -532,10 +472,14 @@ static void step_pair(uint32_t rank)
 
 void tk_failover_step(void)
 {
-    if (!tk_trylock(&stepping))
+    if (!tk_trylock(&tk_moves_lock))
         return;
-    for (uint32_t r = 0; r < tk_peers.size; r++)
-        if (tk_counter_read(&tk_verbs.pairs[r].moving) > 0)
+    for (uint32_t r = 0; r < tk_peers.size; r++) {
+        struct tk_pair *pair = &tk_verbs.pairs[r];
+        if (tk_counter_read(&pair->moving) > 0 || pair->chores > 0)
             step_pair(r);
-    tk_unlock(&stepping);
+        if (pair->chores > 0 && tk_counter_read(&pair->moving) == 0)
+            tk_return_step(r);
+    }
+    tk_unlock(&tk_moves_lock);
 }

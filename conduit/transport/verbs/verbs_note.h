@@ -26,8 +26,27 @@ struct tk_note {
     _Alignas(8) char bytes[tk_quiet_most]; /* may be a struct tk_short */
 };
 
+/* Of a link that dies and comes back (verbs_return.c). The lock of moves guards it, but for what is
+ * said. */
+struct tk_life {
+    uint32_t
+        number; /* how often it was opened again; written with the link's lock, and atomically */
+    uint32_t before; /* messages that came over it in the life before */
+    uint64_t ended;  /* when it died last; written with the link's lock */
+    bool is_wanted;  /* it is to be opened again */
+    bool is_asked;   /* the other end is open for the next life */
+    bool is_passed;  /* the other end opened it for the next life, and it died before we did */
+    bool is_chore;   /* it is counted among the chores for one of these, or for `must_tell` */
+    uint32_t to_qp;
+    struct tk_port_address to;
+    /* Name the link in errors of quiet messages, in lives with even and with odd numbers: an error
+     * that a thread still holds from the life before is told by that. */
+    struct tk_work quiet[2];
+};
+
 /* Of a link: what failover has to know. In the order of the send queue, and as long. */
 struct tk_notes {
+    struct tk_life life;
     uint32_t next;          /* where in the ring the next one goes */
     uint32_t sent, arrived; /* messages that were posted; that came */
     uint32_t heard;         /* messages of ours that the other end got before it closed */

@@ -132,6 +132,8 @@ struct tk_rail {
     int reads_out;        /* RDMA reads we may have under way on a queue pair */
     uint32_t peers;       /* whose primary link it has */
     uint64_t down_since;  /* by the device's events; 0: it is not, or that was acted upon */
+    uint64_t look_again;  /* for links to be opened again; 0: it never was down */
+    tk_counter_t deaths, returns; /* of its links */
 };
 
 /* Registered slabs of buffers; see verbs_memory.c. */
@@ -174,6 +176,7 @@ struct tk_verbs {
     int noted_quiet_max;        /* the same for those */
     tk_counter_t credits_total; /* requests that this process may still have in flight */
     tk_counter_t chores;        /* ACKs and moves to other links that polls are to go on with */
+    tk_counter_t returns;       /* links that came back; see tk_fence() */
     struct tk_pair *pairs;      /* by rank; see verbs_failover.c. NULL: nothing is noted */
     tk_counter_t works_out;     /* work requests under way: an idle send CQ need not be polled */
 };
@@ -281,10 +284,14 @@ int tk_qp_rts(struct ibv_qp *qp, const struct tk_route *route);
 void tk_route_set(struct ibv_ah_attr *ah, const struct tk_rail *rail,
                   const struct tk_port_address *to);
 
-/* verbs_connect.c */
+/* verbs_connect.c; the last two are 0 or what errno would be; `life`: how often it was connected
+ * before */
 enum tk_status tk_link_open(struct tk_link *link, struct tk_peer *peer, uint32_t rail,
                             bool is_primary);
 enum tk_status tk_link_connect(struct tk_link *link, const struct tk_port_address *to, uint32_t qp);
+int tk_link_ready(struct tk_link *link, const struct tk_port_address *to, uint32_t qp,
+                  uint32_t life, const char **what);
+int tk_link_init(struct tk_link *link);
 void tk_link_close(struct tk_link *link);
 
 /* verbs_credit.c: all with the link's lock held */

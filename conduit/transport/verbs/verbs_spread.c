@@ -91,19 +91,32 @@ static bool post_read(struct tk_link *link, const struct tk_peer *peer, const st
     return true;
 }
 
+/* What a dead link may not have written was written again over the primary one; so the read goes
+ * there, too, if it is not sure that the link is still the same. */
+static void mind_returns(const struct tk_peer *peer, struct tk_rma *rma)
+{
+    int32_t returns = tk_counter_read(&tk_verbs.returns);
+    if (rma->returns == returns)
+        return;
+    rma->returns = returns;
+    rma->unfenced |= UINT64_C(1) << (tk_primary(peer) - tk_links_to(peer->rank));
+}
+
 enum tk_status tk_fence(const struct tk_peer *peer, struct tk_rma *rma)
 {
     while (rma->unfenced) {
+        mind_returns(peer, rma);
         struct tk_link *link = tk_links_to(peer->rank) + __builtin_ctzll(rma->unfenced);
-        /* What a dead link may not have written was written again over the primary one. */
         if (tk_link_is_closed(link))
             link = tk_primary(peer);
         tk_lock(&link->lock);
-        bool is_posted = post_read(link, peer, rma);
+        bool is_same = rma->returns == tk_counter_read(&tk_verbs.returns);
+        bool is_posted = is_same && post_read(link, peer, rma);
         tk_unlock(&link->lock);
-        if (!is_posted)
+        if (is_same && !is_posted)
             return TK_BUSY;
-        rma->unfenced &= rma->unfenced - 1;
+        if (is_posted)
+            rma->unfenced &= rma->unfenced - 1;
     }
     return TK_OK;
 }

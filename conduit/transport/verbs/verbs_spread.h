@@ -31,6 +31,8 @@ static inline void tk_fence_want(struct tk_rma *rma, const struct tk_link *link)
 {
     if (!link->is_fenced || !rma->is_put || rma->sources_only)
         return;
+    if (!rma->unfenced)
+        rma->returns = tk_counter_read(&tk_verbs.returns);
     rma->unfenced |= UINT64_C(1) << (link - tk_links_to(link->peer->rank));
 }
 

@@ -43,13 +43,15 @@ struct fake_qp {
     unsigned posted, carried, completed, freed;
     struct receive *receives;
     unsigned recv_posted, recv_used;
-    bool broken;
+    unsigned resets;
+    bool broken, deaf; /* deaf: in RESET or INIT, and not for the first time */
 };
 
 struct entry {
     struct ibv_wc wc;
     struct fake_qp *sender; /* NULL: a receive */
-    unsigned frees;         /* the sender's slots up to here */
+    unsigned frees;         /* the sender's slots up to here, */
+    unsigned resets;        /* if it was not reset since */
 };
 
 struct fake_cq {
@@ -333,7 +335,7 @@ static int poll_cq(struct ibv_cq *which, int count, struct ibv_wc *wc)
     for (; n < count && cq->taken != cq->put; n++) {
         const struct entry *entry = &cq->entries[cq->taken++ % (unsigned)cq->cq.cqe];
         wc[n] = entry->wc;
-        if (entry->sender)
+        if (entry->sender && entry->sender->resets == entry->resets)
             entry->sender->freed = entry->frees;
     }
     return n;
@@ -363,6 +365,16 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
     return &qp->qp;
 }
 
+/* What was in the queues is forgotten. Completions stay: a thread may have taken them before, and
+ * acts upon them now. */
+static void reset(struct fake_qp *qp)
+{
+    qp->resets++;
+    qp->posted = qp->carried = qp->completed = qp->freed = 0;
+    qp->recv_posted = qp->recv_used = 0;
+    qp->broken = false;
+}
+
 int ibv_modify_qp(struct ibv_qp *which, struct ibv_qp_attr *attr, int mask)
 {
     struct fake_qp *qp = (struct fake_qp *)which;
@@ -370,6 +382,9 @@ int ibv_modify_qp(struct ibv_qp *which, struct ibv_qp_attr *attr, int mask)
         return errno;
     qp->states[attr->qp_state] = *attr;
     qp->qp.state = attr->qp_state;
+    if (attr->qp_state == IBV_QPS_RESET)
+        reset(qp);
+    qp->deaf = attr->qp_state < IBV_QPS_RTR && qp->resets > 0;
     if (attr->qp_state == IBV_QPS_ERR)
         fake_break(which, IBV_WC_WR_FLUSH_ERR);
     return 0;
@@ -509,13 +524,20 @@ static void transfer(const struct fake_qp *from, const struct fake_qp *to, const
         memcpy((void *)(uintptr_t)local->addr, far, local->length);
 }
 
+/* A packet whose number is not the one expected is not for this life of the connection. */
+static bool hears(const struct fake_qp *to, const struct fake_qp *from)
+{
+    return !to->broken && !to->deaf &&
+           to->states[IBV_QPS_RTR].rq_psn == from->states[IBV_QPS_RTS].sq_psn;
+}
+
 bool fake_carry(struct ibv_qp *which)
 {
     struct fake_qp *qp = (struct fake_qp *)which;
     uint32_t dest = qp->states[IBV_QPS_RTR].dest_qp_num - 100;
     if (qp->carried == qp->posted || qp->broken)
         return false;
-    if (dest < fake_qps_max && qps[dest] && qps[dest]->broken) {
+    if (dest < fake_qps_max && qps[dest] && !hears(qps[dest], qp)) {
         fake_break(which, IBV_WC_RETRY_EXC_ERR);
         return true;
     }
@@ -537,7 +559,8 @@ static void complete(struct fake_qp *qp, enum ibv_wc_status status)
     struct ibv_wc wc = {.wr_id = r->wr.wr_id, .status = status, .qp_num = qp->qp.qp_num};
     bool quiet = !qp->init.sq_sig_all && !(r->wr.send_flags & IBV_SEND_SIGNALED);
     if (!quiet || status != IBV_WC_SUCCESS)
-        put(qp->init.send_cq, (struct entry){.wc = wc, .sender = qp, .frees = qp->completed});
+        put(qp->init.send_cq,
+            (struct entry){.wc = wc, .sender = qp, .frees = qp->completed, .resets = qp->resets});
 }
 
 bool fake_ack(struct ibv_qp *which)
@@ -576,6 +599,11 @@ void fake_break(struct ibv_qp *which, enum ibv_wc_status status)
         struct ibv_wc wc = {.wr_id = r->id, .status = IBV_WC_WR_FLUSH_ERR};
         put(qp->init.recv_cq, (struct entry){.wc = wc});
     }
+}
+
+bool fake_is_broken(struct ibv_qp *which)
+{
+    return ((struct fake_qp *)which)->broken;
 }
 
 void fake_inject(struct ibv_qp *to, const void *bytes, uint32_t size)

@@ -100,6 +100,7 @@ bool fake_settle(void);
 /* The oldest request fails with `status`, all behind it are flushed, and so are receives. What
  * comes to a broken queue pair breaks the one that sent it: nobody answers. */
 void fake_break(struct ibv_qp *qp, enum ibv_wc_status status);
+bool fake_is_broken(struct ibv_qp *qp);
 
 /* A message from nowhere, as a faulty peer might send it. */
 void fake_inject(struct ibv_qp *to, const void *bytes, uint32_t size);

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Notices: what one end of a link tells the other one of it, over another link of the pair. Each
+ * says what is true when it is sent: which life the link has at this end, whether it is open, how
+ * many messages came over it in this life (final once it is drained), and in the one before. What
+ * may have been lost is told again, as it is by then; so a notice may come twice, or late, and what
+ * it says of a life that is over is not listened to. */
+#include "config.h"
+
+#include <string.h>
+
+#include "transport/verbs/verbs_failover.h"
+#include "transport/verbs/verbs_note.h"
+#include "transport/verbs/verbs_return.h"
+#include "transport/verbs/verbs_work.h"
+
+enum { WHICH, LIFE, ARRIVED, BEFORE, notice_args, is_open_bit = 0x100 };
+_Static_assert(0 + tk_links_most <= is_open_bit, "a link's number and the bit share a word");
+
+/* ---- telling ---- */
+
+/* Without a work if there is none: all may wait for this notice. */
+static bool post_notice(struct tk_link *carrier, struct tk_short *notice)
+{
+    size_t size = tk_short_size(notice_args);
+    bool is_small = size <= tk_verbs.inline_limit;
+    struct tk_outgoing out = {.head = &notice->head, .head_size = size};
+    struct tk_work *work = tk_work_take(carrier, !is_small);
+    if (work) {
+        tk_message_post_work(carrier, work, &out);
+        return true;
+    }
+    if (!is_small || !tk_slot_take(carrier))
+        return false;
+    carrier->quiet++;
+    memcpy(carrier->quiet_data.bytes, notice, size);
+    tk_quiet_post_noted(carrier, size);
+    return true;
+}
+
+static void tell(struct tk_link *link, struct tk_link *carrier)
+{
+    const struct tk_life *life = &link->notes->life;
+    int32_t arrived = (int32_t)__atomic_load_n(&link->notes->arrived, __ATOMIC_RELAXED);
+    struct tk_short notice = {
+        .head = {.kind = TK_NOTICE, .category = TK_SHORT, .nargs = notice_args}};
+    notice.args[WHICH] = (int32_t)tk_link_number(link) | (tk_link_is_open(link) ? is_open_bit : 0);
+    notice.args[LIFE] = (int32_t)life->number;
+    notice.args[ARRIVED] = arrived;
+    notice.args[BEFORE] = (int32_t)life->before;
+    tk_lock(&carrier->lock);
+    bool is_posted = post_notice(carrier, &notice);
+    tk_unlock(&carrier->lock);
+    link->notes->must_tell = !is_posted;
+}
+
+/* A link that dies has told nothing that is final before it is drained. */
+void tk_notices_tell(uint32_t rank, struct tk_link *carrier)
+{
+    struct tk_link *links = tk_links_to(rank);
+    for (uint32_t k = 0; k < tk_verbs.links_pp; k++)
+        if (links[k].notes->must_tell && tk_counter_read(&links[k].fate) != TK_CLOSING)
+            tell(&links[k], carrier);
+}
+
+/* Notices that may have been lost are told again, with what is true by then, and whether they came
+ * or not: to wait until that is known could be to wait for a notice that waits for this one. */
+void tk_notices_tell_again(struct tk_link *lost)
+{
+    struct tk_link *links = tk_links_to(lost->peer->rank);
+    for (uint32_t back = (uint32_t)tk_link_unfinished(lost); back > 0; back--) {
+        const struct tk_short *notice = tk_note_as_notice(tk_note_back(lost, back));
+        if (notice)
+            tk_return_tell(&links[notice->args[WHICH] & ~is_open_bit]);
+    }
+}
+
+/* ---- hearing ---- */
+
+static void heard(struct tk_link *link, int32_t arrived)
+{
+    link->notes->heard = (uint32_t)arrived;
+    link->notes->is_heard = true;
+}
+
+/* Of the life that the link has here. */
+static void take_news(struct tk_link *link, bool is_open, const int32_t *args)
+{
+    if (is_open) {
+        tk_return_answered(link);
+        return;
+    }
+    if (tk_link_is_open(link))
+        tk_link_give_up(link, "the other end has given it up");
+    heard(link, args[ARRIVED]);
+}
+
+/* Who is a life ahead has closed the one that the link has here, or had. */
+static void take_news_of_next_life(struct tk_link *link, bool is_open, const int32_t *args)
+{
+    heard(link, args[BEFORE]);
+    tk_return_asked(link, is_open);
+}
+
+void tk_notice_came(const struct tk_buffer *buffer, uint32_t size)
+{
+    const struct tk_short *notice = (const struct tk_short *)(const void *)buffer->data;
+    uint32_t number = (uint32_t)notice->args[WHICH] & ~(uint32_t)is_open_bit;
+    if (size != tk_short_size(notice_args) || number >= tk_verbs.links_pp)
+        tk_wire_error(buffer->link, "a malformed notice came");
+    struct tk_link *link = tk_links_to(buffer->link->peer->rank) + number;
+    bool is_open = notice->args[WHICH] & is_open_bit;
+    tk_lock(&tk_moves_lock);
+    uint32_t ahead = (uint32_t)notice->args[LIFE] - link->notes->life.number;
+    if (ahead == 0)
+        take_news(link, is_open, notice->args);
+    else if (ahead == 1)
+        take_news_of_next_life(link, is_open, notice->args);
+    tk_unlock(&tk_moves_lock);
+}

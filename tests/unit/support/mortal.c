@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * See mortal.h. Owns the streams. */
+#include "config.h"
+
+#include "mortal.h"
+
+#include "settings/settings.h"
+#include "transport/verbs/verbs_failover.h"
+#include "unit.h"
+
+unsigned lost_count;
+
+static void lost(uint32_t rank)
+{
+    assert_in_range(rank, 0, 1);
+    lost_count++;
+}
+
+/* ---- messages: each stream from one rank to the other is numbered, and must come so ---- */
+
+struct stream stream[ranks];
+
+char pattern(int32_t serial, size_t i)
+{
+    return (char)((size_t)serial * 31 + i * 7);
+}
+
+/* Whoever waits in a handler serves no other. */
+void one_polls(uint32_t rank)
+{
+    world_be(rank);
+    if (stream[rank].in_handler)
+        tk_verbs_transport()->reap();
+    else
+        tk_verbs_transport()->poll();
+}
+
+enum tk_status send_numbered(uint32_t to, enum tk_message_kind kind, size_t nbytes)
+{
+    static char payload[tk_message_max];
+    struct tk_short front = {.head = {.kind = (uint8_t)kind, .nargs = 1}};
+    struct tk_outgoing m = {.head = &front.head, .payload = payload, .nbytes = nbytes};
+    m.head_size = tk_short_size(1);
+    front.head.category = nbytes > 0 ? TK_MEDIUM : TK_SHORT;
+    front.args[0] = stream[to].sent;
+    for (size_t i = 0; i < nbytes; i++)
+        payload[i] = pattern(front.args[0], i);
+    enum tk_status status = nbytes > 0
+                                ? tk_verbs_send(tk_peer(to), &m)
+                                : tk_verbs_send_short(tk_peer(to), front.head, front.args, true);
+    stream[to].sent += status == TK_OK;
+    return status;
+}
+
+static void reply(struct tk_arrival *arrival, uint32_t me)
+{
+    uint32_t asker = arrival->peer->rank;
+    stream[me].in_handler = true;
+    while (send_numbered(asker, TK_REPLY, (size_t)stream[asker].sent % 3 * 100) == TK_BUSY) {
+        fake_settle();
+        one_polls(asker);
+        one_polls(me);
+    }
+    stream[me].in_handler = false;
+    arrival->replied = true;
+}
+
+static void deliver(struct tk_arrival *arrival)
+{
+    uint32_t me = tk_peers.me;
+    const int32_t *args = (const int32_t *)(const void *)(arrival->head + 1);
+    const char *payload = arrival->payload;
+    bool is_request = arrival->head->kind == TK_REQUEST;
+    int32_t serial = stream[me].came++;
+    assert_false(stream[me].in_handler);
+    assert_int_equal(args[0], serial);
+    for (size_t i = 0; i < arrival->nbytes; i++)
+        assert_int_equal(payload[i], pattern(serial, i));
+    if (is_request && stream[me].replies && serial % 2)
+        reply(arrival, me);
+}
+
+/* ---- the world ---- */
+
+struct tk_link *link_to(uint32_t rank, uint32_t peer, uint32_t number)
+{
+    const struct tk_verbs *verbs = world_verbs(rank);
+    return &verbs->links[peer * verbs->links_pp + number];
+}
+
+struct ibv_qp *qp_of(uint32_t rank, uint32_t number)
+{
+    return link_to(rank, 1 - rank, number)->qp;
+}
+
+static void fill(void)
+{
+    for (int i = 0; i < segment_size / 2; i++)
+        ((char *)world_segment(0))[i] = (char)(i * 7 + i / 251);
+}
+
+void open_mortal(unsigned devices, const char *ports, const char *more)
+{
+    fake_reset();
+    fake.device_count = (int)devices;
+    fake.attr.phys_port_cnt = devices == 1 ? 2 : 1;
+    lost_count = 0;
+    memset(stream, 0, sizeof(stream));
+    tk_lost_peer = lost;
+    tk_deliver = deliver;
+    unit_settings(ports, "GASNET_PUT_STRIPE_SZ=16", "GASNET_GET_STRIPE_SZ=16", more, NULL);
+    world_open(ranks, segment_size);
+    fill();
+}
+
+bool idle(void)
+{
+    for (uint32_t r = 0; r < ranks; r++)
+        if (tk_counter_read(&world_verbs(r)->chores) > 0)
+            return false;
+    return true;
+}
+
+/* What is told until all is quiet; a move that stops half-way fails the test. */
+const char *heard_until_quiet(void)
+{
+    unit_listen();
+    for (int i = 0, calm = 0; i < 1000 && lost_count == 0 && calm < 10; i++) {
+        calm = idle() ? calm + 1 : 0;
+        fake_settle();
+        one_polls(1);
+        one_polls(0);
+    }
+    const char *said = unit_heard();
+    assert_true(lost_count > 0 || idle());
+    return said;
+}
+
+/* The link that has the messages, for both; and what both know of it adds up. */
+uint32_t assert_whole(void)
+{
+    struct tk_link *links[ranks];
+    for (uint32_t r = 0; r < ranks; r++) {
+        world_be(r);
+        links[r] = tk_primary(tk_peer(1 - r));
+        assert_true(tk_link_is_live(links[r]));
+        assert_int_equal(tk_credit_buffers_posted(links[r]), fake_receives(links[r]->qp));
+        assert_true(links[r]->surplus >= 0);
+    }
+    for (uint32_t r = 0; r < ranks; r++)
+        assert_int_equal(links[r]->credits + links[1 - r]->banked, tk_verbs.credits_pp);
+    world_be(0);
+    assert_int_equal(stream[0].came, stream[0].sent);
+    assert_int_equal(stream[1].came, stream[1].sent);
+    assert_int_equal(fake_sins(), 0);
+    uint32_t number = (uint32_t)(links[0] - link_to(0, 1, 0));
+    assert_ptr_equal(links[1], link_to(1, 0, number));
+    return number;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Two ranks with several links between them, which tests break: numbered messages that must come
+ * once and in order, and what must be true when all is quiet. */
+#ifndef MORTAL_H
+#define MORTAL_H
+
+#include "fake_world.h"
+
+enum { segment_size = 4 << 20, ranks = 2, stripe = 16384, piece_count = 10 };
+
+/* Calls of tk_lost_peer since open_mortal(). */
+extern unsigned lost_count;
+
+/* Messages to this rank. */
+struct stream {
+    int32_t sent, came;
+    bool in_handler, replies;
+};
+extern struct stream stream[ranks];
+
+/* Byte i of what has this number. */
+char pattern(int32_t serial, size_t i);
+
+/* So many devices with one port each, or one with two; settings are "NAME=value". */
+void open_mortal(unsigned devices, const char *ports, const char *more);
+
+/* Whoever waits in a handler serves no other. */
+void one_polls(uint32_t rank);
+
+/* From the rank that the test is now. */
+enum tk_status send_numbered(uint32_t to, enum tk_message_kind kind, size_t nbytes);
+
+struct tk_link *link_to(uint32_t rank, uint32_t peer, uint32_t number);
+struct ibv_qp *qp_of(uint32_t rank, uint32_t number);
+
+/* Neither rank has anything to go on with. */
+bool idle(void);
+
+/* What is told until all is quiet; a move that stops half-way fails the test. */
+const char *heard_until_quiet(void);
+
+/* The number of the link that has the messages, for both; and what both know of it adds up. */
+uint32_t assert_whole(void);
+
+#endif
