@@ -103,6 +103,8 @@ static void a_link_comes_back_as_often_as_it_dies(void **state)
     open_returning(2, "GASNET_NUM_QPS=2", NULL);
     for (uint32_t i = 0, primary = 1; i < 6; i++, primary = 1 - primary) {
         kill_and_settle(primary);
+        assert_int_equal(world_start(&op, &rma, true, (size_t)piece_count * stripe), TK_OK);
+        heard_until_quiet(); /* what the other one has carried meanwhile is not made up for */
         unit_listen();
         ports_are_back(i % 2);
         unit_heard();
