@@ -177,5 +177,6 @@ lane stores stores
 lane many multi_gets
 lane gets gets keys
 lane order order_of_start
-lane rest refusals killed
+lane rest refusals
+lane killed killed
 finish

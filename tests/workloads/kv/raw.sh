@@ -138,5 +138,6 @@ lane transports transports
 lane faults faults
 lane more more_faults
 lane ways ways
-lane rest rules killed no_port
+lane rest rules no_port
+lane killed killed
 finish

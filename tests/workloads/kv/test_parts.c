@@ -172,6 +172,11 @@ static void the_layout_of_ib_kv_has_its_sizes(void **state)
     assert_true(kv_answer_read(end, 1, &answer));
     assert_int_equal(answer.status, kv_full);
     assert_false(kv_answer_read(end, 33, &answer));
+    end[-1] = kv_full + 1;
+    assert_false(kv_answer_read(end, 1, &answer));
+    static const char long_one[2] = {kv_compat_value + 1, 0};
+    memcpy(end - kv_compat_answer, long_one, sizeof(long_one));
+    assert_false(kv_answer_read(end, kv_compat_answer, &answer));
     kv_layout_set(kv_key_usual, false);
 }
 

@@ -110,8 +110,9 @@ static void counters_are_found_in_the_text(void **state)
                   5, 6);
     assert_counts(&kv_wire_redis,
                   "keyspace_hits:5\r\nevicted_keys:1\r\ncmdstat_set:calls=3,usec=1\r\n"
-                  "cmdstat_get:calls=7,usec=2\r\ndb0:keys=2,expires=0\r\n+PONG\r\n",
-                  0, 1);
+                  "cmdstat_del:calls=4,usec=1\r\ncmdstat_get:calls=7,usec=2\r\ndb0:keys=2,expires="
+                  "0\r\n+PONG\r\n",
+                  4, 1);
 }
 
 static const struct CMUnitTest tests[] = {
