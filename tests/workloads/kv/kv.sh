@@ -110,11 +110,13 @@ stores()
     fails_with 1 "a damaged file"
     says "saved.1 is damaged" 1
     # A disk that is full is told, and nothing is left.
-    ln -s /dev/full "$scratch/full.0.part"
-    job 2 "$program" $few $small --save "$scratch/full"
-    fails_with 1 "a full disk"
-    says "^kv: K18 failed 1 times, first: $scratch/full.0 can't be written: No space left" 1
-    [ -z "$(ls "$scratch"/full.* 2>/dev/null)" ] || failed "left behind: $(ls "$scratch"/full.*)"
+    for number in 8 400; do
+        ln -s /dev/full "$scratch/full.0.part"
+        job 2 "$program" $few --keys $number --save "$scratch/full"
+        fails_with 1 "a full disk"
+        says "^kv: K18 failed 1 times, first: $scratch/full.0 can't be written: No space left" 1
+        [ -z "$(ls "$scratch"/full.* 2>/dev/null)" ] || failed "left behind: $(ls "$scratch"/full.*)"
+    done
 }
 
 faults()
