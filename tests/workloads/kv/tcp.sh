@@ -50,7 +50,7 @@ killed()
 if [ "\$PMIX_RANK" = 0 ]; then
     launcher=\$PPID
     (sleep 1.5; pgrep -P \$\$ -x memcached >$scratch/server; kill -STOP \$launcher; kill -9 \$\$; sleep 0.5
-     kill -0 \$(cat $scratch/server) 2>/dev/null && touch $scratch/outlived; kill -CONT \$launcher) &
+     grep -q '^State:.[^ZX]' /proc/\$(cat $scratch/server)/status && touch $scratch/outlived; kill -CONT \$launcher) &
 fi
 exec $program "\$@"
 END
