@@ -25,12 +25,24 @@ enum {
     single_least = 512 << 10,
     single_most = 64 << 20, /* bounds what a transfer of many gigabytes pins at once */
     patience_most = 1023,   /* transfers that do not ask again after a refusal */
-    /* Of the transfers that find no room, one in so many takes it from the oldest region, whose
-     * turn would come again before the new one's where more memory is in use than there is room
-     * for; and one in so many when that was not used for so many rounds through all regions. */
-    reluctance = 16,
+    /* Of the transfers that find no room, one in so many takes it from the oldest region: fewer
+     * each time that one was wanted again before the one that it made room for, as where more
+     * memory is gone round and round through than there is room for; more each time that it was
+     * the other way. And one in so many when the oldest was not used for so many rounds through
+     * all regions. */
+    reluctance_least = 4,
+    reluctance_first = 16,
+    reluctance_most = 256,
     reluctance_old = 4,
     rounds_old = 8
+};
+
+/* The last region that was given up for one that might not be worth it, and that one: which of the
+ * two is wanted first tells. */
+struct exchange {
+    uintptr_t lost, won; /* addresses; 0: it has told, or there was none */
+    size_t size;         /* of the first */
+    uint64_t clock;      /* when */
 };
 
 static struct {
@@ -48,7 +60,9 @@ static struct {
     unsigned wait, patience;  /* transfers that go without a try; most of them in a row */
     uint64_t clock;           /* counts holds, */
     uint64_t absent;          /* and those that found nothing */
-    unsigned declined;        /* transfers that took no room from others */
+    unsigned declined;        /* transfers in a row that took no room from others */
+    unsigned reluctance;      /* how many do so before one does not */
+    struct exchange trial;
     struct tk_firehose_counts counts;
 } cache = {.lock = TK_LOCK_INIT};
 
@@ -354,16 +368,45 @@ static bool may_try(void)
     return true;
 }
 
+/* The trial is over, or wanted for another: was what it brought used since? */
+static bool was_good(void)
+{
+    const struct tk_pinned *won = find(cache.trial.won, 1);
+    return won && won->used != cache.trial.clock;
+}
+
+/* A transfer at `at` found nothing: was it what was given up last? */
+static void judge_trial(uintptr_t at)
+{
+    if (cache.trial.lost && at - cache.trial.lost < cache.trial.size) {
+        cache.reluctance = was_good() ? tk_max(cache.reluctance / 2, reluctance_least)
+                                      : tk_min(cache.reluctance * 2, reluctance_most);
+        cache.trial.lost = 0;
+    }
+}
+
+static void begin_trial(const struct tk_pinned *oldest, uintptr_t at)
+{
+    if (cache.trial.lost && was_good())
+        cache.reluctance = tk_max(cache.reluctance / 2, reluctance_least);
+    cache.trial = (struct exchange){
+        .lost = oldest->base, .size = oldest->size, .won = at, .clock = cache.clock};
+}
+
 /* With the lock held. */
-static bool is_worth_room(void)
+static bool is_worth_room(uintptr_t at)
 {
     const struct tk_pinned *oldest = cache.idle.newer;
     uint64_t most = tk_min(cache.limits.regions, bytes_max() / cache.limits.granule);
     if (oldest == &cache.idle || has_room(cache.limits.granule))
         return true;
+    judge_trial(at);
     bool is_old = cache.clock - oldest->used > rounds_old * most;
-    if (++cache.declined % (is_old ? reluctance_old : reluctance) == 0)
+    if (++cache.declined >= (is_old ? reluctance_old : cache.reluctance)) {
+        cache.declined = 0;
+        begin_trial(oldest, at);
         return true;
+    }
     cache.counts.refusals++;
     return false;
 }
@@ -387,7 +430,7 @@ hold(const void *address, size_t nbytes, size_t in_granule, bool at_any_price)
     } else {
         cache.clock++;
         cache.absent++;
-        is_try = (at_any_price || is_worth_room()) && may_try();
+        is_try = (at_any_price || is_worth_room(at)) && may_try();
     }
     leave();
     return is_try ? add(at, nbytes, in_granule) : p;
@@ -477,6 +520,8 @@ static enum tk_status open_table(void)
         cache.free = &cache.regions[i];
     }
     cache.idle.newer = cache.idle.older = &cache.idle;
+    cache.reluctance = reluctance_first;
+    cache.trial.lost = 0;
     return TK_OK;
 }
 

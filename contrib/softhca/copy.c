@@ -8,6 +8,32 @@
 
 #include "shca.h"
 
+enum {
+    page = 4096,     /* of whose addresses processors compare the low bits */
+    near = 512,      /* more than string instructions keep under way */
+    piece_most = 256 /* the C library reads all of it before it writes any */
+};
+
+/* Where the destination lies a little behind the source, modulo a page, each load of a long copy
+ * seems to depend on a store just before it, and string instructions reach a quarter of their
+ * speed. Memory from malloc lies so behind pages. A device knows no such thing. */
+static void copy_long(char *d, const char *s, size_t n)
+{
+    size_t behind = ((uintptr_t)d - (uintptr_t)s) % page;
+    size_t most = behind > 0 && behind < near ? piece_most : n;
+
+    while (n > 0) {
+        size_t piece = n < most ? n : most;
+
+        /* Who knows that it is small would take string instructions in line. */
+        __asm__("" : "+r"(piece));
+        memcpy(d, s, piece);
+        d += piece;
+        s += piece;
+        n -= piece;
+    }
+}
+
 /* How many of the n bytes at an address lie in the last aligned word. */
 static size_t last_word(uint64_t at, size_t n)
 {
@@ -42,7 +68,7 @@ void shca_copy(void *dst, const void *src, size_t n)
     /* memcpy writes its tail early (it overlaps the last vector with the one before), so it must
      * not get the last word. */
     if (n > last) {
-        memcpy(d, s, n - last);
+        copy_long(d, s, n - last);
         atomic_thread_fence(memory_order_release);
     }
     store_last(d + (n - last), s + (n - last), last);

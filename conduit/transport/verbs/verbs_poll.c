@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/bits.h"
+#include "base/copy.h"
 #include "base/report.h"
 #include "firehose/firehose.h"
 #include "transport/verbs/verbs_credit.h"
@@ -40,7 +41,7 @@ void tk_work_complete(struct tk_work *work)
     if (work->is_held)
         tk_firehose_release(work->held);
     else if (work->get_to)
-        memcpy(work->get_to, work->bounce->data, work->nbytes);
+        tk_copy_large(work->get_to, work->bounce->data, work->nbytes);
     tk_counter_t *sources = work->sources;
     tk_work_give(work);
     if (!op)

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/bits.h"
+#include "base/copy.h"
 #include "firehose/firehose.h"
 #include "settings/settings.h"
 #include "transport/verbs/verbs_failover.h"
@@ -92,7 +93,7 @@ static void post_piece(struct tk_work *work, struct tk_rma *rma, const struct pi
         sge.addr = (uintptr_t)work->bounce->data;
         sge.lkey = work->bounce->keys[work->link->rail];
         if (rma->is_put)
-            memcpy(work->bounce->data, piece->local, piece->nbytes);
+            tk_copy_large(work->bounce->data, piece->local, piece->nbytes);
         else
             work->get_to = piece->local;
     } else if (!piece->is_inline) {
