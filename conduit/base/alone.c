@@ -6,12 +6,20 @@
  * and that has started none since, there is no other one. What that starts while it is in the
  * library, and what those start, is not the client's.
  *
+ * That memory has room for some hundred words: who forks more often between two looks has lost
+ * some, and each may have been of a thread. Then the threads that there are are looked at one by
+ * one: if each is one of those that were there when nobody else was, the client is alone again.
+ *
  * Where the kernel does not tell (kernel.perf_event_paranoid above 2, seccomp) nobody is alone.
  * Owns the shared pages, which no child inherits; the descriptor is closed at once. No lock: while
  * there is one thread, that one alone writes. */
 #include "config.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <linux/perf_event.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -20,7 +28,12 @@
 
 #include "base/alone.h"
 
-enum { links_of_one = 3 /* of /proc/self/task: itself, its parent, and one for each thread */ };
+enum {
+    links_of_one = 3, /* of /proc/self/task: itself, its parent, and one for each thread */
+    known_most = 64,  /* more than the library, PMIx and drivers start */
+    start_field = 22, /* of /proc/PID/stat, see proc(5) */
+    name_field = 2
+};
 
 /* Of a thread that was started, or a process. */
 struct start_record {
@@ -34,6 +47,26 @@ struct tk_alone tk_alone = {.head = &never, .seen = 0};
 static _Atomic uint64_t *coming; /* from tk_alone_open() to the first tk_alone_accept() */
 static const char *records;
 static size_t records_size;
+
+/* A thread: its number may be another's later, but not at the same time. */
+struct thread {
+    uint64_t number, started;
+};
+
+/* The client's only one and the library's. */
+static struct {
+    struct thread threads[known_most];
+    size_t count; /* above known_most: nobody knows */
+} known;
+
+/* What getdents64(2) fills in. */
+struct entry {
+    uint64_t inode;
+    int64_t next;
+    uint16_t size;
+    uint8_t type;
+    char name[];
+};
 
 static bool is_first_thread(void)
 {
@@ -72,6 +105,79 @@ void tk_alone_open(void)
     coming = (_Atomic uint64_t *)&control->data_head;
 }
 
+/* ---- the threads that there are ---- */
+
+enum sight { SEEN, HAS_ENDED, NOT_SEEN };
+
+static enum sight find_start(int tasks, const char *name, uint64_t *started)
+{
+    char path[32], text[512];
+    snprintf(path, sizeof(path), "%.20s/stat", name);
+    int fd = openat(tasks, path, O_RDONLY | O_CLOEXEC);
+    ssize_t size = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
+    bool has_ended = size < 0 && (errno == ENOENT || errno == ESRCH);
+    if (fd >= 0)
+        close(fd);
+    text[size > 0 ? size : 0] = 0;
+    const char *at = strrchr(text, ')'); /* the name's end; it may hold blanks */
+    for (int i = name_field; at && i < start_field; i++)
+        at = strchr(at + 1, ' ');
+    if (at)
+        *started = strtoull(at, NULL, 10);
+    return has_ended ? HAS_ENDED : at ? SEEN : NOT_SEEN;
+}
+
+/* visit() says whether to go on. False: it did not, or there is no looking. */
+static bool visit_threads(bool (*visit)(const struct thread *thread))
+{
+    _Alignas(struct entry) char buffer[2048];
+    int tasks = open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    ssize_t size = -1;
+    bool goes_on = tasks >= 0;
+    while (goes_on && (size = syscall(SYS_getdents64, tasks, buffer, sizeof(buffer))) > 0)
+        for (ssize_t at = 0; goes_on && at < size;) {
+            const struct entry *entry = (const struct entry *)(const void *)(buffer + at);
+            struct thread thread = {.number = strtoull(entry->name, NULL, 10)};
+            enum sight sight = thread.number > 0 ? find_start(tasks, entry->name, &thread.started)
+                                                 : HAS_ENDED; /* "." and ".." */
+            goes_on = sight == HAS_ENDED || (sight == SEEN && visit(&thread));
+            at += entry->size;
+        }
+    if (tasks >= 0)
+        close(tasks);
+    return goes_on && size == 0;
+}
+
+static bool remember(const struct thread *thread)
+{
+    if (known.count < known_most)
+        known.threads[known.count] = *thread;
+    return known.count++ < known_most;
+}
+
+static bool is_known(const struct thread *thread)
+{
+    for (size_t i = 0; i < known.count; i++)
+        if (known.threads[i].number == thread->number &&
+            known.threads[i].started == thread->started)
+            return true;
+    return false;
+}
+
+static void remember_all(void)
+{
+    known.count = 0;
+    if (!visit_threads(remember))
+        known.count = known_most + 1;
+}
+
+static bool are_all_known(void)
+{
+    return known.count <= known_most && visit_threads(is_known);
+}
+
+/* ---- what the kernel tells ---- */
+
 /* &never: for good, see tk_alone_look(). */
 static _Atomic uint64_t *head_now(void)
 {
@@ -83,8 +189,10 @@ void tk_alone_accept(void)
     if (coming)
         atomic_store_explicit(&tk_alone.head, coming, memory_order_relaxed);
     coming = NULL;
-    if (head_now() != &never)
-        tk_alone.seen = atomic_load_explicit(head_now(), memory_order_acquire);
+    if (head_now() == &never)
+        return;
+    tk_alone.seen = atomic_load_explicit(head_now(), memory_order_acquire);
+    remember_all();
 }
 
 static void copy_record(void *to, uint64_t from, size_t nbytes)
@@ -93,7 +201,7 @@ static void copy_record(void *to, uint64_t from, size_t nbytes)
         ((char *)to)[i] = records[(from + i) & (records_size - 1)];
 }
 
-/* A record that makes no sense, or has been written over, may have been a thread's. */
+/* A record that makes no sense may have been a thread's. */
 static bool is_of_process(uint64_t at, size_t *size)
 {
     struct start_record record;
@@ -108,8 +216,8 @@ static bool is_of_process(uint64_t at, size_t *size)
 static bool are_of_processes(uint64_t from, uint64_t to)
 {
     size_t size;
-    if (to - from > records_size)
-        return false;
+    if (to - from > records_size) /* written over */
+        return are_all_known();
     for (; from != to; from += size)
         if (!is_of_process(from, &size) || size > to - from)
             return false;

@@ -109,19 +109,56 @@ static void processes_are_no_threads(void **state)
     run(start_processes);
 }
 
-static void miss_some(void *unused)
+static void start_many_processes(void)
 {
-    (void)unused;
-    be_asked();
     for (int i = 0; i < many_processes; i++)
         start_process();
-    check(!tk_is_alone(), 2);
 }
 
-static void what_was_not_looked_at_in_time_may_have_been_a_thread(void **state)
+static void miss_some(void *unused)
+{
+    pthread_t thread;
+    (void)unused;
+    be_asked();
+    start_many_processes();
+    check(tk_is_alone(), 2);
+    start_many_processes();
+    check(tk_is_alone(), 3);
+    start_thread(&thread);
+    start_many_processes();
+    check(!tk_is_alone(), 4);
+    end_thread(thread);
+    start_many_processes();
+    check(!tk_is_alone(), 5);
+}
+
+static void who_starts_more_processes_than_are_looked_at_stays_alone(void **state)
 {
     (void)state;
     run(miss_some);
+}
+
+/* As many threads as before, but one is the client's. */
+static void change_ours_for_theirs(void *unused)
+{
+    pthread_t ours, theirs;
+    (void)unused;
+    be_asked();
+    start_thread(&ours);
+    tk_alone_accept();
+    start_many_processes();
+    check(tk_is_alone(), 2);
+    end_thread(ours);
+    start_thread(&theirs);
+    start_many_processes();
+    check(!tk_is_alone(), 3);
+    end_thread(theirs);
+}
+
+static void threads_are_not_merely_counted(void **state)
+{
+    (void)state;
+    run(change_ours_for_theirs);
 }
 
 static void start_ours(void *unused)
@@ -182,7 +219,8 @@ static void where_the_kernel_does_not_tell_nobody_is_alone(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(who_starts_a_thread_is_not_alone_any_more),
     cmocka_unit_test(processes_are_no_threads),
-    cmocka_unit_test(what_was_not_looked_at_in_time_may_have_been_a_thread),
+    cmocka_unit_test(who_starts_more_processes_than_are_looked_at_stays_alone),
+    cmocka_unit_test(threads_are_not_merely_counted),
     cmocka_unit_test(threads_of_the_library_do_not_count),
     cmocka_unit_test(who_is_not_the_first_thread_never_is_alone),
     cmocka_unit_test(where_the_kernel_does_not_tell_nobody_is_alone),
