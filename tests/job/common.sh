@@ -29,7 +29,8 @@ failed()
     echo "FAILED: $*"
     [ -z "$command" ] || echo "    command: $command"
     echo "    status ${status:-?}; standard error:"
-    grep -sv 'using softhca' "$scratch/err" | tail -40 | sed 's/^/    | /'
+    # What hung is told with the stacks of all threads.
+    grep -sv 'using softhca' "$scratch/err" | tail -$([ "${status:-0}" = 124 ] && echo 600 || echo 40) | sed 's/^/    | /'
     failures=$((failures + 1))
 }
 

@@ -113,6 +113,53 @@ static void describe(pid_t pid)
             state, wait, command);
 }
 
+/* Of files of one short line; empty where the kernel does not show it. */
+static void read_line(const char *task, const char *name, char *line, size_t size)
+{
+    char path[192];
+
+    snprintf(path, sizeof path, "%s/%s", task, name);
+    read_file(path, line, size);
+    line[strcspn(line, "\n")] = '\0';
+}
+
+/* Where a thread is in the kernel: only root may see more than the name of what it waits for. */
+static void describe_thread(const char *task)
+{
+    char name[32], call[160], wait[128], stack[2048], state = '?', status[1024], *after_name;
+
+    read_line(task, "comm", name, sizeof name);
+    read_line(task, "syscall", call, sizeof call);
+    read_line(task, "wchan", wait, sizeof wait);
+    read_line(task, "stat", status, sizeof status);
+    after_name = strrchr(status, ')');
+    if (after_name)
+        sscanf(after_name + 1, " %c", &state);
+    fprintf(stderr, "watchdog:     thread %s %s state %c in %s, system call %s\n",
+            strrchr(task, '/') + 1, name, state, wait, call);
+    snprintf(status, sizeof status, "%s/stack", task);
+    read_file(status, stack, sizeof stack);
+    for (char *line = strtok(stack, "\n"); line; line = strtok(NULL, "\n"))
+        fprintf(stderr, "watchdog:       %s\n", line);
+}
+
+static void describe_threads(pid_t pid)
+{
+    char path[64], task[128];
+    struct dirent *entry;
+    DIR *tasks;
+
+    snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
+    tasks = opendir(path);
+    while (tasks && (entry = readdir(tasks)))
+        if (isdigit((unsigned char)entry->d_name[0])) {
+            snprintf(task, sizeof task, "%s/%.32s", path, entry->d_name);
+            describe_thread(task);
+        }
+    if (tasks)
+        closedir(tasks);
+}
+
 /* Stacks are worth more than any message; gdb is not everywhere and can hang itself. */
 static void print_stack(pid_t pid)
 {
@@ -145,8 +192,10 @@ static int is_rank(pid_t pid)
 
 static void print_family(const struct family *family, int stacks)
 {
-    for (int i = 0; i < family->count; i++)
+    for (int i = 0; i < family->count; i++) {
         describe(family->pid[i]);
+        describe_threads(family->pid[i]);
+    }
     for (int i = 0; i < family->count && stacks > 0; i++)
         if (is_rank(family->pid[i])) {
             fprintf(stderr, "watchdog:   stack of pid %d\n", (int)family->pid[i]);

@@ -21,6 +21,7 @@ watched 143 10 sh -c 'kill -TERM $$'
 watched 126 10 "$scratch/no-such-program"
 watched 124 1 sh -c 'sleep 60'
 says 'has not ended within 1 s' 1
+says 'thread [0-9]* sleep state [SD] in' 1
 watched 124 1 sh -c 'trap "" TERM; while :; do sleep 1; done'
 # A process that its parent left behind; one that leaves by itself a little later is no fault.
 watched 125 20 sh -c 'sleep 60 & exit 0'
