@@ -449,11 +449,13 @@ struct tk_pinned *tk_firehose_hold(const void *address, size_t nbytes)
     return hold(address, nbytes, tk_firehose_piece(address, nbytes), true);
 }
 
-/* The usual way: it is there, and nothing was unmapped since the last look. */
+/* The usual way: it is there, nothing was unmapped since the last look, and nobody else is at it.
+ * Who waits for the lock does so elsewhere: here it would cost everybody the saving of registers.
+ */
 struct tk_pinned *tk_firehose_hold_if_worth(const void *address, size_t nbytes, size_t in_granule)
 {
     struct tk_pinned *p = NULL;
-    tk_lock(&cache.lock);
+    tk_if_unlikely(!tk_trylock_free(&cache.lock)) return hold(address, nbytes, in_granule, false);
     tk_if_likely(!tk_monitor_has_news() && (p = find((uintptr_t)address, in_granule)) != NULL)
         use(p);
     tk_unlock(&cache.lock);
@@ -468,9 +470,9 @@ static void __attribute__((noinline)) doom(struct tk_pinned *p)
     leave();
 }
 
-void tk_firehose_release(struct tk_pinned *p)
+/* With the lock held, which it gives back. */
+static inline void let_go(struct tk_pinned *p)
 {
-    tk_lock(&cache.lock);
     if (--p->holders == 0) {
         tk_if_unlikely(!p->is_cached)
         {
@@ -480,6 +482,18 @@ void tk_firehose_release(struct tk_pinned *p)
         make_idle(p);
     }
     tk_unlock(&cache.lock);
+}
+
+static void __attribute__((noinline)) wait_and_let_go(struct tk_pinned *p)
+{
+    tk_lock(&cache.lock);
+    let_go(p);
+}
+
+void tk_firehose_release(struct tk_pinned *p)
+{
+    tk_if_likely(tk_trylock_free(&cache.lock)) let_go(p);
+    else wait_and_let_go(p);
 }
 
 void tk_firehose_others(int64_t bytes)

@@ -7,7 +7,16 @@
  *
  * EVERYTHING: memory may go away at any time, and only the rank that it belongs to can tell (see
  * firehose/monitor.c). So a region serves the one transfer that it was asked for, and is asked for
- * again by the next; the answer says that it is good, and comes from that rank's cache. */
+ * again by the next; the answer says that it is good, and comes from that rank's cache.
+ *
+ * A word in registered memory that the other rank raises before an unmapping call of its returns,
+ * read by RDMA beside each transfer, would spare the answer, but not be right. Who asks for such a
+ * word learns what that rank's library knows, and with two threads there that is too little: one
+ * thread may be given the addresses that the other is still in the middle of unmapping, and name
+ * them to us, before the kernel has told anybody. Only a system call of that rank's tells, and that
+ * it has one thread only is nothing it could promise in advance. Besides, a put would have to wait
+ * for the word, for what was moved away (mremap) would be written to at its new address. So there
+ * is an answer, which says it all. */
 #ifndef TK_REMOTE_H
 #define TK_REMOTE_H
 
