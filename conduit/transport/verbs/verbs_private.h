@@ -127,12 +127,12 @@ struct tk_rail {
     struct tk_device *device;
     struct tk_port_address address;
     int gid_index, pkey_index;
-    char why[128];        /* of the choice, for the start-up record */
-    uint32_t message_max; /* of the port */
-    int reads_out;        /* RDMA reads we may have under way on a queue pair */
-    uint32_t peers;       /* whose primary link it has */
-    uint64_t down_since;  /* by the device's events; 0: it is not, or that was acted upon */
-    uint64_t look_again;  /* for links to be opened again; 0: it never was down */
+    char why[128];                /* of the choice, for the start-up record */
+    uint32_t message_max;         /* of the port */
+    int reads_out;                /* RDMA reads we may have under way on a queue pair */
+    uint32_t peers;               /* whose primary link it has */
+    uint64_t down_since;          /* by the device's events; 0: it is not, or that was acted upon */
+    uint64_t look_again;          /* for links to be opened again; 0: it never was down */
     tk_counter_t deaths, returns; /* of its links */
 };
 
