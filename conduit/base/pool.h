@@ -56,4 +56,14 @@ static inline void tk_pool_give(struct tk_pool *pool, void *item)
     tk_unlock(&pool->lock);
 }
 
+/* Several at once, already tied together from `first` to `last`. */
+static inline void tk_pool_give_all(struct tk_pool *pool, struct tk_pool_item *first,
+                                    struct tk_pool_item *last)
+{
+    tk_lock(&pool->lock);
+    last->next = pool->free;
+    pool->free = first;
+    tk_unlock(&pool->lock);
+}
+
 #endif
