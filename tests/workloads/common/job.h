@@ -35,7 +35,7 @@ struct wl_job {
 };
 extern struct wl_job wl_job;
 
-/* Options that all workloads have: put WL_COMMON_OPTIONS(struct of values) into the table and a
+/* Options that all workloads have: put WL_COMMON_OPTIONS(struct of values, layer) into the table and a
  * struct wl_common named `common` into the struct. */
 struct wl_common {
     double duration, warmup;
@@ -47,10 +47,10 @@ enum { wl_layer_raw, wl_layer_api, wl_layer_both };
 extern const char *const wl_verify_words[], *const wl_layer_words[];
 
 /* clang-format off: one option a line */
-#define WL_COMMON_OPTIONS(type)                                                                    \
-    {"duration",           wl_real, offsetof(type, common.duration), "2", 0.01, 86400, "s", 0, 0,  \
+#define WL_COMMON_OPTIONS(type, layer_standard)                                                    \
+    {"duration",           wl_real, offsetof(type, common.duration), "5", 0.01, 86400, "s", 0, 0,  \
      "how long to measure"},                                                                       \
-        {"warmup", wl_real, offsetof(type, common.warmup), "0.5", 0, 3600, "s",                    \
+        {"warmup", wl_real, offsetof(type, common.warmup), "1", 0, 3600, "s",                    \
          0,        0,       "not counted before that"},                                            \
         {"seed", wl_whole, offsetof(type, common.seed), "1", 0, 1000000000000000, 0,               \
          0,      0,        "of all random choices"},                                               \
@@ -77,7 +77,7 @@ extern const char *const wl_verify_words[], *const wl_layer_words[];
         {"layer",                                                                                  \
          wl_word,                                                                                  \
          offsetof(type, common.layer),                                                             \
-         "api",                                                                                    \
+         layer_standard,                                                                                \
          0,                                                                                        \
          0,                                                                                        \
          0,                                                                                        \

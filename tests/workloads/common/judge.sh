@@ -72,6 +72,73 @@ no_device()
     one_line "$workload without a device"
 }
 
+# many_refused OPTION BAD OPTION BAD...: what is no value of an option.
+many_refused()
+{
+    while [ $# -gt 1 ]; do
+        refused "--$1 '$2' is not " "--$1" "$2"
+        shift 2
+    done
+}
+
+# on_terminal ARGS...: with a terminal for the launcher's output; what is shown there goes to $scratch/shown.
+on_terminal()
+{
+    command="$workload $* at a terminal"
+    "$watchdog" "$limit" script -qec "$GASNETRUN -n 2 $program $*" /dev/null </dev/null >"$scratch/shown" 2>"$scratch/err"
+    status=$?
+}
+
+# progress: how far a run is, at a terminal and nowhere else.
+progress()
+{
+    command -v script >/dev/null || return
+    on_terminal "$@" --duration 1.2 --warmup 0.1
+    passes "$command"
+    grep -aq "$workload [a-z]*: [0-9.]* s, [0-9.]* Mops so far, [0-9]* s left" "$scratch/shown" || failed "no progress was shown"
+    on_terminal "$@" --ops 1000000 --verify none
+    grep -aq "Mops so far, [0-9]* s left" "$scratch/shown" || failed "no progress of a number of operations was shown"
+    [ "$(tr -d '\n' <"$scratch/shown" | tr '\r' '\n' | grep -a 'so far' | grep -avc "^$workload")" -eq 0 ] ||
+        failed "progress and lines got mixed"
+    job 2 "$program" "$@" --duration 0.6 --warmup 0
+    passes "no terminal"
+    grep -aq 'so far' "$scratch/out" "$scratch/err" && failed "progress was shown without a terminal"
+}
+
+# meters: what is measured as often as it was asked for.
+meters()
+{
+    good_run 2 "$@" --lat all --cycles off
+    [ "$(value_of op_count)" = "$(value_of ops_measured)" ] || failed "--lat all: not all latencies"
+    [ "$(value_of loop_cycles)" = 0 ] || failed "--cycles off: cycles"
+    good_run 2 "$@" --lat 1/16 --cycles 1/4
+    python3 -c "assert 0.7 < 16 * $(value_of op_count) / $(value_of ops_measured) < 1.4" || failed "--lat 1/16: $(value_of op_count)"
+    # What a turn consists of is in it, but for what was interrupted.
+    python3 -c "assert 0 < $(value_of post_cycles) and 0 < $(value_of choose_cycles) < $(value_of loop_cycles)" ||
+        failed "--cycles 1/4: parts are not parts of the whole"
+    job 2 "$program" "$@" --duration 0.5 --warmup 0.1 --interval 0.1 --json "$scratch/meters.json"
+    passes "intervals"
+    grep -q "^$workload [a-z]*: rank 0 at 0.10 s: .* Mops, threads .*/.*/.* (min/avg/max), rails .* Mops, .* Gbit/s\$" "$scratch/out" ||
+        failed "no line of an interval"
+    json_holds "$scratch/meters.json" '2 <= len(r["intervals"]) <= 5 and r["intervals"][1]["at_s"] == 0.2'
+    json_holds "$scratch/meters.json" 'len(r["summary"]["thread_mops"].split("+")) == len(r["summary"]["thread_p99_us"].split("+"))'
+    refused "is not all or 1/N" --lat 1/0
+    refused "is not all or 1/N" --lat some
+    refused "is not off or 1/N" --cycles 64
+    refused "--interval '0' is not" --interval 0
+}
+
+# binds: every thread is somewhere else, and more than there are CPUs are refused.
+binds()
+{
+    cpus=$(nproc)
+    if [ "$cpus" -gt 1 ]; then
+        job 2 "$program" "$@" --ops 1000 --bind
+        passes "--bind"
+    fi
+    refused "--bind: rank [01] has CPUs for [0-9]* of its $((cpus + 1)) threads" "$@" --bind --threads $((cpus + 1))
+}
+
 # value_of KEY [SECTION]: what the report says.
 value_of()
 {

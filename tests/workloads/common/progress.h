@@ -12,6 +12,9 @@ void wl_progress_start(const char *what, uint64_t now, uint64_t total_ns);
 /* Writes at most four times a second; `done` counts operations. */
 void wl_progress(uint64_t now, uint64_t done);
 
+/* Where no time ends the run: the part of it that is done, 0 to 1. */
+void wl_progress_expect(uint64_t now, double part);
+
 /* Leaves the line empty. */
 void wl_progress_end(void);
 

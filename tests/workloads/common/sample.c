@@ -21,7 +21,7 @@ static const struct wl_option table[] = {
      "of a shared record"},
     {"stopper", wl_whole, offsetof(struct sample, stopper), "-1", -1, 4096, "rank", 0, 0,
      "who stops all at once; -1: nobody"},
-    WL_COMMON_OPTIONS(struct sample),
+    WL_COMMON_OPTIONS(struct sample, "api"),
 };
 /* clang-format on */
 

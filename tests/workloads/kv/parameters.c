@@ -98,7 +98,7 @@ static const struct wl_option table[] = {
      "raw: looked at for their order before (K3)"},
     {"ports", wl_whole, offsetof(struct kv_values, ports), "0", 0, 8, "rails", 0, 0,
      "raw: used at most; 0: all"},
-    WL_COMMON_OPTIONS(struct kv_values),
+    WL_COMMON_OPTIONS(struct kv_values, "api"),
 };
 /* clang-format on */
 

@@ -11,23 +11,28 @@ static void *remote(const struct rma_slot *slot, size_t at)
 
 static void read(struct rma_flood *f, struct rma_slot *slot, size_t at)
 {
+    uint64_t since = rma_lap_begin(f);
     slot->event = gex_RMA_GetNB(wl_job.tm, slot->local, slot->target->rank, remote(slot, at),
                                 f->ground->size, 0);
+    rma_lap(f, rma_posting, since);
 }
 
 static void write(struct rma_flood *f, struct rma_slot *slot, size_t at)
 {
+    uint64_t since = rma_lap_begin(f);
     slot->event = gex_RMA_PutNB(wl_job.tm, slot->target->rank, remote(slot, at), slot->local,
                                 f->ground->size, GEX_EVENT_DEFER, 0);
+    rma_lap(f, rma_posting, since);
 }
 
 static bool done(struct rma_flood *f, struct rma_slot *slot)
 {
-    (void)f;
-    if (gex_Event_Test(slot->event) == GASNET_OK)
-        return true;
-    gasnet_AMPoll();
-    return false;
+    uint64_t since = rma_lap_begin(f);
+    bool is_done = gex_Event_Test(slot->event) == GASNET_OK;
+    if (!is_done)
+        gasnet_AMPoll();
+    rma_lap(f, rma_polling, since);
+    return is_done;
 }
 
 const struct rma_road rma_api = {.read = read, .write = write, .done = done};

@@ -10,8 +10,9 @@
 #include <string.h>
 
 #include "flood.h"
+#include "place.h"
 
-enum { sample_one_in = 16, looks_a_turn = 64 };
+enum { sample_one_in = 16, looks_a_turn = 64, turns_a_show = 256 };
 
 void rma_flood_fail(struct rma_flood *f, enum rma_check check, const char *format, ...)
 {
@@ -92,32 +93,54 @@ static bool await(struct rma_flood *f, struct rma_slot *slot)
     return true;
 }
 
+static bool is_due(struct rma_sampler *sampler, uint64_t every)
+{
+    if (sampler->left > 1) {
+        sampler->left--;
+        return false;
+    }
+    bool is_first = sampler->left == 0;
+    sampler->left = 1 + wl_mix(++sampler->drawn) % (2 * every - 1);
+    return !is_first || every == 1;
+}
+
+static void measure_latency(struct rma_flood *f, uint64_t ns)
+{
+    if (f->is_untimed)
+        return;
+    f->latency_ns += ns;
+    if (!is_due(&f->lat_sampler, f->lat_every))
+        return;
+    wl_histogram_add(&f->times, ns);
+    f->timed++;
+}
+
 /* Returns when the oldest slot became free; 0 when it does not. */
 static uint64_t retire(struct rma_flood *f)
 {
     struct rma_slot *slot = slot_of(f, f->retired);
     if (!await(f, slot))
         return 0;
+    uint64_t since = rma_lap_begin(f), now;
     if (!slot->write)
         judge_read(f, slot, slot->local);
-    uint64_t now = wl_now();
+    rma_lap(f, rma_verifying, since);
+    now = wl_now();
     if (f->span.phase == wl_measuring) {
-        if (!f->is_untimed) {
-            wl_histogram_add(&f->times, now - slot->posted);
-            f->timed++;
-        }
+        measure_latency(f, now - slot->posted);
         f->measured += 1 + wl_inject(&f->injection, rma_miscount);
         f->measured_writes += slot->write;
         slot->target->measured++;
     }
     f->retired++;
+    __atomic_store_n(&f->shown, f->retired, __ATOMIC_RELAXED);
     f->completed += !wl_inject(&f->injection, rma_dropcqe);
     return now;
 }
 
 /* ---- Posting */
 
-static void post_read(struct rma_flood *f, struct rma_slot *slot)
+static void post_read(struct rma_flood *f, struct rma_slot *slot, uint64_t since)
 {
     const struct rma_ground *g = f->ground;
     size_t room = (g->source_size - g->size) / f->align + 1, skew = 0;
@@ -126,10 +149,11 @@ static void post_read(struct rma_flood *f, struct rma_slot *slot)
         skew = slot->offset + 2 * g->size <= g->source_size ? g->size : (size_t)-g->size;
     if (f->verify == wl_verify_full)
         memset(slot->local, 0, g->size);
+    rma_lap(f, rma_choosing, since);
     f->road->read(f, slot, rma_at_source(g, slot->target->source) + slot->offset + skew);
 }
 
-static void post_write(struct rma_flood *f, struct rma_slot *slot)
+static void post_write(struct rma_flood *f, struct rma_slot *slot, uint64_t since)
 {
     const struct rma_ground *g = f->ground;
     struct rma_target *target = slot->target;
@@ -140,6 +164,7 @@ static void post_write(struct rma_flood *f, struct rma_slot *slot)
     if (wl_inject(&f->injection, rma_stray))
         at = rma_at_source(g, target->source);
     slot->lost = target->broken;
+    rma_lap(f, rma_choosing, since);
     if (!slot->lost)
         f->road->write(f, slot, at);
 }
@@ -157,6 +182,7 @@ static void choose(struct rma_flood *f)
 static void post(struct rma_flood *f, uint64_t now)
 {
     struct rma_slot *slot = slot_of(f, f->posted);
+    uint64_t since = rma_lap_begin(f);
     if (f->posted % f->batch == 0)
         choose(f);
     slot->target = f->target;
@@ -168,9 +194,9 @@ static void post(struct rma_flood *f, uint64_t now)
     slot->lost = false;
     slot->write = f->write_percent && wl_below(&f->random, 100) < f->write_percent;
     if (slot->write)
-        post_write(f, slot);
+        post_write(f, slot, since);
     else
-        post_read(f, slot);
+        post_read(f, slot, since);
     if (f->posted < rma_sequence_most)
         f->sequence = wl_mix(f->sequence + f->choice * WL_GOLDEN + slot->offset);
     f->posted++;
@@ -193,8 +219,8 @@ static double under_way(struct rma_flood *f, uint64_t now)
 static void check_little(struct rma_flood *f)
 {
     double window = (double)f->ground->window, ns = (double)(f->span.ended - f->span.began);
-    double seen = ((double)f->times.sum - f->before + under_way(f, f->span.ended)) / ns;
-    if (f->times.count < 1000 || f->broken || f->is_untimed || f->batch > 1 || wl_stopped())
+    double seen = ((double)f->latency_ns - f->before + under_way(f, f->span.ended)) / ns;
+    if (f->measured < 1000 || f->broken || f->is_untimed || f->batch > 1 || wl_stopped())
         return;
     if (seen < 0.95 * window || seen > 1.05 * window)
         rma_flood_fail(f, rma_little,
@@ -230,6 +256,15 @@ static void drain(struct rma_flood *f)
         f->road->drain(f);
 }
 
+static void begin_to_measure(struct rma_flood *f, uint64_t now)
+{
+    f->before = under_way(f, now);
+    f->began_cycles = wl_cycles();
+    memset(f->cycles, 0, sizeof(f->cycles));
+    memset(f->samples, 0, sizeof(f->samples));
+    rma_ticker_start(f, now);
+}
+
 /* Makes room for a batch. Returns when that was so, 0 when it never is. */
 static uint64_t make_room(struct rma_flood *f)
 {
@@ -239,9 +274,21 @@ static uint64_t make_room(struct rma_flood *f)
         if (!now)
             return 0;
         if (wl_span_step(&f->span, now))
-            f->before = under_way(f, now);
+            begin_to_measure(f, now);
+        else if (f->span.phase == wl_measuring && now >= f->ticker.next)
+            rma_tick(f, now);
     }
     return now ? now : wl_now();
+}
+
+/* A turn of the loop begins. */
+static uint64_t turn(struct rma_flood *f, uint64_t now)
+{
+    f->turns++;
+    f->is_sampled = f->cycles_every && is_due(&f->cycles_sampler, f->cycles_every);
+    if (f->thread == 0 && f->group && f->group->is_watched && f->turns % turns_a_show == 0)
+        rma_group_show(f->group, now);
+    return rma_lap_begin(f);
 }
 
 static void flow(struct rma_flood *f)
@@ -249,7 +296,7 @@ static void flow(struct rma_flood *f)
     uint64_t now = wl_now();
     f->span = wl_span_start(now, f->ops ? 0 : f->warmup_ns, f->ops ? 0 : f->duration_ns);
     while (wanted(f)) {
-        uint64_t then = make_room(f);
+        uint64_t since = turn(f, now), then = make_room(f);
         if (!then)
             break;
         now = then;
@@ -257,14 +304,23 @@ static void flow(struct rma_flood *f)
             post(f, now);
         if (f->batch > 1 && f->road->flush)
             f->road->flush(f);
+        rma_lap(f, rma_looping, since);
+        f->samples[rma_looping] += f->is_sampled ? f->batch - 1 : 0;
     }
+    f->is_sampled = false;
     wl_span_end(&f->span, now);
+    f->cycles_per_ns = f->span.ended > f->span.began ? (double)(wl_cycles() - f->began_cycles) /
+                                                           (double)(f->span.ended - f->span.began)
+                                                     : 0;
 }
 
 void rma_flood_run(struct rma_flood *f, uint64_t seed, uint64_t stream)
 {
     f->random = wl_random(seed, stream);
     f->batch = f->batch ? f->batch : 1;
+    f->lat_every = f->lat_every ? f->lat_every : 1;
+    if (f->is_bound)
+        rma_place(f->thread);
     f->slots = calloc(f->ground->window, sizeof(*f->slots));
     wl_histogram_clear(&f->times);
     if (!f->slots)

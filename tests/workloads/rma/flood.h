@@ -7,6 +7,7 @@
 
 #include "clock.h"
 #include "ground.h"
+#include "group.h"
 #include "histogram.h"
 #include "inject.h"
 #include "job.h"
@@ -51,6 +52,22 @@ struct rma_slot {
     bool lost; /* a fault: it was never begun */
 };
 
+/* What a thread's time goes into, where it is measured: --cycles. A road measures its own parts. */
+enum rma_part {
+    rma_choosing,
+    rma_posting,
+    rma_polling,
+    rma_verifying,
+    rma_looping, /* all of it, for one operation */
+    rma_locking,
+    rma_routing,
+    rma_parts
+};
+
+/* A piece that seems to take longer was interrupted: the CPU went to somebody else meanwhile. Some
+ * ten microseconds, where the slowest call of a road takes one. Waiting for a lock may be long. */
+enum { rma_cycles_most = 1 << 15 };
+
 enum rma_check { rma_data, rma_account, rma_window, rma_little, rma_shares, rma_late, rma_checks };
 
 enum {
@@ -61,6 +78,12 @@ enum {
 struct rma_verdict {
     uint64_t failures;
     char first[rma_first_most];
+};
+
+/* One in `every` on average, at distances that vary: completions come in batches, and an even
+ * stride would always meet the same place in them. */
+struct rma_sampler {
+    uint64_t left, drawn;
 };
 
 struct rma_flood {
@@ -76,10 +99,16 @@ struct rma_flood {
     size_t align;
     int verify; /* wl_verify_* */
     uint64_t warmup_ns, duration_ns, ops, timeout_ns;
+    uint64_t lat_every, cycles_every; /* one in so many; cycles_every 0: none */
+    struct rma_group *group;          /* NULL: nobody is told anything while it runs */
+    bool is_bound;                    /* to a CPU of its own: see place.h */
     struct wl_injection injection;
     /* results */
     uint64_t posted, retired, completed, most_outstanding, checked;
     uint64_t measured, measured_writes, timed, empty_polls;
+    uint64_t latency_ns; /* all together, whether they are in the histogram or not */
+    uint64_t cycles[rma_parts], samples[rma_parts], interrupted;
+    double cycles_per_ns;
     uint64_t doorbells, cqes, line_outstanding; /* of roads over verbs; the last: most on a line */
     uint64_t sequence;                          /* digest of the first choices: who and where */
     struct wl_span span;
@@ -92,7 +121,32 @@ struct rma_flood {
     uint64_t choice;
     double before;
     bool broken, biased;
+    bool is_sampled; /* this turn's parts are measured */
+    struct rma_sampler lat_sampler, cycles_sampler;
+    uint64_t turns, began_cycles;
+    uint64_t shown; /* retired; read by the thread that tells of it */
+    struct rma_ticker ticker;
 };
+
+static inline uint64_t rma_lap_begin(const struct rma_flood *flood)
+{
+    return flood->is_sampled ? wl_cycles() : 0;
+}
+
+/* What passed since the last look belongs to a part; where the next one begins. */
+static inline uint64_t rma_lap(struct rma_flood *flood, enum rma_part part, uint64_t since)
+{
+    if (!flood->is_sampled)
+        return 0;
+    uint64_t now = wl_cycles();
+    if (part != rma_locking && now - since > rma_cycles_most) {
+        flood->interrupted++;
+        return now;
+    }
+    flood->cycles[part] += now - since;
+    flood->samples[part]++;
+    return now;
+}
 
 /* Runs until time or number of operations are over, or the job is stopped; leaves nothing in flight
  * unless something was lost. */

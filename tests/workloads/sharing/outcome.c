@@ -33,10 +33,6 @@ void sharing_cost_merge(struct sharing_cost *into, const struct sharing_cost *fr
     into->foreign += from->foreign;
     into->credit_waits += from->credit_waits;
     into->strangers += from->strangers;
-    for (int part = 0; part < sharing_parts; part++) {
-        into->ns[part] += from->ns[part];
-        into->samples[part] += from->samples[part];
-    }
 }
 
 static void add(struct sharing_outcome *total, const struct sharing_outcome *one)
@@ -74,6 +70,15 @@ static bool must_meet(int layer)
     return layer == wl_layer_raw && sharing.degree > 1 && sharing.ops == 0 && !wl_stopped();
 }
 
+static void check_meetings(struct sharing_outcome *total, int layer)
+{
+    struct rma_verdict *verdict = &total->verdicts[sharing_h6];
+    if (must_meet(layer) && total->cost.foreign == 0 && verdict->failures++ == 0)
+        snprintf(verdict->first, sizeof(verdict->first),
+                 "no thread found a completion of another's, so routing was not tried: fewer --qps "
+                 "or a longer --duration will");
+}
+
 void sharing_round(const struct sharing_outcome *all, int layer)
 {
     struct sharing_outcome *total = &totals[layer];
@@ -84,7 +89,7 @@ void sharing_round(const struct sharing_outcome *all, int layer)
         add(total, &all[rank]);
     total->verdicts[sharing_h3].failures +=
         !wl_stopped() && total->sum.posted != total->sum.completed;
-    total->verdicts[sharing_h6].failures += must_meet(layer) && total->cost.foreign == 0;
+    check_meetings(total, layer);
     total->verdicts[sharing_h10].failures += rma_sum_unequal(&total->sum);
     rma_rounds_add(&rounds, layer, rma_sum_mops(&total->sum));
     if (layer == wl_layer_api && rounds.count[wl_layer_raw])
@@ -93,16 +98,15 @@ void sharing_round(const struct sharing_outcome *all, int layer)
 
 static void report_cost(struct wl_report *report, const struct sharing_outcome *total)
 {
-    static const char *const names[sharing_parts] = {"lock_ns", "post_ns", "poll_ns", "route_ns"};
     const struct sharing_cost *cost = &total->cost;
     uint64_t cqes = total->sum.cqes;
     wl_report_real(report, wl_summary, "foreign_cqe_percent",
                    cqes ? 100 * (double)cost->foreign / (double)cqes : 0);
     wl_report_whole(report, wl_summary, "credit_waits", (int64_t)cost->credit_waits);
-    for (int part = 0; part < sharing_parts; part++)
-        wl_report_real(report, wl_summary, names[part],
-                       cost->samples[part] ? (double)cost->ns[part] / (double)cost->samples[part]
-                                           : 0);
+    rma_rows_report(report, &total->sum, "thread_foreign_percent",
+                    offsetof(struct rma_row, foreign_percent));
+    rma_rows_report(report, &total->sum, "thread_credit_waits",
+                    offsetof(struct rma_row, credit_waits));
     wl_report_whole(report, wl_summary, "voluntary_switches", (int64_t)total->switches);
     wl_report_whole(report, wl_summary, "involuntary_switches", (int64_t)total->preemptions);
 }
@@ -116,6 +120,8 @@ static void report_layer(struct wl_report *report, int layer)
     wl_report_real(report, wl_summary, "rate_per_thread_mops",
                    rma_sum_mops(&total->sum) / (double)(sharing.servers * sharing.threads));
     wl_report_real(report, wl_summary, "busiest_client_cpu_percent", total->client_cpu_percent);
+    wl_report_flag(report, wl_summary, "writes_inline",
+                   sharing.op && layer == wl_layer_raw && sharing_raw_inline());
     report_cost(report, total);
     rma_sum_report(report, &total->sum, (size_t)sharing.size);
     report_checks(report, total);

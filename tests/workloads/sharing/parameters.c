@@ -19,9 +19,8 @@ static const char *const dst_words[] = {"own", "common", NULL};
 static const char *const transport_words[] = {"rc", "uc", NULL};
 
 /* What the interface leaves to the conduit. */
-static const char *const raw_options[] = {"cb",        "sq-depth",  "lock",   "route",
-                                          "dst",       "postlist",  "cycles", "ports",
-                                          "base-port", "transport", NULL};
+static const char *const raw_options[] = {"cb",       "sq-depth", "lock",      "route",     "dst",
+                                          "postlist", "ports",    "base-port", "transport", NULL};
 
 /* clang-format off: one option a line */
 static const struct wl_option table[] = {
@@ -57,8 +56,6 @@ static const struct wl_option table[] = {
      "raw: where reads go; common: all threads to one place (nothing verified)"},
     {"postlist", wl_whole, offsetof(struct sharing_values, postlist), "1", 1, 1024, "operations", 0,
      0, "raw: on one connection, rung for once; at most --window"},
-    {"cycles", wl_whole, offsetof(struct sharing_values, cycles), "64", 0, 1000000, "calls", 0, 0,
-     "raw: one in so many is timed; 0: none"},
     {"ports", wl_whole, offsetof(struct sharing_values, ports), "0", 0, 64, "rails", 0, 0,
      "raw: rails to use (P), 0: all; connection i uses rail i mod P"},
     {"base-port", wl_whole, offsetof(struct sharing_values, base_port), "0", 0, 63, "rail", 0, 0,
@@ -67,7 +64,8 @@ static const struct wl_option table[] = {
      transport_words, 0, "raw: reliable or unreliable (writes only) connections"},
     {"rounds", wl_whole, offsetof(struct sharing_values, rounds), "3", 1, 1000, "rounds", 0, 0,
      "of --layer both: each layer is measured so often, in turn; the ratio is the median"},
-    WL_COMMON_OPTIONS(struct sharing_values),
+    RMA_OPTIONS(struct sharing_values),
+    WL_COMMON_OPTIONS(struct sharing_values, "raw"),
 };
 /* clang-format on */
 
@@ -201,8 +199,9 @@ static bool set_layer(uint64_t given, char *why, size_t size)
 static bool related(void *values, uint64_t given, char *why, size_t size)
 {
     (void)values;
-    return set_ranks(why, size) && set_connections(why, size) && set_degree(why, size) &&
-           set_layer(given, why, size) && set_fault(why, size);
+    return set_ranks(why, size) && rma_values_set(&sharing.rma, why, size) &&
+           set_connections(why, size) && set_degree(why, size) && set_layer(given, why, size) &&
+           set_fault(why, size);
 }
 
 const struct wl_program sharing_program = {

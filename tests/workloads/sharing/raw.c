@@ -29,6 +29,7 @@ struct end {
 static struct connection *connections; /* a server's, or all ends at a client */
 static struct sharer *sharers;
 static uint32_t count;
+static bool is_inline_everywhere = true;
 
 static bool is_server(void)
 {
@@ -75,6 +76,7 @@ static bool open_connection(struct connection *c)
     if (trunkline_qp_open(&c->qp, &c->block.domain, rail, &options))
         return false;
     c->inline_size = c->qp.inline_size;
+    is_inline_everywhere &= (uint32_t)sharing.size <= c->inline_size;
     return true;
 }
 
@@ -178,24 +180,6 @@ void sharing_raw_close(void)
     }
 }
 
-/* ---- Time, of one call in --cycles */
-
-static uint64_t begin(struct sharer *s)
-{
-    s->sampled = sharing.cycles && ++s->calls % (uint64_t)sharing.cycles == 0;
-    return s->sampled ? wl_now() : 0;
-}
-
-static uint64_t lap(struct sharer *s, enum sharing_part part, uint64_t since)
-{
-    if (!s->sampled)
-        return 0;
-    uint64_t now = wl_now();
-    s->cost.ns[part] += now - since;
-    s->cost.samples[part]++;
-    return now;
-}
-
 /* ---- Locks */
 
 static void lock(struct connection *c)
@@ -250,15 +234,14 @@ static int take(struct connection *c, struct ibv_wc *wcs, int most)
 
 static void poll(struct rma_flood *f, struct connection *c)
 {
-    struct sharer *s = f->own;
     struct ibv_wc wcs[reap_most];
-    uint64_t since = begin(s);
+    uint64_t since = rma_lap_begin(f);
     int taken = take(c, wcs, reap_most);
-    since = lap(s, sharing_polling, since);
+    since = rma_lap(f, rma_polling, since);
     for (int i = 0; i < taken; i++)
         route(f, c, &wcs[i]);
     if (taken)
-        lap(s, sharing_routing, since);
+        rma_lap(f, rma_routing, since);
 }
 
 /* What the original did: any completion of the queue is taken for mine. */
@@ -354,11 +337,11 @@ static void flush(struct rma_flood *f)
     if (!c)
         return;
     s->chain = NULL;
-    uint64_t since = begin(s);
+    uint64_t since = rma_lap_begin(f);
     lock(c);
-    since = lap(s, sharing_locking, since);
+    since = rma_lap(f, rma_locking, since);
     ring(f, c, s->first);
-    lap(s, sharing_posting, since);
+    rma_lap(f, rma_posting, since);
     unlock(c);
 }
 
@@ -462,9 +445,9 @@ static void post(struct rma_flood *f, struct rma_slot *slot, enum ibv_wr_opcode 
     atomic_store_explicit(&mine->posted, (uint32_t)slot->ticket, memory_order_relaxed);
     fill(f, &mine->request, slot, opcode, at);
     if (sharing.lock == sharing_lock_combining) {
-        uint64_t since = begin(s);
+        uint64_t since = rma_lap_begin(f);
         combine(f, c, &mine->request);
-        lap(s, sharing_posting, since);
+        rma_lap(f, rma_posting, since);
     } else {
         chain(f, c, &mine->request);
     }
@@ -499,6 +482,11 @@ void sharing_raw_target(struct rma_target *target, uint32_t i)
 {
     target->line = &connections[i];
     target->rail = connections[i].rail;
+}
+
+bool sharing_raw_inline(void)
+{
+    return is_inline_everywhere;
 }
 
 const struct sharing_cost *sharing_raw_cost(uint32_t thread)

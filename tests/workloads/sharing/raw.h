@@ -44,8 +44,8 @@ struct sharer {
     struct sharing_cost cost;
     struct connection *chain; /* whose requests are not rung for yet */
     struct ibv_send_wr *first, *last;
-    uint64_t chained, calls;
-    bool sampled, is_armed;
+    uint64_t chained;
+    bool is_armed;
 };
 
 #endif

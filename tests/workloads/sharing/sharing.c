@@ -10,11 +10,13 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "place.h"
 #include "sharing.h"
 
 static struct rma_ground ground;
 static struct sharing_outcome *outcomes; /* of all ranks */
 static struct rma_flood *floods;
+static struct rma_group group; /* of what runs now */
 static uint32_t servers, threads, qps, each;
 
 static void *make(size_t count, size_t size)
@@ -94,6 +96,9 @@ static void set_flood(struct rma_flood *flood, uint32_t thread, int layer)
                                 .duration_ns = (uint64_t)(sharing.common.duration * 1e9),
                                 .ops = (uint64_t)sharing.ops,
                                 .timeout_ns = (uint64_t)sharing.common.timeout_ms * 1000000,
+                                .lat_every = sharing.rma.lat_every,
+                                .cycles_every = sharing.rma.cycles_every,
+                                .is_bound = sharing.rma.bind,
                                 .injection = sharing.injection};
     if (over_raw(layer))
         sharing_raw_bind(flood);
@@ -185,7 +190,10 @@ static void serve(int layer)
     struct rusage before, after;
     getrusage(RUSAGE_SELF, &before);
     bool reseed = !over_raw(layer) && sharing.injection.fault == rma_reseed;
-    rma_run_all(floods, threads, (uint64_t)sharing.common.seed + reseed,
+    rma_group_set(&group, &sharing.common, &sharing.rma, "sharing", layer, (size_t)sharing.size,
+                  (uint64_t)sharing.ops);
+    group.is_watched = wl_job.me == 0;
+    rma_run_all(floods, threads, &group, (uint64_t)sharing.common.seed + reseed,
                 (uint64_t)wl_job.me * threads);
     getrusage(RUSAGE_SELF, &after);
     wl_job_barrier();
@@ -193,10 +201,16 @@ static void serve(int layer)
     sharing_mine.preemptions = (uint64_t)(after.ru_nivcsw - before.ru_nivcsw);
     for (uint32_t t = 0; t < threads; t++) {
         const struct sharing_cost *cost = over_raw(layer) ? sharing_raw_cost(t) : &nothing;
-        rma_sum_flood(&sharing_mine.sum, &floods[t]);
+        struct rma_row *row = rma_sum_flood(&sharing_mine.sum, &floods[t]);
+        if (row) {
+            row->credit_waits = (double)cost->credit_waits;
+            row->foreign_percent =
+                floods[t].cqes ? 100 * (double)cost->foreign / (double)floods[t].cqes : 0;
+        }
         sharing_cost_merge(&sharing_mine.cost, cost);
         check_group(&floods[t], cost);
     }
+    rma_sum_group(&sharing_mine.sum, &group);
     if (over_raw(layer) && !wl_stopped())
         sharing_raw_check();
 }
@@ -304,6 +318,11 @@ int main(int argc, char **argv)
     struct wl_report *report = NULL;
     wl_job_start(&argc, &argv, &sharing_program, &sharing, NULL);
     outcomes = make(wl_job.size, sizeof(*outcomes));
+    if (sharing.rma.bind)
+        rma_place_open(wl_job.me < (gex_Rank_t)sharing.servers ? (uint32_t)sharing.threads : 0);
+    if (wl_job.me == 0 && sharing.threads > wl_job.cpus)
+        wl_say("%lld threads on %d CPUs: the report says oversubscribed",
+               (long long)sharing.threads, wl_job.cpus);
     prepare();
     rma_rounds_run(sharing.common.layer, sharing.rounds, run);
     if (sharing.common.layer != wl_layer_api)

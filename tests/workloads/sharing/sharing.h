@@ -6,11 +6,13 @@
 #include "map.h"
 #include "rounds.h"
 #include "sum.h"
+#include "values.h"
 
 struct sharing_values {
     struct wl_common common;
+    struct rma_values rma;
     int64_t servers, threads, qps, degree, op, size, window, buf, align, ops;
-    int64_t cb, sq_depth, lock, route, dst, postlist, cycles, ports, base_port, transport, rounds;
+    int64_t cb, sq_depth, lock, route, dst, postlist, ports, base_port, transport, rounds;
     struct wl_injection injection;
 };
 enum { sharing_cb_qp, sharing_cb_rail, sharing_cb_one };
@@ -52,19 +54,11 @@ enum sharing_check {
 };
 extern const char *const sharing_check_names[sharing_checks];
 
-/* What a thread over raw verbs pays, and for what. Times are of one call in --cycles. */
-enum sharing_part {
-    sharing_locking,
-    sharing_posting,
-    sharing_polling,
-    sharing_routing,
-    sharing_parts
-};
+/* What a thread over raw verbs pays for not being alone. */
 struct sharing_cost {
     uint64_t foreign;      /* completions of other threads that it took from a queue */
     uint64_t credit_waits; /* operations that found none */
     uint64_t strangers;    /* operations on a connection of another group */
-    uint64_t ns[sharing_parts], samples[sharing_parts];
 };
 
 /* What a rank brings home. */
@@ -91,6 +85,9 @@ void sharing_report(struct wl_report *report);
 /* raw.c: all ranks together. Ends the job where what is asked for can't be had. */
 void sharing_raw_open(void);
 void sharing_raw_close(void);
+
+/* Do writes of --size go along with their requests? At a server. */
+bool sharing_raw_inline(void);
 
 void sharing_raw_bind(struct rma_flood *flood);
 void sharing_raw_target(struct rma_target *target, uint32_t i);

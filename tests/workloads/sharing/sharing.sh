@@ -9,6 +9,7 @@ faults="--qps 10"
 
 ways()
 {
+    few="$few --layer api"
     good_run 2
     good_run 3 --threads 2 --op write
     # A wire of 100 MB/s: data come long after they were asked for, and an event that tells too early is found out.
@@ -16,7 +17,7 @@ ways()
     good_run 3 --servers 2 --op write --size 300 --qps 7
     SETTINGS=GASNET_SUPERNODE_MAXSIZE=0 good_run 3 --threads 4 --window 64
     [ "$(value_of ops_total)" -eq 12000 ] || failed "not 12000 operations"
-    job 2 "$program" --duration 0.8 --warmup 0.1 --qps 1 --threads 2 --json "$scratch/sharing.json"
+    job 2 "$program" --layer api --duration 0.8 --warmup 0.1 --qps 1 --threads 2 --json "$scratch/sharing.json"
     passes "sharing by time"
     json_holds "$scratch/sharing.json" 'r["summary"]["op_count"] > 0'
 }
@@ -82,6 +83,7 @@ raw_faults()
 
 faults()
 {
+    faults="--qps 10 --layer api"
     faulty H10 --inject miscount
     faulty H13 --inject awake
     faulty window --inject overfill
@@ -100,13 +102,13 @@ refusals()
     ranks=3
     refused "99 is no multiple of 2 clients" --qps 99
     refused "does not divide --threads 4" --threads 4 --degree 3
-    refused "all threads of a process share all connections" --threads 2 --degree 1
+    refused "all threads of a process share all connections" --layer api --threads 2 --degree 1
     refused "needs more ranks than 3 servers" --servers 3
     refused "from 1 to 4096 bytes" --size 0
     refused "needs --verify full" --inject corrupt
     refused "need writes" --inject stray --verify full
-    refused "--lock is for --layer raw" --lock spin
-    refused "swap, lose-credit, misown and intrude need --layer raw" --inject swap --verify full
+    refused "--lock is for --layer raw" --layer api --lock spin
+    refused "swap, lose-credit, misown and intrude need --layer raw" --layer api --inject swap --verify full
     refused_by_device "3 groups of threads have but 2 connections" --threads 3 --degree 1 --qps 2
     refused_by_device "--window 64 is more than --sq-depth 32" --window 64 --sq-depth 32
     refused_by_device "--lock none needs --degree 1" --threads 2 --lock none
@@ -114,7 +116,40 @@ refusals()
     refused_by_device "are for --op read --verify none" --route steal
     refused_by_device "rank 0 has 2 rails" --ports 3
     SETTINGS=SOFTHCA_MAX_QP=99 refused_by_device "100 queue pairs in a process, .* has 99" --qps 100
+    refused "1 is no multiple of 2 clients" --qps 1
+    refused_by_device "--postlist is more than --window" --postlist 9 --window 8
+    ranks=1 refused "needs more ranks than 1 servers"
     no_device
+}
+
+numbers()
+{
+    many_refused threads 0 threads 2x qps -1 qps all degree -2 degree 1.5 size 5K window 0 window 1025 buf 64 align 12 \
+        op mixed cb port lock on route any dst mine transport ud postlist 0
+    refused "--lock is given twice" --lock spin --lock spin
+    refused "unknown option --locks" --locks spin
+    printf '#!/bin/sh\nexec %s --seed $PMIX_RANK\n' "$program" >"$scratch/differ"
+    chmod 755 "$scratch/differ"
+    program=$scratch/differ refused 'rank 1 was given other parameters than rank 0'
+}
+
+# What a thread pays is told of each; more threads than CPUs, and writes that are not inline, are allowed and said.
+measuring()
+{
+    few="--ops 20000 --buf 64K"
+    meters --layer raw --qps 4
+    meters --layer api --qps 4
+    binds
+    progress --qps 4
+    few="--ops 300 --buf 64K"
+    good_run 2 --threads $((2 * $(nproc))) --qps 8
+    says "^sharing: $((2 * $(nproc))) threads on $(nproc) CPUs" 1
+    grep -q '^env  *oversubscribed  *true$' "$scratch/out" || failed "the report does not say oversubscribed"
+    [ "$(value_of thread_foreign_percent | tr -cd + | wc -c)" -eq $((2 * $(nproc) - 1)) ] || failed "not all threads are told of"
+    good_run 2 --op write --size 2K
+    [ "$(value_of writes_inline)" = false ] || failed "2048 bytes were inline"
+    good_run 2 --op write
+    [ "$(value_of writes_inline)" = true ] || failed "8 bytes were not inline"
 }
 
 lane ways ways
@@ -123,4 +158,6 @@ lane raw_ways raw_ways same
 lane locks locks
 lane raw_faults raw_faults
 lane refusals refusals
+lane numbers numbers
+lane measuring measuring
 finish

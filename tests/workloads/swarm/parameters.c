@@ -64,7 +64,8 @@ static const struct wl_option table[] = {
      "of --layer both: each layer is measured so often, in turn; the ratio is the median"},
     {"dump-names", wl_flag, offsetof(struct swarm_values, dump_names), "0", 0, 1, 0, 0, 0,
      "print the names of all connections"},
-    WL_COMMON_OPTIONS(struct swarm_values),
+    RMA_OPTIONS(struct swarm_values),
+    WL_COMMON_OPTIONS(struct swarm_values, "raw"),
 };
 /* clang-format on */
 
@@ -176,7 +177,7 @@ static bool related(void *values, uint64_t given, char *why, size_t size)
     (void)values;
     if (wl_job.size < 2)
         return no(why, size, "needs at least 2 ranks: gasnetrun_ibv -n 2");
-    return set_op(why, size) && set_sizes(why, size) && set_layer(given, why, size) &&
+    return set_op(why, size) && rma_values_set(&swarm.rma, why, size) && set_sizes(why, size) && set_layer(given, why, size) &&
            set_fault(why, size);
 }
 

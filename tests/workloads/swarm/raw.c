@@ -208,14 +208,17 @@ void swarm_raw_close(void)
 
 /* ---- Posting */
 
-static bool ring(struct worker *worker)
+static bool ring(struct rma_flood *f)
 {
+    struct worker *worker = f->own;
     struct ibv_send_wr *bad;
     unsigned count = worker->chained;
     if (count == 0)
         return false;
     worker->chained = 0;
+    uint64_t since = rma_lap_begin(f);
     int error = ibv_post_send(worker->chain->qp.qp, worker->wrs, &bad);
+    rma_lap(f, rma_posting, since);
     if (error)
         wl_job_die("%s: %u requests can't be posted: %s", worker->chain->qp.name, count,
                    strerror(error));
@@ -224,7 +227,7 @@ static bool ring(struct worker *worker)
 
 static void flush(struct rma_flood *f)
 {
-    f->doorbells += ring(f->own);
+    f->doorbells += ring(f);
 }
 
 static void take(struct rma_flood *f, const struct ibv_wc *wc)
@@ -245,7 +248,9 @@ static void take(struct rma_flood *f, const struct ibv_wc *wc)
 static bool poll(struct rma_flood *f, const struct line *line)
 {
     struct ibv_wc wcs[reap_most];
+    uint64_t since = rma_lap_begin(f);
     int count = ibv_poll_cq(line->cq, reap_most, wcs);
+    rma_lap(f, rma_polling, since);
     if (count < 0)
         wl_job_die("%s: its completion queue can't be polled", line->qp.name);
     for (int i = 0; i < count; i++)

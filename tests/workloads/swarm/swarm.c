@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "place.h"
 #include "swarm.h"
 
 struct swarm_size swarm_size;
@@ -16,6 +17,7 @@ struct rma_ground swarm_ground;
 
 static struct swarm_outcome *outcomes; /* of all ranks */
 static struct rma_flood *floods;
+static struct rma_group group; /* of what runs now */
 static struct rma_target *targets; /* of all threads, in order of thread and k */
 
 static void *make(size_t count, size_t size)
@@ -158,6 +160,9 @@ static void set_flood(struct rma_flood *flood, uint32_t thread, int layer)
     flood->duration_ns = (uint64_t)(swarm.common.duration * 1e9);
     flood->ops = (uint64_t)swarm.ops;
     flood->timeout_ns = (uint64_t)swarm.common.timeout_ms * 1000000;
+    flood->lat_every = swarm.rma.lat_every;
+    flood->cycles_every = swarm.rma.cycles_every;
+    flood->is_bound = swarm.rma.bind;
     flood->injection = swarm.injection;
     if (over_raw(layer))
         swarm_raw_bind(flood);
@@ -169,7 +174,10 @@ static void flood_all(int layer)
     bool reseed = !over_raw(layer) && swarm.injection.fault == rma_reseed;
     for (uint32_t t = 0; t < swarm_size.w; t++)
         set_flood(&floods[t], t, layer);
-    rma_run_all(floods, swarm_size.w, (uint64_t)swarm.common.seed + reseed,
+    rma_group_set(&group, &swarm.common, &swarm.rma, "swarm", layer, (size_t)swarm.size,
+                  (uint64_t)swarm.ops);
+    group.is_watched = wl_job.me == (swarm.mode == swarm_inbound);
+    rma_run_all(floods, swarm_size.w, &group, (uint64_t)swarm.common.seed + reseed,
                 (uint64_t)wl_job.me * swarm_size.w);
     if (active(wl_job.me))
         wl_job_barrier();
@@ -243,6 +251,8 @@ static void run(int layer, bool first)
     flood_all(layer);
     for (uint32_t t = 0; t < swarm_size.w && floods[t].target_count; t++)
         rma_sum_flood(&swarm_mine.sum, &floods[t]);
+    if (active(wl_job.me))
+        rma_sum_group(&swarm_mine.sum, &group);
     if (!wl_stopped())
         check_memory();
     wl_job_gather(0, &swarm_mine, outcomes, sizeof(swarm_mine));
@@ -255,6 +265,8 @@ int main(int argc, char **argv)
     struct wl_report *report = NULL;
     wl_job_start(&argc, &argv, &swarm_program, &swarm, NULL);
     outcomes = make(wl_job.size, sizeof(*outcomes));
+    if (swarm.rma.bind)
+        rma_place_open(active(wl_job.me) ? (uint32_t)swarm.threads : 0);
     prepare();
     rma_rounds_run(swarm.common.layer, swarm.rounds, run);
     if (swarm.common.layer != wl_layer_api)

@@ -6,12 +6,14 @@
 #include "names.h"
 #include "rounds.h"
 #include "sum.h"
+#include "values.h"
 
 enum { swarm_read, swarm_write, swarm_mixed };
 enum { swarm_all, swarm_outbound, swarm_inbound };
 
 struct swarm_values {
     struct wl_common common;
+    struct rma_values rma;
     int64_t vms, threads, size, window, buf, align, mode, ops, dump_names;
     int64_t cq, allsig, unsig, sq_depth, max_rd_atomic, postlist, ports, base_port, rail_map;
     int64_t transport, rounds;

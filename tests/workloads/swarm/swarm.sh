@@ -9,6 +9,7 @@ large="--ops 3000 --buf 1M --verify full"
 
 ways()
 {
+    few="$few --layer api"
     good_run 3 --op mixed:30 --vms 3
     [ "$(value_of connections_in_job)" -eq 9 ] || failed "not 9 connections"
     good_run 2 --op mixed:50 --threads 2 --window 48 --size 100 --align 1
@@ -17,13 +18,14 @@ ways()
     # S15's rule: the same choices, whatever they travel by
     [ "$digest" = "$(value_of sequence_digest)" ] || failed "other choices with the same seed"
     good_run 2 --op write --size 1 --window 1
-    job 2 "$program" --duration 0.2 --warmup 0.1 --size 4K --op mixed:50 --json "$scratch/swarm.json"
+    job 2 "$program" --layer api --duration 0.2 --warmup 0.1 --size 4K --op mixed:50 --json "$scratch/swarm.json"
     passes "swarm by time"
     json_holds "$scratch/swarm.json" 'r["summary"]["op_count"] > 0'
 }
 
 modes()
 {
+    few="$few --layer api"
     good_run 3 --mode outbound --op mixed:50
     [ "$(value_of ops_total)" -eq 3000 ] || failed "others than rank 0 posted"
     good_run 3 --mode inbound --op mixed:50
@@ -132,6 +134,8 @@ raw_faults()
 
 faults()
 {
+    faulty S15 --inject reseed --layer both --rounds 1
+    faults="--layer api"
     faulty S2 --inject recount:1
     faulty S3 --inject misroute:1
     faulty S4 --inject corrupt
@@ -143,7 +147,18 @@ faults()
     faulty S9 --inject overfill
     faulty S11 --inject miscount
     faulty S12 --inject mistime
-    faulty S15 --inject reseed --layer both --rounds 1
+}
+
+# The conduit registers memory before the workload does: the first refusal that is the workload's own.
+unregistered()
+{
+    for nth in 9 10 11 12 13 14; do
+        SETTINGS="SOFTHCA_FAULT=enomem:call=reg_mr,nth=$nth" job 2 "$program" --layer raw --ops 10
+        grep -q '^swarm: rank 0: the segment' "$scratch/err" && break
+    done
+    fails_with 2 "memory that can't be registered"
+    says '^swarm: rank 0: the segment: .* register [0-9]* bytes .* limit' 1
+    one_line "memory that can't be registered"
 }
 
 refusals()
@@ -154,7 +169,7 @@ refusals()
     refused "read|write|mixed:PERCENT" --op mixed
     refused "need writes" --inject stray --verify full
     refused "needs --verify full" --inject corrupt
-    refused "--unsig is for --layer raw" --unsig 8
+    refused "--unsig is for --layer raw" --layer api --unsig 8
     refused "needs --layer both" --inject reseed --verify full
     refused_by_device "--sq-depth 31 is less than 2 . --unsig 16" --sq-depth 31
     refused_by_device "--sq-depth 40 is less than .* --window 64" --sq-depth 40 --window 64
@@ -165,8 +180,32 @@ refusals()
     refused_by_device "rank 0 has 2 rails" --base-port 2
     refused_by_device "--max-rd-atomic 255: softhca[01]:1 allows" --max-rd-atomic 255
     SETTINGS=SOFTHCA_MAX_QP=31 refused_by_device "32 queue pairs for each process .* has 31" --threads 4 --vms 8
+    SETTINGS=SOFTHCA_MAX_MSG=8192 refused_by_device "--size 16384: the largest message of softhca0:1 has 8192 bytes" --op write \
+        --size 16K --window 4
+    unregistered
     no_device
     alone
+}
+
+# Every number of the document's list, as nothing, as no number and with something behind it.
+numbers()
+{
+    many_refused vms 0 vms 2x threads 0 threads two size 0 size 32B window 1e2 window -1 unsig 0 unsig 16: postlist 0 \
+        buf 65535 align 3 max-rd-atomic 0 op write: op mixed:0 op mixed:100 op mixed:5x transport ud cq 1 mode all
+    refused "--unsig is given twice" --unsig 4 --unsig 8
+    refused "unknown option --unsigned" --unsigned 4
+    printf '#!/bin/sh\nexec %s --layer raw --window $((16 - PMIX_RANK))\n' "$program" >"$scratch/differ"
+    chmod 755 "$scratch/differ"
+    program=$scratch/differ refused 'rank 1 was given other parameters than rank 0'
+}
+
+measuring()
+{
+    few="--ops 20000 --buf 1M"
+    meters --layer raw
+    meters --layer api
+    binds
+    progress
 }
 
 lane ways ways
@@ -177,4 +216,6 @@ lane layers layers broken killed
 lane raw_faults raw_faults
 lane faults faults
 lane refusals refusals
+lane numbers numbers
+lane measuring measuring
 finish

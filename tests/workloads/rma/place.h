@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* --bind: a CPU for each thread of all ranks of a host. */
+#ifndef RMA_PLACE_H
+#define RMA_PLACE_H
+
+#include <stdint.h>
+
+/* Collective: finds CPUs for so many threads of this rank, or ends the job with status 2 where a
+ * rank has none left. */
+void rma_place_open(uint32_t threads);
+
+/* Binds the calling thread; ends the job when the system does not let it. */
+void rma_place(uint32_t thread);
+
+#endif
