@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # One picture of up to three panels from the blocks that workload-sweep wrote, which also sets: data, out, about, panels, and
-# for each panel title, under, x, numeric, first, last (blocks). An axis of numbers is logarithmic, for sweeps double.
+# for each panel title, under, x, y, numeric, first, last (blocks). An axis of numbers is logarithmic, for sweeps double.
 set terminal svg size 420 * panels, 360 font "sans,11" background "#ffffff"
 set output out
 set multiplot layout 1, panels title about
-set ylabel "Mops"
 set yrange [0:*]
 set grid ytics lc rgb "#dddddd"
 set border 3
@@ -13,6 +12,7 @@ set key below
 do for [i = 1:panels] {
     set title value(sprintf("title%d", i)) . "\n{/*0.8 " . value(sprintf("under%d", i)) . "}"
     set xlabel value(sprintf("x%d", i))
+    set ylabel value(sprintf("y%d", i))
     first = value(sprintf("first%d", i))
     last = value(sprintf("last%d", i))
     if (value(sprintf("numeric%d", i))) {

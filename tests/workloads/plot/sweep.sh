@@ -4,7 +4,7 @@
 # can't be done is said in one line.
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 sweep=$top_srcdir/tests/workloads/plot/workload-sweep
-picture=
+picture= path=
 command -v gnuplot >/dev/null || picture=--no-picture
 export SOFTHCA_HCAS=2 GASNET_NUM_QPS=2
 
@@ -13,7 +13,8 @@ swept()
 {
     command="workload-sweep $*"
     # shellcheck disable=SC2086 # nothing or a word
-    "$watchdog" "$limit" "$sweep" --build "$top_builddir" --out "$scratch/out" --seconds 0.05 $picture "$@" \
+    rm -rf "$scratch/out"
+    "$watchdog" "$limit" ${path:+env "PATH=$path"} "$sweep" --build "$top_builddir" --out "$scratch/out" --seconds 0.05 $picture "$@" \
         >"$scratch/log" 2>"$scratch/err" </dev/null
     status=$?
 }
@@ -41,7 +42,11 @@ swept swarm --axis ranks=2 --axis vms=1,2 --axis window=16 --axis unsig=4,8
 leaves swarm 4 5
 # 2 threads in groups of 2, and both by themselves; a group of 2 needs 2 threads.
 swept sharing --axis threads=1,2 --axis degree=1,2 --axis window=4
-leaves sharing 3 6
+leaves sharing 3 8
+python3 -c 'import json, sys; r = json.load(open(sys.argv[1])); e = {(one["axes"]["threads"], one["axes"]["degree"]): one["summary"]
+    for one in r}; two = e["2", "2"]; assert e["1", "1"]["efficiency"] == 1 and abs(two["efficiency"] *
+    e["2", "1"]["rate_per_thread_mops"] - two["rate_per_thread_mops"]) < 1e-9' "$scratch/out/sharing.json" 2>>"$scratch/err" ||
+    failed "efficiency is not the rate by that of degree 1"
 
 # said STATUS TEXT ARGS...
 said()
@@ -57,6 +62,38 @@ said 2 "is not a number from 0.01" kv --seconds 0
 said 2 "invalid choice" kvv
 said 2 "at least 2" kv --axis ranks=1
 said 2 "names the build tree" kv --build /nowhere
-said 1 "is not a whole number" kv --axis window=3
+said 1 "1 of 1 runs failed, the first: .* ended with status 2: kv: .*is not a whole number" kv --axis window=3 --axis put=5 --axis dist=uniform
+# The others go on.
+said 1 "1 of 2 runs failed" swarm --axis vms=1,x --axis window=4 --axis unsig=4
+[ "$(wc -l <"$scratch/out/swarm.csv")" -eq 2 ] || failed "not a header and a row"
+# What is there stays as it is.
+mkdir "$scratch/old" && echo mine >"$scratch/old/swarm.csv"
+said 2 "old exists and is no empty folder" swarm --out "$scratch/old"
+[ "$(ls "$scratch/old")$(cat "$scratch/old/swarm.csv")" = swarm.csvmine ] || failed "an old result is no longer what it was"
+mkdir "$scratch/bin" && ln -s "$(command -v python3)" "$(command -v env)" "$scratch/bin"
+was=$picture picture='' path=$scratch/bin
+said 77 "gnuplot is not installed" swarm
+picture=$was path=
+[ ! -e "$scratch/out" ] || failed "a folder was made for nothing"
+
+# An interrupt in the second run: its ranks end, and the first one's results and picture are there.
+rm -rf "$scratch/out"
+command="an interrupted sweep"
+# shellcheck disable=SC2086
+setsid "$sweep" --build "$top_builddir" --out "$scratch/out" --seconds 2 $picture swarm --axis vms=1,2 --axis window=4 --axis unsig=4 \
+    >"$scratch/log" 2>"$scratch/err" </dev/null &
+one=$!
+for ((i = 0; i < 600; i++)); do
+    grep -q '^1/2 ' "$scratch/log" && break
+    sleep 0.1
+done
+sleep 1
+kill -INT $one
+wait $one
+status=$?
+[ "$status" -eq 1 ] || failed "status $status, not 1"
+grep -q 'interrupted after 1 of 2 runs; .* has what was measured' "$scratch/err" || failed "nobody said that it was interrupted"
+[ "$(wc -l <"$scratch/out/swarm.csv")" -eq 2 ] || failed "not a header and a row"
+[ -n "$picture" ] || grep -q '^</svg>' "$scratch/out/swarm.svg" || failed "no picture of what was measured"
 said 1 "/dev/null/x" kv --out /dev/null/x --axis window=1 --axis put=5 --axis dist=uniform --axis transport=am-medium
 finish

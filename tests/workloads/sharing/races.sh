@@ -4,7 +4,7 @@
 # rank end with another status when it has seen a race.
 workload=sharing
 . "${top_srcdir:?run through make check}/tests/workloads/common/judge.sh"
-few="--layer raw --ops 2000 --buf 64K --verify full --threads 4"
+few="--layer raw --interval 0.01 --ops 2000 --buf 64K --verify full --threads 4"
 
 for lock in verbs spin mutex combining; do
     for degree in 2 4; do
