@@ -135,6 +135,8 @@ binds()
     if [ "$cpus" -gt 1 ]; then
         job 2 "$program" "$@" --ops 1000 --bind
         passes "--bind"
+        case $(value_of thread_bound_to) in *-1*) failed "--bind: $(value_of thread_bound_to)" ;; esac
+        [ "$(value_of thread_bound_to | tr + '\n' | sort | uniq -d)" = '' ] || failed "two threads on a CPU: $(value_of thread_bound_to)"
     fi
     refused "--bind: rank [01] has CPUs for [0-9]* of its $((cpus + 1)) threads" "$@" --bind --threads $((cpus + 1))
 }

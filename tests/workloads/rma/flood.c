@@ -325,6 +325,7 @@ void rma_flood_run(struct rma_flood *f, uint64_t seed, uint64_t stream)
     wl_histogram_clear(&f->times);
     if (!f->slots)
         wl_job_die("no memory for a window of %zu", f->ground->window);
+    f->bound_to = rma_place_found();
     flow(f);
     check_little(f);
     drain(f);

@@ -109,6 +109,7 @@ struct rma_flood {
     uint64_t latency_ns; /* all together, whether they are in the histogram or not */
     uint64_t cycles[rma_parts], samples[rma_parts], interrupted;
     double cycles_per_ns;
+    int bound_to;                               /* a CPU; -1: none alone */
     uint64_t doorbells, cqes, line_outstanding; /* of roads over verbs; the last: most on a line */
     uint64_t sequence;                          /* digest of the first choices: who and where */
     struct wl_span span;

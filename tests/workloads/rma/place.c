@@ -112,3 +112,14 @@ void rma_place(uint32_t thread)
     if (sched_setaffinity(0, sizeof(one), &one))
         wl_job_die("--bind: thread %u can't be bound to CPU %d", thread, mine[thread]);
 }
+
+int rma_place_found(void)
+{
+    cpu_set_t allowed;
+    if (sched_getaffinity(0, sizeof(allowed), &allowed) || CPU_COUNT(&allowed) != 1)
+        return -1;
+    int cpu = 0;
+    while (!CPU_ISSET(cpu, &allowed))
+        cpu++;
+    return cpu;
+}

@@ -12,4 +12,7 @@ void rma_place_open(uint32_t threads);
 /* Binds the calling thread; ends the job when the system does not let it. */
 void rma_place(uint32_t thread);
 
+/* The only CPU that the calling thread may use; -1: it has several. */
+int rma_place_found(void);
+
 #endif

@@ -81,6 +81,7 @@ static double per(double what, uint64_t count)
 static struct rma_row row_of(const struct rma_flood *flood)
 {
     struct rma_row row = {
+        .bound_to = flood->bound_to,
         .mops = rma_flood_mops(flood),
         .cpu_ns_per_op =
             per((double)(flood->span.ended_cpu - flood->span.began_cpu), flood->measured),
@@ -256,6 +257,7 @@ void rma_rows_report(struct wl_report *r, const struct rma_sum *sum, const char 
 static void report_rows(struct wl_report *r, const struct rma_sum *sum)
 {
     rma_rows_report(r, sum, "thread_mops", offsetof(struct rma_row, mops));
+    rma_rows_report(r, sum, "thread_bound_to", offsetof(struct rma_row, bound_to));
     rma_rows_report(r, sum, "thread_cpu_ns_per_op", offsetof(struct rma_row, cpu_ns_per_op));
     rma_rows_report(r, sum, "thread_post_cycles", offsetof(struct rma_row, cycles[rma_posting]));
     rma_rows_report(r, sum, "thread_poll_cycles", offsetof(struct rma_row, cycles[rma_polling]));

@@ -10,6 +10,7 @@ enum { rma_rows_most = 256 /* threads of a job that are told apart in a report *
 /* Of one thread. */
 struct rma_row {
     double mops, cpu_ns_per_op, p50_us, p99_us, p99_9_us, cycles[rma_parts];
+    double bound_to;                      /* a CPU, or -1 */
     double foreign_percent, credit_waits; /* the caller's, see sharing.h */
 };
 

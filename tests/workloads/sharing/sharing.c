@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "lend.h"
 #include "place.h"
 #include "sharing.h"
 
@@ -215,26 +216,11 @@ static void serve(int layer)
         sharing_raw_check();
 }
 
-/* A fault: half a second and more, a tenth of it on a CPU, however many want that. */
-static void stay_awake(void)
-{
-    uint64_t began = wl_now(), cpu = wl_cpu();
-    while (wl_now() - began < WL_SECOND / 2 || (wl_cpu() - cpu) * 10 < wl_now() - began)
-        continue;
-}
-
 /* A client lends its memory and sleeps; what it costs is told (H13). */
 static void lend(void)
 {
-    uint64_t now = wl_now(), cpu = wl_clock(CLOCK_PROCESS_CPUTIME_ID);
-    if (sharing.injection.fault == sharing_awake)
-        stay_awake();
-    wl_job_barrier_asleep();
-    cpu = wl_clock(CLOCK_PROCESS_CPUTIME_ID) - cpu;
-    now = wl_now() - now;
-    sharing_mine.client_cpu_percent = now ? 100 * (double)cpu / (double)now : 0;
-    /* What is over in a moment says nothing. */
-    if (now > WL_SECOND / 2 && sharing_mine.client_cpu_percent >= 2)
+    sharing_mine.client_cpu_percent = rma_lend(sharing.injection.fault == sharing_awake);
+    if (sharing_mine.client_cpu_percent >= rma_lend_most_percent)
         sharing_fail(sharing_h13, "client %u used %.1f %% of a CPU while it only lent memory",
                      (unsigned)(wl_job.me - servers), sharing_mine.client_cpu_percent);
 }

@@ -14,8 +14,8 @@ struct swarm_outcome swarm_mine;
 static struct swarm_outcome totals[2];
 static struct rma_rounds rounds;
 
-const char *const swarm_check_names[swarm_checks] = {"S2", "S3", "S4",  "S5",  "S6",  "S7",
-                                                     "S8", "S9", "S11", "S12", "S15", "timeout"};
+const char *const swarm_check_names[swarm_checks] = {
+    "S2", "S3", "S4", "S5", "S6", "S7", "S8", "S9", "S11", "S12", "S15", "passive", "timeout"};
 
 void swarm_fail(enum swarm_check check, const char *format, ...)
 {
@@ -49,6 +49,8 @@ static void add(struct swarm_outcome *total, const struct swarm_outcome *one)
         rma_verdict_merge(&total->verdicts[names[check]], &one->sum.verdicts[check]);
     rma_sum_merge(&total->sum, &one->sum);
     total->connected += one->connected;
+    if (one->passive_cpu_percent > total->passive_cpu_percent)
+        total->passive_cpu_percent = one->passive_cpu_percent;
 }
 
 /* What no rank can see alone. */
@@ -65,12 +67,22 @@ void swarm_round(const struct swarm_outcome *all, int layer)
     struct swarm_outcome *total = &totals[layer];
     rma_sum_clear(&total->sum);
     total->connected = 0;
+    total->passive_cpu_percent = 0;
     for (gex_Rank_t rank = 0; rank < wl_job.size; rank++)
         add(total, &all[rank]);
     check_sums(total);
     rma_rounds_add(&rounds, layer, rma_sum_mops(&total->sum));
     if (layer == wl_layer_api && rounds.count[wl_layer_raw])
         rma_sum_compare(&totals[wl_layer_raw].sum, &total->sum, &total->verdicts[swarm_s15]);
+}
+
+/* Writes that make no completion are seen by nobody: only the queues of a thread's connections
+ * limit them, and that is not the window. */
+static int64_t bound_on_a_thread(bool is_raw)
+{
+    if (!is_raw || swarm.allsig || swarm.write_percent == 0)
+        return swarm.window;
+    return (int64_t)(swarm_raw_bound() * swarm_connected_ends(swarm_size) / swarm_size.w);
 }
 
 static void report_layer(struct wl_report *report, int layer)
@@ -89,6 +101,8 @@ static void report_layer(struct wl_report *report, int layer)
                     (int64_t)swarm_connections(swarm_size));
     wl_report_whole(report, wl_summary, "bound_on_a_connection",
                     is_raw ? (int64_t)swarm_raw_bound() : swarm.window);
+    wl_report_whole(report, wl_summary, "bound_on_a_thread", bound_on_a_thread(is_raw));
+    wl_report_real(report, wl_summary, "busiest_passive_cpu_percent", total->passive_cpu_percent);
     wl_report_real(report, wl_summary, "rate_per_process_mops",
                    rma_sum_mops(&total->sum) / wl_job.size);
     rma_sum_report(report, &total->sum, (size_t)swarm.size);

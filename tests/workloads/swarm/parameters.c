@@ -82,6 +82,7 @@ static const struct wl_fault faults[] = {
     [rma_mistime] = {"mistime", "S12", "an operation seems to have begun a second earlier"},
     [rma_reseed] = {"reseed", "S15", "the layers make different choices"},
     [rma_own_faults] = {"recount", "S2", "a connection is counted twice"},
+    [swarm_awake] = {"awake", "passive", "ranks that do not post do not sleep"},
     {NULL, NULL, NULL},
 };
 
@@ -139,6 +140,8 @@ static bool set_fault(char *why, size_t size)
         return no(why, size, "--inject stray and lost-write need writes");
     if (fault == rma_reseed && swarm.common.layer != wl_layer_both)
         return no(why, size, "--inject reseed needs --layer both");
+    if (fault == swarm_awake && swarm.mode == swarm_all)
+        return no(why, size, "--inject awake needs --mode outbound or inbound");
     return true;
 }
 
@@ -177,8 +180,8 @@ static bool related(void *values, uint64_t given, char *why, size_t size)
     (void)values;
     if (wl_job.size < 2)
         return no(why, size, "needs at least 2 ranks: gasnetrun_ibv -n 2");
-    return set_op(why, size) && rma_values_set(&swarm.rma, why, size) && set_sizes(why, size) && set_layer(given, why, size) &&
-           set_fault(why, size);
+    return set_op(why, size) && rma_values_set(&swarm.rma, why, size) && set_sizes(why, size) &&
+           set_layer(given, why, size) && set_fault(why, size);
 }
 
 const struct wl_program swarm_program = {
@@ -186,5 +189,5 @@ const struct wl_program swarm_program = {
     "Every thread reads from or writes to a thread of every other process, as if each process were "
     "M machines.\nFaults for --inject: recount (S2), misroute (S3), corrupt, misread (S4), dropcqe "
     "(S5), lost-write (S6), stray (S7), bias (S8), overfill (S9), miscount (S11), mistime (S12), "
-    "reseed (S15).",
+    "reseed (S15), awake (passive).",
     table, sizeof(table) / sizeof(*table), related};

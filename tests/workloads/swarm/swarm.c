@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lend.h"
 #include "place.h"
 #include "swarm.h"
 
@@ -17,7 +18,7 @@ struct rma_ground swarm_ground;
 
 static struct swarm_outcome *outcomes; /* of all ranks */
 static struct rma_flood *floods;
-static struct rma_group group; /* of what runs now */
+static struct rma_group group;     /* of what runs now */
 static struct rma_target *targets; /* of all threads, in order of thread and k */
 
 static void *make(size_t count, size_t size)
@@ -168,6 +169,14 @@ static void set_flood(struct rma_flood *flood, uint32_t thread, int layer)
         swarm_raw_bind(flood);
 }
 
+static void lend(void)
+{
+    swarm_mine.passive_cpu_percent = rma_lend(swarm.injection.fault == swarm_awake);
+    if (swarm_mine.passive_cpu_percent >= rma_lend_most_percent)
+        swarm_fail(swarm_passive, "rank %u used %.1f %% of a CPU while it only lent memory",
+                   (unsigned)wl_job.me, swarm_mine.passive_cpu_percent);
+}
+
 /* Who does not post sleeps in the barrier behind this. */
 static void flood_all(int layer)
 {
@@ -182,7 +191,7 @@ static void flood_all(int layer)
     if (active(wl_job.me))
         wl_job_barrier();
     else
-        wl_job_barrier_asleep();
+        lend();
 }
 
 /* ---- Afterwards */

@@ -22,6 +22,9 @@ struct swarm_values {
     unsigned write_percent;
     struct wl_injection injection;
 };
+
+/* A fault that swarm alone has, besides that in the number of connections. */
+enum { swarm_awake = rma_own_faults + 1 };
 extern struct swarm_values swarm;
 extern const struct wl_program swarm_program;
 extern struct swarm_size swarm_size;
@@ -39,6 +42,7 @@ enum swarm_check {
     swarm_s11,
     swarm_s12,
     swarm_s15,
+    swarm_passive,
     swarm_late,
     swarm_checks
 };
@@ -49,6 +53,7 @@ struct swarm_outcome {
     struct rma_sum sum;
     struct rma_verdict verdicts[swarm_checks]; /* those of threads are in the sum */
     uint64_t connected;
+    double passive_cpu_percent; /* of a rank that does not post, while others do */
 };
 extern struct swarm_outcome swarm_mine;
 

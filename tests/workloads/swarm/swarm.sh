@@ -53,6 +53,9 @@ raw_ways()
 
 raw_modes()
 {
+    job 2 "$program" --mode inbound --duration 0.8 --warmup 0
+    passes "a rank that sleeps"
+    python3 -c "assert 0 < $(value_of busiest_passive_cpu_percent) < 2" || failed "it did not sleep"
     good_run 3 --layer raw --mode outbound --op mixed:50
     [ "$(value_of ops_total)" -eq 3000 ] || failed "others than rank 0 posted"
     good_run 3 --layer raw --mode inbound --op mixed:50 --vms 2
@@ -67,6 +70,7 @@ selective()
         failed "signals are not what --unsig says"
     few=$large good_run 2 --layer raw --allsig 0 --size 1000 --align 1 --unsig 1
     good_run 3 --layer raw --allsig 0 --op write --unsig 4
+    [ "$(value_of bound_on_a_thread)" -eq 14 ] || failed "not 7 writes on each of 2 connections"
     few=$large good_run 2 --layer raw --allsig 0 --op mixed:50 --size 2000 --threads 2 --vms 2 --postlist 3
     good_run 2 --layer raw --allsig 0 --cq thread --op mixed:50 --vms 3 --transport rc
 }
@@ -147,6 +151,7 @@ faults()
     faulty S9 --inject overfill
     faulty S11 --inject miscount
     faulty S12 --inject mistime
+    faulty passive --inject awake --mode outbound
 }
 
 # The conduit registers memory before the workload does: the first refusal that is the workload's own.
@@ -171,6 +176,7 @@ refusals()
     refused "needs --verify full" --inject corrupt
     refused "--unsig is for --layer raw" --layer api --unsig 8
     refused "needs --layer both" --inject reseed --verify full
+    refused "awake needs --mode" --inject awake --verify full
     refused_by_device "--sq-depth 31 is less than 2 . --unsig 16" --sq-depth 31
     refused_by_device "--sq-depth 40 is less than .* --window 64" --sq-depth 40 --window 64
     refused_by_device "--postlist 17 is more than --unsig 16" --postlist 17 --window 32

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* See lend.h. Owns nothing. */
+#include "config.h"
+
+#include "clock.h"
+#include "job.h"
+#include "lend.h"
+
+/* A tenth of the time on a CPU, however many want that. */
+static void stay_awake(void)
+{
+    uint64_t began = wl_now(), cpu = wl_cpu();
+    while (wl_now() - began < WL_SECOND / 2 || (wl_cpu() - cpu) * 10 < wl_now() - began)
+        continue;
+}
+
+double rma_lend(bool is_awake)
+{
+    uint64_t now = wl_now(), cpu = wl_clock(CLOCK_PROCESS_CPUTIME_ID);
+    if (is_awake)
+        stay_awake();
+    wl_job_barrier_asleep();
+    cpu = wl_clock(CLOCK_PROCESS_CPUTIME_ID) - cpu;
+    now = wl_now() - now;
+    return now > WL_SECOND / 2 ? 100 * (double)cpu / (double)now : 0;
+}
