@@ -6,11 +6,12 @@
 #include "job.h"
 #include "lend.h"
 
-/* A tenth of the time on a CPU, however many want that. */
+/* On a CPU for twice what is allowed, which is to be had also where fifty programs want one. */
 static void stay_awake(void)
 {
     uint64_t began = wl_now(), cpu = wl_cpu();
-    while (wl_now() - began < WL_SECOND / 2 || (wl_cpu() - cpu) * 10 < wl_now() - began)
+    while (wl_now() - began < WL_SECOND / 2 ||
+           (wl_cpu() - cpu) * 100 < 2 * rma_lend_most_percent * (wl_now() - began))
         continue;
 }
 
