@@ -53,6 +53,25 @@ static void a_copy_has_all_bytes_and_no_more(void **state)
     }
 }
 
+/* In pieces or in one, by how far the destination lies behind the source in its page. */
+static void a_large_copy_has_all_bytes_and_no_more(void **state)
+{
+    enum { page = 4096, most = 3 * page, margin = 8 };
+    static _Alignas(page) char from[most], to[2 * page + most];
+    static const size_t sizes[] = {0, 1, 255, 256, 257, 511, 512, 513, 4095, most};
+    (void)state;
+    for (int i = 0; i < most; i++)
+        from[i] = (char)(i * 7 + i / 256 + 1);
+    for (size_t behind = margin; behind < 700; behind += 56)
+        for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+            size_t n = sizes[i];
+            memset(to, 0x55, sizeof(to));
+            tk_copy_large(to + behind, from, n);
+            assert_memory_equal(to + behind, from, n);
+            assert_true(to[behind - 1] == 0x55 && to[behind + n] == 0x55);
+        }
+}
+
 static void the_clock_never_goes_back(void **state)
 {
     uint64_t before = tk_now();
@@ -343,6 +362,7 @@ static void threads_that_end_together_leave_enough_for_as_many(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(rounding_goes_up_to_the_unit),
     cmocka_unit_test(a_copy_has_all_bytes_and_no_more),
+    cmocka_unit_test(a_large_copy_has_all_bytes_and_no_more),
     cmocka_unit_test(the_clock_never_goes_back),
     cmocka_unit_test(a_counter_gives_no_more_than_it_has),
     cmocka_unit_test(takers_of_a_counter_share_it_exactly),
