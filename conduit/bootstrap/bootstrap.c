@@ -283,6 +283,28 @@ enum tk_status tk_bootstrap_get(uint32_t rank, const char *key, void **blob, siz
     return TK_FAIL;
 }
 
+/* Without PMIX_IMMEDIATE libpmix's servers wait for a key that nobody put, for ever. */
+enum tk_status tk_bootstrap_peek(uint32_t rank, const char *key, void *blob, size_t size)
+{
+    pmix_proc_t peer;
+    pmix_info_t info;
+    pmix_value_t *value = NULL;
+    bool yes = true;
+    if (tk_bootstrap.alone)
+        return TK_FAIL;
+    PMIX_LOAD_PROCID(&peer, myself.nspace, rank);
+    PMIX_INFO_LOAD(&info, PMIX_IMMEDIATE, &yes, PMIX_BOOL);
+    pmix_status_t rc = PMIx_Get(&peer, key, &info, 1, &value);
+    PMIX_INFO_DESTRUCT(&info);
+    if (rc != PMIX_SUCCESS)
+        return TK_FAIL;
+    bool fits = value->type == PMIX_BYTE_OBJECT && value->data.bo.size == size;
+    if (fits)
+        memcpy(blob, value->data.bo.bytes, size);
+    PMIX_VALUE_RELEASE(value);
+    return fits ? TK_OK : TK_FAIL;
+}
+
 void tk_bootstrap_abort(int code, const char *why)
 {
     if (!tk_bootstrap.alone)

@@ -38,6 +38,10 @@ enum tk_status tk_bootstrap_fence(void (*poll)(void), uint64_t deadline);
 /* Copies what `rank` put: malloc'ed, size in *size. Call only after a fence. */
 enum tk_status tk_bootstrap_get(uint32_t rank, const char *key, void **blob, size_t *size);
 
+/* The same of a rank that may have put nothing, or be gone: TK_FAIL then, at once and without a
+ * word. Also when it put more or less than `size` bytes. */
+enum tk_status tk_bootstrap_peek(uint32_t rank, const char *key, void *blob, size_t size);
+
 /* Asks the launcher to end the whole job with `code`; returns once the request is on its way (or
  * can't be). */
 void tk_bootstrap_abort(int code, const char *why);

@@ -31,8 +31,8 @@
  * Whoever is told leaves too, so AGREE ends as soon as all have been: with the leader's code, or a
  * larger one. N ranks that leave send at most N log N small messages to agree, of which log N each,
  * and 4 N to elect and to tell. A rank that leaves in a signal handler takes part by flags and in
- * the fence. Only if it is the first of several neighbourhoods' do the others not agree; each keeps
- * the largest code that it knows then, and the launcher ends with the largest of all.
+ * the fence. Only if it is the first of one of several neighbourhoods do the others not agree so;
+ * the fence brings them the code of each then, and all keep the largest.
  *
  * A watchdog (SIGALRM with the deadline and 3 seconds; 3 seconds where a signal is what ends us)
  * stands behind every path that leaves RUNNING. Deadline: GASNET_EXITTIMEOUT, or min(MAX, MIN +

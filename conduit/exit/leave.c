@@ -157,9 +157,30 @@ static void agree(void)
         nap(&ns);
 }
 
+/* Of each rank, by the fence. */
+static const char key_of_code[] = "tk.exit";
+
+/* Codes are many, and each is asked for by itself: a part of the watchdog's margin. */
+static const uint64_t learning_most = TK_SECOND;
+
+/* Somebody left without the network, so that not all could agree (agree.c). But all have come, so
+ * the codes that each brought along are there: the largest is what they would have agreed on. */
+static void learn_code_of_all(void)
+{
+    uint8_t code;
+    uint64_t until = tk_now() + learning_most;
+    for (uint32_t rank = 0; rank < tk_peers.size && tk_now() < until; rank++)
+        if (tk_bootstrap_peek(rank, key_of_code, &code, sizeof(code)) == TK_OK &&
+            code > tk_final_code)
+            tk_final_code = code;
+}
+
 /* With GASNET_CATCH_EXIT=0 some may have gone before. */
 static enum tk_status part_from_others(void (*poll)(void), uint64_t until)
 {
+    const uint8_t code = (uint8_t)tk_final_code;
+    if (tk_peers.size > 1)
+        tk_bootstrap_put(key_of_code, &code, sizeof(code));
     return tk_settings.catch_exit ? tk_bootstrap_fence(poll, until)
                                   : tk_bootstrap_part(poll, until);
 }
@@ -167,11 +188,13 @@ static enum tk_status part_from_others(void (*poll)(void), uint64_t until)
 /* Over verbs who leaves takes with it what it sent last. So nobody leaves before the launcher's
  * fence, which each begins when it knows the code: the network has done its work then. Who could
  * not come to know it, because somebody leaves without the network, learns here that all have
- * come. */
+ * come, and with which codes. */
 static void part(void)
 {
     if (part_from_others(serve, deadline) != TK_OK)
         tk_abort_job(tk_final_code, "not all processes came to the end of the job");
+    if (!network_ready || !tk_agree_step())
+        learn_code_of_all();
     tk_shm_set_fate(TK_FATE_LEFT);
     tk_bootstrap_close();
     is_over = true;
@@ -217,6 +240,8 @@ void tk_leave_without_network(void (*poll)(void))
     enum tk_status status = part_from_others(serve_aside, ask_at + 2 * grace());
     serve_aside();
     if (status == TK_OK) {
+        if (!network_ready || !tk_agree_step_by_flags())
+            learn_code_of_all();
         tk_shm_set_fate(TK_FATE_LEFT);
         tk_bootstrap_close();
     } else {

@@ -69,6 +69,25 @@ enum tk_status tk_bootstrap_part(void (*poll)(void), uint64_t deadline)
     return tk_bootstrap_fence(poll, deadline);
 }
 
+/* What the others bring to the fence; -1: nothing. */
+static int brought[4] = {-1, -1, -1, -1};
+
+enum tk_status tk_bootstrap_put(const char *key, const void *blob, size_t size)
+{
+    assert_string_equal(key, "tk.exit");
+    assert_int_equal(size, 1);
+    brought[0] = *(const uint8_t *)blob;
+    return TK_OK;
+}
+
+enum tk_status tk_bootstrap_peek(uint32_t rank, const char *key, void *blob, size_t size)
+{
+    assert_string_equal(key, "tk.exit");
+    assert_int_equal(size, 1);
+    *(uint8_t *)blob = (uint8_t)brought[rank];
+    return brought[rank] < 0 ? TK_FAIL : TK_OK;
+}
+
 void tk_bootstrap_close_early(void)
 {
     note("close early");
@@ -383,6 +402,29 @@ static void who_leaves_alone_tells_each_peer_once_and_waits_for_no_full_one(void
     assert_int_equal(strlen(said), strlen("fence 20;notice 2:8;notice 3:8;notice 1:8;close;"));
 }
 
+static void exit_8_but_others_brought_9(void)
+{
+    use(&noticing);
+    brought[2] = 9;
+    tk_exit(8);
+}
+
+static void exit_8_but_others_brought_less(void)
+{
+    use(&noticing);
+    brought[1] = 0;
+    brought[3] = 7;
+    tk_exit(8);
+}
+
+/* As nobody answers, the codes did not come over the network. */
+static void what_the_network_did_not_tell_comes_with_the_fence(void **state)
+{
+    (void)state;
+    leave_by(exit_8_but_others_brought_9, 9);
+    leave_by(exit_8_but_others_brought_less, 8);
+}
+
 static void leave_together(void)
 {
     fence_lasts = TK_SECOND / 4; /* beyond the grace that a collective exit has */
@@ -525,6 +567,19 @@ static void a_signal_handler_leaves_without_the_network(void **state)
     assert_string_equal(leave_by(leave_in_signal_alone, 12), "fence;abort 12;");
 }
 
+static void leave_in_signal_while_others_bring_13(void)
+{
+    brought[3] = 13;
+    leave_in_signal();
+}
+
+/* The first of one neighbourhood of several. */
+static void who_leaves_without_the_network_learns_the_code_of_all(void **state)
+{
+    (void)state;
+    assert_string_equal(leave_by(leave_in_signal_while_others_bring_13, 13), "fence;close;");
+}
+
 static void leave_in_signal_for_ever(void)
 {
     fence_hangs = true;
@@ -609,11 +664,13 @@ static const struct CMUnitTest tests[] = {
     TEST(the_first_code_counts),
     TEST(what_failed_ends_the_job_with_1),
     TEST(who_leaves_alone_tells_each_peer_once_and_waits_for_no_full_one),
+    TEST(what_the_network_did_not_tell_comes_with_the_fence),
     TEST(who_leaves_with_all_tells_nobody),
     TEST(a_peers_notice_ends_us_with_its_code),
     TEST(the_clients_sigquit_handler_hears_of_it),
     TEST(no_clients_handler_runs_in_the_one_who_leaves),
     TEST(a_signal_handler_leaves_without_the_network),
+    TEST(who_leaves_without_the_network_learns_the_code_of_all),
     TEST(a_helper_that_hangs_keeps_nobody),
     TEST(a_locked_stream_keeps_nobody),
     TEST(a_sigquit_handler_leaves_with_the_network),
