@@ -217,6 +217,11 @@ void tk_exit_was_asked_for(void)
     was_asked_for = 1;
 }
 
+bool tk_exit_is_asked_for(void)
+{
+    return was_asked_for;
+}
+
 void tk_exit_by_signal(int code)
 {
     struct timespec while_ending = {.tv_nsec = 300000000};
@@ -279,6 +284,7 @@ static void process_ends(int code, void *unused)
     hold_signals(&before);
     tk_leave();
     ends_with_another_code = tk_final_code != (code & 0xff);
+    tk_leave_to_client();
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     /* What was registered before start-up, destructors of C++ among it, has its turn now. */
 }

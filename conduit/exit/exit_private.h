@@ -88,6 +88,9 @@ void tk_start_watchdog(void);
 /* Some thread must take its alarm, and the client's may all block it. */
 void tk_take_alarm(void);
 
+/* After tk_leave(), when exit() goes on. */
+void tk_leave_to_client(void);
+
 /* By the launcher: the watchdog may end us with 0. */
 void tk_code_is_known(void);
 
@@ -122,6 +125,7 @@ void tk_exit_by_signal(int code);
 /* SIGTERM: how launchers end ranks. They need not be asked to end the job then, and may no longer
  * answer. */
 void tk_exit_was_asked_for(void);
+bool tk_exit_is_asked_for(void);
 
 /* ---- watch.c: what a thread of our own waits for. TK_FAIL: has complained. */
 enum tk_status tk_watch_open(void);

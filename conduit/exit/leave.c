@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/report.h"
 #include "bootstrap/bootstrap.h"
 #include "exit/exit_private.h"
 #include "firehose/firehose.h"
@@ -53,10 +54,18 @@ static double timeout_seconds(void)
     return linear < tk_settings.exit_timeout_max ? linear : tk_settings.exit_timeout_max;
 }
 
-/* Once the launcher knows the code, 0 is no lie any more. */
+/* What is in the way, for who wonders about the status. */
+static const char *volatile is_late =
+    "did not leave within the time for it, GASNET_EXITTIMEOUT and 3 s (3 s in all after a signal): "
+    "its watchdog ends it";
+
+/* Once the launcher knows the code, 0 is no lie any more, and there is nothing to tell; nor when it
+ * wanted the end itself. */
 static void watchdog(int signal)
 {
     (void)signal;
+    if (!is_told && !tk_exit_is_asked_for())
+        tk_complain_signal_safe(is_late);
     _exit(tk_final_code || is_told ? tk_final_code : 1);
 }
 
@@ -74,6 +83,14 @@ void tk_start_watchdog(void)
     tk_shm_set_fate(TK_FATE_LEAVING);
     sigaction(SIGALRM, &action, NULL);
     tk_take_alarm();
+    alarm((unsigned)timeout_seconds() + watchdog_margin);
+}
+
+/* The client's functions have the time of an exit for themselves. */
+void tk_leave_to_client(void)
+{
+    is_late = "functions registered with atexit(), or destructors, did not end within "
+              "GASNET_EXITTIMEOUT and 3 s: its watchdog ends it";
     alarm((unsigned)timeout_seconds() + watchdog_margin);
 }
 

@@ -274,14 +274,22 @@ int policy_status(const struct policy *p)
     }
 }
 
+/* Who left in order, or never joined, chose the status itself. Who joined and then just went may
+ * have been ended by a library's watchdog, or a container's, and wonders itself. */
 static bool exit_sentence(const struct policy *p, bool wordy, char *text, size_t size)
 {
-    if (!p->remaining && !wordy)
+    const struct policy_rank *culprit = &p->rank[p->culprit];
+    bool broke_away = culprit->connected && !culprit->finalized;
+    if (!p->remaining && !broke_away && !wordy)
         return false;
-    int n = snprintf(text, size, "rank %u (pid %d) exited with status %d", p->culprit,
-                     p->rank[p->culprit].pid, p->code);
-    if (p->remaining && n > 0 && (size_t)n < size)
+    int n = snprintf(text, size, "rank %u (pid %d) exited with status %d", p->culprit, culprit->pid,
+                     p->code);
+    if (n < 0 || (size_t)n >= size)
+        return true;
+    if (p->remaining)
         snprintf(text + n, size - (size_t)n, "; ending the other %u", p->remaining);
+    else if (broke_away)
+        snprintf(text + n, size - (size_t)n, " but without PMIx_Finalize");
     return true;
 }
 
@@ -292,6 +300,12 @@ static bool abort_sentence(const struct policy *p, bool wordy, char *text, size_
     snprintf(text, size, "rank %u (pid %d) aborted the job with status %d%s%s", p->culprit,
              p->rank[p->culprit].pid, p->code, p->text[0] ? ": " : "", p->text);
     return true;
+}
+
+/* Who types it knows, and nobody reads what is said to a terminal that was closed. */
+static bool is_of_terminal(int signal)
+{
+    return signal == SIGINT || signal == SIGQUIT || signal == SIGHUP;
 }
 
 bool policy_sentence(const struct policy *p, bool wordy, char *text, size_t size)
@@ -340,7 +354,7 @@ bool policy_sentence(const struct policy *p, bool wordy, char *text, size_t size
     case CAUSE_USER:
         snprintf(text, size, "got signal %d (%s), ending %u ranks", p->code, strsignal(p->code),
                  p->remaining);
-        return wordy;
+        return wordy || !is_of_terminal(p->code);
     }
     return false;
 }

@@ -86,8 +86,10 @@ static int preload(const char *library)
         return 0;
     size_t size = strlen(library) + (old ? strlen(old) : 0) + 2;
     char *list = malloc(size);
-    if (!list)
+    if (!list) {
+        say("out of memory for LD_PRELOAD");
         return EXIT_RUNTIME;
+    }
     snprintf(list, size, "%s%s%s", library, old && *old ? ":" : "", old ? old : "");
     setenv("LD_PRELOAD", list, 1);
     free(list);

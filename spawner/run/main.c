@@ -210,6 +210,15 @@ static int run(const struct options *o)
     return head_run(&job);
 }
 
+/* Of what was printed here, not in ranks. */
+static int shown(void)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return 0;
+    say("cannot write standard output: %s", strerror(errno));
+    return EXIT_RUNTIME;
+}
+
 int main(int argc, char **argv)
 {
     struct options options;
@@ -225,13 +234,14 @@ int main(int argc, char **argv)
     say_set_verbosity(options.verbose);
     switch (options.wish) {
     case WISH_HELP:
-        return fputs(options_help, stdout) < 0 || fflush(stdout) ? EXIT_RUNTIME : 0;
+        fputs(options_help, stdout);
+        return shown();
     case WISH_VERSION:
-        return printf("gasnetrun_ibv (%s)\n", PACKAGE_STRING) < 0 || fflush(stdout) ? EXIT_RUNTIME
-                                                                                    : 0;
+        printf("gasnetrun_ibv (%s)\n", PACKAGE_STRING);
+        return shown();
     case WISH_SETTINGS:
         tk_settings_print(stdout);
-        return fflush(stdout) ? EXIT_RUNTIME : 0;
+        return shown();
     case WISH_RUN:
         break;
     }

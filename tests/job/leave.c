@@ -46,6 +46,8 @@ static void on_quit(int signal)
 static void at_exit(void)
 {
     tell("atexit function");
+    while (getenv("TEST_LATE_ATEXIT"))
+        pause();
 }
 
 /* ---- leaving ---- */
@@ -257,6 +259,23 @@ static void behind_one_that_left(void)
         gasnet_AMPoll();
 }
 
+static void by_exit(void)
+{
+    exit(code);
+}
+
+static void by_sigint(void)
+{
+    raise(SIGINT);
+    spin();
+}
+
+static void by_sigterm(void)
+{
+    raise(SIGTERM);
+    spin();
+}
+
 static void by_kill(void)
 {
     kill(getpid(), SIGKILL);
@@ -345,6 +364,9 @@ static const struct {
     {"raise-among-leaving", by_raise_among_leaving, true},
     {"raise-with-own-codes", with_own_codes, true},
     {"behind-one-that-left", behind_one_that_left, true},
+    {"exit-all", by_exit, true},
+    {"sigint", by_sigint, false},
+    {"sigterm-all", by_sigterm, true},
     {"kill", by_kill, false},
     {"_exit", by_underscore_exit, false},
     {"_exit-all", by_underscore_exit, true},

@@ -16,7 +16,12 @@ for pair in INT:130 TERM:143 HUP:129 QUIT:131; do
     kill -"${pair%:*}" "$job_pid"
     finish
     status_is "${pair#*:}"
-    err_lines 0
+    if [ "$pair" = TERM:143 ]; then
+        err_lines 1
+        err_has 'got signal 15 (.*), ending 3 ranks'
+    else
+        err_lines 0 # whoever typed it knows
+    fi
     clean
 done
 
@@ -80,15 +85,15 @@ none_stopped()
     done
 }
 
-promise "Ctrl-Z stops the whole job, SIGCONT lets it go on, SIGTERM ends it"
+promise "Ctrl-Z stops the whole job, SIGCONT lets it go on, Ctrl-C ends it"
 begin
 kill -TSTP "$job_pid"
 eventually 10 all_stopped || fail "not all stopped"
 kill -CONT "$job_pid"
 eventually 10 none_stopped || fail "not all go on"
-kill -TERM "$job_pid"
+kill -INT "$job_pid"
 finish
-status_is 143
+status_is 130
 err_lines 0
 clean
 

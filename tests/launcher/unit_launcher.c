@@ -457,6 +457,45 @@ static void the_user_does_not_wait(void **state)
     policy_free(&policy);
 }
 
+/* What the last rank of a job ended with is told, if it may not know why itself. */
+static bool is_told(bool joined, bool finalized)
+{
+    ranks_join(1, joined);
+    if (finalized)
+        policy_finalized(&policy, 0);
+    policy_exited(&policy, 0, EXITED(1), 5);
+    assert_true(policy_must_end(&policy, 5));
+    assert_int_equal(policy_status(&policy), 1);
+    bool told = policy_sentence(&policy, false, text, sizeof(text));
+    policy_free(&policy);
+    return told;
+}
+
+static void who_goes_without_a_word_is_told(void **state)
+{
+    (void)state;
+    assert_true(is_told(true, false));
+    assert_string_equal(text, "rank 0 (pid 100) exited with status 1 but without PMIx_Finalize");
+    assert_false(is_told(true, true));
+    assert_false(is_told(false, false));
+}
+
+static void who_ended_the_job_is_told_unless_by_a_key(void **state)
+{
+    static const struct {
+        int signal;
+        bool is_told;
+    } cases[] = {{SIGTERM, true}, {SIGINT, false}, {SIGQUIT, false}, {SIGHUP, false}};
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        ranks_join(2, 2);
+        policy_user_signal(&policy, cases[i].signal);
+        assert_true(policy_must_end(&policy, 5));
+        assert_true(policy_sentence(&policy, false, text, sizeof(text)) == cases[i].is_told);
+        policy_free(&policy);
+    }
+}
+
 static void strange_news(void **state)
 {
     (void)state;
@@ -540,6 +579,8 @@ int main(void)
         cmocka_unit_test(leaving_before_init),
         cmocka_unit_test(joining_late),
         cmocka_unit_test(the_user_does_not_wait),
+        cmocka_unit_test(who_goes_without_a_word_is_told),
+        cmocka_unit_test(who_ended_the_job_is_told_unless_by_a_key),
         cmocka_unit_test(strange_news),
         cmocka_unit_test(unfinished_lines_are_separated),
         cmocka_unit_test(bytes_keep_order),

@@ -52,6 +52,15 @@ err_lines 0
 job -n 1 -- "$probe" say=-n
 out_is -n
 
+promise "what cannot be printed is no success"
+for option in --help --version --settings; do
+    "$GASNETRUN" $option >/dev/full 2>"$work/err"
+    status=$?
+    status_is 1
+    err_lines 1
+    err_has 'cannot write standard output: No space left'
+done
+
 promise "dry run says what would be run and starts nothing"
 job -t -n 2 "$probe" say=hello
 status_is 0

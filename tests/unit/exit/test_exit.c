@@ -177,7 +177,7 @@ static void open_topology(void)
 
 /* ---- running a way out */
 
-static void (*way_out)(void);
+static void (*way_out)(void), (*hook)(void);
 static const char *settings_of_child[3];
 
 static void start(void *unused)
@@ -186,6 +186,8 @@ static void start(void *unused)
     unit_settings(settings_of_child[0] ? settings_of_child[0] : "A=", settings_of_child[1], NULL);
     fake_job_open(4);
     open_topology();
+    if (hook)
+        atexit(hook);
     use(&leaving);
     tk_message_open();
     tk_exit_open();
@@ -592,7 +594,7 @@ static void a_helper_that_hangs_keeps_nobody(void **state)
     (void)state;
     settings_of_child[0] = "GASNET_EXITTIMEOUT=20";
     uint64_t began = tk_now();
-    assert_string_equal(leave_by(leave_in_signal_for_ever, 12), "fence;");
+    assert_non_null(strstr(leave_by(leave_in_signal_for_ever, 12), "fence;trunkline"));
     assert_true(tk_now() - began < 6 * TK_SECOND);
 }
 
@@ -647,7 +649,32 @@ static void a_watchdog_stands_behind_it(void **state)
 {
     (void)state;
     settings_of_child[0] = "GASNET_EXITTIMEOUT=0.1";
-    assert_string_equal(leave_by(hang, 11), "fence 1;");
+    const char *said = leave_by(hang, 11);
+    assert_int_equal(strncmp(said, "fence 1;trunkline", 17), 0);
+    assert_non_null(strstr(said, "did not leave within the time"));
+}
+
+static void hang_in_hook(void)
+{
+    for (;;)
+        pause();
+}
+
+static void exit_with_a_hook_that_hangs(void)
+{
+    exit(0);
+}
+
+/* What the client registered before start-up has its time; and the status, a reason. */
+static void a_watchdog_stands_behind_the_clients_hooks_too(void **state)
+{
+    (void)state;
+    settings_of_child[0] = "GASNET_EXITTIMEOUT=0.1";
+    hook = hang_in_hook;
+    const char *said = leave_by(exit_with_a_hook_that_hangs, 1);
+    hook = NULL;
+    assert_int_equal(strncmp(said, "fence 1;close;trunkline", 23), 0);
+    assert_non_null(strstr(said, "functions registered with atexit()"));
 }
 
 #define TEST(name) cmocka_unit_test_setup(name, no_settings)
@@ -676,6 +703,7 @@ static const struct CMUnitTest tests[] = {
     TEST(a_sigquit_handler_leaves_with_the_network),
     TEST(no_handler_interrupts_the_one_who_leaves),
     TEST(a_watchdog_stands_behind_it),
+    TEST(a_watchdog_stands_behind_the_clients_hooks_too),
 };
 
 UNIT_MAIN(tests)
