@@ -20,6 +20,7 @@ struct forced {
 
 static struct {
     struct kv_pending *window;
+    char *answers;
     uint16_t *place; /* of the request in the window, by server and seq mod window */
     uint64_t *sent;  /* requests to each server */
     uint64_t *told;  /* of them those that are messages to it */
@@ -68,6 +69,9 @@ void kv_client_open(uint32_t loaded_version)
     /* The images lie behind the area of slots, which only servers use. */
     for (size_t i = 0; i < window; i++)
         client.free[i] = (uint16_t)i;
+    client.answers = make(window, kv.value_most);
+    for (size_t i = 0; i < window; i++)
+        client.window[i].answer = client.answers + i * kv.value_most;
     for (size_t i = 0; i < window; i++)
         client.window[i].image = wl_job.segment + area + (i + 1) * kv_slot;
     kv_known_open(loaded_version);
@@ -76,6 +80,7 @@ void kv_client_open(uint32_t loaded_version)
 void kv_client_close(void)
 {
     free(client.window);
+    free(client.answers);
     free(client.place);
     free(client.row);
     free(client.free);
@@ -91,8 +96,9 @@ void kv_client_answer(struct kv_pending *pending, enum kv_status status, const v
                       size_t len)
 {
     pending->status = status;
-    pending->answer_len = len <= kv_value_most ? len : 0;
-    if (len && len <= kv_value_most)
+    /* A length that no value has: known.c will say so of none. */
+    pending->answer_len = len <= kv.value_most ? len : 0;
+    if (len && len <= kv.value_most)
         memcpy(pending->answer, value, len);
     pending->answered = true;
 }
@@ -281,7 +287,7 @@ static void issue(enum kv_op op, uint64_t number, bool rmw, uint64_t now)
             return;
     uint16_t place = client.free[(uint64_t)kv.window - out() - 1];
     struct kv_pending *pending = &client.window[place];
-    char *image = pending->image;
+    char *image = pending->image, *answer = pending->answer;
     *pending = (struct kv_pending){.waiting = true,
                                    .op = op,
                                    .number = number,
@@ -289,7 +295,8 @@ static void issue(enum kv_op op, uint64_t number, bool rmw, uint64_t now)
                                    .posted = now,
                                    .key = key,
                                    .hash = kv_hash_of(&key),
-                                   .image = image};
+                                   .image = image,
+                                   .answer = answer};
     pending->server = kv_server_of(pending->hash, kv_servers);
     number_request(pending, place);
     client.row[wrap(client.first + out())] = place;

@@ -211,14 +211,15 @@ void kv_known_reconcile(void)
     for (uint64_t first = 0; watching() && first < room; first += block) {
         for (uint64_t k = first; !kv_is_server() && k < room && k < first + block; k++)
             mine[k - first] = known.own[k].issued;
-        wl_job_share(mine, all, sizeof(mine));
+        uint64_t count = room - first < block ? room - first : block;
+        wl_job_share(mine, all, count * sizeof(*mine));
         for (uint64_t k = first; !kv_is_server() && k < room && k < first + block; k++)
             for (uint32_t c = 0; c < kv_clients; c++)
-                if (known.seen[k * kv_clients + c] > all[(kv_servers + c) * block + k - first])
+                if (known.seen[k * kv_clients + c] > all[(kv_servers + c) * count + k - first])
                     kv_fail(kv_k4, "client %u saw version %u of key %llu, of which %u was the last",
                             kv_client, known.seen[k * kv_clients + c],
                             (unsigned long long)(k * kv_clients + c),
-                            all[(kv_servers + c) * block + k - first]);
+                            all[(kv_servers + c) * count + k - first]);
     }
     free(all);
 }

@@ -205,8 +205,8 @@ struct kv_pending {
     size_t answer_len;
     gex_Event_t put; /* put-am: until it is complete no message may tell of it */
     bool put_pending;
-    char *image; /* end of the record, in this rank's segment */
-    char answer[kv_value_most];
+    char *image;  /* end of the record, in this rank's segment */
+    char *answer; /* room for the longest value; apart, so that a new request needs not clear it */
 };
 
 struct kv_reply {

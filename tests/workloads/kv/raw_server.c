@@ -253,8 +253,8 @@ void kv_raw_serve(void)
 {
     bool slots = kv_raw_writes() && !kv_raw_notifies();
     uint32_t pass = slots ? kv_clients : kv_raw.rail_count;
+    struct kv_item item = {.real = true};
     for (int i = 0; i < looks_most; i++) {
-        struct kv_item item = {.real = true};
         kv_mine.polls++;
         if (slots ? look_at_slots(&item) : look_at_queue(&item)) {
             serving.fails = serving.idle = 0;

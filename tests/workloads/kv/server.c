@@ -268,7 +268,7 @@ static bool spoil(struct kv_item *item)
 
 bool kv_server_take(uint32_t client, char *end, size_t image, bool slot, struct kv_reply *reply)
 {
-    struct kv_item item = {0};
+    struct kv_item item; /* not cleared: it is large, and what is needed is set */
     if (!kv_server_accept(client, end, image, slot, &item))
         return false;
     if (!server.faults || !spoil(&item))
