@@ -96,17 +96,37 @@ static void on_short(gex_Token_t token, gex_AM_Arg_t client, gex_AM_Arg_t index,
           true);
 }
 
-/* GETs one behind the other; so are their answers. */
+/* The ends of requests that lie one behind the other, the last one first: a request's length is at
+ * its end. Returns how many; fewer bytes than *left are none. */
+static uint32_t part(char *data, size_t *left, char **ends)
+{
+    struct kv_request request;
+    uint32_t count = 0;
+    while (count < kv_window_most && *left >= kv_layout.header_image) {
+        char *end = data + *left;
+        size_t size = kv_layout.header_image;
+        if (!kv_record_read(end, kv.value_most, &request) || size + request.len > *left)
+            break;
+        ends[count++] = end;
+        *left -= size + request.len;
+    }
+    return count;
+}
+
+/* Requests one behind the other; so are their answers. */
 static void on_many(gex_Token_t token, void *data, size_t nbytes, gex_AM_Arg_t client)
 {
     static struct kv_reply reply;
     static char answers[kv_window_most * kv_answer_most];
-    char *end = answers;
-    size_t image = kv_layout.get_image;
-    for (size_t at = image; at <= nbytes; at += image)
-        if (kv_server_take((uint32_t)client, (char *)data + at, image, false, &reply)) {
+    char *ends[kv_window_most], *end = answers;
+    uint32_t count = part(data, &nbytes, ends);
+    if (nbytes)
+        kv_fail(kv_k6, "server %u: no requests, from client %u", (unsigned)wl_job.me,
+                (unsigned)client);
+    while (count-- > 0)
+        if (kv_server_take((uint32_t)client, ends[count], kv_layout.header_image, false, &reply)) {
             end += kv_answer_image + reply.len;
-            kv_answer_write(end, kv_get, reply.seq, reply.status, reply.value, reply.len, 1);
+            kv_answer_write(end, reply.op, reply.seq, reply.status, reply.value, reply.len, 1);
         }
     if (end == answers)
         return;
@@ -186,21 +206,34 @@ void kv_send_medium(const struct kv_pending *pending)
     send_record(pending->server, at_medium, pending->image - image, image);
 }
 
-/* With --mget: the GETs for a server that have not left yet. */
+/* With --mget and --pack: the requests for a server that have not left yet. */
 static struct pack {
     uint32_t count;
-    char images[kv_window_most * kv_get_most];
+    size_t size;
+    char *images;
 } * packs;
+
+static uint32_t pack_most(void)
+{
+    return (uint32_t)(kv.pack > kv.mget ? kv.pack : kv.mget);
+}
 
 static void open_packs(void)
 {
     packs = calloc(kv_servers, sizeof(*packs));
+    for (uint32_t server = 0; packs && server < kv_servers; server++) {
+        packs[server].images = malloc(pack_most() * (kv.value_most + kv_layout.header_image));
+        if (!packs[server].images)
+            packs = NULL;
+    }
     if (!packs)
-        wl_job_die("no memory for multi-gets");
+        wl_job_die("no memory for requests that leave together");
 }
 
 static void close_packs(void)
 {
+    for (uint32_t server = 0; server < kv_servers; server++)
+        free(packs[server].images);
     free(packs);
 }
 
@@ -211,22 +244,34 @@ static void send_pack(uint32_t server)
         return;
     kv_mine.packs++;
     kv_mine.packed += pack->count;
-    send_record(server, at_many, pack->images, pack->count * kv_layout.get_image);
+    send_record(server, at_many, pack->images, pack->size);
     pack->count = 0;
+    pack->size = 0;
+}
+
+/* In a pack also a GET has its length, which is 0. */
+static void add_to_pack(struct pack *pack, const struct kv_pending *pending)
+{
+    size_t image = image_of(pending);
+    size_t size = pending->op == kv_get ? kv_layout.header_image : image;
+    char *end = pack->images + pack->size + size;
+    memset(end - kv_layout.header_image, 0, kv_layout.header_image - kv_layout.get_image);
+    memcpy(end - image, pending->image - image, image);
+    pack->size += size;
+    pack->count++;
 }
 
 /* A PUT must not overtake the GETs before it. */
 static void send_medium(struct kv_pending *pending)
 {
     struct pack *pack = &packs[pending->server];
-    size_t image = image_of(pending);
-    if (kv.mget == 1 || pending->op != kv_get) {
+    if (pack_most() == 1 || (kv.pack == 1 && pending->op != kv_get)) {
         send_pack(pending->server);
         kv_send_medium(pending);
         return;
     }
-    memcpy(pack->images + pack->count++ * image, pending->image - image, image);
-    if (pack->count == (uint32_t)kv.mget)
+    add_to_pack(pack, pending);
+    if (pack->count == pack_most())
         send_pack(pending->server);
 }
 
@@ -304,7 +349,7 @@ static void await_put(struct kv_pending *pending)
 
 static void await_packed(struct kv_pending *pending)
 {
-    for (uint32_t server = 0; kv.mget > 1 && server < kv_servers; server++)
+    for (uint32_t server = 0; pack_most() > 1 && server < kv_servers; server++)
         send_pack(server);
     if (!pending->answered)
         await(pending);

@@ -19,7 +19,7 @@ enum { kv_window_most = 256, kv_first_most = 160, kv_transports_most = 16 };
 struct kv_values {
     struct wl_common common;
     int64_t servers, window, put, remove, keys, ops, store, buckets, log, inplace;
-    int64_t preload, socket, mget, scan, order, key, compat;
+    int64_t preload, socket, mget, scan, order, key, compat, pack;
     int64_t ws_server, s_depth, q_depth, cl_batch, cl_semi, fail_lim, postlist; /* raw */
     int64_t uc, use_inline, pipeline, backoff, probe, ports, ud, notify;
     const char *transport, *value, *dist, *ycsb, *save, *load;

@@ -72,6 +72,14 @@ multi_gets()
     good_run 3 --keys 400 --servers 2 --ycsb E --scan-emulate --mget 4 --value 1-64
     [ "$(value_of puts_new)" -gt 400 ] || failed "nothing was inserted"
     faulty K4 --inject flip-bit --mget 4
+    # What leaves together, of all kinds, is served in its order; nothing waits for a pack to be full.
+    good_run 2 $small --delete 5 --transport am-medium,put-am --store exact --pack 16 --window 16 --value 1-300
+    [ "$(value_of gets_per_pack | cut -d. -f1)" -gt 1 ] || failed "am-medium packed $(value_of gets_per_pack) requests together"
+    [ "$(sed -n 's/^verify  *results_digest  *//p' "$scratch/out" | sort -u | wc -l)" -eq 1 ] || failed "answers differ"
+    good_run 4 $small --order any --servers 2 --window 64 --pack 64 --key 40 --mget 2
+    faulty K6 --inject dup-request --pack 4
+    faulty K7 --inject drop-answer --pack 4
+    refused "pack may be at most --window" --pack 8
     faulty K7 --inject drop-answer --mget 4
 }
 

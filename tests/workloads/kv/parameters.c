@@ -48,6 +48,9 @@ static const struct wl_option table[] = {
      "A to F: mix and distribution of that YCSB workload; E needs --scan-emulate"},
     {"mget", wl_whole, offsetof(struct kv_values, mget), "1", 1, kv_window_most, "keys", 0, 0,
      "read together, at most --window; am-medium packs those of one server into a message"},
+    {"pack", wl_whole, offsetof(struct kv_values, pack), "1", 1, kv_window_most, "requests", 0, 0,
+     "am-medium: of one server that leave in one message, when the client has to wait; at most "
+     "--window"},
     {"order", wl_word, offsetof(struct kv_values, order), "oldest", 0, 0, 0, order_words, 0,
      "whose answer is taken next: the oldest request's, or any that is there"},
     {"scan-emulate", wl_flag, offsetof(struct kv_values, scan), "0", 0, 1, 0, 0, 0,

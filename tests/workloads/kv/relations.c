@@ -205,16 +205,21 @@ static bool set_queues(uint64_t given, char *why, size_t size)
 
 static bool set_mget(char *why, size_t size)
 {
-    size_t most = gex_AM_LUBReplyMedium() / (kv.value_most + kv_answer_image);
+    size_t answers = gex_AM_LUBReplyMedium() / (kv.value_most + kv_answer_image);
+    size_t requests = gex_AM_LUBRequestMedium() / (kv.value_most + kv_layout.header_image);
+    size_t most = answers < requests ? answers : requests;
     if (kv.scan && (!kv.ycsb || strcmp(kv.ycsb, "E")))
         return no(why, size, "--scan-emulate is for --ycsb E");
     if (kv.mget > kv.window)
         return no(why, size, "--mget may be at most --window");
-    if ((size_t)kv.mget <= most || !chosen(&kv_am_medium))
+    if (kv.pack > kv.window)
+        return no(why, size, "--pack may be at most --window");
+    if (((size_t)kv.mget <= most && (size_t)kv.pack <= most) || !chosen(&kv_am_medium))
         return true;
-    snprintf(why, size,
-             "--mget may be at most %zu: more values of %zu bytes do not fit into an answer", most,
-             kv.value_most);
+    snprintf(
+        why, size,
+        "--mget and --pack may be at most %zu: more values of %zu bytes do not fit into an answer",
+        most, kv.value_most);
     return false;
 }
 
