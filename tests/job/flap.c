@@ -173,16 +173,17 @@ static int step(const char *command, int number)
     return WEXITSTATUS(status);
 }
 
-/* Rank 0 says in front of the barrier of a round whether it is the last. */
-static void say_over(void)
+/* Rank 0 says in front of the barrier of a round that it is the last, and which it is: others may
+ * not have begun it. */
+static void say_over(uint32_t last)
 {
     for (gex_Rank_t to = 0; to < job.size; to++)
-        gex_RMA_PutBlockingVal(job.tm, to, job_remote(to, 0), 1, 8, 0);
+        gex_RMA_PutBlockingVal(job.tm, to, job_remote(to, 0), last + 1, 8, 0);
 }
 
-static int is_over(void)
+static int is_over(uint32_t rounds)
 {
-    return __atomic_load_n((uint64_t *)job.base, __ATOMIC_ACQUIRE) != 0;
+    return __atomic_load_n((uint64_t *)job.base, __ATOMIC_ACQUIRE) == rounds && rounds > 0;
 }
 
 static void act(const char *command, uint32_t round)
@@ -195,7 +196,7 @@ static void act(const char *command, uint32_t round)
     int status = step(command, number);
     number += status == GO_ON;
     if (status == OVER)
-        say_over();
+        say_over(round);
 }
 
 static void go_round(const char *command, uint32_t round)
@@ -244,7 +245,7 @@ int main(int argc, char **argv)
     place();
     job_fill(job.base + constant_at, large, job.rank);
     job_barrier();
-    while (!is_over())
+    while (!is_over(round))
         go_round(argv[1], round++);
     if (job.rank == 0)
         printf("%u rounds\n", round);
