@@ -26,16 +26,6 @@ void tk_notes_close(struct tk_link *link)
     link->notes = NULL;
 }
 
-static struct tk_note *next_note(struct tk_link *link, enum ibv_wr_opcode opcode)
-{
-    struct tk_notes *notes = link->notes;
-    struct tk_note *note = &notes->ring[notes->next];
-    notes->next = notes->next + 1 == (uint32_t)tk_verbs.depth_pp ? 0 : notes->next + 1;
-    notes->sent += opcode == IBV_WR_SEND;
-    note->opcode = (uint8_t)opcode;
-    return note;
-}
-
 struct tk_note *tk_note_back(const struct tk_link *link, uint32_t back)
 {
     uint32_t depth = (uint32_t)tk_verbs.depth_pp;
@@ -67,7 +57,7 @@ static void keep_places(struct tk_note *note, const struct tk_work *work,
 void tk_note_work(struct tk_work *work, const struct ibv_send_wr *wr,
                   const struct tk_note_keys *keys)
 {
-    struct tk_note *note = next_note(work->link, wr->opcode);
+    struct tk_note *note = tk_note_next(work->link, wr->opcode);
     note->work = work;
     note->is_inline = wr->send_flags & IBV_SEND_INLINE;
     note->remote = wr->opcode == IBV_WR_SEND ? 0 : wr->wr.rdma.remote_addr;
@@ -76,15 +66,6 @@ void tk_note_work(struct tk_work *work, const struct ibv_send_wr *wr,
         keep_bytes(note, wr);
     else
         keep_places(note, work, wr, keys);
-}
-
-void tk_note_quiet(struct tk_link *link, const void *bytes, size_t size)
-{
-    struct tk_note *note = next_note(link, IBV_WR_SEND);
-    note->work = NULL;
-    note->is_inline = true;
-    note->size[0] = (uint32_t)size;
-    memcpy(note->bytes, bytes, size);
 }
 
 const struct tk_short *tk_note_as_notice(const struct tk_note *note)

@@ -6,6 +6,9 @@
 #ifndef TK_VERBS_NOTE_H
 #define TK_VERBS_NOTE_H
 
+#include <string.h>
+
+#include "base/bits.h"
 #include "transport/verbs/verbs_private.h"
 
 /* By rail, and they stay until the work is complete. */
@@ -59,10 +62,55 @@ struct tk_notes {
 enum tk_status tk_notes_open(struct tk_link *link);
 void tk_notes_close(struct tk_link *link);
 
+static inline struct tk_note *tk_note_next(struct tk_link *link, enum ibv_wr_opcode opcode)
+{
+    struct tk_notes *notes = link->notes;
+    struct tk_note *note = &notes->ring[notes->next];
+    notes->next = notes->next + 1 == (uint32_t)tk_verbs.depth_pp ? 0 : notes->next + 1;
+    notes->sent += opcode == IBV_WR_SEND;
+    note->opcode = (uint8_t)opcode;
+    return note;
+}
+
 /* What is about to be posted, with the link's lock held. */
 void tk_note_work(struct tk_work *work, const struct ibv_send_wr *wr,
                   const struct tk_note_keys *keys);
-void tk_note_quiet(struct tk_link *link, const void *bytes, size_t size);
+
+/* The same for a small put or a get in one piece, of which nothing else has to be remembered. The
+ * usual word is copied without a call. */
+static inline void __attribute__((always_inline))
+tk_note_plain(struct tk_work *work, uint64_t remote, const struct ibv_sge *sge,
+              enum ibv_wr_opcode opcode, const struct tk_note_keys *keys)
+{
+    struct tk_note *note = tk_note_next(work->link, opcode);
+    const void *local = (const void *)(uintptr_t)sge->addr;
+    note->work = work;
+    note->remote = remote;
+    note->remote_keys = keys->remote;
+    note->size[0] = sge->length;
+    note->is_inline = opcode == IBV_WR_RDMA_WRITE;
+    if (opcode != IBV_WR_RDMA_WRITE) {
+        note->parts = 1;
+        note->part[0] = sge->addr;
+        note->keys[0] = keys->local;
+    } else if (sge->length == sizeof(uint64_t)) {
+        memcpy(note->bytes, local, sizeof(uint64_t));
+    } else {
+        memcpy(note->bytes, local, sge->length);
+    }
+}
+
+/* What lies in quiet_data. Most of it is a few words: copied by a few instructions in line. */
+static inline void tk_note_quiet(struct tk_link *link, size_t size)
+{
+    enum { few = 32 };
+    struct tk_note *note = tk_note_next(link, IBV_WR_SEND);
+    note->work = NULL;
+    note->is_inline = true;
+    note->size[0] = (uint32_t)size;
+    tk_if_likely(size <= few) memcpy(note->bytes, link->quiet_data.bytes, few);
+    else memcpy(note->bytes, link->quiet_data.bytes, sizeof(note->bytes));
+}
 
 /* The `back`-th note before the next one. */
 struct tk_note *tk_note_back(const struct tk_link *link, uint32_t back);

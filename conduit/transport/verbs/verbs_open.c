@@ -420,9 +420,16 @@ const struct tk_transport *tk_verbs_transport(void)
         return &tk_transport_verbs;
     several = tk_transport_verbs;
     several.spread_min = tk_max(2 * tk_verbs.awaited_stripe, tk_verbs.spread_most[true] + 1);
-    if (tk_verbs.device_count == 1 && !tk_verbs.keeps)
-        return &several;
-    several.poll = tk_verbs.keeps ? tk_noting_poll : tk_devices_poll;
-    several.reap = several.reap_in_handler = tk_verbs.keeps ? tk_noting_reap : tk_devices_reap;
+    if (tk_verbs.keeps) {
+        several.send_short = tk_noting_send_short;
+        several.send_small = tk_noting_send_small;
+        several.put = tk_noting_put;
+        several.get = tk_noting_get;
+        several.poll = tk_noting_poll;
+        several.reap = several.reap_in_handler = tk_noting_reap;
+    } else if (tk_verbs.device_count > 1) {
+        several.poll = tk_devices_poll;
+        several.reap = several.reap_in_handler = tk_devices_reap;
+    }
     return &several;
 }

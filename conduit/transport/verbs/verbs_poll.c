@@ -382,9 +382,14 @@ static void put_aside(struct tk_buffer *buffer, uint32_t size)
 
 /* Most polls find nothing there, and take no lock to see that: `first` is written with the lock,
  * and atomically. */
+static inline bool has_aside(void)
+{
+    return __atomic_load_n(&tk_verbs.aside.first, __ATOMIC_RELAXED) != NULL;
+}
+
 static struct tk_buffer *take_aside(void)
 {
-    if (!__atomic_load_n(&tk_verbs.aside.first, __ATOMIC_RELAXED))
+    if (!has_aside())
         return NULL;
     tk_lock(&tk_verbs.aside.lock);
     struct tk_buffer *buffer = tk_verbs.aside.first;
@@ -394,8 +399,7 @@ static struct tk_buffer *take_aside(void)
     return buffer;
 }
 
-/* Before what came later. */
-static bool hand_up_aside(void)
+static bool __attribute__((noinline)) hand_up_all_aside(void)
 {
     struct tk_buffer *buffer;
     bool any = false;
@@ -410,11 +414,28 @@ static bool hand_up_aside(void)
     return any;
 }
 
-static void one_came(const struct ibv_wc *wc, bool in_handler)
+/* Before what came later. */
+static inline bool hand_up_aside(void)
+{
+    return has_aside() && hand_up_all_aside();
+}
+
+static void __attribute__((noinline)) notice_came(struct tk_buffer *buffer, uint32_t size)
+{
+    struct tk_link *link = buffer->link;
+    tk_notice_came(buffer, size);
+    tk_lock(&link->lock);
+    link->surplus--;
+    post_again(link, buffer);
+    tk_unlock(&link->lock);
+}
+
+static inline void __attribute__((always_inline)) one_came(const struct ibv_wc *wc, bool in_handler)
 {
     struct tk_buffer *buffer = (struct tk_buffer *)(uintptr_t)wc->wr_id;
     struct tk_link *link = buffer->link;
-    if (wc->status != IBV_WC_SUCCESS) {
+    tk_if_unlikely(wc->status != IBV_WC_SUCCESS)
+    {
         if (!tk_failover_flushed(buffer, wc))
             tk_recv_failed(link, wc);
         return;
@@ -423,54 +444,107 @@ static void one_came(const struct ibv_wc *wc, bool in_handler)
         __atomic_add_fetch(&link->notes->arrived, 1, __ATOMIC_RELAXED);
     else
         link->notes->arrived++;
-    if (((const struct tk_message_head *)buffer->data)->kind == TK_NOTICE) {
-        tk_notice_came(buffer, wc->byte_len);
-        tk_lock(&link->lock);
-        link->surplus--;
-        post_again(link, buffer);
-        tk_unlock(&link->lock);
-    } else if (in_handler) {
-        put_aside(buffer, wc->byte_len);
-    } else {
-        arrived(buffer, wc->byte_len);
-    }
+    tk_if_unlikely(((const struct tk_message_head *)buffer->data)->kind == TK_NOTICE)
+        notice_came(buffer, wc->byte_len);
+    else if (in_handler) put_aside(buffer, wc->byte_len);
+    else arrived(buffer, wc->byte_len);
+}
+
+static void __attribute__((noinline)) comes_later(const struct ibv_wc *wc)
+{
+    one_came(wc, true);
 }
 
 /* One at a time: while a handler waits nobody may hold what came behind it, or a link that gave it
- * would never be drained. */
-static bool receive_counted(struct tk_device *device, bool in_handler)
+ * would never be drained. After a first one that was waited for the device is not asked for
+ * another: mostly there is none. */
+static void __attribute__((noinline))
+counted_came(struct tk_device *device, struct ibv_wc *wc, bool expects_more)
+{
+    int count = 0;
+    expects_more |= wc->status != IBV_WC_SUCCESS;
+    do {
+        one_came(wc, false);
+        hand_up_aside();
+    } while (expects_more && ++count < tk_poll_batch &&
+             take(device->recv_cq, &device->recv_cq_lock, wc, 1) > 0);
+}
+
+static inline bool __attribute__((always_inline)) receive_counted(struct tk_device *device)
+{
+    static TK_PER_THREAD unsigned streak; /* polls in a row that found something */
+    struct ibv_wc wc;
+    if (take(device->recv_cq, &device->recv_cq_lock, &wc, 1) <= 0) {
+        streak = 0;
+        return false;
+    }
+    counted_came(device, &wc, streak++ > 0);
+    return true;
+}
+
+static bool receive_aside(struct tk_device *device)
 {
     struct ibv_wc wc;
     int count = 0;
     while (count < tk_poll_batch && take(device->recv_cq, &device->recv_cq_lock, &wc, 1) > 0) {
-        one_came(&wc, in_handler);
-        if (!in_handler)
-            hand_up_aside();
+        comes_later(&wc);
         count++;
     }
     return count > 0;
 }
 
-bool tk_noting_poll(void)
+static bool __attribute__((noinline)) receive_from_others(void)
+{
+    bool any = false;
+    for (struct tk_device *device = tk_verbs.device.next; device; device = device->next)
+        any |= receive_counted(device);
+    return any;
+}
+
+static inline bool receive_from_all(void)
+{
+    bool any = receive_counted(&tk_verbs.device);
+    tk_if_unlikely(tk_verbs.device.next != NULL) any |= receive_from_others();
+    return any;
+}
+
+static bool __attribute__((noinline)) poll_all_noting(void)
 {
     if (tk_counter_read(&tk_verbs.chores) > 0)
         tk_acks_send();
     bool any = tk_devices_reap();
     any |= hand_up_aside();
-    for (struct tk_device *device = &tk_verbs.device; device; device = device->next)
-        any |= receive_counted(device, false);
-    return any;
+    return receive_from_all() || any;
+}
+
+bool tk_noting_poll(void)
+{
+    tk_if_unlikely(tk_counter_read(&tk_verbs.works_out) | tk_counter_read(&tk_verbs.chores) |
+                   has_aside()) return poll_all_noting();
+    return receive_from_all();
 }
 
 /* Who waits for room in a handler may wait for a link to be moved, and that takes messages from the
  * other end: those for handlers are put aside. */
-bool tk_noting_reap(void)
+static bool __attribute__((noinline)) reap_moving(void)
 {
     bool any = tk_devices_reap();
-    if (tk_counter_read(&tk_verbs.chores) == 0)
-        return any;
     tk_acks_send();
     for (struct tk_device *device = &tk_verbs.device; device; device = device->next)
-        any |= receive_counted(device, true);
+        any |= receive_aside(device);
     return any;
+}
+
+static bool __attribute__((noinline)) reap_all(void)
+{
+    bool any = reap_from(&tk_verbs.device);
+    for (struct tk_device *device = tk_verbs.device.next; device; device = device->next)
+        any |= reap_from(device);
+    return any;
+}
+
+bool tk_noting_reap(void)
+{
+    tk_if_unlikely(tk_counter_read(&tk_verbs.chores) != 0) return reap_moving();
+    return tk_counter_read(&tk_verbs.works_out) != 0 && reap_all();
 }

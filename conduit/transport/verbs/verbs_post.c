@@ -147,7 +147,7 @@ static bool post_quietly(struct tk_link *link, const struct tk_outgoing *m)
 
 void tk_quiet_post_noted(struct tk_link *link, size_t size)
 {
-    tk_note_quiet(link, &link->quiet_data, size);
+    tk_note_quiet(link, size);
     quiet_post(link, size);
 }
 
@@ -214,14 +214,21 @@ static enum tk_status __attribute__((noinline)) post_short_loudly(struct tk_link
     return post_loudly(link, &out) == TK_OK ? TK_OK : no_room(link, is_request);
 }
 
-static inline enum tk_status post_short(struct tk_link *link)
+/* `notes` is a constant: where links stand in for each other what is posted is noted, and has its
+ * own functions, so that nobody has to ask. */
+static inline enum tk_status __attribute__((always_inline))
+post_short(struct tk_link *link, bool notes)
 {
     struct tk_message_head *head = &link->quiet_data.message.head;
     size_t size = tk_short_size(head->nargs);
-    tk_if_unlikely(size > (size_t)tk_verbs.inline_limit ||
-                   !tk_quiet_take(link)) return post_short_loudly(link);
+    tk_if_unlikely(
+        size > (size_t)tk_verbs.inline_limit ||
+        !(notes ? tk_noted_quiet_take(link) : tk_quiet_take(link))) return post_short_loudly(link);
     hand_over_credits(link, head);
-    quiet_post(link, size);
+    if (notes)
+        tk_quiet_post_noted(link, size);
+    else
+        quiet_post(link, size);
     return TK_OK;
 }
 
@@ -235,34 +242,48 @@ static enum tk_status __attribute__((noinline)) post_buffer_and_short(struct tk_
 {
     if (tk_credit_post_reply_buffer(link) != TK_OK)
         return no_room(link, false);
-    return post_short(link);
+    return tk_verbs.keeps ? post_short(link, true) : post_short(link, false);
 }
 
 /* The message is built. What is rare is left by jumps to functions of their own: then there is
  * little to be saved on the way that is not. */
-static inline enum tk_status send_short_locked(struct tk_link *link, uint8_t kind)
+static inline enum tk_status __attribute__((always_inline))
+send_short_locked(struct tk_link *link, uint8_t kind, bool notes)
 {
     if (kind == TK_REQUEST) {
         tk_if_unlikely(!tk_credit_take_alone(link)) return no_credit(link);
         tk_if_unlikely(link->surplus < 0) return post_buffer_and_short(link);
     }
-    return post_short(link);
+    return post_short(link, notes);
 }
 
-enum tk_status tk_verbs_send_short(struct tk_peer *peer, struct tk_message_head head,
-                                   const int32_t *args, bool immediate)
+static inline enum tk_status __attribute__((always_inline))
+send_short(struct tk_peer *peer, struct tk_message_head head, const int32_t *args, bool immediate,
+           bool notes)
 {
     struct tk_link *link = tk_primary(peer);
     tk_lock(&link->lock);
     tk_short_build(&link->quiet_data.message, head, args);
-    enum tk_status status = send_short_locked(link, head.kind);
+    enum tk_status status = send_short_locked(link, head.kind, notes);
     tk_unlock(&link->lock);
     tk_if_likely(status != TK_BUSY || immediate) return status;
     return tk_short_later(peer, head, args);
 }
 
-enum tk_status tk_verbs_send_small(struct tk_peer *peer, unsigned tag, uint64_t args,
-                                   bool immediate)
+enum tk_status tk_verbs_send_short(struct tk_peer *peer, struct tk_message_head head,
+                                   const int32_t *args, bool immediate)
+{
+    return send_short(peer, head, args, immediate, false);
+}
+
+enum tk_status tk_noting_send_short(struct tk_peer *peer, struct tk_message_head head,
+                                    const int32_t *args, bool immediate)
+{
+    return send_short(peer, head, args, immediate, true);
+}
+
+static inline enum tk_status __attribute__((always_inline))
+send_small(struct tk_peer *peer, unsigned tag, uint64_t args, bool immediate, bool notes)
 {
     struct tk_link *link = tk_primary(peer);
     tk_lock(&link->lock);
@@ -270,8 +291,20 @@ enum tk_status tk_verbs_send_small(struct tk_peer *peer, unsigned tag, uint64_t 
     message->head = tk_tag_head(tag);
     message->args[0] = (int32_t)args;
     message->args[1] = (int32_t)(args >> 32);
-    enum tk_status status = send_short_locked(link, message->head.kind);
+    enum tk_status status = send_short_locked(link, message->head.kind, notes);
     tk_unlock(&link->lock);
     tk_if_likely(status != TK_BUSY || immediate) return status;
     return tk_send_small_short(peer, tag, args, false);
+}
+
+enum tk_status tk_verbs_send_small(struct tk_peer *peer, unsigned tag, uint64_t args,
+                                   bool immediate)
+{
+    return send_small(peer, tag, args, immediate, false);
+}
+
+enum tk_status tk_noting_send_small(struct tk_peer *peer, unsigned tag, uint64_t args,
+                                    bool immediate)
+{
+    return send_small(peer, tag, args, immediate, true);
 }

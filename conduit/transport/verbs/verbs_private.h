@@ -307,6 +307,10 @@ enum tk_status tk_verbs_send_short(struct tk_peer *peer, struct tk_message_head 
                                    const int32_t *args, bool immediate);
 enum tk_status tk_verbs_send_small(struct tk_peer *peer, unsigned tag, uint64_t args,
                                    bool immediate);
+enum tk_status tk_noting_send_short(struct tk_peer *peer, struct tk_message_head head,
+                                    const int32_t *args, bool immediate);
+enum tk_status tk_noting_send_small(struct tk_peer *peer, unsigned tag, uint64_t args,
+                                    bool immediate);
 enum tk_status tk_message_post(struct tk_link *link, struct tk_outgoing *message);
 
 void tk_message_post_work(struct tk_link *link, struct tk_work *work, struct tk_outgoing *message);
@@ -324,6 +328,10 @@ bool tk_verbs_put(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, cons
                   size_t nbytes);
 bool tk_verbs_get(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, void *local,
                   size_t nbytes);
+bool tk_noting_put(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, const void *local,
+                   size_t nbytes);
+bool tk_noting_get(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, void *local,
+                   size_t nbytes);
 enum tk_status tk_verbs_rma(struct tk_peer *peer, struct tk_rma *rma);
 
 /* verbs_poll.c */

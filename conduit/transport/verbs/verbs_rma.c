@@ -405,41 +405,14 @@ post_plain(struct tk_link *link, const struct tk_peer *peer, struct tk_op *op, u
     wr.num_sge = 1;
     wr.wr.rdma.remote_addr = remote;
     wr.wr.rdma.rkey = peer->segment_key;
-    if (notes)
-        keys = (struct tk_note_keys){.local = opcode == IBV_WR_RDMA_READ ? tk_verbs.segment->local
-                                                                         : NULL,
-                                     .remote = tk_peers.keys[peer->rank]};
-    tk_work_post_noted(work, &wr, opcode, flags, notes, &keys);
+    if (notes) {
+        keys.remote = tk_peers.keys[peer->rank];
+        keys.local = opcode == IBV_WR_RDMA_READ ? tk_verbs.segment->local : NULL;
+        tk_note_plain(work, remote, sge, opcode, &keys);
+    }
+    tk_work_post_noted(work, &wr, opcode, flags, false, NULL);
     tk_unlock(&link->lock);
     return true;
-}
-
-/* Where links stand in for each other everything is noted. */
-static bool __attribute__((noinline))
-put_otherwise(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, const void *local,
-              size_t nbytes)
-{
-    struct ibv_sge sge = {.addr = (uintptr_t)local, .length = (uint32_t)nbytes};
-    struct tk_link *link = tk_primary(peer);
-    bool may_be = tk_verbs.keeps && !link->is_fenced;
-    if (may_be && nbytes - 1 < tk_verbs.inline_limit &&
-        post_plain(link, peer, op, remote, &sge, IBV_WR_RDMA_WRITE, IBV_SEND_INLINE, true))
-        return true;
-    return tk_not_the_short_way(peer, op, remote, local, nbytes);
-}
-
-static bool __attribute__((noinline))
-get_otherwise(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, void *local, size_t nbytes)
-{
-    struct tk_link *link = tk_primary(peer);
-    if (nbytes - 1 < tk_verbs.noted_get_most && tk_is_registered(local, nbytes)) {
-        struct ibv_sge sge = {.addr = (uintptr_t)local,
-                              .length = (uint32_t)nbytes,
-                              .lkey = tk_verbs.segment->local[link->rail]};
-        if (post_plain(link, peer, op, remote, &sge, IBV_WR_RDMA_READ, 0, true))
-            return true;
-    }
-    return tk_not_the_short_way(peer, op, remote, local, nbytes);
 }
 
 bool tk_verbs_put(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, const void *local,
@@ -454,23 +427,53 @@ bool tk_verbs_put(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, cons
         tk_if_likely(post_plain(link, peer, op, remote, &sge, IBV_WR_RDMA_WRITE, IBV_SEND_INLINE,
                                 false)) return true;
     }
-    return put_otherwise(peer, op, remote, local, nbytes);
+    return tk_not_the_short_way(peer, op, remote, local, nbytes);
 }
 
-bool tk_verbs_get(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, void *local,
-                  size_t nbytes)
+static inline bool __attribute__((always_inline))
+get_plain(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, void *local, size_t nbytes,
+          bool notes)
 {
     struct ibv_sge sge;
-    tk_if_likely(nbytes - 1 < tk_verbs.short_get_most && tk_is_registered(local, nbytes))
+    size_t most = notes ? tk_verbs.noted_get_most : tk_verbs.short_get_most;
+    tk_if_likely(nbytes - 1 < most && tk_is_registered(local, nbytes))
     {
         struct tk_link *link = tk_primary(peer);
         sge.addr = (uintptr_t)local;
         sge.length = (uint32_t)nbytes;
         sge.lkey = tk_verbs.segment->local[link->rail];
         tk_if_likely(
-            post_plain(link, peer, op, remote, &sge, IBV_WR_RDMA_READ, 0, false)) return true;
+            post_plain(link, peer, op, remote, &sge, IBV_WR_RDMA_READ, 0, notes)) return true;
     }
-    return get_otherwise(peer, op, remote, local, nbytes);
+    return tk_not_the_short_way(peer, op, remote, local, nbytes);
+}
+
+bool tk_verbs_get(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, void *local,
+                  size_t nbytes)
+{
+    return get_plain(peer, op, remote, local, nbytes, false);
+}
+
+/* Where links stand in for each other everything is noted. */
+bool tk_noting_put(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, const void *local,
+                   size_t nbytes)
+{
+    struct ibv_sge sge;
+    struct tk_link *link = tk_primary(peer);
+    tk_if_likely(nbytes - 1 < tk_verbs.inline_limit && !link->is_fenced)
+    {
+        sge.addr = (uintptr_t)local;
+        sge.length = (uint32_t)nbytes;
+        tk_if_likely(post_plain(link, peer, op, remote, &sge, IBV_WR_RDMA_WRITE, IBV_SEND_INLINE,
+                                true)) return true;
+    }
+    return tk_not_the_short_way(peer, op, remote, local, nbytes);
+}
+
+bool tk_noting_get(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, void *local,
+                   size_t nbytes)
+{
+    return get_plain(peer, op, remote, local, nbytes, true);
 }
 
 static enum tk_status post_all(struct tk_peer *peer, struct tk_rma *rma)

@@ -250,8 +250,8 @@ static void short_transfers_go_over_another_link(void **state)
     far[100] = 42;
     tk_op_init(&op);
     tk_counter_set(&op.pending, 2);
-    assert_true(tk_verbs_put(tk_peer(1), &op, (uintptr_t)far, value, 8));
-    assert_true(tk_verbs_get(tk_peer(1), &op, (uintptr_t)far + 100, own + 100, 1));
+    assert_true(tk_noting_put(tk_peer(1), &op, (uintptr_t)far, value, 8));
+    assert_true(tk_noting_get(tk_peer(1), &op, (uintptr_t)far + 100, own + 100, 1));
     memset(value, 0, sizeof(value)); /* the source was free on return */
     fake_break(qp_of(0, 1), IBV_WC_RETRY_EXC_ERR);
     heard_until_quiet();
@@ -273,7 +273,7 @@ static void short_transfers_know_the_new_device(void **state)
     far[100] = 42;
     tk_op_init(&op);
     tk_counter_set(&op.pending, 1);
-    assert_true(tk_verbs_get(tk_peer(1), &op, (uintptr_t)far + 100, own + 100, 1));
+    assert_true(tk_noting_get(tk_peer(1), &op, (uintptr_t)far + 100, own + 100, 1));
     heard_until_quiet();
     assert_true(tk_op_done(&op));
     assert_int_equal(own[100], 42);
