@@ -208,7 +208,7 @@ void kv_send_medium(const struct kv_pending *pending)
 
 /* With --mget and --pack: the requests for a server that have not left yet. */
 static struct pack {
-    uint32_t count;
+    uint32_t count, first; /* the number of the first */
     size_t size;
     char *images;
 } * packs;
@@ -258,7 +258,14 @@ static void add_to_pack(struct pack *pack, const struct kv_pending *pending)
     memset(end - kv_layout.header_image, 0, kv_layout.header_image - kv_layout.get_image);
     memcpy(end - image, pending->image - image, image);
     pack->size += size;
-    pack->count++;
+    if (pack->count++ == 0)
+        pack->first = pending->seq;
+}
+
+static bool is_in_pack(const struct kv_pending *pending)
+{
+    const struct pack *pack = &packs[pending->server];
+    return pack->count > 0 && (int32_t)(pending->seq - pack->first) >= 0;
 }
 
 /* A PUT must not overtake the GETs before it. */
@@ -347,9 +354,12 @@ static void await_put(struct kv_pending *pending)
         await(pending);
 }
 
+/* The first part of a multi-get waits for the rest, as long as there is something to wait for that
+ * has left: where answers come one by one each GET would leave alone, and for good. */
 static void await_packed(struct kv_pending *pending)
 {
-    for (uint32_t server = 0; pack_most() > 1 && server < kv_servers; server++)
+    bool holds = kv.pack == 1 && kv_client_gathers() && !is_in_pack(pending);
+    for (uint32_t server = 0; pack_most() > 1 && !holds && server < kv_servers; server++)
         send_pack(server);
     if (!pending->answered)
         await(pending);

@@ -228,6 +228,11 @@ static uint64_t retire(void)
 
 /* ---- Requests */
 
+bool kv_client_gathers(void)
+{
+    return client.forced_first != client.forced_end;
+}
+
 static void write_image(struct kv_pending *pending, const struct kv_key *key)
 {
     if (pending->op == kv_put)
@@ -339,7 +344,7 @@ static void skew(enum kv_action *action, uint64_t *number)
 
 static void issue_next(uint64_t now)
 {
-    client.drawn = client.forced_first == client.forced_end;
+    client.drawn = !kv_client_gathers();
     if (!client.drawn) {
         struct forced next = client.forced[client.forced_first++ % forced_room()];
         issue(next.op, next.number, false, now);

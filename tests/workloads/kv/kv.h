@@ -187,6 +187,7 @@ void kv_client_open(uint32_t loaded_version);
 void kv_client_preload(void);
 void kv_client_run(void);
 void kv_client_close(void);
+bool kv_client_gathers(void); /* more of a multi-get is to come */
 
 /* ---- Transports: all of them in one table, whatever they travel by */
 
