@@ -133,17 +133,21 @@ void shca_link_plug(int hca, int port, bool in, uint64_t back_after)
     uint32_t bit = 1u << port;
     bool was = shca_link_down(hca, port);
 
-    atomic_store(&back_at[hca][port], back_after ? shca_now() + back_after : 0);
-    if (back_after)
-        atomic_store(&any_back, true);
+    atomic_store(&back_at[hca][port], 0);
     if (in)
         atomic_fetch_and(&out[hca], ~bit);
     else
         atomic_fetch_or(&out[hca], bit);
     recount();
     atomic_store(&marks_stale, true);
-    shca_engine_kick();
     tell_change(hca, port, was);
+    /* Not before it was told: the helper thread could be faster, and tell the other change alone.
+     */
+    if (back_after) {
+        atomic_store(&back_at[hca][port], shca_now() + back_after);
+        atomic_store(&any_back, true);
+    }
+    shca_engine_kick();
 }
 
 uint32_t shca_link_mark(uint32_t fabric_port)

@@ -16,6 +16,13 @@ command= # what ran last
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/trunkline-test-XXXXXX") || exit 1
 chmod 755 "$scratch"
 trap 'rm -rf "$scratch"' EXIT
+
+# is_cheap N: N ranks are few enough for a sanitizer's tree, where each takes seconds of a CPU and larger jobs show it nothing
+# new; the plain tree runs them all.
+is_cheap()
+{
+    [ "$sanitizer" = no ] || [ "$1" -le 5 ]
+}
 trap 'exit 1' INT TERM HUP
 
 skip()

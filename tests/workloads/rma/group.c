@@ -8,6 +8,7 @@
 
 #include "flood.h"
 #include "progress.h"
+#include "sum.h"
 
 void rma_group_set(struct rma_group *group, const struct wl_common *common,
                    const struct rma_values *values, const char *name, int layer, size_t size,
@@ -48,8 +49,7 @@ static void tell(const struct rma_group *group, unsigned number)
     for (int rail = 0; rail < rma_rails_most; rail++) {
         size_t used = strlen(rails);
         if (interval->rails[rail] > 0)
-            snprintf(rails + used, sizeof(rails) - used, "%s%.4g", used ? "+" : "",
-                     interval->rails[rail]);
+            rma_add_number(rails + used, sizeof(rails) - used, used == 0, interval->rails[rail]);
     }
     printf("%s: rank %u at %.2f s: %.4g Mops, threads %.4g/%.4g/%.4g (min/avg/max), rails %s Mops, "
            "%.4g Gbit/s\n",

@@ -224,6 +224,12 @@ void rma_sum_compare(const struct rma_sum *raw, const struct rma_sum *api,
                  (unsigned long long)api->sequence);
 }
 
+int rma_add_number(char *text, size_t size, bool is_first, double value)
+{
+    const char *format = value < 1000 ? "%s%.4g" : "%s%.0f";
+    return snprintf(text, size, format, is_first ? "" : "+", value);
+}
+
 /* By rail, with plus signs between: as many keys in each report, whatever there is. */
 static void report_rails(struct wl_report *r, const struct rma_sum *sum, size_t size)
 {
@@ -234,8 +240,8 @@ static void report_rails(struct wl_report *r, const struct rma_sum *sum, size_t 
         if (!sum->rails[rail])
             continue;
         size_t m = strlen(mops), g = strlen(gbps);
-        snprintf(mops + m, sizeof(mops) - m, "%s%.4g", used ? "+" : "", rate);
-        snprintf(gbps + g, sizeof(gbps) - g, "%s%.4g", used ? "+" : "", rate * (double)size * 8e-3);
+        rma_add_number(mops + m, sizeof(mops) - m, used == 0, rate);
+        rma_add_number(gbps + g, sizeof(gbps) - g, used == 0, rate * (double)size * 8e-3);
         used++;
     }
     wl_report_text(r, wl_summary, "rails_mops", mops);
@@ -249,7 +255,7 @@ void rma_rows_report(struct wl_report *r, const struct rma_sum *sum, const char 
     for (size_t i = 0, used = 0; i < count; i++) {
         double value;
         memcpy(&value, (const char *)&sum->rows[i] + offset, sizeof(value));
-        used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%.4g", i ? "+" : "", value);
+        used += (size_t)rma_add_number(text + used, sizeof(text) - used, i == 0, value);
     }
     wl_report_text(r, wl_summary, key, text);
 }

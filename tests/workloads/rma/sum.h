@@ -58,6 +58,10 @@ void rma_sum_compare(const struct rma_sum *raw, const struct rma_sum *api,
 /* Rates, times and costs; `size` in bytes. */
 void rma_sum_report(struct wl_report *r, const struct rma_sum *sum, size_t size);
 
+/* Writes `value` behind a plus sign, unless it is the first; itself it has none, so no exponent.
+ * Returns its length, as snprintf() does. */
+int rma_add_number(char *text, size_t size, bool is_first, double value);
+
 /* A number of each thread's row, with plus signs between: as many keys in each report, whatever
  * there is. `offset` of a double in the row. */
 void rma_rows_report(struct wl_report *r, const struct rma_sum *sum, const char *key,
