@@ -14,6 +14,8 @@
 
 enum { split_every = 32 };
 static const struct timespec pause = {0, 20000};
+/* With the fault, for the server must have run meanwhile, however busy the machine is. */
+static const struct timespec long_pause = {0, 20000000};
 
 static char byte_of(uint64_t n, size_t at)
 {
@@ -59,7 +61,7 @@ static void write_probe(struct kv_peer *peer, uint64_t n)
     }
     write_part(peer, 0, kv_slot / 2);
     /* Asleep, so that the server runs now also where CPUs are few. */
-    nanosleep(&pause, NULL);
+    nanosleep(kv.injection.fault == kv_poll_early ? &long_pause : &pause, NULL);
     write_part(peer, kv_slot / 2, kv_slot - kv_slot / 2);
 }
 

@@ -14,7 +14,7 @@ swept()
     command="workload-sweep $*"
     # shellcheck disable=SC2086 # nothing or a word
     rm -rf "$scratch/out"
-    "$watchdog" "$limit" ${path:+env "PATH=$path"} "$sweep" --build "$top_builddir" --out "$scratch/out" --seconds 0.05 $picture "$@" \
+    "$watchdog" "$limit" ${path:+env "PATH=$path"} "$sweep" --build "$top_builddir" --out "$scratch/out" --seconds 0.25 $picture "$@" \
         >"$scratch/log" 2>"$scratch/err" </dev/null
     status=$?
 }
