@@ -293,17 +293,24 @@ static void with_one_link_no_head_waits(void **state)
     world_close();
 }
 
-/* What is refused has taken nothing, anywhere; not even a turn. */
-static void immediate_finds_room_on_all_rails_or_takes_none(void **state)
+enum { piece = 16384, depth = 8 };
+
+/* Two rails, and little room on each. */
+static void open_small_pieces(void)
 {
-    enum { piece = 16384, depth = 8 };
-    (void)state;
     fake_reset();
     fake.attr.phys_port_cnt = 2;
     unit_settings("GASNET_IBV_PORTS=fake0:1,2", "GASNET_PUT_STRIPE_SZ=16",
                   "GASNET_NETWORKDEPTH_PP=8", NULL);
     world_open(2, segment_size);
     tk_op_init(&op);
+}
+
+/* What is refused has taken nothing, anywhere; not even a turn. */
+static void immediate_finds_room_on_all_rails_or_takes_none(void **state)
+{
+    (void)state;
+    open_small_pieces();
     assert_int_equal(start_special(12 * piece, false, true), TK_OK);
     assert_int_equal(sends(0), 6);
     assert_int_equal(sends(1), 6);
@@ -323,14 +330,8 @@ static void immediate_finds_room_on_all_rails_or_takes_none(void **state)
  */
 static void immediate_passes_over_a_full_rail(void **state)
 {
-    enum { piece = 16384, depth = 8 };
     (void)state;
-    fake_reset();
-    fake.attr.phys_port_cnt = 2;
-    unit_settings("GASNET_IBV_PORTS=fake0:1,2", "GASNET_PUT_STRIPE_SZ=16",
-                  "GASNET_NETWORKDEPTH_PP=8", NULL);
-    world_open(2, segment_size);
-    tk_op_init(&op);
+    open_small_pieces();
     tk_counter_set(&link_to(0, 1, 0)->room, 0);
     assert_int_equal(start_special(5 * piece, false, true), TK_OK);
     assert_int_equal(sends(0), 0);

@@ -56,6 +56,14 @@ static void kill_and_settle(uint32_t number)
     world_be(0);
 }
 
+/* A whole life of the second link. */
+static void die_and_return(void)
+{
+    kill_and_settle(1);
+    ports_are_back(0);
+    heard_until_quiet();
+}
+
 /* All room, all buffers, at both ends; `primary` has the messages. */
 static void assert_as_new(uint32_t primary)
 {
@@ -263,9 +271,7 @@ static void late_notices_are_not_listened_to(void **state)
     enum { open = 0x100 };
     (void)state;
     open_returning(2, "GASNET_NUM_QPS=2", NULL);
-    kill_and_settle(1);
-    ports_are_back(0);
-    heard_until_quiet();
+    die_and_return();
     inject_notice(0, 1, 0, 5);
     inject_notice(0, 1 | open, 0, 5);
     inject_notice(0, 1 | open, 1, 5);
@@ -283,9 +289,7 @@ static void late_errors_are_told_by_their_life(void **state)
     (void)state;
     open_returning(2, "GASNET_NUM_QPS=2", NULL);
     struct tk_work *old = (struct tk_work *)(uintptr_t)link_to(0, 1, 1)->quiet_wr.wr_id;
-    kill_and_settle(1);
-    ports_are_back(0);
-    heard_until_quiet();
+    die_and_return();
     world_be(0);
     assert_ptr_not_equal(old, (void *)(uintptr_t)link_to(0, 1, 1)->quiet_wr.wr_id);
     assert_true(tk_failover(old, &wc));
@@ -300,9 +304,7 @@ static void lives_have_numbers_of_their_own(void **state)
     (void)state;
     open_returning(2, "GASNET_NUM_QPS=2", NULL);
     uint32_t psn = fake_attr(qp_of(0, 1), IBV_QPS_RTS)->sq_psn;
-    kill_and_settle(1);
-    ports_are_back(0);
-    heard_until_quiet();
+    die_and_return();
     uint32_t now = fake_attr(qp_of(0, 1), IBV_QPS_RTS)->sq_psn;
     assert_in_range((now - psn) & 0xffffff, 1 << 20, 0xffffff - (1 << 20));
     assert_int_equal(now, fake_attr(qp_of(1, 1), IBV_QPS_RTR)->rq_psn);
@@ -317,9 +319,7 @@ static void room_that_was_lent_comes_back(void **state)
     open_returning(2, "GASNET_NUM_QPS=2", NULL);
     room.peer = tk_peer(1);
     assert_int_equal(tk_verbs_reserve(&room, true, true), TK_OK);
-    kill_and_settle(1);
-    ports_are_back(0);
-    heard_until_quiet();
+    die_and_return();
     assert_int_equal(tk_counter_read(&link_to(0, 1, 1)->room), tk_verbs.depth_pp - 1);
     world_be(0);
     tk_verbs_release(&room, false);
@@ -327,20 +327,24 @@ static void room_that_was_lent_comes_back(void **state)
     world_close();
 }
 
-/* A put that went over a link which came back since: what it lost there went over the primary. */
-static void reads_are_behind_what_was_written_again(void **state)
+/* A put whose pieces are posted, and that wants a read behind them on the second link. */
+static void open_with_read_to_come(void)
 {
-    (void)state;
     open_returning(2, "GASNET_NUM_QPS=2", NULL);
     assert_int_equal(world_start(&op, &rma, true, 8), TK_OK);
     heard_until_quiet();
     tk_op_init(&op);
     rma.unfenced = 0;
     tk_fence_want(&rma, link_to(0, 1, 1));
+}
+
+/* A put that went over a link which came back since: what it lost there went over the primary. */
+static void reads_are_behind_what_was_written_again(void **state)
+{
+    (void)state;
+    open_with_read_to_come();
     assert_int_equal(rma.unfenced, 2);
-    kill_and_settle(1);
-    ports_are_back(0);
-    heard_until_quiet();
+    die_and_return();
     world_be(0);
     for (uint32_t k = 0; k < 2; k++)
         assert_int_equal(fake_sends(qp_of(0, k)), 0);
@@ -357,12 +361,7 @@ static void reads_are_behind_what_was_written_again(void **state)
 static void reads_do_not_wait_for_an_answer(void **state)
 {
     (void)state;
-    open_returning(2, "GASNET_NUM_QPS=2", NULL);
-    assert_int_equal(world_start(&op, &rma, true, 8), TK_OK);
-    heard_until_quiet();
-    tk_op_init(&op);
-    rma.unfenced = 0;
-    tk_fence_want(&rma, link_to(0, 1, 1));
+    open_with_read_to_come();
     kill_and_settle(1);
     ports_are_back(0);
     one_polls(0);
