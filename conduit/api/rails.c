@@ -8,7 +8,7 @@
 #include "bootstrap/bootstrap.h"
 #include "peer/peer.h"
 #include "topology/topology.h"
-#include "transport/verbs/verbs_raw.h"
+#include "transport/verbs/raw/raw.h"
 
 static TK_PER_CLIENT_THREAD char why[1024];
 

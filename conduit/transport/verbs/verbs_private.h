@@ -4,7 +4,7 @@
  * ports; a rail is one port in use; a link is a connection to one peer over a rail. Each pair of
  * ranks has as many links, and one of them is primary: it carries what is small, in order. The
  * others carry pieces of large transfers, and the notices by which another one becomes primary when
- * a link dies (verbs_failover.c).
+ * a link dies (failover/failover.c).
  *
  * Locks: a link's lock guards its credits, its receive queue and the order of its sends. A pool's
  * lock may be taken under it. The locks of the completion queues are only tried, and are free again
@@ -84,7 +84,7 @@ struct tk_link {
     struct ibv_qp *qp;
     struct tk_peer *peer;
     uint32_t rail;             /* its index */
-    bool is_fenced;            /* puts have reads behind them: see verbs_spread.c */
+    bool is_fenced;            /* puts have reads behind them: see data/stripe.c */
     bool is_ready;             /* has the receive buffers of a primary link, or will at once */
     size_t short_put_most;     /* bytes; inline_limit, or 0 where it is fenced or noted */
     uint64_t carried, cost;    /* of large transfers: bytes times cost so far; of a byte */
@@ -108,7 +108,7 @@ struct tk_link {
 
     struct tk_notes *notes; /* NULL: links do not stand in for each other */
     tk_counter_t lent;      /* slots taken by who posts later */
-    tk_counter_t fate;      /* enum tk_fate, see verbs_failover.h */
+    tk_counter_t fate;      /* enum tk_fate, see failover/failover.h */
 };
 
 struct tk_device {
@@ -136,7 +136,7 @@ struct tk_rail {
     tk_counter_t deaths, returns; /* of its links */
 };
 
-/* Registered slabs of buffers; see verbs_memory.c. */
+/* Registered slabs of buffers; see data/memory.c. */
 struct tk_slab {
     struct tk_area area;
     struct tk_registration *registration;
@@ -177,7 +177,7 @@ struct tk_verbs {
     tk_counter_t credits_total; /* requests that this process may still have in flight */
     tk_counter_t chores;        /* ACKs and moves to other links that polls are to go on with */
     tk_counter_t returns;       /* links that came back; see tk_fence() */
-    struct tk_pair *pairs;      /* by rank; see verbs_failover.c. NULL: nothing is noted */
+    struct tk_pair *pairs;      /* by rank; see failover/failover.c. NULL: nothing is noted */
     tk_counter_t works_out;     /* work requests under way: an idle send CQ need not be polled */
 };
 
@@ -219,20 +219,20 @@ static inline struct tk_rail *tk_rail_of(const struct tk_link *link)
     return &tk_verbs.rails[link->rail];
 }
 
-/* verbs_family.c: the variable that a rank obeys, and its value */
+/* device/port_list.c: the variable that a rank obeys, and its value */
 struct tk_port_family {
     char name[32];
     const char *filter;
 };
 enum tk_status tk_port_family_find(struct tk_port_family *family);
 
-/* verbs_ports.c; NULL, or why the port can't be used. */
+/* device/ports.c; NULL, or why the port can't be used. */
 const char *tk_port_take(struct tk_rail *rail, struct ibv_context *context, int port);
 
 /* Mb/s */
 uint32_t tk_port_rate(const struct ibv_port_attr *attr);
 
-/* verbs_network.c */
+/* device/network.c */
 enum { tk_gid_size = 16 };
 struct tk_network {
     bool is_ethernet;
@@ -241,7 +241,7 @@ struct tk_network {
 void tk_network_of(struct tk_network *network, const struct tk_rail *rail);
 bool tk_network_is_same(const struct tk_network *a, const struct tk_network *b);
 
-/* verbs_choice.c; turn: our number among the ranks of this host */
+/* device/rail_select.c; turn: our number among the ranks of this host */
 struct tk_choice {
     struct tk_rail *rails;
     uint32_t count;
@@ -252,12 +252,12 @@ enum tk_status tk_rails_choose(struct tk_choice *choice, uint32_t turn);
 extern TK_HIDDEN const char tk_no_device[];  /* in `unused`, where that is so */
 void tk_rails_tell_none(const char *unused); /* in one line, with the remedy */
 
-/* verbs_device.c: the devices of the rails chosen */
+/* device/device.c: the devices of the rails chosen */
 enum tk_status tk_devices_open(void);
 enum tk_status tk_devices_open_queues(void);
 void tk_devices_close(void);
 
-/* verbs_memory.c */
+/* data/memory.c */
 enum tk_status tk_bounce_pool_open(unsigned count);
 enum tk_status tk_fence_sink_open(void);
 enum tk_status tk_recv_pool_open(struct tk_rail *rail, unsigned count);
@@ -269,7 +269,7 @@ void tk_buffers_close(void);
 void tk_segment_forget(void); /* at the end of the process; nobody is to unregister it then */
 const uint32_t *tk_pinned_keys(const struct tk_pinned *pinned); /* for local use, by rail */
 
-/* verbs_ready.c: 0, or what errno would be */
+/* conn/qp_state.c: 0, or what errno would be */
 struct tk_route {
     const struct tk_rail *rail;
     const struct tk_port_address *to; /* NULL for datagrams */
@@ -284,7 +284,7 @@ int tk_qp_rts(struct ibv_qp *qp, const struct tk_route *route);
 void tk_route_set(struct ibv_ah_attr *ah, const struct tk_rail *rail,
                   const struct tk_port_address *to);
 
-/* verbs_connect.c; the last two are 0 or what errno would be; `life`: how often it was connected
+/* conn/connect.c; the last two are 0 or what errno would be; `life`: how often it was connected
  * before */
 enum tk_status tk_link_open(struct tk_link *link, struct tk_peer *peer, uint32_t rail,
                             bool is_primary);
@@ -294,13 +294,13 @@ int tk_link_ready(struct tk_link *link, const struct tk_port_address *to, uint32
 int tk_link_init(struct tk_link *link);
 void tk_link_close(struct tk_link *link);
 
-/* verbs_credit.c: all with the link's lock held */
+/* data/credit.c: all with the link's lock held */
 void tk_recv_refused(struct tk_link *link, struct tk_buffer *buffer, int error);
 void tk_credit_owe(struct tk_link *link);
 enum tk_status tk_credit_post_buffer(struct tk_link *link);
 void tk_acks_send(void); /* takes the locks itself */
 
-/* verbs_post.c */
+/* data/send.c */
 bool tk_is_registered(const void *address, size_t size);
 enum tk_status tk_verbs_send(struct tk_peer *peer, struct tk_outgoing *message);
 enum tk_status tk_verbs_send_short(struct tk_peer *peer, struct tk_message_head head,
@@ -318,12 +318,12 @@ void tk_message_post_work(struct tk_link *link, struct tk_work *work, struct tk_
 /* Posts what lies in quiet_data, with its slot taken, and notes it. */
 void tk_quiet_post_noted(struct tk_link *link, size_t size);
 
-/* verbs_room.c */
+/* data/am_reserve.c */
 enum tk_status tk_verbs_reserve(struct tk_room *room, bool place, bool buffer);
 enum tk_status tk_verbs_send_reserved(struct tk_room *room, struct tk_outgoing *message);
 void tk_verbs_release(struct tk_room *room, bool keep_credit);
 
-/* verbs_rma.c */
+/* data/rma.c */
 bool tk_verbs_put(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, const void *local,
                   size_t nbytes);
 bool tk_verbs_get(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, void *local,
@@ -334,7 +334,7 @@ bool tk_noting_get(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, voi
                    size_t nbytes);
 enum tk_status tk_verbs_rma(struct tk_peer *peer, struct tk_rma *rma);
 
-/* verbs_poll.c */
+/* data/poll.c */
 bool tk_verbs_poll(void); /* of one device */
 bool tk_verbs_reap(void);
 bool tk_devices_poll(void); /* of all, where there are several */
@@ -343,7 +343,7 @@ bool tk_noting_poll(void); /* where links stand in for each other */
 bool tk_noting_reap(void);
 void tk_work_complete(struct tk_work *work); /* it is done, though nobody acknowledged it */
 
-/* verbs_error.c */
+/* data/error.c */
 void tk_post_failed(struct tk_work *work, int error);
 void tk_work_failed(struct tk_work *work, const struct ibv_wc *wc);
 void tk_recv_failed(struct tk_link *link, const struct ibv_wc *wc);

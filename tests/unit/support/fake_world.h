@@ -7,7 +7,7 @@
 #define FAKE_WORLD_H
 
 #include "fake_verbs.h"
-#include "transport/verbs/verbs_credit.h"
+#include "transport/verbs/data/credit.h"
 #include "transport/verbs/verbs_private.h"
 
 enum { world_max = 8 };

@@ -6,7 +6,7 @@
 #include "mortal.h"
 
 #include "settings/settings.h"
-#include "transport/verbs/verbs_failover.h"
+#include "transport/verbs/failover/failover.h"
 #include "unit.h"
 
 unsigned lost_count;

@@ -8,7 +8,7 @@
 
 #include "mortal.h"
 #include "settings/settings.h"
-#include "transport/verbs/verbs_failover.h"
+#include "transport/verbs/failover/failover.h"
 #include "unit.h"
 
 /* ---- messages, one rule at a time; link 1 is primary ---- */

@@ -6,7 +6,7 @@
 
 #include "fake_world.h"
 #include "settings/settings.h"
-#include "transport/verbs/verbs_failover.h"
+#include "transport/verbs/failover/failover.h"
 #include "unit.h"
 
 static void open_world(unsigned devices, const char *qps, uint32_t ranks)

@@ -9,10 +9,10 @@
 
 #include "base/clock.h"
 #include "settings/settings.h"
-#include "transport/verbs/verbs_failover.h"
-#include "transport/verbs/verbs_note.h"
-#include "transport/verbs/verbs_return.h"
-#include "transport/verbs/verbs_spread.h"
+#include "transport/verbs/data/stripe.h"
+#include "transport/verbs/failover/failover.h"
+#include "transport/verbs/failover/reconnect.h"
+#include "transport/verbs/failover/tx_log.h"
 #include "unit.h"
 
 static void open_returning(unsigned devices, const char *ports, const char *more)

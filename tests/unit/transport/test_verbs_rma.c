@@ -6,7 +6,7 @@
 
 #include "fake_world.h"
 #include "settings/settings.h"
-#include "transport/verbs/verbs_work.h"
+#include "transport/verbs/data/tx.h"
 #include "unit.h"
 
 enum { segment_size = 1 << 20 };

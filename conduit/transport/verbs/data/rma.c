@@ -15,10 +15,10 @@
 #include "base/copy.h"
 #include "firehose/firehose.h"
 #include "settings/settings.h"
-#include "transport/verbs/verbs_failover.h"
+#include "transport/verbs/data/stripe.h"
+#include "transport/verbs/data/tx.h"
+#include "transport/verbs/failover/failover.h"
 #include "transport/verbs/verbs_private.h"
-#include "transport/verbs/verbs_spread.h"
-#include "transport/verbs/verbs_work.h"
 
 struct piece {
     char *local;

@@ -15,9 +15,9 @@
 #include "config.h"
 
 #include "base/bits.h"
-#include "transport/verbs/verbs_failover.h"
-#include "transport/verbs/verbs_spread.h"
-#include "transport/verbs/verbs_work.h"
+#include "transport/verbs/data/stripe.h"
+#include "transport/verbs/data/tx.h"
+#include "transport/verbs/failover/failover.h"
 
 enum {
     cost_unit = 256 /* of a byte on a link that is as fast as the fastest port there is */

@@ -3,8 +3,8 @@
  * Notes of what was posted, from which it can be posted again over another link: a ring for each
  * link, in the order of its send queue and as long, so that the place of what is posted next is
  * free. Kept only where links stand in for each other. */
-#ifndef TK_VERBS_NOTE_H
-#define TK_VERBS_NOTE_H
+#ifndef TK_VERBS_TX_LOG_H
+#define TK_VERBS_TX_LOG_H
 
 #include <string.h>
 
@@ -29,8 +29,8 @@ struct tk_note {
     _Alignas(8) char bytes[tk_quiet_most]; /* may be a struct tk_short */
 };
 
-/* Of a link that dies and comes back (verbs_return.c). The lock of moves guards it, but for what is
- * said. */
+/* Of a link that dies and comes back (failover/reconnect.c). The lock of moves guards it, but for
+ * what is said. */
 struct tk_life {
     uint32_t
         number; /* how often it was opened again; written with the link's lock, and atomically */
@@ -115,7 +115,7 @@ static inline void tk_note_quiet(struct tk_link *link, size_t size)
 /* The `back`-th note before the next one. */
 struct tk_note *tk_note_back(const struct tk_link *link, uint32_t back);
 
-/* If it is a notice between transports (verbs_failover.c); else NULL. */
+/* If it is a notice between transports (failover/failover.c); else NULL. */
 const struct tk_short *tk_note_as_notice(const struct tk_note *note);
 
 /* Posts it over this link, whose lock is held, as a note of its own. False: no room now. */

@@ -7,11 +7,11 @@
  * (IBA 10.7.3.1): a send queue completes in order, so the next completion on the link stands for
  * them too. Never more than a quarter of the queue is quiet, so a full queue always holds something
  * that completes. */
-#ifndef TK_VERBS_WORK_H
-#define TK_VERBS_WORK_H
+#ifndef TK_VERBS_TX_H
+#define TK_VERBS_TX_H
 
 #include "base/bits.h"
-#include "transport/verbs/verbs_note.h"
+#include "transport/verbs/failover/tx_log.h"
 #include "transport/verbs/verbs_private.h"
 
 /* Slots come back at any time; they are taken with the link's lock held, so by one thread. */

@@ -19,9 +19,9 @@
  * unchanged: each message arrives once, and gives back what it gave before. Until then the dead
  * link is the primary one, and has no room: nobody else has to know.
  *
- * What is told and heard is in verbs_notice.c, how a link comes back in verbs_return.c. One thread
- * at a time goes on with moves; that lock is taken before a link's. Nobody else holds two links'
- * locks. */
+ * What is told and heard is in failover/control.c, how a link comes back in failover/reconnect.c.
+ * One thread at a time goes on with moves; that lock is taken before a link's. Nobody else holds
+ * two links' locks. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -31,11 +31,11 @@
 #include "base/clock.h"
 #include "base/report.h"
 #include "settings/settings.h"
-#include "transport/verbs/verbs_credit.h"
-#include "transport/verbs/verbs_failover.h"
-#include "transport/verbs/verbs_note.h"
-#include "transport/verbs/verbs_return.h"
-#include "transport/verbs/verbs_work.h"
+#include "transport/verbs/data/credit.h"
+#include "transport/verbs/data/tx.h"
+#include "transport/verbs/failover/failover.h"
+#include "transport/verbs/failover/reconnect.h"
+#include "transport/verbs/failover/tx_log.h"
 
 struct tk_redo {
     struct tk_redo *next;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Links that come back after they were given up. All but the first three with the lock of moves. */
-#ifndef TK_VERBS_RETURN_H
-#define TK_VERBS_RETURN_H
+#ifndef TK_VERBS_RECONNECT_H
+#define TK_VERBS_RECONNECT_H
 
 #include "transport/verbs/verbs_private.h"
 

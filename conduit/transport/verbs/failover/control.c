@@ -9,10 +9,10 @@
 
 #include <string.h>
 
-#include "transport/verbs/verbs_failover.h"
-#include "transport/verbs/verbs_note.h"
-#include "transport/verbs/verbs_return.h"
-#include "transport/verbs/verbs_work.h"
+#include "transport/verbs/data/tx.h"
+#include "transport/verbs/failover/failover.h"
+#include "transport/verbs/failover/reconnect.h"
+#include "transport/verbs/failover/tx_log.h"
 
 enum { WHICH, LIFE, ARRIVED, BEFORE, notice_args, is_open_bit = 0x100 };
 _Static_assert(0 + tk_links_most <= is_open_bit, "a link's number and the bit share a word");

@@ -9,9 +9,9 @@
 #include <fcntl.h>
 
 #include "base/clock.h"
-#include "transport/verbs/verbs_failover.h"
+#include "transport/verbs/failover/failover.h"
+#include "transport/verbs/failover/reconnect.h"
 #include "transport/verbs/verbs_private.h"
-#include "transport/verbs/verbs_return.h"
 
 static const uint64_t patience = TK_SECOND / 4;
 static tk_lock_t looking = TK_LOCK_INIT;

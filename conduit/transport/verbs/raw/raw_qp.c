@@ -10,8 +10,8 @@
 
 #include "base/bits.h"
 #include "base/report.h"
-#include "transport/verbs/verbs_raw.h"
-#include "transport/verbs/verbs_raw_private.h"
+#include "transport/verbs/raw/raw.h"
+#include "transport/verbs/raw/raw_private.h"
 
 _Static_assert((int)tk_datagram_key == (int)trunkline_qkey, "what clients are told is not what is");
 

@@ -12,10 +12,10 @@
 #include "base/copy.h"
 #include "base/report.h"
 #include "firehose/firehose.h"
-#include "transport/verbs/verbs_credit.h"
-#include "transport/verbs/verbs_failover.h"
+#include "transport/verbs/data/credit.h"
+#include "transport/verbs/data/tx.h"
+#include "transport/verbs/failover/failover.h"
 #include "transport/verbs/verbs_private.h"
-#include "transport/verbs/verbs_work.h"
 
 enum {
     small_message = 256, /* copying this much costs less than swapping buffers */
@@ -191,7 +191,7 @@ static inline void hand_up(struct tk_link *link, struct tk_message_head *head, v
 }
 
 /* What was in `buffer` is copied, or of no more interest. One buffer more than needed stays posted;
- * see verbs_credit.c. */
+ * see data/credit.c. */
 static inline void post_again(struct tk_link *link, struct tk_buffer *buffer)
 {
     tk_if_likely(link->surplus <= 0) tk_recv_post(link, buffer);

@@ -11,7 +11,7 @@
 
 #include "base/bits.h"
 #include "base/report.h"
-#include "transport/verbs/verbs_failover.h"
+#include "transport/verbs/failover/failover.h"
 #include "transport/verbs/verbs_private.h"
 
 static struct tk_device *find(const struct ibv_context *context)

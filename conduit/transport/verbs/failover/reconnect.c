@@ -25,10 +25,10 @@
 #include "base/clock.h"
 #include "base/report.h"
 #include "settings/settings.h"
-#include "transport/verbs/verbs_credit.h"
-#include "transport/verbs/verbs_failover.h"
-#include "transport/verbs/verbs_note.h"
-#include "transport/verbs/verbs_return.h"
+#include "transport/verbs/data/credit.h"
+#include "transport/verbs/failover/failover.h"
+#include "transport/verbs/failover/reconnect.h"
+#include "transport/verbs/failover/tx_log.h"
 
 enum { doublings_most = 6 }; /* of tk_return_wait: at most about a minute */
 static const uint64_t longest_wait = 60 * TK_SECOND;

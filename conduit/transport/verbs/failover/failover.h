@@ -102,7 +102,7 @@ int tk_link_unfinished(const struct tk_link *link);
 /* Goes on with what is under way; runs no handler. */
 void tk_failover_step(void);
 
-/* verbs_notice.c: what one end of a link tells the other one of it, over another link. */
+/* failover/control.c: what one end of a link tells the other one of it, over another link. */
 
 /* A notice came in this buffer, which is the caller's again on return. */
 void tk_notice_came(const struct tk_buffer *buffer, uint32_t size);
@@ -111,7 +111,7 @@ void tk_notice_came(const struct tk_buffer *buffer, uint32_t size);
 void tk_notices_tell(uint32_t rank, struct tk_link *carrier);
 void tk_notices_tell_again(struct tk_link *lost);
 
-/* verbs_events.c */
+/* failover/port_events.c */
 void tk_events_open(void);
 void tk_events_look(void);
 

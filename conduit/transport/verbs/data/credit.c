@@ -20,8 +20,8 @@
 #include "base/clock.h"
 #include "base/report.h"
 #include "settings/settings.h"
-#include "transport/verbs/verbs_credit.h"
-#include "transport/verbs/verbs_failover.h"
+#include "transport/verbs/data/credit.h"
+#include "transport/verbs/failover/failover.h"
 #include "transport/verbs/verbs_private.h"
 
 void tk_recv_refused(struct tk_link *link, struct tk_buffer *buffer, int error)

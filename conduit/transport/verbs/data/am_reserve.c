@@ -9,10 +9,10 @@
 #include <stdlib.h>
 
 #include "base/report.h"
-#include "transport/verbs/verbs_credit.h"
-#include "transport/verbs/verbs_failover.h"
+#include "transport/verbs/data/credit.h"
+#include "transport/verbs/data/tx.h"
+#include "transport/verbs/failover/failover.h"
 #include "transport/verbs/verbs_private.h"
-#include "transport/verbs/verbs_work.h"
 
 /* What a broken link holds never completes; only a job that is leaving goes on after that. It
  * writes to memory that nobody reads or frees. */

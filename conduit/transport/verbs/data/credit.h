@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The part of flow control that every message passes; the rules are in verbs_credit.c. All with the
+ * The part of flow control that every message passes; the rules are in data/credit.c. All with the
  * link's lock held. */
 #ifndef TK_VERBS_CREDIT_H
 #define TK_VERBS_CREDIT_H

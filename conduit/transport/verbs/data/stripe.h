@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Large transfers over all links of a pair, and the reads behind puts. */
-#ifndef TK_VERBS_SPREAD_H
-#define TK_VERBS_SPREAD_H
+#ifndef TK_VERBS_STRIPE_H
+#define TK_VERBS_STRIPE_H
 
 #include "transport/verbs/verbs_private.h"
 

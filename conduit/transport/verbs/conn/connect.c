@@ -8,11 +8,11 @@
 #include <string.h>
 
 #include "base/report.h"
-#include "transport/verbs/verbs_credit.h"
-#include "transport/verbs/verbs_failover.h"
-#include "transport/verbs/verbs_note.h"
+#include "transport/verbs/data/credit.h"
+#include "transport/verbs/failover/failover.h"
+#include "transport/verbs/failover/reconnect.h"
+#include "transport/verbs/failover/tx_log.h"
 #include "transport/verbs/verbs_private.h"
-#include "transport/verbs/verbs_return.h"
 
 static enum tk_status failed(const struct tk_link *link, const char *what, int error)
 {

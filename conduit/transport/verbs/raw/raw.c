@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "base/report.h"
-#include "transport/verbs/verbs_raw.h"
-#include "transport/verbs/verbs_raw_private.h"
+#include "transport/verbs/raw/raw.h"
+#include "transport/verbs/raw/raw_private.h"
 
 static struct {
     struct tk_rail *rails;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * See verbs_note.h. Owns the rings of notes; a link's lock guards its own. */
+ * See failover/tx_log.h. Owns the rings of notes; a link's lock guards its own. */
 #include "config.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/report.h"
-#include "transport/verbs/verbs_failover.h"
-#include "transport/verbs/verbs_note.h"
-#include "transport/verbs/verbs_work.h"
+#include "transport/verbs/data/tx.h"
+#include "transport/verbs/failover/failover.h"
+#include "transport/verbs/failover/tx_log.h"
 
 enum tk_status tk_notes_open(struct tk_link *link)
 {

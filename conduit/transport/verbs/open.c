@@ -14,10 +14,10 @@
 #include "base/report.h"
 #include "firehose/firehose.h"
 #include "settings/settings.h"
-#include "transport/verbs/verbs_credit.h"
-#include "transport/verbs/verbs_failover.h"
+#include "transport/verbs/data/credit.h"
+#include "transport/verbs/data/stripe.h"
+#include "transport/verbs/failover/failover.h"
 #include "transport/verbs/verbs_private.h"
-#include "transport/verbs/verbs_spread.h"
 
 struct tk_verbs tk_verbs;
 

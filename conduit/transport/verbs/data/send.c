@@ -10,9 +10,9 @@
 #include "base/bits.h"
 #include "base/report.h"
 #include "settings/settings.h"
-#include "transport/verbs/verbs_credit.h"
+#include "transport/verbs/data/credit.h"
+#include "transport/verbs/data/tx.h"
 #include "transport/verbs/verbs_private.h"
-#include "transport/verbs/verbs_work.h"
 
 bool tk_is_registered(const void *address, size_t size)
 {
@@ -152,7 +152,7 @@ void tk_quiet_post_noted(struct tk_link *link, size_t size)
 }
 
 /* Where messages are noted no small one is too large for its note; see inline_limit() in
- * verbs_open.c. */
+ * open.c. */
 static bool post_noted(struct tk_link *link, const struct tk_outgoing *m)
 {
     if (!tk_verbs.keeps || !is_small(m) || !tk_noted_quiet_take(link))
