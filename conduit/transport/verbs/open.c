@@ -224,6 +224,8 @@ static enum tk_status open_all(struct tk_card **card, uint32_t turn)
     if (tk_devices_open_queues() != TK_OK || open_works() != TK_OK || tk_failover_open() != TK_OK ||
         open_buffers() != TK_OK)
         return TK_FAIL;
+    if (tk_verbs.keeps)
+        tk_events_open();
     return open_links(*card);
 }
 

@@ -108,7 +108,7 @@ struct tk_link {
 
     struct tk_notes *notes; /* NULL: links do not stand in for each other */
     tk_counter_t lent;      /* slots taken by who posts later */
-    tk_counter_t fate;      /* enum tk_fate, see failover/failover.h */
+    tk_counter_t fate;      /* enum tk_fate, see failover/connection_state.h */
 };
 
 struct tk_device {
@@ -296,9 +296,7 @@ void tk_link_close(struct tk_link *link);
 
 /* data/credit.c: all with the link's lock held */
 void tk_recv_refused(struct tk_link *link, struct tk_buffer *buffer, int error);
-void tk_credit_owe(struct tk_link *link);
 enum tk_status tk_credit_post_buffer(struct tk_link *link);
-void tk_acks_send(void); /* takes the locks itself */
 
 /* data/send.c */
 bool tk_is_registered(const void *address, size_t size);
@@ -341,7 +339,6 @@ bool tk_devices_poll(void); /* of all, where there are several */
 bool tk_devices_reap(void);
 bool tk_noting_poll(void); /* where links stand in for each other */
 bool tk_noting_reap(void);
-void tk_work_complete(struct tk_work *work); /* it is done, though nobody acknowledged it */
 
 /* data/error.c */
 void tk_post_failed(struct tk_work *work, int error);

@@ -8,6 +8,7 @@
 
 #include "fake_world.h"
 #include "settings/settings.h"
+#include "transport/verbs/data/housekeeping.h"
 #include "unit.h"
 
 /* What the last delivered message was, and what receive queues looked like while it was handled. */

@@ -9,8 +9,7 @@
 
 #include "base/report.h"
 #include "transport/verbs/data/credit.h"
-#include "transport/verbs/failover/failover.h"
-#include "transport/verbs/failover/reconnect.h"
+#include "transport/verbs/failover/connection_state.h"
 #include "transport/verbs/failover/tx_log.h"
 #include "transport/verbs/verbs_private.h"
 

@@ -9,10 +9,10 @@
 #include <string.h>
 
 #include "base/bits.h"
-#include "base/copy.h"
 #include "base/report.h"
-#include "firehose/firehose.h"
+#include "transport/verbs/data/ack.h"
 #include "transport/verbs/data/credit.h"
+#include "transport/verbs/data/housekeeping.h"
 #include "transport/verbs/data/tx.h"
 #include "transport/verbs/failover/failover.h"
 #include "transport/verbs/verbs_private.h"
@@ -21,36 +21,6 @@ enum {
     small_message = 256, /* copying this much costs less than swapping buffers */
     first_bytes = 32     /* most Shorts; copied by a few instructions in line */
 };
-
-static inline void plain_done(struct tk_work *work)
-{
-    struct tk_op *op = work->op;
-    tk_counter_add(&tk_verbs.works_out, -1);
-    tk_work_give_plain(work);
-    tk_counter_add(&op->pending, -1);
-}
-
-void tk_work_complete(struct tk_work *work)
-{
-    if (work->is_plain) {
-        plain_done(work);
-        return;
-    }
-    tk_counter_add(&tk_verbs.works_out, -1);
-    struct tk_op *op = work->op;
-    if (work->is_held)
-        tk_firehose_release(work->held);
-    else if (work->get_to)
-        tk_copy_large(work->get_to, work->bounce->data, work->nbytes);
-    tk_counter_t *sources = work->sources;
-    tk_work_give(work);
-    if (!op)
-        return;
-    if (sources)
-        tk_counter_add(sources, -1);
-    /* Last: whoever sees zero may free the operation. */
-    tk_counter_add(&op->pending, -1);
-}
 
 /* Not inline: the loop around it should be short for what is plain. */
 static void __attribute__((noinline)) work_done(struct tk_work *work, const struct ibv_wc *wc)
@@ -133,7 +103,7 @@ static inline bool __attribute__((always_inline)) reap_from(struct tk_device *de
     do {
         struct tk_work *work = (struct tk_work *)(uintptr_t)wc->wr_id;
         tk_if_unlikely(!work->is_plain || wc->status != IBV_WC_SUCCESS) work_done(work, wc);
-        else plain_done(work);
+        else tk_work_complete_plain(work);
         wc++;
     } while (--n > 0);
     return true;
@@ -430,14 +400,22 @@ static void __attribute__((noinline)) notice_came(struct tk_buffer *buffer, uint
     tk_unlock(&link->lock);
 }
 
+static void __attribute__((noinline))
+receive_failed(struct tk_buffer *buffer, const struct ibv_wc *wc)
+{
+    if (tk_is_death(wc) && tk_link_is_open(buffer->link))
+        tk_devices_reap(); /* the cause is there */
+    if (!tk_failover_flushed(buffer, wc))
+        tk_recv_failed(buffer->link, wc);
+}
+
 static inline void __attribute__((always_inline)) one_came(const struct ibv_wc *wc, bool in_handler)
 {
     struct tk_buffer *buffer = (struct tk_buffer *)(uintptr_t)wc->wr_id;
     struct tk_link *link = buffer->link;
     tk_if_unlikely(wc->status != IBV_WC_SUCCESS)
     {
-        if (!tk_failover_flushed(buffer, wc))
-            tk_recv_failed(link, wc);
+        receive_failed(buffer, wc);
         return;
     }
     if (TK_THREADED)

@@ -83,6 +83,15 @@ static inline void tk_work_give(struct tk_work *work)
     tk_counter_add(&link->room, slots);
 }
 
+/* The device is through with it, and counted it. */
+static inline void tk_work_complete_plain(struct tk_work *work)
+{
+    struct tk_op *op = work->op;
+    tk_counter_add(&tk_verbs.works_out, -1);
+    tk_work_give_plain(work);
+    tk_counter_add(&op->pending, -1);
+}
+
 /* Fills in what all work requests share and posts. The rest of wr, 128 bytes of it, is left as it
  * is: no device looks at fields of other opcodes. `notes` is a constant where that saves time; the
  * keys by rail, of local memory that is no bounce buffer and of remote memory, are for notes. */
@@ -111,6 +120,9 @@ static inline void tk_work_post(struct tk_work *work, struct ibv_send_wr *wr,
     struct tk_note_keys keys = {.local = local_keys, .remote = remote_keys};
     tk_work_post_noted(work, wr, opcode, flags, tk_verbs.keeps, &keys);
 }
+
+/* Completes its operation, and gives it back: also what was acknowledged in another way. */
+void tk_work_complete(struct tk_work *work);
 
 /* Takes a slot for a message without a completion; false: not now, take a work request. */
 static inline bool tk_quiet_take(struct tk_link *link)

@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "transport/verbs/data/tx.h"
-#include "transport/verbs/failover/failover.h"
-#include "transport/verbs/failover/reconnect.h"
+#include "transport/verbs/failover/connection_state.h"
+#include "transport/verbs/failover/control.h"
 #include "transport/verbs/failover/tx_log.h"
 
 enum { WHICH, LIFE, ARRIVED, BEFORE, notice_args, is_open_bit = 0x100 };
@@ -77,44 +77,15 @@ void tk_notices_tell_again(struct tk_link *lost)
 
 /* ---- hearing ---- */
 
-static void heard(struct tk_link *link, int32_t arrived)
-{
-    link->notes->heard = (uint32_t)arrived;
-    link->notes->is_heard = true;
-}
-
-/* Of the life that the link has here. */
-static void take_news(struct tk_link *link, bool is_open, const int32_t *args)
-{
-    if (is_open) {
-        tk_return_answered(link);
-        return;
-    }
-    if (tk_link_is_open(link))
-        tk_link_give_up(link, "the other end has given it up");
-    heard(link, args[ARRIVED]);
-}
-
-/* Who is a life ahead has closed the one that the link has here, or had. */
-static void take_news_of_next_life(struct tk_link *link, bool is_open, const int32_t *args)
-{
-    heard(link, args[BEFORE]);
-    tk_return_asked(link, is_open);
-}
-
-void tk_notice_came(const struct tk_buffer *buffer, uint32_t size)
+struct tk_notice tk_notice_parse(const struct tk_buffer *buffer, uint32_t size)
 {
     const struct tk_short *notice = (const struct tk_short *)(const void *)buffer->data;
     uint32_t number = (uint32_t)notice->args[WHICH] & ~(uint32_t)is_open_bit;
     if (size != tk_short_size(notice_args) || number >= tk_verbs.links_pp)
         tk_wire_error(buffer->link, "a malformed notice came");
-    struct tk_link *link = tk_links_to(buffer->link->peer->rank) + number;
-    bool is_open = notice->args[WHICH] & is_open_bit;
-    tk_lock(&tk_moves_lock);
-    uint32_t ahead = (uint32_t)notice->args[LIFE] - link->notes->life.number;
-    if (ahead == 0)
-        take_news(link, is_open, notice->args);
-    else if (ahead == 1)
-        take_news_of_next_life(link, is_open, notice->args);
-    tk_unlock(&tk_moves_lock);
+    return (struct tk_notice){.link = tk_links_to(buffer->link->peer->rank) + number,
+                              .life = (uint32_t)notice->args[LIFE],
+                              .arrived = (uint32_t)notice->args[ARRIVED],
+                              .before = (uint32_t)notice->args[BEFORE],
+                              .is_open = notice->args[WHICH] & is_open_bit};
 }

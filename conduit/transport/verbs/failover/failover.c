@@ -33,6 +33,8 @@
 #include "settings/settings.h"
 #include "transport/verbs/data/credit.h"
 #include "transport/verbs/data/tx.h"
+#include "transport/verbs/failover/connection_state.h"
+#include "transport/verbs/failover/control.h"
 #include "transport/verbs/failover/failover.h"
 #include "transport/verbs/failover/reconnect.h"
 #include "transport/verbs/failover/tx_log.h"
@@ -41,8 +43,6 @@ struct tk_redo {
     struct tk_redo *next;
     struct tk_note note;
 };
-
-tk_lock_t tk_moves_lock = TK_LOCK_INIT;
 
 enum tk_status tk_failover_open(void)
 {
@@ -56,7 +56,6 @@ enum tk_status tk_failover_open(void)
     }
     for (uint32_t r = 0; r < tk_peers.size; r++)
         tk_verbs.pairs[r].heir = -1;
-    tk_events_open();
     return TK_OK;
 }
 
@@ -121,17 +120,6 @@ void tk_link_give_up(struct tk_link *link, const char *why)
             a->device, a->port, link->peer->rank, link->peer->host, why);
 }
 
-bool tk_is_leaving(void)
-{
-    return !__atomic_load_n(&tk_lost_peer, __ATOMIC_ACQUIRE);
-}
-
-/* The first error, or what was flushed behind it: threads may see the one before the other. */
-static bool is_death(const struct ibv_wc *wc)
-{
-    return wc->status == IBV_WC_RETRY_EXC_ERR || wc->status == IBV_WC_WR_FLUSH_ERR;
-}
-
 /* False: it lives, and its death is the end of the job, or the job is at its end. */
 static bool die(struct tk_link *link, const struct ibv_wc *wc)
 {
@@ -152,7 +140,7 @@ static bool die(struct tk_link *link, const struct ibv_wc *wc)
 bool tk_failover(struct tk_work *work, const struct ibv_wc *wc)
 {
     struct tk_link *link = work->link;
-    if (!tk_verbs.keeps || !is_death(wc))
+    if (!tk_verbs.keeps || !tk_is_death(wc))
         return false;
     if (tk_life_is_over(work))
         return true;
@@ -169,10 +157,8 @@ bool tk_failover(struct tk_work *work, const struct ibv_wc *wc)
 bool tk_failover_flushed(struct tk_buffer *buffer, const struct ibv_wc *wc)
 {
     struct tk_link *link = buffer->link;
-    if (!is_death(wc))
+    if (!tk_is_death(wc))
         return false;
-    if (tk_link_is_open(link))
-        tk_devices_reap(); /* the cause is there */
     if (!die(link, wc))
         return false;
     tk_lock(&link->lock);
@@ -202,12 +188,46 @@ void tk_failover_rail(uint32_t rail)
     }
 }
 
-/* ---- what is on the dead link ---- */
+/* ---- what the other end reports ---- */
 
-int tk_link_unfinished(const struct tk_link *link)
+static void heard(struct tk_link *link, uint32_t arrived)
 {
-    return link->notes->failed + link->quiet;
+    link->notes->heard = arrived;
+    link->notes->is_heard = true;
 }
+
+/* Of the life that the link has here. */
+static void take_news(const struct tk_notice *notice)
+{
+    if (notice->is_open) {
+        tk_return_answered(notice->link);
+        return;
+    }
+    if (tk_link_is_open(notice->link))
+        tk_link_give_up(notice->link, "the other end has given it up");
+    heard(notice->link, notice->arrived);
+}
+
+/* Who is a life ahead has closed the one that the link has here, or had. */
+static void take_news_of_next_life(const struct tk_notice *notice)
+{
+    heard(notice->link, notice->before);
+    tk_return_asked(notice->link, notice->is_open);
+}
+
+void tk_notice_came(const struct tk_buffer *buffer, uint32_t size)
+{
+    struct tk_notice notice = tk_notice_parse(buffer, size);
+    tk_lock(&tk_moves_lock);
+    uint32_t ahead = notice.life - notice.link->notes->life.number;
+    if (ahead == 0)
+        take_news(&notice);
+    else if (ahead == 1)
+        take_news_of_next_life(&notice);
+    tk_unlock(&tk_moves_lock);
+}
+
+/* ---- what is on the dead link ---- */
 
 /* Has the device given back everything, and have all threads done with it? Quiet messages that are
  * the last ones may never be given back: they wait for nobody. */
@@ -377,6 +397,53 @@ static void succeed(struct tk_link *heir, struct tk_link *primary)
     tk_pair_of(heir)->heir = -1;
 }
 
+/* ---- posting again ---- */
+
+static void repost_work(struct tk_link *link, const struct tk_note *note, struct tk_work *work)
+{
+    struct ibv_sge sge[2];
+    struct ibv_send_wr wr = {.sg_list = sge, .num_sge = note->is_inline ? 1 : note->parts};
+    sge[0] = (struct ibv_sge){.addr = (uintptr_t)note->bytes, .length = note->size[0]};
+    for (int i = 0; i < wr.num_sge && !note->is_inline; i++)
+        sge[i] = (struct ibv_sge){
+            .addr = note->part[i], .length = note->size[i], .lkey = note->keys[i][link->rail]};
+    if (note->opcode != IBV_WR_SEND) {
+        wr.wr.rdma.remote_addr = note->remote;
+        wr.wr.rdma.rkey = note->remote_keys[link->rail];
+    }
+    work->link = link;
+    tk_work_post(work, &wr, (enum ibv_wr_opcode)note->opcode, note->is_inline ? IBV_SEND_INLINE : 0,
+                 note->is_inline ? NULL : note->keys[note->parts - 1], note->remote_keys);
+}
+
+/* As few with a completion of their own as there were: works may all wait behind it. */
+static bool repost_quiet(struct tk_link *link, const struct tk_note *note)
+{
+    if (tk_noted_quiet_take(link)) {
+        memcpy(link->quiet_data.bytes, note->bytes, note->size[0]);
+        tk_quiet_post_noted(link, note->size[0]);
+        return true;
+    }
+    struct tk_work *work = tk_work_take(link, false);
+    if (!work)
+        return false;
+    work->nbytes = note->size[0];
+    repost_work(link, note, work);
+    return true;
+}
+
+/* Posts it over this link, whose lock is held, as a log entry of its own. False: no room now. */
+static bool repost(struct tk_link *link, const struct tk_note *note)
+{
+    if (!note->work)
+        return repost_quiet(link, note);
+    if (!tk_slot_take(link))
+        return false;
+    tk_counter_add(&tk_verbs.works_out, -1); /* for the time that failed */
+    repost_work(link, note, note->work);
+    return true;
+}
+
 /* ---- step by step ---- */
 
 /* True when nothing is left. */
@@ -385,7 +452,7 @@ static bool redo_over(struct tk_link *link)
     struct tk_pair *pair = tk_pair_of(link);
     bool is_posted = true;
     tk_lock(&link->lock);
-    while (pair->redo && (is_posted = tk_note_repost(link, &pair->redo->note)))
+    while (pair->redo && (is_posted = repost(link, &pair->redo->note)))
         drop_redo(pair);
     tk_unlock(&link->lock);
     return is_posted;

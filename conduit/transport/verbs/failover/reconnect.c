@@ -26,7 +26,7 @@
 #include "base/report.h"
 #include "settings/settings.h"
 #include "transport/verbs/data/credit.h"
-#include "transport/verbs/failover/failover.h"
+#include "transport/verbs/failover/connection_state.h"
 #include "transport/verbs/failover/reconnect.h"
 #include "transport/verbs/failover/tx_log.h"
 
@@ -37,51 +37,6 @@ uint64_t tk_return_wait = TK_SECOND;
 static struct tk_life *life_of(struct tk_link *link)
 {
     return &link->notes->life;
-}
-
-void tk_life_name(struct tk_link *link)
-{
-    struct tk_work *quiet = &life_of(link)->quiet[life_of(link)->number % 2];
-    quiet->link = link;
-    quiet->opcode = IBV_WR_SEND;
-    link->quiet_wr.wr_id = (uintptr_t)quiet;
-}
-
-bool tk_life_names(const struct tk_work *work)
-{
-    const struct tk_life *life = &work->link->notes->life;
-    return work == &life->quiet[0] || work == &life->quiet[1];
-}
-
-bool tk_life_is_over(const struct tk_work *work)
-{
-    const struct tk_life *life = &work->link->notes->life;
-    uint32_t number = __atomic_load_n(&life->number, __ATOMIC_RELAXED);
-    return work == &life->quiet[(number + 1) % 2];
-}
-
-/* ---- what is to be done, until it is ---- */
-
-static void make_chore(struct tk_link *link)
-{
-    if (life_of(link)->is_chore)
-        return;
-    life_of(link)->is_chore = true;
-    tk_pair_of(link)->chores++;
-    tk_counter_add(&tk_verbs.chores, 1);
-}
-
-static void end_chore(struct tk_link *link)
-{
-    life_of(link)->is_chore = false;
-    tk_pair_of(link)->chores--;
-    tk_counter_add(&tk_verbs.chores, -1);
-}
-
-void tk_return_tell(struct tk_link *link)
-{
-    link->notes->must_tell = true;
-    make_chore(link);
 }
 
 /* ---- when ---- */
@@ -115,7 +70,7 @@ static bool ask_if_due(struct tk_link *link, uint64_t now)
     if (tk_counter_read(&link->fate) < TK_CLOSED || now - life_of(link)->ended < wait_of(link))
         return false;
     life_of(link)->is_wanted = true;
-    make_chore(link);
+    tk_chore_make(link);
     return true;
 }
 
@@ -247,7 +202,7 @@ void tk_return_asked(struct tk_link *link, bool is_open)
 {
     life_of(link)->is_wanted = life_of(link)->is_asked = is_open;
     life_of(link)->is_passed = !is_open;
-    make_chore(link);
+    tk_chore_make(link);
 }
 
 /* The other end waits to hear that nothing came. */
@@ -273,7 +228,7 @@ static void step(struct tk_link *link)
             tk_return_watch(tk_rail_of(link));
     }
     if (!link->notes->must_tell)
-        end_chore(link);
+        tk_chore_end(link);
 }
 
 void tk_return_step(uint32_t rank)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Links that come back after they were given up. All but the first three with the lock of moves. */
+ * Connections that come back after they were given up. All but the first two with the lock of
+ * moves. */
 #ifndef TK_VERBS_RECONNECT_H
 #define TK_VERBS_RECONNECT_H
 
@@ -9,18 +10,12 @@
 /* How long the first death keeps a link away, in ns; tests shorten it. */
 extern TK_HIDDEN uint64_t tk_return_wait;
 
-/* Names the link in quiet messages of this life; start-up, or with the link's lock. */
-void tk_life_name(struct tk_link *link);
-
 /* Its port was down, or is: looks whether it is back from now on. */
 void tk_return_watch(struct tk_rail *rail);
 
 /* Is the port back, and links of it to be opened again? Takes the lock of moves. Returns when to
  * look again. */
 uint64_t tk_return_look(uint32_t rail, uint64_t now);
-
-/* There is something to tell of it. */
-void tk_return_tell(struct tk_link *link);
 
 /* The other end is open in the life that the link has here. */
 void tk_return_answered(struct tk_link *link);
@@ -33,9 +28,5 @@ void tk_return_trust(uint32_t rank);
 
 /* Opens what is to be opened; where no link of the pair is being moved. */
 void tk_return_step(uint32_t rank);
-
-/* Does the work only name its link in errors of quiet messages; of a life that is over? No lock. */
-bool tk_life_names(const struct tk_work *work);
-bool tk_life_is_over(const struct tk_work *work);
 
 #endif

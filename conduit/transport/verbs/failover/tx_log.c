@@ -7,8 +7,6 @@
 #include <string.h>
 
 #include "base/report.h"
-#include "transport/verbs/data/tx.h"
-#include "transport/verbs/failover/failover.h"
 #include "transport/verbs/failover/tx_log.h"
 
 enum tk_status tk_notes_open(struct tk_link *link)
@@ -75,48 +73,4 @@ const struct tk_short *tk_note_as_notice(const struct tk_note *note)
     const void *bytes = note->is_inline ? note->bytes : note->work->bounce->data;
     const struct tk_short *message = bytes;
     return message->head.kind == TK_NOTICE ? message : NULL;
-}
-
-static void repost_work(struct tk_link *link, const struct tk_note *note, struct tk_work *work)
-{
-    struct ibv_sge sge[2];
-    struct ibv_send_wr wr = {.sg_list = sge, .num_sge = note->is_inline ? 1 : note->parts};
-    sge[0] = (struct ibv_sge){.addr = (uintptr_t)note->bytes, .length = note->size[0]};
-    for (int i = 0; i < wr.num_sge && !note->is_inline; i++)
-        sge[i] = (struct ibv_sge){
-            .addr = note->part[i], .length = note->size[i], .lkey = note->keys[i][link->rail]};
-    if (note->opcode != IBV_WR_SEND) {
-        wr.wr.rdma.remote_addr = note->remote;
-        wr.wr.rdma.rkey = note->remote_keys[link->rail];
-    }
-    work->link = link;
-    tk_work_post(work, &wr, (enum ibv_wr_opcode)note->opcode, note->is_inline ? IBV_SEND_INLINE : 0,
-                 note->is_inline ? NULL : note->keys[note->parts - 1], note->remote_keys);
-}
-
-/* As few with a completion of their own as there were: works may all wait behind it. */
-static bool repost_quiet(struct tk_link *link, const struct tk_note *note)
-{
-    if (tk_noted_quiet_take(link)) {
-        memcpy(link->quiet_data.bytes, note->bytes, note->size[0]);
-        tk_quiet_post_noted(link, note->size[0]);
-        return true;
-    }
-    struct tk_work *work = tk_work_take(link, false);
-    if (!work)
-        return false;
-    work->nbytes = note->size[0];
-    repost_work(link, note, work);
-    return true;
-}
-
-bool tk_note_repost(struct tk_link *link, const struct tk_note *note)
-{
-    if (!note->work)
-        return repost_quiet(link, note);
-    if (!tk_slot_take(link))
-        return false;
-    tk_counter_add(&tk_verbs.works_out, -1); /* for the time that failed */
-    repost_work(link, note, note->work);
-    return true;
 }

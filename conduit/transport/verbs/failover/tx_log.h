@@ -118,7 +118,4 @@ struct tk_note *tk_note_back(const struct tk_link *link, uint32_t back);
 /* If it is a notice between transports (failover/failover.c); else NULL. */
 const struct tk_short *tk_note_as_notice(const struct tk_note *note);
 
-/* Posts it over this link, whose lock is held, as a note of its own. False: no room now. */
-bool tk_note_repost(struct tk_link *link, const struct tk_note *note);
-
 #endif

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Credits that go back by themselves. */
+#ifndef TK_VERBS_ACK_H
+#define TK_VERBS_ACK_H
+
+#include "transport/verbs/verbs_private.h"
+
+/* The handler of a request is through and sent no reply; with the link's lock held. */
+void tk_credit_owe(struct tk_link *link);
+
+/* Sends the ACK that found no room before, if there is one; takes the link's lock. */
+void tk_ack_retry(struct tk_link *link);
+
+#endif

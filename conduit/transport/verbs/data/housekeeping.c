@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What is pending besides messages and transfers: connections that are to be moved, ACKs that found
+ * no room; and the report of peers that give no credits back. Takes the links' locks. */
+#include "config.h"
+
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "base/report.h"
+#include "settings/settings.h"
+#include "transport/verbs/data/ack.h"
+#include "transport/verbs/data/housekeeping.h"
+#include "transport/verbs/failover/failover.h"
+#include "transport/verbs/verbs_private.h"
+
+static bool is_linked(uint32_t rank)
+{
+    return rank != tk_peers.me && tk_links_to(rank)->qp;
+}
+
+void tk_acks_send(void)
+{
+    if (tk_verbs.keeps)
+        tk_failover_step();
+    for (uint32_t r = 0; r < tk_peers.size && tk_counter_read(&tk_verbs.chores) > 0; r++)
+        if (is_linked(r))
+            tk_ack_retry(tk_primary(tk_peer(r)));
+}
+
+static void tell_stall(const struct tk_link *link, double seconds)
+{
+    char text[96];
+    if (link->credits == 0)
+        snprintf(text, sizeof(text), "all %d credits are out; it has not polled",
+                 tk_verbs.credits_pp);
+    else
+        snprintf(text, sizeof(text),
+                 "all credits of this process are out (GASNET_AM_CREDITS_TOTAL)");
+    tk_warn("waiting %.0f s to send active messages to rank %u (%s, pid %d): %s "
+            "(GASNET_AM_STALL_SECONDS=0 silences this)",
+            seconds, link->peer->rank, link->peer->host, link->peer->pid, text);
+}
+
+void tk_verbs_tell_stall(void)
+{
+    if (tk_verbs.keeps)
+        tk_events_look();
+    uint64_t now = tk_now(), limit = (uint64_t)(tk_settings.am_stall_seconds * 1e9);
+    for (uint32_t r = 0; tk_verbs.links && limit && r < tk_peers.size; r++) {
+        struct tk_link *link = is_linked(r) ? tk_primary(tk_peer(r)) : NULL;
+        if (!link || !tk_trylock(&link->lock))
+            continue;
+        bool is_starved = link->credits == 0 || tk_counter_read(&tk_verbs.credits_total) == 0;
+        if (is_starved && link->starved_since && now - link->starved_since > limit) {
+            tell_stall(link, (double)(now - link->starved_since) / 1e9);
+            link->starved_since = now;
+        }
+        tk_unlock(&link->lock);
+    }
+}
