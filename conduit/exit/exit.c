@@ -167,7 +167,7 @@ static void look_for_verdict(void)
 
 /* The launcher did not see it, or does not care. Whoever is leaving knows by the fence that not all
  * came. */
-static void end_for_dead(const struct tk_peer *dead, enum tk_fate how)
+static void end_for_dead(const struct tk_peer *dead, enum tk_rank_liveness how)
 {
     if (!claim(1))
         return;
@@ -189,7 +189,7 @@ static void end_for_dead(const struct tk_peer *dead, enum tk_fate how)
 static void *end_from_aside(void *unused)
 {
     const struct tk_peer *dead;
-    enum tk_fate how;
+    enum tk_rank_liveness how;
     (void)unused;
     while ((dead = tk_watch_wait(&how)))
         end_for_dead(dead, how);

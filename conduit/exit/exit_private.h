@@ -137,6 +137,6 @@ void tk_watch_neighbours(void);
 void tk_watch_call(void);
 
 /* Waits for that call, NULL then, or until a neighbour that did not leave in order is dead. */
-struct tk_peer *tk_watch_wait(enum tk_fate *how);
+struct tk_peer *tk_watch_wait(enum tk_rank_liveness *how);
 
 #endif

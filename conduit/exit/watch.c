@@ -157,10 +157,10 @@ static bool wait_for_death(void)
 }
 
 /* The watched one is dead: it, or NULL when that is in order. The next one is watched. */
-static struct tk_peer *bury(enum tk_fate *how)
+static struct tk_peer *bury(enum tk_rank_liveness *how)
 {
     struct tk_peer *dead = peer_at(watched);
-    *how = (enum tk_fate)atomic_load_explicit(fate, memory_order_acquire);
+    *how = (enum tk_rank_liveness)atomic_load_explicit(fate, memory_order_acquire);
     unwatch();
     watch_from(behind(watched));
     return *how == TK_FATE_LEFT ? NULL : dead;
@@ -173,7 +173,7 @@ static void hold_back(void)
         poll(&ready, 1, hold_back_ms);
 }
 
-struct tk_peer *tk_watch_wait(enum tk_fate *how)
+struct tk_peer *tk_watch_wait(enum tk_rank_liveness *how)
 {
     struct tk_peer *dead = NULL;
     while (!called() && !dead)

@@ -16,7 +16,7 @@ struct trunkline_client tk_client;
 struct trunkline_segment tk_segment = {.client = &tk_client, .area = {.fd = -1}};
 struct trunkline_ep tk_ep = {.client = &tk_client};
 struct trunkline_tm tk_tm = {.ep = &tk_ep};
-struct tk_pair tk_pairs[tk_endpoints_max * tk_pair_columns];
+struct tk_ep_pair tk_pairs[tk_endpoints_max * tk_pair_columns];
 
 static tk_lock_t list_lock = TK_LOCK_INIT;
 static struct trunkline_ep *list[GASNET_MAXEPS] = {&tk_ep};

@@ -77,15 +77,15 @@ enum { tk_pair_columns = 64 };
 _Static_assert((int)tk_endpoints_max < (int)tk_pair_columns,
                "a column for each endpoint, and one more");
 
-struct tk_pair {
+struct tk_ep_pair {
     uintptr_t *shifts;
 };
 
-extern TK_HIDDEN struct tk_pair tk_pairs[tk_endpoints_max * tk_pair_columns];
+extern TK_HIDDEN struct tk_ep_pair tk_pairs[tk_endpoints_max * tk_pair_columns];
 
 static inline size_t tk_pair_place(gex_TM_t tm)
 {
-    return ((uintptr_t)tm - (uintptr_t)tk_pairs) / sizeof(struct tk_pair);
+    return ((uintptr_t)tm - (uintptr_t)tk_pairs) / sizeof(struct tk_ep_pair);
 }
 
 static inline bool tk_is_pair(gex_TM_t tm)

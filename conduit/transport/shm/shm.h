@@ -51,7 +51,7 @@ enum tk_status tk_shm_try_segment(struct tk_peer *peer, const struct tk_bound *b
 void tk_shm_admit_neighbours(void);
 
 /* How a rank ends: a word in the file of its rings, which neighbours read after its death. */
-enum tk_fate {
+enum tk_rank_liveness {
     TK_FATE_RUNS,    /* it died without a word */
     TK_FATE_LEAVING, /* it was on its way out, or had asked for the end of the job */
     TK_FATE_TOLD,    /* it said itself what it died of */
@@ -59,7 +59,7 @@ enum tk_fate {
 };
 
 /* Ours. Async-signal-safe. Nothing goes back from TOLD or LEFT. */
-void tk_shm_set_fate(enum tk_fate fate);
+void tk_shm_set_fate(enum tk_rank_liveness fate);
 
 /* The word of a neighbour, by index in the neighbourhood; NULL: it can't be reached any more. Good
  * to read until the process ends. */

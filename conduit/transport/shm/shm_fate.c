@@ -14,7 +14,7 @@
 #include "memory/memory.h"
 #include "transport/shm/shm_private.h"
 
-void tk_shm_set_fate(enum tk_fate fate)
+void tk_shm_set_fate(enum tk_rank_liveness fate)
 {
     if (!tk_shm.base)
         return;

@@ -40,7 +40,7 @@ enum {
 struct tk_link;
 struct tk_pinned;
 struct tk_note;
-struct tk_pair;
+struct tk_rank_pair;
 struct tk_rail;
 
 /* Memory that devices know: one object of each, and the keys by rail. */
@@ -108,7 +108,7 @@ struct tk_link {
 
     struct tk_notes *notes; /* NULL: links do not stand in for each other */
     tk_counter_t lent;      /* slots taken by who posts later */
-    tk_counter_t fate;      /* enum tk_fate, see failover/connection_state.h */
+    tk_counter_t fate;      /* enum tk_connection_state, see failover/connection_state.h */
 };
 
 struct tk_device {
@@ -177,7 +177,7 @@ struct tk_verbs {
     tk_counter_t credits_total; /* requests that this process may still have in flight */
     tk_counter_t chores;        /* ACKs and moves to other links that polls are to go on with */
     tk_counter_t returns;       /* links that came back; see tk_fence() */
-    struct tk_pair *pairs;      /* by rank; see failover/failover.c. NULL: nothing is noted */
+    struct tk_rank_pair *pairs; /* by rank; see failover/failover.c. NULL: nothing is noted */
     tk_counter_t works_out;     /* work requests under way: an idle send CQ need not be polled */
 };
 

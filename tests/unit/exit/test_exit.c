@@ -105,7 +105,7 @@ void tk_bootstrap_close(void)
 }
 
 /* Nobody shares memory here. */
-void tk_shm_set_fate(enum tk_fate fate)
+void tk_shm_set_fate(enum tk_rank_liveness fate)
 {
     (void)fate;
 }

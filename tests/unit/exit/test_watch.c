@@ -47,7 +47,7 @@ static pid_t pid_of(uint32_t index)
     return tk_peer(first_rank + index)->pid;
 }
 
-static void end(uint32_t index, enum tk_fate how)
+static void end(uint32_t index, enum tk_rank_liveness how)
 {
     fates[index] = how;
     kill(pid_of(index), SIGKILL);
@@ -59,9 +59,9 @@ static void reap(uint32_t index)
 }
 
 /* What is expected of the wait: the dead one's index, or me: it was called. */
-static void expect(uint32_t index, enum tk_fate how)
+static void expect(uint32_t index, enum tk_rank_liveness how)
 {
-    enum tk_fate seen = TK_FATE_RUNS;
+    enum tk_rank_liveness seen = TK_FATE_RUNS;
     const struct tk_peer *dead = tk_watch_wait(&seen);
     uint32_t got = dead ? dead->rank - first_rank : me;
     for (uint32_t r = 0; r < ranks; r++)

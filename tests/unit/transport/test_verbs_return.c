@@ -30,9 +30,9 @@ static void ports_are_back(uint32_t rank)
     tk_verbs_tell_stall();
 }
 
-static enum tk_fate fate(uint32_t rank, uint32_t number)
+static enum tk_connection_state fate(uint32_t rank, uint32_t number)
 {
-    return (enum tk_fate)tk_counter_read(&link_to(rank, 1 - rank, number)->fate);
+    return (enum tk_connection_state)tk_counter_read(&link_to(rank, 1 - rank, number)->fate);
 }
 
 static uint32_t life(uint32_t rank, uint32_t number)

@@ -8,7 +8,7 @@
 #include "transport/verbs/verbs_private.h"
 
 /* Of a link. Closing and drained ones belong to a pair that is being moved. */
-enum tk_fate {
+enum tk_connection_state {
     TK_LIVE,
     TK_OPENING, /* its queue pair is open again, the other end is not known to be: nothing is sent
                  */
@@ -59,14 +59,14 @@ static inline bool tk_link_is_closed(const struct tk_link *link)
 /* What is to be posted again. */
 struct tk_redo;
 
-struct tk_pair {
+struct tk_rank_pair {
     struct tk_redo *redo; /* in the order in which it was posted once */
     tk_counter_t moving;  /* links that died and are not closed */
     int chores;           /* links of which there is something else to do */
     int heir;             /* number of the link that will be primary; -1: the primary one lives */
 };
 
-static inline struct tk_pair *tk_pair_of(const struct tk_link *link)
+static inline struct tk_rank_pair *tk_pair_of(const struct tk_link *link)
 {
     return &tk_verbs.pairs[link->peer->rank];
 }

@@ -59,7 +59,7 @@ enum tk_status tk_failover_open(void)
     return TK_OK;
 }
 
-static void drop_redo(struct tk_pair *pair)
+static void drop_redo(struct tk_rank_pair *pair)
 {
     struct tk_redo *first = pair->redo;
     pair->redo = first->next;
@@ -334,7 +334,7 @@ static void make_ready(struct tk_link *heir)
 
 /* Not before the primary link is drained: its credits would not be final. NULL: not yet, or there
  * is none. */
-static struct tk_link *find_heir(struct tk_pair *pair, const struct tk_link *primary)
+static struct tk_link *find_heir(struct tk_rank_pair *pair, const struct tk_link *primary)
 {
     uint32_t rank = primary->peer->rank;
     struct tk_link *links = tk_links_to(rank);
@@ -449,7 +449,7 @@ static bool repost(struct tk_link *link, const struct tk_note *note)
 /* True when nothing is left. */
 static bool redo_over(struct tk_link *link)
 {
-    struct tk_pair *pair = tk_pair_of(link);
+    struct tk_rank_pair *pair = tk_pair_of(link);
     bool is_posted = true;
     tk_lock(&link->lock);
     while (pair->redo && (is_posted = repost(link, &pair->redo->note)))
@@ -513,7 +513,7 @@ static void end_moves(uint32_t rank)
 
 static void step_pair(uint32_t rank)
 {
-    struct tk_pair *pair = &tk_verbs.pairs[rank];
+    struct tk_rank_pair *pair = &tk_verbs.pairs[rank];
     struct tk_link *primary = tk_primary(tk_peer(rank)), *goal = primary;
     note_drained(rank);
     if (!tk_link_is_live(primary))
@@ -542,7 +542,7 @@ void tk_failover_step(void)
     if (!tk_trylock(&tk_moves_lock))
         return;
     for (uint32_t r = 0; r < tk_peers.size; r++) {
-        struct tk_pair *pair = &tk_verbs.pairs[r];
+        struct tk_rank_pair *pair = &tk_verbs.pairs[r];
         if (tk_counter_read(&pair->moving) > 0 || pair->chores > 0)
             step_pair(r);
         if (pair->chores > 0 && tk_counter_read(&pair->moving) == 0)
