@@ -99,9 +99,10 @@ bool tk_setting_is_default(const struct tk_setting *setting);
 void tk_setting_format(const struct tk_setting *setting, const struct tk_settings *values,
                        char *out, size_t size);
 
-/* The table for people: name, default, range, help (gasnetrun_ibv --settings). Depends on
- * settings.def alone. */
+/* The table for people: name, default, range, help, by groups (gasnetrun_ibv --settings), and the
+ * same as the SETTINGS section of trunkline-settings(7). Depend on settings.def alone. */
 void tk_settings_print(FILE *out);
+void tk_settings_print_man(FILE *out);
 
 /* ---- The environment ---- */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The table of settings as text for people; linked into the launcher too, so it needs nothing but
- * the table. */
+ * The table of settings for people, as plain text and as the body of a manual page; linked into the
+ * launcher too, so it needs nothing but the table. */
 #include "config.h"
 
 #include <string.h>
@@ -9,6 +9,28 @@
 #include "settings/settings.h"
 
 enum { line_width = 110 };
+
+/* How one page is written: text() may have to escape what the page's language would interpret. */
+struct page {
+    void (*group)(FILE *out, const char *title);
+    void (*text)(FILE *out, const char *text);
+    const char *before_name, *after_name, *indent, *after_facts, *after_help;
+};
+
+/* The groups and rows of settings.def in their order; titles of groups begin with '='. */
+static const char *const order[] = {
+#define TK_GROUP(title)                                        "=" title,
+#define TK_INT(field, name, def, min, max, unit, scope, help)  name,
+#define TK_REAL(field, name, def, min, max, unit, scope, help) name,
+#define TK_SIZE(field, name, def, min, max, unit, scope, help) name,
+#define TK_BOOL(field, name, def, scope, help)                 name,
+#define TK_TEXT(field, name, def, scope, help)                 name,
+#define TK_CHOICE(field, name, def, words, scope, help)        name,
+#define TK_IGNORED(name, help)                                 name,
+#define TK_TOOLS(name, def, help)                              name,
+#define TK_SWITCH(name, def, help)                             name,
+#include "settings/settings.def"
+};
 
 static void print_default(FILE *out, const struct tk_setting *s)
 {
@@ -48,35 +70,94 @@ static const char *scope_text(const struct tk_setting *s)
     return s->scope == TK_SCOPE_LAUNCHER ? "; read by the launcher" : "";
 }
 
-static void print_setting(FILE *out, const struct tk_setting *s)
+static void print_setting(FILE *out, const struct page *page, const struct tk_setting *s)
 {
-    fprintf(out, "%s\n    (", s->name);
-    print_default(out, s);
-    fprintf(out, "%s)\n    %s\n", scope_text(s), s->help);
+    char facts[512] = "";
+    FILE *text = fmemopen(facts, sizeof(facts), "w");
+
+    if (text) {
+        print_default(text, s);
+        fputs(scope_text(s), text);
+        fclose(text);
+    }
+    fprintf(out, "%s%s%s%s(", page->before_name, s->name, page->after_name, page->indent);
+    page->text(out, facts);
+    fprintf(out, ")%s%s", page->after_facts, page->indent);
+    page->text(out, s->help);
+    fputs(page->after_help, out);
 }
 
-/* Those that one reason covers follow each other in the table. Returns the first of the others. */
-static size_t print_ignored(FILE *out, size_t i)
+/* Rows that one reason covers follow each other in the table. Returns the first of the others. */
+static size_t print_ignored(FILE *out, const struct page *page, size_t i)
 {
     const char *help = tk_setting_table[i].help;
-    int column = fprintf(out, "%s", tk_setting_table[i].name);
+    int column = fprintf(out, "%s%s", page->before_name, tk_setting_table[i].name);
     for (i++; i < tk_setting_count && !strcmp(tk_setting_table[i].help, help); i++) {
         const char *name = tk_setting_table[i].name;
-        if (column + 2 + (int)strlen(name) > line_width)
+        if (!*page->before_name && column + 2 + (int)strlen(name) > line_width)
             column = fprintf(out, ",\n%s", name) - 2;
         else
             column += fprintf(out, ", %s", name);
     }
-    fprintf(out, "\n    (accepted, no effect)\n    %s\n", help);
+    fprintf(out, "%s%s(accepted, no effect)%s%s", page->after_name, page->indent, page->after_facts,
+            page->indent);
+    page->text(out, help);
+    fputs(page->after_help, out);
     return i;
+}
+
+static void print_page(FILE *out, const struct page *page)
+{
+    size_t row = 0;
+    for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
+        if (order[i][0] == '=')
+            page->group(out, order[i] + 1);
+        else if (row == tk_setting_count || strcmp(order[i], tk_setting_table[row].name) != 0)
+            continue; /* printed with the row before it */
+        else if (tk_setting_table[row].type == TK_SETTING_IGNORED)
+            row = print_ignored(out, page, row);
+        else
+            print_setting(out, page, &tk_setting_table[row++]);
+    }
+}
+
+static void plain_group(FILE *out, const char *title)
+{
+    fprintf(out, "%s%s\n\n", title == order[0] + 1 ? "" : "\n", title);
+}
+
+static void plain_text(FILE *out, const char *text)
+{
+    fputs(text, out);
 }
 
 void tk_settings_print(FILE *out)
 {
-    for (size_t i = 0; i < tk_setting_count;) {
-        if (tk_setting_table[i].type == TK_SETTING_IGNORED)
-            i = print_ignored(out, i);
+    static const struct page plain = {plain_group, plain_text, "", "\n", "    ", "\n", "\n"};
+    print_page(out, &plain);
+}
+
+static void man_group(FILE *out, const char *title)
+{
+    fprintf(out, ".SS %s\n", title);
+}
+
+/* A hyphen that belongs to an option or a number is not one to break a line at, and a backslash
+ * begins an escape. */
+static void man_text(FILE *out, const char *text)
+{
+    for (; *text; text++) {
+        if (*text == '-')
+            fputs("\\-", out);
+        else if (*text == '\\')
+            fputs("\\e", out);
         else
-            print_setting(out, &tk_setting_table[i++]);
+            fputc(*text, out);
     }
+}
+
+void tk_settings_print_man(FILE *out)
+{
+    static const struct page man = {man_group, man_text, ".TP\n.B ", "\n", "", "\n.br\n", "\n"};
+    print_page(out, &man);
 }

@@ -242,6 +242,9 @@ int main(int argc, char **argv)
     case WISH_SETTINGS:
         tk_settings_print(stdout);
         return shown();
+    case WISH_SETTINGS_MAN:
+        tk_settings_print_man(stdout);
+        return shown();
     case WISH_RUN:
         break;
     }

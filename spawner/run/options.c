@@ -21,7 +21,8 @@ const char options_help[] =
     "  -t                   test only: say what would be run (implies -v)\n"
     "  -k                   keep the session directory (implies -v)\n"
     "  -spawner=local       how processes are started; also GASNET_IBV_SPAWNER\n"
-    "  --settings           print every environment variable that is honoured\n"
+    "  --settings           print every environment variable that is honoured (=man: as part of a "
+    "manual page)\n"
     "  --help, --version\n"
     "Exit status: 0 when every process ended well; else the status of the first that did not (the\n"
     "largest, where all left in order), 128 + s for signal s; 1 when the job could not be run, 2 "
@@ -82,6 +83,8 @@ static bool take_long(struct options *o, struct reader *r, const char *word)
         o->wish = WISH_VERSION;
     else if (!strcmp(word, "--settings"))
         o->wish = WISH_SETTINGS;
+    else if (!strcmp(word, "--settings=man"))
+        o->wish = WISH_SETTINGS_MAN;
     else if (!strncmp(word, "--spawner=", 10))
         o->spawner = word + 10;
     else

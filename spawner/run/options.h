@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum options_wish { WISH_RUN, WISH_HELP, WISH_VERSION, WISH_SETTINGS };
+enum options_wish { WISH_RUN, WISH_HELP, WISH_VERSION, WISH_SETTINGS, WISH_SETTINGS_MAN };
 
 struct options {
     enum options_wish wish;

@@ -9,6 +9,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -36,6 +37,9 @@ int __lsan_is_turned_off(void)
 
 void unit_deadline(void)
 {
+    const char *wanted = getenv("UNIT_CASE");
+    if (wanted)
+        cmocka_set_test_filter(wanted);
     alarm(program_seconds);
 }
 

@@ -1,0 +1,109 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Fails when the documents and the tree disagree: an option of the launcher that its manual page lacks, a setting that no
+# page knows, a path or a manual page that is not there, a generated part that is out of date, a front page that grew.
+# usage: documents.sh             (through make check)
+#        documents.sh --update    writes the generated parts
+set -u
+top=${top_srcdir:-$(cd "$(dirname "$0")/../.." && pwd)}
+built=${top_builddir:-$top}
+launcher=${GASNETRUN:?the launcher: run through make check, or set it}
+work=$(mktemp -d) || exit 2
+trap 'rm -rf "$work"' EXIT
+cd "$top" || exit 2
+pages="man/gasnetrun_ibv.1 man/trunkline.7 man/trunkline_rails.3 man/softhca-fault.7 contrib/softhca/softhca.1"
+texts="README HACKING CONTRIBUTING CHANGELOG doc/*.md"
+readme_lines=150
+bad=0
+
+wrong()
+{
+    echo "$*"
+    bad=1
+}
+
+# The rooms of the library, top down, as doc/architecture.md shows them.
+rooms()
+{
+    sed '/^#/d; s/^/    /' contrib/check/layers.txt
+}
+
+# architecture FILE: doc/architecture.md with the rooms as they are, to FILE
+architecture()
+{
+    rooms >"$work/rooms"
+    awk -v rooms="$work/rooms" '
+        /^<!-- end of rooms -->$/ { inside = 0 }
+        !inside { print }
+        /^<!-- rooms: from contrib\/check\/layers.txt -->$/ {
+            inside = 1
+            print ""
+            while ((getline line < rooms) > 0)
+                print line
+            print ""
+        }' doc/architecture.md >"$1"
+}
+
+check_options()
+{
+    "$launcher" --help >"$work/help" || exit 2
+    sed 's/\\-/-/g; s/\\f[BIR]//g; s/"//g' man/gasnetrun_ibv.1 >"$work/page"
+    for option in $(grep -oE '^  --?[A-Za-z]+|, --?[A-Za-z]+' "$work/help" | tr -d ' ,' | grep -v '^-nN$'); do
+        grep -qE -- "(^|[^-A-Za-z])${option}([^-A-Za-z]|\$)" "$work/page" || wrong "gasnetrun_ibv(1) lacks the option $option"
+    done
+}
+
+check_settings()
+{
+    "$launcher" --settings >"$work/settings" || exit 2
+    "$launcher" --settings=man | sed 's/\\-/-/g; s/^\.B //' >"$work/settings.man"
+    for name in $(grep -oE 'GASNET_[A-Z0-9_]+' "$work/settings" | sort -u); do
+        grep -q "$name" "$work/settings.man" || wrong "trunkline-settings(7) lacks $name"
+    done
+    # shellcheck disable=SC2086 # lists
+    for name in $(grep -ohE '\bGASNET_[A-Z0-9_]+[A-Z0-9]\b' $texts $pages man/trunkline-settings.7.in | sort -u); do
+        grep -qE "(^|[^A-Z_])$name" "$work/settings" && continue
+        grep -rqw -- "$name" conduit/include conduit/*.in configure.ac ||
+            wrong "the documents name $name, which nothing knows"
+    done
+}
+
+check_paths()
+{
+    # shellcheck disable=SC2086
+    for path in $(grep -ohE '\b(conduit|spawner|contrib|tests|doc|man)/[A-Za-z0-9_./-]+' $texts | sed 's/[.,/]*$//' | sort -u); do
+        [ -e "$path" ] || [ -e "$built/$path" ] || wrong "the documents name $path, which is not there"
+    done
+    # shellcheck disable=SC2086
+    for page in $(grep -ohE '\b(gasnetrun_ibv|trunkline[a-z_-]*|softhca[a-z-]*)\([137]\)' $texts | sort -u); do
+        name=${page%(*}.${page: -2:1}
+        [ -e "man/$name" ] || [ -e "man/$name.in" ] || [ -e "contrib/softhca/$name" ] || wrong "there is no manual page $page"
+    done
+}
+
+check_roff()
+{
+    if ! command -v mandoc >/dev/null; then
+        echo "not checked: the form of manual pages (no mandoc)"
+        return
+    fi
+    "$launcher" --settings=man >"$work/part"
+    sed -e "/^@SETTINGS@\$/{r $work/part" -e 'd;}' man/trunkline-settings.7.in >"$work/trunkline-settings.7"
+    for page in man/*.[137] contrib/softhca/*.[17] "$work/trunkline-settings.7"; do
+        mandoc -T lint -W warning "$page" >"$work/lint" 2>&1
+        [ -s "$work/lint" ] && wrong "$(head -3 "$work/lint")"
+    done
+}
+
+if [ "${1:-}" = --update ]; then
+    architecture "$work/new" && cp "$work/new" doc/architecture.md
+    exit
+fi
+architecture "$work/new"
+cmp -s "$work/new" doc/architecture.md || wrong "doc/architecture.md does not show the rooms: run contrib/check/documents.sh --update"
+[ "$(wc -l <README)" -le $readme_lines ] || wrong "README has more than $readme_lines lines: it is a front door"
+check_options
+check_settings
+check_paths
+check_roff
+exit $bad
