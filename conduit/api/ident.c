@@ -25,5 +25,5 @@ IDENT(extended_version, "$GASNetExtendedLibraryVersion: " GASNET_EXTENDED_VERSIO
 IDENT(spawner, "$GASNetPMISpawner: 1 $");
 IDENT(build, "$GASNetBuildId: " GASNETI_BUILD_ID " $");
 IDENT(system, "$GASNetSystemTuple: " GASNETI_SYSTEM_TUPLE " $");
-IDENT(medium, "$GASNetAMMaxMedium: 65464 $");
+IDENT(medium, "$GASNetAMMaxMedium: " TK_MAX_MEDIUM_LUB_TEXT " $");
 IDENT(segsize, "$GASNetDefaultMaxSegsizeStr: 0.85/H $");

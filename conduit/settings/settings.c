@@ -125,6 +125,8 @@ char *tk_settings_job_text(void)
     FILE *out = open_memstream(&text, &size);
     if (!out)
         return NULL;
+    /* Not a setting, but ranks must agree on it too: buffers and rings have this size. */
+    fprintf(out, "--with-ibv-max-medium=%d\n", TK_MAX_MEDIUM);
     for (size_t i = 0; i < tk_setting_count; i++) {
         char value[256];
         if (tk_setting_table[i].scope != TK_SCOPE_JOB)

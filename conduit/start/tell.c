@@ -6,6 +6,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/report.h"
 #include "firehose/firehose.h"
@@ -128,6 +129,15 @@ static void tell_build(void)
     if (TK_DEFAULT_FENCED_PUTS)
         tk_tell("GASNET_USE_FENCED_PUTS=1, the default of this build (--with-ibv-fenced-puts), has "
                 "no effect here: puts need no fence");
+    if (strcmp(TK_DEFAULT_PHYSMEM_MAX, "2/3") != 0)
+        tk_tell("GASNET_PHYSMEM_MAX=%s is the default of this build (--with-ibv-physmem-max)",
+                TK_DEFAULT_PHYSMEM_MAX);
+    if (TK_MAX_MEDIUM != 65536)
+        tk_tell("messages have up to %d bytes with their headers in this build "
+                "(--with-ibv-max-medium)",
+                TK_MAX_MEDIUM);
+    if (TK_UNUSED_OPTIONS[0])
+        tk_tell("options of configure that have no effect:%s", TK_UNUSED_OPTIONS);
 }
 
 /* gasnett_env*_display() asks the tools for GASNET_VERBOSEENV and the rank. */

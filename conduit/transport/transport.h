@@ -32,7 +32,8 @@ enum tk_message_category { TK_SHORT, TK_MEDIUM, TK_LONG };
 
 enum {
     tk_max_args = 16,
-    tk_message_max = 65536 /* bytes, head included: the manual's MaxMedium */
+    /* Bytes, header included: the manual's MaxMedium (--with-ibv-max-medium). */
+    tk_message_max = TK_MAX_MEDIUM
 };
 
 /* The first bytes of every message on the wire; arguments (int32_t each) follow, then, at a

@@ -49,6 +49,55 @@ refuses '--with-ibv-ports=a: is not of the form' --with-ibv-ports=a:
 refuses '--with-ibv-ports=a b is not of the form' '--with-ibv-ports=a b'
 refuses '--with-ibv-fenced-puts=maybe is neither 0 nor 1' --with-ibv-fenced-puts=maybe
 
+# The other options, one NAME of a define after another: has WANT NAME OPTION...
+has()
+{
+    want=$1 name=$2
+    shift 2
+    "$top_srcdir/configure" -q CC=/bin/false "$@" >log 2>&1
+    got=$(sed -n "s/^#define TK_$name \"\{0,1\}\([^\"]*\)\"\{0,1\}$/\1/p" config.log | tail -n 1)
+    [ "$got" = "$want" ] || fail "configure $*: TK_$name is '$got', not '$want'"
+    rm -f config.log
+}
+has 65536 MAX_MEDIUM
+has 952 MAX_MEDIUM_LUB_TEXT --with-ibv-max-medium=1024
+has 262144 MAX_MEDIUM --with-ibv-max-medium=262144
+has ssh DEFAULT_SPAWNER --with-ibv-spawner=ssh
+has '1.5 GiB' DEFAULT_PHYSMEM_MAX '--with-ibv-physmem-max=1.5 GiB'
+has ' ibv-rcv-thread=no ibv-xrc=no ibv-odp=yes ibv-serialize-poll-cq=no' UNUSED_OPTIONS --disable-ibv-rcv-thread \
+    --disable-ibv-xrc --enable-ibv-odp --disable-ibv-serialize-poll-cq
+for size in 512 1000 524288 yes; do
+    refuses "--with-ibv-max-medium=$size is not a power of two from 1024 to 262144" --with-ibv-max-medium=$size
+done
+refuses '--with-ibv-spawner=rsh is not one of local, ssh, mpi, pmi' --with-ibv-spawner=rsh
+refuses '--with-ibv-physmem-max=much is neither a size nor a fraction' --with-ibv-physmem-max=much
+refuses '--enable-ibv-srq=0 is neither yes nor no' --enable-ibv-srq=0
+"$top_srcdir/configure" --help >log
+for option in with-ibv-max-medium with-ibv-spawner with-ibv-physmem-max enable-ibv-physmem-probe disable-ibv-rcv-thread \
+    disable-ibv-snd-thread disable-ibv-conn-thread disable-ibv-srq disable-ibv-xrc disable-ibv-odp disable-ibv-serialize-poll-cq; do
+    grep -q -e "--$option" log || fail "configure --help does not list --$option"
+done
+
+# Buffers and rings for the smallest and the largest message.
+cat >fits.c <<END
+#include "config.h"
+#include "transport/shm/shm_private.h"
+#include "transport/verbs/verbs_private.h"
+_Static_assert(tk_message_max == TK_MAX_MEDIUM, "the limit is what configure was told");
+_Static_assert(tk_buffer_stride >= tk_room_size && tk_buffer_size == tk_message_max, "any message fits a buffer");
+_Static_assert(tk_message_max - 8 - 4 * tk_max_args >= 512, "the interface's least Medium fits");
+_Static_assert(tk_shm_lines <= tk_ring_lines_max && tk_message_max <= tk_shm_payload / 2, "a ring holds two");
+_Static_assert(tk_message_max / tk_ring_line < TK_RING_SLOT / tk_shm_slots, "positions in a ring stay apart");
+_Static_assert(tk_ring_slot_max + tk_message_max / tk_ring_line < tk_tag_bit, "a slot's word can say how many lines");
+END
+for size in 1024 262144; do
+    sed "s/^#define TK_MAX_MEDIUM .*/#define TK_MAX_MEDIUM $size/" "$top_builddir/config.h" >config.h
+    # shellcheck disable=SC2046 # options
+    ${TRUNKLINE_TEST_CC:-cc} -fsyntax-only -DGASNET_SEQ=1 -I. -I"$top_srcdir/conduit" -I"$top_srcdir/conduit/include" \
+        -I"$top_srcdir/conduit/include/ibv-conduit" -I"$top_builddir/conduit/include" \
+        $(pkg-config --cflags hwloc pmix libibverbs) fits.c || fail "messages of $size bytes"
+done
+
 # The table of settings, compiled with another default.
 sed 's/^#define TK_DEFAULT_IBV_PORTS .*/#define TK_DEFAULT_IBV_PORTS "mlx5_9"/' "$top_builddir/config.h" >config.h
 cat >show.c <<END

@@ -18,7 +18,11 @@
 
 /* Small enough to stay in a cache of the second level, large enough for some of the largest
  * messages. */
-enum { tk_shm_slots = 1024, tk_shm_lines = 4096, tk_shm_payload = tk_shm_lines * TK_CACHE_LINE };
+enum {
+    tk_shm_slots = 1024,
+    tk_shm_lines = tk_message_max <= 65536 ? 4096 : 4 * (tk_message_max / TK_CACHE_LINE),
+    tk_shm_payload = tk_shm_lines * TK_CACHE_LINE
+};
 
 /* A Short with no more than these is a tag and its arguments, in a slot. */
 enum { tk_shm_slot_args = tk_ring_slot_max / sizeof(int32_t) };

@@ -191,7 +191,7 @@ static void the_largest_medium_fits_exactly(void **state)
         assert_int_equal(sent->head_size + sent->nbytes, tk_message_max);
         assert_handled(nargs, tk_medium_max(nargs));
     }
-    assert_int_equal(tk_medium_max(16), 65464); /* $GASNetAMMaxMedium in api/ident.c */
+    assert_int_equal(tk_medium_max(16), atoi(TK_MAX_MEDIUM_LUB_TEXT)); /* $GASNetAMMaxMedium */
 }
 
 static void nothing_of_our_stack_leaves_with_the_padding(void **state)

@@ -8,7 +8,7 @@
 #include "transport/transport.h"
 #include "unit.h"
 
-static char seen[65536];
+static char seen[tk_message_max];
 static size_t seen_bytes;
 static void *seen_at[2];
 static unsigned depth;
@@ -47,8 +47,8 @@ static int tear_down(void **state)
 
 static void a_message_is_handled_inside_the_call(void **state)
 {
-    static const size_t sizes[] = {0, 1, 100, 65464, 65528};
-    static char payload[65536];
+    static const size_t sizes[] = {0, 1, 100, tk_message_max - 72, tk_message_max - 8};
+    static char payload[tk_message_max];
     (void)state;
     for (size_t i = 0; i < sizeof(payload); i++)
         payload[i] = (char)(i * 5);

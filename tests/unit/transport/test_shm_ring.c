@@ -370,6 +370,7 @@ static void sizes_are_powers_of_two_within_limits(void **state)
         for (uint32_t l = 8; l <= tk_ring_lines_max; l *= 2)
             assert_true(tk_ring_message_max(s, l) / tk_ring_line * s < TK_RING_SLOT);
     assert_true(tk_ring_message_max(1024, 4096) >= 65536 + 96);
+    assert_true(tk_ring_message_max(1024, 16384) >= 262144); /* --with-ibv-max-medium=262144 */
 }
 
 /* What threads are for: others go on while one of them keeps a message. */
