@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* See inject.h. Owns nothing. */
+/* See inject.h. Owns the mark that a fault came to its occasion; any thread sets it. */
 #include "config.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "inject.h"
 
-enum { first_occasion = 100, last_occasion = 1000000000 };
+enum { last_occasion = 1000000000 };
+
+static atomic_bool came;
 
 static bool refuse(const struct wl_fault *table, const char *text, char *why, size_t size)
 {
@@ -25,7 +28,7 @@ static bool refuse(const struct wl_fault *table, const char *text, char *why, si
 bool wl_inject_parse(struct wl_injection *injection, const struct wl_fault *table, const char *text,
                      char *why, size_t size)
 {
-    *injection = (struct wl_injection){-1, first_occasion, 0};
+    *injection = (struct wl_injection){-1, 1, 0};
     if (!text || !strcmp(text, "none"))
         return true;
     size_t length = strcspn(text, ":");
@@ -44,4 +47,17 @@ bool wl_inject_parse(struct wl_injection *injection, const struct wl_fault *tabl
         return refuse(table, text, why, size);
     injection->at = (uint64_t)at;
     return true;
+}
+
+bool wl_inject_counted(struct wl_injection *injection)
+{
+    if (++injection->seen != injection->at)
+        return false;
+    atomic_store_explicit(&came, true, memory_order_relaxed);
+    return true;
+}
+
+bool wl_inject_came(void)
+{
+    return atomic_load_explicit(&came, memory_order_relaxed);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Faults by name: `--inject NAME` or `--inject NAME:K` makes a workload do one wrong thing at its
- * K-th occasion, so that everybody can see the check fail that is there for it. */
+ * K-th occasion (the first unless K is given), so that everybody can see the check fail that is
+ * there for it. A run in which that occasion never came has shown nothing, so it does not pass. */
 #ifndef WL_INJECT_H
 #define WL_INJECT_H
 
@@ -23,10 +24,22 @@ struct wl_injection {
 bool wl_inject_parse(struct wl_injection *injection, const struct wl_fault *table, const char *text,
                      char *why, size_t size);
 
+bool wl_inject_counted(struct wl_injection *injection);
+
 /* Is this the occasion? Counts it. */
 static inline bool wl_inject(struct wl_injection *injection, int fault)
 {
-    return __builtin_expect(injection->fault == fault, 0) && ++injection->seen == injection->at;
+    return __builtin_expect(injection->fault == fault, 0) && wl_inject_counted(injection);
 }
+
+/* Is this the occasion, or one behind it? For what goes on to be wrong. */
+static inline bool wl_inject_since(struct wl_injection *injection, int fault)
+{
+    return wl_inject(injection, fault) ||
+           (injection->fault == fault && injection->seen >= injection->at);
+}
+
+/* Has a fault come to its occasion in this process? */
+bool wl_inject_came(void);
 
 #endif

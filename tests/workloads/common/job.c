@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "inject.h"
 #include "job.h"
 #include "paths.h"
 #include "surroundings.h"
@@ -280,7 +281,7 @@ void wl_job_describe(struct wl_report *r, const struct wl_program *program, cons
         else
             wl_report_whole(r, wl_params, option->name, strtoll(text, NULL, 10));
     }
-    bool network = wl_job.shared_ranks < (int)wl_job.size && !wl_job.medium;
+    bool network = wl_job.uses_ports || (wl_job.shared_ranks < (int)wl_job.size && !wl_job.medium);
     char names[256];
     wl_provider(names, sizeof(names));
     wl_report_text(r, wl_env, "host", wl_job.host);
@@ -308,9 +309,28 @@ static bool write_files(const struct wl_report *r, const struct wl_common *commo
     return true;
 }
 
+/* A fault that was asked for and never happened on any rank. */
+static bool fault_is_missing(const struct wl_common *common)
+{
+    int32_t came = wl_inject_came(), *all = calloc(wl_job.size, sizeof(*all));
+    bool missing = common->inject && strcmp(common->inject, "none") != 0;
+    if (!all)
+        wl_job_die("no memory for the end");
+    wl_job_share(&came, all, sizeof(came));
+    for (gex_Rank_t rank = 0; rank < wl_job.size; rank++)
+        missing &= !all[rank];
+    free(all);
+    return missing;
+}
+
 void wl_job_end(struct wl_report *r, const struct wl_common *common, const char *const *columns)
 {
     int32_t status = wl_exit_pass, *all = calloc(wl_job.size, sizeof(*all));
+    bool missing = fault_is_missing(common);
+    if (r && missing) {
+        wl_say("--inject %s: its occasion never came, so nothing was tried", common->inject);
+        wl_report_fail(r);
+    }
     if (r) {
         wl_report_print(r, stdout);
         if (columns)

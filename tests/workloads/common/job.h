@@ -30,13 +30,14 @@ struct wl_job {
     size_t segment_size;
     void **segments; /* everybody's, as remote addresses */
     char host[256];
+    bool uses_ports;    /* the present run, also between ranks that share memory */
     const char *medium; /* what carries the present run, when it is no RDMA; else NULL */
     int cpus, host_ranks, shared_ranks; /* CPUs that may be used; ranks of this host; neighbours */
 };
 extern struct wl_job wl_job;
 
-/* Options that all workloads have: put WL_COMMON_OPTIONS(struct of values, layer) into the table and a
- * struct wl_common named `common` into the struct. */
+/* Options that all workloads have: put WL_COMMON_OPTIONS(struct of values, layer) into the table
+ * and a struct wl_common named `common` into the struct. */
 struct wl_common {
     double duration, warmup;
     int64_t seed, timeout_ms, verify, layer;
@@ -50,7 +51,7 @@ extern const char *const wl_verify_words[], *const wl_layer_words[];
 #define WL_COMMON_OPTIONS(type, layer_standard)                                                    \
     {"duration",           wl_real, offsetof(type, common.duration), "5", 0.01, 86400, "s", 0, 0,  \
      "how long to measure"},                                                                       \
-        {"warmup", wl_real, offsetof(type, common.warmup), "1", 0, 3600, "s",                    \
+        {"warmup", wl_real, offsetof(type, common.warmup), "1", 0, 3600, "s",                      \
          0,        0,       "not counted before that"},                                            \
         {"seed", wl_whole, offsetof(type, common.seed), "1", 0, 1000000000000000, 0,               \
          0,      0,        "of all random choices"},                                               \
@@ -77,7 +78,7 @@ extern const char *const wl_verify_words[], *const wl_layer_words[];
         {"layer",                                                                                  \
          wl_word,                                                                                  \
          offsetof(type, common.layer),                                                             \
-         layer_standard,                                                                                \
+         layer_standard,                                                                           \
          0,                                                                                        \
          0,                                                                                        \
          0,                                                                                        \
@@ -90,7 +91,7 @@ extern const char *const wl_verify_words[], *const wl_layer_words[];
          0,     wl_not_hashed, "file that gets a row for each run"},                               \
     {                                                                                              \
         "inject", wl_text, offsetof(type, common.inject), 0, 0, 0, 0, 0, 0,                        \
-            "NAME[:K], a fault at its K-th occasion, to see a check fail"                          \
+            "NAME[:K], a fault at its K-th occasion (1), to see a check fail"                      \
     }
 /* clang-format on */
 

@@ -34,6 +34,17 @@ faulty()
     grep -q '^FAIL$' "$scratch/out" || failed "$workload $*: no FAIL"
 }
 
+# idle_fault FAULT ARGS...: its occasion never comes, which is told and is no success.
+idle_fault()
+{
+    # shellcheck disable=SC2086
+    job "$ranks" "$program" $few $faults --inject "$@"
+    fails_with 1 "$workload --inject $*"
+    says "^$workload: --inject $1: its occasion never came" 1
+    one_line "$workload --inject $*"
+    grep -q '^FAIL$' "$scratch/out" || failed "$workload --inject $*: no FAIL"
+}
+
 # refused TEXT ARGS...: status 2, and one line.
 refused()
 {
@@ -47,7 +58,7 @@ refused()
 
 one_line()
 {
-    [ "$(grep -vc 'using softhca' "$scratch/err")" -eq 1 ] || failed "$1: more than one line"
+    [ "$(wc -l <"$scratch/err")" -eq 1 ] || failed "$1: more than one line"
 }
 
 # alone: one rank is not enough.
@@ -62,11 +73,22 @@ refused_by_device()
     refused "$1" --layer raw "${@:2}"
 }
 
+# newcomer: what is typed first, nothing set, runs on any machine.
+newcomer()
+{
+    GASNET_SUPERNODE_MAXSIZE=0 GASNET_SOFTHCA= GASNET_NUM_QPS= SOFTHCA_HCAS= job 2 "$program" --duration 0.2 --warmup 0.1
+    passes "$workload, what a newcomer types"
+    grep -q '^PASS$' "$scratch/out" || failed "$workload, what a newcomer types: no PASS"
+    [ -n "$(ls /sys/class/infiniband 2>/dev/null)" ] || grep -q '^env  *software_rdma  *true$' "$scratch/out" ||
+        failed "$workload: the report does not say software"
+}
+
 # no_device: over raw verbs there is nothing to do then.
 no_device()
 {
+    newcomer
     [ -z "$(ls /sys/class/infiniband 2>/dev/null)" ] || return
-    SETTINGS="GASNET_SUPERNODE_MAXSIZE=0" job 2 "$program" --layer raw --ops 10
+    SETTINGS="GASNET_SUPERNODE_MAXSIZE=0 GASNET_SOFTHCA=never" job 2 "$program" --layer raw --ops 10
     fails_with 77 "$workload without a device"
     says "^$workload: rank 0: no RDMA device on this host" 1
     one_line "$workload without a device"

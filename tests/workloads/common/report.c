@@ -128,6 +128,11 @@ void wl_report_times(struct wl_report *r, const char *name, const struct wl_hist
     add_time(r, name, "max", (double)h->most);
 }
 
+void wl_report_fail(struct wl_report *r)
+{
+    r->runs[r->count - 1].failed = true;
+}
+
 void wl_report_check(struct wl_report *r, const char *id, uint64_t failures, const char *first)
 {
     char key[96];
@@ -136,7 +141,7 @@ void wl_report_check(struct wl_report *r, const char *id, uint64_t failures, con
     snprintf(key, sizeof(key), "%s_first", id);
     wl_report_text(r, wl_verify, key, failures ? first : "");
     if (failures)
-        r->runs[r->count - 1].failed = true;
+        wl_report_fail(r);
 }
 
 void wl_report_interval(struct wl_report *r, double at_s, double mops)

@@ -230,11 +230,22 @@ static void faults_happen_at_their_occasion_once(void **state)
     assert_true(wl_inject_parse(&injection, faults, NULL, why, sizeof(why)));
     assert_int_equal(injection.fault, -1);
     assert_true(wl_inject_parse(&injection, faults, "none", why, sizeof(why)));
+    assert_true(wl_inject_parse(&injection, faults, "flip:10", why, sizeof(why)));
+    for (int i = 1; i < 10; i++)
+        assert_false(wl_inject(&injection, 1));
+    assert_false(wl_inject_came());
     assert_true(wl_inject_parse(&injection, faults, "flip:3", why, sizeof(why)));
     for (int i = 1; i < 10; i++) {
         assert_false(wl_inject(&injection, 0));
         assert_int_equal(wl_inject(&injection, 1), i == 3);
+        assert_int_equal(wl_inject_came(), i >= 3);
     }
+    assert_true(wl_inject_parse(&injection, faults, "drop", why, sizeof(why)));
+    assert_true(wl_inject(&injection, 0));
+    assert_false(wl_inject(&injection, 0));
+    assert_true(wl_inject_parse(&injection, faults, "drop:2", why, sizeof(why)));
+    for (int i = 1; i < 5; i++)
+        assert_int_equal(wl_inject_since(&injection, 0), i >= 2);
     static const char *const bad[] = {"",        "flop",    "flip:",           "flip:0", "flip:-1",
                                       "flip:+1", "flip:1x", "flip:1000000001", "fli"};
     for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {

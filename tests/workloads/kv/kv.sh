@@ -100,7 +100,7 @@ order_of_start()
             [ "$(value_of store_digest verify)" = "$digest" ] || failed "delays $delays: another store"
         done
     done
-    faulty K1 --inject wrong-hello:1
+    faulty K1 --inject wrong-hello
 }
 
 stores()
@@ -138,6 +138,7 @@ faults()
     faulty K8 --inject stale-len --transport am-long
     faults="--keys 40 --put 30" faulty K4 --inject lost-put
     faulty K16 --inject skew
+    idle_fault drop-answer:1000000
     ranks=4 faulty K16 --inject skew:1 --servers 3
     ranks=3 faulty K9 --inject wrong-server --servers 2
 }

@@ -134,5 +134,5 @@ const struct wl_program kv_program = {
     "every answer.\nFaults for --inject: drop-answer, dup-answer, lose-request (K7), swap-answers, "
     "flip-bit (K4), dup-request, keep-mark (K6), stale-len (K8), wrong-server (K9), newer-first "
     "(K10), poll-early (K3), starve, starve-server (K15), lost-put, half-entry, flip-entry (K4), "
-    "skew (K16), wrong-hello:1 (K1).",
+    "skew (K16), wrong-hello (K1).",
     table, sizeof(table) / sizeof(*table), kv_related};

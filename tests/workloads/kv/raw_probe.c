@@ -61,7 +61,7 @@ static void write_probe(struct kv_peer *peer, uint64_t n)
     }
     write_part(peer, 0, kv_slot / 2);
     /* Asleep, so that the server runs now also where CPUs are few. */
-    nanosleep(kv.injection.fault == kv_poll_early ? &long_pause : &pause, NULL);
+    nanosleep(wl_inject_since(&kv.injection, kv_poll_early) ? &long_pause : &pause, NULL);
     write_part(peer, kv_slot / 2, kv_slot - kv_slot / 2);
 }
 
@@ -110,7 +110,7 @@ static bool look_at(uint32_t client, uint64_t *n)
 {
     char *there = slot() + client * (size_t)kv.window * kv_slot;
     /* For K14: the byte that comes first instead of the one that comes last. */
-    bool early = kv.injection.fault == kv_poll_early;
+    bool early = wl_inject_since(&kv.injection, kv_poll_early);
     char *look = early ? there : there + kv_slot - 1;
     if (!__atomic_load_n((uint8_t *)look, __ATOMIC_ACQUIRE))
         return false;

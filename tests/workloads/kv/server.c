@@ -204,11 +204,16 @@ bool kv_server_fault(enum kv_fault fault)
     return server.faults && wl_inject(&kv.injection, (int)fault);
 }
 
+/* From its occasion on every PUT leaves its length: behind a single one there might come no GET. */
+static bool leaves_length(enum kv_op op)
+{
+    return op == kv_put && server.faults && wl_inject_since(&kv.injection, kv_stale_len);
+}
+
 /* Before its answer, for with that the client may write the slot anew. */
 static void clear_slot(char *end, enum kv_op op)
 {
-    kv_record_clear(end, !kv_server_fault(kv_keep_mark),
-                    op != kv_put || !kv_server_fault(kv_stale_len));
+    kv_record_clear(end, !kv_server_fault(kv_keep_mark), !leaves_length(op));
 }
 
 bool kv_server_accept(uint32_t client, char *end, size_t image, bool slot, struct kv_item *item)

@@ -179,6 +179,12 @@ static void choose(struct rma_flood *f)
     f->target = &f->targets[f->choice];
 }
 
+/* What was posted before the measurement is taken off at its beginning, a false time as well. */
+static bool is_mistimed(struct rma_flood *f)
+{
+    return f->span.phase == wl_measuring && wl_inject(&f->injection, rma_mistime);
+}
+
 static void post(struct rma_flood *f, uint64_t now)
 {
     struct rma_slot *slot = slot_of(f, f->posted);
@@ -189,7 +195,7 @@ static void post(struct rma_flood *f, uint64_t now)
     slot->target->posts++;
     slot->number = f->posted;
     slot->local = local_of(f, f->posted);
-    slot->posted = now - (wl_inject(&f->injection, rma_mistime) ? WL_SECOND : 0);
+    slot->posted = now - (is_mistimed(f) ? WL_SECOND : 0);
     slot->offset = 0;
     slot->lost = false;
     slot->write = f->write_percent && wl_below(&f->random, 100) < f->write_percent;
@@ -200,7 +206,9 @@ static void post(struct rma_flood *f, uint64_t now)
     if (f->posted < rma_sequence_most)
         f->sequence = wl_mix(f->sequence + f->choice * WL_GOLDEN + slot->offset);
     f->posted++;
-    uint64_t outstanding = f->posted - f->retired + wl_inject(&f->injection, rma_overfill);
+    uint64_t outstanding = f->posted - f->retired;
+    if (outstanding == f->ground->window)
+        outstanding += wl_inject(&f->injection, rma_overfill);
     if (outstanding > f->most_outstanding)
         f->most_outstanding = outstanding;
 }

@@ -69,16 +69,14 @@ static void add_target(struct rma_flood *flood, uint32_t i, int layer)
         sharing_raw_target(target, i);
 }
 
-/* The connections of its group; with a fault one of another. */
+/* The connections of its group; with a fault one more, of another group. */
 static void choose_targets(struct rma_flood *flood, int layer)
 {
     uint32_t own = flood->thread / (uint32_t)sharing.degree;
-    bool intrudes = sharing.injection.fault == sharing_intrude;
     for (uint32_t i = 0; i < qps; i++) {
         bool is_ours = sharing_group(i, threads, (uint32_t)sharing.degree) == own;
-        if (is_ours || intrudes)
+        if (is_ours || wl_inject(&sharing.injection, sharing_intrude))
             add_target(flood, i, layer);
-        intrudes &= is_ours;
     }
 }
 
@@ -190,7 +188,7 @@ static void serve(int layer)
     static const struct sharing_cost nothing;
     struct rusage before, after;
     getrusage(RUSAGE_SELF, &before);
-    bool reseed = !over_raw(layer) && sharing.injection.fault == rma_reseed;
+    bool reseed = !over_raw(layer) && wl_inject(&sharing.injection, rma_reseed);
     rma_group_set(&group, &sharing.common, &sharing.rma, "sharing", layer, (size_t)sharing.size,
                   (uint64_t)sharing.ops);
     group.is_watched = wl_job.me == 0;
@@ -219,7 +217,7 @@ static void serve(int layer)
 /* A client lends its memory and sleeps; what it costs is told (H13). */
 static void lend(void)
 {
-    sharing_mine.client_cpu_percent = rma_lend(sharing.injection.fault == sharing_awake);
+    sharing_mine.client_cpu_percent = rma_lend(wl_inject(&sharing.injection, sharing_awake));
     if (sharing_mine.client_cpu_percent >= rma_lend_most_percent)
         sharing_fail(sharing_h13, "client %u used %.1f %% of a CPU while it only lent memory",
                      (unsigned)(wl_job.me - servers), sharing_mine.client_cpu_percent);

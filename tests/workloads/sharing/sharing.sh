@@ -68,7 +68,7 @@ same()
 raw_faults()
 {
     faults="--qps 10 --layer raw"
-    faulty H2 --inject misroute:1
+    faulty H2 --inject misroute
     faulty H3 --inject dropcqe
     faulty H3 --inject swap --timeout-ms 500
     faulty H4 --inject lose-credit --threads 2
@@ -86,10 +86,11 @@ faults()
     faults="--qps 10 --layer api"
     faulty H10 --inject miscount
     faulty H13 --inject awake
+    idle_fault misroute:1000000
     faulty window --inject overfill
     faulty little --inject mistime
     faulty shares --inject bias
-    faulty H2 --inject misroute:1
+    faulty H2 --inject misroute
     faulty H3 --inject dropcqe
     faulty H5 --inject corrupt --threads 2
     faulty H5 --inject misread

@@ -171,7 +171,7 @@ static void set_flood(struct rma_flood *flood, uint32_t thread, int layer)
 
 static void lend(void)
 {
-    swarm_mine.passive_cpu_percent = rma_lend(swarm.injection.fault == swarm_awake);
+    swarm_mine.passive_cpu_percent = rma_lend(wl_inject(&swarm.injection, swarm_awake));
     if (swarm_mine.passive_cpu_percent >= rma_lend_most_percent)
         swarm_fail(swarm_passive, "rank %u used %.1f %% of a CPU while it only lent memory",
                    (unsigned)wl_job.me, swarm_mine.passive_cpu_percent);
@@ -180,7 +180,7 @@ static void lend(void)
 /* Who does not post sleeps in the barrier behind this. */
 static void flood_all(int layer)
 {
-    bool reseed = !over_raw(layer) && swarm.injection.fault == rma_reseed;
+    bool reseed = !over_raw(layer) && wl_inject(&swarm.injection, rma_reseed);
     for (uint32_t t = 0; t < swarm_size.w; t++)
         set_flood(&floods[t], t, layer);
     rma_group_set(&group, &swarm.common, &swarm.rma, "swarm", layer, (size_t)swarm.size,

@@ -127,7 +127,7 @@ broken()
 raw_faults()
 {
     faults="--layer raw"
-    faulty S3 --inject misroute:1
+    faulty S3 --inject misroute
     faulty S4 --inject corrupt --allsig 0
     faulty S4 --inject misread
     faulty S5 --inject dropcqe --op write
@@ -139,9 +139,10 @@ raw_faults()
 faults()
 {
     faulty S15 --inject reseed --layer both --rounds 1
+    idle_fault reseed:2 --layer both --rounds 1
     faults="--layer api"
-    faulty S2 --inject recount:1
-    faulty S3 --inject misroute:1
+    faulty S2 --inject recount
+    faulty S3 --inject misroute
     faulty S4 --inject corrupt
     faulty S4 --inject misread
     faulty S5 --inject dropcqe --op write
@@ -152,6 +153,7 @@ faults()
     faulty S11 --inject miscount
     faulty S12 --inject mistime
     faulty passive --inject awake --mode outbound
+    idle_fault misroute:1000000
 }
 
 # The conduit registers memory before the workload does: the first refusal that is the workload's own.
