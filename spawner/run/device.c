@@ -73,6 +73,22 @@ static bool preloaded(const char *list, const char *library)
     return at != NULL;
 }
 
+/* A program built with the address sanitizer refuses to start when another library is preloaded
+ * before the sanitizer's own, because that one could take malloc() from it. Softhca takes none of
+ * the functions that the sanitizer intercepts, so the order does no harm. */
+static void allow_sanitizer(void)
+{
+    static const char wish[] = "verify_asan_link_order=0";
+    const char *old = getenv("ASAN_OPTIONS");
+    char list[1024];
+
+    if (old && strstr(old, "verify_asan_link_order"))
+        return;
+    if ((size_t)snprintf(list, sizeof(list), "%s%s%s", wish, old && *old ? ":" : "",
+                         old ? old : "") < sizeof(list))
+        setenv("ASAN_OPTIONS", list, 1);
+}
+
 static int preload(const char *library)
 {
     const char *old = getenv("LD_PRELOAD");
@@ -93,6 +109,7 @@ static int preload(const char *library)
     snprintf(list, size, "%s%s%s", library, old && *old ? ":" : "", old ? old : "");
     setenv("LD_PRELOAD", list, 1);
     free(list);
+    allow_sanitizer();
     return 0;
 }
 
@@ -133,6 +150,50 @@ static bool share_memory(uint32_t ranks)
     return *end == 0 && (most == 0 || most >= ranks);
 }
 
+/* Ranks that share memory need no port, but a program may open one by itself (trunkline_rails.h, or
+ * verbs). Loading softhca costs each process some 30 us, and nothing is made on its fabric before a
+ * device is opened. What cannot be provided here is not missed before somebody asks for it. */
+static int provide_softhca(const char *job)
+{
+    char library[PATH_MAX];
+
+    if (probe_is_software()) {
+        name_fabric(job);
+        return 0;
+    }
+    if (probe_sysfs_active_port() || !find_library(library, sizeof(library)) ||
+        strpbrk(library, " :"))
+        return 0;
+    say_verbose(1, "softhca is there for programs that open an RDMA device");
+    return use_softhca(job);
+}
+
+/* Said to people only, once and before the job says anything: in a file or a pipe it would stand
+ * between the lines of the program. */
+static void announce_softhca(void)
+{
+    if (isatty(STDERR_FILENO) && !environ_is_yes("GASNET_QUIET"))
+        say("no active RDMA port, using softhca (GASNET_SOFTHCA=never forbids it)");
+    else
+        say_verbose(1, "no active RDMA port, using softhca (GASNET_SOFTHCA=never forbids it)");
+}
+
+static int choose_for_network(const char *job, bool is_forbidden)
+{
+    if (probe_active_port()) {
+        say_verbose(1, "using the active RDMA port(s) of this host");
+        name_fabric(
+            job); /* without meaning unless that port is softhca's, preloaded into ourselves */
+        return 0;
+    }
+    if (is_forbidden)
+        return refuse();
+    int status = use_softhca(job);
+    if (status == 0)
+        announce_softhca();
+    return status;
+}
+
 int device_choose(uint32_t ranks, const char *job)
 {
     const char *wish = getenv("GASNET_SOFTHCA");
@@ -143,24 +204,13 @@ int device_choose(uint32_t ranks, const char *job)
         say_verbose(1, "using softhca (GASNET_SOFTHCA=always)");
         return use_softhca(job);
     }
-    if (strcmp(wish, "never") != 0 && strcmp(wish, "auto") != 0) {
+    bool is_forbidden = !strcmp(wish, "never");
+    if (!is_forbidden && strcmp(wish, "auto") != 0) {
         say("GASNET_SOFTHCA=%s: not one of auto, always, never", wish);
         return EXIT_USAGE;
     }
-    if (share_memory(ranks)) {
-        say_verbose(1, "no RDMA port is needed: the processes share memory");
-        return 0;
-    }
-    if (probe_active_port()) {
-        say_verbose(1, "using the active RDMA port(s) of this host");
-        name_fabric(
-            job); /* without meaning unless that port is softhca's, preloaded into ourselves */
-        return 0;
-    }
-    if (!strcmp(wish, "never"))
-        return refuse();
-    int status = use_softhca(job);
-    if (status == 0 && !environ_is_yes("GASNET_QUIET"))
-        say("no active RDMA port, using softhca (GASNET_SOFTHCA=never forbids it)");
-    return status;
+    if (!share_memory(ranks))
+        return choose_for_network(job, is_forbidden);
+    say_verbose(1, "no RDMA port is needed: the processes share memory");
+    return is_forbidden ? 0 : provide_softhca(job);
 }

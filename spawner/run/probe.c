@@ -5,11 +5,15 @@
 #include "probe.h"
 #include "spawner/base/clock.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <infiniband/verbs.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -77,4 +81,35 @@ bool probe_active_port(void)
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
         continue;
     return WIFEXITED(status) && WEXITSTATUS(status) == PROBE_ACTIVE;
+}
+
+static bool file_says_active(const char *path)
+{
+    char text[32] = ""; /* "4: ACTIVE" */
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return false;
+    bool active =
+        fgets(text, sizeof(text), file) && strstr(text, "ACTIVE") && !strstr(text, "ACTIVE_DEFER");
+    fclose(file);
+    return active;
+}
+
+bool probe_sysfs_active_port(void)
+{
+    bool found = false;
+    glob_t states;
+    if (glob("/sys/class/infiniband/*/ports/*/state", 0, NULL, &states) != 0)
+        return false;
+    for (size_t i = 0; i < states.gl_pathc && !found; i++)
+        found = file_says_active(states.gl_pathv[i]);
+    globfree(&states);
+    return found;
+}
+
+bool probe_is_software(void)
+{
+    Dl_info info;
+    void *verbs = dlsym(RTLD_DEFAULT, "ibv_get_device_list");
+    return verbs && dladdr(verbs, &info) && info.dli_fname && strstr(info.dli_fname, "softhca");
 }

@@ -10,4 +10,11 @@
  * to hang. */
 bool probe_active_port(void);
 
+/* The same by what the kernel shows of its ports, in microseconds: no driver is opened. */
+bool probe_sysfs_active_port(void);
+
+/* True when softhca already stands before or for libibverbs in this process: the user started the
+ * launcher on it. */
+bool probe_is_software(void);
+
 #endif

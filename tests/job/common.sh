@@ -37,7 +37,7 @@ failed()
     [ -z "$command" ] || echo "    command: $command"
     echo "    status ${status:-?}; standard error:"
     # What hung is told with the stacks of all threads.
-    grep -sv 'using softhca' "$scratch/err" | tail -$([ "${status:-0}" = 124 ] && echo 600 || echo 40) | sed 's/^/    | /'
+    [ ! -s "$scratch/err" ] || tail -$([ "${status:-0}" = 124 ] && echo 600 || echo 40) "$scratch/err" | sed 's/^/    | /'
     failures=$((failures + 1))
 }
 
@@ -130,11 +130,25 @@ good()
     passes "$2"
 }
 
+# needs_softhca: the last job's ranks did not all share memory, and this machine has no port.
+needs_softhca()
+{
+    softhca_nbrhd=${GASNET_SUPERNODE_MAXSIZE:-0}
+    softhca_wish=${GASNET_SOFTHCA:-auto}
+    for softhca_word in $SETTINGS; do
+        case $softhca_word in
+        GASNET_SUPERNODE_MAXSIZE=*) softhca_nbrhd=${softhca_word#*=} ;;
+        GASNET_SOFTHCA=*) softhca_wish=${softhca_word#*=} ;;
+        esac
+    done
+    [ -z "$(ls /sys/class/infiniband 2>/dev/null)" ] && [ "$softhca_wish" != never ] && [ "$softhca_nbrhd" != 0 ] && [ "$softhca_nbrhd" -lt "$job_size" ]
+}
+
 # A job of one, or one on a real device, has no counts; else every rank must have left its own.
 no_rnr()
 {
     rnr_lines=$(grep -c '^softhca: ' "$scratch/stats")
-    if grep -q 'using softhca' "$scratch/err" && [ "$job_size" -gt 1 ] && [ "$rnr_lines" -lt "$job_size" ]; then
+    if needs_softhca && [ "$rnr_lines" -lt "$job_size" ]; then
         failed "$1: $rnr_lines ranks counted RNR events, not $job_size"
         return 1
     fi

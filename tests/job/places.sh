@@ -53,6 +53,22 @@ if command -v mpirun >/dev/null; then
         fails_with 0 "$command"
         [ "$(grep -c '^ok$' "$scratch/out")" -eq 1 ] || failed "$command: not one job"
     done
+    # Without a port the error says how mpirun gets one, and that is true.
+    if [ -z "$(ls /sys/class/infiniband 2>/dev/null)" ]; then
+        for way in "" "$top_builddir/contrib/softhca/softhca run --"; do
+            command="$way mpirun -n 2 hello-seq"
+            # shellcheck disable=SC2086 # may be empty
+            TMPDIR=$scratch/mpi SOFTHCA_FABRIC=mpirun-$$ timeout -k 5 "$limit" $way mpirun $root --oversubscribe -n 2 \
+                "$hello" </dev/null >"$scratch/out" 2>"$scratch/err"
+            status=$?
+            if [ -n "$way" ]; then
+                fails_with 0 "$command"
+            else
+                [ "$status" -ne 0 ] || failed "a job without a port"
+                says 'no RDMA device on this host; .* over the software device: softhca run -- mpirun \.\.\.' 1
+            fi
+        done
+    fi
 else
     echo "not tried: mpirun is not there (Debian package openmpi-bin)"
 fi

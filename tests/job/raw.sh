@@ -18,7 +18,7 @@ SETTINGS="$near GASNET_IBV_PORTS=mlx7" job 2 "$jobs/raw-seq"
 fails_with 77 "no port of that name"
 says "^raw: no usable RDMA port: softhca0:1 is not in GASNET_IBV_PORTS" 1
 if [ -z "$(ls /sys/class/infiniband 2>/dev/null)" ]; then
-    SETTINGS="GASNET_SUPERNODE_MAXSIZE=0" job 2 "$jobs/raw-seq"
+    SETTINGS="GASNET_SUPERNODE_MAXSIZE=0 GASNET_SOFTHCA=never" job 2 "$jobs/raw-seq"
     fails_with 77 "no device"
     says "^raw: no RDMA device on this host" 1
 fi

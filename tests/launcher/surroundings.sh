@@ -39,11 +39,43 @@ status_is 0
 out_count 'of 3' 6 || fail "wrong size"
 
 if [ -z "$(ls /sys/class/infiniband 2>/dev/null)" ]; then
-    promise "the choice of softhca is told once"
+    promise "the choice of softhca is told once, first, and at a terminal only"
     GASNET_QUIET=0 job -n 2 "$probe"
     status_is 0
-    err_lines 1
-    err_has 'no active RDMA port, using softhca (GASNET_SOFTHCA=never forbids it)'
+    err_lines 0
+    if command -v script >/dev/null; then
+        for quiet in 0 1; do
+            TRUNKLINE_TEST_MARK=$mark GASNET_QUIET=$quiet timeout -k 1 "$limit" \
+                script -qec "$GASNETRUN -n 2 $probe" /dev/null </dev/null >"$work/out" 2>"$work/err"
+            told=$(grep -c 'using softhca' "$work/out")
+            [ "$told" -eq $((1 - quiet)) ] || fail "told $told times with GASNET_QUIET=$quiet"
+            [ $quiet = 1 ] || head -1 "$work/out" | grep -q '^gasnetrun_ibv: no active RDMA port, using softhca ' || fail "not the first line"
+        done
+    fi
+
+    promise "ranks that share memory find softhca when they open a device, and none of it before"
+    GASNET_SUPERNODE_MAXSIZE=0 SOFTHCA_STATS=$work/stats GASNET_SOFTHCA=auto show \
+        '$LD_PRELOAD $SOFTHCA_FABRIC $(ls -A /dev/shm | grep -c softhca) $(grep -c "softhca.*$SOFTHCA_FABRIC" /proc/net/unix)'
+    out_has '^/.*libsofthca.so trunkline-.* 0 0$' || fail "not provided, or joined"
+    GASNET_SUPERNODE_MAXSIZE=0 SOFTHCA_STATS=$work/stats job -n 2 "$probe"
+    status_is 0
+    err_lines 0
+    [ ! -e "$work/stats" ] || fail "a device was opened"
+    for broken in /no/such.so "/tmp/a b"; do
+        TRUNKLINE_SOFTHCA_LIB=$broken GASNET_SUPERNODE_MAXSIZE=0 job -n 2 "$probe"
+        status_is 0
+        err_lines 0
+    done
+    GASNET_SUPERNODE_MAXSIZE=0 GASNET_SOFTHCA=never show 'x$LD_PRELOAD'
+    out_is "x${LD_PRELOAD-}"
+
+    promise "programs of the address sanitizer run with softhca before them"
+    printf '#include <stdlib.h>\nint main(void) { return atoi("0"); }\n' >"$work/x.c"
+    if ${CC:-cc} -fsanitize=address "$work/x.c" -o "$work/x" 2>/dev/null && ASAN_OPTIONS= "$work/x"; then
+        (unset ASAN_OPTIONS && GASNET_SUPERNODE_MAXSIZE=0 job -n 1 "$work/x" && status_is 0 && err_lines 0) || exit 1
+        ASAN_OPTIONS=verbosity=0 GASNET_SUPERNODE_MAXSIZE=1 job -n 2 "$work/x"
+        status_is 0
+    fi
 
     promise "without it two processes cannot run, one can"
     GASNET_SOFTHCA=never job -n 2 "$probe"

@@ -463,6 +463,7 @@ void kv_report(struct wl_report *report, const struct kv_outcome *all)
     wl_job.medium = kv_transport->way != kv_way_tcp ? NULL
                     : kv.socket == kv_unix          ? "Unix sockets"
                                                     : "TCP over the loopback";
+    wl_job.uses_ports = kv_transport->way == kv_way_raw;
     kv.common.layer = kv_transport->way == kv_way_raw ? wl_layer_raw : wl_layer_api;
     wl_job_describe(report, &kv_program, &kv, 1);
     report_rates(report, total);

@@ -129,7 +129,7 @@ killed()
 
 no_port()
 {
-    SETTINGS="GASNET_SUPERNODE_MAXSIZE=0 SOFTHCA_HCAS=1" job 2 "$program" --layer raw
+    SETTINGS="GASNET_SUPERNODE_MAXSIZE=0 GASNET_SOFTHCA=never" job 2 "$program" --layer raw
     fails_with 77 "no port"
     says "^kv: write-send is left out: " 1
 }

@@ -114,6 +114,7 @@ static void report_cost(struct wl_report *report, const struct sharing_outcome *
 static void report_layer(struct wl_report *report, int layer)
 {
     const struct sharing_outcome *total = &totals[layer];
+    wl_job.uses_ports = layer == wl_layer_raw;
     wl_job_describe(report, &sharing_program, &sharing, (int)sharing.threads);
     rma_rounds_report(report, &rounds, layer);
     wl_report_whole(report, wl_summary, "clients", sharing_clients);

@@ -89,6 +89,7 @@ static void report_layer(struct wl_report *report, int layer)
 {
     const struct swarm_outcome *total = &totals[layer];
     bool is_raw = layer == wl_layer_raw;
+    wl_job.uses_ports = layer == wl_layer_raw;
     wl_job_describe(report, &swarm_program, &swarm, (int)swarm.threads);
     rma_rounds_report(report, &rounds, layer);
     wl_report_text(report, wl_summary, "machines_are",

@@ -401,12 +401,28 @@ static void tell(const struct search *search)
 
 const char tk_no_device[] = "no RDMA device on this host";
 
+/* How this job would be started on the software device, by whoever started it. */
+static const char *way_to_software(void)
+{
+    if (tk_getenv("TRUNKLINE_LAUNCHED"))
+        return "GASNET_SOFTHCA=always";
+    if (tk_getenv("OMPI_COMM_WORLD_SIZE"))
+        return "softhca run -- mpirun ...";
+    if (tk_getenv("SLURM_STEP_NUM_TASKS"))
+        return "softhca run -- srun ...";
+    if (tk_getenv("PRTE_JOB_SIZE"))
+        return "softhca run -- prun ...";
+    return "softhca run -- ..., or gasnetrun_ibv";
+}
+
 void tk_rails_tell_none(const char *unused)
 {
     if (!strcmp(unused, tk_no_device))
-        tk_complain("%s; load its driver, or run over the software device: GASNET_SOFTHCA=always "
-                    "for gasnetrun_ibv (under another launcher preload libsofthca.so)",
-                    unused);
+        tk_complain("%s; load its driver, or run over the software device: %s", unused,
+                    way_to_software());
+    else if (!strstr(unused, "softhca") && !tk_getenv("TRUNKLINE_LAUNCHED"))
+        tk_complain("no usable RDMA port: %s; the software device needs none: %s", unused,
+                    way_to_software());
     else
         tk_complain("no usable RDMA port: %s", unused);
 }
