@@ -19,6 +19,7 @@ static void must_be_notified(const char *call)
 
 void gasnet_barrier_notify(int id, int flags)
 {
+    TK_MUST_BE_OUTSIDE_HANDLERS("gasnet_barrier_notify");
     TK_CHECK_MAY_COMMUNICATE("gasnet_barrier_notify");
     CHECK_FLAGS("gasnet_barrier_notify", flags);
     if (!tk_named_notify(id, flags))
@@ -27,6 +28,7 @@ void gasnet_barrier_notify(int id, int flags)
 
 int gasnet_barrier_wait(int id, int flags)
 {
+    TK_MUST_BE_OUTSIDE_HANDLERS("gasnet_barrier_wait");
     TK_CHECK_MAY_COMMUNICATE("gasnet_barrier_wait");
     CHECK_FLAGS("gasnet_barrier_wait", flags);
     must_be_notified("gasnet_barrier_wait");
@@ -36,6 +38,7 @@ int gasnet_barrier_wait(int id, int flags)
 
 int gasnet_barrier_try(int id, int flags)
 {
+    TK_MUST_BE_OUTSIDE_HANDLERS("gasnet_barrier_try");
     TK_CHECK_MAY_COMMUNICATE("gasnet_barrier_try");
     CHECK_FLAGS("gasnet_barrier_try", flags);
     must_be_notified("gasnet_barrier_try");

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Checks of what clients pass. Those of TK_CHECK exist in debug builds only (--enable-debug). */
+ * Checks of what clients pass. Those of TK_CHECK and TK_CHECK_... exist in debug builds only
+ * (--enable-debug). */
 #ifndef TK_CHECK_H
 #define TK_CHECK_H
 
@@ -11,6 +12,14 @@
 #include "gasnetex.h"
 #include "message/message.h"
 #include "progress/progress.h"
+
+/* For barriers, in release builds too: one in a handler waits for ever, as handlers can't poll, but
+ * lets the other ranks go on to an end that seems good. */
+#define TK_MUST_BE_OUTSIDE_HANDLERS(call)                                                          \
+    do {                                                                                           \
+        tk_if_unlikely(tk_in_handler != 0)                                                         \
+            tk_panic("%s was called from a handler, where only replies are allowed", call);        \
+    } while (0)
 
 /* For calls that may poll or send. */
 #define TK_CHECK_MAY_COMMUNICATE(call)                                                             \

@@ -109,6 +109,7 @@ void gex_Event_WaitAll(gex_Event_t *events, size_t numevents, gex_Flags_t flags)
 gex_Event_t gex_Coll_BarrierNB(gex_TM_t tm, gex_Flags_t flags)
 {
     (void)tm, (void)flags;
+    TK_MUST_BE_OUTSIDE_HANDLERS("gex_Coll_BarrierNB");
     TK_CHECK_MAY_COMMUNICATE("gex_Coll_BarrierNB");
     struct tk_op *op = tk_op_take();
     tk_barrier_start(op);
@@ -118,6 +119,7 @@ gex_Event_t gex_Coll_BarrierNB(gex_TM_t tm, gex_Flags_t flags)
 void gex_Coll_BarrierBlocking(gex_TM_t tm, gex_Flags_t flags)
 {
     (void)tm, (void)flags;
+    TK_MUST_BE_OUTSIDE_HANDLERS("gex_Coll_BarrierBlocking");
     TK_CHECK_MAY_COMMUNICATE("gex_Coll_BarrierBlocking");
     struct tk_op op;
     tk_op_init(&op);

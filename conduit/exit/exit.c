@@ -39,6 +39,14 @@ static pthread_t leaver;
 static volatile sig_atomic_t was_asked_for;
 static pid_t my_pid;
 static bool helper_runs, is_handed_over;
+static volatile sig_atomic_t ending_signal; /* 0: none began the end */
+
+/* The code of an exit that another rank began and whose notice this rank has answered; -1: none. */
+static atomic_int heard_code = -1;
+
+/* By the thread that found a failure, once it has claimed the end: what the launcher is told. */
+static bool is_failing;
+static char failure[32];
 static volatile bool ends_with_another_code;
 
 /* A client's signal handler that calls exit() would find this thread in the middle of it. What ends
@@ -59,6 +67,8 @@ static void hold_signals(sigset_t *before)
 static _Noreturn void too_late(bool is_interrupted)
 {
     if (pthread_equal(leaver, pthread_self())) {
+        if (is_failing) /* from the client's SIGQUIT handler: it is no end that we chose */
+            tk_abort_job(tk_final_code, failure);
         if (!is_interrupted)
             tk_leave_rest();
         _exit(tk_final_code);
@@ -120,9 +130,18 @@ static _Noreturn void exit_interrupted(int code)
 /* The SIGQUIT handler of the client's that a terminating signal of ours came with. */
 static _Noreturn void exit_in_signal(int code)
 {
-    tk_exit_by_signal(code & 0xff);
+    tk_exit_by_signal(code & 0xff, tk_in_signal);
     for (;;)
         pause();
+}
+
+/* What a rank leaves with after it was told of another's exit it gives only because of that exit
+ * (by its SIGQUIT handler, or a thread that looks at what the handler wrote): the code of the exit
+ * that began it stands. */
+static int code_that_counts(int code)
+{
+    int heard = atomic_load(&heard_code);
+    return heard >= 0 ? heard : code & 0xff;
 }
 
 void tk_exit(int code)
@@ -131,23 +150,30 @@ void tk_exit(int code)
     if (tk_in_signal)
         exit_in_signal(code);
     if (tk_is_interrupted())
-        exit_interrupted(code & 0xff);
-    if (!claim_to_leave(code & 0xff))
+        exit_interrupted(code_that_counts(code));
+    if (!claim_to_leave(code_that_counts(code)))
         too_late(false);
     hold_signals(&before);
     tk_leave();
     _exit(tk_final_code);
 }
 
-void tk_exit_failed(void)
+/* After claim_to_leave(1) */
+static _Noreturn void fail(void)
 {
-    if (!claim_to_leave(1))
-        too_late(false);
+    is_failing = true;
     tk_start_watchdog();
     if (tk_network_is_ready())
         tk_signal_quit();
     gasnett_flush_streams();
-    tk_abort_job(1, "");
+    tk_abort_job(1, failure);
+}
+
+void tk_exit_failed(void)
+{
+    if (!claim_to_leave(1))
+        too_late(false);
+    fail();
 }
 
 static _Noreturn void flush_at_last(void)
@@ -185,11 +211,27 @@ static void end_for_dead(const struct tk_peer *dead, enum tk_rank_liveness how)
     tk_abort_job(1, "");
 }
 
+/* SIGTERM. A code that the client chose stands; else the process dies of the signal itself, so that
+ * every launcher can name it. */
+static _Noreturn void end_as_asked_for(void)
+{
+    sigset_t set;
+    if (tk_final_code && tk_final_code != tk_code_of_signal(SIGTERM))
+        _exit(tk_final_code);
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    signal(SIGTERM, SIG_DFL);
+    pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+    raise(SIGTERM);
+    _exit(tk_code_of_signal(SIGTERM));
+}
+
 /* The library's own thread. */
 static void *end_from_aside(void *unused)
 {
     const struct tk_peer *dead;
     enum tk_rank_liveness how;
+    char why[32];
     (void)unused;
     while ((dead = tk_watch_wait(&how)))
         end_for_dead(dead, how);
@@ -201,8 +243,9 @@ static void *end_from_aside(void *unused)
     }
     gasnett_flush_streams();
     if (was_asked_for)
-        _exit(tk_final_code);
-    tk_abort_job(tk_final_code, "ended by a signal");
+        end_as_asked_for();
+    snprintf(why, sizeof(why), "ended by %s", tk_signal_name(ending_signal));
+    tk_abort_job(tk_final_code, why);
 }
 
 static void start_helper(void)
@@ -222,10 +265,11 @@ bool tk_exit_is_asked_for(void)
     return was_asked_for;
 }
 
-void tk_exit_by_signal(int code)
+void tk_exit_by_signal(int code, int number)
 {
     struct timespec while_ending = {.tv_nsec = 300000000};
     if (claim(code)) {
+        ending_signal = number;
         tk_start_watchdog();
         alarm(interrupted_most);
     } else if (!was_asked_for) {
@@ -237,10 +281,14 @@ void tk_exit_by_signal(int code)
     nanosleep(&while_ending, NULL);
 }
 
+/* The launcher knows these words (spawner/head/policy.c): the end of the peer explains this one,
+ * and may be seen later. */
 static void lost_peer(uint32_t peer)
 {
-    (void)peer;
-    tk_exit_failed();
+    if (!claim_to_leave(1))
+        too_late(false);
+    snprintf(failure, sizeof(failure), "peer %u unreachable", (unsigned)peer);
+    fail();
 }
 
 /* What may not be done in handlers. By one thread: a client's SIGQUIT handler runs once. */
@@ -251,6 +299,7 @@ static bool attend(void)
     int requested = tk_elect_requested();
     if (requested < 0 || atomic_load(&leaving) || atomic_flag_test_and_set(&answered))
         return false;
+    atomic_store(&heard_code, requested);
     tk_signal_quit();
     tk_exit(requested);
 }
@@ -279,7 +328,7 @@ static void process_ends(int code, void *unused)
     }
     if (tk_in_signal || tk_is_interrupted())
         tk_exit(code);
-    if (!claim_to_leave(code & 0xff))
+    if (!claim_to_leave(code_that_counts(code)))
         too_late(false);
     hold_signals(&before);
     tk_leave();

@@ -5,10 +5,11 @@
  *   RUNNING
  *     |-- gasnet_exit(), exit(), return from main ----------------------------> LEAVING
  *     |-- exit notice from a peer: the client's SIGQUIT handler, if any, ------> LEAVING
- *     |     then the peer's code
+ *     |     then the peer's code, whatever that handler leaves with
  *     |-- gasnet_exit() or exit() in a signal handler: a thread of our own, --> LEAVING
  *     |     without the network and with three times `grace` for a deadline
- *     |-- SIGINT, SIGTERM, ...: SIGQUIT is raised; by default -----------------> ABORT
+ *     |-- SIGINT, SIGTERM, ...: SIGQUIT is raised; by default, or if the
+ *     |     client's handler returns, with 128 and the signal's number -------> ABORT
  *     |-- a neighbour died and the launcher does not end us: a thread of ours -> ABORT
  *     '-- lost peer, failed start-up ------------------------------------------> ABORT
  *
@@ -24,7 +25,7 @@
  *     |           those that leave leads, found by waiting longer the higher the rank -> PART
  *     |-- PART, while AGREE and ELECT go on: a fence through the launcher
  *     |     |-- all came ------------------------------------------------------> _exit(code)
- *     |     '-- not all by the deadline -----------------------------------------> ABORT
+ *     |     '-- not all by the deadline: with 1 where the code is 0 -------------> ABORT
  *
  *   ABORT: the launcher is asked to end the job, then _exit(code)
  *

@@ -99,10 +99,14 @@ void tk_code_is_known(void);
 /* Installs the handlers of fatal, terminating and quitting signals. */
 void tk_signals_open(void);
 
+/* The exit code that stands for a signal, and the signal's name. Async-signal-safe. */
+int tk_code_of_signal(int number);
+const char *tk_signal_name(int number);
+
 /* Runs the client's SIGQUIT handler if there is one, once. Not from a signal handler. */
 void tk_signal_quit(void);
 
-/* This thread runs a client's SIGQUIT handler because another signal came. */
+/* The number of the signal because of which this thread runs a SIGQUIT handler; 0: of none. */
 extern TK_PER_THREAD volatile sig_atomic_t tk_in_signal;
 
 /* 1 while tk_signal_quit() runs a client's handler on this thread: a signal handler on the stack,
@@ -119,8 +123,8 @@ bool tk_is_interrupted(void);
 
 /* ---- exit.c, for our own signal handlers */
 
-/* Has the job ended by another thread, and returns. */
-void tk_exit_by_signal(int code);
+/* Has the job ended by another thread because of signal `number`, and returns. */
+void tk_exit_by_signal(int code, int number);
 
 /* SIGTERM: how launchers end ranks. They need not be asked to end the job then, and may no longer
  * answer. */

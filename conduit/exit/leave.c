@@ -141,6 +141,13 @@ _Noreturn void tk_abort_job(int code, const char *why)
     _exit(code);
 }
 
+/* Of a job that is ended although not all ranks came to its end within the time for it: 0 would
+ * hide one that hangs. */
+static int code_of_forced_end(void)
+{
+    return tk_final_code ? tk_final_code : 1;
+}
+
 static void tell_others(uint64_t now)
 {
     if (now > ask_at && tk_elect_step(now - ask_at) == TK_ROLE_LEADER)
@@ -209,7 +216,7 @@ static enum tk_status part_from_others(void (*poll)(void), uint64_t until)
 static void part(void)
 {
     if (part_from_others(serve, deadline) != TK_OK)
-        tk_abort_job(tk_final_code, "not all processes came to the end of the job");
+        tk_abort_job(code_of_forced_end(), "not all processes came to the end of the job");
     if (!network_ready || !tk_agree_step())
         learn_code_of_all();
     tk_shm_set_fate(TK_FATE_LEFT);
@@ -262,6 +269,6 @@ void tk_leave_without_network(void (*poll)(void))
         tk_shm_set_fate(TK_FATE_LEFT);
         tk_bootstrap_close();
     } else {
-        tk_bootstrap_abort(tk_final_code, "");
+        tk_bootstrap_abort(tk_final_code, ""); /* how others hear of it: no failure, if 0 */
     }
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Signals. Terminating ones become SIGQUIT, the notification that clients may handle; its default
- * is gasnet_exit(1). Fatal ones are told with rank and host, then take their default effect. A
- * client's own handlers, installed before or after start-up, are never replaced. */
+ * ends the job with 128 and the number of the signal that came, as shells report it. Fatal ones are
+ * told with rank and host, then take their default effect. A client's own handlers, installed
+ * before or after start-up, are never replaced. */
 #include "config.h"
 
 #include <ctype.h>
@@ -43,6 +44,19 @@ static const struct caught quitting = {SIGQUIT, "SIGQUIT", NULL};
 
 static pid_t owner;
 
+int tk_code_of_signal(int number)
+{
+    return 128 + number;
+}
+
+const char *tk_signal_name(int number)
+{
+    for (size_t i = 0; i < sizeof(terminating) / sizeof(terminating[0]); i++)
+        if (terminating[i].number == number)
+            return terminating[i].name;
+    return number == SIGQUIT ? quitting.name : "a signal";
+}
+
 /* A child that the client forked inherits the handlers, but not the thread that ends the job for
  * them, and its end is not the job's. */
 static bool left_to_default(int number)
@@ -54,10 +68,13 @@ static bool left_to_default(int number)
     return true;
 }
 
+/* Also in the middle of on_terminating(): the signal that came first is the reason. */
 static void on_quit(int number)
 {
-    if (!left_to_default(number))
-        tk_exit_by_signal(1);
+    if (left_to_default(number))
+        return;
+    int first = tk_in_signal ? tk_in_signal : number;
+    tk_exit_by_signal(tk_code_of_signal(first), first);
 }
 
 static void on_terminating(int number)
@@ -68,11 +85,11 @@ static void on_terminating(int number)
         tk_exit_was_asked_for();
     if (!tk_quit_is_done) {
         tk_quit_is_done = 1;
-        tk_in_signal = 1;
+        tk_in_signal = number;
         raise(SIGQUIT);
         tk_in_signal = 0;
     }
-    tk_exit_by_signal(1); /* a client's handler that returns has had its word */
+    tk_exit_by_signal(tk_code_of_signal(number), number); /* the client's handler has returned */
 }
 
 /* "pid 123" and then `what`, without what a signal handler may not call. */

@@ -96,7 +96,7 @@ static unsigned break_stream(struct output *o, unsigned stream, int error)
         return stream;
     o->failed = true;
     say("cannot write standard %s: %s", stream == STDOUT_FILENO ? "output" : "error",
-        strerror(error));
+        error == EBADF ? "it is closed" : strerror(error));
     return 0;
 }
 

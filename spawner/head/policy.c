@@ -44,9 +44,19 @@ static int weight(enum policy_cause cause)
     }
 }
 
+/* Ranks that end because of another one's end are not to be blamed for it: of two that ended, the
+ * one that the others could not reach any more was first, in whatever order they were seen. */
+static bool explains(const struct policy *p, enum policy_cause cause, uint32_t rank)
+{
+    if (weight(cause) != weight(p->cause))
+        return weight(cause) > weight(p->cause);
+    bool of_ranks = weight(cause) == weight(CAUSE_EXIT);
+    return of_ranks && p->rank[rank].unreachable && !p->rank[p->culprit].unreachable;
+}
+
 static bool blame(struct policy *p, enum policy_cause cause, uint32_t rank, int code, int64_t now)
 {
-    if (p->decided || weight(cause) <= weight(p->cause))
+    if (p->decided || !explains(p, cause, rank))
         return false;
     if (p->cause == CAUSE_NONE)
         p->decide_at = now + POLICY_WINDOW_MS;
@@ -94,15 +104,36 @@ void policy_finalized(struct policy *p, uint32_t rank)
         p->rank[rank].finalized = true;
 }
 
+/* What our library says with PMIx_Abort when it has lost a peer (conduit/exit/exit.c), and has
+ * explained on standard error: "peer 3 unreachable". */
+static bool is_accusation(const char *text, size_t length, unsigned *peer)
+{
+    char copy[40];
+    int end = 0;
+    if (length >= sizeof(copy))
+        return false;
+    memcpy(copy, text, length);
+    copy[length] = 0;
+    return sscanf(copy, "peer %u unreachable%n", peer, &end) == 1 && end && !copy[end];
+}
+
+static void judge_end(struct policy *p, uint32_t rank, int64_t now);
+
 void policy_aborted(struct policy *p, uint32_t rank, int code, const char *text, size_t length,
                     int64_t now)
 {
+    unsigned peer;
     if (rank >= p->ranks || p->rank[rank].aborted)
         return;
     p->rank[rank].aborted = true;
     p->rank[rank].abort_code = code;
     if (blame(p, CAUSE_ABORT, rank, code, now))
         quote(p, text, length);
+    if (!is_accusation(text, length, &peer) || peer >= p->ranks)
+        return;
+    p->rank[peer].unreachable = true;
+    if (p->rank[peer].exited)
+        judge_end(p, peer, now);
 }
 
 /* Ranks that have joined and may still want something of the others. */
@@ -157,12 +188,10 @@ static void left_with(struct policy *p, uint32_t rank, int code, int64_t now)
     }
 }
 
-void policy_exited(struct policy *p, uint32_t rank, int wait_status, int64_t now)
+/* Of a rank that has exited; again when it turns out that others had lost it before. */
+static void judge_end(struct policy *p, uint32_t rank, int64_t now)
 {
-    if (rank >= p->ranks || p->rank[rank].exited)
-        return;
-    p->rank[rank].exited = true;
-    p->exited++;
+    int wait_status = p->rank[rank].wait_status;
     if (p->rank[rank].aborted)
         return; /* what it did after PMIx_Abort is no news */
     if (WIFSIGNALED(wait_status)) {
@@ -173,6 +202,16 @@ void policy_exited(struct policy *p, uint32_t rank, int wait_status, int64_t now
     } else {
         exited_zero(p, rank, now);
     }
+}
+
+void policy_exited(struct policy *p, uint32_t rank, int wait_status, int64_t now)
+{
+    if (rank >= p->ranks || p->rank[rank].exited)
+        return;
+    p->rank[rank].exited = true;
+    p->rank[rank].wait_status = wait_status;
+    p->exited++;
+    judge_end(p, rank, now);
 }
 
 void policy_no_exec(struct policy *p, uint32_t rank, int error, int64_t now)
@@ -217,9 +256,23 @@ static bool others_leave_in_order(const struct policy *p)
     return true;
 }
 
+/* A rank that others have lost, and that may be about to be seen to end. One that aborted too has
+ * only lost the others. */
+static bool end_is_expected(const struct policy *p)
+{
+    for (uint32_t r = 0; r < p->ranks && weight(p->cause) <= weight(CAUSE_EXIT); r++) {
+        const struct policy_rank *rank = &p->rank[r];
+        if (rank->unreachable && !rank->exited && !rank->aborted && !rank->finalized)
+            return true;
+    }
+    return false;
+}
+
 static int64_t end_of_window(const struct policy *p)
 {
     int64_t first_end = p->decide_at - POLICY_WINDOW_MS;
+    if (end_is_expected(p))
+        return first_end + POLICY_UNREACHABLE_MS;
     if (!first_leaves_in_order(p))
         return p->decide_at;
     return first_end + (others_leave_in_order(p) ? POLICY_LEAVING_MS : POLICY_FIRST_LEAVES_MS);
@@ -295,7 +348,8 @@ static bool exit_sentence(const struct policy *p, bool wordy, char *text, size_t
 
 static bool abort_sentence(const struct policy *p, bool wordy, char *text, size_t size)
 {
-    if (!wordy && !p->text[0])
+    unsigned peer;
+    if (!wordy && (!p->text[0] || is_accusation(p->text, strlen(p->text), &peer)))
         return false;
     snprintf(text, size, "rank %u (pid %d) aborted the job with status %d%s%s", p->culprit,
              p->rank[p->culprit].pid, p->code, p->text[0] ? ": " : "", p->text);
@@ -306,6 +360,30 @@ static bool abort_sentence(const struct policy *p, bool wordy, char *text, size_
 static bool is_of_terminal(int signal)
 {
     return signal == SIGINT || signal == SIGQUIT || signal == SIGHUP;
+}
+
+static const char *signal_name(int signal)
+{
+    static const struct {
+        int number;
+        const char *name;
+    } known[] = {{SIGHUP, "SIGHUP"},   {SIGINT, "SIGINT"},   {SIGQUIT, "SIGQUIT"},
+                 {SIGILL, "SIGILL"},   {SIGTRAP, "SIGTRAP"}, {SIGABRT, "SIGABRT"},
+                 {SIGBUS, "SIGBUS"},   {SIGFPE, "SIGFPE"},   {SIGKILL, "SIGKILL"},
+                 {SIGUSR1, "SIGUSR1"}, {SIGSEGV, "SIGSEGV"}, {SIGUSR2, "SIGUSR2"},
+                 {SIGPIPE, "SIGPIPE"}, {SIGALRM, "SIGALRM"}, {SIGTERM, "SIGTERM"}};
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+        if (known[i].number == signal)
+            return known[i].name;
+    return NULL;
+}
+
+static void signal_sentence(const struct policy *p, char *text, size_t size)
+{
+    const char *name = signal_name(p->code);
+    snprintf(text, size, "rank %u (pid %d) was killed by signal %d (%s%s%s)%s", p->culprit,
+             p->rank[p->culprit].pid, p->code, name ? name : "", name ? ": " : "",
+             strsignal(p->code), p->core ? ", core dumped" : "");
 }
 
 bool policy_sentence(const struct policy *p, bool wordy, char *text, size_t size)
@@ -321,8 +399,7 @@ bool policy_sentence(const struct policy *p, bool wordy, char *text, size_t size
     case CAUSE_EXIT:
         return exit_sentence(p, wordy, text, size);
     case CAUSE_SIGNAL:
-        snprintf(text, size, "rank %u (pid %d) was killed by signal %d (%s)%s", r, pid, p->code,
-                 strsignal(p->code), p->core ? ", core dumped" : "");
+        signal_sentence(p, text, size);
         return true;
     case CAUSE_UNFINISHED:
         snprintf(text, size,

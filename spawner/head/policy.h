@@ -25,6 +25,11 @@ enum { POLICY_FIRST_LEAVES_MS = 500 };
  * with a status: the others end by themselves too, on a busy host later. */
 enum { POLICY_LEAVING_MS = 2000 };
 
+/* Its length while a rank that others no longer reach has not been seen to end: a process closes
+ * its devices, which its peers notice, before it can be waited for, and on a busy host long before.
+ * If it lives (a cable is out, it is stopped), the job ends this much later. */
+enum { POLICY_UNREACHABLE_MS = 1000 };
+
 enum policy_cause {
     CAUSE_NONE,       /* all well so far */
     CAUSE_ABORT,      /* a rank called PMIx_Abort */
@@ -41,7 +46,9 @@ enum policy_cause {
 struct policy_rank {
     int pid;
     bool connected, finalized, aborted, exited;
+    bool unreachable; /* another rank aborted because it could no longer reach this one */
     int abort_code;
+    int wait_status; /* once it has exited */
 };
 
 struct policy {

@@ -42,15 +42,15 @@ enum { FILES_PER_RANK = 2, FILES_BASE = 64 };
 static struct job job;
 static char program_path[4096];
 
-/* Whatever we open must not land on 0, 1 or 2: it would be taken for the user's. */
+/* Whatever we open must not land on 0, 1 or 2: it would be taken for the user's. A standard output
+ * that is closed stays one that can't be written, so that lost output is an error as on a full
+ * disk. */
 static void fill_standard_files(void)
 {
-    int fd;
-    do
-        fd = open("/dev/null", O_RDWR);
-    while (fd >= 0 && fd <= STDERR_FILENO);
-    if (fd > STDERR_FILENO)
-        close(fd);
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && /* the lowest that is free is what open() takes */
+            open("/dev/null", fd == STDOUT_FILENO ? O_RDONLY : O_RDWR) != fd)
+            return;
 }
 
 static int usage(const char *why)

@@ -54,7 +54,7 @@ item_63_one_leaves()
         others_are_told 2
     done
     ends 3 "$seq" 23
-    ends 3 "$seq" 26 1
+    ends 3 "$seq" 26 143
     ends 3 "$seq" 20 137
     ends 2 "$par" 20 137
     others_are_told 1

@@ -23,6 +23,7 @@
 enum { THREADS = 3, SOON = 20000 /* us: the program is where it shall be interrupted */ };
 
 static int code;
+static volatile sig_atomic_t has_quit;
 static gex_AM_Index_t leave_index, spin_index;
 static gex_HSL_t lock = GEX_HSL_INITIALIZER;
 
@@ -39,8 +40,19 @@ static void tell(const char *what)
 
 static void on_quit(int signal)
 {
+    const char *quit_code = getenv("TEST_QUIT_CODE"), *how = getenv("TEST_QUIT_BY");
+
     (void)signal;
     tell("SIGQUIT handler");
+    if (!quit_code)
+        return;
+    if (how && !strcmp(how, "exit"))
+        exit(atoi(quit_code));
+    if (how && !strcmp(how, "thread"))
+        has_quit = 1;
+    while (how && !strcmp(how, "thread"))
+        usleep(1000);
+    gasnet_exit(atoi(quit_code));
 }
 
 static void at_exit(void)
@@ -208,6 +220,26 @@ static void threads_stay(void)
     exit(code);
 }
 
+/* A thread that leaves because of what the SIGQUIT handler says; the last rank leaves by itself. */
+static void look_for_quit(void)
+{
+    while (!has_quit)
+        usleep(1000);
+    gasnet_exit((int)job_number("TEST_QUIT_CODE", 0));
+}
+
+static void thread_heeds_quit(void)
+{
+    pthread_t id;
+
+    if (job.rank == job.size - 1)
+        leave();
+    thread_task = look_for_quit;
+    pthread_barrier_init(&gathering, NULL, 1);
+    CHECK(pthread_create(&id, NULL, thread, NULL) == 0);
+    job_barrier();
+}
+
 /* ---- other ways ---- */
 
 static void by_atexit(void)
@@ -273,6 +305,21 @@ static void by_sigint(void)
 static void by_sigterm(void)
 {
     raise(SIGTERM);
+    spin();
+}
+
+/* The code is the signal's number. */
+static void by_signal(void)
+{
+    kill(getpid(), code);
+    spin();
+}
+
+/* The last rank leaves, the others never look. */
+static void among_blind(void)
+{
+    if (job.rank == job.size - 1)
+        leave();
     spin();
 }
 
@@ -367,6 +414,9 @@ static const struct {
     {"exit-all", by_exit, true},
     {"sigint", by_sigint, false},
     {"sigterm-all", by_sigterm, true},
+    {"signal", by_signal, false},
+    {"leave-among-blind", among_blind, true},
+    {"leave-thread-heeds-quit", thread_heeds_quit, true},
     {"kill", by_kill, false},
     {"_exit", by_underscore_exit, false},
     {"_exit-all", by_underscore_exit, true},

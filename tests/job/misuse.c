@@ -17,6 +17,10 @@ static gex_HSL_t one = GEX_HSL_INITIALIZER, other = GEX_HSL_INITIALIZER;
 
 static void on_request(gex_Token_t token)
 {
+    if (scenario == 13)
+        gasnet_barrier(0, GASNET_BARRIERFLAG_UNNAMED);
+    if (scenario == 14)
+        gex_Coll_BarrierNB(job.tm, 0);
     if (scenario == 45)
         gex_AM_ReplyMedium0(token, reply_index, &scenario, 4, GEX_EVENT_GROUP, 0);
     if (scenario == 47)
@@ -129,7 +133,8 @@ static void misuse_messages(void)
         gex_AM_SrcDesc_t sd = gex_AM_PrepareRequestMedium(job.tm, last, NULL, 1, 9, NULL, 0, 2);
         gex_AM_CommitRequestMedium1(sd, request_index, 1, 5);
     }
-    if (scenario == 45 || scenario == 47 || (scenario >= 52 && scenario <= 54))
+    if (scenario == 13 || scenario == 14 || scenario == 45 || scenario == 47 ||
+        (scenario >= 52 && scenario <= 54))
         gex_AM_RequestShort0(job.tm, last, request_index, 0);
 }
 
@@ -217,7 +222,7 @@ int main(int argc, char **argv)
 {
     scenario = argc > 1 ? atoi(argv[1]) : 0;
     job_start(&argc, &argv, GASNET_PAGESIZE);
-    if (scenario >= 20)
+    if (scenario >= 13)
         register_handlers(GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 0);
     job_barrier();
     if (job.rank == 0) {

@@ -29,6 +29,8 @@ wrong 9 'gasnet_barrier_notify was called again before gasnet_barrier_wait'
 wrong 10 'gex_Segment_Create: a segment has at least one byte'
 wrong 11 'the segment of gex_Segment_Attach cannot be destroyed'
 wrong 12 'gex_MK_Destroy: there is no memory kind'
+wrong 13 'gasnet_barrier_notify was called from a handler'
+wrong 14 'gex_Coll_BarrierNB was called from a handler'
 [ "$debug" = yes ] || finish
 sizes=2
 wrong 20 'gex_AM_RequestMedium: [0-9]* bytes are more than the limit'

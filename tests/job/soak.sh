@@ -69,7 +69,7 @@ is_right()
     stopped) [ "$status" -eq 130 ] || [ "$status" -eq 9 ] ;;
     exit | _exit) [ "$status" -eq 3 ] ;;
     abort) [ "$status" -eq 134 ] ;;
-    terminated) [ "$status" -eq 1 ] || { [ "$phase" = start ] && [ "$status" -eq 143 ]; } ;;
+    terminated) [ "$status" -eq 143 ] ;;
     esac
 }
 

@@ -34,9 +34,60 @@ of_ranks()
     words 137 '^gasnetrun_ibv: rank 1 (pid [0-9]*) was killed by signal 9' 2 kill 0
     words 134 '^trunkline.*died of SIGABRT' 2 abort 0
     words 134 'FATAL ERROR (proc 1)' 2 fatal 0
-    words 1 '^gasnetrun_ibv: rank 1 (pid [0-9]*) aborted the job with status 1: ended by a signal' 2 sigint 0
-    words 1 '^gasnetrun_ibv: rank 0 (pid [0-9]*) exited with status 1' 1 sigterm-all 0
-    words 1 '^gasnetrun_ibv: rank . (pid [0-9]*) exited with status 1' 2 sigterm-all 0
+    words 130 '^gasnetrun_ibv: rank 1 (pid [0-9]*) aborted the job with status 130: ended by SIGINT' 2 sigint 0
+    words 143 '^gasnetrun_ibv: rank 0 (pid [0-9]*) was killed by signal 15 (SIGTERM' 1 sigterm-all 0
+    words 143 '^gasnetrun_ibv: rank . (pid [0-9]*) was killed by signal 15 (SIGTERM' 2 sigterm-all 0
+}
+
+# One rank gets it, whatever way it has to the others, with a SIGQUIT handler of its own or not.
+of_signals()
+{
+    for maxsize in 0 1; do
+        for signal in 1:SIGHUP 2:SIGINT 3:SIGQUIT 13:SIGPIPE; do
+            words $((128 + ${signal%:*})) "rank 2 (pid [0-9]*) .*ended by ${signal#*:}" 3 signal ${signal%:*} GASNET_SUPERNODE_MAXSIZE=$maxsize
+        done
+        words 143 '^gasnetrun_ibv: rank 2 (pid [0-9]*) was killed by signal 15 (SIGTERM' 3 signal 15 GASNET_SUPERNODE_MAXSIZE=$maxsize
+    done
+    for number in 1 2 13 15; do
+        job 3 "$jobs/leave-seq" signal $number
+        fails_with $((128 + number)) "signal $number with a handler that returns"
+        SETTINGS="TEST_QUIT_CODE=4" job 3 "$jobs/leave-seq" signal $number
+        fails_with 4 "signal $number with a handler that leaves"
+    done
+}
+
+# What began the end is told, not what it led to, be it seen later: here a shell sees the end of the rank and sleeps.
+of_causes()
+{
+    for quit in TEST_NO_QUIT_HANDLER=1 TEST_QUIT_CODE=4; do
+        # shellcheck disable=SC2016 # for the shell in between
+        SETTINGS="$quit GASNET_SUPERNODE_MAXSIZE=1" job 3 sh -c '"$@"; status=$?; [ $status -ne 255 ] || sleep 0.4; exit $status' \
+            sh "$jobs/leave-seq" _exit 255
+        fails_with 255 "_exit(255) seen late"
+        says '^gasnetrun_ibv: rank 2 (pid [0-9]*) exited with status 255' 1
+    done
+}
+
+# Ranks that leave because of another's exit do not change its code, whatever they give.
+of_codes()
+{
+    for maxsize in 0 1; do
+        for by in gasnet_exit exit; do
+            SETTINGS="GASNET_SUPERNODE_MAXSIZE=$maxsize TEST_QUIT_CODE=4 TEST_QUIT_BY=$by" job 4 "$jobs/leave-seq" leave 3
+            fails_with 3 "$by in SIGQUIT handlers"
+            says '^SIGQUIT handler' 3
+        done
+    done
+    SETTINGS="TEST_QUIT_CODE=4 TEST_QUIT_BY=thread" job 4 "$jobs/leave-par" leave-thread-heeds-quit 3
+    fails_with 3 "threads that heed SIGQUIT handlers"
+    says '^SIGQUIT handler' 3
+}
+
+# 0 is no status of a job in which a rank never came to its end.
+of_blind_ranks()
+{
+    words 1 'aborted the job with status 1: not all processes came to the end of the job' 2 leave-among-blind 0 GASNET_EXITTIMEOUT=0.3
+    words 7 'aborted the job with status 7: not all processes came to the end of the job' 2 leave-among-blind 7 GASNET_EXITTIMEOUT=0.3
 }
 
 # Nothing but its watchdog ends a rank that hangs while it leaves.
@@ -59,6 +110,8 @@ of_the_launcher()
 }
 
 lane ranks of_ranks
-lane watchdogs of_watchdogs
+lane watchdogs of_watchdogs of_codes
+lane signals of_signals
+lane causes of_causes of_blind_ranks
 lane launcher of_the_launcher
 finish

@@ -87,4 +87,17 @@ if [ -c /dev/full ]; then
     err_lines 1
     err_has 'cannot write standard output: No space left'
 fi
+
+promise "so does a standard output that is closed, if there is something to write"
+TRUNKLINE_TEST_MARK=$mark "$GASNETRUN" -n 2 "$probe" init get rank finalize >&- 2>"$work/err"
+status=$?
+status_is 74
+err_lines 1
+err_has 'cannot write standard output: it is closed'
+TRUNKLINE_TEST_MARK=$mark "$GASNETRUN" -n 2 true >&- 2>"$work/err"
+status=$?
+status_is 0
+TRUNKLINE_TEST_MARK=$mark "$GASNETRUN" -n 2 "$probe" err=world <&- >"$work/out" 2>&-
+status=$?
+status_is 0
 exit 0

@@ -376,6 +376,78 @@ static void a_death_explains_an_abort(void **state)
     verdict(CAUSE_SIGNAL, 2, 128 + SIGSEGV);
 }
 
+static void says_it_lost(uint32_t rank, uint32_t peer, int64_t now)
+{
+    char words[40];
+    int length = snprintf(words, sizeof(words), "peer %u unreachable", (unsigned)peer);
+    policy_aborted(&policy, rank, 1, words, (size_t)length, now);
+}
+
+/* Whichever comes first, and however late within that time. */
+static void the_end_of_a_lost_rank_explains_the_others(void **state)
+{
+    (void)state;
+    ranks_join(3, 3);
+    says_it_lost(0, 2, 100);
+    assert_true(policy_deadline(&policy) == 100 + POLICY_UNREACHABLE_MS);
+    policy_exited(&policy, 0, EXITED(1), 300);
+    says_it_lost(1, 0, 310); /* it has gone meanwhile */
+    policy_exited(&policy, 1, EXITED(1), 510);
+    assert_false(policy_must_end(&policy, 100 + POLICY_UNREACHABLE_MS - 1));
+    policy_exited(&policy, 2, EXITED(255), 100 + POLICY_UNREACHABLE_MS - 1);
+    assert_true(policy_sentence(&policy, false, text, sizeof(text)));
+    assert_non_null(strstr(text, "rank 2 (pid 102) exited with status 255"));
+    verdict(CAUSE_EXIT, 2, 255);
+
+    ranks_join(3, 3); /* one goes because of it, and does not say so */
+    policy_exited(&policy, 0, EXITED(1), 100);
+    says_it_lost(1, 2, 101);
+    policy_exited(&policy, 2, KILLED(SIGKILL), 102 + POLICY_WINDOW_MS);
+    verdict(CAUSE_SIGNAL, 2, 128 + SIGKILL);
+
+    ranks_join(3, 3);
+    policy_exited(&policy, 0, EXITED(1), 100);
+    policy_exited(&policy, 2, EXITED(0), 101);
+    says_it_lost(1, 2, 102);
+    verdict(CAUSE_UNFINISHED, 2, 1);
+
+    ranks_join(3, 3);
+    policy_exited(&policy, 2, EXITED(255), 100);
+    policy_exited(&policy, 0, EXITED(1), 101);
+    says_it_lost(1, 2, 102);
+    says_it_lost(0, 1, 103);
+    verdict(CAUSE_EXIT, 2, 255);
+}
+
+static void a_lost_rank_that_lives_is_not_waited_for_long(void **state)
+{
+    (void)state;
+    ranks_join(2, 2);
+    says_it_lost(0, 1, 100);
+    assert_false(policy_must_end(&policy, 100 + POLICY_UNREACHABLE_MS - 1));
+    assert_true(policy_must_end(&policy, 100 + POLICY_UNREACHABLE_MS));
+    assert_false(policy_sentence(&policy, false, text, sizeof(text))); /* rank 0 has said it all */
+    assert_true(policy_sentence(&policy, true, text, sizeof(text)));
+    policy_free(&policy);
+
+    ranks_join(2, 2); /* the cable is out, both say so */
+    says_it_lost(0, 1, 100);
+    says_it_lost(1, 0, 120);
+    assert_true(policy_deadline(&policy) == 100 + POLICY_WINDOW_MS);
+    verdict(CAUSE_ABORT, 0, 1);
+
+    ranks_join(2, 2); /* nor is one that says good-bye, nor nonsense */
+    policy_finalized(&policy, 1);
+    says_it_lost(0, 1, 100);
+    assert_true(policy_deadline(&policy) == 100 + POLICY_WINDOW_MS);
+    policy_free(&policy);
+    ranks_join(2, 2);
+    says_it_lost(0, 2, 100);
+    policy_aborted(&policy, 1, 1, "peer 0 unreachable, it seems", 28, 100);
+    assert_true(policy_deadline(&policy) == 100 + POLICY_WINDOW_MS);
+    policy_free(&policy);
+}
+
 static void abort_codes(void **state)
 {
     static const struct {
@@ -573,6 +645,8 @@ int main(void)
         cmocka_unit_test(no_window_when_nobody_is_left),
         cmocka_unit_test(no_window_when_nothing_more_will_come),
         cmocka_unit_test(a_death_explains_an_abort),
+        cmocka_unit_test(the_end_of_a_lost_rank_explains_the_others),
+        cmocka_unit_test(a_lost_rank_that_lives_is_not_waited_for_long),
         cmocka_unit_test(abort_codes),
         cmocka_unit_test(abort_words_stay_on_one_line),
         cmocka_unit_test(leaving_without_finalize),

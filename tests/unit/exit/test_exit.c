@@ -96,7 +96,7 @@ void tk_bootstrap_close_early(void)
 
 void tk_bootstrap_abort(int code, const char *why)
 {
-    fprintf(stderr, "abort %d;", code);
+    fprintf(stderr, "abort %d%s%s;", code, *why ? " " : "", why);
 }
 
 void tk_bootstrap_close(void)
@@ -340,10 +340,19 @@ static void not_all_come(void)
     tk_exit(4);
 }
 
+static void not_all_come_to_0(void)
+{
+    fence_status = TK_BUSY;
+    tk_exit(0);
+}
+
 static void if_not_all_come_the_launcher_ends_the_job(void **state)
 {
     (void)state;
-    assert_string_equal(leave_by(not_all_come, 4), "fence 21;abort 4;");
+    assert_string_equal(leave_by(not_all_come, 4),
+                        "fence 21;abort 4 not all processes came to the end of the job;");
+    assert_string_equal(leave_by(not_all_come_to_0, 1),
+                        "fence 21;abort 1 not all processes came to the end of the job;");
 }
 
 static void exit_while_leaving(void)
@@ -358,6 +367,12 @@ static void the_first_code_counts(void **state)
     assert_string_equal(leave_by(exit_while_leaving, 6), "fence 21;fence 21;close;");
 }
 
+static void leave_in_handler(int number)
+{
+    (void)number;
+    tk_exit(12);
+}
+
 static void fail_start(void)
 {
     tk_exit_failed();
@@ -368,11 +383,19 @@ static void lose_peer(void)
     tk_lost_peer(2);
 }
 
+/* A client that leaves when it hears of the failure has not chosen that end. */
+static void lose_peer_with_handler(void)
+{
+    signal(SIGQUIT, leave_in_handler);
+    tk_lost_peer(2);
+}
+
 static void what_failed_ends_the_job_with_1(void **state)
 {
     (void)state;
     assert_string_equal(leave_by(fail_start, 1), "abort 1;");
-    assert_string_equal(leave_by(lose_peer, 1), "abort 1;");
+    assert_string_equal(leave_by(lose_peer, 1), "abort 1 peer 2 unreachable;");
+    assert_string_equal(leave_by(lose_peer_with_handler, 1), "abort 1 peer 2 unreachable;");
 }
 
 /* Nobody else leaves: what goes out while the fence lasts. */
@@ -520,12 +543,6 @@ static void no_clients_handler_runs_in_the_one_who_leaves(void **state)
     assert_string_equal(leave_by(leave_among_messages, 4), "fence 21;close;");
 }
 
-static void leave_in_handler(int number)
-{
-    (void)number;
-    tk_exit(12);
-}
-
 static void exit_in_handler(int number)
 {
     (void)number;
@@ -623,11 +640,12 @@ static void leave_by_quit_handler(void)
     take_exit_notice();
 }
 
-/* The handler runs in a signal, but we raised it where nothing is held. */
+/* The handler runs in a signal, but we raised it where nothing is held; and it is told of an exit
+ * whose code stands, whatever it gives. */
 static void a_sigquit_handler_leaves_with_the_network(void **state)
 {
     (void)state;
-    assert_string_equal(leave_by(leave_by_quit_handler, 12), "handled;fence 21;close;");
+    assert_string_equal(leave_by(leave_by_quit_handler, 9), "handled;fence 21;close;");
 }
 
 static void leave_before_a_handler_can(void)
