@@ -323,6 +323,18 @@ static void among_blind(void)
     spin();
 }
 
+/* The last rank vanishes while the others put to it. */
+static void vanish_among_talkers(void)
+{
+    static char data[64];
+    gex_Rank_t last = job.size - 1;
+
+    if (job.rank == last)
+        _exit(code);
+    for (;;)
+        gex_RMA_PutBlocking(job.tm, last, job_remote(last, 0), data, sizeof data, 0);
+}
+
 static void by_kill(void)
 {
     kill(getpid(), SIGKILL);
@@ -416,6 +428,7 @@ static const struct {
     {"sigterm-all", by_sigterm, true},
     {"signal", by_signal, false},
     {"leave-among-blind", among_blind, true},
+    {"vanish-among-talkers", vanish_among_talkers, true},
     {"leave-thread-heeds-quit", thread_heeds_quit, true},
     {"kill", by_kill, false},
     {"_exit", by_underscore_exit, false},

@@ -61,9 +61,11 @@ of_causes()
 {
     for quit in TEST_NO_QUIT_HANDLER=1 TEST_QUIT_CODE=4; do
         # shellcheck disable=SC2016 # for the shell in between
-        SETTINGS="$quit GASNET_SUPERNODE_MAXSIZE=1" job 3 sh -c '"$@"; status=$?; [ $status -ne 255 ] || sleep 0.4; exit $status' \
-            sh "$jobs/leave-seq" _exit 255
+        SETTINGS="$quit GASNET_SUPERNODE_MAXSIZE=1 GASNET_QP_TIMEOUT=8" \
+            job 3 sh -c '"$@"; status=$?; [ $status -ne 255 ] || sleep 0.6; exit $status' \
+            sh "$jobs/leave-seq" vanish-among-talkers 255
         fails_with 255 "_exit(255) seen late"
+        says '^trunkline.*transport retry counter exceeded' # they knew before
         says '^gasnetrun_ibv: rank 2 (pid [0-9]*) exited with status 255' 1
     done
 }
