@@ -103,6 +103,14 @@ void tk_signals_open(void);
 int tk_code_of_signal(int number);
 const char *tk_signal_name(int number);
 
+/* By handlers of fatal signals: "pid 123" and then `what`, as an error; and then the end. */
+void tk_tell_of_death(const char *what);
+void tk_die_of(int number);
+
+/* ---- bus.c: SIGBUS for memory of the library. After all others are caught; not if the user wants
+ * SIGBUS left alone. */
+void tk_bus_open(void);
+
 /* Runs the client's SIGQUIT handler if there is one, once. Not from a signal handler. */
 void tk_signal_quit(void);
 

@@ -40,6 +40,7 @@ static const struct caught fatal[] = {
     {SIGILL, "SIGILL", " died of SIGILL (illegal instruction)"},
     {SIGABRT, "SIGABRT", " died of SIGABRT (abort)"}};
 
+static const struct caught bus = {SIGBUS, "SIGBUS", NULL};
 static const struct caught quitting = {SIGQUIT, "SIGQUIT", NULL};
 
 static pid_t owner;
@@ -93,9 +94,9 @@ static void on_terminating(int number)
 }
 
 /* "pid 123" and then `what`, without what a signal handler may not call. */
-static void tell_of_death(const char *what)
+void tk_tell_of_death(const char *what)
 {
-    char text[100] = "pid ", digits[20];
+    char text[500] = "pid ", digits[20];
     size_t length = strlen(text), count = 0;
     for (unsigned pid = (unsigned)getpid(); pid > 0 && count < sizeof(digits); pid /= 10)
         digits[count++] = (char)('0' + pid % 10);
@@ -106,17 +107,23 @@ static void tell_of_death(const char *what)
     tk_complain_signal_safe(text);
 }
 
-static void on_fatal(int number)
+/* After it was told. */
+void tk_die_of(int number)
 {
-    for (size_t i = 0; i < sizeof(fatal) / sizeof(fatal[0]); i++)
-        if (fatal[i].number == number)
-            tell_of_death(fatal[i].text);
     if (getpid() == owner) {
         tk_shm_set_fate(TK_FATE_TOLD);
         tk_tools_post_mortem();
     }
     signal(number, SIG_DFL);
     raise(number);
+}
+
+static void on_fatal(int number)
+{
+    for (size_t i = 0; i < sizeof(fatal) / sizeof(fatal[0]); i++)
+        if (fatal[i].number == number)
+            tk_tell_of_death(fatal[i].text);
+    tk_die_of(number);
 }
 
 /* GASNET_NO_CATCH_SIGNAL: names with or without SIG, or numbers, separated by commas; * is all of
@@ -166,6 +173,8 @@ void tk_signals_open(void)
     for (size_t i = 0; i < sizeof(fatal) / sizeof(fatal[0]); i++)
         watch(&fatal[i], on_fatal);
     watch(&quitting, on_quit);
+    if (!is_excluded(&bus))
+        tk_bus_open();
 }
 
 /* A client's handler gets its word; ours would only repeat what the caller does next. */

@@ -42,6 +42,9 @@ struct tk_firehose_device {
     bool is_first;                           /* of these: who warns */
 };
 
+/* GASNET_PHYSMEM_MAX: what all ranks of a host may pin together. TK_FAIL: has complained of it. */
+enum tk_status tk_firehose_physmem(uint64_t host_memory, uint64_t *bytes);
+
 /* By the settings. TK_FAIL: has complained of one of them. Whether memory can be watched is found
  * out here; the thread that watches starts with the first region. */
 enum tk_status tk_firehose_open(const struct tk_firehose_device *device);

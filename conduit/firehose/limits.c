@@ -141,13 +141,24 @@ static size_t find_buckets(uint64_t regions)
     return buckets;
 }
 
+enum tk_status tk_firehose_physmem(uint64_t host_memory, uint64_t *bytes)
+{
+    const char *text = tk_settings.physmem_max;
+    double value = pinnable_part * (double)host_memory;
+    if (*text && find_share("GASNET_PHYSMEM_MAX", text, (double)host_memory, &value) != TK_OK)
+        return TK_FAIL;
+    *bytes = (uint64_t)value;
+    return TK_OK;
+}
+
 enum tk_status tk_firehose_find_limits(struct tk_firehose_limits *limits, uint64_t host_memory,
                                        uint64_t device_regions, unsigned sharers, bool lends)
 {
-    const char *text = tk_settings.physmem_max;
-    double bytes = pinnable_part * (double)host_memory, regions;
-    if (*text && find_share("GASNET_PHYSMEM_MAX", text, (double)host_memory, &bytes) != TK_OK)
+    uint64_t pinnable;
+    double regions;
+    if (tk_firehose_physmem(host_memory, &pinnable) != TK_OK)
         return TK_FAIL;
+    double bytes = (double)pinnable;
     double part = bytes < (double)host_memory ? bytes / (double)host_memory : 1;
     if (find_regions(part, (double)device_regions, sharers, &regions) != TK_OK)
         return TK_FAIL;

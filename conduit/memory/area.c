@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/bits.h"
+#include "base/ranges.h"
 #include "base/report.h"
 #include "memory/memory.h"
 #include "topology/topology.h"
@@ -46,6 +47,17 @@ static enum tk_status give_up(struct tk_area *area, const char *what, const char
     return TK_FAIL;
 }
 
+/* Of a large one the kernel zeroes pages on several CPUs at a time, which it does not in
+ * fallocate(). */
+static int bring(const struct tk_area *area, uint64_t offset, uint64_t size)
+{
+    enum { large = 64 << 20 };
+    int error = size < large ? EINVAL : tk_populate((char *)area->base + offset, size);
+    if (error != EINVAL)
+        return error;
+    return fallocate(area->fd, 0, (off_t)offset, (off_t)size) == 0 ? 0 : errno;
+}
+
 /* The kernel would rather kill a process than refuse pages that it can't find, so that is for us to
  * find out. Ranks of a host reserve at the same time: none takes more between two looks than all
  * may take together. */
@@ -65,8 +77,9 @@ static enum tk_status reserve(struct tk_area *area, const char *what)
             return TK_FAIL;
         }
         uint64_t step = tk_min(rest, share);
-        if (fallocate(area->fd, 0, (off_t)done, (off_t)step) != 0)
-            return give_up(area, what, "fallocate", errno);
+        int error = bring(area, done, step);
+        if (error)
+            return give_up(area, what, "fallocate", error);
         done += step;
     }
     return TK_OK;
@@ -82,6 +95,8 @@ static enum tk_status map(struct tk_area *area, const char *what)
     if (fstat(area->fd, &file) != 0)
         return give_up(area, what, "fstat", errno);
     area->inode = (uint64_t)file.st_ino;
+    const struct tk_range range = {base, area->size, what, -1, area->fd};
+    tk_range_add(&range);
     return TK_OK;
 }
 
@@ -103,9 +118,24 @@ enum tk_status tk_area_open(struct tk_area *area, const char *what, size_t size,
         return give_up(area, what, "ftruncate", EFBIG);
     if (ftruncate(area->fd, (off_t)area->size) != 0)
         return give_up(area, what, "ftruncate", errno);
-    if (reserved && reserve(area, what) != TK_OK)
+    if (map(area, what) != TK_OK)
         return TK_FAIL;
-    return map(area, what);
+    return reserved ? reserve(area, what) : TK_OK;
+}
+
+uint64_t tk_area_present(const struct tk_area *area)
+{
+    struct stat file;
+    return fstat(area->fd, &file) == 0 ? (uint64_t)file.st_blocks * 512 : 0;
+}
+
+void tk_allow_huge_pages(void *base, size_t size)
+{
+    char what[1400];
+    if (size < tk_huge_page_size() ||
+        tk_memory_available(what, sizeof(what)) / tk_topology.local_size < size)
+        return;
+    madvise(base, size, MADV_HUGEPAGE);
 }
 
 static enum tk_status no_huge_pages(struct tk_area *area, const char *what, int error)
@@ -128,10 +158,18 @@ enum tk_status tk_area_open_huge(struct tk_area *area, const char *what, size_t 
     return map(area, what);
 }
 
+void tk_area_unmap(struct tk_area *area)
+{
+    if (!area->base)
+        return;
+    tk_range_drop(area->base);
+    munmap(area->base, area->size);
+    area->base = NULL;
+}
+
 void tk_area_close(struct tk_area *area)
 {
-    if (area->base)
-        munmap(area->base, area->size);
+    tk_area_unmap(area);
     if (area->fd >= 0)
         close(area->fd);
     *area = (struct tk_area){.fd = -1};

@@ -4,40 +4,63 @@
  * probed by allocating: what the kernel tells is read. No state. */
 #include "config.h"
 
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "memory/memory.h"
 
+enum { file_max = 8192 /* bytes of the longest file read here, with room to grow */ };
+
+/* Async-signal-safe, as a SIGBUS handler asks what memory is left. Empty: it can't be read. */
+static void read_file(const char *path, char text[file_max])
+{
+    size_t length = 0;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    for (ssize_t got = 1; fd >= 0 && got > 0 && length < file_max - 1; length += (size_t)got)
+        if ((got = read(fd, text + length, file_max - 1 - length)) < 0)
+            break;
+    if (fd >= 0)
+        close(fd);
+    text[length] = 0;
+}
+
+/* 0: none, as "max" in cgroup v2, which means no limit. */
+static uint64_t number_in(const char *text)
+{
+    uint64_t value = 0;
+    while (*text == ' ' || *text == '\t')
+        text++;
+    for (; *text >= '0' && *text <= '9'; text++)
+        value = 10 * value + (uint64_t)(*text - '0');
+    return value;
+}
+
 static uint64_t read_number(const char *path)
 {
-    unsigned long long value = 0;
-    FILE *file = fopen(path, "re");
-    if (!file)
-        return 0;
-    if (fscanf(file, "%llu", &value) != 1) /* "max" in cgroup v2: no limit */
-        value = 0;
-    fclose(file);
-    return value;
+    char text[file_max];
+    read_file(path, text);
+    return number_in(text);
+}
+
+/* The line behind this one; NULL: there is none. */
+static const char *next_line(const char *line)
+{
+    const char *end = strchr(line, '\n');
+    return end && end[1] ? end + 1 : NULL;
 }
 
 /* The number in a line that begins with `name`; 0: there is none. */
 static uint64_t named_number(const char *path, const char *name)
 {
-    char line[128];
-    uint64_t value = 0;
-    FILE *file = fopen(path, "re");
-    while (file && fgets(line, sizeof(line), file))
-        if (!strncmp(line, name, strlen(name))) {
-            value = strtoull(line + strlen(name), NULL, 10);
-            break;
-        }
-    if (file)
-        fclose(file);
-    return value;
+    char text[file_max];
+    read_file(path, text);
+    for (const char *line = text; line; line = next_line(line))
+        if (!strncmp(line, name, strlen(name)))
+            return number_in(line + strlen(name));
+    return 0;
 }
 
 /* In bytes; `name` with its colon. */
@@ -68,17 +91,15 @@ static const struct controller controllers[] = {
 /* This process's group, e.g. "/user.slice/x"; empty for the root, or where there is none. */
 static void my_group(const struct controller *c, char *path, size_t size)
 {
-    char line[1024];
-    FILE *file = fopen("/proc/self/cgroup", "re");
+    char text[file_max];
     path[0] = 0;
-    while (file && fgets(line, sizeof(line), file)) {
+    read_file("/proc/self/cgroup", text);
+    for (const char *line = text; line; line = next_line(line)) {
         const char *name = line + strcspn(line, ":");
-        line[strcspn(line, "\n")] = 0;
-        if (!strncmp(name, c->line, strlen(c->line)))
-            snprintf(path, size, "%s", name + strlen(c->line));
+        size_t prefix = strlen(c->line);
+        if (!strncmp(name, c->line, prefix))
+            snprintf(path, size, "%.*s", (int)strcspn(name + prefix, "\n"), name + prefix);
     }
-    if (file)
-        fclose(file);
     if (!strcmp(path, "/"))
         path[0] = 0;
 }
@@ -142,12 +163,27 @@ static void look(struct room *room)
         look_at_groups(&controllers[i], room);
 }
 
+/* Of no interest where the kernel promises more than it has, which it does unless told otherwise.
+ */
+static void look_at_commit_limit(struct room *room)
+{
+    uint64_t limit = meminfo("CommitLimit:"), used = meminfo("Committed_AS:");
+    uint64_t left = used < limit ? limit - used : 0;
+    if (read_number("/proc/sys/vm/overcommit_memory") != 2 || left >= room->left)
+        return;
+    room->left = left;
+    snprintf(room->what, sizeof(room->what),
+             "CommitLimit in /proc/meminfo, %llu bytes (vm.overcommit_memory=2),",
+             (unsigned long long)limit);
+}
+
 uint64_t tk_memory_available(char *what, size_t size)
 {
     uint64_t bytes = meminfo("MemAvailable:");
     struct room room = {.limit = UINT64_MAX, .left = bytes ? bytes : UINT64_MAX};
     snprintf(room.what, sizeof(room.what), "the host (MemAvailable in /proc/meminfo)");
     look(&room);
+    look_at_commit_limit(&room);
     snprintf(what, size, "%s", room.what);
     return room.left;
 }

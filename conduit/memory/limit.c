@@ -33,27 +33,50 @@ static double without_internals(double bytes)
     return bytes - (internals < bytes / 4 ? internals : bytes / 4);
 }
 
-enum tk_status tk_segment_limit(const char *text, uint64_t host_memory, unsigned ranks_on_host,
-                                uint64_t *limit)
+static bool parse(const char *text, bool *has_unit, bool *per_host, double *bytes)
 {
     char number[64];
-    double bytes;
     size_t length = strcspn(text, "/");
     const char *share = text + length;
-    bool per_host = !strcasecmp(share, "/H");
-    if ((*share && !per_host && strcasecmp(share, "/P")) || length == 0 || length >= sizeof(number))
-        return refuse(text);
+    *per_host = !strcasecmp(share, "/H");
+    if ((*share && !*per_host && strcasecmp(share, "/P")) || length == 0 ||
+        length >= sizeof(number))
+        return false;
     memcpy(number, text, length);
     number[length] = 0;
-    bool has_unit = isalpha((unsigned char)number[length - 1]);
-    if (tk_parse_size(number, "B", &bytes) != TK_OK || !(bytes > 0) || bytes >= 0x1p62)
+    *has_unit = isalpha((unsigned char)number[length - 1]);
+    return tk_parse_size(number, "B", bytes) == TK_OK && *bytes > 0 && *bytes < 0x1p62;
+}
+
+/* What is not touched takes no memory, so who asks for a size of its own may have more than there
+ * is, as long as all ranks of the host can touch a tenth of theirs, and some. A share of the host's
+ * memory is one of what is left of it, and what a device pins must be there as a whole. */
+static double bound(double bytes, bool is_share, const struct tk_segment_room *room)
+{
+    enum { times_share = 8 };
+    double share = (double)room->left / room->ranks;
+    double pinnable = (double)room->pinnable / room->ranks;
+    bool is_pinned = room->pinnable != UINT64_MAX;
+    double most = is_share || is_pinned ? without_internals(share) : times_share * share;
+    if (is_pinned && most > without_internals(pinnable))
+        most = without_internals(pinnable);
+    if (most > (double)room->memory)
+        most = (double)room->memory;
+    return bytes < most ? bytes : most;
+}
+
+enum tk_status tk_segment_limit(const char *text, const struct tk_segment_room *room,
+                                uint64_t *limit)
+{
+    double bytes;
+    bool has_unit, per_host;
+    if (!parse(text, &has_unit, &per_host, &bytes))
         return refuse(text);
     if (!has_unit && bytes <= 1)
-        bytes *= (double)host_memory;
+        bytes *= (double)room->memory;
     if (per_host)
-        bytes = without_internals(bytes / ranks_on_host);
-    if (bytes > (double)host_memory)
-        bytes = (double)host_memory;
+        bytes = without_internals(bytes / room->ranks);
+    bytes = bound(bytes, per_host, room);
     if (bytes < (double)tk_page_size())
         bytes = (double)tk_page_size();
     *limit = (uint64_t)bytes & ~(uint64_t)(tk_page_size() - 1);

@@ -20,8 +20,24 @@ struct tk_area {
 };
 
 /* Maps `size` bytes (rounded up to pages). With `reserved` the pages exist on return, so that lack
- * of memory is an error here and not a signal later. Prints the cause on failure. */
+ * of memory is an error here and not a signal later. Prints the cause on failure. `what`, for
+ * people, is a string constant. */
 enum tk_status tk_area_open(struct tk_area *area, const char *what, size_t size, bool reserved);
+
+/* Bytes of the area for which there is memory already. */
+uint64_t tk_area_present(const struct tk_area *area);
+
+/* The mapping goes, the file stays. */
+void tk_area_unmap(struct tk_area *area);
+
+/* Lets the kernel use transparent huge pages for a mapping of shared memory, if the administrator
+ * lets it (advise in /sys/kernel/mm/transparent_hugepage/shmem_enabled). Not where ranks of this
+ * host that do the same could run out of memory only because of pages that nobody touched. */
+void tk_allow_huge_pages(void *base, size_t size);
+
+/* Makes memory present as a write to all of it would, without changing it, by several threads. 0 or
+ * an errno; EINVAL: the kernel can't (before Linux 5.14). */
+int tk_populate(void *base, size_t size);
 
 /* The same of huge pages of the usual size, always reserved. */
 enum tk_status tk_area_open_huge(struct tk_area *area, const char *what, size_t size);
@@ -69,12 +85,20 @@ uint64_t tk_host_memory(void);
 
 /* What the kernel could hand out to this process at this moment without swapping, by the host's
  * memory and the limits of cgroups; UINT64_MAX where nobody says. `what` names the one that counts.
- */
+ * Async-signal-safe. */
 uint64_t tk_memory_available(char *what, size_t size);
 
-/* Largest segment of this process by GASNET_MAX_SEGSIZE (grammar: size or fraction, then /P or /H).
- * Page multiple. */
-enum tk_status tk_segment_limit(const char *text, uint64_t host_memory, unsigned ranks_on_host,
+/* What bounds the segments of a host's ranks besides GASNET_MAX_SEGSIZE. */
+struct tk_segment_room {
+    uint64_t memory;   /* tk_host_memory() */
+    uint64_t left;     /* tk_memory_available() before segments are; UINT64_MAX: nobody says */
+    uint64_t pinnable; /* GASNET_PHYSMEM_MAX; UINT64_MAX: no device pins segments */
+    unsigned ranks;    /* of the host */
+};
+
+/* Largest segment of one of these ranks by GASNET_MAX_SEGSIZE (grammar: size or fraction, then /P
+ * or /H). Page multiple. */
+enum tk_status tk_segment_limit(const char *text, const struct tk_segment_room *room,
                                 uint64_t *limit);
 
 /* The segment of endpoint 0; size 0 until there is one. */

@@ -100,6 +100,8 @@ struct tk_card {
     uint32_t pid;
     uint64_t settings_hash;
     uint64_t host_memory; /* bytes that processes of its host may use: bounds segments */
+    uint64_t memory_left; /* of these, at start-up; UINT64_MAX: nobody says */
+    uint64_t pinnable;    /* for all ranks of its host; UINT64_MAX: its device pins nothing */
     char mode[8];         /* threading mode: builds of one job may not differ */
     struct tk_host_card host;
     struct tk_rings_place rings;

@@ -13,6 +13,7 @@
 #include <sys/mman.h>
 
 #include "base/lock.h"
+#include "base/ranges.h"
 #include "base/report.h"
 #include "bootstrap/bootstrap.h"
 #include "peer/peer.h"
@@ -115,6 +116,7 @@ static void unmap(uint32_t rank, const struct tk_bound *old)
     uintptr_t *shift = shift_at(rank, old->endpoint, &mapped);
     if (!shift || *mapped == 0)
         return;
+    tk_range_drop((void *)(old->base + *shift));
     munmap((void *)(old->base + *shift), *mapped);
     *mapped = 0;
     __atomic_store_n(shift, tk_far, __ATOMIC_RELEASE);

@@ -19,6 +19,7 @@
 #include "collective/barrier.h"
 #include "collective/named.h"
 #include "exit/exit.h"
+#include "firehose/firehose.h"
 #include "memory/memory.h"
 #include "message/message.h"
 #include "progress/progress.h"
@@ -64,35 +65,73 @@ static enum tk_status fill_card(struct tk_card *card)
     return tk_topology_describe(&card->host);
 }
 
-static enum tk_status find_limits(void)
+/* What processes use already is known before the job's own rings and buffers are there: these are
+ * counted apart (tk_segment_limit()). */
+static void look_at_memory(struct tk_card *card)
+{
+    char what[1400];
+    card->host_memory = tk_host_memory();
+    card->memory_left = tk_memory_available(what, sizeof(what));
+    card->pinnable = UINT64_MAX;
+}
+
+/* Of a job whose ranks all share memory no device is open any more when this is asked. */
+static enum tk_status find_pinnable(struct tk_card *card)
+{
+    return tk_verbs_pins() ? tk_firehose_physmem(card->host_memory, &card->pinnable) : TK_OK;
+}
+
+static enum tk_status limit_by(const struct tk_segment_room *room, uint64_t *limit)
 {
     if (tk_is_everything) {
-        tk_segment_limit_local = tk_segment_limit_global = UINTPTR_MAX;
+        *limit = UINTPTR_MAX;
         return TK_OK;
     }
-    if (tk_segment_limit(segment_limit_text(), tk_host_memory(), tk_topology.local_size,
-                         &tk_segment_limit_local) != TK_OK)
-        return TK_FAIL;
-    tk_segment_limit_global = tk_segment_limit_local;
+    return tk_segment_limit(segment_limit_text(), room, limit);
+}
+
+/* Cards came at different moments, and GASNET_PHYSMEM_MAX may differ: of each the least on a host
+ * counts for all ranks of it. */
+static struct tk_segment_room room_on_host(uint32_t host)
+{
+    struct tk_segment_room room = {UINT64_MAX, UINT64_MAX, UINT64_MAX, 0};
+    for (uint32_t r = 0; r < tk_peers.size; r++) {
+        const struct tk_card *card = tk_card_of(r);
+        if (tk_topology.host_of[r] != host)
+            continue;
+        room.memory = tk_min(room.memory, card->host_memory);
+        room.left = tk_min(room.left, card->memory_left);
+        if (tk_topology.nbrhds > 1 && !tk_is_on_demand)
+            room.pinnable = tk_min(room.pinnable, card->pinnable);
+        room.ranks++;
+    }
+    return room;
+}
+
+/* Each rank's limit follows from the cards of its host, so that nothing has to be exchanged a
+ * second time. */
+static enum tk_status find_limits(void)
+{
+    tk_segment_limit_global = UINT64_MAX;
+    for (uint32_t host = 0; host < tk_topology.hosts; host++) {
+        uint64_t limit;
+        const struct tk_segment_room room = room_on_host(host);
+        if (limit_by(&room, &limit) != TK_OK)
+            return TK_FAIL;
+        tk_segment_limit_global = tk_min(tk_segment_limit_global, limit);
+        if (host == tk_topology.my_host)
+            tk_segment_limit_local = limit;
+    }
     return TK_OK;
 }
 
-/* Limits depend on how many ranks share a host, which is known only after the cards came: each
- * rank's is worked out from the others' host memory, so that nothing has to be exchanged a second
- * time. */
-static void find_global_limit(void)
+/* A job of one has no device either. */
+static enum tk_status find_limit_alone(const struct tk_card *card)
 {
-    if (tk_is_everything)
-        return;
-    for (uint32_t r = 0; r < tk_peers.size; r++) {
-        uint64_t limit;
-        uint32_t on_host = 0;
-        for (uint32_t other = 0; other < tk_peers.size; other++)
-            on_host += tk_topology.host_of[other] == tk_topology.host_of[r];
-        if (tk_segment_limit(segment_limit_text(), tk_card_of(r)->host_memory, on_host, &limit) ==
-            TK_OK)
-            tk_segment_limit_global = tk_min(tk_segment_limit_global, limit);
-    }
+    const struct tk_segment_room room = {card->host_memory, card->memory_left, UINT64_MAX, 1};
+    enum tk_status status = limit_by(&room, &tk_segment_limit_local);
+    tk_segment_limit_global = tk_segment_limit_local;
+    return status;
 }
 
 static uint32_t expected; /* neighbours, before the cards came */
@@ -188,15 +227,15 @@ static void poll_ways(void)
 
 static enum tk_status join_others(struct tk_card **card)
 {
-    (*card)->host_memory = tk_host_memory();
-    if (open_ways(card) != TK_OK || tk_cards_exchange(*card) != TK_OK)
+    look_at_memory(*card);
+    if (open_ways(card) != TK_OK || find_pinnable(*card) != TK_OK ||
+        tk_cards_exchange(*card) != TK_OK)
         return TK_FAIL;
     if (tk_topology_build(tk_peers.me, tk_peers.size, tk_host_card_of) != TK_OK ||
         connect_ways() != TK_OK)
         return TK_FAIL;
     if (tk_barrier_connect() != TK_OK || tk_named_connect() != TK_OK || find_limits() != TK_OK)
         return TK_FAIL;
-    find_global_limit();
     poll_ways();
     /* Nobody may send before the other side is ready to receive. */
     enum tk_status status = tk_bootstrap_fence(NULL, 0);
@@ -221,7 +260,8 @@ static enum tk_status stay_alone(struct tk_card *card)
         return TK_FAIL;
     tk_peer(0)->host = only_host.name;
     tk_peer(0)->pid = (int)card->pid;
-    return find_limits();
+    look_at_memory(card);
+    return find_limit_alone(card);
 }
 
 static enum tk_status open_rooms(void)

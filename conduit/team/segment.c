@@ -17,23 +17,39 @@ static tk_lock_t binding_lock = TK_LOCK_INIT;
 
 /* That of gex_Segment_Attach is registered piece by piece where that is what the library is for;
  * others are reached by keys of their own. */
-static enum tk_status register_memory(struct trunkline_segment *segment)
+static bool is_registered_whole(const struct trunkline_segment *segment)
 {
-    if (tk_is_on_demand && segment == &tk_segment)
-        return TK_OK;
-    return tk_verbs_is_open() ? tk_verbs_register(&segment->region) : TK_OK;
+    return tk_verbs_is_open() && !(tk_is_on_demand && segment == &tk_segment);
 }
 
-static enum tk_status open_area(struct tk_area *area, uintptr_t size)
+/* Where registration pins, memory of the client is made present before by several threads; what
+ * can't be (it may be read-only) the registration judges. */
+static enum tk_status register_memory(struct trunkline_segment *segment)
 {
-    return tk_settings.use_hugepages ? tk_area_open_huge(area, "segment", size)
-                                     : tk_area_open(area, "segment", size, true);
+    if (!is_registered_whole(segment))
+        return TK_OK;
+    if (segment->area.fd < 0 && tk_verbs_pins())
+        tk_populate(segment->base, segment->size);
+    return tk_verbs_register(&segment->region);
+}
+
+/* Pages come into being when they are touched, unless a device needs all of them. */
+static enum tk_status open_area(const struct trunkline_segment *segment, struct tk_area *area,
+                                uintptr_t size)
+{
+    bool is_pinned = is_registered_whole(segment) && tk_verbs_pins();
+    if (tk_settings.use_hugepages)
+        return tk_area_open_huge(area, "segment", size);
+    if (tk_area_open(area, "segment", size, tk_settings.segment_reserve || is_pinned) != TK_OK)
+        return TK_FAIL;
+    tk_allow_huge_pages(area->base, area->size);
+    return TK_OK;
 }
 
 enum tk_status tk_segment_fill(struct trunkline_segment *segment, void *address, uintptr_t size)
 {
     segment->area = (struct tk_area){.base = address, .size = size, .fd = -1};
-    if (!address && open_area(&segment->area, size) != TK_OK)
+    if (!address && open_area(segment, &segment->area, size) != TK_OK)
         return TK_FAIL;
     segment->base = segment->area.base;
     segment->size = size;

@@ -80,6 +80,21 @@ static bool can_populate(const void *at)
            errno != EINVAL;
 }
 
+/* A device that pins takes the memory there and then, and more than there is can't be had. Content
+ * stays. */
+static int pin(char *addr, size_t length)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    uintptr_t start = (uintptr_t)addr & ~(page - 1);
+
+    if (!shca_config.pin)
+        return 0;
+    return madvise((void *)start, (uintptr_t)addr + length - start, MADV_POPULATE_WRITE) == 0 ||
+                   errno == EINVAL
+               ? 0
+               : ENOMEM;
+}
+
 /* An older kernel, which says the same of any page, cannot be asked. */
 static bool writable(const void *at)
 {
@@ -167,6 +182,8 @@ struct ibv_mr *shca_mr_register(struct ibv_pd *pd, void *addr, size_t length, ui
 
     if (e == 0)
         e = check(addr, length, access);
+    if (e == 0 && (access & IBV_ACCESS_LOCAL_WRITE))
+        e = pin(addr, length);
     if (e == 0 && !(mr = shca_handle_alloc(pd->context, SHCA_CALL_REG_MR, sizeof *mr)))
         e = ENOMEM;
     if (e == 0) {

@@ -22,7 +22,7 @@ struct shca_port_config {
 
 struct shca_config {
     int hcas, ports;
-    bool roce, only;
+    bool roce, only, pin;
     uint32_t max_qp, max_qp_wr, max_sge, max_inline, max_cq, max_cqe, max_mr, max_pd, max_msg;
     uint32_t max_srq, max_srq_wr;
     uint64_t seed;

@@ -150,6 +150,15 @@ static void server_ended(struct guard *g, int status)
         guard_lost(g, "the PMIx server process ended with status %d", WEXITSTATUS(status));
 }
 
+/* By a SIGKILL that is not ours. */
+static void tell_of_starved(struct guard *g, uint32_t rank, int status)
+{
+    char text[1024];
+    bool is_killed = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL && !g->killing;
+    if (is_killed && starved_explain(&g->memory, text, sizeof(text)))
+        wire_send(&g->control, WIRE_STARVED, 0, rank, text, strlen(text));
+}
+
 static void child_ended(struct guard *g, pid_t pid, int status)
 {
     if (pid == g->server_pid) {
@@ -161,6 +170,7 @@ static void child_ended(struct guard *g, pid_t pid, int status)
             continue;
         g->pids[r] = 0;
         g->alive--;
+        tell_of_starved(g, r, status);
         wire_send_number(&g->control, WIRE_EXITED, r, (uint32_t)status);
         return;
     }
@@ -385,6 +395,7 @@ void guard_run(const struct job *job, int control, int output)
 
     settle();
     g.signals = catch_signals();
+    starved_open(&g.memory, "");
     wire_open(&g.control, control);
     wire_open(&g.output, output);
     g.pids = need(job->ranks, sizeof(*g.pids));

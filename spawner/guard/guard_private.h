@@ -4,6 +4,7 @@
 #define TRUNKLINE_SPAWNER_GUARD_PRIVATE_H
 
 #include "guard.h"
+#include "starved.h"
 #include "spawner/iof/pump.h"
 #include "spawner/wire/wire.h"
 
@@ -28,6 +29,7 @@ struct guard {
     uint32_t alive;
     struct pump *pumps; /* stdout and stderr of each rank */
     struct feed feed;
+    struct starved memory;
     bool killing;     /* the head has ordered the end */
     int64_t deadline; /* of the current phase: server start, KILL, end of draining */
     int64_t patience; /* when to stop believing in SIGKILL */

@@ -103,6 +103,9 @@ static void hear_frame(struct head *h, const struct wire_frame *f)
             policy_aborted(p, f->rank, (int)number, (const char *)f->payload + 4, f->length - 4,
                            now);
         break;
+    case WIRE_STARVED:
+        policy_starved(p, f->rank, (const char *)f->payload, f->length);
+        break;
     case WIRE_EXITED:
         policy_exited(p, f->rank, (int)number, now);
         break;

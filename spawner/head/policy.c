@@ -68,15 +68,20 @@ static bool blame(struct policy *p, enum policy_cause cause, uint32_t rank, int 
     return true;
 }
 
+static void copy(char *to, size_t size, const char *text, size_t length)
+{
+    if (length >= size)
+        length = size - 1;
+    for (size_t i = 0; i < length; i++) /* it goes into one line of a terminal */
+        to[i] = (unsigned char)text[i] < ' ' ? ' ' : text[i];
+    to[length] = 0;
+    while (length && to[length - 1] == ' ')
+        to[--length] = 0;
+}
+
 static void quote(struct policy *p, const char *text, size_t length)
 {
-    if (length >= sizeof(p->text))
-        length = sizeof(p->text) - 1;
-    for (size_t i = 0; i < length; i++) /* it goes into one line of a terminal */
-        p->text[i] = (unsigned char)text[i] < ' ' ? ' ' : text[i];
-    p->text[length] = 0;
-    while (length && p->text[length - 1] == ' ')
-        p->text[--length] = 0;
+    copy(p->text, sizeof(p->text), text, length);
 }
 
 void policy_launched(struct policy *p, uint32_t rank, int pid)
@@ -186,6 +191,15 @@ static void left_with(struct policy *p, uint32_t rank, int code, int64_t now)
         p->code = code;
         p->culprit = rank;
     }
+}
+
+/* The first is the one that matters: memory is free again when it is gone. */
+void policy_starved(struct policy *p, uint32_t rank, const char *text, size_t length)
+{
+    if (p->starved_text[0])
+        return;
+    p->starved = rank;
+    copy(p->starved_text, sizeof(p->starved_text), text, length);
 }
 
 /* Of a rank that has exited; again when it turns out that others had lost it before. */
@@ -354,6 +368,14 @@ static bool abort_sentence(const struct policy *p, bool wordy, char *text, size_
     snprintf(text, size, "rank %u (pid %d) aborted the job with status %d%s%s", p->culprit,
              p->rank[p->culprit].pid, p->code, p->text[0] ? ": " : "", p->text);
     return true;
+}
+
+static void signal_sentence(const struct policy *p, char *text, size_t size)
+{
+    bool starved = p->starved_text[0] && p->starved == p->culprit && p->code == SIGKILL;
+    snprintf(text, size, "rank %u (pid %d) was killed by signal %d (%s)%s%s%s", p->culprit,
+             p->rank[p->culprit].pid, p->code, strsignal(p->code), p->core ? ", core dumped" : "",
+             starved ? ": " : "", starved ? p->starved_text : "");
 }
 
 /* Who types it knows, and nobody reads what is said to a terminal that was closed. */

@@ -5,6 +5,7 @@
 
 #include "spawner/base/bytes.h"
 #include "spawner/base/clock.h"
+#include "spawner/guard/starved.h"
 #include "spawner/head/output.h"
 #include "spawner/head/policy.h"
 #include "spawner/iof/lines.h"
@@ -19,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -269,6 +271,119 @@ static void a_good_job(void **state)
     assert_int_equal(policy_status(&policy), 0);
     assert_false(policy_sentence(&policy, true, text, sizeof(text)));
     policy_free(&policy);
+}
+
+static void who_was_killed_for_want_of_memory(void **state)
+{
+    static const char cause[] = "out of memory:\nfull";
+    (void)state;
+    ranks_join(3, 3);
+    policy_starved(&policy, 1, cause, sizeof(cause) - 1);
+    policy_starved(&policy, 2, "another", 7);
+    policy_exited(&policy, 1, KILLED(SIGKILL), 100);
+    policy_exited(&policy, 2, KILLED(SIGKILL), 101);
+    assert_true(policy_must_end(&policy, 100 + POLICY_WINDOW_MS));
+    assert_true(policy_sentence(&policy, false, text, sizeof(text)));
+    assert_string_equal(text,
+                        "rank 1 (pid 101) was killed by signal 9 (Killed): out of memory: full");
+    assert_int_equal(policy_status(&policy), 137);
+    policy_free(&policy);
+
+    /* Another rank's death is another cause. */
+    ranks_join(3, 3);
+    policy_exited(&policy, 0, KILLED(SIGSEGV), 100);
+    policy_starved(&policy, 1, cause, sizeof(cause) - 1);
+    policy_exited(&policy, 1, KILLED(SIGKILL), 101);
+    assert_true(policy_must_end(&policy, 100 + POLICY_WINDOW_MS));
+    assert_true(policy_sentence(&policy, false, text, sizeof(text)));
+    assert_null(strstr(text, "memory"));
+    policy_free(&policy);
+}
+
+/* A file system of a few files, below a directory of its own. */
+static char fake_root[64];
+
+static void fake_file(const char *name, const char *content)
+{
+    char path[256];
+    snprintf(path, sizeof(path), "%s%s", fake_root, name);
+    for (char *c = path + strlen(fake_root) + 1; *c; c++)
+        if (*c == '/') {
+            *c = 0;
+            mkdir(path, 0755);
+            *c = '/';
+        }
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(content, file);
+    fclose(file);
+}
+
+static void fake_system(void)
+{
+    strcpy(fake_root, "/tmp/trunkline-unit-XXXXXX");
+    assert_non_null(mkdtemp(fake_root));
+    fake_file("/proc/vmstat", "nr_free_pages 7\noom_kill 5\n");
+}
+
+static void fake_system_ends(void)
+{
+    char command[128];
+    snprintf(command, sizeof(command), "rm -rf '%s'", fake_root);
+    assert_int_equal(system(command), 0);
+}
+
+static void kills_of_the_cgroup_are_counted_from_the_start(void **state)
+{
+    struct starved s;
+    (void)state;
+    fake_system();
+    fake_file("/proc/self/cgroup", "0::/job/a\n");
+    fake_file("/sys/fs/cgroup/job/a/memory.events", "oom 9\noom_kill 3\noom_group_kill 1\n");
+    fake_file("/sys/fs/cgroup/job/a/memory.max", "max\n");
+    fake_file("/sys/fs/cgroup/job/memory.max", "1000\n");
+    fake_file("/sys/fs/cgroup/memory.max", "2000\n");
+    starved_open(&s, fake_root);
+    assert_false(starved_explain(&s, text, sizeof(text)));
+    fake_file("/sys/fs/cgroup/job/a/memory.events", "oom 11\noom_kill 5\noom_group_kill 1\n");
+    fake_file("/proc/vmstat", "oom_kill 7\n");
+    assert_true(starved_explain(&s, text, sizeof(text)));
+    assert_non_null(strstr(text, "out of memory: the kernel killed 2 process(es) of the job's"));
+    assert_non_null(strstr(text, "1000 bytes"));
+    assert_non_null(strstr(text, "/sys/fs/cgroup/job/memory.max"));
+    fake_system_ends();
+}
+
+/* In a container the group may be known by a name of outside. */
+static void version_1_and_a_group_that_is_not_there(void **state)
+{
+    struct starved s;
+    (void)state;
+    fake_system();
+    fake_file("/proc/self/cgroup", "4:memory:/outside/x\n0::/\n");
+    fake_file("/sys/fs/cgroup/memory/memory.oom_control",
+              "oom_kill_disable 0\nunder_oom 0\noom_kill 0\n");
+    fake_file("/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
+    starved_open(&s, fake_root);
+    assert_false(starved_explain(&s, text, sizeof(text)));
+    fake_file("/sys/fs/cgroup/memory/memory.oom_control",
+              "oom_kill_disable 0\nunder_oom 0\noom_kill 1\n");
+    assert_true(starved_explain(&s, text, sizeof(text)));
+    assert_string_equal(text, "out of memory: the kernel killed 1 process(es) of the job's cgroup");
+    fake_system_ends();
+}
+
+static void kills_of_the_host_are_only_a_hint(void **state)
+{
+    struct starved s;
+    (void)state;
+    fake_system();
+    starved_open(&s, fake_root);
+    assert_false(starved_explain(&s, text, sizeof(text)));
+    fake_file("/proc/vmstat", "nr_free_pages 7\noom_kill 6\n");
+    assert_true(starved_explain(&s, text, sizeof(text)));
+    assert_non_null(strstr(text, "the host may be out of memory: the kernel killed 1 process(es)"));
+    fake_system_ends();
 }
 
 static void the_window(void **state)
@@ -631,6 +746,10 @@ int main(void)
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(options_spellings),
         cmocka_unit_test(options_mistakes),
+        cmocka_unit_test(who_was_killed_for_want_of_memory),
+        cmocka_unit_test(kills_of_the_cgroup_are_counted_from_the_start),
+        cmocka_unit_test(version_1_and_a_group_that_is_not_there),
+        cmocka_unit_test(kills_of_the_host_are_only_a_hint),
         cmocka_unit_test(lines_are_whole),
         cmocka_unit_test(lines_have_labels),
         cmocka_unit_test(lines_have_a_limit),

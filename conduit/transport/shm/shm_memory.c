@@ -18,6 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/ranges.h"
 #include "base/report.h"
 #include "memory/memory.h"
 #include "transport/shm/shm_private.h"
@@ -69,6 +70,12 @@ void tk_shm_lose(struct tk_peer *peer)
     void (*lost_peer)(uint32_t) = __atomic_load_n(&tk_lost_peer, __ATOMIC_ACQUIRE);
     if (lost_peer)
         lost_peer(peer->rank);
+}
+
+static void add_range(const void *base, size_t size, const char *what, uint32_t rank)
+{
+    const struct tk_range range = {base, size, what, rank, -1};
+    tk_range_add(&range);
 }
 
 /* ---- rings */
@@ -162,8 +169,10 @@ struct tk_shm_link *tk_shm_link_make(struct tk_peer *peer)
     if (!peer->connection) {
         struct tk_shm_link *link = link_of(peer->rank);
         char *base = map_rings_of(peer, &link->place);
-        if (base)
+        if (base) {
+            add_range(base, tk_shm_mapped_size(), "message rings", peer->rank);
             use(link, base);
+        }
     }
     tk_unlock(&mapping);
     return peer->connection;
@@ -197,6 +206,8 @@ static void map_segment(struct tk_peer *peer, const struct tk_bound *bound)
         refuse(peer, "segment", why);
         return;
     }
+    tk_allow_huge_pages(base, size);
+    add_range(base, size, "segment", peer->rank);
     tk_bound_mapped(peer->rank, bound->endpoint, (uintptr_t)base - bound->base, size);
 }
 

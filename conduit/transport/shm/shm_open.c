@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 
+#include "base/ranges.h"
 #include "base/report.h"
 #include "transport/shm/shm_private.h"
 
@@ -42,8 +43,10 @@ static enum tk_status map_own(void)
                     tk_shm_mapped_size(), strerror(errno));
         return TK_FAIL;
     }
-    munmap(tk_shm.area.base, tk_shm.area.size);
-    tk_shm.area.base = NULL;
+    tk_area_unmap(&tk_shm.area);
+    const struct tk_range range = {tk_shm.base, tk_shm_mapped_size(), "message rings", -1,
+                                   tk_shm.area.fd};
+    tk_range_add(&range);
     return TK_OK;
 }
 
@@ -114,8 +117,10 @@ enum tk_status tk_shm_connect(void)
 /* Whoever is mapped stays mapped: a job ends with this process. */
 void tk_shm_close(void)
 {
-    if (tk_shm.base)
+    if (tk_shm.base) {
+        tk_range_drop(tk_shm.base);
         munmap(tk_shm.base, tk_shm_mapped_size());
+    }
     tk_ring_in_close(&tk_shm.requests);
     tk_ring_in_close(&tk_shm.replies);
     tk_area_close(&tk_shm.area);

@@ -38,6 +38,10 @@ bool tk_verbs_is_open(void);
 enum tk_status tk_verbs_register(struct tk_region *region);
 void tk_verbs_unregister(struct tk_region *region);
 
+/* Does registration make memory present, as it does where a device pins it? Found out with the
+ * message buffers: memory that a device reaches through the page tables stays untouched. */
+bool tk_verbs_pins(void);
+
 /* Makes a registered region the segment of endpoint 0, tk_segment_area being the same memory; NULL:
  * there is none any more. */
 void tk_verbs_use_segment(const struct tk_region *region);

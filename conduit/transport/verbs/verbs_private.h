@@ -160,6 +160,7 @@ struct tk_verbs {
     size_t awaited_stripe; /* of a put that somebody waits for */
     size_t spread_most[2]; /* bytes of a get, a put that goes over one link whatever there are */
     uint32_t message_max;  /* the least of all ports */
+    bool pins;             /* see tk_verbs_pins() */
     bool keeps;            /* what is posted is noted, to be posted again over another link */
     struct tk_buffer *fence_sink; /* where reads behind puts go, if any; nobody looks at it */
     struct tk_slab *slabs;

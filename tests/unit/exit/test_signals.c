@@ -8,7 +8,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/ranges.h"
 #include "exit/exit_private.h"
+#include "memory/memory.h"
 #include "settings/settings.h"
 #include "unit.h"
 
@@ -213,6 +215,68 @@ static void fatal_signals_are_told_and_stay_fatal(void **state)
     }
 }
 
+/* One page of a file that was truncated since; the library's own if it says so. */
+static char *missing_page(bool is_librarys)
+{
+    static struct tk_area area;
+    if (tk_area_open(&area, "test", tk_page_size(), false) != TK_OK || ftruncate(area.fd, 0) != 0)
+        _exit(99);
+    if (!is_librarys)
+        tk_range_drop(area.base);
+    return area.base;
+}
+
+static void on_bus(int number, siginfo_t *info, void *context)
+{
+    (void)context;
+    _exit(info->si_signo == number && info->si_addr ? 40 : 41);
+}
+
+struct fault {
+    bool is_librarys, has_info, has_client;
+};
+
+static void touch_missing(void *arg)
+{
+    const struct fault *fault = arg;
+    struct sigaction client = {.sa_handler = clients_handler};
+    reset();
+    if (fault->has_info)
+        client = (struct sigaction){.sa_sigaction = on_bus, .sa_flags = SA_SIGINFO};
+    if (fault->has_client)
+        sigaction(SIGBUS, &client, NULL);
+    unit_settings(NULL, NULL);
+    tk_signals_open();
+    *(volatile char *)missing_page(fault->is_librarys) = 1;
+}
+
+/* Whatever handler there was before. */
+static void missing_memory_of_the_library_is_named(void **state)
+{
+    static struct fault faults[] = {{true, false, false}, {true, false, true}, {true, true, true}};
+    (void)state;
+    for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++) {
+        const char *said;
+        int status = unit_child(touch_missing, &faults[i], &said);
+        assert_true(WIFSIGNALED(status));
+        assert_int_equal(WTERMSIG(status), SIGBUS);
+        unit_assert_says(said, "died of SIGBUS at byte 0 of its test (");
+        assert_int_equal(unit_lines(said), 1);
+    }
+}
+
+static void other_missing_memory_is_the_clients(void **state)
+{
+    static struct fault plain = {false, false, true}, info = {false, true, true}, none;
+    const char *said;
+    (void)state;
+    unit_assert_exit(touch_missing, &plain, SIGBUS);
+    unit_assert_exit(touch_missing, &info, 40);
+    int status = unit_child(touch_missing, &none, &said);
+    assert_true(WIFSIGNALED(status));
+    unit_assert_says(said, "died of SIGBUS (memory that is not there)");
+}
+
 static void fork_and_signal(void *unused)
 {
     int status;
@@ -267,6 +331,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(they_come_as_sigquit),
     cmocka_unit_test(a_quit_handler_that_returns_does_not_save_the_rank),
     cmocka_unit_test(fatal_signals_are_told_and_stay_fatal),
+    cmocka_unit_test(missing_memory_of_the_library_is_named),
+    cmocka_unit_test(other_missing_memory_is_the_clients),
     cmocka_unit_test(a_child_that_was_forked_just_dies),
     cmocka_unit_test(only_a_clients_handler_is_notified),
 };

@@ -4,23 +4,41 @@
  * zero, bounded, and gone after closing. */
 #include "config.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/ranges.h"
 #include "memory/memory.h"
+#include "topology/topology.h"
 #include "unit.h"
 
 #define MB UINT64_C(1048576)
 #define GB (1024 * MB)
 
-static uint64_t limit_of(const char *text, uint64_t host, unsigned ranks)
+static uint64_t limit_in(const char *text, struct tk_segment_room room)
 {
     uint64_t limit = 0;
-    if (tk_segment_limit(text, host, ranks, &limit) != TK_OK)
+    if (tk_segment_limit(text, &room, &limit) != TK_OK)
         fail_msg("GASNET_MAX_SEGSIZE=%s was refused", text);
     return limit;
+}
+
+static uint64_t limit_of(const char *text, uint64_t host, unsigned ranks)
+{
+    return limit_in(text, (struct tk_segment_room){host, UINT64_MAX, UINT64_MAX, ranks});
+}
+
+static uint64_t limit_with_left(const char *text, uint64_t left, unsigned ranks)
+{
+    return limit_in(text, (struct tk_segment_room){8 * GB, left, UINT64_MAX, ranks});
+}
+
+static uint64_t limit_pinned(const char *text, uint64_t left, uint64_t pinnable, unsigned ranks)
+{
+    return limit_in(text, (struct tk_segment_room){8 * GB, left, pinnable, ranks});
 }
 
 static void a_size_is_per_process(void **state)
@@ -69,6 +87,40 @@ static void the_default_leaves_room(void **state)
     assert_true(4 * limit_of("0.85/H", 8 * GB, 4) < 8 * GB * 85 / 100);
 }
 
+/* The default is a promise that all of it may be touched. */
+static void a_share_is_one_of_what_others_left(void **state)
+{
+    (void)state;
+    assert_int_equal(limit_with_left("0.85/H", 2 * GB, 4), GB / 2 - 64 * MB);
+    assert_int_equal(limit_with_left("0.85/H", 100 * MB, 4),
+                     (25 * MB - 25 * MB / 4) & ~UINT64_C(4095));
+    assert_int_equal(limit_with_left("0.85/H", 8 * GB, 4), limit_of("0.85/H", 8 * GB, 4));
+    assert_int_equal(limit_with_left("0.85/H", 0, 4), tk_page_size());
+}
+
+/* What a client says by itself is no promise of the library's, but for a tenth. */
+static void a_size_is_had_while_all_ranks_can_touch_a_tenth(void **state)
+{
+    static const uint64_t left[] = {64 * MB, GB, 3 * GB, 8 * GB};
+    (void)state;
+    assert_int_equal(limit_with_left("2G", GB, 2), 2 * GB);
+    assert_int_equal(limit_with_left("2G/P", GB, 4), 2 * GB);
+    for (size_t i = 0; i < sizeof(left) / sizeof(left[0]); i++)
+        for (unsigned ranks = 1; ranks < 300; ranks = 2 * ranks + 1)
+            assert_true(limit_with_left("8G", left[i], ranks) / 10 * ranks < left[i]);
+}
+
+static void what_a_device_pins_obeys_physmem_max_and_is_there(void **state)
+{
+    static const char *const texts[] = {"0.85/H", "8G", "1/P"};
+    (void)state;
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        assert_int_equal(limit_pinned(texts[i], 8 * GB, 2 * GB, 2), GB - 64 * MB);
+        assert_int_equal(limit_pinned(texts[i], GB, 2 * GB, 2), GB / 2 - 64 * MB);
+    }
+    assert_int_equal(limit_pinned("100M", 8 * GB, 2 * GB, 2), 100 * MB);
+}
+
 static void a_limit_is_never_above_the_host_or_below_a_page(void **state)
 {
     (void)state;
@@ -111,7 +163,8 @@ static void other_texts_are_refused_with_the_grammar(void **state)
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         uint64_t limit;
         unit_listen();
-        enum tk_status status = tk_segment_limit(bad[i], 8 * GB, 1, &limit);
+        const struct tk_segment_room room = {8 * GB, 8 * GB, UINT64_MAX, 1};
+        enum tk_status status = tk_segment_limit(bad[i], &room, &limit);
         const char *said = unit_heard();
         if (status == TK_OK)
             fail_msg("'%s' was taken for %llu bytes", bad[i], (unsigned long long)limit);
@@ -170,6 +223,53 @@ static void a_reserved_area_has_its_pages(void **state)
     assert_int_equal(s.st_blocks, 0);
     tk_area_close(&reserved);
     tk_area_close(&lazy);
+}
+
+/* Several threads' pieces, an end within a piece, and a start within a page. */
+static void populating_makes_all_present_and_changes_nothing(void **state)
+{
+    struct tk_area area;
+    (void)state;
+    tk_topology.cpus = 4;
+    assert_int_equal(tk_area_open(&area, "test", 100 * MB + 4096, false), TK_OK);
+    memset(area.base, 'x', 5000);
+    int error = tk_populate((char *)area.base + 5000, area.size - 5000);
+    if (error == EINVAL)
+        skip(); /* Linux before 5.14 */
+    assert_int_equal(error, 0);
+    assert_int_equal(tk_area_present(&area), area.size);
+    for (size_t i = 0; i < 10000; i++)
+        assert_int_equal(((char *)area.base)[i], i < 5000 ? 'x' : 0);
+    tk_area_close(&area);
+}
+
+static void a_large_area_is_reserved_whole(void **state)
+{
+    struct tk_area area;
+    (void)state;
+    assert_int_equal(tk_area_open(&area, "test", 200 * MB, true), TK_OK);
+    assert_int_equal(tk_area_present(&area), area.size);
+    tk_area_close(&area);
+}
+
+/* What a SIGBUS handler asks. */
+static void areas_are_known_by_address_while_they_are_open(void **state)
+{
+    struct tk_area first, second;
+    struct tk_range range;
+    (void)state;
+    assert_int_equal(tk_area_open(&first, "first", 1, false), TK_OK);
+    assert_int_equal(tk_area_open(&second, "second", 1, false), TK_OK);
+    char *at = first.base, *other = second.base;
+    assert_true(tk_range_of(at + first.size - 1, &range));
+    assert_string_equal(range.what, "first");
+    assert_int_equal(range.rank, -1);
+    tk_area_close(&first);
+    assert_false(tk_range_of(at, &range));
+    assert_true(tk_range_of(other, &range));
+    assert_string_equal(range.what, "second");
+    tk_area_close(&second);
+    assert_false(tk_range_of(other, &range));
 }
 
 static void closing_leaves_nothing_and_may_be_repeated(void **state)
@@ -262,6 +362,9 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(one_byte_is_not_the_whole_host),
     cmocka_unit_test(a_hosts_share_is_divided_among_its_ranks),
     cmocka_unit_test(the_default_leaves_room),
+    cmocka_unit_test(a_share_is_one_of_what_others_left),
+    cmocka_unit_test(a_size_is_had_while_all_ranks_can_touch_a_tenth),
+    cmocka_unit_test(what_a_device_pins_obeys_physmem_max_and_is_there),
     cmocka_unit_test(a_limit_is_never_above_the_host_or_below_a_page),
     cmocka_unit_test(a_limit_is_whole_pages),
     cmocka_unit_test(other_texts_are_refused_with_the_grammar),
@@ -269,10 +372,13 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(an_area_is_seen_through_its_descriptor),
     cmocka_unit_test(an_areas_descriptor_is_not_inherited),
     cmocka_unit_test(a_reserved_area_has_its_pages),
+    cmocka_unit_test(populating_makes_all_present_and_changes_nothing),
+    cmocka_unit_test(a_large_area_is_reserved_whole),
+    cmocka_unit_test(areas_are_known_by_address_while_they_are_open),
     cmocka_unit_test(closing_leaves_nothing_and_may_be_repeated),
     cmocka_unit_test(what_cannot_be_is_told_with_the_limit),
-        cmocka_unit_test(more_than_is_free_is_refused_before_it_is_reserved),
-        cmocka_unit_test(many_ranks_keep_most_of_their_share),
+    cmocka_unit_test(more_than_is_free_is_refused_before_it_is_reserved),
+    cmocka_unit_test(many_ranks_keep_most_of_their_share),
     cmocka_unit_test(holding_is_exact_at_both_ends),
     cmocka_unit_test(nothing_is_held_before_attach),
     cmocka_unit_test(the_hosts_memory_is_at_most_what_is_installed),

@@ -104,6 +104,11 @@ enum tk_status tk_verbs_register(struct tk_region *region)
     return TK_OK;
 }
 
+bool tk_verbs_pins(void)
+{
+    return tk_verbs_is_open() && tk_verbs.pins;
+}
+
 void tk_verbs_unregister(struct tk_region *region)
 {
     deregister(region->handle);
@@ -237,7 +242,12 @@ free_slab:
 enum tk_status tk_bounce_pool_open(unsigned count)
 {
     tk_pool_init(&tk_verbs.bounce_pool);
-    return slab_open(NULL, &tk_verbs.bounce_pool, count, "bounce buffers");
+    if (slab_open(NULL, &tk_verbs.bounce_pool, count, "bounce buffers") != TK_OK)
+        return TK_FAIL;
+    /* Registered with all devices, and nobody has touched it. */
+    const struct tk_area *area = &tk_verbs.slabs->area;
+    tk_verbs.pins = tk_area_present(area) >= area->size;
+    return TK_OK;
 }
 
 /* Of its own: bounce buffers may be fewer than there are needed at once. */

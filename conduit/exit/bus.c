@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * SIGBUS. Segments take their pages when these are first touched, and a page that the kernel can't
+ * find is a SIGBUS then: told with what is full. A SIGBUS anywhere else goes to whoever would have
+ * had it, so this handler stands before a client's own. */
+#include "config.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/ranges.h"
+#include "exit/exit_private.h"
+#include "memory/memory.h"
+
+static struct sigaction previous;
+
+enum { plenty = 16 << 20 /* bytes; with so many left, they were not what was missing */ };
+
+/* snprintf() of numbers and strings calls nothing that a handler may not call, in all C libraries
+ * that this one is built with; and the fault is our own load or store, not malloc()'s. */
+static void say_owner(const struct tk_range *range, char *text, size_t size)
+{
+    if (range->rank < 0)
+        snprintf(text, size, "its %s", range->what);
+    else
+        snprintf(text, size, "the %s of rank %lld", range->what, (long long)range->rank);
+}
+
+static bool is_cut(const struct tk_range *range, size_t offset)
+{
+    struct stat file;
+    return range->fd >= 0 && fstat(range->fd, &file) == 0 && (uint64_t)file.st_size <= offset;
+}
+
+static void say_cause(const struct tk_range *range, size_t offset, int code, char *text,
+                      size_t size)
+{
+    char what[256];
+    uint64_t left = tk_memory_available(what, sizeof(what));
+    if (code == BUS_MCEERR_AR || code == BUS_MCEERR_AO)
+        snprintf(text, size, "the host's memory is broken there (see dmesg)");
+    else if (is_cut(range, offset))
+        snprintf(text, size, "its file was truncated");
+    else if (left < plenty)
+        snprintf(text, size,
+                 "memory is full: %s leaves %llu bytes; ask for less, or for more memory", what,
+                 (unsigned long long)left);
+    else
+        snprintf(text, size,
+                 "the kernel has no page for it, though %s leaves %llu bytes: its file may have "
+                 "been truncated, or huge "
+                 "pages or a memory policy (numactl) may be what is used up",
+                 what, (unsigned long long)left);
+}
+
+static void tell(const struct tk_range *range, const siginfo_t *info)
+{
+    char text[640], owner[64], cause[512];
+    size_t offset = (uintptr_t)info->si_addr - (uintptr_t)range->base;
+    say_owner(range, owner, sizeof(owner));
+    say_cause(range, offset, info->si_code, cause, sizeof(cause));
+    snprintf(text, sizeof(text), " died of SIGBUS at byte %zu of %s (%zu bytes): %s", offset, owner,
+             range->size, cause);
+    tk_tell_of_death(text);
+}
+
+/* One that ignores it would touch the same byte for ever: the kernel knows better. */
+static void pass_on(int number, siginfo_t *info, void *context)
+{
+    if (previous.sa_flags & SA_SIGINFO) {
+        previous.sa_sigaction(number, info, context);
+    } else if (previous.sa_handler != SIG_DFL && previous.sa_handler != SIG_IGN) {
+        previous.sa_handler(number);
+    } else {
+        signal(number, SIG_DFL);
+        raise(number);
+    }
+}
+
+static void on_bus(int number, siginfo_t *info, void *context)
+{
+    struct tk_range range;
+    bool is_of_kernel = info->si_code > 0; /* else somebody sent it */
+    if (!is_of_kernel || !tk_range_of(info->si_addr, &range)) {
+        pass_on(number, info, context);
+        return;
+    }
+    tell(&range, info);
+    tk_die_of(number);
+}
+
+/* The stack and the mask that the previous handler asked for are kept for it. */
+void tk_bus_open(void)
+{
+    struct sigaction ours;
+    if (sigaction(SIGBUS, NULL, &previous) != 0 || previous.sa_handler == SIG_IGN)
+        return;
+    ours = previous;
+    ours.sa_sigaction = on_bus;
+    ours.sa_flags = (previous.sa_flags & SA_NODEFER) | SA_SIGINFO | SA_ONSTACK;
+    sigaction(SIGBUS, &ours, NULL);
+}
