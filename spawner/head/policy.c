@@ -370,14 +370,6 @@ static bool abort_sentence(const struct policy *p, bool wordy, char *text, size_
     return true;
 }
 
-static void signal_sentence(const struct policy *p, char *text, size_t size)
-{
-    bool starved = p->starved_text[0] && p->starved == p->culprit && p->code == SIGKILL;
-    snprintf(text, size, "rank %u (pid %d) was killed by signal %d (%s)%s%s%s", p->culprit,
-             p->rank[p->culprit].pid, p->code, strsignal(p->code), p->core ? ", core dumped" : "",
-             starved ? ": " : "", starved ? p->starved_text : "");
-}
-
 /* Who types it knows, and nobody reads what is said to a terminal that was closed. */
 static bool is_of_terminal(int signal)
 {
@@ -403,9 +395,11 @@ static const char *signal_name(int signal)
 static void signal_sentence(const struct policy *p, char *text, size_t size)
 {
     const char *name = signal_name(p->code);
-    snprintf(text, size, "rank %u (pid %d) was killed by signal %d (%s%s%s)%s", p->culprit,
+    bool starved = p->starved_text[0] && p->starved == p->culprit && p->code == SIGKILL;
+    snprintf(text, size, "rank %u (pid %d) was killed by signal %d (%s%s%s)%s%s%s", p->culprit,
              p->rank[p->culprit].pid, p->code, name ? name : "", name ? ": " : "",
-             strsignal(p->code), p->core ? ", core dumped" : "");
+             strsignal(p->code), p->core ? ", core dumped" : "", starved ? ": " : "",
+             starved ? p->starved_text : "");
 }
 
 bool policy_sentence(const struct policy *p, bool wordy, char *text, size_t size)

@@ -284,8 +284,8 @@ static void who_was_killed_for_want_of_memory(void **state)
     policy_exited(&policy, 2, KILLED(SIGKILL), 101);
     assert_true(policy_must_end(&policy, 100 + POLICY_WINDOW_MS));
     assert_true(policy_sentence(&policy, false, text, sizeof(text)));
-    assert_string_equal(text,
-                        "rank 1 (pid 101) was killed by signal 9 (Killed): out of memory: full");
+    assert_string_equal(text, "rank 1 (pid 101) was killed by signal 9 (SIGKILL: Killed): out of "
+                              "memory: full");
     assert_int_equal(policy_status(&policy), 137);
     policy_free(&policy);
 
