@@ -63,6 +63,7 @@ static void cut(int is_neighbours)
     gex_Rank_t last = job.size - 1;
     if (is_neighbours)
         CHECK(gex_Segment_QueryBound(job.tm, last, &owner, &local, NULL) == 0 && local);
+    job_barrier(); /* what is mapped is as long as the file then */
     if (job.rank == last)
         CHECK(ftruncate(segment_file(), GASNET_PAGESIZE) == 0);
     job_barrier();
