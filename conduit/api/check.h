@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Checks of what clients pass. Those of TK_CHECK and TK_CHECK_... exist in debug builds only
- * (--enable-debug). */
+ * (--enable-debug), those with MUST in their names always. */
 #ifndef TK_CHECK_H
 #define TK_CHECK_H
 
@@ -68,9 +68,26 @@
     TK_CHECK((lc_opt) != NULL && (lc_opt) != GEX_EVENT_DEFER && (lc_opt) != GEX_EVENT_GROUP,       \
              "%s: lc_opt must be GEX_EVENT_NOW or an event's address", call)
 
-#define TK_CHECK_SIZE(call, nbytes, most)                                                          \
-    TK_CHECK((nbytes) <= (most), "%s: %zu bytes are more than the limit %zu", call,                \
-             (size_t)(nbytes), (size_t)(most))
+/* In release builds too: the receiver has no buffer for what is larger. One comparison with the
+ * limit for any number of arguments; what is above it is compared with its own. */
+#define TK_MUST_FIT(call, nbytes, always, most)                                                    \
+    do {                                                                                           \
+        tk_if_unlikely((nbytes) > (always)) tk_must_fit(call, nbytes, most);                       \
+    } while (0)
+#define TK_MEDIUM_MUST_FIT(call, nbytes, nargs)                                                    \
+    TK_MUST_FIT(call, nbytes, tk_message_max - tk_message_front(false, tk_max_args),               \
+                tk_medium_max(nargs))
+#define TK_LONG_MUST_FIT(call, nbytes)                                                             \
+    TK_MUST_FIT(call, nbytes,                                                                      \
+                tk_is_on_demand ? tk_message_max - tk_message_front(true, tk_max_args)             \
+                                : (size_t)INT32_MAX,                                               \
+                tk_long_max())
+
+static inline void tk_must_fit(const char *call, size_t nbytes, size_t most)
+{
+    if (nbytes > most)
+        tk_panic("%s: %zu bytes are more than the limit %zu", call, nbytes, most);
+}
 
 #define TK_CHECK_DEST(call, peer, dest, nbytes)                                                    \
     TK_CHECK(tk_peer_has(peer, (uintptr_t)(dest), nbytes),                                         \

@@ -53,7 +53,7 @@ int trunkline_am_request_medium(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t han
     TK_CHECK_REQUEST("gex_AM_RequestMedium", tm, rank, nargs);
     TK_CHECK_HANDLER("gex_AM_RequestMedium", handler);
     TK_CHECK_LC_REQUEST("gex_AM_RequestMedium", lc_opt);
-    TK_CHECK_SIZE("gex_AM_RequestMedium", nbytes, tk_medium_max(nargs));
+    TK_MEDIUM_MUST_FIT("gex_AM_RequestMedium", nbytes, nargs);
     struct tk_message m;
     address(&m, TK_MEDIUM, handler, flags, nargs, args);
     carry(&m, src, nbytes, NULL, lc_opt);
@@ -68,7 +68,7 @@ int trunkline_am_request_long(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t handl
     TK_CHECK_REQUEST("gex_AM_RequestLong", tm, rank, nargs);
     TK_CHECK_HANDLER("gex_AM_RequestLong", handler);
     TK_CHECK_LC_REQUEST("gex_AM_RequestLong", lc_opt);
-    TK_CHECK_SIZE("gex_AM_RequestLong", nbytes, tk_long_max());
+    TK_LONG_MUST_FIT("gex_AM_RequestLong", nbytes);
     TK_CHECK_DEST("gex_AM_RequestLong", tk_peer_of(tm, rank), dest, nbytes);
     struct tk_message m;
     address(&m, TK_LONG, handler, flags, nargs, args);
@@ -108,7 +108,7 @@ int trunkline_am_reply_medium(gex_Token_t token, gex_AM_Index_t handler, const v
     TK_CHECK_REPLY("gex_AM_ReplyMedium", token, nargs);
     TK_CHECK_HANDLER("gex_AM_ReplyMedium", handler);
     TK_CHECK_LC_REPLY("gex_AM_ReplyMedium", lc_opt);
-    TK_CHECK_SIZE("gex_AM_ReplyMedium", nbytes, tk_medium_max(nargs));
+    TK_MEDIUM_MUST_FIT("gex_AM_ReplyMedium", nbytes, nargs);
     struct tk_message m;
     address(&m, TK_MEDIUM, handler, flags, nargs, args);
     carry(&m, src, nbytes, NULL, lc_opt);
@@ -122,7 +122,7 @@ int trunkline_am_reply_long(gex_Token_t token, gex_AM_Index_t handler, const voi
     TK_CHECK_REPLY("gex_AM_ReplyLong", token, nargs);
     TK_CHECK_HANDLER("gex_AM_ReplyLong", handler);
     TK_CHECK_LC_REPLY("gex_AM_ReplyLong", lc_opt);
-    TK_CHECK_SIZE("gex_AM_ReplyLong", nbytes, tk_long_max());
+    TK_LONG_MUST_FIT("gex_AM_ReplyLong", nbytes);
     TK_CHECK_DEST("gex_AM_ReplyLong", token->arrival.peer, dest, nbytes);
     struct tk_message m;
     address(&m, TK_LONG, handler, flags, nargs, args);

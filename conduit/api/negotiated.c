@@ -14,8 +14,8 @@
 #define CHECK_PREPARE(call, client_buf, least, most, limit, lc_opt)                                \
     TK_CHECK((least) <= (most), "%s: least_payload %zu is above most_payload %zu", call,           \
              (size_t)(least), (size_t)(most));                                                     \
-    TK_CHECK((least) <= (limit), "%s: least_payload %zu is above the limit %zu", call,             \
-             (size_t)(least), (size_t)(limit));                                                    \
+    tk_if_unlikely((least) > (limit)) tk_panic("%s: least_payload %zu is above the limit %zu",     \
+                                               call, (size_t)(least), (size_t)(limit));            \
     TK_CHECK((client_buf) != NULL || (lc_opt) == NULL,                                             \
              "%s: with a buffer of the library's (client_buf NULL) lc_opt must be NULL", call)
 
@@ -25,8 +25,9 @@
              "%s: another kind of message was prepared", call)
 
 #define CHECK_COMMIT(call, sd, nbytes, nargs_)                                                     \
-    TK_CHECK((nbytes) <= (sd)->size, "%s: %zu bytes are more than gex_AM_SrcDescSize, %zu", call,  \
-             (size_t)(nbytes), (sd)->size);                                                        \
+    tk_if_unlikely((nbytes) > (sd)->size)                                                          \
+        tk_panic("%s: %zu bytes are more than gex_AM_SrcDescSize, %zu", call, (size_t)(nbytes),    \
+                 (sd)->size);                                                                      \
     TK_CHECK((nargs_) == (sd)->nargs, "%s: %u arguments, but %u were prepared", call, nargs_,      \
              (sd)->nargs)
 

@@ -121,15 +121,45 @@ static void *place_long(const struct tk_arrival *arrival, const struct tk_long_h
     return dest;
 }
 
-/* Returns when the client's handlers are out of service: what comes for them is dropped then. */
-static void no_handler(const struct tk_peer *from, uint8_t index)
+/* An entry from the older interface says nothing of these: all categories, tk_nargs_any. */
+static bool allows(const gex_AM_Entry_t *entry, struct tk_message_head head)
 {
-    if (index < GEX_AM_INDEX_BASE)
+    gex_Flags_t wanted = (GEX_FLAG_AM_SHORT << head.category) |
+                         (head.kind == TK_REQUEST ? GEX_FLAG_AM_REQUEST : GEX_FLAG_AM_REPLY);
+    return (entry->gex_flags & wanted) == wanted &&
+           (entry->gex_nargs == head.nargs || entry->gex_nargs == tk_nargs_any);
+}
+
+/* Returns when the entry allows such a message after all. */
+static void __attribute__((noinline))
+refuse(const struct tk_peer *from, const gex_AM_Entry_t *entry, struct tk_message_head head)
+{
+    const char *name = tk_entry_name(entry);
+    if (!(entry->gex_flags & (GEX_FLAG_AM_SHORT << head.category)))
+        tk_panic("a %s came from rank %u for handler %u '%s', which gex_flags 0x%x does not allow",
+                 category_names[head.category], from->rank, head.handler, name,
+                 (unsigned)entry->gex_flags);
+    if (!(entry->gex_flags & (head.kind == TK_REQUEST ? GEX_FLAG_AM_REQUEST : GEX_FLAG_AM_REPLY)))
+        tk_panic("a %s came from rank %u for handler %u '%s', which gex_flags 0x%x does not allow",
+                 head.kind == TK_REQUEST ? "request" : "reply", from->rank, head.handler, name,
+                 (unsigned)entry->gex_flags);
+    if (!allows(entry, head))
+        tk_panic("a message with %u arguments came from rank %u for handler %u '%s', which has %u",
+                 head.nargs, from->rank, head.handler, name, entry->gex_nargs);
+}
+
+/* Returns when the client's handlers are out of service: what comes for them is dropped then. */
+static void no_handler(const struct tk_peer *from, struct tk_message_head head)
+{
+    if (head.handler < GEX_AM_INDEX_BASE)
         tk_panic("a message for library handler %u came from rank %u, and there is no such handler",
-                 index, from->rank);
-    if (!tk_handlers_are_shut())
-        tk_panic("a message for handler %u came from rank %u (%s), but none is registered here",
-                 index, from->rank, from->host);
+                 head.handler, from->rank);
+    if (tk_handlers_are_shut())
+        return;
+    if (tk_handler_entry(head.handler))
+        refuse(from, tk_handler_entry(head.handler), head);
+    tk_panic("a message for handler %u came from rank %u (%s), but none is registered here",
+             head.handler, from->rank, from->host);
 }
 
 static void run_internal(struct tk_arrival *arrival)
@@ -141,25 +171,8 @@ static void run_internal(struct tk_arrival *arrival)
         return;
     }
     if (!is_known || !internal[index])
-        no_handler(arrival->peer, index);
+        no_handler(arrival->peer, *arrival->head);
     internal[index](arrival->peer, (const int32_t *)(arrival->head + 1));
-}
-
-/* An entry from the older interface says nothing of these: all categories, tk_nargs_any. */
-static void check_entry(const gex_AM_Entry_t *entry, struct tk_message_head head)
-{
-    (void)entry, (void)head, (void)category_names;
-    TK_CHECK(entry->gex_flags & (GEX_FLAG_AM_SHORT << head.category),
-             "a %s came for handler %u '%s', which gex_flags 0x%x does not allow",
-             category_names[head.category], head.handler, tk_entry_name(entry),
-             (unsigned)entry->gex_flags);
-    TK_CHECK(entry->gex_flags & (head.kind == TK_REQUEST ? GEX_FLAG_AM_REQUEST : GEX_FLAG_AM_REPLY),
-             "a %s came for handler %u '%s', which gex_flags 0x%x does not allow",
-             head.kind == TK_REQUEST ? "request" : "reply", head.handler, tk_entry_name(entry),
-             (unsigned)entry->gex_flags);
-    TK_CHECK(entry->gex_nargs == head.nargs || entry->gex_nargs == tk_nargs_any,
-             "a message with %u arguments came for handler %u '%s', which has %u", head.nargs,
-             head.handler, tk_entry_name(entry), entry->gex_nargs);
 }
 
 /* What a handler must have undone when it returns. */
@@ -173,20 +186,33 @@ static void check_return(const gex_AM_Entry_t *entry)
              entry->gex_index, tk_entry_name(entry));
 }
 
-static void run_client(struct tk_arrival *arrival)
+static void run_short(struct tk_arrival *arrival, gex_Token_t token)
 {
     const struct tk_message_head *head = arrival->head;
-    gex_Token_t token = TK_CONTAINER_OF(arrival, struct trunkline_token, arrival);
-    generic_fn fn = (generic_fn)tk_handler_function(head->handler);
+    generic_fn fn = (generic_fn)tk_short_function(head->handler);
     tk_if_unlikely(!fn)
     {
-        no_handler(arrival->peer, head->handler);
+        no_handler(arrival->peer, *head);
         return;
     }
-    check_entry(&tk_handler_entries[head->handler], *head);
-    if (head->category == TK_SHORT) {
-        call_short(fn, token, head->nargs, (const gex_AM_Arg_t *)(head + 1));
-    } else if (head->category == TK_MEDIUM) {
+    if (TK_IS_DEBUG)
+        refuse(arrival->peer, &tk_handler_entries[head->handler], *head);
+    call_short(fn, token, head->nargs, (const gex_AM_Arg_t *)(head + 1));
+}
+
+/* Looking at the entry costs little beside a payload, so release builds do, too. */
+static void run_with_payload(struct tk_arrival *arrival, gex_Token_t token)
+{
+    const struct tk_message_head *head = arrival->head;
+    const gex_AM_Entry_t *entry = &tk_handler_entries[head->handler];
+    generic_fn fn = (generic_fn)tk_payload_function(head->handler);
+    tk_if_unlikely(!fn)
+    {
+        no_handler(arrival->peer, *head);
+        return;
+    }
+    tk_if_unlikely(!allows(entry, *head)) refuse(arrival->peer, entry, *head);
+    if (head->category == TK_MEDIUM) {
         call_with_payload(fn, token, arrival->payload, arrival->nbytes, head->nargs,
                           (const gex_AM_Arg_t *)(head + 1));
     } else {
@@ -195,7 +221,17 @@ static void run_client(struct tk_arrival *arrival)
         call_with_payload(fn, token, dest, front->nbytes, head->nargs,
                           (const gex_AM_Arg_t *)(front + 1));
     }
-    check_return(&tk_handler_entries[head->handler]);
+}
+
+static void run_client(struct tk_arrival *arrival)
+{
+    uint8_t index = arrival->head->handler;
+    gex_Token_t token = TK_CONTAINER_OF(arrival, struct trunkline_token, arrival);
+    if (arrival->head->category == TK_SHORT)
+        run_short(arrival, token);
+    else
+        run_with_payload(arrival, token);
+    check_return(&tk_handler_entries[index]);
 }
 
 /* As deliver(), with what most messages are in mind. The token says no more than what a Short's
@@ -204,17 +240,18 @@ static void deliver_short(struct tk_peer *from, unsigned tag, const int32_t *arg
 {
     struct trunkline_token token;
     uint8_t index = (uint8_t)tag;
-    gex_AM_Fn_t fn = tk_handler_function(index);
+    gex_AM_Fn_t fn = tk_short_function(index);
     tk_if_unlikely(!fn)
     {
-        no_handler(from, index);
+        no_handler(from, tk_tag_head(tag));
         return;
     }
     token.arrival.peer = from;
     token.arrival.tag = tag;
     token.arrival.replied = false;
     tk_in_handler++;
-    check_entry(&tk_handler_entries[index], tk_tag_head(tag));
+    if (TK_IS_DEBUG)
+        refuse(from, &tk_handler_entries[index], tk_tag_head(tag));
     call_short((generic_fn)fn, &token, tk_tag_nargs(tag), args);
     check_return(&tk_handler_entries[index]);
     tk_in_handler--;

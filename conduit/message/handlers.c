@@ -14,7 +14,8 @@
 enum { index_end = tk_handler_count };
 
 gex_AM_Entry_t tk_handler_entries[index_end];
-gex_AM_Fn_t tk_handler_functions[index_end]; /* found by a shift, where an entry takes a product */
+/* Found by a shift, where an entry takes a product. */
+gex_AM_Fn_t tk_short_functions[index_end], tk_payload_functions[index_end];
 static tk_lock_t registering = TK_LOCK_INIT;
 static bool are_shut;
 
@@ -50,7 +51,10 @@ static void enter(const gex_AM_Entry_t *entry, unsigned index)
     tk_handler_entries[index].gex_cdata = entry->gex_cdata;
     tk_handler_entries[index].gex_name = entry->gex_name;
     tk_handler_entries[index].gex_fnptr = entry->gex_fnptr;
-    __atomic_store_n(&tk_handler_functions[index], entry->gex_fnptr, __ATOMIC_RELEASE);
+    if (entry->gex_flags & GEX_FLAG_AM_SHORT)
+        __atomic_store_n(&tk_short_functions[index], entry->gex_fnptr, __ATOMIC_RELEASE);
+    if (entry->gex_flags & GEX_FLAG_AM_MEDLONG)
+        __atomic_store_n(&tk_payload_functions[index], entry->gex_fnptr, __ATOMIC_RELEASE);
 }
 
 static int enter_fixed(const char *call, const gex_AM_Entry_t *entry)
@@ -109,6 +113,8 @@ bool tk_handlers_are_shut(void)
 void tk_handlers_shut(void)
 {
     __atomic_store_n(&are_shut, true, __ATOMIC_RELAXED);
-    for (unsigned index = GEX_AM_INDEX_BASE; index < index_end; index++)
-        __atomic_store_n(&tk_handler_functions[index], NULL, __ATOMIC_RELEASE);
+    for (unsigned index = GEX_AM_INDEX_BASE; index < index_end; index++) {
+        __atomic_store_n(&tk_short_functions[index], NULL, __ATOMIC_RELEASE);
+        __atomic_store_n(&tk_payload_functions[index], NULL, __ATOMIC_RELEASE);
+    }
 }

@@ -121,18 +121,27 @@ const char *tk_entry_name(const gex_AM_Entry_t *entry);
 int tk_handlers_register(gex_AM_Entry_t *table, size_t count);
 int tk_handlers_enter(const char *call, gex_AM_Entry_t *table, size_t count);
 
-/* The entry that is registered under an index, or NULL. A look-up takes no lock. */
+/* The entry that is registered under an index, or NULL. A look-up takes no lock. Functions of
+ * handlers of Shorts and of those with a payload have a table each, so that a message of the other
+ * kind finds none, without a test on the way. */
 enum { tk_handler_count = 256 };
 extern TK_HIDDEN gex_AM_Entry_t tk_handler_entries[tk_handler_count];
-extern TK_HIDDEN gex_AM_Fn_t tk_handler_functions[tk_handler_count];
-static inline gex_AM_Fn_t tk_handler_function(uint8_t index)
+extern TK_HIDDEN gex_AM_Fn_t tk_short_functions[tk_handler_count];
+extern TK_HIDDEN gex_AM_Fn_t tk_payload_functions[tk_handler_count];
+static inline gex_AM_Fn_t tk_short_function(uint8_t index)
 {
-    return __atomic_load_n(&tk_handler_functions[index], __ATOMIC_ACQUIRE);
+    return __atomic_load_n(&tk_short_functions[index], __ATOMIC_ACQUIRE);
+}
+
+static inline gex_AM_Fn_t tk_payload_function(uint8_t index)
+{
+    return __atomic_load_n(&tk_payload_functions[index], __ATOMIC_ACQUIRE);
 }
 
 static inline const gex_AM_Entry_t *tk_handler_entry(uint8_t index)
 {
-    return tk_handler_function(index) ? &tk_handler_entries[index] : NULL;
+    return tk_short_function(index) || tk_payload_function(index) ? &tk_handler_entries[index]
+                                                                  : NULL;
 }
 
 /* For good: what still comes for a handler of the client's is dropped. Handlers that run go on. Any

@@ -138,6 +138,23 @@ static void misuse_messages(void)
         gex_AM_RequestShort0(job.tm, last, request_index, 0);
 }
 
+/* Seen in any build: 71 and 72 have a handler of Mediums without arguments. */
+static void misuse_handlers(void)
+{
+    gex_Rank_t last = job.size - 1;
+
+    if (scenario == 70)
+        gex_AM_RequestMedium0(job.tm, last, request_index, &last, 4, GEX_EVENT_NOW, 0);
+    if (scenario == 71)
+        gex_AM_RequestMedium1(job.tm, last, request_index, &last, 4, GEX_EVENT_NOW, 0, 5);
+    if (scenario == 72)
+        gex_AM_RequestShort0(job.tm, last, request_index, 0);
+    if (scenario == 73) {
+        gex_AM_SrcDesc_t sd = gex_AM_PrepareRequestMedium(job.tm, last, NULL, 1, 9, NULL, 0, 0);
+        gex_AM_CommitRequestMedium0(sd, request_index, 10);
+    }
+}
+
 static void misuse_debug(void)
 {
     size_t most = gex_AM_MaxRequestMedium(job.tm, job.size - 1, GEX_EVENT_NOW, 0, 0);
@@ -222,12 +239,15 @@ int main(int argc, char **argv)
 {
     scenario = argc > 1 ? atoi(argv[1]) : 0;
     job_start(&argc, &argv, GASNET_PAGESIZE);
-    if (scenario >= 13)
+    if (scenario == 71 || scenario == 72)
+        register_handlers(GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REQUEST, 0);
+    else if (scenario >= 13)
         register_handlers(GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 0);
     job_barrier();
     if (job.rank == 0) {
         misuse_start();
         misuse_debug();
+        misuse_handlers();
         misuse_messages();
         misuse_locks();
         misuse_operations();

@@ -31,9 +31,18 @@ wrong 11 'the segment of gex_Segment_Attach cannot be destroyed'
 wrong 12 'gex_MK_Destroy: there is no memory kind'
 wrong 13 'gasnet_barrier_notify was called from a handler'
 wrong 14 'gex_Coll_BarrierNB was called from a handler'
+sizes=2
+for reach in 0 1; do # neighbours, and over the network
+    SETTINGS=GASNET_SUPERNODE_MAXSIZE=$reach
+    wrong 20 'gex_AM_RequestMedium: [0-9]* bytes are more than the limit'
+    wrong 70 "a Medium came from rank 0 for handler [0-9]* 'request', which gex_flags"
+    wrong 71 "a message with 1 arguments came from rank 0 for handler [0-9]* 'request', which has 0"
+    wrong 72 "a Short came from rank 0 for handler [0-9]* 'request', which gex_flags"
+    wrong 73 'gex_AM_CommitRequestMedium: 10 bytes are more than gex_AM_SrcDescSize, 9'
+done
+SETTINGS=
 [ "$debug" = yes ] || finish
 sizes=2
-wrong 20 'gex_AM_RequestMedium: [0-9]* bytes are more than the limit'
 wrong 21 'gex_RMA_Put'
 wrong 22 'gex_RMA_Get'
 wrong 23 'was replied to before'

@@ -264,16 +264,6 @@ static void one_step(unsigned nargs, int is_long, enum completion completion, si
 
 /* ---- the promises ---- */
 
-static void every_form_and_size(void)
-{
-    static const size_t sizes[] = {0, 1, 40, 100, 4000, 5000, 30000};
-
-    for (unsigned nargs = 0; nargs <= MAX_ARGS; nargs++)
-        for (int is_long = 0; is_long < 2; is_long++)
-            for (int completion = 0; completion < COMPLETIONS; completion++)
-                one_step(nargs, is_long, (enum completion)completion, sizes[step.number % 7]);
-}
-
 static size_t limit(int is_long, enum completion completion, unsigned nargs)
 {
     gex_Flags_t flags =
@@ -282,6 +272,23 @@ static size_t limit(int is_long, enum completion completion, unsigned nargs)
 
     return is_long ? gex_AM_MaxRequestLong(job.tm, next(), lc, flags, nargs)
                    : gex_AM_MaxRequestMedium(job.tm, next(), lc, flags, nargs);
+}
+
+static size_t least(size_t one, size_t other)
+{
+    return one < other ? one : other;
+}
+
+static void every_form_and_size(void)
+{
+    static const size_t sizes[] = {0, 1, 40, 100, 4000, 5000, 30000};
+
+    for (unsigned nargs = 0; nargs <= MAX_ARGS; nargs++)
+        for (int is_long = 0; is_long < 2; is_long++)
+            for (int completion = 0; completion < COMPLETIONS; completion++)
+                one_step(nargs, is_long, (enum completion)completion,
+                         least(sizes[step.number % 7],
+                               limit(is_long, (enum completion)completion, nargs)));
 }
 
 /* What the query allows as least_payload is given, whatever the number of arguments. */

@@ -124,8 +124,8 @@ static void the_likely_cause_is_told(void **state)
     } causes[] = {{IBV_WC_RETRY_EXC_ERR, "its process or host is gone"},
                   {IBV_WC_REM_ACCESS_ERR, "outside the peer's segment"},
                   {IBV_WC_LOC_PROT_ERR, "no longer mapped"},
-                  {IBV_WC_RNR_RETRY_EXC_ERR, "receive buffers do not fit"},
-                  {IBV_WC_REM_INV_REQ_ERR, "another version of this library"},
+                  {IBV_WC_RNR_RETRY_EXC_ERR, "an error of this library"},
+                  {IBV_WC_REM_INV_REQ_ERR, "the receive buffer do not fit"},
                   {IBV_WC_GENERAL_ERR, "vendor code"}};
     (void)state;
     for (size_t i = 0; i < sizeof(causes) / sizeof(causes[0]); i++) {

@@ -36,7 +36,7 @@ static const char *likely_cause(enum ibv_wc_status status)
     case IBV_WC_RNR_RETRY_EXC_ERR:
     case IBV_WC_REM_INV_REQ_ERR:
     case IBV_WC_LOC_LEN_ERR:
-        return "the peer's receive buffers do not fit: is it another version of this library?";
+        return "the message and the receive buffer do not fit: an error of this library";
     case IBV_WC_WR_FLUSH_ERR:
         return "the connection was broken before";
     default:
