@@ -82,8 +82,6 @@ static enum tk_status check(uint32_t rank, const struct tk_card *card, size_t si
                     rank, card->mode, TK_MODE_NAME);
         return TK_FAIL;
     }
-    if (rank == 0 && card->settings_hash != cards[tk_peers.me]->settings_hash)
-        return explain_settings(rank);
     return TK_OK;
 }
 
@@ -124,19 +122,28 @@ static enum tk_status publish(const struct tk_card *card, size_t size)
     return tk_bootstrap_put("tk.card", card, size);
 }
 
-/* Settings are compared with rank 0's alone, by the rank that differs: one line, not one from each
- * pair. */
+/* Before anything is mapped or connected: settings decide what that is. All ranks come to the same
+ * result, and the first that differs from rank 0 reports it. The others wait in a fence until the
+ * job is ended for that: who ended it before would cut the report short. */
+static enum tk_status compare_settings(void)
+{
+    uint32_t other = 1;
+    while (other < tk_peers.size && cards[other]->settings_hash == cards[0]->settings_hash)
+        other++;
+    if (other >= tk_peers.size)
+        return TK_OK;
+    if (other == tk_peers.me)
+        return explain_settings(0);
+    tk_bootstrap_fence(NULL, 0);
+    return TK_FAIL;
+}
+
 static enum tk_status learn_all(void)
 {
-    if (tk_peers.me != 0 && learn(0) != TK_OK)
-        return TK_FAIL;
-    for (uint32_t r = 1; r < tk_peers.size; r++) {
-        if (r == tk_peers.me)
-            continue;
-        if (learn(r) != TK_OK)
+    for (uint32_t r = 0; r < tk_peers.size; r++)
+        if (r != tk_peers.me && learn(r) != TK_OK)
             return TK_FAIL;
-    }
-    return TK_OK;
+    return compare_settings();
 }
 
 enum tk_status tk_cards_exchange(struct tk_card *card)

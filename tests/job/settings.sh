@@ -96,6 +96,18 @@ job 3 "$scratch/rank1" "$hello"
 fails_with 1 "settings that differ"
 says 'settings differ between ranks: GASNET_AM_CREDITS_PP=4 here, but GASNET_AM_CREDITS_PP=12 on rank 0' 1
 lines 1
+# Also those that decide who shares memory: before any is mapped, whoever differs.
+for rank in 0 1; do
+    per_rank $rank 'export GASNET_SUPERNODE_MAXSIZE=1'
+    SETTINGS="GASNET_SUPERNODE_MAXSIZE=0 GASNET_SOFTHCA=always" job 3 "$scratch/rank$rank" "$hello"
+    fails_with 1 "a different GASNET_SUPERNODE_MAXSIZE on rank $rank"
+    says 'settings differ between ranks: GASNET_SUPERNODE_MAXSIZE=[01] here, but GASNET_SUPERNODE_MAXSIZE=[01] on rank 0' 1
+    lines 1
+done
+per_rank 1 'export GASNET_HOST_DETECT=gethostid'
+SETTINGS="GASNET_SUPERNODE_MAXSIZE=0" job 2 "$scratch/rank1" "$hello"
+says 'settings differ between ranks: GASNET_HOST_DETECT=gethostid here' 1
+lines 1
 per_rank 2 'export GASNET_AM_CREDITS_PP=many'
 job 3 "$scratch/rank2" "$hello"
 fails_with 1 "a bad setting on one rank"
