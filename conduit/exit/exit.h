@@ -47,6 +47,9 @@
  * before clients run. */
 void tk_exit_open(void);
 
+/* Is GASNET_NO_CATCH_SIGNAL a list of signals? Prints what is wrong. */
+enum tk_status tk_signals_check(void);
+
 /* Never returns. From any thread, from handlers and from signal handlers. */
 _Noreturn void tk_exit(int code);
 

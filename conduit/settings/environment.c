@@ -34,6 +34,40 @@ static char *read_all(FILE *file, size_t *length)
     return text;
 }
 
+static const char *value_in(const char *entry, const char *name, size_t length)
+{
+    return !strncmp(entry, name, length) && entry[length] == '=' ? entry + length + 1 : NULL;
+}
+
+static bool is_setting(const char *entry)
+{
+    for (size_t i = 0; i < tk_setting_count; i++)
+        if (value_in(entry, tk_setting_table[i].name, strlen(tk_setting_table[i].name)))
+            return true;
+    return !strncmp(entry, "GASNET_IBV_PORTS_", 17); /* and a number */
+}
+
+/* Takes the blanks around values of settings away for all who read them by their names. */
+static void trim_values(char *block)
+{
+    char *to = block, *next;
+    for (char *at = block; *at; at = next) {
+        size_t front = strcspn(at, "="), length;
+        next = at + strlen(at) + 1;
+        if (!is_setting(at)) {
+            memmove(to, at, (size_t)(next - at));
+            to += next - at;
+            continue;
+        }
+        const char *value = tk_setting_trim(at + front + 1, &length);
+        memmove(to, at, front + 1);
+        memmove(to + front + 1, value, length);
+        to += front + 1 + length;
+        *to++ = 0;
+    }
+    *to = 0;
+}
+
 /* Nothing else tells what a process began with: setenv() changes the array that main() got. */
 void tk_environment_open(void)
 {
@@ -43,11 +77,8 @@ void tk_environment_open(void)
         return;
     given = read_all(file, &length);
     fclose(file);
-}
-
-static const char *value_in(const char *entry, const char *name, size_t length)
-{
-    return !strncmp(entry, name, length) && entry[length] == '=' ? entry + length + 1 : NULL;
+    if (given)
+        trim_values(given);
 }
 
 const char *tk_getenv(const char *name)

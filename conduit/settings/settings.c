@@ -21,49 +21,13 @@ static const char *lookup(char *const *env, const char *name)
     return NULL;
 }
 
-static void set_default(const struct tk_setting *s)
-{
-    void *field = (char *)&tk_settings + s->offset;
-    switch (s->type) {
-    case TK_SETTING_INT:
-        *(int64_t *)field = (int64_t)s->def;
-        break;
-    case TK_SETTING_REAL:
-        *(double *)field = s->def;
-        break;
-    case TK_SETTING_SIZE:
-        *(uint64_t *)field = (uint64_t)s->def;
-        break;
-    case TK_SETTING_BOOL:
-        *(bool *)field = s->def != 0;
-        break;
-    case TK_SETTING_TEXT:
-    case TK_SETTING_CHOICE:
-        *(const char **)field = s->text_def;
-        break;
-    case TK_SETTING_IGNORED:
-    case TK_SETTING_TOOLS:
-    case TK_SETTING_SWITCH:
-        break;
-    }
-}
-
-/* An empty value means "as if unset" for numbers and choices: job scripts write X= to clear a
- * variable. */
-static bool counts_as_unset(const struct tk_setting *s, const char *value)
-{
-    return !value || (!*value && s->type != TK_SETTING_TEXT);
-}
-
 bool tk_setting_is_default(const struct tk_setting *s)
 {
-    return counts_as_unset(s, tk_getenv(s->name));
-}
-
-/* The client may change its environment later; the text in force must not change with it. */
-static bool keeps_text(const struct tk_setting *s)
-{
-    return s->type == TK_SETTING_TEXT || s->type == TK_SETTING_CHOICE;
+    size_t length = 0;
+    const char *value = tk_getenv(s->name);
+    if (value)
+        tk_setting_trim(value, &length);
+    return length == 0;
 }
 
 enum tk_status tk_settings_load(char *const *env)
@@ -72,12 +36,10 @@ enum tk_status tk_settings_load(char *const *env)
     for (size_t i = 0; i < tk_setting_count; i++) {
         const struct tk_setting *s = &tk_setting_table[i];
         char why[512];
-        set_default(s);
+        tk_setting_reset(s, &tk_settings);
         const char *value = lookup(env, s->name);
-        if (counts_as_unset(s, value) || s->scope == TK_SCOPE_LAUNCHER)
+        if (!value || s->scope == TK_SCOPE_LAUNCHER)
             continue;
-        if (keeps_text(s))
-            value = strdup(value);
         if (tk_setting_parse(s, value, &tk_settings, why, sizeof(why)) != TK_OK) {
             tk_complain("%s", why);
             status = TK_FAIL;
@@ -112,6 +74,7 @@ void tk_setting_format(const struct tk_setting *s, const struct tk_settings *val
         snprintf(out, size, "%s", s->text_def);
         break;
     case TK_SETTING_IGNORED:
+    case TK_SETTING_RETIRED:
     case TK_SETTING_TOOLS:
         snprintf(out, size, "%s", "");
         break;

@@ -23,7 +23,9 @@ struct tk_settings {
 #define TK_BOOL(field, name, def, scope, help)                 bool field;
 #define TK_TEXT(field, name, def, scope, help)                 const char *field;
 #define TK_CHOICE(field, name, def, words, scope, help)        const char *field;
+#define TK_ONE_OF(field, name, def, words, unit, scope, help)  int64_t field;
 #define TK_IGNORED(name, help)
+#define TK_RETIRED(name, help)
 #define TK_TOOLS(name, def, help)
 #define TK_SWITCH(name, def, help)
 #include "settings/settings.def"
@@ -33,7 +35,9 @@ struct tk_settings {
 #undef TK_BOOL
 #undef TK_TEXT
 #undef TK_CHOICE
+#undef TK_ONE_OF
 #undef TK_IGNORED
+#undef TK_RETIRED
 #undef TK_TOOLS
 #undef TK_SWITCH
 };
@@ -46,8 +50,9 @@ enum tk_setting_type {
     TK_SETTING_TEXT,
     TK_SETTING_CHOICE,
     TK_SETTING_IGNORED,
-    TK_SETTING_TOOLS, /* the tools read it themselves, when they need it */
-    TK_SETTING_SWITCH /* so too, but it must be a truth */
+    TK_SETTING_RETIRED, /* likewise, with a warning: clients expect one */
+    TK_SETTING_TOOLS,   /* the tools read it themselves, when they need it */
+    TK_SETTING_SWITCH   /* so too, but it must be a truth */
 };
 
 enum tk_setting_scope { TK_SCOPE_JOB, TK_SCOPE_RANK, TK_SCOPE_LAUNCHER };
@@ -60,7 +65,7 @@ struct tk_setting {
     size_t offset; /* in struct tk_settings */
     double def, min, max;
     const char *text_def; /* TEXT, CHOICE */
-    const char *words;    /* CHOICE */
+    const char *words;    /* CHOICE, and an INT that is one of few */
     const char *unit;
     enum tk_setting_scope scope;
     const char *help;
@@ -76,8 +81,14 @@ extern struct tk_settings tk_settings;
  * there was one. `env` is a NULL-terminated array of NAME=value, as environ. */
 enum tk_status tk_settings_load(char *const *env);
 
-/* Parses one value into *out (a struct tk_settings). On error writes a sentence without end of line
- * to `why`. */
+/* The value without the blanks around it, of which there may be none left. */
+const char *tk_setting_trim(const char *value, size_t *length);
+
+/* Gives the field of one setting its default. */
+void tk_setting_reset(const struct tk_setting *setting, struct tk_settings *out);
+
+/* Parses one value, trimmed, into *out; an empty one changes nothing. Texts are copied for good. On
+ * error writes a sentence without end of line to `why`. */
 enum tk_status tk_setting_parse(const struct tk_setting *setting, const char *value,
                                 struct tk_settings *out, char *why, size_t why_size);
 
@@ -88,6 +99,9 @@ enum tk_status tk_parse_size(const char *text, const char *unit, double *bytes);
  * NULL). */
 void tk_settings_unknown(char *const *env, void (*tell)(const char *name, const char *nearest));
 
+/* Names of env with a value that this library knows of but does not support any more. */
+void tk_settings_retired(void (*tell)(const char *name, const char *help));
+
 /* Hash of all job-wide values: equal on all ranks of a healthy job. */
 uint64_t tk_settings_job_hash(void);
 
@@ -95,11 +109,11 @@ uint64_t tk_settings_job_hash(void);
  * malloc'ed memory. */
 char *tk_settings_job_text(void);
 
-/* Does the environment of the job leave this setting alone? An empty value counts as none, except
- * for texts. */
+/* Does the environment of the job leave this setting alone? An empty value counts as none. */
 bool tk_setting_is_default(const struct tk_setting *setting);
 
-/* Formats the value in force of one setting; of one that the tools read, what is known of it here. */
+/* Formats the value in force of one setting; of one that the tools read, what is known of it here.
+ */
 void tk_setting_format(const struct tk_setting *setting, const struct tk_settings *values,
                        char *out, size_t size);
 

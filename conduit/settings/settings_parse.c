@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * From text to values: one parser per type, all of them refusing what is not wholly a value in
- * range. No state but the "C" locale, made on first use: start-up is single-threaded. */
+ * range. The one rule for all settings, here and in the launcher: blanks around a value do not
+ * count, and an empty value is none. No state but the "C" locale, made on first use: start-up is
+ * single-threaded. */
 #include "config.h"
 
 #include <errno.h>
@@ -12,6 +14,21 @@
 #include <strings.h>
 
 #include "settings/settings.h"
+
+static bool is_blank(char c)
+{
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+const char *tk_setting_trim(const char *value, size_t *length)
+{
+    while (is_blank(*value))
+        value++;
+    *length = strlen(value);
+    while (*length > 0 && is_blank(value[*length - 1]))
+        --*length;
+    return value;
+}
 
 /* "K", "KB", "KiB", "k" ... -> 1024; "" and "B" -> 1; anything else -> 0 */
 static double suffix_factor(const char *suffix)
@@ -90,12 +107,19 @@ static enum tk_status parse_number(const struct tk_setting *s, const char *value
     return number(value, result, &end) && !*end ? TK_OK : TK_FAIL;
 }
 
+static bool is_listed(const struct tk_setting *s, double value)
+{
+    char text[32];
+    snprintf(text, sizeof(text), "%.15g", value);
+    return !s->words || is_word(s->words, text);
+}
+
 /* In range first: what no int64_t can hold must not be converted to one. */
 static bool fits(const struct tk_setting *s, double value)
 {
     if (value < s->min || value > s->max)
         return false;
-    return s->type != TK_SETTING_INT || value == (double)(int64_t)value;
+    return s->type != TK_SETTING_INT || (value == (double)(int64_t)value && is_listed(s, value));
 }
 
 static enum tk_status refuse(const struct tk_setting *s, const char *value, char *why, size_t size)
@@ -103,7 +127,7 @@ static enum tk_status refuse(const struct tk_setting *s, const char *value, char
     if (s->type == TK_SETTING_BOOL || s->type == TK_SETTING_SWITCH)
         snprintf(why, size, "%s='%s' is not one of 0, 1, no, yes, n, y, false, true, off, on",
                  s->name, value);
-    else if (s->type == TK_SETTING_CHOICE)
+    else if (s->words)
         snprintf(why, size, "%s='%s' is not one of %s", s->name, value, s->words);
     else
         snprintf(why, size, "%s='%s' is not a %s from %.15g to %.15g (%s)", s->name, value,
@@ -112,31 +136,48 @@ static enum tk_status refuse(const struct tk_setting *s, const char *value, char
     return TK_FAIL;
 }
 
-enum tk_status tk_setting_parse(const struct tk_setting *s, const char *value,
-                                struct tk_settings *out, char *why, size_t why_size)
+void tk_setting_reset(const struct tk_setting *s, struct tk_settings *out)
 {
     void *field = (char *)out + s->offset;
-    bool truth;
-    double result;
     switch (s->type) {
-    case TK_SETTING_SWITCH:
-        return parse_bool(value, &truth) == TK_OK ? TK_OK : refuse(s, value, why, why_size);
-    case TK_SETTING_IGNORED:
-    case TK_SETTING_TOOLS:
-        return TK_OK;
-    case TK_SETTING_TEXT:
-        *(const char **)field = value;
-        return TK_OK;
-    case TK_SETTING_CHOICE:
-        *(const char **)field = value;
-        return is_word(s->words, value) ? TK_OK : refuse(s, value, why, why_size);
+    case TK_SETTING_INT:
+        *(int64_t *)field = (int64_t)s->def;
+        break;
+    case TK_SETTING_REAL:
+        *(double *)field = s->def;
+        break;
+    case TK_SETTING_SIZE:
+        *(uint64_t *)field = (uint64_t)s->def;
+        break;
     case TK_SETTING_BOOL:
-        return parse_bool(value, field) == TK_OK ? TK_OK : refuse(s, value, why, why_size);
-    default:
+        *(bool *)field = s->def != 0;
+        break;
+    case TK_SETTING_TEXT:
+    case TK_SETTING_CHOICE:
+        *(const char **)field = s->text_def;
+        break;
+    case TK_SETTING_IGNORED:
+    case TK_SETTING_RETIRED:
+    case TK_SETTING_TOOLS:
+    case TK_SETTING_SWITCH:
         break;
     }
+}
+
+static enum tk_status parse_truth(const struct tk_setting *s, const char *value, void *field)
+{
+    bool truth = false;
+    enum tk_status status = parse_bool(value, &truth);
+    if (status == TK_OK && s->type == TK_SETTING_BOOL)
+        *(bool *)field = truth;
+    return status;
+}
+
+static enum tk_status parse_quantity(const struct tk_setting *s, const char *value, void *field)
+{
+    double result;
     if (parse_number(s, value, &result) != TK_OK || !fits(s, result))
-        return refuse(s, value, why, why_size);
+        return TK_FAIL;
     if (s->type == TK_SETTING_INT)
         *(int64_t *)field = (int64_t)result;
     else if (s->type == TK_SETTING_SIZE)
@@ -144,4 +185,49 @@ enum tk_status tk_setting_parse(const struct tk_setting *s, const char *value,
     else
         *(double *)field = result;
     return TK_OK;
+}
+
+/* `value` is trimmed, and not empty; *is_kept: the field points to it now. */
+static enum tk_status parse_trimmed(const struct tk_setting *s, const char *value, void *field,
+                                    bool *is_kept)
+{
+    switch (s->type) {
+    case TK_SETTING_IGNORED:
+    case TK_SETTING_RETIRED:
+    case TK_SETTING_TOOLS:
+        return TK_OK;
+    case TK_SETTING_SWITCH:
+    case TK_SETTING_BOOL:
+        return parse_truth(s, value, field);
+    case TK_SETTING_CHOICE:
+        if (!is_word(s->words, value))
+            return TK_FAIL;
+        break;
+    case TK_SETTING_TEXT:
+        break;
+    default:
+        return parse_quantity(s, value, field);
+    }
+    *(const char **)field = value;
+    *is_kept = true;
+    return TK_OK;
+}
+
+enum tk_status tk_setting_parse(const struct tk_setting *s, const char *value,
+                                struct tk_settings *out, char *why, size_t why_size)
+{
+    size_t length;
+    bool is_kept = false;
+    const char *start = tk_setting_trim(value, &length);
+    if (length == 0)
+        return TK_OK;
+    char *text = strndup(start, length);
+    if (!text) {
+        snprintf(why, why_size, "out of memory for the value of %s", s->name);
+        return TK_FAIL;
+    }
+    enum tk_status status = parse_trimmed(s, text, (char *)out + s->offset, &is_kept);
+    if (!is_kept)
+        free(text);
+    return status == TK_OK ? TK_OK : refuse(s, value, why, why_size);
 }

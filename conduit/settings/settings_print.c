@@ -26,7 +26,9 @@ static const char *const order[] = {
 #define TK_BOOL(field, name, def, scope, help)                 name,
 #define TK_TEXT(field, name, def, scope, help)                 name,
 #define TK_CHOICE(field, name, def, words, scope, help)        name,
+#define TK_ONE_OF(field, name, def, words, unit, scope, help)  name,
 #define TK_IGNORED(name, help)                                 name,
+#define TK_RETIRED(name, help)                                 name,
 #define TK_TOOLS(name, def, help)                              name,
 #define TK_SWITCH(name, def, help)                             name,
 #include "settings/settings.def"
@@ -51,6 +53,7 @@ static void print_default(FILE *out, const struct tk_setting *s)
                 s->type == TK_SETTING_SWITCH ? "; 0 or 1" : "");
         break;
     case TK_SETTING_IGNORED:
+    case TK_SETTING_RETIRED:
         break;
     case TK_SETTING_SIZE:
         fprintf(out, "default %.15g; %.15g..%.15g B", s->def, s->min, s->max);
@@ -58,7 +61,10 @@ static void print_default(FILE *out, const struct tk_setting *s)
             fprintf(out, "; in %s without a suffix", s->unit);
         break;
     default:
-        fprintf(out, "default %.15g; %.15g..%.15g %s", s->def, s->min, s->max, s->unit);
+        if (s->words)
+            fprintf(out, "default %.15g; one of %s %s", s->def, s->words, s->unit);
+        else
+            fprintf(out, "default %.15g; %.15g..%.15g %s", s->def, s->min, s->max, s->unit);
         break;
     }
 }
@@ -114,7 +120,8 @@ static void print_page(FILE *out, const struct page *page)
             page->group(out, order[i] + 1);
         else if (row == tk_setting_count || strcmp(order[i], tk_setting_table[row].name) != 0)
             continue; /* printed with the row before it */
-        else if (tk_setting_table[row].type == TK_SETTING_IGNORED)
+        else if (tk_setting_table[row].type == TK_SETTING_IGNORED ||
+                 tk_setting_table[row].type == TK_SETTING_RETIRED)
             row = print_ignored(out, page, row);
         else
             print_setting(out, page, &tk_setting_table[row++]);

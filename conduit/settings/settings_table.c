@@ -22,6 +22,11 @@ const struct tk_setting tk_setting_table[] = {
     {name, TK_SETTING_TEXT, AT(field), 0, 0, 0, def, NULL, "", TK_SCOPE_##scope, help},
 #define TK_CHOICE(field, name, def, words, scope, help)                                            \
     {name, TK_SETTING_CHOICE, AT(field), 0, 0, 0, def, words, "", TK_SCOPE_##scope, help},
+#define TK_ONE_OF(field, name, def, words, unit, scope, help)                                      \
+    {name,  TK_SETTING_INT, AT(field),        def, INT32_MIN, INT32_MAX, NULL,                     \
+     words, unit,           TK_SCOPE_##scope, help},
+#define TK_RETIRED(name, help)                                                                     \
+    {name, TK_SETTING_RETIRED, 0, 0, 0, 0, NULL, NULL, "", TK_SCOPE_RANK, help},
 #define TK_IGNORED(name, help)                                                                     \
     {name, TK_SETTING_IGNORED, 0, 0, 0, 0, NULL, NULL, "", TK_SCOPE_RANK, help},
 #define TK_TOOLS(name, def, help)                                                                  \

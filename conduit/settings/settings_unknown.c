@@ -86,3 +86,11 @@ void tk_settings_unknown(char *const *env, void (*tell)(const char *name, const 
         free(name);
     }
 }
+
+void tk_settings_retired(void (*tell)(const char *name, const char *help))
+{
+    for (size_t i = 0; i < tk_setting_count; i++)
+        if (tk_setting_table[i].type == TK_SETTING_RETIRED &&
+            !tk_setting_is_default(&tk_setting_table[i]))
+            tell(tk_setting_table[i].name, tk_setting_table[i].help);
+}

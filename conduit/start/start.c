@@ -48,7 +48,11 @@ bool tk_is_started(void)
 static const char *segment_limit_text(void)
 {
     static char text[32];
-    if (tk_getenv("GASNET_MAX_SEGSIZE"))
+    size_t given = 0;
+    const char *value = tk_getenv("GASNET_MAX_SEGSIZE");
+    if (value)
+        tk_setting_trim(value, &given);
+    if (given > 0)
         return tk_settings.max_segsize;
     if (gasnet_max_segsize_str)
         return gasnet_max_segsize_str;
@@ -290,6 +294,8 @@ static enum tk_status load_settings(void)
     tk_thread_limit((int)tk_settings.max_threads);
     if (status == TK_OK)
         tk_process_memory_open();
+    if (status == TK_OK)
+        status = tk_signals_check();
     return status == TK_OK ? tk_pattern_open() : status;
 }
 

@@ -29,9 +29,15 @@ static void tell_name(const char *name, const char *nearest)
         tk_warn("%s is no setting of this library (gasnetrun_ibv --settings lists all)", name);
 }
 
+static void tell_retired(const char *name, const char *help)
+{
+    tk_warn("%s is not supported any more and is ignored: %s", name, help);
+}
+
 void tk_tell_unknown(void)
 {
     tk_settings_unknown(tk_environment(), tell_name);
+    tk_settings_retired(tell_retired);
 }
 
 static void tell_value(const struct tk_setting *s)
@@ -60,13 +66,13 @@ static void tell_value(const struct tk_setting *s)
 /* What the tools read by themselves, and what has no effect, is of interest when it is set. */
 static void tell_setting(const struct tk_setting *s)
 {
-    bool is_read = s->type != TK_SETTING_IGNORED && s->type != TK_SETTING_TOOLS &&
-                   s->type != TK_SETTING_SWITCH;
+    bool is_ignored = s->type == TK_SETTING_IGNORED || s->type == TK_SETTING_RETIRED;
+    bool is_read = !is_ignored && s->type != TK_SETTING_TOOLS && s->type != TK_SETTING_SWITCH;
     if (s->scope == TK_SCOPE_LAUNCHER)
         return;
     if (is_read)
         tell_value(s);
-    else if (tk_getenv(s->name) && s->type == TK_SETTING_IGNORED)
+    else if (tk_getenv(s->name) && is_ignored)
         tk_tell("%s has no effect here: %s", s->name, s->help);
     else if (!tk_setting_is_default(s))
         gasnett_envstr_display(s->name, tk_getenv(s->name), 0);

@@ -6,6 +6,8 @@
 #include "device.h"
 #include "environ.h"
 #include "probe.h"
+#include "contrib/softhca/fault.h"
+#include "contrib/softhca/settings.h"
 #include "spawner/base/say.h"
 
 #include <limits.h>
@@ -123,9 +125,26 @@ static void name_fabric(const char *job)
     setenv(OWN_FABRIC, job, 1);
 }
 
+/* Each rank would say the same. */
+static bool has_good_settings(void)
+{
+    static struct shca_config config;
+    static struct shca_fault_rules rules;
+    char why[400];
+    if (shca_settings_parse(environ, &config, why, sizeof(why)) != 0)
+        say("softhca: %s", why);
+    else if (config.fault && !shca_fault_parse(config.fault, &rules, why, sizeof(why)))
+        say("softhca: SOFTHCA_FAULT: %s", why);
+    else
+        return true;
+    return false;
+}
+
 static int use_softhca(const char *job)
 {
     char library[PATH_MAX];
+    if (!has_good_settings())
+        return EXIT_USAGE;
     if (!find_library(library, sizeof(library)))
         return no_library();
     name_fabric(job);

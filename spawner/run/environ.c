@@ -5,11 +5,8 @@
 #include "environ.h"
 #include "spawner/base/say.h"
 
-#include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <unistd.h>
 
 static bool is_foreign_pmix(const char *entry)
@@ -26,44 +23,61 @@ void environ_forget_pmix(void)
     *to = NULL;
 }
 
-bool environ_seconds(const char *name, uint32_t fallback, uint32_t most, uint32_t *ms)
+/* The ranks inherit what this leaves, so that they need not have the same rule. */
+static const char *tidy(const char *name)
 {
-    const char *text = getenv(name);
-    char *end;
-    *ms = fallback * 1000;
-    if (!text || !*text)
-        return true;
-    errno = 0;
-    double seconds = strtod(text, &end);
-    if (*end || errno || !(seconds >= 0 && seconds <= most)) {
-        say("%s=%s: not a number of seconds between 0 and %u", name, text, most);
-        return false;
+    size_t length;
+    const char *value = getenv(name);
+    if (!value)
+        return NULL;
+    const char *start = tk_setting_trim(value, &length);
+    if (length == 0) {
+        unsetenv(name);
+        return NULL;
     }
-    *ms = (uint32_t)(seconds * 1000 + 0.999); /* 0 may mean something else than a little */
-    return true;
+    if (length < strlen(value)) {
+        char *copy = strndup(start, length);
+        if (copy)
+            setenv(name, copy, 1);
+        free(copy);
+    }
+    return getenv(name);
 }
 
-static bool is_one_of(const char *text, const char *const *words)
+bool environ_load(struct tk_settings *out)
 {
-    for (; *words; words++)
-        if (!strcasecmp(text, *words))
-            return true;
-    return false;
+    bool is_right = true;
+    for (size_t i = 0; i < tk_setting_count; i++) {
+        const struct tk_setting *s = &tk_setting_table[i];
+        char why[512];
+        tk_setting_reset(s, out);
+        const char *value = tidy(s->name);
+        if (!value || s->scope != TK_SCOPE_LAUNCHER ||
+            tk_setting_parse(s, value, out, why, sizeof(why)) == TK_OK)
+            continue;
+        say("%s", why);
+        is_right = false;
+    }
+    return is_right;
+}
+
+uint32_t environ_ms(double seconds)
+{
+    return (uint32_t)(seconds * 1000 + 0.999); /* 0 may mean something else than a little */
 }
 
 bool environ_is_yes(const char *name)
 {
-    static const char *const yes[] = {"1", "yes", "y", "true", "on", NULL};
+    static struct tk_settings values;
     const char *text = getenv(name);
-    return text && is_one_of(text, yes);
-}
-
-bool environ_is_truth(const char *name)
-{
-    static const char *const no[] = {"0", "no", "n", "false", "off", "", NULL};
-    const char *text = getenv(name);
-    if (!text || environ_is_yes(name) || is_one_of(text, no))
-        return true;
-    say("%s=%s: not one of 0, 1, no, yes, n, y, false, true, off, on", name, text);
+    char why[512];
+    for (size_t i = 0; text && i < tk_setting_count; i++) {
+        const struct tk_setting *s = &tk_setting_table[i];
+        if (strcmp(s->name, name) != 0 || s->type != TK_SETTING_BOOL)
+            continue;
+        tk_setting_reset(s, &values);
+        return tk_setting_parse(s, text, &values, why, sizeof(why)) == TK_OK &&
+               *(const bool *)((const char *)&values + s->offset);
+    }
     return false;
 }

@@ -7,17 +7,21 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "settings/settings.h"
+
 /* Removes what another PMIx server left for its own ranks (PMIX_*, but not the parameters
  * PMIX_MCA_*). */
 void environ_forget_pmix(void);
 
-/* A number of seconds from the environment, in ms. Prints what is wrong and returns false. */
-bool environ_seconds(const char *name, uint32_t fallback, uint32_t most, uint32_t *ms);
+/* Applies the rule of all settings (blanks around a value do not count, an empty value is none) to
+ * this process's environment and reads those that the launcher obeys, by the library's own parser;
+ * *out has the defaults of the others. Prints what is wrong and returns false. */
+bool environ_load(struct tk_settings *out);
 
-/* True when the variable is set to something that means yes. */
+/* Seconds to ms, rounded up. */
+uint32_t environ_ms(double seconds);
+
+/* True when a setting of type truth is set to something that means yes. */
 bool environ_is_yes(const char *name);
-
-/* Is it unset, empty, or a yes or no as the library spells them? Prints what is wrong. */
-bool environ_is_truth(const char *name);
 
 #endif

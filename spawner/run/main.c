@@ -23,16 +23,6 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Seconds; also in the settings table. */
-enum {
-    GRACE_DEFAULT = 2,
-    GRACE_MOST = 3600,
-    START_DEFAULT = 300,
-    START_MOST = 86400,
-    READER_DEFAULT = 30,
-    READER_MOST = 86400
-};
-
 /* Two pipes a rank in the guard, and what libc, libpmix and we ourselves hold open. */
 enum { FILES_PER_RANK = 2, FILES_BASE = 64 };
 
@@ -66,6 +56,8 @@ static int check_spawner(const struct options *o)
         spawner = getenv("GASNET_IBV_SPAWNER");
         from = "GASNET_IBV_SPAWNER=";
     }
+    if (!spawner && strcmp(TK_DEFAULT_SPAWNER, "local") != 0)
+        say_verbose(1, "spawner: local, in place of %s (--with-ibv-spawner)", TK_DEFAULT_SPAWNER);
     if (!spawner || !*spawner || !strcmp(spawner, "local"))
         return 0;
     bool known = !strcmp(spawner, "ssh") || !strcmp(spawner, "mpi") || !strcmp(spawner, "pmi");
@@ -173,25 +165,33 @@ static void announce(const struct options *o)
 }
 
 /* Somebody at a terminal may be reading page by page, and can end the job by ^C. */
-static uint32_t reader_default(void)
+static double reader_timeout(const struct tk_settings *s)
 {
-    return isatty(STDERR_FILENO) ? 0 : READER_DEFAULT;
+    return !getenv("GASNET_OUTPUT_TIMEOUT") && isatty(STDERR_FILENO) ? 0 : s->output_timeout;
+}
+
+static bool load_settings(void)
+{
+    static struct tk_settings settings;
+    if (!environ_load(&settings))
+        return false;
+    job.grace_ms = environ_ms(settings.kill_grace);
+    job.start_ms = environ_ms(settings.start_timeout);
+    job.reader_ms = environ_ms(reader_timeout(&settings));
+    return true;
 }
 
 static int run(const struct options *o)
 {
     char why[5000];
-    int status = check_options(o);
+    int status;
 
-    if (status)
+    if (!load_settings())
+        return EXIT_USAGE;
+    if ((status = check_options(o)))
         return status;
     if (!program_find(o->command[0], program_path, sizeof(program_path), why, sizeof(why)))
         return usage(why);
-    if (!environ_is_truth("GASNET_SPAWN_VERBOSE") ||
-        !environ_seconds("GASNET_KILL_GRACE", GRACE_DEFAULT, GRACE_MOST, &job.grace_ms) ||
-        !environ_seconds("GASNET_START_TIMEOUT", START_DEFAULT, START_MOST, &job.start_ms) ||
-        !environ_seconds("GASNET_OUTPUT_TIMEOUT", reader_default(), READER_MOST, &job.reader_ms))
-        return EXIT_USAGE;
     job.ranks = o->ranks;
     job.program = program_path;
     job.argv = o->command;

@@ -85,7 +85,7 @@ says 'ENV parameter: GASNET_MAX_THREADS = 77$' 1
 says 'ENV parameter: GASNET_QP_TIMEOUT = 17$' 1
 says 'ENV parameter: GASNET_NONBULKPUT_BOUNCE_LIMIT = 64 KB (default)$' 1
 says 'ENV parameter: GASNET_CATCH_EXIT = YES (default)$' 1
-says 'ENV parameter: GASNET_IBV_PORTS = \*empty\*$' 1
+says 'ENV parameter: GASNET_IBV_PORTS = \*empty\* (default)$' 1
 says 'ENV parameter: GASNET_FREEZE = 0$' 1
 says 'GASNET_USE_ODP has no effect here: on-demand paging is not used$' 1
 twice=$(grep -o 'ENV parameter: [A-Z_]* ' "$scratch/err" | sort | uniq -d)
@@ -97,7 +97,8 @@ sed -n '/^GASNET/,/^    (/H;/^    (accepted/{x;p};/^    /{s/.*//;h}' "$scratch/s
 [ "$(wc -l <"$scratch/old")" -gt 50 ] || failed "only $(wc -l <"$scratch/old") names without effect"
 SETTINGS="$(sed 's/$/=1/' "$scratch/old" | paste -sd" ") GASNET_IBV_PORTS_99=mlx5_0"
 good 2 "$seq"
-lines 0
+says 'GASNET_\(HCA_ID\|PORT_NUM\) is not supported any more and is ignored' 2
+lines 2
 SETTINGS="$SETTINGS GASNET_VERBOSEENV=1"
 good 2 "$seq"
 says ' has no effect here: ' "$(wc -l <"$scratch/old")"
@@ -114,15 +115,28 @@ while read -r name; do
 done <"$scratch/ranged"
 lines "$(wc -l <"$scratch/ranged")"
 within 10
-for setting in GASNET_SD_INITVAL GASNET_MAX_SEGSIZE GASNET_IBV_PORTS; do
+for setting in GASNET_SD_INITVAL GASNET_MAX_SEGSIZE GASNET_IBV_PORTS GASNET_NO_CATCH_SIGNAL; do
     SETTINGS=$setting=x:y job 2 "$seq"
     fails_with 1 "$setting"
     says "$setting='x:y'" 1
     lines 1
 done
+# The one rule: blanks around values do not count, and an empty value is none.
+printf '#!/bin/sh\nGASNET_MAX_SEGSIZE="" GASNET_QP_TIMEOUT=" 17 " GASNET_IBV_PORTS=" " exec "$@"\n' >"$scratch/blanks"
+chmod 755 "$scratch/blanks"
+SETTINGS=GASNET_VERBOSEENV=1 good 2 "$scratch/blanks" "$seq"
+says 'ENV parameter: GASNET_MAX_SEGSIZE = 0.85/H (default)$' 1
+says 'ENV parameter: GASNET_QP_TIMEOUT = 17$' 1
+says 'ENV parameter: GASNET_IBV_PORTS = \*empty\* (default)$' 1
+for setting in GASNET_NO_CATCH_SIGNAL=HUP,SIGFOO GASNET_MAX_MTU=1000; do
+    SETTINGS=$setting job 2 "$seq"
+    fails_with 1 "$setting"
+    says "'\?${setting#*=}'.* is not " 1
+    lines 1
+done
 SETTINGS='GASNET_SPAWN_VERBOSE=maybe' job 2 "$seq"
 fails_with 2 "GASNET_SPAWN_VERBOSE"
-says "GASNET_SPAWN_VERBOSE=maybe: not one of 0, 1, no, yes" 1
+says "GASNET_SPAWN_VERBOSE='maybe' is not one of 0, 1, no, yes" 1
 
 # A process may leave for itself; who never comes to the end is waited for as long as was said.
 SETTINGS=GASNET_CATCH_EXIT=0 job 3 "$seq" leave

@@ -113,7 +113,7 @@ static void a_whole_number_has_both_ends_of_its_range(void **state)
 
 static void a_whole_number_is_whole(void **state)
 {
-    static const char *const bad[] = {"1.5", "12 ", "12K", "twelve", "0x1p-1", "1e99", "nan", "-"};
+    static const char *const bad[] = {"1.5", "1 2", "12K", "twelve", "0x1p-1", "1e99", "nan", "-"};
     (void)state;
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
         assert_refused("GASNET_AM_CREDITS_PP", bad[i], "a whole number");
@@ -143,7 +143,7 @@ static void truth_has_ten_spellings(void **state)
     }
     assert_refused("GASNET_QUIET", "2", "one of 0, 1, no, yes");
     assert_refused("GASNET_QUIET", "maybe", "one of 0, 1");
-    assert_refused("GASNET_QUIET", " 1", "one of 0, 1");
+    assert_refused("GASNET_QUIET", "0 1", "one of 0, 1");
 }
 
 static void a_choice_is_one_of_its_words_wholly(void **state)
@@ -157,13 +157,46 @@ static void a_choice_is_one_of_its_words_wholly(void **state)
     assert_refused("GASNET_HOST_DETECT", "Hostname", "one of");
 }
 
-static void a_text_is_taken_as_it_is(void **state)
+/* The one rule for all types. */
+static void blanks_around_a_value_do_not_count(void **state)
 {
     (void)state;
     assert_parses("GASNET_IBV_PORTS", " mlx5_0:1 ");
-    assert_string_equal(values.ibv_ports, " mlx5_0:1 ");
-    assert_parses("GASNET_IBV_PORTS", "");
-    assert_string_equal(values.ibv_ports, "");
+    assert_string_equal(values.ibv_ports, "mlx5_0:1");
+    assert_parses("GASNET_HOST_DETECT", "hostname\t");
+    assert_string_equal(values.host_detect, "hostname");
+    assert_parses("GASNET_AM_CREDITS_PP", "12 ");
+    assert_int_equal(values.am_credits_pp, 12);
+    assert_parses("GASNET_THREAD_STACK_MIN", " 64M");
+    assert_int_equal(values.thread_stack_min, 64 << 20);
+    assert_parses("GASNET_QUIET", " yes ");
+    assert_true(values.quiet);
+}
+
+static void an_empty_value_is_none(void **state)
+{
+    static const char *const empty[] = {"", " ", " \t "};
+    (void)state;
+    for (size_t i = 0; i < tk_setting_count * 3; i++) {
+        struct tk_settings before;
+        memset(&values, 0x5a, sizeof(values));
+        before = values;
+        assert_int_equal(
+            tk_setting_parse(&tk_setting_table[i / 3], empty[i % 3], &values, why, sizeof(why)),
+            TK_OK);
+        assert_memory_equal(&values, &before, sizeof(values));
+    }
+}
+
+static void a_number_may_be_one_of_a_few(void **state)
+{
+    (void)state;
+    assert_parses("GASNET_MAX_MTU", "4096");
+    assert_int_equal(values.max_mtu, 4096);
+    assert_parses("GASNET_MAX_MTU", "-1");
+    assert_int_equal(values.max_mtu, -1);
+    assert_refused("GASNET_MAX_MTU", "1000", "one of -1|0|256|512|1024|2048|4096");
+    assert_refused("GASNET_MAX_MTU", "8192", "one of -1|0|256");
 }
 
 static void an_ignored_setting_takes_anything(void **state)
@@ -210,7 +243,9 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_real_may_have_a_fraction),
     cmocka_unit_test(truth_has_ten_spellings),
     cmocka_unit_test(a_choice_is_one_of_its_words_wholly),
-    cmocka_unit_test(a_text_is_taken_as_it_is),
+    cmocka_unit_test(blanks_around_a_value_do_not_count),
+    cmocka_unit_test(an_empty_value_is_none),
+    cmocka_unit_test(a_number_may_be_one_of_a_few),
     cmocka_unit_test(an_ignored_setting_takes_anything),
     cmocka_unit_test(a_reason_never_overruns_its_buffer),
 };

@@ -31,7 +31,7 @@ static void use_number(struct tk_port_family *family, int number)
     char name[sizeof(family->name)];
     snprintf(name, sizeof(name), "%s%d", stem, number);
     const char *value = tk_getenv(name);
-    if (!value)
+    if (!value || !*value)
         return;
     memcpy(family->name, name, sizeof(name));
     family->filter = value;
