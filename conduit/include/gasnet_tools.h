@@ -8,13 +8,9 @@
 #ifndef GASNET_TOOLS_H
 #define GASNET_TOOLS_H
 
-#include <inttypes.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
 #include "gasnet_config.h"
 #include "gasnet_portable_platform.h"
+#include "gasnet-tools/basic.h"
 #include "gasnet-tools/annotate.h"
 #include "gasnet-tools/mode.h"
 #include "gasnet-tools/fence.h"

@@ -14,11 +14,9 @@
 #    error "include gasnetex.h before gasnet_tools.h"
 #endif
 
-#include <stddef.h>
-#include <stdint.h>
-
 #include "gasnet_config.h"
 #include "gasnet_portable_platform.h"
+#include "gasnet-tools/basic.h"
 #include "gasnet-tools/guard.h"
 #include "gasnet_fwd.h"
 #include "gasnet_core_fwd.h"
@@ -32,7 +30,7 @@
 
 #if GASNET_DEBUG && (defined(__OPTIMIZE__) || defined(NDEBUG))
 #    error                                                                                         \
-        "this library was configured with --enable-debug: compile its clients without optimisation and without NDEBUG"
+        "this is a debug library (-debug, or configured with --enable-debug): compile its clients without optimisation and without NDEBUG"
 #endif
 
 /* A client may have defined the macro to anything, also to nothing. */
@@ -73,27 +71,17 @@
 #define TRUNKLINE_STRING_(x) #x
 #define TRUNKLINE_STRING(x)  TRUNKLINE_STRING_(x)
 
-/* clang-format off: one part a line */
-#define GASNET_CONFIG_STRING                                                                                 \
-    "RELEASE=" TRUNKLINE_STRING(GASNETI_RELEASE_VERSION) ",SPEC=" TRUNKLINE_STRING(                          \
-        GEX_SPEC_VERSION_MAJOR) "." TRUNKLINE_STRING(GEX_SPEC_VERSION_MINOR) ",CONDUIT=IBV("                 \
-                                                                             "IBV"                           \
-                                                                             "-" GASNET_CORE_VERSION_STR     \
-                                                                             "/IBV"                          \
-                                                                             "-" GASNET_EXTENDED_VERSION_STR \
-                                                                             ")"                             \
-                                                                             ",THREADMODEL"                  \
-                                                                             "=" TRUNKLINE_THREADMODEL       \
-                                                                             ",SEGMENT="                     \
-                                                                             TRUNKLINE_SEGMENT_NAME ",PTR="  \
-                                                                             "64bit,noalign,"                \
-                                                                             "nopshm"                        \
-                                                                             "," TRUNKLINE_CHECKING_NAME     \
-                                                                             ",notrace,"                     \
-                                                                             "nostats"                       \
-                                                                             "," TRUNKLINE_HEAP_NAME         \
-                                                                             ","                             \
-                                                                             "nosrclines"
+/* One part a line; the words, and their order, are those of other libraries of this interface. */
+/* clang-format off */
+#define GASNET_CONFIG_STRING                                                                       \
+    "RELEASE=" TRUNKLINE_STRING(GASNETI_RELEASE_VERSION)                                           \
+    ",SPEC=" TRUNKLINE_STRING(GEX_SPEC_VERSION_MAJOR) "." TRUNKLINE_STRING(GEX_SPEC_VERSION_MINOR) \
+    ",CONDUIT=IBV(IBV-" GASNET_CORE_VERSION_STR "/IBV-" GASNET_EXTENDED_VERSION_STR ")"            \
+    ",THREADMODEL=" TRUNKLINE_THREADMODEL                                                          \
+    ",SEGMENT=" TRUNKLINE_SEGMENT_NAME                                                             \
+    ",PTR=64bit,noalign,pshm," TRUNKLINE_CHECKING_NAME                                             \
+    ",notrace,nostats," TRUNKLINE_HEAP_NAME                                                        \
+    ",nosrclines,timers_native,membars_native,atomics_native,atomic32_native,atomic64_native"
 /* clang-format on */
 
 #define TRUNKLINE_INLINE static __inline__ __attribute__((__unused__))
@@ -118,8 +106,7 @@ extern "C" {
 #define TRUNKLINE_GUARD_(mode, checking, segment)                                                  \
     trunkline_needs_gasnet_ibv_##mode##_##checking##_##segment##_v1
 #define TRUNKLINE_GUARD_OF(mode, checking, segment) TRUNKLINE_GUARD_(mode, checking, segment)
-#define TRUNKLINE_GUARD                                                                            \
-    TRUNKLINE_GUARD_OF(TRUNKLINE_MODE, TRUNKLINE_CHECKING, TRUNKLINE_SEGMENT)
+#define TRUNKLINE_GUARD                             TRUNKLINE_GUARD_OF(TRUNKLINE_MODE, TRUNKLINE_CHECKING, TRUNKLINE_SEGMENT)
 TRUNKLINE_NEED(trunkline_guard, TRUNKLINE_GUARD);
 
 /* ---- Types

@@ -20,8 +20,8 @@ const char *gasnett_release_version_str(void)
 
 uint64_t gasnett_release_version(void)
 {
-    return GASNETT_RELEASE_VERSION_MAJOR * 10000 + GASNETT_RELEASE_VERSION_MINOR * 100 +
-           GASNETT_RELEASE_VERSION_PATCH;
+    return GASNETT_RELEASE_VERSION_MAJOR * UINT64_C(1000000) +
+           GASNETT_RELEASE_VERSION_MINOR * UINT64_C(10000) + GASNETT_RELEASE_VERSION_PATCH;
 }
 
 #if GASNET_DEBUG

@@ -27,14 +27,6 @@
 #ifndef PRIuSZ
 #    define PRIuSZ "zu"
 #endif
-#ifndef _STRINGIFY
-#    define _STRINGIFY_HELPER(x) #    x
-#    define _STRINGIFY(x)        _STRINGIFY_HELPER(x)
-#endif
-#ifndef _CONCAT
-#    define _CONCAT_HELPER(a, b) a##b
-#    define _CONCAT(a, b)        _CONCAT_HELPER(a, b)
-#endif
 
 /* Two halves of a 64-bit word, for handler arguments. */
 #ifndef GASNETI_HIWORD

@@ -130,7 +130,7 @@ GASNETT_BEGIN_EXTERNC
 TRUNKLINE_NEED(trunkline_tools_guard, TRUNKLINE_TOOLS_GUARD);
 #endif
 
-/* The release of the library that was linked, as text and as year * 10000 + minor * 100 + patch. */
+/* The release of the library that was linked, as text and as year * 1000000 + minor * 10000 + patch. */
 const char *gasnett_release_version_str(void);
 uint64_t gasnett_release_version(void);
 

@@ -29,7 +29,7 @@ static void the_release_is_told(void **state)
 {
     (void)state;
     assert_string_equal(gasnett_release_version_str(), "2024.5.0");
-    assert_int_equal(gasnett_release_version(), 20240500);
+    assert_int_equal(gasnett_release_version(), UINT64_C(2024050000));
     assert_non_null(gasnett_performance_warning_str());
     unit_assert_says(GASNETT_CONFIG_STRING, "RELEASE=2024.5.0,SPEC=1.20,");
 }

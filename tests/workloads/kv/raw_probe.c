@@ -13,7 +13,7 @@
 #include "raw.h"
 
 enum { split_every = 32 };
-static const struct timespec pause = {0, 20000};
+static const struct timespec short_pause = {0, 20000};
 /* With the fault, for the server must have run meanwhile, however busy the machine is. */
 static const struct timespec long_pause = {0, 20000000};
 
@@ -61,7 +61,7 @@ static void write_probe(struct kv_peer *peer, uint64_t n)
     }
     write_part(peer, 0, kv_slot / 2);
     /* Asleep, so that the server runs now also where CPUs are few. */
-    nanosleep(wl_inject_since(&kv.injection, kv_poll_early) ? &long_pause : &pause, NULL);
+    nanosleep(wl_inject_since(&kv.injection, kv_poll_early) ? &long_pause : &short_pause, NULL);
     write_part(peer, kv_slot / 2, kv_slot - kv_slot / 2);
 }
 

@@ -9,7 +9,7 @@ static void *remote(const struct rma_slot *slot, size_t at)
     return (char *)wl_job.segments[slot->target->rank] + at;
 }
 
-static void read(struct rma_flood *f, struct rma_slot *slot, size_t at)
+static void start_read(struct rma_flood *f, struct rma_slot *slot, size_t at)
 {
     uint64_t since = rma_lap_begin(f);
     slot->event = gex_RMA_GetNB(wl_job.tm, slot->local, slot->target->rank, remote(slot, at),
@@ -17,7 +17,7 @@ static void read(struct rma_flood *f, struct rma_slot *slot, size_t at)
     rma_lap(f, rma_posting, since);
 }
 
-static void write(struct rma_flood *f, struct rma_slot *slot, size_t at)
+static void start_write(struct rma_flood *f, struct rma_slot *slot, size_t at)
 {
     uint64_t since = rma_lap_begin(f);
     slot->event = gex_RMA_PutNB(wl_job.tm, slot->target->rank, remote(slot, at), slot->local,
@@ -35,4 +35,4 @@ static bool done(struct rma_flood *f, struct rma_slot *slot)
     return is_done;
 }
 
-const struct rma_road rma_api = {.read = read, .write = write, .done = done};
+const struct rma_road rma_api = {.read = start_read, .write = start_write, .done = done};

@@ -453,17 +453,18 @@ static void post(struct rma_flood *f, struct rma_slot *slot, enum ibv_wr_opcode 
     }
 }
 
-static void read(struct rma_flood *f, struct rma_slot *slot, size_t at)
+static void start_read(struct rma_flood *f, struct rma_slot *slot, size_t at)
 {
     post(f, slot, IBV_WR_RDMA_READ, at);
 }
 
-static void write(struct rma_flood *f, struct rma_slot *slot, size_t at)
+static void start_write(struct rma_flood *f, struct rma_slot *slot, size_t at)
 {
     post(f, slot, IBV_WR_RDMA_WRITE, at);
 }
 
-static const struct rma_road road = {.read = read, .write = write, .flush = flush, .done = done};
+static const struct rma_road road = {
+    .read = start_read, .write = start_write, .flush = flush, .done = done};
 
 /* ---- For the workload */
 

@@ -312,14 +312,14 @@ static void post(struct rma_flood *f, struct rma_slot *slot, enum ibv_wr_opcode 
         flush(f);
 }
 
-static void read(struct rma_flood *f, struct rma_slot *slot, size_t at)
+static void start_read(struct rma_flood *f, struct rma_slot *slot, size_t at)
 {
     if (!swarm.allsig)
         memset(slot->local, 0, f->ground->size);
     post(f, slot, IBV_WR_RDMA_READ, slot->local, at);
 }
 
-static void write(struct rma_flood *f, struct rma_slot *slot, size_t at)
+static void start_write(struct rma_flood *f, struct rma_slot *slot, size_t at)
 {
     struct line *line = slot->target->line;
     const char *local = slot->local;
@@ -377,7 +377,7 @@ static void drain(struct rma_flood *f)
 }
 
 static const struct rma_road road = {
-    .read = read, .write = write, .flush = flush, .done = done, .drain = drain};
+    .read = start_read, .write = start_write, .flush = flush, .done = done, .drain = drain};
 
 uint64_t swarm_raw_bound(void)
 {
