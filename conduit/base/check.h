@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Checks that exist in debug builds only (--enable-debug): a promise that somebody else has to
+ * Checks that exist in debug builds only (--enable-debug, and the debug twins): a promise that somebody else has to
  * keep, and the line that ends the job when it is broken. */
 #ifndef TK_BASE_CHECK_H
 #define TK_BASE_CHECK_H

@@ -12,6 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/code.h"
+#include "base/mode.h"
 #include "base/report.h"
 #include "exit/exit.h"
 #include "exit/exit_private.h"
@@ -107,6 +109,16 @@ void tk_tell_of_death(const char *what)
     tk_complain_signal_safe(text);
 }
 
+/* A release library takes its arguments at their word: most faults inside it are a client's mistake
+ * that the debug twin names. Without a twin nothing is ever found to be the library's code. */
+static void recommend_debug_twin(int number, const void *context)
+{
+    if (number == SIGSEGV && tk_code_faulted(context))
+        tk_complain_signal_safe("the fault is inside the library; to have calls checked, build "
+                                "with gasnet-ibv-" TK_MODE_NAME
+                                "-debug (pkg-config) or ibv-" TK_MODE_NAME "-debug.mak");
+}
+
 /* After it was told. */
 void tk_die_of(int number)
 {
@@ -118,11 +130,12 @@ void tk_die_of(int number)
     raise(number);
 }
 
-static void on_fatal(int number)
+static void on_fatal(int number, siginfo_t *info, void *context)
 {
     for (size_t i = 0; i < sizeof(fatal) / sizeof(fatal[0]); i++)
         if (fatal[i].number == number)
             tk_tell_of_death(fatal[i].text);
+    recommend_debug_twin(number, context);
     tk_die_of(number);
 }
 
@@ -185,15 +198,25 @@ static void open_stack(void)
         sigaltstack(&ours, NULL);
 }
 
-static void watch(const struct caught *signal, void (*handler)(int))
+static void install(const struct caught *signal, const struct sigaction *ours)
 {
-    struct sigaction now,
-        ours = {.sa_handler = handler, .sa_flags = handler == on_fatal ? SA_ONSTACK : 0};
+    struct sigaction now;
     if (is_excluded(signal) || sigaction(signal->number, NULL, &now) != 0)
         return;
     if (now.sa_handler != SIG_DFL)
         return;
-    sigaction(signal->number, &ours, NULL);
+    sigaction(signal->number, ours, NULL);
+}
+
+static void watch(const struct caught *signal, void (*handler)(int))
+{
+    install(signal, &(struct sigaction){.sa_handler = handler});
+}
+
+static void watch_fatal(const struct caught *signal)
+{
+    install(signal,
+            &(struct sigaction){.sa_sigaction = on_fatal, .sa_flags = SA_ONSTACK | SA_SIGINFO});
 }
 
 void tk_signals_open(void)
@@ -203,7 +226,7 @@ void tk_signals_open(void)
     for (size_t i = 0; i < sizeof(terminating) / sizeof(terminating[0]); i++)
         watch(&terminating[i], on_terminating);
     for (size_t i = 0; i < sizeof(fatal) / sizeof(fatal[0]); i++)
-        watch(&fatal[i], on_fatal);
+        watch_fatal(&fatal[i]);
     watch(&quitting, on_quit);
     if (!is_excluded(&bus))
         tk_bus_open();

@@ -16,7 +16,7 @@ variables="GASNET_PREFIX GASNET_CC GASNET_CXX GASNET_LD GASNET_CFLAGS GASNET_OPT
     GASNET_MISC_CPPFLAGS GASNET_DEFINES GASNET_INCLUDES GASNET_CXXFLAGS GASNET_CXXCPPFLAGS GASNET_OPT_CXXFLAGS
     GASNET_MISC_CXXFLAGS GASNET_MISC_CXXCPPFLAGS GASNET_DEVWARN_CFLAGS GASNET_DEVWARN_CXXFLAGS GASNET_LDFLAGS GASNET_LIBS
     GASNET_LIBDIRS GASNET_EXTRADEFINES_SEQ GASNET_EXTRADEFINES_PAR GASNET_EXTRADEFINES_PARSYNC GASNET_EXTRALIBS_SEQ
-    GASNET_EXTRALIBS_PAR GASNET_EXTRALIBS_PARSYNC GASNET_LD_REQUIRES_MPI GASNET_LD_REQUIRES_CXX GASNET_SPAWNER_DEFAULT
+    GASNET_EXTRALIBS_PAR GASNET_EXTRALIBS_PARSYNC GASNET_SPAWNER_DEFAULT
     GASNET_SPAWNER_PMI GASNET_SPAWNER_MPI GASNET_SPAWNER_SSH"
 tools_variables="GASNETTOOLS_CC GASNETTOOLS_CFLAGS GASNETTOOLS_CPPFLAGS GASNETTOOLS_CXX GASNETTOOLS_CXXFLAGS GASNETTOOLS_LD
     GASNETTOOLS_LDFLAGS GASNETTOOLS_LIBS GASNETTOOLS_INCLUDES GASNETTOOLS_LIBDIR GASNETTOOLS_THREADFLAGS GASNETTOOLS_TOOLLIB_NAME"
@@ -32,6 +32,31 @@ says_all()
     # shellcheck disable=SC2016 # no shell, no GNU make, no nested expansion
     grep -nE '`|\$\(shell|\$\([a-z]+ |:=|\?=|\+=|^ *(ifdef|ifndef|ifeq|ifneq|define|include)|\$\$' "$1" && fail "$1 is more than assignments"
     pc --cflags --libs "$2" | grep '[$`()]' && fail "$2.pc leaves something to a shell"
+}
+
+# only_if_true FRAGMENT PACKAGE: clients ask for these by ifdef, and link by mpicxx or g++ whatever the value is
+only_if_true()
+{
+    for name in GASNET_LD_REQUIRES_MPI GASNET_LD_REQUIRES_CXX; do
+        grep -q "^$name" "$1" && fail "$1 defines $name"
+        pc --print-variables "$2" | grep -qx $name && fail "$2.pc defines $name"
+    done
+    printf 'include %s\nifdef GASNET_LD_REQUIRES_MPI\nLD = mpicxx\nelse ifdef GASNET_LD_REQUIRES_CXX\nLD = $(GASNET_CXX)\nelse\nLD = $(GASNET_LD)\nendif\nshow:\n\t@echo $(LD)\n' \
+        "$1" >"$scratch/ifdef.make"
+    ld=$(plain_make -f "$scratch/ifdef.make" show)
+    [ "$ld" = "$(pc --variable=GASNET_LD "$2")" ] || fail "$1: a client that asks by ifdef links with $ld"
+}
+
+# optimised FRAGMENT PACKAGE FLAGS: GASNET_OPT_CFLAGS of the fragment has these, and nothing else has any
+optimised()
+{
+    printf 'include %s\nshow:\n\t@echo $(GASNET_OPT_CFLAGS)\n\t@echo $(GASNET_OPT_CXXFLAGS)\n\t@echo rest $(GASNET_CFLAGS) $(GASNET_CXXFLAGS) $(GASNET_CPPFLAGS) $(GASNET_LDFLAGS) $(GASNET_LIBS)\n' \
+        "$1" >"$scratch/opt.make"
+    plain_make -f "$scratch/opt.make" show >"$scratch/opt"
+    [ "$(sed -n 1p "$scratch/opt")|$(sed -n 2p "$scratch/opt")" = "$3|$3" ] || fail "$1: GASNET_OPT_CFLAGS and _CXXFLAGS are '$(head -2 "$scratch/opt")'"
+    for text in "$(sed -n 3p "$scratch/opt")" "$(cat "$libdir/pkgconfig/$2.pc" "$libdir/cmake/Trunkline/TrunklineConfig.cmake")"; do
+        echo "$text" | grep -E -e '(^|[ ="])-O([0-9sgz ]|$)' && fail "$1, $2.pc or CMake: optimisation outside of GASNET_OPT_CFLAGS"
+    done
 }
 
 # runs LABEL PROGRAM [variables]: as a job of two
@@ -60,7 +85,7 @@ realm()
     done
     plain_make -f "$scratch/realm.make" "GASNET_PREFIX=$prefix" print >"$scratch/flags"
     said() { sed -n "s/^$1=//p" "$scratch/flags"; }
-    [ "$(said LD_REQUIRES_MPI)" = 0 ] || fail "Realm: LD_REQUIRES_MPI"
+    [ -z "$(said LD_REQUIRES_MPI)" ] || fail "Realm: LD_REQUIRES_MPI"
     found=
     for word in $(said LIBS); do
         case $word in -l*) ;; *) continue ;; esac
@@ -144,8 +169,14 @@ by_hand()
         -lpthread -lm -o "$scratch/hand" && runs "by hand" "$scratch/hand" "LD_LIBRARY_PATH=$libdir"
 }
 
-for mode in $modes; do
-    says_all "$incdir/ibv-conduit/ibv-$mode.mak" "gasnet-ibv-$mode" "$variables"
+[ "$TRUNKLINE_TEST_DEBUG" = yes ] && opt="-O0 -g" || opt=-O2
+kinds=$modes
+[ "$twin" = no ] || kinds="$kinds seq-debug par-debug parsync-debug"
+for kind in $kinds; do
+    case $kind in *-debug) opt="-O0 -g" ;; esac
+    says_all "$incdir/ibv-conduit/ibv-$kind.mak" "gasnet-ibv-$kind" "$variables"
+    only_if_true "$incdir/ibv-conduit/ibv-$kind.mak" "gasnet-ibv-$kind"
+    optimised "$incdir/ibv-conduit/ibv-$kind.mak" "gasnet-ibv-$kind" "$opt"
 done
 for mode in seq par; do
     says_all "$incdir/gasnet_tools-$mode.mak" "gasnet_tools-$mode" "$tools_variables"

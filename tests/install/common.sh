@@ -15,6 +15,7 @@ modes="seq par parsync"
 # Which kinds of library --disable-shared and --disable-static have left: yes or no
 shared=${TRUNKLINE_TEST_SHARED:-yes}
 static=${TRUNKLINE_TEST_STATIC:-yes}
+twin=${TRUNKLINE_TEST_TWIN:-yes} # are there libgasnet-ibv-*-debug?
 failures=0
 
 fail()
