@@ -35,6 +35,7 @@ grep -i warning "$scratch/log" && fail "the clients do not build in silence"
 
 programs="c-seq c-par c-parsync cxx-par pc-par"
 [ "$TRUNKLINE_TEST_STATIC" = no ] || programs="$programs c-static"
+[ "$twin" = no ] || programs="$programs c-twin"
 for program in $programs; do
     timeout -k 5 60 env LD_LIBRARY_PATH= "$bindir/gasnetrun_ibv" -n 2 "$scratch/build/$program" >"$scratch/out" 2>"$scratch/err"
     if [ "$(sort "$scratch/out")" != "rank 0 of 2: ok
@@ -50,5 +51,6 @@ linked()
     readelf -d "$scratch/build/$1" | grep -q "NEEDED.*libgasnet-ibv-$2"
 }
 [ "$TRUNKLINE_TEST_SHARED" = no ] || linked cxx-par par || fail "cxx-par is not linked with the shared library"
+[ "$twin$TRUNKLINE_TEST_SHARED" != yesyes ] || linked c-twin par-debug || fail "c-twin is not linked with the debug twin"
 [ "$TRUNKLINE_TEST_STATIC" = no ] || ! linked c-static seq || fail "c-static is linked with the shared library"
 finish

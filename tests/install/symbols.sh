@@ -68,6 +68,8 @@ check_strings()
         'GASNetDefaultMaxSegsizeStr: 0.85/H' "GASNetToolsThreadModel: $tools_mode"; do
         grep -aqF "\$$text \$" "$lib" || fail "$lib does not contain \$$text \$"
     done
+    grep -aoE '[$]GASNetConfig: [^$]*[$]' "$lib" | grep -qE ',pshm,.*,timers_native,membars_native,atomics_native[, ]' ||
+        fail "$lib: the configuration does not say pshm, timers_native, membars_native and atomics_native"
     for text in 'GASNetConfig: (libgasnet.a) RELEASE=2024.5.0,' 'GASNetToolsConfig: (libgasnet.a) RELEASE=2024.5.0,' 'GASNetCoreLibraryVersion: ' \
         'GASNetExtendedLibraryVersion: ' 'GASNetAMMaxMedium: 6' 'GASNetSystemTuple: ' 'GASNetBuildId: '; do
         grep -aqE "[$]$(echo "$text" | sed 's/[().]/[&]/g')[^$]* [$]" "$lib" || fail "$lib does not contain \$$text ... \$"
