@@ -13,12 +13,12 @@
 #include <string.h>
 #include <sys/uio.h>
 
-#include "fault.h"
-#include "lock.h"
-#include "rate.h"
-#include "seed.h"
-#include "settings.h"
-#include "wire.h"
+#include "fault/fault.h"
+#include "fabric/lock.h"
+#include "wire/rate.h"
+#include "base/seed.h"
+#include "base/settings.h"
+#include "base/layout.h"
 
 /* The header turns these names into macros; the definitions here need the plain symbols. */
 #undef ibv_query_port
@@ -592,7 +592,7 @@ uint32_t shca_gid_count(void);
 bool shca_gid_v2(uint32_t index); /* a RoCE v2 entry of the GID table */
 void shca_gid_of(uint32_t fabric_port, uint32_t index, union ibv_gid *gid);
 bool shca_gid_multicast(const union ibv_gid *gid);
-/* The partition and the GID type that an end of this P_Key and path is in (wire.h). */
+/* The partition and the GID type that an end of this P_Key and path is in (layout.h). */
 uint32_t shca_network_of(uint32_t pkey_index, const struct ibv_ah_attr *path);
 bool shca_valid_port(uint32_t port);
 bool shca_valid_path(const struct ibv_ah_attr *a);

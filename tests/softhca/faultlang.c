@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "contrib/softhca/fault.h"
+#include "contrib/softhca/fault/fault.h"
 
 static int failures;
 
@@ -259,7 +259,7 @@ int main(void)
     values_arrive();
     rules_are_separated_by_semicolons();
     the_document_is_complete("softhca.1");
-    the_document_is_complete("fault-language.txt");
+    the_document_is_complete("fault/fault-language.txt");
     examples_are_rules();
     printf("%s\n", failures ? "FAIL" : "ok");
     return failures ? 1 : 0;

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <sys/un.h>
 
-#include "contrib/softhca/names.h"
+#include "contrib/softhca/base/names.h"
 #include "faults.h"
 
 /* ---- calls ---- */

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "contrib/softhca/settings.h"
+#include "contrib/softhca/base/settings.h"
 
 static int failures;
 

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "contrib/softhca/names.h"
+#include "contrib/softhca/base/names.h"
 
 #define EXIT_FAILED 1 /* the request was understood, but could not be met */
 #define EXIT_USAGE  2 /* the command line is wrong */

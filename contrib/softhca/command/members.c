@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "contrib/softhca/control.h"
+#include "contrib/softhca/wire/control.h"
 
 #define PATIENCE_MS 1000
 

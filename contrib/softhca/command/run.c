@@ -12,8 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "contrib/softhca/fault.h"
-#include "contrib/softhca/settings.h"
+#include "contrib/softhca/fault/fault.h"
+#include "contrib/softhca/base/settings.h"
 
 /* As env(1) and shells have it. */
 #define EXIT_CANNOT_RUN 126

@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "contrib/softhca/control.h"
-#include "contrib/softhca/fault.h"
+#include "contrib/softhca/wire/control.h"
+#include "contrib/softhca/fault/fault.h"
 
 #define SCOPE_HELP                                                                                 \
     "  --fabric NAME     the fabric (SOFTHCA_FABRIC, or \"default\")\n"                            \

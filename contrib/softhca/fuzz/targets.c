@@ -8,11 +8,11 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "control.h"
-#include "fault.h"
+#include "wire/control.h"
+#include "fault/fault.h"
 #include "fuzz/targets.h"
-#include "names.h"
-#include "settings.h"
+#include "base/names.h"
+#include "base/settings.h"
 #include "shca.h"
 
 #define TEXT_MAX 4096

@@ -4,7 +4,7 @@
  * throughout. */
 #include "config.h"
 
-#include "request.h"
+#include "wire/request.h"
 
 int shca_refuse(struct shca_peer *p, struct shca_qp_sh *t, enum ibv_wc_status told,
                 enum ibv_wc_status *status)

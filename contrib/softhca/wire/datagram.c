@@ -7,7 +7,7 @@
 #include <netinet/in.h>
 #include <netinet/ip.h>
 
-#include "request.h"
+#include "wire/request.h"
 
 #define GRH_BYTES     40
 #define IB_NEXT       0x1b /* a BTH follows */

@@ -14,8 +14,8 @@
 
 #include <stdlib.h>
 
-#include "fault.h"
-#include "request.h"
+#include "fault/fault.h"
+#include "wire/request.h"
 
 /* ---- initiator ---- */
 

@@ -9,7 +9,7 @@
  * cache_lock protects the cache. */
 #include "config.h"
 
-#include "request.h"
+#include "wire/request.h"
 
 #define FIRST_MLID 0xc000
 #define LAST_MLID  0xfffe

@@ -9,7 +9,7 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include "request.h"
+#include "wire/request.h"
 
 /* A late completion that counts empty polls must not keep a program waiting that sleeps. */
 #define POLLS_AT_MOST_NS UINT64_C(10000000)

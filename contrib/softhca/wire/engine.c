@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "control.h"
+#include "wire/control.h"
 #include "shca.h"
 
 static struct shca_lock list_lock;

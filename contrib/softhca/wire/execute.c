@@ -5,7 +5,7 @@
  * completion. */
 #include "config.h"
 
-#include "request.h"
+#include "wire/request.h"
 
 #define UD_MTU    4096
 #define LEAST_MTU 256 /* what is not longer fits into one packet of any path */

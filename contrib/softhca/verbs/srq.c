@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-#include "fault.h"
+#include "fault/fault.h"
 #include "shca.h"
 
 static struct shca_srq *of(struct ibv_srq *ibsrq)

@@ -17,7 +17,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "names.h"
+#include "base/names.h"
 #include "shca.h"
 
 /* An unknown slot is looked up again at most every millisecond: a peer that waits for one to appear

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "wire.h"
+#include "layout.h"
 
 #define SHCA_MAX_SGE  30         /* as large as any current HCA offers */
 #define SHCA_WR_MAX   16384      /* work requests in one queue */

@@ -7,7 +7,7 @@
  * the responder lock of the target. */
 #include "config.h"
 
-#include "request.h"
+#include "wire/request.h"
 
 /* A holder keeps the lock for two system calls; see lock.c. */
 #define TURNS_BEFORE_DOUBT 20000

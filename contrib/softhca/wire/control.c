@@ -4,7 +4,7 @@
  * kernel. Owns nothing; runs in the helper thread and takes shca.lock to count. */
 #include "config.h"
 
-#include "control.h"
+#include "wire/control.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "fault.h"
+#include "fault/fault.h"
 #include "shca.h"
 
 struct answer {

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "request.h"
+#include "wire/request.h"
 
 struct shca_held {
     struct shca_held *next;

@@ -4,7 +4,7 @@
  * is held throughout. */
 #include "config.h"
 
-#include "request.h"
+#include "wire/request.h"
 
 static struct shca_cq_sh *cq_of(struct shca_peer *p, struct shca_qp_sh *t)
 {

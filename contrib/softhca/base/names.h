@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "wire.h"
+#include "layout.h"
 
 /* What a line of the kernel's table says about one member. */
 struct shca_name {

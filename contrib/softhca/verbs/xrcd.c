@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "fault.h"
+#include "fault/fault.h"
 #include "shca.h"
 
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;

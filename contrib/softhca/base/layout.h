@@ -7,8 +7,8 @@
  * Locks: shca_qp_sh.lock, taken by whoever touches the responder side of a queue pair. Its value is
  * the pid of the holder, so that it can be taken over when the holder is killed. Everything else is
  * lock-free and idempotent, for the same reason. */
-#ifndef SHCA_WIRE_H
-#define SHCA_WIRE_H
+#ifndef SHCA_LAYOUT_H
+#define SHCA_LAYOUT_H
 
 #include <stdatomic.h>
 #include <stddef.h>

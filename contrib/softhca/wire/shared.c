@@ -10,7 +10,7 @@
  * that whoever comes next, a later initiator or the owner, finds it again. */
 #include "config.h"
 
-#include "request.h"
+#include "wire/request.h"
 
 static uint32_t *ring_of(struct shca_segment *seg, uint64_t offset)
 {

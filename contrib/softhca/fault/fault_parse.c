@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "fault.h"
+#include "fault/fault.h"
 
 #define RULE_MAX 200
 #define USEC     UINT64_C(1000)
