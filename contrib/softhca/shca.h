@@ -103,6 +103,15 @@ struct shca_feed {
     enum shca_feed_kind kind;
 };
 
+struct shca_cursor {
+    struct shca_lock lock;
+    bool one_thread;
+    struct shca_pd *domain;
+    struct ibv_wc wc;
+    uint64_t stamp;
+    uint64_t to_wall, compared_at;
+};
+
 struct shca_cq {
     union {
         struct ibv_cq cq;
@@ -365,6 +374,11 @@ struct shca_peer *shca_peer_get(uint32_t slot);
 struct shca_peer *shca_peer_get_now(uint32_t slot);
 void shca_peer_put(struct shca_peer *p);
 void shca_peers_inherited(void);
+/* ---- multicast groups (fabric/multicast.c) ---- */
+bool shca_multicast_same(struct shca_mcast_sh *e, const union ibv_gid *gid, uint32_t mlid);
+/* The processes that had attachments when somebody last attached; their number. */
+uint32_t shca_multicast_listeners(uint16_t *slots);
+void shca_multicast_forget(uint16_t slot);
 void shca_multicast_inherited(void);
 /* Where the first byte of a region of the peer is in this process; NULL: use CMA. The caller
  * holds a responder lock of the peer and has checked the key under it. */
@@ -376,16 +390,27 @@ void shca_peer_signal(struct shca_peer *p, const struct shca_pipe *pipe, uint64_
 /* Makes a pipe whose write end peers can find; *read_fd blocks, the write end does not. */
 int shca_pipe_make(int *read_fd, int *write_fd, struct shca_pipe *pipe);
 
-/* ---- engine (engine.c) ---- */
-uint64_t shca_now(void); /* ns, monotonic */
-int shca_engine_start(void);
+/* ---- the helper thread (fabric/helper.c, fabric/watch.c; what it does: wire/engine.c) ---- */
+struct shca_helper {
+    int epoll_fd, kick_fd;
+    char control_mark;     /* its address marks requests among the events */
+    void *(*body)(void *); /* handed down by shca_engine_start() */
+};
+extern struct shca_helper shca_helper;
+int shca_helper_start(void);
+void shca_helper_wake(void);
+void shca_helper_kick(void); /* it runs, and looks again at what is to come */
+void shca_helper_inherited(void);
 int shca_engine_watch(struct shca_peer *p);
 void shca_engine_unwatch(struct shca_peer *p); /* runs in the helper thread */
-void shca_engine_inherited(void);
-void shca_engine_kick(void);               /* it looks again at what is to come */
+int shca_engine_start(void);
+uint64_t shca_now(void); /* ns, monotonic (base/clock.c) */
+
+/* ---- stalled send queues (wire/pending.c) ---- */
 void shca_pending_add(struct shca_qp *qp); /* caller holds sq_lock */
 void shca_pending_remove(struct shca_qp *qp);
 uint64_t shca_pending_run(void); /* ns until the next try, UINT64_MAX: nothing waits */
+void shca_pending_inherited(void);
 
 /* ---- memory (mr.c, file.c, copy.c) ---- */
 /* Finds the shared file behind [addr, addr+length); NULL when it is private memory. */
@@ -478,6 +503,8 @@ void shca_cq_ready(struct shca_cq_sh *cq, uint32_t bit);
 bool shca_cq_full(struct shca_cq_sh *cq);
 /* Adds (or takes away) what a queue may put into the CQ at once. Holds shca.lock. */
 void shca_cq_demand(struct shca_cq *cq, int64_t entries);
+/* Looks again whether what it may hold has to be counted. Holds shca.lock. */
+void shca_cq_recount(struct shca_cq *cq);
 /* After an entry became visible: sends the event when somebody asked for it. */
 void shca_cq_notify(struct shca_peer *p, struct shca_cq_sh *cq, bool solicited);
 void shca_cq_overrun(struct shca_peer *p, struct shca_cq_sh *cq);
@@ -535,7 +562,8 @@ void shca_target_store(struct shca_qp *qp);
 int shca_target_create(struct shca_qp *qp); /* holds shca.lock */
 /* Gives up a handle; true: it was the last one and the target is gone. Holds shca.lock. */
 bool shca_target_close(struct shca_qp *qp);
-void shca_target_reap(struct shca_qp_sh *sh); /* holds shca.lock */
+void shca_target_count(struct shca_qp *qp, int by); /* handles of this process */
+void shca_target_reap(struct shca_qp_sh *sh);       /* holds shca.lock */
 void shca_xrc_forget(struct shca_qp *qp);
 int shca_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
 struct ibv_srq *shca_create_srq_ex(struct ibv_context *ctx, struct ibv_srq_init_attr_ex *init);
@@ -577,6 +605,9 @@ void shca_rq_error(struct shca_qp *qp);
 int shca_execute(struct shca_qp *qp, const struct shca_op *op, enum ibv_wc_status *status);
 /* Executes what waits in the send queue, as far as it goes. Holds sq_lock. */
 void shca_sq_run(struct shca_qp *qp);
+/* One request of it: true when it is finished (well or badly). Holds sq_lock. */
+bool shca_sq_execute(struct shca_qp *qp, const struct shca_op *op, uint32_t index);
+void shca_sq_flush(struct shca_qp *qp); /* Holds sq_lock. */
 void shca_qp_error(struct shca_qp *qp); /* to ERR; flushes the send queue. Holds sq_lock. */
 uint32_t shca_qp_state(struct shca_qp *qp);
 void shca_qp_reset(struct shca_qp *qp);
@@ -587,6 +618,7 @@ static inline uint32_t shca_fabric_port(int hca, int port)
 {
     return 1u + (uint32_t)(hca * shca_config.ports + port - 1);
 }
+extern const uint16_t shca_pkeys[SHCA_PKEYS];
 uint16_t shca_lid_of(uint32_t fabric_port);
 uint32_t shca_gid_count(void);
 bool shca_gid_v2(uint32_t index); /* a RoCE v2 entry of the GID table */
@@ -655,7 +687,9 @@ static inline struct shca_context *shca_ctx(struct ibv_context *ctx)
 {
     return shca_container(ctx, struct shca_context, v.context);
 }
-void *shca_real(const char *symbol); /* the library behind us, NULL when there is none */
+void *shca_real(const char *symbol);           /* the library behind us, NULL when there is none */
+int shca_contexts_add(struct shca_context *c); /* 0 or errno */
+void shca_contexts_remove(struct shca_context *c);
 void shca_contexts_inherited(void);
 void shca_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 

@@ -116,14 +116,14 @@ test_run()
     "$softhca" run --down softhca0:1 ibv_devinfo | grep -q PORT_DOWN || fail "--down is not obeyed"
 }
 
-# The man page has every subcommand and every kind of fault that the parser knows, and is clean.
+# The man pages have every subcommand and every kind of fault that the parser knows, and are clean.
 test_man_page()
 {
-    local word option page=$top_srcdir/contrib/softhca/softhca.1
+    local word option page=$top_srcdir/contrib/softhca/softhca.1 faults=$top_srcdir/man/softhca-fault.7
     "$softhca" run --fault bad true 2>&1 | sed 's/.*known are //; s/,//g' >"$work/kinds"
     [ "$(wc -w <"$work/kinds")" -ge 10 ] || fail "kinds of faults: $(cat "$work/kinds")"
     for word in $(cat "$work/kinds"); do
-        grep -q "^\.B $word\$" "$page" || fail "the man page lacks the fault $word"
+        grep -q "^\.B $word\$" "$faults" || fail "the man page lacks the fault $word"
     done
     for word in run list link plug fault fatal topology; do
         grep -q "^\.SS $word\$" "$page" || fail "the man page lacks $word"
@@ -133,7 +133,9 @@ test_man_page()
         done
     done
     command -v man >/dev/null || return
-    man --warnings -l "$page" 2>&1 >/dev/null | grep . && fail "man has warnings"
+    for page in "$page" "$faults"; do
+        man --warnings -l "$page" 2>&1 >/dev/null | grep . && fail "man has warnings: $page"
+    done
 }
 
 test_nobody()

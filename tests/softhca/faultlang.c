@@ -258,7 +258,7 @@ int main(void)
     defaults_are_as_told();
     values_arrive();
     rules_are_separated_by_semicolons();
-    the_document_is_complete("softhca.1");
+    the_document_is_complete("../../man/softhca-fault.7");
     the_document_is_complete("fault/fault-language.txt");
     examples_are_rules();
     printf("%s\n", failures ? "FAIL" : "ok");

@@ -18,7 +18,7 @@
 #define FIRST_IPV4 2 /* GIDs before it are link-local */
 
 /* Full member of the default partition, and full member of another one. */
-static const uint16_t pkeys[SHCA_PKEYS] = {0xffff, 0x8001};
+const uint16_t shca_pkeys[SHCA_PKEYS] = {0xffff, 0x8001};
 
 uint64_t shca_guid_of(int hca, int port)
 {
@@ -89,7 +89,7 @@ uint32_t shca_network_of(uint32_t pkey_index, const struct ibv_ah_attr *path)
 {
     uint32_t v2 = path->is_global && shca_gid_v2(path->grh.sgid_index);
 
-    return v2 << 16 | pkeys[pkey_index % SHCA_PKEYS];
+    return v2 << 16 | shca_pkeys[pkey_index % SHCA_PKEYS];
 }
 
 bool shca_valid_port(uint32_t port)
@@ -103,121 +103,4 @@ bool shca_valid_path(const struct ibv_ah_attr *a)
     if (shca_config.roce && !a->is_global)
         return false;
     return !a->is_global || a->grh.sgid_index < shca_gid_count();
-}
-
-static enum ibv_gid_type type_of(uint32_t index)
-{
-    if (!shca_config.roce)
-        return IBV_GID_TYPE_IB;
-    return shca_gid_v2(index) ? IBV_GID_TYPE_ROCE_V2 : IBV_GID_TYPE_ROCE_V1;
-}
-
-SHCA_PUBLIC int ibv_query_gid(struct ibv_context *ctx, uint8_t port, int index, union ibv_gid *gid)
-{
-    typedef int fn(struct ibv_context *, uint8_t, int, union ibv_gid *);
-
-    if (!shca_owns(ctx))
-        SHCA_PASS(fn, "ibv_query_gid", -1, ctx, port, index, gid);
-    if (!shca_valid_port(port) || index < 0 || (uint32_t)index >= shca_gid_count()) {
-        errno = EINVAL;
-        return -1;
-    }
-    shca_gid_of(shca_fabric_port(shca_ctx(ctx)->hca, port), (uint32_t)index, gid);
-    return 0;
-}
-
-static void fill_entry(struct ibv_context *ctx, uint32_t port, uint32_t index,
-                       struct ibv_gid_entry *e)
-{
-    memset(e, 0, sizeof *e);
-    shca_gid_of(shca_fabric_port(shca_ctx(ctx)->hca, (int)port), index, &e->gid);
-    e->gid_index = index;
-    e->port_num = port;
-    e->gid_type = type_of(index);
-}
-
-SHCA_PUBLIC int _ibv_query_gid_ex(struct ibv_context *ctx, uint32_t port, uint32_t index,
-                                  struct ibv_gid_entry *entry, uint32_t flags, size_t size)
-{
-    typedef int fn(struct ibv_context *, uint32_t, uint32_t, struct ibv_gid_entry *, uint32_t,
-                   size_t);
-    struct ibv_gid_entry e;
-
-    if (!shca_owns(ctx))
-        SHCA_PASS(fn, "_ibv_query_gid_ex", ENOSYS, ctx, port, index, entry, flags, size);
-    if (flags != 0)
-        return EOPNOTSUPP;
-    if (!shca_valid_port(port) || index >= shca_gid_count() || size == 0)
-        return EINVAL;
-    fill_entry(ctx, port, index, &e);
-    memcpy(entry, &e, size < sizeof e ? size : sizeof e);
-    return 0;
-}
-
-SHCA_PUBLIC ssize_t _ibv_query_gid_table(struct ibv_context *ctx, struct ibv_gid_entry *entries,
-                                         size_t max, uint32_t flags, size_t size)
-{
-    typedef ssize_t fn(struct ibv_context *, struct ibv_gid_entry *, size_t, uint32_t, size_t);
-    size_t n = 0;
-
-    if (!shca_owns(ctx))
-        SHCA_PASS(fn, "_ibv_query_gid_table", -ENOSYS, ctx, entries, max, flags, size);
-    if (flags != 0)
-        return -EOPNOTSUPP;
-    /* Half a table would pass for a whole one. */
-    if (max < (size_t)shca_config.ports * shca_gid_count())
-        return -EINVAL;
-    for (int port = 1; port <= shca_config.ports; port++)
-        for (int i = 0; i < (int)shca_gid_count(); i++) {
-            struct ibv_gid_entry e;
-
-            fill_entry(ctx, (uint32_t)port, (uint32_t)i, &e);
-            memcpy((char *)entries + n++ * size, &e, size < sizeof e ? size : sizeof e);
-        }
-    return (ssize_t)n;
-}
-
-/* Private to libibverbs and its tools; its values: 0 is IB or RoCE v1, 1 is RoCE v2. */
-SHCA_PUBLIC int ibv_query_gid_type(struct ibv_context *ctx, uint8_t port, unsigned index,
-                                   int *type);
-
-SHCA_PUBLIC int ibv_query_gid_type(struct ibv_context *ctx, uint8_t port, unsigned index, int *type)
-{
-    typedef int fn(struct ibv_context *, uint8_t, unsigned, int *);
-
-    if (!shca_owns(ctx))
-        SHCA_PASS(fn, "ibv_query_gid_type", -1, ctx, port, index, type);
-    if (!shca_valid_port(port) || index >= shca_gid_count()) {
-        errno = EINVAL;
-        return -1;
-    }
-    *type = type_of(index) == IBV_GID_TYPE_ROCE_V2;
-    return 0;
-}
-
-SHCA_PUBLIC int ibv_query_pkey(struct ibv_context *ctx, uint8_t port, int index, __be16 *pkey)
-{
-    typedef int fn(struct ibv_context *, uint8_t, int, __be16 *);
-
-    if (!shca_owns(ctx))
-        SHCA_PASS(fn, "ibv_query_pkey", -1, ctx, port, index, pkey);
-    if (!shca_valid_port(port) || index < 0 || index >= SHCA_PKEYS) {
-        errno = EINVAL;
-        return -1;
-    }
-    *pkey = htobe16(pkeys[index]);
-    return 0;
-}
-
-SHCA_PUBLIC int ibv_get_pkey_index(struct ibv_context *ctx, uint8_t port, __be16 pkey)
-{
-    typedef int fn(struct ibv_context *, uint8_t, __be16);
-
-    if (!shca_owns(ctx))
-        SHCA_PASS(fn, "ibv_get_pkey_index", -1, ctx, port, pkey);
-    for (int i = 0; shca_valid_port(port) && i < SHCA_PKEYS; i++)
-        if (be16toh(pkey) == pkeys[i])
-            return i;
-    errno = EINVAL;
-    return -1;
 }

@@ -4,7 +4,7 @@
  * copies it from a settled member. Beside that a process has ports of its own, as if it were alone
  * on its host, and their cables can be out: then it sends nothing, and a mark on its queue pairs
  * keeps out what others send. Owns the down bits of the segment (atomic, written under shca.lock or
- * before the helper thread runs), the cables and shca.fatal. */
+ * before the helper thread runs) and the cables. */
 #include "config.h"
 
 #include "shca.h"
@@ -147,7 +147,7 @@ void shca_link_plug(int hca, int port, bool in, uint64_t back_after)
         atomic_store(&back_at[hca][port], shca_now() + back_after);
         atomic_store(&any_back, true);
     }
-    shca_engine_kick();
+    shca_helper_kick();
 }
 
 uint32_t shca_link_mark(uint32_t fabric_port)
@@ -213,33 +213,6 @@ uint64_t shca_link_run(void)
     if (atomic_exchange(&marks_stale, false))
         refresh_marks();
     return next;
-}
-
-/* ---- a broken HCA ---- */
-
-static void break_qp(struct shca_qp *qp)
-{
-    shca_lock(&qp->sq_lock);
-    if (shca_qp_state(qp) != IBV_QPS_RESET)
-        shca_qp_error(qp);
-    shca_unlock(&qp->sq_lock);
-}
-
-void shca_fatal(int hca)
-{
-    uint32_t bit = 1u << hca;
-
-    pthread_mutex_lock(&shca.lock);
-    /* The bit comes first: a post that sees the queue pair in ERR also sees why. */
-    if (atomic_fetch_or(&shca.fatal, bit) & bit) {
-        pthread_mutex_unlock(&shca.lock);
-        return;
-    }
-    for (uint32_t i = 0; i < shca.qp_high; i++)
-        if (shca.qps[i] && shca_ctx(shca.qps[i]->qp.context)->hca == hca)
-            break_qp(shca.qps[i]);
-    pthread_mutex_unlock(&shca.lock);
-    shca_contexts_tell(hca, IBV_EVENT_DEVICE_FATAL, 0);
 }
 
 int shca_unusable(struct ibv_context *ctx)

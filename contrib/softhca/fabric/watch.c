@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Death of peers where the kernel gives no pidfd (before Linux 5.3, or refused by a container): the
- * helper thread looks at each such peer ten times a second. The start time tells a process from a
- * later one with the same number. Owns the list of those peers; watch_lock protects it. */
+/* The death of peers, of which the helper thread hears by their pidfd. Where the kernel gives
+ * none (before Linux 5.3, or refused by a container), it looks at each such peer ten times a
+ * second. The start time tells a process from a later one with the same number. Owns the list of
+ * those peers; watch_lock protects it. */
 #include "config.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/epoll.h>
 #include <unistd.h>
 
 #include "shca.h"
@@ -63,6 +65,13 @@ void shca_watch_remove(struct shca_peer *p)
     pthread_mutex_unlock(&watch_lock);
 }
 
+void shca_engine_unwatch(struct shca_peer *p)
+{
+    epoll_ctl(shca_helper.epoll_fd, EPOLL_CTL_DEL, p->life, NULL);
+    if (p->pidfd >= 0)
+        epoll_ctl(shca_helper.epoll_fd, EPOLL_CTL_DEL, p->pidfd, NULL);
+}
+
 static void look(void)
 {
     for (struct shca_peer **at = &watched; *at;) {
@@ -93,6 +102,23 @@ uint64_t shca_watch_run(void)
     }
     pthread_mutex_unlock(&watch_lock);
     return wait;
+}
+
+int shca_engine_watch(struct shca_peer *p)
+{
+    struct epoll_event e = {.events = EPOLLIN, .data.ptr = p};
+    struct epoll_event end = {.events = EPOLLERR, .data.ptr = p};
+
+    if (shca_helper_start() != 0)
+        return EAGAIN;
+    if (epoll_ctl(shca_helper.epoll_fd, EPOLL_CTL_ADD, p->life, &end) != 0)
+        return errno;
+    if (p->pidfd < 0) {
+        shca_watch_add(p);
+        shca_helper_wake();
+        return 0;
+    }
+    return epoll_ctl(shca_helper.epoll_fd, EPOLL_CTL_ADD, p->pidfd, &e) == 0 ? 0 : errno;
 }
 
 void shca_watch_inherited(void)

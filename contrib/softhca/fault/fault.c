@@ -4,8 +4,10 @@
  * the first rule was set. */
 #include "config.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "shca.h"
 
@@ -13,6 +15,7 @@
 
 struct shca_fault_flags shca_fault_flags;
 _Atomic bool shca_detour;
+_Atomic uint32_t shca_fault_polls;
 
 static struct shca_lock rules_lock;
 static struct shca_fault_rules rules;
@@ -69,7 +72,6 @@ void shca_fault_list(char *out, size_t n)
 void shca_fault_inherited(void)
 {
     atomic_store(&rules_lock.word, 0);
-    shca_early_inherited();
 }
 
 /* ---- matching; the caller holds rules_lock ---- */
@@ -181,4 +183,11 @@ bool shca_fault_fails(const struct ibv_context *ctx, enum shca_fault_call call)
                                      .call = call};
 
     return shca_fault_hits(SHCA_FAULT_ENOMEM, &who);
+}
+
+void shca_fault_die(void)
+{
+    kill(getpid(), SIGKILL);
+    for (;;)
+        pause();
 }

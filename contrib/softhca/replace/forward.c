@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The host's libibverbs behind the replacement: found by absolute path, because its name is now
  * ours, and loaded with the first call that needs it. Owns the handle, written under pthread_once,
- * and the table of the trampolines (trampolines.S), whose entries are only ever replaced by the same
- * value. */
+ * and the table of the trampolines (trampolines.S), whose entries are only ever replaced by the
+ * same value. */
 #include "config.h"
 
 #include <dlfcn.h>

@@ -64,22 +64,6 @@ int shca_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
     return 0;
 }
 
-void shca_cq_notify(struct shca_peer *p, struct shca_cq_sh *cq, bool solicited)
-{
-    uint32_t arm = atomic_load(&cq->arm);
-    uint64_t record = (uint64_t)cq->index << 32 | arm;
-
-    if ((arm & 3) == 0 || ((arm & 3) == 2 && !solicited) || cq->event.fd < 0)
-        return;
-    /* First the event, then the disarming: killed in between, we leave one event too many, which
-     * the reader recognises by its number, and never a sleeper without an event. */
-    if (p)
-        shca_peer_signal(p, &cq->event, record);
-    else if (write(cq->event.fd, &record, sizeof record) < 0)
-        return;
-    atomic_compare_exchange_strong(&cq->arm, &arm, arm & ~3u);
-}
-
 static struct shca_cq *cq_of(uint32_t index)
 {
     return index < SHCA_CQS ? shca.cqs[index] : NULL;
@@ -139,17 +123,6 @@ SHCA_PUBLIC void ibv_ack_cq_events(struct ibv_cq *cq, unsigned nevents)
 }
 
 /* ---- asynchronous events ---- */
-
-void shca_async_send(struct shca_peer *p, const struct shca_pipe *to, enum ibv_event_type type,
-                     uint32_t index)
-{
-    uint64_t record = (uint64_t)type << 32 | index;
-
-    if (p)
-        shca_peer_signal(p, to, record);
-    else if (write(to->fd, &record, sizeof record) < 0)
-        return;
-}
 
 static bool about_cq(enum ibv_event_type type)
 {

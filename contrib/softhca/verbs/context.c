@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Opening and closing a device, its attributes, and its asynchronous events. Owns the contexts; the
- * list of them (for fork) is protected by contexts_lock. */
+/* Opening and closing a device, its attributes, and its asynchronous events. Owns the contexts. */
 #include "config.h"
 
 #include <endian.h>
@@ -11,12 +10,8 @@
 
 /* The public structure is the last member of verbs_context by contract of the header; ours puts
  * fields behind it, found by shca_ctx only. */
-#define MAX_CONTEXTS 256
-#define VENDOR_ID    0x025348 /* locally administered, as our GUIDs */
-#define CLOCK_KHZ    1000000  /* time stamps are nanoseconds */
-
-static pthread_mutex_t contexts_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct shca_context *contexts[MAX_CONTEXTS];
+#define VENDOR_ID 0x025348 /* locally administered, as our GUIDs */
+#define CLOCK_KHZ 1000000  /* time stamps are nanoseconds */
 
 /* Where real drivers put the counter of the device: all of it in tv_nsec. Ours counts ns, so it is
  * the same clock as the time stamps of completions. */
@@ -57,28 +52,6 @@ static void fill_ops(struct shca_context *c)
     v->alloc_parent_domain = shca_alloc_parent_domain;
 }
 
-static int remember(struct shca_context *c)
-{
-    int at = 0;
-
-    pthread_mutex_lock(&contexts_lock);
-    while (at < MAX_CONTEXTS && contexts[at])
-        at++;
-    if (at < MAX_CONTEXTS)
-        contexts[at] = c;
-    pthread_mutex_unlock(&contexts_lock);
-    return at < MAX_CONTEXTS ? 0 : ENFILE;
-}
-
-static void forget(struct shca_context *c)
-{
-    pthread_mutex_lock(&contexts_lock);
-    for (int i = 0; i < MAX_CONTEXTS; i++)
-        if (contexts[i] == c)
-            contexts[i] = NULL;
-    pthread_mutex_unlock(&contexts_lock);
-}
-
 static int set_up(struct shca_context *c, struct ibv_device *dev)
 {
     struct ibv_context *x = &c->v.context;
@@ -97,7 +70,7 @@ static int set_up(struct shca_context *c, struct ibv_device *dev)
     fill_ops(c);
     pthread_mutex_init(&x->mutex, NULL);
     e = shca_pipe_make(&x->async_fd, &c->async_wfd, &c->async);
-    if (e == 0 && (e = remember(c)) != 0) {
+    if (e == 0 && (e = shca_contexts_add(c)) != 0) {
         close(x->async_fd);
         close(c->async_wfd);
     }
@@ -129,80 +102,12 @@ SHCA_PUBLIC int ibv_close_device(struct ibv_context *ctx)
     if (!shca_owns(ctx))
         SHCA_PASS(fn, "ibv_close_device", -1, ctx);
     c = shca_ctx(ctx);
-    forget(c);
+    shca_contexts_remove(c);
     close(ctx->async_fd);
     close(c->async_wfd);
     pthread_mutex_destroy(&ctx->mutex);
     free(c);
     return 0;
-}
-
-void shca_contexts_tell(int hca, enum ibv_event_type type, uint32_t port)
-{
-    uint64_t record = (uint64_t)type << 32 | port;
-
-    pthread_mutex_lock(&contexts_lock);
-    for (int i = 0; i < MAX_CONTEXTS; i++)
-        if (contexts[i] && contexts[i]->hca == hca)
-            (void)!write(contexts[i]->async_wfd, &record, sizeof record);
-    pthread_mutex_unlock(&contexts_lock);
-}
-
-static int no_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
-{
-    (void)qp;
-    *bad = wr;
-    return EINVAL;
-}
-
-static int no_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
-{
-    (void)qp;
-    *bad = wr;
-    return EINVAL;
-}
-
-static int no_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
-{
-    (void)srq;
-    *bad = wr;
-    return EINVAL;
-}
-
-static int no_poll(struct ibv_cq *cq, int n, struct ibv_wc *wc)
-{
-    (void)cq;
-    (void)n;
-    (void)wc;
-    return -1;
-}
-
-static int no_notify(struct ibv_cq *cq, int solicited)
-{
-    (void)cq;
-    (void)solicited;
-    return EINVAL;
-}
-
-void shca_contexts_inherited(void)
-{
-    pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
-
-    /* As with hardware, the queues stay the parent's; a child that posts gets an error. */
-    contexts_lock = fresh;
-    for (int i = 0; i < MAX_CONTEXTS; i++) {
-        struct shca_context *c = contexts[i];
-
-        contexts[i] = NULL;
-        if (!c)
-            continue;
-        c->inherited = true;
-        c->v.context.ops.post_send = no_post_send;
-        c->v.context.ops.post_recv = no_post_recv;
-        c->v.context.ops.post_srq_recv = no_post_srq_recv;
-        c->v.context.ops.poll_cq = no_poll;
-        c->v.context.ops.req_notify_cq = no_notify;
-    }
 }
 
 /* ---- attributes ---- */

@@ -17,15 +17,6 @@
  * 500 ppm, half a millisecond in this time. */
 #define CLOCKS_NS UINT64_C(1000000000)
 
-struct shca_cursor {
-    struct shca_lock lock;
-    bool one_thread;
-    struct shca_pd *domain;
-    struct ibv_wc wc;
-    uint64_t stamp;
-    uint64_t to_wall, compared_at;
-};
-
 static inline struct shca_cursor *cursor_of(struct ibv_cq_ex *ex)
 {
     return shca_container(ex, struct shca_cq, ex)->cursor;
@@ -217,13 +208,6 @@ static struct shca_cursor *make_cursor(const struct ibv_cq_init_attr_ex *a)
         c->one_thread = c->one_thread || c->domain->td;
     }
     return c;
-}
-
-void shca_cursor_free(struct shca_cursor *c)
-{
-    if (c && c->domain)
-        c->domain->users--;
-    free(c);
 }
 
 struct ibv_cq_ex *shca_create_cq_ex(struct ibv_context *ctx, struct ibv_cq_init_attr_ex *init)

@@ -182,11 +182,6 @@ static bool publish(struct shca_qp *qp, uint32_t from, uint32_t to)
     return same;
 }
 
-uint32_t shca_qp_state(struct shca_qp *qp)
-{
-    return atomic_load_explicit(&qp->sh->state, memory_order_acquire);
-}
-
 static void drop_connection(struct shca_qp *qp)
 {
     if (qp->peer)

@@ -150,69 +150,6 @@ static void clear_ready(struct shca_cq *cq, uint32_t bit)
                               memory_order_relaxed);
 }
 
-void shca_eager_unpack(const struct shca_rq_sh *rq, uint32_t index, const struct shca_slot *s)
-{
-    const char *from = shca_eager_at(shca.seg, rq, s->eager - 1);
-    size_t left = s->byte_len;
-
-    for (uint32_t i = 0; i < s->nsge && left > 0; i++) {
-        const struct shca_sge *g = i == 0 ? &s->sge0 : shca_extra_at(shca.seg, rq, index, i);
-        size_t n = left < g->length ? left : g->length;
-
-        memcpy((void *)(uintptr_t)g->addr, from, n);
-        from += n;
-        left -= n;
-    }
-}
-
-void shca_eager_settle(const struct shca_rq_sh *rq, uint32_t index, struct shca_slot *s,
-                       uint32_t key)
-{
-    bool uses = false;
-
-    if (!s->eager)
-        return;
-    for (uint32_t i = 0; i < s->nsge; i++)
-        uses |= (i == 0 ? &s->sge0 : shca_extra_at(shca.seg, rq, index, i))->lkey == key;
-    if (uses) {
-        shca_eager_unpack(rq, index, s);
-        s->eager = 0;
-    }
-}
-
-void shca_receive_wc(const struct shca_slot *s, uint64_t wr_id, uint32_t qpn, struct ibv_wc *wc)
-{
-    memset(wc, 0, sizeof *wc);
-    wc->wr_id = wr_id;
-    wc->status = s->status;
-    wc->opcode = s->opcode ? IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV;
-    wc->byte_len = s->byte_len;
-    wc->imm_data = s->imm;
-    wc->wc_flags = s->wc_flags;
-    wc->qp_num = qpn;
-    wc->src_qp = s->src_qp;
-    wc->slid = s->slid;
-    wc->pkey_index = s->pkey_index;
-}
-
-void shca_flushed_wc(uint64_t wr_id, uint32_t qpn, struct ibv_wc *wc)
-{
-    memset(wc, 0, sizeof *wc);
-    wc->wr_id = wr_id;
-    wc->status = IBV_WC_WR_FLUSH_ERR;
-    wc->opcode = IBV_WC_RECV;
-    wc->qp_num = qpn;
-}
-
-bool shca_settled_error(struct shca_qp *qp)
-{
-    if (atomic_load(&qp->sh->state) != IBV_QPS_ERR)
-        return false;
-    shca_rx_lock(shca.seg, qp->sh, shca.pid);
-    shca_rx_unlock(qp->sh);
-    return true;
-}
-
 /* The receives to look at; in ERR also those that are being posted right now (see recv.c). */
 static uint32_t posted(struct shca_qp *qp)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The membership of this process: its slot on the fabric, its segment, and what happens to both at
- * fork(). Owns `shca`; shca.lock serialises creation. A program that never opens a softhca device
+ * fork(). shca.lock serialises creation. A program that never opens a softhca device
  * never gets here, so preloading the library into it costs nothing. */
 #include "config.h"
 
@@ -18,12 +18,6 @@
 /* Address space, not memory: only touched pages exist. 63 mapped peers make 16 GiB of addresses,
  * half of what valgrind can still place. */
 #define SEGMENT_BYTES (UINT64_C(256) << 20)
-
-struct shca_process shca = {.lock = PTHREAD_MUTEX_INITIALIZER,
-                            .seg_fd = -1,
-                            .claim_fd = -1,
-                            .info_fd = -1,
-                            .life = {-1, -1}};
 
 static uint64_t pages(uint64_t bytes)
 {
@@ -152,6 +146,7 @@ static void forget_parent(void)
     shca_contexts_inherited();
     shca.lock = fresh;
     shca_fault_inherited();
+    shca_early_inherited();
     shca_registry_inherited();
     memset(&shca_stats, 0, sizeof shca_stats);
     if (!shca.seg)
@@ -161,7 +156,9 @@ static void forget_parent(void)
     drop_all();
     shca_multicast_inherited();
     shca_peers_inherited();
-    shca_engine_inherited();
+    shca_helper_inherited();
+    shca_watch_inherited();
+    shca_pending_inherited();
     shca_xrcds_inherited();
     memset(shca.qps, 0, sizeof shca.qps);
     memset(shca.cqs, 0, sizeof shca.cqs);

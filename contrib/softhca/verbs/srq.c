@@ -285,40 +285,6 @@ bool shca_srq_fits(const struct ibv_srq *ibsrq, const struct ibv_context *ctx)
            shca_container(ibsrq, struct shca_srq, srq)->sh->type == IBV_SRQT_BASIC;
 }
 
-int shca_srq_join(struct shca_srq *srq, struct shca_cq *cq)
-{
-    struct shca_srq_use *u = srq->uses;
-
-    while (u && u->cq != cq)
-        u = u->next;
-    if (!u) {
-        u = calloc(1, sizeof *u);
-        if (!u)
-            return ENOMEM;
-        *u = (struct shca_srq_use){cq, 0, srq->uses};
-        srq->uses = u;
-        shca_cq_demand(cq, srq->sh->rq.depth);
-    }
-    u->users++;
-    srq->users++;
-    return 0;
-}
-
-void shca_srq_leave(struct shca_srq *srq, struct shca_cq *cq)
-{
-    struct shca_srq_use **at = &srq->uses, *u;
-
-    while ((*at)->cq != cq)
-        at = &(*at)->next;
-    u = *at;
-    srq->users--;
-    if (--u->users > 0)
-        return;
-    shca_cq_demand(cq, -(int64_t)srq->sh->rq.depth);
-    *at = u->next;
-    free(u);
-}
-
 /* ---- attributes ---- */
 
 SHCA_PUBLIC int ibv_modify_srq(struct ibv_srq *ibsrq, struct ibv_srq_attr *attr, int mask)
@@ -364,13 +330,6 @@ int shca_get_srq_num(struct ibv_srq *ibsrq, uint32_t *number)
 }
 
 /* ---- posting ---- */
-
-void shca_srq_give(struct shca_srq *srq, uint32_t number)
-{
-    shca_lock(&srq->lock);
-    srq->free[srq->n_free++] = number;
-    shca_unlock(&srq->lock);
-}
 
 static int post_one(struct shca_srq *srq, const struct ibv_recv_wr *wr)
 {

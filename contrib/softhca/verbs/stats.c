@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Counters of this process, appended as one line to the file SOFTHCA_STATS names (or to the
- * descriptor, when it is a number) when the process ends by exit or _exit. Owns the counters; they
- * are atomic and are not counted unless somebody asked. */
+ * descriptor, when it is a number) when the process ends by exit or _exit. Owns nothing. */
 #include "config.h"
 
 #include <dlfcn.h>
@@ -12,9 +11,6 @@
 #include <unistd.h>
 
 #include "shca.h"
-
-struct shca_stats shca_stats;
-bool shca_stats_on;
 
 static int open_sink(const char *where, bool *ours)
 {

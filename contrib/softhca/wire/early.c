@@ -84,7 +84,7 @@ void shca_early_enter(struct shca_qp *qp)
     atomic_fetch_add(&count, 1);
     shca.pending++;
     shca_unlock(&early_lock);
-    shca_engine_kick();
+    shca_helper_kick();
 }
 
 /* ---- landing; the caller holds early_lock ---- */

@@ -6,9 +6,6 @@
  */
 #include "config.h"
 
-#include <signal.h>
-#include <unistd.h>
-
 #include "wire/request.h"
 
 /* A late completion that counts empty polls must not keep a program waiting that sleeps. */
@@ -17,15 +14,6 @@
 
 /* UNHEARD: carried out, but the answer is lost. */
 enum stage { FRESH, SENDING, SENT, UNHEARD, EXECUTED };
-
-_Atomic uint32_t shca_fault_polls;
-
-void shca_fault_die(void)
-{
-    kill(getpid(), SIGKILL);
-    for (;;)
-        pause();
-}
 
 static enum shca_fault_op kind_of(uint32_t opcode)
 {

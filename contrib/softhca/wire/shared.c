@@ -150,6 +150,13 @@ void shca_shared_publish(const struct shca_receive *r, struct shca_qp *qp, struc
 
 /* ---- owner ---- */
 
+void shca_srq_give(struct shca_srq *srq, uint32_t number)
+{
+    shca_lock(&srq->lock);
+    srq->free[srq->n_free++] = number;
+    shca_unlock(&srq->lock);
+}
+
 /* Hands one message to the program and its slot back to the queue. */
 static void hand_over(struct shca_cq *cq, struct shca_srq *srq, uint32_t number, uint32_t qpn,
                       struct ibv_wc *wc, uint32_t *counted)

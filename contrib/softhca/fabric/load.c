@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Reads the settings of this process once from the environment, when the program first asks for
+ * devices. Writes shca_config under pthread_once. */
+#include "config.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "shca.h"
+
+static int config_status;
+
+/* The program may change its environment later. */
+static const char *keep(const char *text)
+{
+    return text ? strdup(text) : NULL;
+}
+
+static int load_faults(const char *text)
+{
+    char why[400];
+
+    if (!text || shca_fault_set(text, why, sizeof why) == 0)
+        return 0;
+    shca_say("SOFTHCA_FAULT: %s", why);
+    return EINVAL;
+}
+
+static void load(void)
+{
+    struct shca_config *c = &shca_config;
+    char why[400];
+
+    config_status = shca_settings_parse(environ, c, why, sizeof why);
+    if (config_status != 0) {
+        shca_say("%s", why);
+        return;
+    }
+    c->fabric_name = keep(c->fabric_name);
+    c->down_list = keep(c->down_list);
+    c->unplugged_list = keep(c->unplugged_list);
+    c->rate_list = keep(c->rate_list);
+    c->speed_list = keep(c->speed_list);
+    c->fault = keep(c->fault);
+    c->stats = keep(c->stats);
+    c->real = keep(c->real);
+    config_status = load_faults(c->fault);
+    if (c->rate_list)
+        atomic_store(&shca_detour, true);
+}
+
+int shca_config_load(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    pthread_once(&once, load);
+    return config_status;
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Send queues that wait: for a receiver, an acknowledgement, a wire, the end of a fault. Owns the
+ * list of their queue pairs; list_lock protects it and is taken before any sq_lock (which is only
+ * tried under it). */
+#include "config.h"
+
+#include "shca.h"
+
+static struct shca_lock list_lock;
+static struct shca_qp *list;
+
+void shca_pending_add(struct shca_qp *qp)
+{
+    shca_helper_start();
+    shca_lock(&list_lock);
+    if (!qp->pending) {
+        qp->pending = true;
+        qp->pending_next = list;
+        list = qp;
+        shca.pending++;
+    }
+    shca_unlock(&list_lock);
+    shca_helper_wake();
+}
+
+static void unlink_at(struct shca_qp **at)
+{
+    struct shca_qp *qp = *at;
+
+    *at = qp->pending_next;
+    qp->pending = false;
+    shca.pending--;
+}
+
+void shca_pending_remove(struct shca_qp *qp)
+{
+    shca_lock(&list_lock);
+    for (struct shca_qp **at = &list; *at; at = &(*at)->pending_next)
+        if (*at == qp) {
+            unlink_at(at);
+            break;
+        }
+    shca_unlock(&list_lock);
+}
+
+/* One stalled queue: true when nothing is left to do for it. */
+static bool run_one(struct shca_qp *qp, uint64_t now, uint64_t *next)
+{
+    bool idle;
+
+    /* Who holds the lock is posting to this queue pair and runs the queue itself. */
+    if (!shca_trylock(&qp->sq_lock)) {
+        *next = now + 100000;
+        return false;
+    }
+    if (qp->next_try <= now || shca_fault_due(&qp->fault) ||
+        (qp->peer && atomic_load(&qp->peer->dead)) || shca_qp_state(qp) == IBV_QPS_ERR)
+        shca_sq_run(qp);
+    idle = qp->sq_exec == qp->sq_tail;
+    if (!idle && qp->waiting != SHCA_WAIT_NEVER && qp->next_try < *next)
+        *next = qp->next_try;
+    shca_unlock(&qp->sq_lock);
+    return idle;
+}
+
+uint64_t shca_pending_run(void)
+{
+    uint64_t now, next = UINT64_MAX, early;
+
+    if (!shca_trylock(&list_lock))
+        return 1000000;
+    now = shca_now();
+    for (struct shca_qp **at = &list; *at;)
+        if (run_one(*at, now, &next))
+            unlink_at(at);
+        else
+            at = &(*at)->pending_next;
+    shca_unlock(&list_lock);
+    early = shca_early_run(now);
+    next = early < next ? early : next;
+    if (next == UINT64_MAX)
+        return next;
+    now = shca_now();
+    return next > now ? next - now : 0;
+}
+
+void shca_pending_inherited(void)
+{
+    list = NULL;
+    atomic_store(&list_lock.word, 0);
+}

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The send queue. A request is executed inside ibv_post_send when nothing is ahead of it, and kept
+ * in the queue when it has to wait (receiver not ready, peer not there yet, SQD). Its completion
+ * goes into the fifo of the CQ and is seen by a later poll, never by the post. Owns the queue;
+ * sq_lock is held throughout. */
+#include "config.h"
+
+#include "shca.h"
+
+#define MSEC UINT64_C(1000000)
+/* How long a process that is not (or no longer) there is waited for, whatever the ack timeout says:
+ * the fabric is this host, a missing process is a fact and not a lost packet. */
+#define ABSENT_NS (1000 * MSEC)
+
+/* Timer values of an RNR NAK, 1/100 ms (InfiniBand specification 1.3, table 45). */
+static const uint32_t rnr_delay[32] = {65536, 1,    2,    3,     4,     6,     8,     12,
+                                       16,    24,   32,   48,    64,    96,    128,   192,
+                                       256,   384,  512,  768,   1024,  1536,  2048,  3072,
+                                       4096,  6144, 8192, 12288, 16384, 24576, 32768, 49152};
+
+static enum ibv_wc_opcode wc_opcode(uint32_t op)
+{
+    switch (op) {
+    case IBV_WR_RDMA_WRITE:
+    case IBV_WR_RDMA_WRITE_WITH_IMM:
+        return IBV_WC_RDMA_WRITE;
+    case IBV_WR_RDMA_READ:
+        return IBV_WC_RDMA_READ;
+    case IBV_WR_ATOMIC_CMP_AND_SWP:
+        return IBV_WC_COMP_SWAP;
+    case IBV_WR_ATOMIC_FETCH_AND_ADD:
+        return IBV_WC_FETCH_ADD;
+    default:
+        return IBV_WC_SEND;
+    }
+}
+
+static void push(struct shca_qp *qp, const struct shca_op *op, uint32_t index,
+                 enum ibv_wc_status status)
+{
+    struct ibv_wc wc;
+
+    memset(&wc, 0, sizeof wc);
+    wc.wr_id = op->wr_id;
+    wc.status = status;
+    wc.opcode = wc_opcode(op->opcode);
+    wc.byte_len = op->length;
+    wc.qp_num = qp->qp.qp_num;
+    shca_cq_push(qp->scq, qp, index, &wc);
+}
+
+void shca_sq_flush(struct shca_qp *qp)
+{
+    qp->waiting = SHCA_DONE;
+    for (; qp->sq_exec != qp->sq_tail; qp->sq_exec++)
+        push(qp, &shca_wqe_at(qp, qp->sq_exec)->op, qp->sq_exec, IBV_WC_WR_FLUSH_ERR);
+}
+
+void shca_qp_error(struct shca_qp *qp)
+{
+    struct shca_qp_sh *sh = qp->sh;
+
+    shca_rx_lock(shca.seg, sh, shca.pid);
+    atomic_store(&sh->state, IBV_QPS_ERR);
+    shca_rx_unlock(sh);
+    qp->attr.qp_state = qp->qp.state = IBV_QPS_ERR;
+    shca_sq_flush(qp);
+    shca_rq_error(qp);
+}
+
+/* Written here only, under sq_lock: no atomic operation is needed, only whole words. */
+static void count(struct shca_qp *qp, uint32_t bytes)
+{
+    uint64_t m = atomic_load_explicit(&qp->messages, memory_order_relaxed) + 1;
+    uint64_t b = atomic_load_explicit(&qp->bytes, memory_order_relaxed) + bytes;
+
+    atomic_store_explicit(&qp->messages, m, memory_order_relaxed);
+    atomic_store_explicit(&qp->bytes, b, memory_order_relaxed);
+}
+
+/* A request failed. Where nobody acknowledges, only the send queue breaks (SQE): receives go on,
+ * and the program may set it going again (10.3.1). */
+static void break_sends(struct shca_qp *qp)
+{
+    enum ibv_qp_type type = qp->qp.qp_type;
+    uint32_t rts = IBV_QPS_RTS;
+
+    if ((type == IBV_QPT_UC || type == IBV_QPT_UD) &&
+        atomic_compare_exchange_strong(&qp->sh->state, &rts, IBV_QPS_SQE)) {
+        qp->attr.qp_state = qp->qp.state = IBV_QPS_SQE;
+        shca_sq_flush(qp);
+    } else {
+        shca_qp_error(qp);
+    }
+}
+
+static void complete(struct shca_qp *qp, const struct shca_op *op, uint32_t index,
+                     enum ibv_wc_status status)
+{
+    qp->waiting = SHCA_DONE;
+    qp->sq_exec = index + 1;
+    if (status != IBV_WC_SUCCESS) {
+        push(qp, op, index, status);
+        break_sends(qp);
+        return;
+    }
+    count(qp, op->length);
+    if (op->flags & IBV_SEND_SIGNALED)
+        push(qp, op, index, status);
+}
+
+/* ---- retry ---- */
+
+static uint64_t ack_budget(const struct shca_qp *qp, bool absent)
+{
+    uint64_t total;
+
+    if (qp->attr.timeout == 0) /* for ever, unless nobody is there */
+        return absent ? ABSENT_NS : UINT64_MAX / 2;
+    total = (UINT64_C(4096) << qp->attr.timeout) * (qp->attr.retry_cnt + 1u);
+    return absent && total > ABSENT_NS ? ABSENT_NS : total;
+}
+
+static bool stall_ack(struct shca_qp *qp, enum ibv_wc_status *status)
+{
+    uint64_t now = shca_now();
+    bool absent = qp->peer == NULL && !shca_path_cut(qp->sh->port, qp->dest_port);
+    uint64_t limit = now + ack_budget(qp, absent);
+
+    SHCA_COUNT(retries);
+    /* Only absence, found out when a port came back, makes the time shorter. */
+    if (qp->waiting != SHCA_WAIT_ACK || limit < qp->give_up)
+        qp->give_up = limit;
+    qp->waiting = SHCA_WAIT_ACK;
+    qp->next_try = now + MSEC;
+    *status = IBV_WC_RETRY_EXC_ERR;
+    return now >= qp->give_up;
+}
+
+/* A receiver that only pretends (a fault) may never have been looked for. */
+static uint32_t asked_delay(const struct shca_qp *qp)
+{
+    return qp->target ? qp->target->min_rnr : qp->attr.min_rnr_timer;
+}
+
+static bool stall_rnr(struct shca_qp *qp, enum ibv_wc_status *status)
+{
+    SHCA_COUNT(rnr);
+    if (qp->waiting != SHCA_WAIT_RNR)
+        qp->rnr_left = qp->attr.rnr_retry;
+    qp->waiting = SHCA_WAIT_RNR;
+    *status = IBV_WC_RNR_RETRY_EXC_ERR;
+    if (qp->rnr_left == 0)
+        return true;
+    if (qp->rnr_left != 7) /* 7: for ever */
+        qp->rnr_left--;
+    qp->next_try = shca_now() + rnr_delay[asked_delay(qp) & 31] * UINT64_C(10000);
+    return false;
+}
+
+/* Arms the timer of what a request waits for; true when it has waited long enough. */
+static bool stall(struct shca_qp *qp, int wait, enum ibv_wc_status *status)
+{
+    if (wait != SHCA_WAIT_ACK && wait != SHCA_WAIT_RNR)
+        return false;
+    qp->rate.end = shca_now();
+    return wait == SHCA_WAIT_ACK ? stall_ack(qp, status) : stall_rnr(qp, status);
+}
+
+/* Runs one request: true when it is finished (well or badly). */
+bool shca_sq_execute(struct shca_qp *qp, const struct shca_op *op, uint32_t index)
+{
+    enum ibv_wc_status status = IBV_WC_SUCCESS;
+    int wait = shca_detours() ? shca_fault_execute(qp, op, &status) : shca_execute(qp, op, &status);
+
+    if (wait != SHCA_DONE && !stall(qp, wait, &status))
+        return false;
+    complete(qp, op, index, status);
+    return true;
+}
+
+void shca_sq_run(struct shca_qp *qp)
+{
+    while (qp->sq_exec != qp->sq_tail) {
+        uint32_t state = shca_qp_state(qp);
+
+        if (state == IBV_QPS_ERR) {
+            shca_qp_error(qp);
+            return;
+        }
+        if (state == IBV_QPS_SQE) {
+            shca_sq_flush(qp);
+            return;
+        }
+        if (state != IBV_QPS_RTS) {
+            qp->waiting = SHCA_WAIT_NEVER;
+            return;
+        }
+        if (!shca_sq_execute(qp, &shca_wqe_at(qp, qp->sq_exec)->op, qp->sq_exec))
+            return;
+    }
+}
