@@ -4,11 +4,15 @@
  * fence's callback runs on libpmix's own thread and touches nothing but one atomic. */
 #include "config.h"
 
+#include <fcntl.h>
 #include <pmix.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/report.h"
@@ -18,6 +22,7 @@
 struct tk_bootstrap tk_bootstrap = {.rank = 0, .size = 1, .local_size = 1, .alone = true};
 
 static pmix_proc_t myself;
+static char session[4096]; /* the launcher's directory of the job; empty: there is none */
 
 enum { fence_pending = 1 }; /* any value that is no PMIx status: those are zero or negative */
 static _Atomic int fence_status;
@@ -159,6 +164,14 @@ static enum tk_status learn_sizes(void)
     return TK_FAIL;
 }
 
+/* Under our own launcher; the client may change its environment later. */
+static void take_session(void)
+{
+    const char *name = tk_getenv("TRUNKLINE_SESSION");
+    if (name && strlen(name) < sizeof(session))
+        strcpy(session, name);
+}
+
 enum tk_status tk_bootstrap_open(void)
 {
     pmix_status_t rc = PMIx_Init(&myself, NULL, 0);
@@ -166,6 +179,7 @@ enum tk_status tk_bootstrap_open(void)
         return alone(rc);
     tk_bootstrap.alone = false;
     tk_bootstrap.rank = myself.rank;
+    take_session();
     return learn_sizes();
 }
 
@@ -311,10 +325,27 @@ void tk_bootstrap_abort(int code, const char *why)
         PMIx_Abort(code, why, NULL, 0);
 }
 
+/* A file in the launcher's directory of the job, which the guard looks for when the rank has ended
+ * (spawner/guard/session.h). PMIx cannot serve instead: its calls wait for the server, PMIx_Commit()
+ * of libpmix 4.2 without a time limit. */
+bool tk_bootstrap_leave_mark(void)
+{
+    char path[sizeof(session) + 32];
+    if (tk_bootstrap.alone || !session[0])
+        return false;
+    snprintf(path, sizeof(path), "%s/left.%u", session, tk_bootstrap.rank);
+    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, S_IRUSR | S_IWUSR);
+    if (fd >= 0)
+        close(fd);
+    return fd >= 0;
+}
+
 void tk_bootstrap_close(void)
 {
-    if (!tk_bootstrap.alone)
-        PMIx_Finalize(NULL, 0);
+    if (tk_bootstrap.alone)
+        return;
+    tk_bootstrap_leave_mark();
+    PMIx_Finalize(NULL, 0);
 }
 
 void tk_bootstrap_close_early(void)

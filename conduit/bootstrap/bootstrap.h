@@ -51,6 +51,11 @@ void tk_bootstrap_abort(int code, const char *why);
  * that died in it: that is the launcher's to tell. */
 enum tk_status tk_bootstrap_part(void (*poll)(void), uint64_t deadline);
 
+/* Our launcher's PMIx server may be stuck by the time that a rank leaves: tells the launcher in
+ * another way that this rank leaves in order, with a code that all agree on. True if it will know.
+ * Under other launchers there is no such way. */
+bool tk_bootstrap_leave_mark(void);
+
 /* Orderly good-bye; no bootstrap call afterwards. */
 void tk_bootstrap_close(void);
 

@@ -215,11 +215,18 @@ static enum tk_status part_from_others(void (*poll)(void), uint64_t until)
  * come, and with which codes. */
 static void part(void)
 {
+    /* A PMIx server that is stuck holds up all that follows, until the watchdog ends it: that does
+     * not change what all ranks have agreed on over the network. */
+    if (network_ready && tk_agree_step() && tk_bootstrap_leave_mark())
+        tk_code_is_known();
     if (part_from_others(serve, deadline) != TK_OK)
-        tk_abort_job(code_of_forced_end(), "not all processes came to the end of the job");
+        tk_abort_job(is_told ? tk_final_code : code_of_forced_end(),
+                     "not all processes came to the end of the job");
     if (!network_ready || !tk_agree_step())
         learn_code_of_all();
     tk_shm_set_fate(TK_FATE_LEFT);
+    if (tk_bootstrap_leave_mark())
+        tk_code_is_known();
     tk_bootstrap_close();
     is_over = true;
 }

@@ -5,6 +5,7 @@
 #include "agent.h"
 #include "spawner/base/say.h"
 #include "spawner/guard/guard.h"
+#include "spawner/head/signals.h"
 
 #include <errno.h>
 #include <string.h>
@@ -33,6 +34,7 @@ bool agent_start_local(const struct job *job, struct agent *agent)
     if (pid == 0) {
         close(control[0]);
         close(output[0]);
+        signals_forget(); /* the guard sets its own handlers first thing */
         guard_run(job, control[1], output[1]);
     }
     close(control[1]);

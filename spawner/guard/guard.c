@@ -7,6 +7,7 @@
 #include "guard_private.h"
 #include "session.h"
 #include "spawner/base/clock.h"
+#include "spawner/base/look.h"
 #include "spawner/base/say.h"
 #include "spawner/children/children.h"
 
@@ -96,11 +97,13 @@ static void obey(struct guard *g)
     struct wire_frame f;
     while (wire_next(&g->control, &f)) {
         uint32_t number = f.length >= 4 ? wire_number(f.payload) : 0;
-        if (f.type == WIRE_KILL)
+        if (f.type == WIRE_KILL) {
+            wire_send(&g->control, WIRE_ENDING, 0, 0, NULL, 0);
             end_ranks(g, number);
-        else if (f.type == WIRE_SIGNAL)
+        }
+        if (f.type == WIRE_SIGNAL)
             children_signal(g->pids, g->job->ranks, (int)number);
-        else if (f.type == WIRE_MUTE)
+        if (f.type == WIRE_MUTE)
             mute(g, f.aux);
     }
 }
@@ -171,6 +174,8 @@ static void child_ended(struct guard *g, pid_t pid, int status)
         g->pids[r] = 0;
         g->alive--;
         tell_of_starved(g, r, status);
+        if (WIFEXITED(status) && session_has_mark(g->job->session, r))
+            wire_send(&g->control, WIRE_FINALIZED, 0, r, NULL, 0);
         wire_send_number(&g->control, WIRE_EXITED, r, (uint32_t)status);
         return;
     }
@@ -265,7 +270,10 @@ static void advance(struct guard *g)
     bool late = clock_ms() >= g->deadline;
 
     if (g->phase == GUARD_STARTING && late && !g->killing) {
-        guard_lost(g, "the PMIx server did not start within 60 s");
+        char doing[400];
+        look_describe(g->server_pid, NULL, doing, sizeof(doing));
+        guard_lost(g, "the PMIx server (pid %d) did not start within 60 s; it is %s",
+                   (int)g->server_pid, doing);
         g->deadline = CLOCK_NEVER;
     }
     bool over = g->alive == 0 && (g->killing || g->phase == GUARD_RUNNING);
@@ -363,6 +371,8 @@ static void settle(void)
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     dup2(null, STDIN_FILENO);
     dup2(null, STDOUT_FILENO);
+    if (null > STDERR_FILENO)
+        close(null);
 }
 
 static void *need(size_t count, size_t size)

@@ -18,6 +18,9 @@
 /* libpmix needs a tenth of a second; a minute means that it hangs. */
 enum { SERVER_START_MS = 60000 };
 
+/* The longest that libpmix may take to answer its own server, on a host that is very busy. */
+enum { ANSWER_MAX_MS = 60000 };
+
 static const char *remedy(int error)
 {
     switch (error) {
@@ -45,7 +48,12 @@ void guard_start_server(struct guard *g)
     pid_t pid = fork();
     if (pid == 0) {
         const struct job *job = g->job;
-        struct server_job s = {job->nspace, job->host, job->session, job->ranks};
+        struct server_job s = {job->nspace,
+                               job->host,
+                               job->session,
+                               job->ranks,
+                               job->start_ms ? job->began + job->start_ms : CLOCK_NEVER,
+                               job->start_ms < ANSWER_MAX_MS ? job->start_ms : ANSWER_MAX_MS};
         server_run(&s, pair[1], self);
     }
     int error = errno;
@@ -56,6 +64,7 @@ void guard_start_server(struct guard *g)
         return;
     }
     g->server_pid = pid;
+    wire_send_number(&g->control, WIRE_SERVER, 0, (uint32_t)pid);
     wire_open(&g->server, pair[0]);
     g->deadline = clock_ms() + SERVER_START_MS;
 }

@@ -30,6 +30,14 @@ bool session_make(const char *path)
     return mkdir(path, S_IRWXU) == 0;
 }
 
+bool session_has_mark(const char *path, unsigned rank)
+{
+    char name[4200];
+    struct stat s;
+    int n = snprintf(name, sizeof(name), "%s/left.%u", path, rank);
+    return n > 0 && (size_t)n < sizeof(name) && lstat(name, &s) == 0 && s.st_uid == geteuid();
+}
+
 bool session_has_room(const char *parent, unsigned ranks)
 {
     struct statvfs s;

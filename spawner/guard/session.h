@@ -15,6 +15,10 @@ bool session_name(const char *parent, char *path, size_t size);
 /* Makes the directory, for this user alone; it must not exist. False with errno. */
 bool session_make(const char *path);
 
+/* Has rank `rank` left word in the directory that it leaves in order? The library does when all
+ * ranks have agreed on the exit code, as its PMIx server may be stuck (conduit/bootstrap). */
+bool session_has_mark(const char *path, unsigned rank);
+
 /* True when libpmix's shared-memory store fits; on a tiny file system clients of it fail or hang.
  */
 bool session_has_room(const char *path, unsigned ranks);

@@ -10,6 +10,7 @@
 #include "signals.h"
 #include "spawner/agent/agent.h"
 #include "spawner/base/clock.h"
+#include "spawner/base/look.h"
 #include "spawner/base/say.h"
 #include "spawner/children/children.h"
 #include "spawner/guard/session.h"
@@ -19,6 +20,7 @@
 #include <stdarg.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -28,6 +30,13 @@ enum { FLUSH_MS = 2000 };
 
 /* The kernel kills the ranks when the guard dies; this bounds the wait for their end. */
 enum { SWEEP_MS = 5000 };
+
+/* The guard's loop never waits for anything but its events; the longest that it does at a time is
+ * to start a thousand ranks. */
+enum { ANSWER_MS = 5000 };
+
+/* Ranks whose state is described when they do not join: all tend to be in the same. */
+enum { DESCRIBED_MAX = 8 };
 
 struct head {
     const struct job *job;
@@ -42,6 +51,10 @@ struct head {
     int64_t give_up; /* when to stop waiting for the reader of our output: the user wants the end */
     int64_t unread_at;     /* the same, unless something is read meanwhile: the job is over */
     uint64_t seen_written; /* of the output, when unread_at was set */
+    pid_t server;          /* the PMIx server, 0 before the guard has told */
+    bool answered;         /* the guard has taken the order to kill */
+    bool abandoned;        /* the guard does not even die */
+    int64_t answer_by;     /* when it is taken for stuck */
 };
 
 static int signal_pipe = -1;
@@ -67,7 +80,41 @@ static void tell(struct head *h, const char *format, ...)
 static void order_end(struct head *h, uint32_t grace_ms)
 {
     h->ending = true;
+    if (!h->answered && h->answer_by == CLOCK_NEVER)
+        h->answer_by = clock_ms() + ANSWER_MS;
     wire_send_number(&h->control, WIRE_KILL, 0, grace_ms);
+}
+
+/* What those are doing that a job waits for in vain. */
+static void describe_missing(struct head *h)
+{
+    const struct policy *p = &h->policy;
+    char doing[600];
+    uint32_t described = 0, more = 0;
+
+    for (uint32_t r = 0; r < p->ranks; r++) {
+        if (!policy_is_missing(p, r) || !p->rank[r].pid)
+            continue;
+        if (described == DESCRIBED_MAX) {
+            more++;
+            continue;
+        }
+        look_describe(p->rank[r].pid, h->job->program, doing, sizeof(doing));
+        tell(h, "  rank %u (pid %d): %s", r, p->rank[r].pid, doing);
+        described++;
+    }
+    if (more)
+        tell(h, "  %u more ranks have not joined", more);
+    struct rlimit space;
+    if (getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur != RLIM_INFINITY)
+        tell(h, "  the address space is limited to %llu MiB a process (ulimit -v)",
+             (unsigned long long)space.rlim_cur >> 20);
+    if (h->server) {
+        look_describe(h->server, NULL, doing, sizeof(doing));
+        tell(h, "  the PMIx server (pid %d): %s", (int)h->server, doing);
+    }
+    look_describe(h->agent.pid, NULL, doing, sizeof(doing));
+    tell(h, "  the guard (pid %d): %s", (int)h->agent.pid, doing);
 }
 
 static void consult_policy(struct head *h)
@@ -77,6 +124,8 @@ static void consult_policy(struct head *h)
         return;
     if (policy_sentence(&h->policy, say_verbosity() > 0, text, sizeof(text)))
         tell(h, "%s", text);
+    if (h->policy.cause == CAUSE_LATE)
+        describe_missing(h);
     order_end(h, h->job->grace_ms);
 }
 
@@ -115,6 +164,13 @@ static void hear_frame(struct head *h, const struct wire_frame *f)
     case WIRE_LOST:
         policy_lost(p, (const char *)f->payload, f->length, now);
         break;
+    case WIRE_SERVER:
+        h->server = (pid_t)number;
+        break;
+    case WIRE_ENDING:
+        h->answered = true;
+        h->answer_by = CLOCK_NEVER;
+        break;
     case WIRE_DONE:
         h->done = true;
         break;
@@ -146,7 +202,9 @@ static void stop_together(struct head *h)
 {
     wire_send_number(&h->control, WIRE_SIGNAL, 0, SIGSTOP);
     wire_flush(&h->control);
+    int64_t stopped_at = clock_ms();
     raise(SIGSTOP);
+    policy_was_stopped(&h->policy, clock_ms() - stopped_at);
     wire_send_number(&h->control, WIRE_SIGNAL, 0, SIGCONT);
 }
 
@@ -191,6 +249,7 @@ static int64_t set_up_poll(struct head *h, struct pollfd *p)
     p[POLL_OUTPUT] = (struct pollfd){output_waits_for(&h->output), POLLOUT, 0};
 
     int64_t deadline = clock_earlier(policy_deadline(&h->policy), h->input.ask_again);
+    deadline = clock_earlier(deadline, h->answer_by);
     return clock_earlier(deadline, clock_earlier(h->give_up, h->unread_at));
 }
 
@@ -206,6 +265,30 @@ static void serve(struct head *h, const struct pollfd *p)
         input_carry(&h->input, &h->guard_io);
     if (p[POLL_OUTPUT].revents)
         write_output(h);
+}
+
+/* A guard that has not taken the order to end the job is stopped or stuck in the kernel: it is
+ * killed, and the kernel kills the ranks and the server with it. One that not even SIGKILL ends is
+ * left behind. */
+static void watch_guard(struct head *h)
+{
+    char doing[600];
+
+    if (clock_ms() < h->answer_by)
+        return;
+    if (!h->abandoned) {
+        look_describe(h->agent.pid, NULL, doing, sizeof(doing));
+        tell(h, "the guard (pid %d) does not answer, killing it: %s", (int)h->agent.pid, doing);
+        kill(h->agent.pid, SIGKILL);
+        h->answer_by = clock_ms() + SWEEP_MS;
+        h->abandoned = true;
+        return;
+    }
+    for (uint32_t r = 0; r < h->job->ranks; r++)
+        if (h->policy.rank[r].pid && !h->policy.rank[r].exited)
+            kill(-h->policy.rank[r].pid, SIGKILL);
+    h->answer_by = CLOCK_NEVER;
+    h->control.ended = h->guard_io.ended = true;
 }
 
 /* All is told, or the guard was killed. */
@@ -266,6 +349,7 @@ static void loop(struct head *h, bool (*is_over)(const struct head *))
     struct pollfd p[POLL_COUNT];
     while (!is_over(h)) {
         consult_policy(h);
+        watch_guard(h);
         lose_patience(h);
         wire_flush(&h->control);
         wire_flush(&h->guard_io);
@@ -291,10 +375,13 @@ static void stand_in_for_guard(struct head *h)
 
 int head_run(const struct job *job)
 {
-    struct head h = {
-        .job = job, .signals = signal_pipe, .give_up = CLOCK_NEVER, .unread_at = CLOCK_NEVER};
+    struct head h = {.job = job,
+                     .signals = signal_pipe,
+                     .give_up = CLOCK_NEVER,
+                     .unread_at = CLOCK_NEVER,
+                     .answer_by = CLOCK_NEVER};
 
-    if (!policy_init(&h.policy, job->ranks, job->start_ms)) {
+    if (!policy_init(&h.policy, job->ranks, job->start_ms, job->began)) {
         say("out of memory for %u ranks", job->ranks);
         return EXIT_RUNTIME;
     }
@@ -316,7 +403,7 @@ int head_run(const struct job *job)
     tell_of_unread(&h);
     wire_close(&h.control);
     wire_close(&h.guard_io);
-    waitpid(h.agent.pid, NULL, 0);
+    waitpid(h.agent.pid, NULL, h.abandoned ? WNOHANG : 0);
     int status = policy_status(&h.policy);
     policy_free(&h.policy);
     return status == 0 && h.output.failed ? EXIT_OUTPUT_LOST : status;

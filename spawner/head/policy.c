@@ -6,16 +6,19 @@
 #include "spawner/base/clock.h"
 #include "spawner/base/say.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 
-bool policy_init(struct policy *p, uint32_t ranks, int64_t start_ms)
+bool policy_init(struct policy *p, uint32_t ranks, int64_t start_ms, int64_t began)
 {
-    *p = (struct policy){
-        .ranks = ranks, .start_ms = start_ms, .late_at = CLOCK_NEVER, .decide_at = CLOCK_NEVER};
+    *p = (struct policy){.ranks = ranks,
+                         .start_ms = start_ms,
+                         .late_at = start_ms ? began + start_ms : CLOCK_NEVER,
+                         .decide_at = CLOCK_NEVER};
     p->rank = calloc(ranks, sizeof(*p->rank));
     return p->rank != NULL;
 }
@@ -97,8 +100,6 @@ void policy_connected(struct policy *p, uint32_t rank, int64_t now)
     if (rank >= p->ranks)
         return;
     p->rank[rank].connected = true;
-    if (p->start_ms && p->late_at == CLOCK_NEVER)
-        p->late_at = now + p->start_ms;
     if (p->any_absent)
         blame(p, CAUSE_ABSENT, p->absent, 0, now);
 }
@@ -245,13 +246,24 @@ void policy_user_signal(struct policy *p, int signal)
         p->decide_at = 0; /* the user does not wait for a window */
 }
 
+void policy_was_stopped(struct policy *p, int64_t ms)
+{
+    if (p->late_at != CLOCK_NEVER)
+        p->late_at += ms;
+}
+
+bool policy_is_missing(const struct policy *p, uint32_t rank)
+{
+    return !p->rank[rank].connected && !p->rank[rank].exited;
+}
+
 static void look_for_late_ranks(struct policy *p, int64_t now)
 {
     if (now < p->late_at || p->cause != CAUSE_NONE)
         return;
     p->late_at = CLOCK_NEVER;
     for (uint32_t r = 0; r < p->ranks; r++)
-        if (!p->rank[r].connected && !p->rank[r].exited) {
+        if (policy_is_missing(p, r)) {
             blame(p, CAUSE_LATE, r, 0, now);
             return;
         }
@@ -370,6 +382,28 @@ static bool abort_sentence(const struct policy *p, bool wordy, char *text, size_
     return true;
 }
 
+static void late_sentence(const struct policy *p, char *text, size_t size)
+{
+    double seconds = (double)p->start_ms / 1000;
+    uint32_t more = 0;
+
+    for (uint32_t r = 0; r < p->ranks; r++)
+        more += r != p->culprit && policy_is_missing(p, r);
+    char others[32] = "has";
+    if (more)
+        snprintf(others, sizeof(others), "and %u other%s have", more, more == 1 ? "" : "s");
+    if (p->launched)
+        snprintf(text, size,
+                 "rank %u (pid %d) %s not joined the job %g s after the launcher was started; "
+                 "ending the job (GASNET_START_TIMEOUT sets the limit)",
+                 p->culprit, p->rank[p->culprit].pid, others, seconds);
+    else
+        snprintf(text, size,
+                 "no rank could be started within %g s: the PMIx server is not ready; ending the "
+                 "job (GASNET_START_TIMEOUT sets the limit)",
+                 seconds);
+}
+
 /* Who types it knows, and nobody reads what is said to a terminal that was closed. */
 static bool is_of_terminal(int signal)
 {
@@ -432,14 +466,13 @@ bool policy_sentence(const struct policy *p, bool wordy, char *text, size_t size
                  r, pid);
         return true;
     case CAUSE_LATE:
-        snprintf(text, size,
-                 "rank %u (pid %d) has not joined the job %g s after the first rank did; ending "
-                 "the job "
-                 "(GASNET_START_TIMEOUT sets the limit)",
-                 r, pid, (double)p->start_ms / 1000);
+        late_sentence(p, text, size);
         return true;
     case CAUSE_NO_EXEC:
-        snprintf(text, size, "the program cannot be executed: %s", strerror(p->code));
+        snprintf(text, size, "the program cannot be executed: %s%s", strerror(p->code),
+                 p->code == ENOENT ? ": it is there, but the loader that it names is not (readelf "
+                                     "-l shows its name)"
+                                   : "");
         return true;
     case CAUSE_LOST:
         snprintf(text, size, "%s", p->text);

@@ -55,7 +55,7 @@ struct policy {
     uint32_t ranks;
     struct policy_rank *rank;
     uint32_t launched, exited;
-    int64_t start_ms; /* time for all ranks to join once one has; 0 = for ever */
+    int64_t start_ms; /* time for all ranks to join; 0 = for ever */
     int64_t late_at;  /* when that time is over */
     bool any_absent;  /* some rank has left without joining */
     uint32_t absent;  /* the first of them */
@@ -72,8 +72,9 @@ struct policy {
     uint32_t remaining; /* ranks still alive at the decision */
 };
 
-/* False without memory. */
-bool policy_init(struct policy *p, uint32_t ranks, int64_t start_ms);
+/* False without memory. The time for joining counts from `began`, when the launcher was started: a
+ * server that never answers lets no rank join at all. */
+bool policy_init(struct policy *p, uint32_t ranks, int64_t start_ms, int64_t began);
 void policy_free(struct policy *p);
 
 /* The news. Ranks out of range are ignored. `now` is in ms. */
@@ -87,6 +88,12 @@ void policy_exited(struct policy *p, uint32_t rank, int wait_status, int64_t now
 void policy_no_exec(struct policy *p, uint32_t rank, int error, int64_t now);
 void policy_lost(struct policy *p, const char *text, size_t length, int64_t now);
 void policy_user_signal(struct policy *p, int signal);
+
+/* The whole job was stopped for `ms`: that time does not count for joining. */
+void policy_was_stopped(struct policy *p, int64_t ms);
+
+/* A rank that has not joined and still runs or was never started. */
+bool policy_is_missing(const struct policy *p, uint32_t rank);
 
 /* There will be no more news, so no window stays open. */
 void policy_close(struct policy *p);

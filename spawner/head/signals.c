@@ -45,6 +45,13 @@ int signals_catch(int *ignored)
     return pipe_ends[0];
 }
 
+void signals_forget(void)
+{
+    close(pipe_ends[0]);
+    close(pipe_ends[1]);
+    pipe_ends[0] = pipe_ends[1] = -1;
+}
+
 int signals_next(int fd)
 {
     unsigned char byte;

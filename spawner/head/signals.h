@@ -8,6 +8,9 @@
  * before. SIGHUP stays ignored if it was (nohup). Returns the file to poll. */
 int signals_catch(int *ignored);
 
+/* Closes the files of the pipe, in a process that was forked from the head. */
+void signals_forget(void);
+
 /* The next signal that came, 0 for none. */
 int signals_next(int fd);
 

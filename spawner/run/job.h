@@ -21,7 +21,8 @@ struct job {
     char host[256];      /* name of this host */
     char session[4096];  /* directory for libpmix's files; made by the guard */
     uint32_t grace_ms;   /* between SIGTERM and SIGKILL */
-    uint32_t start_ms;   /* for ranks to join once the first has; 0 = for ever */
+    int64_t began;       /* when the launcher was started, clock_ms */
+    uint32_t start_ms;   /* from then, for all ranks to join; 0 = for ever */
     uint32_t reader_ms;  /* for whoever reads the output, once no rank lives; 0 = for ever */
     struct rlimit files; /* RLIMIT_NOFILE for the ranks, as the user set it */
     int ignored[10];     /* signals ignored when we were started, 0-terminated */

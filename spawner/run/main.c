@@ -9,11 +9,13 @@
 #include "job.h"
 #include "options.h"
 #include "program.h"
+#include "spawner/base/clock.h"
 #include "spawner/base/say.h"
 #include "spawner/guard/session.h"
 #include "spawner/head/head.h"
 #include "settings/settings.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -23,8 +25,10 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Two pipes a rank in the guard, and what libc, libpmix and we ourselves hold open. */
-enum { FILES_PER_RANK = 2, FILES_BASE = 64 };
+/* Two pipes a rank in the guard, one connection a rank in the server. Beside them the server, which
+ * needs more than the guard, was seen to run with 14 (libpmix 4.2); the rest is for other versions.
+ */
+enum { FILES_PER_RANK = 2, FILES_BASE = 24 };
 
 /* A server that is alive answers at once, and one that starts a thousand ranks in some seconds. */
 #define HANDSHAKE_SECONDS "60"
@@ -75,10 +79,27 @@ static int check_options(const struct options *o)
     return check_spawner(o);
 }
 
+/* Files that we were started with beside the standard ones; our processes inherit them and pass
+ * them on to the ranks. */
+static rlim_t inherited_files(void)
+{
+    rlim_t most = STDERR_FILENO;
+    DIR *d = opendir("/proc/self/fd");
+    if (!d)
+        return 0;
+    for (struct dirent *e = readdir(d); e; e = readdir(d)) {
+        int fd = atoi(e->d_name);
+        if (fd != dirfd(d))
+            most += fd > STDERR_FILENO;
+    }
+    closedir(d);
+    return most - STDERR_FILENO;
+}
+
 static int raise_file_limit(void)
 {
     struct rlimit limit;
-    rlim_t wanted = FILES_BASE + FILES_PER_RANK * (rlim_t)job.ranks;
+    rlim_t wanted = inherited_files() + FILES_BASE + FILES_PER_RANK * (rlim_t)job.ranks;
 
     if (getrlimit(RLIMIT_NOFILE, &job.files) != 0)
         return 0;
@@ -138,6 +159,7 @@ static void set_rank_environment(void)
     /* A rank that cannot reach PMIx must not take itself for a job of one. */
     snprintf(text, sizeof(text), "%u", job.ranks);
     setenv("TRUNKLINE_LAUNCHED", text, 1);
+    setenv("TRUNKLINE_SESSION", job.session, 1);
     /* Nor must one wait for ever for a server that has run out of memory, as libpmix does. */
     setenv("PMIX_MCA_ptl_base_handshake_wait_time", HANDSHAKE_SECONDS, 0);
     setenv("PMIX_MCA_ptl_base_handshake_max_retries", "1", 0);
@@ -225,6 +247,7 @@ int main(int argc, char **argv)
     char why[512];
 
     (void)argc;
+    job.began = clock_ms();
     fill_standard_files();
     environ_forget_pmix();
     if (!options_parse(&options, argv, why, sizeof(why)))

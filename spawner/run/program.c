@@ -5,6 +5,7 @@
 #include "program.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,37 @@ static int check(const char *path)
     if (S_ISDIR(s.st_mode))
         return EISDIR;
     return access(path, X_OK) == 0 ? 0 : errno;
+}
+
+/* The interpreter that the first line of a script names, as execve(2) reads it; false when it is no
+ * script. */
+static bool names_interpreter(const char *path, char *name, size_t size)
+{
+    char line[256]; /* no kernel reads more of it */
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : read(fd, line, sizeof(line) - 1);
+    if (fd >= 0)
+        close(fd);
+    if (n < 2 || line[0] != '#' || line[1] != '!')
+        return false;
+    line[n] = 0;
+    char *start = line + 2 + strspn(line + 2, " \t");
+    start[strcspn(start, " \t\r\n")] = 0;
+    return *start && (size_t)snprintf(name, size, "%s", start) < size;
+}
+
+/* The errno of a missing interpreter says that the script itself is missing, so it is looked for
+ * before anything is started. */
+static bool can_interpret(const char *path, char *why, size_t size)
+{
+    char name[256];
+    if (!names_interpreter(path, name, sizeof(name)))
+        return true;
+    int error = check(name);
+    if (error)
+        snprintf(why, size, "program '%s' cannot be run: its interpreter '%s' (first line, #!): %s",
+                 path, name, strerror(error));
+    return !error;
 }
 
 static bool find_in_path(const char *name, char *path, size_t size)
@@ -42,7 +74,7 @@ bool program_find(const char *name, char *path, size_t path_size, char *why, siz
 {
     if (!strchr(name, '/')) {
         if (*name && find_in_path(name, path, path_size))
-            return true;
+            return can_interpret(path, why, why_size);
         snprintf(why, why_size, "program '%s' was not found in PATH", name);
         return false;
     }
@@ -51,5 +83,5 @@ bool program_find(const char *name, char *path, size_t path_size, char *why, siz
         error = ENAMETOOLONG;
     if (error)
         snprintf(why, why_size, "program '%s' cannot be run: %s", name, strerror(error));
-    return !error;
+    return !error && can_interpret(path, why, why_size);
 }

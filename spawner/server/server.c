@@ -6,17 +6,30 @@
  * writing to it. */
 #include "config.h"
 
+#include "gate.h"
 #include "server_private.h"
+#include "spawner/base/clock.h"
+#include "spawner/base/look.h"
 #include "spawner/base/say.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <poll.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
+
+/* A client of libpmix sends its first message right after it has connected. */
+enum { FIRST_MESSAGE_MS = 5000 };
 
 static struct wire_channel guard_channel;
 static pthread_mutex_t guard_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -28,15 +41,45 @@ void server_tell(enum wire_type type, uint32_t rank, const void *payload, size_t
     pthread_mutex_unlock(&guard_lock);
 }
 
+/* libpmix serves its clients over the loopback interface. */
+static bool loopback_is_up(void)
+{
+    struct ifaddrs *all;
+    bool up = false;
+
+    if (getifaddrs(&all) != 0)
+        return true; /* nothing is known against it */
+    for (const struct ifaddrs *i = all; i; i = i->ifa_next)
+        up |= (i->ifa_flags & IFF_LOOPBACK) && (i->ifa_flags & IFF_UP) && i->ifa_addr &&
+              i->ifa_addr->sa_family == AF_INET;
+    freeifaddrs(all);
+    return up;
+}
+
+static bool is_limited(int resource)
+{
+    struct rlimit limit;
+    return getrlimit(resource, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+}
+
+/* What to do about an error that libpmix does not explain. */
+static const char *remedy(void)
+{
+    if (!loopback_is_up())
+        return "; the loopback interface is down or has no IPv4 address (ip link set lo up)";
+    if (is_limited(RLIMIT_AS))
+        return "; the address space is limited (ulimit -v)";
+    return "; where libpmix does not say why, look at the limits of processes (ulimit -u, "
+           "pids.max of the cgroup) and at free memory";
+}
+
 static void give_up(const char *what, pmix_status_t rc) __attribute__((noreturn));
 
 static void give_up(const char *what, pmix_status_t rc)
 {
     char text[512];
-    int n = snprintf(text, sizeof(text),
-                     "the PMIx server cannot %s: %s (%d); where libpmix does not say why, look at "
-                     "the limits of processes and memory (ulimit -u, ulimit -v)",
-                     what, PMIx_Error_string(rc), rc);
+    int n = snprintf(text, sizeof(text), "the PMIx server cannot %s: %s (%d)%s", what,
+                     PMIx_Error_string(rc), rc, remedy());
     server_tell(WIRE_LOST, 0, text, (size_t)n);
     _exit(EXIT_RUNTIME);
 }
@@ -115,9 +158,59 @@ static void hush_libpmix(void)
     }
 }
 
+static sem_t answered;
+
+static void on_answer(pmix_status_t status, void *data)
+{
+    (void)status, (void)data;
+    sem_post(&answered);
+}
+
+static void sleep_until(int64_t deadline)
+{
+    while (clock_ms() < deadline)
+        poll(NULL, 0, clock_poll_timeout(deadline));
+}
+
+/* Ranks count as joined when they have connected, but PMIx_Init() goes on after that, and libpmix's
+ * thread was seen to wait for its own lock then, when memory had run out: no rank comes back and
+ * none is late. So when the time for joining is over that thread is given something to do, which is
+ * to forget a rank that is not there. */
+static void watch_libpmix(const struct server_job *job)
+{
+    char doing[400], text[600];
+    struct timespec until;
+    pmix_proc_t nobody;
+
+    if (job->check_at == CLOCK_NEVER)
+        return;
+    sleep_until(job->check_at);
+    sem_init(&answered, 0, 0);
+    PMIX_LOAD_PROCID(&nobody, "trunkline-nobody", 0);
+    PMIx_server_deregister_client(&nobody, on_answer, NULL);
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += job->patience / 1000;
+    until.tv_nsec += job->patience % 1000 * 1000000L;
+    if (until.tv_nsec >= 1000000000L) {
+        until.tv_nsec -= 1000000000L;
+        until.tv_sec++;
+    }
+    while (sem_timedwait(&answered, &until) != 0)
+        if (errno == ETIMEDOUT) {
+            look_describe(getpid(), NULL, doing, sizeof(doing));
+            int n = snprintf(text, sizeof(text),
+                             "the PMIx server (pid %d) does not answer after GASNET_START_TIMEOUT; "
+                             "it is %s; ending the job",
+                             (int)getpid(), doing);
+            server_tell(WIRE_LOST, 0, text, (size_t)n);
+            return;
+        }
+}
+
 void server_run(const struct server_job *job, int fd, pid_t guard)
 {
     settle(fd, guard);
+    gate_close(FIRST_MESSAGE_MS);
     start_libpmix(job);
     check("register the job", server_register_job(job));
     for (uint32_t r = 0; r < job->ranks; r++)
@@ -126,6 +219,7 @@ void server_run(const struct server_job *job, int fd, pid_t guard)
         send_environment(job, r);
     server_tell(WIRE_READY, 0, NULL, 0);
     hush_libpmix();
+    watch_libpmix(job);
     for (;;)
         pause();
 }

@@ -13,6 +13,8 @@ struct server_job {
     const char *host;    /* name of this host */
     const char *session; /* directory for libpmix's files, exists, mode 0700 */
     uint32_t ranks;      /* number of ranks, all on this host */
+    int64_t check_at;    /* when to see that libpmix still answers, clock_ms */
+    uint32_t patience;   /* and how long it may take, ms */
 };
 
 /* Serves PMIx for the job, called in a freshly forked child of the process `guard`. Sends each

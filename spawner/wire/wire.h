@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 /* Bumped whenever a frame changes its meaning; checked in HELLO. */
-enum { WIRE_VERSION = 1 };
+enum { WIRE_VERSION = 2 };
 
 /* A frame above this is a bug or an intruder, not data: the largest honest one is a line of output.
  */
@@ -31,6 +31,8 @@ enum wire_type {
     WIRE_EXEC_ERROR, /* rank, payload u32 errno: the program could not be executed */
     WIRE_LOST,       /* payload text: the host cannot go on, and why */
     WIRE_DONE,       /* every process of the job on this host is gone */
+    WIRE_SERVER,     /* payload u32 pid of the PMIx server */
+    WIRE_ENDING,     /* the answer to KILL: the guard's loop is alive */
     /* head to guard, control socket */
     WIRE_KILL,   /* payload u32 grace in ms: TERM now, KILL after it */
     WIRE_SIGNAL, /* payload u32 signal number for every rank */

@@ -143,3 +143,25 @@ rank_pids()
         grep -qs "^PPid:[[:space:]]*$guard\$" "/proc/$p/status" && echo "$p"
     done
 }
+
+# aside NAME: runs a function with jobs of its own beside the others, as it mostly waits
+aside()
+{
+    (
+        mark=$1-$mark
+        work=$work/$1
+        mkdir -p "$work/session"
+        GASNET_TMPDIR=$work/session
+        "$1"
+    ) >"$work/$1.log" 2>&1 &
+    eval "$1_pid=$!"
+}
+
+# joined NAME: the end of it
+joined()
+{
+    eval "wait \$$1_pid"
+    result=$?
+    cat "$work/$1.log"
+    [ $result -eq 0 ] || exit 1
+}

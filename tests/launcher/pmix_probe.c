@@ -8,8 +8,8 @@
  * without and with a text exit=N _exit=N kill=N          leave say=TEXT err=TEXT part=TEXT print,
  * with newline to stdout or stderr, without newline rank                           print "rank R of
  * N" lines=N long=N                 print N lines "R i xxx", one line of N bytes cat copy stdin to
- * stdout sleep=MS hang ignoreterm term=N catch SIGTERM and exit N child leave a child process
- * behind that sleeps for ever; session: in its own session */
+ * stdout sleep=MS await=FILE (until it exists) hang ignoreterm term=N catch SIGTERM and exit N
+ * child leave a child process behind that sleeps for ever; session: in its own session */
 #include "config.h"
 
 #include <pmix.h>
@@ -174,6 +174,12 @@ static void nap(int ms)
     nanosleep(&t, NULL);
 }
 
+static void await(const char *path)
+{
+    while (access(path, F_OK) != 0)
+        nap(5);
+}
+
 static void hang(void)
 {
     for (;;)
@@ -250,6 +256,8 @@ static void execute(const char *word)
         keys();
     else if (!strncmp(word, "sleep=", 6))
         nap(n);
+    else if (!strncmp(word, "await=", 6))
+        await(value);
     else if (!strcmp(word, "child") || !strcmp(word, "session"))
         leave_child(word[0] == 's');
     else if (!do_ending(word, n) && !do_printing(word, value, n))

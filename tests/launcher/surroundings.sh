@@ -125,6 +125,37 @@ status_is 1
 err_lines 1
 err_has 'need [0-9]* open files, the hard limit is 60'
 
+promise "64 open files are enough for 4 processes that share memory, and for 4 over softhca"
+for how in auto 1; do
+    (ulimit -n 64 && GASNET_SUPERNODE_MAXSIZE=${how#auto} TRUNKLINE_TEST_MARK=$mark timeout -k 1 "$limit" "$GASNETRUN" -n 4 \
+        "$top_builddir/tests/job/hello-seq" >"$work/out" 2>"$work/err")
+    status=$?
+    status_is 0
+    out_has '4 ranks over' || fail "output"
+    clean
+done
+
+promise "what is needed counts what we were started with, and is enough"
+(ulimit -n 30 && TRUNKLINE_TEST_MARK=$mark "$GASNETRUN" -n 4 "$probe" >"$work/out" 2>"$work/err" 8>&2 9>&2)
+status=$?
+status_is 1
+needed=$(sed -n 's/.*4 processes need \([0-9]*\) open files, the hard limit is 30;.*/\1/p' "$work/err")
+[ "${needed:-0}" -gt 30 ] && [ "$needed" -lt 64 ] || fail "$(cat "$work/err")"
+(ulimit -n "$needed" && TRUNKLINE_TEST_MARK=$mark "$GASNETRUN" -n 4 "$probe" >"$work/out" 2>"$work/err" 8>&2 9>&2)
+status=$?
+status_is 0
+err_lines 0
+out_count 'of 4' 4 || fail "output"
+
+promise "a loopback interface that is down is named"
+if [ "$(id -u)" = 0 ] && unshare -n true 2>/dev/null; then
+    TRUNKLINE_TEST_MARK=$mark timeout -k 1 "$limit" unshare -n "$GASNETRUN" -n 2 "$probe" >"$work/out" 2>"$work/err"
+    status=$?
+    status_is 1
+    err_has 'gasnetrun_ibv: the PMIx server cannot start: .*; the loopback interface is down or has no IPv4 address (ip link set lo up)$'
+    clean
+fi
+
 promise "however few processes a user may have, the job runs or a line says why not, and root has no limit"
 tasks() { find /proc -mindepth 3 -maxdepth 3 -path '/proc/[0-9]*/task/[0-9]*' -user "$(id -u)" 2>/dev/null | wc -l; }
 for more in 1 2 3 4 5 6 7 9; do

@@ -10,6 +10,7 @@
 #include "spawner/head/policy.h"
 #include "spawner/iof/lines.h"
 #include "spawner/run/options.h"
+#include "spawner/server/owner.h"
 #include "spawner/wire/wire.h"
 
 #include <setjmp.h>
@@ -19,6 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -241,7 +243,7 @@ static char text[512];
 
 static void ranks_join(uint32_t n, uint32_t joined)
 {
-    assert_true(policy_init(&policy, n, 1000));
+    assert_true(policy_init(&policy, n, 1000, 0));
     for (uint32_t r = 0; r < n; r++)
         policy_launched(&policy, r, 100 + (int)r);
     for (uint32_t r = 0; r < joined; r++)
@@ -610,11 +612,78 @@ static void leaving_before_init(void **state)
 
     ranks_join(3, 0);
     policy_exited(&policy, 2, EXITED(0), 0);
-    assert_false(policy_must_end(&policy, 10000));
-    policy_connected(&policy, 0, 10000);
-    assert_true(policy_must_end(&policy, 20000));
+    assert_false(policy_must_end(&policy, 500));
+    policy_connected(&policy, 0, 500);
+    assert_true(policy_must_end(&policy, 600));
     assert_int_equal(policy.culprit, 2);
     policy_free(&policy);
+}
+
+/* A connection over loopback from a socket of `family` to a listener of `listen_family`; the
+ * server's end in `server`. False when this host has no such thing. */
+static bool connect_over_loopback(int listen_family, int family, int *client, int *server)
+{
+    struct sockaddr_in6 six = {.sin6_family = AF_INET6};
+    struct sockaddr_in four = {.sin_family = AF_INET};
+    struct sockaddr *any = (struct sockaddr *)&six, *to = (struct sockaddr *)&six;
+    socklen_t any_size = sizeof(six), to_size = sizeof(six), size = sizeof(six);
+    int listener = socket(listen_family, SOCK_STREAM | SOCK_CLOEXEC, 0), off = 0;
+    in_port_t port;
+
+    if (listener < 0)
+        return false;
+    if (listen_family == AF_INET) {
+        any = (struct sockaddr *)&four;
+        any_size = sizeof(four);
+    } else {
+        setsockopt(listener, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
+    }
+    bool well = bind(listener, any, any_size) == 0 && listen(listener, 1) == 0 &&
+                getsockname(listener, any, &size) == 0;
+    port = listen_family == AF_INET ? four.sin_port : six.sin6_port;
+    if (family == AF_INET) {
+        four = (struct sockaddr_in){AF_INET, port, {htonl(INADDR_LOOPBACK)}, {0}};
+        to = (struct sockaddr *)&four;
+        to_size = sizeof(four);
+    } else {
+        six = (struct sockaddr_in6){
+            .sin6_family = AF_INET6, .sin6_port = port, .sin6_addr = IN6ADDR_LOOPBACK_INIT};
+    }
+    *client = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    well = well && connect(*client, to, to_size) == 0;
+    *server = well ? accept(listener, NULL, NULL) : -1;
+    close(listener);
+    if (*server < 0)
+        close(*client);
+    return *server >= 0;
+}
+
+static void a_connection_has_an_owner(void **state)
+{
+    static const int ways[][2] = {{AF_INET, AF_INET}, {AF_INET6, AF_INET6}, {AF_INET6, AF_INET}};
+    (void)state;
+    for (size_t i = 0; i < sizeof(ways) / sizeof(*ways); i++) {
+        int client, server;
+        uid_t uid = (uid_t)-1, by_proc = (uid_t)-1;
+        if (!connect_over_loopback(ways[i][0], ways[i][1], &client, &server)) {
+            assert_int_not_equal(i, 0); /* without IPv6 only the first works */
+            continue;
+        }
+        assert_true(owner_of_peer(server, &uid));
+        assert_int_equal(uid, geteuid());
+        assert_true(owner_by_proc(server, &by_proc));
+        assert_int_equal(by_proc, geteuid());
+        /* The owner's, not that of whoever asks. */
+        if (geteuid() == 0 && fchown(client, 65534, (gid_t)-1) == 0) {
+            assert_true(owner_of_peer(server, &uid));
+            assert_int_equal(uid, 65534);
+            assert_true(owner_by_proc(server, &by_proc));
+            assert_int_equal(by_proc, 65534);
+        }
+        close(client);
+        close(server);
+    }
+    assert_false(owner_of_peer(STDIN_FILENO, &(uid_t){0}));
 }
 
 static void joining_late(void **state)
@@ -625,11 +694,31 @@ static void joining_late(void **state)
     assert_true(policy_deadline(&policy) == 1000);
     assert_false(policy_must_end(&policy, 1000)); /* the window */
     assert_true(policy_sentence(&policy, false, text, sizeof(text)));
-    assert_non_null(strstr(text, "rank 2 (pid 102) has not joined the job 1 s after"));
+    assert_non_null(strstr(text, "rank 2 (pid 102) has not joined the job 1 s after the launcher"));
     verdict(CAUSE_LATE, 2, 1);
 
     ranks_join(3, 3);
     assert_false(policy_must_end(&policy, 5000));
+    policy_free(&policy);
+
+    ranks_join(3, 0); /* nobody at all has joined */
+    assert_true(policy_deadline(&policy) == 1000);
+    policy_was_stopped(&policy, 300);
+    assert_true(policy_deadline(&policy) == 1300);
+    assert_false(policy_must_end(&policy, 1299));
+    assert_false(policy_must_end(&policy, 1300)); /* the window */
+    assert_true(policy_sentence(&policy, false, text, sizeof(text)));
+    assert_non_null(strstr(text, "rank 0 (pid 100) and 2 others have not joined the job 1 s"));
+    verdict(CAUSE_LATE, 0, 1);
+
+    assert_true(policy_init(&policy, 3, 1000, 0)); /* nor was a rank started */
+    assert_false(policy_must_end(&policy, 1000));
+    assert_true(policy_sentence(&policy, false, text, sizeof(text)));
+    assert_non_null(strstr(text, "no rank could be started within 1 s"));
+    verdict(CAUSE_LATE, 0, 1);
+
+    assert_true(policy_init(&policy, 3, 0, 0)); /* no limit */
+    assert_true(policy_deadline(&policy) == CLOCK_NEVER);
     policy_free(&policy);
 }
 
@@ -771,6 +860,7 @@ int main(void)
         cmocka_unit_test(leaving_without_finalize),
         cmocka_unit_test(leaving_before_init),
         cmocka_unit_test(joining_late),
+        cmocka_unit_test(a_connection_has_an_owner),
         cmocka_unit_test(the_user_does_not_wait),
         cmocka_unit_test(who_goes_without_a_word_is_told),
         cmocka_unit_test(who_ended_the_job_is_told_unless_by_a_key),

@@ -99,6 +99,11 @@ void tk_bootstrap_abort(int code, const char *why)
     fprintf(stderr, "abort %d%s%s;", code, *why ? " " : "", why);
 }
 
+bool tk_bootstrap_leave_mark(void)
+{
+    return false;
+}
+
 void tk_bootstrap_close(void)
 {
     note("close");

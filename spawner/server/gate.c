@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* accept(), recv(), read() and send() as libpmix finds them; see gate.h. Called by libpmix's
+ * threads at the same time, for different descriptors: an entry of the table is written by the
+ * thread that accepts before it hands the descriptor on, then used by the thread that reads it. The
+ * words are atomic because a descriptor's number may be given to another thread's file meanwhile.
+ */
+#include "config.h"
+
+#include "gate.h"
+#include "owner.h"
+#include "spawner/base/clock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+/* A server that was busy until the deadline has passed still takes what has long been sent. */
+enum { GRACE_MS = 1000 };
+
+/* Between two attempts to accept when files or memory are short. */
+enum { PAUSE_MS = 10 };
+
+struct visitor {
+    _Atomic int64_t deadline; /* 0: not under watch */
+    _Atomic uint64_t inode;   /* of the socket: the number may be another file's by now */
+    _Atomic bool served;      /* we have answered, or begun to read */
+    _Atomic bool greeted;     /* libpmix has sent something, so the first message was complete */
+};
+
+static struct visitor *visitors;
+static size_t visitor_count;
+static int64_t first_message_ms;
+
+void gate_close(int64_t first_ms)
+{
+    struct rlimit files;
+    size_t count = 65536;
+
+    if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < count)
+        count = files.rlim_cur;
+    first_message_ms = first_ms;
+    visitors = calloc(count, sizeof(*visitors));
+    visitor_count = visitors ? count : 0;
+}
+
+static uint64_t inode_of(int fd)
+{
+    struct stat s;
+    return fstat(fd, &s) == 0 ? (uint64_t)s.st_ino : 0;
+}
+
+/* The entry of a descriptor that is under watch, else NULL. */
+static struct visitor *watched(int fd)
+{
+    if (fd < 0 || (size_t)fd >= visitor_count)
+        return NULL;
+    struct visitor *v = &visitors[fd];
+    if (!atomic_load(&v->deadline))
+        return NULL;
+    if (atomic_load(&v->inode) == inode_of(fd))
+        return v;
+    atomic_store(&v->deadline, 0); /* closed, and the number used again */
+    return NULL;
+}
+
+static bool is_a_stranger(int fd)
+{
+    uid_t uid;
+    return owner_of_peer(fd, &uid) && uid != geteuid();
+}
+
+/* The one error that no caller takes for one of its listening socket. */
+static int nobody_came(void)
+{
+    errno = EAGAIN;
+    return -1;
+}
+
+/* Errors of accept() that pass: a connection that is gone already, or want of files or memory, in
+ * which the connection stays where it is and select() returns at once. */
+static bool passes(int error)
+{
+    struct timespec pause = {0, PAUSE_MS * 1000000L};
+
+    if (error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM)
+        nanosleep(&pause, NULL);
+    else if (error != ECONNABORTED && error != EPROTO && error != EINTR)
+        return false;
+    return true;
+}
+
+/* Whom we have let in; -1 for nobody. */
+static int let_in(int fd)
+{
+    if (!visitor_count)
+        return fd;
+    if (fd < 0)
+        return passes(errno) ? nobody_came() : fd;
+    if ((size_t)fd >= visitor_count)
+        return fd;
+    if (is_a_stranger(fd)) {
+        close(fd);
+        return nobody_came();
+    }
+    struct visitor *v = &visitors[fd];
+    atomic_store(&v->inode, inode_of(fd));
+    atomic_store(&v->served, false);
+    atomic_store(&v->greeted, false);
+    atomic_store(&v->deadline, clock_ms() + first_message_ms);
+    return fd;
+}
+
+static bool is_blocking(int fd)
+{
+    int flags = fcntl(fd, F_GETFL);
+    return flags >= 0 && !(flags & O_NONBLOCK);
+}
+
+static ssize_t plain_recv(int fd, void *data, size_t size, int flags)
+{
+    return syscall(SYS_recvfrom, fd, data, size, flags, NULL, NULL);
+}
+
+/* The first read may come late, because the server was busy, and finds what was sent in time. */
+static int64_t deadline_of(struct visitor *v)
+{
+    int64_t deadline = atomic_load(&v->deadline), least = clock_ms() + GRACE_MS;
+    if (!atomic_exchange(&v->served, true) && deadline < least) {
+        deadline = least;
+        atomic_store(&v->deadline, deadline);
+    }
+    return deadline;
+}
+
+/* One read in which nothing blocks: the bytes that are there, 0 at end of file or when the time is
+ * over, -1 with EAGAIN. */
+static ssize_t read_some(int fd, char *data, size_t size, int flags, int64_t deadline)
+{
+    if (clock_ms() >= deadline)
+        return 0;
+    return plain_recv(fd, data, size, (flags & ~MSG_WAITALL) | MSG_DONTWAIT);
+}
+
+/* What a blocking recv() does, until the deadline. */
+static ssize_t read_until(int fd, char *data, size_t size, int flags, int64_t deadline)
+{
+    size_t have = 0;
+
+    do {
+        struct pollfd p = {.fd = fd, .events = POLLIN};
+        if (poll(&p, 1, clock_poll_timeout(deadline)) < 0)
+            return have ? (ssize_t)have : -1;
+        ssize_t n = read_some(fd, data + have, size - have, flags, deadline);
+        if (n < 0 && errno == EAGAIN)
+            continue;
+        if (n <= 0)
+            return have ? (ssize_t)have : n;
+        have += (size_t)n;
+    } while (have == 0 || ((flags & MSG_WAITALL) && have < size));
+    return (ssize_t)have;
+}
+
+static ssize_t receive(struct visitor *v, int fd, void *data, size_t size, int flags)
+{
+    int64_t deadline = deadline_of(v);
+
+    if (!(flags & MSG_DONTWAIT) && is_blocking(fd))
+        return read_until(fd, data, size, flags, deadline);
+    if (atomic_load(&v->greeted)) {
+        atomic_store(&v->deadline, 0); /* one of the job, read when there is something */
+        return plain_recv(fd, data, size, flags);
+    }
+    return read_some(fd, data, size, flags, deadline);
+}
+
+/* Under the names of libc. Other names in C, as headers declare these in different ways. */
+#define GATE_EXPORT(name) __asm__(name) __attribute__((visibility("default"), used))
+
+int gate_accept(int fd, struct sockaddr *address, socklen_t *length) GATE_EXPORT("accept");
+int gate_accept4(int fd, struct sockaddr *address, socklen_t *length, int flags)
+    GATE_EXPORT("accept4");
+ssize_t gate_recv(int fd, void *data, size_t size, int flags) GATE_EXPORT("recv");
+ssize_t gate_read(int fd, void *data, size_t size) GATE_EXPORT("read");
+ssize_t gate_send(int fd, const void *data, size_t size, int flags) GATE_EXPORT("send");
+
+int gate_accept(int fd, struct sockaddr *address, socklen_t *length)
+{
+    return let_in((int)syscall(SYS_accept4, fd, address, length, 0));
+}
+
+int gate_accept4(int fd, struct sockaddr *address, socklen_t *length, int flags)
+{
+    return let_in((int)syscall(SYS_accept4, fd, address, length, flags));
+}
+
+ssize_t gate_recv(int fd, void *data, size_t size, int flags)
+{
+    struct visitor *v = watched(fd);
+    return v ? receive(v, fd, data, size, flags) : plain_recv(fd, data, size, flags);
+}
+
+ssize_t gate_read(int fd, void *data, size_t size)
+{
+    struct visitor *v = watched(fd);
+    return v ? receive(v, fd, data, size, 0) : syscall(SYS_read, fd, data, size);
+}
+
+ssize_t gate_send(int fd, const void *data, size_t size, int flags)
+{
+    struct visitor *v = watched(fd);
+    if (v)
+        atomic_store(&v->greeted, true);
+    return syscall(SYS_sendto, fd, data, size, flags, NULL, 0);
+}

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The owner of a connection's other end; see owner.h. First by socket diagnosis, which looks up one
+ * socket by its addresses, then by the lists in /proc/net. */
+#include "config.h"
+
+#include "owner.h"
+
+#include <inttypes.h>
+#include <linux/inet_diag.h>
+#include <linux/netlink.h>
+#include <linux/sock_diag.h>
+#include <netinet/in.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+/* One end of a connection: four words in network order, of which IPv4 uses the first. */
+struct end {
+    sa_family_t family;
+    uint16_t port; /* network order */
+    uint32_t address[4];
+};
+
+/* IPv4 written as IPv6 is one and the same socket for the kernel. */
+static bool to_end(const struct sockaddr_storage *s, struct end *e)
+{
+    *e = (struct end){.family = s->ss_family};
+    if (s->ss_family == AF_INET) {
+        const struct sockaddr_in *in = (const void *)s;
+        e->port = in->sin_port;
+        e->address[0] = in->sin_addr.s_addr;
+        return true;
+    }
+    if (s->ss_family != AF_INET6)
+        return false;
+    const struct sockaddr_in6 *in6 = (const void *)s;
+    e->port = in6->sin6_port;
+    memcpy(e->address, &in6->sin6_addr, sizeof(e->address));
+    if (IN6_IS_ADDR_V4MAPPED(&in6->sin6_addr)) {
+        e->family = AF_INET;
+        e->address[0] = e->address[3];
+    }
+    return true;
+}
+
+static bool ends_of(int fd, struct end *ours, struct end *theirs)
+{
+    struct sockaddr_storage a = {0}, b = {0};
+    socklen_t na = sizeof(a), nb = sizeof(b);
+    return getsockname(fd, (struct sockaddr *)&a, &na) == 0 &&
+           getpeername(fd, (struct sockaddr *)&b, &nb) == 0 && to_end(&a, ours) &&
+           to_end(&b, theirs);
+}
+
+struct question {
+    struct nlmsghdr header;
+    struct inet_diag_req_v2 request;
+};
+
+static bool ask_kernel(int netlink, const struct end *ours, const struct end *theirs)
+{
+    struct sockaddr_nl kernel = {.nl_family = AF_NETLINK};
+    struct question q = {
+        .header = {.nlmsg_len = sizeof(q),
+                   .nlmsg_type = SOCK_DIAG_BY_FAMILY,
+                   .nlmsg_flags = NLM_F_REQUEST},
+        .request = {.sdiag_family = (uint8_t)theirs->family,
+                    .sdiag_protocol = IPPROTO_TCP,
+                    .idiag_states = ~0U,
+                    .id = {.idiag_sport = theirs->port,
+                           .idiag_dport = ours->port,
+                           .idiag_cookie = {INET_DIAG_NOCOOKIE, INET_DIAG_NOCOOKIE}}}};
+    memcpy(q.request.id.idiag_src, theirs->address, sizeof(theirs->address));
+    memcpy(q.request.id.idiag_dst, ours->address, sizeof(ours->address));
+    if (theirs->family == AF_INET) { /* the rest of a mapped address is no part of it */
+        memset(q.request.id.idiag_src + 1, 0, 3 * sizeof(uint32_t));
+        memset(q.request.id.idiag_dst + 1, 0, 3 * sizeof(uint32_t));
+    }
+    return sendto(netlink, &q, sizeof(q), MSG_DONTWAIT, (struct sockaddr *)&kernel,
+                  sizeof(kernel)) == (ssize_t)sizeof(q);
+}
+
+static bool owner_by_diagnosis(const struct end *ours, const struct end *theirs, uid_t *uid)
+{
+    enum { ANSWER_S = 1 }; /* the answer is there when sendto() returns; this is for surprises */
+    struct timeval patience = {.tv_sec = ANSWER_S};
+    union {
+        struct nlmsghdr header;
+        char bytes[4096];
+    } answer;
+    int netlink = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
+    if (netlink < 0)
+        return false;
+    setsockopt(netlink, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+    ssize_t n = ask_kernel(netlink, ours, theirs)
+                    ? recvfrom(netlink, &answer, sizeof(answer), 0, NULL, NULL)
+                    : -1;
+    close(netlink);
+    if (n < 0 || !NLMSG_OK(&answer.header, (size_t)n) ||
+        answer.header.nlmsg_type != SOCK_DIAG_BY_FAMILY ||
+        answer.header.nlmsg_len < NLMSG_LENGTH(sizeof(struct inet_diag_msg)))
+        return false;
+    const struct inet_diag_msg *m = NLMSG_DATA(&answer.header);
+    *uid = m->idiag_uid;
+    return true;
+}
+
+/* An end as /proc/net/tcp and tcp6 write it. */
+static void print_end(const struct end *e, bool six, char *text, size_t size)
+{
+    unsigned port = ntohs(e->port);
+    if (!six)
+        snprintf(text, size, "%08" PRIX32 ":%04X", e->address[0], port);
+    else if (e->family == AF_INET)
+        snprintf(text, size, "%08X%08X%08" PRIX32 "%08" PRIX32 ":%04X", 0U, 0U, htonl(0xffff),
+                 e->address[0], port);
+    else
+        snprintf(text, size, "%08" PRIX32 "%08" PRIX32 "%08" PRIX32 "%08" PRIX32 ":%04X",
+                 e->address[0], e->address[1], e->address[2], e->address[3], port);
+}
+
+static bool look_in(const char *path, const char *ours, const char *theirs, uid_t *uid)
+{
+    char line[512], local[64], remote[64];
+    unsigned owner;
+    bool found = false;
+    FILE *f = fopen(path, "re");
+    if (!f)
+        return false;
+    while (!found && fgets(line, sizeof(line), f))
+        if (sscanf(line, " %*[^:]: %63s %63s %*s %*s %*s %*s %u", local, remote, &owner) == 3)
+            found = !strcmp(local, theirs) && !strcmp(remote, ours);
+    fclose(f);
+    if (found)
+        *uid = owner;
+    return found;
+}
+
+static bool owner_in_lists(const struct end *ours, const struct end *theirs, uid_t *uid)
+{
+    static const char *const lists[] = {"/proc/net/tcp", "/proc/net/tcp6"};
+    for (int six = theirs->family == AF_INET6; six < 2; six++) {
+        char our_text[64], their_text[64];
+        print_end(ours, six, our_text, sizeof(our_text));
+        print_end(theirs, six, their_text, sizeof(their_text));
+        if (look_in(lists[six], our_text, their_text, uid))
+            return true;
+    }
+    return false;
+}
+
+bool owner_by_proc(int fd, uid_t *uid)
+{
+    struct end ours, theirs;
+    return ends_of(fd, &ours, &theirs) && owner_in_lists(&ours, &theirs, uid);
+}
+
+bool owner_of_peer(int fd, uid_t *uid)
+{
+    struct end ours, theirs;
+    return ends_of(fd, &ours, &theirs) &&
+           (owner_by_diagnosis(&ours, &theirs, uid) || owner_in_lists(&ours, &theirs, uid));
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Whose process has connected to us over TCP on this host: the kernel knows the owner of the other
+ * end's socket. Owns nothing, takes no lock. */
+#ifndef TRUNKLINE_SPAWNER_OWNER_H
+#define TRUNKLINE_SPAWNER_OWNER_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+/* The user that owns the socket at the other end of the connected TCP socket `fd`. False when it
+ * cannot be found out: the peer is on another host, is gone, or the kernel has neither socket
+ * diagnosis nor /proc/net. */
+bool owner_of_peer(int fd, uid_t *uid);
+
+/* The second of the two ways, by /proc/net/tcp and tcp6; for tests. */
+bool owner_by_proc(int fd, uid_t *uid);
+
+#endif

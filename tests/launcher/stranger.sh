@@ -1,0 +1,143 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# Processes that have no business with a job connect to its PMIx server's TCP port, over and over, while it starts,
+# runs and ends. Those of another user are without any effect; one of our own delays the job, but not for long.
+. "$(dirname "$0")/lib.sh"
+
+dir=$work
+chmod 711 "$dir"
+cp "$top_builddir/tests/launcher/stranger" "$dir/stranger" || fail "no stranger"
+chmod 755 "$dir/stranger"
+
+# The port on which the PMIx server of the job listens; /proc/net/tcp tells anybody.
+find_port()
+{
+    server=$(named gasnetrun-pmix)
+    port=
+    for s in $(ls -l "/proc/${server:-none}/fd" 2>/dev/null | sed -n 's/.*socket:\[\([0-9]*\)\]$/\1/p'); do
+        hex=$(awk -v s="$s" '$4 == "0A" && $10 == s { sub(/.*:/, "", $2); print $2 }' /proc/net/tcp)
+        [ -z "$hex" ] || port=$(printf '%d' "0x$hex")
+    done
+    [ -n "$port" ]
+}
+
+# visit NAME MODE [CONNECTIONS]: a stranger, started with $as; its words are in $work/NAME
+visit()
+{
+    visitor=$1
+    shift
+    # shellcheck disable=SC2086 # several words
+    $as "$dir/stranger" "$port" "$@" >"$work/$visitor" &
+    visitors="$visitors $!"
+    eventually 10 grep -qs connected "$work/$visitor" || fail "no connection"
+}
+
+leave()
+{
+    for p in $visitors; do
+        kill "$p" 2>/dev/null
+        wait "$p" 2>/dev/null
+    done
+    visitors=
+}
+
+# begin: a job whose ranks join when $work/go1 exists and finalize when $work/go2 does
+begin()
+{
+    rm -f "$work/go1" "$work/go2"
+    start -n 3 "$probe" say=ready "await=$work/go1" init keys get say=joined "await=$work/go2" get finalize rank
+    eventually 10 out_count ready 3 || fail "ranks did not start"
+    find_port || fail "no port"
+}
+
+is_good()
+{
+    finish
+    status_is 0
+    out_count 'rank [012] of 3' 3 || fail "output"
+    err_lines 0
+    clean
+}
+
+# The kernel tells whose it is: no need for the 5 s that one of our own has.
+refused_at_once()
+{
+    eventually 2 grep -qs refused "$work/$1" || fail "$mode: never refused"
+    [ "$(sed -n 's/^refused after //p' "$work/$1")" -lt 3000 ] || fail "$mode: $(cat "$work/$1")"
+}
+
+# The kernel knows them for our own: each has 5 s, and 1 s if it comes while another has.
+own_at_start()
+{
+    promise "a process of our own user that connects and does not speak delays a start, and no more"
+    begin
+    visit one drip 1
+    visit two silent 1
+    echo >"$work/go1"
+    eventually 15 out_count joined 3 || fail "not joined within 15 s"
+    echo >"$work/go2"
+    is_good
+    grep -q refused "$work/one" && grep -q refused "$work/two" || fail "never refused"
+    leave
+}
+
+own_at_end()
+{
+    promise "and an end"
+    begin
+    echo >"$work/go1"
+    eventually 15 out_count joined 3 || fail "not joined within 15 s"
+    visit one byte 1
+    echo >"$work/go2"
+    is_good
+    leave
+}
+
+# What stops libpmix for longer than a start may take ends the job, even if all ranks have connected.
+own_for_too_long()
+{
+    promise "a PMIx server that does not answer when the time for joining is over is told"
+    GASNET_START_TIMEOUT=2.4 # twice that is less than the 5 s for which the stranger stops libpmix
+    export GASNET_START_TIMEOUT
+    begin
+    echo >"$work/go1"
+    if ! eventually 2 out_count joined 3; then
+        echo "not joined within 2 s: this machine is too busy to tell"
+        finish
+        return 0
+    fi
+    visit one drip 1
+    finish
+    status_is 1
+    err_has 'the PMIx server (pid [0-9]*) does not answer after GASNET_START_TIMEOUT; it is .*, a thread sleeping in poll.*; ending the job'
+    clean
+    leave
+}
+
+visitors=
+as=
+aside own_for_too_long
+aside own_at_start
+aside own_at_end
+as="setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps=-all"
+if [ "$(id -u)" = 0 ] && $as "$dir/stranger" 2>/dev/null; [ $? -eq 2 ]; then
+    promise "another user who connects has no effect on start, run and end of a job"
+    for mode in silent byte drip junk huge brief; do
+        begin
+        visit one $mode
+        visit two silent
+        echo >"$work/go1"
+        eventually 10 out_count joined 3 || fail "$mode: not joined within 10 s"
+        echo >"$work/go2"
+        is_good
+        [ $mode = brief ] || refused_at_once one
+        leave
+    done
+else
+    echo "not root, or a second user cannot run $dir/stranger: strangers of our own user only"
+fi
+
+joined own_at_start
+joined own_at_end
+joined own_for_too_long
+exit 0
