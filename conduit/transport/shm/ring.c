@@ -137,21 +137,31 @@ bool tk_ring_reserve(struct tk_ring_out *out, uint64_t lines, uint64_t *ticket)
     return true;
 }
 
-static void copy_both(char *to, const void *head, size_t head_size, const void *payload,
-                      size_t nbytes)
+/* Requests ownership of all lines at once: stores commit in order, and each would wait for its own
+ * line where the receiver has read it. More than a core keeps under way only delay the copy. */
+static void own_lines(const char *at, uint64_t lines)
 {
-    tk_copy(to, head, head_size);
-    tk_copy(to + head_size, payload, nbytes);
+    enum { lines_max = 16 };
+    for (uint64_t i = 0; lines <= lines_max && i < lines; i++)
+        tk_prefetch_write(at + i * tk_ring_line);
 }
 
+/* A head that is too long for the slot goes in front of its payload. */
 void tk_ring_fill(const struct tk_ring_out *out, uint64_t ticket, uint64_t lines, const void *head,
                   size_t head_size, const void *payload, size_t nbytes)
 {
     struct tk_ring_slot *slot = tk_ring_slot(out->shared, ticket, out->mask);
-    uint64_t total = head_size + nbytes;
-    copy_both(out->payload + (ticket & (out->lines - 1)) * tk_ring_line, head, head_size, payload,
-              nbytes);
-    tk_copy_small(slot->blob, &total, sizeof(total));
+    char *to = out->payload + (ticket & (out->lines - 1)) * tk_ring_line;
+    struct tk_ring_note note = {.nbytes = (uint32_t)nbytes, .head = (uint32_t)head_size};
+    own_lines(to, lines);
+    if (head_size > tk_ring_head_max) {
+        note = (struct tk_ring_note){.nbytes = (uint32_t)(head_size + nbytes)};
+        tk_copy(to, head, head_size);
+        to += head_size;
+    }
+    tk_copy(to, payload, nbytes);
+    tk_copy_small(slot->blob, &note, sizeof(note));
+    tk_copy_small(slot->blob + sizeof(note), head, note.head);
     tk_ring_store_word(out, slot, ticket, tk_ring_slot_max + lines);
 }
 
@@ -159,7 +169,7 @@ enum tk_status tk_ring_send_slowly(struct tk_ring_out *out, const void *head, si
                                    const void *payload, size_t nbytes)
 {
     uint64_t ticket = 0, total = head_size + nbytes;
-    uint64_t lines = total <= tk_ring_slot_max ? 0 : (total + tk_ring_line - 1) / tk_ring_line;
+    uint64_t lines = total <= tk_ring_slot_max ? 0 : tk_ring_lines_for(head_size, nbytes);
     TK_CHECK(lines <= lines_most(out->limit / TK_RING_SLOT, out->lines),
              "a message of %zu bytes is larger than half of a ring of %u lines", (size_t)total,
              (unsigned)out->lines);
@@ -167,7 +177,8 @@ enum tk_status tk_ring_send_slowly(struct tk_ring_out *out, const void *head, si
         return TK_BUSY;
     struct tk_ring_slot *slot = tk_ring_slot(out->shared, ticket, out->mask);
     if (lines == 0) {
-        copy_both(slot->blob, head, head_size, payload, nbytes);
+        tk_copy_small(slot->blob, head, head_size);
+        tk_copy_small(slot->blob + head_size, payload, nbytes);
         tk_ring_store_word(out, slot, ticket, total);
         return TK_OK;
     }
@@ -190,12 +201,21 @@ static bool claim(struct tk_ring_in *in, const struct tk_ring_look *at, struct t
 
 static void find_lines(const struct tk_ring_in *in, struct tk_ring_item *item, uint64_t lines)
 {
-    uint64_t nbytes;
-    tk_copy_small(&nbytes, item->blob, sizeof(nbytes));
-    item->nbytes = nbytes;
-    item->blob = lines <= in->lines_most && nbytes <= lines * tk_ring_line
-                     ? in->payload + (item->start & (in->lines - 1)) * tk_ring_line
-                     : NULL;
+    struct tk_ring_note note;
+    char *at = in->payload + (item->start & (in->lines - 1)) * tk_ring_line;
+    tk_copy_small(&note, item->blob, sizeof(note));
+    if (lines > in->lines_most || note.nbytes > lines * tk_ring_line ||
+        note.head > tk_ring_head_max) {
+        item->blob = NULL;
+    } else if (note.head == 0) {
+        item->blob = at;
+        item->nbytes = note.nbytes;
+    } else {
+        item->blob += sizeof(note);
+        item->nbytes = note.head;
+        item->rest = at;
+        item->rest_size = note.nbytes;
+    }
 }
 
 bool tk_ring_take(struct tk_ring_in *in, struct tk_ring_item *item)
@@ -209,6 +229,7 @@ bool tk_ring_take(struct tk_ring_in *in, struct tk_ring_item *item)
         }
     } while (!claim(in, &at, item));
     item->blob = at.slot->blob;
+    item->rest = NULL;
     item->from = tk_ring_from(&at);
     item->tag = tk_ring_is_tagged(&at) ? tk_ring_size(&at) : 0;
     item->nbytes = item->tag ? tk_ring_slot_max : tk_ring_size(&at);

@@ -43,13 +43,25 @@ enum {
 #define TK_RING_LINES (TK_RING_SLOT - 1)
 
 /* Word of a slot: low 32 bits: its position plus 1; then 16 bits: who sent; then 16 bits: bytes, or
- * above tk_ring_slot_max: tk_ring_slot_max + lines of payload, and the bytes are in the first word
- * of `blob`; or, with the highest bit, a tag: whatever the sender means by it, and all of the slot
- * goes with it. */
+ * above tk_ring_slot_max: tk_ring_slot_max + lines, and `blob` begins with a struct tk_ring_note;
+ * or, with the highest bit, a tag: whatever the sender means by it, and all of the slot goes with
+ * it. */
 struct tk_ring_slot {
     _Alignas(tk_ring_line) _Atomic uint64_t word;
     char blob[tk_ring_slot_max];
 };
+
+/* In front of a message that is larger than its slot. Its head stays in the slot if it fits behind
+ * this, so that the receiver need not touch the lines of the payload before the handler does. With
+ * the head in the first of them, each message had that line fetched from the sender's cache, and
+ * the sender had to fetch it back a lap later before any store behind it could commit: a cache miss
+ * for each message. Also the payload begins at a line, where copies are fastest. */
+struct tk_ring_note {
+    uint32_t nbytes; /* in the lines */
+    uint32_t head;   /* bytes in the slot behind this; 0: the head is in the lines, in front */
+};
+
+enum { tk_ring_head_max = tk_ring_slot_max - sizeof(struct tk_ring_note) };
 
 /* What lies in shared memory. */
 struct tk_ring_shared {
@@ -90,8 +102,10 @@ struct tk_ring_in {
 
 /* A message taken. blob == NULL: the slot's word makes no sense, and `from` says who wrote it. */
 struct tk_ring_item {
-    char *blob; /* in place, at a multiple of 8 */
+    char *blob; /* in place, at a multiple of 8: all of it, or its head alone */
     size_t nbytes;
+    char *rest; /* what does not lie behind the head, in place, at a line; NULL: nothing */
+    size_t rest_size;
     unsigned from;
     unsigned tag;        /* 0: none */
     uint64_t start, end; /* positions; the ring's own */
@@ -200,6 +214,13 @@ static inline void tk_ring_publish(const struct tk_ring_out *out, uint64_t ticke
 
 /* Was there room for such a message just now? Promises nothing where several send. */
 bool tk_ring_has_room(struct tk_ring_out *out, uint64_t lines);
+
+/* Lines that a message needs besides its slot. */
+static inline uint64_t tk_ring_lines_for(size_t head_size, size_t nbytes)
+{
+    size_t outside = head_size <= tk_ring_head_max ? nbytes : head_size + nbytes;
+    return (outside + tk_ring_line - 1) / tk_ring_line;
+}
 
 /* Into lines that were reserved, and publishes them: a copy of head and payload, which fit there.
  */

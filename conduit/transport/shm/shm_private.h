@@ -37,6 +37,7 @@ struct tk_shm_link {
     char *flags;
     struct tk_peer *peer;
     struct tk_rings_place place;
+    bool was_answered;            /* the last request that it sent to us; a hint */
     const _Atomic uint32_t *fate; /* NULL: nothing of it is mapped */
 };
 

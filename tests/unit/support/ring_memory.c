@@ -3,6 +3,7 @@
  * See ring_memory.h. Owns the mappings; no lock. */
 #include "config.h"
 
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -68,6 +69,17 @@ void ring_text(char *text, uint32_t from, uint32_t number, size_t nbytes)
     memcpy(text + 8, &length, 8);
     for (size_t i = ring_text_min; i < nbytes; i++)
         text[i] = letter(from, number, i);
+}
+
+size_t ring_item_text(const struct tk_ring_item *item, char *text, size_t most)
+{
+    size_t rest = item->rest ? item->rest_size : 0;
+    if (!item->blob || item->nbytes + rest > most)
+        return 0;
+    memcpy(text, item->blob, item->nbytes);
+    if (rest > 0)
+        memcpy(text + item->nbytes, item->rest, rest);
+    return item->nbytes + rest;
 }
 
 bool ring_text_is(const char *text, uint32_t from, uint32_t *number, size_t nbytes)

@@ -7,12 +7,18 @@
 #include "ring_memory.h"
 #include "unit.h"
 
-enum { slots = 16, lines = 64, most = lines / 2 * tk_ring_line };
+enum {
+    slots = 16,
+    lines = 64,
+    head_size = 8, /* of most messages here */
+    most = lines / 2 * tk_ring_line,
+    largest = head_size + most /* the head is in the slot */
+};
 
 static struct ring_memory memory;
 static struct tk_ring_out out;
 static struct tk_ring_in in;
-static char text[most];
+static char text[largest];
 
 static void open_at(uint64_t start)
 {
@@ -39,7 +45,7 @@ static int close_ring(void **state)
 static enum tk_status send(uint32_t number, size_t nbytes)
 {
     ring_text(text, 7, number, nbytes);
-    return tk_ring_send(&out, text, 8, text + 8, nbytes - 8);
+    return tk_ring_send(&out, text, head_size, text + head_size, nbytes - head_size);
 }
 
 static struct tk_ring_item take(uint32_t number, size_t nbytes)
@@ -49,9 +55,9 @@ static struct tk_ring_item take(uint32_t number, size_t nbytes)
     assert_true(tk_ring_ready(&in));
     assert_true(tk_ring_take(&in, &item));
     assert_int_equal(item.from, 7);
-    assert_int_equal(item.nbytes, nbytes);
     assert_int_equal((uintptr_t)item.blob % 8, 0);
-    assert_true(ring_text_is(item.blob, 7, &seen, nbytes));
+    assert_int_equal(ring_item_text(&item, text, sizeof(text)), nbytes);
+    assert_true(ring_text_is(text, 7, &seen, nbytes));
     assert_int_equal(seen, number);
     return item;
 }
@@ -111,13 +117,13 @@ static void every_size_up_to_the_largest_comes_whole_at_every_place(void **state
 {
     (void)state;
     assert_int_equal(tk_ring_message_max(slots, lines), most);
-    for (uint32_t n = ring_text_min, i = 0; n <= most; n += 1 + (n > 300) * 61, i++) {
+    for (uint32_t n = ring_text_min, i = 0; n <= largest; n += 1 + (n > 300) * 61, i++) {
         assert_int_equal(send(i, n), TK_OK);
         take_and_done(i, n);
         assert_empty();
     }
-    assert_int_equal(send(0, most), TK_OK);
-    take_and_done(0, most);
+    assert_int_equal(send(0, largest), TK_OK);
+    take_and_done(0, largest);
 }
 
 static void a_message_may_be_less_than_a_word(void **state)
@@ -163,6 +169,31 @@ static void what_is_claimed_first_comes_first(void **state)
     take_and_done(2, 200);
 }
 
+/* What the receiver looks at before there is a handler is one line, and payloads begin at one. */
+static void a_head_is_in_the_slot_while_it_fits(void **state)
+{
+    enum { payload = 3 * tk_ring_line, heads_max = 88 };
+    struct tk_ring_item item;
+    (void)state;
+    for (uint32_t n = 8; n <= heads_max; n += 8) {
+        bool fits = n <= 48; /* 10 arguments */
+        uint64_t tail = memory.shared->tail;
+        ring_text(text, 7, n, n + payload);
+        assert_int_equal(tk_ring_send(&out, text, n, text + n, payload), TK_OK);
+        assert_int_equal(((memory.shared->tail - tail) & TK_RING_LINES) * tk_ring_line,
+                         tk_align_up(fits ? payload : n + payload, tk_ring_line));
+        assert_true(tk_ring_take(&in, &item));
+        char *slot = (char *)tk_ring_slot(memory.shared, item.start, in.mask);
+        assert_int_equal(item.blob > slot && item.blob < slot + tk_ring_line, fits);
+        assert_int_equal(item.rest != NULL, fits);
+        assert_int_equal((uintptr_t)(fits ? item.rest : item.blob) % tk_ring_line, 0);
+        assert_int_equal(item.nbytes, fits ? n : n + payload);
+        assert_int_equal(ring_item_text(&item, text, sizeof(text)), n + payload);
+        assert_true(ring_text_is(text, 7, &(uint32_t){0}, n + payload));
+        tk_ring_done(&in, &item);
+    }
+}
+
 static void full_of_slots_is_busy_and_changes_nothing(void **state)
 {
     (void)state;
@@ -181,15 +212,15 @@ static void full_of_slots_is_busy_and_changes_nothing(void **state)
 static void full_of_lines_is_busy_but_small_messages_pass(void **state)
 {
     (void)state;
-    assert_int_equal(send(0, most), TK_OK);
-    assert_int_equal(send(1, most - 64), TK_OK);
-    assert_int_equal(send(9, 65), TK_BUSY);
-    assert_int_equal(send(2, 64), TK_OK);
-    assert_int_equal(send(9, 64), TK_BUSY);
+    assert_int_equal(send(0, largest), TK_OK);
+    assert_int_equal(send(1, largest - tk_ring_line), TK_OK);
+    assert_int_equal(send(9, head_size + tk_ring_line + 1), TK_BUSY);
+    assert_int_equal(send(2, head_size + tk_ring_line), TK_OK);
+    assert_int_equal(send(9, head_size + tk_ring_line), TK_BUSY);
     assert_int_equal(send(3, tk_ring_slot_max), TK_OK);
-    take_and_done(0, most);
-    take_and_done(1, most - 64);
-    take_and_done(2, 64);
+    take_and_done(0, largest);
+    take_and_done(1, largest - tk_ring_line);
+    take_and_done(2, head_size + tk_ring_line);
     take_and_done(3, tk_ring_slot_max);
     assert_empty();
 }
@@ -334,22 +365,26 @@ static void a_head_beyond_the_tail_that_was_seen_is_no_reason_to_refuse(void **s
 
 static void a_slot_that_lies_about_its_size_is_told(void **state)
 {
+    static const struct {
+        uint64_t lines;
+        struct tk_ring_note note;
+    } lies[] = {{lines / 2 + 1, {8, 8}},
+                {2, {2 * tk_ring_line + 1, 8}},
+                {2, {2 * tk_ring_line + 1, 0}},
+                {2, {2 * tk_ring_line, tk_ring_head_max + 1}}};
     struct tk_ring_item item;
-    uint64_t ticket = 0, nbytes;
+    uint64_t ticket = 0;
     (void)state;
-    char *blob = tk_ring_claim(&out, &ticket);
-    tk_ring_publish(&out, ticket, tk_ring_slot_max + lines / 2 + 1);
-    assert_true(tk_ring_take(&in, &item));
-    assert_null(item.blob);
-    assert_int_equal(item.from, 7);
-    close_ring(NULL);
-    open_at(0);
-    blob = tk_ring_claim(&out, &ticket);
-    nbytes = 129;
-    memcpy(blob, &nbytes, sizeof(nbytes));
-    tk_ring_publish(&out, ticket, tk_ring_slot_max + 2);
-    assert_true(tk_ring_take(&in, &item));
-    assert_null(item.blob);
+    for (size_t i = 0; i < sizeof(lies) / sizeof(lies[0]); i++) {
+        char *blob = tk_ring_claim(&out, &ticket);
+        memcpy(blob, &lies[i].note, sizeof(lies[i].note));
+        tk_ring_publish(&out, ticket, tk_ring_slot_max + lies[i].lines);
+        assert_true(tk_ring_take(&in, &item));
+        assert_null(item.blob);
+        assert_int_equal(item.from, 7);
+        close_ring(NULL);
+        open_at(0);
+    }
 }
 
 static void sizes_are_powers_of_two_within_limits(void **state)
@@ -405,6 +440,7 @@ static const struct CMUnitTest tests[] = {
     PROMISE(a_message_may_be_less_than_a_word),
     PROMISE(what_is_built_in_place_comes_as_what_is_sent),
     PROMISE(what_is_claimed_first_comes_first),
+    PROMISE(a_head_is_in_the_slot_while_it_fits),
     PROMISE(full_of_slots_is_busy_and_changes_nothing),
     PROMISE(full_of_lines_is_busy_but_small_messages_pass),
     PROMISE(space_comes_back_when_messages_are_done_not_when_they_are_taken),

@@ -35,6 +35,7 @@ static struct plan {
     size_t nbytes[senders_max];
     bool one_handle;
     bool two_receivers;
+    bool lines_alone; /* look at no other memory than lines of payload */
 } plan;
 
 static unsigned next_of[senders_max];
@@ -86,7 +87,7 @@ static void start(void)
     empty_receiver();
     for (uint16_t i = 0; i < senders_max; i++)
         tk_ring_out_open(&outs[i], &memory.shared, memory.payload, plan.slots, lines, i);
-    for (unsigned i = 0; i < plan.slots; i++)
+    for (unsigned i = 0; i < plan.slots && !plan.lines_alone; i++)
         weak_share(memory.shared.slots[i].blob, tk_ring_slot_max, tk_ring_slot_max);
     weak_share(memory.payload, sizeof(memory.payload), tk_ring_line);
     for (uint32_t n = 0; n < plan.before; n++)
@@ -116,9 +117,13 @@ static void check(const struct tk_ring_item *item)
     uint32_t text[2] = {9, 9};
     if (!item->blob)
         weak_fail("a slot lies about its size");
-    weak_look(item->blob, item->nbytes);
+    size_t rest = item->rest ? item->rest_size : 0;
+    if (!plan.lines_alone)
+        weak_look(item->blob, item->nbytes);
+    if (rest > 0)
+        weak_look(item->rest, rest);
     memcpy(text, item->blob, sizeof(text));
-    if (text[0] >= senders_max || item->nbytes != plan.nbytes[text[0]])
+    if (text[0] >= senders_max || item->nbytes + rest != plan.nbytes[text[0]])
         weak_fail("a message is not what was sent");
     if (!plan.one_handle && item->from != text[0])
         weak_fail("a message is not from whom the slot says");
@@ -160,16 +165,18 @@ static const struct weak_program one_and_one = {start, {sender_0, receiver}, end
 static const struct weak_program one_and_two = {start, {sender_0, receiver, receiver}, end, 3};
 static const struct weak_program shorter = {start, {sender_0, receiver, receiver}, end, 2};
 
-static const struct plan from_empty = {2, 0, {1, 1}, {small, small}, false, false};
-static const struct plan from_half = {2, 1, {2, 1}, {small, small}, false, false};
-static const struct plan from_full = {2, 2, {3, 1}, {small, small}, false, false};
-static const struct plan small_ones = {2, 0, {2, 2}, {small, small}, false, false};
-static const struct plan large_ones = {4, 2, {3, 1}, {large, large}, false, false};
-static const struct plan both_sizes = {2, 1, {2, 1}, {small, large}, false, false};
-static const struct plan shared_handle = {2, 2, {3, 1}, {small, small}, true, false};
-static const struct plan long_one = {2, 0, {5, 0}, {small, small}, false, false};
-static const struct plan receiving_threads = {2, 2, {3, 0}, {small, small}, false, true};
-static const struct plan large_to_threads = {4, 2, {3, 0}, {large, large}, false, true};
+static const struct plan from_empty = {2, 0, {1, 1}, {small, small}, false, false, false};
+static const struct plan from_half = {2, 1, {2, 1}, {small, small}, false, false, false};
+static const struct plan from_full = {2, 2, {3, 1}, {small, small}, false, false, false};
+static const struct plan small_ones = {2, 0, {2, 2}, {small, small}, false, false, false};
+static const struct plan large_ones = {4, 2, {3, 1}, {large, large}, false, false, false};
+static const struct plan both_sizes = {2, 1, {2, 1}, {small, large}, false, false, false};
+static const struct plan shared_handle = {2, 2, {3, 1}, {small, small}, true, false, false};
+static const struct plan long_one = {2, 0, {5, 0}, {small, small}, false, false, false};
+static const struct plan long_large_one = {4, 0, {5, 0}, {large, large}, false, false, true};
+static const struct plan receiving_threads = {2, 2, {3, 0}, {small, small}, false, true, false};
+static const struct plan large_to_threads = {4, 2, {3, 0}, {large, large}, false, true, false};
+static const struct plan lines_to_threads = {4, 2, {3, 0}, {large, large}, false, true, true};
 
 static const char *search(const struct weak_program *program, const struct plan *p)
 {
@@ -210,6 +217,7 @@ static void three_laps_of_one_sender(void **state)
 {
     (void)state;
     assert_right(&one_and_one, &long_one);
+    assert_right(&one_and_one, &long_large_one);
 }
 
 static void threads_that_share_a_senders_handle(void **state)
@@ -258,6 +266,21 @@ static void reserving_must_be_one_step(void **state)
     (void)state;
     weak_break(weak_torn_exchange, &memory.shared.tail, sizeof(memory.shared.tail));
     assert_wrong(&two_and_one, &small_ones);
+}
+
+/* A payload has no word of its own: that of its slot and the head stand for its lines, too. */
+static void the_same_orders_guard_lines_of_payload(void **state)
+{
+    static const enum weak_flaw flaws[] = {weak_no_release, weak_no_acquire};
+    (void)state;
+    for (size_t i = 0; i < sizeof(flaws) / sizeof(flaws[0]); i++) {
+        weak_break(flaws[i], memory.shared.slots, sizeof(memory.slots));
+        assert_wrong(&one_and_one, &long_large_one);
+        weak_break(flaws[i], &memory.shared.head, sizeof(memory.shared.head));
+        assert_wrong(&one_and_one, &long_large_one);
+        weak_break(flaws[i], (const void *)in.done, slots_max * sizeof(*in.done));
+        assert_wrong(&one_and_two, &lines_to_threads);
+    }
 }
 
 static void start_unchecked(void)
@@ -313,6 +336,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(looking_at_a_slot_must_acquire),
     cmocka_unit_test(giving_back_must_release),
     cmocka_unit_test(reading_the_head_must_acquire),
+    cmocka_unit_test(the_same_orders_guard_lines_of_payload),
     cmocka_unit_test(reserving_must_be_one_step),
     cmocka_unit_test(the_head_must_be_checked),
     cmocka_unit_test(a_head_that_another_thread_read_must_be_acquired),

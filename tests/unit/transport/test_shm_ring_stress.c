@@ -48,10 +48,12 @@ static void *sending_thread(void *arg)
 static void look_at(const struct tk_ring_item *item, uint32_t *next)
 {
     uint32_t whose = senders, number = 0;
-    if (item->blob && item->nbytes >= ring_text_min)
-        memcpy(&whose, item->blob, sizeof(whose));
-    if (whose >= senders || !ring_text_is(item->blob, whose, &number, item->nbytes) ||
-        number >= messages || (next && number != next[whose]++))
+    char text[size_max];
+    size_t nbytes = ring_item_text(item, text, sizeof(text));
+    if (nbytes >= ring_text_min)
+        memcpy(&whose, text, sizeof(whose));
+    if (whose >= senders || !ring_text_is(text, whose, &number, nbytes) || number >= messages ||
+        (next && number != next[whose]++))
         wrong = true;
     else
         atomic_fetch_add(&seen[whose * messages + number], 1);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Shorts between neighbours, from the calls of the transport's table to the way up: what is sent in
- * a slot with a tag and what is not, what a full ring does, and what a neighbour cannot make us do.
+ * Messages between neighbours, from the calls of the transport's table to the way up: what is sent
+ * in a slot with a tag and what is not, what a full ring does, and what a neighbour cannot make us
+ * do.
  * The neighbour's rings are our own. */
 #include "config.h"
 
@@ -11,7 +12,13 @@
 #include "transport/shm/shm_private.h"
 #include "unit.h"
 
-enum { slots = 16, lines = 64, us = 1 /* in the neighbourhood: who sends */, handler = 200 };
+enum {
+    slots = 16,
+    lines = 64,
+    us = 1 /* in the neighbourhood: who sends */,
+    handler = 200,
+    payload_max = 1024
+};
 
 static struct ring_memory requests, replies;
 static struct tk_shm_link links[2];
@@ -25,6 +32,10 @@ static struct {
     struct tk_peer *from;
     struct tk_message_head head;
     int32_t args[tk_max_args];
+    char payload[payload_max];
+    size_t nbytes;
+    uintptr_t place;
+    bool replied; /* what the handler does */
 } got;
 
 static void note(struct tk_peer *from, struct tk_message_head head, const int32_t *args)
@@ -38,6 +49,11 @@ static void note(struct tk_peer *from, struct tk_message_head head, const int32_
 static void take(struct tk_arrival *arrival)
 {
     note(arrival->peer, *arrival->head, (const int32_t *)(arrival->head + 1));
+    assert_in_range(arrival->nbytes, 0, payload_max);
+    got.nbytes = arrival->nbytes;
+    got.place = (uintptr_t)arrival->payload;
+    memcpy(got.payload, arrival->payload, arrival->nbytes);
+    arrival->replied = got.replied;
 }
 
 static void take_short(struct tk_peer *from, unsigned tag, const int32_t *args)
@@ -153,6 +169,41 @@ static void shorts_of_every_argument_count_arrive(void **state)
     assert_in_range(got.tags, with_tags - laps, with_tags);
 }
 
+/* Every shape, answered or not: in the slot, its head there, or all of it in lines. */
+static void mediums_of_every_shape_arrive_aligned(void **state)
+{
+    static const size_t sizes[] = {0, 1, 7, 8, 40, 48, 49, 56, 57, 64, 65, 128, 600, payload_max};
+    struct tk_short front;
+    char payload[payload_max];
+    (void)state;
+    for (unsigned i = 0; i < payload_max; i++)
+        payload[i] = (char)(i * 5 + i / 64);
+    for (unsigned n = 0; n <= tk_max_args; n++)
+        for (unsigned i = 0; i < 2 * sizeof(sizes) / sizeof(sizes[0]); i++) {
+            struct tk_outgoing m = {.head = &front.head,
+                                    .head_size = tk_message_front(false, n),
+                                    .payload = payload,
+                                    .nbytes = sizes[i / 2]};
+            tk_short_build(&front,
+                           (struct tk_message_head){.kind = i % 2 ? TK_REPLY : TK_REQUEST,
+                                                    .category = TK_MEDIUM,
+                                                    .nargs = (uint8_t)n,
+                                                    .handler = handler},
+                           arguments);
+            got.replied = n % 2;
+            assert_int_equal(tk_transport_shm.send(tk_peer(1), &m), TK_OK);
+            assert_true(tk_transport_shm.poll());
+            assert_int_equal(got.calls, 1);
+            assert_int_equal(got.head.nargs, n);
+            assert_memory_equal(got.args, arguments, 4u * n);
+            assert_int_equal(got.nbytes, m.nbytes);
+            assert_int_equal(got.place % 8, 0);
+            assert_memory_equal(got.payload, payload, m.nbytes);
+            assert_false(tk_transport_shm.poll());
+            got.calls = 0;
+        }
+}
+
 /* A handler that waits for room for its reply serves these and nothing else. */
 static void replies_have_a_ring_of_their_own(void **state)
 {
@@ -232,6 +283,7 @@ static void what_makes_no_sense_is_refused_by_name(void **state)
         {.from = 1, .size = 8, .head = {.category = TK_LONG + 1}},
         {.from = 1, .size = 56, .head = {.nargs = tk_max_args + 1}},
         {.from = 1, .size = tk_ring_slot_max + lines},
+        {.from = 1, .size = tk_ring_slot_max + 1, .head = {.handler = 4}}, /* a note: 4 bytes */
     };
     struct bad cut = {.from = 1, .size = 8, .head = {.nargs = 1}};
     struct bad nobody[] = {{.from = 2, .size = (uint16_t)tk_tag(false, 0, handler)},
@@ -247,9 +299,9 @@ static void what_makes_no_sense_is_refused_by_name(void **state)
 #define PROMISE(name) cmocka_unit_test_setup_teardown(name, open_neighbour, close_neighbour)
 
 static const struct CMUnitTest tests[] = {
-    PROMISE(shorts_of_every_argument_count_arrive),  PROMISE(replies_have_a_ring_of_their_own),
-    PROMISE(a_full_ring_is_busy_or_waited_for),      PROMISE(space_comes_back_lap_after_lap),
-    PROMISE(what_makes_no_sense_is_refused_by_name),
+    PROMISE(shorts_of_every_argument_count_arrive), PROMISE(mediums_of_every_shape_arrive_aligned),
+    PROMISE(replies_have_a_ring_of_their_own),      PROMISE(a_full_ring_is_busy_or_waited_for),
+    PROMISE(space_comes_back_lap_after_lap),        PROMISE(what_makes_no_sense_is_refused_by_name),
 };
 
 UNIT_MAIN(tests)
