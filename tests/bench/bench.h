@@ -91,6 +91,7 @@ bench_op bench_raw_write, bench_raw_read, bench_raw_write_window, bench_raw_read
 
 /* near_raw.c, which has bench_raw_open and its like, too */
 bench_op near_raw_ping_pong, near_raw_copies, near_raw_both, near_raw_memcpy, near_raw_flood;
+bench_op near_raw_copy_flood, near_raw_careless_flood;
 bench_op near_raw_store, near_raw_load, near_raw_look;
 
 /* report.c */

@@ -4,8 +4,6 @@
  * place of cases.c. */
 #include "config.h"
 
-#include <string.h>
-
 #include "bench.h"
 
 static void near_put_8(size_t nbytes, long count)
@@ -38,11 +36,42 @@ static void near_barrier(size_t nbytes, long count)
         gex_Event_Wait(gex_Coll_BarrierNB(bench_job.tm, 0));
 }
 
+#define ROUND_TRIP(bytes, aim)                                                                     \
+    {                                                                                              \
+        "Medium round trip", "copies", bench_am_medium, near_raw_copies, BENCH_US, bytes, aim, 0   \
+    }
+#define FLOOD(bytes, aim)                                                                          \
+    {                                                                                              \
+        "Medium flood", "4 buffers", bench_am_medium_flood, near_raw_copy_flood, BENCH_MBPS,       \
+            bytes, aim, 0                                                                          \
+    }
+#define CARELESS(bytes)                                                                            \
+    {                                                                                              \
+        "Medium flood", "careless", bench_am_medium_flood, near_raw_careless_flood, BENCH_MBPS,    \
+            bytes, 0, 0                                                                            \
+    }
+
 struct bench_case bench_cases[bench_cases_max];
 
 static const struct bench_case cases[] = {
     {"Short round trip", "ping-pong", bench_am_short, near_raw_ping_pong, BENCH_US, 8, 1.3, 0},
-    {"Medium round trip", "copies", bench_am_medium, near_raw_copies, BENCH_US, 4096, 1.2, 0},
+    ROUND_TRIP(64, 0),
+    ROUND_TRIP(128, 0),
+    ROUND_TRIP(1024, 1.35),
+    ROUND_TRIP(4096, 1.15),
+    ROUND_TRIP(16384, 1.15),
+    ROUND_TRIP(32768, 1.15),
+    FLOOD(64, 0),
+    FLOOD(128, 0),
+    FLOOD(1024, 0.5),
+    FLOOD(4096, 0.7),
+    FLOOD(16384, 0.85),
+    FLOOD(32768, 0.85),
+    FLOOD(65408, 0.85),
+    CARELESS(1024),
+    CARELESS(4096),
+    CARELESS(16384),
+    CARELESS(65408),
     {"put bandwidth", "memcpy", bench_put, near_raw_memcpy, BENCH_MBPS, 1 << 20, 0.95, 0},
     {"get bandwidth", "memcpy", bench_get, near_raw_memcpy, BENCH_MBPS, 1 << 20, 0, 0},
     {"Short flood", "ring", bench_am_short_flood, near_raw_flood, BENCH_KOPS, 8, 0, 10000},
@@ -52,8 +81,15 @@ static const struct bench_case cases[] = {
     {"barrier of 2", "two flags", near_barrier, near_raw_both, BENCH_US, 0, 0, 0},
 };
 
+/* configure may have made the largest Medium smaller than some. */
 int bench_cases_fill(void)
 {
-    memcpy(bench_cases, cases, sizeof(cases));
-    return sizeof(cases) / sizeof(*cases);
+    int count = 0;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        bool is_medium =
+            cases[i].conduit == bench_am_medium || cases[i].conduit == bench_am_medium_flood;
+        if (!is_medium || cases[i].bytes <= gex_AM_LUBRequestMedium())
+            bench_cases[count++] = cases[i];
+    }
+    return count;
 }

@@ -13,6 +13,7 @@
 enum {
     line = 128, /* two lines: the neighbouring one is prefetched, too */
     ring_slots = 1024,
+    flood_buffers = 4,
     looks_between_yields = 1 << 14, /* some 10 us */
     ring_slack = 64 /* messages between two words of the receiver about what it took */
 };
@@ -157,25 +158,31 @@ void near_raw_look(size_t nbytes, long count)
             bench_die("a flag was raised that nobody should raise");
 }
 
+/* Until no more than `behind` messages are not taken. */
+static void await_taken(uint64_t behind)
+{
+    for (long looks = 1; sent - __atomic_load_n(&mine->taken, __ATOMIC_ACQUIRE) > behind; looks++)
+        if (looks % looks_between_yields == 0)
+            sched_yield();
+}
+
 static void flood_send(long count)
 {
     for (long i = 0; i < count; i++) {
-        for (long looks = 1; sent - __atomic_load_n(&mine->taken, __ATOMIC_ACQUIRE) == ring_slots;
-             looks++)
-            if (looks % looks_between_yields == 0)
-                sched_yield();
+        await_taken(ring_slots - 1);
         uint64_t *slot = &theirs->slots[sent % ring_slots].sequence;
         __atomic_store_n(slot, ++sent, __ATOMIC_RELEASE);
     }
-    await(&mine->taken, sent);
+    await_taken(0);
 }
 
-static void flood_receive(long count)
+/* Says after each `slack` messages how many it took. */
+static void flood_receive(long count, long slack)
 {
     for (long i = 1; i <= count; i++) {
         await(&mine->slots[taken % ring_slots].sequence, taken + 1);
         taken++;
-        if (i % ring_slack == 0 || i == count)
+        if (i % slack == 0 || i == count)
             __atomic_store_n(&theirs->taken, taken, __ATOMIC_RELEASE);
     }
 }
@@ -184,5 +191,39 @@ static void flood_receive(long count)
 void near_raw_flood(size_t nbytes, long count)
 {
     (void)nbytes;
-    (bench_job.me == 0 ? flood_send : flood_receive)(count);
+    if (bench_job.me == 0)
+        flood_send(count);
+    else
+        flood_receive(count, ring_slack);
+}
+
+static void copy_flood_send(size_t nbytes, long count, uint64_t behind)
+{
+    for (long i = 0; i < count; i++) {
+        await_taken(behind);
+        memcpy(local + BENCH_TARGET + sent % flood_buffers * BENCH_SLOT_SIZE,
+               bench_job.mine + BENCH_SOURCE, nbytes);
+        uint64_t *slot = &theirs->slots[sent % ring_slots].sequence;
+        __atomic_store_n(slot, ++sent, __ATOMIC_RELEASE);
+    }
+    await_taken(0);
+}
+
+/* Copies into a few buffers in turn and reuses one when its message has been taken; the receiver
+ * looks at the flag alone, a line for each message. */
+void near_raw_copy_flood(size_t nbytes, long count)
+{
+    if (bench_job.me == 0)
+        copy_flood_send(nbytes, count, flood_buffers - 1);
+    else
+        flood_receive(count, 1);
+}
+
+/* The same without waiting for a buffer, so it is not correct: an upper bound, no aim. */
+void near_raw_careless_flood(size_t nbytes, long count)
+{
+    if (bench_job.me == 0)
+        copy_flood_send(nbytes, count, ring_slots - 1);
+    else
+        flood_receive(count, ring_slack);
 }
