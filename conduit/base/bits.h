@@ -13,6 +13,10 @@
 /* For data on hot paths: found without a look at the table that lets others replace it. */
 #define TK_HIDDEN __attribute__((visibility("hidden")))
 
+/* The object stays in memory, and nobody remembers what is in it: what is needed only when a call
+ * fails is then stored before the call, and not kept in registers that have to be saved for it. */
+#define tk_keep_in_memory(object) __asm__("" : "+m"(object))
+
 #define TK_CONTAINER_OF(pointer, type, member) ((type *)((char *)(pointer)-offsetof(type, member)))
 
 /* Requests the line of `at` for writing. Compilers emit a prefetch for reading unless told that the

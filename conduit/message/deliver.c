@@ -271,5 +271,4 @@ void tk_message_open(void)
 {
     tk_deliver = deliver;
     tk_deliver_short = deliver_short;
-    tk_short_later = tk_wait_send_short;
 }

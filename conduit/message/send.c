@@ -16,6 +16,8 @@
 #include "progress/progress.h"
 #include "settings/settings.h"
 
+tk_small_busy *const tk_small_if_busy[2] = {tk_wait_send_small, NULL};
+
 size_t tk_medium_max(unsigned nargs)
 {
     return tk_message_max - tk_message_front(false, nargs);

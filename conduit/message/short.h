@@ -17,7 +17,7 @@ static inline enum tk_status tk_short_send(struct tk_peer *peer, enum tk_message
 {
     struct tk_message_head head = {
         .kind = (uint8_t)kind, .category = TK_SHORT, .nargs = (uint8_t)nargs, .handler = handler};
-    return peer->transport->send_short(peer, head, args, immediate);
+    return peer->transport->send_short(peer, head, args, immediate ? NULL : tk_wait_send_short);
 }
 
 static inline int tk_short_request(struct tk_peer *peer, uint8_t handler, bool immediate,
@@ -37,10 +37,14 @@ static inline int tk_short_reply(gex_Token_t token, uint8_t handler, bool immedi
 
 /* Up to two arguments, the second one in the upper half. */
 
+/* By whether it is immediate. Looked up, which is faster than deciding. */
+extern TK_HIDDEN tk_small_busy *const tk_small_if_busy[2];
+
 static inline int tk_small_request(struct tk_peer *peer, uint8_t handler, bool immediate,
                                    unsigned nargs, uint64_t args)
 {
-    return (int)peer->transport->send_small(peer, tk_tag(false, nargs, handler), args, immediate);
+    return (int)peer->transport->send_small(peer, tk_tag(false, nargs, handler), args,
+                                            tk_small_if_busy[immediate]);
 }
 
 /* That it is replied to is noted first: the sending, which cannot fail, is not returned from. */
@@ -48,7 +52,8 @@ static inline int tk_small_reply(gex_Token_t token, uint8_t handler, unsigned na
 {
     struct tk_peer *peer = token->arrival.peer;
     token->arrival.replied = true;
-    return (int)peer->transport->send_small(peer, tk_tag(true, nargs, handler), args, false);
+    return (int)peer->transport->send_small(peer, tk_tag(true, nargs, handler), args,
+                                            tk_wait_send_small);
 }
 
 #endif

@@ -102,14 +102,26 @@ static inline void tk_serve_now_and_then(void)
     tk_if_unlikely(tk_turn_to_serve()) tk_poll();
 }
 
-/* The first look of who waits: polls now and then even when there is nothing to wait for, because a
- * client that only ever waits for operations that are done by then must serve others too. Not in
- * handlers. */
+/* The first look of who waits, and has just seen that it is not done. Not in handlers. */
+static inline void tk_serve_undone(void)
+{
+    tk_if_unlikely(tk_turn_to_serve()) tk_poll();
+    else tk_reap();
+}
+
+/* The same for who has not looked: polls now and then even when there is nothing to wait for,
+ * because a client that only ever waits for operations that are done by then must serve others too.
+ */
 static inline void tk_serve(const tk_counter_t *left)
 {
-    bool is_done = tk_counter_read(left) <= 0;
-    tk_if_unlikely(tk_turn_to_serve()) tk_poll();
-    else if (!is_done) tk_reap();
+    tk_if_likely(tk_counter_read(left) > 0) tk_serve_undone();
+    else tk_serve_now_and_then();
+}
+
+static inline void tk_wait_undone(const tk_counter_t *left)
+{
+    tk_serve_undone();
+    tk_if_unlikely(tk_counter_read(left) > 0) tk_wait_long(left);
 }
 
 static inline void tk_wait_served(const tk_counter_t *left)
@@ -129,9 +141,9 @@ void tk_wait_until(bool (*ready)(const void *what), const void *what);
 enum tk_status tk_wait_send(struct tk_peer *peer, struct tk_outgoing *message, bool immediate);
 enum tk_status tk_wait_rma(struct tk_peer *peer, struct tk_rma *rma, bool immediate);
 
-/* Sends what there was no room for just now. */
-enum tk_status tk_wait_send_short(struct tk_peer *peer, struct tk_message_head head,
-                                  const int32_t *args);
+/* Send what there was no room for just now: what a Short that may wait is sent with. */
+tk_short_busy tk_wait_send_short TK_HIDDEN;
+tk_small_busy tk_wait_send_small TK_HIDDEN;
 
 /* Room for a message, waited for as for sending one. */
 enum tk_status tk_wait_reserve(struct tk_room *room, bool place, bool buffer, bool immediate);

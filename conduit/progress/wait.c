@@ -95,8 +95,14 @@ enum tk_status tk_wait_send_short(struct tk_peer *peer, struct tk_message_head h
     enum tk_status status;
     do
         tk_wait_step_silent(&empty);
-    while ((status = peer->transport->send_short(peer, head, args, true)) == TK_BUSY);
+    while ((status = peer->transport->send_short(peer, head, args, NULL)) == TK_BUSY);
     return status;
+}
+
+enum tk_status tk_wait_send_small(struct tk_peer *peer, unsigned tag, uint64_t args)
+{
+    const int32_t both[] = {(int32_t)args, (int32_t)(args >> 32)};
+    return tk_wait_send_short(peer, tk_tag_head(tag), both);
 }
 
 enum tk_status tk_wait_rma(struct tk_peer *peer, struct tk_rma *rma, bool immediate)

@@ -126,12 +126,6 @@ static enum tk_status rma_on_demand(struct tk_peer *peer, struct tk_rma *rma)
     return status;
 }
 
-static bool get_the_long_way(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, void *local,
-                             size_t nbytes)
-{
-    return tk_not_the_short_way(peer, op, remote, local, nbytes);
-}
-
 /* ---- start ---- */
 
 void tk_remote_open(void)
@@ -146,8 +140,8 @@ enum tk_status tk_remote_connect(void)
     uint32_t askers = 0;
     network = tk_verbs_transport();
     on_demand = *network;
-    on_demand.put = tk_not_the_short_way;
-    on_demand.get = get_the_long_way;
+    on_demand.put = tk_put_never;
+    on_demand.get = tk_get_never;
     on_demand.rma = rma_on_demand;
     for (uint32_t r = 0; r < tk_peers.size; r++)
         if (tk_peer(r)->transport == network || tk_peer(r)->transport == &tk_transport_verbs) {

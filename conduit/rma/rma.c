@@ -71,32 +71,34 @@ int tk_transfer_implicit(struct tk_transfer *t, gex_Event_t *lc_opt)
 
 /* ---- what the transport did not take at once ---- */
 
-static struct tk_transfer transfer(bool is_put, gex_Flags_t flags)
+static struct tk_transfer transfer(const struct tk_asked *asked, bool is_put, gex_Flags_t flags)
 {
-    return (struct tk_transfer){.peer = tk_asked.peer,
-                                .rma = {.remote = tk_asked.remote,
-                                        .local = tk_asked.local,
-                                        .nbytes = tk_asked.nbytes,
+    return (struct tk_transfer){.peer = asked->peer,
+                                .rma = {.remote = asked->remote,
+                                        .local = asked->local,
+                                        .nbytes = asked->nbytes,
                                         .is_put = is_put},
                                 .immediate = flags & GEX_FLAG_IMMEDIATE};
 }
 
-int tk_blocking_any(bool is_put, gex_Flags_t flags)
+int tk_blocking_slowly(const struct tk_asked *asked, bool is_put, gex_Flags_t flags)
 {
-    struct tk_transfer t = transfer(is_put, flags);
+    struct tk_transfer t = transfer(asked, is_put, flags);
     return tk_transfer_blocking(&t);
 }
 
-gex_Event_t tk_start_any(bool is_put, gex_Event_t *lc_opt, gex_Flags_t flags)
+gex_Event_t tk_start_slowly(const struct tk_asked *asked, bool is_put, struct tk_op *op,
+                            gex_Event_t *lc_opt, gex_Flags_t flags)
 {
-    struct tk_transfer t = transfer(is_put, flags);
-    tk_op_give(tk_asked.op);
+    struct tk_transfer t = transfer(asked, is_put, flags);
+    tk_op_give(op);
     return tk_transfer_start(&t, lc_opt);
 }
 
-int tk_implicit_any(bool is_put, gex_Event_t *lc_opt, gex_Flags_t flags)
+int tk_implicit_slowly(const struct tk_asked *asked, bool is_put, struct tk_op *op,
+                       gex_Event_t *lc_opt, gex_Flags_t flags)
 {
-    struct tk_transfer t = transfer(is_put, flags);
-    tk_counter_add(&tk_asked.op->pending, -1);
+    struct tk_transfer t = transfer(asked, is_put, flags);
+    tk_counter_add(&op->pending, -1);
     return tk_transfer_implicit(&t, lc_opt);
 }

@@ -26,32 +26,46 @@ gex_Event_t tk_transfer_start(struct tk_transfer *t, gex_Event_t *lc_opt);
  * that one) or GEX_EVENT_GROUP. 0, or 1 when nothing was done (immediate only). */
 int tk_transfer_implicit(struct tk_transfer *t, gex_Event_t *lc_opt);
 
-/* What the functions below do with tk_asked when the transport did not take it at once, or there
- * is nothing to move. */
-int tk_blocking_any(bool is_put, gex_Flags_t flags);
-gex_Event_t tk_start_any(bool is_put, gex_Event_t *lc_opt, gex_Flags_t flags);
-int tk_implicit_any(bool is_put, gex_Event_t *lc_opt, gex_Flags_t flags);
+/* ---- puts and gets between endpoints 0, inline for the sake of small ones: is_put is a constant
+ * ---- */
 
-static inline bool tk_at_once(bool is_put, struct tk_peer *peer, void *remote, const void *local,
-                              size_t nbytes, struct tk_op *op)
+/* What was asked for, in case that the transport does not take it at once. It almost always does:
+ * a store costs less than a register that is saved, set and restored. */
+struct tk_asked {
+    struct tk_peer *peer;
+    uintptr_t remote;
+    void *local;
+    size_t nbytes;
+};
+
+/* The slow start: what the transport did not take at once, or nothing to move. `op` counts a piece
+ * of it, and is not needed any more. */
+int tk_blocking_slowly(const struct tk_asked *asked, bool is_put, gex_Flags_t flags);
+gex_Event_t tk_start_slowly(const struct tk_asked *asked, bool is_put, struct tk_op *op,
+                            gex_Event_t *lc_opt, gex_Flags_t flags);
+int tk_implicit_slowly(const struct tk_asked *asked, bool is_put, struct tk_op *op,
+                       gex_Event_t *lc_opt, gex_Flags_t flags);
+
+static inline bool tk_at_once(bool is_put, struct tk_asked *asked, struct tk_op *op)
 {
+    struct tk_peer *peer = asked->peer;
     const struct tk_transport *transport = peer->transport;
-    return is_put ? transport->put(peer, op, (uintptr_t)remote, local, nbytes)
-                  : transport->get(peer, op, (uintptr_t)remote, (void *)local, nbytes);
+    const struct tk_asked a = *asked;
+    tk_keep_in_memory(*asked);
+    return is_put ? transport->put(peer, op, a.remote, a.local, a.nbytes)
+                  : transport->get(peer, op, a.remote, a.local, a.nbytes);
 }
-
-/* Puts and gets between endpoints 0, inline for the sake of small ones: is_put is a constant. */
 
 static inline int tk_blocking(bool is_put, struct tk_peer *peer, void *remote, const void *local,
                               size_t nbytes, gex_Flags_t flags)
 {
     struct tk_op op;
+    struct tk_asked asked = {peer, (uintptr_t)remote, (void *)local, nbytes};
     tk_counter_set(&op.pending, 1);
-    tk_if_unlikely(!tk_at_once(is_put, peer, remote, local, nbytes, &op))
-    {
-        return tk_blocking_any(is_put, flags);
-    }
-    tk_if_likely(!tk_op_done(&op)) tk_wait_served(&op.pending);
+    tk_keep_in_memory(flags);
+    tk_if_unlikely(!tk_at_once(is_put, &asked, &op)) return tk_blocking_slowly(&asked, is_put,
+                                                                               flags);
+    tk_if_likely(!tk_op_done(&op)) tk_wait_undone(&op.pending);
     return 0;
 }
 
@@ -60,10 +74,10 @@ static inline gex_Event_t tk_start(bool is_put, struct tk_peer *peer, void *remo
                                    gex_Flags_t flags)
 {
     struct tk_op *op = tk_op_take_with(1);
-    tk_if_unlikely(!tk_at_once(is_put, peer, remote, local, nbytes, op))
-    {
-        return tk_start_any(is_put, lc_opt, flags);
-    }
+    struct tk_asked asked = {peer, (uintptr_t)remote, (void *)local, nbytes};
+    tk_keep_in_memory(lc_opt);
+    tk_if_unlikely(!tk_at_once(is_put, &asked, op)) return tk_start_slowly(&asked, is_put, op,
+                                                                           lc_opt, flags);
     if (is_put && lc_opt != GEX_EVENT_NOW && lc_opt != GEX_EVENT_DEFER)
         *lc_opt = GEX_EVENT_INVALID;
     return tk_event_of(op);
@@ -73,11 +87,10 @@ static inline int tk_implicit(bool is_put, struct tk_peer *peer, void *remote, c
                               size_t nbytes, gex_Event_t *lc_opt, gex_Flags_t flags)
 {
     struct tk_op *op = tk_nbi_op(is_put ? TK_NBI_PUT : TK_NBI_GET);
+    struct tk_asked asked = {peer, (uintptr_t)remote, (void *)local, nbytes};
     tk_counter_add(&op->pending, 1);
-    tk_if_unlikely(!tk_at_once(is_put, peer, remote, local, nbytes, op))
-    {
-        return tk_implicit_any(is_put, lc_opt, flags);
-    }
+    tk_if_unlikely(!tk_at_once(is_put, &asked, op)) return tk_implicit_slowly(&asked, is_put, op,
+                                                                              lc_opt, flags);
     return 0;
 }
 

@@ -179,14 +179,12 @@ struct tk_rma {
     const struct tk_region *home; /* local memory that may be used as it is; may be NULL */
 };
 
-/* A put or a get that did not go the short way. */
-struct tk_asked {
-    struct tk_peer *peer;
-    uintptr_t remote;
-    void *local;
-    size_t nbytes;
-    struct tk_op *op;
-};
+/* What the sender of a Short does where there is no room for it: a transport then returns what this
+ * returns for the arguments that it was called with, as the last thing that it does, so that the
+ * sender need not keep them over the call. NULL: it returns TK_BUSY. A transport never waits. */
+typedef enum tk_status tk_short_busy(struct tk_peer *peer, struct tk_message_head head,
+                                     const int32_t *args);
+typedef enum tk_status tk_small_busy(struct tk_peer *peer, unsigned tag, uint64_t args);
 
 struct tk_transport {
     const char *name;
@@ -194,12 +192,12 @@ struct tk_transport {
     size_t spread_min; /* payloads from this size on are faster over several ways, and then their
                           head has to wait until they are complete; 0: there is one way */
     enum tk_status (*send)(struct tk_peer *peer, struct tk_outgoing *message);
-    /* The same for a message without payload, with its head and head.nargs arguments. Unless it is
-     * immediate, it ends in tk_short_later() where another returns TK_BUSY. */
+    /* The same for a message without payload, with its head and head.nargs arguments. */
     enum tk_status (*send_short)(struct tk_peer *peer, struct tk_message_head head,
-                                 const int32_t *args, bool immediate);
+                                 const int32_t *args, tk_short_busy *busy);
     /* The same for up to two arguments, the second one in the upper half. */
-    enum tk_status (*send_small)(struct tk_peer *peer, unsigned tag, uint64_t args, bool immediate);
+    enum tk_status (*send_small)(struct tk_peer *peer, unsigned tag, uint64_t args,
+                                 tk_small_busy *busy);
     /* Takes what depends on the peer (a request's credit) and, if asked, a place in our own queue
      * and a buffer. All of it or, with TK_BUSY, nothing. */
     enum tk_status (*reserve)(struct tk_room *room, bool place, bool buffer);
@@ -211,8 +209,8 @@ struct tk_transport {
     void (*release)(struct tk_room *room, bool keep_credit);
     /* The short way for what needs nothing but its operation counted: a small put, whose source is
      * free on return, and a get in one piece to where the device can write. op->pending counts it
-     * before the call. False: nothing was done, rma() may do better, and tk_asked tells what was
-     * asked for. Always false for 0 bytes. */
+     * before the call. False: nothing was done, and rma() may do better. Always false for 0 bytes.
+     */
     bool (*put)(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, const void *local,
                 size_t nbytes);
     bool (*get)(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, void *local,
@@ -239,29 +237,22 @@ extern const struct tk_transport tk_transport_verbs;
 
 /* A send_short for transports that have no shorter way than their send. */
 enum tk_status tk_send_short_whole(struct tk_peer *peer, struct tk_message_head head,
-                                   const int32_t *args, bool immediate);
+                                   const int32_t *args, tk_short_busy *busy);
 
 /* A send_small for transports that have no shorter way than their send_short. */
 enum tk_status tk_send_small_short(struct tk_peer *peer, unsigned tag, uint64_t args,
-                                   bool immediate);
+                                   tk_small_busy *busy);
 
-/* For put() and get() of transports: notes their arguments, and is false. */
-bool tk_not_the_short_way(struct tk_peer *peer, struct tk_op *op, uintptr_t remote,
-                          const void *local, size_t nbytes);
-
-/* What this thread asked for in vain, noted here so that the caller need not keep what it almost
- * never needs again. Good until the next call. */
-extern TK_HIDDEN TK_PER_THREAD struct tk_asked tk_asked;
+/* put() and get() for transports that have no shorter way than their rma(): always false. */
+bool tk_put_never(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, const void *local,
+                  size_t nbytes);
+bool tk_get_never(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, void *local,
+                  size_t nbytes);
 
 /* The way up: set by the rooms above before anything can arrive. The second is for Shorts that come
  * with a tag, from transports that need not know whether they were replied to. */
 extern TK_HIDDEN void (*tk_deliver)(struct tk_arrival *arrival);
 extern TK_HIDDEN void (*tk_deliver_short)(struct tk_peer *from, unsigned tag, const int32_t *args);
-
-/* Waits for room for a Short, and sends it. Transports call it, and as the last thing that they do:
- * those above, who would have to come back to find out, so need not keep what they know. */
-extern TK_HIDDEN enum tk_status (*tk_short_later)(struct tk_peer *peer, struct tk_message_head head,
-                                                  const int32_t *args);
 
 /* Errors on the way to a peer end the job: told by the transport, then this is called. NULL while a
  * job is leaving: peers vanish then, and that is as it should be. */

@@ -72,8 +72,9 @@ static enum tk_status self_send_reserved(struct tk_room *room, struct tk_outgoin
 static bool self_put(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, const void *local,
                      size_t nbytes)
 {
+    (void)peer;
     if (nbytes == 0)
-        return tk_not_the_short_way(peer, op, remote, local, nbytes);
+        return false;
     memcpy((void *)remote, local, nbytes);
     tk_counter_add(&op->pending, -1);
     return true;
@@ -82,8 +83,9 @@ static bool self_put(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, c
 static bool self_get(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, void *local,
                      size_t nbytes)
 {
+    (void)peer;
     if (nbytes == 0)
-        return tk_not_the_short_way(peer, op, remote, local, nbytes);
+        return false;
     memcpy(local, (void *)remote, nbytes);
     tk_counter_add(&op->pending, -1);
     return true;

@@ -48,15 +48,17 @@ enum tk_status tk_shm_send(struct tk_peer *peer, struct tk_outgoing *m)
 }
 
 /* What is rare is left by jumps: there is then nothing to be saved on the way that is not. */
-enum tk_status tk_shm_send_small(struct tk_peer *peer, unsigned tag, uint64_t args, bool immediate)
+enum tk_status tk_shm_send_small(struct tk_peer *peer, unsigned tag, uint64_t args,
+                                 tk_small_busy *busy)
 {
     uint64_t ticket;
     struct tk_shm_link *link = __atomic_load_n(&peer->connection, __ATOMIC_ACQUIRE);
-    tk_if_unlikely(!link) return tk_send_small_short(peer, tag, args, immediate);
+    tk_if_unlikely(!link) return tk_send_small_short(peer, tag, args, busy);
     struct tk_ring_out *ring = tag & tk_tag_reply ? &link->replies : &link->requests;
+    struct tk_ring_shared *shared = ring->shared;
     tk_if_unlikely(!tk_ring_try_slot(ring, &ticket)) return tk_send_small_short(link->peer, tag,
-                                                                                args, immediate);
-    struct tk_ring_slot *slot = tk_ring_slot(ring->shared, ticket, ring->mask);
+                                                                                args, busy);
+    struct tk_ring_slot *slot = tk_ring_slot(shared, ticket, ring->mask);
     int32_t *to = (int32_t *)(void *)slot->blob;
     to[0] = (int32_t)args;
     to[1] = (int32_t)(args >> 32);
@@ -66,7 +68,7 @@ enum tk_status tk_shm_send_small(struct tk_peer *peer, unsigned tag, uint64_t ar
 }
 
 enum tk_status tk_shm_send_short(struct tk_peer *peer, struct tk_message_head head,
-                                 const int32_t *args, bool immediate)
+                                 const int32_t *args, tk_short_busy *busy)
 {
     uint64_t ticket;
     struct tk_shm_link *link = link_to(peer);
@@ -74,7 +76,7 @@ enum tk_status tk_shm_send_short(struct tk_peer *peer, struct tk_message_head he
     struct tk_ring_out *ring = ring_of(link, head.kind);
     tk_if_unlikely(head.nargs > tk_shm_slot_args ||
                    !tk_ring_try_slot(ring, &ticket)) return tk_send_short_whole(peer, head, args,
-                                                                                immediate);
+                                                                                busy);
     struct tk_ring_slot *slot = tk_ring_slot(ring->shared, ticket, ring->mask);
     int32_t *to = (int32_t *)(void *)slot->blob;
     for (unsigned i = 0; i < head.nargs; i++)

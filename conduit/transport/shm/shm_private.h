@@ -90,8 +90,9 @@ void tk_shm_lose(struct tk_peer *peer);
 /* shm_post.c */
 enum tk_status tk_shm_send(struct tk_peer *peer, struct tk_outgoing *message);
 enum tk_status tk_shm_send_short(struct tk_peer *peer, struct tk_message_head head,
-                                 const int32_t *args, bool immediate);
-enum tk_status tk_shm_send_small(struct tk_peer *peer, unsigned tag, uint64_t args, bool immediate);
+                                 const int32_t *args, tk_short_busy *busy);
+enum tk_status tk_shm_send_small(struct tk_peer *peer, unsigned tag, uint64_t args,
+                                 tk_small_busy *busy);
 enum tk_status tk_shm_reserve(struct tk_room *room, bool place, bool buffer);
 enum tk_status tk_shm_send_reserved(struct tk_room *room, struct tk_outgoing *message);
 void tk_shm_release(struct tk_room *room, bool keep_credit);

@@ -32,10 +32,7 @@ bool tk_shm_put(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, const 
                 size_t nbytes)
 {
     uintptr_t shift = tk_segment_shift(peer->rank);
-    tk_if_unlikely(shift == tk_far || nbytes == 0)
-    {
-        return tk_not_the_short_way(peer, op, remote, local, nbytes);
-    }
+    tk_if_unlikely(shift == tk_far || nbytes == 0) return false;
     put(remote + shift, local, nbytes);
     tk_counter_add(&op->pending, -1);
     return true;
@@ -45,10 +42,7 @@ bool tk_shm_get(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, void *
                 size_t nbytes)
 {
     uintptr_t shift = tk_segment_shift(peer->rank);
-    tk_if_unlikely(shift == tk_far || nbytes == 0)
-    {
-        return tk_not_the_short_way(peer, op, remote, local, nbytes);
-    }
+    tk_if_unlikely(shift == tk_far || nbytes == 0) return false;
     get(local, remote + shift, nbytes);
     tk_counter_add(&op->pending, -1);
     return true;

@@ -319,7 +319,7 @@ static enum tk_status connect_fenced(uint32_t rank, bool is_fenced)
     for (uint32_t k = 0; k < tk_verbs.links_pp; k++) {
         struct tk_link *link = tk_links_to(rank) + k;
         link->is_fenced = is_fenced;
-        link->short_put_most = is_fenced || tk_verbs.keeps ? 0 : tk_verbs.inline_limit;
+        link->short_put_most = is_fenced ? 0 : tk_verbs.inline_limit;
     }
     if (is_fenced && !tk_verbs.fence_sink && tk_fence_sink_open() != TK_OK)
         return TK_FAIL;

@@ -86,7 +86,7 @@ struct tk_link {
     uint32_t rail;             /* its index */
     bool is_fenced;            /* puts have reads behind them: see data/stripe.c */
     bool is_ready;             /* has the receive buffers of a primary link, or will at once */
-    size_t short_put_most;     /* bytes; inline_limit, or 0 where it is fenced or noted */
+    size_t short_put_most;     /* bytes; inline_limit, or 0 where it is fenced */
     uint64_t carried, cost;    /* of large transfers: bytes times cost so far; of a byte */
     int credits;               /* requests that we may send now */
     int banked;                /* credits of the peer's that we hold back */
@@ -303,13 +303,13 @@ enum tk_status tk_credit_post_buffer(struct tk_link *link);
 bool tk_is_registered(const void *address, size_t size);
 enum tk_status tk_verbs_send(struct tk_peer *peer, struct tk_outgoing *message);
 enum tk_status tk_verbs_send_short(struct tk_peer *peer, struct tk_message_head head,
-                                   const int32_t *args, bool immediate);
+                                   const int32_t *args, tk_short_busy *busy);
 enum tk_status tk_verbs_send_small(struct tk_peer *peer, unsigned tag, uint64_t args,
-                                   bool immediate);
+                                   tk_small_busy *busy);
 enum tk_status tk_noting_send_short(struct tk_peer *peer, struct tk_message_head head,
-                                    const int32_t *args, bool immediate);
+                                    const int32_t *args, tk_short_busy *busy);
 enum tk_status tk_noting_send_small(struct tk_peer *peer, unsigned tag, uint64_t args,
-                                    bool immediate);
+                                    tk_small_busy *busy);
 enum tk_status tk_message_post(struct tk_link *link, struct tk_outgoing *message);
 
 void tk_message_post_work(struct tk_link *link, struct tk_work *work, struct tk_outgoing *message);

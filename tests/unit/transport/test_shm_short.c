@@ -79,6 +79,12 @@ static enum tk_status send_later(struct tk_peer *to, struct tk_message_head head
     return TK_OK;
 }
 
+static enum tk_status send_small_later(struct tk_peer *to, unsigned tag, uint64_t args)
+{
+    const int32_t both[] = {(int32_t)args, (int32_t)(args >> 32)};
+    return send_later(to, tk_tag_head(tag), both);
+}
+
 static void open_ring(struct ring_memory *memory, struct tk_ring_out *out, struct tk_ring_in *in)
 {
     ring_memory_open(memory, slots, lines, 0);
@@ -106,7 +112,6 @@ static int open_neighbour(void **state)
     tk_peer(1)->connection = &links[1];
     tk_deliver = take;
     tk_deliver_short = take_short;
-    tk_short_later = send_later;
     return 0;
 }
 
@@ -126,7 +131,7 @@ static enum tk_status send_small(bool is_reply, unsigned nargs, bool immediate)
 {
     uint64_t args = (uint32_t)arguments[0] | (uint64_t)(uint32_t)arguments[1] << 32;
     return tk_transport_shm.send_small(tk_peer(1), tk_tag(is_reply, nargs, handler), args,
-                                       immediate);
+                                       immediate ? NULL : send_small_later);
 }
 
 static enum tk_status send_short(bool is_reply, unsigned nargs, bool immediate)
@@ -135,7 +140,7 @@ static enum tk_status send_short(bool is_reply, unsigned nargs, bool immediate)
                                    .category = TK_SHORT,
                                    .nargs = (uint8_t)nargs,
                                    .handler = handler};
-    return tk_transport_shm.send_short(tk_peer(1), head, arguments, immediate);
+    return tk_transport_shm.send_short(tk_peer(1), head, arguments, immediate ? NULL : send_later);
 }
 
 static void assert_came(bool is_reply, unsigned nargs)

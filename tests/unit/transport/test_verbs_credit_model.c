@@ -29,7 +29,7 @@ static enum tk_status send(struct tk_peer *to, enum tk_message_kind kind, size_t
     struct tk_message_head head = {.kind = (uint8_t)kind, .category = TK_MEDIUM};
     if (nbytes == 0) {
         head.category = TK_SHORT;
-        return tk_verbs_send_short(to, head, NULL, true);
+        return tk_verbs_send_short(to, head, NULL, NULL);
     }
     struct tk_outgoing m = {
         .head = &head, .head_size = sizeof(head), .payload = payload, .nbytes = nbytes};

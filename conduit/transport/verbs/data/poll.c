@@ -241,9 +241,8 @@ with_payload_arrived(struct tk_link *link, struct tk_buffer *buffer, size_t size
 }
 
 /* A Short that says more of itself than is there is left to the general way, which complains. */
-static inline void arrived(struct tk_buffer *buffer, size_t size)
+static inline void arrived(struct tk_link *link, struct tk_buffer *buffer, size_t size)
 {
-    struct tk_link *link = buffer->link;
     const struct tk_message_head *head = (struct tk_message_head *)buffer->data;
     tk_if_likely(size >= sizeof(*head) + 4u * head->nargs && size <= sizeof(struct tk_short) &&
                  head->category == TK_SHORT && head->kind <= TK_CONTROL)
@@ -256,7 +255,7 @@ static void __attribute__((noinline)) all_arrived(const struct ibv_wc *wc, int n
 {
     do {
         struct tk_buffer *buffer = (struct tk_buffer *)(uintptr_t)wc->wr_id;
-        tk_if_likely(wc->status == IBV_WC_SUCCESS) arrived(buffer, wc->byte_len);
+        tk_if_likely(wc->status == IBV_WC_SUCCESS) arrived(buffer->link, buffer, wc->byte_len);
         else tk_recv_failed(buffer->link, wc);
         wc++;
     } while (--n > 0);
@@ -412,12 +411,12 @@ receive_failed(struct tk_buffer *buffer, const struct ibv_wc *wc)
 static inline void __attribute__((always_inline)) one_came(const struct ibv_wc *wc, bool in_handler)
 {
     struct tk_buffer *buffer = (struct tk_buffer *)(uintptr_t)wc->wr_id;
-    struct tk_link *link = buffer->link;
     tk_if_unlikely(wc->status != IBV_WC_SUCCESS)
     {
         receive_failed(buffer, wc);
         return;
     }
+    struct tk_link *link = buffer->link;
     if (TK_THREADED)
         __atomic_add_fetch(&link->notes->arrived, 1, __ATOMIC_RELAXED);
     else
@@ -425,7 +424,7 @@ static inline void __attribute__((always_inline)) one_came(const struct ibv_wc *
     tk_if_unlikely(((const struct tk_message_head *)buffer->data)->kind == TK_NOTICE)
         notice_came(buffer, wc->byte_len);
     else if (in_handler) put_aside(buffer, wc->byte_len);
-    else arrived(buffer, wc->byte_len);
+    else arrived(link, buffer, wc->byte_len);
 }
 
 static void __attribute__((noinline)) comes_later(const struct ibv_wc *wc)

@@ -387,20 +387,24 @@ static enum tk_status post_spread(struct tk_peer *peer, struct tk_rma *rma)
 /* ---- the shortest way there is, for what nobody but its operation has to know of. It waits for no
  * lock: where threads meet, they go the long way, which does. ---- */
 
+/* Not inline: what is rare then leaves the registers of what is not alone. */
+static bool __attribute__((noinline)) unlock_in_vain(struct tk_link *link)
+{
+    tk_unlock(&link->lock);
+    return false;
+}
+
 static inline bool __attribute__((always_inline))
 post_plain(struct tk_link *link, const struct tk_peer *peer, struct tk_op *op, uintptr_t remote,
-           struct ibv_sge *sge, enum ibv_wr_opcode opcode, unsigned flags, bool notes)
+           struct ibv_sge *sge, uint32_t nbytes, enum ibv_wr_opcode opcode, unsigned flags,
+           bool notes)
 {
     struct tk_note_keys keys;
     struct ibv_send_wr wr;
     tk_if_unlikely(!tk_trylock(&link->lock)) return false;
     struct tk_work *work = tk_work_take_plain(link, op);
-    tk_if_unlikely(!work)
-    {
-        tk_unlock(&link->lock);
-        return false;
-    }
-    work->nbytes = sge->length;
+    tk_if_unlikely(!work) return unlock_in_vain(link);
+    work->nbytes = sge->length = nbytes;
     wr.sg_list = sge;
     wr.num_sge = 1;
     wr.wr.rdma.remote_addr = remote;
@@ -420,14 +424,10 @@ bool tk_verbs_put(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, cons
 {
     struct ibv_sge sge;
     struct tk_link *link = tk_primary(peer);
-    tk_if_likely(nbytes - 1 < link->short_put_most)
-    {
-        sge.addr = (uintptr_t)local;
-        sge.length = (uint32_t)nbytes;
-        tk_if_likely(post_plain(link, peer, op, remote, &sge, IBV_WR_RDMA_WRITE, IBV_SEND_INLINE,
-                                false)) return true;
-    }
-    return tk_not_the_short_way(peer, op, remote, local, nbytes);
+    tk_if_unlikely(nbytes - 1 >= link->short_put_most) return false;
+    sge.addr = (uintptr_t)local;
+    return post_plain(link, peer, op, remote, &sge, (uint32_t)nbytes, IBV_WR_RDMA_WRITE,
+                      IBV_SEND_INLINE, false);
 }
 
 static inline bool __attribute__((always_inline))
@@ -436,16 +436,11 @@ get_plain(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, void *local,
 {
     struct ibv_sge sge;
     size_t most = notes ? tk_verbs.noted_get_most : tk_verbs.short_get_most;
-    tk_if_likely(nbytes - 1 < most && tk_is_registered(local, nbytes))
-    {
-        struct tk_link *link = tk_primary(peer);
-        sge.addr = (uintptr_t)local;
-        sge.length = (uint32_t)nbytes;
-        sge.lkey = tk_verbs.segment->local[link->rail];
-        tk_if_likely(
-            post_plain(link, peer, op, remote, &sge, IBV_WR_RDMA_READ, 0, notes)) return true;
-    }
-    return tk_not_the_short_way(peer, op, remote, local, nbytes);
+    tk_if_unlikely(nbytes - 1 >= most || !tk_is_registered(local, nbytes)) return false;
+    struct tk_link *link = tk_primary(peer);
+    sge.addr = (uintptr_t)local;
+    sge.lkey = tk_verbs.segment->local[link->rail];
+    return post_plain(link, peer, op, remote, &sge, (uint32_t)nbytes, IBV_WR_RDMA_READ, 0, notes);
 }
 
 bool tk_verbs_get(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, void *local,
@@ -460,14 +455,10 @@ bool tk_noting_put(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, con
 {
     struct ibv_sge sge;
     struct tk_link *link = tk_primary(peer);
-    tk_if_likely(nbytes - 1 < tk_verbs.inline_limit && !link->is_fenced)
-    {
-        sge.addr = (uintptr_t)local;
-        sge.length = (uint32_t)nbytes;
-        tk_if_likely(post_plain(link, peer, op, remote, &sge, IBV_WR_RDMA_WRITE, IBV_SEND_INLINE,
-                                true)) return true;
-    }
-    return tk_not_the_short_way(peer, op, remote, local, nbytes);
+    tk_if_unlikely(nbytes - 1 >= link->short_put_most) return false;
+    sge.addr = (uintptr_t)local;
+    return post_plain(link, peer, op, remote, &sge, (uint32_t)nbytes, IBV_WR_RDMA_WRITE,
+                      IBV_SEND_INLINE, true);
 }
 
 bool tk_noting_get(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, void *local,

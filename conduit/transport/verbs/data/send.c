@@ -258,32 +258,32 @@ send_short_locked(struct tk_link *link, uint8_t kind, bool notes)
 }
 
 static inline enum tk_status __attribute__((always_inline))
-send_short(struct tk_peer *peer, struct tk_message_head head, const int32_t *args, bool immediate,
-           bool notes)
+send_short(struct tk_peer *peer, struct tk_message_head head, const int32_t *args,
+           tk_short_busy *busy, bool notes)
 {
     struct tk_link *link = tk_primary(peer);
     tk_lock(&link->lock);
     tk_short_build(&link->quiet_data.message, head, args);
     enum tk_status status = send_short_locked(link, head.kind, notes);
     tk_unlock(&link->lock);
-    tk_if_likely(status != TK_BUSY || immediate) return status;
-    return tk_short_later(peer, head, args);
+    tk_if_likely(status != TK_BUSY || !busy) return status;
+    return busy(peer, head, args);
 }
 
 enum tk_status tk_verbs_send_short(struct tk_peer *peer, struct tk_message_head head,
-                                   const int32_t *args, bool immediate)
+                                   const int32_t *args, tk_short_busy *busy)
 {
-    return send_short(peer, head, args, immediate, false);
+    return send_short(peer, head, args, busy, false);
 }
 
 enum tk_status tk_noting_send_short(struct tk_peer *peer, struct tk_message_head head,
-                                    const int32_t *args, bool immediate)
+                                    const int32_t *args, tk_short_busy *busy)
 {
-    return send_short(peer, head, args, immediate, true);
+    return send_short(peer, head, args, busy, true);
 }
 
 static inline enum tk_status __attribute__((always_inline))
-send_small(struct tk_peer *peer, unsigned tag, uint64_t args, bool immediate, bool notes)
+send_small(struct tk_peer *peer, unsigned tag, uint64_t args, tk_small_busy *busy, bool notes)
 {
     struct tk_link *link = tk_primary(peer);
     tk_lock(&link->lock);
@@ -293,18 +293,18 @@ send_small(struct tk_peer *peer, unsigned tag, uint64_t args, bool immediate, bo
     message->args[1] = (int32_t)(args >> 32);
     enum tk_status status = send_short_locked(link, message->head.kind, notes);
     tk_unlock(&link->lock);
-    tk_if_likely(status != TK_BUSY || immediate) return status;
-    return tk_send_small_short(peer, tag, args, false);
+    tk_if_likely(status != TK_BUSY || !busy) return status;
+    return busy(peer, tag, args);
 }
 
 enum tk_status tk_verbs_send_small(struct tk_peer *peer, unsigned tag, uint64_t args,
-                                   bool immediate)
+                                   tk_small_busy *busy)
 {
-    return send_small(peer, tag, args, immediate, false);
+    return send_small(peer, tag, args, busy, false);
 }
 
 enum tk_status tk_noting_send_small(struct tk_peer *peer, unsigned tag, uint64_t args,
-                                    bool immediate)
+                                    tk_small_busy *busy)
 {
-    return send_small(peer, tag, args, immediate, true);
+    return send_small(peer, tag, args, busy, true);
 }

@@ -51,14 +51,10 @@ no_work:
 /* The same for what needs nothing but its operation counted. */
 static inline struct tk_work *tk_work_take_plain(struct tk_link *link, struct tk_op *op)
 {
-    if (!tk_slot_take(link))
-        return NULL;
+    tk_if_unlikely(tk_counter_read(&link->room) <= 0) return NULL;
     struct tk_work *work = tk_pool_try(&tk_verbs.work_pool);
-    tk_if_unlikely(!work)
-    {
-        tk_counter_add(&link->room, 1);
-        return NULL;
-    }
+    tk_if_unlikely(!work) return NULL;
+    tk_counter_add(&link->room, -1);
     work->link = link;
     work->is_plain = true;
     work->op = op;
@@ -99,17 +95,18 @@ static inline void __attribute__((always_inline))
 tk_work_post_noted(struct tk_work *work, struct ibv_send_wr *wr, enum ibv_wr_opcode opcode,
                    unsigned flags, bool notes, const struct tk_note_keys *keys)
 {
+    struct tk_link *link = work->link;
     struct ibv_send_wr *bad;
     wr->wr_id = (uintptr_t)work;
     wr->next = NULL;
     wr->opcode = opcode;
     wr->send_flags = flags | IBV_SEND_SIGNALED;
     work->opcode = (uint8_t)opcode;
-    work->covers = work->link->quiet;
-    work->link->quiet = 0;
+    work->covers = link->quiet;
+    link->quiet = 0;
     tk_counter_add(&tk_verbs.works_out, 1);
     tk_if_unlikely(notes) tk_note_work(work, wr, keys);
-    int error = ibv_post_send(work->link->qp, wr, &bad);
+    int error = ibv_post_send(link->qp, wr, &bad);
     tk_if_unlikely(error) tk_post_failed(work, error);
 }
 
