@@ -6,8 +6,8 @@
 #include "device.h"
 #include "environ.h"
 #include "probe.h"
-#include "contrib/softhca/fault.h"
-#include "contrib/softhca/settings.h"
+#include "contrib/softhca/fault/fault.h"
+#include "contrib/softhca/base/settings.h"
 #include "spawner/base/say.h"
 
 #include <limits.h>
