@@ -81,7 +81,7 @@ static bool fabric(const char **at, struct shca_name *out)
     return true;
 }
 
-static bool parse(const char *line, struct shca_name *out, unsigned *layout)
+static bool names_parse(const char *line, struct shca_name *out, unsigned *layout)
 {
     static const char mark[] = " @" MARK;
     const char *at = strstr(line, mark);
@@ -102,10 +102,10 @@ bool shca_name_parse(const char *line, struct shca_name *out)
 {
     unsigned layout;
 
-    return parse(line, out, &layout) && layout == SHCA_LAYOUT;
+    return names_parse(line, out, &layout) && layout == SHCA_LAYOUT;
 }
 
 bool shca_name_parse_foreign(const char *line, struct shca_name *out, unsigned *layout)
 {
-    return parse(line, out, layout) && *layout != SHCA_LAYOUT;
+    return names_parse(line, out, layout) && *layout != SHCA_LAYOUT;
 }

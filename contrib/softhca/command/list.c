@@ -58,7 +58,7 @@ static void add_rates(struct report *r, const struct members *before, const stru
 }
 
 /* The part of a fabric's internal name that people know. */
-static void readable(const struct shca_name *n, char out[SHCA_NAME])
+static void list_readable(const struct shca_name *n, char out[SHCA_NAME])
 {
     const char *at = strchr(n->fabric, '.');
     size_t length;
@@ -128,7 +128,7 @@ static void print_people(const struct members *m, const struct members *before, 
             continue;
         if (strcmp(last, m->at[i].name.fabric) != 0) {
             memcpy(last, m->at[i].name.fabric, sizeof last);
-            readable(&m->at[i].name, name);
+            list_readable(&m->at[i].name, name);
             printf("fabric %s of user %u\n", name, m->at[i].name.uid);
             printf("%-8s %-16s %5s %6s %6s %6s %6s %9s %9s\n", "PID", "PROGRAM", "SLOT", "QPS",
                    "CQS", "MRS", "PDS", "MSG/S", "BYTES/S");
@@ -193,7 +193,7 @@ static void json_member(const struct member *m, const struct report *r)
 {
     char name[SHCA_NAME];
 
-    readable(&m->name, name);
+    list_readable(&m->name, name);
     printf("{\"fabric\":\"%s\",\"uid\":%u,\"pid\":%u,\"slot\":%u,\"program\":", name, m->name.uid,
            m->name.pid, m->name.slot);
     json_text(r->program);
@@ -273,7 +273,7 @@ static int sample(const struct scope *s, const struct members *before, struct me
     return 0;
 }
 
-static int list(const struct scope *s, double interval, bool json)
+static int list_list(const struct scope *s, double interval, bool json)
 {
     struct members before = {0}, m = {0};
     double start = clock_now(), seconds;
@@ -319,7 +319,7 @@ static int run_list(const struct subcommand *self, int argc, char **argv)
                         interval);
     if (scope_check(&s) != 0)
         return EXIT_USAGE;
-    return list(&s, seconds, json);
+    return list_list(&s, seconds, json);
 }
 
 const struct subcommand subcommand_list = {

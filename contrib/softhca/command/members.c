@@ -68,7 +68,7 @@ static bool known(const struct members *m, const struct shca_name *n)
     return false;
 }
 
-static void add(struct members *m, const struct shca_name *n)
+static void members_add(struct members *m, const struct shca_name *n)
 {
     if (m->n == m->room) {
         m->room = m->room ? 2 * m->room : 64;
@@ -90,7 +90,7 @@ int members_find(const struct scope *s, struct members *m)
         struct shca_name n;
 
         if (shca_name_parse(line, &n) && in_scope(s, &n) && !known(m, &n))
-            add(m, &n);
+            members_add(m, &n);
     }
     fclose(f);
     return 0;

@@ -14,7 +14,8 @@ static int give_up(int status)
     return -1 - status;
 }
 
-static const struct option_spec *find(const struct option_spec *o, const char *name, size_t n)
+static const struct option_spec *options_find(const struct option_spec *o, const char *name,
+                                              size_t n)
 {
     while (o->name && (strlen(o->name) != n || memcmp(o->name, name, n) != 0))
         o++;
@@ -22,12 +23,12 @@ static const struct option_spec *find(const struct option_spec *o, const char *n
 }
 
 /* One option at argv[*at]; 0, or a status to give up with. */
-static int take(const struct subcommand *c, const struct option_spec *options, int argc,
-                char **argv, int *at)
+static int options_take(const struct subcommand *c, const struct option_spec *options, int argc,
+                        char **argv, int *at)
 {
     const char *word = argv[*at], *equals = strchr(word, '=');
     size_t n = equals ? (size_t)(equals - word) : strlen(word);
-    const struct option_spec *o = n > 2 ? find(options, word + 2, n - 2) : NULL;
+    const struct option_spec *o = n > 2 ? options_find(options, word + 2, n - 2) : NULL;
     const char *value = equals ? equals + 1 : NULL;
 
     if (!o || word[1] != '-')
@@ -73,7 +74,7 @@ int options_read(const struct subcommand *c, const struct option_spec *options, 
             fputs(c->help, stdout);
             return give_up(0);
         }
-        status = take(c, options, argc, argv, &i);
+        status = options_take(c, options, argc, argv, &i);
         if (status != 0)
             return give_up(status);
     }

@@ -129,7 +129,7 @@ static bool give_all(const struct wishes *w)
            give("HWLOC_XMLFILE", w->topology);
 }
 
-static int check(const struct wishes *w)
+static int run_check(const struct wishes *w)
 {
     struct shca_fault_rules rules;
     struct shca_config config;
@@ -171,7 +171,7 @@ static int run_program(const struct subcommand *self, int argc, char **argv)
         return complain(EXIT_USAGE, "run: a program is missing; see softhca run --help");
     if (!give_all(&w))
         return complain(EXIT_FAILED, "out of memory");
-    status = check(&w);
+    status = run_check(&w);
     if (status == 0)
         status = w.replace ? use_replacement() : use_preload();
     if (status != 0)

@@ -51,8 +51,8 @@ static bool take_place(const char *text)
 
 /* ---- hwloc ---- */
 
-static hwloc_topology_t load(int (*set)(hwloc_topology_t, const void *, size_t), const void *from,
-                             size_t n)
+static hwloc_topology_t topology_load(int (*set)(hwloc_topology_t, const void *, size_t),
+                                      const void *from, size_t n)
 {
     hwloc_topology_t t;
 
@@ -212,7 +212,7 @@ static bool hangs_right(hwloc_topology_t t)
 
 static int write_checked(const char *file, const char *xml, size_t n)
 {
-    hwloc_topology_t t = load(set_xml, xml, n);
+    hwloc_topology_t t = topology_load(set_xml, xml, n);
     bool good = t && hangs_right(t);
     FILE *out;
 
@@ -239,7 +239,7 @@ static int write_checked(const char *file, const char *xml, size_t n)
 
 static int make(const char *synthetic, const char *file)
 {
-    hwloc_topology_t t = load(set_synthetic, synthetic, 0);
+    hwloc_topology_t t = topology_load(set_synthetic, synthetic, 0);
     int status;
     char *xml;
     size_t n;

@@ -42,7 +42,7 @@ static bool surely_private(const void *addr)
     return (entry >> 63 & 1) && !(entry >> 61 & 1);
 }
 
-static bool parse(const char *line, struct area *a)
+static bool file_parse(const char *line, struct area *a)
 {
     char perms[5];
     unsigned major_no, minor_no;
@@ -73,7 +73,7 @@ static bool find_area(uint64_t start, uint64_t end, struct area *found)
     while (fgets(line, sizeof line, f)) {
         struct area a;
 
-        if (!parse(line, &a) || a.end <= start)
+        if (!file_parse(line, &a) || a.end <= start)
             continue;
         if (have ? !continues(found, &a) : !(a.shared && a.start <= start))
             break;
@@ -109,7 +109,8 @@ bool shca_file_reachable(const void *addr, size_t length)
     while (f && !found && fgets(line, sizeof line, f)) {
         struct area a;
 
-        found = parse(line, &a) && a.end > start && a.start < end && a.shared && !nameless(line);
+        found =
+            file_parse(line, &a) && a.end > start && a.start < end && a.shared && !nameless(line);
     }
     if (f)
         fclose(f);

@@ -11,7 +11,7 @@
 static int config_status;
 
 /* The program may change its environment later. */
-static const char *keep(const char *text)
+static const char *load_keep(const char *text)
 {
     return text ? strdup(text) : NULL;
 }
@@ -26,7 +26,7 @@ static int load_faults(const char *text)
     return EINVAL;
 }
 
-static void load(void)
+static void load_once(void)
 {
     struct shca_config *c = &shca_config;
     char why[400];
@@ -36,14 +36,14 @@ static void load(void)
         shca_say("%s", why);
         return;
     }
-    c->fabric_name = keep(c->fabric_name);
-    c->down_list = keep(c->down_list);
-    c->unplugged_list = keep(c->unplugged_list);
-    c->rate_list = keep(c->rate_list);
-    c->speed_list = keep(c->speed_list);
-    c->fault = keep(c->fault);
-    c->stats = keep(c->stats);
-    c->real = keep(c->real);
+    c->fabric_name = load_keep(c->fabric_name);
+    c->down_list = load_keep(c->down_list);
+    c->unplugged_list = load_keep(c->unplugged_list);
+    c->rate_list = load_keep(c->rate_list);
+    c->speed_list = load_keep(c->speed_list);
+    c->fault = load_keep(c->fault);
+    c->stats = load_keep(c->stats);
+    c->real = load_keep(c->real);
     config_status = load_faults(c->fault);
     if (c->rate_list)
         atomic_store(&shca_detour, true);
@@ -53,6 +53,6 @@ int shca_config_load(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-    pthread_once(&once, load);
+    pthread_once(&once, load_once);
     return config_status;
 }

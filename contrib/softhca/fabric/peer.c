@@ -79,7 +79,7 @@ static struct shca_peer *new_peer(uint32_t slot, uint32_t pid)
     return p;
 }
 
-static bool identify(struct shca_peer *p)
+static bool peer_identify(struct shca_peer *p)
 {
     p->pidfd = (int)syscall(SYS_pidfd_open, p->pid, 0);
     /* Otherwise it died, or descriptors are short. */
@@ -104,7 +104,7 @@ static bool open_life(struct shca_peer *p)
            st.st_ino == p->seg->life.ino;
 }
 
-static struct shca_peer *attach(uint32_t slot)
+static struct shca_peer *peer_attach(uint32_t slot)
 {
     struct shca_peer *p;
     uint32_t pid;
@@ -123,7 +123,7 @@ static struct shca_peer *attach(uint32_t slot)
     /* The identity comes first: whatever is opened by pid after it belongs to that process or
      * fails.
      */
-    if (!identify(p) || !(p->seg = shca_segment_map(slot, pid, fd)) || !open_life(p) ||
+    if (!peer_identify(p) || !(p->seg = shca_segment_map(slot, pid, fd)) || !open_life(p) ||
         !still_same(p) || shca_engine_watch(p) != 0) {
         destroy(p);
         return NULL;
@@ -164,7 +164,7 @@ struct shca_peer *shca_peer_get(uint32_t slot)
     p = table[slot];
     if (!p || atomic_load(&p->dead)) {
         sweep();
-        p = table[slot] = attach(slot);
+        p = table[slot] = peer_attach(slot);
     }
     if (p)
         p->users++;

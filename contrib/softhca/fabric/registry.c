@@ -85,7 +85,7 @@ int shca_registry_publish(uint32_t slot, int seg_fd, int *fd)
     return bind_name(name, fd);
 }
 
-static bool is_ours(uint32_t pid)
+static bool registry_is_ours(uint32_t pid)
 {
     struct stat st;
     char path[32];
@@ -121,7 +121,7 @@ static void read_line(const char *line)
     if (strcmp(n.fabric, shca_config.fabric) != 0)
         return;
     /* Two that want to be in one slot: somebody lies. */
-    if (members[n.slot].pid != 0 && members[n.slot].pid != n.pid && !is_ours(n.pid))
+    if (members[n.slot].pid != 0 && members[n.slot].pid != n.pid && !registry_is_ours(n.pid))
         return;
     members[n.slot] = (struct member){n.pid, n.fd};
 }

@@ -21,7 +21,7 @@ int shca_open_of(uint32_t pid, int fd, int flags)
 }
 
 /* A refusal has a cause outside both programs, so it is named here, once. */
-static void explain(uint32_t pid)
+static void segment_explain(uint32_t pid)
 {
     static _Atomic int told;
     int e = errno;
@@ -45,7 +45,7 @@ static bool is_segment(uint32_t pid, int fd)
     snprintf(path, sizeof path, "/proc/%u/fd/%d", pid, fd);
     n = readlink(path, target, sizeof target);
     if (n < 0)
-        explain(pid);
+        segment_explain(pid);
     return n >= (ssize_t)sizeof expected - 1 && memcmp(target, expected, sizeof expected - 1) == 0;
 }
 

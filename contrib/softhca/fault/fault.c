@@ -18,7 +18,7 @@ _Atomic bool shca_detour;
 _Atomic uint32_t shca_fault_polls;
 
 static struct shca_lock rules_lock;
-static struct shca_fault_rules rules;
+static struct shca_fault_rules fault_rules;
 static struct shca_random random_of_rules;
 static uint64_t set_at;
 
@@ -35,7 +35,7 @@ int shca_fault_set(const char *spec, char *why, size_t n)
         return EINVAL;
     }
     shca_lock(&rules_lock);
-    rules = *fresh;
+    fault_rules = *fresh;
     set_at = shca_now();
     shca_random_start(&random_of_rules, shca_config.seed, PLACE_RULES);
     shca_unlock(&rules_lock);
@@ -48,7 +48,7 @@ int shca_fault_set(const char *spec, char *why, size_t n)
 void shca_fault_clear(void)
 {
     shca_lock(&rules_lock);
-    rules.n = 0;
+    fault_rules.n = 0;
     shca_unlock(&rules_lock);
 }
 
@@ -59,11 +59,11 @@ void shca_fault_list(char *out, size_t n)
     if (n > 0)
         out[0] = 0;
     shca_lock(&rules_lock);
-    for (unsigned i = 0; i < rules.n && at < n; i++) {
-        const struct shca_fault_rule *r = &rules.rule[i];
+    for (unsigned i = 0; i < fault_rules.n && at < n; i++) {
+        const struct shca_fault_rule *r = &fault_rules.rule[i];
 
         at += (size_t)snprintf(out + at, n - at, "%.*s matched %llu acted %llu\n", (int)r->length,
-                               rules.text + r->at, (unsigned long long)r->seen,
+                               fault_rules.text + r->at, (unsigned long long)r->seen,
                                (unsigned long long)r->fired);
     }
     shca_unlock(&rules_lock);
@@ -105,7 +105,7 @@ static uint64_t length_of(const struct shca_fault_rule *r)
     return span == 0 ? r->low : r->low + shca_random(&random_of_rules) % (span + 1);
 }
 
-static void add(const struct shca_fault_rule *r, struct shca_verdict *v)
+static void fault_add(const struct shca_fault_rule *r, struct shca_verdict *v)
 {
     switch (r->kind) {
     case SHCA_FAULT_DELAY:
@@ -147,8 +147,8 @@ bool shca_fault_hits(enum shca_fault_kind kind, const struct shca_fault_subject 
     bool hit = false;
 
     shca_lock(&rules_lock);
-    for (unsigned i = 0; i < rules.n; i++)
-        if (rules.rule[i].kind == kind && acts(&rules.rule[i], who))
+    for (unsigned i = 0; i < fault_rules.n; i++)
+        if (fault_rules.rule[i].kind == kind && acts(&fault_rules.rule[i], who))
             hit = true;
     shca_unlock(&rules_lock);
     return hit;
@@ -159,10 +159,10 @@ enum shca_lost shca_fault_lost(const struct shca_fault_subject *who)
     enum shca_lost lost = SHCA_LOST_NOTHING;
 
     shca_lock(&rules_lock);
-    for (unsigned i = 0; i < rules.n; i++)
-        if (rules.rule[i].kind == SHCA_FAULT_DROP && acts(&rules.rule[i], who) &&
-            rules.rule[i].lost > lost)
-            lost = rules.rule[i].lost;
+    for (unsigned i = 0; i < fault_rules.n; i++)
+        if (fault_rules.rule[i].kind == SHCA_FAULT_DROP && acts(&fault_rules.rule[i], who) &&
+            fault_rules.rule[i].lost > lost)
+            lost = fault_rules.rule[i].lost;
     shca_unlock(&rules_lock);
     return lost;
 }
@@ -171,9 +171,9 @@ void shca_fault_judge(const struct shca_fault_subject *who, struct shca_verdict 
 {
     memset(out, 0, sizeof *out);
     shca_lock(&rules_lock);
-    for (unsigned i = 0; i < rules.n; i++)
-        if (!asked_one_by_one(rules.rule[i].kind) && acts(&rules.rule[i], who))
-            add(&rules.rule[i], out);
+    for (unsigned i = 0; i < fault_rules.n; i++)
+        if (!asked_one_by_one(fault_rules.rule[i].kind) && acts(&fault_rules.rule[i], who))
+            fault_add(&fault_rules.rule[i], out);
     shca_unlock(&rules_lock);
 }
 

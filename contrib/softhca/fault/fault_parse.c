@@ -88,7 +88,7 @@ static const struct word statuses[] = {
     {"general", IBV_WC_GENERAL_ERR},
 };
 
-static bool find(const char *text, const struct word *w, size_t n, int *value)
+static bool fault_parse_find(const char *text, const struct word *w, size_t n, int *value)
 {
     for (size_t i = 0; i < n; i++)
         if (strcmp(text, w[i].text) == 0) {
@@ -114,7 +114,7 @@ static bool take_word(const char *key, const char *text, const struct word *w, s
 {
     char legal[256];
 
-    if (find(text, w, n, value))
+    if (fault_parse_find(text, w, n, value))
         return true;
     return refuse(c, "%s=%s: known are %s", key, text, all_of(legal, sizeof legal, w, n));
 }
@@ -132,8 +132,8 @@ static const char *digits(const char *text, uint64_t *value)
     return at == text ? NULL : at;
 }
 
-static bool take_number(const char *key, const char *text, uint64_t low, uint64_t high,
-                        uint64_t *value, struct complaint *c)
+static bool fault_parse_take_number(const char *key, const char *text, uint64_t low, uint64_t high,
+                                    uint64_t *value, struct complaint *c)
 {
     const char *end = digits(text, value);
 
@@ -248,7 +248,7 @@ static bool find_key(const char *kind, const char *text, enum shca_fault_kind k,
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
         if (takes[k] & BIT(keys[i].value))
             legal[n++] = keys[i];
-    if (find(text, legal, n, key))
+    if (fault_parse_find(text, legal, n, key))
         return true;
     return refuse(c, "%s takes no '%s'; it takes %s", kind, text,
                   all_of(list, sizeof list, legal, n));
@@ -288,14 +288,14 @@ static bool take_small(uint32_t *to, const char *name, const char *value, uint64
                        struct complaint *c)
 {
     uint64_t number;
-    bool good = take_number(name, value, 1, high, &number, c);
+    bool good = fault_parse_take_number(name, value, 1, high, &number, c);
 
     *to = (uint32_t)number;
     return good;
 }
 
-static bool take(struct shca_fault_rule *r, int key, const char *name, const char *value,
-                 struct complaint *c)
+static bool fault_parse_take(struct shca_fault_rule *r, int key, const char *name,
+                             const char *value, struct complaint *c)
 {
     const uint64_t many = UINT64_C(1000000000000);
 
@@ -307,17 +307,17 @@ static bool take(struct shca_fault_rule *r, int key, const char *name, const cha
     case KEY_QP:
         return take_small(&r->qpn, name, value, 0xffffff, c);
     case KEY_NTH:
-        return take_number(name, value, 1, many, &r->nth, c);
+        return fault_parse_take_number(name, value, 1, many, &r->nth, c);
     case KEY_EVERY:
-        return take_number(name, value, 1, many, &r->every, c);
+        return fault_parse_take_number(name, value, 1, many, &r->every, c);
     case KEY_AFTER:
-        return take_number(name, value, 1, many, &r->after, c);
+        return fault_parse_take_number(name, value, 1, many, &r->after, c);
     case KEY_COUNT:
-        return take_number(name, value, 1, many, &r->count, c);
+        return fault_parse_take_number(name, value, 1, many, &r->count, c);
     case KEY_P:
         return take_probability(value, &r->ppb, c);
     case KEY_FOR:
-        if (!take_number(name, value, 1, 86400000, &r->for_ns, c))
+        if (!fault_parse_take_number(name, value, 1, 86400000, &r->for_ns, c))
             return false;
         r->for_ns *= MSEC;
         return true;
@@ -374,7 +374,7 @@ static bool parse_rule(char *text, struct shca_fault_rule *r, struct complaint *
 
     if (at)
         *at++ = 0;
-    if (!find(kind, WORDS(kinds), &word))
+    if (!fault_parse_find(kind, WORDS(kinds), &word))
         return refuse(c, "'%s' is not a fault; known are %s", kind,
                       all_of(legal, sizeof legal, WORDS(kinds)));
     start(r, (enum shca_fault_kind)word);
@@ -392,7 +392,7 @@ static bool parse_rule(char *text, struct shca_fault_rule *r, struct complaint *
         if (given & BIT(key))
             return refuse(c, "%s: %s is given twice", kind, at);
         given |= BIT(key);
-        if (!take(r, key, at, value, c))
+        if (!fault_parse_take(r, key, at, value, c))
             return false;
     }
     return sensible(kind, r, given, c);

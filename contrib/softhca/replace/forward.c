@@ -79,7 +79,7 @@ static void load_named(const char *path)
                  why ? why : "no reason given");
 }
 
-static void load(void)
+static void forward_load(void)
 {
     /* A forwarded call may come before any that reads the settings. */
     const char *named = getenv("SOFTHCA_REAL");
@@ -114,7 +114,7 @@ static void *host_library(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-    pthread_once(&once, load);
+    pthread_once(&once, forward_load);
     return host;
 }
 

@@ -10,7 +10,7 @@
 
 #include "shca.h"
 
-static bool valid(const struct ibv_ah_attr *a)
+static bool ah_valid(const struct ibv_ah_attr *a)
 {
     return shca_valid_port(a->port_num) && shca_valid_path(a);
 }
@@ -22,7 +22,7 @@ SHCA_PUBLIC struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *
 
     if (!shca_owns(pd->context))
         SHCA_PASS(fn, "ibv_create_ah", NULL, pd, attr);
-    if (!valid(attr)) {
+    if (!ah_valid(attr)) {
         errno = EINVAL;
         return NULL;
     }

@@ -64,7 +64,7 @@ int shca_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
     return 0;
 }
 
-static struct shca_cq *cq_of(uint32_t index)
+static struct shca_cq *channel_cq_of(uint32_t index)
 {
     return index < SHCA_CQS ? shca.cqs[index] : NULL;
 }
@@ -76,7 +76,7 @@ static bool accept_record(struct ibv_comp_channel *ch, uint64_t record, struct i
     bool news = false;
 
     pthread_mutex_lock(&shca.lock);
-    cq = cq_of((uint32_t)(record >> 32));
+    cq = channel_cq_of((uint32_t)(record >> 32));
     if (cq && cq->cq.channel == ch) {
         pthread_mutex_lock(&cq->cq.mutex);
         news = cq->event_arm != (uint32_t)record;
@@ -141,7 +141,7 @@ static bool about_srq(enum ibv_event_type type)
     return type == IBV_EVENT_SRQ_ERR || type == IBV_EVENT_SRQ_LIMIT_REACHED;
 }
 
-static void count(pthread_mutex_t *mutex, uint32_t *sent)
+static void channel_count(pthread_mutex_t *mutex, uint32_t *sent)
 {
     pthread_mutex_lock(mutex);
     ++*sent;
@@ -150,12 +150,12 @@ static void count(pthread_mutex_t *mutex, uint32_t *sent)
 
 static bool find_cq(struct ibv_context *ctx, uint32_t index, struct ibv_async_event *event)
 {
-    struct shca_cq *cq = cq_of(index);
+    struct shca_cq *cq = channel_cq_of(index);
 
     if (!cq || cq->cq.context != ctx)
         return false;
     event->element.cq = &cq->cq;
-    count(&cq->cq.mutex, &cq->async_sent);
+    channel_count(&cq->cq.mutex, &cq->async_sent);
     return true;
 }
 
@@ -166,7 +166,7 @@ static bool find_srq(struct ibv_context *ctx, uint32_t index, struct ibv_async_e
     if (!srq || srq->srq.context != ctx)
         return false;
     event->element.srq = &srq->srq;
-    count(&srq->srq.mutex, &srq->async_sent);
+    channel_count(&srq->srq.mutex, &srq->async_sent);
     return true;
 }
 
@@ -177,7 +177,7 @@ static bool find_qp(struct ibv_context *ctx, uint32_t index, struct ibv_async_ev
     if (!qp || qp->qp.context != ctx)
         return false;
     event->element.qp = &qp->qp;
-    count(&qp->qp.mutex, &qp->async_sent);
+    channel_count(&qp->qp.mutex, &qp->async_sent);
     return true;
 }
 
@@ -287,7 +287,7 @@ void shca_events_end_qp(struct shca_qp *qp)
 
 /* ---- acknowledging ---- */
 
-static bool is_ours(const struct ibv_async_event *e)
+static bool channel_is_ours(const struct ibv_async_event *e)
 {
     /* Port events carry no object; acknowledging one is a no-op everywhere. */
     switch (e->event_type) {
@@ -321,7 +321,7 @@ SHCA_PUBLIC void ibv_ack_async_event(struct ibv_async_event *e)
     typedef void fn(struct ibv_async_event *);
     fn *real;
 
-    if (!is_ours(e)) {
+    if (!channel_is_ours(e)) {
         real = (fn *)shca_real("ibv_ack_async_event");
         if (real)
             real(e);

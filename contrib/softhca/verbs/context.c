@@ -52,7 +52,7 @@ static void fill_ops(struct shca_context *c)
     v->alloc_parent_domain = shca_alloc_parent_domain;
 }
 
-static int set_up(struct shca_context *c, struct ibv_device *dev)
+static int context_set_up(struct shca_context *c, struct ibv_device *dev)
 {
     struct ibv_context *x = &c->v.context;
     int e = shca_join();
@@ -86,7 +86,7 @@ SHCA_PUBLIC struct ibv_context *ibv_open_device(struct ibv_device *dev)
     if (!shca_owns_device(dev))
         SHCA_PASS(fn, "ibv_open_device", NULL, dev);
     c = calloc(1, sizeof *c);
-    e = c ? set_up(c, dev) : ENOMEM;
+    e = c ? context_set_up(c, dev) : ENOMEM;
     if (e == 0)
         return &c->v.context;
     free(c);

@@ -10,7 +10,7 @@
 
 #include "shca.h"
 
-static uint32_t power_of_two(uint32_t n)
+static uint32_t cq_power_of_two(uint32_t n)
 {
     uint32_t p = 1;
 
@@ -19,7 +19,7 @@ static uint32_t power_of_two(uint32_t n)
     return p;
 }
 
-static int take_number(struct shca_cq *cq)
+static int cq_take_number(struct shca_cq *cq)
 {
     if (shca.n_cq >= shca_config.max_cq)
         return ENOMEM;
@@ -40,7 +40,7 @@ static int take_number(struct shca_cq *cq)
 
 static int alloc_fifo(struct shca_cq *cq, uint32_t cqe, bool stamps)
 {
-    uint32_t size = power_of_two(cqe);
+    uint32_t size = cq_power_of_two(cqe);
 
     cq->fifo = calloc(size, sizeof *cq->fifo);
     if (stamps)
@@ -56,7 +56,7 @@ void shca_cursor_free(struct shca_cursor *c)
     free(c);
 }
 
-static void release(struct shca_cq *cq)
+static void cq_release(struct shca_cq *cq)
 {
     free(cq->fifo);
     free(cq->stamps);
@@ -64,7 +64,7 @@ static void release(struct shca_cq *cq)
     free(cq);
 }
 
-static void fill_shared(struct shca_cq *cq, struct ibv_context *ctx, struct ibv_comp_channel *ch)
+static void cq_fill_shared(struct shca_cq *cq, struct ibv_context *ctx, struct ibv_comp_channel *ch)
 {
     struct shca_cq_sh *sh = cq->sh;
 
@@ -86,7 +86,8 @@ static void start_random(struct shca_cq *cq)
     shca_random_start(&cq->random, shca_config.seed, cq->index);
 }
 
-static int set_up(struct shca_cq *cq, struct ibv_context *ctx, int cqe, struct ibv_comp_channel *ch)
+static int cq_set_up(struct shca_cq *cq, struct ibv_context *ctx, int cqe,
+                     struct ibv_comp_channel *ch)
 {
     int e;
 
@@ -96,9 +97,9 @@ static int set_up(struct shca_cq *cq, struct ibv_context *ctx, int cqe, struct i
     pthread_mutex_init(&cq->cq.mutex, NULL);
     pthread_cond_init(&cq->cq.cond, NULL);
     pthread_mutex_lock(&shca.lock);
-    e = take_number(cq);
+    e = cq_take_number(cq);
     if (e == 0) {
-        fill_shared(cq, ctx, ch);
+        cq_fill_shared(cq, ctx, ch);
         start_random(cq);
     }
     pthread_mutex_unlock(&shca.lock);
@@ -120,10 +121,10 @@ struct ibv_cq *shca_cq_make(struct ibv_context *ctx, uint32_t cqe, void *cq_cont
     if (e == 0)
         e = alloc_fifo(cq, cqe, stamps);
     if (e == 0)
-        e = set_up(cq, ctx, (int)cqe, ch);
+        e = cq_set_up(cq, ctx, (int)cqe, ch);
     if (e != 0) {
         if (cq)
-            release(cq);
+            cq_release(cq);
         errno = e;
         return NULL;
     }
@@ -157,7 +158,7 @@ static bool in_use(struct shca_cq *cq)
 }
 
 /* The contract of the two event queues: destroying waits for the acknowledgements. */
-static void wait_for_acks(struct shca_cq *cq)
+static void cq_wait_for_acks(struct shca_cq *cq)
 {
     pthread_mutex_lock(&cq->cq.mutex);
     while (cq->cq.comp_events_completed != cq->events_sent ||
@@ -186,12 +187,12 @@ SHCA_PUBLIC int ibv_destroy_cq(struct ibv_cq *ibcq)
     if (busy)
         return EBUSY;
     shca_events_end_cq(cq);
-    wait_for_acks(cq);
+    cq_wait_for_acks(cq);
     if (ibcq->channel)
         __atomic_fetch_sub(&ibcq->channel->refcnt, 1, __ATOMIC_RELAXED);
     pthread_mutex_destroy(&ibcq->mutex);
     pthread_cond_destroy(&ibcq->cond);
-    release(cq);
+    cq_release(cq);
     return 0;
 }
 
@@ -239,7 +240,7 @@ static uint32_t arrived_from(const struct shca_feed *f)
 
 /* Completions that the program has not taken. A CQ with room for all its queues does not count what
  * arrives, so this does. Holds cq->lock. */
-static uint32_t held(const struct shca_cq *cq)
+static uint32_t cq_held(const struct shca_cq *cq)
 {
     uint32_t n = cq->fifo_tail - cq->fifo_head;
 
@@ -261,7 +262,7 @@ SHCA_PUBLIC int ibv_resize_cq(struct ibv_cq *ibcq, int cqe)
     if (cqe < 1 || (uint32_t)cqe > shca_config.max_cqe || shca_ctx(ibcq->context)->inherited)
         return EINVAL;
     shca_lock(&cq->lock);
-    if (held(cq) <= (uint32_t)cqe)
+    if (cq_held(cq) <= (uint32_t)cqe)
         e = move_fifo(cq, (uint32_t)cqe);
     if (e == 0) {
         ibcq->cqe = cqe;

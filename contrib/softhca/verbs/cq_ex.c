@@ -174,7 +174,7 @@ static void fill_readers(struct ibv_cq_ex *ex, uint64_t wanted)
 
 /* ---- creation ---- */
 
-static int check(struct ibv_context *ctx, const struct ibv_cq_init_attr_ex *a)
+static int cq_ex_check(struct ibv_context *ctx, const struct ibv_cq_init_attr_ex *a)
 {
     const uint64_t fields = IBV_WC_STANDARD_FLAGS | WANTED_TIME;
 
@@ -212,7 +212,7 @@ static struct shca_cursor *make_cursor(const struct ibv_cq_init_attr_ex *a)
 
 struct ibv_cq_ex *shca_create_cq_ex(struct ibv_context *ctx, struct ibv_cq_init_attr_ex *init)
 {
-    int e = check(ctx, init);
+    int e = cq_ex_check(ctx, init);
     struct shca_cursor *cursor = e == 0 ? make_cursor(init) : NULL;
     struct shca_cq *cq;
     struct ibv_cq *ibcq;

@@ -53,7 +53,7 @@ static int memcpy_from_dm(void *to, struct ibv_dm *dm, uint64_t offset, size_t l
     return 0;
 }
 
-static bool take(int hca, size_t bytes)
+static bool dm_take(int hca, size_t bytes)
 {
     size_t before = atomic_load(&taken[hca]);
 
@@ -80,7 +80,7 @@ static int map(struct shca_dm *d)
     return e;
 }
 
-static int check(const struct ibv_alloc_dm_attr *a)
+static int dm_check(const struct ibv_alloc_dm_attr *a)
 {
     long page = sysconf(_SC_PAGESIZE);
 
@@ -100,13 +100,13 @@ struct ibv_dm *shca_alloc_dm(struct ibv_context *ctx, struct ibv_alloc_dm_attr *
     struct shca_dm *d = NULL;
 
     if (e == 0)
-        e = check(attr);
+        e = dm_check(attr);
     if (e == 0 && !(d = calloc(1, sizeof *d)))
         e = ENOMEM;
     if (e == 0) {
         d->length = attr->length;
         d->mapped = (attr->length + page - 1) & ~(page - 1);
-        e = take(hca, d->mapped) ? 0 : ENOMEM;
+        e = dm_take(hca, d->mapped) ? 0 : ENOMEM;
         if (e == 0 && (e = map(d)) != 0)
             atomic_fetch_sub(&taken[hca], d->mapped);
     }

@@ -34,7 +34,7 @@ int shca_dealloc_td(struct ibv_td *ibtd)
     return 0;
 }
 
-static int check(struct ibv_context *ctx, const struct ibv_parent_domain_init_attr *a)
+static int domain_check(struct ibv_context *ctx, const struct ibv_parent_domain_init_attr *a)
 {
     const uint32_t allocators = IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS;
 
@@ -51,7 +51,7 @@ struct ibv_pd *shca_alloc_parent_domain(struct ibv_context *ctx,
                                         struct ibv_parent_domain_init_attr *attr)
 {
     struct shca_pd *pd = NULL;
-    int e = check(ctx, attr);
+    int e = domain_check(ctx, attr);
 
     if (e == 0 && !(pd = calloc(1, sizeof *pd)))
         e = ENOMEM;

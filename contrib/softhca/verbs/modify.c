@@ -28,7 +28,7 @@ struct rule {
     int need, may;
 };
 
-static const struct rule rules[] = {
+static const struct rule modify_rules[] = {
     {IBV_QPS_RESET, IBV_QPS_INIT, CONN, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS, 0},
     {IBV_QPS_RESET, IBV_QPS_INIT, UD, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY, 0},
     {IBV_QPS_INIT, IBV_QPS_INIT, CONN, 0, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS},
@@ -71,8 +71,8 @@ static bool allowed(uint32_t from, uint32_t to, uint32_t type, int mask)
     /* Linux lets everything be broken but what has not begun. */
     if (to == IBV_QPS_RESET || to == IBV_QPS_ERR)
         return mask == 0 && (to == IBV_QPS_RESET || from != IBV_QPS_RESET);
-    for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
-        const struct rule *r = &rules[i];
+    for (size_t i = 0; i < sizeof modify_rules / sizeof modify_rules[0]; i++) {
+        const struct rule *r = &modify_rules[i];
 
         if (r->from == from && r->to == to && (r->types >> type & 1))
             return (mask & r->need) == r->need && (mask & ~(r->need | r->may)) == 0;
@@ -153,7 +153,7 @@ static void take_attrs(struct ibv_qp_attr *to, const struct ibv_qp_attr *from, i
 
 /* What initiators need to know; the responder lock keeps them out meanwhile. False: a peer broke
  * the queue pair since its state was looked at. */
-static bool publish(struct shca_qp *qp, uint32_t from, uint32_t to)
+static bool modify_publish(struct shca_qp *qp, uint32_t from, uint32_t to)
 {
     struct shca_qp_sh *sh = qp->sh;
     struct shca_context *c = shca_ctx(qp->qp.context);
@@ -251,7 +251,7 @@ static int transition(struct shca_qp *qp, struct ibv_qp_attr *attr, int mask)
         take_attrs(&qp->attr, attr, mask);
         if (mask & IBV_QP_AV)
             qp->dest_port = shca_route(&attr->ah_attr);
-        if (!publish(qp, from, to)) {
+        if (!modify_publish(qp, from, to)) {
             qp->attr = before;
             return EINVAL;
         }

@@ -57,7 +57,7 @@ SHCA_PUBLIC int ibv_dealloc_pd(struct ibv_pd *ibpd)
 
 /* ---- regions ---- */
 
-static bool readable(const char *at)
+static bool mr_readable(const char *at)
 {
     char byte;
     struct iovec to = {&byte, 1}, from = {(void *)(uintptr_t)at, 1};
@@ -103,7 +103,7 @@ static bool writable(const void *at)
     return can_populate(at) || !can_populate(&own);
 }
 
-static int check(const char *addr, size_t length, unsigned access)
+static int mr_check(const char *addr, size_t length, unsigned access)
 {
     const unsigned remote = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
     const unsigned known = IBV_ACCESS_LOCAL_WRITE | remote | IBV_ACCESS_REMOTE_READ |
@@ -115,14 +115,14 @@ static int check(const char *addr, size_t length, unsigned access)
         return EINVAL;
     if (length == 0 || (uintptr_t)addr + length < (uintptr_t)addr)
         return EINVAL;
-    if (!readable(addr) || !readable(addr + length - 1))
+    if (!mr_readable(addr) || !mr_readable(addr + length - 1))
         return EFAULT;
     if ((access & IBV_ACCESS_LOCAL_WRITE) && !(writable(addr) && writable(addr + length - 1)))
         return EFAULT;
     return 0;
 }
 
-static int take_index(uint32_t *index)
+static int mr_take_index(uint32_t *index)
 {
     struct shca_mr_sh *t = shca_mr_table(shca.seg);
 
@@ -156,7 +156,7 @@ static int32_t descriptor(const struct shca_mr *mr, unsigned access)
                : SHCA_FD_PRIVATE;
 }
 
-static void publish(struct shca_mr *mr, uint64_t iova, unsigned access)
+static void mr_publish(struct shca_mr *mr, uint64_t iova, unsigned access)
 {
     struct shca_mr_sh *m = &shca_mr_table(shca.seg)[mr->index];
     uint64_t offset = 0;
@@ -181,7 +181,7 @@ struct ibv_mr *shca_mr_register(struct ibv_pd *pd, void *addr, size_t length, ui
     int e = shca_unusable(pd->context);
 
     if (e == 0)
-        e = check(addr, length, access);
+        e = mr_check(addr, length, access);
     if (e == 0 && (access & IBV_ACCESS_LOCAL_WRITE))
         e = pin(addr, length);
     if (e == 0 && !(mr = shca_handle_alloc(pd->context, SHCA_CALL_REG_MR, sizeof *mr)))
@@ -192,11 +192,11 @@ struct ibv_mr *shca_mr_register(struct ibv_pd *pd, void *addr, size_t length, ui
         mr->mr.addr = addr;
         mr->mr.length = length;
         pthread_mutex_lock(&shca.lock);
-        e = take_index(&mr->index);
+        e = mr_take_index(&mr->index);
         if (e == 0) {
             mr->mr.handle = mr->index;
             make_key(mr);
-            publish(mr, access & IBV_ACCESS_ZERO_BASED ? 0 : iova, access);
+            mr_publish(mr, access & IBV_ACCESS_ZERO_BASED ? 0 : iova, access);
             shca.n_mr++;
         }
         pthread_mutex_unlock(&shca.lock);
@@ -317,7 +317,7 @@ static int check_change(const struct shca_mr *mr, struct change *c)
         c->addr = mr->mr.addr;
         c->length = mr->mr.length;
     }
-    return check(c->addr, c->length, c->access);
+    return mr_check(c->addr, c->length, c->access);
 }
 
 static void apply(struct shca_mr *mr, const struct change *c)
@@ -339,7 +339,7 @@ static void apply(struct shca_mr *mr, const struct change *c)
     /* What peers remember of a key is where its memory is: that must not outlive a move. */
     if (moves)
         make_key(mr);
-    publish(mr, iova, c->access);
+    mr_publish(mr, iova, c->access);
 }
 
 SHCA_PUBLIC int ibv_rereg_mr(struct ibv_mr *ibmr, int flags, struct ibv_pd *pd, void *addr,

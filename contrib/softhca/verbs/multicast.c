@@ -8,7 +8,8 @@
 #define FIRST_MLID 0xc000
 #define LAST_MLID  0xfffe
 
-static struct shca_mcast_sh *find(const struct shca_qp *qp, const union ibv_gid *gid, uint32_t mlid)
+static struct shca_mcast_sh *multicast_find(const struct shca_qp *qp, const union ibv_gid *gid,
+                                            uint32_t mlid)
 {
     struct shca_mcast_sh *t = shca_mcast_table(shca.seg);
 
@@ -61,7 +62,8 @@ static void tell_members(void)
 }
 
 /* The tables hold LIDs only where ports have them. */
-static int check(const struct shca_qp *qp, const union ibv_gid *gid, uint16_t lid, uint32_t *mlid)
+static int multicast_check(const struct shca_qp *qp, const union ibv_gid *gid, uint16_t lid,
+                           uint32_t *mlid)
 {
     *mlid = shca_config.roce ? 0 : lid;
     if (shca_ctx(qp->qp.context)->inherited || qp->qp.qp_type != IBV_QPT_UD ||
@@ -81,11 +83,11 @@ SHCA_PUBLIC int ibv_attach_mcast(struct ibv_qp *ibqp, const union ibv_gid *gid, 
 
     if (!shca_owns(ibqp->context))
         SHCA_PASS(fn, "ibv_attach_mcast", ENOSYS, ibqp, gid, lid);
-    status = check(qp, gid, lid, &mlid);
+    status = multicast_check(qp, gid, lid, &mlid);
     if (status != 0)
         return status;
     pthread_mutex_lock(&shca.lock);
-    member = find(qp, gid, mlid) != NULL;
+    member = multicast_find(qp, gid, mlid) != NULL;
     if (!member && (e = find_free())) {
         set_entry(qp, e, gid, mlid);
         qp->mcasts++;
@@ -106,11 +108,11 @@ SHCA_PUBLIC int ibv_detach_mcast(struct ibv_qp *ibqp, const union ibv_gid *gid, 
 
     if (!shca_owns(ibqp->context))
         SHCA_PASS(fn, "ibv_detach_mcast", ENOSYS, ibqp, gid, lid);
-    status = check(qp, gid, lid, &mlid);
+    status = multicast_check(qp, gid, lid, &mlid);
     if (status != 0)
         return status;
     pthread_mutex_lock(&shca.lock);
-    e = find(qp, gid, mlid);
+    e = multicast_find(qp, gid, mlid);
     if (e) {
         set_entry(qp, e, NULL, 0);
         qp->mcasts--;

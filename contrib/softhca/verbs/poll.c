@@ -336,7 +336,7 @@ bool shca_poll_idle(struct shca_cq *cq)
 }
 
 /* Takes completions; the time of the last of them in *stamp when that is not NULL. */
-static inline int take(struct shca_cq *cq, uint32_t max, struct ibv_wc *wc, uint64_t *stamp)
+static inline int poll_take(struct shca_cq *cq, uint32_t max, struct ibv_wc *wc, uint64_t *stamp)
 {
     uint32_t n = 0, counted = 0;
 
@@ -359,10 +359,11 @@ static inline int take(struct shca_cq *cq, uint32_t max, struct ibv_wc *wc, uint
 
 int shca_poll_cq(struct ibv_cq *ibcq, int max, struct ibv_wc *wc)
 {
-    return take(shca_container(ibcq, struct shca_cq, cq), max > 0 ? (uint32_t)max : 0, wc, NULL);
+    return poll_take(shca_container(ibcq, struct shca_cq, cq), max > 0 ? (uint32_t)max : 0, wc,
+                     NULL);
 }
 
 bool shca_poll_one(struct shca_cq *cq, struct ibv_wc *wc, uint64_t *stamp)
 {
-    return take(cq, 1, wc, stamp) == 1;
+    return poll_take(cq, 1, wc, stamp) == 1;
 }

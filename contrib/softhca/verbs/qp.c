@@ -10,7 +10,7 @@
 /* QP numbers 0 and 1 are special on a real fabric; a margin keeps them out of member slot 0. */
 #define FIRST_INDEX 16
 
-static uint32_t power_of_two(uint32_t n)
+static uint32_t qp_power_of_two(uint32_t n)
 {
     uint32_t p = 1;
 
@@ -46,8 +46,8 @@ static bool valid_queues(const struct ibv_context *ctx, const struct ibv_qp_init
     }
 }
 
-static int valid(struct ibv_context *ctx, const struct ibv_pd *pd, const struct ibv_xrcd *xrcd,
-                 const struct ibv_qp_init_attr *a)
+static int qp_valid(struct ibv_context *ctx, const struct ibv_pd *pd, const struct ibv_xrcd *xrcd,
+                    const struct ibv_qp_init_attr *a)
 {
     const uint32_t types = 1u << IBV_QPT_RC | 1u << IBV_QPT_UC | 1u << IBV_QPT_UD |
                            1u << IBV_QPT_XRC_SEND | 1u << IBV_QPT_XRC_RECV;
@@ -73,7 +73,7 @@ static void round_caps(struct ibv_qp_cap *c, bool shared)
         c->max_inline_data = least;
 }
 
-static int take_index(struct shca_qp *qp)
+static int qp_take_index(struct shca_qp *qp)
 {
     uint32_t room = SHCA_QPS - FIRST_INDEX;
 
@@ -95,7 +95,7 @@ static int take_index(struct shca_qp *qp)
     return ENOMEM;
 }
 
-static void fill_shared(struct shca_qp *qp)
+static void qp_fill_shared(struct shca_qp *qp)
 {
     struct shca_qp_sh *sh = qp->sh;
 
@@ -111,20 +111,20 @@ static void fill_shared(struct shca_qp *qp)
     shca_rx_unlock(sh);
 }
 
-static int alloc_private(struct shca_qp *qp)
+static int qp_alloc_private(struct shca_qp *qp)
 {
     const struct ibv_qp_cap *c = &qp->init.cap;
     size_t sges = c->max_send_sge * sizeof(struct ibv_sge);
     /* Inline data is kept behind one SGE that points to it. */
     size_t data = sizeof(struct ibv_sge) + c->max_inline_data;
 
-    qp->wqe_mask = power_of_two(c->max_send_wr) - 1;
+    qp->wqe_mask = qp_power_of_two(c->max_send_wr) - 1;
     qp->wqe_bytes = (sizeof(struct shca_wqe) + (sges > data ? sges : data) + 15) & ~(size_t)15;
     qp->wqes = shca_queue_alloc(qp->qp.pd, (qp->wqe_mask + 1) * qp->wqe_bytes, &qp->wqes_programs);
     return qp->wqes ? 0 : ENOMEM;
 }
 
-static struct shca_cq *cq_of(struct ibv_cq *cq)
+static struct shca_cq *qp_cq_of(struct ibv_cq *cq)
 {
     return cq ? shca_container(cq, struct shca_cq, cq) : NULL;
 }
@@ -142,8 +142,8 @@ static void init_handle(struct shca_qp *qp, struct ibv_context *ctx, struct ibv_
     round_caps(&init->cap, xrc || init->srq);
     qp->init = *init;
     qp->srq = init->srq ? shca_container(init->srq, struct shca_srq, srq) : NULL;
-    qp->scq = cq_of(init->send_cq);
-    qp->rcq = cq_of(init->recv_cq);
+    qp->scq = qp_cq_of(init->send_cq);
+    qp->rcq = qp_cq_of(init->recv_cq);
     qp->qp.context = ctx;
     qp->qp.qp_context = init->qp_context;
     qp->qp.pd = pd;
@@ -156,13 +156,13 @@ static void init_handle(struct shca_qp *qp, struct ibv_context *ctx, struct ibv_
     pthread_cond_init(&qp->qp.cond, NULL);
 }
 
-static int enter_table(struct shca_qp *qp)
+static int qp_enter_table(struct shca_qp *qp)
 {
-    int e = take_index(qp);
+    int e = qp_take_index(qp);
 
     if (e != 0)
         return e;
-    fill_shared(qp);
+    qp_fill_shared(qp);
     e = qp->xrcd ? shca_target_create(qp) : 0;
     if (e == 0)
         e = shca_rq_create(qp);
@@ -184,7 +184,7 @@ static _Atomic int *parent_of(struct shca_qp *qp)
     return qp->xrcd ? &qp->xrcd->users : &shca_container(qp->qp.pd, struct shca_pd, pd)->users;
 }
 
-static void release(struct shca_qp *qp)
+static void qp_release(struct shca_qp *qp)
 {
     shca_queue_free(qp->qp.pd, qp->wqes, qp->wqes_programs);
     free(qp->batch);
@@ -198,22 +198,22 @@ struct ibv_qp *shca_create_qp(struct ibv_context *ctx, struct ibv_pd *pd, struct
     int e = shca_unusable(ctx);
 
     if (e == 0)
-        e = valid(ctx, pd, xrcd, init);
+        e = qp_valid(ctx, pd, xrcd, init);
     if (e == 0 && !(qp = shca_handle_alloc(ctx, SHCA_CALL_CREATE_QP, sizeof *qp)))
         e = ENOMEM;
     if (e == 0) {
         init_handle(qp, ctx, pd, init);
         qp->xrcd = xrcd ? shca_container(xrcd, struct shca_xrcd, xrcd) : NULL;
-        e = alloc_private(qp);
+        e = qp_alloc_private(qp);
     }
     if (e == 0) {
         pthread_mutex_lock(&shca.lock);
-        e = enter_table(qp);
+        e = qp_enter_table(qp);
         pthread_mutex_unlock(&shca.lock);
     }
     if (e != 0) {
         if (qp)
-            release(qp);
+            qp_release(qp);
         errno = e;
         return NULL;
     }
@@ -230,7 +230,7 @@ SHCA_PUBLIC struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_a
     return shca_create_qp(pd->context, pd, NULL, init);
 }
 
-static void leave_table(struct shca_qp *qp)
+static void qp_leave_table(struct shca_qp *qp)
 {
     struct shca_qp_sh *sh = qp->sh;
 
@@ -266,7 +266,7 @@ static void leave_target(struct shca_qp *qp)
         shca_peer_put(qp->home);
 }
 
-static void wait_for_acks(struct shca_qp *qp)
+static void qp_wait_for_acks(struct shca_qp *qp)
 {
     pthread_mutex_lock(&qp->qp.mutex);
     while (qp->qp.events_completed != qp->async_sent)
@@ -289,7 +289,7 @@ SHCA_PUBLIC int ibv_destroy_qp(struct ibv_qp *ibqp)
     if (qp->xrcd)
         leave_target(qp);
     else
-        leave_table(qp);
+        qp_leave_table(qp);
     if (qp->scq)
         shca_cq_forget(qp->scq, qp);
     shca_xrc_forget(qp);
@@ -297,11 +297,11 @@ SHCA_PUBLIC int ibv_destroy_qp(struct ibv_qp *ibqp)
         shca_peer_put(qp->peer);
     if (!qp->home) /* further handles of a target get no events */
         shca_events_end_qp(qp);
-    wait_for_acks(qp);
+    qp_wait_for_acks(qp);
     --*parent_of(qp);
     pthread_mutex_destroy(&ibqp->mutex);
     pthread_cond_destroy(&ibqp->cond);
-    release(qp);
+    qp_release(qp);
     return 0;
 }
 

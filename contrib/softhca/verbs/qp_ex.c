@@ -37,7 +37,8 @@ static bool translate_ops(const struct ibv_qp_init_attr_ex *a, uint32_t *opcodes
     return left == 0 && (*opcodes & ~shca_offered(a->qp_type)) == 0;
 }
 
-static int check(struct ibv_context *ctx, const struct ibv_qp_init_attr_ex *a, uint32_t *opcodes)
+static int qp_ex_check(struct ibv_context *ctx, const struct ibv_qp_init_attr_ex *a,
+                       uint32_t *opcodes)
 {
     const uint32_t known = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_XRCD |
                            IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
@@ -64,7 +65,7 @@ struct ibv_qp *shca_create_qp_ex(struct ibv_context *ctx, struct ibv_qp_init_att
     struct shca_batch *batch = NULL;
     struct ibv_qp *ibqp = NULL;
     uint32_t opcodes;
-    int e = check(ctx, init, &opcodes);
+    int e = qp_ex_check(ctx, init, &opcodes);
 
     if (e == 0 && (init->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)) {
         batch = calloc(1, sizeof *batch);

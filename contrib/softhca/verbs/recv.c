@@ -5,7 +5,7 @@
 
 #include "shca.h"
 
-static int post_one(struct shca_qp *qp, const struct ibv_recv_wr *wr)
+static int recv_post_one(struct shca_qp *qp, const struct ibv_recv_wr *wr)
 {
     struct shca_qp_sh *sh = qp->sh;
     uint32_t tail = atomic_load_explicit(&sh->rq_tail, memory_order_relaxed);
@@ -38,7 +38,7 @@ int shca_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_
 
     shca_lock(&qp->rq_lock);
     for (; wr && e == 0; wr = wr->next) {
-        e = post_one(qp, wr);
+        e = recv_post_one(qp, wr);
         if (e != 0)
             *bad = wr;
     }

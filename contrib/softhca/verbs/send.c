@@ -20,7 +20,7 @@ static void keep_inline(struct shca_wqe *w)
 }
 
 /* Copies a request into the queue; the caller's lists (and inline data) are free afterwards. */
-static void keep(struct shca_qp *qp, const struct shca_op *op, uint32_t index)
+static void send_keep(struct shca_qp *qp, const struct shca_op *op, uint32_t index)
 {
     struct shca_wqe *w = shca_wqe_at(qp, index);
 
@@ -129,7 +129,7 @@ static int translate(struct shca_qp *qp, const struct ibv_send_wr *wr, struct sh
     return 0;
 }
 
-static int post_one(struct shca_qp *qp, const struct ibv_send_wr *wr)
+static int send_post_one(struct shca_qp *qp, const struct ibv_send_wr *wr)
 {
     uint32_t state = shca_qp_state(qp), index;
     struct shca_op op;
@@ -153,7 +153,7 @@ static int post_one(struct shca_qp *qp, const struct ibv_send_wr *wr)
             return 0;
         shca_pending_add(qp);
     }
-    keep(qp, &op, index);
+    send_keep(qp, &op, index);
     if (state == IBV_QPS_ERR)
         shca_qp_error(qp);
     else if (state == IBV_QPS_SQE)
@@ -172,7 +172,7 @@ int shca_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_
         shca_lock(&qp->batch->lock);
     shca_lock(&qp->sq_lock);
     for (; wr && e == 0; wr = wr->next) {
-        e = post_one(qp, wr);
+        e = send_post_one(qp, wr);
         if (e != 0)
             *bad = wr;
     }

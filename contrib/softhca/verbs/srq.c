@@ -21,7 +21,7 @@ static bool is_xrc(const struct ibv_srq_init_attr_ex *a)
     return (a->comp_mask & IBV_SRQ_INIT_ATTR_TYPE) && a->srq_type == IBV_SRQT_XRC;
 }
 
-static int valid(struct ibv_context *ctx, const struct ibv_srq_init_attr_ex *a)
+static int srq_valid(struct ibv_context *ctx, const struct ibv_srq_init_attr_ex *a)
 {
     const uint32_t known = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_XRCD |
                            IBV_SRQ_INIT_ATTR_CQ;
@@ -41,7 +41,7 @@ static int valid(struct ibv_context *ctx, const struct ibv_srq_init_attr_ex *a)
                : EINVAL;
 }
 
-static int take_index(struct shca_srq *srq)
+static int srq_take_index(struct shca_srq *srq)
 {
     if (shca.n_srq >= shca_config.max_srq)
         return ENOMEM;
@@ -59,7 +59,7 @@ static int take_index(struct shca_srq *srq)
     return ENOMEM;
 }
 
-static uint64_t ring_bytes(const struct shca_srq_sh *sh)
+static uint64_t srq_ring_bytes(const struct shca_srq_sh *sh)
 {
     return (uint64_t)(sh->rq.mask + 1) * sizeof(uint32_t);
 }
@@ -71,7 +71,7 @@ static int place(struct shca_srq *srq, const struct ibv_srq_attr *a)
 
     if (e != 0)
         return e;
-    sh->ring = shca_heap_alloc(ring_bytes(sh));
+    sh->ring = shca_heap_alloc(srq_ring_bytes(sh));
     if (sh->ring)
         return 0;
     shca_rq_free(&sh->rq);
@@ -80,11 +80,11 @@ static int place(struct shca_srq *srq, const struct ibv_srq_attr *a)
 
 static void free_place(struct shca_srq_sh *sh)
 {
-    shca_heap_free(sh->ring, ring_bytes(sh));
+    shca_heap_free(sh->ring, srq_ring_bytes(sh));
     shca_rq_free(&sh->rq);
 }
 
-static int alloc_private(struct shca_srq *srq, uint32_t depth)
+static int srq_alloc_private(struct shca_srq *srq, uint32_t depth)
 {
     srq->wr_id = calloc(depth, sizeof *srq->wr_id);
     srq->free = calloc(depth, sizeof *srq->free);
@@ -127,10 +127,10 @@ static void leave_domain(struct shca_srq *srq)
     srq->xrcd->users--;
 }
 
-static int enter_table(struct shca_srq *srq, const struct ibv_srq_init_attr_ex *init)
+static int srq_enter_table(struct shca_srq *srq, const struct ibv_srq_init_attr_ex *init)
 {
     struct shca_srq_sh *sh;
-    int e = take_index(srq);
+    int e = srq_take_index(srq);
 
     if (e != 0)
         return e;
@@ -153,7 +153,7 @@ static int enter_table(struct shca_srq *srq, const struct ibv_srq_init_attr_ex *
     return 0;
 }
 
-static void release(struct shca_srq *srq)
+static void srq_release(struct shca_srq *srq)
 {
     free(srq->wr_id);
     free(srq->free);
@@ -164,9 +164,9 @@ static struct shca_srq *new_srq(struct ibv_context *ctx, const struct ibv_srq_in
 {
     struct shca_srq *srq = shca_handle_alloc(ctx, SHCA_CALL_CREATE_SRQ, sizeof *srq);
 
-    if (!srq || alloc_private(srq, init->attr.max_wr) != 0) {
+    if (!srq || srq_alloc_private(srq, init->attr.max_wr) != 0) {
         if (srq)
-            release(srq);
+            srq_release(srq);
         return NULL;
     }
     srq->srq.context = ctx;
@@ -183,7 +183,7 @@ struct ibv_srq *shca_create_srq_ex(struct ibv_context *ctx, struct ibv_srq_init_
     int e = shca_unusable(ctx);
 
     if (e == 0)
-        e = valid(ctx, init);
+        e = srq_valid(ctx, init);
     if (e == 0) {
         /* What the program gets is at least what it asked for. */
         init->attr.max_wr = init->attr.max_wr ? init->attr.max_wr : 1;
@@ -193,12 +193,12 @@ struct ibv_srq *shca_create_srq_ex(struct ibv_context *ctx, struct ibv_srq_init_
     }
     if (e == 0) {
         pthread_mutex_lock(&shca.lock);
-        e = enter_table(srq, init);
+        e = srq_enter_table(srq, init);
         pthread_mutex_unlock(&shca.lock);
     }
     if (e != 0) {
         if (srq)
-            release(srq);
+            srq_release(srq);
         errno = e;
         return NULL;
     }
@@ -228,7 +228,7 @@ SHCA_PUBLIC struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_ini
 
 /* ---- destroying ---- */
 
-static int leave_table(struct shca_srq *srq)
+static int srq_leave_table(struct shca_srq *srq)
 {
     struct shca_srq_sh *sh = srq->sh;
 
@@ -245,7 +245,7 @@ static int leave_table(struct shca_srq *srq)
     return 0;
 }
 
-static void wait_for_acks(struct shca_srq *srq)
+static void srq_wait_for_acks(struct shca_srq *srq)
 {
     pthread_mutex_lock(&srq->srq.mutex);
     while (srq->srq.events_completed != srq->async_sent)
@@ -264,16 +264,16 @@ SHCA_PUBLIC int ibv_destroy_srq(struct ibv_srq *ibsrq)
     if (shca_ctx(ibsrq->context)->inherited)
         return 0;
     pthread_mutex_lock(&shca.lock);
-    e = leave_table(srq);
+    e = srq_leave_table(srq);
     pthread_mutex_unlock(&shca.lock);
     if (e != 0)
         return e;
     shca_events_end_srq(srq);
-    wait_for_acks(srq);
+    srq_wait_for_acks(srq);
     shca_container(ibsrq->pd, struct shca_pd, pd)->users--;
     pthread_mutex_destroy(&ibsrq->mutex);
     pthread_cond_destroy(&ibsrq->cond);
-    release(srq);
+    srq_release(srq);
     return 0;
 }
 
@@ -331,7 +331,7 @@ int shca_get_srq_num(struct ibv_srq *ibsrq, uint32_t *number)
 
 /* ---- posting ---- */
 
-static int post_one(struct shca_srq *srq, const struct ibv_recv_wr *wr)
+static int srq_post_one(struct shca_srq *srq, const struct ibv_recv_wr *wr)
 {
     struct shca_srq_sh *sh = srq->sh;
     uint32_t tail = atomic_load_explicit(&sh->tail, memory_order_relaxed);
@@ -362,7 +362,7 @@ int shca_post_srq_recv(struct ibv_srq *ibsrq, struct ibv_recv_wr *wr, struct ibv
     }
     shca_lock(&srq->lock);
     for (; wr && e == 0; wr = wr->next) {
-        e = post_one(srq, wr);
+        e = srq_post_one(srq, wr);
         if (e != 0)
             *bad = wr;
     }

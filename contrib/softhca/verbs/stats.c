@@ -46,7 +46,7 @@ static void report(void)
         close(fd);
 }
 
-__attribute__((destructor)) static void finish(void)
+__attribute__((destructor)) static void stats_finish(void)
 {
     report();
 }

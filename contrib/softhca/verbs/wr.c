@@ -16,7 +16,7 @@ static inline struct shca_qp *qp_of(struct ibv_qp_ex *ex)
     return shca_container(ex, struct shca_qp, ex);
 }
 
-static void fail(struct shca_batch *b, int e)
+static void wr_fail(struct shca_batch *b, int e)
 {
     if (b->error == 0)
         b->error = e;
@@ -27,13 +27,13 @@ static void fail(struct shca_batch *b, int e)
 static void close_request(struct shca_batch *b)
 {
     if (b->no_address)
-        fail(b, EINVAL);
+        wr_fail(b, EINVAL);
     b->no_address = false;
     b->now = NULL;
 }
 
 /* Begins a request; NULL: the batch has failed, and ibv_wr_complete will say so. */
-static struct shca_op *begin(struct ibv_qp_ex *ex, uint32_t opcode)
+static struct shca_op *wr_begin(struct ibv_qp_ex *ex, uint32_t opcode)
 {
     struct shca_qp *qp = qp_of(ex);
     struct shca_batch *b = qp->batch;
@@ -41,11 +41,11 @@ static struct shca_op *begin(struct ibv_qp_ex *ex, uint32_t opcode)
 
     close_request(b);
     if (!(b->ops >> opcode & 1))
-        fail(b, EOPNOTSUPP);
+        wr_fail(b, EOPNOTSUPP);
     else if (b->first + b->n - atomic_load_explicit(&qp->sq_head, memory_order_acquire) >=
                  qp->init.cap.max_send_wr ||
              (shca_faults() && shca_fault_sq_full(qp, opcode)))
-        fail(b, ENOMEM);
+        wr_fail(b, ENOMEM);
     if (b->error != 0)
         return NULL;
     w = shca_wqe_at(qp, b->first + b->n++);
@@ -64,7 +64,7 @@ static struct shca_op *begin(struct ibv_qp_ex *ex, uint32_t opcode)
 static void begin_rdma(struct ibv_qp_ex *ex, uint32_t opcode, uint32_t rkey, uint64_t remote_addr,
                        __be32 imm)
 {
-    struct shca_op *op = begin(ex, opcode);
+    struct shca_op *op = wr_begin(ex, opcode);
 
     if (!op)
         return;
@@ -91,7 +91,7 @@ static void wr_rdma_read(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_ad
 static void begin_atomic(struct ibv_qp_ex *ex, uint32_t opcode, uint32_t rkey, uint64_t remote_addr,
                          uint64_t compare_add, uint64_t swap)
 {
-    struct shca_op *op = begin(ex, opcode);
+    struct shca_op *op = wr_begin(ex, opcode);
 
     if (!op)
         return;
@@ -115,12 +115,12 @@ static void wr_atomic_fetch_add(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t re
 
 static void wr_send(struct ibv_qp_ex *ex)
 {
-    begin(ex, IBV_WR_SEND);
+    wr_begin(ex, IBV_WR_SEND);
 }
 
 static void wr_send_imm(struct ibv_qp_ex *ex, __be32 imm)
 {
-    struct shca_op *op = begin(ex, IBV_WR_SEND_WITH_IMM);
+    struct shca_op *op = wr_begin(ex, IBV_WR_SEND_WITH_IMM);
 
     if (op)
         op->imm = imm;
@@ -130,32 +130,32 @@ static void wr_atomic_write(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote
                             const void *value)
 {
     (void)rkey, (void)remote_addr, (void)value;
-    begin(ex, IBV_WR_ATOMIC_WRITE);
+    wr_begin(ex, IBV_WR_ATOMIC_WRITE);
 }
 
 static void wr_bind_mw(struct ibv_qp_ex *ex, struct ibv_mw *mw, uint32_t rkey,
                        const struct ibv_mw_bind_info *info)
 {
     (void)mw, (void)rkey, (void)info;
-    begin(ex, IBV_WR_BIND_MW);
+    wr_begin(ex, IBV_WR_BIND_MW);
 }
 
 static void wr_local_inv(struct ibv_qp_ex *ex, uint32_t rkey)
 {
     (void)rkey;
-    begin(ex, IBV_WR_LOCAL_INV);
+    wr_begin(ex, IBV_WR_LOCAL_INV);
 }
 
 static void wr_send_inv(struct ibv_qp_ex *ex, uint32_t rkey)
 {
     (void)rkey;
-    begin(ex, IBV_WR_SEND_WITH_INV);
+    wr_begin(ex, IBV_WR_SEND_WITH_INV);
 }
 
 static void wr_send_tso(struct ibv_qp_ex *ex, void *header, uint16_t bytes, uint16_t mss)
 {
     (void)header, (void)bytes, (void)mss;
-    begin(ex, IBV_WR_TSO);
+    wr_begin(ex, IBV_WR_TSO);
 }
 
 /* ---- setters ---- */
@@ -165,7 +165,7 @@ static struct shca_op *current(struct ibv_qp_ex *ex)
     struct shca_batch *b = qp_of(ex)->batch;
 
     if (!b->now)
-        fail(b, EINVAL);
+        wr_fail(b, EINVAL);
     return b->now ? &b->now->op : NULL;
 }
 
@@ -177,7 +177,7 @@ static void wr_set_ud_addr(struct ibv_qp_ex *ex, struct ibv_ah *ah, uint32_t qpn
     if (!op)
         return;
     if (!qp->batch->no_address || shca_address_ud(qp, ah, qpn, qkey, op) != 0)
-        fail(qp->batch, EINVAL);
+        wr_fail(qp->batch, EINVAL);
     qp->batch->no_address = false;
 }
 
@@ -188,7 +188,7 @@ static void wr_set_xrc_srqn(struct ibv_qp_ex *ex, uint32_t srqn)
     if (op && qp_of(ex)->qp.qp_type == IBV_QPT_XRC_SEND)
         op->srqn = srqn;
     else
-        fail(qp_of(ex)->batch, EINVAL);
+        wr_fail(qp_of(ex)->batch, EINVAL);
 }
 
 static void wr_set_sge_list(struct ibv_qp_ex *ex, size_t n, const struct ibv_sge *list)
@@ -198,7 +198,7 @@ static void wr_set_sge_list(struct ibv_qp_ex *ex, size_t n, const struct ibv_sge
     uint64_t total = 0;
 
     if (op && n > qp->init.cap.max_send_sge)
-        fail(qp->batch, EINVAL);
+        wr_fail(qp->batch, EINVAL);
     if (!qp->batch->now)
         return;
     for (size_t i = 0; i < n; i++) {
@@ -226,13 +226,13 @@ static void wr_set_inline_data_list(struct ibv_qp_ex *ex, size_t n, const struct
     size_t at = 0;
 
     if (op && op->opcode >= IBV_WR_RDMA_READ) /* the answer has the data */
-        fail(b, EINVAL);
+        wr_fail(b, EINVAL);
     if (!b->now)
         return;
     sge = b->now->sge;
     for (size_t i = 0; i < n; i++) {
         if (list[i].length > qp->init.cap.max_inline_data - at) {
-            fail(b, EINVAL);
+            wr_fail(b, EINVAL);
             return;
         }
         /* Inline data lies behind the one SGE that points to it, as ibv_post_send keeps it. */

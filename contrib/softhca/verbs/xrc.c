@@ -21,7 +21,7 @@ static int check_open(struct ibv_context *ctx, const struct ibv_qp_open_attr *a)
     return shca_unusable(ctx);
 }
 
-static int attach(struct shca_qp *qp, uint32_t qpn)
+static int xrc_attach(struct shca_qp *qp, uint32_t qpn)
 {
     struct shca_qp_sh *t;
     int e = EINVAL;
@@ -52,7 +52,7 @@ struct ibv_qp *shca_open_qp(struct ibv_context *ctx, struct ibv_qp_open_attr *a)
         e = ENOMEM;
     if (e == 0) {
         qp->xrcd = shca_container(a->xrcd, struct shca_xrcd, xrcd);
-        e = attach(qp, a->qp_num);
+        e = xrc_attach(qp, a->qp_num);
     }
     if (e != 0) {
         free(qp);

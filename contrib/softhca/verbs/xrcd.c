@@ -3,7 +3,7 @@
  * that processes that open the same file mean the same domain, or of this process alone when there
  * is no descriptor. Who has a domain open says so in the registry (O_CREAT and O_EXCL ask there),
  * and the kernel withdraws the word when the process ends. Owns the handles; the list of them (for
- * fork) is protected by list_lock. */
+ * fork) is protected by xrcd_lock. */
 #include "config.h"
 
 #include <fcntl.h>
@@ -15,8 +15,8 @@
 #include "fault/fault.h"
 #include "shca.h"
 
-static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct shca_xrcd *list;
+static pthread_mutex_t xrcd_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct shca_xrcd *xrcd_list;
 
 /* Mixes (splitmix64): equal numbers for equal parts, and no others in practice. */
 static uint64_t mix(uint64_t h, uint64_t part)
@@ -66,24 +66,24 @@ static int open_file_domain(struct shca_xrcd *x, const struct ibv_xrcd_init_attr
 
 static void enlist(struct shca_xrcd *x)
 {
-    pthread_mutex_lock(&list_lock);
-    x->next = list;
-    list = x;
-    pthread_mutex_unlock(&list_lock);
+    pthread_mutex_lock(&xrcd_lock);
+    x->next = xrcd_list;
+    xrcd_list = x;
+    pthread_mutex_unlock(&xrcd_lock);
 }
 
 static void delist(struct shca_xrcd *x)
 {
-    pthread_mutex_lock(&list_lock);
-    for (struct shca_xrcd **at = &list; *at; at = &(*at)->next)
+    pthread_mutex_lock(&xrcd_lock);
+    for (struct shca_xrcd **at = &xrcd_list; *at; at = &(*at)->next)
         if (*at == x) {
             *at = x->next;
             break;
         }
-    pthread_mutex_unlock(&list_lock);
+    pthread_mutex_unlock(&xrcd_lock);
 }
 
-static int check(struct ibv_context *ctx, const struct ibv_xrcd_init_attr *a)
+static int xrcd_check(struct ibv_context *ctx, const struct ibv_xrcd_init_attr *a)
 {
     const uint32_t both = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS;
 
@@ -95,7 +95,7 @@ static int check(struct ibv_context *ctx, const struct ibv_xrcd_init_attr *a)
 struct ibv_xrcd *shca_open_xrcd(struct ibv_context *ctx, struct ibv_xrcd_init_attr *a)
 {
     struct shca_xrcd *x = NULL;
-    int e = check(ctx, a);
+    int e = xrcd_check(ctx, a);
 
     if (e == 0 && !(x = shca_handle_alloc(ctx, SHCA_CALL_OPEN_XRCD, sizeof *x)))
         e = ENOMEM;
@@ -133,12 +133,12 @@ void shca_xrcds_inherited(void)
     pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
 
     /* An open descriptor would keep the parent's word in the registry after its death. */
-    list_lock = fresh;
-    for (struct shca_xrcd *x = list; x; x = x->next) {
+    xrcd_lock = fresh;
+    for (struct shca_xrcd *x = xrcd_list; x; x = x->next) {
         if (x->fd >= 0)
             close(x->fd);
         x->fd = -1;
         atomic_store(&x->users, 0);
     }
-    list = NULL;
+    xrcd_list = NULL;
 }

@@ -71,7 +71,7 @@ static int change(struct shca_peer *p, const struct shca_op *op, const struct sh
     return 0;
 }
 
-static void explain(void)
+static void atomic_explain(void)
 {
     static _Atomic int told;
 
@@ -81,7 +81,7 @@ static void explain(void)
                  "each mapping by itself");
 }
 
-static void scatter(const struct shca_source *dst, uint64_t old)
+static void atomic_scatter(const struct shca_source *dst, uint64_t old)
 {
     const char *from = (const char *)&old;
 
@@ -112,12 +112,12 @@ int shca_atomic(struct shca_qp *qp, const struct shca_op *op, struct shca_qp_sh 
         return shca_refuse(p, t, wrong, status);
     e = change(shca_memory_of(qp), op, m, &piece, &old);
     if (e == EOPNOTSUPP) {
-        explain();
+        atomic_explain();
         return shca_refuse(p, t, IBV_WC_REM_OP_ERR, status);
     }
     if (e != 0)
         return shca_failed_copy(p, t, e, status);
-    scatter(dst, old);
+    atomic_scatter(dst, old);
     SHCA_COUNT(atomics);
     return SHCA_DONE;
 }

@@ -61,7 +61,7 @@ static size_t type_index(enum ibv_qp_type type)
     return i;
 }
 
-static void count(struct census *c)
+static void control_count(struct census *c)
 {
     pthread_mutex_lock(&shca.lock);
     c->messages = shca.gone_messages;
@@ -108,7 +108,7 @@ static void do_list(struct answer *a)
     char program[17];
 
     memset(&c, 0, sizeof c);
-    count(&c);
+    control_count(&c);
     program_name(program);
     put(a, "ok\nprocess %u %u %s\n", shca.pid, shca.slot, program);
     put(a, "objects %u %u %u %u\n", shca.n_qp, shca.n_cq, shca.n_mr, shca.n_pd);
@@ -262,7 +262,7 @@ struct sender {
 };
 
 /* Who sent this; pid 0 when the kernel did not say. */
-static void identify(struct msghdr *m, struct sender *s)
+static void control_identify(struct msghdr *m, struct sender *s)
 {
     s->length = m->msg_namelen;
     memset(&s->cred, 0, sizeof s->cred);
@@ -297,7 +297,7 @@ static bool serve_one(int fd)
 
     if (n < 0)
         return false;
-    identify(&m, &from);
+    control_identify(&m, &from);
     if (obeyed(&from))
         shca_control(request, (size_t)n, reply, sizeof reply);
     else

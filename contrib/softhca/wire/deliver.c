@@ -6,7 +6,7 @@
 
 #include "wire/request.h"
 
-static struct shca_cq_sh *cq_of(struct shca_peer *p, struct shca_qp_sh *t)
+static struct shca_cq_sh *deliver_cq_of(struct shca_peer *p, struct shca_qp_sh *t)
 {
     return &shca_cq_table(p->seg)[t->recv_cq];
 }
@@ -26,8 +26,8 @@ void shca_break_target(struct shca_peer *p, struct shca_qp_sh *t, enum ibv_event
 
     atomic_store(&t->state, IBV_QPS_ERR);
     if (t->rq_kind != SHCA_RQ_XRC) {
-        shca_cq_ready(cq_of(p, t), t->cq_bit);
-        shca_cq_notify(other, cq_of(p, t), true);
+        shca_cq_ready(deliver_cq_of(p, t), t->cq_bit);
+        shca_cq_notify(other, deliver_cq_of(p, t), true);
     }
     shca_async_send(other, &t->async, why, t->qpn & (SHCA_QPS - 1));
     shca_last_wqe(other, t);
@@ -49,8 +49,8 @@ bool shca_receive_posted(struct shca_peer *p, struct shca_qp *qp, struct shca_qp
 }
 
 /* Makes the completion visible and moves on; payload and fields are in place. */
-static void publish(const struct shca_receive *r, const struct shca_op *op, struct shca_qp *qp,
-                    struct shca_qp_sh *t)
+static void deliver_publish(const struct shca_receive *r, const struct shca_op *op,
+                            struct shca_qp *qp, struct shca_qp_sh *t)
 {
     struct shca_slot *s = r->slot;
     bool solicited = (op->flags & IBV_SEND_SOLICITED) || s->status != IBV_WC_SUCCESS;
@@ -92,8 +92,8 @@ static void fill(struct shca_qp *qp, const struct shca_op *op, struct shca_slot 
 }
 
 /* Resolves the posted buffers of a receive for length bytes. */
-static enum ibv_wc_status scatter(const struct shca_receive *r, uint32_t length,
-                                  struct shca_piece *out, unsigned *n)
+static enum ibv_wc_status deliver_scatter(const struct shca_receive *r, uint32_t length,
+                                          struct shca_piece *out, unsigned *n)
 {
     const struct shca_slot *s = r->slot;
     uint32_t left = length;
@@ -155,14 +155,14 @@ static bool put_eager(const struct shca_receive *r, const struct shca_qp_sh *t, 
 }
 
 /* Puts the message where the receive says; false: the receiver's process is going away. */
-static bool land(const struct shca_receive *r, const struct shca_qp_sh *t, uint32_t length,
-                 const struct shca_source *src, enum ibv_wc_status *theirs)
+static bool deliver_land(const struct shca_receive *r, const struct shca_qp_sh *t, uint32_t length,
+                         const struct shca_source *src, enum ibv_wc_status *theirs)
 {
     struct shca_piece piece[SHCA_MAX_SGE];
     unsigned n;
     int e;
 
-    *theirs = scatter(r, length, piece, &n);
+    *theirs = deliver_scatter(r, length, piece, &n);
     if (*theirs != IBV_WC_SUCCESS)
         return true;
     if (!all_mapped(piece, n) && put_eager(r, t, length, src))
@@ -189,7 +189,7 @@ static void own_receive(struct shca_peer *p, struct shca_qp_sh *t, struct shca_r
     r->rq = &t->rq;
     r->index = atomic_load_explicit(&t->rq_head, memory_order_relaxed);
     r->slot = shca_slot_at(p->seg, &t->rq, r->index);
-    r->cq = cq_of(p, t);
+    r->cq = deliver_cq_of(p, t);
     r->cq_bit = t->cq_bit;
     r->pd = t->pd;
 }
@@ -222,10 +222,10 @@ int shca_deliver(struct shca_peer *p, struct shca_qp *qp, const struct shca_op *
         return overrun(p, t, &r, status);
     fill(qp, op, r.slot, length, IBV_WC_SUCCESS);
     r.slot->pkey_index = t->pkey_index;
-    if (src->n && !land(&r, t, length, src, &theirs))
+    if (src->n && !deliver_land(&r, t, length, src, &theirs))
         return SHCA_WAIT_ACK;
     r.slot->status = (uint8_t)theirs;
-    publish(&r, op, qp, t);
+    deliver_publish(&r, op, qp, t);
     /* The next message finds its slot in the cache. */
     __builtin_prefetch(shca_slot_at(r.p->seg, r.rq, r.index + 1), 1);
     if (theirs != IBV_WC_SUCCESS)

@@ -110,7 +110,7 @@ static void store(struct shca_held *h)
     shca_rx_unlock(h->target);
 }
 
-static void land(struct shca_held **at)
+static void early_land(struct shca_held **at)
 {
     struct shca_held *h = *at;
 
@@ -133,7 +133,7 @@ void shca_early_settle(const struct shca_qp *qp, const struct shca_op *op)
     shca_lock(&early_lock);
     for (struct shca_held **at = &first; *at;)
         if ((*at)->peer->slot == slot && (*at)->hca == hca)
-            land(at);
+            early_land(at);
         else
             at = &(*at)->next;
     shca_unlock(&early_lock);
@@ -149,7 +149,7 @@ static uint64_t land_until(uint64_t moment)
     shca_lock(&early_lock);
     for (struct shca_held **at = &first; *at;)
         if ((*at)->due <= moment) {
-            land(at);
+            early_land(at);
         } else {
             next = (*at)->due < next ? (*at)->due : next;
             at = &(*at)->next;
@@ -170,7 +170,7 @@ void shca_early_end(void)
         land_until(UINT64_MAX);
 }
 
-__attribute__((destructor)) static void finish(void)
+__attribute__((destructor)) static void early_finish(void)
 {
     shca_early_end();
 }

@@ -81,7 +81,7 @@ static int lose(struct shca_qp *qp, enum ibv_wc_status *status)
 }
 
 /* Errors that the responder reports have broken its queue pair as well. */
-static void fail(struct shca_qp *qp, enum ibv_wc_status status)
+static void fault_run_fail(struct shca_qp *qp, enum ibv_wc_status status)
 {
     if (!reliable(qp))
         return;
@@ -171,7 +171,7 @@ static int transmit(struct shca_qp *qp, const struct shca_op *op, enum ibv_wc_st
     int wait;
 
     if (f->verdict.status != IBV_WC_SUCCESS) {
-        fail(qp, f->verdict.status);
+        fault_run_fail(qp, f->verdict.status);
         *status = f->verdict.status;
         return SHCA_DONE;
     }
@@ -216,7 +216,7 @@ static bool still_waiting(struct shca_qp *qp)
     return true;
 }
 
-static void begin(struct shca_qp *qp, const struct shca_op *op)
+static void fault_run_begin(struct shca_qp *qp, const struct shca_op *op)
 {
     struct shca_fault_state *f = &qp->fault;
     struct shca_fault_subject who = subject(qp, op->opcode);
@@ -228,7 +228,7 @@ static void begin(struct shca_qp *qp, const struct shca_op *op)
         f->until = shca_now() + f->verdict.delay;
 }
 
-static void finish(struct shca_qp *qp, const struct shca_op *op)
+static void fault_run_finish(struct shca_qp *qp, const struct shca_op *op)
 {
     struct shca_fault_state *f = &qp->fault;
 
@@ -247,7 +247,7 @@ int shca_fault_execute(struct shca_qp *qp, const struct shca_op *op, enum ibv_wc
     if (!shca_faults())
         return shca_rate_execute(qp, op, status);
     if (f->stage == FRESH)
-        begin(qp, op);
+        fault_run_begin(qp, op);
     if (still_waiting(qp))
         return SHCA_WAIT_FAULT;
     if (f->until)
@@ -261,6 +261,6 @@ int shca_fault_execute(struct shca_qp *qp, const struct shca_op *op, enum ibv_wc
             return SHCA_WAIT_FAULT;
     }
     *status = f->status;
-    finish(qp, op);
+    fault_run_finish(qp, op);
     return SHCA_DONE;
 }

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Send queues that wait: for a receiver, an acknowledgement, a wire, the end of a fault. Owns the
- * list of their queue pairs; list_lock protects it and is taken before any sq_lock (which is only
- * tried under it). */
+ * list of their queue pairs; pending_lock protects it and is taken before any sq_lock (which is
+ * only tried under it). */
 #include "config.h"
 
 #include "shca.h"
 
-static struct shca_lock list_lock;
-static struct shca_qp *list;
+static struct shca_lock pending_lock;
+static struct shca_qp *pending_list;
 
 void shca_pending_add(struct shca_qp *qp)
 {
     shca_helper_start();
-    shca_lock(&list_lock);
+    shca_lock(&pending_lock);
     if (!qp->pending) {
         qp->pending = true;
-        qp->pending_next = list;
-        list = qp;
+        qp->pending_next = pending_list;
+        pending_list = qp;
         shca.pending++;
     }
-    shca_unlock(&list_lock);
+    shca_unlock(&pending_lock);
     shca_helper_wake();
 }
 
@@ -34,13 +34,13 @@ static void unlink_at(struct shca_qp **at)
 
 void shca_pending_remove(struct shca_qp *qp)
 {
-    shca_lock(&list_lock);
-    for (struct shca_qp **at = &list; *at; at = &(*at)->pending_next)
+    shca_lock(&pending_lock);
+    for (struct shca_qp **at = &pending_list; *at; at = &(*at)->pending_next)
         if (*at == qp) {
             unlink_at(at);
             break;
         }
-    shca_unlock(&list_lock);
+    shca_unlock(&pending_lock);
 }
 
 /* One stalled queue: true when nothing is left to do for it. */
@@ -67,15 +67,15 @@ uint64_t shca_pending_run(void)
 {
     uint64_t now, next = UINT64_MAX, early;
 
-    if (!shca_trylock(&list_lock))
+    if (!shca_trylock(&pending_lock))
         return 1000000;
     now = shca_now();
-    for (struct shca_qp **at = &list; *at;)
+    for (struct shca_qp **at = &pending_list; *at;)
         if (run_one(*at, now, &next))
             unlink_at(at);
         else
             at = &(*at)->pending_next;
-    shca_unlock(&list_lock);
+    shca_unlock(&pending_lock);
     early = shca_early_run(now);
     next = early < next ? early : next;
     if (next == UINT64_MAX)
@@ -86,6 +86,6 @@ uint64_t shca_pending_run(void)
 
 void shca_pending_inherited(void)
 {
-    list = NULL;
-    atomic_store(&list_lock.word, 0);
+    pending_list = NULL;
+    atomic_store(&pending_lock.word, 0);
 }

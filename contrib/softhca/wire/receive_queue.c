@@ -100,7 +100,7 @@ void shca_srq_leave(struct shca_srq *srq, struct shca_cq *cq)
 
 /* ---- receives of a shared queue: only a ring of what was taken from it ---- */
 
-static uint64_t ring_bytes(const struct shca_qp_sh *sh)
+static uint64_t receive_queue_ring_bytes(const struct shca_qp_sh *sh)
 {
     return (uint64_t)(sh->ring_mask + 1) * sizeof(uint32_t);
 }
@@ -114,7 +114,7 @@ static int create_shared(struct shca_qp *qp)
     sh->rq_kind = SHCA_RQ_SHARED;
     sh->srq = qp->srq->index;
     sh->ring_mask = qp->srq->sh->rq.mask;
-    sh->ring = shca_heap_alloc(ring_bytes(sh));
+    sh->ring = shca_heap_alloc(receive_queue_ring_bytes(sh));
     if (sh->ring == 0)
         return ENOMEM;
     e = shca_srq_join(qp->srq, qp->rcq);
@@ -125,7 +125,7 @@ static int create_shared(struct shca_qp *qp)
             shca_srq_leave(qp->srq, qp->rcq);
     }
     if (e != 0)
-        shca_heap_free(sh->ring, ring_bytes(sh));
+        shca_heap_free(sh->ring, receive_queue_ring_bytes(sh));
     return e;
 }
 
@@ -134,7 +134,7 @@ static void destroy_shared(struct shca_qp *qp)
     shca_rq_reset(qp);
     shca_cq_detach(qp->rcq, qp->sh->cq_bit);
     shca_srq_leave(qp->srq, qp->rcq);
-    shca_heap_free(qp->sh->ring, ring_bytes(qp->sh));
+    shca_heap_free(qp->sh->ring, receive_queue_ring_bytes(qp->sh));
 }
 
 /* ---- either ---- */

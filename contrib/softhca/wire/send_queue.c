@@ -69,7 +69,7 @@ void shca_qp_error(struct shca_qp *qp)
 }
 
 /* Written here only, under sq_lock: no atomic operation is needed, only whole words. */
-static void count(struct shca_qp *qp, uint32_t bytes)
+static void send_queue_count(struct shca_qp *qp, uint32_t bytes)
 {
     uint64_t m = atomic_load_explicit(&qp->messages, memory_order_relaxed) + 1;
     uint64_t b = atomic_load_explicit(&qp->bytes, memory_order_relaxed) + bytes;
@@ -104,7 +104,7 @@ static void complete(struct shca_qp *qp, const struct shca_op *op, uint32_t inde
         break_sends(qp);
         return;
     }
-    count(qp, op->length);
+    send_queue_count(qp, op->length);
     if (op->flags & IBV_SEND_SIGNALED)
         push(qp, op, index, status);
 }

@@ -59,8 +59,8 @@ static void tell_limit(struct shca_peer *p, struct shca_srq_sh *q)
 }
 
 /* The slot that was taken for the message at rq_head by somebody who did not publish it. */
-static bool held(struct shca_segment *seg, struct shca_srq_sh *q, struct shca_qp_sh *t,
-                 uint32_t *number)
+static bool shared_held(struct shca_segment *seg, struct shca_srq_sh *q, struct shca_qp_sh *t,
+                        uint32_t *number)
 {
     uint64_t taken = atomic_load(&t->taken);
 
@@ -122,7 +122,7 @@ bool shca_shared_take(struct shca_peer *p, struct shca_qp *qp, struct shca_qp_sh
     if (t->rq_kind == SHCA_RQ_XRC)
         return peek_xrc(qp, r);
     shca_pid_lock(&q->lock, shca.pid);
-    got = held(p->seg, q, t, &number) || take_next(p, q, t, &number);
+    got = shared_held(p->seg, q, t, &number) || take_next(p, q, t, &number);
     shca_pid_unlock(&q->lock);
     if (!got)
         return false;
@@ -181,7 +181,7 @@ static bool flush_held(struct shca_qp *qp, struct ibv_wc *wc)
 
     shca_rx_lock(shca.seg, qp->sh, shca.pid);
     shca_pid_lock(&q->lock, shca.pid);
-    found = held(shca.seg, q, qp->sh, &number);
+    found = shared_held(shca.seg, q, qp->sh, &number);
     atomic_store(&qp->sh->taken, 0);
     shca_pid_unlock(&q->lock);
     shca_rx_unlock(qp->sh);
