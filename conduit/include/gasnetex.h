@@ -638,6 +638,20 @@ int gex_System_QueryProgressThreads(gex_Client_t client, unsigned int *count_p,
 
 #include "trunkline_hsl.h"
 
+/* Not of the interface: a habit of GASNet's own tests that clients copy, for calls that must
+ * succeed. A function, so that a client's macro of this name, defined later, hides it without a
+ * word. */
+#ifndef GASNET_Safe
+static inline void GASNET_Safe(int error)
+{
+    if (error == GASNET_OK)
+        return;
+    fprintf(stderr, "a GASNet call failed: %s (%s)\n", gasnet_ErrorName(error),
+            gasnet_ErrorDesc(error));
+    gasnet_exit(error);
+}
+#endif
+
 #ifdef __cplusplus
 }
 #endif

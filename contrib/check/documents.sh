@@ -71,7 +71,7 @@ check_settings()
 check_paths()
 {
     # shellcheck disable=SC2086
-    for path in $(grep -ohE '\b(conduit|spawner|contrib|tests|doc|man)/[A-Za-z0-9_./-]+' $texts | sed 's/[.,/]*$//' | sort -u); do
+    for path in $(grep -ohP '(?<![A-Za-z0-9_/-])(conduit|spawner|contrib|tests|doc|man)/[A-Za-z0-9_./-]+' $texts | sed 's/[.,/]*$//' | sort -u); do
         [ -e "$path" ] || [ -e "$built/$path" ] || wrong "the documents name $path, which is not there"
     done
     # shellcheck disable=SC2086
