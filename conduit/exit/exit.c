@@ -287,7 +287,8 @@ static void lost_peer(uint32_t peer)
 {
     if (!claim_to_leave(1))
         too_late(false);
-    snprintf(failure, sizeof(failure), "peer %u unreachable", (unsigned)peer);
+    if (peer != tk_no_peer)
+        snprintf(failure, sizeof(failure), "peer %u unreachable", (unsigned)peer);
     fail();
 }
 

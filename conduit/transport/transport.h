@@ -255,7 +255,9 @@ extern TK_HIDDEN void (*tk_deliver)(struct tk_arrival *arrival);
 extern TK_HIDDEN void (*tk_deliver_short)(struct tk_peer *from, unsigned tag, const int32_t *args);
 
 /* Errors on the way to a peer end the job: told by the transport, then this is called. NULL while a
- * job is leaving: peers vanish then, and that is as it should be. */
+ * job is leaving: peers vanish then, and that is as it should be. `peer` is the one that does not
+ * answer, whose end may be the cause; tk_no_peer: it has nothing to do with it. */
 extern void (*tk_lost_peer)(uint32_t peer);
+static const uint32_t tk_no_peer = UINT32_MAX;
 
 #endif

@@ -372,6 +372,8 @@ struct shca_peer *shca_peer_get(uint32_t slot);
 /* The same for messages that are not sent again: no look at the registry from before the call says
  * that there is none, since the program may know the peer for less than a millisecond. */
 struct shca_peer *shca_peer_get_now(uint32_t slot);
+/* The last peer that was to be attached is there, but this process lacks what that takes. */
+bool shca_peer_refused(void);
 void shca_peer_put(struct shca_peer *p);
 void shca_peers_inherited(void);
 /* ---- multicast groups (fabric/multicast.c) ---- */
@@ -692,6 +694,8 @@ int shca_contexts_add(struct shca_context *c); /* 0 or errno */
 void shca_contexts_remove(struct shca_context *c);
 void shca_contexts_inherited(void);
 void shca_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* What a user can do about a refusal of the kernel's. */
+const char *shca_remedy(int error);
 
 /* Counters of this process for SOFTHCA_STATS. */
 struct shca_stats {

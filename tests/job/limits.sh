@@ -18,6 +18,29 @@ done
 [ $limited -gt 0 ] || failed "10 open files are enough?"
 good 32 sh -c 'ulimit -n 20; exec "$@"' sh "$jobs/crowd-seq"
 
+# ---- address space for a device and for what it maps of peers: what is short is told, and never taken for a silent peer
+told=0
+for kib in 200000 450000 600000; do
+    [ "$sanitizer" = no ] || continue # takes terabytes for itself
+    SETTINGS=GASNET_SUPERNODE_MAXSIZE=1 job 2 sh -c "ulimit -v $kib"'; exec "$@"' sh "$jobs/hello-seq"
+    [ "$status" -ne 0 ] || continue
+    told=$((told + 1))
+    says 'Cannot allocate memory;.*ulimit -v'
+    says 'is gone\|permission' 0
+done
+[ "$sanitizer" != no ] || [ $told -gt 0 ] || failed "200 MB of address space are enough?"
+
+# ---- /proc, by which processes over softhca find each other
+if [ "$sanitizer" = no ] && [ "$(id -u)" -eq 0 ] && unshare --mount true 2>/dev/null; then
+    # shellcheck disable=SC2016 # for the shell in between
+    SETTINGS=GASNET_SUPERNODE_MAXSIZE=1 job 2 unshare --mount sh -c 'mount -t tmpfs none /proc && exec "$@"' sh "$jobs/hello-seq"
+    [ "$status" -ne 0 ] || failed "it works without /proc"
+    says '^softhca: cannot join .*mount /proc'
+    says 'is gone\|permission' 0
+else
+    echo "not tried: this user cannot make a place of its own (unshare)"
+fi
+
 # ---- memory of a cgroup, of either version
 make_group()
 {

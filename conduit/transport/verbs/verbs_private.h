@@ -227,6 +227,9 @@ struct tk_port_family {
 };
 enum tk_status tk_port_family_find(struct tk_port_family *family);
 
+/* device/device.c: why ibv_open_device() failed, by the errno that it left. */
+void tk_device_say_closed(int error, char *text, size_t size);
+
 /* device/ports.c; NULL, or why the port can't be used. */
 const char *tk_port_take(struct tk_rail *rail, struct ibv_context *context, int port);
 

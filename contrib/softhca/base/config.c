@@ -27,3 +27,21 @@ void shca_say(const char *fmt, ...)
     if (write(STDERR_FILENO, line, (size_t)n) < 0)
         return;
 }
+
+const char *shca_remedy(int error)
+{
+    switch (error) {
+    case ENOMEM:
+        return "a device, and each peer, takes 256 MiB of address space: look at ulimit -v";
+    case EMFILE:
+        return "raise ulimit -n";
+    case ENFILE:
+        return "the whole host is out of open files";
+    case EAGAIN:
+        return "look at ulimit -u";
+    case ENOENT:
+        return "mount /proc";
+    default:
+        return "the kernel, or a container, forbids it";
+    }
+}

@@ -25,7 +25,8 @@ struct shca_open_pipe {
 
 static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct shca_peer *table[SHCA_MEMBERS]; /* the current one of each slot */
-static struct shca_peer *retired;             /* dead, perhaps still used by some queue pair */
+static _Atomic int refused;
+static struct shca_peer *retired; /* dead, perhaps still used by some queue pair */
 
 void shca_peer_peek(uint32_t slot, void (*look)(const struct shca_segment *, void *), void *arg)
 {
@@ -104,6 +105,19 @@ static bool open_life(struct shca_peer *p)
            st.st_ino == p->seg->life.ino;
 }
 
+/* What is wrong with this process and not with the peer is named here, once. */
+static void peer_explain(uint32_t pid, int e)
+{
+    static _Atomic int told;
+
+    if (e != ENOMEM && e != EMFILE && e != ENFILE && e != EAGAIN)
+        return;
+    atomic_store(&refused, 1);
+    if (e != EAGAIN && !atomic_exchange(&told, 1)) /* no helper thread: told by engine.c */
+        shca_say("cannot reach process %u of fabric %s: %s; %s", pid, shca_config.fabric,
+                 strerror(e), shca_remedy(e));
+}
+
 static struct shca_peer *peer_attach(uint32_t slot)
 {
     struct shca_peer *p;
@@ -118,16 +132,23 @@ static struct shca_peer *peer_attach(uint32_t slot)
         }
         return p;
     }
-    if (shca_registry_find(slot, &pid, &fd) != 0 || !(p = new_peer(slot, pid)))
+    if (shca_registry_find(slot, &pid, &fd) != 0)
         return NULL;
+    errno = 0;
+    if (!(p = new_peer(slot, pid))) {
+        peer_explain(pid, ENOMEM);
+        return NULL;
+    }
     /* The identity comes first: whatever is opened by pid after it belongs to that process or
      * fails.
      */
     if (!peer_identify(p) || !(p->seg = shca_segment_map(slot, pid, fd)) || !open_life(p) ||
-        !still_same(p) || shca_engine_watch(p) != 0) {
+        !still_same(p) || (errno = shca_engine_watch(p)) != 0) {
+        peer_explain(pid, errno);
         destroy(p);
         return NULL;
     }
+    atomic_store(&refused, 0);
     return p;
 }
 
@@ -180,6 +201,11 @@ struct shca_peer *shca_peer_get_now(uint32_t slot)
         return p;
     shca_registry_stale();
     return shca_peer_get(slot);
+}
+
+bool shca_peer_refused(void)
+{
+    return atomic_load(&refused);
 }
 
 void shca_peer_put(struct shca_peer *p)

@@ -290,7 +290,14 @@ int shca_registry_agree(void)
     int e = 0;
 
     pthread_mutex_lock(&registry_lock);
-    refresh();
+    errno = 0;
+    if (!refresh()) {
+        e = errno ? errno : EIO;
+        shca_say("cannot join fabric %s: /proc/self/net/unix, by which its processes find each "
+                 "other: %s; %s",
+                 shca_config.fabric, strerror(e), shca_remedy(e));
+        e = ENOTSUP;
+    }
     for (uint32_t i = 0; i < SHCA_MEMBERS && e == 0; i++)
         if (members[i].pid != 0 && i != shca.slot &&
             shca_segment_peek(i, members[i].pid, members[i].fd, &head))

@@ -123,8 +123,9 @@ static int join_locked(void)
         if (shca.seg)
             munmap(shca.seg, SEGMENT_BYTES);
         drop_all();
-        if (e != EUSERS && e != EINVAL && e != EFBIG)
-            shca_say("cannot join fabric %s: %s", shca_config.fabric, strerror(e));
+        if (e != EUSERS && e != EINVAL && e != EFBIG && e != ENOTSUP)
+            shca_say("cannot join fabric %s: %s; %s", shca_config.fabric, strerror(e),
+                     shca_remedy(e));
         return e;
     }
     /* Nothing is ever written to it: one page counts less against the user's limit. */

@@ -133,7 +133,8 @@ static bool stall_ack(struct shca_qp *qp, enum ibv_wc_status *status)
         qp->give_up = limit;
     qp->waiting = SHCA_WAIT_ACK;
     qp->next_try = now + MSEC;
-    *status = IBV_WC_RETRY_EXC_ERR;
+    /* Who gives up for want of its own must not say that the peer is silent. */
+    *status = absent && shca_peer_refused() ? IBV_WC_LOC_QP_OP_ERR : IBV_WC_RETRY_EXC_ERR;
     return now >= qp->give_up;
 }
 

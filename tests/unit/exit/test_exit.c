@@ -388,6 +388,11 @@ static void lose_peer(void)
     tk_lost_peer(2);
 }
 
+static void fail_ourselves(void)
+{
+    tk_lost_peer(tk_no_peer);
+}
+
 /* A client that leaves when it hears of the failure has not chosen that end. */
 static void lose_peer_with_handler(void)
 {
@@ -401,6 +406,7 @@ static void what_failed_ends_the_job_with_1(void **state)
     assert_string_equal(leave_by(fail_start, 1), "abort 1;");
     assert_string_equal(leave_by(lose_peer, 1), "abort 1 peer 2 unreachable;");
     assert_string_equal(leave_by(lose_peer_with_handler, 1), "abort 1 peer 2 unreachable;");
+    assert_string_equal(leave_by(fail_ourselves, 1), "abort 1;");
 }
 
 /* Nobody else leaves: what goes out while the fence lasts. */

@@ -121,17 +121,20 @@ static void the_likely_cause_is_told(void **state)
     static const struct {
         enum ibv_wc_status status;
         const char *cause;
-    } causes[] = {{IBV_WC_RETRY_EXC_ERR, "its process or host is gone"},
-                  {IBV_WC_REM_ACCESS_ERR, "outside the peer's segment"},
-                  {IBV_WC_LOC_PROT_ERR, "no longer mapped"},
-                  {IBV_WC_RNR_RETRY_EXC_ERR, "an error of this library"},
-                  {IBV_WC_REM_INV_REQ_ERR, "the receive buffer do not fit"},
-                  {IBV_WC_GENERAL_ERR, "vendor code"}};
+        bool is_of_peer; /* whose end may explain it */
+    } causes[] = {{IBV_WC_RETRY_EXC_ERR, "its process or host is gone", true},
+                  {IBV_WC_REM_ACCESS_ERR, "outside the peer's segment", true},
+                  {IBV_WC_LOC_PROT_ERR, "no longer mapped", false},
+                  {IBV_WC_LOC_QP_OP_ERR, "could not do it here", false},
+                  {IBV_WC_RNR_RETRY_EXC_ERR, "an error of this library", true},
+                  {IBV_WC_REM_INV_REQ_ERR, "the receive buffer do not fit", true},
+                  {IBV_WC_GENERAL_ERR, "vendor code", false}};
     (void)state;
     for (size_t i = 0; i < sizeof(causes) / sizeof(causes[0]); i++) {
         open_world();
         transfer(1, true, 500);
         unit_assert_says(heard_after_break(1, causes[i].status), causes[i].cause);
+        assert_int_equal(lost_rank, causes[i].is_of_peer ? 1 : tk_no_peer);
         world_close();
     }
 }

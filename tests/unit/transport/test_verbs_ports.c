@@ -232,7 +232,8 @@ static void what_is_not_needed_is_told_with_the_reason(void **state)
     assert_verdict("GASNET_NUM_QPS=3", "port fake1:1 is used: ");
     fake.failing[FAKE_OPEN_DEVICE].allowed = 2;
     fake.failing[FAKE_OPEN_DEVICE].error = EACCES;
-    assert_verdict(NULL, "device fake2 is not used: it can't be opened (permission");
+    assert_verdict(NULL, "device fake2 is not used: it can't be opened: Permission denied; this "
+                         "user has no permission for /dev/infiniband");
 }
 
 /* Once on each host. */
@@ -244,7 +245,8 @@ static void a_broken_device_beside_another_is_told(void **state)
     fake.failing[FAKE_OPEN_DEVICE].allowed = 1;
     fake.failing[FAKE_OPEN_DEVICE].error = EACCES;
     unit_assert_says(heard_choosing(NULL),
-                     "ports that are not used: fake1 can't be opened (permission");
+                     "ports that are not used: fake1 can't be opened: Permission denied; this user "
+                     "has no permission for /dev/infiniband");
     fake.failing[FAKE_OPEN_DEVICE].allowed = 1;
     assert_string_equal(heard_choosing("GASNET_IBV_PORTS_VERBOSE=0"), "");
     fake.failing[FAKE_OPEN_DEVICE].allowed = 1;
@@ -485,7 +487,19 @@ static void a_device_that_cannot_be_opened_is_told(void **state)
     fake_reset();
     fake.failing[FAKE_OPEN_DEVICE].allowed = 0;
     fake.failing[FAKE_OPEN_DEVICE].error = EACCES;
-    unit_assert_says(refusal(NULL), "can't be opened (permission");
+    unit_assert_says(
+        refusal(NULL),
+        "can't be opened: Permission denied; this user has no permission for /dev/infiniband");
+    fake.failing[FAKE_OPEN_DEVICE].allowed = 0;
+    fake.failing[FAKE_OPEN_DEVICE].error = ENOMEM;
+    unit_assert_says(
+        refusal(NULL),
+        "can't be opened: Cannot allocate memory; look at the limits on address space (ulimit -v)");
+    fake.failing[FAKE_OPEN_DEVICE].allowed = 0;
+    fake.failing[FAKE_OPEN_DEVICE].error = EMFILE;
+    unit_assert_says(
+        refusal(NULL),
+        "can't be opened: Too many open files; raise the limit on open files (ulimit -n)");
 }
 
 static void a_bad_filter_is_refused_before_devices_are_touched(void **state)

@@ -39,6 +39,9 @@ static const char *likely_cause(enum ibv_wc_status status)
         return "the message and the receive buffer do not fit: an error of this library";
     case IBV_WC_WR_FLUSH_ERR:
         return "the connection was broken before";
+    case IBV_WC_LOC_QP_OP_ERR:
+        return "the device could not do it here, whatever the peer is doing: see what it said "
+               "before (softhca), or dmesg";
     default:
         return "see the device's documentation for the vendor code";
     }
@@ -55,15 +58,16 @@ static void tell(struct tk_link *link, const char *what, size_t nbytes, const ch
                 link->qp->qp_num, why);
 }
 
-/* By one of the threads that may find out together. Nobody is to be told when the job is leaving:
- * peers vanish then, and that is as it should be. */
-static void give_up(struct tk_link *link, const char *what, size_t nbytes, const char *why)
+/* By one of the threads that may find out together. `may_be_dead`: the peer. Nobody is to
+ * be told when the job is leaving: peers vanish then, and that is as it should be. */
+static void give_up(struct tk_link *link, const char *what, size_t nbytes, const char *why,
+                    bool may_be_dead)
 {
     void (*lost_peer)(uint32_t) = __atomic_load_n(&tk_lost_peer, __ATOMIC_ACQUIRE);
     if (tk_counter_add(&link->broken, 1) != 1 || !lost_peer)
         return;
     tell(link, what, nbytes, why);
-    lost_peer(link->peer->rank);
+    lost_peer(may_be_dead ? link->peer->rank : tk_no_peer);
 }
 
 /* The cause was told when registration failed. Trying again would tell it with every try, perhaps
@@ -71,8 +75,9 @@ static void give_up(struct tk_link *link, const char *what, size_t nbytes, const
 void tk_buffers_exhausted(struct tk_link *link)
 {
     void (*lost_peer)(uint32_t) = __atomic_load_n(&tk_lost_peer, __ATOMIC_ACQUIRE);
+    (void)link;
     if (lost_peer)
-        lost_peer(link->peer->rank);
+        lost_peer(tk_no_peer);
 }
 
 void tk_links_exhausted(const struct tk_peer *peer)
@@ -96,13 +101,21 @@ void tk_links_exhausted(const struct tk_peer *peer)
     lost_peer(peer->rank);
 }
 
+/* A process that dies may lose its memory before its queue pairs, so refusals count too. */
+static bool is_of_peer(enum ibv_wc_status status)
+{
+    return status == IBV_WC_RETRY_EXC_ERR || status == IBV_WC_RNR_RETRY_EXC_ERR ||
+           status == IBV_WC_REM_ACCESS_ERR || status == IBV_WC_REM_OP_ERR ||
+           status == IBV_WC_REM_INV_REQ_ERR;
+}
+
 static void completion_failed(struct tk_link *link, const char *what, size_t nbytes,
                               const struct ibv_wc *wc)
 {
     char why[256];
     snprintf(why, sizeof(why), "%s (vendor code %u); %s", ibv_wc_status_str(wc->status),
              wc->vendor_err, likely_cause(wc->status));
-    give_up(link, what, nbytes, why);
+    give_up(link, what, nbytes, why, is_of_peer(wc->status));
 }
 
 void tk_work_failed(struct tk_work *work, const struct ibv_wc *wc)
@@ -120,7 +133,7 @@ void tk_post_failed(struct tk_work *work, int error)
     if (tk_counter_read(&work->link->broken))
         return;
     snprintf(why, sizeof(why), "the device refused the work request: %s", strerror(error));
-    give_up(work->link, opcode_text(work->opcode), work->nbytes, why);
+    give_up(work->link, opcode_text(work->opcode), work->nbytes, why, false);
 }
 
 void tk_recv_failed(struct tk_link *link, const struct ibv_wc *wc)

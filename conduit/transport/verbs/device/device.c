@@ -6,6 +6,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,6 +14,21 @@
 #include "base/report.h"
 #include "transport/verbs/failover/failover.h"
 #include "transport/verbs/verbs_private.h"
+
+void tk_device_say_closed(int error, char *text, size_t size)
+{
+    const char *remedy = "see the device's driver and dmesg";
+    if (error == EACCES || error == EPERM)
+        remedy = "this user has no permission for /dev/infiniband";
+    else if (error == ENOMEM)
+        remedy = "look at the limits on address space (ulimit -v) and locked memory (ulimit -l)";
+    else if (error == EMFILE || error == ENFILE)
+        remedy = "raise the limit on open files (ulimit -n)";
+    else if (error == ENOENT || error == ENXIO || error == ENODEV)
+        remedy = "its file in /dev/infiniband is missing (is this a container?)";
+    snprintf(text, size, "can't be opened: %s; %s", error ? strerror(error) : "no reason given",
+             remedy);
+}
 
 static struct tk_device *find(const struct ibv_context *context)
 {

@@ -4,6 +4,7 @@
  * or not. No state. */
 #include "config.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "base/report.h"
@@ -36,9 +37,12 @@ static void list_device(struct ibv_device *device)
 {
     struct ibv_device_attr attr;
     const char *name = ibv_get_device_name(device);
+    char why[200];
+    errno = 0;
     struct ibv_context *context = ibv_open_device(device);
     if (!context) {
-        tk_tell("device %s can't be opened (permission for /dev/infiniband?)", name);
+        tk_device_say_closed(errno, why, sizeof(why));
+        tk_tell("device %s %s", name, why);
         return;
     }
     int ports = ibv_query_device(context, &attr) ? 0 : attr.phys_port_cnt;

@@ -6,6 +6,7 @@
  * people ask why one is not used, and more so when none is. No lock: start-up only. */
 #include "config.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -121,12 +122,16 @@ static enum tk_status whole_device(struct search *search, const char *device, co
 static enum tk_status look_at(struct search *search, struct ibv_device *device)
 {
     const char *name = ibv_get_device_name(device);
+    char closed[sizeof(((struct verdict *)NULL)->text)];
+    errno = 0;
     struct ibv_context *context = ibv_open_device(device);
     struct ibv_device_attr attr;
     bool any = false;
     enum tk_status status = TK_OK;
-    if (!context)
-        return whole_device(search, name, "can't be opened (permission for /dev/infiniband?)");
+    if (!context) {
+        tk_device_say_closed(errno, closed, sizeof(closed));
+        return whole_device(search, name, closed);
+    }
     int error = ibv_query_device(context, &attr), ports = error ? 0 : attr.phys_port_cnt;
     struct candidate *found =
         realloc(search->found, (search->count + (size_t)ports + 1) * sizeof(*found));
