@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Endpoints, the team of all processes and pairs of endpoints: what their handles say. Endpoints
+ * are never freed, so tests of them build on one another's. */
+#include "config.h"
+
+#include "base/mode.h"
+#include "bootstrap/bootstrap.h"
+#include "team/objects.h"
+#include "unit.h"
+
+enum { ranks = 5, me = 3 };
+
+/* ---- not reached by these tests */
+
+struct tk_topology tk_topology;
+
+enum tk_status tk_bootstrap_put(const char *key, const void *blob, size_t size)
+{
+    (void)key, (void)blob, (void)size;
+    return TK_FAIL;
+}
+
+enum tk_status tk_bootstrap_get(uint32_t rank, const char *key, void **blob, size_t *size)
+{
+    (void)rank, (void)key, (void)blob, (void)size;
+    return TK_FAIL;
+}
+
+enum tk_status tk_bootstrap_fence(void (*poll)(void), uint64_t deadline)
+{
+    (void)poll, (void)deadline;
+    return TK_FAIL;
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    if (tk_peers_open(me, ranks) != TK_OK)
+        return -1;
+    tk_teams_open();
+    return 0;
+}
+
+/* ---- endpoints */
+
+static void endpoint_0_is_there_before_any_is_made(void **state)
+{
+    (void)state;
+    assert_ptr_equal(tk_ep_at(0), &tk_ep);
+    assert_int_equal(tk_ep.index, 0);
+    assert_ptr_equal(tk_ep.client, &tk_client);
+    assert_null(tk_ep.segment);
+    assert_ptr_equal(tk_tm.ep, &tk_ep);
+}
+
+static void further_endpoints_are_numbered_as_they_are_made(void **state)
+{
+    (void)state;
+    struct trunkline_ep *one = tk_ep_create(0), *two = tk_ep_create(GEX_FLAG_HINT_ACCEL_ALL);
+    assert_int_equal(one->index, 1);
+    assert_int_equal(two->index, 2);
+    assert_ptr_equal(tk_ep_at(1), one);
+    assert_ptr_equal(tk_ep_at(2), two);
+}
+
+static void an_endpoint_is_of_the_client_has_its_flags_and_no_segment(void **state)
+{
+    (void)state;
+    const struct trunkline_ep *ep = tk_ep_create(GEX_FLAG_HINT_ACCEL_ALL);
+    assert_ptr_equal(ep->client, &tk_client);
+    assert_int_equal(ep->flags, GEX_FLAG_HINT_ACCEL_ALL);
+    assert_null(ep->segment);
+    assert_null(ep->cdata);
+}
+
+static void no_endpoint_is_at_an_index_that_was_not_given_out(void **state)
+{
+    (void)state;
+    assert_null(tk_ep_at(GASNET_MAXEPS - 1));
+    assert_null(tk_ep_at(GASNET_MAXEPS));
+    assert_null(tk_ep_at((gex_EP_Index_t)-1));
+}
+
+static void there_are_GASNET_MAXEPS_endpoints_and_no_more(void **state)
+{
+    unsigned index = 0;
+    (void)state;
+    for (struct trunkline_ep *ep; (ep = tk_ep_create(0));)
+        index = ep->index;
+    assert_int_equal(index, GASNET_MAXEPS - 1);
+    assert_non_null(tk_ep_at(GASNET_MAXEPS - 1));
+    assert_null(tk_ep_at(GASNET_MAXEPS));
+    assert_null(tk_ep_create(0));
+}
+
+/* ---- teams and pairs */
+
+static void a_pair_says_which_endpoints_it_is_of(void **state)
+{
+    (void)state;
+    for (gex_EP_Index_t local = 0; local < GASNET_MAXEPS; local++)
+        for (gex_EP_Index_t remote = 0; remote < GASNET_MAXEPS; remote++) {
+            gex_TM_t pair = tk_pair(local, remote);
+            assert_true(tk_is_pair(pair));
+            assert_int_equal(tk_pair_local(pair), local);
+            assert_int_equal(tk_pair_remote(pair), remote);
+        }
+}
+
+static void a_team_is_no_pair(void **state)
+{
+    (void)state;
+    assert_false(tk_is_pair(&tk_tm));
+    assert_false(tk_is_pair(NULL));
+    assert_false(tk_is_pair((gex_TM_t)(void *)(tk_pairs + sizeof(tk_pairs) / sizeof(*tk_pairs))));
+}
+
+/* Others may have more endpoints than we: a number out of range is nobody's, not another's. */
+static void a_pair_with_an_index_out_of_range_names_no_endpoint(void **state)
+{
+    const gex_EP_Index_t wrong[] = {GASNET_MAXEPS, 63, 64, 65, 1000, (gex_EP_Index_t)-1};
+    (void)state;
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        gex_TM_t pair = tk_pair(1, wrong[i]);
+        assert_int_equal(tk_pair_local(pair), 1);
+        assert_true(tk_pair_remote(pair) >= GASNET_MAXEPS);
+        assert_int_equal(tk_bound_by(pair, 0).size, 0);
+    }
+}
+
+/* Inline calls of clients look at the first word of a team, whatever it is. */
+static void inline_calls_go_to_neighbours_by_the_team_and_to_nobody_by_a_pair(void **state)
+{
+    (void)state;
+    assert_ptr_equal(*(uintptr_t **)&tk_tm, tk_peers.shifts);
+    for (gex_EP_Index_t e = 0; e < GASNET_MAXEPS; e++) {
+        const uintptr_t *shifts = *(uintptr_t **)tk_pair(e, e);
+        for (uint32_t r = 0; r < ranks; r++)
+            assert_int_equal(shifts[r], tk_far);
+    }
+}
+
+static void ranks_of_teams_and_pairs_are_job_ranks(void **state)
+{
+    (void)state;
+    for (uint32_t r = 0; r < ranks; r++) {
+        assert_ptr_equal(tk_peer_of(&tk_tm, r), tk_peer(r));
+        assert_ptr_equal(tk_peer_of(tk_pair(0, 1), r), tk_peer(r));
+        assert_int_equal(tk_peer_of(&tk_tm, r)->rank, r);
+    }
+}
+
+static void a_team_means_segments_of_endpoints_0_and_a_pair_those_of_its_remote_one(void **state)
+{
+    (void)state;
+    const struct tk_bound zero = {.endpoint = 0, .base = 0x10000, .size = 4096, .fd = -1},
+                          two = {.endpoint = 2, .base = 0x20000, .size = 8192, .fd = -1};
+    tk_bound_set(1, &zero);
+    tk_bound_set(1, &two);
+    assert_int_equal(tk_bound_by(&tk_tm, 1).base, 0x10000);
+    assert_int_equal(tk_bound_by(tk_pair(2, 0), 1).base, 0x10000);
+    assert_int_equal(tk_bound_by(tk_pair(0, 2), 1).base, 0x20000);
+    assert_int_equal(tk_bound_by(tk_pair(0, 1), 1).size, 0);
+    assert_int_equal(tk_bound_by(tk_pair(0, 2), 2).size, 0);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(endpoint_0_is_there_before_any_is_made),
+    cmocka_unit_test(further_endpoints_are_numbered_as_they_are_made),
+    cmocka_unit_test(an_endpoint_is_of_the_client_has_its_flags_and_no_segment),
+    cmocka_unit_test(no_endpoint_is_at_an_index_that_was_not_given_out),
+    cmocka_unit_test(there_are_GASNET_MAXEPS_endpoints_and_no_more),
+    cmocka_unit_test(a_pair_says_which_endpoints_it_is_of),
+    cmocka_unit_test(a_team_is_no_pair),
+    cmocka_unit_test(a_pair_with_an_index_out_of_range_names_no_endpoint),
+    cmocka_unit_test(inline_calls_go_to_neighbours_by_the_team_and_to_nobody_by_a_pair),
+    cmocka_unit_test(ranks_of_teams_and_pairs_are_job_ranks),
+    cmocka_unit_test(a_team_means_segments_of_endpoints_0_and_a_pair_those_of_its_remote_one),
+};
+
+int main(void)
+{
+    unit_deadline();
+    return cmocka_run_group_tests(tests, set_up, NULL);
+}
