@@ -130,9 +130,10 @@ static void look_at_pattern(gex_AM_SrcDesc_t sd, size_t nbytes)
     static atomic_flag is_told = ATOMIC_FLAG_INIT;
     if (sd->room.buffer && tk_pattern_is_left(sd->address, nbytes) &&
         !atomic_flag_test_and_set(&is_told))
-        tk_warn("gex_AM_Commit: %zu bytes are sent from the buffer that gex_AM_Prepare lent, but "
-                "nothing was written to it (GASNET_SD_INIT=0 stops this check)",
-                nbytes);
+        tk_log_warn(
+            "gex_AM_Commit: %zu bytes are sent from the buffer that gex_AM_Prepare lent, but "
+            "nothing was written to it (GASNET_SD_INIT=0 stops this check)",
+            nbytes);
 }
 
 static void commit(gex_AM_SrcDesc_t sd, gex_AM_Index_t handler, size_t nbytes, void *dest,

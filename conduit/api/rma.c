@@ -221,8 +221,9 @@ gex_RMA_Value_t gex_RMA_GetBlockingVal(gex_TM_t tm, gex_Rank_t rank, void *src, 
 
 /* ---- for the inline forms (trunkline_rma.h) ---- */
 
-_Static_assert((int)TRUNKLINE_FAR == (int)tk_far && offsetof(struct trunkline_tm, shifts) == 0 &&
-                   offsetof(struct tk_ep_pair, shifts) == 0,
+_Static_assert((int)TRUNKLINE_UNMAPPED == (int)tk_unmapped &&
+                   offsetof(struct trunkline_tm, offsets) == 0 &&
+                   offsetof(struct tk_ep_pair, offsets) == 0,
                "clients look at shifts by themselves");
 
 void trunkline_copy(void *to, const void *from, size_t nbytes);

@@ -144,8 +144,8 @@ static void *local_address(gex_TM_t tm, gex_Rank_t rank, const struct tk_bound *
         return (void *)bound->base;
     if (!tk_is_neighbour(rank))
         return NULL;
-    uintptr_t shift = tk_shm_shift(tk_peer(rank), tk_is_pair(tm) ? tk_pair_remote(tm) : 0);
-    return shift == tk_far ? NULL : (void *)(bound->base + shift);
+    uintptr_t offset = tk_shm_addr_offset(tk_peer(rank), tk_is_pair(tm) ? tk_pair_remote(tm) : 0);
+    return offset == tk_unmapped ? NULL : (void *)(bound->base + offset);
 }
 
 int gex_Segment_QueryBound(gex_TM_t tm, gex_Rank_t rank, void **owneraddr_p, void **localaddr_p,

@@ -105,10 +105,10 @@ void gex_System_QueryMyPosition(gex_Rank_t *nbrhd_set_size_p, gex_Rank_t *nbrhd_
 /* 0 where nothing is mapped. */
 static uintptr_t offset_of(uint32_t rank)
 {
-    uintptr_t shift = tk_far;
+    uintptr_t offset = tk_unmapped;
     if (rank != tk_peers.me && tk_is_neighbour(rank))
-        shift = tk_shm_shift(tk_peer(rank), 0);
-    return shift == tk_far ? 0 : shift;
+        offset = tk_shm_addr_offset(tk_peer(rank), 0);
+    return offset == tk_unmapped ? 0 : offset;
 }
 
 int gasnet_getNodeInfo(gasnet_nodeinfo_t *table, int numentries)

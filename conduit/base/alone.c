@@ -30,7 +30,7 @@
 
 enum {
     links_of_one = 3, /* of /proc/self/task: itself, its parent, and one for each thread */
-    known_most = 64,  /* more than the library, PMIx and drivers start */
+    known_max = 64,   /* more than the library, PMIx and drivers start */
     start_field = 22, /* of /proc/PID/stat, see proc(5) */
     name_field = 2
 };
@@ -55,8 +55,8 @@ struct thread {
 
 /* The client's only one and the library's. */
 static struct {
-    struct thread threads[known_most];
-    size_t count; /* above known_most: nobody knows */
+    struct thread threads[known_max];
+    size_t count; /* above known_max: nobody knows */
 } known;
 
 /* What getdents64(2) fills in. */
@@ -150,9 +150,9 @@ static bool visit_threads(bool (*visit)(const struct thread *thread))
 
 static bool remember(const struct thread *thread)
 {
-    if (known.count < known_most)
+    if (known.count < known_max)
         known.threads[known.count] = *thread;
-    return known.count++ < known_most;
+    return known.count++ < known_max;
 }
 
 static bool is_known(const struct thread *thread)
@@ -168,12 +168,12 @@ static void remember_all(void)
 {
     known.count = 0;
     if (!visit_threads(remember))
-        known.count = known_most + 1;
+        known.count = known_max + 1;
 }
 
 static bool are_all_known(void)
 {
-    return known.count <= known_most && visit_threads(is_known);
+    return known.count <= known_max && visit_threads(is_known);
 }
 
 /* ---- what the kernel tells ---- */

@@ -95,7 +95,7 @@ void tk_report_into(char *text, size_t size)
     into_size = size;
 }
 
-void tk_complain(const char *format, ...)
+void tk_log_error(const char *format, ...)
 {
     va_list args;
     if (into) {
@@ -113,7 +113,7 @@ void tk_complain(const char *format, ...)
     va_end(args);
 }
 
-void tk_warn(const char *format, ...)
+void tk_log_warn(const char *format, ...)
 {
     va_list args;
     if (is_quiet)
@@ -123,7 +123,7 @@ void tk_warn(const char *format, ...)
     va_end(args);
 }
 
-void tk_tell(const char *format, ...)
+void tk_log_info(const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -150,7 +150,7 @@ void tk_panic(const char *format, ...)
     abort();
 }
 
-void tk_complain_signal_safe(const char *text)
+void tk_log_error_signal_safe(const char *text)
 {
     char buffer[sizeof(prefix) + 512];
     size_t start = strlen(prefix), length = strlen(text);

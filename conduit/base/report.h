@@ -24,13 +24,13 @@ void tk_report_starting(bool starting);
 void tk_report_quiet(bool quiet);
 
 /* An error: cause, value seen, limit, remedy. */
-void tk_complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void tk_log_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Something the user may want to change; not shown when quiet. */
-void tk_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void tk_log_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* A fact asked for by the user (GASNET_VERBOSEENV). */
-void tk_tell(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void tk_log_info(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Why a call returns an error code; shown unless the client switched that off. */
 void tk_verbose_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -48,6 +48,6 @@ void tk_report_into(char *text, size_t size);
 _Noreturn void tk_panic(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* For signal handlers: `text` with the prefix of this process, nothing else. */
-void tk_complain_signal_safe(const char *text);
+void tk_log_error_signal_safe(const char *text);
 
 #endif

@@ -40,8 +40,8 @@ enum tk_status tk_thread_start(void *(*fn)(void *), uint64_t stack_min, uint64_t
     pthread_attr_destroy(&attr);
     if (!error)
         return TK_OK;
-    tk_complain("cannot start a thread: %s; look at ulimit -u and ulimit -v, or lower "
-                "GASNET_THREAD_STACK_MIN and GASNET_THREAD_STACK_PAD",
-                strerror(error));
+    tk_log_error("cannot start a thread: %s; look at ulimit -u and ulimit -v, or lower "
+                 "GASNET_THREAD_STACK_MIN and GASNET_THREAD_STACK_PAD",
+                 strerror(error));
     return TK_FAIL;
 }

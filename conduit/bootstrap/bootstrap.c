@@ -51,15 +51,16 @@ static enum tk_status alone(pmix_status_t rc)
                   !tk_getenv("PMIX_NAMESPACE")))
         return TK_OK;
     if (name)
-        tk_complain("started as one of %ld ranks (%s=%ld), but the launcher's PMIx server can't be "
-                    "reached (%s); "
-                    "start the program with gasnetrun_ibv, mpirun or srun --mpi=pmix%s",
-                    ranks, name, ranks, PMIx_Error_string(rc),
-                    rc == PMIX_ERROR ? ", and look at ulimit -u and -v" : "");
+        tk_log_error(
+            "started as one of %ld ranks (%s=%ld), but the launcher's PMIx server can't be "
+            "reached (%s); "
+            "start the program with gasnetrun_ibv, mpirun or srun --mpi=pmix%s",
+            ranks, name, ranks, PMIx_Error_string(rc),
+            rc == PMIX_ERROR ? ", and look at ulimit -u and -v" : "");
     else
-        tk_complain("PMIX_NAMESPACE is set, but the PMIx server can't be reached: %s; unset it to "
-                    "run alone",
-                    PMIx_Error_string(rc));
+        tk_log_error("PMIX_NAMESPACE is set, but the PMIx server can't be reached: %s; unset it to "
+                     "run alone",
+                     PMIx_Error_string(rc));
     return TK_FAIL;
 }
 
@@ -160,7 +161,7 @@ static enum tk_status learn_sizes(void)
     learn_local();
     if (tk_bootstrap.size > 0 && myself.rank < tk_bootstrap.size)
         return TK_OK;
-    tk_complain("the PMIx server gives no usable job size: %s", PMIx_Error_string(rc));
+    tk_log_error("the PMIx server gives no usable job size: %s", PMIx_Error_string(rc));
     return TK_FAIL;
 }
 
@@ -195,7 +196,7 @@ enum tk_status tk_bootstrap_put(const char *key, const void *blob, size_t size)
     pmix_status_t rc = PMIx_Put(PMIX_GLOBAL, key, &value);
     if (rc == PMIX_SUCCESS)
         return TK_OK;
-    tk_complain("PMIx_Put of %zu bytes failed: %s", size, PMIx_Error_string(rc));
+    tk_log_error("PMIx_Put of %zu bytes failed: %s", size, PMIx_Error_string(rc));
     return TK_FAIL;
 }
 
@@ -262,7 +263,7 @@ static enum tk_status verdict(int rc, void (*poll)(void), uint64_t deadline)
      * about to end us; to speak or to exit now would put the blame on this rank. */
     for (uint64_t patience = tk_now() + 2 * TK_SECOND; tk_now() < patience;)
         poll_and_nap(deadline ? poll : NULL); /* one that may give up knows what to do meanwhile */
-    tk_complain("PMIx_Fence failed: %s; a rank of the job has gone", PMIx_Error_string(rc));
+    tk_log_error("PMIx_Fence failed: %s; a rank of the job has gone", PMIx_Error_string(rc));
     return TK_FAIL;
 }
 
@@ -293,7 +294,7 @@ enum tk_status tk_bootstrap_get(uint32_t rank, const char *key, void **blob, siz
         PMIX_VALUE_RELEASE(value);
         return *blob ? TK_OK : TK_FAIL;
     }
-    tk_complain("PMIx_Get of '%s' of rank %u failed: %s", key, rank, PMIx_Error_string(rc));
+    tk_log_error("PMIx_Get of '%s' of rank %u failed: %s", key, rank, PMIx_Error_string(rc));
     return TK_FAIL;
 }
 
@@ -326,8 +327,8 @@ void tk_bootstrap_abort(int code, const char *why)
 }
 
 /* A file in the launcher's directory of the job, which the guard looks for when the rank has ended
- * (spawner/guard/session.h). PMIx cannot serve instead: its calls wait for the server, PMIx_Commit()
- * of libpmix 4.2 without a time limit. */
+ * (spawner/guard/session.h). PMIx cannot serve instead: its calls wait for the server,
+ * PMIx_Commit() of libpmix 4.2 without a time limit. */
 bool tk_bootstrap_leave_mark(void)
 {
     char path[sizeof(session) + 32];

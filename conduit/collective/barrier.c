@@ -15,7 +15,7 @@
 #include "base/lock.h"
 #include "base/report.h"
 #include "collective/barrier.h"
-#include "collective/near.h"
+#include "collective/nbrhd.h"
 #include "message/message.h"
 #include "progress/progress.h"
 #include "topology/leaders.h"
@@ -28,7 +28,7 @@ struct barrier {
 
 static struct {
     tk_lock_t lock;
-    struct tk_near near;
+    struct tk_nbrhd nbrhd;
     struct tk_leaders leaders;
     uint32_t entered;                     /* barriers of the job so far; wraps, as all counts do */
     uint32_t told[tk_leaders_rounds_max]; /* our messages of each round that are out */
@@ -81,8 +81,8 @@ static void finish_first(void)
 
 static bool advance(void)
 {
-    uint32_t before = state.near.over;
-    uint32_t over = tk_near_step(&state.near, state.entered, lead);
+    uint32_t before = state.nbrhd.over;
+    uint32_t over = tk_nbrhd_step(&state.nbrhd, state.entered, lead);
     for (uint32_t n = before; n != over; n++)
         finish_first();
     return over != before;
@@ -102,7 +102,7 @@ static bool is_due(void)
 {
     if (!tk_trylock(&state.lock))
         return true;
-    bool due = state.first && tk_near_is_due(&state.near, state.entered);
+    bool due = state.first && tk_nbrhd_is_due(&state.nbrhd, state.entered);
     tk_unlock(&state.lock);
     return due;
 }
@@ -114,16 +114,16 @@ void tk_barrier_open(void)
     tk_progress_add(progress);
 }
 
-static struct tk_near_lines *lines_of(uint32_t neighbour)
+static struct tk_nbrhd_lines *lines_of(uint32_t neighbour)
 {
-    struct tk_near_page *page = tk_shm_flags(neighbour);
+    struct tk_nbrhd_page *page = tk_shm_flags(neighbour);
     return page ? &page->barrier : NULL;
 }
 
 enum tk_status tk_barrier_connect(void)
 {
     tk_leaders_open(&state.leaders);
-    return tk_near_open(&state.near, lines_of);
+    return tk_nbrhd_open(&state.nbrhd, lines_of);
 }
 
 static struct barrier *take(void)

@@ -13,7 +13,7 @@
 #include "base/lock.h"
 #include "base/report.h"
 #include "collective/named.h"
-#include "collective/near.h"
+#include "collective/nbrhd.h"
 #include "message/message.h"
 #include "progress/progress.h"
 #include "topology/leaders.h"
@@ -30,7 +30,7 @@ struct name {
 
 static struct {
     tk_lock_t lock;
-    struct tk_near near;
+    struct tk_nbrhd nbrhd;
     struct tk_leaders leaders;
     bool pending;     /* between notify and wait */
     struct tk_op op;  /* counts this barrier until it is done */
@@ -105,9 +105,9 @@ static uint64_t word_of(struct name name)
     return (uint64_t)name.kind << 32 | (uint32_t)name.id;
 }
 
-static struct name read_name(const struct tk_near_other *from, const struct tk_near_line *line)
+static struct name read_name(const struct tk_nbrhd_other *from, const struct tk_nbrhd_line *line)
 {
-    uint64_t word = tk_near_word(line, state.number);
+    uint64_t word = tk_nbrhd_word(line, state.number);
     uint64_t kind = word >> 32;
     if (kind == NOT_HEARD || kind >= kinds) {
         const struct tk_peer *peer = tk_peer(from->rank);
@@ -122,23 +122,23 @@ static bool gather(void)
 {
     if (state.gathered)
         return true;
-    if (tk_near_gather(&state.near, state.number) != state.number)
+    if (tk_nbrhd_gather(&state.nbrhd, state.number) != state.number)
         return false;
-    for (uint32_t i = 0; i < state.near.below_count; i++) {
-        const struct tk_near_other *other = &state.near.below[i];
+    for (uint32_t i = 0; i < state.nbrhd.below_count; i++) {
+        const struct tk_nbrhd_other *other = &state.nbrhd.below[i];
         state.name = agree(state.name, read_name(other, &other->lines->up));
     }
-    if (!tk_near_leads(&state.near))
-        tk_near_tell_up(&state.near, state.number, word_of(state.name));
+    if (!tk_nbrhd_leads(&state.nbrhd))
+        tk_nbrhd_tell_up(&state.nbrhd, state.number, word_of(state.name));
     return state.gathered = true;
 }
 
 static bool hear(void)
 {
-    const struct tk_near_other *above = &state.near.above;
-    if (tk_near_leads(&state.near))
+    const struct tk_nbrhd_other *above = &state.nbrhd.above;
+    if (tk_nbrhd_leads(&state.nbrhd))
         return lead();
-    if (tk_near_hear(&state.near, state.number) != state.number)
+    if (tk_nbrhd_hear(&state.nbrhd, state.number) != state.number)
         return false;
     state.name = read_name(above, &above->lines->down);
     return true;
@@ -148,8 +148,8 @@ static bool advance(void)
 {
     if (!gather() || !hear())
         return false;
-    tk_near_tell_down(&state.near, state.number, word_of(state.name));
-    tk_near_pass(&state.near, state.number);
+    tk_nbrhd_tell_down(&state.nbrhd, state.number, word_of(state.name));
+    tk_nbrhd_pass(&state.nbrhd, state.number);
     tk_counter_add(&tk_work_wanted, -1);
     tk_counter_add(&state.op.pending, -1);
     return true;
@@ -168,7 +168,7 @@ static bool is_due(void)
 {
     if (!tk_trylock(&state.lock))
         return true;
-    bool due = !tk_op_done(&state.op) && tk_near_is_due(&state.near, state.number);
+    bool due = !tk_op_done(&state.op) && tk_nbrhd_is_due(&state.nbrhd, state.number);
     tk_unlock(&state.lock);
     return due;
 }
@@ -180,16 +180,16 @@ void tk_named_open(void)
     tk_progress_add(progress);
 }
 
-static struct tk_near_lines *lines_of(uint32_t neighbour)
+static struct tk_nbrhd_lines *lines_of(uint32_t neighbour)
 {
-    struct tk_near_page *page = tk_shm_flags(neighbour);
+    struct tk_nbrhd_page *page = tk_shm_flags(neighbour);
     return page ? &page->named : NULL;
 }
 
 enum tk_status tk_named_connect(void)
 {
     tk_leaders_open(&state.leaders);
-    return tk_near_open(&state.near, lines_of);
+    return tk_nbrhd_open(&state.nbrhd, lines_of);
 }
 
 /* ---- what clients call */
@@ -216,8 +216,8 @@ bool tk_named_notify(int id, int flags)
         state.name = name_of(id, flags);
         tk_counter_add(&state.op.pending, 1);
         tk_counter_add(&tk_work_wanted, 1);
-        if (state.near.is_flat)
-            tk_near_tell_up(&state.near, state.number, word_of(state.name));
+        if (state.nbrhd.is_flat)
+            tk_nbrhd_tell_up(&state.nbrhd, state.number, word_of(state.name));
         advance();
     }
     tk_unlock(&state.lock);

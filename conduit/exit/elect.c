@@ -27,7 +27,7 @@ static const uint64_t patience = TK_SECOND / 10;
 
 /* After that, between turns: a leader's requests have come by then to ranks that leave, who do
  * nothing but poll. All turns together are over within the second. */
-static const uint64_t turn_most = TK_SECOND / 200, all_turns = TK_SECOND / 5;
+static const uint64_t turn_max = TK_SECOND / 200, all_turns = TK_SECOND / 5;
 
 static atomic_int requested; /* 1 + code of a leader's request */
 
@@ -128,7 +128,7 @@ static enum tk_role decide_ourselves(void)
 static uint64_t our_turn(void)
 {
     uint64_t turn = all_turns / tk_peers.size;
-    return patience + tk_peers.me * (turn < turn_most ? turn : turn_most);
+    return patience + tk_peers.me * (turn < turn_max ? turn : turn_max);
 }
 
 static enum tk_role ask(uint64_t waited)

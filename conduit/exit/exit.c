@@ -32,7 +32,7 @@ enum { last_flush = 1 };
 /* The watchdog of an exit in a signal handler, in seconds: libpmix's lock may be what the
  * interrupted thread holds, and the helper waits for it. It has given up waiting for others long
  * before. */
-enum { interrupted_most = 3 };
+enum { interrupted_max = 3 };
 
 static atomic_int leaving;
 static pthread_t leaver;
@@ -116,7 +116,7 @@ static _Noreturn void exit_interrupted(int code)
     if (!claim_to_leave(code))
         too_late(true);
     tk_leave_begin();
-    alarm(interrupted_most);
+    alarm(interrupted_max);
     flush_own(stdout);
     flush_own(stderr);
     if (!helper_runs)
@@ -201,12 +201,12 @@ static void end_for_dead(const struct tk_peer *dead, enum tk_rank_liveness how)
     tk_start_watchdog();
     tk_take_alarm();
     if (how != TK_FATE_TOLD)
-        tk_complain("neighbour rank %u (%s, pid %d) died: %s; ending the job", dead->rank,
-                    dead->host, dead->pid,
-                    how == TK_FATE_LEAVING
-                        ? "it left before the others were ready to"
-                        : "it was killed (kill -9, or for lack of memory: see dmesg) or called "
-                          "_exit()");
+        tk_log_error("neighbour rank %u (%s, pid %d) died: %s; ending the job", dead->rank,
+                     dead->host, dead->pid,
+                     how == TK_FATE_LEAVING
+                         ? "it left before the others were ready to"
+                         : "it was killed (kill -9, or for lack of memory: see dmesg) or called "
+                           "_exit()");
     gasnett_flush_streams();
     tk_abort_job(1, "");
 }
@@ -271,7 +271,7 @@ void tk_exit_by_signal(int code, int number)
     if (claim(code)) {
         ending_signal = number;
         tk_start_watchdog();
-        alarm(interrupted_most);
+        alarm(interrupted_max);
     } else if (!was_asked_for) {
         return;
     }

@@ -33,7 +33,7 @@ static const uint64_t grace_alone = TK_SECOND / 10, grace_in_crowd = TK_SECOND /
 enum { watchdog_margin = 3 };
 
 /* While there is nothing to do: who is to come next may need this CPU. */
-enum { nap_least = 20000, nap_most = 1000000 /* ns */ };
+enum { nap_min = 20000, nap_max = 1000000 /* ns */ };
 
 volatile sig_atomic_t tk_final_code;
 static volatile sig_atomic_t is_told;
@@ -65,7 +65,7 @@ static void watchdog(int signal)
 {
     (void)signal;
     if (!is_told && !tk_exit_is_asked_for())
-        tk_complain_signal_safe(is_late);
+        tk_log_error_signal_safe(is_late);
     _exit(tk_final_code || is_told ? tk_final_code : 1);
 }
 
@@ -172,13 +172,13 @@ static void nap(long *ns)
 {
     const struct timespec little = {.tv_nsec = *ns};
     nanosleep(&little, NULL);
-    *ns = 2 * *ns < nap_most ? 2 * *ns : nap_most;
+    *ns = 2 * *ns < nap_max ? 2 * *ns : nap_max;
 }
 
 /* Returns when all ranks agree; or, later than `grace`, when that is left to the fence. */
 static void agree(void)
 {
-    long ns = nap_least;
+    long ns = nap_min;
     for (serve(); network_ready && !tk_agree_step() && tk_now() < ask_at; serve())
         nap(&ns);
 }
@@ -187,14 +187,14 @@ static void agree(void)
 static const char key_of_code[] = "tk.exit";
 
 /* Codes are many, and each is asked for by itself: a part of the watchdog's margin. */
-static const uint64_t learning_most = TK_SECOND;
+static const uint64_t learning_max = TK_SECOND;
 
 /* Somebody left without the network, so that not all could agree (agree.c). But all have come, so
  * the codes that each brought along are there: the largest is what they would have agreed on. */
 static void learn_code_of_all(void)
 {
     uint8_t code;
-    uint64_t until = tk_now() + learning_most;
+    uint64_t until = tk_now() + learning_max;
     for (uint32_t rank = 0; rank < tk_peers.size && tk_now() < until; rank++)
         if (tk_bootstrap_peek(rank, key_of_code, &code, sizeof(code)) == TK_OK &&
             code > tk_final_code)

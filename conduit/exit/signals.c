@@ -106,7 +106,7 @@ void tk_tell_of_death(const char *what)
         text[length++] = digits[--count];
     for (; *what && length + 1 < sizeof(text); what++)
         text[length++] = *what;
-    tk_complain_signal_safe(text);
+    tk_log_error_signal_safe(text);
 }
 
 /* A release library takes its arguments at their word: most faults inside it are a client's mistake
@@ -114,9 +114,9 @@ void tk_tell_of_death(const char *what)
 static void recommend_debug_twin(int number, const void *context)
 {
     if (number == SIGSEGV && tk_code_faulted(context))
-        tk_complain_signal_safe("the fault is inside the library; to have calls checked, build "
-                                "with gasnet-ibv-" TK_MODE_NAME
-                                "-debug (pkg-config) or ibv-" TK_MODE_NAME "-debug.mak");
+        tk_log_error_signal_safe("the fault is inside the library; to have calls checked, build "
+                                 "with gasnet-ibv-" TK_MODE_NAME
+                                 "-debug (pkg-config) or ibv-" TK_MODE_NAME "-debug.mak");
 }
 
 /* After it was told. */
@@ -180,9 +180,9 @@ enum tk_status tk_signals_check(void)
         length = strcspn(at, ", ");
         if (length == 0 || (length == 1 && *at == '*') || is_signal(at, length))
             continue;
-        tk_complain("GASNET_NO_CATCH_SIGNAL='%s': %.*s is not a signal (a name as SIGHUP or HUP, "
-                    "a number, or * for all)",
-                    tk_settings.no_catch_signal, (int)length, at);
+        tk_log_error("GASNET_NO_CATCH_SIGNAL='%s': %.*s is not a signal (a name as SIGHUP or HUP, "
+                     "a number, or * for all)",
+                     tk_settings.no_catch_signal, (int)length, at);
         return TK_FAIL;
     }
     return TK_OK;

@@ -49,7 +49,7 @@ enum tk_status tk_watch_open(void)
     call_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (call_fd >= 0)
         return TK_OK;
-    tk_complain("eventfd: %s; look at ulimit -n", strerror(errno));
+    tk_log_error("eventfd: %s; look at ulimit -n", strerror(errno));
     return TK_FAIL;
 }
 

@@ -22,17 +22,17 @@
 enum {
     /* What is registered for one transfer only: to register and deregister costs some tens of
      * microseconds on hardware, as much as to copy this. */
-    single_least = 512 << 10,
-    single_most = 64 << 20, /* bounds what a transfer of many gigabytes pins at once */
-    patience_most = 1023,   /* transfers that do not ask again after a refusal */
+    single_min = 512 << 10,
+    single_max = 64 << 20, /* bounds what a transfer of many gigabytes pins at once */
+    patience_max = 1023,   /* transfers that do not ask again after a refusal */
     /* Of the transfers that find no room, one in so many takes it from the oldest region: fewer
      * each time that one was wanted again before the one that it made room for, as where more
      * memory is gone round and round through than there is room for; more each time that it was
      * the other way. And one in so many when the oldest was not used for so many rounds through
      * all regions. */
-    reluctance_least = 4,
+    reluctance_min = 4,
     reluctance_first = 16,
-    reluctance_most = 256,
+    reluctance_max = 256,
     reluctance_old = 4,
     rounds_old = 8
 };
@@ -293,7 +293,7 @@ static void refused(struct tk_pinned *p, int error)
     give_slot(p);
     cache.counts.refusals++;
     if (is_general)
-        cache.wait = cache.patience = (unsigned)tk_min(2 * cache.patience + 1, patience_most);
+        cache.wait = cache.patience = (unsigned)tk_min(2 * cache.patience + 1, patience_max);
     bool is_news = is_general && !cache.is_told;
     cache.is_told |= is_news;
     tk_unlock(&cache.lock);
@@ -341,10 +341,10 @@ static struct tk_pinned *add(uintptr_t at, size_t nbytes, size_t in_granule)
     uintptr_t base = at & ~(uintptr_t)(cache.page - 1);
     size_t size = tk_align_up(at + in_granule, cache.page) - base;
     bool is_watched = is_lasting(base, size) || tk_monitor_watch(base, size);
-    if (!is_watched && nbytes < single_least)
+    if (!is_watched && nbytes < single_min)
         return none();
     if (!is_watched)
-        size = tk_align_up(at + tk_min(nbytes, single_most), cache.page) - base;
+        size = tk_align_up(at + tk_min(nbytes, single_max), cache.page) - base;
     make_room(size);
     struct tk_pinned *p = take_slot(base, size);
     if (!p)
@@ -379,8 +379,8 @@ static bool was_good(void)
 static void judge_trial(uintptr_t at)
 {
     if (cache.trial.lost && at - cache.trial.lost < cache.trial.size) {
-        cache.reluctance = was_good() ? tk_max(cache.reluctance / 2, reluctance_least)
-                                      : tk_min(cache.reluctance * 2, reluctance_most);
+        cache.reluctance = was_good() ? tk_max(cache.reluctance / 2, reluctance_min)
+                                      : tk_min(cache.reluctance * 2, reluctance_max);
         cache.trial.lost = 0;
     }
 }
@@ -388,7 +388,7 @@ static void judge_trial(uintptr_t at)
 static void begin_trial(const struct tk_pinned *oldest, uintptr_t at)
 {
     if (cache.trial.lost && was_good())
-        cache.reluctance = tk_max(cache.reluctance / 2, reluctance_least);
+        cache.reluctance = tk_max(cache.reluctance / 2, reluctance_min);
     cache.trial = (struct exchange){
         .lost = oldest->base, .size = oldest->size, .won = at, .clock = cache.clock};
 }
@@ -524,9 +524,9 @@ static enum tk_status open_table(void)
     cache.buckets = calloc(cache.limits.buckets, sizeof(*cache.buckets));
     cache.regions = calloc(cache.limits.regions, sizeof(*cache.regions));
     if (!cache.buckets || !cache.regions) {
-        tk_complain("out of memory for a table of %" PRIu64 " regions; lower "
-                    "GASNET_FIREHOSE_MAXVICTIM_R",
-                    cache.limits.regions);
+        tk_log_error("out of memory for a table of %" PRIu64 " regions; lower "
+                     "GASNET_FIREHOSE_MAXVICTIM_R",
+                     cache.limits.regions);
         return TK_FAIL;
     }
     for (uint64_t i = cache.limits.regions; i-- > 0;) {
@@ -543,7 +543,7 @@ enum tk_status tk_firehose_open(const struct tk_firehose_device *device)
 {
     cache.device = *device;
     if (!tk_settings.use_firehose && tk_is_on_demand) {
-        tk_complain(
+        tk_log_error(
             "GASNET_USE_FIREHOSE=0, but this library registers memory of other ranks on the "
             "fly or not at all; leave it at 1, or configure with --enable-segment-fast");
         return TK_FAIL;
@@ -629,16 +629,16 @@ void tk_firehose_describe(char *text, size_t size)
         snprintf(text, size,
                  "from %" PRIu64 " bytes on; at most %" PRIu64 " regions of %zu bytes, %" PRIu64
                  " bytes in all; %s%s",
-                 tk_settings.firehose_least, cache.limits.regions, cache.limits.granule,
-                 bytes_max(), way_text(), tk_monitor_why());
+                 tk_settings.firehose_min, cache.limits.regions, cache.limits.granule, bytes_max(),
+                 way_text(), tk_monitor_why());
 }
 
 static void tell_hoses(void)
 {
     struct tk_hose_counts c = tk_hoses_count();
-    tk_tell("remote firehoses: %" PRIu64 " hits, %" PRIu64 " misses, %" PRIu64 " moves, %" PRIu64
-            " refusals, %" PRIu64 " there now",
-            c.hits, c.misses, c.moves, c.refusals, c.here);
+    tk_log_info("remote firehoses: %" PRIu64 " hits, %" PRIu64 " misses, %" PRIu64
+                " moves, %" PRIu64 " refusals, %" PRIu64 " there now",
+                c.hits, c.misses, c.moves, c.refusals, c.here);
 }
 
 void tk_firehose_tell(void)
@@ -646,11 +646,11 @@ void tk_firehose_tell(void)
     if (!cache.is_open || !tk_settings.firehose_verbose)
         return;
     struct tk_firehose_counts c = tk_firehose_count();
-    tk_tell("firehose: %" PRIu64 " hits, %" PRIu64 " misses, %" PRIu64 " evictions, %" PRIu64
-            " invalidations, %" PRIu64 " refusals, %" PRIu64 " bytes pinned, at most %" PRIu64
-            ", %" PRIu64 " questions to the kernel",
-            c.hits, c.misses, c.evictions, c.invalidations, c.refusals, c.pinned, c.pinned_max,
-            c.questions);
+    tk_log_info("firehose: %" PRIu64 " hits, %" PRIu64 " misses, %" PRIu64 " evictions, %" PRIu64
+                " invalidations, %" PRIu64 " refusals, %" PRIu64 " bytes pinned, at most %" PRIu64
+                ", %" PRIu64 " questions to the kernel",
+                c.hits, c.misses, c.evictions, c.invalidations, c.refusals, c.pinned, c.pinned_max,
+                c.questions);
     if (tk_is_on_demand)
         tell_hoses();
 }

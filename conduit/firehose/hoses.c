@@ -316,8 +316,8 @@ enum tk_status tk_hoses_open(uint32_t ranks, uint32_t rails, size_t granule, siz
     table.keys = calloc(table.most * rails, sizeof(*table.keys));
     if (!table.hoses || !table.buckets || !table.lenders || !table.keys) {
         tk_hoses_close();
-        tk_complain("out of memory for a table of %zu remote regions; lower GASNET_FIREHOSE_R",
-                    table.most);
+        tk_log_error("out of memory for a table of %zu remote regions; lower GASNET_FIREHOSE_R",
+                     table.most);
         return TK_FAIL;
     }
     set_up();

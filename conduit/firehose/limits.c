@@ -23,7 +23,7 @@ enum {
     /* A transfer from anywhere ends inside of granules, where the next one in the row begins. */
     regions_per_granule = 2,
     regions_per_bucket = 2, /* with all of them in use, a look at two on average */
-    buckets_most = 1 << 20
+    buckets_max = 1 << 20
 };
 
 static const double pinnable_part = 2.0 / 3, /* of the host's memory: the manual's */
@@ -50,9 +50,9 @@ static bool parse_quotient(const char *text, double *value)
 static enum tk_status find_share(const char *name, const char *text, double whole, double *value)
 {
     if (!parse_quotient(text, value)) {
-        tk_complain("%s='%s' is neither a fraction below 1 (as 0.5 or 5/8) nor a number from 1 "
-                    "(with K, M, G or T)",
-                    name, text);
+        tk_log_error("%s='%s' is neither a fraction below 1 (as 0.5 or 5/8) nor a number from 1 "
+                     "(with K, M, G or T)",
+                     name, text);
         return TK_FAIL;
     }
     if (*value < 1)
@@ -136,7 +136,7 @@ static size_t find_buckets(uint64_t regions)
 {
     double wanted = (double)regions / regions_per_bucket * tk_settings.firehose_table_scale;
     size_t buckets = 16;
-    while ((double)buckets < wanted && buckets < buckets_most)
+    while ((double)buckets < wanted && buckets < buckets_max)
         buckets *= 2;
     return buckets;
 }
@@ -177,13 +177,14 @@ enum tk_status tk_firehose_find_limits(struct tk_firehose_limits *limits, uint64
 void tk_firehose_warn_of_limits(const struct tk_firehose_limits *limits)
 {
     if (limits->bytes > limits->pinnable_bytes)
-        tk_warn("GASNET_FIREHOSE_M and GASNET_FIREHOSE_MAXVICTIM_M make %" PRIu64
-                " bytes for each rank, but %" PRIu64 " can be pinned for it "
-                "(GASNET_PHYSMEM_MAX): registrations may be refused, or leave the host no memory",
-                limits->bytes, limits->pinnable_bytes);
+        tk_log_warn(
+            "GASNET_FIREHOSE_M and GASNET_FIREHOSE_MAXVICTIM_M make %" PRIu64
+            " bytes for each rank, but %" PRIu64 " can be pinned for it "
+            "(GASNET_PHYSMEM_MAX): registrations may be refused, or leave the host no memory",
+            limits->bytes, limits->pinnable_bytes);
     if (limits->regions > limits->pinnable_regions)
-        tk_warn("GASNET_FIREHOSE_R and GASNET_FIREHOSE_MAXVICTIM_R make %" PRIu64
-                " regions for each rank, but %" PRIu64 " can be pinned for it "
-                "(GASNET_PINNED_REGIONS_MAX): registrations may be refused",
-                limits->regions, limits->pinnable_regions);
+        tk_log_warn("GASNET_FIREHOSE_R and GASNET_FIREHOSE_MAXVICTIM_R make %" PRIu64
+                    " regions for each rank, but %" PRIu64 " can be pinned for it "
+                    "(GASNET_PINNED_REGIONS_MAX): registrations may be refused",
+                    limits->regions, limits->pinnable_regions);
 }

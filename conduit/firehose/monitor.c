@@ -52,7 +52,7 @@ enum {
     notes_max = 256,  /* more come together only where forgetting everything costs less */
     batch = 16,       /* events read at once */
     entry_batch = 64, /* entries of the page map read at once: a granule of the usual size is 32 */
-    rounds_most = 16  /* looks at an end that moves while one looks */
+    rounds_max = 16   /* looks at an end that moves while one looks */
 };
 
 static const uint64_t wanted_events =
@@ -239,9 +239,10 @@ enum tk_status tk_monitor_open(const char *choice)
     tk_monitor_close();
     if (strcmp(choice, "userfaultfd") != 0)
         return TK_OK;
-    tk_complain("GASNET_FIREHOSE_MONITOR=userfaultfd, but %s; allow it, or leave the choice to the "
-                "library (auto: no registration outlives its transfer then)",
-                why);
+    tk_log_error(
+        "GASNET_FIREHOSE_MONITOR=userfaultfd, but %s; allow it, or leave the choice to the "
+        "library (auto: no registration outlives its transfer then)",
+        why);
     return TK_FAIL;
 }
 
@@ -309,9 +310,9 @@ static bool watch_mappings(uintptr_t base, size_t size)
     uintptr_t from = base, to = base + size, begin, end;
     if (!tk_mappings_around(&from, &to) || !watch(monitor.fd, from, to - from))
         return false;
-    for (int i = 0; i < rounds_most && watch_across(to, &begin, &end); i++)
+    for (int i = 0; i < rounds_max && watch_across(to, &begin, &end); i++)
         to = end;
-    for (int i = 0; i < rounds_most && watch_across(from, &begin, &end); i++)
+    for (int i = 0; i < rounds_max && watch_across(from, &begin, &end); i++)
         from = begin;
     return true;
 }

@@ -40,9 +40,9 @@ static const char *remedy(const char *step, int error)
 
 static enum tk_status give_up(struct tk_area *area, const char *what, const char *step, int error)
 {
-    tk_complain("no memory for %s (%zu bytes): %s: %s; this host's processes may use %llu bytes%s",
-                what, area->size, step, strerror(error), (unsigned long long)tk_host_memory(),
-                remedy(step, error));
+    tk_log_error("no memory for %s (%zu bytes): %s: %s; this host's processes may use %llu bytes%s",
+                 what, area->size, step, strerror(error), (unsigned long long)tk_host_memory(),
+                 remedy(step, error));
     tk_area_close(area);
     return TK_FAIL;
 }
@@ -70,9 +70,9 @@ static enum tk_status reserve(struct tk_area *area, const char *what)
         uint64_t left = tk_memory_available(bound, sizeof(bound));
         uint64_t share = left / 2 / tk_topology.local_size & ~(uint64_t)(tk_page_size() - 1);
         if (rest > left || share < tk_min(rest, least)) {
-            tk_complain("no memory for %s (%zu bytes): %s leaves %llu bytes, for %u rank(s); ask "
-                        "for less, or for more memory",
-                        what, area->size, bound, (unsigned long long)left, tk_topology.local_size);
+            tk_log_error("no memory for %s (%zu bytes): %s leaves %llu bytes, for %u rank(s); ask "
+                         "for less, or for more memory",
+                         what, area->size, bound, (unsigned long long)left, tk_topology.local_size);
             tk_area_close(area);
             return TK_FAIL;
         }
@@ -140,10 +140,10 @@ void tk_allow_huge_pages(void *base, size_t size)
 
 static enum tk_status no_huge_pages(struct tk_area *area, const char *what, int error)
 {
-    tk_complain("no huge pages for %s (%zu bytes of %zu each): %s; the administrator sets them "
-                "aside (sysctl vm.nr_hugepages=%zu or more), or leave out GASNET_USE_HUGEPAGES",
-                what, area->size, tk_huge_page_size(), strerror(error),
-                area->size / tk_huge_page_size());
+    tk_log_error("no huge pages for %s (%zu bytes of %zu each): %s; the administrator sets them "
+                 "aside (sysctl vm.nr_hugepages=%zu or more), or leave out GASNET_USE_HUGEPAGES",
+                 what, area->size, tk_huge_page_size(), strerror(error),
+                 area->size / tk_huge_page_size());
     tk_area_close(area);
     return TK_FAIL;
 }

@@ -20,9 +20,9 @@ static const uint64_t internal_bytes = 64u << 20;
 
 static enum tk_status refuse(const char *text)
 {
-    tk_complain("GASNET_MAX_SEGSIZE='%s' is not a size (as 512M, 2GB) or a fraction (as 0.85), "
-                "followed by nothing, /P or /H",
-                text);
+    tk_log_error("GASNET_MAX_SEGSIZE='%s' is not a size (as 512M, 2GB) or a fraction (as 0.85), "
+                 "followed by nothing, /P or /H",
+                 text);
     return TK_FAIL;
 }
 

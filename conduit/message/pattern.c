@@ -31,9 +31,10 @@ enum tk_status tk_pattern_open(void)
 {
     uint64_t value;
     if (!parse(tk_settings.sd_initval, &value)) {
-        tk_complain("GASNET_SD_INITVAL='%s' is not a whole number of 64 bits, decimal or 0x..., or "
-                    "NAN",
-                    tk_settings.sd_initval);
+        tk_log_error(
+            "GASNET_SD_INITVAL='%s' is not a whole number of 64 bits, decimal or 0x..., or "
+            "NAN",
+            tk_settings.sd_initval);
         return TK_FAIL;
     }
     memcpy(pattern, &value, sizeof(pattern));

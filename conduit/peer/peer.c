@@ -14,14 +14,14 @@ struct tk_peers tk_peers;
 enum tk_status tk_peers_open(uint32_t rank, uint32_t size)
 {
     tk_peers.at = aligned_alloc(TK_CACHE_LINE, size * sizeof(*tk_peers.at));
-    tk_peers.shifts = calloc(size, sizeof(*tk_peers.shifts));
+    tk_peers.offsets = calloc(size, sizeof(*tk_peers.offsets));
     tk_peers.far = calloc(size, sizeof(*tk_peers.far));
     tk_peers.mapped = calloc(size, sizeof(*tk_peers.mapped));
     tk_peers.keys = calloc(size, sizeof(*tk_peers.keys));
     tk_peers.rail_to = calloc(size, sizeof(*tk_peers.rail_to));
-    if (!tk_peers.at || !tk_peers.shifts || !tk_peers.far || !tk_peers.mapped || !tk_peers.keys ||
+    if (!tk_peers.at || !tk_peers.offsets || !tk_peers.far || !tk_peers.mapped || !tk_peers.keys ||
         !tk_peers.rail_to) {
-        tk_complain("out of memory for a table of %u peers", size);
+        tk_log_error("out of memory for a table of %u peers", size);
         return TK_FAIL;
     }
     memset(tk_peers.at, 0, size * sizeof(*tk_peers.at));
@@ -30,8 +30,8 @@ enum tk_status tk_peers_open(uint32_t rank, uint32_t size)
     for (uint32_t r = 0; r < size; r++) {
         tk_peers.at[r] = (struct tk_peer){
             .rank = r, .segment_fd = -1, .segment_size = tk_is_everything ? UINTPTR_MAX : 0};
-        tk_peers.shifts[r] = r == rank ? 0 : tk_far;
-        tk_peers.far[r] = tk_far;
+        tk_peers.offsets[r] = r == rank ? 0 : tk_unmapped;
+        tk_peers.far[r] = tk_unmapped;
     }
     return TK_OK;
 }

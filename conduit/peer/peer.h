@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Peers: one entry per rank of the job with what is needed on the way to it, and the cards that
- * ranks exchange to fill it. Written at start-up and on attach (before anyone may use a segment),
- * read-only otherwise: no lock. But for where neighbours' segments are mapped, which is found out
- * when they are first used. */
+ * Peers: one entry per rank of the job with what is needed on the way to it, and the peer infos
+ * that ranks exchange to fill it. Written at start-up and on attach (before anyone may use a
+ * segment), read-only otherwise: no lock. But for where neighbours' segments are mapped, which is
+ * found out when they are first used. */
 #ifndef TK_PEER_H
 #define TK_PEER_H
 
@@ -34,12 +34,12 @@ struct tk_peer {
 
 /* A shift is what makes an address of a segment's owner one of ours. Shifts are multiples of a
  * page; this is none: the segment is not mapped, or not yet. Ours is 0. */
-enum { tk_far = 1 };
+enum { tk_unmapped = 1 };
 
 struct tk_peers {
     struct tk_peer *at; /* by job rank */
-    uintptr_t *shifts;  /* by job rank, of segments of endpoints 0 */
-    uintptr_t *far;     /* by job rank: tk_far each */
+    uintptr_t *offsets; /* by job rank, of segments of endpoints 0 */
+    uintptr_t *far;     /* by job rank: tk_unmapped each */
     size_t *mapped;     /* and how much of them we have mapped */
     uint32_t **keys;    /* of the same segments: one for each rail */
     uint32_t *rail_to;  /* by job rank: the rail that tk_peer.segment_key is for */
@@ -90,12 +90,12 @@ struct tk_rings_place {
     uint32_t reserved;
 };
 
-enum { tk_card_version = 3 };
+enum { tk_peer_info_version = 3 };
 
 /* What each rank publishes at start-up, followed by the addresses of its rails, by the numbers of
  * the queue pairs that it has for each rank of the job, its own included (uint32_t each), and by a
  * text, with its end, about ports that it does not use. */
-struct tk_card {
+struct tk_peer_info {
     uint32_t version;
     uint32_t pid;
     uint64_t settings_hash;
@@ -103,7 +103,7 @@ struct tk_card {
     uint64_t memory_left; /* of these, at start-up; UINT64_MAX: nobody says */
     uint64_t pinnable;    /* for all ranks of its host; UINT64_MAX: its device pins nothing */
     char mode[8];         /* threading mode: builds of one job may not differ */
-    struct tk_host_card host;
+    struct tk_host_info host;
     struct tk_rings_place rings;
     uint32_t ranks;       /* of the job */
     uint32_t rails;       /* 0: it opened no device */
@@ -111,37 +111,39 @@ struct tk_card {
     uint32_t unused_size; /* of the text */
 };
 
-static inline size_t tk_card_size(const struct tk_card *card)
+static inline size_t tk_peer_info_size(const struct tk_peer_info *info)
 {
-    return sizeof(*card) + card->rails * sizeof(struct tk_port_address) +
-           (size_t)card->ranks * card->links * sizeof(uint32_t) + card->unused_size;
+    return sizeof(*info) + info->rails * sizeof(struct tk_port_address) +
+           (size_t)info->ranks * info->links * sizeof(uint32_t) + info->unused_size;
 }
 
-static inline struct tk_port_address *tk_card_rail(const struct tk_card *card, uint32_t rail)
+static inline struct tk_port_address *tk_peer_info_rail(const struct tk_peer_info *info,
+                                                        uint32_t rail)
 {
-    return (struct tk_port_address *)(card + 1) + rail;
+    return (struct tk_port_address *)(info + 1) + rail;
 }
 
-static inline uint32_t *tk_card_qps(const struct tk_card *card, uint32_t rank)
+static inline uint32_t *tk_peer_info_qps(const struct tk_peer_info *info, uint32_t rank)
 {
-    return (uint32_t *)tk_card_rail(card, card->rails) + (size_t)rank * card->links;
+    return (uint32_t *)tk_peer_info_rail(info, info->rails) + (size_t)rank * info->links;
 }
 
-static inline char *tk_card_unused(const struct tk_card *card)
+static inline char *tk_peer_info_unused(const struct tk_peer_info *info)
 {
-    return (char *)tk_card_qps(card, card->ranks);
+    return (char *)tk_peer_info_qps(info, info->ranks);
 }
 
 /* Makes the table with nothing known but rank numbers. */
 enum tk_status tk_peers_open(uint32_t rank, uint32_t size);
 
-/* Publishes `card` and collects everybody's by one fence. Checks version, mode and settings. */
-enum tk_status tk_cards_exchange(struct tk_card *card);
+/* Publishes `peer info` and collects everybody's by one fence. Checks version, mode and settings.
+ */
+enum tk_status tk_peer_info_exchange_all(struct tk_peer_info *info);
 
-/* A rank's card; NULL before the exchange. Cards are freed by tk_cards_drop(). */
-const struct tk_card *tk_card_of(uint32_t rank);
-const struct tk_host_card *tk_host_card_of(uint32_t rank);
-void tk_cards_drop(void);
+/* A rank's peer info; NULL before the exchange. Cards are freed by tk_peer_info_drop_all(). */
+const struct tk_peer_info *tk_peer_info_of(uint32_t rank);
+const struct tk_host_info *tk_host_info_of(uint32_t rank);
+void tk_peer_info_drop_all(void);
 
 /* segment.c: segments bound to endpoints, as others reach them. Those of endpoints 0 are in struct
  * tk_peer, those of others in a table that exists only once there are any. A record is written
@@ -164,12 +166,12 @@ void tk_bound_set(uint32_t rank, const struct tk_bound *bound);
 
 /* Where such a segment lies here, and that it does: `mapped` bytes of it. The mapping is ours from
  * then on, and goes when the endpoint is said to have another segment. */
-uintptr_t tk_bound_shift(uint32_t rank, uint32_t endpoint);
+uintptr_t tk_bound_addr_offset(uint32_t rank, uint32_t endpoint);
 void tk_bound_mapped(uint32_t rank, uint32_t endpoint, uintptr_t shift, size_t mapped);
 
-static inline uintptr_t tk_segment_shift(uint32_t rank)
+static inline uintptr_t tk_segment_addr_offset(uint32_t rank)
 {
-    return __atomic_load_n(&tk_peers.shifts[rank], __ATOMIC_ACQUIRE);
+    return __atomic_load_n(&tk_peers.offsets[rank], __ATOMIC_ACQUIRE);
 }
 
 static inline bool tk_bound_has(const struct tk_bound *bound, uintptr_t address, size_t nbytes)

@@ -58,7 +58,7 @@ static struct record *make_row(uint32_t rank)
     if (!row) {
         row = zeros(row_length, sizeof(*row));
         for (int i = 0; i < row_length; i++)
-            row[i].shift = tk_far;
+            row[i].shift = tk_unmapped;
         atomic_store_explicit(&all[rank], row, memory_order_release);
     }
     tk_unlock(&rows_lock);
@@ -83,7 +83,7 @@ static uintptr_t *shift_at(uint32_t rank, uint32_t endpoint, size_t **mapped)
 {
     if (endpoint == 0) {
         *mapped = &tk_peers.mapped[rank];
-        return &tk_peers.shifts[rank];
+        return &tk_peers.offsets[rank];
     }
     struct record *row = endpoint < tk_endpoints_max ? row_of(rank) : NULL;
     if (!row)
@@ -92,11 +92,11 @@ static uintptr_t *shift_at(uint32_t rank, uint32_t endpoint, size_t **mapped)
     return &row[endpoint - 1].shift;
 }
 
-uintptr_t tk_bound_shift(uint32_t rank, uint32_t endpoint)
+uintptr_t tk_bound_addr_offset(uint32_t rank, uint32_t endpoint)
 {
     size_t *mapped;
     const uintptr_t *shift = shift_at(rank, endpoint, &mapped);
-    return shift ? __atomic_load_n(shift, __ATOMIC_ACQUIRE) : tk_far;
+    return shift ? __atomic_load_n(shift, __ATOMIC_ACQUIRE) : tk_unmapped;
 }
 
 void tk_bound_mapped(uint32_t rank, uint32_t endpoint, uintptr_t shift, size_t mapped)
@@ -119,7 +119,7 @@ static void unmap(uint32_t rank, const struct tk_bound *old)
     tk_range_drop((void *)(old->base + *shift));
     munmap((void *)(old->base + *shift), *mapped);
     *mapped = 0;
-    __atomic_store_n(shift, tk_far, __ATOMIC_RELEASE);
+    __atomic_store_n(shift, tk_unmapped, __ATOMIC_RELEASE);
 }
 
 /* Ours are as many as there are rails. Freed are those of no segment: nobody uses them any more. */
@@ -226,9 +226,9 @@ static struct offer *collect(uint32_t rank, const char *key)
         return NULL;
     if (is_sound(blob, size))
         return blob;
-    tk_complain("rank %u describes its segments in %zu bytes that make no sense: is it another "
-                "version?",
-                rank, size);
+    tk_log_error("rank %u describes its segments in %zu bytes that make no sense: is it another "
+                 "version?",
+                 rank, size);
     free(blob);
     return NULL;
 }

@@ -21,8 +21,8 @@ static enum tk_status take(uint32_t rank, const char *key, char *place, size_t s
     if (theirs == size)
         memcpy(place, blob, size);
     else
-        tk_complain("rank %u shares %zu bytes, this rank %zu: all must give the same size", rank,
-                    theirs, size);
+        tk_log_error("rank %u shares %zu bytes, this rank %zu: all must give the same size", rank,
+                     theirs, size);
     free(blob);
     return theirs == size ? TK_OK : TK_FAIL;
 }

@@ -92,14 +92,14 @@ bool tk_all_rings(void)
     return all_ring;
 }
 
-bool tk_has_come(enum tk_hope hope)
+bool tk_has_come(enum tk_wake_source wake)
 {
-    if (hope == TK_HOPE_DEVICE)
+    if (wake == TK_WAKE_DEVICE)
         return false;
-    for (unsigned i = 0; hope != TK_HOPE_REPLY && i < look_count; i++)
+    for (unsigned i = 0; wake != TK_WAKE_REPLY && i < look_count; i++)
         if (looks[i]())
             return true;
-    return network->has_come && network->has_come(hope != TK_HOPE_REPLY);
+    return network->has_come && network->has_come(wake != TK_WAKE_REPLY);
 }
 
 void tk_progress_look(bool (*look)(void))

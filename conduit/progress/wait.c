@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Waiting: the only loops of the library that do so at run time. What happens between two looks is
- * calm.c's. Whoever waits for room is not rung for when there is some. No lock. */
+ * backoff.c's. Whoever waits for room is not rung for when there is some. No lock. */
 #include "config.h"
 
 #include "base/atomic.h"
@@ -10,23 +10,23 @@
 #include "progress/progress.h"
 #include "progress/progress_private.h"
 
-static void step(unsigned *empty, enum tk_hope hope)
+static void step(unsigned *empty, enum tk_wake_source wake)
 {
     bool any = tk_in_handler ? tk_reap_in_handler() : tk_poll();
     if (any)
         *empty = 0;
     else
-        tk_back_off(++*empty, tk_in_handler ? TK_HOPE_REPLY : hope);
+        tk_back_off(++*empty, tk_in_handler ? TK_WAKE_REPLY : wake);
 }
 
 void tk_wait_step(unsigned *empty)
 {
-    step(empty, TK_HOPE_BELL);
+    step(empty, TK_WAKE_BELL);
 }
 
 void tk_wait_step_silent(unsigned *empty)
 {
-    step(empty, TK_HOPE_SILENT);
+    step(empty, TK_WAKE_SILENT);
 }
 
 /* With room of `transport` in hand. */
@@ -37,7 +37,7 @@ static void step_with_room(const struct tk_transport *transport, unsigned *empty
     else if (tk_reap())
         *empty = 0;
     else
-        tk_back_off(++*empty, TK_HOPE_DEVICE);
+        tk_back_off(++*empty, TK_WAKE_DEVICE);
 }
 
 TK_PER_THREAD unsigned tk_wait_turn;

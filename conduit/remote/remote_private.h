@@ -38,7 +38,7 @@ _Static_assert(sizeof(struct tk_ask) <= 4 * tk_max_args &&
                "what is said fits into the arguments of a message");
 
 /* How much data a message takes. */
-static inline size_t tk_data_most(void)
+static inline size_t tk_data_max(void)
 {
     return tk_medium_max(tk_max_args);
 }

@@ -110,7 +110,7 @@ static void read_ask(const struct tk_arrival *arrival, struct tk_ask *ask)
     if (arrival->head->nargs != tk_ask_args)
         nonsense(from, "asked in a way that makes no sense");
     memcpy(ask, arrival->head + 1, sizeof(*ask));
-    if ((ask->what & TK_ASK_GET) && (ask->nbytes > tk_data_most() || (ask->what & TK_ASK_REGION)))
+    if ((ask->what & TK_ASK_GET) && (ask->nbytes > tk_data_max() || (ask->what & TK_ASK_REGION)))
         nonsense(from, "asked for more than an answer holds");
     if (ask->what & TK_ASK_PUT)
         check_place(from, ask->at, arrival->nbytes);
@@ -157,7 +157,8 @@ enum tk_status tk_serve_connect(uint32_t askers)
     desk.count = desk.lent_each * askers;
     desk.loans = calloc(desk.count, sizeof(*desk.loans));
     if (!desk.loans) {
-        tk_complain("out of memory for a table of %u regions; lower GASNET_FIREHOSE_R", desk.count);
+        tk_log_error("out of memory for a table of %u regions; lower GASNET_FIREHOSE_R",
+                     desk.count);
         return TK_FAIL;
     }
     for (uint32_t handle = desk.count; handle > 0; handle--) {

@@ -30,7 +30,7 @@ static const void *owner_of(const struct tk_rma *rma)
  * may be given up in the middle can't have a region of its own. */
 static bool wants_hose(const struct tk_rma *rma)
 {
-    return !tk_is_everything || (rma->nbytes >= tk_settings.firehose_least && !rma->immediate);
+    return !tk_is_everything || (rma->nbytes >= tk_settings.firehose_min && !rma->immediate);
 }
 
 struct range {
@@ -54,7 +54,7 @@ static struct range region_around(const struct tk_peer *peer, const struct tk_rm
 
 static enum tk_status carry(struct tk_peer *peer, struct tk_rma *rma)
 {
-    return tk_carry(peer, rma, NULL, tk_min(rma->nbytes - rma->done, tk_data_most()));
+    return tk_carry(peer, rma, NULL, tk_min(rma->nbytes - rma->done, tk_data_max()));
 }
 
 /* A small put rides on the request for the region that it goes to. */

@@ -41,7 +41,7 @@ enum tk_status tk_settings_load(char *const *env)
         if (!value || s->scope == TK_SCOPE_LAUNCHER)
             continue;
         if (tk_setting_parse(s, value, &tk_settings, why, sizeof(why)) != TK_OK) {
-            tk_complain("%s", why);
+            tk_log_error("%s", why);
             status = TK_FAIL;
         }
     }

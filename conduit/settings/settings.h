@@ -14,7 +14,7 @@
 
 /* The largest payload beside a header of 88 bytes, or what job scripts may ask for by the manual;
  * messages that are smaller (--with-ibv-max-medium) lower it. */
-enum { TK_PACKEDLONG_MOST = (TK_MAX_MEDIUM > 65536 ? TK_MAX_MEDIUM : 65536) - 88 };
+enum { TK_PACKEDLONG_MAX = (TK_MAX_MEDIUM > 65536 ? TK_MAX_MEDIUM : 65536) - 88 };
 
 struct tk_settings {
 #define TK_INT(field, name, def, min, max, unit, scope, help)  int64_t field;

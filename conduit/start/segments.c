@@ -58,8 +58,8 @@ static enum tk_status make_segment(uintptr_t size)
         return TK_FAIL;
     double seconds = (double)(tk_now() - before) / 1e9;
     if (seconds > 1 && tk_peers.me == 0)
-        tk_warn("making a segment of %zu bytes took %.1f s (%.1f GB/s)", (size_t)size, seconds,
-                (double)size / seconds / 1e9);
+        tk_log_warn("making a segment of %zu bytes took %.1f s (%.1f GB/s)", (size_t)size, seconds,
+                    (double)size / seconds / 1e9);
     return TK_OK;
 }
 
@@ -80,8 +80,8 @@ enum tk_status tk_attach(uintptr_t size)
     enum tk_status status = exchange(is_made ? &mine : NULL, is_made, &unable);
     if (status == TK_OK && unable != tk_nobody) {
         if (is_made)
-            tk_complain("rank %u (%s) could not attach its segment, so no rank has one", unable,
-                        tk_peer(unable)->host);
+            tk_log_error("rank %u (%s) could not attach its segment, so no rank has one", unable,
+                         tk_peer(unable)->host);
         status = TK_FAIL;
     }
     if (status != TK_OK) {

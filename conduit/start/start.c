@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Start-up: settings, bootstrap, topology, transport, cards, connections, a fence; each opens after
- * those it needs. A rank that fails has said why, and asks the launcher to end the job so that the
- * others do not wait for it. */
+ * Start-up: settings, bootstrap, topology, transport, peer infos, connections, a fence; each opens
+ * after those it needs. A rank that fails has said why, and asks the launcher to end the job so
+ * that the others do not wait for it. */
 #include "config.h"
 
 #include <inttypes.h>
@@ -62,27 +62,27 @@ static const char *segment_limit_text(void)
     return text;
 }
 
-static enum tk_status fill_card(struct tk_card *card)
+static enum tk_status fill_info(struct tk_peer_info *info)
 {
-    card->pid = (uint32_t)getpid();
-    card->ranks = tk_peers.size;
-    return tk_topology_describe(&card->host);
+    info->pid = (uint32_t)getpid();
+    info->ranks = tk_peers.size;
+    return tk_topology_describe(&info->host);
 }
 
 /* What processes use already is known before the job's own rings and buffers are there: these are
  * counted apart (tk_segment_limit()). */
-static void look_at_memory(struct tk_card *card)
+static void look_at_memory(struct tk_peer_info *info)
 {
     char what[1400];
-    card->host_memory = tk_host_memory();
-    card->memory_left = tk_memory_available(what, sizeof(what));
-    card->pinnable = UINT64_MAX;
+    info->host_memory = tk_host_memory();
+    info->memory_left = tk_memory_available(what, sizeof(what));
+    info->pinnable = UINT64_MAX;
 }
 
 /* Of a job whose ranks all share memory no device is open any more when this is asked. */
-static enum tk_status find_pinnable(struct tk_card *card)
+static enum tk_status find_pinnable(struct tk_peer_info *info)
 {
-    return tk_verbs_pins() ? tk_firehose_physmem(card->host_memory, &card->pinnable) : TK_OK;
+    return tk_verbs_pins() ? tk_firehose_physmem(info->host_memory, &info->pinnable) : TK_OK;
 }
 
 static enum tk_status limit_by(const struct tk_segment_room *room, uint64_t *limit)
@@ -100,19 +100,19 @@ static struct tk_segment_room room_on_host(uint32_t host)
 {
     struct tk_segment_room room = {UINT64_MAX, UINT64_MAX, UINT64_MAX, 0};
     for (uint32_t r = 0; r < tk_peers.size; r++) {
-        const struct tk_card *card = tk_card_of(r);
+        const struct tk_peer_info *info = tk_peer_info_of(r);
         if (tk_topology.host_of[r] != host)
             continue;
-        room.memory = tk_min(room.memory, card->host_memory);
-        room.left = tk_min(room.left, card->memory_left);
+        room.memory = tk_min(room.memory, info->host_memory);
+        room.left = tk_min(room.left, info->memory_left);
         if (tk_topology.nbrhds > 1 && !tk_is_on_demand)
-            room.pinnable = tk_min(room.pinnable, card->pinnable);
+            room.pinnable = tk_min(room.pinnable, info->pinnable);
         room.ranks++;
     }
     return room;
 }
 
-/* Each rank's limit follows from the cards of its host, so that nothing has to be exchanged a
+/* Each rank's limit follows from the peer infos of its host, so that nothing has to be exchanged a
  * second time. */
 static enum tk_status find_limits(void)
 {
@@ -130,15 +130,15 @@ static enum tk_status find_limits(void)
 }
 
 /* A job of one has no device either. */
-static enum tk_status find_limit_alone(const struct tk_card *card)
+static enum tk_status find_limit_alone(const struct tk_peer_info *info)
 {
-    const struct tk_segment_room room = {card->host_memory, card->memory_left, UINT64_MAX, 1};
+    const struct tk_segment_room room = {info->host_memory, info->memory_left, UINT64_MAX, 1};
     enum tk_status status = limit_by(&room, &tk_segment_limit_local);
     tk_segment_limit_global = tk_segment_limit_local;
     return status;
 }
 
-static uint32_t expected; /* neighbours, before the cards came */
+static uint32_t expected; /* neighbours, before the peer infos came */
 static uint32_t turn;     /* our number among the ranks of this host, as far as we know */
 
 /* Who will be a neighbour is foreseen from what the launcher says: these need no queue pairs, and
@@ -159,13 +159,13 @@ static void expect_neighbours(void)
     }
 }
 
-static enum tk_status open_ways(struct tk_card **card)
+static enum tk_status open_ways(struct tk_peer_info **info)
 {
-    (*card)->rings.fd = -1;
-    if (tk_settings.supernode_maxsize != 1 && tk_shm_open(*card) != TK_OK)
+    (*info)->rings.fd = -1;
+    if (tk_settings.supernode_maxsize != 1 && tk_shm_open(*info) != TK_OK)
         return TK_FAIL;
     expect_neighbours();
-    return expected + 1 == tk_peers.size ? TK_OK : tk_verbs_open(card, turn);
+    return expected + 1 == tk_peers.size ? TK_OK : tk_verbs_open(info, turn);
 }
 
 /* Ranks of one host come to the same conclusion, and the lowest speaks first. */
@@ -174,11 +174,11 @@ static enum tk_status check_expected(void)
     for (uint32_t r = 0; r < tk_peers.size; r++) {
         if (tk_peer(r)->transport != &tk_transport_shm || tk_is_neighbour(r))
             continue;
-        tk_complain("the launcher says that this host has rank %u too, but by "
-                    "GASNET_HOST_DETECT=%s rank %u (%s) is on another than rank %u (%s); set "
-                    "GASNET_HOST_DETECT to what tells them right, or GASNET_SUPERNODE_MAXSIZE=1",
-                    r, tk_settings.host_detect, r, tk_card_of(r)->host.name, tk_peers.me,
-                    tk_card_of(tk_peers.me)->host.name);
+        tk_log_error("the launcher says that this host has rank %u too, but by "
+                     "GASNET_HOST_DETECT=%s rank %u (%s) is on another than rank %u (%s); set "
+                     "GASNET_HOST_DETECT to what tells them right, or GASNET_SUPERNODE_MAXSIZE=1",
+                     r, tk_settings.host_detect, r, tk_peer_info_of(r)->host.name, tk_peers.me,
+                     tk_peer_info_of(tk_peers.me)->host.name);
         return TK_FAIL;
     }
     return TK_OK;
@@ -194,7 +194,7 @@ static enum tk_status have_as_many_rails(void)
     return TK_FAIL;
 }
 
-/* After the cards came: who is reached how is known. Neighbours first: the device is for the
+/* After the peer infos came: who is reached how is known. Neighbours first: the device is for the
  * others. */
 static enum tk_status connect_ways(void)
 {
@@ -229,13 +229,13 @@ static void poll_ways(void)
         tk_progress_crowded();
 }
 
-static enum tk_status join_others(struct tk_card **card)
+static enum tk_status join_others(struct tk_peer_info **info)
 {
-    look_at_memory(*card);
-    if (open_ways(card) != TK_OK || find_pinnable(*card) != TK_OK ||
-        tk_cards_exchange(*card) != TK_OK)
+    look_at_memory(*info);
+    if (open_ways(info) != TK_OK || find_pinnable(*info) != TK_OK ||
+        tk_peer_info_exchange_all(*info) != TK_OK)
         return TK_FAIL;
-    if (tk_topology_build(tk_peers.me, tk_peers.size, tk_host_card_of) != TK_OK ||
+    if (tk_topology_build(tk_peers.me, tk_peers.size, tk_host_info_of) != TK_OK ||
         connect_ways() != TK_OK)
         return TK_FAIL;
     if (tk_barrier_connect() != TK_OK || tk_named_connect() != TK_OK || find_limits() != TK_OK)
@@ -248,30 +248,30 @@ static enum tk_status join_others(struct tk_card **card)
     return status;
 }
 
-/* A job of one exchanges no cards. */
-static struct tk_host_card only_host;
+/* A job of one exchanges no peer infos. */
+static struct tk_host_info only_host;
 
-static const struct tk_host_card *only_host_card(uint32_t rank)
+static const struct tk_host_info *only_host_info(uint32_t rank)
 {
     (void)rank;
     return &only_host;
 }
 
-static enum tk_status stay_alone(struct tk_card *card)
+static enum tk_status stay_alone(struct tk_peer_info *info)
 {
-    only_host = card->host;
-    if (tk_topology_build(0, 1, only_host_card) != TK_OK)
+    only_host = info->host;
+    if (tk_topology_build(0, 1, only_host_info) != TK_OK)
         return TK_FAIL;
     tk_peer(0)->host = only_host.name;
-    tk_peer(0)->pid = (int)card->pid;
-    look_at_memory(card);
-    return find_limit_alone(card);
+    tk_peer(0)->pid = (int)info->pid;
+    look_at_memory(info);
+    return find_limit_alone(info);
 }
 
 static enum tk_status open_rooms(void)
 {
-    struct tk_card *card = calloc(1, sizeof(*card));
-    if (!card || fill_card(card) != TK_OK)
+    struct tk_peer_info *info = calloc(1, sizeof(*info));
+    if (!info || fill_info(info) != TK_OK)
         return TK_FAIL;
     tk_ports_list();
     tk_message_open();
@@ -281,8 +281,8 @@ static enum tk_status open_rooms(void)
     if (tk_is_on_demand)
         tk_remote_open();
     tk_peer(tk_peers.me)->transport = &tk_transport_self;
-    enum tk_status status = tk_peers.size > 1 ? join_others(&card) : stay_alone(card);
-    free(card);
+    enum tk_status status = tk_peers.size > 1 ? join_others(&info) : stay_alone(info);
+    free(info);
     return status;
 }
 
@@ -327,7 +327,7 @@ void tk_start(void)
         tk_tell_start();
     tk_report_starting(false);
     tk_tools_join_job();
-    tk_cards_drop();
+    tk_peer_info_drop_all();
     is_started = true;
 }
 

@@ -22,16 +22,16 @@
 static void tell_name(const char *name, const char *nearest)
 {
     if (nearest)
-        tk_warn("%s is no setting of this library; did you mean %s? (gasnetrun_ibv --settings "
-                "lists all)",
-                name, nearest);
+        tk_log_warn("%s is no setting of this library; did you mean %s? (gasnetrun_ibv --settings "
+                    "lists all)",
+                    name, nearest);
     else
-        tk_warn("%s is no setting of this library (gasnetrun_ibv --settings lists all)", name);
+        tk_log_warn("%s is no setting of this library (gasnetrun_ibv --settings lists all)", name);
 }
 
 static void tell_retired(const char *name, const char *help)
 {
-    tk_warn("%s is not supported any more and is ignored: %s", name, help);
+    tk_log_warn("%s is not supported any more and is ignored: %s", name, help);
 }
 
 void tk_tell_unknown(void)
@@ -73,7 +73,7 @@ static void tell_setting(const struct tk_setting *s)
     if (is_read)
         tell_value(s);
     else if (tk_getenv(s->name) && is_ignored)
-        tk_tell("%s has no effect here: %s", s->name, s->help);
+        tk_log_info("%s has no effect here: %s", s->name, s->help);
     else if (!tk_setting_is_default(s))
         gasnett_envstr_display(s->name, tk_getenv(s->name), 0);
 }
@@ -82,7 +82,7 @@ static void tell_firehose(void)
 {
     char text[320];
     tk_firehose_describe(text, sizeof(text));
-    tk_tell("registration on the fly: %s", text);
+    tk_log_info("registration on the fly: %s", text);
 }
 
 static void tell_network(void)
@@ -91,9 +91,9 @@ static void tell_network(void)
     for (uint32_t i = 0; i < tk_verbs_rails(); i++) {
         tk_verbs_describe(i, text, sizeof(text));
         if (tk_verbs_rails() == 1)
-            tk_tell("network: %s", text);
+            tk_log_info("network: %s", text);
         else
-            tk_tell("network: rail %u of %u: %s", i, tk_verbs_rails(), text);
+            tk_log_info("network: rail %u of %u: %s", i, tk_verbs_rails(), text);
     }
     tell_firehose();
 }
@@ -104,46 +104,48 @@ static void tell_ways(void)
     if (tk_topology.nbrhds > 1)
         tell_network();
     else
-        tk_tell("network: %s",
-                tk_peers.size > 1 ? "none needed, all ranks share memory" : "none, a job of one");
+        tk_log_info("network: %s", tk_peers.size > 1 ? "none needed, all ranks share memory"
+                                                     : "none, a job of one");
     if (tk_topology.nbrhd_size == 1)
         return;
     tk_shm_describe(text, sizeof(text));
-    tk_tell("neighbours: shared memory %s", text);
+    tk_log_info("neighbours: shared memory %s", text);
 }
 
 static void tell_choices(void)
 {
-    tk_tell("ranks: %u, hosts: %u, ranks of this host: %u, CPUs for them: %u", tk_peers.size,
-            tk_topology.hosts, tk_topology.local_size, tk_topology.cpus);
-    tk_tell("neighbourhoods: %u, ranks of this one: %u", tk_topology.nbrhds,
-            tk_topology.nbrhd_size);
+    tk_log_info("ranks: %u, hosts: %u, ranks of this host: %u, CPUs for them: %u", tk_peers.size,
+                tk_topology.hosts, tk_topology.local_size, tk_topology.cpus);
+    tk_log_info("neighbourhoods: %u, ranks of this one: %u", tk_topology.nbrhds,
+                tk_topology.nbrhd_size);
     tell_ways();
-    tk_tell("waiting: %s", tk_topology.oversubscribed
-                               ? "ranks outnumber CPUs, so who waits gives its CPU away and sleeps"
-                               : "there is a CPU for each rank, so who waits keeps it");
-    tk_tell("segment: up to %" PRIu64 " bytes (least of all ranks %" PRIu64 ")",
-            tk_segment_limit_local, tk_segment_limit_global);
+    tk_log_info("waiting: %s",
+                tk_topology.oversubscribed
+                    ? "ranks outnumber CPUs, so who waits gives its CPU away and sleeps"
+                    : "there is a CPU for each rank, so who waits keeps it");
+    tk_log_info("segment: up to %" PRIu64 " bytes (least of all ranks %" PRIu64 ")",
+                tk_segment_limit_local, tk_segment_limit_global);
 }
 
 /* What configure was told. Nobody who reads the record has seen that command line. */
 static void tell_build(void)
 {
     if (TK_DEFAULT_IBV_PORTS[0])
-        tk_tell("GASNET_IBV_PORTS=%s is the default of this build (--with-ibv-ports)",
-                TK_DEFAULT_IBV_PORTS);
+        tk_log_info("GASNET_IBV_PORTS=%s is the default of this build (--with-ibv-ports)",
+                    TK_DEFAULT_IBV_PORTS);
     if (TK_DEFAULT_FENCED_PUTS)
-        tk_tell("GASNET_USE_FENCED_PUTS=1, the default of this build (--with-ibv-fenced-puts), has "
-                "no effect here: puts need no fence");
+        tk_log_info(
+            "GASNET_USE_FENCED_PUTS=1, the default of this build (--with-ibv-fenced-puts), has "
+            "no effect here: puts need no fence");
     if (strcmp(TK_DEFAULT_PHYSMEM_MAX, "2/3") != 0)
-        tk_tell("GASNET_PHYSMEM_MAX=%s is the default of this build (--with-ibv-physmem-max)",
-                TK_DEFAULT_PHYSMEM_MAX);
+        tk_log_info("GASNET_PHYSMEM_MAX=%s is the default of this build (--with-ibv-physmem-max)",
+                    TK_DEFAULT_PHYSMEM_MAX);
     if (TK_MAX_MEDIUM != 65536)
-        tk_tell("messages have up to %d bytes with their headers in this build "
-                "(--with-ibv-max-medium)",
-                TK_MAX_MEDIUM);
+        tk_log_info("messages have up to %d bytes with their headers in this build "
+                    "(--with-ibv-max-medium)",
+                    TK_MAX_MEDIUM);
     if (TK_UNUSED_OPTIONS[0])
-        tk_tell("options of configure that have no effect:%s", TK_UNUSED_OPTIONS);
+        tk_log_info("options of configure that have no effect:%s", TK_UNUSED_OPTIONS);
 }
 
 /* gasnett_env*_display() asks the tools for GASNET_VERBOSEENV and the rank. */

@@ -24,9 +24,9 @@ static gex_EP_Index_t list_length = 1;
 
 void tk_teams_open(void)
 {
-    tk_tm.shifts = tk_peers.shifts;
+    tk_tm.offsets = tk_peers.offsets;
     for (size_t i = 0; i < sizeof(tk_pairs) / sizeof(tk_pairs[0]); i++)
-        tk_pairs[i].shifts = tk_peers.far;
+        tk_pairs[i].offsets = tk_peers.far;
 }
 
 struct trunkline_ep *tk_ep_create(gex_Flags_t flags)

@@ -37,7 +37,7 @@ struct trunkline_ep {
 };
 
 struct trunkline_tm {
-    uintptr_t *shifts; /* first: clients look at it (trunkline_rma.h) */
+    uintptr_t *offsets; /* first: clients look at it (trunkline_rma.h) */
     struct trunkline_ep *ep;
     const void *cdata;
 };
@@ -78,7 +78,7 @@ _Static_assert((int)tk_endpoints_max < (int)tk_pair_columns,
                "a column for each endpoint, and one more");
 
 struct tk_ep_pair {
-    uintptr_t *shifts;
+    uintptr_t *offsets;
 };
 
 extern TK_HIDDEN struct tk_ep_pair tk_pairs[tk_endpoints_max * tk_pair_columns];

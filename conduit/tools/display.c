@@ -61,7 +61,7 @@ static void show(const char *key, const char *value, int is_dflt)
     bool tell = is_new(key, text) && tk_tools_rank() == 0;
     pthread_mutex_unlock(&lock);
     if (tell)
-        tk_tell("%s", text);
+        tk_log_info("%s", text);
 }
 
 /* Start-up has one thread. */
@@ -69,7 +69,7 @@ void tk_tools_display_kept(void)
 {
     for (struct shown *s = first; s; s = s->next) {
         if (s->kept && gasnett_verboseenv())
-            tk_tell("%s", s->kept);
+            tk_log_info("%s", s->kept);
         free(s->kept);
         s->kept = NULL;
     }

@@ -110,9 +110,9 @@ static void compare(const char *source, double hz, double measured)
                                  "walltime",
                                  source, hz, measured, hard);
     if (soft > 0 && off > soft)
-        tk_warn("GASNET_TSC_RATE=%s gives %.0f Hz, but the clock says %.0f: more than "
-                "GASNET_TSC_RATE_TOLERANCE=%g apart",
-                source, hz, measured, soft);
+        tk_log_warn("GASNET_TSC_RATE=%s gives %.0f Hz, but the clock says %.0f: more than "
+                    "GASNET_TSC_RATE_TOLERANCE=%g apart",
+                    source, hz, measured, soft);
 }
 
 static double chosen_hz(void)
@@ -146,9 +146,10 @@ static void settle_rate(void)
     if (!tk_tools_is_on("GASNET_TSC_VERBOSE", false))
         return;
     if (trunkline_ticks_by_counter)
-        tk_tell("ticks: the processor's counter at %.0f Hz", 1e9 / ns_per_tick);
+        tk_log_info("ticks: the processor's counter at %.0f Hz", 1e9 / ns_per_tick);
     else
-        tk_tell("ticks: the monotonic clock; the processor's counter is not known to be steady");
+        tk_log_info(
+            "ticks: the monotonic clock; the processor's counter is not known to be steady");
 }
 
 uint64_t gasnett_ticks_to_ns(gasnett_tick_t ticks)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Between the tools' files, and for the rooms above them. The tools live in a job (seat_job.c) or
- * alone (seat_alone.c); all that they know of that is in the first part here. */
+ * Between the tools' files, and for the rooms above them. The tools live in a job
+ * (env_backend_job.c) or alone (env_backend_process.c); all that they know of that is in the first
+ * part here. */
 #ifndef TK_TOOLS_H
 #define TK_TOOLS_H
 

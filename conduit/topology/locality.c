@@ -47,8 +47,8 @@ static bool open_machine(void)
         return false;
     }
     if (!look_at_machine()) {
-        tk_complain("hwloc can't tell what this machine looks like; devices are "
-                    "chosen as if all were equally near");
+        tk_log_error("hwloc can't tell what this machine looks like; devices are "
+                     "chosen as if all were equally near");
         tk_locality_drop();
         return false;
     }

@@ -38,49 +38,49 @@ static unsigned count_cpus(void)
     return online > 0 ? (unsigned)online : 1;
 }
 
-enum tk_status tk_topology_describe(struct tk_host_card *card)
+enum tk_status tk_topology_describe(struct tk_host_info *info)
 {
     char boot_id[48];
-    memset(card, 0, sizeof(*card));
-    if (gethostname(card->name, sizeof(card->name) - 1) != 0)
-        snprintf(card->name, sizeof(card->name), "unknown");
+    memset(info, 0, sizeof(*info));
+    if (gethostname(info->name, sizeof(info->name) - 1) != 0)
+        snprintf(info->name, sizeof(info->name), "unknown");
     if (!strcmp(tk_settings.host_detect, "gethostid"))
-        snprintf(card->id, sizeof(card->id), "%lx", (unsigned long)gethostid());
+        snprintf(info->id, sizeof(info->id), "%lx", (unsigned long)gethostid());
     else if (!strcmp(tk_settings.host_detect, "hostname"))
-        snprintf(card->id, sizeof(card->id), "%s", card->name);
+        snprintf(info->id, sizeof(info->id), "%s", info->name);
     else {
         read_boot_id(boot_id, sizeof(boot_id));
-        snprintf(card->id, sizeof(card->id), "%s %s", boot_id, card->name);
+        snprintf(info->id, sizeof(info->id), "%s %s", boot_id, info->name);
     }
     return TK_OK;
 }
 
 /* What is known of a host while the map is made. */
 struct host {
-    const struct tk_host_card *card; /* its first rank's */
+    const struct tk_host_info *info; /* its first rank's */
     uint32_t ranks;                  /* seen so far */
     uint32_t nbrhd;                  /* that the last of them is in */
 };
 
 /* Linear in hosts, not in ranks: a job has few hosts compared to ranks, and neighbours in rank
  * mostly share one. */
-static uint32_t find_host(const struct tk_host_card *card, const struct host *all, uint32_t hosts)
+static uint32_t find_host(const struct tk_host_info *info, const struct host *all, uint32_t hosts)
 {
     for (uint32_t h = hosts; h-- > 0;)
-        if (!strcmp(all[h].card->id, card->id))
+        if (!strcmp(all[h].info->id, info->id))
             return h;
     return hosts;
 }
 
-static void place(struct host *all, uint32_t rank, const struct tk_host_card *card)
+static void place(struct host *all, uint32_t rank, const struct tk_host_info *info)
 {
     struct tk_topology *t = &tk_topology;
     uint32_t most = (uint32_t)tk_settings.supernode_maxsize;
-    uint32_t h = find_host(card, all, t->hosts);
+    uint32_t h = find_host(info, all, t->hosts);
     struct host *host = &all[h];
     if (h == t->hosts) {
         t->hosts++;
-        *host = (struct host){.card = card};
+        *host = (struct host){.info = info};
     }
     if (host->ranks == 0 || (most && host->ranks % most == 0))
         host->nbrhd = t->nbrhds++;
@@ -110,7 +110,7 @@ static void find_ours(uint32_t rank, uint32_t size)
 }
 
 enum tk_status tk_topology_build(uint32_t rank, uint32_t size,
-                                 const struct tk_host_card *(*card_of)(uint32_t))
+                                 const struct tk_host_info *(*info_of)(uint32_t))
 {
     struct tk_topology *t = &tk_topology;
     struct host *hosts = calloc(size, sizeof(*hosts));
@@ -118,13 +118,13 @@ enum tk_status tk_topology_build(uint32_t rank, uint32_t size,
     t->nbrhd_of = calloc(size, sizeof(*t->nbrhd_of));
     t->local_ranks = calloc(size, sizeof(*t->local_ranks));
     if (!hosts || !t->host_of || !t->nbrhd_of || !t->local_ranks) {
-        tk_complain("out of memory for the map of %u ranks", size);
+        tk_log_error("out of memory for the map of %u ranks", size);
         free(hosts);
         return TK_FAIL;
     }
     t->hosts = t->nbrhds = 0;
     for (uint32_t r = 0; r < size; r++)
-        place(hosts, r, card_of(r));
+        place(hosts, r, info_of(r));
     free(hosts);
     find_ours(rank, size);
     t->cpus = count_cpus();

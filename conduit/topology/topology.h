@@ -12,8 +12,8 @@
 
 enum { tk_host_name_max = 64, tk_host_id_max = 128 };
 
-/* What a rank tells about its host; part of its card. */
-struct tk_host_card {
+/* What a rank tells about its host; part of its peer info. */
+struct tk_host_info {
     char name[tk_host_name_max]; /* for people */
     char id[tk_host_id_max];     /* equal on ranks of one host: made as GASNET_HOST_DETECT says */
 };
@@ -38,12 +38,12 @@ struct tk_topology {
 extern struct tk_topology tk_topology;
 
 /* Describes this host. */
-enum tk_status tk_topology_describe(struct tk_host_card *card);
+enum tk_status tk_topology_describe(struct tk_host_info *info);
 
-/* Builds the map; card_of(rank) gives each rank's host card. Each host is cut, in order of ranks,
- * into neighbourhoods of at most GASNET_SUPERNODE_MAXSIZE ranks. */
+/* Builds the map; card_of(rank) gives each rank's host peer info. Each host is cut, in order of
+ * ranks, into neighbourhoods of at most GASNET_SUPERNODE_MAXSIZE ranks. */
 enum tk_status tk_topology_build(uint32_t rank, uint32_t size,
-                                 const struct tk_host_card *(*card_of)(uint32_t rank));
+                                 const struct tk_host_info *(*info_of)(uint32_t rank));
 
 /* Does the rank share memory with us? So do we ourselves. */
 static inline bool tk_is_neighbour(uint32_t rank)

@@ -73,7 +73,7 @@ enum {
     tk_tag_bit = 0x8000,
     tk_tag_reply = 0x1000,
     tk_tag_args_shift = 8,
-    tk_tag_args_most = 15,
+    tk_tag_args_max = 15,
     tk_tag_handler = 0xff
 };
 
@@ -84,7 +84,7 @@ static inline unsigned tk_tag(bool is_reply, unsigned nargs, uint8_t handler)
 
 static inline unsigned tk_tag_nargs(unsigned tag)
 {
-    return tag >> tk_tag_args_shift & tk_tag_args_most;
+    return tag >> tk_tag_args_shift & tk_tag_args_max;
 }
 
 static inline struct tk_message_head tk_tag_head(unsigned tag)

@@ -69,8 +69,8 @@ static bool take_number(struct reader *r, const char *option, const char *rest, 
         return false;
     errno = 0;
     unsigned long n = strtoul(text, &end, 10);
-    if (text[0] < '0' || text[0] > '9' || *end || errno || n < 1 || n > OPTIONS_MOST_RANKS)
-        return wrong_number(r, option, text, OPTIONS_MOST_RANKS);
+    if (text[0] < '0' || text[0] > '9' || *end || errno || n < 1 || n > OPTIONS_RANKS_MAX)
+        return wrong_number(r, option, text, OPTIONS_RANKS_MAX);
     *number = (uint32_t)n;
     return true;
 }

@@ -22,7 +22,7 @@ struct options {
 };
 
 /* More ranks than a pid can number are a typing error. */
-enum { OPTIONS_MOST_RANKS = 1 << 20 };
+enum { OPTIONS_RANKS_MAX = 1 << 20 };
 
 /* Fills `o`. On a wrong command line returns false with one sentence in `why`. */
 bool options_parse(struct options *o, char **argv, char *why, size_t size);

@@ -12,7 +12,7 @@
 
 #include "bench.h"
 
-enum { count_most = 200000, first_count = 4 };
+enum { count_max = 200000, first_count = 4 };
 
 static struct {
     const char *json, *only, *port;
@@ -99,12 +99,12 @@ static long calibrate(int index, bool raw)
 {
     long count = first_count;
     double seconds = order(index, raw, count);
-    while (seconds < options.seconds / 4 && count < count_most) {
+    while (seconds < options.seconds / 4 && count < count_max) {
         count *= 4;
         seconds = order(index, raw, count);
     }
     count = (long)((double)count * options.seconds / seconds);
-    return count < first_count ? first_count : count > count_most ? count_most : count;
+    return count < first_count ? first_count : count > count_max ? count_max : count;
 }
 
 static double in_unit(const struct bench_case *what, long count, double seconds)

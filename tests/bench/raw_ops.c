@@ -9,7 +9,7 @@
 
 enum {
     ack_each = 16,
-    flood_most = 48 /* unacknowledged: always below the receives that are posted */
+    flood_max = 48 /* unacknowledged: always below the receives that are posted */
 };
 
 static int sends_out;
@@ -112,7 +112,7 @@ void bench_raw_flood(size_t nbytes, long count)
         return;
     }
     for (long i = 0; i < count; i++) {
-        while (i - back * ack_each >= flood_most)
+        while (i - back * ack_each >= flood_max)
             back += arrivals();
         drain(raw_depth - 1);
         post(IBV_WR_SEND, nbytes);

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { turns_most = 1000, seconds_of_turn = 20 /* thousandths */ };
+enum { turns_max = 1000, seconds_of_turn = 20 /* thousandths */ };
 
 static const size_t block = 256 * BENCH_KIB, blocks = 32; /* twice 4 MiB */
 static const double aim = 0.5;
@@ -72,8 +72,8 @@ int main(int argc, char **argv)
     bench_job_start(&argc, &argv);
     int turns = argc > 1 ? atoi(argv[1]) : 50;
     char *outside = malloc(blocks * block);
-    if (turns < 1 || turns > turns_most || !outside)
-        bench_die("usage: working_set [TURNS], 1 to %d", turns_most);
+    if (turns < 1 || turns > turns_max || !outside)
+        bench_die("usage: working_set [TURNS], 1 to %d", turns_max);
     memset(outside, 1, blocks * block);
     bench_pin();
     if (bench_job.me == 0) {

@@ -8,7 +8,7 @@
 
 /* Behind a team or pair lies a pointer to a table, by rank: what makes an address of the segment's
  * owner one of ours, or this, which says that the library must do it. */
-enum { TRUNKLINE_FAR = 1 };
+enum { TRUNKLINE_UNMAPPED = 1 };
 
 #if !GASNET_DEBUG && defined(__OPTIMIZE__)
 
@@ -46,16 +46,16 @@ void trunkline_copy(void *to, const void *from, size_t nbytes);
 
 /* ---- Who is near */
 
-TRUNKLINE_PART uintptr_t trunkline_shift(gex_TM_t tm, gex_Rank_t rank)
+TRUNKLINE_PART uintptr_t trunkline_addr_offset(gex_TM_t tm, gex_Rank_t rank)
 {
-    uintptr_t *shifts = *(uintptr_t **)(void *)tm;
-    return __atomic_load_n(&shifts[rank], __ATOMIC_RELAXED);
+    uintptr_t *offsets = *(uintptr_t **)(void *)tm;
+    return __atomic_load_n(&offsets[rank], __ATOMIC_RELAXED);
 }
 
 /* Far the caller's word goes for: then nothing else is compiled. */
-#    define TRUNKLINE_IS_FAR(shift, flags)                                                         \
+#    define TRUNKLINE_IS_UNMAPPED(offset, flags)                                                   \
         ((__builtin_constant_p(flags) && ((flags)&GEX_FLAG_PEER_NEVER_NBRHD)) ||                   \
-         __builtin_expect((shift) == TRUNKLINE_FAR, 0))
+         __builtin_expect((offset) == TRUNKLINE_UNMAPPED, 0))
 
 /* ---- Copies
  *
@@ -80,7 +80,7 @@ enum { TRUNKLINE_INLINE_MAX = 64 };
 #    define TRUNKLINE_IS_SMALL(nbytes)                                                             \
         (__builtin_constant_p(nbytes) && (nbytes) <= (size_t)TRUNKLINE_INLINE_MAX)
 
-TRUNKLINE_PART void trunkline_near_put(uintptr_t dest, const void *src, size_t nbytes)
+TRUNKLINE_PART void trunkline_nbrhd_put(uintptr_t dest, const void *src, size_t nbytes)
 {
     void *to = (void *)dest;
     if (!TRUNKLINE_IS_SMALL(nbytes))
@@ -98,7 +98,7 @@ TRUNKLINE_PART void trunkline_near_put(uintptr_t dest, const void *src, size_t n
     TRUNKLINE_NEAR_FENCE(__ATOMIC_RELEASE);
 }
 
-TRUNKLINE_PART void trunkline_near_get(void *to, uintptr_t src, size_t nbytes)
+TRUNKLINE_PART void trunkline_nbrhd_get(void *to, uintptr_t src, size_t nbytes)
 {
     const void *from = (const void *)src;
     if (!TRUNKLINE_IS_SMALL(nbytes))
@@ -121,30 +121,30 @@ TRUNKLINE_PART void trunkline_near_get(void *to, uintptr_t src, size_t nbytes)
 TRUNKLINE_NEAR int gex_RMA_PutBlocking(gex_TM_t tm, gex_Rank_t rank, void *dest, const void *src,
                                        size_t nbytes, gex_Flags_t flags)
 {
-    uintptr_t shift = trunkline_shift(tm, rank);
-    if (TRUNKLINE_IS_FAR(shift, flags))
+    uintptr_t offset = trunkline_addr_offset(tm, rank);
+    if (TRUNKLINE_IS_UNMAPPED(offset, flags))
         return trunkline_put_blocking(tm, rank, dest, src, nbytes, flags);
-    trunkline_near_put((uintptr_t)dest + shift, src, nbytes);
+    trunkline_nbrhd_put((uintptr_t)dest + offset, src, nbytes);
     return GASNET_OK;
 }
 
 TRUNKLINE_NEAR int gex_RMA_GetBlocking(gex_TM_t tm, void *dest, gex_Rank_t rank, void *src,
                                        size_t nbytes, gex_Flags_t flags)
 {
-    uintptr_t shift = trunkline_shift(tm, rank);
-    if (TRUNKLINE_IS_FAR(shift, flags))
+    uintptr_t offset = trunkline_addr_offset(tm, rank);
+    if (TRUNKLINE_IS_UNMAPPED(offset, flags))
         return trunkline_get_blocking(tm, dest, rank, src, nbytes, flags);
-    trunkline_near_get(dest, (uintptr_t)src + shift, nbytes);
+    trunkline_nbrhd_get(dest, (uintptr_t)src + offset, nbytes);
     return GASNET_OK;
 }
 
 TRUNKLINE_NEAR gex_Event_t gex_RMA_PutNB(gex_TM_t tm, gex_Rank_t rank, void *dest, const void *src,
                                          size_t nbytes, gex_Event_t *lc_opt, gex_Flags_t flags)
 {
-    uintptr_t shift = trunkline_shift(tm, rank);
-    if (TRUNKLINE_IS_FAR(shift, flags))
+    uintptr_t offset = trunkline_addr_offset(tm, rank);
+    if (TRUNKLINE_IS_UNMAPPED(offset, flags))
         return trunkline_put_nb(tm, rank, dest, src, nbytes, lc_opt, flags);
-    trunkline_near_put((uintptr_t)dest + shift, src, nbytes);
+    trunkline_nbrhd_put((uintptr_t)dest + offset, src, nbytes);
     if (lc_opt != GEX_EVENT_NOW && lc_opt != GEX_EVENT_DEFER)
         *lc_opt = GEX_EVENT_INVALID;
     return GEX_EVENT_INVALID;
@@ -153,30 +153,30 @@ TRUNKLINE_NEAR gex_Event_t gex_RMA_PutNB(gex_TM_t tm, gex_Rank_t rank, void *des
 TRUNKLINE_NEAR gex_Event_t gex_RMA_GetNB(gex_TM_t tm, void *dest, gex_Rank_t rank, void *src,
                                          size_t nbytes, gex_Flags_t flags)
 {
-    uintptr_t shift = trunkline_shift(tm, rank);
-    if (TRUNKLINE_IS_FAR(shift, flags))
+    uintptr_t offset = trunkline_addr_offset(tm, rank);
+    if (TRUNKLINE_IS_UNMAPPED(offset, flags))
         return trunkline_get_nb(tm, dest, rank, src, nbytes, flags);
-    trunkline_near_get(dest, (uintptr_t)src + shift, nbytes);
+    trunkline_nbrhd_get(dest, (uintptr_t)src + offset, nbytes);
     return GEX_EVENT_INVALID;
 }
 
 TRUNKLINE_NEAR int gex_RMA_PutNBI(gex_TM_t tm, gex_Rank_t rank, void *dest, const void *src,
                                   size_t nbytes, gex_Event_t *lc_opt, gex_Flags_t flags)
 {
-    uintptr_t shift = trunkline_shift(tm, rank);
-    if (TRUNKLINE_IS_FAR(shift, flags))
+    uintptr_t offset = trunkline_addr_offset(tm, rank);
+    if (TRUNKLINE_IS_UNMAPPED(offset, flags))
         return trunkline_put_nbi(tm, rank, dest, src, nbytes, lc_opt, flags);
-    trunkline_near_put((uintptr_t)dest + shift, src, nbytes);
+    trunkline_nbrhd_put((uintptr_t)dest + offset, src, nbytes);
     return GASNET_OK;
 }
 
 TRUNKLINE_NEAR int gex_RMA_GetNBI(gex_TM_t tm, void *dest, gex_Rank_t rank, void *src,
                                   size_t nbytes, gex_Flags_t flags)
 {
-    uintptr_t shift = trunkline_shift(tm, rank);
-    if (TRUNKLINE_IS_FAR(shift, flags))
+    uintptr_t offset = trunkline_addr_offset(tm, rank);
+    if (TRUNKLINE_IS_UNMAPPED(offset, flags))
         return trunkline_get_nbi(tm, dest, rank, src, nbytes, flags);
-    trunkline_near_get(dest, (uintptr_t)src + shift, nbytes);
+    trunkline_nbrhd_get(dest, (uintptr_t)src + offset, nbytes);
     return GASNET_OK;
 }
 
@@ -186,7 +186,7 @@ TRUNKLINE_NEAR int gex_RMA_GetNBI(gex_TM_t tm, void *dest, gex_Rank_t rank, void
         (__builtin_constant_p(nbytes) &&                                                           \
          ((nbytes) == 1 || (nbytes) == 2 || (nbytes) == 4 || (nbytes) == 8))
 
-TRUNKLINE_PART void trunkline_near_store(uintptr_t dest, gex_RMA_Value_t value, size_t nbytes)
+TRUNKLINE_PART void trunkline_nbrhd_store(uintptr_t dest, gex_RMA_Value_t value, size_t nbytes)
 {
     void *to = (void *)dest;
     if (nbytes == 8)
@@ -200,7 +200,7 @@ TRUNKLINE_PART void trunkline_near_store(uintptr_t dest, gex_RMA_Value_t value, 
     TRUNKLINE_NEAR_FENCE(__ATOMIC_RELEASE);
 }
 
-TRUNKLINE_PART gex_RMA_Value_t trunkline_near_load(uintptr_t src, size_t nbytes)
+TRUNKLINE_PART gex_RMA_Value_t trunkline_nbrhd_load(uintptr_t src, size_t nbytes)
 {
     const void *from = (const void *)src;
     gex_RMA_Value_t value;
@@ -219,40 +219,40 @@ TRUNKLINE_PART gex_RMA_Value_t trunkline_near_load(uintptr_t src, size_t nbytes)
 TRUNKLINE_NEAR int gex_RMA_PutBlockingVal(gex_TM_t tm, gex_Rank_t rank, void *dest,
                                           gex_RMA_Value_t value, size_t nbytes, gex_Flags_t flags)
 {
-    uintptr_t shift = trunkline_shift(tm, rank);
-    if (!TRUNKLINE_IS_NUMBER(nbytes) || TRUNKLINE_IS_FAR(shift, flags))
+    uintptr_t offset = trunkline_addr_offset(tm, rank);
+    if (!TRUNKLINE_IS_NUMBER(nbytes) || TRUNKLINE_IS_UNMAPPED(offset, flags))
         return trunkline_put_blocking_val(tm, rank, dest, value, nbytes, flags);
-    trunkline_near_store((uintptr_t)dest + shift, value, nbytes);
+    trunkline_nbrhd_store((uintptr_t)dest + offset, value, nbytes);
     return GASNET_OK;
 }
 
 TRUNKLINE_NEAR gex_Event_t gex_RMA_PutNBVal(gex_TM_t tm, gex_Rank_t rank, void *dest,
                                             gex_RMA_Value_t value, size_t nbytes, gex_Flags_t flags)
 {
-    uintptr_t shift = trunkline_shift(tm, rank);
-    if (!TRUNKLINE_IS_NUMBER(nbytes) || TRUNKLINE_IS_FAR(shift, flags))
+    uintptr_t offset = trunkline_addr_offset(tm, rank);
+    if (!TRUNKLINE_IS_NUMBER(nbytes) || TRUNKLINE_IS_UNMAPPED(offset, flags))
         return trunkline_put_nb_val(tm, rank, dest, value, nbytes, flags);
-    trunkline_near_store((uintptr_t)dest + shift, value, nbytes);
+    trunkline_nbrhd_store((uintptr_t)dest + offset, value, nbytes);
     return GEX_EVENT_INVALID;
 }
 
 TRUNKLINE_NEAR int gex_RMA_PutNBIVal(gex_TM_t tm, gex_Rank_t rank, void *dest,
                                      gex_RMA_Value_t value, size_t nbytes, gex_Flags_t flags)
 {
-    uintptr_t shift = trunkline_shift(tm, rank);
-    if (!TRUNKLINE_IS_NUMBER(nbytes) || TRUNKLINE_IS_FAR(shift, flags))
+    uintptr_t offset = trunkline_addr_offset(tm, rank);
+    if (!TRUNKLINE_IS_NUMBER(nbytes) || TRUNKLINE_IS_UNMAPPED(offset, flags))
         return trunkline_put_nbi_val(tm, rank, dest, value, nbytes, flags);
-    trunkline_near_store((uintptr_t)dest + shift, value, nbytes);
+    trunkline_nbrhd_store((uintptr_t)dest + offset, value, nbytes);
     return GASNET_OK;
 }
 
 TRUNKLINE_NEAR gex_RMA_Value_t gex_RMA_GetBlockingVal(gex_TM_t tm, gex_Rank_t rank, void *src,
                                                       size_t nbytes, gex_Flags_t flags)
 {
-    uintptr_t shift = trunkline_shift(tm, rank);
-    if (!TRUNKLINE_IS_NUMBER(nbytes) || TRUNKLINE_IS_FAR(shift, flags))
+    uintptr_t offset = trunkline_addr_offset(tm, rank);
+    if (!TRUNKLINE_IS_NUMBER(nbytes) || TRUNKLINE_IS_UNMAPPED(offset, flags))
         return trunkline_get_blocking_val(tm, rank, src, nbytes, flags);
-    return trunkline_near_load((uintptr_t)src + shift, nbytes);
+    return trunkline_nbrhd_load((uintptr_t)src + offset, nbytes);
 }
 
 #endif

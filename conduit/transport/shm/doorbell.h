@@ -42,7 +42,7 @@ void tk_doorbell_attach(struct tk_doorbell *bell);
 void tk_doorbell_look(struct tk_doorbell *bell);
 
 /* After anything is written that a sleeper waits for. An owner whose threads wait for each other's
- * doings rings its own bell. Thread-safe; async-signal-safe. */
+ * local_event_seq rings its own bell. Thread-safe; async-signal-safe. */
 static inline void tk_doorbell_ring(struct tk_doorbell *bell)
 {
     atomic_signal_fence(memory_order_seq_cst); /* the sleeper's membarrier does the rest */

@@ -89,8 +89,8 @@ enum tk_status tk_ring_in_open(struct tk_ring_in *in, struct tk_ring_shared *sha
         return TK_OK;
     in->done = (_Atomic uint64_t *)calloc(slots, sizeof(*in->done));
     if (!in->done) {
-        tk_complain("no memory for %u bytes beside a ring of messages",
-                    (unsigned)(slots * sizeof(*in->done)));
+        tk_log_error("no memory for %u bytes beside a ring of messages",
+                     (unsigned)(slots * sizeof(*in->done)));
         return TK_FAIL;
     }
     for (uint64_t i = 0; i < slots; i++) /* never the position behind a slot of the first lap */

@@ -11,20 +11,21 @@
 #include "base/status.h"
 #include "peer/peer.h"
 
-/* Makes the memory in which neighbours leave their messages for us, and fills in card->rings. */
-enum tk_status tk_shm_open(struct tk_card *card);
+/* Makes the memory in which neighbours leave their messages for us, and fills in peer info->rings.
+ */
+enum tk_status tk_shm_open(struct tk_peer_info *info);
 
-/* After the cards came and the topology is known: neighbours are reached this way from now on. The
- * memory of one of them is mapped here and now, so that what prevents it is found at start; that of
- * the others when they are first spoken to. */
+/* After the peer infos came and the topology is known: neighbours are reached this way from now on.
+ * The memory of one of them is mapped here and now, so that what prevents it is found at start;
+ * that of the others when they are first spoken to. */
 enum tk_status tk_shm_connect(void);
 
 void tk_shm_close(void);
 
-/* Where an endpoint's segment, a neighbour's, lies in this process: its shift, or tk_far when it is
- * the client's own memory, when it cannot be mapped (and why was told), or when there is none.
- * Thread-safe. */
-uintptr_t tk_shm_shift(struct tk_peer *peer, uint32_t endpoint);
+/* Where an endpoint's segment, a neighbour's, lies in this process: its shift, or tk_unmapped when
+ * it is the client's own memory, when it cannot be mapped (and why was told), or when there is
+ * none. Thread-safe. */
+uintptr_t tk_shm_addr_offset(struct tk_peer *peer, uint32_t endpoint);
 
 /* Ours; NULL without neighbours. */
 struct tk_doorbell *tk_shm_bell(void);

@@ -55,8 +55,8 @@ static void refuse(const struct tk_peer *peer, const char *what, const char *why
         return;
     leave_it_to_its_watcher(peer);
     if (__atomic_load_n(&tk_lost_peer, __ATOMIC_ACQUIRE))
-        tk_complain("can't map the %s of neighbour rank %u (%s, pid %d): %s", what, peer->rank,
-                    peer->host, peer->pid, why);
+        tk_log_error("can't map the %s of neighbour rank %u (%s, pid %d): %s", what, peer->rank,
+                     peer->host, peer->pid, why);
 }
 
 /* Nothing is wrong with the file, but it can't be mapped. */
@@ -104,7 +104,8 @@ char *tk_shm_map_rings(int fd)
     return NULL;
 }
 
-/* The nonce says that this is the file that the card told of, whatever pid and number mean here. */
+/* The nonce says that this is the file that the peer info told of, whatever pid and number mean
+ * here. */
 static char *map_file(const struct tk_rings_place *rings, int fd, size_t size, char *why,
                       size_t why_size)
 {
@@ -211,17 +212,17 @@ static void map_segment(struct tk_peer *peer, const struct tk_bound *bound)
     tk_bound_mapped(peer->rank, bound->endpoint, (uintptr_t)base - bound->base, size);
 }
 
-uintptr_t tk_shm_shift(struct tk_peer *peer, uint32_t endpoint)
+uintptr_t tk_shm_addr_offset(struct tk_peer *peer, uint32_t endpoint)
 {
-    uintptr_t shift = tk_bound_shift(peer->rank, endpoint);
+    uintptr_t shift = tk_bound_addr_offset(peer->rank, endpoint);
     const struct tk_bound bound = tk_bound_of(peer->rank, endpoint);
-    if (shift != tk_far || bound.size == 0 || bound.fd < 0)
+    if (shift != tk_unmapped || bound.size == 0 || bound.fd < 0)
         return shift;
     tk_lock(&mapping);
-    if (tk_bound_shift(peer->rank, endpoint) == tk_far)
+    if (tk_bound_addr_offset(peer->rank, endpoint) == tk_unmapped)
         map_segment(peer, &bound);
     tk_unlock(&mapping);
-    return tk_bound_shift(peer->rank, endpoint);
+    return tk_bound_addr_offset(peer->rank, endpoint);
 }
 
 /* Where processes of one user may not trace each other unless asked to. It is no error where nobody

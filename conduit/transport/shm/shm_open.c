@@ -39,8 +39,8 @@ static enum tk_status map_own(void)
 {
     tk_shm.base = tk_shm_map_rings(tk_shm.area.fd);
     if (!tk_shm.base) {
-        tk_complain("can't map %zu bytes for message rings: %s (ulimit -v may be too low)",
-                    tk_shm_mapped_size(), strerror(errno));
+        tk_log_error("can't map %zu bytes for message rings: %s (ulimit -v may be too low)",
+                     tk_shm_mapped_size(), strerror(errno));
         return TK_FAIL;
     }
     tk_area_unmap(&tk_shm.area);
@@ -66,7 +66,7 @@ static enum tk_status open_rings(void)
 static enum tk_status describe_rings(struct tk_rings_place *place)
 {
     if (getrandom(place->nonce, sizeof(place->nonce), 0) != sizeof(place->nonce)) {
-        tk_complain("getrandom: %s", strerror(errno));
+        tk_log_error("getrandom: %s", strerror(errno));
         return TK_FAIL;
     }
     memcpy(tk_shm.base, place->nonce, sizeof(place->nonce));
@@ -75,14 +75,14 @@ static enum tk_status describe_rings(struct tk_rings_place *place)
     return TK_OK;
 }
 
-enum tk_status tk_shm_open(struct tk_card *card)
+enum tk_status tk_shm_open(struct tk_peer_info *info)
 {
     tk_shm.front =
         tk_align_up(rings_at + 2 * tk_ring_bytes(tk_shm_slots) + tk_shm_flags_size, tk_page_size());
     if (tk_area_open(&tk_shm.area, "message rings", tk_shm_file_size(), true) != TK_OK ||
         map_own() != TK_OK || open_rings() != TK_OK)
         return TK_FAIL;
-    return describe_rings(&card->rings);
+    return describe_rings(&info->rings);
 }
 
 static void add_neighbour(uint32_t index)
@@ -91,7 +91,7 @@ static void add_neighbour(uint32_t index)
     struct tk_peer *peer = tk_peer(rank);
     struct tk_shm_link *link = &tk_shm.links[index];
     link->peer = tk_shm.peers[index] = peer;
-    link->place = tk_card_of(rank)->rings;
+    link->place = tk_peer_info_of(rank)->rings;
     if (index != tk_topology.nbrhd_rank)
         peer->transport = &tk_transport_shm;
 }
@@ -104,7 +104,7 @@ enum tk_status tk_shm_connect(void)
     tk_shm.links = aligned_alloc(TK_CACHE_LINE, bytes);
     tk_shm.peers = calloc(size, sizeof(*tk_shm.peers));
     if (!tk_shm.links || !tk_shm.peers) {
-        tk_complain("out of memory for %u neighbours", size);
+        tk_log_error("out of memory for %u neighbours", size);
         return TK_FAIL;
     }
     memset(tk_shm.links, 0, size * sizeof(*tk_shm.links));

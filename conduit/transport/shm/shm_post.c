@@ -115,7 +115,7 @@ _Static_assert(tk_message_head_max <= head_lines * tk_ring_line, "any head fits 
  * take long is done first: messages of others wait behind that place. */
 static enum tk_status claim(struct tk_room *room, struct tk_ring_out *ring)
 {
-    tk_shm_shift(room->peer, 0);
+    tk_shm_addr_offset(room->peer, 0);
     if (!tk_ring_reserve(ring, head_lines, &room->ticket))
         return TK_BUSY;
     room->work = ring;

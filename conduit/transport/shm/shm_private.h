@@ -27,7 +27,7 @@ enum {
 /* A Short with no more than these is a tag and its arguments, in a slot. */
 enum { tk_shm_slot_args = tk_ring_slot_max / sizeof(int32_t) };
 
-_Static_assert((int)tk_shm_slot_args <= (int)tk_tag_args_most, "the tag can count them");
+_Static_assert((int)tk_shm_slot_args <= (int)tk_tag_args_max, "the tag can count them");
 _Static_assert(tk_message_max <= tk_shm_payload / 2, "the ring holds any message");
 
 /* The way to a neighbour. */

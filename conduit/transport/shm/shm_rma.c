@@ -31,8 +31,8 @@ static inline void get(char *to, uintptr_t from, size_t nbytes)
 bool tk_shm_put(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, const void *local,
                 size_t nbytes)
 {
-    uintptr_t shift = tk_segment_shift(peer->rank);
-    tk_if_unlikely(shift == tk_far || nbytes == 0) return false;
+    uintptr_t shift = tk_segment_addr_offset(peer->rank);
+    tk_if_unlikely(shift == tk_unmapped || nbytes == 0) return false;
     put(remote + shift, local, nbytes);
     tk_counter_add(&op->pending, -1);
     return true;
@@ -41,8 +41,8 @@ bool tk_shm_put(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, const 
 bool tk_shm_get(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, void *local,
                 size_t nbytes)
 {
-    uintptr_t shift = tk_segment_shift(peer->rank);
-    tk_if_unlikely(shift == tk_far || nbytes == 0) return false;
+    uintptr_t shift = tk_segment_addr_offset(peer->rank);
+    tk_if_unlikely(shift == tk_unmapped || nbytes == 0) return false;
     get(local, remote + shift, nbytes);
     tk_counter_add(&op->pending, -1);
     return true;
@@ -74,11 +74,12 @@ enum tk_status tk_shm_try_segment(struct tk_peer *peer, const struct tk_bound *b
     int error = cross(peer, &byte, bound->base, 1, false);
     if (error == 0)
         return TK_OK;
-    tk_complain("endpoint %u of rank %u (%s, pid %d) has a segment of the client's own memory, "
-                "which this rank, its neighbour, can't reach: process_vm_readv: %s; let the "
-                "library allocate the segment (address NULL), allow processes of one user to trace "
-                "each other, or set GASNET_SUPERNODE_MAXSIZE=1",
-                bound->endpoint, peer->rank, peer->host, peer->pid, strerror(error));
+    tk_log_error(
+        "endpoint %u of rank %u (%s, pid %d) has a segment of the client's own memory, "
+        "which this rank, its neighbour, can't reach: process_vm_readv: %s; let the "
+        "library allocate the segment (address NULL), allow processes of one user to trace "
+        "each other, or set GASNET_SUPERNODE_MAXSIZE=1",
+        bound->endpoint, peer->rank, peer->host, peer->pid, strerror(error));
     return TK_FAIL;
 }
 
@@ -88,10 +89,10 @@ static void cross_or_lose(struct tk_peer *peer, const struct tk_rma *rma)
     if (error == 0)
         return;
     if (__atomic_load_n(&tk_lost_peer, __ATOMIC_ACQUIRE))
-        tk_complain("%s of %zu bytes %s rank %u (%s, pid %d) failed at [%p, +%zu) there: %s",
-                    rma->is_put ? "put" : "get", rma->nbytes, rma->is_put ? "to" : "from",
-                    peer->rank, peer->host, peer->pid, (void *)rma->remote, rma->nbytes,
-                    strerror(error));
+        tk_log_error("%s of %zu bytes %s rank %u (%s, pid %d) failed at [%p, +%zu) there: %s",
+                     rma->is_put ? "put" : "get", rma->nbytes, rma->is_put ? "to" : "from",
+                     peer->rank, peer->host, peer->pid, (void *)rma->remote, rma->nbytes,
+                     strerror(error));
     tk_shm_lose(peer);
 }
 
@@ -112,18 +113,18 @@ static void check(const struct tk_peer *peer, const struct tk_rma *rma,
 enum tk_status tk_shm_rma(struct tk_peer *peer, struct tk_rma *rma)
 {
     uint32_t endpoint = rma->is_pair ? rma->endpoint : 0;
-    uintptr_t shift = tk_bound_shift(peer->rank, endpoint);
-    tk_if_unlikely(shift == tk_far)
+    uintptr_t shift = tk_bound_addr_offset(peer->rank, endpoint);
+    tk_if_unlikely(shift == tk_unmapped)
     {
         const struct tk_bound bound = tk_bound_of(peer->rank, endpoint);
         check(peer, rma, &bound);
         if (bound.fd < 0)
             cross_or_lose(peer, rma);
-        else if ((shift = tk_shm_shift(peer, endpoint)) == tk_far)
+        else if ((shift = tk_shm_addr_offset(peer, endpoint)) == tk_unmapped)
             tk_shm_lose(peer);
     }
     rma->done = rma->nbytes;
-    if (shift == tk_far)
+    if (shift == tk_unmapped)
         return TK_OK;
     if (rma->is_put)
         put(rma->remote + shift, rma->local, rma->nbytes);

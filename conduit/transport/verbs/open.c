@@ -58,7 +58,7 @@ static enum tk_status open_works(void)
     tk_pool_init(&tk_verbs.work_pool);
     tk_verbs.works = calloc((size_t)tk_verbs.depth_total, sizeof(*tk_verbs.works));
     if (!tk_verbs.works) {
-        tk_complain("out of memory for %d work requests", tk_verbs.depth_total);
+        tk_log_error("out of memory for %d work requests", tk_verbs.depth_total);
         return TK_FAIL;
     }
     for (int i = tk_verbs.depth_total; i-- > 0;)
@@ -147,17 +147,17 @@ static enum tk_status open_links_to(uint32_t rank, uint32_t *qps)
     return TK_OK;
 }
 
-static enum tk_status open_links(struct tk_card *card)
+static enum tk_status open_links(struct tk_peer_info *info)
 {
     size_t size = (size_t)tk_peers.size * tk_verbs.links_pp * sizeof(*tk_verbs.links);
     tk_verbs.links = aligned_alloc(TK_CACHE_LINE, size);
     if (!tk_verbs.links) {
-        tk_complain("out of memory for %u connections", tk_peers.size * tk_verbs.links_pp);
+        tk_log_error("out of memory for %u connections", tk_peers.size * tk_verbs.links_pp);
         return TK_FAIL;
     }
     memset(tk_verbs.links, 0, size);
     for (uint32_t r = 0; r < tk_peers.size; r++)
-        if (is_for_us(r) && open_links_to(r, tk_card_qps(card, r)) != TK_OK)
+        if (is_for_us(r) && open_links_to(r, tk_peer_info_qps(info, r)) != TK_OK)
             return TK_FAIL;
     return TK_OK;
 }
@@ -166,7 +166,7 @@ static enum tk_status open_links(struct tk_card *card)
 static size_t inline_limit(void)
 {
     int64_t limit = tk_settings.inlinesend_limit;
-    int most = tk_verbs.keeps ? tk_quiet_most : tk_inline_most;
+    int most = tk_verbs.keeps ? tk_quiet_max : tk_inline_max;
     return limit < 0 || limit > most ? (size_t)most : (size_t)limit;
 }
 
@@ -178,9 +178,9 @@ static enum tk_status choose_rails(struct tk_choice *choice, uint32_t turn)
         return status;
     tk_verbs.rail_count = tk_peers.rails = choice->count;
     tk_verbs.links_pp = (uint32_t)tk_max(choice->count, (size_t)tk_settings.num_qps);
-    if (tk_verbs.links_pp > tk_links_most) {
-        tk_complain("%u queue pairs to each peer (%u ports, GASNET_NUM_QPS=%u) are more than %d",
-                    tk_verbs.links_pp, choice->count, (unsigned)tk_settings.num_qps, tk_links_most);
+    if (tk_verbs.links_pp > tk_links_max) {
+        tk_log_error("%u queue pairs to each peer (%u ports, GASNET_NUM_QPS=%u) are more than %d",
+                     tk_verbs.links_pp, choice->count, (unsigned)tk_settings.num_qps, tk_links_max);
         return TK_FAIL;
     }
     tk_verbs.keeps = tk_verbs.links_pp > 1 && tk_settings.ibv_failover;
@@ -191,34 +191,34 @@ static enum tk_status choose_rails(struct tk_choice *choice, uint32_t turn)
     return TK_OK;
 }
 
-/* Makes room in the card for what is told of rails and links; it may move. */
-static enum tk_status widen(struct tk_card **card, const char *unused)
+/* Makes room in the peer info for what is told of rails and links; it may move. */
+static enum tk_status widen(struct tk_peer_info **info, const char *unused)
 {
-    struct tk_card wide = **card;
+    struct tk_peer_info wide = **info;
     wide.rails = tk_verbs.rail_count;
     wide.links = tk_verbs.links_pp;
     wide.unused_size = (uint32_t)strlen(unused) + 1;
-    struct tk_card *moved = realloc(*card, tk_card_size(&wide));
+    struct tk_peer_info *moved = realloc(*info, tk_peer_info_size(&wide));
     if (!moved) {
-        tk_complain("out of memory for a card of %zu bytes", tk_card_size(&wide));
+        tk_log_error("out of memory for a card of %zu bytes", tk_peer_info_size(&wide));
         return TK_FAIL;
     }
     *moved = wide;
-    memset(moved + 1, 0, tk_card_size(moved) - sizeof(*moved));
-    strcpy(tk_card_unused(moved), unused);
-    *card = moved;
+    memset(moved + 1, 0, tk_peer_info_size(moved) - sizeof(*moved));
+    strcpy(tk_peer_info_unused(moved), unused);
+    *info = moved;
     return TK_OK;
 }
 
-static enum tk_status open_all(struct tk_card **card, uint32_t turn)
+static enum tk_status open_all(struct tk_peer_info **info, uint32_t turn)
 {
     struct tk_choice choice;
     if (choose_rails(&choice, turn) != TK_OK)
         return TK_FAIL;
-    if (choice.count == 0) /* the card tells: see tk_verbs_agree() */
-        return widen(card, choice.unused);
+    if (choice.count == 0) /* the peer info tells: see tk_verbs_agree() */
+        return widen(info, choice.unused);
     derive_limits(count_peers());
-    if (tk_devices_open() != TK_OK || widen(card, choice.unused) != TK_OK)
+    if (tk_devices_open() != TK_OK || widen(info, choice.unused) != TK_OK)
         return TK_FAIL;
     deal_peers();
     if (tk_devices_open_queues() != TK_OK || open_works() != TK_OK || tk_failover_open() != TK_OK ||
@@ -226,25 +226,25 @@ static enum tk_status open_all(struct tk_card **card, uint32_t turn)
         return TK_FAIL;
     if (tk_verbs.keeps)
         tk_events_open();
-    return open_links(*card);
+    return open_links(*info);
 }
 
-enum tk_status tk_verbs_open(struct tk_card **card, uint32_t turn)
+enum tk_status tk_verbs_open(struct tk_peer_info **info, uint32_t turn)
 {
-    if (open_all(card, turn) != TK_OK)
+    if (open_all(info, turn) != TK_OK)
         return TK_FAIL;
     for (uint32_t i = 0; i < tk_verbs.rail_count; i++)
-        *tk_card_rail(*card, i) = tk_verbs.rails[i].address;
+        *tk_peer_info_rail(*info, i) = tk_verbs.rails[i].address;
     return TK_OK;
 }
 
 static enum tk_status connect_to(uint32_t rank)
 {
-    const struct tk_card *card = tk_card_of(rank);
-    const uint32_t *qps = tk_card_qps(card, tk_peers.me);
+    const struct tk_peer_info *info = tk_peer_info_of(rank);
+    const uint32_t *qps = tk_peer_info_qps(info, tk_peers.me);
     for (uint32_t k = 0; k < tk_verbs.links_pp; k++) {
         struct tk_link *link = tk_links_to(rank) + k;
-        const struct tk_port_address *to = tk_card_rail(card, link->rail);
+        const struct tk_port_address *to = tk_peer_info_rail(info, link->rail);
         if (tk_link_connect(link, to, qps[k]) != TK_OK)
             return TK_FAIL;
         tk_spread_open(link, to->rate_mbps);
@@ -269,10 +269,10 @@ static bool *find_mixed(const uint32_t *host_of)
     if (!first || !is_mixed)
         tk_panic("out of memory for a table of %u hosts", tk_peers.size);
     for (uint32_t r = 0; r < tk_peers.size; r++) {
-        const struct tk_card *card = tk_card_of(r);
+        const struct tk_peer_info *info = tk_peer_info_of(r);
         uint32_t host = host_of[r];
-        for (uint32_t i = 0; i < card->rails; i++) {
-            const char *device = tk_card_rail(card, i)->device;
+        for (uint32_t i = 0; i < info->rails; i++) {
+            const char *device = tk_peer_info_rail(info, i)->device;
             if (!first[host])
                 first[host] = device;
             is_mixed[host] |= strcmp(first[host], device) != 0;
@@ -289,7 +289,7 @@ static void set_stripe(bool is_put, uint64_t setting)
     enum { least_in_turn = 16 << 10 /* takes longer on the wire than the thought where to go */ };
     tk_verbs.stripe[is_put] =
         setting > 0 ? tk_min(setting, tk_verbs.message_max) : tk_verbs.message_max;
-    tk_verbs.spread_most[is_put] = setting > 0 ? tk_verbs.stripe[is_put] : least_in_turn;
+    tk_verbs.spread_max[is_put] = setting > 0 ? tk_verbs.stripe[is_put] : least_in_turn;
 }
 
 /* The payload of a Long whose head waits for it is cut in any case: nothing else of its sender is
@@ -307,11 +307,11 @@ static void set_ways(void)
     set_stripe(false, tk_settings.get_stripe);
     set_stripe(true, tk_settings.put_stripe);
     set_awaited_stripe();
-    size_t short_get_most = tk_verbs.links_pp > 1
-                                ? tk_min(tk_verbs.message_max, tk_verbs.spread_most[false])
-                                : tk_verbs.message_max;
-    tk_verbs.short_get_most = tk_verbs.keeps ? 0 : short_get_most;
-    tk_verbs.noted_get_most = tk_verbs.keeps ? short_get_most : 0;
+    size_t short_get_max = tk_verbs.links_pp > 1
+                               ? tk_min(tk_verbs.message_max, tk_verbs.spread_max[false])
+                               : tk_verbs.message_max;
+    tk_verbs.short_get_max = tk_verbs.keeps ? 0 : short_get_max;
+    tk_verbs.noted_get_max = tk_verbs.keeps ? short_get_max : 0;
 }
 
 static enum tk_status connect_fenced(uint32_t rank, bool is_fenced)
@@ -319,7 +319,7 @@ static enum tk_status connect_fenced(uint32_t rank, bool is_fenced)
     for (uint32_t k = 0; k < tk_verbs.links_pp; k++) {
         struct tk_link *link = tk_links_to(rank) + k;
         link->is_fenced = is_fenced;
-        link->short_put_most = is_fenced ? 0 : tk_verbs.inline_limit;
+        link->short_put_max = is_fenced ? 0 : tk_verbs.inline_limit;
     }
     if (is_fenced && !tk_verbs.fence_sink && tk_fence_sink_open() != TK_OK)
         return TK_FAIL;
@@ -421,7 +421,7 @@ const struct tk_transport *tk_verbs_transport(void)
     if (tk_verbs.links_pp == 1)
         return &tk_transport_verbs;
     several = tk_transport_verbs;
-    several.spread_min = tk_max(2 * tk_verbs.awaited_stripe, tk_verbs.spread_most[true] + 1);
+    several.spread_min = tk_max(2 * tk_verbs.awaited_stripe, tk_verbs.spread_max[true] + 1);
     if (tk_verbs.keeps) {
         several.send_short = tk_noting_send_short;
         several.send_small = tk_noting_send_small;

@@ -14,17 +14,17 @@
 #include "peer/peer.h"
 
 /* Chooses ports, makes completion queues, buffers and queue pairs for each peer that has no other
- * transport yet, at least one. Widens the card by the rails and fills them in. `turn` is our number
- * among the ranks of this host, by which equally near ports are dealt out. */
-enum tk_status tk_verbs_open(struct tk_card **card, uint32_t turn);
+ * transport yet, at least one. Widens the peer info by the rails and fills them in. `turn` is our
+ * number among the ranks of this host, by which equally near ports are dealt out. */
+enum tk_status tk_verbs_open(struct tk_peer_info **info, uint32_t turn);
 
-/* Have all ranks as many rails, by their cards? All come to the same answer; if it is no, rank 0
- * tells who found what. */
+/* Have all ranks as many rails, by their peer infos? All come to the same answer; if it is no, rank
+ * 0 tells who found what. */
 bool tk_verbs_agree(void);
 
-/* Connects queue pairs by the cards, and closes those to peers that have another transport by now;
- * ready to send and to receive afterwards (others may not be: fence first). `host_of` has for each
- * rank a number below the size of the job that those of its host share. */
+/* Connects queue pairs by the peer infos, and closes those to peers that have another transport by
+ * now; ready to send and to receive afterwards (others may not be: fence first). `host_of` has for
+ * each rank a number below the size of the job that those of its host share. */
 enum tk_status tk_verbs_connect(const uint32_t *host_of);
 
 /* As which peers are reached and polls are made, once tk_verbs_open() is through. */

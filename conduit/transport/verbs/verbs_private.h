@@ -31,9 +31,9 @@ enum {
     /* Apart in memory by a little more than their size: heads of all buffers would else fall into
      * the same few sets of the cache. Also what tk_room_size needs. */
     tk_buffer_stride = tk_buffer_size + TK_CACHE_LINE,
-    tk_inline_most = 512, /* inline sends are gathered on the stack; no device gains from more */
-    tk_links_most = 64,   /* to a peer: tk_rma.unfenced has a bit for each */
-    tk_quiet_most = 128, /* what is copied to be sent quietly: Shorts, and a few words of payload */
+    tk_inline_max = 512, /* inline sends are gathered on the stack; no device gains from more */
+    tk_links_max = 64,   /* to a peer: tk_rma.unfenced has a bit for each */
+    tk_quiet_max = 128,  /* what is copied to be sent quietly: Shorts, and a few words of payload */
     tk_poll_batch = 16   /* completions taken at a time: one cache line each on most devices */
 };
 
@@ -86,7 +86,7 @@ struct tk_link {
     uint32_t rail;             /* its index */
     bool is_fenced;            /* puts have reads behind them: see data/stripe.c */
     bool is_ready;             /* has the receive buffers of a primary link, or will at once */
-    size_t short_put_most;     /* bytes; inline_limit, or 0 where it is fenced */
+    size_t short_put_max;      /* bytes; inline_limit, or 0 where it is fenced */
     uint64_t carried, cost;    /* of large transfers: bytes times cost so far; of a byte */
     int credits;               /* requests that we may send now */
     int banked;                /* credits of the peer's that we hold back */
@@ -103,7 +103,7 @@ struct tk_link {
     struct ibv_sge quiet_sge;
     union {
         struct tk_short message;
-        char bytes[tk_quiet_most];
+        char bytes[tk_quiet_max];
     } quiet_data;
 
     struct tk_notes *notes; /* NULL: links do not stand in for each other */
@@ -154,11 +154,11 @@ struct tk_verbs {
     struct tk_link *links; /* links_pp in a row for each rank; ours are unused */
     struct tk_registration *segment;
     size_t inline_limit;   /* the least of all queue pairs */
-    size_t short_get_most; /* bytes of a get that needs no thought of other links */
-    size_t noted_get_most; /* the same where what is posted is noted; else 0 */
+    size_t short_get_max;  /* bytes of a get that needs no thought of other links */
+    size_t noted_get_max;  /* the same where what is posted is noted; else 0 */
     size_t stripe[2];      /* bytes of a piece; of gets, of puts */
     size_t awaited_stripe; /* of a put that somebody waits for */
-    size_t spread_most[2]; /* bytes of a get, a put that goes over one link whatever there are */
+    size_t spread_max[2];  /* bytes of a get, a put that goes over one link whatever there are */
     uint32_t message_max;  /* the least of all ports */
     bool pins;             /* see tk_verbs_pins() */
     bool keeps;            /* what is posted is noted, to be posted again over another link */

@@ -9,9 +9,9 @@
 #include "shca.h"
 
 enum {
-    page = 4096,     /* of whose addresses processors compare the low bits */
-    near = 512,      /* more than string instructions keep under way */
-    piece_most = 256 /* the C library reads all of it before it writes any */
+    page = 4096,    /* of whose addresses processors compare the low bits */
+    near = 512,     /* more than string instructions keep under way */
+    piece_max = 256 /* the C library reads all of it before it writes any */
 };
 
 /* Where the destination lies a little behind the source, modulo a page, each load of a long copy
@@ -20,7 +20,7 @@ enum {
 static void copy_long(char *d, const char *s, size_t n)
 {
     size_t behind = ((uintptr_t)d - (uintptr_t)s) % page;
-    size_t most = behind > 0 && behind < near ? piece_most : n;
+    size_t most = behind > 0 && behind < near ? piece_max : n;
 
     while (n > 0) {
         size_t piece = n < most ? n : most;

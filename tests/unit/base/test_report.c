@@ -17,7 +17,7 @@ static void before_start_up_the_program_is_named(void **state)
 {
     (void)state;
     unit_listen();
-    tk_complain("no %s", "luck");
+    tk_log_error("no %s", "luck");
     assert_string_equal(unit_heard(), "trunkline: no luck\n");
 }
 
@@ -25,11 +25,11 @@ static void speak_as_rank_3(void *unused)
 {
     (void)unused;
     tk_report_identity(3, 8, "node7");
-    tk_complain("a%d", 1);
-    tk_warn("b");
-    tk_tell("c");
+    tk_log_error("a%d", 1);
+    tk_log_warn("b");
+    tk_log_info("c");
     tk_verbose_error("d");
-    tk_complain_signal_safe("e");
+    tk_log_error_signal_safe("e");
 }
 
 static void afterwards_rank_and_host_are(void **state)
@@ -46,7 +46,7 @@ static void speak_alone(void *unused)
 {
     (void)unused;
     tk_report_identity(0, 1, "node7");
-    tk_complain("a");
+    tk_log_error("a");
 }
 
 static void a_job_of_one_needs_no_rank(void **state)
@@ -62,9 +62,9 @@ static void quiet_is_for_warnings_only(void **state)
     (void)state;
     unit_listen();
     tk_report_quiet(true);
-    tk_warn("warning");
-    tk_complain("error");
-    tk_tell("fact");
+    tk_log_warn("warning");
+    tk_log_error("error");
+    tk_log_info("fact");
     tk_report_quiet(false);
     assert_string_equal(unit_heard(), "trunkline: error\ntrunkline: fact\n");
 }
@@ -85,8 +85,8 @@ static void a_line_that_is_too_long_is_cut_and_still_ends(void **state)
     (void)state;
     memset(longer, 'x', sizeof(longer) - 1);
     unit_listen();
-    tk_complain("%s", longer);
-    tk_complain("next");
+    tk_log_error("%s", longer);
+    tk_log_error("next");
     const char *said = unit_heard();
     const char *end = strchr(said, '\n');
     assert_non_null(end);
@@ -100,7 +100,7 @@ static void no_text_from_a_signal_overruns(void **state)
     (void)state;
     memset(longer, 'x', sizeof(longer) - 1);
     unit_listen();
-    tk_complain_signal_safe(longer);
+    tk_log_error_signal_safe(longer);
     const char *said = unit_heard();
     assert_int_equal(strlen(said), strlen("trunkline: ") + 500 + 1);
     assert_int_equal(unit_lines(said), 1);
@@ -114,8 +114,8 @@ static void a_line_is_one_write(void **state)
     (void)state;
     assert_int_equal(socketpair(AF_UNIX, SOCK_DGRAM, 0, pair), 0);
     dup2(pair[0], STDERR_FILENO);
-    tk_complain("first %d", 1);
-    tk_warn("second");
+    tk_log_error("first %d", 1);
+    tk_log_warn("second");
     dup2(saved, STDERR_FILENO);
     ssize_t n = recv(pair[1], text, sizeof(text), MSG_DONTWAIT);
     assert_int_equal(n, strlen("trunkline: first 1\n"));
@@ -132,7 +132,7 @@ static void say_to_nobody(void *unused)
     (void)unused;
     signal(SIGPIPE, SIG_IGN);
     close(STDERR_FILENO);
-    tk_complain("nobody listens");
+    tk_log_error("nobody listens");
 }
 
 static void a_closed_standard_error_is_no_trouble(void **state)
@@ -158,7 +158,7 @@ static uint64_t time_of_complaint(uint32_t rank)
     tk_report_identity(rank, 8, "node");
     tk_report_starting(true);
     uint64_t start = tk_now();
-    tk_complain("one cause for all ranks");
+    tk_log_error("one cause for all ranks");
     return tk_now() - start;
 }
 

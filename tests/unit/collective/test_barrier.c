@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "collective/barrier.h"
-#include "collective/near.h"
+#include "collective/nbrhd.h"
 #include "fake_job.h"
 #include "message/message.h"
 #include "progress/progress.h"
@@ -100,7 +100,7 @@ static void obey(const struct order *order)
         outcome.in_order &= !tk_op_done(&ops[i]);
 }
 
-static struct tk_near_page *pages; /* by rank; seen by all */
+static struct tk_nbrhd_page *pages; /* by rank; seen by all */
 
 void *tk_shm_flags(uint32_t neighbour)
 {

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "collective/named.h"
-#include "collective/near.h"
+#include "collective/nbrhd.h"
 #include "fake_job.h"
 #include "message/message.h"
 #include "progress/progress.h"
@@ -31,7 +31,7 @@ static void need(bool truth, const char *what, int line)
     _exit(1);
 }
 
-static struct tk_near_page pages[ranks_max];
+static struct tk_nbrhd_page pages[ranks_max];
 static uint32_t number; /* of the barrier */
 
 void *tk_shm_flags(uint32_t neighbour)
@@ -60,7 +60,7 @@ static void open_job(uint32_t rank, uint32_t size)
     number = 0;
 }
 
-static void set_line(struct tk_near_line *line, uint32_t count, uint64_t kind, int id)
+static void set_line(struct tk_nbrhd_line *line, uint32_t count, uint64_t kind, int id)
 {
     atomic_store(&line->words[count & 1], kind << 32 | (uint32_t)id);
     atomic_store(&line->count, count);
@@ -186,7 +186,7 @@ static void a_leaf_tells_its_name_and_believes_the_root(void *unused)
         NEED(notify(ours));
         NEED(!done());
         NEED(atomic_load(&pages[3].named.up.count) == number);
-        NEED(tk_near_word(&pages[3].named.up, number) ==
+        NEED(tk_nbrhd_word(&pages[3].named.up, number) ==
              (kind_of(ours) << 32 | (uint32_t)id_of(ours)));
         set_line(&pages[0].named.down, number, kind_of(all), id_of(all));
         NEED(done());

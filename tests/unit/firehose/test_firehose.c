@@ -499,8 +499,8 @@ static void *sleep_on(void *unused)
 /* The thread that watches has begun, with descriptors of its own. */
 static bool is_apart(void)
 {
-    enum { ms_most = 5000 };
-    for (int ms = 0; ms < ms_most && !tk_monitor_news.is_apart; ms++)
+    enum { ms_max = 5000 };
+    for (int ms = 0; ms < ms_max && !tk_monitor_news.is_apart; ms++)
         usleep(1000);
     return tk_monitor_news.is_apart;
 }

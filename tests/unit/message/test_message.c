@@ -549,7 +549,7 @@ static void a_message_for_nobody_ends_the_program(void **state)
 static void a_tag_says_of_a_short_what_a_head_does(void **state)
 {
     (void)state;
-    for (unsigned n = 0; n <= tk_tag_args_most; n++) {
+    for (unsigned n = 0; n <= tk_tag_args_max; n++) {
         memset(&got, 0, sizeof(got));
         tk_deliver_short(tk_peer(3), tk_tag(n % 2, n, (uint8_t)(short_base + n)), arguments);
         assert_handled(n, 0);

@@ -62,31 +62,32 @@ enum tk_status tk_bootstrap_fence(void (*poll)(void), uint64_t deadline)
     return fence_fails ? TK_FAIL : TK_OK;
 }
 
-/* ---- cards of others */
+/* ---- peer infos of others */
 
 enum { rails = 2, links = 3 };
 
-static const size_t card_size = sizeof(struct tk_card) + rails * sizeof(struct tk_port_address) +
+static const size_t card_size = sizeof(struct tk_peer_info) +
+                                rails * sizeof(struct tk_port_address) +
                                 ranks * links * sizeof(uint32_t);
 
-static struct tk_card *new_card(uint32_t rank)
+static struct tk_peer_info *new_info(uint32_t rank)
 {
-    struct tk_card *card = calloc(1, card_size);
-    card->pid = 500 + rank;
-    card->ranks = ranks;
-    card->version = tk_card_version;
-    card->rails = rails;
-    card->links = links;
-    assert_int_equal(tk_card_size(card), card_size);
-    strcpy(card->mode, TK_MODE_NAME);
-    card->settings_hash = tk_settings_job_hash();
-    snprintf(card->host.name, sizeof(card->host.name), "node%u", rank);
-    return card;
+    struct tk_peer_info *info = calloc(1, card_size);
+    info->pid = 500 + rank;
+    info->ranks = ranks;
+    info->version = tk_peer_info_version;
+    info->rails = rails;
+    info->links = links;
+    assert_int_equal(tk_peer_info_size(info), card_size);
+    strcpy(info->mode, TK_MODE_NAME);
+    info->settings_hash = tk_settings_job_hash();
+    snprintf(info->host.name, sizeof(info->host.name), "node%u", rank);
+    return info;
 }
 
-static void publish_card(const struct tk_card *card, uint32_t rank, size_t size)
+static void publish_info(const struct tk_peer_info *info, uint32_t rank, size_t size)
 {
-    publish(rank, "tk.card", card, size);
+    publish(rank, "tk.card", info, size);
 }
 
 /* A healthy job of which this process is rank 1. */
@@ -100,10 +101,10 @@ static int set_up(void **state)
     tk_peers.rails = rails;
     tk_peers.rail_to[3] = 1;
     for (uint32_t r = 0; r < ranks; r++) {
-        struct tk_card *card = new_card(r);
+        struct tk_peer_info *info = new_info(r);
         if (r != 1)
-            publish_card(card, r, card_size);
-        free(card);
+            publish_info(info, r, card_size);
+        free(info);
     }
     char *text = tk_settings_job_text();
     publish(0, "tk.settings", text, strlen(text));
@@ -114,19 +115,19 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     (void)state;
-    tk_cards_drop();
+    tk_peer_info_drop_all();
     free(tk_peers.at);
     return 0;
 }
 
 static enum tk_status exchange(const char **said)
 {
-    struct tk_card *mine = new_card(1);
+    struct tk_peer_info *mine = new_info(1);
     mine->version = 0;
     mine->settings_hash = 0;
     memset(mine->mode, 0, sizeof(mine->mode));
     unit_listen();
-    enum tk_status status = tk_cards_exchange(mine);
+    enum tk_status status = tk_peer_info_exchange_all(mine);
     *said = unit_heard();
     free(mine);
     return status;
@@ -149,7 +150,7 @@ static void a_table_knows_ranks_and_nothing_else(void **state)
         assert_int_equal(tk_peer(r)->segment_size, 0);
     }
     assert_int_equal(tk_peers.me, 1);
-    assert_null(tk_card_of(2));
+    assert_null(tk_peer_info_of(2));
 }
 
 static void everybodys_card_is_learnt_with_one_fence(void **state)
@@ -164,7 +165,7 @@ static void everybodys_card_is_learnt_with_one_fence(void **state)
         snprintf(host, sizeof(host), "node%u", r);
         assert_string_equal(tk_peer(r)->host, host);
         assert_int_equal(tk_peer(r)->pid, 500 + r);
-        assert_string_equal(tk_host_card_of(r)->name, host);
+        assert_string_equal(tk_host_info_of(r)->name, host);
     }
 }
 
@@ -176,11 +177,11 @@ static void our_own_card_is_completed_and_published(void **state)
     (void)state;
     exchange(&said);
     assert_int_equal(tk_bootstrap_get(1, "tk.card", &blob, &size), TK_OK);
-    struct tk_card *card = blob;
+    struct tk_peer_info *info = blob;
     assert_int_equal(size, card_size);
-    assert_int_equal(card->version, tk_card_version);
-    assert_string_equal(card->mode, TK_MODE_NAME);
-    assert_true(card->settings_hash == tk_settings_job_hash());
+    assert_int_equal(info->version, tk_peer_info_version);
+    assert_string_equal(info->mode, TK_MODE_NAME);
+    assert_true(info->settings_hash == tk_settings_job_hash());
     free(blob);
 }
 
@@ -188,36 +189,36 @@ static void host_names_end_even_if_their_sender_forgot(void **state)
 {
     const char *said;
     (void)state;
-    struct tk_card *card = new_card(2);
-    memset(card->host.name, 'x', sizeof(card->host.name));
-    memset(card->host.id, 'y', sizeof(card->host.id));
-    publish_card(card, 2, card_size);
-    free(card);
+    struct tk_peer_info *info = new_info(2);
+    memset(info->host.name, 'x', sizeof(info->host.name));
+    memset(info->host.id, 'y', sizeof(info->host.id));
+    publish_info(info, 2, card_size);
+    free(info);
     assert_int_equal(exchange(&said), TK_OK);
     assert_int_equal(strlen(tk_peer(2)->host), tk_host_name_max - 1);
-    assert_int_equal(strlen(tk_host_card_of(2)->id), tk_host_id_max - 1);
+    assert_int_equal(strlen(tk_host_info_of(2)->id), tk_host_id_max - 1);
 }
 
 static void another_version_is_named(void **state)
 {
     (void)state;
-    struct tk_card *card = new_card(3);
-    card->version = tk_card_version + 1;
-    publish_card(card, 3, card_size);
-    free(card);
+    struct tk_peer_info *info = new_info(3);
+    info->version = tk_peer_info_version + 1;
+    publish_info(info, 3, card_size);
+    free(info);
     assert_refused("rank 3 runs another version of this library; build all programs");
 }
 
 static void a_card_cut_short_is_another_version(void **state)
 {
-    static const size_t cuts[] = {0, 1, 4, 20, sizeof(struct tk_card) - 1};
+    static const size_t cuts[] = {0, 1, 4, 20, sizeof(struct tk_peer_info) - 1};
     (void)state;
     for (size_t i = 0; i < sizeof(cuts) / sizeof(cuts[0]); i++) {
-        struct tk_card *card = new_card(3);
-        publish_card(card, 3, cuts[i]);
-        free(card);
+        struct tk_peer_info *info = new_info(3);
+        publish_info(info, 3, cuts[i]);
+        free(info);
         assert_refused("rank 3 runs another version");
-        tk_cards_drop();
+        tk_peer_info_drop_all();
     }
 }
 
@@ -227,24 +228,24 @@ static void a_card_for_another_number_of_ranks_is_refused(void **state)
     static const uint32_t counts[] = {0, 1, ranks - 1, ranks + 1, UINT32_MAX};
     (void)state;
     for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
-        struct tk_card *card = new_card(2);
+        struct tk_peer_info *info = new_info(2);
         bool is_small = counts[i] < ranks;
-        card->ranks = counts[i];
-        publish_card(card, 2, is_small ? tk_card_size(card) : card_size);
-        free(card);
+        info->ranks = counts[i];
+        publish_info(info, 2, is_small ? tk_peer_info_size(info) : card_size);
+        free(info);
         assert_refused("rank 2 runs another version");
-        tk_cards_drop();
+        tk_peer_info_drop_all();
     }
 }
 
 static void another_threading_mode_is_named(void **state)
 {
     (void)state;
-    struct tk_card *card = new_card(0);
-    memset(card->mode, 0, sizeof(card->mode));
-    strcpy(card->mode, "parsync");
-    publish_card(card, 0, card_size);
-    free(card);
+    struct tk_peer_info *info = new_info(0);
+    memset(info->mode, 0, sizeof(info->mode));
+    strcpy(info->mode, "parsync");
+    publish_info(info, 0, card_size);
+    free(info);
     assert_refused("rank 0 was linked for threading mode 'parsync', this rank for '" TK_MODE_NAME
                    "'");
 }
@@ -269,10 +270,10 @@ static void who_differs_from_rank_0_reports_it_alone(void **state)
 {
     const char *said;
     (void)state;
-    struct tk_card *card = new_card(3);
-    card->settings_hash++;
-    publish_card(card, 3, card_size);
-    free(card);
+    struct tk_peer_info *info = new_info(3);
+    info->settings_hash++;
+    publish_info(info, 3, card_size);
+    free(info);
     assert_int_equal(exchange(&said), TK_FAIL);
     assert_string_equal(said, "");
 }
@@ -440,7 +441,7 @@ static void a_peer_costs_no_more_than_planned(void **state)
     (void)state;
     assert_true(sizeof(struct tk_peer) <= 64);
     assert_true(sizeof(struct tk_link) <= 448);
-    assert_true(sizeof(struct tk_card) <= 320);
+    assert_true(sizeof(struct tk_peer_info) <= 320);
     assert_true(sizeof(struct tk_work) <= 64);
     assert_true(sizeof(struct tk_buffer) <= 80);
     assert_int_equal(sizeof(struct tk_message_head), 8); /* on the wire */

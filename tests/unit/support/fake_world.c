@@ -14,7 +14,7 @@ struct node {
 };
 
 struct tk_peers tk_peers;
-struct tk_card *world_cards[world_max];
+struct tk_peer_info *world_cards[world_max];
 
 int world_distance[fake_devices_max], world_part;
 unsigned world_looks;
@@ -45,7 +45,7 @@ uint32_t world_hosts[world_max] = {0, 1, 2, 3, 4, 5, 6, 7};
 static struct node nodes[world_max];
 static uint32_t world_size, being;
 
-const struct tk_card *tk_card_of(uint32_t rank)
+const struct tk_peer_info *tk_peer_info_of(uint32_t rank)
 {
     return world_cards[rank];
 }
@@ -63,11 +63,11 @@ void world_peers(uint32_t rank, uint32_t size)
             (struct tk_peer){.rank = r, .pid = (int)(1000 + r), .host = hosts[r % world_max]};
 }
 
-struct tk_card *world_card(uint32_t size)
+struct tk_peer_info *world_info(uint32_t size)
 {
-    struct tk_card *card = calloc(1, sizeof(struct tk_card));
-    card->ranks = size;
-    return card;
+    struct tk_peer_info *info = calloc(1, sizeof(struct tk_peer_info));
+    info->ranks = size;
+    return info;
 }
 
 static void save(struct node *node)
@@ -93,7 +93,7 @@ static void open_rank(uint32_t rank, size_t segment)
     for (uint32_t r = 0; r < world_size; r++)
         if (r != rank && world_group && r / world_group == rank / world_group)
             tk_peer(r)->transport = &near;
-    world_cards[rank] = world_card(world_size);
+    world_cards[rank] = world_info(world_size);
     assert_int_equal(tk_verbs_open(&world_cards[rank], rank), TK_OK);
     if (segment > 0) {
         assert_int_equal(tk_area_open(&tk_segment_area, "segment", segment, false), TK_OK);

@@ -43,11 +43,11 @@ void world_settle(void);
 /* A put or a get of the first bytes of rank 0's segment, to or from the same of rank 1's. */
 enum tk_status world_start(struct tk_op *op, struct tk_rma *rma, bool is_put, size_t nbytes);
 
-/* Cards as peers would publish them: the fake of peer/card.c. */
-extern struct tk_card *world_cards[world_max];
+/* Cards as peers would publish them: the fake of peer/peer_info.c. */
+extern struct tk_peer_info *world_cards[world_max];
 
 /* Makes tk_peers a job of `size` with this process as `rank`, and nobody connected. */
 void world_peers(uint32_t rank, uint32_t size);
-struct tk_card *world_card(uint32_t size);
+struct tk_peer_info *world_info(uint32_t size);
 
 #endif

@@ -137,7 +137,7 @@ static void inline_calls_go_to_neighbours_by_the_team_and_to_nobody_by_a_pair(vo
     for (gex_EP_Index_t e = 0; e < GASNET_MAXEPS; e++) {
         const uintptr_t *shifts = *(uintptr_t **)tk_pair(e, e);
         for (uint32_t r = 0; r < ranks; r++)
-            assert_int_equal(shifts[r], tk_far);
+            assert_int_equal(shifts[r], tk_unmapped);
     }
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The host map, from cards as other ranks would send them, and what our own card says. */
+ * The host map, from peer infos as other ranks would send them, and what our own peer info says. */
 #include "config.h"
 
 #include <unistd.h>
@@ -10,11 +10,11 @@
 
 enum { ranks_max = 1024 };
 
-static struct tk_host_card cards[ranks_max];
+static struct tk_host_info infos[ranks_max];
 
-static const struct tk_host_card *card_of(uint32_t rank)
+static const struct tk_host_info *info_of(uint32_t rank)
 {
-    return &cards[rank];
+    return &infos[rank];
 }
 
 /* host_of[r] is a letter for each rank: "abab" is two hosts, interleaved. */
@@ -23,8 +23,8 @@ static void build(const char *hosts, uint32_t me)
     free(tk_topology.host_of);
     free(tk_topology.local_ranks);
     for (size_t r = 0; hosts[r]; r++)
-        snprintf(cards[r].id, sizeof(cards[r].id), "boot-id host-%c", hosts[r]);
-    assert_int_equal(tk_topology_build(me, (uint32_t)strlen(hosts), card_of), TK_OK);
+        snprintf(infos[r].id, sizeof(infos[r].id), "boot-id host-%c", hosts[r]);
+    assert_int_equal(tk_topology_build(me, (uint32_t)strlen(hosts), info_of), TK_OK);
 }
 
 static void one_rank_is_one_host(void **state)
@@ -65,10 +65,10 @@ static void a_host_for_each_rank_works_too(void **state)
 {
     (void)state;
     for (unsigned r = 0; r < ranks_max; r++)
-        snprintf(cards[r].id, sizeof(cards[r].id), "host-%u", r);
+        snprintf(infos[r].id, sizeof(infos[r].id), "host-%u", r);
     free(tk_topology.host_of);
     free(tk_topology.local_ranks);
-    assert_int_equal(tk_topology_build(1000, ranks_max, card_of), TK_OK);
+    assert_int_equal(tk_topology_build(1000, ranks_max, info_of), TK_OK);
     assert_int_equal(tk_topology.hosts, ranks_max);
     assert_int_equal(tk_topology.my_host, 1000);
     assert_int_equal(tk_topology.local_size, 1);
@@ -78,12 +78,12 @@ static void a_host_for_each_rank_works_too(void **state)
 static void hosts_differ_when_any_part_of_their_ids_does(void **state)
 {
     (void)state;
-    strcpy(cards[0].id, "boot-1 node");
-    strcpy(cards[1].id, "boot-2 node");
-    strcpy(cards[2].id, "boot-1 node2");
+    strcpy(infos[0].id, "boot-1 node");
+    strcpy(infos[1].id, "boot-2 node");
+    strcpy(infos[2].id, "boot-1 node2");
     free(tk_topology.host_of);
     free(tk_topology.local_ranks);
-    assert_int_equal(tk_topology_build(0, 3, card_of), TK_OK);
+    assert_int_equal(tk_topology_build(0, 3, info_of), TK_OK);
     assert_int_equal(tk_topology.hosts, 3);
 }
 
@@ -107,13 +107,13 @@ static void more_ranks_than_cpus_is_oversubscribed(void **state)
     assert_true(tk_topology.oversubscribed);
 }
 
-static struct tk_host_card describe(const char *setting)
+static struct tk_host_info describe(const char *setting)
 {
-    struct tk_host_card card;
-    memset(&card, 'x', sizeof(card));
+    struct tk_host_info info;
+    memset(&info, 'x', sizeof(info));
     unit_settings(setting, NULL);
-    assert_int_equal(tk_topology_describe(&card), TK_OK);
-    return card;
+    assert_int_equal(tk_topology_describe(&info), TK_OK);
+    return info;
 }
 
 static void host_detect_decides_what_makes_a_host(void **state)
@@ -121,26 +121,26 @@ static void host_detect_decides_what_makes_a_host(void **state)
     char name[tk_host_name_max] = "", id[32];
     (void)state;
     gethostname(name, sizeof(name) - 1);
-    struct tk_host_card card = describe("GASNET_HOST_DETECT=hostname");
-    assert_string_equal(card.id, name);
-    card = describe("GASNET_HOST_DETECT=gethostid");
+    struct tk_host_info info = describe("GASNET_HOST_DETECT=hostname");
+    assert_string_equal(info.id, name);
+    info = describe("GASNET_HOST_DETECT=gethostid");
     snprintf(id, sizeof(id), "%lx", (unsigned long)gethostid());
-    assert_string_equal(card.id, id);
-    card = describe("GASNET_HOST_DETECT=conduit");
-    assert_string_equal(card.name, name);
-    assert_true(strlen(card.id) > 36); /* boot id, blank, name */
-    unit_assert_says(card.id, name);
+    assert_string_equal(info.id, id);
+    info = describe("GASNET_HOST_DETECT=conduit");
+    assert_string_equal(info.name, name);
+    assert_true(strlen(info.id) > 36); /* boot id, blank, name */
+    unit_assert_says(info.id, name);
 }
 
 /* Cards are compared and hashed as bytes elsewhere; stack contents must not leave the process. */
 static void a_card_has_no_stray_bytes(void **state)
 {
     (void)state;
-    struct tk_host_card card = describe(NULL);
-    for (size_t i = strlen(card.name); i < sizeof(card.name); i++)
-        assert_int_equal(card.name[i], 0);
-    for (size_t i = strlen(card.id); i < sizeof(card.id); i++)
-        assert_int_equal(card.id[i], 0);
+    struct tk_host_info info = describe(NULL);
+    for (size_t i = strlen(info.name); i < sizeof(info.name); i++)
+        assert_int_equal(info.name[i], 0);
+    for (size_t i = strlen(info.id); i < sizeof(info.id); i++)
+        assert_int_equal(info.id[i], 0);
 }
 
 /* ---- neighbourhoods */

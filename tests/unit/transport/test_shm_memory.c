@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A neighbour's memory, found by pid, descriptor, inode and nonce: what is not what its card told
- * of is refused with a line that names the neighbour. Both ranks are this very process; cards are
- * this test's. */
+ * A neighbour's memory, found by pid, descriptor, inode and nonce: what is not what its peer info
+ * told of is refused with a line that names the neighbour. Both ranks are this very process; peer
+ * infos are this test's. */
 #include "config.h"
 
 #include <sys/mman.h>
@@ -17,7 +17,7 @@
 #include "transport/transport.h"
 #include "unit.h"
 
-/* ---- what lies below: no launcher, and cards */
+/* ---- what lies below: no launcher, and peer infos */
 
 struct tk_bootstrap tk_bootstrap = {.rank = 0, .size = 2};
 
@@ -39,14 +39,14 @@ enum tk_status tk_bootstrap_get(uint32_t rank, const char *key, void **blob, siz
     return TK_FAIL;
 }
 
-static struct tk_card mine, theirs;
+static struct tk_peer_info mine, theirs;
 
-const struct tk_card *tk_card_of(uint32_t rank)
+const struct tk_peer_info *tk_peer_info_of(uint32_t rank)
 {
     return rank == 0 ? &mine : &theirs;
 }
 
-static const struct tk_host_card *one_host(uint32_t rank)
+static const struct tk_host_info *one_host(uint32_t rank)
 {
     (void)rank;
     return &mine.host;

@@ -105,11 +105,11 @@ static void a_card_names_a_queue_pair_for_each_peer(void **state)
     fake_reset();
     unit_settings(NULL, NULL);
     world_open(3, 0);
-    assert_int_equal(tk_card_qps(world_cards[0], 1)[0], world_link(0, 1)->qp->qp_num);
-    assert_int_equal(tk_card_qps(world_cards[0], 2)[0], world_link(0, 2)->qp->qp_num);
-    assert_string_equal(tk_card_rail(world_cards[0], 0)->device, "fake0");
+    assert_int_equal(tk_peer_info_qps(world_cards[0], 1)[0], world_link(0, 1)->qp->qp_num);
+    assert_int_equal(tk_peer_info_qps(world_cards[0], 2)[0], world_link(0, 2)->qp->qp_num);
+    assert_string_equal(tk_peer_info_rail(world_cards[0], 0)->device, "fake0");
     assert_int_equal(fake_attr(world_link(0, 2)->qp, IBV_QPS_RTR)->dest_qp_num,
-                     tk_card_qps(world_cards[2], 0)[0]);
+                     tk_peer_info_qps(world_cards[2], 0)[0]);
     world_close();
 }
 
@@ -126,7 +126,7 @@ static void who_is_reached_another_way_costs_nothing(void **state)
     assert_int_equal(total_credits(), 2 * 5);
     assert_int_equal(tk_verbs.depth_total, 2 * 10);
     assert_null(world_link(0, 1)->qp);
-    assert_int_equal(tk_card_qps(world_cards[0], 1)[0], 0);
+    assert_int_equal(tk_peer_info_qps(world_cards[0], 1)[0], 0);
     assert_string_equal(tk_peer(2)->transport->name, "near");
     assert_ptr_equal(tk_peer(3)->transport, &tk_transport_verbs);
     world_close();
@@ -151,7 +151,7 @@ static void the_device_decides_how_much_is_inline(void **state)
     fake.inline_max = 1024;
     unit_settings("GASNET_INLINESEND_LIMIT=-1", NULL);
     world_open(2, 0);
-    assert_int_equal(tk_verbs.inline_limit, tk_inline_most);
+    assert_int_equal(tk_verbs.inline_limit, tk_inline_max);
     world_close();
 }
 
@@ -228,7 +228,7 @@ static unsigned open_files(void)
 /* Opens a rank of three, attached, with `call` failing after `allowed` calls. */
 static enum tk_status open_failing(enum fake_call call, int allowed, const char **said)
 {
-    struct tk_card *card = world_card(3);
+    struct tk_peer_info *info = world_info(3);
     static char memory[4096];
     struct tk_region region = {.base = memory, .size = sizeof(memory)};
     fake_reset();
@@ -236,10 +236,10 @@ static enum tk_status open_failing(enum fake_call call, int allowed, const char 
     fake.failing[call].error = ENOMEM;
     world_peers(0, 3);
     unit_listen();
-    enum tk_status status = tk_verbs_open(&card, 0);
-    if (status == TK_OK && card->rails == 0) {
+    enum tk_status status = tk_verbs_open(&info, 0);
+    if (status == TK_OK && info->rails == 0) {
         /* As tk_verbs_agree() does for all ranks together. */
-        tk_rails_tell_none(tk_card_unused(card));
+        tk_rails_tell_none(tk_peer_info_unused(info));
         status = TK_FAIL;
     }
     if (status == TK_OK)
@@ -248,7 +248,7 @@ static enum tk_status open_failing(enum fake_call call, int allowed, const char 
         tk_verbs_use_segment(&region);
     *said = unit_heard();
     tk_verbs_close();
-    free(card);
+    free(info);
     free(tk_peers.at);
     free(tk_peers.rail_to);
     free(tk_peers.keys);
@@ -283,21 +283,21 @@ static void whatever_fails_is_told_once_and_leaves_nothing(void **state)
 
 static void a_device_with_short_queues_is_told_with_the_remedy(void **state)
 {
-    struct tk_card *card = world_card(3);
+    struct tk_peer_info *info = world_info(3);
     (void)state;
     fake_reset();
     fake.attr.max_qp_wr = 16;
     unit_settings(NULL, NULL);
     world_peers(0, 3);
     unit_listen();
-    enum tk_status status = tk_verbs_open(&card, 0);
+    enum tk_status status = tk_verbs_open(&info, 0);
     const char *said = unit_heard();
     assert_int_equal(status, TK_FAIL);
     unit_assert_says(said, "fake0 allows 16 work requests in a queue: lower "
                            "GASNET_NETWORKDEPTH_PP (24) or GASNET_AM_CREDITS_PP (12)");
     tk_verbs_close();
     assert_int_equal(fake.contexts, 0);
-    free(card);
+    free(info);
     free(tk_peers.at);
     free(tk_peers.rail_to);
     free(tk_peers.keys);

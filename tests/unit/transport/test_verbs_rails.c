@@ -83,7 +83,7 @@ static void one_link_of_a_pair_has_the_messages(void **state)
 {
     (void)state;
     assert_one_has_messages("GASNET_IBV_FAILOVER=0", 0);
-    assert_one_has_messages("GASNET_IBV_FAILOVER=1", tk_notice_buffers_most);
+    assert_one_has_messages("GASNET_IBV_FAILOVER=1", tk_notice_buffers_max);
 }
 
 static void each_device_knows_the_segment(void **state)
@@ -415,16 +415,16 @@ static void more_links_than_there_are_bits_are_refused(void **state)
     unit_settings(NULL, NULL);
     tk_settings.num_qps = 65; /* as so many ports would be */
     world_peers(0, 2);
-    struct tk_card *card = world_card(2);
+    struct tk_peer_info *info = world_info(2);
     unit_listen();
-    enum tk_status status = tk_verbs_open(&card, 0);
+    enum tk_status status = tk_verbs_open(&info, 0);
     const char *said = unit_heard();
     assert_int_equal(status, TK_FAIL);
     assert_int_equal(unit_lines(said), 1);
     unit_assert_says(said, "65 queue pairs to each peer (1 ports, GASNET_NUM_QPS=65) are more than "
                            "64");
     tk_verbs_close();
-    free(card);
+    free(info);
     free(tk_peers.at);
     free(tk_peers.rail_to);
     free(tk_peers.keys);
@@ -477,12 +477,12 @@ static void only_puts_to_such_a_host_have_reads(void **state)
     world_open(3, segment_size);
     assert_true(link_to(0, 1, 0)->is_fenced && link_to(0, 2, 0)->is_fenced);
     assert_false(link_to(1, 0, 0)->is_fenced);
-    assert_int_equal(link_to(0, 1, 0)->short_put_most, 0);
+    assert_int_equal(link_to(0, 1, 0)->short_put_max, 0);
     assert_int_equal(start(true, 8), TK_OK);
     assert_int_equal(sends(0), 2);
     end(8);
     world_be(1);
-    assert_true(link_to(1, 0, 0)->short_put_most > 0);
+    assert_true(link_to(1, 0, 0)->short_put_max > 0);
     tk_op_init(&op);
     tk_counter_add(&op.pending, 1);
     assert_true(tk_verbs_put(tk_peer(0), &op, (uintptr_t)world_segment(0), world_segment(1), 8));
@@ -494,20 +494,20 @@ static void only_puts_to_such_a_host_have_reads(void **state)
 
 /* ---- agreement ---- */
 
-static void put_card(uint32_t rank, const char *host, uint32_t rails, const char *unused)
+static void put_info(uint32_t rank, const char *host, uint32_t rails, const char *unused)
 {
-    struct tk_card wide = {.ranks = 5, .rails = rails, .links = rails};
+    struct tk_peer_info wide = {.ranks = 5, .rails = rails, .links = rails};
     wide.unused_size = (uint32_t)strlen(unused) + 1;
     snprintf(wide.host.name, sizeof(wide.host.name), "%s", host);
-    struct tk_card *card = calloc(1, tk_card_size(&wide));
-    *card = wide;
+    struct tk_peer_info *info = calloc(1, tk_peer_info_size(&wide));
+    *info = wide;
     for (uint32_t i = 0; i < rails; i++) {
-        struct tk_port_address *a = tk_card_rail(card, i);
+        struct tk_port_address *a = tk_peer_info_rail(info, i);
         snprintf(a->device, sizeof(a->device), "mlx5_%u", i);
         a->port = 1;
     }
-    strcpy(tk_card_unused(card), unused);
-    world_cards[rank] = card;
+    strcpy(tk_peer_info_unused(info), unused);
+    world_cards[rank] = info;
 }
 
 static const char *said_by(uint32_t rank, bool expected)
@@ -527,12 +527,12 @@ static void different_numbers_are_told_in_one_table(void **state)
 {
     (void)state;
     for (uint32_t r = 0; r < 5; r++)
-        put_card(r, r < 3 ? "a" : "b", 2, "");
+        put_info(r, r < 3 ? "a" : "b", 2, "");
     assert_string_equal(said_by(0, true), "");
     free(world_cards[2]);
     free(world_cards[4]);
-    put_card(2, "a", 1, "mlx5_1:1 is down");
-    put_card(4, "b", 2, "");
+    put_info(2, "a", 1, "mlx5_1:1 is down");
+    put_info(4, "b", 2, "");
     assert_string_equal(said_by(1, false), "");
     const char *said = said_by(0, false);
     assert_int_equal(unit_lines(said), 4);
@@ -549,8 +549,8 @@ static void so_are_different_kinds(void **state)
 {
     (void)state;
     for (uint32_t r = 0; r < 5; r++)
-        put_card(r, r < 3 ? "a" : "b", 2, "");
-    tk_card_rail(world_cards[3], 1)->is_ethernet = 1;
+        put_info(r, r < 3 ? "a" : "b", 2, "");
+    tk_peer_info_rail(world_cards[3], 1)->is_ethernet = 1;
     assert_string_equal(said_by(4, false), "");
     const char *said = said_by(0, false);
     assert_int_equal(unit_lines(said), 4);
@@ -559,7 +559,7 @@ static void so_are_different_kinds(void **state)
     unit_assert_says(said, "ranks 0-2 ");
     unit_assert_says(said, "2: mlx5_0:1+mlx5_1:1 (InfiniBand and Ethernet)\n");
     for (uint32_t r = 0; r < 5; r++)
-        tk_card_rail(world_cards[r], 1)->is_ethernet = 1;
+        tk_peer_info_rail(world_cards[r], 1)->is_ethernet = 1;
     assert_string_equal(said_by(0, true), "");
     for (uint32_t r = 0; r < 5; r++)
         free(world_cards[r]);

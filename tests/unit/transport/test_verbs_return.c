@@ -93,7 +93,7 @@ static void assert_all_carry(void)
     world_be(0);
     size_t nbytes = (size_t)tk_verbs.links_pp * 4 * stripe;
     memset(world_segment(1), 0, nbytes);
-    int before[tk_links_most];
+    int before[tk_links_max];
     for (uint32_t k = 0; k < tk_verbs.links_pp; k++)
         before[k] = fake_sends(qp_of(0, k));
     assert_int_equal(world_start(&op, &rma, true, nbytes), TK_OK);
@@ -492,7 +492,7 @@ static void who_leaves_opens_nothing(void **state)
 
 /* ---- all of it at random ---- */
 
-enum { slots = 8, slot_size = 100000, steps = 4000, links_most = 4 };
+enum { slots = 8, slot_size = 100000, steps = 4000, links_max = 4 };
 
 static struct {
     struct tk_op op;
@@ -615,7 +615,7 @@ static unsigned total_deaths, total_returns;
 static void run_at_random(uint64_t seed)
 {
     struct unit_random random = unit_random(seed);
-    unsigned links = 2 + unit_below(&random, links_most - 1), deaths = 0;
+    unsigned links = 2 + unit_below(&random, links_max - 1), deaths = 0;
     unsigned backs = unit_below(&random, 4); /* how often a port is back; in some runs never */
     char qps[32], depth[40];
     snprintf(qps, sizeof(qps), "GASNET_NUM_QPS=%u", links);

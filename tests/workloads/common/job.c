@@ -153,7 +153,7 @@ void wl_stop(void)
 struct verdict {
     int32_t parsed;
     uint64_t hash;
-    char why[wl_why_most];
+    char why[wl_why_max];
 };
 
 static _Noreturn void help(const struct wl_program *program)
@@ -297,7 +297,7 @@ void wl_job_describe(struct wl_report *r, const struct wl_program *program, cons
 
 static bool write_files(const struct wl_report *r, const struct wl_common *common)
 {
-    char why[wl_why_most];
+    char why[wl_why_max];
     if (common->json && !wl_report_write_json(r, common->json, why, sizeof(why))) {
         wl_say("%s", why);
         return false;

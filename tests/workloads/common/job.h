@@ -14,9 +14,9 @@
 #include "report.h"
 
 #if GASNET_SEQ
-enum { wl_threads_most = 1 };
+enum { wl_threads_max = 1 };
 #else
-enum { wl_threads_most = 256 };
+enum { wl_threads_max = 256 };
 #endif
 
 enum { wl_exit_pass = 0, wl_exit_fail = 1, wl_exit_bad = 2, wl_exit_skip = 77 };

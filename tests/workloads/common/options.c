@@ -163,8 +163,8 @@ enum wl_parsed wl_options_parse(const struct wl_program *program, int argc, char
     struct parsing p = {program, values, why, size};
     uint64_t seen = 0;
     why[0] = 0;
-    if (program->count > wl_options_most) {
-        snprintf(why, size, "more than %d options in the table", wl_options_most);
+    if (program->count > wl_options_max) {
+        snprintf(why, size, "more than %d options in the table", wl_options_max);
         return wl_refused;
     }
     if (!set_standards(&p))

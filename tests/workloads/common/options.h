@@ -42,7 +42,7 @@ struct wl_program {
 };
 
 enum wl_parsed { wl_run, wl_help, wl_refused };
-enum { wl_options_most = 64, wl_why_most = 512 };
+enum { wl_options_max = 64, wl_why_max = 512 };
 
 /* Fills `values`, defaults first. *given (may be NULL) has a bit for each option that was on the
  * command line, by its place in the table. On wl_refused `why` holds one line, without newline. */

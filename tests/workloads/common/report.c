@@ -156,7 +156,7 @@ void wl_report_interval_of(struct wl_report *r, const char *name, const double *
     struct wl_run *run = &r->runs[r->count - 1];
     struct wl_interval *interval = &run->intervals[run->interval_count - 1];
     double *mine = calloc(count + 1, sizeof(*mine));
-    if (!mine || interval->role_count == wl_roles_most)
+    if (!mine || interval->role_count == wl_roles_max)
         abort();
     memcpy(mine, mops, count * sizeof(*mine));
     interval->roles[interval->role_count].name = name;

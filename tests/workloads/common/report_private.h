@@ -11,7 +11,7 @@ struct wl_entry {
     bool quoted; /* text; otherwise a number, true, false or null */
 };
 
-enum { wl_roles_most = 2 };
+enum { wl_roles_max = 2 };
 
 struct wl_interval {
     double at_s, mops;
@@ -19,7 +19,7 @@ struct wl_interval {
         const char *name;
         double *mops;
         size_t count;
-    } roles[wl_roles_most];
+    } roles[wl_roles_max];
     size_t role_count;
 };
 

@@ -48,7 +48,7 @@ static bool related(void *values, uint64_t given, char *why, size_t size)
 static const struct wl_program program = {"sample", "A sample.", table,
                                           sizeof(table) / sizeof(*table), related};
 static struct sample values;
-static char why[wl_why_most];
+static char why[wl_why_max];
 static uint64_t given;
 
 static enum wl_parsed parse(const char *line)

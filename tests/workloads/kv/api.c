@@ -102,10 +102,10 @@ static uint32_t part(char *data, size_t *left, char **ends)
 {
     struct kv_request request;
     uint32_t count = 0;
-    while (count < kv_window_most && *left >= kv_layout.header_image) {
+    while (count < kv_window_max && *left >= kv_layout.header_image) {
         char *end = data + *left;
         size_t size = kv_layout.header_image;
-        if (!kv_record_read(end, kv.value_most, &request) || size + request.len > *left)
+        if (!kv_record_read(end, kv.value_max, &request) || size + request.len > *left)
             break;
         ends[count++] = end;
         *left -= size + request.len;
@@ -117,8 +117,8 @@ static uint32_t part(char *data, size_t *left, char **ends)
 static void on_many(gex_Token_t token, void *data, size_t nbytes, gex_AM_Arg_t client)
 {
     static struct kv_reply reply;
-    static char answers[kv_window_most * kv_answer_most];
-    char *ends[kv_window_most], *end = answers;
+    static char answers[kv_window_max * kv_answer_max];
+    char *ends[kv_window_max], *end = answers;
     uint32_t count = part(data, &nbytes, ends);
     if (nbytes)
         kv_fail(kv_k6, "server %u: no requests, from client %u", (unsigned)wl_job.me,
@@ -213,7 +213,7 @@ static struct pack {
     char *images;
 } * packs;
 
-static uint32_t pack_most(void)
+static uint32_t pack_max(void)
 {
     return (uint32_t)(kv.pack > kv.mget ? kv.pack : kv.mget);
 }
@@ -222,7 +222,7 @@ static void open_packs(void)
 {
     packs = calloc(kv_servers, sizeof(*packs));
     for (uint32_t server = 0; packs && server < kv_servers; server++) {
-        packs[server].images = malloc(pack_most() * (kv.value_most + kv_layout.header_image));
+        packs[server].images = malloc(pack_max() * (kv.value_max + kv_layout.header_image));
         if (!packs[server].images)
             packs = NULL;
     }
@@ -272,13 +272,13 @@ static bool is_in_pack(const struct kv_pending *pending)
 static void send_medium(struct kv_pending *pending)
 {
     struct pack *pack = &packs[pending->server];
-    if (pack_most() == 1 || (kv.pack == 1 && pending->op != kv_get)) {
+    if (pack_max() == 1 || (kv.pack == 1 && pending->op != kv_get)) {
         send_pack(pending->server);
         kv_send_medium(pending);
         return;
     }
     add_to_pack(pack, pending);
-    if (pack->count == pack_most())
+    if (pack->count == pack_max())
         send_pack(pending->server);
 }
 
@@ -297,7 +297,7 @@ static void send_long(struct kv_pending *pending)
 
 /* Puts under way, oldest first; the message about each follows when it is complete. */
 static struct {
-    struct kv_pending *ring[kv_window_most];
+    struct kv_pending *ring[kv_window_max];
     uint64_t first, end;
 } flying;
 
@@ -317,7 +317,7 @@ static void tell(const struct kv_pending *pending)
 static void tell_of_puts(void)
 {
     while (flying.first < flying.end) {
-        struct kv_pending *pending = flying.ring[flying.first % kv_window_most];
+        struct kv_pending *pending = flying.ring[flying.first % kv_window_max];
         if (gex_Event_Test(pending->put) != GASNET_OK)
             return;
         pending->put_pending = false;
@@ -333,7 +333,7 @@ static void start_put(struct kv_pending *pending)
     pending->put = gex_RMA_PutNB(wl_job.tm, pending->server, slot_end(pending) - image,
                                  pending->image - image, image, GEX_EVENT_DEFER, 0);
     pending->put_pending = true;
-    flying.ring[flying.end++ % kv_window_most] = pending;
+    flying.ring[flying.end++ % kv_window_max] = pending;
     tell_of_puts();
 }
 
@@ -359,7 +359,7 @@ static void await_put(struct kv_pending *pending)
 static void await_packed(struct kv_pending *pending)
 {
     bool holds = kv.pack == 1 && kv_client_gathers() && !is_in_pack(pending);
-    for (uint32_t server = 0; pack_most() > 1 && !holds && server < kv_servers; server++)
+    for (uint32_t server = 0; pack_max() > 1 && !holds && server < kv_servers; server++)
         send_pack(server);
     if (!pending->answered)
         await(pending);

@@ -69,9 +69,9 @@ void kv_client_open(uint32_t loaded_version)
     /* The images lie behind the area of slots, which only servers use. */
     for (size_t i = 0; i < window; i++)
         client.free[i] = (uint16_t)i;
-    client.answers = make(window, kv.value_most);
+    client.answers = make(window, kv.value_max);
     for (size_t i = 0; i < window; i++)
-        client.window[i].answer = client.answers + i * kv.value_most;
+        client.window[i].answer = client.answers + i * kv.value_max;
     for (size_t i = 0; i < window; i++)
         client.window[i].image = wl_job.segment + area + (i + 1) * kv_slot;
     kv_known_open(loaded_version);
@@ -97,8 +97,8 @@ void kv_client_answer(struct kv_pending *pending, enum kv_status status, const v
 {
     pending->status = status;
     /* A length that no value has: known.c will say so of none. */
-    pending->answer_len = len <= kv.value_most ? len : 0;
-    if (len && len <= kv.value_most)
+    pending->answer_len = len <= kv.value_max ? len : 0;
+    if (len && len <= kv.value_max)
         memcpy(pending->answer, value, len);
     pending->answered = true;
 }
@@ -309,7 +309,7 @@ static void issue(enum kv_op op, uint64_t number, bool rmw, uint64_t now)
     write_image(pending, &key);
     client.issued++;
     kv_mine.issued[op]++;
-    if (client.drawn && op == kv_get && pending->server < kv_shares_most)
+    if (client.drawn && op == kv_get && pending->server < kv_shares_max)
         kv_mine.to_server[pending->server]++;
     send(pending);
 }

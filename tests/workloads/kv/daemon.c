@@ -22,7 +22,7 @@
 
 static struct {
     pid_t pid;
-    char folder[64], path[kv_address_most];
+    char folder[64], path[kv_address_max];
 } child;
 
 extern char **environ;
@@ -69,7 +69,7 @@ static bool choose_place(bool loopback, char *address, char *why, size_t size)
     child.folder[0] = child.path[0] = 0;
     if (loopback) {
         int port = free_port();
-        snprintf(address, kv_address_most, "port %d", port);
+        snprintf(address, kv_address_max, "port %d", port);
         snprintf(why, size, "no free port: %s", strerror(errno));
         return port > 0;
     }
@@ -81,7 +81,7 @@ static bool choose_place(bool loopback, char *address, char *why, size_t size)
         return false;
     }
     snprintf(child.path, sizeof(child.path), "%s/socket", child.folder);
-    snprintf(address, kv_address_most, "%s", child.path);
+    snprintf(address, kv_address_max, "%s", child.path);
     return true;
 }
 

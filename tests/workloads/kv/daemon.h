@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { kv_address_most = 108 }; /* what fits into a sockaddr_un */
+enum { kv_address_max = 108 }; /* what fits into a sockaddr_un */
 
 /* Is the program there? */
 bool kv_daemon_installed(const char *name);

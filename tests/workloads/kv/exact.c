@@ -37,7 +37,7 @@ struct exact {
 
 struct kv_shape kv_shape_of(const struct kv_store_options *options)
 {
-    size_t stride = (sizeof(struct entry) + kv_key_size + options->value_most + 7) / 8 * 8;
+    size_t stride = (sizeof(struct entry) + kv_key_size + options->value_max + 7) / 8 * 8;
     struct kv_shape shape = {
         .buckets = options->buckets, .capacity = options->log_bytes / stride, .stride = stride};
     if (shape.capacity > UINT32_MAX - 1)

@@ -29,9 +29,9 @@ struct reading {
 static struct {
     struct kv_shape shape;
     struct reading *readings; /* one for each place in the window */
-    struct reading *row[kv_window_most];
+    struct reading *row[kv_window_max];
     uint64_t first, end; /* of the row: who waits for a read, oldest first */
-    struct kv_pending *writes[kv_window_most];
+    struct kv_pending *writes[kv_window_max];
     unsigned write_count;
 } getting;
 
@@ -72,7 +72,7 @@ static void start(struct reading *reading, size_t at, size_t size)
     kv_mine.reads++;
     kv_mine.wire_bytes += size;
     reading->event = gex_RMA_GetNB(wl_job.tm, reading->here, server, store + at, size, 0);
-    getting.row[getting.end++ % kv_window_most] = reading;
+    getting.row[getting.end++ % kv_window_max] = reading;
 }
 
 static void read_line(struct reading *reading)
@@ -158,7 +158,7 @@ static void take(struct reading *reading)
 static void take_all_there(void)
 {
     while (getting.first < getting.end) {
-        struct reading *reading = getting.row[getting.first % kv_window_most];
+        struct reading *reading = getting.row[getting.first % kv_window_max];
         if (gex_Event_Test(reading->event) != GASNET_OK)
             return;
         getting.first++;
@@ -233,7 +233,7 @@ static void await(struct kv_pending *pending)
         GASNET_BLOCKUNTIL(pending->answered || wl_stopped() || ++polls % 64 == 0);
         return;
     }
-    struct reading *oldest = getting.row[getting.first++ % kv_window_most];
+    struct reading *oldest = getting.row[getting.first++ % kv_window_max];
     gex_Event_Wait(oldest->event);
     take(oldest);
     take_all_there();

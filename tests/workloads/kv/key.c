@@ -10,7 +10,7 @@ bool kv_key_marked;
 struct kv_key kv_key_of(uint64_t seed, uint64_t number)
 {
     struct kv_key key = {{0}};
-    uint64_t words[kv_key_most / 8];
+    uint64_t words[kv_key_max / 8];
     words[0] = wl_mix(number + wl_mix(seed));
     words[1] = wl_mix(words[0] ^ wl_mix(~seed));
     for (size_t i = 2; i * 8 < kv_key_size; i++)

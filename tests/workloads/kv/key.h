@@ -14,10 +14,10 @@
 
 #include "random.h"
 
-enum { kv_key_least = 8, kv_key_most = 64, kv_key_usual = 16, kv_tag_bits = 16 };
+enum { kv_key_min = 8, kv_key_max = 64, kv_key_usual = 16, kv_tag_bits = 16 };
 
 struct kv_key {
-    unsigned char bytes[kv_key_most];
+    unsigned char bytes[kv_key_max];
 };
 
 struct kv_hash {

@@ -87,8 +87,8 @@ uint64_t kv_known_newest(void)
 
 static size_t length_for(const struct kv_pending *pending)
 {
-    size_t choices = kv.value_most - kv.value_least + 1;
-    return kv.value_least + wl_mix(pending->hash.lo + pending->version) % choices;
+    size_t choices = kv.value_max - kv.value_min + 1;
+    return kv.value_min + wl_mix(pending->hash.lo + pending->version) % choices;
 }
 
 /* Surely there: put, confirmed, and nothing of it under way. */
@@ -138,7 +138,7 @@ static void judge_hit(const struct kv_pending *pending)
 {
     struct kv_value seen = {0, 0};
     const char *wrong = kv_value_check(pending->answer, pending->answer_len, pending->hash, &seen);
-    if (!wrong && (pending->answer_len < kv.value_least || pending->answer_len > kv.value_most))
+    if (!wrong && (pending->answer_len < kv.value_min || pending->answer_len > kv.value_max))
         wrong = "has a length that nobody wrote";
     if (!wrong)
         wrong = judge_version(pending, &seen);

@@ -61,7 +61,7 @@ static void take_roles(void)
     kv_servers = (uint32_t)kv.servers;
     kv_clients = wl_job.size - kv_servers;
     kv_client = kv_is_server() ? 0 : wl_job.me - kv_servers;
-    kv_slot = kv_slot_size(kv.value_most);
+    kv_slot = kv_slot_size(kv.value_max);
     bool gets = chosen(&kv_get_put);
     size_t size = kv_store_at() + (gets ? kv_get_room(kv_is_server()) : 0);
     size_t most = kv_store_at() + (gets ? kv_get_room(true) : 0); /* all refuse, or none */
@@ -138,7 +138,7 @@ static void preload(void)
 static void begin(void)
 {
     memset(&kv_mine, 0, sizeof(kv_mine));
-    kv_mine.receives_least = UINT64_MAX;
+    kv_mine.receives_min = UINT64_MAX;
     wl_histogram_clear(&kv_mine.gets);
     wl_histogram_clear(&kv_mine.puts);
     memset(wl_job.segment, 0, wl_job.segment_size);
@@ -189,7 +189,7 @@ static void run(struct wl_report *report)
 
 struct absence {
     int32_t missing, unfit;
-    char why[wl_why_most];
+    char why[wl_why_max];
 };
 
 /* What is not here leaves a gap in the table, and a word. */

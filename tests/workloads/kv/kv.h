@@ -14,7 +14,7 @@
 #include "store.h"
 #include "value.h"
 
-enum { kv_window_most = 256, kv_first_most = 160, kv_transports_most = 16 };
+enum { kv_window_max = 256, kv_first_max = 160, kv_transports_max = 16 };
 
 struct kv_values {
     struct wl_common common;
@@ -24,11 +24,11 @@ struct kv_values {
     int64_t uc, use_inline, pipeline, backoff, probe, ports, ud, notify;
     const char *transport, *value, *dist, *ycsb, *save, *load;
     /* what relations make of them */
-    size_t value_least, value_most;
+    size_t value_min, value_max;
     struct kv_draw draw;
     struct kv_mix mix;
     struct wl_injection injection;
-    bool chosen[kv_transports_most]; /* by place in kv_transports */
+    bool chosen[kv_transports_max]; /* by place in kv_transports */
 };
 extern struct kv_values kv;
 extern const struct wl_program kv_program;
@@ -88,14 +88,14 @@ extern const char *const kv_check_names[kv_checks];
 
 struct kv_verdict {
     uint64_t failures;
-    char first[kv_first_most];
+    char first[kv_first_max];
 };
 
-enum { kv_intervals_most = 64, kv_shares_most = 64 };
+enum { kv_intervals_max = 64, kv_shares_max = 64 };
 
 /* What a rank brings home from one run; sent to rank 0 as it is. */
 struct kv_outcome {
-    uint64_t intervals[kv_intervals_most]; /* requests served, or answers taken, in each */
+    uint64_t intervals[kv_intervals_max]; /* requests served, or answers taken, in each */
     struct kv_verdict verdicts[kv_checks];
     uint64_t issued[3], answered[3]; /* by enum kv_op; servers: answered is what they served */
     uint64_t measured[3], hits, misses, lost, unsure, refused; /* clients, lost: surely put */
@@ -107,10 +107,10 @@ struct kv_outcome {
     uint64_t packs, packed;       /* am-medium: messages with a multi-get, GETs in them */
     uint64_t doorbells, cqes;     /* raw */
     uint64_t lists, listed;       /* posts of sends, and work requests in them */
-    uint64_t polls, pushes, dummies;    /* raw servers */
-    uint64_t drawn[kv_actions];         /* clients: by what was to be done */
-    uint64_t to_server[kv_shares_most]; /* clients: of what was read, by server */
-    uint64_t receives_least; /* raw: posted at the emptiest moment; UINT64_MAX: no receives */
+    uint64_t polls, pushes, dummies;   /* raw servers */
+    uint64_t drawn[kv_actions];        /* clients: by what was to be done */
+    uint64_t to_server[kv_shares_max]; /* clients: of what was read, by server */
+    uint64_t receives_min; /* raw: posted at the emptiest moment; UINT64_MAX: no receives */
     uint64_t digest, results;
     struct kv_counts counts;
     double load;
@@ -144,7 +144,7 @@ enum { kv_grh = 40 };
 
 static inline size_t kv_buffer_size(void)
 {
-    return (kv_grh + kv.value_most + kv_answer_image + kv_line - 1) / kv_line * kv_line;
+    return (kv_grh + kv.value_max + kv_answer_image + kv_line - 1) / kv_line * kv_line;
 }
 
 static inline size_t kv_buffers(void)
@@ -171,7 +171,7 @@ size_t kv_get_room(bool server);
 static inline uint64_t kv_interval(void)
 {
     uint64_t all = (uint64_t)((kv.common.warmup + kv.common.duration) * 1e9);
-    uint64_t least = WL_SECOND / 10, fits = all / (kv_intervals_most - 1);
+    uint64_t least = WL_SECOND / 10, fits = all / (kv_intervals_max - 1);
     return fits > least ? fits : least;
 }
 
@@ -215,7 +215,7 @@ struct kv_reply {
     enum kv_op op; /* of the request */
     enum kv_status status;
     size_t len;
-    char value[kv_value_most];
+    char value[kv_value_max];
 };
 
 enum kv_way { kv_way_api, kv_way_raw, kv_way_tcp };

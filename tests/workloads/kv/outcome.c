@@ -60,17 +60,17 @@ bool kv_tick_due(uint64_t now)
 /* Who slept through some has done nothing in them. */
 void kv_tick(uint64_t now, uint64_t total)
 {
-    for (; now >= ticks.next && ticks.count < kv_intervals_most; ticks.next += kv_interval()) {
+    for (; now >= ticks.next && ticks.count < kv_intervals_max; ticks.next += kv_interval()) {
         kv_mine.intervals[ticks.count++] = total - ticks.total;
         ticks.total = total;
     }
-    if (ticks.count == kv_intervals_most)
+    if (ticks.count == kv_intervals_max)
         ticks.next = UINT64_MAX;
 }
 
 void kv_ticks_end(uint64_t total)
 {
-    if (total > ticks.total && ticks.count < kv_intervals_most)
+    if (total > ticks.total && ticks.count < kv_intervals_max)
         kv_mine.intervals[ticks.count++] = total - ticks.total;
 }
 
@@ -127,8 +127,8 @@ static void add_raw(struct kv_outcome *into, const struct kv_outcome *from)
     into->polls += from->polls;
     into->pushes += from->pushes;
     into->dummies += from->dummies;
-    if (from->receives_least < into->receives_least)
-        into->receives_least = from->receives_least;
+    if (from->receives_min < into->receives_min)
+        into->receives_min = from->receives_min;
     into->wire_bytes += from->wire_bytes;
     into->posts += from->posts;
     into->inlined += from->inlined;
@@ -162,11 +162,11 @@ static void add_client(struct total *total, const struct kv_outcome *one)
     total->sum.torn += one->torn;
     total->served[kv_get] += one->looked; /* the client served itself */
     total->ran += one->looked;
-    for (int i = 0; i < kv_intervals_most; i++)
+    for (int i = 0; i < kv_intervals_max; i++)
         total->sum.intervals[i] += one->intervals[i];
     for (int action = 0; action < kv_actions; action++)
         total->sum.drawn[action] += one->drawn[action];
-    for (int server = 0; server < kv_shares_most; server++)
+    for (int server = 0; server < kv_shares_max; server++)
         total->sum.to_server[server] += one->to_server[server];
     total->sum.stalls += one->stalls;
     total->sum.results += one->results;
@@ -243,7 +243,7 @@ static void report_raw(struct wl_report *r, const struct kv_outcome *sum, double
     wl_report_real(r, wl_summary, "inlined_percent",
                    raw && sum->posts ? 100.0 * (double)sum->inlined / (double)sum->posts : NAN);
     wl_report_whole(r, wl_summary, "receives_least",
-                    sum->receives_least == UINT64_MAX ? -1 : (int64_t)sum->receives_least);
+                    sum->receives_min == UINT64_MAX ? -1 : (int64_t)sum->receives_min);
     wl_report_real(r, wl_summary, "reads_per_get",
                    sum->answered[kv_get] ? (double)sum->reads / (double)sum->answered[kv_get] : 0);
     wl_report_whole(r, wl_summary, "torn_reads", (int64_t)sum->torn);
@@ -295,7 +295,7 @@ static void report_intervals(struct wl_report *r, const struct total *total,
                              const struct kv_outcome *all)
 {
     double length = (double)kv_interval() * 1e-9, *rates = calloc(wl_job.size, sizeof(*rates));
-    int count = kv_intervals_most;
+    int count = kv_intervals_max;
     if (!rates)
         wl_job_die("no memory for intervals");
     while (count > 0 && total->sum.intervals[count - 1] == 0)
@@ -349,8 +349,8 @@ static void check_shares(struct kv_outcome *sum, const double *shares)
 /* Going through all ranks of a distribution takes long when there are many. */
 static bool foresee(double *shares)
 {
-    enum { keys_most = 1 << 21 };
-    if (kv.draw.n > keys_most || kv_servers > kv_shares_most || kv.draw.kind == kv_latest)
+    enum { keys_max = 1 << 21 };
+    if (kv.draw.n > keys_max || kv_servers > kv_shares_max || kv.draw.kind == kv_latest)
         return false;
     kv_draw_shares(&kv.draw, (uint64_t)kv.common.seed, kv_servers, shares);
     return true;
@@ -366,7 +366,7 @@ static bool drawn_alike(void)
 
 static void check_draws(struct kv_outcome *sum)
 {
-    double shares[kv_shares_most];
+    double shares[kv_shares_max];
     check_mix(sum);
     if (drawn_alike() && foresee(shares))
         check_shares(sum, shares);
@@ -374,9 +374,9 @@ static void check_draws(struct kv_outcome *sum)
 
 static void list_shares(struct wl_report *r, const char *key, const double *shares)
 {
-    char text[kv_shares_most * 8] = "";
+    char text[kv_shares_max * 8] = "";
     size_t used = 0;
-    for (uint32_t server = 0; shares && server < kv_servers && server < kv_shares_most; server++)
+    for (uint32_t server = 0; shares && server < kv_servers && server < kv_shares_max; server++)
         used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%.4f", server ? " " : "",
                                  shares[server]);
     wl_report_text(r, wl_summary, key, text);
@@ -385,11 +385,11 @@ static void list_shares(struct wl_report *r, const char *key, const double *shar
 /* Of reads, for those are drawn; the busiest server is the limit when servers are. */
 static void report_shares(struct wl_report *r, const struct total *total)
 {
-    double shares[kv_shares_most], seen[kv_shares_most], most = 0, reads = 0;
+    double shares[kv_shares_max], seen[kv_shares_max], most = 0, reads = 0;
     bool known = foresee(shares);
-    for (uint32_t server = 0; server < kv_shares_most; server++)
+    for (uint32_t server = 0; server < kv_shares_max; server++)
         reads += (double)total->sum.to_server[server];
-    for (uint32_t server = 0; server < kv_shares_most; server++)
+    for (uint32_t server = 0; server < kv_shares_max; server++)
         seen[server] = (double)total->sum.to_server[server] / (reads > 0 ? reads : 1);
     for (uint32_t server = 0; known && server < kv_servers; server++)
         most = shares[server] > most ? shares[server] : most;
@@ -443,7 +443,7 @@ void kv_report(struct wl_report *report, const struct kv_outcome *all)
     struct total *total = calloc(1, sizeof(*total));
     if (!total)
         wl_job_die("no memory for the sums");
-    total->sum.receives_least = UINT64_MAX;
+    total->sum.receives_min = UINT64_MAX;
     wl_histogram_clear(&total->sum.gets);
     wl_histogram_clear(&total->sum.puts);
     for (gex_Rank_t rank = 0; rank < wl_job.size; rank++) {

@@ -8,7 +8,7 @@
 #include "trunkline_rails.h"
 
 enum {
-    kv_rails_most = 8,
+    kv_rails_max = 8,
     kv_spare = 4 /* receives of a server beyond all windows, for what comes twice */
 };
 
@@ -38,9 +38,9 @@ struct kv_peer {
 struct kv_raw {
     const trunkline_rail_t *rails;
     unsigned rail_count;
-    trunkline_domain_t domains[kv_rails_most];
-    struct ibv_mr *segment[kv_rails_most];
-    struct ibv_cq *receives[kv_rails_most]; /* of datagrams and notices */
+    trunkline_domain_t domains[kv_rails_max];
+    struct ibv_mr *segment[kv_rails_max];
+    struct ibv_cq *receives[kv_rails_max]; /* of datagrams and notices */
     struct kv_sender *ud; /* for datagrams; a server's by rail, a client's by server or one */
     uint32_t ud_count;
     struct kv_peer *peers; /* of a server the clients, of a client the servers */
@@ -78,7 +78,7 @@ void kv_sender_flush(struct kv_sender *sender);
 /* Where its image ends; for senders with a ring. */
 static inline char *kv_sender_end(const struct kv_sender *sender, const struct ibv_send_wr *wr)
 {
-    return sender->ring + (wr->wr_id % (2 * (uint64_t)sender->group) + 1) * kv_answer_most;
+    return sender->ring + (wr->wr_id % (2 * (uint64_t)sender->group) + 1) * kv_answer_max;
 }
 
 /* After a look in vain: none for a while, then the CPU is left to others, and a while later, when

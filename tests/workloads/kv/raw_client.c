@@ -123,8 +123,8 @@ static void use_receive(struct receiving *queue)
 {
     queue->posted--;
     queue->used++;
-    if (queue->posted < kv_mine.receives_least)
-        kv_mine.receives_least = queue->posted;
+    if (queue->posted < kv_mine.receives_min)
+        kv_mine.receives_min = queue->posted;
     if (queue->posted < (uint32_t)kv.window)
         kv_fail(kv_k15, "client %u: %u receives are posted, the window is %lld", kv_client,
                 queue->posted, (long long)kv.window);

@@ -76,7 +76,7 @@ void kv_raw_pause(uint32_t *idle)
 struct card {
     uint64_t segment;
     uint32_t rail_count;
-    uint32_t rkeys[kv_rails_most];
+    uint32_t rkeys[kv_rails_max];
     struct {
         trunkline_address_t ud, pair;
     } peers[]; /* by number of the peer: where it sends to */
@@ -131,8 +131,8 @@ bool kv_raw_missing(char *why, size_t size)
 static const char *beyond(const trunkline_rail_t *rail)
 {
     int64_t answer =
-        (int64_t)(kv_layout.compat ? kv_compat_answer : kv.value_most + kv_answer_image);
-    int64_t request = kv_raw_datagrams() ? (int64_t)(kv.value_most + kv_layout.header_image) : 0;
+        (int64_t)(kv_layout.compat ? kv_compat_answer : kv.value_max + kv_answer_image);
+    int64_t request = kv_raw_datagrams() ? (int64_t)(kv.value_max + kv_layout.header_image) : 0;
     int64_t most = rail->limits.max_qp_wr;
     /* Datagrams are not split. */
     if ((answer > request ? answer : request) > (int64_t)rail->mtu - kv_grh)
@@ -168,7 +168,7 @@ static void open_rails(void)
 {
     unsigned count;
     no(trunkline_rails_open(&kv_raw.rails, &count));
-    kv_raw.rail_count = count > kv_rails_most ? kv_rails_most : count;
+    kv_raw.rail_count = count > kv_rails_max ? kv_rails_max : count;
     if (kv.ports && kv.ports < (int64_t)kv_raw.rail_count)
         kv_raw.rail_count = (unsigned)kv.ports;
 }

@@ -25,9 +25,9 @@ void kv_sender_open(struct kv_sender *sender, unsigned rail, const trunkline_qp_
     sender->sges = make(list_most, sizeof(*sender->sges));
     if (!ring)
         return;
-    sender->ring = make(2 * (size_t)group, kv_answer_most);
+    sender->ring = make(2 * (size_t)group, kv_answer_max);
     if (trunkline_memory_open(&sender->ring_mr, &kv_raw.domains[rail], sender->ring,
-                              2 * (size_t)group * kv_answer_most, IBV_ACCESS_LOCAL_WRITE))
+                              2 * (size_t)group * kv_answer_max, IBV_ACCESS_LOCAL_WRITE))
         wl_job_die("%s", trunkline_rails_error());
 }
 

@@ -10,15 +10,15 @@
 
 #include "raw.h"
 
-enum { looks_most = 512 };
+enum { looks_max = 512 };
 
 static struct {
     struct kv_pipeline pipeline;
     uint64_t *taken; /* requests taken from each client */
     uint32_t next, fails, idle;
-    struct kv_receives datagrams[kv_rails_most];
-    struct ibv_mr *datagrams_mr[kv_rails_most];
-    uint32_t posted[kv_rails_most], held[kv_rails_most]; /* receives; datagrams not answered yet */
+    struct kv_receives datagrams[kv_rails_max];
+    struct ibv_mr *datagrams_mr[kv_rails_max];
+    uint32_t posted[kv_rails_max], held[kv_rails_max]; /* receives; datagrams not answered yet */
     bool starving;
 } serving;
 
@@ -29,7 +29,7 @@ static void answer(void *arg, const struct kv_item *item);
 static void open_datagrams(unsigned rail)
 {
     uint32_t count = kv_clients * (uint32_t)kv.window + kv_spare;
-    size_t each = kv_grh + kv.value_most + kv_layout.header_image;
+    size_t each = kv_grh + kv.value_max + kv_layout.header_image;
     char *buffers = calloc(count, each);
     if (!buffers || trunkline_memory_open(&serving.datagrams_mr[rail], &kv_raw.domains[rail],
                                           buffers, count * each, IBV_ACCESS_LOCAL_WRITE))
@@ -188,8 +188,8 @@ static void use_receive(unsigned rail)
 {
     uint32_t posted = --serving.posted[rail];
     uint32_t coming = kv_clients * (uint32_t)kv.window - ++serving.held[rail];
-    if (posted < kv_mine.receives_least)
-        kv_mine.receives_least = posted;
+    if (posted < kv_mine.receives_min)
+        kv_mine.receives_min = posted;
     if ((int32_t)coming > 0 && posted < coming)
         kv_fail(kv_k15, "server %u: %u receives are posted, %u requests may come",
                 (unsigned)wl_job.me, posted, coming);
@@ -254,7 +254,7 @@ void kv_raw_serve(void)
     bool slots = kv_raw_writes() && !kv_raw_notifies();
     uint32_t pass = slots ? kv_clients : kv_raw.rail_count;
     struct kv_item item = {.real = true};
-    for (int i = 0; i < looks_most; i++) {
+    for (int i = 0; i < looks_max; i++) {
         kv_mine.polls++;
         if (slots ? look_at_slots(&item) : look_at_queue(&item)) {
             serving.fails = serving.idle = 0;
@@ -266,6 +266,6 @@ void kv_raw_serve(void)
         }
     }
     gasnet_AMPoll();
-    if (serving.idle > looks_most)
+    if (serving.idle > looks_max)
         kv_raw_pause(&serving.idle);
 }

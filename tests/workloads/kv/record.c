@@ -38,7 +38,7 @@ void kv_record_write(char *end, enum kv_op op, uint16_t len, uint32_t seq, const
     end[-kv_at_mark] = (char)mark;
 }
 
-bool kv_record_read(const char *end, size_t value_most, struct kv_request *request)
+bool kv_record_read(const char *end, size_t value_max, struct kv_request *request)
 {
     memcpy(&request->len, end - kv_layout.at_len, sizeof(request->len));
     if (!kv_layout.compat)
@@ -48,7 +48,7 @@ bool kv_record_read(const char *end, size_t value_most, struct kv_request *reque
     if (request->op == kv_delete)
         request->len = 0;
     request->value = kv_record_value((char *)(uintptr_t)end, request->len);
-    return request->len <= value_most;
+    return request->len <= value_max;
 }
 
 void kv_record_clear(char *end, bool mark, bool len)
@@ -115,6 +115,6 @@ bool kv_answer_read(const char *end, size_t most, struct kv_answer *answer)
     answer->status = (unsigned char)end[-6];
     answer->len = length;
     answer->value = end - kv_answer_image - length;
-    return length <= kv_value_most && kv_answer_image + (size_t)length <= most &&
+    return length <= kv_value_max && kv_answer_image + (size_t)length <= most &&
            answer->status <= kv_full;
 }

@@ -21,8 +21,8 @@ enum kv_op { kv_get, kv_put, kv_delete };
 enum {
     kv_at_mark = 1,
     kv_header_rest = 1 + 4 + 2, /* mark, seq and len */
-    kv_get_most = 1 + kv_key_most + 4,
-    kv_value_most = 1024,
+    kv_get_max = 1 + kv_key_max + 4,
+    kv_value_max = 1024,
     kv_len_delete = 0xFFFF,
     kv_line = 64,
     kv_compat_value = 32,
@@ -47,12 +47,12 @@ struct kv_request {
     const char *value; /* in the slot; PUT only */
 };
 
-/* The size of slots for values of up to `value_most` bytes: whole lines. */
-static inline size_t kv_slot_size(size_t value_most)
+/* The size of slots for values of up to `value_max` bytes: whole lines. */
+static inline size_t kv_slot_size(size_t value_max)
 {
     return kv_layout.compat
                ? kv_compat_slot
-               : (value_most + kv_layout.header_image + kv_line - 1) / kv_line * kv_line;
+               : (value_max + kv_layout.header_image + kv_line - 1) / kv_line * kv_line;
 }
 
 /* Request number r of a client to this server, from 0 on. */
@@ -87,8 +87,8 @@ void kv_record_write(char *end, enum kv_op op, uint16_t len, uint32_t seq, const
                      uint8_t mark);
 
 /* Reads the request that ends at `end`, without its mark; false when len is no length of a value of
- * at most `value_most` bytes. */
-bool kv_record_read(const char *end, size_t value_most, struct kv_request *request);
+ * at most `value_max` bytes. */
+bool kv_record_read(const char *end, size_t value_max, struct kv_request *request);
 
 static inline uint8_t kv_record_mark(const char *end)
 {
@@ -100,7 +100,7 @@ static inline uint8_t kv_record_mark(const char *end)
  * must be known. */
 enum {
     kv_answer_image = 8,
-    kv_answer_most = kv_value_most + kv_answer_image,
+    kv_answer_max = kv_value_max + kv_answer_image,
     kv_compat_answer = 2 + kv_compat_value
 };
 

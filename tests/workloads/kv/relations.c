@@ -37,13 +37,13 @@ static bool set_lengths(char *why, size_t size)
     bool good = kv.value[0] >= '1' && kv.value[0] <= '9';
     if (good && *end == '-' && end[1] >= '1' && end[1] <= '9')
         most = strtoul(end + 1, &end, 10);
-    if (!good || *end || least > most || most > kv_value_most) {
+    if (!good || *end || least > most || most > kv_value_max) {
         snprintf(why, size, "--value '%s' is not a length from 1 to %d bytes, nor a range LO-HI",
-                 kv.value, kv_value_most);
+                 kv.value, kv_value_max);
         return false;
     }
-    kv.value_least = least;
-    kv.value_most = most;
+    kv.value_min = least;
+    kv.value_max = most;
     return true;
 }
 
@@ -205,8 +205,8 @@ static bool set_queues(uint64_t given, char *why, size_t size)
 
 static bool set_mget(char *why, size_t size)
 {
-    size_t answers = gex_AM_LUBReplyMedium() / (kv.value_most + kv_answer_image);
-    size_t requests = gex_AM_LUBRequestMedium() / (kv.value_most + kv_layout.header_image);
+    size_t answers = gex_AM_LUBReplyMedium() / (kv.value_max + kv_answer_image);
+    size_t requests = gex_AM_LUBRequestMedium() / (kv.value_max + kv_layout.header_image);
     size_t most = answers < requests ? answers : requests;
     if (kv.scan && (!kv.ycsb || strcmp(kv.ycsb, "E")))
         return no(why, size, "--scan-emulate is for --ycsb E");
@@ -219,7 +219,7 @@ static bool set_mget(char *why, size_t size)
     snprintf(
         why, size,
         "--mget and --pack may be at most %zu: more values of %zu bytes do not fit into an answer",
-        most, kv.value_most);
+        most, kv.value_max);
     return false;
 }
 
@@ -347,7 +347,7 @@ static bool set_layout(char *why, size_t size)
         return no(why, size,
                   "--compat is the layout of slots that Ib-KV has: --transport write-send or "
                   "write-imm");
-    if (kv.compat && (kv.value_least != kv_compat_value || kv.value_most != kv_compat_value))
+    if (kv.compat && (kv.value_min != kv_compat_value || kv.value_max != kv_compat_value))
         return no(why, size, "--compat has values of 32 bytes");
     if (kv.compat && kv.remove)
         return no(why, size, "--compat has no DELETE");

@@ -15,7 +15,7 @@ enum { format = 1, byte_order = 0x01020304 };
 
 struct header {
     char magic[8];
-    uint32_t order, format, server, servers, key_size, value_most;
+    uint32_t order, format, server, servers, key_size, value_max;
     uint64_t entries, digest;
 };
 
@@ -71,7 +71,7 @@ static void put_all(struct saving *saving, const struct kv_store *store, uint32_
                             .server = server,
                             .servers = servers,
                             .key_size = (uint32_t)kv_key_size,
-                            .value_most = kv_value_most,
+                            .value_max = kv_value_max,
                             .entries = kv_store_count(store).entries,
                             .digest = kv_store_digest(store)};
     memcpy(header.magic, magic, sizeof(magic));
@@ -132,7 +132,7 @@ static const char *look_at_head(const struct header *head, uint32_t server, uint
         return "was not saved by kv";
     if (header.order != byte_order)
         return "was saved by a machine with another byte order";
-    if (header.format != format || header.value_most > kv_value_most)
+    if (header.format != format || header.value_max > kv_value_max)
         return "has another format";
     if (header.key_size != kv_key_size)
         return "was saved with keys of another length";
@@ -184,7 +184,7 @@ static bool take_entries(struct kv_store *store, const char *text, size_t length
         memcpy(&line, at, sizeof(line));
         struct kv_key key = kv_key_at(at + sizeof(line));
         at += sizeof(line) + kv_key_size;
-        if (line.len > kv_value_most || (size_t)(end - at) < line.len ||
+        if (line.len > kv_value_max || (size_t)(end - at) < line.len ||
             kv_store_put(store, &key, kv_hash_of(&key), at, line.len) != kv_ok)
             return false;
         at += line.len;

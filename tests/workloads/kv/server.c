@@ -13,11 +13,11 @@
 #include "progress.h"
 #include "save.h"
 
-enum { held_most = 8 };
+enum { held_max = 8 };
 
 struct sequence {
-    uint32_t next;              /* all before were served */
-    bool ahead[kv_window_most]; /* of those behind `next`, by seq */
+    uint32_t next;             /* all before were served */
+    bool ahead[kv_window_max]; /* of those behind `next`, by seq */
 };
 
 static struct {
@@ -25,7 +25,7 @@ static struct {
     struct sequence *clients;
     uint64_t served;
     volatile uint32_t done;
-    struct kv_reply held[held_most]; /* answers that leave outside of handlers */
+    struct kv_reply held[held_max]; /* answers that leave outside of handlers */
     volatile int held_count;
     struct kv_reply swapped; /* waits for another one to be swapped with */
     bool swapping, faults, spoiling;
@@ -37,7 +37,7 @@ struct kv_store_options kv_store_wanted(void)
     return (struct kv_store_options){.kind = (enum kv_store_kind)kv.store,
                                      .buckets = (uint64_t)kv.buckets,
                                      .log_bytes = (uint64_t)kv.log,
-                                     .value_most = kv.value_most,
+                                     .value_max = kv.value_max,
                                      .inplace = kv.inplace != 0,
                                      .ledger = kv.common.verify != wl_verify_none};
 }
@@ -69,14 +69,14 @@ void kv_client_done(void)
 /* Only this server's part of the keys, as the clients would have put them. */
 void kv_server_preload(void)
 {
-    char value[kv_value_most];
+    char value[kv_value_max];
     for (uint64_t number = 0; number < (uint64_t)kv.keys * kv_clients; number++) {
         struct kv_key key = kv_key_of((uint64_t)kv.common.seed, number);
         struct kv_hash hash = kv_hash_of(&key);
         if (kv_server_of(hash, kv_servers) != wl_job.me)
             continue;
-        kv_value_fill(value, kv.value_most, hash, (uint32_t)(number % kv_clients), 1);
-        if (kv_store_put(server.store, &key, hash, value, kv.value_most) != kv_ok)
+        kv_value_fill(value, kv.value_max, hash, (uint32_t)(number % kv_clients), 1);
+        if (kv_store_put(server.store, &key, hash, value, kv.value_max) != kv_ok)
             wl_job_die("the store is too small for its part of the keys: raise --log");
     }
 }
@@ -115,20 +115,20 @@ static void account(uint32_t client, uint32_t seq)
                 s->next);
         return;
     }
-    if (s->ahead[seq % kv_window_most])
+    if (s->ahead[seq % kv_window_max])
         kv_fail(kv_k6, "server %u: request %u of client %u came again", (unsigned)wl_job.me, seq,
                 client);
     kv_mine.reordered += ahead != 0;
-    s->ahead[seq % kv_window_most] = true;
-    while (s->ahead[s->next % kv_window_most])
-        s->ahead[s->next++ % kv_window_most] = false;
+    s->ahead[seq % kv_window_max] = true;
+    while (s->ahead[s->next % kv_window_max])
+        s->ahead[s->next++ % kv_window_max] = false;
 }
 
 /* ---- Faults */
 
 static void hold(const struct kv_reply *reply)
 {
-    if (server.held_count < held_most)
+    if (server.held_count < held_max)
         server.held[server.held_count++] = *reply;
 }
 
@@ -174,13 +174,13 @@ static bool disturb(struct kv_reply *reply)
 
 static bool read_request(char *end, size_t image, struct kv_request *request)
 {
-    char padded[kv_get_most + 2] = {0};
+    char padded[kv_get_max + 2] = {0};
     if (image >= kv_layout.header_image)
-        return kv_record_read(end, kv.value_most, request);
+        return kv_record_read(end, kv.value_max, request);
     /* A GET that is no part of a slot brings no length. */
     memcpy(padded + sizeof(padded) - kv_layout.get_image, end - kv_layout.get_image,
            kv_layout.get_image);
-    return kv_record_read(padded + sizeof(padded), kv.value_most, request);
+    return kv_record_read(padded + sizeof(padded), kv.value_max, request);
 }
 
 static void make_reply(const struct kv_item *item, struct kv_reply *reply)
@@ -218,7 +218,7 @@ static void clear_slot(char *end, enum kv_op op)
 
 bool kv_server_accept(uint32_t client, char *end, size_t image, bool slot, struct kv_item *item)
 {
-    bool whole = slot ? kv_record_read(end, kv.value_most, &item->request)
+    bool whole = slot ? kv_record_read(end, kv.value_max, &item->request)
                       : read_request(end, image, &item->request);
     if (!whole || client >= kv_clients) {
         kv_fail(kv_k6, "server %u: no request, from client %u", (unsigned)wl_job.me, client);

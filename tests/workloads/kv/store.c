@@ -83,7 +83,7 @@ enum kv_status kv_store_put(struct kv_store *store, const struct kv_key *key, st
                             const void *value, size_t len)
 {
     enum kv_status status =
-        len > store->options.value_most ? kv_full : store->kind->put(store, key, hash, value, len);
+        len > store->options.value_max ? kv_full : store->kind->put(store, key, hash, value, len);
     if (status == kv_full)
         store->counts.puts_refused++;
     return status;

@@ -23,7 +23,7 @@ struct kv_store_options {
     uint64_t buckets;   /* power of 2; exact: at least as many as its entries need */
     uint64_t log_bytes; /* power of 2 for lossy; exact: room for that many bytes of entries */
     void *memory; /* exact: where it is to lie, zeroed (exact.h says how large); NULL: its own */
-    size_t value_most;
+    size_t value_max;
     bool inplace; /* lossy: a value of the same length replaces the old one where it lies */
     bool ledger;  /* tell why a key misses; else such misses count as unknown */
     uint64_t first_offset; /* lossy: where the virtual log begins; for tests */

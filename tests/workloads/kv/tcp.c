@@ -18,7 +18,7 @@
 #include "kv.h"
 #include "wire.h"
 
-enum { spins_most = 200, asks_most = 1 << 20 };
+enum { spins_max = 200, asks_max = 1 << 20 };
 
 /* Of a client to a server; a server rank has one, too, to ask for counters. */
 struct link {
@@ -28,7 +28,7 @@ struct link {
     struct {
         uint32_t seq;
         enum kv_op op;
-    } asked[kv_window_most];
+    } asked[kv_window_max];
     uint64_t first, end; /* asked, answered in the same order */
 };
 
@@ -52,7 +52,7 @@ bool kv_tcp_missing(const struct kv_transport *transport, char *why, size_t size
 
 static void connect_to(struct link *link, const char *address)
 {
-    link->room = ((size_t)kv.window + 1) * kv_wire_most;
+    link->room = ((size_t)kv.window + 1) * kv_wire_max;
     link->out = malloc(link->room);
     link->in = malloc(link->room);
     if (!link->out || !link->in)
@@ -65,7 +65,7 @@ static void connect_to(struct link *link, const char *address)
 /* All begin to connect when all servers were started, and no name is removed before all have. */
 static void open_links(void)
 {
-    char mine[kv_address_most] = "", (*all)[kv_address_most], why[wl_why_most];
+    char mine[kv_address_max] = "", (*all)[kv_address_max], why[wl_why_max];
     all = calloc(wl_job.size, sizeof(*all));
     if (!all)
         wl_job_die("no memory for addresses");
@@ -102,8 +102,8 @@ static void close_links(void)
 static void request(struct kv_pending *pending)
 {
     struct link *link = &tcp.links[pending->server];
-    link->asked[link->end % kv_window_most].seq = pending->seq;
-    link->asked[link->end++ % kv_window_most].op = pending->op;
+    link->asked[link->end % kv_window_max].seq = pending->seq;
+    link->asked[link->end++ % kv_window_max].op = pending->op;
     link->out_size += wire()->write(link->out + link->out_size, pending->op, &pending->key,
                                     kv_record_value(pending->image, pending->len), pending->len);
 }
@@ -123,14 +123,14 @@ static void send_all(struct link *link)
 
 static void take(struct link *link, uint32_t server, const struct kv_wire_answer *answer)
 {
-    char value[kv_value_most];
+    char value[kv_value_max];
     const char *bytes = answer->value;
     if (answer->len && wl_inject(&kv.injection, kv_flip_bit)) {
         memcpy(value, bytes, answer->len);
         value[answer->len / 2] ^= 1;
         bytes = value;
     }
-    kv_client_take(server, link->asked[link->first++ % kv_window_most].seq, answer->status, bytes,
+    kv_client_take(server, link->asked[link->first++ % kv_window_max].seq, answer->status, bytes,
                    answer->len);
 }
 
@@ -139,7 +139,7 @@ static void read_answers(struct link *link, uint32_t server)
     struct kv_wire_answer answer;
     while (link->first < link->end && link->in_first < link->in_end) {
         size_t used = wire()->read(link->in + link->in_first, link->in_end - link->in_first,
-                                   link->asked[link->first % kv_window_most].op, &answer);
+                                   link->asked[link->first % kv_window_max].op, &answer);
         if (used == KV_WIRE_BROKEN)
             wl_job_die("%s answers '%.40s'", kv_transport->name, link->in + link->in_first);
         if (!used)
@@ -180,7 +180,7 @@ static void await(struct kv_pending *pending)
     }
     if (any) {
         tcp.spins = 0;
-    } else if (++tcp.spins % spins_most == 0) {
+    } else if (++tcp.spins % spins_max == 0) {
         struct pollfd wait = {.fd = tcp.links[pending->server].fd, .events = POLLIN};
         poll(&wait, 1, 2);
         gasnet_AMPoll();
@@ -200,14 +200,14 @@ static void account(struct kv_outcome *mine)
 {
     struct link *link = &tcp.links[wl_job.me];
     struct kv_wire_counts counts;
-    char *text = calloc(1, asks_most);
+    char *text = calloc(1, asks_max);
     if (!text)
         wl_job_die("no memory for counters");
     link->out_size = strlen(wire()->ask);
     memcpy(link->out, wire()->ask, link->out_size);
     send_all(link);
     for (size_t size = 0; !strstr(text, wire()->end);) {
-        ssize_t n = recv(link->fd, text + size, asks_most - 1 - size, 0);
+        ssize_t n = recv(link->fd, text + size, asks_max - 1 - size, 0);
         if (n <= 0 && errno != EINTR)
             wl_job_die("%s does not tell its counters", kv_transport->name);
         size += n > 0 ? (size_t)n : 0;

@@ -23,7 +23,7 @@ static void slots_are_disjoint_lines_with_the_mark_at_the_end(void **state)
     (void)state;
     assert_int_equal(kv_slot_size(41), 64);
     assert_int_equal(kv_slot_size(42), 128);
-    for (size_t v = 1; v <= kv_value_most; v++)
+    for (size_t v = 1; v <= kv_value_max; v++)
         assert_true(kv_slot_size(v) % 64 == 0 && kv_slot_size(v) >= v + kv_layout.header_image);
     for (uint64_t c = 0; c < clients; c++) /* more clients than a byte can count */
         for (uint64_t r = 0; r < 3 * window; r++) {
@@ -102,7 +102,7 @@ static void a_slot_is_cleared_for_the_get_that_follows(void **state)
 static void keys_of_any_length_have_their_place(void **state)
 {
     (void)state;
-    for (size_t size = kv_key_least; size <= kv_key_most; size++) {
+    for (size_t size = kv_key_min; size <= kv_key_max; size++) {
         char slot[128 + 1];
         struct kv_request request;
         kv_layout_set(size, false);
@@ -275,7 +275,7 @@ static void neighbours_in_the_pipeline_see_each_other_in_order(void **state)
             struct kv_store_options options = {.kind = (enum kv_store_kind)kind,
                                                .buckets = 16,
                                                .log_bytes = 1 << 20,
-                                               .value_most = 32,
+                                               .value_max = 32,
                                                .ledger = true,
                                                .inplace = way & 1};
             struct answers answers = {0};
@@ -314,7 +314,7 @@ static void an_answer_is_made_before_its_value_is_written_over(void **state)
     struct kv_store_options options = {.kind = kv_lossy,
                                        .buckets = 1 << 14,
                                        .log_bytes = 1 << 20,
-                                       .value_most = 1024,
+                                       .value_max = 1024,
                                        .ledger = true};
     struct answers answers = {0};
     struct kv_pipeline pipeline = {
@@ -491,7 +491,7 @@ static void what_is_no_distribution_is_refused(void **state)
 static struct kv_store *sample_store(enum kv_store_kind kind, uint64_t entries)
 {
     struct kv_store_options options = {
-        .kind = kind, .buckets = 256, .log_bytes = 1 << 20, .value_most = 100, .ledger = true};
+        .kind = kind, .buckets = 256, .log_bytes = 1 << 20, .value_max = 100, .ledger = true};
     struct kv_store *store = kv_store_open(&options);
     for (uint64_t i = 0; i < entries; i++) {
         char value[100];
@@ -575,7 +575,7 @@ static void a_damaged_file_is_refused(void **state)
 
 static void an_answer_is_read_from_its_end(void **state)
 {
-    char there[2 * kv_answer_most];
+    char there[2 * kv_answer_max];
     struct kv_answer answer;
     char *end = there + sizeof(there);
     (void)state;

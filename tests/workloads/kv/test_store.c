@@ -12,9 +12,9 @@
 #include "value.h"
 
 static const struct kv_store_options lossy_options = {
-    .kind = kv_lossy, .buckets = 1024, .log_bytes = 1 << 20, .value_most = 1024, .ledger = true};
+    .kind = kv_lossy, .buckets = 1024, .log_bytes = 1 << 20, .value_max = 1024, .ledger = true};
 static const struct kv_store_options exact_options = {
-    .kind = kv_exact, .buckets = 64, .log_bytes = 1 << 20, .value_most = 64, .ledger = true};
+    .kind = kv_exact, .buckets = 64, .log_bytes = 1 << 20, .value_max = 64, .ledger = true};
 
 static enum kv_status put(struct kv_store *store, uint64_t number, uint32_t version, size_t len)
 {

@@ -13,7 +13,7 @@ static const struct kv_key key = {"\x01\xab\r\n0123456789\xff"};
 static void assert_writes(const struct kv_wire *wire, enum kv_op op, const char *value,
                           const char *expected, size_t size)
 {
-    char text[kv_wire_most];
+    char text[kv_wire_max];
     assert_int_equal(wire->write(text, op, &key, value, value ? strlen(value) : 0), size);
     assert_memory_equal(text, expected, size);
 }

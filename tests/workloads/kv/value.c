@@ -60,7 +60,7 @@ static const char *look_full(const void *value, size_t len, struct kv_hash hash,
 const char *kv_value_check(const void *value, size_t len, struct kv_hash hash,
                            struct kv_value *seen)
 {
-    char expected[kv_value_most];
+    char expected[kv_value_max];
     const char *wrong = NULL;
     *seen = (struct kv_value){0, 0};
     if (len == 0 || len > sizeof(expected))

@@ -45,7 +45,7 @@ static size_t read_value(const char *from, size_t size, size_t line, const char 
                          struct kv_wire_answer *answer)
 {
     size_t len = strtoul(digits, NULL, 10);
-    if (len > kv_value_most)
+    if (len > kv_value_max)
         return KV_WIRE_BROKEN;
     if (size < line + 2 + len + 2)
         return 0;

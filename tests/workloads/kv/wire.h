@@ -10,7 +10,7 @@
 #include "record.h"
 #include "store.h"
 
-enum { kv_wire_most = kv_value_most + 128 }; /* bytes of a request or an answer */
+enum { kv_wire_max = kv_value_max + 128 }; /* bytes of a request or an answer */
 
 #define KV_WIRE_BROKEN SIZE_MAX
 
@@ -27,7 +27,7 @@ struct kv_wire_counts {
 
 struct kv_wire {
     const char *name;
-    /* Returns the number of bytes written, at most kv_wire_most. */
+    /* Returns the number of bytes written, at most kv_wire_max. */
     size_t (*write)(char *to, enum kv_op op, const struct kv_key *key, const void *value,
                     size_t len);
     /* Returns the bytes of the first answer, 0 when it is not there whole, KV_WIRE_BROKEN when

@@ -203,7 +203,7 @@ static void post(struct rma_flood *f, uint64_t now)
         post_write(f, slot, since);
     else
         post_read(f, slot, since);
-    if (f->posted < rma_sequence_most)
+    if (f->posted < rma_sequence_max)
         f->sequence = wl_mix(f->sequence + f->choice * WL_GOLDEN + slot->offset);
     f->posted++;
     uint64_t outstanding = f->posted - f->retired;

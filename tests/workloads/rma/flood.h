@@ -66,18 +66,18 @@ enum rma_part {
 
 /* A piece that seems to take longer was interrupted: the CPU went to somebody else meanwhile. Some
  * ten microseconds, where the slowest call of a road takes one. Waiting for a lock may be long. */
-enum { rma_cycles_most = 1 << 15 };
+enum { rma_cycles_max = 1 << 15 };
 
 enum rma_check { rma_data, rma_account, rma_window, rma_little, rma_shares, rma_late, rma_checks };
 
 enum {
-    rma_first_most = 160,
-    rma_sequence_most = 1000 /* choices of a thread that its digest is of */
+    rma_first_max = 160,
+    rma_sequence_max = 1000 /* choices of a thread that its digest is of */
 };
 
 struct rma_verdict {
     uint64_t failures;
-    char first[rma_first_most];
+    char first[rma_first_max];
 };
 
 /* One in `every` on average, at distances that vary: completions come in batches, and an even
@@ -140,7 +140,7 @@ static inline uint64_t rma_lap(struct rma_flood *flood, enum rma_part part, uint
     if (!flood->is_sampled)
         return 0;
     uint64_t now = wl_cycles();
-    if (part != rma_locking && now - since > rma_cycles_most) {
+    if (part != rma_locking && now - since > rma_cycles_max) {
         flood->interrupted++;
         return now;
     }

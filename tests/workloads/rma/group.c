@@ -14,7 +14,7 @@ void rma_group_set(struct rma_group *group, const struct wl_common *common,
                    const struct rma_values *values, const char *name, int layer, size_t size,
                    uint64_t ops)
 {
-    uint64_t fits = (uint64_t)(common->duration * 1e9) / (rma_intervals_most - 1);
+    uint64_t fits = (uint64_t)(common->duration * 1e9) / (rma_intervals_max - 1);
     memset(group, 0, sizeof(*group));
     snprintf(group->name, sizeof(group->name), "%s %s", name, wl_layer_words[layer]);
     group->interval_ns = (uint64_t)(values->interval * 1e9);
@@ -46,7 +46,7 @@ static void tell(const struct rma_group *group, unsigned number)
 {
     const struct rma_interval *interval = &group->intervals[number];
     char rails[1024] = "";
-    for (int rail = 0; rail < rma_rails_most; rail++) {
+    for (int rail = 0; rail < rma_rails_max; rail++) {
         size_t used = strlen(rails);
         if (interval->rails[rail] > 0)
             rma_add_number(rails + used, sizeof(rails) - used, used == 0, interval->rails[rail]);
@@ -66,7 +66,7 @@ static void add(struct rma_group *group, unsigned number, double mops, const dou
     interval->least = interval->arrived && interval->least < mops ? interval->least : mops;
     interval->most = interval->most > mops ? interval->most : mops;
     interval->mops += mops;
-    for (int rail = 0; rail < rma_rails_most; rail++)
+    for (int rail = 0; rail < rma_rails_max; rail++)
         interval->rails[rail] += rails[rail];
     if (++interval->arrived == group->threads) {
         tell(group, number);
@@ -76,9 +76,9 @@ static void add(struct rma_group *group, unsigned number, double mops, const dou
 
 static void count_rails(const struct rma_flood *f, uint64_t *rails)
 {
-    memset(rails, 0, rma_rails_most * sizeof(*rails));
+    memset(rails, 0, rma_rails_max * sizeof(*rails));
     for (size_t i = 0; i < f->target_count; i++)
-        rails[f->targets[i].rail % rma_rails_most] += f->targets[i].measured;
+        rails[f->targets[i].rail % rma_rails_max] += f->targets[i].measured;
 }
 
 void rma_ticker_start(struct rma_flood *f, uint64_t now)
@@ -95,11 +95,11 @@ void rma_tick(struct rma_flood *f, uint64_t now)
 {
     struct rma_group *group = f->group;
     struct rma_ticker *ticker = &f->ticker;
-    uint64_t rails[rma_rails_most], over = (now - ticker->began) / group->interval_ns;
-    double of_rails[rma_rails_most], each = 1e3 / (double)(now - ticker->last);
-    unsigned end = over < rma_intervals_most ? (unsigned)over : rma_intervals_most;
+    uint64_t rails[rma_rails_max], over = (now - ticker->began) / group->interval_ns;
+    double of_rails[rma_rails_max], each = 1e3 / (double)(now - ticker->last);
+    unsigned end = over < rma_intervals_max ? (unsigned)over : rma_intervals_max;
     count_rails(f, rails);
-    for (int rail = 0; rail < rma_rails_most; rail++)
+    for (int rail = 0; rail < rma_rails_max; rail++)
         of_rails[rail] = (double)(rails[rail] - ticker->rails[rail]) * each;
     pthread_mutex_lock(&group->mutex);
     for (; ticker->passed < end; ticker->passed++)
@@ -109,7 +109,7 @@ void rma_tick(struct rma_flood *f, uint64_t now)
     ticker->measured = f->measured;
     ticker->last = now;
     ticker->next =
-        end < rma_intervals_most ? ticker->began + (over + 1) * group->interval_ns : UINT64_MAX;
+        end < rma_intervals_max ? ticker->began + (over + 1) * group->interval_ns : UINT64_MAX;
 }
 
 void rma_group_show(struct rma_group *group, uint64_t now)

@@ -11,17 +11,17 @@
 #include "road.h"
 #include "values.h"
 
-enum { rma_intervals_most = 256, rma_rails_most = 64 };
+enum { rma_intervals_max = 256, rma_rails_max = 64 };
 
 /* One thread's, up to its last tick. */
 struct rma_ticker {
     uint64_t next, began, last, measured;
-    uint64_t rails[rma_rails_most];
+    uint64_t rails[rma_rails_max];
     unsigned passed; /* intervals */
 };
 
 struct rma_interval {
-    double mops, least, most, rails[rma_rails_most];
+    double mops, least, most, rails[rma_rails_max];
     unsigned arrived; /* threads */
 };
 
@@ -36,7 +36,7 @@ struct rma_group {
     /* own */
     pthread_mutex_t mutex;
     unsigned complete; /* intervals that all threads were through */
-    struct rma_interval intervals[rma_intervals_most];
+    struct rma_interval intervals[rma_intervals_max];
 };
 
 /* What is known before the floods are. `name` is told with the layer. */

@@ -14,7 +14,7 @@ struct rma_rails rma_rails;
 /* What a rank found. */
 struct found {
     uint32_t count, is_ethernet;
-    char why[wl_why_most];
+    char why[wl_why_max];
 };
 
 static void *make(size_t count, size_t size)

@@ -11,7 +11,7 @@
 
 void rma_rounds_add(struct rma_rounds *rounds, int layer, double mops)
 {
-    if (rounds->count[layer] < rma_rounds_most)
+    if (rounds->count[layer] < rma_rounds_max)
         rounds->mops[layer][rounds->count[layer]++] = mops;
 }
 
@@ -23,7 +23,7 @@ static int by_size(const void *a, const void *b)
 
 static double median(const double *values, unsigned count)
 {
-    double sorted[rma_rounds_most];
+    double sorted[rma_rounds_max];
     if (count == 0)
         return NAN;
     memcpy(sorted, values, count * sizeof(*sorted));
@@ -38,7 +38,7 @@ double rma_rounds_mops(const struct rma_rounds *rounds, int layer)
 
 double rma_rounds_ratio(const struct rma_rounds *rounds)
 {
-    double ratios[rma_rounds_most];
+    double ratios[rma_rounds_max];
     unsigned count = 0;
     for (unsigned i = 0; i < rounds->count[wl_layer_raw] && i < rounds->count[wl_layer_api]; i++)
         if (rounds->mops[wl_layer_raw][i] > 0)

@@ -5,10 +5,10 @@
 
 #include "job.h"
 
-enum { rma_rounds_most = 1000 };
+enum { rma_rounds_max = 1000 };
 
 struct rma_rounds {
-    double mops[2][rma_rounds_most]; /* by wl_layer_* */
+    double mops[2][rma_rounds_max]; /* by wl_layer_* */
     unsigned count[2];
 };
 

@@ -123,14 +123,14 @@ struct rma_row *rma_sum_flood(struct rma_sum *sum, const struct rma_flood *flood
     for (int check = 0; check < rma_checks; check++)
         one.verdicts[check] = flood->verdicts[check];
     for (size_t i = 0; i < flood->target_count; i++)
-        one.rails[flood->targets[i].rail % rma_rails_most] += flood->targets[i].measured;
+        one.rails[flood->targets[i].rail % rma_rails_max] += flood->targets[i].measured;
     for (int part = 0; part < rma_parts; part++) {
         one.cycles[part] = flood->cycles[part];
         one.samples[part] = flood->samples[part];
     }
     one.rows[0] = row_of(flood);
     rma_sum_merge(sum, &one);
-    return sum->row_count <= rma_rows_most ? &sum->rows[sum->row_count - 1] : NULL;
+    return sum->row_count <= rma_rows_max ? &sum->rows[sum->row_count - 1] : NULL;
 }
 
 void rma_sum_group(struct rma_sum *sum, const struct rma_group *group)
@@ -144,14 +144,14 @@ void rma_sum_group(struct rma_sum *sum, const struct rma_group *group)
 static void merge_rows(struct rma_sum *into, const struct rma_sum *from)
 {
     for (uint64_t i = 0; i < from->row_count; i++, into->row_count++)
-        if (i < rma_rows_most && into->row_count < rma_rows_most)
+        if (i < rma_rows_max && into->row_count < rma_rows_max)
             into->rows[into->row_count] = from->rows[i];
 }
 
 /* Of intervals there are as many as all processes that post were through. */
 static void merge_intervals(struct rma_sum *into, const struct rma_sum *from)
 {
-    for (int i = 0; i < rma_intervals_most; i++)
+    for (int i = 0; i < rma_intervals_max; i++)
         into->intervals[i] += from->intervals[i];
     if (from->interval_count < into->interval_count)
         into->interval_count = from->interval_count;
@@ -163,7 +163,7 @@ void rma_sum_merge(struct rma_sum *into, const struct rma_sum *from)
 {
     for (int check = 0; check < rma_checks; check++)
         rma_verdict_merge(&into->verdicts[check], &from->verdicts[check]);
-    for (int rail = 0; rail < rma_rails_most; rail++)
+    for (int rail = 0; rail < rma_rails_max; rail++)
         into->rails[rail] += from->rails[rail];
     into->posted += from->posted;
     into->completed += from->completed;
@@ -208,7 +208,7 @@ double rma_sum_mops(const struct rma_sum *sum)
 uint64_t rma_sum_unequal(const struct rma_sum *sum)
 {
     uint64_t by_rail = 0;
-    for (int rail = 0; rail < rma_rails_most; rail++)
+    for (int rail = 0; rail < rma_rails_max; rail++)
         by_rail += sum->rails[rail];
     return (sum->times.count != sum->timed) + (by_rail != sum->measured);
 }
@@ -217,7 +217,7 @@ void rma_sum_compare(const struct rma_sum *raw, const struct rma_sum *api,
                      struct rma_verdict *verdict)
 {
     bool alike = raw->posted == api->posted ||
-                 (raw->least_posted >= rma_sequence_most && api->least_posted >= rma_sequence_most);
+                 (raw->least_posted >= rma_sequence_max && api->least_posted >= rma_sequence_max);
     if (alike && raw->sequence != api->sequence && verdict->failures++ == 0)
         snprintf(verdict->first, sizeof(verdict->first),
                  "digest %016llx over raw, %016llx over api", (unsigned long long)raw->sequence,
@@ -234,7 +234,7 @@ int rma_add_number(char *text, size_t size, bool is_first, double value)
 static void report_rails(struct wl_report *r, const struct rma_sum *sum, size_t size)
 {
     char mops[256] = "", gbps[256] = "";
-    for (int rail = 0, used = 0; rail < rma_rails_most; rail++) {
+    for (int rail = 0, used = 0; rail < rma_rails_max; rail++) {
         double rate =
             sum->longest_ns ? (double)sum->rails[rail] * 1e3 / (double)sum->longest_ns : 0;
         if (!sum->rails[rail])
@@ -250,8 +250,8 @@ static void report_rails(struct wl_report *r, const struct rma_sum *sum, size_t 
 
 void rma_rows_report(struct wl_report *r, const struct rma_sum *sum, const char *key, size_t offset)
 {
-    size_t count = sum->row_count < rma_rows_most ? (size_t)sum->row_count : rma_rows_most;
-    char text[rma_rows_most * 16] = "";
+    size_t count = sum->row_count < rma_rows_max ? (size_t)sum->row_count : rma_rows_max;
+    char text[rma_rows_max * 16] = "";
     for (size_t i = 0, used = 0; i < count; i++) {
         double value;
         memcpy(&value, (const char *)&sum->rows[i] + offset, sizeof(value));
@@ -290,7 +290,7 @@ static void report_parts(struct wl_report *r, const struct rma_sum *sum)
 
 static void report_intervals(struct wl_report *r, const struct rma_sum *sum)
 {
-    for (uint64_t i = 0; sum->interval_count <= rma_intervals_most && i < sum->interval_count; i++)
+    for (uint64_t i = 0; sum->interval_count <= rma_intervals_max && i < sum->interval_count; i++)
         wl_report_interval(r, (double)(i + 1) * (double)sum->interval_ns * 1e-9, sum->intervals[i]);
 }
 

@@ -5,7 +5,7 @@
 
 #include "flood.h"
 
-enum { rma_rows_most = 256 /* threads of a job that are told apart in a report */ };
+enum { rma_rows_max = 256 /* threads of a job that are told apart in a report */ };
 
 /* Of one thread. */
 struct rma_row {
@@ -16,16 +16,16 @@ struct rma_row {
 
 /* Plain data: sent between ranks as it is. */
 struct rma_sum {
-    uint64_t rails[rma_rails_most]; /* measured, by the rail that they went by */
+    uint64_t rails[rma_rails_max]; /* measured, by the rail that they went by */
     uint64_t posted, completed, measured, measured_writes, checked, most_outstanding;
     uint64_t timed, empty_polls, doorbells, cqes, line_outstanding, cpu_ns, sequence;
     uint64_t least_posted; /* by a thread */
     uint64_t latency_ns, cycles[rma_parts], samples[rma_parts], interrupted;
     double cycles_per_ns;
-    double intervals[rma_intervals_most]; /* Mops */
+    double intervals[rma_intervals_max];  /* Mops */
     uint64_t interval_count, interval_ns; /* that all were through */
     uint64_t row_count;
-    struct rma_row rows[rma_rows_most];
+    struct rma_row rows[rma_rows_max];
     uint64_t longest_ns;          /* interval of a thread: what all did together is divided by it */
     double least_mops, most_mops; /* of the slowest and the fastest thread */
     struct wl_histogram times;

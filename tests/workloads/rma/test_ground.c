@@ -44,10 +44,10 @@ static int by_text(const void *a, const void *b)
 static void names_are_those_of_the_document(void **state)
 {
     enum { n = 8, m = 8, w = 4, all = n * n * m * w };
-    static char names[all][swarm_name_most];
+    static char names[all][swarm_name_max];
     struct swarm_size size = {n, m, w};
     size_t count = 0;
-    char name[swarm_name_most];
+    char name[swarm_name_max];
     (void)state;
     swarm_name(size, (struct swarm_end){3, 2, 13}, name);
     assert_string_equal(name, "on_phys_mc_3-at_thr_2-for_phys_mc_5-for_vm_1");

@@ -9,7 +9,7 @@
 
 #include "values.h"
 
-enum { every_most = 1000000 };
+enum { every_max = 1000000 };
 
 /* "1/N", or the word that stands for `meant`. */
 static bool set_share(uint64_t *every, const char *name, const char *text, const char *word,
@@ -23,10 +23,10 @@ static bool set_share(uint64_t *every, const char *name, const char *text, const
     if (!strncmp(text, "1/", 2) && text[2] >= '0' && text[2] <= '9') {
         errno = 0;
         *every = strtoull(text + 2, &end, 10);
-        if (!errno && !*end && *every >= 1 && *every <= every_most)
+        if (!errno && !*end && *every >= 1 && *every <= every_max)
             return true;
     }
-    snprintf(why, size, "--%s '%s' is not %s or 1/N, N from 1 to %d", name, text, word, every_most);
+    snprintf(why, size, "--%s '%s' is not %s or 1/N, N from 1 to %d", name, text, word, every_max);
     return false;
 }
 

@@ -26,7 +26,7 @@ static const char *const raw_options[] = {"cb",       "sq-depth", "lock",      "
 static const struct wl_option table[] = {
     {"servers", wl_whole, offsetof(struct sharing_values, servers), "1", 1, 65535, "ranks", 0, 0,
      "ranks that post: threads of one process beside processes of one thread"},
-    {"threads", wl_whole, offsetof(struct sharing_values, threads), "1", 1, wl_threads_most,
+    {"threads", wl_whole, offsetof(struct sharing_values, threads), "1", 1, wl_threads_max,
      "threads", 0, 0, "of each server (T)"},
     {"qps", wl_whole, offsetof(struct sharing_values, qps), "0", 0, 65536, "connections", 0, 0,
      "of each server (Q), a multiple of the clients; 0: the largest up to 100"},

@@ -12,8 +12,8 @@
 #include "raw.h"
 
 enum {
-    reap_most = 16,
-    combine_most = 32,
+    reap_max = 16,
+    combine_max = 32,
     inline_most = 512,
     thread_bits = 16,
     slot_bits = 16,
@@ -234,9 +234,9 @@ static int take(struct connection *c, struct ibv_wc *wcs, int most)
 
 static void poll(struct rma_flood *f, struct connection *c)
 {
-    struct ibv_wc wcs[reap_most];
+    struct ibv_wc wcs[reap_max];
     uint64_t since = rma_lap_begin(f);
-    int taken = take(c, wcs, reap_most);
+    int taken = take(c, wcs, reap_max);
     since = rma_lap(f, rma_polling, since);
     for (int i = 0; i < taken; i++)
         route(f, c, &wcs[i]);
@@ -292,8 +292,8 @@ static void ring(struct rma_flood *f, struct connection *c, struct ibv_send_wr *
  * its owner makes the next one of it, while we may still be walking along the list. */
 static void ring_all(struct rma_flood *f, struct connection *c, struct request *top)
 {
-    struct ibv_send_wr wrs[combine_most];
-    struct ibv_sge sges[combine_most];
+    struct ibv_send_wr wrs[combine_max];
+    struct ibv_sge sges[combine_max];
     struct request *above = NULL;
     while (top) {
         struct request *below = top->below;
@@ -303,7 +303,7 @@ static void ring_all(struct rma_flood *f, struct connection *c, struct request *
     }
     while (above) {
         int n = 0;
-        for (; above && n < combine_most; above = above->below, n++) {
+        for (; above && n < combine_max; above = above->below, n++) {
             wrs[n] = above->wr;
             sges[n] = above->sge;
             wrs[n].sg_list = &sges[n];

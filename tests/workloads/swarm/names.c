@@ -13,9 +13,9 @@ struct swarm_end swarm_partner(struct swarm_size size, struct swarm_end end)
                               swarm_machine(size, end) * size.n + end.process};
 }
 
-void swarm_name(struct swarm_size size, struct swarm_end end, char name[swarm_name_most])
+void swarm_name(struct swarm_size size, struct swarm_end end, char name[swarm_name_max])
 {
-    snprintf(name, swarm_name_most, "on_phys_mc_%u-at_thr_%u-for_phys_mc_%u-for_vm_%u", end.process,
+    snprintf(name, swarm_name_max, "on_phys_mc_%u-at_thr_%u-for_phys_mc_%u-for_vm_%u", end.process,
              end.thread, swarm_peer(size, end), swarm_machine(size, end));
 }
 

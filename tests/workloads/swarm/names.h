@@ -36,8 +36,8 @@ static inline bool swarm_connected(struct swarm_size size, struct swarm_end end)
 /* The other end: the processes change places, thread and machine stay. */
 struct swarm_end swarm_partner(struct swarm_size size, struct swarm_end end);
 
-enum { swarm_name_most = 128 };
-void swarm_name(struct swarm_size size, struct swarm_end end, char name[swarm_name_most]);
+enum { swarm_name_max = 128 };
+void swarm_name(struct swarm_size size, struct swarm_end end, char name[swarm_name_max]);
 uint64_t swarm_name_hash(const char *name);
 
 /* W*N*M names in a process, W*(N-1)*M of them connected; W*M*N*(N-1)/2 connections in the job. */

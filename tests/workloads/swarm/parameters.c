@@ -24,8 +24,8 @@ static const char *const raw_options[] = {
 static const struct wl_option table[] = {
     {"vms", wl_whole, offsetof(struct swarm_values, vms), "1", 1, 4096, "machines", 0, 0,
      "machines that each process plays (M); over the interface they share its connections"},
-    {"threads", wl_whole, offsetof(struct swarm_values, threads), "1", 1, wl_threads_most,
-     "threads", 0, 0, "worker threads of each process (W)"},
+    {"threads", wl_whole, offsetof(struct swarm_values, threads), "1", 1, wl_threads_max, "threads",
+     0, 0, "worker threads of each process (W)"},
     {"op", wl_text, offsetof(struct swarm_values, op), "read", 0, 0, 0, 0, 0,
      "read, write or mixed:PERCENT of writes"},
     {"size", wl_size, offsetof(struct swarm_values, size), "32", 1, 1048576, "bytes", 0, 0,

@@ -12,7 +12,7 @@
 #include "rails.h"
 #include "swarm.h"
 
-enum { reap_most = 16, seq_bits = 32, inline_most = 512 };
+enum { reap_max = 16, seq_bits = 32, inline_most = 512 };
 
 /* Our end of a connection. */
 struct line {
@@ -67,7 +67,7 @@ static bool open_line(uint32_t thread, uint32_t k)
     struct line *line = &worker->lines[k];
     struct swarm_end end = {wl_job.me, thread, k};
     unsigned rail = rail_of(thread, k);
-    char name[swarm_name_most];
+    char name[swarm_name_max];
     swarm_name(swarm_size, end, name);
     const trunkline_qp_options_t options = {
         .name = name,
@@ -247,9 +247,9 @@ static void take(struct rma_flood *f, const struct ibv_wc *wc)
 
 static bool poll(struct rma_flood *f, const struct line *line)
 {
-    struct ibv_wc wcs[reap_most];
+    struct ibv_wc wcs[reap_max];
     uint64_t since = rma_lap_begin(f);
-    int count = ibv_poll_cq(line->cq, reap_most, wcs);
+    int count = ibv_poll_cq(line->cq, reap_max, wcs);
     rma_lap(f, rma_polling, since);
     if (count < 0)
         wl_job_die("%s: its completion queue can't be polled", line->qp.name);

@@ -83,7 +83,7 @@ static void name_all(int layer, bool dump)
         floods[t].targets = &targets[(size_t)t * per_thread];
         for (uint32_t k = 0; k < per_thread; k++) {
             struct swarm_end end = {wl_job.me, t, k};
-            char name[swarm_name_most];
+            char name[swarm_name_max];
             named++;
             swarm_name(swarm_size, end, name);
             if (dump)
@@ -102,7 +102,7 @@ static void name_all(int layer, bool dump)
 static void greet_one(struct swarm_end end, int layer)
 {
     struct swarm_end other = end;
-    char name[swarm_name_most];
+    char name[swarm_name_max];
     gex_Rank_t peer = swarm_peer(swarm_size, end);
     if (wl_inject(&swarm.injection, rma_misroute))
         other.thread++;
@@ -132,7 +132,7 @@ static void check_greetings(void)
     for (uint32_t t = 0; t < swarm_size.w; t++)
         for (uint32_t k = 0; k < swarm_size.n * swarm_size.m; k++) {
             struct swarm_end end = {wl_job.me, t, k};
-            char name[swarm_name_most];
+            char name[swarm_name_max];
             uint64_t seen;
             if (!swarm_connected(swarm_size, end))
                 continue;

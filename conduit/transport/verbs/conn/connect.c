@@ -16,12 +16,12 @@
 static enum tk_status failed(const struct tk_link *link, const char *what, int error)
 {
     const struct tk_port_address *a = &tk_rail_of(link)->address;
-    tk_complain("%s:%u: %s for rank %u failed: %s%s", a->device, a->port, what, link->peer->rank,
-                strerror(error),
-                error == ENOMEM ? " (the device is out of queue pairs or of queue memory: lower "
-                                  "GASNET_NETWORKDEPTH_PP or "
-                                  "GASNET_AM_CREDITS_PP, or start fewer ranks)"
-                                : "");
+    tk_log_error("%s:%u: %s for rank %u failed: %s%s", a->device, a->port, what, link->peer->rank,
+                 strerror(error),
+                 error == ENOMEM ? " (the device is out of queue pairs or of queue memory: lower "
+                                   "GASNET_NETWORKDEPTH_PP or "
+                                   "GASNET_AM_CREDITS_PP, or start fewer ranks)"
+                                 : "");
     return TK_FAIL;
 }
 
@@ -70,7 +70,7 @@ enum tk_status tk_link_open(struct tk_link *link, struct tk_peer *peer, uint32_t
         .recv_cq = device->recv_cq,
         .qp_type = IBV_QPT_RC,
         .cap = {.max_send_wr = (uint32_t)tk_verbs.depth_pp,
-                .max_recv_wr = (uint32_t)(tk_verbs.keeps || is_primary ? tk_receives_most() : 1),
+                .max_recv_wr = (uint32_t)(tk_verbs.keeps || is_primary ? tk_receives_max() : 1),
                 .max_send_sge = 2, /* head and payload */
                 .max_recv_sge = 1,
                 .max_inline_data = (uint32_t)tk_verbs.inline_limit},

@@ -53,9 +53,9 @@ static void tell(struct tk_link *link, const char *what, size_t nbytes, const ch
     char amount[40] = ""; /* of quiet messages and receives it is not known */
     if (nbytes)
         snprintf(amount, sizeof(amount), " of %zu bytes", nbytes);
-    tk_complain("%s%s to rank %u (%s, pid %d) failed on %s:%u, queue pair %u: %s", what, amount,
-                link->peer->rank, link->peer->host, link->peer->pid, a->device, a->port,
-                link->qp->qp_num, why);
+    tk_log_error("%s%s to rank %u (%s, pid %d) failed on %s:%u, queue pair %u: %s", what, amount,
+                 link->peer->rank, link->peer->host, link->peer->pid, a->device, a->port,
+                 link->qp->qp_num, why);
 }
 
 /* By one of the threads that may find out together. `may_be_dead`: the peer. Nobody is to
@@ -96,8 +96,8 @@ void tk_links_exhausted(const struct tk_peer *peer)
     }
     if (!is_news || !lost_peer)
         return;
-    tk_complain("rank %u (%s, pid %d) is no longer reached over any port: %s", peer->rank,
-                peer->host, peer->pid, ports);
+    tk_log_error("rank %u (%s, pid %d) is no longer reached over any port: %s", peer->rank,
+                 peer->host, peer->pid, ports);
     lost_peer(peer->rank);
 }
 
@@ -216,12 +216,12 @@ void tk_explain_registration(const struct tk_device *device, const char *what, s
 {
     char text[1024];
     say_registration(device, what, size, error, text, sizeof(text));
-    tk_complain("%s", text);
+    tk_log_error("%s", text);
 }
 
 void tk_warn_registration(const struct tk_device *device, size_t size, int error)
 {
     char text[1024];
     say_registration(device, "local side of a transfer", size, error, text, sizeof(text));
-    tk_warn("%s; such transfers go through bounce buffers meanwhile", text);
+    tk_log_warn("%s; such transfers go through bounce buffers meanwhile", text);
 }

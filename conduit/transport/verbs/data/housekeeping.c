@@ -37,9 +37,9 @@ static void tell_stall(const struct tk_link *link, double seconds)
     else
         snprintf(text, sizeof(text),
                  "all credits of this process are out (GASNET_AM_CREDITS_TOTAL)");
-    tk_warn("waiting %.0f s to send active messages to rank %u (%s, pid %d): %s "
-            "(GASNET_AM_STALL_SECONDS=0 silences this)",
-            seconds, link->peer->rank, link->peer->host, link->peer->pid, text);
+    tk_log_warn("waiting %.0f s to send active messages to rank %u (%s, pid %d): %s "
+                "(GASNET_AM_STALL_SECONDS=0 silences this)",
+                seconds, link->peer->rank, link->peer->host, link->peer->pid, text);
 }
 
 void tk_verbs_tell_stall(void)

@@ -218,7 +218,7 @@ static enum tk_status slab_open(const struct tk_rail *rail, struct tk_pool *pool
     struct tk_slab *slab = calloc(1, sizeof(*slab));
     if (!slab || !(slab->buffers = calloc(count, sizeof(*slab->buffers)))) {
         free(slab);
-        tk_complain("out of memory for %u buffers", count);
+        tk_log_error("out of memory for %u buffers", count);
         return TK_FAIL;
     }
     if (tk_area_open(&slab->area, what, (size_t)count * tk_buffer_stride, false) != TK_OK)

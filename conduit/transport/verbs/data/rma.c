@@ -27,7 +27,7 @@ struct piece {
     bool is_inline, is_bounced;
 };
 
-static size_t piece_most(const struct tk_rma *rma, bool is_bounced)
+static size_t piece_max(const struct tk_rma *rma, bool is_bounced)
 {
     size_t most = tk_verbs.message_max;
     if (tk_is_spread(rma))
@@ -62,7 +62,7 @@ static struct piece next_piece(const struct tk_rma *rma)
         piece.is_inline = true;
     else
         piece.is_bounced = copy || !find_keys(rma, &piece, left);
-    piece.nbytes = tk_min(left, piece_most(rma, piece.is_bounced));
+    piece.nbytes = tk_min(left, piece_max(rma, piece.is_bounced));
     return piece;
 }
 
@@ -166,7 +166,7 @@ static size_t idle_room(const struct tk_link *link, bool is_bounced)
 static bool reserve(struct tk_link *link, const struct tk_rma *rma, struct tk_work **reserved)
 {
     struct piece first = next_piece(rma);
-    size_t most = piece_most(rma, first.is_bounced);
+    size_t most = piece_max(rma, first.is_bounced);
     size_t wanted = tk_min((rma->nbytes + most - 1) / most, idle_room(link, first.is_bounced));
     while (wanted-- > 0) {
         struct tk_work *work = tk_work_take(link, first.is_bounced);
@@ -203,7 +203,7 @@ static enum tk_status post_pieces(struct tk_link *link, struct tk_rma *rma,
 /* ---- local memory that is registered on the fly ---- */
 
 enum {
-    held_least = 16 << 10 /* of a piece at an end of a transfer: less is copied in the time that it
+    held_min = 16 << 10 /* of a piece at an end of a transfer: less is copied in the time that it
                              takes to find or make a region */
 };
 
@@ -213,7 +213,7 @@ static bool wants_hold(const struct tk_rma *rma)
 {
     struct piece rest = {.local = rma->local + rma->done};
     size_t whole = tk_is_on_demand ? tk_max(rma->nbytes, rma->whole) : rma->nbytes;
-    return whole >= tk_settings.firehose_least && tk_firehose_is_open() && !rma->immediate &&
+    return whole >= tk_settings.firehose_min && tk_firehose_is_open() && !rma->immediate &&
            !wants_copy(rma) && !find_keys(rma, &rest, rma->nbytes - rma->done);
 }
 
@@ -230,14 +230,14 @@ static struct piece held_piece(const struct tk_rma *rma, struct tk_pinned **held
     size_t left = rma->nbytes - rma->done;
     struct piece piece = {.local = rma->local + rma->done};
     piece.nbytes = tk_firehose_piece(piece.local, left);
-    *held = piece.nbytes < held_least ? NULL
-                                      : tk_firehose_hold_if_worth(piece.local, left, piece.nbytes);
+    *held =
+        piece.nbytes < held_min ? NULL : tk_firehose_hold_if_worth(piece.local, left, piece.nbytes);
     piece.is_bounced = !*held;
     if (*held) {
         piece.keys = tk_pinned_keys(*held);
         piece.nbytes = (*held)->base + (*held)->size - (uintptr_t)piece.local;
     }
-    piece.nbytes = tk_min(tk_min(piece.nbytes, left), piece_most(rma, piece.is_bounced));
+    piece.nbytes = tk_min(tk_min(piece.nbytes, left), piece_max(rma, piece.is_bounced));
     return piece;
 }
 
@@ -276,7 +276,7 @@ static enum tk_status post_held(struct tk_link *link, struct tk_rma *rma,
 
 static enum tk_status post_one_spread(struct tk_peer *peer, struct tk_rma *rma, bool wants_region)
 {
-    size_t left = tk_min(rma->nbytes - rma->done, piece_most(rma, false));
+    size_t left = tk_min(rma->nbytes - rma->done, piece_max(rma, false));
     struct tk_link *link = tk_spread_link(peer, left);
     if (!link)
         return TK_BUSY;
@@ -329,7 +329,7 @@ static bool reserve_spread(const struct tk_peer *peer, const struct tk_rma *rma,
                            struct tk_work **reserved)
 {
     struct piece first = next_piece(rma);
-    size_t most = piece_most(rma, first.is_bounced);
+    size_t most = piece_max(rma, first.is_bounced);
     size_t wanted =
         tk_min((rma->nbytes + most - 1) / most, idle_room_of_all(peer, first.is_bounced));
     for (; wanted > 0; wanted--) {
@@ -424,7 +424,7 @@ bool tk_verbs_put(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, cons
 {
     struct ibv_sge sge;
     struct tk_link *link = tk_primary(peer);
-    tk_if_unlikely(nbytes - 1 >= link->short_put_most) return false;
+    tk_if_unlikely(nbytes - 1 >= link->short_put_max) return false;
     sge.addr = (uintptr_t)local;
     return post_plain(link, peer, op, remote, &sge, (uint32_t)nbytes, IBV_WR_RDMA_WRITE,
                       IBV_SEND_INLINE, false);
@@ -435,7 +435,7 @@ get_plain(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, void *local,
           bool notes)
 {
     struct ibv_sge sge;
-    size_t most = notes ? tk_verbs.noted_get_most : tk_verbs.short_get_most;
+    size_t most = notes ? tk_verbs.noted_get_max : tk_verbs.short_get_max;
     tk_if_unlikely(nbytes - 1 >= most || !tk_is_registered(local, nbytes)) return false;
     struct tk_link *link = tk_primary(peer);
     sge.addr = (uintptr_t)local;
@@ -455,7 +455,7 @@ bool tk_noting_put(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, con
 {
     struct ibv_sge sge;
     struct tk_link *link = tk_primary(peer);
-    tk_if_unlikely(nbytes - 1 >= link->short_put_most) return false;
+    tk_if_unlikely(nbytes - 1 >= link->short_put_max) return false;
     sge.addr = (uintptr_t)local;
     return post_plain(link, peer, op, remote, &sge, (uint32_t)nbytes, IBV_WR_RDMA_WRITE,
                       IBV_SEND_INLINE, true);

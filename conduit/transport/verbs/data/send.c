@@ -139,7 +139,7 @@ static size_t gather_quiet(struct tk_link *link, const struct tk_outgoing *m)
 
 static bool post_quietly(struct tk_link *link, const struct tk_outgoing *m)
 {
-    if (!is_small(m) || m->head_size + m->nbytes > tk_quiet_most || !tk_quiet_take(link))
+    if (!is_small(m) || m->head_size + m->nbytes > tk_quiet_max || !tk_quiet_take(link))
         return false;
     quiet_post(link, gather_quiet(link, m));
     return true;

@@ -10,7 +10,7 @@
  * for it) does not. */
 static inline bool tk_is_spread(const struct tk_rma *rma)
 {
-    return tk_verbs.links_pp > 1 && rma->nbytes > tk_verbs.spread_most[rma->is_put] &&
+    return tk_verbs.links_pp > 1 && rma->nbytes > tk_verbs.spread_max[rma->is_put] &&
            !rma->sources_only;
 }
 

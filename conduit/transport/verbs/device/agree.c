@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Rail i of one rank talks to rail i of another, so all ranks must have as many, and of one kind of
- * network. Whether they do stands in the cards that all of them have; rank 0 tells, in one table,
- * who found what. No lock: start-up only. */
+ * network. Whether they do stands in the peer infos that all of them have; rank 0 tells, in one
+ * table, who found what. No lock: start-up only. */
 #include "config.h"
 
 #include <stdio.h>
@@ -14,37 +14,37 @@
 
 enum { ports_text = 256 };
 
-static void ports_of(const struct tk_card *card, char *text, size_t size)
+static void ports_of(const struct tk_peer_info *info, char *text, size_t size)
 {
     size_t length = 0;
     *text = 0;
-    for (uint32_t i = 0; i < card->rails && length < size; i++) {
-        const struct tk_port_address *a = tk_card_rail(card, i);
+    for (uint32_t i = 0; i < info->rails && length < size; i++) {
+        const struct tk_port_address *a = tk_peer_info_rail(info, i);
         int n = snprintf(text + length, size - length, "%s%s:%u", i ? "+" : "", a->device, a->port);
         length += n > 0 ? (size_t)n : 0;
     }
 }
 
-static const char *kind_of(const struct tk_card *card)
+static const char *kind_of(const struct tk_peer_info *info)
 {
     uint32_t ethernet = 0;
-    for (uint32_t i = 0; i < card->rails; i++)
-        ethernet += tk_card_rail(card, i)->is_ethernet;
-    if (card->rails == 0)
+    for (uint32_t i = 0; i < info->rails; i++)
+        ethernet += tk_peer_info_rail(info, i)->is_ethernet;
+    if (info->rails == 0)
         return "";
     if (ethernet == 0)
         return " (InfiniBand)";
-    return ethernet == card->rails ? " (Ethernet)" : " (InfiniBand and Ethernet)";
+    return ethernet == info->rails ? " (Ethernet)" : " (InfiniBand and Ethernet)";
 }
 
-static const char *unused_of(const struct tk_card *card)
+static const char *unused_of(const struct tk_peer_info *info)
 {
-    return card->unused_size > 0 ? tk_card_unused(card) : "";
+    return info->unused_size > 0 ? tk_peer_info_unused(info) : "";
 }
 
 static bool is_alike(uint32_t one, uint32_t other)
 {
-    const struct tk_card *a = tk_card_of(one), *b = tk_card_of(other);
+    const struct tk_peer_info *a = tk_peer_info_of(one), *b = tk_peer_info_of(other);
     char mine[ports_text], theirs[ports_text];
     ports_of(a, mine, sizeof(mine));
     ports_of(b, theirs, sizeof(theirs));
@@ -52,26 +52,26 @@ static bool is_alike(uint32_t one, uint32_t other)
            !strcmp(kind_of(a), kind_of(b)) && !strcmp(unused_of(a), unused_of(b));
 }
 
-static const char *introduction(const struct tk_card *card)
+static const char *introduction(const struct tk_peer_info *info)
 {
-    if (!*unused_of(card))
+    if (!*unused_of(info))
         return "";
-    return card->rails > 0 ? "; not " : ": ";
+    return info->rails > 0 ? "; not " : ": ";
 }
 
 static void tell_row(uint32_t first, uint32_t last)
 {
-    const struct tk_card *card = tk_card_of(first);
+    const struct tk_peer_info *info = tk_peer_info_of(first);
     char ranks[32], ports[ports_text];
-    ports_of(card, ports, sizeof(ports));
-    if (card->rails == 0)
+    ports_of(info, ports, sizeof(ports));
+    if (info->rails == 0)
         strcpy(ports, "none");
     if (first == last)
         snprintf(ranks, sizeof(ranks), "rank %u", first);
     else
         snprintf(ranks, sizeof(ranks), "ranks %u-%u", first, last);
-    tk_complain("  %-14s %-16s %u: %s%s%s%s", ranks, card->host.name, card->rails, ports,
-                kind_of(card), introduction(card), unused_of(card));
+    tk_log_error("  %-14s %-16s %u: %s%s%s%s", ranks, info->host.name, info->rails, ports,
+                 kind_of(info), introduction(info), unused_of(info));
 }
 
 static void tell_table(void)
@@ -83,15 +83,15 @@ static void tell_table(void)
     }
 }
 
-static bool has_as_many(const struct tk_card *one, const struct tk_card *other)
+static bool has_as_many(const struct tk_peer_info *one, const struct tk_peer_info *other)
 {
     return one->rails == other->rails && one->links == other->links;
 }
 
-static bool meets(const struct tk_card *one, const struct tk_card *other)
+static bool meets(const struct tk_peer_info *one, const struct tk_peer_info *other)
 {
     for (uint32_t i = 0; i < one->rails; i++)
-        if (tk_card_rail(one, i)->is_ethernet != tk_card_rail(other, i)->is_ethernet)
+        if (tk_peer_info_rail(one, i)->is_ethernet != tk_peer_info_rail(other, i)->is_ethernet)
             return false;
     return true;
 }
@@ -99,12 +99,12 @@ static bool meets(const struct tk_card *one, const struct tk_card *other)
 /* NULL: nothing. Of two complaints the first: the other may follow from it. */
 static const char *difference(void)
 {
-    const struct tk_card *first = tk_card_of(0);
+    const struct tk_peer_info *first = tk_peer_info_of(0);
     for (uint32_t r = 1; r < tk_peers.size; r++)
-        if (!has_as_many(first, tk_card_of(r)))
+        if (!has_as_many(first, tk_peer_info_of(r)))
             return "numbers of ports to use, and all must use as many";
     for (uint32_t r = 1; r < tk_peers.size; r++)
-        if (!meets(first, tk_card_of(r)))
+        if (!meets(first, tk_peer_info_of(r)))
             return "kinds of ports to use, and InfiniBand does not reach Ethernet";
     return NULL;
 }
@@ -113,7 +113,7 @@ static uint32_t count_without(void)
 {
     uint32_t count = 0;
     for (uint32_t r = 0; r < tk_peers.size; r++)
-        count += tk_card_of(r)->rails == 0;
+        count += tk_peer_info_of(r)->rails == 0;
     return count;
 }
 
@@ -124,10 +124,10 @@ static void tell_none(uint32_t without)
     for (uint32_t r = 1; r < tk_peers.size; r++)
         are_alike &= is_alike(0, r);
     if (are_alike) {
-        tk_rails_tell_none(unused_of(tk_card_of(0)));
+        tk_rails_tell_none(unused_of(tk_peer_info_of(0)));
         return;
     }
-    tk_complain(
+    tk_log_error(
         "%u of %u ranks found no RDMA port to use (GASNET_IBV_PORTS chooses from those that "
         "are active, GASNET_SOFTHCA=always takes the software device on all hosts):",
         without, tk_peers.size);
@@ -143,9 +143,9 @@ bool tk_verbs_agree(void)
     if (without > 0) {
         tell_none(without);
     } else if (what) {
-        tk_complain("the ranks found different %s; choose them with GASNET_IBV_PORTS, or how many "
-                    "with GASNET_NUM_QPS:",
-                    what);
+        tk_log_error("the ranks found different %s; choose them with GASNET_IBV_PORTS, or how many "
+                     "with GASNET_NUM_QPS:",
+                     what);
         tell_table();
     }
     return without == 0 && !what;

@@ -64,13 +64,13 @@ static enum tk_status fit(const struct tk_device *device)
     struct ibv_device_attr attr;
     int error = ibv_query_device(device->context, &attr);
     if (error) {
-        tk_complain("%s can't be queried: %s", name, strerror(error));
+        tk_log_error("%s can't be queried: %s", name, strerror(error));
         return TK_FAIL;
     }
-    if (tk_verbs.depth_pp > attr.max_qp_wr || tk_receives_most() > attr.max_qp_wr) {
-        tk_complain("%s allows %d work requests in a queue: lower GASNET_NETWORKDEPTH_PP (%d) or "
-                    "GASNET_AM_CREDITS_PP (%d)",
-                    name, attr.max_qp_wr, tk_verbs.depth_pp, tk_verbs.credits_pp);
+    if (tk_verbs.depth_pp > attr.max_qp_wr || tk_receives_max() > attr.max_qp_wr) {
+        tk_log_error("%s allows %d work requests in a queue: lower GASNET_NETWORKDEPTH_PP (%d) or "
+                     "GASNET_AM_CREDITS_PP (%d)",
+                     name, attr.max_qp_wr, tk_verbs.depth_pp, tk_verbs.credits_pp);
         return TK_FAIL;
     }
     tk_verbs.depth_total = (int)tk_min((size_t)tk_verbs.depth_total, (size_t)attr.max_cqe);
@@ -98,17 +98,17 @@ static uint32_t links_on(uint32_t rail)
 }
 
 /* Messages come over primary links only, and each link may become one. */
-static int receives_most(const struct tk_device *device)
+static int receives_max(const struct tk_device *device)
 {
     uint32_t links = 0;
     for (uint32_t i = 0; i < tk_verbs.rail_count; i++)
         if (tk_verbs.rails[i].device == device)
             links += tk_verbs.keeps ? tk_verbs.peers * links_on(i) : tk_verbs.rails[i].peers;
-    return tk_max(1, tk_receives_most() * (int)links);
+    return tk_max(1, tk_receives_max() * (int)links);
 }
 
 /* A link that dies flushes all that it has, with a completion for each. */
-static int sends_most(const struct tk_device *device)
+static int sends_max(const struct tk_device *device)
 {
     uint32_t links = 0;
     for (uint32_t i = 0; i < tk_verbs.rail_count && tk_verbs.keeps; i++)
@@ -119,7 +119,7 @@ static int sends_most(const struct tk_device *device)
 
 static enum tk_status open_queues(struct tk_device *device)
 {
-    int recv_depth = receives_most(device), send_depth = sends_most(device);
+    int recv_depth = receives_max(device), send_depth = sends_max(device);
     device->pd = ibv_alloc_pd(device->context);
     if (device->pd)
         device->send_cq = ibv_create_cq(device->context, send_depth, NULL, NULL, 0);
@@ -127,10 +127,10 @@ static enum tk_status open_queues(struct tk_device *device)
         device->recv_cq = ibv_create_cq(device->context, recv_depth, NULL, NULL, 0);
     if (device->recv_cq)
         return TK_OK;
-    tk_complain("%s: no protection domain or completion queues of %d and %d entries: %s; lower "
-                "GASNET_AM_CREDITS_PP or GASNET_NETWORKDEPTH_TOTAL",
-                ibv_get_device_name(device->context->device), send_depth, recv_depth,
-                strerror(errno));
+    tk_log_error("%s: no protection domain or completion queues of %d and %d entries: %s; lower "
+                 "GASNET_AM_CREDITS_PP or GASNET_NETWORKDEPTH_TOTAL",
+                 ibv_get_device_name(device->context->device), send_depth, recv_depth,
+                 strerror(errno));
     return TK_FAIL;
 }
 

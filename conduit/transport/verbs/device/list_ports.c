@@ -25,12 +25,12 @@ static void list_port(struct ibv_context *context, const char *name, int port)
 {
     struct ibv_port_attr attr;
     if (ibv_query_port(context, (uint8_t)port, &attr))
-        tk_tell("port %s:%d can't be queried", name, port);
+        tk_log_info("port %s:%d can't be queried", name, port);
     else
-        tk_tell("port %s:%d %s: %s, LID %u, %u Mb/s, %d partition keys, %d GIDs", name, port,
-                state_text(attr.state),
-                attr.link_layer == IBV_LINK_LAYER_ETHERNET ? "Ethernet" : "InfiniBand", attr.lid,
-                tk_port_rate(&attr), attr.pkey_tbl_len, attr.gid_tbl_len);
+        tk_log_info("port %s:%d %s: %s, LID %u, %u Mb/s, %d partition keys, %d GIDs", name, port,
+                    state_text(attr.state),
+                    attr.link_layer == IBV_LINK_LAYER_ETHERNET ? "Ethernet" : "InfiniBand",
+                    attr.lid, tk_port_rate(&attr), attr.pkey_tbl_len, attr.gid_tbl_len);
 }
 
 static void list_device(struct ibv_device *device)
@@ -42,7 +42,7 @@ static void list_device(struct ibv_device *device)
     struct ibv_context *context = ibv_open_device(device);
     if (!context) {
         tk_device_say_closed(errno, why, sizeof(why));
-        tk_tell("device %s %s", name, why);
+        tk_log_info("device %s %s", name, why);
         return;
     }
     int ports = ibv_query_device(context, &attr) ? 0 : attr.phys_port_cnt;
@@ -65,7 +65,7 @@ void tk_ports_list(void)
         return;
     struct ibv_device **list = ibv_get_device_list(&count);
     if (!list || count == 0)
-        tk_tell("there is no RDMA device on this host");
+        tk_log_info("there is no RDMA device on this host");
     for (int i = 0; list && i < count; i++)
         list_device(list[i]);
     if (list)

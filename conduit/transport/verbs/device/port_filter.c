@@ -72,8 +72,8 @@ enum tk_status tk_port_filter_check(const char *name, const char *filter)
     for (const char *at = filter; *at;) {
         size_t entry = strcspn(at, "+");
         if (!entry_is_good(at, entry)) {
-            tk_complain("%s='%s': '%.*s' is not device or device:port,port", name, filter,
-                        (int)entry, at);
+            tk_log_error("%s='%s': '%.*s' is not device or device:port,port", name, filter,
+                         (int)entry, at);
             return TK_FAIL;
         }
         at += entry + (at[entry] == '+');

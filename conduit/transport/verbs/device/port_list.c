@@ -44,9 +44,9 @@ enum tk_status tk_port_family_find(struct tk_port_family *family)
     if (!any_is_numbered())
         return TK_OK;
     if (tk_locality_index(tk_settings.ibv_ports_type, &number) != TK_OK) {
-        tk_complain("GASNET_IBV_PORTS_TYPE='%s' is no type of hwloc's for parts of a machine: "
-                    "Package (or Socket), NUMANode, Group, L3Cache, L2Cache, L1Cache, Core, PU",
-                    tk_settings.ibv_ports_type);
+        tk_log_error("GASNET_IBV_PORTS_TYPE='%s' is no type of hwloc's for parts of a machine: "
+                     "Package (or Socket), NUMANode, Group, L3Cache, L2Cache, L1Cache, Core, PU",
+                     tk_settings.ibv_ports_type);
         return TK_FAIL;
     }
     if (number >= 0)

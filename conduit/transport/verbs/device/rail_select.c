@@ -47,7 +47,7 @@ struct search {
 
 static enum tk_status no_memory(void)
 {
-    tk_complain("out of memory for the choice of ports");
+    tk_log_error("out of memory for the choice of ports");
     return TK_FAIL;
 }
 
@@ -306,8 +306,8 @@ static enum tk_status take_ports(struct search *search, const char *why)
         struct tk_rail *rail = &choice->rails[choice->count++];
         const char *refused = tk_port_take(rail, c->context, c->port);
         if (refused) {
-            tk_complain("%s:%d was chosen, and %s now, what it did not a moment ago", device,
-                        c->port, refused);
+            tk_log_error("%s:%d was chosen, and %s now, what it did not a moment ago", device,
+                         c->port, refused);
             return TK_FAIL;
         }
         snprintf(rail->why, sizeof(rail->why), "%s", why);
@@ -383,11 +383,11 @@ static void tell_all(const struct search *search)
     for (uint32_t i = 0; i < search->verdict_count; i++) {
         const struct verdict *v = &search->verdicts[i];
         if (v->port == 0)
-            tk_tell("device %s is not used: it %s", v->device, v->text);
+            tk_log_info("device %s is not used: it %s", v->device, v->text);
         else if (v->is_used)
-            tk_tell("port %s:%d is used: %s", v->device, v->port, v->text);
+            tk_log_info("port %s:%d is used: %s", v->device, v->port, v->text);
         else
-            tk_tell("port %s:%d is not used: it %s", v->device, v->port, v->text);
+            tk_log_info("port %s:%d is not used: it %s", v->device, v->port, v->text);
     }
 }
 
@@ -400,8 +400,8 @@ static void tell(const struct search *search)
     if (level > 1 || (level == 1 && is_asked && is_first))
         tell_all(search);
     else if (level == 1 && search->broken > 0 && search->count > 0 && is_first)
-        tk_warn("ports that are not used: %s (GASNET_IBV_PORTS_VERBOSE=0 silences this)",
-                search->choice->unused);
+        tk_log_warn("ports that are not used: %s (GASNET_IBV_PORTS_VERBOSE=0 silences this)",
+                    search->choice->unused);
 }
 
 const char tk_no_device[] = "no RDMA device on this host";
@@ -423,13 +423,13 @@ static const char *way_to_software(void)
 void tk_rails_tell_none(const char *unused)
 {
     if (!strcmp(unused, tk_no_device))
-        tk_complain("%s; load its driver, or run over the software device: %s", unused,
-                    way_to_software());
+        tk_log_error("%s; load its driver, or run over the software device: %s", unused,
+                     way_to_software());
     else if (!strstr(unused, "softhca") && !tk_getenv("TRUNKLINE_LAUNCHED"))
-        tk_complain("no usable RDMA port: %s; the software device needs none: %s", unused,
-                    way_to_software());
+        tk_log_error("no usable RDMA port: %s; the software device needs none: %s", unused,
+                     way_to_software());
     else
-        tk_complain("no usable RDMA port: %s", unused);
+        tk_log_error("no usable RDMA port: %s", unused);
 }
 
 enum tk_status tk_rails_choose(struct tk_choice *choice, uint32_t turn)

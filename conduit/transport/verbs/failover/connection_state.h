@@ -21,7 +21,7 @@ enum tk_connection_state {
 enum {
     /* One for what a link's end tells of another link, one for what it answers. Where many links
      * die at once more may be under way: the device tries again then, without limit. */
-    tk_notice_buffers_most = 2,
+    tk_notice_buffers_max = 2,
     /* Taken from the room of a link that is not live, and given to it as spare buffers: it neither
      * sends nor receives then, whoever tries. */
     tk_no_room_ever = 1 << 30
@@ -29,11 +29,11 @@ enum {
 
 static inline int tk_notice_buffers(void)
 {
-    return tk_verbs.keeps ? tk_notice_buffers_most : 0;
+    return tk_verbs.keeps ? tk_notice_buffers_max : 0;
 }
 
 /* Buffers that a primary link has at most. */
-static inline int tk_receives_most(void)
+static inline int tk_receives_max(void)
 {
     return 2 * tk_verbs.credits_pp + 1 + tk_notice_buffers();
 }

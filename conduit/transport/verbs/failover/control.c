@@ -15,7 +15,7 @@
 #include "transport/verbs/failover/tx_log.h"
 
 enum { WHICH, LIFE, ARRIVED, BEFORE, notice_args, is_open_bit = 0x100 };
-_Static_assert(0 + tk_links_most <= is_open_bit, "a link's number and the bit share a word");
+_Static_assert(0 + tk_links_max <= is_open_bit, "a link's number and the bit share a word");
 
 /* ---- telling ---- */
 

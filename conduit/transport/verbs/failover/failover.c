@@ -51,7 +51,7 @@ enum tk_status tk_failover_open(void)
     tk_lock_init(&tk_verbs.aside.lock);
     tk_verbs.pairs = calloc(tk_peers.size, sizeof(*tk_verbs.pairs));
     if (!tk_verbs.pairs) {
-        tk_complain("out of memory for %u pairs of ranks", tk_peers.size);
+        tk_log_error("out of memory for %u pairs of ranks", tk_peers.size);
         return TK_FAIL;
     }
     for (uint32_t r = 0; r < tk_peers.size; r++)
@@ -115,9 +115,9 @@ void tk_link_give_up(struct tk_link *link, const char *why)
     if (!was_live)
         return;
     tk_counter_add(&tk_rail_of(link)->deaths, 1);
-    tk_warn("%s:%u no longer reaches rank %u (%s): %s; what went over it goes over other "
-            "ports (GASNET_IBV_FAILOVER=0 ends the job instead)",
-            a->device, a->port, link->peer->rank, link->peer->host, why);
+    tk_log_warn("%s:%u no longer reaches rank %u (%s): %s; what went over it goes over other "
+                "ports (GASNET_IBV_FAILOVER=0 ends the job instead)",
+                a->device, a->port, link->peer->rank, link->peer->host, why);
 }
 
 /* False: it lives, and its death is the end of the job, or the job is at its end. */

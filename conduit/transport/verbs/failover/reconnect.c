@@ -30,7 +30,7 @@
 #include "transport/verbs/failover/reconnect.h"
 #include "transport/verbs/failover/tx_log.h"
 
-enum { doublings_most = 6 }; /* of tk_return_wait: at most about a minute */
+enum { doublings_max = 6 }; /* of tk_return_wait: at most about a minute */
 static const uint64_t longest_wait = 60 * TK_SECOND;
 uint64_t tk_return_wait = TK_SECOND;
 
@@ -58,7 +58,7 @@ static bool is_active(const struct tk_rail *rail)
 
 static uint64_t wait_of(struct tk_link *link)
 {
-    uint64_t wait = tk_return_wait << tk_min(life_of(link)->number, doublings_most);
+    uint64_t wait = tk_return_wait << tk_min(life_of(link)->number, doublings_max);
     return tk_min(wait, longest_wait);
 }
 
@@ -131,7 +131,7 @@ static void post_buffers(struct tk_link *link)
 }
 
 /* It has carried nothing while the others have: without that all would be its turn. */
-static uint64_t carried_most(const struct tk_link *link)
+static uint64_t carried_max(const struct tk_link *link)
 {
     const struct tk_link *links = tk_links_to(link->peer->rank);
     uint64_t most = 0;
@@ -146,7 +146,7 @@ static void go_live(struct tk_link *link)
     tk_lock(&link->lock);
     bool was_opening = tk_counter_read(&link->fate) == TK_OPENING;
     if (was_opening) {
-        __atomic_store_n(&link->carried, carried_most(link), __ATOMIC_RELAXED);
+        __atomic_store_n(&link->carried, carried_max(link), __ATOMIC_RELAXED);
         tk_counter_add(&tk_verbs.returns, 1); /* first: see tk_fence() */
         tk_counter_leave(&link->fate, TK_LIVE);
         tk_counter_add(&link->room, tk_no_room_ever);
@@ -155,8 +155,8 @@ static void go_live(struct tk_link *link)
     if (!was_opening)
         return;
     tk_counter_add(&tk_rail_of(link)->returns, 1);
-    tk_warn("%s:%u reaches rank %u (%s) again, and is used again", a->device, a->port,
-            link->peer->rank, link->peer->host);
+    tk_log_warn("%s:%u reaches rank %u (%s) again, and is used again", a->device, a->port,
+                link->peer->rank, link->peer->host);
 }
 
 static void open_again(struct tk_link *link)
@@ -177,8 +177,8 @@ static void open_again(struct tk_link *link)
     }
     tk_unlock(&link->lock);
     if (error) {
-        tk_warn("%s:%u is active again, but %s for rank %u failed: %s; it is tried again later",
-                a->device, a->port, what, link->peer->rank, strerror(error));
+        tk_log_warn("%s:%u is active again, but %s for rank %u failed: %s; it is tried again later",
+                    a->device, a->port, what, link->peer->rank, strerror(error));
         return;
     }
     tk_return_tell(link);
@@ -246,7 +246,7 @@ void tk_verbs_tell_deaths(void)
         const struct tk_rail *rail = &tk_verbs.rails[i];
         int deaths = tk_counter_read(&rail->deaths);
         if (deaths > 0)
-            tk_tell("port %s:%u: connections given up %d, used again %d", rail->address.device,
-                    rail->address.port, deaths, tk_counter_read(&rail->returns));
+            tk_log_info("port %s:%u: connections given up %d, used again %d", rail->address.device,
+                        rail->address.port, deaths, tk_counter_read(&rail->returns));
     }
 }

@@ -14,7 +14,7 @@ enum tk_status tk_notes_open(struct tk_link *link)
     size_t ring = (size_t)tk_verbs.depth_pp * sizeof(struct tk_note);
     link->notes = calloc(1, sizeof(*link->notes) + ring);
     if (!link->notes)
-        tk_complain("out of memory for notes of %d operations", tk_verbs.depth_pp);
+        tk_log_error("out of memory for notes of %d operations", tk_verbs.depth_pp);
     return link->notes ? TK_OK : TK_FAIL;
 }
 

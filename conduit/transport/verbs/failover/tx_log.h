@@ -25,8 +25,8 @@ struct tk_note {
     const uint32_t *keys[2];
     uint8_t opcode; /* enum ibv_wr_opcode */
     uint8_t parts;
-    bool is_inline;                        /* all of it is in `bytes`, size[0] of them */
-    _Alignas(8) char bytes[tk_quiet_most]; /* may be a struct tk_short */
+    bool is_inline;                       /* all of it is in `bytes`, size[0] of them */
+    _Alignas(8) char bytes[tk_quiet_max]; /* may be a struct tk_short */
 };
 
 /* Of a link that dies and comes back (failover/reconnect.c). The lock of moves guards it, but for

@@ -29,7 +29,7 @@ static void *table(uint32_t count, size_t size)
 {
     void *rows = calloc(count, size);
     if (!rows)
-        tk_complain("out of memory for %u rails", count);
+        tk_log_error("out of memory for %u rails", count);
     return rows;
 }
 
@@ -43,8 +43,8 @@ static struct ibv_context *open_again(const struct ibv_context *other)
             return raw.rails[i].context;
     struct ibv_context *context = ibv_open_device(other->device);
     if (!context)
-        tk_complain("%s can't be opened once more: %s", ibv_get_device_name(other->device),
-                    strerror(errno));
+        tk_log_error("%s can't be opened once more: %s", ibv_get_device_name(other->device),
+                     strerror(errno));
     return context;
 }
 
@@ -59,7 +59,7 @@ static enum tk_status take_again(const struct tk_rail *other)
     raw.count++; /* so that the context is closed whatever comes */
     if (!why)
         return TK_OK;
-    tk_complain("%s:%u %s", other->address.device, other->address.port, why);
+    tk_log_error("%s:%u %s", other->address.device, other->address.port, why);
     return TK_FAIL;
 }
 
@@ -108,7 +108,7 @@ static enum tk_status tell(uint32_t index)
     int error = ibv_query_device(rail->context, &told->limits);
     if (!error)
         return TK_OK;
-    tk_complain("%s can't be queried: %s", a->device, strerror(error));
+    tk_log_error("%s can't be queried: %s", a->device, strerror(error));
     return TK_FAIL;
 }
 
@@ -173,9 +173,9 @@ enum tk_status tk_raw_domain_open(trunkline_domain_t *domain, const trunkline_ra
         domain->pd = ibv_alloc_pd(domain->context);
     if (domain->pd)
         return TK_OK;
-    tk_complain("%s: no protection domain%s: %s; the device has %d", rail->name,
-                own_context ? " in a context of its own" : "", strerror(errno),
-                rail->limits.max_pd);
+    tk_log_error("%s: no protection domain%s: %s; the device has %d", rail->name,
+                 own_context ? " in a context of its own" : "", strerror(errno),
+                 rail->limits.max_pd);
     tk_raw_domain_close(domain);
     return TK_FAIL;
 }
@@ -207,7 +207,7 @@ enum tk_status tk_raw_cq_open(struct ibv_cq **cq, const trunkline_domain_t *doma
     *cq = ibv_create_cq(domain->context, (int)depth, NULL, channel, 0);
     if (*cq)
         return TK_OK;
-    tk_complain("%s: no completion queue of %u entries: %s; the device has %d of up to %d",
-                domain->rail->name, depth, strerror(errno), limits->max_cq, limits->max_cqe);
+    tk_log_error("%s: no completion queue of %u entries: %s; the device has %d of up to %d",
+                 domain->rail->name, depth, strerror(errno), limits->max_cq, limits->max_cqe);
     return TK_FAIL;
 }

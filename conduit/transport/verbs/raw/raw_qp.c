@@ -17,16 +17,16 @@ _Static_assert((int)tk_datagram_key == (int)trunkline_qkey, "what clients are to
 
 static enum tk_status failed(const trunkline_qp_t *qp, const char *what, int error)
 {
-    tk_complain("%s: %s%s%s failed: %s%s", qp->rail->name, what, *qp->name ? " for " : "", qp->name,
-                strerror(error),
-                error == ENOMEM ? " (the device is out of queue pairs or of queue memory)" : "");
+    tk_log_error("%s: %s%s%s failed: %s%s", qp->rail->name, what, *qp->name ? " for " : "",
+                 qp->name, strerror(error),
+                 error == ENOMEM ? " (the device is out of queue pairs or of queue memory)" : "");
     return TK_FAIL;
 }
 
 static enum tk_status refuse(const trunkline_rail_t *rail, const char *what, uint32_t asked,
                              int most)
 {
-    tk_complain("%s allows %d %s, %u are asked for", rail->name, most, what, asked);
+    tk_log_error("%s allows %d %s, %u are asked for", rail->name, most, what, asked);
     return TK_FAIL;
 }
 
@@ -37,13 +37,13 @@ enum tk_status tk_raw_qp_check(const trunkline_domain_t *domain, const trunkline
     uint32_t depth = (uint32_t)tk_max(options->send_depth, options->recv_depth);
     uint32_t pieces = (uint32_t)tk_max(options->send_pieces, options->recv_pieces);
     if (options->type != IBV_QPT_RC && options->type != IBV_QPT_UC && options->type != IBV_QPT_UD) {
-        tk_complain("%s: queue pairs of type %d are not made here, only RC, UC and UD", rail->name,
-                    (int)options->type);
+        tk_log_error("%s: queue pairs of type %d are not made here, only RC, UC and UD", rail->name,
+                     (int)options->type);
         return TK_FAIL;
     }
     if (domain->context->device != rail->context->device) {
-        tk_complain("%s: the domain is one of %s, which is another device", rail->name,
-                    domain->rail->name);
+        tk_log_error("%s: the domain is one of %s, which is another device", rail->name,
+                     domain->rail->name);
         return TK_FAIL;
     }
     if (depth > (uint32_t)limits->max_qp_wr)
@@ -158,10 +158,10 @@ static enum tk_status fits(const trunkline_qp_t *qp, const trunkline_address_t *
     const trunkline_address_t *mine = &qp->address;
     if (to->type == mine->type && to->is_ethernet == mine->is_ethernet)
         return TK_OK;
-    tk_complain("%s%s%s can't be connected with queue pair %u of %.31s: that is %s on %s",
-                qp->rail->name, *qp->name ? " " : "", qp->name, to->qpn, to->rail,
-                to->type == mine->type ? "of the same type" : "of another type",
-                to->is_ethernet ? "Ethernet" : "InfiniBand");
+    tk_log_error("%s%s%s can't be connected with queue pair %u of %.31s: that is %s on %s",
+                 qp->rail->name, *qp->name ? " " : "", qp->name, to->qpn, to->rail,
+                 to->type == mine->type ? "of the same type" : "of another type",
+                 to->is_ethernet ? "Ethernet" : "InfiniBand");
     return TK_FAIL;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Cards: what every rank must know of every other, exchanged by one fence at start-up. Owns the
- * cards until tk_cards_drop(). A card comes from another process: nothing in it is trusted before
- * it is checked. */
+ * peer infos until tk_peer_info_drop_all(). A peer info comes from another process: nothing in it
+ * is trusted before it is checked. */
 #include "config.h"
 
 #include <stdio.h>
@@ -15,24 +15,24 @@
 #include "peer/peer.h"
 #include "settings/settings.h"
 
-static struct tk_card **cards;
+static struct tk_peer_info **infos;
 
-const struct tk_card *tk_card_of(uint32_t rank)
+const struct tk_peer_info *tk_peer_info_of(uint32_t rank)
 {
-    return cards ? cards[rank] : NULL;
+    return infos ? infos[rank] : NULL;
 }
 
-const struct tk_host_card *tk_host_card_of(uint32_t rank)
+const struct tk_host_info *tk_host_info_of(uint32_t rank)
 {
-    return &cards[rank]->host;
+    return &infos[rank]->host;
 }
 
-void tk_cards_drop(void)
+void tk_peer_info_drop_all(void)
 {
-    for (uint32_t r = 0; cards && r < tk_peers.size; r++)
-        free(cards[r]);
-    free(cards);
-    cards = NULL;
+    for (uint32_t r = 0; infos && r < tk_peers.size; r++)
+        free(infos[r]);
+    free(infos);
+    infos = NULL;
 }
 
 /* First line in which the two texts of NAME=value lines differ; both hold the same names in the
@@ -42,15 +42,15 @@ static void tell_difference(uint32_t rank, const char *mine, const char *theirs)
     while (*mine && *theirs) {
         size_t a = strcspn(mine, "\n"), b = strcspn(theirs, "\n");
         if (a != b || memcmp(mine, theirs, a)) {
-            tk_complain("settings differ between ranks: %.*s here, but %.*s on rank %u; give all "
-                        "ranks the same value",
-                        (int)a, mine, (int)b, theirs, rank);
+            tk_log_error("settings differ between ranks: %.*s here, but %.*s on rank %u; give all "
+                         "ranks the same value",
+                         (int)a, mine, (int)b, theirs, rank);
             return;
         }
         mine += a + (mine[a] != 0);
         theirs += b + (theirs[b] != 0);
     }
-    tk_complain("settings differ between this rank and rank %u", rank);
+    tk_log_error("settings differ between this rank and rank %u", rank);
 }
 
 static enum tk_status explain_settings(uint32_t rank)
@@ -67,19 +67,20 @@ static enum tk_status explain_settings(uint32_t rank)
     return TK_FAIL;
 }
 
-static enum tk_status check(uint32_t rank, const struct tk_card *card, size_t size)
+static enum tk_status check(uint32_t rank, const struct tk_peer_info *info, size_t size)
 {
-    if (size < sizeof(*card) || card->version != tk_card_version || card->ranks != tk_peers.size ||
-        size != tk_card_size(card)) {
-        tk_complain(
+    if (size < sizeof(*info) || info->version != tk_peer_info_version ||
+        info->ranks != tk_peers.size || size != tk_peer_info_size(info)) {
+        tk_log_error(
             "rank %u runs another version of this library; build all programs of a job against one",
             rank);
         return TK_FAIL;
     }
-    if (strncmp(card->mode, TK_MODE_NAME, sizeof(card->mode))) {
-        tk_complain("rank %u was linked for threading mode '%.8s', this rank for '%s'; a job needs "
-                    "one mode",
-                    rank, card->mode, TK_MODE_NAME);
+    if (strncmp(info->mode, TK_MODE_NAME, sizeof(info->mode))) {
+        tk_log_error(
+            "rank %u was linked for threading mode '%.8s', this rank for '%s'; a job needs "
+            "one mode",
+            rank, info->mode, TK_MODE_NAME);
         return TK_FAIL;
     }
     return TK_OK;
@@ -91,25 +92,25 @@ static enum tk_status learn(uint32_t rank)
     size_t size;
     if (tk_bootstrap_get(rank, "tk.card", &blob, &size) != TK_OK)
         return TK_FAIL;
-    cards[rank] = blob;
+    infos[rank] = blob;
     if (check(rank, blob, size) != TK_OK)
         return TK_FAIL;
     struct tk_peer *peer = tk_peer(rank);
-    cards[rank]->host.name[tk_host_name_max - 1] = 0;
-    cards[rank]->host.id[tk_host_id_max - 1] = 0;
-    for (uint32_t i = 0; i < cards[rank]->rails; i++) {
-        struct tk_port_address *address = tk_card_rail(cards[rank], i);
+    infos[rank]->host.name[tk_host_name_max - 1] = 0;
+    infos[rank]->host.id[tk_host_id_max - 1] = 0;
+    for (uint32_t i = 0; i < infos[rank]->rails; i++) {
+        struct tk_port_address *address = tk_peer_info_rail(infos[rank], i);
         address->device[sizeof(address->device) - 1] = 0;
     }
-    if (cards[rank]->unused_size > 0)
-        tk_card_unused(cards[rank])[cards[rank]->unused_size - 1] = 0;
-    peer->pid = (int)cards[rank]->pid;
-    peer->host = strdup(cards[rank]->host.name);
+    if (infos[rank]->unused_size > 0)
+        tk_peer_info_unused(infos[rank])[infos[rank]->unused_size - 1] = 0;
+    peer->pid = (int)infos[rank]->pid;
+    peer->host = strdup(infos[rank]->host.name);
     return peer->host ? TK_OK : TK_FAIL;
 }
 
 /* Rank 0's text is the yardstick that others compare theirs with. */
-static enum tk_status publish(const struct tk_card *card, size_t size)
+static enum tk_status publish(const struct tk_peer_info *info, size_t size)
 {
     if (tk_peers.me == 0) {
         char *text = tk_settings_job_text();
@@ -119,7 +120,7 @@ static enum tk_status publish(const struct tk_card *card, size_t size)
         if (status != TK_OK)
             return status;
     }
-    return tk_bootstrap_put("tk.card", card, size);
+    return tk_bootstrap_put("tk.card", info, size);
 }
 
 /* Before anything is mapped or connected: settings decide what that is. All ranks come to the same
@@ -128,7 +129,7 @@ static enum tk_status publish(const struct tk_card *card, size_t size)
 static enum tk_status compare_settings(void)
 {
     uint32_t other = 1;
-    while (other < tk_peers.size && cards[other]->settings_hash == cards[0]->settings_hash)
+    while (other < tk_peers.size && infos[other]->settings_hash == infos[0]->settings_hash)
         other++;
     if (other >= tk_peers.size)
         return TK_OK;
@@ -146,20 +147,20 @@ static enum tk_status learn_all(void)
     return compare_settings();
 }
 
-enum tk_status tk_cards_exchange(struct tk_card *card)
+enum tk_status tk_peer_info_exchange_all(struct tk_peer_info *info)
 {
     struct tk_peer *self = tk_peer(tk_peers.me);
-    size_t size = tk_card_size(card);
-    snprintf(card->mode, sizeof(card->mode), "%s", TK_MODE_NAME);
-    card->version = tk_card_version;
-    card->settings_hash = tk_settings_job_hash();
-    cards = calloc(tk_peers.size, sizeof(*cards));
-    if (!cards || !(cards[tk_peers.me] = malloc(size)))
+    size_t size = tk_peer_info_size(info);
+    snprintf(info->mode, sizeof(info->mode), "%s", TK_MODE_NAME);
+    info->version = tk_peer_info_version;
+    info->settings_hash = tk_settings_job_hash();
+    infos = calloc(tk_peers.size, sizeof(*infos));
+    if (!infos || !(infos[tk_peers.me] = malloc(size)))
         return TK_FAIL;
-    memcpy(cards[tk_peers.me], card, size);
-    self->pid = (int)card->pid;
-    self->host = strdup(card->host.name);
-    if (publish(card, size) != TK_OK || tk_bootstrap_fence(NULL, 0) != TK_OK)
+    memcpy(infos[tk_peers.me], info, size);
+    self->pid = (int)info->pid;
+    self->host = strdup(info->host.name);
+    if (publish(info, size) != TK_OK || tk_bootstrap_fence(NULL, 0) != TK_OK)
         return TK_FAIL;
     return learn_all();
 }

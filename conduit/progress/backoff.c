@@ -61,8 +61,8 @@ static struct tk_doorbell *bell = &lone;
 
 /* PAR: counts what any thread of ours has done that others may wait for. Who sleeps has seen the
  * count before it last looked whether it need wait on, so it changes or the bell rings. */
-static tk_counter_t doings;
-static TK_PER_THREAD int32_t doings_known;
+static tk_counter_t local_event_seq;
+static TK_PER_THREAD int32_t local_event_seq_seen;
 static tk_counter_t some_slept;
 
 void tk_wait_mode(enum tk_wait_mode wanted)
@@ -79,7 +79,7 @@ void tk_tell_own_threads(void)
 {
     if (tk_counter_read(&some_slept) == 0)
         return;
-    tk_counter_add(&doings, 1);
+    tk_counter_add(&local_event_seq, 1);
     tk_doorbell_ring(bell);
 }
 
@@ -89,12 +89,13 @@ static TK_PER_THREAD unsigned sleeps, polls_in_vain;
 
 static bool is_over(void *what)
 {
-    return tk_counter_read(&doings) != doings_known || tk_has_come(*(const enum tk_hope *)what);
+    return tk_counter_read(&local_event_seq) != local_event_seq_seen ||
+           tk_has_come(*(const enum tk_wake_source *)what);
 }
 
-static void sleep_once(unsigned turn, enum tk_hope hope)
+static void sleep_once(unsigned turn, enum tk_wake_source wake)
 {
-    bool will_ring = hope == TK_HOPE_BELL && tk_all_rings();
+    bool will_ring = wake == TK_WAKE_BELL && tk_all_rings();
     uint64_t nsec = longest_rung;
     if (!will_ring) {
         nsec = shortest_sleep << tk_min(turn - 1, 5);
@@ -102,12 +103,12 @@ static void sleep_once(unsigned turn, enum tk_hope hope)
     }
     if (tk_counter_read(&some_slept) == 0)
         tk_counter_set(&some_slept, 1);
-    tk_doorbell_sleep(bell, is_over, &hope, nsec);
+    tk_doorbell_sleep(bell, is_over, &wake, nsec);
     if (++sleeps % stall_check_asleep == 0)
         tk_verbs_tell_stall();
 }
 
-void tk_back_off(unsigned empty, enum tk_hope hope)
+void tk_back_off(unsigned empty, enum tk_wake_source wake)
 {
     const struct pace *pace = &paces[tk_counter_read(&mode)][tk_topology.oversubscribed];
     tk_empty_polls = 0;
@@ -115,12 +116,12 @@ void tk_back_off(unsigned empty, enum tk_hope hope)
         if (empty - pace->spins <= pace->yields)
             sched_yield();
         else
-            sleep_once(empty - pace->spins - pace->yields, hope);
+            sleep_once(empty - pace->spins - pace->yields, wake);
     }
     if (++polls_in_vain % stall_check == 0)
         tk_verbs_tell_stall();
     if (TK_THREADED)
-        doings_known = tk_counter_read(&doings);
+        local_event_seq_seen = tk_counter_read(&local_event_seq);
 }
 
 void tk_poll_between_naps(void)

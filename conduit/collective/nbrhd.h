@@ -8,9 +8,9 @@
  *
  * Flags are counts of barriers, so any number may be under way, and nothing is ever reset. They
  * wrap; no two of one time differ by half of what there is. The lines belong to transport/shm, a
- * struct tk_near and the lock around it to whose barriers they are. */
-#ifndef TK_NEAR_H
-#define TK_NEAR_H
+ * struct tk_nbrhd and the lock around it to whose barriers they are. */
+#ifndef TK_NBRHD_H
+#define TK_NBRHD_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -24,36 +24,36 @@
 /* Ranks below each in the tree. 64 ranks then are two levels, and nobody maps the memory of more
  * than nine others. 64 ranks on two CPUs took 0.36 to 0.46 ms for a barrier, 0.52 to 0.61 ms with
  * 4 below each and 0.30 to 0.38 ms with 63. */
-enum { tk_near_fan = 8 };
+enum { tk_nbrhd_fan = 8 };
 
-struct tk_near_line {
+struct tk_nbrhd_line {
     _Alignas(TK_CACHE_LINE) _Atomic uint32_t count;
     /* That come with a count, by whether it is odd: who has come to the next barrier may be a step
      * ahead of us, never two. */
     _Atomic uint64_t words[2];
 };
 
-struct tk_near_lines {
-    struct tk_near_line up, down;
+struct tk_nbrhd_lines {
+    struct tk_nbrhd_line up, down;
 };
 
 /* The first of a rank's flags that neighbours share (tk_shm_flags). */
-struct tk_near_page {
-    struct tk_near_lines barrier, named;
+struct tk_nbrhd_page {
+    struct tk_nbrhd_lines barrier, named;
 };
-_Static_assert(sizeof(struct tk_near_page) <= tk_shm_flags_of_exit,
+_Static_assert(sizeof(struct tk_nbrhd_page) <= tk_shm_flags_of_exit,
                "what lies behind belongs to the end of the job");
 
-struct tk_near_other {
-    struct tk_near_lines *lines;
+struct tk_nbrhd_other {
+    struct tk_nbrhd_lines *lines;
     uint32_t rank;
 };
 
 /* All zero: a rank that has no neighbours, and leads itself. */
-struct tk_near {
-    struct tk_near_lines *ours;
-    struct tk_near_other above;              /* no lines: nobody is */
-    struct tk_near_other below[tk_near_fan]; /* flat: all others */
+struct tk_nbrhd {
+    struct tk_nbrhd_lines *ours;
+    struct tk_nbrhd_other above;               /* no lines: nobody is */
+    struct tk_nbrhd_other below[tk_nbrhd_fan]; /* flat: all others */
     uint32_t below_count;
     uint32_t come;     /* so many of them have come to the next barrier */
     uint32_t gathered; /* barriers that we and all below have come to, as last found */
@@ -63,38 +63,38 @@ struct tk_near {
 
 /* Takes a place among the neighbours. `lines_of` finds the lines of a neighbour by its index, ours
  * too; NULL: it can't, which was told. Lines are zeroed to begin with. */
-enum tk_status tk_near_open(struct tk_near *near,
-                            struct tk_near_lines *(*lines_of)(uint32_t index));
+enum tk_status tk_nbrhd_open(struct tk_nbrhd *nbrhd,
+                             struct tk_nbrhd_lines *(*lines_of)(uint32_t index));
 
 /* We have come to `entered` barriers: how many have we and all below us come to? */
-uint32_t tk_near_gather(struct tk_near *near, uint32_t entered);
+uint32_t tk_nbrhd_gather(struct tk_nbrhd *nbrhd, uint32_t entered);
 
 /* `count` may be what was told before; whoever waits for it is woken when it is not. */
-void tk_near_tell_up(const struct tk_near *near, uint32_t count, uint64_t word);
-void tk_near_tell_down(const struct tk_near *near, uint32_t count, uint64_t word);
+void tk_nbrhd_tell_up(const struct tk_nbrhd *nbrhd, uint32_t count, uint64_t word);
+void tk_nbrhd_tell_down(const struct tk_nbrhd *nbrhd, uint32_t count, uint64_t word);
 
 /* What the one above has told: not more than `entered`. */
-uint32_t tk_near_hear(const struct tk_near *near, uint32_t entered);
+uint32_t tk_nbrhd_hear(const struct tk_nbrhd *nbrhd, uint32_t entered);
 
 /* That all have come to so many barriers. */
-void tk_near_pass(struct tk_near *near, uint32_t over);
+void tk_nbrhd_pass(struct tk_nbrhd *nbrhd, uint32_t over);
 
 /* Has any neighbour told what is new to us since? */
-bool tk_near_is_due(const struct tk_near *near, uint32_t entered);
+bool tk_nbrhd_is_due(const struct tk_nbrhd *nbrhd, uint32_t entered);
 
-static inline bool tk_near_leads(const struct tk_near *near)
+static inline bool tk_nbrhd_leads(const struct tk_nbrhd *nbrhd)
 {
-    return near->above.lines == NULL;
+    return nbrhd->above.lines == NULL;
 }
 
 /* The word that came with a count that was seen, and is not gone before we have come further. */
-static inline uint64_t tk_near_word(const struct tk_near_line *line, uint32_t count)
+static inline uint64_t tk_nbrhd_word(const struct tk_nbrhd_line *line, uint32_t count)
 {
     return atomic_load_explicit(&line->words[count & 1], memory_order_relaxed);
 }
 
 /* A step of barriers without words: passes on what has come up and down since. `lead` turns the
  * count of this neighbourhood into that of all. Returns how many are over. */
-uint32_t tk_near_step(struct tk_near *near, uint32_t entered, uint32_t (*lead)(uint32_t count));
+uint32_t tk_nbrhd_step(struct tk_nbrhd *nbrhd, uint32_t entered, uint32_t (*lead)(uint32_t count));
 
 #endif

@@ -7,15 +7,15 @@
  * Owns the states, and stands in for the room of shared memory. */
 #include "config.h"
 
-#include "collective/near.h"
+#include "collective/nbrhd.h"
 #include "fake_job.h"
 #include "transport/shm/shm.h"
 #include "unit.h"
 
 enum { ranks_max = 80, barriers_max = 3, states_max = 1 << 20 };
 
-static struct tk_near nears[ranks_max];
-static struct tk_near_lines lines[ranks_max];
+static struct tk_nbrhd nears[ranks_max];
+static struct tk_nbrhd_lines lines[ranks_max];
 static uint32_t entered[ranks_max];
 static bool awake[ranks_max];
 static uint32_t size, barriers, elsewhere;
@@ -35,7 +35,7 @@ void tk_shm_wake(uint32_t rank)
     awake[rank] = true;
 }
 
-static struct tk_near_lines *lines_of(uint32_t neighbour)
+static struct tk_nbrhd_lines *lines_of(uint32_t neighbour)
 {
     return &lines[neighbour];
 }
@@ -55,7 +55,7 @@ static uint32_t only_us(uint32_t count)
 static void open_rank(uint32_t rank)
 {
     tk_topology.nbrhd_rank = rank;
-    assert_int_equal(tk_near_open(&nears[rank], lines_of), TK_OK);
+    assert_int_equal(tk_nbrhd_open(&nears[rank], lines_of), TK_OK);
     nears[rank].over = nears[rank].gathered = begin;
     atomic_store(&lines[rank].up.count, begin);
     atomic_store(&lines[rank].down.count, begin);
@@ -85,12 +85,12 @@ enum act { COME, LOOK, SLEEP, acts };
 
 static bool may(enum act act, uint32_t rank)
 {
-    const struct tk_near *near = &nears[rank];
+    const struct tk_nbrhd *nbrhd = &nears[rank];
     if (act == COME)
         return entered[rank] - begin < barriers;
-    if (near->over == entered[rank] || !awake[rank])
+    if (nbrhd->over == entered[rank] || !awake[rank])
         return false;
-    return act == LOOK || !tk_near_is_due(near, entered[rank]);
+    return act == LOOK || !tk_nbrhd_is_due(nbrhd, entered[rank]);
 }
 
 static void happen(enum act act, uint32_t rank)
@@ -103,7 +103,7 @@ static void happen(enum act act, uint32_t rank)
         entered[rank]++;
         awake[rank] = true;
     }
-    tk_near_step(&nears[rank], entered[rank], with_others ? ask_elsewhere : only_us);
+    tk_nbrhd_step(&nears[rank], entered[rank], with_others ? ask_elsewhere : only_us);
 }
 
 /* The others' messages have come to the leader: the poll that finds them does its work, too. */
