@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# Fails when files of a room call each other in a circle, or when a file calls one of a higher floor. What is called is read
-# from the objects of the build (nm), so that no declaration can hide it; the plan is contrib/check/calls.txt.
+# Fails when files of a room call each other in a circle, or when a file calls or includes one of a higher floor. What is
+# called is read from the objects of the build (nm), so that no declaration can hide it; the plan is contrib/check/calls.txt.
 # usage: calls.sh, with top_srcdir and top_builddir in the environment; calls.sh --edges lists who calls what
 set -u
 : "${top_srcdir:=$(dirname "$0")/../..}" "${top_builddir:=$top_srcdir}"
@@ -20,6 +20,13 @@ symbols()
             yes[TDBRGSVWC]) echo "$file D $name" ;;
             esac
         done
+}
+
+# included DIRECTORY: a line "file header #include" for each #include that names a room of it
+included()
+{
+    (cd "$top_srcdir" && find "$1" -name '*.[ch]' -exec grep -H '^# *include  *"[a-z_]*/' {} +) |
+        sed -n "s,^\([^:]*\):# *include *\"\([^\"]*\)\".*,\1 $1/\2 #include,p"
 }
 
 # judge TREE: calls upward, and circles; reads a line "file file symbol" for each call
@@ -79,12 +86,15 @@ judge()
         {
             from = room_of($1)
             to = room_of($2)
+            # What stands beside the floors (commands, fuzzers) may include any of them.
+            if ($3 == "#include" && !(from in depth && to in depth))
+                next
             if (floors && !(from in depth)) {
                 if (!told[from]++) print "room " from " of " tree " is not in " plan
                 failed = 1
             }
             if (floors && from != to && depth[to] <= depth[from] && !(($1, $2) in allowed)) {
-                print $1 " calls " $3 " of " $2 ": from " from " up or sideways to " to
+                print $1 ($3 == "#include" ? " includes " : " calls " $3 " of ") $2 ": from " from " up or sideways to " to
                 failed = 1
             }
             if (($1, $2) in allowed) {
@@ -92,7 +102,7 @@ judge()
                 next
             }
             # Without floors only files of one room are judged: layers.sh keeps rooms apart.
-            if ((floors || from == to) && !seen[$1, $2]++) {
+            if ($3 != "#include" && (floors || from == to) && !seen[$1, $2]++) {
                 out[$1, ++outs[$1]] = $2
                 files[$1] = files[$2] = 1
                 arrows++
@@ -122,6 +132,7 @@ while read -r _ tree prefix; do
     awk '$2 == "D" { home[$3] = $1 } $2 == "U" { use[++n] = $1 " " $3 }
         END { for (i = 1; i <= n; i++) { split(use[i], u, " "); if (u[2] in home && home[u[2]] != u[1]) print u[1], home[u[2]], u[2] } }' \
         "$work/symbols" | sort >"$work/edges"
+    included "$tree" >>"$work/edges"
     if [ "${1:-}" = --edges ]; then
         cat "$work/edges"
     else

@@ -4,7 +4,7 @@
 
 #include <time.h>
 
-#include "shca.h"
+#include "base.h"
 
 uint64_t shca_now(void)
 {

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "shca.h"
+#include "base.h"
 
 struct shca_config shca_config;
 

@@ -3,7 +3,7 @@
  * counted unless somebody asked. */
 #include "config.h"
 
-#include "shca.h"
+#include "base.h"
 
 struct shca_stats shca_stats;
 bool shca_stats_on;

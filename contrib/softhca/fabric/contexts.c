@@ -5,7 +5,7 @@
 
 #include <unistd.h>
 
-#include "shca.h"
+#include "fabric/fabric.h"
 
 #define MAX_CONTEXTS 256
 
@@ -100,4 +100,12 @@ void shca_contexts_inherited(void)
         c->v.context.ops.poll_cq = no_poll;
         c->v.context.ops.req_notify_cq = no_notify;
     }
+}
+
+bool shca_fault_fails(const struct ibv_context *ctx, enum shca_fault_call call)
+{
+    struct shca_fault_subject who = {.dev = shca_ctx((struct ibv_context *)(uintptr_t)ctx)->hca,
+                                     .call = call};
+
+    return shca_fault_hits(SHCA_FAULT_ENOMEM, &who);
 }

@@ -13,7 +13,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "shca.h"
+#include "fabric/fabric.h"
 
 struct area {
     uint64_t start, end, offset, ino;

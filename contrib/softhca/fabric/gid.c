@@ -8,7 +8,7 @@
 
 #include <endian.h>
 
-#include "shca.h"
+#include "fabric/fabric.h"
 
 #define FIRST_LID  0x10
 #define GUID_BASE  UINT64_C(0x0253480043410000) /* locally administered, "SH", "CA" */

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#include "shca.h"
+#include "fabric/fabric.h"
 
 #define PAGE UINT64_C(4096)
 

@@ -10,7 +10,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "shca.h"
+#include "fabric/fabric.h"
 
 struct shca_helper shca_helper = {.epoll_fd = -1, .kick_fd = -1};
 

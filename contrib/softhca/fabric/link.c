@@ -7,7 +7,7 @@
  * before the helper thread runs) and the cables. */
 #include "config.h"
 
-#include "shca.h"
+#include "fabric/fabric.h"
 
 _Atomic uint32_t shca_any_down;
 

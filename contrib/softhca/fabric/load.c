@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "shca.h"
+#include "fabric/fabric.h"
 
 static int config_status;
 

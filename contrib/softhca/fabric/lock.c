@@ -7,7 +7,7 @@
 
 #include <signal.h>
 
-#include "shca.h"
+#include "fabric/fabric.h"
 
 /* A holder keeps the lock for one message; 20 000 turns are some hundreds of yields, far more than
  * a short message takes, so that the registry (a file of the kernel) is rarely read in vain. */

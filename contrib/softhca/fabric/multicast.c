@@ -5,7 +5,7 @@
  * member, and who joins later begins with a look. Owns the cache; cache_lock protects it. */
 #include "config.h"
 
-#include "shca.h"
+#include "fabric/fabric.h"
 
 static struct shca_lock cache_lock;
 static uint16_t cached[SHCA_MEMBERS];

@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "base/names.h"
-#include "shca.h"
+#include "fabric/fabric.h"
 
 /* An unknown slot is looked up again at most every millisecond: a peer that waits for one to appear
  * retries far more often than that. */

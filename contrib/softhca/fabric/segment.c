@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "shca.h"
+#include "fabric/fabric.h"
 
 int shca_open_of(uint32_t pid, int fd, int flags)
 {

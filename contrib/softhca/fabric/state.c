@@ -3,7 +3,7 @@
  * protects its tables. */
 #include "config.h"
 
-#include "shca.h"
+#include "fabric/fabric.h"
 
 struct shca_process shca = {.lock = PTHREAD_MUTEX_INITIALIZER,
                             .seg_fd = -1,

@@ -12,7 +12,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include "shca.h"
+#include "fabric/fabric.h"
 
 #define PERIOD_NS UINT64_C(100000000)
 

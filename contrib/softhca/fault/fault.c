@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "shca.h"
+#include "base/base.h"
+#include "fault/fault.h"
 
 #define PLACE_RULES 0x666c74 /* another stream of random numbers than any CQ has */
 
@@ -175,14 +176,6 @@ void shca_fault_judge(const struct shca_fault_subject *who, struct shca_verdict 
         if (!asked_one_by_one(fault_rules.rule[i].kind) && acts(&fault_rules.rule[i], who))
             fault_add(&fault_rules.rule[i], out);
     shca_unlock(&rules_lock);
-}
-
-bool shca_fault_fails(const struct ibv_context *ctx, enum shca_fault_call call)
-{
-    struct shca_fault_subject who = {.dev = shca_ctx((struct ibv_context *)(uintptr_t)ctx)->hca,
-                                     .call = call};
-
-    return shca_fault_hits(SHCA_FAULT_ENOMEM, &who);
 }
 
 void shca_fault_die(void)

@@ -152,30 +152,6 @@ bool shca_fault_hits(enum shca_fault_kind kind, const struct shca_fault_subject 
 enum shca_lost shca_fault_lost(const struct shca_fault_subject *who);
 void shca_fault_judge(const struct shca_fault_subject *who, struct shca_verdict *out);
 
-/* True when this call is to fail with ENOMEM. */
-bool shca_fault_fails(const struct ibv_context *ctx, enum shca_fault_call call);
-/* Memory for the handle that a call makes, zero; NULL when there is none, or none by a rule. */
-static inline void *shca_handle_alloc(const struct ibv_context *ctx, enum shca_fault_call call,
-                                      size_t bytes)
-{
-    return shca_faults() && shca_fault_fails(ctx, call) ? NULL : calloc(1, bytes);
-}
-
-/* ---- work requests (fault_run.c) ---- */
-
-struct shca_qp;
-struct shca_op;
-/* shca_execute under the rules in force and at the rate of its port; also SHCA_WAIT_FAULT and
- * SHCA_WAIT_WIRE. Holds sq_lock. */
-int shca_fault_execute(struct shca_qp *qp, const struct shca_op *op, enum ibv_wc_status *status);
-/* Held writes (early.c): what is sent to the same HCA finds them in place. */
-void shca_early_settle(const struct shca_qp *qp, const struct shca_op *op);
-void shca_early_enter(struct shca_qp *qp); /* the request that was executed, if it is held */
-uint64_t shca_early_run(uint64_t now);     /* when the next one is due, UINT64_MAX: none */
-void shca_early_end(void);
-void shca_early_inherited(void);
-/* Does the send queue pretend to be full? */
-bool shca_fault_sq_full(const struct shca_qp *qp, uint32_t opcode);
 /* Ends this process as a power failure would; does not return. */
 void shca_fault_die(void) __attribute__((noreturn));
 

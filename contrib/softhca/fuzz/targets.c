@@ -13,7 +13,7 @@
 #include "fuzz/targets.h"
 #include "base/names.h"
 #include "base/settings.h"
-#include "shca.h"
+#include "verbs/verbs.h"
 
 #define TEXT_MAX 4096
 #define PARTS    64

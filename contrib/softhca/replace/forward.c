@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "shca.h"
+#include "verbs/verbs.h"
 
 #define NAME "libibverbs.so.1"
 

@@ -6,7 +6,7 @@
 
 #include <dlfcn.h>
 
-#include "shca.h"
+#include "verbs/verbs.h"
 
 void *shca_real(const char *symbol)
 {

@@ -8,7 +8,7 @@
 #include <netinet/ip.h>
 #include <stdlib.h>
 
-#include "shca.h"
+#include "verbs/verbs.h"
 
 static bool ah_valid(const struct ibv_ah_attr *a)
 {

@@ -11,7 +11,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "shca.h"
+#include "verbs/verbs.h"
 
 SHCA_PUBLIC struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *ctx)
 {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "shca.h"
+#include "verbs/verbs.h"
 
 /* The public structure is the last member of verbs_context by contract of the header; ours puts
  * fields behind it, found by shca_ctx only. */

@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-#include "shca.h"
+#include "verbs/verbs.h"
 
 static uint32_t cq_power_of_two(uint32_t n)
 {

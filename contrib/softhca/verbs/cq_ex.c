@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "shca.h"
+#include "verbs/verbs.h"
 
 #define WANTED_TIME                                                                                \
     (IBV_WC_EX_WITH_COMPLETION_TIMESTAMP | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK)

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "shca.h"
+#include "verbs/verbs.h"
 
 /* What ibv_get_device_list hands out is the array behind this head. */
 struct list {

@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-#include "shca.h"
+#include "verbs/verbs.h"
 
 /* What a program's allocator is told that the memory is for; drivers choose their own numbers. */
 #define SEND_QUEUE 1

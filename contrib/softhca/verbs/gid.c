@@ -4,7 +4,7 @@
 
 #include <endian.h>
 
-#include "shca.h"
+#include "verbs/verbs.h"
 
 static enum ibv_gid_type type_of(uint32_t index)
 {

@@ -4,7 +4,7 @@
  * and the responder lock are held while a transition happens. */
 #include "config.h"
 
-#include "shca.h"
+#include "verbs/verbs.h"
 
 /* Transports are numbered below 16, so a set of them is a word of bits. */
 #define RC   (1u << IBV_QPT_RC)

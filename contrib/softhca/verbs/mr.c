@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "shca.h"
+#include "verbs/verbs.h"
 
 static uint32_t next_index;
 static uint8_t generation[SHCA_MRS];

@@ -3,7 +3,7 @@
  * and each entry under the responder lock of its queue pair. Owns nothing. */
 #include "config.h"
 
-#include "shca.h"
+#include "verbs/verbs.h"
 
 #define FIRST_MLID 0xc000
 #define LAST_MLID  0xfffe

@@ -6,7 +6,7 @@
 
 #include <sched.h>
 
-#include "shca.h"
+#include "verbs/verbs.h"
 
 /* Polls in a row that found nothing before the CPU is offered to others: on an oversubscribed
  * machine the peer cannot answer until it runs (measured: 432 us per round trip without, 28 us

@@ -4,7 +4,7 @@
  * gid.c. Owns nothing. */
 #include "config.h"
 
-#include "shca.h"
+#include "verbs/verbs.h"
 
 #define PHYS_DISABLED 3
 #define PHYS_LINK_UP  5

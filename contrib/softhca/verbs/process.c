@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "shca.h"
+#include "verbs/verbs.h"
 
 /* Address space, not memory: only touched pages exist. 63 mapped peers make 16 GiB of addresses,
  * half of what valgrind can still place. */

@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-#include "shca.h"
+#include "verbs/verbs.h"
 
 /* QP numbers 0 and 1 are special on a real fabric; a margin keeps them out of member slot 0. */
 #define FIRST_INDEX 16

@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-#include "shca.h"
+#include "verbs/verbs.h"
 
 #define BIT(opcode) (UINT32_C(1) << (opcode))
 

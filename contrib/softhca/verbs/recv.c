@@ -3,7 +3,7 @@
  * posters of this process; initiators read the tail with acquire order. Owns nothing. */
 #include "config.h"
 
-#include "shca.h"
+#include "verbs/verbs.h"
 
 static int recv_post_one(struct shca_qp *qp, const struct ibv_recv_wr *wr)
 {

@@ -3,7 +3,7 @@
  * Owns nothing; sq_lock is held throughout. */
 #include "config.h"
 
-#include "shca.h"
+#include "verbs/verbs.h"
 
 static void keep_inline(struct shca_wqe *w)
 {

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "fault/fault.h"
-#include "shca.h"
+#include "verbs/verbs.h"
 
 static struct shca_srq *of(struct ibv_srq *ibsrq)
 {

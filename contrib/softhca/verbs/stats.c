@@ -10,7 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "shca.h"
+#include "verbs/verbs.h"
 
 static int open_sink(const char *where, bool *ours)
 {

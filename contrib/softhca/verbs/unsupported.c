@@ -4,7 +4,7 @@
  * public header calls through a table need nothing here, their entry is empty. Owns nothing. */
 #include "config.h"
 
-#include "shca.h"
+#include "verbs/verbs.h"
 
 SHCA_PUBLIC struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length,
                                              uint64_t iova, int fd, int access)

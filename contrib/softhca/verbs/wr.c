@@ -5,7 +5,7 @@
  * for the end: a program may poll its CQs while it builds, and polling can need the send queue. */
 #include "config.h"
 
-#include "shca.h"
+#include "verbs/verbs.h"
 
 /* The answer has data: nothing to send inline. */
 #define RESPONDING                                                                                 \

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "fault/fault.h"
-#include "shca.h"
+#include "verbs/verbs.h"
 
 static pthread_mutex_t xrcd_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct shca_xrcd *xrcd_list;

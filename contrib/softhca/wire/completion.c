@@ -3,7 +3,7 @@
  * feeds are protected by the lock of the CQ. */
 #include "config.h"
 
-#include "shca.h"
+#include "wire/wire.h"
 
 void shca_cq_recount(struct shca_cq *cq)
 {

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "fault/fault.h"
-#include "shca.h"
+#include "wire/wire.h"
 
 struct answer {
     char *text;

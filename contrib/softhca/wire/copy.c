@@ -6,7 +6,7 @@
 
 #include <stdatomic.h>
 
-#include "shca.h"
+#include "wire/wire.h"
 
 enum {
     page = 4096,    /* of whose addresses processors compare the low bits */

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "wire/control.h"
-#include "shca.h"
+#include "wire/wire.h"
 
 /* A peer that died has two descriptors that say so; it may be freed after the first. */
 static bool handled(const struct epoll_event *events, int n)

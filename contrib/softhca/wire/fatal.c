@@ -2,7 +2,7 @@
 /* A broken HCA: its queue pairs go to ERR, its contexts are told. Owns shca.fatal. */
 #include "config.h"
 
-#include "shca.h"
+#include "wire/wire.h"
 
 static void break_qp(struct shca_qp *qp)
 {

@@ -5,7 +5,7 @@
 
 #include <unistd.h>
 
-#include "shca.h"
+#include "wire/wire.h"
 
 void shca_cq_notify(struct shca_peer *p, struct shca_cq_sh *cq, bool solicited)
 {

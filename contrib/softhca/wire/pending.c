@@ -4,7 +4,7 @@
  * only tried under it). */
 #include "config.h"
 
-#include "shca.h"
+#include "wire/wire.h"
 
 static struct shca_lock pending_lock;
 static struct shca_qp *pending_list;

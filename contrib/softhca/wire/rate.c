@@ -9,7 +9,7 @@
  */
 #include "config.h"
 
-#include "shca.h"
+#include "wire/wire.h"
 
 /* What is over so soon is not waited for; its time is taken from the wire all the same. A small
  * message costs no more than on a port without a limit, and many of them are limited. */

@@ -2,7 +2,7 @@
 /* A posted receive: its room in the segment, its payload, its completion. Owns nothing. */
 #include "config.h"
 
-#include "shca.h"
+#include "wire/wire.h"
 
 static uint64_t eager_bytes(uint32_t n)
 {

@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-#include "shca.h"
+#include "wire/wire.h"
 
 /* ---- receives of its own ---- */
 

@@ -5,7 +5,7 @@
 #ifndef SHCA_REQUEST_H
 #define SHCA_REQUEST_H
 
-#include "shca.h"
+#include "wire/wire.h"
 
 /* A request's local buffers, checked. One more than SGEs: a datagram begins with its GRH. */
 struct shca_source {

@@ -5,7 +5,7 @@
  * sq_lock is held throughout. */
 #include "config.h"
 
-#include "shca.h"
+#include "wire/wire.h"
 
 #define MSEC UINT64_C(1000000)
 /* How long a process that is not (or no longer) there is waited for, whatever the ack timeout says:

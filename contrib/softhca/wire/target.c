@@ -6,7 +6,7 @@
  */
 #include "config.h"
 
-#include "shca.h"
+#include "wire/wire.h"
 
 /* The page of a target. */
 struct target {

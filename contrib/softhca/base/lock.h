@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/layout.h"
+#include "layout.h"
 
 struct shca_lock {
     _Atomic int word;

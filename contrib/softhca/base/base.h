@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What every room of softhca leans on: the settings, the clock, the counters, what it says. */
+#ifndef SHCA_BASE_H
+#define SHCA_BASE_H
+
+#include <errno.h>
+#include <infiniband/verbs.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/uio.h>
+
+#include "layout.h"
+#include "lock.h"
+#include "seed.h"
+#include "settings.h"
+
+/* The header turns these names into macros; the definitions here need the plain symbols. */
+#undef ibv_query_port
+#undef ibv_reg_mr
+#undef ibv_reg_mr_iova
+
+#define SHCA_PUBLIC __attribute__((visibility("default")))
+
+#define shca_container(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))
+
+/* Counters of this process for SOFTHCA_STATS. */
+struct shca_stats {
+    _Atomic uint64_t rnr, retries, sends, writes, reads, atomics;
+};
+
+/* ---- clock.c ---- */
+uint64_t shca_now(void); /* ns, monotonic (base/clock.c) */
+
+/* ---- config.c ---- */
+/* The shape of the machine. */
+extern struct shca_config shca_config;
+void shca_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* What a user can do about a refusal of the kernel's. */
+const char *shca_remedy(int error);
+
+/* ---- counters.c ---- */
+extern struct shca_stats shca_stats;
+extern bool shca_stats_on;
+
+#define SHCA_COUNT(field)                                                                          \
+    do {                                                                                           \
+        if (shca_stats_on)                                                                         \
+            atomic_fetch_add_explicit(&shca_stats.field, 1, memory_order_relaxed);                 \
+    } while (0)
+
+#endif
