@@ -91,12 +91,12 @@ struct tk_bound tk_bound_of(uint32_t rank, uint32_t endpoint)
     return endpoint == 0 ? bounds[rank] : (struct tk_bound){.endpoint = endpoint, .fd = -1};
 }
 
-static uintptr_t shifts[ranks];
+static uintptr_t offsets[ranks];
 
-uintptr_t tk_shm_shift(struct tk_peer *peer, uint32_t endpoint)
+uintptr_t tk_shm_addr_offset(struct tk_peer *peer, uint32_t endpoint)
 {
     assert_int_equal(endpoint, 0);
-    return shifts[peer->rank];
+    return offsets[peer->rank];
 }
 
 struct tk_topology tk_topology;
@@ -499,11 +499,11 @@ static void assert_local(gex_Rank_t rank, uintptr_t expected)
 static void a_segment_is_local_where_loads_and_stores_reach_it(void **state)
 {
     (void)state;
-    shifts[1] = 0x5000;
+    offsets[1] = 0x5000;
     assert_local(0, 0x10000); /* ours */
     assert_local(1, 0x15000); /* a neighbour's */
     assert_local(2, 0);       /* on another host */
-    shifts[1] = tk_far;
+    offsets[1] = tk_unmapped;
     assert_local(1, 0); /* a neighbour's that can't be mapped */
     assert_int_equal(gex_Segment_QueryBound(tm, 1, NULL, NULL, NULL), 0);
 }

@@ -133,11 +133,11 @@ static void a_pair_with_an_index_out_of_range_names_no_endpoint(void **state)
 static void inline_calls_go_to_neighbours_by_the_team_and_to_nobody_by_a_pair(void **state)
 {
     (void)state;
-    assert_ptr_equal(*(uintptr_t **)&tk_tm, tk_peers.shifts);
+    assert_ptr_equal(*(uintptr_t **)&tk_tm, tk_peers.offsets);
     for (gex_EP_Index_t e = 0; e < GASNET_MAXEPS; e++) {
-        const uintptr_t *shifts = *(uintptr_t **)tk_pair(e, e);
+        const uintptr_t *offsets = *(uintptr_t **)tk_pair(e, e);
         for (uint32_t r = 0; r < ranks; r++)
-            assert_int_equal(shifts[r], tk_unmapped);
+            assert_int_equal(offsets[r], tk_unmapped);
     }
 }
 
