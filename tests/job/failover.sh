@@ -41,8 +41,8 @@ one_host()
 {
     for nth in $moments; do
         for fault in "op=send,nth=$nth" "op=any,nth=$nth,lost=ack"; do
-            SETTINGS="$two_ports SOFTHCA_FAULT=unplug:port=2,$fault" survives 2 "$jobs/mix-par" --seconds 0 --threads 3 --seed "$nth"
-            SETTINGS="$two_ports VICTIM=0 FAULT=unplug:port=2,$fault" survives 2 "$rank" "$jobs/mix-seq" --seconds 0 --seed "$nth"
+            SETTINGS="$two_ports SOFTHCA_FAULT=unplug:port=2,$fault" survives 2 "$jobs/random_mix-par" --seconds 0 --threads 3 --seed "$nth"
+            SETTINGS="$two_ports VICTIM=0 FAULT=unplug:port=2,$fault" survives 2 "$rank" "$jobs/random_mix-seq" --seconds 0 --seed "$nth"
         done
     done
 }
@@ -51,8 +51,8 @@ several_hosts()
 {
     for nth in $moments; do
         for fault in "op=send,nth=$nth" "op=any,nth=$nth,lost=ack"; do
-            SETTINGS="$two_devices VICTIM=1 FAULT=unplug:dev=softhca1,$fault" survives 2 "$rank" "$jobs/mix-par" --seconds 0 --threads 3 --seed "$nth"
-            SETTINGS="$two_devices SOFTHCA_FAULT=unplug:dev=softhca1,$fault" survives 3 "$jobs/mix-seq" --seconds 0 --seed "$nth"
+            SETTINGS="$two_devices VICTIM=1 FAULT=unplug:dev=softhca1,$fault" survives 2 "$rank" "$jobs/random_mix-par" --seconds 0 --threads 3 --seed "$nth"
+            SETTINGS="$two_devices SOFTHCA_FAULT=unplug:dev=softhca1,$fault" survives 3 "$jobs/random_mix-seq" --seconds 0 --seed "$nth"
         done
     done
 }
@@ -62,12 +62,12 @@ others()
     # One after the other until one is left, with next to no room.
     for nth in $moments; do
         dying="unplug:dev=softhca0,port=1,op=any,nth=$nth;unplug:dev=softhca0,port=2,op=any,nth=$((nth + 9));unplug:dev=softhca1,port=1,op=any,nth=$((nth + 20))"
-        SETTINGS="$four SOFTHCA_FAULT=$dying" job 3 "$jobs/mix-par" --seconds 0 --threads 2 --seed "$nth"
+        SETTINGS="$four SOFTHCA_FAULT=$dying" job 3 "$jobs/random_mix-par" --seconds 0 --threads 2 --seed "$nth"
         fails_with 0 "three of four ports"
     done
     SETTINGS="$two_devices GASNET_AM_CREDITS_TOTAL=1 GASNET_NETWORKDEPTH_TOTAL=1 GASNET_PACKEDLONG_LIMIT=0 \
-        SOFTHCA_FAULT=unplug:dev=softhca1,op=any,nth=60" survives 2 "$jobs/mix-par" --seconds 0 --seed 11
-    SETTINGS="$two_devices GASNET_INLINESEND_LIMIT=0 SOFTHCA_FAULT=unplug:dev=softhca1,op=any,nth=60" survives 2 "$jobs/mix-seq" --seconds 0 --seed 11
+        SOFTHCA_FAULT=unplug:dev=softhca1,op=any,nth=60" survives 2 "$jobs/random_mix-par" --seconds 0 --seed 11
+    SETTINGS="$two_devices GASNET_INLINESEND_LIMIT=0 SOFTHCA_FAULT=unplug:dev=softhca1,op=any,nth=60" survives 2 "$jobs/random_mix-seq" --seconds 0 --seed 11
     # What one device has acknowledged is not in memory yet when it dies.
     SETTINGS="$two_devices SOFTHCA_FAULT=early:us=3000;unplug:dev=softhca0,op=write,nth=9" survives 2 "$jobs/order-seq"
     SETTINGS="$two_devices SOFTHCA_FAULT=early:us=3000;unplug:dev=softhca1,op=write,nth=9" survives 2 "$jobs/order-seq"
@@ -75,7 +75,7 @@ others()
     says 'softhca0:1 no longer reaches rank [01] ([^ ]*): .*; what went over it goes over other ports' 2
     most_had_deaths
     # By default a device tries for nine seconds; its event comes at once.
-    SETTINGS="$two_ports GASNET_QP_TIMEOUT=18 VICTIM=1 FAULT=unplug:port=2,op=send,nth=5" survives 2 "$rank" "$jobs/mix-par" --seconds 0
+    SETTINGS="$two_ports GASNET_QP_TIMEOUT=18 VICTIM=1 FAULT=unplug:port=2,op=send,nth=5" survives 2 "$rank" "$jobs/random_mix-par" --seconds 0
     within 7
     says 'softhca0:2 no longer reaches rank 0 ([^ ]*): its port is down' 1
     # In and out: what the device itself gets through counts for nothing.
@@ -90,7 +90,7 @@ the_end()
         fails_with 1 "a dead port without failover"
         says "failed on softhca0:$port, queue pair [0-9]*: transport retry counter exceeded"
     done
-    SETTINGS="$two_ports SOFTHCA_FAULT=unplug:port=2,op=send,nth=20;unplug:port=1,op=any,nth=200" job 2 "$jobs/mix-par" --seconds 20 --threads 2
+    SETTINGS="$two_ports SOFTHCA_FAULT=unplug:port=2,op=send,nth=20;unplug:port=1,op=any,nth=200" job 2 "$jobs/random_mix-par" --seconds 20 --threads 2
     fails_with 1 "all ports dead"
     says 'failed on softhca0:[12], queue pair [0-9]*: \|is no longer reached over any port: softhca0:1, softhca0:2'
 }

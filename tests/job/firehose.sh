@@ -10,7 +10,7 @@ counted='firehose: [1-9][0-9]* hits, [1-9][0-9]* misses'
 
 # Everything takes a hundred times as long there.
 if [ "$sanitizer" = thread ]; then
-    export JOB_THREADS=4 TSAN_OPTIONS="suppressions=$top_srcdir/tests/job/mix.supp ${TSAN_OPTIONS:-}"
+    export JOB_THREADS=4 TSAN_OPTIONS="suppressions=$top_srcdir/tests/job/random_mix.supp ${TSAN_OPTIONS:-}"
     SETTINGS="GASNET_FIREHOSE_VERBOSE=1" good 2 "$jobs/churn-par" 12
     says "$counted" 2
     finish

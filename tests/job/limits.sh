@@ -16,7 +16,7 @@ for files in 10 11 12 13 14; do
     says '^trunkline.*Too many open files.*(ulimit -n)'
 done
 [ $limited -gt 0 ] || failed "10 open files are enough?"
-good 32 sh -c 'ulimit -n 20; exec "$@"' sh "$jobs/crowd-seq"
+good 32 sh -c 'ulimit -n 20; exec "$@"' sh "$jobs/many_ranks-seq"
 
 # ---- address space for a device and for what it maps of peers: what is short is told, and never taken for a silent peer
 told=0
@@ -107,9 +107,9 @@ absent="mkdir -p $scratch/dev && mount -t tmpfs none $scratch/dev && cd $scratch
     mknod -m 666 zero c 1 5 && mknod -m 666 urandom c 1 9 && mount --bind $scratch/dev /dev && [ ! -e /dev/shm ] && cd /"
 if [ "$(id -u)" -eq 0 ] && unshare --mount true 2>/dev/null; then
     place full 0 "$full" "$room"
-    place full 2 "$full" "$jobs/crowd-seq"
+    place full 2 "$full" "$jobs/many_ranks-seq"
     place absent 0 "$absent" "$room"
-    place absent 2 "$absent" "$jobs/crowd-seq"
+    place absent 2 "$absent" "$jobs/many_ranks-seq"
 else
     echo "not tried: this user cannot make a place of its own (unshare)"
 fi

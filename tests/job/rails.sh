@@ -15,21 +15,21 @@ SETTINGS=$two_devices good 4 "$jobs/putget-par"
 SETTINGS=$four_of_eight good 5 "$jobs/putget-seq"
 SETTINGS=$two_ports good 3 "$jobs/am-par"
 SETTINGS=$four_of_eight good 5 "$jobs/am-seq"
-SETTINGS=$two_ports good 3 "$jobs/mix-par" --seconds 1 --seed 7
-SETTINGS=$two_devices good 2 "$jobs/mix-seq" --seconds 1 --seed 8
-SETTINGS=$four_of_eight good 6 "$jobs/mix-par" --seconds 1 --threads 2 --seed 9
+SETTINGS=$two_ports good 3 "$jobs/random_mix-par" --seconds 1 --seed 7
+SETTINGS=$two_devices good 2 "$jobs/random_mix-seq" --seconds 1 --seed 8
+SETTINGS=$four_of_eight good 6 "$jobs/random_mix-par" --seconds 1 --threads 2 --seed 9
 # Some by shared memory, and as many as there are in all.
 SETTINGS="GASNET_SUPERNODE_MAXSIZE=2 SOFTHCA_HCAS=4 SOFTHCA_PORTS=2 GASNET_NUM_QPS=11 \
-    GASNET_IBV_PORTS=softhca0:1,2+softhca1:1,2+softhca2:1,2+softhca3:1,2" good 5 "$jobs/mix-par" --seconds 1 --threads 2 --seed 10
+    GASNET_IBV_PORTS=softhca0:1,2+softhca1:1,2+softhca2:1,2+softhca3:1,2" good 5 "$jobs/random_mix-par" --seconds 1 --threads 2 --seed 10
 # Several queue pairs over one port, and next to no room.
 SETTINGS="GASNET_NUM_QPS=3" good 4 "$jobs/am-seq"
-SETTINGS="$two_devices GASNET_AM_CREDITS_TOTAL=1 GASNET_NETWORKDEPTH_TOTAL=1 GASNET_PACKEDLONG_LIMIT=0" good 3 "$jobs/mix-par" --seconds 1 --seed 11
+SETTINGS="$two_devices GASNET_AM_CREDITS_TOTAL=1 GASNET_NETWORKDEPTH_TOTAL=1 GASNET_PACKEDLONG_LIMIT=0" good 3 "$jobs/random_mix-par" --seconds 1 --seed 11
 
 # Cut in pieces, by rails of different speeds.
 stripes="GASNET_PUT_STRIPE_SZ=16 GASNET_GET_STRIPE_SZ=8K"
 SETTINGS="$two_ports $stripes SOFTHCA_SPEED=softhca0:1=1xqdr,softhca0:2=4xqdr" good 2 "$jobs/putget-seq"
 SETTINGS="$four_of_eight $stripes" good 3 "$jobs/putget-par"
-SETTINGS="$two_devices $stripes GASNET_NETWORKDEPTH_PP=2" good 2 "$jobs/mix-par" --seconds 1 --seed 12
+SETTINGS="$two_devices $stripes GASNET_NETWORKDEPTH_PP=2" good 2 "$jobs/random_mix-par" --seconds 1 --seed 12
 
 # What one device has acknowledged is not in memory yet: the news must not be there before it, whichever device is late.
 for late in softhca0 softhca1; do

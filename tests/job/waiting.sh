@@ -19,9 +19,9 @@ told()
 # CPU time of all ranks for the same number of messages, by the way that ranks wait.
 all_to_all()
 {
-    good 2 "$jobs/calm-seq" all $messages
+    good 2 "$jobs/waiting-seq" all $messages
     told >"$scratch/two"
-    good 64 "$jobs/calm-seq" all $messages
+    good 64 "$jobs/waiting-seq" all $messages
     told | paste -d ' ' - "$scratch/two" >"$scratch/both"
     [ "$(wc -l <"$scratch/both")" -eq 4 ] || failed "four ways were not measured"
     while read -r way many _ two; do
@@ -33,7 +33,7 @@ all_to_all()
 # All of a crowd wait for one that is busy elsewhere.
 idle()
 {
-    good 8 taskset -c 0 "$jobs/calm-$1" idle 0
+    good 8 taskset -c 0 "$jobs/waiting-$1" idle 0
     told >"$scratch/used"
     [ "$(wc -l <"$scratch/used")" -eq 3 ] || failed "three ways were not measured"
     while read -r way used; do
@@ -49,12 +49,12 @@ SETTINGS="GASNET_SUPERNODE_MAXSIZE=1" idle seq
 SETTINGS="GASNET_SUPERNODE_MAXSIZE=3" idle seq
 
 # Two ranks on one CPU, in each mode of waiting. A barrier that loses its wake-up takes 20 ms, so that these would take minutes.
-good 2 taskset -c 0 "$jobs/calm-seq" hand 0
+good 2 taskset -c 0 "$jobs/waiting-seq" hand 0
 told | sed 's/$/ times a bare futex/'
 [ "$(told | wc -l)" -eq 3 ] || failed "three modes were not measured"
 # The first mode only yields: whoever else uses the CPU then counts, and there is no wake-up to be lost.
 told | awk -v most=$bare_max 'NR > 1 && $2 > most { exit 1 }' || failed "a hand-over takes more than $bare_max times what a bare futex does"
-good 2 "$jobs/calm-par" threads 0
+good 2 "$jobs/waiting-par" threads 0
 
 # With fewer ranks than CPUs, or in a build for a sanitizer, there is nothing to compare.
 if [ "$(nproc)" -lt 64 ] && [ "$sanitizer" = no ]; then

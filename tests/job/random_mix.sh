@@ -7,30 +7,30 @@ seed=${SEED:-$(date +%Y%m%d)}
 if [ "$sanitizer" = thread ]; then
     seconds=${MIX_SECONDS:-20}
     limit=$((seconds + 100))
-    export TSAN_OPTIONS="suppressions=$top_srcdir/tests/job/mix.supp ${TSAN_OPTIONS:-}"
-    good 2 "$jobs/mix-par" --seconds "$seconds" --seed "$seed"
+    export TSAN_OPTIONS="suppressions=$top_srcdir/tests/job/random_mix.supp ${TSAN_OPTIONS:-}"
+    good 2 "$jobs/random_mix-par" --seconds "$seconds" --seed "$seed"
     # All by shared memory, and some.
     for most in 0 2; do
-        SETTINGS="GASNET_SUPERNODE_MAXSIZE=$most" good 3 "$jobs/mix-par" --seconds $((1 + seconds / 5)) --seed "$seed"
+        SETTINGS="GASNET_SUPERNODE_MAXSIZE=$most" good 3 "$jobs/random_mix-par" --seconds $((1 + seconds / 5)) --seed "$seed"
     done
     # Pieces over two rails, with the reads behind puts.
     SETTINGS="SOFTHCA_HCAS=2 GASNET_NUM_QPS=2 GASNET_PUT_STRIPE_SZ=16 GASNET_GET_STRIPE_SZ=16" \
-        good 2 "$jobs/mix-par" --seconds $((1 + seconds / 5)) --seed "$seed"
+        good 2 "$jobs/random_mix-par" --seconds $((1 + seconds / 5)) --seed "$seed"
     finish
 fi
 seconds=${MIX_SECONDS:-1}
 limit=$((seconds + 100))
 for n in 1 2 5; do
-    good $n "$jobs/mix-par" --seconds "$seconds" --seed "$seed"
+    good $n "$jobs/random_mix-par" --seconds "$seconds" --seed "$seed"
 done
-good 8 "$jobs/mix-par" --seconds "$seconds" --seed "$seed" --threads 2
-good 3 "$jobs/mix-seq" --seconds "$seconds" --seed "$seed"
+good 8 "$jobs/random_mix-par" --seconds "$seconds" --seed "$seed" --threads 2
+good 3 "$jobs/random_mix-seq" --seconds "$seconds" --seed "$seed"
 # By shared memory, and some by one way and some by the other.
-SETTINGS=GASNET_SUPERNODE_MAXSIZE=0 good 3 "$jobs/mix-par" --seconds "$seconds" --seed "$seed"
-SETTINGS=GASNET_SUPERNODE_MAXSIZE=2 good 3 "$jobs/mix-par" --seconds "$seconds" --seed "$seed"
+SETTINGS=GASNET_SUPERNODE_MAXSIZE=0 good 3 "$jobs/random_mix-par" --seconds "$seconds" --seed "$seed"
+SETTINGS=GASNET_SUPERNODE_MAXSIZE=2 good 3 "$jobs/random_mix-par" --seconds "$seconds" --seed "$seed"
 # With next to no room everything is waited for.
 SETTINGS="GASNET_AM_CREDITS_PP=1 GASNET_RBUF_SPARES=1 GASNET_BBUF_COUNT=1 GASNET_NETWORKDEPTH_PP=2" \
-    good 2 "$jobs/mix-par" --seconds "$seconds" --seed "$seed"
+    good 2 "$jobs/random_mix-par" --seconds "$seconds" --seed "$seed"
 SETTINGS="GASNET_AM_CREDITS_TOTAL=1 GASNET_NETWORKDEPTH_TOTAL=1 GASNET_PACKEDLONG_LIMIT=0" \
-    good 3 "$jobs/mix-par" --seconds "$seconds" --seed "$seed"
+    good 3 "$jobs/random_mix-par" --seconds "$seconds" --seed "$seed"
 finish

@@ -5,7 +5,7 @@
 export GASNET_SUPERNODE_MAXSIZE=0
 limit=300 # 128 processes start on a machine that may have other work
 for n in 64 128; do
-    good $n "$jobs/crowd-seq"
+    good $n "$jobs/many_ranks-seq"
     echo "$n ranks: $took s"
 done
 finish

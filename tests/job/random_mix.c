@@ -5,7 +5,7 @@
  * mix [--seconds N] [--threads T] [--seed S]. Rank 0 decides which round is the last. */
 #include "config.h"
 
-#include "mix.h"
+#include "random_mix.h"
 
 #include <pthread.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
  * Owns a pair of numbers under two nested gex_HSL_t, and one of each lock of the tools. */
 #include "config.h"
 
-#include "mix.h"
+#include "random_mix.h"
 
 #include <string.h>
 

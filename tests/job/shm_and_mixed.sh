@@ -17,7 +17,7 @@ through()
         good "$size" "$jobs/$program-$mode"
     done
     good "$size" "$jobs/stress-$mode" 50
-    good "$size" "$jobs/mix-$mode" --seconds 1 --seed 5
+    good "$size" "$jobs/random_mix-$mode" --seconds 1 --seed 5
 }
 
 # shellcheck disable=SC2086 # lists of words

@@ -5,7 +5,7 @@
  * offer (under a mutex of the tools). */
 #include "config.h"
 
-#include "mix.h"
+#include "random_mix.h"
 
 #include <string.h>
 

@@ -3,8 +3,8 @@
 # Puts and gets in line, to neighbours; and that the same program does without neighbours.
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 SETTINGS=GASNET_SUPERNODE_MAXSIZE=0
-good 2 "$jobs/near-seq" near
-good 4 "$jobs/near-par" near
-SETTINGS=GASNET_SUPERNODE_MAXSIZE=2 good 3 "$jobs/near-seq"
-SETTINGS=GASNET_SUPERNODE_MAXSIZE=1 good 2 "$jobs/near-par" far
+good 2 "$jobs/shm_rma-seq" near
+good 4 "$jobs/shm_rma-par" near
+SETTINGS=GASNET_SUPERNODE_MAXSIZE=2 good 3 "$jobs/shm_rma-seq"
+SETTINGS=GASNET_SUPERNODE_MAXSIZE=1 good 2 "$jobs/shm_rma-par" far
 finish

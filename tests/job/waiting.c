@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* How ranks wait: what it costs when there are more of them than CPUs, and that whoever sleeps is
- * woken. What to do is the first argument; CPU time is told for calm.sh to compare. */
+ * woken. What to do is the first argument; CPU time is told for waiting.sh to compare. */
 #include "config.h"
 
 #include <linux/futex.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The parts of mix.c: what a thread is, and where in the segments it may write. A part is a list of
+/* The parts of random_mix.c: what a thread is, and where in the segments it may write. A part is a list of
  * actions; an action does one thing from beginning to end, with `to` as the other side, and checks
  * what came of it. All of them may run in all threads at once: what is not the worker's own is
  * atomic or under a gex_HSL_t. */

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Ports that go down for good, or down and up, in the middle of traffic that checks itself (flap.c), on machines of several
+# Ports that go down for good, or down and up, in the middle of traffic that checks itself (port_flap.c), on machines of several
 # shapes: what goes over them goes over others, each message once and in order, and the job ends well.
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 export GASNET_QP_TIMEOUT=10 # 4 ms; seven tries
@@ -51,7 +51,7 @@ flaps()
     local n=$1 mode=$2 settings=$3
     shift 3
     plan "$@"
-    SETTINGS=$settings good "$n" "$jobs/flap-$mode" "$step"
+    SETTINGS=$settings good "$n" "$jobs/port_flap-$mode" "$step"
 }
 
 gone=.no.longer.reaches.rank # in a plan, whose words have no blanks
@@ -107,7 +107,7 @@ without_failover()
 {
     for shape in "$two_ports" "$two_devices"; do
         plan calls=1 down=softhca0:1 calls=1000
-        SETTINGS="$network $shape GASNET_IBV_FAILOVER=0" job 2 "$jobs/flap-seq" "$step"
+        SETTINGS="$network $shape GASNET_IBV_FAILOVER=0" job 2 "$jobs/port_flap-seq" "$step"
         fails_with 1 "a dead port without failover"
         says "failed on softhca0:1, queue pair [0-9]*: transport retry counter exceeded"
         said_of softhca0:1 0

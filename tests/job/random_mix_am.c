@@ -7,7 +7,7 @@
 #include "config.h"
 
 #include "forms.h"
-#include "mix.h"
+#include "random_mix.h"
 
 #include <stdlib.h>
 #include <string.h>
