@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Testing of events. No lock: an event belongs to the one thread that syncs it. */
+ * Tests and consumes events. Owns nothing and takes no lock: an event belongs to the one thread
+ * that syncs it. */
 #include "config.h"
 
 #include "event/event.h"
@@ -25,7 +26,7 @@ void tk_event_retire(gex_Event_t event)
         tk_nbi_give(tk_set_of(event));
 }
 
-static gex_Event_t part(struct tk_nbi_set *set, enum tk_nbi_kind kind)
+static gex_Event_t event_part(struct tk_nbi_set *set, enum tk_nbi_kind kind)
 {
     return (gex_Event_t)&set->marks[kind];
 }
@@ -33,7 +34,7 @@ static gex_Event_t part(struct tk_nbi_set *set, enum tk_nbi_kind kind)
 gex_Event_t tk_event_of_set(struct tk_nbi_set *set)
 {
     if (!tk_nbi_done(set, GEX_EC_ALL))
-        return part(set, TK_NBI_ROOT);
+        return event_part(set, TK_NBI_ROOT);
     tk_nbi_give(set);
     return GEX_EVENT_INVALID;
 }
@@ -44,7 +45,7 @@ gex_Event_t tk_event_leaf(gex_Event_t root, gex_EC_t category)
         return category == GEX_EC_LC ? tk_leaf_of(tk_op_of(root)) : GEX_EVENT_INVALID;
     for (int kind = 0; kind < tk_nbi_kinds; kind++)
         if (category_of[kind] == category)
-            return part(tk_set_of(root), kind);
+            return event_part(tk_set_of(root), kind);
     return GEX_EVENT_INVALID;
 }
 
@@ -57,8 +58,8 @@ static bool is_leaf_of(gex_Event_t event, gex_Event_t root)
                                     : tk_op_of(event) == tk_op_of(root);
 }
 
-/* A root that is done takes its leaves with it; those of this array must not be looked at after its
- * operation is free. */
+/* Consuming a completed root invalidates its leaves: those in this array must not be tested after
+ * the operation has been freed. */
 static size_t drop_leaves(gex_Event_t *events, size_t count, gex_Event_t root)
 {
     size_t dropped = 0;
@@ -84,7 +85,7 @@ size_t tk_events_pass(gex_Event_t *events, size_t count, size_t *left)
     bool leaves = has_leaf(events, count);
     for (size_t i = 0; i < count; i++) {
         gex_Event_t event = events[i];
-        /* Asked once: an operation that another thread completes between two looks would be freed
+        /* Tested once: an operation that another thread completes between two tests would be freed
          * with its leaves still in the array. */
         if (event == GEX_EVENT_INVALID || !tk_event_ready(event))
             continue;

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Events as clients hold them: the address of a count, which is above zero until the event is
- * complete. A root is the address of an operation and so of its first count, its leaf (local
- * completion) that of its second. What an access region returned needs more than one count: its
- * root and leaves are addresses of marks in the region's set, which look like large counts and say
- * by their value what they are. gasnetex.h tests the first kind without a call. No storage of its
- * own. */
+ * Events as clients hold them: the address of a counter that is above zero until the event is
+ * complete. A root is the address of an operation, that is, of its first counter; its leaf (local
+ * completion) is the address of the second. An access region needs more than one counter: its root
+ * and leaves are addresses of marks in the region's set, which read as large counts whose value
+ * identifies the event. gasnetex.h tests the first kind without a call. Owns no storage. */
 #ifndef TK_EVENT_H
 #define TK_EVENT_H
 
@@ -33,7 +32,7 @@ static inline bool tk_event_is_of_set(gex_Event_t event)
     return tk_counter_read(tk_count_of(event)) >= tk_set_mark;
 }
 
-/* Of what a mark is the event: the root, or the leaf of a category. */
+/* What a mark stands for: the root, or the leaf of one category. */
 static inline enum tk_nbi_kind tk_set_part_of(gex_Event_t event)
 {
     return (enum tk_nbi_kind)(tk_counter_read(tk_count_of(event)) - tk_set_mark);
@@ -46,19 +45,20 @@ static inline bool tk_event_is_leaf(gex_Event_t event)
     return (uintptr_t)event & tk_leaf_bit;
 }
 
-/* Root or leaf of an operation. */
+/* The operation of a root or leaf. */
 static inline struct tk_op *tk_op_of(gex_Event_t event)
 {
     return (struct tk_op *)((uintptr_t)event & ~(uintptr_t)tk_leaf_bit);
 }
 
-/* Root or leaf of a set. */
+/* The set of a root or leaf. */
 static inline struct tk_nbi_set *tk_set_of(gex_Event_t event)
 {
     return TK_CONTAINER_OF(tk_count_of(event) - tk_set_part_of(event), struct tk_nbi_set, marks);
 }
 
-/* The root event of an operation; one that is done already is freed and needs none. */
+/* The root event of an operation. If it is already complete, the operation is freed and
+ * GEX_EVENT_INVALID returned. */
 static inline gex_Event_t tk_event_of(struct tk_op *op)
 {
     if (!tk_op_done(op))
@@ -67,7 +67,7 @@ static inline gex_Event_t tk_event_of(struct tk_op *op)
     return GEX_EVENT_INVALID;
 }
 
-/* The leaf event of a put whose source is still being read. */
+/* The leaf event of a put; GEX_EVENT_INVALID if its source is no longer being read. */
 static inline gex_Event_t tk_leaf_of(struct tk_op *op)
 {
     if (tk_op_source_free(op))
@@ -75,26 +75,27 @@ static inline gex_Event_t tk_leaf_of(struct tk_op *op)
     return (gex_Event_t)&op->sources;
 }
 
-/* The root event of a set that was closed; one that is done already is freed and needs none. */
+/* The root event of a set whose region has ended. If it is already complete, the set is freed and
+ * GEX_EVENT_INVALID returned. */
 gex_Event_t tk_event_of_set(struct tk_nbi_set *set);
 
-/* The leaf of a root for one category; GEX_EVENT_INVALID when there is none. */
+/* The leaf of a root for one category; GEX_EVENT_INVALID if there is none. */
 gex_Event_t tk_event_leaf(gex_Event_t root, gex_EC_t category);
 
-/* A root that was synced and not used again since; for checks. */
+/* Whether a root was synced before and its operation not reused since; for checks. */
 static inline bool tk_event_is_stale(gex_Event_t event)
 {
     return event != GEX_EVENT_INVALID && !((uintptr_t)event & tk_leaf_bit) &&
            tk_counter_read(tk_count_of(event)) == tk_op_free;
 }
 
-/* Is it complete? Consumes nothing. Not for GEX_EVENT_INVALID. */
+/* Whether it is complete; does not consume it. Not for GEX_EVENT_INVALID. */
 bool tk_event_ready(gex_Event_t event);
 
-/* Consumes an event that is complete. */
+/* Consumes a complete event. */
 void tk_event_retire(gex_Event_t event);
 
-/* True and consumed when complete. */
+/* Consumes the event and returns true if it is complete. */
 static inline bool tk_event_test(gex_Event_t event)
 {
     if (!tk_event_ready(event))
@@ -103,8 +104,8 @@ static inline bool tk_event_test(gex_Event_t event)
     return true;
 }
 
-/* One pass over an array: consumes what is complete. Returns how many were; *left says how many are
- * not. */
+/* One pass over an array: consumes the complete events and returns their number; *left is the
+ * number of incomplete ones. */
 size_t tk_events_pass(gex_Event_t *events, size_t count, size_t *left);
 
 #endif

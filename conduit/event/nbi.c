@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Sets of implicit operations. Owns all of them: those of access regions that are free, under a
- * lock of the mode; and those that threads left behind when they ended, under a real lock, because
- * the end of a thread is no call that a client of PARSYNC serialises. Memory is never returned: the
- * network may still count in a set whose thread is gone, and a stale leaf may look at it. */
+ * Owns all sets of implicit operations: the free sets of access regions, under a lock of the
+ * threading mode, and the sets of threads that have ended, under a real lock because the end of a
+ * thread is not a call that a PARSYNC client serialises. Memory is never returned: the network may
+ * still decrement a counter of a set whose thread has ended, and a client may still test a stale
+ * leaf. */
 #include "config.h"
 
 #include <pthread.h>
@@ -18,15 +19,15 @@
 enum { put_itself = GEX_EC_PUT & ~GEX_EC_LC };
 
 TK_PER_CLIENT_THREAD struct tk_nbi_set *tk_nbi_now;
-static TK_PER_CLIENT_THREAD struct tk_nbi_set *own; /* of this thread, outside of regions */
+static TK_PER_CLIENT_THREAD struct tk_nbi_set *nbi_own; /* of this thread, outside access regions */
 
 static tk_lock_t free_lock = TK_LOCK_INIT;
 static struct tk_nbi_set *free_sets;
 
 static pthread_mutex_t left_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct tk_nbi_set *left_behind;
-static pthread_key_t thread_end;
-static pthread_once_t thread_end_once = PTHREAD_ONCE_INIT;
+static pthread_key_t nbi_thread_end;
+static pthread_once_t nbi_thread_end_once = PTHREAD_ONCE_INIT;
 
 bool tk_nbi_done(const struct tk_nbi_set *set, gex_EC_t categories)
 {
@@ -38,22 +39,22 @@ bool tk_nbi_done(const struct tk_nbi_set *set, gex_EC_t categories)
            (!(categories & GEX_EC_RMW) || tk_op_done(&ops[TK_NBI_RMW]));
 }
 
-static void leave_behind(void *set)
+static void nbi_leave_behind(void *set)
 {
-    own = tk_nbi_now = NULL; /* later destructors of this thread may still call us */
+    nbi_own = tk_nbi_now = NULL; /* later destructors of this thread may still call the library */
     pthread_mutex_lock(&left_lock);
     ((struct tk_nbi_set *)set)->next = left_behind;
     left_behind = set;
     pthread_mutex_unlock(&left_lock);
 }
 
-static void make_key(void)
+static void nbi_make_key(void)
 {
-    pthread_key_create(&thread_end, leave_behind);
+    pthread_key_create(&nbi_thread_end, nbi_leave_behind);
 }
 
-/* One whose thread has ended, and its operations too. */
-static struct tk_nbi_set *inherit(void)
+/* Reuses the set of a thread that has ended, once its operations are complete too. */
+static struct tk_nbi_set *nbi_reuse(void)
 {
     struct tk_nbi_set **link = &left_behind, *set;
     pthread_mutex_lock(&left_lock);
@@ -65,7 +66,7 @@ static struct tk_nbi_set *inherit(void)
     return set;
 }
 
-static struct tk_nbi_set *make(void)
+static struct tk_nbi_set *nbi_make_set(void)
 {
     struct tk_nbi_set *set = aligned_alloc(TK_CACHE_LINE, tk_align_up(sizeof(*set), TK_CACHE_LINE));
     if (!set)
@@ -80,37 +81,37 @@ static struct tk_nbi_set *make(void)
 void tk_nbi_begin_thread(void)
 {
     tk_thread_enter();
-    own = inherit();
-    if (!own)
-        own = make();
-    tk_nbi_now = own;
+    nbi_own = nbi_reuse();
+    if (!nbi_own)
+        nbi_own = nbi_make_set();
+    tk_nbi_now = nbi_own;
     if (!TK_SEVERAL_CLIENT_THREADS)
         return;
-    pthread_once(&thread_end_once, make_key);
-    pthread_setspecific(thread_end, own);
+    pthread_once(&nbi_thread_end_once, nbi_make_key);
+    pthread_setspecific(nbi_thread_end, nbi_own);
 }
 
 bool tk_nbi_in_region(void)
 {
-    return tk_nbi_now != own;
+    return tk_nbi_now != nbi_own;
 }
 
 void tk_nbi_begin_region(void)
 {
-    if (!own)
+    if (!nbi_own)
         tk_nbi_begin_thread();
     tk_lock(&free_lock);
     struct tk_nbi_set *set = free_sets;
     if (set)
         free_sets = set->next;
     tk_unlock(&free_lock);
-    tk_nbi_now = set ? set : make();
+    tk_nbi_now = set ? set : nbi_make_set();
 }
 
 struct tk_nbi_set *tk_nbi_end_region(void)
 {
     struct tk_nbi_set *set = tk_nbi_now;
-    tk_nbi_now = own;
+    tk_nbi_now = nbi_own;
     return set;
 }
 

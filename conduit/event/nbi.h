@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Operations without events of their own (NBI): each client thread counts its own in a set, by
- * category. An access region puts another set in its place, which its end turns into an event. A
- * set belongs to one thread until then; its counters are also the transports'. */
+ * Implicit operations (NBI), which have no event of their own: each client thread counts its
+ * operations in a set, by category. An access region replaces the thread's set by another one,
+ * which becomes an event at the end of the region. Until then a set belongs to one thread; only its
+ * counters are shared, with the transports. */
 #ifndef TK_NBI_H
 #define TK_NBI_H
 
@@ -15,12 +16,12 @@ enum tk_nbi_kind {
     TK_NBI_PUT, /* ->sources: puts with GEX_EVENT_GROUP whose source is still being read */
     TK_NBI_GET,
     TK_NBI_RMW,
-    TK_NBI_LC, /* active messages with GEX_EVENT_GROUP: local completion is all they have */
+    TK_NBI_LC, /* active messages with GEX_EVENT_GROUP, which have local completion only */
     tk_nbi_kinds,
     TK_NBI_ROOT = tk_nbi_kinds /* all of them, as an event */
 };
 
-/* In place of the count of an event; no operation has so many pieces. */
+/* Stands in for the counter of an event; no operation has that many pieces. */
 enum { tk_set_mark = INT32_MAX - 16 };
 
 struct tk_nbi_set {
@@ -29,13 +30,13 @@ struct tk_nbi_set {
     struct tk_nbi_set *next;              /* while free */
 };
 
-/* Of the calling thread: where its operations count now. NULL before its first. */
+/* The set in which operations of the calling thread are counted now. NULL before its first. */
 extern TK_HIDDEN TK_PER_CLIENT_THREAD struct tk_nbi_set *tk_nbi_now;
 
-/* Makes the calling thread's set. Lack of memory ends the program with a message. */
+/* Makes the set of the calling thread. Out of memory is fatal, with a message. */
 void tk_nbi_begin_thread(void);
 
-/* What the next implicit operation of this thread counts in. Valid until the call returns. */
+/* The counters for the next implicit operation of this thread. Valid until the call returns. */
 static inline struct tk_op *tk_nbi_op(enum tk_nbi_kind kind)
 {
     if (!tk_nbi_now)
@@ -43,7 +44,7 @@ static inline struct tk_op *tk_nbi_op(enum tk_nbi_kind kind)
     return &tk_nbi_now->ops[kind];
 }
 
-/* Are all operations of these categories complete? */
+/* Whether all operations of these categories are complete. */
 bool tk_nbi_done(const struct tk_nbi_set *set, gex_EC_t categories);
 
 /* Access regions of the calling thread. */
@@ -51,7 +52,7 @@ bool tk_nbi_in_region(void);
 void tk_nbi_begin_region(void);
 struct tk_nbi_set *tk_nbi_end_region(void);
 
-/* Frees the set of a region. Any thread may. */
+/* Frees the set of an access region. Any thread may call it. */
 void tk_nbi_give(struct tk_nbi_set *set);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The peer table. */
+ * Owns the peer table. Filled at start-up and by attach, under the rules of peer.h; no lock. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -15,12 +15,12 @@ enum tk_status tk_peers_open(uint32_t rank, uint32_t size)
 {
     tk_peers.at = aligned_alloc(TK_CACHE_LINE, size * sizeof(*tk_peers.at));
     tk_peers.offsets = calloc(size, sizeof(*tk_peers.offsets));
-    tk_peers.far = calloc(size, sizeof(*tk_peers.far));
+    tk_peers.unmapped = calloc(size, sizeof(*tk_peers.unmapped));
     tk_peers.mapped = calloc(size, sizeof(*tk_peers.mapped));
     tk_peers.keys = calloc(size, sizeof(*tk_peers.keys));
     tk_peers.rail_to = calloc(size, sizeof(*tk_peers.rail_to));
-    if (!tk_peers.at || !tk_peers.offsets || !tk_peers.far || !tk_peers.mapped || !tk_peers.keys ||
-        !tk_peers.rail_to) {
+    if (!tk_peers.at || !tk_peers.offsets || !tk_peers.unmapped || !tk_peers.mapped ||
+        !tk_peers.keys || !tk_peers.rail_to) {
         tk_log_error("out of memory for a table of %u peers", size);
         return TK_FAIL;
     }
@@ -31,7 +31,7 @@ enum tk_status tk_peers_open(uint32_t rank, uint32_t size)
         tk_peers.at[r] = (struct tk_peer){
             .rank = r, .segment_fd = -1, .segment_size = tk_is_everything ? UINTPTR_MAX : 0};
         tk_peers.offsets[r] = r == rank ? 0 : tk_unmapped;
-        tk_peers.far[r] = tk_unmapped;
+        tk_peers.unmapped[r] = tk_unmapped;
     }
     return TK_OK;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Peers: one entry per rank of the job with what is needed on the way to it, and the peer infos
- * that ranks exchange to fill it. Written at start-up and on attach (before anyone may use a
- * segment), read-only otherwise: no lock. But for where neighbours' segments are mapped, which is
- * found out when they are first used. */
+ * The peer table: one entry per rank of the job with what a transfer to it needs, and the peer
+ * infos that ranks exchange to fill it. Written at start-up and by attach, before any rank may use
+ * the segment concerned, and read-only otherwise, so there is no lock. Exception: the address
+ * offsets of neighbours' segments are found at first use and are read and written atomically. */
 #ifndef TK_PEER_H
 #define TK_PEER_H
 
@@ -18,13 +18,13 @@
 
 struct tk_transport;
 
-/* A cache line: found by a shift, and never across two. */
+/* One cache line: indexed by a shift, and never straddles two lines. */
 struct tk_peer {
     _Alignas(TK_CACHE_LINE) const struct tk_transport *transport;
-    void *connection;       /* the transport's own */
+    void *connection;       /* private to the transport */
     uintptr_t segment_base; /* of endpoint 0 */
     uintptr_t segment_size; /* 0: not attached */
-    uint32_t segment_key;   /* what a remote write must present on the rail of small transfers */
+    uint32_t segment_key;   /* remote key on the rail for small transfers */
     int32_t segment_fd;     /* as in struct tk_bound */
     uint64_t segment_inode;
     uint32_t rank;
@@ -32,18 +32,19 @@ struct tk_peer {
     const char *host;
 };
 
-/* A shift is what makes an address of a segment's owner one of ours. Shifts are multiples of a
- * page; this is none: the segment is not mapped, or not yet. Ours is 0. */
+/* The address offset of a segment: owner's address + offset = address in this process; 0 for our
+ * own. Offsets are multiples of a page, so this value is none: the segment is not mapped, or not
+ * yet. */
 enum { tk_unmapped = 1 };
 
 struct tk_peers {
-    struct tk_peer *at; /* by job rank */
-    uintptr_t *offsets; /* by job rank, of segments of endpoints 0 */
-    uintptr_t *far;     /* by job rank: tk_unmapped each */
-    size_t *mapped;     /* and how much of them we have mapped */
-    uint32_t **keys;    /* of the same segments: one for each rail */
-    uint32_t *rail_to;  /* by job rank: the rail that tk_peer.segment_key is for */
-    uint32_t rails;     /* of each rank; 0: there is no network */
+    struct tk_peer *at;  /* by job rank */
+    uintptr_t *offsets;  /* by job rank: address offset of the segment of endpoint 0 */
+    uintptr_t *unmapped; /* by job rank: tk_unmapped each */
+    size_t *mapped;      /* bytes of that segment mapped here */
+    uint32_t **keys;     /* remote keys of the same segments, one per rail */
+    uint32_t *rail_to;   /* by job rank: the rail that tk_peer.segment_key belongs to */
+    uint32_t rails;      /* of each rank; 0: no network */
     uint32_t size;
     uint32_t me;
 };
@@ -55,15 +56,16 @@ static inline struct tk_peer *tk_peer(uint32_t rank)
     return &tk_peers.at[rank];
 }
 
-/* Is the range inside the segment of the peer's endpoint 0? An empty one is anywhere. */
+/* Whether the range lies inside the segment of the peer's endpoint 0. An empty range always
+ * does. */
 static inline bool tk_peer_has(const struct tk_peer *peer, uintptr_t address, size_t nbytes)
 {
     uintptr_t offset = address - peer->segment_base;
     return nbytes == 0 || (offset < peer->segment_size && nbytes <= peer->segment_size - offset);
 }
 
-/* Where a port is, on either kind of network. A port with LID 0 is a RoCE port: it is addressed by
- * GID. */
+/* Network address of a port, InfiniBand or RoCE. A port with LID 0 is a RoCE port and is addressed
+ * by GID. */
 struct tk_port_address {
     uint8_t gid[16];
     uint16_t lid;
@@ -71,7 +73,7 @@ struct tk_port_address {
     uint8_t mtu; /* enum ibv_mtu */
     char device[32];
     uint8_t port;
-    uint8_t reads; /* RDMA reads that the port serves at once for a queue pair */
+    uint8_t reads; /* RDMA reads per queue pair that the port serves at once (max_qp_rd_atom) */
     uint8_t reserved[2];
     uint32_t rate_mbps;
 };
@@ -81,33 +83,33 @@ static inline bool tk_address_needs_gid(const struct tk_port_address *address)
     return address->is_ethernet || address->lid == 0;
 }
 
-/* By which neighbours find a rank's message rings: see memory.h. The nonce lies in the rings' first
- * bytes too. */
+/* How neighbours find the shared-memory rings of a rank: see memory.h. The nonce is also in the
+ * first bytes of the rings. */
 struct tk_rings_place {
     uint64_t inode;
     uint8_t nonce[16];
-    int32_t fd; /* -1: it has none, its neighbours do not share memory */
+    int32_t fd; /* -1: no rings, the rank shares no memory with neighbours */
     uint32_t reserved;
 };
 
 enum { tk_peer_info_version = 3 };
 
-/* What each rank publishes at start-up, followed by the addresses of its rails, by the numbers of
- * the queue pairs that it has for each rank of the job, its own included (uint32_t each), and by a
- * text, with its end, about ports that it does not use. */
+/* What each rank publishes at start-up. It is followed by the addresses of its rails, the queue
+ * pair numbers (uint32_t) that it has for each rank of the job, itself included, and a
+ * zero-terminated text about ports it does not use. */
 struct tk_peer_info {
     uint32_t version;
     uint32_t pid;
     uint64_t settings_hash;
     uint64_t host_memory; /* bytes that processes of its host may use: bounds segments */
-    uint64_t memory_left; /* of these, at start-up; UINT64_MAX: nobody says */
+    uint64_t memory_left; /* of these, still free at start-up; UINT64_MAX: unknown */
     uint64_t pinnable;    /* for all ranks of its host; UINT64_MAX: its device pins nothing */
-    char mode[8];         /* threading mode: builds of one job may not differ */
+    char mode[8];         /* threading mode: must be the same in the whole job */
     struct tk_host_info host;
     struct tk_rings_place rings;
     uint32_t ranks;       /* of the job */
     uint32_t rails;       /* 0: it opened no device */
-    uint32_t links;       /* queue pairs for each rank */
+    uint32_t links;       /* queue pairs per rank */
     uint32_t unused_size; /* of the text */
 };
 
@@ -133,41 +135,44 @@ static inline char *tk_peer_info_unused(const struct tk_peer_info *info)
     return (char *)tk_peer_info_qps(info, info->ranks);
 }
 
-/* Makes the table with nothing known but rank numbers. */
+/* Allocates the table; only rank numbers are filled in. */
 enum tk_status tk_peers_open(uint32_t rank, uint32_t size);
 
-/* Publishes `peer info` and collects everybody's by one fence. Checks version, mode and settings.
- */
+/* Publishes `info` and collects those of all ranks with one fence. Checks version, mode,
+ * settings. */
 enum tk_status tk_peer_info_exchange_all(struct tk_peer_info *info);
 
-/* A rank's peer info; NULL before the exchange. Cards are freed by tk_peer_info_drop_all(). */
+/* The peer info of a rank; NULL before the exchange. Freed by tk_peer_info_drop_all(). */
 const struct tk_peer_info *tk_peer_info_of(uint32_t rank);
 const struct tk_host_info *tk_host_info_of(uint32_t rank);
 void tk_peer_info_drop_all(void);
 
-/* segment.c: segments bound to endpoints, as others reach them. Those of endpoints 0 are in struct
- * tk_peer, those of others in a table that exists only once there are any. A record is written
- * while its owner is not to be used yet, and read-only otherwise; making the table takes a lock. */
+/* segment.c: segments bound to endpoints, as other ranks reach them. Those of endpoints 0 are in
+ * struct tk_peer, those of other endpoints in a table that is allocated with the first of them. A
+ * record is written only while its owner's segment may not be used yet, and is read-only otherwise;
+ * allocating the table takes a lock. */
 
 enum { tk_endpoints_max = 33 };
 
 struct tk_bound {
     uintptr_t base;
-    uintptr_t size;       /* 0: none is known */
-    const uint32_t *keys; /* what a remote access must present, on each rail; NULL: no network */
-    uint64_t inode;       /* of the file that it is */
+    uintptr_t size;       /* 0: no segment known */
+    const uint32_t *keys; /* remote keys, one per rail; NULL: no network */
+    uint64_t inode;       /* of the file that backs it */
     uint32_t endpoint;
-    int32_t fd; /* -1: it is no file, but the client's own memory */
+    int32_t fd; /* -1: memory of the client, backed by no file of ours */
 };
 
-/* Any numbers may be asked for. The keys are good until the endpoint has another segment. */
+/* Any rank and endpoint number is allowed. The keys are valid until the endpoint is bound to
+ * another segment. */
 struct tk_bound tk_bound_of(uint32_t rank, uint32_t endpoint);
 void tk_bound_set(uint32_t rank, const struct tk_bound *bound);
 
-/* Where such a segment lies here, and that it does: `mapped` bytes of it. The mapping is ours from
- * then on, and goes when the endpoint is said to have another segment. */
+/* The address offset of such a segment, and setting it after `mapped` bytes have been mapped
+ * here. The table owns the mapping from then on and unmaps it when tk_bound_set() replaces the
+ * segment. */
 uintptr_t tk_bound_addr_offset(uint32_t rank, uint32_t endpoint);
-void tk_bound_mapped(uint32_t rank, uint32_t endpoint, uintptr_t shift, size_t mapped);
+void tk_bound_mapped(uint32_t rank, uint32_t endpoint, uintptr_t offset, size_t mapped);
 
 static inline uintptr_t tk_segment_addr_offset(uint32_t rank)
 {
@@ -180,15 +185,16 @@ static inline bool tk_bound_has(const struct tk_bound *bound, uintptr_t address,
     return nbytes == 0 || (offset < bound->size && nbytes <= bound->size - offset);
 }
 
-/* share.c, all ranks together: `size` bytes of each, in order of rank, into `all`; calls poll while
- * waiting. All must give the same size. */
+/* share.c. Collective: gathers `size` bytes of each rank, in order of rank, into `all`; calls poll
+ * while waiting. All ranks must give the same size. */
 enum tk_status tk_share(const void *mine, void *all, size_t size, void (*poll)(void));
 
 #define tk_nobody UINT32_MAX
 
-/* All ranks together: publishes `count` records of ours and learns everybody's; calls poll while
- * waiting. With `mine` NULL we say that we can't: then nobody learns anything, and *unable is the
- * lowest rank that said so (else tk_nobody). Others may not have learnt ours yet on return. */
+/* Collective: publishes `count` of our records and learns those of all ranks; calls poll while
+ * waiting. With `mine` NULL this rank reports that it failed: then no rank learns anything, and
+ * *unable is the lowest rank that failed (otherwise tk_nobody). Other ranks may not have learnt our
+ * records yet on return. */
 enum tk_status tk_segments_exchange(const struct tk_bound *mine, uint32_t count, void (*poll)(void),
                                     uint32_t *unable);
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Cards: what every rank must know of every other, exchanged by one fence at start-up. Owns the
- * peer infos until tk_peer_info_drop_all(). A peer info comes from another process: nothing in it
- * is trusted before it is checked. */
+ * Exchange of peer infos by one fence at start-up. Owns them until tk_peer_info_drop_all(). A peer
+ * info comes from another process, so nothing in it is trusted before it is checked. */
 #include "config.h"
 
 #include <stdio.h>
@@ -35,9 +34,9 @@ void tk_peer_info_drop_all(void)
     infos = NULL;
 }
 
-/* First line in which the two texts of NAME=value lines differ; both hold the same names in the
- * same order. */
-static void tell_difference(uint32_t rank, const char *mine, const char *theirs)
+/* Reports the first line in which two texts of NAME=value lines differ; both hold the same names in
+ * the same order. */
+static void log_difference(uint32_t rank, const char *mine, const char *theirs)
 {
     while (*mine && *theirs) {
         size_t a = strcspn(mine, "\n"), b = strcspn(theirs, "\n");
@@ -60,14 +59,14 @@ static enum tk_status explain_settings(uint32_t rank)
     char *mine = tk_settings_job_text();
     if (mine && tk_bootstrap_get(rank, "tk.settings", &theirs, &size) == TK_OK) {
         ((char *)theirs)[size] = 0;
-        tell_difference(rank, mine, theirs);
+        log_difference(rank, mine, theirs);
         free(theirs);
     }
     free(mine);
     return TK_FAIL;
 }
 
-static enum tk_status check(uint32_t rank, const struct tk_peer_info *info, size_t size)
+static enum tk_status peer_info_check(uint32_t rank, const struct tk_peer_info *info, size_t size)
 {
     if (size < sizeof(*info) || info->version != tk_peer_info_version ||
         info->ranks != tk_peers.size || size != tk_peer_info_size(info)) {
@@ -86,14 +85,14 @@ static enum tk_status check(uint32_t rank, const struct tk_peer_info *info, size
     return TK_OK;
 }
 
-static enum tk_status learn(uint32_t rank)
+static enum tk_status peer_info_learn(uint32_t rank)
 {
     void *blob;
     size_t size;
     if (tk_bootstrap_get(rank, "tk.card", &blob, &size) != TK_OK)
         return TK_FAIL;
     infos[rank] = blob;
-    if (check(rank, blob, size) != TK_OK)
+    if (peer_info_check(rank, blob, size) != TK_OK)
         return TK_FAIL;
     struct tk_peer *peer = tk_peer(rank);
     infos[rank]->host.name[tk_host_name_max - 1] = 0;
@@ -109,8 +108,8 @@ static enum tk_status learn(uint32_t rank)
     return peer->host ? TK_OK : TK_FAIL;
 }
 
-/* Rank 0's text is the yardstick that others compare theirs with. */
-static enum tk_status publish(const struct tk_peer_info *info, size_t size)
+/* Only rank 0 publishes its settings as text: other ranks compare theirs with it. */
+static enum tk_status peer_info_publish(const struct tk_peer_info *info, size_t size)
 {
     if (tk_peers.me == 0) {
         char *text = tk_settings_job_text();
@@ -123,9 +122,9 @@ static enum tk_status publish(const struct tk_peer_info *info, size_t size)
     return tk_bootstrap_put("tk.card", info, size);
 }
 
-/* Before anything is mapped or connected: settings decide what that is. All ranks come to the same
- * result, and the first that differs from rank 0 reports it. The others wait in a fence until the
- * job is ended for that: who ended it before would cut the report short. */
+/* Before anything is mapped or connected, because settings decide that. All ranks come to the same
+ * result, and the first rank that differs from rank 0 reports it. The others wait in a fence until
+ * the job is ended: a rank that ended it earlier could cut the report short. */
 static enum tk_status compare_settings(void)
 {
     uint32_t other = 1;
@@ -139,10 +138,10 @@ static enum tk_status compare_settings(void)
     return TK_FAIL;
 }
 
-static enum tk_status learn_all(void)
+static enum tk_status peer_info_learn_all(void)
 {
     for (uint32_t r = 0; r < tk_peers.size; r++)
-        if (r != tk_peers.me && learn(r) != TK_OK)
+        if (r != tk_peers.me && peer_info_learn(r) != TK_OK)
             return TK_FAIL;
     return compare_settings();
 }
@@ -160,7 +159,7 @@ enum tk_status tk_peer_info_exchange_all(struct tk_peer_info *info)
     memcpy(infos[tk_peers.me], info, size);
     self->pid = (int)info->pid;
     self->host = strdup(info->host.name);
-    if (publish(info, size) != TK_OK || tk_bootstrap_fence(NULL, 0) != TK_OK)
+    if (peer_info_publish(info, size) != TK_OK || tk_bootstrap_fence(NULL, 0) != TK_OK)
         return TK_FAIL;
-    return learn_all();
+    return peer_info_learn_all();
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Segments of all ranks: what is known of them, and the exchange by which it becomes known. Owns
- * the rows of endpoints other than 0, one for each rank that has any, the keys of all segments, and
- * the mappings of segments
- * of neighbours; a lock guards the making of rows, nothing their contents (see peer.h). */
+ * Known segments of all ranks, and the exchange that makes them known. Owns the rows of records for
+ * endpoints other than 0 (one row per rank that has any), the keys of all segments, and the
+ * mappings of neighbours' segments. A lock guards the allocation of rows; their contents need none
+ * (see peer.h). */
 #include "config.h"
 
 #include <stdatomic.h>
@@ -21,8 +21,8 @@
 enum { row_length = tk_endpoints_max - 1 };
 
 struct record {
-    struct tk_bound bound; /* its keys are the record's own */
-    uintptr_t shift;
+    struct tk_bound bound; /* the record owns the keys */
+    uintptr_t offset;
     size_t mapped;
 };
 
@@ -31,7 +31,7 @@ typedef _Atomic(struct record *) row_t;
 static _Atomic(row_t *) rows; /* by rank */
 static tk_lock_t rows_lock = TK_LOCK_INIT;
 
-/* Records of a rank's endpoints from 1 on. NULL: none is known. */
+/* Records of a rank's endpoints, from endpoint 1 on; NULL: none known. */
 static struct record *row_of(uint32_t rank)
 {
     row_t *all = atomic_load_explicit(&rows, memory_order_acquire);
@@ -58,7 +58,7 @@ static struct record *make_row(uint32_t rank)
     if (!row) {
         row = zeros(row_length, sizeof(*row));
         for (int i = 0; i < row_length; i++)
-            row[i].shift = tk_unmapped;
+            row[i].offset = tk_unmapped;
         atomic_store_explicit(&all[rank], row, memory_order_release);
     }
     tk_unlock(&rows_lock);
@@ -78,8 +78,8 @@ struct tk_bound tk_bound_of(uint32_t rank, uint32_t endpoint)
     return row ? row[endpoint - 1].bound : (struct tk_bound){.endpoint = endpoint, .fd = -1};
 }
 
-/* What is kept of a mapping; NULL: none is. */
-static uintptr_t *shift_at(uint32_t rank, uint32_t endpoint, size_t **mapped)
+/* The recorded offset and size of a mapping; NULL: the endpoint has no record. */
+static uintptr_t *offset_at(uint32_t rank, uint32_t endpoint, size_t **mapped)
 {
     if (endpoint == 0) {
         *mapped = &tk_peers.mapped[rank];
@@ -89,40 +89,41 @@ static uintptr_t *shift_at(uint32_t rank, uint32_t endpoint, size_t **mapped)
     if (!row)
         return NULL;
     *mapped = &row[endpoint - 1].mapped;
-    return &row[endpoint - 1].shift;
+    return &row[endpoint - 1].offset;
 }
 
 uintptr_t tk_bound_addr_offset(uint32_t rank, uint32_t endpoint)
 {
     size_t *mapped;
-    const uintptr_t *shift = shift_at(rank, endpoint, &mapped);
-    return shift ? __atomic_load_n(shift, __ATOMIC_ACQUIRE) : tk_unmapped;
+    const uintptr_t *offset = offset_at(rank, endpoint, &mapped);
+    return offset ? __atomic_load_n(offset, __ATOMIC_ACQUIRE) : tk_unmapped;
 }
 
-void tk_bound_mapped(uint32_t rank, uint32_t endpoint, uintptr_t shift, size_t mapped)
+void tk_bound_mapped(uint32_t rank, uint32_t endpoint, uintptr_t offset, size_t mapped)
 {
     size_t *place;
-    uintptr_t *at = shift_at(rank, endpoint, &place);
+    uintptr_t *at = offset_at(rank, endpoint, &place);
     if (!at)
         return;
     *place = mapped;
-    __atomic_store_n(at, shift, __ATOMIC_RELEASE);
+    __atomic_store_n(at, offset, __ATOMIC_RELEASE);
 }
 
-/* Nobody may use a segment while it is exchanged for another. */
+/* Safe without a lock: no thread may use a segment while it is being replaced. */
 static void unmap(uint32_t rank, const struct tk_bound *old)
 {
     size_t *mapped;
-    uintptr_t *shift = shift_at(rank, old->endpoint, &mapped);
-    if (!shift || *mapped == 0)
+    uintptr_t *offset = offset_at(rank, old->endpoint, &mapped);
+    if (!offset || *mapped == 0)
         return;
-    tk_range_drop((void *)(old->base + *shift));
-    munmap((void *)(old->base + *shift), *mapped);
+    tk_range_drop((void *)(old->base + *offset));
+    munmap((void *)(old->base + *offset), *mapped);
     *mapped = 0;
-    __atomic_store_n(shift, tk_unmapped, __ATOMIC_RELEASE);
+    __atomic_store_n(offset, tk_unmapped, __ATOMIC_RELEASE);
 }
 
-/* Ours are as many as there are rails. Freed are those of no segment: nobody uses them any more. */
+/* Copies one key per rail. The old keys can be freed: they belong to a segment that is no longer in
+ * use. */
 static void set_keys(uint32_t **place, const uint32_t *keys)
 {
     uint32_t *copy = keys ? zeros(tk_peers.rails, sizeof(*copy)) : NULL;
@@ -161,9 +162,9 @@ void tk_bound_set(uint32_t rank, const struct tk_bound *bound)
     peer->segment_inode = bound->inode;
 }
 
-/* ---- the exchange */
+/* ---- the exchange ---- */
 
-/* What a rank publishes, followed by so many records, and by the keys of each. */
+/* What a rank publishes: this header, `count` records, then the keys of each record. */
 struct offer {
     uint32_t count;
     uint32_t unable;
@@ -205,7 +206,7 @@ static struct offer *make_offer(const struct tk_bound *mine, uint32_t count)
     return offer;
 }
 
-/* Comes from another process: nothing in it is trusted before it is checked. */
+/* From another process: nothing in it is trusted before it is checked. */
 static bool is_sound(const struct offer *offer, size_t size)
 {
     const struct wire *records = (const struct wire *)(offer + 1);
@@ -233,7 +234,7 @@ static struct offer *collect(uint32_t rank, const char *key)
     return NULL;
 }
 
-static void learn(uint32_t rank, const struct offer *offer)
+static void bound_learn(uint32_t rank, const struct offer *offer)
 {
     const struct wire *records = (const struct wire *)(offer + 1);
     for (uint32_t i = 0; i < offer->count; i++) {
@@ -247,8 +248,8 @@ static void learn(uint32_t rank, const struct offer *offer)
     }
 }
 
-/* Everybody's offers first, for one of them may say that nothing is to be learnt. */
-static enum tk_status learn_all(const char *key, struct offer **offers, uint32_t *unable)
+/* All offers are collected first, as any of them may report failure, and then nothing is learnt. */
+static enum tk_status bound_learn_all(const char *key, struct offer **offers, uint32_t *unable)
 {
     for (uint32_t r = 0; r < tk_peers.size; r++) {
         if (r != tk_peers.me && !(offers[r] = collect(r, key)))
@@ -257,14 +258,14 @@ static enum tk_status learn_all(const char *key, struct offer **offers, uint32_t
             *unable = r;
     }
     for (uint32_t r = 0; *unable == tk_nobody && r < tk_peers.size; r++)
-        learn(r, offers[r]);
+        bound_learn(r, offers[r]);
     return TK_OK;
 }
 
 enum tk_status tk_segments_exchange(const struct tk_bound *mine, uint32_t count, void (*poll)(void),
                                     uint32_t *unable)
 {
-    /* What was put under a key once may be remembered somewhere on the way: each time another. */
+    /* A bootstrap may cache the value of a key on the way, so each exchange uses a new key. */
     static unsigned times;
     char key[32];
     snprintf(key, sizeof(key), "tk.segments.%u", times++);
@@ -275,7 +276,7 @@ enum tk_status tk_segments_exchange(const struct tk_bound *mine, uint32_t count,
     if (status == TK_OK)
         status = tk_bootstrap_fence(poll, 0);
     if (status == TK_OK)
-        status = learn_all(key, offers, unable);
+        status = bound_learn_all(key, offers, unable);
     for (uint32_t r = 0; r < tk_peers.size; r++)
         free(offers[r]);
     free(offers);

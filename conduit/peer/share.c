@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Bytes of every rank for every rank, through the bootstrap, after start-up. No lock: one thread at
- * a time, like all of the bootstrap. */
+ * Gathers a few bytes of every rank at every rank, through the bootstrap, after start-up. No lock:
+ * one thread at a time, like all of the bootstrap. */
 #include "config.h"
 
 #include <stdio.h>
@@ -12,7 +12,7 @@
 #include "bootstrap/bootstrap.h"
 #include "peer/peer.h"
 
-static enum tk_status take(uint32_t rank, const char *key, char *place, size_t size)
+static enum tk_status share_collect(uint32_t rank, const char *key, char *place, size_t size)
 {
     void *blob;
     size_t theirs;
@@ -29,7 +29,7 @@ static enum tk_status take(uint32_t rank, const char *key, char *place, size_t s
 
 enum tk_status tk_share(const void *mine, void *all, size_t size, void (*poll)(void))
 {
-    /* What was put under a key once may be remembered somewhere on the way: each time another. */
+    /* A bootstrap may cache the value of a key on the way, so each exchange uses a new key. */
     static unsigned times;
     char key[32];
     snprintf(key, sizeof(key), "tk.share.%u", times++);
@@ -39,6 +39,6 @@ enum tk_status tk_share(const void *mine, void *all, size_t size, void (*poll)(v
         status = tk_bootstrap_fence(poll, 0);
     for (uint32_t r = 0; status == TK_OK && r < tk_peers.size; r++)
         if (r != tk_peers.me)
-            status = take(r, key, (char *)all + r * size, size);
+            status = share_collect(r, key, (char *)all + r * size, size);
     return status;
 }

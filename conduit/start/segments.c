@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What ranks do about segments together: gex_Segment_Attach() and gex_EP_PublishBoundSegment(). A
- * rank that fails takes part all the same, and says so. Single-threaded, as collective calls are.
- */
+ * The collective calls about segments: gex_Segment_Attach() and gex_EP_PublishBoundSegment(). A
+ * rank that fails still takes part and reports its failure to the others. No lock: collective calls
+ * are single-threaded. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -16,7 +16,7 @@
 #include "team/objects.h"
 #include "transport/shm/shm.h"
 
-/* A client may define it itself; the library's is weak. */
+/* Weak: a client may define its own. */
 __attribute__((weak)) void (*gasnet_client_attach_hook)(void *addr, uintptr_t size);
 
 static void wait_for_all(void)
@@ -27,7 +27,8 @@ static void wait_for_all(void)
     tk_wait_done(&op);
 }
 
-/* What a client does with a segment that is its own memory can't end in an error later. */
+/* Neighbours' segments that are memory of the client are tried now: accesses to them later have no
+ * way to report an error. */
 static enum tk_status try_neighbours(void)
 {
     enum tk_status status = TK_OK;
@@ -43,9 +44,10 @@ static enum tk_status try_neighbours(void)
     return status;
 }
 
-/* After a barrier: the launcher pairs fences by their number only, so the fence of a rank that
- * leaves instead of taking part would count as this one. */
-static enum tk_status exchange(const struct tk_bound *mine, uint32_t count, uint32_t *unable)
+/* After a barrier: the launcher matches fences by their sequence number only, so a fence by a rank
+ * that is exiting instead of taking part would count as this one. */
+static enum tk_status exchange_segments(const struct tk_bound *mine, uint32_t count,
+                                        uint32_t *unable)
 {
     wait_for_all();
     return tk_segments_exchange(mine, count, tk_poll_between_naps, unable);
@@ -63,7 +65,7 @@ static enum tk_status make_segment(uintptr_t size)
     return TK_OK;
 }
 
-/* EVERYTHING: there is nothing to attach, but who returns knows that all others are here. */
+/* EVERYTHING: nothing to attach, but the call is still a barrier. */
 static enum tk_status attach_nothing(void)
 {
     wait_for_all();
@@ -77,7 +79,7 @@ enum tk_status tk_attach(uintptr_t size)
         return attach_nothing();
     bool is_made = make_segment(size) == TK_OK;
     struct tk_bound mine = tk_segment_bound(&tk_ep, &tk_segment);
-    enum tk_status status = exchange(is_made ? &mine : NULL, is_made, &unable);
+    enum tk_status status = exchange_segments(is_made ? &mine : NULL, is_made, &unable);
     if (status == TK_OK && unable != tk_nobody) {
         if (is_made)
             tk_log_error("rank %u (%s) could not attach its segment, so no rank has one", unable,
@@ -93,7 +95,8 @@ enum tk_status tk_attach(uintptr_t size)
     tk_segment_bind(&tk_ep, &tk_segment);
     if (gasnet_client_attach_hook)
         gasnet_client_attach_hook(tk_segment.base, tk_segment.size);
-    /* Who returns may send requests at once, and the answers may be Longs into its segment. */
+    /* A rank may send requests as soon as it returns, and the replies may be Longs into its
+     * segment. */
     wait_for_all();
     return TK_OK;
 }
@@ -105,5 +108,5 @@ enum tk_status tk_publish(struct trunkline_ep *const *eps, size_t count)
     for (size_t i = 0; i < count; i++)
         if (eps[i]->segment)
             mine[used++] = tk_segment_bound(eps[i], eps[i]->segment);
-    return exchange(mine, used, &unable) == TK_OK ? try_neighbours() : TK_FAIL;
+    return exchange_segments(mine, used, &unable) == TK_OK ? try_neighbours() : TK_FAIL;
 }

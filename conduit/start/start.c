@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Start-up: settings, bootstrap, topology, transport, peer infos, connections, a fence; each opens
- * after those it needs. A rank that fails has said why, and asks the launcher to end the job so
- * that the others do not wait for it. */
+ * Start-up: settings, bootstrap, topology, transports, peer infos, connections, a fence, each after
+ * those it needs. Single-threaded, no lock. A rank that fails has logged the reason, and asks the
+ * launcher to end the job so that the others do not wait for it. */
 #include "config.h"
 
 #include <inttypes.h>
@@ -33,7 +33,7 @@
 #include "transport/threads.h"
 #include "transport/verbs/verbs.h"
 
-/* A client may define these itself; the library's are weak. */
+/* Weak: a client may define its own. */
 __attribute__((weak)) const char *gasnet_max_segsize_str;
 __attribute__((weak)) uint64_t gasnet_max_segsize;
 
@@ -69,9 +69,9 @@ static enum tk_status fill_info(struct tk_peer_info *info)
     return tk_topology_describe(&info->host);
 }
 
-/* What processes use already is known before the job's own rings and buffers are there: these are
- * counted apart (tk_segment_limit()). */
-static void look_at_memory(struct tk_peer_info *info)
+/* Free memory is measured before the job's own rings and buffers are allocated: these are counted
+ * separately (tk_segment_limit()). */
+static void measure_memory(struct tk_peer_info *info)
 {
     char what[1400];
     info->host_memory = tk_host_memory();
@@ -79,7 +79,7 @@ static void look_at_memory(struct tk_peer_info *info)
     info->pinnable = UINT64_MAX;
 }
 
-/* Of a job whose ranks all share memory no device is open any more when this is asked. */
+/* When all ranks share memory, the device has been closed before this is called. */
 static enum tk_status find_pinnable(struct tk_peer_info *info)
 {
     return tk_verbs_pins() ? tk_firehose_physmem(info->host_memory, &info->pinnable) : TK_OK;
@@ -94,8 +94,8 @@ static enum tk_status limit_by(const struct tk_segment_room *room, uint64_t *lim
     return tk_segment_limit(segment_limit_text(), room, limit);
 }
 
-/* Cards came at different moments, and GASNET_PHYSMEM_MAX may differ: of each the least on a host
- * counts for all ranks of it. */
+/* Peer infos were made at different moments, and GASNET_PHYSMEM_MAX may differ between ranks: the
+ * smallest value on a host counts for all of its ranks. */
 static struct tk_segment_room room_on_host(uint32_t host)
 {
     struct tk_segment_room room = {UINT64_MAX, UINT64_MAX, UINT64_MAX, 0};
@@ -112,8 +112,7 @@ static struct tk_segment_room room_on_host(uint32_t host)
     return room;
 }
 
-/* Each rank's limit follows from the peer infos of its host, so that nothing has to be exchanged a
- * second time. */
+/* Each rank's limit follows from the peer infos of its host, so no second exchange is needed. */
 static enum tk_status find_limits(void)
 {
     tk_segment_limit_global = UINT64_MAX;
@@ -129,8 +128,8 @@ static enum tk_status find_limits(void)
     return TK_OK;
 }
 
-/* A job of one has no device either. */
-static enum tk_status find_limit_alone(const struct tk_peer_info *info)
+/* A job of one process has no device either. */
+static enum tk_status find_limit_single(const struct tk_peer_info *info)
 {
     const struct tk_segment_room room = {info->host_memory, info->memory_left, UINT64_MAX, 1};
     enum tk_status status = limit_by(&room, &tk_segment_limit_local);
@@ -138,37 +137,38 @@ static enum tk_status find_limit_alone(const struct tk_peer_info *info)
     return status;
 }
 
-static uint32_t expected; /* neighbours, before the peer infos came */
-static uint32_t turn;     /* our number among the ranks of this host, as far as we know */
+static uint32_t expected_neighbours; /* neighbours, before the peer infos have come */
+static uint32_t local_index;         /* our index among the ranks of this host, as far as known */
 
-/* Who will be a neighbour is foreseen from what the launcher says: these need no queue pairs, and
- * where nobody else is there, no device. Cut as tk_topology_build() cuts. */
+/* Predicts the neighbours from what the launcher reports: they need no queue pairs, and if all
+ * ranks are neighbours no device is needed. Splits a host into neighbourhoods as
+ * tk_topology_build() does. */
 static void expect_neighbours(void)
 {
     const uint32_t *local = tk_bootstrap.local;
     uint32_t count = local ? tk_bootstrap.local_size : 0, mine = 0;
-    uint32_t most = (uint32_t)tk_settings.supernode_maxsize;
+    uint32_t max = (uint32_t)tk_settings.supernode_maxsize;
     while (mine < count && local[mine] != tk_peers.me)
         mine++;
-    turn = mine < count ? mine : tk_peers.me;
+    local_index = mine < count ? mine : tk_peers.me;
     for (uint32_t i = 0; mine < count && i < count; i++) {
-        if (i == mine || (most && i / most != mine / most))
+        if (i == mine || (max && i / max != mine / max))
             continue;
         tk_peer(local[i])->transport = &tk_transport_shm;
-        expected++;
+        expected_neighbours++;
     }
 }
 
-static enum tk_status open_ways(struct tk_peer_info **info)
+static enum tk_status open_transports(struct tk_peer_info **info)
 {
     (*info)->rings.fd = -1;
     if (tk_settings.supernode_maxsize != 1 && tk_shm_open(*info) != TK_OK)
         return TK_FAIL;
     expect_neighbours();
-    return expected + 1 == tk_peers.size ? TK_OK : tk_verbs_open(info, turn);
+    return expected_neighbours + 1 == tk_peers.size ? TK_OK : tk_verbs_open(info, local_index);
 }
 
-/* Ranks of one host come to the same conclusion, and the lowest speaks first. */
+/* All ranks of a host come to the same conclusion, and the lowest reports first. */
 static enum tk_status check_expected(void)
 {
     for (uint32_t r = 0; r < tk_peers.size; r++) {
@@ -184,8 +184,9 @@ static enum tk_status check_expected(void)
     return TK_OK;
 }
 
-/* Rank 0 speaks for all: who ended the job before it has would cut its table short. */
-static enum tk_status have_as_many_rails(void)
+/* Only rank 0 reports, for all: another rank that ended the job earlier could cut its table
+ * short. */
+static enum tk_status agree_on_rails(void)
 {
     if (tk_verbs_agree())
         return TK_OK;
@@ -194,9 +195,9 @@ static enum tk_status have_as_many_rails(void)
     return TK_FAIL;
 }
 
-/* After the peer infos came: who is reached how is known. Neighbours first: the device is for the
- * others. */
-static enum tk_status connect_ways(void)
+/* After the exchange of peer infos, when the path to each rank is known. Neighbours first: the
+ * device is for the other ranks. */
+static enum tk_status connect_transports(void)
 {
     if (check_expected() != TK_OK)
         return TK_FAIL;
@@ -208,7 +209,7 @@ static enum tk_status connect_ways(void)
         tk_shm_admit_neighbours();
     if (tk_topology.nbrhds == 1)
         tk_verbs_close();
-    else if (have_as_many_rails() != TK_OK || tk_verbs_connect(tk_topology.host_of) != TK_OK ||
+    else if (agree_on_rails() != TK_OK || tk_verbs_connect(tk_topology.host_of) != TK_OK ||
              tk_verbs_open_firehose(tk_topology.local_size, tk_topology.local_rank == 0) != TK_OK)
         return TK_FAIL;
     else if (tk_is_on_demand && tk_remote_connect() != TK_OK)
@@ -216,7 +217,7 @@ static enum tk_status connect_ways(void)
     return TK_OK;
 }
 
-static void poll_ways(void)
+static void set_up_polling(void)
 {
     tk_progress_bell(tk_shm_bell());
     if (tk_topology.nbrhds == 1)
@@ -231,24 +232,24 @@ static void poll_ways(void)
 
 static enum tk_status join_others(struct tk_peer_info **info)
 {
-    look_at_memory(*info);
-    if (open_ways(info) != TK_OK || find_pinnable(*info) != TK_OK ||
+    measure_memory(*info);
+    if (open_transports(info) != TK_OK || find_pinnable(*info) != TK_OK ||
         tk_peer_info_exchange_all(*info) != TK_OK)
         return TK_FAIL;
     if (tk_topology_build(tk_peers.me, tk_peers.size, tk_host_info_of) != TK_OK ||
-        connect_ways() != TK_OK)
+        connect_transports() != TK_OK)
         return TK_FAIL;
     if (tk_barrier_connect() != TK_OK || tk_named_connect() != TK_OK || find_limits() != TK_OK)
         return TK_FAIL;
-    poll_ways();
-    /* Nobody may send before the other side is ready to receive. */
+    set_up_polling();
+    /* No rank may send before its peers are ready to receive. */
     enum tk_status status = tk_bootstrap_fence(NULL, 0);
     if (status == TK_OK)
         tk_exit_network_ready();
     return status;
 }
 
-/* A job of one exchanges no peer infos. */
+/* A job of one process exchanges no peer infos. */
 static struct tk_host_info only_host;
 
 static const struct tk_host_info *only_host_info(uint32_t rank)
@@ -257,15 +258,15 @@ static const struct tk_host_info *only_host_info(uint32_t rank)
     return &only_host;
 }
 
-static enum tk_status stay_alone(struct tk_peer_info *info)
+static enum tk_status start_single_process(struct tk_peer_info *info)
 {
     only_host = info->host;
     if (tk_topology_build(0, 1, only_host_info) != TK_OK)
         return TK_FAIL;
     tk_peer(0)->host = only_host.name;
     tk_peer(0)->pid = (int)info->pid;
-    look_at_memory(info);
-    return find_limit_alone(info);
+    measure_memory(info);
+    return find_limit_single(info);
 }
 
 static enum tk_status open_rooms(void)
@@ -281,7 +282,7 @@ static enum tk_status open_rooms(void)
     if (tk_is_on_demand)
         tk_remote_open();
     tk_peer(tk_peers.me)->transport = &tk_transport_self;
-    enum tk_status status = tk_peers.size > 1 ? join_others(&info) : stay_alone(info);
+    enum tk_status status = tk_peers.size > 1 ? join_others(&info) : start_single_process(info);
     free(info);
     return status;
 }
@@ -299,7 +300,7 @@ static enum tk_status load_settings(void)
     return status == TK_OK ? tk_pattern_open() : status;
 }
 
-static enum tk_status open_all(void)
+static enum tk_status start_open_all(void)
 {
     if (tk_bootstrap_open() != TK_OK)
         return TK_FAIL;
@@ -317,7 +318,7 @@ static enum tk_status open_all(void)
 void tk_start(void)
 {
     tk_alone_open();
-    if (open_all() != TK_OK) {
+    if (start_open_all() != TK_OK) {
         tk_verbs_close();
         tk_shm_close();
         tk_exit_failed();

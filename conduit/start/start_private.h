@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Between the files of start/ only. */
+ * Shared by the files of start/ only. */
 #ifndef TK_START_PRIVATE_H
 #define TK_START_PRIVATE_H
 
-/* GASNET_* names that nobody knows; for rank 0. */
+/* Warns of GASNET_* names that are no settings; for rank 0. */
 void tk_tell_unknown(void);
 
-/* GASNET_VERBOSEENV: the settings in force, what has no effect, what was chosen; for rank 0. */
+/* GASNET_VERBOSEENV: logs the settings in force, those without effect, and the choices made; for
+ * rank 0. */
 void tk_tell_start(void);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What rank 0 tells about the start of the job. Settings are told through the tools, which show
- * each name once, whoever asks for it. No state. */
+ * What rank 0 logs about the start of the job. Settings go through the tools interface, which
+ * prints each name once, whichever reader comes first. No state, no lock. */
 #include "config.h"
 
 #include <inttypes.h>
@@ -19,7 +19,7 @@
 #include "transport/shm/shm.h"
 #include "transport/verbs/verbs.h"
 
-static void tell_name(const char *name, const char *nearest)
+static void log_unknown(const char *name, const char *nearest)
 {
     if (nearest)
         tk_log_warn("%s is no setting of this library; did you mean %s? (gasnetrun_ibv --settings "
@@ -29,18 +29,18 @@ static void tell_name(const char *name, const char *nearest)
         tk_log_warn("%s is no setting of this library (gasnetrun_ibv --settings lists all)", name);
 }
 
-static void tell_retired(const char *name, const char *help)
+static void log_retired(const char *name, const char *help)
 {
     tk_log_warn("%s is not supported any more and is ignored: %s", name, help);
 }
 
 void tk_tell_unknown(void)
 {
-    tk_settings_unknown(tk_environment(), tell_name);
-    tk_settings_retired(tell_retired);
+    tk_settings_unknown(tk_environment(), log_unknown);
+    tk_settings_retired(log_retired);
 }
 
-static void tell_value(const struct tk_setting *s)
+static void log_value(const struct tk_setting *s)
 {
     const void *value = (const char *)&tk_settings + s->offset;
     int is_default = tk_setting_is_default(s);
@@ -63,29 +63,29 @@ static void tell_value(const struct tk_setting *s)
     }
 }
 
-/* What the tools read by themselves, and what has no effect, is of interest when it is set. */
-static void tell_setting(const struct tk_setting *s)
+/* Settings that only the tools read, and those without effect, are logged only if they are set. */
+static void log_setting(const struct tk_setting *s)
 {
     bool is_ignored = s->type == TK_SETTING_IGNORED || s->type == TK_SETTING_RETIRED;
     bool is_read = !is_ignored && s->type != TK_SETTING_TOOLS && s->type != TK_SETTING_SWITCH;
     if (s->scope == TK_SCOPE_LAUNCHER)
         return;
     if (is_read)
-        tell_value(s);
+        log_value(s);
     else if (tk_getenv(s->name) && is_ignored)
         tk_log_info("%s has no effect here: %s", s->name, s->help);
     else if (!tk_setting_is_default(s))
         gasnett_envstr_display(s->name, tk_getenv(s->name), 0);
 }
 
-static void tell_firehose(void)
+static void log_firehose(void)
 {
     char text[320];
     tk_firehose_describe(text, sizeof(text));
     tk_log_info("registration on the fly: %s", text);
 }
 
-static void tell_network(void)
+static void log_network(void)
 {
     char text[320];
     for (uint32_t i = 0; i < tk_verbs_rails(); i++) {
@@ -95,14 +95,14 @@ static void tell_network(void)
         else
             tk_log_info("network: rail %u of %u: %s", i, tk_verbs_rails(), text);
     }
-    tell_firehose();
+    log_firehose();
 }
 
-static void tell_ways(void)
+static void log_transports(void)
 {
     char text[256];
     if (tk_topology.nbrhds > 1)
-        tell_network();
+        log_network();
     else
         tk_log_info("network: %s", tk_peers.size > 1 ? "none needed, all ranks share memory"
                                                      : "none, a job of one");
@@ -112,13 +112,13 @@ static void tell_ways(void)
     tk_log_info("neighbours: shared memory %s", text);
 }
 
-static void tell_choices(void)
+static void log_choices(void)
 {
     tk_log_info("ranks: %u, hosts: %u, ranks of this host: %u, CPUs for them: %u", tk_peers.size,
                 tk_topology.hosts, tk_topology.local_size, tk_topology.cpus);
     tk_log_info("neighbourhoods: %u, ranks of this one: %u", tk_topology.nbrhds,
                 tk_topology.nbrhd_size);
-    tell_ways();
+    log_transports();
     tk_log_info("waiting: %s",
                 tk_topology.oversubscribed
                     ? "ranks outnumber CPUs, so who waits gives its CPU away and sleeps"
@@ -127,8 +127,8 @@ static void tell_choices(void)
                 tk_segment_limit_local, tk_segment_limit_global);
 }
 
-/* What configure was told. Nobody who reads the record has seen that command line. */
-static void tell_build(void)
+/* Defaults set by configure options: a reader of the log has not seen that command line. */
+static void log_build(void)
 {
     if (TK_DEFAULT_IBV_PORTS[0])
         tk_log_info("GASNET_IBV_PORTS=%s is the default of this build (--with-ibv-ports)",
@@ -148,11 +148,11 @@ static void tell_build(void)
         tk_log_info("options of configure that have no effect:%s", TK_UNUSED_OPTIONS);
 }
 
-/* gasnett_env*_display() asks the tools for GASNET_VERBOSEENV and the rank. */
+/* gasnett_env*_display() itself checks GASNET_VERBOSEENV and the rank. */
 void tk_tell_start(void)
 {
     for (size_t i = 0; i < tk_setting_count; i++)
-        tell_setting(&tk_setting_table[i]);
-    tell_build();
-    tell_choices();
+        log_setting(&tk_setting_table[i]);
+    log_build();
+    log_choices();
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The objects themselves. Owns the list of endpoints, under a lock; everything else is written
- * before clients see the handles. */
+ * Owns the objects behind the interface's handles and the list of endpoints. A lock guards the
+ * list; everything else is written before clients see the handles. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -18,15 +18,15 @@ struct trunkline_ep tk_ep = {.client = &tk_client};
 struct trunkline_tm tk_tm = {.ep = &tk_ep};
 struct tk_ep_pair tk_pairs[tk_endpoints_max * tk_pair_columns];
 
-static tk_lock_t list_lock = TK_LOCK_INIT;
-static struct trunkline_ep *list[GASNET_MAXEPS] = {&tk_ep};
-static gex_EP_Index_t list_length = 1;
+static tk_lock_t eps_lock = TK_LOCK_INIT;
+static struct trunkline_ep *eps[GASNET_MAXEPS] = {&tk_ep};
+static gex_EP_Index_t ep_count = 1;
 
 void tk_teams_open(void)
 {
     tk_tm.offsets = tk_peers.offsets;
     for (size_t i = 0; i < sizeof(tk_pairs) / sizeof(tk_pairs[0]); i++)
-        tk_pairs[i].offsets = tk_peers.far;
+        tk_pairs[i].offsets = tk_peers.unmapped;
 }
 
 struct trunkline_ep *tk_ep_create(gex_Flags_t flags)
@@ -34,21 +34,21 @@ struct trunkline_ep *tk_ep_create(gex_Flags_t flags)
     struct trunkline_ep *ep = calloc(1, sizeof(*ep));
     if (!ep)
         tk_panic("out of memory for an endpoint");
-    tk_lock(&list_lock);
-    bool is_full = list_length == GASNET_MAXEPS;
+    tk_lock(&eps_lock);
+    bool is_full = ep_count == GASNET_MAXEPS;
     if (!is_full) {
-        *ep = (struct trunkline_ep){.client = &tk_client, .index = list_length, .flags = flags};
-        list[list_length++] = ep;
+        *ep = (struct trunkline_ep){.client = &tk_client, .index = ep_count, .flags = flags};
+        eps[ep_count++] = ep;
     }
-    tk_unlock(&list_lock);
+    tk_unlock(&eps_lock);
     if (!is_full)
         return ep;
     free(ep);
     return NULL;
 }
 
-/* Whoever has the index got it with the endpoint: the entry was written before. */
+/* No lock: a caller got the index together with the endpoint, so the entry was written before. */
 struct trunkline_ep *tk_ep_at(gex_EP_Index_t index)
 {
-    return index < GASNET_MAXEPS ? list[index] : NULL;
+    return index < GASNET_MAXEPS ? eps[index] : NULL;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The objects behind the interface's handles: one client, its endpoints, the team of all processes,
- * segments. Endpoints are never freed: their handles stay valid until the process ends. A lock
- * guards the list of endpoints and the segments bound to them; the objects' own fields are written
- * before clients see the handles. */
+ * segments. Endpoints are never freed, so their handles stay valid until the process ends. Locks
+ * guard the list of endpoints and the bindings of segments; the other fields are written before
+ * clients see the handles. */
 #ifndef TK_OBJECTS_H
 #define TK_OBJECTS_H
 
@@ -22,7 +22,7 @@ struct trunkline_segment {
     void *base;
     uintptr_t size;
     struct tk_region region;
-    struct tk_area area; /* the library's memory; the client's: fd -1 */
+    struct tk_area area; /* memory of the library; fd -1: memory of the client */
     struct trunkline_ep *bound;
     const void *cdata;
 };
@@ -30,14 +30,14 @@ struct trunkline_segment {
 struct trunkline_ep {
     struct trunkline_client *client;
     struct trunkline_segment *segment;
-    struct trunkline_ep *next_bound; /* to the same segment */
+    struct trunkline_ep *next_bound; /* bound to the same segment */
     gex_EP_Index_t index;
     gex_Flags_t flags;
     const void *cdata;
 };
 
 struct trunkline_tm {
-    uintptr_t *offsets; /* first: clients look at it (trunkline_rma.h) */
+    uintptr_t *offsets; /* first: read by inline code in clients (trunkline_rma.h) */
     struct trunkline_ep *ep;
     const void *cdata;
 };
@@ -45,33 +45,34 @@ struct trunkline_tm {
 extern struct trunkline_client tk_client;
 extern struct trunkline_ep tk_ep; /* endpoint 0 */
 extern struct trunkline_tm tk_tm;
-extern struct trunkline_segment tk_segment; /* that of gex_Segment_Attach() */
+extern struct trunkline_segment tk_segment; /* of gex_Segment_Attach() */
 
-/* Tells the team and the pairs where neighbours are. Before any client thread has a handle. */
+/* Sets the address offsets of the team and of the pairs. Before any client thread has a handle. */
 void tk_teams_open(void);
 
-/* NULL: there are GASNET_MAXEPS already. */
+/* NULL if there are GASNET_MAXEPS endpoints already. */
 struct trunkline_ep *tk_ep_create(gex_Flags_t flags);
 struct trunkline_ep *tk_ep_at(gex_EP_Index_t index);
 
-/* segment.c. What fails has said why. */
+/* segment.c. Functions that fail have logged the reason. */
 
-/* With address NULL the memory is the library's. */
+/* With address NULL the library allocates the memory. */
 enum tk_status tk_segment_fill(struct trunkline_segment *segment, void *address, uintptr_t size);
 void tk_segment_empty(struct trunkline_segment *segment);
 struct trunkline_segment *tk_segment_create(void *address, uintptr_t size);
 void tk_segment_destroy(struct trunkline_segment *segment);
 
-/* False: the endpoint has a segment. */
+/* False if the endpoint is bound to a segment already. */
 bool tk_segment_bind(struct trunkline_ep *ep, struct trunkline_segment *segment);
 
-/* The segment of an endpoint as others reach it. */
+/* The segment of an endpoint as other ranks reach it. */
 struct tk_bound tk_segment_bound(const struct trunkline_ep *ep,
                                  const struct trunkline_segment *segment);
 
-/* What gex_TM_Pair() returns: places in a table, which say by where they are which endpoints they
- * are of, and begin as teams do, with shifts: of nobody, so that clients call the library. The last
- * column is for numbers that no endpoint has. */
+/* What gex_TM_Pair() returns: entries of a table, whose index encodes the two endpoints. They
+ * begin like teams, with a pointer to address offsets, but all of these are tk_unmapped, so that
+ * inline code in clients calls the library. The last column stands for all indices that no
+ * endpoint has. */
 enum { tk_pair_columns = 64 };
 
 _Static_assert((int)tk_endpoints_max < (int)tk_pair_columns,
@@ -109,8 +110,8 @@ static inline gex_EP_Index_t tk_pair_local(gex_TM_t pair)
     return (gex_EP_Index_t)(tk_pair_place(pair) / tk_pair_columns);
 }
 
-/* The peer that (tm, rank) names. There is one team so far, in which ranks are job ranks, as they
- * are in pairs. */
+/* The peer that (tm, rank) names. So far there is one team, whose ranks are job ranks, as are ranks
+ * in pairs. */
 static inline struct tk_peer *tk_peer_of(gex_TM_t tm, gex_Rank_t rank)
 {
     (void)tm;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Segments of this process: their memory, its registration, and the endpoints they are bound to.
- * One lock guards who is bound to what. */
+ * Segments of this process: allocates and registers their memory and binds them to endpoints. One
+ * lock guards the bindings. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -15,15 +15,15 @@
 
 static tk_lock_t binding_lock = TK_LOCK_INIT;
 
-/* That of gex_Segment_Attach is registered piece by piece where that is what the library is for;
- * others are reached by keys of their own. */
+/* With on-demand registration the segment of gex_Segment_Attach() is registered piece by piece;
+ * segments of gex_Segment_Create() are always registered whole, with keys of their own. */
 static bool is_registered_whole(const struct trunkline_segment *segment)
 {
     return tk_verbs_is_open() && !(tk_is_on_demand && segment == &tk_segment);
 }
 
-/* Where registration pins, memory of the client is made present before by several threads; what
- * can't be (it may be read-only) the registration judges. */
+/* If registration pins, memory of the client is first made present by several threads. What cannot
+ * be made present (it may be read-only) is left to the registration to accept or refuse. */
 static enum tk_status register_memory(struct trunkline_segment *segment)
 {
     if (!is_registered_whole(segment))
@@ -33,7 +33,7 @@ static enum tk_status register_memory(struct trunkline_segment *segment)
     return tk_verbs_register(&segment->region);
 }
 
-/* Pages come into being when they are touched, unless a device needs all of them. */
+/* Pages are allocated at first touch, unless the device pins all of them. */
 static enum tk_status open_area(const struct trunkline_segment *segment, struct tk_area *area,
                                 uintptr_t size)
 {
@@ -62,7 +62,7 @@ enum tk_status tk_segment_fill(struct trunkline_segment *segment, void *address,
     return TK_FAIL;
 }
 
-/* The client's memory is the client's to free. */
+/* Memory of the client is left to the client to free. */
 void tk_segment_empty(struct trunkline_segment *segment)
 {
     if (segment->region.handle)
@@ -96,8 +96,8 @@ struct tk_bound tk_segment_bound(const struct trunkline_ep *ep,
                              .fd = segment->area.fd};
 }
 
-/* What messages and all teams mean by "the segment" is that of endpoint 0. */
-static void use(struct trunkline_ep *ep, struct trunkline_segment *segment)
+/* Messages and teams use the segment of endpoint 0. */
+static void segment_use(struct trunkline_ep *ep, struct trunkline_segment *segment)
 {
     struct tk_bound bound = {.endpoint = ep->index, .fd = -1};
     if (segment)
@@ -115,7 +115,7 @@ bool tk_segment_bind(struct trunkline_ep *ep, struct trunkline_segment *segment)
     tk_lock(&binding_lock);
     bool is_free = !ep->segment;
     if (is_free) {
-        use(ep, segment);
+        segment_use(ep, segment);
         ep->next_bound = segment->bound;
         segment->bound = ep;
     }
@@ -127,7 +127,7 @@ static void unbind(const struct trunkline_segment *segment)
 {
     tk_lock(&binding_lock);
     for (struct trunkline_ep *ep = segment->bound; ep; ep = ep->next_bound)
-        use(ep, NULL);
+        segment_use(ep, NULL);
     tk_unlock(&binding_lock);
 }
 
