@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# One picture of up to three panels from the blocks that workload-sweep wrote, which also sets: data, out, about, panels, and
-# for each panel title, under, x, y, numeric, first, last (blocks). An axis of numbers is logarithmic, for sweeps double.
+# One picture of up to three panels from the blocks that workload-sweep wrote, which also sets: data, out, about, panels,
+# bars, and for each panel title, under, x, y, numeric, first, last (blocks). A line of a block: x, median, "x", least, largest.
+# An axis of numbers is logarithmic, for sweeps double.
 set terminal svg size 420 * panels, 360 font "sans,11" background "#ffffff"
 set output out
 set multiplot layout 1, panels title about
@@ -19,12 +20,21 @@ do for [i = 1:panels] {
         set logscale x 2
         set xrange [*:*]
         set xtics autofreq
-        plot for [b = first:last] data index b using 1:2 with linespoints pt 7 ps 0.5 lw 2 title columnheader(1)
+        set offsets graph 0.05, graph 0.05, 0, 0
+        if (bars) {
+            plot for [b = first:last] data index b using 1:2:4:5 with yerrorlines pt 7 ps 0.5 lw 2 title columnheader(1)
+        } else {
+            plot for [b = first:last] data index b using 1:2 with linespoints pt 7 ps 0.5 lw 2 title columnheader(1)
+        }
     } else {
         unset logscale x
         set xrange [-0.5:*]
         set offsets 0, 0.5, 0, 0
-        plot for [b = first:last] data index b using 1:2:xtic(3) with linespoints pt 7 ps 0.5 lw 2 title columnheader(1)
+        if (bars) {
+            plot for [b = first:last] data index b using 1:2:4:5:xtic(3) with yerrorlines pt 7 ps 0.5 lw 2 title columnheader(1)
+        } else {
+            plot for [b = first:last] data index b using 1:2:xtic(3) with linespoints pt 7 ps 0.5 lw 2 title columnheader(1)
+        }
     }
 }
 unset multiplot

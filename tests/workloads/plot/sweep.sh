@@ -40,6 +40,17 @@ swept kv --axis window=1,4 --axis put=5 --axis dist=uniform,zipf --axis keys=200
 leaves kv 8 6
 swept swarm --axis ranks=2 --axis vms=1,2 --axis window=16 --axis unsig=4,8
 leaves swarm 4 5
+# Rounds: all runs are kept, and a line's points are their medians with bars.
+swept swarm --axis ranks=2 --axis vms=1,2 --axis window=4 --axis unsig=4 --rounds 3
+leaves swarm 6 5
+python3 - "$scratch/out/swarm.json" "$scratch/out/swarm.dat" 2>>"$scratch/err" <<'EOF_PYTHON' || failed "a point is not the median of its rounds"
+import json, sys
+reports = json.load(open(sys.argv[1]))
+rates = sorted(one["summary"]["rate_mops"] for one in reports if one["axes"]["vms"] == "1")
+words = open(sys.argv[2]).read().splitlines()[1].split()
+assert sorted({one["round"] for one in reports}) == [1, 2, 3] and len(rates) == 3
+assert [float(word) for word in (words[1], words[3], words[4])] == [rates[1], rates[0], rates[2]], (words, rates)
+EOF_PYTHON
 # 2 threads in groups of 2, and both by themselves; a group of 2 needs 2 threads.
 swept sharing --axis threads=1,2 --axis degree=1,2 --axis window=4
 leaves sharing 3 8
@@ -59,6 +70,7 @@ said()
 }
 said 2 "'window' is not NAME=A,B" kv --axis window
 said 2 "is not a number from 0.01" kv --seconds 0
+said 2 "is not a number from 1 to 1000" kv --rounds 0
 said 2 "invalid choice" kvv
 said 2 "at least 2" kv --axis ranks=1
 said 2 "names the build tree" kv --build /nowhere
