@@ -7,7 +7,7 @@
 #include "memory/memory.h"
 #include "start/start.h"
 #include "team/objects.h"
-#include "transport/shm/shm.h"
+#include "transport/neighbour.h"
 
 static bool may_attach(uintptr_t size)
 {
@@ -144,7 +144,7 @@ static void *local_address(gex_TM_t tm, gex_Rank_t rank, const struct tk_bound *
         return (void *)bound->base;
     if (!tk_is_neighbour(rank))
         return NULL;
-    uintptr_t offset = tk_shm_addr_offset(tk_peer(rank), tk_is_pair(tm) ? tk_pair_remote(tm) : 0);
+    uintptr_t offset = tk_neighbour_addr_offset(tk_peer(rank), tk_is_pair(tm) ? tk_pair_remote(tm) : 0);
     return offset == tk_unmapped ? NULL : (void *)(bound->base + offset);
 }
 

@@ -13,7 +13,7 @@
 #include "start/start.h"
 #include "team/objects.h"
 #include "topology/topology.h"
-#include "transport/shm/shm.h"
+#include "transport/neighbour.h"
 #include "transport/threads.h"
 #include "trunkline_query.h"
 
@@ -107,7 +107,7 @@ static uintptr_t offset_of(uint32_t rank)
 {
     uintptr_t offset = tk_unmapped;
     if (rank != tk_peers.me && tk_is_neighbour(rank))
-        offset = tk_shm_addr_offset(tk_peer(rank), 0);
+        offset = tk_neighbour_addr_offset(tk_peer(rank), 0);
     return offset == tk_unmapped ? 0 : offset;
 }
 

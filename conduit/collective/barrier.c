@@ -19,7 +19,7 @@
 #include "message/message.h"
 #include "progress/progress.h"
 #include "topology/leaders.h"
-#include "transport/shm/shm.h"
+#include "transport/neighbour.h"
 
 struct barrier {
     struct tk_op *op;
@@ -116,7 +116,7 @@ void tk_barrier_open(void)
 
 static struct tk_nbrhd_lines *lines_of(uint32_t neighbour)
 {
-    struct tk_nbrhd_page *page = tk_shm_flags(neighbour);
+    struct tk_nbrhd_page *page = tk_neighbour_flags(neighbour);
     return page ? &page->barrier : NULL;
 }
 

@@ -17,7 +17,7 @@
 #include "message/message.h"
 #include "progress/progress.h"
 #include "topology/leaders.h"
-#include "transport/shm/shm.h"
+#include "transport/neighbour.h"
 
 enum { phases = 2 };
 
@@ -182,7 +182,7 @@ void tk_named_open(void)
 
 static struct tk_nbrhd_lines *lines_of(uint32_t neighbour)
 {
-    struct tk_nbrhd_page *page = tk_shm_flags(neighbour);
+    struct tk_nbrhd_page *page = tk_neighbour_flags(neighbour);
     return page ? &page->named : NULL;
 }
 

@@ -9,7 +9,7 @@
 #include "base/report.h"
 #include "collective/nbrhd.h"
 #include "peer/peer.h"
-#include "transport/shm/shm.h"
+#include "transport/neighbour.h"
 
 /* ---- who tells whom */
 
@@ -130,13 +130,13 @@ bool tk_nbrhd_is_due(const struct tk_nbrhd *nbrhd, uint32_t entered)
 void tk_nbrhd_tell_up(const struct tk_nbrhd *nbrhd, uint32_t count, uint64_t word)
 {
     if (nbrhd->ours && write_line(&nbrhd->ours->up, count, word) && nbrhd->above.lines)
-        tk_shm_wake(nbrhd->above.rank);
+        tk_neighbour_wake(nbrhd->above.rank);
 }
 
 static void wake_below(const struct tk_nbrhd *nbrhd)
 {
     for (uint32_t i = 0; i < nbrhd->below_count; i++)
-        tk_shm_wake(nbrhd->below[i].rank);
+        tk_neighbour_wake(nbrhd->below[i].rank);
 }
 
 void tk_nbrhd_tell_down(const struct tk_nbrhd *nbrhd, uint32_t count, uint64_t word)

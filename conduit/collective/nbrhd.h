@@ -19,7 +19,7 @@
 #include "base/bits.h"
 #include "base/mode.h"
 #include "base/status.h"
-#include "transport/shm/shm.h"
+#include "transport/neighbour.h"
 
 /* Ranks below each in the tree. 64 ranks then are two levels, and nobody maps the memory of more
  * than nine others. 64 ranks on two CPUs took 0.36 to 0.46 ms for a barrier, 0.52 to 0.61 ms with
@@ -37,11 +37,11 @@ struct tk_nbrhd_lines {
     struct tk_nbrhd_line up, down;
 };
 
-/* The first of a rank's flags that neighbours share (tk_shm_flags). */
+/* The first of a rank's flags that neighbours share (tk_neighbour_flags). */
 struct tk_nbrhd_page {
     struct tk_nbrhd_lines barrier, named;
 };
-_Static_assert(sizeof(struct tk_nbrhd_page) <= tk_shm_flags_of_exit,
+_Static_assert(sizeof(struct tk_nbrhd_page) <= tk_flags_of_exit,
                "what lies behind belongs to the end of the job");
 
 struct tk_nbrhd_other {

@@ -19,7 +19,7 @@
 #include "peer/peer.h"
 #include "topology/leaders.h"
 #include "topology/topology.h"
-#include "transport/shm/shm.h"
+#include "transport/neighbour.h"
 
 /* Ranks below each in the tree of neighbours: as barriers have them, whose memory is mapped. */
 enum { fan = 8 };
@@ -36,8 +36,7 @@ struct word {
 struct flags {
     struct word up, down;
 };
-_Static_assert(tk_shm_flags_of_exit + sizeof(struct flags) <= tk_shm_flags_size,
-               "there is room for both");
+_Static_assert(tk_flags_of_exit + sizeof(struct flags) <= tk_flags_size, "there is room for both");
 
 static struct {
     struct flags *ours, *above, *below[fan]; /* NULL: there is none */
@@ -68,10 +67,10 @@ void tk_agree_open(void)
 
 static struct flags *flags_of(uint32_t neighbour)
 {
-    char *page = tk_shm_flags(neighbour);
+    char *page = tk_neighbour_flags(neighbour);
     if (!page)
         state.cannot = true;
-    return page ? (struct flags *)(void *)(page + tk_shm_flags_of_exit) : NULL;
+    return page ? (struct flags *)(void *)(page + tk_flags_of_exit) : NULL;
 }
 
 void tk_agree_connect(void)

@@ -311,7 +311,7 @@ static void leave_alone(void)
 {
     if (atomic_load(&leaving) || tk_is_interrupted())
         return;
-    tk_shm_set_fate(TK_FATE_LEFT);
+    tk_liveness_set(TK_FATE_LEFT);
     tk_bootstrap_close_early();
 }
 

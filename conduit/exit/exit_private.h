@@ -10,7 +10,7 @@
 
 #include "base/mode.h"
 #include "base/status.h"
-#include "transport/shm/shm.h"
+#include "transport/neighbour.h"
 
 /* ---- agree.c: all ranks come, and have one code then */
 

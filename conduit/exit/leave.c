@@ -13,14 +13,13 @@
 #include "bootstrap/bootstrap.h"
 #include "exit/exit_private.h"
 #include "firehose/firehose.h"
-#include "transport/verbs/verbs.h"
 #include "message/message.h"
 #include "peer/peer.h"
 #include "progress/progress.h"
 #include "settings/settings.h"
 #include "tools/public.h"
 #include "topology/topology.h"
-#include "transport/shm/shm.h"
+#include "transport/neighbour.h"
 #include "transport/transport.h"
 
 /* How long all may take to come before those that did not are told: a collective exit is over long
@@ -80,7 +79,7 @@ void tk_take_alarm(void)
 void tk_start_watchdog(void)
 {
     struct sigaction action = {.sa_handler = watchdog};
-    tk_shm_set_fate(TK_FATE_LEAVING);
+    tk_liveness_set(TK_FATE_LEAVING);
     sigaction(SIGALRM, &action, NULL);
     tk_take_alarm();
     alarm((unsigned)timeout_seconds() + watchdog_margin);
@@ -226,7 +225,7 @@ static void part(void)
                      "not all processes came to the end of the job");
     if (!network_ready || !tk_agree_step())
         learn_code_of_all();
-    tk_shm_set_fate(TK_FATE_LEFT);
+    tk_liveness_set(TK_FATE_LEFT);
     if (tk_bootstrap_leave_mark())
         tk_code_is_known();
     tk_bootstrap_close();
@@ -238,7 +237,7 @@ void tk_leave(void)
     tk_leave_begin();
     tk_handlers_shut();
     tk_firehose_tell();
-    tk_verbs_tell_deaths();
+    tk_transports_report_end();
     gasnett_flush_streams();
     is_leaving = true;
     tk_leave_rest();
@@ -275,7 +274,7 @@ void tk_leave_without_network(void (*poll)(void))
     if (status == TK_OK) {
         if (!network_ready || !tk_agree_step_by_flags())
             learn_code_of_all();
-        tk_shm_set_fate(TK_FATE_LEFT);
+        tk_liveness_set(TK_FATE_LEFT);
         tk_bootstrap_close();
     } else {
         tk_bootstrap_abort(tk_final_code, ""); /* how others hear of it: no failure, if 0 */

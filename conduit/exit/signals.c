@@ -123,7 +123,7 @@ static void recommend_debug_twin(int number, const void *context)
 void tk_die_of(int number)
 {
     if (getpid() == owner) {
-        tk_shm_set_fate(TK_FATE_TOLD);
+        tk_liveness_set(TK_FATE_TOLD);
         tk_tools_post_mortem();
     }
     signal(number, SIG_DFL);

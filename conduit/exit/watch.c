@@ -29,7 +29,7 @@
 #include "exit/exit_private.h"
 #include "peer/peer.h"
 #include "topology/topology.h"
-#include "transport/shm/shm.h"
+#include "transport/neighbour.h"
 
 enum {
     /* A launcher that saw the death too ends us meanwhile, and says so in its own words: no second
@@ -102,7 +102,7 @@ void tk_watch_neighbours(void)
         return;
     uint32_t next = behind(tk_topology.nbrhd_rank);
     watch(next);
-    fate = tk_shm_fate_of(next);
+    fate = tk_liveness_of(next);
     atomic_store_explicit(&is_watching, fate != NULL, memory_order_release);
     wake();
 }
@@ -112,7 +112,7 @@ static void watch_from(uint32_t index)
 {
     for (; index != tk_topology.nbrhd_rank; index = behind(index)) {
         watch(index);
-        fate = tk_shm_fate_of(index);
+        fate = tk_liveness_of(index);
         if (fate)
             return;
         unwatch();

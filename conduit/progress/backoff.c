@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * How one who waits backs off: it spins, then gives its CPU away turn by turn, then sleeps on the
- * doorbell that neighbours ring (transport/shm/doorbell.h). Which of these and for how long depends
+ * doorbell that neighbours ring (transport/doorbell.h). Which of these and for how long depends
  * on what the client asked for and on whether ranks outnumber CPUs. Owns the mode of waiting. No
  * lock.
  *
@@ -20,8 +20,8 @@
 #include "progress/progress.h"
 #include "progress/progress_private.h"
 #include "topology/topology.h"
-#include "transport/shm/doorbell.h"
-#include "transport/verbs/verbs.h"
+#include "transport/doorbell.h"
+#include "transport/transport.h"
 
 enum {
     spin_alone = 20000,   /* empty polls, about a millisecond: longer than any healthy round trip */
@@ -105,7 +105,7 @@ static void sleep_once(unsigned turn, enum tk_wake_source wake)
         tk_counter_set(&some_slept, 1);
     tk_doorbell_sleep(bell, is_over, &wake, nsec);
     if (++sleeps % stall_check_asleep == 0)
-        tk_verbs_tell_stall();
+        tk_transports_report_stall();
 }
 
 void tk_back_off(unsigned empty, enum tk_wake_source wake)
@@ -119,7 +119,7 @@ void tk_back_off(unsigned empty, enum tk_wake_source wake)
             sleep_once(empty - pace->spins - pace->yields, wake);
     }
     if (++polls_in_vain % stall_check == 0)
-        tk_verbs_tell_stall();
+        tk_transports_report_stall();
     if (TK_THREADED)
         local_event_seq_seen = tk_counter_read(&local_event_seq);
 }
@@ -129,5 +129,5 @@ void tk_poll_between_naps(void)
     static tk_counter_t polls;
     tk_poll();
     if (tk_counter_add(&polls, 1) % stall_check_asleep == 0)
-        tk_verbs_tell_stall();
+        tk_transports_report_stall();
 }

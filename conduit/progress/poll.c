@@ -17,9 +17,9 @@ tk_counter_t tk_work_wanted;
 
 enum { work_max = 4, look_max = 2 };
 
-/* What is polled: one transport, or `both` where ranks of this host and others are to be served. */
-static const struct tk_transport *network = &tk_transport_self;
-static const struct tk_transport *used[2];
+/* What is polled: one transport, or `all` of several; `none` in a job of one. */
+static const struct tk_transport *const *used;
+static unsigned used_count;
 static bool (*works[work_max])(void);
 static unsigned work_count;
 static TK_PER_THREAD bool working;
@@ -32,37 +32,51 @@ static bool nothing_arrives(void)
     return false;
 }
 
+static const struct tk_transport none = {.name = "none",
+                                         .poll = nothing_arrives,
+                                         .reap = nothing_arrives,
+                                         .reap_in_handler = nothing_arrives};
+static const struct tk_transport *network = &none;
 bool (*tk_poll_transports)(void) = nothing_arrives;
 
-static bool poll_both(void)
+static bool poll_all(void)
 {
-    bool any = used[0]->poll();
-    return used[1]->poll() || any;
+    bool any = false;
+    for (unsigned i = 0; i < used_count; i++)
+        any |= used[i]->poll();
+    return any;
 }
 
-static bool reap_both(void)
+static bool reap_all(void)
 {
-    bool any = used[0]->reap();
-    return used[1]->reap() || any;
+    bool any = false;
+    for (unsigned i = 0; i < used_count; i++)
+        any |= used[i]->reap();
+    return any;
 }
 
-static bool reap_both_in_handler(void)
+static bool reap_all_in_handler(void)
 {
-    bool any = used[0]->reap_in_handler();
-    return used[1]->reap_in_handler() || any;
+    bool any = false;
+    for (unsigned i = 0; i < used_count; i++)
+        any |= used[i]->reap_in_handler();
+    return any;
 }
 
-/* Of the two it is the first that rings, if any. */
-static bool has_come_to_first(bool requests_too)
+/* Of those that ring. */
+static bool has_come_to_any(bool requests_too)
 {
-    return used[0]->has_come && used[0]->has_come(requests_too);
+    for (unsigned i = 0; i < used_count; i++)
+        if (used[i]->has_come && used[i]->has_come(requests_too))
+            return true;
+    return false;
 }
 
-static const struct tk_transport both = {.name = "both",
-                                         .poll = poll_both,
-                                         .reap = reap_both,
-                                         .reap_in_handler = reap_both_in_handler,
-                                         .has_come = has_come_to_first};
+static const struct tk_transport all = {.name = "all",
+                                        .poll = poll_all,
+                                        .reap = reap_all,
+                                        .reap_in_handler = reap_all_in_handler,
+                                        .has_come = has_come_to_any};
 
 /* Where ranks outnumber CPUs: a client that polls in a loop of its own waits too, and whom it waits
  * for may need this CPU. Not counted in the poll of other jobs, which has a budget. */
@@ -116,12 +130,15 @@ void tk_progress_use(const struct tk_transport *transport)
     all_ring = transport->has_come != NULL;
 }
 
-void tk_progress_use_both(const struct tk_transport *first, const struct tk_transport *second)
+void tk_progress_use_all(const struct tk_transport *const *transports, unsigned count)
 {
-    used[0] = first;
-    used[1] = second;
-    tk_progress_use(&both);
-    all_ring = first->has_come && second->has_come;
+    used = transports;
+    used_count = count;
+    if (count == 0)
+        return;
+    tk_progress_use(count > 1 ? &all : transports[0]);
+    for (unsigned i = 0; i < count; i++)
+        all_ring = all_ring && transports[i]->has_come;
 }
 
 void tk_progress_add(bool (*work)(void))

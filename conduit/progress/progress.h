@@ -15,9 +15,10 @@
  * replies, whose handlers wait for nothing. */
 extern TK_HIDDEN TK_PER_THREAD unsigned tk_in_handler;
 
-/* The transport that is polled, or two of them; set once at start-up. A job of one has none. */
+/* The transport that is polled, or several, whose list stays the caller's; set once at start-up. A
+ * job of one has none. */
 void tk_progress_use(const struct tk_transport *transport);
-void tk_progress_use_both(const struct tk_transport *first, const struct tk_transport *second);
+void tk_progress_use_all(const struct tk_transport *const *transports, unsigned count);
 
 /* After that: ranks outnumber CPUs, so empty polls in a row give the CPU away. */
 void tk_progress_crowded(void);
@@ -75,7 +76,7 @@ void tk_progress_look(bool (*look)(void));
 
 /* One turn of waiting: a poll (in a handler: tk_reap_in_handler()), then the back-off that *empty,
  * zero at first, asks for. It may sleep for long: what is waited for comes by messages, by our own
- * operations, or with a ring (tk_shm_wake()). */
+ * operations, or with a ring (tk_neighbour_wake()). */
 void tk_wait_step(unsigned *empty);
 
 /* The same for who may be waiting for something else too, such as memory that others write. */

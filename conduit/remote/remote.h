@@ -26,7 +26,7 @@
 /* Before anything can arrive. */
 void tk_remote_open(void);
 
-/* After the network is connected and the cache open: how peers are reached over it. */
-enum tk_status tk_remote_connect(void);
+/* After the network is connected and the cache open: its peers are reached this way over it. */
+enum tk_status tk_remote_connect(const struct tk_transport *network);
 
 #endif

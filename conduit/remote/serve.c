@@ -15,7 +15,6 @@
 #include "firehose/firehose.h"
 #include "memory/memory.h"
 #include "remote/remote_private.h"
-#include "transport/verbs/verbs.h"
 
 struct loan {
     struct tk_pinned *region; /* NULL: free */
@@ -87,7 +86,7 @@ static const uint32_t *lend(const struct tk_peer *to, const struct tk_ask *ask,
     }
     answer->base = region->base;
     answer->size = region->size;
-    return tk_verbs_remote_keys(region);
+    return tk_remote_network->remote_keys(region);
 }
 
 /* ---- asks ---- */

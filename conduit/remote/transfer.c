@@ -10,15 +10,15 @@
 #include "base/mode.h"
 #include "firehose/firehose.h"
 #include "firehose/hoses.h"
+#include "memory/memory.h"
 #include "peer/peer.h"
 #include "remote/remote.h"
 #include "remote/remote_private.h"
 #include "settings/settings.h"
-#include "transport/verbs/verbs.h"
 
 enum { ahead_most = 8 /* regions asked for together: their answers come in one round trip */ };
 
-static const struct tk_transport *network;
+const struct tk_transport *tk_remote_network;
 
 /* Whom a region alone may serve. */
 static const void *owner_of(const struct tk_rma *rma)
@@ -111,14 +111,14 @@ static enum tk_status next_piece(struct tk_peer *peer, struct tk_rma *rma)
         return TK_BUSY;
     }
     size_t reach = hose->base + hose->size - at;
-    return tk_fly(network, peer, rma, hose, tk_min(rma->nbytes - rma->done, reach));
+    return tk_fly(tk_remote_network, peer, rma, hose, tk_min(rma->nbytes - rma->done, reach));
 }
 
 static enum tk_status rma_on_demand(struct tk_peer *peer, struct tk_rma *rma)
 {
     enum tk_status status = TK_OK;
     if (rma->is_pair)
-        return network->rma(peer, rma);
+        return tk_remote_network->rma(peer, rma);
     while (status == TK_OK && rma->done < rma->nbytes)
         status = next_piece(peer, rma);
     if (tk_is_everything && rma->done == rma->nbytes)
@@ -134,17 +134,17 @@ void tk_remote_open(void)
     tk_flights_open();
 }
 
-enum tk_status tk_remote_connect(void)
+enum tk_status tk_remote_connect(const struct tk_transport *network)
 {
     static struct tk_transport on_demand;
     uint32_t askers = 0;
-    network = tk_verbs_transport();
+    tk_remote_network = network;
     on_demand = *network;
     on_demand.put = tk_put_never;
     on_demand.get = tk_get_never;
     on_demand.rma = rma_on_demand;
     for (uint32_t r = 0; r < tk_peers.size; r++)
-        if (tk_peer(r)->transport == network || tk_peer(r)->transport == &tk_transport_verbs) {
+        if (tk_peer(r)->transport == network) {
             tk_peer(r)->transport = &on_demand;
             askers++;
         }

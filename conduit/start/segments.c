@@ -14,7 +14,7 @@
 #include "progress/progress.h"
 #include "start/start.h"
 #include "team/objects.h"
-#include "transport/shm/shm.h"
+#include "transport/neighbour.h"
 
 /* Weak: a client may define its own. */
 __attribute__((weak)) void (*gasnet_client_attach_hook)(void *addr, uintptr_t size);
@@ -37,7 +37,7 @@ static enum tk_status try_neighbours(void)
         for (uint32_t e = 0; e < tk_endpoints_max && peer->rank != tk_peers.me; e++) {
             const struct tk_bound bound = tk_bound_of(peer->rank, e);
             if (bound.size > 0 && bound.base > 0 && bound.fd < 0 &&
-                tk_shm_try_segment(peer, &bound) != TK_OK)
+                tk_neighbour_try_segment(peer, &bound) != TK_OK)
                 status = TK_FAIL;
         }
     }

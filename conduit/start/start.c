@@ -29,8 +29,10 @@
 #include "start/start_private.h"
 #include "team/objects.h"
 #include "tools/tools.h"
+#include "transport/self/self.h"
 #include "transport/shm/shm.h"
 #include "transport/threads.h"
+#include "transport/transport.h"
 #include "transport/verbs/verbs.h"
 
 /* Weak: a client may define its own. */
@@ -159,13 +161,51 @@ static void expect_neighbours(void)
     }
 }
 
+/* ---- the transports that exist, in the order in which they take their peers: each takes what
+ * those before it left. Which are needed is predicted before the exchange of peer infos, and known
+ * after it. ---- */
+
+static bool may_share(void)
+{
+    return tk_settings.supernode_maxsize != 1;
+}
+
+static bool shares(void)
+{
+    return tk_topology.nbrhd_size > 1;
+}
+
+static bool expects_others(void)
+{
+    return expected_neighbours + 1 < tk_peers.size;
+}
+
+static bool has_others(void)
+{
+    return tk_topology.nbrhds > 1;
+}
+
+static const struct path {
+    const struct tk_transport *transport;
+    bool (*is_expected)(void);
+    bool (*is_needed)(void);
+} paths[] = {{&tk_transport_shm, may_share, shares},
+             {&tk_transport_verbs, expects_others, has_others}};
+
+enum { path_count = sizeof(paths) / sizeof(paths[0]) };
+
 static enum tk_status open_transports(struct tk_peer_info **info)
 {
     (*info)->rings.fd = -1;
-    if (tk_settings.supernode_maxsize != 1 && tk_shm_open(*info) != TK_OK)
-        return TK_FAIL;
     expect_neighbours();
-    return expected_neighbours + 1 == tk_peers.size ? TK_OK : tk_verbs_open(info, local_index);
+    for (int i = 0; i < path_count; i++) {
+        if (!paths[i].is_expected())
+            continue;
+        tk_transport_use(paths[i].transport);
+        if (paths[i].transport->open(info, local_index) != TK_OK)
+            return TK_FAIL;
+    }
+    return TK_OK;
 }
 
 /* All ranks of a host come to the same conclusion, and the lowest reports first. */
@@ -186,46 +226,48 @@ static enum tk_status check_expected(void)
 
 /* Only rank 0 reports, for all: another rank that ended the job earlier could cut its table
  * short. */
-static enum tk_status agree_on_rails(void)
+static enum tk_status agree(const struct tk_transport *transport)
 {
-    if (tk_verbs_agree())
+    if (!transport->agree || transport->agree())
         return TK_OK;
     if (tk_peers.me != 0)
         tk_bootstrap_fence(NULL, 0);
     return TK_FAIL;
 }
 
-/* After the exchange of peer infos, when the path to each rank is known. Neighbours first: the
- * device is for the other ranks. */
+static enum tk_status connect_path(const struct path *path)
+{
+    const struct tk_transport *transport = path->transport;
+    if (!path->is_needed()) {
+        tk_transport_drop(transport);
+        transport->close();
+        return TK_OK;
+    }
+    if (agree(transport) != TK_OK || !(transport = transport->connect()))
+        return TK_FAIL;
+    tk_transport_use(transport);
+    bool needs_keys = tk_is_on_demand && transport->register_region;
+    return needs_keys ? tk_remote_connect(transport) : TK_OK;
+}
+
+/* After the exchange of peer infos, when the path to each rank is known. */
 static enum tk_status connect_transports(void)
 {
     if (check_expected() != TK_OK)
         return TK_FAIL;
-    if (tk_topology.nbrhd_size == 1)
-        tk_shm_close();
-    else if (tk_shm_connect() != TK_OK)
-        return TK_FAIL;
+    for (int i = 0; i < path_count; i++)
+        if (connect_path(&paths[i]) != TK_OK)
+            return TK_FAIL;
     if (tk_is_everything && tk_topology.nbrhd_size > 1)
-        tk_shm_admit_neighbours();
-    if (tk_topology.nbrhds == 1)
-        tk_verbs_close();
-    else if (agree_on_rails() != TK_OK || tk_verbs_connect(tk_topology.host_of) != TK_OK ||
-             tk_verbs_open_firehose(tk_topology.local_size, tk_topology.local_rank == 0) != TK_OK)
-        return TK_FAIL;
-    else if (tk_is_on_demand && tk_remote_connect() != TK_OK)
-        return TK_FAIL;
+        tk_neighbours_admit();
     return TK_OK;
 }
 
 static void set_up_polling(void)
 {
-    tk_progress_bell(tk_shm_bell());
-    if (tk_topology.nbrhds == 1)
-        tk_progress_use(&tk_transport_shm);
-    else if (tk_topology.nbrhd_size == 1)
-        tk_progress_use(tk_verbs_transport());
-    else
-        tk_progress_use_both(&tk_transport_shm, tk_verbs_transport());
+    if (tk_transports.near)
+        tk_progress_bell(tk_transports.near->bell());
+    tk_progress_use_all(tk_transports.at, tk_transports.count);
     if (tk_topology.oversubscribed)
         tk_progress_crowded();
 }
@@ -319,8 +361,7 @@ void tk_start(void)
 {
     tk_alone_open();
     if (start_open_all() != TK_OK) {
-        tk_verbs_close();
-        tk_shm_close();
+        tk_transports_close();
         tk_exit_failed();
     }
     tk_alone_accept();
@@ -336,13 +377,10 @@ void tk_describe_peer(uint32_t rank, char *text, size_t size)
 {
     char how[256];
     const struct tk_peer *peer = tk_peer(rank);
-    if (peer->transport == &tk_transport_self) {
-        snprintf(text, size, "self");
+    if (!peer->transport->describe) {
+        snprintf(text, size, "%s", peer->transport->name);
         return;
     }
-    if (peer->transport == &tk_transport_shm)
-        tk_shm_describe(how, sizeof(how));
-    else
-        tk_verbs_describe(tk_verbs_rail_to(rank), how, sizeof(how));
+    peer->transport->describe(peer, how, sizeof(how));
     snprintf(text, size, "%s %s", peer->transport->name, how);
 }

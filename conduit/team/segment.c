@@ -10,8 +10,8 @@
 #include "base/report.h"
 #include "settings/settings.h"
 #include "team/objects.h"
-#include "transport/shm/shm.h"
-#include "transport/verbs/verbs.h"
+#include "transport/neighbour.h"
+#include "transport/transport.h"
 
 static tk_lock_t binding_lock = TK_LOCK_INIT;
 
@@ -19,7 +19,7 @@ static tk_lock_t binding_lock = TK_LOCK_INIT;
  * segments of gex_Segment_Create() are always registered whole, with keys of their own. */
 static bool is_registered_whole(const struct trunkline_segment *segment)
 {
-    return tk_verbs_is_open() && !(tk_is_on_demand && segment == &tk_segment);
+    return !(tk_is_on_demand && segment == &tk_segment);
 }
 
 /* If registration pins, memory of the client is first made present by several threads. What cannot
@@ -28,16 +28,16 @@ static enum tk_status register_memory(struct trunkline_segment *segment)
 {
     if (!is_registered_whole(segment))
         return TK_OK;
-    if (segment->area.fd < 0 && tk_verbs_pins())
+    if (segment->area.fd < 0 && tk_transports_pin())
         tk_populate(segment->base, segment->size);
-    return tk_verbs_register(&segment->region);
+    return tk_transports_register(&segment->region);
 }
 
 /* Pages are allocated at first touch, unless the device pins all of them. */
 static enum tk_status open_area(const struct trunkline_segment *segment, struct tk_area *area,
                                 uintptr_t size)
 {
-    bool is_pinned = is_registered_whole(segment) && tk_verbs_pins();
+    bool is_pinned = is_registered_whole(segment) && tk_transports_pin();
     if (tk_settings.use_hugepages)
         return tk_area_open_huge(area, "segment", size);
     if (tk_area_open(area, "segment", size, tk_settings.segment_reserve || is_pinned) != TK_OK)
@@ -55,7 +55,7 @@ enum tk_status tk_segment_fill(struct trunkline_segment *segment, void *address,
     segment->size = size;
     segment->region = (struct tk_region){.base = segment->base, .size = size};
     if (address && tk_topology.nbrhd_size > 1)
-        tk_shm_admit_neighbours();
+        tk_neighbours_admit();
     if (register_memory(segment) == TK_OK)
         return TK_OK;
     tk_segment_empty(segment);
@@ -66,7 +66,7 @@ enum tk_status tk_segment_fill(struct trunkline_segment *segment, void *address,
 void tk_segment_empty(struct trunkline_segment *segment)
 {
     if (segment->region.handle)
-        tk_verbs_unregister(&segment->region);
+        tk_transports_unregister(&segment->region);
     if (segment->area.fd >= 0)
         tk_area_close(&segment->area);
     segment->base = NULL;
@@ -106,7 +106,7 @@ static void segment_use(struct trunkline_ep *ep, struct trunkline_segment *segme
     tk_bound_set(tk_peers.me, &bound);
     if (ep->index > 0)
         return;
-    tk_verbs_use_segment(segment && segment->region.handle ? &segment->region : NULL);
+    tk_transports_use_segment(segment && segment->region.handle ? &segment->region : NULL);
     tk_segment_area = (struct tk_area){.base = (void *)bound.base, .size = bound.size, .fd = -1};
 }
 

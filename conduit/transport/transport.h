@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * What a transport is: one table of functions, filled in by transport/self, transport/shm and
- * transport/verbs. A transport moves messages and memory between this process and a
- * peer. "No room now" is the status TK_BUSY, never a hidden spin: whoever calls decides how to wait
- * (progress/wait.c). All functions are thread-safe in PAR. */
+ * transport/verbs. A transport moves messages and memory between this process and a peer. All that
+ * rooms above ask of one goes through the table. "No room now" is the status TK_BUSY, never a
+ * hidden spin: whoever calls decides how to wait (progress/wait.c). All functions are thread-safe
+ * in PAR. */
 #ifndef TK_TRANSPORT_H
 #define TK_TRANSPORT_H
 
@@ -13,9 +14,11 @@
 
 #include "base/bits.h"
 #include "base/status.h"
+#include "transport/neighbour.h"
 #include "transport/op.h"
 
-struct tk_peer;
+struct tk_doorbell;
+struct tk_pinned;
 struct tk_region;
 
 enum tk_message_kind {
@@ -229,11 +232,78 @@ struct tk_transport {
     bool (*has_come)(bool requests_too);
     /* Who holds room may run handlers while waiting to use it. */
     bool room_is_no_hold;
+
+    /* ---- start and end; all of these may be NULL. One thread. ---- */
+
+    /* Before the peer infos are exchanged: fills in ours, which may move. `turn` is our number
+     * among the ranks of this host. Peers that no transport before has taken are this one's. */
+    enum tk_status (*open)(struct tk_peer_info **info, uint32_t turn);
+    /* With everybody's peer infos: can these ranks be connected? All come to the same answer; if it
+     * is no, rank 0 tells why. */
+    bool (*agree)(void);
+    /* Reaches its peers from now on: they have the table that is returned, this one or another with
+     * the same functions below. NULL: it failed, which was told. */
+    const struct tk_transport *(*connect)(void);
+    void (*close)(void);
+
+    /* ---- memory; all of these may be NULL ---- */
+
+    /* Registers region->base and ->size and fills in the rest; the remote keys are what peers must
+     * present. */
+    enum tk_status (*register_region)(struct tk_region *region);
+    void (*unregister_region)(struct tk_region *region);
+    /* Does registering make all pages of a region present? */
+    bool (*pins)(void);
+    /* Makes it the segment of endpoint 0, tk_segment_area being the same memory; NULL: there is
+     * none any more. */
+    void (*use_segment)(const struct tk_region *region);
+    /* What peers must present for a region that is registered on the fly, on each rail. */
+    const uint32_t *(*remote_keys)(const struct tk_pinned *pinned);
+
+    /* ---- people; all of these may be NULL ---- */
+
+    /* How it reaches the peer. */
+    void (*describe)(const struct tk_peer *peer, char *text, size_t size);
+    /* Called rarely, by who waits in vain: tells who keeps us waiting. */
+    void (*report_stall)(void);
+    /* At the end, if it was asked for: what happened on the way. */
+    void (*report_end)(void);
+
+    /* ---- memory shared with neighbours: all of these or none; see transport/neighbour.h ---- */
+
+    void *(*flags)(uint32_t neighbour);
+    void (*wake)(uint32_t rank);
+    /* What neighbours ring, for progress/ to sleep on. */
+    struct tk_doorbell *(*bell)(void);
+    uintptr_t (*offset)(struct tk_peer *peer, uint32_t endpoint);
+    enum tk_status (*try_segment)(struct tk_peer *peer, const struct tk_bound *bound);
+    void (*admit)(void);
+    void (*set_liveness)(enum tk_rank_liveness liveness);
+    const _Atomic uint32_t *(*liveness_of)(uint32_t index);
 };
 
-extern const struct tk_transport tk_transport_self;
-extern const struct tk_transport tk_transport_shm;
-extern const struct tk_transport tk_transport_verbs;
+/* The transports in use, in the order in which they are polled. Only start/ knows which there are,
+ * and puts them here; written at start-up. */
+enum { tk_transports_max = 4 };
+struct tk_transports {
+    const struct tk_transport *at[tk_transports_max];
+    unsigned count;
+    const struct tk_transport *near; /* the one that shares memory with neighbours; may be NULL */
+};
+extern TK_HIDDEN struct tk_transports tk_transports;
+
+/* One that has the name of another takes its place. */
+void tk_transport_use(const struct tk_transport *transport);
+void tk_transport_drop(const struct tk_transport *transport);
+
+/* By all that can. Registering undoes what was done where one fails. */
+enum tk_status tk_transports_register(struct tk_region *region);
+void tk_transports_unregister(struct tk_region *region);
+bool tk_transports_pin(void);
+void tk_transports_use_segment(const struct tk_region *region);
+void tk_transports_report_stall(void);
+void tk_transports_report_end(void);
+void tk_transports_close(void);
 
 /* A send_short for transports that have no shorter way than their send. */
 enum tk_status tk_send_short_whole(struct tk_peer *peer, struct tk_message_head head,

@@ -10,6 +10,7 @@
 
 #include "base/pool.h"
 #include "base/report.h"
+#include "transport/self/self.h"
 #include "transport/transport.h"
 
 struct self_buffer {

@@ -29,7 +29,7 @@ struct tk_shm_parts tk_shm_parts(char *base)
         .bell = (struct tk_doorbell *)(void *)(base + doorbell_at),
         .requests = (struct tk_ring_shared *)(void *)(base + rings_at),
         .replies = (struct tk_ring_shared *)(void *)(base + rings_at + tk_ring_bytes(tk_shm_slots)),
-        .flags = payload - tk_shm_flags_size,
+        .flags = payload - tk_flags_size,
         .request_payload = payload,
         .reply_payload = payload + 2 * (size_t)tk_shm_payload};
 }
@@ -78,7 +78,7 @@ static enum tk_status describe_rings(struct tk_rings_place *place)
 enum tk_status tk_shm_open(struct tk_peer_info *info)
 {
     tk_shm.front =
-        tk_align_up(rings_at + 2 * tk_ring_bytes(tk_shm_slots) + tk_shm_flags_size, tk_page_size());
+        tk_align_up(rings_at + 2 * tk_ring_bytes(tk_shm_slots) + tk_flags_size, tk_page_size());
     if (tk_area_open(&tk_shm.area, "message rings", tk_shm_file_size(), true) != TK_OK ||
         map_own() != TK_OK || open_rings() != TK_OK)
         return TK_FAIL;
@@ -140,6 +140,23 @@ void tk_shm_describe(char *text, size_t size)
              (int)(tk_shm_file_size() >> 10));
 }
 
+static void describe(const struct tk_peer *peer, char *text, size_t size)
+{
+    (void)peer;
+    tk_shm_describe(text, size);
+}
+
+static enum tk_status open_rings_of_ours(struct tk_peer_info **info, uint32_t turn)
+{
+    (void)turn;
+    return tk_shm_open(*info);
+}
+
+static const struct tk_transport *connect_neighbours(void)
+{
+    return tk_shm_connect() == TK_OK ? &tk_transport_shm : NULL;
+}
+
 const struct tk_transport tk_transport_shm = {
     .name = "shm",
     .packed_max = 0, /* a Long's payload is copied once, to its place */
@@ -157,4 +174,16 @@ const struct tk_transport tk_transport_shm = {
     .reap_in_handler = tk_shm_poll_replies,
     .has_come = tk_shm_has_come,
     .room_is_no_hold = true,
+    .open = open_rings_of_ours,
+    .connect = connect_neighbours,
+    .close = tk_shm_close,
+    .describe = describe,
+    .flags = tk_shm_flags,
+    .wake = tk_shm_wake,
+    .bell = tk_shm_bell,
+    .offset = tk_shm_addr_offset,
+    .try_segment = tk_shm_try_segment,
+    .admit = tk_shm_admit_neighbours,
+    .set_liveness = tk_shm_set_fate,
+    .liveness_of = tk_shm_fate_of,
 };

@@ -11,7 +11,7 @@
 #include "base/bits.h"
 #include "memory/memory.h"
 #include "peer/peer.h"
-#include "transport/shm/doorbell.h"
+#include "transport/doorbell.h"
 #include "transport/shm/ring.h"
 #include "transport/shm/shm.h"
 #include "transport/transport.h"

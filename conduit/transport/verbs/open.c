@@ -396,6 +396,21 @@ void tk_verbs_close(void)
     tk_verbs = (struct tk_verbs){.rails = NULL};
 }
 
+static void describe_way(const struct tk_peer *peer, char *text, size_t size)
+{
+    tk_verbs_describe(tk_verbs_rail_to(peer->rank), text, size);
+}
+
+/* The firehose is opened when the neighbours are known: ranks of a host share what may be
+ * registered, and the first one warns. */
+static const struct tk_transport *connect_peers(void)
+{
+    if (tk_verbs_connect(tk_topology.host_of) != TK_OK ||
+        tk_verbs_open_firehose(tk_topology.local_size, tk_topology.local_rank == 0) != TK_OK)
+        return NULL;
+    return tk_verbs_transport();
+}
+
 const struct tk_transport tk_transport_verbs = {
     .name = "verbs",
     .packed_max = tk_buffer_size - tk_message_head_max,
@@ -411,6 +426,18 @@ const struct tk_transport tk_transport_verbs = {
     .poll = tk_verbs_poll,
     .reap = tk_verbs_reap,
     .reap_in_handler = tk_verbs_reap,
+    .open = tk_verbs_open,
+    .agree = tk_verbs_agree,
+    .connect = connect_peers,
+    .close = tk_verbs_close,
+    .register_region = tk_verbs_register,
+    .unregister_region = tk_verbs_unregister,
+    .pins = tk_verbs_pins,
+    .use_segment = tk_verbs_use_segment,
+    .remote_keys = tk_verbs_remote_keys,
+    .describe = describe_way,
+    .report_stall = tk_verbs_report_stall,
+    .report_end = tk_verbs_report_end,
 };
 
 /* Polls of one device go without a loop over them. A Long of less than two pieces has nothing to

@@ -13,6 +13,8 @@
 #include "memory/memory.h"
 #include "peer/peer.h"
 
+extern const struct tk_transport tk_transport_verbs;
+
 /* Chooses ports, makes completion queues, buffers and queue pairs for each peer that has no other
  * transport yet, at least one. Widens the peer info by the rails and fills them in. `turn` is our
  * number among the ranks of this host, by which equally near ports are dealt out. */
@@ -56,7 +58,7 @@ struct tk_pinned;
 const uint32_t *tk_verbs_remote_keys(const struct tk_pinned *pinned);
 
 /* At the end, if it was asked for: of each port in use that was given up, for how many ranks. */
-void tk_verbs_tell_deaths(void);
+void tk_verbs_report_end(void);
 
 void tk_verbs_close(void);
 
@@ -68,7 +70,7 @@ void tk_verbs_describe(uint32_t rail, char *text, size_t size);
 
 /* Largest wait for credits so far on the links that starve now: tells people who keeps us waiting.
  * Looks for events of ports as well. Called rarely, by who waits in vain. */
-void tk_verbs_tell_stall(void);
+void tk_verbs_report_stall(void);
 
 /* Ports of one filter: does GASNET_IBV_PORTS `filter` admit this port? Malformed filters fail with
  * a message that has the variable's name. */

@@ -72,7 +72,7 @@ void tk_exit(int code)
 
 static uintptr_t offsets[ranks];
 
-uintptr_t tk_shm_addr_offset(struct tk_peer *peer, uint32_t endpoint)
+uintptr_t tk_neighbour_addr_offset(struct tk_peer *peer, uint32_t endpoint)
 {
     assert_int_equal(endpoint, 0);
     return offsets[peer->rank];

@@ -16,7 +16,7 @@
 #include "fake_job.h"
 #include "message/message.h"
 #include "progress/progress.h"
-#include "transport/shm/shm.h"
+#include "transport/neighbour.h"
 #include "unit.h"
 
 enum {
@@ -102,13 +102,13 @@ static void obey(const struct order *order)
 
 static struct tk_nbrhd_page *pages; /* by rank; seen by all */
 
-void *tk_shm_flags(uint32_t neighbour)
+void *tk_neighbour_flags(uint32_t neighbour)
 {
     return &pages[tk_topology.nbrhd_ranks[neighbour]];
 }
 
 /* Nobody sleeps here. */
-void tk_shm_wake(uint32_t rank)
+void tk_neighbour_wake(uint32_t rank)
 {
     (void)rank;
 }

@@ -12,7 +12,7 @@
 #include "fake_job.h"
 #include "message/message.h"
 #include "progress/progress.h"
-#include "transport/shm/shm.h"
+#include "transport/neighbour.h"
 #include "unit.h"
 
 enum { ranks_max = 5, names = 4 };
@@ -34,12 +34,12 @@ static void need(bool truth, const char *what, int line)
 static struct tk_nbrhd_page pages[ranks_max];
 static uint32_t number; /* of the barrier */
 
-void *tk_shm_flags(uint32_t neighbour)
+void *tk_neighbour_flags(uint32_t neighbour)
 {
     return &pages[neighbour];
 }
 
-void tk_shm_wake(uint32_t rank)
+void tk_neighbour_wake(uint32_t rank)
 {
     (void)rank;
 }

@@ -9,7 +9,7 @@
 
 #include "collective/nbrhd.h"
 #include "fake_job.h"
-#include "transport/shm/shm.h"
+#include "transport/neighbour.h"
 #include "unit.h"
 
 enum { ranks_max = 80, barriers_max = 3, states_max = 1 << 20 };
@@ -24,13 +24,13 @@ static uint32_t begin;   /* what counts begin at */
 
 /* ---- the room of shared memory */
 
-void *tk_shm_flags(uint32_t neighbour)
+void *tk_neighbour_flags(uint32_t neighbour)
 {
     (void)neighbour;
     return NULL;
 }
 
-void tk_shm_wake(uint32_t rank)
+void tk_neighbour_wake(uint32_t rank)
 {
     awake[rank] = true;
 }

@@ -15,8 +15,8 @@
 #include "message/message.h"
 #include "progress/progress.h"
 #include "settings/settings.h"
-#include "transport/shm/shm.h"
-#include "transport/verbs/verbs.h"
+#include "transport/neighbour.h"
+#include "transport/transport.h"
 #include "unit.h"
 
 /* ---- what lies below */
@@ -110,30 +110,26 @@ void tk_bootstrap_close(void)
 }
 
 /* Nobody shares memory here. */
-void tk_shm_set_fate(enum tk_rank_liveness fate)
+void tk_liveness_set(enum tk_rank_liveness fate)
 {
     (void)fate;
 }
 
-const _Atomic uint32_t *tk_shm_fate_of(uint32_t index)
+const _Atomic uint32_t *tk_liveness_of(uint32_t index)
 {
     (void)index;
     return NULL;
 }
 
-void *tk_shm_flags(uint32_t neighbour)
+void *tk_neighbour_flags(uint32_t neighbour)
 {
     (void)neighbour;
     return NULL;
 }
 
-void tk_shm_wake(uint32_t rank)
+void tk_neighbour_wake(uint32_t rank)
 {
     (void)rank;
-}
-
-void tk_verbs_tell_deaths(void)
-{
 }
 
 /* ---- the others: each is a neighbourhood, and leaves when we do */

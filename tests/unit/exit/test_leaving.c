@@ -27,8 +27,7 @@ enum {
 #define EACH(DO)                                                                                   \
     DO(state)                                                                                      \
     DO(requested)                                                                                  \
-    DO(asked) DO(leader) DO(unanswered) DO(answer) DO(has_asked) DO(role) DO(told)                 \
-        DO(next_to_tell)
+    DO(asked) DO(leader) DO(unanswered) DO(answer) DO(has_asked) DO(role) DO(told) DO(next_to_tell)
 #define MEMBER(name) __typeof__(name) name;
 #define KEEP(name)   memcpy(&m->name, &name, sizeof(name));
 #define TAKE(name)   memcpy(&name, &m->name, sizeof(name));
@@ -47,7 +46,7 @@ static struct {
 
 static struct tk_peer peers[ranks_most];
 static uint32_t nbrhd_of[ranks_most], numbers[ranks_most];
-static char pages[ranks_most][tk_shm_flags_size] __attribute__((aligned(tk_shm_flags_size)));
+static char pages[ranks_most][tk_flags_size] __attribute__((aligned(tk_flags_size)));
 static uint32_t size, per_host, current = never;
 static int now_ms;
 static struct unit_random dice;
@@ -70,7 +69,7 @@ static void be(uint32_t rank)
     tk_topology.nbrhd_ranks = &numbers[rank - tk_topology.nbrhd_rank];
 }
 
-void *tk_shm_flags(uint32_t neighbour)
+void *tk_neighbour_flags(uint32_t neighbour)
 {
     return pages[tk_topology.nbrhd_ranks[neighbour]];
 }

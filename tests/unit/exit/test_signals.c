@@ -32,7 +32,7 @@ void tk_exit_was_asked_for(void)
 }
 
 /* Nobody shares memory here. */
-void tk_shm_set_fate(enum tk_rank_liveness fate)
+void tk_liveness_set(enum tk_rank_liveness fate)
 {
     (void)fate;
 }

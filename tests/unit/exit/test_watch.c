@@ -19,7 +19,7 @@ enum { ranks = 4, me = 2 /* watches 3, then 0, then 1 */, first_rank = 10 };
 static _Atomic uint32_t fates[ranks];
 static bool unreachable[ranks];
 
-const _Atomic uint32_t *tk_shm_fate_of(uint32_t index)
+const _Atomic uint32_t *tk_liveness_of(uint32_t index)
 {
     return unreachable[index] ? NULL : &fates[index];
 }

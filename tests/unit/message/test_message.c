@@ -12,6 +12,7 @@
 #include "message/message.h"
 #include "progress/progress.h"
 #include "settings/settings.h"
+#include "transport/self/self.h"
 #include "unit.h"
 
 enum { short_base = 128, payload_base = 160, replier = 200 };

@@ -9,7 +9,7 @@
 #include "fake_job.h"
 #include "progress/progress.h"
 #include "topology/topology.h"
-#include "transport/shm/doorbell.h"
+#include "transport/doorbell.h"
 #include "unit.h"
 
 static unsigned yields;
@@ -235,6 +235,7 @@ static const struct tk_transport silent = {
 /* Only who can be sure to be rung for may sleep for long. */
 static void sleep_is_short_and_grows_where_nobody_rings(void **state)
 {
+    static const struct tk_transport *const both[] = {&ringing, &silent};
     unsigned empty = 0;
     (void)state;
     tk_wait_mode(TK_WAIT_BLOCK);
@@ -250,7 +251,7 @@ static void sleep_is_short_and_grows_where_nobody_rings(void **state)
     tk_progress_use(&silent);
     empty_steps(20);
     assert_in_range(longest_sleep, 500000, 1000000);
-    tk_progress_use_both(&ringing, &silent);
+    tk_progress_use_all(both, 2);
     empty_steps(20);
     assert_in_range(longest_sleep, 500000, 1000000);
     tk_wait_mode(TK_WAIT_BY_LOAD);

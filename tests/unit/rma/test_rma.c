@@ -7,6 +7,7 @@
 #include "event/event.h"
 #include "fake_job.h"
 #include "rma/rma.h"
+#include "transport/self/self.h"
 #include "unit.h"
 
 static char far[10000], near[10000];

@@ -5,13 +5,13 @@
 
 #include "fake_job.h"
 #include "progress/progress.h"
-#include "transport/verbs/verbs.h"
+#include "transport/transport.h"
 #include "unit.h"
 
 struct tk_peers tk_peers;
 struct fake_job fake_job;
 
-void tk_verbs_tell_stall(void)
+static void report_stall(void)
 {
     fake_job.stalls_told++;
 }
@@ -159,7 +159,8 @@ struct tk_transport fake_transport = {.name = "fake",
                                       .rma = rma,
                                       .poll = poll,
                                       .reap = reap,
-                                      .reap_in_handler = reap};
+                                      .reap_in_handler = reap,
+                                      .report_stall = report_stall};
 
 void fake_job_open(uint32_t size)
 {
@@ -169,6 +170,7 @@ void fake_job_open(uint32_t size)
     for (uint32_t r = 0; r < size; r++)
         tk_peers.at[r] = (struct tk_peer){
             .rank = r, .transport = &fake_transport, .host = "elsewhere", .pid = (int)(1000 + r)};
+    tk_transports = (struct tk_transports){.at = {&fake_transport}, .count = 1};
     tk_progress_use(&fake_transport);
 }
 

@@ -28,14 +28,9 @@ static struct {
 static unsigned admitted;
 static const uint32_t keys[] = {71, 72};
 
-bool tk_verbs_is_open(void)
+bool tk_transports_pin(void)
 {
-    return network.is_open;
-}
-
-bool tk_verbs_pins(void)
-{
-    return network.pins;
+    return network.is_open && network.pins;
 }
 
 static size_t present(const struct tk_region *region)
@@ -49,8 +44,10 @@ static size_t present(const struct tk_region *region)
     return bytes;
 }
 
-enum tk_status tk_verbs_register(struct tk_region *region)
+enum tk_status tk_transports_register(struct tk_region *region)
 {
+    if (!network.is_open)
+        return TK_OK;
     network.calls++;
     network.present = present(region);
     if (network.fails)
@@ -61,18 +58,18 @@ enum tk_status tk_verbs_register(struct tk_region *region)
     return TK_OK;
 }
 
-void tk_verbs_unregister(struct tk_region *region)
+void tk_transports_unregister(struct tk_region *region)
 {
     network.registered--;
     region->handle = NULL;
 }
 
-void tk_verbs_use_segment(const struct tk_region *region)
+void tk_transports_use_segment(const struct tk_region *region)
 {
     network.segment = region ? region->base : NULL;
 }
 
-void tk_shm_admit_neighbours(void)
+void tk_neighbours_admit(void)
 {
     admitted++;
 }

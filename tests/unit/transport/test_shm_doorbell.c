@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "transport/shm/doorbell.h"
+#include "transport/doorbell.h"
 #include "unit.h"
 
 enum {

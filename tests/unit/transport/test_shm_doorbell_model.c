@@ -7,7 +7,7 @@
 
 #include "unit.h"
 
-#include "transport/shm/doorbell.h"
+#include "transport/doorbell.h"
 
 static struct tk_doorbell bell;
 static _Atomic uint32_t said; /* a counter, as the words of a ring's slots are */

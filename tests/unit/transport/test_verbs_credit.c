@@ -373,14 +373,14 @@ static void a_peer_that_does_not_serve_is_named(void **state)
     open_world(2);
     unit_listen();
     request(1);
-    tk_verbs_tell_stall(); /* out of credits, but nobody was refused yet */
+    tk_verbs_report_stall(); /* out of credits, but nobody was refused yet */
     const char *said = unit_heard();
     assert_string_equal(said, "");
     request(1);
     uint64_t since = world_link(0, 1)->starved_since;
     while (world_link(0, 1)->starved_since == since) {
         unit_listen();
-        tk_verbs_tell_stall();
+        tk_verbs_report_stall();
         said = unit_heard();
     }
     unit_assert_says(said, "to send active messages to rank 1 (node1, pid 1001): all 1 "
@@ -403,7 +403,7 @@ static void a_stall_ends_when_the_credit_comes_back(void **state)
     world_be(0);
     unit_listen();
     for (int i = 0; i < 1000; i++)
-        tk_verbs_tell_stall();
+        tk_verbs_report_stall();
     assert_string_equal(unit_heard(), "");
     world_close();
 }
@@ -417,7 +417,7 @@ static void a_stall_of_zero_seconds_is_never_told(void **state)
     request(1);
     unit_listen();
     for (int i = 0; i < 1000; i++)
-        tk_verbs_tell_stall();
+        tk_verbs_report_stall();
     assert_string_equal(unit_heard(), "");
     world_settle();
     world_close();

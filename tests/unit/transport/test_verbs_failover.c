@@ -155,7 +155,7 @@ static void port_event(enum ibv_event_type type, enum ibv_port_state state)
     fake.ports[0][2].attr.state = state;
     fake.event = type;
     fake.event_port = 2;
-    tk_verbs_tell_stall();
+    tk_verbs_report_stall();
 }
 
 /* Nothing is under way that would fail, and nothing fails that is out for a moment. */
@@ -167,13 +167,13 @@ static void a_port_that_stays_down_is_given_up(void **state)
     port_event(IBV_EVENT_PORT_ERR, IBV_PORT_DOWN);
     port_event(IBV_EVENT_PORT_ACTIVE, IBV_PORT_ACTIVE);
     usleep(longer_than_patience);
-    tk_verbs_tell_stall();
+    tk_verbs_report_stall();
     assert_int_equal(assert_whole(), 1);
     port_event(IBV_EVENT_PORT_ERR, IBV_PORT_DOWN);
     assert_true(tk_link_is_live(link_to(0, 1, 1)));
     usleep(longer_than_patience);
     unit_listen();
-    tk_verbs_tell_stall();
+    tk_verbs_report_stall();
     unit_assert_says(unit_heard(), "fake0:2 no longer reaches rank 1 (node1): its port is down;");
     heard_until_quiet();
     assert_int_equal(assert_whole(), 0);

@@ -27,7 +27,7 @@ static void ports_are_back(uint32_t rank)
     world_be(rank);
     for (uint32_t i = 0; i < tk_verbs.rail_count; i++)
         tk_verbs.rails[i].look_again = 1;
-    tk_verbs_tell_stall();
+    tk_verbs_report_stall();
 }
 
 static enum tk_connection_state fate(uint32_t rank, uint32_t number)
@@ -408,7 +408,7 @@ static void event(enum ibv_event_type type, enum ibv_port_state port_state)
     fake.event = type;
     fake.event_port = 2;
     world_be(0);
-    tk_verbs_tell_stall();
+    tk_verbs_report_stall();
 }
 
 /* By its event; not while it is down, nor as another one than it was. */
@@ -417,7 +417,7 @@ static void a_port_that_is_active_again_is_used_again(void **state)
     (void)state;
     open_returning(1, "GASNET_IBV_PORTS=fake0:1,2", NULL);
     kill_and_settle(1);
-    tk_verbs_tell_stall();
+    tk_verbs_report_stall();
     heard_until_quiet();
     assert_int_equal(fate(0, 1), TK_CLOSED);
     event(IBV_EVENT_PORT_ERR, IBV_PORT_DOWN);
@@ -429,7 +429,7 @@ static void a_port_that_is_active_again_is_used_again(void **state)
     assert_int_equal(fate(0, 1), TK_CLOSED);
     fake.ports[0][2].attr.lid = 1;
     world_be(0);
-    tk_verbs_tell_stall();
+    tk_verbs_report_stall();
     heard_until_quiet();
     assert_as_new(0);
     world_close();
@@ -451,7 +451,7 @@ static void who_is_asked_may_be_late(void **state)
     assert_int_equal(fate(0, 1), TK_CLOSED);
     fake.ports[0][2].attr.state = IBV_PORT_ACTIVE;
     world_be(0);
-    tk_verbs_tell_stall();
+    tk_verbs_report_stall();
     heard_until_quiet();
     assert_as_new(0);
     world_close();

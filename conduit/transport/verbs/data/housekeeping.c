@@ -42,7 +42,7 @@ static void tell_stall(const struct tk_link *link, double seconds)
                 seconds, link->peer->rank, link->peer->host, link->peer->pid, text);
 }
 
-void tk_verbs_tell_stall(void)
+void tk_verbs_report_stall(void)
 {
     if (tk_verbs.keeps)
         tk_events_look();

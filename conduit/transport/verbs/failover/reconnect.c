@@ -238,7 +238,7 @@ void tk_return_step(uint32_t rank)
             step(tk_links_to(rank) + k);
 }
 
-void tk_verbs_tell_deaths(void)
+void tk_verbs_report_end(void)
 {
     if (!tk_verbs.keeps || tk_settings.ibv_ports_verbose < 2)
         return;

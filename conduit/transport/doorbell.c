@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "transport/shm/doorbell.h"
+#include "transport/doorbell.h"
 
 static int membarrier(int command)
 {

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The transports in use, and what is asked of all of them. Owns tk_transports; no lock: it is
+ * written at start-up, but for a signal handler that may read it at any time. */
+#include "config.h"
+
+#include <string.h>
+
+#include "base/report.h"
+#include "transport/transport.h"
+
+struct tk_transports tk_transports;
+
+static const struct tk_transport **place_of(const char *name)
+{
+    for (unsigned i = 0; i < tk_transports.count; i++)
+        if (strcmp(tk_transports.at[i]->name, name) == 0)
+            return &tk_transports.at[i];
+    return NULL;
+}
+
+static void find_near(void)
+{
+    const struct tk_transport *near = NULL;
+    for (unsigned i = 0; i < tk_transports.count && !near; i++)
+        near = tk_transports.at[i]->flags ? tk_transports.at[i] : NULL;
+    __atomic_store_n(&tk_transports.near, near, __ATOMIC_RELEASE);
+}
+
+void tk_transport_use(const struct tk_transport *transport)
+{
+    const struct tk_transport **place = place_of(transport->name);
+    if (!place && tk_transports.count == tk_transports_max)
+        tk_panic("more than %d transports", tk_transports_max);
+    if (!place)
+        place = &tk_transports.at[tk_transports.count++];
+    *place = transport;
+    find_near();
+}
+
+void tk_transport_drop(const struct tk_transport *transport)
+{
+    const struct tk_transport **place = place_of(transport->name);
+    const struct tk_transport **end = tk_transports.at + tk_transports.count;
+    if (!place)
+        return;
+    memmove(place, place + 1, (size_t)(end - place - 1) * sizeof(*place));
+    tk_transports.count--;
+    find_near();
+}
+
+enum tk_status tk_transports_register(struct tk_region *region)
+{
+    unsigned done = 0;
+    for (; done < tk_transports.count; done++) {
+        const struct tk_transport *t = tk_transports.at[done];
+        if (t->register_region && t->register_region(region) != TK_OK)
+            break;
+    }
+    if (done == tk_transports.count)
+        return TK_OK;
+    while (done-- > 0)
+        if (tk_transports.at[done]->register_region)
+            tk_transports.at[done]->unregister_region(region);
+    return TK_FAIL;
+}
+
+void tk_transports_unregister(struct tk_region *region)
+{
+    for (unsigned i = tk_transports.count; i-- > 0;)
+        if (tk_transports.at[i]->unregister_region)
+            tk_transports.at[i]->unregister_region(region);
+}
+
+bool tk_transports_pin(void)
+{
+    for (unsigned i = 0; i < tk_transports.count; i++)
+        if (tk_transports.at[i]->pins && tk_transports.at[i]->pins())
+            return true;
+    return false;
+}
+
+void tk_transports_use_segment(const struct tk_region *region)
+{
+    for (unsigned i = 0; i < tk_transports.count; i++)
+        if (tk_transports.at[i]->use_segment)
+            tk_transports.at[i]->use_segment(region);
+}
+
+void tk_transports_report_stall(void)
+{
+    for (unsigned i = 0; i < tk_transports.count; i++)
+        if (tk_transports.at[i]->report_stall)
+            tk_transports.at[i]->report_stall();
+}
+
+void tk_transports_report_end(void)
+{
+    for (unsigned i = 0; i < tk_transports.count; i++)
+        if (tk_transports.at[i]->report_end)
+            tk_transports.at[i]->report_end();
+}
+
+void tk_transports_close(void)
+{
+    while (tk_transports.count > 0) {
+        const struct tk_transport *last = tk_transports.at[tk_transports.count - 1];
+        tk_transport_drop(last);
+        if (last->close)
+            last->close();
+    }
+}

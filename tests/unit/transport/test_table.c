@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The contract of a transport (transport.h): one more of them, in this process alone, that exists
+ * by its table and nothing else. Rooms above send, put, get, wait, register and share memory by it.
+ */
+#include "config.h"
+
+#include "fake_job.h"
+#include "message/short.h"
+#include "progress/progress.h"
+#include "rma/rma.h"
+#include "unit.h"
+
+enum { paper_room = 2, ranks = 4 };
+
+/* Ranks 1 and 2 are reached by paper, which keeps up to paper_room Shorts until it is polled; rank
+ * 3 by the transport of fake_job. */
+static struct paper {
+    struct tk_short kept[paper_room];
+    unsigned count, polls, reaps, delivered, waited;
+    bool refuses;   /* puts and gets at once */
+    size_t piece;   /* bytes of a put or get that it takes in one call; 0: all */
+    unsigned calls; /* of rma() */
+    unsigned registered, stalls, ends, closes;
+    uint32_t key, woken, mapped;
+    enum tk_rank_liveness liveness;
+    _Atomic uint32_t words[ranks];
+    char flags[ranks][64];
+    const struct tk_region *segment;
+} paper;
+
+static char ours[3000], theirs[3000];
+
+static bool paper_poll(void)
+{
+    bool any = paper.count > 0;
+    paper.polls++;
+    paper.delivered += paper.count;
+    paper.count = 0;
+    return any;
+}
+
+static bool paper_reap(void)
+{
+    paper.reaps++;
+    return false;
+}
+
+static enum tk_status paper_send(struct tk_peer *peer, struct tk_outgoing *m)
+{
+    (void)peer;
+    if (paper.count == paper_room)
+        return TK_BUSY;
+    memcpy(&paper.kept[paper.count++], m->head, m->head_size);
+    return TK_OK;
+}
+
+static bool paper_put(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, const void *local,
+                      size_t nbytes)
+{
+    (void)peer;
+    if (paper.refuses || nbytes == 0)
+        return false;
+    memcpy((void *)remote, local, nbytes);
+    tk_counter_add(&op->pending, -1);
+    return true;
+}
+
+static bool paper_get(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, void *local,
+                      size_t nbytes)
+{
+    return paper_put(peer, op, (uintptr_t)local, (const void *)remote, nbytes);
+}
+
+static enum tk_status paper_rma(struct tk_peer *peer, struct tk_rma *rma)
+{
+    size_t left = rma->nbytes - rma->done;
+    size_t piece = paper.piece ? tk_min(paper.piece, left) : left;
+    char *remote = (char *)rma->remote + rma->done, *local = rma->local + rma->done;
+    (void)peer;
+    paper.calls++;
+    if (rma->immediate && piece < left)
+        return TK_BUSY;
+    memcpy(rma->is_put ? remote : local, rma->is_put ? local : remote, piece);
+    rma->done += piece;
+    return piece < left ? TK_BUSY : TK_OK;
+}
+
+static enum tk_status paper_register(struct tk_region *region)
+{
+    paper.registered++;
+    paper.key = 77;
+    region->remote_keys = &paper.key;
+    return TK_OK;
+}
+
+static void paper_unregister(struct tk_region *region)
+{
+    paper.registered--;
+    region->remote_keys = NULL;
+}
+
+static void paper_segment(const struct tk_region *region)
+{
+    paper.segment = region;
+}
+
+static void paper_stall(void)
+{
+    paper.stalls++;
+}
+
+static void paper_end(void)
+{
+    paper.ends++;
+}
+
+static void paper_close(void)
+{
+    paper.closes++;
+}
+
+static void *paper_flags(uint32_t neighbour)
+{
+    return paper.flags[neighbour];
+}
+
+static void paper_wake(uint32_t rank)
+{
+    paper.woken = rank;
+}
+
+static uintptr_t paper_addr_offset(struct tk_peer *peer, uint32_t endpoint)
+{
+    return 4096 * (peer->rank + endpoint);
+}
+
+static void paper_set_liveness(enum tk_rank_liveness liveness)
+{
+    paper.liveness = liveness;
+}
+
+static const _Atomic uint32_t *paper_liveness_of(uint32_t index)
+{
+    return &paper.words[index];
+}
+
+static const struct tk_transport paper_transport = {.name = "paper",
+                                                    .send = paper_send,
+                                                    .send_short = tk_send_short_whole,
+                                                    .send_small = tk_send_small_short,
+                                                    .put = paper_put,
+                                                    .get = paper_get,
+                                                    .rma = paper_rma,
+                                                    .poll = paper_poll,
+                                                    .reap = paper_reap,
+                                                    .reap_in_handler = paper_reap,
+                                                    .close = paper_close,
+                                                    .register_region = paper_register,
+                                                    .unregister_region = paper_unregister,
+                                                    .use_segment = paper_segment,
+                                                    .report_stall = paper_stall,
+                                                    .report_end = paper_end,
+                                                    .flags = paper_flags,
+                                                    .wake = paper_wake,
+                                                    .offset = paper_addr_offset,
+                                                    .set_liveness = paper_set_liveness,
+                                                    .liveness_of = paper_liveness_of};
+
+/* One that registers nothing: the last of three. */
+static unsigned stubborn_polls;
+
+static enum tk_status refuse(struct tk_region *region)
+{
+    (void)region;
+    return TK_FAIL;
+}
+
+static bool stubborn_poll(void)
+{
+    stubborn_polls++;
+    return false;
+}
+
+static const struct tk_transport stubborn_transport = {.name = "stubborn",
+                                                       .poll = stubborn_poll,
+                                                       .reap = stubborn_poll,
+                                                       .reap_in_handler = stubborn_poll,
+                                                       .register_region = refuse};
+
+static int set_up(void **state)
+{
+    (void)state;
+    unit_settings(NULL, NULL);
+    fake_job_open(ranks);
+    memset(&paper, 0, sizeof(paper));
+    stubborn_polls = 0;
+    tk_transport_use(&paper_transport);
+    for (uint32_t r = 1; r <= 2; r++)
+        tk_peer(r)->transport = &paper_transport;
+    tk_progress_use_all(tk_transports.at, tk_transports.count);
+    for (size_t i = 0; i < sizeof(ours); i++) {
+        ours[i] = (char)(i * 7);
+        theirs[i] = 0;
+    }
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    fake_job_close();
+    return 0;
+}
+
+static void what_is_taken_at_once_needs_nothing_more(void **state)
+{
+    (void)state;
+    assert_int_equal(tk_blocking(true, tk_peer(1), theirs, ours, 100, 0), 0);
+    assert_memory_equal(theirs, ours, 100);
+    assert_ptr_equal(tk_start(true, tk_peer(1), theirs + 100, ours + 100, 50, GEX_EVENT_NOW, 0),
+                     GEX_EVENT_INVALID);
+    assert_int_equal(tk_implicit(false, tk_peer(2), ours, theirs + 100, 50, GEX_EVENT_DEFER, 0), 0);
+    assert_memory_equal(ours, theirs + 100, 50);
+    assert_true(tk_nbi_done(tk_nbi_now, GEX_EC_ALL));
+    assert_int_equal(paper.calls, 0);
+}
+
+/* The caller's own arguments, all of them, go the long way, in as many pieces as it takes. */
+static void what_is_refused_is_done_by_the_slow_start(void **state)
+{
+    gex_Event_t leaf = (gex_Event_t)ours;
+    (void)state;
+    paper.refuses = true;
+    paper.piece = 1000;
+    assert_int_equal(tk_blocking(true, tk_peer(1), theirs, ours, 3000, 0), 0);
+    assert_memory_equal(theirs, ours, 3000);
+    assert_int_equal(paper.calls, 3);
+    memset(ours, 0, sizeof(ours));
+    assert_ptr_equal(tk_start(false, tk_peer(2), theirs + 1, ours + 2, 2500, GEX_EVENT_DEFER, 0),
+                     GEX_EVENT_INVALID);
+    assert_memory_equal(ours + 2, theirs + 1, 2500);
+    assert_ptr_equal(tk_start(true, tk_peer(2), theirs, ours, 10, &leaf, 0), GEX_EVENT_INVALID);
+    assert_ptr_equal(leaf, GEX_EVENT_INVALID);
+    assert_int_equal(tk_implicit(true, tk_peer(1), theirs, ours + 9, 2000, GEX_EVENT_NOW, 0), 0);
+    assert_memory_equal(theirs, ours + 9, 2000);
+    assert_true(tk_nbi_done(tk_nbi_now, GEX_EC_ALL));
+}
+
+static void immediate_is_refused_with_nothing_done(void **state)
+{
+    (void)state;
+    paper.refuses = true;
+    paper.piece = 1000;
+    assert_int_equal(tk_blocking(true, tk_peer(1), theirs, ours, 3000, GEX_FLAG_IMMEDIATE), 1);
+    assert_ptr_equal(
+        tk_start(true, tk_peer(1), theirs, ours, 3000, GEX_EVENT_DEFER, GEX_FLAG_IMMEDIATE),
+        GEX_EVENT_NO_OP);
+    assert_int_equal(
+        tk_implicit(true, tk_peer(1), theirs, ours, 3000, GEX_EVENT_DEFER, GEX_FLAG_IMMEDIATE), 1);
+    assert_int_equal(paper.calls, 3);
+    assert_int_equal(theirs[1], 0);
+    assert_true(tk_nbi_done(tk_nbi_now, GEX_EC_ALL));
+}
+
+/* Waiting is the sender's, and polls; one that may not wait is told so. */
+static void a_short_without_room_waits_above_the_transport(void **state)
+{
+    (void)state;
+    for (int i = 0; i < paper_room; i++)
+        assert_int_equal(tk_small_request(tk_peer(1), 9, true, 2, 5), 0);
+    assert_int_equal(tk_small_request(tk_peer(1), 9, true, 2, 5), 1);
+    assert_int_equal(paper.polls, 0);
+    assert_int_equal(tk_small_request(tk_peer(1), 10, false, 2, UINT64_C(0x200000001)), 0);
+    assert_int_equal(paper.polls, 1);
+    assert_int_equal(paper.count, 1);
+    assert_int_equal(paper.kept[0].head.handler, 10);
+    assert_int_equal(paper.kept[0].args[0], 1);
+    assert_int_equal(paper.kept[0].args[1], 2);
+    const int32_t three[] = {1, 2, 3};
+    for (int i = 0; i < 2 * paper_room; i++)
+        assert_int_equal(tk_short_request(tk_peer(2), 11, false, 3, three), 0);
+    assert_int_equal(paper.delivered + paper.count, 3 * paper_room + 1);
+    assert_int_equal(paper.kept[0].args[2], 3);
+}
+
+static void all_transports_are_polled_and_reaped(void **state)
+{
+    (void)state;
+    tk_transport_use(&stubborn_transport);
+    tk_progress_use_all(tk_transports.at, tk_transports.count);
+    assert_int_equal(tk_transports.count, 3);
+    assert_false(tk_poll());
+    assert_int_equal(tk_small_request(tk_peer(1), 9, false, 0, 0), 0);
+    assert_true(tk_poll());
+    assert_int_equal(fake_job.polls, 2);
+    assert_int_equal(paper.polls, 2);
+    assert_int_equal(stubborn_polls, 2);
+    assert_false(tk_reap());
+    assert_int_equal(paper.reaps, 1);
+    assert_int_equal(stubborn_polls, 3);
+}
+
+static void regions_are_registered_with_all_or_none(void **state)
+{
+    struct tk_region region = {.base = ours, .size = sizeof(ours)};
+    (void)state;
+    assert_int_equal(tk_transports_register(&region), TK_OK);
+    assert_int_equal(region.remote_keys[0], 77);
+    tk_transports_use_segment(&region);
+    assert_ptr_equal(paper.segment, &region);
+    tk_transports_unregister(&region);
+    assert_int_equal(paper.registered, 0);
+    tk_transport_use(&stubborn_transport);
+    assert_int_equal(tk_transports_register(&region), TK_FAIL);
+    assert_int_equal(paper.registered, 0);
+}
+
+static void all_report_and_close(void **state)
+{
+    (void)state;
+    tk_transports_report_stall();
+    tk_transports_report_end();
+    assert_int_equal(paper.stalls, 1);
+    assert_int_equal(fake_job.stalls_told, 1);
+    assert_int_equal(paper.ends, 1);
+    tk_transports_close();
+    assert_int_equal(paper.closes, 1);
+    assert_int_equal(tk_transports.count, 0);
+}
+
+static void neighbours_are_those_of_whoever_shares_memory(void **state)
+{
+    (void)state;
+    assert_ptr_equal(tk_neighbour_flags(2), paper.flags[2]);
+    tk_neighbour_wake(3);
+    assert_int_equal(paper.woken, 3);
+    assert_int_equal(tk_neighbour_addr_offset(tk_peer(2), 1), 3 * 4096);
+    tk_liveness_set(TK_FATE_LEFT);
+    assert_int_equal(paper.liveness, TK_FATE_LEFT);
+    assert_ptr_equal(tk_liveness_of(1), &paper.words[1]);
+    tk_transport_drop(&paper_transport);
+    assert_null(tk_transports.near);
+    tk_liveness_set(TK_FATE_RUNS); /* nobody to tell */
+    assert_int_equal(paper.liveness, TK_FATE_LEFT);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test_setup_teardown(what_is_taken_at_once_needs_nothing_more, set_up, tear_down),
+    cmocka_unit_test_setup_teardown(what_is_refused_is_done_by_the_slow_start, set_up, tear_down),
+    cmocka_unit_test_setup_teardown(immediate_is_refused_with_nothing_done, set_up, tear_down),
+    cmocka_unit_test_setup_teardown(a_short_without_room_waits_above_the_transport, set_up,
+                                    tear_down),
+    cmocka_unit_test_setup_teardown(all_transports_are_polled_and_reaped, set_up, tear_down),
+    cmocka_unit_test_setup_teardown(regions_are_registered_with_all_or_none, set_up, tear_down),
+    cmocka_unit_test_setup_teardown(all_report_and_close, set_up, tear_down),
+    cmocka_unit_test_setup_teardown(neighbours_are_those_of_whoever_shares_memory, set_up,
+                                    tear_down),
+};
+
+UNIT_MAIN(tests)
