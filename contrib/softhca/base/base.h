@@ -1,5 +1,7 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* What every room of softhca leans on: the settings, the clock, the counters, what it says. */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Common to all rooms of softhca: settings, clock, counters, lines on stderr. Owns the counters and
+ * the settings of the process; both are described where they are defined. */
 #ifndef SHCA_BASE_H
 #define SHCA_BASE_H
 
@@ -32,13 +34,13 @@ struct shca_stats {
 };
 
 /* ---- clock.c ---- */
-uint64_t shca_now(void); /* ns, monotonic (base/clock.c) */
+uint64_t shca_now(void); /* ns, monotonic */
 
 /* ---- config.c ---- */
-/* The shape of the machine. */
+/* The shape of the machine; read-only after fabric/load.c has filled it in. */
 extern struct shca_config shca_config;
 void shca_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-/* What a user can do about a refusal of the kernel's. */
+/* Advice to the user for an errno with which the kernel refused something. */
 const char *shca_remedy(int error);
 
 /* ---- counters.c ---- */

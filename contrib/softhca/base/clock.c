@@ -1,5 +1,6 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* The clock of all waits and time stamps. Owns nothing. */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The clock of all waits and time stamps. Owns nothing. */
 #include "config.h"
 
 #include <time.h>

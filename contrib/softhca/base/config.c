@@ -1,5 +1,6 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* The settings of this process, and the lines it writes. Owns shca_config; fabric/load.c writes it
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The settings of this process, and its lines on stderr. Owns shca_config; fabric/load.c writes it
  * once, and it is read-only afterwards. */
 #include "config.h"
 
@@ -23,7 +24,7 @@ void shca_say(const char *fmt, ...)
     if (n > (int)sizeof line - 2)
         n = (int)sizeof line - 2;
     line[n++] = '\n';
-    /* One write: lines of several processes do not mix. */
+    /* One write, so that lines of several processes do not mix. */
     if (write(STDERR_FILENO, line, (size_t)n) < 0)
         return;
 }

@@ -1,6 +1,7 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* What this process has done, for SOFTHCA_STATS. Owns the counters; they are atomic and are not
- * counted unless somebody asked. */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Counters of this process for SOFTHCA_STATS. Owns them; they are atomic and stay 0 unless
+ * SOFTHCA_STATS is set. */
 #include "config.h"
 
 #include "base.h"

@@ -1,11 +1,12 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* The layout of the segment that each softhca process shares with its peers: one memfd holding the
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The layout of the segment that each softhca process shares with its peers: one memfd holding the
  * table of memory regions, the queue pairs (with their receive queues) and the completion queues of
  * that process. The owner creates everything; peers (the initiators) write into it as an HCA would.
- * Nothing here is a pointer: a peer maps the segment wherever its kernel likes.
+ * There are no pointers in it: a peer may map the segment at any address.
  *
- * Locks: shca_qp_sh.lock, taken by whoever touches the responder side of a queue pair. Its value is
- * the pid of the holder, so that it can be taken over when the holder is killed. Everything else is
+ * Locks: shca_qp_sh.lock protects the responder side of a queue pair. Its value is the pid of the
+ * holder, so that another process can take it over when the holder is killed. Everything else is
  * lock-free and idempotent, for the same reason. */
 #ifndef SHCA_LAYOUT_H
 #define SHCA_LAYOUT_H
@@ -14,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SHCA_LAYOUT  8 /* of this file; part of every name, so that two layouts never meet */
+#define SHCA_LAYOUT  8 /* in every name, so that processes with different layouts never meet */
 #define SHCA_MAGIC   (UINT64_C(0x4341485446004f53) + SHCA_LAYOUT)
 #define SHCA_MEMBERS 1024  /* upper 10 bits of a 24-bit QP number */
 #define SHCA_QPS     16384 /* lower 14 bits */
@@ -31,22 +32,24 @@
  * busy counters of a process seldom share one. */
 #define SHCA_WORD_LOCKS 256
 
-/* Multicast attachments of one process; a group and a member of it per entry. */
+/* Multicast attachments of one process; an entry is one queue pair in one group. */
 #define SHCA_MCASTS 1024
 
-/* Memory that is not shared cannot be stored to by a peer; short messages for such buffers wait in
- * these slots and are copied by ibv_poll_cq. A system call of 1.5 us is saved up to about 4 KiB. */
+/* A peer cannot store to memory that is not shared; short messages for such buffers wait in these
+ * slots and are copied by ibv_poll_cq. This saves a system call of 1.5 us and pays off up to about
+ * 4 KiB. */
 #define SHCA_EAGER_BYTES 4096
 #define SHCA_EAGER_SLOTS 16
-/* The slots of a shared queue come and go in any order, so each of the first ones has its own. */
+/* The slots of a shared queue are used and returned in any order, so each of the first ones has its
+ * own. */
 #define SHCA_EAGER_SHARED 256
 
 struct shca_mr_sh {
-    _Atomic uint32_t key; /* 0: the entry is free or not yet (no longer) valid */
+    _Atomic uint32_t key; /* 0: the entry is free, or not yet (no longer) valid */
     uint32_t access;      /* enum ibv_access_flags */
     uint64_t iova;        /* remote address of the first byte */
     uint64_t length;
-    uint64_t addr; /* where the owner sees it */
+    uint64_t addr; /* address in the owner */
     uint32_t pd;
     int32_t fd; /* owner's descriptor of the shared file behind it, or one of the two below */
     uint64_t file_offset;
@@ -55,8 +58,8 @@ struct shca_mr_sh {
 };
 _Static_assert(sizeof(struct shca_mr_sh) == 64, "one line per region");
 
-/* No descriptor: reach it by CMA only. A region without descriptor that lies (partly) in a file
- * which others may map is told apart, because atomics must not reach one word in two ways. */
+/* No descriptor: accessible by CMA only. REACHABLE: (part of) the region lies in a file that others
+ * may map; kept apart from PRIVATE because atomics must not reach one word by both methods. */
 #define SHCA_FD_PRIVATE   (-1)
 #define SHCA_FD_REACHABLE (-2)
 
@@ -66,7 +69,7 @@ struct shca_sge {
     uint32_t lkey;
 };
 
-/* A queue of posted receives: where its slots lie. */
+/* A queue of posted receives: where its slots are. */
 struct shca_rq_sh {
     uint64_t slots; /* offsets into the segment */
     uint64_t extra;
@@ -90,31 +93,31 @@ struct shca_slot {
     uint8_t status;   /* enum ibv_wc_status */
     uint8_t opcode;   /* 0 receive, 1 receive of a write with immediate */
     uint8_t wc_flags; /* IBV_WC_GRH, IBV_WC_WITH_IMM */
-    uint8_t counted;  /* in arrived of the CQ */
+    uint8_t counted;  /* included in arrived of the CQ */
     uint8_t pkey_index;
     uint8_t pad[1];
     _Atomic uint32_t taker; /* of a shared queue: the queue pair that took it, 0: none */
     uint32_t pad1;
-    uint64_t stamp; /* when it completed, if the CQ wants to know */
+    uint64_t stamp; /* completion time, if the CQ has time stamps */
 };
 _Static_assert(sizeof(struct shca_slot) == 64, "one line per slot");
 
-/* The write side of a pipe of the owner; peers open it through /proc. The inode tells a pipe from a
- * later one that got the same descriptor. */
+/* The write end of a pipe of the owner; peers open it through /proc. The inode distinguishes a pipe
+ * from a later one with the same descriptor. */
 struct shca_pipe {
     int32_t fd; /* -1: none */
     uint32_t pad;
     uint64_t ino;
 };
 
-/* Whose receives the messages for a queue pair go into. */
+/* Where messages for a queue pair find their receives. */
 enum shca_rq_kind {
     SHCA_RQ_OWN,    /* slots of the queue pair itself, filled in order */
     SHCA_RQ_SHARED, /* slots of a shared receive queue */
-    SHCA_RQ_XRC,    /* those of the shared receive queue that each message names */
+    SHCA_RQ_XRC,    /* slots of the XRC shared receive queue that each message names */
 };
 
-/* Lines are grouped by who writes them: what the initiator writes for each message must not share a
+/* Cache lines are grouped by writer: what the initiator writes for each message must not share a
  * line with what the owner reads for each of its own. */
 struct shca_qp_sh {
     /* Line 0: written by the initiator. */
@@ -128,7 +131,7 @@ struct shca_qp_sh {
     uint32_t dest_qpn;
     uint32_t type;
     uint32_t port;      /* fabric port number: 1 + hca * ports + (port - 1) */
-    uint32_t dest_port; /* the fabric port this one is connected to */
+    uint32_t dest_port; /* the fabric port at the other end of the connection */
     uint32_t access;
     uint32_t qkey;
     uint32_t rq_psn;
@@ -136,8 +139,8 @@ struct shca_qp_sh {
     uint32_t pd;
     uint32_t recv_cq;
     uint32_t cq_bit;
-    uint32_t epoch; /* another one after each creation and reset: what initiators know is stale */
-    uint32_t established;     /* COMM_EST was told; under the lock */
+    uint32_t epoch;           /* changes with each creation and reset: cached state is stale then */
+    uint32_t established;     /* COMM_EST was sent; under the lock */
     _Atomic uint32_t network; /* see shca_networks_meet; its owner reads it without the lock */
     struct shca_rq_sh rq;
     uint32_t rq_kind; /* enum shca_rq_kind */
@@ -151,21 +154,21 @@ struct shca_qp_sh {
     _Atomic uint32_t rq_tail;
     _Atomic uint32_t rq_done; /* receives handed to the program: frees slots and eager slots */
     uint32_t pad2[14];
-    /* Line 4: of rare events. */
+    /* Line 4: rarely used. */
     struct shca_pipe async; /* of the context */
     uint64_t domain;        /* of an XRC target */
-    uint64_t target;        /* offset of what its holders share, see xrc.c */
+    uint64_t target;        /* offset of the data that its holders share, see wire/target.c */
     uint32_t last_wqe;      /* IBV_EVENT_QP_LAST_WQE_REACHED was sent */
     uint32_t pad3[7];
 };
 _Static_assert(sizeof(struct shca_qp_sh) == 320, "five lines per queue pair");
 
-/* What must agree between two ends apart from numbers: the low half is the P_Key of the end, the
- * upper half the GID type (a RoCE v1 frame is nothing to a RoCE v2 end). P_Keys agree when the
+/* What must match at both ends of a connection besides numbers: the low half is the P_Key of the
+ * end, the upper half its GID type (a RoCE v2 end ignores RoCE v1 frames). P_Keys match when the
  * low 15 bits are equal and at least one end is a full member (specification 10.9.3). */
 #define SHCA_FULL_MEMBER 0x8000u
-/* The port of this end has no cable (link.c): no end without this bit meets it, and one that has it
- * sends nothing. */
+/* The cable of this end's port is out (fabric/link.c): ends without this bit do not match it, and
+ * an end that has it sends nothing. */
 #define SHCA_UNPLUGGED 0x80000000u
 
 static inline _Bool shca_networks_meet(const struct shca_qp_sh *one, const struct shca_qp_sh *other)
@@ -176,21 +179,21 @@ static inline _Bool shca_networks_meet(const struct shca_qp_sh *one, const struc
     return ((a ^ b) & ~SHCA_FULL_MEMBER) == 0 && ((a | b) & SHCA_FULL_MEMBER);
 }
 
-/* A shared receive queue. Its ring holds the numbers of slots. In a basic queue an initiator takes
- * the number at head, and the message is listed in the ring of its queue pair; the owner gives
- * slots back in any order. In an XRC queue an initiator keeps the lock until the message is
- * complete and then moves head, so [done, head) are messages and [head, tail) are posted. */
+/* A shared receive queue. Its ring holds slot numbers. In a basic queue an initiator takes the
+ * number at head, and the message is listed in the ring of its queue pair; the owner returns slots
+ * in any order. In an XRC queue an initiator keeps the lock until the message is complete and then
+ * moves head, so [done, head) are messages and [head, tail) are posted receives. */
 struct shca_srq_sh {
-    /* Line 0: written by initiators, who hold the lock (the pid of the holder). */
+    /* Line 0: written by initiators, under the lock (whose value is the pid of the holder). */
     _Atomic uint32_t lock;
     _Atomic uint32_t head;
-    _Atomic uint32_t limit; /* armed: tell the owner when fewer are posted; 0: not armed */
+    _Atomic uint32_t limit; /* armed: send the event when fewer are posted; 0: not armed */
     uint32_t pad0[13];
     /* Lines 1 and 2: read by both. */
     _Atomic uint32_t srqn; /* 0: no queue here */
     uint32_t type;         /* enum ibv_srq_type */
     uint32_t pd;
-    uint32_t cq; /* of an XRC queue: where its messages complete */
+    uint32_t cq; /* of an XRC queue: the CQ for its messages */
     uint32_t cq_bit;
     uint32_t pad1;
     uint64_t domain;
@@ -205,9 +208,9 @@ struct shca_srq_sh {
 };
 _Static_assert(sizeof(struct shca_srq_sh) == 256, "four lines per shared receive queue");
 
-/* Bits 0..62 of root are the first 63 queue pairs of the CQ; bit 63 says that one of the others is
- * ready: then mid says which words of leaf. So a usual CQ costs one atomic operation per message.
- */
+/* Bits 0..62 of root are the first 63 queue pairs of the CQ; bit 63 means that another one is
+ * ready, and mid then says which words of leaf to read. So an ordinary CQ costs one atomic
+ * operation per message. */
 #define SHCA_ROOT_MORE 63
 
 struct shca_cq_sh {
@@ -218,11 +221,11 @@ struct shca_cq_sh {
     struct shca_pipe event;   /* of the completion channel */
     struct shca_pipe async;   /* of the context */
     _Atomic uint32_t limit;   /* capacity */
-    _Atomic uint32_t counted; /* the queues together could overrun it: entries must be counted */
+    _Atomic uint32_t counted; /* its queues together could overrun it: entries must be counted */
     _Atomic uint32_t arm;     /* generation << 2 | 0 disarmed, 1 any, 2 solicited only */
     _Atomic uint32_t overrun;
     uint32_t index;
-    uint32_t stamps; /* completions carry their time */
+    uint32_t stamps; /* completions carry a time stamp */
     uint32_t pad1[2];
     /* Line 2: the count, if any, and the rest of the ready set. */
     _Atomic uint32_t arrived; /* receives completed by initiators */
@@ -235,15 +238,15 @@ struct shca_cq_sh {
 };
 _Static_assert(sizeof(struct shca_cq_sh) % 64 == 0, "whole lines");
 
-/* One queue pair in one multicast group. Changed under the responder lock of that queue pair only,
- * so an initiator that holds it sees a whole entry. */
+/* One queue pair in one multicast group. Written only under the responder lock of that queue pair,
+ * so an initiator that holds the lock sees a consistent entry. */
 struct shca_mcast_sh {
     _Atomic uint32_t qpn;  /* 0: free */
     _Atomic uint32_t mlid; /* 0 with RoCE */
     _Atomic uint64_t mgid[2];
 };
 
-/* A word lock: the pid of the holder, 0: free. One line each. */
+/* A word lock: the pid of the holder, 0: free. One cache line each. */
 struct shca_word_lock {
     _Atomic uint32_t holder;
     uint32_t pad[15];
@@ -255,7 +258,7 @@ struct shca_segment {
     uint32_t slot;
     uint32_t pid;
     char fabric[SHCA_NAME];
-    /* The shape of the machine, on which all members of a fabric agree. */
+    /* The shape of the machine; all members of a fabric must agree on it. */
     uint32_t hcas, ports, roce;
     uint32_t pad;
     uint64_t mr_off;
@@ -263,14 +266,14 @@ struct shca_segment {
     uint64_t cq_off;
     uint64_t srq_off;
     uint64_t heap_off;
-    /* The ports that are down, a bit each, as this process believes; see link.c. */
+    /* The ports that are down, one bit each, as far as this process knows; see fabric/link.c. */
     _Atomic uint32_t down[SHCA_MAX_HCA];
-    _Atomic uint32_t settled; /* down[] may be copied by who joins */
+    _Atomic uint32_t settled; /* down[] may be copied by a joining process */
     uint64_t words_off;
     uint64_t mcast_off;
-    struct shca_pipe life;        /* it has a reader as long as this process is a member */
-    _Atomic uint32_t mcast_high;  /* no attachment at or above this entry */
-    _Atomic uint32_t mcast_epoch; /* how often somebody on the fabric attached since the start */
+    struct shca_pipe life;        /* has a reader as long as this process is a member */
+    _Atomic uint32_t mcast_high;  /* all attachments are below this entry */
+    _Atomic uint32_t mcast_epoch; /* attachments on the fabric since this process joined */
 };
 
 static inline struct shca_mr_sh *shca_mr_table(struct shca_segment *s)

@@ -1,5 +1,6 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* The names of the registry; see names.h. Owns nothing. */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The names of the registry; see names.h. Owns nothing. */
 #include "config.h"
 
 #include "names.h"
@@ -19,8 +20,8 @@ static uint64_t fnv(const char *text)
     return h;
 }
 
-/* The name becomes part of socket names and lines of /proc/net/unix: keep its harmless characters
- * for people and add a hash, so that two different names never meet. */
+/* The name becomes part of socket names and lines of /proc/net/unix: keep its harmless characters,
+ * so that it is readable, and add a hash, so that different names never collide. */
 void shca_name_fabric(const char *text, unsigned uid, char out[SHCA_NAME])
 {
     char readable[24];
@@ -65,7 +66,7 @@ static bool dot(const char **at)
     return *(*at)++ == '.';
 }
 
-/* The fabric is uid.readable~hash; only one "~" and no further "." is in it. */
+/* The fabric is uid.readable~hash, with exactly one "~" and no further ".". */
 static bool fabric(const char **at, struct shca_name *out)
 {
     const char *start = *at, *end = strchr(start, '~');

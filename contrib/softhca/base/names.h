@@ -1,6 +1,7 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* The names of the registry: what the members of a fabric call their sockets. Pure functions,
- * shared by the library and the softhca command. Owns nothing, takes no lock. */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The names in the registry, that is, of the sockets of a fabric's members. Pure functions, shared
+ * by the library and the softhca command. Owns nothing, takes no lock. */
 #ifndef SHCA_NAMES_H
 #define SHCA_NAMES_H
 
@@ -10,7 +11,7 @@
 
 #include "layout.h"
 
-/* What a line of the kernel's table says about one member. */
+/* A line of /proc/net/unix about one member. */
 struct shca_name {
     char fabric[SHCA_NAME];
     unsigned uid, slot, pid;
@@ -21,13 +22,13 @@ struct shca_name {
 void shca_name_fabric(const char *text, unsigned uid, char out[SHCA_NAME]);
 /* The name of the socket that claims a slot and takes requests. */
 void shca_name_claim(char *out, size_t room, const char *fabric, unsigned slot);
-/* A word that members hold, see shca_registry_hold; it begins with a letter. */
+/* The name of a string that members register, see shca_registry_hold; it begins with a letter. */
 void shca_name_word(char *out, size_t room, const char *fabric, const char *word);
-/* The name that says where the segment of that slot is. */
+/* The name that locates the segment of that slot. */
 void shca_name_segment(char *out, size_t room, const struct shca_name *n);
 /* Reads a line of /proc/net/unix; false: it is not about a segment of our layout. */
 bool shca_name_parse(const char *line, struct shca_name *out);
-/* The same for segments of other layouts, which nobody but a message may speak of. */
+/* The same for segments of other layouts; for error messages only. */
 bool shca_name_parse_foreign(const char *line, struct shca_name *out, unsigned *layout);
 
 #endif

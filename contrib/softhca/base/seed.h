@@ -1,7 +1,9 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* The generator behind everything that softhca chooses at random: a counter and a mixing function
- * (splitmix64), one of them for each place that chooses, all from SOFTHCA_SEED, so that the same
- * calls in the same order meet the same choices. The owner of the generator locks. */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The random number generator of softhca: a counter and a mixing function (splitmix64). Each place
+ * that needs random choices has a generator of its own, all seeded from SOFTHCA_SEED, so that the
+ * same calls in the same order see the same choices. The lock of whoever owns the generator
+ * protects it. */
 #ifndef SHCA_SEED_H
 #define SHCA_SEED_H
 
@@ -20,7 +22,7 @@ static inline uint64_t shca_random(struct shca_random *r)
     return z ^ (z >> 31);
 }
 
-/* place tells apart those who choose. */
+/* place selects the random stream of one user. */
 static inline void shca_random_start(struct shca_random *r, uint64_t seed, uint64_t place)
 {
     r->state = place;

@@ -1,7 +1,8 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* Parses the settings of softhca out of an environment. A name that begins with SOFTHCA_ and is not
- * in the table is refused, since a misspelt setting would otherwise be obeyed by nobody in silence.
- * Owns nothing, takes no lock. */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Parses the settings of softhca out of an environment. A name that begins with SOFTHCA_ and is not
+ * in the table is an error, because a misspelt setting would otherwise be ignored silently. Owns
+ * nothing, takes no lock. */
 #include "config.h"
 
 #include <ctype.h>
@@ -31,7 +32,7 @@ const struct shca_setting shca_settings[] = {
 };
 const size_t shca_setting_count = sizeof shca_settings / sizeof shca_settings[0];
 
-/* Where the reason goes. */
+/* Where the error message goes. */
 struct reason {
     char *text;
     size_t room;
@@ -41,7 +42,7 @@ struct reason {
 
 /* ---- names ---- */
 
-/* What an entry of the environment gives to a name; NULL: it is about another one. */
+/* The value that an entry of the environment gives to a name; NULL: it is about another name. */
 static const char *value_in(const char *entry, const char *name)
 {
     size_t n = strlen(name);
@@ -49,7 +50,7 @@ static const char *value_in(const char *entry, const char *name)
     return strncmp(entry, name, n) == 0 && entry[n] == '=' ? entry + n + 1 : NULL;
 }
 
-/* An empty value counts as none. */
+/* An empty value counts as not set. */
 static const char *lookup(char *const *env, const char *name)
 {
     for (; *env; env++) {
@@ -61,7 +62,7 @@ static const char *lookup(char *const *env, const char *name)
     return NULL;
 }
 
-/* Letters to insert, delete or replace to make b (of up to 31) of a's first n. */
+/* Edit distance (insert, delete, replace) between the first n letters of a and b (up to 31). */
 static unsigned distance(const char *a, size_t n, const char *b)
 {
     unsigned row[32];
@@ -88,7 +89,7 @@ static int refuse_name(const char *entry, struct reason *r)
 {
     int n = (int)strcspn(entry, "=");
     const struct shca_setting *best = NULL;
-    unsigned least = 5; /* more than four letters away is no slip of the finger */
+    unsigned least = 5; /* more than four edits are not a typing error */
 
     n = n > 64 ? 64 : n;
     for (size_t i = 0; i < shca_setting_count; i++) {
@@ -171,7 +172,7 @@ static int parse_one(const struct shca_setting *s, const char *text, struct shca
     }
 }
 
-/* ---- what is made of them ---- */
+/* ---- derived values ---- */
 
 /* Digits only, and few: sscanf would also take blanks and signs. */
 static bool small_number(const char **at, int *value)
@@ -217,7 +218,7 @@ static int parse_down(const char *name, const char *list, uint32_t *down,
     return 0;
 }
 
-/* ---- lists about ports: value or softhcaN:P=value, separated by commas ---- */
+/* ---- lists of ports: value, or softhcaN:P=value, separated by commas ---- */
 
 typedef bool port_value(const char *text, struct shca_port_config *out);
 
@@ -242,8 +243,7 @@ struct code {
     uint8_t value;
 };
 
-/* Codes of PortInfo (InfiniBand specification, 14.2.5.6); a port says nothing of what it is called.
- */
+/* Codes of PortInfo (InfiniBand specification, 14.2.5.6); names are not part of it. */
 static const struct code widths[] = {{"1x", 1}, {"2x", 16}, {"4x", 2}, {"8x", 4}, {"12x", 8}, {0}};
 static const struct code speeds[] = {{"sdr", 1},   {"ddr", 2},   {"qdr", 4},
                                      {"fdr10", 8}, {"fdr", 16},  {"edr", 32},
@@ -264,7 +264,7 @@ static bool take_speed(const char *text, struct shca_port_config *out)
     return true;
 }
 
-/* One entry, which ends at its 0: of one port, or of every port. */
+/* One NUL-terminated entry: for one port, or for all. */
 static bool take_entry(const struct port_list *l, const char *entry, struct shca_config *c)
 {
     bool all = !strchr(entry, '=');

@@ -1,6 +1,8 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* The shape of the fake machine, and the environment variables that give it (settings.def). The
- * parser is a pure function of an environment: no lock, no state, nothing printed. */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The shape of the simulated machine, and the environment variables that define it (settings.def).
+ * The parser is a pure function of an environment: it owns nothing, takes no lock, prints nothing.
+ */
 #ifndef SHCA_SETTINGS_H
 #define SHCA_SETTINGS_H
 
@@ -12,12 +14,12 @@
 
 #define SHCA_MAX_SGE  30         /* as large as any current HCA offers */
 #define SHCA_WR_MAX   16384      /* work requests in one queue */
-#define SHCA_RATE_MAX 1000000    /* MB/s; no memory of today is as fast */
+#define SHCA_RATE_MAX 1000000    /* MB/s; more than any memory of today can do */
 #define SHCA_MSG_MAX  (1u << 30) /* bytes in one message, as ConnectX */
 
 struct shca_port_config {
-    uint32_t rate;        /* MB/s, 0: as fast as it goes */
-    uint8_t width, speed; /* as ibv_query_port gives them */
+    uint32_t rate;        /* MB/s, 0: unlimited */
+    uint8_t width, speed; /* as ibv_query_port returns them */
 };
 
 struct shca_config {
@@ -28,11 +30,11 @@ struct shca_config {
     uint64_t seed;
     const char *fabric_name, *down_list, *unplugged_list, *rate_list, *speed_list, *fault, *stats,
         *real;
-    /* made of the above */
+    /* derived from the above */
     uint32_t down[SHCA_MAX_HCA]; /* a bit for each port that is down */
     uint32_t unplugged[SHCA_MAX_HCA];
     struct shca_port_config port[SHCA_MAX_HCA][SHCA_MAX_PRT + 1]; /* by port number, from 1 */
-    char fabric[SHCA_NAME]; /* unique for user and name, fit for a socket name */
+    char fabric[SHCA_NAME]; /* unique per user and name, usable in a socket name */
 };
 
 enum shca_setting_kind { SHCA_IS_NUMBER, SHCA_IS_CHOICE, SHCA_IS_TEXT };
@@ -42,16 +44,16 @@ struct shca_setting {
     enum shca_setting_kind kind;
     size_t offset, size; /* of the field of struct shca_config */
     uint64_t standard, low, high;
-    const char *text; /* default of a text, words of a choice */
+    const char *text; /* default of a text; words of a choice */
     const char *doc;
 };
 extern const struct shca_setting shca_settings[];
 extern const size_t shca_setting_count;
 
-/* Fills *out from the SOFTHCA_* of an environment; the texts are not copied. 0, or EINVAL and one
- * line in `why` that names the first variable that is wrong. */
+/* Fills *out from the SOFTHCA_* of an environment; strings are not copied. Returns 0, or EINVAL
+ * with one line in `why` about the first variable that is wrong. */
 int shca_settings_parse(char *const *environment, struct shca_config *out, char *why, size_t n);
-/* What a setting may be and its default, in words: "1..16 (1)". */
+/* Legal range and default of a setting as text: "1..16 (1)". */
 void shca_setting_range(const struct shca_setting *s, char *out, size_t n);
 
 #endif
