@@ -1,7 +1,8 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* The rules in force, and which of them an operation meets. Owns the rules, their counters and
- * their random numbers; rules_lock protects them and is taken last of all. Nothing here runs before
- * the first rule was set. */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The rules in force, and which of them apply to an operation. Owns the rules, their counters and
+ * their random numbers; rules_lock protects them and is the innermost lock. Nothing here runs
+ * before the first rule is set. */
 #include "config.h"
 
 #include <signal.h>
@@ -12,7 +13,7 @@
 #include "base/base.h"
 #include "fault/fault.h"
 
-#define PLACE_RULES 0x666c74 /* another stream of random numbers than any CQ has */
+#define PLACE_RULES 0x666c74 /* a random stream that no CQ uses */
 
 struct shca_fault_flags shca_fault_flags;
 _Atomic bool shca_detour;
@@ -84,7 +85,7 @@ static bool about(const struct shca_fault_rule *r, const struct shca_fault_subje
            (r->call == SHCA_CALL_ANY || r->call == who->call);
 }
 
-/* Counts the operation; true when the rule acts on it. */
+/* Counts the operation; true when the rule fires on it. */
 static bool acts(struct shca_fault_rule *r, const struct shca_fault_subject *who)
 {
     if (!about(r, who) || (r->for_ns && shca_now() - set_at > r->for_ns))

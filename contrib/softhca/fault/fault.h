@@ -1,7 +1,9 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* Faults on purpose: what a rule of SOFTHCA_FAULT says (fault_parse.c), which rules are in force
- * and which of them an operation meets (fault.c), and what happens to a work request that met one
- * (fault_run.c). The language is described in fault-language.txt. */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Fault injection: parsed rules of SOFTHCA_FAULT (fault_parse.c), the rules in force and which of
+ * them apply to an operation (fault.c), and what happens to a work request that a rule applies to
+ * (wire/fault_run.c). The language is described in fault-language.txt. Owns nothing; fault.c has
+ * the lock. */
 #ifndef SHCA_FAULT_H
 #define SHCA_FAULT_H
 
@@ -13,7 +15,7 @@
 #include <stdlib.h>
 
 #define SHCA_FAULT_RULES 32   /* rules in force at once */
-#define SHCA_FAULT_TEXT  1024 /* bytes of all of them */
+#define SHCA_FAULT_TEXT  1024 /* total length of their text */
 
 enum shca_fault_kind {
     SHCA_FAULT_DELAY,
@@ -33,11 +35,10 @@ enum shca_fault_kind {
 
 enum shca_fault_op { SHCA_OP_SEND, SHCA_OP_WRITE, SHCA_OP_READ, SHCA_OP_ATOMIC, SHCA_OP_ANY };
 
-/* What the wire swallows: a request that never arrives, or the answer to one that was carried out.
- */
+/* What is lost: a request before it arrives, or the response to one that was executed. */
 enum shca_lost { SHCA_LOST_NOTHING, SHCA_LOST_ACK, SHCA_LOST_REQUEST };
 
-/* Calls that a rule "enomem" can make fail. */
+/* Calls that an "enomem" rule can make fail. */
 enum shca_fault_call {
     SHCA_CALL_ALLOC_PD,
     SHCA_CALL_CREATE_AH,
@@ -60,11 +61,11 @@ struct shca_fault_rule {
     enum ibv_wc_status status;
     enum shca_lost lost;
     uint64_t nth, every, after, count; /* 0: not given */
-    uint64_t for_ns;                   /* 0: for ever */
+    uint64_t for_ns;                   /* 0: unlimited */
     uint32_t ppb;                      /* probability in parts of 10^9 */
-    bool polls;                        /* low and high are empty polls, otherwise ns */
+    bool polls;                        /* low and high count empty polls, otherwise ns */
     uint64_t low, high;
-    uint32_t at, length; /* its text */
+    uint32_t at, length; /* position of its text */
     uint64_t seen, fired;
 };
 
@@ -74,23 +75,23 @@ struct shca_fault_rules {
     char text[SHCA_FAULT_TEXT];
 };
 
-/* Pure: reads "rule;rule;..." without side effects. False: the reason is in why. */
+/* Pure: parses "rule;rule;...". False: the reason is in why. */
 bool shca_fault_parse(const char *text, struct shca_fault_rules *out, char *why, size_t n);
 
-/* Puts these rules in force in place of those before; 0, or EINVAL with the reason in why. */
+/* Replaces the rules in force. Returns 0, or EINVAL with the reason in why. */
 int shca_fault_set(const char *spec, char *why, size_t n);
 void shca_fault_clear(void);
-/* One line for each rule in force: its text, operations it matched, times it acted. */
+/* One line for each rule in force: its text, how many operations it matched, how often it fired. */
 void shca_fault_list(char *out, size_t n);
 void shca_fault_inherited(void); /* after fork() */
 
-/* ---- for the places where faults act ---- */
+/* ---- for the places where faults are injected ---- */
 
 struct shca_fault_flags {
-    /* Set with the first rule and never cleared: a request may still be under way under a rule that
-     * is gone. */
+    /* Set with the first rule and never cleared: a request may still be in progress under a rule
+     * that was removed. */
     _Atomic bool on;
-    _Atomic bool dying; /* the transfer under way ends half-way, and with it this process */
+    _Atomic bool dying; /* the current transfer stops half-way and kills this process */
 };
 extern struct shca_fault_flags shca_fault_flags;
 
@@ -104,9 +105,9 @@ static inline bool shca_fault_dying(void)
     return __builtin_expect(atomic_load_explicit(&shca_fault_flags.dying, memory_order_relaxed), 0);
 }
 
-/* Set with the first rule and by a limit on some port (rate.h), and never cleared: requests do not
- * go straight to execution. A process without either pays one load and a branch that is not taken.
- */
+/* Set with the first rule and by a rate limit on some port (rate.h), and never cleared: requests
+ * then do not go straight to execution. Without rules and limits a process pays one load and a
+ * branch that is not taken. */
 extern _Atomic bool shca_detour;
 
 static inline bool shca_detours(void)
@@ -114,7 +115,7 @@ static inline bool shca_detours(void)
     return __builtin_expect(atomic_load_explicit(&shca_detour, memory_order_relaxed), 0);
 }
 
-/* Who asks. */
+/* The operation that rules are matched against. */
 struct shca_fault_subject {
     int dev;
     uint32_t port, qpn;
@@ -122,42 +123,42 @@ struct shca_fault_subject {
     enum shca_fault_call call;
 };
 
-/* What the rules in force have for one work request, put together. */
+/* The combined effect of all rules on one work request. */
 struct shca_verdict {
     uint64_t delay, late, early, rnr; /* ns, 0: none */
     uint64_t late_polls;
     enum shca_lost
-        unplug; /* the cable of the port goes out: before the request, or before its answer */
-    uint64_t unplug_ns;        /* 0: for ever */
-    enum ibv_wc_status status; /* IBV_WC_SUCCESS: none */
+        unplug;         /* pull the cable of the port: before the request, or before its response */
+    uint64_t unplug_ns; /* 0: until it is plugged in again */
+    enum ibv_wc_status status; /* IBV_WC_SUCCESS: no error */
     bool kill, overrun;
 };
 
-/* The work request at the head of a send queue; sq_lock protects it. */
+/* Fault state of the work request at the head of a send queue; sq_lock protects it. */
 struct shca_fault_state {
-    int stage; /* 0: no rule has been asked about it yet */
+    int stage; /* 0: not yet matched against the rules */
     unsigned lost;
-    bool unheard; /* the answer to this sending is lost */
+    bool unheard; /* the response to this transmission is lost */
     bool polls;
     uint32_t polls_until;
     enum ibv_wc_status status;
     uint64_t until, rnr_until;
     struct shca_verdict verdict;
-    struct shca_held *held; /* by the request that is being executed (early.c) */
+    struct shca_held *held; /* of the request that is being executed (wire/early.c) */
 };
 
-/* Does a rule of this kind hit the operation? For the kinds that are asked for one by one. */
+/* Does a rule of this kind fire on the operation? For the kinds that are queried one by one. */
 bool shca_fault_hits(enum shca_fault_kind kind, const struct shca_fault_subject *who);
-/* What happens to the packet of this sending by the rules "drop". */
+/* What the "drop" rules do to this transmission. */
 enum shca_lost shca_fault_lost(const struct shca_fault_subject *who);
 void shca_fault_judge(const struct shca_fault_subject *who, struct shca_verdict *out);
 
-/* Ends this process as a power failure would; does not return. */
+/* Ends this process as abruptly as a power failure; does not return. */
 void shca_fault_die(void) __attribute__((noreturn));
 
-/* Empty polls since a request waited for them. */
+/* Empty polls counted while a request waits for them. */
 extern _Atomic uint32_t shca_fault_polls;
-/* Has the program polled often enough for a late completion? */
+/* Has the program polled often enough for the late completion? */
 static inline bool shca_fault_due(const struct shca_fault_state *f)
 {
     return f->polls && (int32_t)(atomic_load_explicit(&shca_fault_polls, memory_order_relaxed) -

@@ -1,7 +1,8 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* The fault language: kind[:key=value[,key=value...]] for each rule, rules separated by semicolons.
- * Pure functions over text, so that a fuzzer can drive them; a word that is not known is refused by
- * name together with those that are. Owns nothing, takes no lock. */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The fault language: kind[:key=value[,key=value...]] for each rule, rules separated by semicolons.
+ * Pure functions over text, so that a fuzzer can drive them; an unknown word is rejected by name,
+ * together with the known ones. Owns nothing, takes no lock. */
 #include "config.h"
 
 #include <stdarg.h>
@@ -13,7 +14,7 @@
 #define RULE_MAX 200
 #define USEC     UINT64_C(1000)
 #define MSEC     UINT64_C(1000000)
-/* Longer than any program waits, short enough that a mistake is not taken for a hang. */
+/* Longer than any program waits, short enough that a mistake does not look like a hang. */
 #define WAIT_MAX_MS 10000
 #define BILLION     UINT32_C(1000000000)
 
@@ -121,7 +122,7 @@ static bool take_word(const char *key, const char *text, const struct word *w, s
 
 /* ---- numbers ---- */
 
-/* Decimal digits up to the end of the number; SIZE_MAX-like values saturate above every limit. */
+/* Decimal digits up to the end of the number; huge values saturate above every limit. */
 static const char *digits(const char *text, uint64_t *value)
 {
     const char *at = text;
@@ -159,7 +160,7 @@ static bool take_range(const char *key, const char *text, uint64_t high, uint64_
     return true;
 }
 
-/* Not strtod: its decimal point is a matter of the program's locale. */
+/* Not strtod: its decimal point depends on the program's locale. */
 static bool take_probability(const char *text, uint32_t *ppb, struct complaint *c)
 {
     uint32_t unit = BILLION;
@@ -344,7 +345,7 @@ static void start(struct shca_fault_rule *r, enum shca_fault_kind kind)
     r->ppb = BILLION;
     r->low = r->high = kind == SHCA_FAULT_RNR ? MSEC : kind == SHCA_FAULT_UNPLUG ? 0 : 100 * USEC;
     if (kind == SHCA_FAULT_REORDER) {
-        /* So many polls that the completions of several queue pairs change places. */
+        /* Enough polls for completions of different queue pairs to change places. */
         r->polls = true;
         r->low = 0;
         r->high = 16;
