@@ -1,6 +1,7 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* The open contexts of this process: who hears of events of an HCA, and what fork() makes useless.
- * Owns the list of them; contexts_lock protects it. */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The open contexts of this process: which of them get the events of an HCA, and which are unusable
+ * after fork(). Owns the list of them; contexts_lock protects it. */
 #include "config.h"
 
 #include <unistd.h>

@@ -1,5 +1,7 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* Who and what is on the fabric: members, their segments, links, addresses. */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The state of the fabric as this process sees it: members, their segments, links, addresses. Owns
+ * the types of peers and of the helper thread; each lock is named beside what it protects. */
 #ifndef SHCA_FABRIC_H
 #define SHCA_FABRIC_H
 
@@ -7,9 +9,9 @@
 
 struct shca_map {
     _Atomic uint32_t key;
-    bool failed; /* not mappable: CMA */
+    bool failed; /* cannot be mapped: use CMA */
     uint64_t ino, file_offset, addr;
-    char *base; /* where the first byte of the region is here */
+    char *base; /* local address of the first byte of the region */
     void *map;
     size_t map_bytes;
 };
@@ -18,10 +20,10 @@ struct shca_peer {
     uint32_t slot, pid;
     _Atomic int dead;
     bool self;
-    int life;                     /* write end of its pipe of that name */
-    int pidfd;                    /* -1: looked at by watch.c, */
-    uint64_t start;               /* which knows it by its start time */
-    struct shca_peer *watch_next; /* protected by the lock of watch.c */
+    int life;                     /* write end of its liveness pipe */
+    int pidfd;                    /* -1: polled by watch.c, */
+    uint64_t start;               /* which recognises it by its start time */
+    struct shca_peer *watch_next; /* protected by watch_lock of watch.c */
     struct shca_segment *seg;
     pthread_mutex_t lock; /* maps[] chunks, pipes */
     struct shca_map *_Atomic maps[SHCA_MRS / 256];
@@ -40,8 +42,8 @@ struct shca_file {
 
 struct shca_helper {
     int epoll_fd, kick_fd;
-    char control_mark;     /* its address marks requests among the events */
-    void *(*body)(void *); /* handed down by shca_engine_start() */
+    char control_mark;     /* its address identifies the control socket among the events */
+    void *(*body)(void *); /* passed down by shca_engine_start() */
 };
 
 /* ---- contexts.c ---- */
@@ -53,7 +55,7 @@ void shca_contexts_inherited(void);
 
 /* True when this call is to fail with ENOMEM. */
 bool shca_fault_fails(const struct ibv_context *ctx, enum shca_fault_call call);
-/* Memory for the handle that a call makes, zero; NULL when there is none, or none by a rule. */
+/* Zeroed memory for the handle that a call makes; NULL when there is none, or because of a rule. */
 static inline void *shca_handle_alloc(const struct ibv_context *ctx, enum shca_fault_call call,
                                       size_t bytes)
 {
@@ -63,7 +65,7 @@ static inline void *shca_handle_alloc(const struct ibv_context *ctx, enum shca_f
 /* ---- file.c ---- */
 /* Finds the shared file behind [addr, addr+length); NULL when it is private memory. */
 struct shca_file *shca_file_find(const void *addr, size_t length, uint64_t *offset);
-/* Is some of it shared memory that another process could map (memfd, file)? */
+/* Is part of it shared memory that another process could map (memfd, file)? */
 bool shca_file_reachable(const void *addr, size_t length);
 void shca_file_put(struct shca_file *f);
 
@@ -74,12 +76,12 @@ uint32_t shca_gid_count(void);
 bool shca_gid_v2(uint32_t index); /* a RoCE v2 entry of the GID table */
 void shca_gid_of(uint32_t fabric_port, uint32_t index, union ibv_gid *gid);
 bool shca_gid_multicast(const union ibv_gid *gid);
-/* The partition and the GID type that an end of this P_Key and path is in (layout.h). */
+/* The partition and the GID type that an end with this P_Key and path belongs to (layout.h). */
 uint32_t shca_network_of(uint32_t pkey_index, const struct ibv_ah_attr *path);
 bool shca_valid_port(uint32_t port);
 bool shca_valid_path(const struct ibv_ah_attr *a);
 uint64_t shca_guid_of(int hca, int port); /* host order; port 0: the node */
-/* The fabric port an address names; 0 when nobody has it. */
+/* The fabric port with that address; 0 when there is none. */
 uint32_t shca_route(const struct ibv_ah_attr *attr);
 
 /* ---- heap.c ---- */
@@ -92,7 +94,7 @@ uint64_t shca_heap_used(void);
 extern struct shca_helper shca_helper;
 int shca_helper_start(void);
 void shca_helper_wake(void);
-void shca_helper_kick(void); /* it runs, and looks again at what is to come */
+void shca_helper_kick(void); /* it runs, and computes its timers anew */
 void shca_helper_inherited(void);
 
 /* ---- link.c ---- */
@@ -101,14 +103,15 @@ bool shca_path_cut_slow(uint32_t from, uint32_t to);
 void shca_link_join(void); /* before the helper thread runs */
 bool shca_link_down(int hca, int port);
 void shca_link_set(int hca, int port, bool down);
-/* The cable of a port of this process; an unplugged one comes back after so many ns, 0: not by
- * itself. The caller may hold a sq_lock. */
+/* Pulls the cable of a port of this process, or plugs it in; an unplugged one comes back after so
+ * many ns, 0: not by itself. The caller may hold a sq_lock. */
 void shca_link_plug(int hca, int port, bool in, uint64_t back_after);
 bool shca_link_unplugged(int hca, int port);
-/* What a queue pair of this port has in its `network`. */
+/* The bits of a queue pair's `network` that say whether the cable of this port is out. */
 uint32_t shca_link_mark(uint32_t fabric_port);
-uint64_t shca_link_run(void); /* for the helper thread: ns until it is to call again */
-/* 0, or why nothing can be made of this context: EINVAL after fork(), EIO when its HCA broke. */
+uint64_t shca_link_run(void); /* for the helper thread: ns until the next call is due */
+/* 0, or the errno for every call that needs the context: EINVAL after fork(), EIO when its HCA is
+ * broken. */
 int shca_unusable(struct ibv_context *ctx);
 
 /* ---- load.c ---- */
@@ -117,57 +120,59 @@ int shca_config_load(void);
 
 /* ---- multicast.c ---- */
 bool shca_multicast_same(struct shca_mcast_sh *e, const union ibv_gid *gid, uint32_t mlid);
-/* The processes that had attachments when somebody last attached; their number. */
+/* The processes that had attachments at the time of the most recent attach; returns their
+ * number. */
 uint32_t shca_multicast_listeners(uint16_t *slots);
 void shca_multicast_forget(uint16_t slot);
 void shca_multicast_inherited(void);
 
 /* ---- peer.c ---- */
 /* The live process in a member slot, attached on first use; NULL when there is none. The caller
- * gives it back with shca_peer_put. */
+ * releases it with shca_peer_put. */
 struct shca_peer *shca_peer_get(uint32_t slot);
-/* The same for messages that are not sent again: no look at the registry from before the call says
- * that there is none, since the program may know the peer for less than a millisecond. */
+/* The same for messages that are never retried: a registry read from before the call does not count
+ * as proof of absence, since the program may have learned of the peer less than a millisecond
+ * ago. */
 struct shca_peer *shca_peer_get_now(uint32_t slot);
-/* The last peer that was to be attached is there, but this process lacks what that takes. */
+/* The peer that was last to be attached is alive, but this process lacks a resource for it. */
 bool shca_peer_refused(void);
 void shca_peer_put(struct shca_peer *p);
 void shca_peers_inherited(void);
-/* Where the first byte of a region of the peer is in this process; NULL: use CMA. The caller
- * holds a responder lock of the peer and has checked the key under it. */
+/* The local address of the first byte of a peer's region; NULL: use CMA. The caller holds a
+ * responder lock of the peer and has checked the key under it. */
 char *shca_peer_map(struct shca_peer *p, struct shca_mr_sh *m, uint32_t key);
-/* Shows the segment of the member in a slot, if there is one, without attaching it. */
+/* Calls look with the segment of the member in a slot, if there is one, without attaching it. */
 void shca_peer_peek(uint32_t slot, void (*look)(const struct shca_segment *, void *), void *arg);
 /* Writes a record of 8 bytes into a pipe of the peer. */
 void shca_peer_signal(struct shca_peer *p, const struct shca_pipe *pipe, uint64_t record);
-/* Makes a pipe whose write end peers can find; *read_fd blocks, the write end does not. */
+/* Makes a pipe whose write end peers can open; *read_fd blocks, the write end does not. */
 int shca_pipe_make(int *read_fd, int *write_fd, struct shca_pipe *pipe);
 
 /* ---- registry.c ---- */
 /* Takes a free member slot of the fabric; 0 or errno. */
 int shca_registry_claim(uint32_t *slot, int *fd);
-/* Publishes where the segment of that slot is. */
+/* Publishes the location of that slot's segment. */
 int shca_registry_publish(uint32_t slot, int seg_fd, int *fd);
 /* Finds the process in a slot; ENOENT when there is none. */
 int shca_registry_find(uint32_t slot, uint32_t *pid, int *fd);
-/* The next question reads the kernel's table, however young the last answer is. */
+/* Forces the next query to read the kernel's table, however recent the last read is. */
 void shca_registry_stale(void);
-/* Is it on the fabric? Yes also when that cannot be found out. */
+/* Is it on the fabric? True also when that cannot be determined. */
 bool shca_registry_has_pid(uint32_t pid);
 void shca_registry_inherited(void); /* after fork() */
-/* Words that members hold for as long as they live (or the descriptor is open), several of them the
- * same one; the guard of a word is held by one process at a time. */
+/* Names that members register for as long as they live (or the descriptor is open); several may
+ * hold the same one. The guard of a name is held by one process at a time. */
 int shca_registry_hold(const char *word, int *fd);
 bool shca_registry_held(const char *word);
 int shca_registry_guard(const char *word, int *fd);
-/* The slots of all live members, at most SHCA_MEMBERS; their number. */
+/* The slots of all live members, at most SHCA_MEMBERS; returns their number. */
 uint32_t shca_registry_slots(uint16_t *slots);
 /* Compares the shape of the machine with that of each live member; 0, or EINVAL after one line. */
 int shca_registry_agree(void);
 
 /* ---- segment.c ---- */
 int shca_open_of(uint32_t pid, int fd, int flags); /* a descriptor of another process */
-/* Maps the segment of a member; NULL when there is none or it is not to be believed. */
+/* Maps the segment of a member; NULL when there is none or it fails validation. */
 struct shca_segment *shca_segment_map(uint32_t slot, uint32_t pid, int remote_fd);
 /* Reads its head only. */
 bool shca_segment_peek(uint32_t slot, uint32_t pid, int remote_fd, struct shca_segment *head);
@@ -179,7 +184,7 @@ uint32_t shca_qp_state(struct shca_qp *qp);
 uint64_t shca_start_time(uint32_t pid); /* 0: no such process */
 void shca_watch_add(struct shca_peer *p);
 void shca_watch_remove(struct shca_peer *p);
-uint64_t shca_watch_run(void); /* ns until the next look, UINT64_MAX: none to come */
+uint64_t shca_watch_run(void); /* ns until the next check, UINT64_MAX: none */
 void shca_watch_inherited(void);
 int shca_engine_watch(struct shca_peer *p);
 void shca_engine_unwatch(struct shca_peer *p); /* runs in the helper thread */

@@ -1,5 +1,6 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* Finds out whether a range of memory is a shared mapping of a file (memfd or MAP_SHARED) that
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Finds out whether a range of memory is a shared mapping of a file (memfd or MAP_SHARED) that
  * peers could map too, and keeps a descriptor of that file open for as long as a region needs it.
  * Owns the list of such files; the caller holds shca.lock. */
 #include "config.h"
@@ -23,7 +24,7 @@ struct area {
 
 static struct shca_file *files;
 
-/* One read of 8 bytes tells private memory (malloc, stack) apart, so that registering it costs the
+/* One read of 8 bytes recognises private memory (malloc, stack), so that registering it costs the
  * same in a process with thousands of mappings. Bit 61: a page of a file or of shared memory. */
 static bool surely_private(const void *addr)
 {
@@ -89,7 +90,7 @@ static bool find_area(uint64_t start, uint64_t end, struct area *found)
     return have && found->end >= end;
 }
 
-/* Shared memory that has no name for others: of System V, or of MAP_ANONYMOUS. */
+/* Shared memory that others cannot open by name: System V, or MAP_ANONYMOUS. */
 static bool nameless(const char *line)
 {
     return strstr(line, " /SYSV") || strstr(line, " /dev/zero (deleted)");
@@ -102,7 +103,7 @@ bool shca_file_reachable(const void *addr, size_t length)
     bool found = false;
     FILE *f;
 
-    /* The two ends stand for the range, so that this stays cheap for ordinary memory. */
+    /* Only the two ends of the range are checked, so that this stays cheap for ordinary memory. */
     if (surely_private(addr) && surely_private((const char *)addr + length - 1))
         return false;
     f = fopen("/proc/self/maps", "re");
@@ -118,7 +119,7 @@ bool shca_file_reachable(const void *addr, size_t length)
 }
 
 /* Any descriptor of the process; another thread may close it meanwhile, which the thread sanitizer
- * would call a race if this were fstat(). */
+ * would report as a race if this were fstat(). */
 static bool is_file(int fd, uint64_t dev, uint64_t ino)
 {
     struct stat st;
@@ -128,7 +129,7 @@ static bool is_file(int fd, uint64_t dev, uint64_t ino)
            fstatat(fd, "", &st, AT_EMPTY_PATH) == 0 && st.st_dev == dev && st.st_ino == ino;
 }
 
-/* A duplicate of that descriptor, or -1 if it is another file's by now. */
+/* A duplicate of that descriptor, or -1 if it belongs to another file by now. */
 static int duplicate(int fd, uint64_t dev, uint64_t ino)
 {
     int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);

@@ -1,9 +1,10 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* Addresses of ports: LIDs, the GID table, the P_Key table, and the way back from an address to a
- * port. All HCAs of the fake machine hang on one subnet; a "fabric port" numbers their ports
- * through. An InfiniBand port has a LID and one GID. A RoCE port has four GIDs, those of its
- * link-local and of its IPv4 address (10.83.<hca>.<port>), each for RoCE v1 and v2, in the order
- * of Linux. Owns nothing; the tables never change. */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Addresses of ports: LIDs, the GID table, the P_Key table, and the lookup from an address to a
+ * port. All HCAs of the simulated machine are on one subnet; a "fabric port" numbers all their
+ * ports consecutively. An InfiniBand port has a LID and one GID. A RoCE port has four GIDs, those
+ * of its link-local and of its IPv4 address (10.83.<hca>.<port>), each for RoCE v1 and v2, in the
+ * order of Linux. Owns nothing; the tables never change. */
 #include "config.h"
 
 #include <endian.h>

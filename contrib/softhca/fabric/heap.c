@@ -1,6 +1,7 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* Page-granular room in the segment for receive queues. Owns the list of free ranges (private
- * memory, sorted by offset); every call happens under shca.lock. Freed pages go back to the kernel,
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Page-granular allocator for receive queues in the segment. Owns the list of free ranges (private
+ * memory, sorted by offset); every call is made under shca.lock. Freed pages go back to the kernel,
  * which also makes them zero for the next user. */
 #include "config.h"
 
@@ -77,11 +78,11 @@ void shca_heap_free(uint64_t offset, uint64_t bytes)
     struct range *r = malloc(sizeof *r), *before = NULL;
 
     bytes = round_up(bytes);
-    /* Fails on kernels without hole punching for shared memory: then zero by hand. */
+    /* Fails on kernels without hole punching for shared memory: zero the pages here instead. */
     if (madvise((char *)shca.seg + offset, bytes, MADV_REMOVE) != 0)
         memset((char *)shca.seg + offset, 0, bytes);
     if (!r)
-        return; /* the range is lost until the process ends; nothing else can be done */
+        return; /* the range is lost until the process ends; there is no other remedy */
     heap_free_bytes += bytes;
     for (struct range *i = heap; i && i->offset < offset; i = i->next)
         before = i;

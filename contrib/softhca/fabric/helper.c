@@ -1,7 +1,8 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* The one helper thread of a process: its descriptors, its start, and how it is woken. What it does
- * is wire/engine.c's, which hands that down once. Owns shca_helper; start_lock protects its making.
- */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The helper thread of a process (one per process): its descriptors, its start, and how it is
+ * woken. Its work is in wire/engine.c, which passes its function down once. Owns shca_helper;
+ * start_lock protects its creation. */
 #include "config.h"
 
 #include <signal.h>
@@ -21,7 +22,7 @@ void shca_helper_wake(void)
     uint64_t one = 1;
 
     if (shca_helper.kick_fd >= 0 && write(shca_helper.kick_fd, &one, sizeof one) < 0)
-        return; /* the counter is full: the thread has been kicked enough */
+        return; /* the counter is full: enough wake-ups are pending */
 }
 
 void shca_helper_kick(void)
@@ -74,11 +75,11 @@ static int start_locked(void)
 
     if (e != 0)
         return e;
-    /* The program's signals are the program's: this thread takes none. */
+    /* Signals belong to the program: this thread blocks all of them. */
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
     e = create_thread(512 * 1024);
-    if (e == EINVAL) /* the program's thread-local variables, which lie there too, are larger */
+    if (e == EINVAL) /* too small for the program's thread-local variables, also on it */
         e = create_thread(0);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     return e;

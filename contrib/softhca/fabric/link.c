@@ -1,18 +1,20 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* Which ports are down, and which HCAs are broken. Every member keeps its own copy of the state of
- * the whole fabric, changed by requests (control.c) that go to all members; one that joins later
- * copies it from a settled member. Beside that a process has ports of its own, as if it were alone
- * on its host, and their cables can be out: then it sends nothing, and a mark on its queue pairs
- * keeps out what others send. Owns the down bits of the segment (atomic, written under shca.lock or
- * before the helper thread runs) and the cables. */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Which ports are down, and which HCAs are broken. Every member keeps its own copy of the state of
+ * the whole fabric, changed by requests (wire/control.c) that go to all members; a member that
+ * joins later copies it from a settled one. In addition a process has ports of its own, as if it
+ * were alone on its host, whose cables can be out: then it sends nothing, and a mark on its queue
+ * pairs rejects what others send. Owns the down bits of the segment (atomic, written under
+ * shca.lock or before the helper thread runs) and the cables. */
 #include "config.h"
 
 #include "fabric/fabric.h"
 
 _Atomic uint32_t shca_any_down;
 
-/* Cables: a bit for each port whose own is out, and when it is to be in again, 0: not by itself.
- * Changed by anybody, under any lock; the marks follow in the helper thread. */
+/* Cables: a bit for each port of this process whose cable is out, and when it is to be plugged in
+ * again, 0: not by itself. Changed by any thread, under any lock; the helper thread updates the
+ * marks afterwards. */
 static _Atomic uint32_t out[SHCA_MAX_HCA];
 static _Atomic uint64_t back_at[SHCA_MAX_HCA][SHCA_MAX_PRT + 1];
 static _Atomic bool marks_stale, any_back;
@@ -26,7 +28,7 @@ static uint32_t any_now(void)
     return any;
 }
 
-/* Whoever changed something last sees it all. */
+/* The last thread to change something sees the complete state. */
 static void recount(void)
 {
     uint32_t any;
@@ -60,7 +62,7 @@ void shca_link_join(void)
         memset((void *)back_at[i], 0, sizeof back_at[i]);
     }
     atomic_store(&shca.seg->settled, 1);
-    /* A peer that joins right now must not be unknown for the next millisecond: a datagram to it
+    /* A peer that joins right now must not stay unknown for the next millisecond: a datagram to it
      * would be lost. */
     shca_registry_stale();
     recount();
@@ -86,7 +88,7 @@ static bool fabric_port_down(uint32_t fabric_port)
 {
     uint32_t at = fabric_port - 1, ports = (uint32_t)shca_config.ports;
 
-    /* 0: an address nobody has; a multicast address. */
+    /* 0: an address of no port; a multicast address. */
     if (fabric_port == 0 || at >= ports * (uint32_t)shca_config.hcas)
         return false;
     return fabric_bits((int)(at / ports)) & 1u << (at % ports + 1);
@@ -141,8 +143,8 @@ void shca_link_plug(int hca, int port, bool in, uint64_t back_after)
     recount();
     atomic_store(&marks_stale, true);
     tell_change(hca, port, was);
-    /* Not before it was told: the helper thread could be faster, and tell the other change alone.
-     */
+    /* Set only after the event was sent: the helper thread could otherwise be faster, and send only
+     * the event of plugging in. */
     if (back_after) {
         atomic_store(&back_at[hca][port], shca_now() + back_after);
         atomic_store(&any_back, true);
@@ -171,8 +173,8 @@ static void refresh_marks(void)
 
         if (!qp || qp->home)
             continue;
-        /* Whoever sends to it right now is through before; who changes it looks at the cable
-         * itself. */
+        /* A sender that holds this lock has finished before the mark changes; code that changes the
+         * queue pair later reads the cable itself. */
         shca_rx_lock(shca.seg, qp->sh, shca.pid);
         if (qp->sh->port != 0)
             change_mark(qp->sh);
@@ -181,7 +183,7 @@ static void refresh_marks(void)
     pthread_mutex_unlock(&shca.lock);
 }
 
-/* Puts in the cables whose time has come; when the next one is due. */
+/* Plugs in the cables that are due; returns when the next one is due. */
 static uint64_t plug_due(uint64_t now)
 {
     uint64_t next = UINT64_MAX;

@@ -1,6 +1,7 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* Reads the settings of this process once from the environment, when the program first asks for
- * devices. Writes shca_config under pthread_once. */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Reads the settings of this process once from the environment, when the program first asks for
+ * devices. Owns the copies of their texts; writes shca_config under pthread_once. */
 #include "config.h"
 
 #include <stdlib.h>

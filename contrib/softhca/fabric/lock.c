@@ -1,8 +1,8 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* The slow half of the locks in shared memory: waiting, and taking over from a process that was
- * killed while it held the lock. Owns nothing; works on the shared memory of whatever segment it is
- * given.
- */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The slow path of the locks in shared memory: waiting, and taking over from a process that was
+ * killed while it held the lock. Owns nothing; works on the shared memory of any segment that it is
+ * given. */
 #include "config.h"
 
 #include <signal.h>
@@ -13,8 +13,8 @@
  * a short message takes, so that the registry (a file of the kernel) is rarely read in vain. */
 #define TURNS_BEFORE_DOUBT 20000
 
-/* The registry also knows of a process that is a zombie or became another program; but a child that
- * was made behind the back of pthread_atfork may keep the sockets of a dead one. */
+/* The registry also detects a holder that is a zombie or has called exec; but a child created
+ * without pthread_atfork handlers may keep the sockets of a dead one open. */
 bool shca_holder_gone(uint32_t pid)
 {
     if (pid == 0 || pid == shca.pid)
@@ -62,8 +62,8 @@ void shca_pid_quiesce(_Atomic uint32_t *word)
     unsigned turns = 0;
     uint32_t holder = atomic_load(word);
 
-    /* A change of holder is as good as a release, except that two visits of one process look alike:
-     * then this only waits a little longer. */
+    /* A change of holder counts as a release. Two consecutive holds by one process look alike: then
+     * this only waits a little longer. */
     while (holder != 0 && atomic_load(word) == holder) {
         shca_relax(&turns);
         if (turns % TURNS_BEFORE_DOUBT == 0 && shca_holder_gone(holder))

@@ -1,8 +1,10 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* Who is in multicast groups. Each process lists its own attachments in its segment; a sender goes
- * through the lists of all processes that have any. Which ones may have is remembered (cache), and
- * looked up anew when somebody attached: who attaches counts up a word in the segment of every
- * member, and who joins later begins with a look. Owns the cache; cache_lock protects it. */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Which processes have queue pairs in multicast groups. Each process lists its own attachments in
+ * its segment; a sender walks the lists of all processes that have any. The set of those processes
+ * is cached and looked up anew after each attach: the attaching process increments a word in the
+ * segment of every member, and a process that joins later begins with a lookup. Owns the cache;
+ * cache_lock protects it. */
 #include "config.h"
 
 #include "fabric/fabric.h"
@@ -29,7 +31,7 @@ static bool has_members(uint32_t slot)
     return any;
 }
 
-/* The processes that had attachments when somebody last attached. */
+/* The processes that had attachments at the time of the most recent attach. */
 uint32_t shca_multicast_listeners(uint16_t *slots)
 {
     uint32_t epoch = atomic_load(&shca.seg->mcast_epoch), n;
@@ -53,7 +55,8 @@ uint32_t shca_multicast_listeners(uint16_t *slots)
 
 void shca_multicast_inherited(void)
 {
-    /* Another thread may have held the lock, and the child begins with other epochs. */
+    /* Another thread of the parent may have held the lock, and the child starts with different
+     * epochs. */
     atomic_store(&cache_lock.word, 0);
     cache_filled = false;
 }

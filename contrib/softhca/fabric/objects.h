@@ -1,7 +1,8 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* The objects behind the verbs handles, and the process that has them. The order of locks is
- *     pending list -> send queue of a QP -> completion queue -> responder lock (shared memory),
- * and the process-wide table lock (shca.lock) is taken alone or first. */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The objects behind the verbs handles, and the process that owns them. Lock order: pending list ->
+ * send queue of a QP -> completion queue -> responder lock (shared memory); the process-wide table
+ * lock (shca.lock) is taken alone or first. */
 #ifndef SHCA_OBJECTS_H
 #define SHCA_OBJECTS_H
 
@@ -12,7 +13,7 @@
 struct shca_device {
     struct ibv_device dev;
     int number;
-    /* Direct-verbs libraries look behind the public device for a table of their own. */
+    /* Direct-verbs libraries read a table of their own behind the public device. */
     char zero[512];
 };
 
@@ -21,7 +22,7 @@ struct shca_context {
     int hca;
     int async_wfd;
     struct shca_pipe async;
-    bool inherited; /* opened before fork() in a parent: of no use here */
+    bool inherited; /* opened before fork() in the parent: unusable here */
 };
 
 struct shca_td {
@@ -37,7 +38,7 @@ struct shca_pd {
     struct shca_td *td;
     void *(*alloc)(struct ibv_pd *pd, void *context, size_t size, size_t alignment, uint64_t type);
     void (*free)(struct ibv_pd *pd, void *context, void *ptr, uint64_t type);
-    void *pd_context; /* of these two */
+    void *pd_context; /* application data of these two */
 };
 
 struct shca_ah {
@@ -51,7 +52,7 @@ struct shca_mr {
     struct ibv_mr mr;
     uint32_t index;
     struct shca_file *file;
-    _Atomic int *dm_users; /* of the device memory it lies in, NULL: none */
+    _Atomic int *dm_users; /* users of the device memory it lies in, NULL: none */
 };
 
 struct shca_channel {
@@ -63,13 +64,13 @@ struct shca_channel {
 struct shca_cqe {
     struct ibv_wc wc;
     struct shca_qp *qp;
-    uint32_t sq_index; /* the send queue is free up to and including this one */
+    uint32_t sq_index; /* its completion frees the send queue up to and including this one */
 };
 
-/* What brings receives into a CQ, one for each bit of its ready set. */
+/* A source of receives for a CQ, one for each bit of its ready set. */
 enum shca_feed_kind {
     SHCA_FEED_QP,     /* a queue pair with receives of its own */
-    SHCA_FEED_SHARED, /* a queue pair whose receives are shared */
+    SHCA_FEED_SHARED, /* a queue pair that uses a shared receive queue */
     SHCA_FEED_XRC,    /* an XRC shared receive queue */
 };
 
@@ -95,23 +96,23 @@ struct shca_cq {
     struct shca_cq_sh *sh;
     struct shca_lock lock; /* the fifo, the ready set and the consumer side of all receives */
     struct shca_cqe *fifo;
-    uint64_t *stamps; /* when each entry was made, NULL: not wanted */
+    uint64_t *stamps; /* when each entry was made, NULL: not requested */
     uint32_t fifo_mask;
     _Atomic uint32_t fifo_head, fifo_tail;
     _Atomic uint64_t ready_root; /* bits taken from sh, not yet found empty */
     uint64_t ready[SHCA_CQ_QPS / 64];
     struct shca_feed *feeds[SHCA_CQ_QPS];
-    uint64_t demand; /* entries its queues could need at once; protected by shca.lock */
+    uint64_t demand; /* entries that its queues could need at once; protected by shca.lock */
     _Atomic uint32_t empty_polls;
-    uint32_t turn;   /* the bit served next: no QP starves the others */
-    bool seeded;     /* what is served next is chosen by random, */
-    bool shy, hid;   /* and a poll may find nothing (but hid: not this one) */
-    uint32_t failed; /* behind the last error in the fifo: the receives it flushes come later */
+    uint32_t turn; /* the bit served next, so that no QP starves */
+    bool seeded;   /* the next entry is chosen at random, */
+    bool shy, hid; /* and a poll may find nothing (hid: the previous one did; not twice in a row) */
+    uint32_t failed; /* behind the last error in the fifo: receives it flushes come later */
     struct shca_random random;
-    uint32_t event_arm;               /* arming whose event the program has already seen */
+    uint32_t event_arm;               /* arming whose event the program has already received */
     uint32_t events_sent, async_sent; /* protected by cq.mutex */
     _Atomic bool overrun_told;
-    /* Of extended CQs only (cq_ex.c). */
+    /* Only for extended CQs (cq_ex.c). */
     uint64_t stamp; /* of the completion taken last; protected by lock */
     struct shca_cursor *cursor;
 };
@@ -125,7 +126,7 @@ enum shca_wait {
     SHCA_WAIT_NEVER
 };
 
-/* One send work request, ready to be executed; sges belong to the caller. */
+/* One send work request, ready to be executed; the caller owns sges. */
 struct shca_op {
     uint64_t wr_id;
     uint64_t remote_addr;
@@ -137,7 +138,7 @@ struct shca_op {
     uint32_t rkey;
     uint32_t length;
     uint32_t dest_qpn;
-    uint32_t srqn; /* of XRC: the shared receive queue */
+    uint32_t srqn; /* for XRC: the shared receive queue */
     uint32_t qkey;
     uint32_t dest_port;
     uint16_t slid;
@@ -145,36 +146,36 @@ struct shca_op {
     union ibv_gid dgid;
     uint8_t sgid_index;
     uint16_t dlid;
-    uint64_t compare_add, swap; /* of atomics */
+    uint64_t compare_add, swap; /* for atomics */
 };
 
 struct shca_wqe {
     struct shca_op op;
-    uint64_t posted; /* when, if requests take detours */
+    uint64_t posted; /* time of posting, if shca_detour is set */
     struct ibv_sge sge[];
 };
 
-/* Requests being built by ibv_wr_*: they lie in the send queue behind its tail, which moves only
+/* Requests being built by ibv_wr_*: they are in the send queue behind its tail, which moves only
  * when all of them are complete. */
 struct shca_batch {
-    struct shca_lock lock; /* from ibv_wr_start to its end, and around ibv_post_send */
+    struct shca_lock lock; /* from ibv_wr_start to the end, and around ibv_post_send */
     int error;             /* the first one; nothing is posted then */
     uint32_t first, n;
-    uint32_t ops;         /* opcodes asked for at creation, a bit each */
+    uint32_t ops;         /* opcodes requested at creation, a bit each */
     bool no_address;      /* the request has no destination yet */
-    struct shca_wqe *now; /* the request that setters complete, NULL: none */
+    struct shca_wqe *now; /* the request that setters apply to, NULL: none */
 };
 
 struct shca_xrcd {
     struct ibv_xrcd xrcd;
-    uint64_t domain; /* equal in all processes that mean the same one; never 0 */
+    uint64_t domain; /* the same in all processes that opened the same domain; never 0 */
     _Atomic int users;
-    int fd; /* holds the word in the registry, -1: private */
+    int fd; /* holds the name in the registry, -1: private */
     struct shca_xrcd *next;
 };
 
-/* How many queue pairs bring receives of a shared queue into one CQ: together they cannot bring
- * more than the queue has. */
+/* The number of queue pairs that bring receives of a shared queue into one CQ: together they cannot
+ * bring more than the queue has. */
 struct shca_srq_use {
     struct shca_cq *cq;
     uint32_t users;
@@ -187,7 +188,7 @@ struct shca_srq {
     struct shca_srq_sh *sh;
     struct shca_lock lock; /* free slots, posting; taken last */
     uint64_t *wr_id;
-    uint32_t *free; /* slots; the last one given back is used first */
+    uint32_t *free; /* free slots, used last in, first out */
     uint32_t n_free;
     uint32_t async_sent; /* protected by srq.mutex */
     /* protected by shca.lock */
@@ -219,14 +220,14 @@ struct shca_qp {
     char *wqes;
     size_t wqe_bytes;
     uint32_t wqe_mask;
-    bool wqes_programs;               /* they lie in memory of the program's allocator */
-    struct shca_batch *batch;         /* NULL: made without ibv_wr_* */
-    _Atomic uint64_t messages, bytes; /* sent; written under sq_lock */
+    bool wqes_programs;               /* they are in memory from the program's allocator */
+    struct shca_batch *batch;         /* NULL: created without ibv_wr_* */
+    _Atomic uint64_t messages, bytes; /* totals sent; written under sq_lock */
     /* the connection */
     struct shca_peer *peer;
     struct shca_qp_sh *target;
-    uint32_t target_tail;  /* receives known to be posted there, */
-    uint32_t target_epoch; /* if it is still the same */
+    uint32_t target_tail;  /* known number of receives posted there, */
+    uint32_t target_epoch; /* valid while the epoch is the same */
     uint32_t dest_port;
     /* retry */
     int waiting; /* enum shca_wait of the WQE at sq_exec */
@@ -235,10 +236,10 @@ struct shca_qp {
     struct shca_qp *pending_next;
     bool pending;
     struct shca_srq_sh *xrc_srq;  /* named by the request that is being executed, and locked */
-    struct shca_peer *xrc_holder; /* the process it is in, kept for the next request */
+    struct shca_peer *xrc_holder; /* the process that owns it, kept for the next request */
     /* of an XRC target */
     struct shca_xrcd *xrcd;
-    struct shca_peer *home; /* where it lives; NULL: this is the handle of its creator */
+    struct shca_peer *home; /* the process it lives in; NULL: this is the handle of its creator */
     /* Receive queue (owner's side). */
     struct shca_srq *srq;
     struct shca_lock rq_lock;
@@ -250,22 +251,22 @@ struct shca_qp {
     struct shca_rate_state rate;
 };
 
-/* ---- the process (process.c) ---- */
+/* ---- the process (verbs/process.c) ---- */
 struct shca_process {
-    pthread_mutex_t lock; /* tables and heap of the segment, handles, registrations */
+    pthread_mutex_t lock; /* protects tables and heap of the segment, handles, registrations */
     struct shca_segment *seg;
     uint32_t pid;
     uint32_t slot;
     int seg_fd, claim_fd, info_fd;
-    int life[2]; /* a pipe: peers see the read end close, also when this becomes another program */
+    int life[2]; /* the liveness pipe: peers see the read end close, also on exec */
     struct shca_qp *qps[SHCA_QPS];
     struct shca_cq *cqs[SHCA_CQS];
     struct shca_srq *srqs[SHCA_SRQS];
     uint32_t next_qp, next_cq, next_pd, next_srq;
-    uint64_t gone_messages, gone_bytes; /* sent by queue pairs that are destroyed */
-    _Atomic uint32_t fatal;             /* a bit for each HCA that broke */
+    uint64_t gone_messages, gone_bytes; /* sent by queue pairs that were destroyed */
+    _Atomic uint32_t fatal;             /* a bit for each HCA that is broken */
     _Atomic uint32_t epoch;
-    uint32_t qp_high; /* no queue pair at or above this index */
+    uint32_t qp_high; /* all queue pairs are below this index */
     _Atomic uint32_t n_qp, n_cq, n_mr, n_pd, n_srq;
     _Atomic uint32_t pending; /* length of the list of stalled send queues */
 };

@@ -1,6 +1,7 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* Other processes on the fabric, attached when the first message goes to them: their segment, their
- * regions and their pipes, all opened through /proc/<pid>/fd, where the kernel lets in the same
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Other processes on the fabric, attached when the first message goes to them: their segment, their
+ * regions and their pipes, all opened through /proc/<pid>/fd, which the kernel allows to the same
  * user only. Owns the peer table; table_lock protects it and the user counts, each peer's own lock
  * its maps and pipes. */
 #include "config.h"
@@ -24,9 +25,9 @@ struct shca_open_pipe {
 };
 
 static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct shca_peer *table[SHCA_MEMBERS]; /* the current one of each slot */
+static struct shca_peer *table[SHCA_MEMBERS]; /* the current peer of each slot */
 static _Atomic int refused;
-static struct shca_peer *retired; /* dead, perhaps still used by some queue pair */
+static struct shca_peer *retired; /* dead, but possibly still in use by some queue pair */
 
 void shca_peer_peek(uint32_t slot, void (*look)(const struct shca_segment *, void *), void *arg)
 {
@@ -83,7 +84,7 @@ static struct shca_peer *new_peer(uint32_t slot, uint32_t pid)
 static bool peer_identify(struct shca_peer *p)
 {
     p->pidfd = (int)syscall(SYS_pidfd_open, p->pid, 0);
-    /* Otherwise it died, or descriptors are short. */
+    /* Any other errno: it died, or this process is out of descriptors. */
     if (p->pidfd < 0 && (errno == ENOSYS || errno == EPERM))
         p->start = shca_start_time(p->pid);
     return p->pidfd >= 0 || p->start != 0;
@@ -94,8 +95,8 @@ static bool still_same(const struct shca_peer *p)
     return p->pidfd >= 0 || shca_start_time(p->pid) == p->start;
 }
 
-/* The pidfd does not tell when the peer becomes another program (exec), and then its addresses mean
- * something else. */
+/* The pidfd does not report an exec of the peer, after which its addresses mean something else; its
+ * liveness pipe does. */
 static bool open_life(struct shca_peer *p)
 {
     struct stat st;
@@ -105,7 +106,7 @@ static bool open_life(struct shca_peer *p)
            st.st_ino == p->seg->life.ino;
 }
 
-/* What is wrong with this process and not with the peer is named here, once. */
+/* Causes in this process, not in the peer, are reported here, once. */
 static void peer_explain(uint32_t pid, int e)
 {
     static _Atomic int told;
@@ -113,7 +114,7 @@ static void peer_explain(uint32_t pid, int e)
     if (e != ENOMEM && e != EMFILE && e != ENFILE && e != EAGAIN)
         return;
     atomic_store(&refused, 1);
-    if (e != EAGAIN && !atomic_exchange(&told, 1)) /* no helper thread: told by engine.c */
+    if (e != EAGAIN && !atomic_exchange(&told, 1)) /* EAGAIN: reported by helper.c */
         shca_say("cannot reach process %u of fabric %s: %s; %s", pid, shca_config.fabric,
                  strerror(e), shca_remedy(e));
 }
@@ -139,9 +140,7 @@ static struct shca_peer *peer_attach(uint32_t slot)
         peer_explain(pid, ENOMEM);
         return NULL;
     }
-    /* The identity comes first: whatever is opened by pid after it belongs to that process or
-     * fails.
-     */
+    /* The identity first: whatever is opened by pid after it belongs to that process or fails. */
     if (!peer_identify(p) || !(p->seg = shca_segment_map(slot, pid, fd)) || !open_life(p) ||
         !still_same(p) || (errno = shca_engine_watch(p)) != 0) {
         peer_explain(pid, errno);
@@ -159,7 +158,7 @@ static void retire(struct shca_peer *p)
     table[p->slot] = NULL;
 }
 
-/* A server whose clients come and go must not keep what belonged to each. */
+/* A server whose clients come and go must not keep the resources of dead ones. */
 static void sweep(void)
 {
     for (uint32_t i = 0; i < SHCA_MEMBERS; i++)
@@ -278,8 +277,8 @@ static void map_file(struct shca_peer *p, struct shca_mr_sh *m, struct shca_map 
 static void renew(struct shca_peer *p, struct shca_mr_sh *m, uint32_t key, struct shca_map *e)
 {
     atomic_store(&e->key, 0);
-    /* Nobody can be inside the old mapping: its key was withdrawn, and ibv_dereg_mr waited for all
-     * holders of responder locks before the number was given out again. */
+    /* No transfer can be using the old mapping: its key was withdrawn, and ibv_dereg_mr waited for
+     * all holders of responder locks before the number was reused. */
     if (e->map)
         munmap(e->map, e->map_bytes);
     e->map = NULL;
@@ -293,7 +292,8 @@ static void renew(struct shca_peer *p, struct shca_mr_sh *m, uint32_t key, struc
 
 static bool fresh(const struct shca_map *e, const struct shca_mr_sh *m, uint32_t key)
 {
-    /* A key has an 8-bit generation; the rest of the comparison makes its wrap harmless. */
+    /* A key has an 8-bit generation; comparing the other fields too makes its wrap-around
+     * harmless. */
     return atomic_load_explicit(&e->key, memory_order_acquire) == key && e->addr == m->addr &&
            e->file_offset == m->file_offset && e->ino == m->ino;
 }
@@ -353,7 +353,7 @@ static struct shca_open_pipe *find_pipe(struct shca_peer *p, const struct shca_p
 
 static void write_record(int fd, uint64_t record)
 {
-    /* EAGAIN means 8 Ki unread events: the reader is awake enough. */
+    /* EAGAIN means 8 Ki unread events: enough to wake the reader. */
     if (write(fd, &record, sizeof record) < 0)
         return;
 }

@@ -1,10 +1,11 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* Who is on the fabric. The registry is the kernel's table of abstract socket names: a member holds
- * one socket "softhca.<uid>.<fabric>.<slot>", whose name can exist only once and so claims the
- * slot, and a second one "...<slot>.<pid>.<fd>", which says where its segment is. Others read
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The members of the fabric. The registry is the kernel's table of abstract socket names: a member
+ * holds one socket "softhca.<uid>.<fabric>.<slot>", whose name can exist only once and so claims
+ * the slot, and a second one "...<slot>.<pid>.<fd>", which locates its segment. Others read
  * /proc/net/unix. The kernel drops the names with the process, however it ends: no file is left
- * behind, no stale entry to clean, no server. Anybody may bind such a name, so what a name says
- * is believed only after the segment itself was opened (the kernel checks the user) and agrees.
+ * behind, no stale entry to clean, no server. Any user may bind such a name, so a name is trusted
+ * only after the segment itself was opened (the kernel checks the user) and agrees.
  *
  * Owns the cache of the table; registry_lock protects it. */
 #include "config.h"
@@ -20,8 +21,8 @@
 #include "base/names.h"
 #include "fabric/fabric.h"
 
-/* An unknown slot is looked up again at most every millisecond: a peer that waits for one to appear
- * retries far more often than that. */
+/* An unknown slot is looked up again at most every millisecond: a sender that waits for a peer to
+ * appear retries far more often than that. */
 #define REFRESH_NS UINT64_C(1000000)
 
 struct member {
@@ -41,7 +42,7 @@ static int bind_name(const char *name, int *out)
 
     if (fd < 0)
         return errno;
-    /* Requests come with the credentials of their senders; set before anybody can send. */
+    /* Requests carry the credentials of their senders; enabled before anybody can send. */
     (void)!setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &yes, sizeof yes);
     memcpy(a.sun_path + 1, name, n); /* a leading NUL: the abstract name space */
     if (bind(fd, (struct sockaddr *)&a,
@@ -57,8 +58,8 @@ static int bind_name(const char *name, int *out)
 int shca_registry_claim(uint32_t *slot, int *fd)
 {
     char name[108];
-    /* Start at a place that depends on the pid, so that a slot (and the QP numbers that contain it)
-     * is not handed to the successor of a process that just died. */
+    /* The search starts at a slot that depends on the pid, so that a slot (and the QP numbers that
+     * contain it) is not reused immediately by the next process after one has died. */
     uint32_t start = (uint32_t)getpid() * 2654435761u >> 22;
 
     for (uint32_t i = 0; i < SHCA_MEMBERS; i++) {
@@ -94,7 +95,8 @@ static bool registry_is_ours(uint32_t pid)
     return stat(path, &st) == 0 && st.st_uid == geteuid();
 }
 
-/* Names of another layout on the same fabric: those processes and we cannot see each other. */
+/* Names of another layout on the same fabric: those processes and this one cannot see each
+ * other. */
 static void foreign_line(const char *line)
 {
     static bool told;
@@ -120,13 +122,13 @@ static void read_line(const char *line)
     }
     if (strcmp(n.fabric, shca_config.fabric) != 0)
         return;
-    /* Two that want to be in one slot: somebody lies. */
+    /* Two processes claim one slot: one of the names is false. */
     if (members[n.slot].pid != 0 && members[n.slot].pid != n.pid && !registry_is_ours(n.pid))
         return;
     members[n.slot] = (struct member){n.pid, n.fd};
 }
 
-/* False: the table could not be read (descriptors are short), so nothing is known. */
+/* False: the table could not be read (out of descriptors), so nothing is known. */
 static bool refresh(void)
 {
     FILE *f = fopen("/proc/self/net/unix", "re");
@@ -221,7 +223,7 @@ int shca_registry_guard(const char *word, int *fd)
     int e;
 
     word_name(name, word);
-    /* Its holder reads one file of the kernel: ten seconds mean that it was stopped. */
+    /* The holder only reads one file of the kernel: after ten seconds it must have been stopped. */
     for (int tries = 0; (e = bind_name(name, fd)) == EADDRINUSE && tries < 100000; tries++)
         usleep(100);
     return e == EADDRINUSE ? EAGAIN : e;
@@ -232,8 +234,8 @@ bool shca_registry_has_pid(uint32_t pid)
     bool found = false;
 
     pthread_mutex_lock(&registry_lock);
-    /* While sockets come and go the kernel's table may skip an entry between two reads; not three
-     * times. */
+    /* While sockets are opened and closed the kernel's table may skip an entry between two reads;
+     * not three times in a row. */
     for (int look = 0; look < 3 && !found; look++) {
         found = !refresh();
         for (uint32_t i = 0; i < SHCA_MEMBERS && !found; i++)
@@ -302,7 +304,7 @@ int shca_registry_agree(void)
         if (members[i].pid != 0 && i != shca.slot &&
             shca_segment_peek(i, members[i].pid, members[i].fd, &head))
             e = compare(&head);
-    refreshed = 0; /* who joins now must not be missed because of this look */
+    refreshed = 0; /* a process that joins now must not be missed because of this read */
     pthread_mutex_unlock(&registry_lock);
     return e;
 }

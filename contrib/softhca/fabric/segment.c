@@ -1,7 +1,8 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* The way into another process: its descriptors, opened through /proc/<pid>/fd, and its segment.
- * The kernel lets in the same user only; what is found is believed only after it was looked at,
- * because anybody may put a name into the registry. Owns nothing, takes no lock. */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Access to another process: its descriptors, opened through /proc/<pid>/fd, and its segment. The
+ * kernel allows this to the same user only; what is found is validated before use, because any user
+ * may put a name into the registry. Owns nothing, takes no lock. */
 #include "config.h"
 
 #include <fcntl.h>
@@ -20,7 +21,7 @@ int shca_open_of(uint32_t pid, int fd, int flags)
     return open(path, flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 }
 
-/* A refusal has a cause outside both programs, so it is named here, once. */
+/* The cause of a refusal is outside both programs, so it is reported here, once. */
 static void segment_explain(uint32_t pid)
 {
     static _Atomic int told;
@@ -35,7 +36,8 @@ static void segment_explain(uint32_t pid)
             pid, shca_config.fabric, strerror(e));
 }
 
-/* Opening is an act (a terminal, a device): look at the name first, since the registry may lie. */
+/* Opening can have side effects (a terminal, a device): check the link's name first, since the
+ * registry may be wrong. */
 static bool is_segment(uint32_t pid, int fd)
 {
     static const char expected[] = "/memfd:softhca";
@@ -49,7 +51,7 @@ static bool is_segment(uint32_t pid, int fd)
     return n >= (ssize_t)sizeof expected - 1 && memcmp(target, expected, sizeof expected - 1) == 0;
 }
 
-/* root may open everybody's: the owner must be the user whose fabric this is. */
+/* root may open everybody's: the owner must be the user of this fabric. */
 static bool has_form(int fd)
 {
     struct stat st;

@@ -1,5 +1,6 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* What the parts of softhca know of this process: its segment, its handles. Owns `shca`; shca.lock
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The state of this process that all rooms share: its segment, its handles. Owns `shca`; shca.lock
  * protects its tables. */
 #include "config.h"
 

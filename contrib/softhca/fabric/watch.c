@@ -1,8 +1,9 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* The death of peers, of which the helper thread hears by their pidfd. Where the kernel gives
- * none (before Linux 5.3, or refused by a container), it looks at each such peer ten times a
- * second. The start time tells a process from a later one with the same number. Owns the list of
- * those peers; watch_lock protects it. */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Detects the death of peers. The helper thread learns of it by their pidfd. Where the kernel
+ * provides none (before Linux 5.3, or refused by a container), it checks each such peer ten times a
+ * second; the start time distinguishes a process from a later one with the same pid. Owns the list
+ * of those peers; watch_lock protects it. */
 #include "config.h"
 
 #include <fcntl.h>
