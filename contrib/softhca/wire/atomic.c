@@ -1,20 +1,21 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* Atomic operations on 8 bytes of remote memory. A region that lies in a shared file is mapped and
- * changed by atomic instructions of the CPU. Private memory can only be copied out and in again
- * (CMA), so everybody who changes it, its owner included, holds a lock of the owner's segment
- * meanwhile. The two ways must never meet on one word: which one is right is a property of the
- * region, and who cannot go that way refuses. Owns the word locks; one is taken last of all, under
- * the responder lock of the target. */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Atomic operations on 8 bytes of remote memory. A region that lies in a shared file is mapped and
+ * changed by atomic instructions of the CPU. Private memory can only be copied out and back in
+ * (CMA), so every process that changes it, its owner included, holds a lock of the owner's segment
+ * meanwhile. The two methods must never meet on one word: which one is right is a property of the
+ * region, and a process that cannot use that one refuses. Owns the word locks; one of them is taken
+ * last of all locks, under the responder lock of the target. */
 #include "config.h"
 
 #include "wire/request.h"
 
-/* A holder keeps the lock for two system calls; see lock.c. */
+/* A holder keeps the lock for two system calls; see fabric/lock.c. */
 #define TURNS_BEFORE_DOUBT 20000
 
 static struct shca_word_lock *lock_word(struct shca_segment *seg, uint64_t va)
 {
-    /* Neighbouring counters are often used together: spread them. */
+    /* Neighbouring counters are often used together: give them different locks. */
     uint32_t n = (uint32_t)((va >> 3) * UINT64_C(0x9e3779b97f4a7c15) >> 32) % SHCA_WORD_LOCKS;
     struct shca_word_lock *l = &shca_word_locks(seg)[n];
     unsigned turns = 0;
@@ -25,7 +26,7 @@ static struct shca_word_lock *lock_word(struct shca_segment *seg, uint64_t va)
         if (atomic_compare_exchange_strong(&l->holder, &seen, shca.pid))
             return l;
         shca_relax(&turns);
-        /* A killed holder has changed the word or has not; both are whole. */
+        /* A killed holder has changed the word or has not; the word is consistent in both cases. */
         if (turns % TURNS_BEFORE_DOUBT == 0 && shca_holder_gone(seen) &&
             atomic_compare_exchange_strong(&l->holder, &seen, shca.pid))
             return l;
@@ -59,7 +60,7 @@ static int on_private(struct shca_peer *p, const struct shca_op *op, struct shca
     return e;
 }
 
-/* EOPNOTSUPP: not this way. */
+/* EOPNOTSUPP: this method cannot be used here. */
 static int change(struct shca_peer *p, const struct shca_op *op, const struct shca_mr_sh *m,
                   struct shca_piece *piece, uint64_t *old)
 {

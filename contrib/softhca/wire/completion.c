@@ -1,5 +1,6 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* What enters a completion queue, and where its receives come from. Owns nothing; the fifo and the
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Entries of completion queues, and the sources of their receives. Owns nothing; the fifo and the
  * feeds are protected by the lock of the CQ. */
 #include "config.h"
 
@@ -19,7 +20,7 @@ bool shca_cq_full(struct shca_cq_sh *cq)
     in = atomic_load_explicit(&cq->arrived, memory_order_relaxed) +
          atomic_load_explicit(&cq->pushed, memory_order_relaxed);
     out = atomic_load_explicit(&cq->taken, memory_order_relaxed);
-    /* Signed: a receive may be taken a moment before it is counted. */
+    /* Signed: a receive may be polled a moment before it is counted. */
     return (int32_t)(in - out) >= (int32_t)atomic_load_explicit(&cq->limit, memory_order_relaxed);
 }
 
@@ -34,8 +35,8 @@ void shca_cq_ready(struct shca_cq_sh *cq, uint32_t bit)
     atomic_fetch_or(&cq->root, UINT64_C(1) << SHCA_ROOT_MORE);
 }
 
-/* A CQ with room for all that its queues can hold needs no count; most programs make such CQs, and
- * the count would be one more line that all initiators fight for. */
+/* A CQ with room for all that its queues can hold needs no count; most programs create such CQs,
+ * and the count would be one more cache line for which all initiators compete. */
 void shca_cq_demand(struct shca_cq *cq, int64_t entries)
 {
     cq->demand += (uint64_t)entries;
@@ -74,7 +75,8 @@ void shca_cq_push(struct shca_cq *cq, struct shca_qp *qp, uint32_t index, const 
     if (full) {
         shca_cq_overrun(NULL, cq->sh);
     } else if (cq->sh->event.fd >= 0) {
-        /* The entry before the look at the arming; req_notify does it the other way round. */
+        /* First the entry, then the read of the arming; req_notify does it in the opposite
+         * order. */
         atomic_thread_fence(memory_order_seq_cst);
         shca_cq_notify(NULL, cq->sh, wc->status != IBV_WC_SUCCESS);
     }

@@ -1,7 +1,8 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* What a member of the fabric does when the softhca command asks: requests come as datagrams to the
- * socket that claims the member's slot, each with the credentials of its sender, attached by the
- * kernel. Owns nothing; runs in the helper thread and takes shca.lock to count. */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Serves the requests of the softhca command: datagrams to the socket that claims the member's
+ * slot, each with the credentials of its sender, attached by the kernel. Owns nothing; runs in the
+ * helper thread and takes shca.lock to count objects. */
 #include "config.h"
 
 #include "wire/control.h"
@@ -90,7 +91,7 @@ static void put_hca(struct answer *a, const struct census *c, int hca)
                 put(a, "qp softhca%d %s %s %u\n", hca, types[t].name, states[s], c->qps[hca][t][s]);
 }
 
-/* The main thread's name; the helper thread has one of its own. */
+/* The main thread's name; the helper thread has a different one. */
 static void program_name(char out[17])
 {
     FILE *f = fopen("/proc/self/comm", "re");
@@ -124,7 +125,8 @@ static bool valid_hca(int hca)
     return hca >= 0 && hca < shca_config.hcas;
 }
 
-/* "softhcaN:P" and one of two words behind it; which one, or -1 and an answer. */
+/* Parses "softhcaN:P" and one of two words behind it; returns which one, or -1 after writing an
+ * error reply. */
 static int take_port(const char *rest, struct answer *a, const char *const words[2], int *hca,
                      int *port)
 {
@@ -261,7 +263,7 @@ struct sender {
     struct ucred cred;
 };
 
-/* Who sent this; pid 0 when the kernel did not say. */
+/* The sender of a datagram; pid 0 when the kernel did not attach it. */
 static void control_identify(struct msghdr *m, struct sender *s)
 {
     s->length = m->msg_namelen;
@@ -271,7 +273,7 @@ static void control_identify(struct msghdr *m, struct sender *s)
             memcpy(&s->cred, CMSG_DATA(c), sizeof s->cred);
 }
 
-/* Anybody on the host can write to an abstract socket: only the owner and root are obeyed. */
+/* Any user of the host can write to an abstract socket: only the owner and root are obeyed. */
 static bool obeyed(const struct sender *s)
 {
     return s->cred.pid != 0 && (s->cred.uid == geteuid() || s->cred.uid == 0);
@@ -279,7 +281,7 @@ static bool obeyed(const struct sender *s)
 
 static bool serve_one(int fd)
 {
-    static char reply[SHCA_REPLY_MAX]; /* one helper thread */
+    static char reply[SHCA_REPLY_MAX]; /* only the helper thread uses it */
     char request[SHCA_REQUEST_MAX + 1];
     union {
         char room[CMSG_SPACE(sizeof(struct ucred))];
@@ -303,7 +305,8 @@ static bool serve_one(int fd)
     else
         snprintf(reply, sizeof reply, "error uid %u does not rule over this process of uid %u",
                  from.cred.uid, (unsigned)geteuid());
-    /* Who does not read its answers, or has no name, gets none: this thread has other work. */
+    /* A sender without a name, or one that does not read its replies, gets none: this thread must
+     * not block. */
     if (from.length > sizeof(sa_family_t))
         (void)!sendto(fd, reply, strlen(reply), MSG_DONTWAIT | MSG_NOSIGNAL,
                       (struct sockaddr *)&from.address, from.length);
@@ -312,7 +315,7 @@ static bool serve_one(int fd)
 
 void shca_control_serve(int fd)
 {
-    /* In portions, so that a flood of requests does not keep the thread from its timers. */
+    /* A limited number per call, so that a flood of requests does not delay the thread's timers. */
     for (int i = 0; i < 16 && serve_one(fd); i++)
         ;
 }

@@ -1,5 +1,7 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* Requests of the softhca command to a member of the fabric: lines of text in datagrams. */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Requests of the softhca command to a member of the fabric: lines of text in datagrams. Owns
+ * nothing; takes shca.lock where objects are counted. */
 #ifndef SHCA_CONTROL_H
 #define SHCA_CONTROL_H
 
@@ -8,13 +10,13 @@
 #define SHCA_REQUEST_MAX 4096  /* a fault specification is the longest */
 #define SHCA_REPLY_MAX   32768 /* 16 HCAs with every type and state of queue pairs */
 
-/* Does what a request says and writes the answer, "ok ..." or "error ...", always terminated.
- * The request need not be terminated. Requests:
- *     list | link softhcaN:P up|down | plug softhcaN:P in|out | fatal softhcaN | fault set SPEC |
- * fault clear | fault list
- */
+/* Executes a request and writes the reply, "ok ..." or "error ...", always terminated. The request
+ * need not be terminated. Requests:
+ *
+ *     list | link softhcaN:P up|down | plug softhcaN:P in|out | fatal softhcaN |
+ *     fault set SPEC | fault clear | fault list */
 void shca_control(const char *request, size_t n, char *reply, size_t room);
-/* Serves what waits in the socket; called by the helper thread. */
+/* Serves the requests that are queued in the socket; called by the helper thread. */
 void shca_control_serve(int fd);
 
 #endif

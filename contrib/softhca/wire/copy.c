@@ -1,5 +1,6 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* Moving bytes between this process and a piece of a peer: plain stores where the piece is mapped,
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Copies bytes between this process and a piece of a peer: plain stores where the piece is mapped,
  * process_vm_readv/writev (CMA) where it is not. The last bytes of a transfer become visible last,
  * because programs spin on the last byte of a buffer. Owns nothing, takes no lock. */
 #include "config.h"
@@ -9,14 +10,15 @@
 #include "wire/wire.h"
 
 enum {
-    page = 4096,    /* of whose addresses processors compare the low bits */
-    near = 512,     /* more than string instructions keep under way */
+    page = 4096,    /* processors compare only the address bits below it */
+    near = 512,     /* more than string instructions keep in flight */
     piece_max = 256 /* the C library reads all of it before it writes any */
 };
 
 /* Where the destination lies a little behind the source, modulo a page, each load of a long copy
- * seems to depend on a store just before it, and string instructions reach a quarter of their
- * speed. Memory from malloc lies so behind pages. A device knows no such thing. */
+ * appears to depend on a store just before it (4K aliasing), and string instructions drop to a
+ * quarter of their speed. Memory from malloc lies that way relative to pages. A real device has no
+ * such effect. */
 static void copy_long(char *d, const char *s, size_t n)
 {
     size_t behind = ((uintptr_t)d - (uintptr_t)s) % page;
@@ -25,7 +27,7 @@ static void copy_long(char *d, const char *s, size_t n)
     while (n > 0) {
         size_t piece = n < most ? n : most;
 
-        /* Who knows that it is small would take string instructions in line. */
+        /* A compiler that knows that piece is small would emit string instructions inline. */
         __asm__("" : "+r"(piece));
         memcpy(d, s, piece);
         d += piece;
@@ -34,7 +36,7 @@ static void copy_long(char *d, const char *s, size_t n)
     }
 }
 
-/* How many of the n bytes at an address lie in the last aligned word. */
+/* How many of the n bytes at an address are in the last aligned word. */
 static size_t last_word(uint64_t at, size_t n)
 {
     size_t last = ((at + n - 1) & 7) + 1;
@@ -113,7 +115,7 @@ static int read_all(uint32_t pid, char *to, uint64_t from, size_t n)
     return 0;
 }
 
-/* A refusal has a cause outside the program, so it is named here, once. */
+/* The cause of a refusal is outside the program, so it is reported here, once. */
 static int explained(int e)
 {
     static _Atomic int told;
@@ -173,7 +175,7 @@ int shca_move_out(struct shca_peer *p, const struct shca_piece *dst, unsigned nd
 
     if (shca_fault_dying())
         die_moving_out(p, dst, ndst, src, nsrc);
-    /* The usual case, without the book-keeping of the loop. */
+    /* Fast path for the usual case: one source, one mapped piece. */
     if (nsrc == 1 && ndst == 1 && dst->mapped && src->iov_len <= dst->length) {
         shca_copy(dst->mapped, src->iov_base, src->iov_len);
         return 0;

@@ -1,6 +1,7 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* Datagrams: the global routing header in front of the payload, and who accepts one. Owns nothing;
- * the responder lock of the target is held while a datagram is delivered. */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Datagrams: the global routing header in front of the payload, and which queue pairs accept one.
+ * Owns nothing; the responder lock of the target is held while a datagram is delivered. */
 #include "config.h"
 
 #include <endian.h>
@@ -33,7 +34,7 @@ static uint16_t checksum(const struct iphdr *ip)
     return (uint16_t) ~(sum + (sum >> 16));
 }
 
-/* RoCE v2 over IPv4: the header lies in the second half of the 40 bytes (annex A17.4.5.2). */
+/* RoCE v2 over IPv4: the header is in the second half of the 40 bytes (annex A17.4.5.2). */
 static void make_ipv4(const struct shca_op *op, const union ibv_gid *from, struct ibv_grh *g)
 {
     struct iphdr ip = {.version = 4,

@@ -1,7 +1,8 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* Delivering a message: into the buffers of the next posted receive, or into an eager slot when
- * they cannot be mapped here, then its completion. Owns nothing; the responder lock of the target
- * is held throughout. */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Delivers a message into the buffers of the next posted receive, or into an eager slot when those
+ * cannot be mapped here, and then its completion. Owns nothing; the responder lock of the target is
+ * held throughout. */
 #include "config.h"
 
 #include "wire/request.h"
@@ -19,7 +20,7 @@ void shca_last_wqe(struct shca_peer *p, struct shca_qp_sh *t)
     t->last_wqe = 1;
 }
 
-/* The responder found an error: its queue pair breaks too, and its program is told. */
+/* The responder detected an error: its queue pair breaks too, and its program gets the event. */
 void shca_break_target(struct shca_peer *p, struct shca_qp_sh *t, enum ibv_event_type why)
 {
     struct shca_peer *other = p->self ? NULL : p;
@@ -39,8 +40,8 @@ bool shca_receive_posted(struct shca_peer *p, struct shca_qp *qp, struct shca_qp
 
     if (t->rq_kind != SHCA_RQ_OWN)
         return shca_shared_posted(p, qp, t);
-    /* The tail lies in a line the receiver keeps writing: look only when the known ones are used.
-     */
+    /* The tail is in a line that the receiver keeps writing: read it only when the known receives
+     * are used up. */
     if (qp->target_tail == head || qp->target_epoch != t->epoch || qp->qp.qp_type == IBV_QPT_UD) {
         qp->target_epoch = t->epoch;
         qp->target_tail = atomic_load_explicit(&t->rq_tail, memory_order_acquire);
@@ -48,7 +49,7 @@ bool shca_receive_posted(struct shca_peer *p, struct shca_qp *qp, struct shca_qp
     return qp->target_tail != head;
 }
 
-/* Makes the completion visible and moves on; payload and fields are in place. */
+/* Makes the completion visible and advances; payload and fields are in place. */
 static void deliver_publish(const struct shca_receive *r, const struct shca_op *op,
                             struct shca_qp *qp, struct shca_qp_sh *t)
 {
@@ -65,8 +66,8 @@ static void deliver_publish(const struct shca_receive *r, const struct shca_op *
     } else {
         shca_shared_publish(r, qp, t);
     }
-    /* Last: killed in between, we leave the CQ a little larger, and not an entry that is never
-     * taken. */
+    /* Last: if we are killed in between, the CQ has spare room, and not an entry that is never
+     * polled. */
     if (counted)
         atomic_fetch_add_explicit(&r->cq->arrived, 1, memory_order_relaxed);
     shca_cq_ready(r->cq, r->cq_bit);
@@ -154,7 +155,7 @@ static bool put_eager(const struct shca_receive *r, const struct shca_qp_sh *t, 
     return true;
 }
 
-/* Puts the message where the receive says; false: the receiver's process is going away. */
+/* Puts the message into the receive; false: the receiver's process is exiting. */
 static bool deliver_land(const struct shca_receive *r, const struct shca_qp_sh *t, uint32_t length,
                          const struct shca_source *src, enum ibv_wc_status *theirs)
 {
@@ -168,13 +169,13 @@ static bool deliver_land(const struct shca_receive *r, const struct shca_qp_sh *
     if (!all_mapped(piece, n) && put_eager(r, t, length, src))
         return true;
     e = shca_move_out(r->p, piece, n, src->iov, src->n);
-    /* Otherwise the memory went away under the region: the receiver's fault. */
+    /* Otherwise the memory disappeared under the region: the receiver's error. */
     if (e != 0)
         *theirs = shca_copy_refused(e) ? IBV_WC_LOC_QP_OP_ERR : IBV_WC_LOC_PROT_ERR;
     return e != ESRCH;
 }
 
-/* What the sender is told when the receive failed with a status. */
+/* The status for the sender when the receive failed with the given one. */
 static enum ibv_wc_status nak_of(enum ibv_wc_status theirs)
 {
     return theirs == IBV_WC_SUCCESS       ? IBV_WC_SUCCESS
@@ -214,7 +215,7 @@ int shca_deliver(struct shca_peer *p, struct shca_qp *qp, const struct shca_op *
         own_receive(p, t, &r);
     else if (!shca_shared_take(p, qp, t, &r))
         return SHCA_WAIT_RNR;
-    /* The line a poller spins on takes longest to get: ask for it first. */
+    /* The line that a poller spins on takes longest to get: request it first. */
     __builtin_prefetch(&r.cq->root, 1);
     if (t->rq_kind == SHCA_RQ_OWN && !shca_receive_posted(p, qp, t))
         return SHCA_WAIT_RNR;
@@ -226,7 +227,7 @@ int shca_deliver(struct shca_peer *p, struct shca_qp *qp, const struct shca_op *
         return SHCA_WAIT_ACK;
     r.slot->status = (uint8_t)theirs;
     deliver_publish(&r, op, qp, t);
-    /* The next message finds its slot in the cache. */
+    /* So that the next message finds its slot in the cache. */
     __builtin_prefetch(shca_slot_at(r.p->seg, r.rq, r.index + 1), 1);
     if (theirs != IBV_WC_SUCCESS)
         shca_break_target(p, t, IBV_EVENT_QP_REQ_ERR);

@@ -1,10 +1,12 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* Writes whose completion came before their data (the fault "early"). An acknowledgement says that
- * the responder has the data, not that it is in memory: only what comes later through the same HCA
- * is sure to find it there (specification 9.5). Held writes land in order, when their
- * time is over, when this process sends something else to that HCA of that process, or at its end.
- * Owns the list of them; early_lock protects it and is taken before responder locks, except that of
- * a queue pair whose request is just being held, which therefore enters the list afterwards. */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Writes that complete before their data is in memory (the fault "early"). An acknowledgement means
+ * that the responder has the data, not that the data is in memory: only what arrives later through
+ * the same HCA is sure to find it there (specification 9.5). Held writes are stored in order, when
+ * their time is over, when this process sends something else to that HCA of that process, or when
+ * it exits. Owns the list of them; early_lock protects it and is taken before responder locks. The
+ * exception is the responder lock of a request that is just being held, and that request is
+ * therefore added to the list afterwards. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -79,7 +81,7 @@ void shca_early_enter(struct shca_qp *qp)
     shca_lock(&early_lock);
     for (; *at; at = &(*at)->next)
         if ((*at)->peer == h->peer && (*at)->hca == h->hca && (*at)->due > h->due)
-            h->due = (*at)->due; /* it does not overtake those before it */
+            h->due = (*at)->due; /* it does not overtake earlier ones */
     *at = h;
     atomic_fetch_add(&count, 1);
     shca.pending++;
@@ -87,7 +89,7 @@ void shca_early_enter(struct shca_qp *qp)
     shca_helper_kick();
 }
 
-/* ---- landing; the caller holds early_lock ---- */
+/* ---- storing; the caller holds early_lock ---- */
 
 static void store(struct shca_held *h)
 {
@@ -99,7 +101,7 @@ static void store(struct shca_held *h)
     if (atomic_load(&h->peer->dead))
         return;
     shca_rx_lock(h->peer->seg, h->target, shca.pid);
-    /* Without the queue pair ibv_dereg_mr would not wait for us. */
+    /* If the queue pair is gone, ibv_dereg_mr would not wait for this store. */
     m = h->target->qpn == h->qpn ? shca_mr_check(h->peer->seg, h->rkey, h->remote_addr, h->length,
                                                  IBV_ACCESS_REMOTE_WRITE, h->pd, &va)
                                  : NULL;
@@ -139,7 +141,7 @@ void shca_early_settle(const struct shca_qp *qp, const struct shca_op *op)
     shca_unlock(&early_lock);
 }
 
-/* Lands what is due by then; when the next one is. */
+/* Stores what is due by then; returns when the next one is due. */
 static uint64_t land_until(uint64_t moment)
 {
     uint64_t next = UINT64_MAX;
@@ -163,7 +165,7 @@ uint64_t shca_early_run(uint64_t now)
     return land_until(now);
 }
 
-/* What was acknowledged is not lost by leaving. */
+/* An exit does not lose what was acknowledged. */
 void shca_early_end(void)
 {
     if (shca.seg && shca.pid == (uint32_t)getpid())

@@ -1,8 +1,9 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* What the helper thread of a process does (fabric/helper.c makes it). It sleeps in epoll and wakes
- * for three things: a peer died (its pidfd became readable), a stalled send queue is due for
- * another try, or the softhca command asks. Polling the CQ also retries, so a program that polls
- * never waits for this thread. Owns nothing. */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The work of a process's helper thread (fabric/helper.c creates it). It sleeps in epoll and wakes
+ * for three reasons: a peer died (its pidfd became readable), a stalled send queue is due for
+ * another try, or the softhca command has sent a request. Polling the CQ also retries, so a program
+ * that polls never depends on this thread. Owns nothing. */
 #include "config.h"
 
 #include <limits.h>
@@ -13,7 +14,7 @@
 #include "wire/control.h"
 #include "wire/wire.h"
 
-/* A peer that died has two descriptors that say so; it may be freed after the first. */
+/* A dead peer is reported by two descriptors; it may be freed after the first. */
 static bool handled(const struct epoll_event *events, int n)
 {
     for (int i = 0; i < n; i++)
@@ -47,8 +48,8 @@ static int to_ms(uint64_t ns)
     return ns > INT_MAX ? INT_MAX : (int)ns;
 }
 
-/* A program that closes all descriptors (a daemon in the making) takes ours too: what is stalled
- * still needs its timers, but the thread must not spin. */
+/* A program that closes all descriptors (to become a daemon) closes ours too: stalled queues still
+ * need their timers, but the thread must not spin. */
 static void wait_blind(void)
 {
     struct timespec t = {.tv_nsec = 1000000};

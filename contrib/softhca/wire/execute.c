@@ -1,14 +1,15 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* What the initiator does with one request: find the target, check everything an HCA would check on
- * either side, and move the bytes. The target's program does nothing. Owns nothing; the caller
- * holds sq_lock, and the responder lock of the target is held from the first check to the
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Executes one request in the initiator: finds the target, checks everything that an HCA would
+ * check on either side, and moves the bytes. The target's program does nothing. Owns nothing; the
+ * caller holds sq_lock, and the responder lock of the target is held from the first check to the
  * completion. */
 #include "config.h"
 
 #include "wire/request.h"
 
 #define UD_MTU    4096
-#define LEAST_MTU 256 /* what is not longer fits into one packet of any path */
+#define LEAST_MTU 256 /* a message up to this fits into one packet of any path */
 
 static bool gather(struct shca_qp *qp, const struct shca_op *op, uint32_t access,
                    struct shca_source *s)
@@ -41,7 +42,7 @@ static bool find_target(struct shca_qp *qp)
         return false;
     qp->target = &shca_qp_table(qp->peer->seg)[qpn & (SHCA_QPS - 1)];
     qp->target_tail = 0;
-    qp->target_epoch = 0; /* no queue pair has this one */
+    qp->target_epoch = 0; /* no queue pair has this epoch */
     return true;
 }
 
@@ -51,7 +52,7 @@ static uint32_t responder_of(const struct shca_qp *qp)
 }
 
 /* Would the responder accept a packet of this connection? If not it stays silent. An unreliable one
- * takes the first packet of a message whatever its PSN (specification 9.8.2.2.1). */
+ * accepts the first packet of a message whatever its PSN (specification 9.8.2.2.1). */
 static bool connected(const struct shca_qp *qp, struct shca_qp_sh *t)
 {
     return t->qpn == qp->attr.dest_qp_num && t->dest_qpn == qp->qp.qp_num && shca_receiving(t) &&
@@ -83,19 +84,19 @@ void shca_break_peer(struct shca_qp *qp, enum ibv_event_type why)
     shca_rx_unlock(qp->target);
 }
 
-/* The first message to a responder that is not yet in RTS tells its program so, once (11.6.3.1:
+/* The first message to a responder that is not yet in RTS raises an event there, once (11.6.3.1:
  * communication established). */
 static void establish(struct shca_peer *p, struct shca_qp_sh *t)
 {
     if (t->established)
         return;
-    /* Killed in between we leave a second event, which is harmless, and not none. */
+    /* If we are killed in between, there is a second event, which is harmless, and not none. */
     shca_async_send(p->self ? NULL : p, &t->async, IBV_EVENT_COMM_EST, t->qpn & (SHCA_QPS - 1));
     t->established = 1;
 }
 
-/* Do the ends disagree about the size of packets in a way that this request shows? All packets but
- * the last must be as large as the MTU of the path (specification 9.7.4.1.6, 9.8.2.2.7). */
+/* Does this request show that the two ends have different MTUs? All packets but the last must be as
+ * large as the MTU of the path (specification 9.7.4.1.6, 9.8.2.2.7). */
 static bool misfits(const struct shca_qp *qp, const struct shca_op *op, const struct shca_qp_sh *t)
 {
     uint32_t mine = qp->sh->mtu, theirs = t->mtu;
@@ -103,7 +104,7 @@ static bool misfits(const struct shca_qp *qp, const struct shca_op *op, const st
     return mine != theirs && op->length > 128u << (mine < theirs ? mine : theirs);
 }
 
-/* Who gets the wrong packets finds out: the responder, or of a read the requester. */
+/* The receiver of the wrong packets detects it: the responder, or for a read the requester. */
 static int misfit(struct shca_qp *qp, const struct shca_op *op, struct shca_qp_sh *t,
                   enum ibv_wc_status *status)
 {
@@ -174,7 +175,7 @@ static int execute_rc(struct shca_qp *qp, const struct shca_op *op, const struct
     return wait;
 }
 
-/* No acknowledgement comes back: what cannot be delivered is lost and the sender never knows. */
+/* Without acknowledgements: what cannot be delivered is lost and the sender is not informed. */
 static int execute_uc(struct shca_qp *qp, const struct shca_op *op, const struct shca_source *s)
 {
     enum ibv_wc_status unheard;
@@ -184,7 +185,7 @@ static int execute_uc(struct shca_qp *qp, const struct shca_op *op, const struct
         return SHCA_DONE;
     if (atomic_load_explicit(&qp->peer->dead, memory_order_acquire)) {
         shca_peer_put(qp->peer);
-        qp->peer = NULL; /* another process may come with this number */
+        qp->peer = NULL; /* another process may get this number */
         return SHCA_DONE;
     }
     t = qp->target;
@@ -195,7 +196,7 @@ static int execute_uc(struct shca_qp *qp, const struct shca_op *op, const struct
     return SHCA_DONE;
 }
 
-/* What the send queue itself finds wrong, before anything goes out. */
+/* Errors that the send queue itself detects, before anything is sent. */
 static enum ibv_wc_status check_local(struct shca_qp *qp, const struct shca_op *op,
                                       struct shca_source *s)
 {

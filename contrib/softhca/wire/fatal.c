@@ -1,5 +1,7 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* A broken HCA: its queue pairs go to ERR, its contexts are told. Owns shca.fatal. */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A broken HCA: its queue pairs go to ERR, its contexts get the event. Owns shca.fatal, which is
+ * atomic. */
 #include "config.h"
 
 #include "wire/wire.h"

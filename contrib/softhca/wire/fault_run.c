@@ -1,18 +1,19 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* A work request under the rules in force. The request at the head of a send queue goes through
- * stages: put off, on the wire (and lost, and sent again), executed but not yet told; between them
- * it waits like any stalled request, so that the order inside a queue pair holds and the engine
- * goes on when the program does not poll. Owns nothing; the state is the QP's, under its sq_lock.
- */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Executes a work request under the rules in force. The request at the head of a send queue goes
+ * through stages: delayed, on the wire (lost and retransmitted, perhaps), executed but not yet
+ * completed. Between stages it waits like any stalled request, so that the order inside a queue
+ * pair is kept and the engine continues it when the program does not poll. Owns nothing; the state
+ * is the QP's, under its sq_lock. */
 #include "config.h"
 
 #include "wire/request.h"
 
-/* A late completion that counts empty polls must not keep a program waiting that sleeps. */
+/* A late completion that counts empty polls must not block a program that sleeps. */
 #define POLLS_AT_MOST_NS UINT64_C(10000000)
 #define NEVER            (UINT64_MAX / 2)
 
-/* UNHEARD: carried out, but the answer is lost. */
+/* UNHEARD: executed, but the response is lost. */
 enum stage { FRESH, SENDING, SENT, UNHEARD, EXECUTED };
 
 static enum shca_fault_op kind_of(uint32_t opcode)
@@ -65,7 +66,7 @@ static int put_off(struct shca_qp *qp, uint64_t until)
     return SHCA_WAIT_FAULT;
 }
 
-/* A lost packet: a reliable sender notices when its ack timer runs out, others never. */
+/* A lost packet: a reliable sender notices when its ack timer expires, others never. */
 static int lose(struct shca_qp *qp, enum ibv_wc_status *status)
 {
     if (!reliable(qp))
@@ -75,12 +76,13 @@ static int lose(struct shca_qp *qp, enum ibv_wc_status *status)
         return SHCA_DONE;
     }
     SHCA_COUNT(retries);
-    /* Timeout 0 means that nothing is ever sent again (InfiniBand specification 1.3, 9.7.6.1.3). */
+    /* Timeout 0 means that nothing is ever retransmitted (InfiniBand specification 1.3,
+     * 9.7.6.1.3). */
     return put_off(qp,
                    qp->attr.timeout ? shca_now() + (UINT64_C(4096) << qp->attr.timeout) : NEVER);
 }
 
-/* Errors that the responder reports have broken its queue pair as well. */
+/* Errors that the responder reports break its queue pair as well. */
 static void fault_run_fail(struct shca_qp *qp, enum ibv_wc_status status)
 {
     if (!reliable(qp))
@@ -110,13 +112,13 @@ static int execute(struct shca_qp *qp, const struct shca_op *op, enum ibv_wc_sta
     wait = shca_rate_execute(qp, op, status);
     shca_early_enter(qp);
     if (kill && wait == SHCA_DONE)
-        shca_fault_die(); /* nothing to move: between the request and its completion */
+        shca_fault_die(); /* nothing to move: die between the request and its completion */
     if (kill)
         atomic_store(&shca_fault_flags.dying, false);
     return wait;
 }
 
-/* Once for a request, however often it is sent. */
+/* Once per request, however often it is transmitted. */
 static void unplug(struct shca_qp *qp)
 {
     qp->fault.verdict.unplug = SHCA_LOST_NOTHING;
@@ -124,21 +126,21 @@ static void unplug(struct shca_qp *qp)
                    qp->fault.verdict.unplug_ns);
 }
 
-/* The packet leaves, once for each sending; true when it does not get far. */
+/* One transmission of the packet; true when it is lost. */
 static bool swallowed(struct shca_qp *qp, const struct shca_fault_subject *who)
 {
     struct shca_fault_state *f = &qp->fault;
     enum shca_lost lost = shca_fault_lost(who);
 
     if (f->verdict.unplug == SHCA_LOST_REQUEST)
-        unplug(qp); /* and then the path is cut */
+        unplug(qp); /* which cuts the path */
     f->unheard = lost == SHCA_LOST_ACK && reliable(qp);
     if (f->verdict.rnr && lost != SHCA_LOST_REQUEST)
         f->rnr_until = shca_now() + f->verdict.rnr;
     return lost == SHCA_LOST_REQUEST;
 }
 
-/* It was carried out, and the sender does not hear of it. */
+/* It was executed, but the sender gets no response. */
 static int keep_unheard(struct shca_qp *qp, enum ibv_wc_status *status)
 {
     qp->fault.stage = UNHEARD;
@@ -149,8 +151,8 @@ static int keep_unheard(struct shca_qp *qp, enum ibv_wc_status *status)
     return reliable(qp) ? SHCA_WAIT_ACK : SHCA_DONE;
 }
 
-/* The responder knows the request by its number: it is answered again, and not carried out again
- * (specification 9.7.4.1.1). */
+/* The responder recognises the request by its number: it repeats the response without executing the
+ * request again (specification 9.7.4.1.1). */
 static int send_again(struct shca_qp *qp, const struct shca_fault_subject *who,
                       enum ibv_wc_status *status)
 {
@@ -189,7 +191,7 @@ static int transmit(struct shca_qp *qp, const struct shca_op *op, enum ibv_wc_st
     return wait;
 }
 
-/* Everything has happened except that the program is told: true when that has to wait. */
+/* Everything is done except the completion: true when that has to wait. */
 static bool keep_late(struct shca_qp *qp, enum ibv_wc_status status)
 {
     struct shca_fault_state *f = &qp->fault;

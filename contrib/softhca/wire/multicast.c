@@ -1,6 +1,7 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* Datagrams to multicast groups. A queue pair that is in a group gets its own messages too, as on
- * hardware that was not told to block them. Owns nothing. */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Datagrams to multicast groups. A queue pair that is in a group receives its own messages too, as
+ * on hardware that was not configured to block them. Owns nothing. */
 #include "config.h"
 
 #include "wire/request.h"

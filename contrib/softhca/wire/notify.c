@@ -1,6 +1,6 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* Events on their way to a program, this one or a peer: records of 8 bytes in pipes. Owns nothing.
- */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Sends events to a program, this one or a peer: records of 8 bytes in pipes. Owns nothing. */
 #include "config.h"
 
 #include <unistd.h>
@@ -14,8 +14,8 @@ void shca_cq_notify(struct shca_peer *p, struct shca_cq_sh *cq, bool solicited)
 
     if ((arm & 3) == 0 || ((arm & 3) == 2 && !solicited) || cq->event.fd < 0)
         return;
-    /* First the event, then the disarming: killed in between, we leave one event too many, which
-     * the reader recognises by its number, and never a sleeper without an event. */
+    /* First the event, then the disarming: if we are killed in between, there is one event too
+     * many, which the reader recognises by its number, and never a sleeper without an event. */
     if (p)
         shca_peer_signal(p, &cq->event, record);
     else if (write(cq->event.fd, &record, sizeof record) < 0)

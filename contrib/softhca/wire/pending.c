@@ -1,5 +1,6 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* Send queues that wait: for a receiver, an acknowledgement, a wire, the end of a fault. Owns the
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Send queues that wait: for a receiver, an acknowledgement, a wire, the end of a fault. Owns the
  * list of their queue pairs; pending_lock protects it and is taken before any sq_lock (which is
  * only tried under it). */
 #include "config.h"
@@ -43,12 +44,12 @@ void shca_pending_remove(struct shca_qp *qp)
     shca_unlock(&pending_lock);
 }
 
-/* One stalled queue: true when nothing is left to do for it. */
+/* One stalled queue: true when it no longer waits. */
 static bool run_one(struct shca_qp *qp, uint64_t now, uint64_t *next)
 {
     bool idle;
 
-    /* Who holds the lock is posting to this queue pair and runs the queue itself. */
+    /* The holder of the lock is posting to this queue pair and runs the queue itself. */
     if (!shca_trylock(&qp->sq_lock)) {
         *next = now + 100000;
         return false;

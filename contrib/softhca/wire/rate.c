@@ -1,20 +1,23 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* The wires of ports with a limit. Each port of this process has a clock for what goes out and one
- * for what comes in (reads, atomics): the moment from which its wire is free. A request takes its
- * place there and waits in its queue like any stalled one, so nothing waits inside a post, and the
- * queue pairs of a port share what it has. Owns the clocks, which are atomic.
+/* SPDX-License-Identifier: BSD-3-Clause
  *
- * The clocks are of the wire and not of whoever looks at it: what waited in the queue begins when
- * the wire is free, although nobody polls at that moment, so that slow polling costs no bandwidth.
- */
+ * The wires of ports with a limit. Each port of this process has a clock for what it sends and one
+ * for what it receives (reads, atomics): the time from which its wire is free. A request reserves
+ * its time there and waits in its queue like any stalled one, so nothing blocks inside a post, and
+ * the queue pairs of a port share its bandwidth. Owns the clocks, which are atomic.
+ *
+ * The clocks model the wire and do not depend on when they are read: a queued request starts when
+ * the wire is free, even if no thread polls at that moment, so that slow polling costs no
+ * bandwidth. */
 #include "config.h"
 
 #include "wire/wire.h"
 
-/* What is over so soon is not waited for; its time is taken from the wire all the same. A small
- * message costs no more than on a port without a limit, and many of them are limited. */
+/* A transfer that ends so soon is not waited for; its time is charged to the wire all the same. A
+ * single small message costs no more than on a port without a limit, and many of them are
+ * limited. */
 #define SLACK_NS 1000
-/* The copy begins before the last byte has passed, since it takes time as well: at this rate. */
+/* The copy begins before the last byte has passed, since it takes time as well: assumed at this
+ * rate. */
 #define COPY_BYTES_PER_NS 8
 
 enum stage { FRESH, SENDING, LANDED };
@@ -27,13 +30,13 @@ static bool answered(const struct shca_op *op)
     return op->opcode >= IBV_WR_RDMA_READ;
 }
 
-/* Nobody at the other end is told when they happen. */
+/* Operations that the other end's program is not notified of. */
 static bool one_sided(const struct shca_op *op)
 {
     return op->opcode == IBV_WR_RDMA_WRITE || op->opcode == IBV_WR_RDMA_READ;
 }
 
-/* From when the queue could have used the wire for its head. */
+/* From when the queue could have used the wire for the request at its head. */
 static uint64_t ready_at(struct shca_qp *qp, const struct shca_op *op)
 {
     const struct shca_wqe *w = shca_wqe_at(qp, qp->sq_exec);

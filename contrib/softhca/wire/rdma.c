@@ -1,7 +1,7 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* Remote memory: checking a request against the target's queue pair and regions, and moving the
- * bytes of RDMA writes and reads. Owns nothing; the responder lock of the target is held
- * throughout. */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Remote memory: checks a request against the target's queue pair and regions, and moves the bytes
+ * of RDMA writes and reads. Owns nothing; the responder lock of the target is held throughout. */
 #include "config.h"
 
 #include "wire/request.h"
@@ -14,7 +14,8 @@ int shca_refuse(struct shca_peer *p, struct shca_qp_sh *t, enum ibv_wc_status to
                                                             : IBV_EVENT_QP_REQ_ERR;
 
     *status = told;
-    /* Nobody waits for the answer of an unreliable connection: it drops the packet and goes on. */
+    /* The sender on an unreliable connection does not wait for a response: the responder drops the
+     * packet and goes on. */
     if (t->type != IBV_QPT_UC)
         shca_break_target(p, t, why);
     return SHCA_DONE;
@@ -36,12 +37,12 @@ enum ibv_wc_status shca_resolve(const struct shca_qp *qp, struct shca_qp_sh *t,
     struct shca_peer *p = shca_memory_of(qp);
     uint64_t va;
 
-    /* A queue pair that does not offer the operation finds the request invalid; only a region that
-     * does not is a question of protection (specification 9.9.3, table 58). */
+    /* A queue pair that does not allow the operation reports an invalid request; only a region that
+     * does not allow it is a protection error (specification 9.9.3, table 58). */
     if (!(t->access & access))
         return IBV_WC_REM_INV_REQ_ERR;
     piece->length = 0;
-    if (op->length == 0) /* the key is not looked at (9.7.4.1.2) */
+    if (op->length == 0) /* the key is not checked (9.7.4.1.2) */
         return IBV_WC_SUCCESS;
     *m = shca_mr_check(p->seg, op->rkey, op->remote_addr, op->length, access, pd, &va);
     if (!*m)
@@ -91,7 +92,7 @@ int shca_rdma_read(struct shca_qp *qp, const struct shca_op *op, struct shca_qp_
     struct shca_mr_sh *m;
     int e;
 
-    if (t->max_dest_rd_atomic == 0) /* no room for one more request, ever */
+    if (t->max_dest_rd_atomic == 0) /* never any room for a request */
         return shca_refuse(p, t, IBV_WC_REM_INV_REQ_ERR, status);
     wrong = shca_resolve(qp, t, op, IBV_ACCESS_REMOTE_READ, &m, &piece);
     if (wrong != IBV_WC_SUCCESS)

@@ -1,5 +1,7 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* A posted receive: its room in the segment, its payload, its completion. Owns nothing. */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A posted receive: its space in the segment, its payload, its completion. Owns nothing; callers
+ * hold the locks named in wire.h. */
 #include "config.h"
 
 #include "wire/wire.h"
@@ -29,8 +31,8 @@ int shca_rq_place(struct shca_rq_sh *q, uint32_t depth, uint32_t max_sge, uint32
         q->mask = q->mask << 1 | 1;
     q->max_sge = max_sge;
     q->n_eager = q->mask + 1 < max_eager ? q->mask + 1 : max_eager;
-    /* Thousands of queue pairs: their receive queues come first, short cuts for short messages
-     * second. */
+    /* With thousands of queue pairs, space for receive queues matters more than eager slots for
+     * short messages. */
     if (shca_heap_used() > heap / 2)
         q->n_eager = 0;
     at = shca_heap_alloc(queue_bytes(q));

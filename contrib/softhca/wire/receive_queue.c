@@ -1,6 +1,8 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* The receive queue of a queue pair, as its owner sees it: made, reset, flushed. Owns the queue and
- * what it uses of a shared one; shca.lock protects both, the lock of the CQ what was received. */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The receive queue of a queue pair, on its owner's side: creation, reset, flush. Owns the queue
+ * and what it uses of a shared one; shca.lock protects both, the lock of the CQ what was
+ * received. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -29,7 +31,7 @@ static int create_own(struct shca_qp *qp)
     return 0;
 }
 
-/* Receives that were counted and never polled must leave the count. */
+/* Receives that were counted and never polled must be taken off the count. */
 static uint32_t counted_own(struct shca_qp *qp)
 {
     struct shca_qp_sh *sh = qp->sh;
@@ -98,7 +100,7 @@ void shca_srq_leave(struct shca_srq *srq, struct shca_cq *cq)
     free(u);
 }
 
-/* ---- receives of a shared queue: only a ring of what was taken from it ---- */
+/* ---- receives of a shared queue: only a ring of those taken from it ---- */
 
 static uint64_t receive_queue_ring_bytes(const struct shca_qp_sh *sh)
 {
@@ -119,7 +121,7 @@ static int create_shared(struct shca_qp *qp)
         return ENOMEM;
     e = shca_srq_join(qp->srq, qp->rcq);
     if (e == 0) {
-        /* Last: from here on a poller may look at it. */
+        /* Last: from here on a poller may read the feed. */
         e = shca_cq_attach(qp->rcq, &qp->feed, &sh->cq_bit);
         if (e != 0)
             shca_srq_leave(qp->srq, qp->rcq);
@@ -137,7 +139,7 @@ static void destroy_shared(struct shca_qp *qp)
     shca_heap_free(qp->sh->ring, receive_queue_ring_bytes(qp->sh));
 }
 
-/* ---- either ---- */
+/* ---- both kinds ---- */
 
 int shca_rq_create(struct shca_qp *qp)
 {
@@ -165,7 +167,7 @@ void shca_rq_reset(struct shca_qp *qp)
     sh->last_wqe = 0;
     if (!qp->rcq)
         return;
-    /* Nobody completes a receive any more; now the consumer has to be kept out. */
+    /* No initiator completes a receive any more; the lock keeps the consumer out. */
     shca_lock(&qp->rcq->lock);
     counted = qp->srq ? shca_shared_drop(qp) : clear_own(qp);
     atomic_fetch_add(&qp->rcq->sh->taken, counted);
@@ -211,7 +213,7 @@ void shca_rq_error(struct shca_qp *qp)
     shca_last_wqe(qp->home && !qp->home->self ? qp->home : NULL, sh);
     if (!qp->rcq)
         return;
-    /* The receives are flushed by whoever polls the receive CQ. */
+    /* The receives are flushed by the thread that polls the receive CQ. */
     shca_cq_ready(qp->rcq->sh, sh->cq_bit);
     if (flush)
         shca_cq_notify(NULL, qp->rcq->sh, true);

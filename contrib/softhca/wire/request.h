@@ -1,21 +1,24 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* What the files that execute a request share: execute.c (checks, connection, dispatch), deliver.c
- * (messages into receives), rdma.c (remote memory), datagram.c (UD). Each function runs in the
- * initiator, with its sq_lock held and, where a target is given, the target's responder lock. */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Shared by the files that execute a request: execute.c (checks, connection, dispatch), deliver.c
+ * (messages into receives), rdma.c (remote memory), datagram.c (UD). Owns nothing. Each function
+ * runs in the initiator, with its sq_lock held and, where a target is given, the target's responder
+ * lock. */
 #ifndef SHCA_REQUEST_H
 #define SHCA_REQUEST_H
 
 #include "wire/wire.h"
 
-/* A request's local buffers, checked. One more than SGEs: a datagram begins with its GRH. */
+/* A request's local buffers, checked. One more than SGEs, because a datagram begins with its
+ * GRH. */
 struct shca_source {
     struct iovec iov[SHCA_MAX_SGE + 1];
     unsigned n;
 };
 
-/* The receive that a message goes into. */
+/* The receive that a message is delivered into. */
 struct shca_receive {
-    struct shca_peer *p; /* who posted it */
+    struct shca_peer *p; /* the process that posted it */
     const struct shca_rq_sh *rq;
     struct shca_slot *slot;
     struct shca_cq_sh *cq;
@@ -31,22 +34,23 @@ static inline bool shca_receiving(struct shca_qp_sh *t)
     return state >= IBV_QPS_RTR && state <= IBV_QPS_SQE;
 }
 
-/* Whose memory a request reaches. */
+/* The process whose memory a request accesses. */
 static inline struct shca_peer *shca_memory_of(const struct shca_qp *qp)
 {
     return qp->xrc_srq ? qp->xrc_holder : qp->peer;
 }
 
 /* Finds and locks the shared receive queue that a request names; false: there is none in the domain
- * of the target, which is broken now. While it is locked the memory is that of its process. */
+ * of the target, which has been broken for it. While the queue is locked, the request accesses the
+ * memory of the queue's process. */
 bool shca_xrc_enter(struct shca_qp *qp, const struct shca_op *op, struct shca_qp_sh *t,
                     enum ibv_wc_status *status);
 void shca_xrc_leave(struct shca_qp *qp);
 
-/* The responder found an error: its queue pair breaks too, and its program is told. */
+/* The responder detected an error: its queue pair breaks too, and its program gets the event. */
 void shca_break_target(struct shca_peer *p, struct shca_qp_sh *t, enum ibv_event_type why);
 
-/* Is the responder of this connection there, and does the way lead to it? */
+/* Is the responder of this connection there, and is the path to it up? */
 bool shca_answers(struct shca_qp *qp);
 
 /* The same as shca_break_target for the other end of a connection, when there is one. */
@@ -55,13 +59,13 @@ void shca_break_peer(struct shca_qp *qp, enum ibv_event_type why);
 /* Is a receive posted for the next message? */
 bool shca_receive_posted(struct shca_peer *p, struct shca_qp *qp, struct shca_qp_sh *t);
 /* Delivers a message of length bytes (or, with src->n == 0, the immediate of a write) into the next
- * receive. SHCA_DONE with *status as the sender is told, or what to wait for. */
+ * receive. SHCA_DONE with the sender's *status, or what to wait for. */
 int shca_deliver(struct shca_peer *p, struct shca_qp *qp, const struct shca_op *op,
                  struct shca_qp_sh *t, const struct shca_source *src, uint32_t length,
                  enum ibv_wc_status *status);
 
-/* The same for queue pairs whose receives are shared (shared.c). Taking is repeatable: until it is
- * published, a queue pair gets the same receive again. */
+/* The same for queue pairs that use a shared receive queue (shared.c). Taking a receive is
+ * repeatable: until it is published, a queue pair gets the same one again. */
 bool shca_shared_posted(struct shca_peer *p, struct shca_qp *qp, struct shca_qp_sh *t);
 bool shca_shared_take(struct shca_peer *p, struct shca_qp *qp, struct shca_qp_sh *t,
                       struct shca_receive *r);
@@ -71,26 +75,27 @@ int shca_rdma_write(struct shca_qp *qp, const struct shca_op *op, struct shca_qp
                     const struct shca_source *src, enum ibv_wc_status *status);
 int shca_rdma_read(struct shca_qp *qp, const struct shca_op *op, struct shca_qp_sh *t,
                    const struct shca_source *dst, enum ibv_wc_status *status);
-/* The value found goes to dst. */
+/* Stores the previous value in dst. */
 int shca_atomic(struct shca_qp *qp, const struct shca_op *op, struct shca_qp_sh *t,
                 const struct shca_source *dst, enum ibv_wc_status *status);
-/* Finds the memory a request names. IBV_WC_SUCCESS, or what the sender is to be told. */
+/* Finds the memory that a request names. IBV_WC_SUCCESS, or the sender's status. */
 enum ibv_wc_status shca_resolve(const struct shca_qp *qp, struct shca_qp_sh *t,
                                 const struct shca_op *op, uint32_t access, struct shca_mr_sh **m,
                                 struct shca_piece *piece);
-/* Breaks the target for a bad request, if its transport tells the sender; SHCA_DONE. */
+/* Breaks the target because of a bad request, if its transport reports errors to the sender;
+ * SHCA_DONE. */
 int shca_refuse(struct shca_peer *p, struct shca_qp_sh *t, enum ibv_wc_status told,
                 enum ibv_wc_status *status);
-/* The bytes could not be moved (errno e). The memory went away under its region: the key is bad. A
- * kernel that forbids copying is no fault of the key: the responder fails, as with a broken memory
- * controller. */
+/* The bytes could not be moved (errno e). If the memory disappeared under its region, the key is
+ * bad. If the kernel forbids copying, the key is not at fault: the responder fails, as with a
+ * broken memory controller. */
 int shca_failed_copy(struct shca_peer *p, struct shca_qp_sh *t, int e, enum ibv_wc_status *status);
 
-/* Keeps the data of a write that passed all checks for later; false: it has to move at once. */
+/* Keeps the data of a write that passed all checks for later; false: it has to be moved at once. */
 bool shca_early_hold(struct shca_qp *qp, const struct shca_op *op, struct shca_qp_sh *t,
                      const struct shca_source *src);
 
-/* Would this queue pair take the datagram, wherever it was sent to? */
+/* Would this queue pair accept the datagram, whatever address it was sent to? */
 static inline bool shca_accepts_ud(const struct shca_qp *qp, const struct shca_op *op,
                                    struct shca_qp_sh *t)
 {
@@ -102,7 +107,7 @@ static inline bool shca_accepts_ud(const struct shca_qp *qp, const struct shca_o
 void shca_multicast(struct shca_qp *qp, const struct shca_op *op, const struct shca_source *packet,
                     uint32_t length);
 
-/* A datagram that nobody wants is lost without a word. */
+/* A datagram without a receiver is lost silently. */
 void shca_execute_ud(struct shca_qp *qp, const struct shca_op *op, const struct shca_source *s);
 
 #endif

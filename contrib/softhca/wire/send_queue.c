@@ -1,5 +1,6 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* The send queue. A request is executed inside ibv_post_send when nothing is ahead of it, and kept
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The send queue. A request is executed inside ibv_post_send when nothing is ahead of it, and kept
  * in the queue when it has to wait (receiver not ready, peer not there yet, SQD). Its completion
  * goes into the fifo of the CQ and is seen by a later poll, never by the post. Owns the queue;
  * sq_lock is held throughout. */
@@ -8,8 +9,8 @@
 #include "wire/wire.h"
 
 #define MSEC UINT64_C(1000000)
-/* How long a process that is not (or no longer) there is waited for, whatever the ack timeout says:
- * the fabric is this host, a missing process is a fact and not a lost packet. */
+/* How long a request waits for a process that is not (or no longer) there, whatever the ack timeout
+ * is: the fabric is this host, so a missing process is a fact and not a lost packet. */
 #define ABSENT_NS (1000 * MSEC)
 
 /* Timer values of an RNR NAK, 1/100 ms (InfiniBand specification 1.3, table 45). */
@@ -68,7 +69,7 @@ void shca_qp_error(struct shca_qp *qp)
     shca_rq_error(qp);
 }
 
-/* Written here only, under sq_lock: no atomic operation is needed, only whole words. */
+/* Written only here, under sq_lock: no atomic read-modify-write is needed, only whole words. */
 static void send_queue_count(struct shca_qp *qp, uint32_t bytes)
 {
     uint64_t m = atomic_load_explicit(&qp->messages, memory_order_relaxed) + 1;
@@ -78,8 +79,8 @@ static void send_queue_count(struct shca_qp *qp, uint32_t bytes)
     atomic_store_explicit(&qp->bytes, b, memory_order_relaxed);
 }
 
-/* A request failed. Where nobody acknowledges, only the send queue breaks (SQE): receives go on,
- * and the program may set it going again (10.3.1). */
+/* A request failed. Without acknowledgements only the send queue breaks (SQE): receives go on, and
+ * the program may restart it (10.3.1). */
 static void break_sends(struct shca_qp *qp)
 {
     enum ibv_qp_type type = qp->qp.qp_type;
@@ -115,7 +116,7 @@ static uint64_t ack_budget(const struct shca_qp *qp, bool absent)
 {
     uint64_t total;
 
-    if (qp->attr.timeout == 0) /* for ever, unless nobody is there */
+    if (qp->attr.timeout == 0) /* for ever, unless the peer does not exist */
         return absent ? ABSENT_NS : UINT64_MAX / 2;
     total = (UINT64_C(4096) << qp->attr.timeout) * (qp->attr.retry_cnt + 1u);
     return absent && total > ABSENT_NS ? ABSENT_NS : total;
@@ -128,17 +129,19 @@ static bool stall_ack(struct shca_qp *qp, enum ibv_wc_status *status)
     uint64_t limit = now + ack_budget(qp, absent);
 
     SHCA_COUNT(retries);
-    /* Only absence, found out when a port came back, makes the time shorter. */
+    /* The timer is shortened only when the peer turns out to be absent after a port has come
+     * back. */
     if (qp->waiting != SHCA_WAIT_ACK || limit < qp->give_up)
         qp->give_up = limit;
     qp->waiting = SHCA_WAIT_ACK;
     qp->next_try = now + MSEC;
-    /* Who gives up for want of its own must not say that the peer is silent. */
+    /* A sender that gives up for lack of its own resources must not report that the peer is
+     * silent. */
     *status = absent && shca_peer_refused() ? IBV_WC_LOC_QP_OP_ERR : IBV_WC_RETRY_EXC_ERR;
     return now >= qp->give_up;
 }
 
-/* A receiver that only pretends (a fault) may never have been looked for. */
+/* A peer whose RNR is only simulated (a fault) may never have been attached. */
 static uint32_t asked_delay(const struct shca_qp *qp)
 {
     return qp->target ? qp->target->min_rnr : qp->attr.min_rnr_timer;
@@ -159,7 +162,7 @@ static bool stall_rnr(struct shca_qp *qp, enum ibv_wc_status *status)
     return false;
 }
 
-/* Arms the timer of what a request waits for; true when it has waited long enough. */
+/* Arms the timer of what a request waits for; true when it has expired. */
 static bool stall(struct shca_qp *qp, int wait, enum ibv_wc_status *status)
 {
     if (wait != SHCA_WAIT_ACK && wait != SHCA_WAIT_RNR)
@@ -168,7 +171,7 @@ static bool stall(struct shca_qp *qp, int wait, enum ibv_wc_status *status)
     return wait == SHCA_WAIT_ACK ? stall_ack(qp, status) : stall_rnr(qp, status);
 }
 
-/* Runs one request: true when it is finished (well or badly). */
+/* Runs one request: true when it is finished, successfully or not. */
 bool shca_sq_execute(struct shca_qp *qp, const struct shca_op *op, uint32_t index)
 {
     enum ibv_wc_status status = IBV_WC_SUCCESS;

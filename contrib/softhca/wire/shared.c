@@ -1,13 +1,14 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* How receives of shared queues move between processes. The initiator's half (take, publish) runs
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * How receives of shared queues move between processes. The initiator's half (take, publish) runs
  * under the responder lock of the target and takes the lock of the shared queue, always after it;
  * the owner's half (collect, drop) runs under the lock of the CQ that the messages go into. Owns
  * nothing.
  *
- * A process may be killed between any two stores here. The ring of a shared queue is the truth
+ * A process may be killed between any two stores here. The ring of a shared queue is authoritative
  * about what is posted: a slot belongs to the queue pair in slot.taker only if it is no longer at
  * the head of that ring. The queue pair remembers (taken) which slot its next message goes into, so
- * that whoever comes next, a later initiator or the owner, finds it again. */
+ * that the next process to deliver or collect, a later initiator or the owner, finds it again. */
 #include "config.h"
 
 #include "wire/request.h"
@@ -17,8 +18,8 @@ static uint32_t *ring_of(struct shca_segment *seg, uint64_t offset)
     return (uint32_t *)(void *)((char *)seg + offset);
 }
 
-/* Atomic because what orders this before the owner's next lap may be another process's taking,
- * which the thread sanitizer does not see. */
+/* Atomic because the store that orders this before the owner's next lap may be in another process,
+ * where the thread sanitizer does not see it. */
 static uint32_t number_at(struct shca_segment *seg, const struct shca_srq_sh *q, uint32_t at)
 {
     uint32_t *number = &ring_of(seg, q->ring)[at & q->rq.mask];
@@ -53,12 +54,13 @@ static void tell_limit(struct shca_peer *p, struct shca_srq_sh *q)
                               atomic_load_explicit(&q->head, memory_order_relaxed) >=
                           limit)
         return;
-    /* First the event, then the disarming: killed in between, we leave one event too many. */
+    /* First the event, then the disarming: if we are killed in between, there is one event too
+     * many. */
     shca_async_send(p, &q->async, IBV_EVENT_SRQ_LIMIT_REACHED, q->srqn & (SHCA_SRQS - 1));
     atomic_store(&q->limit, 0);
 }
 
-/* The slot that was taken for the message at rq_head by somebody who did not publish it. */
+/* The slot taken for the message at rq_head by an initiator that did not publish it. */
 static bool shared_held(struct shca_segment *seg, struct shca_srq_sh *q, struct shca_qp_sh *t,
                         uint32_t *number)
 {
@@ -99,7 +101,7 @@ static void set_receive(struct shca_receive *r, struct shca_peer *p, struct shca
     r->pd = q->pd;
 }
 
-/* The holder of the lock of an XRC queue just looks at its head. */
+/* The holder of the lock of an XRC queue only reads the slot at its head. */
 static bool peek_xrc(struct shca_qp *qp, struct shca_receive *r)
 {
     struct shca_srq_sh *q = qp->xrc_srq;
@@ -157,7 +159,7 @@ void shca_srq_give(struct shca_srq *srq, uint32_t number)
     shca_unlock(&srq->lock);
 }
 
-/* Hands one message to the program and its slot back to the queue. */
+/* Hands one message to the program and returns its slot to the queue. */
 static void hand_over(struct shca_cq *cq, struct shca_srq *srq, uint32_t number, uint32_t qpn,
                       struct ibv_wc *wc, uint32_t *counted)
 {
@@ -208,7 +210,8 @@ uint32_t shca_shared_collect(struct shca_qp *qp, uint32_t max, struct ibv_wc *wc
     struct shca_qp_sh *sh = qp->sh;
     const uint32_t *ring = ring_of(shca.seg, sh->ring);
     uint32_t at = atomic_load_explicit(&sh->rq_done, memory_order_relaxed);
-    /* The look at the state settles who is inside, so it comes before the look at the head. */
+    /* Reading the state waits for initiators that hold the lock, so it comes before reading the
+     * head. */
     bool dead = shca_settled_error(qp);
     uint32_t head = atomic_load_explicit(&sh->rq_head, memory_order_acquire);
     uint32_t n = 0;

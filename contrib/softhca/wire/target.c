@@ -1,14 +1,15 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* XRC targets, which several processes may hold (ibv_open_qp). Each notes in a page of the
- * creator's segment how many handles it has, next to its pid, so that those of the dead do not
- * count; whoever closes the last live one ends the target. It also ends with the process that made
- * it, where it lives. Owns the handles of targets; shca.lock protects the counts of this process.
- */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * XRC targets, which several processes may hold (ibv_open_qp). Each notes in a page of the
+ * creator's segment how many handles it has, next to its pid, so that those of dead processes do
+ * not count; the close of the last live handle ends the target. It also ends with the process that
+ * created it, where it lives. Owns the handles of targets; shca.lock protects the counts of this
+ * process. */
 #include "config.h"
 
 #include "wire/wire.h"
 
-/* The page of a target. */
+/* The shared page of a target. */
 struct target {
     struct ibv_qp_attr attr;      /* as last modified by any holder */
     uint64_t users[SHCA_MEMBERS]; /* of each member slot: pid << 32 | handles */
@@ -67,7 +68,7 @@ bool shca_target_close(struct shca_qp *qp)
     shca_target_count(qp, -1);
     last = !anyone_left(qp);
     if (!qp->home)
-        sh->async.fd = -1; /* nobody listens there any more */
+        sh->async.fd = -1; /* the pipe's readers are gone */
     if (last) {
         atomic_store(&sh->state, IBV_QPS_RESET);
         sh->qpn = 0;

@@ -1,5 +1,7 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* Requests on their way: queues, what carries a request out, what it leaves at its receiver. */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The execution of requests: queues, what carries a request out, what it leaves at its receiver.
+ * Owns nothing by itself; the lock that each function needs is named beside it. */
 #ifndef SHCA_WIRE_H
 #define SHCA_WIRE_H
 
@@ -7,8 +9,8 @@
 
 /* A piece of a peer's memory. */
 struct shca_piece {
-    char *mapped;  /* NULL: by CMA at addr */
-    uint64_t addr; /* in the owner */
+    char *mapped;  /* NULL: use CMA at addr */
+    uint64_t addr; /* address in the owner */
     size_t length;
 };
 
@@ -17,9 +19,9 @@ void shca_cq_push(struct shca_cq *cq, struct shca_qp *qp, uint32_t index, const 
 /* Marks a QP of a CQ as having receives; CQ and peer may be this process. */
 void shca_cq_ready(struct shca_cq_sh *cq, uint32_t bit);
 bool shca_cq_full(struct shca_cq_sh *cq);
-/* Adds (or takes away) what a queue may put into the CQ at once. Holds shca.lock. */
+/* Adds what a queue may put into the CQ at once (negative: removes it). Holds shca.lock. */
 void shca_cq_demand(struct shca_cq *cq, int64_t entries);
-/* Looks again whether what it may hold has to be counted. Holds shca.lock. */
+/* Determines anew whether the entries of a CQ have to be counted. Holds shca.lock. */
 void shca_cq_recount(struct shca_cq *cq);
 void shca_cq_overrun(struct shca_peer *p, struct shca_cq_sh *cq);
 int shca_cq_attach(struct shca_cq *cq, struct shca_feed *feed, uint32_t *bit);
@@ -29,14 +31,15 @@ void shca_cq_forget(struct shca_cq *cq, struct shca_qp *qp);
 /* ---- copy.c ---- */
 /* The order of one transfer: every byte before the last word, then the last word. */
 void shca_copy(void *dst, const void *src, size_t n);
-/* Moves src (this process) into pieces of the peer / the other way round. 0 or errno. */
+/* Moves src (this process) into pieces of the peer, or the other way round. 0 or errno. */
 int shca_move_out(struct shca_peer *p, const struct shca_piece *dst, unsigned ndst,
                   const struct iovec *src, unsigned nsrc);
 int shca_move_in(struct shca_peer *p, const struct iovec *dst, unsigned ndst,
                  const struct shca_piece *src);
 
 /* ---- deliver.c ---- */
-/* Tells the program, once, that a queue pair takes no more receives from its shared queue. */
+/* Sends IBV_EVENT_QP_LAST_WQE_REACHED, once: a queue pair takes no more receives from its shared
+ * queue. */
 void shca_last_wqe(struct shca_peer *p, struct shca_qp_sh *t);
 
 /* ---- engine.c ---- */
@@ -47,11 +50,11 @@ int shca_engine_start(void);
 int shca_execute(struct shca_qp *qp, const struct shca_op *op, enum ibv_wc_status *status);
 
 /* ---- fatal.c ---- */
-/* Breaks an HCA in this process: its queue pairs flush, and every later call answers EIO. */
+/* Breaks an HCA in this process: its queue pairs flush, and every later call fails with EIO. */
 void shca_fatal(int hca);
 
 /* ---- notify.c ---- */
-/* After an entry became visible: sends the event when somebody asked for it. */
+/* Call after an entry has become visible: sends the event if the CQ is armed for it. */
 void shca_cq_notify(struct shca_peer *p, struct shca_cq_sh *cq, bool solicited);
 /* p NULL: this process. */
 void shca_async_send(struct shca_peer *p, const struct shca_pipe *to, enum ibv_event_type type,
@@ -60,7 +63,7 @@ void shca_async_send(struct shca_peer *p, const struct shca_pipe *to, enum ibv_e
 /* ---- pending.c ---- */
 void shca_pending_add(struct shca_qp *qp); /* caller holds sq_lock */
 void shca_pending_remove(struct shca_qp *qp);
-uint64_t shca_pending_run(void); /* ns until the next try, UINT64_MAX: nothing waits */
+uint64_t shca_pending_run(void); /* ns until the next try, UINT64_MAX: no queue waits */
 void shca_pending_inherited(void);
 
 /* ---- receive.c ---- */
@@ -69,35 +72,35 @@ void shca_eager_unpack(const struct shca_rq_sh *rq, uint32_t index, const struct
 /* The same now, if the message goes into the region of this key. */
 void shca_eager_settle(const struct shca_rq_sh *rq, uint32_t index, struct shca_slot *s,
                        uint32_t key);
-/* The completion of a receive; the completion of one that nothing will come for. */
+/* The completion of a receive; the completion of a receive that is flushed. */
 void shca_receive_wc(const struct shca_slot *s, uint64_t wr_id, uint32_t qpn, struct ibv_wc *wc);
 void shca_flushed_wc(uint64_t wr_id, uint32_t qpn, struct ibv_wc *wc);
-/* True in ERR, once nothing more can arrive because whoever was inside has left. */
+/* True in ERR, once nothing more can arrive because no initiator holds the lock any more. */
 bool shca_settled_error(struct shca_qp *qp);
-/* Room for a receive queue in the segment (holds shca.lock), and one posted receive. */
+/* Allocates a receive queue in the segment (holds shca.lock); writes one posted receive. */
 int shca_rq_place(struct shca_rq_sh *q, uint32_t depth, uint32_t max_sge, uint32_t max_eager);
 void shca_rq_free(struct shca_rq_sh *q);
 void shca_slot_fill(struct shca_rq_sh *q, uint32_t index, const struct ibv_recv_wr *wr);
 
 /* ---- receive_queue.c ---- */
-/* A region goes away: messages for it that wait in the segment of this process move to where they
- * belong. Holds shca.lock. */
+/* A region is deregistered: messages for it that wait in the segment of this process move to their
+ * buffers. Holds shca.lock. */
 void shca_rq_settle(struct shca_qp *qp, uint32_t key);
-/* A queue pair begins or ends to use a shared queue for what goes into a CQ. Holds shca.lock. */
+/* A queue pair starts or stops using a shared queue for what goes into a CQ. Holds shca.lock. */
 int shca_srq_join(struct shca_srq *srq, struct shca_cq *cq);
 void shca_srq_leave(struct shca_srq *srq, struct shca_cq *cq);
-/* Gives a new queue pair its receive queue and its place in the receive CQ; holds shca.lock. */
+/* Creates the receive queue of a new queue pair and its feed of the receive CQ; holds shca.lock. */
 int shca_rq_create(struct shca_qp *qp);
 void shca_rq_destroy(struct shca_qp *qp);
-/* Forgets every receive of a queue pair in RESET. */
+/* Drops every receive of a queue pair in RESET. */
 void shca_rq_reset(struct shca_qp *qp);
-/* The queue pair went to ERR: its receives come back. */
+/* The queue pair went to ERR: flushes its receives. */
 void shca_rq_error(struct shca_qp *qp);
 
 /* ---- send_queue.c ---- */
-/* Executes what waits in the send queue, as far as it goes. Holds sq_lock. */
+/* Executes the requests that wait in the send queue, until one has to wait. Holds sq_lock. */
 void shca_sq_run(struct shca_qp *qp);
-/* One request of it: true when it is finished (well or badly). Holds sq_lock. */
+/* Executes one of them: true when it is finished, successfully or not. Holds sq_lock. */
 bool shca_sq_execute(struct shca_qp *qp, const struct shca_op *op, uint32_t index);
 void shca_sq_flush(struct shca_qp *qp); /* Holds sq_lock. */
 void shca_qp_error(struct shca_qp *qp); /* to ERR; flushes the send queue. Holds sq_lock. */
@@ -105,9 +108,9 @@ void shca_qp_error(struct shca_qp *qp); /* to ERR; flushes the send queue. Holds
 /* ---- shared.c ---- */
 void shca_shared_settle(struct shca_qp *qp, uint32_t key);
 void shca_xrc_settle(struct shca_srq *srq, uint32_t key);
-/* The program is done with a slot. */
+/* The program has finished with a slot. */
 void shca_srq_give(struct shca_srq *srq, uint32_t number);
-/* From now on tells the program once when fewer than limit receives are posted. */
+/* Arms IBV_EVENT_SRQ_LIMIT_REACHED: sent once when fewer than limit receives are posted. */
 void shca_srq_arm(struct shca_srq *srq, uint32_t limit);
 /* Messages in shared receives, for the poller, which holds the lock of the CQ. */
 uint32_t shca_shared_collect(struct shca_qp *qp, uint32_t max, struct ibv_wc *wc, bool *drained,
@@ -116,17 +119,18 @@ uint32_t shca_xrc_collect(struct shca_srq *srq, uint32_t max, struct ibv_wc *wc,
                           uint32_t *counted);
 /* How many messages of an XRC queue were counted and will not be polled. */
 uint32_t shca_xrc_drop(struct shca_srq *srq);
-/* Gives back all that a queue pair in RESET has of its shared queue; how many were counted. */
+/* Returns everything that a queue pair in RESET holds of its shared queue; result: how many were
+ * counted. */
 uint32_t shca_shared_drop(struct shca_qp *qp);
 /* Has some initiator taken a receive that is not complete? */
 bool shca_shared_holds(const struct shca_qp *qp);
 
 /* ---- target.c ---- */
-/* Attributes of a target are shared by its holders: read before, written after each change. */
+/* Attributes of a target are shared by its holders: load before use, store after each change. */
 void shca_target_load(struct shca_qp *qp);
 void shca_target_store(struct shca_qp *qp);
 int shca_target_create(struct shca_qp *qp); /* holds shca.lock */
-/* Gives up a handle; true: it was the last one and the target is gone. Holds shca.lock. */
+/* Closes a handle; true: it was the last one and the target is gone. Holds shca.lock. */
 bool shca_target_close(struct shca_qp *qp);
 void shca_target_count(struct shca_qp *qp, int by); /* handles of this process */
 void shca_target_reap(struct shca_qp_sh *sh);       /* holds shca.lock */
@@ -152,7 +156,8 @@ static inline struct shca_mr_sh *shca_mr_check(struct shca_segment *seg, uint32_
     return m;
 }
 
-/* Did the kernel forbid the copy, whatever the memory? (Yama, seccomp, or built without it) */
+/* Did the kernel forbid the copy itself, whatever the memory? (Yama, seccomp, or built without
+ * it) */
 static inline bool shca_copy_refused(int e)
 {
     return e == EPERM || e == EACCES || e == ENOSYS;
@@ -176,16 +181,16 @@ static inline struct shca_wqe *shca_wqe_at(struct shca_qp *qp, uint32_t index)
 
 /* ---- work requests (fault_run.c) ---- */
 
-/* shca_execute under the rules in force and at the rate of its port; also SHCA_WAIT_FAULT and
- * SHCA_WAIT_WIRE. Holds sq_lock. */
+/* shca_execute under the rules in force and at the rate of its port; also returns SHCA_WAIT_FAULT
+ * and SHCA_WAIT_WIRE. Holds sq_lock. */
 int shca_fault_execute(struct shca_qp *qp, const struct shca_op *op, enum ibv_wc_status *status);
-/* Held writes (early.c): what is sent to the same HCA finds them in place. */
+/* Stores held writes (early.c), so that a request to the same HCA finds their data in place. */
 void shca_early_settle(const struct shca_qp *qp, const struct shca_op *op);
-void shca_early_enter(struct shca_qp *qp); /* the request that was executed, if it is held */
+void shca_early_enter(struct shca_qp *qp); /* adds the write held by the executed request, if any */
 uint64_t shca_early_run(uint64_t now);     /* when the next one is due, UINT64_MAX: none */
 void shca_early_end(void);
 void shca_early_inherited(void);
-/* Does the send queue pretend to be full? */
+/* Is the send queue to appear full because of a rule? */
 bool shca_fault_sq_full(const struct shca_qp *qp, uint32_t opcode);
 
 #endif

@@ -1,10 +1,10 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* Requests that name the shared receive queue they are for.
+/* SPDX-License-Identifier: BSD-3-Clause
  *
- * The initiator holds the responder lock of the target and then the lock of the named queue, until
- * the request is done; both may be in different processes. The queue says whose memory the request
- * may reach: the keys of its process in its protection domain (specification, annex A14: a target
- * has none of its own). Owns nothing. */
+ * Requests that name the shared receive queue they are for. The initiator holds the responder lock
+ * of the target and then the lock of the named queue, until the request is done; the two may be in
+ * different processes. The queue determines which memory the request may access: the keys of its
+ * process in its protection domain (specification, annex A14: a target has none of its own). Owns
+ * nothing. */
 #include "config.h"
 
 #include "wire/request.h"
@@ -35,7 +35,7 @@ bool shca_xrc_enter(struct shca_qp *qp, const struct shca_op *op, struct shca_qp
         }
         shca_pid_unlock(&q->lock);
     }
-    /* Neither existence nor domain is told apart: an invalid request. */
+    /* A missing queue and a wrong domain look the same to the sender: an invalid request. */
     shca_break_target(qp->peer, t, IBV_EVENT_QP_REQ_ERR);
     *status = IBV_WC_REM_INV_REQ_ERR;
     return false;
