@@ -1,5 +1,6 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* Address handles: an address resolved once to a fabric port. Owns the handles; they never change,
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Address handles: an address resolved once to a fabric port. Owns the handles; they are immutable,
  * so no lock is needed. */
 #include "config.h"
 
@@ -58,8 +59,8 @@ static void map_ipv4(const void *address, union ibv_gid *gid)
     memcpy(gid->raw + 12, address, 4);
 }
 
-/* The entry of our GID table that a message of this kind was sent to. Messages to a group were sent
- * to no entry: any of the kind will do. */
+/* The index of the GID table entry that a message of this kind was sent to. Messages to a group
+ * were sent to no entry: any entry of that kind will do. */
 static int index_of(struct ibv_context *ctx, uint8_t port, const union ibv_gid *gid, bool v2)
 {
     uint32_t fabric_port = shca_fabric_port(shca_ctx(ctx)->hca, port);
@@ -74,8 +75,8 @@ static int index_of(struct ibv_context *ctx, uint8_t port, const union ibv_gid *
     return -1;
 }
 
-/* Turns the header of a received message round. RoCE v2 over IPv4 has its header in the second half
- * of the 40 bytes; otherwise UDP as the next header tells v2. */
+/* Reverses the header of a received message. RoCE v2 over IPv4 has its header in the second half of
+ * the 40 bytes; otherwise UDP as the next header identifies v2. */
 static int answer_grh(struct ibv_context *ctx, uint8_t port, const struct ibv_grh *grh,
                       struct ibv_ah_attr *attr)
 {

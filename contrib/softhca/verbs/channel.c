@@ -1,8 +1,9 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* Events: completion channels and the asynchronous queue of a context. Both are pipes, because any
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Events: completion channels and the asynchronous queue of a context. Both are pipes, because any
  * process of the user can open the write end of a pipe through /proc and because programs want a
- * descriptor they can poll(). A record is 8 bytes: the number of the object and what happened.
- * Owns the channels; counters of the handles are protected by the mutex of each handle. */
+ * descriptor they can poll(). A record is 8 bytes: the number of the object and what happened. Owns
+ * the channels; counters of the handles are protected by the mutex of each handle. */
 #include "config.h"
 
 #include <fcntl.h>
@@ -55,11 +56,11 @@ int shca_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
     if (!ibcq->channel)
         return EINVAL;
     do {
-        /* Always a new number: the event of the old one may have been read before its producer
-         * came to disarm. Arming for less than before must not lose the wider request. */
+        /* Always a new generation: the event of the old one may have been read before its producer
+         * came to disarm. Arming for solicited only must not replace an earlier request for any. */
         fresh = ((old >> 2) + 1) << 2 | (solicited_only && (old & 3) != 1 ? 2 : 1);
     } while (!atomic_compare_exchange_weak(&cq->sh->arm, &old, fresh));
-    /* The program polls now, by loads that weaker machines might move before the store above. */
+    /* The program polls next, with loads that weaker machines might move before the store above. */
     atomic_thread_fence(memory_order_seq_cst);
     return 0;
 }
@@ -69,7 +70,8 @@ static struct shca_cq *channel_cq_of(uint32_t index)
     return index < SHCA_CQS ? shca.cqs[index] : NULL;
 }
 
-/* True when the record is news: its CQ exists, uses this channel and has not told it yet. */
+/* True when the record is to be delivered: its CQ exists, uses this channel and has not delivered
+ * this event yet. */
 static bool accept_record(struct ibv_comp_channel *ch, uint64_t record, struct ibv_cq **out)
 {
     struct shca_cq *cq;
@@ -129,7 +131,7 @@ static bool about_cq(enum ibv_event_type type)
     return type == IBV_EVENT_CQ_ERR;
 }
 
-/* The record carries a port number (0: all of the HCA) instead of an object. */
+/* The record carries a port number (0: the whole HCA) instead of an object. */
 static bool about_hca(enum ibv_event_type type)
 {
     return type == IBV_EVENT_PORT_ERR || type == IBV_EVENT_PORT_ACTIVE ||
@@ -214,10 +216,10 @@ SHCA_PUBLIC int ibv_get_async_event(struct ibv_context *ctx, struct ibv_async_ev
     return 0;
 }
 
-/* ---- events of what is destroyed ---- */
+/* ---- events of destroyed objects ---- */
 
-/* Drops the records that are about a number; the others stay, in order. As the kernel does with
- * real devices: who was told by poll() that there is an event must not find that there is none. */
+/* Drops the records about one object; the others stay, in order. The kernel does the same with real
+ * devices: a program for which poll() reported an event must not find that there is none. */
 static void purge(int fd, int wfd, uint32_t number, bool (*about)(uint64_t record, uint32_t number))
 {
     char path[32];
@@ -226,7 +228,7 @@ static void purge(int fd, int wfd, uint32_t number, bool (*about)(uint64_t recor
 
     if (ioctl(fd, FIONREAD, &n) != 0 || n == 0)
         return;
-    /* The program's descriptor may block, and another thread may read meanwhile. */
+    /* The program's descriptor may block, and another thread may be reading. */
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
     own = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     for (; n >= (int)sizeof record && own >= 0; n -= (int)sizeof record) {

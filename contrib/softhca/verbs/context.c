@@ -1,5 +1,6 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* Opening and closing a device, its attributes, and its asynchronous events. Owns the contexts. */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Opening and closing a device, its attributes, and its asynchronous events. Owns the contexts. */
 #include "config.h"
 
 #include <endian.h>
@@ -8,13 +9,13 @@
 
 #include "verbs/verbs.h"
 
-/* The public structure is the last member of verbs_context by contract of the header; ours puts
- * fields behind it, found by shca_ctx only. */
-#define VENDOR_ID 0x025348 /* locally administered, as our GUIDs */
+/* The public structure is the last member of verbs_context by contract of the header; ours has
+ * private fields elsewhere, accessed by shca_ctx only. */
+#define VENDOR_ID 0x025348 /* locally administered, as are the GUIDs */
 #define CLOCK_KHZ 1000000  /* time stamps are nanoseconds */
 
-/* Where real drivers put the counter of the device: all of it in tv_nsec. Ours counts ns, so it is
- * the same clock as the time stamps of completions. */
+/* Real drivers return the device's counter here, all of it in tv_nsec. Ours counts ns, so it is the
+ * same clock as the time stamps of completions. */
 static int query_rt_values(struct ibv_context *ctx, struct ibv_values_ex *values)
 {
     (void)ctx;
@@ -172,7 +173,8 @@ int shca_query_device_ex(struct ibv_context *ctx, const struct ibv_query_device_
 
     if ((input && input->comp_mask) || size < sizeof attr->orig_attr)
         return EINVAL;
-    /* All that is not named is 0: no paging on demand, offloads, raw packets, tags, pacing. */
+    /* All fields that are not set are 0: no paging on demand, offloads, raw packets, tags,
+     * pacing. */
     memset(&full, 0, sizeof full);
     fill_attr(shca_ctx(ctx)->hca, &full.orig_attr);
     full.completion_timestamp_mask = UINT64_MAX;

@@ -1,8 +1,9 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* Completion queues. A CQ has two sources: a private fifo for what this process completes itself
- * (sends, flushes), and a set of "ready" bits in shared memory by which initiators say which queue
- * pairs have finished receives; the receives themselves lie in the slots of those queue pairs. So a
- * producer that is killed anywhere leaves nothing half-done in a structure that others share.
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Completion queues. A CQ has two sources: a private fifo for what this process completes itself
+ * (sends, flushes), and a set of "ready" bits in shared memory by which initiators mark the queue
+ * pairs that have finished receives; the receives themselves are in the slots of those queue pairs.
+ * So a producer that is killed anywhere leaves nothing half-done in a structure that others share.
  * Owns the handles; cq->lock protects the fifo and the ready set. */
 #include "config.h"
 
@@ -81,7 +82,7 @@ static void cq_fill_shared(struct shca_cq *cq, struct ibv_context *ctx, struct i
 static void start_random(struct shca_cq *cq)
 {
     cq->seeded = shca_config.seed != 0;
-    /* Who was told of a completion by an event must find it. */
+    /* A program that got an event for a completion must find it at the first poll. */
     cq->shy = cq->seeded && !cq->cq.channel;
     shca_random_start(&cq->random, shca_config.seed, cq->index);
 }
@@ -142,7 +143,7 @@ SHCA_PUBLIC struct ibv_cq *ibv_create_cq(struct ibv_context *ctx, int cqe, void 
 
     if (!shca_owns(ctx))
         SHCA_PASS(fn, "ibv_create_cq", NULL, ctx, cqe, cq_context, ch, comp_vector);
-    /* What is negative is too large as an unsigned number. */
+    /* As an unsigned number a negative value is too large. */
     return shca_cq_make(ctx, (uint32_t)cqe, cq_context, ch, (uint32_t)comp_vector, false);
 }
 
@@ -157,7 +158,7 @@ static bool in_use(struct shca_cq *cq)
     return false;
 }
 
-/* The contract of the two event queues: destroying waits for the acknowledgements. */
+/* The contract of both event queues: destroying waits for the acknowledgements. */
 static void cq_wait_for_acks(struct shca_cq *cq)
 {
     pthread_mutex_lock(&cq->cq.mutex);
@@ -238,8 +239,8 @@ static uint32_t arrived_from(const struct shca_feed *f)
     return atomic_load(&sh->rq_head) - atomic_load(&sh->rq_done);
 }
 
-/* Completions that the program has not taken. A CQ with room for all its queues does not count what
- * arrives, so this does. Holds cq->lock. */
+/* Completions that the program has not polled. A CQ with room for all its queues does not count
+ * arrivals, so they are counted here. Holds cq->lock. */
 static uint32_t cq_held(const struct shca_cq *cq)
 {
     uint32_t n = cq->fifo_tail - cq->fifo_head;

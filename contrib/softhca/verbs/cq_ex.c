@@ -1,9 +1,9 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* Extended completion queues: ibv_create_cq_ex, and polling one completion at a time. Owns the
- * cursor of such a CQ, which holds the current completion; cursor->lock is held from
- * ibv_start_poll to ibv_end_poll, unless the program promised to use one thread. It is not the
- * lock of the CQ: the program may post between the two, and what it posts completes into this
- * CQ. */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Extended completion queues: ibv_create_cq_ex, and polling one completion at a time. Owns the
+ * cursor of such a CQ, which holds the current completion; cursor->lock is held from ibv_start_poll
+ * to ibv_end_poll, unless the program promised to use one thread. It is not the lock of the CQ: the
+ * program may post between the two, and what it posts completes into this CQ. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -13,8 +13,8 @@
 
 #define WANTED_TIME                                                                                \
     (IBV_WC_EX_WITH_COMPLETION_TIMESTAMP | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK)
-/* How old the difference between the two clocks may get: corrections of the wall clock are at most
- * 500 ppm, half a millisecond in this time. */
+/* Maximum age of the measured difference between the two clocks: corrections of the wall clock are
+ * at most 500 ppm, half a millisecond in this time. */
 #define CLOCKS_NS UINT64_C(1000000000)
 
 static inline struct shca_cursor *cursor_of(struct ibv_cq_ex *ex)
@@ -118,8 +118,8 @@ static uint64_t read_completion_ts(struct ibv_cq_ex *ex)
     return cursor_of(ex)->stamp;
 }
 
-/* A preemption between the two readings would be an error of milliseconds: the shortest of some
- * pairs is taken. */
+/* A preemption between the two readings would be an error of milliseconds: use the shortest of
+ * several pairs. */
 static uint64_t compare_clocks(void)
 {
     uint64_t shortest = UINT64_MAX, difference = 0;
@@ -149,8 +149,8 @@ static uint64_t read_completion_wallclock_ns(struct ibv_cq_ex *ex)
     return c->stamp + c->to_wall;
 }
 
-/* As with real drivers, only what was asked for can be read: a program that forgets to ask fails
- * here as it would there. */
+/* As with real drivers, only the fields requested at creation can be read: a program that forgets
+ * to request one fails here as it would there. */
 static void fill_readers(struct ibv_cq_ex *ex, uint64_t wanted)
 {
 #define READER(flag, name) ex->name = wanted & (flag) ? name : NULL
@@ -181,13 +181,13 @@ static int cq_ex_check(struct ibv_context *ctx, const struct ibv_cq_init_attr_ex
     if ((a->wc_flags & ~fields) ||
         (a->comp_mask & ~(uint32_t)(IBV_CQ_INIT_ATTR_MASK_FLAGS | IBV_CQ_INIT_ATTR_MASK_PD)))
         return EOPNOTSUPP;
-    /* A CQ that overruns in silence is not offered. */
+    /* A CQ that ignores overruns is not offered. */
     if ((a->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS) &&
         (a->flags & ~(uint32_t)IBV_CREATE_CQ_ATTR_SINGLE_THREADED))
         return EOPNOTSUPP;
     if (!(a->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD))
         return 0;
-    /* By contract of the verb this is a parent domain, no ordinary PD. */
+    /* By contract of the verb this is a parent domain, not an ordinary PD. */
     if (!a->parent_domain || a->parent_domain->context != ctx ||
         !shca_container(a->parent_domain, struct shca_pd, pd)->base)
         return EINVAL;

@@ -1,5 +1,6 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* The device list: the host's own devices first, then softhca0, softhca1, ... Owns the device
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The device list: the host's own devices first, then softhca0, softhca1, ... Owns the device
  * objects, which live as long as the process and are made once, under pthread_once. */
 #include "config.h"
 
@@ -9,13 +10,13 @@
 
 #include "verbs/verbs.h"
 
-/* What ibv_get_device_list hands out is the array behind this head. */
+/* ibv_get_device_list returns the array behind this header. */
 struct list {
     struct ibv_device **real;
     struct ibv_device *devices[];
 };
 
-/* No such directories: tools that look for extras in sysfs find none. */
+/* Directories that do not exist: tools that look for extras in sysfs find none. */
 #define NOWHERE "/nonexistent/softhca"
 
 static struct shca_device devices[SHCA_MAX_HCA];
@@ -53,13 +54,14 @@ static struct ibv_device **real_list(int *n)
     if (!real)
         return NULL;
     list = real(n);
-    /* A host without the RDMA modules says ENOSYS: no devices of its own. */
+    /* A host without the RDMA modules returns ENOSYS: no devices of its own. */
     if (!list)
         *n = 0;
     return list;
 }
 
-/* Preloaded and replacement library can both be here; then the other's HCAs are behind us. */
+/* Preloaded and replacement library can both be loaded; the other one's HCAs are then in the real
+ * library's list. */
 static bool is_softhca(const struct ibv_device *d)
 {
     return strncmp(d->dev_path, NOWHERE, sizeof NOWHERE - 1) == 0;

@@ -1,7 +1,8 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* Device memory: a little memory of the HCA that programs copy to and from and register. Each piece
- * is a memfd, so peers reach it as any shared memory. Owns the pieces; how much of each HCA this
- * process has taken is one atomic number. */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Device memory: a small amount of HCA memory that programs copy to and from and register. Each
+ * piece is a memfd, so peers access it like any shared memory. Owns the pieces; the amount that
+ * this process has allocated on each HCA is an atomic number. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -20,7 +21,7 @@ struct shca_dm {
 
 static _Atomic size_t taken[SHCA_MAX_HCA];
 
-/* Memory behind a bus is copied by words; real devices refuse less. */
+/* Memory behind a bus is copied by words; real devices are less strict. */
 #define DM_WORD 4
 
 static bool inside(const struct shca_dm *d, uint64_t offset, size_t length)
@@ -86,7 +87,7 @@ static int dm_check(const struct ibv_alloc_dm_attr *a)
 
     if (a->comp_mask)
         return EOPNOTSUPP;
-    /* Pieces begin on a page; no larger alignment is promised. */
+    /* Pieces begin on a page; no larger alignment is offered. */
     if (a->length == 0 || a->log_align_req > 31 || (1L << a->log_align_req) > page)
         return EINVAL;
     return a->length > SHCA_DM_BYTES ? ENOMEM : 0;
@@ -94,7 +95,7 @@ static int dm_check(const struct ibv_alloc_dm_attr *a)
 
 struct ibv_dm *shca_alloc_dm(struct ibv_context *ctx, struct ibv_alloc_dm_attr *attr)
 {
-    /* Also after fork(): it is memory of this process only. */
+    /* Allowed after fork() too: it is memory of this process only. */
     int hca = shca_ctx(ctx)->hca, e = shca_is_fatal(ctx) ? EIO : 0;
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     struct shca_dm *d = NULL;
@@ -140,7 +141,8 @@ struct ibv_mr *shca_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *dm, uint64_t off
     struct shca_dm *d = shca_container(dm, struct shca_dm, dm);
     struct ibv_mr *mr;
 
-    /* Device memory has no address in the program: keys count from the start of the region. */
+    /* Device memory has no address in the program: remote addresses count from the start of the
+     * region. */
     if (!(access & IBV_ACCESS_ZERO_BASED) || dm->context != pd->context ||
         !inside(d, offset, length)) {
         errno = EINVAL;

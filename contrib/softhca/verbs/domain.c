@@ -1,14 +1,15 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* Thread domains and parent domains. A thread domain only says that one thread uses what is made in
- * it; a parent domain is a PD joined with one. Owns both; they count their users, so no lock is
- * needed. */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Thread domains and parent domains. A thread domain only states that one thread uses the objects
+ * made in it; a parent domain is a PD joined with one. Owns both; they count their users
+ * atomically, so no lock is needed. */
 #include "config.h"
 
 #include <stdlib.h>
 
 #include "verbs/verbs.h"
 
-/* What a program's allocator is told that the memory is for; drivers choose their own numbers. */
+/* The purpose passed to a program's allocator; drivers choose their own numbers. */
 #define SEND_QUEUE 1
 
 struct ibv_td *shca_alloc_td(struct ibv_context *ctx, struct ibv_td_init_attr *init)

@@ -1,5 +1,6 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* Questions about the tables of GIDs and P_Keys (fabric/gid.c). Owns nothing. */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Queries of the tables of GIDs and P_Keys (fabric/gid.c). Owns nothing. */
 #include "config.h"
 
 #include <endian.h>
@@ -65,7 +66,7 @@ SHCA_PUBLIC ssize_t _ibv_query_gid_table(struct ibv_context *ctx, struct ibv_gid
         SHCA_PASS(fn, "_ibv_query_gid_table", -ENOSYS, ctx, entries, max, flags, size);
     if (flags != 0)
         return -EOPNOTSUPP;
-    /* Half a table would pass for a whole one. */
+    /* A partial table could be mistaken for a whole one. */
     if (max < (size_t)shca_config.ports * shca_gid_count())
         return -EINVAL;
     for (int port = 1; port <= shca_config.ports; port++)
@@ -78,7 +79,7 @@ SHCA_PUBLIC ssize_t _ibv_query_gid_table(struct ibv_context *ctx, struct ibv_gid
     return (ssize_t)n;
 }
 
-/* Private to libibverbs and its tools; its values: 0 is IB or RoCE v1, 1 is RoCE v2. */
+/* Private to libibverbs and its tools, with its values: 0 is IB or RoCE v1, 1 is RoCE v2. */
 SHCA_PUBLIC int ibv_query_gid_type(struct ibv_context *ctx, uint8_t port, unsigned index,
                                    int *type);
 

@@ -1,7 +1,8 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* The state machine of a queue pair: which attributes each transition needs and allows (InfiniBand
- * specification 1.3, 11.2.5.2), what their values may be, and what changes. Owns nothing; sq_lock
- * and the responder lock are held while a transition happens. */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The state machine of a queue pair: the attributes that each transition requires and allows
+ * (InfiniBand specification 1.3, 11.2.5.2), their legal values, and their effects. Owns nothing;
+ * sq_lock and the responder lock are held during a transition. */
 #include "config.h"
 
 #include "verbs/verbs.h"
@@ -14,7 +15,7 @@
 #define XR   (1u << IBV_QPT_XRC_RECV)
 #define CONN (RC | UC | XS | XR) /* all that have a connection */
 
-/* Attributes that come together. */
+/* Attributes that are required together. */
 #define ADDRESS (IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN)
 #define ANSWER  (IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER)
 #define RETRY   (IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY)
@@ -33,11 +34,11 @@ static const struct rule modify_rules[] = {
     {IBV_QPS_RESET, IBV_QPS_INIT, UD, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY, 0},
     {IBV_QPS_INIT, IBV_QPS_INIT, CONN, 0, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS},
     {IBV_QPS_INIT, IBV_QPS_INIT, UD, 0, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY},
-    /* Who answers reads and requests must know how many and when. */
+    /* A responder to reads and requests must know how many and when. */
     {IBV_QPS_INIT, IBV_QPS_RTR, RC | XR, ADDRESS | ANSWER, KEEP},
     {IBV_QPS_INIT, IBV_QPS_RTR, UC | XS, ADDRESS, KEEP},
     {IBV_QPS_INIT, IBV_QPS_RTR, UD, 0, IBV_QP_PKEY_INDEX | IBV_QP_QKEY},
-    /* Only who asks repeats; an XRC target sends nothing of its own, but its timer is set. */
+    /* Only a requester retransmits; an XRC target sends no requests, but its timer is set. */
     {IBV_QPS_RTR, IBV_QPS_RTS, RC, RETRY | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC,
      LATER | IBV_QP_MIN_RNR_TIMER},
     {IBV_QPS_RTR, IBV_QPS_RTS, XS, RETRY | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC, LATER},
@@ -60,7 +61,7 @@ static const struct rule modify_rules[] = {
      IBV_QP_PORT | IBV_QP_AV | IBV_QP_TIMEOUT | ANSWER | KEEP | IBV_QP_PATH_MIG_STATE},
     {IBV_QPS_SQD, IBV_QPS_SQD, UC, 0, IBV_QP_AV | KEEP | IBV_QP_PATH_MIG_STATE},
     {IBV_QPS_SQD, IBV_QPS_SQD, UD, 0, IBV_QP_PKEY_INDEX | IBV_QP_QKEY},
-    /* Only the send queue of an unacknowledged transport can be broken alone. */
+    /* Only the send queue of an unacknowledged transport can break alone. */
     {IBV_QPS_SQE, IBV_QPS_RTS, UD, 0, IBV_QP_CUR_STATE | IBV_QP_QKEY},
     {IBV_QPS_SQE, IBV_QPS_RTS, UC, 0, IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS},
 };
@@ -68,7 +69,7 @@ static const struct rule modify_rules[] = {
 static bool allowed(uint32_t from, uint32_t to, uint32_t type, int mask)
 {
     mask &= ~IBV_QP_STATE;
-    /* Linux lets everything be broken but what has not begun. */
+    /* Linux allows a transition to ERR from every state but RESET. */
     if (to == IBV_QPS_RESET || to == IBV_QPS_ERR)
         return mask == 0 && (to == IBV_QPS_RESET || from != IBV_QPS_RESET);
     for (size_t i = 0; i < sizeof modify_rules / sizeof modify_rules[0]; i++) {
@@ -85,7 +86,7 @@ static bool valid_path(const struct ibv_ah_attr *a, uint32_t port, uint32_t pkey
     return shca_valid_path(a) && shca_valid_port(port) && pkey_index < SHCA_PKEYS;
 }
 
-/* The primary path leaves by the port of the queue pair. */
+/* The primary path starts at the port of the queue pair. */
 static bool valid_paths(const struct shca_qp *qp, const struct ibv_qp_attr *a, int mask)
 {
     uint8_t port = mask & IBV_QP_PORT ? a->port_num : qp->attr.port_num;
@@ -144,15 +145,15 @@ static void take_attrs(struct ibv_qp_attr *to, const struct ibv_qp_attr *from, i
     TAKE(IBV_QP_DEST_QPN, dest_qp_num);
     TAKE(IBV_QP_PATH_MIG_STATE, path_mig_state);
     TAKE(IBV_QP_EN_SQD_ASYNC_NOTIFY, en_sqd_async_notify);
-    /* Kept and reported; a path never fails alone here, so nothing ever migrates. */
+    /* Stored and reported; a path never fails alone here, so nothing ever migrates. */
     TAKE(IBV_QP_ALT_PATH, alt_ah_attr);
     TAKE(IBV_QP_ALT_PATH, alt_port_num);
     TAKE(IBV_QP_ALT_PATH, alt_pkey_index);
     TAKE(IBV_QP_ALT_PATH, alt_timeout);
 }
 
-/* What initiators need to know; the responder lock keeps them out meanwhile. False: a peer broke
- * the queue pair since its state was looked at. */
+/* What initiators need to know; the responder lock excludes them meanwhile. False: a peer broke the
+ * queue pair since its state was read. */
 static bool modify_publish(struct shca_qp *qp, uint32_t from, uint32_t to)
 {
     struct shca_qp_sh *sh = qp->sh;
@@ -223,8 +224,8 @@ static void resume(struct shca_qp *qp)
         shca_pending_add(qp);
 }
 
-/* Programs give both ends of XRC the attributes of an RC queue pair, and Linux lets them: what the
- * half of a connection has no use for is ignored. */
+/* Programs give both ends of XRC the attributes of an RC queue pair, and Linux accepts them:
+ * attributes that one half of a connection does not use are ignored. */
 static int useful(uint32_t type, int mask)
 {
     return type == IBV_QPT_XRC_SEND ? mask & ~ANSWER
@@ -258,7 +259,7 @@ static int transition(struct shca_qp *qp, struct ibv_qp_attr *attr, int mask)
         qp->attr.qp_state = to;
         if (from == IBV_QPS_SQD && to == IBV_QPS_RTS)
             resume(qp);
-        /* A request is executed at once or has not begun: the queue is drained here and now. */
+        /* A request is executed at once or has not begun: the queue is already drained. */
         if (to == IBV_QPS_SQD && (mask & IBV_QP_EN_SQD_ASYNC_NOTIFY) && attr->en_sqd_async_notify)
             shca_async_send(NULL, &qp->sh->async, IBV_EVENT_SQ_DRAINED, qp->index);
     }

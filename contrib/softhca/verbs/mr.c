@@ -1,8 +1,9 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* Protection domains and memory regions. Owns this process's part of the region table in the
- * segment; numbers are given out under shca.lock, oldest first, so that a stale key is found out
- * for as long as possible. Peers read the entries without a lock: the key is written last and
- * withdrawn first. */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Protection domains and memory regions. Owns this process's part of the region table in the
+ * segment; keys are assigned under shca.lock, least recently freed first, so that a stale key is
+ * detected for as long as possible. Peers read the entries without a lock: the key is written last
+ * and withdrawn first. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -62,8 +63,8 @@ static bool mr_readable(const char *at)
     char byte;
     struct iovec to = {&byte, 1}, from = {(void *)(uintptr_t)at, 1};
 
-    /* A system call reports EFAULT where a load would be SIGSEGV. EPERM and ENOSYS (sandboxes) say
-     * nothing about the address. */
+    /* A system call reports EFAULT where a load would be SIGSEGV. EPERM and ENOSYS (sandboxes) give
+     * no information about the address. */
     return process_vm_readv((pid_t)shca.pid, &to, 1, &from, 1, 0) == 1 || errno != EFAULT;
 }
 
@@ -71,7 +72,7 @@ static bool mr_readable(const char *at)
 #    define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
 #endif
 
-/* Makes the page present as a write would, which is what pinning does; nothing is written. */
+/* Makes the page present as a write would, which is what pinning does, without writing. */
 static bool can_populate(const void *at)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -80,8 +81,8 @@ static bool can_populate(const void *at)
            errno != EINVAL;
 }
 
-/* A device that pins takes the memory there and then, and more than there is can't be had. Content
- * stays. */
+/* A device that pins takes the memory at once, and fails when there is not enough. The content is
+ * kept. */
 static int pin(char *addr, size_t length)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -95,7 +96,7 @@ static int pin(char *addr, size_t length)
                : ENOMEM;
 }
 
-/* An older kernel, which says the same of any page, cannot be asked. */
+/* An older kernel, which fails for every page, cannot answer this. */
 static bool writable(const void *at)
 {
     char own;
@@ -239,9 +240,10 @@ SHCA_PUBLIC struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_
     return shca_mr_register(pd, addr, length, iova, access);
 }
 
-/* After the key is gone no new transfer starts; those that began hold a responder lock (remote
- * ones) or a send queue lock (our own source buffers). Short messages that have arrived and wait
- * for a poll are where they belong afterwards, since the memory may be gone when that comes. */
+/* After the key is withdrawn no new transfer starts; those in progress hold a responder lock
+ * (remote ones) or a send queue lock (our own source buffers). Short messages that have arrived and
+ * wait for a poll are moved to their buffers now, since the memory may be gone at the time of that
+ * poll. */
 static void wait_for_transfers(uint32_t key)
 {
     for (uint32_t i = 0; i < shca.qp_high; i++) {
@@ -297,12 +299,12 @@ struct change {
     unsigned access;
 };
 
-/* As it would be afterwards, in *c; 0 or why not. */
+/* Stores the resulting region in *c; returns 0 or the errno of what is wrong. */
 static int check_change(const struct shca_mr *mr, struct change *c)
 {
     const struct shca_mr_sh *m = &shca_mr_table(shca.seg)[mr->index];
 
-    /* Device memory is not the program's to move. */
+    /* The program cannot move device memory. */
     if (mr->dm_users && (c->flags & IBV_REREG_MR_CHANGE_TRANSLATION))
         return EINVAL;
     if (c->flags == 0 || (c->flags & ~IBV_REREG_MR_FLAGS_SUPPORTED))
@@ -336,7 +338,7 @@ static void apply(struct shca_mr *mr, const struct change *c)
     mr->mr.pd = c->pd;
     mr->mr.addr = c->addr;
     mr->mr.length = c->length;
-    /* What peers remember of a key is where its memory is: that must not outlive a move. */
+    /* Peers cache where the memory of a key is: that must not outlive a move. */
     if (moves)
         make_key(mr);
     mr_publish(mr, iova, c->access);
@@ -365,7 +367,8 @@ SHCA_PUBLIC int ibv_rereg_mr(struct ibv_mr *ibmr, int flags, struct ibv_pd *pd, 
     return 0;
 }
 
-/* Nothing has to be fetched: the memory is always there. The regions are checked all the same. */
+/* Nothing has to be prefetched: the memory is always there. The regions are checked all the
+ * same. */
 int shca_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags,
                    struct ibv_sge *sge, uint32_t n)
 {

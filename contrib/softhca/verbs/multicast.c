@@ -1,5 +1,6 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* Attaching queue pairs to multicast groups. The table of attachments is changed under shca.lock,
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Attaching queue pairs to multicast groups. The table of attachments is changed under shca.lock,
  * and each entry under the responder lock of its queue pair. Owns nothing. */
 #include "config.h"
 
@@ -45,7 +46,7 @@ static void set_entry(struct shca_qp *qp, struct shca_mcast_sh *e, const union i
     shca_rx_unlock(qp->sh);
 }
 
-/* Every member looks at the lists again before its next multicast. */
+/* Makes every member read the lists again before its next multicast. */
 static void tell_members(void)
 {
     uint16_t slots[SHCA_MEMBERS];
@@ -61,7 +62,7 @@ static void tell_members(void)
     }
 }
 
-/* The tables hold LIDs only where ports have them. */
+/* The tables hold LIDs only if ports have them. */
 static int multicast_check(const struct shca_qp *qp, const union ibv_gid *gid, uint16_t lid,
                            uint32_t *mlid)
 {

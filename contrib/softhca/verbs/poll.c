@@ -1,25 +1,26 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* ibv_poll_cq. The empty case is four loads. Otherwise, under cq->lock: first the fifo of what this
- * process completed itself, then the queue pairs whose ready bit is set, in turn. Owns nothing but
- * the consumer side of the CQ. */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * ibv_poll_cq. The empty case is four loads. Otherwise, under cq->lock: first the fifo of what this
+ * process completed itself, then the queue pairs whose ready bit is set, in turn. Owns only the
+ * consumer side of the CQ. */
 #include "config.h"
 
 #include <sched.h>
 
 #include "verbs/verbs.h"
 
-/* Polls in a row that found nothing before the CPU is offered to others: on an oversubscribed
- * machine the peer cannot answer until it runs (measured: 432 us per round trip without, 28 us
- * with). */
+/* Consecutive empty polls before the CPU is yielded: on an oversubscribed machine the peer cannot
+ * answer until it runs (measured: 432 us per round trip without, 28 us with). */
 #define YIELD_EVERY 256
 
-/* Hardware orders the completions of one queue pair only; a program that relies on more finds out
+/* Hardware orders the completions of one queue pair only; a program that relies on more should fail
  * here. The next entry is chosen among this many of the oldest. */
 #define CHOICE 8
-/* One poll of so many that would find something finds nothing: a completion takes its time. */
+/* One of so many polls that would find something finds nothing, as when a completion takes
+ * longer. */
 #define HIDE_EVERY 16
 
-/* Which of n waiting entries is next: the oldest of some queue pair. */
+/* Which of n waiting entries is next: the oldest of a random queue pair. */
 static uint32_t choose(struct shca_cq *cq, uint32_t head, uint32_t n)
 {
     uint32_t at = shca_random_below(&cq->random, n < CHOICE ? n : CHOICE), oldest = 0;
@@ -67,7 +68,7 @@ static uint32_t take_fifo(struct shca_cq *cq, uint32_t max, struct ibv_wc *wc)
         wc[n++] = e->wc;
         if (cq->stamps)
             cq->stamp = cq->stamps[(head - 1) & cq->fifo_mask];
-        /* Only now are the work requests up to this one gone from the send queue. */
+        /* Only now are the work requests up to this one free in the send queue. */
         atomic_store_explicit(&e->qp->sq_head, e->sq_index + 1, memory_order_release);
     }
     atomic_store_explicit(&cq->fifo_head, head, memory_order_relaxed);
@@ -87,7 +88,7 @@ static void collect_rest(struct shca_cq *cq)
     atomic_store_explicit(&cq->ready_root, cq->ready_root | mid, memory_order_relaxed);
 }
 
-/* The slot will be looked at in a moment: fetch its line while the exchange below is under way. */
+/* The slot is read next: fetch its line while the exchange below is in progress. */
 static void prefetch_first(struct shca_cq *cq, uint64_t root)
 {
     struct shca_feed *feed = cq->feeds[__builtin_ctzll(root)];
@@ -132,7 +133,7 @@ static bool next_ready(struct shca_cq *cq, uint32_t *bit)
         w = (uint32_t)__builtin_ctzll(above ? above : root);
         word = cq->ready[w];
     }
-    if (word == 0) { /* a summary bit without a leaf: a producer was between its two steps */
+    if (word == 0) { /* summary bit without a leaf: a producer was between its two steps */
         atomic_store_explicit(&cq->ready_root, root & ~(UINT64_C(1) << w), memory_order_relaxed);
         return next_ready(cq, bit);
     }
@@ -150,7 +151,7 @@ static void clear_ready(struct shca_cq *cq, uint32_t bit)
                               memory_order_relaxed);
 }
 
-/* The receives to look at; in ERR also those that are being posted right now (see recv.c). */
+/* The posted receives to check; in ERR also those that are being posted right now (see recv.c). */
 static uint32_t posted(struct shca_qp *qp)
 {
     if (atomic_load_explicit(&qp->sh->state, memory_order_acquire) == IBV_QPS_ERR) {
@@ -160,7 +161,7 @@ static uint32_t posted(struct shca_qp *qp)
     return atomic_load_explicit(&qp->sh->rq_tail, memory_order_acquire);
 }
 
-/* Takes finished (or flushed) receives in order; *counted of them were in the count. */
+/* Polls finished (or flushed) receives in order; *counted of them were in the count. */
 static uint32_t take_receives(struct shca_qp *qp, uint32_t max, struct ibv_wc *wc, bool *drained,
                               uint32_t *counted)
 {
@@ -191,7 +192,7 @@ static uint32_t take_receives(struct shca_qp *qp, uint32_t max, struct ibv_wc *w
                 qp->rcq->stamp = shca_now();
         } else if (shca_settled_error(qp)) {
             dead = true;
-            continue; /* look again: the last holder may have completed this one */
+            continue; /* check again: the last holder may have completed this one */
         } else {
             *drained = true;
             break;
@@ -227,7 +228,7 @@ static bool several(uint64_t word)
     return (word & (word - 1)) != 0;
 }
 
-/* Lets some ready feed be next; false: there is at most one. */
+/* Chooses a random ready feed as the next one; false: there is at most one. */
 static bool turn_anywhere(struct shca_cq *cq)
 {
     uint64_t root = atomic_load_explicit(&cq->ready_root, memory_order_relaxed);
@@ -250,7 +251,7 @@ static uint32_t take_ready(struct shca_cq *cq, uint32_t max, struct ibv_wc *wc, 
     uint32_t n = 0, bit;
 
     while (n < max) {
-        /* One at a time from a feed that was chosen, all there is from the only one. */
+        /* One at a time from a feed that was chosen, all that it has from the only one. */
         uint32_t most = cq->seeded && turn_anywhere(cq) ? 1 : max - n;
         struct shca_feed *feed;
         bool drained = true;
@@ -299,7 +300,7 @@ static int nothing(struct shca_cq *cq)
     return 0;
 }
 
-/* Own completions and receives; where both wait, either may come first. */
+/* Own completions and receives; if both are waiting, either may come first. */
 static uint32_t take_any(struct shca_cq *cq, uint32_t max, struct ibv_wc *wc, uint32_t *counted)
 {
     uint32_t own, theirs = 0;
@@ -315,7 +316,7 @@ static uint32_t take_any(struct shca_cq *cq, uint32_t max, struct ibv_wc *wc, ui
     return own + theirs;
 }
 
-/* Something is there; does it take a moment longer to be seen? */
+/* An entry is there; is it to be hidden from this poll? */
 static bool hides(struct shca_cq *cq)
 {
     cq->hid = !cq->hid && shca_random_below(&cq->random, HIDE_EVERY) == 0;
@@ -335,7 +336,7 @@ bool shca_poll_idle(struct shca_cq *cq)
     return idle(cq) && nothing(cq) == 0;
 }
 
-/* Takes completions; the time of the last of them in *stamp when that is not NULL. */
+/* Polls completions; the time of the last of them in *stamp when that is not NULL. */
 static inline int poll_take(struct shca_cq *cq, uint32_t max, struct ibv_wc *wc, uint64_t *stamp)
 {
     uint32_t n = 0, counted = 0;

@@ -1,7 +1,8 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* What ibv_query_port answers. With SOFTHCA_LINK=ib a port is an InfiniBand port with a LID; with
- * roce it has LID 0 and an Ethernet link layer, and only a GRH can address it. Addresses are in
- * gid.c. Owns nothing. */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * ibv_query_port. With SOFTHCA_LINK=ib a port is an InfiniBand port with a LID; with roce it has
+ * LID 0 and an Ethernet link layer, and only a GRH can address it. Addresses are in gid.c. Owns
+ * nothing. */
 #include "config.h"
 
 #include "verbs/verbs.h"
@@ -12,7 +13,7 @@
 
 static void fill_port(int hca, int port, struct ibv_port_attr *a)
 {
-    /* The ports of a broken HCA lead nowhere. */
+    /* The ports of a broken HCA are down. */
     bool down = shca_link_down(hca, port) || (shca.fatal >> hca & 1);
 
     a->state = down ? IBV_PORT_DOWN : IBV_PORT_ACTIVE;
@@ -29,7 +30,7 @@ static void fill_port(int hca, int port, struct ibv_port_attr *a)
     a->link_layer = shca_config.roce ? IBV_LINK_LAYER_ETHERNET : IBV_LINK_LAYER_INFINIBAND;
     a->port_cap_flags = shca_config.roce ? IBV_PORT_CM_SUP | IBV_PORT_IP_BASED_GIDS
                                          : IBV_PORT_CM_SUP | IBV_PORT_EXTENDED_SPEEDS_SUP;
-    /* A RoCE address needs a GRH; says so as drivers do. */
+    /* A RoCE address needs a GRH; reported as drivers do. */
     a->flags = shca_config.roce ? GRH_REQUIRED : 0;
 }
 

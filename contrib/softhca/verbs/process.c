@@ -1,6 +1,7 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* The membership of this process: its slot on the fabric, its segment, and what happens to both at
- * fork(). shca.lock serialises creation. A program that never opens a softhca device
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The membership of this process: its slot on the fabric, its segment, and what happens to both at
+ * fork(). Owns both; shca.lock serialises creation. A program that never opens a softhca device
  * never gets here, so preloading the library into it costs nothing. */
 #include "config.h"
 
@@ -50,7 +51,7 @@ static int create_segment(void)
     struct rlimit most;
     int fd;
 
-    /* Beyond it ftruncate would kill the program by SIGXFSZ. */
+    /* Above that limit ftruncate would kill the program by SIGXFSZ. */
     if (getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur < SEGMENT_BYTES) {
         shca_say("the limit of file sizes (ulimit -f) is %llu bytes; a device needs a segment of "
                  "%llu: raise it",
@@ -60,7 +61,7 @@ static int create_segment(void)
     fd = memfd_create("softhca", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (fd < 0)
         return errno;
-    /* Sealed, because a peer that maps a segment which shrinks would die by SIGBUS. */
+    /* Sealed, because a peer would die by SIGBUS if a segment that it maps could shrink. */
     if (fchmod(fd, 0600) != 0 || ftruncate(fd, (off_t)SEGMENT_BYTES) != 0 ||
         fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) != 0)
         goto fail;
@@ -116,7 +117,8 @@ static int join_locked(void)
         e = shca_pipe_make(&shca.life[0], &shca.life[1], &shca.seg->life);
     if (e == 0)
         e = shca_registry_publish(shca.slot, shca.seg_fd, &shca.info_fd);
-    /* After our own name is there: of two that join at once, one at least sees the other. */
+    /* Only after our own name is published: of two processes that join at the same time, at least
+     * one sees the other. */
     if (e == 0)
         e = shca_registry_agree();
     if (e != 0) {
@@ -128,14 +130,14 @@ static int join_locked(void)
                      shca_remedy(e));
         return e;
     }
-    /* Nothing is ever written to it: one page counts less against the user's limit. */
+    /* Nothing is ever written to it: a smaller pipe counts less against the user's limit. */
     (void)fcntl(shca.life[0], F_SETPIPE_SZ, 4096);
     /* Yama's ptrace_scope 1 would forbid peers to copy to and from our private memory. */
     prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
-    /* After publishing: who changes links from now on finds us among the members. */
+    /* After publishing: from now on a process that changes links finds us among the members. */
     shca_link_join();
     atomic_store(&shca.fatal, 0);
-    /* It also answers the softhca command; without it there is only less comfort. */
+    /* It also serves the softhca command; without it the device works, but slower to react. */
     shca_engine_start();
     return 0;
 }
@@ -152,8 +154,8 @@ static void forget_parent(void)
     memset(&shca_stats, 0, sizeof shca_stats);
     if (!shca.seg)
         return;
-    /* The descriptors keep the parent's membership alive after its death: close them. The mapping
-     * stays, because handles of the parent point into it. */
+    /* Open descriptors would keep the parent's membership alive after its death: close them. The
+     * mapping stays, because handles of the parent point into it. */
     drop_all();
     shca_multicast_inherited();
     shca_peers_inherited();

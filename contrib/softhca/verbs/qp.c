@@ -1,5 +1,6 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* Creating, querying and destroying queue pairs. Owns the handles and their part of the segment;
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Creating, querying and destroying queue pairs. Owns the handles and their part of the segment;
  * the table of them is protected by shca.lock. */
 #include "config.h"
 
@@ -59,7 +60,7 @@ static int qp_valid(struct ibv_context *ctx, const struct ibv_pd *pd, const stru
     return valid_queues(ctx, a) && valid_caps(&a->cap) ? 0 : EINVAL;
 }
 
-/* What the program gets is at least what it asked for. */
+/* The program gets at least what it asked for. */
 static void round_caps(struct ibv_qp_cap *c, bool shared)
 {
     uint32_t least = shca_config.max_inline < 256 ? shca_config.max_inline : 256;
@@ -82,7 +83,7 @@ static int qp_take_index(struct shca_qp *qp)
     for (uint32_t i = 0; i < room; i++) {
         uint32_t at = FIRST_INDEX + (shca.next_qp + i) % room;
 
-        /* A target that other processes hold keeps its number when its creator lets it go. */
+        /* A target that other processes hold keeps its number when its creator closes it. */
         if (shca.qps[at] || shca_qp_table(shca.seg)[at].qpn != 0)
             continue;
         shca.next_qp = at - FIRST_INDEX + 1;
@@ -100,8 +101,8 @@ static void qp_fill_shared(struct shca_qp *qp)
     struct shca_qp_sh *sh = qp->sh;
 
     shca_target_reap(sh);
-    /* An initiator that means an earlier queue pair of this number may be looking at it: everything
-     * behind the lock begins anew, the lock itself is its holder's. */
+    /* An initiator that refers to an earlier queue pair of this number may be reading it:
+     * everything behind the lock is cleared; the lock itself belongs to its holder. */
     shca_rx_lock(shca.seg, sh, shca.pid);
     memset((char *)sh + sizeof sh->lock, 0, sizeof *sh - sizeof sh->lock);
     sh->type = qp->qp.qp_type;
@@ -134,7 +135,7 @@ static void init_handle(struct shca_qp *qp, struct ibv_context *ctx, struct ibv_
 {
     bool xrc = init->qp_type == IBV_QPT_XRC_SEND || init->qp_type == IBV_QPT_XRC_RECV;
 
-    /* What XRC has no use for may be anything. */
+    /* Attributes that XRC does not use may have any value. */
     if (xrc)
         init->recv_cq = NULL;
     if (init->qp_type == IBV_QPT_XRC_RECV)
@@ -178,7 +179,7 @@ static int qp_enter_table(struct shca_qp *qp)
     return 0;
 }
 
-/* The count of the PD or XRC domain that may not go before the queue pair. */
+/* The user count of the PD or XRC domain, which must outlive the queue pair. */
 static _Atomic int *parent_of(struct shca_qp *qp)
 {
     return qp->xrcd ? &qp->xrcd->users : &shca_container(qp->qp.pd, struct shca_pd, pd)->users;
@@ -245,7 +246,7 @@ static void qp_leave_table(struct shca_qp *qp)
     if (qp->scq)
         shca_cq_demand(qp->scq, -(int64_t)qp->init.cap.max_send_wr);
     shca_rq_destroy(qp);
-    sh->qpn = 0; /* not before: shared receives are marked with it */
+    sh->qpn = 0; /* not earlier: shared receives are marked with it */
     pthread_mutex_unlock(&shca.lock);
 }
 

@@ -1,5 +1,6 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* ibv_create_qp_ex: checks the extended attributes, makes an ordinary queue pair, and gives it the
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * ibv_create_qp_ex: checks the extended attributes, makes an ordinary queue pair, and gives it the
  * builders of ibv_wr_* (wr.c) when they were asked for. Owns the batch of such a queue pair, which
  * lives as long as the handle. */
 #include "config.h"
@@ -23,7 +24,7 @@ static const struct {
     {IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD, IBV_WR_ATOMIC_FETCH_AND_ADD},
 };
 
-/* The opcodes that were asked for; false: one of them cannot be had. */
+/* The requested opcodes; false: one of them is not supported. */
 static bool translate_ops(const struct ibv_qp_init_attr_ex *a, uint32_t *opcodes)
 {
     uint64_t left = a->send_ops_flags;

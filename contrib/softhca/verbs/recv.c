@@ -1,6 +1,7 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* Posting receives to a queue pair. A poster writes the slot, then the tail. rq_lock serialises the
- * posters of this process; initiators read the tail with acquire order. Owns nothing. */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Posts receives to a queue pair: first the slot is written, then the tail. Owns nothing. rq_lock
+ * serialises the posters of this process; initiators read the tail with acquire order. */
 #include "config.h"
 
 #include "verbs/verbs.h"
@@ -46,7 +47,7 @@ int shca_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_
      * it saw ERR) sees the new tail. */
     broken = atomic_load(&qp->sh->state) == IBV_QPS_ERR;
     shca_unlock(&qp->rq_lock);
-    if (broken) { /* every receive comes back at once */
+    if (broken) { /* every receive is flushed at once */
         shca_cq_ready(qp->rcq->sh, qp->sh->cq_bit);
         shca_cq_notify(NULL, qp->rcq->sh, true);
     }

@@ -1,5 +1,6 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* Posting to a send queue: requests are checked and translated, and executed or kept in the queue.
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Posts to a send queue: requests are checked and translated, and executed or kept in the queue.
  * Owns nothing; sq_lock is held throughout. */
 #include "config.h"
 
@@ -19,7 +20,7 @@ static void keep_inline(struct shca_wqe *w)
     w->op.sge = w->sge;
 }
 
-/* Copies a request into the queue; the caller's lists (and inline data) are free afterwards. */
+/* Copies a request into the queue; the caller may then reuse its lists (and inline data). */
 static void send_keep(struct shca_qp *qp, const struct shca_op *op, uint32_t index)
 {
     struct shca_wqe *w = shca_wqe_at(qp, index);
@@ -60,7 +61,7 @@ int shca_address_ud(const struct shca_qp *qp, const struct ibv_ah *ibah, uint32_
 #define SENDS      (OP(SEND) | OP(SEND_WITH_IMM))
 #define WRITES     (OP(RDMA_WRITE) | OP(RDMA_WRITE_WITH_IMM))
 #define ATOMICS    (OP(ATOMIC_CMP_AND_SWP) | OP(ATOMIC_FETCH_AND_ADD))
-#define RESPONDING (OP(RDMA_READ) | ATOMICS) /* the answer has data: nothing to send inline */
+#define RESPONDING (OP(RDMA_READ) | ATOMICS) /* the response has data: nothing to send inline */
 
 uint32_t shca_offered(enum ibv_qp_type type)
 {
@@ -116,7 +117,7 @@ static int translate(struct shca_qp *qp, const struct ibv_send_wr *wr, struct sh
     op->opcode = wr->opcode;
     op->flags = wr->send_flags | (qp->init.sq_sig_all ? IBV_SEND_SIGNALED : 0u);
     op->imm = wr->imm_data;
-    /* Of datagrams only, but the receiver's completion is filled from them for both kinds. */
+    /* For datagrams only, but the receiver's completion is filled from them for both kinds. */
     op->slid = 0;
     op->grh = false;
     op->srqn = wr->qp_type.xrc.remote_srqn;

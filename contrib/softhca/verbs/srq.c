@@ -1,5 +1,6 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* Shared receive queues: creating, posting, arming the limit, destroying. Owns the handles and
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Shared receive queues: creating, posting, arming the limit, destroying. Owns the handles and
  * their part of the segment; the table of them is protected by shca.lock, the free slots of each
  * queue by its own lock, which is taken last. How initiators take slots is in shared.c. */
 #include "config.h"
@@ -46,7 +47,7 @@ static int srq_take_index(struct shca_srq *srq)
     if (shca.n_srq >= shca_config.max_srq)
         return ENOMEM;
     for (uint32_t i = 0; i < SHCA_SRQS; i++) {
-        /* Number 0 is what a request has that names no queue. */
+        /* A request that names no queue has number 0. */
         uint32_t at = (shca.next_srq + i) % SHCA_SRQS;
 
         if (at == 0 || shca.srqs[at])
@@ -135,7 +136,8 @@ static int srq_enter_table(struct shca_srq *srq, const struct ibv_srq_init_attr_
     if (e != 0)
         return e;
     sh = srq->sh;
-    /* Who means an earlier queue of this number may hold the lock: it stays its holder's. */
+    /* An initiator that refers to an earlier queue of this number may hold the lock: leave it to
+     * its holder. */
     shca_pid_lock(&sh->lock, shca.pid);
     memset((char *)sh + sizeof sh->lock, 0, sizeof *sh - sizeof sh->lock);
     shca_pid_unlock(&sh->lock);
@@ -185,7 +187,7 @@ struct ibv_srq *shca_create_srq_ex(struct ibv_context *ctx, struct ibv_srq_init_
     if (e == 0)
         e = srq_valid(ctx, init);
     if (e == 0) {
-        /* What the program gets is at least what it asked for. */
+        /* The program gets at least what it asked for. */
         init->attr.max_wr = init->attr.max_wr ? init->attr.max_wr : 1;
         init->attr.max_sge = init->attr.max_sge ? init->attr.max_sge : 1;
         srq = new_srq(ctx, init);
@@ -277,7 +279,7 @@ SHCA_PUBLIC int ibv_destroy_srq(struct ibv_srq *ibsrq)
     return 0;
 }
 
-/* ---- queue pairs that use it ---- */
+/* ---- use by queue pairs ---- */
 
 bool shca_srq_fits(const struct ibv_srq *ibsrq, const struct ibv_context *ctx)
 {
@@ -296,7 +298,7 @@ SHCA_PUBLIC int ibv_modify_srq(struct ibv_srq *ibsrq, struct ibv_srq_attr *attr,
         SHCA_PASS(fn, "ibv_modify_srq", ENOSYS, ibsrq, attr, mask);
     if (shca_ctx(ibsrq->context)->inherited || (mask & ~(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT)))
         return EINVAL;
-    /* No IBV_DEVICE_SRQ_RESIZE: the depth is for life, as with most adapters. */
+    /* No IBV_DEVICE_SRQ_RESIZE: the depth is fixed, as with most adapters. */
     if (mask & IBV_SRQ_MAX_WR)
         return EOPNOTSUPP;
     if ((mask & IBV_SRQ_LIMIT) && attr->srq_limit > srq->sh->rq.depth)

@@ -1,6 +1,7 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* Counters of this process, appended as one line to the file SOFTHCA_STATS names (or to the
- * descriptor, when it is a number) when the process ends by exit or _exit. Owns nothing. */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The counters of this process, appended as one line to the file that SOFTHCA_STATS names (or to
+ * the descriptor, when it is a number) when the process ends by exit or _exit. Owns nothing. */
 #include "config.h"
 
 #include <dlfcn.h>
@@ -30,7 +31,7 @@ static void report(void)
     char line[256];
     int n, fd;
 
-    /* Only members of a fabric have something to say; a child of vfork shares our memory. */
+    /* Only members of a fabric have counters; a child of vfork shares our memory. */
     if (!where || !shca.seg || shca.pid != (uint32_t)getpid() || atomic_exchange(&done, 1))
         return;
     n = snprintf(line, sizeof line,

@@ -1,7 +1,8 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* Verbs that softhca does not offer. They must be defined all the same: the real library would take
- * our handles for its own. Each answers EOPNOTSUPP for ours and passes others on; verbs that the
- * public header calls through a table need nothing here, their entry is empty. Owns nothing. */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Verbs that softhca does not offer. They must be defined all the same: the real library would
+ * treat our handles as its own. Each returns EOPNOTSUPP for ours and passes others on; verbs that
+ * the public header calls through a table need nothing here, their entry is empty. Owns nothing. */
 #include "config.h"
 
 #include "verbs/verbs.h"
@@ -35,7 +36,7 @@ SHCA_PUBLIC int ibv_query_ece(struct ibv_qp *qp, struct ibv_ece *ece)
     return EOPNOTSUPP;
 }
 
-/* 0 is the honest answer: only the end of a transfer is ordered after the rest. */
+/* 0 is correct: only the end of a transfer is ordered after the rest. */
 SHCA_PUBLIC int ibv_query_qp_data_in_order(struct ibv_qp *qp, enum ibv_wr_opcode op, uint32_t flags)
 {
     typedef int fn(struct ibv_qp *, enum ibv_wr_opcode, uint32_t);

@@ -1,5 +1,7 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* The entry points, as far as they call each other. */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The entry points, as far as they call each other, and the call of the library behind us. Owns
+ * nothing. */
 #ifndef SHCA_VERBS_H
 #define SHCA_VERBS_H
 
@@ -8,7 +10,7 @@
 /* Device memory (dm.c). */
 #define SHCA_DM_BYTES (256u << 10) /* of each HCA; ConnectX has as much */
 
-/* Calls the same function of the real library, or gives up with a value. */
+/* Calls the same function of the real library; fails with the given value when there is none. */
 #define SHCA_PASS(type, name, fail, ...)                                                           \
     do {                                                                                           \
         type *real_ = (type *)shca_real(name);                                                     \
@@ -19,11 +21,11 @@
         return real_(__VA_ARGS__);                                                                 \
     } while (0)
 
-void *shca_real(const char *symbol); /* the library behind us, NULL when there is none */
+void *shca_real(const char *symbol); /* the library behind us; NULL when there is none */
 
 /* ---- channel.c ---- */
 int shca_req_notify_cq(struct ibv_cq *cq, int solicited_only);
-/* Nothing more comes for an object that is being destroyed: forgets its unread events. */
+/* For an object that is being destroyed and gets no more events: drops its unread ones. */
 void shca_events_end_cq(struct shca_cq *cq);
 void shca_events_end_srq(struct shca_srq *srq);
 void shca_events_end_qp(struct shca_qp *qp);
@@ -33,7 +35,7 @@ int shca_query_device_ex(struct ibv_context *ctx, const struct ibv_query_device_
                          struct ibv_device_attr_ex *attr, size_t size);
 
 /* ---- cq.c ---- */
-/* Makes a CQ; errno says why not. With stamps its completions know their time. */
+/* Makes a CQ; NULL with errno. With stamps its completions carry time stamps. */
 struct ibv_cq *shca_cq_make(struct ibv_context *ctx, uint32_t cqe, void *cq_context,
                             struct ibv_comp_channel *ch, uint32_t vector, bool stamps);
 void shca_cursor_free(struct shca_cursor *c);
@@ -58,14 +60,14 @@ struct ibv_pd *shca_alloc_parent_domain(struct ibv_context *ctx,
 /* Memory for a queue, from the allocator of the parent domain if it has one (*programs). */
 void *shca_queue_alloc(struct ibv_pd *pd, size_t bytes, bool *programs);
 void shca_queue_free(struct ibv_pd *pd, void *p, bool programs);
-/* Gives back what a parent domain holds. */
+/* Releases the PD and thread domain of a parent domain. */
 void shca_leave_base(struct shca_pd *pd);
 
 /* ---- modify.c ---- */
 void shca_qp_reset(struct shca_qp *qp);
 
 /* ---- mr.c ---- */
-/* Registers memory of this process; errno says why not. */
+/* Registers memory of this process; NULL with errno. */
 struct ibv_mr *shca_mr_register(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
                                 unsigned access);
 int shca_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags,
@@ -86,7 +88,7 @@ int shca_query_port(struct ibv_context *ctx, uint8_t port, struct ibv_port_attr 
 int shca_join(void);
 
 /* ---- qp.c ---- */
-/* Makes a queue pair of a PD or, an XRC target, of a domain; the other is NULL. */
+/* Makes a queue pair of a PD or, for an XRC target, of a domain; the other is NULL. */
 struct ibv_qp *shca_create_qp(struct ibv_context *ctx, struct ibv_pd *pd, struct ibv_xrcd *xrcd,
                               struct ibv_qp_init_attr *init);
 
@@ -99,7 +101,7 @@ int shca_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr
 
 /* ---- send.c ---- */
 int shca_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad);
-/* Where a datagram goes; EINVAL for an address handle of another protection domain. */
+/* The destination of a datagram; EINVAL for an address handle of another protection domain. */
 int shca_address_ud(const struct shca_qp *qp, const struct ibv_ah *ah, uint32_t qpn, uint32_t qkey,
                     struct shca_op *op);
 /* The opcodes that may be posted, a bit each. */

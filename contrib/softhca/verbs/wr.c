@@ -1,13 +1,14 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* The builders of ibv_wr_*. A batch is built in place, in the free part of the send queue, and
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The builders of ibv_wr_*. A batch is built in place, in the free part of the send queue, and
  * becomes part of it as a whole in ibv_wr_complete, or not at all. Owns the batch of a queue pair;
  * batch->lock is held from ibv_wr_start to ibv_wr_complete or ibv_wr_abort. sq_lock is taken only
- * for the end: a program may poll its CQs while it builds, and polling can need the send queue. */
+ * at the end: a program may poll its CQs while it builds, and polling can need the send queue. */
 #include "config.h"
 
 #include "verbs/verbs.h"
 
-/* The answer has data: nothing to send inline. */
+/* The response has data: nothing to send inline. */
 #define RESPONDING                                                                                 \
     (1u << IBV_WR_RDMA_READ | 1u << IBV_WR_ATOMIC_CMP_AND_SWP | 1u << IBV_WR_ATOMIC_FETCH_AND_ADD)
 
@@ -23,7 +24,7 @@ static void wr_fail(struct shca_batch *b, int e)
     b->now = NULL;
 }
 
-/* A datagram that was left without an address. */
+/* Fails the batch if a datagram was left without an address. */
 static void close_request(struct shca_batch *b)
 {
     if (b->no_address)
@@ -32,7 +33,7 @@ static void close_request(struct shca_batch *b)
     b->now = NULL;
 }
 
-/* Begins a request; NULL: the batch has failed, and ibv_wr_complete will say so. */
+/* Begins a request; NULL: the batch has failed, and ibv_wr_complete will return the error. */
 static struct shca_op *wr_begin(struct ibv_qp_ex *ex, uint32_t opcode)
 {
     struct shca_qp *qp = qp_of(ex);
@@ -52,7 +53,7 @@ static struct shca_op *wr_begin(struct ibv_qp_ex *ex, uint32_t opcode)
     memset(&w->op, 0, sizeof w->op);
     w->op.wr_id = ex->wr_id;
     w->op.opcode = opcode;
-    /* Inline is a matter of the setter that is called. */
+    /* Whether data is inline depends on the setter that is called. */
     w->op.flags = (ex->wr_flags & ~(unsigned)IBV_SEND_INLINE) |
                   (qp->init.sq_sig_all ? IBV_SEND_SIGNALED : 0u);
     w->op.sge = w->sge;
@@ -225,7 +226,7 @@ static void wr_set_inline_data_list(struct ibv_qp_ex *ex, size_t n, const struct
     struct ibv_sge *sge;
     size_t at = 0;
 
-    if (op && op->opcode >= IBV_WR_RDMA_READ) /* the answer has the data */
+    if (op && op->opcode >= IBV_WR_RDMA_READ) /* the response has the data */
         wr_fail(b, EINVAL);
     if (!b->now)
         return;
@@ -235,7 +236,7 @@ static void wr_set_inline_data_list(struct ibv_qp_ex *ex, size_t n, const struct
             wr_fail(b, EINVAL);
             return;
         }
-        /* Inline data lies behind the one SGE that points to it, as ibv_post_send keeps it. */
+        /* Inline data is behind the one SGE that points to it, as ibv_post_send keeps it. */
         memcpy((char *)&sge[1] + at, list[i].addr, list[i].length);
         at += list[i].length;
     }
@@ -273,7 +274,7 @@ static int submit(struct shca_qp *qp)
     struct shca_batch *b = qp->batch;
     uint32_t state = shca_qp_state(qp);
 
-    /* Another tail: the queue pair has been reset under the batch. */
+    /* Another tail: the queue pair was reset while the batch was being built. */
     if (state < IBV_QPS_RTS || qp->sq_tail != b->first)
         return EINVAL;
     if (state == IBV_QPS_ERR && shca_is_fatal(qp->qp.context))

@@ -1,5 +1,6 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* Opening the XRC target of another process. Owns nothing. */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Opening the XRC target of another process. Owns nothing. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -7,7 +8,7 @@
 #include "fault/fault.h"
 #include "wire/request.h"
 
-/* ---- handles on a target that exists ---- */
+/* ---- handles on an existing target ---- */
 
 static int check_open(struct ibv_context *ctx, const struct ibv_qp_open_attr *a)
 {

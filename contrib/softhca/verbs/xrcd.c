@@ -1,9 +1,10 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* XRC domains. A domain is a number: made of the HCA and the inode of the program's descriptor, so
- * that processes that open the same file mean the same domain, or of this process alone when there
- * is no descriptor. Who has a domain open says so in the registry (O_CREAT and O_EXCL ask there),
- * and the kernel withdraws the word when the process ends. Owns the handles; the list of them (for
- * fork) is protected by xrcd_lock. */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * XRC domains. A domain is a number: derived from the HCA and the inode of the program's
+ * descriptor, so that processes that open the same file get the same domain, or private to this
+ * process when there is no descriptor. A process that has a domain open registers its name (O_CREAT
+ * and O_EXCL look for it), and the kernel drops the name when the process ends. Owns the handles;
+ * the list of them (for fork) is protected by xrcd_lock. */
 #include "config.h"
 
 #include <fcntl.h>
@@ -18,7 +19,7 @@
 static pthread_mutex_t xrcd_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct shca_xrcd *xrcd_list;
 
-/* Mixes (splitmix64): equal numbers for equal parts, and no others in practice. */
+/* Mixes (splitmix64): equal numbers for equal parts, and collisions only in theory. */
 static uint64_t mix(uint64_t h, uint64_t part)
 {
     h = (h ^ part) + UINT64_C(0x9e3779b97f4a7c15);
@@ -132,7 +133,7 @@ void shca_xrcds_inherited(void)
 {
     pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
 
-    /* An open descriptor would keep the parent's word in the registry after its death. */
+    /* An open descriptor would keep the parent's name in the registry after its death. */
     xrcd_lock = fresh;
     for (struct shca_xrcd *x = xrcd_list; x; x = x->next) {
         if (x->fd >= 0)
