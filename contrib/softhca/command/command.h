@@ -1,6 +1,7 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* What the subcommands of softhca share: options, and conversations with the members of a fabric.
- * The command is one thread and owns nothing that outlives it. */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Shared by the subcommands of softhca: options, and conversations with the members of a fabric.
+ * Owns nothing that outlives the command, which is one thread. */
 #ifndef SHCA_COMMAND_H
 #define SHCA_COMMAND_H
 
@@ -9,7 +10,7 @@
 
 #include "contrib/softhca/base/names.h"
 
-#define EXIT_FAILED 1 /* the request was understood, but could not be met */
+#define EXIT_FAILED 1 /* the request was understood, but could not be fulfilled */
 #define EXIT_USAGE  2 /* the command line is wrong */
 
 struct subcommand {
@@ -20,20 +21,20 @@ struct subcommand {
 extern const struct subcommand subcommand_run, subcommand_list, subcommand_link, subcommand_fault,
     subcommand_plug, subcommand_fatal, subcommand_topology;
 
-/* One line on stderr; returns status, so that "return complain(...)" is the whole of giving up. */
+/* One line on stderr; returns status, for "return complain(...)". */
 int complain(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* ---- options (options.c) ---- */
 struct option_spec {
     const char *name;                /* without the dashes */
     const char **value;              /* takes a value, or */
-    bool *flag;                      /* does not, or */
-    bool (*each)(const char *value); /* takes one each time it is given */
+    bool *flag;                      /* takes none, or */
+    bool (*each)(const char *value); /* is called with a value each time it is given */
 };
 
-/* Reads the options of a subcommand; argv[0] is its name. The words that are none are moved to the
- * front; *operands gets them, the result is their number. With first_ends, options end at the first
- * word that is none. Negative: -1 - status, end with that status (0 after --help). */
+/* Reads the options of a subcommand; argv[0] is its name. Words that are not options are moved to
+ * the front; *operands gets them, the result is their number. With first_ends, options end at the
+ * first such word. Negative: exit with status -1 - result (0 after --help). */
 int options_read(const struct subcommand *c, const struct option_spec *options, bool first_ends,
                  int argc, char **argv, char ***operands);
 /* Reads a whole number; false: a line was printed. */
@@ -43,9 +44,9 @@ bool option_number(const char *option, const char *text, long low, long high, lo
 struct member {
     struct shca_name name;
     char *reply; /* NULL: none (yet) */
-    bool gone;   /* ended meanwhile */
+    bool gone;   /* has ended meanwhile */
     bool asked;
-    bool silent; /* did not answer in time; is not waited for again */
+    bool silent; /* did not answer in time; not waited for again */
 };
 
 struct members {
@@ -53,35 +54,35 @@ struct members {
     size_t n, room;
 };
 
-/* Which members are meant. */
+/* Selects members. */
 struct scope {
-    const char *fabric; /* as the user calls it; NULL: SOFTHCA_FABRIC or "default" */
+    const char *fabric; /* as the user names it; NULL: SOFTHCA_FABRIC or "default" */
     const char *uid, *pid;
     bool all; /* every fabric of this user; for root, of every user */
     unsigned uid_number, pid_number;
 };
 
-/* The options that choose them, to be put into an option_spec table. */
+/* The options of that selection, for an option_spec table. */
 #define SCOPE_OPTIONS(scope)                                                                       \
     {"fabric", &(scope).fabric, NULL, NULL},                                                       \
     {                                                                                              \
         "user", &(scope).uid, NULL, NULL                                                           \
     }
-/* Checks what was given; 0 or EXIT_USAGE. */
+/* Checks the options; 0 or EXIT_USAGE. */
 int scope_check(struct scope *s);
 
-/* Adds the members that are there now and not yet in m. */
+/* Adds the current members that are not yet in m. */
 int members_find(const struct scope *s, struct members *m);
-/* Asks all that were not asked; waits for the answers, at most a second. */
+/* Sends the request to all that have not had it; waits for the replies, at most a second. */
 void members_ask(struct members *m, const char *request);
 void members_free(struct members *m);
-/* Says that nobody is there; returns EXIT_FAILED. */
+/* Reports that there is no such process; returns EXIT_FAILED. */
 int members_none(const struct scope *s);
-/* Names those that did not answer; their number. */
+/* Names the members that did not answer; returns their number. */
 size_t members_silent(const struct members *m);
 
-/* Brings a request to every member, also to those that join meanwhile, and prints errors. Returns
- * the exit status; *obeyed counts the members that did it. */
+/* Sends a request to every member, also to those that join meanwhile, and prints errors. Returns
+ * the exit status; *obeyed counts the members that executed it. */
 int members_tell(const struct scope *s, const char *request, struct members *m, size_t *obeyed);
 
 #endif

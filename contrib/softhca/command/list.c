@@ -1,5 +1,7 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* softhca list: what the members of a fabric have and do. Asks each twice, to know its rates. */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * softhca list: what the members of a fabric have and do. Samples each twice, to compute rates.
+ * Owns the two samples; one thread, no lock. */
 #include "config.h"
 
 #include "command.h"
@@ -10,13 +12,13 @@
 #include <string.h>
 #include <time.h>
 
-/* What a member said: see control.c of the library. */
+/* A parsed reply: see wire/control.c of the library. */
 struct report {
     char program[32];
     unsigned qps, cqs, mrs, pds;
     unsigned long long messages, bytes;
     double message_rate, byte_rate;
-    const char *hcas; /* from the first line about an HCA on */
+    const char *hcas; /* from the first line about an HCA onwards */
 };
 
 static bool read_report(const struct member *m, struct report *r)
@@ -57,7 +59,7 @@ static void add_rates(struct report *r, const struct members *before, const stru
     r->byte_rate = (double)(r->bytes - first.bytes) / seconds;
 }
 
-/* The part of a fabric's internal name that people know. */
+/* The user's part of a fabric's internal name. */
 static void list_readable(const struct shca_name *n, char out[SHCA_NAME])
 {
     const char *at = strchr(n->fabric, '.');
@@ -69,7 +71,7 @@ static void list_readable(const struct shca_name *n, char out[SHCA_NAME])
     out[length] = 0;
 }
 
-/* ---- for people ---- */
+/* ---- text output ---- */
 
 static void scaled(double value, char out[16])
 {
@@ -138,7 +140,7 @@ static void print_people(const struct members *m, const struct members *before, 
     }
 }
 
-/* ---- for programs ---- */
+/* ---- JSON output ---- */
 
 static void json_text(const char *text)
 {
@@ -153,7 +155,7 @@ static void json_text(const char *text)
     putchar('"');
 }
 
-/* The lines of one HCA that begin with a word, as members of a list. */
+/* The lines of one HCA that begin with a word, as elements of a list. */
 static void json_lines(const char *at, const char *hca, bool ports)
 {
     const char *comma = "";
@@ -256,7 +258,7 @@ static int by_fabric(const void *a, const void *b)
     return order ? order : (x->name.pid > y->name.pid) - (x->name.pid < y->name.pid);
 }
 
-/* One look; who was silent in the one before is not waited for again. */
+/* One sample; members that did not answer the previous one are not waited for again. */
 static int sample(const struct scope *s, const struct members *before, struct members *m)
 {
     if (members_find(s, m) != 0)
@@ -282,7 +284,7 @@ static int list_list(const struct scope *s, double interval, bool json)
     if (status != 0)
         return status;
     pause_for(interval);
-    /* Members answer at the beginning of a look; its end waits for those that do not. */
+    /* Members answer at the start of a sample; its end waits for those that do not. */
     seconds = clock_now() - start;
     status = sample(s, &before, &m);
     if (status == 0) {

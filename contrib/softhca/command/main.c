@@ -1,6 +1,7 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* The softhca command: runs programs on the software HCA and steers the fabrics that are alive.
- * Here: which subcommand is meant. */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The softhca command: runs programs on the software HCA and controls live fabrics. This file
+ * selects the subcommand. Owns nothing. */
 #include "config.h"
 
 #include "command.h"
@@ -37,7 +38,7 @@ int complain(int status, const char *format, ...)
     return status;
 }
 
-/* Output that did not get out is a failure, not a success. */
+/* Output that could not be written is a failure. */
 static int flushed(int status)
 {
     if (fflush(stdout) == 0 && !ferror(stdout))

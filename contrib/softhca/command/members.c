@@ -1,7 +1,9 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* Conversations with the members of a fabric. They are found in the kernel's table of socket names;
- * a request is a datagram to the socket that claims a member's slot, and so is the answer. Anybody
- * may bind such a name: an answer counts only when the kernel says that the right user gave it. */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Conversations with the members of a fabric. They are found in the kernel's table of socket names;
+ * a request is a datagram to the socket that claims a member's slot, and so is the reply. Any user
+ * may bind such a name: a reply counts only when the kernel confirms that the right user sent it.
+ * Owns the list of members that a caller passes in; one thread, no lock. */
 #include "config.h"
 
 #include "command.h"
@@ -20,7 +22,7 @@
 
 #define PATIENCE_MS 1000
 
-/* ---- who ---- */
+/* ---- selection ---- */
 
 static const char *fabric_of(const struct scope *s)
 {
@@ -131,7 +133,7 @@ size_t members_silent(const struct members *m)
     return n;
 }
 
-/* ---- asking ---- */
+/* ---- requests and replies ---- */
 
 static socklen_t address_of(const struct member *m, struct sockaddr_un *a)
 {
@@ -148,7 +150,7 @@ static int open_socket(void)
 
     if (fd < 0)
         return -1;
-    /* Only the family: the kernel chooses a name, to which the answers go. */
+    /* Only the family: the kernel chooses a name, to which the replies go. */
     if (setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &yes, sizeof yes) != 0 ||
         bind(fd, (struct sockaddr *)&me, sizeof(sa_family_t)) != 0) {
         close(fd);
@@ -182,7 +184,7 @@ static bool trusted(struct msghdr *h, const struct member *m)
     return false;
 }
 
-/* Takes one answer; false: none is there. */
+/* Reads one reply; false: there is none. */
 static bool take_answer(int fd, struct members *m)
 {
     static char text[SHCA_REPLY_MAX + 1];
@@ -247,7 +249,7 @@ void members_ask(struct members *m, const char *request)
     for (size_t i = 0; i < m->n; i++)
         if (!m->at[i].asked) {
             ask_one(p.fd, &m->at[i], request);
-            /* Answers do not pile up in the socket while the others are asked. */
+            /* So that replies do not fill the socket while the other requests are sent. */
             while (take_answer(p.fd, m))
                 ;
         }
@@ -263,7 +265,7 @@ void members_ask(struct members *m, const char *request)
     close(p.fd);
 }
 
-/* ---- telling ---- */
+/* ---- requests to all members ---- */
 
 static size_t count_answers(const struct members *m, size_t *errors)
 {
@@ -290,8 +292,8 @@ int members_tell(const struct scope *s, const char *request, struct members *m, 
 {
     size_t before, errors, silent;
 
-    /* A process that joins copies the state of a member after it has made its name known. So once
-     * a look finds nobody new, everybody knows, whoever joins later. */
+    /* A process that joins copies the state of a member after it has published its name. So once a
+     * search finds no new member, all have the change, and so will any that join later. */
     do {
         before = m->n;
         if (members_find(s, m) != 0)

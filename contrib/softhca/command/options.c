@@ -1,5 +1,7 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* Reading the options of a subcommand: long ones only, "--name value" or "--name=value". */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Parses the options of a subcommand: long ones only, "--name value" or "--name=value". Owns
+ * nothing. */
 #include "config.h"
 
 #include "command.h"
@@ -22,7 +24,7 @@ static const struct option_spec *options_find(const struct option_spec *o, const
     return o->name ? o : NULL;
 }
 
-/* One option at argv[*at]; 0, or a status to give up with. */
+/* One option at argv[*at]; 0, or the status to exit with. */
 static int options_take(const struct subcommand *c, const struct option_spec *options, int argc,
                         char **argv, int *at)
 {

@@ -1,6 +1,8 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* softhca run: the environment that puts a program on the software HCA, then the program itself.
- * What the library would refuse is refused here, before the program runs. */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * softhca run: sets the environment that puts a program on the software HCA, then runs the program.
+ * Settings that the library would refuse are refused here, before the program runs. Owns the
+ * environment of this process; one thread, no lock. */
 #include "config.h"
 
 #include "command.h"
@@ -15,7 +17,7 @@
 #include "contrib/softhca/fault/fault.h"
 #include "contrib/softhca/base/settings.h"
 
-/* As env(1) and shells have it. */
+/* As in env(1) and shells. */
 #define EXIT_CANNOT_RUN 126
 #define EXIT_NOT_FOUND  127
 
@@ -42,8 +44,8 @@ static bool own_directory(char *path, size_t size)
     return true;
 }
 
-/* Finds a library beside this program (places hold %s for its directory) or where it was installed.
- */
+/* Finds a library beside this program (%s in places stands for its directory) or where it was
+ * installed. */
 static bool find_library(const char *const *places, const char *installed, char out[PATH_MAX])
 {
     char dir[PATH_MAX], candidate[PATH_MAX + 64];

@@ -1,5 +1,6 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* softhca link, plug, fault and fatal: one request to every member of a fabric. */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * softhca link, plug, fault and fatal: one request to every member of a fabric. Owns nothing. */
 #include "config.h"
 
 #include "command.h"
@@ -15,7 +16,7 @@
     "  --user UID        whose fabric (yours); for root\n"
 #define PID_HELP "  --pid P           only this process\n"
 
-/* Sends the request; reports how many did what. */
+/* Sends the request; reports how many executed it. */
 static int tell(struct scope *s, const char *request, const char *what)
 {
     struct members m = {0};
@@ -28,7 +29,7 @@ static int tell(struct scope *s, const char *request, const char *what)
     return status;
 }
 
-/* Is this softhcaN:P (with_port) or softhcaN? Whether the members have it, they say. */
+/* Is this softhcaN:P (with_port) or softhcaN? The members check whether they have it. */
 static bool names_device(const char *text, bool with_port)
 {
     int hca, port, used = 0;
@@ -147,7 +148,7 @@ static int list_faults(struct scope *s)
     return status;
 }
 
-/* Members would refuse it too, but only where there are any. */
+/* Members would refuse it too, but only if there are any. */
 static bool understood(const char *spec)
 {
     static struct shca_fault_rules rules;

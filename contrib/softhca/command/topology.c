@@ -1,8 +1,9 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* softhca topology: an hwloc file of a machine that nobody here owns, in which the fake HCAs hang
- * where the user likes. hwloc makes the machine from a short description but has no call to add I/O
- * objects: they are inserted into its XML, and what came out is loaded and checked before it is
- * written. */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * softhca topology: an hwloc file of an imaginary machine, in which the simulated HCAs are attached
+ * where the user wants. hwloc makes the machine from a short description but has no call to add I/O
+ * objects: they are inserted into its XML, and the result is loaded and checked before it is
+ * written. Owns the list of places; one thread, no lock. */
 #include "config.h"
 
 #include "command.h"
@@ -19,7 +20,7 @@
 struct place {
     int hca, index;
     hwloc_obj_type_t type;
-    hwloc_uint64_t parent; /* gp_index of the object that it hangs from */
+    hwloc_uint64_t parent; /* gp_index of its parent object */
 };
 
 static struct place places[MAX_HCAS];
@@ -112,8 +113,8 @@ static hwloc_uint64_t highest(hwloc_obj_t o)
     return most;
 }
 
-/* A host bridge of its own for each HCA, as large machines have it; then a PCI device of class
- * 0207 (InfiniBand) and what the kernel would make of it. */
+/* A host bridge of its own for each HCA, as in large machines; then a PCI device of class 0207
+ * (InfiniBand) and the OS device that the kernel would create for it. */
 static void print_hca(FILE *out, const struct place *p, hwloc_uint64_t id)
 {
     int bus = 0x10 + p->hca;
@@ -155,7 +156,7 @@ static void insert(FILE *out, const char *xml, hwloc_uint64_t free_id)
         size_t n = end ? (size_t)(end - xml) + 1 : strlen(xml);
         const char *tag = memchr(xml, '<', n);
 
-        /* What is between the tags is white space; hwloc escapes ">" in values. */
+        /* Between the tags is white space only; hwloc escapes ">" in values. */
         if (tag && strncmp(tag, "</object", 8) == 0 && depth > 0)
             print_hcas_of(out, stack[--depth], free_id);
         fwrite(xml, 1, n, out);
@@ -266,7 +267,7 @@ static int run_topology(const struct subcommand *self, int argc, char **argv)
     char **operands;
     int n;
 
-    /* -o is what such options are called everywhere. */
+    /* -o is the usual name of such an option. */
     for (int i = 1; i < argc; i++)
         if (strcmp(argv[i], "-o") == 0)
             argv[i] = "--output";
