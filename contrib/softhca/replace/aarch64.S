@@ -1,5 +1,6 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* Trampolines for aarch64 (AAPCS64). x16 and x17 are free between a call and the function it reaches; x0-x8 and q0-q7
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Trampolines for aarch64 (AAPCS64). x16 and x17 are free between a call and the function it reaches; x0-x8 and q0-q7
  * may hold arguments and are kept. */
 .macro entry symbol
     .xword \symbol

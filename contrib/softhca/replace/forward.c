@@ -1,5 +1,6 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* The host's libibverbs behind the replacement: found by absolute path, because its name is now
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The host's libibverbs behind the replacement: found by absolute path, because its name is now
  * ours, and loaded with the first call that needs it. Owns the handle, written under pthread_once,
  * and the table of the trampolines (trampolines.S), whose entries are only ever replaced by the
  * same value. */
@@ -15,7 +16,7 @@
 
 #define NAME "libibverbs.so.1"
 
-/* What stands for a function that is nowhere: the value that means failure to its callers. */
+/* What a function that exists nowhere returns: the value that means failure to its callers. */
 enum missing { SHCA_MISSING_ERROR, SHCA_MISSING_NULL, SHCA_MISSING_MINUS, SHCA_MISSING_TEXT };
 
 struct export
@@ -81,7 +82,7 @@ static void load_named(const char *path)
 
 static void forward_load(void)
 {
-    /* A forwarded call may come before any that reads the settings. */
+    /* A forwarded call may come before the settings have been read. */
     const char *named = getenv("SOFTHCA_REAL");
     char path[4096];
 
@@ -96,7 +97,7 @@ static void forward_load(void)
 }
 
 /* Provider plug-ins read the host's variables here, while the host's library, loaded privately, may
- * write its own. All of them are zero until something is switched on. */
+ * write its own. All of them are zero until a feature is switched on. */
 static void copy_data(void)
 {
     for (uint32_t i = 0; i < sizeof exports / sizeof exports[0]; i++) {

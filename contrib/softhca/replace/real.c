@@ -1,5 +1,6 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* The way to the library that stands behind this one. Every public function that gets a handle
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Calls into the real libibverbs behind this library. Every public function that gets a handle
  * which is not ours calls its namesake there, so that the host's own devices work as if we were
  * absent. Owns nothing: the dynamic linker caches. */
 #include "config.h"

@@ -1,5 +1,6 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* The trampolines of the replacement library: one for each function that the host's libibverbs exports and we do not
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The trampolines of the replacement library: one for each function that the host's libibverbs exports and we do not
  * define. Each jumps through its entry of shca_forward_table, which at first leads to the resolver (forward.c) and then
  * straight to the host's function. The list of them, exports.inc, is generated. */
 #if defined(__x86_64__)

@@ -1,5 +1,6 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* Trampolines for x86-64 (System V ABI). r11 is free at a call and carries the number; rax holds the count of vector
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Trampolines for x86-64 (System V ABI). r11 is free at a call and carries the number; rax holds the count of vector
  * registers of a variadic call and is kept, as are all registers of arguments. */
 .macro entry symbol
     .quad \symbol
