@@ -1,5 +1,6 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* The entry points of libFuzzer; FUZZ_TARGET names the target. */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The entry points of libFuzzer; FUZZ_TARGET names the target. */
 #include "config.h"
 
 #include <stdlib.h>

@@ -1,8 +1,8 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* Runs the targets of the fuzzers over the committed corpus without any fuzzer: each file as it is,
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Runs the targets of the fuzzers over the committed corpus without any fuzzer: each file as it is,
  * each of its beginnings, and each with one byte replaced. A crash names the file, because its name
- * was printed before.
- * usage: replay DIRECTORY    (with a directory for each target) */
+ * was printed before. usage: replay DIRECTORY    (with a directory for each target) */
 #include "config.h"
 
 #include <dirent.h>

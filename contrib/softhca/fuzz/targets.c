@@ -1,5 +1,6 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* The targets of the fuzzers: settings, lines of the kernel's socket table, rules of faults, and
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The targets of the fuzzers: settings, lines of the kernel's socket table, rules of faults, and
  * requests of the softhca command. Beside not crashing, each must keep what its header promises;
  * abort() says that it did not. Owns nothing but the device that the last one opens. */
 #include "config.h"

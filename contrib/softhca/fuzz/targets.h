@@ -1,5 +1,6 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* What is fuzzed: every place of softhca that reads text which somebody else wrote. */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What is fuzzed: every place of softhca that reads text which somebody else wrote. */
 #ifndef SHCA_FUZZ_TARGETS_H
 #define SHCA_FUZZ_TARGETS_H
 
