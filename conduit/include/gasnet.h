@@ -1,11 +1,12 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* The GASNet-1 interface (specification 1.8), as a thin layer over the EX one: each call says which
- * EX call it is. Both may be used side by side, on the same job, segment and handler table;
- * gasnet_QueryGexObjects() is where they meet. Vector, indexed and strided transfers (gasnet_vis.h)
- * and collectives (gasnet_coll.h) of GASNet-1 are not in here.
+/* SPDX-License-Identifier: BSD-3-Clause
  *
- * The rules of gasnetex.h hold: what is not marked [handler] may not be called from handlers or
- * with a lock held, and in PAR any thread may call at any time. Owns nothing, locks nothing. */
+ * The GASNet-1 interface (specification 1.8), as a thin layer over the EX one: each comment names
+ * the EX call behind a call. Both may be used side by side, on the same job, segment and handler
+ * table; gasnet_QueryGexObjects() returns the shared objects. Vector, indexed and strided transfers
+ * (gasnet_vis.h) and collectives (gasnet_coll.h) of GASNet-1 are not in here.
+ *
+ * The rules of gasnetex.h hold: only calls marked [handler] may be called from handlers or with a
+ * lock held, and in PAR any thread may call at any time. Owns nothing, locks nothing. */
 #ifndef _INCLUDED_GASNET_H
 #define _INCLUDED_GASNET_H
 
@@ -20,8 +21,7 @@
 extern "C" {
 #endif
 
-/* ---- Types: other names for those of EX
- * -------------------------------------------------------------------------- */
+/* ---- Types: other names for those of EX ---- */
 
 typedef gex_Rank_t gasnet_node_t;
 typedef gex_Token_t gasnet_token_t;
@@ -45,11 +45,9 @@ typedef struct {
     gex_AM_Fn_t fnptr;
 } gasnet_handlerentry_t;
 
-/* ---- Start
- * -------------------------------------------------------------------------------------------------------
- */
+/* ---- Start ---- */
 
-/* gex_Client_Init() with GEX_FLAG_USES_GASNET1; one of the two, once per process. */
+/* gex_Client_Init() with GEX_FLAG_USES_GASNET1; call one of the two, once per process. */
 TRUNKLINE_INLINE int gasnet_init(int *argc, char ***argv)
 {
     gex_Client_t client;
@@ -58,11 +56,11 @@ TRUNKLINE_INLINE int gasnet_init(int *argc, char ***argv)
     return gex_Client_Init(&client, &ep, &tm, "LEGACY", argc, argv, GEX_FLAG_USES_GASNET1);
 }
 
-/* Collective, once: a segment, handlers, and a barrier. `segsize` is a multiple of GASNET_PAGESIZE,
- * at most gasnet_getMaxLocalSegmentSize(), and may differ between processes; 0 means one page.
- * `minheapoffset` does nothing. GASNET_ERR_NOT_INIT before gasnet_init() and when there is a
- * segment; GASNET_ERR_BAD_ARG for a bad size; GASNET_ERR_RESOURCE when the segment cannot be had,
- * or an index is taken or below GEX_AM_INDEX_BASE. */
+/* Collective, once: attaches a segment, registers handlers, and ends with a barrier. `segsize` is a
+ * multiple of GASNET_PAGESIZE, at most gasnet_getMaxLocalSegmentSize(), and may differ between
+ * processes; 0 means one page. `minheapoffset` is ignored. GASNET_ERR_NOT_INIT before gasnet_init()
+ * or if there is a segment already; GASNET_ERR_BAD_ARG for a bad size; GASNET_ERR_RESOURCE if the
+ * segment cannot be allocated, or an index is taken or below GEX_AM_INDEX_BASE. */
 int gasnet_attach(gasnet_handlerentry_t *table, int numentries, uintptr_t segsize,
                   uintptr_t minheapoffset);
 
@@ -82,8 +80,8 @@ TRUNKLINE_INLINE gasnet_node_t gasnet_nodes(void)
     return gex_System_QueryJobSize();
 }
 
-/* The team of all processes. With --enable-debug it is had from a function, which ends the job when
- * the client has not said that it uses this interface. */
+/* The team of all processes. With --enable-debug it is returned by a function, which ends the job
+ * if the client did not pass GEX_FLAG_USES_GASNET1. */
 #if GASNET_DEBUG
 #    define TRUNKLINE_WORLD(call) trunkline_world_for(call)
 #else
@@ -92,9 +90,7 @@ TRUNKLINE_INLINE gasnet_node_t gasnet_nodes(void)
 extern const gex_TM_t trunkline_world;
 gex_TM_t trunkline_world_for(const char *call);
 
-/* ---- Locks
- * -------------------------------------------------------------------------------------------------------
- */
+/* ---- Locks ---- */
 
 #define GASNET_HSL_INITIALIZER GEX_HSL_INITIALIZER
 #define gasnet_hsl_init        gex_HSL_Init
@@ -103,7 +99,7 @@ gex_TM_t trunkline_world_for(const char *call);
 #define gasnet_hsl_unlock      gex_HSL_Unlock
 #define gasnet_hsl_trylock     gex_HSL_Trylock
 
-/* Handlers interrupt nobody: there is nothing to hold. */
+/* Handlers never interrupt a thread, so there is nothing to hold. */
 TRUNKLINE_INLINE void gasnet_hold_interrupts(void)
 {
 }

@@ -1,5 +1,6 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* Constants and simple types of the EX interface, for code that must not depend on a threading mode
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Constants and simple types of the EX interface, for code that must not depend on a threading mode
  * or a conduit. May be included on its own, in any order, without any other include directory or
  * macro. Owns nothing, locks nothing. */
 #ifndef GASNET_FWD_H
@@ -7,7 +8,7 @@
 
 #include <stdint.h>
 
-/* A process's place in a team, or in the job. */
+/* The rank of a process in a team, or in the job. */
 typedef uint32_t gex_Rank_t;
 #define GEX_RANK_INVALID (~(gex_Rank_t)0)
 
@@ -20,7 +21,7 @@ typedef struct {
     gex_EP_Index_t gex_ep_index;
 } gex_EP_Location_t;
 
-/* What an endpoint is made for. Endpoint 0 can do all; others put and get. */
+/* Capabilities of an endpoint. Endpoint 0 has all; others do puts and gets only. */
 typedef uint32_t gex_EP_Capabilities_t;
 #define GEX_EP_CAPABILITY_RMA  (1U << 0)
 #define GEX_EP_CAPABILITY_AM   (1U << 1)
@@ -29,25 +30,26 @@ typedef uint32_t gex_EP_Capabilities_t;
 #define GEX_EP_CAPABILITY_AD   (1U << 4)
 #define GEX_EP_CAPABILITY_ALL  ((1U << 5) - 1)
 
-/* An operation in flight. Process-wide: any thread may sync an event that another one got. */
+/* An operation in flight. Process-wide: any thread may sync an event that another thread
+ * obtained. */
 typedef struct trunkline_event *gex_Event_t;
 #define GEX_EVENT_INVALID                                                                          \
     ((gex_Event_t)(uintptr_t)0) /* already complete; syncing it returns at once */
 #define GEX_EVENT_NO_OP                                                                            \
-    ((gex_Event_t)(uintptr_t)1) /* nothing was started (GEX_FLAG_IMMEDIATE only); not to be synced \
-                                 */
+    ((gex_Event_t)(uintptr_t)1) /* nothing was started (GEX_FLAG_IMMEDIATE only); must not be      \
+                                   synced */
 
-/* What may stand where a pointer to an event is taken: when may the source be reused? */
+/* Constants in place of a pointer to an event: when may the source be reused? */
 #define GEX_EVENT_NOW ((gex_Event_t *)(uintptr_t)1) /* when the call returns */
 #define GEX_EVENT_DEFER                                                                            \
     ((gex_Event_t *)(uintptr_t)2) /* not before the operation itself is complete */
 #define GEX_EVENT_GROUP                                                                            \
     ((gex_Event_t *)(uintptr_t)3) /* when the thread syncs its implicit operations */
 
-/* Do nothing and say so rather than wait for resources. */
+/* Return at once, having done nothing, rather than wait for resources. */
 #define GEX_FLAG_IMMEDIATE (1U << 0)
 
-/* What an operation on data works on, and what it does; sets of them are or-ed. */
+/* Data types and operations of atomics and reductions; sets of them are or-ed. */
 typedef uint32_t gex_DT_t;
 #define GEX_DT_I32  ((gex_DT_t)1 << 0)
 #define GEX_DT_U32  ((gex_DT_t)1 << 1)
@@ -87,7 +89,7 @@ typedef uint32_t gex_OP_t;
 #define GEX_OP_USER_NC ((gex_OP_t)1 << 31)
 #define GEX_OP_CSWAP   GEX_OP_FCAS /* its old name */
 
-/* From an operation to the one that also tells what was there before, and back; CAS and FCAS, SET
+/* From an operation to the one that also returns the previous value, and back; CAS and FCAS, SET
  * and SWAP are such pairs. */
 #define GEX_OP_TO_FETCHING(op)    ((gex_OP_t)(op) << 15)
 #define GEX_OP_TO_NONFETCHING(op) ((gex_OP_t)(op) >> 15)
@@ -101,12 +103,12 @@ typedef uint32_t gex_OP_t;
 #define GEX_FLAG_AM_REPLY   (1U << 4)
 #define GEX_FLAG_AM_REQREP  (GEX_FLAG_AM_REQUEST | GEX_FLAG_AM_REPLY)
 
-/* Limit queries: the largest least_payload that Prepare takes, in the client's buffer or in one of
- * the library's. */
+/* Limit queries: the largest least_payload that Prepare accepts, with the client's buffer or with
+ * one of the library's. */
 #define GEX_FLAG_AM_PREPARE_LEAST_CLIENT (1U << 11)
 #define GEX_FLAG_AM_PREPARE_LEAST_ALLOC  (1U << 12)
 
-/* Numbers of flags are used again from one group of calls to the next. */
+/* Values of flags are reused in different groups of calls. */
 
 /* gex_Client_Init */
 #define GEX_FLAG_USES_GASNET1  (1U << 0)
@@ -117,7 +119,7 @@ typedef uint32_t gex_OP_t;
 #define GEX_FLAG_HINT_ACCEL_COLL (1U << 1)
 #define GEX_FLAG_HINT_ACCEL_ALL  ((1U << 2) - 1)
 
-/* Where addresses of an operation lie; without effect in the interface as it is */
+/* Where addresses of an operation lie; reserved by the interface, without effect here */
 #define GEX_FLAG_SELF_SEG_UNKNOWN (1U << 3)
 #define GEX_FLAG_SELF_SEG_SOME    (1U << 4)
 #define GEX_FLAG_SELF_SEG_BOUND   (1U << 5)
@@ -127,7 +129,8 @@ typedef uint32_t gex_OP_t;
 #define GEX_FLAG_PEER_SEG_BOUND   (1U << 9)
 #define GEX_FLAG_PEER_SEG_OFFSET  (1U << 10)
 
-/* Non-contiguous puts: let gex_Event_QueryLeaf and GEX_EC_LC know their local completion */
+/* Non-contiguous puts: make their local completion available to gex_Event_QueryLeaf and
+ * GEX_EC_LC */
 #define GEX_FLAG_ENABLE_LEAF_LC (1U << 11)
 
 /* Teams */

@@ -1,6 +1,7 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* Memory kinds: memory of devices as segments. This library knows the host's memory only, for which
- * GEX_MK_HOST needs no call: no GASNET_HAVE_MK_CLASS_ macro but _HOST is defined, and
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Memory kinds: memory of devices as segments. This library supports host memory only, for which
+ * GEX_MK_HOST needs no call: GASNET_HAVE_MK_CLASS_HOST is the only such macro defined, and
  * gex_MK_Create() fails. Owns nothing, locks nothing. */
 #ifndef GASNET_MK_H
 #define GASNET_MK_H
@@ -36,11 +37,12 @@ typedef struct {
     } gex_args;
 } gex_MK_Create_args_t;
 
-/* GASNET_ERR_BAD_ARG: there is no other kind than GEX_MK_HOST, and that is not to be created. */
+/* Always GASNET_ERR_BAD_ARG: GEX_MK_HOST is the only kind, and cannot be created. */
 int gex_MK_Create(gex_MK_t *mk_p, gex_Client_t client, const gex_MK_Create_args_t *args,
                   gex_Flags_t flags);
 
-/* Of what gex_MK_Create() made, so of nothing: these end the job with a line that says so. */
+/* Take an object of gex_MK_Create(), of which there are none: these end the job with an error
+ * message. */
 void gex_MK_Destroy(gex_MK_t mk, gex_Flags_t flags);
 gex_Client_t gex_MK_QueryClient(gex_MK_t mk);
 gex_Flags_t gex_MK_QueryFlags(gex_MK_t mk);

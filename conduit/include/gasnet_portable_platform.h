@@ -1,8 +1,9 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* What compiler, system and processor this is compiled for, as PLATFORM_* macros that are 1 or
- * undefined. Other projects carry files of their own with the same names, so each definition yields
- * to one that exists. Compilers and systems that this library is not built for are never claimed.
- * Owns nothing, locks nothing. */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The compiler, system and processor, as PLATFORM_* macros that are 1 or undefined. Other projects
+ * have files of their own with the same names, so each definition yields to an existing one.
+ * Compilers and systems that this library is not built for are never reported. Owns nothing, locks
+ * nothing. */
 #ifndef GASNET_PORTABLE_PLATFORM_H
 #define GASNET_PORTABLE_PLATFORM_H
 
@@ -13,12 +14,13 @@
 
 /* ---- Compiler ---- */
 
-/* Comparable numbers. The patch level has the room that date-like ones need. */
+/* Comparable numbers. The patch level has enough digits for date-like ones. */
 #ifndef PLATFORM_COMPILER_VERSION_INT
 #    define PLATFORM_COMPILER_VERSION_INT(maj, min, pat) (((maj) << 24) | ((min) << 16) | (pat))
 #endif
 
-/* Compilers that are something else underneath say so too, so the first match counts. */
+/* Compilers that also define the macros of the compiler they derive from, so the first match
+ * counts. */
 #if !defined(PLATFORM_COMPILER_FAMILYNAME)
 #    if defined(__INTEL_LLVM_COMPILER) || defined(__INTEL_COMPILER)
 #        define PLATFORM_COMPILER_INTEL      1
@@ -50,7 +52,7 @@
 #    define PLATFORM_COMPILER_FAMILYID 0
 #endif
 
-/* The same with the language. */
+/* The same, with the language. */
 #if defined(__cplusplus)
 #    if PLATFORM_COMPILER_CLANG && !defined(PLATFORM_COMPILER_CLANG_CXX)
 #        define PLATFORM_COMPILER_CLANG_CXX 1

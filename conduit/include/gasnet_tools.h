@@ -1,10 +1,11 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* The tools interface: time, memory barriers, atomics, locks, thread keys, environment, errors and
- * backtraces, the system. Needs no job: with gasnetex.h, which comes first, it is part of the
- * conduit's library; without, link with libgasnet_tools-seq or libgasnet_tools-par.
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The tools interface: time, memory barriers, atomics, locks, thread keys, environment, errors and
+ * backtraces, the system. Needs no job: if gasnetex.h is included before it, it is part of the
+ * conduit's library; otherwise link with libgasnet_tools-seq or libgasnet_tools-par.
  *
  * Everything may be called from any thread unless a comment says otherwise. Names in here may be
- * macros; do not take addresses of them. Owns nothing itself, locks nothing itself. */
+ * macros; do not take their addresses. Owns nothing itself, locks nothing itself. */
 #ifndef GASNET_TOOLS_H
 #define GASNET_TOOLS_H
 
@@ -16,7 +17,7 @@
 #include "gasnet-tools/fence.h"
 #include "gasnet-tools/time.h"
 
-/* Time and barriers are all that there is in the lite mode. */
+/* Lite mode has time and memory barriers only. */
 #if !GASNETT_LITE_MODE
 #    include "gasnet-tools/error.h"
 #    include "gasnet-tools/atomic.h"
@@ -30,7 +31,7 @@
 #    include "gasnet-tools/compat.h"
 #endif
 
-/* What speaks of teams, ranks and data types of a job. */
+/* Needs types of a job: teams, ranks, data types. */
 #if defined(GASNETEX_H) && !GASNETT_LITE_MODE
 #    include "gasnet-tools/format.h"
 #endif

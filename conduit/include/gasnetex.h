@@ -1,15 +1,18 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* The EX interface of Trunkline: everything a client calls. Compile with exactly one of GASNET_SEQ,
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The EX interface of Trunkline: everything a client calls. Compile with exactly one of GASNET_SEQ,
  * GASNET_PARSYNC and GASNET_PAR defined and link with the library of the same name.
  *
- * Unless a comment says otherwise: sizes are bytes; a function that returns int returns GASNET_OK
- * (0) or a GASNET_ERR_* code; in SEQ one thread calls, in PARSYNC one at a time, in PAR any thread
- * at any time; and nothing but what is marked [handler] may be called from a handler or with a
- * gex_HSL_t held. Misuse ends the job with one line that says why. */
+ * Unless a comment says otherwise: sizes are in bytes; a function that returns int returns
+ * GASNET_OK (0) or a GASNET_ERR_* code; calls come from one thread in SEQ, from one thread at a
+ * time in PARSYNC, from any thread at any time in PAR; and only calls marked [handler] may be made
+ * from a handler or with a gex_HSL_t held. Misuse ends the job with one line that gives the
+ * reason. */
 #ifndef GASNETEX_H
 #define GASNETEX_H
 
-/* The tools' thread mode follows from ours, and their objects from our library. */
+/* The thread mode of the tools follows from that of the conduit, and their objects are in its
+ * library. */
 #if defined(GASNET_TOOLS_H)
 #    error "include gasnetex.h before gasnet_tools.h"
 #endif
@@ -21,8 +24,7 @@
 #include "gasnet_fwd.h"
 #include "gasnet_core_fwd.h"
 
-/* ---- How this is compiled
- * ---------------------------------------------------------------------------------------- */
+/* ---- Compilation ---- */
 
 #if defined(GASNET_SEQ) + defined(GASNET_PARSYNC) + defined(GASNET_PAR) != 1
 #    error "define exactly one of GASNET_SEQ, GASNET_PARSYNC, GASNET_PAR (for example -DGASNET_PAR)"
@@ -33,7 +35,7 @@
         "this is a debug library (-debug, or configured with --enable-debug): compile its clients without optimisation and without NDEBUG"
 #endif
 
-/* A client may have defined the macro to anything, also to nothing. */
+/* A client may have defined the macro with any value, or none. */
 #if defined(GASNET_SEQ)
 #    undef GASNET_SEQ
 #    define GASNET_SEQ            1
@@ -71,7 +73,7 @@
 #define TRUNKLINE_STRING_(x) #x
 #define TRUNKLINE_STRING(x)  TRUNKLINE_STRING_(x)
 
-/* One part a line; the words, and their order, are those of other libraries of this interface. */
+/* One part per line; names and order are those of other libraries of this interface. */
 /* clang-format off */
 #define GASNET_CONFIG_STRING                                                                       \
     "RELEASE=" TRUNKLINE_STRING(GASNETI_RELEASE_VERSION)                                           \
@@ -94,8 +96,8 @@
 extern "C" {
 #endif
 
-/* Threading mode, checking, kind of segment and version of the ABI: what this object and its
- * library must have in common. */
+/* Threading mode, checking, kind of segment and version of the ABI, in which this object and its
+ * library must agree. */
 #if defined(GASNET_SEGMENT_LARGE)
 #    define TRUNKLINE_SEGMENT large
 #elif defined(GASNET_SEGMENT_EVERYTHING)
@@ -109,9 +111,7 @@ extern "C" {
 #define TRUNKLINE_GUARD                             TRUNKLINE_GUARD_OF(TRUNKLINE_MODE, TRUNKLINE_CHECKING, TRUNKLINE_SEGMENT)
 TRUNKLINE_NEED(trunkline_guard, TRUNKLINE_GUARD);
 
-/* ---- Types
- * -------------------------------------------------------------------------------------------------------
- */
+/* ---- Types ---- */
 
 typedef struct trunkline_client *gex_Client_t;
 typedef struct trunkline_ep *gex_EP_t;
@@ -127,7 +127,7 @@ typedef struct trunkline_kind *gex_MK_t;
 #define GEX_SEGMENT_INVALID ((gex_Segment_t)(uintptr_t)0)
 #define GEX_MK_INVALID      ((gex_MK_t)(uintptr_t)0)
 
-/* Ordinary memory, the one kind there is; gasnet_mk.h has the calls about others. */
+/* Host memory, the only kind; gasnet_mk.h declares the calls for others. */
 #define GEX_MK_HOST ((gex_MK_t)(uintptr_t)1)
 
 /* Nothing was prepared (GEX_FLAG_IMMEDIATE only). */
@@ -136,8 +136,8 @@ typedef struct trunkline_kind *gex_MK_t;
 typedef uint8_t gex_AM_Index_t;
 typedef int32_t gex_AM_Arg_t;
 
-/* The interface says "pointer to a function with unspecified arguments"; newer compilers warn where
- * C still has those. */
+/* The interface defines a pointer to a function with unspecified arguments; newer compilers warn
+ * about these although C still has them. */
 #if defined(__GNUC__) && !defined(__cplusplus)
 #    pragma GCC diagnostic push
 #    pragma GCC diagnostic ignored "-Wstrict-prototypes"
@@ -157,28 +157,26 @@ typedef struct {
 typedef struct {
     gex_Rank_t host;      /* the same for processes of one host */
     gex_Rank_t supernode; /* the same for processes that share memory */
-    uintptr_t offset; /* what makes an address in that process's segment one of ours; 0: nothing */
+    uintptr_t offset;     /* owner's address + offset = address in this process; 0: none */
 } gasnet_nodeinfo_t;
 
-/* With a tag: C++ gives a const type without one no linkage, nor the client's functions that take
- * it. */
+/* Has a tag because C++ gives a const type without one no linkage, and so none to client functions
+ * that take it. */
 typedef const struct trunkline_rank_info {
     gex_Rank_t gex_jobrank;
 } gex_RankInfo_t;
 
-/* A piece of memory. */
+/* A range of memory. */
 typedef struct {
     void *gex_addr;
     size_t gex_len;
 } gex_Memvec_t;
 
-/* ---- Errors
- * ------------------------------------------------------------------------------------------------------
- */
+/* ---- Errors ---- */
 
 #define GASNET_OK                   0
-#define GASNET_ERR_NOT_INIT         10001 /* too early: not initialised */
-#define GASNET_ERR_RESOURCE         10002 /* something is used up, or could not be registered */
+#define GASNET_ERR_NOT_INIT         10001 /* not initialised yet */
+#define GASNET_ERR_RESOURCE         10002 /* a resource is exhausted, or could not be registered */
 #define GASNET_ERR_BAD_ARG          10003
 #define GASNET_ERR_NOT_READY        10004 /* not complete yet; lock busy */
 #define GASNET_ERR_BARRIER_MISMATCH 10005
@@ -186,12 +184,10 @@ typedef struct {
 /* The macro's name, "*unknown*" for other numbers. [handler] */
 const char *gasnet_ErrorName(int error);
 
-/* A sentence for people. [handler] */
+/* A description for people. [handler] */
 const char *gasnet_ErrorDesc(int error);
 
-/* ---- Start and end
- * -----------------------------------------------------------------------------------------------
- */
+/* ---- Start and end ---- */
 
 /* Collective over the job, once per process. Creates the client, its endpoint and the team of all
  * processes; `argc` and `argv` may both be NULL. flags: GEX_FLAG_USES_GASNET1,
@@ -200,17 +196,18 @@ const char *gasnet_ErrorDesc(int error);
 int gex_Client_Init(gex_Client_t *client_p, gex_EP_t *ep_p, gex_TM_t *tm_p, const char *client_name,
                     int *argc, char ***argv, gex_Flags_t flags);
 
-/* Ends the whole job with `exitcode`; never returns. Callable from any thread and from handlers.
- * Standard output and error are flushed, atexit() functions of the client are not run. [handler] */
+/* Ends the whole job with `exitcode`; never returns. May be called from any thread and from
+ * handlers. Standard output and error are flushed; atexit() functions of the client do not run.
+ * [handler] */
 void gasnet_exit(int exitcode) __attribute__((__noreturn__));
 
 /* A variable of the job's environment, NULL when unset. Valid after gex_Client_Init(). */
 char *gasnet_getenv(const char *name);
 
-/* ---- Client, endpoint, team
- * -------------------------------------------------------------------------------------- */
+/* ---- Client, endpoint, team ---- */
 
-/* All of these: [handler]. CData is one pointer of the client's own per object, NULL at first. */
+/* All of these: [handler]. CData is one pointer per object that belongs to the client, initially
+ * NULL. */
 
 gex_Flags_t gex_Client_QueryFlags(gex_Client_t client);
 const char *gex_Client_QueryName(gex_Client_t client);
@@ -224,15 +221,16 @@ gex_EP_Index_t gex_EP_QueryIndex(gex_EP_t ep);
 void gex_EP_SetCData(gex_EP_t ep, const void *value);
 void *gex_EP_QueryCData(gex_EP_t ep);
 
-/* An endpoint beside the one that gex_Client_Init() made, GASNET_MAXEPS of them at most. Local; not
- * [handler]. It puts and gets: capabilities other than GEX_EP_CAPABILITY_RMA are
+/* Creates an endpoint besides that of gex_Client_Init(), GASNET_MAXEPS in all. Local; not
+ * [handler]. It supports puts and gets: capabilities other than GEX_EP_CAPABILITY_RMA are
  * GASNET_ERR_RESOURCE. flags: GEX_FLAG_HINT_ACCEL_*. */
 int gex_EP_Create(gex_EP_t *ep_p, gex_Client_t client, gex_EP_Capabilities_t capabilities,
                   gex_Flags_t flags);
 
-/* Names endpoint `remote_ep_index` of any process, seen from our `local_ep`, wherever puts, gets,
- * messages (between endpoints 0), their limits and queries of bound segments take a team; ranks are
- * then ranks of the job. Equal arguments give equal values, there is nothing to free. */
+/* Names endpoint `remote_ep_index` of any process as the peer of our `local_ep`, in all calls for
+ * puts, gets, messages (between endpoints 0), their limits and queries of bound segments, in place
+ * of a team; ranks are then ranks of the job. Equal arguments give equal values; nothing has to be
+ * freed. */
 gex_TM_t gex_TM_Pair(gex_EP_t local_ep, gex_EP_Index_t remote_ep_index);
 
 gex_Client_t gex_TM_QueryClient(gex_TM_t tm);
@@ -251,65 +249,62 @@ gex_TM_TranslateJobrankToRank(gex_TM_t tm,
 gex_EP_Location_t gex_TM_TranslateRankToEP(gex_TM_t tm, gex_Rank_t rank,
                                            gex_Flags_t flags); /* flags: 0 */
 
-/* ---- Segments
- * ----------------------------------------------------------------------------------------------------
- */
+/* ---- Segments ---- */
 
 /* Collective over the team of all processes, once. `size` is a non-zero multiple of
- * GASNET_PAGESIZE, at most gasnet_getMaxLocalSegmentSize(), and may differ between processes. When
- * one of them cannot, none has a segment and all are told: GASNET_ERR_BAD_ARG who asked for the
- * impossible, GASNET_ERR_RESOURCE the others. They may try again. */
+ * GASNET_PAGESIZE, at most gasnet_getMaxLocalSegmentSize(), and may differ between processes. If
+ * one process fails, none has a segment and all get an error: GASNET_ERR_BAD_ARG if the arguments
+ * of the caller were wrong, GASNET_ERR_RESOURCE otherwise. They may try again. */
 int gex_Segment_Attach(gex_Segment_t *segment_p, gex_TM_t tm, uintptr_t size);
 
-/* Local: a segment of `length` bytes, not 0, at `address`, which the client keeps until
- * gex_Segment_Destroy(), or with address NULL in memory of the library's. kind: GEX_MK_HOST;
- * flags: 0. GASNET_ERR_RESOURCE when there is no such memory or it can't be registered. */
+/* Local: creates a segment of `length` bytes, not 0, at `address`, which the client keeps allocated
+ * until gex_Segment_Destroy(), or, with address NULL, in memory of the library. kind: GEX_MK_HOST;
+ * flags: 0. GASNET_ERR_RESOURCE if the memory cannot be allocated or registered. */
 int gex_Segment_Create(gex_Segment_t *segment_p, gex_Client_t client, gex_Addr_t address,
                        uintptr_t length, gex_MK_t kind, gex_Flags_t flags);
 
-/* Not for the one of gex_Segment_Attach(), nor while anybody uses it. flags: 0. */
+/* Not for the segment of gex_Segment_Attach(), nor while any process uses it. flags: 0. */
 void gex_Segment_Destroy(gex_Segment_t segment, gex_Flags_t flags);
 
-/* Local. GASNET_ERR_BAD_ARG for GEX_SEGMENT_INVALID, and when the endpoint has one. flags: 0. */
+/* Local. GASNET_ERR_BAD_ARG for GEX_SEGMENT_INVALID, and if the endpoint has a segment already.
+ * flags: 0. */
 int gex_EP_BindSegment(gex_EP_t ep, gex_Segment_t segment, gex_Flags_t flags);
 
-/* Collective over the team: the segments bound to `eps`, which may be none, become known to all its
- * processes. flags: 0. */
+/* Collective over the team: makes the segments bound to `eps`, which may be none, known to all
+ * processes of the team. flags: 0. */
 int gex_EP_PublishBoundSegment(gex_TM_t tm, gex_EP_t *eps, size_t num_eps, gex_Flags_t flags);
 
-gex_Client_t gex_Segment_QueryClient(gex_Segment_t segment); /* [handler], as the five below */
+gex_Client_t gex_Segment_QueryClient(gex_Segment_t segment); /* [handler], like the next five */
 gex_Flags_t gex_Segment_QueryFlags(gex_Segment_t segment);
 void *gex_Segment_QueryAddr(gex_Segment_t segment);
 uintptr_t gex_Segment_QuerySize(gex_Segment_t segment);
 void gex_Segment_SetCData(gex_Segment_t segment, const void *value);
 void *gex_Segment_QueryCData(gex_Segment_t segment);
 
-/* Where the segment of an endpoint lies: in its owner's memory, and in ours (NULL when we cannot
- * reach it by loads and stores). Any pointer may be NULL. Without a segment *size_p becomes 0.
- * [handler] with GEX_FLAG_IMMEDIATE. */
+/* Address and size of the segment of an endpoint: its address at the owner, and in this process
+ * (NULL if loads and stores cannot reach it). Any pointer may be NULL. Without a segment *size_p
+ * becomes 0. [handler] with GEX_FLAG_IMMEDIATE. */
 gex_Event_t gex_EP_QueryBoundSegmentNB(gex_TM_t tm, gex_Rank_t rank, void **owneraddr_p,
                                        void **localaddr_p, uintptr_t *size_p, gex_Flags_t flags);
 
-/* The old form: non-zero and nothing written when there is no segment. */
+/* The older form: without a segment it returns non-zero and writes nothing. */
 int gex_Segment_QueryBound(gex_TM_t tm, gex_Rank_t rank, void **owneraddr_p, void **localaddr_p,
                            uintptr_t *size_p);
 
-/* The largest segment of this process, and the smallest of these over the job. */
+/* The largest possible segment of this process, and the smallest such value over the job. */
 uintptr_t gasnet_getMaxLocalSegmentSize(void);
 uintptr_t gasnet_getMaxGlobalSegmentSize(void);
 
 /* Fills the first min(numentries, job size) entries with the segments of all processes. */
 int gasnet_getSegmentInfo(gasnet_seginfo_t *table, int numentries);
 
-/* A client may define these itself; the library's are weak. The first is a value for
- * GASNET_MAX_SEGSIZE, used when that is not set; the second is the same in bytes; the third is
- * called with the new local segment. */
+/* Weak: a client may define its own. The first is a value for GASNET_MAX_SEGSIZE, used if that is
+ * not set; the second is the same in bytes; the third is called with the new local segment. */
 extern const char *gasnet_max_segsize_str;
 extern uint64_t gasnet_max_segsize;
 extern void (*gasnet_client_attach_hook)(void *addr, uintptr_t size);
 
-/* ---- Active messages
- * --------------------------------------------------------------------------------------------- */
+/* ---- Active messages ---- */
 
 #define GEX_AM_INDEX_BASE 128
 
@@ -324,9 +319,9 @@ typedef struct {
     const char *gex_name;
 } gex_AM_Entry_t;
 
-/* Local. Fixed indices are entered first; then those with index 0 get the highest free ones, from
- * 255 down, in table order. GASNET_ERR_RESOURCE when an index is taken, below the base, or none is
- * free. */
+/* Local. Fixed indices are registered first; then entries with index 0 get the highest free ones,
+ * from 255 down, in table order. GASNET_ERR_RESOURCE if an index is taken or below the base, or
+ * none is free. */
 int gex_EP_RegisterHandlers(gex_EP_t ep, gex_AM_Entry_t *table, size_t numentries);
 
 typedef unsigned int gex_TI_t;
@@ -345,12 +340,12 @@ typedef struct {
     int gex_is_long;
 } gex_Token_Info_t;
 
-/* What a handler may know about its message; returns which fields are valid. [handler] only */
+/* Information on the message of a handler; returns which fields are valid. [handler] only */
 gex_TI_t gex_Token_Info(gex_Token_t token, gex_Token_Info_t *info, gex_TI_t mask);
 
-/* The largest payloads, stable for the life of the job; all [handler]. `other_rank`
- * GEX_RANK_INVALID: the least over all. `lc_opt` and `flags` are examples of what the message will
- * be sent with. The LUB forms are a lower bound of all of them. */
+/* The largest payloads, constant for the life of the job; all [handler]. `other_rank`
+ * GEX_RANK_INVALID: the smallest over all ranks. `lc_opt` and `flags` are examples of those that
+ * the message will be sent with. The LUB forms are a lower bound of all of them. */
 unsigned int gex_AM_MaxArgs(void);
 size_t gex_AM_MaxRequestMedium(gex_TM_t tm, gex_Rank_t other_rank, const gex_Event_t *lc_opt,
                                gex_Flags_t flags, unsigned int numargs);
@@ -372,12 +367,12 @@ size_t gex_Token_MaxReplyLong(gex_Token_t token, const gex_Event_t *lc_opt, gex_
                               unsigned int numargs);
 
 /* A message in two calls. Prepare agrees on a size between least and most, and with `client_buf`
- * NULL lends a buffer for it, aligned for any type; then `lc_opt` is NULL too. Commit sends any
- * size up to that. Between the two the thread may call nothing that is not [handler]; it has one
- * request and one reply at a time. A Long's `dest` may be NULL here, otherwise Commit repeats it.
- * With GEX_FLAG_IMMEDIATE Prepare may return GEX_AM_SRCDESC_NO_OP; Commit never fails, and waits
- * for this process's own device at most. Cancel ends a Prepare without a message; flags: 0, returns
- * 0. The Commit forms are in trunkline_am.h. */
+ * NULL provides a buffer of that size, aligned for any type; then `lc_opt` is NULL too. Commit
+ * sends any size up to that. Between the two the thread may make only calls marked [handler]; it
+ * can have one request and one reply prepared at a time. A Long's `dest` may be NULL here;
+ * otherwise Commit must repeat it. With GEX_FLAG_IMMEDIATE Prepare may return GEX_AM_SRCDESC_NO_OP;
+ * Commit never fails, and waits at most for this process's own device. Cancel ends a Prepare
+ * without a message; flags: 0, returns 0. The Commit forms are in trunkline_am.h. */
 gex_AM_SrcDesc_t gex_AM_PrepareRequestMedium(gex_TM_t tm, gex_Rank_t rank, const void *client_buf,
                                              size_t least_payload, size_t most_payload,
                                              gex_Event_t *lc_opt, gex_Flags_t flags,
@@ -403,18 +398,16 @@ int gex_AM_CancelReplyLong(gex_AM_SrcDesc_t sd, gex_Flags_t flags);
 
 #include "trunkline_am.h"
 
-/* ---- Put and get
- * -------------------------------------------------------------------------------------------------
- */
+/* ---- Put and get ---- */
 
-/* The caller asserts that the peer is not in its neighbourhood, or not itself. */
+/* The caller asserts that the peer is not in its neighbourhood, or is not itself. */
 #define GEX_FLAG_PEER_NEVER_NBRHD (1U << 14)
 #define GEX_FLAG_PEER_NEVER_SELF  (1U << 15)
 
-/* Remote memory must lie in the peer's segment; local memory may be any of this process, for puts
- * also read-only memory. No alignment is required and no order kept. The blocking forms return 0,
- * or non-zero when GEX_FLAG_IMMEDIATE was given and nothing was done. Events are to be synced
- * exactly once. */
+/* Remote memory must lie in the peer's segment; local memory may be any memory of this process, for
+ * puts also read-only. No alignment is required and no order is guaranteed. The blocking forms
+ * return 0, or non-zero if GEX_FLAG_IMMEDIATE was given and nothing was done. Each event must be
+ * synced exactly once. */
 int gex_RMA_PutBlocking(gex_TM_t tm, gex_Rank_t rank, void *dest, const void *src, size_t nbytes,
                         gex_Flags_t flags);
 int gex_RMA_GetBlocking(gex_TM_t tm, void *dest, gex_Rank_t rank, void *src, size_t nbytes,
@@ -422,20 +415,21 @@ int gex_RMA_GetBlocking(gex_TM_t tm, void *dest, gex_Rank_t rank, void *src, siz
 gex_Event_t gex_RMA_GetNB(gex_TM_t tm, void *dest, gex_Rank_t rank, void *src, size_t nbytes,
                           gex_Flags_t flags);
 
-/* `lc_opt`: GEX_EVENT_NOW, GEX_EVENT_DEFER, or where to store an event that says when `src` may be
- * reused; syncing that one is optional, and it is gone once the put itself is synced. */
+/* `lc_opt`: GEX_EVENT_NOW, GEX_EVENT_DEFER, or where to store an event that completes when `src`
+ * may be reused; syncing that event is optional, and it is invalid once the put itself is
+ * synced. */
 gex_Event_t gex_RMA_PutNB(gex_TM_t tm, gex_Rank_t rank, void *dest, const void *src, size_t nbytes,
                           gex_Event_t *lc_opt, gex_Flags_t flags);
 
-/* Without events of their own: synced by gex_NBI_Test() and _Wait(). `lc_opt`: GEX_EVENT_NOW,
- * _DEFER or _GROUP. 0, or non-zero as the blocking forms. */
+/* Without an event per operation: synced by gex_NBI_Test() and _Wait(). `lc_opt`: GEX_EVENT_NOW,
+ * _DEFER or _GROUP. Returns 0 or non-zero like the blocking forms. */
 int gex_RMA_PutNBI(gex_TM_t tm, gex_Rank_t rank, void *dest, const void *src, size_t nbytes,
                    gex_Event_t *lc_opt, gex_Flags_t flags);
 int gex_RMA_GetNBI(gex_TM_t tm, void *dest, gex_Rank_t rank, void *src, size_t nbytes,
                    gex_Flags_t flags);
 
-/* The low-order `nbytes` (1 to 8) of a number, in the memory's byte order; Get fills up with zeros.
- */
+/* The low-order `nbytes` (1 to 8) of an integer, in the byte order of memory; Get extends with
+ * zeros. */
 typedef uint64_t gex_RMA_Value_t;
 #define SIZEOF_GEX_RMA_VALUE_T 8
 
@@ -450,23 +444,21 @@ gex_RMA_Value_t gex_RMA_GetBlockingVal(gex_TM_t tm, gex_Rank_t rank, void *src, 
 
 #include "trunkline_rma.h"
 
-/* ---- Events
- * ------------------------------------------------------------------------------------------------------
- */
+/* ---- Events ---- */
 
-/* Test: GASNET_OK and the event is consumed, or GASNET_ERR_NOT_READY; never runs handlers, never
- * blocks. Wait: polls until done. GEX_EVENT_NO_OP is not to be synced, alone or in an array. In the
- * array forms each completed entry becomes GEX_EVENT_INVALID and such entries are skipped; Some
- * succeeds when at least one entry was completed or none is left, All when none is left. flags: 0.
- */
+/* Test: GASNET_OK if the event is complete, and consumes it, otherwise GASNET_ERR_NOT_READY; never
+ * runs handlers, never blocks. Wait: polls until complete. GEX_EVENT_NO_OP must not be synced,
+ * alone or in an array. In the array forms each completed entry becomes GEX_EVENT_INVALID and such
+ * entries are skipped; Some succeeds if at least one entry was completed or none is left, All if
+ * none is left. flags: 0. */
 void gex_Event_Wait(gex_Event_t event);
 int gex_Event_TestSome(gex_Event_t *events, size_t numevents, gex_Flags_t flags);
 void gex_Event_WaitSome(gex_Event_t *events, size_t numevents, gex_Flags_t flags);
 int gex_Event_TestAll(gex_Event_t *events, size_t numevents, gex_Flags_t flags);
 void gex_Event_WaitAll(gex_Event_t *events, size_t numevents, gex_Flags_t flags);
 
-/* An event is a count of what is left to do. What has nothing left needs no call to be tested, and
- * is consumed by a mark; --enable-debug makes the call, which checks. */
+/* An event is a counter of pending work. If it is zero, testing needs no call, and the event is
+ * consumed by a store; with --enable-debug the library is called, which checks. */
 struct trunkline_event {
     int32_t trunkline_left;
 };
@@ -487,7 +479,7 @@ TRUNKLINE_INLINE int gex_Event_Test(gex_Event_t event)
 }
 #endif
 
-/* What is waited for: a category, or several by |. GEX_EC_AM and GEX_EC_LC are one. */
+/* A category of operations, or several or-ed. GEX_EC_AM and GEX_EC_LC are the same. */
 typedef unsigned int gex_EC_t;
 #define GEX_EC_PUT ((gex_EC_t)3) /* puts, with their local completion */
 #define GEX_EC_GET ((gex_EC_t)4)
@@ -496,34 +488,32 @@ typedef unsigned int gex_EC_t;
 #define GEX_EC_RMW ((gex_EC_t)8) /* remote atomics, but for SET (PUT) and GET (GET) */
 #define GEX_EC_ALL (~(gex_EC_t)0)
 
-/* The part of a root event that one category stands for: GEX_EC_PUT, _GET, _RMW or _LC of what
- * gex_NBI_EndAccessRegion() returned. Each call with the same arguments names the same event, which
- * is gone once the root is synced. GEX_EVENT_INVALID for itself. */
+/* The leaf of a root event for one category: GEX_EC_PUT, _GET, _RMW or _LC of an event of
+ * gex_NBI_EndAccessRegion(). Calls with the same arguments return the same event, which is invalid
+ * once the root is synced. GEX_EVENT_INVALID returns itself. */
 gex_Event_t gex_Event_QueryLeaf(gex_Event_t root, gex_EC_t event_category);
 
-/* Syncs the implicit operations that this thread started. flags: 0. */
+/* Sync the implicit operations that this thread started. flags: 0. */
 int gex_NBI_Test(gex_EC_t event_mask, gex_Flags_t flags);
 void gex_NBI_Wait(gex_EC_t event_mask, gex_Flags_t flags);
 
-/* Implicit operations that this thread starts between the two are synced by the event that the
- * second returns, by any thread, instead of by the calls above. No nesting, and none of the calls
+/* Implicit operations that this thread starts between Begin and End are synced by the event that
+ * End returns, by any thread, instead of by the calls above. No nesting, and none of the calls
  * above in between. flags: 0. */
 void gex_NBI_BeginAccessRegion(gex_Flags_t flags);
 gex_Event_t gex_NBI_EndAccessRegion(gex_Flags_t flags);
 
-/* ---- Barrier
- * -----------------------------------------------------------------------------------------------------
- */
+/* ---- Barrier ---- */
 
 /* Collective over the team. flags: 0. */
 gex_Event_t gex_Coll_BarrierNB(gex_TM_t tm, gex_Flags_t flags);
 void gex_Coll_BarrierBlocking(gex_TM_t tm, gex_Flags_t flags);
 
-/* The named barrier of all processes, one at a time: each notifies, then waits, or tries until it
- * is not GASNET_ERR_NOT_READY. GASNET_ERR_BARRIER_MISMATCH, with all processes there nonetheless:
- * to everybody when two of them notified with different names or one with MISMATCH, and to who
- * waits with another name than was agreed on. Who is anonymous accepts any name; UNNAMED says that
- * all are. A notify never waits for others. */
+/* The named barrier of all processes, one at a time: each process notifies, then waits, or tries
+ * until the result is not GASNET_ERR_NOT_READY. GASNET_ERR_BARRIER_MISMATCH, although all processes
+ * have arrived: for all, if two of them notified with different names or one with MISMATCH; for a
+ * process that waits with a name other than the agreed one. An ANONYMOUS process accepts any name;
+ * UNNAMED asserts that all processes are anonymous. A notify never waits for others. */
 #define GASNET_BARRIERFLAG_ANONYMOUS 1
 #define GASNET_BARRIERFLAG_MISMATCH  2
 #define GASNET_BARRIERFLAG_UNNAMED   9
@@ -532,37 +522,36 @@ int gasnet_barrier_wait(int id, int flags);
 int gasnet_barrier_try(int id, int flags);
 int gasnet_barrier(int id, int flags); /* notify and wait */
 
-/* The name that the last barrier agreed on; non-zero, and *id as it was, when there is none:
- * everybody was anonymous, or names differed. [handler] */
+/* The name that the last barrier agreed on; non-zero, with *id unchanged, if there is none: all
+ * processes were anonymous, or names differed. [handler] */
 int gasnet_barrier_result(int *id);
 
-/* ---- Progress and waiting
- * ---------------------------------------------------------------------------------------- */
+/* ---- Progress and waiting ---- */
 
-/* Handles what has arrived; bounded. Returns GASNET_OK. */
+/* Handles arrived messages, a bounded number. Returns GASNET_OK. */
 int gasnet_AMPoll(void);
 
 #define GASNET_WAIT_SPIN      0
 #define GASNET_WAIT_BLOCK     1
 #define GASNET_WAIT_SPINBLOCK 2
 
-/* How waiting treats the CPU. GASNET_ERR_BAD_ARG for other numbers. */
+/* How waiting threads use the CPU. GASNET_ERR_BAD_ARG for other values. */
 int gasnet_set_waitmode(int mode);
 
-/* One poll on behalf of GASNET_BLOCKUNTIL, then the back-off that `*empty_polls` (0 at first) asks
- * for. */
+/* One poll for GASNET_BLOCKUNTIL, then the back-off for the number of empty polls in `*empty_polls`
+ * (initially 0). */
 void trunkline_wait_step(unsigned *empty_polls);
 
-/* gcc cannot model fences under -fsanitize=thread and says so; a barrier for the compiler is enough
- * for it there. */
+/* gcc cannot model fences under -fsanitize=thread and warns; a compiler barrier is enough for it
+ * there. */
 #if defined(__SANITIZE_THREAD__)
 #    define TRUNKLINE_READ_BARRIER() __asm__ __volatile__("" : : : "memory")
 #else
 #    define TRUNKLINE_READ_BARRIER() __atomic_thread_fence(__ATOMIC_ACQUIRE)
 #endif
 
-/* Polls until `cond`, which a handler or another thread of this process makes true; no poll when it
- * is true at once. */
+/* Polls until `cond` is true, which a handler or another thread of this process makes it; no poll
+ * if it is true at once. */
 #define GASNET_BLOCKUNTIL(cond)                                                                    \
     do {                                                                                           \
         if (!(cond)) {                                                                             \
@@ -574,54 +563,50 @@ void trunkline_wait_step(unsigned *empty_polls);
         TRUNKLINE_READ_BARRIER();                                                                  \
     } while (0)
 
-/* Hints that other conduits use to find a thread's data; nothing to find here. The first reads as a
- * declaration because clients put it before theirs. */
+/* Hints that other conduits use to find data of a thread; without effect here. The first reads as a
+ * declaration because clients place it before their own. */
 #define GASNET_BEGIN_FUNCTION()       struct trunkline_thread_hint
 #define GASNET_GET_THREADINFO()       ((gasnet_threadinfo_t)0)
 #define GASNET_POST_THREADINFO(hint_) ((void)(hint_))
 
-/* ---- The system
- * --------------------------------------------------------------------------------------------------
- */
+/* ---- The system ---- */
 
 /* All of these: [handler]. */
 
 gex_Rank_t gex_System_QueryJobRank(void);
 gex_Rank_t gex_System_QueryJobSize(void);
 
-/* Names that are no part of the interface, and that clients use all the same. */
+/* Names that are not part of the interface, but that clients use. */
 #define gasneti_mynode gex_System_QueryJobRank()
 #define gasneti_nodes  gex_System_QueryJobSize()
 
-/* The processes that share memory with this one, and those of this host, sorted by job rank and
- * including it; the tables are the library's. Any pointer may be NULL. */
+/* The processes that share memory with this one, and those of this host, sorted by job rank, itself
+ * included; the tables belong to the library. Any pointer may be NULL. */
 void gex_System_QueryNbrhdInfo(gex_RankInfo_t **info_p, gex_Rank_t *info_count_p,
                                gex_Rank_t *my_info_index_p);
 void gex_System_QueryHostInfo(gex_RankInfo_t **info_p, gex_Rank_t *info_count_p,
                               gex_Rank_t *my_info_index_p);
 
-/* How many neighbourhoods and hosts there are, and which of them are ours. Any pointer may be NULL.
- */
+/* The numbers of neighbourhoods and hosts, and the indices of our own. Any pointer may be NULL. */
 void gex_System_QueryMyPosition(gex_Rank_t *nbrhd_set_size_p, gex_Rank_t *nbrhd_set_rank_p,
                                 gex_Rank_t *host_set_size_p, gex_Rank_t *host_set_rank_p);
 
-/* Fills the first min(numentries, job size) entries with where each process is; hosts and
- * neighbourhoods are numbered from 0. */
+/* Fills the first min(numentries, job size) entries with the host and neighbourhood of each
+ * process, both numbered from 0. */
 int gasnet_getNodeInfo(gasnet_nodeinfo_t *table, int numentries);
 
 /* Client threads that may be inside the library at once; 1 in SEQ. */
 uint64_t gex_System_QueryMaxThreads(void);
 
-/* Whether calls that return an error code also print a line (they do at first). */
+/* Whether calls that return an error code also print a line (initially they do). */
 int gex_System_GetVerboseErrors(void);
 void gex_System_SetVerboseErrors(int enable);
 
-/* Non-zero when handlers may run on a thread of the library's own. */
+/* Non-zero if handlers may run on a thread of the library. */
 int gex_System_QueryHiddenAMConcurrencyLevel(void);
 
-/* Threads that the client is to start for the library, when it took that upon itself with
- * GEX_FLAG_DEFER_THREADS (otherwise GASNET_ERR_RESOURCE). There are none: *count_p becomes 0.
- * flags: 0. Not [handler]. */
+/* Threads that the client must start for the library if it passed GEX_FLAG_DEFER_THREADS (otherwise
+ * GASNET_ERR_RESOURCE). There are none: *count_p becomes 0. flags: 0. Not [handler]. */
 #define GEX_THREAD_ROLE_RCV (1U << 0)
 #define GEX_THREAD_ROLE_SND (1U << 1)
 typedef struct {
@@ -633,14 +618,13 @@ typedef struct {
 int gex_System_QueryProgressThreads(gex_Client_t client, unsigned int *count_p,
                                     const gex_ProgressThreadInfo_t **info_p, gex_Flags_t flags);
 
-/* ---- Handler-safe locks
- * ------------------------------------------------------------------------------------------ */
+/* ---- Handler-safe locks ---- */
 
 #include "trunkline_hsl.h"
 
-/* Not of the interface: a habit of GASNet's own tests that clients copy, for calls that must
- * succeed. A function, so that a client's macro of this name, defined later, hides it without a
- * word. */
+/* Not part of the interface: a macro of GASNet's own tests that clients copy, for calls that must
+ * succeed. A function, so that a client's macro of this name, defined later, replaces it without a
+ * warning. */
 #ifndef GASNET_Safe
 static inline void GASNET_Safe(int error)
 {

@@ -1,10 +1,11 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* Words to the compiler: attributes, predictions, linkage. A client switches each off or on with
- * GASNETT_USE_* defined to 0 or 1 before it includes gasnet_tools.h. Owns nothing. */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Compiler annotations: attributes, predictions, linkage. A client enables or disables each by
+ * defining GASNETT_USE_* to 1 or 0 before it includes gasnet_tools.h. Owns nothing. */
 #ifndef GASNET_TOOLS_ANNOTATE_H
 #define GASNET_TOOLS_ANNOTATE_H
 
-/* ---- Which are used ---- */
+/* ---- Selection ---- */
 
 #if defined(__GNUC__) && !GASNETT_COMPILER_FORCE_MISMATCH
 #    define TRUNKLINE_GNU 1
@@ -95,7 +96,7 @@
 #ifndef GASNETT_USE_CTYPE_WRAPPERS
 #    define GASNETT_USE_CTYPE_WRAPPERS 1
 #endif
-/* 0, 1 or a keyword of the client's compiler. Ours needs no word on typedefs. */
+/* 0, 1 or a keyword of the client's compiler. This library's compilers need none on typedefs. */
 #ifndef GASNETT_USE_RESTRICT
 #    define GASNETT_USE_RESTRICT __restrict__
 #endif
@@ -107,7 +108,7 @@
 
 #if defined(__cplusplus)
 #    define GASNETT_EXTERNC extern "C"
-/* clang-format off: one opens what the other closes */
+/* clang-format off: BEGIN opens the brace that END closes */
 #    define GASNETT_BEGIN_EXTERNC extern "C" {
 #    define GASNETT_END_EXTERNC   }
 /* clang-format on */
@@ -119,7 +120,7 @@
 
 /* ---- Functions ---- */
 
-/* The header's own small functions: a client need not use them all. */
+/* Small functions of these headers: a client need not use them all. */
 #define TRUNKLINE_TOOLS_INLINE static __inline__ __attribute__((__unused__))
 
 #if GASNETT_USE_GCC_ATTRIBUTE_ALWAYSINLINE
@@ -191,7 +192,7 @@
 #    define GASNETT_FORMAT_PRINTF_FUNCPTR(fnname, fmtarg, firstvararg, declarator) declarator
 #endif
 
-/* For compilers that want the same said by pragma; none of ours does. */
+/* For compilers that need a pragma instead; none of ours does. */
 #define GASNETT_NORETURNP(fnname)
 #define GASNETT_MALLOCP(fnname)
 #define GASNETT_PUREP(fnname)
@@ -203,7 +204,7 @@
 #    define TRUNKLINE_MAY_ALIAS
 #endif
 
-/* The macro's value picks the word. */
+/* The macro's value selects the keyword. */
 #define TRUNKLINE_RESTRICT_0
 #define TRUNKLINE_RESTRICT_1            __restrict__
 #define TRUNKLINE_RESTRICT___restrict__ __restrict__
@@ -244,7 +245,7 @@
 #    define gasnett_assume(cond) ((void)0)
 #endif
 
-/* A statement of its own; takes no semicolon. */
+/* A complete statement; takes no semicolon. */
 #if defined(__cplusplus) && GASNETT_USE_CXX11_ATTRIBUTE_CLANG__FALLTHROUGH
 #    define GASNETT_FALLTHROUGH [[clang::fallthrough]];
 #elif defined(__cplusplus) && GASNETT_USE_CXX11_ATTRIBUTE_FALLTHROUGH
@@ -267,8 +268,8 @@
 #define GASNETT_UNUSED_ARGS8(a1, a2, a3, a4, a5, a6, a7, a8)                                       \
     (GASNETT_UNUSED_ARGS7(a1, a2, a3, a4, a5, a6, a7), (void)(a8))
 
-/* At file scope, with a semicolon behind: leaves the text in the object for `ident` and its like.
- */
+/* At file scope, followed by a semicolon: keeps the text in the object for `ident` and similar
+ * tools. */
 #define GASNETT_IDENT(identName, identText)                                                        \
     static const char identName[] __attribute__((__used__)) = identText
 

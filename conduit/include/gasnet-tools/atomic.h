@@ -1,11 +1,12 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* Atomic integers: gasnett_atomic_*, gasnett_atomic32_* and gasnett_atomic64_* are between threads
- * of this process and plain integers when there is one; gasnett_strongatomic*_* are always real.
- * Owns nothing, locks nothing. */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Atomic integers: gasnett_atomic_*, gasnett_atomic32_* and gasnett_atomic64_* work between threads
+ * of this process and are plain integers if there is only one; gasnett_strongatomic*_* are always
+ * atomic. Owns nothing, locks nothing. */
 #ifndef GASNET_TOOLS_ATOMIC_H
 #define GASNET_TOOLS_ATOMIC_H
 
-/* Fences of an operation, or-ed. The IF forms are for those that return a truth. */
+/* Fences of an operation, or-ed. The IF forms are for operations that return a truth value. */
 #define GASNETT_ATOMIC_NONE              0
 #define GASNETT_ATOMIC_RMB_PRE           1
 #define GASNETT_ATOMIC_WMB_PRE           2
@@ -32,9 +33,9 @@ typedef int32_t gasnett_atomic_sval_t;
 #define GASNETT_ATOMIC_SIGNED_MAX ((gasnett_atomic_sval_t)0x7FFFFFFF)
 #define gasnett_atomic_signed(v)  ((gasnett_atomic_sval_t)(v))
 
-/* What an operation of the instruction set orders by itself. On x86-64 every locked operation is a
- * full barrier, every load acquires and every store releases; asking for that costs nothing and
- * tells tools that watch threads. */
+/* The ordering that an operation of the instruction set has by itself. On x86-64 every locked
+ * operation is a full barrier, every load acquires and every store releases; requesting it costs
+ * nothing, and thread sanitizers can see it. */
 #if PLATFORM_ARCH_X86_64
 #    define TRUNKLINE_ORDER_LOAD               __ATOMIC_ACQUIRE
 #    define TRUNKLINE_ORDER_STORE              __ATOMIC_RELEASE
@@ -71,7 +72,7 @@ TRUNKLINE_TOOLS_INLINE void trunkline_atomic_after(int flags, int truth)
         gasnett_local_rmb();
 }
 
-/* Exactly as wide as the value and allowed to lie over any object of that width. */
+/* Exactly as wide as the value, and may alias any object of that width. */
 #define TRUNKLINE_ATOMIC_TYPE(name, val_t)                                                         \
     typedef struct {                                                                               \
         val_t trunkline_value;                                                                     \
@@ -135,7 +136,7 @@ TRUNKLINE_TOOLS_INLINE void trunkline_atomic_after(int flags, int truth)
     }                                                                                              \
     TRUNKLINE_ATOMIC_DERIVED(name, type, val_t)
 
-/* Volatile: a signal handler may have a hand in it. */
+/* Volatile: a signal handler may access it. */
 #define TRUNKLINE_ATOMIC_PLAIN(name, type, val_t)                                                  \
     TRUNKLINE_TOOLS_INLINE val_t name##_read(type *p, int flags)                                   \
     {                                                                                              \
@@ -173,7 +174,7 @@ TRUNKLINE_TOOLS_INLINE void trunkline_atomic_after(int flags, int truth)
     }                                                                                              \
     TRUNKLINE_ATOMIC_DERIVED(name, type, val_t)
 
-/* Arithmetic wraps around, so that to subtract is to add. */
+/* Arithmetic wraps around, so subtraction is addition. */
 #define TRUNKLINE_ATOMIC_DERIVED(name, type, val_t)                                                \
     TRUNKLINE_TOOLS_INLINE val_t name##_subtract(type *p, val_t op, int flags)                     \
     {                                                                                              \

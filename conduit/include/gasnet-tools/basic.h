@@ -1,7 +1,8 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* What clients take for granted behind any public header: the system headers that headers of this
- * interface have always brought along, and two macros that were never public. Adding a header here
- * takes names from clients; leaving one out breaks those who lean on it. Owns nothing. */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What clients expect from any public header: the system headers that headers of this interface
+ * have always included, and two macros that were never public. Adding a header here takes names
+ * from clients; removing one breaks clients that rely on it. Owns nothing. */
 #ifndef GASNET_TOOLS_BASIC_H
 #define GASNET_TOOLS_BASIC_H
 
@@ -19,7 +20,7 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-/* It defines MIN and MAX without asking; a client's own must survive it. */
+/* <sys/param.h> defines MIN and MAX unconditionally; those of a client must survive it. */
 #ifdef MIN
 #    pragma push_macro("MIN")
 #    undef MIN

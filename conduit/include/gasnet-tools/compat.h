@@ -1,10 +1,11 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* Names that are not part of the interface but that clients and conformance programs lean on. Each
- * yields to a definition of the client's own. Owns nothing. */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Names that are not part of the interface but that clients and conformance programs rely on. Each
+ * yields to a definition of the client. Owns nothing. */
 #ifndef GASNET_TOOLS_COMPAT_H
 #define GASNET_TOOLS_COMPAT_H
 
-/* What configure scripts call these; they hold on every Linux. */
+/* Results of configure scripts under these names; they hold on every Linux. */
 #ifndef HAVE_PTHREAD_H
 #    define HAVE_PTHREAD_H 1
 #endif
@@ -28,7 +29,7 @@
 #    define PRIuSZ "zu"
 #endif
 
-/* Two halves of a 64-bit word, for handler arguments. */
+/* The halves of a 64-bit integer, for handler arguments. */
 #ifndef GASNETI_HIWORD
 #    define GASNETI_HIWORD(word) ((uint32_t)(((uint64_t)(word)) >> 32))
 #endif

@@ -1,6 +1,7 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* Memory barriers. On x86-64 loads keep their order and so do stores, so that only the full barrier
- * is an instruction; a locked one, which is quicker than mfence. Owns nothing. */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Memory barriers. On x86-64 loads are ordered among themselves and so are stores, so only the full
+ * barrier is an instruction: a locked one, which is faster than mfence. Owns nothing. */
 #ifndef GASNET_TOOLS_FENCE_H
 #define GASNET_TOOLS_FENCE_H
 
@@ -29,13 +30,13 @@ TRUNKLINE_TOOLS_INLINE void gasnett_compiler_fence(void)
     TRUNKLINE_COMPILER_FENCE();
 }
 
-/* Stores before it are seen before stores after it. */
+/* Stores before it become visible before stores after it. */
 TRUNKLINE_TOOLS_INLINE void gasnett_local_wmb(void)
 {
     TRUNKLINE_FENCE_WRITE();
 }
 
-/* Loads before it are done before loads after it. */
+/* Loads before it complete before loads after it. */
 TRUNKLINE_TOOLS_INLINE void gasnett_local_rmb(void)
 {
     TRUNKLINE_FENCE_READ();
@@ -46,13 +47,13 @@ TRUNKLINE_TOOLS_INLINE void gasnett_local_mb(void)
     TRUNKLINE_FENCE_FULL();
 }
 
-/* For each turn of a loop that waits for another thread's store. */
+/* For each iteration of a loop that waits for another thread's store. */
 TRUNKLINE_TOOLS_INLINE void gasnett_spinloop_hint(void)
 {
     TRUNKLINE_SPIN_PAUSE();
 }
 
-/* Between threads of this process only: nothing to order when there is one. */
+/* Between threads of this process only: nothing to order if there is only one. */
 #if GASNETT_THREAD_SINGLE
 #    define gasnett_weak_wmb() ((void)0)
 #    define gasnett_weak_rmb() ((void)0)

@@ -1,12 +1,13 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* Texts for people about what conduits work with, and what else only a conduit's library has.
- * Included by gasnet_tools.h behind gasnetex.h. Owns nothing. */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Text forms of the types of a conduit, and other functions that only a conduit's library has.
+ * Included by gasnet_tools.h after gasnetex.h. Owns nothing. */
 #ifndef GASNET_TOOLS_FORMAT_H
 #define GASNET_TOOLS_FORMAT_H
 
 GASNETT_BEGIN_EXTERNC
 
-/* Bytes that the text needs with its end; `buf` NULL: only those. */
+/* Bytes that the text needs, NUL included; with `buf` NULL nothing is written. */
 size_t gasnett_format_dt(char *buf, gex_DT_t dt);
 size_t gasnett_format_op(char *buf, gex_OP_t op);
 size_t gasnett_format_ti(char *buf, gex_TI_t ti);
@@ -21,7 +22,7 @@ typedef struct {
     void *minaddr, *maxaddr;
 } gasnett_addrlist_stats_t;
 
-/* Each ..._bufsz() gives room enough for the text of its fellow. */
+/* Each ..._bufsz() returns a sufficient size for the text of its counterpart. */
 size_t gasnett_format_memveclist_bufsz(size_t count);
 gasnett_memveclist_stats_t gasnett_format_memveclist(char *buf, size_t count,
                                                      gex_Memvec_t const *list);
@@ -31,7 +32,7 @@ gasnett_addrlist_stats_t gasnett_format_addrlist(char *buf, size_t count, void *
 size_t gasnett_format_strides_bufsz(size_t count);
 void gasnett_format_strides(char *buf, size_t count, const ptrdiff_t *list);
 
-/* Whole transfers; these return the bytes moved. `pstats` is not looked at. */
+/* Whole transfers; these return the bytes moved. `pstats` is ignored. */
 size_t gasnett_format_putvgetv_bufsz(size_t dstcount, size_t srccount);
 size_t gasnett_format_putvgetv(char *buf, gex_TM_t tm, gex_Rank_t rank, size_t dstcount,
                                gex_Memvec_t const dstlist[], size_t srccount,
@@ -46,13 +47,13 @@ size_t gasnett_format_putsgets(char *buf, void *pstats, gex_TM_t tm, gex_Rank_t 
                                const ptrdiff_t srcstrides[], size_t elemsz, const size_t count[],
                                size_t stridelevels);
 
-/* Self-tests of the library from inside: there are none, so no errors are found and no handlers
- * needed. The tests of this library are beside it. */
+/* Self-tests inside the library: there are none, so no errors are found and no handlers needed. Its
+ * tests are separate programs. */
 int gasnett_run_diagnostics(int iters, int threadcnt, const char *testsections, gex_TM_t myteam,
                             void *myseg, gex_Rank_t peer, void *peerseg);
 void gasnett_diagnostic_gethandlers(gex_AM_Entry_t **htable, int *htable_cnt);
 
-/* Memory of its own pages, zero; MAP_FAILED when there is none. */
+/* Anonymous pages, zeroed; MAP_FAILED on failure. */
 void *gasnett_mmap(uintptr_t segsize);
 
 GASNETT_END_EXTERNC

@@ -1,13 +1,14 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* How an object insists on the library that it was compiled for. Locks, atomics and events are
- * compiled into clients, so an object of another mode or of a checking library must not link, even
- * if it does no more than poll. Each object refers to one symbol, whose name says what it needs;
- * the linker's complaint does too. Owns nothing. */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Makes an object link only with the library that it was compiled for. Locks, atomics and events
+ * are compiled into clients, so an object of another mode or of a checking library must not link,
+ * even if it does no more than poll. Each object refers to one symbol, whose name names what it
+ * needs, and so does the linker's error message. Owns nothing. */
 #ifndef GASNET_TOOLS_GUARD_H
 #define GASNET_TOOLS_GUARD_H
 
 /* Nothing in the object uses the reference: neither the compiler nor the linker (--gc-sections) may
- * take it for waste. */
+ * discard it. */
 #define TRUNKLINE_KEEP __attribute__((__used__))
 #ifdef __has_attribute
 #    if __has_attribute(__retain__)

@@ -1,10 +1,12 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* Pointers that each thread has of its own, NULL at first: variables of the compiler's, so that
- * there is nothing to initialise. Owns nothing. */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Thread-specific pointers, initially NULL: variables with thread storage, so there is nothing to
+ * initialise. Owns nothing. */
 #ifndef GASNET_TOOLS_KEY_H
 #define GASNET_TOOLS_KEY_H
 
-/* Real in the single mode too: a client may have threads that do not call the tools. */
+/* Per thread in the single-threaded mode too: a client may have threads that do not call the
+ * tools. */
 #define GASNETT_THREADKEY_DECLARE(key) GASNETT_EXTERNC __thread void *trunkline_threadkey_##key
 
 /* Once at file scope. The declaration in front gives the name its linkage in C++. */
@@ -20,7 +22,7 @@
 
 GASNETT_BEGIN_EXTERNC
 
-/* Does nothing. Clients that link statically name it to bring the tools in. */
+/* Does nothing. Statically linked clients refer to it to pull in the tools. */
 void _gasneti_threadkey_init(void *key);
 
 GASNETT_END_EXTERNC

@@ -1,7 +1,8 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* Locks: thin cloth over those of pthreads, and nothing at all when there is one thread (unless
- * GASNETT_USE_TRUE_MUTEXES). Not recursive. Debug libraries know the owner of a mutex and end the
- * program when the rules are broken. Owns nothing itself. */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Locks: thin wrappers of those of pthreads, or nothing at all if there is only one thread (unless
+ * GASNETT_USE_TRUE_MUTEXES). Not recursive. Debug libraries record the owner of a mutex and end the
+ * program if the rules are broken. Owns nothing itself. */
 #ifndef GASNET_TOOLS_LOCK_H
 #define GASNET_TOOLS_LOCK_H
 
@@ -43,7 +44,7 @@ typedef struct {
 /* clang-format on */
 #    endif
 
-/* End the program: an assertion about a lock failed, or pthreads refused a call. */
+/* End the program: an assertion about a lock failed, or pthreads returned an error. */
 void trunkline_lock_misused(int should_be_mine) GASNETT_NORETURN;
 void trunkline_lock_failed(const char *call, int error) GASNETT_NORETURN;
 
@@ -64,7 +65,7 @@ TRUNKLINE_TOOLS_INLINE void gasnett_mutex_init(gasnett_mutex_t *pl)
     if_pf(error) trunkline_lock_failed("pthread_mutex_init", error);
 }
 
-/* Whatever pthreads says to it, for ends of programs where threads may still be about. */
+/* Ignores errors of pthreads: for program exit, when threads may still be running. */
 TRUNKLINE_TOOLS_INLINE int gasnett_mutex_destroy_ignoreerr(gasnett_mutex_t *pl)
 {
     return pthread_mutex_destroy(&pl->trunkline_mutex);
@@ -85,7 +86,7 @@ TRUNKLINE_TOOLS_INLINE void gasnett_mutex_lock(gasnett_mutex_t *pl)
     TRUNKLINE_SET_OWNER(pl, (uintptr_t)pthread_self());
 }
 
-/* 0 when taken, EBUSY when somebody holds it. */
+/* 0 if acquired, EBUSY if the lock is held. */
 TRUNKLINE_TOOLS_INLINE int gasnett_mutex_trylock(gasnett_mutex_t *pl)
 {
     int busy = pthread_mutex_trylock(&pl->trunkline_mutex);
@@ -140,7 +141,7 @@ TRUNKLINE_TOOLS_INLINE void gasnett_cond_broadcast(gasnett_cond_t *pc)
     if_pf(error) trunkline_lock_failed("pthread_cond_broadcast", error);
 }
 
-/* Does not poll the network; may wake up for nothing. */
+/* Does not poll the network; may wake up spuriously. */
 TRUNKLINE_TOOLS_INLINE void gasnett_cond_wait(gasnett_cond_t *pc, gasnett_mutex_t *pl)
 {
     int error;
@@ -153,7 +154,7 @@ TRUNKLINE_TOOLS_INLINE void gasnett_cond_wait(gasnett_cond_t *pc, gasnett_mutex_
 
 /* ---- Reader-writer lock ---- */
 
-/* Room for one of pthreads, whose type is not there in strict ISO C; all zero is unlocked. */
+/* Space for a pthread_rwlock_t, a type that strict ISO C lacks; all zeros is unlocked. */
 typedef struct {
     union {
         long long trunkline_align;
@@ -221,7 +222,7 @@ typedef struct {
         }
 /* clang-format on */
 
-/* The argument is looked at once, as a real lock's would be. */
+/* The argument is evaluated once, as that of a real lock. */
 #    define TRUNKLINE_NO_LOCK(name, type)                                                          \
         TRUNKLINE_TOOLS_INLINE void name(type *pl)                                                 \
         {                                                                                          \
@@ -259,7 +260,7 @@ TRUNKLINE_NO_LOCK(gasnett_rwlock_assertwrlocked, gasnett_rwlock_t)
 TRUNKLINE_NO_LOCK(gasnett_rwlock_assertunlocked, gasnett_rwlock_t)
 /* clang-format on */
 
-/* Nobody else could ever wake the only thread. */
+/* No other thread could ever wake the only one. */
 TRUNKLINE_TOOLS_INLINE void gasnett_cond_wait(gasnett_cond_t *pc, gasnett_mutex_t *pl)
 {
     (void)pc;

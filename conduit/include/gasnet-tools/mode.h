@@ -1,12 +1,13 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* How the tools are compiled: thread mode, checking, versions, and the guard that keeps objects of
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Compilation of the tools: thread mode, checking, versions, and the guard that keeps objects of
  * one kind from linking with the library of another. Included by gasnet_tools.h; owns nothing. */
 #ifndef GASNET_TOOLS_MODE_H
 #define GASNET_TOOLS_MODE_H
 
 #include "guard.h"
 
-/* A client may have defined the macro to nothing. */
+/* A client may have defined the macro as empty. */
 #if defined(GASNETT_LITE_MODE)
 #    undef GASNETT_LITE_MODE
 #    define GASNETT_LITE_MODE 1
@@ -24,7 +25,7 @@
 #    error "define at most one of GASNETT_THREAD_SAFE, GASNETT_THREAD_SINGLE, GASNETT_LITE_MODE"
 #endif
 
-/* With a conduit its mode decides, and what the client asked for must not contradict it. PARSYNC
+/* With a conduit its mode decides, and what the client requested must not contradict it. PARSYNC
  * has several threads, so its locks and atomics are real. */
 #if defined(GASNETEX_H) && GASNET_SEQ && GASNETT_THREAD_SAFE
 #    error "GASNETT_THREAD_SAFE contradicts GASNET_SEQ"
@@ -55,8 +56,8 @@
 #    define TRUNKLINE_TOOLS_MODEL_STRING "SEQ"
 #endif
 
-/* Locks of real mutexes in the single mode too; for clients with threads that the mode does not
- * know of. */
+/* Real mutexes in the single-threaded mode too; for clients with threads that the mode does not
+ * provide for. */
 #ifndef GASNETT_USE_TRUE_MUTEXES
 #    define GASNETT_USE_TRUE_MUTEXES 0
 #endif
@@ -108,7 +109,7 @@
 #define GASNETT_ATOMIC32_CONFIG atomic32_native
 #define GASNETT_ATOMIC64_CONFIG atomic64_native
 
-/* clang-format off: one part a line */
+/* clang-format off: one part per line */
 #define GASNETT_CONFIG_STRING                                                                                                                                                                                                                                \
     "RELEASE=" PLATFORM_STRINGIFY(GASNETT_RELEASE_VERSION_MAJOR) "." PLATFORM_STRINGIFY(GASNETT_RELEASE_VERSION_MINOR) "." PLATFORM_STRINGIFY(GASNETT_RELEASE_VERSION_PATCH) ",SPEC=" PLATFORM_STRINGIFY(GASNETT_SPEC_VERSION_MAJOR) "." PLATFORM_STRINGIFY( \
         GASNETT_SPEC_VERSION_MINOR) ",PTR=" TRUNKLINE_TOOLS_PTR_STRING                                                                                                                                                                                       \
@@ -130,11 +131,11 @@ GASNETT_BEGIN_EXTERNC
 TRUNKLINE_NEED(trunkline_tools_guard, TRUNKLINE_TOOLS_GUARD);
 #endif
 
-/* The release of the library that was linked, as text and as year * 1000000 + minor * 10000 + patch. */
+/* The release of the linked library, as text and as year * 1000000 + minor * 10000 + patch. */
 const char *gasnett_release_version_str(void);
 uint64_t gasnett_release_version(void);
 
-/* What is slow about this build, a line each; empty when nothing is. */
+/* Reasons why this build is slow, one per line; empty if there are none. */
 const char *gasnett_performance_warning_str(void);
 
 GASNETT_END_EXTERNC

@@ -1,5 +1,6 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* The host and the process on it. */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Facts about the host and the process. Owns the texts that it returns. */
 #ifndef GASNET_TOOLS_SYSTEM_H
 #define GASNET_TOOLS_SYSTEM_H
 
@@ -18,7 +19,7 @@
 
 #define GASNETT_CACHE_LINE_BYTES 64 /* x86-64 and most arm64 */
 
-/* What a client sizes its tables of threads by; GASNET_MAX_THREADS may set another limit. */
+/* The size of a client's tables of threads; GASNET_MAX_THREADS may set another limit. */
 #if GASNETT_THREAD_SINGLE
 #    define GASNETT_MAX_THREADS 1
 #else
@@ -27,26 +28,26 @@
 
 GASNETT_BEGIN_EXTERNC
 
-/* All of these texts are the library's and stay. */
+/* All of these texts belong to the library and stay valid. */
 const char *gasnett_gethostname(void);
 const char *gasnett_exe_name(void);
 
-/* CPUs that are online; 0 when that cannot be found out. */
+/* Online CPUs; 0 if unknown. */
 int gasnett_cpu_count(void);
 
-/* Bytes; 0, or the end of the program, when that cannot be found out. */
+/* Bytes; if unknown 0, or a fatal error. */
 uint64_t gasnett_getPhysMemSz(int failureIsFatal);
 
 int gasnett_isLittleEndian(void);
 
-/* Binds the caller to one of the CPUs that it may use, counted around by `rank`; 0 when done. For
- * old clients: launchers bind better. */
+/* Binds the caller to one of the CPUs that it may use, `rank` modulo their number; 0 on success.
+ * For old clients: launchers bind better. */
 #define GASNETT_SET_AFFINITY_SUPPORT 1
 int gasnett_set_affinity(int rank);
 
-/* Raise soft limits to the hard ones; non-zero when they are there. `lim_desc` is the name, as
- * "RLIMIT_STACK"; GASNET_MAXIMIZE_RLIMIT_STACK=0 keeps it from being touched. The first form: all
- * that clients run into. */
+/* Raise soft limits to the hard ones; non-zero on success. `lim_desc` is the name, as
+ * "RLIMIT_STACK"; GASNET_MAXIMIZE_RLIMIT_STACK=0 excludes it. The first form: all limits that
+ * clients commonly reach. */
 int gasnett_maximize_rlimits(void);
 int gasnett_maximize_rlimit(int res, const char *lim_desc);
 

@@ -1,5 +1,6 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* Bytes: checksums, zeros, small values, characters. Owns nothing. */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Bytes: checksums, zeros, small values, characters. Owns nothing. */
 #ifndef GASNET_TOOLS_TEXT_H
 #define GASNET_TOOLS_TEXT_H
 
@@ -12,12 +13,12 @@ GASNETT_BEGIN_EXTERNC
 /* The same for the same bytes in every release and on every host. */
 uint64_t gasnett_checksum(const void *p, int numbytes);
 
-/* How many bytes are zero; the second form copies them on the way. */
+/* The number of zero bytes; the second form also copies them. */
 size_t gasnett_count0s(const void *src, size_t len);
 size_t gasnett_count0s_copy(void *GASNETT_RESTRICT dst, const void *GASNETT_RESTRICT src,
                             size_t len);
 
-/* The top bit of each byte that is zero and of no other: no carry leaves a byte. */
+/* Sets the top bit of exactly those bytes that are zero: no carry leaves a byte. */
 TRUNKLINE_TOOLS_INLINE uint64_t trunkline_zero_bytes(uint64_t x)
 {
     const uint64_t low7 = UINT64_C(0x7F7F7F7F7F7F7F7F);
@@ -65,7 +66,7 @@ TRUNKLINE_TOOLS_INLINE uint64_t trunkline_value_load(const void *src, size_t nby
     trunkline_value_store((dst), (uint64_t)(value), (nbytes))
 #define GASNETT_VALUE_RETURN(src, nbytes) return trunkline_value_load((src), (nbytes))
 
-/* ctype.h for plain char, which may be negative where that wants none. */
+/* ctype.h for plain char, which may be negative where ctype.h forbids it. */
 #if GASNETT_USE_CTYPE_WRAPPERS
 #    define gasnett_isalnum(c)  isalnum((unsigned char)(c))
 #    define gasnett_isalpha(c)  isalpha((unsigned char)(c))

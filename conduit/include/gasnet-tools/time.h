@@ -1,18 +1,19 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* Ticks: the processor's own counter where it runs at one rate for ever, the monotonic clock
- * elsewhere. The library owns the choice and the rate; both are settled on first use. */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Ticks: the processor's counter if its rate is constant, otherwise the monotonic clock. The
+ * library owns the choice and the rate; both are determined at first use. */
 #ifndef GASNET_TOOLS_TIME_H
 #define GASNET_TOOLS_TIME_H
 
 GASNETT_BEGIN_EXTERNC
 
-/* Comparable and subtractable between all threads of a host, not between hosts. */
+/* Comparable between all threads of a host, not between hosts. */
 typedef uint64_t gasnett_tick_t;
 #define GASNETT_TICK_MIN ((gasnett_tick_t)0)
 #define GASNETT_TICK_MAX (~(gasnett_tick_t)0)
 
-/* Non-zero once the counter is known to be good; until then, and for ever where it is not, ticks
- * come from the function. */
+/* Non-zero once the counter is known to be usable; until then, and always if it is not, ticks come
+ * from the function. */
 extern int trunkline_ticks_by_counter;
 gasnett_tick_t trunkline_ticks_by_call(void);
 
@@ -45,14 +46,14 @@ TRUNKLINE_TOOLS_INLINE gasnett_tick_t gasnett_ticks_now(void)
 uint64_t gasnett_ticks_to_ns(gasnett_tick_t ticks);
 uint64_t gasnett_ticks_to_us(gasnett_tick_t ticks);
 
-/* The smallest step between two readings, and what one reading costs; in microseconds. */
+/* The smallest step between two readings, and the cost of one; in microseconds. */
 double gasnett_tick_granularityus(void);
 double gasnett_tick_overheadus(void);
 
 /* Wall clock. */
 uint64_t gasnett_gettimeofday_us(void);
 
-/* Sleeps at least so long; non-zero (an errno) when a signal cut it short. */
+/* Sleeps at least that long; non-zero (an errno) if interrupted by a signal. */
 int gasnett_nsleep(uint64_t ns_delay);
 
 GASNETT_END_EXTERNC

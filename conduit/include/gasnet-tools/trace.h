@@ -1,12 +1,13 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* Tracing and statistics, which this library has none of: arguments are compiled and checked, but
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Tracing and statistics, which this library does not have: arguments are compiled and checked, but
  * neither evaluated nor printed. Owns nothing. */
 #ifndef GASNET_TOOLS_TRACE_H
 #define GASNET_TOOLS_TRACE_H
 
 GASNETT_BEGIN_EXTERNC
 
-/* Prints nothing. Clients that link statically name it to bring the tools in. */
+/* Prints nothing. Statically linked clients refer to it to pull in the tools. */
 void _gasnett_trace_printf_noop(const char *format, ...)
     __attribute__((__format__(__printf__, 1, 2)));
 

@@ -1,6 +1,7 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* The conduit's part of the interface, all of which gasnetex.h brings. configure scripts of clients
- * look for this file to find out that a directory belongs to a conduit. Owns nothing, locks nothing. */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The conduit's part of the interface, all of which gasnetex.h includes. Configure scripts of
+ * clients recognise a conduit's directory by this file. Owns nothing, locks nothing. */
 #ifndef GASNET_CORE_H
 #define GASNET_CORE_H
 

@@ -1,5 +1,6 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* Which conduit this is and what it can do, as macros for #if; gasnetex.h includes it through the
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Which conduit this is and what it can do, as macros for #if; gasnetex.h includes it through the
  * conduit's own include directory, which is what selects a conduit. A feature macro is 1 or
  * undefined, never 0. Owns nothing, locks nothing. */
 #ifndef GASNET_CORE_FWD_H
@@ -18,14 +19,14 @@
 #define GASNET_EXTENDED_VERSION     2.15
 #define GASNET_EXTENDED_VERSION_STR "2.15"
 
-/* What the interface states for this conduit; nothing here depends on it. */
+/* Facts that the interface defines for this conduit; nothing here depends on them. */
 #define GASNET_MAXNODES 65535
 
-/* Endpoints of a process, the first included: one for each of 32 devices or so. A published one
+/* Endpoints per process, the first included: one for each of about 32 devices. A published one
  * costs 24 bytes in every process of the job. */
 #define GASNET_MAXEPS 33
 
-/* Memory kinds: that of the host, and no other. */
+/* Memory kinds: host memory only. */
 #define GASNET_HAVE_MK_CLASS_HOST 1
 
 /* Processes of one host share memory. */
@@ -40,11 +41,11 @@
 /* One port of one device is used. */
 #define GASNET_IBV_MAX_HCAS 1
 
-/* Names of the reference's own that clients look at. */
+/* Names of the reference implementation's own that clients use. */
 #define GASNETC_IBV_MAX_HCAS_CONFIGURE GASNET_IBV_MAX_HCAS
 #define GASNETI_PSHM_ENABLED           1
 
-/* No thread of the library's own ever runs a handler. */
+/* No thread of the library ever runs a handler. */
 #define GASNET_HIDDEN_AM_CONCURRENCY_LEVEL 0
 
 /* Every field of gex_Token_Info_t is filled in. */
@@ -54,13 +55,13 @@
 #define GASNET_SUPPORTS_TI_IS_LONG 1
 #define GASNET_SUPPORTS_TI_EP      1
 
-/* Buffers that Prepare lends are those that the device sends from. */
+/* A buffer that Prepare provides is the one that the device sends from. */
 #define GASNET_NATIVE_NP_ALLOC_REQ_MEDIUM 1
 #define GASNET_NATIVE_NP_ALLOC_REP_MEDIUM 1
 #define GASNET_NATIVE_NP_ALLOC_REQ_LONG   1
 #define GASNET_NATIVE_NP_ALLOC_REP_LONG   1
 
-/* gex_AM_Cancel*; the date is the interface's own. */
+/* gex_AM_Cancel*; the value is a date that the interface defines. */
 #define GASNET_SUPPORTS_AM_CANCEL 20240418L
 
 #endif

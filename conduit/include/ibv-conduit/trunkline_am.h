@@ -1,20 +1,20 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* The argument forms of active messages: for each of the ten calls one inline function per argument
- * count (0..16), and the form without a number, which counts. All end in one of ten library
- * functions that take the arguments as an array, or for Shorts with few in one of two that take
- * them as a number. Included by gasnetex.h. Owns nothing, locks
- * nothing.
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The argument forms of active messages: for each of the ten calls one inline function per argument
+ * count (0..16), and the form without a number, which counts its arguments. All end in one of ten
+ * library functions that take the arguments as an array, or, for Shorts with few arguments, in one
+ * of two that take them as an integer. Included by gasnetex.h. Owns nothing, locks nothing.
  *
  * The interface documents these calls; in short: they return 0, or non-zero when GEX_FLAG_IMMEDIATE
- * was given and nothing was sent. Requests without it may wait and run handlers; replies are legal
- * in request handlers only, once. In PAR any thread may call. */
+ * was given and nothing was sent. Requests without it may block and run handlers; replies are legal
+ * once, in request handlers only. In PAR any thread may call. */
 #ifndef TRUNKLINE_AM_H
 #define TRUNKLINE_AM_H
 
 int trunkline_am_request_short(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t handler,
                                gex_Flags_t flags, unsigned nargs, const gex_AM_Arg_t *args);
-/* nargs is 0, 1 or 2; the second argument is in the upper half of args. These stand third because
- * they do in the function that is called in the end: they stay in their register. */
+/* nargs is 0, 1 or 2; the second argument is in the upper half of args. `args` is the third
+ * parameter because it is the third of the function called in the end: it stays in its register. */
 int trunkline_am_request_small(gex_TM_t tm, gex_Rank_t rank, uint64_t args, gex_Flags_t flags,
                                gex_AM_Index_t handler, unsigned nargs);
 int trunkline_am_reply_small(gex_Token_t token, gex_AM_Index_t handler, uint64_t args,
@@ -44,7 +44,7 @@ void trunkline_am_commit_reply_medium(gex_AM_SrcDesc_t sd, gex_AM_Index_t handle
 void trunkline_am_commit_reply_long(gex_AM_SrcDesc_t sd, gex_AM_Index_t handler, size_t nbytes,
                                     void *dest, unsigned nargs, const gex_AM_Arg_t *args);
 
-/* For each count M: ", parameters", and the array that carries their values */
+/* For each count M: ", parameters", and the array of their values */
 /* clang-format off: tables read better than wrapped lines */
 #define TRUNKLINE_P0
 #define TRUNKLINE_P1  , gex_AM_Arg_t a0
@@ -274,9 +274,9 @@ TRUNKLINE_AM_FORMS(14)
 TRUNKLINE_AM_FORMS(15)
 TRUNKLINE_AM_FORMS(16)
 
-/* The counting forms take everything as variable arguments, so that none of them is ever an empty
- * "..." (which ISO C99 and C++11 forbid). TRUNKLINE_COUNT yields how many stand after the first 8;
- * shorter calls pad in front to 8. */
+/* The counting forms take everything as variable arguments, so that the list is never an empty
+ * "..." (which ISO C99 and C++11 forbid). TRUNKLINE_COUNT yields the number of arguments after the
+ * first 8; shorter calls are padded in front to 8. */
 #define TRUNKLINE_25TH(p1, p2, p3, p4, p5, p6, p7, p8, p9, p10, p11, p12, p13, p14, p15, p16, p17, \
                        p18, p19, p20, p21, p22, p23, p24, p25, ...)                                \
     p25

@@ -1,10 +1,11 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* Handler-safe locks: what a client and its handlers share data under. Real mutexes in PAR; in SEQ
- * and PARSYNC handlers run inside calls that the client itself serialises, so there the locks cost
- * nothing. Included by gasnetex.h.
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Handler-safe locks, which protect data shared by a client and its handlers. Real mutexes in PAR;
+ * in SEQ and PARSYNC handlers run inside calls that the client itself serialises, so the locks cost
+ * nothing there. Included by gasnetex.h.
  *
  * Rules for all modes: not recursive; owned by the thread; released in reverse order; no call that
- * may poll while one is held; a handler releases all it took before it returns. */
+ * may poll while one is held; a handler releases all it acquired before it returns. */
 #ifndef TRUNKLINE_HSL_H
 #define TRUNKLINE_HSL_H
 
@@ -42,7 +43,7 @@ typedef struct {
 
 #endif
 
-/* A debug build looks whether the rules above are kept. */
+/* Debug builds check the rules above. */
 #if GASNET_DEBUG
 #    define TRUNKLINE_HSL_NOTE(call) call
 #else
@@ -79,7 +80,7 @@ TRUNKLINE_INLINE void gex_HSL_Unlock(gex_HSL_t *hsl)
     (void)TRUNKLINE_MUTEX(pthread_mutex_unlock(&hsl->trunkline_mutex));
 }
 
-/* GASNET_OK when taken, GASNET_ERR_NOT_READY when somebody holds it. */
+/* GASNET_OK if acquired, GASNET_ERR_NOT_READY if the lock is held. */
 TRUNKLINE_INLINE int gex_HSL_Trylock(gex_HSL_t *hsl)
 {
     (void)hsl;

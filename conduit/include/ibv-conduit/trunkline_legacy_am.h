@@ -1,9 +1,10 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* Active messages of GASNet-1: for each of the seven calls one inline function per argument count
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Active messages of GASNet-1: for each of the seven calls one inline function per argument count
  * (0..16), and the form without a number, which takes the count before the arguments. Each is the
- * EX call of the same name to the team of all processes, with the source free on return. All return
- * GASNET_OK. Replies are legal in request handlers only, once. Included by gasnet.h. Owns nothing,
- * locks nothing. */
+ * EX call of the same name to the team of all processes, with the source reusable on return. All
+ * return GASNET_OK. Replies are legal once, in request handlers only. Included by gasnet.h. Owns
+ * nothing, locks nothing. */
 #ifndef TRUNKLINE_LEGACY_AM_H
 #define TRUNKLINE_LEGACY_AM_H
 
@@ -14,7 +15,7 @@ TRUNKLINE_INLINE size_t gasnet_AMMaxArgs(void)
     return gex_AM_MaxArgs();
 }
 
-/* Of requests and replies. */
+/* Applies to requests and replies. */
 TRUNKLINE_INLINE size_t gasnet_AMMaxMedium(void)
 {
     size_t request = gex_AM_LUBRequestMedium(), reply = gex_AM_LUBReplyMedium();
@@ -31,7 +32,7 @@ TRUNKLINE_INLINE size_t gasnet_AMMaxLongReply(void)
     return gex_AM_LUBReplyLong();
 }
 
-/* Who sent the message that a handler was called for. [handler] only */
+/* The sender of the message that a handler runs for. [handler] only */
 TRUNKLINE_INLINE int gasnet_AMGetMsgSource(gasnet_token_t token, gasnet_node_t *srcindex)
 {
     gex_Token_Info_t info;
@@ -40,7 +41,7 @@ TRUNKLINE_INLINE int gasnet_AMGetMsgSource(gasnet_token_t token, gasnet_node_t *
     return GASNET_OK;
 }
 
-/* Ends the job: `call` was given another count than arguments. */
+/* Ends the job: `numargs` of `call` differs from the number of arguments given. */
 void trunkline_wrong_count(const char *call, int numargs, int given) __attribute__((__noreturn__));
 
 TRUNKLINE_INLINE void trunkline_check_count(const char *call, int numargs, int given)
@@ -51,7 +52,7 @@ TRUNKLINE_INLINE void trunkline_check_count(const char *call, int numargs, int g
 
 /* clang-format off: tables read better than wrapped lines */
 
-/* For each count M: ", values". The parameters are trunkline_am.h's. */
+/* For each count M: ", values". The parameters are those of trunkline_am.h. */
 #define TRUNKLINE_A0
 #define TRUNKLINE_A1  , a0
 #define TRUNKLINE_A2  TRUNKLINE_A1, a1
@@ -181,7 +182,8 @@ TRUNKLINE_LEGACY_FORMS(14)
 TRUNKLINE_LEGACY_FORMS(15)
 TRUNKLINE_LEGACY_FORMS(16)
 
-/* The arguments of the numbered forms are cast: wider integers and enumerations pass in silence. */
+/* The arguments of the numbered forms are cast, so wider integers and enumerations pass without a
+ * warning. */
 #ifdef __cplusplus
 #    define TRUNKLINE_C1(a) gasnet_handlerarg_t(a)
 #else
@@ -203,7 +205,7 @@ TRUNKLINE_LEGACY_FORMS(16)
 #define TRUNKLINE_C15(a, ...) TRUNKLINE_C1(a), TRUNKLINE_C14(__VA_ARGS__)
 #define TRUNKLINE_C16(a, ...) TRUNKLINE_C1(a), TRUNKLINE_C15(__VA_ARGS__)
 
-/* In two steps, so that lists of arguments which are macros themselves are taken apart. */
+/* Two steps, so that argument lists which are macros themselves are expanded first. */
 #define TRUNKLINE_CALL2(call, cast, a, b, ...)          (call)(a, b, cast(__VA_ARGS__))
 #define TRUNKLINE_CALL4(call, cast, a, b, c, d, ...)    (call)(a, b, c, d, cast(__VA_ARGS__))
 #define TRUNKLINE_CALL5(call, cast, a, b, c, d, e, ...) (call)(a, b, c, d, e, cast(__VA_ARGS__))
@@ -396,8 +398,9 @@ TRUNKLINE_LEGACY_FORMS(16)
 #define gasnet_AMReplyLong15(...) TRUNKLINE_CALL5(gasnet_AMReplyLong15, TRUNKLINE_C15, __VA_ARGS__)
 #define gasnet_AMReplyLong16(...) TRUNKLINE_CALL5(gasnet_AMReplyLong16, TRUNKLINE_C16, __VA_ARGS__)
 
-/* How many stand after the count: everything is taken as variable arguments, so that none of these
- * is ever an empty "...", and shorter calls pad in front to what TRUNKLINE_COUNT expects. */
+/* The number of arguments after the count. Everything is taken as variable arguments, so that the
+ * list is never an empty "...", and shorter calls are padded in front to what TRUNKLINE_COUNT
+ * expects. */
 #define gasnet_AMRequestShort(...)                                                                 \
     TRUNKLINE_PASTE(trunkline_counted_RequestShort, TRUNKLINE_COUNT(0, 0, 0, 0, 0, __VA_ARGS__))   \
     (__VA_ARGS__)

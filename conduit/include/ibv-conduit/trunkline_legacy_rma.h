@@ -1,14 +1,15 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* Put, get and synchronisation of GASNet-1: one inline function for each call, over the EX one that
- * it is. Included by gasnet.h. Owns nothing, locks nothing.
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Put, get and synchronisation of GASNet-1: an inline function for each call, over the equivalent
+ * EX call. Included by gasnet.h. Owns nothing, locks nothing.
  *
  * Remote memory must lie in the peer's segment, local memory may be any; no alignment is required,
- * whatever the name. Plain forms free the source on return, bulk forms when the handle is synced.
- */
+ * whatever the name says. The source may be reused when a plain form returns, or when the handle of
+ * a bulk form is synced. */
 #ifndef TRUNKLINE_LEGACY_RMA_H
 #define TRUNKLINE_LEGACY_RMA_H
 
-/* ---- Blocking */
+/* ---- Blocking ---- */
 
 TRUNKLINE_INLINE void gasnet_put(gasnet_node_t node, void *dest, void *src, size_t nbytes)
 {
@@ -23,7 +24,7 @@ TRUNKLINE_INLINE void gasnet_get(void *dest, gasnet_node_t node, void *src, size
 #define gasnet_put_bulk gasnet_put
 #define gasnet_get_bulk gasnet_get
 
-/* ---- Explicit handles */
+/* ---- Explicit handles ---- */
 
 TRUNKLINE_INLINE gasnet_handle_t gasnet_put_nb(gasnet_node_t node, void *dest, void *src,
                                                size_t nbytes)
@@ -47,7 +48,7 @@ TRUNKLINE_INLINE gasnet_handle_t gasnet_get_nb(void *dest, gasnet_node_t node, v
 
 #define gasnet_get_nb_bulk gasnet_get_nb
 
-/* ---- Implicit handles */
+/* ---- Implicit handles ---- */
 
 TRUNKLINE_INLINE void gasnet_put_nbi(gasnet_node_t node, void *dest, void *src, size_t nbytes)
 {
@@ -67,7 +68,7 @@ TRUNKLINE_INLINE void gasnet_get_nbi(void *dest, gasnet_node_t node, void *src, 
 
 #define gasnet_get_nbi_bulk gasnet_get_nbi
 
-/* ---- Values: the low-order 1 to 8 bytes of a number */
+/* ---- Values: the low-order 1 to 8 bytes of a number ---- */
 
 TRUNKLINE_INLINE void gasnet_put_val(gasnet_node_t node, void *dest, gasnet_register_value_t value,
                                      size_t nbytes)
@@ -93,18 +94,18 @@ TRUNKLINE_INLINE gasnet_register_value_t gasnet_get_val(gasnet_node_t node, void
     return gex_RMA_GetBlockingVal(TRUNKLINE_WORLD("gasnet_get_val"), node, src, nbytes, 0);
 }
 
-/* A get whose value comes from the wait: one for each handle, by any thread. */
+/* A get whose value is returned by the wait: one wait per handle, by any thread. */
 typedef struct trunkline_valget *gasnet_valget_handle_t;
 gasnet_valget_handle_t gasnet_get_nb_val(gasnet_node_t node, void *src, size_t nbytes);
 gasnet_register_value_t gasnet_wait_syncnb_valget(gasnet_valget_handle_t handle);
 
-/* ---- Fill remote memory with a byte; the third counts as a put */
+/* ---- Fill remote memory with a byte; the third counts as a put ---- */
 
 void gasnet_memset(gasnet_node_t node, void *dest, int val, size_t nbytes);
 gasnet_handle_t gasnet_memset_nb(gasnet_node_t node, void *dest, int val, size_t nbytes);
 void gasnet_memset_nbi(gasnet_node_t node, void *dest, int val, size_t nbytes);
 
-/* ---- Synchronisation: 0 or GASNET_ERR_NOT_READY; forms without _nopoll poll first */
+/* ---- Synchronisation: 0 or GASNET_ERR_NOT_READY; forms without _nopoll poll first ---- */
 
 #define gasnet_try_syncnb_nopoll gex_Event_Test
 #define gasnet_wait_syncnb       gex_Event_Wait

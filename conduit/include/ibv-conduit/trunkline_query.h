@@ -1,5 +1,6 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* What the conduit used, as text for people: an extension of Trunkline's own. Include gasnetex.h
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What the conduit uses, as text for people: an extension of Trunkline. Include gasnetex.h
  * first. */
 #ifndef TRUNKLINE_QUERY_H
 #define TRUNKLINE_QUERY_H
@@ -8,9 +9,9 @@
 extern "C" {
 #endif
 
-/* How process `jobrank` is reached: transport, device, port. Writes at most `size` bytes with the
- * final NUL; returns the length of the whole text, or 0 for a rank that is not in the job.
- * Thread-safe, valid after gex_Client_Init(). */
+/* The path to process `jobrank`: transport, device, port. Writes at most `size` bytes with the
+ * final NUL; returns the length of the whole text, or 0 if the rank is not in the job. Thread-safe,
+ * valid after gex_Client_Init(). */
 size_t trunkline_describe_peer(gex_Rank_t jobrank, char *text, size_t size);
 
 #ifdef __cplusplus

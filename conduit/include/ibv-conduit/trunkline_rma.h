@@ -1,24 +1,26 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* Puts and gets between processes that share memory, inlined into the client: a copy, complete on
- * return, of constant small sizes one load and one store. Everything else, and everything in a
- * library with --enable-debug, which checks, calls the function of the same name. Included by
- * gasnetex.h. Owns nothing, locks nothing, polls nothing. */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Puts and gets between processes that share memory, inlined into the client: a copy, complete on
+ * return; for small constant sizes one load and one store. All other cases, and all calls in a
+ * library built with --enable-debug, which checks them, call the library's function of the same
+ * name. Included by gasnetex.h. Owns nothing, locks nothing, polls nothing. */
 #ifndef TRUNKLINE_RMA_H
 #define TRUNKLINE_RMA_H
 
-/* Behind a team or pair lies a pointer to a table, by rank: what makes an address of the segment's
- * owner one of ours, or this, which says that the library must do it. */
+/* A team or pair begins with a pointer to a table of address offsets, by rank: owner's address +
+ * offset = address in this process. This value means that the segment is not mapped and the library
+ * must be called. */
 enum { TRUNKLINE_UNMAPPED = 1 };
 
 #if !GASNET_DEBUG && defined(__OPTIMIZE__)
 
-/* The body is for calls; whoever takes the address gets the library's function. Parts of bodies are
- * no functions of the library's. */
+/* The inline body serves calls only; taking the address of the function yields the library's.
+ * Static helpers of these bodies are not functions of the library. */
 #    define TRUNKLINE_NEAR extern __inline__ __attribute__((__gnu_inline__, __artificial__))
 #    define TRUNKLINE_PART                                                                         \
         extern __inline__ __attribute__((__gnu_inline__, __always_inline__, __artificial__))
 
-/* The library's functions by other names, for by their own the calls below were recursive. */
+/* Aliases of the library's functions: calls by their own names would be recursive here. */
 int trunkline_put_blocking(gex_TM_t tm, gex_Rank_t rank, void *dest, const void *src, size_t nbytes,
                            gex_Flags_t flags);
 int trunkline_get_blocking(gex_TM_t tm, void *dest, gex_Rank_t rank, void *src, size_t nbytes,
@@ -40,11 +42,11 @@ int trunkline_put_nbi_val(gex_TM_t tm, gex_Rank_t rank, void *dest, gex_RMA_Valu
 gex_RMA_Value_t trunkline_get_blocking_val(gex_TM_t tm, gex_Rank_t rank, void *src, size_t nbytes,
                                            gex_Flags_t flags);
 
-/* Copies that others may look at meanwhile: what has 1, 2, 4 or 8 bytes and is aligned moves whole.
- * Zero bytes: looks at neither address. */
+/* Copies that other processes may read meanwhile: 1, 2, 4 or 8 aligned bytes move as one access.
+ * With zero bytes neither address is accessed. */
 void trunkline_copy(void *to, const void *from, size_t nbytes);
 
-/* ---- Who is near */
+/* ---- Which peers share memory ---- */
 
 TRUNKLINE_PART uintptr_t trunkline_addr_offset(gex_TM_t tm, gex_Rank_t rank)
 {
@@ -52,29 +54,30 @@ TRUNKLINE_PART uintptr_t trunkline_addr_offset(gex_TM_t tm, gex_Rank_t rank)
     return __atomic_load_n(&offsets[rank], __ATOMIC_RELAXED);
 }
 
-/* Far the caller's word goes for: then nothing else is compiled. */
+/* The caller's assertion that a peer is not in the neighbourhood is trusted: then nothing else is
+ * compiled. */
 #    define TRUNKLINE_IS_UNMAPPED(offset, flags)                                                   \
         ((__builtin_constant_p(flags) && ((flags)&GEX_FLAG_PEER_NEVER_NBRHD)) ||                   \
          __builtin_expect((offset) == TRUNKLINE_UNMAPPED, 0))
 
-/* ---- Copies
+/* ---- Copies ----
  *
- * Volatile on the side of shared memory: read each time anew, written at once, in one piece. What
- * is complete is seen by others before what we write next, and what we got is no older than what
- * we read next. */
+ * Volatile on the side of shared memory: each access goes to memory, whole. What completed earlier
+ * is visible to others before what is written next, and data read by a get is no older than data
+ * read next. */
 
 typedef uint16_t trunkline_2_t __attribute__((__may_alias__, __aligned__(1)));
 typedef uint32_t trunkline_4_t __attribute__((__may_alias__, __aligned__(1)));
 typedef uint64_t trunkline_8_t __attribute__((__may_alias__, __aligned__(1)));
 
-/* gcc cannot model fences under -fsanitize=thread, and says so. */
+/* gcc cannot model fences under -fsanitize=thread, and warns. */
 #    if defined(__SANITIZE_THREAD__)
-#        define TRUNKLINE_NEAR_FENCE(order) __asm__ __volatile__("" : : : "memory")
+#        define TRUNKLINE_NBRHD_FENCE(order) __asm__ __volatile__("" : : : "memory")
 #    else
-#        define TRUNKLINE_NEAR_FENCE(order) __atomic_thread_fence(order)
+#        define TRUNKLINE_NBRHD_FENCE(order) __atomic_thread_fence(order)
 #    endif
 
-/* Constant sizes up to this are copied in line. */
+/* Constant sizes up to this are copied inline. */
 enum { TRUNKLINE_INLINE_MAX = 64 };
 
 #    define TRUNKLINE_IS_SMALL(nbytes)                                                             \
@@ -94,8 +97,8 @@ TRUNKLINE_PART void trunkline_nbrhd_put(uintptr_t dest, const void *src, size_t 
     else if (nbytes == 1)
         *(volatile unsigned char *)to = *(const unsigned char *)src;
     else
-        __builtin_memcpy(to, nbytes ? src : to, nbytes); /* NULL is no address of bytes */
-    TRUNKLINE_NEAR_FENCE(__ATOMIC_RELEASE);
+        __builtin_memcpy(to, nbytes ? src : to, nbytes); /* not NULL, even for 0 */
+    TRUNKLINE_NBRHD_FENCE(__ATOMIC_RELEASE);
 }
 
 TRUNKLINE_PART void trunkline_nbrhd_get(void *to, uintptr_t src, size_t nbytes)
@@ -113,10 +116,10 @@ TRUNKLINE_PART void trunkline_nbrhd_get(void *to, uintptr_t src, size_t nbytes)
         *(unsigned char *)to = *(const volatile unsigned char *)from;
     else
         __builtin_memcpy(nbytes ? to : (void *)src, from, nbytes);
-    TRUNKLINE_NEAR_FENCE(__ATOMIC_ACQUIRE);
+    TRUNKLINE_NBRHD_FENCE(__ATOMIC_ACQUIRE);
 }
 
-/* ---- The calls. A copy is never refused: GEX_FLAG_IMMEDIATE changes nothing. */
+/* ---- The calls. A copy is never refused: GEX_FLAG_IMMEDIATE changes nothing. ---- */
 
 TRUNKLINE_NEAR int gex_RMA_PutBlocking(gex_TM_t tm, gex_Rank_t rank, void *dest, const void *src,
                                        size_t nbytes, gex_Flags_t flags)
@@ -180,7 +183,7 @@ TRUNKLINE_NEAR int gex_RMA_GetNBI(gex_TM_t tm, void *dest, gex_Rank_t rank, void
     return GASNET_OK;
 }
 
-/* ---- The calls that take or give a number: in line where its bytes are a number, too */
+/* ---- Calls on values: inline if `nbytes` is the size of an integer type ---- */
 
 #    define TRUNKLINE_IS_NUMBER(nbytes)                                                            \
         (__builtin_constant_p(nbytes) &&                                                           \
@@ -197,7 +200,7 @@ TRUNKLINE_PART void trunkline_nbrhd_store(uintptr_t dest, gex_RMA_Value_t value,
         *(volatile trunkline_2_t *)to = (uint16_t)value;
     else
         *(volatile unsigned char *)to = (unsigned char)value;
-    TRUNKLINE_NEAR_FENCE(__ATOMIC_RELEASE);
+    TRUNKLINE_NBRHD_FENCE(__ATOMIC_RELEASE);
 }
 
 TRUNKLINE_PART gex_RMA_Value_t trunkline_nbrhd_load(uintptr_t src, size_t nbytes)
@@ -212,7 +215,7 @@ TRUNKLINE_PART gex_RMA_Value_t trunkline_nbrhd_load(uintptr_t src, size_t nbytes
         value = *(const volatile trunkline_2_t *)from;
     else
         value = *(const volatile unsigned char *)from;
-    TRUNKLINE_NEAR_FENCE(__ATOMIC_ACQUIRE);
+    TRUNKLINE_NBRHD_FENCE(__ATOMIC_ACQUIRE);
     return value;
 }
 
