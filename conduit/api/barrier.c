@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * gasnet_barrier_*: the named barrier. A step out of turn is an error at any time, not only in
- * debug builds: what follows it would be a job that hangs. */
+ * gasnet_barrier_*: the named barrier. Calls out of order are errors in release builds too, because
+ * the job would hang. No state, no lock. */
 #include "config.h"
 
 #include "api/check.h"

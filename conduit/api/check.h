@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Checks of what clients pass. Those of TK_CHECK and TK_CHECK_... exist in debug builds only
+ * Checks of arguments and call context. TK_CHECK and TK_CHECK_... exist in debug builds only
  * (--enable-debug), those with MUST in their names always. */
 #ifndef TK_CHECK_H
 #define TK_CHECK_H
@@ -13,8 +13,8 @@
 #include "message/message.h"
 #include "progress/progress.h"
 
-/* For barriers, in release builds too: one in a handler waits for ever, as handlers can't poll, but
- * lets the other ranks go on to an end that seems good. */
+/* For barriers, in release builds too: a barrier in a handler never returns, as handlers cannot
+ * poll, but lets the other ranks finish as if all were well. */
 #define TK_MUST_BE_OUTSIDE_HANDLERS(call)                                                          \
     do {                                                                                           \
         tk_if_unlikely(tk_in_handler != 0)                                                         \
@@ -35,9 +35,9 @@
     TK_CHECK((rank) < tk_peers.size, "%s: rank %u is not in the team of %u", call,                 \
              (unsigned)(rank), tk_peers.size)
 
-/* Active messages */
+/* ---- Active messages ---- */
 
-/* Endpoints that gex_EP_Create() makes have GEX_EP_CAPABILITY_RMA alone. */
+/* Endpoints of gex_EP_Create() have GEX_EP_CAPABILITY_RMA only. */
 #define TK_CHECK_REQUEST(call, tm, rank, nargs)                                                    \
     TK_CHECK_MAY_COMMUNICATE(call);                                                                \
     TK_CHECK(!tk_is_pair(tm) || (tk_pair_local(tm) == 0 && tk_pair_remote(tm) == 0),               \
@@ -54,7 +54,8 @@
              "%s was called between gex_AM_PrepareReply and its Commit", call);                    \
     TK_CHECK((nargs) <= tk_max_args, "%s: %u arguments", call, nargs)
 
-/* The lower ones are the library's own, and would do there whatever they are for. */
+/* Lower indices are handlers of the library, which would run with whatever arguments the client
+ * sent. */
 #define TK_CHECK_HANDLER(call, handler)                                                            \
     TK_CHECK((handler) >= GEX_AM_INDEX_BASE,                                                       \
              "%s: handler %u belongs to the library; clients have %d..255", call,                  \
@@ -68,8 +69,8 @@
     TK_CHECK((lc_opt) != NULL && (lc_opt) != GEX_EVENT_DEFER && (lc_opt) != GEX_EVENT_GROUP,       \
              "%s: lc_opt must be GEX_EVENT_NOW or an event's address", call)
 
-/* In release builds too: the receiver has no buffer for what is larger. One comparison with the
- * limit for any number of arguments; what is above it is compared with its own. */
+/* In release builds too: the receiver has no buffer for a larger message. One comparison with the
+ * limit for any number of arguments; only above that is the exact limit computed. */
 #define TK_MUST_FIT(call, nbytes, always, most)                                                    \
     do {                                                                                           \
         tk_if_unlikely((nbytes) > (always)) tk_must_fit(call, nbytes, most);                       \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * gex_Client_*, gex_EP_* and gex_TM_*: start-up and queries of the objects. */
+ * gex_Client_*, gex_EP_* and gex_TM_*: start-up and queries of the objects. No state, no lock. */
 #include "config.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * gex_Event_* and barriers. Test forms complete what the device has finished but run no handlers;
- * wait forms poll. */
+ * gex_Event_* and barriers. Test forms reap completions of the device but run no handlers; wait
+ * forms poll. No state, no lock. */
 #include "config.h"
 
 #include "api/check.h"
@@ -31,7 +31,7 @@ int trunkline_event_test(gex_Event_t event)
     return tk_event_test(event) ? GASNET_OK : GASNET_ERR_NOT_READY;
 }
 
-static void __attribute__((noinline)) wait_long(gex_Event_t event)
+static void __attribute__((noinline)) wait_slowly(gex_Event_t event)
 {
     unsigned empty = 0;
     while (!tk_event_ready(event))
@@ -39,7 +39,8 @@ static void __attribute__((noinline)) wait_long(gex_Event_t event)
     tk_event_retire(event);
 }
 
-/* What is of a region looks as if it were not done, and takes the long way like what is not. */
+/* The counter of an access region's event never reads zero, so it takes the slow path like an
+ * incomplete event. */
 void gex_Event_Wait(gex_Event_t event)
 {
     TK_CHECK_MAY_COMMUNICATE("gex_Event_Wait");
@@ -50,7 +51,7 @@ void gex_Event_Wait(gex_Event_t event)
         return;
     }
     tk_serve(tk_count_of(event));
-    tk_if_unlikely(tk_counter_read(tk_count_of(event)) > 0) wait_long(event);
+    tk_if_unlikely(tk_counter_read(tk_count_of(event)) > 0) wait_slowly(event);
     else tk_counter_leave(tk_count_of(event), tk_op_free);
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Which library this is: the symbol that clients' objects ask for, and the strings that launchers
- * and build systems look for in libraries and executables; the one brings the others into a
- * statically linked program. Constant data. */
+ * Identification of the library: the symbol that clients' objects refer to, and the strings that
+ * launchers and build systems search for in libraries and executables. The symbol pulls the strings
+ * into a statically linked program. Constant data, no lock. */
 #include "config.h"
 
 #include "base/mode.h"

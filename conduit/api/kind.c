@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * gex_MK_*: there is no memory kind but the host's, which is no object. No state. */
+ * gex_MK_*: host memory is the only memory kind, and needs no object. No state, no lock. */
 #include "config.h"
 
 #include "api/check.h"

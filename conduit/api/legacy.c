@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What of gasnet.h is no inline function over an EX call: attaching, and the way to the objects
- * behind the interface. Owns the handle of the team that legacy calls speak to; never written. */
+ * The calls of gasnet.h that are not inline functions over EX calls: attach, and access to the
+ * objects behind the interface. Owns the handle of the team used by legacy calls, a constant; no
+ * lock. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -26,7 +27,8 @@ void trunkline_wrong_count(const char *call, int numargs, int given)
     tk_panic("%s: numargs is %d, but %d arguments are given", call, numargs, given);
 }
 
-/* What such handlers are called as, and with how many arguments, only their clients know. */
+/* Legacy entries do not state the category or the number of arguments of a handler: any is
+ * accepted. */
 static gex_AM_Entry_t entry_of(const gasnet_handlerentry_t *old)
 {
     return (gex_AM_Entry_t){.gex_index = old->index,
@@ -56,7 +58,7 @@ static int register_handlers(gasnet_handlerentry_t *table, size_t count)
     return rc;
 }
 
-/* GASNET_OK when the segment may be made. */
+/* GASNET_OK if the segment may be made. */
 static int check_attach(uintptr_t segsize, int numentries)
 {
     if (!tk_is_started() || tk_ep.segment) {
@@ -77,7 +79,8 @@ static int check_attach(uintptr_t segsize, int numentries)
     return GASNET_OK;
 }
 
-/* Whose arguments or handlers are wrong takes part all the same: the others wait for everybody. */
+/* A rank whose arguments or handlers are wrong takes part all the same: the others wait for all
+ * ranks. */
 int gasnet_attach(gasnet_handlerentry_t *table, int numentries, uintptr_t segsize,
                   uintptr_t minheapoffset)
 {

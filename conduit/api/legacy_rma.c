@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The transfers of gasnet.h that EX does not have: gasnet_memset*, and gets that keep their value
- * for the wait. The cells of the latter come from a pool with a lock of its own. */
+ * The transfers of gasnet.h that EX does not have: gasnet_memset*, and gets whose value is returned
+ * by the wait. Owns the pool of cells for these values, which has a lock of its own. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -12,7 +12,8 @@
 #include "rma/fill.h"
 #include "team/objects.h"
 
-static struct tk_fill fill(const char *call, gasnet_node_t node, void *dest, int val, size_t nbytes)
+static struct tk_fill legacy_fill(const char *call, gasnet_node_t node, void *dest, int val,
+                                  size_t nbytes)
 {
     (void)call;
     TK_CHECK_MAY_COMMUNICATE(call);
@@ -27,41 +28,41 @@ static struct tk_fill fill(const char *call, gasnet_node_t node, void *dest, int
 
 void gasnet_memset(gasnet_node_t node, void *dest, int val, size_t nbytes)
 {
-    struct tk_fill f = fill("gasnet_memset", node, dest, val, nbytes);
+    struct tk_fill f = legacy_fill("gasnet_memset", node, dest, val, nbytes);
     tk_fill_blocking(&f);
 }
 
 gasnet_handle_t gasnet_memset_nb(gasnet_node_t node, void *dest, int val, size_t nbytes)
 {
-    struct tk_fill f = fill("gasnet_memset_nb", node, dest, val, nbytes);
+    struct tk_fill f = legacy_fill("gasnet_memset_nb", node, dest, val, nbytes);
     return tk_fill_start(&f);
 }
 
 void gasnet_memset_nbi(gasnet_node_t node, void *dest, int val, size_t nbytes)
 {
-    struct tk_fill f = fill("gasnet_memset_nbi", node, dest, val, nbytes);
+    struct tk_fill f = legacy_fill("gasnet_memset_nbi", node, dest, val, nbytes);
     tk_fill_implicit(&f);
 }
 
-/* The value comes into the low-order bytes of its cell; the rest stays zero. */
+/* The value arrives in the low-order bytes; the rest stays zero. */
 struct trunkline_valget {
     struct tk_pool_item item; /* while free */
     gasnet_register_value_t value;
     gasnet_handle_t handle;
 };
 
-static struct tk_pool cells = {.lock = TK_LOCK_INIT};
+static struct tk_pool valget_cells = {.lock = TK_LOCK_INIT};
 
 static struct trunkline_valget *take_cell(void)
 {
-    struct trunkline_valget *cell = tk_pool_take(&cells);
+    struct trunkline_valget *cell = tk_pool_take(&valget_cells);
     if (!cell && !(cell = malloc(sizeof(*cell))))
         tk_panic("out of memory for the value of a get");
     cell->value = 0;
     return cell;
 }
 
-static void *low_bytes(gasnet_register_value_t *value, size_t nbytes)
+static void *valget_low_bytes(gasnet_register_value_t *value, size_t nbytes)
 {
     return (char *)value +
            (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? 0 : sizeof(*value) - nbytes);
@@ -74,7 +75,7 @@ gasnet_valget_handle_t gasnet_get_nb_val(gasnet_node_t node, void *src, size_t n
              (int)SIZEOF_GASNET_REGISTER_VALUE_T, nbytes);
     struct trunkline_valget *cell = take_cell();
     cell->handle = gex_RMA_GetNB(TRUNKLINE_WORLD("gasnet_get_nb_val"),
-                                 low_bytes(&cell->value, nbytes), node, src, nbytes, 0);
+                                 valget_low_bytes(&cell->value, nbytes), node, src, nbytes, 0);
     return cell;
 }
 
@@ -82,6 +83,6 @@ gasnet_register_value_t gasnet_wait_syncnb_valget(gasnet_valget_handle_t handle)
 {
     gex_Event_Wait(handle->handle);
     gasnet_register_value_t value = handle->value;
-    tk_pool_give(&cells, handle);
+    tk_pool_give(&valget_cells, handle);
     return value;
 }

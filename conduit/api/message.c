@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Active messages: the six calls behind all argument forms, limits, tokens. */
+ * Active messages: the six calls behind all argument forms, limits, tokens. No state, no lock. */
 #include "config.h"
 
 #include "api/check.h"
@@ -9,10 +9,10 @@
 #include "message/short.h"
 #include "team/objects.h"
 
-/* Fills in what all messages have. */
-static inline void address(struct tk_message *m, enum tk_message_category category,
-                           gex_AM_Index_t handler, gex_Flags_t flags, unsigned nargs,
-                           const gex_AM_Arg_t *args)
+/* Fields of all categories. */
+static inline void set_head(struct tk_message *m, enum tk_message_category category,
+                            gex_AM_Index_t handler, gex_Flags_t flags, unsigned nargs,
+                            const gex_AM_Arg_t *args)
 {
     m->category = category;
     m->handler = handler;
@@ -21,8 +21,8 @@ static inline void address(struct tk_message *m, enum tk_message_category catego
     m->args = args;
 }
 
-static inline void carry(struct tk_message *m, const void *src, size_t nbytes, void *dest,
-                         gex_Event_t *lc_opt)
+static inline void set_payload(struct tk_message *m, const void *src, size_t nbytes, void *dest,
+                               gex_Event_t *lc_opt)
 {
     m->payload = src;
     m->nbytes = nbytes;
@@ -55,8 +55,8 @@ int trunkline_am_request_medium(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t han
     TK_CHECK_LC_REQUEST("gex_AM_RequestMedium", lc_opt);
     TK_MEDIUM_MUST_FIT("gex_AM_RequestMedium", nbytes, nargs);
     struct tk_message m;
-    address(&m, TK_MEDIUM, handler, flags, nargs, args);
-    carry(&m, src, nbytes, NULL, lc_opt);
+    set_head(&m, TK_MEDIUM, handler, flags, nargs, args);
+    set_payload(&m, src, nbytes, NULL, lc_opt);
     m.peer = tk_peer_of(tm, rank);
     return tk_request(&m);
 }
@@ -71,8 +71,8 @@ int trunkline_am_request_long(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t handl
     TK_LONG_MUST_FIT("gex_AM_RequestLong", nbytes);
     TK_CHECK_DEST("gex_AM_RequestLong", tk_peer_of(tm, rank), dest, nbytes);
     struct tk_message m;
-    address(&m, TK_LONG, handler, flags, nargs, args);
-    carry(&m, src, nbytes, dest, lc_opt);
+    set_head(&m, TK_LONG, handler, flags, nargs, args);
+    set_payload(&m, src, nbytes, dest, lc_opt);
     m.peer = tk_peer_of(tm, rank);
     return tk_request(&m);
 }
@@ -110,8 +110,8 @@ int trunkline_am_reply_medium(gex_Token_t token, gex_AM_Index_t handler, const v
     TK_CHECK_LC_REPLY("gex_AM_ReplyMedium", lc_opt);
     TK_MEDIUM_MUST_FIT("gex_AM_ReplyMedium", nbytes, nargs);
     struct tk_message m;
-    address(&m, TK_MEDIUM, handler, flags, nargs, args);
-    carry(&m, src, nbytes, NULL, lc_opt);
+    set_head(&m, TK_MEDIUM, handler, flags, nargs, args);
+    set_payload(&m, src, nbytes, NULL, lc_opt);
     return tk_reply(token, &m);
 }
 
@@ -125,8 +125,8 @@ int trunkline_am_reply_long(gex_Token_t token, gex_AM_Index_t handler, const voi
     TK_LONG_MUST_FIT("gex_AM_ReplyLong", nbytes);
     TK_CHECK_DEST("gex_AM_ReplyLong", token->arrival.peer, dest, nbytes);
     struct tk_message m;
-    address(&m, TK_LONG, handler, flags, nargs, args);
-    carry(&m, src, nbytes, dest, lc_opt);
+    set_head(&m, TK_LONG, handler, flags, nargs, args);
+    set_payload(&m, src, nbytes, dest, lc_opt);
     return tk_reply(token, &m);
 }
 
@@ -135,10 +135,11 @@ unsigned int gex_AM_MaxArgs(void)
     return tk_max_args;
 }
 
-/* One transport's buffers bound all messages, so limits depend on the number of arguments, and for
- * a Long on whose buffer it is in; they are the same for every peer, GEX_RANK_INVALID included. */
+/* The limits are those of one transport's buffers: they depend on the number of arguments, and for
+ * a Long on whose buffer the payload is in; they are equal for all peers, GEX_RANK_INVALID
+ * included. */
 
-static size_t long_max(gex_Flags_t flags, unsigned nargs)
+static size_t am_long_max(gex_Flags_t flags, unsigned nargs)
 {
     return flags & GEX_FLAG_AM_PREPARE_LEAST_ALLOC ? tk_long_packed_max(nargs) : tk_long_max();
 }
@@ -161,14 +162,14 @@ size_t gex_AM_MaxRequestLong(gex_TM_t tm, gex_Rank_t other_rank, const gex_Event
                              gex_Flags_t flags, unsigned int numargs)
 {
     (void)tm, (void)other_rank, (void)lc_opt;
-    return long_max(flags, numargs);
+    return am_long_max(flags, numargs);
 }
 
 size_t gex_AM_MaxReplyLong(gex_TM_t tm, gex_Rank_t other_rank, const gex_Event_t *lc_opt,
                            gex_Flags_t flags, unsigned int numargs)
 {
     (void)tm, (void)other_rank, (void)lc_opt;
-    return long_max(flags, numargs);
+    return am_long_max(flags, numargs);
 }
 
 size_t gex_AM_LUBRequestMedium(void)
@@ -202,12 +203,12 @@ size_t gex_Token_MaxReplyLong(gex_Token_t token, const gex_Event_t *lc_opt, gex_
                               unsigned int numargs)
 {
     (void)token, (void)lc_opt;
-    return long_max(flags, numargs);
+    return am_long_max(flags, numargs);
 }
 
 gex_TI_t gex_Token_Info(gex_Token_t token, gex_Token_Info_t *info, gex_TI_t mask)
 {
-    (void)mask; /* all of it costs less than asking what is wanted */
+    (void)mask; /* returning all fields costs less than testing the mask */
     struct tk_message_head head = tk_token_head(token);
     info->gex_srcrank = token->arrival.peer->rank;
     info->gex_ep = &tk_ep;

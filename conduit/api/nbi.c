@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * gex_NBI_*. */
+ * gex_NBI_*. No state, no lock: sets of implicit operations belong to their threads. */
 #include "config.h"
 
 #include "api/check.h"
@@ -9,7 +9,7 @@
 #define CHECK_OUTSIDE(call)                                                                        \
     TK_CHECK(!tk_nbi_in_region(), "%s between gex_NBI_BeginAccessRegion and EndAccessRegion", call)
 
-/* What a wait asks for. */
+/* The condition of a wait. */
 struct wanted {
     const struct tk_nbi_set *set;
     gex_EC_t categories;

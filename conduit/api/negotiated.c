@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Active messages with negotiated payload: gex_AM_Prepare*, what is behind gex_AM_Commit*, and
- * gex_AM_Cancel*. */
+ * Active messages with negotiated payload: gex_AM_Prepare*, the functions behind gex_AM_Commit*,
+ * and gex_AM_Cancel*. Owns the flag that limits a warning to one; no lock. */
 #include "config.h"
 
 #include <stdatomic.h>
@@ -38,8 +38,9 @@
 
 #define LONG_LIMIT(client_buf, nargs) ((client_buf) ? tk_long_max() : tk_long_packed_max(nargs))
 
-static struct tk_message offer(enum tk_message_category category, const void *client_buf,
-                               void *dest, gex_Event_t *lc_opt, gex_Flags_t flags, unsigned nargs)
+static struct tk_message negotiated_message(enum tk_message_category category,
+                                            const void *client_buf, void *dest, gex_Event_t *lc_opt,
+                                            gex_Flags_t flags, unsigned nargs)
 {
     return (struct tk_message){.category = (uint8_t)category,
                                .payload = client_buf,
@@ -49,7 +50,7 @@ static struct tk_message offer(enum tk_message_category category, const void *cl
                                .nargs = nargs};
 }
 
-static gex_AM_SrcDesc_t lent(gex_AM_SrcDesc_t sd)
+static gex_AM_SrcDesc_t fill_pattern(gex_AM_SrcDesc_t sd)
 {
     if (TK_IS_DEBUG && sd != GEX_AM_SRCDESC_NO_OP && sd->room.buffer)
         tk_pattern_fill(sd->address, sd->size);
@@ -66,9 +67,9 @@ gex_AM_SrcDesc_t gex_AM_PrepareRequestMedium(gex_TM_t tm, gex_Rank_t rank, const
                   tk_medium_max(numargs), lc_opt);
     if (client_buf)
         TK_CHECK_LC_REQUEST("gex_AM_PrepareRequestMedium", lc_opt);
-    struct tk_message m = offer(TK_MEDIUM, client_buf, NULL, lc_opt, flags, numargs);
+    struct tk_message m = negotiated_message(TK_MEDIUM, client_buf, NULL, lc_opt, flags, numargs);
     m.peer = tk_peer_of(tm, rank);
-    return lent(tk_prepare_request(&m, most_payload));
+    return fill_pattern(tk_prepare_request(&m, most_payload));
 }
 
 gex_AM_SrcDesc_t gex_AM_PrepareRequestLong(gex_TM_t tm, gex_Rank_t rank, const void *client_buf,
@@ -81,9 +82,9 @@ gex_AM_SrcDesc_t gex_AM_PrepareRequestLong(gex_TM_t tm, gex_Rank_t rank, const v
                   LONG_LIMIT(client_buf, numargs), lc_opt);
     if (client_buf)
         TK_CHECK_LC_REQUEST("gex_AM_PrepareRequestLong", lc_opt);
-    struct tk_message m = offer(TK_LONG, client_buf, dest, lc_opt, flags, numargs);
+    struct tk_message m = negotiated_message(TK_LONG, client_buf, dest, lc_opt, flags, numargs);
     m.peer = tk_peer_of(tm, rank);
-    return lent(tk_prepare_request(&m, most_payload));
+    return fill_pattern(tk_prepare_request(&m, most_payload));
 }
 
 gex_AM_SrcDesc_t gex_AM_PrepareReplyMedium(gex_Token_t token, const void *client_buf,
@@ -96,8 +97,8 @@ gex_AM_SrcDesc_t gex_AM_PrepareReplyMedium(gex_Token_t token, const void *client
                   tk_medium_max(numargs), lc_opt);
     if (client_buf)
         TK_CHECK_LC_REPLY("gex_AM_PrepareReplyMedium", lc_opt);
-    struct tk_message m = offer(TK_MEDIUM, client_buf, NULL, lc_opt, flags, numargs);
-    return lent(tk_prepare_reply(token, &m, most_payload));
+    struct tk_message m = negotiated_message(TK_MEDIUM, client_buf, NULL, lc_opt, flags, numargs);
+    return fill_pattern(tk_prepare_reply(token, &m, most_payload));
 }
 
 gex_AM_SrcDesc_t gex_AM_PrepareReplyLong(gex_Token_t token, const void *client_buf,
@@ -110,8 +111,8 @@ gex_AM_SrcDesc_t gex_AM_PrepareReplyLong(gex_Token_t token, const void *client_b
                   LONG_LIMIT(client_buf, numargs), lc_opt);
     if (client_buf)
         TK_CHECK_LC_REPLY("gex_AM_PrepareReplyLong", lc_opt);
-    struct tk_message m = offer(TK_LONG, client_buf, dest, lc_opt, flags, numargs);
-    return lent(tk_prepare_reply(token, &m, most_payload));
+    struct tk_message m = negotiated_message(TK_LONG, client_buf, dest, lc_opt, flags, numargs);
+    return fill_pattern(tk_prepare_reply(token, &m, most_payload));
 }
 
 void *gex_AM_SrcDescAddr(gex_AM_SrcDesc_t sd)
@@ -124,25 +125,26 @@ size_t gex_AM_SrcDescSize(gex_AM_SrcDesc_t sd)
     return sd->size;
 }
 
-/* Legal, but hardly ever meant: told once, or a benchmark would drown in it. */
-static void look_at_pattern(gex_AM_SrcDesc_t sd, size_t nbytes)
+/* Legal, but almost always a mistake. Logged once only, or it would flood the output of a
+ * benchmark. */
+static void check_pattern(gex_AM_SrcDesc_t sd, size_t nbytes)
 {
-    static atomic_flag is_told = ATOMIC_FLAG_INIT;
+    static atomic_flag is_logged = ATOMIC_FLAG_INIT;
     if (sd->room.buffer && tk_pattern_is_left(sd->address, nbytes) &&
-        !atomic_flag_test_and_set(&is_told))
+        !atomic_flag_test_and_set(&is_logged))
         tk_log_warn(
             "gex_AM_Commit: %zu bytes are sent from the buffer that gex_AM_Prepare lent, but "
             "nothing was written to it (GASNET_SD_INIT=0 stops this check)",
             nbytes);
 }
 
-static void commit(gex_AM_SrcDesc_t sd, gex_AM_Index_t handler, size_t nbytes, void *dest,
-                   unsigned nargs, const gex_AM_Arg_t *args)
+static void negotiated_commit(gex_AM_SrcDesc_t sd, gex_AM_Index_t handler, size_t nbytes,
+                              void *dest, unsigned nargs, const gex_AM_Arg_t *args)
 {
     struct tk_message m = {
         .handler = handler, .nbytes = nbytes, .dest = dest, .nargs = nargs, .args = args};
     if (TK_IS_DEBUG)
-        look_at_pattern(sd, nbytes);
+        check_pattern(sd, nbytes);
     tk_commit(sd, &m);
 }
 
@@ -152,7 +154,7 @@ void trunkline_am_commit_request_medium(gex_AM_SrcDesc_t sd, gex_AM_Index_t hand
     CHECK_SD("gex_AM_CommitRequestMedium", sd, TK_REQUEST, TK_MEDIUM);
     CHECK_COMMIT("gex_AM_CommitRequestMedium", sd, nbytes, nargs);
     TK_CHECK_HANDLER("gex_AM_CommitRequestMedium", handler);
-    commit(sd, handler, nbytes, NULL, nargs, args);
+    negotiated_commit(sd, handler, nbytes, NULL, nargs, args);
 }
 
 void trunkline_am_commit_request_long(gex_AM_SrcDesc_t sd, gex_AM_Index_t handler, size_t nbytes,
@@ -162,7 +164,7 @@ void trunkline_am_commit_request_long(gex_AM_SrcDesc_t sd, gex_AM_Index_t handle
     CHECK_COMMIT("gex_AM_CommitRequestLong", sd, nbytes, nargs);
     TK_CHECK_HANDLER("gex_AM_CommitRequestLong", handler);
     CHECK_COMMIT_DEST("gex_AM_CommitRequestLong", sd, dest, nbytes);
-    commit(sd, handler, nbytes, dest, nargs, args);
+    negotiated_commit(sd, handler, nbytes, dest, nargs, args);
 }
 
 void trunkline_am_commit_reply_medium(gex_AM_SrcDesc_t sd, gex_AM_Index_t handler, size_t nbytes,
@@ -171,7 +173,7 @@ void trunkline_am_commit_reply_medium(gex_AM_SrcDesc_t sd, gex_AM_Index_t handle
     CHECK_SD("gex_AM_CommitReplyMedium", sd, TK_REPLY, TK_MEDIUM);
     CHECK_COMMIT("gex_AM_CommitReplyMedium", sd, nbytes, nargs);
     TK_CHECK_HANDLER("gex_AM_CommitReplyMedium", handler);
-    commit(sd, handler, nbytes, NULL, nargs, args);
+    negotiated_commit(sd, handler, nbytes, NULL, nargs, args);
 }
 
 void trunkline_am_commit_reply_long(gex_AM_SrcDesc_t sd, gex_AM_Index_t handler, size_t nbytes,
@@ -181,7 +183,7 @@ void trunkline_am_commit_reply_long(gex_AM_SrcDesc_t sd, gex_AM_Index_t handler,
     CHECK_COMMIT("gex_AM_CommitReplyLong", sd, nbytes, nargs);
     TK_CHECK_HANDLER("gex_AM_CommitReplyLong", handler);
     CHECK_COMMIT_DEST("gex_AM_CommitReplyLong", sd, dest, nbytes);
-    commit(sd, handler, nbytes, dest, nargs, args);
+    negotiated_commit(sd, handler, nbytes, dest, nargs, args);
 }
 
 int gex_AM_CancelRequestMedium(gex_AM_SrcDesc_t sd, gex_Flags_t flags)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * gex_RMA_*. */
+ * gex_RMA_*. No state, no lock. Puts and gets between endpoints 0 are inlined down to the
+ * transport. */
 #include "config.h"
 
 #include "api/check.h"
@@ -21,7 +22,7 @@
              "%s: a value has 1 to %d bytes, not %zu", call, SIZEOF_GEX_RMA_VALUE_T,               \
              (size_t)(nbytes))
 
-/* Between endpoints of which one is not endpoint 0, or may not be. */
+/* For pairs, in which either endpoint may be other than endpoint 0. */
 static void use_pair(const char *call, struct tk_transfer *t, gex_TM_t pair)
 {
     (void)call;
@@ -37,7 +38,7 @@ static void use_pair(const char *call, struct tk_transfer *t, gex_TM_t pair)
     t->rma.home = local->segment ? &local->segment->region : NULL;
 }
 
-/* Out of line, so that the way between endpoints 0 needs no room for a transfer. */
+/* Out of line, so that the path between endpoints 0 needs no stack space for a transfer. */
 static struct tk_transfer __attribute__((noinline))
 between(const char *call, gex_TM_t pair, gex_Rank_t rank, bool is_put, void *remote, void *local,
         size_t nbytes, gex_Flags_t flags)
@@ -77,7 +78,7 @@ pair_implicit(const char *call, gex_TM_t pair, gex_Rank_t rank, bool is_put, voi
     return tk_transfer_implicit(&t, lc_opt);
 }
 
-/* ---- puts ---- */
+/* ---- Puts ---- */
 
 #define CHECK_LC_NB(call, lc_opt)                                                                  \
     TK_CHECK((lc_opt) != NULL && (lc_opt) != GEX_EVENT_GROUP,                                      \
@@ -137,7 +138,7 @@ int gex_RMA_PutNBI(gex_TM_t tm, gex_Rank_t rank, void *dest, const void *src, si
     return put_implicit("gex_RMA_PutNBI", tm, rank, dest, src, nbytes, lc_opt, flags);
 }
 
-/* ---- gets ---- */
+/* ---- Gets ---- */
 
 static inline int get_blocking(const char *call, gex_TM_t tm, void *dest, gex_Rank_t rank,
                                void *src, size_t nbytes, gex_Flags_t flags)
@@ -172,10 +173,10 @@ int gex_RMA_GetNBI(gex_TM_t tm, void *dest, gex_Rank_t rank, void *src, size_t n
     return tk_implicit(false, tk_peer_of(tm, rank), src, dest, nbytes, GEX_EVENT_DEFER, flags);
 }
 
-/* ---- values ---- */
+/* ---- Values ---- */
 
-/* Where the low-order bytes of a value lie; all processes of a job have one byte order. */
-static void *low_bytes(gex_RMA_Value_t *value, size_t nbytes)
+/* Address of the low-order bytes of a value; all processes of a job have one byte order. */
+static void *value_low_bytes(gex_RMA_Value_t *value, size_t nbytes)
 {
     static const union {
         uint16_t number;
@@ -188,38 +189,38 @@ int gex_RMA_PutBlockingVal(gex_TM_t tm, gex_Rank_t rank, void *dest, gex_RMA_Val
                            size_t nbytes, gex_Flags_t flags)
 {
     CHECK_VALUE("gex_RMA_PutBlockingVal", nbytes);
-    return put_blocking("gex_RMA_PutBlockingVal", tm, rank, dest, low_bytes(&value, nbytes), nbytes,
-                        flags);
+    return put_blocking("gex_RMA_PutBlockingVal", tm, rank, dest, value_low_bytes(&value, nbytes),
+                        nbytes, flags);
 }
 
 int gex_RMA_PutNBIVal(gex_TM_t tm, gex_Rank_t rank, void *dest, gex_RMA_Value_t value,
                       size_t nbytes, gex_Flags_t flags)
 {
     CHECK_VALUE("gex_RMA_PutNBIVal", nbytes);
-    return put_implicit("gex_RMA_PutNBIVal", tm, rank, dest, low_bytes(&value, nbytes), nbytes,
-                        GEX_EVENT_NOW, flags);
+    return put_implicit("gex_RMA_PutNBIVal", tm, rank, dest, value_low_bytes(&value, nbytes),
+                        nbytes, GEX_EVENT_NOW, flags);
 }
 
 gex_Event_t gex_RMA_PutNBVal(gex_TM_t tm, gex_Rank_t rank, void *dest, gex_RMA_Value_t value,
                              size_t nbytes, gex_Flags_t flags)
 {
     CHECK_VALUE("gex_RMA_PutNBVal", nbytes);
-    return put_start("gex_RMA_PutNBVal", tm, rank, dest, low_bytes(&value, nbytes), nbytes,
+    return put_start("gex_RMA_PutNBVal", tm, rank, dest, value_low_bytes(&value, nbytes), nbytes,
                      GEX_EVENT_NOW, flags);
 }
 
-/* There is no way to say "nothing was done" here. */
+/* The interface cannot return "nothing was done" here, so GEX_FLAG_IMMEDIATE is dropped. */
 gex_RMA_Value_t gex_RMA_GetBlockingVal(gex_TM_t tm, gex_Rank_t rank, void *src, size_t nbytes,
                                        gex_Flags_t flags)
 {
     gex_RMA_Value_t value = 0;
     CHECK_VALUE("gex_RMA_GetBlockingVal", nbytes);
-    get_blocking("gex_RMA_GetBlockingVal", tm, low_bytes(&value, nbytes), rank, src, nbytes,
+    get_blocking("gex_RMA_GetBlockingVal", tm, value_low_bytes(&value, nbytes), rank, src, nbytes,
                  flags & ~(gex_Flags_t)GEX_FLAG_IMMEDIATE);
     return value;
 }
 
-/* ---- for the inline forms (trunkline_rma.h) ---- */
+/* ---- For the inline forms (trunkline_rma.h) ---- */
 
 _Static_assert((int)TRUNKLINE_UNMAPPED == (int)tk_unmapped &&
                    offsetof(struct trunkline_tm, offsets) == 0 &&

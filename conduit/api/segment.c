@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * gex_Segment_* and what tells about segments, ours and others'. */
+ * gex_Segment_* and queries of segments, our own and those of others. No state, no lock. */
 #include "config.h"
 
 #include "api/check.h"
@@ -23,7 +23,7 @@ static bool may_attach(uintptr_t size)
     return false;
 }
 
-/* Also who may not attach takes part: others wait for everybody. */
+/* A rank whose arguments are wrong takes part all the same: the others wait for all ranks. */
 int gex_Segment_Attach(gex_Segment_t *segment_p, gex_TM_t tm, uintptr_t size)
 {
     (void)tm;
@@ -91,7 +91,7 @@ int gex_EP_BindSegment(gex_EP_t ep, gex_Segment_t segment, gex_Flags_t flags)
     return GASNET_OK;
 }
 
-/* Also who passes nonsense takes part: others wait for everybody. */
+/* A rank whose arguments are wrong takes part all the same: the others wait for all ranks. */
 int gex_EP_PublishBoundSegment(gex_TM_t tm, gex_EP_t *eps, size_t num_eps, gex_Flags_t flags)
 {
     (void)tm;
@@ -137,14 +137,15 @@ void *gex_Segment_QueryCData(gex_Segment_t segment)
     return (void *)segment->cdata;
 }
 
-/* Where this process can load and store it; NULL: nowhere. */
+/* The address at which this process can load and store; NULL: none. */
 static void *local_address(gex_TM_t tm, gex_Rank_t rank, const struct tk_bound *bound)
 {
     if (rank == tk_peers.me)
         return (void *)bound->base;
     if (!tk_is_neighbour(rank))
         return NULL;
-    uintptr_t offset = tk_neighbour_addr_offset(tk_peer(rank), tk_is_pair(tm) ? tk_pair_remote(tm) : 0);
+    uintptr_t offset =
+        tk_neighbour_addr_offset(tk_peer(rank), tk_is_pair(tm) ? tk_pair_remote(tm) : 0);
     return offset == tk_unmapped ? NULL : (void *)(bound->base + offset);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * gex_System_*, progress, errors, environment, exit: calls about the process rather than its
- * objects. */
+ * objects. No state, no lock. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -102,7 +102,7 @@ void gex_System_QueryMyPosition(gex_Rank_t *nbrhd_set_size_p, gex_Rank_t *nbrhd_
         *host_set_rank_p = tk_topology.my_host;
 }
 
-/* 0 where nothing is mapped. */
+/* 0 if the segment is not mapped. */
 static uintptr_t offset_of(uint32_t rank)
 {
     uintptr_t offset = tk_unmapped;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * From an arrived message to its handler. No lock is held while a handler runs: it may take the
- * client's own and may reply. */
+ * Delivers an arrived message to its handler. Owns the tables of the library's own handlers,
+ * written at start-up. No lock is held while a handler runs: the handler may take the client's
+ * locks and may reply. */
 #include "config.h"
 
 #include <string.h>
@@ -14,21 +15,20 @@
 #include "progress/progress.h"
 
 static const char *const category_names[] = {"Short", "Medium", "Long"};
-static tk_internal_fn internal[tk_internal_handlers];
-static tk_internal_whole_fn internal_whole[tk_internal_handlers];
+static tk_internal_fn internal_handlers[tk_internal_handlers];
+static tk_internal_whole_fn internal_medium_handlers[tk_internal_handlers];
 
 void tk_internal_register(enum tk_internal_handler index, tk_internal_fn fn)
 {
-    internal[index] = fn;
+    internal_handlers[index] = fn;
 }
 
 void tk_internal_register_whole(enum tk_internal_handler index, tk_internal_whole_fn fn)
 {
-    internal_whole[index] = fn;
+    internal_medium_handlers[index] = fn;
 }
 
-/* For each count M: M parameters as a function type takes them, and M values as a call gives them.
- */
+/* For each count M: M parameters as in a function type, and M values as in a call. */
 #define T1  gex_AM_Arg_t
 #define T2  T1, gex_AM_Arg_t
 #define T3  T2, gex_AM_Arg_t
@@ -104,8 +104,8 @@ static void call_with_payload(generic_fn fn, gex_Token_t token, void *buf, size_
     }
 }
 
-/* The payload of a packed Long is put in place here. Its address came over the wire: a sender's
- * mistake must not write over this process's memory. */
+/* Copies the payload of a packed Long to its destination. The address came over the wire: a wrong
+ * one must not overwrite memory of this process outside its segment. */
 static void *place_long(const struct tk_arrival *arrival, const struct tk_long_head *front)
 {
     void *dest = (void *)(uintptr_t)front->dest;
@@ -121,7 +121,7 @@ static void *place_long(const struct tk_arrival *arrival, const struct tk_long_h
     return dest;
 }
 
-/* An entry from the older interface says nothing of these: all categories, tk_nargs_any. */
+/* An entry of the GASNet-1 interface states neither: all categories, tk_nargs_any. */
 static bool allows(const gex_AM_Entry_t *entry, struct tk_message_head head)
 {
     gex_Flags_t wanted = (GEX_FLAG_AM_SHORT << head.category) |
@@ -130,7 +130,7 @@ static bool allows(const gex_AM_Entry_t *entry, struct tk_message_head head)
            (entry->gex_nargs == head.nargs || entry->gex_nargs == tk_nargs_any);
 }
 
-/* Returns when the entry allows such a message after all. */
+/* Panics with the reason; returns if the entry allows such a message after all. */
 static void __attribute__((noinline))
 refuse(const struct tk_peer *from, const gex_AM_Entry_t *entry, struct tk_message_head head)
 {
@@ -148,7 +148,8 @@ refuse(const struct tk_peer *from, const gex_AM_Entry_t *entry, struct tk_messag
                  head.nargs, from->rank, head.handler, name, entry->gex_nargs);
 }
 
-/* Returns when the client's handlers are out of service: what comes for them is dropped then. */
+/* Panics; returns only if the client's handlers have been shut down, so that messages for them are
+ * dropped. */
 static void no_handler(const struct tk_peer *from, struct tk_message_head head)
 {
     if (head.handler < GEX_AM_INDEX_BASE)
@@ -166,16 +167,16 @@ static void run_internal(struct tk_arrival *arrival)
 {
     uint8_t index = arrival->head->handler;
     bool is_known = index < tk_internal_handlers;
-    if (is_known && internal_whole[index] && arrival->head->category == TK_MEDIUM) {
-        internal_whole[index](arrival);
+    if (is_known && internal_medium_handlers[index] && arrival->head->category == TK_MEDIUM) {
+        internal_medium_handlers[index](arrival);
         return;
     }
-    if (!is_known || !internal[index])
+    if (!is_known || !internal_handlers[index])
         no_handler(arrival->peer, *arrival->head);
-    internal[index](arrival->peer, (const int32_t *)(arrival->head + 1));
+    internal_handlers[index](arrival->peer, (const int32_t *)(arrival->head + 1));
 }
 
-/* What a handler must have undone when it returns. */
+/* State that a handler must have restored when it returns. */
 static void check_return(const gex_AM_Entry_t *entry)
 {
     (void)entry;
@@ -200,7 +201,7 @@ static void run_short(struct tk_arrival *arrival, gex_Token_t token)
     call_short(fn, token, head->nargs, (const gex_AM_Arg_t *)(head + 1));
 }
 
-/* Looking at the entry costs little beside a payload, so release builds do, too. */
+/* Checking the entry is cheap compared to a payload, so release builds do it too. */
 static void run_with_payload(struct tk_arrival *arrival, gex_Token_t token)
 {
     const struct tk_message_head *head = arrival->head;
@@ -234,8 +235,8 @@ static void run_client(struct tk_arrival *arrival)
     check_return(&tk_handler_entries[index]);
 }
 
-/* As deliver(), with what most messages are in mind. The token says no more than what a Short's
- * handler may ask. */
+/* Like deliver(), for Shorts with few arguments, which are most messages. The token holds only what
+ * a Short's handler may query. */
 static void deliver_short(struct tk_peer *from, unsigned tag, const int32_t *args)
 {
     struct trunkline_token token;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The table of client handlers. A slot's function is published last, so that a handler registered
- * by one thread while another polls is either absent or complete. Registration takes a lock;
- * look-up takes none. */
+ * Owns the table of client handlers. The function of a slot is published last, so a handler
+ * registered by one thread while another polls is either absent or complete. Registration takes a
+ * lock; look-up takes none. */
 #include "config.h"
 
 #include <string.h>
@@ -14,10 +14,10 @@
 enum { index_end = tk_handler_count };
 
 gex_AM_Entry_t tk_handler_entries[index_end];
-/* Found by a shift, where an entry takes a product. */
+/* Separate from the entries: indexed by a shift instead of a multiplication. */
 gex_AM_Fn_t tk_short_functions[index_end], tk_payload_functions[index_end];
-static tk_lock_t registering = TK_LOCK_INIT;
-static bool are_shut;
+static tk_lock_t handlers_lock = TK_LOCK_INIT;
+static bool handlers_shut;
 
 const char *tk_entry_name(const gex_AM_Entry_t *entry)
 {
@@ -43,7 +43,7 @@ static void check_entry(const gex_AM_Entry_t *entry)
         tk_panic("handler '%s': gex_nargs %u is above %d", name, entry->gex_nargs, tk_max_args);
 }
 
-static void enter(const gex_AM_Entry_t *entry, unsigned index)
+static void handler_enter(const gex_AM_Entry_t *entry, unsigned index)
 {
     tk_handler_entries[index].gex_index = (gex_AM_Index_t)index;
     tk_handler_entries[index].gex_flags = entry->gex_flags;
@@ -57,7 +57,7 @@ static void enter(const gex_AM_Entry_t *entry, unsigned index)
         __atomic_store_n(&tk_payload_functions[index], entry->gex_fnptr, __ATOMIC_RELEASE);
 }
 
-static int enter_fixed(const char *call, const gex_AM_Entry_t *entry)
+static int handler_enter_fixed(const char *call, const gex_AM_Entry_t *entry)
 {
     unsigned index = entry->gex_index;
     if (index < GEX_AM_INDEX_BASE || tk_handler_entries[index].gex_fnptr) {
@@ -66,15 +66,15 @@ static int enter_fixed(const char *call, const gex_AM_Entry_t *entry)
                          GEX_AM_INDEX_BASE);
         return GASNET_ERR_RESOURCE;
     }
-    enter(entry, index);
+    handler_enter(entry, index);
     return GASNET_OK;
 }
 
-static int enter_highest(const char *call, gex_AM_Entry_t *entry)
+static int handler_enter_highest(const char *call, gex_AM_Entry_t *entry)
 {
     for (unsigned index = index_end; index-- > GEX_AM_INDEX_BASE;)
         if (!tk_handler_entries[index].gex_fnptr) {
-            enter(entry, index);
+            handler_enter(entry, index);
             entry->gex_index = (gex_AM_Index_t)index;
             return GASNET_OK;
         }
@@ -82,18 +82,18 @@ static int enter_highest(const char *call, gex_AM_Entry_t *entry)
     return GASNET_ERR_RESOURCE;
 }
 
-/* Fixed indices first, so that automatic ones never take a place that the same table asks for. */
+/* Fixed indices first, so that automatic ones never take an index that the same table requests. */
 int tk_handlers_enter(const char *call, gex_AM_Entry_t *table, size_t count)
 {
     int rc = GASNET_OK;
-    tk_lock(&registering);
+    tk_lock(&handlers_lock);
     for (size_t i = 0; i < count && rc == GASNET_OK; i++)
         if (table[i].gex_index)
-            rc = enter_fixed(call, &table[i]);
+            rc = handler_enter_fixed(call, &table[i]);
     for (size_t i = 0; i < count && rc == GASNET_OK; i++)
         if (!table[i].gex_index)
-            rc = enter_highest(call, &table[i]);
-    tk_unlock(&registering);
+            rc = handler_enter_highest(call, &table[i]);
+    tk_unlock(&handlers_lock);
     return rc;
 }
 
@@ -106,13 +106,13 @@ int tk_handlers_register(gex_AM_Entry_t *table, size_t count)
 
 bool tk_handlers_are_shut(void)
 {
-    return __atomic_load_n(&are_shut, __ATOMIC_RELAXED);
+    return __atomic_load_n(&handlers_shut, __ATOMIC_RELAXED);
 }
 
-/* Without the lock: whoever holds it may have been stopped for good. */
+/* Without the lock: its holder may have been stopped for good. */
 void tk_handlers_shut(void)
 {
-    __atomic_store_n(&are_shut, true, __ATOMIC_RELAXED);
+    __atomic_store_n(&handlers_shut, true, __ATOMIC_RELAXED);
     for (unsigned index = GEX_AM_INDEX_BASE; index < index_end; index++) {
         __atomic_store_n(&tk_short_functions[index], NULL, __ATOMIC_RELEASE);
         __atomic_store_n(&tk_payload_functions[index], NULL, __ATOMIC_RELEASE);

@@ -8,7 +8,7 @@
 #include "peer/peer.h"
 #include "transport/transport.h"
 
-/* What a handler of a client's knows its message by. */
+/* The token of a client's handler. */
 struct trunkline_token {
     struct tk_arrival arrival;
 };
@@ -18,7 +18,7 @@ static inline struct tk_message_head tk_token_head(const struct trunkline_token 
     return token->arrival.tag ? tk_tag_head(token->arrival.tag) : *token->arrival.head;
 }
 
-/* What a client asked to be sent. */
+/* A message as a client requested it. */
 struct tk_message {
     struct tk_peer *peer;
     uint8_t category; /* enum tk_message_category */
@@ -32,8 +32,8 @@ struct tk_message {
     const gex_AM_Arg_t *args;
 };
 
-/* Handlers of the library's own: below GEX_AM_INDEX_BASE. Most are of Shorts, and may send nothing.
- */
+/* Indices of the library's own handlers, below GEX_AM_INDEX_BASE. Most handle Shorts, and may send
+ * nothing. */
 enum tk_internal_handler {
     TK_HANDLER_BARRIER = 1,
     TK_HANDLER_EXIT,
@@ -46,25 +46,25 @@ enum tk_internal_handler {
 };
 typedef void (*tk_internal_fn)(struct tk_peer *from, const int32_t *args);
 
-/* Sets the way up from transports. Before anything arrives. */
+/* Sets the delivery functions that transports call. Before any message arrives. */
 void tk_message_open(void);
 void tk_internal_register(enum tk_internal_handler index, tk_internal_fn fn);
 
-/* Of Mediums; it may reply. */
+/* For Mediums; the handler may reply. */
 typedef void (*tk_internal_whole_fn)(struct tk_arrival *arrival);
 void tk_internal_register_whole(enum tk_internal_handler index, tk_internal_whole_fn fn);
 
-/* 0, or 1 when nothing was sent (immediate only). */
+/* 0, or 1 if nothing was sent (immediate only). */
 int tk_request(struct tk_message *message);
 int tk_reply(gex_Token_t token, struct tk_message *message);
 
-/* A Short to a handler of the library's own; TK_BUSY when there is no room now. */
+/* Sends a Short to a handler of the library; TK_BUSY if the transport has no space now. */
 enum tk_status tk_internal_send(struct tk_peer *peer, enum tk_message_kind kind,
                                 enum tk_internal_handler handler, unsigned nargs,
                                 const int32_t *args);
 
-/* A Medium to such a handler: a request, TK_BUSY when there is no room now, and the reply to one,
- * which waits for room. The payload is copied. */
+/* A Medium to such a handler: a request returns TK_BUSY if the transport has no space now; a reply
+ * waits for space. The payload is copied. */
 struct tk_internal_medium {
     enum tk_internal_handler handler;
     unsigned nargs;
@@ -75,18 +75,19 @@ struct tk_internal_medium {
 enum tk_status tk_internal_request(struct tk_peer *peer, const struct tk_internal_medium *medium);
 void tk_internal_reply(struct tk_arrival *to, const struct tk_internal_medium *medium);
 
-/* Largest payloads with `nargs` arguments; of a Long also the largest that fits beside its head. */
+/* Largest payloads with `nargs` arguments; for a Long also the largest that fits into the message
+ * beside its head. */
 size_t tk_medium_max(unsigned nargs);
 size_t tk_long_max(void);
 size_t tk_long_packed_max(unsigned nargs);
 
-/* prepare.c. What a message will be, before its payload, handler and arguments are known. A thread
- * has one for a request and one for a reply; neither is shared. */
+/* prepare.c. A prepared message, before its payload, handler and arguments are known. Each thread
+ * has one for a request and one for a reply, which it does not share. */
 struct trunkline_srcdesc {
     struct tk_room room;
-    struct tk_arrival *arrival; /* reply: what it answers */
-    void *address;              /* where the payload is to be */
-    size_t size;                /* how much of it there may be */
+    struct tk_arrival *arrival; /* reply: the request it answers */
+    void *address;              /* where the payload will be */
+    size_t size;                /* its maximum size */
     void *dest;
     gex_Event_t *lc_opt;
     unsigned nargs;
@@ -94,8 +95,8 @@ struct trunkline_srcdesc {
     bool open; /* prepared, not committed */
 };
 
-/* `m` holds peer, category, payload (NULL: lend a buffer), dest, lc_opt, immediate and nargs.
- * GEX_AM_SRCDESC_NO_OP when it is immediate and there is no room. */
+/* `m` holds peer, category, payload (NULL: provide a buffer), dest, lc_opt, immediate and nargs.
+ * Returns GEX_AM_SRCDESC_NO_OP if it is immediate and the transport has no space. */
 gex_AM_SrcDesc_t tk_prepare_request(const struct tk_message *m, size_t most);
 gex_AM_SrcDesc_t tk_prepare_reply(gex_Token_t token, struct tk_message *m, size_t most);
 
@@ -103,27 +104,28 @@ gex_AM_SrcDesc_t tk_prepare_reply(gex_Token_t token, struct tk_message *m, size_
 void tk_commit(gex_AM_SrcDesc_t sd, struct tk_message *m);
 void tk_cancel(gex_AM_SrcDesc_t sd);
 
-/* Lent buffers of debug builds (GASNET_SD_INIT*). Open once at start-up, in all builds; TK_FAIL: a
- * bad GASNET_SD_INITVAL, which has been told. Then any thread. */
+/* Pattern in provided buffers, for debug builds (GASNET_SD_INIT*). Open once at start-up, in all
+ * builds; TK_FAIL: a bad GASNET_SD_INITVAL, which has been logged. Afterwards any thread. */
 enum tk_status tk_pattern_open(void);
 void tk_pattern_fill(void *buffer, size_t size);
 
-/* Is the whole begin of the `size` bytes as tk_pattern_fill() left it? Never of less than 8. */
+/* Whether the beginning of the buffer still holds the pattern of tk_pattern_fill(). False below 8
+ * bytes. */
 bool tk_pattern_is_left(const void *buffer, size_t size);
 
-/* Has this thread prepared a request (or reply) and not committed it? */
+/* Whether this thread has prepared a request (or reply) and not committed it. */
 bool tk_is_preparing(enum tk_message_kind kind);
 
-/* handlers.c. An entry whose number of arguments is not known has tk_nargs_any. The first of the
- * two that register checks entries, the other takes any and says in whose name it complains. */
+/* handlers.c. An entry with an unknown number of arguments has tk_nargs_any. The first of the two
+ * register functions checks the entries; the other accepts any, and names `call` in its errors. */
 enum { tk_nargs_any = 255 };
 const char *tk_entry_name(const gex_AM_Entry_t *entry);
 int tk_handlers_register(gex_AM_Entry_t *table, size_t count);
 int tk_handlers_enter(const char *call, gex_AM_Entry_t *table, size_t count);
 
-/* The entry that is registered under an index, or NULL. A look-up takes no lock. Functions of
- * handlers of Shorts and of those with a payload have a table each, so that a message of the other
- * kind finds none, without a test on the way. */
+/* The entry registered under an index, or NULL. A look-up takes no lock. Functions for Shorts and
+ * for messages with payload are in separate tables, so that a message of the other kind finds none
+ * without a test on the fast path. */
 enum { tk_handler_count = 256 };
 extern TK_HIDDEN gex_AM_Entry_t tk_handler_entries[tk_handler_count];
 extern TK_HIDDEN gex_AM_Fn_t tk_short_functions[tk_handler_count];
@@ -144,12 +146,12 @@ static inline const gex_AM_Entry_t *tk_handler_entry(uint8_t index)
                                                                   : NULL;
 }
 
-/* For good: what still comes for a handler of the client's is dropped. Handlers that run go on. Any
- * thread. */
+/* Permanent: messages for client handlers that still arrive are dropped. Running handlers continue.
+ * Any thread. */
 void tk_handlers_shut(void);
 bool tk_handlers_are_shut(void);
 
-/* hsl.c. How many gex_HSL_t this thread holds; 0 unless it is a debug build. */
+/* hsl.c. Number of gex_HSL_t that this thread holds; 0 unless it is a debug build. */
 unsigned tk_hsls_held(void);
 
 #endif

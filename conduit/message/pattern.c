@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The pattern in the begin of buffers that Prepare lends, in debug builds: who commits it as it was
- * has forgotten to write. Owns the pattern, made at start-up; no lock. */
+ * The pattern at the beginning of buffers that Prepare provides, in debug builds: a buffer
+ * committed unchanged was probably never written. Owns the pattern, set at start-up; no lock. */
 #include "config.h"
 
 #include <string.h>
@@ -15,8 +15,8 @@
 
 static unsigned char pattern[8];
 
-/* The words that users know from other tools for "surely no number". */
-static bool parse(const char *text, uint64_t *value)
+/* Names for "not a number" that users know from other tools. */
+static bool pattern_parse(const char *text, uint64_t *value)
 {
     int64_t number;
     *value = UINT64_C(0x7ff7ffffffffffff); /* a signalling NaN */
@@ -30,7 +30,7 @@ static bool parse(const char *text, uint64_t *value)
 enum tk_status tk_pattern_open(void)
 {
     uint64_t value;
-    if (!parse(tk_settings.sd_initval, &value)) {
+    if (!pattern_parse(tk_settings.sd_initval, &value)) {
         tk_log_error(
             "GASNET_SD_INITVAL='%s' is not a whole number of 64 bits, decimal or 0x..., or "
             "NAN",
@@ -53,7 +53,7 @@ void tk_pattern_fill(void *buffer, size_t size)
         at[i] = pattern[i % sizeof(pattern)];
 }
 
-/* Few bytes may be equal by chance: a whole word must be. */
+/* A few bytes may be equal by chance: the whole 8-byte pattern must be there. */
 bool tk_pattern_is_left(const void *buffer, size_t size)
 {
     const unsigned char *at = buffer;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Negotiated payload: a message in two calls. Prepare takes what depends on others, a request's
- * credit, so that Commit waits for our own device at most; with a buffer of the library's it takes
- * all that the message needs, and the client writes its payload where the device will read it. The
- * descriptors belong to their threads: no lock. */
+ * Negotiated payload: a message in two calls. Prepare acquires what depends on other processes, a
+ * request's credit, so that Commit waits for our own device at most. With a buffer of the library
+ * it acquires all that the message needs, and the client writes its payload where the device will
+ * read it. Owns the descriptors, one pair for each thread: no lock. */
 #include "config.h"
 
 #include "base/bits.h"
@@ -20,7 +20,7 @@ bool tk_is_preparing(enum tk_message_kind kind)
     return kind == TK_REQUEST ? request.open : reply.open;
 }
 
-/* In a lent buffer the payload begins at a multiple of 16: it may be of any type. */
+/* In a provided buffer the payload is aligned to 16 bytes: it may be of any type. */
 static size_t payload_offset(const struct trunkline_srcdesc *sd)
 {
     return tk_align_up(tk_message_front(sd->category == TK_LONG, sd->nargs), tk_room_alignment);
@@ -59,7 +59,8 @@ gex_AM_SrcDesc_t tk_prepare_reply(gex_Token_t token, struct tk_message *m, size_
     return prepare(&reply, m, TK_REPLY, most);
 }
 
-/* A Long in a lent buffer always travels with its head: the buffer is needed for nothing else. */
+/* A Long in a provided buffer is always packed with its head: the buffer is needed for nothing
+ * else. */
 static void commit_lent(struct tk_room *room, struct tk_message *m, char *payload)
 {
     bool packed = m->category == TK_LONG && m->nbytes > 0;
@@ -72,7 +73,8 @@ static void commit_lent(struct tk_room *room, struct tk_message *m, char *payloa
     tk_wait_send_reserved(room, &out);
 }
 
-/* `op` counts what still reads the source; with `copy` it is wanted back soon. */
+/* `op` counts the pieces that still read the source; with `copy` the source is copied where that
+ * frees it sooner. */
 static void commit_from(struct tk_room *room, struct tk_message *m, struct tk_op *op, bool copy)
 {
     union tk_front front;
@@ -121,7 +123,8 @@ static void commit_in_group(struct tk_room *room, struct tk_message *m)
     tk_counter_add(&op->pending, -1);
 }
 
-/* Everything is copied out first: waiting may run handlers, which may prepare their own. */
+/* The descriptor is read before anything is sent: waiting may run handlers, which may prepare
+ * messages of their own. */
 void tk_commit(gex_AM_SrcDesc_t sd, struct tk_message *m)
 {
     struct tk_room room = sd->room;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Building and sending of messages. Requests wait by polling; replies wait for our own earlier
- * sends only, which the device completes without anybody's help, so they always get out. No lock of
- * its own. */
+ * Builds and sends messages. Requests wait by polling; replies wait only for our own earlier sends,
+ * which the device completes without help of any other process, so they always make progress. No
+ * lock of its own. */
 #include "config.h"
 
 #include <string.h>
@@ -23,8 +23,8 @@ size_t tk_medium_max(unsigned nargs)
     return tk_message_max - tk_message_front(false, nargs);
 }
 
-/* The manual's; its length travels in 32 bits. Where remote memory is registered on demand a Long
- * is one message whatever its size, for handlers can't wait until it is. */
+/* A Long's length travels in 32 bits. With on-demand registration a Long is one message whatever
+ * its size, because handlers cannot wait until remote memory has been registered. */
 size_t tk_long_max(void)
 {
     return tk_is_on_demand ? tk_long_packed_max(tk_max_args) : INT32_MAX;
@@ -53,7 +53,7 @@ size_t tk_front_build(void *front, const struct tk_message *m, enum tk_message_k
     for (unsigned i = 0; i < m->nargs; i++)
         args[i] = m->args[i];
     if (m->nargs & 1)
-        args[m->nargs] = 0; /* padding must not carry stack contents to others */
+        args[m->nargs] = 0; /* padding must not leak stack contents */
     return tk_message_front(m->category == TK_LONG, m->nargs);
 }
 
@@ -76,9 +76,9 @@ struct tk_rma tk_payload_put(const struct tk_message *m, struct tk_op *op, bool 
                            .sources_only = true};
 }
 
-/* Of a Long in two parts all or nothing is sent. Both find room before the first is posted; a
- * payload of many pieces then lets go of its head's place, or threads that do the same could wait
- * for each other. */
+/* A Long in two parts is sent entirely or not at all. Both reserve their resources before the first
+ * is posted. A payload of many pieces then releases the reservation of its head, or threads in the
+ * same state could wait for each other. */
 static enum tk_status send_apart_at_once(struct tk_message *m, enum tk_message_kind kind,
                                          struct tk_rma *rma, struct tk_outgoing *out)
 {
@@ -110,8 +110,8 @@ struct tk_rma tk_spread_put(const struct tk_message *m, struct tk_op *all)
     return rma;
 }
 
-/* Several ways keep no order: the head goes when the payload is complete on all of them, and so its
- * source is free, too. */
+/* Striped queue pairs are not ordered: the head is sent when the payload is complete on all of
+ * them, which also frees the source. */
 static enum tk_status send_behind(struct tk_message *m, struct tk_outgoing *out)
 {
     struct tk_op all;
@@ -122,8 +122,8 @@ static enum tk_status send_behind(struct tk_message *m, struct tk_outgoing *out)
     return tk_wait_send(m->peer, out, false);
 }
 
-/* The payload of a Long that does not fit beside its head goes first, over the same queue pair: the
- * head can't overtake it. One that must be immediate can't wait for other ways. */
+/* The payload of a Long that does not fit beside its head is sent first, over the same queue pair:
+ * the head cannot overtake it. An immediate one is not striped, because it cannot wait. */
 static enum tk_status send_apart(struct tk_message *m, enum tk_message_kind kind, struct tk_op *op,
                                  bool copy)
 {
@@ -173,8 +173,8 @@ static enum tk_status send_with_event(struct tk_message *m, enum tk_message_kind
     return status;
 }
 
-/* What is under way counts in the thread's implicit operations; while it is being posted the count
- * must not reach zero. */
+/* Counted among the thread's implicit operations; while it is being posted the counter must not
+ * reach zero. */
 static enum tk_status send_in_group(struct tk_message *m, enum tk_message_kind kind)
 {
     struct tk_op *op = tk_nbi_op(TK_NBI_LC);
@@ -221,7 +221,7 @@ enum tk_status tk_internal_send(struct tk_peer *peer, enum tk_message_kind kind,
     return peer->transport->send(peer, &out);
 }
 
-/* Both ends have copied the payload by the time that they return. */
+/* Both transports have copied the payload when they return. */
 static enum tk_status send_medium(struct tk_peer *peer, enum tk_message_kind kind,
                                   const struct tk_internal_medium *medium, bool immediate)
 {

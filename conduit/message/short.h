@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The shortest way for messages without payload: from the call that a client makes to the transport
- * in one function. No lock. */
+ * Fast path for messages without payload: from the client's call to the transport in one function.
+ * No lock. */
 #ifndef TK_SHORT_H
 #define TK_SHORT_H
 
 #include "message/message.h"
 #include "progress/progress.h"
 
-/* Also what clients' calls return: 0, or 1 when nothing was sent (immediate only). */
+/* Also the result of clients' calls: 0, or 1 if nothing was sent (immediate only). */
 _Static_assert(TK_OK == 0 && TK_BUSY == 1, "a status is a result");
 
 static inline enum tk_status tk_short_send(struct tk_peer *peer, enum tk_message_kind kind,
@@ -35,9 +35,9 @@ static inline int tk_short_reply(gex_Token_t token, uint8_t handler, bool immedi
     return (int)status;
 }
 
-/* Up to two arguments, the second one in the upper half. */
+/* ---- Up to two arguments, the second one in the upper half ---- */
 
-/* By whether it is immediate. Looked up, which is faster than deciding. */
+/* Indexed by `immediate`: a look-up is faster than a branch. */
 extern TK_HIDDEN tk_small_busy *const tk_small_if_busy[2];
 
 static inline int tk_small_request(struct tk_peer *peer, uint8_t handler, bool immediate,
@@ -47,7 +47,7 @@ static inline int tk_small_request(struct tk_peer *peer, uint8_t handler, bool i
                                             tk_small_if_busy[immediate]);
 }
 
-/* That it is replied to is noted first: the sending, which cannot fail, is not returned from. */
+/* `replied` is set first: sending, which cannot fail, is a tail call. */
 static inline int tk_small_reply(gex_Token_t token, uint8_t handler, unsigned nargs, uint64_t args)
 {
     struct tk_peer *peer = token->arrival.peer;

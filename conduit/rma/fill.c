@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Filling remote memory: puts of a block that holds nothing but the value. A message could carry
- * the value alone, but its handler would have to wait for the other process to poll, would write
- * at the cost of that process's time, and for an answer to say when it is done.
+ * Fills remote memory by puts of a block that holds nothing but the value. A message could carry
+ * the value alone, but its handler would run only when the other process polls, would write at that
+ * process's expense, and completion would need a reply.
  *
- * The blocks, one for each value that was ever used, are made once and not written again, so that
- * any number of fills may read them at once and no source has to be waited for. No lock: who makes
- * a block at the same time as another thread throws its own away. */
+ * Owns one block for each value ever used. A block is written once, so any number of fills may read
+ * it at the same time and no source has to be waited for. No lock: a thread that loses the race to
+ * publish a block frees its own. */
 #include "config.h"
 
 #include <stdatomic.h>
@@ -21,7 +21,7 @@
 #include "rma/fill.h"
 
 enum {
-    block_size = 64 * 1024, /* the size of a bounce buffer: what one write takes at most */
+    block_size = 64 * 1024, /* the size of a bounce buffer: the maximum of one write */
     values = 256
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Filling remote memory with one byte value. Needs nothing of the other process, not even that it
- * polls. Thread-safe in PAR. */
+ * Fills remote memory with one byte value. Needs nothing of the other process, not even polling.
+ * Thread-safe in PAR. */
 #ifndef TK_FILL_H
 #define TK_FILL_H
 
@@ -18,7 +18,7 @@ struct tk_fill {
 void tk_fill_blocking(const struct tk_fill *fill);
 gex_Event_t tk_fill_start(const struct tk_fill *fill);
 
-/* Counts as a put in the calling thread's implicit operations. */
+/* Counted as a put among the calling thread's implicit operations. */
 void tk_fill_implicit(const struct tk_fill *fill);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Put and get over any transport: start all pieces, waiting for room where there is none, then wait
- * or hand out an event. Nobody but the starting thread looks at an operation before all its pieces
- * are posted, so that it seems complete in between does no harm. No lock. */
+ * Put and get over any transport: posts all pieces, waiting for resources if there are none, then
+ * waits for completion or returns an event. Only the posting thread tests an operation before all
+ * its pieces are posted, so its counter may reach zero in between. Owns nothing, no lock. */
 #include "config.h"
 
 #include "event/event.h"
@@ -48,11 +48,11 @@ gex_Event_t tk_transfer_start(struct tk_transfer *t, gex_Event_t *lc_opt)
     if (lc_opt == GEX_EVENT_NOW)
         tk_wait_source_free(op);
     else if (lc_opt != GEX_EVENT_DEFER && (*lc_opt = tk_leaf_of(op)) != GEX_EVENT_INVALID)
-        return (gex_Event_t)op; /* even if it is done by now: the leaf lives as long as its root */
+        return (gex_Event_t)op; /* even if complete by now: the leaf is valid as long as its root */
     return tk_event_of(op);
 }
 
-/* With GEX_EVENT_NOW this put's source is waited for, not those of puts before it. */
+/* With GEX_EVENT_NOW only this put's source is waited for, not those of puts before it. */
 int tk_transfer_implicit(struct tk_transfer *t, gex_Event_t *lc_opt)
 {
     struct tk_op mine;
@@ -69,7 +69,7 @@ int tk_transfer_implicit(struct tk_transfer *t, gex_Event_t *lc_opt)
     return 0;
 }
 
-/* ---- what the transport did not take at once ---- */
+/* ---- Slow start: the transport did not accept the transfer at once ---- */
 
 static struct tk_transfer transfer(const struct tk_asked *asked, bool is_put, gex_Flags_t flags)
 {

@@ -12,25 +12,24 @@
 
 struct tk_transfer {
     struct tk_peer *peer;
-    struct tk_rma rma; /* remote, local, nbytes, is_put; the rest is filled in here */
+    struct tk_rma rma; /* remote, local, nbytes, is_put; the rest is set by the functions below */
     bool immediate;
 };
 
-/* 0, or 1 when nothing was done (immediate only). */
+/* 0, or 1 if nothing was done (immediate only). */
 int tk_transfer_blocking(struct tk_transfer *t);
 
-/* lc_opt: GEX_EVENT_NOW, GEX_EVENT_DEFER (gets: that one) or where to store the leaf. */
+/* lc_opt: GEX_EVENT_NOW, GEX_EVENT_DEFER (always, for gets) or where to store the leaf. */
 gex_Event_t tk_transfer_start(struct tk_transfer *t, gex_Event_t *lc_opt);
 
-/* Counts in the calling thread's implicit operations. lc_opt: GEX_EVENT_NOW, GEX_EVENT_DEFER (gets:
- * that one) or GEX_EVENT_GROUP. 0, or 1 when nothing was done (immediate only). */
+/* Counted among the calling thread's implicit operations. lc_opt: GEX_EVENT_NOW, GEX_EVENT_DEFER
+ * (always, for gets) or GEX_EVENT_GROUP. 0, or 1 if nothing was done (immediate only). */
 int tk_transfer_implicit(struct tk_transfer *t, gex_Event_t *lc_opt);
 
-/* ---- puts and gets between endpoints 0, inline for the sake of small ones: is_put is a constant
- * ---- */
+/* ---- Puts and gets between endpoints 0: inline, for small ones; is_put is a constant ---- */
 
-/* What was asked for, in case that the transport does not take it at once. It almost always does:
- * a store costs less than a register that is saved, set and restored. */
+/* The arguments, in case the transport does not accept the transfer at once. It almost always does:
+ * storing them costs less than saving, setting and restoring registers. */
 struct tk_asked {
     struct tk_peer *peer;
     uintptr_t remote;
@@ -38,8 +37,8 @@ struct tk_asked {
     size_t nbytes;
 };
 
-/* The slow start: what the transport did not take at once, or nothing to move. `op` counts a piece
- * of it, and is not needed any more. */
+/* The slow start: the transport did not accept the transfer at once, or there is nothing to move.
+ * `op` counts one piece of it, and is not used any more. */
 int tk_blocking_slowly(const struct tk_asked *asked, bool is_put, gex_Flags_t flags);
 gex_Event_t tk_start_slowly(const struct tk_asked *asked, bool is_put, struct tk_op *op,
                             gex_Event_t *lc_opt, gex_Flags_t flags);
