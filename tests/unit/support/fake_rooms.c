@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * See fake_rooms.h. Stands in for all rooms below start/ but settings/, base/ and the list of
+ * transports. Owns the names of this process's steps. */
+#include "config.h"
+
+#include <unistd.h>
+
+#include "base/alone.h"
+#include "base/report.h"
+#include "bootstrap/bootstrap.h"
+#include "collective/barrier.h"
+#include "collective/named.h"
+#include "exit/exit.h"
+#include "fake_rooms.h"
+#include "firehose/firehose.h"
+#include "memory/memory.h"
+#include "message/message.h"
+#include "progress/progress.h"
+#include "remote/remote.h"
+#include "settings/settings.h"
+#include "start/start.h"
+#include "start/start_private.h"
+#include "team/objects.h"
+#include "tools/tools.h"
+#include "transport/self/self.h"
+#include "transport/shm/shm.h"
+#include "transport/verbs/verbs.h"
+#include "unit.h"
+
+struct job job;
+static char steps[2000];
+
+static enum tk_status step(const char *name)
+{
+    strcat(strcat(steps, name), " ");
+    return job.failing && !strcmp(job.failing, name) ? TK_FAIL : TK_OK;
+}
+
+/* ---- the rooms below */
+
+struct tk_bootstrap tk_bootstrap;
+struct tk_peers tk_peers;
+struct tk_topology tk_topology;
+
+void tk_alone_open(void)
+{
+    step("alone_open");
+}
+
+void tk_alone_accept(void)
+{
+    step("alone_accept");
+}
+
+enum tk_status tk_bootstrap_open(void)
+{
+    tk_bootstrap = (struct tk_bootstrap){.rank = job.rank,
+                                         .size = job.size,
+                                         .local = job.local_size ? job.local : NULL,
+                                         .local_size = job.local_size};
+    return step("bootstrap");
+}
+
+enum tk_status tk_bootstrap_fence(void (*poll)(void), uint64_t deadline)
+{
+    (void)poll, (void)deadline;
+    return step("fence");
+}
+
+void tk_process_memory_open(void)
+{
+    step("process_memory");
+}
+
+enum tk_status tk_signals_check(void)
+{
+    return step("signals");
+}
+
+enum tk_status tk_pattern_open(void)
+{
+    return step("pattern");
+}
+
+static struct tk_peer_info infos[ranks_max];
+
+enum tk_status tk_peers_open(uint32_t rank, uint32_t size)
+{
+    tk_peers = (struct tk_peers){.me = rank, .size = size};
+    tk_peers.at = aligned_alloc(TK_CACHE_LINE, size * sizeof(*tk_peers.at));
+    for (uint32_t r = 0; r < size; r++)
+        tk_peers.at[r] = (struct tk_peer){.rank = r};
+    return step("peers");
+}
+
+enum tk_status tk_peer_info_exchange_all(struct tk_peer_info *info)
+{
+    for (uint32_t r = 0; r < job.size; r++)
+        infos[r] = (struct tk_peer_info){.host_memory = job.memory[r],
+                                         .memory_left = job.memory[r] / 2,
+                                         .pinnable = job.pins ? job.memory[r] / 4 : UINT64_MAX};
+    if (job.pins && info->pinnable != job.memory[job.rank] / 4)
+        step("(pinnable is not known)");
+    return step("exchange");
+}
+
+const struct tk_peer_info *tk_peer_info_of(uint32_t rank)
+{
+    return &infos[rank];
+}
+
+const struct tk_host_info *tk_host_info_of(uint32_t rank)
+{
+    return &infos[rank].host;
+}
+
+void tk_peer_info_drop_all(void)
+{
+    step("drop");
+}
+
+enum tk_status tk_topology_describe(struct tk_host_info *info)
+{
+    strcpy(info->name, "here");
+    return step("describe");
+}
+
+enum tk_status tk_topology_build(uint32_t rank, uint32_t size,
+                                 const struct tk_host_info *(*info_of)(uint32_t rank))
+{
+    uint32_t local = 0, hosts = 0;
+    (void)info_of;
+    for (uint32_t r = 0; r < size; r++) {
+        local += job.host_of[r] == job.host_of[rank];
+        hosts = job.host_of[r] + 1 > hosts ? job.host_of[r] + 1 : hosts;
+    }
+    uint32_t nbrhd = job.nbrhd_size ? job.nbrhd_size : local;
+    tk_topology = (struct tk_topology){.hosts = hosts,
+                                       .my_host = job.host_of[rank],
+                                       .local_size = local,
+                                       .host_of = job.host_of,
+                                       .nbrhds = nbrhd == size ? 1 : 2,
+                                       .my_nbrhd = job.host_of[rank],
+                                       .nbrhd_size = nbrhd,
+                                       .nbrhd_of = job.host_of,
+                                       .oversubscribed = job.oversubscribed};
+    return step("topology");
+}
+
+void tk_ports_list(void)
+{
+    step("ports");
+}
+
+void tk_message_open(void)
+{
+    step("message");
+}
+
+void tk_barrier_open(void)
+{
+    step("barrier_open");
+}
+
+enum tk_status tk_barrier_connect(void)
+{
+    return step("barrier");
+}
+
+void tk_named_open(void)
+{
+    step("named_open");
+}
+
+enum tk_status tk_named_connect(void)
+{
+    return step("named");
+}
+
+void tk_exit_open(void)
+{
+    step("exit_open");
+}
+
+/* Called where segments are registered on demand; elsewhere needed without optimisation. */
+void tk_remote_open(void)
+{
+    step("remote_open");
+}
+
+enum tk_status tk_remote_connect(const struct tk_transport *network)
+{
+    (void)network;
+    return step("remote");
+}
+
+void tk_exit_network_ready(void)
+{
+    step("network_ready");
+}
+
+void tk_exit_failed(void)
+{
+    step("exit_failed");
+    fputs(steps, stderr);
+    _exit(1);
+}
+
+void tk_tools_join_job(void)
+{
+    step("tools");
+}
+
+void tk_tell_unknown(void)
+{
+    step("unknown");
+}
+
+void tk_tell_start(void)
+{
+    step("record");
+}
+
+void tk_progress_use_all(const struct tk_transport *const *transports, unsigned count)
+{
+    char text[64] = "use";
+    for (unsigned i = 0; i < count; i++)
+        strcat(strcat(text, ":"), transports[i]->name);
+    step(text);
+}
+
+void tk_progress_bell(struct tk_doorbell *own)
+{
+    (void)own;
+    step("bell");
+}
+
+void tk_progress_crowded(void)
+{
+    step("crowded");
+}
+
+uint64_t tk_host_memory(void)
+{
+    return job.memory[job.rank];
+}
+
+uint64_t tk_memory_available(char *what, size_t size)
+{
+    (void)what, (void)size;
+    return job.memory[job.rank] / 2;
+}
+
+bool tk_verbs_pins(void)
+{
+    return job.pins;
+}
+
+enum tk_status tk_firehose_physmem(uint64_t host_memory, uint64_t *bytes)
+{
+    *bytes = host_memory / 4;
+    return step("physmem");
+}
+
+/* The least of all bounds, for each rank. */
+enum tk_status tk_segment_limit(const char *text, const struct tk_segment_room *room,
+                                uint64_t *limit)
+{
+    char name[64];
+    *limit = tk_min(tk_min(room->memory, room->left), room->pinnable) / room->ranks;
+    snprintf(name, sizeof(name), "limit:%s", text);
+    step(name);
+    return step("limit");
+}
+
+/* ---- transports */
+
+static enum tk_status open_shm(struct tk_peer_info **info, uint32_t turn)
+{
+    (void)info, (void)turn;
+    return step("shm_open");
+}
+
+static const struct tk_transport *connect_shm(void)
+{
+    return step("shm_connect") == TK_OK ? &tk_transport_shm : NULL;
+}
+
+static void close_shm(void)
+{
+    step("shm_close");
+}
+
+static void *flags(uint32_t neighbour)
+{
+    (void)neighbour;
+    return NULL;
+}
+
+static struct tk_doorbell *bell(void)
+{
+    return NULL;
+}
+
+static void describe(const struct tk_peer *peer, char *text, size_t size)
+{
+    snprintf(text, size, "to %u", peer->rank);
+}
+
+static enum tk_status open_verbs(struct tk_peer_info **info, uint32_t turn)
+{
+    char text[32] = "";
+    (void)info;
+    for (uint32_t r = 0; r < tk_peers.size; r++)
+        if (!tk_peer(r)->transport)
+            sprintf(strchr(text, 0), ":%u", r);
+    char name[64];
+    snprintf(name, sizeof(name), "turn:%u for%s", turn, text);
+    step(name);
+    return step("verbs_open");
+}
+
+static bool agree(void)
+{
+    return step("verbs_agree") == TK_OK;
+}
+
+static const struct tk_transport *connect_verbs(void)
+{
+    return step("verbs_connect") == TK_OK ? &tk_transport_verbs : NULL;
+}
+
+static void close_verbs(void)
+{
+    step("verbs_close");
+}
+
+const struct tk_transport tk_transport_self = {.name = "self"};
+const struct tk_transport tk_transport_shm = {.name = "shm",
+                                              .open = open_shm,
+                                              .connect = connect_shm,
+                                              .close = close_shm,
+                                              .flags = flags,
+                                              .bell = bell,
+                                              .describe = describe};
+const struct tk_transport tk_transport_verbs = {.name = "verbs",
+                                                .open = open_verbs,
+                                                .agree = agree,
+                                                .connect = connect_verbs,
+                                                .close = close_verbs};
+
+/* ---- starting */
+
+static void start(void *unused)
+{
+    char text[64];
+    (void)unused;
+    gasnet_max_segsize_str = job.segsize_text;
+    gasnet_max_segsize = job.segsize;
+    tk_start();
+    snprintf(text, sizeof(text), "limits:%d,%d", (int)tk_segment_limit_local,
+             (int)tk_segment_limit_global);
+    step(text);
+    if (tk_is_started())
+        step("started");
+    fputs(steps, stderr);
+}
+
+const char *start_job(bool is_good)
+{
+    const char *said;
+    int status = unit_child(start, NULL, &said);
+    if (status != (is_good ? 0 : 1 << 8))
+        fail_msg("wait status 0x%x; steps and words: %s", status, said);
+    return said;
+}
+
+const char *place_of(const char *said, const char *name)
+{
+    size_t n = strlen(name);
+    for (const char *at = said; (at = strstr(at, name)); at++)
+        if ((at == said || at[-1] == ' ' || at[-1] == '\n') && at[n] == ' ')
+            return at;
+    return NULL;
+}
+
+bool did(const char *said, const char *name)
+{
+    return place_of(said, name) != NULL;
+}
+
+void assert_order(const char *said, const char *first, ...)
+{
+    va_list more;
+    const char *at = said;
+    va_start(more, first);
+    for (const char *name = first; name; name = va_arg(more, const char *)) {
+        const char *place = place_of(at, name);
+        if (!place)
+            fail_msg("no '%s' where it should be: %s", name, said);
+        at = place + strlen(name);
+    }
+    va_end(more);
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * All rooms that start/ opens, as functions that write their names down; one of them fails if it is
+ * the one that is to fail. Each start is a process of its own, which prints the names at its end.
+ */
+#ifndef FAKE_ROOMS_H
+#define FAKE_ROOMS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { ranks_max = 4 };
+
+/* What a job looks like, and what goes wrong in it. */
+struct job {
+    const char *failing; /* step */
+    uint32_t rank, size;
+    uint32_t host_of[ranks_max];
+    uint32_t nbrhd_size; /* ours; 0: as many as are on our host */
+    uint32_t local[3];   /* what the launcher says of this host */
+    uint32_t local_size; /* 0: nothing */
+    uint64_t memory[ranks_max];
+    bool oversubscribed, pins;
+    const char *segsize_text; /* of the client */
+    uint64_t segsize;
+};
+extern struct job job;
+
+/* Starts the job, and returns all that was said and done. It must come to its end, or must not:
+ * then the process leaves by tk_exit_failed(). */
+const char *start_job(bool is_good);
+
+/* Where the name of a step is in that; NULL: it was not done. */
+const char *place_of(const char *said, const char *name);
+bool did(const char *said, const char *name);
+
+/* Names up to NULL, of which each must come after the one before. */
+void assert_order(const char *said, const char *first, ...);
+
+#endif
