@@ -3,7 +3,7 @@
 #include "config.h"
 
 #include "agent.h"
-#include "spawner/base/say.h"
+#include "spawner/base/log.h"
 #include "spawner/guard/guard.h"
 #include "spawner/head/signals.h"
 
@@ -12,11 +12,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-static bool fail(const char *what)
+static bool agent_fail(const char *what)
 {
     const char *remedy =
         errno == EAGAIN ? " (processes: raise ulimit -u or the cgroup's pids.max)" : "";
-    say("cannot start the job: %s: %s%s", what, strerror(errno), remedy);
+    log_error("cannot start the job: %s: %s%s", what, strerror(errno), remedy);
     return false;
 }
 
@@ -25,12 +25,12 @@ bool agent_start_local(const struct job *job, struct agent *agent)
     int control[2], output[2];
 
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, control) != 0)
-        return fail("socketpair");
+        return agent_fail("socketpair");
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, output) != 0)
-        return fail("socketpair");
+        return agent_fail("socketpair");
     pid_t pid = fork();
     if (pid < 0)
-        return fail("fork");
+        return agent_fail("fork");
     if (pid == 0) {
         close(control[0]);
         close(output[0]);

@@ -3,19 +3,19 @@
 #include "config.h"
 
 #include "bytes.h"
-#include "say.h"
+#include "log.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static void grow(struct bytes *b, size_t wanted)
+static void bytes_grow(struct bytes *b, size_t wanted)
 {
     size_t room = b->room ? b->room : 4096;
     while (room < wanted)
         room *= 2;
     uint8_t *memory = realloc(b->memory, room);
     if (!memory) {
-        say("out of memory for a buffer of %zu bytes", room);
+        log_error("out of memory for a buffer of %zu bytes", room);
         exit(EXIT_RUNTIME);
     }
     b->memory = memory;
@@ -30,7 +30,7 @@ uint8_t *bytes_reserve(struct bytes *b, size_t count)
             b->start = 0;
         }
         if (b->length + count > b->room)
-            grow(b, b->length + count);
+            bytes_grow(b, b->length + count);
     }
     return b->memory + b->start + b->length;
 }

@@ -86,7 +86,7 @@ unsigned children_signal_all(int signal, pid_t except)
 }
 
 /* Waits for the end of a child, but not long: an orphan may become ours at any time. */
-static void wait_a_little(const sigset_t *ends)
+static void children_wait_briefly(const sigset_t *ends)
 {
     enum { ROUND_MS = 20 };
     struct timespec most = {0, ROUND_MS * 1000000L};
@@ -109,6 +109,6 @@ bool children_sweep(int64_t deadline)
         if (clock_ms() >= deadline)
             return false;
         children_signal_all(SIGKILL, 0);
-        wait_a_little(&ends);
+        children_wait_briefly(&ends);
     }
 }

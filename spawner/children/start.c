@@ -15,7 +15,7 @@ enum { EXIT_NO_EXEC = 127 };
 
 /* Handlers fall back to the default by exec alone; what is ignored, and the mask, would be
  * inherited. */
-static void restore_signals(const int *ignored)
+static void child_restore_signals(const int *ignored)
 {
     sigset_t none;
 
@@ -30,7 +30,7 @@ static void restore_signals(const int *ignored)
 
 /* The given files may themselves be 0, 1 or 2 in another order, so they move out of the way first.
  */
-static void place_files(const int fds[3])
+static void child_place_files(const int fds[3])
 {
     int high[3];
     for (int i = 0; i < 3; i++)
@@ -39,18 +39,18 @@ static void place_files(const int fds[3])
         dup2(high[i], i);
 }
 
-static void become(const struct child_image *image, uint32_t rank, char *const *env,
-                   const int fds[3], pid_t parent) __attribute__((noreturn));
+static void child_exec(const struct child_image *image, uint32_t rank, char *const *env,
+                       const int fds[3], pid_t parent) __attribute__((noreturn));
 
-static void become(const struct child_image *image, uint32_t rank, char *const *env,
-                   const int fds[3], pid_t parent)
+static void child_exec(const struct child_image *image, uint32_t rank, char *const *env,
+                       const int fds[3], pid_t parent)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) /* it died before we asked to die with it */
         _exit(EXIT_NO_EXEC);
     setpgid(0, 0);
-    restore_signals(image->ignored);
-    place_files(fds);
+    child_restore_signals(image->ignored);
+    child_place_files(fds);
     setrlimit(RLIMIT_NOFILE, &image->files);
     execvpe(image->program, image->argv, env);
 
@@ -65,7 +65,7 @@ pid_t child_start(const struct child_image *image, uint32_t rank, char *const *e
 {
     pid_t parent = getpid(), pid = fork();
     if (pid == 0)
-        become(image, rank, env, fds, parent);
+        child_exec(image, rank, env, fds, parent);
     if (pid > 0)
         setpgid(pid,
                 pid); /* both sides do it: whoever comes first, kill(-pid) is right from now on */

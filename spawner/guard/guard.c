@@ -7,8 +7,8 @@
 #include "guard_private.h"
 #include "session.h"
 #include "spawner/base/clock.h"
-#include "spawner/base/look.h"
-#include "spawner/base/say.h"
+#include "spawner/base/procinfo.h"
+#include "spawner/base/log.h"
 #include "spawner/children/children.h"
 
 #include <errno.h>
@@ -34,7 +34,7 @@ enum { KILL_AGAIN_MS = 100 };
 /* After SIGKILL to everything, longer than this means an uninterruptible process nobody can end. */
 enum { SWEEP_MS = 5000 };
 
-void guard_lost(struct guard *g, const char *format, ...)
+void guard_report_failure(struct guard *g, const char *format, ...)
 {
     char text[512];
     va_list args;
@@ -45,13 +45,13 @@ void guard_lost(struct guard *g, const char *format, ...)
         return;
     if ((size_t)n >= sizeof(text))
         n = sizeof(text) - 1;
-    wire_send(&g->control, WIRE_LOST, 0, 0, text, (size_t)n);
+    wire_send(&g->control, WIRE_FAILED, 0, 0, text, (size_t)n);
 }
 
 /* The head is gone: nobody wants a grace period, nobody reads output. */
-static void leave_at_once(struct guard *g) __attribute__((noreturn));
+static void guard_abandon(struct guard *g) __attribute__((noreturn));
 
-static void leave_at_once(struct guard *g)
+static void guard_abandon(struct guard *g)
 {
     children_signal(g->pids, g->job->ranks, SIGKILL);
     children_signal_all(SIGKILL, 0);
@@ -84,7 +84,7 @@ static void end_ranks(struct guard *g, uint32_t grace_ms)
     g->deadline = clock_ms() + grace_ms;
 }
 
-static void mute(struct guard *g, uint16_t stream)
+static void guard_mute(struct guard *g, uint16_t stream)
 {
     /* The ranks shall see a broken pipe, as they would without a launcher in between. */
     for (uint32_t i = 0; i < 2 * g->job->ranks; i++)
@@ -92,7 +92,7 @@ static void mute(struct guard *g, uint16_t stream)
             pump_close(&g->pumps[i], &g->output);
 }
 
-static void obey(struct guard *g)
+static void guard_handle_orders(struct guard *g)
 {
     struct wire_frame f;
     while (wire_next(&g->control, &f)) {
@@ -104,7 +104,7 @@ static void obey(struct guard *g)
         if (f.type == WIRE_SIGNAL)
             children_signal(g->pids, g->job->ranks, (int)number);
         if (f.type == WIRE_MUTE)
-            mute(g, f.aux);
+            guard_mute(g, f.aux);
     }
 }
 
@@ -117,7 +117,7 @@ static void take_input(struct guard *g)
 }
 
 /* Everything the server has told so far; the ranks' news go straight to the head. */
-static void hear_server(struct guard *g)
+static void guard_read_server(struct guard *g)
 {
     struct wire_frame f;
     bool more = true;
@@ -129,13 +129,13 @@ static void hear_server(struct guard *g)
             else if (f.type == WIRE_READY && g->phase == GUARD_STARTING && !g->killing)
                 guard_start_ranks(g);
             else if (f.type == WIRE_CONNECTED || f.type == WIRE_FINALIZED || f.type == WIRE_ABORT ||
-                     f.type == WIRE_LOST)
+                     f.type == WIRE_FAILED)
                 wire_send(&g->control, f.type, f.aux, f.rank, f.payload, f.length);
         }
     }
 }
 
-static void hear_exec_errors(struct guard *g)
+static void guard_read_exec_errors(struct guard *g)
 {
     struct child_report report;
     while (read(g->exec_report[0], &report, sizeof(report)) == sizeof(report))
@@ -148,18 +148,20 @@ static void server_ended(struct guard *g, int status)
     if (g->killing || g->phase >= GUARD_CLEANING)
         return;
     if (WIFSIGNALED(status))
-        guard_lost(g, "the PMIx server process was killed by signal %d", WTERMSIG(status));
+        guard_report_failure(g, "the PMIx server process was killed by signal %d",
+                             WTERMSIG(status));
     else
-        guard_lost(g, "the PMIx server process ended with status %d", WEXITSTATUS(status));
+        guard_report_failure(g, "the PMIx server process ended with status %d",
+                             WEXITSTATUS(status));
 }
 
 /* By a SIGKILL that is not ours. */
-static void tell_of_starved(struct guard *g, uint32_t rank, int status)
+static void guard_report_oom(struct guard *g, uint32_t rank, int status)
 {
     char text[1024];
     bool is_killed = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL && !g->killing;
-    if (is_killed && starved_explain(&g->memory, text, sizeof(text)))
-        wire_send(&g->control, WIRE_STARVED, 0, rank, text, strlen(text));
+    if (is_killed && oom_explain(&g->memory, text, sizeof(text)))
+        wire_send(&g->control, WIRE_OOM_KILLED, 0, rank, text, strlen(text));
 }
 
 static void child_ended(struct guard *g, pid_t pid, int status)
@@ -173,7 +175,7 @@ static void child_ended(struct guard *g, pid_t pid, int status)
             continue;
         g->pids[r] = 0;
         g->alive--;
-        tell_of_starved(g, r, status);
+        guard_report_oom(g, r, status);
         if (WIFEXITED(status) && session_has_mark(g->job->session, r))
             wire_send(&g->control, WIRE_FINALIZED, 0, r, NULL, 0);
         wire_send_number(&g->control, WIRE_EXITED, r, (uint32_t)status);
@@ -182,26 +184,26 @@ static void child_ended(struct guard *g, pid_t pid, int status)
 }
 
 /* A dead rank's last words to PMIx are in the server's socket before the rank can end
- * (server_tell() promises it), so after the wait they are heard first and judged together with the
+ * (server_send() promises it), so after the wait they are heard first and judged together with the
  * end. */
-static void reap(struct guard *g)
+static void guard_reap(struct guard *g)
 {
     int status;
     pid_t pid;
     while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
-        hear_server(g);
-        hear_exec_errors(g);
+        guard_read_server(g);
+        guard_read_exec_errors(g);
         child_ended(g, pid, status);
     }
 }
 
-static void hear_signals(struct guard *g)
+static void guard_handle_signals(struct guard *g)
 {
     struct signalfd_siginfo s;
     while (read(g->signals, &s, sizeof(s)) == sizeof(s))
         if (s.ssi_signo != SIGCHLD)
-            guard_lost(g, "the guard process was told to end by signal %u", s.ssi_signo);
-    reap(g);
+            guard_report_failure(g, "the guard process was told to end by signal %u", s.ssi_signo);
+    guard_reap(g);
 }
 
 static bool childless(void)
@@ -230,9 +232,9 @@ static bool pumps_open(const struct guard *g)
     return false;
 }
 
-static void finish(struct guard *g) __attribute__((noreturn));
+static void guard_finish(struct guard *g) __attribute__((noreturn));
 
-static void finish(struct guard *g)
+static void guard_finish(struct guard *g)
 {
     for (uint32_t i = 0; i < 2 * g->job->ranks; i++)
         pump_close(&g->pumps[i], &g->output);
@@ -245,55 +247,56 @@ static void finish(struct guard *g)
 
 /* Time counts only while the head keeps up: a user who pages through the output shall see all of
  * it. */
-static void drain(struct guard *g)
+static void guard_drain(struct guard *g)
 {
     if (g->output.out.length)
         g->deadline = clock_ms() + DRAIN_MS;
     if (clock_ms() >= g->deadline || !pumps_open(g))
-        finish(g);
+        guard_finish(g);
 }
 
 /* A process in an uninterruptible sleep, or one that has changed its user. */
-static void leave_the_undead(struct guard *g)
+static void leave_unkillable(struct guard *g)
 {
     g->patience = CLOCK_NEVER;
     if (g->phase == GUARD_DRAINING || childless())
         return;
-    guard_lost(g, "processes of the job do not end even by SIGKILL; they are left behind");
+    guard_report_failure(g,
+                         "processes of the job do not end even by SIGKILL; they are left behind");
     g->phase = GUARD_DRAINING;
     g->deadline = clock_ms() + DRAIN_MS;
 }
 
 /* Moves through the phases: each step looks only at what is true now. */
-static void advance(struct guard *g)
+static void guard_advance(struct guard *g)
 {
     bool late = clock_ms() >= g->deadline;
 
     if (g->phase == GUARD_STARTING && late && !g->killing) {
         char doing[400];
-        look_describe(g->server_pid, NULL, doing, sizeof(doing));
-        guard_lost(g, "the PMIx server (pid %d) did not start within 60 s; it is %s",
-                   (int)g->server_pid, doing);
+        procinfo_describe(g->server_pid, NULL, doing, sizeof(doing));
+        guard_report_failure(g, "the PMIx server (pid %d) did not start within 60 s; it is %s",
+                             (int)g->server_pid, doing);
         g->deadline = CLOCK_NEVER;
     }
     bool over = g->alive == 0 && (g->killing || g->phase == GUARD_RUNNING);
     if (g->phase <= GUARD_RUNNING && over)
         begin_cleaning(g);
     if (clock_ms() >= g->patience)
-        leave_the_undead(g);
+        leave_unkillable(g);
     if (g->phase == GUARD_CLEANING && childless()) {
         g->phase = GUARD_DRAINING;
         g->deadline = clock_ms() + DRAIN_MS;
     }
     if (g->phase == GUARD_DRAINING)
-        drain(g);
+        guard_drain(g);
     else if (late && (g->killing || g->phase == GUARD_CLEANING))
         kill_everything(g);
 }
 
 enum { POLL_CONTROL, POLL_OUTPUT, POLL_SERVER, POLL_SIGNALS, POLL_FEED, POLL_PUMPS };
 
-static nfds_t set_up_poll(struct guard *g, struct pollfd *p)
+static nfds_t guard_set_up_poll(struct guard *g, struct pollfd *p)
 {
     bool slow = g->output.out.length > PUMP_BACKLOG;
 
@@ -310,46 +313,46 @@ static nfds_t set_up_poll(struct guard *g, struct pollfd *p)
     return POLL_PUMPS + 2 * (nfds_t)g->job->ranks;
 }
 
-static void serve(struct guard *g, const struct pollfd *p)
+static void guard_serve(struct guard *g, const struct pollfd *p)
 {
     if (p[POLL_CONTROL].revents & (POLLIN | POLLHUP)) {
         wire_fill(&g->control);
-        obey(g);
+        guard_handle_orders(g);
     }
     if (p[POLL_OUTPUT].revents & (POLLIN | POLLHUP)) {
         wire_fill(&g->output);
         take_input(g);
     }
     if (p[POLL_SERVER].revents)
-        hear_server(g);
+        guard_read_server(g);
     if (p[POLL_SIGNALS].revents)
-        hear_signals(g);
+        guard_handle_signals(g);
     if (p[POLL_FEED].revents & POLLERR)
         feed_close(&g->feed);
-    feed_carry(&g->feed);
+    feed_write(&g->feed);
     for (uint32_t i = 0; i < 2 * g->job->ranks; i++)
         if (p[POLL_PUMPS + i].revents && g->pumps[i].fd == p[POLL_PUMPS + i].fd)
-            pump_carry(&g->pumps[i], &g->output);
+            pump_transfer(&g->pumps[i], &g->output);
 }
 
-static void loop(struct guard *g, struct pollfd *p) __attribute__((noreturn));
+static void guard_loop(struct guard *g, struct pollfd *p) __attribute__((noreturn));
 
-static void loop(struct guard *g, struct pollfd *p)
+static void guard_loop(struct guard *g, struct pollfd *p)
 {
     for (;;) {
-        advance(g);
+        guard_advance(g);
         wire_flush(&g->output);
         wire_flush(&g->control);
         if (g->control.ended)
-            leave_at_once(g);
-        nfds_t count = set_up_poll(g, p);
+            guard_abandon(g);
+        nfds_t count = guard_set_up_poll(g, p);
         if (poll(p, count, clock_poll_timeout(g->deadline)) >= 0)
-            serve(g, p);
+            guard_serve(g, p);
     }
 }
 
 /* The terminal's signals are for the head; an order to the guard itself ends the job in order. */
-static int catch_signals(void)
+static int guard_catch_signals(void)
 {
     sigset_t set;
     sigemptyset(&set);
@@ -362,7 +365,7 @@ static int catch_signals(void)
     return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-static void settle(void)
+static void guard_detach(void)
 {
     setpgid(0, 0);
     prctl(PR_SET_CHILD_SUBREAPER, 1);
@@ -375,25 +378,26 @@ static void settle(void)
         close(null);
 }
 
-static void *need(size_t count, size_t size)
+static void *guard_alloc(size_t count, size_t size)
 {
     void *memory = calloc(count, size);
     if (!memory) {
-        say("out of memory for %zu entries", count);
+        log_error("out of memory for %zu entries", count);
         _exit(EXIT_RUNTIME);
     }
     return memory;
 }
 
-static void begin(struct guard *g)
+static void guard_begin(struct guard *g)
 {
     if (g->signals < 0 || pipe2(g->exec_report, O_CLOEXEC | O_NONBLOCK) != 0)
-        guard_lost(g, "the guard cannot start: %s", strerror(errno));
+        guard_report_failure(g, "the guard cannot start: %s", strerror(errno));
     else if (!session_make(g->job->session))
-        guard_lost(g,
-                   "cannot make the session directory %s: %s; set GASNET_TMPDIR to a writable "
-                   "directory",
-                   g->job->session, strerror(errno));
+        guard_report_failure(
+            g,
+            "cannot make the session directory %s: %s; set GASNET_TMPDIR to a writable "
+            "directory",
+            g->job->session, strerror(errno));
     else
         guard_start_server(g);
 }
@@ -403,18 +407,18 @@ void guard_run(const struct job *job, int control, int output)
     struct guard g = {
         .job = job, .deadline = CLOCK_NEVER, .patience = CLOCK_NEVER, .feed = {.fd = -1}};
 
-    settle();
-    g.signals = catch_signals();
-    starved_open(&g.memory, "");
+    guard_detach();
+    g.signals = guard_catch_signals();
+    oom_open(&g.memory, "");
     wire_open(&g.control, control);
     wire_open(&g.output, output);
-    g.pids = need(job->ranks, sizeof(*g.pids));
-    g.envs = need(job->ranks, sizeof(*g.envs));
-    g.pumps = need(2 * (size_t)job->ranks, sizeof(*g.pumps));
+    g.pids = guard_alloc(job->ranks, sizeof(*g.pids));
+    g.envs = guard_alloc(job->ranks, sizeof(*g.envs));
+    g.pumps = guard_alloc(2 * (size_t)job->ranks, sizeof(*g.pumps));
     for (uint32_t i = 0; i < 2 * job->ranks; i++)
         g.pumps[i].fd = -1;
-    struct pollfd *p = need(POLL_PUMPS + 2 * (size_t)job->ranks, sizeof(*p));
+    struct pollfd *p = guard_alloc(POLL_PUMPS + 2 * (size_t)job->ranks, sizeof(*p));
     wire_send(&g.control, WIRE_HELLO, WIRE_VERSION, 0, NULL, 0);
-    begin(&g);
-    loop(&g, p);
+    guard_begin(&g);
+    guard_loop(&g, p);
 }

@@ -4,7 +4,7 @@
 #define TRUNKLINE_SPAWNER_GUARD_PRIVATE_H
 
 #include "guard.h"
-#include "starved.h"
+#include "oom.h"
 #include "spawner/iof/pump.h"
 #include "spawner/wire/wire.h"
 
@@ -29,7 +29,7 @@ struct guard {
     uint32_t alive;
     struct pump *pumps; /* stdout and stderr of each rank */
     struct feed feed;
-    struct starved memory;
+    struct oom_watch memory;
     bool killing;     /* the head has ordered the end */
     int64_t deadline; /* of the current phase: server start, KILL, end of draining */
     int64_t patience; /* when to stop believing in SIGKILL */
@@ -45,6 +45,7 @@ void guard_keep_env(struct guard *g, const struct wire_frame *frame);
 void guard_start_ranks(struct guard *g);
 
 /* Tells the head that this host cannot go on. */
-void guard_lost(struct guard *g, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void guard_report_failure(struct guard *g, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 #endif

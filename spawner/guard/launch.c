@@ -21,7 +21,7 @@ enum { SERVER_START_MS = 60000 };
 /* The longest that libpmix may take to answer its own server, on a host that is very busy. */
 enum { ANSWER_MAX_MS = 60000 };
 
-static const char *remedy(int error)
+static const char *launch_remedy(int error)
 {
     switch (error) {
     case EMFILE:
@@ -41,8 +41,8 @@ void guard_start_server(struct guard *g)
     wire_open(&g->server, -1);
     g->server.ended = true;
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) {
-        guard_lost(g, "cannot start the PMIx server: socketpair: %s%s", strerror(errno),
-                   remedy(errno));
+        guard_report_failure(g, "cannot start the PMIx server: socketpair: %s%s", strerror(errno),
+                             launch_remedy(errno));
         return;
     }
     pid_t pid = fork();
@@ -60,7 +60,8 @@ void guard_start_server(struct guard *g)
     close(pair[1]);
     if (pid < 0) {
         close(pair[0]);
-        guard_lost(g, "cannot start the PMIx server: fork: %s%s", strerror(error), remedy(error));
+        guard_report_failure(g, "cannot start the PMIx server: fork: %s%s", strerror(error),
+                             launch_remedy(error));
         return;
     }
     g->server_pid = pid;
@@ -196,7 +197,8 @@ void guard_start_ranks(struct guard *g)
     g->deadline = CLOCK_NEVER;
     for (uint32_t r = 0; r < g->job->ranks && !g->killing; r++)
         if (!start_rank(g, r)) {
-            guard_lost(g, "cannot start rank %u: %s%s", r, strerror(errno), remedy(errno));
+            guard_report_failure(g, "cannot start rank %u: %s%s", r, strerror(errno),
+                                 launch_remedy(errno));
             return;
         }
 }

@@ -14,7 +14,7 @@
 
 /* libpmix 4.2 was seen to need a little more than 8 MiB for its store and topology; twice that, and
  * what the ranks themselves put. */
-enum { ROOM_BASE = 16 << 20, ROOM_PER_RANK = 64 << 10 };
+enum { SPACE_BASE = 16 << 20, SPACE_PER_RANK = 64 << 10 };
 
 bool session_name(const char *parent, char *path, size_t size)
 {
@@ -38,13 +38,13 @@ bool session_has_mark(const char *path, unsigned rank)
     return n > 0 && (size_t)n < sizeof(name) && lstat(name, &s) == 0 && s.st_uid == geteuid();
 }
 
-bool session_has_room(const char *parent, unsigned ranks)
+bool session_has_space(const char *parent, unsigned ranks)
 {
     struct statvfs s;
     if (statvfs(parent, &s) != 0)
         return true;
     unsigned long long room = (unsigned long long)s.f_bavail * s.f_frsize;
-    return room >= ROOM_BASE + (unsigned long long)ranks * ROOM_PER_RANK;
+    return room >= SPACE_BASE + (unsigned long long)ranks * SPACE_PER_RANK;
 }
 
 static int remove_one(const char *path, const struct stat *info, int flag, struct FTW *where)

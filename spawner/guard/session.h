@@ -21,7 +21,7 @@ bool session_has_mark(const char *path, unsigned rank);
 
 /* True when libpmix's shared-memory store fits; on a tiny file system clients of it fail or hang.
  */
-bool session_has_room(const char *path, unsigned ranks);
+bool session_has_space(const char *path, unsigned ranks);
 
 /* Removes the directory and all that is in it, without following links. Silent: it may be gone
  * already. */

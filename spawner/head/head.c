@@ -10,8 +10,8 @@
 #include "signals.h"
 #include "spawner/agent/agent.h"
 #include "spawner/base/clock.h"
-#include "spawner/base/look.h"
-#include "spawner/base/say.h"
+#include "spawner/base/procinfo.h"
+#include "spawner/base/log.h"
 #include "spawner/children/children.h"
 #include "spawner/guard/session.h"
 
@@ -65,14 +65,14 @@ void head_catch_signals(struct job *job)
 }
 
 /* Through the queue, as stderr may have no reader either. */
-static void tell(struct head *h, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void head_log(struct head *h, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-static void tell(struct head *h, const char *format, ...)
+static void head_log(struct head *h, const char *format, ...)
 {
-    char line[SAY_LONGEST];
+    char line[LOG_LINE_MAX];
     va_list args;
     va_start(args, format);
-    size_t length = say_format(line, format, args);
+    size_t length = log_format(line, format, args);
     va_end(args);
     output_add(&h->output, STDERR_FILENO, UINT32_MAX, line, length);
 }
@@ -99,37 +99,37 @@ static void describe_missing(struct head *h)
             more++;
             continue;
         }
-        look_describe(p->rank[r].pid, h->job->program, doing, sizeof(doing));
-        tell(h, "  rank %u (pid %d): %s", r, p->rank[r].pid, doing);
+        procinfo_describe(p->rank[r].pid, h->job->program, doing, sizeof(doing));
+        head_log(h, "  rank %u (pid %d): %s", r, p->rank[r].pid, doing);
         described++;
     }
     if (more)
-        tell(h, "  %u more ranks have not joined", more);
+        head_log(h, "  %u more ranks have not joined", more);
     struct rlimit space;
     if (getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur != RLIM_INFINITY)
-        tell(h, "  the address space is limited to %llu MiB a process (ulimit -v)",
-             (unsigned long long)space.rlim_cur >> 20);
+        head_log(h, "  the address space is limited to %llu MiB a process (ulimit -v)",
+                 (unsigned long long)space.rlim_cur >> 20);
     if (h->server) {
-        look_describe(h->server, NULL, doing, sizeof(doing));
-        tell(h, "  the PMIx server (pid %d): %s", (int)h->server, doing);
+        procinfo_describe(h->server, NULL, doing, sizeof(doing));
+        head_log(h, "  the PMIx server (pid %d): %s", (int)h->server, doing);
     }
-    look_describe(h->agent.pid, NULL, doing, sizeof(doing));
-    tell(h, "  the guard (pid %d): %s", (int)h->agent.pid, doing);
+    procinfo_describe(h->agent.pid, NULL, doing, sizeof(doing));
+    head_log(h, "  the guard (pid %d): %s", (int)h->agent.pid, doing);
 }
 
-static void consult_policy(struct head *h)
+static void head_apply_policy(struct head *h)
 {
     char text[1024];
     if (!policy_must_end(&h->policy, clock_ms()))
         return;
-    if (policy_sentence(&h->policy, say_verbosity() > 0, text, sizeof(text)))
-        tell(h, "%s", text);
+    if (policy_sentence(&h->policy, log_verbosity() > 0, text, sizeof(text)))
+        head_log(h, "%s", text);
     if (h->policy.cause == CAUSE_LATE)
         describe_missing(h);
     order_end(h, h->job->grace_ms);
 }
 
-static void hear_frame(struct head *h, const struct wire_frame *f)
+static void head_handle_frame(struct head *h, const struct wire_frame *f)
 {
     struct policy *p = &h->policy;
     uint32_t number = f->length >= 4 ? wire_number(f->payload) : 0;
@@ -138,8 +138,8 @@ static void hear_frame(struct head *h, const struct wire_frame *f)
     switch (f->type) {
     case WIRE_LAUNCHED:
         policy_launched(p, f->rank, (int)number);
-        if (say_verbosity() > 1)
-            tell(h, "rank %u is pid %u", f->rank, number);
+        if (log_verbosity() > 1)
+            head_log(h, "rank %u is pid %u", f->rank, number);
         break;
     case WIRE_CONNECTED:
         policy_connected(p, f->rank, now);
@@ -152,8 +152,8 @@ static void hear_frame(struct head *h, const struct wire_frame *f)
             policy_aborted(p, f->rank, (int)number, (const char *)f->payload + 4, f->length - 4,
                            now);
         break;
-    case WIRE_STARVED:
-        policy_starved(p, f->rank, (const char *)f->payload, f->length);
+    case WIRE_OOM_KILLED:
+        policy_oom_killed(p, f->rank, (const char *)f->payload, f->length);
         break;
     case WIRE_EXITED:
         policy_exited(p, f->rank, (int)number, now);
@@ -161,8 +161,8 @@ static void hear_frame(struct head *h, const struct wire_frame *f)
     case WIRE_EXEC_ERROR:
         policy_no_exec(p, f->rank, (int)number, now);
         break;
-    case WIRE_LOST:
-        policy_lost(p, (const char *)f->payload, f->length, now);
+    case WIRE_FAILED:
+        policy_launcher_failed(p, (const char *)f->payload, f->length, now);
         break;
     case WIRE_SERVER:
         h->server = (pid_t)number;
@@ -179,15 +179,15 @@ static void hear_frame(struct head *h, const struct wire_frame *f)
     }
 }
 
-static void hear_guard(struct head *h)
+static void head_read_control(struct head *h)
 {
     struct wire_frame f;
     wire_fill(&h->control);
     while (wire_next(&h->control, &f))
-        hear_frame(h, &f);
+        head_handle_frame(h, &f);
 }
 
-static void hear_output(struct head *h)
+static void head_read_output(struct head *h)
 {
     struct wire_frame f;
     wire_fill(&h->guard_io);
@@ -208,7 +208,7 @@ static void stop_together(struct head *h)
     wire_send_number(&h->control, WIRE_SIGNAL, 0, SIGCONT);
 }
 
-static void hear_signals(struct head *h)
+static void head_handle_signals(struct head *h)
 {
     for (int s = signals_next(h->signals); s; s = signals_next(h->signals)) {
         if (s == SIGUSR1 || s == SIGUSR2) {
@@ -236,7 +236,7 @@ static void write_output(struct head *h)
 
 enum { POLL_CONTROL, POLL_IO, POLL_SIGNALS, POLL_INPUT, POLL_OUTPUT, POLL_COUNT };
 
-static int64_t set_up_poll(struct head *h, struct pollfd *p)
+static int64_t head_set_up_poll(struct head *h, struct pollfd *p)
 {
     bool keep_up = h->output.length < OUTPUT_BACKLOG;
     p[POLL_CONTROL] = (struct pollfd){h->control.ended ? -1 : h->control.fd,
@@ -253,16 +253,16 @@ static int64_t set_up_poll(struct head *h, struct pollfd *p)
     return clock_earlier(deadline, clock_earlier(h->give_up, h->unread_at));
 }
 
-static void serve(struct head *h, const struct pollfd *p)
+static void head_serve(struct head *h, const struct pollfd *p)
 {
     if (p[POLL_CONTROL].revents)
-        hear_guard(h);
+        head_read_control(h);
     if (p[POLL_IO].revents & (POLLIN | POLLHUP | POLLERR))
-        hear_output(h);
+        head_read_output(h);
     if (p[POLL_SIGNALS].revents)
-        hear_signals(h);
+        head_handle_signals(h);
     if (p[POLL_INPUT].revents)
-        input_carry(&h->input, &h->guard_io);
+        input_forward(&h->input, &h->guard_io);
     if (p[POLL_OUTPUT].revents)
         write_output(h);
 }
@@ -277,8 +277,8 @@ static void watch_guard(struct head *h)
     if (clock_ms() < h->answer_by)
         return;
     if (!h->abandoned) {
-        look_describe(h->agent.pid, NULL, doing, sizeof(doing));
-        tell(h, "the guard (pid %d) does not answer, killing it: %s", (int)h->agent.pid, doing);
+        procinfo_describe(h->agent.pid, NULL, doing, sizeof(doing));
+        head_log(h, "the guard (pid %d) does not answer, killing it: %s", (int)h->agent.pid, doing);
         kill(h->agent.pid, SIGKILL);
         h->answer_by = clock_ms() + SWEEP_MS;
         h->abandoned = true;
@@ -304,7 +304,7 @@ static bool all_is_shown(const struct head *h)
 
 /* The guard waits for us, and we for the user's reader; once the user wants the end that chain is
  * cut. */
-static void lose_patience(struct head *h)
+static void stop_waiting_for_reader(struct head *h)
 {
     if (clock_ms() < h->give_up)
         return;
@@ -334,28 +334,29 @@ static void watch_reader(struct head *h)
     }
 }
 
-static void tell_of_unread(const struct head *h)
+static void report_unread(const struct head *h)
 {
     for (unsigned s = STDOUT_FILENO; s <= STDERR_FILENO; s++)
         if (h->output.stream[s].given_up)
-            say("%zu bytes of standard %s are lost: nobody read them within %g s after the job "
+            log_error(
+                "%zu bytes of standard %s are lost: nobody read them within %g s after the job "
                 "(GASNET_OUTPUT_TIMEOUT)",
                 h->output.stream[s].unread, s == STDOUT_FILENO ? "output" : "error",
                 (double)h->job->reader_ms / 1000);
 }
 
-static void loop(struct head *h, bool (*is_over)(const struct head *))
+static void head_loop(struct head *h, bool (*is_over)(const struct head *))
 {
     struct pollfd p[POLL_COUNT];
     while (!is_over(h)) {
-        consult_policy(h);
+        head_apply_policy(h);
         watch_guard(h);
-        lose_patience(h);
+        stop_waiting_for_reader(h);
         wire_flush(&h->control);
         wire_flush(&h->guard_io);
-        int64_t deadline = set_up_poll(h, p);
+        int64_t deadline = head_set_up_poll(h, p);
         if (poll(p, POLL_COUNT, clock_poll_timeout(deadline)) > 0)
-            serve(h, p);
+            head_serve(h, p);
         watch_reader(h);
     }
 }
@@ -370,7 +371,7 @@ static void stand_in_for_guard(struct head *h)
     children_sweep(clock_ms() + SWEEP_MS);
     if (!h->job->keep)
         session_remove(h->job->session);
-    policy_lost(&h->policy, text, sizeof(text) - 1, clock_ms());
+    policy_launcher_failed(&h->policy, text, sizeof(text) - 1, clock_ms());
 }
 
 int head_run(const struct job *job)
@@ -382,7 +383,7 @@ int head_run(const struct job *job)
                      .answer_by = CLOCK_NEVER};
 
     if (!policy_init(&h.policy, job->ranks, job->start_ms, job->began)) {
-        say("out of memory for %u ranks", job->ranks);
+        log_error("out of memory for %u ranks", job->ranks);
         return EXIT_RUNTIME;
     }
     prctl(PR_SET_CHILD_SUBREAPER, 1);
@@ -394,13 +395,13 @@ int head_run(const struct job *job)
     }
     wire_open(&h.control, h.agent.control);
     wire_open(&h.guard_io, h.agent.output);
-    loop(&h, guard_is_gone);
+    head_loop(&h, guard_is_gone);
     if (!h.done)
         stand_in_for_guard(&h);
     policy_close(&h.policy);
-    consult_policy(&h);
-    loop(&h, all_is_shown);
-    tell_of_unread(&h);
+    head_apply_policy(&h);
+    head_loop(&h, all_is_shown);
+    report_unread(&h);
     wire_close(&h.control);
     wire_close(&h.guard_io);
     waitpid(h.agent.pid, NULL, h.abandoned ? WNOHANG : 0);

@@ -35,7 +35,7 @@ int input_waits_for(struct input *i, const struct wire_channel *guard)
     return STDIN_FILENO;
 }
 
-void input_carry(struct input *i, struct wire_channel *guard)
+void input_forward(struct input *i, struct wire_channel *guard)
 {
     uint8_t chunk[INPUT_CHUNK];
     ssize_t n = read(STDIN_FILENO, chunk, sizeof(chunk));

@@ -18,6 +18,6 @@ void input_init(struct input *i);
 int input_waits_for(struct input *i, const struct wire_channel *guard);
 
 /* Reads what is there and sends it on; an empty frame at end of file. */
-void input_carry(struct input *i, struct wire_channel *guard);
+void input_forward(struct input *i, struct wire_channel *guard);
 
 #endif

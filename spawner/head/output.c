@@ -3,7 +3,7 @@
 #include "config.h"
 
 #include "output.h"
-#include "spawner/base/say.h"
+#include "spawner/base/log.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -26,11 +26,11 @@ void output_init(struct output *o)
     o->end = &o->first;
 }
 
-static void append(struct output *o, unsigned stream, const void *data, size_t count)
+static void output_append(struct output *o, unsigned stream, const void *data, size_t count)
 {
     struct output_piece *p = malloc(sizeof(*p) + count);
     if (!p) {
-        say("out of memory for %zu bytes of output", count);
+        log_error("out of memory for %zu bytes of output", count);
         o->failed = true;
         return;
     }
@@ -51,8 +51,8 @@ void output_add(struct output *o, unsigned stream, uint32_t rank, const void *da
     if (!count || s->dead)
         return;
     if (s->open_line && s->last_rank != rank)
-        append(o, stream, "\n", 1);
-    append(o, stream, data, count);
+        output_append(o, stream, "\n", 1);
+    output_append(o, stream, data, count);
     s->open_line = ((const char *)data)[count - 1] != '\n';
     s->last_rank = rank;
 }
@@ -75,13 +75,13 @@ static void drop_front(struct output *o)
 }
 
 /* A file takes any amount at once; of a pipe or terminal poll() promises only PIPE_BUF bytes. */
-static size_t portion(unsigned stream)
+static size_t output_portion(unsigned stream)
 {
     struct stat s;
     return fstat((int)stream, &s) == 0 && S_ISREG(s.st_mode) ? SSIZE_MAX : PIPE_BUF;
 }
 
-static bool writable(unsigned stream)
+static bool output_is_writable(unsigned stream)
 {
     struct pollfd p = {.fd = (int)stream, .events = POLLOUT};
     return poll(&p, 1, 0) > 0;
@@ -95,8 +95,8 @@ static unsigned break_stream(struct output *o, unsigned stream, int error)
     if (error == EPIPE)
         return stream;
     o->failed = true;
-    say("cannot write standard %s: %s", stream == STDOUT_FILENO ? "output" : "error",
-        error == EBADF ? "it is closed" : strerror(error));
+    log_error("cannot write standard %s: %s", stream == STDOUT_FILENO ? "output" : "error",
+              error == EBADF ? "it is closed" : strerror(error));
     return 0;
 }
 
@@ -109,9 +109,9 @@ unsigned output_write(struct output *o)
             drop_front(o);
             continue;
         }
-        if (!writable(stream))
+        if (!output_is_writable(stream))
             return 0;
-        size_t count = p->count - p->done, most = portion(stream);
+        size_t count = p->count - p->done, most = output_portion(stream);
         ssize_t n = write((int)stream, p->data + p->done, count < most ? count : most);
         if (n < 0 && (errno == EINTR || errno == EAGAIN))
             return 0;

@@ -4,7 +4,7 @@
 
 #include "policy.h"
 #include "spawner/base/clock.h"
-#include "spawner/base/say.h"
+#include "spawner/base/log.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -30,14 +30,14 @@ void policy_free(struct policy *p)
 
 /* Of two causes within one window the one that explains the other wins: an abort is often only the
  * answer to another rank's death, and a failure of our own explains everything. */
-static int weight(enum policy_cause cause)
+static int policy_weight(enum policy_cause cause)
 {
     switch (cause) {
     case CAUSE_NONE:
         return 0;
     case CAUSE_ABORT:
         return 1;
-    case CAUSE_LOST:
+    case CAUSE_LAUNCHER:
     case CAUSE_NO_EXEC:
         return 3;
     case CAUSE_USER:
@@ -49,17 +49,18 @@ static int weight(enum policy_cause cause)
 
 /* Ranks that end because of another one's end are not to be blamed for it: of two that ended, the
  * one that the others could not reach any more was first, in whatever order they were seen. */
-static bool explains(const struct policy *p, enum policy_cause cause, uint32_t rank)
+static bool policy_explains(const struct policy *p, enum policy_cause cause, uint32_t rank)
 {
-    if (weight(cause) != weight(p->cause))
-        return weight(cause) > weight(p->cause);
-    bool of_ranks = weight(cause) == weight(CAUSE_EXIT);
+    if (policy_weight(cause) != policy_weight(p->cause))
+        return policy_weight(cause) > policy_weight(p->cause);
+    bool of_ranks = policy_weight(cause) == policy_weight(CAUSE_EXIT);
     return of_ranks && p->rank[rank].unreachable && !p->rank[p->culprit].unreachable;
 }
 
-static bool blame(struct policy *p, enum policy_cause cause, uint32_t rank, int code, int64_t now)
+static bool policy_blame(struct policy *p, enum policy_cause cause, uint32_t rank, int code,
+                         int64_t now)
 {
-    if (p->decided || !explains(p, cause, rank))
+    if (p->decided || !policy_explains(p, cause, rank))
         return false;
     if (p->cause == CAUSE_NONE)
         p->decide_at = now + POLICY_WINDOW_MS;
@@ -71,7 +72,7 @@ static bool blame(struct policy *p, enum policy_cause cause, uint32_t rank, int 
     return true;
 }
 
-static void copy(char *to, size_t size, const char *text, size_t length)
+static void policy_copy_text(char *to, size_t size, const char *text, size_t length)
 {
     if (length >= size)
         length = size - 1;
@@ -82,9 +83,9 @@ static void copy(char *to, size_t size, const char *text, size_t length)
         to[--length] = 0;
 }
 
-static void quote(struct policy *p, const char *text, size_t length)
+static void policy_quote(struct policy *p, const char *text, size_t length)
 {
-    copy(p->text, sizeof(p->text), text, length);
+    policy_copy_text(p->text, sizeof(p->text), text, length);
 }
 
 void policy_launched(struct policy *p, uint32_t rank, int pid)
@@ -101,7 +102,7 @@ void policy_connected(struct policy *p, uint32_t rank, int64_t now)
         return;
     p->rank[rank].connected = true;
     if (p->any_absent)
-        blame(p, CAUSE_ABSENT, p->absent, 0, now);
+        policy_blame(p, CAUSE_ABSENT, p->absent, 0, now);
 }
 
 void policy_finalized(struct policy *p, uint32_t rank)
@@ -114,13 +115,14 @@ void policy_finalized(struct policy *p, uint32_t rank)
  * explained on standard error: "peer 3 unreachable". */
 static bool is_accusation(const char *text, size_t length, unsigned *peer)
 {
-    char copy[40];
+    char policy_copy_text[40];
     int end = 0;
-    if (length >= sizeof(copy))
+    if (length >= sizeof(policy_copy_text))
         return false;
-    memcpy(copy, text, length);
-    copy[length] = 0;
-    return sscanf(copy, "peer %u unreachable%n", peer, &end) == 1 && end && !copy[end];
+    memcpy(policy_copy_text, text, length);
+    policy_copy_text[length] = 0;
+    return sscanf(policy_copy_text, "peer %u unreachable%n", peer, &end) == 1 && end &&
+           !policy_copy_text[end];
 }
 
 static void judge_end(struct policy *p, uint32_t rank, int64_t now);
@@ -133,8 +135,8 @@ void policy_aborted(struct policy *p, uint32_t rank, int code, const char *text,
         return;
     p->rank[rank].aborted = true;
     p->rank[rank].abort_code = code;
-    if (blame(p, CAUSE_ABORT, rank, code, now))
-        quote(p, text, length);
+    if (policy_blame(p, CAUSE_ABORT, rank, code, now))
+        policy_quote(p, text, length);
     if (!is_accusation(text, length, &peer) || peer >= p->ranks)
         return;
     p->rank[peer].unreachable = true;
@@ -169,14 +171,14 @@ static void exited_zero(struct policy *p, uint32_t rank, int64_t now)
         return;
     if (self->connected) {
         if (others_run(p, rank))
-            blame(p, CAUSE_UNFINISHED, rank, 0, now);
+            policy_blame(p, CAUSE_UNFINISHED, rank, 0, now);
         return;
     }
     if (!p->any_absent)
         p->absent = rank;
     p->any_absent = true;
     if (others_depend(p, rank))
-        blame(p, CAUSE_ABSENT, rank, 0, now);
+        policy_blame(p, CAUSE_ABSENT, rank, 0, now);
 }
 
 /* Of ranks that leave in order the largest status is that of the job, whoever is seen first: some
@@ -187,7 +189,7 @@ static void left_with(struct policy *p, uint32_t rank, int code, int64_t now)
         p->cause == CAUSE_EXIT && p->rank[p->culprit].finalized && p->rank[rank].finalized;
 
     if (!both_in_order || p->decided) {
-        blame(p, CAUSE_EXIT, rank, code, now);
+        policy_blame(p, CAUSE_EXIT, rank, code, now);
     } else if (code > p->code) {
         p->code = code;
         p->culprit = rank;
@@ -195,12 +197,12 @@ static void left_with(struct policy *p, uint32_t rank, int code, int64_t now)
 }
 
 /* The first is the one that matters: memory is free again when it is gone. */
-void policy_starved(struct policy *p, uint32_t rank, const char *text, size_t length)
+void policy_oom_killed(struct policy *p, uint32_t rank, const char *text, size_t length)
 {
-    if (p->starved_text[0])
+    if (p->oom_text[0])
         return;
-    p->starved = rank;
-    copy(p->starved_text, sizeof(p->starved_text), text, length);
+    p->oom_rank = rank;
+    policy_copy_text(p->oom_text, sizeof(p->oom_text), text, length);
 }
 
 /* Of a rank that has exited; again when it turns out that others had lost it before. */
@@ -210,7 +212,7 @@ static void judge_end(struct policy *p, uint32_t rank, int64_t now)
     if (p->rank[rank].aborted)
         return; /* what it did after PMIx_Abort is no news */
     if (WIFSIGNALED(wait_status)) {
-        if (blame(p, CAUSE_SIGNAL, rank, WTERMSIG(wait_status), now))
+        if (policy_blame(p, CAUSE_SIGNAL, rank, WTERMSIG(wait_status), now))
             p->core = WCOREDUMP(wait_status);
     } else if (WEXITSTATUS(wait_status) != 0) {
         left_with(p, rank, WEXITSTATUS(wait_status), now);
@@ -231,18 +233,18 @@ void policy_exited(struct policy *p, uint32_t rank, int wait_status, int64_t now
 
 void policy_no_exec(struct policy *p, uint32_t rank, int error, int64_t now)
 {
-    blame(p, CAUSE_NO_EXEC, rank, error, now);
+    policy_blame(p, CAUSE_NO_EXEC, rank, error, now);
 }
 
-void policy_lost(struct policy *p, const char *text, size_t length, int64_t now)
+void policy_launcher_failed(struct policy *p, const char *text, size_t length, int64_t now)
 {
-    if (blame(p, CAUSE_LOST, 0, 0, now))
-        quote(p, text, length);
+    if (policy_blame(p, CAUSE_LAUNCHER, 0, 0, now))
+        policy_quote(p, text, length);
 }
 
 void policy_user_signal(struct policy *p, int signal)
 {
-    if (blame(p, CAUSE_USER, 0, signal, 0))
+    if (policy_blame(p, CAUSE_USER, 0, signal, 0))
         p->decide_at = 0; /* the user does not wait for a window */
 }
 
@@ -264,7 +266,7 @@ static void look_for_late_ranks(struct policy *p, int64_t now)
     p->late_at = CLOCK_NEVER;
     for (uint32_t r = 0; r < p->ranks; r++)
         if (policy_is_missing(p, r)) {
-            blame(p, CAUSE_LATE, r, 0, now);
+            policy_blame(p, CAUSE_LATE, r, 0, now);
             return;
         }
 }
@@ -286,7 +288,8 @@ static bool others_leave_in_order(const struct policy *p)
  * only lost the others. */
 static bool end_is_expected(const struct policy *p)
 {
-    for (uint32_t r = 0; r < p->ranks && weight(p->cause) <= weight(CAUSE_EXIT); r++) {
+    for (uint32_t r = 0; r < p->ranks && policy_weight(p->cause) <= policy_weight(CAUSE_EXIT);
+         r++) {
         const struct policy_rank *rank = &p->rank[r];
         if (rank->unreachable && !rank->exited && !rank->aborted && !rank->finalized)
             return true;
@@ -429,11 +432,11 @@ static const char *signal_name(int signal)
 static void signal_sentence(const struct policy *p, char *text, size_t size)
 {
     const char *name = signal_name(p->code);
-    bool starved = p->starved_text[0] && p->starved == p->culprit && p->code == SIGKILL;
+    bool is_oom = p->oom_text[0] && p->oom_rank == p->culprit && p->code == SIGKILL;
     snprintf(text, size, "rank %u (pid %d) was killed by signal %d (%s%s%s)%s%s%s", p->culprit,
              p->rank[p->culprit].pid, p->code, name ? name : "", name ? ": " : "",
-             strsignal(p->code), p->core ? ", core dumped" : "", starved ? ": " : "",
-             starved ? p->starved_text : "");
+             strsignal(p->code), p->core ? ", core dumped" : "", is_oom ? ": " : "",
+             is_oom ? p->oom_text : "");
 }
 
 bool policy_sentence(const struct policy *p, bool wordy, char *text, size_t size)
@@ -474,7 +477,7 @@ bool policy_sentence(const struct policy *p, bool wordy, char *text, size_t size
                                      "-l shows its name)"
                                    : "");
         return true;
-    case CAUSE_LOST:
+    case CAUSE_LAUNCHER:
         snprintf(text, size, "%s", p->text);
         return true;
     case CAUSE_USER:

@@ -39,7 +39,7 @@ enum policy_cause {
     CAUSE_ABSENT,     /* a rank left with status 0 without PMIx_Init, others wait for it */
     CAUSE_LATE,       /* a rank did not call PMIx_Init in time */
     CAUSE_NO_EXEC,    /* the program could not be executed */
-    CAUSE_LOST,       /* the launcher's own processes failed */
+    CAUSE_LAUNCHER,   /* the launcher's own processes failed */
     CAUSE_USER,       /* the launcher got a signal */
 };
 
@@ -61,11 +61,11 @@ struct policy {
     uint32_t absent;  /* the first of them */
     enum policy_cause cause;
     uint32_t culprit;
-    int code;         /* exit status, signal, errno: as the cause says */
-    bool core;        /* the culprit left a core file */
-    char text[512];   /* words of PMIx_Abort or of the lost process */
-    uint32_t starved; /* the rank that was killed for want of memory, if there is a text */
-    char starved_text[512];
+    int code;          /* exit status, signal, errno: as the cause says */
+    bool core;         /* the culprit left a core file */
+    char text[512];    /* words of PMIx_Abort or of the lost process */
+    uint32_t oom_rank; /* the rank that was killed for want of memory, if there is a text */
+    char oom_text[512];
     int64_t decide_at;  /* end of the window */
     bool closed;        /* nothing more is going to come */
     bool decided;       /* nothing that comes later changes the verdict */
@@ -83,10 +83,10 @@ void policy_connected(struct policy *p, uint32_t rank, int64_t now);
 void policy_finalized(struct policy *p, uint32_t rank);
 void policy_aborted(struct policy *p, uint32_t rank, int code, const char *text, size_t length,
                     int64_t now);
-void policy_starved(struct policy *p, uint32_t rank, const char *text, size_t length);
+void policy_oom_killed(struct policy *p, uint32_t rank, const char *text, size_t length);
 void policy_exited(struct policy *p, uint32_t rank, int wait_status, int64_t now);
 void policy_no_exec(struct policy *p, uint32_t rank, int error, int64_t now);
-void policy_lost(struct policy *p, const char *text, size_t length, int64_t now);
+void policy_launcher_failed(struct policy *p, const char *text, size_t length, int64_t now);
 void policy_user_signal(struct policy *p, int signal);
 
 /* The whole job was stopped for `ms`: that time does not count for joining. */

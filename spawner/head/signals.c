@@ -12,7 +12,7 @@
 
 static int pipe_ends[2] = {-1, -1};
 
-static void handler(int signal)
+static void signals_handler(int signal)
 {
     int error = errno;
     unsigned char byte = (unsigned char)signal;
@@ -26,7 +26,7 @@ int signals_catch(int *ignored)
 {
     static const int caught[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP};
     static const int refused[] = {SIGPIPE, SIGTTIN, SIGTTOU};
-    struct sigaction old, ours = {.sa_handler = handler};
+    struct sigaction old, ours = {.sa_handler = signals_handler};
 
     if (pipe2(pipe_ends, O_CLOEXEC | O_NONBLOCK) != 0)
         return -1;

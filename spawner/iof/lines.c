@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static void begin_line(struct lines *l, struct bytes *ready)
+static void lines_begin(struct lines *l, struct bytes *ready)
 {
     char label[16];
     if (l->label && !l->in_line)
@@ -16,9 +16,9 @@ static void begin_line(struct lines *l, struct bytes *ready)
 }
 
 /* Passes on bytes holding no newline, except perhaps as the last one. */
-static void pass_part(struct lines *l, const uint8_t *data, size_t count, struct bytes *ready)
+static void lines_pass(struct lines *l, const uint8_t *data, size_t count, struct bytes *ready)
 {
-    begin_line(l, ready);
+    lines_begin(l, ready);
     bytes_append(ready, bytes_front(&l->held), l->held.length);
     bytes_consume(&l->held, l->held.length);
     bytes_append(ready, data, count);
@@ -39,11 +39,11 @@ void lines_put(struct lines *l, const void *data, size_t count, struct bytes *re
             l->label ? memchr(at, '\n', (size_t)(end - at)) : memrchr(at, '\n', (size_t)(end - at));
         if (!newline)
             break;
-        pass_part(l, at, (size_t)(newline + 1 - at), ready);
+        lines_pass(l, at, (size_t)(newline + 1 - at), ready);
         at = newline + 1;
     }
     bytes_append(&l->held, at, (size_t)(end - at));
-    if (l->held.length > LINES_LONGEST)
+    if (l->held.length > LINES_MAX)
         lines_end(l, ready);
 }
 
@@ -51,7 +51,7 @@ void lines_end(struct lines *l, struct bytes *ready)
 {
     if (!l->held.length)
         return;
-    begin_line(l, ready);
+    lines_begin(l, ready);
     bytes_append(ready, bytes_front(&l->held), l->held.length);
     bytes_consume(&l->held, l->held.length);
 }

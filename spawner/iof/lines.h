@@ -11,7 +11,7 @@
 
 /* A line longer than this is passed on in pieces: waiting for its end without a bound would let one
  * rank eat the host's memory. */
-enum { LINES_LONGEST = 1 << 20 };
+enum { LINES_MAX = 1 << 20 };
 
 struct lines {
     struct bytes held; /* an unfinished line */

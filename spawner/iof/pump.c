@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 /* The default size of a pipe: one read empties it. */
-enum { PIPE_ROOM = 64 << 10 };
+enum { PIPE_SIZE = 64 << 10 };
 
 static void send_ready(struct pump *p, struct wire_channel *head, struct bytes *ready)
 {
@@ -30,9 +30,9 @@ void pump_close(struct pump *p, struct wire_channel *head)
     bytes_free(&p->lines.held);
 }
 
-void pump_carry(struct pump *p, struct wire_channel *head)
+void pump_transfer(struct pump *p, struct wire_channel *head)
 {
-    uint8_t chunk[PIPE_ROOM];
+    uint8_t chunk[PIPE_SIZE];
     struct bytes ready = {0};
 
     ssize_t n = read(p->fd, chunk, sizeof(chunk));
@@ -51,10 +51,10 @@ void feed_put(struct feed *f, const void *data, size_t count)
     if (!count)
         f->finished = true;
     bytes_append(&f->queue, data, count);
-    feed_carry(f);
+    feed_write(f);
 }
 
-void feed_carry(struct feed *f)
+void feed_write(struct feed *f)
 {
     while (f->fd >= 0 && f->queue.length) {
         ssize_t n = write(f->fd, bytes_front(&f->queue), f->queue.length);

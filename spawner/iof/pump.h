@@ -19,7 +19,7 @@ struct pump {
 enum { PUMP_BACKLOG = 256 << 10 };
 
 /* Carries what is there, at most one pipe's worth; closes the pump at end of file. */
-void pump_carry(struct pump *p, struct wire_channel *head);
+void pump_transfer(struct pump *p, struct wire_channel *head);
 
 /* Passes on the unfinished line and closes. */
 void pump_close(struct pump *p, struct wire_channel *head);
@@ -37,7 +37,7 @@ enum { FEED_BACKLOG = 64 << 10 };
 void feed_put(struct feed *f, const void *data, size_t count);
 
 /* Writes what the pipe takes now. */
-void feed_carry(struct feed *f);
+void feed_write(struct feed *f);
 void feed_close(struct feed *f);
 
 #endif

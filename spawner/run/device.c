@@ -8,7 +8,7 @@
 #include "probe.h"
 #include "contrib/softhca/fault/fault.h"
 #include "contrib/softhca/base/settings.h"
-#include "spawner/base/say.h"
+#include "spawner/base/log.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -61,15 +61,15 @@ static int no_library(void)
 {
     const char *named = getenv("TRUNKLINE_SOFTHCA_LIB");
     if (named && *named)
-        say("TRUNKLINE_SOFTHCA_LIB=%s: no such file", named);
+        log_error("TRUNKLINE_SOFTHCA_LIB=%s: no such file", named);
     else
-        say("no RDMA port to use: libsofthca.so is neither beside this launcher nor in %s "
-            "(TRUNKLINE_SOFTHCA_LIB names another place)",
-            TRUNKLINE_PKGLIBDIR);
+        log_error("no RDMA port to use: libsofthca.so is neither beside this launcher nor in %s "
+                  "(TRUNKLINE_SOFTHCA_LIB names another place)",
+                  TRUNKLINE_PKGLIBDIR);
     return EXIT_RUNTIME;
 }
 
-static bool preloaded(const char *list, const char *library)
+static bool is_preloaded(const char *list, const char *library)
 {
     const char *at = list ? strstr(list, library) : NULL;
     return at != NULL;
@@ -95,17 +95,18 @@ static int preload(const char *library)
 {
     const char *old = getenv("LD_PRELOAD");
     if (strpbrk(library, " :")) {
-        say("%s: the dynamic linker cannot preload a path with a blank or colon; copy it and set "
+        log_error(
+            "%s: the dynamic linker cannot preload a path with a blank or colon; copy it and set "
             "TRUNKLINE_SOFTHCA_LIB",
             library);
         return EXIT_RUNTIME;
     }
-    if (preloaded(old, library))
+    if (is_preloaded(old, library))
         return 0;
     size_t size = strlen(library) + (old ? strlen(old) : 0) + 2;
     char *list = malloc(size);
     if (!list) {
-        say("out of memory for LD_PRELOAD");
+        log_error("out of memory for LD_PRELOAD");
         return EXIT_RUNTIME;
     }
     snprintf(list, size, "%s%s%s", library, old && *old ? ":" : "", old ? old : "");
@@ -132,9 +133,9 @@ static bool has_good_settings(void)
     static struct shca_fault_rules rules;
     char why[400];
     if (shca_settings_parse(environ, &config, why, sizeof(why)) != 0)
-        say("softhca: %s", why);
+        log_error("softhca: %s", why);
     else if (config.fault && !shca_fault_parse(config.fault, &rules, why, sizeof(why)))
-        say("softhca: SOFTHCA_FAULT: %s", why);
+        log_error("softhca: SOFTHCA_FAULT: %s", why);
     else
         return true;
     return false;
@@ -151,9 +152,9 @@ static int use_softhca(const char *job)
     return preload(library);
 }
 
-static int refuse(void)
+static int device_refuse(void)
 {
-    say("no active RDMA port, and GASNET_SOFTHCA=never forbids the software one");
+    log_error("no active RDMA port, and GASNET_SOFTHCA=never forbids the software one");
     return EXIT_RUNTIME;
 }
 
@@ -183,7 +184,7 @@ static int provide_softhca(const char *job)
     if (probe_sysfs_active_port() || !find_library(library, sizeof(library)) ||
         strpbrk(library, " :"))
         return 0;
-    say_verbose(1, "softhca is there for programs that open an RDMA device");
+    log_verbose(1, "softhca is there for programs that open an RDMA device");
     return use_softhca(job);
 }
 
@@ -192,21 +193,21 @@ static int provide_softhca(const char *job)
 static void announce_softhca(void)
 {
     if (isatty(STDERR_FILENO) && !environ_is_yes("GASNET_QUIET"))
-        say("no active RDMA port, using softhca (GASNET_SOFTHCA=never forbids it)");
+        log_info("no active RDMA port, using softhca (GASNET_SOFTHCA=never forbids it)");
     else
-        say_verbose(1, "no active RDMA port, using softhca (GASNET_SOFTHCA=never forbids it)");
+        log_verbose(1, "no active RDMA port, using softhca (GASNET_SOFTHCA=never forbids it)");
 }
 
 static int choose_for_network(const char *job, bool is_forbidden)
 {
     if (probe_active_port()) {
-        say_verbose(1, "using the active RDMA port(s) of this host");
+        log_verbose(1, "using the active RDMA port(s) of this host");
         name_fabric(
             job); /* without meaning unless that port is softhca's, preloaded into ourselves */
         return 0;
     }
     if (is_forbidden)
-        return refuse();
+        return device_refuse();
     int status = use_softhca(job);
     if (status == 0)
         announce_softhca();
@@ -220,16 +221,16 @@ int device_choose(uint32_t ranks, const char *job)
     if (!wish || !*wish)
         wish = "auto";
     if (!strcmp(wish, "always")) {
-        say_verbose(1, "using softhca (GASNET_SOFTHCA=always)");
+        log_verbose(1, "using softhca (GASNET_SOFTHCA=always)");
         return use_softhca(job);
     }
     bool is_forbidden = !strcmp(wish, "never");
     if (!is_forbidden && strcmp(wish, "auto") != 0) {
-        say("GASNET_SOFTHCA=%s: not one of auto, always, never", wish);
+        log_error("GASNET_SOFTHCA=%s: not one of auto, always, never", wish);
         return EXIT_USAGE;
     }
     if (!share_memory(ranks))
         return choose_for_network(job, is_forbidden);
-    say_verbose(1, "no RDMA port is needed: the processes share memory");
+    log_verbose(1, "no RDMA port is needed: the processes share memory");
     return is_forbidden ? 0 : provide_softhca(job);
 }

@@ -8,7 +8,8 @@
 
 /* Decides after GASNET_SOFTHCA and prepares this process's environment, which the ranks inherit:
  * LD_PRELOAD and SOFTHCA_FABRIC. `job` is a name unique to the job. Prints the choice of softhca
- * once if standard error is a terminal, and why a job cannot run. On failure returns the exit status, else 0. */
+ * once if standard error is a terminal, and why a job cannot run. On failure returns the exit
+ * status, else 0. */
 int device_choose(uint32_t ranks, const char *job);
 
 #endif

@@ -3,7 +3,7 @@
 #include "config.h"
 
 #include "environ.h"
-#include "spawner/base/say.h"
+#include "spawner/base/log.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -55,7 +55,7 @@ bool environ_load(struct tk_settings *out)
         if (!value || s->scope != TK_SCOPE_LAUNCHER ||
             tk_setting_parse(s, value, out, why, sizeof(why)) == TK_OK)
             continue;
-        say("%s", why);
+        log_error("%s", why);
         is_right = false;
     }
     return is_right;

@@ -10,7 +10,7 @@
 #include "options.h"
 #include "program.h"
 #include "spawner/base/clock.h"
-#include "spawner/base/say.h"
+#include "spawner/base/log.h"
 #include "spawner/guard/session.h"
 #include "spawner/head/head.h"
 #include "settings/settings.h"
@@ -47,9 +47,9 @@ static void fill_standard_files(void)
             return;
 }
 
-static int usage(const char *why)
+static int main_usage(const char *why)
 {
-    say("%s", why);
+    log_error("%s", why);
     return EXIT_USAGE;
 }
 
@@ -61,19 +61,19 @@ static int check_spawner(const struct options *o)
         from = "GASNET_IBV_SPAWNER=";
     }
     if (!spawner && strcmp(TK_DEFAULT_SPAWNER, "local") != 0)
-        say_verbose(1, "spawner: local, in place of %s (--with-ibv-spawner)", TK_DEFAULT_SPAWNER);
+        log_verbose(1, "spawner: local, in place of %s (--with-ibv-spawner)", TK_DEFAULT_SPAWNER);
     if (!spawner || !*spawner || !strcmp(spawner, "local"))
         return 0;
     bool known = !strcmp(spawner, "ssh") || !strcmp(spawner, "mpi") || !strcmp(spawner, "pmi");
-    say("%s%s: %s; use -spawner=local", from, spawner,
-        known ? "this launcher has only local" : "unknown spawner");
+    log_error("%s%s: %s; use -spawner=local", from, spawner,
+              known ? "this launcher has only local" : "unknown spawner");
     return EXIT_USAGE;
 }
 
 static int check_options(const struct options *o)
 {
     if (o->hosts > 1) {
-        say("-N %u: only this host can be used; leave -N out or say -N 1", o->hosts);
+        log_error("-N %u: only this host can be used; leave -N out or say -N 1", o->hosts);
         return EXIT_USAGE;
     }
     return check_spawner(o);
@@ -110,7 +110,8 @@ static int raise_file_limit(void)
     }
     if (limit.rlim_max >= wanted)
         return 0;
-    say("%u processes need %llu open files, the hard limit is %llu; raise it (ulimit -Hn) or start "
+    log_error(
+        "%u processes need %llu open files, the hard limit is %llu; raise it (ulimit -Hn) or start "
         "fewer",
         job.ranks, (unsigned long long)wanted, (unsigned long long)limit.rlim_max);
     return EXIT_RUNTIME;
@@ -141,13 +142,13 @@ static int name_session(void)
 {
     const char *parent = session_parent();
     if (!session_name(parent, job.session, sizeof(job.session))) {
-        say("cannot name a session directory in %s: the path is too long; set GASNET_TMPDIR",
-            parent);
+        log_error("cannot name a session directory in %s: the path is too long; set GASNET_TMPDIR",
+                  parent);
         return EXIT_RUNTIME;
     }
-    say_verbose(1, "session directory %s", job.session);
-    if (!session_has_room(parent, job.ranks)) {
-        say_verbose(1, "little room in %s: PMIx data goes through sockets", parent);
+    log_verbose(1, "session directory %s", job.session);
+    if (!session_has_space(parent, job.ranks)) {
+        log_verbose(1, "little room in %s: PMIx data goes through sockets", parent);
         setenv("PMIX_MCA_gds", "hash", 1);
     }
     return 0;
@@ -166,24 +167,24 @@ static void set_rank_environment(void)
     job.env = environ;
 }
 
-static void announce(const struct options *o)
+static void main_announce(const struct options *o)
 {
     char command[1024];
     size_t used = 0;
     command[0] = 0;
     for (char **a = job.argv; *a && used < sizeof(command); a++)
         used += (size_t)snprintf(command + used, sizeof(command) - used, " %s", *a);
-    say_verbose(1, "%s: %u process%s on %s:%s", PACKAGE_STRING, job.ranks,
+    log_verbose(1, "%s: %u process%s on %s:%s", PACKAGE_STRING, job.ranks,
                 job.ranks == 1 ? "" : "es", job.host, command);
-    say_verbose(1, "program %s, job %s, SIGKILL %u ms after SIGTERM", job.program, job.nspace,
+    log_verbose(1, "program %s, job %s, SIGKILL %u ms after SIGTERM", job.program, job.nspace,
                 job.grace_ms);
     if (job.reader_ms)
-        say_verbose(1, "output that nobody reads is kept for %g s after the job",
+        log_verbose(1, "output that nobody reads is kept for %g s after the job",
                     job.reader_ms / 1000.0);
     else
-        say_verbose(1, "output is kept until it is read");
+        log_verbose(1, "output is kept until it is read");
     if (o->exported)
-        say_verbose(1, "the whole environment is propagated, -E %s included", o->exported);
+        log_verbose(1, "the whole environment is propagated, -E %s included", o->exported);
 }
 
 /* Somebody at a terminal may be reading page by page, and can end the job by ^C. */
@@ -203,7 +204,7 @@ static bool load_settings(void)
     return true;
 }
 
-static int run(const struct options *o)
+static int main_run(const struct options *o)
 {
     char why[5000];
     int status;
@@ -213,14 +214,14 @@ static int run(const struct options *o)
     if ((status = check_options(o)))
         return status;
     if (!program_find(o->command[0], program_path, sizeof(program_path), why, sizeof(why)))
-        return usage(why);
+        return main_usage(why);
     job.ranks = o->ranks;
     job.program = program_path;
     job.argv = o->command;
     job.label = o->label;
     job.keep = o->keep;
     name_job();
-    announce(o);
+    main_announce(o);
     if ((status = raise_file_limit()) || (status = device_choose(job.ranks, job.nspace)))
         return status;
     if (o->dry_run)
@@ -233,11 +234,11 @@ static int run(const struct options *o)
 }
 
 /* Of what was printed here, not in ranks. */
-static int shown(void)
+static int main_flush(void)
 {
     if (fflush(stdout) == 0 && !ferror(stdout))
         return 0;
-    say("cannot write standard output: %s", strerror(errno));
+    log_error("cannot write standard output: %s", strerror(errno));
     return EXIT_RUNTIME;
 }
 
@@ -251,25 +252,25 @@ int main(int argc, char **argv)
     fill_standard_files();
     environ_forget_pmix();
     if (!options_parse(&options, argv, why, sizeof(why)))
-        return usage(why);
+        return main_usage(why);
     if (!options.verbose && environ_is_yes("GASNET_SPAWN_VERBOSE"))
         options.verbose = 1;
-    say_set_verbosity(options.verbose);
+    log_set_verbosity(options.verbose);
     switch (options.wish) {
-    case WISH_HELP:
+    case ACTION_HELP:
         fputs(options_help, stdout);
-        return shown();
-    case WISH_VERSION:
+        return main_flush();
+    case ACTION_VERSION:
         printf("gasnetrun_ibv (%s)\n", PACKAGE_STRING);
-        return shown();
-    case WISH_SETTINGS:
+        return main_flush();
+    case ACTION_SETTINGS:
         tk_settings_print(stdout);
-        return shown();
-    case WISH_SETTINGS_MAN:
+        return main_flush();
+    case ACTION_SETTINGS_MAN:
         tk_settings_print_man(stdout);
-        return shown();
-    case WISH_RUN:
+        return main_flush();
+    case ACTION_RUN:
         break;
     }
-    return run(&options);
+    return main_run(&options);
 }

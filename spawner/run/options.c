@@ -30,38 +30,41 @@ const char options_help[] =
     "a wrong command line, 74 when all ended well but some output was lost (full disk, or nobody\n"
     "reads it).\n";
 
-struct reader {
+struct options_reader {
     char **at; /* the next word */
     char *why;
     size_t size;
 };
 
-static bool wrong(struct reader *r, const char *format, const char *word)
+static bool options_wrong(struct options_reader *r, const char *format, const char *word)
 {
     snprintf(r->why, r->size, format, word);
     return false;
 }
 
-static bool wrong_number(struct reader *r, const char *option, const char *text, uint32_t most)
+static bool wrong_number(struct options_reader *r, const char *option, const char *text,
+                         uint32_t most)
 {
     snprintf(r->why, r->size, "%s %s: not a number between 1 and %u", option, text, most);
     return false;
 }
 
 /* The value of an option: what follows the name in the same word, or the next word. */
-static bool take_value(struct reader *r, const char *option, const char *rest, const char **value)
+static bool take_value(struct options_reader *r, const char *option, const char *rest,
+                       const char **value)
 {
     if (*rest) {
         *value = rest;
         return true;
     }
     if (!*r->at)
-        return wrong(r, "%s needs a value; see gasnetrun_ibv --help", option);
+        return options_wrong(r, "%s needs a value; see gasnetrun_ibv --help", option);
     *value = *r->at++;
     return true;
 }
 
-static bool take_number(struct reader *r, const char *option, const char *rest, uint32_t *number)
+static bool take_number(struct options_reader *r, const char *option, const char *rest,
+                        uint32_t *number)
 {
     const char *text;
     char *end;
@@ -75,25 +78,25 @@ static bool take_number(struct reader *r, const char *option, const char *rest, 
     return true;
 }
 
-static bool take_long(struct options *o, struct reader *r, const char *word)
+static bool take_long(struct options *o, struct options_reader *r, const char *word)
 {
     if (!strcmp(word, "--help"))
-        o->wish = WISH_HELP;
+        o->wish = ACTION_HELP;
     else if (!strcmp(word, "--version"))
-        o->wish = WISH_VERSION;
+        o->wish = ACTION_VERSION;
     else if (!strcmp(word, "--settings"))
-        o->wish = WISH_SETTINGS;
+        o->wish = ACTION_SETTINGS;
     else if (!strcmp(word, "--settings=man"))
-        o->wish = WISH_SETTINGS_MAN;
+        o->wish = ACTION_SETTINGS_MAN;
     else if (!strncmp(word, "--spawner=", 10))
         o->spawner = word + 10;
     else
-        return wrong(r, "unknown option %s; see gasnetrun_ibv --help", word);
+        return options_wrong(r, "unknown option %s; see gasnetrun_ibv --help", word);
     return true;
 }
 
 /* Letters that take no value may be joined: -vv, -vt. */
-static bool take_flags(struct options *o, struct reader *r, const char *word)
+static bool take_flags(struct options *o, struct options_reader *r, const char *word)
 {
     for (const char *c = word + 1; *c; c++)
         switch (*c) {
@@ -110,15 +113,15 @@ static bool take_flags(struct options *o, struct reader *r, const char *word)
             o->label = true;
             break;
         case 'h':
-            o->wish = WISH_HELP;
+            o->wish = ACTION_HELP;
             break;
         default:
-            return wrong(r, "unknown option %s; see gasnetrun_ibv --help", word);
+            return options_wrong(r, "unknown option %s; see gasnetrun_ibv --help", word);
         }
     return true;
 }
 
-static bool take_word(struct options *o, struct reader *r, const char *word)
+static bool take_word(struct options *o, struct options_reader *r, const char *word)
 {
     if (word[1] == '-')
         return take_long(o, r, word);
@@ -127,7 +130,7 @@ static bool take_word(struct options *o, struct reader *r, const char *word)
         return true;
     }
     if (!strcmp(word, "-restart"))
-        return wrong(r, "%s: restarting from a checkpoint is not possible", word);
+        return options_wrong(r, "%s: restarting from a checkpoint is not possible", word);
     if (!strncmp(word, "-np", 3))
         return take_number(r, "-np", word + 3, &o->ranks);
     if (word[1] == 'n')
@@ -143,7 +146,7 @@ static bool take_word(struct options *o, struct reader *r, const char *word)
 
 bool options_parse(struct options *o, char **argv, char *why, size_t size)
 {
-    struct reader r = {argv + 1, why, size};
+    struct options_reader r = {argv + 1, why, size};
 
     *o = (struct options){0};
     while (*r.at && (*r.at)[0] == '-' && (*r.at)[1]) {
@@ -156,11 +159,12 @@ bool options_parse(struct options *o, char **argv, char *why, size_t size)
     if ((o->dry_run || o->keep) && !o->verbose)
         o->verbose = 1;
     o->command = r.at;
-    if (o->wish != WISH_RUN)
+    if (o->wish != ACTION_RUN)
         return true;
     if (!o->ranks)
-        return wrong(&r, "the number of processes is missing: %s", "gasnetrun_ibv -n N program");
+        return options_wrong(&r, "the number of processes is missing: %s",
+                             "gasnetrun_ibv -n N program");
     if (!*r.at)
-        return wrong(&r, "the program to run is missing: %s", "gasnetrun_ibv -n N program");
+        return options_wrong(&r, "the program to run is missing: %s", "gasnetrun_ibv -n N program");
     return true;
 }

@@ -7,10 +7,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum options_wish { WISH_RUN, WISH_HELP, WISH_VERSION, WISH_SETTINGS, WISH_SETTINGS_MAN };
+enum options_action {
+    ACTION_RUN,
+    ACTION_HELP,
+    ACTION_VERSION,
+    ACTION_SETTINGS,
+    ACTION_SETTINGS_MAN
+};
 
 struct options {
-    enum options_wish wish;
+    enum options_action wish;
     uint32_t ranks;
     uint32_t hosts; /* 0 when -N was not given */
     uint32_t cpus;  /* -c, 0 when not given */

@@ -40,9 +40,9 @@ static bool device_has_active_port(struct ibv_device *device)
     return found;
 }
 
-static void look(pid_t parent) __attribute__((noreturn));
+static void probe_child(pid_t parent) __attribute__((noreturn));
 
-static void look(pid_t parent)
+static void probe_child(pid_t parent)
 {
     int count = 0, null = open("/dev/null", O_RDWR);
 
@@ -67,7 +67,7 @@ bool probe_active_port(void)
         return false;
     pid_t pid = fork();
     if (pid == 0)
-        look(self);
+        probe_child(self);
     close(ends[1]); /* the child alone holds it now: its end is the pipe's end */
     struct pollfd p = {.fd = ends[0], .events = POLLIN};
     int64_t deadline = clock_ms() + PROBE_MS;

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 /* 0 or the reason why `path` cannot be run. */
-static int check(const char *path)
+static int program_check(const char *path)
 {
     struct stat s;
     if (stat(path, &s) != 0)
@@ -47,7 +47,7 @@ static bool can_interpret(const char *path, char *why, size_t size)
     char name[256];
     if (!names_interpreter(path, name, sizeof(name)))
         return true;
-    int error = check(name);
+    int error = program_check(name);
     if (error)
         snprintf(why, size, "program '%s' cannot be run: its interpreter '%s' (first line, #!): %s",
                  path, name, strerror(error));
@@ -62,7 +62,7 @@ static bool find_in_path(const char *name, char *path, size_t size)
     for (;;) {
         size_t n = strcspn(dirs, ":");
         int used = snprintf(path, size, "%.*s%s/%s", (int)n, dirs, n ? "" : ".", name);
-        if (used > 0 && (size_t)used < size && check(path) == 0)
+        if (used > 0 && (size_t)used < size && program_check(path) == 0)
             return true;
         if (!dirs[n])
             return false;
@@ -78,7 +78,7 @@ bool program_find(const char *name, char *path, size_t path_size, char *why, siz
         snprintf(why, why_size, "program '%s' was not found in PATH", name);
         return false;
     }
-    int error = check(name);
+    int error = program_check(name);
     if (!error && (size_t)snprintf(path, path_size, "%s", name) >= path_size)
         error = ENAMETOOLONG;
     if (error)

@@ -29,15 +29,15 @@ enum { GRACE_MS = 1000 };
 /* Between two attempts to accept when files or memory are short. */
 enum { PAUSE_MS = 10 };
 
-struct visitor {
+struct gate_connection {
     _Atomic int64_t deadline; /* 0: not under watch */
     _Atomic uint64_t inode;   /* of the socket: the number may be another file's by now */
     _Atomic bool served;      /* we have answered, or begun to read */
-    _Atomic bool greeted;     /* libpmix has sent something, so the first message was complete */
+    _Atomic bool answered;    /* libpmix has sent something, so the first message was complete */
 };
 
-static struct visitor *visitors;
-static size_t visitor_count;
+static struct gate_connection *gate_connections;
+static size_t gate_size;
 static int64_t first_message_ms;
 
 void gate_close(int64_t first_ms)
@@ -48,8 +48,8 @@ void gate_close(int64_t first_ms)
     if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < count)
         count = files.rlim_cur;
     first_message_ms = first_ms;
-    visitors = calloc(count, sizeof(*visitors));
-    visitor_count = visitors ? count : 0;
+    gate_connections = calloc(count, sizeof(*gate_connections));
+    gate_size = gate_connections ? count : 0;
 }
 
 static uint64_t inode_of(int fd)
@@ -59,11 +59,11 @@ static uint64_t inode_of(int fd)
 }
 
 /* The entry of a descriptor that is under watch, else NULL. */
-static struct visitor *watched(int fd)
+static struct gate_connection *gate_watched(int fd)
 {
-    if (fd < 0 || (size_t)fd >= visitor_count)
+    if (fd < 0 || (size_t)fd >= gate_size)
         return NULL;
-    struct visitor *v = &visitors[fd];
+    struct gate_connection *v = &gate_connections[fd];
     if (!atomic_load(&v->deadline))
         return NULL;
     if (atomic_load(&v->inode) == inode_of(fd))
@@ -72,14 +72,14 @@ static struct visitor *watched(int fd)
     return NULL;
 }
 
-static bool is_a_stranger(int fd)
+static bool is_other_user(int fd)
 {
     uid_t uid;
     return owner_of_peer(fd, &uid) && uid != geteuid();
 }
 
 /* The one error that no caller takes for one of its listening socket. */
-static int nobody_came(void)
+static int accept_nothing(void)
 {
     errno = EAGAIN;
     return -1;
@@ -87,7 +87,7 @@ static int nobody_came(void)
 
 /* Errors of accept() that pass: a connection that is gone already, or want of files or memory, in
  * which the connection stays where it is and select() returns at once. */
-static bool passes(int error)
+static bool is_transient(int error)
 {
     struct timespec pause = {0, PAUSE_MS * 1000000L};
 
@@ -99,22 +99,22 @@ static bool passes(int error)
 }
 
 /* Whom we have let in; -1 for nobody. */
-static int let_in(int fd)
+static int gate_admit(int fd)
 {
-    if (!visitor_count)
+    if (!gate_size)
         return fd;
     if (fd < 0)
-        return passes(errno) ? nobody_came() : fd;
-    if ((size_t)fd >= visitor_count)
+        return is_transient(errno) ? accept_nothing() : fd;
+    if ((size_t)fd >= gate_size)
         return fd;
-    if (is_a_stranger(fd)) {
+    if (is_other_user(fd)) {
         close(fd);
-        return nobody_came();
+        return accept_nothing();
     }
-    struct visitor *v = &visitors[fd];
+    struct gate_connection *v = &gate_connections[fd];
     atomic_store(&v->inode, inode_of(fd));
     atomic_store(&v->served, false);
-    atomic_store(&v->greeted, false);
+    atomic_store(&v->answered, false);
     atomic_store(&v->deadline, clock_ms() + first_message_ms);
     return fd;
 }
@@ -131,7 +131,7 @@ static ssize_t plain_recv(int fd, void *data, size_t size, int flags)
 }
 
 /* The first read may come late, because the server was busy, and finds what was sent in time. */
-static int64_t deadline_of(struct visitor *v)
+static int64_t deadline_of(struct gate_connection *v)
 {
     int64_t deadline = atomic_load(&v->deadline), least = clock_ms() + GRACE_MS;
     if (!atomic_exchange(&v->served, true) && deadline < least) {
@@ -169,13 +169,13 @@ static ssize_t read_until(int fd, char *data, size_t size, int flags, int64_t de
     return (ssize_t)have;
 }
 
-static ssize_t receive(struct visitor *v, int fd, void *data, size_t size, int flags)
+static ssize_t gate_receive(struct gate_connection *v, int fd, void *data, size_t size, int flags)
 {
     int64_t deadline = deadline_of(v);
 
     if (!(flags & MSG_DONTWAIT) && is_blocking(fd))
         return read_until(fd, data, size, flags, deadline);
-    if (atomic_load(&v->greeted)) {
+    if (atomic_load(&v->answered)) {
         atomic_store(&v->deadline, 0); /* one of the job, read when there is something */
         return plain_recv(fd, data, size, flags);
     }
@@ -194,30 +194,30 @@ ssize_t gate_send(int fd, const void *data, size_t size, int flags) GATE_EXPORT(
 
 int gate_accept(int fd, struct sockaddr *address, socklen_t *length)
 {
-    return let_in((int)syscall(SYS_accept4, fd, address, length, 0));
+    return gate_admit((int)syscall(SYS_accept4, fd, address, length, 0));
 }
 
 int gate_accept4(int fd, struct sockaddr *address, socklen_t *length, int flags)
 {
-    return let_in((int)syscall(SYS_accept4, fd, address, length, flags));
+    return gate_admit((int)syscall(SYS_accept4, fd, address, length, flags));
 }
 
 ssize_t gate_recv(int fd, void *data, size_t size, int flags)
 {
-    struct visitor *v = watched(fd);
-    return v ? receive(v, fd, data, size, flags) : plain_recv(fd, data, size, flags);
+    struct gate_connection *v = gate_watched(fd);
+    return v ? gate_receive(v, fd, data, size, flags) : plain_recv(fd, data, size, flags);
 }
 
 ssize_t gate_read(int fd, void *data, size_t size)
 {
-    struct visitor *v = watched(fd);
-    return v ? receive(v, fd, data, size, 0) : syscall(SYS_read, fd, data, size);
+    struct gate_connection *v = gate_watched(fd);
+    return v ? gate_receive(v, fd, data, size, 0) : syscall(SYS_read, fd, data, size);
 }
 
 ssize_t gate_send(int fd, const void *data, size_t size, int flags)
 {
-    struct visitor *v = watched(fd);
+    struct gate_connection *v = gate_watched(fd);
     if (v)
-        atomic_store(&v->greeted, true);
+        atomic_store(&v->answered, true);
     return syscall(SYS_sendto, fd, data, size, flags, NULL, 0);
 }

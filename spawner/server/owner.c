@@ -18,16 +18,16 @@
 #include <unistd.h>
 
 /* One end of a connection: four words in network order, of which IPv4 uses the first. */
-struct end {
+struct owner_end {
     sa_family_t family;
     uint16_t port; /* network order */
     uint32_t address[4];
 };
 
 /* IPv4 written as IPv6 is one and the same socket for the kernel. */
-static bool to_end(const struct sockaddr_storage *s, struct end *e)
+static bool owner_to_end(const struct sockaddr_storage *s, struct owner_end *e)
 {
-    *e = (struct end){.family = s->ss_family};
+    *e = (struct owner_end){.family = s->ss_family};
     if (s->ss_family == AF_INET) {
         const struct sockaddr_in *in = (const void *)s;
         e->port = in->sin_port;
@@ -46,24 +46,24 @@ static bool to_end(const struct sockaddr_storage *s, struct end *e)
     return true;
 }
 
-static bool ends_of(int fd, struct end *ours, struct end *theirs)
+static bool owner_ends(int fd, struct owner_end *ours, struct owner_end *theirs)
 {
     struct sockaddr_storage a = {0}, b = {0};
     socklen_t na = sizeof(a), nb = sizeof(b);
     return getsockname(fd, (struct sockaddr *)&a, &na) == 0 &&
-           getpeername(fd, (struct sockaddr *)&b, &nb) == 0 && to_end(&a, ours) &&
-           to_end(&b, theirs);
+           getpeername(fd, (struct sockaddr *)&b, &nb) == 0 && owner_to_end(&a, ours) &&
+           owner_to_end(&b, theirs);
 }
 
-struct question {
+struct diag_request {
     struct nlmsghdr header;
     struct inet_diag_req_v2 request;
 };
 
-static bool ask_kernel(int netlink, const struct end *ours, const struct end *theirs)
+static bool ask_kernel(int netlink, const struct owner_end *ours, const struct owner_end *theirs)
 {
     struct sockaddr_nl kernel = {.nl_family = AF_NETLINK};
-    struct question q = {
+    struct diag_request q = {
         .header = {.nlmsg_len = sizeof(q),
                    .nlmsg_type = SOCK_DIAG_BY_FAMILY,
                    .nlmsg_flags = NLM_F_REQUEST},
@@ -83,7 +83,8 @@ static bool ask_kernel(int netlink, const struct end *ours, const struct end *th
                   sizeof(kernel)) == (ssize_t)sizeof(q);
 }
 
-static bool owner_by_diagnosis(const struct end *ours, const struct end *theirs, uid_t *uid)
+static bool owner_by_diagnosis(const struct owner_end *ours, const struct owner_end *theirs,
+                               uid_t *uid)
 {
     enum { ANSWER_S = 1 }; /* the answer is there when sendto() returns; this is for surprises */
     struct timeval patience = {.tv_sec = ANSWER_S};
@@ -109,7 +110,7 @@ static bool owner_by_diagnosis(const struct end *ours, const struct end *theirs,
 }
 
 /* An end as /proc/net/tcp and tcp6 write it. */
-static void print_end(const struct end *e, bool six, char *text, size_t size)
+static void print_end(const struct owner_end *e, bool six, char *text, size_t size)
 {
     unsigned port = ntohs(e->port);
     if (!six)
@@ -122,7 +123,7 @@ static void print_end(const struct end *e, bool six, char *text, size_t size)
                  e->address[0], e->address[1], e->address[2], e->address[3], port);
 }
 
-static bool look_in(const char *path, const char *ours, const char *theirs, uid_t *uid)
+static bool find_in_list(const char *path, const char *ours, const char *theirs, uid_t *uid)
 {
     char line[512], local[64], remote[64];
     unsigned owner;
@@ -139,14 +140,14 @@ static bool look_in(const char *path, const char *ours, const char *theirs, uid_
     return found;
 }
 
-static bool owner_in_lists(const struct end *ours, const struct end *theirs, uid_t *uid)
+static bool owner_in_lists(const struct owner_end *ours, const struct owner_end *theirs, uid_t *uid)
 {
     static const char *const lists[] = {"/proc/net/tcp", "/proc/net/tcp6"};
     for (int six = theirs->family == AF_INET6; six < 2; six++) {
         char our_text[64], their_text[64];
         print_end(ours, six, our_text, sizeof(our_text));
         print_end(theirs, six, their_text, sizeof(their_text));
-        if (look_in(lists[six], our_text, their_text, uid))
+        if (find_in_list(lists[six], our_text, their_text, uid))
             return true;
     }
     return false;
@@ -154,13 +155,13 @@ static bool owner_in_lists(const struct end *ours, const struct end *theirs, uid
 
 bool owner_by_proc(int fd, uid_t *uid)
 {
-    struct end ours, theirs;
-    return ends_of(fd, &ours, &theirs) && owner_in_lists(&ours, &theirs, uid);
+    struct owner_end ours, theirs;
+    return owner_ends(fd, &ours, &theirs) && owner_in_lists(&ours, &theirs, uid);
 }
 
 bool owner_of_peer(int fd, uid_t *uid)
 {
-    struct end ours, theirs;
-    return ends_of(fd, &ours, &theirs) &&
+    struct owner_end ours, theirs;
+    return owner_ends(fd, &ours, &theirs) &&
            (owner_by_diagnosis(&ours, &theirs, uid) || owner_in_lists(&ours, &theirs, uid));
 }

@@ -9,8 +9,8 @@
 #include "gate.h"
 #include "server_private.h"
 #include "spawner/base/clock.h"
-#include "spawner/base/look.h"
-#include "spawner/base/say.h"
+#include "spawner/base/procinfo.h"
+#include "spawner/base/log.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -34,7 +34,7 @@ enum { FIRST_MESSAGE_MS = 5000 };
 static struct wire_channel guard_channel;
 static pthread_mutex_t guard_lock = PTHREAD_MUTEX_INITIALIZER;
 
-void server_tell(enum wire_type type, uint32_t rank, const void *payload, size_t length)
+void server_send(enum wire_type type, uint32_t rank, const void *payload, size_t length)
 {
     pthread_mutex_lock(&guard_lock);
     wire_send_now(&guard_channel, type, 0, rank, payload, length);
@@ -63,7 +63,7 @@ static bool is_limited(int resource)
 }
 
 /* What to do about an error that libpmix does not explain. */
-static const char *remedy(void)
+static const char *server_remedy(void)
 {
     if (!loopback_is_up())
         return "; the loopback interface is down or has no IPv4 address (ip link set lo up)";
@@ -73,21 +73,21 @@ static const char *remedy(void)
            "pids.max of the cgroup) and at free memory";
 }
 
-static void give_up(const char *what, pmix_status_t rc) __attribute__((noreturn));
+static void server_give_up(const char *what, pmix_status_t rc) __attribute__((noreturn));
 
-static void give_up(const char *what, pmix_status_t rc)
+static void server_give_up(const char *what, pmix_status_t rc)
 {
     char text[512];
     int n = snprintf(text, sizeof(text), "the PMIx server cannot %s: %s (%d)%s", what,
-                     PMIx_Error_string(rc), rc, remedy());
-    server_tell(WIRE_LOST, 0, text, (size_t)n);
+                     PMIx_Error_string(rc), rc, server_remedy());
+    server_send(WIRE_FAILED, 0, text, (size_t)n);
     _exit(EXIT_RUNTIME);
 }
 
-static void check(const char *what, pmix_status_t rc)
+static void server_check(const char *what, pmix_status_t rc)
 {
     if (rc != PMIX_SUCCESS)
-        give_up(what, rc);
+        server_give_up(what, rc);
 }
 
 static void start_libpmix(const struct server_job *job)
@@ -108,7 +108,7 @@ static void start_libpmix(const struct server_job *job)
     PMIX_INFO_LOAD(&info[6], PMIX_SERVER_SYSTEM_SUPPORT, &no, PMIX_BOOL);
     /* Every client parsing the topology by itself costs it 70 ms instead of 4. */
     PMIX_INFO_LOAD(&info[7], PMIX_SERVER_SHARE_TOPOLOGY, &yes, PMIX_BOOL);
-    check("start", PMIx_server_init(&server_upcalls, info, 8));
+    server_check("start", PMIx_server_init(&server_upcalls, info, 8));
     PMIX_INFO_FREE(info, 8);
 }
 
@@ -119,16 +119,16 @@ static void send_environment(const struct server_job *job, uint32_t rank)
     pmix_proc_t proc;
 
     PMIX_LOAD_PROCID(&proc, job->nspace, rank);
-    check("prepare a rank", PMIx_server_setup_fork(&proc, &env));
+    server_check("prepare a rank", PMIx_server_setup_fork(&proc, &env));
     for (char **e = env; e && *e; e++)
         bytes_append(&packed, *e, strlen(*e) + 1);
-    server_tell(WIRE_ENV, rank, bytes_front(&packed), packed.length);
+    server_send(WIRE_ENV, rank, bytes_front(&packed), packed.length);
     bytes_free(&packed);
     PMIX_ARGV_FREE(env);
 }
 
 /* Keeps the terminal and the guard's other files out of libpmix's reach. */
-static void settle(int fd, pid_t guard)
+static void server_detach(int fd, pid_t guard)
 {
     sigset_t none;
 
@@ -148,9 +148,9 @@ static void settle(int fd, pid_t guard)
 
 /* libpmix complains on stderr when a rank dies in the middle of a connection. The head has its own
  * sentence about that; nothing of ours is said here any more. -v -v shows both. */
-static void hush_libpmix(void)
+static void silence_libpmix(void)
 {
-    int null = say_verbosity() < 2 ? open("/dev/null", O_WRONLY) : -1;
+    int null = log_verbosity() < 2 ? open("/dev/null", O_WRONLY) : -1;
 
     if (null >= 0) {
         dup2(null, STDERR_FILENO);
@@ -176,7 +176,7 @@ static void sleep_until(int64_t deadline)
  * thread was seen to wait for its own lock then, when memory had run out: no rank comes back and
  * none is late. So when the time for joining is over that thread is given something to do, which is
  * to forget a rank that is not there. */
-static void watch_libpmix(const struct server_job *job)
+static void server_watch_libpmix(const struct server_job *job)
 {
     char doing[400], text[600];
     struct timespec until;
@@ -197,29 +197,29 @@ static void watch_libpmix(const struct server_job *job)
     }
     while (sem_timedwait(&answered, &until) != 0)
         if (errno == ETIMEDOUT) {
-            look_describe(getpid(), NULL, doing, sizeof(doing));
+            procinfo_describe(getpid(), NULL, doing, sizeof(doing));
             int n = snprintf(text, sizeof(text),
                              "the PMIx server (pid %d) does not answer after GASNET_START_TIMEOUT; "
                              "it is %s; ending the job",
                              (int)getpid(), doing);
-            server_tell(WIRE_LOST, 0, text, (size_t)n);
+            server_send(WIRE_FAILED, 0, text, (size_t)n);
             return;
         }
 }
 
 void server_run(const struct server_job *job, int fd, pid_t guard)
 {
-    settle(fd, guard);
+    server_detach(fd, guard);
     gate_close(FIRST_MESSAGE_MS);
     start_libpmix(job);
-    check("register the job", server_register_job(job));
+    server_check("register the job", server_register_job(job));
     for (uint32_t r = 0; r < job->ranks; r++)
-        check("register a rank", server_register_rank(job, r));
+        server_check("register a rank", server_register_rank(job, r));
     for (uint32_t r = 0; r < job->ranks; r++)
         send_environment(job, r);
-    server_tell(WIRE_READY, 0, NULL, 0);
-    hush_libpmix();
-    watch_libpmix(job);
+    server_send(WIRE_READY, 0, NULL, 0);
+    silence_libpmix();
+    server_watch_libpmix(job);
     for (;;)
         pause();
 }

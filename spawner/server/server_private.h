@@ -13,7 +13,7 @@
 /* Sends a frame to the guard and waits until it is in the socket. Safe from any thread (own lock):
  * up-calls come from libpmix's thread. When it returns, the guard will see the frame before the end
  * of a rank that waited for the up-call; the exit policy leans on that order. */
-void server_tell(enum wire_type type, uint32_t rank, const void *payload, size_t length);
+void server_send(enum wire_type type, uint32_t rank, const void *payload, size_t length);
 
 /* The table of up-calls given to PMIx_server_init(). */
 extern pmix_server_module_t server_upcalls;

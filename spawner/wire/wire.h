@@ -26,10 +26,10 @@ enum wire_type {
     WIRE_CONNECTED,  /* rank has finished PMIx_Init's handshake */
     WIRE_FINALIZED,  /* rank has called PMIx_Finalize */
     WIRE_ABORT,      /* rank, payload u32 code, then text */
-    WIRE_STARVED,    /* rank, payload text: why the kernel killed it; WIRE_EXITED follows */
+    WIRE_OOM_KILLED, /* rank, payload text: why the kernel killed it; WIRE_EXITED follows */
     WIRE_EXITED,     /* rank, payload u32 wait status */
     WIRE_EXEC_ERROR, /* rank, payload u32 errno: the program could not be executed */
-    WIRE_LOST,       /* payload text: the host cannot go on, and why */
+    WIRE_FAILED,     /* payload text: the host cannot go on, and why */
     WIRE_DONE,       /* every process of the job on this host is gone */
     WIRE_SERVER,     /* payload u32 pid of the PMIx server */
     WIRE_ENDING,     /* the answer to KILL: the guard's loop is alive */

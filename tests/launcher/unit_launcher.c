@@ -5,7 +5,7 @@
 
 #include "spawner/base/bytes.h"
 #include "spawner/base/clock.h"
-#include "spawner/guard/starved.h"
+#include "spawner/guard/oom.h"
 #include "spawner/head/output.h"
 #include "spawner/head/policy.h"
 #include "spawner/iof/lines.h"
@@ -69,7 +69,7 @@ static void options_spellings(void **state)
     assert_true(o.dry_run && o.keep);
     assert_int_equal(o.verbose, 1);
     assert_true(parse(&o, "--help", NULL));
-    assert_int_equal(o.wish, WISH_HELP);
+    assert_int_equal(o.wish, ACTION_HELP);
 }
 
 static void options_mistakes(void **state)
@@ -143,12 +143,12 @@ static void lines_have_a_limit(void **state)
 {
     struct lines l = {.rank = 1, .label = true};
     struct bytes ready = {0};
-    char *text = malloc(LINES_LONGEST + 2);
+    char *text = malloc(LINES_MAX + 2);
     (void)state;
-    memset(text, 'x', LINES_LONGEST + 1);
-    text[LINES_LONGEST + 1] = 0;
+    memset(text, 'x', LINES_MAX + 1);
+    text[LINES_MAX + 1] = 0;
     put(&l, text, &ready);
-    assert_int_equal(ready.length, LINES_LONGEST + 1 + 4);
+    assert_int_equal(ready.length, LINES_MAX + 1 + 4);
     bytes_consume(&ready, ready.length);
     put(&l, "y\nz\n", &ready);
     check_ready(&ready, "y\n[1] z\n");
@@ -280,8 +280,8 @@ static void who_was_killed_for_want_of_memory(void **state)
     static const char cause[] = "out of memory:\nfull";
     (void)state;
     ranks_join(3, 3);
-    policy_starved(&policy, 1, cause, sizeof(cause) - 1);
-    policy_starved(&policy, 2, "another", 7);
+    policy_oom_killed(&policy, 1, cause, sizeof(cause) - 1);
+    policy_oom_killed(&policy, 2, "another", 7);
     policy_exited(&policy, 1, KILLED(SIGKILL), 100);
     policy_exited(&policy, 2, KILLED(SIGKILL), 101);
     assert_true(policy_must_end(&policy, 100 + POLICY_WINDOW_MS));
@@ -294,7 +294,7 @@ static void who_was_killed_for_want_of_memory(void **state)
     /* Another rank's death is another cause. */
     ranks_join(3, 3);
     policy_exited(&policy, 0, KILLED(SIGSEGV), 100);
-    policy_starved(&policy, 1, cause, sizeof(cause) - 1);
+    policy_oom_killed(&policy, 1, cause, sizeof(cause) - 1);
     policy_exited(&policy, 1, KILLED(SIGKILL), 101);
     assert_true(policy_must_end(&policy, 100 + POLICY_WINDOW_MS));
     assert_true(policy_sentence(&policy, false, text, sizeof(text)));
@@ -337,7 +337,7 @@ static void fake_system_ends(void)
 
 static void kills_of_the_cgroup_are_counted_from_the_start(void **state)
 {
-    struct starved s;
+    struct oom_watch s;
     (void)state;
     fake_system();
     fake_file("/proc/self/cgroup", "0::/job/a\n");
@@ -345,11 +345,11 @@ static void kills_of_the_cgroup_are_counted_from_the_start(void **state)
     fake_file("/sys/fs/cgroup/job/a/memory.max", "max\n");
     fake_file("/sys/fs/cgroup/job/memory.max", "1000\n");
     fake_file("/sys/fs/cgroup/memory.max", "2000\n");
-    starved_open(&s, fake_root);
-    assert_false(starved_explain(&s, text, sizeof(text)));
+    oom_open(&s, fake_root);
+    assert_false(oom_explain(&s, text, sizeof(text)));
     fake_file("/sys/fs/cgroup/job/a/memory.events", "oom 11\noom_kill 5\noom_group_kill 1\n");
     fake_file("/proc/vmstat", "oom_kill 7\n");
-    assert_true(starved_explain(&s, text, sizeof(text)));
+    assert_true(oom_explain(&s, text, sizeof(text)));
     assert_non_null(strstr(text, "out of memory: the kernel killed 2 process(es) of the job's"));
     assert_non_null(strstr(text, "1000 bytes"));
     assert_non_null(strstr(text, "/sys/fs/cgroup/job/memory.max"));
@@ -359,31 +359,31 @@ static void kills_of_the_cgroup_are_counted_from_the_start(void **state)
 /* In a container the group may be known by a name of outside. */
 static void version_1_and_a_group_that_is_not_there(void **state)
 {
-    struct starved s;
+    struct oom_watch s;
     (void)state;
     fake_system();
     fake_file("/proc/self/cgroup", "4:memory:/outside/x\n0::/\n");
     fake_file("/sys/fs/cgroup/memory/memory.oom_control",
               "oom_kill_disable 0\nunder_oom 0\noom_kill 0\n");
     fake_file("/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
-    starved_open(&s, fake_root);
-    assert_false(starved_explain(&s, text, sizeof(text)));
+    oom_open(&s, fake_root);
+    assert_false(oom_explain(&s, text, sizeof(text)));
     fake_file("/sys/fs/cgroup/memory/memory.oom_control",
               "oom_kill_disable 0\nunder_oom 0\noom_kill 1\n");
-    assert_true(starved_explain(&s, text, sizeof(text)));
+    assert_true(oom_explain(&s, text, sizeof(text)));
     assert_string_equal(text, "out of memory: the kernel killed 1 process(es) of the job's cgroup");
     fake_system_ends();
 }
 
 static void kills_of_the_host_are_only_a_hint(void **state)
 {
-    struct starved s;
+    struct oom_watch s;
     (void)state;
     fake_system();
-    starved_open(&s, fake_root);
-    assert_false(starved_explain(&s, text, sizeof(text)));
+    oom_open(&s, fake_root);
+    assert_false(oom_explain(&s, text, sizeof(text)));
     fake_file("/proc/vmstat", "nr_free_pages 7\noom_kill 6\n");
-    assert_true(starved_explain(&s, text, sizeof(text)));
+    assert_true(oom_explain(&s, text, sizeof(text)));
     assert_non_null(strstr(text, "the host may be out of memory: the kernel killed 1 process(es)"));
     fake_system_ends();
 }
@@ -469,7 +469,7 @@ static void no_window_when_nothing_more_will_come(void **state)
 {
     (void)state;
     ranks_join(2, 0);
-    policy_lost(&policy, "no room", 7, 100);
+    policy_launcher_failed(&policy, "no room", 7, 100);
     assert_false(policy_must_end(&policy, 100));
     policy_close(&policy);
     assert_true(policy_must_end(&policy, 100));
@@ -781,8 +781,8 @@ static void strange_news(void **state)
     policy_connected(&policy, 2, 0);
     policy_finalized(&policy, 99);
     assert_false(policy_must_end(&policy, 10));
-    policy_lost(&policy, "gone", 4, 20);
-    verdict(CAUSE_LOST, 0, 1);
+    policy_launcher_failed(&policy, "gone", 4, 20);
+    verdict(CAUSE_LAUNCHER, 0, 1);
 }
 
 /* Puts a pipe in the place of standard output for the time of a test. */

@@ -2,7 +2,7 @@
 /* What a process is doing; see look.h. Owns nothing, takes no lock. */
 #include "config.h"
 
-#include "look.h"
+#include "procinfo.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 /* More threads, and longer command lines, do not make a message clearer. */
-enum { LOOK_THREADS = 4, LOOK_COMMAND = 120 };
+enum { PROCINFO_THREADS = 4, PROCINFO_COMMAND = 120 };
 
 struct known_call {
     long number;
@@ -73,14 +73,15 @@ static const struct known_call known_calls[] = {
 #endif
 };
 
-struct text {
+struct procinfo_text {
     char *at;
     size_t left;
 };
 
-static void add(struct text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void procinfo_add(struct procinfo_text *t, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
-static void add(struct text *t, const char *format, ...)
+static void procinfo_add(struct procinfo_text *t, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -94,7 +95,7 @@ static void add(struct text *t, const char *format, ...)
 }
 
 /* The whole of a small file, with a 0 behind it; false when it cannot be read. */
-static bool read_file(const char *path, char *content, size_t size, size_t *length)
+static bool procinfo_read(const char *path, char *content, size_t size, size_t *length)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     ssize_t n = fd < 0 ? -1 : read(fd, content, size - 1);
@@ -105,17 +106,17 @@ static bool read_file(const char *path, char *content, size_t size, size_t *leng
     return n >= 0;
 }
 
-static void add_file(struct text *t, pid_t pid, unsigned long fd)
+static void add_file(struct procinfo_text *t, pid_t pid, unsigned long fd)
 {
     char path[64], target[128];
     snprintf(path, sizeof(path), "/proc/%d/fd/%lu", (int)pid, fd);
     ssize_t n = readlink(path, target, sizeof(target) - 1);
     if (n > 0)
-        add(t, " of %.*s", (int)n, target);
+        procinfo_add(t, " of %.*s", (int)n, target);
 }
 
 /* The content of /proc/PID/task/TID/syscall: "running", or the number and the arguments. */
-static void add_call(struct text *t, pid_t pid, const char *content)
+static void add_call(struct procinfo_text *t, pid_t pid, const char *content)
 {
     long number;
     unsigned long first;
@@ -125,12 +126,12 @@ static void add_call(struct text *t, pid_t pid, const char *content)
     for (size_t i = 0; i < sizeof(known_calls) / sizeof(*known_calls); i++) {
         if (known_calls[i].number != number)
             continue;
-        add(t, " in %s", known_calls[i].name);
+        procinfo_add(t, " in %s", known_calls[i].name);
         if (known_calls[i].on_file && fields == 2)
             add_file(t, pid, first);
         return;
     }
-    add(t, " in system call %ld", number);
+    procinfo_add(t, " in system call %ld", number);
 }
 
 static const char *state_name(char state)
@@ -156,31 +157,31 @@ static const char *state_name(char state)
 }
 
 /* False when the thread is gone. */
-static bool add_thread(struct text *t, pid_t pid, const char *tid)
+static bool add_thread(struct procinfo_text *t, pid_t pid, const char *tid)
 {
     char path[96], content[1024], state;
     size_t length;
 
     snprintf(path, sizeof(path), "/proc/%d/task/%.20s/stat", (int)pid, tid);
-    if (!read_file(path, content, sizeof(content), &length))
+    if (!procinfo_read(path, content, sizeof(content), &length))
         return false;
     /* The name may hold blanks and brackets, so the fields are counted from the last bracket. */
     const char *end = strrchr(content, ')');
     if (!end || sscanf(end + 1, " %c", &state) != 1)
         return false;
-    add(t, "%s", state_name(state));
+    procinfo_add(t, "%s", state_name(state));
     snprintf(path, sizeof(path), "/proc/%d/task/%.20s/syscall", (int)pid, tid);
-    if (state != 'R' && read_file(path, content, sizeof(content), &length))
+    if (state != 'R' && procinfo_read(path, content, sizeof(content), &length))
         add_call(t, pid, content);
     if (state != 'D')
         return true;
     snprintf(path, sizeof(path), "/proc/%d/task/%.20s/wchan", (int)pid, tid);
-    if (read_file(path, content, sizeof(content), &length) && length > 1)
-        add(t, " (%.60s)", content);
+    if (procinfo_read(path, content, sizeof(content), &length) && length > 1)
+        procinfo_add(t, " (%.60s)", content);
     return true;
 }
 
-static unsigned add_threads(struct text *t, pid_t pid)
+static unsigned add_threads(struct procinfo_text *t, pid_t pid)
 {
     char path[64];
     unsigned threads = 0;
@@ -189,24 +190,24 @@ static unsigned add_threads(struct text *t, pid_t pid)
     DIR *d = opendir(path);
     if (!d)
         return 0;
-    for (struct dirent *e = readdir(d); e && threads < LOOK_THREADS; e = readdir(d)) {
+    for (struct dirent *e = readdir(d); e && threads < PROCINFO_THREADS; e = readdir(d)) {
         if (!isdigit((unsigned char)e->d_name[0]))
             continue;
         if (threads)
-            add(t, ", a thread ");
+            procinfo_add(t, ", a thread ");
         threads += add_thread(t, pid, e->d_name);
     }
     closedir(d);
     return threads;
 }
 
-static void add_command(struct text *t, pid_t pid)
+static void add_command(struct procinfo_text *t, pid_t pid)
 {
-    char path[64], content[LOOK_COMMAND + 1];
+    char path[64], content[PROCINFO_COMMAND + 1];
     size_t length;
 
     snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)pid);
-    if (!read_file(path, content, sizeof(content), &length))
+    if (!procinfo_read(path, content, sizeof(content), &length))
         return;
     while (length && !content[length - 1])
         length--;
@@ -214,7 +215,8 @@ static void add_command(struct text *t, pid_t pid)
         if ((unsigned char)content[i] < ' ')
             content[i] = ' ';
     if (length)
-        add(t, "; command: %.*s%s", (int)length, content, length == LOOK_COMMAND ? "..." : "");
+        procinfo_add(t, "; command: %.*s%s", (int)length, content,
+                     length == PROCINFO_COMMAND ? "..." : "");
 }
 
 /* Between fork and exec a process runs our own executable. */
@@ -227,19 +229,19 @@ static bool runs_our_code(pid_t pid)
            ours.st_dev == its.st_dev && ours.st_ino == its.st_ino;
 }
 
-void look_describe(pid_t pid, const char *program, char *text, size_t size)
+void procinfo_describe(pid_t pid, const char *program, char *procinfo_text, size_t size)
 {
-    struct text t = {text, size};
+    struct procinfo_text t = {procinfo_text, size};
 
     if (!size)
         return;
-    text[0] = 0;
+    procinfo_text[0] = 0;
     if (!add_threads(&t, pid)) {
-        add(&t, "gone, or /proc does not tell");
+        procinfo_add(&t, "gone, or /proc does not tell");
         return;
     }
     if (program && runs_our_code(pid))
-        add(&t, "; has not begun to execute %s", program);
+        procinfo_add(&t, "; has not begun to execute %s", program);
     else if (program)
         add_command(&t, pid);
 }

@@ -2,14 +2,14 @@
 /* Did the kernel kill a rank because memory ran out? It says so in no wait status, but it counts
  * what it kills: of a cgroup (oom_kill in memory.events, or memory.oom_control of version 1) and of
  * the host (/proc/vmstat). Owns nothing but the struct; no lock. */
-#ifndef TRUNKLINE_SPAWNER_STARVED_H
-#define TRUNKLINE_SPAWNER_STARVED_H
+#ifndef TRUNKLINE_SPAWNER_OOM_H
+#define TRUNKLINE_SPAWNER_OOM_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-struct starved {
+struct oom_watch {
     const char *root;    /* "" but in tests: in front of all paths */
     char group[1024];    /* directory of the cgroup that ranks begin in; empty: none is known */
     const char *counter; /* the file there that counts, by version */
@@ -17,9 +17,9 @@ struct starved {
     uint64_t killed, host_killed; /* what the counters said at the start */
 };
 
-void starved_open(struct starved *s, const char *root);
+void oom_open(struct oom_watch *s, const char *root);
 
-/* Half a sentence for the user, if processes were killed since starved_open(): what is full. */
-bool starved_explain(const struct starved *s, char *text, size_t size);
+/* Half a sentence for the user, if processes were killed since oom_open(): what is full. */
+bool oom_explain(const struct oom_watch *s, char *text, size_t size);
 
 #endif

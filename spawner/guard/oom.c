@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Counters of the out-of-memory killer; see starved.h. */
+/* Counters of the out-of-memory killer; see oom.h. */
 #include "config.h"
 
-#include "starved.h"
+#include "oom.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -21,7 +21,7 @@ static const struct version versions[] = {
 
 /* The number behind "NAME " at the begin of a line; without a name the file's first. 0: none, as
  * "max", which means no limit. */
-static uint64_t number(const char *path, const char *name)
+static uint64_t oom_read_number(const char *path, const char *name)
 {
     char line[256];
     uint64_t value = 0;
@@ -36,16 +36,16 @@ static uint64_t number(const char *path, const char *name)
     return value;
 }
 
-static uint64_t number_of(const char *group, const char *file, const char *name)
+static uint64_t oom_group_number(const char *group, const char *file, const char *name)
 {
     char path[1200];
     snprintf(path, sizeof(path), "%s/%s", group, file);
-    return number(path, name);
+    return oom_read_number(path, name);
 }
 
 /* Inside a container the path that the kernel tells may not be there; its root is the container's
  * group then. */
-static bool find_group(struct starved *s, const struct version *v, const char *name)
+static bool find_group(struct oom_watch *s, const struct version *v, const char *name)
 {
     char path[1200];
     int n = snprintf(s->group, sizeof(s->group), "%s%s%s", s->root, v->mount, name);
@@ -64,7 +64,7 @@ static bool find_group(struct starved *s, const struct version *v, const char *n
 }
 
 /* Lines are NUMBER:CONTROLLERS:PATH. */
-static bool find_version(struct starved *s, const struct version *v)
+static bool find_version(struct oom_watch *s, const struct version *v)
 {
     char path[1200], line[1024];
     bool found = false;
@@ -81,35 +81,35 @@ static bool find_version(struct starved *s, const struct version *v)
     return found;
 }
 
-static uint64_t host_killed(const struct starved *s)
+static uint64_t host_killed(const struct oom_watch *s)
 {
     char path[1200];
     snprintf(path, sizeof(path), "%s/proc/vmstat", s->root);
-    return number(path, "oom_kill ");
+    return oom_read_number(path, "oom_kill ");
 }
 
-void starved_open(struct starved *s, const char *root)
+void oom_open(struct oom_watch *s, const char *root)
 {
-    *s = (struct starved){.root = root};
+    *s = (struct oom_watch){.root = root};
     for (size_t i = 0; i < sizeof(versions) / sizeof(versions[0]) && !s->counter; i++)
         if (find_version(s, &versions[i])) {
             s->counter = versions[i].counter;
             s->limit = versions[i].limit;
         }
     if (s->counter)
-        s->killed = number_of(s->group, s->counter, "oom_kill ");
+        s->killed = oom_group_number(s->group, s->counter, "oom_kill ");
     s->host_killed = host_killed(s);
 }
 
 /* The least of its own and of those that it is in; 0: there is none. Version 1 has a huge number
  * for that. */
-static uint64_t find_limit(const struct starved *s, char *where, size_t size)
+static uint64_t find_limit(const struct oom_watch *s, char *where, size_t size)
 {
     char group[sizeof(s->group)];
     uint64_t least = 0;
     memcpy(group, s->group, sizeof(group));
     while (group[0]) {
-        uint64_t limit = number_of(group, s->limit, "");
+        uint64_t limit = oom_group_number(group, s->limit, "");
         if (limit > 0 && limit < UINT64_C(1) << 60 && (!least || limit < least)) {
             least = limit;
             snprintf(where, size, "%s/%s", group, s->limit);
@@ -119,7 +119,7 @@ static uint64_t find_limit(const struct starved *s, char *where, size_t size)
     return least;
 }
 
-static void explain_group(const struct starved *s, uint64_t count, char *text, size_t size)
+static void explain_group(const struct oom_watch *s, uint64_t count, char *text, size_t size)
 {
     char where[1200];
     uint64_t limit = find_limit(s, where, sizeof(where));
@@ -131,9 +131,9 @@ static void explain_group(const struct starved *s, uint64_t count, char *text, s
                  where);
 }
 
-bool starved_explain(const struct starved *s, char *text, size_t size)
+bool oom_explain(const struct oom_watch *s, char *text, size_t size)
 {
-    uint64_t now = s->counter ? number_of(s->group, s->counter, "oom_kill ") : 0;
+    uint64_t now = s->counter ? oom_group_number(s->group, s->counter, "oom_kill ") : 0;
     if (now > s->killed) {
         explain_group(s, now - s->killed, text, size);
         return true;
