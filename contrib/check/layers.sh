@@ -1,11 +1,16 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# Fails when an #include in conduit/ points upward or sideways, into another room's private header, or at a .c file.
+# Fails when an #include in conduit/ points upward or sideways, into another room's private header, or at a .c file, and when
+# the library or the launcher reads a GASNET_ variable by itself.
 # The plan is contrib/check/layers.txt. usage: layers.sh [top of the source tree]
 set -u
 cd "${1:-${top_srcdir:-$(dirname "$0")/../..}}" || exit 2
 
-find conduit -name '*.[ch]' ! -path 'conduit/include/*' | sort >/dev/null || exit 2
+# Settings have one table, conduit/settings/settings.def, and one parser; the launcher takes both through run/environ.c.
+if grep -rnE 'getenv\("GASNET_' conduit spawner --include='*.[ch]' | grep -vE '(tk|gasnett)_getenv\('; then
+    echo "reads a setting past the table of settings.def"
+    exit 1
+fi
 # One line per arrow: file, the room it is in, what it includes
 find conduit -name '*.[ch]' ! -path 'conduit/include/*' -exec grep -H '^# *include  *"' {} + |
     sed -E 's/^(conduit\/([a-z_]+)\/[^:]*):# *include +"([^"]*)".*/\1 \2 \3/' |

@@ -4,7 +4,6 @@
 #include "config.h"
 
 #include "device.h"
-#include "environ.h"
 #include "probe.h"
 #include "contrib/softhca/fault/fault.h"
 #include "contrib/softhca/base/settings.h"
@@ -158,16 +157,10 @@ static int device_refuse(void)
     return EXIT_RUNTIME;
 }
 
-/* All ranks are on this host, and share memory unless the user cuts them apart. What is no number
- * the library will refuse. */
-static bool share_memory(uint32_t ranks)
+/* All ranks are on this host, and share memory unless the user sets a limit. */
+static bool share_memory(const struct job *job, const struct tk_settings *s)
 {
-    const char *text = getenv("GASNET_SUPERNODE_MAXSIZE");
-    char *end;
-    if (!text || !*text)
-        return true;
-    unsigned long most = strtoul(text, &end, 10);
-    return *end == 0 && (most == 0 || most >= ranks);
+    return s->supernode_maxsize == 0 || s->supernode_maxsize >= job->ranks;
 }
 
 /* Ranks that share memory need no port, but a program may open one by itself (trunkline_rails.h, or
@@ -188,49 +181,44 @@ static int provide_softhca(const char *job)
     return use_softhca(job);
 }
 
-/* Said to people only, once and before the job says anything: in a file or a pipe it would stand
+/* For people only, once and before the job prints anything: in a file or a pipe it would stand
  * between the lines of the program. */
-static void announce_softhca(void)
+static void announce_softhca(bool is_quiet)
 {
-    if (isatty(STDERR_FILENO) && !environ_is_yes("GASNET_QUIET"))
-        log_info("no active RDMA port, using softhca (GASNET_SOFTHCA=never forbids it)");
+    static const char notice[] =
+        "no active RDMA port, using softhca (GASNET_SOFTHCA=never forbids it)";
+    if (isatty(STDERR_FILENO) && !is_quiet)
+        log_info("%s", notice);
     else
-        log_verbose(1, "no active RDMA port, using softhca (GASNET_SOFTHCA=never forbids it)");
+        log_verbose(1, "%s", notice);
 }
 
-static int choose_for_network(const char *job, bool is_forbidden)
+static int choose_for_network(const struct job *job, const struct tk_settings *s, bool is_forbidden)
 {
     if (probe_active_port()) {
         log_verbose(1, "using the active RDMA port(s) of this host");
-        name_fabric(
-            job); /* without meaning unless that port is softhca's, preloaded into ourselves */
+        name_fabric(job->nspace); /* has an effect only if that port is one of softhca, preloaded
+                                     into the launcher itself */
         return 0;
     }
     if (is_forbidden)
         return device_refuse();
-    int status = use_softhca(job);
+    int status = use_softhca(job->nspace);
     if (status == 0)
-        announce_softhca();
+        announce_softhca(s->quiet);
     return status;
 }
 
-int device_choose(uint32_t ranks, const char *job)
+int device_choose(const struct job *job, const struct tk_settings *s)
 {
-    const char *wish = getenv("GASNET_SOFTHCA");
+    bool is_forbidden = !strcmp(s->softhca, "never");
 
-    if (!wish || !*wish)
-        wish = "auto";
-    if (!strcmp(wish, "always")) {
+    if (!strcmp(s->softhca, "always")) {
         log_verbose(1, "using softhca (GASNET_SOFTHCA=always)");
-        return use_softhca(job);
+        return use_softhca(job->nspace);
     }
-    bool is_forbidden = !strcmp(wish, "never");
-    if (!is_forbidden && strcmp(wish, "auto") != 0) {
-        log_error("GASNET_SOFTHCA=%s: not one of auto, always, never", wish);
-        return EXIT_USAGE;
-    }
-    if (!share_memory(ranks))
-        return choose_for_network(job, is_forbidden);
+    if (!share_memory(job, s))
+        return choose_for_network(job, s, is_forbidden);
     log_verbose(1, "no RDMA port is needed: the processes share memory");
-    return is_forbidden ? 0 : provide_softhca(job);
+    return is_forbidden ? 0 : provide_softhca(job->nspace);
 }

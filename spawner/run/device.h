@@ -3,13 +3,12 @@
 #ifndef TRUNKLINE_SPAWNER_DEVICE_H
 #define TRUNKLINE_SPAWNER_DEVICE_H
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "job.h"
+#include "settings/settings.h"
 
-/* Decides after GASNET_SOFTHCA and prepares this process's environment, which the ranks inherit:
- * LD_PRELOAD and SOFTHCA_FABRIC. `job` is a name unique to the job. Prints the choice of softhca
- * once if standard error is a terminal, and why a job cannot run. On failure returns the exit
- * status, else 0. */
-int device_choose(uint32_t ranks, const char *job);
+/* Decides by GASNET_SOFTHCA and prepares this process's environment, which the ranks inherit:
+ * LD_PRELOAD and SOFTHCA_FABRIC. Prints the choice of softhca once if standard error is a terminal,
+ * and why a job cannot run. On failure returns the exit status, else 0. */
+int device_choose(const struct job *job, const struct tk_settings *s);
 
 #endif

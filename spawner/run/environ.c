@@ -23,7 +23,7 @@ void environ_forget_pmix(void)
     *to = NULL;
 }
 
-/* The ranks inherit what this leaves, so that they need not have the same rule. */
+/* The ranks inherit the result, so that the launcher and all ranks see one value. */
 static const char *tidy(const char *name)
 {
     size_t length;
@@ -52,8 +52,8 @@ bool environ_load(struct tk_settings *out)
         char why[512];
         tk_setting_reset(s, out);
         const char *value = tidy(s->name);
-        if (!value || s->scope != TK_SCOPE_LAUNCHER ||
-            tk_setting_parse(s, value, out, why, sizeof(why)) == TK_OK)
+        if (!value || tk_setting_parse(s, value, out, why, sizeof(why)) == TK_OK ||
+            s->scope != TK_SCOPE_LAUNCHER)
             continue;
         log_error("%s", why);
         is_right = false;
@@ -61,23 +61,29 @@ bool environ_load(struct tk_settings *out)
     return is_right;
 }
 
-uint32_t environ_ms(double seconds)
+bool environ_is_set(const char *name)
 {
-    return (uint32_t)(seconds * 1000 + 0.999); /* 0 may mean something else than a little */
+    return getenv(name) != NULL;
 }
 
-bool environ_is_yes(const char *name)
+/* Rounded up, as 0 means "no limit" for some settings. */
+static uint32_t milliseconds(double seconds)
 {
-    static struct tk_settings values;
-    const char *text = getenv(name);
-    char why[512];
-    for (size_t i = 0; text && i < tk_setting_count; i++) {
-        const struct tk_setting *s = &tk_setting_table[i];
-        if (strcmp(s->name, name) != 0 || s->type != TK_SETTING_BOOL)
-            continue;
-        tk_setting_reset(s, &values);
-        return tk_setting_parse(s, text, &values, why, sizeof(why)) == TK_OK &&
-               *(const bool *)((const char *)&values + s->offset);
-    }
-    return false;
+    return (uint32_t)(seconds * 1000 + 0.999);
+}
+
+void environ_set_limits(struct job *job, const struct tk_settings *s, bool is_terminal)
+{
+    bool is_bounded = !is_terminal || environ_is_set("GASNET_OUTPUT_TIMEOUT");
+    job->grace_ms = milliseconds(s->kill_grace);
+    job->start_ms = milliseconds(s->start_timeout);
+    job->reader_ms = is_bounded ? milliseconds(s->output_timeout) : 0;
+}
+
+const char *environ_session_parent(const struct tk_settings *s)
+{
+    const char *system = getenv("TMPDIR"); /* not a setting, but the convention of hosts */
+    if (*s->tmpdir)
+        return s->tmpdir;
+    return system && *system ? system : "/tmp";
 }

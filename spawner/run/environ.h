@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "job.h"
 #include "settings/settings.h"
 
 /* Removes what another PMIx server left for its own ranks (PMIX_*, but not the parameters
@@ -14,14 +15,19 @@
 void environ_forget_pmix(void);
 
 /* Applies the rule of all settings (blanks around a value do not count, an empty value is none) to
- * this process's environment and reads those that the launcher obeys, by the library's own parser;
- * *out has the defaults of the others. Prints what is wrong and returns false. */
+ * this process's environment and reads all of it by the library's own parser; what is not set has
+ * its default of settings.def. Prints what is wrong with settings of the launcher and returns
+ * false. A wrong value of another setting leaves the default: the library refuses it. */
 bool environ_load(struct tk_settings *out);
 
-/* Seconds to ms, rounded up. */
-uint32_t environ_ms(double seconds);
+/* Whether the user gave this setting a value; valid after environ_load(). */
+bool environ_is_set(const char *name);
 
-/* True when a setting of type truth is set to something that means yes. */
-bool environ_is_yes(const char *name);
+/* Fills the time limits of a job. Somebody who reads on a terminal may take any time over a page,
+ * and can end the job by ^C: the limit for readers counts there only if the user has set it. */
+void environ_set_limits(struct job *job, const struct tk_settings *s, bool is_terminal);
+
+/* The parent of the session directory. */
+const char *environ_session_parent(const struct tk_settings *s);
 
 #endif

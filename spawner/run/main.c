@@ -34,6 +34,7 @@ enum { FILES_PER_RANK = 2, FILES_BASE = 24 };
 #define HANDSHAKE_SECONDS "60"
 
 static struct job job;
+static struct tk_settings settings;
 static char program_path[4096];
 
 /* Whatever we open must not land on 0, 1 or 2: it would be taken for the user's. A standard output
@@ -56,12 +57,12 @@ static int main_usage(const char *why)
 static int check_spawner(const struct options *o)
 {
     const char *spawner = o->spawner, *from = "-spawner=";
-    if (!spawner) {
-        spawner = getenv("GASNET_IBV_SPAWNER");
+    if (!spawner && environ_is_set("GASNET_IBV_SPAWNER")) {
+        spawner = settings.spawner;
         from = "GASNET_IBV_SPAWNER=";
     }
-    if (!spawner && strcmp(TK_DEFAULT_SPAWNER, "local") != 0)
-        log_verbose(1, "spawner: local, in place of %s (--with-ibv-spawner)", TK_DEFAULT_SPAWNER);
+    if (!spawner && strcmp(settings.spawner, "local") != 0)
+        log_verbose(1, "spawner: local, in place of %s (--with-ibv-spawner)", settings.spawner);
     if (!spawner || !*spawner || !strcmp(spawner, "local"))
         return 0;
     bool known = !strcmp(spawner, "ssh") || !strcmp(spawner, "mpi") || !strcmp(spawner, "pmi");
@@ -127,20 +128,9 @@ static void name_job(void)
         strcpy(job.host, "localhost");
 }
 
-static const char *session_parent(void)
-{
-    static const char *const names[] = {"GASNET_TMPDIR", "TMPDIR"};
-    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
-        const char *dir = getenv(names[i]);
-        if (dir && *dir)
-            return dir;
-    }
-    return "/tmp";
-}
-
 static int name_session(void)
 {
-    const char *parent = session_parent();
+    const char *parent = environ_session_parent(&settings);
     if (!session_name(parent, job.session, sizeof(job.session))) {
         log_error("cannot name a session directory in %s: the path is too long; set GASNET_TMPDIR",
                   parent);
@@ -187,30 +177,15 @@ static void main_announce(const struct options *o)
         log_verbose(1, "the whole environment is propagated, -E %s included", o->exported);
 }
 
-/* Somebody at a terminal may be reading page by page, and can end the job by ^C. */
-static double reader_timeout(const struct tk_settings *s)
-{
-    return !getenv("GASNET_OUTPUT_TIMEOUT") && isatty(STDERR_FILENO) ? 0 : s->output_timeout;
-}
-
-static bool load_settings(void)
-{
-    static struct tk_settings settings;
-    if (!environ_load(&settings))
-        return false;
-    job.grace_ms = environ_ms(settings.kill_grace);
-    job.start_ms = environ_ms(settings.start_timeout);
-    job.reader_ms = environ_ms(reader_timeout(&settings));
-    return true;
-}
-
 static int main_run(const struct options *o)
 {
     char why[5000];
     int status;
 
-    if (!load_settings())
+    if (!environ_load(&settings))
         return EXIT_USAGE;
+    log_set_verbosity(o->verbose ? o->verbose : settings.spawn_verbose);
+    environ_set_limits(&job, &settings, isatty(STDERR_FILENO));
     if ((status = check_options(o)))
         return status;
     if (!program_find(o->command[0], program_path, sizeof(program_path), why, sizeof(why)))
@@ -222,7 +197,7 @@ static int main_run(const struct options *o)
     job.keep = o->keep;
     name_job();
     main_announce(o);
-    if ((status = raise_file_limit()) || (status = device_choose(job.ranks, job.nspace)))
+    if ((status = raise_file_limit()) || (status = device_choose(&job, &settings)))
         return status;
     if (o->dry_run)
         return 0;
@@ -253,9 +228,6 @@ int main(int argc, char **argv)
     environ_forget_pmix();
     if (!options_parse(&options, argv, why, sizeof(why)))
         return main_usage(why);
-    if (!options.verbose && environ_is_yes("GASNET_SPAWN_VERBOSE"))
-        options.verbose = 1;
-    log_set_verbosity(options.verbose);
     switch (options.wish) {
     case ACTION_HELP:
         fputs(options_help, stdout);
