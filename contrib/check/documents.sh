@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Fails when the documents and the tree disagree: an option of the launcher that its manual page lacks, a setting that no
-# page knows, a path or a manual page that is not there, a generated part that is out of date, a front page that grew.
+# page knows, a path or a manual page that is not there, a generated part that is out of date, a front page that grew, a
+# message in doc/messages.md that no source can print.
 # usage: documents.sh             (through make check)
 #        documents.sh --update    writes the generated parts
 set -u
@@ -95,6 +96,30 @@ check_roff()
     done
 }
 
+# Texts of the sources with adjacent string literals joined and formats, as well as macros between literals, written as "...".
+source_texts()
+{
+    find conduit spawner contrib/softhca -name '*.[ch]' ! -path '*/fuzz/*' -exec cat {} + | tr '\n' ' ' |
+        sed -E 's/"[[:space:]]+"//g; s/%"[[:space:]]*(PRI[a-zA-Z0-9]+)[[:space:]]*"/.../g; s/"[[:space:]]*[A-Z_]+[[:space:]]*"/.../g
+            s/%([-+0]?[0-9*]*(\.[0-9*]+)?(hh|h|ll|l|z|j|t)?[diouxXcsgfp])/.../g'
+}
+
+# Each message that the table quotes, in backquotes in the first column, is one that the sources can print: all of its fixed
+# parts of some length (the longest, where all are short) are in a string there.
+check_messages()
+{
+    source_texts >"$work/texts"
+    grep -E '^\| *`' doc/messages.md | sed 's/^| *//; s/ *|.*//' | grep -oE '`[^`]+`' | tr -d '`' >"$work/messages"
+    [ "$(wc -l <"$work/messages")" -ge 100 ] || wrong "doc/messages.md quotes fewer than 100 messages"
+    while IFS= read -r message; do
+        longest=$(printf '%s\n' "$message" | sed 's/\.\.\./\n/g' | awk '{ if (length($0) > n) { n = length($0); text = $0 } } END { print text }')
+        printf '%s\n' "$message" | sed 's/\.\.\./\n/g' | awk -v longest="$longest" 'length($0) >= 12 || $0 == longest' >"$work/parts"
+        while IFS= read -r part; do
+            grep -qF -- "$part" "$work/texts" || wrong "doc/messages.md quotes '$message', but no source says '$part'"
+        done <"$work/parts"
+    done <"$work/messages"
+}
+
 if [ "${1:-}" = --update ]; then
     architecture "$work/new" && cp "$work/new" doc/architecture.md
     exit
@@ -106,4 +131,5 @@ check_options
 check_settings
 check_paths
 check_roff
+check_messages
 exit $bad
