@@ -39,7 +39,7 @@ uint64_t shca_now(void); /* ns, monotonic */
 /* ---- config.c ---- */
 /* The shape of the machine; read-only after fabric/load.c has filled it in. */
 extern struct shca_config shca_config;
-void shca_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void shca_log(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* Advice to the user for an errno with which the kernel refused something. */
 const char *shca_remedy(int error);
 

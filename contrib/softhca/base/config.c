@@ -12,7 +12,7 @@
 
 struct shca_config shca_config;
 
-void shca_say(const char *fmt, ...)
+void shca_log(const char *fmt, ...)
 {
     char line[512];
     va_list ap;

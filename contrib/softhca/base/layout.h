@@ -271,7 +271,7 @@ struct shca_segment {
     _Atomic uint32_t settled; /* down[] may be copied by a joining process */
     uint64_t words_off;
     uint64_t mcast_off;
-    struct shca_pipe life;        /* has a reader as long as this process is a member */
+    struct shca_pipe liveness;    /* has a reader as long as this process is a member */
     _Atomic uint32_t mcast_high;  /* all attachments are below this entry */
     _Atomic uint32_t mcast_epoch; /* attachments on the fabric since this process joined */
 };

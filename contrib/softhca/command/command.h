@@ -22,7 +22,7 @@ extern const struct subcommand subcommand_run, subcommand_list, subcommand_link,
     subcommand_plug, subcommand_fatal, subcommand_topology;
 
 /* One line on stderr; returns status, for "return complain(...)". */
-int complain(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
+int log_error(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* ---- options (options.c) ---- */
 struct option_spec {
@@ -83,6 +83,6 @@ size_t members_silent(const struct members *m);
 
 /* Sends a request to every member, also to those that join meanwhile, and prints errors. Returns
  * the exit status; *obeyed counts the members that executed it. */
-int members_tell(const struct scope *s, const char *request, struct members *m, size_t *obeyed);
+int members_send(const struct scope *s, const char *request, struct members *m, size_t *obeyed);
 
 #endif

@@ -314,11 +314,11 @@ static int run_list(const struct subcommand *self, int argc, char **argv)
     if (n < 0)
         return -1 - n;
     if (n > 0)
-        return complain(EXIT_USAGE, "list takes no argument, but there is '%s'", operands[0]);
+        return log_error(EXIT_USAGE, "list takes no argument, but there is '%s'", operands[0]);
     seconds = strtod(interval, &end);
     if (*end || end == interval || !(seconds >= 0.01 && seconds <= 3600))
-        return complain(EXIT_USAGE, "--interval %s: not a number of seconds from 0.01 to 3600",
-                        interval);
+        return log_error(EXIT_USAGE, "--interval %s: not a number of seconds from 0.01 to 3600",
+                         interval);
     if (scope_check(&s) != 0)
         return EXIT_USAGE;
     return list_list(&s, seconds, json);

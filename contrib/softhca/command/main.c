@@ -26,7 +26,7 @@ static const struct subcommand *const subcommands[] = {
     &subcommand_fault, &subcommand_fatal, &subcommand_topology,
 };
 
-int complain(int status, const char *format, ...)
+int log_error(int status, const char *format, ...)
 {
     char text[1024];
     va_list ap;
@@ -43,13 +43,13 @@ static int flushed(int status)
 {
     if (fflush(stdout) == 0 && !ferror(stdout))
         return status;
-    return complain(EXIT_FAILED, "cannot write the output");
+    return log_error(EXIT_FAILED, "cannot write the output");
 }
 
 int main(int argc, char **argv)
 {
     if (argc < 2)
-        return complain(EXIT_USAGE, "a subcommand is missing; see softhca --help");
+        return log_error(EXIT_USAGE, "a subcommand is missing; see softhca --help");
     if (strcmp(argv[1], "--help") == 0) {
         fputs(help, stdout);
         return flushed(0);
@@ -61,7 +61,7 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < sizeof subcommands / sizeof subcommands[0]; i++)
         if (strcmp(argv[1], subcommands[i]->name) == 0)
             return flushed(subcommands[i]->run(subcommands[i], argc - 1, argv + 1));
-    return complain(
+    return log_error(
         EXIT_USAGE,
         "'%s' is none of run, list, link, plug, fault, fatal, topology; see softhca --help",
         argv[1]);

@@ -46,7 +46,7 @@ int scope_check(struct scope *s)
             return EXIT_USAGE;
         s->pid_number = (unsigned)number;
     }
-    return s->all && s->fabric ? complain(EXIT_USAGE, "--all and --fabric exclude each other") : 0;
+    return s->all && s->fabric ? log_error(EXIT_USAGE, "--all and --fabric exclude each other") : 0;
 }
 
 static bool in_scope(const struct scope *s, const struct shca_name *n)
@@ -76,7 +76,7 @@ static void members_add(struct members *m, const struct shca_name *n)
         m->room = m->room ? 2 * m->room : 64;
         m->at = realloc(m->at, m->room * sizeof *m->at);
         if (!m->at)
-            exit(complain(EXIT_FAILED, "out of memory"));
+            exit(log_error(EXIT_FAILED, "out of memory"));
     }
     m->at[m->n++] = (struct member){.name = *n};
 }
@@ -87,7 +87,7 @@ int members_find(const struct scope *s, struct members *m)
     char line[512];
 
     if (!f)
-        return complain(EXIT_FAILED, "/proc/net/unix: %s", strerror(errno));
+        return log_error(EXIT_FAILED, "/proc/net/unix: %s", strerror(errno));
     while (fgets(line, sizeof line, f)) {
         struct shca_name n;
 
@@ -109,15 +109,16 @@ void members_free(struct members *m)
 int members_none(const struct scope *s)
 {
     if (s->pid)
-        return complain(EXIT_FAILED, "process %u is not on fabric '%s' of user %u", s->pid_number,
-                        fabric_of(s), s->uid_number);
+        return log_error(EXIT_FAILED, "process %u is not on fabric '%s' of user %u", s->pid_number,
+                         fabric_of(s), s->uid_number);
     if (s->all)
-        return complain(EXIT_FAILED, "no process is on any fabric; softhca run starts one");
-    return complain(EXIT_FAILED,
-                    "no process is on fabric '%s' of user %u; softhca list --all names others, and "
-                    "SOFTHCA_DOWN and SOFTHCA_FAULT (softhca run --down, --fault) hold from the "
-                    "start",
-                    fabric_of(s), s->uid_number);
+        return log_error(EXIT_FAILED, "no process is on any fabric; softhca run starts one");
+    return log_error(
+        EXIT_FAILED,
+        "no process is on fabric '%s' of user %u; softhca list --all names others, and "
+        "SOFTHCA_DOWN and SOFTHCA_FAULT (softhca run --down, --fault) hold from the "
+        "start",
+        fabric_of(s), s->uid_number);
 }
 
 size_t members_silent(const struct members *m)
@@ -126,8 +127,8 @@ size_t members_silent(const struct members *m)
 
     for (size_t i = 0; i < m->n; i++)
         if (m->at[i].silent) {
-            complain(0, "process %u (slot %u) did not answer within a second", m->at[i].name.pid,
-                     m->at[i].name.slot);
+            log_error(0, "process %u (slot %u) did not answer within a second", m->at[i].name.pid,
+                      m->at[i].name.slot);
             n++;
         }
     return n;
@@ -245,7 +246,7 @@ void members_ask(struct members *m, const char *request)
     struct pollfd p = {.fd = open_socket(), .events = POLLIN};
 
     if (p.fd < 0)
-        exit(complain(EXIT_FAILED, "cannot make a socket: %s", strerror(errno)));
+        exit(log_error(EXIT_FAILED, "cannot make a socket: %s", strerror(errno)));
     for (size_t i = 0; i < m->n; i++)
         if (!m->at[i].asked) {
             ask_one(p.fd, &m->at[i], request);
@@ -282,13 +283,13 @@ static size_t count_answers(const struct members *m, size_t *errors)
             continue;
         }
         ++*errors;
-        complain(0, "process %u: %s", one->name.pid,
-                 one->reply + (strncmp(one->reply, "error ", 6) == 0 ? 6 : 0));
+        log_error(0, "process %u: %s", one->name.pid,
+                  one->reply + (strncmp(one->reply, "error ", 6) == 0 ? 6 : 0));
     }
     return obeyed;
 }
 
-int members_tell(const struct scope *s, const char *request, struct members *m, size_t *obeyed)
+int members_send(const struct scope *s, const char *request, struct members *m, size_t *obeyed)
 {
     size_t before, errors, silent;
 

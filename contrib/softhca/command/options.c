@@ -34,17 +34,17 @@ static int options_take(const struct subcommand *c, const struct option_spec *op
     const char *value = equals ? equals + 1 : NULL;
 
     if (!o || word[1] != '-')
-        return complain(EXIT_USAGE, "%s: there is no option '%.*s'; see softhca %s --help", c->name,
-                        (int)n, word, c->name);
+        return log_error(EXIT_USAGE, "%s: there is no option '%.*s'; see softhca %s --help",
+                         c->name, (int)n, word, c->name);
     if (o->flag) {
         if (value)
-            return complain(EXIT_USAGE, "%s: --%s takes no value", c->name, o->name);
+            return log_error(EXIT_USAGE, "%s: --%s takes no value", c->name, o->name);
         *o->flag = true;
         return 0;
     }
     if (!value && *at + 1 >= argc)
-        return complain(EXIT_USAGE, "%s: --%s needs a value; see softhca %s --help", c->name,
-                        o->name, c->name);
+        return log_error(EXIT_USAGE, "%s: --%s needs a value; see softhca %s --help", c->name,
+                         o->name, c->name);
     if (!value)
         value = argv[++*at];
     if (o->each)
@@ -92,6 +92,6 @@ bool option_number(const char *option, const char *text, long low, long high, lo
     *out = strtol(text, &end, 10);
     if (errno == 0 && *text && *end == 0 && *out >= low && *out <= high)
         return true;
-    complain(0, "%s %s: not a number from %ld to %ld", option, text, low, high);
+    log_error(0, "%s %s: not a number from %ld to %ld", option, text, low, high);
     return false;
 }

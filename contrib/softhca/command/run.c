@@ -67,15 +67,15 @@ static int prepend(const char *name, const char *text, const char *separator)
     int status;
 
     if (strpbrk(text, " :"))
-        return complain(EXIT_FAILED, "%s: a path with a space or a colon cannot stand in %s", text,
-                        name);
+        return log_error(EXIT_FAILED, "%s: a path with a space or a colon cannot stand in %s", text,
+                         name);
     if (!old || !*old)
-        return setenv(name, text, 1) == 0 ? 0 : complain(EXIT_FAILED, "out of memory");
+        return setenv(name, text, 1) == 0 ? 0 : log_error(EXIT_FAILED, "out of memory");
     if (asprintf(&list, "%s%s%s", text, separator, old) < 0)
-        return complain(EXIT_FAILED, "out of memory");
+        return log_error(EXIT_FAILED, "out of memory");
     status = setenv(name, list, 1);
     free(list);
-    return status == 0 ? 0 : complain(EXIT_FAILED, "out of memory");
+    return status == 0 ? 0 : log_error(EXIT_FAILED, "out of memory");
 }
 
 static int use_preload(void)
@@ -88,8 +88,8 @@ static int use_preload(void)
     char path[PATH_MAX];
 
     if (!find_library(places, SHCA_PKGLIBDIR "/libsofthca.so", path))
-        return complain(EXIT_FAILED, "libsofthca.so is neither beside this program nor in %s",
-                        SHCA_PKGLIBDIR);
+        return log_error(EXIT_FAILED, "libsofthca.so is neither beside this program nor in %s",
+                         SHCA_PKGLIBDIR);
     return prepend("LD_PRELOAD", path, ":");
 }
 
@@ -104,7 +104,7 @@ static int use_replacement(void)
     char path[PATH_MAX];
 
     if (!find_library(places, SHCA_PKGLIBDIR "/softhca/libibverbs.so.1", path))
-        return complain(
+        return log_error(
             EXIT_FAILED,
             "--replace: softhca's libibverbs.so.1 is neither beside this program nor in "
             "%s/softhca",
@@ -138,11 +138,11 @@ static int run_check(const struct wishes *w)
     char why[512];
 
     if (shca_settings_parse(environ, &config, why, sizeof why) != 0)
-        return complain(EXIT_USAGE, "%s", why);
+        return log_error(EXIT_USAGE, "%s", why);
     if (config.fault && !shca_fault_parse(config.fault, &rules, why, sizeof why))
-        return complain(EXIT_USAGE, "SOFTHCA_FAULT: %s", why);
+        return log_error(EXIT_USAGE, "SOFTHCA_FAULT: %s", why);
     if (w->topology && access(w->topology, R_OK) != 0)
-        return complain(EXIT_USAGE, "--topology %s: %s", w->topology, strerror(errno));
+        return log_error(EXIT_USAGE, "--topology %s: %s", w->topology, strerror(errno));
     return 0;
 }
 
@@ -170,17 +170,17 @@ static int run_program(const struct subcommand *self, int argc, char **argv)
     if (n < 0)
         return -1 - n;
     if (n == 0)
-        return complain(EXIT_USAGE, "run: a program is missing; see softhca run --help");
+        return log_error(EXIT_USAGE, "run: a program is missing; see softhca run --help");
     if (!give_all(&w))
-        return complain(EXIT_FAILED, "out of memory");
+        return log_error(EXIT_FAILED, "out of memory");
     status = run_check(&w);
     if (status == 0)
         status = w.replace ? use_replacement() : use_preload();
     if (status != 0)
         return status;
     execvp(program[0], program);
-    return complain(errno == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN, "cannot run %s: %s",
-                    program[0], strerror(errno));
+    return log_error(errno == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN, "cannot run %s: %s",
+                     program[0], strerror(errno));
 }
 
 const struct subcommand subcommand_run = {

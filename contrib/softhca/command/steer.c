@@ -17,11 +17,11 @@
 #define PID_HELP "  --pid P           only this process\n"
 
 /* Sends the request; reports how many executed it. */
-static int tell(struct scope *s, const char *request, const char *what)
+static int send_to_all(struct scope *s, const char *request, const char *what)
 {
     struct members m = {0};
     size_t obeyed = 0;
-    int status = members_tell(s, request, &m, &obeyed);
+    int status = members_send(s, request, &m, &obeyed);
 
     if (obeyed > 0)
         printf("%s for %zu process%s\n", what, obeyed, obeyed == 1 ? "" : "es");
@@ -42,19 +42,20 @@ static bool names_device(const char *text, bool with_port)
 /* ---- link, plug ---- */
 
 /* Operands: a port and one of two words. */
-static int tell_port(struct scope *s, const char *self, char **operands, int n, const char *word,
+static int send_port(struct scope *s, const char *self, char **operands, int n, const char *word,
                      const char *other)
 {
     char request[64], what[64];
 
     if (n != 2 || !names_device(operands[0], true) ||
         (strcmp(operands[1], word) != 0 && strcmp(operands[1], other) != 0))
-        return complain(EXIT_USAGE, "%s takes a port, softhcaN:P, and %s or %s", self, word, other);
+        return log_error(EXIT_USAGE, "%s takes a port, softhcaN:P, and %s or %s", self, word,
+                         other);
     if (scope_check(s) != 0)
         return EXIT_USAGE;
     snprintf(request, sizeof request, "%s %s %s", self, operands[0], operands[1]);
     snprintf(what, sizeof what, "%s is %s", operands[0], operands[1]);
-    return tell(s, request, what);
+    return send_to_all(s, request, what);
 }
 
 static int run_link(const struct subcommand *self, int argc, char **argv)
@@ -64,7 +65,7 @@ static int run_link(const struct subcommand *self, int argc, char **argv)
     char **operands;
     int n = options_read(self, options, false, argc, argv, &operands);
 
-    return n < 0 ? -1 - n : tell_port(&s, "link", operands, n, "up", "down");
+    return n < 0 ? -1 - n : send_port(&s, "link", operands, n, "up", "down");
 }
 
 const struct subcommand subcommand_link = {
@@ -82,7 +83,7 @@ static int run_plug(const struct subcommand *self, int argc, char **argv)
     char **operands;
     int n = options_read(self, options, false, argc, argv, &operands);
 
-    return n < 0 ? -1 - n : tell_port(&s, "plug", operands, n, "in", "out");
+    return n < 0 ? -1 - n : send_port(&s, "plug", operands, n, "in", "out");
 }
 
 const struct subcommand subcommand_plug = {
@@ -105,12 +106,12 @@ static int run_fatal(const struct subcommand *self, int argc, char **argv)
     if (n < 0)
         return -1 - n;
     if (n != 1 || !names_device(operands[0], false))
-        return complain(EXIT_USAGE, "fatal takes one HCA, softhcaN");
+        return log_error(EXIT_USAGE, "fatal takes one HCA, softhcaN");
     if (scope_check(&s) != 0)
         return EXIT_USAGE;
     snprintf(request, sizeof request, "fatal %s", operands[0]);
     snprintf(what, sizeof what, "%s is broken", operands[0]);
-    return tell(&s, request, what);
+    return send_to_all(&s, request, what);
 }
 
 const struct subcommand subcommand_fatal = {
@@ -128,7 +129,7 @@ static int list_faults(struct scope *s)
 {
     struct members m = {0};
     size_t obeyed;
-    int status = members_tell(s, "fault list", &m, &obeyed);
+    int status = members_send(s, "fault list", &m, &obeyed);
 
     for (size_t i = 0; i < m.n; i++) {
         const char *reply = m.at[i].reply;
@@ -156,7 +157,7 @@ static bool understood(const char *spec)
 
     if (shca_fault_parse(spec, &rules, why, sizeof why))
         return true;
-    complain(EXIT_USAGE, "%s", why);
+    log_error(EXIT_USAGE, "%s", why);
     return false;
 }
 
@@ -173,19 +174,19 @@ static int run_fault(const struct subcommand *self, int argc, char **argv)
     if (n < 0)
         return -1 - n;
     if (!list && !clear && !set)
-        return complain(EXIT_USAGE,
-                        "fault takes set SPEC, clear or list; see softhca fault --help");
+        return log_error(EXIT_USAGE,
+                         "fault takes set SPEC, clear or list; see softhca fault --help");
     if (scope_check(&s) != 0)
         return EXIT_USAGE;
     if (list)
         return list_faults(&s);
     if (clear)
-        return tell(&s, "fault clear", "faults are cleared");
+        return send_to_all(&s, "fault clear", "faults are cleared");
     if (snprintf(request, sizeof request, "fault set %s", operands[1]) >= (int)sizeof request)
-        return complain(EXIT_USAGE, "the faults are longer than %d characters", SHCA_REQUEST_MAX);
+        return log_error(EXIT_USAGE, "the faults are longer than %d characters", SHCA_REQUEST_MAX);
     if (!understood(operands[1]))
         return EXIT_USAGE;
-    return tell(&s, request, "faults are set");
+    return send_to_all(&s, request, "faults are set");
 }
 
 const struct subcommand subcommand_fault = {

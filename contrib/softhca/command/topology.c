@@ -35,15 +35,15 @@ static bool take_place(const char *text)
     if (sscanf(text, "softhca%2d=%4[a-z]:%4d%n", &p.hca, where, &p.index, &used) != 3 ||
         text[used] || p.hca < 0 || p.hca >= MAX_HCAS || p.index < 0 ||
         (strcmp(where, "numa") != 0 && strcmp(where, "pack") != 0)) {
-        complain(0, "--hca %s: not softhcaN=numa:K or softhcaN=pack:K, N from 0 to %d", text,
-                 MAX_HCAS - 1);
+        log_error(0, "--hca %s: not softhcaN=numa:K or softhcaN=pack:K, N from 0 to %d", text,
+                  MAX_HCAS - 1);
         return false;
     }
     if (where[0] == 'p')
         p.type = HWLOC_OBJ_PACKAGE;
     for (size_t i = 0; i < n_places; i++)
         if (places[i].hca == p.hca) {
-            complain(0, "--hca %s: softhca%d has a place already", text, p.hca);
+            log_error(0, "--hca %s: softhca%d has a place already", text, p.hca);
             return false;
         }
     places[n_places++] = p;
@@ -93,8 +93,8 @@ static int find_parents(hwloc_topology_t t)
         const char *what = p->type == HWLOC_OBJ_NUMANODE ? "NUMA nodes" : "packages";
 
         if (!o)
-            return complain(EXIT_USAGE, "softhca%d: the machine has %d %s, there is no number %d",
-                            p->hca, hwloc_get_nbobjs_by_type(t, p->type), what, p->index);
+            return log_error(EXIT_USAGE, "softhca%d: the machine has %d %s, there is no number %d",
+                             p->hca, hwloc_get_nbobjs_by_type(t, p->type), what, p->index);
         p->parent = ordinary(o)->gp_index;
     }
     return 0;
@@ -220,21 +220,21 @@ static int write_checked(const char *file, const char *xml, size_t n)
     if (t)
         hwloc_topology_destroy(t);
     if (!good)
-        return complain(EXIT_FAILED,
-                        "this hwloc (%s) does not read the HCAs back as they were "
-                        "written",
-                        HWLOC_VERSION);
+        return log_error(EXIT_FAILED,
+                         "this hwloc (%s) does not read the HCAs back as they were "
+                         "written",
+                         HWLOC_VERSION);
     if (!file || strcmp(file, "-") == 0) {
         fwrite(xml, 1, n, stdout);
         return 0;
     }
     out = fopen(file, "we");
     if (!out)
-        return complain(EXIT_FAILED, "%s: %s", file, strerror(errno));
+        return log_error(EXIT_FAILED, "%s: %s", file, strerror(errno));
     fwrite(xml, 1, n, out);
     good = !ferror(out);
     if (fclose(out) != 0 || !good)
-        return complain(EXIT_FAILED, "%s: %s", file, strerror(errno));
+        return log_error(EXIT_FAILED, "%s: %s", file, strerror(errno));
     return 0;
 }
 
@@ -246,11 +246,11 @@ static int make(const char *synthetic, const char *file)
     size_t n;
 
     if (!t)
-        return complain(EXIT_USAGE, "--synthetic '%s': hwloc makes no machine of it", synthetic);
+        return log_error(EXIT_USAGE, "--synthetic '%s': hwloc makes no machine of it", synthetic);
     status = find_parents(t);
     if (status == 0) {
         xml = make_xml(t, &n);
-        status = xml ? write_checked(file, xml, n) : complain(EXIT_FAILED, "hwloc makes no XML");
+        status = xml ? write_checked(file, xml, n) : log_error(EXIT_FAILED, "hwloc makes no XML");
         free(xml);
     }
     hwloc_topology_destroy(t);
@@ -275,11 +275,11 @@ static int run_topology(const struct subcommand *self, int argc, char **argv)
     if (n < 0)
         return -1 - n;
     if (n > 0)
-        return complain(EXIT_USAGE, "topology takes no argument, but there is '%s'", operands[0]);
+        return log_error(EXIT_USAGE, "topology takes no argument, but there is '%s'", operands[0]);
     if (!synthetic)
-        return complain(EXIT_USAGE, "topology needs --synthetic; see softhca topology --help");
+        return log_error(EXIT_USAGE, "topology needs --synthetic; see softhca topology --help");
     if (n_places == 0)
-        return complain(EXIT_USAGE, "topology needs --hca; see softhca topology --help");
+        return log_error(EXIT_USAGE, "topology needs --hca; see softhca topology --help");
     return make(synthetic, file);
 }
 

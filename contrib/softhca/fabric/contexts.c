@@ -35,7 +35,7 @@ void shca_contexts_remove(struct shca_context *c)
     pthread_mutex_unlock(&contexts_lock);
 }
 
-void shca_contexts_tell(int hca, enum ibv_event_type type, uint32_t port)
+void shca_contexts_notify(int hca, enum ibv_event_type type, uint32_t port)
 {
     uint64_t record = (uint64_t)type << 32 | port;
 

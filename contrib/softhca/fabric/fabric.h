@@ -20,7 +20,7 @@ struct shca_peer {
     uint32_t slot, pid;
     _Atomic int dead;
     bool self;
-    int life;                     /* write end of its liveness pipe */
+    int liveness;                 /* write end of its liveness pipe */
     int pidfd;                    /* -1: polled by watch.c, */
     uint64_t start;               /* which recognises it by its start time */
     struct shca_peer *watch_next; /* protected by watch_lock of watch.c */
@@ -48,7 +48,7 @@ struct shca_helper {
 
 /* ---- contexts.c ---- */
 /* Sends an event that concerns no object to every open context of an HCA. */
-void shca_contexts_tell(int hca, enum ibv_event_type type, uint32_t port);
+void shca_contexts_notify(int hca, enum ibv_event_type type, uint32_t port);
 int shca_contexts_add(struct shca_context *c); /* 0 or errno */
 void shca_contexts_remove(struct shca_context *c);
 void shca_contexts_inherited(void);
@@ -123,7 +123,7 @@ bool shca_multicast_same(struct shca_mcast_sh *e, const union ibv_gid *gid, uint
 /* The processes that had attachments at the time of the most recent attach; returns their
  * number. */
 uint32_t shca_multicast_listeners(uint16_t *slots);
-void shca_multicast_forget(uint16_t slot);
+void shca_multicast_drop(uint16_t slot);
 void shca_multicast_inherited(void);
 
 /* ---- peer.c ---- */

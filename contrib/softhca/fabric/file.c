@@ -26,7 +26,7 @@ static struct shca_file *files;
 
 /* One read of 8 bytes recognises private memory (malloc, stack), so that registering it costs the
  * same in a process with thousands of mappings. Bit 61: a page of a file or of shared memory. */
-static bool surely_private(const void *addr)
+static bool is_private(const void *addr)
 {
     static int fd = -1;
     static uint32_t fd_pid;
@@ -104,7 +104,7 @@ bool shca_file_reachable(const void *addr, size_t length)
     FILE *f;
 
     /* Only the two ends of the range are checked, so that this stays cheap for ordinary memory. */
-    if (surely_private(addr) && surely_private((const char *)addr + length - 1))
+    if (is_private(addr) && is_private((const char *)addr + length - 1))
         return false;
     f = fopen("/proc/self/maps", "re");
     while (f && !found && fgets(line, sizeof line, f)) {
@@ -184,7 +184,7 @@ struct shca_file *shca_file_find(const void *addr, size_t length, uint64_t *offs
     uint64_t start = (uintptr_t)addr;
     struct area a;
 
-    if (surely_private(addr) || !find_area(start, start + length, &a))
+    if (is_private(addr) || !find_area(start, start + length, &a))
         return NULL;
     *offset = a.offset + (start - a.start);
     return file_of(a.dev, a.ino);

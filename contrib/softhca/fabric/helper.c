@@ -87,7 +87,7 @@ static int start_locked(void)
 
 int shca_helper_start(void)
 {
-    static bool told;
+    static bool reported;
     int e = 0;
 
     pthread_mutex_lock(&start_lock);
@@ -95,9 +95,9 @@ int shca_helper_start(void)
         e = start_locked();
         if (e != 0) {
             close_fds();
-            if (!told)
-                shca_say("cannot start the helper thread: %s", strerror(e));
-            told = true;
+            if (!reported)
+                shca_log("cannot start the helper thread: %s", strerror(e));
+            reported = true;
         }
     }
     pthread_mutex_unlock(&start_lock);

@@ -106,12 +106,12 @@ bool shca_path_cut_slow(uint32_t from, uint32_t to)
     return own_port_out(from) || fabric_port_down(from) || fabric_port_down(to);
 }
 
-static void tell_change(int hca, int port, bool was)
+static void notify_change(int hca, int port, bool was)
 {
     bool is = shca_link_down(hca, port);
 
     if (is != was)
-        shca_contexts_tell(hca, is ? IBV_EVENT_PORT_ERR : IBV_EVENT_PORT_ACTIVE, (uint32_t)port);
+        shca_contexts_notify(hca, is ? IBV_EVENT_PORT_ERR : IBV_EVENT_PORT_ACTIVE, (uint32_t)port);
 }
 
 void shca_link_set(int hca, int port, bool down)
@@ -125,7 +125,7 @@ void shca_link_set(int hca, int port, bool down)
     atomic_store(&shca.seg->down[hca], down ? old | bit : old & ~bit);
     recount();
     pthread_mutex_unlock(&shca.lock);
-    tell_change(hca, port, was);
+    notify_change(hca, port, was);
 }
 
 /* ---- cables ---- */
@@ -142,7 +142,7 @@ void shca_link_plug(int hca, int port, bool in, uint64_t back_after)
         atomic_fetch_or(&out[hca], bit);
     recount();
     atomic_store(&marks_stale, true);
-    tell_change(hca, port, was);
+    notify_change(hca, port, was);
     /* Set only after the event was sent: the helper thread could otherwise be faster, and send only
      * the event of plugging in. */
     if (back_after) {

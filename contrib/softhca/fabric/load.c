@@ -23,7 +23,7 @@ static int load_faults(const char *text)
 
     if (!text || shca_fault_set(text, why, sizeof why) == 0)
         return 0;
-    shca_say("SOFTHCA_FAULT: %s", why);
+    shca_log("SOFTHCA_FAULT: %s", why);
     return EINVAL;
 }
 
@@ -34,7 +34,7 @@ static void load_once(void)
 
     config_status = shca_settings_parse(environ, c, why, sizeof why);
     if (config_status != 0) {
-        shca_say("%s", why);
+        shca_log("%s", why);
         return;
     }
     c->fabric_name = load_keep(c->fabric_name);

@@ -61,7 +61,7 @@ void shca_multicast_inherited(void)
     cache_filled = false;
 }
 
-void shca_multicast_forget(uint16_t slot)
+void shca_multicast_drop(uint16_t slot)
 {
     shca_lock(&cache_lock);
     for (uint32_t i = 0; i < n_cached; i++)

@@ -104,14 +104,14 @@ struct shca_cq {
     struct shca_feed *feeds[SHCA_CQ_QPS];
     uint64_t demand; /* entries that its queues could need at once; protected by shca.lock */
     _Atomic uint32_t empty_polls;
-    uint32_t turn; /* the bit served next, so that no QP starves */
-    bool seeded;   /* the next entry is chosen at random, */
-    bool shy, hid; /* and a poll may find nothing (hid: the previous one did; not twice in a row) */
-    uint32_t failed; /* behind the last error in the fifo: receives it flushes come later */
+    uint32_t turn;           /* the bit served next, so that no QP starves */
+    bool seeded;             /* the next entry is chosen at random, */
+    bool may_hide, hid_last; /* and a poll may find nothing (never two in a row) */
+    uint32_t failed;         /* behind the last error in the fifo: receives it flushes come later */
     struct shca_random random;
     uint32_t event_arm;               /* arming whose event the program has already received */
     uint32_t events_sent, async_sent; /* protected by cq.mutex */
-    _Atomic bool overrun_told;
+    _Atomic bool overrun_reported;
     /* Only for extended CQs (cq_ex.c). */
     uint64_t stamp; /* of the completion taken last; protected by lock */
     struct shca_cursor *cursor;
@@ -258,7 +258,7 @@ struct shca_process {
     uint32_t pid;
     uint32_t slot;
     int seg_fd, claim_fd, info_fd;
-    int life[2]; /* the liveness pipe: peers see the read end close, also on exec */
+    int liveness[2]; /* the liveness pipe: peers see the read end close, also on exec */
     struct shca_qp *qps[SHCA_QPS];
     struct shca_cq *cqs[SHCA_CQS];
     struct shca_srq *srqs[SHCA_SRQS];

@@ -62,8 +62,8 @@ static void destroy(struct shca_peer *p)
         munmap(p->seg, p->seg->size);
     if (p->pidfd >= 0)
         close(p->pidfd);
-    if (p->life >= 0)
-        close(p->life);
+    if (p->liveness >= 0)
+        close(p->liveness);
     pthread_mutex_destroy(&p->lock);
     free(p);
 }
@@ -76,7 +76,7 @@ static struct shca_peer *new_peer(uint32_t slot, uint32_t pid)
         return NULL;
     p->slot = slot;
     p->pid = pid;
-    p->pidfd = p->life = -1;
+    p->pidfd = p->liveness = -1;
     pthread_mutex_init(&p->lock, NULL);
     return p;
 }
@@ -97,25 +97,25 @@ static bool still_same(const struct shca_peer *p)
 
 /* The pidfd does not report an exec of the peer, after which its addresses mean something else; its
  * liveness pipe does. */
-static bool open_life(struct shca_peer *p)
+static bool open_liveness(struct shca_peer *p)
 {
     struct stat st;
 
-    p->life = shca_open_of(p->pid, p->seg->life.fd, O_WRONLY);
-    return p->life >= 0 && fstat(p->life, &st) == 0 && S_ISFIFO(st.st_mode) &&
-           st.st_ino == p->seg->life.ino;
+    p->liveness = shca_open_of(p->pid, p->seg->liveness.fd, O_WRONLY);
+    return p->liveness >= 0 && fstat(p->liveness, &st) == 0 && S_ISFIFO(st.st_mode) &&
+           st.st_ino == p->seg->liveness.ino;
 }
 
 /* Causes in this process, not in the peer, are reported here, once. */
 static void peer_explain(uint32_t pid, int e)
 {
-    static _Atomic int told;
+    static _Atomic int reported;
 
     if (e != ENOMEM && e != EMFILE && e != ENFILE && e != EAGAIN)
         return;
     atomic_store(&refused, 1);
-    if (e != EAGAIN && !atomic_exchange(&told, 1)) /* EAGAIN: reported by helper.c */
-        shca_say("cannot reach process %u of fabric %s: %s; %s", pid, shca_config.fabric,
+    if (e != EAGAIN && !atomic_exchange(&reported, 1)) /* EAGAIN: reported by helper.c */
+        shca_log("cannot reach process %u of fabric %s: %s; %s", pid, shca_config.fabric,
                  strerror(e), shca_remedy(e));
 }
 
@@ -141,7 +141,7 @@ static struct shca_peer *peer_attach(uint32_t slot)
         return NULL;
     }
     /* The identity first: whatever is opened by pid after it belongs to that process or fails. */
-    if (!peer_identify(p) || !(p->seg = shca_segment_map(slot, pid, fd)) || !open_life(p) ||
+    if (!peer_identify(p) || !(p->seg = shca_segment_map(slot, pid, fd)) || !open_liveness(p) ||
         !still_same(p) || (errno = shca_engine_watch(p)) != 0) {
         peer_explain(pid, errno);
         destroy(p);

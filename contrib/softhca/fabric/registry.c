@@ -71,7 +71,7 @@ int shca_registry_claim(uint32_t *slot, int *fd)
         if (e != EADDRINUSE)
             return e;
     }
-    shca_say("fabric %s already has %u processes, its limit; set SOFTHCA_FABRIC to start another",
+    shca_log("fabric %s already has %u processes, its limit; set SOFTHCA_FABRIC to start another",
              shca_config.fabric, SHCA_MEMBERS);
     return EUSERS;
 }
@@ -99,15 +99,15 @@ static bool registry_is_ours(uint32_t pid)
  * other. */
 static void foreign_line(const char *line)
 {
-    static bool told;
+    static bool reported;
     struct shca_name n;
     unsigned layout;
 
-    if (told || !shca_name_parse_foreign(line, &n, &layout) ||
+    if (reported || !shca_name_parse_foreign(line, &n, &layout) ||
         strcmp(n.fabric, shca_config.fabric) != 0)
         return;
-    told = true;
-    shca_say("process %u is on the fabric %s with another version of softhca (layout %u, here %u): "
+    reported = true;
+    shca_log("process %u is on the fabric %s with another version of softhca (layout %u, here %u): "
              "the two cannot see each other; run the same version in both",
              n.pid, shca_config.fabric_name, layout, SHCA_LAYOUT);
 }
@@ -236,7 +236,7 @@ bool shca_registry_has_pid(uint32_t pid)
     pthread_mutex_lock(&registry_lock);
     /* While sockets are opened and closed the kernel's table may skip an entry between two reads;
      * not three times in a row. */
-    for (int look = 0; look < 3 && !found; look++) {
+    for (int attempt = 0; attempt < 3 && !found; attempt++) {
         found = !refresh();
         for (uint32_t i = 0; i < SHCA_MEMBERS && !found; i++)
             found = members[i].pid == pid;
@@ -255,7 +255,7 @@ void shca_registry_inherited(void)
 
 static int refuse(const char *name, const char *mine, const char *theirs, uint32_t pid)
 {
-    shca_say(
+    shca_log(
         "%s is %s here but %s in process %u of the same fabric, %s; give both the same, or set "
         "SOFTHCA_FABRIC to start another fabric",
         name, mine, theirs, pid, shca_config.fabric_name);
@@ -295,7 +295,7 @@ int shca_registry_agree(void)
     errno = 0;
     if (!refresh()) {
         e = errno ? errno : EIO;
-        shca_say("cannot join fabric %s: /proc/self/net/unix, by which its processes find each "
+        shca_log("cannot join fabric %s: /proc/self/net/unix, by which its processes find each "
                  "other: %s; %s",
                  shca_config.fabric, strerror(e), shca_remedy(e));
         e = ENOTSUP;

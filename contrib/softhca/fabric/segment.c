@@ -24,11 +24,11 @@ int shca_open_of(uint32_t pid, int fd, int flags)
 /* The cause of a refusal is outside both programs, so it is reported here, once. */
 static void segment_explain(uint32_t pid)
 {
-    static _Atomic int told;
+    static _Atomic int reported;
     int e = errno;
 
-    if ((e == EACCES || e == EPERM) && !atomic_exchange(&told, 1))
-        shca_say(
+    if ((e == EACCES || e == EPERM) && !atomic_exchange(&reported, 1))
+        shca_log(
             "the kernel does not let this process open /proc/%u/fd of its peer on fabric %s "
             "(%s): that process is not dumpable, because it changed its user, has file "
             "capabilities or called prctl(PR_SET_DUMPABLE, 0); prctl(PR_SET_DUMPABLE, 1) there "

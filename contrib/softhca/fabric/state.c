@@ -10,7 +10,7 @@ struct shca_process shca = {.lock = PTHREAD_MUTEX_INITIALIZER,
                             .seg_fd = -1,
                             .claim_fd = -1,
                             .info_fd = -1,
-                            .life = {-1, -1}};
+                            .liveness = {-1, -1}};
 
 uint32_t shca_qp_state(struct shca_qp *qp)
 {

@@ -19,7 +19,7 @@
 
 static pthread_mutex_t watch_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct shca_peer *watched;
-static uint64_t next_look;
+static uint64_t next_check;
 
 /* proc(5): the fields behind the name, which may itself hold blanks and parentheses, are state (3),
  * ... and starttime (22). */
@@ -68,12 +68,12 @@ void shca_watch_remove(struct shca_peer *p)
 
 void shca_engine_unwatch(struct shca_peer *p)
 {
-    epoll_ctl(shca_helper.epoll_fd, EPOLL_CTL_DEL, p->life, NULL);
+    epoll_ctl(shca_helper.epoll_fd, EPOLL_CTL_DEL, p->liveness, NULL);
     if (p->pidfd >= 0)
         epoll_ctl(shca_helper.epoll_fd, EPOLL_CTL_DEL, p->pidfd, NULL);
 }
 
-static void look(void)
+static void check_peers(void)
 {
     for (struct shca_peer **at = &watched; *at;) {
         struct shca_peer *p = *at;
@@ -95,11 +95,11 @@ uint64_t shca_watch_run(void)
     pthread_mutex_lock(&watch_lock);
     if (watched) {
         now = shca_now();
-        if (now >= next_look) {
-            look();
-            next_look = now + PERIOD_NS;
+        if (now >= next_check) {
+            check_peers();
+            next_check = now + PERIOD_NS;
         }
-        wait = next_look - now;
+        wait = next_check - now;
     }
     pthread_mutex_unlock(&watch_lock);
     return wait;
@@ -112,7 +112,7 @@ int shca_engine_watch(struct shca_peer *p)
 
     if (shca_helper_start() != 0)
         return EAGAIN;
-    if (epoll_ctl(shca_helper.epoll_fd, EPOLL_CTL_ADD, p->life, &end) != 0)
+    if (epoll_ctl(shca_helper.epoll_fd, EPOLL_CTL_ADD, p->liveness, &end) != 0)
         return errno;
     if (p->pidfd < 0) {
         shca_watch_add(p);

@@ -78,17 +78,18 @@ void shca_fault_inherited(void)
 
 /* ---- matching; the caller holds rules_lock ---- */
 
-static bool about(const struct shca_fault_rule *r, const struct shca_fault_subject *who)
+static bool about(const struct shca_fault_rule *r, const struct shca_fault_subject *subject)
 {
-    return (r->dev < 0 || r->dev == who->dev) && (r->port == 0 || r->port == who->port) &&
-           (r->qpn == 0 || r->qpn == who->qpn) && (r->op == SHCA_OP_ANY || r->op == who->op) &&
-           (r->call == SHCA_CALL_ANY || r->call == who->call);
+    return (r->dev < 0 || r->dev == subject->dev) && (r->port == 0 || r->port == subject->port) &&
+           (r->qpn == 0 || r->qpn == subject->qpn) &&
+           (r->op == SHCA_OP_ANY || r->op == subject->op) &&
+           (r->call == SHCA_CALL_ANY || r->call == subject->call);
 }
 
 /* Counts the operation; true when the rule fires on it. */
-static bool acts(struct shca_fault_rule *r, const struct shca_fault_subject *who)
+static bool acts(struct shca_fault_rule *r, const struct shca_fault_subject *subject)
 {
-    if (!about(r, who) || (r->for_ns && shca_now() - set_at > r->for_ns))
+    if (!about(r, subject) || (r->for_ns && shca_now() - set_at > r->for_ns))
         return false;
     r->seen++;
     if ((r->nth && r->seen != r->nth) || r->seen <= r->after ||
@@ -144,37 +145,37 @@ static bool asked_one_by_one(enum shca_fault_kind kind)
     return kind == SHCA_FAULT_DROP || kind == SHCA_FAULT_ENOMEM || kind == SHCA_FAULT_SQFULL;
 }
 
-bool shca_fault_hits(enum shca_fault_kind kind, const struct shca_fault_subject *who)
+bool shca_fault_hits(enum shca_fault_kind kind, const struct shca_fault_subject *subject)
 {
     bool hit = false;
 
     shca_lock(&rules_lock);
     for (unsigned i = 0; i < fault_rules.n; i++)
-        if (fault_rules.rule[i].kind == kind && acts(&fault_rules.rule[i], who))
+        if (fault_rules.rule[i].kind == kind && acts(&fault_rules.rule[i], subject))
             hit = true;
     shca_unlock(&rules_lock);
     return hit;
 }
 
-enum shca_lost shca_fault_lost(const struct shca_fault_subject *who)
+enum shca_lost shca_fault_lost(const struct shca_fault_subject *subject)
 {
     enum shca_lost lost = SHCA_LOST_NOTHING;
 
     shca_lock(&rules_lock);
     for (unsigned i = 0; i < fault_rules.n; i++)
-        if (fault_rules.rule[i].kind == SHCA_FAULT_DROP && acts(&fault_rules.rule[i], who) &&
+        if (fault_rules.rule[i].kind == SHCA_FAULT_DROP && acts(&fault_rules.rule[i], subject) &&
             fault_rules.rule[i].lost > lost)
             lost = fault_rules.rule[i].lost;
     shca_unlock(&rules_lock);
     return lost;
 }
 
-void shca_fault_judge(const struct shca_fault_subject *who, struct shca_verdict *out)
+void shca_fault_judge(const struct shca_fault_subject *subject, struct shca_verdict *out)
 {
     memset(out, 0, sizeof *out);
     shca_lock(&rules_lock);
     for (unsigned i = 0; i < fault_rules.n; i++)
-        if (!asked_one_by_one(fault_rules.rule[i].kind) && acts(&fault_rules.rule[i], who))
+        if (!asked_one_by_one(fault_rules.rule[i].kind) && acts(&fault_rules.rule[i], subject))
             fault_add(&fault_rules.rule[i], out);
     shca_unlock(&rules_lock);
 }

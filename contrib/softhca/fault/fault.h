@@ -138,7 +138,7 @@ struct shca_verdict {
 struct shca_fault_state {
     int stage; /* 0: not yet matched against the rules */
     unsigned lost;
-    bool unheard; /* the response to this transmission is lost */
+    bool ack_lost; /* the response to this transmission is lost */
     bool polls;
     uint32_t polls_until;
     enum ibv_wc_status status;
@@ -148,10 +148,10 @@ struct shca_fault_state {
 };
 
 /* Does a rule of this kind fire on the operation? For the kinds that are queried one by one. */
-bool shca_fault_hits(enum shca_fault_kind kind, const struct shca_fault_subject *who);
+bool shca_fault_hits(enum shca_fault_kind kind, const struct shca_fault_subject *subject);
 /* What the "drop" rules do to this transmission. */
-enum shca_lost shca_fault_lost(const struct shca_fault_subject *who);
-void shca_fault_judge(const struct shca_fault_subject *who, struct shca_verdict *out);
+enum shca_lost shca_fault_lost(const struct shca_fault_subject *subject);
+void shca_fault_judge(const struct shca_fault_subject *subject, struct shca_verdict *out);
 
 /* Ends this process as abruptly as a power failure; does not return. */
 void shca_fault_die(void) __attribute__((noreturn));

@@ -70,13 +70,13 @@ static void load_named(const char *path)
     const char *why;
 
     if (is_us(path)) {
-        shca_say("SOFTHCA_REAL=%s is the replacement itself; name the host's own " NAME, path);
+        shca_log("SOFTHCA_REAL=%s is the replacement itself; name the host's own " NAME, path);
         return;
     }
     host = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
     why = host ? NULL : dlerror();
     if (!host)
-        shca_say("SOFTHCA_REAL=%s cannot be loaded (%s); there are no devices of the host", path,
+        shca_log("SOFTHCA_REAL=%s cannot be loaded (%s); there are no devices of the host", path,
                  why ? why : "no reason given");
 }
 
@@ -154,10 +154,10 @@ static const char *answer_text(void)
 
 static void *answer(const struct export *e)
 {
-    static _Atomic int told;
+    static _Atomic int reported;
 
-    if (!atomic_exchange(&told, 1))
-        shca_say("%s is not to be had: %s; SOFTHCA_REAL can name the host's library", e->name,
+    if (!atomic_exchange(&reported, 1))
+        shca_log("%s is not to be had: %s; SOFTHCA_REAL can name the host's library", e->name,
                  host ? "the host's " NAME " lacks it" : "this host has no " NAME);
     switch (e->missing) {
     case SHCA_MISSING_NULL:

@@ -75,20 +75,20 @@ static struct shca_cq *channel_cq_of(uint32_t index)
 static bool accept_record(struct ibv_comp_channel *ch, uint64_t record, struct ibv_cq **out)
 {
     struct shca_cq *cq;
-    bool news = false;
+    bool is_new = false;
 
     pthread_mutex_lock(&shca.lock);
     cq = channel_cq_of((uint32_t)(record >> 32));
     if (cq && cq->cq.channel == ch) {
         pthread_mutex_lock(&cq->cq.mutex);
-        news = cq->event_arm != (uint32_t)record;
+        is_new = cq->event_arm != (uint32_t)record;
         cq->event_arm = (uint32_t)record;
-        cq->events_sent += news;
+        cq->events_sent += is_new;
         pthread_mutex_unlock(&cq->cq.mutex);
         *out = &cq->cq;
     }
     pthread_mutex_unlock(&shca.lock);
-    return news;
+    return is_new;
 }
 
 SHCA_PUBLIC int ibv_get_cq_event(struct ibv_comp_channel *ch, struct ibv_cq **cq, void **cq_context)

@@ -83,7 +83,7 @@ static void start_random(struct shca_cq *cq)
 {
     cq->seeded = shca_config.seed != 0;
     /* A program that got an event for a completion must find it at the first poll. */
-    cq->shy = cq->seeded && !cq->cq.channel;
+    cq->may_hide = cq->seeded && !cq->cq.channel;
     shca_random_start(&cq->random, shca_config.seed, cq->index);
 }
 

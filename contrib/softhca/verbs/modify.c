@@ -187,7 +187,7 @@ static void drop_connection(struct shca_qp *qp)
 {
     if (qp->peer)
         shca_peer_put(qp->peer);
-    shca_xrc_forget(qp);
+    shca_xrc_release(qp);
     qp->peer = NULL;
     qp->target = NULL;
     qp->waiting = SHCA_DONE;
@@ -207,7 +207,7 @@ void shca_qp_reset(struct shca_qp *qp)
     shca_rx_unlock(sh);
     shca_rq_reset(qp);
     if (qp->scq)
-        shca_cq_forget(qp->scq, qp);
+        shca_cq_purge(qp->scq, qp);
     drop_connection(qp);
     qp->sq_tail = qp->sq_exec = 0;
     atomic_store(&qp->sq_head, 0);

@@ -47,7 +47,7 @@ static void set_entry(struct shca_qp *qp, struct shca_mcast_sh *e, const union i
 }
 
 /* Makes every member read the lists again before its next multicast. */
-static void tell_members(void)
+static void notify_members(void)
 {
     uint16_t slots[SHCA_MEMBERS];
     uint32_t n = shca_registry_slots(slots);
@@ -95,7 +95,7 @@ SHCA_PUBLIC int ibv_attach_mcast(struct ibv_qp *ibqp, const union ibv_gid *gid, 
     }
     pthread_mutex_unlock(&shca.lock);
     if (e)
-        tell_members();
+        notify_members();
     return member || e ? 0 : ENOMEM;
 }
 

@@ -271,7 +271,7 @@ static uint32_t take_ready(struct shca_cq *cq, uint32_t max, struct ibv_wc *wc, 
 /* After an overrun entries are lost, so every queue pair of the CQ is broken. */
 static void fail_queue_pairs(struct shca_cq *cq)
 {
-    if (atomic_exchange(&cq->overrun_told, true))
+    if (atomic_exchange(&cq->overrun_reported, true))
         return;
     pthread_mutex_lock(&shca.lock);
     for (uint32_t i = 0; i < shca.qp_high; i++) {
@@ -319,8 +319,8 @@ static uint32_t take_any(struct shca_cq *cq, uint32_t max, struct ibv_wc *wc, ui
 /* An entry is there; is it to be hidden from this poll? */
 static bool hides(struct shca_cq *cq)
 {
-    cq->hid = !cq->hid && shca_random_below(&cq->random, HIDE_EVERY) == 0;
-    return cq->hid;
+    cq->hid_last = !cq->hid_last && shca_random_below(&cq->random, HIDE_EVERY) == 0;
+    return cq->hid_last;
 }
 
 static inline bool idle(const struct shca_cq *cq)
@@ -346,7 +346,7 @@ static inline int poll_take(struct shca_cq *cq, uint32_t max, struct ibv_wc *wc,
     if (atomic_load_explicit(&cq->sh->overrun, memory_order_relaxed))
         fail_queue_pairs(cq);
     shca_lock(&cq->lock);
-    if (!cq->shy || !hides(cq))
+    if (!cq->may_hide || !hides(cq))
         n = take_any(cq, max, wc, &counted);
     atomic_store_explicit(&cq->sh->taken, cq->sh->taken + counted, memory_order_relaxed);
     if (stamp)

@@ -53,7 +53,7 @@ static int create_segment(void)
 
     /* Above that limit ftruncate would kill the program by SIGXFSZ. */
     if (getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur < SEGMENT_BYTES) {
-        shca_say("the limit of file sizes (ulimit -f) is %llu bytes; a device needs a segment of "
+        shca_log("the limit of file sizes (ulimit -f) is %llu bytes; a device needs a segment of "
                  "%llu: raise it",
                  (unsigned long long)most.rlim_cur, (unsigned long long)SEGMENT_BYTES);
         return EFBIG;
@@ -97,8 +97,8 @@ static void drop_all(void)
     drop(&shca.seg_fd);
     drop(&shca.claim_fd);
     drop(&shca.info_fd);
-    drop(&shca.life[0]);
-    drop(&shca.life[1]);
+    drop(&shca.liveness[0]);
+    drop(&shca.liveness[1]);
     shca.seg = NULL;
 }
 
@@ -114,7 +114,7 @@ static int join_locked(void)
     if (e == 0)
         e = shca_heap_init(shca.seg->heap_off, shca.seg->size - shca.seg->heap_off);
     if (e == 0)
-        e = shca_pipe_make(&shca.life[0], &shca.life[1], &shca.seg->life);
+        e = shca_pipe_make(&shca.liveness[0], &shca.liveness[1], &shca.seg->liveness);
     if (e == 0)
         e = shca_registry_publish(shca.slot, shca.seg_fd, &shca.info_fd);
     /* Only after our own name is published: of two processes that join at the same time, at least
@@ -126,12 +126,12 @@ static int join_locked(void)
             munmap(shca.seg, SEGMENT_BYTES);
         drop_all();
         if (e != EUSERS && e != EINVAL && e != EFBIG && e != ENOTSUP)
-            shca_say("cannot join fabric %s: %s; %s", shca_config.fabric, strerror(e),
+            shca_log("cannot join fabric %s: %s; %s", shca_config.fabric, strerror(e),
                      shca_remedy(e));
         return e;
     }
     /* Nothing is ever written to it: a smaller pipe counts less against the user's limit. */
-    (void)fcntl(shca.life[0], F_SETPIPE_SZ, 4096);
+    (void)fcntl(shca.liveness[0], F_SETPIPE_SZ, 4096);
     /* Yama's ptrace_scope 1 would forbid peers to copy to and from our private memory. */
     prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
     /* After publishing: from now on a process that changes links finds us among the members. */
@@ -142,7 +142,7 @@ static int join_locked(void)
     return 0;
 }
 
-static void forget_parent(void)
+static void process_forked(void)
 {
     pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
 
@@ -172,7 +172,7 @@ static void forget_parent(void)
 
 static void at_fork_once(void)
 {
-    pthread_atfork(NULL, NULL, forget_parent);
+    pthread_atfork(NULL, NULL, process_forked);
 }
 
 int shca_join(void)

@@ -292,8 +292,8 @@ SHCA_PUBLIC int ibv_destroy_qp(struct ibv_qp *ibqp)
     else
         qp_leave_table(qp);
     if (qp->scq)
-        shca_cq_forget(qp->scq, qp);
-    shca_xrc_forget(qp);
+        shca_cq_purge(qp->scq, qp);
+    shca_xrc_release(qp);
     if (qp->peer)
         shca_peer_put(qp->peer);
     if (!qp->home) /* further handles of a target get no events */

@@ -42,7 +42,7 @@ static void report(void)
                  (unsigned long long)s->reads, (unsigned long long)s->atomics);
     fd = open_sink(where, &ours);
     if (fd < 0 || write(fd, line, (size_t)n) != n)
-        shca_say("cannot write SOFTHCA_STATS=%s: %s", where, strerror(errno));
+        shca_log("cannot write SOFTHCA_STATS=%s: %s", where, strerror(errno));
     if (ours && fd >= 0)
         close(fd);
 }

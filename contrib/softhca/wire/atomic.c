@@ -74,10 +74,10 @@ static int change(struct shca_peer *p, const struct shca_op *op, const struct sh
 
 static void atomic_explain(void)
 {
-    static _Atomic int told;
+    static _Atomic int reported;
 
-    if (!atomic_exchange(&told, 1))
-        shca_say("an atomic operation was refused: its memory is shared with other processes but "
+    if (!atomic_exchange(&reported, 1))
+        shca_log("an atomic operation was refused: its memory is shared with other processes but "
                  "cannot be mapped here; keep its descriptor open until ibv_reg_mr, and register "
                  "each mapping by itself");
 }

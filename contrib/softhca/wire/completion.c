@@ -106,7 +106,7 @@ void shca_cq_detach(struct shca_cq *cq, uint32_t bit)
 }
 
 /* Drops the completions of a queue pair that is reset or destroyed, as drivers do. */
-void shca_cq_forget(struct shca_cq *cq, struct shca_qp *qp)
+void shca_cq_purge(struct shca_cq *cq, struct shca_qp *qp)
 {
     uint32_t out, dropped = 0;
 

@@ -274,7 +274,7 @@ static void control_identify(struct msghdr *m, struct sender *s)
 }
 
 /* Any user of the host can write to an abstract socket: only the owner and root are obeyed. */
-static bool obeyed(const struct sender *s)
+static bool is_authorised(const struct sender *s)
 {
     return s->cred.pid != 0 && (s->cred.uid == geteuid() || s->cred.uid == 0);
 }
@@ -300,7 +300,7 @@ static bool serve_one(int fd)
     if (n < 0)
         return false;
     control_identify(&m, &from);
-    if (obeyed(&from))
+    if (is_authorised(&from))
         shca_control(request, (size_t)n, reply, sizeof reply);
     else
         snprintf(reply, sizeof reply, "error uid %u does not rule over this process of uid %u",

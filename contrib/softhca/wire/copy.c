@@ -118,10 +118,10 @@ static int read_all(uint32_t pid, char *to, uint64_t from, size_t n)
 /* The cause of a refusal is outside the program, so it is reported here, once. */
 static int explained(int e)
 {
-    static _Atomic int told;
+    static _Atomic int reported;
 
-    if (shca_copy_refused(e) && !atomic_exchange(&told, 1))
-        shca_say(
+    if (shca_copy_refused(e) && !atomic_exchange(&reported, 1))
+        shca_log(
             "the kernel refuses to copy between processes (process_vm_readv/writev: %s); allow "
             "it (sysctl kernel.yama.ptrace_scope=0, or the container's seccomp profile) or "
             "register shared memory (memfd), which needs no copy",

@@ -156,8 +156,8 @@ static bool put_eager(const struct shca_receive *r, const struct shca_qp_sh *t, 
 }
 
 /* Puts the message into the receive; false: the receiver's process is exiting. */
-static bool deliver_land(const struct shca_receive *r, const struct shca_qp_sh *t, uint32_t length,
-                         const struct shca_source *src, enum ibv_wc_status *theirs)
+static bool deliver_place(const struct shca_receive *r, const struct shca_qp_sh *t, uint32_t length,
+                          const struct shca_source *src, enum ibv_wc_status *theirs)
 {
     struct shca_piece piece[SHCA_MAX_SGE];
     unsigned n;
@@ -223,7 +223,7 @@ int shca_deliver(struct shca_peer *p, struct shca_qp *qp, const struct shca_op *
         return overrun(p, t, &r, status);
     fill(qp, op, r.slot, length, IBV_WC_SUCCESS);
     r.slot->pkey_index = t->pkey_index;
-    if (src->n && !deliver_land(&r, t, length, src, &theirs))
+    if (src->n && !deliver_place(&r, t, length, src, &theirs))
         return SHCA_WAIT_ACK;
     r.slot->status = (uint8_t)theirs;
     deliver_publish(&r, op, qp, t);

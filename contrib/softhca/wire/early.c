@@ -112,7 +112,7 @@ static void store(struct shca_held *h)
     shca_rx_unlock(h->target);
 }
 
-static void early_land(struct shca_held **at)
+static void early_store(struct shca_held **at)
 {
     struct shca_held *h = *at;
 
@@ -135,14 +135,14 @@ void shca_early_settle(const struct shca_qp *qp, const struct shca_op *op)
     shca_lock(&early_lock);
     for (struct shca_held **at = &first; *at;)
         if ((*at)->peer->slot == slot && (*at)->hca == hca)
-            early_land(at);
+            early_store(at);
         else
             at = &(*at)->next;
     shca_unlock(&early_lock);
 }
 
 /* Stores what is due by then; returns when the next one is due. */
-static uint64_t land_until(uint64_t moment)
+static uint64_t store_until(uint64_t moment)
 {
     uint64_t next = UINT64_MAX;
 
@@ -151,7 +151,7 @@ static uint64_t land_until(uint64_t moment)
     shca_lock(&early_lock);
     for (struct shca_held **at = &first; *at;)
         if ((*at)->due <= moment) {
-            early_land(at);
+            early_store(at);
         } else {
             next = (*at)->due < next ? (*at)->due : next;
             at = &(*at)->next;
@@ -162,14 +162,14 @@ static uint64_t land_until(uint64_t moment)
 
 uint64_t shca_early_run(uint64_t now)
 {
-    return land_until(now);
+    return store_until(now);
 }
 
 /* An exit does not lose what was acknowledged. */
 void shca_early_end(void)
 {
     if (shca.seg && shca.pid == (uint32_t)getpid())
-        land_until(UINT64_MAX);
+        store_until(UINT64_MAX);
 }
 
 __attribute__((destructor)) static void early_finish(void)

@@ -64,8 +64,8 @@ static void *run(void *unused)
     pthread_setname_np(pthread_self(), "softhca");
     for (;;) {
         struct epoll_event events[16];
-        uint64_t link = shca_link_run(), retry = shca_pending_run(), look = shca_watch_run();
-        uint64_t next = retry < look ? retry : look;
+        uint64_t link = shca_link_run(), retry = shca_pending_run(), check = shca_watch_run();
+        uint64_t next = retry < check ? retry : check;
         int n = epoll_wait(shca_helper.epoll_fd, events, 16, to_ms(link < next ? link : next));
 
         if (n < 0)

@@ -97,7 +97,8 @@ static void establish(struct shca_peer *p, struct shca_qp_sh *t)
 
 /* Does this request show that the two ends have different MTUs? All packets but the last must be as
  * large as the MTU of the path (specification 9.7.4.1.6, 9.8.2.2.7). */
-static bool misfits(const struct shca_qp *qp, const struct shca_op *op, const struct shca_qp_sh *t)
+static bool has_mtu_mismatch(const struct shca_qp *qp, const struct shca_op *op,
+                             const struct shca_qp_sh *t)
 {
     uint32_t mine = qp->sh->mtu, theirs = t->mtu;
 
@@ -105,8 +106,8 @@ static bool misfits(const struct shca_qp *qp, const struct shca_op *op, const st
 }
 
 /* The receiver of the wrong packets detects it: the responder, or for a read the requester. */
-static int misfit(struct shca_qp *qp, const struct shca_op *op, struct shca_qp_sh *t,
-                  enum ibv_wc_status *status)
+static int mtu_mismatch(struct shca_qp *qp, const struct shca_op *op, struct shca_qp_sh *t,
+                        enum ibv_wc_status *status)
 {
     if (op->opcode != IBV_WR_RDMA_READ)
         return shca_refuse(qp->peer, t, IBV_WC_REM_INV_REQ_ERR, status);
@@ -123,8 +124,8 @@ static int on_target(struct shca_qp *qp, const struct shca_op *op, struct shca_q
 
     if (atomic_load_explicit(&t->state, memory_order_relaxed) == IBV_QPS_RTR)
         establish(qp->peer, t);
-    if (op->length > LEAST_MTU && misfits(qp, op, t))
-        return misfit(qp, op, t, status);
+    if (op->length > LEAST_MTU && has_mtu_mismatch(qp, op, t))
+        return mtu_mismatch(qp, op, t, status);
     switch (op->opcode) {
     case IBV_WR_RDMA_WRITE:
     case IBV_WR_RDMA_WRITE_WITH_IMM:
@@ -178,7 +179,7 @@ static int execute_rc(struct shca_qp *qp, const struct shca_op *op, const struct
 /* Without acknowledgements: what cannot be delivered is lost and the sender is not informed. */
 static int execute_uc(struct shca_qp *qp, const struct shca_op *op, const struct shca_source *s)
 {
-    enum ibv_wc_status unheard;
+    enum ibv_wc_status ignored;
     struct shca_qp_sh *t;
 
     if (!find_target(qp))
@@ -191,7 +192,7 @@ static int execute_uc(struct shca_qp *qp, const struct shca_op *op, const struct
     t = qp->target;
     shca_rx_lock(qp->peer->seg, t, shca.pid);
     if (connected(qp, t))
-        on_target(qp, op, t, s, &unheard);
+        on_target(qp, op, t, s, &ignored);
     shca_rx_unlock(t);
     return SHCA_DONE;
 }

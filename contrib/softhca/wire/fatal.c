@@ -28,5 +28,5 @@ void shca_fatal(int hca)
         if (shca.qps[i] && shca_ctx(shca.qps[i]->qp.context)->hca == hca)
             break_qp(shca.qps[i]);
     pthread_mutex_unlock(&shca.lock);
-    shca_contexts_tell(hca, IBV_EVENT_DEVICE_FATAL, 0);
+    shca_contexts_notify(hca, IBV_EVENT_DEVICE_FATAL, 0);
 }

@@ -13,8 +13,8 @@
 #define POLLS_AT_MOST_NS UINT64_C(10000000)
 #define NEVER            (UINT64_MAX / 2)
 
-/* UNHEARD: executed, but the response is lost. */
-enum stage { FRESH, SENDING, SENT, UNHEARD, EXECUTED };
+/* ACK_LOST: executed, but the response is lost. */
+enum stage { FRESH, SENDING, SENT, ACK_LOST, EXECUTED };
 
 static enum shca_fault_op kind_of(uint32_t opcode)
 {
@@ -43,9 +43,9 @@ static struct shca_fault_subject subject(const struct shca_qp *qp, uint32_t opco
 
 bool shca_fault_sq_full(const struct shca_qp *qp, uint32_t opcode)
 {
-    struct shca_fault_subject who = subject(qp, opcode);
+    struct shca_fault_subject subj = subject(qp, opcode);
 
-    return shca_fault_hits(SHCA_FAULT_SQFULL, &who);
+    return shca_fault_hits(SHCA_FAULT_SQFULL, &subj);
 }
 
 static bool reliable(const struct shca_qp *qp)
@@ -127,38 +127,38 @@ static void unplug(struct shca_qp *qp)
 }
 
 /* One transmission of the packet; true when it is lost. */
-static bool swallowed(struct shca_qp *qp, const struct shca_fault_subject *who)
+static bool transmission_lost(struct shca_qp *qp, const struct shca_fault_subject *subj)
 {
     struct shca_fault_state *f = &qp->fault;
-    enum shca_lost lost = shca_fault_lost(who);
+    enum shca_lost lost = shca_fault_lost(subj);
 
     if (f->verdict.unplug == SHCA_LOST_REQUEST)
         unplug(qp); /* which cuts the path */
-    f->unheard = lost == SHCA_LOST_ACK && reliable(qp);
+    f->ack_lost = lost == SHCA_LOST_ACK && reliable(qp);
     if (f->verdict.rnr && lost != SHCA_LOST_REQUEST)
         f->rnr_until = shca_now() + f->verdict.rnr;
     return lost == SHCA_LOST_REQUEST;
 }
 
 /* It was executed, but the sender gets no response. */
-static int keep_unheard(struct shca_qp *qp, enum ibv_wc_status *status)
+static int keep_ack_lost(struct shca_qp *qp, enum ibv_wc_status *status)
 {
-    qp->fault.stage = UNHEARD;
+    qp->fault.stage = ACK_LOST;
     if (qp->fault.verdict.unplug == SHCA_LOST_ACK)
         unplug(qp);
-    if (qp->fault.unheard)
+    if (qp->fault.ack_lost)
         return lose(qp, status);
     return reliable(qp) ? SHCA_WAIT_ACK : SHCA_DONE;
 }
 
 /* The responder recognises the request by its number: it repeats the response without executing the
  * request again (specification 9.7.4.1.1). */
-static int send_again(struct shca_qp *qp, const struct shca_fault_subject *who,
+static int send_again(struct shca_qp *qp, const struct shca_fault_subject *subj,
                       enum ibv_wc_status *status)
 {
-    if (qp->fault.unheard && shca_fault_lost(who) != SHCA_LOST_NOTHING)
+    if (qp->fault.ack_lost && shca_fault_lost(subj) != SHCA_LOST_NOTHING)
         return lose(qp, status);
-    qp->fault.unheard = false;
+    qp->fault.ack_lost = false;
     if (atomic_load(&qp->peer->dead)) {
         *status = IBV_WC_RETRY_EXC_ERR;
         return SHCA_DONE;
@@ -169,7 +169,7 @@ static int send_again(struct shca_qp *qp, const struct shca_fault_subject *who,
 static int transmit(struct shca_qp *qp, const struct shca_op *op, enum ibv_wc_status *status)
 {
     struct shca_fault_state *f = &qp->fault;
-    struct shca_fault_subject who = subject(qp, op->opcode);
+    struct shca_fault_subject subj = subject(qp, op->opcode);
     int wait;
 
     if (f->verdict.status != IBV_WC_SUCCESS) {
@@ -177,17 +177,17 @@ static int transmit(struct shca_qp *qp, const struct shca_op *op, enum ibv_wc_st
         *status = f->verdict.status;
         return SHCA_DONE;
     }
-    if (f->stage == UNHEARD)
-        return send_again(qp, &who, status);
-    if (f->stage == SENDING && swallowed(qp, &who))
+    if (f->stage == ACK_LOST)
+        return send_again(qp, &subj, status);
+    if (f->stage == SENDING && transmission_lost(qp, &subj))
         return lose(qp, status);
     f->stage = SENT;
     if (f->rnr_until && needs_receive(op->opcode) && shca_now() < f->rnr_until)
         return reliable(qp) ? SHCA_WAIT_RNR : SHCA_DONE;
     wait = execute(qp, op, status);
     if (wait == SHCA_DONE && *status == IBV_WC_SUCCESS &&
-        (f->unheard || f->verdict.unplug == SHCA_LOST_ACK))
-        return keep_unheard(qp, status);
+        (f->ack_lost || f->verdict.unplug == SHCA_LOST_ACK))
+        return keep_ack_lost(qp, status);
     return wait;
 }
 
@@ -221,11 +221,11 @@ static bool still_waiting(struct shca_qp *qp)
 static void fault_run_begin(struct shca_qp *qp, const struct shca_op *op)
 {
     struct shca_fault_state *f = &qp->fault;
-    struct shca_fault_subject who = subject(qp, op->opcode);
+    struct shca_fault_subject subj = subject(qp, op->opcode);
 
     memset(f, 0, sizeof *f);
     f->stage = SENDING;
-    shca_fault_judge(&who, &f->verdict);
+    shca_fault_judge(&subj, &f->verdict);
     if (f->verdict.delay)
         f->until = shca_now() + f->verdict.delay;
 }

@@ -40,7 +40,7 @@ void shca_multicast(struct shca_qp *qp, const struct shca_op *op, const struct s
         struct shca_peer *p = shca_peer_get(slots[i]);
 
         if (!p) {
-            shca_multicast_forget(slots[i]);
+            shca_multicast_drop(slots[i]);
             continue;
         }
         if (!atomic_load(&p->dead))

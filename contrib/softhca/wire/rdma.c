@@ -6,14 +6,14 @@
 
 #include "wire/request.h"
 
-int shca_refuse(struct shca_peer *p, struct shca_qp_sh *t, enum ibv_wc_status told,
+int shca_refuse(struct shca_peer *p, struct shca_qp_sh *t, enum ibv_wc_status nak,
                 enum ibv_wc_status *status)
 {
-    enum ibv_event_type why = told == IBV_WC_REM_ACCESS_ERR ? IBV_EVENT_QP_ACCESS_ERR
-                              : told == IBV_WC_REM_OP_ERR   ? IBV_EVENT_QP_FATAL
-                                                            : IBV_EVENT_QP_REQ_ERR;
+    enum ibv_event_type why = nak == IBV_WC_REM_ACCESS_ERR ? IBV_EVENT_QP_ACCESS_ERR
+                              : nak == IBV_WC_REM_OP_ERR   ? IBV_EVENT_QP_FATAL
+                                                           : IBV_EVENT_QP_REQ_ERR;
 
-    *status = told;
+    *status = nak;
     /* The sender on an unreliable connection does not wait for a response: the responder drops the
      * packet and goes on. */
     if (t->type != IBV_QPT_UC)

@@ -84,7 +84,7 @@ enum ibv_wc_status shca_resolve(const struct shca_qp *qp, struct shca_qp_sh *t,
                                 struct shca_piece *piece);
 /* Breaks the target because of a bad request, if its transport reports errors to the sender;
  * SHCA_DONE. */
-int shca_refuse(struct shca_peer *p, struct shca_qp_sh *t, enum ibv_wc_status told,
+int shca_refuse(struct shca_peer *p, struct shca_qp_sh *t, enum ibv_wc_status nak,
                 enum ibv_wc_status *status);
 /* The bytes could not be moved (errno e). If the memory disappeared under its region, the key is
  * bad. If the kernel forbids copying, the key is not at fault: the responder fails, as with a

@@ -46,7 +46,7 @@ bool shca_shared_posted(struct shca_peer *p, struct shca_qp *qp, struct shca_qp_
 }
 
 /* p NULL: the queue is this process's own. */
-static void tell_limit(struct shca_peer *p, struct shca_srq_sh *q)
+static void notify_limit(struct shca_peer *p, struct shca_srq_sh *q)
 {
     uint32_t limit = atomic_load_explicit(&q->limit, memory_order_relaxed);
 
@@ -87,7 +87,7 @@ static bool take_next(struct shca_peer *p, struct shca_srq_sh *q, struct shca_qp
     atomic_store_explicit(&shca_slot_at(p->seg, &q->rq, *number)->taker, t->qpn,
                           memory_order_release);
     atomic_store_explicit(&q->head, head + 1, memory_order_release);
-    tell_limit(p->self ? NULL : p, q);
+    notify_limit(p->self ? NULL : p, q);
     return true;
 }
 
@@ -147,7 +147,7 @@ void shca_shared_publish(const struct shca_receive *r, struct shca_qp *qp, struc
     atomic_store_explicit(&r->slot->taker, t->qpn, memory_order_relaxed);
     atomic_store_explicit(&q->head, atomic_load_explicit(&q->head, memory_order_relaxed) + 1,
                           memory_order_release);
-    tell_limit(r->p->self ? NULL : r->p, q);
+    notify_limit(r->p->self ? NULL : r->p, q);
 }
 
 /* ---- owner ---- */
@@ -303,6 +303,6 @@ void shca_srq_arm(struct shca_srq *srq, uint32_t limit)
 {
     shca_pid_lock(&srq->sh->lock, shca.pid);
     atomic_store(&srq->sh->limit, limit);
-    tell_limit(NULL, srq->sh);
+    notify_limit(NULL, srq->sh);
     shca_pid_unlock(&srq->sh->lock);
 }

@@ -26,7 +26,7 @@ void shca_cq_recount(struct shca_cq *cq);
 void shca_cq_overrun(struct shca_peer *p, struct shca_cq_sh *cq);
 int shca_cq_attach(struct shca_cq *cq, struct shca_feed *feed, uint32_t *bit);
 void shca_cq_detach(struct shca_cq *cq, uint32_t bit);
-void shca_cq_forget(struct shca_cq *cq, struct shca_qp *qp);
+void shca_cq_purge(struct shca_cq *cq, struct shca_qp *qp);
 
 /* ---- copy.c ---- */
 /* The order of one transfer: every byte before the last word, then the last word. */
@@ -136,7 +136,7 @@ void shca_target_count(struct shca_qp *qp, int by); /* handles of this process *
 void shca_target_reap(struct shca_qp_sh *sh);       /* holds shca.lock */
 
 /* ---- xrc.c ---- */
-void shca_xrc_forget(struct shca_qp *qp);
+void shca_xrc_release(struct shca_qp *qp);
 
 /* Checks a range against the MR table of a process; the address there in *va. */
 static inline struct shca_mr_sh *shca_mr_check(struct shca_segment *seg, uint32_t key,

@@ -14,7 +14,7 @@ static struct shca_srq_sh *find_queue(struct shca_qp *qp, uint32_t srqn)
     uint32_t slot = srqn >> SHCA_QP_BITS, index = srqn & ((1u << SHCA_QP_BITS) - 1);
 
     if (qp->xrc_holder && (qp->xrc_holder->slot != slot || atomic_load(&qp->xrc_holder->dead)))
-        shca_xrc_forget(qp);
+        shca_xrc_release(qp);
     if (!qp->xrc_holder && slot < SHCA_MEMBERS)
         qp->xrc_holder = shca_peer_get(slot);
     if (!qp->xrc_holder || index >= SHCA_SRQS)
@@ -47,7 +47,7 @@ void shca_xrc_leave(struct shca_qp *qp)
     qp->xrc_srq = NULL;
 }
 
-void shca_xrc_forget(struct shca_qp *qp)
+void shca_xrc_release(struct shca_qp *qp)
 {
     if (qp->xrc_holder)
         shca_peer_put(qp->xrc_holder);
