@@ -15,34 +15,40 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SHCA_LAYOUT  8 /* in every name, so that processes with different layouts never meet */
-#define SHCA_MAGIC   (UINT64_C(0x4341485446004f53) + SHCA_LAYOUT)
-#define SHCA_MEMBERS 1024  /* upper 10 bits of a 24-bit QP number */
-#define SHCA_QPS     16384 /* lower 14 bits */
-#define SHCA_QP_BITS 14
-#define SHCA_MRS     65536 /* index part of a key is 24 bits; 64 Ki entries are 4 MiB of table */
-#define SHCA_CQS     16384
-#define SHCA_SRQS    4096
-#define SHCA_CQ_QPS  4096 /* QPs that may receive into one CQ: 64 words of 64 bits */
-#define SHCA_NAME    64
-#define SHCA_MAX_HCA 16
-#define SHCA_MAX_PRT 8
+/* In every name, so that processes with different layouts never meet. */
+enum { SHCA_LAYOUT = 8 };
+#define SHCA_MAGIC (UINT64_C(0x4341485446004f53) + SHCA_LAYOUT)
+
+enum {
+    SHCA_MEMBERS = 1024, /* upper 10 bits of a 24-bit QP number */
+    SHCA_QPS = 16384,    /* lower 14 bits */
+    SHCA_QP_BITS = 14,
+    SHCA_MRS = 65536, /* index part of a key is 24 bits; 64 Ki entries are 4 MiB of table */
+    SHCA_CQS = 16384,
+    SHCA_SRQS = 4096,
+    SHCA_CQ_QPS = 4096, /* QPs that may receive into one CQ: 64 words of 64 bits */
+    SHCA_NAME = 64,
+    SHCA_MAX_HCA = 16,
+    SHCA_MAX_PRT = 8,
+};
 
 /* Locks of 8-byte locations for atomic operations on memory that is not mapped: enough that two
  * busy counters of a process seldom share one. */
-#define SHCA_WORD_LOCKS 256
+enum { SHCA_WORD_LOCKS = 256 };
 
 /* Multicast attachments of one process; an entry is one queue pair in one group. */
-#define SHCA_MCASTS 1024
+enum { SHCA_MCASTS = 1024 };
 
 /* A peer cannot store to memory that is not shared; short messages for such buffers wait in these
  * slots and are copied by ibv_poll_cq. This saves a system call of 1.5 us and pays off up to about
  * 4 KiB. */
-#define SHCA_EAGER_BYTES 4096
-#define SHCA_EAGER_SLOTS 16
+enum {
+    SHCA_EAGER_BYTES = 4096,
+    SHCA_EAGER_SLOTS = 16,
+};
 /* The slots of a shared queue are used and returned in any order, so each of the first ones has its
  * own. */
-#define SHCA_EAGER_SHARED 256
+enum { SHCA_EAGER_SHARED = 256 };
 
 struct shca_mr_sh {
     _Atomic uint32_t key; /* 0: the entry is free, or not yet (no longer) valid */
@@ -60,8 +66,10 @@ _Static_assert(sizeof(struct shca_mr_sh) == 64, "one line per region");
 
 /* No descriptor: accessible by CMA only. REACHABLE: (part of) the region lies in a file that others
  * may map; kept apart from PRIVATE because atomics must not reach one word by both methods. */
-#define SHCA_FD_PRIVATE   (-1)
-#define SHCA_FD_REACHABLE (-2)
+enum {
+    SHCA_FD_PRIVATE = -1,
+    SHCA_FD_REACHABLE = -2,
+};
 
 struct shca_sge {
     uint64_t addr;
@@ -211,7 +219,7 @@ _Static_assert(sizeof(struct shca_srq_sh) == 256, "four lines per shared receive
 /* Bits 0..62 of root are the first 63 queue pairs of the CQ; bit 63 means that another one is
  * ready, and mid then says which words of leaf to read. So an ordinary CQ costs one atomic
  * operation per message. */
-#define SHCA_ROOT_MORE 63
+enum { SHCA_ROOT_MORE = 63 };
 
 struct shca_cq_sh {
     /* Line 0: what a poller spins on. */

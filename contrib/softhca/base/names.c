@@ -3,11 +3,11 @@
  * The names of the registry; see names.h. Owns nothing. */
 #include "config.h"
 
-#include "names.h"
-
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "names.h"
 
 #define MARK "softhca"
 

@@ -12,10 +12,12 @@
 
 #include "layout.h"
 
-#define SHCA_MAX_SGE  30         /* as large as any current HCA offers */
-#define SHCA_WR_MAX   16384      /* work requests in one queue */
-#define SHCA_RATE_MAX 1000000    /* MB/s; more than any memory of today can do */
-#define SHCA_MSG_MAX  (1u << 30) /* bytes in one message, as ConnectX */
+enum {
+    SHCA_MAX_SGE = 30,       /* as large as any current HCA offers */
+    SHCA_WR_MAX = 16384,     /* work requests in one queue */
+    SHCA_RATE_MAX = 1000000, /* MB/s; more than any memory of today can do */
+};
+#define SHCA_MSG_MAX (1u << 30) /* bytes in one message, as ConnectX */
 
 struct shca_port_config {
     uint32_t rate;        /* MB/s, 0: unlimited */

@@ -10,8 +10,10 @@
 
 #include "contrib/softhca/base/names.h"
 
-#define EXIT_FAILED 1 /* the request was understood, but could not be fulfilled */
-#define EXIT_USAGE  2 /* the command line is wrong */
+enum {
+    EXIT_FAILED = 1, /* the request was understood, but could not be fulfilled */
+    EXIT_USAGE = 2,  /* the command line is wrong */
+};
 
 struct subcommand {
     const char *name;

@@ -4,13 +4,13 @@
  * Owns the two samples; one thread, no lock. */
 #include "config.h"
 
-#include "command.h"
-
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+
+#include "command.h"
 
 /* A parsed reply: see wire/control.c of the library. */
 struct report {

@@ -4,11 +4,11 @@
  * selects the subcommand. Owns nothing. */
 #include "config.h"
 
-#include "command.h"
-
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "command.h"
 
 static const char help[] = "usage: softhca SUBCOMMAND [options] [arguments]\n"
                            "  run        run a program on the software HCA\n"

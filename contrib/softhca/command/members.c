@@ -6,8 +6,6 @@
  * Owns the list of members that a caller passes in; one thread, no lock. */
 #include "config.h"
 
-#include "command.h"
-
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -18,9 +16,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "command.h"
 #include "contrib/softhca/wire/control.h"
 
-#define PATIENCE_MS 1000
+enum { patience_ms = 1000 };
 
 /* ---- selection ---- */
 
@@ -242,7 +241,7 @@ static void ask_one(int fd, struct member *m, const char *request)
 
 void members_ask(struct members *m, const char *request)
 {
-    long until = now_ms() + PATIENCE_MS;
+    long until = now_ms() + patience_ms;
     struct pollfd p = {.fd = open_socket(), .events = POLLIN};
 
     if (p.fd < 0)

@@ -4,12 +4,12 @@
  * nothing. */
 #include "config.h"
 
-#include "command.h"
-
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "command.h"
 
 static int give_up(int status)
 {

@@ -5,8 +5,6 @@
  * environment of this process; one thread, no lock. */
 #include "config.h"
 
-#include "command.h"
-
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -14,12 +12,15 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "command.h"
 #include "contrib/softhca/fault/fault.h"
 #include "contrib/softhca/base/settings.h"
 
 /* As in env(1) and shells. */
-#define EXIT_CANNOT_RUN 126
-#define EXIT_NOT_FOUND  127
+enum {
+    exit_cannot_run = 126,
+    exit_not_found = 127,
+};
 
 struct wishes {
     const char *hcas, *ports, *link, *fabric, *down, *unplugged, *rate, *speed, *seed, *fault,
@@ -179,7 +180,7 @@ static int run_program(const struct subcommand *self, int argc, char **argv)
     if (status != 0)
         return status;
     execvp(program[0], program);
-    return log_error(errno == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN, "cannot run %s: %s",
+    return log_error(errno == ENOENT ? exit_not_found : exit_cannot_run, "cannot run %s: %s",
                      program[0], strerror(errno));
 }
 

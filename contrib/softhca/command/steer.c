@@ -3,11 +3,10 @@
  * softhca link, plug, fault and fatal: one request to every member of a fabric. Owns nothing. */
 #include "config.h"
 
-#include "command.h"
-
 #include <stdio.h>
 #include <string.h>
 
+#include "command.h"
 #include "contrib/softhca/wire/control.h"
 #include "contrib/softhca/fault/fault.h"
 

@@ -6,15 +6,15 @@
  * written. Owns the list of places; one thread, no lock. */
 #include "config.h"
 
-#include "command.h"
-
 #include <errno.h>
 #include <hwloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_HCAS 16
+#include "command.h"
+
+enum { max_hcas = 16 };
 
 /* One --hca softhcaN=numa:K or =pack:K. */
 struct place {
@@ -23,7 +23,7 @@ struct place {
     hwloc_uint64_t parent; /* gp_index of its parent object */
 };
 
-static struct place places[MAX_HCAS];
+static struct place places[max_hcas];
 static size_t n_places;
 
 static bool take_place(const char *text)
@@ -33,10 +33,10 @@ static bool take_place(const char *text)
     int used = 0;
 
     if (sscanf(text, "softhca%2d=%4[a-z]:%4d%n", &p.hca, where, &p.index, &used) != 3 ||
-        text[used] || p.hca < 0 || p.hca >= MAX_HCAS || p.index < 0 ||
+        text[used] || p.hca < 0 || p.hca >= max_hcas || p.index < 0 ||
         (strcmp(where, "numa") != 0 && strcmp(where, "pack") != 0)) {
         log_error(0, "--hca %s: not softhcaN=numa:K or softhcaN=pack:K, N from 0 to %d", text,
-                  MAX_HCAS - 1);
+                  max_hcas - 1);
         return false;
     }
     if (where[0] == 'p')

@@ -8,28 +8,28 @@
 
 #include "fabric/fabric.h"
 
-#define MAX_CONTEXTS 256
+enum { max_contexts = 256 };
 
 static pthread_mutex_t contexts_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct shca_context *contexts[MAX_CONTEXTS];
+static struct shca_context *contexts[max_contexts];
 
 int shca_contexts_add(struct shca_context *c)
 {
     int at = 0;
 
     pthread_mutex_lock(&contexts_lock);
-    while (at < MAX_CONTEXTS && contexts[at])
+    while (at < max_contexts && contexts[at])
         at++;
-    if (at < MAX_CONTEXTS)
+    if (at < max_contexts)
         contexts[at] = c;
     pthread_mutex_unlock(&contexts_lock);
-    return at < MAX_CONTEXTS ? 0 : ENFILE;
+    return at < max_contexts ? 0 : ENFILE;
 }
 
 void shca_contexts_remove(struct shca_context *c)
 {
     pthread_mutex_lock(&contexts_lock);
-    for (int i = 0; i < MAX_CONTEXTS; i++)
+    for (int i = 0; i < max_contexts; i++)
         if (contexts[i] == c)
             contexts[i] = NULL;
     pthread_mutex_unlock(&contexts_lock);
@@ -40,7 +40,7 @@ void shca_contexts_notify(int hca, enum ibv_event_type type, uint32_t port)
     uint64_t record = (uint64_t)type << 32 | port;
 
     pthread_mutex_lock(&contexts_lock);
-    for (int i = 0; i < MAX_CONTEXTS; i++)
+    for (int i = 0; i < max_contexts; i++)
         if (contexts[i] && contexts[i]->hca == hca)
             (void)!write(contexts[i]->async_wfd, &record, sizeof record);
     pthread_mutex_unlock(&contexts_lock);
@@ -88,7 +88,7 @@ void shca_contexts_inherited(void)
 
     /* As with hardware, the queues stay the parent's; a child that posts gets an error. */
     contexts_lock = fresh;
-    for (int i = 0; i < MAX_CONTEXTS; i++) {
+    for (int i = 0; i < max_contexts; i++) {
         struct shca_context *c = contexts[i];
 
         contexts[i] = NULL;

@@ -38,7 +38,7 @@ struct shca_file {
     struct shca_file *next;
 };
 
-#define SHCA_PKEYS 2 /* entries of the P_Key table of each port */
+enum { SHCA_PKEYS = 2 /* entries of the P_Key table of each port */ };
 
 struct shca_helper {
     int epoll_fd, kick_fd;

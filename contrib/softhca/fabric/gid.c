@@ -11,29 +11,33 @@
 
 #include "fabric/fabric.h"
 
-#define FIRST_LID  0x10
-#define GUID_BASE  UINT64_C(0x0253480043410000) /* locally administered, "SH", "CA" */
-#define GID_PREFIX UINT64_C(0xfe80000000000000) /* link-local, the default subnet */
-#define IPV4_GID   UINT64_C(0x0000ffff0a530000) /* ::ffff:10.83.0.0 */
-#define ROCE_GIDS  4
-#define FIRST_IPV4 2 /* GIDs before it are link-local */
+enum {
+    first_lid = 0x10,
+    roce_gids = 4,
+    first_ipv4 = 2, /* GIDs before it are link-local */
+};
+/* GUIDs are locally administered: "SH", "CA". GIDs are of the default subnet, link-local, or
+ * ::ffff:10.83.0.0. */
+static const uint64_t guid_base = UINT64_C(0x0253480043410000);
+static const uint64_t gid_prefix = UINT64_C(0xfe80000000000000);
+static const uint64_t ipv4_gid = UINT64_C(0x0000ffff0a530000);
 
 /* Full member of the default partition, and full member of another one. */
 const uint16_t shca_pkeys[SHCA_PKEYS] = {0xffff, 0x8001};
 
 uint64_t shca_guid_of(int hca, int port)
 {
-    return GUID_BASE | (uint64_t)hca << 8 | (uint64_t)port;
+    return guid_base | (uint64_t)hca << 8 | (uint64_t)port;
 }
 
 uint16_t shca_lid_of(uint32_t fabric_port)
 {
-    return shca_config.roce ? 0 : (uint16_t)(FIRST_LID + fabric_port - 1);
+    return shca_config.roce ? 0 : (uint16_t)(first_lid + fabric_port - 1);
 }
 
 uint32_t shca_gid_count(void)
 {
-    return shca_config.roce ? ROCE_GIDS : 1;
+    return shca_config.roce ? roce_gids : 1;
 }
 
 bool shca_gid_v2(uint32_t index)
@@ -45,11 +49,11 @@ void shca_gid_of(uint32_t fabric_port, uint32_t index, union ibv_gid *gid)
 {
     int hca = (int)(fabric_port - 1) / shca_config.ports;
     int port = (int)(fabric_port - 1) % shca_config.ports + 1;
-    bool ipv4 = index >= FIRST_IPV4;
+    bool ipv4 = index >= first_ipv4;
 
-    gid->global.subnet_prefix = ipv4 ? 0 : htobe64(GID_PREFIX);
+    gid->global.subnet_prefix = ipv4 ? 0 : htobe64(gid_prefix);
     gid->global.interface_id =
-        htobe64(ipv4 ? IPV4_GID | (uint64_t)hca << 8 | (uint64_t)port : shca_guid_of(hca, port));
+        htobe64(ipv4 ? ipv4_gid | (uint64_t)hca << 8 | (uint64_t)port : shca_guid_of(hca, port));
 }
 
 static uint32_t route_gid(const union ibv_gid *gid)
@@ -60,7 +64,7 @@ static uint32_t route_gid(const union ibv_gid *gid)
 
     if (hca >= shca_config.hcas || port < 1 || port > shca_config.ports)
         return 0;
-    if ((prefix != GID_PREFIX || base != GUID_BASE) && (prefix != 0 || base != IPV4_GID))
+    if ((prefix != gid_prefix || base != guid_base) && (prefix != 0 || base != ipv4_gid))
         return 0;
     return shca_fabric_port(hca, port);
 }
@@ -71,9 +75,9 @@ uint32_t shca_route(const struct ibv_ah_attr *attr)
 
     if (shca_config.roce)
         return attr->is_global ? route_gid(&attr->grh.dgid) : 0;
-    if (attr->dlid < FIRST_LID || attr->dlid >= FIRST_LID + last)
+    if (attr->dlid < first_lid || attr->dlid >= first_lid + last)
         return 0;
-    return attr->dlid - FIRST_LID + 1u;
+    return attr->dlid - first_lid + 1u;
 }
 
 bool shca_gid_multicast(const union ibv_gid *gid)

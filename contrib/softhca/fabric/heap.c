@@ -10,7 +10,7 @@
 
 #include "fabric/fabric.h"
 
-#define PAGE UINT64_C(4096)
+static const uint64_t page = UINT64_C(4096);
 
 struct range {
     uint64_t offset, bytes;
@@ -38,7 +38,7 @@ int shca_heap_init(uint64_t offset, uint64_t size)
 
 static uint64_t round_up(uint64_t bytes)
 {
-    return (bytes + PAGE - 1) & ~(PAGE - 1);
+    return (bytes + page - 1) & ~(page - 1);
 }
 
 uint64_t shca_heap_alloc(uint64_t bytes)

@@ -11,7 +11,7 @@
 
 /* A holder keeps the lock for one message; 20 000 turns are some hundreds of yields, far more than
  * a short message takes, so that the registry (a file of the kernel) is rarely read in vain. */
-#define TURNS_BEFORE_DOUBT 20000
+enum { turns_before_doubt = 20000 };
 
 /* The registry also detects a holder that is a zombie or has called exec; but a child created
  * without pthread_atfork handlers may keep the sockets of a dead one open. */
@@ -45,7 +45,7 @@ bool shca_pid_lock_slow(_Atomic uint32_t *word, uint32_t pid)
         if (atomic_compare_exchange_strong(word, &seen, pid))
             return false;
         shca_relax(&turns);
-        if (turns % TURNS_BEFORE_DOUBT == 0 && shca_holder_gone(seen) &&
+        if (turns % turns_before_doubt == 0 && shca_holder_gone(seen) &&
             atomic_compare_exchange_strong(word, &seen, pid))
             return true;
     }
@@ -66,7 +66,7 @@ void shca_pid_quiesce(_Atomic uint32_t *word)
      * this only waits a little longer. */
     while (holder != 0 && atomic_load(word) == holder) {
         shca_relax(&turns);
-        if (turns % TURNS_BEFORE_DOUBT == 0 && shca_holder_gone(holder))
+        if (turns % turns_before_doubt == 0 && shca_holder_gone(holder))
             return;
     }
 }

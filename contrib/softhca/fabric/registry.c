@@ -23,7 +23,7 @@
 
 /* An unknown slot is looked up again at most every millisecond: a sender that waits for a peer to
  * appear retries far more often than that. */
-#define REFRESH_NS UINT64_C(1000000)
+static const uint64_t refresh_ns = UINT64_C(1000000);
 
 struct member {
     uint32_t pid;
@@ -151,7 +151,7 @@ int shca_registry_find(uint32_t slot, uint32_t *pid, int *fd)
     struct member m;
 
     pthread_mutex_lock(&registry_lock);
-    if (shca_now() - refreshed > REFRESH_NS)
+    if (shca_now() - refreshed > refresh_ns)
         refresh();
     m = members[slot];
     pthread_mutex_unlock(&registry_lock);

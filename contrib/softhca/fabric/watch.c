@@ -15,7 +15,7 @@
 
 #include "fabric/fabric.h"
 
-#define PERIOD_NS UINT64_C(100000000)
+static const uint64_t period_ns = UINT64_C(100000000);
 
 static pthread_mutex_t watch_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct shca_peer *watched;
@@ -97,7 +97,7 @@ uint64_t shca_watch_run(void)
         now = shca_now();
         if (now >= next_check) {
             check_peers();
-            next_check = now + PERIOD_NS;
+            next_check = now + period_ns;
         }
         wait = next_check - now;
     }

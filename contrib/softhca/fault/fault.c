@@ -13,7 +13,7 @@
 #include "base/base.h"
 #include "fault/fault.h"
 
-#define PLACE_RULES 0x666c74 /* a random stream that no CQ uses */
+enum { place_rules = 0x666c74 /* a random stream that no CQ uses */ };
 
 struct shca_fault_flags shca_fault_flags;
 _Atomic bool shca_detour;
@@ -39,7 +39,7 @@ int shca_fault_set(const char *spec, char *why, size_t n)
     shca_lock(&rules_lock);
     fault_rules = *fresh;
     set_at = shca_now();
-    shca_random_start(&random_of_rules, shca_config.seed, PLACE_RULES);
+    shca_random_start(&random_of_rules, shca_config.seed, place_rules);
     shca_unlock(&rules_lock);
     free(fresh);
     atomic_store(&shca_fault_flags.on, true);

@@ -14,8 +14,10 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#define SHCA_FAULT_RULES 32   /* rules in force at once */
-#define SHCA_FAULT_TEXT  1024 /* total length of their text */
+enum {
+    SHCA_FAULT_RULES = 32,  /* rules in force at once */
+    SHCA_FAULT_TEXT = 1024, /* total length of their text */
+};
 
 enum shca_fault_kind {
     SHCA_FAULT_DELAY,

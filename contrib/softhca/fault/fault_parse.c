@@ -11,12 +11,12 @@
 
 #include "fault/fault.h"
 
-#define RULE_MAX 200
-#define USEC     UINT64_C(1000)
-#define MSEC     UINT64_C(1000000)
+enum { rule_max = 200 };
+static const uint64_t usec = UINT64_C(1000);
+static const uint64_t msec = UINT64_C(1000000);
 /* Longer than any program waits, short enough that a mistake does not look like a hang. */
-#define WAIT_MAX_MS 10000
-#define BILLION     UINT32_C(1000000000)
+enum { wait_max_ms = 10000 };
+static const uint32_t billion = UINT32_C(1000000000);
 
 struct complaint {
     char *why;
@@ -163,17 +163,17 @@ static bool take_range(const char *key, const char *text, uint64_t high, uint64_
 /* Not strtod: its decimal point depends on the program's locale. */
 static bool take_probability(const char *text, uint32_t *ppb, struct complaint *c)
 {
-    uint32_t unit = BILLION;
+    uint32_t unit = billion;
     uint64_t whole;
     const char *at = digits(text, &whole);
 
-    *ppb = at && whole <= 1 ? (uint32_t)whole * BILLION : 0;
+    *ppb = at && whole <= 1 ? (uint32_t)whole * billion : 0;
     if (at && *at == '.')
         for (at++; *at >= '0' && *at <= '9'; at++) {
             unit /= 10;
             *ppb += (uint32_t)(*at - '0') * unit;
         }
-    if (at && *at == 0 && whole <= 1 && *ppb > 0 && *ppb <= BILLION)
+    if (at && *at == 0 && whole <= 1 && *ppb > 0 && *ppb <= billion)
         return true;
     return refuse(c, "p=%s is not a probability above 0 and up to 1 (0.01)", text);
 }
@@ -281,8 +281,8 @@ static bool take_wait(struct shca_fault_rule *r, int key, const char *name, cons
     r->polls = key == KEY_POLLS;
     if (r->polls)
         return take_range(name, value, 1000000, 1, r, c);
-    return key == KEY_US ? take_range(name, value, WAIT_MAX_MS * USEC, USEC, r, c)
-                         : take_range(name, value, WAIT_MAX_MS, MSEC, r, c);
+    return key == KEY_US ? take_range(name, value, wait_max_ms * usec, usec, r, c)
+                         : take_range(name, value, wait_max_ms, msec, r, c);
 }
 
 static bool take_small(uint32_t *to, const char *name, const char *value, uint64_t high,
@@ -320,7 +320,7 @@ static bool fault_parse_take(struct shca_fault_rule *r, int key, const char *nam
     case KEY_FOR:
         if (!fault_parse_take_number(name, value, 1, 86400000, &r->for_ns, c))
             return false;
-        r->for_ns *= MSEC;
+        r->for_ns *= msec;
         return true;
     case KEY_US:
     case KEY_MS:
@@ -342,8 +342,8 @@ static void start(struct shca_fault_rule *r, enum shca_fault_kind kind)
     r->call = SHCA_CALL_ANY;
     r->status = IBV_WC_SUCCESS;
     r->lost = SHCA_LOST_REQUEST;
-    r->ppb = BILLION;
-    r->low = r->high = kind == SHCA_FAULT_RNR ? MSEC : kind == SHCA_FAULT_UNPLUG ? 0 : 100 * USEC;
+    r->ppb = billion;
+    r->low = r->high = kind == SHCA_FAULT_RNR ? msec : kind == SHCA_FAULT_UNPLUG ? 0 : 100 * usec;
     if (kind == SHCA_FAULT_REORDER) {
         /* Enough polls for completions of different queue pairs to change places. */
         r->polls = true;
@@ -410,14 +410,14 @@ bool shca_fault_parse(const char *text, struct shca_fault_rules *out, char *why,
     memcpy(out->text, text, total + 1);
     while (at < total) {
         size_t blank = strspn(text + at, " ;"), length = strcspn(text + at + blank, ";");
-        char rule[RULE_MAX];
+        char rule[rule_max];
 
         at += blank;
         if (length == 0)
             break;
         if (length >= sizeof rule)
             return refuse(&c, "the rule '%.20s...' is longer than %d characters", text + at,
-                          RULE_MAX - 1);
+                          rule_max - 1);
         if (out->n == SHCA_FAULT_RULES)
             return refuse(&c, "more than %d rules", SHCA_FAULT_RULES);
         memcpy(rule, text + at, length);

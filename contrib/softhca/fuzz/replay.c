@@ -14,7 +14,7 @@
 
 #include "fuzz/targets.h"
 
-#define LONGEST 8192
+enum { longest = 8192 };
 
 /* Each in memory of its own size, so that a sanitizer sees a byte too many. */
 static void run_copy(const struct fuzz_target *t, const uint8_t *data, size_t n)
@@ -47,7 +47,7 @@ static void run_variants(const struct fuzz_target *t, uint8_t *data, size_t n)
 
 static bool replay_file(const struct fuzz_target *t, const char *path)
 {
-    static uint8_t data[LONGEST];
+    static uint8_t data[longest];
     FILE *f = fopen(path, "r");
     size_t n;
 

@@ -16,8 +16,10 @@
 #include "base/settings.h"
 #include "verbs/verbs.h"
 
-#define TEXT_MAX 4096
-#define PARTS    64
+enum {
+    text_max = 4096,
+    parts = 64,
+};
 
 static void must(bool promise)
 {
@@ -26,9 +28,9 @@ static void must(bool promise)
 }
 
 /* Input as a string; longer than any that the kernel or the command would pass is cut. */
-static void as_text(const uint8_t *data, size_t size, char text[TEXT_MAX + 1])
+static void as_text(const uint8_t *data, size_t size, char text[text_max + 1])
 {
-    size = size < TEXT_MAX ? size : TEXT_MAX;
+    size = size < text_max ? size : text_max;
     memcpy(text, data, size);
     text[size] = 0;
 }
@@ -53,12 +55,12 @@ static bool in_range(const struct shca_setting *s, const struct shca_config *c)
 
 static void run_settings(const uint8_t *data, size_t size)
 {
-    char text[TEXT_MAX + 1], why[400] = "", *env[PARTS + 1], *next = text;
+    char text[text_max + 1], why[400] = "", *env[parts + 1], *next = text;
     struct shca_config c;
     int n = 0;
 
     as_text(data, size, text);
-    while (n < PARTS && (env[n] = strsep(&next, "\n")))
+    while (n < parts && (env[n] = strsep(&next, "\n")))
         n++;
     env[n] = NULL;
     if (shca_settings_parse(env, &c, why, sizeof why) != 0) {
@@ -91,7 +93,7 @@ static void check_name(const char *line)
 
 static void run_registry(const uint8_t *data, size_t size)
 {
-    char text[TEXT_MAX + 1], ours[TEXT_MAX + 64], *next = text, *line;
+    char text[text_max + 1], ours[text_max + 64], *next = text, *line;
 
     as_text(data, size, text);
     while ((line = strsep(&next, "\n"))) {
@@ -107,7 +109,7 @@ static void run_registry(const uint8_t *data, size_t size)
 static void run_fault(const uint8_t *data, size_t size)
 {
     static struct shca_fault_rules rules;
-    char text[TEXT_MAX + 1], why[400] = "";
+    char text[text_max + 1], why[400] = "";
 
     as_text(data, size, text);
     if (!shca_fault_parse(text, &rules, why, sizeof why)) {

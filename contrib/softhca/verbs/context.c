@@ -11,8 +11,10 @@
 
 /* The public structure is the last member of verbs_context by contract of the header; ours has
  * private fields elsewhere, accessed by shca_ctx only. */
-#define VENDOR_ID 0x025348 /* locally administered, as are the GUIDs */
-#define CLOCK_KHZ 1000000  /* time stamps are nanoseconds */
+enum {
+    vendor_id = 0x025348, /* locally administered, as are the GUIDs */
+    clock_khz = 1000000,  /* time stamps are nanoseconds */
+};
 
 /* Real drivers return the device's counter here, all of it in tv_nsec. Ours counts ns, so it is the
  * same clock as the time stamps of completions. */
@@ -145,7 +147,7 @@ static void fill_attr(int hca, struct ibv_device_attr *a)
     memcpy(a->fw_ver, "0.1.0", 6);
     a->node_guid = htobe64(shca_guid_of(hca, 0));
     a->sys_image_guid = a->node_guid;
-    a->vendor_id = VENDOR_ID;
+    a->vendor_id = vendor_id;
     a->vendor_part_id = 1;
     a->device_cap_flags = IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_N_NOTIFY_CQ |
                           IBV_DEVICE_PORT_ACTIVE_EVENT | IBV_DEVICE_SYS_IMAGE_GUID;
@@ -178,7 +180,7 @@ int shca_query_device_ex(struct ibv_context *ctx, const struct ibv_query_device_
     memset(&full, 0, sizeof full);
     fill_attr(shca_ctx(ctx)->hca, &full.orig_attr);
     full.completion_timestamp_mask = UINT64_MAX;
-    full.hca_core_clock = CLOCK_KHZ;
+    full.hca_core_clock = clock_khz;
     full.device_cap_flags_ex = full.orig_attr.device_cap_flags;
     full.max_dm_size = SHCA_DM_BYTES;
     full.phys_port_cnt_ex = (uint32_t)shca_config.ports;

@@ -15,7 +15,7 @@
     (IBV_WC_EX_WITH_COMPLETION_TIMESTAMP | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK)
 /* Maximum age of the measured difference between the two clocks: corrections of the wall clock are
  * at most 500 ppm, half a millisecond in this time. */
-#define CLOCKS_NS UINT64_C(1000000000)
+static const uint64_t clocks_ns = UINT64_C(1000000000);
 
 static inline struct shca_cursor *cursor_of(struct ibv_cq_ex *ex)
 {
@@ -142,7 +142,7 @@ static uint64_t read_completion_wallclock_ns(struct ibv_cq_ex *ex)
 {
     struct shca_cursor *c = cursor_of(ex);
 
-    if (c->compared_at == 0 || c->stamp - c->compared_at > CLOCKS_NS) {
+    if (c->compared_at == 0 || c->stamp - c->compared_at > clocks_ns) {
         c->to_wall = compare_clocks();
         c->compared_at = c->stamp;
     }

@@ -22,7 +22,7 @@ struct shca_dm {
 static _Atomic size_t taken[SHCA_MAX_HCA];
 
 /* Memory behind a bus is copied by words; real devices are less strict. */
-#define DM_WORD 4
+enum { dm_word = 4 };
 
 static bool inside(const struct shca_dm *d, uint64_t offset, size_t length)
 {
@@ -31,7 +31,7 @@ static bool inside(const struct shca_dm *d, uint64_t offset, size_t length)
 
 static bool copyable(const struct shca_dm *d, uint64_t offset, size_t length)
 {
-    return inside(d, offset, length) && offset % DM_WORD == 0 && length % DM_WORD == 0;
+    return inside(d, offset, length) && offset % dm_word == 0 && length % dm_word == 0;
 }
 
 static int memcpy_to_dm(struct ibv_dm *dm, uint64_t offset, const void *from, size_t length)

@@ -10,7 +10,7 @@
 #include "verbs/verbs.h"
 
 /* The purpose passed to a program's allocator; drivers choose their own numbers. */
-#define SEND_QUEUE 1
+enum { send_queue = 1 };
 
 struct ibv_td *shca_alloc_td(struct ibv_context *ctx, struct ibv_td_init_attr *init)
 {
@@ -89,7 +89,7 @@ void *shca_queue_alloc(struct ibv_pd *ibpd, size_t bytes, bool *programs)
     void *p = IBV_ALLOCATOR_USE_DEFAULT;
 
     if (pd && pd->alloc)
-        p = pd->alloc(ibpd, pd->pd_context, bytes, sizeof(uint64_t) * 8, SEND_QUEUE);
+        p = pd->alloc(ibpd, pd->pd_context, bytes, sizeof(uint64_t) * 8, send_queue);
     *programs = p != IBV_ALLOCATOR_USE_DEFAULT;
     if (!*programs)
         return calloc(1, bytes);
@@ -103,5 +103,5 @@ void shca_queue_free(struct ibv_pd *ibpd, void *p, bool programs)
     if (!programs)
         free(p);
     else if (p)
-        pd->free(ibpd, pd->pd_context, p, SEND_QUEUE);
+        pd->free(ibpd, pd->pd_context, p, send_queue);
 }

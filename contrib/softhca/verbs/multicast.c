@@ -6,8 +6,10 @@
 
 #include "verbs/verbs.h"
 
-#define FIRST_MLID 0xc000
-#define LAST_MLID  0xfffe
+enum {
+    first_mlid = 0xc000,
+    last_mlid = 0xfffe,
+};
 
 static struct shca_mcast_sh *multicast_find(const struct shca_qp *qp, const union ibv_gid *gid,
                                             uint32_t mlid)
@@ -70,7 +72,7 @@ static int multicast_check(const struct shca_qp *qp, const union ibv_gid *gid, u
     if (shca_ctx(qp->qp.context)->inherited || qp->qp.qp_type != IBV_QPT_UD ||
         !shca_gid_multicast(gid))
         return EINVAL;
-    return shca_config.roce || (lid >= FIRST_MLID && lid <= LAST_MLID) ? 0 : EINVAL;
+    return shca_config.roce || (lid >= first_mlid && lid <= last_mlid) ? 0 : EINVAL;
 }
 
 SHCA_PUBLIC int ibv_attach_mcast(struct ibv_qp *ibqp, const union ibv_gid *gid, uint16_t lid)

@@ -11,19 +11,19 @@
 
 /* Consecutive empty polls before the CPU is yielded: on an oversubscribed machine the peer cannot
  * answer until it runs (measured: 432 us per round trip without, 28 us with). */
-#define YIELD_EVERY 256
+enum { yield_every = 256 };
 
 /* Hardware orders the completions of one queue pair only; a program that relies on more should fail
  * here. The next entry is chosen among this many of the oldest. */
-#define CHOICE 8
+enum { choice = 8 };
 /* One of so many polls that would find something finds nothing, as when a completion takes
  * longer. */
-#define HIDE_EVERY 16
+enum { hide_every = 16 };
 
 /* Which of n waiting entries is next: the oldest of a random queue pair. */
 static uint32_t choose(struct shca_cq *cq, uint32_t head, uint32_t n)
 {
-    uint32_t at = shca_random_below(&cq->random, n < CHOICE ? n : CHOICE), oldest = 0;
+    uint32_t at = shca_random_below(&cq->random, n < choice ? n : choice), oldest = 0;
     const struct shca_qp *qp = cq->fifo[(head + at) & cq->fifo_mask].qp;
 
     while (cq->fifo[(head + oldest) & cq->fifo_mask].qp != qp)
@@ -295,7 +295,7 @@ static int nothing(struct shca_cq *cq)
         atomic_fetch_add_explicit(&shca_fault_polls, 1, memory_order_relaxed);
         shca_pending_run();
     }
-    if (n % YIELD_EVERY == 0)
+    if (n % yield_every == 0)
         sched_yield();
     return 0;
 }
@@ -319,7 +319,7 @@ static uint32_t take_any(struct shca_cq *cq, uint32_t max, struct ibv_wc *wc, ui
 /* An entry is there; is it to be hidden from this poll? */
 static bool hides(struct shca_cq *cq)
 {
-    cq->hid_last = !cq->hid_last && shca_random_below(&cq->random, HIDE_EVERY) == 0;
+    cq->hid_last = !cq->hid_last && shca_random_below(&cq->random, hide_every) == 0;
     return cq->hid_last;
 }
 

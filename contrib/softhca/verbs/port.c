@@ -7,9 +7,11 @@
 
 #include "verbs/verbs.h"
 
-#define PHYS_DISABLED 3
-#define PHYS_LINK_UP  5
-#define GRH_REQUIRED  1 /* in ibv_port_attr.flags; newer headers name it IBV_QPF_GRH_REQUIRED */
+enum {
+    phys_disabled = 3,
+    phys_link_up = 5,
+    grh_required = 1, /* in ibv_port_attr.flags; newer headers name it IBV_QPF_GRH_REQUIRED */
+};
 
 static void fill_port(int hca, int port, struct ibv_port_attr *a)
 {
@@ -26,12 +28,12 @@ static void fill_port(int hca, int port, struct ibv_port_attr *a)
     a->max_vl_num = 1;
     a->active_width = shca_config.port[hca][port].width;
     a->active_speed = shca_config.port[hca][port].speed;
-    a->phys_state = down ? PHYS_DISABLED : PHYS_LINK_UP;
+    a->phys_state = down ? phys_disabled : phys_link_up;
     a->link_layer = shca_config.roce ? IBV_LINK_LAYER_ETHERNET : IBV_LINK_LAYER_INFINIBAND;
     a->port_cap_flags = shca_config.roce ? IBV_PORT_CM_SUP | IBV_PORT_IP_BASED_GIDS
                                          : IBV_PORT_CM_SUP | IBV_PORT_EXTENDED_SPEEDS_SUP;
     /* A RoCE address needs a GRH; reported as drivers do. */
-    a->flags = shca_config.roce ? GRH_REQUIRED : 0;
+    a->flags = shca_config.roce ? grh_required : 0;
 }
 
 int shca_query_port(struct ibv_context *ctx, uint8_t port, struct ibv_port_attr *attr, size_t len)

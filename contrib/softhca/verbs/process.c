@@ -18,7 +18,7 @@
 
 /* Address space, not memory: only touched pages exist. 63 mapped peers make 16 GiB of addresses,
  * half of what valgrind can still place. */
-#define SEGMENT_BYTES (UINT64_C(256) << 20)
+static const uint64_t segment_bytes = UINT64_C(256) << 20;
 
 static uint64_t pages(uint64_t bytes)
 {
@@ -42,7 +42,7 @@ static void lay_out(struct shca_segment *s)
     s->srq_off = at;
     at += pages(SHCA_SRQS * sizeof(struct shca_srq_sh));
     s->heap_off = at;
-    s->size = SEGMENT_BYTES;
+    s->size = segment_bytes;
 }
 
 static int create_segment(void)
@@ -52,20 +52,20 @@ static int create_segment(void)
     int fd;
 
     /* Above that limit ftruncate would kill the program by SIGXFSZ. */
-    if (getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur < SEGMENT_BYTES) {
+    if (getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur < segment_bytes) {
         shca_log("the limit of file sizes (ulimit -f) is %llu bytes; a device needs a segment of "
                  "%llu: raise it",
-                 (unsigned long long)most.rlim_cur, (unsigned long long)SEGMENT_BYTES);
+                 (unsigned long long)most.rlim_cur, (unsigned long long)segment_bytes);
         return EFBIG;
     }
     fd = memfd_create("softhca", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (fd < 0)
         return errno;
     /* Sealed, because a peer would die by SIGBUS if a segment that it maps could shrink. */
-    if (fchmod(fd, 0600) != 0 || ftruncate(fd, (off_t)SEGMENT_BYTES) != 0 ||
+    if (fchmod(fd, 0600) != 0 || ftruncate(fd, (off_t)segment_bytes) != 0 ||
         fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) != 0)
         goto fail;
-    s = mmap(NULL, SEGMENT_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+    s = mmap(NULL, segment_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
     if (s == MAP_FAILED)
         goto fail;
     lay_out(s);
@@ -123,7 +123,7 @@ static int join_locked(void)
         e = shca_registry_agree();
     if (e != 0) {
         if (shca.seg)
-            munmap(shca.seg, SEGMENT_BYTES);
+            munmap(shca.seg, segment_bytes);
         drop_all();
         if (e != EUSERS && e != EINVAL && e != EFBIG && e != ENOTSUP)
             shca_log("cannot join fabric %s: %s; %s", shca_config.fabric, strerror(e),

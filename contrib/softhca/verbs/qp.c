@@ -9,7 +9,7 @@
 #include "verbs/verbs.h"
 
 /* QP numbers 0 and 1 are special on a real fabric; a margin keeps them out of member slot 0. */
-#define FIRST_INDEX 16
+enum { first_index = 16 };
 
 static uint32_t qp_power_of_two(uint32_t n)
 {
@@ -76,17 +76,17 @@ static void round_caps(struct ibv_qp_cap *c, bool shared)
 
 static int qp_take_index(struct shca_qp *qp)
 {
-    uint32_t room = SHCA_QPS - FIRST_INDEX;
+    uint32_t room = SHCA_QPS - first_index;
 
     if (shca.n_qp >= shca_config.max_qp)
         return ENOMEM;
     for (uint32_t i = 0; i < room; i++) {
-        uint32_t at = FIRST_INDEX + (shca.next_qp + i) % room;
+        uint32_t at = first_index + (shca.next_qp + i) % room;
 
         /* A target that other processes hold keeps its number when its creator closes it. */
         if (shca.qps[at] || shca_qp_table(shca.seg)[at].qpn != 0)
             continue;
-        shca.next_qp = at - FIRST_INDEX + 1;
+        shca.next_qp = at - first_index + 1;
         if (shca.qp_high <= at)
             shca.qp_high = at + 1;
         qp->index = at;

@@ -11,7 +11,7 @@
 #include "wire/request.h"
 
 /* A holder keeps the lock for two system calls; see fabric/lock.c. */
-#define TURNS_BEFORE_DOUBT 20000
+enum { turns_before_doubt = 20000 };
 
 static struct shca_word_lock *lock_word(struct shca_segment *seg, uint64_t va)
 {
@@ -27,7 +27,7 @@ static struct shca_word_lock *lock_word(struct shca_segment *seg, uint64_t va)
             return l;
         shca_relax(&turns);
         /* A killed holder has changed the word or has not; the word is consistent in both cases. */
-        if (turns % TURNS_BEFORE_DOUBT == 0 && shca_holder_gone(seen) &&
+        if (turns % turns_before_doubt == 0 && shca_holder_gone(seen) &&
             atomic_compare_exchange_strong(&l->holder, &seen, shca.pid))
             return l;
     }

@@ -5,14 +5,13 @@
  * helper thread and takes shca.lock to count objects. */
 #include "config.h"
 
-#include "wire/control.h"
-
 #include <stdarg.h>
 #include <stdio.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "wire/control.h"
 #include "fault/fault.h"
 #include "wire/wire.h"
 

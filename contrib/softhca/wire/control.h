@@ -7,8 +7,10 @@
 
 #include <stddef.h>
 
-#define SHCA_REQUEST_MAX 4096  /* a fault specification is the longest */
-#define SHCA_REPLY_MAX   32768 /* 16 HCAs with every type and state of queue pairs */
+enum {
+    SHCA_REQUEST_MAX = 4096, /* a fault specification is the longest */
+    SHCA_REPLY_MAX = 32768,  /* 16 HCAs with every type and state of queue pairs */
+};
 
 /* Executes a request and writes the reply, "ok ..." or "error ...", always terminated. The request
  * need not be terminated. Requests:

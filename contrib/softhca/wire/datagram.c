@@ -10,12 +10,14 @@
 
 #include "wire/request.h"
 
-#define GRH_BYTES     40
-#define IB_NEXT       0x1b /* a BTH follows */
-#define MULTICAST_QPN 0xffffffu
-#define HOP_LIMIT     64
-#define IB_BYTES      24 /* BTH, DETH and ICRC count as payload */
-#define UDP_BYTES     8
+enum {
+    grh_bytes = 40,
+    ib_next = 0x1b, /* a BTH follows */
+    hop_limit = 64,
+    ib_bytes = 24, /* BTH, DETH and ICRC count as payload */
+    udp_bytes = 8,
+};
+static const uint32_t multicast_qpn = 0xffffffu;
 
 static bool is_ipv4(const union ibv_gid *gid)
 {
@@ -40,9 +42,9 @@ static void make_ipv4(const struct shca_op *op, const union ibv_gid *from, struc
     struct iphdr ip = {.version = 4,
                        .ihl = 5,
                        .tot_len =
-                           htobe16((uint16_t)(op->length + sizeof ip + UDP_BYTES + IB_BYTES)),
+                           htobe16((uint16_t)(op->length + sizeof ip + udp_bytes + ib_bytes)),
                        .frag_off = htobe16(IP_DF),
-                       .ttl = HOP_LIMIT,
+                       .ttl = hop_limit,
                        .protocol = IPPROTO_UDP};
 
     memcpy(&ip.saddr, from->raw + 12, sizeof ip.saddr);
@@ -65,9 +67,9 @@ static void make_grh(const struct shca_qp *qp, const struct shca_op *op, struct 
         return;
     }
     g->version_tclass_flow = htobe32(6u << 28);
-    g->paylen = htobe16((uint16_t)(op->length + IB_BYTES + (v2 ? UDP_BYTES : 0)));
-    g->next_hdr = v2 ? IPPROTO_UDP : IB_NEXT;
-    g->hop_limit = HOP_LIMIT;
+    g->paylen = htobe16((uint16_t)(op->length + ib_bytes + (v2 ? udp_bytes : 0)));
+    g->next_hdr = v2 ? IPPROTO_UDP : ib_next;
+    g->hop_limit = hop_limit;
     g->sgid = from;
     g->dgid = op->dgid;
 }
@@ -84,7 +86,7 @@ static void unicast(struct shca_qp *qp, const struct shca_op *op, const struct s
     if (!atomic_load(&p->dead)) {
         shca_rx_lock(p->seg, t, shca.pid);
         if (t->qpn == op->dest_qpn && t->port == op->dest_port && shca_accepts_ud(qp, op, t))
-            shca_deliver(p, qp, op, t, packet, op->length + GRH_BYTES, &ignored);
+            shca_deliver(p, qp, op, t, packet, op->length + grh_bytes, &ignored);
         shca_rx_unlock(t);
     }
     shca_peer_put(p);
@@ -99,8 +101,8 @@ void shca_execute_ud(struct shca_qp *qp, const struct shca_op *op, const struct 
     packet.iov[0] = (struct iovec){&grh, sizeof grh};
     memcpy(&packet.iov[1], s->iov, s->n * sizeof s->iov[0]);
     packet.n = s->n + 1;
-    if (op->dest_qpn == MULTICAST_QPN)
-        shca_multicast(qp, op, &packet, op->length + GRH_BYTES);
+    if (op->dest_qpn == multicast_qpn)
+        shca_multicast(qp, op, &packet, op->length + grh_bytes);
     else
         unicast(qp, op, &packet);
     SHCA_COUNT(sends);

@@ -8,8 +8,10 @@
 
 #include "wire/request.h"
 
-#define UD_MTU    4096
-#define LEAST_MTU 256 /* a message up to this fits into one packet of any path */
+enum {
+    ud_mtu = 4096,
+    mtu_min = 256, /* a message up to this fits into one packet of any path */
+};
 
 static bool gather(struct shca_qp *qp, const struct shca_op *op, uint32_t access,
                    struct shca_source *s)
@@ -124,7 +126,7 @@ static int on_target(struct shca_qp *qp, const struct shca_op *op, struct shca_q
 
     if (atomic_load_explicit(&t->state, memory_order_relaxed) == IBV_QPS_RTR)
         establish(qp->peer, t);
-    if (op->length > LEAST_MTU && has_mtu_mismatch(qp, op, t))
+    if (op->length > mtu_min && has_mtu_mismatch(qp, op, t))
         return mtu_mismatch(qp, op, t, status);
     switch (op->opcode) {
     case IBV_WR_RDMA_WRITE:
@@ -203,7 +205,7 @@ static enum ibv_wc_status check_local(struct shca_qp *qp, const struct shca_op *
 {
     bool answered = op->opcode >= IBV_WR_RDMA_READ; /* reads and atomics, the last of the opcodes */
 
-    if (op->length > (qp->qp.qp_type == IBV_QPT_UD ? UD_MTU : shca_config.max_msg))
+    if (op->length > (qp->qp.qp_type == IBV_QPT_UD ? ud_mtu : shca_config.max_msg))
         return IBV_WC_LOC_LEN_ERR;
     if (answered && qp->attr.max_rd_atomic == 0)
         return IBV_WC_LOC_QP_OP_ERR;

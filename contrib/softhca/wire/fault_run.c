@@ -10,8 +10,8 @@
 #include "wire/request.h"
 
 /* A late completion that counts empty polls must not block a program that sleeps. */
-#define POLLS_AT_MOST_NS UINT64_C(10000000)
-#define NEVER            (UINT64_MAX / 2)
+static const uint64_t polls_max_ns = UINT64_C(10000000);
+static const uint64_t never = UINT64_MAX / 2;
 
 /* ACK_LOST: executed, but the response is lost. */
 enum stage { FRESH, SENDING, SENT, ACK_LOST, EXECUTED };
@@ -79,7 +79,7 @@ static int lose(struct shca_qp *qp, enum ibv_wc_status *status)
     /* Timeout 0 means that nothing is ever retransmitted (InfiniBand specification 1.3,
      * 9.7.6.1.3). */
     return put_off(qp,
-                   qp->attr.timeout ? shca_now() + (UINT64_C(4096) << qp->attr.timeout) : NEVER);
+                   qp->attr.timeout ? shca_now() + (UINT64_C(4096) << qp->attr.timeout) : never);
 }
 
 /* Errors that the responder reports break its queue pair as well. */
@@ -202,7 +202,7 @@ static bool keep_late(struct shca_qp *qp, enum ibv_wc_status status)
     f->polls = v->late_polls > 0;
     f->polls_until = atomic_load(&shca_fault_polls) + (uint32_t)v->late_polls;
     if (f->polls)
-        put_off(qp, shca_now() + (v->late > POLLS_AT_MOST_NS ? v->late : POLLS_AT_MOST_NS));
+        put_off(qp, shca_now() + (v->late > polls_max_ns ? v->late : polls_max_ns));
     else if (v->late)
         put_off(qp, shca_now() + v->late);
     return f->polls || v->late;

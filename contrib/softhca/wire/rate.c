@@ -15,10 +15,10 @@
 /* A transfer that ends so soon is not waited for; its time is charged to the wire all the same. A
  * single small message costs no more than on a port without a limit, and many of them are
  * limited. */
-#define SLACK_NS 1000
+enum { slack_ns = 1000 };
 /* The copy begins before the last byte has passed, since it takes time as well: assumed at this
  * rate. */
-#define COPY_BYTES_PER_NS 8
+enum { copy_bytes_per_ns = 8 };
 
 enum stage { FRESH, SENDING, LANDED };
 enum direction { OUT, IN };
@@ -58,7 +58,7 @@ static uint64_t reserve(_Atomic uint64_t *clock, uint64_t ready, uint64_t ns)
 
 static bool wait_for(struct shca_qp *qp, uint64_t moment)
 {
-    if (shca_now() + SLACK_NS >= moment)
+    if (shca_now() + slack_ns >= moment)
         return false;
     qp->next_try = moment;
     qp->waiting = SHCA_WAIT_WIRE;
@@ -67,7 +67,7 @@ static bool wait_for(struct shca_qp *qp, uint64_t moment)
 
 static uint64_t execute_at(const struct shca_qp *qp, const struct shca_op *op)
 {
-    return qp->rate.due - (one_sided(op) ? op->length / COPY_BYTES_PER_NS : 0);
+    return qp->rate.due - (one_sided(op) ? op->length / copy_bytes_per_ns : 0);
 }
 
 int shca_rate_execute(struct shca_qp *qp, const struct shca_op *op, enum ibv_wc_status *status)

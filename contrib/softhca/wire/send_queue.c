@@ -8,10 +8,10 @@
 
 #include "wire/wire.h"
 
-#define MSEC UINT64_C(1000000)
+static const uint64_t msec = UINT64_C(1000000);
 /* How long a request waits for a process that is not (or no longer) there, whatever the ack timeout
  * is: the fabric is this host, so a missing process is a fact and not a lost packet. */
-#define ABSENT_NS (1000 * MSEC)
+static const uint64_t absent_ns = UINT64_C(1000000000);
 
 /* Timer values of an RNR NAK, 1/100 ms (InfiniBand specification 1.3, table 45). */
 static const uint32_t rnr_delay[32] = {65536, 1,    2,    3,     4,     6,     8,     12,
@@ -117,9 +117,9 @@ static uint64_t ack_budget(const struct shca_qp *qp, bool absent)
     uint64_t total;
 
     if (qp->attr.timeout == 0) /* for ever, unless the peer does not exist */
-        return absent ? ABSENT_NS : UINT64_MAX / 2;
+        return absent ? absent_ns : UINT64_MAX / 2;
     total = (UINT64_C(4096) << qp->attr.timeout) * (qp->attr.retry_cnt + 1u);
-    return absent && total > ABSENT_NS ? ABSENT_NS : total;
+    return absent && total > absent_ns ? absent_ns : total;
 }
 
 static bool stall_ack(struct shca_qp *qp, enum ibv_wc_status *status)
@@ -134,7 +134,7 @@ static bool stall_ack(struct shca_qp *qp, enum ibv_wc_status *status)
     if (qp->waiting != SHCA_WAIT_ACK || limit < qp->give_up)
         qp->give_up = limit;
     qp->waiting = SHCA_WAIT_ACK;
-    qp->next_try = now + MSEC;
+    qp->next_try = now + msec;
     /* A sender that gives up for lack of its own resources must not report that the peer is
      * silent. */
     *status = absent && shca_peer_refused() ? IBV_WC_LOC_QP_OP_ERR : IBV_WC_RETRY_EXC_ERR;
