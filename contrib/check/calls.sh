@@ -8,11 +8,14 @@ set -u
 plan=$top_srcdir/contrib/check/calls.txt
 bad=0
 
-# symbols DIRECTORY PREFIX: a line for each symbol of each object that has a source: file, D (defined) or U, name
+# symbols DIRECTORY PREFIX: a line for each symbol of each object that has a source: file, D (defined) or U, name. Objects of
+# libraries lie in .libs, those of programs do not.
 symbols()
 {
-    (cd "$top_builddir" && find "$1" -path "*/.libs/$2*.o" -exec "${NM:-nm}" -A {} +) |
-        sed -n "s#^\(.*\)/\.libs/$2\([^:]*\)\.o:[0-9a-f ]* \([A-Z]\) \(.*\)#\1/\2.c \3 \4#p" |
+    place=
+    [ -z "$(find "$top_builddir/$1" -path "*/.libs/$2*.o" | head -n 1)" ] || place=/.libs
+    (cd "$top_builddir" && find "$1" -path "*$place/$2*.o" -exec "${NM:-nm}" -A {} +) |
+        sed -n "s#^\(.*\)$place/$2\([^:/]*\)\.o:[0-9a-f ]* \([A-Z]\) \(.*\)#\1/\2.c \3 \4#p" |
         while read -r file kind name; do
             [ "$file" = "${last:-}" ] || { last=$file; there=no; [ ! -e "$top_srcdir/$file" ] || there=yes; }
             case $there$kind in
@@ -26,7 +29,7 @@ symbols()
 included()
 {
     (cd "$top_srcdir" && find "$1" -name '*.[ch]' -exec grep -H '^# *include  *"[a-z_]*/' {} +) |
-        sed -n "s,^\([^:]*\):# *include *\"\([^\"]*\)\".*,\1 $1/\2 #include,p"
+        sed -n "s,^\([^:]*\):# *include *\"\($1/\)\{0\,1\}\([^\"]*\)\".*,\1 $1/\3 #include,p"
 }
 
 # judge TREE: calls upward, and circles; reads a line "file file symbol" for each call
@@ -73,6 +76,9 @@ judge()
                     for (i = 3; i <= fields; i++)
                         depth[field[i]] = floors
                 }
+                if (field[1] == "libc" && field[2] == tree)
+                    for (i = 3; i <= fields; i++)
+                        libc[field[i]] = 1
                 if (field[1] == "allow") {
                     allowed[field[2], field[3]] = 1
                     reason = field[4]
@@ -83,6 +89,7 @@ judge()
                 }
             }
         }
+        $3 in libc { next }
         {
             from = room_of($1)
             to = room_of($2)

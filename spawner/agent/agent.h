@@ -3,7 +3,7 @@
 #ifndef TRUNKLINE_SPAWNER_AGENT_H
 #define TRUNKLINE_SPAWNER_AGENT_H
 
-#include "spawner/run/job.h"
+#include "spawner/base/job.h"
 
 #include <stdbool.h>
 #include <sys/types.h>

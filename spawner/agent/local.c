@@ -5,7 +5,7 @@
 #include "agent.h"
 #include "spawner/base/log.h"
 #include "spawner/guard/guard.h"
-#include "spawner/head/signals.h"
+#include "spawner/base/signals.h"
 
 #include <errno.h>
 #include <string.h>

@@ -15,7 +15,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,20 +32,6 @@ enum { KILL_AGAIN_MS = 100 };
 
 /* After SIGKILL to everything, longer than this means an uninterruptible process nobody can end. */
 enum { SWEEP_MS = 5000 };
-
-void guard_report_failure(struct guard *g, const char *format, ...)
-{
-    char text[512];
-    va_list args;
-    va_start(args, format);
-    int n = vsnprintf(text, sizeof(text), format, args);
-    va_end(args);
-    if (n < 0)
-        return;
-    if ((size_t)n >= sizeof(text))
-        n = sizeof(text) - 1;
-    wire_send(&g->control, WIRE_FAILED, 0, 0, text, (size_t)n);
-}
 
 /* The head is gone: nobody wants a grace period, nobody reads output. */
 static void guard_abandon(struct guard *g) __attribute__((noreturn));

@@ -6,7 +6,7 @@
 #ifndef TRUNKLINE_SPAWNER_GUARD_H
 #define TRUNKLINE_SPAWNER_GUARD_H
 
-#include "spawner/run/job.h"
+#include "spawner/base/job.h"
 
 /* Runs in a freshly forked child of the head. `control` and `output` are its sockets to the head;
  * the end of `control` means that the head is gone. Never returns. */

@@ -7,7 +7,7 @@
 #include "input.h"
 #include "output.h"
 #include "policy.h"
-#include "signals.h"
+#include "spawner/base/signals.h"
 #include "spawner/agent/agent.h"
 #include "spawner/base/clock.h"
 #include "spawner/base/procinfo.h"

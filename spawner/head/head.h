@@ -5,7 +5,7 @@
 #ifndef TRUNKLINE_SPAWNER_HEAD_H
 #define TRUNKLINE_SPAWNER_HEAD_H
 
-#include "spawner/run/job.h"
+#include "spawner/base/job.h"
 
 /* Catches the signals that end a job and notes in job->ignored those that were ignored before. Call
  * before head_run(), while nothing has been started. */

@@ -6,7 +6,7 @@
 
 #include "device.h"
 #include "environ.h"
-#include "job.h"
+#include "spawner/base/job.h"
 #include "options.h"
 #include "program.h"
 #include "spawner/base/clock.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The main thread of the PMIx server process: starts libpmix, registers the job, sends the guard
- * what the ranks need in their environment, then sleeps while libpmix's own thread serves. It
- * leaves by being killed: after an abnormal end PMIx_server_finalize() of libpmix 4.2 crashes or
- * hangs, and the guard removes the files anyway. Owns the socket to the guard; the lock guards
- * writing to it. */
+ * what the ranks need in their environment, then sleeps while the thread of libpmix serves. The
+ * process ends by being killed: after an abnormal end PMIx_server_finalize() of libpmix 4.2 crashes
+ * or hangs, and the guard removes the files anyway. Owns the answer that server_watch_libpmix()
+ * waits for; takes no lock. */
 #include "config.h"
 
 #include "gate.h"
@@ -17,7 +17,6 @@
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <poll.h>
-#include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <stdio.h>
@@ -30,16 +29,6 @@
 
 /* A client of libpmix sends its first message right after it has connected. */
 enum { FIRST_MESSAGE_MS = 5000 };
-
-static struct wire_channel guard_channel;
-static pthread_mutex_t guard_lock = PTHREAD_MUTEX_INITIALIZER;
-
-void server_send(enum wire_type type, uint32_t rank, const void *payload, size_t length)
-{
-    pthread_mutex_lock(&guard_lock);
-    wire_send_now(&guard_channel, type, 0, rank, payload, length);
-    pthread_mutex_unlock(&guard_lock);
-}
 
 /* libpmix serves its clients over the loopback interface. */
 static bool loopback_is_up(void)
@@ -143,7 +132,7 @@ static void server_detach(int fd, pid_t guard)
     dup2(null, STDOUT_FILENO);
     dup2(fd, 3);
     close_range(4, ~0U, 0);
-    wire_open(&guard_channel, 3);
+    server_open_channel(3);
 }
 
 /* libpmix complains on stderr when a rank dies in the middle of a connection. The head has its own

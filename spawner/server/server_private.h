@@ -10,6 +10,9 @@
 #include <pmix.h>
 #include <pmix_server.h>
 
+/* Makes `fd` the channel to the guard; call before any other thread exists. */
+void server_open_channel(int fd);
+
 /* Sends a frame to the guard and waits until it is in the socket. Safe from any thread (own lock):
  * up-calls come from libpmix's thread. When it returns, the guard will see the frame before the end
  * of a rank that waited for the up-call; the exit policy leans on that order. */
