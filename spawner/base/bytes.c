@@ -10,26 +10,26 @@
 
 static void bytes_grow(struct bytes *b, size_t wanted)
 {
-    size_t room = b->room ? b->room : 4096;
-    while (room < wanted)
-        room *= 2;
-    uint8_t *memory = realloc(b->memory, room);
+    size_t capacity = b->capacity ? b->capacity : 4096;
+    while (capacity < wanted)
+        capacity *= 2;
+    uint8_t *memory = realloc(b->memory, capacity);
     if (!memory) {
-        log_error("out of memory for a buffer of %zu bytes", room);
+        log_error("out of memory for a buffer of %zu bytes", capacity);
         exit(EXIT_RUNTIME);
     }
     b->memory = memory;
-    b->room = room;
+    b->capacity = capacity;
 }
 
 uint8_t *bytes_reserve(struct bytes *b, size_t count)
 {
-    if (b->start + b->length + count > b->room) {
+    if (b->start + b->length + count > b->capacity) {
         if (b->start) {
             memmove(b->memory, b->memory + b->start, b->length);
             b->start = 0;
         }
-        if (b->length + count > b->room)
+        if (b->length + count > b->capacity)
             bytes_grow(b, b->length + count);
     }
     return b->memory + b->start + b->length;

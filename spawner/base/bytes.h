@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A queue of bytes: append at the end, consume at the front, contiguous in memory. It owns its
  * memory and takes no lock; one thread at a time. Running out of memory ends the process with one
- * sentence, because every user of it is a launcher process whose owner cleans up after it. */
+ * message: every user is a process of the launcher, and its parent cleans up after it. */
 #ifndef TRUNKLINE_SPAWNER_BYTES_H
 #define TRUNKLINE_SPAWNER_BYTES_H
 
@@ -10,9 +10,9 @@
 
 struct bytes {
     uint8_t *memory;
-    size_t start;  /* first byte not yet consumed */
-    size_t length; /* bytes queued */
-    size_t room;   /* size of memory */
+    size_t start;    /* first byte not yet consumed */
+    size_t length;   /* bytes queued */
+    size_t capacity; /* size of memory */
 };
 
 /* Makes sure `count` bytes can be written at the returned place; bytes_commit() then queues them.

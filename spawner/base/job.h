@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The job as decided before anything is started: what run/ hands to head, agent and guard. Written
- * once by run/, read by everybody else; no lock. */
+/* The job as decided before anything is started: passed from run/ to head, agent and guard. Written
+ * once by run/, read-only for all others; no lock. */
 #ifndef TRUNKLINE_SPAWNER_JOB_H
 #define TRUNKLINE_SPAWNER_JOB_H
 
@@ -23,7 +23,7 @@ struct job {
     uint32_t grace_ms;   /* between SIGTERM and SIGKILL */
     int64_t began;       /* when the launcher was started, clock_ms */
     uint32_t start_ms;   /* from then, for all ranks to join; 0 = for ever */
-    uint32_t reader_ms;  /* for whoever reads the output, once no rank lives; 0 = for ever */
+    uint32_t reader_ms;  /* for the reader of the output, once no rank lives; 0 = for ever */
     struct rlimit files; /* RLIMIT_NOFILE for the ranks, as the user set it */
     int ignored[10];     /* signals ignored when we were started, 0-terminated */
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a process is doing; see look.h. Owns nothing, takes no lock. */
+/* The state of a process; see procinfo.h. Owns nothing, takes no lock. */
 #include "config.h"
 
 #include "procinfo.h"
@@ -25,7 +25,7 @@ struct known_call {
     bool on_file; /* its first argument is a file descriptor */
 };
 
-/* The calls that processes are seen waiting in; any other is told by its number. */
+/* System calls that processes are often blocked in; others are printed by number. */
 static const struct known_call known_calls[] = {
     {SYS_read, "read", true},
     {SYS_readv, "readv", true},

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The ranks of this host as processes: starting one, and reaching all of them with a signal. The
- * guard, a process of one thread, owns the table; no lock. No libpmix in here: what kills and reaps
- * must never wait. */
+ * guard, a process of one thread, owns the table; no lock. No libpmix in this room: code that kills
+ * and reaps must never block. */
 #ifndef TRUNKLINE_SPAWNER_CHILDREN_H
 #define TRUNKLINE_SPAWNER_CHILDREN_H
 
@@ -16,7 +16,7 @@ struct child_image {
     char *const *argv;   /* NULL-terminated */
     struct rlimit files; /* RLIMIT_NOFILE as the user gave it to us */
     const int *ignored;  /* signals that were ignored when we were started, 0-terminated */
-    int exec_report;     /* where a child tells that exec failed: its rank and errno */
+    int exec_report;     /* where a child reports that exec failed: its rank and errno */
 };
 
 struct child_report {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reaching processes with signals: the ranks through their process groups, everything they left
- * behind through /proc, because a sub-reaper becomes the parent of every orphan. Owns nothing,
- * takes no lock. */
+/* Sends signals: to the ranks by their process groups, to all that they left behind by /proc,
+ * because a sub-reaper becomes the parent of every orphan. Owns nothing, takes no lock. */
 #include "config.h"
 
 #include "children.h"
@@ -25,8 +24,8 @@ void children_signal(const pid_t *pids, uint32_t count, int signal)
             kill(-pids[r], signal);
 }
 
-/* The parent of a process as /proc tells it; 0 when it is gone. The name may hold blanks and
- * brackets, so the fields are counted from the last bracket. */
+/* The parent of a process by /proc; 0 when it is gone. The name may hold blanks and brackets, so
+ * the fields are counted from the last bracket. */
 static pid_t parent_of(const char *pid)
 {
     char path[64], text[512];
@@ -42,8 +41,8 @@ static pid_t parent_of(const char *pid)
     return end && sscanf(end + 1, " %*c %d", &parent) == 1 ? parent : 0;
 }
 
-/* The kernel's own list of our children; false when it keeps none. It may miss one that comes or
- * goes meanwhile, so whoever wants all of them asks until there is none left. */
+/* The kernel's own list of our children; false when it keeps none. It may miss a child that appears
+ * or exits meanwhile, so a caller that needs all of them repeats the call until none is left. */
 static bool signal_listed(int signal, pid_t except, unsigned *found)
 {
     int pid;
@@ -85,7 +84,8 @@ unsigned children_signal_all(int signal, pid_t except)
     return found;
 }
 
-/* Waits for the end of a child, but not long: an orphan may become ours at any time. */
+/* Waits briefly for the end of a child; briefly, because an orphan may be reparented to us at any
+ * time. */
 static void children_wait_briefly(const sigset_t *ends)
 {
     enum { ROUND_MS = 20 };

@@ -13,8 +13,7 @@
 
 enum { EXIT_NO_EXEC = 127 };
 
-/* Handlers fall back to the default by exec alone; what is ignored, and the mask, would be
- * inherited. */
+/* exec resets handlers to the default, but ignored signals and the mask would be inherited. */
 static void child_restore_signals(const int *ignored)
 {
     sigset_t none;
@@ -46,7 +45,7 @@ static void child_exec(const struct child_image *image, uint32_t rank, char *con
                        const int fds[3], pid_t parent)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent) /* it died before we asked to die with it */
+    if (getppid() != parent) /* it died before PDEATHSIG was set */
         _exit(EXIT_NO_EXEC);
     setpgid(0, 0);
     child_restore_signals(image->ignored);
@@ -67,7 +66,6 @@ pid_t child_start(const struct child_image *image, uint32_t rank, char *const *e
     if (pid == 0)
         child_exec(image, rank, env, fds, parent);
     if (pid > 0)
-        setpgid(pid,
-                pid); /* both sides do it: whoever comes first, kill(-pid) is right from now on */
+        setpgid(pid, pid); /* both sides do it: kill(-pid) works from now on, whichever ran first */
     return pid;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The guard's loop; see guard.h. It waits for: orders of the head, news of the PMIx server, the end
+/* The guard's loop; see guard.h. It waits for orders of the head, events of the PMIx server, exits
  * of children, and the ranks' output. Owns every process of the job on this host and the session
  * directory. One thread. */
 #include "config.h"
@@ -23,17 +23,17 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Once no process of the job is left, only a file descriptor passed to a stranger can keep a pipe
- * open. */
+/* Once no process of the job is left, only a descriptor passed to a process outside of the job can
+ * keep a pipe open. */
 enum { DRAIN_MS = 1000 };
 
 /* SIGKILL is repeated at this pace, for processes that were forked while it was being sent. */
 enum { KILL_AGAIN_MS = 100 };
 
-/* After SIGKILL to everything, longer than this means an uninterruptible process nobody can end. */
+/* A process that lives longer than this after SIGKILL is uninterruptible and cannot be ended. */
 enum { SWEEP_MS = 5000 };
 
-/* The head is gone: nobody wants a grace period, nobody reads output. */
+/* The head is gone: no grace period, and the output has no reader. */
 static void guard_abandon(struct guard *g) __attribute__((noreturn));
 
 static void guard_abandon(struct guard *g)
@@ -65,13 +65,13 @@ static void end_ranks(struct guard *g, uint32_t grace_ms)
         return;
     }
     children_signal(g->pids, g->job->ranks, SIGTERM);
-    children_signal(g->pids, g->job->ranks, SIGCONT); /* a stopped process would sleep through it */
+    children_signal(g->pids, g->job->ranks, SIGCONT); /* a stopped process would not see SIGTERM */
     g->deadline = clock_ms() + grace_ms;
 }
 
 static void guard_mute(struct guard *g, uint16_t stream)
 {
-    /* The ranks shall see a broken pipe, as they would without a launcher in between. */
+    /* The ranks get a broken pipe, as they would without the launcher. */
     for (uint32_t i = 0; i < 2 * g->job->ranks; i++)
         if (g->pumps[i].stream == stream)
             pump_close(&g->pumps[i], &g->output);
@@ -101,7 +101,7 @@ static void take_input(struct guard *g)
             feed_put(&g->feed, f.payload, f.length);
 }
 
-/* Everything the server has told so far; the ranks' news go straight to the head. */
+/* Handles all frames that the server has sent so far; events of ranks are forwarded to the head. */
 static void guard_read_server(struct guard *g)
 {
     struct wire_frame f;
@@ -140,7 +140,7 @@ static void server_ended(struct guard *g, int status)
                              WEXITSTATUS(status));
 }
 
-/* By a SIGKILL that is not ours. */
+/* For a rank that was killed by a SIGKILL that the launcher did not send. */
 static void guard_report_oom(struct guard *g, uint32_t rank, int status)
 {
     char text[1024];
@@ -168,9 +168,9 @@ static void child_ended(struct guard *g, pid_t pid, int status)
     }
 }
 
-/* A dead rank's last words to PMIx are in the server's socket before the rank can end
- * (server_send() promises it), so after the wait they are heard first and judged together with the
- * end. */
+/* The last PMIx call of a rank is in the server's socket before the rank can exit (server_send()
+ * guarantees it), so after waitpid() the socket is read first, and the policy judges both together.
+ */
 static void guard_reap(struct guard *g)
 {
     int status;
@@ -230,7 +230,7 @@ static void guard_finish(struct guard *g)
     _exit(0);
 }
 
-/* Time counts only while the head keeps up: a user who pages through the output shall see all of
+/* Time counts only while the head keeps up, so that a user who pages through the output gets all of
  * it. */
 static void guard_drain(struct guard *g)
 {
@@ -240,7 +240,7 @@ static void guard_drain(struct guard *g)
         guard_finish(g);
 }
 
-/* A process in an uninterruptible sleep, or one that has changed its user. */
+/* Gives up a process in an uninterruptible sleep, or one that has changed its user. */
 static void leave_unkillable(struct guard *g)
 {
     g->patience = CLOCK_NEVER;
@@ -252,7 +252,7 @@ static void leave_unkillable(struct guard *g)
     g->deadline = clock_ms() + DRAIN_MS;
 }
 
-/* Moves through the phases: each step looks only at what is true now. */
+/* Moves through the phases; each step depends on the present state only. */
 static void guard_advance(struct guard *g)
 {
     bool late = clock_ms() >= g->deadline;
@@ -291,7 +291,7 @@ static nfds_t guard_set_up_poll(struct guard *g, struct pollfd *p)
                                      wire_poll_events(&g->output, want_input), 0};
     p[POLL_SERVER] = (struct pollfd){g->server.ended ? -1 : g->server.fd, POLLIN, 0};
     p[POLL_SIGNALS] = (struct pollfd){g->signals, POLLIN, 0};
-    /* Without data to write the feed still waits for the reader to go away. */
+    /* Without data to write, the feed is still polled for its reader to close the pipe. */
     p[POLL_FEED] = (struct pollfd){g->feed.fd, g->feed.queue.length ? POLLOUT : 0, 0};
     for (uint32_t i = 0; i < 2 * g->job->ranks; i++)
         p[POLL_PUMPS + i] = (struct pollfd){slow ? -1 : g->pumps[i].fd, POLLIN, 0};
@@ -336,7 +336,8 @@ static void guard_loop(struct guard *g, struct pollfd *p)
     }
 }
 
-/* The terminal's signals are for the head; an order to the guard itself ends the job in order. */
+/* Signals of the terminal are handled by the head; a signal to the guard itself ends the job in
+ * order. */
 static int guard_catch_signals(void)
 {
     sigset_t set;
@@ -355,7 +356,8 @@ static void guard_detach(void)
     setpgid(0, 0);
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     prctl(PR_SET_NAME, "gasnetrun-guard");
-    /* The user's files must see their end when the head closes them, not when we do. */
+    /* End of file on the user's files must happen when the head closes them, not when the guard
+     * does. */
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     dup2(null, STDIN_FILENO);
     dup2(null, STDOUT_FILENO);

@@ -13,7 +13,7 @@
 enum guard_phase {
     GUARD_STARTING, /* the server is getting ready */
     GUARD_RUNNING,  /* ranks live */
-    GUARD_CLEANING, /* no rank lives; what they left behind is being ended */
+    GUARD_CLEANING, /* no rank lives; processes that they left behind are being ended */
     GUARD_DRAINING, /* no process is left; their last output is on its way */
 };
 
@@ -23,7 +23,7 @@ struct guard {
     struct wire_channel control, output, server;
     pid_t server_pid;   /* 0 when gone */
     int signals;        /* signalfd */
-    int exec_report[2]; /* pipe on which children tell that exec failed */
+    int exec_report[2]; /* pipe on which children report that exec failed */
     pid_t *pids;        /* one per rank, 0 when gone or not started */
     char ***envs;       /* one per rank, from the server, until started */
     uint32_t alive;
@@ -32,19 +32,19 @@ struct guard {
     struct oom_watch memory;
     bool killing;     /* the head has ordered the end */
     int64_t deadline; /* of the current phase: server start, KILL, end of draining */
-    int64_t patience; /* when to stop believing in SIGKILL */
+    int64_t patience; /* when to give up processes that survive SIGKILL */
 };
 
-/* Starts the PMIx server process; tells the head when it cannot. */
+/* Starts the PMIx server process; reports a failure to the head. */
 void guard_start_server(struct guard *g);
 
-/* Keeps the environment that the server wants rank `rank` to have. */
+/* Stores the environment that the server wants a rank to have. */
 void guard_keep_env(struct guard *g, const struct wire_frame *frame);
 
-/* Starts every rank and tells the head each pid, or why it cannot. */
+/* Starts every rank and reports each pid, or the failure, to the head. */
 void guard_start_ranks(struct guard *g);
 
-/* Tells the head that this host cannot go on. */
+/* Reports to the head that this host cannot go on. */
 void guard_report_failure(struct guard *g, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Starting the processes of a host: first the PMIx server, then, with the environment it asks for,
- * the ranks. Fills the guard's tables; no lock. */
+/* Starting the processes of a host: first the PMIx server, then the ranks with the environment that
+ * it asks for. Fills the guard's tables; no lock. */
 #include "config.h"
 
 #include "guard_private.h"
@@ -97,7 +97,7 @@ void guard_keep_env(struct guard *g, const struct wire_frame *frame)
         mine++;
     char **env = calloc(mine + theirs + 1, sizeof(*env));
     if (!env)
-        return; /* no room for an environment: guard_start_ranks() says so */
+        return; /* out of memory: guard_start_ranks() reports it */
     for (const char *c = text; c < end; c += strlen(c) + 1)
         env[used++] = strdup(c);
     for (size_t i = 0; i < theirs; i++)

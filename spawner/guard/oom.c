@@ -43,8 +43,8 @@ static uint64_t oom_group_number(const char *group, const char *file, const char
     return oom_read_number(path, name);
 }
 
-/* Inside a container the path that the kernel tells may not be there; its root is the container's
- * group then. */
+/* Inside a container the path given by the kernel may not exist; the root is the container's group
+ * then. */
 static bool find_group(struct oom_watch *s, const struct version *v, const char *name)
 {
     char path[1200];
@@ -101,22 +101,22 @@ void oom_open(struct oom_watch *s, const char *root)
     s->host_killed = host_killed(s);
 }
 
-/* The least of its own and of those that it is in; 0: there is none. Version 1 has a huge number
- * for that. */
+/* The lowest limit of the group and its parents; 0: none. Version 1 has a huge number for "none".
+ */
 static uint64_t find_limit(const struct oom_watch *s, char *where, size_t size)
 {
     char group[sizeof(s->group)];
-    uint64_t least = 0;
+    uint64_t lowest = 0;
     memcpy(group, s->group, sizeof(group));
     while (group[0]) {
         uint64_t limit = oom_group_number(group, s->limit, "");
-        if (limit > 0 && limit < UINT64_C(1) << 60 && (!least || limit < least)) {
-            least = limit;
+        if (limit > 0 && limit < UINT64_C(1) << 60 && (!lowest || limit < lowest)) {
+            lowest = limit;
             snprintf(where, size, "%s/%s", group, s->limit);
         }
         *strrchr(group, '/') = 0; /* it is an absolute path */
     }
-    return least;
+    return lowest;
 }
 
 static void explain_group(const struct oom_watch *s, uint64_t count, char *text, size_t size)

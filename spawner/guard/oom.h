@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Did the kernel kill a rank because memory ran out? It says so in no wait status, but it counts
- * what it kills: of a cgroup (oom_kill in memory.events, or memory.oom_control of version 1) and of
- * the host (/proc/vmstat). Owns nothing but the struct; no lock. */
+/* Finds out whether the kernel killed a rank because memory ran out. No wait status shows it, but
+ * the kernel counts its kills: of a cgroup (oom_kill in memory.events, or memory.oom_control of
+ * version 1) and of the host (/proc/vmstat). Owns nothing but the struct; no lock. */
 #ifndef TRUNKLINE_SPAWNER_OOM_H
 #define TRUNKLINE_SPAWNER_OOM_H
 
@@ -14,12 +14,12 @@ struct oom_watch {
     char group[1024];    /* directory of the cgroup that ranks begin in; empty: none is known */
     const char *counter; /* the file there that counts, by version */
     const char *limit;   /* and the one with the limit */
-    uint64_t killed, host_killed; /* what the counters said at the start */
+    uint64_t killed, host_killed; /* the counters at the start */
 };
 
 void oom_open(struct oom_watch *s, const char *root);
 
-/* Half a sentence for the user, if processes were killed since oom_open(): what is full. */
+/* If processes were killed since oom_open(): a part of a message that names what is full. */
 bool oom_explain(const struct oom_watch *s, char *text, size_t size);
 
 #endif

@@ -58,7 +58,8 @@ void session_remove(const char *path)
 {
     enum { OPEN_DIRECTORIES = 8 };
     struct stat s;
-    /* Somebody else's directory of that name would be a trap for a root that deletes in it. */
+    /* A directory of that name made by another user would be a trap for a root that deletes in it.
+     */
     if (lstat(path, &s) != 0 || !S_ISDIR(s.st_mode) || s.st_uid != geteuid() ||
         (s.st_mode & (S_IRWXG | S_IRWXO)))
         return;

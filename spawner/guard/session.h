@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The session directory: where libpmix keeps its files for one job. It is named by the head, so
  * that the head can remove it when the guard was killed, and made and removed by the guard, so that
- * it goes away when the head is killed. Holds nothing a job would miss. No lock. */
+ * it goes away when the head is killed. A job loses nothing with it. No lock. */
 #ifndef TRUNKLINE_SPAWNER_SESSION_H
 #define TRUNKLINE_SPAWNER_SESSION_H
 
@@ -15,8 +15,9 @@ bool session_name(const char *parent, char *path, size_t size);
 /* Makes the directory, for this user alone; it must not exist. False with errno. */
 bool session_make(const char *path);
 
-/* Has rank `rank` left word in the directory that it leaves in order? The library does when all
- * ranks have agreed on the exit code, as its PMIx server may be stuck (conduit/bootstrap). */
+/* Whether rank `rank` left a mark in the directory that it leaves in order. The library writes it
+ * when all ranks have agreed on the exit code, because its PMIx server may be stuck
+ * (conduit/bootstrap). */
 bool session_has_mark(const char *path, unsigned rank);
 
 /* True when libpmix's shared-memory store fits; on a tiny file system clients of it fail or hang.

@@ -24,15 +24,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* How long a job that the user ended waits for a reader that does not read. For one that ended by
- * itself, whose output may be the result of a week, see GASNET_OUTPUT_TIMEOUT. */
+/* How long a job that the user ended waits for a reader that does not read. A job that ended by
+ * itself may have printed the result of a week: see GASNET_OUTPUT_TIMEOUT. */
 enum { FLUSH_MS = 2000 };
 
 /* The kernel kills the ranks when the guard dies; this bounds the wait for their end. */
 enum { SWEEP_MS = 5000 };
 
-/* The guard's loop never waits for anything but its events; the longest that it does at a time is
- * to start a thousand ranks. */
+/* The guard's loop blocks only in poll(); its longest step is to start a thousand ranks. */
 enum { ANSWER_MS = 5000 };
 
 /* Ranks whose state is described when they do not join: all tend to be in the same. */
@@ -51,10 +50,10 @@ struct head {
     int64_t give_up; /* when to stop waiting for the reader of our output: the user wants the end */
     int64_t unread_at;     /* the same, unless something is read meanwhile: the job is over */
     uint64_t seen_written; /* of the output, when unread_at was set */
-    pid_t server;          /* the PMIx server, 0 before the guard has told */
+    pid_t server;          /* the PMIx server, 0 before the guard has reported it */
     bool answered;         /* the guard has taken the order to kill */
-    bool abandoned;        /* the guard does not even die */
-    int64_t answer_by;     /* when it is taken for stuck */
+    bool abandoned;        /* the guard survives SIGKILL */
+    int64_t answer_by;     /* when the guard is taken for stuck */
 };
 
 static int signal_pipe = -1;
@@ -64,7 +63,7 @@ void head_catch_signals(struct job *job)
     signal_pipe = signals_catch(job->ignored);
 }
 
-/* Through the queue, as stderr may have no reader either. */
+/* Goes through the output queue, because standard error may have no reader either. */
 static void head_log(struct head *h, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 static void head_log(struct head *h, const char *format, ...)
@@ -85,7 +84,7 @@ static void order_end(struct head *h, uint32_t grace_ms)
     wire_send_number(&h->control, WIRE_KILL, 0, grace_ms);
 }
 
-/* What those are doing that a job waits for in vain. */
+/* Prints the state of the ranks that the job waits for, of the PMIx server and of the guard. */
 static void describe_missing(struct head *h)
 {
     const struct policy *p = &h->policy;
@@ -197,7 +196,8 @@ static void head_read_output(struct head *h)
 }
 
 /* Ctrl-Z: the ranks are in process groups of their own, so the terminal does not reach them. They
- * must stop whatever they do about SIGTSTP, as nobody would take their output. */
+ * get SIGSTOP, whatever their disposition of SIGTSTP, because their output is not read meanwhile.
+ */
 static void stop_together(struct head *h)
 {
     wire_send_number(&h->control, WIRE_SIGNAL, 0, SIGSTOP);
@@ -217,7 +217,7 @@ static void head_handle_signals(struct head *h)
             stop_together(h);
         } else if (h->ending && h->give_up != CLOCK_NEVER) {
             h->give_up = clock_ms();
-            order_end(h, 0); /* asked twice: no grace */
+            order_end(h, 0); /* second signal: no grace period */
         } else {
             h->give_up = clock_ms() + FLUSH_MS;
             policy_user_signal(&h->policy, s);
@@ -291,7 +291,7 @@ static void watch_guard(struct head *h)
     h->control.ended = h->guard_io.ended = true;
 }
 
-/* All is told, or the guard was killed. */
+/* The guard has reported everything, or was killed. */
 static bool guard_is_gone(const struct head *h)
 {
     return h->control.ended;
@@ -302,8 +302,8 @@ static bool all_is_shown(const struct head *h)
     return h->guard_io.ended && !h->output.first;
 }
 
-/* The guard waits for us, and we for the user's reader; once the user wants the end that chain is
- * cut. */
+/* The guard waits for the head, and the head for the reader of its output; once the user wants the
+ * end, the head stops waiting. */
 static void stop_waiting_for_reader(struct head *h)
 {
     if (clock_ms() < h->give_up)
@@ -312,15 +312,16 @@ static void stop_waiting_for_reader(struct head *h)
     output_discard(&h->output);
 }
 
-/* Ranks that live may wait for their reader as long as they like. */
+/* No limit while ranks live: they may wait for their reader as long as they like. */
 static bool waits_for_reader(const struct head *h)
 {
     bool over = h->control.ended || policy_all_gone(&h->policy);
     return h->job->reader_ms && over && h->output.first;
 }
 
-/* After the job the reader has its time, and again whenever it has read something. To be called
- * when it has just had its chance: we may have been stopped meanwhile. */
+/* After the job the reader has reader_ms, and again whenever it has read something. Call it right
+ * after poll(): the launcher may have been stopped meanwhile, and the reader must get its chance
+ * first. */
 static void watch_reader(struct head *h)
 {
     if (!waits_for_reader(h)) {
@@ -361,8 +362,8 @@ static void head_loop(struct head *h, bool (*is_over)(const struct head *))
     }
 }
 
-/* The guard did not get to its own end: do its work. Its ranks die with it by PDEATHSIG, their
- * orphans become ours because we are a sub-reaper too. */
+/* The guard was killed: do its work. Its ranks die with it by PDEATHSIG, and their orphans are
+ * reparented to the head, which is a sub-reaper too. */
 static void stand_in_for_guard(struct head *h)
 {
     static const char text[] = "the guard process of the job was killed";

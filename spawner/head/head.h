@@ -7,8 +7,8 @@
 
 #include "spawner/base/job.h"
 
-/* Catches the signals that end a job and notes in job->ignored those that were ignored before. Call
- * before head_run(), while nothing has been started. */
+/* Catches the signals that end a job and records in job->ignored those that were ignored before.
+ * Call before head_run(), while nothing has been started. */
 void head_catch_signals(struct job *job);
 
 /* Runs the job to its end and returns the exit status for the launcher. When it returns, no process

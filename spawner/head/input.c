@@ -8,7 +8,8 @@
 #include <errno.h>
 #include <unistd.h>
 
-/* How often a job in the background looks whether it has come to the foreground; no event tells. */
+/* How often a job in the background checks whether it is in the foreground; there is no event for
+ * it. */
 enum { TERMINAL_MS = 500 };
 
 enum { INPUT_CHUNK = 64 << 10 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The launcher's standard input on its way to rank 0. Reads only when the way is free, and never
- * the terminal while we are in the background. Owns no file but its state; one thread, no lock. */
+/* The launcher's standard input on its way to rank 0. Reads only when the channel is empty, and
+ * never the terminal while in the background. Owns no file but its state; one thread, no lock. */
 #ifndef TRUNKLINE_SPAWNER_INPUT_H
 #define TRUNKLINE_SPAWNER_INPUT_H
 
@@ -9,7 +9,7 @@
 struct input {
     bool ended;
     bool terminal;
-    int64_t ask_again; /* clock_ms of the next look at a terminal that is not ours now */
+    int64_t ask_again; /* clock_ms of the next check of a terminal that is not ours now */
 };
 
 void input_init(struct input *i);

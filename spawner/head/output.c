@@ -87,8 +87,8 @@ static bool output_is_writable(unsigned stream)
     return poll(&p, 1, 0) > 0;
 }
 
-/* A reader that has gone away is news for the ranks, too. A full disk is not: the job goes on,
- * without output. */
+/* When the reader has closed its end, the ranks are to see that, too. A full disk does not concern
+ * them: the job goes on without output. */
 static unsigned break_stream(struct output *o, unsigned stream, int error)
 {
     o->stream[stream].dead = true;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The head's end of standard output and standard error: one queue for both, so that their order is
  * kept and nothing is written into the middle of a line. The user's files are never made
- * non-blocking, since they are shared with whoever started us. Owns the queue; one thread, no lock.
+ * non-blocking, since they are shared with the parent process. Owns the queue; one thread, no lock.
  */
 #ifndef TRUNKLINE_SPAWNER_OUTPUT_H
 #define TRUNKLINE_SPAWNER_OUTPUT_H
@@ -13,17 +13,17 @@
 struct output_piece;
 
 struct output_stream {
-    bool dead;          /* nobody reads it any more */
-    bool given_up;      /* somebody could, but does not */
+    bool dead;          /* it has no reader any more */
+    bool given_up;      /* the reader exists but does not read */
     size_t unread;      /* bytes given up so far */
     bool open_line;     /* the last thing written did not end with a newline */
-    uint32_t last_rank; /* who wrote that */
+    uint32_t last_rank; /* the rank that wrote it */
 };
 
 struct output {
     struct output_piece *first, **end;
     size_t length;    /* bytes queued */
-    uint64_t written; /* bytes that have found a reader */
+    uint64_t written; /* bytes written */
     struct output_stream stream[3];
     bool failed; /* output was lost for a reason worth a non-zero status (disk full, no reader) */
 };
@@ -43,11 +43,11 @@ int output_waits_for(const struct output *o);
  * none. */
 unsigned output_write(struct output *o);
 
-/* Nobody reads: forgets what is queued and whatever comes. */
+/* Drops everything queued and all that is added later. */
 void output_discard(struct output *o);
 
-/* The same for the stream whose reader keeps all others waiting; its bytes are counted. Returns it.
- * Something must be queued. */
+/* The same for the stream at the front of the queue, whose reader blocks the rest; its bytes are
+ * counted. Returns the stream. The queue must not be empty. */
 unsigned output_give_up(struct output *o);
 
 #endif

@@ -29,7 +29,7 @@ void policy_free(struct policy *p)
 }
 
 /* Of two causes within one window the one that explains the other wins: an abort is often only the
- * answer to another rank's death, and a failure of our own explains everything. */
+ * reaction to another rank's end, and a failure of the launcher explains everything. */
 static int policy_weight(enum policy_cause cause)
 {
     switch (cause) {
@@ -47,8 +47,8 @@ static int policy_weight(enum policy_cause cause)
     }
 }
 
-/* Ranks that end because of another one's end are not to be blamed for it: of two that ended, the
- * one that the others could not reach any more was first, in whatever order they were seen. */
+/* Ranks that end because of another rank's end are not the cause: of two that ended, the one that
+ * the others could no longer reach was first, in whatever order the exits were seen. */
 static bool policy_explains(const struct policy *p, enum policy_cause cause, uint32_t rank)
 {
     if (policy_weight(cause) != policy_weight(p->cause))
@@ -111,8 +111,8 @@ void policy_finalized(struct policy *p, uint32_t rank)
         p->rank[rank].finalized = true;
 }
 
-/* What our library says with PMIx_Abort when it has lost a peer (conduit/exit/exit.c), and has
- * explained on standard error: "peer 3 unreachable". */
+/* The library passes "peer 3 unreachable" to PMIx_Abort when it has lost a peer
+ * (conduit/exit/exit.c) and has printed why. */
 static bool is_accusation(const char *text, size_t length, unsigned *peer)
 {
     char policy_copy_text[40];
@@ -144,7 +144,7 @@ void policy_aborted(struct policy *p, uint32_t rank, int code, const char *text,
         judge_end(p, peer, now);
 }
 
-/* Ranks that have joined and may still want something of the others. */
+/* Whether another rank has joined and may still communicate. */
 static bool others_depend(const struct policy *p, uint32_t rank)
 {
     for (uint32_t r = 0; r < p->ranks; r++)
@@ -153,8 +153,8 @@ static bool others_depend(const struct policy *p, uint32_t rank)
     return false;
 }
 
-/* Others still alive that have not finalized, joined or not: they may be on their way to a fence.
- */
+/* Whether another rank lives and has not finalized, joined or not: it may be about to enter a
+ * fence. */
 static bool others_run(const struct policy *p, uint32_t rank)
 {
     for (uint32_t r = 0; r < p->ranks; r++)
@@ -181,8 +181,8 @@ static void exited_zero(struct policy *p, uint32_t rank, int64_t now)
         policy_blame(p, CAUSE_ABSENT, rank, 0, now);
 }
 
-/* Of ranks that leave in order the largest status is that of the job, whoever is seen first: some
- * may not have come to know it. */
+/* Of ranks that leave in order the largest status is that of the job, in whatever order the exits
+ * are seen: some ranks may not have learnt it. */
 static void left_with(struct policy *p, uint32_t rank, int code, int64_t now)
 {
     bool both_in_order =
@@ -196,7 +196,7 @@ static void left_with(struct policy *p, uint32_t rank, int code, int64_t now)
     }
 }
 
-/* The first is the one that matters: memory is free again when it is gone. */
+/* Only the first counts: its end frees memory. */
 void policy_oom_killed(struct policy *p, uint32_t rank, const char *text, size_t length)
 {
     if (p->oom_text[0])
@@ -205,12 +205,12 @@ void policy_oom_killed(struct policy *p, uint32_t rank, const char *text, size_t
     policy_copy_text(p->oom_text, sizeof(p->oom_text), text, length);
 }
 
-/* Of a rank that has exited; again when it turns out that others had lost it before. */
+/* Judges a rank that has exited; called again when others report that they had lost it before. */
 static void judge_end(struct policy *p, uint32_t rank, int64_t now)
 {
     int wait_status = p->rank[rank].wait_status;
     if (p->rank[rank].aborted)
-        return; /* what it did after PMIx_Abort is no news */
+        return; /* what it does after PMIx_Abort does not matter */
     if (WIFSIGNALED(wait_status)) {
         if (policy_blame(p, CAUSE_SIGNAL, rank, WTERMSIG(wait_status), now))
             p->core = WCOREDUMP(wait_status);
@@ -284,8 +284,8 @@ static bool others_leave_in_order(const struct policy *p)
     return true;
 }
 
-/* A rank that others have lost, and that may be about to be seen to end. One that aborted too has
- * only lost the others. */
+/* Whether a rank that others have lost is expected to exit soon. One that aborted too has itself
+ * only lost others. */
 static bool end_is_expected(const struct policy *p)
 {
     for (uint32_t r = 0; r < p->ranks && policy_weight(p->cause) <= policy_weight(CAUSE_EXIT);
@@ -356,8 +356,9 @@ int policy_status(const struct policy *p)
     }
 }
 
-/* Who left in order, or never joined, chose the status itself. Who joined and then just went may
- * have been ended by a library's watchdog, or a container's, and wonders itself. */
+/* A rank that left in order, or never joined, chose its status. One that joined and then exited
+ * without PMIx_Finalize may have been ended by a watchdog of a library or container, so the user is
+ * informed. */
 static bool exit_sentence(const struct policy *p, bool wordy, char *text, size_t size)
 {
     const struct policy_rank *culprit = &p->rank[p->culprit];
@@ -407,7 +408,7 @@ static void late_sentence(const struct policy *p, char *text, size_t size)
                  seconds);
 }
 
-/* Who types it knows, and nobody reads what is said to a terminal that was closed. */
+/* The user who typed it knows, and a closed terminal (SIGHUP) shows nothing. */
 static bool is_of_terminal(int signal)
 {
     return signal == SIGINT || signal == SIGQUIT || signal == SIGHUP;

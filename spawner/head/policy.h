@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* When a job ends and with which status: a state machine fed with what happened to the ranks. It
- * makes no system call and reads no clock (the time is handed in), so that every rule has a unit
+/* When a job ends and with which status: a state machine driven by the events of the ranks. It
+ * makes no system call and reads no clock (the time is a parameter), so that every rule has a unit
  * test. No lock.
  *
- * A first failure opens a short window; what else happens within it is judged together with it,
- * because a crash makes the other ranks abort, and the order in which the news arrive is not the
- * order of things. */
+ * The first failure opens a short window. All that happens within it is judged together, because a
+ * crash makes the other ranks abort, and events do not arrive in the order in which they happened.
+ */
 #ifndef TRUNKLINE_SPAWNER_POLICY_H
 #define TRUNKLINE_SPAWNER_POLICY_H
 
@@ -17,21 +17,21 @@
  */
 enum { POLICY_WINDOW_MS = 50 };
 
-/* Its length when who ended first, with a status, had said good-bye to PMIx: the others are about
- * to do so, and on a busy host need their time, or are stuck. */
+/* Its length when the rank that ended first, with a status, had called PMIx_Finalize: the others
+ * are about to do so, which takes longer on a busy host, or they are stuck. */
 enum { POLICY_FIRST_LEAVES_MS = 500 };
 
-/* Its length when all ranks that live have said good-bye to PMIx and one only was the first to end,
- * with a status: the others end by themselves too, on a busy host later. */
+/* Its length when all ranks that live have called PMIx_Finalize and one exited first with a status:
+ * the others exit by themselves too, on a busy host later. */
 enum { POLICY_LEAVING_MS = 2000 };
 
-/* Its length while a rank that others no longer reach has not been seen to end: a process closes
- * its devices, which its peers notice, before it can be waited for, and on a busy host long before.
- * If it lives (a cable is out, it is stopped), the job ends this much later. */
+/* Its length while a rank that others no longer reach has not exited yet: a process closes its
+ * devices, which its peers notice, before waitpid() returns it, on a busy host long before. If it
+ * lives (a cable is out, it is stopped), the job ends this much later. */
 enum { POLICY_UNREACHABLE_MS = 1000 };
 
 enum policy_cause {
-    CAUSE_NONE,       /* all well so far */
+    CAUSE_NONE,       /* no failure so far */
     CAUSE_ABORT,      /* a rank called PMIx_Abort */
     CAUSE_EXIT,       /* a rank exited with a non-zero status */
     CAUSE_SIGNAL,     /* a rank was killed by a signal */
@@ -61,14 +61,15 @@ struct policy {
     uint32_t absent;  /* the first of them */
     enum policy_cause cause;
     uint32_t culprit;
-    int code;          /* exit status, signal, errno: as the cause says */
-    bool core;         /* the culprit left a core file */
-    char text[512];    /* words of PMIx_Abort or of the lost process */
-    uint32_t oom_rank; /* the rank that was killed for want of memory, if there is a text */
+    int code;       /* exit status, signal or errno, depending on the cause */
+    bool core;      /* the culprit left a core file */
+    char text[512]; /* text of PMIx_Abort or of the failed launcher process */
+    uint32_t
+        oom_rank; /* the rank that the kernel killed for lack of memory; valid if oom_text is set */
     char oom_text[512];
     int64_t decide_at;  /* end of the window */
-    bool closed;        /* nothing more is going to come */
-    bool decided;       /* nothing that comes later changes the verdict */
+    bool closed;        /* no more events will come */
+    bool decided;       /* later events do not change the verdict */
     uint32_t remaining; /* ranks still alive at the decision */
 };
 
@@ -77,7 +78,7 @@ struct policy {
 bool policy_init(struct policy *p, uint32_t ranks, int64_t start_ms, int64_t began);
 void policy_free(struct policy *p);
 
-/* The news. Ranks out of range are ignored. `now` is in ms. */
+/* The events. Ranks out of range are ignored. `now` is in ms. */
 void policy_launched(struct policy *p, uint32_t rank, int pid);
 void policy_connected(struct policy *p, uint32_t rank, int64_t now);
 void policy_finalized(struct policy *p, uint32_t rank);
@@ -95,13 +96,13 @@ void policy_was_stopped(struct policy *p, int64_t ms);
 /* A rank that has not joined and still runs or was never started. */
 bool policy_is_missing(const struct policy *p, uint32_t rank);
 
-/* There will be no more news, so no window stays open. */
+/* There will be no more events, so no window stays open. */
 void policy_close(struct policy *p);
 
 /* True exactly once: the verdict is final and the ranks still alive are to be ended. */
 bool policy_must_end(struct policy *p, int64_t now);
 
-/* When policy_must_end() is worth asking again; CLOCK_NEVER if only news can change it. */
+/* When to call policy_must_end() again; CLOCK_NEVER if only an event can change its result. */
 int64_t policy_deadline(const struct policy *p);
 
 /* No rank that was started lives. */
@@ -110,8 +111,8 @@ bool policy_all_gone(const struct policy *p);
 /* The exit status of the launcher; final once every rank is gone. */
 int policy_status(const struct policy *p);
 
-/* One sentence for the user about the verdict; false when there is nothing to say beyond what the
- * ranks said themselves. `wordy` adds the sentences that only repeat them. */
+/* One sentence for the user about the verdict; false when the ranks have printed all of it
+ * themselves. `wordy` adds the sentences that only repeat them. */
 bool policy_sentence(const struct policy *p, bool wordy, char *text, size_t size);
 
 #endif

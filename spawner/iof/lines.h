@@ -17,7 +17,7 @@ struct lines {
     struct bytes held; /* an unfinished line */
     uint32_t rank;
     bool label;   /* put "[rank] " before each line */
-    bool raw;     /* nobody to mix with: pass everything on at once */
+    bool raw;     /* the only stream: forward everything at once */
     bool in_line; /* the beginning of the current line has been passed on already */
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Carrying the ranks' standard files; see pump.h. Owns the pipes, takes no lock. */
+/* Forwards the ranks' standard files; see pump.h. Owns the pipes, takes no lock. */
 #include "config.h"
 
 #include "pump.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The guard's side of the ranks' standard files: a pump carries one output stream of one rank to
- * the head, a feed carries the launcher's standard input to rank 0. Each owns its pipe; one thread,
- * no lock. Both stop reading when the other side is slow, so the kernel's pipes are the only
- * unlimited-looking buffer there is. */
+/* The guard's side of the ranks' standard files: a pump forwards one output stream of one rank to
+ * the head, a feed forwards the launcher's standard input to rank 0. Each owns its pipe; one
+ * thread, no lock. Both stop reading when the other side is slow, so the kernel's pipes are the
+ * only unlimited-looking buffer there is. */
 #ifndef TRUNKLINE_SPAWNER_PUMP_H
 #define TRUNKLINE_SPAWNER_PUMP_H
 
@@ -18,7 +18,7 @@ struct pump {
 /* Pumps rest while more than this waits for the head. */
 enum { PUMP_BACKLOG = 256 << 10 };
 
-/* Carries what is there, at most one pipe's worth; closes the pump at end of file. */
+/* Forwards the available data, at most one pipe's worth; closes the pump at end of file. */
 void pump_transfer(struct pump *p, struct wire_channel *head);
 
 /* Passes on the unfinished line and closes. */

@@ -125,7 +125,7 @@ static void name_fabric(const char *job)
     setenv(OWN_FABRIC, job, 1);
 }
 
-/* Each rank would say the same. */
+/* Checked here, because each rank would print the same error. */
 static bool has_good_settings(void)
 {
     static struct shca_config config;
@@ -165,7 +165,8 @@ static bool share_memory(const struct job *job, const struct tk_settings *s)
 
 /* Ranks that share memory need no port, but a program may open one by itself (trunkline_rails.h, or
  * verbs). Loading softhca costs each process some 30 us, and nothing is made on its fabric before a
- * device is opened. What cannot be provided here is not missed before somebody asks for it. */
+ * device is opened. If softhca cannot be provided here, that is no error before a program opens a
+ * device. */
 static int provide_softhca(const char *job)
 {
     char library[PATH_MAX];

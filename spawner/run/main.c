@@ -30,16 +30,16 @@
  */
 enum { FILES_PER_RANK = 2, FILES_BASE = 24 };
 
-/* A server that is alive answers at once, and one that starts a thousand ranks in some seconds. */
+/* A live server answers at once; one that is starting a thousand ranks within seconds. */
 #define HANDSHAKE_SECONDS "60"
 
 static struct job job;
 static struct tk_settings settings;
 static char program_path[4096];
 
-/* Whatever we open must not land on 0, 1 or 2: it would be taken for the user's. A standard output
- * that is closed stays one that can't be written, so that lost output is an error as on a full
- * disk. */
+/* Files that the launcher opens must not get descriptor 0, 1 or 2: they would be taken for the
+ * user's. A standard output that is closed stays one that can't be written, so that lost output is
+ * an error as on a full disk. */
 static void fill_standard_files(void)
 {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
@@ -147,11 +147,12 @@ static int name_session(void)
 static void set_rank_environment(void)
 {
     char text[16];
-    /* A rank that cannot reach PMIx must not take itself for a job of one. */
+    /* A rank that cannot reach PMIx must not run as a job of one. */
     snprintf(text, sizeof(text), "%u", job.ranks);
     setenv("TRUNKLINE_LAUNCHED", text, 1);
     setenv("TRUNKLINE_SESSION", job.session, 1);
-    /* Nor must one wait for ever for a server that has run out of memory, as libpmix does. */
+    /* Nor may it wait for ever for a server that has run out of memory, as libpmix does by default.
+     */
     setenv("PMIX_MCA_ptl_base_handshake_wait_time", HANDSHAKE_SECONDS, 0);
     setenv("PMIX_MCA_ptl_base_handshake_max_retries", "1", 0);
     job.env = environ;
@@ -208,7 +209,7 @@ static int main_run(const struct options *o)
     return head_run(&job);
 }
 
-/* Of what was printed here, not in ranks. */
+/* Checks output of the launcher itself, not of ranks. */
 static int main_flush(void)
 {
     if (fflush(stdout) == 0 && !ferror(stdout))

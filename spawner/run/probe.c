@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Looking for a usable RDMA port; see probe.h. Call while the process has one thread. */
+/* Probes for a usable RDMA port; see probe.h. Call while the process has one thread. */
 #include "config.h"
 
 #include "probe.h"

@@ -40,8 +40,8 @@ static bool names_interpreter(const char *path, char *name, size_t size)
     return *start && (size_t)snprintf(name, size, "%s", start) < size;
 }
 
-/* The errno of a missing interpreter says that the script itself is missing, so it is looked for
- * before anything is started. */
+/* The errno of a missing interpreter looks as if the script itself were missing, so the interpreter
+ * is checked before anything is started. */
 static bool can_interpret(const char *path, char *why, size_t size)
 {
     char name[256];

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* accept(), recv(), read() and send() as libpmix finds them; see gate.h. Called by libpmix's
+/* The accept(), recv(), read() and send() that libpmix calls; see gate.h. Called by libpmix's
  * threads at the same time, for different descriptors: an entry of the table is written by the
- * thread that accepts before it hands the descriptor on, then used by the thread that reads it. The
- * words are atomic because a descriptor's number may be given to another thread's file meanwhile.
- */
+ * thread that accepts before it hands the descriptor on, then used by the thread that reads it.
+ * Fields are atomic because a descriptor's number may be reused for another thread's file
+ * meanwhile. */
 #include "config.h"
 
 #include "gate.h"
@@ -23,7 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* A server that was busy until the deadline has passed still takes what has long been sent. */
+/* A server that was busy beyond the deadline still reads data that was sent in time. */
 enum { GRACE_MS = 1000 };
 
 /* Between two attempts to accept when files or memory are short. */
@@ -78,15 +78,15 @@ static bool is_other_user(int fd)
     return owner_of_peer(fd, &uid) && uid != geteuid();
 }
 
-/* The one error that no caller takes for one of its listening socket. */
+/* EAGAIN is the one error that no caller takes for a failure of its listening socket. */
 static int accept_nothing(void)
 {
     errno = EAGAIN;
     return -1;
 }
 
-/* Errors of accept() that pass: a connection that is gone already, or want of files or memory, in
- * which the connection stays where it is and select() returns at once. */
+/* Transient errors of accept(): a connection that is gone already, or lack of files or memory,
+ * where the connection stays pending and select() returns at once. */
 static bool is_transient(int error)
 {
     struct timespec pause = {0, PAUSE_MS * 1000000L};
@@ -98,7 +98,7 @@ static bool is_transient(int error)
     return true;
 }
 
-/* Whom we have let in; -1 for nobody. */
+/* Returns the descriptor of an admitted connection, -1 for none. */
 static int gate_admit(int fd)
 {
     if (!gate_size)
@@ -130,7 +130,8 @@ static ssize_t plain_recv(int fd, void *data, size_t size, int flags)
     return syscall(SYS_recvfrom, fd, data, size, flags, NULL, NULL);
 }
 
-/* The first read may come late, because the server was busy, and finds what was sent in time. */
+/* The first read may be late because the server was busy; it must still get what was sent in time.
+ */
 static int64_t deadline_of(struct gate_connection *v)
 {
     int64_t deadline = atomic_load(&v->deadline), least = clock_ms() + GRACE_MS;
@@ -176,7 +177,7 @@ static ssize_t gate_receive(struct gate_connection *v, int fd, void *data, size_
     if (!(flags & MSG_DONTWAIT) && is_blocking(fd))
         return read_until(fd, data, size, flags, deadline);
     if (atomic_load(&v->answered)) {
-        atomic_store(&v->deadline, 0); /* one of the job, read when there is something */
+        atomic_store(&v->deadline, 0); /* a process of the job, read when data is available */
         return plain_recv(fd, data, size, flags);
     }
     return read_some(fd, data, size, flags, deadline);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The keys a rank may ask PMIx about its job. From the node map and the process map libpmix derives
- * sizes, local ranks, peers and host names by itself; the rest is said here. Owns nothing, takes no
+ * sizes, local ranks, peers and host names by itself; the rest is set here. Owns nothing, takes no
  * lock. */
 #include "config.h"
 
@@ -15,8 +15,8 @@ enum { JOB_KEYS = 9 };
 /* "0,1,2,...": the ranks of the only host. Caller frees; NULL without memory. */
 static char *rank_list(uint32_t ranks)
 {
-    enum { LONGEST = 11 }; /* ten digits and a comma */
-    char *text = malloc((size_t)ranks * LONGEST + 1);
+    enum { RANK_TEXT_MAX = 11 }; /* ten digits and a comma */
+    char *text = malloc((size_t)ranks * RANK_TEXT_MAX + 1);
     if (!text)
         return NULL;
     size_t used = 0;
@@ -25,8 +25,7 @@ static char *rank_list(uint32_t ranks)
     return text;
 }
 
-/* Once a rank's own data are given, libpmix derives nothing more for it: all of it has to be said.
- */
+/* Once data of a rank are given, libpmix derives nothing more for it: all keys must be set. */
 static void load_rank(pmix_info_t *slot, const struct server_job *job, uint32_t rank)
 {
     enum { KEYS = 7 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The owner of a connection's other end; see owner.h. First by socket diagnosis, which looks up one
- * socket by its addresses, then by the lists in /proc/net. */
+/* The owner of a connection's other end; see owner.h. First by socket diagnosis (netlink), which
+ * finds one socket by its addresses, then by the lists in /proc/net. */
 #include "config.h"
 
 #include "owner.h"

@@ -51,7 +51,7 @@ static bool is_limited(int resource)
     return getrlimit(resource, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
 }
 
-/* What to do about an error that libpmix does not explain. */
+/* A remedy for an error that libpmix does not explain. */
 static const char *server_remedy(void)
 {
     if (!loopback_is_up())
@@ -135,8 +135,8 @@ static void server_detach(int fd, pid_t guard)
     server_open_channel(3);
 }
 
-/* libpmix complains on stderr when a rank dies in the middle of a connection. The head has its own
- * sentence about that; nothing of ours is said here any more. -v -v shows both. */
+/* libpmix prints errors when a rank dies in the middle of a connection. The head has its own
+ * message for that, and this process prints nothing more. -v -v shows both. */
 static void silence_libpmix(void)
 {
     int null = log_verbosity() < 2 ? open("/dev/null", O_WRONLY) : -1;
@@ -161,10 +161,10 @@ static void sleep_until(int64_t deadline)
         poll(NULL, 0, clock_poll_timeout(deadline));
 }
 
-/* Ranks count as joined when they have connected, but PMIx_Init() goes on after that, and libpmix's
- * thread was seen to wait for its own lock then, when memory had run out: no rank comes back and
- * none is late. So when the time for joining is over that thread is given something to do, which is
- * to forget a rank that is not there. */
+/* Ranks count as joined when they have connected, but PMIx_Init() goes on after that, and when
+ * memory had run out, the thread of libpmix was seen to deadlock on its own lock then: no rank
+ * returns and none is late. So when the time for joining is over, that thread is given a request to
+ * answer: to deregister a rank that does not exist. */
 static void server_watch_libpmix(const struct server_job *job)
 {
     char doing[400], text[600];

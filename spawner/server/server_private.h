@@ -14,8 +14,8 @@
 void server_open_channel(int fd);
 
 /* Sends a frame to the guard and waits until it is in the socket. Safe from any thread (own lock):
- * up-calls come from libpmix's thread. When it returns, the guard will see the frame before the end
- * of a rank that waited for the up-call; the exit policy leans on that order. */
+ * up-calls come from libpmix's thread. When it returns, the guard will see the frame before the
+ * exit of a rank that waited for the up-call; the exit policy depends on that order. */
 void server_send(enum wire_type type, uint32_t rank, const void *payload, size_t length);
 
 /* The table of up-calls given to PMIx_server_init(). */

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What libpmix asks of its host: a rank came, a rank left in order, a rank wants the job ended.
- * Each up-call tells the guard first and libpmix second, so that the guard hears of it before the
- * rank can go on. Runs on libpmix's thread; owns nothing; the lock is inside server_send(). */
+/* The up-calls of libpmix: a rank connected, finalized or aborted. Each one reports to the guard
+ * first and answers libpmix second, so that the guard knows before the rank can go on. Runs on
+ * libpmix's thread; owns nothing; the lock is inside server_send(). */
 #include "config.h"
 
 #include "server_private.h"
 
 #include <string.h>
 
-/* A message longer than this is cut: it is for one line on a terminal. */
+/* Longer messages are cut: they are for one line on a terminal. */
 enum { ABORT_TEXT = 1024 };
 
 static pmix_status_t upcall_connected(const pmix_proc_t *proc, void *object, pmix_info_t info[],
@@ -82,7 +82,7 @@ static pmix_status_t upcall_deregister_events(pmix_status_t *codes, size_t ncode
     return PMIX_OPERATION_SUCCEEDED;
 }
 
-/* libpmix itself hands events to local ranks; there is nobody else to tell. */
+/* libpmix itself delivers events to local ranks, and there are no others. */
 static pmix_status_t upcall_event(pmix_status_t code, const pmix_proc_t *source,
                                   pmix_data_range_t range, pmix_info_t info[], size_t ninfo,
                                   pmix_op_cbfunc_t done, void *data)

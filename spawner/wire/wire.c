@@ -93,8 +93,8 @@ bool wire_fill(struct wire_channel *c)
         return false;
     bytes_consume(&c->in, c->taken);
     c->taken = 0;
-    uint8_t *room = bytes_reserve(&c->in, READ_CHUNK);
-    ssize_t n = recv(c->fd, room, READ_CHUNK, MSG_DONTWAIT);
+    uint8_t *space = bytes_reserve(&c->in, READ_CHUNK);
+    ssize_t n = recv(c->fd, space, READ_CHUNK, MSG_DONTWAIT);
     if (n > 0)
         bytes_commit(&c->in, (size_t)n);
     else if (n == 0 || (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR))

@@ -15,8 +15,7 @@
 /* Bumped whenever a frame changes its meaning; checked in HELLO. */
 enum { WIRE_VERSION = 2 };
 
-/* A frame above this is a bug or an intruder, not data: the largest honest one is a line of output.
- */
+/* A larger frame is a bug or an intruder: the largest valid one is a line of output. */
 enum { WIRE_MAX_PAYLOAD = 4 << 20 };
 
 enum wire_type {
@@ -29,14 +28,14 @@ enum wire_type {
     WIRE_OOM_KILLED, /* rank, payload text: why the kernel killed it; WIRE_EXITED follows */
     WIRE_EXITED,     /* rank, payload u32 wait status */
     WIRE_EXEC_ERROR, /* rank, payload u32 errno: the program could not be executed */
-    WIRE_FAILED,     /* payload text: the host cannot go on, and why */
+    WIRE_FAILED,     /* payload text: why the host cannot go on */
     WIRE_DONE,       /* every process of the job on this host is gone */
     WIRE_SERVER,     /* payload u32 pid of the PMIx server */
     WIRE_ENDING,     /* the answer to KILL: the guard's loop is alive */
     /* head to guard, control socket */
     WIRE_KILL,   /* payload u32 grace in ms: TERM now, KILL after it */
     WIRE_SIGNAL, /* payload u32 signal number for every rank */
-    WIRE_MUTE,   /* aux = stream nobody reads any more */
+    WIRE_MUTE,   /* aux = stream that has no reader any more */
     /* output socket: guard to head */
     WIRE_OUTPUT,     /* rank, aux = stream, payload whole lines */
     WIRE_OUTPUT_END, /* nothing more will come */
@@ -77,8 +76,8 @@ void wire_flush(struct wire_channel *c);
 void wire_send_now(struct wire_channel *c, enum wire_type type, uint16_t aux, uint32_t rank,
                    const void *payload, size_t length);
 
-/* Reads what is there now, without waiting; sets `ended` at end of stream. True when something
- * came. */
+/* Reads the available data without waiting; sets `ended` at end of stream. True when there was
+ * some. */
 bool wire_fill(struct wire_channel *c);
 
 /* Hands out the next whole frame already read; false when there is none. */
