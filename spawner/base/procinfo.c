@@ -237,7 +237,7 @@ void procinfo_describe(pid_t pid, const char *program, char *procinfo_text, size
         return;
     procinfo_text[0] = 0;
     if (!add_threads(&t, pid)) {
-        procinfo_add(&t, "gone, or /proc does not tell");
+        procinfo_add(&t, "gone, or not readable in /proc");
         return;
     }
     if (program && runs_our_code(pid))

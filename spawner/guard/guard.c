@@ -187,7 +187,7 @@ static void guard_handle_signals(struct guard *g)
     struct signalfd_siginfo s;
     while (read(g->signals, &s, sizeof(s)) == sizeof(s))
         if (s.ssi_signo != SIGCHLD)
-            guard_report_failure(g, "the guard process was told to end by signal %u", s.ssi_signo);
+            guard_report_failure(g, "the guard process was ended by signal %u", s.ssi_signo);
     guard_reap(g);
 }
 

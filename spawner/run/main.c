@@ -74,7 +74,7 @@ static int check_spawner(const struct options *o)
 static int check_options(const struct options *o)
 {
     if (o->hosts > 1) {
-        log_error("-N %u: only this host can be used; leave -N out or say -N 1", o->hosts);
+        log_error("-N %u: only this host can be used; leave -N out, or use -N 1", o->hosts);
         return EXIT_USAGE;
     }
     return check_spawner(o);

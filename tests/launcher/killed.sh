@@ -47,7 +47,7 @@ kill -TERM "$(named gasnetrun-guard)"
 finish
 status_is 1
 err_lines 1
-err_has 'guard process was told to end by signal 15'
+err_has 'guard process was ended by signal 15'
 clean
 
 promise "kill -9 of the PMIx server"
