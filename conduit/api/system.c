@@ -8,13 +8,13 @@
 
 #include "api/check.h"
 #include "exit/exit.h"
+#include "op/threads.h"
 #include "peer/peer.h"
 #include "settings/settings.h"
 #include "start/start.h"
 #include "team/objects.h"
 #include "topology/topology.h"
 #include "transport/neighbour.h"
-#include "transport/threads.h"
 #include "trunkline_query.h"
 
 int gasnet_AMPoll(void)

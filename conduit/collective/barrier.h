@@ -6,7 +6,7 @@
 #define TK_BARRIER_H
 
 #include "base/status.h"
-#include "transport/op.h"
+#include "op/op.h"
 
 /* Before any communication. */
 void tk_barrier_open(void);

@@ -14,7 +14,7 @@
 
 #include "event/nbi.h"
 #include "gasnetex.h"
-#include "transport/op.h"
+#include "op/op.h"
 
 enum { tk_leaf_bit = offsetof(struct tk_op, sources) };
 

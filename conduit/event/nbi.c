@@ -13,7 +13,7 @@
 #include "base/lock.h"
 #include "base/report.h"
 #include "event/nbi.h"
-#include "transport/threads.h"
+#include "op/threads.h"
 
 /* GEX_EC_PUT contains GEX_EC_LC. */
 enum { put_itself = GEX_EC_PUT & ~GEX_EC_LC };

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 
 #include "gasnetex.h"
-#include "transport/op.h"
+#include "op/op.h"
 
 enum tk_nbi_kind {
     TK_NBI_PUT, /* ->sources: puts with GEX_EVENT_GROUP whose source is still being read */

@@ -15,11 +15,11 @@
 #include <unistd.h>
 
 #include "base/report.h"
-#include "base/thread.h"
 #include "bootstrap/bootstrap.h"
 #include "exit/exit.h"
 #include "exit/exit_private.h"
 #include "peer/peer.h"
+#include "process/thread.h"
 #include "progress/progress.h"
 #include "settings/settings.h"
 #include "tools/public.h"

@@ -15,7 +15,6 @@
 #include "base/mode.h"
 #include "base/report.h"
 #include "firehose/firehose_private.h"
-#include "firehose/hoses.h"
 #include "memory/memory.h"
 #include "settings/settings.h"
 
@@ -633,14 +632,6 @@ void tk_firehose_describe(char *text, size_t size)
                  way_text(), tk_monitor_why());
 }
 
-static void tell_hoses(void)
-{
-    struct tk_hose_counts c = tk_hoses_count();
-    tk_log_info("remote firehoses: %" PRIu64 " hits, %" PRIu64 " misses, %" PRIu64
-                " moves, %" PRIu64 " refusals, %" PRIu64 " there now",
-                c.hits, c.misses, c.moves, c.refusals, c.here);
-}
-
 void tk_firehose_tell(void)
 {
     if (!cache.is_open || !tk_settings.firehose_verbose)
@@ -651,6 +642,4 @@ void tk_firehose_tell(void)
                 ", %" PRIu64 " questions to the kernel",
                 c.hits, c.misses, c.evictions, c.invalidations, c.refusals, c.pinned, c.pinned_max,
                 c.questions);
-    if (tk_is_on_demand)
-        tell_hoses();
 }

@@ -6,8 +6,8 @@
 
 #include <stdatomic.h>
 
-#include "base/alone.h"
 #include "firehose/firehose.h"
+#include "process/alone.h"
 
 /* limits.c */
 

@@ -20,7 +20,7 @@
  * (EAGAIN): asking it to fill none tells whether there are any. It is one system call for each
  * transfer that uses regions, and there is no other way to know.
  *
- * A client of one thread is asked nothing (base/alone.h): its own calls have returned, and other
+ * A client of one thread is asked nothing (process/alone.h): its own calls have returned, and other
  * threads, ours and those of libraries, unmap what they have mapped themselves, which no transfer
  * uses, or what the heap gives back, under the lock without which the heap gives nobody anything.
  * It must not be able to close our descriptor either, which would end all watching without an
@@ -43,9 +43,9 @@
 
 #include "base/bits.h"
 #include "base/report.h"
-#include "base/thread.h"
 #include "firehose/firehose_private.h"
 #include "memory/memory.h"
+#include "process/thread.h"
 #include "settings/settings.h"
 
 enum {

@@ -21,14 +21,6 @@
 
 struct tk_area tk_segment_area = {.fd = -1};
 
-size_t tk_page_size(void)
-{
-    static size_t size;
-    if (!size)
-        size = (size_t)sysconf(_SC_PAGESIZE);
-    return size;
-}
-
 static const char *remedy(const char *step, int error)
 {
     if (error == EFBIG)

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/page.h"
 #include "base/status.h"
 
 struct tk_area {
@@ -74,8 +75,6 @@ static inline bool tk_region_holds(const struct tk_region *region, const void *a
     uintptr_t offset = (uintptr_t)address - (uintptr_t)region->base;
     return offset < region->size && size <= region->size - offset;
 }
-
-size_t tk_page_size(void);
 
 /* The kernel's default; 2 MiB where it does not say. A power of two. */
 size_t tk_huge_page_size(void);

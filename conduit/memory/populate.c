@@ -10,9 +10,9 @@
 #include <stdatomic.h>
 #include <sys/mman.h>
 
-#include "base/alone.h"
 #include "base/bits.h"
 #include "memory/memory.h"
+#include "process/alone.h"
 #include "topology/topology.h"
 
 #ifndef MADV_POPULATE_WRITE

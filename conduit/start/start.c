@@ -11,7 +11,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/alone.h"
 #include "base/bits.h"
 #include "base/clock.h"
 #include "base/report.h"
@@ -22,8 +21,10 @@
 #include "firehose/firehose.h"
 #include "memory/memory.h"
 #include "message/message.h"
+#include "op/threads.h"
+#include "process/alone.h"
 #include "progress/progress.h"
-#include "remote/remote.h"
+#include "remote_pin/remote_pin.h"
 #include "settings/settings.h"
 #include "start/start.h"
 #include "start/start_private.h"
@@ -31,7 +32,6 @@
 #include "tools/tools.h"
 #include "transport/self/self.h"
 #include "transport/shm/shm.h"
-#include "transport/threads.h"
 #include "transport/transport.h"
 #include "transport/verbs/verbs.h"
 
@@ -245,9 +245,11 @@ static enum tk_status connect_path(const struct path *path)
     }
     if (agree(transport) != TK_OK || !(transport = transport->connect()))
         return TK_FAIL;
+    if (tk_is_on_demand && transport->register_region &&
+        !(transport = tk_remote_connect(transport)))
+        return TK_FAIL;
     tk_transport_use(transport);
-    bool needs_keys = tk_is_on_demand && transport->register_region;
-    return needs_keys ? tk_remote_connect(transport) : TK_OK;
+    return TK_OK;
 }
 
 /* After the exchange of peer infos, when the path to each rank is known. */

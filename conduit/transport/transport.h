@@ -14,8 +14,8 @@
 
 #include "base/bits.h"
 #include "base/status.h"
+#include "op/op.h"
 #include "transport/neighbour.h"
-#include "transport/op.h"
 
 struct tk_doorbell;
 struct tk_pinned;

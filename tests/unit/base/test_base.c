@@ -12,7 +12,7 @@
 #include "base/copy.h"
 #include "base/lock.h"
 #include "base/pool.h"
-#include "transport/op.h"
+#include "op/op.h"
 #include "unit.h"
 
 enum { workers = TK_THREADED ? 4 : 1, rounds = 20000 };

@@ -13,10 +13,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/alone.h"
 #include "base/mode.h"
 #include "firehose/firehose_private.h"
 #include "pinning.h"
+#include "process/alone.h"
 #include "unit.h"
 
 enum { granule = 128 << 10, block = 32 << 10, churn_threads = 4, churn_rounds = 3000 };

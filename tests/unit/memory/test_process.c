@@ -11,8 +11,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "base/thread.h"
 #include "memory/memory.h"
+#include "process/thread.h"
 #include "settings/settings.h"
 #include "tools/public.h"
 #include "unit.h"

@@ -6,7 +6,7 @@
 
 #include <unistd.h>
 
-#include "base/alone.h"
+#include "process/alone.h"
 #include "base/report.h"
 #include "bootstrap/bootstrap.h"
 #include "collective/barrier.h"
@@ -17,7 +17,7 @@
 #include "memory/memory.h"
 #include "message/message.h"
 #include "progress/progress.h"
-#include "remote/remote.h"
+#include "remote_pin/remote_pin.h"
 #include "settings/settings.h"
 #include "start/start.h"
 #include "start/start_private.h"
@@ -189,10 +189,9 @@ void tk_remote_open(void)
     step("remote_open");
 }
 
-enum tk_status tk_remote_connect(const struct tk_transport *network)
+const struct tk_transport *tk_remote_connect(const struct tk_transport *network)
 {
-    (void)network;
-    return step("remote");
+    return step("remote") == TK_OK ? network : NULL;
 }
 
 void tk_exit_network_ready(void)

@@ -14,8 +14,8 @@
 
 #include "base/lock.h"
 #include "base/report.h"
-#include "transport/op.h"
-#include "transport/threads.h"
+#include "op/op.h"
+#include "op/threads.h"
 
 enum {
     end_of_slab = 1, /* instead of a count, behind the last operation: looks as if in use */

@@ -2,7 +2,7 @@
  *
  * Puts and gets to memory of other ranks that is not registered as a whole: segments LARGE and
  * EVERYTHING. A region of it is registered when it is asked for, by the rank that it belongs to,
- * and stays so until whoever asked gives it up for another (firehose/hoses.h). What can't be
+ * and stays so until whoever asked gives it up for another (remote_pin/hoses.h). What can't be
  * registered travels in messages, and so does what is small.
  *
  * EVERYTHING: memory may go away at any time, and only the rank that it belongs to can tell (see
@@ -26,7 +26,8 @@
 /* Before anything can arrive. */
 void tk_remote_open(void);
 
-/* After the network is connected and the cache open: its peers are reached this way over it. */
-enum tk_status tk_remote_connect(const struct tk_transport *network);
+/* After the network is connected and the cache open: its peers are reached this way over it, by
+ * the table that is returned. NULL: it failed, which was told. */
+const struct tk_transport *tk_remote_connect(const struct tk_transport *network);
 
 #endif

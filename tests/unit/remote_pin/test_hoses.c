@@ -4,7 +4,7 @@
  * region serves. */
 #include "config.h"
 
-#include "firehose/hoses.h"
+#include "remote_pin/hoses.h"
 #include "unit.h"
 
 enum { ranks = 3, rails = 2, granule = 0x1000, most = 8, other = 1 };

@@ -8,10 +8,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/alone.h"
 #include "base/bits.h"
 #include "base/report.h"
-#include "base/thread.h"
+#include "process/alone.h"
+#include "process/thread.h"
 
 static void size_stack(pthread_attr_t *attr, uint64_t least, uint64_t pad)
 {

@@ -6,14 +6,17 @@
  * for, and for some of those behind it, and the caller comes again. Owns the transport. */
 #include "config.h"
 
+#include <inttypes.h>
+
 #include "base/bits.h"
 #include "base/mode.h"
+#include "base/report.h"
 #include "firehose/firehose.h"
-#include "firehose/hoses.h"
 #include "memory/memory.h"
 #include "peer/peer.h"
-#include "remote/remote.h"
-#include "remote/remote_private.h"
+#include "remote_pin/hoses.h"
+#include "remote_pin/remote_pin.h"
+#include "remote_pin/remote_pin_private.h"
 #include "settings/settings.h"
 
 enum { ahead_most = 8 /* regions asked for together: their answers come in one round trip */ };
@@ -134,7 +137,18 @@ void tk_remote_open(void)
     tk_flights_open();
 }
 
-enum tk_status tk_remote_connect(const struct tk_transport *network)
+static void report_end(void)
+{
+    struct tk_hose_counts c = tk_hoses_count();
+    if (tk_settings.firehose_verbose)
+        tk_log_info("remote firehoses: %" PRIu64 " hits, %" PRIu64 " misses, %" PRIu64
+                    " moves, %" PRIu64 " refusals, %" PRIu64 " there now",
+                    c.hits, c.misses, c.moves, c.refusals, c.here);
+    if (tk_remote_network->report_end)
+        tk_remote_network->report_end();
+}
+
+const struct tk_transport *tk_remote_connect(const struct tk_transport *network)
 {
     static struct tk_transport on_demand;
     uint32_t askers = 0;
@@ -143,15 +157,16 @@ enum tk_status tk_remote_connect(const struct tk_transport *network)
     on_demand.put = tk_put_never;
     on_demand.get = tk_get_never;
     on_demand.rma = rma_on_demand;
+    on_demand.report_end = report_end;
     for (uint32_t r = 0; r < tk_peers.size; r++)
         if (tk_peer(r)->transport == network) {
             tk_peer(r)->transport = &on_demand;
             askers++;
         }
     if (askers == 0)
-        return TK_OK;
+        return network;
     if (tk_hoses_open(tk_peers.size, tk_peers.rails, tk_firehose_granule(), tk_firehose_lent()) !=
         TK_OK)
-        return TK_FAIL;
-    return tk_serve_connect(askers);
+        return NULL;
+    return tk_serve_connect(askers) == TK_OK ? &on_demand : NULL;
 }

@@ -13,8 +13,8 @@
 #include "memory/memory.h"
 #include "message/message.h"
 #include "progress/progress.h"
-#include "remote/remote.h"
-#include "remote/remote_private.h"
+#include "remote_pin/remote_pin.h"
+#include "remote_pin/remote_pin_private.h"
 #include "settings/settings.h"
 #include "unit.h"
 
@@ -130,7 +130,7 @@ static void open_room(void)
     tk_segment_area = (struct tk_area){.base = there, .size = sizeof(there), .fd = -1};
     tk_message_open();
     tk_remote_open();
-    NEED(tk_remote_connect(&network) == TK_OK);
+    NEED(tk_remote_connect(&network) != NULL);
     for (size_t i = 0; i < sizeof(here); i++) {
         here[i] = (char)(i * 31 >> 3);
         there[i] = (char)~here[i];

@@ -26,7 +26,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/alone.h"
+#include "process/alone.h"
 
 enum {
     links_of_one = 3, /* of /proc/self/task: itself, its parent, and one for each thread */

@@ -8,7 +8,7 @@
 #include <stdatomic.h>
 
 #include "base/report.h"
-#include "transport/threads.h"
+#include "op/threads.h"
 
 TK_PER_CLIENT_THREAD bool tk_thread_is_counted;
 

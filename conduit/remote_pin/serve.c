@@ -14,7 +14,7 @@
 #include "base/report.h"
 #include "firehose/firehose.h"
 #include "memory/memory.h"
-#include "remote/remote_private.h"
+#include "remote_pin/remote_pin_private.h"
 
 struct loan {
     struct tk_pinned *region; /* NULL: free */

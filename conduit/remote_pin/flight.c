@@ -11,9 +11,9 @@
 
 #include "base/lock.h"
 #include "base/report.h"
-#include "firehose/hoses.h"
 #include "progress/progress.h"
-#include "remote/remote_private.h"
+#include "remote_pin/hoses.h"
+#include "remote_pin/remote_pin_private.h"
 
 enum { flights = 1024 /* more than the queues of a few peers hold */ };
 

@@ -11,7 +11,7 @@
 #include "base/bits.h"
 #include "base/lock.h"
 #include "base/report.h"
-#include "firehose/hoses.h"
+#include "remote_pin/hoses.h"
 
 enum { refusal_uses = 8 /* transfers that do not ask again */ };
 

@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/alone.h"
+#include "process/alone.h"
 #include "unit.h"
 
 enum { many_processes = 200 /* more records than there is room for */ };
