@@ -1,7 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# Where libraries of this interface have broken their clients' builds before; the numbers are those of the list that the
-# project keeps of such places (70 to 76: names and builds).
+# Headers where implementations of this interface have broken the builds of clients: items 70 to 76 of tests/rules.md.
 set -u
 : "${top_builddir:?run through make check}" "${top_srcdir:?}"
 if [ "${TRUNKLINE_TEST_SANITIZER:-no}" != no ]; then

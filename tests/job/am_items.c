@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What implementers get wrong about active messages: one function for each item (1 to 21) of the
- * list of such traps. Item 3, that messages keep no order, promises nothing that could be seen; 8,
- * 12 and half of 1, 15 and 16 are mistakes of clients, which misuse.c makes; 14 is all of
- * handlers.c and 21 all of negotiated.c. The client thread owns everything here; item 13 starts
- * others, in PAR. */
+/* Active messages where implementations have broken clients: one function for each of items 1 to 21
+ * of tests/rules.md. Not here: item 3 (no order) promises nothing that a test could see; item 8,
+ * item 12 and half of items 1, 15 and 16 are errors of the client, which misuse.c makes; item 14 is
+ * handlers.c, item 21 negotiated.c. The client thread owns everything; item 13 starts other threads
+ * in PAR. */
 #include "config.h"
 
 #include "job.h"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Item 63 of the interface's list of pitfalls as a matrix: its 18 scenarios (exit.c) and 7 crashes (leave.c), by 1, 2, 4 and 8
+# Item 63 of tests/rules.md as a matrix: its 18 scenarios (exit.c) and 7 crashes (leave.c), by 1, 2, 4 and 8
 # ranks, SEQ and PAR, neighbours, the network and both. Each cell: the right exit code, within the bound, who was left behind
 # was told, all output there; no process left, nor a zombie (the watchdog), no file and nothing in /dev/shm (job).
 #

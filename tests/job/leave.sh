@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Leaving from signal handlers, from atexit(), from several threads at once, and dying: items 64 to 69 of the interface's list
-# of pitfalls, and the crashes of item 63. Ways are those of leave.c; the last rank goes, or all do.
+# Leaving from signal handlers, from atexit(), from several threads at once, and dying: items 64 to 69 of tests/rules.md,
+# and the crashes of item 63. WAY is one of leave.c's; the last rank leaves, or all do.
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 
 # leaves N WAY CODE [STATUS]: in time, with that status, without a word from launcher or library, and with all the output of

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The named barrier (semantics-gotchas, item 59): names agree or the mismatch is seen everywhere,
+/* The named barrier (tests/rules.md, item 59): names agree or the mismatch is seen everywhere,
  * anonymous matches all, a wait has a name of its own, and the barrier synchronises whatever its
  * result is. Item 61: it may overlap with the other barrier. Owned by the one client thread. */
 #include "config.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Operations without events: implicit puts and gets, access regions, values. Functions are named by
- * the trap of the interface that they look for: item_27 and so on. Rank r talks to rank r + shift,
- * so each segment has one writer at a time. What the threads share: nothing but their cells. */
+/* Operations without events: implicit puts and gets, access regions, values. Names of functions
+ * begin with the item of tests/rules.md that they prove. Rank r communicates with rank r + shift,
+ * so each segment has one writer at a time. Threads share nothing but their cells. */
 #include "config.h"
 
 #include "job.h"
