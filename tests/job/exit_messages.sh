@@ -8,7 +8,7 @@ export GASNET_QUIET=1
 # words STATUS PATTERN N WAY CODE [NAME=VALUE...]: that pattern is said, once or by every rank.
 words()
 {
-    SETTINGS="TEST_NO_QUIT_HANDLER=1 ${*:6}" job "$3" "$jobs/leave-seq" "$4" "$5"
+    SETTINGS="TEST_NO_QUIT_HANDLER=1 ${*:6}" job "$3" "$jobs/exit_contexts-seq" "$4" "$5"
     fails_with "$1" "$4"
     said=$(grep -c -e "$2" "$scratch/err")
     [ "$said" -ge 1 ] && [ "$said" -le "$3" ] || failed "$4: '$2' was said $said times"
@@ -17,7 +17,7 @@ words()
 # A program's own status is its own word.
 its_own()
 {
-    SETTINGS="TEST_NO_QUIT_HANDLER=1" job "$1" "$jobs/leave-seq" "$2" 7
+    SETTINGS="TEST_NO_QUIT_HANDLER=1" job "$1" "$jobs/exit_contexts-seq" "$2" 7
     fails_with 7 "$2"
     sed -i '/using softhca/d' "$scratch/err"
     says '^gasnetrun_ibv\|^trunkline' 0
@@ -49,9 +49,9 @@ of_signals()
         words 143 '^gasnetrun_ibv: rank 2 (pid [0-9]*) was killed by signal 15 (SIGTERM' 3 signal 15 GASNET_SUPERNODE_MAXSIZE=$maxsize
     done
     for number in 1 2 13 15; do
-        job 3 "$jobs/leave-seq" signal $number
+        job 3 "$jobs/exit_contexts-seq" signal $number
         fails_with $((128 + number)) "signal $number with a handler that returns"
-        SETTINGS="TEST_QUIT_CODE=4" job 3 "$jobs/leave-seq" signal $number
+        SETTINGS="TEST_QUIT_CODE=4" job 3 "$jobs/exit_contexts-seq" signal $number
         fails_with 4 "signal $number with a handler that leaves"
     done
 }
@@ -63,7 +63,7 @@ of_causes()
         # shellcheck disable=SC2016 # for the shell in between
         SETTINGS="$quit GASNET_SUPERNODE_MAXSIZE=1 GASNET_QP_TIMEOUT=8" \
             job 3 sh -c '"$@"; status=$?; [ $status -ne 255 ] || sleep 0.6; exit $status' \
-            sh "$jobs/leave-seq" vanish-among-talkers 255
+            sh "$jobs/exit_contexts-seq" vanish-among-talkers 255
         fails_with 255 "_exit(255) seen late"
         says '^trunkline.*transport retry counter exceeded' # they knew before
         says '^gasnetrun_ibv: rank 2 (pid [0-9]*) exited with status 255' 1
@@ -75,12 +75,12 @@ of_codes()
 {
     for maxsize in 0 1; do
         for by in gasnet_exit exit; do
-            SETTINGS="GASNET_SUPERNODE_MAXSIZE=$maxsize TEST_QUIT_CODE=4 TEST_QUIT_BY=$by" job 4 "$jobs/leave-seq" leave 3
+            SETTINGS="GASNET_SUPERNODE_MAXSIZE=$maxsize TEST_QUIT_CODE=4 TEST_QUIT_BY=$by" job 4 "$jobs/exit_contexts-seq" leave 3
             fails_with 3 "$by in SIGQUIT handlers"
             says '^SIGQUIT handler' 3
         done
     done
-    SETTINGS="TEST_QUIT_CODE=4 TEST_QUIT_BY=thread" job 4 "$jobs/leave-par" leave-thread-heeds-quit 3
+    SETTINGS="TEST_QUIT_CODE=4 TEST_QUIT_BY=thread" job 4 "$jobs/exit_contexts-par" leave-thread-heeds-quit 3
     fails_with 3 "threads that heed SIGQUIT handlers"
     says '^SIGQUIT handler' 3
 }
@@ -97,7 +97,7 @@ of_watchdogs()
 {
     words 1 '^trunkline.*functions registered with atexit(), or destructors, did not end' 2 exit-all 0 \
         GASNET_EXITTIMEOUT=0.2 TEST_LATE_ATEXIT=1
-    SETTINGS="GASNET_EXITTIMEOUT=0.2" job 1 "$jobs/stuck-par" locked
+    SETTINGS="GASNET_EXITTIMEOUT=0.2" job 1 "$jobs/unresponsive_rank-par" locked
     fails_with 5 locked
     says '^trunkline.*did not leave within the time for it' 1
 }

@@ -69,8 +69,8 @@ others()
         SOFTHCA_FAULT=unplug:dev=softhca1,op=any,nth=60" survives 2 "$jobs/random_mix-par" --seconds 0 --seed 11
     SETTINGS="$two_devices GASNET_INLINESEND_LIMIT=0 SOFTHCA_FAULT=unplug:dev=softhca1,op=any,nth=60" survives 2 "$jobs/random_mix-seq" --seconds 0 --seed 11
     # What one device has acknowledged is not in memory yet when it dies.
-    SETTINGS="$two_devices SOFTHCA_FAULT=early:us=3000;unplug:dev=softhca0,op=write,nth=9" survives 2 "$jobs/order-seq"
-    SETTINGS="$two_devices SOFTHCA_FAULT=early:us=3000;unplug:dev=softhca1,op=write,nth=9" survives 2 "$jobs/order-seq"
+    SETTINGS="$two_devices SOFTHCA_FAULT=early:us=3000;unplug:dev=softhca0,op=write,nth=9" survives 2 "$jobs/put_visibility-seq"
+    SETTINGS="$two_devices SOFTHCA_FAULT=early:us=3000;unplug:dev=softhca1,op=write,nth=9" survives 2 "$jobs/put_visibility-seq"
     SETTINGS="$two_ports SOFTHCA_FAULT=unplug:port=1,op=write,nth=20,lost=ack" survives 2 "$jobs/putget-seq"
     says 'softhca0:1 no longer reaches rank [01] ([^ ]*): .*; what went over it goes over other ports' 2
     most_had_deaths

@@ -11,14 +11,14 @@ counted='firehose: [1-9][0-9]* hits, [1-9][0-9]* misses'
 # Everything takes a hundred times as long there.
 if [ "$sanitizer" = thread ]; then
     export JOB_THREADS=4 TSAN_OPTIONS="suppressions=$top_srcdir/tests/job/random_mix.supp ${TSAN_OPTIONS:-}"
-    SETTINGS="GASNET_FIREHOSE_VERBOSE=1" good 2 "$jobs/churn-par" 12
+    SETTINGS="GASNET_FIREHOSE_VERBOSE=1" good 2 "$jobs/remapped_memory-par" 12
     says "$counted" 2
     finish
 fi
 
-SETTINGS="GASNET_VERBOSEENV=1" good 2 "$jobs/churn-seq" 1
+SETTINGS="GASNET_VERBOSEENV=1" good 2 "$jobs/remapped_memory-seq" 1
 if grep -q 'none outlives its transfer: userfaultfd is forbidden' "$scratch/err"; then
-    SETTINGS= good 2 "$jobs/churn-seq" $rounds
+    SETTINGS= good 2 "$jobs/remapped_memory-seq" $rounds
     [ "$failures" -ne 0 ] || skip "userfaultfd is forbidden here, so no registration is kept"
     finish
 fi
@@ -30,37 +30,37 @@ if [ "$sanitizer" = no ] && [ "$(cat /proc/sys/kernel/perf_event_paranoid)" -le 
     says 'asked before each transfer once the client has two threads' 1
 fi
 
-SETTINGS="GASNET_FIREHOSE_VERBOSE=1" good 2 "$jobs/churn-seq" $rounds
+SETTINGS="GASNET_FIREHOSE_VERBOSE=1" good 2 "$jobs/remapped_memory-seq" $rounds
 says "$counted" 2
 says 'firehose: .* [1-9][0-9]* invalidations, [1-9][0-9]* refusals' 2 # of memory that may not be written to
 # Hundreds of transfers of a client with one thread, a thousand of one with four; few before the thread that watches is there.
 [ $knows_threads = no ] || says 'firehose: .*, [0-9]\{1,2\} questions to the kernel' 2
 
 export JOB_THREADS=4
-SETTINGS="GASNET_FIREHOSE_VERBOSE=1" good 2 "$jobs/churn-par" $rounds
+SETTINGS="GASNET_FIREHOSE_VERBOSE=1" good 2 "$jobs/remapped_memory-par" $rounds
 says "$counted" 2
 says 'firehose: .*, [0-9]\{3,\} questions to the kernel' 2
 # Next to no room, in the cache and in the queue; odd regions.
 SETTINGS="GASNET_FIREHOSE_VERBOSE=1 GASNET_FIREHOSE_MAXVICTIM_R=3 GASNET_NETWORKDEPTH_PP=2 GASNET_BBUF_COUNT=1" \
-    good 2 "$jobs/churn-par" $rounds
+    good 2 "$jobs/remapped_memory-par" $rounds
 says 'firehose: .* misses, [1-9][0-9]* evictions' 2
-SETTINGS="GASNET_FIREHOSE_MAXREGION_SIZE=16K GASNET_FIREHOSE_LEAST=4K" good 3 "$jobs/churn-par" $rounds
-SETTINGS="GASNET_FIREHOSE_MAXREGION_SIZE=2M GASNET_SUPERNODE_MAXSIZE=2" good 3 "$jobs/churn-par" $rounds
+SETTINGS="GASNET_FIREHOSE_MAXREGION_SIZE=16K GASNET_FIREHOSE_LEAST=4K" good 3 "$jobs/remapped_memory-par" $rounds
+SETTINGS="GASNET_FIREHOSE_MAXREGION_SIZE=2M GASNET_SUPERNODE_MAXSIZE=2" good 3 "$jobs/remapped_memory-par" $rounds
 
 # More than can be pinned is said once for a host; none of it is used here.
-SETTINGS="GASNET_PHYSMEM_MAX=64M GASNET_FIREHOSE_MAXVICTIM_M=48" good 2 "$jobs/churn-seq" 1
+SETTINGS="GASNET_PHYSMEM_MAX=64M GASNET_FIREHOSE_MAXVICTIM_M=48" good 2 "$jobs/remapped_memory-seq" 1
 says 'GASNET_FIREHOSE_MAXVICTIM_M make 50331648 bytes for each rank, but 33554432 can be pinned' 1
 
 # Nothing is registered.
-SETTINGS="GASNET_USE_FIREHOSE=0 GASNET_FIREHOSE_VERBOSE=1" good 2 "$jobs/churn-par" $rounds
+SETTINGS="GASNET_USE_FIREHOSE=0 GASNET_FIREHOSE_VERBOSE=1" good 2 "$jobs/remapped_memory-par" $rounds
 says 'firehose:' 0
 
 # The device refuses: told once by each rank.
-SETTINGS="GASNET_FIREHOSE_VERBOSE=1 SOFTHCA_FAULT=enomem:call=reg_mr,after=8" good 2 "$jobs/churn-par" $rounds
+SETTINGS="GASNET_FIREHOSE_VERBOSE=1 SOFTHCA_FAULT=enomem:call=reg_mr,after=8" good 2 "$jobs/remapped_memory-par" $rounds
 says 'for the local side of a transfer: Cannot allocate memory; .*such transfers go through bounce buffers' 2
 says 'firehose: .* [1-9][0-9]* refusals' 2
 
 # The start record says what was chosen.
-SETTINGS="GASNET_VERBOSEENV=1 GASNET_FIREHOSE_MONITOR=none" good 2 "$jobs/churn-seq" 1
+SETTINGS="GASNET_VERBOSEENV=1 GASNET_FIREHOSE_MONITOR=none" good 2 "$jobs/remapped_memory-seq" 1
 says 'registration on the fly: from 65536 bytes on; .* NOT watched' 1
 finish

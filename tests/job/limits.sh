@@ -4,12 +4,12 @@
 # and what to do; nobody is killed by the kernel.
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 export GASNET_SUPERNODE_MAXSIZE=0
-room=$jobs/room-seq
+fill=$jobs/fill_segment-seq
 
 # ---- open files: how many there must be does not depend on the number of ranks
 limited=0
 for files in 10 11 12 13 14; do
-    job 3 sh -c "ulimit -n $files"'; exec "$@"' sh "$room"
+    job 3 sh -c "ulimit -n $files"'; exec "$@"' sh "$fill"
     [ "$status" -ne 0 ] || continue
     limited=$((limited + 1))
     fails_with 1 "$files open files"
@@ -73,16 +73,16 @@ leave_group()
 
 if make_group; then
     export GASNET_MAX_SEGSIZE=80M
-    good 3 "$room" 10
+    good 3 "$fill" 10
     # Nobody takes what is not touched, and who takes too much is killed by the kernel, which tells nobody but a counter.
-    good 3 "$jobs/lazy-seq" max tenth
-    SETTINGS="GASNET_MAX_SEGSIZE=1T" good 3 "$jobs/lazy-seq" max tenth
-    job 3 "$jobs/lazy-seq" 80 all
+    good 3 "$jobs/segment_cost-seq" max tenth
+    SETTINGS="GASNET_MAX_SEGSIZE=1T" good 3 "$jobs/segment_cost-seq" max tenth
+    job 3 "$jobs/segment_cost-seq" 80 all
     fails_with 137 "80 MiB each"
     says '^gasnetrun_ibv: rank [0-2] .*: out of memory: the kernel killed [1-3] process.* may use 100663296 bytes (.*trunkline-test' 1
     # More than one may have, and more than all may have together, which each finds out while the others take theirs.
     for size in 79 40 30; do
-        SETTINGS="GASNET_SEGMENT_RESERVE=1" job 3 "$room" $size
+        SETTINGS="GASNET_SEGMENT_RESERVE=1" job 3 "$fill" $size
         fails_with 1 "$size MiB each"
         says '^trunkline.*no memory for segment.*the limit of its cgroup, 100663296 bytes in .* leaves [0-9]* bytes.*ask for less'
     done
@@ -106,9 +106,9 @@ full='mount -t tmpfs -o size=64k none /dev/shm && { cat /dev/zero >/dev/shm/all 
 absent="mkdir -p $scratch/dev && mount -t tmpfs none $scratch/dev && cd $scratch/dev && mknod -m 666 null c 1 3 &&
     mknod -m 666 zero c 1 5 && mknod -m 666 urandom c 1 9 && mount --bind $scratch/dev /dev && [ ! -e /dev/shm ] && cd /"
 if [ "$(id -u)" -eq 0 ] && unshare --mount true 2>/dev/null; then
-    place full 0 "$full" "$room"
+    place full 0 "$full" "$fill"
     place full 2 "$full" "$jobs/many_ranks-seq"
-    place absent 0 "$absent" "$room"
+    place absent 0 "$absent" "$fill"
     place absent 2 "$absent" "$jobs/many_ranks-seq"
 else
     echo "not tried: this user cannot make a place of its own (unshare)"
@@ -119,12 +119,12 @@ pool=/proc/sys/vm/nr_hugepages
 free_pages() { awk '/^HugePages_Free:/ { print $2 }' /proc/meminfo; }
 before=$(cat $pool 2>/dev/null)
 if [ "$(id -u)" -eq 0 ] && [ "$before" = 0 ]; then
-    job 2 env GASNET_USE_HUGEPAGES=1 "$room" 4
+    job 2 env GASNET_USE_HUGEPAGES=1 "$fill" 4
     fails_with 1 "no huge pages"
     says '^trunkline.*no huge pages for segment.*sysctl vm.nr_hugepages'
     echo 16 >$pool 2>/dev/null
     if [ "$(free_pages)" -ge 8 ]; then
-        SETTINGS="GASNET_USE_HUGEPAGES=1" good 2 "$room" 4
+        SETTINGS="GASNET_USE_HUGEPAGES=1" good 2 "$fill" 4
         [ "$(free_pages)" = "$(cat $pool)" ] || failed "huge pages are left in use"
     else
         echo "not tried: this host has no memory for huge pages"

@@ -33,14 +33,14 @@ SETTINGS="$two_devices $stripes GASNET_NETWORKDEPTH_PP=2" good 2 "$jobs/random_m
 
 # What one device has acknowledged is not in memory yet: the news must not be there before it, whichever device is late.
 for late in softhca0 softhca1; do
-    SETTINGS="$two_devices $stripes SOFTHCA_FAULT=early:us=30000,dev=$late" good 3 "$jobs/order-seq"
-    SETTINGS="$two_devices SOFTHCA_FAULT=early:us=30000,dev=$late" good 2 "$jobs/order-seq"
+    SETTINGS="$two_devices $stripes SOFTHCA_FAULT=early:us=30000,dev=$late" good 3 "$jobs/put_visibility-seq"
+    SETTINGS="$two_devices SOFTHCA_FAULT=early:us=30000,dev=$late" good 2 "$jobs/put_visibility-seq"
 done
 # A Long's payload is on its way over both ports for longer than its head, and for longer over one than over the other.
-SETTINGS="$two_ports SOFTHCA_RATE=20" good 2 "$jobs/order-seq"
-SETTINGS="$two_ports SOFTHCA_RATE=softhca0:1=20,softhca0:2=60 GASNET_PUT_STRIPE_SZ=16 GASNET_IBV_FAILOVER=0" good 2 "$jobs/order-seq"
+SETTINGS="$two_ports SOFTHCA_RATE=20" good 2 "$jobs/put_visibility-seq"
+SETTINGS="$two_ports SOFTHCA_RATE=softhca0:1=20,softhca0:2=60 GASNET_PUT_STRIPE_SZ=16 GASNET_IBV_FAILOVER=0" good 2 "$jobs/put_visibility-seq"
 # Each rank has one device, not all the same.
-SETTINGS="SOFTHCA_HCAS=2 SOFTHCA_FAULT=early:us=30000" good 3 "$jobs/order-seq"
+SETTINGS="SOFTHCA_HCAS=2 SOFTHCA_FAULT=early:us=30000" good 3 "$jobs/put_visibility-seq"
 
 SETTINGS="$two_devices GASNET_VERBOSEENV=1" good 2 "$hello"
 says 'network: rail 0 of 2: softhca0:1 (InfiniBand, .*; one of all 2 usable ports of this host)' 1

@@ -12,14 +12,14 @@ plenty()
     says 'remote firehoses: [1-9][0-9]* hits, [1-9][0-9]* misses, 0 moves' 2
     good 3 "$jobs/am-large"
     SETTINGS="GASNET_SUPERNODE_MAXSIZE=2" good 3 "$jobs/nbi-large"
-    JOB_THREADS=4 good 2 "$jobs/churn-large" 5
+    JOB_THREADS=4 good 2 "$jobs/remapped_memory-large" 5
 }
 
 scarce()
 {
     SETTINGS="$few" good 3 "$jobs/nbi-large"
     says 'remote firehoses: [1-9][0-9]* hits, [1-9][0-9]* misses, [1-9][0-9]* moves' 3
-    SETTINGS="$few GASNET_NETWORKDEPTH_PP=2" JOB_THREADS=4 good 2 "$jobs/churn-large" 3
+    SETTINGS="$few GASNET_NETWORKDEPTH_PP=2" JOB_THREADS=4 good 2 "$jobs/remapped_memory-large" 3
     # Nothing can be registered: all goes in messages.
     SETTINGS="GASNET_FIREHOSE_VERBOSE=1 SOFTHCA_FAULT=enomem:call=reg_mr,after=4" good 2 "$jobs/nbi-large"
     says 'remote firehoses: .* [1-9][0-9]* refusals' 2
@@ -30,17 +30,17 @@ everything()
     # The device of software reaches memory by its address, so a region that should have been forgotten does no harm there: the
     # counts tell. A transfer asks for its regions though the one before had them (26 misses if not), and what is taken away is
     # forgotten.
-    SETTINGS="GASNET_FIREHOSE_VERBOSE=1 GASNET_VERBOSEENV=1" good 2 "$jobs/anywhere-everything"
+    SETTINGS="GASNET_FIREHOSE_VERBOSE=1 GASNET_VERBOSEENV=1" good 2 "$jobs/any_address-everything"
     says 'remote firehoses: [1-9][0-9]* hits, [1-9][0-9][0-9] misses' 2
     if grep -q 'watched by userfaultfd' "$scratch/err"; then
         says ' firehose: .* [1-9][0-9]* invalidations' 2
     fi
-    SETTINGS="GASNET_SUPERNODE_MAXSIZE=2" good 3 "$jobs/anywhere-everything"
-    SETTINGS="$few" good 3 "$jobs/anywhere-everything"
+    SETTINGS="GASNET_SUPERNODE_MAXSIZE=2" good 3 "$jobs/any_address-everything"
+    SETTINGS="$few" good 3 "$jobs/any_address-everything"
     good 2 "$jobs/putget-everything"
     good 3 "$jobs/am-everything"
     SETTINGS="GASNET_SUPERNODE_MAXSIZE=2" good 3 "$jobs/nbi-everything"
-    JOB_THREADS=4 good 2 "$jobs/churn-everything" 5
+    JOB_THREADS=4 good 2 "$jobs/remapped_memory-everything" 5
 }
 
 refusals()

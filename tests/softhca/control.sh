@@ -271,7 +271,7 @@ test_topology()
     "$softhca" topology --synthetic "$machine" --hca softhca0=numa:0 --hca softhca2=numa:1 \
         --hca softhca1=pack:1 -o "$work/machine.xml" || fail "topology ended with $?"
     # The program tells, for each HCA, the CPUs beside it.
-    out=$("$softhca" run --topology "$work/machine.xml" "$top_builddir/tests/softhca/locality" | sort)
+    out=$("$softhca" run --topology "$work/machine.xml" "$top_builddir/tests/softhca/hwloc_devices" | sort)
     [ "$out" = $'softhca0 0-1\nsofthca1 2-3\nsofthca2 2-3' ] || fail "locality: $out"
 }
 

@@ -38,8 +38,8 @@ diff <(nodes "$host") <(nodes "$replacement/libibverbs.so.1") || fail "the versi
 LD_BIND_NOW=1 expect_line 'hca_id:.softhca0' ibv_devinfo -v
 together ibv_rc_pingpong -n 300 -c
 together ibv_rc_pingpong -n 300 -e
-with "$top_builddir/tests/softhca/byversion" here || fail "a program that uses dlvsym"
-LD_BIND_NOW=1 expect_line 'first softhca0' "$top_builddir/tests/softhca/manager"
+with "$top_builddir/tests/softhca/dlvsym_client" here || fail "a program that uses dlvsym"
+LD_BIND_NOW=1 expect_line 'first softhca0' "$top_builddir/tests/softhca/rdmacm_client"
 
 # Both libraries in one program: one list of devices.
 SOFTHCA_ONLY=0 LD_PRELOAD=$lib with ibv_devinfo -l >"$work/out" 2>&1
@@ -47,7 +47,7 @@ SOFTHCA_ONLY=0 LD_PRELOAD=$lib with ibv_devinfo -l >"$work/out" 2>&1
 
 # No library behind: our devices are there, everything else has a clean answer and one line says why.
 SOFTHCA_REAL=/no/such/file expect_line 'hca_id:.softhca0' ibv_devinfo
-SOFTHCA_REAL=/no/such/file with "$top_builddir/tests/softhca/byversion" absent 2>"$work/err" ||
+SOFTHCA_REAL=/no/such/file with "$top_builddir/tests/softhca/dlvsym_client" absent 2>"$work/err" ||
     fail "a program that uses dlvsym, with no library behind"
 [ "$(grep -c 'SOFTHCA_REAL=/no/such/file cannot be loaded' "$work/err")" = 1 ] ||
     fail "no reason why the library behind is missing: $(cat "$work/err")"

@@ -80,12 +80,12 @@ credits()
 # job must fail, or it could not have shown anything.
 registration()
 {
-    local churn=$top_builddir/tests/job/churn
+    local remapped=$top_builddir/tests/job/remapped_memory
     export GASNET_FIREHOSE_LEAST=64K GASNET_FIREHOSE_VERBOSE=1
-    case_of_two "registration on the fly" "$churn-seq" 8
+    case_of_two "registration on the fly" "$remapped-seq" 8
     [ "$(grep -c 'firehose: [1-9][0-9]* hits, [1-9][0-9]* misses' $out.err)" = 2 ] || failed "nothing was registered: $(cat $out.err)"
-    JOB_THREADS=3 case_of_two "registration on the fly, PAR" "$churn-par" 4
-    JOB_DEADLINE=40 GASNET_FIREHOSE_MONITOR=none timeout -k 5 60 "$GASNETRUN" -n 2 "$churn-seq" 20 >$out.out 2>$out.err
+    JOB_THREADS=3 case_of_two "registration on the fly, PAR" "$remapped-par" 4
+    JOB_DEADLINE=40 GASNET_FIREHOSE_MONITOR=none timeout -k 5 60 "$GASNETRUN" -n 2 "$remapped-seq" 20 >$out.out 2>$out.err
     [ $? != 0 ] || failed "a job passes that uses registrations of memory that is gone"
     grep -q 'pattern byte' $out.err || failed "not for wrong bytes: $(cat $out.err)"
     echo "registration on the fly, not watched: wrong bytes are seen"

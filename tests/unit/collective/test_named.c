@@ -2,7 +2,8 @@
  *
  * The named barrier as one rank sees it whose neighbours' flags are this test: among few, as the
  * root of a tree and as a leaf, with every choice of names and every order of coming; and flags
- * that make no sense. That ranks agree is proved by jobs (tests/job/named.c). Owns the flags. */
+ * that make no sense. That ranks agree is proved by jobs (tests/job/named_barrier.c). Owns the
+ * flags. */
 #include "config.h"
 
 #include <unistd.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Leaving from where nobody should have to: signal handlers that interrupt anything, functions of
  * atexit(), two threads at once, messages that come while leaving; and dying: crashes, errors that
- * are fatal. Usage: leave WAY CODE; the last rank (all ranks, if WAY says so) leaves in that WAY
- * with the CODE, the others wait in a barrier. Who is told by SIGQUIT says so. Owned by the main
- * thread but for what the threads of some ways do. */
+ * are fatal. Usage: exit_contexts WAY CODE; the last rank (all ranks, if WAY says so) leaves in
+ * that WAY with the CODE, the others wait in a barrier. Who is told by SIGQUIT says so. Owned by
+ * the main thread but for what the threads of some ways do. */
 #include "config.h"
 
 #include "job.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * lazy MIB|max attach|tenth|all|cut|cut-neighbour: all ranks attach a segment and say what it
- * costs: "attached N MiB in S ms, P MiB present". Then they touch some of it, or one cuts its file
- * short and touches that. */
+ * segment_cost MIB|max attach|tenth|all|cut|cut-neighbour: all ranks attach a segment and say what
+ * it costs: "attached N MiB in S ms, P MiB present". Then they touch some of it, or one cuts its
+ * file short and touches that. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

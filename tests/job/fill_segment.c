@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * room MIB: all ranks attach so much, and each writes to all of what its neighbours have: where it
- * was promised, it is there. */
+ * fill_segment MIB: all ranks attach so much, and each writes to all of what its neighbours have:
+ * where it was promised, it is there. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 GASNET_EXITTIMEOUT=0.5 # 3 s later the ranks' watchdogs end what waits for the server
 export GASNET_EXITTIMEOUT
-parting=$top_builddir/tests/job/parting-seq
+parting=$top_builddir/tests/job/exit_on_file-seq
 
 # part CODE: a job that leaves with it while the server is stopped
 part()

@@ -3,7 +3,7 @@
 # What attaching takes: no memory where nothing pins it, all of it where a device does or the user wants it so; and what is said
 # when memory is not there at a later touch.
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
-lazy=$jobs/lazy-seq
+cost=$jobs/segment_cost-seq
 
 # lazily RANKS: the last job's ranks attached a GiB at least, all of which another way would have taken seconds for, without memory.
 lazily()
@@ -15,11 +15,11 @@ lazily()
 neighbours()
 {
     export GASNET_SUPERNODE_MAXSIZE=0
-    SETTINGS="GASNET_MAX_SEGSIZE=1T" good 2 "$lazy" max attach
+    SETTINGS="GASNET_MAX_SEGSIZE=1T" good 2 "$cost" max attach
     lazily 2
-    good 2 "$lazy" max attach
+    good 2 "$cost" max attach
     lazily 2
-    SETTINGS="GASNET_SEGMENT_RESERVE=1" good 2 "$lazy" 80 attach
+    SETTINGS="GASNET_SEGMENT_RESERVE=1" good 2 "$cost" 80 attach
     says '^attached 80 MiB .* 80 MiB present' 2
 }
 
@@ -27,32 +27,32 @@ network()
 {
     export GASNET_SUPERNODE_MAXSIZE=1
     # GASNET_PHYSMEM_MAX is for devices that pin, which the device of software does when it is told to.
-    SETTINGS="GASNET_MAX_SEGSIZE=1T GASNET_PHYSMEM_MAX=200M" good 2 "$lazy" max attach
+    SETTINGS="GASNET_MAX_SEGSIZE=1T GASNET_PHYSMEM_MAX=200M" good 2 "$cost" max attach
     lazily 2
-    SETTINGS="SOFTHCA_PIN=1 GASNET_PHYSMEM_MAX=200M" good 2 "$lazy" max attach
+    SETTINGS="SOFTHCA_PIN=1 GASNET_PHYSMEM_MAX=200M" good 2 "$cost" max attach
     says '^attached 75 MiB .* 75 MiB present' 2
-    SETTINGS="SOFTHCA_PIN=1 GASNET_PHYSMEM_MAX=200M" job 2 "$lazy" 76 attach
+    SETTINGS="SOFTHCA_PIN=1 GASNET_PHYSMEM_MAX=200M" job 2 "$cost" 76 attach
     fails_with 1
     says '^trunkline.*gex_Segment_Attach: .* not between 1 and 78643200'
     # Registered as a whole it is FAST alone; ranks that share memory have no device.
-    SETTINGS="SOFTHCA_PIN=1 GASNET_SUPERNODE_MAXSIZE=0" good 2 "$lazy" max attach
+    SETTINGS="SOFTHCA_PIN=1 GASNET_SUPERNODE_MAXSIZE=0" good 2 "$cost" max attach
     lazily 2
 }
 
 touches()
 {
     export GASNET_SUPERNODE_MAXSIZE=0
-    job 2 "$lazy" 1 cut
+    job 2 "$cost" 1 cut
     fails_with 135
     says '^trunkline\[1@.*died of SIGBUS at byte 4096 of its segment (1048576 bytes): its file was truncated$' 1
     says '^trunkline' 1
-    job 2 "$lazy" 1 cut-neighbour
+    job 2 "$cost" 1 cut-neighbour
     fails_with 135
     says '^trunkline\[0@.*died of SIGBUS at byte 4096 of the segment of rank 1 (1048576 bytes): ' 1
     says '^trunkline' 1
     # A sanitizer's own handler has its word then.
     if [ "$sanitizer" = no ]; then
-        SETTINGS="GASNET_NO_CATCH_SIGNAL=BUS" job 2 "$lazy" 1 cut
+        SETTINGS="GASNET_NO_CATCH_SIGNAL=BUS" job 2 "$cost" 1 cut
         fails_with 135
         says '^trunkline' 0
     fi

@@ -2,7 +2,7 @@
 /* Segments EVERYTHING: any memory that another rank has is within reach. Each round every rank maps
  * memory of some kind where its neighbours know it to be, which they read and write; then it is
  * taken away in one of several ways, so that the next round's lies at the same addresses and is
- * another. usage: anywhere [rounds] */
+ * another. usage: any_address [rounds] */
 #include "config.h"
 
 #include "job.h"

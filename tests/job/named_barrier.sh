@@ -11,7 +11,7 @@ each_size()
     mode=$2
     shift 2
     for n in "$@"; do
-        ! is_cheap "$n" || good "$n" "$jobs/named-$mode"
+        ! is_cheap "$n" || good "$n" "$jobs/named_barrier-$mode"
     done
     SETTINGS=
 }

@@ -210,7 +210,8 @@ static void an_answer_waits_for_the_cable(void)
     back_in_time("unplug:dev=softhca0,port=1,op=atomic,nth=1,ms=20,lost=ack", 1);
 }
 
-/* The packet is lost as well, and sent again when the cable has long been in: that pulls no cable. */
+/* The packet is lost as well, and sent again when the cable has long been in: that pulls no cable.
+ */
 static void pulled_once_for_a_request(void)
 {
     struct pollfd p = {.events = POLLIN};

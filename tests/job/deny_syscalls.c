@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* deny CALL... -- COMMAND [ARGS...]: runs a command for which the kernel refuses some system calls
- * (EPERM), as containers do. Exit status: the command's; 77 when filters are not allowed, 2 for
- * wrong usage. */
+/* deny_syscalls CALL... -- COMMAND [ARGS...]: runs a command for which the kernel refuses some
+ * system calls (EPERM), as containers do. Exit status: the command's; 77 when filters are not
+ * allowed, 2 for wrong usage. */
 #include "config.h"
 
 #include <errno.h>

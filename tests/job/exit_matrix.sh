@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Item 63 of tests/rules.md as a matrix: its 18 scenarios (exit.c) and 7 crashes (leave.c), by 1, 2, 4 and 8
+# Item 63 of tests/rules.md as a matrix: its 18 scenarios (exit.c) and 7 crashes (exit_contexts.c), by 1, 2, 4 and 8
 # ranks, SEQ and PAR, neighbours, the network and both. Each cell: the right exit code, within the bound, who was left behind
 # was told, all output there; no process left, nor a zombie (the watchdog), no file and nothing in /dev/shm (job).
 #
@@ -67,7 +67,7 @@ crash()
 {
     which=$(($1 - 100))
     SETTINGS="GASNET_SUPERNODE_MAXSIZE=$4 GASNET_BACKTRACE=1 GASNET_BACKTRACE_TYPE=EXECINFO"
-    job "$2" "$jobs/leave-$3" "${crash_ways[which]}" 100
+    job "$2" "$jobs/exit_contexts-$3" "${crash_ways[which]}" 100
     fails_with "${crash_codes[which]}" "crash $1"
     output_is_complete $(($2 - (which > 0))) # who dies of a signal takes its own along
     says '^\[[0-9]\] .*leave-.*\[0x'

@@ -6,7 +6,7 @@
 
 dir=$work
 chmod 711 "$dir"
-cp "$top_builddir/tests/launcher/stranger" "$dir/stranger" || fail "no stranger"
+cp "$top_builddir/tests/launcher/foreign_connection" "$dir/stranger" || fail "cannot copy foreign_connection"
 chmod 755 "$dir/stranger"
 
 # The port on which the PMIx server of the job listens; /proc/net/tcp tells anybody.

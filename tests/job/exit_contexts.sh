@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Leaving from signal handlers, from atexit(), from several threads at once, and dying: items 64 to 69 of tests/rules.md,
-# and the crashes of item 63. WAY is one of leave.c's; the last rank leaves, or all do.
+# and the crashes of item 63. WAY is one of exit_contexts.c's; the last rank leaves, or all do.
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 
 # leaves N WAY CODE [STATUS]: in time, with that status, without a word from launcher or library, and with all the output of
@@ -217,9 +217,9 @@ both_lanes()
     lane "$1-signals" $from_signals
     lane "$1" $other_ways
 }
-program=$jobs/leave-seq
+program=$jobs/exit_contexts-seq
 both_lanes seq
-program=$jobs/leave-par
+program=$jobs/exit_contexts-par
 both_lanes par
 lane threads item_64_from_threads_at_once item_66_threads_do_not_keep_a_process
 finish

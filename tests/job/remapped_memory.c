@@ -2,7 +2,8 @@
 /* Puts and gets from and to memory that comes and goes: every thread maps, fills, transfers and
  * checks blocks outside of the segment, then takes them away in one of many ways, so that the next
  * block lies at an address that was another's a moment ago. Children are forked meanwhile; what
- * they write must not reach the parent's transfers. usage: churn [rounds]; reads JOB_THREADS. */
+ * they write must not reach the parent's transfers. usage: remapped_memory [rounds]; reads
+ * JOB_THREADS. */
 #include "config.h"
 
 #include "job.h"

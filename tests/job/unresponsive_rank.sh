@@ -98,15 +98,15 @@ nobody_reads()
 # A lock that nobody gives back keeps a rank no longer than that either.
 keeps_a_lock()
 {
-    bounded $((bound_ms + flush_ms)) 5 2 "$jobs/stuck-par" locked
+    bounded $((bound_ms + flush_ms)) 5 2 "$jobs/unresponsive_rank-par" locked
 }
 
-shared() { GASNET_SUPERNODE_MAXSIZE=0 ends_by_force 3 "$jobs/stuck-seq"; }
-verbs() { GASNET_SUPERNODE_MAXSIZE=1 ends_by_force 2 "$jobs/stuck-par"; }
-mixed() { GASNET_SUPERNODE_MAXSIZE=2 ends_by_force 4 "$jobs/stuck-seq"; }
-launcher_of_shared() { GASNET_SUPERNODE_MAXSIZE=0 launcher_dies 4 "$jobs/stuck-par"; }
-launcher_of_verbs() { GASNET_SUPERNODE_MAXSIZE=1 launcher_dies 2 "$jobs/stuck-seq"; }
-unread() { GASNET_SUPERNODE_MAXSIZE=0 nobody_reads 3 "$jobs/stuck-seq"; }
+shared() { GASNET_SUPERNODE_MAXSIZE=0 ends_by_force 3 "$jobs/unresponsive_rank-seq"; }
+verbs() { GASNET_SUPERNODE_MAXSIZE=1 ends_by_force 2 "$jobs/unresponsive_rank-par"; }
+mixed() { GASNET_SUPERNODE_MAXSIZE=2 ends_by_force 4 "$jobs/unresponsive_rank-seq"; }
+launcher_of_shared() { GASNET_SUPERNODE_MAXSIZE=0 launcher_dies 4 "$jobs/unresponsive_rank-par"; }
+launcher_of_verbs() { GASNET_SUPERNODE_MAXSIZE=1 launcher_dies 2 "$jobs/unresponsive_rank-seq"; }
+unread() { GASNET_SUPERNODE_MAXSIZE=0 nobody_reads 3 "$jobs/unresponsive_rank-seq"; }
 
 lane unread unread
 lane shared shared
