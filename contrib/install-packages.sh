@@ -6,7 +6,7 @@
 #   test       make check: unit tests, a second compiler, CMake, headers of arm64, Debian's own RDMA programs, a foreign PMIx launcher,
 #              memcached and Redis, which the workload kv drives, gnuplot
 #   sanitizer  libraries for --enable-sanitizer
-#   bench      make bench-near and bench-kv: what they compare with, in their tables
+#   bench      make bench-nbrhd and bench-kv: what they compare with, in their tables
 #   vm         make check-vm: a virtual machine with the kernel's Soft-RoCE. Optional: failing to get these is no error
 # Uses sudo when not root. Status 0: all there; 1: something is missing, and which.
 set -u

@@ -69,7 +69,7 @@ struct bench_case {
     double aim_rate; /* of the conduit alone, in the unit, at least; 0: none */
 };
 
-/* cases.c; near_cases.c for neighbours */
+/* cases.c; nbrhd_cases.c for neighbours */
 extern struct bench_case bench_cases[bench_cases_max];
 int bench_cases_fill(void);
 
@@ -89,10 +89,10 @@ void bench_raw_close(void);
 bench_op bench_raw_send, bench_raw_write_imm, bench_raw_flood;
 bench_op bench_raw_write, bench_raw_read, bench_raw_write_window, bench_raw_read_window;
 
-/* near_raw.c, which has bench_raw_open and its like, too */
-bench_op near_raw_ping_pong, near_raw_copies, near_raw_both, near_raw_memcpy, near_raw_flood;
-bench_op near_raw_copy_flood, near_raw_careless_flood;
-bench_op near_raw_store, near_raw_load, near_raw_look;
+/* nbrhd_raw.c, which has bench_raw_open and its like, too */
+bench_op nbrhd_raw_ping_pong, nbrhd_raw_copies, nbrhd_raw_both, nbrhd_raw_memcpy, nbrhd_raw_flood;
+bench_op nbrhd_raw_copy_flood, nbrhd_raw_careless_flood;
+bench_op nbrhd_raw_store, nbrhd_raw_load, nbrhd_raw_look;
 
 /* report.c */
 struct bench_result {

@@ -78,7 +78,7 @@ static void await_flag(void)
     await(&mine->flag, turn);
 }
 
-void near_raw_ping_pong(size_t nbytes, long count)
+void nbrhd_raw_ping_pong(size_t nbytes, long count)
 {
     (void)nbytes;
     for (long i = 0; i < count; i++) {
@@ -92,7 +92,7 @@ void near_raw_ping_pong(size_t nbytes, long count)
 }
 
 /* One copy each way: rank 1 sends back what it was sent, from where that lies. */
-void near_raw_copies(size_t nbytes, long count)
+void nbrhd_raw_copies(size_t nbytes, long count)
 {
     char *to = local + BENCH_TARGET;
     for (long i = 0; i < count; i++) {
@@ -106,7 +106,7 @@ void near_raw_copies(size_t nbytes, long count)
     }
 }
 
-void near_raw_both(size_t nbytes, long count)
+void nbrhd_raw_both(size_t nbytes, long count)
 {
     (void)nbytes;
     for (long i = 0; i < count; i++) {
@@ -122,7 +122,7 @@ static void keep(void)
     __asm__ __volatile__("" ::: "memory");
 }
 
-void near_raw_memcpy(size_t nbytes, long count)
+void nbrhd_raw_memcpy(size_t nbytes, long count)
 {
     for (long i = 0; bench_job.me == 0 && i < count; i++) {
         memcpy(local + BENCH_TARGET, bench_job.mine + BENCH_SOURCE, nbytes);
@@ -130,7 +130,7 @@ void near_raw_memcpy(size_t nbytes, long count)
     }
 }
 
-void near_raw_store(size_t nbytes, long count)
+void nbrhd_raw_store(size_t nbytes, long count)
 {
     (void)nbytes;
     uint64_t *to = (uint64_t *)(void *)(local + BENCH_TARGET);
@@ -139,7 +139,7 @@ void near_raw_store(size_t nbytes, long count)
                          __ATOMIC_RELAXED);
 }
 
-void near_raw_load(size_t nbytes, long count)
+void nbrhd_raw_load(size_t nbytes, long count)
 {
     (void)nbytes;
     uint64_t *from = (uint64_t *)(void *)(local + BENCH_TARGET);
@@ -150,7 +150,7 @@ void near_raw_load(size_t nbytes, long count)
     }
 }
 
-void near_raw_look(size_t nbytes, long count)
+void nbrhd_raw_look(size_t nbytes, long count)
 {
     (void)nbytes;
     for (long i = 0; bench_job.me == 0 && i < count; i++)
@@ -188,7 +188,7 @@ static void flood_receive(long count, long slack)
 }
 
 /* One sender, one receiver, a cache line for each message. */
-void near_raw_flood(size_t nbytes, long count)
+void nbrhd_raw_flood(size_t nbytes, long count)
 {
     (void)nbytes;
     if (bench_job.me == 0)
@@ -211,7 +211,7 @@ static void copy_flood_send(size_t nbytes, long count, uint64_t behind)
 
 /* Copies into a few buffers in turn and reuses one when its message has been taken; the receiver
  * looks at the flag alone, a line for each message. */
-void near_raw_copy_flood(size_t nbytes, long count)
+void nbrhd_raw_copy_flood(size_t nbytes, long count)
 {
     if (bench_job.me == 0)
         copy_flood_send(nbytes, count, flood_buffers - 1);
@@ -220,7 +220,7 @@ void near_raw_copy_flood(size_t nbytes, long count)
 }
 
 /* The same without waiting for a buffer, so it is not correct: an upper bound, no aim. */
-void near_raw_careless_flood(size_t nbytes, long count)
+void nbrhd_raw_careless_flood(size_t nbytes, long count)
 {
     if (bench_job.me == 0)
         copy_flood_send(nbytes, count, ring_slots - 1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* near_flood COUNT - the rate of Shorts to rank 0 from all other ranks together, COUNT in all, in
+/* nbrhd_flood COUNT - the rate of Shorts to rank 0 from all other ranks together, COUNT in all, in
  * 1000/s: the median of a few floods. With 2 processes it is the rate of a pair. Each rank is left
  * where the scheduler puts it, for there may be more ranks than CPUs. One thread; no locks. */
 #include "config.h"
@@ -59,13 +59,13 @@ int main(int argc, char **argv)
     gex_Client_t client;
     gex_EP_t ep;
     double seconds[floods];
-    if (gex_Client_Init(&client, &ep, &tm, "near_flood", &argc, &argv, 0) ||
+    if (gex_Client_Init(&client, &ep, &tm, "nbrhd_flood", &argc, &argv, 0) ||
         gex_EP_RegisterHandlers(ep, table, 1))
         return 1;
     long count = argc == 2 ? atol(argv[1]) : 0;
     long senders = (long)gex_TM_QuerySize(tm) - 1;
     if (senders < 1 || count < senders) {
-        fprintf(stderr, "usage: gasnetrun_ibv -n N near_flood COUNT (N from 2, COUNT from N-1)\n");
+        fprintf(stderr, "usage: gasnetrun_ibv -n N nbrhd_flood COUNT (N from 2, COUNT from N-1)\n");
         gasnet_exit(2);
     }
     flood(count / senders / 4 + 1); /* warms up */

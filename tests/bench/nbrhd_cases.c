@@ -6,7 +6,7 @@
 
 #include "bench.h"
 
-static void near_put_8(size_t nbytes, long count)
+static void nbrhd_put_8(size_t nbytes, long count)
 {
     (void)nbytes;
     for (long i = 0; bench_job.me == 0 && i < count; i++)
@@ -14,7 +14,7 @@ static void near_put_8(size_t nbytes, long count)
                             bench_job.mine + BENCH_SOURCE, 8, 0);
 }
 
-static void near_get_8(size_t nbytes, long count)
+static void nbrhd_get_8(size_t nbytes, long count)
 {
     (void)nbytes;
     for (long i = 0; bench_job.me == 0 && i < count; i++)
@@ -22,14 +22,14 @@ static void near_get_8(size_t nbytes, long count)
                             bench_job.theirs + BENCH_TARGET, 8, 0);
 }
 
-static void near_poll(size_t nbytes, long count)
+static void nbrhd_poll(size_t nbytes, long count)
 {
     (void)nbytes;
     for (long i = 0; bench_job.me == 0 && i < count; i++)
         gasnet_AMPoll();
 }
 
-static void near_barrier(size_t nbytes, long count)
+static void nbrhd_barrier(size_t nbytes, long count)
 {
     (void)nbytes;
     for (long i = 0; i < count; i++)
@@ -38,23 +38,23 @@ static void near_barrier(size_t nbytes, long count)
 
 #define ROUND_TRIP(bytes, aim)                                                                     \
     {                                                                                              \
-        "Medium round trip", "copies", bench_am_medium, near_raw_copies, BENCH_US, bytes, aim, 0   \
+        "Medium round trip", "copies", bench_am_medium, nbrhd_raw_copies, BENCH_US, bytes, aim, 0  \
     }
 #define FLOOD(bytes, aim)                                                                          \
     {                                                                                              \
-        "Medium flood", "4 buffers", bench_am_medium_flood, near_raw_copy_flood, BENCH_MBPS,       \
+        "Medium flood", "4 buffers", bench_am_medium_flood, nbrhd_raw_copy_flood, BENCH_MBPS,      \
             bytes, aim, 0                                                                          \
     }
 #define CARELESS(bytes)                                                                            \
     {                                                                                              \
-        "Medium flood", "careless", bench_am_medium_flood, near_raw_careless_flood, BENCH_MBPS,    \
+        "Medium flood", "careless", bench_am_medium_flood, nbrhd_raw_careless_flood, BENCH_MBPS,   \
             bytes, 0, 0                                                                            \
     }
 
 struct bench_case bench_cases[bench_cases_max];
 
 static const struct bench_case cases[] = {
-    {"Short round trip", "ping-pong", bench_am_short, near_raw_ping_pong, BENCH_US, 8, 1.3, 0},
+    {"Short round trip", "ping-pong", bench_am_short, nbrhd_raw_ping_pong, BENCH_US, 8, 1.3, 0},
     ROUND_TRIP(64, 0),
     ROUND_TRIP(128, 0),
     ROUND_TRIP(1024, 1.35),
@@ -72,13 +72,13 @@ static const struct bench_case cases[] = {
     CARELESS(4096),
     CARELESS(16384),
     CARELESS(65408),
-    {"put bandwidth", "memcpy", bench_put, near_raw_memcpy, BENCH_MBPS, 1 << 20, 0.95, 0},
-    {"get bandwidth", "memcpy", bench_get, near_raw_memcpy, BENCH_MBPS, 1 << 20, 0, 0},
-    {"Short flood", "ring", bench_am_short_flood, near_raw_flood, BENCH_KOPS, 8, 0, 10000},
-    {"empty poll", "look", near_poll, near_raw_look, BENCH_NS, 0, 0, 0},
-    {"put latency", "store", near_put_8, near_raw_store, BENCH_NS, 8, 0, 0},
-    {"get latency", "load", near_get_8, near_raw_load, BENCH_NS, 8, 0, 0},
-    {"barrier of 2", "two flags", near_barrier, near_raw_both, BENCH_US, 0, 0, 0},
+    {"put bandwidth", "memcpy", bench_put, nbrhd_raw_memcpy, BENCH_MBPS, 1 << 20, 0.95, 0},
+    {"get bandwidth", "memcpy", bench_get, nbrhd_raw_memcpy, BENCH_MBPS, 1 << 20, 0, 0},
+    {"Short flood", "ring", bench_am_short_flood, nbrhd_raw_flood, BENCH_KOPS, 8, 0, 10000},
+    {"empty poll", "look", nbrhd_poll, nbrhd_raw_look, BENCH_NS, 0, 0, 0},
+    {"put latency", "store", nbrhd_put_8, nbrhd_raw_store, BENCH_NS, 8, 0, 0},
+    {"get latency", "load", nbrhd_get_8, nbrhd_raw_load, BENCH_NS, 8, 0, 0},
+    {"barrier of 2", "two flags", nbrhd_barrier, nbrhd_raw_both, BENCH_US, 0, 0, 0},
 };
 
 /* configure may have made the largest Medium smaller than some. */
