@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The road over GASNet-EX: an event for each slot. Owns nothing. */
+/* The path over GASNet-EX: an event for each slot. Owns nothing. */
 #include "config.h"
 
 #include "flood.h"
@@ -13,7 +13,7 @@ static void start_read(struct rma_flood *f, struct rma_slot *slot, size_t at)
 {
     uint64_t since = rma_lap_begin(f);
     slot->event = gex_RMA_GetNB(wl_job.tm, slot->local, slot->target->rank, remote(slot, at),
-                                f->ground->size, 0);
+                                f->memory->size, 0);
     rma_lap(f, rma_posting, since);
 }
 
@@ -21,7 +21,7 @@ static void start_write(struct rma_flood *f, struct rma_slot *slot, size_t at)
 {
     uint64_t since = rma_lap_begin(f);
     slot->event = gex_RMA_PutNB(wl_job.tm, slot->target->rank, remote(slot, at), slot->local,
-                                f->ground->size, GEX_EVENT_DEFER, 0);
+                                f->memory->size, GEX_EVENT_DEFER, 0);
     rma_lap(f, rma_posting, since);
 }
 
@@ -35,4 +35,4 @@ static bool done(struct rma_flood *f, struct rma_slot *slot)
     return is_done;
 }
 
-const struct rma_road rma_api = {.read = start_read, .write = start_write, .done = done};
+const struct rma_path rma_api = {.read = start_read, .write = start_write, .done = done};

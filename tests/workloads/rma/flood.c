@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "flood.h"
-#include "place.h"
+#include "cpu_binding.h"
 
 enum { sample_one_in = 16, looks_a_turn = 64, turns_a_show = 256 };
 
@@ -26,13 +26,13 @@ void rma_flood_fail(struct rma_flood *f, enum rma_check check, const char *forma
 
 static struct rma_slot *slot_of(struct rma_flood *f, uint64_t number)
 {
-    return &f->slots[number % f->ground->window];
+    return &f->slots[number % f->memory->window];
 }
 
 static char *local_of(struct rma_flood *f, uint64_t number)
 {
     return wl_job.segment +
-           rma_at_local(f->ground, f->thread, (size_t)(number % f->ground->window));
+           rma_at_local(f->memory, f->thread, (size_t)(number % f->memory->window));
 }
 
 /* ---- Completion */
@@ -40,12 +40,12 @@ static char *local_of(struct rma_flood *f, uint64_t number)
 static void judge_read(struct rma_flood *f, const struct rma_slot *slot, char *data)
 {
     if (wl_inject(&f->injection, rma_corrupt))
-        data[f->ground->size / 2] ^= 1;
+        data[f->memory->size / 2] ^= 1;
     if (f->verify == wl_verify_none ||
         (f->verify == wl_verify_sample && f->retired % sample_one_in))
         return;
     f->checked++;
-    if (!rma_pattern_holds(f->ground, slot->target->source_id, slot->offset, data, f->ground->size))
+    if (!rma_pattern_holds(f->memory, slot->target->source_id, slot->offset, data, f->memory->size))
         rma_flood_fail(f, rma_data,
                        "rank %u thread %u: read of rank %u at %zu is not what lies there",
                        (unsigned)wl_job.me, f->thread, (unsigned)slot->target->rank, slot->offset);
@@ -83,11 +83,11 @@ bool rma_flood_wait(struct rma_flood *f, struct rma_patience *patience, const ch
 static bool await(struct rma_flood *f, struct rma_slot *slot)
 {
     struct rma_patience patience = {slot->posted, 0};
-    if (slot->lost || f->road->done(f, slot))
+    if (slot->lost || f->path->done(f, slot))
         return true;
-    if (f->road->flush)
-        f->road->flush(f);
-    while (!f->road->done(f, slot))
+    if (f->path->flush)
+        f->path->flush(f);
+    while (!f->path->done(f, slot))
         if (!rma_flood_wait(f, &patience, slot->write ? "write" : "read", slot->target))
             return false;
     return true;
@@ -142,7 +142,7 @@ static uint64_t retire(struct rma_flood *f)
 
 static void post_read(struct rma_flood *f, struct rma_slot *slot, uint64_t since)
 {
-    const struct rma_ground *g = f->ground;
+    const struct rma_memory *g = f->memory;
     size_t room = (g->source_size - g->size) / f->align + 1, skew = 0;
     slot->offset = (size_t)wl_below(&f->random, room) * f->align;
     if (wl_inject(&f->injection, rma_misread))
@@ -150,12 +150,12 @@ static void post_read(struct rma_flood *f, struct rma_slot *slot, uint64_t since
     if (f->verify == wl_verify_full)
         memset(slot->local, 0, g->size);
     rma_lap(f, rma_choosing, since);
-    f->road->read(f, slot, rma_at_source(g, slot->target->source) + slot->offset + skew);
+    f->path->read(f, slot, rma_at_source(g, slot->target->source) + slot->offset + skew);
 }
 
 static void post_write(struct rma_flood *f, struct rma_slot *slot, uint64_t since)
 {
-    const struct rma_ground *g = f->ground;
+    const struct rma_memory *g = f->memory;
     struct rma_target *target = slot->target;
     uint64_t seq = ++target->writes;
     size_t at = rma_at_cell(g, target->ring, seq);
@@ -166,7 +166,7 @@ static void post_write(struct rma_flood *f, struct rma_slot *slot, uint64_t sinc
     slot->lost = target->broken;
     rma_lap(f, rma_choosing, since);
     if (!slot->lost)
-        f->road->write(f, slot, at);
+        f->path->write(f, slot, at);
 }
 
 static void choose(struct rma_flood *f)
@@ -207,7 +207,7 @@ static void post(struct rma_flood *f, uint64_t now)
         f->sequence = wl_mix(f->sequence + f->choice * WL_GOLDEN + slot->offset);
     f->posted++;
     uint64_t outstanding = f->posted - f->retired;
-    if (outstanding == f->ground->window)
+    if (outstanding == f->memory->window)
         outstanding += wl_inject(&f->injection, rma_overfill);
     if (outstanding > f->most_outstanding)
         f->most_outstanding = outstanding;
@@ -226,7 +226,7 @@ static double under_way(struct rma_flood *f, uint64_t now)
 /* Little's law, exact but for the clock: what is under way at either end counts in part. */
 static void check_little(struct rma_flood *f)
 {
-    double window = (double)f->ground->window, ns = (double)(f->span.ended - f->span.began);
+    double window = (double)f->memory->window, ns = (double)(f->span.ended - f->span.began);
     double seen = ((double)f->latency_ns - f->before + under_way(f, f->span.ended)) / ns;
     if (f->measured < 1000 || f->broken || f->is_untimed || f->batch > 1 || wl_stopped())
         return;
@@ -260,8 +260,8 @@ static void drain(struct rma_flood *f)
     while (f->retired < f->posted && !f->broken)
         if (!retire(f))
             break;
-    if (f->road->drain && !f->broken)
-        f->road->drain(f);
+    if (f->path->drain && !f->broken)
+        f->path->drain(f);
 }
 
 static void begin_to_measure(struct rma_flood *f, uint64_t now)
@@ -277,7 +277,7 @@ static void begin_to_measure(struct rma_flood *f, uint64_t now)
 static uint64_t make_room(struct rma_flood *f)
 {
     uint64_t now = 0;
-    while (f->posted - f->retired + f->batch > f->ground->window) {
+    while (f->posted - f->retired + f->batch > f->memory->window) {
         now = retire(f);
         if (!now)
             return 0;
@@ -310,8 +310,8 @@ static void flow(struct rma_flood *f)
         now = then;
         for (unsigned i = 0; i < f->batch && wanted(f); i++)
             post(f, now);
-        if (f->batch > 1 && f->road->flush)
-            f->road->flush(f);
+        if (f->batch > 1 && f->path->flush)
+            f->path->flush(f);
         rma_lap(f, rma_looping, since);
         f->samples[rma_looping] += f->is_sampled ? f->batch - 1 : 0;
     }
@@ -328,12 +328,12 @@ void rma_flood_run(struct rma_flood *f, uint64_t seed, uint64_t stream)
     f->batch = f->batch ? f->batch : 1;
     f->lat_every = f->lat_every ? f->lat_every : 1;
     if (f->is_bound)
-        rma_place(f->thread);
-    f->slots = calloc(f->ground->window, sizeof(*f->slots));
+        rma_bind_cpu(f->thread);
+    f->slots = calloc(f->memory->window, sizeof(*f->slots));
     wl_histogram_clear(&f->times);
     if (!f->slots)
-        wl_job_die("no memory for a window of %zu", f->ground->window);
-    f->bound_to = rma_place_found();
+        wl_job_die("no memory for a window of %zu", f->memory->window);
+    f->bound_to = rma_bound_cpu();
     flow(f);
     check_little(f);
     drain(f);
@@ -342,7 +342,7 @@ void rma_flood_run(struct rma_flood *f, uint64_t seed, uint64_t stream)
         rma_flood_fail(f, rma_account, "rank %u thread %u: %llu posted, %llu complete",
                        (unsigned)wl_job.me, f->thread, (unsigned long long)f->posted,
                        (unsigned long long)f->completed);
-    if (f->most_outstanding > f->ground->window)
+    if (f->most_outstanding > f->memory->window)
         rma_flood_fail(f, rma_window, "rank %u thread %u: %llu were outstanding at once",
                        (unsigned)wl_job.me, f->thread, (unsigned long long)f->most_outstanding);
     free(f->slots);

@@ -6,12 +6,12 @@
 #define RMA_FLOOD_H
 
 #include "clock.h"
-#include "ground.h"
+#include "target_memory.h"
 #include "group.h"
 #include "histogram.h"
 #include "inject.h"
 #include "job.h"
-#include "road.h"
+#include "path.h"
 
 /* What a choice may fall on: the other end of a named connection. */
 struct rma_target {
@@ -21,8 +21,8 @@ struct rma_target {
     size_t ring;        /* which of that rank's rings of cells is ours */
     uint64_t writer;    /* our number as its writer */
     uint64_t writes, posts, measured;
-    void *line;    /* the road's own */
-    unsigned rail; /* that it goes by; 0 where the road does not say */
+    void *line;    /* owned by the path */
+    unsigned rail; /* that it goes by; 0 where the path does not say */
     bool broken;   /* a fault: writes no longer arrive */
 };
 
@@ -42,8 +42,8 @@ enum rma_fault {
 };
 
 struct rma_slot {
-    gex_Event_t event; /* the road's */
-    uint64_t ticket;   /* the road's */
+    gex_Event_t event; /* the path's */
+    uint64_t ticket;   /* the path's */
     char *local;
     struct rma_target *target;
     uint64_t number, posted;
@@ -52,7 +52,7 @@ struct rma_slot {
     bool lost; /* a fault: it was never begun */
 };
 
-/* What a thread's time goes into, where it is measured: --cycles. A road measures its own parts. */
+/* What a thread's time goes into, where it is measured: --cycles. A path measures its own parts. */
 enum rma_part {
     rma_choosing,
     rma_posting,
@@ -65,7 +65,7 @@ enum rma_part {
 };
 
 /* A piece that seems to take longer was interrupted: the CPU went to somebody else meanwhile. Some
- * ten microseconds, where the slowest call of a road takes one. Waiting for a lock may be long. */
+ * ten microseconds, where the slowest call of a path takes one. Waiting for a lock may be long. */
 enum { rma_cycles_max = 1 << 15 };
 
 enum rma_check { rma_data, rma_account, rma_window, rma_little, rma_shares, rma_late, rma_checks };
@@ -88,11 +88,11 @@ struct rma_sampler {
 
 struct rma_flood {
     /* set by the caller */
-    const struct rma_ground *ground;
+    const struct rma_memory *memory;
     struct rma_target *targets;
     size_t target_count;
-    const struct rma_road *road;
-    void *own; /* the road's */
+    const struct rma_path *path;
+    void *own; /* the path's */
     unsigned thread, write_percent;
     unsigned batch;  /* operations that are begun together, with one target; 0: 1 */
     bool is_untimed; /* a slot is free before its operation is complete: there is no latency */
@@ -110,7 +110,7 @@ struct rma_flood {
     uint64_t cycles[rma_parts], samples[rma_parts], interrupted;
     double cycles_per_ns;
     int bound_to;                               /* a CPU; -1: none alone */
-    uint64_t doorbells, cqes, line_outstanding; /* of roads over verbs; the last: most on a line */
+    uint64_t doorbells, cqes, line_outstanding; /* of paths over verbs; the last: most on a line */
     uint64_t sequence;                          /* digest of the first choices: who and where */
     struct wl_span span;
     struct wl_histogram times;
@@ -153,7 +153,7 @@ static inline uint64_t rma_lap(struct rma_flood *flood, enum rma_part part, uint
  * unless something was lost. */
 void rma_flood_run(struct rma_flood *flood, uint64_t seed, uint64_t stream);
 
-/* For roads that wait for something of their own, once for each look in vain: gives others their
+/* For paths that wait for something of their own, once for each look in vain: gives others their
  * turn. False when it has lasted too long, or all is broken: `what` is then told. */
 struct rma_patience {
     uint64_t since;

@@ -8,7 +8,7 @@
 #include <pthread.h>
 #include <stdint.h>
 
-#include "road.h"
+#include "path.h"
 #include "values.h"
 
 enum { rma_intervals_max = 256, rma_rails_max = 64 };

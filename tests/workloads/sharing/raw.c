@@ -388,11 +388,11 @@ static void fill(struct rma_flood *f, struct request *r, const struct rma_slot *
 {
     struct connection *c = slot->target->line;
     const char *local = slot->local;
-    bool is_inline = opcode == IBV_WR_RDMA_WRITE && f->ground->size <= c->inline_size;
+    bool is_inline = opcode == IBV_WR_RDMA_WRITE && f->memory->size <= c->inline_size;
     if (sharing.dst)
         local =
-            wl_job.segment + rma_at_local(f->ground, 0, (size_t)slot->number % f->ground->window);
-    r->sge = (struct ibv_sge){(uintptr_t)local, (uint32_t)f->ground->size, c->block.memory->lkey};
+            wl_job.segment + rma_at_local(f->memory, 0, (size_t)slot->number % f->memory->window);
+    r->sge = (struct ibv_sge){(uintptr_t)local, (uint32_t)f->memory->size, c->block.memory->lkey};
     r->wr = (struct ibv_send_wr){.wr_id = id_of(f->own, slot->number),
                                  .sg_list = &r->sge,
                                  .num_sge = 1,
@@ -463,7 +463,7 @@ static void start_write(struct rma_flood *f, struct rma_slot *slot, size_t at)
     post(f, slot, IBV_WR_RDMA_WRITE, at);
 }
 
-static const struct rma_road road = {
+static const struct rma_path path = {
     .read = start_read, .write = start_write, .flush = flush, .done = done};
 
 /* ---- For the workload */
@@ -473,7 +473,7 @@ void sharing_raw_bind(struct rma_flood *flood)
     struct sharer *s = &sharers[flood->thread];
     memset(s->slots, 0, (size_t)sharing.window * sizeof(*s->slots));
     s->cost = (struct sharing_cost){.foreign = 0};
-    flood->road = &road;
+    flood->path = &path;
     flood->own = s;
     flood->batch = (unsigned)sharing.postlist;
     flood->is_untimed = sharing.route != 0;

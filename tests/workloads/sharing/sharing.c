@@ -10,11 +10,11 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "lend.h"
-#include "place.h"
+#include "passive.h"
+#include "cpu_binding.h"
 #include "sharing.h"
 
-static struct rma_ground ground;
+static struct rma_memory sharing_memory;
 static struct sharing_outcome *outcomes; /* of all ranks */
 static struct rma_flood *floods;
 static struct rma_group group; /* of what runs now */
@@ -83,8 +83,8 @@ static void choose_targets(struct rma_flood *flood, int layer)
 static void set_flood(struct rma_flood *flood, uint32_t thread, int layer)
 {
     struct rma_target *targets = flood->targets;
-    *flood = (struct rma_flood){.ground = &ground,
-                                .road = &rma_api,
+    *flood = (struct rma_flood){.memory = &sharing_memory,
+                                .path = &rma_api,
                                 .batch = (unsigned)sharing.postlist,
                                 .targets = targets,
                                 .thread = thread,
@@ -119,7 +119,7 @@ static uint64_t name_hash(const char *side, uint32_t number, uint32_t i)
 /* Where server and connection greet: at a client by server and place, at a server by connection. */
 static size_t greeting(bool at_server, uint32_t server, uint32_t i)
 {
-    return rma_at_greeting(&ground, at_server ? i : (size_t)server * each + i % each);
+    return rma_at_greeting(&sharing_memory, at_server ? i : (size_t)server * each + i % each);
 }
 
 static void greet_one(uint32_t server, uint32_t i, int layer)
@@ -135,7 +135,7 @@ static void greet_one(uint32_t server, uint32_t i, int layer)
     size_t at = greeting(!is_server(), server, i);
     if (over_raw(layer))
         sharing_raw_greet(is_server() ? i : server * each + i % each,
-                          wl_job.segment + rma_at_local(&ground, 0, 0), hash, at);
+                          wl_job.segment + rma_at_local(&sharing_memory, 0, 0), hash, at);
     else
         gex_RMA_PutBlockingVal(wl_job.tm, to, (char *)wl_job.segments[to] + at, hash, sizeof(hash),
                                0);
@@ -217,8 +217,8 @@ static void serve(int layer)
 /* A client lends its memory and sleeps; what it costs is told (H13). */
 static void lend(void)
 {
-    sharing_mine.client_cpu_percent = rma_lend(wl_inject(&sharing.injection, sharing_awake));
-    if (sharing_mine.client_cpu_percent >= rma_lend_most_percent)
+    sharing_mine.client_cpu_percent = rma_be_passive(wl_inject(&sharing.injection, sharing_awake));
+    if (sharing_mine.client_cpu_percent >= rma_passive_max_percent)
         sharing_fail(sharing_h13, "client %u used %.1f %% of a CPU while it only lent memory",
                      (unsigned)(wl_job.me - servers), sharing_mine.client_cpu_percent);
 }
@@ -237,7 +237,7 @@ static void check_memory(void)
             for (uint32_t i = (wl_job.me - servers) * each; i < (wl_job.me - servers + 1) * each;
                  i++) {
                 uint64_t bad = 0, last = all[server * count + (size_t)t * qps + i];
-                if (rma_ring_wrong(&ground, wl_job.segment, ring_of(server, t, i),
+                if (rma_ring_wrong(&sharing_memory, wl_job.segment, ring_of(server, t, i),
                                    writer_of(server, t, i), last, &bad))
                     sharing_fail(sharing_h5,
                                  "client %u: write %llu of %llu by server %u thread %u over "
@@ -245,7 +245,7 @@ static void check_memory(void)
                                  (unsigned)(wl_job.me - servers), (unsigned long long)bad,
                                  (unsigned long long)last, server, t, i);
             }
-    size_t hurt = rma_ground_hurt(&ground, wl_job.segment, wl_job.me);
+    size_t hurt = rma_memory_changed_lines(&sharing_memory, wl_job.segment, wl_job.me);
     if (hurt)
         sharing_fail(sharing_h5, "rank %u: %zu lines that nobody may write have changed",
                      (unsigned)wl_job.me, hurt);
@@ -260,14 +260,14 @@ static void prepare(void)
     qps = (uint32_t)sharing.qps;
     each = sharing_each(qps, sharing_clients);
     size_t rings = (size_t)servers * threads * each;
-    ground = (struct rma_ground){.seed = (uint64_t)sharing.common.seed,
-                                 .sources = 1,
-                                 .source_size = (size_t)sharing.buf,
-                                 .writers = rings > qps ? rings : qps,
-                                 .threads = threads,
-                                 .window = (size_t)sharing.window};
-    rma_ground_set(&ground, (size_t)sharing.size);
-    wl_job_segment(rma_ground_bytes(&ground));
+    sharing_memory = (struct rma_memory){.seed = (uint64_t)sharing.common.seed,
+                                         .sources = 1,
+                                         .source_size = (size_t)sharing.buf,
+                                         .writers = rings > qps ? rings : qps,
+                                         .threads = threads,
+                                         .window = (size_t)sharing.window};
+    rma_memory_set(&sharing_memory, (size_t)sharing.size);
+    wl_job_segment(rma_memory_bytes(&sharing_memory));
     floods = make(threads, sizeof(*floods));
     for (uint32_t t = 0; is_server() && t < threads; t++)
         floods[t].targets = make(qps, sizeof(*floods[t].targets));
@@ -280,7 +280,7 @@ static void run(int layer, bool first)
     (void)first;
     memset(&sharing_mine, 0, sizeof(sharing_mine));
     rma_sum_clear(&sharing_mine.sum);
-    rma_ground_fill(&ground, wl_job.segment, wl_job.me);
+    rma_memory_fill(&sharing_memory, wl_job.segment, wl_job.me);
     for (uint32_t t = 0; is_server() && t < threads; t++)
         set_flood(&floods[t], t, layer);
     wl_job_barrier();
@@ -303,7 +303,7 @@ int main(int argc, char **argv)
     wl_job_start(&argc, &argv, &sharing_program, &sharing, NULL);
     outcomes = make(wl_job.size, sizeof(*outcomes));
     if (sharing.rma.bind)
-        rma_place_open(wl_job.me < (gex_Rank_t)sharing.servers ? (uint32_t)sharing.threads : 0);
+        rma_bind_open(wl_job.me < (gex_Rank_t)sharing.servers ? (uint32_t)sharing.threads : 0);
     if (wl_job.me == 0 && sharing.threads > wl_job.cpus)
         wl_say("%lld threads on %d CPUs: the report says oversubscribed",
                (long long)sharing.threads, wl_job.cpus);

@@ -87,7 +87,7 @@ static bool open_line(uint32_t thread, uint32_t k)
     line->remote_key = rma_key(line->peer, rail);
     if (needs_outbox() && swarm.size > line->qp.inline_size) {
         line->outbox =
-            outboxes + ((size_t)thread * per_thread() + k) * outbox_cells() * swarm_ground.stride;
+            outboxes + ((size_t)thread * per_thread() + k) * outbox_cells() * swarm_memory.stride;
         line->local_key = outbox_memory[rail]->lkey;
     }
     return true;
@@ -118,10 +118,10 @@ static bool open_worker(uint32_t thread)
     return true;
 }
 
-/* Memory that the ground knows nothing of. */
+/* Memory outside of the struct rma_memory. */
 static bool open_outboxes(void)
 {
-    size_t size = (size_t)swarm_size.w * per_thread() * outbox_cells() * swarm_ground.stride;
+    size_t size = (size_t)swarm_size.w * per_thread() * outbox_cells() * swarm_memory.stride;
     outbox_memory = calloc(rma_rails.count, sizeof(struct ibv_mr *));
     outboxes = aligned_alloc(GASNET_PAGESIZE,
                              (size + GASNET_PAGESIZE - 1) / GASNET_PAGESIZE * GASNET_PAGESIZE);
@@ -286,11 +286,11 @@ static void post(struct rma_flood *f, struct rma_slot *slot, enum ibv_wr_opcode 
 {
     struct worker *worker = f->own;
     struct line *line = slot->target->line;
-    bool is_inline = opcode == IBV_WR_RDMA_WRITE && f->ground->size <= line->qp.inline_size;
+    bool is_inline = opcode == IBV_WR_RDMA_WRITE && f->memory->size <= line->qp.inline_size;
     bool signalled = is_signalled(f, line, slot->target);
     struct ibv_send_wr *wr = &worker->wrs[worker->chained];
     struct ibv_sge *sge = &worker->sges[worker->chained];
-    *sge = (struct ibv_sge){(uintptr_t)local, (uint32_t)f->ground->size, line->local_key};
+    *sge = (struct ibv_sge){(uintptr_t)local, (uint32_t)f->memory->size, line->local_key};
     if (opcode == IBV_WR_RDMA_READ)
         sge->lkey = rma_rails.memory[slot->target->rail]->lkey;
     wr->wr_id = (uint64_t)(line - worker->lines) << seq_bits | (uint32_t)line->posts;
@@ -315,7 +315,7 @@ static void post(struct rma_flood *f, struct rma_slot *slot, enum ibv_wr_opcode 
 static void start_read(struct rma_flood *f, struct rma_slot *slot, size_t at)
 {
     if (!swarm.allsig)
-        memset(slot->local, 0, f->ground->size);
+        memset(slot->local, 0, f->memory->size);
     post(f, slot, IBV_WR_RDMA_READ, slot->local, at);
 }
 
@@ -324,8 +324,8 @@ static void start_write(struct rma_flood *f, struct rma_slot *slot, size_t at)
     struct line *line = slot->target->line;
     const char *local = slot->local;
     if (line->outbox)
-        local = memcpy(line->outbox + line->posts % outbox_cells() * f->ground->stride, local,
-                       f->ground->size);
+        local = memcpy(line->outbox + line->posts % outbox_cells() * f->memory->stride, local,
+                       f->memory->size);
     post(f, slot, IBV_WR_RDMA_WRITE, local, at);
 }
 
@@ -335,7 +335,7 @@ static bool done(struct rma_flood *f, struct rma_slot *slot)
 {
     struct line *line = slot->target->line;
     if (!swarm.allsig)
-        return slot->write || rma_has_arrived(slot->local, f->ground->size);
+        return slot->write || rma_has_arrived(slot->local, f->memory->size);
     if (line->confirmed > slot->ticket)
         return true;
     poll(f, line);
@@ -376,7 +376,7 @@ static void drain(struct rma_flood *f)
                        (unsigned)wl_job.me, f->thread, (unsigned long long)f->line_outstanding);
 }
 
-static const struct rma_road road = {
+static const struct rma_path path = {
     .read = start_read, .write = start_write, .flush = flush, .done = done, .drain = drain};
 
 uint64_t swarm_raw_bound(void)
@@ -386,7 +386,7 @@ uint64_t swarm_raw_bound(void)
 
 void swarm_raw_bind(struct rma_flood *flood)
 {
-    flood->road = &road;
+    flood->path = &path;
     flood->own = &workers[flood->thread];
     flood->batch = (unsigned)swarm.postlist;
     flood->is_untimed = !swarm.allsig && swarm.write_percent > 0;
@@ -405,6 +405,6 @@ void swarm_raw_greet(struct swarm_end end, uint64_t hash, size_t at)
 {
     struct line *line = &workers[end.thread].lines[end.k];
     rma_rails_put(&line->qp, line->peer, rma_rails.memory[rail_of(end.thread, end.k)],
-                  wl_job.segment + rma_at_local(&swarm_ground, end.thread, 0), hash,
+                  wl_job.segment + rma_at_local(&swarm_memory, end.thread, 0), hash,
                   line->remote + at, line->remote_key, swarm.common.timeout_ms);
 }

@@ -9,12 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lend.h"
-#include "place.h"
+#include "passive.h"
+#include "cpu_binding.h"
 #include "swarm.h"
 
 struct swarm_size swarm_size;
-struct rma_ground swarm_ground;
+struct rma_memory swarm_memory;
 
 static struct swarm_outcome *outcomes; /* of all ranks */
 static struct rma_flood *floods;
@@ -107,7 +107,7 @@ static void greet_one(struct swarm_end end, int layer)
     if (wl_inject(&swarm.injection, rma_misroute))
         other.thread++;
     swarm_name(swarm_size, other, name);
-    size_t at = rma_at_greeting(&swarm_ground, swarm_writer(swarm_size, wl_job.me, end.thread,
+    size_t at = rma_at_greeting(&swarm_memory, swarm_writer(swarm_size, wl_job.me, end.thread,
                                                             swarm_machine(swarm_size, end)));
     if (over_raw(layer))
         swarm_raw_greet(end, swarm_name_hash(name), at);
@@ -139,7 +139,7 @@ static void check_greetings(void)
             swarm_name(swarm_size, swarm_partner(swarm_size, end), name);
             size_t writer = swarm_writer(swarm_size, swarm_peer(swarm_size, end), t,
                                          swarm_machine(swarm_size, end));
-            memcpy(&seen, wl_job.segment + rma_at_greeting(&swarm_ground, writer), sizeof(seen));
+            memcpy(&seen, wl_job.segment + rma_at_greeting(&swarm_memory, writer), sizeof(seen));
             if (seen != swarm_name_hash(name))
                 swarm_fail(swarm_s3, "rank %u thread %u: where %s was expected another greeted",
                            (unsigned)wl_job.me, t, name);
@@ -150,9 +150,9 @@ static void check_greetings(void)
 
 static void set_flood(struct rma_flood *flood, uint32_t thread, int layer)
 {
-    flood->road = &rma_api;
+    flood->path = &rma_api;
     flood->batch = (unsigned)swarm.postlist;
-    flood->ground = &swarm_ground;
+    flood->memory = &swarm_memory;
     flood->thread = thread;
     flood->write_percent = swarm.write_percent;
     flood->align = (size_t)swarm.align;
@@ -171,8 +171,8 @@ static void set_flood(struct rma_flood *flood, uint32_t thread, int layer)
 
 static void lend(void)
 {
-    swarm_mine.passive_cpu_percent = rma_lend(wl_inject(&swarm.injection, swarm_awake));
-    if (swarm_mine.passive_cpu_percent >= rma_lend_most_percent)
+    swarm_mine.passive_cpu_percent = rma_be_passive(wl_inject(&swarm.injection, swarm_awake));
+    if (swarm_mine.passive_cpu_percent >= rma_passive_max_percent)
         swarm_fail(swarm_passive, "rank %u used %.1f %% of a CPU while it only lent memory",
                    (unsigned)wl_job.me, swarm_mine.passive_cpu_percent);
 }
@@ -216,14 +216,14 @@ static void check_memory(void)
             uint64_t bad = 0,
                      last = all[(partner.process * wl_job.size + wl_job.me) * rings + to_us.ring];
             if (swarm_connected(swarm_size, end) &&
-                rma_ring_wrong(&swarm_ground, wl_job.segment, to_us.ring, to_us.writer, last, &bad))
+                rma_ring_wrong(&swarm_memory, wl_job.segment, to_us.ring, to_us.writer, last, &bad))
                 swarm_fail(swarm_s6,
                            "rank %u thread %u: write %llu of %llu by rank %u is not there",
                            (unsigned)wl_job.me, t, (unsigned long long)bad,
                            (unsigned long long)last, partner.process);
         }
     size_t hurt =
-        rma_ground_hurt(&swarm_ground, wl_job.segment, (uint64_t)wl_job.me * swarm_size.w);
+        rma_memory_changed_lines(&swarm_memory, wl_job.segment, (uint64_t)wl_job.me * swarm_size.w);
     if (hurt)
         swarm_fail(swarm_s7, "rank %u: %zu lines that nobody may write have changed",
                    (unsigned)wl_job.me, hurt);
@@ -234,16 +234,16 @@ static void check_memory(void)
 static void prepare(void)
 {
     swarm_size = (struct swarm_size){wl_job.size, (uint32_t)swarm.vms, (uint32_t)swarm.threads};
-    swarm_ground = (struct rma_ground){.seed = (uint64_t)swarm.common.seed,
+    swarm_memory = (struct rma_memory){.seed = (uint64_t)swarm.common.seed,
                                        .sources = swarm_size.w,
                                        .source_size = (size_t)swarm.buf,
                                        .writers = (size_t)swarm_named(swarm_size),
                                        .threads = swarm_size.w,
                                        .window = (size_t)swarm.window};
-    rma_ground_set(&swarm_ground, (size_t)swarm.size);
+    rma_memory_set(&swarm_memory, (size_t)swarm.size);
     targets = make((size_t)swarm_named(swarm_size), sizeof(*targets));
     floods = make(swarm_size.w, sizeof(*floods));
-    wl_job_segment(rma_ground_bytes(&swarm_ground));
+    wl_job_segment(rma_memory_bytes(&swarm_memory));
     if (swarm.common.layer != wl_layer_api)
         swarm_raw_open();
 }
@@ -252,7 +252,7 @@ static void run(int layer, bool first)
 {
     memset(&swarm_mine, 0, sizeof(swarm_mine));
     rma_sum_clear(&swarm_mine.sum);
-    rma_ground_fill(&swarm_ground, wl_job.segment, (uint64_t)wl_job.me * swarm_size.w);
+    rma_memory_fill(&swarm_memory, wl_job.segment, (uint64_t)wl_job.me * swarm_size.w);
     wl_job_barrier();
     name_all(layer, first && swarm.dump_names);
     greet(layer);
@@ -275,7 +275,7 @@ int main(int argc, char **argv)
     wl_job_start(&argc, &argv, &swarm_program, &swarm, NULL);
     outcomes = make(wl_job.size, sizeof(*outcomes));
     if (swarm.rma.bind)
-        rma_place_open(active(wl_job.me) ? (uint32_t)swarm.threads : 0);
+        rma_bind_open(active(wl_job.me) ? (uint32_t)swarm.threads : 0);
     prepare();
     rma_rounds_run(swarm.common.layer, swarm.rounds, run);
     if (swarm.common.layer != wl_layer_api)

@@ -28,7 +28,7 @@ enum { swarm_awake = rma_own_faults + 1 };
 extern struct swarm_values swarm;
 extern const struct wl_program swarm_program;
 extern struct swarm_size swarm_size;
-extern struct rma_ground swarm_ground;
+extern struct rma_memory swarm_memory;
 
 enum swarm_check {
     swarm_s2,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a flood travels by: GASNet-EX, or verbs in one way or another. A road's functions are called
+/* What a flood travels by: GASNet-EX, or verbs in one way or another. A path's functions are called
  * by the thread that the flood belongs to. */
-#ifndef RMA_ROAD_H
-#define RMA_ROAD_H
+#ifndef RMA_PATH_H
+#define RMA_PATH_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -10,8 +10,8 @@
 struct rma_flood;
 struct rma_slot;
 
-struct rma_road {
-    /* Begin an operation of the ground's size between slot->local and place `at` in the segment of
+struct rma_path {
+    /* Begin an operation of memory->size bytes between slot->local and place `at` in the segment of
      * slot->target. */
     void (*read)(struct rma_flood *flood, struct rma_slot *slot, size_t at);
     void (*write)(struct rma_flood *flood, struct rma_slot *slot, size_t at);
@@ -26,6 +26,6 @@ struct rma_road {
     void (*drain)(struct rma_flood *flood);
 };
 
-extern const struct rma_road rma_api;
+extern const struct rma_path rma_api;
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* See ground.h. Owns nothing. */
+/* See target_memory.h. Owns nothing. */
 #include "config.h"
 
 #include <string.h>
 
-#include "ground.h"
+#include "target_memory.h"
 
 enum { gap_byte = 0xA5, cell_byte = 0x5A };
 
@@ -13,7 +13,7 @@ static size_t lines(size_t bytes)
     return (bytes + rma_line - 1) / rma_line * rma_line;
 }
 
-void rma_ground_set(struct rma_ground *g, size_t size)
+void rma_memory_set(struct rma_memory *g, size_t size)
 {
     g->size = size;
     g->stride = lines(size) + rma_line;
@@ -22,48 +22,48 @@ void rma_ground_set(struct rma_ground *g, size_t size)
     g->ring = 2 * g->window;
 }
 
-static size_t greetings(const struct rma_ground *g)
+static size_t greetings(const struct rma_memory *g)
 {
     return lines(g->writers * sizeof(uint64_t));
 }
 
-static size_t cells(const struct rma_ground *g)
+static size_t cells(const struct rma_memory *g)
 {
     return greetings(g) + g->sources * g->source_size;
 }
 
-static size_t locals(const struct rma_ground *g)
+static size_t locals(const struct rma_memory *g)
 {
     return cells(g) + g->writers * g->ring * g->stride;
 }
 
-size_t rma_ground_bytes(const struct rma_ground *g)
+size_t rma_memory_bytes(const struct rma_memory *g)
 {
     return locals(g) + g->threads * g->window * g->stride;
 }
 
-size_t rma_at_greeting(const struct rma_ground *g, size_t writer)
+size_t rma_at_greeting(const struct rma_memory *g, size_t writer)
 {
     (void)g;
     return writer * sizeof(uint64_t);
 }
 
-size_t rma_at_source(const struct rma_ground *g, size_t source)
+size_t rma_at_source(const struct rma_memory *g, size_t source)
 {
     return greetings(g) + source * g->source_size;
 }
 
-size_t rma_at_cell(const struct rma_ground *g, size_t writer, uint64_t seq)
+size_t rma_at_cell(const struct rma_memory *g, size_t writer, uint64_t seq)
 {
     return cells(g) + (writer * g->ring + seq % g->ring) * g->stride;
 }
 
-size_t rma_at_local(const struct rma_ground *g, size_t thread, size_t slot)
+size_t rma_at_local(const struct rma_memory *g, size_t thread, size_t slot)
 {
     return locals(g) + (thread * g->window + slot) * g->stride;
 }
 
-void rma_pattern(const struct rma_ground *g, uint64_t id, size_t offset, void *out, size_t size)
+void rma_pattern(const struct rma_memory *g, uint64_t id, size_t offset, void *out, size_t size)
 {
     unsigned char *at = out;
     uint64_t base = wl_mix(g->seed ^ wl_mix(id + 1)), word = 0;
@@ -75,7 +75,7 @@ void rma_pattern(const struct rma_ground *g, uint64_t id, size_t offset, void *o
     }
 }
 
-bool rma_pattern_holds(const struct rma_ground *g, uint64_t id, size_t offset, const void *data,
+bool rma_pattern_holds(const struct rma_memory *g, uint64_t id, size_t offset, const void *data,
                        size_t size)
 {
     unsigned char expected[256];
@@ -103,7 +103,7 @@ bool rma_has_arrived(const char *local, size_t size)
     return true;
 }
 
-void rma_ground_fill(const struct rma_ground *g, char *segment, uint64_t id)
+void rma_memory_fill(const struct rma_memory *g, char *segment, uint64_t id)
 {
     memset(segment, 0, greetings(g));
     for (size_t s = 0; s < g->sources; s++)
@@ -116,7 +116,7 @@ void rma_ground_fill(const struct rma_ground *g, char *segment, uint64_t id)
 }
 
 /* The number first, as much of it as fits; the rest follows from writer and number. */
-void rma_cell_fill(const struct rma_ground *g, uint64_t writer, uint64_t seq, void *out)
+void rma_cell_fill(const struct rma_memory *g, uint64_t writer, uint64_t seq, void *out)
 {
     struct wl_random r = wl_random(g->seed ^ wl_mix(writer), seq);
     char *at = out;
@@ -129,7 +129,7 @@ void rma_cell_fill(const struct rma_ground *g, uint64_t writer, uint64_t seq, vo
     }
 }
 
-static bool cell_holds(const struct rma_ground *g, const char *cell, uint64_t writer, uint64_t seq)
+static bool cell_holds(const struct rma_memory *g, const char *cell, uint64_t writer, uint64_t seq)
 {
     struct wl_random r = wl_random(g->seed ^ wl_mix(writer), seq);
     uint64_t word = seq;
@@ -143,7 +143,7 @@ static bool cell_holds(const struct rma_ground *g, const char *cell, uint64_t wr
     return true;
 }
 
-static bool untouched(const struct rma_ground *g, const char *cell)
+static bool untouched(const struct rma_memory *g, const char *cell)
 {
     for (size_t i = 0; i < g->size; i++)
         if ((unsigned char)cell[i] != cell_byte)
@@ -151,7 +151,7 @@ static bool untouched(const struct rma_ground *g, const char *cell)
     return true;
 }
 
-size_t rma_ring_wrong(const struct rma_ground *g, const char *segment, size_t ring, uint64_t writer,
+size_t rma_ring_wrong(const struct rma_memory *g, const char *segment, size_t ring, uint64_t writer,
                       uint64_t last, uint64_t *bad)
 {
     size_t wrong = 0;
@@ -169,7 +169,7 @@ size_t rma_ring_wrong(const struct rma_ground *g, const char *segment, size_t ri
     return wrong;
 }
 
-size_t rma_ground_hurt(const struct rma_ground *g, const char *segment, uint64_t id)
+size_t rma_memory_changed_lines(const struct rma_memory *g, const char *segment, uint64_t id)
 {
     size_t hurt = 0;
     for (size_t s = 0; s < g->sources; s++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* See place.h. The ranks of a host come to the same distribution without a word, from what each may
- * use: in order of rank, each thread takes the first CPU that nobody has, one of each core before
- * the second of any. Owns this rank's list. */
+/* See cpu_binding.h. The ranks of a host come to the same distribution without a word, from what
+ * each may use: in order of rank, each thread takes the first CPU that nobody has, one of each core
+ * before the second of any. Owns this rank's list. */
 #include "config.h"
 
 #include <sched.h>
@@ -11,7 +11,7 @@
 #include <hwloc.h>
 
 #include "job.h"
-#include "place.h"
+#include "cpu_binding.h"
 
 /* What a rank may use, and how many threads want one. */
 struct wish {
@@ -79,7 +79,7 @@ static uint32_t distribute(const struct wish *wishes, const gex_RankInfo_t *host
     return served;
 }
 
-void rma_place_open(uint32_t threads)
+void rma_bind_open(uint32_t threads)
 {
     struct wish wish = {.threads = threads}, *wishes = calloc(wl_job.size, sizeof(*wishes));
     uint32_t *served = calloc(wl_job.size, sizeof(*served)), got;
@@ -104,7 +104,7 @@ void rma_place_open(uint32_t threads)
     free(served);
 }
 
-void rma_place(uint32_t thread)
+void rma_bind_cpu(uint32_t thread)
 {
     cpu_set_t one;
     CPU_ZERO(&one);
@@ -113,7 +113,7 @@ void rma_place(uint32_t thread)
         wl_job_die("--bind: thread %u can't be bound to CPU %d", thread, mine[thread]);
 }
 
-int rma_place_found(void)
+int rma_bound_cpu(void)
 {
     cpu_set_t allowed;
     if (sched_getaffinity(0, sizeof(allowed), &allowed) || CPU_COUNT(&allowed) != 1)

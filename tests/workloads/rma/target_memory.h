@@ -2,8 +2,8 @@
 /* The memory that swarm and sharing read from and write to: sources whose every byte is known from
  * where it lies, and for each writer a ring of cells whose contents tell who wrote them and when.
  * What lies between the cells nobody may write. Knows addresses, not how they are reached. */
-#ifndef RMA_GROUND_H
-#define RMA_GROUND_H
+#ifndef RMA_TARGET_MEMORY_H
+#define RMA_TARGET_MEMORY_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,7 +15,7 @@ enum { rma_line = 64 };
 
 /* In each rank's segment: greetings (8 bytes for each writer), sources, cells, and areas of the
  * rank's own threads, one for each operation in flight. */
-struct rma_ground {
+struct rma_memory {
     uint64_t seed;
     size_t sources, source_size; /* sources in each rank; source_size: a multiple of 64 */
     size_t writers, ring;        /* rings in each rank; cells in each */
@@ -23,20 +23,20 @@ struct rma_ground {
     size_t threads, window;
 };
 
-void rma_ground_set(struct rma_ground *g, size_t size);
+void rma_memory_set(struct rma_memory *g, size_t size);
 
-size_t rma_ground_bytes(const struct rma_ground *g);
-size_t rma_at_greeting(const struct rma_ground *g, size_t writer);
-size_t rma_at_source(const struct rma_ground *g, size_t source);
-size_t rma_at_cell(const struct rma_ground *g, size_t writer, uint64_t seq);
-size_t rma_at_local(const struct rma_ground *g, size_t thread, size_t slot);
+size_t rma_memory_bytes(const struct rma_memory *g);
+size_t rma_at_greeting(const struct rma_memory *g, size_t writer);
+size_t rma_at_source(const struct rma_memory *g, size_t source);
+size_t rma_at_cell(const struct rma_memory *g, size_t writer, uint64_t seq);
+size_t rma_at_local(const struct rma_memory *g, size_t thread, size_t slot);
 
 /* Sources, cells and gaps as they are before anybody writes; `id` tells the first source's. */
-void rma_ground_fill(const struct rma_ground *g, char *segment, uint64_t id);
+void rma_memory_fill(const struct rma_memory *g, char *segment, uint64_t id);
 
 /* Bytes offset.. of a source; none is 0, so that the arrival of each can be seen. */
-void rma_pattern(const struct rma_ground *g, uint64_t id, size_t offset, void *out, size_t size);
-bool rma_pattern_holds(const struct rma_ground *g, uint64_t id, size_t offset, const void *data,
+void rma_pattern(const struct rma_memory *g, uint64_t id, size_t offset, void *out, size_t size);
+bool rma_pattern_holds(const struct rma_memory *g, uint64_t id, size_t offset, const void *data,
                        size_t size);
 
 /* Has all of a read arrived in memory that was zeroed before, and begins on a line? No order of
@@ -44,14 +44,14 @@ bool rma_pattern_holds(const struct rma_ground *g, uint64_t id, size_t offset, c
 bool rma_has_arrived(const char *local, size_t size);
 
 /* What a writer, known by a number that is unique in the job, writes as its seq-th, from 1 on. */
-void rma_cell_fill(const struct rma_ground *g, uint64_t writer, uint64_t seq, void *out);
+void rma_cell_fill(const struct rma_memory *g, uint64_t writer, uint64_t seq, void *out);
 
 /* How many of a ring's cells are not what they must be after `last` writes (0: none) of this
  * writer; *bad (may be NULL) is the seq of one of them. */
-size_t rma_ring_wrong(const struct rma_ground *g, const char *segment, size_t ring, uint64_t writer,
+size_t rma_ring_wrong(const struct rma_memory *g, const char *segment, size_t ring, uint64_t writer,
                       uint64_t last, uint64_t *bad);
 
 /* Lines of sources, gaps and greetings excepted, that are not as they were filled. */
-size_t rma_ground_hurt(const struct rma_ground *g, const char *segment, uint64_t id);
+size_t rma_memory_changed_lines(const struct rma_memory *g, const char *segment, uint64_t id);
 
 #endif

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* See lend.h. Owns nothing. */
+/* See passive.h. Owns nothing. */
 #include "config.h"
 
 #include "clock.h"
 #include "job.h"
-#include "lend.h"
+#include "passive.h"
 
 /* On a CPU for twice what is allowed, which is to be had also where fifty programs want one. */
 static void stay_awake(void)
 {
     uint64_t began = wl_now(), cpu = wl_cpu();
     while (wl_now() - began < WL_SECOND / 2 ||
-           (wl_cpu() - cpu) * 100 < 2 * rma_lend_most_percent * (wl_now() - began))
+           (wl_cpu() - cpu) * 100 < 2 * rma_passive_max_percent * (wl_now() - began))
         continue;
 }
 
-double rma_lend(bool is_awake)
+double rma_be_passive(bool is_awake)
 {
     uint64_t now = wl_now(), cpu = wl_clock(CLOCK_PROCESS_CPUTIME_ID);
     if (is_awake)

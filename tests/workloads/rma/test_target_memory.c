@@ -2,7 +2,7 @@
 /* What swarm and sharing read and write, and who is who in a swarm (S1, S2), without a job. */
 #include "config.h"
 
-#include "ground.h"
+#include "target_memory.h"
 #include "names.h"
 #include "unit.h"
 
@@ -78,11 +78,11 @@ static void every_writer_has_a_ring_of_its_own(void **state)
 
 /* ---- Ground */
 
-static struct rma_ground ground_of(size_t size)
+static struct rma_memory memory_of(size_t size)
 {
-    struct rma_ground g = {
+    struct rma_memory g = {
         .seed = 5, .sources = 2, .source_size = 4000, .writers = 3, .threads = 2, .window = 4};
-    rma_ground_set(&g, size);
+    rma_memory_set(&g, size);
     return g;
 }
 
@@ -90,9 +90,9 @@ static void areas_do_not_overlap(void **state)
 {
     (void)state;
     for (size_t size = 1; size < 300; size += 21) {
-        struct rma_ground g = ground_of(size);
+        struct rma_memory g = memory_of(size);
         assert_true(g.stride >= size + rma_line);
-        unsigned char *used = calloc(1, rma_ground_bytes(&g));
+        unsigned char *used = calloc(1, rma_memory_bytes(&g));
         for (size_t w = 0; w < g.writers; w++)
             for (size_t i = 0; i < 8; i++)
                 assert_int_equal(used[rma_at_greeting(&g, w) + i]++, 0);
@@ -115,7 +115,7 @@ static void areas_do_not_overlap(void **state)
 
 static void a_pattern_tells_place_and_source(void **state)
 {
-    struct rma_ground g = ground_of(100);
+    struct rma_memory g = memory_of(100);
     static unsigned char bytes[65536];
     unsigned char part[100];
     (void)state;
@@ -137,7 +137,7 @@ static void a_pattern_tells_place_and_source(void **state)
 static void a_read_has_arrived_when_all_its_lines_have(void **state)
 {
     static const size_t sizes[] = {1, 8, 63, 64, 65, 128, 200};
-    struct rma_ground g = ground_of(100);
+    struct rma_memory g = memory_of(100);
     (void)state;
     for (size_t s = 0; s < sizeof(sizes) / sizeof(*sizes); s++)
         for (size_t late = 0; late < sizes[s]; late += 64) {
@@ -156,23 +156,23 @@ static void a_ring_holds_what_was_written_last(void **state)
     (void)state;
     for (size_t s = 0; s < 4; s++)
         for (uint64_t last = 0; last < 20; last++) {
-            struct rma_ground g = ground_of(sizes[s]);
-            char *segment = calloc(1, rma_ground_bytes(&g));
+            struct rma_memory g = memory_of(sizes[s]);
+            char *segment = calloc(1, rma_memory_bytes(&g));
             uint64_t bad = 0;
-            rma_ground_fill(&g, segment, 4);
+            rma_memory_fill(&g, segment, 4);
             for (uint64_t seq = 1; seq <= last; seq++)
                 rma_cell_fill(&g, 9, seq, segment + rma_at_cell(&g, 1, seq));
             assert_int_equal(rma_ring_wrong(&g, segment, 1, 9, last, &bad), 0);
-            assert_int_equal(rma_ground_hurt(&g, segment, 4), 0);
+            assert_int_equal(rma_memory_changed_lines(&g, segment, 4), 0);
             assert_int_not_equal(rma_ring_wrong(&g, segment, 1, 9, last + 1, &bad), 0);
             assert_int_equal(bad, last + 1);
             assert_int_equal(rma_ring_wrong(&g, segment, 2, 9, last, NULL) > 0, last > 0);
             if (last && sizes[s] > 8)
                 assert_int_not_equal(rma_ring_wrong(&g, segment, 1, 8, last, NULL), 0);
             segment[rma_at_cell(&g, 2, 3) + g.size] ^= 1; /* behind a cell */
-            assert_int_equal(rma_ground_hurt(&g, segment, 4), 1);
+            assert_int_equal(rma_memory_changed_lines(&g, segment, 4), 1);
             segment[rma_at_source(&g, 1) + 5] ^= 1;
-            assert_int_equal(rma_ground_hurt(&g, segment, 4), 2);
+            assert_int_equal(rma_memory_changed_lines(&g, segment, 4), 2);
             assert_int_equal(rma_ring_wrong(&g, segment, 0, 9, 0, NULL), 0);
             segment[rma_at_cell(&g, 0, 3)] ^= 1; /* written, though nobody wrote */
             assert_int_equal(rma_ring_wrong(&g, segment, 0, 9, 0, NULL), 1);
