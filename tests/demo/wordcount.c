@@ -118,7 +118,7 @@ static void agree(int verdict, const char *why)
     if (speaker == job.rank)
         fprintf(stderr, "wordcount: %s%s\n", why,
                 worst == MISUSED ? " (wordcount --help tells more)" : "");
-    barrier(); /* nobody ends the job before it is said */
+    barrier(); /* no rank ends the job before the result is printed */
     gasnet_exit(worst);
 }
 

@@ -16,7 +16,7 @@ enum {
     WINDOW = 256 * 1024 /* bytes of a rank's result that rank 0 fetches at a time */
 };
 
-/* What a rank tells the others by puts. */
+/* What a rank sends to the others by puts. */
 struct notice {
     struct tally read;
     uint64_t messages; /* sent to spread the words */

@@ -185,7 +185,7 @@ static void item_09_an_event_may_be_over_at_once(void)
     GASNET_BLOCKUNTIL(payloads == 2);
 }
 
-/* The least over all ranks is the same everywhere and needs nobody's answer. */
+/* The least over all ranks is the same everywhere and takes no communication. */
 static void item_10_limits_need_no_communication(void)
 {
     size_t least = gex_AM_MaxRequestMedium(job.tm, GEX_RANK_INVALID, GEX_EVENT_NOW, 0, 5);
@@ -282,7 +282,7 @@ static void item_17_arguments_are_signed_and_counted(void)
     GASNET_BLOCKUNTIL(threes == 2 && lates == 1);
 }
 
-/* All send to all and nobody polls but by sending. */
+/* All ranks send to all, and the only polls are those of blocked senders. */
 static void item_18_floods_end(void)
 {
     for (int i = 0; i < FLOOD; i++)

@@ -26,7 +26,7 @@ neighbours()
 network()
 {
     export GASNET_SUPERNODE_MAXSIZE=1
-    # GASNET_PHYSMEM_MAX is for devices that pin, which the device of software does when it is told to.
+    # GASNET_PHYSMEM_MAX is for devices that pin, which softhca does with SOFTHCA_PIN=1.
     SETTINGS="GASNET_MAX_SEGSIZE=1T GASNET_PHYSMEM_MAX=200M" good 2 "$cost" max attach
     lazily 2
     SETTINGS="SOFTHCA_PIN=1 GASNET_PHYSMEM_MAX=200M" good 2 "$cost" max attach
@@ -50,7 +50,7 @@ touches()
     fails_with 135
     says '^trunkline\[0@.*died of SIGBUS at byte 4096 of the segment of rank 1 (1048576 bytes): ' 1
     says '^trunkline' 1
-    # A sanitizer's own handler has its word then.
+    # A sanitizer's own handler prints its report then.
     if [ "$sanitizer" = no ]; then
         SETTINGS="GASNET_NO_CATCH_SIGNAL=BUS" job 2 "$cost" 1 cut
         fails_with 135

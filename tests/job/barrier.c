@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Barriers: nobody leaves before everybody came, several may be outstanding and be synced in any
- * order, a put that was complete before is seen behind, and both forms work. Owned by the one
- * client thread.
+/* Barriers: no rank leaves before every rank has entered, several may be outstanding and be synced
+ * in any order, a put that was complete before is seen behind, and both forms work. Owned by the
+ * one client thread.
  *
  * Usage: barrier [STEP]: only each STEP-th rank and the last stay away in their turn. */
 #include "config.h"
@@ -67,7 +67,8 @@ static void puts_are_seen(void)
         gex_Coll_BarrierBlocking(job.tm, 0);
         for (gex_Rank_t from = 0; from < job.size; from++)
             CHECK(cells[from] == round, "rank %u: %u", from, (unsigned)cells[from]);
-        gex_Coll_BarrierBlocking(job.tm, 0); /* nobody writes the next before all have looked */
+        gex_Coll_BarrierBlocking(
+            job.tm, 0); /* no rank writes the next value before all have checked this one */
     }
 }
 
@@ -82,7 +83,7 @@ static void any_order(int first, int step)
         gex_Event_Wait(events[(first + i * step) % OUTSTANDING]);
 }
 
-/* Later barriers cannot be over before an earlier one that somebody has not joined. */
+/* Later barriers cannot be over before an earlier one that some rank has not entered. */
 static void none_is_skipped(void)
 {
     gex_Event_t events[OUTSTANDING];

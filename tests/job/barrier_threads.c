@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Barriers with several threads (PAR): one thread of each rank starts them, some ahead, others wait
- * for them in turns, and one only polls, so any of them may be who moves a barrier on. Before a
+ * for them in turns, and one only polls, so any of them may advance a barrier. Before a
  * rank starts a barrier it puts its number to all others; behind it all numbers are there. The
  * hand-over of events has a mutex and a condition. */
 #include "config.h"
@@ -113,7 +113,7 @@ int main(int argc, char **argv)
     pthread_t waiters[WAITERS], poller;
 
     job_start(&argc, &argv, GASNET_PAGESIZE);
-    job_barrier(); /* nobody puts before all have cleared memory */
+    job_barrier(); /* no put before all ranks have cleared their memory */
     for (int w = 0; w < WAITERS; w++) {
         shared.waited[w] = w;
         CHECK(pthread_create(&waiters[w], NULL, wait_for_some, (void *)(uintptr_t)w) == 0);

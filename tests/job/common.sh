@@ -36,7 +36,7 @@ failed()
     echo "FAILED: $*"
     [ -z "$command" ] || echo "    command: $command"
     echo "    status ${status:-?}; standard error:"
-    # What hung is told with the stacks of all threads.
+    # A job that hangs is reported with the stacks of all its threads.
     [ ! -s "$scratch/err" ] || tail -$([ "${status:-0}" = 124 ] && echo 600 || echo 40) "$scratch/err" | sed 's/^/    | /'
     failures=$((failures + 1))
 }

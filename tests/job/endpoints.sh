@@ -8,7 +8,7 @@ for n in 1 2 5; do
 done
 for n in 1 2 4; do
     good $n "$jobs/attach-seq"
-    # What the client wants to hear nothing of is not told.
+    # Warnings that the client switched off are not printed.
     says '^trunkline' 0
     within 20
 done

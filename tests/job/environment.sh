@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # The common environment of all programs: each variable does what it says, what the spawner set cannot be changed by a client
-# (item 51), rank 0 tells the settings and each of them once (item 79), and what has no effect is no mistake.
+# (item 51), rank 0 prints the settings, each once (item 79), and settings without effect are no error.
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 seq=$jobs/environment-seq
 par=$jobs/environment-par
 
-# sees PATTERN TIMES: so many ranks see this.
+# sees PATTERN TIMES: that many ranks print a line like this.
 sees()
 {
     seen=$(grep -c -e "$1" "$scratch/out")
@@ -53,7 +53,7 @@ if [ "$(ulimit -H -l)" = unlimited ] || [ "$(ulimit -H -l)" -gt 64 ]; then
     sees ' memlock=65536 ' 0
 fi
 
-# Hosts of another name: who asks for names finds two. A host id says nothing of names.
+# Hosts of different names: the query by name finds two. A host id does not depend on names.
 printf '#!/bin/sh\nexec unshare -u sh -c "hostname other-\\$PMIX_RANK && exec \\"\\$@\\"" sh "$@"\n' >"$scratch/renamed"
 chmod 755 "$scratch/renamed"
 if PMIX_RANK=0 "$scratch/renamed" true 2>/dev/null; then
@@ -75,7 +75,7 @@ fails_with 1 "a partition that is not there"
 says 'no usable RDMA port: softhca0:1 is not in the partition of GASNET_IBV_PKEY' 1
 lines 1
 
-# Item 79: rank 0 tells all settings, each once, with a mark at those that nobody set, in any spelling of the wish.
+# Item 79: rank 0 prints all settings, each once, defaults marked, for each spelling of "yes".
 SETTINGS="GASNET_VERBOSEENV=on GASNET_QP_TIMEOUT=17 GASNET_USE_ODP=0 GASNET_FREEZE=0 GASNET_QUIET=1 GASNET_IBV_PORTS="
 good 3 "$seq"
 says '^trunkline.[12]@' 0
@@ -91,7 +91,7 @@ says 'GASNET_USE_ODP has no effect here: on-demand paging is not used$' 1
 twice=$(grep -o 'ENV parameter: [A-Z_]* ' "$scratch/err" | sort | uniq -d)
 [ -z "$twice" ] || failed "told twice: $twice"
 
-# Every name that is accepted without effect, with a value that means something elsewhere: not a word about it, or each once.
+# Every name that is accepted without effect, with a value that means something elsewhere: no line about it, or one for each.
 "$GASNETRUN" --settings >"$scratch/settings"
 sed -n '/^GASNET/,/^    (/H;/^    (accepted/{x;p};/^    /{s/.*//;h}' "$scratch/settings" | grep -o 'GASNET_[A-Z_]*' >"$scratch/old"
 [ "$(wc -l <"$scratch/old")" -gt 50 ] || failed "only $(wc -l <"$scratch/old") names without effect"
@@ -103,7 +103,7 @@ SETTINGS="$SETTINGS GASNET_VERBOSEENV=1"
 good 2 "$seq"
 says ' has no effect here: ' "$(wc -l <"$scratch/old")"
 
-# Every setting that has a range, out of it: one line for each, status 1, nobody left. What the launcher reads it refuses first.
+# Every setting that has a range, out of it: one line for each, status 1, no process left. Those that the launcher reads it refuses itself, first.
 awk '/^GASNET/ { name = $0 }
     /^    \(default/ && !/read by the launcher/ && (/one of/ || /; 0 or 1/ || /\.\./) { print name }' "$scratch/settings" >"$scratch/ranged"
 [ "$(wc -l <"$scratch/ranged")" -gt 45 ] || failed "only $(wc -l <"$scratch/ranged") settings with a range"
@@ -138,7 +138,7 @@ SETTINGS='GASNET_SPAWN_VERBOSE=maybe' job 2 "$seq"
 fails_with 2 "GASNET_SPAWN_VERBOSE"
 says "GASNET_SPAWN_VERBOSE='maybe' is not one of 0, 1, no, yes" 1
 
-# A process may leave for itself; who never comes to the end is waited for as long as was said.
+# A process may end alone; one that never reaches the exit is waited for as long as the setting says.
 SETTINGS=GASNET_CATCH_EXIT=0 job 3 "$seq" leave
 fails_with 0 "GASNET_CATCH_EXIT=0"
 sees ' stayed$' 2
@@ -157,7 +157,7 @@ short=$ms
 SETTINGS="GASNET_EXITTIMEOUT_FACTOR=9 GASNET_EXITTIMEOUT_MAX=1.5" milliseconds
 [ "$ms" -ge 1500 ] || failed "a limit of 1.5 s was over after $ms ms"
 
-# A lent buffer that nobody wrote to is told of once, in debug builds.
+# A negotiated buffer that the client did not write to is reported once, in debug builds.
 told=0
 [ "${TRUNKLINE_TEST_DEBUG:-no}" != yes ] || told=1
 SETTINGS='' good 1 "$seq" lend

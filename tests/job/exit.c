@@ -195,7 +195,7 @@ static void ask_for_the_last_word(void)
     poll_forever();
 }
 
-/* Rank 0, who decides who tells whom, does not look for a second. */
+/* Rank 0, which elects the rank that notifies the others, does not poll for a second. */
 static void away_for_a_second(void)
 {
     if (job.rank == 0) {
@@ -346,7 +346,7 @@ static int run_plain(void)
     case 24:
         atexit(leave_at_exit);
         return 1;
-    case 31: /* nobody agrees */
+    case 31: /* each rank gives another code */
         gasnet_exit(1 + (int)job.rank);
         return 1;
     case 32:
@@ -376,7 +376,7 @@ int main(int argc, char **argv)
         signal(SIGQUIT, on_quit);
     atexit(at_exit);
     job_start(&argc, &argv, 0);
-    printf("rank %u was here\n", (unsigned)job.rank); /* whoever leaves flushes it */
+    printf("rank %u was here\n", (unsigned)job.rank); /* flushed by the exit */
     run_early();
     job_attach(GASNET_PAGESIZE);
     register_handlers();

@@ -14,7 +14,7 @@ ends()
     [ "$(grep -c 'JOB_DEADLINE' "$scratch/err")" -eq 0 ] || failed "scenario $3: a rank stayed until its own deadline"
 }
 
-# The ranks that did not ask for it were told: their handlers ran.
+# The ranks that did not call exit were notified: their SIGQUIT handlers ran.
 others_are_told()
 {
     told=$(grep -c '^SIGQUIT handler of rank [1-9]' "$scratch/err")
@@ -58,7 +58,7 @@ item_63_one_leaves()
     ends 3 "$seq" 20 137
     ends 2 "$par" 20 137
     others_are_told 1
-    if [ "$sanitizer" = no ]; then # a sanitizer has its own word on bad memory accesses
+    if [ "$sanitizer" = no ]; then # a sanitizer reports bad memory accesses in its own way
         ends 3 "$seq" 21 139
         says 'died of SIGSEGV' 1
     fi
@@ -73,7 +73,7 @@ item_63_with_threads()
     done
 }
 
-# Ranks that give different codes leave with one, the largest, by whatever way they reach each other.
+# Ranks that give different codes leave with one, the largest, over each transport.
 one_code_for_all()
 {
     export GASNET_SUPERNODE_MAXSIZE
@@ -90,7 +90,7 @@ one_code_for_all()
     says 'atexit function ran' $n # of the last scenario, which leaves by exit()
 }
 
-# Rank 0, which chooses who tells the others, is silent: they are told all the same, and nobody is ended by force.
+# Rank 0, which elects the rank that notifies the others, is silent: they are notified all the same, and none is killed.
 rank_0_is_away()
 {
     for maxsize in 0 1; do

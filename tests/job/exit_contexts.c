@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Leaving from where nobody should have to: signal handlers that interrupt anything, functions of
+/* Exit from awkward places: signal handlers that interrupt anything, functions of
  * atexit(), two threads at once, messages that come while leaving; and dying: crashes, errors that
  * are fatal. Usage: exit_contexts WAY CODE; the last rank (all ranks, if WAY says so) leaves in
  * that WAY with the CODE, the others wait in a barrier. Who is told by SIGQUIT says so. Owned by
@@ -27,7 +27,7 @@ static volatile sig_atomic_t has_quit;
 static gex_AM_Index_t leave_index, spin_index;
 static gex_HSL_t lock = GEX_HSL_INITIALIZER;
 
-/* ---- what is told ---- */
+/* ---- notification ---- */
 
 static void tell(const char *what)
 {
@@ -157,7 +157,7 @@ static void alarm_abort(void)
     abort();
 }
 
-/* Puts and messages without end: whatever is locked in the library, it is in here. */
+/* Puts and messages without end: each lock of the library is held at some moment in here. */
 static void talk(void)
 {
     static char data[64];
@@ -213,7 +213,7 @@ static void threads_talk(void)
     talk();
 }
 
-/* Threads that nobody joins do not keep a process. */
+/* Threads that are not joined do not keep a process alive. */
 static void threads_stay(void)
 {
     start_threads(spin);

@@ -4,8 +4,8 @@
 # and the crashes of item 63. WAY is one of exit_contexts.c's; the last rank leaves, or all do.
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 
-# leaves N WAY CODE [STATUS]: in time, with that status, without a word from launcher or library, and with all the output of
-# those who were there for it.
+# leaves N WAY CODE [STATUS]: in time, with that status, without a line from launcher or library, and with all the output of
+# the ranks that were alive to write it.
 leaves()
 {
     job "$1" "$program" "$2" "$3"
@@ -14,7 +14,7 @@ leaves()
     says 'JOB_DEADLINE' 0
 }
 
-# The ranks that did not ask for the end heard of it by their SIGQUIT handlers, each once; those who asked did not.
+# SIGQUIT handlers ran once on each rank that did not call exit, and on no rank that did.
 told()
 {
     says '^SIGQUIT handler of rank' "$1"
@@ -33,7 +33,7 @@ quietly()
     says '^gasnetrun_ibv\|^trunkline' 0
 }
 
-# One rank goes, two are told, three print.
+# One rank exits, two are notified, three print.
 one_of_three()
 {
     leaves 3 "$1" "$2"
@@ -86,7 +86,7 @@ item_64_the_code_counts()
     SETTINGS=
 }
 
-# Others need not wait for who has left for itself.
+# The others do not wait for a rank that has ended alone.
 one_has_left_before()
 {
     for maxsize in 0 1 2; do
@@ -194,7 +194,7 @@ item_63_crashes()
     dies fatal 134 '^\*\*\* FATAL ERROR (proc 1): in fatal() at .*: rank 1 has had enough$' 'died of SIGABRT'
     says '^\[1\] .*leave-.*\[0x'
     dies abort 134 '^trunkline\[1@.*died of SIGABRT' 'rank 1 .* was killed by signal 6'
-    if [ "$sanitizer" = no ]; then # a sanitizer has its own word on these
+    if [ "$sanitizer" = no ]; then # a sanitizer reports these in its own way
         dies overflow 139 '^trunkline\[1@.*died of SIGSEGV'
         dies segv 139 '^trunkline\[1@.*died of SIGSEGV' 'rank 1 .* was killed by signal 11'
         pid=$(sed -n 's/^gasnetrun_ibv: rank 1 (pid \([0-9]*\)).*/\1/p' "$scratch/err")

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Item 63 of tests/rules.md as a matrix: its 18 scenarios (exit.c) and 7 crashes (exit_contexts.c), by 1, 2, 4 and 8
-# ranks, SEQ and PAR, neighbours, the network and both. Each cell: the right exit code, within the bound, who was left behind
-# was told, all output there; no process left, nor a zombie (the watchdog), no file and nothing in /dev/shm (job).
+# ranks, SEQ and PAR, neighbours, the network and both. Each cell: the right exit code, within the bound, every other rank
+# notified, all output there; no process left, nor a zombie (the watchdog), no file and nothing in /dev/shm (job).
 #
 # EXITS=all, make check-long: all 540 cells. 13 scenarios and 7 crashes, each 4 sizes, SEQ and PAR, 3 ways; 5 scenarios of
 # threads, 4 sizes, PAR, 3 ways. make check: 100 of them, each scenario and crash at each size, in turns SEQ and PAR (40 and
@@ -16,14 +16,14 @@ crash_codes=(100 134 134 139 135 136 132)
 slack_ms=4000 # start and end of a job on a busy machine
 [ "$sanitizer" = no ] || slack_ms=20000
 
-# Where nobody looks ranks are ended when this is over; others hear of the end long before.
+# Where no rank polls, ranks are ended after this time-out; others are notified long before.
 blind_timeout=0.4
 
 is_for_threads() { [ "$1" -ge 14 ] && [ "$1" -le 18 ]; }
 is_collective() { [[ " 1 2 6 10 13 14 " == *" $1 "* ]]; }
 is_among_blind() { [[ " 5 9 15 16 " == *" $1 "* ]]; }
 
-# A sanitizer has its own word on bad memory accesses and on signals like those.
+# A sanitizer reports bad memory accesses, and signals like theirs, in its own way.
 is_for_sanitizers() { [ "$sanitizer" = no ] || [ "$1" -lt 103 ]; }
 
 output_is_complete()
@@ -32,7 +32,7 @@ output_is_complete()
     [ "$here" -eq "$1" ] || failed "output of $here ranks is there, not of $1"
 }
 
-# told LEAST: so many SIGQUIT handlers ran, none twice.
+# told LEAST: at least that many SIGQUIT handlers ran, none twice.
 told()
 {
     handlers=$(grep -c '^SIGQUIT handler of rank' "$scratch/err")
@@ -69,7 +69,7 @@ crash()
     SETTINGS="GASNET_SUPERNODE_MAXSIZE=$4 GASNET_BACKTRACE=1 GASNET_BACKTRACE_TYPE=EXECINFO"
     job "$2" "$jobs/exit_contexts-$3" "${crash_ways[which]}" 100
     fails_with "${crash_codes[which]}" "crash $1"
-    output_is_complete $(($2 - (which > 0))) # who dies of a signal takes its own along
+    output_is_complete $(($2 - (which > 0))) # a rank that dies by a signal loses its own output
     says '^\[[0-9]\] .*leave-.*\[0x'
     told $(($2 - 1))
 }

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# No status but 0 without a line that says who and why, unless a program chose it itself: a table of all ways that launcher
+# Every status but 0 comes with a line that names the process and the reason, unless the program chose it: a table of all ways that launcher
 # and library have to one.
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 export GASNET_QUIET=1
@@ -14,7 +14,7 @@ words()
     [ "$said" -ge 1 ] && [ "$said" -le "$3" ] || failed "$4: '$2' was said $said times"
 }
 
-# A program's own status is its own word.
+# A status that the program chose needs no line.
 its_own()
 {
     SETTINGS="TEST_NO_QUIT_HANDLER=1" job "$1" "$jobs/exit_contexts-seq" "$2" 7
@@ -39,7 +39,7 @@ of_ranks()
     words 143 '^gasnetrun_ibv: rank . (pid [0-9]*) was killed by signal 15 (SIGTERM' 2 sigterm-all 0
 }
 
-# One rank gets it, whatever way it has to the others, with a SIGQUIT handler of its own or not.
+# One rank gets the signal: over each transport, with a SIGQUIT handler of its own or without.
 of_signals()
 {
     for maxsize in 0 1; do
@@ -56,7 +56,7 @@ of_signals()
     done
 }
 
-# What began the end is told, not what it led to, be it seen later: here a shell sees the end of the rank and sleeps.
+# The line names the cause, not its consequences, also when the cause is seen later: here a shell sees the end of the rank and sleeps.
 of_causes()
 {
     for quit in TEST_NO_QUIT_HANDLER=1 TEST_QUIT_CODE=4; do
@@ -70,7 +70,7 @@ of_causes()
     done
 }
 
-# Ranks that leave because of another's exit do not change its code, whatever they give.
+# Codes of ranks that leave because of another's exit do not change that exit's code.
 of_codes()
 {
     for maxsize in 0 1; do

@@ -35,7 +35,7 @@ most_had_deaths()
 }
 
 # Ranks 0 and 1 have their messages on the second rail. It dies at these operations: early enough to be reached at once, and
-# told when a job fails.
+# printed when a job fails.
 moments=${MOMENTS:-$((1 + RANDOM % 30))}
 one_host()
 {

@@ -55,7 +55,7 @@ says 'GASNET_FIREHOSE_MAXVICTIM_M make 50331648 bytes for each rank, but 3355443
 SETTINGS="GASNET_USE_FIREHOSE=0 GASNET_FIREHOSE_VERBOSE=1" good 2 "$jobs/remapped_memory-par" $rounds
 says 'firehose:' 0
 
-# The device refuses: told once by each rank.
+# The device refuses to register: each rank reports it once.
 SETTINGS="GASNET_FIREHOSE_VERBOSE=1 SOFTHCA_FAULT=enomem:call=reg_mr,after=8" good 2 "$jobs/remapped_memory-par" $rounds
 says 'for the local side of a transfer: Cannot allocate memory; .*such transfers go through bounce buffers' 2
 says 'firehose: .* [1-9][0-9]* refusals' 2

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The same programs without a launcher, under a launcher of somebody else, and as another user.
+# The same programs without a launcher, under other launchers, and as another user.
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 hello=$jobs/hello-seq
 
@@ -73,7 +73,7 @@ else
     echo "not tried: mpirun is not there (Debian package openmpi-bin)"
 fi
 
-# As root we also run as nobody, if nobody can read the build tree.
+# As root, also as the user "nobody", if that user can read the build tree.
 if [ "$(id -u)" -ne 0 ]; then
     echo "ran as $(id -un); as root this also runs as nobody"
 elif ! command -v setpriv >/dev/null || ! setpriv --reuid=65534 --regid=65534 --clear-groups test -r "$hello" -a -x "$GASNETRUN"; then

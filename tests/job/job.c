@@ -73,7 +73,7 @@ static void take_memory(size_t size)
     segments = job_memory(job.size * sizeof *segments);
     for (gex_Rank_t r = 0; r < job.size; r++)
         segments[r] = (gasnet_seginfo_t){.addr = memory_of(r), .size = size};
-    job_barrier(); /* nobody reaches out for what is not there yet */
+    job_barrier(); /* no access to a segment that is not attached yet */
 }
 
 void job_attach(size_t segment_size)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * kill HOW [MICROSECONDS]: rank 1 dies without a word at a chosen place while all others need it,
+ * kill HOW [MICROSECONDS]: rank 1 dies by SIGKILL at a chosen place while all others need it,
  * and none of them would ever end by itself; or that much time after its start, if it lives so
  * long. The places inside of the library are found by memory that faults: the victim's own handler
  * of SIGSEGV is what kills it there. Takes no lock. */
@@ -17,7 +17,7 @@ enum { VICTIM = 1, PAGES = 16, LATE = 20000 /* microseconds */, SEGMENT = 4 << 2
 
 /* In the segments of rank 0 and of the last, where no put goes. */
 struct words {
-    volatile int pid; /* of who is to be killed */
+    volatile int pid; /* of the rank to be killed */
     volatile int is_dead;
 };
 
@@ -32,7 +32,7 @@ static struct words *words_of(gex_Rank_t rank)
     return local;
 }
 
-static struct words *told; /* by the dying */
+static struct words *told; /* written by the rank that dies */
 
 static void die(int number)
 {
@@ -127,7 +127,7 @@ static char *trap(void)
     return memory + (PAGES - 1) * page;
 }
 
-/* The message is in rank 0's ring, in part. What comes behind it never arrives. */
+/* The message is in rank 0's ring in part; its remainder never arrives. */
 static void in_a_slot(void)
 {
     if (job.rank == VICTIM) {

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# A rank that dies without a word, wherever it is, ends the job with a line that names it, also where the launcher does not
+# A rank that dies without notice, at any place, ends the job with a line that names it, also where the launcher does not
 # see the death: here a shell between it and the rank lives on.
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 export GASNET_SUPERNODE_MAXSIZE=0
@@ -46,7 +46,7 @@ with_threads()
     everywhere 3 slot barrier asleep
 }
 
-# Who told of its death itself is not told of again.
+# A rank that reported its crash itself is not reported again.
 told_already()
 {
     unseen 3 1 "$kill" fault
@@ -55,7 +55,7 @@ told_already()
     says '^trunkline' 1
 }
 
-# Nor is anybody who left in order, and the next one is watched.
+# Nor is a rank that left in order; the next one is watched.
 in_order()
 {
     SETTINGS="GASNET_CATCH_EXIT=0" good 3 "$kill" left
@@ -64,7 +64,7 @@ in_order()
     noticed "behind one that left" 2 'it was killed'
 }
 
-# What the launcher saw it tells, and nobody repeats it; unless it was slow.
+# A death that the launcher saw is reported by the launcher alone, unless it was slow.
 seen()
 {
     for try in 1 2 3; do

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* GASNet-1 active messages: the seven calls with all seventeen argument counts, by number and
- * counted, between all pairs of ranks, sources free on return; who sent, automatic indices, and
- * arguments of other types. See legacy.h. */
+ * counted, between all pairs of ranks, sources free on return; the sender's rank, automatic
+ * indices, and arguments of other types. See legacy.h. */
 #include "config.h"
 
 #include "forms.h"
@@ -12,7 +12,7 @@
 enum { MAX_ARGS = 16, PAYLOAD = 3000, LONG_AT = 64 };
 enum category { SHORT, MEDIUM, LONG };
 
-/* What is under way: `count` arguments, answered by the same. */
+/* The message in flight: `count` arguments, and its reply has as many. */
 static unsigned count;
 static enum category category;
 static int counted; /* the forms without a number */

@@ -27,7 +27,7 @@ static char *part(gasnet_node_t node, int thread)
     return (char *)segments[node].addr + (job.rank * (size_t)THREADS + (size_t)thread) * PART;
 }
 
-/* A thread that sleeps does not poll: nobody waits for long here. */
+/* A thread that sleeps does not poll, so waits are kept short here. */
 static void wait_for_turn(int turn)
 {
     pthread_mutex_lock(&shared.lock);
@@ -75,7 +75,7 @@ static void implicit_operations(gasnet_node_t to, int thread, int round)
         CHECK(((char *)back)[i] == (char)round, "thread %d, byte %d", thread, i);
 }
 
-/* Who finds a handle in its neighbour's place waits for it. */
+/* A thread that finds a handle in its neighbour's slot synchronises it. */
 static void foreign_handles(gasnet_node_t to, int thread, int round)
 {
     int other = (thread + 1) % THREADS;

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Little of what neighbours need: open files, memory of a cgroup, /dev/shm, huge pages. It works, or a line says which limit it is
-# and what to do; nobody is killed by the kernel.
+# and what to do; the kernel kills no process.
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 export GASNET_SUPERNODE_MAXSIZE=0
 fill=$jobs/fill_segment-seq
@@ -18,7 +18,7 @@ done
 [ $limited -gt 0 ] || failed "10 open files are enough?"
 good 32 sh -c 'ulimit -n 20; exec "$@"' sh "$jobs/many_ranks-seq"
 
-# ---- address space for a device and for what it maps of peers: what is short is told, and never taken for a silent peer
+# ---- address space for a device and for what it maps of peers: the shortage is reported, never mistaken for a silent peer
 told=0
 for kib in 200000 450000 600000; do
     [ "$sanitizer" = no ] || continue # takes terabytes for itself
@@ -74,7 +74,7 @@ leave_group()
 if make_group; then
     export GASNET_MAX_SEGSIZE=80M
     good 3 "$fill" 10
-    # Nobody takes what is not touched, and who takes too much is killed by the kernel, which tells nobody but a counter.
+    # Memory that is not touched is not taken. A process that takes too much is killed by the kernel, and only the cgroup's counter shows it.
     good 3 "$jobs/segment_cost-seq" max tenth
     SETTINGS="GASNET_MAX_SEGSIZE=1T" good 3 "$jobs/segment_cost-seq" max tenth
     job 3 "$jobs/segment_cost-seq" 80 all

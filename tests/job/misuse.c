@@ -86,7 +86,7 @@ static void misuse_start(void)
     if (scenario == 5)
         register_handlers(GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 17);
     if (scenario == 6)
-        gex_AM_RequestShort0(job.tm, job.size - 1, 177, 0); /* nobody has it */
+        gex_AM_RequestShort0(job.tm, job.size - 1, 177, 0); /* not registered on any rank */
     if (scenario == 7)
         gasnet_barrier_wait(0, GASNET_BARRIERFLAG_ANONYMOUS);
     if (scenario == 8)

@@ -192,7 +192,8 @@ static void item_59_synchronises_whatever_the_result(void)
         expect(flags ? BAD : GASNET_OK, 3, flags);
         for (gex_Rank_t from = 0; from < job.size; from++)
             CHECK(cells[from] == round, "rank %u: %u", (unsigned)from, (unsigned)cells[from]);
-        expect(GASNET_OK, 4, 0); /* nobody writes the next before all have looked */
+        expect(GASNET_OK, 4,
+               0); /* no rank writes the next value before all have checked this one */
     }
 }
 

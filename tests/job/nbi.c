@@ -149,7 +149,7 @@ static void item_28_other_operations_are_unaffected(void)
     CHECK(region == GEX_EVENT_INVALID, "an empty region has nothing to wait for");
 }
 
-/* What was started before a region is not in it, and is still there behind it. */
+/* Operations started before a region are not part of it and remain outstanding after it. */
 static void item_28_operations_before_stay_outside(void)
 {
     char *local = job.base + LOCAL;
@@ -201,7 +201,7 @@ static void item_26_a_leaf_is_a_query(void)
     gex_Event_Wait(root);
 }
 
-/* A root syncs its leaves: in one array in any order, and when nobody ever asks for them. */
+/* A root syncs its leaves: in one array in any order, and when they are never queried. */
 static void item_24_and_25_the_root_ends_its_leaves(void)
 {
     static const int place[][3] = {{0, 1, 2}, {2, 1, 0}, {1, 0, 2}, {1, 2, 0}};

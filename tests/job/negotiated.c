@@ -291,7 +291,7 @@ static void every_form_and_size(void)
                                limit(is_long, (enum completion)completion, nargs)));
 }
 
-/* What the query allows as least_payload is given, whatever the number of arguments. */
+/* Every least_payload that the query allows is granted, for each number of arguments. */
 static void the_largest(void)
 {
     for (unsigned nargs = 0; nargs <= MAX_ARGS; nargs++)

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Ranks of one host share memory: who with whom, what is said when they can't, and that nothing else is needed for it.
+# Ranks of one host share memory: which ranks with which, the message when they cannot, and that no device is needed for it.
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 unset GASNET_SUPERNODE_MAXSIZE
 neighbours=$jobs/neighbours-seq
@@ -20,7 +20,7 @@ job 2 env GASNET_SUPERNODE_MAXSIZE=1 "$jobs/hello-seq"
 [ "$status" -ne 0 ] || failed "a network without a device"
 unset GASNET_SOFTHCA
 
-# Neighbourhoods of at most so many ranks; 4 and 5 of 5 are different, and 5 is all.
+# Neighbourhoods limited to N ranks; limits 4 and 5 of 5 ranks differ, and 5 means all.
 SETTINGS= good 5 "$neighbours" shape 0
 for most in 1 2 3 5; do
     SETTINGS="GASNET_SUPERNODE_MAXSIZE=$most" good 5 "$neighbours" shape $most
@@ -42,7 +42,7 @@ if [ "$sanitizer" = no ]; then
     done
 fi
 
-# Whoever does not let its neighbours in is named. Root may look into everybody.
+# A rank that does not let its neighbours access its memory is named. Root may access every process.
 if [ "$(id -u)" -ne 0 ]; then
     job 2 "$neighbours" hidden
 elif command -v setpriv >/dev/null && setpriv --reuid=65534 --regid=65534 --clear-groups test -r "$neighbours" -a -x "$GASNETRUN"; then

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Traffic of every kind, all of it verified, while somebody pulls and plugs the ports that it goes
+/* Traffic of every kind, all of it verified, while a script pulls and plugs the ports that it goes
  * over: numbered messages of each category, which must come once and in order; puts that the target
  * looks at as soon as their initiator knows that they are complete; gets of what does not change.
  * usage: flap COMMAND. Rank 0 runs "COMMAND N", N from 0 on, with operations of its own under way:

@@ -11,7 +11,7 @@ four_of_eight="SOFTHCA_HCAS=4 SOFTHCA_PORTS=2 GASNET_NUM_QPS=4 GASNET_IBV_PORTS=
 network=GASNET_SUPERNODE_MAXSIZE=1
 mixed=GASNET_SUPERNODE_MAXSIZE=2
 
-# What rank 0 runs now and then: the N-th word of $PLAN. down=PORT, up=PORT; lines=COUNT,PATTERN waits until so much is said;
+# Rank 0 runs this now and then with the N-th word of $PLAN. down=PORT, up=PORT; lines=COUNT,PATTERN waits for that many such lines;
 # calls=N lets the traffic go on until it was asked N times.
 cat >"$scratch/step" <<'END_OF_STEP'
 #!/bin/bash

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Who hears that a put is complete finds its data, however the news came: from the one who put, by
- * way of a third rank, by a barrier, or as the head of a Long. Rank 0 puts, rank 1 looks, rank 2
- * (if there is one) carries the news. */
+ * A rank that learns that a put is complete finds its data, however it learned: from the initiator,
+ * by way of a third rank, by a barrier, or as the head of a Long. Rank 0 puts, rank 1 looks, rank 2
+ * (if there is one) passes it on. */
 #include <string.h>
 
 #include "job.h"

@@ -230,7 +230,7 @@ static void all_alignments(unsigned shift)
                             far);
 }
 
-/* The program's own constants: memory that nobody may register for writing. */
+/* The program's own constants: memory that cannot be registered for writing. */
 #define TEXT16  "sixteen letters."
 #define TEXT256 TEXT16 TEXT16 TEXT16 TEXT16 TEXT16 TEXT16 TEXT16 TEXT16
 #define TEXT2K  TEXT256 TEXT256 TEXT256 TEXT256 TEXT256 TEXT256 TEXT256 TEXT256

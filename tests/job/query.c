@@ -83,7 +83,7 @@ static void item_45_before_attach(void)
     CHECK(owner == &owner && local == &local && size == 77, "outputs were touched");
 }
 
-/* Neither a size that nobody can have nor a bad argument may end the job. */
+/* Neither an impossible size nor a bad argument may end the job. */
 static void item_43_limits_of_segments(void)
 {
     uintptr_t most = gasnet_getMaxLocalSegmentSize();
@@ -100,7 +100,7 @@ static void item_43_limits_of_segments(void)
     CHECK(status != GASNET_OK, "a segment larger than the limit");
 }
 
-/* Only who shares memory with us is reached by a pointer. */
+/* Only the memory of neighbours is reached by a pointer. */
 static void item_44_local_addresses(gex_Rank_t rank, const char *owner, const char *local)
 {
     gex_RankInfo_t *info;

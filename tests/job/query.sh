@@ -5,12 +5,12 @@
 export JOB_WORD="some word" JOB_HOSTS=1
 for n in 1 2 4 8; do
     good $n "$jobs/query-seq"
-    # One line from each rank for the segment that nobody can have.
+    # One line from each rank for the segment of an impossible size.
     says 'gex_Segment_Attach: [0-9]* bytes are not between 1 and [0-9]*' $n
 done
 good 5 "$jobs/query-par"
 good 3 "$jobs/query-parsync"
-# Items 77 and 78: no neighbourhood is larger than said; what only another conduit needs does no harm and is no news.
+# Items 77 and 78: no neighbourhood exceeds the limit; the setting that only another conduit needs changes nothing and prints nothing.
 SETTINGS=GASNET_SUPERNODE_MAXSIZE=1 good 3 "$jobs/query-seq"
 SETTINGS="GASNET_SUPERNODE_MAXSIZE=2 GASNET_PSHM_NODES=3" good 3 "$jobs/query-par"
 says 'GASNET_PSHM_NODES' 0

@@ -31,7 +31,7 @@ SETTINGS="$two_ports $stripes SOFTHCA_SPEED=softhca0:1=1xqdr,softhca0:2=4xqdr" g
 SETTINGS="$four_of_eight $stripes" good 3 "$jobs/putget-par"
 SETTINGS="$two_devices $stripes GASNET_NETWORKDEPTH_PP=2" good 2 "$jobs/random_mix-par" --seconds 1 --seed 12
 
-# What one device has acknowledged is not in memory yet: the news must not be there before it, whichever device is late.
+# A write that one device has acknowledged is not in memory yet: the notification must not overtake it, whichever device is late.
 for late in softhca0 softhca1; do
     SETTINGS="$two_devices $stripes SOFTHCA_FAULT=early:us=30000,dev=$late" good 3 "$jobs/put_visibility-seq"
     SETTINGS="$two_devices SOFTHCA_FAULT=early:us=30000,dev=$late" good 2 "$jobs/put_visibility-seq"
@@ -53,7 +53,7 @@ says 'port softhca0:1 is used: only usable device of this host' 2
 says 'port softhca0:2 is not used: it is not named, and another of its device is used' 2
 SETTINGS="SOFTHCA_HCAS=4" good 2 "$hello"
 says 'softhca1' 0
-# Of each port that there is the first rank of a host tells what became of it.
+# The first rank of a host prints for each port whether it is used and why not.
 SETTINGS="SOFTHCA_HCAS=4 SOFTHCA_DOWN=softhca3:1 GASNET_IBV_PORTS=softhca0+softhca1+softhca3 GASNET_NUM_QPS=1 \
     GASNET_IBV_PORTS_VERBOSE=1" good 2 "$hello"
 says '^trunkline.0@.*port softhca0:1 is used: one of the 2 nearest' 1
@@ -62,7 +62,7 @@ says '^trunkline.0@.*port softhca2:1 is not used: it is not in GASNET_IBV_PORTS$
 says '^trunkline.0@.*port softhca3:1 is not used: it is down$' 1
 says 'port softhca' 4
 
-# Ranks 2 and 3 are told of one port, the others of two.
+# Ranks 2 and 3 are given one port, the others two.
 cat >"$scratch/rank" <<'END'
 #!/bin/sh
 [ $((PMIX_RANK / 2)) -eq 1 ] && export GASNET_IBV_PORTS=softhca1
@@ -76,7 +76,7 @@ says 'ranks 0-1 *[^ ]* *2: softhca0:1+softhca1:1 (InfiniBand)$' 1
 says 'ranks 2-3 *[^ ]* *1: softhca1:1 (InfiniBand); not softhca0:1 is not in GASNET_IBV_PORTS$' 1
 says 'rank 4 *[^ ]* *2: softhca0:1+softhca1:1 (InfiniBand)$' 1
 
-# Ranks that find nothing are in the table as well, whatever it is that they don't find, and whichever rank it is.
+# Ranks without a usable port are in the table as well, for each reason and each rank.
 cat >"$scratch/rank" <<'END'
 #!/bin/sh
 case $PMIX_RANK in

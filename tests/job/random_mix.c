@@ -123,7 +123,7 @@ static void barrier(struct worker *w, unsigned round)
     CHECK(gasnet_barrier_result(&value) == !named && (!named || value == (int)round));
 }
 
-/* Tells everybody which round is the last, one round ahead of it. */
+/* Announces the last round to all ranks, one round ahead. */
 static void announce(unsigned last)
 {
     for (gex_Rank_t to = 0; to < job.size; to++)

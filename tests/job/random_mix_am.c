@@ -29,7 +29,7 @@ static unsigned parcel_count, parcels_reserved;
 
 /* ---- the forms ---- */
 
-/* What is sent, whichever way. `token` is of a reply, else it goes to rank `to`. */
+/* A message to be sent by any of the calls: a reply to `token`, or a request to rank `to`. */
 struct message {
     gex_Token_t token;
     gex_Rank_t to;

@@ -284,7 +284,7 @@ static void refusals(void)
             GASNET_ERR_RESOURCE, "of another type");
 }
 
-/* Ranks that give other sizes are told so, and the next exchange is a good one. */
+/* Ranks that give different sizes get an error, and the next exchange works. */
 static void share_unequal(void)
 {
     uint64_t mine[2] = {job.rank, job.rank}, *all = job_memory(job.size * sizeof(mine));

@@ -141,7 +141,7 @@ static void many(char *remote, uint64_t seed, uint64_t *random)
     }
 }
 
-/* The child has the same addresses: it writes there, and leaves without a word to the library. */
+/* The child has the same addresses: it writes there, and ends without calling the library. */
 static void fork_over(struct block *b)
 {
     int status;
@@ -169,7 +169,7 @@ static void run_others(void)
     CHECK(system("exit 3") == 3 << 8);
 }
 
-/* Memory that nobody may write to can be put all the same: the program's own, and a block's. */
+/* Read-only memory is a legal source of puts: the program's constants, and a block. */
 static const char of_program[most] = "of the program";
 
 static void put_constant(struct block *b, char *remote, uint64_t *random)

@@ -131,7 +131,7 @@ static void item_23_progress_is_recorded_on_failure(void)
     job_barrier();
     if (job.rank != 0)
         GASNET_BLOCKUNTIL(*number_at(FLAG) == 1);
-    event[0] = gex_Coll_BarrierNB(job.tm, 0); /* done when rank 0 has told the others */
+    event[0] = gex_Coll_BarrierNB(job.tm, 0); /* done when rank 0 has notified the others */
     event[1] = gex_RMA_PutNB(job.tm, peer, there(IN), heap, 8, GEX_EVENT_DEFER, 0);
     event[2] = GEX_EVENT_INVALID;
     if (job.rank == 0 && job.size > 1) {
@@ -147,7 +147,7 @@ static void item_23_progress_is_recorded_on_failure(void)
         CHECK(event[i] == GEX_EVENT_INVALID);
 }
 
-/* ---- 25: a leaf that nobody asks about costs nothing ---- */
+/* ---- 25: a leaf that is never queried costs nothing ---- */
 
 static long resident_pages(void)
 {

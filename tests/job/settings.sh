@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Settings that cannot be: each ends the job soon, with status 1 and one line that names the variable, what was seen and what
-# would be right. Names that nobody knows are warned about once.
+# would be right. Unknown names are warned about once.
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 hello=$jobs/hello-seq
 
-# What the launcher says about softhca aside, exactly so many lines on standard error.
+# Exactly that many lines on standard error, not counting the launcher's line about softhca.
 lines()
 {
     counted=$(grep -vc 'using softhca' "$scratch/err")
@@ -96,7 +96,7 @@ job 3 "$scratch/rank1" "$hello"
 fails_with 1 "settings that differ"
 says 'settings differ between ranks: GASNET_AM_CREDITS_PP=4 here, but GASNET_AM_CREDITS_PP=12 on rank 0' 1
 lines 1
-# Also those that decide who shares memory: before any is mapped, whoever differs.
+# Also settings that decide which ranks share memory: before any is mapped, whichever rank differs.
 for rank in 0 1; do
     per_rank $rank 'export GASNET_SUPERNODE_MAXSIZE=1'
     SETTINGS="GASNET_SUPERNODE_MAXSIZE=0 GASNET_SOFTHCA=always" job 3 "$scratch/rank$rank" "$hello"

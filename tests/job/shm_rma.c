@@ -219,7 +219,7 @@ static uint64_t *word(size_t index)
     return (uint64_t *)(void *)(job.base + WORDS + 8 * index);
 }
 
-/* Who only gets sees what the owner stores, without a poll on either side. */
+/* A rank that only gets sees the owner's stores, without a poll on either side. */
 static void a_loop_of_gets_sees_a_store(void)
 {
     job_phase("a loop of gets");

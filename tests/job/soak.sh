@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Jobs of which any rank goes at any moment in any way: killed, stopped (and then somebody wants the end), by exit(), _exit(),
+# Jobs of which any rank ends at any moment in any way: killed, stopped (and then another process ends the job), by exit(), _exit(),
 # abort() or SIGTERM; while it starts, in a barrier, in a flood of messages, among puts and gets, or leaving. The rest ends
 # within the bound, with the right status, and leaves nothing. SOAK_RUNS of them (30; make check-long has 1000), by SOAK_SEED,
 # which is printed; then how long the ends took.
@@ -17,7 +17,7 @@ slack_ms=2000 # what a busy machine may add
 [ "$sanitizer" = no ] || slack_ms=15000
 bound_ms=$((timeout * 1000 + grace * 1000 + slack_ms))
 
-# Of a stopped rank nobody takes notice, until the user or another rank wants the end.
+# A stopped rank goes unnoticed until the user or another rank ends the job.
 launcher_of()
 {
     ancestor=$1
@@ -60,7 +60,7 @@ strike()
     esac 2>/dev/null
 }
 
-# What the launcher may say. Who goes while all leave with 4 may come too late for more.
+# The lines that the launcher may print. A rank that is hit while all leave with 4 may be too late to change that.
 is_right()
 {
     [ "$phase" = exit ] && [ "$status" -eq 4 ] && return

@@ -2,8 +2,8 @@
 /* Threads come and go: those that ended do not count against GASNET_MAX_THREADS, those that live
  * do. The first thread owns `job`; the others put and get, and wait for each other under a barrier.
  *
- * Usage: threads AT_ONCE [RUNS]: so many threads beside the first, alive at the same time, and that
- * so many times over. */
+ * Usage: threads AT_ONCE [RUNS]: AT_ONCE threads beside the first, alive at the same time,
+ * RUNS times. */
 #include "config.h"
 
 #include "job.h"

@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The tools in a job: settings are displayed by rank 0 and once, errors and backtraces name the rank, and a crash is told with
+# The tools in a job: settings are displayed by rank 0 and once, errors and backtraces name the rank, and a crash is reported with
 # all that the environment asks for.
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 
-# A sanitizer tells of crashes itself and leaves nothing for us to tell.
+# A sanitizer reports crashes itself.
 crashes()
 {
     if [ "$sanitizer" != no ]; then
@@ -42,7 +42,7 @@ for mode in seq par; do
     done
 done
 
-# thaw N: as soon as that many ranks wait for a debugger, somebody sends SIGCONT instead; they must still be there then, a
+# thaw N: as soon as that many ranks wait for a debugger, sends them SIGCONT instead; they must still be there then, a
 # while after they said so.
 thaw()
 {

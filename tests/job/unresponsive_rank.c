@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A job that somebody wants to end while somebody else can't. Usage: unresponsive_rank WAY: the
+/* A job that one process ends while another cannot end. Usage: unresponsive_rank WAY: the
  * last rank is stuck in that WAY, rank 0 leaves with code 5 then, others wait in a barrier. Each
- * rank tells its pid first. In the ways that begin with launcher- it is the launcher that is
+ * rank prints its pid first. In the ways that begin with launcher- it is the launcher that is
  * killed. One thread, and one that keeps a lock. */
 #include "config.h"
 
@@ -37,7 +37,7 @@ static void be_deaf(void)
     spin();
 }
 
-/* Where nobody reads, this does not return. */
+/* Blocks when the reader of the pipe does not read. */
 static void print(void)
 {
     for (;;)

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# A rank leaves while another is stopped, spins, takes no signal, or prints where nobody reads; and the launcher is killed
+# A rank leaves while another is stopped, spins, takes no signal, or prints into a pipe without reader; and the launcher is killed
 # while they are. All ends within the bound that README gives, and nothing is left (the watchdog looks).
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 
@@ -18,7 +18,7 @@ stuck()
     says 'JOB_DEADLINE' 0
 }
 
-# Counted from when rank 0 leaves, or kills: of a launcher that was killed it may be the last that nobody heard.
+# Counted from when rank 0 leaves or kills the launcher: output of a killed launcher may be lost.
 ended_in()
 {
     began=$(sed -n 's/^at //p' "$scratch/err" | head -1)
@@ -95,7 +95,7 @@ nobody_reads()
     done
 }
 
-# A lock that nobody gives back keeps a rank no longer than that either.
+# A lock that is never released delays a rank no longer than that either.
 keeps_a_lock()
 {
     bounded $((bound_ms + flush_ms)) 5 2 "$jobs/unresponsive_rank-par" locked

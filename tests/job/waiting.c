@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How ranks wait: what it costs when there are more of them than CPUs, and that whoever sleeps is
- * woken. What to do is the first argument; CPU time is told for waiting.sh to compare. */
+/* How ranks wait: what it costs when there are more of them than CPUs, and that every sleeper is
+ * woken. What to do is the first argument; CPU time is printed for waiting.sh to compare. */
 #include "config.h"
 
 #include <linux/futex.h>
@@ -131,7 +131,7 @@ static double median(double *numbers, size_t count)
     return numbers[count / 2];
 }
 
-/* The same number of messages in all, whatever the number of ranks. The first exchange is not
+/* The same total of messages for every number of ranks. The first exchange is not
  * counted: neighbours' memory is mapped then. */
 static void all_to_all(unsigned total)
 {

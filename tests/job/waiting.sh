@@ -10,7 +10,7 @@ times_max=10
 idle_max=200000 # us of CPU time in a second of waiting: 1000 to 20000 as it is
 bare_max=14     # times a bare futex: 1 to 8 as it is
 
-# told: the lines "what: number" of the last job.
+# told: the lines "name: number" of the last job.
 told()
 {
     sed -n 's/^[a-z]*: [0-9.]*$/&/p' "$scratch/out"
@@ -52,7 +52,7 @@ SETTINGS="GASNET_SUPERNODE_MAXSIZE=3" idle seq
 good 2 taskset -c 0 "$jobs/waiting-seq" hand 0
 told | sed 's/$/ times a bare futex/'
 [ "$(told | wc -l)" -eq 3 ] || failed "three modes were not measured"
-# The first mode only yields: whoever else uses the CPU then counts, and there is no wake-up to be lost.
+# The first mode only yields: its time depends on other users of the CPU, and it has no wake-up that could be lost.
 told | awk -v most=$bare_max 'NR > 1 && $2 > most { exit 1 }' || failed "a hand-over takes more than $bare_max times what a bare futex does"
 good 2 "$jobs/waiting-par" threads 0
 

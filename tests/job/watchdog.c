@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* watchdog SECONDS COMMAND [ARGS...]: runs a command in a process group of its own, with a
- * deadline, and looks after it for what it leaves behind. Whatever a job starts becomes a child of
+ * deadline, and checks what it leaves behind. Every process that a job starts becomes a child of
  * this process when its parents die, so "nothing is left running" is a fact here and not a search
  * by name. Exit status: the command's (128+signal); 124 when time ran out, after printing what
  * hung; 125 when the command ended but left processes; 126 when it could not be started. Single
@@ -22,7 +22,7 @@
 
 enum { OUT_OF_TIME = 124, LEFTOVERS = 125, NOT_STARTED = 126 };
 
-/* A process that was told to leave may take this long, e.g. to unmap a large segment. */
+/* A process that got SIGTERM may take this long, e.g. to unmap a large segment. */
 static const double leave_seconds = 4;
 
 /* A machine this size has fewer processes; beyond it we only look at the first ones. */

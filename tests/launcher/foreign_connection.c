@@ -53,7 +53,7 @@ static void say_once(bool *said, const char *word)
     *said = true;
 }
 
-/* A header of libpmix is 16 bytes, more than drip into it within its time: who, which tag, and in
+/* A header of libpmix is 16 bytes, more than "drip" sends within the time-out: sender, tag, and in
  * the last eight the length of the rest. */
 static void greet(int fd)
 {
@@ -69,7 +69,7 @@ static void greet(int fd)
         sent = send(fd, junk, sizeof(junk), MSG_DONTWAIT | MSG_NOSIGNAL);
     else if (!strcmp(mode, "huge"))
         sent = send(fd, huge, sizeof(huge), MSG_DONTWAIT | MSG_NOSIGNAL);
-    (void)sent; /* who is refused already cannot send */
+    (void)sent; /* fails when the server has closed the connection */
 }
 
 /* False when it was closed at the other end. */

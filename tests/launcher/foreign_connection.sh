@@ -9,7 +9,7 @@ chmod 711 "$dir"
 cp "$top_builddir/tests/launcher/foreign_connection" "$dir/stranger" || fail "cannot copy foreign_connection"
 chmod 755 "$dir/stranger"
 
-# The port on which the PMIx server of the job listens; /proc/net/tcp tells anybody.
+# The port on which the PMIx server of the job listens; any user can read it in /proc/net/tcp.
 find_port()
 {
     server=$(named gasnetrun-pmix)
@@ -59,7 +59,7 @@ is_good()
     clean
 }
 
-# The kernel tells whose it is: no need for the 5 s that one of our own has.
+# The kernel reports the owner of the connection, so the 5 s that a process of the same user gets are not spent.
 refused_at_once()
 {
     eventually 2 grep -qs refused "$work/$1" || fail "$mode: never refused"

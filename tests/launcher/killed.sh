@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# Nothing is left whoever is killed with SIGKILL: a rank, the launcher, the guard, the PMIx server; not the
+# Nothing is left when a rank, the launcher, the guard or the PMIx server is killed with SIGKILL; not the
 # children of ranks either, even in sessions of their own.
 . "$(dirname "$0")/lib.sh"
 
@@ -80,7 +80,7 @@ kill -STOP "$guard"
 kill -KILL "$job_pid" "$guard"
 finish
 eventually 8 nothing_marked || fail "processes left: $(marked)"
-rm -rf "$work"/session/* # nobody was left to do it
+rm -rf "$work"/session/* # no process was left to do it
 
 promise "kill -9 of the launcher while ranks start"
 start -n 16 "$probe"

@@ -11,7 +11,7 @@ $as true 2>/dev/null || {
     echo "setpriv cannot change the user here"
     exit 77
 }
-# What nobody cannot read, nobody cannot test.
+# The user "nobody" can test only a tree that it can read.
 $as test -x "${GASNETRUN:-$top_builddir/spawner/gasnetrun_ibv}" -a -r "$here/lib.sh" || {
     echo "the build tree is not readable for an ordinary user"
     exit 77

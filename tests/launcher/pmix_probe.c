@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A small PMIx client that does to order what a rank may do, good and bad. Its words are executed
- * one after the other; a word of the form R:word only by rank R. Without words it is a good
- * citizen: init, exchange, finalize.
+/* A small PMIx client that does to order what a rank may do, good and bad. Its arguments are
+ * executed one after the other; a word of the form R:word only by rank R. Without words it is a
+ * good citizen: init, exchange, finalize.
  *
  *   init finalize fence get        PMIx calls; get fetches what every rank has put, after a put and
  * a fence keys                           checks the reserved keys abort=N abortmsg=N PMIx_Abort,

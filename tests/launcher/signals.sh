@@ -20,7 +20,7 @@ for pair in INT:130 TERM:143 HUP:129 QUIT:131; do
         err_lines 1
         err_has 'got signal 15 (.*), ending 3 ranks'
     else
-        err_lines 0 # whoever typed it knows
+        err_lines 0 # the user who typed it knows
     fi
     clean
 done

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# GASNET_START_TIMEOUT counts from the start of the launcher, whatever does not come: the server, all ranks, one of
-# them. Who did not join is named, with what it was doing.
+# GASNET_START_TIMEOUT counts from the start of the launcher, whichever part does not join: the server, all ranks, one of
+# them. The process that did not join is named, with what it was doing.
 . "$(dirname "$0")/lib.sh"
 GASNET_START_TIMEOUT=0.7
 export GASNET_START_TIMEOUT

@@ -404,7 +404,7 @@ static void the_window(void **state)
     policy_free(&policy);
 }
 
-/* The same status from all, one after the other: nobody is to be ended for it. */
+/* The same status from all, one after the other: no rank is killed for it. */
 static void those_who_leave_in_order_have_time(void **state)
 {
     (void)state;
@@ -444,7 +444,7 @@ static void of_those_who_leave_in_order_the_largest_counts(void **state)
     assert_int_equal(status_of_two(9, 3), 9);
     assert_int_equal(status_of_two(0, 9), 9);
     ranks_join(2, 2);
-    policy_exited(&policy, 0, EXITED(3), 100); /* this one fails, whatever the other says */
+    policy_exited(&policy, 0, EXITED(3), 100); /* this rank fails, independently of the other */
     policy_finalized(&policy, 1);
     policy_exited(&policy, 1, EXITED(9), 100);
     assert_int_equal(policy_status(&policy), 3);
@@ -596,7 +596,7 @@ static void leaving_without_finalize(void **state)
     policy_exited(&policy, 1, EXITED(0), 0);
     verdict(CAUSE_UNFINISHED, 1, 1);
 
-    ranks_join(2, 2); /* nobody can miss it any more */
+    ranks_join(2, 2); /* all have joined: START_TIMEOUT no longer applies */
     policy_finalized(&policy, 0);
     policy_exited(&policy, 1, EXITED(0), 0);
     assert_false(policy_must_end(&policy, 10000));
@@ -673,7 +673,7 @@ static void a_connection_has_an_owner(void **state)
         assert_int_equal(uid, geteuid());
         assert_true(owner_by_proc(server, &by_proc));
         assert_int_equal(by_proc, geteuid());
-        /* The owner's, not that of whoever asks. */
+        /* The owner's, not the caller's. */
         if (geteuid() == 0 && fchown(client, 65534, (gid_t)-1) == 0) {
             assert_true(owner_of_peer(server, &uid));
             assert_int_equal(uid, 65534);
@@ -701,7 +701,7 @@ static void joining_late(void **state)
     assert_false(policy_must_end(&policy, 5000));
     policy_free(&policy);
 
-    ranks_join(3, 0); /* nobody at all has joined */
+    ranks_join(3, 0); /* no rank has joined */
     assert_true(policy_deadline(&policy) == 1000);
     policy_was_stopped(&policy, 300);
     assert_true(policy_deadline(&policy) == 1300);
@@ -733,7 +733,7 @@ static void the_user_does_not_wait(void **state)
     policy_free(&policy);
 }
 
-/* What the last rank of a job ended with is told, if it may not know why itself. */
+/* The status of the last rank of a job is reported when the rank may not know the reason itself. */
 static bool is_told(bool joined, bool finalized)
 {
     ranks_join(1, joined);

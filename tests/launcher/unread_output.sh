@@ -17,7 +17,7 @@ unread()
     exec 9<&-
 }
 
-# lost: so many bytes the launcher says nobody has read
+# lost: the number of bytes that the launcher reports as not read
 lost() { sed -n 's/^gasnetrun_ibv: \([0-9]*\) bytes of standard output are lost: .*GASNET_OUTPUT_TIMEOUT.*/\1/p' "$work/err"; }
 
 promise "a reader that never reads keeps the launcher for GASNET_OUTPUT_TIMEOUT, and every lost byte is told"

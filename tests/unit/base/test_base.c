@@ -246,7 +246,7 @@ static void operations_in_flight_are_never_found_again(void **state)
             tk_op_give(held[i]);
 }
 
-/* Given back by whoever syncs it, found by whoever took it. */
+/* Released by the thread that synchronises it, found by the thread that allocated it. */
 static void *give_all(void *ops)
 {
     for (struct tk_op **op = ops; *op; op++)

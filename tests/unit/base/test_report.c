@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Lines for people: who speaks is in front, a line is one write so that lines of ranks never mix,
+ * Lines for people: the rank is in front, a line is one write so that lines of ranks never mix,
  * and quiet silences warnings but never errors. */
 #include "config.h"
 

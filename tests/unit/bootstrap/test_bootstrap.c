@@ -20,7 +20,8 @@ static struct {
     const char *local_peers;
     pmix_data_type_t peers_type;
     unsigned inits, puts, gets, commits, fences, finalizes, aborts;
-    int fence_naps; /* answers so many naps after the call; -1: never, 0: before it returns */
+    int fence_naps; /* completes this many naps after the call; -1: never, 0: before the call
+                       returns */
     pmix_op_cbfunc_t pending;
     bool collects, immediate;
     int abort_code;

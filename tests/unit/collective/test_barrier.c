@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The barrier, with 1 to 9 ranks that are processes of their own, share memory in groups of 1 to 9,
- * and have a network that is this test: it decides who starts, who polls, whose sends are refused
- * and which message arrives next, by seeded dice. Checked at every step: nobody leaves a barrier
- * that somebody has not entered, and barriers end in order. Checked in the end: all of them end. */
+ * and have a network that is this test: it decides which rank starts, which polls, whose sends are
+ * refused and which message arrives next, by seeded dice. Checked at every step: no rank leaves a
+ * barrier that some rank has not entered, and barriers end in order. Checked in the end: all of
+ * them end. */
 #include "config.h"
 
 #include <sys/mman.h>
@@ -33,7 +34,7 @@ enum act { START, POLL, DELIVER, STOP };
 struct order {
     enum act act;
     unsigned round;  /* DELIVER */
-    unsigned refuse; /* so many sends find no room */
+    unsigned refuse; /* this many sends return TK_BUSY */
 };
 
 struct outcome {
@@ -375,7 +376,7 @@ static void deliver_round_0(void *rank)
     take_message(0);
 }
 
-/* Of four leaders, who are the first of every two; others hear of no round. */
+/* Four leaders, the first of every two ranks; the others take part in no round. */
 static void a_round_that_does_not_exist_is_refused(void **state)
 {
     uint32_t leader = 2, other = 3;

@@ -67,7 +67,7 @@ static void set_line(struct tk_nbrhd_line *line, uint32_t count, uint64_t kind, 
     atomic_store(&line->count, count);
 }
 
-/* What somebody says: nothing, one of two names, or that names differ already. */
+/* What a rank contributes: no name, one of two names, or a mismatch. */
 static uint64_t kind_of(unsigned name)
 {
     static const uint64_t kinds[names] = {ANYTHING, ONE_NAME, ONE_NAME, DISAGREEMENT};
@@ -140,7 +140,7 @@ static void each_name_in_each_order(void *unused)
     }
 }
 
-/* Who has seen us come may be in the next one before we look. */
+/* A rank that has seen us arrive may be in the next barrier before we poll. */
 static void what_others_said_is_not_lost_when_they_are_a_barrier_ahead(void *unused)
 {
     (void)unused;

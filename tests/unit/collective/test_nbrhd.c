@@ -2,7 +2,7 @@
  *
  * Neighbours that meet by flags, all of them in this process: every order in which ranks may come,
  * look, and go to sleep until they are rung for, by search of all states; and larger trees by dice.
- * Checked in each state: nobody is behind a barrier that somebody has not come to, here or
+ * Checked in each state: no rank is past a barrier that some rank has not reached, here or
  * elsewhere. Checked where nothing can happen any more, for all are asleep: all barriers are over.
  * Owns the states, and stands in for the room of shared memory. */
 #include "config.h"
@@ -80,7 +80,7 @@ static void open_all(uint32_t ranks, uint32_t how_many, bool others)
         open_rank(r);
 }
 
-/* What may happen. Only who waits for a barrier looks. */
+/* Possible steps. Only a rank that waits for a barrier polls. */
 enum act { COME, LOOK, SLEEP, acts };
 
 static bool may(enum act act, uint32_t rank)

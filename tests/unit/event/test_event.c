@@ -159,7 +159,7 @@ static void what_is_complete_is_consumed_and_the_rest_stays(void **state)
     assert_int_equal(pass(events, 3, 0), 1);
 }
 
-/* Syncing the root consumes the leaf: whatever their order, both are done and nothing is touched
+/* Syncing the root consumes the leaf: in either order both are done and nothing is touched
  * after its operation was given back. */
 static void a_leaf_may_stand_before_or_behind_its_root(void **state)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Who tells the others of the end: one rank, whoever asks rank 0 first, and somebody too when rank
- * 0 is silent. What is sent is noted by this test; each case is a child, because a rank has one
+ * Which rank notifies the others of the exit: the first that asks rank 0, and one also when rank
+ * 0 is silent. Messages are recorded by this test; each case is a child, because a rank has one
  * role in its life. */
 #include "config.h"
 

@@ -454,7 +454,7 @@ static void exit_8_but_others_brought_less(void)
     tk_exit(8);
 }
 
-/* As nobody answers, the codes did not come over the network. */
+/* No peer answers here, so the codes did not come over the network. */
 static void what_the_network_did_not_tell_comes_with_the_fence(void **state)
 {
     (void)state;
@@ -588,7 +588,7 @@ static void leave_in_signal_alone(void)
     leave_in_signal();
 }
 
-/* Whatever it interrupted may hold every lock there is: another thread does it, and nothing of the
+/* The interrupted code may hold any lock: another thread does it, and nothing of the
  * network. */
 static void a_signal_handler_leaves_without_the_network(void **state)
 {
@@ -617,7 +617,7 @@ static void leave_in_signal_for_ever(void)
     leave_in_signal();
 }
 
-/* What was interrupted may have libpmix's own lock. */
+/* The interrupted code may hold libpmix's own lock. */
 static void a_helper_that_hangs_keeps_nobody(void **state)
 {
     (void)state;
@@ -647,8 +647,8 @@ static void leave_by_quit_handler(void)
     take_exit_notice();
 }
 
-/* The handler runs in a signal, but we raised it where nothing is held; and it is told of an exit
- * whose code stands, whatever it gives. */
+/* The handler runs in a signal, but it was raised where no lock is held; and it is notified of an
+ * exit whose code is final, whichever code the handler gives. */
 static void a_sigquit_handler_leaves_with_the_network(void **state)
 {
     (void)state;

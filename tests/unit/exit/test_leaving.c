@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Agreement on a code and election of who tells the others, together: up to 64 hosts of one rank or
- * some, all in this process, with a clock and a network of this test's, which refuses, delays and
- * reorders by seeded dice. Ranks leave, only poll, or are silent. Checked: nobody is done before
- * all have come, all that are done have the largest code, and whoever looks hears of the end within
- * the bound. The sources are included, for their state is exchanged when the test becomes another
- * rank. */
+ * Agreement on a code and election of the rank that notifies the others, together: up to 64 hosts
+ * of one rank or some, all in this process, with a clock and a network of this test's, which
+ * refuses, delays and reorders by seeded dice. Ranks leave, only poll, or are silent. Checked: no
+ * rank is done before all have come, all that are done have the largest code, and every rank that
+ * polls is notified within the bound. The sources are included, for their state is exchanged when
+ * the test becomes another rank. */
 #include "config.h"
 
 #include "exit/agree.c"
@@ -199,7 +199,7 @@ static void leave(uint32_t rank)
         return;
     }
     for (uint32_t r = 0; r < size; r++)
-        assert_true(ranks[r].left_at >= 0); /* nobody is done before all have come */
+        assert_true(ranks[r].left_at >= 0); /* no rank is done before all have arrived */
     ranks[rank].is_done = true;
 }
 
@@ -251,7 +251,7 @@ static void assert_nobody_done(void)
         assert_false(ranks[r].is_done);
 }
 
-/* All that look leave, and the one leader has told each other rank once. */
+/* All ranks that poll leave, and the one leader has notified each other rank once. */
 static void assert_told_by(uint32_t who)
 {
     for (uint32_t r = 0; r < size; r++) {
@@ -266,7 +266,7 @@ static void assert_told_by(uint32_t who)
 static const uint32_t hosts[] = {1, 2, 3, 8, 64};
 enum { shapes = sizeof(hosts) / sizeof(hosts[0]) };
 
-/* Dissemination: each first rank sends ceil(log2 hosts) messages, others none; and nobody asks who
+/* Dissemination: each first rank sends ceil(log2 hosts) messages, others none; and no rank asks who
  * leads. */
 static void all_come(uint32_t count, uint32_t of_host, uint64_t seed)
 {
@@ -293,7 +293,7 @@ static void all_that_come_have_the_largest_code(void **unused)
     all_come(2, 12, 1); /* a tree of neighbours that is two levels deep */
 }
 
-/* Any rank, of any shape, never looks: nobody is done, but each of the others leaves. */
+/* One rank, any in any shape, never polls: none is done, but each of the others leaves. */
 static void one_is_silent(uint32_t count, uint32_t of_host, uint32_t who, uint32_t leads)
 {
     open_world(count, of_host, 1 + who);
@@ -396,7 +396,7 @@ static void come_late(int32_t what, enum tk_internal_handler handler, uint32_t t
     handlers[handler](&peers[1], args);
 }
 
-/* What was still under way when all had agreed changes nothing, and rank 0 answers still. */
+/* Messages in flight when all had agreed change nothing, and rank 0 still answers. */
 static void late_messages_change_nothing(void **unused)
 {
     (void)unused;

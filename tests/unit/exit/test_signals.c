@@ -152,7 +152,7 @@ static void terminating_signals_end_the_job(void **state)
     (void)state;
     for (int i = 0; i < 4; i++)
         unit_assert_exit(raise_one, &numbers[i], 10 + numbers[i]);
-    unit_assert_exit(raise_one, &numbers[4], 60 + SIGTERM); /* the launcher's own word */
+    unit_assert_exit(raise_one, &numbers[4], 60 + SIGTERM); /* the launcher's own request */
 }
 
 static void raise_with_clients_quit(void *unused)

@@ -58,7 +58,7 @@ static void reap(uint32_t index)
     waitpid(pid_of(index), NULL, 0);
 }
 
-/* What is expected of the wait: the dead one's index, or me: it was called. */
+/* The expected result of the wait: the dead rank's index, or me: it was called. */
 static void expect(uint32_t index, enum tk_rank_liveness how)
 {
     enum tk_rank_liveness seen = TK_FATE_RUNS;

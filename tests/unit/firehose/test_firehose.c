@@ -164,7 +164,7 @@ static bool use_if_worth(const void *at)
 }
 
 /* Going round through more memory than there is room for, the oldest region would be the next to be
- * used: who gives it up finds nothing, ever. A few tries show that. */
+ * used: a caller that releases it never finds anything. A few tries show that. */
 static void a_round_through_too_much_still_finds_some(void **state)
 {
     enum { room = 8, used = 2 * room, rounds = 40, tries = 6 };
@@ -226,7 +226,7 @@ static void no_more_memory_is_pinned_than_is_allowed(void **state)
     close_cache();
 }
 
-/* What is registered for good leaves less of GASNET_PHYSMEM_MAX. */
+/* Permanent registrations reduce what is left of GASNET_PHYSMEM_MAX. */
 static void memory_registered_for_good_counts(void **state)
 {
     (void)state;
@@ -421,7 +421,7 @@ static void what_is_pinned_can_be_enlarged_and_moved(void **state)
     close_cache();
 }
 
-/* Pages of files may be taken away by others, and nobody is told. */
+/* Pages of files may be taken away by others, without notification. */
 static void shared_memory_is_not_kept(void **state)
 {
     (void)state;
@@ -436,7 +436,7 @@ static void shared_memory_is_not_kept(void **state)
     close(fd);
 }
 
-/* ---- where userfaultfd is not to be had ---- */
+/* ---- without userfaultfd ---- */
 
 static void nothing_is_kept(void *unused)
 {
@@ -505,7 +505,7 @@ static bool is_apart(void)
     return tk_monitor_news.is_apart;
 }
 
-/* 10: what is there may be used; 11: it was asked, in vain.
+/* 10: it is available and may be used; 11: it was tried and refused.
  */
 static void hit(void *with_others)
 {
@@ -534,7 +534,7 @@ static void a_hit_is_no_system_call_where_the_client_has_one_thread(void **state
     unit_assert_exit(hit, "with others", 11);
 }
 
-/* The descriptor through which the kernel tells. */
+/* The descriptor through which the kernel reports unmapped memory. */
 static void close_userfaultfd(void)
 {
     char name[64], what[64];

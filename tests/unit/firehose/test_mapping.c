@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Mappings as the kernel tells of them, in both ways of asking, and that watching one cuts none of
+ * Mappings as the kernel reports them through both interfaces, and that watching one cuts none of
  * another thread's in two: what that thread does between our look and our call is done here, right
  * before the call. */
 #include "config.h"
@@ -39,7 +39,7 @@ int ioctl(int fd, unsigned long request, ...)
     return (int)syscall(SYS_ioctl, fd, request, arg);
 }
 
-static char *at; /* pages that nobody else uses, between two that are not accessible */
+static char *at; /* pages for this test only, between two that are not accessible */
 
 static void map(int first, int count, int rights)
 {

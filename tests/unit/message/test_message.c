@@ -394,7 +394,7 @@ static void an_immediate_prepare_does_not_wait(void **state)
     tk_cancel(sd);
 }
 
-/* NOW: the source may be changed on return, whatever the transport does with it. */
+/* NOW: the source may be overwritten on return, however the transport sends it. */
 static void with_now_the_source_is_free_on_return(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Peers: what ranks tell each other at start-up and on attach, with a bootstrap that is a table in
+ * Peers: what ranks exchange at start-up and on attach, with a bootstrap that is a table in
  * this test, filled with what others might have published. */
 #include "config.h"
 

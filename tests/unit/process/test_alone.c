@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The kernel's word that a client has one thread: each case is a child, which has one. */
+ * What the kernel reports about the number of a client's threads: each case is a child, which has
+ * one. */
 #include "config.h"
 
 #include <pthread.h>

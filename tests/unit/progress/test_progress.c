@@ -71,14 +71,14 @@ static void poll_with_work(void *unused)
     fake_job_open(2);
     tk_progress_add(work);
     tk_poll();
-    expect(works_done == 0); /* nobody wants it */
+    expect(works_done == 0); /* not requested */
     tk_counter_add(&tk_work_wanted, 1);
     tk_poll();
     expect(works_done == 1 && deepest == 1);
     expect(fake_job.polls == 3); /* the nested poll served the network all the same */
     tk_poll();
     expect(works_done == 2);
-    got_on = true; /* whoever waits for it must not sleep */
+    got_on = true; /* a caller that waits for it must not sleep */
     expect(tk_poll());
     got_on = false;
     expect(!tk_poll());
@@ -232,7 +232,7 @@ static const struct tk_transport ringing = {
 static const struct tk_transport silent = {
     .poll = nothing, .reap = nothing, .reap_in_handler = nothing};
 
-/* Only who can be sure to be rung for may sleep for long. */
+/* Only a caller whose doorbell is sure to be rung may sleep for long. */
 static void sleep_is_short_and_grows_where_nobody_rings(void **state)
 {
     static const struct tk_transport *const both[] = {&ringing, &silent};
@@ -378,8 +378,8 @@ static bool finish_and_serve(void)
     return finish_by_reaping();
 }
 
-/* The interface: whoever waits serves others. Operations that are over with their first completion
- * do so now and then, or a client that only puts would never answer anybody. */
+/* The interface: a caller that waits makes progress for others. Operations that are over with their
+ * first completion do so now and then, or a client that only puts would never answer anybody. */
 static void a_row_of_short_waits_serves_others_too(void **state)
 {
     static const struct tk_transport quick = {

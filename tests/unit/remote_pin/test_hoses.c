@@ -127,7 +127,7 @@ static void a_refusal_is_not_for_ever(void **state)
     assert_int_equal(tk_hoses_count().refusals, 1);
 }
 
-/* It has not been given up, for nobody was told. */
+/* It was not released: the owner was not notified. */
 static void what_was_not_asked_for_is_still_to_be_given_up(void **state)
 {
     enum tk_hose_state seen;
@@ -142,7 +142,8 @@ static void what_was_not_asked_for_is_still_to_be_given_up(void **state)
     assert_int_equal(tk_hoses_count().moves, 1);
 }
 
-/* What is good for one transfer says nothing to another, nor to a later one at the same address. */
+/* A region that one transfer may use is not valid for another, nor for a later one at the same
+ * address. */
 static void what_is_owned_serves_its_owner_once(void **state)
 {
     int mine = 0, yours = 0;

@@ -43,7 +43,7 @@ static void blocking_is_done_on_return(void **state)
     assert_int_equal(tk_transfer_blocking(&t), 0);
     assert_memory_equal(far, near, 100);
     assert_int_equal(fake_job.reaped, fake_job.count);
-    assert_int_equal(fake_job.sent[0].copy_source, 0); /* who waits needs no copy */
+    assert_int_equal(fake_job.sent[0].copy_source, 0); /* a blocking caller needs no copy */
 }
 
 static void nothing_is_nothing(void **state)
@@ -117,7 +117,7 @@ static void with_defer_there_is_no_leaf(void **state)
     struct tk_transfer t = transfer(true, 100);
     gex_Event_t event = tk_transfer_start(&t, GEX_EVENT_DEFER);
     assert_false(fake_job.sent[0].copy_source);
-    assert_null(fake_job.sent[0].sources); /* nobody asks */
+    assert_null(fake_job.sent[0].sources); /* not requested */
     fake_transport.reap();
     assert_true(tk_event_test(event));
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The table of settings as a whole: it is consistent, its defaults are the documented ones, the
- * environment overrides them, misspelt names are noticed, and ranks can tell that theirs differ. */
+ * environment overrides them, misspelt names are noticed, and ranks detect that their values
+ * differ. */
 #include "config.h"
 
 #include "base/report.h"

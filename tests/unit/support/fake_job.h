@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * A job for the rooms above the transports: a peer table and a transport that keeps what is sent,
- * refuses when it is told to, and delivers to this very process what was sent to others. Stands in
+ * refuses on request, and delivers to this very process what was sent to others. Stands in
  * for peer/ and transport/verbs. */
 #ifndef FAKE_JOB_H
 #define FAKE_JOB_H
@@ -24,7 +24,7 @@ struct fake_sent {
 };
 
 struct fake_job {
-    unsigned busy_sends, busy_rmas, busy_rooms; /* so many are refused next */
+    unsigned busy_sends, busy_rmas, busy_rooms; /* how many of the next calls are refused */
     unsigned credits_held, places_held;         /* reserved, neither sent nor released */
     size_t rma_piece;                           /* bytes that an rma call takes at most; 0: all */
     unsigned polls, reaps;
@@ -32,7 +32,7 @@ struct fake_job {
     unsigned count, delivered, reaped; /* sent; of those delivered; of those reaped */
     bool hold;                         /* polls deliver nothing */
     bool hold_ops;                     /* operations are not completed */
-    bool never_copies; /* sources are read until reaped, whatever copy_source says */
+    bool never_copies;                 /* sources are read until reaped, even with copy_source */
     unsigned stalls_told;
 };
 

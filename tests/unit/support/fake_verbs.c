@@ -365,7 +365,7 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
     return &qp->qp;
 }
 
-/* What was in the queues is forgotten. Completions stay: a thread may have taken them before, and
+/* Discards the work queues. Completions stay: a thread may have taken them before, and
  * acts upon them now. */
 static void reset(struct fake_qp *qp)
 {

@@ -68,7 +68,7 @@ struct fake {
     enum ibv_event_type event;
     int event_port;
 
-    /* What was posted last, as it was */
+    /* The last work request, as it was posted */
     struct ibv_send_wr last;
     struct ibv_sge last_sge[2];
     unsigned posted; /* work requests posted so far */
@@ -98,7 +98,7 @@ bool fake_ack(struct ibv_qp *qp);
 bool fake_settle(void);
 
 /* The oldest request fails with `status`, all behind it are flushed, and so are receives. What
- * comes to a broken queue pair breaks the one that sent it: nobody answers. */
+ * comes to a broken queue pair breaks the sender's: no acknowledgement comes. */
 void fake_break(struct ibv_qp *qp, enum ibv_wc_status status);
 bool fake_is_broken(struct ibv_qp *qp);
 

@@ -37,7 +37,7 @@ struct tk_link *world_link(uint32_t rank, uint32_t peer);
 const struct tk_verbs *world_verbs(uint32_t rank);
 void *world_segment(uint32_t rank);
 
-/* Everybody polls and the network carries until nothing moves. */
+/* All ranks poll and the network delivers until nothing is left to do. */
 void world_settle(void);
 
 /* A put or a get of the first bytes of rank 0's segment, to or from the same of rank 1's. */
@@ -46,7 +46,7 @@ enum tk_status world_start(struct tk_op *op, struct tk_rma *rma, bool is_put, si
 /* Cards as peers would publish them: the fake of peer/peer_info.c. */
 extern struct tk_peer_info *world_cards[world_max];
 
-/* Makes tk_peers a job of `size` with this process as `rank`, and nobody connected. */
+/* Makes tk_peers a job of `size` with this process as `rank`, without connections. */
 void world_peers(uint32_t rank, uint32_t size);
 struct tk_peer_info *world_info(uint32_t size);
 

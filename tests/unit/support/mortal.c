@@ -26,7 +26,7 @@ char pattern(int32_t serial, size_t i)
     return (char)((size_t)serial * 31 + i * 7);
 }
 
-/* Whoever waits in a handler serves no other. */
+/* A handler that waits runs no other handler. */
 void one_polls(uint32_t rank)
 {
     world_be(rank);
@@ -122,7 +122,8 @@ bool idle(void)
     return true;
 }
 
-/* What is told until all is quiet; a move that stops half-way fails the test. */
+/* The messages logged until nothing is pending; a switch-over that stops half-way fails the test.
+ */
 const char *heard_until_quiet(void)
 {
     unit_listen();

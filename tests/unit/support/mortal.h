@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Two ranks with several links between them, which tests break: numbered messages that must come
- * once and in order, and what must be true when all is quiet. */
+ * Two ranks with several connections between them, which tests break: numbered messages that must
+ * arrive once and in order, and what must be true when nothing is pending. */
 #ifndef MORTAL_H
 #define MORTAL_H
 
@@ -25,7 +25,7 @@ char pattern(int32_t serial, size_t i);
 /* So many devices with one port each, or one with two; settings are "NAME=value". */
 void open_mortal(unsigned devices, const char *ports, const char *more);
 
-/* Whoever waits in a handler serves no other. */
+/* A handler that waits runs no other handler. */
 void one_polls(uint32_t rank);
 
 /* From the rank that the test is now. */
@@ -37,7 +37,8 @@ struct ibv_qp *qp_of(uint32_t rank, uint32_t number);
 /* Neither rank has anything to go on with. */
 bool idle(void);
 
-/* What is told until all is quiet; a move that stops half-way fails the test. */
+/* The messages logged until nothing is pending; a switch-over that stops half-way fails the test.
+ */
 const char *heard_until_quiet(void);
 
 /* The number of the link that has the messages, for both; and what both know of it adds up. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * See pinning.h. Owns `pinning`; a region's pipe belongs to whoever holds the region. */
+ * See pinning.h. Owns `pinning`; a region's pipe belongs to the holder of the region. */
 #include "config.h"
 
 #include <errno.h>

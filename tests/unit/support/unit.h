@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What unit tests share: listening to what the library says, children that may die, settings by
+ * What unit tests share: capturing the library's messages, children that may die, settings by
  * name, and a generator of schedules. Include after config.h; brings cmocka with it. */
 #ifndef UNIT_H
 #define UNIT_H
@@ -36,7 +36,7 @@ void unit_assert_exit_or_skip(void (*fn)(void *), void *arg, int code);
 /* From now on this system call fails with EPERM, in a child. */
 void unit_forbid(long number);
 
-/* The library's word for "this must never happen": one line with `text` in it, then abort(). */
+/* The library's internal error: one line with `text` in it, then abort(). */
 void unit_assert_panic(void (*fn)(void *), void *arg, const char *text);
 
 /* All settings at their defaults, then "NAME=value" for each further argument up to NULL. */

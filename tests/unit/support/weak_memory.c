@@ -3,9 +3,9 @@
  * See weak_memory.h. Each atomic word has the list of all stores to it; each thread knows which
  * store of each word is the oldest that it may still read (its floors) and, as a vector clock, what
  * happened before. A releasing store carries both along, an acquiring load joins them in. Choices
- * (who goes on, which store is read) form a tree that is walked depth first, by running the program
- * again with the choices of a prefix. What a thread knows follows from what it has read, so a state
- * is told by that and by the order of stores. One thread, no lock. */
+ * (which thread continues, which store is read) form a tree that is walked depth first, by running
+ * the program again with the choices of a prefix. What a thread knows follows from what it has
+ * read, so a state is identified by that and by the order of stores. One thread, no lock. */
 #include "config.h"
 
 #include <stdatomic.h>

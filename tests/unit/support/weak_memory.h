@@ -68,10 +68,10 @@ extern enum weak_membarrier weak_membarrier;
 void weak_here(uint64_t what);
 
 /* There was nothing to do: goes on once there is something stored that this thread has not seen.
- * When nobody can go on, that is an error. */
+ * When no thread can continue, that is an error. */
 void weak_pause(void);
 
-/* As weak_pause(), but if nobody can go on this thread has done its part. */
+/* As weak_pause(), but if no thread can continue this one has done its part. */
 void weak_idle(void);
 
 /* Reads, or writes, shared plain memory in place. */

@@ -42,7 +42,7 @@ struct fiber {
 
 extern struct fiber fibers[weak_threads_max];
 extern int threads;
-extern int running; /* nobody: start() or end(), which touch memory as it is */
+extern int running; /* no thread: start() or end(), which touch memory as it is */
 extern unsigned words_used;
 
 /* A hash and some more. */
@@ -50,7 +50,7 @@ uint64_t mix(uint64_t hash, uint64_t value);
 uint64_t mix_bytes(uint64_t hash, const void *bytes, size_t n);
 uint64_t mix_view(uint64_t hash, const struct view *view);
 
-/* Some thread goes on: before whatever others can see. */
+/* A thread may be chosen here: called before each access that others can see. */
 void let_anybody_run(void);
 
 /* What the kernel reads: no old value. */

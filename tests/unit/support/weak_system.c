@@ -56,7 +56,7 @@ static long membarrier(int command)
     return 0;
 }
 
-/* Without an end to patience: a sleep that nobody ends is what is looked for. */
+/* Without a time-out: a sleep that is never ended is the error to be found. */
 static long futex_wait(volatile uint32_t *at, uint32_t value)
 {
     let_anybody_run();

@@ -116,7 +116,8 @@ static void a_team_is_no_pair(void **state)
     assert_false(tk_is_pair((gex_TM_t)(void *)(tk_pairs + sizeof(tk_pairs) / sizeof(*tk_pairs))));
 }
 
-/* Others may have more endpoints than we: a number out of range is nobody's, not another's. */
+/* Others may have more endpoints than we: an index out of range belongs to no endpoint, not to
+ * another's. */
 static void a_pair_with_an_index_out_of_range_names_no_endpoint(void **state)
 {
     const gex_EP_Index_t wrong[] = {GASNET_MAXEPS, 63, 64, 65, 1000, (gex_EP_Index_t)-1};
@@ -129,7 +130,7 @@ static void a_pair_with_an_index_out_of_range_names_no_endpoint(void **state)
     }
 }
 
-/* Inline calls of clients look at the first word of a team, whatever it is. */
+/* Inline calls of clients read the first word of any kind of team. */
 static void inline_calls_go_to_neighbours_by_the_team_and_to_nobody_by_a_pair(void **state)
 {
     (void)state;

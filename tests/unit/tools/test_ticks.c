@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Ticks agree with the clock, whatever they come from, and a rate that was given is believed only
+ * Ticks of each source agree with the clock, and a rate that was given is believed only
  * as far as the clock agrees. Each rate in a process of its own: it is settled once. */
 #include "config.h"
 
@@ -47,7 +47,7 @@ struct moment {
     gasnett_tick_t ticks;
 };
 
-/* Both at one time, as far as the shortest of many tries can tell. */
+/* Both at one time, as far as the shortest of many tries shows. */
 static struct moment read_moment(void)
 {
     struct moment best = {.slack = UINT64_MAX};

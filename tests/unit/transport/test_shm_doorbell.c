@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * What the doorbell promises between two processes, with membarrier(2) and where a filter refuses
- * it: who sleeps is woken, at once and every time; a message that is there keeps everybody awake;
+ * it: every sleeper is woken, at once and every time; a message that is waiting keeps all awake;
  * patience ends. That no order of memory loses a wake-up is test_shm_doorbell_model's business. */
 #include "config.h"
 

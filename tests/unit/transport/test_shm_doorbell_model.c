@@ -2,7 +2,7 @@
  *
  * The doorbell under every order of its accesses that the memory model of C11 allows: whoever
  * sleeps is woken, with membarrier(2) and without. Patience has no end here, so that a wake-up that
- * is lost leaves nobody who can go on. Then the same with one step left out. */
+ * is lost leaves no thread that can continue. Then the same with one step left out. */
 #include "config.h"
 
 #include "unit.h"

@@ -68,7 +68,7 @@ static void take_and_done(uint32_t number, size_t nbytes)
     tk_ring_done(&in, &item);
 }
 
-/* The next look of whoever polls: with threads that is when space goes back. */
+/* The next poll: with threads that is when space is returned. */
 static void assert_empty(void)
 {
     struct tk_ring_item item;
@@ -424,7 +424,7 @@ static void done_out_of_order_gives_space_back_in_order(void **state)
     assert_int_equal(send(99, 20), TK_BUSY);
     assert_true(ring_text_is(item[0].blob, 7, &(uint32_t){0}, 20));
     tk_ring_done(&in, &item[0]);
-    assert_true(tk_ring_ready(&in)); /* whoever polls next is to give it back */
+    assert_true(tk_ring_ready(&in)); /* the next poll returns it */
     assert_false(tk_ring_take(&in, &none));
     assert_int_equal(memory.shared->head, memory.shared->tail);
     assert_int_equal(fill(20), slots);

@@ -159,7 +159,7 @@ static void end(void)
 }
 
 static const struct weak_program two_and_one = {start, {sender_0, sender_1, receiver}, end, 0};
-/* Too many for all: no more than so many surprises in one execution. */
+/* Too many to try all: a limit on the reorderings of one execution. */
 static const struct weak_program longer = {start, {sender_0, sender_1, receiver}, end, 4};
 static const struct weak_program one_and_one = {start, {sender_0, receiver}, end, 0};
 static const struct weak_program one_and_two = {start, {sender_0, receiver, receiver}, end, 3};
@@ -268,7 +268,7 @@ static void reserving_must_be_one_step(void **state)
     assert_wrong(&two_and_one, &small_ones);
 }
 
-/* A payload has no word of its own: that of its slot and the head stand for its lines, too. */
+/* A payload has no atomic word of its own: that of its slot and the head order its lines, too. */
 static void the_same_orders_guard_lines_of_payload(void **state)
 {
     static const enum weak_flaw flaws[] = {weak_no_release, weak_no_acquire};

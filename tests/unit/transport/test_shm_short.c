@@ -15,7 +15,7 @@
 enum {
     slots = 16,
     lines = 64,
-    us = 1 /* in the neighbourhood: who sends */,
+    us = 1 /* in the neighbourhood: the sender */,
     handler = 200,
     payload_max = 1024
 };
@@ -241,7 +241,7 @@ static void a_full_ring_is_busy_or_waited_for(void **state)
     assert_int_equal(later.calls, 2);
 }
 
-/* Nobody ever looks at the ring in vain, which is when threads give back what others left. */
+/* No poll ever finds the ring empty, which is when threads return the space that others left. */
 static void space_comes_back_lap_after_lap(void **state)
 {
     unsigned sent = 0;

@@ -199,7 +199,7 @@ static void without_slack_an_ack_gives_it_back_at_once(void **state)
     assert_int_equal(request(1), TK_OK);
     world_settle();
     assert_int_equal(credits(0, 1), 12);
-    assert_int_equal(got.count, 1); /* nobody handles an ACK */
+    assert_int_equal(got.count, 1); /* no handler runs for an ACK */
     world_close();
 }
 
@@ -373,7 +373,7 @@ static void a_peer_that_does_not_serve_is_named(void **state)
     open_world(2);
     unit_listen();
     request(1);
-    tk_verbs_report_stall(); /* out of credits, but nobody was refused yet */
+    tk_verbs_report_stall(); /* out of credits, but no request was refused yet */
     const char *said = unit_heard();
     assert_string_equal(said, "");
     request(1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Flow control as a whole: several ranks send, reply, poll and reap in random order, the network
- * carries and acknowledges in random order, with random limits. Whatever the order: no message ever
+ * delivers and acknowledges in random order, with random limits. In every order: no message ever
  * finds the receiver without a buffer, no queue overruns, no credit and no buffer is lost, and
  * everybody can go on. UNIT_SEED=n runs schedule n alone. */
 #include "config.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * When the network refuses: the cause is told once, with everything needed to find it, and whatever
- * was flushed behind it is not told at all. */
+ * When the network fails: the cause is reported once, with everything needed to find it, and
+ * work that was flushed behind it is not reported. */
 #include "config.h"
 
 #include <errno.h>
@@ -103,7 +103,7 @@ static void each_kind_of_operation_is_named(void **state)
     world_close();
 }
 
-/* Nothing else is under way, so nobody would look at the send queue for its own sake. */
+/* Nothing else is in flight, so no other reason exists to poll the send queue. */
 static void a_small_message_that_fails_is_told_too(void **state)
 {
     (void)state;
@@ -139,7 +139,7 @@ static void the_likely_cause_is_told(void **state)
     }
 }
 
-/* The other side was told why; what is flushed here says nothing. */
+/* The other side has reported the cause; flushed work here is not reported. */
 static void flushed_receives_are_no_news(void **state)
 {
     (void)state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Choice of port and GID on machines made of paper: which one is taken, what is learnt of it, and
- * what a user is told when none will do. */
+ * the message when no port is usable. */
 #include "config.h"
 
 #include <arpa/inet.h>
@@ -339,7 +339,7 @@ static void a_mask_makes_one_network(void **state)
     turn = 3;
     assert_chooses(NULL, "fake3", 1);
     no_networks();
-    turn = 3; /* addresses of nobody's say nothing */
+    turn = 3; /* addresses of no device decide nothing */
     assert_chooses(NULL, "fake3", 1);
     no_networks();
 }

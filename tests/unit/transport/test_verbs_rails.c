@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Several rails: which links a pair of ranks has, over which ports, with which keys; which of them
- * is primary; and what is told when ranks have different numbers of rails. */
+ * is primary; and the message when ranks have different numbers of rails. */
 #include "config.h"
 
 #include "fake_world.h"
@@ -306,7 +306,7 @@ static void open_small_pieces(void)
     tk_op_init(&op);
 }
 
-/* What is refused has taken nothing, anywhere; not even a turn. */
+/* A refused call has taken no resource, not even a turn of the rails. */
 static void immediate_finds_room_on_all_rails_or_takes_none(void **state)
 {
     (void)state;
@@ -413,7 +413,7 @@ static void more_links_than_there_are_bits_are_refused(void **state)
     (void)state;
     fake_reset();
     unit_settings(NULL, NULL);
-    tk_settings.num_qps = 65; /* as so many ports would be */
+    tk_settings.num_qps = 65; /* as 65 ports would give */
     world_peers(0, 2);
     struct tk_peer_info *info = world_info(2);
     unit_listen();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Links that come back: both ends open them again and use them, nothing of one life is counted into
- * the next, and whatever dies meanwhile. Rules one at a time, then two ranks that do everything at
- * random while links break and come back at random. */
+ * the next, and whichever fails meanwhile. Rules one at a time, then two ranks that do everything
+ * at random while links break and come back at random. */
 #include "config.h"
 
 #include "mortal.h"
