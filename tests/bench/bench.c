@@ -126,7 +126,7 @@ static bool chosen(const struct bench_case *what)
     return !options.only || !strncmp(what->name, options.only, strlen(options.only));
 }
 
-/* Conduit and raw take turns; who is first changes. */
+/* Conduit and raw verbs take turns; which is first alternates. */
 static void measure_once(struct bench_result *result, int rep, const long counts[2])
 {
     int index = (int)(result->what - bench_cases);

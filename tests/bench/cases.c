@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is measured, with which sizes, and beside what. */
+/* The measured cases: operation, sizes, and the raw operation that each is compared with. */
 #include "config.h"
 
 #include "bench.h"

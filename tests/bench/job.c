@@ -84,7 +84,7 @@ static void attach(void)
     gex_Event_Wait(
         gex_EP_QueryBoundSegmentNB(bench_job.tm, bench_job.peer, &theirs, NULL, &size, 0));
     bench_job.theirs = theirs;
-    /* Page faults belong to nobody's time. */
+    /* Page faults must not be in any measurement. */
     memset(bench_job.mine, 1, BENCH_SEGMENT_SIZE);
 }
 

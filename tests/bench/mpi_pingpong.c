@@ -44,7 +44,7 @@ static void round_trips(int bytes, int count)
     }
 }
 
-/* Windows of sends that do not block; an empty message back tells of the last. */
+/* Windows of sends that do not block; an empty message back confirms the last. */
 static void flood(int bytes, int count)
 {
     MPI_Request requests[window];

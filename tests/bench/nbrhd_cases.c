@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is measured between neighbours, with the aims, and the operations that only neighbours
+/* The cases measured between neighbours, with their aims, and the operations that only neighbours
  * have: puts and gets of a size known to the compiler are loads and stores in place. Takes the
  * place of cases.c. */
 #include "config.h"

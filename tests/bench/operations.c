@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* operations NAME COUNT - does one operation COUNT times for tests/bench/instructions, which counts
- * the instructions of rank 0 inside measured(). Whatever has to come from rank 1 is there before
- * measured() is called: rank 1 says so by a put, which rank 0 watches in its segment without a
- * poll, and which can't overtake a message sent before it. So no number contains waiting. Two
+ * the instructions of rank 0 inside measured(). Everything that has to come from rank 1 has arrived
+ * before measured() is called: rank 1 says so by a put, which rank 0 watches in its segment without
+ * a poll, and which can't overtake a message sent before it. So no number contains waiting. Two
  * processes, one thread, no locks. Built for SEQ and for PAR. */
 #include "config.h"
 

@@ -101,7 +101,8 @@ static void send_pieces(gex_Rank_t to, const char *mine, size_t size)
     }
 }
 
-/* The barriers: nobody sends before all have a place, nor begins the next before all have this. */
+/* The barriers: no rank sends before all have a buffer, nor begins the next before all have this
+ * one. */
 static void exchange(const void *mine, void *all, size_t size, gex_Rank_t first, gex_Rank_t end)
 {
     share_place = all;
@@ -257,7 +258,7 @@ void wl_job_segment(size_t size)
     for (gex_Rank_t rank = 0; rank < wl_job.size; rank++)
         gex_Event_Wait(gex_EP_QueryBoundSegmentNB(wl_job.tm, rank, &wl_job.segments[rank], NULL,
                                                   &attached, 0));
-    /* Page faults belong to nobody's time. */
+    /* Page faults must not be in any measurement. */
     memset(wl_job.segment, 0, wl_job.segment_size);
     wl_job_barrier();
 }

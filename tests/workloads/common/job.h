@@ -31,7 +31,7 @@ struct wl_job {
     void **segments; /* everybody's, as remote addresses */
     char host[256];
     bool uses_ports;    /* the present run, also between ranks that share memory */
-    const char *medium; /* what carries the present run, when it is no RDMA; else NULL */
+    const char *medium; /* the transport of this run when it is not RDMA; else NULL */
     int cpus, host_ranks, shared_ranks; /* CPUs that may be used; ranks of this host; neighbours */
 };
 extern struct wl_job wl_job;
@@ -108,7 +108,7 @@ void wl_job_handlers(gex_AM_Entry_t *table, size_t count);
 
 void wl_job_barrier(void);
 
-/* The same for who has nothing to do meanwhile but to lend its memory: it looks a hundred times a
+/* The same for ranks that only provide their memory meanwhile: polls a hundred times a
  * second and sleeps in between. Not for ranks that serve messages. */
 void wl_job_barrier_asleep(void);
 

@@ -34,7 +34,7 @@ faulty()
     grep -q '^FAIL$' "$scratch/out" || failed "$workload $*: no FAIL"
 }
 
-# idle_fault FAULT ARGS...: its occasion never comes, which is told and is no success.
+# idle_fault FAULT ARGS...: its occasion never comes, which is reported and fails the run.
 idle_fault()
 {
     # shellcheck disable=SC2086
@@ -67,7 +67,7 @@ alone()
     ranks=1 refused "needs at least 2 ranks"
 }
 
-# refused_by_device TEXT ARGS...: the same for what only the rails can tell.
+# refused_by_device TEXT ARGS...: the same for limits that only the device knows.
 refused_by_device()
 {
     refused "$1" --layer raw "${@:2}"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # judge.sh itself: each of its functions finds fault with a job that is not what it is to be, and with no other. The launcher
-# is a script that says what it is told to say.
+# is a script that prints prepared output.
 workload=kv
 . "${top_srcdir:?run through make check}/tests/workloads/common/judge.sh"
 printf '#!/bin/sh\nprintf %%b "$SAYS"\nprintf %%b "$COMPLAINS" >&2\nexit "$ENDS"\n' >"$scratch/launcher"

@@ -72,7 +72,7 @@ static bool set_whole(const struct parsing *p, const struct wl_option *option, c
     errno = 0;
     long long number = strtoll(text, &end, 10);
     factor = option->type == wl_size ? factor_of(end) : !*end;
-    /* strtoll skips blanks, which are no part of a number that somebody meant. */
+    /* strtoll skips blanks, which are never meant as part of a number. */
     if (errno || end == text || factor == 0 || strchr(" \t\n\v\f\r", *text) ||
         __builtin_mul_overflow(number, factor, &value) || !in_range(option, (double)value) ||
         (option->rules & wl_power_of_2 && (value < 1 || value & (value - 1))))
@@ -147,7 +147,7 @@ static bool take(const struct parsing *p, int argc, char **argv, int *i, uint64_
     return set(p, option, argv[++*i]);
 }
 
-/* A table that its own defaults contradict is a bug of the program; it is told like a bad value. */
+/* A table that its own defaults contradict is a bug of the program, reported like a bad value. */
 static bool set_standards(const struct parsing *p)
 {
     for (size_t i = 0; i < p->program->count; i++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The options of a workload: one table for each program, from which come the parser, `--help`, the
  * refusals, the parameters of the report and the hash by which ranks see that all were given the
- * same. Knows nothing of jobs: who speaks is the caller's matter. */
+ * same. Knows nothing of jobs: the caller decides which rank prints. */
 #ifndef WL_OPTIONS_H
 #define WL_OPTIONS_H
 

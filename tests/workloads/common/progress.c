@@ -14,7 +14,7 @@ enum { line_most = 120 };
 static const uint64_t pause_ns = WL_SECOND / 4;
 
 static struct {
-    int fd; /* -1: nobody watches */
+    int fd; /* -1: no terminal */
     const char *what;
     uint64_t began, total, next;
 } shown = {.fd = -1};

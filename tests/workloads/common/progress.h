@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* One line on a terminal, written over and over: how far a run is and how fast so far. Silent when
- * nobody watches: standard error, or that of the launcher which passes it on, is no terminal. */
+ * there is no terminal: standard error, or that of the launcher which passes it on, is no terminal.
+ */
 #ifndef WL_PROGRESS_H
 #define WL_PROGRESS_H
 

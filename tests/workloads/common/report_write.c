@@ -16,7 +16,7 @@ static const char *status_of(const struct wl_run *run)
     return run->failed ? "FAIL" : "PASS";
 }
 
-/* Where ranks are told, a line for each interval: else the file has them. */
+/* A line for each interval where ranks are listed; else only the file has them. */
 static void print_intervals(const struct wl_run *run, FILE *file)
 {
     for (size_t i = 0; i < run->interval_count; i++) {
@@ -193,7 +193,7 @@ static void csv_text(const char *text, FILE *file)
     fputc('"', file);
 }
 
-/* Sections in their fixed order, whatever the order in which they were filled. */
+/* Sections in a fixed order, not the one in which they were filled. */
 static void csv_line(const struct wl_report *r, const struct wl_run *run, bool header, FILE *file)
 {
     csv_text(header ? "workload" : r->workload, file);

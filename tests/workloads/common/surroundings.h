@@ -17,7 +17,7 @@ void wl_provider(char *text, size_t size);
 /* Active ports of all of them. */
 int wl_ports(void);
 
-/* True when any of the devices is a program and no card. */
+/* True when any of the devices is software. */
 bool wl_software_rdma(void);
 
 #endif

@@ -23,7 +23,7 @@ static struct {
     char *answers;
     uint16_t *place; /* of the request in the window, by server and seq mod window */
     uint64_t *sent;  /* requests to each server */
-    uint64_t *told;  /* of them those that are messages to it */
+    uint64_t *told;  /* those of them that are messages to the server */
     uint64_t issued, retired;
     uint16_t *row;  /* places in the order of their requests, from `first` on as many as are out */
     uint16_t *free; /* places without a request: window - (issued - retired) */
@@ -197,7 +197,7 @@ static uint64_t retire_place(uint16_t place)
     return now;
 }
 
-/* --order any: who is in the row and was answered, or one of them for whom to wait. */
+/* --order any: a request of the window that was answered, or one to wait for. */
 static uint64_t choose(void)
 {
     for (uint64_t i = 0; i < out(); i++)
@@ -272,7 +272,8 @@ static bool slot_is_taken(uint32_t server)
            (uint32_t)client.told[server] - before->seq == window;
 }
 
-/* A server counts what is told to it; what is read from its memory needs a number for words only.
+/* A server counts requests that reach it as messages; one that reads its memory needs a number for
+ * error messages only.
  */
 static void number_request(struct kv_pending *pending, uint16_t place)
 {

@@ -48,7 +48,7 @@ bool kv_daemon_installed(const char *name)
 
 /* ---- Start */
 
-/* A port that was free a moment ago; the server itself is told if it is no longer. */
+/* A port that was free a moment ago; the server itself reports when it no longer is. */
 static int free_port(void)
 {
     struct sockaddr_in address = {.sin_family = AF_INET};

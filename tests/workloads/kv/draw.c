@@ -167,7 +167,8 @@ double kv_draw_head(const struct kv_draw *draw, uint64_t k)
     }
 }
 
-/* A Feistel network permutes the least even power of two that holds n; who lands outside walks on.
+/* A Feistel network permutes the least even power of two that holds n; a value outside of n is
+ * permuted again.
  */
 uint64_t kv_draw_number(const struct kv_draw *draw, uint64_t rank)
 {

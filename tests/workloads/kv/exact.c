@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The exact store: open addressing over lines of 8 places, and entries of one size. What was put is
  * there until it is deleted, and when all entries are taken a new key is refused. The reference for
- * what the others do; see exact.h for those who read it meanwhile. Owns its memory, unless that was
+ * what the others do; see exact.h for concurrent readers. Owns its memory, unless that was
  * given to it. */
 #include "config.h"
 
@@ -277,7 +277,7 @@ static bool exact_remove(struct kv_store *store, const struct kv_key *key, struc
     uint32_t number = (uint32_t)*place;
     struct entry *entry = entry_at(own, number);
     set_place(place, was_full(own, place) ? GONE : 0);
-    /* Whoever still holds its number must not take it for the key's. */
+    /* A reader that still holds its index must not take it for the key's entry. */
     begin_writing(entry);
     memset(entry->bytes, 0, kv_key_size);
     entry->len = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How an exact store lies in memory, for those who read it from afar while its server writes it: an
- * index of lines of 8 words, each the tag and the number of an entry, and entries of one size. A
+/* Layout of an exact store in memory, for clients that read it by RDMA while its server writes it:
+ * an index of lines of 8 words, each the tag and the number of an entry, and entries of one size. A
  * word is written at once; an entry is not, so it has a version, which is odd while it is written,
  * and a checksum over all of it: what was read while it changed does not fit and is read again.
  * No entry ever moves to another place of the index while its key is there. */
@@ -14,7 +14,7 @@ struct kv_shape {
     size_t stride, entries_at, size;
 };
 
-/* Of a store with these options: the index is large enough for all entries, whatever `buckets`
+/* Of a store with these options: the index is large enough for all entries, even if `buckets`
  * says, and at most half full then. */
 struct kv_shape kv_shape_of(const struct kv_store_options *options);
 

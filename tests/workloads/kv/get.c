@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The transport get, after Pilaf and FaRM: a GET is two reads of the server's memory, of a line of
  * the index and of the entry it leads to, and the server's thread has no part in it. What it writes
- * at that moment may be seen half: the entry's version and checksum tell, and it is read again.
+ * at that moment may be seen half: the entry's version and checksum show it, and it is read again.
  * PUTs and DELETEs are messages. A request waits for those before it that have the same key when
  * one of them writes, because nothing else keeps a read behind a message. Owns the reads under way.
  */
@@ -30,7 +30,7 @@ static struct {
     struct kv_shape shape;
     struct reading *readings; /* one for each place in the window */
     struct reading *row[kv_window_max];
-    uint64_t first, end; /* of the row: who waits for a read, oldest first */
+    uint64_t first, end; /* of the queue of requests that wait for a read, oldest first */
     struct kv_pending *writes[kv_window_max];
     unsigned write_count;
 } getting;

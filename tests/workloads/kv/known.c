@@ -11,7 +11,7 @@
 /* An own key. A DELETE counts as a version, too. */
 struct own {
     uint32_t issued, answered; /* the last version that was sent, and that was confirmed */
-    bool gone, unsure;         /* the last one was a DELETE; nobody knows whether it is there */
+    bool gone, unsure;         /* the last one was a DELETE; unknown whether it is there */
 };
 
 static struct {
@@ -188,7 +188,7 @@ static void judge_write(const struct kv_pending *pending)
 
 void kv_known_judge(const struct kv_pending *pending)
 {
-    /* Of all answers, in whatever order they are added: a digest of what was asked and seen. */
+    /* Of all answers, in any order: a digest of requests and results. */
     uint64_t version = 0;
     if (pending->op == kv_get && pending->status == kv_ok && pending->answer_len >= 8)
         memcpy(&version, pending->answer + pending->answer_len - 8, 8);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The workload kv: start, agreement on who is who (K1), then a run for each transport, collective
+/* The workload kv: start, agreement on roles (K1), then a run for each transport, collective
  * step by step. Owns the numbers of servers and clients. */
 #include "config.h"
 
@@ -98,7 +98,7 @@ static uint32_t load(void)
     return highest;
 }
 
-/* A full store refused some: then nobody can be sure of others' keys. */
+/* A full store refused some: then no client can be sure of others' keys. */
 static void compare_refusals(void)
 {
     uint64_t *all = calloc(wl_job.size, sizeof(*all)), refused = 0;
@@ -112,7 +112,7 @@ static void compare_refusals(void)
     free(all);
 }
 
-/* Handlers serve in any wait; whatever else serves has to be called. */
+/* Handlers run in any wait; the other kinds of servers have to be called. */
 static void barrier_serving(void)
 {
     gex_Event_t event = gex_Coll_BarrierNB(wl_job.tm, 0);
@@ -192,7 +192,7 @@ struct absence {
     char why[wl_why_max];
 };
 
-/* What is not here leaves a gap in the table, and a word. */
+/* A transport that is not available leaves a gap in the table, and a line says why. */
 static bool available(const struct kv_transport *transport)
 {
     kv_transport = transport;

@@ -100,15 +100,15 @@ struct kv_outcome {
     uint64_t issued[3], answered[3]; /* by enum kv_op; servers: answered is what they served */
     uint64_t measured[3], hits, misses, lost, unsure, refused; /* clients, lost: surely put */
     uint64_t measured_ns, cpu_ns, stalls, reordered;
-    uint64_t load_ns;             /* of the phase before */
-    uint64_t posts, inlined;      /* raw: sends, and those that went along with their request */
-    uint64_t wire_bytes;          /* handed over for sending, both ways; without headers */
-    uint64_t reads, torn, looked; /* get: reads, those in vain, GETs that were answered by them */
-    uint64_t packs, packed;       /* am-medium: messages with a multi-get, GETs in them */
-    uint64_t doorbells, cqes;     /* raw */
-    uint64_t lists, listed;       /* posts of sends, and work requests in them */
-    uint64_t polls, pushes, dummies;   /* raw servers */
-    uint64_t drawn[kv_actions];        /* clients: by what was to be done */
+    uint64_t load_ns;                /* of the phase before */
+    uint64_t posts, inlined;         /* raw: sends, and those that went along with their request */
+    uint64_t wire_bytes;             /* handed over for sending, both ways; without headers */
+    uint64_t reads, torn, looked;    /* get: reads, torn ones among them, GETs that they answered */
+    uint64_t packs, packed;          /* am-medium: messages with a multi-get, GETs in them */
+    uint64_t doorbells, cqes;        /* raw */
+    uint64_t lists, listed;          /* posts of sends, and work requests in them */
+    uint64_t polls, pushes, dummies; /* raw servers */
+    uint64_t drawn[kv_actions];      /* clients: by what was to be done */
     uint64_t to_server[kv_shares_max]; /* clients: of what was read, by server */
     uint64_t receives_min; /* raw: posted at the emptiest moment; UINT64_MAX: no receives */
     uint64_t digest, results;
@@ -167,7 +167,7 @@ static inline size_t kv_store_at(void)
 }
 size_t kv_get_room(bool server);
 
-/* Nanoseconds of an interval of the report: a tenth of a second, or so many that there is room. */
+/* Nanoseconds of an interval of the report: a tenth of a second, or more if there are too many. */
 static inline uint64_t kv_interval(void)
 {
     uint64_t all = (uint64_t)((kv.common.warmup + kv.common.duration) * 1e9);
@@ -189,7 +189,7 @@ void kv_client_run(void);
 void kv_client_close(void);
 bool kv_client_gathers(void); /* more of a multi-get is to come */
 
-/* ---- Transports: all of them in one table, whatever they travel by */
+/* ---- Transports: all in one table, raw, API and sockets */
 
 /* A request in a client's window. */
 struct kv_pending {
@@ -204,7 +204,7 @@ struct kv_pending {
     size_t len; /* PUT: of the value */
     enum kv_status status;
     size_t answer_len;
-    gex_Event_t put; /* put-am: until it is complete no message may tell of it */
+    gex_Event_t put; /* put-am: until it is complete no message may announce it */
     bool put_pending;
     char *image;  /* end of the record, in this rank's segment */
     char *answer; /* room for the longest value; apart, so that a new request needs not clear it */

@@ -39,7 +39,7 @@ gets()
     done
     faulty K7 --inject drop-answer --transport get
     faulty K7 --inject lose-request --transport get
-    # Nobody serves these reads.
+    # No server thread takes part in these reads.
     job 2 "$program" --transport get --put 0 --ops 2000 --keys 400 --preload server --verify full
     passes "reads only"
     [ "$(value_of ops_total)" -eq 2000 ] || failed "GETs were not counted"
@@ -83,7 +83,7 @@ multi_gets()
     faulty K7 --inject drop-answer --mget 4
 }
 
-# K1: who is who does not depend on who comes first.
+# K1: roles do not depend on the order of arrival.
 order_of_start()
 {
     run_of='--ops 500 --keys 300 --put 30 --store exact --verify full --servers 2 --layer'
@@ -117,7 +117,7 @@ stores()
     job 3 "$program" --servers 2 --load "$scratch/saved"
     fails_with 1 "a damaged file"
     says "saved.1 is damaged" 1
-    # A disk that is full is told, and nothing is left.
+    # A full disk is reported, and no file is left.
     for number in 8 400; do
         ln -s /dev/full "$scratch/full.0.part"
         job 2 "$program" $few --keys $number --save "$scratch/full"
@@ -167,7 +167,7 @@ refusals()
     alone
 }
 
-# K20: who is killed takes the others along, in time.
+# K20: when a rank is killed the others end in time.
 killed()
 {
     for victim in 0 2; do

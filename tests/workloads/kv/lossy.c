@@ -3,7 +3,7 @@
  * circular log. Offsets are virtual, 47 bits, and only their low bits are a place: an offset whose
  * distance from the head exceeds the log has been written over and is dead. A full bucket forgets
  * its oldest entry, a full log its oldest bytes; nothing is refused. Owns index and log; behind the
- * log lies a page that nobody may touch, so that a write past its end cannot go unnoticed. */
+ * log lies an inaccessible page, so that a write past its end cannot go unnoticed. */
 #include "config.h"
 
 #include <stdlib.h>

@@ -57,7 +57,7 @@ bool kv_tick_due(uint64_t now)
     return now >= ticks.next;
 }
 
-/* Who slept through some has done nothing in them. */
+/* A rank that slept through some intervals did nothing in them. */
 void kv_tick(uint64_t now, uint64_t total)
 {
     for (; now >= ticks.next && ticks.count < kv_intervals_max; ticks.next += kv_interval()) {
@@ -198,7 +198,7 @@ static void check_sums(struct total *total)
                  (unsigned long long)sum->answered[op]);
     uint64_t forgotten = counts->miss_index + counts->miss_log;
     uint64_t told = forgotten + counts->miss_never + counts->miss_unknown;
-    if (kv_transport->reads) /* who reads tells no server what was not there */
+    if (kv_transport->reads) /* reads miss without the server's knowledge */
         return;
     if (told != sum->misses)
         fail(sum, kv_k5, "%llu misses answered, %llu counted by servers",

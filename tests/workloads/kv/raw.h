@@ -22,7 +22,7 @@ struct kv_sender {
     bool unreaped;
     struct ibv_send_wr *wrs;
     struct ibv_sge *sges;
-    char *ring; /* 2 * group images of answers; NULL for who has images of its own */
+    char *ring; /* 2 * group images of answers; NULL for clients with images of their own */
     struct ibv_mr *ring_mr;
 };
 
@@ -50,7 +50,7 @@ extern struct kv_raw kv_raw;
 
 /* What a transport needs besides, by name. */
 bool kv_raw_writes(void);    /* requests are written into slots */
-bool kv_raw_notifies(void);  /* ... and a completion tells of them */
+bool kv_raw_notifies(void);  /* ... and a completion announces them */
 void kv_raw_switch(void);    /* from now on, in all runs: K3 found no order (--notify auto) */
 bool kv_raw_datagrams(void); /* requests are datagrams */
 bool kv_raw_answers_by_write(void);
@@ -81,8 +81,9 @@ static inline char *kv_sender_end(const struct kv_sender *sender, const struct i
     return sender->ring + (wr->wr_id % (2 * (uint64_t)sender->group) + 1) * kv_answer_max;
 }
 
-/* After a look in vain: none for a while, then the CPU is left to others, and a while later, when
- * there are more ranks than CPUs (--backoff), for 50 us. Messages are heard meanwhile. */
+/* After a poll that found nothing: no pause for a while, then the CPU is left to others, and a
+ * while later, when there are more ranks than CPUs (--backoff), for 50 us. Messages are heard
+ * meanwhile. */
 void kv_raw_pause(uint32_t *idle);
 
 /* Buffers of a receive queue, one behind the other; size 0: none, for notices. Completions have the
@@ -111,7 +112,7 @@ void kv_raw_client_close(void);
 void kv_raw_request(struct kv_pending *pending);
 void kv_raw_await(struct kv_pending *pending);
 
-/* K3: writes whose last byte tells that they are whole, 100 000 times; before anything else. */
+/* K3: 100 000 writes whose last byte must arrive last; before anything else. */
 void kv_raw_probe(void);
 
 #endif

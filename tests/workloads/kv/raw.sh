@@ -114,7 +114,7 @@ rules()
     refused "newer-first needs --pipeline 1" --transport write-send --inject newer-first --verify full
 }
 
-# K20, both roles: who is killed takes the others along, in time.
+# K20, both roles: when a rank is killed the others end in time.
 killed()
 {
     for victim in 0 2; do

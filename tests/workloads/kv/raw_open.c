@@ -55,8 +55,8 @@ static bool crowded(void)
     return kv.backoff == kv_auto ? wl_job.host_ranks > wl_job.cpus : kv.backoff == kv_on;
 }
 
-/* Who looks into memory all the time takes the CPU from who should write there: on a busy machine a
- * whole slice of the scheduler's for each request. */
+/* A rank that polls memory all the time takes the CPU from the rank that should write there: on a
+ * busy machine a whole slice of the scheduler's for each request. */
 void kv_raw_pause(uint32_t *idle)
 {
     static const struct timespec nap = {0, 50000};
@@ -72,7 +72,7 @@ void kv_raw_pause(uint32_t *idle)
 
 /* ---- Addresses */
 
-/* What a rank tells all others. */
+/* What a rank sends to all others. */
 struct card {
     uint64_t segment;
     uint32_t rail_count;
@@ -291,7 +291,7 @@ void kv_raw_open(void)
         kv_raw_server_open();
     else
         kv_raw_client_open();
-    /* Nobody sends before all can receive. */
+    /* No rank sends before all can receive. */
     no(trunkline_rails_barrier());
     if (kv_raw_polls())
         kv_raw_probe();

@@ -141,7 +141,7 @@ static void probe_clients(void)
     free(seen);
 }
 
-/* --notify auto: no order is no failure, but then completions tell of requests. */
+/* --notify auto: a torn record is no failure, but then completions announce requests. */
 static void choose_notice(void)
 {
     struct kv_verdict *all = calloc(wl_job.size, sizeof(*all));

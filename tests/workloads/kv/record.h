@@ -2,11 +2,11 @@
 /* A request in its slot. Ascending: value, len (2), seq (4), key (16), mark (1), with the mark in
  * the slot's last byte: data that arrive in ascending order are all there when the mark is, and a
  * request of any length is one contiguous write. A GET writes seq to mark only; that len is 0 then
- * is the server's doing, who cleared it when it took the request before.
+ * is due to the server, which cleared it when it took the request before.
  *
  * --compat is the layout of Ib-KV: len (2), value (32), key (16) in slots of 50 bytes, which
  * straddle lines. The key's last byte stands for the mark and must not be 0; there is no seq, so a
- * request is known by its slot only, and none of them can be told from its double. */
+ * request is known by its slot only, and a duplicate cannot be detected. */
 #ifndef KV_RECORD_H
 #define KV_RECORD_H
 

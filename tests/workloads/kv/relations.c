@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The relations between the parameters of kv: who serves, which transports, lengths, mixes, the
+/* The relations between the parameters of kv: the servers, transports, lengths, mixes, the
  * rules of the queues, and where a fault can happen. Each refusal is one line. Owns nothing. */
 #include "config.h"
 
@@ -171,7 +171,7 @@ static bool rule(bool kept, const char *words, char *why, size_t size)
     return kept || no(why, size, words);
 }
 
-/* What was not given follows from the window. */
+/* Options that were not given follow from the window. */
 static void set_batches(uint64_t given)
 {
     if (!wl_option_given(&kv_program, given, "cl-semi") && kv.cl_semi < kv.window)

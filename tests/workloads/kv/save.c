@@ -124,7 +124,7 @@ static char *read_file(const char *path, size_t *length, char *why, size_t size)
     return text;
 }
 
-/* What is wrong with a head; NULL: nothing. */
+/* The error in a file's header; NULL: none. */
 static const char *look_at_head(const struct header *head, uint32_t server, uint32_t servers)
 {
     const struct header header = *head;

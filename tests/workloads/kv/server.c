@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The server's side of kv: takes requests from whatever transport brings them, keeps account of
+/* The server's side of kv: takes requests from each transport, keeps account of
  * each client's sequence, serves from the store. Everything runs in handlers, that is, in the one
  * thread that polls. Owns the store and the answers that faults hold back. */
 #include "config.h"

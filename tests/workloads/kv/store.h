@@ -25,7 +25,7 @@ struct kv_store_options {
     void *memory; /* exact: where it is to lie, zeroed (exact.h says how large); NULL: its own */
     size_t value_max;
     bool inplace; /* lossy: a value of the same length replaces the old one where it lies */
-    bool ledger;  /* tell why a key misses; else such misses count as unknown */
+    bool ledger;  /* count misses by cause; else they count as unknown */
     uint64_t first_offset; /* lossy: where the virtual log begins; for tests */
 };
 
@@ -71,7 +71,7 @@ enum kv_status kv_store_get(struct kv_store *store, const struct kv_key *key, st
 typedef void kv_visit(void *arg, const struct kv_key *key, const char *value, size_t len);
 void kv_store_each(const struct kv_store *store, kv_visit *visit, void *arg);
 
-/* The same for stores with the same entries, in whatever order they came. */
+/* Equal for stores with the same entries, in whichever order they were added. */
 uint64_t kv_store_digest(const struct kv_store *store);
 
 struct kv_counts kv_store_count(const struct kv_store *store);

@@ -198,7 +198,7 @@ static void who_reads_an_exact_store_sees_what_it_holds(void **state)
     free(memory);
 }
 
-/* Whatever part of a copy is older than the rest, in whatever order it was read. */
+/* Each part of a copy may be older than the rest, in each order of reading. */
 static void a_torn_entry_is_told(void **state)
 {
     struct kv_shape shape;

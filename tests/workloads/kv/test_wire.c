@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is said to memcached and Redis, to the byte, and what is made of their answers, in pieces of
+/* Requests to memcached and Redis, to the byte, and the parsing of their answers, in pieces of
  * every size. */
 #include "config.h"
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Values that tell on whoever mixes them up: from 32 bytes on each says of which key it is, who
- * wrote it, which version and how long, and the rest follows from these. Shorter ones hold as much
- * of version and key as fits. */
+/* Values that reveal each mix-up: from 32 bytes on a value names its key, writer, version and
+ * length, and the rest follows from these. Shorter ones hold as much of version and key as fits. */
 #ifndef KV_VALUE_H
 #define KV_VALUE_H
 

@@ -78,7 +78,7 @@ said 1 "1 of 1 runs failed, the first: .* ended with status 2: kv: .*is not a wh
 # The others go on.
 said 1 "1 of 2 runs failed" swarm --axis vms=1,x --axis window=4 --axis unsig=4
 [ "$(wc -l <"$scratch/out/swarm.csv")" -eq 2 ] || failed "not a header and a row"
-# What is there stays as it is.
+# An existing folder is left as it is.
 mkdir "$scratch/old" && echo mine >"$scratch/old/swarm.csv"
 said 2 "old exists and is no empty folder" swarm --out "$scratch/old"
 [ "$(ls "$scratch/old")$(cat "$scratch/old/swarm.csv")" = swarm.csvmine ] || failed "an old result is no longer what it was"

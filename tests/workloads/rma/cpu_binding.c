@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* See cpu_binding.h. The ranks of a host come to the same distribution without a word, from what
- * each may use: in order of rank, each thread takes the first CPU that nobody has, one of each core
+ * each may use: in order of rank, each thread takes the first free CPU, one of each core
  * before the second of any. Owns this rank's list. */
 #include "config.h"
 

@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-/* Collective: finds CPUs for so many threads of this rank, or ends the job with status 2 where a
+/* Collective: finds CPUs for `threads` threads of this rank, or ends the job with status 2 where a
  * rank has none left. */
 void rma_bind_open(uint32_t threads);
 

@@ -179,7 +179,7 @@ static void choose(struct rma_flood *f)
     f->target = &f->targets[f->choice];
 }
 
-/* What was posted before the measurement is taken off at its beginning, a false time as well. */
+/* Operations posted before the measurement are not counted, nor is an injected false time. */
 static bool is_mistimed(struct rma_flood *f)
 {
     return f->span.phase == wl_measuring && wl_inject(&f->injection, rma_mistime);

@@ -64,7 +64,7 @@ enum rma_part {
     rma_parts
 };
 
-/* A piece that seems to take longer was interrupted: the CPU went to somebody else meanwhile. Some
+/* A piece that seems to take longer was interrupted: another process had the CPU meanwhile. Some
  * ten microseconds, where the slowest call of a path takes one. Waiting for a lock may be long. */
 enum { rma_cycles_max = 1 << 15 };
 
@@ -99,8 +99,8 @@ struct rma_flood {
     size_t align;
     int verify; /* wl_verify_* */
     uint64_t warmup_ns, duration_ns, ops, timeout_ns;
-    uint64_t lat_every, cycles_every; /* one in so many; cycles_every 0: none */
-    struct rma_group *group;          /* NULL: nobody is told anything while it runs */
+    uint64_t lat_every, cycles_every; /* sample one in this many; cycles_every 0: none */
+    struct rma_group *group;          /* NULL: nothing is printed while it runs */
     bool is_bound;                    /* to a CPU of its own: see place.h */
     struct wl_injection injection;
     /* results */
@@ -111,7 +111,7 @@ struct rma_flood {
     double cycles_per_ns;
     int bound_to;                               /* a CPU; -1: none alone */
     uint64_t doorbells, cqes, line_outstanding; /* of paths over verbs; the last: most on a line */
-    uint64_t sequence;                          /* digest of the first choices: who and where */
+    uint64_t sequence;                          /* digest of the first choices: target and offset */
     struct wl_span span;
     struct wl_histogram times;
     struct rma_verdict verdicts[rma_checks];
@@ -125,7 +125,7 @@ struct rma_flood {
     bool is_sampled; /* this turn's parts are measured */
     struct rma_sampler lat_sampler, cycles_sampler;
     uint64_t turns, began_cycles;
-    uint64_t shown; /* retired; read by the thread that tells of it */
+    uint64_t shown; /* retired; read by the thread that prints it */
     struct rma_ticker ticker;
 };
 
@@ -153,8 +153,9 @@ static inline uint64_t rma_lap(struct rma_flood *flood, enum rma_part part, uint
  * unless something was lost. */
 void rma_flood_run(struct rma_flood *flood, uint64_t seed, uint64_t stream);
 
-/* For paths that wait for something of their own, once for each look in vain: gives others their
- * turn. False when it has lasted too long, or all is broken: `what` is then told. */
+/* For paths that wait for something of their own, once for each poll that found nothing: gives
+ * others their turn. False when it has lasted too long, or all is broken: `what` is then printed.
+ */
 struct rma_patience {
     uint64_t since;
     unsigned looks;

@@ -90,7 +90,7 @@ void rma_ticker_start(struct rma_flood *f, uint64_t now)
     count_rails(f, f->ticker.rails);
 }
 
-/* Who slept through some intervals did in each what it did on average. */
+/* A thread that slept through some intervals is counted with its average in each. */
 void rma_tick(struct rma_flood *f, uint64_t now)
 {
     struct rma_group *group = f->group;

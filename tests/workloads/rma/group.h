@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The floods of one process while they run: a line for each interval that all of them have been
  * through, and the line on a terminal. Each thread counts in intervals of its own time, so no rate
- * is made of what another one had not told yet. */
+ * contains counts that another thread has not published yet. */
 #ifndef RMA_GROUP_H
 #define RMA_GROUP_H
 
@@ -28,18 +28,18 @@ struct rma_interval {
 struct rma_group {
     char name[32];        /* of what runs, for people */
     unsigned threads;     /* that post */
-    uint64_t interval_ns; /* 0: nothing is told */
+    uint64_t interval_ns; /* 0: no lines */
     size_t size;          /* bytes of an operation */
     const struct rma_flood *floods;
     uint64_t total_ns, ops; /* how long, or how many by each thread */
-    bool is_watched;        /* by who sits at a terminal */
+    bool is_watched;        /* on a terminal */
     /* own */
     pthread_mutex_t mutex;
     unsigned complete; /* intervals that all threads were through */
     struct rma_interval intervals[rma_intervals_max];
 };
 
-/* What is known before the floods are. `name` is told with the layer. */
+/* Set before the floods start. `name` is printed with the layer. */
 void rma_group_set(struct rma_group *group, const struct wl_common *common,
                    const struct rma_values *values, const char *name, int layer, size_t size,
                    uint64_t ops);

@@ -6,7 +6,7 @@
 #include "job.h"
 #include "passive.h"
 
-/* On a CPU for twice what is allowed, which is to be had also where fifty programs want one. */
+/* Uses a CPU for twice what is allowed, which even a machine with fifty busy programs grants. */
 static void stay_awake(void)
 {
     uint64_t began = wl_now(), cpu = wl_cpu();

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A rank that only lends its memory, and what that costs it. */
+/* A rank that only provides its memory, and the CPU time that this costs. */
 #ifndef RMA_PASSIVE_H
 #define RMA_PASSIVE_H
 
 #include <stdbool.h>
 
-enum { rma_passive_max_percent = 2 /* of a CPU: who looks a hundred times a second needs less */ };
+enum { rma_passive_max_percent = 2 /* of a CPU: polling a hundred times a second needs less */ };
 
-/* Collective, with wl_job_barrier() of those who post: sleeps until they are through. Returns
- * percent of a CPU; 0 where it was over in a moment, which says nothing. `is_awake`, a fault: it
- * does not sleep, for half a second and more. */
+/* Collective, with wl_job_barrier() of the ranks that post: sleeps until they have finished.
+ * Returns percent of a CPU; 0 where it was over in a moment, which says nothing. `is_awake`, a
+ * fault: it does not sleep, for half a second and more. */
 double rma_be_passive(bool is_awake);
 
 #endif

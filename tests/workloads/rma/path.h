@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a flood travels by: GASNet-EX, or verbs in one way or another. A path's functions are called
- * by the thread that the flood belongs to. */
+/* How a flood's operations are executed: GASNet-EX, or verbs in one way or another. A path's
+ * functions are called by the thread that the flood belongs to. */
 #ifndef RMA_PATH_H
 #define RMA_PATH_H
 
@@ -16,7 +16,7 @@ struct rma_path {
     void (*read)(struct rma_flood *flood, struct rma_slot *slot, size_t at);
     void (*write)(struct rma_flood *flood, struct rma_slot *slot, size_t at);
 
-    /* What was begun gets under way; NULL: it is already. */
+    /* Posts what was begun; NULL: it is posted already. */
     void (*flush)(struct rma_flood *flood);
 
     /* Is it complete, so that the slot and what was read may be used? Looks once. */

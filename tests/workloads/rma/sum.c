@@ -230,7 +230,7 @@ int rma_add_number(char *text, size_t size, bool is_first, double value)
     return snprintf(text, size, format, is_first ? "" : "+", value);
 }
 
-/* By rail, with plus signs between: as many keys in each report, whatever there is. */
+/* By rail, with plus signs between: every report has the same number of keys. */
 static void report_rails(struct wl_report *r, const struct rma_sum *sum, size_t size)
 {
     char mops[256] = "", gbps[256] = "";
@@ -273,7 +273,7 @@ static void report_rows(struct wl_report *r, const struct rma_sum *sum)
     rma_rows_report(r, sum, "thread_p99_9_us", offsetof(struct rma_row, p99_9_us));
 }
 
-/* Where the time goes, by the CPU's counter; what is timed is told by --cycles. */
+/* Where the time goes, by the CPU's counter; --cycles chooses the samples. */
 static void report_parts(struct wl_report *r, const struct rma_sum *sum)
 {
     static const char *const names[rma_parts] = {

@@ -5,7 +5,7 @@
 
 #include "flood.h"
 
-enum { rma_rows_max = 256 /* threads of a job that are told apart in a report */ };
+enum { rma_rows_max = 256 /* threads of a job that a report lists one by one */ };
 
 /* Of one thread. */
 struct rma_row {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What swarm and sharing read and write, and who is who in a swarm (S1, S2), without a job. */
+/* The memory that swarm and sharing read and write, and the names of a swarm (S1, S2), without a
+ * job. */
 #include "config.h"
 
 #include "target_memory.h"
@@ -174,7 +175,7 @@ static void a_ring_holds_what_was_written_last(void **state)
             segment[rma_at_source(&g, 1) + 5] ^= 1;
             assert_int_equal(rma_memory_changed_lines(&g, segment, 4), 2);
             assert_int_equal(rma_ring_wrong(&g, segment, 0, 9, 0, NULL), 0);
-            segment[rma_at_cell(&g, 0, 3)] ^= 1; /* written, though nobody wrote */
+            segment[rma_at_cell(&g, 0, 3)] ^= 1; /* changed, though not written by the rule */
             assert_int_equal(rma_ring_wrong(&g, segment, 0, 9, 0, NULL), 1);
             free(segment);
         }

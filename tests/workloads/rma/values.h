@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Options that swarm and sharing have in common beyond those of all workloads: what is measured of
- * an operation, how often a line tells of it, and where threads run. */
+ * an operation, how often a line is printed, and where threads run. */
 #ifndef RMA_VALUES_H
 #define RMA_VALUES_H
 
@@ -10,7 +10,7 @@ struct rma_values {
     double interval;
     const char *lat, *cycles;
     int64_t bind;
-    uint64_t lat_every, cycles_every; /* one in so many; 0: none */
+    uint64_t lat_every, cycles_every; /* sample one in this many; 0: none */
 };
 
 /* clang-format off: one option a line */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* sharing over raw verbs: queue pairs that a group of threads posts to and polls for. Who takes a
- * completion from a queue marks the slot of the thread that it belongs to, and gives the queue
- * pair's credit back, without which nobody posts. Owns connections and sharers; a connection
+/* sharing over raw verbs: queue pairs that a group of threads posts to and polls for. A thread that
+ * takes a completion from a queue marks the slot of the thread that it belongs to, and gives the
+ * queue pair's credit back; a post needs a credit. Owns connections and sharers; a connection
  * belongs to its group, a sharer to the thread of its flood, but for what is atomic. */
 #include "config.h"
 
@@ -167,7 +167,7 @@ void sharing_raw_open(void)
     }
 }
 
-/* Nobody uses the other ends any more. */
+/* The other ends are no longer in use. */
 void sharing_raw_close(void)
 {
     for (uint32_t n = 0; n < count; n++) {
@@ -200,7 +200,7 @@ static void unlock(struct connection *c)
 
 /* ---- Completion */
 
-/* The completion is its owner's, whoever found it. */
+/* The completion belongs to the thread that posted, not to the one that polled it. */
 static void route(struct rma_flood *f, struct connection *c, const struct ibv_wc *wc)
 {
     struct sharer *me = f->own, *owner = &sharers[wc->wr_id >> (slot_bits + generation_bits)];
@@ -315,9 +315,10 @@ static void ring_all(struct rma_flood *f, struct connection *c, struct request *
     }
 }
 
-/* Combining: a request lies on the connection's pile, and whoever holds the lock posts the pile.
- * Nobody waits for the lock: its holder looks at the pile once more after giving it back, and both
- * orders are sequentially consistent, so a request that was laid down in between is seen by one. */
+/* Combining: a request is pushed onto the connection's list, and the holder of the lock posts the
+ * list. No thread waits for the lock: its holder checks the list once more after releasing it, and
+ * both orders are sequentially consistent, so a request that was laid down in between is seen by
+ * one. */
 static void combine(struct rma_flood *f, struct connection *c, struct request *r)
 {
     struct request *top = atomic_load(&c->pile);
@@ -353,7 +354,7 @@ static void note_credits(struct connection *c, int left)
 }
 
 /* Waits where none is left: the choice stays what it is, so that a seed stands for one sequence of
- * operations whatever the threads do to each other. */
+ * operations independent of the threads' timing. */
 static bool take_credit(struct rma_flood *f, struct connection *c, const struct rma_target *target)
 {
     struct sharer *s = f->own;

@@ -2,7 +2,7 @@
 /* The workload sharing: what it costs that the threads of a process share connections: queue pairs
  * of their own over raw verbs, or those of the conduit. Over GASNet-EX every thread has events of
  * its own; that each read holds what lay there at the moment its own event says so is the test that
- * no thread is told of another's completion. Owns floods and targets. */
+ * no thread's event is signaled by another's completion. Owns floods and targets. */
 #include "config.h"
 
 #include <stdio.h>
@@ -167,7 +167,7 @@ static void greet(int layer)
 /* ---- The flood */
 
 /* H8: a thread posts over connections of its group only. H6: alone on its connections it finds
- * nobody else's completions. */
+ * only its own completions. */
 static void check_group(const struct rma_flood *flood, const struct sharing_cost *cost)
 {
     uint64_t posts = 0;
@@ -214,7 +214,7 @@ static void serve(int layer)
         sharing_raw_check();
 }
 
-/* A client lends its memory and sleeps; what it costs is told (H13). */
+/* A client provides its memory and sleeps; its CPU time is checked and reported (H13). */
 static void lend(void)
 {
     sharing_mine.client_cpu_percent = rma_be_passive(wl_inject(&sharing.injection, sharing_awake));

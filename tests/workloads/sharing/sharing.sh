@@ -12,7 +12,7 @@ ways()
     few="$few --layer api"
     good_run 2
     good_run 3 --threads 2 --op write
-    # A wire of 100 MB/s: data come long after they were asked for, and an event that tells too early is found out.
+    # A wire of 100 MB/s: data arrive long after the request, so an event that completes too early is detected.
     SETTINGS=SOFTHCA_RATE=100 good_run 2 --threads 2 --size 4K
     good_run 3 --servers 2 --op write --size 300 --qps 7
     SETTINGS=GASNET_SUPERNODE_MAXSIZE=0 good_run 3 --threads 4 --window 64
@@ -46,7 +46,7 @@ locks()
     for lock in verbs combining; do
         good_run 2 --layer raw --threads 4 --qps 1 --window 64 --sq-depth 64 --lock $lock
     done
-    # H6: who shares long enough finds others' completions; original's way is told apart
+    # H6: threads that share long enough find others' completions; --route steal is reported as such
     job 2 "$program" --layer raw --threads 4 --qps 1 --window 64 --sq-depth 64 --duration 0.7 --warmup 0.1
     passes "threads that meet"
     [ "$(value_of credit_waits)" -gt 0 ] || failed "H9: nobody ever waited for a credit"
@@ -54,7 +54,7 @@ locks()
     passes "steal"
 }
 
-# H7, and the ratio: one thread does the same, whoever might share its connections and over either layer.
+# H7, and the ratio: one thread does the same with shared connections and its own, and over either layer.
 same()
 {
     good_run 2 --layer raw --degree 1 --lock none
@@ -134,7 +134,7 @@ numbers()
     program=$scratch/differ refused 'rank 1 was given other parameters than rank 0'
 }
 
-# What a thread pays is told of each; more threads than CPUs, and writes that are not inline, are allowed and said.
+# Costs are reported for each thread; more threads than CPUs, and writes that are not inline, are allowed and reported.
 measuring()
 {
     few="--ops 20000 --buf 64K"

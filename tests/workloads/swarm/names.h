@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Who is who in a swarm: N processes play M machines each, and thread t of process n has a
+/* The numbering of a swarm: N processes play M machines each, and thread t of process n has a
  * connection for each k in 0..N*M-1: to thread t of process k mod N, as machine k div N. No
  * connection to itself. Numbers and names only. */
 #ifndef SWARM_NAMES_H

@@ -76,7 +76,7 @@ void swarm_round(const struct swarm_outcome *all, int layer)
         rma_sum_compare(&totals[wl_layer_raw].sum, &total->sum, &total->verdicts[swarm_s15]);
 }
 
-/* Writes that make no completion are seen by nobody: only the queues of a thread's connections
+/* The completion of unsignaled writes cannot be observed: only the queues of a thread's connections
  * limit them, and that is not the window. */
 static int64_t bound_on_a_thread(bool is_raw)
 {

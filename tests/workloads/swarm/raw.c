@@ -195,7 +195,7 @@ void swarm_raw_open(void)
     connect_all();
 }
 
-/* Nobody uses the other ends any more. */
+/* The other ends are no longer in use. */
 void swarm_raw_close(void)
 {
     for (uint32_t t = 0; t < swarm_size.w; t++) {
@@ -342,7 +342,8 @@ static bool done(struct rma_flood *f, struct rma_slot *slot)
     return line->confirmed > slot->ticket;
 }
 
-/* What nobody has seen complete is in front of an empty write that makes a completion. */
+/* Unsignaled work is known to be complete by the completion of an empty signaled write behind it.
+ */
 static void drain_line(struct rma_flood *f, const struct rma_target *target)
 {
     struct worker *worker = f->own;

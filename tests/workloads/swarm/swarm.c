@@ -98,7 +98,7 @@ static void name_all(int layer, bool dump)
 }
 
 /* S3: every connection writes the hash of its own name into the place that its partner keeps for
- * it, who knows which name it expects there. */
+ * it, which knows the name that it expects there. */
 static void greet_one(struct swarm_end end, int layer)
 {
     struct swarm_end other = end;
@@ -177,7 +177,7 @@ static void lend(void)
                    (unsigned)wl_job.me, swarm_mine.passive_cpu_percent);
 }
 
-/* Who does not post sleeps in the barrier behind this. */
+/* Ranks that do not post sleep in the barrier after this. */
 static void flood_all(int layer)
 {
     bool reseed = !over_raw(layer) && wl_inject(&swarm.injection, rma_reseed);

@@ -15,7 +15,7 @@ ways()
     good_run 2 --op mixed:50 --threads 2 --window 48 --size 100 --align 1
     digest=$(value_of sequence_digest)
     SETTINGS=GASNET_SUPERNODE_MAXSIZE=0 good_run 2 --op mixed:50 --threads 2 --window 48 --size 100 --align 1
-    # S15's rule: the same choices, whatever they travel by
+    # S15's rule: the same choices over each path
     [ "$digest" = "$(value_of sequence_digest)" ] || failed "other choices with the same seed"
     good_run 2 --op write --size 1 --window 1
     job 2 "$program" --layer api --duration 0.2 --warmup 0.1 --size 4K --op mixed:50 --json "$scratch/swarm.json"
@@ -101,7 +101,7 @@ layers()
     grep -q '^summary  api_per_raw  *[0-9]' "$scratch/out" || failed "no ratio"
 }
 
-# S14: what was killed, and what ran before, is in nobody's way.
+# S14: a run that was killed, or ran before, does not disturb the next.
 killed()
 {
     # shellcheck disable=SC2016 # for the shell in between
@@ -116,7 +116,7 @@ killed()
     good_run 2 --layer raw
 }
 
-# A port that dies: every rank ends, and somebody names the queue pair.
+# A port that dies: every rank ends, and a line names the queue pair.
 broken()
 {
     SETTINGS="GASNET_QP_TIMEOUT=8 SOFTHCA_FAULT=unplug:dev=softhca0,op=read,nth=500" job 2 "$program" --layer raw --ops 30000
