@@ -14,7 +14,7 @@ cp "$here/client.c" "$here/tools.c" "$here/forms.h" "$scratch/"
 cp "$here/client.c" "$scratch/client.cc"
 cp "$here/cmake.cmake" "$scratch/CMakeLists.txt"
 
-# The moved copy: pkg-config is told by --define-variable, which CMake passes on as part of the command.
+# The moved copy: pkg-config learns the prefix by --define-variable, which CMake passes on as part of the command.
 printf '#!/bin/sh\nexec pkg-config "--define-variable=prefix=%s" "$@"\n' "$prefix" >"$scratch/moved-pkg-config"
 chmod +x "$scratch/moved-pkg-config"
 PKG_CONFIG_PATH=$libdir/pkgconfig

@@ -61,7 +61,7 @@ conduit()
     done
 }
 
-# However hard compilers and linkers look for what nobody uses, in C and C++
+# With all optimisations that remove unused code, in C and C++
 # shellcheck disable=SC2046,SC2086 # lists of options
 waste()
 {

@@ -8,7 +8,7 @@ make_scratch
 public='^(gex_|gasnet_|gasnett_|trunkline_|_gasneti_threadkey_init$|_gasnett_trace_printf_noop$)'
 
 # Names of functions and variables that the headers declare without defining them. gcc prints every declaration it has
-# seen; the letter behind the line number tells C(declared) from F(defined, here: inline).
+# seen; the letter behind the line number is C (declared) or F (defined, here: inline).
 declared()
 {
     # shellcheck disable=SC2059 # lines to include

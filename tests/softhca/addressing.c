@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Who can talk to whom: partitions (P_Keys), the GIDs of a RoCE port and their two kinds of frames,
- * the MTU of a path, the way back from a received datagram, and multicast groups. */
+/* Which ports can communicate: partitions (P_Keys), the GIDs of a RoCE port and their two kinds of
+ * frames, the MTU of a path, the way back from a received datagram, and multicast groups. */
 #include "config.h"
 
 #include <arpa/inet.h>

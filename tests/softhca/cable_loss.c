@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Ports of one process that lose their cable at a request that the test chooses, and lost answers:
- * what was carried out and what was not, who is told, and that nothing is carried out twice. One
- * end is at port 1, the other at port 2, so that only one of them is hit. Owns nothing. */
+ * what was executed and what was not, which end gets an error, and that nothing is executed twice.
+ * One end is at port 1, the other at port 2, so that only one of them is hit. Owns nothing. */
 #include "config.h"
 
 #include "faults.h"
@@ -114,7 +114,7 @@ static void an_answer_that_never_comes(void)
     CHECK_EQ(state_of(&a), IBV_QPS_ERR);
 }
 
-/* An error of the responder is told all the same, and a peer that is gone is no one who answers. */
+/* An error of the responder is reported all the same; a peer that is gone answers nothing. */
 static void an_error_is_no_answer_to_lose(void)
 {
     struct end a, b;
@@ -128,7 +128,7 @@ static void an_error_is_no_answer_to_lose(void)
 
 /* ---- cables ---- */
 
-/* Soon, for the queue pairs of that port are told in turn. */
+/* Soon, because the queue pairs of that port are notified in turn. */
 static void none_reaches(struct end *from, const struct end *e)
 {
     struct address to = address_of(e);
@@ -227,7 +227,7 @@ static void pulled_once_for_a_request(void)
     CHECK_EQ(poll(&p, 1, 0), 0);
 }
 
-/* What nobody answers is lost, or carried out, without a word. */
+/* Unacknowledged datagrams and UC messages are lost, or executed, without an error. */
 static void unreliable_ends(void)
 {
     const struct end_options o = {.type = IBV_QPT_UC};

@@ -162,7 +162,7 @@ test_links()
     says 0 'softhca1:2 is down for 1 process$' link softhca1:2 down
     says 0 'softhca0:2 is down for 1 process$' link softhca0:2 down
     appears 'event_type IBV_EVENT_PORT_ERR .*port 2' "$work/first"
-    # One that joins now sees what was done before, whatever its own settings say.
+    # A program that joins now sees what was done before, even against its own settings.
     watch_events "$work/second" --hcas 2 --ports 2 --down softhca0:1
     says 0 'softhca0:2 is up for 2 processes$' link softhca0:2 up
     appears 'event_type IBV_EVENT_PORT_ACTIVE .*port 2' "$work/first"
@@ -270,7 +270,7 @@ test_topology()
     says 0 'name="softhca0"' topology --synthetic "$machine" --hca softhca0=numa:0
     "$softhca" topology --synthetic "$machine" --hca softhca0=numa:0 --hca softhca2=numa:1 \
         --hca softhca1=pack:1 -o "$work/machine.xml" || fail "topology ended with $?"
-    # The program tells, for each HCA, the CPUs beside it.
+    # The program prints, for each HCA, the CPUs beside it.
     out=$("$softhca" run --topology "$work/machine.xml" "$top_builddir/tests/softhca/hwloc_devices" | sort)
     [ "$out" = $'softhca0 0-1\nsofthca1 2-3\nsofthca2 2-3' ] || fail "locality: $out"
 }

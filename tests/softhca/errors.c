@@ -502,7 +502,7 @@ static void drained_queue(void)
     close_two(&a, &b);
 }
 
-/* As pinning does: what may not be written to is refused to who may want to. */
+/* As pinning does: memory that is not writable cannot be registered for writing. */
 static void constant_memory(struct ibv_pd *pd)
 {
     void *page = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -217,7 +217,8 @@ static void stamps_move(void)
     close_two(&a, &b);
 }
 
-/* Between start and end of one thread another one waits: nobody else moves the current entry. */
+/* Between start and end of one thread another one waits: no other thread moves the current entry.
+ */
 static void *poll_second(void *arg)
 {
     struct ibv_cq_ex *ex = arg;
@@ -298,7 +299,7 @@ static void resize_under_load(void)
     close_two(&a, &b);
 }
 
-/* Completions that wait are counted, whoever made them; a size below that is refused. */
+/* Waiting completions are counted for all queue pairs; a size below that is refused. */
 static void shrink(void)
 {
     struct end a, b;
@@ -325,7 +326,7 @@ static void shrink(void)
 }
 
 /* Where sends and receives share a CQ, the error that broke a queue pair comes first, then what it
- * flushed, whatever the seed. */
+ * flushed, for each seed. */
 static void error_before_its_flushes(void)
 {
     static const struct end_options without = {.no_qp = true}, usual;

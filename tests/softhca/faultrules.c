@@ -327,7 +327,7 @@ static void one_queue_pair_of_two_from_now_on(void)
     close_two(&a, &b);
 }
 
-/* A request under way keeps its fault when the rules go: it ends as it was told to. */
+/* A request in flight keeps its fault when the rules are removed: it ends as they said. */
 static void a_fault_under_way_ends_by_itself(void)
 {
     struct end a, b;

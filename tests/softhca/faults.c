@@ -145,7 +145,8 @@ static int empty_polls(struct end *a, const struct address *to)
     return polls;
 }
 
-/* After 10 ms it comes without polls too: not counted is whoever was kept from the CPU for so long.
+/* After 10 ms it comes without polls too: runs in which the process had no CPU for that long are
+ * not counted.
  */
 static void late_counts_polls(void)
 {
@@ -309,7 +310,8 @@ static void send_datagram(struct end *e, struct ibv_ah *ah, uint32_t qpn, size_t
     CHECK_EQ(wait_wc(e->scq).status, IBV_WC_SUCCESS);
 }
 
-/* Of three datagrams one arrives: one is dropped, one finds no receive; nobody is told. */
+/* Of three datagrams one arrives: one is dropped, one finds no receive; neither end gets an error.
+ */
 static void datagrams_are_lost_for_good(void)
 {
     struct ibv_ah_attr path;
@@ -435,7 +437,7 @@ static void expect_error(const char *name, enum ibv_wc_status status, int event)
     open_two(&a, &b, NULL);
     to = address_of(&b);
     fill(a.buf, 24, 1);
-    for (uint64_t i = 0; i < 3; i++) /* the second needs no signal: errors are always told */
+    for (uint64_t i = 0; i < 3; i++) /* the second needs no signal: errors always complete */
         CHECK_EQ(
             post(&a, IBV_WR_RDMA_WRITE, i, i * 8, 8, i == 1 ? 0 : IBV_SEND_SIGNALED, &to, i * 8),
             0);

@@ -32,7 +32,7 @@ static void killed_right(int fd, pid_t other)
     _exit(1);
 }
 
-/* Half of the data is here, nothing is told, and life goes on. */
+/* Half of the data is here, nothing completes, and other traffic goes on. */
 static void surviving_left(int fd, pid_t other)
 {
     struct end e;

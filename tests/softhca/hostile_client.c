@@ -102,7 +102,7 @@ static void gone_memory_of_shared(void)
 
 /* ---- queue pairs that go with completions ---- */
 
-/* What was never polled of a queue pair that is destroyed does not fill the CQ. */
+/* Completions of a destroyed queue pair that were never polled do not fill the CQ. */
 static void destroyed_ones_leave_room(void)
 {
     struct end a, b;
@@ -180,8 +180,8 @@ static void make_two_events(struct end *a, struct end *b)
     CHECK(readable(b->ctx->async_fd) && readable(b->channel->fd));
 }
 
-/* An event loop that is told of an event finds one: those of objects that are destroyed go with
- * them, */
+/* An event loop whose descriptor is readable finds an event: those of objects that are destroyed go
+ * with them, */
 static void events_go_with_objects(void)
 {
     struct end a, b;
@@ -273,8 +273,8 @@ static void open_much(struct end *e)
     CHECK(e->mr != NULL);
 }
 
-/* Who cannot read the list of processes must not think that the one inside has died, however long
- * it stays: when a queue pair is in ERR, nothing more is written. */
+/* A member that cannot read the list of processes must not take the one inside for dead, however
+ * long it stays: when a queue pair is in ERR, nothing more is written. */
 static void short_of_descriptors(int fd, pid_t other)
 {
     struct rlimit none = {0, 0};
@@ -287,7 +287,8 @@ static void short_of_descriptors(int fd, pid_t other)
     connect_to(&e, &peer);
     CHECK_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
     meet(fd);
-    /* Not the first byte: some memcpy write it at the end. Who yields may come back too late. */
+    /* Not the first byte: some memcpy write it at the end. A process that yields may run again too
+     * late. */
     while (((volatile char *)e.buf)[MUCH / 4] == 0)
         continue;
     CHECK_EQ(kill(other, SIGSTOP), 0);
@@ -395,7 +396,7 @@ static void fork_while_busy(void)
 }
 
 /* The counters of a child are its own. The file is one in memory: this process, too, writes its
- * counters when it ends, and nobody would be left to remove what that makes. */
+ * counters when it ends, and no process would be left to remove the file. */
 static void child_counts_anew(void)
 {
     char file[64], text[1024] = {0};

@@ -6,10 +6,10 @@
  * instruction by instruction under ptrace, and as soon as the last byte is there everything must
  * be: that catches a copy out of order each time, where two CPUs must be lucky to see it.
  *
- * Private memory is written by the kernel (process_vm_writev), where nobody can step: here each
- * such call is looked at on its way. Its last piece must be the last word alone, since the kernel
- * copies the pieces of a call one after the other; that it does is argued, and spun on, but not
- * stepped. */
+ * Private memory is written by the kernel (process_vm_writev), which cannot be single-stepped: here
+ * each such call is looked at on its way. Its last piece must be the last word alone, since the
+ * kernel copies the pieces of a call one after the other; that it does is argued, and spun on, but
+ * not stepped. */
 #include "config.h"
 
 #include <sched.h>
@@ -36,7 +36,7 @@ static long per_size;
 static bool private;
 static char expected[LARGEST + PATTERNS];
 
-/* Transfer i carries the bytes of this from i % PATTERNS on. Whatever the place, the bytes of two
+/* Transfer i carries the bytes of this from i % PATTERNS on. At each place the bytes of two
  * transfers that follow each other in a slot differ, so one that is late shows. */
 static void make_patterns(char *p)
 {

@@ -217,7 +217,7 @@ static void exit_without_goodbye(void)
 
 /* ---- limits ---- */
 
-/* Root may lock what it likes (CAP_IPC_LOCK), whatever the limit says. */
+/* Root may lock any amount (CAP_IPC_LOCK), regardless of the limit. */
 static void give_up_locking(void)
 {
     struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};

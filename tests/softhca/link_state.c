@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What happens to a fabric that somebody disturbs while programs use it: ports go down and come
- * back, an HCA breaks, and the events that tell of it; and who may ask for such things. The tests
+/* A fabric that is disturbed while programs use it: ports go down and come
+ * back, an HCA breaks, and the events that report it; and which users may request it. The tests
  * speak to the members' sockets themselves, as the softhca command does. Owns nothing. */
 #include "harness.h"
 
@@ -334,7 +334,7 @@ static void send_datagram(struct end *from, struct end *to, struct ibv_ah *ah, i
     CHECK_EQ(wait_wc(from->scq).status, IBV_WC_SUCCESS);
 }
 
-/* Nobody acknowledges a datagram: it is lost, and the sender's completion says success. */
+/* A datagram is not acknowledged: it is lost, and the sender's completion says success. */
 static void datagrams_are_lost(void)
 {
     struct end_options ud = {.type = IBV_QPT_UD};
@@ -474,7 +474,7 @@ static void fatal_breaks_everything(void)
     CHECK((list = ibv_get_device_list(NULL)) != NULL);
     CHECK(ibv_open_device(list[0]) == NULL && errno == EIO);
     ibv_free_device_list(list);
-    /* What is there can be taken down. */
+    /* Existing ports can be taken down. */
     CHECK_EQ(ibv_destroy_srq(srq), 0);
     close_two(&a, &b);
 }
@@ -540,7 +540,7 @@ static void seeker(int fd, pid_t other)
     path = path_to(&mine);
     CHECK((ah = ibv_create_ah(a.pd, &path)) != NULL);
     meet(fd);
-    /* Looks for somebody who is not there, again and again, until the other one is. */
+    /* Looks up a member that is not there, again and again, until the other one has joined. */
     nobody.qp_num = a.qp->qp_num ^ 1u << 20;
     while (poll(&answer, 1, 0) == 0)
         send_datagram(&a, &b, ah, 1);

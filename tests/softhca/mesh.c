@@ -97,7 +97,7 @@ static void round_out(struct rank *r, int me, int round, size_t n)
         CHECK_EQ(
             post(&one, IBV_WR_RDMA_WRITE, 0, source_at(p), n, 0, &board[p][me], written_at(me)), 0);
         CHECK_EQ(post(&one, IBV_WR_SEND, 0, source_at(p), n, 0, NULL, 0), 0);
-        /* What comes back is what was written: one connection keeps its order. */
+        /* The read returns what was written: one connection keeps its order. */
         CHECK_EQ(post(&one, IBV_WR_RDMA_READ, (uint64_t)p, read_at(p), n, IBV_SEND_SIGNALED,
                       &board[p][me], written_at(me)),
                  0);

@@ -19,7 +19,7 @@ struct message {
     uint32_t kind, from, to, number;
 };
 
-/* What is between this rank and another. */
+/* The connections between this rank and another. */
 struct lane {
     struct ibv_qp *uc, *sender, *target;
     struct ibv_ah *ah;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What mesh_random adds to its reliable connections: between each two ranks a UC connection, UD
  * datagrams and an XRC connection, whose messages come through shared receive queues. Each message
- * says who sent it, as which number and to whom, and every byte is verified. XRC messages come once
+ * names its sender, number and receiver, and every byte is verified. XRC messages come once
  * and in order; so do UC and UD while nothing is dropped on purpose, else they may be missing, but
  * never come twice or overtake. Owned by mesh_lanes.c, one set for each process. */
 #ifndef SOFTHCA_MESH_LANES_H
@@ -31,7 +31,7 @@ void lanes_connect(void);
 /* Sends one message of that kind and length to p, if it may. */
 void lanes_begin(enum lane_kind kind, int p, size_t length);
 
-/* victim: who was killed, or -1. */
+/* victim: the process that was killed, or -1. */
 void lanes_serve(int victim);
 bool lanes_settled(void);
 

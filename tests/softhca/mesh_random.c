@@ -7,7 +7,7 @@
  * order) and "killed": many small jobs, in each of which one process is killed at a random moment,
  * of connecting in every third, and all others must see the error of a vanished peer and nothing
  * else. Environment: MESH_SECONDS, CRASH_ROUNDS. The processes share a board: addresses, counts,
- * and who was killed. */
+ * and the process that was killed. */
 #include "config.h"
 
 #include <sched.h>
@@ -35,7 +35,7 @@
 
 enum operation { SEND, WRITE, WRITE_IMM, READ, ADD, SWAP, OPERATIONS };
 
-/* What is under way with a peer: one operation at a time. */
+/* The operation in flight with a peer: one at a time. */
 struct pair {
     struct ibv_qp *qp;
     bool busy, lost;
@@ -84,7 +84,7 @@ static bool killed(int p)
     return board->victim == p;
 }
 
-/* Also to be called while waiting: whoever waits keeps answering. */
+/* Also to be called while waiting: a process that waits keeps answering. */
 static void serve(void);
 
 static bool all_at(int number)
@@ -516,7 +516,7 @@ static void kill_one(pid_t *pid, int after)
 
     await_all_at(after);
     usleep(draw(6000));
-    /* Known before the blow: nobody is surprised by the error that follows. */
+    /* Recorded before the kill: the error that follows is expected. */
     board->victim = victim;
     CHECK_EQ(kill(pid[victim], SIGKILL), 0);
     CHECK_EQ(waitpid(pid[victim], &status, 0), pid[victim]);

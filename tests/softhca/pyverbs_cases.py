@@ -222,7 +222,7 @@ def xrc():
     wr = SendWR(num_sge=1, sg=[SGE(mr.buf + 200, 50, mr.lkey)])
     wr.set_qp_type_xrc(srq.get_srq_num())
     source.post_send(wr)
-    # The CQ holds two completions, whatever they are of.
+    # The CQ holds two completions of any kind.
     refused(cq.resize, 1, error=errno.EINVAL)
     assert sorted(wait(cq).opcode for _ in range(2)) == [e.IBV_WC_SEND, e.IBV_WC_RECV]
 
@@ -282,7 +282,7 @@ def events():
     assert b.channel.get_cq_event(b.rcq) is None
     b.rcq.ack_events(1)
     succeeds(b.rcq, e.IBV_WC_RECV)
-    # A wrong key breaks the target, whose program is told.
+    # A wrong key breaks the target, whose program gets an event.
     b.mr.rereg(flags=e.IBV_REREG_MR_CHANGE_ACCESS, access=e.IBV_ACCESS_LOCAL_WRITE)
     send(a, e.IBV_WR_RDMA_WRITE, b)
     assert wait(a.scq).status == e.IBV_WC_SUCCESS

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Two rails between two ends, one of them disturbed: what goes over the other one overtakes, and
  * the memory does not have the data yet. With "delay" the write itself comes later, with "early"
- * its completion has long been told. Owns nothing. */
+ * its completion has been delivered long before. Owns nothing. */
 #include "config.h"
 
 #include "faults.h"
@@ -92,7 +92,7 @@ static void early_completes_before_the_data_is_there(void)
     CHECK(seconds() - start >= 500 * MS);
 }
 
-/* What comes behind it through the same HCA pushes it into memory: a fence is a read or an atomic
+/* An operation behind it through the same HCA pushes it into memory: a fence is a read or an atomic
  * operation, and a message needs none. */
 static void what_comes_through_the_same_hca_finds_it(void)
 {
@@ -157,7 +157,7 @@ static void early_lands_without_polling(void)
     }
 }
 
-/* What was acknowledged is written, also when the program is left by _exit. */
+/* Acknowledged data is written, also when the program ends by _exit. */
 static void leaver(int fd, pid_t other)
 {
     struct address to;

@@ -38,7 +38,7 @@ static void start(struct lane *l, enum ibv_wr_opcode op, size_t bytes)
     CHECK_EQ(post(&l->a, op, 0, 0, bytes, IBV_SEND_SIGNALED, &l->to, 0), 0);
 }
 
-/* Seconds for n writes of 1 MiB on each lane, so many of them under way at once. */
+/* Seconds for n writes of 1 MiB on each lane, with that many in flight at once. */
 static double stream(struct lane *l, int lanes, int n, int window)
 {
     int posted[4] = {0}, done[4] = {0}, left = n * lanes;
@@ -261,7 +261,7 @@ static void other_ports_are_free(void)
     lane_close(&l[0]);
 }
 
-/* Nobody polls: the message comes all the same. */
+/* No process polls: the message arrives all the same. */
 static void the_wire_goes_on_alone(void)
 {
     struct lane l;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Surroundings that are not what softhca would like: members of another shape, version, user or
+/* Environments that softhca must refuse or work around: members of another shape, version, user or
  * fabric; a kernel or container that refuses the copy between processes or pidfds; a peer that may
  * not be looked into. Owns nothing; the refusals are made with seccomp in the test itself. */
 #include "config.h"
@@ -228,7 +228,7 @@ static void another_layout(void)
     CHECK_SAID(text, name, 1);
 }
 
-/* Somebody else says that he is a member of root's fabric and has a segment of a foreign shape. */
+/* Another user claims to be a member of root's fabric, with a segment of a foreign shape. */
 static void forge(int fd, pid_t other)
 {
     struct shca_segment head = {.magic = SHCA_MAGIC, .size = UINT64_C(256) << 20, .slot = 7};

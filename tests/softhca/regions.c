@@ -86,7 +86,7 @@ static void access_and_domain(void)
     close_two(&a, &b);
 }
 
-/* What is refused changes nothing. */
+/* Refused calls change nothing. */
 static void refused_change(void)
 {
     const int t = IBV_REREG_MR_CHANGE_TRANSLATION, acc = IBV_REREG_MR_CHANGE_ACCESS;

@@ -51,7 +51,7 @@ SOFTHCA_REAL=/no/such/file with "$top_builddir/tests/softhca/dlvsym_client" abse
     fail "a program that uses dlvsym, with no library behind"
 [ "$(grep -c 'SOFTHCA_REAL=/no/such/file cannot be loaded' "$work/err")" = 1 ] ||
     fail "no reason why the library behind is missing: $(cat "$work/err")"
-# Never itself, under whatever name.
+# Never itself, under any name.
 ln -s "$(realpath "$replacement/libibverbs.so.1")" "$work/other.so"
 SOFTHCA_REAL=$work/other.so SOFTHCA_ONLY=0 expect_line 'is the replacement itself' ibv_devinfo
 

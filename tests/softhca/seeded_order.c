@@ -176,7 +176,7 @@ static void one_poll_of_sixteen_finds_nothing(void)
     CHECK(n > 800 && n < 1200);
 }
 
-/* Who was told of a completion by an event polls once and must find it. */
+/* A program that got an event for a completion polls once and must find it. */
 static void nothing_hides_from_a_channel(void)
 {
     CHECK_EQ(hidden(true, 1000), 0);

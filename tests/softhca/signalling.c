@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which completions come, when, and who is woken: selective signalling and sq_sig_all, errors of
- * unsignaled work, solicited events on each transport, and fences between a read and what uses it.
+/* Which completions come, when, and which waiter is woken: selective signalling and sq_sig_all,
+ * errors of unsignaled work, solicited events on each transport, and fences between a read and what
+ * uses it.
  */
 #include "config.h"
 
@@ -155,7 +156,7 @@ static void solicited_on(int type)
     wait_wc(b.rcq);
     arm(&b, 1);
     CHECK_EQ(post(&a, IBV_WR_RDMA_WRITE, 1, 0, 8, IBV_SEND_SOLICITED, &to, 0), 0);
-    CHECK(!woken(&b)); /* nobody receives a write without immediate */
+    CHECK(!woken(&b)); /* a write without immediate consumes no receive */
     CHECK_EQ(post(&a, IBV_WR_RDMA_WRITE_WITH_IMM, 1, 0, 8, IBV_SEND_SOLICITED, &to, 0), 0);
     CHECK(woken(&b));
     wait_wc(b.rcq);

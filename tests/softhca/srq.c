@@ -297,7 +297,7 @@ static void limit_event(void)
     CHECK_EQ(post_send(&a, 1, 0, 64, 0), 0);
     CHECK_EQ(wait_wc(a.scq).status, IBV_WC_SUCCESS);
     no_event(b.ctx);    /* once for each arming */
-    attr.srq_limit = 2; /* already below: told at once, not after the next message */
+    attr.srq_limit = 2; /* already below: the event comes at once, not after the next message */
     CHECK_EQ(ibv_modify_srq(b.srq, &attr, IBV_SRQ_LIMIT), 0);
     CHECK_EQ(next_event(b.ctx, &ev), IBV_EVENT_SRQ_LIMIT_REACHED);
     ibv_ack_async_event(&ev);
@@ -358,7 +358,7 @@ static void broken_by_message(void)
     close_pair(&a, &b);
 }
 
-/* Messages that nobody polled go away with their queue pair, their receives come back. */
+/* Messages that were not polled vanish with their queue pair; their receives return. */
 static void reset_gives_back(void)
 {
     struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RESET};

@@ -53,7 +53,7 @@ expect_line()
     }
 }
 
-# listening PORT: somebody waits for TCP connections there. Read from the kernel: a try to connect would
+# listening PORT: a process listens for TCP connections there. Read from the kernel: a try to connect would
 # be taken for the client.
 listening()
 {

@@ -2,7 +2,7 @@
 /* The state machine of queue pairs against a table of its own, written from the specification
  * (InfiniBand 1.3, 11.2.5.2, and what Linux's verbs accept): for each transport, each pair of
  * states and each attribute bit, whether ibv_modify_qp takes it; and that a refused call changes
- * nothing. Then that ibv_query_qp tells what was set. */
+ * nothing. Then that ibv_query_qp returns what was set. */
 #include "config.h"
 
 #include "harness.h"

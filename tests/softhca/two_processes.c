@@ -322,7 +322,7 @@ static void ud_left(int fd, pid_t other)
     fill(e.buf, 4096, 5);
     meet(fd);
     ud_send(&e, ah, peer.qpn, 0x22222, 100);     /* wrong key: lost */
-    ud_send(&e, ah, peer.qpn + 1, 0x11111, 100); /* nobody: lost */
+    ud_send(&e, ah, peer.qpn + 1, 0x11111, 100); /* no such queue pair: lost */
     ud_send(&e, ah, peer.qpn, 0x11111, 4096);
     for (int i = 0; i < 3; i++)
         CHECK_EQ(wait_wc(e.scq).status, IBV_WC_SUCCESS);

@@ -126,7 +126,7 @@ static void bad_key_is_dropped(void)
     close_two(&a, &b);
 }
 
-/* What is wrong with the receiver's own work breaks the receiver (10.10.3). */
+/* An error in the receiver's own work breaks the receiver (10.10.3). */
 static void too_long_breaks_receiver(void)
 {
     struct end a, b;

@@ -387,7 +387,7 @@ static void datagrams(void)
     close_two(&a, &b);
 }
 
-/* While a batch is open nobody else posts, so its requests stay in a row. */
+/* While a batch is open no other thread posts, so its requests stay consecutive. */
 static void *post_plain(void *arg)
 {
     CHECK_EQ(post_send(arg, 99, 0, 0, IBV_SEND_INLINE), 0);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The promises about XRC: a request names the shared receive queue it is for, of any process that
- * has the domain open; the queue's CQ tells; the queue's protection domain rules remote memory;
- * a target lives as long as somebody holds it; and what ibv_open_xrcd says about files. */
+ * has the domain open; the completion comes to the queue's CQ; the queue's protection domain
+ * decides about remote memory; a target exists as long as a process holds it; and how ibv_open_xrcd
+ * treats files. */
 #include "config.h"
 
 #include "harness.h"
@@ -214,7 +215,7 @@ static void open_flags(void)
     in_two(first_opener, second_opener);
 }
 
-/* ---- three processes: sender, who made the target, who has the queue ---- */
+/* ---- three processes: sender, creator of the target, owner of the queue ---- */
 
 static void queue_holder(int fd, pid_t other)
 {

@@ -108,7 +108,7 @@ refused()
     echo "$what: refused as it should be"
 }
 
-# The kernel counts registered memory against the limit of users who are not root.
+# The kernel counts registered memory against the limit of users other than root.
 little_locked_memory()
 {
     chmod a+rw /dev/infiniband/*

@@ -9,7 +9,7 @@ fail()
     exit 1
 }
 
-# Until somebody listens on the port; polled, as ibv_rc_pingpong says nothing when it is ready.
+# Until a process listens on the port; polled, as ibv_rc_pingpong says nothing when it is ready.
 await_listener()
 {
     local i
