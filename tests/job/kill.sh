@@ -79,7 +79,7 @@ seen()
 # Where there are no pidfds.
 denied()
 {
-    unseen 3 1 "$jobs/deny" pidfd_open -- "$kill" busy
+    unseen 3 1 "$jobs/deny_syscalls" pidfd_open -- "$kill" busy
     if [ "$status" -eq 77 ]; then
         echo "not tried: filters for system calls are not allowed"
     else

@@ -135,7 +135,7 @@ else
 fi
 
 # ---- copies by the kernel, which containers forbid
-job 2 "$jobs/deny" process_vm_readv process_vm_writev -- "$jobs/endpoints-seq"
+job 2 "$jobs/deny_syscalls" process_vm_readv process_vm_writev -- "$jobs/endpoints-seq"
 if [ "$status" -eq 77 ]; then
     echo "not tried: filters for system calls are not allowed"
 else

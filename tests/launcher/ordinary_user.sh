@@ -18,7 +18,7 @@ $as test -x "${GASNETRUN:-$top_builddir/spawner/gasnetrun_ibv}" -a -r "$here/lib
 }
 TMPDIR=/tmp
 export TMPDIR
-for t in status killed surroundings; do
+for t in status killed environment; do
     echo "== $t"
     $as sh "$here/$t.sh" || exit 1
 done
