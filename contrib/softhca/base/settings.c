@@ -104,7 +104,7 @@ static int refuse_name(const char *entry, struct reason *r)
         return REFUSE(r, "%.*s is no setting; did you mean %s?", n, entry, best->name);
     return REFUSE(r,
                   "%.*s is no setting; there are SOFTHCA_FABRIC, _HCAS, _PORTS, _LINK, _DOWN, "
-                  "_ONLY and others, which the README lists",
+                  "_ONLY and others, see softhca(1)",
                   n, entry);
 }
 

@@ -331,7 +331,7 @@ const struct subcommand subcommand_list = {
     "  --fabric NAME     the fabric (SOFTHCA_FABRIC, or \"default\")\n"
     "  --user UID        whose fabric (yours); for root\n"
     "  --all             all fabrics of yours; for root, of everybody\n"
-    "  --interval S      seconds between the two looks that make the rates (0.5)\n"
+    "  --interval S      seconds between the two samples for the rates (0.5)\n"
     "  --json            for programs\n",
     run_list,
 };

@@ -17,9 +17,9 @@ static const char help[] = "usage: softhca SUBCOMMAND [options] [arguments]\n"
                            "  plug       pull the cable of a port out of processes, or put it in\n"
                            "  fault      set, clear or list faults of running processes\n"
                            "  fatal      break an HCA\n"
-                           "  topology   make an hwloc file in which the HCAs hang where you like\n"
+                           "  topology   make an hwloc file with the HCAs at the places you name\n"
                            "  --help, --version\n"
-                           "softhca SUBCOMMAND --help tells more; so does softhca(1).\n";
+                           "More: softhca SUBCOMMAND --help, and softhca(1).\n";
 
 static const struct subcommand *const subcommands[] = {
     &subcommand_run,   &subcommand_list,  &subcommand_link,     &subcommand_plug,

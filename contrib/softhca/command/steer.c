@@ -117,7 +117,7 @@ const struct subcommand subcommand_fatal = {
     "fatal",
     "usage: softhca fatal softhcaN [options]\n"
     "Breaks an HCA for the processes of a fabric: its queue pairs flush, further calls answer\n"
-    "EIO, and IBV_EVENT_DEVICE_FATAL tells why. It stays broken as long as these processes "
+    "EIO, and programs get IBV_EVENT_DEVICE_FATAL. It stays broken as long as these processes "
     "run.\n" SCOPE_HELP PID_HELP,
     run_fatal,
 };
@@ -192,6 +192,6 @@ const struct subcommand subcommand_fault = {
     "fault",
     "usage: softhca fault set SPEC | clear | list [options]\n"
     "Sets the faults of the processes of a fabric, in place of those before; the language is that\n"
-    "of SOFTHCA_FAULT, in softhca(1).\n" SCOPE_HELP PID_HELP,
+    "of SOFTHCA_FAULT, see softhca-fault(7).\n" SCOPE_HELP PID_HELP,
     run_fault,
 };

@@ -286,8 +286,8 @@ static int run_topology(const struct subcommand *self, int argc, char **argv)
 const struct subcommand subcommand_topology = {
     "topology",
     "usage: softhca topology --synthetic TEXT --hca softhcaN=numa:K ... [-o FILE]\n"
-    "Makes an hwloc file (HWLOC_XMLFILE, or softhca run --topology) of a machine in which HCAs\n"
-    "hang where you like.\n"
+    "Makes an hwloc file (HWLOC_XMLFILE, or softhca run --topology) of a machine with HCAs at\n"
+    "the places you name.\n"
     "  --synthetic TEXT  the machine, as hwloc describes it: \"pack:2 numa:1 core:4 pu:1\"\n"
     "  --hca softhcaN=numa:K, softhcaN=pack:K\n"
     "                    a place for an HCA: NUMA node or package number K; once for each\n"

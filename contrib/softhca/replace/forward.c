@@ -157,7 +157,7 @@ static void *answer(const struct export *e)
     static _Atomic int reported;
 
     if (!atomic_exchange(&reported, 1))
-        shca_log("%s is not to be had: %s; SOFTHCA_REAL can name the host's library", e->name,
+        shca_log("%s is not available: %s; SOFTHCA_REAL can name the host's library", e->name,
                  host ? "the host's " NAME " lacks it" : "this host has no " NAME);
     switch (e->missing) {
     case SHCA_MISSING_NULL:

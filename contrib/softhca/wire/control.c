@@ -302,7 +302,7 @@ static bool serve_one(int fd)
     if (is_authorised(&from))
         shca_control(request, (size_t)n, reply, sizeof reply);
     else
-        snprintf(reply, sizeof reply, "error uid %u does not rule over this process of uid %u",
+        snprintf(reply, sizeof reply, "error uid %u may not control this process of uid %u",
                  from.cred.uid, (unsigned)geteuid());
     /* A sender without a name, or one that does not read its replies, gets none: this thread must
      * not block. */
