@@ -49,7 +49,7 @@ static struct {
     uint32_t come;    /* so many of those below us have */
     unsigned round;
     bool has_told; /* in this round */
-} state;
+} agreement;
 
 static void heard(struct tk_peer *from, const int32_t *args)
 {
@@ -57,7 +57,7 @@ static void heard(struct tk_peer *from, const int32_t *args)
     if (round >= tk_leaders_rounds_max)
         tk_panic("rank %u (%s, pid %d) agrees on an exit code in round %u", from->rank, from->host,
                  from->pid, round);
-    atomic_store_explicit(&state.heard[round], known | (code & 0xff), memory_order_release);
+    atomic_store_explicit(&agreement.heard[round], known | (code & 0xff), memory_order_release);
 }
 
 void tk_agree_open(void)
@@ -69,32 +69,32 @@ static struct flags *flags_of(uint32_t neighbour)
 {
     char *page = tk_neighbour_flags(neighbour);
     if (!page)
-        state.cannot = true;
+        agreement.cannot = true;
     return page ? (struct flags *)(void *)(page + tk_flags_of_exit) : NULL;
 }
 
 void tk_agree_connect(void)
 {
     uint32_t index = tk_topology.nbrhd_rank, first = fan * index + 1;
-    tk_leaders_open(&state.leaders);
+    tk_leaders_open(&agreement.leaders);
     if (tk_topology.nbrhd_size == 1)
         return;
-    state.ours = flags_of(index);
+    agreement.ours = flags_of(index);
     if (index > 0)
-        state.above = flags_of((index - 1) / fan);
+        agreement.above = flags_of((index - 1) / fan);
     for (uint32_t i = first; i < first + fan && i < tk_topology.nbrhd_size; i++)
-        state.below[state.below_count++] = flags_of(i);
+        agreement.below[agreement.below_count++] = flags_of(i);
 }
 
 void tk_agree_begin(int code)
 {
-    state.largest = (uint32_t)code & 0xff;
-    state.has_begun = true;
+    agreement.largest = (uint32_t)code & 0xff;
+    agreement.has_begun = true;
 }
 
 int tk_agree_code(void)
 {
-    return (int)state.largest;
+    return (int)agreement.largest;
 }
 
 /* False: there is nothing yet. */
@@ -103,57 +103,57 @@ static bool take(const _Atomic uint32_t *word)
     uint32_t code = atomic_load_explicit(word, memory_order_acquire);
     if (!(code & known))
         return false;
-    if ((code & 0xff) > state.largest)
-        state.largest = code & 0xff;
+    if ((code & 0xff) > agreement.largest)
+        agreement.largest = code & 0xff;
     return true;
 }
 
 static void write_once(struct word *word)
 {
-    atomic_store_explicit(&word->code, known | state.largest, memory_order_release);
+    atomic_store_explicit(&word->code, known | agreement.largest, memory_order_release);
 }
 
 static bool gather(void)
 {
-    while (state.come < state.below_count) {
-        if (!take(&state.below[state.come]->up.code))
+    while (agreement.come < agreement.below_count) {
+        if (!take(&agreement.below[agreement.come]->up.code))
             return false;
-        state.come++;
+        agreement.come++;
     }
-    if (state.above)
-        write_once(&state.ours->up);
+    if (agreement.above)
+        write_once(&agreement.ours->up);
     return true;
 }
 
 static bool tell(void)
 {
-    int32_t args[] = {(int32_t)state.round, (int32_t)state.largest};
-    struct tk_peer *to = tk_peer(state.leaders.told_by_us[state.round]);
+    int32_t args[] = {(int32_t)agreement.round, (int32_t)agreement.largest};
+    struct tk_peer *to = tk_peer(agreement.leaders.told_by_us[agreement.round]);
     return tk_internal_send(to, TK_REQUEST, TK_HANDLER_AGREE, 2, args) == TK_OK;
 }
 
 static bool disseminate(void)
 {
-    while (state.round < state.leaders.rounds) {
-        if (!state.has_told && !(state.has_told = tell()))
+    while (agreement.round < agreement.leaders.rounds) {
+        if (!agreement.has_told && !(agreement.has_told = tell()))
             return false;
-        if (!take(&state.heard[state.round]))
+        if (!take(&agreement.heard[agreement.round]))
             return false;
-        state.round++;
-        state.has_told = false;
+        agreement.round++;
+        agreement.has_told = false;
     }
     return true;
 }
 
 static bool step(bool (*among_leaders)(void))
 {
-    if (state.cannot || !state.has_begun || state.is_over)
-        return state.is_over;
-    if (!gather() || !(state.above ? take(&state.above->down.code) : among_leaders()))
+    if (agreement.cannot || !agreement.has_begun || agreement.is_over)
+        return agreement.is_over;
+    if (!gather() || !(agreement.above ? take(&agreement.above->down.code) : among_leaders()))
         return false;
-    if (state.below_count > 0)
-        write_once(&state.ours->down);
-    return state.is_over = true;
+    if (agreement.below_count > 0)
+        write_once(&agreement.ours->down);
+    return agreement.is_over = true;
 }
 
 bool tk_agree_step(void)
@@ -163,7 +163,7 @@ bool tk_agree_step(void)
 
 static bool are_no_others(void)
 {
-    return state.leaders.rounds == 0;
+    return agreement.leaders.rounds == 0;
 }
 
 bool tk_agree_step_by_flags(void)

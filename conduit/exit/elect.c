@@ -29,29 +29,31 @@ static const uint64_t patience = TK_SECOND / 10;
  * nothing but poll. All turns together are over within the second. */
 static const uint64_t turn_max = TK_SECOND / 200, all_turns = TK_SECOND / 5;
 
-static atomic_int requested; /* 1 + code of a leader's request */
+static struct {
+    atomic_int requested; /* 1 + code of a leader's request */
 
-/* Of rank 0. */
-static _Atomic uint8_t *asked;  /* by rank: 1 from its question to its answer */
-static _Atomic uint32_t leader; /* 1 + its rank */
-static tk_counter_t unanswered;
+    /* Of rank 0. */
+    _Atomic uint8_t *asked;  /* by rank: 1 from its question to its answer */
+    _Atomic uint32_t leader; /* 1 + its rank */
+    tk_counter_t unanswered;
 
-/* Of the thread that leaves. */
-static atomic_int answer;
-static bool has_asked;
-static enum tk_role role;
-static bool *told; /* by rank */
-static uint32_t next_to_tell;
+    /* Of the thread that leaves. */
+    atomic_int answer;
+    bool has_asked;
+    enum tk_role role;
+    bool *told; /* by rank */
+    uint32_t next_to_tell;
+} election;
 
 static void on_question(struct tk_peer *from)
 {
     uint32_t nobody = 0;
-    if (!asked)
+    if (!election.asked)
         tk_panic("rank %u (%s, pid %d) asks who leads, but not rank 0", from->rank, from->host,
                  from->pid);
-    atomic_compare_exchange_strong(&leader, &nobody, 1 + from->rank);
-    atomic_store(&asked[from->rank], 1);
-    tk_counter_add(&unanswered, 1);
+    atomic_compare_exchange_strong(&election.leader, &nobody, 1 + from->rank);
+    atomic_store(&election.asked[from->rank], 1);
+    tk_counter_add(&election.unanswered, 1);
     tk_counter_add(&tk_work_wanted, 1);
 }
 
@@ -60,14 +62,14 @@ static void on_elect(struct tk_peer *from, const int32_t *args)
     if (args[0] == ASK)
         on_question(from);
     else
-        atomic_store(&answer, args[0]);
+        atomic_store(&election.answer, args[0]);
 }
 
 static void on_request(struct tk_peer *from, const int32_t *args)
 {
     int nobody = 0;
     (void)from;
-    if (atomic_compare_exchange_strong(&requested, &nobody, 1 + (args[0] & 0xff)))
+    if (atomic_compare_exchange_strong(&election.requested, &nobody, 1 + (args[0] & 0xff)))
         tk_counter_add(&tk_work_wanted, 1); /* for good */
 }
 
@@ -79,16 +81,16 @@ void tk_elect_open(void)
 
 void tk_elect_connect(void)
 {
-    told = calloc(tk_peers.size, sizeof(*told));
+    election.told = calloc(tk_peers.size, sizeof(*election.told));
     if (tk_peers.me == 0)
-        asked = calloc(tk_peers.size, sizeof(*asked));
-    if (!told || (tk_peers.me == 0 && !asked))
+        election.asked = calloc(tk_peers.size, sizeof(*election.asked));
+    if (!election.told || (tk_peers.me == 0 && !election.asked))
         tk_panic("out of memory for a table of %u ranks", tk_peers.size);
 }
 
 int tk_elect_requested(void)
 {
-    return atomic_load_explicit(&requested, memory_order_relaxed) - 1;
+    return atomic_load_explicit(&election.requested, memory_order_relaxed) - 1;
 }
 
 static bool say(struct tk_peer *to, enum question what)
@@ -99,29 +101,30 @@ static bool say(struct tk_peer *to, enum question what)
 
 static void give_answer(uint32_t rank)
 {
-    if (!atomic_exchange(&asked[rank], 0))
+    if (!atomic_exchange(&election.asked[rank], 0))
         return; /* another thread has */
-    if (!say(tk_peer(rank), atomic_load(&leader) == 1 + rank ? LEAD : FOLLOW)) {
-        atomic_store(&asked[rank], 1);
+    if (!say(tk_peer(rank), atomic_load(&election.leader) == 1 + rank ? LEAD : FOLLOW)) {
+        atomic_store(&election.asked[rank], 1);
         return;
     }
-    tk_counter_add(&unanswered, -1);
+    tk_counter_add(&election.unanswered, -1);
     tk_counter_add(&tk_work_wanted, -1);
 }
 
 void tk_elect_serve(void)
 {
-    if (tk_counter_read(&unanswered) <= 0)
+    if (tk_counter_read(&election.unanswered) <= 0)
         return;
     for (uint32_t rank = 0; rank < tk_peers.size; rank++)
-        if (atomic_load_explicit(&asked[rank], memory_order_relaxed))
+        if (atomic_load_explicit(&election.asked[rank], memory_order_relaxed))
             give_answer(rank);
 }
 
 static enum tk_role decide_ourselves(void)
 {
     uint32_t nobody = 0;
-    return atomic_compare_exchange_strong(&leader, &nobody, 1) ? TK_ROLE_LEADER : TK_ROLE_MEMBER;
+    return atomic_compare_exchange_strong(&election.leader, &nobody, 1) ? TK_ROLE_LEADER
+                                                                        : TK_ROLE_MEMBER;
 }
 
 /* When rank 0 has been silent for so long, it is our turn. */
@@ -133,9 +136,9 @@ static uint64_t our_turn(void)
 
 static enum tk_role ask(uint64_t waited)
 {
-    if (!has_asked)
-        has_asked = say(tk_peer(0), ASK);
-    int said = atomic_load(&answer);
+    if (!election.has_asked)
+        election.has_asked = say(tk_peer(0), ASK);
+    int said = atomic_load(&election.answer);
     if (said == LEAD || (!said && waited > our_turn()))
         return TK_ROLE_LEADER;
     return said == FOLLOW ? TK_ROLE_MEMBER : TK_ROLE_OPEN;
@@ -143,11 +146,11 @@ static enum tk_role ask(uint64_t waited)
 
 enum tk_role tk_elect_step(uint64_t waited)
 {
-    if (role == TK_ROLE_OPEN && tk_elect_requested() >= 0)
-        role = TK_ROLE_MEMBER;
-    if (role == TK_ROLE_OPEN)
-        role = tk_peers.me == 0 ? decide_ourselves() : ask(waited);
-    return role;
+    if (election.role == TK_ROLE_OPEN && tk_elect_requested() >= 0)
+        election.role = TK_ROLE_MEMBER;
+    if (election.role == TK_ROLE_OPEN)
+        election.role = tk_peers.me == 0 ? decide_ourselves() : ask(waited);
+    return election.role;
 }
 
 static bool request(uint32_t rank, int code)
@@ -162,11 +165,11 @@ static bool request(uint32_t rank, int code)
 void tk_elect_tell(int code)
 {
     bool all = true;
-    for (uint32_t rank = next_to_tell; rank < tk_peers.size; rank++) {
-        if (!told[rank])
-            told[rank] = request(rank, code);
-        all &= told[rank];
+    for (uint32_t rank = election.next_to_tell; rank < tk_peers.size; rank++) {
+        if (!election.told[rank])
+            election.told[rank] = request(rank, code);
+        all &= election.told[rank];
         if (all)
-            next_to_tell = rank + 1;
+            election.next_to_tell = rank + 1;
     }
 }

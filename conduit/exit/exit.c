@@ -1,53 +1,27 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The ways out of RUNNING, as drawn in exit.h. The first thread that leaves it does the work
- * (leave.c); others that call stop for good. A signal may have interrupted a thread that holds any
- * lock, malloc's too, so signal handlers, the client's as well, only wake a thread of our own that
- * ends the job; that thread also learns when a neighbour dies (watch.c). */
+ * (leave.c); others that call stop for good. In signal handlers, the client's too, the helper
+ * thread does it (helper.c). */
 #include "config.h"
 
 #include <pthread.h>
 #include <signal.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/report.h"
 #include "bootstrap/bootstrap.h"
 #include "exit/exit.h"
 #include "exit/exit_private.h"
+#include "exit/state.h"
 #include "peer/peer.h"
 #include "process/thread.h"
 #include "progress/progress.h"
 #include "settings/settings.h"
 #include "tools/public.h"
 #include "transport/transport.h"
-
-/* For streams that an interrupted thread may have kept for itself, when nothing else is left to
- * do, in whole seconds. */
-enum { last_flush = 1 };
-
-/* The watchdog of an exit in a signal handler, in seconds: libpmix's lock may be what the
- * interrupted thread holds, and the helper waits for it. It has given up waiting for others long
- * before. */
-enum { interrupted_max = 3 };
-
-static atomic_int leaving;
-static pthread_t leaver;
-static volatile sig_atomic_t was_asked_for;
-static pid_t my_pid;
-static bool helper_runs, is_handed_over;
-static volatile sig_atomic_t ending_signal; /* 0: none began the end */
-
-/* The code of an exit that another rank began and whose notice this rank has answered; -1: none. */
-static atomic_int heard_code = -1;
-
-/* By the thread that found a failure, once it has claimed the end: what the launcher is told. */
-static bool is_failing;
-static char failure[32];
-static volatile bool ends_with_another_code;
 
 /* A client's signal handler that calls exit() would find this thread in the middle of it. What ends
  * or explains a process that is stuck still gets through. */
@@ -66,36 +40,27 @@ static void hold_signals(sigset_t *before)
  * goes on with what it is in the middle of, unless that was interrupted just anywhere. */
 static _Noreturn void too_late(bool is_interrupted)
 {
-    if (pthread_equal(leaver, pthread_self())) {
-        if (is_failing) /* from the client's SIGQUIT handler: it is no end that we chose */
-            tk_abort_job(tk_final_code, failure);
+    struct tk_exit_state *s = &tk_exit_state;
+    if (tk_state_is_leaver(s)) {
+        /* From the client's SIGQUIT handler: it is no end that we chose. */
+        if (tk_state_phase(s) == TK_EXIT_ABORT)
+            tk_abort_job(tk_state_code(s), s->reason);
         if (!is_interrupted)
             tk_leave_rest();
-        _exit(tk_final_code);
+        _exit(tk_state_code(s));
     }
     for (;;)
         pause();
 }
 
-static bool claim(int code)
-{
-    int running = 0;
-    if (!atomic_compare_exchange_strong(&leaving, &running, 1))
-        return false;
-    tk_final_code = code;
-    return true;
-}
-
-/* By the thread that will do the work. A signal handler that ran between these lines and left too
- * would find a leaver that is not known yet, and stop this thread for good, before any watchdog. */
-static bool claim_to_leave(int code)
+/* tk_state_leave(), or tk_state_fail() if there is a reason, as they ask for. */
+static bool leave_running(int code, const char *reason)
 {
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, &before);
-    bool is_first = claim(code);
-    if (is_first)
-        leaver = pthread_self();
+    bool is_first =
+        reason ? tk_state_fail(&tk_exit_state, reason) : tk_state_leave(&tk_exit_state, code);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return is_first;
 }
@@ -113,16 +78,14 @@ static void flush_own(FILE *stream)
  * without the network: others hear of the end from the launcher. */
 static _Noreturn void exit_interrupted(int code)
 {
-    if (!claim_to_leave(code))
+    if (!leave_running(code, NULL))
         too_late(true);
     tk_leave_begin();
-    alarm(interrupted_max);
+    tk_helper_watchdog();
     flush_own(stdout);
     flush_own(stderr);
-    if (!helper_runs)
+    if (!tk_helper_hand_over())
         _exit(code);
-    is_handed_over = true;
-    tk_watch_call();
     for (;;)
         pause();
 }
@@ -130,177 +93,64 @@ static _Noreturn void exit_interrupted(int code)
 /* The SIGQUIT handler of the client's that a terminating signal of ours came with. */
 static _Noreturn void exit_in_signal(int code)
 {
-    tk_exit_by_signal(code & 0xff, tk_in_signal);
+    tk_exit_by_signal(code & 0xff, tk_exit_thread.signal);
     for (;;)
         pause();
 }
 
-/* What a rank leaves with after it was told of another's exit it gives only because of that exit
- * (by its SIGQUIT handler, or a thread that looks at what the handler wrote): the code of the exit
- * that began it stands. */
 static int code_that_counts(int code)
 {
-    int heard = atomic_load(&heard_code);
-    return heard >= 0 ? heard : code & 0xff;
+    return tk_state_code_of_exit(&tk_exit_state, code);
 }
 
 void tk_exit(int code)
 {
     sigset_t before;
-    if (tk_in_signal)
+    if (tk_exit_thread.signal)
         exit_in_signal(code);
     if (tk_is_interrupted())
         exit_interrupted(code_that_counts(code));
-    if (!claim_to_leave(code_that_counts(code)))
+    if (!leave_running(code_that_counts(code), NULL))
         too_late(false);
     hold_signals(&before);
     tk_leave();
-    _exit(tk_final_code);
+    _exit(tk_state_code(&tk_exit_state));
 }
 
-/* After claim_to_leave(1) */
-static _Noreturn void fail(void)
+/* Never returns: with the job, if no other thread has begun its end. */
+static _Noreturn void fail(const char *reason)
 {
-    is_failing = true;
+    if (!leave_running(1, reason))
+        too_late(false);
     tk_start_watchdog();
-    if (tk_network_is_ready())
+    if (tk_state_has_network(&tk_exit_state))
         tk_signal_quit();
     gasnett_flush_streams();
-    tk_abort_job(1, failure);
+    tk_abort_job(1, reason);
 }
 
 void tk_exit_failed(void)
 {
-    if (!claim_to_leave(1))
-        too_late(false);
-    fail();
-}
-
-static _Noreturn void flush_at_last(void)
-{
-    tk_code_is_known();
-    alarm(last_flush);
-    gasnett_flush_streams();
-    _exit(tk_final_code);
-}
-
-/* SIGTERM has come: the verdict over the job stands. */
-static void look_for_verdict(void)
-{
-    if (was_asked_for)
-        flush_at_last();
-}
-
-/* The launcher did not see it, or does not care. Whoever is leaving knows by the fence that not all
- * came. */
-static void end_for_dead(const struct tk_peer *dead, enum tk_rank_liveness how)
-{
-    if (!claim(1))
-        return;
-    leaver = pthread_self();
-    tk_start_watchdog();
-    tk_take_alarm();
-    if (how != TK_FATE_TOLD)
-        tk_log_error("neighbour rank %u (%s, pid %d) died: %s; ending the job", dead->rank,
-                     dead->host, dead->pid,
-                     how == TK_FATE_LEAVING
-                         ? "it left before the others were ready to"
-                         : "it was killed (kill -9, or for lack of memory: see dmesg) or called "
-                           "_exit()");
-    gasnett_flush_streams();
-    tk_abort_job(1, "");
-}
-
-/* SIGTERM. A code that the client chose stands; else the process dies of the signal itself, so that
- * every launcher can name it. */
-static _Noreturn void end_as_asked_for(void)
-{
-    sigset_t set;
-    if (tk_final_code && tk_final_code != tk_code_of_signal(SIGTERM))
-        _exit(tk_final_code);
-    sigemptyset(&set);
-    sigaddset(&set, SIGTERM);
-    signal(SIGTERM, SIG_DFL);
-    pthread_sigmask(SIG_UNBLOCK, &set, NULL);
-    raise(SIGTERM);
-    _exit(tk_code_of_signal(SIGTERM));
-}
-
-/* The library's own thread. */
-static void *end_from_aside(void *unused)
-{
-    const struct tk_peer *dead;
-    enum tk_rank_liveness how;
-    char why[32];
-    (void)unused;
-    while ((dead = tk_watch_wait(&how)))
-        end_for_dead(dead, how);
-    tk_take_alarm(); /* what the signal's handler unblocked is blocked again when it returns */
-    leaver = pthread_self();
-    if (is_handed_over) {
-        tk_leave_without_network(look_for_verdict);
-        flush_at_last();
-    }
-    gasnett_flush_streams();
-    if (was_asked_for)
-        end_as_asked_for();
-    snprintf(why, sizeof(why), "ended by %s", tk_signal_name(ending_signal));
-    tk_abort_job(tk_final_code, why);
-}
-
-static void start_helper(void)
-{
-    helper_runs =
-        tk_watch_open() == TK_OK && tk_thread_start(end_from_aside, tk_settings.thread_stack_min,
-                                                    tk_settings.thread_stack_pad) == TK_OK;
-}
-
-void tk_exit_was_asked_for(void)
-{
-    was_asked_for = 1;
-}
-
-bool tk_exit_is_asked_for(void)
-{
-    return was_asked_for;
-}
-
-void tk_exit_by_signal(int code, int number)
-{
-    struct timespec while_ending = {.tv_nsec = 300000000};
-    if (claim(code)) {
-        ending_signal = number;
-        tk_start_watchdog();
-        alarm(interrupted_max);
-    } else if (!was_asked_for) {
-        return;
-    }
-    tk_watch_call();
-    /* The client should not go on as if nothing had happened; but it must after a while, if it
-     * holds a lock that our helper wants. */
-    nanosleep(&while_ending, NULL);
+    fail("");
 }
 
 /* The launcher knows these words (spawner/head/policy.c): the end of the peer explains this one,
  * and may be seen later. */
 static void lost_peer(uint32_t peer)
 {
-    if (!claim_to_leave(1))
-        too_late(false);
+    char reason[32] = "";
     if (peer != tk_no_peer)
-        snprintf(failure, sizeof(failure), "peer %u unreachable", (unsigned)peer);
-    fail();
+        snprintf(reason, sizeof(reason), "peer %u unreachable", (unsigned)peer);
+    fail(reason);
 }
 
 /* What may not be done in handlers. By one thread: a client's SIGQUIT handler runs once. */
 static bool attend(void)
 {
-    static atomic_flag answered = ATOMIC_FLAG_INIT;
     tk_elect_serve();
     int requested = tk_elect_requested();
-    if (requested < 0 || atomic_load(&leaving) || atomic_flag_test_and_set(&answered))
+    if (requested < 0 || !tk_state_answer(&tk_exit_state, requested))
         return false;
-    atomic_store(&heard_code, requested);
     tk_signal_quit();
     tk_exit(requested);
 }
@@ -309,7 +159,7 @@ static bool attend(void)
  * rank that is gone for one that failed. */
 static void leave_alone(void)
 {
-    if (atomic_load(&leaving) || tk_is_interrupted())
+    if (!tk_state_is_running(&tk_exit_state) || tk_is_interrupted())
         return;
     tk_liveness_set(TK_FATE_LEFT);
     tk_bootstrap_close_early();
@@ -321,20 +171,20 @@ static void process_ends(int code, void *unused)
 {
     sigset_t before;
     (void)unused;
-    if (getpid() != my_pid) /* a forked child's exit() is its own affair */
+    if (getpid() != tk_exit_state.pid) /* a forked child's exit() is its own affair */
         return;
     if (!tk_settings.catch_exit) {
         leave_alone();
         return;
     }
-    if (tk_in_signal || tk_is_interrupted())
+    if (tk_exit_thread.signal || tk_is_interrupted())
         tk_exit(code);
-    if (!claim_to_leave(code_that_counts(code)))
+    if (!leave_running(code_that_counts(code), NULL))
         too_late(false);
     hold_signals(&before);
     tk_leave();
-    ends_with_another_code = tk_final_code != (code & 0xff);
-    tk_leave_to_client();
+    tk_state_to_client(&tk_exit_state, code);
+    tk_restart_watchdog();
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     /* What was registered before start-up, destructors of C++ among it, has its turn now. */
 }
@@ -343,26 +193,25 @@ static void process_ends(int code, void *unused)
  * had a larger one. This comes after what was registered with atexit(). */
 __attribute__((destructor)) static void end_with_the_code_of_all(void)
 {
-    if (!ends_with_another_code || getpid() != my_pid)
+    if (!tk_state_exits_with_another(&tk_exit_state) || getpid() != tk_exit_state.pid)
         return;
     gasnett_flush_streams();
-    _exit(tk_final_code);
+    _exit(tk_state_code(&tk_exit_state));
 }
 
 void tk_exit_network_ready(void)
 {
     tk_leave_connect();
-    if (helper_runs)
-        tk_watch_neighbours();
+    tk_helper_watch_neighbours();
 }
 
 void tk_exit_open(void)
 {
+    tk_state_open(&tk_exit_state, getpid());
     tk_leave_open();
     tk_progress_add(attend);
     tk_lost_peer = lost_peer;
-    my_pid = getpid();
-    start_helper();
+    tk_helper_open();
     tk_signals_open();
     on_exit(process_ends, NULL);
 }

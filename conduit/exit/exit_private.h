@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Between the files of exit/ only. */
+ * Between the files of exit/ only. Calls go down this list and never back:
+ *   exit -> signals, interrupted -> helper, bus -> leave, watch, signal_report -> agree, elect,
+ *   watchdog -> state (state.h) */
 #ifndef TK_EXIT_PRIVATE_H
 #define TK_EXIT_PRIVATE_H
 
-#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/mode.h"
 #include "base/status.h"
 #include "transport/neighbour.h"
 
@@ -59,47 +59,42 @@ int tk_elect_requested(void);
 
 /* ---- leave.c */
 
-/* What this process ends with, as far as is known. */
-extern volatile sig_atomic_t tk_final_code;
-
 /* As for agree.c. */
 void tk_leave_open(void);
 void tk_leave_connect(void);
-bool tk_network_is_ready(void);
 
-/* All of LEAVING. Returns when all ranks have come, with the code of all in tk_final_code, after
- * the good-bye to the launcher. */
+/* All of LEAVING. Returns when all ranks have come, with the code of all in the state, after the
+ * good-bye to the launcher. */
 void tk_leave(void);
 
 /* By the same thread, from anywhere inside of tk_leave(): the rest of it. */
 void tk_leave_rest(void);
 
-/* Its begin alone: the time runs, and tk_final_code is ours. And all of the rest that there is to
- * it where the network is not to be touched, for our helper: calls poll() while waiting. */
+/* Its begin alone: the time runs, and the watchdog with it. And all of the rest that there is to it
+ * where the network is not to be touched, for our helper: ends the process. */
 void tk_leave_begin(void);
-void tk_leave_without_network(void (*poll)(void));
+_Noreturn void tk_leave_without_network(void);
 
 /* ABORT */
 _Noreturn void tk_abort_job(int code, const char *why);
 
+/* ---- watchdog.c */
+
+/* Seconds that an exit may take: GASNET_EXITTIMEOUT, or what follows from the number of ranks. */
+double tk_exit_timeout(void);
+
 /* From here on this process ends within the deadline and some seconds. Async-signal-safe. */
 void tk_start_watchdog(void);
+
+/* The same time again, from now. */
+void tk_restart_watchdog(void);
 
 /* Some thread must take its alarm, and the client's may all block it. */
 void tk_take_alarm(void);
 
-/* After tk_leave(), when exit() goes on. */
-void tk_leave_to_client(void);
+/* ---- signal_report.c. Async-signal-safe. */
 
-/* By the launcher: the watchdog may end us with 0. */
-void tk_code_is_known(void);
-
-/* ---- signals.c */
-
-/* Installs the handlers of fatal, terminating and quitting signals. */
-void tk_signals_open(void);
-
-/* The exit code that stands for a signal, and the signal's name. Async-signal-safe. */
+/* The exit code that stands for a signal, and the name of a terminating one. */
 int tk_code_of_signal(int number);
 const char *tk_signal_name(int number);
 
@@ -111,33 +106,35 @@ void tk_die_of(int number);
  * SIGBUS left alone. */
 void tk_bus_open(void);
 
+/* ---- signals.c */
+
+/* Installs the handlers of fatal, terminating and quitting signals. After tk_state_open(). */
+void tk_signals_open(void);
+
 /* Runs the client's SIGQUIT handler if there is one, once. Not from a signal handler. */
 void tk_signal_quit(void);
-
-/* The number of the signal because of which this thread runs a SIGQUIT handler; 0: of none. */
-extern TK_PER_THREAD volatile sig_atomic_t tk_in_signal;
-
-/* 1 while tk_signal_quit() runs a client's handler on this thread: a signal handler on the stack,
- * but nothing was interrupted that holds anything. */
-extern TK_PER_THREAD unsigned tk_quit_is_raised;
-
-/* The client needs no notice of the end by SIGQUIT any more: it wanted the end, or it has had one.
- */
-extern volatile sig_atomic_t tk_quit_is_done;
 
 /* interrupted.c. True in a signal handler, also one of the client's: the interrupted code may hold
  * any lock, so an exit must be left to the helper. Async-signal-safe; takes microseconds. */
 bool tk_is_interrupted(void);
 
-/* ---- exit.c, for our own signal handlers */
+/* ---- helper.c: the thread that ends the job for signal handlers and dead neighbours */
 
-/* Has the job ended by another thread because of signal `number`, and returns. */
+/* Without it, for want of resources, exits in signal handlers end this process alone. */
+void tk_helper_open(void);
+
+/* From when neighbours may be sent to; start-up only. */
+void tk_helper_watch_neighbours(void);
+
+/* The watchdog's time for what the helper does. After tk_start_watchdog(). Async-signal-safe. */
+void tk_helper_watchdog(void);
+
+/* By a thread that leaves in a signal handler: the helper leaves for it. False: there is none.
+ * Async-signal-safe. */
+bool tk_helper_hand_over(void);
+
+/* Has the job ended by the helper because of signal `number`, and returns. Async-signal-safe. */
 void tk_exit_by_signal(int code, int number);
-
-/* SIGTERM: how launchers end ranks. They need not be asked to end the job then, and may no longer
- * answer. */
-void tk_exit_was_asked_for(void);
-bool tk_exit_is_asked_for(void);
 
 /* ---- watch.c: what a thread of our own waits for. TK_FAIL: has complained. */
 enum tk_status tk_watch_open(void);

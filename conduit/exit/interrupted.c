@@ -8,6 +8,7 @@
 #include <unwind.h>
 
 #include "exit/exit_private.h"
+#include "exit/state.h"
 
 static _Unwind_Reason_Code look(struct _Unwind_Context *frame, void *count)
 {
@@ -22,5 +23,5 @@ bool tk_is_interrupted(void)
 {
     unsigned count = 0;
     _Unwind_Backtrace(look, &count);
-    return count > tk_quit_is_raised;
+    return count > (unsigned)tk_exit_thread.raises_quit;
 }

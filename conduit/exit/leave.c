@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * LEAVING, as drawn in exit.h, by the one thread that left RUNNING first; the watchdog behind it;
- * and ABORT. */
+ * LEAVING, as drawn in exit.h, by the one thread that left RUNNING first; and ABORT. */
 #include "config.h"
 
 #include <signal.h>
@@ -12,6 +11,7 @@
 #include "base/report.h"
 #include "bootstrap/bootstrap.h"
 #include "exit/exit_private.h"
+#include "exit/state.h"
 #include "firehose/firehose.h"
 #include "message/message.h"
 #include "peer/peer.h"
@@ -27,77 +27,21 @@
  * handlers for nothing. */
 static const uint64_t grace_alone = TK_SECOND / 10, grace_in_crowd = TK_SECOND / 5;
 
-/* What PMIx and flushing may take on top of the deadline before the watchdog strikes, in whole
- * seconds. */
-enum { watchdog_margin = 3 };
+/* For streams that an interrupted thread may have kept for itself, when nothing else is left to
+ * do, in whole seconds. */
+enum { last_flush = 1 };
 
 /* While there is nothing to do: who is to come next may need this CPU. */
 enum { nap_min = 20000, nap_max = 1000000 /* ns */ };
 
-volatile sig_atomic_t tk_final_code;
-static volatile sig_atomic_t is_told;
-static uint64_t ask_at, deadline;
-static bool network_ready, is_leaving, is_over;
+static bool has_network(void)
+{
+    return tk_state_has_network(&tk_exit_state);
+}
 
 static uint64_t grace(void)
 {
     return tk_topology.oversubscribed ? grace_in_crowd : grace_alone;
-}
-
-static double timeout_seconds(void)
-{
-    double linear =
-        tk_settings.exit_timeout_min + tk_settings.exit_timeout_factor * (double)tk_peers.size;
-    if (tk_settings.exit_timeout > 0)
-        return tk_settings.exit_timeout;
-    return linear < tk_settings.exit_timeout_max ? linear : tk_settings.exit_timeout_max;
-}
-
-/* What is in the way, for who wonders about the status. */
-static const char *volatile is_late =
-    "did not leave within the time for it, GASNET_EXITTIMEOUT and 3 s (3 s in all after a signal): "
-    "its watchdog ends it";
-
-/* Once the launcher knows the code, 0 is no lie any more, and there is nothing to tell; nor when it
- * wanted the end itself. */
-static void watchdog(int signal)
-{
-    (void)signal;
-    if (!is_told && !tk_exit_is_asked_for())
-        tk_log_error_signal_safe(is_late);
-    _exit(tk_final_code || is_told ? tk_final_code : 1);
-}
-
-void tk_take_alarm(void)
-{
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, SIGALRM);
-    pthread_sigmask(SIG_UNBLOCK, &set, NULL);
-}
-
-void tk_start_watchdog(void)
-{
-    struct sigaction action = {.sa_handler = watchdog};
-    tk_liveness_set(TK_FATE_LEAVING);
-    sigaction(SIGALRM, &action, NULL);
-    tk_take_alarm();
-    alarm((unsigned)timeout_seconds() + watchdog_margin);
-}
-
-/* The client's functions have the time of an exit for themselves. That all ranks agreed on 0 is no
- * excuse for one that hangs in them. */
-void tk_leave_to_client(void)
-{
-    is_told = 0;
-    is_late = "functions registered with atexit(), or destructors, did not end within "
-              "GASNET_EXITTIMEOUT and 3 s: its watchdog ends it";
-    alarm((unsigned)timeout_seconds() + watchdog_margin);
-}
-
-void tk_code_is_known(void)
-{
-    is_told = 1;
 }
 
 void tk_leave_open(void)
@@ -112,22 +56,14 @@ void tk_leave_connect(void)
         return;
     tk_agree_connect();
     tk_elect_connect();
-    network_ready = true; /* last: a signal handler may leave in between */
-}
-
-bool tk_network_is_ready(void)
-{
-    return network_ready;
+    tk_state_network_ready(&tk_exit_state);
 }
 
 void tk_leave_begin(void)
 {
-    uint64_t now = tk_now();
-    tk_quit_is_done = 1;
-    ask_at = now + grace();
-    deadline = now + (uint64_t)(timeout_seconds() * 1e9);
+    tk_state_begin(&tk_exit_state, tk_now(), grace(), (uint64_t)(tk_exit_timeout() * 1e9));
     __atomic_store_n(&tk_lost_peer, NULL, __ATOMIC_RELEASE);
-    tk_agree_begin(tk_final_code);
+    tk_agree_begin(tk_state_code(&tk_exit_state));
     tk_start_watchdog();
 }
 
@@ -136,35 +72,30 @@ void tk_leave_begin(void)
  * here, going soon is what it waits for. */
 _Noreturn void tk_abort_job(int code, const char *why)
 {
+    tk_state_abort(&tk_exit_state);
     tk_bootstrap_abort(code, why);
     if (!tk_bootstrap.alone)
         usleep(200000);
     _exit(code);
 }
 
-/* Of a job that is ended although not all ranks came to its end within the time for it: 0 would
- * hide one that hangs. */
-static int code_of_forced_end(void)
-{
-    return tk_final_code ? tk_final_code : 1;
-}
-
 static void tell_others(uint64_t now)
 {
-    if (now > ask_at && tk_elect_step(now - ask_at) == TK_ROLE_LEADER)
-        tk_elect_tell(tk_final_code);
+    if (tk_state_is_grace_over(&tk_exit_state, now) &&
+        tk_elect_step(now - tk_exit_state.grace_end) == TK_ROLE_LEADER)
+        tk_elect_tell(tk_state_code(&tk_exit_state));
 }
 
 /* No handler of the client's runs any more: none can call gasnet_exit() on top of this. */
 static void serve(void)
 {
-    if (!network_ready)
+    if (!has_network())
         return;
     tk_poll();
     tk_elect_serve();
     if (!tk_agree_step())
         tell_others(tk_now());
-    tk_final_code = tk_agree_code();
+    tk_state_learn(&tk_exit_state, tk_agree_code());
 }
 
 static void nap(long *ns)
@@ -178,7 +109,9 @@ static void nap(long *ns)
 static void agree(void)
 {
     long ns = nap_min;
-    for (serve(); network_ready && !tk_agree_step() && tk_now() < ask_at; serve())
+    for (serve();
+         has_network() && !tk_agree_step() && !tk_state_is_grace_over(&tk_exit_state, tk_now());
+         serve())
         nap(&ns);
 }
 
@@ -195,15 +128,14 @@ static void learn_code_of_all(void)
     uint8_t code;
     uint64_t until = tk_now() + learning_max;
     for (uint32_t rank = 0; rank < tk_peers.size && tk_now() < until; rank++)
-        if (tk_bootstrap_peek(rank, key_of_code, &code, sizeof(code)) == TK_OK &&
-            code > tk_final_code)
-            tk_final_code = code;
+        if (tk_bootstrap_peek(rank, key_of_code, &code, sizeof(code)) == TK_OK)
+            tk_state_learn(&tk_exit_state, code);
 }
 
 /* With GASNET_CATCH_EXIT=0 some may have gone before. */
 static enum tk_status part_from_others(void (*poll)(void), uint64_t until)
 {
-    const uint8_t code = (uint8_t)tk_final_code;
+    const uint8_t code = (uint8_t)tk_state_code(&tk_exit_state);
     if (tk_peers.size > 1)
         tk_bootstrap_put(key_of_code, &code, sizeof(code));
     return tk_settings.catch_exit ? tk_bootstrap_fence(poll, until)
@@ -216,20 +148,21 @@ static enum tk_status part_from_others(void (*poll)(void), uint64_t until)
  * come, and with which codes. */
 static void part(void)
 {
+    tk_state_part(&tk_exit_state);
     /* A PMIx server that is stuck holds up all that follows, until the watchdog ends it: that does
      * not change what all ranks have agreed on over the network. */
-    if (network_ready && tk_agree_step() && tk_bootstrap_leave_mark())
-        tk_code_is_known();
-    if (part_from_others(serve, deadline) != TK_OK)
-        tk_abort_job(is_told ? tk_final_code : code_of_forced_end(),
+    if (has_network() && tk_agree_step() && tk_bootstrap_leave_mark())
+        tk_state_code_known(&tk_exit_state);
+    if (part_from_others(serve, tk_exit_state.deadline) != TK_OK)
+        tk_abort_job(tk_state_late_code(&tk_exit_state),
                      "not all processes came to the end of the job");
-    if (!network_ready || !tk_agree_step())
+    if (!has_network() || !tk_agree_step())
         learn_code_of_all();
     tk_liveness_set(TK_FATE_LEFT);
     if (tk_bootstrap_leave_mark())
-        tk_code_is_known();
+        tk_state_code_known(&tk_exit_state);
     tk_bootstrap_close();
-    is_over = true;
+    tk_state_over(&tk_exit_state);
 }
 
 void tk_leave(void)
@@ -239,44 +172,55 @@ void tk_leave(void)
     tk_firehose_tell();
     tk_transports_report_end();
     gasnett_flush_streams();
-    is_leaving = true;
+    tk_state_agree(&tk_exit_state);
     tk_leave_rest();
 }
 
 void tk_leave_rest(void)
 {
-    if (!is_leaving || is_over)
+    if (!tk_state_may_resume(&tk_exit_state))
         return;
     agree();
     part();
 }
 
-static void (*poll_aside)(void);
-
-/* Neighbours hear of our code, and we of that of all. */
-static void serve_aside(void)
+/* What there is to do before the end without the network. Whatever was printed comes out, though an
+ * interrupted thread may keep streams for itself: only so long. */
+static _Noreturn void flush_and_exit(void)
 {
-    if (poll_aside)
-        poll_aside();
-    if (!network_ready)
-        return;
-    tk_agree_step_by_flags();
-    tk_final_code = tk_agree_code();
+    tk_state_code_known(&tk_exit_state);
+    alarm(last_flush);
+    gasnett_flush_streams();
+    _exit(tk_state_code(&tk_exit_state));
 }
 
-void tk_leave_without_network(void (*poll)(void))
+/* Neighbours hear of our code, and we of that of all. After SIGTERM the verdict over the job
+ * stands. */
+static void serve_aside(void)
+{
+    if (tk_state_is_asked(&tk_exit_state))
+        flush_and_exit();
+    if (!has_network())
+        return;
+    tk_agree_step_by_flags();
+    tk_state_learn(&tk_exit_state, tk_agree_code());
+}
+
+_Noreturn void tk_leave_without_network(void)
 {
     /* Those that wait for us among others find out after `grace`, then come to the fence too. Who
      * comes there because all agree has written so before. */
-    poll_aside = poll;
-    enum tk_status status = part_from_others(serve_aside, ask_at + 2 * grace());
+    enum tk_status status = part_from_others(serve_aside, tk_exit_state.grace_end + 2 * grace());
     serve_aside();
     if (status == TK_OK) {
-        if (!network_ready || !tk_agree_step_by_flags())
+        if (!has_network() || !tk_agree_step_by_flags())
             learn_code_of_all();
         tk_liveness_set(TK_FATE_LEFT);
         tk_bootstrap_close();
+        tk_state_over(&tk_exit_state);
     } else {
-        tk_bootstrap_abort(tk_final_code, ""); /* how others hear of it: no failure, if 0 */
+        /* How others hear of it: no failure, if 0. */
+        tk_bootstrap_abort(tk_state_code(&tk_exit_state), "");
     }
+    flush_and_exit();
 }

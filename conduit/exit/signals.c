@@ -17,12 +17,8 @@
 #include "base/report.h"
 #include "exit/exit.h"
 #include "exit/exit_private.h"
+#include "exit/state.h"
 #include "settings/settings.h"
-#include "tools/tools.h"
-
-TK_PER_THREAD volatile sig_atomic_t tk_in_signal;
-TK_PER_THREAD unsigned tk_quit_is_raised;
-volatile sig_atomic_t tk_quit_is_done;
 
 struct caught {
     int number;
@@ -45,26 +41,11 @@ static const struct caught fatal[] = {
 static const struct caught bus = {SIGBUS, "SIGBUS", NULL};
 static const struct caught quitting = {SIGQUIT, "SIGQUIT", NULL};
 
-static pid_t owner;
-
-int tk_code_of_signal(int number)
-{
-    return 128 + number;
-}
-
-const char *tk_signal_name(int number)
-{
-    for (size_t i = 0; i < sizeof(terminating) / sizeof(terminating[0]); i++)
-        if (terminating[i].number == number)
-            return terminating[i].name;
-    return number == SIGQUIT ? quitting.name : "a signal";
-}
-
 /* A child that the client forked inherits the handlers, but not the thread that ends the job for
  * them, and its end is not the job's. */
 static bool left_to_default(int number)
 {
-    if (getpid() == owner)
+    if (getpid() == tk_exit_state.pid)
         return false;
     signal(number, SIG_DFL);
     raise(number);
@@ -76,7 +57,7 @@ static void on_quit(int number)
 {
     if (left_to_default(number))
         return;
-    int first = tk_in_signal ? tk_in_signal : number;
+    int first = tk_exit_thread.signal ? tk_exit_thread.signal : number;
     tk_exit_by_signal(tk_code_of_signal(first), first);
 }
 
@@ -85,28 +66,13 @@ static void on_terminating(int number)
     if (left_to_default(number))
         return;
     if (number == SIGTERM)
-        tk_exit_was_asked_for();
-    if (!tk_quit_is_done) {
-        tk_quit_is_done = 1;
-        tk_in_signal = number;
+        tk_state_ask(&tk_exit_state);
+    if (tk_state_notify(&tk_exit_state)) {
+        tk_exit_thread.signal = number;
         raise(SIGQUIT);
-        tk_in_signal = 0;
+        tk_exit_thread.signal = 0;
     }
     tk_exit_by_signal(tk_code_of_signal(number), number); /* the client's handler has returned */
-}
-
-/* "pid 123" and then `what`, without what a signal handler may not call. */
-void tk_tell_of_death(const char *what)
-{
-    char text[500] = "pid ", digits[20];
-    size_t length = strlen(text), count = 0;
-    for (unsigned pid = (unsigned)getpid(); pid > 0 && count < sizeof(digits); pid /= 10)
-        digits[count++] = (char)('0' + pid % 10);
-    while (count > 0)
-        text[length++] = digits[--count];
-    for (; *what && length + 1 < sizeof(text); what++)
-        text[length++] = *what;
-    tk_log_error_signal_safe(text);
 }
 
 /* A release library takes its arguments at their word: most faults inside it are a client's mistake
@@ -117,17 +83,6 @@ static void recommend_debug_twin(int number, const void *context)
         tk_log_error_signal_safe("the fault is inside the library; to have calls checked, build "
                                  "with gasnet-ibv-" TK_MODE_NAME
                                  "-debug (pkg-config) or ibv-" TK_MODE_NAME "-debug.mak");
-}
-
-/* After it was told. */
-void tk_die_of(int number)
-{
-    if (getpid() == owner) {
-        tk_liveness_set(TK_FATE_TOLD);
-        tk_tools_post_mortem();
-    }
-    signal(number, SIG_DFL);
-    raise(number);
 }
 
 static void on_fatal(int number, siginfo_t *info, void *context)
@@ -221,7 +176,6 @@ static void watch_fatal(const struct caught *signal)
 
 void tk_signals_open(void)
 {
-    owner = getpid();
     open_stack();
     for (size_t i = 0; i < sizeof(terminating) / sizeof(terminating[0]); i++)
         watch(&terminating[i], on_terminating);
@@ -236,11 +190,11 @@ void tk_signals_open(void)
 void tk_signal_quit(void)
 {
     struct sigaction now;
-    if (tk_quit_is_done || sigaction(SIGQUIT, NULL, &now) != 0 || now.sa_handler == SIG_DFL ||
-        now.sa_handler == SIG_IGN || now.sa_handler == on_quit)
+    if (tk_state_is_notified(&tk_exit_state) || sigaction(SIGQUIT, NULL, &now) != 0 ||
+        now.sa_handler == SIG_DFL || now.sa_handler == SIG_IGN || now.sa_handler == on_quit)
         return;
-    tk_quit_is_done = 1;
-    tk_quit_is_raised = 1;
+    tk_state_notify(&tk_exit_state);
+    tk_exit_thread.raises_quit = 1;
     raise(SIGQUIT);
-    tk_quit_is_raised = 0;
+    tk_exit_thread.raises_quit = 0;
 }

@@ -39,15 +39,17 @@ enum {
     uncalled_ms = 100 /* a client closed the descriptor that signal handlers call by */
 };
 
-static int call_fd = -1, death_fd = -1;
-static atomic_bool is_called, is_watching;
-static uint32_t watched; /* index in the neighbourhood */
-static const _Atomic uint32_t *fate;
+static struct {
+    int call_fd, death_fd;
+    atomic_bool is_called, is_active;
+    uint32_t index; /* of the watched one in the neighbourhood */
+    const _Atomic uint32_t *fate;
+} watch = {.call_fd = -1, .death_fd = -1};
 
 enum tk_status tk_watch_open(void)
 {
-    call_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (call_fd >= 0)
+    watch.call_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (watch.call_fd >= 0)
         return TK_OK;
     tk_log_error("eventfd: %s; look at ulimit -n", strerror(errno));
     return TK_FAIL;
@@ -56,19 +58,19 @@ enum tk_status tk_watch_open(void)
 static void wake(void)
 {
     const uint64_t one = 1;
-    ssize_t ignored = write(call_fd, &one, sizeof(one));
+    ssize_t ignored = write(watch.call_fd, &one, sizeof(one));
     (void)ignored;
 }
 
 void tk_watch_call(void)
 {
-    atomic_store_explicit(&is_called, true, memory_order_release);
+    atomic_store_explicit(&watch.is_called, true, memory_order_release);
     wake();
 }
 
-static bool called(void)
+static bool is_called(void)
 {
-    return atomic_load_explicit(&is_called, memory_order_acquire);
+    return atomic_load_explicit(&watch.is_called, memory_order_acquire);
 }
 
 static struct tk_peer *peer_at(uint32_t index)
@@ -76,17 +78,17 @@ static struct tk_peer *peer_at(uint32_t index)
     return tk_peer(tk_topology.nbrhd_ranks[index]);
 }
 
-static void watch(uint32_t index)
+static void watch_start(uint32_t index)
 {
-    death_fd = (int)syscall(SYS_pidfd_open, peer_at(index)->pid, 0);
-    watched = index;
+    watch.death_fd = (int)syscall(SYS_pidfd_open, peer_at(index)->pid, 0);
+    watch.index = index;
 }
 
-static void unwatch(void)
+static void watch_stop(void)
 {
-    if (death_fd >= 0)
-        close(death_fd);
-    death_fd = -1;
+    if (watch.death_fd >= 0)
+        close(watch.death_fd);
+    watch.death_fd = -1;
 }
 
 static uint32_t behind(uint32_t index)
@@ -94,16 +96,16 @@ static uint32_t behind(uint32_t index)
     return (index + 1) % tk_topology.nbrhd_size;
 }
 
-/* The next one is mapped since before the last fence of start-up, so that its fate can be read
- * however early it dies. */
+/* The next one is mapped since before the last fence of start-up, so that its fate can be
+ * read however early it dies. */
 void tk_watch_neighbours(void)
 {
-    if (tk_topology.nbrhd_size < 2 || call_fd < 0)
+    if (tk_topology.nbrhd_size < 2 || watch.call_fd < 0)
         return;
     uint32_t next = behind(tk_topology.nbrhd_rank);
-    watch(next);
-    fate = tk_liveness_of(next);
-    atomic_store_explicit(&is_watching, fate != NULL, memory_order_release);
+    watch_start(next);
+    watch.fate = tk_liveness_of(next);
+    atomic_store_explicit(&watch.is_active, watch.fate != NULL, memory_order_release);
     wake();
 }
 
@@ -111,25 +113,25 @@ void tk_watch_neighbours(void)
 static void watch_from(uint32_t index)
 {
     for (; index != tk_topology.nbrhd_rank; index = behind(index)) {
-        watch(index);
-        fate = tk_liveness_of(index);
-        if (fate)
+        watch_start(index);
+        watch.fate = tk_liveness_of(index);
+        if (watch.fate)
             return;
-        unwatch();
+        watch_stop();
     }
-    atomic_store_explicit(&is_watching, false, memory_order_relaxed);
+    atomic_store_explicit(&watch.is_active, false, memory_order_relaxed);
 }
 
-static bool watching(void)
+static bool is_watching(void)
 {
-    return atomic_load_explicit(&is_watching, memory_order_acquire);
+    return atomic_load_explicit(&watch.is_active, memory_order_acquire);
 }
 
 static int patience(void)
 {
-    if (call_fd < 0)
+    if (watch.call_fd < 0)
         return uncalled_ms;
-    return watching() && death_fd < 0 ? ask_ms : -1;
+    return is_watching() && watch.death_fd < 0 ? ask_ms : -1;
 }
 
 /* Clients were seen to close all descriptors that they do not know. */
@@ -143,43 +145,44 @@ static void heed(struct pollfd *ready, int *fd)
 static bool wait_for_death(void)
 {
     uint64_t count;
-    bool has_death_fd = watching() && death_fd >= 0;
-    struct pollfd ready[] = {{.fd = call_fd, .events = POLLIN},
-                             {.fd = has_death_fd ? death_fd : -1, .events = POLLIN}};
+    bool has_death_fd = is_watching() && watch.death_fd >= 0;
+    struct pollfd ready[] = {{.fd = watch.call_fd, .events = POLLIN},
+                             {.fd = has_death_fd ? watch.death_fd : -1, .events = POLLIN}};
     poll(ready, 2, patience());
-    heed(&ready[0], &call_fd);
-    heed(&ready[1], &death_fd);
-    if (ready[0].revents & POLLIN && read(call_fd, &count, sizeof(count)) < 0)
+    heed(&ready[0], &watch.call_fd);
+    heed(&ready[1], &watch.death_fd);
+    if (ready[0].revents & POLLIN && read(watch.call_fd, &count, sizeof(count)) < 0)
         return false;
     if (has_death_fd)
         return ready[1].revents & POLLIN;
-    return watching() && death_fd < 0 && kill(peer_at(watched)->pid, 0) != 0 && errno == ESRCH;
+    return is_watching() && watch.death_fd < 0 && kill(peer_at(watch.index)->pid, 0) != 0 &&
+           errno == ESRCH;
 }
 
 /* The watched one is dead: it, or NULL when that is in order. The next one is watched. */
 static struct tk_peer *bury(enum tk_rank_liveness *how)
 {
-    struct tk_peer *dead = peer_at(watched);
-    *how = (enum tk_rank_liveness)atomic_load_explicit(fate, memory_order_acquire);
-    unwatch();
-    watch_from(behind(watched));
+    struct tk_peer *dead = peer_at(watch.index);
+    *how = (enum tk_rank_liveness)atomic_load_explicit(watch.fate, memory_order_acquire);
+    watch_stop();
+    watch_from(behind(watch.index));
     return *how == TK_FATE_LEFT ? NULL : dead;
 }
 
 static void hold_back(void)
 {
-    struct pollfd ready = {.fd = call_fd, .events = POLLIN};
-    if (!called())
+    struct pollfd ready = {.fd = watch.call_fd, .events = POLLIN};
+    if (!is_called())
         poll(&ready, 1, hold_back_ms);
 }
 
 struct tk_peer *tk_watch_wait(enum tk_rank_liveness *how)
 {
     struct tk_peer *dead = NULL;
-    while (!called() && !dead)
+    while (!is_called() && !dead)
         if (wait_for_death())
             dead = bury(how);
     if (dead)
         hold_back();
-    return called() ? NULL : dead;
+    return is_called() ? NULL : dead;
 }

@@ -24,10 +24,7 @@ enum {
 /* ---- a rank */
 
 /* All that both files keep. */
-#define EACH(DO)                                                                                   \
-    DO(state)                                                                                      \
-    DO(requested)                                                                                  \
-    DO(asked) DO(leader) DO(unanswered) DO(answer) DO(has_asked) DO(role) DO(told) DO(next_to_tell)
+#define EACH(DO)     DO(agreement) DO(election)
 #define MEMBER(name) __typeof__(name) name;
 #define KEEP(name)   memcpy(&m->name, &name, sizeof(name));
 #define TAKE(name)   memcpy(&name, &m->name, sizeof(name));
@@ -137,8 +134,8 @@ static void close_world(void)
     if (current != never)
         be(current);
     for (uint32_t r = 0; r < ranks_most; r++) {
-        free(ranks[r].mind.told);
-        free(ranks[r].mind.asked);
+        free(ranks[r].mind.election.told);
+        free(ranks[r].mind.election.asked);
     }
     memset(ranks, 0, sizeof(ranks));
     current = never;

@@ -10,6 +10,7 @@
 
 #include "base/ranges.h"
 #include "exit/exit_private.h"
+#include "exit/state.h"
 #include "memory/memory.h"
 #include "settings/settings.h"
 #include "unit.h"
@@ -18,23 +19,22 @@ static const int all[] = {SIGINT,  SIGTERM, SIGHUP, SIGPIPE, SIGQUIT,
                           SIGSEGV, SIGBUS,  SIGFPE, SIGILL,  SIGABRT};
 enum { all_count = sizeof(all) / sizeof(all[0]) };
 
-static bool was_asked;
-
 /* 10 and the signal, 50 more if it was asked for; 99: the code is not that of the signal. */
 void tk_exit_by_signal(int code, int number)
 {
-    _exit(code == 128 + number ? 10 + number + (was_asked ? 50 : 0) : 99);
-}
-
-void tk_exit_was_asked_for(void)
-{
-    was_asked = true;
+    _exit(code == 128 + number ? 10 + number + (tk_state_is_asked(&tk_exit_state) ? 50 : 0) : 99);
 }
 
 /* Nobody shares memory here. */
 void tk_liveness_set(enum tk_rank_liveness fate)
 {
     (void)fate;
+}
+
+static void catch_signals(void)
+{
+    tk_state_open(&tk_exit_state, getpid());
+    tk_signals_open();
 }
 
 static void reset(void)
@@ -58,7 +58,7 @@ static void open_and_compare(void *unused)
     (void)unused;
     reset();
     unit_settings(setting, NULL);
-    tk_signals_open();
+    catch_signals();
     for (int i = 0; i < all_count; i++) {
         bool left_alone = false;
         for (int e = 0; expected[e]; e++)
@@ -127,7 +127,7 @@ static void open_over_clients(void *unused)
     signal(SIGTERM, clients_handler);
     signal(SIGPIPE, SIG_IGN);
     unit_settings(NULL, NULL);
-    tk_signals_open();
+    catch_signals();
     raise(SIGPIPE);
     raise(SIGTERM);
 }
@@ -142,7 +142,7 @@ static void raise_one(void *number)
 {
     reset();
     unit_settings(NULL, NULL);
-    tk_signals_open();
+    catch_signals();
     raise(*(int *)number);
 }
 
@@ -160,7 +160,7 @@ static void raise_with_clients_quit(void *unused)
     (void)unused;
     reset();
     unit_settings(NULL, NULL);
-    tk_signals_open();
+    catch_signals();
     signal(SIGQUIT, clients_handler);
     raise(SIGINT);
 }
@@ -182,7 +182,7 @@ static void raise_with_quit_that_returns(void *unused)
     (void)unused;
     reset();
     unit_settings(NULL, NULL);
-    tk_signals_open();
+    catch_signals();
     signal(SIGQUIT, just_return);
     raise(SIGINT);
 }
@@ -246,7 +246,7 @@ static void touch_missing(void *arg)
     if (fault->has_client)
         sigaction(SIGBUS, &client, NULL);
     unit_settings(NULL, NULL);
-    tk_signals_open();
+    catch_signals();
     *(volatile char *)missing_page(fault->is_librarys) = 1;
 }
 
@@ -283,7 +283,7 @@ static void fork_and_signal(void *unused)
     (void)unused;
     reset();
     unit_settings(NULL, NULL);
-    tk_signals_open();
+    catch_signals();
     for (int i = 0; i < 5; i++) { /* the terminating ones and SIGQUIT */
         pid_t child = fork();
         if (child == 0) {
@@ -307,7 +307,7 @@ static void notify(void *clients)
 {
     reset();
     unit_settings(NULL, NULL);
-    tk_signals_open();
+    catch_signals();
     if (clients)
         signal(SIGQUIT, clients_handler);
     tk_signal_quit();

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Where this process stands between RUNNING and its end, as drawn in exit.h: one state, changed
+ * only by the transitions below, which have the names of the events that the drawing shows. They
+ * make no system call, take no lock and read no clock (the time is handed in), so every rule has a
+ * unit test, and signal handlers may call each of them.
+ *
+ * Exactly one transition out of RUNNING succeeds. Its caller, and for those by a signal the
+ * library's helper thread, is the only one to go on from there; all others see `false`. */
+#ifndef TK_EXIT_STATE_H
+#define TK_EXIT_STATE_H
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/mode.h"
+
+enum tk_exit_phase {
+    TK_EXIT_RUNNING,
+    TK_EXIT_LEAVING,     /* one thread leaves; not yet at the point where it can be resumed */
+    TK_EXIT_AGREE,       /* the network is served; once the grace is over, ELECT beside it */
+    TK_EXIT_PART,        /* in the launcher's fence, AGREE and ELECT going on */
+    TK_EXIT_HANDED_OVER, /* LEAVING from a signal handler: by the helper, without the network */
+    TK_EXIT_OVER,        /* all ranks came, with the code of all */
+    TK_EXIT_TO_CLIENT,   /* as OVER, and exit() goes on with what the client registered */
+    TK_EXIT_ABORT        /* the launcher is asked to end the job */
+};
+
+/* Atomics without a lock only, for the sake of signal handlers. Zeroed: RUNNING. */
+struct tk_exit_state {
+    atomic_int phase;
+    _Atomic(pthread_t) leaver; /* who does the work; valid outside of RUNNING */
+    atomic_int code;           /* of the exit, as far as is known */
+    atomic_int signal;         /* the signal that began the end; 0: none */
+    atomic_int peers_code;     /* 1 + the code of another rank's exit that this rank answers */
+    atomic_bool is_asked;      /* SIGTERM: the launcher wants the end and has its verdict */
+    atomic_bool is_notified;   /* the client needs no SIGQUIT any more */
+    atomic_bool is_code_known; /* to the launcher: ending late with 0 hides no failure */
+    atomic_bool has_network;
+    pid_t pid;       /* of the rank; a forked child of the client's has another */
+    int given;       /* TO_CLIENT: the code that exit() was called with */
+    char reason[32]; /* ABORT because of a failure: for the launcher */
+    uint64_t grace_end, deadline;
+};
+
+/* What the current thread does; set and read by it and its signal handlers only. */
+struct tk_exit_thread {
+    /* The signal because of which it runs a client's SIGQUIT handler; 0: none. */
+    volatile sig_atomic_t signal;
+    /* 1 while the library raises SIGQUIT itself where it holds nothing: there is a signal handler
+     * on the stack, but one that interrupted nothing. */
+    volatile sig_atomic_t raises_quit;
+};
+
+/* Those of this process. */
+extern struct tk_exit_state tk_exit_state;
+extern TK_PER_THREAD struct tk_exit_thread tk_exit_thread;
+
+/* Start-up: before signal handlers are installed; and once exits may use the network, which comes
+ * last, because a signal handler may leave at any time. */
+void tk_state_open(struct tk_exit_state *s, pid_t pid);
+void tk_state_network_ready(struct tk_exit_state *s);
+
+/* ---- out of RUNNING. False: somebody else was first, and nothing has changed.
+ *
+ * Those by the current thread must be called with signals blocked: a handler that leaves too would
+ * otherwise find a leaver that is not known yet, and stop this thread for good. */
+
+/* RUNNING -> LEAVING, by the current thread */
+bool tk_state_leave(struct tk_exit_state *s, int code);
+
+/* RUNNING -> ABORT with 1, by the current thread: lost peer, failed start-up; a neighbour died.
+ * `reason` is cut to what fits. */
+bool tk_state_fail(struct tk_exit_state *s, const char *reason);
+
+/* RUNNING -> ABORT, in a signal handler, for the helper to take over */
+bool tk_state_end_by_signal(struct tk_exit_state *s, int code, int signal);
+
+/* ---- on the way out. Called elsewhere than on the arrow, they change nothing. */
+
+/* The time runs, and the client is not notified any more. */
+void tk_state_begin(struct tk_exit_state *s, uint64_t now, uint64_t grace, uint64_t timeout);
+
+/* LEAVING -> AGREE: output is flushed, no client handler runs any more. From here on the leaver may
+ * resume, tk_state_may_resume(), if it is entered again. */
+void tk_state_agree(struct tk_exit_state *s);
+
+/* AGREE -> PART: all agree, or the grace is over */
+void tk_state_part(struct tk_exit_state *s);
+
+/* LEAVING -> HANDED_OVER */
+void tk_state_hand_over(struct tk_exit_state *s);
+
+/* PART, HANDED_OVER -> OVER: all came */
+void tk_state_over(struct tk_exit_state *s);
+
+/* OVER -> TO_CLIENT: by exit(`given`), with the client's functions still to run. That the launcher
+ * knows the code is no excuse for one that hangs. */
+void tk_state_to_client(struct tk_exit_state *s, int given);
+
+/* anything but RUNNING -> ABORT: not all came by the deadline, or it was ABORT already */
+void tk_state_abort(struct tk_exit_state *s);
+
+/* The current thread does the work from here on: the helper's, once it was called. */
+void tk_state_take_over(struct tk_exit_state *s);
+
+/* ---- what becomes known, in any state */
+
+/* Of the codes of all ranks the largest counts. */
+void tk_state_learn(struct tk_exit_state *s, int code);
+
+/* Another rank's exit, with that code, is to be answered. True for one caller only, in RUNNING. */
+bool tk_state_answer(struct tk_exit_state *s, int code);
+
+/* SIGTERM. */
+void tk_state_ask(struct tk_exit_state *s);
+
+/* The client had SIGQUIT, or wanted the end. True: it had not before. */
+bool tk_state_notify(struct tk_exit_state *s);
+
+/* The launcher knows that the code is that of all. */
+void tk_state_code_known(struct tk_exit_state *s);
+
+/* ---- questions */
+
+enum tk_exit_phase tk_state_phase(const struct tk_exit_state *s);
+bool tk_state_is_running(const struct tk_exit_state *s);
+bool tk_state_is_leaver(const struct tk_exit_state *s);
+bool tk_state_may_resume(const struct tk_exit_state *s);
+bool tk_state_has_network(const struct tk_exit_state *s);
+bool tk_state_is_asked(const struct tk_exit_state *s);
+bool tk_state_is_notified(const struct tk_exit_state *s);
+bool tk_state_is_code_known(const struct tk_exit_state *s);
+
+/* Those that did not come may be told, so ELECT. */
+bool tk_state_is_grace_over(const struct tk_exit_state *s, uint64_t now);
+
+/* The code of the exit, as far as is known. */
+int tk_state_code(const struct tk_exit_state *s);
+
+/* What an exit with `code` leaves with. After another rank's exit was answered a rank exits only
+ * because of that one (in its SIGQUIT handler, or a thread that looks at what the handler wrote):
+ * the code of the exit that began it stands. */
+int tk_state_code_of_exit(const struct tk_exit_state *s, int code);
+
+/* What a process ends with that does not come to OVER in time: 0 would hide one that hangs, unless
+ * the launcher knows that it is the code of all. */
+int tk_state_late_code(const struct tk_exit_state *s);
+
+/* TO_CLIENT, with another code than that of all */
+bool tk_state_exits_with_another(const struct tk_exit_state *s);
+
+#endif
