@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The reduction over exit codes: neighbours tell each other by flags in shared memory, the first
- * ranks of neighbourhoods tell each other by active messages (dissemination), and then neighbours
- * again. The largest code wins, so that no failure hides behind a rank that had none. It ends for
- * nobody before all ranks have come, so it is a barrier too.
+ * The reduction over exit codes: neighbours exchange them by flags in shared memory, the first
+ * ranks of neighbourhoods by active messages (dissemination), and then neighbours again. The
+ * largest code wins, so that a rank with code 0 hides no failure. No rank completes it before all
+ * have entered it, so it is a barrier too.
  *
- * It happens once, so each flag is written once, by its owner, and stays where neighbours have it
- * mapped after its owner has gone. One thread steps, the one that leaves; handlers only note. No
- * lock, and no segment: it works between init and attach, and over both ways to peers. Flags need
- * nobody who polls, so neighbours agree even where a rank leaves in the middle of a handler. */
+ * It happens once, so each flag is written once, by its owner, and stays mapped by neighbours after
+ * its owner has exited. Only the leaving thread steps; handlers only store codes. Takes no lock and
+ * needs no segment: it works between init and attach, and over both transports. Flags need no
+ * polling peer, so neighbours agree even if a rank leaves in the middle of a handler. */
 #include "config.h"
 
 #include <stdatomic.h>
@@ -21,34 +21,34 @@
 #include "topology/topology.h"
 #include "transport/neighbour.h"
 
-/* Ranks below each in the tree of neighbours: as barriers have them, whose memory is mapped. */
+/* Children of a rank in the tree of neighbours: the same as in barriers, whose flags are mapped. */
 enum { fan = 8 };
 
-/* A code that is known, in a word that is 0 before. */
+/* Set in a word with a code; the word is 0 before. */
 enum { known = 0x100 };
 
 struct word {
     _Alignas(TK_CACHE_LINE) _Atomic uint32_t code;
 };
 
-/* A rank's own in the memory that it shares. `up`: its code, and those of all below it. `down`:
- * what all ranks have agreed on. */
+/* In the memory that a rank shares. `up`: the largest code of its subtree. `down`: the code of all
+ * ranks. */
 struct flags {
     struct word up, down;
 };
 _Static_assert(tk_flags_of_exit + sizeof(struct flags) <= tk_flags_size, "there is room for both");
 
 static struct {
-    struct flags *ours, *above, *below[fan]; /* NULL: there is none */
+    struct flags *ours, *above, *below[fan]; /* NULL: none */
     uint32_t below_count;
     struct tk_leaders leaders;
     _Atomic uint32_t heard[tk_leaders_rounds_max];
-    bool cannot; /* a neighbour can't be reached: others find out by the clock */
+    bool cannot; /* a neighbour is unreachable: ranks notice by timeout */
     bool has_begun, is_over;
-    uint32_t largest; /* code that we know of */
-    uint32_t come;    /* so many of those below us have */
+    uint32_t largest; /* code known so far */
+    uint32_t come;    /* number of children that have come */
     unsigned round;
-    bool has_told; /* in this round */
+    bool has_told; /* our message of this round is sent */
 } agreement;
 
 static void heard(struct tk_peer *from, const int32_t *args)
@@ -97,7 +97,7 @@ int tk_agree_code(void)
     return (int)agreement.largest;
 }
 
-/* False: there is nothing yet. */
+/* False: no code there yet. */
 static bool take(const _Atomic uint32_t *word)
 {
     uint32_t code = atomic_load_explicit(word, memory_order_acquire);

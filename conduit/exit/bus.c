@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * SIGBUS. Segments take their pages when these are first touched, and a page that the kernel can't
- * find is a SIGBUS then: told with what is full. A SIGBUS anywhere else goes to whoever would have
- * had it, so this handler stands before a client's own. */
+ * SIGBUS. Pages of segments are allocated when first touched; if the kernel has none, that is a
+ * SIGBUS: logged with the limit that was hit. Any other SIGBUS is passed to the handler that was
+ * installed before, so this one stands in front of a client's own. */
 #include "config.h"
 
 #include <signal.h>
@@ -16,10 +16,10 @@
 
 static struct sigaction previous;
 
-enum { plenty = 16 << 20 /* bytes; with so many left, they were not what was missing */ };
+enum { plenty = 16 << 20 /* bytes; with more available, lack of memory was not the cause */ };
 
-/* snprintf() of numbers and strings calls nothing that a handler may not call, in all C libraries
- * that this one is built with; and the fault is our own load or store, not malloc()'s. */
+/* snprintf() of numbers and strings is async-signal-safe in practice in all C libraries that this
+ * one is built with; and the fault is a load or store of this library, not one of malloc(). */
 static void say_owner(const struct tk_range *range, char *text, size_t size)
 {
     if (range->rank < 0)
@@ -66,7 +66,7 @@ static void tell(const struct tk_range *range, const siginfo_t *info)
     tk_tell_of_death(text);
 }
 
-/* One that ignores it would touch the same byte for ever: the kernel knows better. */
+/* Ignoring it would fault on the same byte for ever, so the default is restored then. */
 static void pass_on(int number, siginfo_t *info, void *context)
 {
     if (previous.sa_flags & SA_SIGINFO) {
@@ -82,7 +82,7 @@ static void pass_on(int number, siginfo_t *info, void *context)
 static void on_bus(int number, siginfo_t *info, void *context)
 {
     struct tk_range range;
-    bool is_of_kernel = info->si_code > 0; /* else somebody sent it */
+    bool is_of_kernel = info->si_code > 0; /* else it was sent by a process */
     if (!is_of_kernel || !tk_range_of(info->si_addr, &range)) {
         pass_on(number, info, context);
         return;
@@ -91,7 +91,7 @@ static void on_bus(int number, siginfo_t *info, void *context)
     tk_die_of(number);
 }
 
-/* The stack and the mask that the previous handler asked for are kept for it. */
+/* Keeps the stack and the mask that the previous handler asked for. */
 void tk_bus_open(void)
 {
     struct sigaction ours;

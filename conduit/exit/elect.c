@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Who tells the others, when not all leave by themselves: one rank, so that N leaving ranks send
- * O(N) messages and not each of them N. Rank 0 decides, whether it leaves itself or not: whoever
- * asks first leads. If rank 0 does not answer (it is dead, stopped, or does not poll), ranks that
- * leave wait each for its turn, the lowest for the shortest time: the first that has its turn
- * leads, and the others hear of that before theirs. Two leaders do no harm, only more messages.
+ * The election of a leader, which notifies the other ranks when not all leave by themselves: one
+ * rank, so that N leaving ranks send O(N) messages and not N each. Rank 0 decides, whether it
+ * leaves itself or not: the first rank to ask leads. If rank 0 does not answer (it is dead,
+ * stopped, or does not poll), each leaving rank waits for its turn, the lowest for the shortest
+ * time: the first whose turn comes leads, and its requests reach the others before their turns. Two
+ * leaders do no harm but send more messages.
  *
- * A leader sends an exit request with its code to each other rank. Handlers only note; what sends
- * runs after polls, or in the thread that leaves. No lock. */
+ * A leader sends an exit request with its code to each other rank. Handlers only store; requests
+ * are sent after polls, or by the leaving thread. Takes no lock. */
 #include "config.h"
 
 #include <stdatomic.h>
@@ -22,22 +23,22 @@
 
 enum question { ASK = 1, LEAD, FOLLOW };
 
-/* How long rank 0 may take to answer. One that polls takes microseconds. */
+/* Time for rank 0 to answer. If it polls, it takes microseconds. */
 static const uint64_t patience = TK_SECOND / 10;
 
-/* After that, between turns: a leader's requests have come by then to ranks that leave, who do
- * nothing but poll. All turns together are over within the second. */
+/* After that, time between turns: enough for a leader's requests to reach ranks that leave, which
+ * do nothing but poll. All turns together take less than a second. */
 static const uint64_t turn_max = TK_SECOND / 200, all_turns = TK_SECOND / 5;
 
 static struct {
     atomic_int requested; /* 1 + code of a leader's request */
 
-    /* Of rank 0. */
+    /* On rank 0. */
     _Atomic uint8_t *asked;  /* by rank: 1 from its question to its answer */
     _Atomic uint32_t leader; /* 1 + its rank */
     tk_counter_t unanswered;
 
-    /* Of the thread that leaves. */
+    /* Owned by the leaving thread. */
     atomic_int answer;
     bool has_asked;
     enum tk_role role;
@@ -127,7 +128,7 @@ static enum tk_role decide_ourselves(void)
                                                                         : TK_ROLE_MEMBER;
 }
 
-/* When rank 0 has been silent for so long, it is our turn. */
+/* Silence of rank 0 after which this rank leads. */
 static uint64_t our_turn(void)
 {
     uint64_t turn = all_turns / tk_peers.size;
@@ -161,7 +162,8 @@ static bool request(uint32_t rank, int code)
     return tk_internal_send(tk_peer(rank), TK_CONTROL, TK_HANDLER_EXIT, 1, &arg) != TK_BUSY;
 }
 
-/* Who has no room for it now (its ring is full, and it does not poll) keeps nobody else waiting. */
+/* A rank that cannot take its request now (its ring is full and it does not poll) does not delay
+ * the others: it is tried again in the next call. */
 void tk_elect_tell(int code)
 {
     bool all = true;

@@ -23,8 +23,8 @@
 #include "tools/public.h"
 #include "transport/transport.h"
 
-/* A client's signal handler that calls exit() would find this thread in the middle of it. What ends
- * or explains a process that is stuck still gets through. */
+/* A client's signal handler that calls exit() would interrupt this thread in the middle of it.
+ * Signals that end or diagnose a stuck process still get through. */
 static void hold_signals(sigset_t *before)
 {
     static const int let_through[] = {SIGALRM, SIGTERM, SIGSEGV, SIGBUS, SIGFPE,
@@ -36,13 +36,13 @@ static void hold_signals(sigset_t *before)
     pthread_sigmask(SIG_BLOCK, &held, before);
 }
 
-/* Whoever is second. The same thread again (a function of atexit()) must not wait for itself: it
- * goes on with what it is in the middle of, unless that was interrupted just anywhere. */
+/* For every caller but the first. The first thread itself (in a function of atexit()) must not wait
+ * for itself: it resumes what it is in the middle of, unless a signal interrupted that. */
 static _Noreturn void too_late(bool is_interrupted)
 {
     struct tk_exit_state *s = &tk_exit_state;
     if (tk_state_is_leaver(s)) {
-        /* From the client's SIGQUIT handler: it is no end that we chose. */
+        /* Called from the client's SIGQUIT handler, which does not choose how the job ends. */
         if (tk_state_phase(s) == TK_EXIT_ABORT)
             tk_abort_job(tk_state_code(s), s->reason);
         if (!is_interrupted)
@@ -65,7 +65,8 @@ static bool leave_running(int code, const char *reason)
     return is_first;
 }
 
-/* A stream that this thread was interrupted in lets it in again, but nobody else. */
+/* A stream lock that the interrupted code holds is recursive for this thread; another thread's is
+ * not waited for. */
 static void flush_own(FILE *stream)
 {
     if (ftrylockfile(stream) != 0)
@@ -74,8 +75,8 @@ static void flush_own(FILE *stream)
     funlockfile(stream);
 }
 
-/* What the interrupted thread holds, it holds for ever, so the helper does what is to be done, and
- * without the network: others hear of the end from the launcher. */
+/* Locks that the interrupted thread holds are never released, so the helper does the rest, and
+ * without the network: other ranks learn of the end from the launcher. */
 static _Noreturn void exit_interrupted(int code)
 {
     if (!leave_running(code, NULL))
@@ -90,7 +91,7 @@ static _Noreturn void exit_interrupted(int code)
         pause();
 }
 
-/* The SIGQUIT handler of the client's that a terminating signal of ours came with. */
+/* In the client's SIGQUIT handler, which the library raised for a terminating signal. */
 static _Noreturn void exit_in_signal(int code)
 {
     tk_exit_by_signal(code & 0xff, tk_exit_thread.signal);
@@ -117,7 +118,7 @@ void tk_exit(int code)
     _exit(tk_state_code(&tk_exit_state));
 }
 
-/* Never returns: with the job, if no other thread has begun its end. */
+/* Ends the job with 1, unless another thread has begun its end. */
 static _Noreturn void fail(const char *reason)
 {
     if (!leave_running(1, reason))
@@ -134,8 +135,8 @@ void tk_exit_failed(void)
     fail("");
 }
 
-/* The launcher knows these words (spawner/head/policy.c): the end of the peer explains this one,
- * and may be seen later. */
+/* The launcher parses this text (spawner/head/policy.c): the end of the peer explains this one, and
+ * the launcher may see it later. */
 static void lost_peer(uint32_t peer)
 {
     char reason[32] = "";
@@ -144,7 +145,8 @@ static void lost_peer(uint32_t peer)
     fail(reason);
 }
 
-/* What may not be done in handlers. By one thread: a client's SIGQUIT handler runs once. */
+/* Work that message handlers may not do. tk_state_answer() lets one thread through, so that a
+ * client's SIGQUIT handler runs once. */
 static bool attend(void)
 {
     tk_elect_serve();
@@ -155,8 +157,8 @@ static bool attend(void)
     tk_exit(requested);
 }
 
-/* GASNET_CATCH_EXIT=0: the others go on. The launcher must hear that this was meant, or it takes a
- * rank that is gone for one that failed. */
+/* GASNET_CATCH_EXIT=0: the others go on. The launcher must learn that this was intended, or it
+ * takes the missing rank for one that failed. */
 static void leave_alone(void)
 {
     if (!tk_state_is_running(&tk_exit_state) || tk_is_interrupted())
@@ -171,7 +173,7 @@ static void process_ends(int code, void *unused)
 {
     sigset_t before;
     (void)unused;
-    if (getpid() != tk_exit_state.pid) /* a forked child's exit() is its own affair */
+    if (getpid() != tk_exit_state.pid) /* a forked child: not the end of the rank */
         return;
     if (!tk_settings.catch_exit) {
         leave_alone();
@@ -186,11 +188,11 @@ static void process_ends(int code, void *unused)
     tk_state_to_client(&tk_exit_state, code);
     tk_restart_watchdog();
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    /* What was registered before start-up, destructors of C++ among it, has its turn now. */
+    /* Functions registered before start-up, C++ destructors among them, run now. */
 }
 
-/* exit() goes on with the code that it was given, which is not that of the job when another rank
- * had a larger one. This comes after what was registered with atexit(). */
+/* exit() ends with the code that it was given, which is not that of the job if another rank had a
+ * larger one. Destructors run after functions of atexit(). */
 __attribute__((destructor)) static void end_with_the_code_of_all(void)
 {
     if (!tk_state_exits_with_another(&tk_exit_state) || getpid() != tk_exit_state.pid)

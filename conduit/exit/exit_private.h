@@ -12,49 +12,48 @@
 #include "base/status.h"
 #include "transport/neighbour.h"
 
-/* ---- agree.c: all ranks come, and have one code then */
+/* ---- agree.c: a barrier of all ranks that ends with one code */
 
 /* Before anything arrives. */
 void tk_agree_open(void);
 
-/* When neighbours are mapped and may be sent to; start-up only. */
+/* Once neighbours are mapped and peers connected; start-up only. */
 void tk_agree_connect(void);
 
-/* By the thread that leaves. Our code, 0 to 255. */
+/* By the leaving thread. The code of this rank, 0 to 255. */
 void tk_agree_begin(int code);
 
-/* One look at what the others said. True: all ranks have come, and tk_agree_code() is that of all.
- */
+/* One step. True: all ranks have come, and tk_agree_code() is that of all. */
 bool tk_agree_step(void);
 
-/* The same without the network: the first rank of a neighbourhood among others comes to no end. */
+/* The same without the network: with several neighbourhoods their first ranks never complete it. */
 bool tk_agree_step_by_flags(void);
 
-/* The largest that is known so far. */
+/* The largest code known so far. */
 int tk_agree_code(void);
 
-/* ---- elect.c: who tells those that did not come, and telling */
+/* ---- elect.c: election of the rank that notifies the others, and the notices */
 
 enum tk_role {
-    TK_ROLE_OPEN,   /* to be decided */
-    TK_ROLE_LEADER, /* we tell the others */
-    TK_ROLE_MEMBER  /* somebody else does, or has told us */
+    TK_ROLE_OPEN,   /* undecided */
+    TK_ROLE_LEADER, /* this rank notifies the others */
+    TK_ROLE_MEMBER  /* another rank does, or has notified this one */
 };
 
 /* As for agree.c. */
 void tk_elect_open(void);
 void tk_elect_connect(void);
 
-/* Rank 0 answers those that asked, as far as there is room. Any thread, not in handlers. */
+/* Rank 0 answers questions, as far as there is room. Any thread, not in handlers. */
 void tk_elect_serve(void);
 
-/* By the thread that leaves, `waited` ns after it began to wonder who leads. */
+/* By the leaving thread, `waited` ns after its grace ended. */
 enum tk_role tk_elect_step(uint64_t waited);
 
-/* By the leader, again and again: each other rank is told once, as far as there is room. */
+/* By the leader, repeatedly: sends each other rank one exit request, as far as there is room. */
 void tk_elect_tell(int code);
 
-/* The code that a leader sent us; -1: none did. */
+/* The code of an exit request that has arrived; -1: none has. */
 int tk_elect_requested(void);
 
 /* ---- leave.c */
@@ -63,15 +62,15 @@ int tk_elect_requested(void);
 void tk_leave_open(void);
 void tk_leave_connect(void);
 
-/* All of LEAVING. Returns when all ranks have come, with the code of all in the state, after the
- * good-bye to the launcher. */
+/* All of LEAVING. Returns when all ranks have come, with the code of all in the state, disconnected
+ * from the launcher. */
 void tk_leave(void);
 
-/* By the same thread, from anywhere inside of tk_leave(): the rest of it. */
+/* By the same thread, from anywhere inside tk_leave(): the rest of it. */
 void tk_leave_rest(void);
 
-/* Its begin alone: the time runs, and the watchdog with it. And all of the rest that there is to it
- * where the network is not to be touched, for our helper: ends the process. */
+/* Only its begin: deadlines and the watchdog. And its rest without the network, for the helper:
+ * ends the process. */
 void tk_leave_begin(void);
 _Noreturn void tk_leave_without_network(void);
 
@@ -89,7 +88,7 @@ void tk_start_watchdog(void);
 /* The same time again, from now. */
 void tk_restart_watchdog(void);
 
-/* Some thread must take its alarm, and the client's may all block it. */
+/* Unblocks SIGALRM in this thread: the client's threads may all block it. */
 void tk_take_alarm(void);
 
 /* ---- signal_report.c. Async-signal-safe. */
@@ -129,14 +128,14 @@ void tk_helper_watch_neighbours(void);
 /* The watchdog's time for what the helper does. After tk_start_watchdog(). Async-signal-safe. */
 void tk_helper_watchdog(void);
 
-/* By a thread that leaves in a signal handler: the helper leaves for it. False: there is none.
+/* By a thread that leaves in a signal handler: the helper leaves for it. False: no helper runs.
  * Async-signal-safe. */
 bool tk_helper_hand_over(void);
 
 /* Has the job ended by the helper because of signal `number`, and returns. Async-signal-safe. */
 void tk_exit_by_signal(int code, int number);
 
-/* ---- watch.c: what a thread of our own waits for. TK_FAIL: has complained. */
+/* ---- watch.c: the events that the helper waits for. TK_FAIL: has logged an error. */
 enum tk_status tk_watch_open(void);
 
 /* From when neighbours may be sent to; start-up only. */

@@ -25,8 +25,8 @@ enum { interrupted_max = 3 };
 
 static bool helper_runs;
 
-/* The launcher did not see it, or does not care. Whoever is leaving knows by the fence that not all
- * came. This thread takes no signals, as tk_state_fail() asks for. */
+/* The launcher did not see the death, or ignores it. A rank that is leaving learns by the fence
+ * that not all came. This thread takes no signals, as tk_state_fail() requires. */
 static void end_for_dead(const struct tk_peer *dead, enum tk_rank_liveness how)
 {
     if (!tk_state_fail(&tk_exit_state, ""))
@@ -43,8 +43,8 @@ static void end_for_dead(const struct tk_peer *dead, enum tk_rank_liveness how)
     tk_abort_job(1, "");
 }
 
-/* SIGTERM. A code that the client chose stands; else the process dies of the signal itself, so that
- * every launcher can name it. */
+/* SIGTERM. A code that the client chose is kept; else the process dies of the signal itself, so
+ * that every launcher can name it. */
 static _Noreturn void end_as_asked_for(void)
 {
     sigset_t set;
@@ -67,7 +67,7 @@ static void *helper(void *unused)
     (void)unused;
     while ((dead = tk_watch_wait(&how)))
         end_for_dead(dead, how);
-    tk_take_alarm(); /* what the signal's handler unblocked is blocked again when it returns */
+    tk_take_alarm(); /* the thread in the handler blocks it again when that returns */
     tk_state_take_over(&tk_exit_state);
     if (tk_state_phase(&tk_exit_state) == TK_EXIT_HANDED_OVER)
         tk_leave_without_network();
@@ -115,7 +115,7 @@ void tk_exit_by_signal(int code, int number)
         return;
     }
     tk_watch_call();
-    /* The client should not go on as if nothing had happened; but it must after a while, if it
-     * holds a lock that our helper wants. */
+    /* The client should not simply go on; but it must after a while, if it holds a lock that the
+     * helper needs. */
     nanosleep(&while_ending, NULL);
 }

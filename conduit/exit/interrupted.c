@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Whether this thread runs a signal handler, whoever installed it. Nothing tells but the stack: the
- * unwinder knows the frames that a signal interrupted. Needs no lock and no memory; code without
- * unwind tables hides what lies above it, and is then taken for no signal handler. */
+ * Whether this thread runs a signal handler, the library's or a client's. Only the stack shows it:
+ * the unwinder knows the frames that a signal interrupted. Takes no lock and allocates nothing;
+ * code without unwind tables hides the frames above it, and then no handler is found. */
 #include "config.h"
 
 #include <unwind.h>

@@ -22,16 +22,15 @@
 #include "transport/neighbour.h"
 #include "transport/transport.h"
 
-/* How long all may take to come before those that did not are told: a collective exit is over long
- * before. Where ranks outnumber CPUs some wait for their turn; to be told would run their SIGQUIT
- * handlers for nothing. */
+/* Time for all ranks to leave by themselves before the others are notified: a collective exit is
+ * over long before. Where ranks outnumber CPUs some wait for a CPU; a notice would run their
+ * SIGQUIT handlers for nothing. */
 static const uint64_t grace_alone = TK_SECOND / 10, grace_in_crowd = TK_SECOND / 5;
 
-/* For streams that an interrupted thread may have kept for itself, when nothing else is left to
- * do, in whole seconds. */
+/* For the last flush: an interrupted thread may hold a stream's lock for ever. In whole seconds. */
 enum { last_flush = 1 };
 
-/* While there is nothing to do: who is to come next may need this CPU. */
+/* While idle: another rank on this host may need this CPU to leave. */
 enum { nap_min = 20000, nap_max = 1000000 /* ns */ };
 
 static bool has_network(void)
@@ -68,8 +67,8 @@ void tk_leave_begin(void)
 }
 
 /* After asking the launcher to end the job, give it the time to do so: a rank that is killed is no
- * new failure to it, one that exits may be. When it was the launcher's own SIGTERM that brought us
- * here, going soon is what it waits for. */
+ * new failure to it, one that exits may be. If the launcher's own SIGTERM began this, it waits for
+ * this process to end soon. */
 _Noreturn void tk_abort_job(int code, const char *why)
 {
     tk_state_abort(&tk_exit_state);
@@ -86,7 +85,7 @@ static void tell_others(uint64_t now)
         tk_elect_tell(tk_state_code(&tk_exit_state));
 }
 
-/* No handler of the client's runs any more: none can call gasnet_exit() on top of this. */
+/* Client handlers no longer run, so none can call gasnet_exit() on top of this. */
 static void serve(void)
 {
     if (!has_network())
@@ -105,7 +104,7 @@ static void nap(long *ns)
     *ns = 2 * *ns < nap_max ? 2 * *ns : nap_max;
 }
 
-/* Returns when all ranks agree; or, later than `grace`, when that is left to the fence. */
+/* Returns when all ranks agree; or after `grace`, when the fence has to do it. */
 static void agree(void)
 {
     long ns = nap_min;
@@ -115,14 +114,14 @@ static void agree(void)
         nap(&ns);
 }
 
-/* Of each rank, by the fence. */
+/* The code of each rank, exchanged by the fence. */
 static const char key_of_code[] = "tk.exit";
 
-/* Codes are many, and each is asked for by itself: a part of the watchdog's margin. */
+/* There are many codes, each fetched by a call of its own: part of the watchdog's margin. */
 static const uint64_t learning_max = TK_SECOND;
 
-/* Somebody left without the network, so that not all could agree (agree.c). But all have come, so
- * the codes that each brought along are there: the largest is what they would have agreed on. */
+/* A rank left without the network, so that not all could agree (agree.c). But all have entered the
+ * fence, which carries the code of each: the largest is the one they would have agreed on. */
 static void learn_code_of_all(void)
 {
     uint8_t code;
@@ -132,7 +131,7 @@ static void learn_code_of_all(void)
             tk_state_learn(&tk_exit_state, code);
 }
 
-/* With GASNET_CATCH_EXIT=0 some may have gone before. */
+/* With GASNET_CATCH_EXIT=0 some ranks may have exited before. */
 static enum tk_status part_from_others(void (*poll)(void), uint64_t until)
 {
     const uint8_t code = (uint8_t)tk_state_code(&tk_exit_state);
@@ -142,10 +141,10 @@ static enum tk_status part_from_others(void (*poll)(void), uint64_t until)
                                   : tk_bootstrap_part(poll, until);
 }
 
-/* Over verbs who leaves takes with it what it sent last. So nobody leaves before the launcher's
- * fence, which each begins when it knows the code: the network has done its work then. Who could
- * not come to know it, because somebody leaves without the network, learns here that all have
- * come, and with which codes. */
+/* Over verbs a rank that exits takes its last messages with it. So no rank exits before the
+ * launcher's fence, which each enters when it knows the code: the network is no longer needed then.
+ * If a rank left without the network, the others learn here that all have come, and with which
+ * codes. */
 static void part(void)
 {
     tk_state_part(&tk_exit_state);
@@ -184,8 +183,8 @@ void tk_leave_rest(void)
     part();
 }
 
-/* What there is to do before the end without the network. Whatever was printed comes out, though an
- * interrupted thread may keep streams for itself: only so long. */
+/* The last step of an exit without the network. Flushing may hang on a stream whose lock the
+ * interrupted thread holds: the alarm bounds it. */
 static _Noreturn void flush_and_exit(void)
 {
     tk_state_code_known(&tk_exit_state);
@@ -194,8 +193,8 @@ static _Noreturn void flush_and_exit(void)
     _exit(tk_state_code(&tk_exit_state));
 }
 
-/* Neighbours hear of our code, and we of that of all. After SIGTERM the verdict over the job
- * stands. */
+/* Exchanges codes with neighbours. After SIGTERM the launcher's verdict is final, so the process
+ * ends at once. */
 static void serve_aside(void)
 {
     if (tk_state_is_asked(&tk_exit_state))
@@ -208,8 +207,9 @@ static void serve_aside(void)
 
 _Noreturn void tk_leave_without_network(void)
 {
-    /* Those that wait for us among others find out after `grace`, then come to the fence too. Who
-     * comes there because all agree has written so before. */
+    /* Ranks of other neighbourhoods that wait for this one give up after `grace` and enter the
+     * fence too. A rank that enters it because all agree has written the code to its flags before.
+     */
     enum tk_status status = part_from_others(serve_aside, tk_exit_state.grace_end + 2 * grace());
     serve_aside();
     if (status == TK_OK) {
@@ -219,7 +219,7 @@ _Noreturn void tk_leave_without_network(void)
         tk_bootstrap_close();
         tk_state_over(&tk_exit_state);
     } else {
-        /* How others hear of it: no failure, if 0. */
+        /* Notifies the other ranks; no failure if the code is 0. */
         tk_bootstrap_abort(tk_state_code(&tk_exit_state), "");
     }
     flush_and_exit();

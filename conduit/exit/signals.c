@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Signals. Terminating ones become SIGQUIT, the notification that clients may handle; its default
- * ends the job with 128 and the number of the signal that came, as shells report it. Fatal ones are
- * told with rank and host, then take their default effect. A client's own handlers, installed
+ * ends the job with 128 plus the number of the signal that arrived, as shells report it. Fatal ones
+ * are logged with rank and host, then take their default effect. A client's own handlers, installed
  * before or after start-up, are never replaced. */
 #include "config.h"
 
@@ -23,7 +23,7 @@
 struct caught {
     int number;
     const char *name;
-    const char *text; /* fatal: what is said */
+    const char *text; /* fatal: the text that is logged */
 };
 
 static const struct caught terminating[] = {{SIGINT, "SIGINT", NULL},
@@ -52,7 +52,7 @@ static bool left_to_default(int number)
     return true;
 }
 
-/* Also in the middle of on_terminating(): the signal that came first is the reason. */
+/* Also nested in on_terminating(): the signal that arrived first is the reason. */
 static void on_quit(int number)
 {
     if (left_to_default(number))
@@ -75,8 +75,8 @@ static void on_terminating(int number)
     tk_exit_by_signal(tk_code_of_signal(number), number); /* the client's handler has returned */
 }
 
-/* A release library takes its arguments at their word: most faults inside it are a client's mistake
- * that the debug twin names. Without a twin nothing is ever found to be the library's code. */
+/* A release library does not check arguments: most faults inside it are client errors that the
+ * debug twin reports. Without a twin tk_code_faulted() is always false. */
 static void recommend_debug_twin(int number, const void *context)
 {
     if (number == SIGSEGV && tk_code_faulted(context))
@@ -94,8 +94,8 @@ static void on_fatal(int number, siginfo_t *info, void *context)
     tk_die_of(number);
 }
 
-/* GASNET_NO_CATCH_SIGNAL: names with or without SIG, or numbers, separated by commas; * is all of
- * them. */
+/* GASNET_NO_CATCH_SIGNAL: names with or without SIG, or numbers, separated by commas; * means
+ * all of them. */
 static bool is_excluded(const struct caught *signal)
 {
     const char *at = tk_settings.no_catch_signal;
@@ -143,7 +143,7 @@ enum tk_status tk_signals_check(void)
     return TK_OK;
 }
 
-/* Of the thread that starts the job: if it has used all of its stack, that is told on this one. A
+/* Alternate stack of the thread that starts the job, to report that its own stack is exhausted. A
  * backtrace by gdb takes some 30 KiB. */
 static void open_stack(void)
 {
@@ -186,7 +186,7 @@ void tk_signals_open(void)
         tk_bus_open();
 }
 
-/* A client's handler gets its word; ours would only repeat what the caller does next. */
+/* For a client's handler only; ours would repeat what the caller does next. */
 void tk_signal_quit(void)
 {
     struct sigaction now;

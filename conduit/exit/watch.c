@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the library's own thread waits for: a call from a signal handler, or the death of a
- * neighbour. Launchers notice deaths of the processes that they started; not all look at once, and
- * none looks at what a wrapper started for them. So the ranks of a neighbourhood watch each other
- * in a ring, each the next one: whatever a rank is killed in, copying, in a barrier, with a slot of
- * somebody's ring in its hand, the kernel tells its watcher, by a pidfd. That costs one descriptor
- * for each rank, however many there are, and nothing on the way of messages, and needs no client
- * that polls. Of two neighbours that die together one has a watcher who lives.
+ * The events that the helper thread waits for: a call from a signal handler, or the death of a
+ * neighbour. Launchers notice deaths of the processes that they started; some of them late, and
+ * none those of processes that a wrapper started. So the ranks of a neighbourhood watch each other
+ * in a ring, each the next one: wherever a rank is killed (copying, in a barrier, holding a slot of
+ * another rank's ring), the kernel notifies its watcher through a pidfd. This costs one descriptor
+ * per rank, whatever the number of ranks, nothing on the message path, and needs no polling client.
+ * Of two neighbours that die together, one has a live watcher.
  *
- * A pid may be used again: it is opened while the process is known to be the right one by what lies
- * in its file (shm_memory.c, shm_fate.c). Kernels before 5.3 and some containers have no pidfd:
- * there the thread asks for the pid each second, and a process that nobody reaps, or whose pid is
- * used again, goes unnoticed.
+ * Pids are reused: the pidfd is opened while the process is known to be the right one by the
+ * contents of its file (shm_memory.c, shm_fate.c). Kernels before 5.3 and some containers have no
+ * pidfd: there the thread checks the pid each second, and misses the death of a process that is not
+ * reaped or whose pid is reused.
  *
- * Owns both descriptors. No lock: they are the thread's once the neighbours are known. */
+ * Owns both descriptors. No lock: only the helper uses them once the neighbours are known. */
 #include "config.h"
 
 #include <errno.h>
@@ -32,11 +32,11 @@
 #include "transport/neighbour.h"
 
 enum {
-    /* A launcher that saw the death too ends us meanwhile, and says so in its own words: no second
-     * line is needed then. As in report.c. */
+    /* A launcher that saw the death too ends this process meanwhile and reports it itself, so that
+     * a second line is not needed. As in report.c. */
     hold_back_ms = 1000,
     ask_ms = 1000,    /* without a pidfd */
-    uncalled_ms = 100 /* a client closed the descriptor that signal handlers call by */
+    uncalled_ms = 100 /* a client closed the descriptor that signal handlers write */
 };
 
 static struct {
@@ -96,8 +96,8 @@ static uint32_t behind(uint32_t index)
     return (index + 1) % tk_topology.nbrhd_size;
 }
 
-/* The next one is mapped since before the last fence of start-up, so that its fate can be
- * read however early it dies. */
+/* The next rank is mapped since before the last fence of start-up, so that its liveness can be read
+ * however early it dies. */
 void tk_watch_neighbours(void)
 {
     if (tk_topology.nbrhd_size < 2 || watch.call_fd < 0)
@@ -109,7 +109,8 @@ void tk_watch_neighbours(void)
     wake();
 }
 
-/* After one that left in order, the next that is still there: who is not has left too. */
+/* After a rank that left in order: the next one that still exists; those that do not have left too.
+ */
 static void watch_from(uint32_t index)
 {
     for (; index != tk_topology.nbrhd_rank; index = behind(index)) {
@@ -141,7 +142,7 @@ static void heed(struct pollfd *ready, int *fd)
         *fd = -1;
 }
 
-/* Waits for either; true: the neighbour is dead. */
+/* Waits for either event; true: the neighbour is dead. */
 static bool wait_for_death(void)
 {
     uint64_t count;
@@ -159,7 +160,7 @@ static bool wait_for_death(void)
            errno == ESRCH;
 }
 
-/* The watched one is dead: it, or NULL when that is in order. The next one is watched. */
+/* The watched rank is dead. Returns it, or NULL if it left in order. The next one is watched. */
 static struct tk_peer *bury(enum tk_rank_liveness *how)
 {
     struct tk_peer *dead = peer_at(watch.index);
