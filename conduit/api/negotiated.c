@@ -21,7 +21,7 @@
 
 #define CHECK_SD(call, sd, kind_, category_)                                                       \
     TK_CHECK((sd) != GEX_AM_SRCDESC_NO_OP && (sd)->open, "%s: nothing is prepared", call);         \
-    TK_CHECK((sd)->room.kind == (kind_) && (sd)->category == (category_),                          \
+    TK_CHECK((sd)->reservation.kind == (kind_) && (sd)->category == (category_),                   \
              "%s: another kind of message was prepared", call)
 
 #define CHECK_COMMIT(call, sd, nbytes, nargs_)                                                     \
@@ -34,7 +34,7 @@
 #define CHECK_COMMIT_DEST(call, sd, dest_, nbytes)                                                 \
     TK_CHECK(!(sd)->dest || (sd)->dest == (dest_), "%s: dest_addr %p, but %p was prepared", call,  \
              dest_, (sd)->dest);                                                                   \
-    TK_CHECK_DEST(call, (sd)->room.peer, dest_, nbytes)
+    TK_CHECK_DEST(call, (sd)->reservation.peer, dest_, nbytes)
 
 #define LONG_LIMIT(client_buf, nargs) ((client_buf) ? tk_long_max() : tk_long_packed_max(nargs))
 
@@ -52,7 +52,7 @@ static struct tk_message negotiated_message(enum tk_message_category category,
 
 static gex_AM_SrcDesc_t fill_pattern(gex_AM_SrcDesc_t sd)
 {
-    if (TK_IS_DEBUG && sd != GEX_AM_SRCDESC_NO_OP && sd->room.buffer)
+    if (TK_IS_DEBUG && sd != GEX_AM_SRCDESC_NO_OP && sd->reservation.buffer)
         tk_pattern_fill(sd->address, sd->size);
     return sd;
 }
@@ -130,7 +130,7 @@ size_t gex_AM_SrcDescSize(gex_AM_SrcDesc_t sd)
 static void check_pattern(gex_AM_SrcDesc_t sd, size_t nbytes)
 {
     static atomic_flag is_logged = ATOMIC_FLAG_INIT;
-    if (sd->room.buffer && tk_pattern_is_left(sd->address, nbytes) &&
+    if (sd->reservation.buffer && tk_pattern_is_left(sd->address, nbytes) &&
         !atomic_flag_test_and_set(&is_logged))
         tk_log_warn(
             "gex_AM_Commit: %zu bytes are sent from the buffer that gex_AM_Prepare lent, but "

@@ -84,7 +84,7 @@ size_t tk_long_packed_max(unsigned nargs);
 /* prepare.c. A prepared message, before its payload, handler and arguments are known. Each thread
  * has one for a request and one for a reply, which it does not share. */
 struct trunkline_srcdesc {
-    struct tk_room room;
+    struct tk_am_reservation reservation;
     struct tk_arrival *arrival; /* reply: the request it answers */
     void *address;              /* where the payload will be */
     size_t size;                /* its maximum size */

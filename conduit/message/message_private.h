@@ -24,7 +24,7 @@ bool tk_is_packed(const struct tk_message *m);
 /* Whether the payload of a Long that is not packed is striped over several queue pairs, which are
  * not ordered with each other. Then `all` counts it until it is complete, and the head must wait
  * for that. */
-bool tk_is_payload_spread(const struct tk_message *m);
-struct tk_rma tk_spread_put(const struct tk_message *m, struct tk_op *all);
+bool tk_is_payload_striped(const struct tk_message *m);
+struct tk_rma tk_stripe_put(const struct tk_message *m, struct tk_op *all);
 
 #endif

@@ -23,7 +23,8 @@ bool tk_is_preparing(enum tk_message_kind kind)
 /* In a provided buffer the payload is aligned to 16 bytes: it may be of any type. */
 static size_t payload_offset(const struct trunkline_srcdesc *sd)
 {
-    return tk_align_up(tk_message_front(sd->category == TK_LONG, sd->nargs), tk_room_alignment);
+    return tk_align_up(tk_message_front(sd->category == TK_LONG, sd->nargs),
+                       tk_am_buffer_alignment);
 }
 
 static gex_AM_SrcDesc_t prepare(struct trunkline_srcdesc *sd, const struct tk_message *m,
@@ -33,16 +34,16 @@ static gex_AM_SrcDesc_t prepare(struct trunkline_srcdesc *sd, const struct tk_me
     size_t limit = m->category == TK_MEDIUM ? tk_medium_max(m->nargs)
                    : lend                   ? tk_long_packed_max(m->nargs)
                                             : tk_long_max();
-    sd->room.peer = m->peer;
-    sd->room.kind = (uint8_t)kind;
-    if (tk_wait_reserve(&sd->room, lend, lend, m->immediate) != TK_OK)
+    sd->reservation.peer = m->peer;
+    sd->reservation.kind = (uint8_t)kind;
+    if (tk_wait_reserve(&sd->reservation, lend, lend, m->immediate) != TK_OK)
         return GEX_AM_SRCDESC_NO_OP;
     sd->category = m->category;
     sd->nargs = m->nargs;
     sd->dest = m->dest;
     sd->lc_opt = m->lc_opt;
     sd->size = tk_min(most, limit);
-    sd->address = lend ? sd->room.buffer + payload_offset(sd) : (void *)m->payload;
+    sd->address = lend ? sd->reservation.buffer + payload_offset(sd) : (void *)m->payload;
     sd->open = true;
     return sd;
 }
@@ -61,7 +62,7 @@ gex_AM_SrcDesc_t tk_prepare_reply(gex_Token_t token, struct tk_message *m, size_
 
 /* A Long in a provided buffer is always packed with its head: the buffer is needed for nothing
  * else. */
-static void commit_lent(struct tk_room *room, struct tk_message *m, char *payload)
+static void commit_lent(struct tk_am_reservation *reservation, struct tk_message *m, char *payload)
 {
     bool packed = m->category == TK_LONG && m->nbytes > 0;
     size_t size = tk_message_front(m->category == TK_LONG, m->nargs);
@@ -69,22 +70,23 @@ static void commit_lent(struct tk_room *room, struct tk_message *m, char *payloa
                               .head_size = size,
                               .payload = payload,
                               .nbytes = m->nbytes};
-    tk_front_build(out.head, m, room->kind, packed);
-    tk_wait_send_reserved(room, &out);
+    tk_front_build(out.head, m, reservation->kind, packed);
+    tk_wait_send_reserved(reservation, &out);
 }
 
 /* `op` counts the pieces that still read the source; with `copy` the source is copied where that
  * frees it sooner. */
-static void commit_from(struct tk_room *room, struct tk_message *m, struct tk_op *op, bool copy)
+static void commit_from(struct tk_am_reservation *reservation, struct tk_message *m,
+                        struct tk_op *op, bool copy)
 {
     union tk_front front;
     bool packed = tk_is_packed(m);
     struct tk_outgoing out = {.head = &front.head};
-    out.head_size = tk_front_build(&front, m, room->kind, packed);
-    if (m->category == TK_LONG && !packed && tk_is_payload_spread(m)) {
+    out.head_size = tk_front_build(&front, m, reservation->kind, packed);
+    if (m->category == TK_LONG && !packed && tk_is_payload_striped(m)) {
         struct tk_op all;
         tk_op_init(&all);
-        struct tk_rma rma = tk_spread_put(m, &all);
+        struct tk_rma rma = tk_stripe_put(m, &all);
         tk_wait_rma_reserved(m->peer, &rma);
         tk_wait_done_reserved(m->peer, &all);
     } else if (m->category == TK_LONG && m->nbytes > 0 && !packed) {
@@ -95,31 +97,31 @@ static void commit_from(struct tk_room *room, struct tk_message *m, struct tk_op
         out.nbytes = m->nbytes;
         out.source = copy ? NULL : op;
     }
-    tk_wait_send_reserved(room, &out);
+    tk_wait_send_reserved(reservation, &out);
 }
 
-static void commit_now(struct tk_room *room, struct tk_message *m)
+static void commit_now(struct tk_am_reservation *reservation, struct tk_message *m)
 {
     struct tk_op op;
     tk_op_init(&op);
-    commit_from(room, m, &op, true);
+    commit_from(reservation, m, &op, true);
     tk_wait_done(&op);
 }
 
-static void commit_with_event(struct tk_room *room, struct tk_message *m)
+static void commit_with_event(struct tk_am_reservation *reservation, struct tk_message *m)
 {
     struct tk_op *op = tk_op_take();
     tk_counter_set(&op->pending, 1);
-    commit_from(room, m, op, false);
+    commit_from(reservation, m, op, false);
     tk_counter_add(&op->pending, -1);
     *m->lc_opt = tk_event_of(op);
 }
 
-static void commit_in_group(struct tk_room *room, struct tk_message *m)
+static void commit_in_group(struct tk_am_reservation *reservation, struct tk_message *m)
 {
     struct tk_op *op = tk_nbi_op(TK_NBI_LC);
     tk_counter_add(&op->pending, 1);
-    commit_from(room, m, op, false);
+    commit_from(reservation, m, op, false);
     tk_counter_add(&op->pending, -1);
 }
 
@@ -127,26 +129,26 @@ static void commit_in_group(struct tk_room *room, struct tk_message *m)
  * messages of their own. */
 void tk_commit(gex_AM_SrcDesc_t sd, struct tk_message *m)
 {
-    struct tk_room room = sd->room;
-    m->peer = room.peer;
+    struct tk_am_reservation reservation = sd->reservation;
+    m->peer = reservation.peer;
     m->category = sd->category;
     m->payload = sd->address;
     m->lc_opt = sd->lc_opt;
     sd->open = false;
-    if (room.kind == TK_REPLY)
+    if (reservation.kind == TK_REPLY)
         sd->arrival->replied = true;
-    if (room.buffer)
-        commit_lent(&room, m, sd->address);
+    if (reservation.buffer)
+        commit_lent(&reservation, m, sd->address);
     else if (m->lc_opt == GEX_EVENT_NOW)
-        commit_now(&room, m);
+        commit_now(&reservation, m);
     else if (m->lc_opt == GEX_EVENT_GROUP)
-        commit_in_group(&room, m);
+        commit_in_group(&reservation, m);
     else
-        commit_with_event(&room, m);
+        commit_with_event(&reservation, m);
 }
 
 void tk_cancel(gex_AM_SrcDesc_t sd)
 {
     sd->open = false;
-    sd->room.peer->transport->release(&sd->room, false);
+    sd->reservation.peer->transport->release(&sd->reservation, false);
 }

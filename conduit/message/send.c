@@ -82,31 +82,31 @@ struct tk_rma tk_payload_put(const struct tk_message *m, struct tk_op *op, bool 
 static enum tk_status send_apart_at_once(struct tk_message *m, enum tk_message_kind kind,
                                          struct tk_rma *rma, struct tk_outgoing *out)
 {
-    struct tk_room room = {.peer = m->peer, .kind = (uint8_t)kind};
-    if (tk_wait_reserve(&room, true, false, true) != TK_OK)
+    struct tk_am_reservation reservation = {.peer = m->peer, .kind = (uint8_t)kind};
+    if (tk_wait_reserve(&reservation, true, false, true) != TK_OK)
         return TK_BUSY;
     enum tk_status status = m->peer->transport->rma(m->peer, rma);
     if (status != TK_OK) {
-        m->peer->transport->release(&room, rma->done > 0);
+        m->peer->transport->release(&reservation, rma->done > 0);
         if (rma->done == 0)
             return TK_BUSY;
         tk_wait_rma_reserved(m->peer, rma);
     }
-    tk_wait_send_reserved(&room, out);
+    tk_wait_send_reserved(&reservation, out);
     return TK_OK;
 }
 
-bool tk_is_payload_spread(const struct tk_message *m)
+bool tk_is_payload_striped(const struct tk_message *m)
 {
-    size_t least = m->peer->transport->spread_min;
+    size_t least = m->peer->transport->stripe_min;
     return least > 0 && m->nbytes >= least;
 }
 
-struct tk_rma tk_spread_put(const struct tk_message *m, struct tk_op *all)
+struct tk_rma tk_stripe_put(const struct tk_message *m, struct tk_op *all)
 {
     struct tk_rma rma = tk_payload_put(m, all, false);
     rma.sources_only = false;
-    rma.is_awaited = true;
+    rma.is_blocking = true;
     return rma;
 }
 
@@ -116,7 +116,7 @@ static enum tk_status send_behind(struct tk_message *m, struct tk_outgoing *out)
 {
     struct tk_op all;
     tk_op_init(&all);
-    struct tk_rma rma = tk_spread_put(m, &all);
+    struct tk_rma rma = tk_stripe_put(m, &all);
     tk_wait_rma(m->peer, &rma, false);
     tk_wait_done(&all);
     return tk_wait_send(m->peer, out, false);
@@ -133,7 +133,7 @@ static enum tk_status send_apart(struct tk_message *m, enum tk_message_kind kind
                               .head_size = tk_front_build(&front, m, kind, false)};
     if (m->immediate)
         return send_apart_at_once(m, kind, &rma, &out);
-    if (tk_is_payload_spread(m))
+    if (tk_is_payload_striped(m))
         return send_behind(m, &out);
     tk_wait_rma(m->peer, &rma, false);
     return tk_wait_send(m->peer, &out, false);

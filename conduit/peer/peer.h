@@ -109,14 +109,14 @@ struct tk_peer_info {
     struct tk_rings_place rings;
     uint32_t ranks;       /* of the job */
     uint32_t rails;       /* 0: it opened no device */
-    uint32_t links;       /* queue pairs per rank */
+    uint32_t conns;       /* queue pairs per rank */
     uint32_t unused_size; /* of the text */
 };
 
 static inline size_t tk_peer_info_size(const struct tk_peer_info *info)
 {
     return sizeof(*info) + info->rails * sizeof(struct tk_port_address) +
-           (size_t)info->ranks * info->links * sizeof(uint32_t) + info->unused_size;
+           (size_t)info->ranks * info->conns * sizeof(uint32_t) + info->unused_size;
 }
 
 static inline struct tk_port_address *tk_peer_info_rail(const struct tk_peer_info *info,
@@ -127,7 +127,7 @@ static inline struct tk_port_address *tk_peer_info_rail(const struct tk_peer_inf
 
 static inline uint32_t *tk_peer_info_qps(const struct tk_peer_info *info, uint32_t rank)
 {
-    return (uint32_t *)tk_peer_info_rail(info, info->rails) + (size_t)rank * info->links;
+    return (uint32_t *)tk_peer_info_rail(info, info->rails) + (size_t)rank * info->conns;
 }
 
 static inline char *tk_peer_info_unused(const struct tk_peer_info *info)

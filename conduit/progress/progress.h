@@ -29,11 +29,11 @@ void tk_progress_add(bool (*work)(void));
 
 /* Reasons to do that work: whoever has one counts it in, and out when it is gone. Polls with
  * nothing else to do stay cheap. */
-extern TK_HIDDEN tk_counter_t tk_work_wanted;
+extern TK_HIDDEN tk_counter_t tk_tx_wanted;
 
 /* For tk_poll() alone. What is polled; and that work, which says whether there was anything. */
 extern TK_HIDDEN bool (*tk_poll_transports)(void);
-bool tk_work_after(bool any);
+bool tk_tx_after(bool any);
 
 /* PAR: what this thread has just done may be what another one of ours sleeps for. */
 void tk_tell_own_threads(void);
@@ -43,7 +43,7 @@ void tk_tell_own_threads(void);
 static inline bool tk_poll(void)
 {
     bool any = tk_poll_transports();
-    tk_if_unlikely(tk_counter_read(&tk_work_wanted) != 0) return tk_work_after(any);
+    tk_if_unlikely(tk_counter_read(&tk_tx_wanted) != 0) return tk_tx_after(any);
     if (TK_THREADED && any)
         tk_tell_own_threads();
     return any;
@@ -147,11 +147,12 @@ tk_short_busy tk_wait_send_short TK_HIDDEN;
 tk_small_busy tk_wait_send_small TK_HIDDEN;
 
 /* Room for a message, waited for as for sending one. */
-enum tk_status tk_wait_reserve(struct tk_room *room, bool place, bool buffer, bool immediate);
+enum tk_status tk_wait_reserve(struct tk_am_reservation *reservation, bool place, bool buffer,
+                               bool immediate);
 
 /* For those who hold room: where that is scarce these wait for our own device alone and run no
  * handler, because a handler's reply might need what we hold. */
-void tk_wait_send_reserved(struct tk_room *room, struct tk_outgoing *message);
+void tk_wait_send_reserved(struct tk_am_reservation *reservation, struct tk_outgoing *message);
 void tk_wait_rma_reserved(struct tk_peer *peer, struct tk_rma *rma);
 void tk_wait_done_reserved(struct tk_peer *peer, const struct tk_op *op);
 

@@ -32,7 +32,7 @@ void tk_wait_step_silent(unsigned *empty)
 /* With room of `transport` in hand. */
 static void step_with_room(const struct tk_transport *transport, unsigned *empty)
 {
-    if (transport->room_is_no_hold)
+    if (transport->reservation_is_no_hold)
         tk_wait_step_silent(empty);
     else if (tk_reap())
         *empty = 0;
@@ -115,21 +115,22 @@ enum tk_status tk_wait_rma(struct tk_peer *peer, struct tk_rma *rma, bool immedi
     return status;
 }
 
-enum tk_status tk_wait_reserve(struct tk_room *room, bool place, bool buffer, bool immediate)
+enum tk_status tk_wait_reserve(struct tk_am_reservation *reservation, bool place, bool buffer,
+                               bool immediate)
 {
-    const struct tk_transport *transport = room->peer->transport;
+    const struct tk_transport *transport = reservation->peer->transport;
     unsigned empty = 0;
     enum tk_status status;
-    while ((status = transport->reserve(room, place, buffer)) == TK_BUSY && !immediate)
+    while ((status = transport->reserve(reservation, place, buffer)) == TK_BUSY && !immediate)
         tk_wait_step_silent(&empty);
     return status;
 }
 
-void tk_wait_send_reserved(struct tk_room *room, struct tk_outgoing *message)
+void tk_wait_send_reserved(struct tk_am_reservation *reservation, struct tk_outgoing *message)
 {
     unsigned empty = 0;
-    const struct tk_transport *transport = room->peer->transport;
-    while (transport->send_reserved(room, message) == TK_BUSY)
+    const struct tk_transport *transport = reservation->peer->transport;
+    while (transport->send_reserved(reservation, message) == TK_BUSY)
         step_with_room(transport, &empty);
 }
 

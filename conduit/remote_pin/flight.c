@@ -66,7 +66,7 @@ static void give(struct flight *f)
 }
 
 /* Last: whoever sees zero may free the operation. */
-static void land(struct flight *f)
+static void complete(struct flight *f)
 {
     struct tk_op *whole = f->whole;
     if (f->hose)
@@ -77,9 +77,9 @@ static void land(struct flight *f)
 
 /* ---- by a firehose ---- */
 
-static void take_off(struct flight *f)
+static void track(struct flight *f)
 {
-    tk_counter_add(&tk_work_wanted, 1);
+    tk_counter_add(&tk_tx_wanted, 1);
     tk_lock(&state.lock);
     f->next = state.flying;
     state.flying = f;
@@ -118,8 +118,8 @@ static bool land_all(void)
     while (list) {
         struct flight *f = list;
         list = f->next;
-        tk_counter_add(&tk_work_wanted, -1);
-        land(f);
+        tk_counter_add(&tk_tx_wanted, -1);
+        complete(f);
     }
     return any;
 }
@@ -141,8 +141,8 @@ static struct tk_rma part_of(const struct tk_rma *rma, struct flight *f, size_t 
     return part;
 }
 
-enum tk_status tk_fly(const struct tk_transport *network, struct tk_peer *peer, struct tk_rma *rma,
-                      struct tk_hose *hose, size_t nbytes)
+enum tk_status tk_post_rdma(const struct tk_transport *network, struct tk_peer *peer,
+                            struct tk_rma *rma, struct tk_hose *hose, size_t nbytes)
 {
     struct flight *f = take(peer, rma->op);
     if (!f) {
@@ -163,7 +163,7 @@ enum tk_status tk_fly(const struct tk_transport *network, struct tk_peer *peer, 
     f->part.nbytes = part.done;
     f->network = network;
     tk_counter_add(&rma->op->pending, 1);
-    take_off(f);
+    track(f);
     return status;
 }
 
@@ -191,8 +191,8 @@ static void want(struct tk_ask *what, const struct tk_hose *hose)
     what->hose = hose->number;
 }
 
-enum tk_status tk_carry(struct tk_peer *peer, struct tk_rma *rma, struct tk_hose *hose,
-                        size_t nbytes)
+enum tk_status tk_put_by_am(struct tk_peer *peer, struct tk_rma *rma, struct tk_hose *hose,
+                            size_t nbytes)
 {
     struct flight *f = take(peer, rma->op);
     char *local = rma->local + rma->done;
@@ -242,7 +242,7 @@ static void end_flight(const struct tk_arrival *arrival, uint32_t number)
         nonsense(arrival->peer);
     if (f->to)
         memcpy(f->to, arrival->payload, f->nbytes);
-    land(f);
+    complete(f);
 }
 
 static void answered(struct tk_arrival *arrival)

@@ -27,7 +27,7 @@ static struct {
     struct loan *loans; /* by handle - 1 */
     uint32_t count, lent_each;
     uint32_t free; /* handle; 0: none */
-} desk = {.lock = TK_LOCK_INIT};
+} exports = {.lock = TK_LOCK_INIT};
 
 static _Noreturn void nonsense(const struct tk_peer *from, const char *what)
 {
@@ -41,15 +41,15 @@ static _Noreturn void nonsense(const struct tk_peer *from, const char *what)
 
 static void take_back(const struct tk_peer *from, uint32_t handle)
 {
-    tk_lock(&desk.lock);
-    struct loan *loan = handle <= desk.count ? &desk.loans[handle - 1] : NULL;
+    tk_lock(&exports.lock);
+    struct loan *loan = handle <= exports.count ? &exports.loans[handle - 1] : NULL;
     struct tk_pinned *region = loan && loan->rank == from->rank ? loan->region : NULL;
     if (region) {
         loan->region = NULL;
-        loan->next_free = desk.free;
-        desk.free = handle;
+        loan->next_free = exports.free;
+        exports.free = handle;
     }
-    tk_unlock(&desk.lock);
+    tk_unlock(&exports.lock);
     if (!region)
         nonsense(from, "gave a region up that it did not have");
     tk_firehose_release(region);
@@ -57,15 +57,15 @@ static void take_back(const struct tk_peer *from, uint32_t handle)
 
 static uint32_t enter(const struct tk_peer *to, struct tk_pinned *region)
 {
-    tk_lock(&desk.lock);
-    uint32_t handle = desk.free;
+    tk_lock(&exports.lock);
+    uint32_t handle = exports.free;
     if (handle) {
-        struct loan *loan = &desk.loans[handle - 1];
-        desk.free = loan->next_free;
+        struct loan *loan = &exports.loans[handle - 1];
+        exports.free = loan->next_free;
         loan->region = region;
         loan->rank = to->rank;
     }
-    tk_unlock(&desk.lock);
+    tk_unlock(&exports.lock);
     return handle;
 }
 
@@ -123,7 +123,7 @@ static void asked(struct tk_arrival *arrival)
 {
     struct tk_ask ask;
     read_ask(arrival, &ask);
-    struct tk_answer answer = {.flight = ask.flight, .hose = ask.hose, .lent = desk.lent_each};
+    struct tk_answer answer = {.flight = ask.flight, .hose = ask.hose, .lent = exports.lent_each};
     struct tk_internal_medium reply = {.handler = TK_HANDLER_REMOTE_ANSWER,
                                        .nargs = tk_answer_args};
     if (ask.give_up)
@@ -152,17 +152,17 @@ void tk_serve_open(void)
 enum tk_status tk_serve_connect(uint32_t askers)
 {
     uint64_t lent = tk_firehose_lent();
-    desk.lent_each = (uint32_t)tk_max(1, lent / askers);
-    desk.count = desk.lent_each * askers;
-    desk.loans = calloc(desk.count, sizeof(*desk.loans));
-    if (!desk.loans) {
+    exports.lent_each = (uint32_t)tk_max(1, lent / askers);
+    exports.count = exports.lent_each * askers;
+    exports.loans = calloc(exports.count, sizeof(*exports.loans));
+    if (!exports.loans) {
         tk_log_error("out of memory for a table of %u regions; lower GASNET_FIREHOSE_R",
-                     desk.count);
+                     exports.count);
         return TK_FAIL;
     }
-    for (uint32_t handle = desk.count; handle > 0; handle--) {
-        desk.loans[handle - 1].next_free = desk.free;
-        desk.free = handle;
+    for (uint32_t handle = exports.count; handle > 0; handle--) {
+        exports.loans[handle - 1].next_free = exports.free;
+        exports.free = handle;
     }
     return TK_OK;
 }

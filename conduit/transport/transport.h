@@ -135,16 +135,16 @@ struct tk_outgoing {
 
 /* A buffer that a transport lends for a message: the payload may begin at a multiple of 16 bytes
  * although the head in front of it is a multiple of 8. */
-enum { tk_room_alignment = 16, tk_room_size = tk_message_max + tk_room_alignment };
+enum { tk_am_buffer_alignment = 16, tk_am_buffer_size = tk_message_max + tk_am_buffer_alignment };
 
 /* What a message to `peer` needs, taken before the message is there: reserve() fills this in,
  * send_reserved() or release() uses it up. */
-struct tk_room {
+struct tk_am_reservation {
     struct tk_peer *peer;
     uint8_t kind;    /* enum tk_message_kind */
-    void *work;      /* the transport's own, */
+    void *tx;        /* the transport's own, */
     uint64_t ticket; /* and this */
-    char *buffer;    /* when one was asked for: tk_room_size bytes at a multiple of 16 */
+    char *buffer;    /* when one was asked for: tk_am_buffer_size bytes at a multiple of 16 */
 };
 
 /* A message that came. Valid during the call of the deliver function. */
@@ -174,7 +174,7 @@ struct tk_rma {
     bool
         copy_source; /* put: the source is wanted back at once, copying it is better than waiting */
     bool immediate; /* all pieces that there can be room for at once, or TK_BUSY and nothing done */
-    bool is_awaited;   /* somebody waits for all of it before he goes on: it is to be there soon */
+    bool is_blocking;  /* somebody waits for all of it before he goes on: it is to be there soon */
     bool sources_only; /* count in op->pending only the pieces that still read their source */
     bool is_pair;      /* not between endpoints 0: the three below say what memory it is between */
     uint32_t endpoint; /* the peer's */
@@ -192,7 +192,7 @@ typedef enum tk_status tk_small_busy(struct tk_peer *peer, unsigned tag, uint64_
 struct tk_transport {
     const char *name;
     size_t packed_max; /* largest payload of a Long that may travel with its head */
-    size_t spread_min; /* payloads from this size on are faster over several ways, and then their
+    size_t stripe_min; /* payloads from this size on are faster over several ways, and then their
                           head has to wait until they are complete; 0: there is one way */
     enum tk_status (*send)(struct tk_peer *peer, struct tk_outgoing *message);
     /* The same for a message without payload, with its head and head.nargs arguments. */
@@ -203,13 +203,14 @@ struct tk_transport {
                                  tk_small_busy *busy);
     /* Takes what depends on the peer (a request's credit) and, if asked, a place in our own queue
      * and a buffer. All of it or, with TK_BUSY, nothing. */
-    enum tk_status (*reserve)(struct tk_room *room, bool place, bool buffer);
+    enum tk_status (*reserve)(struct tk_am_reservation *reservation, bool place, bool buffer);
     /* Sends with what was reserved. TK_BUSY while something that was not asked for then is missing;
      * our own device alone makes it free again. A message in room->buffer lies there with its head
      * right in front of its payload. */
-    enum tk_status (*send_reserved)(struct tk_room *room, struct tk_outgoing *message);
+    enum tk_status (*send_reserved)(struct tk_am_reservation *reservation,
+                                    struct tk_outgoing *message);
     /* Gives everything back, or all but the credit. */
-    void (*release)(struct tk_room *room, bool keep_credit);
+    void (*release)(struct tk_am_reservation *reservation, bool keep_credit);
     /* The short way for what needs nothing but its operation counted: a small put, whose source is
      * free on return, and a get in one piece to where the device can write. op->pending counts it
      * before the call. False: nothing was done, and rma() may do better. Always false for 0 bytes.
@@ -231,7 +232,7 @@ struct tk_transport {
      * later rings its bell. NULL where nothing rings. */
     bool (*has_come)(bool requests_too);
     /* Who holds room may run handlers while waiting to use it. */
-    bool room_is_no_hold;
+    bool reservation_is_no_hold;
 
     /* ---- start and end; all of these may be NULL. One thread. ---- */
 

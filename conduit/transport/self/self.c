@@ -15,7 +15,7 @@
 
 struct self_buffer {
     struct tk_pool_item item;
-    _Alignas(tk_room_alignment) char data[tk_room_size];
+    _Alignas(tk_am_buffer_alignment) char data[tk_am_buffer_size];
 };
 
 static struct tk_pool buffers = {.lock = TK_LOCK_INIT};
@@ -42,31 +42,34 @@ static enum tk_status self_send(struct tk_peer *peer, struct tk_outgoing *m)
     return TK_OK;
 }
 
-static enum tk_status self_reserve(struct tk_room *room, bool place, bool buffer)
+static enum tk_status self_reserve(struct tk_am_reservation *reservation, bool place, bool buffer)
 {
     (void)place;
-    room->work = buffer ? take_buffer() : NULL;
-    room->buffer = buffer ? ((struct self_buffer *)room->work)->data : NULL;
+    reservation->tx = buffer ? take_buffer() : NULL;
+    reservation->buffer = buffer ? ((struct self_buffer *)reservation->tx)->data : NULL;
     return TK_OK;
 }
 
-static void self_release(struct tk_room *room, bool keep_credit)
+static void self_release(struct tk_am_reservation *reservation, bool keep_credit)
 {
     (void)keep_credit;
-    if (room->work)
-        tk_pool_give(&buffers, room->work);
-    room->work = NULL;
+    if (reservation->tx)
+        tk_pool_give(&buffers, reservation->tx);
+    reservation->tx = NULL;
 }
 
 /* The handler gets the very buffer that the client wrote to. */
-static enum tk_status self_send_reserved(struct tk_room *room, struct tk_outgoing *m)
+static enum tk_status self_send_reserved(struct tk_am_reservation *reservation,
+                                         struct tk_outgoing *m)
 {
-    if (!room->buffer)
-        return self_send(room->peer, m);
-    struct tk_arrival arrival = {
-        .peer = room->peer, .head = m->head, .payload = (void *)m->payload, .nbytes = m->nbytes};
+    if (!reservation->buffer)
+        return self_send(reservation->peer, m);
+    struct tk_arrival arrival = {.peer = reservation->peer,
+                                 .head = m->head,
+                                 .payload = (void *)m->payload,
+                                 .nbytes = m->nbytes};
     tk_deliver(&arrival);
-    self_release(room, false);
+    self_release(reservation, false);
     return TK_OK;
 }
 

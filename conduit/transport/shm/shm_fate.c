@@ -27,7 +27,7 @@ void tk_shm_set_fate(enum tk_rank_liveness fate)
 }
 
 /* Says nothing when it can't be had: others complain when they need the neighbour itself. */
-static const _Atomic uint32_t *map_word(const struct tk_shm_link *link)
+static const _Atomic uint32_t *map_word(const struct tk_shm_conn *link)
 {
     char why[512];
     size_t size;
@@ -48,7 +48,7 @@ static const _Atomic uint32_t *map_word(const struct tk_shm_link *link)
 
 const _Atomic uint32_t *tk_shm_fate_of(uint32_t index)
 {
-    struct tk_shm_link *link = &tk_shm.links[index];
+    struct tk_shm_conn *link = &tk_shm.links[index];
     const _Atomic uint32_t *fate = __atomic_load_n(&link->fate, __ATOMIC_ACQUIRE);
     return fate ? fate : map_word(link);
 }

@@ -141,15 +141,15 @@ static char *map_rings_of(const struct tk_peer *peer, const struct tk_rings_plac
     return base;
 }
 
-static struct tk_shm_link *link_of(uint32_t rank)
+static struct tk_shm_conn *link_of(uint32_t rank)
 {
-    struct tk_shm_link *link = tk_shm.links;
+    struct tk_shm_conn *link = tk_shm.links;
     while (link->peer->rank != rank)
         link++;
     return link;
 }
 
-static void use(struct tk_shm_link *link, char *base)
+static void use(struct tk_shm_conn *link, char *base)
 {
     const struct tk_shm_parts at = tk_shm_parts(base);
     uint16_t from = (uint16_t)tk_topology.nbrhd_rank;
@@ -164,11 +164,11 @@ static void use(struct tk_shm_link *link, char *base)
     __atomic_store_n(&link->peer->connection, link, __ATOMIC_RELEASE);
 }
 
-struct tk_shm_link *tk_shm_link_make(struct tk_peer *peer)
+struct tk_shm_conn *tk_shm_conn_make(struct tk_peer *peer)
 {
     tk_lock(&mapping);
     if (!peer->connection) {
-        struct tk_shm_link *link = link_of(peer->rank);
+        struct tk_shm_conn *link = link_of(peer->rank);
         char *base = map_rings_of(peer, &link->place);
         if (base) {
             add_range(base, tk_shm_mapped_size(), "message rings", peer->rank);
@@ -183,7 +183,7 @@ void *tk_shm_flags(uint32_t neighbour)
 {
     if (neighbour == tk_topology.nbrhd_rank)
         return tk_shm_parts(tk_shm.base).flags;
-    const struct tk_shm_link *link = tk_shm_link_make(tk_peer(tk_topology.nbrhd_ranks[neighbour]));
+    const struct tk_shm_conn *link = tk_shm_conn_make(tk_peer(tk_topology.nbrhd_ranks[neighbour]));
     return link ? link->flags : NULL;
 }
 

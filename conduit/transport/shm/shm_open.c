@@ -89,7 +89,7 @@ static void add_neighbour(uint32_t index)
 {
     uint32_t rank = tk_topology.nbrhd_ranks[index];
     struct tk_peer *peer = tk_peer(rank);
-    struct tk_shm_link *link = &tk_shm.links[index];
+    struct tk_shm_conn *link = &tk_shm.links[index];
     link->peer = tk_shm.peers[index] = peer;
     link->place = tk_peer_info_of(rank)->rings;
     if (index != tk_topology.nbrhd_rank)
@@ -111,7 +111,7 @@ enum tk_status tk_shm_connect(void)
     tk_shm.size = size;
     for (uint32_t i = 0; i < size; i++)
         add_neighbour(i);
-    return tk_shm_link_make(tk_peer(tk_topology.nbrhd_ranks[next])) ? TK_OK : TK_FAIL;
+    return tk_shm_conn_make(tk_peer(tk_topology.nbrhd_ranks[next])) ? TK_OK : TK_FAIL;
 }
 
 /* Whoever is mapped stays mapped: a job ends with this process. */
@@ -173,7 +173,7 @@ const struct tk_transport tk_transport_shm = {
     .reap = tk_shm_reap,
     .reap_in_handler = tk_shm_poll_replies,
     .has_come = tk_shm_has_come,
-    .room_is_no_hold = true,
+    .reservation_is_no_hold = true,
     .open = open_rings_of_ours,
     .connect = connect_neighbours,
     .close = tk_shm_close,

@@ -52,7 +52,7 @@ static void hand_up(const struct tk_ring_item *item)
 {
     struct tk_message_head *head = (struct tk_message_head *)(void *)item->blob;
     size_t front = check(head, item->nbytes, item->from);
-    struct tk_shm_link *link = &tk_shm.links[item->from];
+    struct tk_shm_conn *link = &tk_shm.links[item->from];
     struct tk_arrival arrival = {.peer = tk_shm.peers[item->from],
                                  .head = head,
                                  .payload = item->blob + front,

@@ -14,32 +14,32 @@
 
 struct lent {
     struct tk_pool_item item;
-    _Alignas(tk_room_alignment) char data[tk_room_size];
+    _Alignas(tk_am_buffer_alignment) char data[tk_am_buffer_size];
 };
 
 static struct tk_pool buffers = {.lock = TK_LOCK_INIT};
 
 /* NULL: it can't be reached. The job ends, or is ending. */
-static inline struct tk_shm_link *link_to(struct tk_peer *peer)
+static inline struct tk_shm_conn *link_to(struct tk_peer *peer)
 {
-    struct tk_shm_link *link = __atomic_load_n(&peer->connection, __ATOMIC_ACQUIRE);
+    struct tk_shm_conn *link = __atomic_load_n(&peer->connection, __ATOMIC_ACQUIRE);
     tk_if_unlikely(!link)
     {
-        link = tk_shm_link_make(peer);
+        link = tk_shm_conn_make(peer);
         if (!link)
             tk_shm_lose(peer);
     }
     return link;
 }
 
-static inline struct tk_ring_out *ring_of(struct tk_shm_link *link, uint8_t kind)
+static inline struct tk_ring_out *ring_of(struct tk_shm_conn *link, uint8_t kind)
 {
     return kind == TK_REPLY ? &link->replies : &link->requests;
 }
 
 enum tk_status tk_shm_send(struct tk_peer *peer, struct tk_outgoing *m)
 {
-    struct tk_shm_link *link = link_to(peer);
+    struct tk_shm_conn *link = link_to(peer);
     tk_if_unlikely(!link) return TK_OK;
     struct tk_ring_out *ring = ring_of(link, m->head->kind);
     enum tk_status status = tk_ring_send(ring, m->head, m->head_size, m->payload, m->nbytes);
@@ -52,7 +52,7 @@ enum tk_status tk_shm_send_small(struct tk_peer *peer, unsigned tag, uint64_t ar
                                  tk_small_busy *busy)
 {
     uint64_t ticket;
-    struct tk_shm_link *link = __atomic_load_n(&peer->connection, __ATOMIC_ACQUIRE);
+    struct tk_shm_conn *link = __atomic_load_n(&peer->connection, __ATOMIC_ACQUIRE);
     tk_if_unlikely(!link) return tk_send_small_short(peer, tag, args, busy);
     struct tk_ring_out *ring = tag & tk_tag_reply ? &link->replies : &link->requests;
     struct tk_ring_shared *shared = ring->shared;
@@ -71,7 +71,7 @@ enum tk_status tk_shm_send_short(struct tk_peer *peer, struct tk_message_head he
                                  const int32_t *args, tk_short_busy *busy)
 {
     uint64_t ticket;
-    struct tk_shm_link *link = link_to(peer);
+    struct tk_shm_conn *link = link_to(peer);
     tk_if_unlikely(!link) return TK_OK;
     struct tk_ring_out *ring = ring_of(link, head.kind);
     tk_if_unlikely(head.nargs > tk_shm_slot_args ||
@@ -90,7 +90,7 @@ void tk_shm_wake(uint32_t rank)
 {
     struct tk_doorbell *bell = tk_shm_bell();
     if (rank != tk_peers.me) {
-        struct tk_shm_link *link = link_to(tk_peer(rank));
+        struct tk_shm_conn *link = link_to(tk_peer(rank));
         bell = link ? link->bell : NULL;
     }
     if (bell)
@@ -102,7 +102,7 @@ void tk_shm_wake(uint32_t rank)
 static struct lent *lend(void)
 {
     struct lent *buffer = tk_pool_take(&buffers);
-    if (!buffer && !(buffer = aligned_alloc(tk_room_alignment, sizeof(*buffer))))
+    if (!buffer && !(buffer = aligned_alloc(tk_am_buffer_alignment, sizeof(*buffer))))
         tk_panic("out of memory for a message of %d bytes", tk_message_max);
     return buffer;
 }
@@ -113,49 +113,50 @@ _Static_assert(tk_message_head_max <= head_lines * tk_ring_line, "any head fits 
 
 /* Of a Long that must be immediate: a place for its head, before its payload is put. What might
  * take long is done first: messages of others wait behind that place. */
-static enum tk_status claim(struct tk_room *room, struct tk_ring_out *ring)
+static enum tk_status claim(struct tk_am_reservation *reservation, struct tk_ring_out *ring)
 {
-    tk_shm_addr_offset(room->peer, 0);
-    if (!tk_ring_reserve(ring, head_lines, &room->ticket))
+    tk_shm_addr_offset(reservation->peer, 0);
+    if (!tk_ring_reserve(ring, head_lines, &reservation->ticket))
         return TK_BUSY;
-    room->work = ring;
+    reservation->tx = ring;
     return TK_OK;
 }
 
 /* Whoever may not wait learns here that a ring is full; at the Commit it would be too late. */
-enum tk_status tk_shm_reserve(struct tk_room *room, bool place, bool buffer)
+enum tk_status tk_shm_reserve(struct tk_am_reservation *reservation, bool place, bool buffer)
 {
-    struct tk_shm_link *link = link_to(room->peer);
-    struct tk_ring_out *ring = link ? ring_of(link, room->kind) : NULL;
-    room->work = room->buffer = NULL;
+    struct tk_shm_conn *link = link_to(reservation->peer);
+    struct tk_ring_out *ring = link ? ring_of(link, reservation->kind) : NULL;
+    reservation->tx = reservation->buffer = NULL;
     if (ring && place && !buffer)
-        return claim(room, ring);
+        return claim(reservation, ring);
     if (ring && !tk_ring_has_room(ring, buffer ? message_lines : head_lines))
         return TK_BUSY;
     if (!buffer)
         return TK_OK;
     struct lent *lent = lend();
-    room->work = lent;
-    room->buffer = lent->data;
+    reservation->tx = lent;
+    reservation->buffer = lent->data;
     return TK_OK;
 }
 
-void tk_shm_release(struct tk_room *room, bool keep_credit)
+void tk_shm_release(struct tk_am_reservation *reservation, bool keep_credit)
 {
     (void)keep_credit;
-    if (room->buffer)
-        tk_pool_give(&buffers, room->work);
-    room->work = NULL;
+    if (reservation->buffer)
+        tk_pool_give(&buffers, reservation->tx);
+    reservation->tx = NULL;
 }
 
-enum tk_status tk_shm_send_reserved(struct tk_room *room, struct tk_outgoing *m)
+enum tk_status tk_shm_send_reserved(struct tk_am_reservation *reservation, struct tk_outgoing *m)
 {
-    if (room->work && !room->buffer) {
-        tk_ring_fill(room->work, room->ticket, head_lines, m->head, m->head_size, NULL, 0);
-        tk_doorbell_ring(link_to(room->peer)->bell);
-    } else if (tk_shm_send(room->peer, m) == TK_BUSY) {
+    if (reservation->tx && !reservation->buffer) {
+        tk_ring_fill(reservation->tx, reservation->ticket, head_lines, m->head, m->head_size, NULL,
+                     0);
+        tk_doorbell_ring(link_to(reservation->peer)->bell);
+    } else if (tk_shm_send(reservation->peer, m) == TK_BUSY) {
         return TK_BUSY;
     }
-    tk_shm_release(room, false);
+    tk_shm_release(reservation, false);
     return TK_OK;
 }

@@ -31,7 +31,7 @@ _Static_assert((int)tk_shm_slot_args <= (int)tk_tag_args_max, "the tag can count
 _Static_assert(tk_message_max <= tk_shm_payload / 2, "the ring holds any message");
 
 /* The way to a neighbour. */
-struct tk_shm_link {
+struct tk_shm_conn {
     struct tk_ring_out requests, replies;
     struct tk_doorbell *bell;
     char *flags;
@@ -46,7 +46,7 @@ struct tk_shm {
     char *base;          /* it, mapped as neighbours map it */
     size_t front;        /* bytes in front of the payloads */
     struct tk_ring_in requests, replies;
-    struct tk_shm_link *links; /* by index in the neighbourhood; ours is unused */
+    struct tk_shm_conn *links; /* by index in the neighbourhood; ours is unused */
     struct tk_peer **peers;    /* likewise */
     uint32_t size;             /* of the neighbourhood */
 };
@@ -82,7 +82,7 @@ static inline _Atomic uint32_t *tk_shm_fate_at(char *base)
 char *tk_shm_map_rings(int fd);
 
 /* Maps the neighbour's rings, once; NULL: it can't be, which was told. */
-struct tk_shm_link *tk_shm_link_make(struct tk_peer *peer);
+struct tk_shm_conn *tk_shm_conn_make(struct tk_peer *peer);
 
 /* Ends the job, unless it is leaving anyway. */
 void tk_shm_lose(struct tk_peer *peer);
@@ -93,9 +93,10 @@ enum tk_status tk_shm_send_short(struct tk_peer *peer, struct tk_message_head he
                                  const int32_t *args, tk_short_busy *busy);
 enum tk_status tk_shm_send_small(struct tk_peer *peer, unsigned tag, uint64_t args,
                                  tk_small_busy *busy);
-enum tk_status tk_shm_reserve(struct tk_room *room, bool place, bool buffer);
-enum tk_status tk_shm_send_reserved(struct tk_room *room, struct tk_outgoing *message);
-void tk_shm_release(struct tk_room *room, bool keep_credit);
+enum tk_status tk_shm_reserve(struct tk_am_reservation *reservation, bool place, bool buffer);
+enum tk_status tk_shm_send_reserved(struct tk_am_reservation *reservation,
+                                    struct tk_outgoing *message);
+void tk_shm_release(struct tk_am_reservation *reservation, bool keep_credit);
 
 /* shm_rma.c */
 bool tk_shm_put(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, const void *local,

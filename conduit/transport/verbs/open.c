@@ -44,25 +44,25 @@ static void derive_limits(uint32_t peers)
     v->slack = (int)tk_min((size_t)v->slack, (size_t)v->credits_pp - 1);
     v->slack = (int)tk_min((size_t)v->slack, (size_t)(credits - 1) / peers);
     v->depth_pp = (int)tk_settings.networkdepth_pp;
-    v->noted_quiet_max = v->depth_pp / 4;
-    v->quiet_max = v->keeps ? 0 : v->noted_quiet_max;
+    v->logged_quiet_max = v->depth_pp / 4;
+    v->unsignaled_max = v->failover_enabled ? 0 : v->logged_quiet_max;
     v->peers = peers;
     v->depth_total =
-        total_or_all(tk_settings.networkdepth_total, v->depth_pp * (int)(peers * v->links_pp));
+        total_or_all(tk_settings.networkdepth_total, v->depth_pp * (int)(peers * v->conns_pp));
     /* An immediate Long has to find room for its payload and its head at once. */
     v->depth_total = (int)tk_max((size_t)v->depth_total, 2);
 }
 
-static enum tk_status open_works(void)
+static enum tk_status open_tx(void)
 {
-    tk_pool_init(&tk_verbs.work_pool);
-    tk_verbs.works = calloc((size_t)tk_verbs.depth_total, sizeof(*tk_verbs.works));
-    if (!tk_verbs.works) {
+    tk_pool_init(&tk_verbs.tx_pool);
+    tk_verbs.txs = calloc((size_t)tk_verbs.depth_total, sizeof(*tk_verbs.txs));
+    if (!tk_verbs.txs) {
         tk_log_error("out of memory for %d work requests", tk_verbs.depth_total);
         return TK_FAIL;
     }
     for (int i = tk_verbs.depth_total; i-- > 0;)
-        tk_pool_give(&tk_verbs.work_pool, &tk_verbs.works[i]);
+        tk_pool_give(&tk_verbs.tx_pool, &tk_verbs.txs[i]);
     return TK_OK;
 }
 
@@ -73,10 +73,10 @@ static unsigned spare_count(void)
     return TK_THREADED ? spares_threaded : spares_single;
 }
 
-static unsigned links_on(const struct tk_rail *rail)
+static unsigned conns_on(const struct tk_rail *rail)
 {
     uint32_t number = (uint32_t)(rail - tk_verbs.rails);
-    return (tk_verbs.links_pp + tk_verbs.rail_count - 1 - number) / tk_verbs.rail_count;
+    return (tk_verbs.conns_pp + tk_verbs.rail_count - 1 - number) / tk_verbs.rail_count;
 }
 
 /* Requests from all peers and their exit notices are always posted; buffers for replies as credits
@@ -84,7 +84,7 @@ static unsigned links_on(const struct tk_rail *rail)
 static enum tk_status open_recv_buffers(struct tk_rail *rail)
 {
     unsigned peers = rail->peers, each = (unsigned)tk_verbs.credits_pp;
-    unsigned notices = (unsigned)tk_notice_buffers() * tk_verbs.peers * links_on(rail);
+    unsigned notices = (unsigned)tk_notice_buffers() * tk_verbs.peers * conns_on(rail);
     unsigned replies =
         (unsigned)tk_min((size_t)tk_counter_read(&tk_verbs.credits_total), (size_t)each * peers);
     unsigned kept = peers; /* the one more that small messages leave posted */
@@ -117,7 +117,7 @@ static uint32_t count_peers(void)
     return count;
 }
 
-static uint32_t rail_of_link(uint32_t number)
+static uint32_t rail_of_conn(uint32_t number)
 {
     return number % tk_verbs.rail_count;
 }
@@ -128,45 +128,45 @@ static void deal_peers(void)
     for (uint32_t r = 0; r < tk_peers.size; r++) {
         if (!is_for_us(r))
             continue;
-        tk_peers.rail_to[r] = rail_of_link(tk_primary_number(r));
+        tk_peers.rail_to[r] = rail_of_conn(tk_primary_number(r));
         tk_verbs.rails[tk_peers.rail_to[r]].peers++;
     }
 }
 
-static enum tk_status open_links_to(uint32_t rank, uint32_t *qps)
+static enum tk_status open_conns_to(uint32_t rank, uint32_t *qps)
 {
-    for (uint32_t k = 0; k < tk_verbs.links_pp; k++) {
-        struct tk_link *link = tk_links_to(rank) + k;
+    for (uint32_t k = 0; k < tk_verbs.conns_pp; k++) {
+        struct tk_conn *conn = tk_conns_to(rank) + k;
         bool is_primary = k == tk_primary_number(rank);
-        if (tk_link_open(link, tk_peer(rank), rail_of_link(k), is_primary) != TK_OK)
+        if (tk_conn_open(conn, tk_peer(rank), rail_of_conn(k), is_primary) != TK_OK)
             return TK_FAIL;
-        while (link->surplus < 0)
-            tk_recv_post(link, tk_pool_take(&tk_rail_of(link)->recv_pool));
-        qps[k] = link->qp->qp_num;
+        while (conn->rx_extra < 0)
+            tk_recv_post(conn, tk_pool_take(&tk_rail_of(conn)->recv_pool));
+        qps[k] = conn->qp->qp_num;
     }
     return TK_OK;
 }
 
-static enum tk_status open_links(struct tk_peer_info *info)
+static enum tk_status open_conns(struct tk_peer_info *info)
 {
-    size_t size = (size_t)tk_peers.size * tk_verbs.links_pp * sizeof(*tk_verbs.links);
-    tk_verbs.links = aligned_alloc(TK_CACHE_LINE, size);
-    if (!tk_verbs.links) {
-        tk_log_error("out of memory for %u connections", tk_peers.size * tk_verbs.links_pp);
+    size_t size = (size_t)tk_peers.size * tk_verbs.conns_pp * sizeof(*tk_verbs.conns);
+    tk_verbs.conns = aligned_alloc(TK_CACHE_LINE, size);
+    if (!tk_verbs.conns) {
+        tk_log_error("out of memory for %u connections", tk_peers.size * tk_verbs.conns_pp);
         return TK_FAIL;
     }
-    memset(tk_verbs.links, 0, size);
+    memset(tk_verbs.conns, 0, size);
     for (uint32_t r = 0; r < tk_peers.size; r++)
-        if (is_for_us(r) && open_links_to(r, tk_peer_info_qps(info, r)) != TK_OK)
+        if (is_for_us(r) && open_conns_to(r, tk_peer_info_qps(info, r)) != TK_OK)
             return TK_FAIL;
     return TK_OK;
 }
 
-/* What is sent inline may have to be sent again: then it must fit into a note. */
+/* What is sent inline may have to be sent again: then it must fit into a log entry. */
 static size_t inline_limit(void)
 {
     int64_t limit = tk_settings.inlinesend_limit;
-    int most = tk_verbs.keeps ? tk_quiet_max : tk_inline_max;
+    int most = tk_verbs.failover_enabled ? tk_unsignaled_max : tk_inline_max;
     return limit < 0 || limit > most ? (size_t)most : (size_t)limit;
 }
 
@@ -177,13 +177,13 @@ static enum tk_status choose_rails(struct tk_choice *choice, uint32_t turn)
     if (status != TK_OK || choice->count == 0)
         return status;
     tk_verbs.rail_count = tk_peers.rails = choice->count;
-    tk_verbs.links_pp = (uint32_t)tk_max(choice->count, (size_t)tk_settings.num_qps);
-    if (tk_verbs.links_pp > tk_links_max) {
+    tk_verbs.conns_pp = (uint32_t)tk_max(choice->count, (size_t)tk_settings.num_qps);
+    if (tk_verbs.conns_pp > tk_conns_max) {
         tk_log_error("%u queue pairs to each peer (%u ports, GASNET_NUM_QPS=%u) are more than %d",
-                     tk_verbs.links_pp, choice->count, (unsigned)tk_settings.num_qps, tk_links_max);
+                     tk_verbs.conns_pp, choice->count, (unsigned)tk_settings.num_qps, tk_conns_max);
         return TK_FAIL;
     }
-    tk_verbs.keeps = tk_verbs.links_pp > 1 && tk_settings.ibv_failover;
+    tk_verbs.failover_enabled = tk_verbs.conns_pp > 1 && tk_settings.ibv_failover;
     tk_verbs.message_max = UINT32_MAX;
     for (uint32_t i = 0; i < choice->count; i++)
         tk_verbs.message_max = (uint32_t)tk_min(tk_verbs.message_max, choice->rails[i].message_max);
@@ -191,12 +191,12 @@ static enum tk_status choose_rails(struct tk_choice *choice, uint32_t turn)
     return TK_OK;
 }
 
-/* Makes room in the peer info for what is told of rails and links; it may move. */
+/* Makes room in the peer info for what is told of rails and connections; it may move. */
 static enum tk_status widen(struct tk_peer_info **info, const char *unused)
 {
     struct tk_peer_info wide = **info;
     wide.rails = tk_verbs.rail_count;
-    wide.links = tk_verbs.links_pp;
+    wide.conns = tk_verbs.conns_pp;
     wide.unused_size = (uint32_t)strlen(unused) + 1;
     struct tk_peer_info *moved = realloc(*info, tk_peer_info_size(&wide));
     if (!moved) {
@@ -221,12 +221,12 @@ static enum tk_status open_all(struct tk_peer_info **info, uint32_t turn)
     if (tk_devices_open() != TK_OK || widen(info, choice.unused) != TK_OK)
         return TK_FAIL;
     deal_peers();
-    if (tk_devices_open_queues() != TK_OK || open_works() != TK_OK || tk_failover_open() != TK_OK ||
+    if (tk_devices_open_queues() != TK_OK || open_tx() != TK_OK || tk_failover_open() != TK_OK ||
         open_buffers() != TK_OK)
         return TK_FAIL;
-    if (tk_verbs.keeps)
+    if (tk_verbs.failover_enabled)
         tk_events_open();
-    return open_links(*info);
+    return open_conns(*info);
 }
 
 enum tk_status tk_verbs_open(struct tk_peer_info **info, uint32_t turn)
@@ -242,22 +242,22 @@ static enum tk_status connect_to(uint32_t rank)
 {
     const struct tk_peer_info *info = tk_peer_info_of(rank);
     const uint32_t *qps = tk_peer_info_qps(info, tk_peers.me);
-    for (uint32_t k = 0; k < tk_verbs.links_pp; k++) {
-        struct tk_link *link = tk_links_to(rank) + k;
-        const struct tk_port_address *to = tk_peer_info_rail(info, link->rail);
-        if (tk_link_connect(link, to, qps[k]) != TK_OK)
+    for (uint32_t k = 0; k < tk_verbs.conns_pp; k++) {
+        struct tk_conn *conn = tk_conns_to(rank) + k;
+        const struct tk_port_address *to = tk_peer_info_rail(info, conn->rail);
+        if (tk_conn_connect(conn, to, qps[k]) != TK_OK)
             return TK_FAIL;
-        tk_spread_open(link, to->rate_mbps);
+        tk_stripe_open(conn, to->rate_mbps);
     }
     tk_peer(rank)->transport = tk_verbs_transport();
-    tk_peer(rank)->connection = tk_links_to(rank) + tk_primary_number(rank);
+    tk_peer(rank)->connection = tk_conns_to(rank) + tk_primary_number(rank);
     return TK_OK;
 }
 
-static void close_links_to(uint32_t rank)
+static void close_conns_to(uint32_t rank)
 {
-    for (uint32_t k = 0; k < tk_verbs.links_pp; k++)
-        tk_link_close(tk_links_to(rank) + k);
+    for (uint32_t k = 0; k < tk_verbs.conns_pp; k++)
+        tk_conn_close(tk_conns_to(rank) + k);
 }
 
 /* Of each host: does it use several devices? Two of its ranks may hear through different ones, and
@@ -283,43 +283,43 @@ static bool *find_mixed(const uint32_t *host_of)
 }
 
 /* 0: pieces as large as the port's largest message, so that a transfer is not cut; large ones go
- * over the links in turn. */
+ * over the connections in turn. */
 static void set_stripe(bool is_put, uint64_t setting)
 {
     enum { least_in_turn = 16 << 10 /* takes longer on the wire than the thought where to go */ };
     tk_verbs.stripe[is_put] =
         setting > 0 ? tk_min(setting, tk_verbs.message_max) : tk_verbs.message_max;
-    tk_verbs.spread_max[is_put] = setting > 0 ? tk_verbs.stripe[is_put] : least_in_turn;
+    tk_verbs.stripe_max[is_put] = setting > 0 ? tk_verbs.stripe[is_put] : least_in_turn;
 }
 
 /* The payload of a Long whose head waits for it is cut in any case: nothing else of its sender is
  * under way. A piece takes longer on the wire than what it costs to be told that it is there. */
-static void set_awaited_stripe(void)
+static void set_blocking_stripe(void)
 {
-    enum { awaited_piece = 64 << 10 };
-    tk_verbs.awaited_stripe = tk_settings.put_stripe > 0
-                                  ? tk_verbs.stripe[true]
-                                  : tk_min(awaited_piece, tk_verbs.message_max);
+    enum { blocking_piece = 64 << 10 };
+    tk_verbs.blocking_stripe = tk_settings.put_stripe > 0
+                                   ? tk_verbs.stripe[true]
+                                   : tk_min(blocking_piece, tk_verbs.message_max);
 }
 
 static void set_ways(void)
 {
     set_stripe(false, tk_settings.get_stripe);
     set_stripe(true, tk_settings.put_stripe);
-    set_awaited_stripe();
-    size_t short_get_max = tk_verbs.links_pp > 1
-                               ? tk_min(tk_verbs.message_max, tk_verbs.spread_max[false])
+    set_blocking_stripe();
+    size_t short_get_max = tk_verbs.conns_pp > 1
+                               ? tk_min(tk_verbs.message_max, tk_verbs.stripe_max[false])
                                : tk_verbs.message_max;
-    tk_verbs.short_get_max = tk_verbs.keeps ? 0 : short_get_max;
-    tk_verbs.noted_get_max = tk_verbs.keeps ? short_get_max : 0;
+    tk_verbs.short_get_max = tk_verbs.failover_enabled ? 0 : short_get_max;
+    tk_verbs.logged_get_max = tk_verbs.failover_enabled ? short_get_max : 0;
 }
 
 static enum tk_status connect_fenced(uint32_t rank, bool is_fenced)
 {
-    for (uint32_t k = 0; k < tk_verbs.links_pp; k++) {
-        struct tk_link *link = tk_links_to(rank) + k;
-        link->is_fenced = is_fenced;
-        link->short_put_max = is_fenced ? 0 : tk_verbs.inline_limit;
+    for (uint32_t k = 0; k < tk_verbs.conns_pp; k++) {
+        struct tk_conn *conn = tk_conns_to(rank) + k;
+        conn->is_fenced = is_fenced;
+        conn->short_put_max = is_fenced ? 0 : tk_verbs.inline_limit;
     }
     if (is_fenced && !tk_verbs.fence_sink && tk_fence_sink_open() != TK_OK)
         return TK_FAIL;
@@ -330,7 +330,7 @@ static enum tk_status connect_all(const uint32_t *host_of, const bool *is_mixed)
 {
     for (uint32_t r = 0; r < tk_peers.size; r++) {
         if (!is_for_us(r))
-            close_links_to(r);
+            close_conns_to(r);
         else if (connect_fenced(r, is_mixed[host_of[r]]) != TK_OK)
             return TK_FAIL;
     }
@@ -384,14 +384,14 @@ void tk_verbs_close(void)
     }
     if (tk_firehose_is_open())
         tk_firehose_close();
-    for (uint32_t r = 0; tk_verbs.links && r < tk_peers.size; r++)
-        close_links_to(r);
+    for (uint32_t r = 0; tk_verbs.conns && r < tk_peers.size; r++)
+        close_conns_to(r);
     tk_segment_forget();
     tk_buffers_close();
     tk_devices_close();
     tk_failover_close();
-    free(tk_verbs.works);
-    free(tk_verbs.links);
+    free(tk_verbs.txs);
+    free(tk_verbs.conns);
     free(tk_verbs.rails);
     tk_verbs = (struct tk_verbs){.rails = NULL};
 }
@@ -445,11 +445,11 @@ const struct tk_transport tk_transport_verbs = {
 const struct tk_transport *tk_verbs_transport(void)
 {
     static struct tk_transport several;
-    if (tk_verbs.links_pp == 1)
+    if (tk_verbs.conns_pp == 1)
         return &tk_transport_verbs;
     several = tk_transport_verbs;
-    several.spread_min = tk_max(2 * tk_verbs.awaited_stripe, tk_verbs.spread_max[true] + 1);
-    if (tk_verbs.keeps) {
+    several.stripe_min = tk_max(2 * tk_verbs.blocking_stripe, tk_verbs.stripe_max[true] + 1);
+    if (tk_verbs.failover_enabled) {
         several.send_short = tk_noting_send_short;
         several.send_small = tk_noting_send_small;
         several.put = tk_noting_put;

@@ -68,8 +68,8 @@ uint32_t tk_verbs_rails(void);
 uint32_t tk_verbs_rail_to(uint32_t rank);
 void tk_verbs_describe(uint32_t rail, char *text, size_t size);
 
-/* Largest wait for credits so far on the links that starve now: tells people who keeps us waiting.
- * Looks for events of ports as well. Called rarely, by who waits in vain. */
+/* Largest wait for credits so far on the connections that starve now: tells people who keeps us
+ * waiting. Looks for events of ports as well. Called rarely, by who waits in vain. */
 void tk_verbs_report_stall(void);
 
 /* Ports of one filter: does GASNET_IBV_PORTS `filter` admit this port? Malformed filters fail with

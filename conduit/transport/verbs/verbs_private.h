@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * What the files of transport/verbs share. A device in use has the objects that serve all its
- * ports; a rail is one port in use; a link is a connection to one peer over a rail. Each pair of
- * ranks has as many links, and one of them is primary: it carries what is small, in order. The
- * others carry pieces of large transfers, and the notices by which another one becomes primary when
- * a link dies (failover/failover.c).
+ * ports; a rail is one port in use; a connection is a connection to one peer over a rail. Each pair
+ * of ranks has as many connections, and one of them is primary: it carries what is small, in order.
+ * The others carry pieces of large transfers, and the notices by which another one becomes primary
+ * when a connection dies (failover/failover.c).
  *
- * Locks: a link's lock guards its credits, its receive queue and the order of its sends. A pool's
- * lock may be taken under it. The locks of the completion queues are only tried, and are free again
- * before a completion is acted upon. */
+ * Locks: a connection's lock guards its credits, its receive queue and the order of its sends. A
+ * pool's lock may be taken under it. The locks of the completion queues are only tried, and are
+ * free again before a completion is acted upon. */
 #ifndef TK_VERBS_PRIVATE_H
 #define TK_VERBS_PRIVATE_H
 
@@ -29,17 +29,18 @@ enum {
     tk_buffer_size =
         tk_message_max, /* of a receive and of a bounce buffer: the largest Medium with its head */
     /* Apart in memory by a little more than their size: heads of all buffers would else fall into
-     * the same few sets of the cache. Also what tk_room_size needs. */
+     * the same few sets of the cache. Also what tk_am_buffer_size needs. */
     tk_buffer_stride = tk_buffer_size + TK_CACHE_LINE,
     tk_inline_max = 512, /* inline sends are gathered on the stack; no device gains from more */
-    tk_links_max = 64,   /* to a peer: tk_rma.unfenced has a bit for each */
-    tk_quiet_max = 128,  /* what is copied to be sent quietly: Shorts, and a few words of payload */
-    tk_poll_batch = 16   /* completions taken at a time: one cache line each on most devices */
+    tk_conns_max = 64,   /* to a peer: tk_rma.unfenced has a bit for each */
+    tk_unsignaled_max =
+        128,           /* what is copied to be sent quietly: Shorts, and a few words of payload */
+    tk_poll_batch = 16 /* completions taken at a time: one cache line each on most devices */
 };
 
-struct tk_link;
+struct tk_conn;
 struct tk_pinned;
-struct tk_note;
+struct tk_tx_entry;
 struct tk_rank_pair;
 struct tk_rail;
 
@@ -53,7 +54,7 @@ struct tk_registration {
 /* A registered piece of tk_buffer_size bytes. */
 struct tk_buffer {
     struct tk_pool_item item;
-    struct tk_link *link; /* while posted for receiving */
+    struct tk_conn *conn; /* while posted for receiving */
     char *data;
     const uint32_t *keys;  /* by rail; of a receive buffer there is the one of its own device */
     struct ibv_recv_wr wr; /* posts it for receiving */
@@ -61,9 +62,9 @@ struct tk_buffer {
 };
 
 /* A work request under way. */
-struct tk_work {
+struct tk_tx {
     struct tk_pool_item item;
-    struct tk_link *link;
+    struct tk_conn *conn;
     uint32_t nbytes;
     int covers;               /* quiet messages posted before it that its completion stands for */
     struct tk_op *op;         /* may be NULL: nobody waits for it */
@@ -78,37 +79,37 @@ struct tk_work {
     bool is_plain; /* completion only counts: bounce, get_to, sources and held are not looked at */
 };
 
-struct tk_link {
+struct tk_conn {
     _Alignas(TK_CACHE_LINE) tk_lock_t lock;
-    int standing; /* receive buffers that are needed when no request is in flight */
+    int rx_base; /* receive buffers that are needed when no request is in flight */
     struct ibv_qp *qp;
     struct tk_peer *peer;
-    uint32_t rail;             /* its index */
-    bool is_fenced;            /* puts have reads behind them: see data/stripe.c */
-    bool is_ready;             /* has the receive buffers of a primary link, or will at once */
-    size_t short_put_max;      /* bytes; inline_limit, or 0 where it is fenced */
-    uint64_t carried, cost;    /* of large transfers: bytes times cost so far; of a byte */
-    int credits;               /* requests that we may send now */
-    int banked;                /* credits of the peer's that we hold back */
-    int surplus;               /* receive buffers in the queue beyond those needed */
-    int quiet;                 /* messages posted without a completion since the last one with */
-    int control_expected;      /* 1 until the peer's exit notice came: it has a buffer of its own */
-    bool ack_due;              /* an ACK could not be sent for lack of room */
-    tk_counter_t broken;       /* not 0: an error was told; what is posted never completes */
-    tk_counter_t room;         /* free slots of the send queue */
-    struct tk_work quiet_work; /* names the link in errors of quiet messages */
+    uint32_t rail;          /* its index */
+    bool is_fenced;         /* puts have reads behind them: see data/stripe.c */
+    bool is_ready;          /* has the receive buffers of a primary connection, or will at once */
+    size_t short_put_max;   /* bytes; inline_limit, or 0 where it is fenced */
+    uint64_t carried, cost; /* of large transfers: bytes times cost so far; of a byte */
+    int credits;            /* requests that we may send now */
+    int credits_to_return;  /* credits of the peer's that we hold back */
+    int rx_extra;           /* receive buffers in the queue beyond those needed */
+    int unsignaled;         /* messages posted without a completion since the last one with */
+    int control_expected;   /* 1 until the peer's exit notice came: it has a buffer of its own */
+    bool ack_due;           /* an ACK could not be sent for lack of room */
+    tk_counter_t broken;    /* not 0: an error was told; what is posted never completes */
+    tk_counter_t room;      /* free slots of the send queue */
+    struct tk_tx unsignaled_tx; /* names the connection in errors of quiet messages */
     uint64_t starved_since;
     struct ibv_send_wr
-        quiet_wr; /* of quiet messages; from one to the next only the length changes */
-    struct ibv_sge quiet_sge;
+        unsignaled_wr; /* of quiet messages; from one to the next only the length changes */
+    struct ibv_sge unsignaled_sge;
     union {
         struct tk_short message;
-        char bytes[tk_quiet_max];
-    } quiet_data;
+        char bytes[tk_unsignaled_max];
+    } unsignaled_data;
 
-    struct tk_notes *notes; /* NULL: links do not stand in for each other */
-    tk_counter_t lent;      /* slots taken by who posts later */
-    tk_counter_t fate;      /* enum tk_connection_state, see failover/connection_state.h */
+    struct tk_tx_log *tx_log; /* NULL: connections do not stand in for each other */
+    tk_counter_t lent;        /* slots taken by who posts later */
+    tk_counter_t fate;        /* enum tk_connection_state, see failover/connection_state.h */
 };
 
 struct tk_device {
@@ -127,13 +128,13 @@ struct tk_rail {
     struct tk_device *device;
     struct tk_port_address address;
     int gid_index, pkey_index;
-    char why[128];                /* of the choice, for the start-up record */
-    uint32_t message_max;         /* of the port */
-    int reads_out;                /* RDMA reads we may have under way on a queue pair */
-    uint32_t peers;               /* whose primary link it has */
-    uint64_t down_since;          /* by the device's events; 0: it is not, or that was acted upon */
-    uint64_t look_again;          /* for links to be opened again; 0: it never was down */
-    tk_counter_t deaths, returns; /* of its links */
+    char why[128];        /* of the choice, for the start-up record */
+    uint32_t message_max; /* of the port */
+    int reads_out;        /* RDMA reads we may have under way on a queue pair */
+    uint32_t peers;       /* whose primary connection it has */
+    uint64_t down_since;  /* by the device's events; 0: it is not, or that was acted upon */
+    uint64_t look_again;  /* for connections to be opened again; 0: it never was down */
+    tk_counter_t failures, returns; /* of its connections */
 };
 
 /* Registered slabs of buffers; see data/memory.c. */
@@ -149,23 +150,25 @@ struct tk_verbs {
     struct tk_rail *rails;
     uint32_t rail_count;
     uint32_t device_count;
-    uint32_t links_pp;     /* to each peer */
+    uint32_t conns_pp;     /* to each peer */
     uint32_t peers;        /* that are reached so */
-    struct tk_link *links; /* links_pp in a row for each rank; ours are unused */
+    struct tk_conn *conns; /* conns_pp in a row for each rank; ours are unused */
     struct tk_registration *segment;
-    size_t inline_limit;   /* the least of all queue pairs */
-    size_t short_get_max;  /* bytes of a get that needs no thought of other links */
-    size_t noted_get_max;  /* the same where what is posted is noted; else 0 */
-    size_t stripe[2];      /* bytes of a piece; of gets, of puts */
-    size_t awaited_stripe; /* of a put that somebody waits for */
-    size_t spread_max[2];  /* bytes of a get, a put that goes over one link whatever there are */
-    uint32_t message_max;  /* the least of all ports */
-    bool pins;             /* see tk_verbs_pins() */
-    bool keeps;            /* what is posted is noted, to be posted again over another link */
+    size_t inline_limit;    /* the least of all queue pairs */
+    size_t short_get_max;   /* bytes of a get that needs no thought of other connections */
+    size_t logged_get_max;  /* the same where what is posted is logged; else 0 */
+    size_t stripe[2];       /* bytes of a piece; of gets, of puts */
+    size_t blocking_stripe; /* of a put that somebody waits for */
+    size_t
+        stripe_max[2]; /* bytes of a get, a put that goes over one connection whatever there are */
+    uint32_t message_max; /* the least of all ports */
+    bool pins;            /* see tk_verbs_pins() */
+    bool
+        failover_enabled; /* what is posted is logged, to be posted again over another connection */
     struct tk_buffer *fence_sink; /* where reads behind puts go, if any; nobody looks at it */
     struct tk_slab *slabs;
-    struct tk_pool bounce_pool, work_pool;
-    struct tk_work *works;
+    struct tk_pool bounce_pool, tx_pool;
+    struct tk_tx *txs;
     int credits_pp, slack;
     int depth_pp, depth_total;
     int bounces; /* buffers in bounce_pool and out of it */
@@ -173,51 +176,53 @@ struct tk_verbs {
         tk_lock_t lock;
         struct tk_buffer *first, *last; /* messages that came while nobody could run handlers */
     } aside;
-    int quiet_max;              /* quiet messages in a row on a link; 0 where they are noted */
-    int noted_quiet_max;        /* the same for those */
+    int unsignaled_max;   /* quiet messages in a row on a connection; 0 where they are logged */
+    int logged_quiet_max; /* the same for those */
     tk_counter_t credits_total; /* requests that this process may still have in flight */
-    tk_counter_t chores;        /* ACKs and moves to other links that polls are to go on with */
-    tk_counter_t returns;       /* links that came back; see tk_fence() */
-    struct tk_rank_pair *pairs; /* by rank; see failover/failover.c. NULL: nothing is noted */
-    tk_counter_t works_out;     /* work requests under way: an idle send CQ need not be polled */
+    tk_counter_t
+        pending_work;     /* ACKs and moves to other connections that polls are to go on with */
+    tk_counter_t returns; /* connections that came back; see tk_fence() */
+    struct tk_rank_pair *pairs; /* by rank; see failover/failover.c. NULL: nothing is logged */
+    tk_counter_t tx_out;        /* work requests under way: an idle send CQ need not be polled */
 };
 
 extern TK_HIDDEN struct tk_verbs tk_verbs;
 
-static inline struct tk_link *tk_links_to(uint32_t rank)
+static inline struct tk_conn *tk_conns_to(uint32_t rank)
 {
-    return &tk_verbs.links[(size_t)rank * tk_verbs.links_pp];
+    return &tk_verbs.conns[(size_t)rank * tk_verbs.conns_pp];
 }
 
-/* Both ends of a pair come to the same number, and a rank's peers are spread over its links. */
+/* Both ends of a pair come to the same number, and a rank's peers are spread over its connections.
+ */
 static inline uint32_t tk_primary_number(uint32_t rank)
 {
-    return (tk_peers.me + rank) % tk_verbs.links_pp;
+    return (tk_peers.me + rank) % tk_verbs.conns_pp;
 }
 
-/* The one that has the messages. Of two threads one may be moving them to another link: who has
- * locked this one finds no room in it then. */
-static inline struct tk_link *tk_primary(const struct tk_peer *peer)
+/* The one that has the messages. Of two threads one may be moving them to another connection: who
+ * has locked this one finds no room in it then. */
+static inline struct tk_conn *tk_primary(const struct tk_peer *peer)
 {
     return __atomic_load_n(&peer->connection, __ATOMIC_RELAXED);
 }
 
 /* For who changes its credits: locked, and still the primary one. */
-static inline struct tk_link *tk_primary_lock(const struct tk_peer *peer)
+static inline struct tk_conn *tk_primary_lock(const struct tk_peer *peer)
 {
-    struct tk_link *link = tk_primary(peer);
-    tk_lock(&link->lock);
-    while (TK_THREADED && link != tk_primary(peer)) {
-        tk_unlock(&link->lock);
-        link = tk_primary(peer);
-        tk_lock(&link->lock);
+    struct tk_conn *conn = tk_primary(peer);
+    tk_lock(&conn->lock);
+    while (TK_THREADED && conn != tk_primary(peer)) {
+        tk_unlock(&conn->lock);
+        conn = tk_primary(peer);
+        tk_lock(&conn->lock);
     }
-    return link;
+    return conn;
 }
 
-static inline struct tk_rail *tk_rail_of(const struct tk_link *link)
+static inline struct tk_rail *tk_rail_of(const struct tk_conn *conn)
 {
-    return &tk_verbs.rails[link->rail];
+    return &tk_verbs.rails[conn->rail];
 }
 
 /* device/port_list.c: the variable that a rank obeys, and its value */
@@ -288,19 +293,19 @@ int tk_qp_rts(struct ibv_qp *qp, const struct tk_route *route);
 void tk_route_set(struct ibv_ah_attr *ah, const struct tk_rail *rail,
                   const struct tk_port_address *to);
 
-/* conn/connect.c; the last two are 0 or what errno would be; `life`: how often it was connected
- * before */
-enum tk_status tk_link_open(struct tk_link *link, struct tk_peer *peer, uint32_t rail,
+/* conn/connect.c; the last two are 0 or what errno would be; `incarnation`: how often it was
+ * connected before */
+enum tk_status tk_conn_open(struct tk_conn *conn, struct tk_peer *peer, uint32_t rail,
                             bool is_primary);
-enum tk_status tk_link_connect(struct tk_link *link, const struct tk_port_address *to, uint32_t qp);
-int tk_link_ready(struct tk_link *link, const struct tk_port_address *to, uint32_t qp,
-                  uint32_t life, const char **what);
-int tk_link_init(struct tk_link *link);
-void tk_link_close(struct tk_link *link);
+enum tk_status tk_conn_connect(struct tk_conn *conn, const struct tk_port_address *to, uint32_t qp);
+int tk_conn_ready(struct tk_conn *conn, const struct tk_port_address *to, uint32_t qp,
+                  uint32_t incarnation, const char **what);
+int tk_conn_init(struct tk_conn *conn);
+void tk_conn_close(struct tk_conn *conn);
 
-/* data/credit.c: all with the link's lock held */
-void tk_recv_refused(struct tk_link *link, struct tk_buffer *buffer, int error);
-enum tk_status tk_credit_post_buffer(struct tk_link *link);
+/* data/credit.c: all with the connection's lock held */
+void tk_recv_refused(struct tk_conn *conn, struct tk_buffer *buffer, int error);
+enum tk_status tk_credit_post_buffer(struct tk_conn *conn);
 
 /* data/send.c */
 bool tk_is_registered(const void *address, size_t size);
@@ -313,17 +318,17 @@ enum tk_status tk_noting_send_short(struct tk_peer *peer, struct tk_message_head
                                     const int32_t *args, tk_short_busy *busy);
 enum tk_status tk_noting_send_small(struct tk_peer *peer, unsigned tag, uint64_t args,
                                     tk_small_busy *busy);
-enum tk_status tk_message_post(struct tk_link *link, struct tk_outgoing *message);
+enum tk_status tk_message_post(struct tk_conn *conn, struct tk_outgoing *message);
 
-void tk_message_post_work(struct tk_link *link, struct tk_work *work, struct tk_outgoing *message);
+void tk_message_post_tx(struct tk_conn *conn, struct tk_tx *tx, struct tk_outgoing *message);
 
-/* Posts what lies in quiet_data, with its slot taken, and notes it. */
-void tk_quiet_post_noted(struct tk_link *link, size_t size);
+/* Posts what lies in quiet_data, with its slot taken, and log entries it. */
+void tk_unsignaled_post_logged(struct tk_conn *conn, size_t size);
 
 /* data/am_reserve.c */
-enum tk_status tk_verbs_reserve(struct tk_room *room, bool place, bool buffer);
-enum tk_status tk_verbs_send_reserved(struct tk_room *room, struct tk_outgoing *message);
-void tk_verbs_release(struct tk_room *room, bool keep_credit);
+enum tk_status tk_verbs_reserve(struct tk_am_reservation *room, bool place, bool buffer);
+enum tk_status tk_verbs_send_reserved(struct tk_am_reservation *room, struct tk_outgoing *message);
+void tk_verbs_release(struct tk_am_reservation *room, bool keep_credit);
 
 /* data/rma.c */
 bool tk_verbs_put(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, const void *local,
@@ -341,16 +346,16 @@ bool tk_verbs_poll(void); /* of one device */
 bool tk_verbs_reap(void);
 bool tk_devices_poll(void); /* of all, where there are several */
 bool tk_devices_reap(void);
-bool tk_noting_poll(void); /* where links stand in for each other */
+bool tk_noting_poll(void); /* where connections stand in for each other */
 bool tk_noting_reap(void);
 
 /* data/error.c */
-void tk_post_failed(struct tk_work *work, int error);
-void tk_work_failed(struct tk_work *work, const struct ibv_wc *wc);
-void tk_recv_failed(struct tk_link *link, const struct ibv_wc *wc);
-void tk_buffers_exhausted(struct tk_link *link);
-void tk_links_exhausted(const struct tk_peer *peer); /* none of them reaches it any more */
-_Noreturn void tk_wire_error(struct tk_link *link, const char *what);
+void tk_post_failed(struct tk_tx *tx, int error);
+void tk_tx_failed(struct tk_tx *tx, const struct ibv_wc *wc);
+void tk_recv_failed(struct tk_conn *conn, const struct ibv_wc *wc);
+void tk_buffers_exhausted(struct tk_conn *conn);
+void tk_conns_exhausted(const struct tk_peer *peer); /* none of them reaches it any more */
+_Noreturn void tk_wire_error(struct tk_conn *conn, const char *what);
 void tk_explain_registration(const struct tk_device *device, const char *what, size_t size,
                              int error);
 void tk_warn_registration(const struct tk_device *device, size_t size,

@@ -64,11 +64,11 @@ enum tk_status tk_bootstrap_fence(void (*poll)(void), uint64_t deadline)
 
 /* ---- peer infos of others */
 
-enum { rails = 2, links = 3 };
+enum { rails = 2, conns = 3 };
 
 static const size_t card_size = sizeof(struct tk_peer_info) +
                                 rails * sizeof(struct tk_port_address) +
-                                ranks * links * sizeof(uint32_t);
+                                ranks * conns * sizeof(uint32_t);
 
 static struct tk_peer_info *new_info(uint32_t rank)
 {
@@ -77,7 +77,7 @@ static struct tk_peer_info *new_info(uint32_t rank)
     info->ranks = ranks;
     info->version = tk_peer_info_version;
     info->rails = rails;
-    info->links = links;
+    info->conns = conns;
     assert_int_equal(tk_peer_info_size(info), card_size);
     strcpy(info->mode, TK_MODE_NAME);
     info->settings_hash = tk_settings_job_hash();
@@ -440,9 +440,9 @@ static void a_peer_costs_no_more_than_planned(void **state)
 {
     (void)state;
     assert_true(sizeof(struct tk_peer) <= 64);
-    assert_true(sizeof(struct tk_link) <= 448);
+    assert_true(sizeof(struct tk_conn) <= 448);
     assert_true(sizeof(struct tk_peer_info) <= 320);
-    assert_true(sizeof(struct tk_work) <= 64);
+    assert_true(sizeof(struct tk_tx) <= 64);
     assert_true(sizeof(struct tk_buffer) <= 80);
     assert_int_equal(sizeof(struct tk_message_head), 8); /* on the wire */
     assert_int_equal(sizeof(struct tk_long_head), 16);

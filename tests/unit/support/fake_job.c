@@ -44,7 +44,7 @@ static enum tk_status send(struct tk_peer *to, struct tk_outgoing *m)
     return TK_OK;
 }
 
-static enum tk_status reserve(struct tk_room *room, bool place, bool buffer)
+static enum tk_status reserve(struct tk_am_reservation *reservation, bool place, bool buffer)
 {
     if (fake_job.busy_rooms > 0) {
         fake_job.busy_rooms--;
@@ -52,25 +52,25 @@ static enum tk_status reserve(struct tk_room *room, bool place, bool buffer)
     }
     fake_job.credits_held++;
     fake_job.places_held += place;
-    room->work = place ? room : NULL;
-    room->buffer = buffer ? aligned_alloc(64, (tk_room_size + 63) / 64 * 64) : NULL;
+    reservation->tx = place ? reservation : NULL;
+    reservation->buffer = buffer ? aligned_alloc(64, (tk_am_buffer_size + 63) / 64 * 64) : NULL;
     return TK_OK;
 }
 
-static void release(struct tk_room *room, bool keep_credit)
+static void release(struct tk_am_reservation *reservation, bool keep_credit)
 {
     fake_job.credits_held -= !keep_credit;
-    fake_job.places_held -= room->work != NULL;
-    room->work = NULL;
-    free(room->buffer);
-    room->buffer = NULL;
+    fake_job.places_held -= reservation->tx != NULL;
+    reservation->tx = NULL;
+    free(reservation->buffer);
+    reservation->buffer = NULL;
 }
 
-static enum tk_status send_reserved(struct tk_room *room, struct tk_outgoing *m)
+static enum tk_status send_reserved(struct tk_am_reservation *reservation, struct tk_outgoing *m)
 {
-    enum tk_status status = send(room->peer, m);
+    enum tk_status status = send(reservation->peer, m);
     if (status == TK_OK)
-        release(room, false);
+        release(reservation, false);
     return status;
 }
 

@@ -524,7 +524,7 @@ static void transfer(const struct fake_qp *from, const struct fake_qp *to, const
         memcpy((void *)(uintptr_t)local->addr, far, local->length);
 }
 
-/* A packet whose number is not the one expected is not for this life of the connection. */
+/* A packet whose number is not the one expected is not for this incarnation of the connection. */
 static bool hears(const struct fake_qp *to, const struct fake_qp *from)
 {
     return !to->broken && !to->deaf &&
@@ -557,8 +557,8 @@ static void complete(struct fake_qp *qp, enum ibv_wc_status status)
 {
     const struct request *r = &qp->requests[qp->completed++ % qp->init.cap.max_send_wr];
     struct ibv_wc wc = {.wr_id = r->wr.wr_id, .status = status, .qp_num = qp->qp.qp_num};
-    bool quiet = !qp->init.sq_sig_all && !(r->wr.send_flags & IBV_SEND_SIGNALED);
-    if (!quiet || status != IBV_WC_SUCCESS)
+    bool unsignaled = !qp->init.sq_sig_all && !(r->wr.send_flags & IBV_SEND_SIGNALED);
+    if (!unsignaled || status != IBV_WC_SUCCESS)
         put(qp->init.send_cq,
             (struct entry){.wc = wc, .sender = qp, .frees = qp->completed, .resets = qp->resets});
 }

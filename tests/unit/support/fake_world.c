@@ -149,10 +149,10 @@ const struct tk_verbs *world_verbs(uint32_t rank)
     return rank == being ? &tk_verbs : &nodes[rank].verbs;
 }
 
-struct tk_link *world_link(uint32_t rank, uint32_t peer)
+struct tk_conn *world_conn(uint32_t rank, uint32_t peer)
 {
     const struct tk_verbs *verbs = world_verbs(rank);
-    return &verbs->links[peer * verbs->links_pp + (rank + peer) % verbs->links_pp];
+    return &verbs->conns[peer * verbs->conns_pp + (rank + peer) % verbs->conns_pp];
 }
 
 void *world_segment(uint32_t rank)

@@ -33,7 +33,7 @@ void world_close(void);
 void world_be(uint32_t rank);
 
 /* Another rank's state, looked at from outside; not for the rank that the test is now. */
-struct tk_link *world_link(uint32_t rank, uint32_t peer);
+struct tk_conn *world_conn(uint32_t rank, uint32_t peer);
 const struct tk_verbs *world_verbs(uint32_t rank);
 void *world_segment(uint32_t rank);
 

@@ -83,15 +83,15 @@ static void deliver(struct tk_arrival *arrival)
 
 /* ---- the world ---- */
 
-struct tk_link *link_to(uint32_t rank, uint32_t peer, uint32_t number)
+struct tk_conn *conn_to(uint32_t rank, uint32_t peer, uint32_t number)
 {
     const struct tk_verbs *verbs = world_verbs(rank);
-    return &verbs->links[peer * verbs->links_pp + number];
+    return &verbs->conns[peer * verbs->conns_pp + number];
 }
 
 struct ibv_qp *qp_of(uint32_t rank, uint32_t number)
 {
-    return link_to(rank, 1 - rank, number)->qp;
+    return conn_to(rank, 1 - rank, number)->qp;
 }
 
 static void fill(void)
@@ -117,14 +117,14 @@ void open_mortal(unsigned devices, const char *ports, const char *more)
 bool idle(void)
 {
     for (uint32_t r = 0; r < ranks; r++)
-        if (tk_counter_read(&world_verbs(r)->chores) > 0)
+        if (tk_counter_read(&world_verbs(r)->pending_work) > 0)
             return false;
     return true;
 }
 
 /* The messages logged until nothing is pending; a switch-over that stops half-way fails the test.
  */
-const char *heard_until_quiet(void)
+const char *heard_until_unsignaled(void)
 {
     unit_listen();
     for (int i = 0, calm = 0; i < 1000 && lost_count == 0 && calm < 10; i++) {
@@ -138,24 +138,24 @@ const char *heard_until_quiet(void)
     return said;
 }
 
-/* The link that has the messages, for both; and what both know of it adds up. */
+/* The connection that has the messages, for both; and what both know of it adds up. */
 uint32_t assert_whole(void)
 {
-    struct tk_link *links[ranks];
+    struct tk_conn *conns[ranks];
     for (uint32_t r = 0; r < ranks; r++) {
         world_be(r);
-        links[r] = tk_primary(tk_peer(1 - r));
-        assert_true(tk_link_is_live(links[r]));
-        assert_int_equal(tk_credit_buffers_posted(links[r]), fake_receives(links[r]->qp));
-        assert_true(links[r]->surplus >= 0);
+        conns[r] = tk_primary(tk_peer(1 - r));
+        assert_true(tk_conn_is_live(conns[r]));
+        assert_int_equal(tk_credit_buffers_posted(conns[r]), fake_receives(conns[r]->qp));
+        assert_true(conns[r]->rx_extra >= 0);
     }
     for (uint32_t r = 0; r < ranks; r++)
-        assert_int_equal(links[r]->credits + links[1 - r]->banked, tk_verbs.credits_pp);
+        assert_int_equal(conns[r]->credits + conns[1 - r]->credits_to_return, tk_verbs.credits_pp);
     world_be(0);
     assert_int_equal(stream[0].came, stream[0].sent);
     assert_int_equal(stream[1].came, stream[1].sent);
     assert_int_equal(fake_sins(), 0);
-    uint32_t number = (uint32_t)(links[0] - link_to(0, 1, 0));
-    assert_ptr_equal(links[1], link_to(1, 0, number));
+    uint32_t number = (uint32_t)(conns[0] - conn_to(0, 1, 0));
+    assert_ptr_equal(conns[1], conn_to(1, 0, number));
     return number;
 }

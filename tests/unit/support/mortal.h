@@ -31,7 +31,7 @@ void one_polls(uint32_t rank);
 /* From the rank that the test is now. */
 enum tk_status send_numbered(uint32_t to, enum tk_message_kind kind, size_t nbytes);
 
-struct tk_link *link_to(uint32_t rank, uint32_t peer, uint32_t number);
+struct tk_conn *conn_to(uint32_t rank, uint32_t peer, uint32_t number);
 struct ibv_qp *qp_of(uint32_t rank, uint32_t number);
 
 /* Neither rank has anything to go on with. */
@@ -39,9 +39,10 @@ bool idle(void);
 
 /* The messages logged until nothing is pending; a switch-over that stops half-way fails the test.
  */
-const char *heard_until_quiet(void);
+const char *heard_until_unsignaled(void);
 
-/* The number of the link that has the messages, for both; and what both know of it adds up. */
+/* The number of the connection that has the messages, for both; and what both know of it adds up.
+ */
 uint32_t assert_whole(void);
 
 #endif

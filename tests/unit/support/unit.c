@@ -28,7 +28,8 @@ enum {
 static int saved_stderr = -1, diverted = -1;
 static char heard[heard_max];
 
-/* Address sanitizer: what the library keeps for the life of a process, a test makes many of. */
+/* Address sanitizer: what the library keeps for the incarnation of a process, a test makes many of.
+ */
 int __lsan_is_turned_off(void);
 int __lsan_is_turned_off(void)
 {

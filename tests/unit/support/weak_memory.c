@@ -100,7 +100,7 @@ static bool next_path(void)
     return false;
 }
 
-static void note(const char *what, unsigned word, unsigned index, uint64_t value)
+static void entry(const char *what, unsigned word, unsigned index, uint64_t value)
 {
     if (traced == trace_max)
         return;
@@ -268,7 +268,7 @@ static void pause_as(enum fiber_state state)
     if (saw_something(me))
         return;
     me->state = state;
-    note("pauses", 0, 0, 0);
+    entry("pauses", 0, 0, 0);
     let_anybody_run();
     me->state = runnable;
     unsigned w = list[choose(unseen(me, list))];
@@ -364,7 +364,7 @@ static const struct store *read_store(unsigned w, unsigned index, int order)
     const struct store *store = &words[w].stores[index];
     me->view.floor[w] = (uint8_t)index;
     me->knows[w] = true;
-    note("reads", w, index, store->value);
+    entry("reads", w, index, store->value);
     if (acquires(order) && !broken(weak_no_acquire, words[w].at))
         join(&me->view, &store->released);
     me->history = mix(me->history, (uint64_t)w << 16 | store->thread << 8 | store->clock);
@@ -381,7 +381,7 @@ static void append(unsigned w, uint64_t value, int order, const struct store *af
     struct store *store = &word->stores[word->count];
     *store = (struct store){
         .value = value, .thread = (uint8_t)running, .clock = me->view.clock[running]};
-    note("stores", w, word->count, value);
+    entry("stores", w, word->count, value);
     me->view.floor[w] = (uint8_t)word->count++;
     if (after)
         store->released = after->released;

@@ -21,7 +21,7 @@ enum {
 };
 
 static struct ring_memory requests, replies;
-static struct tk_shm_link links[2];
+static struct tk_shm_conn links[2];
 static struct tk_peer *peers[2];
 static struct tk_doorbell bell;
 static int32_t arguments[tk_max_args];

@@ -31,11 +31,11 @@ static void send_reply(struct tk_arrival *arrival)
 
 static void deliver(struct tk_arrival *arrival)
 {
-    struct tk_link *link = arrival->peer->connection;
+    struct tk_conn *conn = arrival->peer->connection;
     got.count++;
     got.head = *arrival->head;
     got.nbytes = arrival->nbytes;
-    got.receives = fake_receives(link->qp);
+    got.receives = fake_receives(conn->qp);
     if (arrival->nbytes > 0)
         memcpy(got.payload, arrival->payload, arrival->nbytes);
     if (got.reply && arrival->head->kind == TK_REQUEST)
@@ -68,7 +68,7 @@ static enum tk_status request(uint32_t to)
 
 static int credits(uint32_t from, uint32_t to)
 {
-    return world_link(from, to)->credits;
+    return world_conn(from, to)->credits;
 }
 
 static void a_request_takes_a_credit_and_the_last_one_is_the_last(void **state)
@@ -93,11 +93,11 @@ static void each_request_has_a_buffer_for_its_reply(void **state)
     (void)state;
     unit_settings("GASNET_AM_CREDITS_PP=3", NULL);
     open_world(2);
-    struct tk_link *link = world_link(0, 1);
-    assert_int_equal(fake_receives(link->qp), 3 + 1); /* requests, and the exit notice */
+    struct tk_conn *conn = world_conn(0, 1);
+    assert_int_equal(fake_receives(conn->qp), 3 + 1); /* requests, and the exit notice */
     for (int i = 1; i <= 3; i++) {
         assert_int_equal(request(1), TK_OK);
-        assert_int_equal(fake_receives(link->qp), 3 + 1 + i);
+        assert_int_equal(fake_receives(conn->qp), 3 + 1 + i);
     }
     world_settle();
     world_close();
@@ -187,7 +187,7 @@ static void a_reply_gives_the_credit_back(void **state)
     world_settle();
     assert_int_equal(got.head.kind, TK_REPLY);
     assert_int_equal(credits(0, 1), 2);
-    assert_int_equal(world_link(1, 0)->banked, 0);
+    assert_int_equal(world_conn(1, 0)->credits_to_return, 0);
     world_close();
 }
 
@@ -212,14 +212,14 @@ static void slack_credits_are_banked_and_ride_on_the_next_message(void **state)
     request(1);
     world_settle();
     assert_int_equal(credits(0, 1), 10);
-    assert_int_equal(world_link(1, 0)->banked, 2);
+    assert_int_equal(world_conn(1, 0)->credits_to_return, 2);
     world_be(1);
     assert_int_equal(request(0), TK_OK);
     world_be(0);
     world_settle();
     assert_int_equal(got.head.credits, 2);
     assert_int_equal(credits(0, 1), 12);
-    assert_int_equal(world_link(1, 0)->banked, 0);
+    assert_int_equal(world_conn(1, 0)->credits_to_return, 0);
     world_close();
 }
 
@@ -248,7 +248,7 @@ static void an_exit_notice_needs_no_credit(void **state)
     assert_int_equal(send_with(1, TK_CONTROL, 0), TK_OK);
     world_settle();
     assert_int_equal(got.count, 2);
-    assert_int_equal(world_link(1, 0)->control_expected, 0);
+    assert_int_equal(world_conn(1, 0)->control_expected, 0);
     assert_int_equal(fake_sins(), 0);
     world_close();
 }
@@ -294,14 +294,14 @@ static void an_ack_that_finds_no_room_goes_with_a_later_poll(void **state)
     request(0);
     request(0); /* the send queue of rank 1 is full */
     tk_verbs_poll();
-    assert_true(world_link(1, 0)->ack_due);
-    assert_int_equal(tk_counter_read(&tk_verbs.chores), 1);
+    assert_true(world_conn(1, 0)->ack_due);
+    assert_int_equal(tk_counter_read(&tk_verbs.pending_work), 1);
     world_be(0);
     assert_int_equal(credits(0, 1), 11);
     world_settle();
     assert_int_equal(credits(0, 1), 12);
-    assert_false(world_link(1, 0)->ack_due);
-    assert_int_equal(tk_counter_read(&world_verbs(1)->chores), 0);
+    assert_false(world_conn(1, 0)->ack_due);
+    assert_int_equal(tk_counter_read(&world_verbs(1)->pending_work), 0);
     world_close();
 }
 
@@ -323,15 +323,15 @@ static void an_ack_that_is_not_needed_any_more_is_not_sent(void **state)
     request(0); /* takes the credit along */
     tk_acks_send();
     assert_int_equal(fake.posted - before, 1);
-    assert_int_equal(tk_counter_read(&tk_verbs.chores), 0);
+    assert_int_equal(tk_counter_read(&tk_verbs.pending_work), 0);
     world_settle();
-    assert_int_equal(world_link(0, 1)->credits, 12);
+    assert_int_equal(world_conn(0, 1)->credits, 12);
     world_close();
 }
 
 static void inject(void *bytes)
 {
-    fake_inject(world_link(0, 1)->qp, bytes, *(uint32_t *)bytes == 0 ? 4 : 8);
+    fake_inject(world_conn(0, 1)->qp, bytes, *(uint32_t *)bytes == 0 ? 4 : 8);
     tk_verbs_poll();
 }
 
@@ -377,8 +377,8 @@ static void a_peer_that_does_not_serve_is_named(void **state)
     const char *said = unit_heard();
     assert_string_equal(said, "");
     request(1);
-    uint64_t since = world_link(0, 1)->starved_since;
-    while (world_link(0, 1)->starved_since == since) {
+    uint64_t since = world_conn(0, 1)->starved_since;
+    while (world_conn(0, 1)->starved_since == since) {
         unit_listen();
         tk_verbs_report_stall();
         said = unit_heard();
@@ -398,7 +398,7 @@ static void a_stall_ends_when_the_credit_comes_back(void **state)
     open_world(2);
     request(1);
     request(1); /* refused */
-    assert_true(world_link(0, 1)->starved_since != 0);
+    assert_true(world_conn(0, 1)->starved_since != 0);
     world_settle();
     world_be(0);
     unit_listen();

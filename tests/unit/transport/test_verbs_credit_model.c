@@ -41,8 +41,8 @@ static void let_own_sends_complete(void)
 {
     for (uint32_t r = 0; r < ranks; r++)
         if (r != tk_peers.me) {
-            fake_carry(tk_verbs.links[r].qp);
-            fake_ack(tk_verbs.links[r].qp);
+            fake_carry(tk_verbs.conns[r].qp);
+            fake_ack(tk_verbs.conns[r].qp);
         }
     tk_verbs_reap();
 }
@@ -83,16 +83,16 @@ static unsigned buffers_of(const struct tk_verbs *v)
 }
 
 /* True between any two steps. */
-static void check_link(uint32_t me, uint32_t peer)
+static void check_conn(uint32_t me, uint32_t peer)
 {
     const struct tk_verbs *v = world_verbs(me);
-    const struct tk_link *link = world_link(me, peer);
-    assert_in_range(link->credits, 0, v->credits_pp);
-    assert_true(link->banked >= 0 && link->banked <= v->credits_pp);
-    assert_true(link->surplus >= 0);
-    assert_true(tk_credit_buffers_posted(link) <= 2 * v->credits_pp + 1);
-    assert_true(fake_receives(link->qp) <= tk_credit_buffers_posted(link));
-    assert_int_equal(fake_sends(link->qp), v->depth_pp - tk_counter_read(&link->room));
+    const struct tk_conn *conn = world_conn(me, peer);
+    assert_in_range(conn->credits, 0, v->credits_pp);
+    assert_true(conn->credits_to_return >= 0 && conn->credits_to_return <= v->credits_pp);
+    assert_true(conn->rx_extra >= 0);
+    assert_true(tk_credit_buffers_posted(conn) <= 2 * v->credits_pp + 1);
+    assert_true(fake_receives(conn->qp) <= tk_credit_buffers_posted(conn));
+    assert_int_equal(fake_sends(conn->qp), v->depth_pp - tk_counter_read(&conn->room));
 }
 
 static void check(int total)
@@ -102,8 +102,8 @@ static void check(int total)
         int out = 0;
         for (uint32_t peer = 0; peer < ranks; peer++)
             if (peer != me) {
-                check_link(me, peer);
-                out += world_verbs(me)->credits_pp - world_link(me, peer)->credits;
+                check_conn(me, peer);
+                out += world_verbs(me)->credits_pp - world_conn(me, peer)->credits;
             }
         assert_int_equal(tk_counter_read(&world_verbs(me)->credits_total), total - out);
     }
@@ -120,10 +120,10 @@ static void one_step(void)
         requests_sent += send(tk_peer(peer), TK_REQUEST, some_size()) == TK_OK;
         break;
     case 2:
-        fake_carry(world_link(me, peer)->qp);
+        fake_carry(world_conn(me, peer)->qp);
         break;
     case 3:
-        fake_ack(world_link(me, peer)->qp);
+        fake_ack(world_conn(me, peer)->qp);
         break;
     case 4:
         world_be(me);
@@ -143,19 +143,19 @@ static void check_rest(uint32_t me)
     for (uint32_t peer = 0; peer < ranks; peer++) {
         if (peer == me)
             continue;
-        const struct tk_link *ours = world_link(me, peer), *theirs = world_link(peer, me);
-        assert_int_equal(ours->credits + theirs->banked, v->credits_pp);
-        assert_true(theirs->banked <= v->slack);
+        const struct tk_conn *ours = world_conn(me, peer), *theirs = world_conn(peer, me);
+        assert_int_equal(ours->credits + theirs->credits_to_return, v->credits_pp);
+        assert_true(theirs->credits_to_return <= v->slack);
         assert_false(ours->ack_due);
-        assert_int_equal(tk_counter_read(&ours->room) + ours->quiet, v->depth_pp);
+        assert_int_equal(tk_counter_read(&ours->room) + ours->unsignaled, v->depth_pp);
         assert_true(ours->credits > 0);
         assert_int_equal(fake_receives(ours->qp), tk_credit_buffers_posted(ours));
         posted += (unsigned)tk_credit_buffers_posted(ours);
     }
     assert_true(tk_counter_read(&v->credits_total) > 0);
-    assert_int_equal(tk_counter_read(&v->works_out), 0);
-    assert_int_equal(tk_counter_read(&v->chores), 0);
-    assert_int_equal(pool_count(&v->work_pool), v->depth_total);
+    assert_int_equal(tk_counter_read(&v->tx_out), 0);
+    assert_int_equal(tk_counter_read(&v->pending_work), 0);
+    assert_int_equal(pool_count(&v->tx_pool), v->depth_total);
     assert_int_equal(posted + pool_count(&v->rails[0].recv_pool) + pool_count(&v->bounce_pool),
                      buffers_of(v));
 }

@@ -67,7 +67,7 @@ static enum tk_status large_message(uint32_t to)
 
 static const char *heard_after_break(uint32_t peer, enum ibv_wc_status status)
 {
-    fake_break(world_link(0, peer)->qp, status);
+    fake_break(world_conn(0, peer)->qp, status);
     unit_listen();
     while (tk_verbs_poll())
         continue;

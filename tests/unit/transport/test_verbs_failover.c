@@ -11,7 +11,7 @@
 #include "transport/verbs/failover/failover.h"
 #include "unit.h"
 
-/* ---- messages, one rule at a time; link 1 is primary ---- */
+/* ---- messages, one rule at a time; connection 1 is primary ---- */
 
 /* Of five messages the first `carried` came, of which the first `acked` were acknowledged. */
 static void send_five(size_t nbytes, int carried, int acked)
@@ -29,7 +29,7 @@ static void assert_each_comes_once(size_t nbytes, int carried, int acked)
     open_mortal(2, "GASNET_NUM_QPS=2", NULL);
     send_five(nbytes, carried, acked);
     fake_break(qp_of(0, 1), IBV_WC_RETRY_EXC_ERR);
-    const char *said = heard_until_quiet();
+    const char *said = heard_until_unsignaled();
     assert_int_equal(unit_lines(said), 2);
     unit_assert_says(said, "fake1:1 no longer reaches rank 1 (node1): ");
     unit_assert_says(said, "fake1:1 no longer reaches rank 0 (node0): ");
@@ -37,7 +37,7 @@ static void assert_each_comes_once(size_t nbytes, int carried, int acked)
     assert_int_equal(assert_whole(), 0);
     assert_int_equal(tk_peers.rail_to[1], 0);
     send_five(nbytes, 0, 0);
-    heard_until_quiet();
+    heard_until_unsignaled();
     assert_int_equal(stream[1].came, 10);
     assert_int_equal(assert_whole(), 0);
     world_close();
@@ -65,7 +65,7 @@ static void both_ends_notice_at_once(void **state)
     assert_true(fake_carry(qp_of(1, 1)));
     fake_break(qp_of(0, 1), IBV_WC_RETRY_EXC_ERR);
     fake_break(qp_of(1, 1), IBV_WC_RETRY_EXC_ERR);
-    const char *said = heard_until_quiet();
+    const char *said = heard_until_unsignaled();
     assert_int_equal(unit_lines(said), 2);
     assert_int_equal(stream[0].came, 4);
     assert_int_equal(assert_whole(), 0);
@@ -90,13 +90,13 @@ static void a_fast_end_finds_buffers(void **state)
     fake_settle();
     unit_heard();
     assert_int_equal(stream[0].came, 0);
-    heard_until_quiet();
+    heard_until_unsignaled();
     assert_int_equal(stream[0].came, 5);
     assert_int_equal(assert_whole(), 0);
     world_close();
 }
 
-/* The link that the notices go over dies as well, and so does the next one. */
+/* The connection that the notices go over dies as well, and so does the next one. */
 static void notices_are_told_again(void **state)
 {
     (void)state;
@@ -115,7 +115,7 @@ static void notices_are_told_again(void **state)
         fake_carry(qp_of(0, 2));
         fake_break(qp_of(1, 2), IBV_WC_RETRY_EXC_ERR);
         unit_heard();
-        heard_until_quiet();
+        heard_until_unsignaled();
         assert_int_equal(stream[1].came, 5);
         fake.rnr = 0; /* more notices were under way than have buffers */
         assert_int_equal(assert_whole(), 3);
@@ -123,10 +123,10 @@ static void notices_are_told_again(void **state)
     }
 }
 
-/* A credit and a place taken before, a buffer filled: they are good for the new link. */
+/* A credit and a place taken before, a buffer filled: they are good for the new connection. */
 static void room_that_was_taken_moves_along(void **state)
 {
-    struct tk_room room = {.kind = TK_REQUEST}, unused = {.kind = TK_REQUEST};
+    struct tk_am_reservation room = {.kind = TK_REQUEST}, unused = {.kind = TK_REQUEST};
     (void)state;
     open_mortal(2, "GASNET_NUM_QPS=2", NULL);
     room.peer = unused.peer = tk_peer(1);
@@ -134,17 +134,17 @@ static void room_that_was_taken_moves_along(void **state)
     assert_int_equal(tk_verbs_reserve(&unused, true, false), TK_OK);
     send_five(0, 3, 0);
     fake_break(qp_of(0, 1), IBV_WC_RETRY_EXC_ERR);
-    heard_until_quiet();
+    heard_until_unsignaled();
     struct tk_short *front = (struct tk_short *)(void *)room.buffer;
     *front = (struct tk_short){.head = {.kind = TK_REQUEST, .nargs = 1}, .args = {5}};
     struct tk_outgoing m = {.head = &front->head, .head_size = tk_short_size(1)};
     stream[1].sent++;
     assert_int_equal(tk_verbs_send_reserved(&room, &m), TK_OK);
     tk_verbs_release(&unused, false);
-    heard_until_quiet();
+    heard_until_unsignaled();
     assert_int_equal(stream[1].came, 6);
     assert_int_equal(assert_whole(), 0);
-    assert_int_equal(tk_counter_read(&link_to(0, 1, 1)->lent), 0);
+    assert_int_equal(tk_counter_read(&conn_to(0, 1, 1)->lent), 0);
     world_close();
 }
 
@@ -170,12 +170,12 @@ static void a_port_that_stays_down_is_given_up(void **state)
     tk_verbs_report_stall();
     assert_int_equal(assert_whole(), 1);
     port_event(IBV_EVENT_PORT_ERR, IBV_PORT_DOWN);
-    assert_true(tk_link_is_live(link_to(0, 1, 1)));
+    assert_true(tk_conn_is_live(conn_to(0, 1, 1)));
     usleep(longer_than_patience);
     unit_listen();
     tk_verbs_report_stall();
     unit_assert_says(unit_heard(), "fake0:2 no longer reaches rank 1 (node1): its port is down;");
-    heard_until_quiet();
+    heard_until_unsignaled();
     assert_int_equal(assert_whole(), 0);
     world_close();
 }
@@ -196,11 +196,11 @@ static void assert_moved(size_t nbytes)
     assert_true(tk_op_done(&op));
     assert_int_equal(tk_counter_read(&op.pending), 0);
     assert_memory_equal(world_segment(1), world_segment(0), nbytes);
-    assert_int_equal(tk_counter_read(&tk_verbs.works_out), 0);
+    assert_int_equal(tk_counter_read(&tk_verbs.tx_out), 0);
     assert_int_equal(lost_count, 0);
 }
 
-/* Of the pieces on a link three were carried, one of them acknowledged. */
+/* Of the pieces on a connection three were carried, one of them acknowledged. */
 static void break_in_the_middle(uint32_t number)
 {
     for (int i = 0; i < 3; i++)
@@ -217,19 +217,19 @@ static void assert_rma_moves(bool is_put, unsigned devices, const char *ports, u
         memcpy(world_segment(1), world_segment(0), segment_size / 2);
     assert_int_equal(start(is_put, nbytes), TK_OK);
     break_in_the_middle(dead);
-    heard_until_quiet();
+    heard_until_unsignaled();
     assert_moved(nbytes);
     assert_int_equal(assert_whole(), 1 - dead);
     /* Nobody goes that way any more. */
     int before = fake_sends(qp_of(0, dead));
     assert_int_equal(start(is_put, nbytes), TK_OK);
     assert_int_equal(fake_sends(qp_of(0, dead)), before);
-    heard_until_quiet();
+    heard_until_unsignaled();
     assert_moved(nbytes);
     world_close();
 }
 
-static void transfers_go_over_another_link(void **state)
+static void transfers_go_over_another_conn(void **state)
 {
     static const size_t sizes[] = {8, 100, 5000, (size_t)piece_count * 2 * stripe + 5};
     (void)state;
@@ -241,8 +241,8 @@ static void transfers_go_over_another_link(void **state)
             }
 }
 
-/* The short ways, which are noted too. */
-static void short_transfers_go_over_another_link(void **state)
+/* The short ways, which are logged too. */
+static void short_transfers_go_over_another_conn(void **state)
 {
     (void)state;
     open_mortal(1, "GASNET_IBV_PORTS=fake0:1,2", NULL);
@@ -254,7 +254,7 @@ static void short_transfers_go_over_another_link(void **state)
     assert_true(tk_noting_get(tk_peer(1), &op, (uintptr_t)far + 100, own + 100, 1));
     memset(value, 0, sizeof(value)); /* the source was free on return */
     fake_break(qp_of(0, 1), IBV_WC_RETRY_EXC_ERR);
-    heard_until_quiet();
+    heard_until_unsignaled();
     assert_true(tk_op_done(&op));
     assert_string_equal(far, "1234567");
     assert_int_equal(own[100], 42);
@@ -268,13 +268,13 @@ static void short_transfers_know_the_new_device(void **state)
     (void)state;
     open_mortal(2, "GASNET_NUM_QPS=2", NULL);
     fake_break(qp_of(0, 1), IBV_WC_RETRY_EXC_ERR);
-    heard_until_quiet();
+    heard_until_unsignaled();
     char *own = world_segment(0), *far = world_segment(1);
     far[100] = 42;
     tk_op_init(&op);
     tk_counter_set(&op.pending, 1);
     assert_true(tk_noting_get(tk_peer(1), &op, (uintptr_t)far + 100, own + 100, 1));
-    heard_until_quiet();
+    heard_until_unsignaled();
     assert_true(tk_op_done(&op));
     assert_int_equal(own[100], 42);
     assert_int_equal(assert_whole(), 0);
@@ -292,7 +292,7 @@ static void what_was_read_is_not_written_again(void **state)
     assert_true(fake_carry(qp_of(0, 1)) && fake_carry(qp_of(0, 1)));
     memset(far, 7, 5000);
     fake_break(qp_of(0, 1), IBV_WC_RETRY_EXC_ERR);
-    heard_until_quiet();
+    heard_until_unsignaled();
     assert_true(tk_op_done(&op));
     assert_int_equal(far[0], 7);
     assert_int_equal(far[4999], 7);
@@ -311,13 +311,13 @@ static void lost_answers_are_asked_for_again(void **state)
     assert_true(fake_carry(qp_of(0, 1)) && fake_carry(qp_of(0, 1)));
     memset(world_segment(0), 7, 5000);
     fake_break(qp_of(0, 1), IBV_WC_RETRY_EXC_ERR);
-    heard_until_quiet();
+    heard_until_unsignaled();
     assert_moved(5000);
     assert_int_equal(assert_whole(), 0);
     world_close();
 }
 
-static void pieces_wait_for_room_on_another_link(void **state)
+static void pieces_wait_for_room_on_another_conn(void **state)
 {
     (void)state;
     open_mortal(2, "GASNET_NUM_QPS=2", "GASNET_NETWORKDEPTH_PP=20");
@@ -332,7 +332,7 @@ static void pieces_wait_for_room_on_another_link(void **state)
         status = tk_verbs_rma(tk_peer(1), &rma);
     }
     unit_heard();
-    heard_until_quiet();
+    heard_until_unsignaled();
     assert_moved(segment_size / 2);
     world_close();
 }
@@ -345,7 +345,7 @@ static void next_to_no_room_is_enough(void **state)
     send_five(0, 1, 0);
     assert_int_equal(start(true, 8), TK_OK);
     fake_break(qp_of(0, 1), IBV_WC_RETRY_EXC_ERR);
-    heard_until_quiet();
+    heard_until_unsignaled();
     assert_moved(8);
     assert_int_equal(assert_whole(), 0);
     world_close();
@@ -353,13 +353,13 @@ static void next_to_no_room_is_enough(void **state)
 
 /* ---- the end ---- */
 
-static void assert_ends(const char *setting, uint32_t link, enum ibv_wc_status how,
+static void assert_ends(const char *setting, uint32_t conn, enum ibv_wc_status how,
                         const char *said)
 {
     open_mortal(2, "GASNET_NUM_QPS=2", setting);
     assert_int_equal(start(true, (size_t)piece_count * stripe), TK_OK);
-    fake_break(link_to(0, 1, link)->qp, how);
-    const char *heard = heard_until_quiet();
+    fake_break(conn_to(0, 1, conn)->qp, how);
+    const char *heard = heard_until_unsignaled();
     assert_int_equal(unit_lines(heard), 1);
     unit_assert_says(heard, said);
     assert_int_equal(lost_count, 1);
@@ -381,10 +381,10 @@ static void the_last_link_names_its_port(void **state)
     (void)state;
     open_mortal(2, "GASNET_NUM_QPS=2", NULL);
     fake_break(qp_of(0, 1), IBV_WC_RETRY_EXC_ERR);
-    heard_until_quiet();
+    heard_until_unsignaled();
     assert_int_equal(start(true, 8), TK_OK);
     fake_break(qp_of(0, 0), IBV_WC_RETRY_EXC_ERR);
-    const char *heard = heard_until_quiet();
+    const char *heard = heard_until_unsignaled();
     assert_int_equal(unit_lines(heard), 1);
     unit_assert_says(heard, "failed on fake0:1, queue pair");
     assert_int_equal(lost_count, 1);
@@ -393,14 +393,14 @@ static void the_last_link_names_its_port(void **state)
 }
 
 /* Two threads may find the last two dead together. */
-static void all_links_at_once_name_their_ports(void **state)
+static void all_conns_at_once_name_their_ports(void **state)
 {
     (void)state;
     open_mortal(2, "GASNET_NUM_QPS=2", NULL);
     fake_break(qp_of(0, 1), IBV_WC_RETRY_EXC_ERR);
     unit_listen();
     one_polls(0);
-    tk_counter_set(&link_to(0, 1, 0)->fate, TK_CLOSING);
+    tk_counter_set(&conn_to(0, 1, 0)->fate, TK_CLOSING);
     one_polls(0);
     one_polls(0);
     const char *heard = unit_heard();
@@ -408,7 +408,7 @@ static void all_links_at_once_name_their_ports(void **state)
     unit_assert_says(heard, "rank 1 (node1, pid 1001) is no longer reached over any port: fake0:1, "
                             "fake1:1\n");
     assert_int_equal(lost_count, 1);
-    tk_counter_set(&link_to(0, 1, 0)->fate, TK_LIVE);
+    tk_counter_set(&conn_to(0, 1, 0)->fate, TK_LIVE);
     world_close();
 }
 
@@ -419,16 +419,16 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(notices_are_told_again),
     cmocka_unit_test(room_that_was_taken_moves_along),
     cmocka_unit_test(a_port_that_stays_down_is_given_up),
-    cmocka_unit_test(transfers_go_over_another_link),
-    cmocka_unit_test(short_transfers_go_over_another_link),
+    cmocka_unit_test(transfers_go_over_another_conn),
+    cmocka_unit_test(short_transfers_go_over_another_conn),
     cmocka_unit_test(short_transfers_know_the_new_device),
     cmocka_unit_test(what_was_read_is_not_written_again),
     cmocka_unit_test(lost_answers_are_asked_for_again),
-    cmocka_unit_test(pieces_wait_for_room_on_another_link),
+    cmocka_unit_test(pieces_wait_for_room_on_another_conn),
     cmocka_unit_test(next_to_no_room_is_enough),
     cmocka_unit_test(other_deaths_end_the_job),
     cmocka_unit_test(the_last_link_names_its_port),
-    cmocka_unit_test(all_links_at_once_name_their_ports),
+    cmocka_unit_test(all_conns_at_once_name_their_ports),
 };
 
 UNIT_MAIN(tests)

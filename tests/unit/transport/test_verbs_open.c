@@ -74,7 +74,7 @@ static void queues_are_as_deep_as_the_settings_say(void **state)
     unit_settings("GASNET_NETWORKDEPTH_PP=10", "GASNET_AM_CREDITS_PP=6", NULL);
     world_open(3, 0);
     assert_int_equal(tk_verbs.depth_total, 20);
-    const struct ibv_qp_init_attr *attr = fake_init_attr(world_link(0, 1)->qp);
+    const struct ibv_qp_init_attr *attr = fake_init_attr(world_conn(0, 1)->qp);
     assert_int_equal(attr->cap.max_send_wr, 10);
     assert_int_equal(attr->cap.max_recv_wr, 13);
     assert_true(tk_verbs.device.send_cq->cqe >= 20);
@@ -93,8 +93,8 @@ static void a_peer_finds_buffers_for_its_credits_and_its_exit_notice(void **stat
     unit_settings("GASNET_AM_CREDITS_PP=5", NULL);
     world_open(4, 0);
     for (uint32_t r = 1; r < 4; r++) {
-        assert_int_equal(fake_receives(world_link(0, r)->qp), 5 + 1);
-        assert_int_equal(tk_credit_buffers_posted(world_link(0, r)), 5 + 1);
+        assert_int_equal(fake_receives(world_conn(0, r)->qp), 5 + 1);
+        assert_int_equal(tk_credit_buffers_posted(world_conn(0, r)), 5 + 1);
     }
     world_close();
 }
@@ -105,10 +105,10 @@ static void a_card_names_a_queue_pair_for_each_peer(void **state)
     fake_reset();
     unit_settings(NULL, NULL);
     world_open(3, 0);
-    assert_int_equal(tk_peer_info_qps(world_cards[0], 1)[0], world_link(0, 1)->qp->qp_num);
-    assert_int_equal(tk_peer_info_qps(world_cards[0], 2)[0], world_link(0, 2)->qp->qp_num);
+    assert_int_equal(tk_peer_info_qps(world_cards[0], 1)[0], world_conn(0, 1)->qp->qp_num);
+    assert_int_equal(tk_peer_info_qps(world_cards[0], 2)[0], world_conn(0, 2)->qp->qp_num);
     assert_string_equal(tk_peer_info_rail(world_cards[0], 0)->device, "fake0");
-    assert_int_equal(fake_attr(world_link(0, 2)->qp, IBV_QPS_RTR)->dest_qp_num,
+    assert_int_equal(fake_attr(world_conn(0, 2)->qp, IBV_QPS_RTR)->dest_qp_num,
                      tk_peer_info_qps(world_cards[2], 0)[0]);
     world_close();
 }
@@ -125,7 +125,7 @@ static void who_is_reached_another_way_costs_nothing(void **state)
     assert_int_equal(fake.qps, 3 * 2 + 2 * 3);
     assert_int_equal(total_credits(), 2 * 5);
     assert_int_equal(tk_verbs.depth_total, 2 * 10);
-    assert_null(world_link(0, 1)->qp);
+    assert_null(world_conn(0, 1)->qp);
     assert_int_equal(tk_peer_info_qps(world_cards[0], 1)[0], 0);
     assert_string_equal(tk_peer(2)->transport->name, "near");
     assert_ptr_equal(tk_peer(3)->transport, &tk_transport_verbs);
@@ -162,8 +162,8 @@ static void an_infiniband_peer_is_reached_by_lid(void **state)
     fake.ports[0][1].attr.lid = 5;
     unit_settings("GASNET_QP_TIMEOUT=20", "GASNET_QP_RETRY_COUNT=3", NULL);
     world_open(2, 0);
-    const struct ibv_qp_attr *rtr = fake_attr(world_link(0, 1)->qp, IBV_QPS_RTR);
-    const struct ibv_qp_attr *rts = fake_attr(world_link(0, 1)->qp, IBV_QPS_RTS);
+    const struct ibv_qp_attr *rtr = fake_attr(world_conn(0, 1)->qp, IBV_QPS_RTR);
+    const struct ibv_qp_attr *rts = fake_attr(world_conn(0, 1)->qp, IBV_QPS_RTS);
     assert_int_equal(rtr->ah_attr.dlid, 5);
     assert_false(rtr->ah_attr.is_global);
     assert_int_equal(rtr->path_mtu, IBV_MTU_4096);
@@ -184,7 +184,7 @@ static void a_roce_peer_is_reached_by_gid(void **state)
     fake_gid(&fake.ports[0][1], IBV_GID_TYPE_ROCE_V2, "::ffff:10.0.0.1");
     unit_settings(NULL, NULL);
     world_open(2, 0);
-    const struct ibv_qp_attr *rtr = fake_attr(world_link(0, 1)->qp, IBV_QPS_RTR);
+    const struct ibv_qp_attr *rtr = fake_attr(world_conn(0, 1)->qp, IBV_QPS_RTR);
     assert_true(rtr->ah_attr.is_global);
     assert_int_equal(rtr->ah_attr.grh.sgid_index, 1);
     assert_memory_equal(rtr->ah_attr.grh.dgid.raw, fake.ports[0][1].gids[1].gid.raw, 16);
@@ -195,7 +195,7 @@ static void a_roce_peer_is_reached_by_gid(void **state)
 static enum tk_status connect_to(const struct tk_port_address *to)
 {
     unit_listen();
-    return tk_link_connect(world_link(0, 1), to, 7);
+    return tk_conn_connect(world_conn(0, 1), to, 7);
 }
 
 static void the_path_takes_the_lesser_of_both_sides(void **state)
@@ -210,8 +210,8 @@ static void the_path_takes_the_lesser_of_both_sides(void **state)
     enum tk_status status = connect_to(&to);
     unit_heard();
     assert_int_equal(status, TK_OK);
-    assert_int_equal(fake_attr(world_link(0, 1)->qp, IBV_QPS_RTR)->path_mtu, IBV_MTU_1024);
-    assert_int_equal(fake_attr(world_link(0, 1)->qp, IBV_QPS_RTS)->max_rd_atomic, 3);
+    assert_int_equal(fake_attr(world_conn(0, 1)->qp, IBV_QPS_RTR)->path_mtu, IBV_MTU_1024);
+    assert_int_equal(fake_attr(world_conn(0, 1)->qp, IBV_QPS_RTS)->max_rd_atomic, 3);
     world_close();
 }
 

@@ -539,7 +539,7 @@ static void assert_gid(const char *setting, int index)
     assert_memory_equal(rail.address.gid, fake.ports[0][1].gids[index].gid.raw, 16);
 }
 
-/* RoCE v2 before v1, then IPv4, global IPv6, link-local; the first of equals. */
+/* RoCE v2 before v1, then IPv4, global IPv6, connection-local; the first of equals. */
 static void the_best_gid_is_taken(void **state)
 {
     struct fake_port *port = &fake.ports[0][1];

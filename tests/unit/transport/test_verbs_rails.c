@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Several rails: which links a pair of ranks has, over which ports, with which keys; which of them
- * is primary; and the message when ranks have different numbers of rails. */
+ * Several rails: which connections a pair of ranks has, over which ports, with which keys; which of
+ * them is primary; and the message when ranks have different numbers of rails. */
 #include "config.h"
 
 #include "fake_world.h"
@@ -17,23 +17,23 @@ static void open_world(unsigned devices, const char *qps, uint32_t ranks)
     world_open(ranks, 4096);
 }
 
-/* From 0 on over all links of the pair. */
-static struct tk_link *link_to(uint32_t rank, uint32_t peer, uint32_t number)
+/* From 0 on over all connections of the pair. */
+static struct tk_conn *conn_to(uint32_t rank, uint32_t peer, uint32_t number)
 {
     const struct tk_verbs *verbs = world_verbs(rank);
-    return &verbs->links[peer * verbs->links_pp + number];
+    return &verbs->conns[peer * verbs->conns_pp + number];
 }
 
-static void links_of_one_number_meet_over_rails_of_one_number(void **state)
+static void conns_of_one_number_meet_over_rails_of_one_number(void **state)
 {
-    enum { ranks = 3, links = 5, rails = 2 };
+    enum { ranks = 3, conns = 5, rails = 2 };
     (void)state;
     open_world(rails, "GASNET_NUM_QPS=5", ranks);
     fake.device_count = rails;
     for (uint32_t a = 0; a < ranks; a++)
         for (uint32_t b = 0; b < ranks; b++)
-            for (uint32_t k = 0; a != b && k < links; k++) {
-                const struct tk_link *ours = link_to(a, b, k), *theirs = link_to(b, a, k);
+            for (uint32_t k = 0; a != b && k < conns; k++) {
+                const struct tk_conn *ours = conn_to(a, b, k), *theirs = conn_to(b, a, k);
                 assert_int_equal(fake_attr(ours->qp, IBV_QPS_RTR)->dest_qp_num, theirs->qp->qp_num);
                 assert_int_equal(ours->rail, k % rails);
                 assert_ptr_equal(ours->qp->context, world_verbs(a)->rails[k % rails].context);
@@ -41,19 +41,19 @@ static void links_of_one_number_meet_over_rails_of_one_number(void **state)
     world_close();
 }
 
-/* Of the links of a pair, and it is one of both. */
+/* Of the connections of a pair, and it is one of both. */
 static uint32_t primary_of(uint32_t rank, uint32_t peer, int notices)
 {
     const struct tk_verbs *verbs = world_verbs(rank);
-    uint32_t primary = verbs->links_pp;
-    for (uint32_t k = 0; k < verbs->links_pp; k++) {
-        const struct tk_link *link = link_to(rank, peer, k);
-        if (link->credits == 0) {
-            assert_int_equal(fake_receives(link->qp), notices);
+    uint32_t primary = verbs->conns_pp;
+    for (uint32_t k = 0; k < verbs->conns_pp; k++) {
+        const struct tk_conn *conn = conn_to(rank, peer, k);
+        if (conn->credits == 0) {
+            assert_int_equal(fake_receives(conn->qp), notices);
             continue;
         }
-        assert_int_equal(primary, verbs->links_pp);
-        assert_true(fake_receives(link->qp) > notices);
+        assert_int_equal(primary, verbs->conns_pp);
+        assert_true(fake_receives(conn->qp) > notices);
         primary = k;
     }
     return primary;
@@ -71,7 +71,7 @@ static void assert_one_has_messages(const char *failover, int notices)
         for (uint32_t b = 0; b < a; b++) {
             uint32_t primary = primary_of(a, b, notices);
             assert_int_equal(primary, primary_of(b, a, notices));
-            assert_ptr_equal(world_link(a, b), link_to(a, b, primary));
+            assert_ptr_equal(world_conn(a, b), conn_to(a, b, primary));
             used[primary] += a == 4;
         }
     for (uint32_t k = 0; k < rails; k++)
@@ -113,8 +113,8 @@ static void ports_of_one_device_share_it(void **state)
     assert_int_equal(fake.cqs, 4);
     assert_int_equal(fake.qps, 4);
     assert_int_equal(tk_verbs.segment->local[0], tk_verbs.segment->local[1]);
-    assert_int_equal(fake_attr(link_to(0, 1, 0)->qp, IBV_QPS_INIT)->port_num, 1);
-    assert_int_equal(fake_attr(link_to(0, 1, 1)->qp, IBV_QPS_INIT)->port_num, 2);
+    assert_int_equal(fake_attr(conn_to(0, 1, 0)->qp, IBV_QPS_INIT)->port_num, 1);
+    assert_int_equal(fake_attr(conn_to(0, 1, 1)->qp, IBV_QPS_INIT)->port_num, 2);
     world_close();
 }
 
@@ -133,9 +133,9 @@ static void messages_come_over_every_rail(void **state)
         continue;
     for (uint32_t peer = 1; peer < ranks; peer++) {
         world_be(peer);
-        assert_int_equal(world_link(peer, 0)->control_expected, 1);
+        assert_int_equal(world_conn(peer, 0)->control_expected, 1);
         assert_true(tk_verbs_transport()->poll());
-        assert_int_equal(world_link(peer, 0)->control_expected, 0);
+        assert_int_equal(world_conn(peer, 0)->control_expected, 0);
     }
     world_be(0);
     world_close();
@@ -146,7 +146,7 @@ static void nobody(struct tk_arrival *arrival)
     (void)arrival;
 }
 
-/* ---- transfers between ranks 0 and 1, whose primary link is number 1 ---- */
+/* ---- transfers between ranks 0 and 1, whose primary connection is number 1 ---- */
 
 enum { segment_size = 1 << 20 };
 
@@ -177,9 +177,9 @@ static void end(size_t nbytes)
     assert_int_equal(fake_sins(), 0);
 }
 
-static int sends(uint32_t link)
+static int sends(uint32_t conn)
 {
-    return fake_sends(link_to(0, 1, link)->qp);
+    return fake_sends(conn_to(0, 1, conn)->qp);
 }
 
 /* One port of 10 Gb/s and one of 40, both of one device: no reads behind puts. */
@@ -235,8 +235,8 @@ static void whole_transfers_take_turns(void **state)
     world_close();
 }
 
-/* What a head follows keeps to the primary link. */
-static void what_needs_order_is_not_spread(void **state)
+/* What a head follows keeps to the primary connection. */
+static void what_needs_order_is_not_striped(void **state)
 {
     (void)state;
     fake_reset();
@@ -255,14 +255,14 @@ static void what_needs_order_is_not_spread(void **state)
     world_close();
 }
 
-static enum tk_status start_special(size_t nbytes, bool is_awaited, bool immediate)
+static enum tk_status start_special(size_t nbytes, bool is_blocking, bool immediate)
 {
     rma = (struct tk_rma){.remote = (uintptr_t)world_segment(1),
                           .local = world_segment(0),
                           .nbytes = nbytes,
                           .op = &op,
                           .is_put = true,
-                          .is_awaited = is_awaited,
+                          .is_blocking = is_blocking,
                           .immediate = immediate};
     return tk_verbs_rma(tk_peer(1), &rma);
 }
@@ -274,7 +274,7 @@ static void the_payload_of_a_long_is_cut(void **state)
     fake_reset();
     fake.attr.phys_port_cnt = 2;
     open_pair("GASNET_IBV_PORTS=fake0:1,2", NULL, 1);
-    assert_int_equal(tk_verbs_transport()->spread_min, 128 << 10);
+    assert_int_equal(tk_verbs_transport()->stripe_min, 128 << 10);
     tk_op_init(&op);
     assert_int_equal(start_special(segment_size, true, false), TK_OK);
     assert_int_equal(sends(0), 8);
@@ -289,7 +289,7 @@ static void with_one_link_no_head_waits(void **state)
     (void)state;
     fake_reset();
     open_pair(NULL, NULL, 1);
-    assert_int_equal(tk_verbs_transport()->spread_min, 0);
+    assert_int_equal(tk_verbs_transport()->stripe_min, 0);
     world_close();
 }
 
@@ -314,13 +314,13 @@ static void immediate_finds_room_on_all_rails_or_takes_none(void **state)
     assert_int_equal(start_special(12 * piece, false, true), TK_OK);
     assert_int_equal(sends(0), 6);
     assert_int_equal(sends(1), 6);
-    uint64_t carried = link_to(0, 1, 0)->carried + link_to(0, 1, 1)->carried;
+    uint64_t carried = conn_to(0, 1, 0)->carried + conn_to(0, 1, 1)->carried;
     assert_int_equal(start_special(6 * piece, false, true), TK_BUSY);
     assert_int_equal(rma.done, 0);
     assert_int_equal(tk_counter_read(&op.pending), 12);
-    assert_int_equal(tk_counter_read(&link_to(0, 1, 0)->room), depth - 6);
-    assert_int_equal(tk_counter_read(&link_to(0, 1, 1)->room), depth - 6);
-    assert_int_equal(link_to(0, 1, 0)->carried + link_to(0, 1, 1)->carried, carried);
+    assert_int_equal(tk_counter_read(&conn_to(0, 1, 0)->room), depth - 6);
+    assert_int_equal(tk_counter_read(&conn_to(0, 1, 1)->room), depth - 6);
+    assert_int_equal(conn_to(0, 1, 0)->carried + conn_to(0, 1, 1)->carried, carried);
     assert_int_equal(start_special(4 * piece, false, true), TK_OK);
     end(4 * piece);
     world_close();
@@ -332,12 +332,12 @@ static void immediate_passes_over_a_full_rail(void **state)
 {
     (void)state;
     open_small_pieces();
-    tk_counter_set(&link_to(0, 1, 0)->room, 0);
+    tk_counter_set(&conn_to(0, 1, 0)->room, 0);
     assert_int_equal(start_special(5 * piece, false, true), TK_OK);
     assert_int_equal(sends(0), 0);
     assert_int_equal(sends(1), 5);
     end(5 * piece);
-    tk_counter_set(&link_to(0, 1, 0)->room, depth);
+    tk_counter_set(&conn_to(0, 1, 0)->room, depth);
     assert_int_equal(start_special(20 * piece, false, true), TK_BUSY);
     assert_int_equal(rma.done, 16 * piece);
     world_close();
@@ -372,7 +372,7 @@ static void a_put_over_devices_ends_with_a_read(void **state)
     (void)state;
     fake_reset();
     open_pair("GASNET_NUM_QPS=2", "GASNET_PUT_STRIPE_SZ=16", 2);
-    struct ibv_qp *qp = link_to(0, 1, 1)->qp;
+    struct ibv_qp *qp = conn_to(0, 1, 1)->qp;
     assert_false(tk_verbs_put(tk_peer(1), &op, (uintptr_t)world_segment(1), "12345678", 8));
     assert_int_equal(start(true, 8), TK_OK);
     assert_int_equal(sends(0), 0);
@@ -401,14 +401,14 @@ static void a_primary_link_of_any_number_has_its_read(void **state)
     unit_settings("GASNET_NUM_QPS=64", NULL);
     world_open(2, segment_size);
     tk_peers.me = 0;
-    tk_peer(1)->connection = link_to(0, 1, 63);
+    tk_peer(1)->connection = conn_to(0, 1, 63);
     assert_int_equal(start(true, 8), TK_OK);
     assert_int_equal(sends(63), 2);
     end(8);
     world_close();
 }
 
-static void more_links_than_there_are_bits_are_refused(void **state)
+static void more_conns_than_there_are_bits_are_refused(void **state)
 {
     (void)state;
     fake_reset();
@@ -475,18 +475,18 @@ static void only_puts_to_such_a_host_have_reads(void **state)
     unit_settings(NULL, NULL);
     world_hosts[2] = 1;
     world_open(3, segment_size);
-    assert_true(link_to(0, 1, 0)->is_fenced && link_to(0, 2, 0)->is_fenced);
-    assert_false(link_to(1, 0, 0)->is_fenced);
-    assert_int_equal(link_to(0, 1, 0)->short_put_max, 0);
+    assert_true(conn_to(0, 1, 0)->is_fenced && conn_to(0, 2, 0)->is_fenced);
+    assert_false(conn_to(1, 0, 0)->is_fenced);
+    assert_int_equal(conn_to(0, 1, 0)->short_put_max, 0);
     assert_int_equal(start(true, 8), TK_OK);
     assert_int_equal(sends(0), 2);
     end(8);
     world_be(1);
-    assert_true(link_to(1, 0, 0)->short_put_max > 0);
+    assert_true(conn_to(1, 0, 0)->short_put_max > 0);
     tk_op_init(&op);
     tk_counter_add(&op.pending, 1);
     assert_true(tk_verbs_put(tk_peer(0), &op, (uintptr_t)world_segment(0), world_segment(1), 8));
-    assert_int_equal(fake_sends(link_to(1, 0, 0)->qp), 1);
+    assert_int_equal(fake_sends(conn_to(1, 0, 0)->qp), 1);
     world_be(0);
     world_close();
     world_hosts[2] = 2;
@@ -496,7 +496,7 @@ static void only_puts_to_such_a_host_have_reads(void **state)
 
 static void put_info(uint32_t rank, const char *host, uint32_t rails, const char *unused)
 {
-    struct tk_peer_info wide = {.ranks = 5, .rails = rails, .links = rails};
+    struct tk_peer_info wide = {.ranks = 5, .rails = rails, .conns = rails};
     wide.unused_size = (uint32_t)strlen(unused) + 1;
     snprintf(wide.host.name, sizeof(wide.host.name), "%s", host);
     struct tk_peer_info *info = calloc(1, tk_peer_info_size(&wide));
@@ -573,7 +573,7 @@ static int set_up(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(links_of_one_number_meet_over_rails_of_one_number),
+    cmocka_unit_test(conns_of_one_number_meet_over_rails_of_one_number),
     cmocka_unit_test(one_link_of_a_pair_has_the_messages),
     cmocka_unit_test(each_device_knows_the_segment),
     cmocka_unit_test(ports_of_one_device_share_it),
@@ -581,7 +581,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(faster_rails_get_more_pieces),
     cmocka_unit_test(queue_pairs_of_a_rail_share_its_part),
     cmocka_unit_test(whole_transfers_take_turns),
-    cmocka_unit_test(what_needs_order_is_not_spread),
+    cmocka_unit_test(what_needs_order_is_not_striped),
     cmocka_unit_test(the_payload_of_a_long_is_cut),
     cmocka_unit_test(with_one_link_no_head_waits),
     cmocka_unit_test(immediate_finds_room_on_all_rails_or_takes_none),
@@ -589,7 +589,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_full_rail_is_passed_over),
     cmocka_unit_test(a_put_over_devices_ends_with_a_read),
     cmocka_unit_test(a_primary_link_of_any_number_has_its_read),
-    cmocka_unit_test(more_links_than_there_are_bits_are_refused),
+    cmocka_unit_test(more_conns_than_there_are_bits_are_refused),
     cmocka_unit_test(reads_behind_puts_wait_for_room),
     cmocka_unit_test(two_devices_of_a_host_are_enough_for_reads),
     cmocka_unit_test(only_puts_to_such_a_host_have_reads),

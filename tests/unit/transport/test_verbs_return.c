@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Links that come back: both ends open them again and use them, nothing of one life is counted into
- * the next, and whichever fails meanwhile. Rules one at a time, then two ranks that do everything
- * at random while links break and come back at random. */
+ * Links that come back: both ends open them again and use them, nothing of one incarnation is
+ * counted into the next, and whichever fails meanwhile. Rules one at a time, then two ranks that do
+ * everything at random while connections break and come back at random. */
 #include "config.h"
 
 #include "mortal.h"
@@ -32,15 +32,15 @@ static void ports_are_back(uint32_t rank)
 
 static enum tk_connection_state fate(uint32_t rank, uint32_t number)
 {
-    return (enum tk_connection_state)tk_counter_read(&link_to(rank, 1 - rank, number)->fate);
+    return (enum tk_connection_state)tk_counter_read(&conn_to(rank, 1 - rank, number)->fate);
 }
 
-static uint32_t life(uint32_t rank, uint32_t number)
+static uint32_t incarnation(uint32_t rank, uint32_t number)
 {
-    return link_to(rank, 1 - rank, number)->notes->life.number;
+    return conn_to(rank, 1 - rank, number)->tx_log->incarnation.number;
 }
 
-static void kill_link(uint32_t number)
+static void kill_conn(uint32_t number)
 {
     world_be(0);
     send_numbered(1, TK_REQUEST, 0);
@@ -49,19 +49,19 @@ static void kill_link(uint32_t number)
 
 static void kill_and_settle(uint32_t number)
 {
-    kill_link(number);
-    heard_until_quiet();
+    kill_conn(number);
+    heard_until_unsignaled();
     for (uint32_t r = 0; r < ranks; r++)
         assert_int_equal(fate(r, number), TK_CLOSED);
     world_be(0);
 }
 
-/* A whole life of the second link. */
+/* A whole incarnation of the second connection. */
 static void die_and_return(void)
 {
     kill_and_settle(1);
     ports_are_back(0);
-    heard_until_quiet();
+    heard_until_unsignaled();
 }
 
 /* All room, all buffers, at both ends; `primary` has the messages. */
@@ -69,38 +69,39 @@ static void assert_as_new(uint32_t primary)
 {
     assert_int_equal(assert_whole(), primary);
     for (uint32_t r = 0; r < ranks; r++)
-        for (uint32_t k = 0; k < tk_verbs.links_pp; k++) {
-            struct tk_link *link = link_to(r, 1 - r, k);
-            assert_int_equal(tk_counter_read(&link->fate), TK_LIVE);
-            assert_int_equal(tk_counter_read(&link->room) + link->quiet, tk_verbs.depth_pp);
-            assert_int_equal(fake_receives(link->qp), tk_credit_buffers_posted(link));
-            assert_int_equal(life(0, k), life(1, k));
+        for (uint32_t k = 0; k < tk_verbs.conns_pp; k++) {
+            struct tk_conn *conn = conn_to(r, 1 - r, k);
+            assert_int_equal(tk_counter_read(&conn->fate), TK_LIVE);
+            assert_int_equal(tk_counter_read(&conn->room) + conn->unsignaled, tk_verbs.depth_pp);
+            assert_int_equal(fake_receives(conn->qp), tk_credit_buffers_posted(conn));
+            assert_int_equal(incarnation(0, k), incarnation(1, k));
             if (k != primary)
-                assert_int_equal(fake_receives(link->qp), tk_notice_buffers());
+                assert_int_equal(fake_receives(conn->qp), tk_notice_buffers());
         }
     assert_int_equal(tk_counter_read(&world_verbs(0)->pairs[1].moving), 0);
-    assert_int_equal(world_verbs(0)->pairs[1].chores + world_verbs(1)->pairs[0].chores, 0);
+    assert_int_equal(world_verbs(0)->pairs[1].pending_work + world_verbs(1)->pairs[0].pending_work,
+                     0);
 }
 
-/* ---- rules; link 1 is primary at first ---- */
+/* ---- rules; connection 1 is primary at first ---- */
 
 static struct tk_op op;
 static struct tk_rma rma;
 
-/* A large put takes turns over all links. */
+/* A large put takes turns over all connections. */
 static void assert_all_carry(void)
 {
     world_be(0);
-    size_t nbytes = (size_t)tk_verbs.links_pp * 4 * stripe;
+    size_t nbytes = (size_t)tk_verbs.conns_pp * 4 * stripe;
     memset(world_segment(1), 0, nbytes);
-    int before[tk_links_max];
-    for (uint32_t k = 0; k < tk_verbs.links_pp; k++)
+    int before[tk_conns_max];
+    for (uint32_t k = 0; k < tk_verbs.conns_pp; k++)
         before[k] = fake_sends(qp_of(0, k));
     assert_int_equal(world_start(&op, &rma, true, nbytes), TK_OK);
-    for (uint32_t k = 0; k < tk_verbs.links_pp; k++)
+    for (uint32_t k = 0; k < tk_verbs.conns_pp; k++)
         assert_in_range(fake_sends(qp_of(0, k)) - before[k], 3,
                         6); /* some have reads behind them */
-    heard_until_quiet();
+    heard_until_unsignaled();
     assert_true(tk_op_done(&op));
     assert_memory_equal(world_segment(1), world_segment(0), nbytes);
 }
@@ -112,11 +113,11 @@ static void a_link_comes_back_as_often_as_it_dies(void **state)
     for (uint32_t i = 0, primary = 1; i < 6; i++, primary = 1 - primary) {
         kill_and_settle(primary);
         assert_int_equal(world_start(&op, &rma, true, (size_t)piece_count * stripe), TK_OK);
-        heard_until_quiet(); /* what the other one has carried meanwhile is not made up for */
+        heard_until_unsignaled(); /* what the other one has carried meanwhile is not made up for */
         unit_listen();
         ports_are_back(i % 2);
         unit_heard();
-        const char *said = heard_until_quiet();
+        const char *said = heard_until_unsignaled();
         assert_int_equal(unit_lines(said), 2);
         unit_assert_says(said, primary ? "fake1:1 reaches rank 1 (node1) again, and is used again"
                                        : "fake0:1 reaches rank 1 (node1) again, and is used again");
@@ -124,8 +125,8 @@ static void a_link_comes_back_as_often_as_it_dies(void **state)
         assert_all_carry();
         assert_as_new(1 - primary);
     }
-    assert_int_equal(life(0, 0), 3);
-    assert_int_equal(tk_counter_read(&world_verbs(0)->rails[1].deaths), 3);
+    assert_int_equal(incarnation(0, 0), 3);
+    assert_int_equal(tk_counter_read(&world_verbs(0)->rails[1].failures), 3);
     assert_int_equal(tk_counter_read(&world_verbs(0)->rails[1].returns), 3);
     world_close();
 }
@@ -137,9 +138,9 @@ static void both_ends_ask_at_once(void **state)
     kill_and_settle(1);
     ports_are_back(0);
     ports_are_back(1);
-    assert_int_equal(unit_lines(heard_until_quiet()), 2);
+    assert_int_equal(unit_lines(heard_until_unsignaled()), 2);
     assert_as_new(0);
-    assert_int_equal(life(0, 1), 1);
+    assert_int_equal(incarnation(0, 1), 1);
     assert_all_carry();
     world_close();
 }
@@ -149,7 +150,7 @@ static void who_is_early_waits(void **state)
 {
     (void)state;
     open_returning(2, "GASNET_NUM_QPS=2", NULL);
-    kill_link(1);
+    kill_conn(1);
     unit_listen();
     for (int i = 0; i < 5; i++) {
         ports_are_back(0);
@@ -158,9 +159,9 @@ static void who_is_early_waits(void **state)
     }
     unit_heard();
     assert_int_equal(fate(0, 1), TK_DRAINED);
-    heard_until_quiet();
+    heard_until_unsignaled();
     ports_are_back(0);
-    heard_until_quiet();
+    heard_until_unsignaled();
     assert_as_new(0);
     world_close();
 }
@@ -176,12 +177,13 @@ static void nothing_is_sent_too_early(void **state)
     assert_int_equal(fate(0, 1), TK_OPENING);
     assert_int_equal(world_start(&op, &rma, true, (size_t)piece_count * stripe), TK_OK);
     assert_int_equal(fake_sends(qp_of(0, 1)), 0);
-    heard_until_quiet();
+    heard_until_unsignaled();
     assert_as_new(0);
     world_close();
 }
 
-/* The question dies with the link that carried it, or the answer does; link 2 is left. */
+/* The question dies with the connection that carried it, or the answer does; connection 2 is left.
+ */
 static void questions_and_answers_may_be_lost(void **state)
 {
     (void)state;
@@ -198,18 +200,18 @@ static void questions_and_answers_may_be_lost(void **state)
                 one_polls(1);
         }
         unit_heard();
-        kill_link(0);
-        heard_until_quiet();
+        kill_conn(0);
+        heard_until_unsignaled();
         assert_int_equal(lost_count, 0);
         assert_int_equal(assert_whole(), carried ? 1 : 2);
         ports_are_back(1);
-        heard_until_quiet();
+        heard_until_unsignaled();
         assert_as_new(carried ? 1 : 2);
         world_close();
     }
 }
 
-/* The only other link dies before the answer is here: what waits for an answer is tried. */
+/* The only other connection dies before the answer is here: what waits for an answer is tried. */
 static void a_link_without_an_answer_is_better_than_none(void **state)
 {
     (void)state;
@@ -225,14 +227,14 @@ static void a_link_without_an_answer_is_better_than_none(void **state)
     unit_heard();
     assert_int_equal(fate(0, 1), TK_OPENING);
     assert_int_equal(fate(1, 1), TK_LIVE);
-    kill_link(0);
-    heard_until_quiet();
+    kill_conn(0);
+    heard_until_unsignaled();
     assert_int_equal(lost_count, 0);
     assert_int_equal(assert_whole(), 1);
     world_close();
 }
 
-/* Dead again before the other end has opened it: that end passes the life over. */
+/* Dead again before the other end has opened it: that end passes the incarnation over. */
 static void a_life_is_passed_over(void **state)
 {
     (void)state;
@@ -245,18 +247,18 @@ static void a_life_is_passed_over(void **state)
     tk_failover_rail(1);
     assert_int_equal(fate(0, 1), TK_CLOSING);
     unit_heard();
-    heard_until_quiet();
+    heard_until_unsignaled();
     assert_int_equal(fate(0, 1), TK_CLOSED);
     assert_int_equal(fate(1, 1), TK_CLOSED);
-    assert_int_equal(life(1, 1), 1);
+    assert_int_equal(incarnation(1, 1), 1);
     ports_are_back(1);
-    heard_until_quiet();
+    heard_until_unsignaled();
     assert_as_new(0);
-    assert_int_equal(life(0, 1), 2);
+    assert_int_equal(incarnation(0, 1), 2);
     world_close();
 }
 
-/* ---- what is left of lives that are over ---- */
+/* ---- what is left of incarnations that are over ---- */
 
 static void inject_notice(uint32_t to, int32_t which, int32_t number, int32_t arrived)
 {
@@ -277,21 +279,21 @@ static void late_notices_are_not_listened_to(void **state)
     inject_notice(0, 1 | open, 1, 5);
     inject_notice(0, 1, 3, 5);
     assert_int_equal(fate(0, 1), TK_LIVE);
-    assert_false(link_to(0, 1, 1)->notes->is_heard);
+    assert_false(conn_to(0, 1, 1)->tx_log->is_heard);
     world_be(0);
     assert_as_new(0);
     world_close();
 }
 
-static void late_errors_are_told_by_their_life(void **state)
+static void late_errors_are_told_by_their_incarnation(void **state)
 {
     struct ibv_wc wc = {.status = IBV_WC_WR_FLUSH_ERR};
     (void)state;
     open_returning(2, "GASNET_NUM_QPS=2", NULL);
-    struct tk_work *old = (struct tk_work *)(uintptr_t)link_to(0, 1, 1)->quiet_wr.wr_id;
+    struct tk_tx *old = (struct tk_tx *)(uintptr_t)conn_to(0, 1, 1)->unsignaled_wr.wr_id;
     die_and_return();
     world_be(0);
-    assert_ptr_not_equal(old, (void *)(uintptr_t)link_to(0, 1, 1)->quiet_wr.wr_id);
+    assert_ptr_not_equal(old, (void *)(uintptr_t)conn_to(0, 1, 1)->unsignaled_wr.wr_id);
     assert_true(tk_failover(old, &wc));
     assert_int_equal(fate(0, 1), TK_LIVE);
     assert_as_new(0);
@@ -311,34 +313,35 @@ static void lives_have_numbers_of_their_own(void **state)
     world_close();
 }
 
-/* Room that was taken in one life is given back in the next. */
+/* Room that was taken in one incarnation is given back in the next. */
 static void room_that_was_lent_comes_back(void **state)
 {
-    struct tk_room room = {.kind = TK_REQUEST};
+    struct tk_am_reservation room = {.kind = TK_REQUEST};
     (void)state;
     open_returning(2, "GASNET_NUM_QPS=2", NULL);
     room.peer = tk_peer(1);
     assert_int_equal(tk_verbs_reserve(&room, true, true), TK_OK);
     die_and_return();
-    assert_int_equal(tk_counter_read(&link_to(0, 1, 1)->room), tk_verbs.depth_pp - 1);
+    assert_int_equal(tk_counter_read(&conn_to(0, 1, 1)->room), tk_verbs.depth_pp - 1);
     world_be(0);
     tk_verbs_release(&room, false);
     assert_as_new(0);
     world_close();
 }
 
-/* A put whose pieces are posted, and that wants a read behind them on the second link. */
+/* A put whose pieces are posted, and that wants a read behind them on the second connection. */
 static void open_with_read_to_come(void)
 {
     open_returning(2, "GASNET_NUM_QPS=2", NULL);
     assert_int_equal(world_start(&op, &rma, true, 8), TK_OK);
-    heard_until_quiet();
+    heard_until_unsignaled();
     tk_op_init(&op);
     rma.unfenced = 0;
-    tk_fence_want(&rma, link_to(0, 1, 1));
+    tk_fence_want(&rma, conn_to(0, 1, 1));
 }
 
-/* A put that went over a link which came back since: what it lost there went over the primary. */
+/* A put that went over a connection which came back since: what it lost there went over the
+ * primary. */
 static void reads_are_behind_what_was_written_again(void **state)
 {
     (void)state;
@@ -351,7 +354,7 @@ static void reads_are_behind_what_was_written_again(void **state)
     assert_int_equal(tk_verbs_rma(tk_peer(1), &rma), TK_OK);
     for (uint32_t k = 0; k < 2; k++)
         assert_int_equal(fake_sends(qp_of(0, k)), 1);
-    heard_until_quiet();
+    heard_until_unsignaled();
     assert_true(tk_op_done(&op));
     assert_as_new(0);
     world_close();
@@ -367,7 +370,7 @@ static void reads_do_not_wait_for_an_answer(void **state)
     one_polls(0);
     assert_int_equal(fate(0, 1), TK_OPENING);
     assert_int_equal(tk_verbs_rma(tk_peer(1), &rma), TK_OK);
-    heard_until_quiet();
+    heard_until_unsignaled();
     assert_true(tk_op_done(&op));
     assert_as_new(0);
     world_close();
@@ -377,10 +380,10 @@ static void reads_do_not_wait_for_an_answer(void **state)
 
 static bool comes_back_after(uint64_t ms)
 {
-    struct tk_link *link = link_to(0, 1, 1);
-    link->notes->life.ended = tk_now() - ms * (TK_SECOND / 1000);
+    struct tk_conn *conn = conn_to(0, 1, 1);
+    conn->tx_log->incarnation.ended = tk_now() - ms * (TK_SECOND / 1000);
     ports_are_back(0);
-    return link->notes->life.is_wanted;
+    return conn->tx_log->incarnation.is_wanted;
 }
 
 static void each_death_keeps_away_for_longer(void **state)
@@ -392,11 +395,11 @@ static void each_death_keeps_away_for_longer(void **state)
         tk_return_wait = 0;
         kill_and_settle(1);
         world_be(0);
-        assert_int_equal(life(0, 1), i);
+        assert_int_equal(incarnation(0, 1), i);
         tk_return_wait = TK_SECOND;
         assert_false(comes_back_after(seconds[i] * 1000 - 900));
         assert_true(comes_back_after(seconds[i] * 1000 + 1));
-        heard_until_quiet();
+        heard_until_unsignaled();
         assert_int_equal(fate(0, 1), TK_LIVE);
     }
     world_close();
@@ -418,19 +421,19 @@ static void a_port_that_is_active_again_is_used_again(void **state)
     open_returning(1, "GASNET_IBV_PORTS=fake0:1,2", NULL);
     kill_and_settle(1);
     tk_verbs_report_stall();
-    heard_until_quiet();
+    heard_until_unsignaled();
     assert_int_equal(fate(0, 1), TK_CLOSED);
     event(IBV_EVENT_PORT_ERR, IBV_PORT_DOWN);
-    heard_until_quiet();
+    heard_until_unsignaled();
     assert_int_equal(fate(0, 1), TK_CLOSED);
     fake.ports[0][2].attr.lid = 99;
     event(IBV_EVENT_PORT_ACTIVE, IBV_PORT_ACTIVE);
-    heard_until_quiet();
+    heard_until_unsignaled();
     assert_int_equal(fate(0, 1), TK_CLOSED);
     fake.ports[0][2].attr.lid = 1;
     world_be(0);
     tk_verbs_report_stall();
-    heard_until_quiet();
+    heard_until_unsignaled();
     assert_as_new(0);
     world_close();
 }
@@ -447,12 +450,12 @@ static void who_is_asked_may_be_late(void **state)
     unit_heard();
     assert_int_equal(fate(1, 1), TK_OPENING);
     fake.ports[0][2].attr.state = IBV_PORT_DOWN;
-    heard_until_quiet();
+    heard_until_unsignaled();
     assert_int_equal(fate(0, 1), TK_CLOSED);
     fake.ports[0][2].attr.state = IBV_PORT_ACTIVE;
     world_be(0);
     tk_verbs_report_stall();
-    heard_until_quiet();
+    heard_until_unsignaled();
     assert_as_new(0);
     world_close();
 }
@@ -472,7 +475,7 @@ static void what_the_device_refuses_is_tried_again(void **state)
         fake.failing[FAKE_MODIFY_QP].allowed = -1;
         assert_int_equal(fate(0, 1), TK_CLOSED);
         ports_are_back(0);
-        heard_until_quiet();
+        heard_until_unsignaled();
         assert_as_new(0);
         world_close();
     }
@@ -485,14 +488,14 @@ static void who_leaves_opens_nothing(void **state)
     kill_and_settle(1);
     tk_lost_peer = NULL;
     ports_are_back(0);
-    heard_until_quiet();
+    heard_until_unsignaled();
     assert_int_equal(fate(0, 1), TK_CLOSED);
     world_close();
 }
 
 /* ---- all of it at random ---- */
 
-enum { slots = 8, slot_size = 100000, steps = 4000, links_max = 4 };
+enum { slots = 8, slot_size = 100000, steps = 4000, conns_max = 4 };
 
 static struct {
     struct tk_op op;
@@ -540,9 +543,9 @@ static void act(struct unit_random *random, uint32_t me)
         send_numbered(1 - me, TK_REQUEST, unit_below(random, 2) ? 0 : unit_below(random, 3000));
 }
 
-static void network(struct unit_random *random, unsigned links)
+static void network(struct unit_random *random, unsigned conns)
 {
-    struct ibv_qp *qp = qp_of(unit_below(random, ranks), unit_below(random, links));
+    struct ibv_qp *qp = qp_of(unit_below(random, ranks), unit_below(random, conns));
     for (unsigned i = unit_below(random, 6); i > 0; i--)
         if (unit_below(random, 2))
             fake_carry(qp);
@@ -582,23 +585,23 @@ static bool is_sound(uint32_t number)
            !fake_is_broken(qp_of(0, number)) && !fake_is_broken(qp_of(1, number));
 }
 
-/* By an error or an event, while another link is left. True if it was so. */
-static bool one_dies(struct unit_random *random, uint32_t me, uint32_t links)
+/* By an error or an event, while another connection is left. True if it was so. */
+static bool one_dies(struct unit_random *random, uint32_t me, uint32_t conns)
 {
-    uint32_t number = unit_below(random, links), sound = 0;
-    for (uint32_t k = 0; k < links; k++)
+    uint32_t number = unit_below(random, conns), sound = 0;
+    for (uint32_t k = 0; k < conns; k++)
         sound += k != number && is_sound(k);
-    if (sound == 0 || !tk_link_is_open(link_to(me, 1 - me, number)))
+    if (sound == 0 || !tk_conn_is_open(conn_to(me, 1 - me, number)))
         return false;
     world_be(me);
     if (unit_below(random, 3))
         fake_break(qp_of(me, number), IBV_WC_RETRY_EXC_ERR);
     else
-        tk_link_give_up(link_to(me, 1 - me, number), "its port is down");
+        tk_conn_give_up(conn_to(me, 1 - me, number), "its port is down");
     return true;
 }
 
-static void assert_all_return(uint32_t links)
+static void assert_all_return(uint32_t conns)
 {
     for (int i = 0; i < 5; i++) {
         ports_are_back((uint32_t)i % ranks);
@@ -606,7 +609,7 @@ static void assert_all_return(uint32_t links)
     }
     fake.rnr = 0;
     assert_as_new(assert_whole());
-    for (uint32_t k = 0; k < links; k++)
+    for (uint32_t k = 0; k < conns; k++)
         assert_true(is_sound(k));
 }
 
@@ -615,12 +618,12 @@ static unsigned total_deaths, total_returns;
 static void run_at_random(uint64_t seed)
 {
     struct unit_random random = unit_random(seed);
-    unsigned links = 2 + unit_below(&random, links_max - 1), deaths = 0;
+    unsigned conns = 2 + unit_below(&random, conns_max - 1), failures = 0;
     unsigned backs = unit_below(&random, 4); /* how often a port is back; in some runs never */
     char qps[32], depth[40];
-    snprintf(qps, sizeof(qps), "GASNET_NUM_QPS=%u", links);
+    snprintf(qps, sizeof(qps), "GASNET_NUM_QPS=%u", conns);
     snprintf(depth, sizeof(depth), "GASNET_NETWORKDEPTH_PP=%u", 2 + unit_below(&random, 30));
-    open_returning(1 + unit_below(&random, links), qps, depth);
+    open_returning(1 + unit_below(&random, conns), qps, depth);
     stream[0].replies = stream[1].replies = true;
     memset(transfers, 0, sizeof(transfers));
     for (int i = 0; i < steps; i++) {
@@ -629,11 +632,11 @@ static void run_at_random(uint64_t seed)
         if (what < 40)
             act(&random, me);
         else if (what < 70)
-            network(&random, links);
+            network(&random, conns);
         else if (what < 98)
             one_polls(me);
         else if (what == 98 && unit_below(&random, 2) == 0)
-            deaths += one_dies(&random, me, links);
+            failures += one_dies(&random, me, conns);
         else if (unit_below(&random, 4) < backs)
             ports_are_back(me);
     }
@@ -642,8 +645,8 @@ static void run_at_random(uint64_t seed)
     assert_int_equal(lost_count, 0);
     fake.rnr = 0; /* more notices may have been under way than have buffers */
     assert_whole();
-    assert_all_return(links);
-    total_deaths += deaths;
+    assert_all_return(conns);
+    total_deaths += failures;
     total_returns += (unsigned)tk_counter_read(&tk_verbs.returns);
     world_close();
 }
@@ -669,7 +672,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_link_without_an_answer_is_better_than_none),
     cmocka_unit_test(a_life_is_passed_over),
     cmocka_unit_test(late_notices_are_not_listened_to),
-    cmocka_unit_test(late_errors_are_told_by_their_life),
+    cmocka_unit_test(late_errors_are_told_by_their_incarnation),
     cmocka_unit_test(lives_have_numbers_of_their_own),
     cmocka_unit_test(room_that_was_lent_comes_back),
     cmocka_unit_test(reads_are_behind_what_was_written_again),

@@ -258,7 +258,7 @@ static void immediate_posts_all_pieces_or_none(void **state)
     (void)state;
     fake_reset();
     open_world("GASNET_NETWORKDEPTH_PP=4");
-    struct tk_link *link = world_link(0, 1);
+    struct tk_conn *conn = world_conn(0, 1);
     struct tk_rma first = rma = transfer(true, outside, 0, 2 * tk_buffer_size);
     assert_int_equal(start(), TK_OK);
     rma = first;
@@ -267,12 +267,12 @@ static void immediate_posts_all_pieces_or_none(void **state)
     assert_int_equal(start(), TK_BUSY);
     assert_int_equal(rma.done, 0);
     assert_int_equal(tk_counter_read(&op.pending), 2);
-    assert_int_equal(tk_counter_read(&link->room), 2);
+    assert_int_equal(tk_counter_read(&conn->room), 2);
     rma.nbytes = 2 * tk_buffer_size - 7;
     assert_int_equal(start(), TK_OK);
     assert_int_equal(tk_counter_read(&op.pending), 4);
     run();
-    assert_int_equal(tk_counter_read(&link->room), 4);
+    assert_int_equal(tk_counter_read(&conn->room), 4);
     world_close();
 }
 
@@ -306,11 +306,11 @@ static void immediate_takes_an_idle_queue_for_what_none_could_hold(void **state)
     open_world("GASNET_NETWORKDEPTH_PP=2");
     rma = transfer(true, outside, 0, 5 * tk_buffer_size);
     rma.immediate = true;
-    struct tk_work *other = tk_work_take(world_link(0, 1), false);
+    struct tk_tx *other = tk_tx_take(world_conn(0, 1), false);
     assert_int_equal(start(), TK_BUSY);
     assert_int_equal(rma.done, 0);
     other->covers = 0;
-    tk_work_give(other);
+    tk_tx_give(other);
     assert_int_equal(start(), TK_BUSY);
     assert_int_equal(rma.done, 2 * tk_buffer_size);
     run();
@@ -324,14 +324,14 @@ static void a_quiet_message_is_no_reason_to_refuse_for_ever(void **state)
     (void)state;
     fake_reset();
     open_world("GASNET_NETWORKDEPTH_PP=4");
-    struct tk_link *link = world_link(0, 1);
-    assert_true(tk_quiet_take(link));
+    struct tk_conn *conn = world_conn(0, 1);
+    assert_true(tk_unsignaled_take(conn));
     rma = transfer(true, outside, 0, 5 * tk_buffer_size);
     rma.immediate = true;
     assert_int_equal(start(), TK_BUSY);
     assert_int_equal(rma.done, 3 * tk_buffer_size);
     run();
-    assert_int_equal(tk_counter_read(&link->room), 4);
+    assert_int_equal(tk_counter_read(&conn->room), 4);
     world_close();
 }
 
@@ -343,7 +343,7 @@ static void without_a_bounce_buffer_there_is_no_room(void **state)
     rma = transfer(true, outside, 0, 2 * tk_buffer_size);
     assert_int_equal(start(), TK_BUSY);
     assert_int_equal(rma.done, tk_buffer_size);
-    assert_int_equal(tk_counter_read(&world_link(0, 1)->room), tk_verbs.depth_pp - 1);
+    assert_int_equal(tk_counter_read(&world_conn(0, 1)->room), tk_verbs.depth_pp - 1);
     run();
     assert_memory_equal(world_segment(1), outside, 2 * tk_buffer_size);
     world_close();
@@ -358,7 +358,7 @@ static void a_get_is_not_done_before_its_bytes_are_in_place(void **state)
     memcpy(world_segment(1), outside, 100);
     rma = transfer(false, here, 0, 100);
     assert_int_equal(start(), TK_OK);
-    fake_carry(world_link(0, 1)->qp);
+    fake_carry(world_conn(0, 1)->qp);
     tk_verbs_reap();
     assert_false(tk_op_done(&op));
     run();

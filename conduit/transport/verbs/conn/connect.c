@@ -13,10 +13,10 @@
 #include "transport/verbs/failover/tx_log.h"
 #include "transport/verbs/verbs_private.h"
 
-static enum tk_status failed(const struct tk_link *link, const char *what, int error)
+static enum tk_status failed(const struct tk_conn *conn, const char *what, int error)
 {
-    const struct tk_port_address *a = &tk_rail_of(link)->address;
-    tk_log_error("%s:%u: %s for rank %u failed: %s%s", a->device, a->port, what, link->peer->rank,
+    const struct tk_port_address *a = &tk_rail_of(conn)->address;
+    tk_log_error("%s:%u: %s for rank %u failed: %s%s", a->device, a->port, what, conn->peer->rank,
                  strerror(error),
                  error == ENOMEM ? " (the device is out of queue pairs or of queue memory: lower "
                                    "GASNET_NETWORKDEPTH_PP or "
@@ -25,43 +25,43 @@ static enum tk_status failed(const struct tk_link *link, const char *what, int e
     return TK_FAIL;
 }
 
-static void prepare(struct tk_link *link, bool is_primary)
+static void prepare(struct tk_conn *conn, bool is_primary)
 {
-    tk_lock_init(&link->lock);
-    link->quiet_work.link = link;
-    link->quiet_work.opcode = IBV_WR_SEND;
-    link->quiet_sge.addr = (uintptr_t)&link->quiet_data;
-    link->quiet_wr.wr_id = (uintptr_t)&link->quiet_work;
-    link->quiet_wr.opcode = IBV_WR_SEND;
-    link->quiet_wr.send_flags = IBV_SEND_INLINE;
-    link->quiet_wr.sg_list = &link->quiet_sge;
-    link->quiet_wr.num_sge = 1;
-    tk_counter_set(&link->room, tk_verbs.depth_pp);
-    link->standing = tk_notice_buffers();
+    tk_lock_init(&conn->lock);
+    conn->unsignaled_tx.conn = conn;
+    conn->unsignaled_tx.opcode = IBV_WR_SEND;
+    conn->unsignaled_sge.addr = (uintptr_t)&conn->unsignaled_data;
+    conn->unsignaled_wr.wr_id = (uintptr_t)&conn->unsignaled_tx;
+    conn->unsignaled_wr.opcode = IBV_WR_SEND;
+    conn->unsignaled_wr.send_flags = IBV_SEND_INLINE;
+    conn->unsignaled_wr.sg_list = &conn->unsignaled_sge;
+    conn->unsignaled_wr.num_sge = 1;
+    tk_counter_set(&conn->room, tk_verbs.depth_pp);
+    conn->rx_base = tk_notice_buffers();
     if (is_primary) {
-        link->credits = tk_verbs.credits_pp;
-        link->standing += 2 * tk_verbs.credits_pp;
-        link->control_expected = 1;
+        conn->credits = tk_verbs.credits_pp;
+        conn->rx_base += 2 * tk_verbs.credits_pp;
+        conn->control_expected = 1;
     }
-    link->surplus = -tk_credit_buffers_needed(link);
+    conn->rx_extra = -tk_credit_buffers_needed(conn);
 }
 
 /* Devices do not say how much inline data they allow; too much is refused, so less is tried. */
-static enum tk_status create(struct tk_link *link, struct ibv_qp_init_attr *attr)
+static enum tk_status create(struct tk_conn *conn, struct ibv_qp_init_attr *attr)
 {
-    struct ibv_pd *pd = tk_rail_of(link)->device->pd;
-    while (!(link->qp = ibv_create_qp(pd, attr)) && tk_verbs.inline_limit > 0) {
+    struct ibv_pd *pd = tk_rail_of(conn)->device->pd;
+    while (!(conn->qp = ibv_create_qp(pd, attr)) && tk_verbs.inline_limit > 0) {
         tk_verbs.inline_limit /= 2;
         attr->cap.max_inline_data = (uint32_t)tk_verbs.inline_limit;
     }
-    if (!link->qp)
-        return failed(link, "create_qp", errno);
+    if (!conn->qp)
+        return failed(conn, "create_qp", errno);
     if (attr->cap.max_inline_data < tk_verbs.inline_limit)
         tk_verbs.inline_limit = attr->cap.max_inline_data;
     return TK_OK;
 }
 
-enum tk_status tk_link_open(struct tk_link *link, struct tk_peer *peer, uint32_t rail,
+enum tk_status tk_conn_open(struct tk_conn *conn, struct tk_peer *peer, uint32_t rail,
                             bool is_primary)
 {
     const struct tk_device *device = tk_verbs.rails[rail].device;
@@ -70,72 +70,73 @@ enum tk_status tk_link_open(struct tk_link *link, struct tk_peer *peer, uint32_t
         .recv_cq = device->recv_cq,
         .qp_type = IBV_QPT_RC,
         .cap = {.max_send_wr = (uint32_t)tk_verbs.depth_pp,
-                .max_recv_wr = (uint32_t)(tk_verbs.keeps || is_primary ? tk_receives_max() : 1),
+                .max_recv_wr =
+                    (uint32_t)(tk_verbs.failover_enabled || is_primary ? tk_receives_max() : 1),
                 .max_send_sge = 2, /* head and payload */
                 .max_recv_sge = 1,
                 .max_inline_data = (uint32_t)tk_verbs.inline_limit},
     };
-    link->peer = peer;
-    link->rail = rail;
-    prepare(link, is_primary);
-    if (tk_verbs.keeps && tk_notes_open(link) != TK_OK)
+    conn->peer = peer;
+    conn->rail = rail;
+    prepare(conn, is_primary);
+    if (tk_verbs.failover_enabled && tk_tx_log_open(conn) != TK_OK)
         return TK_FAIL;
-    if (tk_verbs.keeps)
-        tk_life_name(link);
-    if (create(link, &attr) != TK_OK)
+    if (tk_verbs.failover_enabled)
+        tk_incarnation_name(conn);
+    if (create(conn, &attr) != TK_OK)
         return TK_FAIL;
-    int error = tk_link_init(link);
-    return error ? failed(link, "modify_qp to INIT", error) : TK_OK;
+    int error = tk_conn_init(conn);
+    return error ? failed(conn, "modify_qp to INIT", error) : TK_OK;
 }
 
-/* No packet of an earlier life may be taken for one that is expected now: those that a connection
- * sends after one another have numbers close together, and these are far apart. */
-static uint32_t first_psn(uint32_t life)
+/* No packet of an earlier incarnation may be taken for one that is expected now: those that a
+ * connection sends after one another have numbers close together, and these are far apart. */
+static uint32_t first_psn(uint32_t incarnation)
 {
     enum { psn_bits = 24, scatter = 0x9e3779 };
-    return life * scatter & ((1u << psn_bits) - 1);
+    return incarnation * scatter & ((1u << psn_bits) - 1);
 }
 
-int tk_link_init(struct tk_link *link)
+int tk_conn_init(struct tk_conn *conn)
 {
-    return tk_qp_init(link->qp, tk_rail_of(link), IBV_QPT_RC,
+    return tk_qp_init(conn->qp, tk_rail_of(conn), IBV_QPT_RC,
                       IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ);
 }
 
-int tk_link_ready(struct tk_link *link, const struct tk_port_address *to, uint32_t qp,
-                  uint32_t life, const char **what)
+int tk_conn_ready(struct tk_conn *conn, const struct tk_port_address *to, uint32_t qp,
+                  uint32_t incarnation, const char **what)
 {
-    const struct tk_rail *rail = tk_rail_of(link);
+    const struct tk_rail *rail = tk_rail_of(conn);
     const struct tk_route route = {.rail = rail,
                                    .to = to,
                                    .type = IBV_QPT_RC,
                                    .to_qp = qp,
-                                   .to_psn = first_psn(life),
-                                   .psn = first_psn(life),
+                                   .to_psn = first_psn(incarnation),
+                                   .psn = first_psn(incarnation),
                                    .reads_out = rail->reads_out};
     *what = "modify_qp to RTR";
-    int error = tk_qp_rtr(link->qp, &route);
+    int error = tk_qp_rtr(conn->qp, &route);
     if (error)
         return error;
     *what = "modify_qp to RTS";
-    return tk_qp_rts(link->qp, &route);
+    return tk_qp_rts(conn->qp, &route);
 }
 
-enum tk_status tk_link_connect(struct tk_link *link, const struct tk_port_address *to, uint32_t qp)
+enum tk_status tk_conn_connect(struct tk_conn *conn, const struct tk_port_address *to, uint32_t qp)
 {
     const char *what;
-    int error = tk_link_ready(link, to, qp, 0, &what);
-    if (link->notes) {
-        link->notes->life.to = *to;
-        link->notes->life.to_qp = qp;
+    int error = tk_conn_ready(conn, to, qp, 0, &what);
+    if (conn->tx_log) {
+        conn->tx_log->incarnation.to = *to;
+        conn->tx_log->incarnation.to_qp = qp;
     }
-    return error ? failed(link, what, error) : TK_OK;
+    return error ? failed(conn, what, error) : TK_OK;
 }
 
-void tk_link_close(struct tk_link *link)
+void tk_conn_close(struct tk_conn *conn)
 {
-    if (link->qp)
-        ibv_destroy_qp(link->qp);
-    link->qp = NULL;
-    tk_notes_close(link);
+    if (conn->qp)
+        ibv_destroy_qp(conn->qp);
+    conn->qp = NULL;
+    tk_tx_log_close(conn);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The way of a queue pair from RESET to RTS (IBA 10.3), for links and for the client's own.
+ * The way of a queue pair from RESET to RTS (IBA 10.3), for connections and for the client's own.
  * Together with peer/ the only place where InfiniBand and RoCE differ: a peer is reached by LID, or
  * by GID with a global route header. No state. */
 #include "config.h"

@@ -7,36 +7,36 @@
 #include "transport/verbs/data/ack.h"
 #include "transport/verbs/verbs_private.h"
 
-static enum tk_status send_ack(struct tk_link *link)
+static enum tk_status send_ack(struct tk_conn *conn)
 {
     struct tk_message_head head = {.kind = TK_ACK};
     struct tk_outgoing message = {.head = &head, .head_size = sizeof(head)};
     /* The ACK itself is worth one credit; the others ride in its head, put there by
      * tk_message_post(). */
-    link->banked--;
-    enum tk_status status = tk_message_post(link, &message);
+    conn->credits_to_return--;
+    enum tk_status status = tk_message_post(conn, &message);
     if (status != TK_OK)
-        link->banked++;
+        conn->credits_to_return++;
     return status;
 }
 
-void tk_credit_owe(struct tk_link *link)
+void tk_credit_owe(struct tk_conn *conn)
 {
-    link->banked++;
-    if (link->banked <= tk_verbs.slack || link->ack_due)
+    conn->credits_to_return++;
+    if (conn->credits_to_return <= tk_verbs.slack || conn->ack_due)
         return;
-    if (send_ack(link) == TK_OK)
+    if (send_ack(conn) == TK_OK)
         return;
-    link->ack_due = true;
-    tk_counter_add(&tk_verbs.chores, 1);
+    conn->ack_due = true;
+    tk_counter_add(&tk_verbs.pending_work, 1);
 }
 
-void tk_ack_retry(struct tk_link *link)
+void tk_ack_retry(struct tk_conn *conn)
 {
-    tk_lock(&link->lock);
-    if (link->ack_due && (link->banked <= tk_verbs.slack || send_ack(link) == TK_OK)) {
-        link->ack_due = false;
-        tk_counter_add(&tk_verbs.chores, -1);
+    tk_lock(&conn->lock);
+    if (conn->ack_due && (conn->credits_to_return <= tk_verbs.slack || send_ack(conn) == TK_OK)) {
+        conn->ack_due = false;
+        tk_counter_add(&tk_verbs.pending_work, -1);
     }
-    tk_unlock(&link->lock);
+    tk_unlock(&conn->lock);
 }

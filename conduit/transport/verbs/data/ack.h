@@ -6,10 +6,10 @@
 
 #include "transport/verbs/verbs_private.h"
 
-/* The handler of a request is through and sent no reply; with the link's lock held. */
-void tk_credit_owe(struct tk_link *link);
+/* The handler of a request is through and sent no reply; with the connection's lock held. */
+void tk_credit_owe(struct tk_conn *conn);
 
-/* Sends the ACK that found no room before, if there is one; takes the link's lock. */
-void tk_ack_retry(struct tk_link *link);
+/* Sends the ACK that found no room before, if there is one; takes the connection's lock. */
+void tk_ack_retry(struct tk_conn *conn);
 
 #endif

@@ -3,15 +3,15 @@
  * Flow control of active messages. The promise: no message ever finds the receiver without a buffer
  * (RNR), and replies can always be sent.
  *
- * Of a link's receive buffers, credits_pp are for requests: as many as the peer has credits. For
- * each request that we have in flight (credits_pp - credits) there is one more, for its reply or
- * ACK, posted before the request goes out. One is for the peer's exit notice. A request's buffer is
- * replaced before its handler runs, because the handler's reply gives the credit back. One buffer
- * more than needed stays posted when a small message leaves it: then the next request need not
- * post. A responder may hold back up to `slack` credits to send with its next message; the buffers
- * that were posted for those replies then serve later ones.
+ * Of a connection's receive buffers, credits_pp are for requests: as many as the peer has credits.
+ * For each request that we have in flight (credits_pp - credits) there is one more, for its reply
+ * or ACK, posted before the request goes out. One is for the peer's exit notice. A request's buffer
+ * is replaced before its handler runs, because the handler's reply gives the credit back. One
+ * buffer more than needed stays posted when a small message leaves it: then the next request need
+ * not post. A responder may hold back up to `slack` credits to send with its next message; the
+ * buffers that were posted for those replies then serve later ones.
  *
- * Everything here is called with the link's lock held. */
+ * Everything here is called with the connection's lock held. */
 #include "config.h"
 
 #include "base/clock.h"
@@ -19,36 +19,36 @@
 #include "transport/verbs/data/credit.h"
 #include "transport/verbs/verbs_private.h"
 
-void tk_recv_refused(struct tk_link *link, struct tk_buffer *buffer, int error)
+void tk_recv_refused(struct tk_conn *conn, struct tk_buffer *buffer, int error)
 {
-    link->surplus--;
-    if (!tk_counter_read(&link->broken))
+    conn->rx_extra--;
+    if (!tk_counter_read(&conn->broken))
         tk_panic("ibv_post_recv for rank %u failed with error %d, %d buffers posted",
-                 link->peer->rank, error, tk_credit_buffers_posted(link));
-    tk_pool_give(&tk_rail_of(link)->recv_pool, buffer);
+                 conn->peer->rank, error, tk_credit_buffers_posted(conn));
+    tk_pool_give(&tk_rail_of(conn)->recv_pool, buffer);
 }
 
-enum tk_status tk_credit_none(struct tk_link *link)
+enum tk_status tk_credit_none(struct tk_conn *conn)
 {
-    if (!link->starved_since)
-        link->starved_since = tk_now();
+    if (!conn->starved_since)
+        conn->starved_since = tk_now();
     return TK_BUSY;
 }
 
-enum tk_status tk_credit_post_buffer(struct tk_link *link)
+enum tk_status tk_credit_post_buffer(struct tk_conn *conn)
 {
-    struct tk_buffer *buffer = tk_recv_buffer_take(tk_rail_of(link));
+    struct tk_buffer *buffer = tk_recv_buffer_take(tk_rail_of(conn));
     if (buffer)
-        tk_recv_post(link, buffer);
+        tk_recv_post(conn, buffer);
     else
-        tk_buffers_exhausted(link);
+        tk_buffers_exhausted(conn);
     return buffer ? TK_OK : TK_FAIL;
 }
 
-enum tk_status tk_credit_post_reply_buffer(struct tk_link *link)
+enum tk_status tk_credit_post_reply_buffer(struct tk_conn *conn)
 {
-    if (tk_credit_post_buffer(link) == TK_OK)
+    if (tk_credit_post_buffer(conn) == TK_OK)
         return TK_OK;
-    tk_credit_return(link, 1);
+    tk_credit_return(conn, 1);
     return TK_BUSY;
 }

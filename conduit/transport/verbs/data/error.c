@@ -47,49 +47,49 @@ static const char *likely_cause(enum ibv_wc_status status)
     }
 }
 
-static void tell(struct tk_link *link, const char *what, size_t nbytes, const char *why)
+static void tell(struct tk_conn *conn, const char *what, size_t nbytes, const char *why)
 {
-    const struct tk_port_address *a = &tk_rail_of(link)->address;
+    const struct tk_port_address *a = &tk_rail_of(conn)->address;
     char amount[40] = ""; /* of quiet messages and receives it is not known */
     if (nbytes)
         snprintf(amount, sizeof(amount), " of %zu bytes", nbytes);
     tk_log_error("%s%s to rank %u (%s, pid %d) failed on %s:%u, queue pair %u: %s", what, amount,
-                 link->peer->rank, link->peer->host, link->peer->pid, a->device, a->port,
-                 link->qp->qp_num, why);
+                 conn->peer->rank, conn->peer->host, conn->peer->pid, a->device, a->port,
+                 conn->qp->qp_num, why);
 }
 
 /* By one of the threads that may find out together. `may_be_dead`: the peer. Nobody is to
  * be told when the job is leaving: peers vanish then, and that is as it should be. */
-static void give_up(struct tk_link *link, const char *what, size_t nbytes, const char *why,
+static void give_up(struct tk_conn *conn, const char *what, size_t nbytes, const char *why,
                     bool may_be_dead)
 {
     void (*lost_peer)(uint32_t) = __atomic_load_n(&tk_lost_peer, __ATOMIC_ACQUIRE);
-    if (tk_counter_add(&link->broken, 1) != 1 || !lost_peer)
+    if (tk_counter_add(&conn->broken, 1) != 1 || !lost_peer)
         return;
-    tell(link, what, nbytes, why);
-    lost_peer(may_be_dead ? link->peer->rank : tk_no_peer);
+    tell(conn, what, nbytes, why);
+    lost_peer(may_be_dead ? conn->peer->rank : tk_no_peer);
 }
 
 /* The cause was told when registration failed. Trying again would tell it with every try, perhaps
  * for ever. */
-void tk_buffers_exhausted(struct tk_link *link)
+void tk_buffers_exhausted(struct tk_conn *conn)
 {
     void (*lost_peer)(uint32_t) = __atomic_load_n(&tk_lost_peer, __ATOMIC_ACQUIRE);
-    (void)link;
+    (void)conn;
     if (lost_peer)
         lost_peer(tk_no_peer);
 }
 
-void tk_links_exhausted(const struct tk_peer *peer)
+void tk_conns_exhausted(const struct tk_peer *peer)
 {
     void (*lost_peer)(uint32_t) = __atomic_load_n(&tk_lost_peer, __ATOMIC_ACQUIRE);
-    struct tk_link *links = tk_links_to(peer->rank);
+    struct tk_conn *conns = tk_conns_to(peer->rank);
     char ports[256];
     size_t length = 0;
     bool is_news = false;
-    for (uint32_t k = 0; k < tk_verbs.links_pp; k++) {
-        const struct tk_port_address *a = &tk_rail_of(&links[k])->address;
-        is_news |= tk_counter_add(&links[k].broken, 1) == 1;
+    for (uint32_t k = 0; k < tk_verbs.conns_pp; k++) {
+        const struct tk_port_address *a = &tk_rail_of(&conns[k])->address;
+        is_news |= tk_counter_add(&conns[k].broken, 1) == 1;
         if (length < sizeof(ports))
             length += (size_t)snprintf(ports + length, sizeof(ports) - length, "%s%s:%u",
                                        k ? ", " : "", a->device, a->port);
@@ -109,51 +109,51 @@ static bool is_of_peer(enum ibv_wc_status status)
            status == IBV_WC_REM_INV_REQ_ERR;
 }
 
-static void completion_failed(struct tk_link *link, const char *what, size_t nbytes,
+static void completion_failed(struct tk_conn *conn, const char *what, size_t nbytes,
                               const struct ibv_wc *wc)
 {
     char why[256];
     snprintf(why, sizeof(why), "%s (vendor code %u); %s", ibv_wc_status_str(wc->status),
              wc->vendor_err, likely_cause(wc->status));
-    give_up(link, what, nbytes, why, is_of_peer(wc->status));
+    give_up(conn, what, nbytes, why, is_of_peer(wc->status));
 }
 
-void tk_work_failed(struct tk_work *work, const struct ibv_wc *wc)
+void tk_tx_failed(struct tk_tx *tx, const struct ibv_wc *wc)
 {
-    struct tk_link *link = work->link;
-    if (tk_counter_read(&link->broken))
+    struct tk_conn *conn = tx->conn;
+    if (tk_counter_read(&conn->broken))
         return;
-    completion_failed(link, opcode_text(work->opcode), work->nbytes, wc);
+    completion_failed(conn, opcode_text(tx->opcode), tx->nbytes, wc);
 }
 
 /* The device refused a work request for which there was room: its queue pair is broken. */
-void tk_post_failed(struct tk_work *work, int error)
+void tk_post_failed(struct tk_tx *tx, int error)
 {
     char why[128];
-    if (tk_counter_read(&work->link->broken))
+    if (tk_counter_read(&tx->conn->broken))
         return;
     snprintf(why, sizeof(why), "the device refused the work request: %s", strerror(error));
-    give_up(work->link, opcode_text(work->opcode), work->nbytes, why, false);
+    give_up(tx->conn, opcode_text(tx->opcode), tx->nbytes, why, false);
 }
 
-void tk_recv_failed(struct tk_link *link, const struct ibv_wc *wc)
+void tk_recv_failed(struct tk_conn *conn, const struct ibv_wc *wc)
 {
-    if (tk_counter_read(&link->broken))
+    if (tk_counter_read(&conn->broken))
         return;
     if (wc->status != IBV_WC_WR_FLUSH_ERR) {
-        completion_failed(link, "receive", 0, wc);
+        completion_failed(conn, "receive", 0, wc);
         return;
     }
     /* The cause is on the send side. It may be a quiet message's, which no work under way stands
      * for, so from now on the send queue never counts as idle. */
-    tk_counter_add(&tk_verbs.works_out, 1);
+    tk_counter_add(&tk_verbs.tx_out, 1);
 }
 
-void tk_wire_error(struct tk_link *link, const char *what)
+void tk_wire_error(struct tk_conn *conn, const char *what)
 {
     tk_panic("%s from rank %u (%s, pid %d); the ranks of a job must be built against one version "
              "of this library",
-             what, link->peer->rank, link->peer->host, link->peer->pid);
+             what, conn->peer->rank, conn->peer->host, conn->peer->pid);
 }
 
 static void limit_text(char *text, size_t size)

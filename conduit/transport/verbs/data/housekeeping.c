@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * What is pending besides messages and transfers: connections that are to be moved, ACKs that found
- * no room; and the report of peers that give no credits back. Takes the links' locks. */
+ * no room; and the report of peers that give no credits back. Takes the connections' locks. */
 #include "config.h"
 
 #include <stdio.h>
@@ -16,22 +16,22 @@
 
 static bool is_linked(uint32_t rank)
 {
-    return rank != tk_peers.me && tk_links_to(rank)->qp;
+    return rank != tk_peers.me && tk_conns_to(rank)->qp;
 }
 
 void tk_acks_send(void)
 {
-    if (tk_verbs.keeps)
+    if (tk_verbs.failover_enabled)
         tk_failover_step();
-    for (uint32_t r = 0; r < tk_peers.size && tk_counter_read(&tk_verbs.chores) > 0; r++)
+    for (uint32_t r = 0; r < tk_peers.size && tk_counter_read(&tk_verbs.pending_work) > 0; r++)
         if (is_linked(r))
             tk_ack_retry(tk_primary(tk_peer(r)));
 }
 
-static void tell_stall(const struct tk_link *link, double seconds)
+static void tell_stall(const struct tk_conn *conn, double seconds)
 {
     char text[96];
-    if (link->credits == 0)
+    if (conn->credits == 0)
         snprintf(text, sizeof(text), "all %d credits are out; it has not polled",
                  tk_verbs.credits_pp);
     else
@@ -39,23 +39,23 @@ static void tell_stall(const struct tk_link *link, double seconds)
                  "all credits of this process are out (GASNET_AM_CREDITS_TOTAL)");
     tk_log_warn("waiting %.0f s to send active messages to rank %u (%s, pid %d): %s "
                 "(GASNET_AM_STALL_SECONDS=0 silences this)",
-                seconds, link->peer->rank, link->peer->host, link->peer->pid, text);
+                seconds, conn->peer->rank, conn->peer->host, conn->peer->pid, text);
 }
 
 void tk_verbs_report_stall(void)
 {
-    if (tk_verbs.keeps)
+    if (tk_verbs.failover_enabled)
         tk_events_look();
     uint64_t now = tk_now(), limit = (uint64_t)(tk_settings.am_stall_seconds * 1e9);
-    for (uint32_t r = 0; tk_verbs.links && limit && r < tk_peers.size; r++) {
-        struct tk_link *link = is_linked(r) ? tk_primary(tk_peer(r)) : NULL;
-        if (!link || !tk_trylock(&link->lock))
+    for (uint32_t r = 0; tk_verbs.conns && limit && r < tk_peers.size; r++) {
+        struct tk_conn *conn = is_linked(r) ? tk_primary(tk_peer(r)) : NULL;
+        if (!conn || !tk_trylock(&conn->lock))
             continue;
-        bool is_starved = link->credits == 0 || tk_counter_read(&tk_verbs.credits_total) == 0;
-        if (is_starved && link->starved_since && now - link->starved_since > limit) {
-            tell_stall(link, (double)(now - link->starved_since) / 1e9);
-            link->starved_since = now;
+        bool is_starved = conn->credits == 0 || tk_counter_read(&tk_verbs.credits_total) == 0;
+        if (is_starved && conn->starved_since && now - conn->starved_since > limit) {
+            tell_stall(conn, (double)(now - conn->starved_since) / 1e9);
+            conn->starved_since = now;
         }
-        tk_unlock(&link->lock);
+        tk_unlock(&conn->lock);
     }
 }

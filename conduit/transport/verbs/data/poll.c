@@ -23,10 +23,10 @@ enum {
 };
 
 /* Not inline: the loop around it should be short for what is plain. */
-static void __attribute__((noinline)) work_done(struct tk_work *work, const struct ibv_wc *wc)
+static void __attribute__((noinline)) tx_done(struct tk_tx *tx, const struct ibv_wc *wc)
 {
-    tk_if_likely(wc->status == IBV_WC_SUCCESS) tk_work_complete(work);
-    else if (!tk_failover(work, wc)) tk_work_failed(work, wc);
+    tk_if_likely(wc->status == IBV_WC_SUCCESS) tk_tx_complete(tx);
+    else if (!tk_failover(tx, wc)) tk_tx_failed(tx, wc);
 }
 
 static inline int __attribute__((always_inline))
@@ -41,39 +41,40 @@ take(struct ibv_cq *cq, tk_lock_t *lock, struct ibv_wc *wc, int most)
 }
 
 /* What plain work that was completed together gives back: in PAR each piece by itself would be a
- * lock and two atomic additions. Until then its link seems fuller than it is, which harms nobody.
+ * lock and two atomic additions. Until then its connection seems fuller than it is, which harms
+ * nobody.
  */
 struct gifts {
     struct tk_pool_item *first, *last;
-    struct tk_link *link; /* that the slots are of */
-    int works, slots;
+    struct tk_conn *conn; /* that the slots are of */
+    int txs, slots;
 };
 
-static inline void gather(struct gifts *gifts, struct tk_work *work)
+static inline void gather(struct gifts *gifts, struct tk_tx *tx)
 {
-    struct tk_op *op = work->op;
-    tk_if_unlikely(work->link != gifts->link)
+    struct tk_op *op = tx->op;
+    tk_if_unlikely(tx->conn != gifts->conn)
     {
-        if (gifts->link)
-            tk_counter_add(&gifts->link->room, gifts->slots);
-        gifts->link = work->link;
+        if (gifts->conn)
+            tk_counter_add(&gifts->conn->room, gifts->slots);
+        gifts->conn = tx->conn;
         gifts->slots = 0;
     }
-    gifts->slots += 1 + work->covers;
-    gifts->works++;
+    gifts->slots += 1 + tx->covers;
+    gifts->txs++;
     if (!gifts->first)
-        gifts->last = &work->item;
-    work->item.next = gifts->first;
-    gifts->first = &work->item;
+        gifts->last = &tx->item;
+    tx->item.next = gifts->first;
+    gifts->first = &tx->item;
     tk_counter_add(&op->pending, -1);
 }
 
 static inline void give_all(const struct gifts *gifts)
 {
     tk_if_unlikely(!gifts->first) return;
-    tk_pool_give_all(&tk_verbs.work_pool, gifts->first, gifts->last);
-    tk_counter_add(&gifts->link->room, gifts->slots);
-    tk_counter_add(&tk_verbs.works_out, -gifts->works);
+    tk_pool_give_all(&tk_verbs.tx_pool, gifts->first, gifts->last);
+    tk_counter_add(&gifts->conn->room, gifts->slots);
+    tk_counter_add(&tk_verbs.tx_out, -gifts->txs);
 }
 
 /* Not inline: who waits for one operation at a time has no use for it. */
@@ -81,9 +82,9 @@ static void __attribute__((noinline)) all_done(const struct ibv_wc *wc, int n)
 {
     struct gifts gifts = {.first = NULL};
     do {
-        struct tk_work *work = (struct tk_work *)(uintptr_t)wc->wr_id;
-        tk_if_unlikely(!work->is_plain || wc->status != IBV_WC_SUCCESS) work_done(work, wc);
-        else gather(&gifts, work);
+        struct tk_tx *tx = (struct tk_tx *)(uintptr_t)wc->wr_id;
+        tk_if_unlikely(!tx->is_plain || wc->status != IBV_WC_SUCCESS) tx_done(tx, wc);
+        else gather(&gifts, tx);
         wc++;
     } while (--n > 0);
     give_all(&gifts);
@@ -101,9 +102,9 @@ static inline bool __attribute__((always_inline)) reap_from(struct tk_device *de
         return true;
     }
     do {
-        struct tk_work *work = (struct tk_work *)(uintptr_t)wc->wr_id;
-        tk_if_unlikely(!work->is_plain || wc->status != IBV_WC_SUCCESS) work_done(work, wc);
-        else tk_work_complete_plain(work);
+        struct tk_tx *tx = (struct tk_tx *)(uintptr_t)wc->wr_id;
+        tk_if_unlikely(!tx->is_plain || wc->status != IBV_WC_SUCCESS) tx_done(tx, wc);
+        else tk_tx_complete_plain(tx);
         wc++;
     } while (--n > 0);
     return true;
@@ -116,138 +117,138 @@ static bool __attribute__((noinline)) reap_some(void)
 
 bool tk_verbs_reap(void)
 {
-    return tk_counter_read(&tk_verbs.works_out) != 0 && reap_some();
+    return tk_counter_read(&tk_verbs.tx_out) != 0 && reap_some();
 }
 
 /* Returns where the payload begins. */
-static inline size_t check_head(struct tk_link *link, const struct tk_message_head *head,
+static inline size_t check_head(struct tk_conn *conn, const struct tk_message_head *head,
                                 size_t size)
 {
     tk_if_unlikely(size < sizeof(*head) || head->nargs > tk_max_args || head->category > TK_LONG ||
-                   head->kind > TK_CONTROL) tk_wire_error(link, "a malformed message came");
+                   head->kind > TK_CONTROL) tk_wire_error(conn, "a malformed message came");
     size_t front = tk_message_front(head->category == TK_LONG, head->nargs);
     tk_if_unlikely(size < front)
-        tk_wire_error(link, "a message came that is shorter than its head says");
+        tk_wire_error(conn, "a message came that is shorter than its head says");
     return front;
 }
 
-static inline void account(struct tk_link *link, const struct tk_message_head *head)
+static inline void account(struct tk_conn *conn, const struct tk_message_head *head)
 {
     int credits = head->credits;
-    link->surplus--;
+    conn->rx_extra--;
     if (head->kind == TK_REPLY || head->kind == TK_ACK)
         credits++;
     else
         tk_if_unlikely(head->kind == TK_CONTROL)
         {
-            link->control_expected = 0;
-            link->surplus++;
+            conn->control_expected = 0;
+            conn->rx_extra++;
         }
     if (credits)
-        tk_credit_return(link, credits);
+        tk_credit_return(conn, credits);
 }
 
-static inline void hand_up(struct tk_link *link, struct tk_message_head *head, void *payload,
+static inline void hand_up(struct tk_conn *conn, struct tk_message_head *head, void *payload,
                            size_t nbytes)
 {
     struct tk_arrival arrival = {
-        .peer = link->peer, .head = head, .payload = payload, .nbytes = nbytes};
+        .peer = conn->peer, .head = head, .payload = payload, .nbytes = nbytes};
     tk_deliver(&arrival);
     if (arrival.replied || head->kind != TK_REQUEST)
         return;
-    link = tk_primary_lock(link->peer);
-    tk_credit_owe(link);
-    tk_unlock(&link->lock);
+    conn = tk_primary_lock(conn->peer);
+    tk_credit_owe(conn);
+    tk_unlock(&conn->lock);
 }
 
 /* What was in `buffer` is copied, or of no more interest. One buffer more than needed stays posted;
  * see data/credit.c. */
-static inline void post_again(struct tk_link *link, struct tk_buffer *buffer)
+static inline void post_again(struct tk_conn *conn, struct tk_buffer *buffer)
 {
-    tk_if_likely(link->surplus <= 0) tk_recv_post(link, buffer);
-    else tk_pool_give(&tk_rail_of(link)->recv_pool, buffer);
+    tk_if_likely(conn->rx_extra <= 0) tk_recv_post(conn, buffer);
+    else tk_pool_give(&tk_rail_of(conn)->recv_pool, buffer);
 }
 
 /* A small message is copied: its buffer can receive the next one before any handler gives the
  * sender its credit back. */
 static void __attribute__((noinline))
-small_arrived(struct tk_link *link, struct tk_buffer *buffer, size_t front, size_t size)
+small_arrived(struct tk_conn *conn, struct tk_buffer *buffer, size_t front, size_t size)
 {
     _Alignas(8) char copy[small_message];
     struct tk_message_head *head = memcpy(copy, buffer->data, size);
-    tk_lock(&link->lock);
-    account(link, head);
-    post_again(link, buffer);
-    tk_unlock(&link->lock);
+    tk_lock(&conn->lock);
+    account(conn, head);
+    post_again(conn, buffer);
+    tk_unlock(&conn->lock);
     if (head->kind != TK_ACK)
-        hand_up(link, head, copy + front, size - front);
+        hand_up(conn, head, copy + front, size - front);
 }
 
 /* As small_arrived(), for messages without payload, and for ACKs. */
-static inline void short_arrived(struct tk_link *link, struct tk_buffer *buffer, size_t size)
+static inline void short_arrived(struct tk_conn *conn, struct tk_buffer *buffer, size_t size)
 {
     struct tk_short copy;
     tk_if_likely(size <= first_bytes) memcpy(&copy, buffer->data, first_bytes);
     else memcpy(&copy, buffer->data, sizeof(copy));
-    tk_lock(&link->lock);
-    account(link, &copy.head);
-    post_again(link, buffer);
-    tk_unlock(&link->lock);
+    tk_lock(&conn->lock);
+    account(conn, &copy.head);
+    post_again(conn, buffer);
+    tk_unlock(&conn->lock);
     if (copy.head.kind != TK_ACK)
-        hand_up(link, &copy.head, NULL, 0);
+        hand_up(conn, &copy.head, NULL, 0);
 }
 
 /* A large message stays where it is and another buffer takes its place; without one it is copied
  * after all. Returns the copy. */
-static void *replace_buffer(struct tk_link *link, struct tk_buffer *buffer, size_t size)
+static void *replace_buffer(struct tk_conn *conn, struct tk_buffer *buffer, size_t size)
 {
-    if (link->surplus >= 0)
+    if (conn->rx_extra >= 0)
         return NULL;
-    struct tk_buffer *spare = tk_pool_take(&tk_rail_of(link)->recv_pool);
+    struct tk_buffer *spare = tk_pool_take(&tk_rail_of(conn)->recv_pool);
     if (spare) {
-        tk_recv_post(link, spare);
+        tk_recv_post(conn, spare);
         return NULL;
     }
     void *copy = malloc(size);
     if (!copy)
         tk_panic("out of memory for a message of %zu bytes", size);
     memcpy(copy, buffer->data, size);
-    tk_recv_post(link, buffer);
+    tk_recv_post(conn, buffer);
     return copy;
 }
 
 static void __attribute__((noinline))
-large_arrived(struct tk_link *link, struct tk_buffer *buffer, size_t front, size_t size)
+large_arrived(struct tk_conn *conn, struct tk_buffer *buffer, size_t front, size_t size)
 {
-    tk_lock(&link->lock);
-    account(link, (struct tk_message_head *)buffer->data);
-    void *copy = replace_buffer(link, buffer, size);
-    tk_unlock(&link->lock);
+    tk_lock(&conn->lock);
+    account(conn, (struct tk_message_head *)buffer->data);
+    void *copy = replace_buffer(conn, buffer, size);
+    tk_unlock(&conn->lock);
     char *bytes = copy ? copy : buffer->data;
-    hand_up(link, (struct tk_message_head *)bytes, bytes + front, size - front);
+    hand_up(conn, (struct tk_message_head *)bytes, bytes + front, size - front);
     if (!copy)
-        tk_pool_give(&tk_rail_of(link)->recv_pool, buffer);
+        tk_pool_give(&tk_rail_of(conn)->recv_pool, buffer);
     free(copy);
 }
 
 static void __attribute__((noinline))
-with_payload_arrived(struct tk_link *link, struct tk_buffer *buffer, size_t size)
+with_payload_arrived(struct tk_conn *conn, struct tk_buffer *buffer, size_t size)
 {
-    size_t front = check_head(link, (struct tk_message_head *)buffer->data, size);
+    size_t front = check_head(conn, (struct tk_message_head *)buffer->data, size);
     if (size <= small_message)
-        small_arrived(link, buffer, front, size);
+        small_arrived(conn, buffer, front, size);
     else
-        large_arrived(link, buffer, front, size);
+        large_arrived(conn, buffer, front, size);
 }
 
 /* A Short that says more of itself than is there is left to the general way, which complains. */
-static inline void arrived(struct tk_link *link, struct tk_buffer *buffer, size_t size)
+static inline void arrived(struct tk_conn *conn, struct tk_buffer *buffer, size_t size)
 {
     const struct tk_message_head *head = (struct tk_message_head *)buffer->data;
     tk_if_likely(size >= sizeof(*head) + 4u * head->nargs && size <= sizeof(struct tk_short) &&
                  head->category == TK_SHORT && head->kind <= TK_CONTROL)
-        short_arrived(link, buffer, size);
-    else with_payload_arrived(link, buffer, size);
+        short_arrived(conn, buffer, size);
+    else with_payload_arrived(conn, buffer, size);
 }
 
 /* Not inline: an empty poll should save no registers for it. */
@@ -255,8 +256,8 @@ static void __attribute__((noinline)) all_arrived(const struct ibv_wc *wc, int n
 {
     do {
         struct tk_buffer *buffer = (struct tk_buffer *)(uintptr_t)wc->wr_id;
-        tk_if_likely(wc->status == IBV_WC_SUCCESS) arrived(buffer->link, buffer, wc->byte_len);
-        else tk_recv_failed(buffer->link, wc);
+        tk_if_likely(wc->status == IBV_WC_SUCCESS) arrived(buffer->conn, buffer, wc->byte_len);
+        else tk_recv_failed(buffer->conn, wc);
         wc++;
     } while (--n > 0);
 }
@@ -279,7 +280,7 @@ static bool poll_recv(void)
 /* Apart from the usual way, which need not remember what it found on this one. */
 static bool __attribute__((noinline)) poll_all(void)
 {
-    bool any = tk_counter_read(&tk_verbs.chores) > 0;
+    bool any = tk_counter_read(&tk_verbs.pending_work) > 0;
     if (any)
         tk_acks_send();
     any |= tk_verbs_reap();
@@ -288,8 +289,8 @@ static bool __attribute__((noinline)) poll_all(void)
 
 bool tk_verbs_poll(void)
 {
-    tk_if_unlikely(tk_counter_read(&tk_verbs.works_out) |
-                   tk_counter_read(&tk_verbs.chores)) return poll_all();
+    tk_if_unlikely(tk_counter_read(&tk_verbs.tx_out) |
+                   tk_counter_read(&tk_verbs.pending_work)) return poll_all();
     return poll_recv();
 }
 
@@ -298,7 +299,7 @@ bool tk_verbs_poll(void)
 bool tk_devices_reap(void)
 {
     bool any = false;
-    if (tk_counter_read(&tk_verbs.works_out) == 0)
+    if (tk_counter_read(&tk_verbs.tx_out) == 0)
         return false;
     for (struct tk_device *device = &tk_verbs.device; device; device = device->next)
         any |= reap_from(device);
@@ -307,7 +308,7 @@ bool tk_devices_reap(void)
 
 bool tk_devices_poll(void)
 {
-    bool any = tk_counter_read(&tk_verbs.chores) > 0;
+    bool any = tk_counter_read(&tk_verbs.pending_work) > 0;
     if (any)
         tk_acks_send();
     any |= tk_devices_reap();
@@ -316,26 +317,26 @@ bool tk_devices_poll(void)
     return any;
 }
 
-/* ---- the same where links stand in for each other: what came over each is counted ---- */
+/* ---- the same where connections stand in for each other: what came over each is counted ---- */
 
 static void set_aside(struct tk_buffer *first)
 {
     __atomic_store_n(&tk_verbs.aside.first, first, __ATOMIC_RELAXED);
 }
 
-/* It is accounted now, so that the link may be closed; only its handler has to wait. */
+/* It is accounted now, so that the connection may be closed; only its handler has to wait. */
 static void put_aside(struct tk_buffer *buffer, uint32_t size)
 {
-    struct tk_link *link = buffer->link;
+    struct tk_conn *conn = buffer->conn;
     struct tk_message_head *head = (struct tk_message_head *)buffer->data;
-    check_head(link, head, size);
-    tk_lock(&link->lock);
-    account(link, head);
-    if (link->surplus < 0)
-        tk_credit_post_buffer(link);
-    tk_unlock(&link->lock);
+    check_head(conn, head, size);
+    tk_lock(&conn->lock);
+    account(conn, head);
+    if (conn->rx_extra < 0)
+        tk_credit_post_buffer(conn);
+    tk_unlock(&conn->lock);
     if (head->kind == TK_ACK) {
-        tk_pool_give(&tk_rail_of(link)->recv_pool, buffer);
+        tk_pool_give(&tk_rail_of(conn)->recv_pool, buffer);
         return;
     }
     buffer->sge.length = size;
@@ -375,9 +376,9 @@ static bool __attribute__((noinline)) hand_up_all_aside(void)
     while ((buffer = take_aside()) != NULL) {
         struct tk_message_head *head = (struct tk_message_head *)buffer->data;
         size_t front = tk_message_front(head->category == TK_LONG, head->nargs);
-        hand_up(buffer->link, head, buffer->data + front, buffer->sge.length - front);
+        hand_up(buffer->conn, head, buffer->data + front, buffer->sge.length - front);
         buffer->sge.length = tk_buffer_size;
-        tk_pool_give(&tk_rail_of(buffer->link)->recv_pool, buffer);
+        tk_pool_give(&tk_rail_of(buffer->conn)->recv_pool, buffer);
         any = true;
     }
     return any;
@@ -391,21 +392,21 @@ static inline bool hand_up_aside(void)
 
 static void __attribute__((noinline)) notice_came(struct tk_buffer *buffer, uint32_t size)
 {
-    struct tk_link *link = buffer->link;
+    struct tk_conn *conn = buffer->conn;
     tk_notice_came(buffer, size);
-    tk_lock(&link->lock);
-    link->surplus--;
-    post_again(link, buffer);
-    tk_unlock(&link->lock);
+    tk_lock(&conn->lock);
+    conn->rx_extra--;
+    post_again(conn, buffer);
+    tk_unlock(&conn->lock);
 }
 
 static void __attribute__((noinline))
 receive_failed(struct tk_buffer *buffer, const struct ibv_wc *wc)
 {
-    if (tk_is_death(wc) && tk_link_is_open(buffer->link))
+    if (tk_is_failure(wc) && tk_conn_is_open(buffer->conn))
         tk_devices_reap(); /* the cause is there */
     if (!tk_failover_flushed(buffer, wc))
-        tk_recv_failed(buffer->link, wc);
+        tk_recv_failed(buffer->conn, wc);
 }
 
 static inline void __attribute__((always_inline)) one_came(const struct ibv_wc *wc, bool in_handler)
@@ -416,15 +417,15 @@ static inline void __attribute__((always_inline)) one_came(const struct ibv_wc *
         receive_failed(buffer, wc);
         return;
     }
-    struct tk_link *link = buffer->link;
+    struct tk_conn *conn = buffer->conn;
     if (TK_THREADED)
-        __atomic_add_fetch(&link->notes->arrived, 1, __ATOMIC_RELAXED);
+        __atomic_add_fetch(&conn->tx_log->arrived, 1, __ATOMIC_RELAXED);
     else
-        link->notes->arrived++;
+        conn->tx_log->arrived++;
     tk_if_unlikely(((const struct tk_message_head *)buffer->data)->kind == TK_NOTICE)
         notice_came(buffer, wc->byte_len);
     else if (in_handler) put_aside(buffer, wc->byte_len);
-    else arrived(link, buffer, wc->byte_len);
+    else arrived(conn, buffer, wc->byte_len);
 }
 
 static void __attribute__((noinline)) comes_later(const struct ibv_wc *wc)
@@ -432,8 +433,8 @@ static void __attribute__((noinline)) comes_later(const struct ibv_wc *wc)
     one_came(wc, true);
 }
 
-/* One at a time: while a handler waits nobody may hold what came behind it, or a link that gave it
- * would never be drained. After a first one that was waited for the device is not asked for
+/* One at a time: while a handler waits nobody may hold what came behind it, or a connection that
+ * gave it would never be drained. After a first one that was waited for the device is not asked for
  * another: mostly there is none. */
 static void __attribute__((noinline))
 counted_came(struct tk_device *device, struct ibv_wc *wc, bool expects_more)
@@ -488,7 +489,7 @@ static inline bool receive_from_all(void)
 
 static bool __attribute__((noinline)) poll_all_noting(void)
 {
-    if (tk_counter_read(&tk_verbs.chores) > 0)
+    if (tk_counter_read(&tk_verbs.pending_work) > 0)
         tk_acks_send();
     bool any = tk_devices_reap();
     any |= hand_up_aside();
@@ -497,13 +498,13 @@ static bool __attribute__((noinline)) poll_all_noting(void)
 
 bool tk_noting_poll(void)
 {
-    tk_if_unlikely(tk_counter_read(&tk_verbs.works_out) | tk_counter_read(&tk_verbs.chores) |
+    tk_if_unlikely(tk_counter_read(&tk_verbs.tx_out) | tk_counter_read(&tk_verbs.pending_work) |
                    has_aside()) return poll_all_noting();
     return receive_from_all();
 }
 
-/* Who waits for room in a handler may wait for a link to be moved, and that takes messages from the
- * other end: those for handlers are put aside. */
+/* Who waits for room in a handler may wait for a connection to be moved, and that takes messages
+ * from the other end: those for handlers are put aside. */
 static bool __attribute__((noinline)) reap_moving(void)
 {
     bool any = tk_devices_reap();
@@ -523,6 +524,6 @@ static bool __attribute__((noinline)) reap_all(void)
 
 bool tk_noting_reap(void)
 {
-    tk_if_unlikely(tk_counter_read(&tk_verbs.chores) != 0) return reap_moving();
-    return tk_counter_read(&tk_verbs.works_out) != 0 && reap_all();
+    tk_if_unlikely(tk_counter_read(&tk_verbs.pending_work) != 0) return reap_moving();
+    return tk_counter_read(&tk_verbs.tx_out) != 0 && reap_all();
 }

@@ -3,9 +3,9 @@
  * Puts and gets as RDMA writes and reads. What is registered goes from and to where it lies. Memory
  * outside the segment is registered on the fly when the transfer is large, and goes through bounce
  * buffers else. Pieces are as large as a stripe, the port's largest message, a region or a bounce
- * buffer, and go over one link, or by turns over all of the pair.
- * Takes the link's lock once for as many pieces as there is room for, but anew for each piece that
- * is registered: that takes long, and others wait for the lock.
+ * buffer, and go over one connection, or by turns over all of the pair.
+ * Takes the connection's lock once for as many pieces as there is room for, but anew for each piece
+ * that is registered: that takes long, and others wait for the lock.
  */
 #include "config.h"
 
@@ -30,8 +30,8 @@ struct piece {
 static size_t piece_max(const struct tk_rma *rma, bool is_bounced)
 {
     size_t most = tk_verbs.message_max;
-    if (tk_is_spread(rma))
-        most = rma->is_awaited ? tk_verbs.awaited_stripe : tk_verbs.stripe[rma->is_put];
+    if (tk_is_striped(rma))
+        most = rma->is_blocking ? tk_verbs.blocking_stripe : tk_verbs.stripe[rma->is_put];
     return is_bounced ? tk_min(tk_buffer_size, most) : most;
 }
 
@@ -58,7 +58,7 @@ static struct piece next_piece(const struct tk_rma *rma)
     size_t left = rma->nbytes - rma->done;
     struct piece piece = {.local = rma->local + rma->done};
     bool copy = wants_copy(rma);
-    if (rma->is_put && left <= tk_verbs.inline_limit && !tk_is_spread(rma))
+    if (rma->is_put && left <= tk_verbs.inline_limit && !tk_is_striped(rma))
         piece.is_inline = true;
     else
         piece.is_bounced = copy || !find_keys(rma, &piece, left);
@@ -66,20 +66,20 @@ static struct piece next_piece(const struct tk_rma *rma)
     return piece;
 }
 
-static void count(struct tk_work *work, const struct tk_rma *rma, const struct piece *piece)
+static void count(struct tk_tx *tx, const struct tk_rma *rma, const struct piece *piece)
 {
     bool holds_source = rma->is_put && !piece->is_bounced && !piece->is_inline;
     if (rma->sources_only && !holds_source)
         return;
-    work->op = rma->op;
+    tx->op = rma->op;
     tk_counter_add(&rma->op->pending, 1);
     if (!holds_source || !rma->sources)
         return;
-    work->sources = rma->sources;
+    tx->sources = rma->sources;
     tk_counter_add(rma->sources, 1);
 }
 
-static void post_piece(struct tk_work *work, struct tk_rma *rma, const struct piece *piece,
+static void post_piece(struct tk_tx *tx, struct tk_rma *rma, const struct piece *piece,
                        const uint32_t *remote_keys)
 {
     struct ibv_sge sge = {.addr = (uintptr_t)piece->local, .length = (uint32_t)piece->nbytes};
@@ -88,113 +88,112 @@ static void post_piece(struct tk_work *work, struct tk_rma *rma, const struct pi
     wr.sg_list = &sge;
     wr.num_sge = 1;
     wr.wr.rdma.remote_addr = rma->remote + rma->done;
-    wr.wr.rdma.rkey = remote_keys[work->link->rail];
+    wr.wr.rdma.rkey = remote_keys[tx->conn->rail];
     if (piece->is_bounced) {
-        sge.addr = (uintptr_t)work->bounce->data;
-        sge.lkey = work->bounce->keys[work->link->rail];
+        sge.addr = (uintptr_t)tx->bounce->data;
+        sge.lkey = tx->bounce->keys[tx->conn->rail];
         if (rma->is_put)
-            tk_copy_large(work->bounce->data, piece->local, piece->nbytes);
+            tk_copy_large(tx->bounce->data, piece->local, piece->nbytes);
         else
-            work->get_to = piece->local;
+            tx->get_to = piece->local;
     } else if (!piece->is_inline) {
-        sge.lkey = piece->keys[work->link->rail];
+        sge.lkey = piece->keys[tx->conn->rail];
     }
-    work->nbytes = sge.length;
+    tx->nbytes = sge.length;
     rma->done += piece->nbytes;
-    tk_fence_want(rma, work->link);
+    tk_fence_want(rma, tx->conn);
     /* Last: it may be complete at once, and another thread's. */
-    tk_work_post(work, &wr, rma->is_put ? IBV_WR_RDMA_WRITE : IBV_WR_RDMA_READ, flags, piece->keys,
-                 remote_keys);
+    tk_tx_post(tx, &wr, rma->is_put ? IBV_WR_RDMA_WRITE : IBV_WR_RDMA_READ, flags, piece->keys,
+               remote_keys);
 }
 
 /* A small put is one piece whose source is free on return: most of what next_piece() weighs up does
  * not arise. */
-static enum tk_status put_inline(struct tk_link *link, struct tk_rma *rma,
+static enum tk_status put_inline(struct tk_conn *conn, struct tk_rma *rma,
                                  const uint32_t *remote_keys)
 {
-    struct tk_work *work = tk_work_take(link, false);
-    if (!work)
+    struct tk_tx *tx = tk_tx_take(conn, false);
+    if (!tx)
         return TK_BUSY;
     struct ibv_sge sge = {.addr = (uintptr_t)rma->local, .length = (uint32_t)rma->nbytes};
     struct ibv_send_wr wr;
     wr.sg_list = &sge;
     wr.num_sge = 1;
     wr.wr.rdma.remote_addr = rma->remote;
-    wr.wr.rdma.rkey = remote_keys[link->rail];
+    wr.wr.rdma.rkey = remote_keys[conn->rail];
     if (!rma->sources_only) {
-        work->op = rma->op;
+        tx->op = rma->op;
         tk_counter_add(&rma->op->pending, 1);
     }
-    work->nbytes = sge.length;
+    tx->nbytes = sge.length;
     rma->done = rma->nbytes;
-    tk_work_post(work, &wr, IBV_WR_RDMA_WRITE, IBV_SEND_INLINE, NULL, remote_keys);
-    tk_fence_want(rma, link);
+    tk_tx_post(tx, &wr, IBV_WR_RDMA_WRITE, IBV_SEND_INLINE, NULL, remote_keys);
+    tk_fence_want(rma, conn);
     return TK_OK;
 }
 
 /* ---- what is reserved for a transfer that must be immediate: a stack of work requests ---- */
 
-static struct tk_work *reserved_pop(struct tk_work **reserved)
+static struct tk_tx *reserved_pop(struct tk_tx **reserved)
 {
-    struct tk_work *work = *reserved;
-    *reserved = (struct tk_work *)work->item.next;
-    return work;
+    struct tk_tx *tx = *reserved;
+    *reserved = (struct tk_tx *)tx->item.next;
+    return tx;
 }
 
-static void give_back_one(struct tk_work *work)
+static void give_back_one(struct tk_tx *tx)
 {
-    work->covers = 0;
-    tk_work_give(work);
+    tx->covers = 0;
+    tk_tx_give(tx);
 }
 
-static void give_back(struct tk_work *reserved)
+static void give_back(struct tk_tx *reserved)
 {
     while (reserved)
         give_back_one(reserved_pop(&reserved));
 }
 
-/* Quiet messages keep their slots until something else completes on the link. */
-static size_t idle_room(const struct tk_link *link, bool is_bounced)
+/* Quiet messages keep their slots until something else completes on the connection. */
+static size_t idle_room(const struct tk_conn *conn, bool is_bounced)
 {
-    int room = tk_verbs.depth_pp - link->quiet;
+    int room = tk_verbs.depth_pp - conn->unsignaled;
     return tk_max(1, tk_min((size_t)tk_min(room, tk_verbs.depth_total),
                             is_bounced ? (size_t)tk_verbs.bounces : SIZE_MAX));
 }
 
 /* False: not now. More than an idle queue holds is never asked for, or the largest transfers would
  * be refused for ever. */
-static bool reserve(struct tk_link *link, const struct tk_rma *rma, struct tk_work **reserved)
+static bool reserve(struct tk_conn *conn, const struct tk_rma *rma, struct tk_tx **reserved)
 {
     struct piece first = next_piece(rma);
     size_t most = piece_max(rma, first.is_bounced);
-    size_t wanted = tk_min((rma->nbytes + most - 1) / most, idle_room(link, first.is_bounced));
+    size_t wanted = tk_min((rma->nbytes + most - 1) / most, idle_room(conn, first.is_bounced));
     while (wanted-- > 0) {
-        struct tk_work *work = tk_work_take(link, first.is_bounced);
-        if (!work) {
+        struct tk_tx *tx = tk_tx_take(conn, first.is_bounced);
+        if (!tx) {
             give_back(*reserved);
             *reserved = NULL;
             return false;
         }
-        work->item.next = *reserved ? &(*reserved)->item : NULL;
-        *reserved = work;
+        tx->item.next = *reserved ? &(*reserved)->item : NULL;
+        *reserved = tx;
     }
     return true;
 }
 
-static enum tk_status post_pieces(struct tk_link *link, struct tk_rma *rma,
+static enum tk_status post_pieces(struct tk_conn *conn, struct tk_rma *rma,
                                   const uint32_t *remote_keys)
 {
-    struct tk_work *reserved = NULL;
-    if (rma->immediate && rma->done == 0 && !reserve(link, rma, &reserved))
+    struct tk_tx *reserved = NULL;
+    if (rma->immediate && rma->done == 0 && !reserve(conn, rma, &reserved))
         return TK_BUSY;
     while (rma->done < rma->nbytes) {
         struct piece piece = next_piece(rma);
-        struct tk_work *work =
-            reserved ? reserved_pop(&reserved) : tk_work_take(link, piece.is_bounced);
-        if (!work)
+        struct tk_tx *tx = reserved ? reserved_pop(&reserved) : tk_tx_take(conn, piece.is_bounced);
+        if (!tx)
             return TK_BUSY;
-        count(work, rma, &piece);
-        post_piece(work, rma, &piece, remote_keys);
+        count(tx, rma, &piece);
+        post_piece(tx, rma, &piece, remote_keys);
     }
     give_back(reserved);
     return TK_OK;
@@ -241,146 +240,146 @@ static struct piece held_piece(const struct tk_rma *rma, struct tk_pinned **held
     return piece;
 }
 
-static enum tk_status post_one_held(struct tk_link *link, struct tk_rma *rma,
+static enum tk_status post_one_held(struct tk_conn *conn, struct tk_rma *rma,
                                     const uint32_t *remote_keys)
 {
     struct tk_pinned *held;
-    if (tk_counter_read(&link->room) <= 0)
+    if (tk_counter_read(&conn->room) <= 0)
         return TK_BUSY;
     struct piece piece = held_piece(rma, &held);
-    tk_lock(&link->lock);
-    struct tk_work *work = tk_work_take(link, piece.is_bounced);
-    if (work) {
-        work->is_held = held != NULL;
+    tk_lock(&conn->lock);
+    struct tk_tx *tx = tk_tx_take(conn, piece.is_bounced);
+    if (tx) {
+        tx->is_held = held != NULL;
         if (held)
-            work->held = held;
-        count(work, rma, &piece);
-        post_piece(work, rma, &piece, remote_keys);
+            tx->held = held;
+        count(tx, rma, &piece);
+        post_piece(tx, rma, &piece, remote_keys);
     }
-    tk_unlock(&link->lock);
-    if (!work && held)
+    tk_unlock(&conn->lock);
+    if (!tx && held)
         tk_firehose_release(held);
-    return work ? TK_OK : TK_BUSY;
+    return tx ? TK_OK : TK_BUSY;
 }
 
-static enum tk_status post_held(struct tk_link *link, struct tk_rma *rma,
+static enum tk_status post_held(struct tk_conn *conn, struct tk_rma *rma,
                                 const uint32_t *remote_keys)
 {
     enum tk_status status = TK_OK;
     while (status == TK_OK && rma->done < rma->nbytes)
-        status = post_one_held(link, rma, remote_keys);
+        status = post_one_held(conn, rma, remote_keys);
     return status;
 }
 
-/* ---- over all links ---- */
+/* ---- over all connections ---- */
 
-static enum tk_status post_one_spread(struct tk_peer *peer, struct tk_rma *rma, bool wants_region)
+static enum tk_status post_one_striped(struct tk_peer *peer, struct tk_rma *rma, bool wants_region)
 {
     size_t left = tk_min(rma->nbytes - rma->done, piece_max(rma, false));
-    struct tk_link *link = tk_spread_link(peer, left);
-    if (!link)
+    struct tk_conn *conn = tk_stripe_conn(peer, left);
+    if (!conn)
         return TK_BUSY;
     size_t before = rma->done;
     const uint32_t *remote_keys = tk_remote_keys(peer, rma);
     enum tk_status status = TK_BUSY;
     if (wants_region) {
-        status = post_one_held(link, rma, remote_keys);
+        status = post_one_held(conn, rma, remote_keys);
     } else {
-        tk_lock(&link->lock);
+        tk_lock(&conn->lock);
         struct piece piece = next_piece(rma);
-        struct tk_work *work = tk_work_take(link, piece.is_bounced);
-        if (work) {
-            count(work, rma, &piece);
-            post_piece(work, rma, &piece, remote_keys);
+        struct tk_tx *tx = tk_tx_take(conn, piece.is_bounced);
+        if (tx) {
+            count(tx, rma, &piece);
+            post_piece(tx, rma, &piece, remote_keys);
             status = TK_OK;
         }
-        tk_unlock(&link->lock);
+        tk_unlock(&conn->lock);
     }
-    tk_spread_count(link, rma->done - before);
+    tk_stripe_count(conn, rma->done - before);
     return status;
 }
 
 /* For one that must be immediate: one after another, without the locks of the others. */
-static struct tk_work *reserve_one_spread(const struct tk_peer *peer, size_t nbytes, bool bounced)
+static struct tk_tx *reserve_one_striped(const struct tk_peer *peer, size_t nbytes, bool bounced)
 {
-    struct tk_link *link = tk_spread_link(peer, nbytes);
-    if (!link)
+    struct tk_conn *conn = tk_stripe_conn(peer, nbytes);
+    if (!conn)
         return NULL;
-    tk_lock(&link->lock);
-    struct tk_work *work = tk_work_take(link, bounced);
-    tk_unlock(&link->lock);
-    if (work)
-        tk_spread_count(link, nbytes);
-    return work;
+    tk_lock(&conn->lock);
+    struct tk_tx *tx = tk_tx_take(conn, bounced);
+    tk_unlock(&conn->lock);
+    if (tx)
+        tk_stripe_count(conn, nbytes);
+    return tx;
 }
 
 static size_t idle_room_of_all(const struct tk_peer *peer, bool is_bounced)
 {
     size_t sum = 0, most = (size_t)(is_bounced ? tk_verbs.bounces : tk_verbs.depth_total);
-    for (uint32_t k = 0; k < tk_verbs.links_pp; k++) {
-        const struct tk_link *link = tk_links_to(peer->rank) + k;
-        if (tk_link_is_live(link))
-            sum += idle_room(link, is_bounced);
+    for (uint32_t k = 0; k < tk_verbs.conns_pp; k++) {
+        const struct tk_conn *conn = tk_conns_to(peer->rank) + k;
+        if (tk_conn_is_live(conn))
+            sum += idle_room(conn, is_bounced);
     }
     return tk_max(1, tk_min(sum, tk_min(most, (size_t)tk_verbs.depth_total)));
 }
 
-static bool reserve_spread(const struct tk_peer *peer, const struct tk_rma *rma,
-                           struct tk_work **reserved)
+static bool reserve_striped(const struct tk_peer *peer, const struct tk_rma *rma,
+                            struct tk_tx **reserved)
 {
     struct piece first = next_piece(rma);
     size_t most = piece_max(rma, first.is_bounced);
     size_t wanted =
         tk_min((rma->nbytes + most - 1) / most, idle_room_of_all(peer, first.is_bounced));
     for (; wanted > 0; wanted--) {
-        struct tk_work *work = reserve_one_spread(peer, most, first.is_bounced);
-        if (!work)
+        struct tk_tx *tx = reserve_one_striped(peer, most, first.is_bounced);
+        if (!tx)
             break;
-        work->item.next = *reserved ? &(*reserved)->item : NULL;
-        *reserved = work;
+        tx->item.next = *reserved ? &(*reserved)->item : NULL;
+        *reserved = tx;
     }
     if (wanted == 0)
         return true;
-    for (const struct tk_work *work = *reserved; work; work = (struct tk_work *)work->item.next)
-        tk_spread_uncount(work->link, most);
+    for (const struct tk_tx *tx = *reserved; tx; tx = (struct tk_tx *)tx->item.next)
+        tk_stripe_uncount(tx->conn, most);
     give_back(*reserved);
     *reserved = NULL;
     return false;
 }
 
-/* Over a link that died meanwhile nothing is posted: what is left then goes over others. */
-static void post_reserved(const struct tk_peer *peer, struct tk_rma *rma, struct tk_work *reserved)
+/* Over a connection that died meanwhile nothing is posted: what is left then goes over others. */
+static void post_reserved(const struct tk_peer *peer, struct tk_rma *rma, struct tk_tx *reserved)
 {
     const uint32_t *remote_keys = tk_remote_keys(peer, rma);
     while (reserved && rma->done < rma->nbytes) {
-        struct tk_work *work = reserved_pop(&reserved);
-        struct tk_link *link = work->link;
+        struct tk_tx *tx = reserved_pop(&reserved);
+        struct tk_conn *conn = tx->conn;
         struct piece piece = next_piece(rma);
-        tk_lock(&link->lock);
-        bool is_live = tk_link_is_live(link);
+        tk_lock(&conn->lock);
+        bool is_live = tk_conn_is_live(conn);
         if (is_live) {
-            count(work, rma, &piece);
-            post_piece(work, rma, &piece, remote_keys);
+            count(tx, rma, &piece);
+            post_piece(tx, rma, &piece, remote_keys);
         }
-        tk_unlock(&link->lock);
+        tk_unlock(&conn->lock);
         if (!is_live)
-            give_back_one(work);
+            give_back_one(tx);
     }
     give_back(reserved);
 }
 
-static enum tk_status post_spread(struct tk_peer *peer, struct tk_rma *rma)
+static enum tk_status post_striped(struct tk_peer *peer, struct tk_rma *rma)
 {
     bool wants_region = wants_hold(rma) && may_hold(rma);
     enum tk_status status = TK_OK;
     if (rma->immediate && rma->done == 0) {
-        struct tk_work *reserved = NULL;
-        if (!reserve_spread(peer, rma, &reserved))
+        struct tk_tx *reserved = NULL;
+        if (!reserve_striped(peer, rma, &reserved))
             return TK_BUSY;
         post_reserved(peer, rma, reserved);
     }
     while (status == TK_OK && rma->done < rma->nbytes)
-        status = post_one_spread(peer, rma, wants_region);
+        status = post_one_striped(peer, rma, wants_region);
     return status;
 }
 
@@ -388,34 +387,34 @@ static enum tk_status post_spread(struct tk_peer *peer, struct tk_rma *rma)
  * lock: where threads meet, they go the long way, which does. ---- */
 
 /* Not inline: what is rare then leaves the registers of what is not alone. */
-static bool __attribute__((noinline)) unlock_in_vain(struct tk_link *link)
+static bool __attribute__((noinline)) unlock_in_vain(struct tk_conn *conn)
 {
-    tk_unlock(&link->lock);
+    tk_unlock(&conn->lock);
     return false;
 }
 
 static inline bool __attribute__((always_inline))
-post_plain(struct tk_link *link, const struct tk_peer *peer, struct tk_op *op, uintptr_t remote,
+post_plain(struct tk_conn *conn, const struct tk_peer *peer, struct tk_op *op, uintptr_t remote,
            struct ibv_sge *sge, uint32_t nbytes, enum ibv_wr_opcode opcode, unsigned flags,
-           bool notes)
+           bool tx_log)
 {
-    struct tk_note_keys keys;
+    struct tk_tx_entry_keys keys;
     struct ibv_send_wr wr;
-    tk_if_unlikely(!tk_trylock(&link->lock)) return false;
-    struct tk_work *work = tk_work_take_plain(link, op);
-    tk_if_unlikely(!work) return unlock_in_vain(link);
-    work->nbytes = sge->length = nbytes;
+    tk_if_unlikely(!tk_trylock(&conn->lock)) return false;
+    struct tk_tx *tx = tk_tx_take_plain(conn, op);
+    tk_if_unlikely(!tx) return unlock_in_vain(conn);
+    tx->nbytes = sge->length = nbytes;
     wr.sg_list = sge;
     wr.num_sge = 1;
     wr.wr.rdma.remote_addr = remote;
     wr.wr.rdma.rkey = peer->segment_key;
-    if (notes) {
+    if (tx_log) {
         keys.remote = tk_peers.keys[peer->rank];
         keys.local = opcode == IBV_WR_RDMA_READ ? tk_verbs.segment->local : NULL;
-        tk_note_plain(work, remote, sge, opcode, &keys);
+        tk_tx_entry_plain(tx, remote, sge, opcode, &keys);
     }
-    tk_work_post_noted(work, &wr, opcode, flags, false, NULL);
-    tk_unlock(&link->lock);
+    tk_tx_post_logged(tx, &wr, opcode, flags, false, NULL);
+    tk_unlock(&conn->lock);
     return true;
 }
 
@@ -423,24 +422,24 @@ bool tk_verbs_put(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, cons
                   size_t nbytes)
 {
     struct ibv_sge sge;
-    struct tk_link *link = tk_primary(peer);
-    tk_if_unlikely(nbytes - 1 >= link->short_put_max) return false;
+    struct tk_conn *conn = tk_primary(peer);
+    tk_if_unlikely(nbytes - 1 >= conn->short_put_max) return false;
     sge.addr = (uintptr_t)local;
-    return post_plain(link, peer, op, remote, &sge, (uint32_t)nbytes, IBV_WR_RDMA_WRITE,
+    return post_plain(conn, peer, op, remote, &sge, (uint32_t)nbytes, IBV_WR_RDMA_WRITE,
                       IBV_SEND_INLINE, false);
 }
 
 static inline bool __attribute__((always_inline))
 get_plain(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, void *local, size_t nbytes,
-          bool notes)
+          bool tx_log)
 {
     struct ibv_sge sge;
-    size_t most = notes ? tk_verbs.noted_get_max : tk_verbs.short_get_max;
+    size_t most = tx_log ? tk_verbs.logged_get_max : tk_verbs.short_get_max;
     tk_if_unlikely(nbytes - 1 >= most || !tk_is_registered(local, nbytes)) return false;
-    struct tk_link *link = tk_primary(peer);
+    struct tk_conn *conn = tk_primary(peer);
     sge.addr = (uintptr_t)local;
-    sge.lkey = tk_verbs.segment->local[link->rail];
-    return post_plain(link, peer, op, remote, &sge, (uint32_t)nbytes, IBV_WR_RDMA_READ, 0, notes);
+    sge.lkey = tk_verbs.segment->local[conn->rail];
+    return post_plain(conn, peer, op, remote, &sge, (uint32_t)nbytes, IBV_WR_RDMA_READ, 0, tx_log);
 }
 
 bool tk_verbs_get(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, void *local,
@@ -449,15 +448,15 @@ bool tk_verbs_get(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, void
     return get_plain(peer, op, remote, local, nbytes, false);
 }
 
-/* Where links stand in for each other everything is noted. */
+/* Where connections stand in for each other everything is logged. */
 bool tk_noting_put(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, const void *local,
                    size_t nbytes)
 {
     struct ibv_sge sge;
-    struct tk_link *link = tk_primary(peer);
-    tk_if_unlikely(nbytes - 1 >= link->short_put_max) return false;
+    struct tk_conn *conn = tk_primary(peer);
+    tk_if_unlikely(nbytes - 1 >= conn->short_put_max) return false;
     sge.addr = (uintptr_t)local;
-    return post_plain(link, peer, op, remote, &sge, (uint32_t)nbytes, IBV_WR_RDMA_WRITE,
+    return post_plain(conn, peer, op, remote, &sge, (uint32_t)nbytes, IBV_WR_RDMA_WRITE,
                       IBV_SEND_INLINE, true);
 }
 
@@ -469,17 +468,17 @@ bool tk_noting_get(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, voi
 
 static enum tk_status post_all(struct tk_peer *peer, struct tk_rma *rma)
 {
-    struct tk_link *link = tk_primary(peer);
-    if (tk_is_spread(rma))
-        return post_spread(peer, rma);
+    struct tk_conn *conn = tk_primary(peer);
+    if (tk_is_striped(rma))
+        return post_striped(peer, rma);
     bool is_small = rma->is_put && rma->nbytes <= tk_verbs.inline_limit;
     const uint32_t *remote_keys = tk_remote_keys(peer, rma);
     if (wants_hold(rma) && may_hold(rma))
-        return post_held(link, rma, remote_keys);
-    tk_lock(&link->lock);
+        return post_held(conn, rma, remote_keys);
+    tk_lock(&conn->lock);
     enum tk_status status =
-        is_small ? put_inline(link, rma, remote_keys) : post_pieces(link, rma, remote_keys);
-    tk_unlock(&link->lock);
+        is_small ? put_inline(conn, rma, remote_keys) : post_pieces(conn, rma, remote_keys);
+    tk_unlock(&conn->lock);
     return status;
 }
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Large transfers over all links of a pair, and the reads behind puts.
+ * Large transfers over all connections of a pair, and the reads behind puts.
  *
- * Each piece goes to the link that would be through with it first if all had begun together: one
- * that is four times as fast carries four times as much. The counts are hints that threads change
- * without a lock.
+ * Each piece goes to the connection that would be through with it first if all had begun together:
+ * one that is four times as fast carries four times as much. The counts are hints that threads
+ * change without a lock.
  *
  * A write that is acknowledged has reached the responder's device, not yet its memory (IBA 9.7.5):
  * whoever hears of it through another device may look too early. A read behind it, on the same
@@ -20,55 +20,55 @@
 #include "transport/verbs/failover/failover.h"
 
 enum {
-    cost_unit = 256 /* of a byte on a link that is as fast as the fastest port there is */
+    cost_unit = 256 /* of a byte on a connection that is as fast as the fastest port there is */
 };
 
 /* Links that share a rail share its rate. */
-static uint32_t links_on(uint32_t rail)
+static uint32_t conns_on(uint32_t rail)
 {
     uint32_t count = 0;
-    for (uint32_t k = rail; k < tk_verbs.links_pp; k += tk_verbs.rail_count)
+    for (uint32_t k = rail; k < tk_verbs.conns_pp; k += tk_verbs.rail_count)
         count++;
     return (uint32_t)tk_max(count, 1);
 }
 
-void tk_spread_open(struct tk_link *link, uint32_t remote_rate)
+void tk_stripe_open(struct tk_conn *conn, uint32_t remote_rate)
 {
-    uint32_t own = tk_rail_of(link)->address.rate_mbps, fastest = 1;
+    uint32_t own = tk_rail_of(conn)->address.rate_mbps, fastest = 1;
     uint32_t rate = (uint32_t)tk_max(1, tk_min(own, remote_rate));
     for (uint32_t i = 0; i < tk_verbs.rail_count; i++)
         fastest = (uint32_t)tk_max(fastest, tk_verbs.rails[i].address.rate_mbps);
-    link->cost = tk_max(1, (uint64_t)cost_unit * fastest * links_on(link->rail) / rate);
+    conn->cost = tk_max(1, (uint64_t)cost_unit * fastest * conns_on(conn->rail) / rate);
 }
 
-void tk_spread_count(struct tk_link *link, size_t nbytes)
+void tk_stripe_count(struct tk_conn *conn, size_t nbytes)
 {
-    __atomic_add_fetch(&link->carried, nbytes * link->cost, __ATOMIC_RELAXED);
+    __atomic_add_fetch(&conn->carried, nbytes * conn->cost, __ATOMIC_RELAXED);
 }
 
-void tk_spread_uncount(struct tk_link *link, size_t nbytes)
+void tk_stripe_uncount(struct tk_conn *conn, size_t nbytes)
 {
-    __atomic_sub_fetch(&link->carried, nbytes * link->cost, __ATOMIC_RELAXED);
+    __atomic_sub_fetch(&conn->carried, nbytes * conn->cost, __ATOMIC_RELAXED);
 }
 
-struct tk_link *tk_spread_link(const struct tk_peer *peer, size_t nbytes)
+struct tk_conn *tk_stripe_conn(const struct tk_peer *peer, size_t nbytes)
 {
-    struct tk_link *links = tk_links_to(peer->rank), *best = NULL;
+    struct tk_conn *conns = tk_conns_to(peer->rank), *best = NULL;
     uint64_t least = UINT64_MAX;
-    for (uint32_t k = 0; k < tk_verbs.links_pp; k++) {
-        struct tk_link *link = &links[k];
-        uint64_t then = __atomic_load_n(&link->carried, __ATOMIC_RELAXED) + nbytes * link->cost;
-        if (then >= least || tk_counter_read(&link->room) <= 0)
+    for (uint32_t k = 0; k < tk_verbs.conns_pp; k++) {
+        struct tk_conn *conn = &conns[k];
+        uint64_t then = __atomic_load_n(&conn->carried, __ATOMIC_RELAXED) + nbytes * conn->cost;
+        if (then >= least || tk_counter_read(&conn->room) <= 0)
             continue;
         least = then;
-        best = link;
+        best = conn;
     }
     return best;
 }
 
-static void post(struct tk_work *read, uint64_t remote, const uint32_t *remote_keys)
+static void post(struct tk_tx *read, uint64_t remote, const uint32_t *remote_keys)
 {
-    uint32_t rail = read->link->rail;
+    uint32_t rail = read->conn->rail;
     struct ibv_sge sge = {.addr = (uintptr_t)tk_verbs.fence_sink->data,
                           .length = 1,
                           .lkey = tk_verbs.fence_sink->keys[rail]};
@@ -78,41 +78,41 @@ static void post(struct tk_work *read, uint64_t remote, const uint32_t *remote_k
     wr.wr.rdma.remote_addr = remote;
     wr.wr.rdma.rkey = remote_keys[rail];
     read->nbytes = sge.length;
-    tk_work_post(read, &wr, IBV_WR_RDMA_READ, 0, tk_verbs.fence_sink->keys, remote_keys);
+    tk_tx_post(read, &wr, IBV_WR_RDMA_READ, 0, tk_verbs.fence_sink->keys, remote_keys);
 }
 
-static bool post_read(struct tk_link *link, const struct tk_peer *peer, const struct tk_rma *rma)
+static bool post_read(struct tk_conn *conn, const struct tk_peer *peer, const struct tk_rma *rma)
 {
-    struct tk_work *work = tk_work_take_plain(link, rma->op);
-    if (!work)
+    struct tk_tx *tx = tk_tx_take_plain(conn, rma->op);
+    if (!tx)
         return false;
     tk_counter_add(&rma->op->pending, 1);
-    post(work, rma->remote, tk_remote_keys(peer, rma));
+    post(tx, rma->remote, tk_remote_keys(peer, rma));
     return true;
 }
 
-/* What a dead link may not have written was written again over the primary one; so the read goes
- * there, too, if it is not sure that the link is still the same. */
+/* What a dead connection may not have written was written again over the primary one; so the read
+ * goes there, too, if it is not sure that the connection is still the same. */
 static void mind_returns(const struct tk_peer *peer, struct tk_rma *rma)
 {
     int32_t returns = tk_counter_read(&tk_verbs.returns);
     if (rma->returns == returns)
         return;
     rma->returns = returns;
-    rma->unfenced |= UINT64_C(1) << (tk_primary(peer) - tk_links_to(peer->rank));
+    rma->unfenced |= UINT64_C(1) << (tk_primary(peer) - tk_conns_to(peer->rank));
 }
 
 enum tk_status tk_fence(const struct tk_peer *peer, struct tk_rma *rma)
 {
     while (rma->unfenced) {
         mind_returns(peer, rma);
-        struct tk_link *link = tk_links_to(peer->rank) + __builtin_ctzll(rma->unfenced);
-        if (tk_link_is_closed(link))
-            link = tk_primary(peer);
-        tk_lock(&link->lock);
+        struct tk_conn *conn = tk_conns_to(peer->rank) + __builtin_ctzll(rma->unfenced);
+        if (tk_conn_is_closed(conn))
+            conn = tk_primary(peer);
+        tk_lock(&conn->lock);
         bool is_same = rma->returns == tk_counter_read(&tk_verbs.returns);
-        bool is_posted = is_same && post_read(link, peer, rma);
-        tk_unlock(&link->lock);
+        bool is_posted = is_same && post_read(conn, peer, rma);
+        tk_unlock(&conn->lock);
         if (is_same && !is_posted)
             return TK_BUSY;
         if (is_posted)

@@ -7,20 +7,20 @@
 #include "firehose/firehose.h"
 #include "transport/verbs/data/tx.h"
 
-void tk_work_complete(struct tk_work *work)
+void tk_tx_complete(struct tk_tx *tx)
 {
-    if (work->is_plain) {
-        tk_work_complete_plain(work);
+    if (tx->is_plain) {
+        tk_tx_complete_plain(tx);
         return;
     }
-    tk_counter_add(&tk_verbs.works_out, -1);
-    struct tk_op *op = work->op;
-    if (work->is_held)
-        tk_firehose_release(work->held);
-    else if (work->get_to)
-        tk_copy_large(work->get_to, work->bounce->data, work->nbytes);
-    tk_counter_t *sources = work->sources;
-    tk_work_give(work);
+    tk_counter_add(&tk_verbs.tx_out, -1);
+    struct tk_op *op = tx->op;
+    if (tx->is_held)
+        tk_firehose_release(tx->held);
+    else if (tx->get_to)
+        tk_copy_large(tx->get_to, tx->bounce->data, tx->nbytes);
+    tk_counter_t *sources = tx->sources;
+    tk_tx_give(tx);
     if (!op)
         return;
     if (sources)

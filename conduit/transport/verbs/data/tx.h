@@ -4,9 +4,9 @@
  * Inline because every operation passes here.
  *
  * Small messages that nobody waits for are posted quietly, without a completion of their own
- * (IBA 10.7.3.1): a send queue completes in order, so the next completion on the link stands for
- * them too. Never more than a quarter of the queue is quiet, so a full queue always holds something
- * that completes. */
+ * (IBA 10.7.3.1): a send queue completes in order, so the next completion on the connection stands
+ * for them too. Never more than a quarter of the queue is quiet, so a full queue always holds
+ * something that completes. */
 #ifndef TK_VERBS_TX_H
 #define TK_VERBS_TX_H
 
@@ -14,128 +14,129 @@
 #include "transport/verbs/failover/tx_log.h"
 #include "transport/verbs/verbs_private.h"
 
-/* Slots come back at any time; they are taken with the link's lock held, so by one thread. */
-static inline bool tk_slot_take(struct tk_link *link)
+/* Slots come back at any time; they are taken with the connection's lock held, so by one thread. */
+static inline bool tk_slot_take(struct tk_conn *conn)
 {
-    if (tk_counter_read(&link->room) <= 0)
+    if (tk_counter_read(&conn->room) <= 0)
         return false;
-    tk_counter_add(&link->room, -1);
+    tk_counter_add(&conn->room, -1);
     return true;
 }
 
 /* A work request with a slot in the send queue and, if wanted, a bounce buffer. NULL: no room now.
  */
-static inline struct tk_work *tk_work_take(struct tk_link *link, bool with_bounce)
+static inline struct tk_tx *tk_tx_take(struct tk_conn *conn, bool with_bounce)
 {
-    if (!tk_slot_take(link))
+    if (!tk_slot_take(conn))
         return NULL;
-    struct tk_work *work = tk_pool_take(&tk_verbs.work_pool);
-    tk_if_unlikely(!work) goto no_work;
-    work->link = link;
-    work->is_plain = false;
-    work->op = NULL;
-    work->get_to = NULL;
-    work->sources = NULL;
-    work->is_held = false;
-    work->bounce = NULL;
-    if (with_bounce && !(work->bounce = tk_pool_take(&tk_verbs.bounce_pool)))
+    struct tk_tx *tx = tk_pool_take(&tk_verbs.tx_pool);
+    tk_if_unlikely(!tx) goto no_tx;
+    tx->conn = conn;
+    tx->is_plain = false;
+    tx->op = NULL;
+    tx->get_to = NULL;
+    tx->sources = NULL;
+    tx->is_held = false;
+    tx->bounce = NULL;
+    if (with_bounce && !(tx->bounce = tk_pool_take(&tk_verbs.bounce_pool)))
         goto no_bounce;
-    return work;
+    return tx;
 no_bounce:
-    tk_pool_give(&tk_verbs.work_pool, work);
-no_work:
-    tk_counter_add(&link->room, 1);
+    tk_pool_give(&tk_verbs.tx_pool, tx);
+no_tx:
+    tk_counter_add(&conn->room, 1);
     return NULL;
 }
 
 /* The same for what needs nothing but its operation counted. */
-static inline struct tk_work *tk_work_take_plain(struct tk_link *link, struct tk_op *op)
+static inline struct tk_tx *tk_tx_take_plain(struct tk_conn *conn, struct tk_op *op)
 {
-    tk_if_unlikely(tk_counter_read(&link->room) <= 0) return NULL;
-    struct tk_work *work = tk_pool_try(&tk_verbs.work_pool);
-    tk_if_unlikely(!work) return NULL;
-    tk_counter_add(&link->room, -1);
-    work->link = link;
-    work->is_plain = true;
-    work->op = op;
-    return work;
+    tk_if_unlikely(tk_counter_read(&conn->room) <= 0) return NULL;
+    struct tk_tx *tx = tk_pool_try(&tk_verbs.tx_pool);
+    tk_if_unlikely(!tx) return NULL;
+    tk_counter_add(&conn->room, -1);
+    tx->conn = conn;
+    tx->is_plain = true;
+    tx->op = op;
+    return tx;
 }
 
-static inline void tk_work_give_plain(struct tk_work *work)
+static inline void tk_tx_give_plain(struct tk_tx *tx)
 {
-    struct tk_link *link = work->link;
-    int slots = 1 + work->covers;
-    tk_pool_give(&tk_verbs.work_pool, work);
-    tk_counter_add(&link->room, slots);
+    struct tk_conn *conn = tx->conn;
+    int slots = 1 + tx->covers;
+    tk_pool_give(&tk_verbs.tx_pool, tx);
+    tk_counter_add(&conn->room, slots);
 }
 
-static inline void tk_work_give(struct tk_work *work)
+static inline void tk_tx_give(struct tk_tx *tx)
 {
-    struct tk_link *link = work->link;
-    int slots = 1 + work->covers;
-    if (work->bounce)
-        tk_pool_give(&tk_verbs.bounce_pool, work->bounce);
-    tk_pool_give(&tk_verbs.work_pool, work);
-    tk_counter_add(&link->room, slots);
+    struct tk_conn *conn = tx->conn;
+    int slots = 1 + tx->covers;
+    if (tx->bounce)
+        tk_pool_give(&tk_verbs.bounce_pool, tx->bounce);
+    tk_pool_give(&tk_verbs.tx_pool, tx);
+    tk_counter_add(&conn->room, slots);
 }
 
 /* The device is through with it, and counted it. */
-static inline void tk_work_complete_plain(struct tk_work *work)
+static inline void tk_tx_complete_plain(struct tk_tx *tx)
 {
-    struct tk_op *op = work->op;
-    tk_counter_add(&tk_verbs.works_out, -1);
-    tk_work_give_plain(work);
+    struct tk_op *op = tx->op;
+    tk_counter_add(&tk_verbs.tx_out, -1);
+    tk_tx_give_plain(tx);
     tk_counter_add(&op->pending, -1);
 }
 
 /* Fills in what all work requests share and posts. The rest of wr, 128 bytes of it, is left as it
- * is: no device looks at fields of other opcodes. `notes` is a constant where that saves time; the
- * keys by rail, of local memory that is no bounce buffer and of remote memory, are for notes. */
+ * is: no device looks at fields of other opcodes. `log entries` is a constant where that saves
+ * time; the keys by rail, of local memory that is no bounce buffer and of remote memory, are for
+ * log entries. */
 static inline void __attribute__((always_inline))
-tk_work_post_noted(struct tk_work *work, struct ibv_send_wr *wr, enum ibv_wr_opcode opcode,
-                   unsigned flags, bool notes, const struct tk_note_keys *keys)
+tk_tx_post_logged(struct tk_tx *tx, struct ibv_send_wr *wr, enum ibv_wr_opcode opcode,
+                  unsigned flags, bool tx_log, const struct tk_tx_entry_keys *keys)
 {
-    struct tk_link *link = work->link;
+    struct tk_conn *conn = tx->conn;
     struct ibv_send_wr *bad;
-    wr->wr_id = (uintptr_t)work;
+    wr->wr_id = (uintptr_t)tx;
     wr->next = NULL;
     wr->opcode = opcode;
     wr->send_flags = flags | IBV_SEND_SIGNALED;
-    work->opcode = (uint8_t)opcode;
-    work->covers = link->quiet;
-    link->quiet = 0;
-    tk_counter_add(&tk_verbs.works_out, 1);
-    tk_if_unlikely(notes) tk_note_work(work, wr, keys);
-    int error = ibv_post_send(link->qp, wr, &bad);
-    tk_if_unlikely(error) tk_post_failed(work, error);
+    tx->opcode = (uint8_t)opcode;
+    tx->covers = conn->unsignaled;
+    conn->unsignaled = 0;
+    tk_counter_add(&tk_verbs.tx_out, 1);
+    tk_if_unlikely(tx_log) tk_tx_entry_work(tx, wr, keys);
+    int error = ibv_post_send(conn->qp, wr, &bad);
+    tk_if_unlikely(error) tk_post_failed(tx, error);
 }
 
-static inline void tk_work_post(struct tk_work *work, struct ibv_send_wr *wr,
-                                enum ibv_wr_opcode opcode, unsigned flags,
-                                const uint32_t *local_keys, const uint32_t *remote_keys)
+static inline void tk_tx_post(struct tk_tx *tx, struct ibv_send_wr *wr, enum ibv_wr_opcode opcode,
+                              unsigned flags, const uint32_t *local_keys,
+                              const uint32_t *remote_keys)
 {
-    struct tk_note_keys keys = {.local = local_keys, .remote = remote_keys};
-    tk_work_post_noted(work, wr, opcode, flags, tk_verbs.keeps, &keys);
+    struct tk_tx_entry_keys keys = {.local = local_keys, .remote = remote_keys};
+    tk_tx_post_logged(tx, wr, opcode, flags, tk_verbs.failover_enabled, &keys);
 }
 
 /* Completes its operation, and gives it back: also what was acknowledged in another way. */
-void tk_work_complete(struct tk_work *work);
+void tk_tx_complete(struct tk_tx *tx);
 
 /* Takes a slot for a message without a completion; false: not now, take a work request. */
-static inline bool tk_quiet_take(struct tk_link *link)
+static inline bool tk_unsignaled_take(struct tk_conn *conn)
 {
-    if (link->quiet >= tk_verbs.quiet_max || !tk_slot_take(link))
+    if (conn->unsignaled >= tk_verbs.unsignaled_max || !tk_slot_take(conn))
         return false;
-    link->quiet++;
+    conn->unsignaled++;
     return true;
 }
 
-/* The same where messages are noted. */
-static inline bool tk_noted_quiet_take(struct tk_link *link)
+/* The same where messages are logged. */
+static inline bool tk_logged_unsignaled_take(struct tk_conn *conn)
 {
-    if (link->quiet >= tk_verbs.noted_quiet_max || !tk_slot_take(link))
+    if (conn->unsignaled >= tk_verbs.logged_quiet_max || !tk_slot_take(conn))
         return false;
-    link->quiet++;
+    conn->unsignaled++;
     return true;
 }
 

@@ -85,7 +85,7 @@ static void tell_table(void)
 
 static bool has_as_many(const struct tk_peer_info *one, const struct tk_peer_info *other)
 {
-    return one->rails == other->rails && one->links == other->links;
+    return one->rails == other->rails && one->conns == other->conns;
 }
 
 static bool meets(const struct tk_peer_info *one, const struct tk_peer_info *other)

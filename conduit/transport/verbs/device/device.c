@@ -92,29 +92,30 @@ enum tk_status tk_devices_open(void)
     return status;
 }
 
-static uint32_t links_on(uint32_t rail)
+static uint32_t conns_on(uint32_t rail)
 {
-    return (tk_verbs.links_pp + tk_verbs.rail_count - 1 - rail) / tk_verbs.rail_count;
+    return (tk_verbs.conns_pp + tk_verbs.rail_count - 1 - rail) / tk_verbs.rail_count;
 }
 
-/* Messages come over primary links only, and each link may become one. */
+/* Messages come over primary connections only, and each connection may become one. */
 static int receives_max(const struct tk_device *device)
 {
-    uint32_t links = 0;
+    uint32_t conns = 0;
     for (uint32_t i = 0; i < tk_verbs.rail_count; i++)
         if (tk_verbs.rails[i].device == device)
-            links += tk_verbs.keeps ? tk_verbs.peers * links_on(i) : tk_verbs.rails[i].peers;
-    return tk_max(1, tk_receives_max() * (int)links);
+            conns +=
+                tk_verbs.failover_enabled ? tk_verbs.peers * conns_on(i) : tk_verbs.rails[i].peers;
+    return tk_max(1, tk_receives_max() * (int)conns);
 }
 
-/* A link that dies flushes all that it has, with a completion for each. */
+/* A connection that dies flushes all that it has, with a completion for each. */
 static int sends_max(const struct tk_device *device)
 {
-    uint32_t links = 0;
-    for (uint32_t i = 0; i < tk_verbs.rail_count && tk_verbs.keeps; i++)
+    uint32_t conns = 0;
+    for (uint32_t i = 0; i < tk_verbs.rail_count && tk_verbs.failover_enabled; i++)
         if (tk_verbs.rails[i].device == device)
-            links += tk_verbs.peers * links_on(i);
-    return (int)tk_max((size_t)tk_verbs.depth_total, (size_t)tk_verbs.depth_pp * links);
+            conns += tk_verbs.peers * conns_on(i);
+    return (int)tk_max((size_t)tk_verbs.depth_total, (size_t)tk_verbs.depth_pp * conns);
 }
 
 static enum tk_status open_queues(struct tk_device *device)

@@ -14,54 +14,55 @@ bool tk_is_leaving(void)
     return !__atomic_load_n(&tk_lost_peer, __ATOMIC_ACQUIRE);
 }
 
-int tk_link_unfinished(const struct tk_link *link)
+int tk_conn_unfinished(const struct tk_conn *conn)
 {
-    return link->notes->failed + link->quiet;
+    return conn->tx_log->failed + conn->unsignaled;
 }
 
 /* ---- incarnations ---- */
 
-void tk_life_name(struct tk_link *link)
+void tk_incarnation_name(struct tk_conn *conn)
 {
-    struct tk_work *quiet = &link->notes->life.quiet[link->notes->life.number % 2];
-    quiet->link = link;
-    quiet->opcode = IBV_WR_SEND;
-    link->quiet_wr.wr_id = (uintptr_t)quiet;
+    struct tk_tx *unsignaled =
+        &conn->tx_log->incarnation.unsignaled[conn->tx_log->incarnation.number % 2];
+    unsignaled->conn = conn;
+    unsignaled->opcode = IBV_WR_SEND;
+    conn->unsignaled_wr.wr_id = (uintptr_t)unsignaled;
 }
 
-bool tk_life_names(const struct tk_work *work)
+bool tk_incarnation_names(const struct tk_tx *tx)
 {
-    const struct tk_life *life = &work->link->notes->life;
-    return work == &life->quiet[0] || work == &life->quiet[1];
+    const struct tk_incarnation *incarnation = &tx->conn->tx_log->incarnation;
+    return tx == &incarnation->unsignaled[0] || tx == &incarnation->unsignaled[1];
 }
 
-bool tk_life_is_over(const struct tk_work *work)
+bool tk_incarnation_is_over(const struct tk_tx *tx)
 {
-    const struct tk_life *life = &work->link->notes->life;
-    uint32_t number = __atomic_load_n(&life->number, __ATOMIC_RELAXED);
-    return work == &life->quiet[(number + 1) % 2];
+    const struct tk_incarnation *incarnation = &tx->conn->tx_log->incarnation;
+    uint32_t number = __atomic_load_n(&incarnation->number, __ATOMIC_RELAXED);
+    return tx == &incarnation->unsignaled[(number + 1) % 2];
 }
 
 /* ---- what is to be done, until it is ---- */
 
-void tk_chore_make(struct tk_link *link)
+void tk_pending_work_add(struct tk_conn *conn)
 {
-    if (link->notes->life.is_chore)
+    if (conn->tx_log->incarnation.is_pending_work)
         return;
-    link->notes->life.is_chore = true;
-    tk_pair_of(link)->chores++;
-    tk_counter_add(&tk_verbs.chores, 1);
+    conn->tx_log->incarnation.is_pending_work = true;
+    tk_pair_of(conn)->pending_work++;
+    tk_counter_add(&tk_verbs.pending_work, 1);
 }
 
-void tk_chore_end(struct tk_link *link)
+void tk_pending_work_remove(struct tk_conn *conn)
 {
-    link->notes->life.is_chore = false;
-    tk_pair_of(link)->chores--;
-    tk_counter_add(&tk_verbs.chores, -1);
+    conn->tx_log->incarnation.is_pending_work = false;
+    tk_pair_of(conn)->pending_work--;
+    tk_counter_add(&tk_verbs.pending_work, -1);
 }
 
-void tk_return_tell(struct tk_link *link)
+void tk_return_tell(struct tk_conn *conn)
 {
-    link->notes->must_tell = true;
-    tk_chore_make(link);
+    conn->tx_log->must_tell = true;
+    tk_pending_work_add(conn);
 }

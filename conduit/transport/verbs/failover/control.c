@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Notices: what one end of a link tells the other one of it, over another link of the pair. Each
- * says what is true when it is sent: which life the link has at this end, whether it is open, how
- * many messages came over it in this life (final once it is drained), and in the one before. What
- * may have been lost is told again, as it is by then; so a notice may come twice, or late, and what
- * it says of a life that is over is not listened to. */
+ * Notices: what one end of a connection tells the other one of it, over another connection of the
+ * pair. Each says what is true when it is sent: which incarnation the connection has at this end,
+ * whether it is open, how many messages came over it in this incarnation (final once it is
+ * drained), and in the one before. What may have been lost is told again, as it is by then; so a
+ * notice may come twice, or late, and what it says of a incarnation that is over is not listened
+ * to. */
 #include "config.h"
 
 #include <string.h>
@@ -15,63 +16,63 @@
 #include "transport/verbs/failover/tx_log.h"
 
 enum { WHICH, LIFE, ARRIVED, BEFORE, notice_args, is_open_bit = 0x100 };
-_Static_assert(0 + tk_links_max <= is_open_bit, "a link's number and the bit share a word");
+_Static_assert(0 + tk_conns_max <= is_open_bit, "a link's number and the bit share a word");
 
 /* ---- telling ---- */
 
 /* Without a work if there is none: all may wait for this notice. */
-static bool post_notice(struct tk_link *carrier, struct tk_short *notice)
+static bool post_notice(struct tk_conn *carrier, struct tk_short *notice)
 {
     size_t size = tk_short_size(notice_args);
     bool is_small = size <= tk_verbs.inline_limit;
     struct tk_outgoing out = {.head = &notice->head, .head_size = size};
-    struct tk_work *work = tk_work_take(carrier, !is_small);
-    if (work) {
-        tk_message_post_work(carrier, work, &out);
+    struct tk_tx *tx = tk_tx_take(carrier, !is_small);
+    if (tx) {
+        tk_message_post_tx(carrier, tx, &out);
         return true;
     }
     if (!is_small || !tk_slot_take(carrier))
         return false;
-    carrier->quiet++;
-    memcpy(carrier->quiet_data.bytes, notice, size);
-    tk_quiet_post_noted(carrier, size);
+    carrier->unsignaled++;
+    memcpy(carrier->unsignaled_data.bytes, notice, size);
+    tk_unsignaled_post_logged(carrier, size);
     return true;
 }
 
-static void tell(struct tk_link *link, struct tk_link *carrier)
+static void tell(struct tk_conn *conn, struct tk_conn *carrier)
 {
-    const struct tk_life *life = &link->notes->life;
-    int32_t arrived = (int32_t)__atomic_load_n(&link->notes->arrived, __ATOMIC_RELAXED);
+    const struct tk_incarnation *incarnation = &conn->tx_log->incarnation;
+    int32_t arrived = (int32_t)__atomic_load_n(&conn->tx_log->arrived, __ATOMIC_RELAXED);
     struct tk_short notice = {
         .head = {.kind = TK_NOTICE, .category = TK_SHORT, .nargs = notice_args}};
-    notice.args[WHICH] = (int32_t)tk_link_number(link) | (tk_link_is_open(link) ? is_open_bit : 0);
-    notice.args[LIFE] = (int32_t)life->number;
+    notice.args[WHICH] = (int32_t)tk_conn_number(conn) | (tk_conn_is_open(conn) ? is_open_bit : 0);
+    notice.args[LIFE] = (int32_t)incarnation->number;
     notice.args[ARRIVED] = arrived;
-    notice.args[BEFORE] = (int32_t)life->before;
+    notice.args[BEFORE] = (int32_t)incarnation->before;
     tk_lock(&carrier->lock);
     bool is_posted = post_notice(carrier, &notice);
     tk_unlock(&carrier->lock);
-    link->notes->must_tell = !is_posted;
+    conn->tx_log->must_tell = !is_posted;
 }
 
-/* A link that dies has told nothing that is final before it is drained. */
-void tk_notices_tell(uint32_t rank, struct tk_link *carrier)
+/* A connection that dies has told nothing that is final before it is drained. */
+void tk_notices_tell(uint32_t rank, struct tk_conn *carrier)
 {
-    struct tk_link *links = tk_links_to(rank);
-    for (uint32_t k = 0; k < tk_verbs.links_pp; k++)
-        if (links[k].notes->must_tell && tk_counter_read(&links[k].fate) != TK_CLOSING)
-            tell(&links[k], carrier);
+    struct tk_conn *conns = tk_conns_to(rank);
+    for (uint32_t k = 0; k < tk_verbs.conns_pp; k++)
+        if (conns[k].tx_log->must_tell && tk_counter_read(&conns[k].fate) != TK_CLOSING)
+            tell(&conns[k], carrier);
 }
 
 /* Notices that may have been lost are told again, with what is true by then, and whether they came
  * or not: to wait until that is known could be to wait for a notice that waits for this one. */
-void tk_notices_tell_again(struct tk_link *lost)
+void tk_notices_tell_again(struct tk_conn *lost)
 {
-    struct tk_link *links = tk_links_to(lost->peer->rank);
-    for (uint32_t back = (uint32_t)tk_link_unfinished(lost); back > 0; back--) {
-        const struct tk_short *notice = tk_note_as_notice(tk_note_back(lost, back));
+    struct tk_conn *conns = tk_conns_to(lost->peer->rank);
+    for (uint32_t back = (uint32_t)tk_conn_unfinished(lost); back > 0; back--) {
+        const struct tk_short *notice = tk_tx_entry_as_notice(tk_tx_entry_back(lost, back));
         if (notice)
-            tk_return_tell(&links[notice->args[WHICH] & ~is_open_bit]);
+            tk_return_tell(&conns[notice->args[WHICH] & ~is_open_bit]);
     }
 }
 
@@ -81,10 +82,10 @@ struct tk_notice tk_notice_parse(const struct tk_buffer *buffer, uint32_t size)
 {
     const struct tk_short *notice = (const struct tk_short *)(const void *)buffer->data;
     uint32_t number = (uint32_t)notice->args[WHICH] & ~(uint32_t)is_open_bit;
-    if (size != tk_short_size(notice_args) || number >= tk_verbs.links_pp)
-        tk_wire_error(buffer->link, "a malformed notice came");
-    return (struct tk_notice){.link = tk_links_to(buffer->link->peer->rank) + number,
-                              .life = (uint32_t)notice->args[LIFE],
+    if (size != tk_short_size(notice_args) || number >= tk_verbs.conns_pp)
+        tk_wire_error(buffer->conn, "a malformed notice came");
+    return (struct tk_notice){.conn = tk_conns_to(buffer->conn->peer->rank) + number,
+                              .incarnation = (uint32_t)notice->args[LIFE],
                               .arrived = (uint32_t)notice->args[ARRIVED],
                               .before = (uint32_t)notice->args[BEFORE],
                               .is_open = notice->args[WHICH] & is_open_bit};

@@ -8,9 +8,9 @@
 #include "transport/verbs/verbs_private.h"
 
 struct tk_notice {
-    struct tk_link *link; /* our end of the one that it is about */
-    uint32_t life;        /* that it has at the other end */
-    uint32_t arrived;     /* messages of ours that came over it in that life, */
+    struct tk_conn *conn; /* our end of the one that it is about */
+    uint32_t incarnation; /* that it has at the other end */
+    uint32_t arrived;     /* messages of ours that came over it in that incarnation, */
     uint32_t before;      /* and in the one before */
     bool is_open;         /* at the other end */
 };
@@ -19,7 +19,7 @@ struct tk_notice {
 struct tk_notice tk_notice_parse(const struct tk_buffer *buffer, uint32_t size);
 
 /* With the lock of moves. What is to be told and is final goes over `carrier`. */
-void tk_notices_tell(uint32_t rank, struct tk_link *carrier);
-void tk_notices_tell_again(struct tk_link *lost);
+void tk_notices_tell(uint32_t rank, struct tk_conn *carrier);
+void tk_notices_tell_again(struct tk_conn *lost);
 
 #endif

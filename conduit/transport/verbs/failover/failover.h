@@ -11,18 +11,18 @@
 enum tk_status tk_failover_open(void);
 void tk_failover_close(void);
 
-/* A work came back with an error. False: its link is not to be replaced, or can't be. */
-bool tk_failover(struct tk_work *work, const struct ibv_wc *wc);
+/* A work came back with an error. False: its connection is not to be replaced, or can't be. */
+bool tk_failover(struct tk_tx *tx, const struct ibv_wc *wc);
 
 /* So did a receive buffer. Where the connection is open the caller has looked for the cause before:
  * it is on the send side. */
 bool tk_failover_flushed(struct tk_buffer *buffer, const struct ibv_wc *wc);
 
-/* Its port is down: gives up its links to peers that have others. */
+/* Its port is down: gives up its connections to peers that have others. */
 void tk_failover_rail(uint32_t rail);
 
-/* Puts the queue pair into ERR unless it is there; says why if the link was live. */
-void tk_link_give_up(struct tk_link *link, const char *why);
+/* Puts the queue pair into ERR unless it is there; says why if the connection was live. */
+void tk_conn_give_up(struct tk_conn *conn, const char *why);
 
 /* Goes on with what is under way; runs no handler. */
 void tk_failover_step(void);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Queue pairs of clients on raw rails: made, connected, closed. They go from RESET to RTS as links
- * do. No state. */
+ * Queue pairs of clients on raw rails: made, connected, closed. They go from RESET to RTS as
+ * connections do. No state. */
 #include "config.h"
 
 #include <errno.h>
