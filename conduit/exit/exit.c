@@ -17,7 +17,6 @@
 #include "exit/exit_private.h"
 #include "exit/state.h"
 #include "peer/peer.h"
-#include "process/thread.h"
 #include "progress/progress.h"
 #include "settings/settings.h"
 #include "tools/public.h"

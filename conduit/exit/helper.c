@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/report.h"
-#include "base/thread.h"
+#include "process/thread.h"
 #include "exit/exit_private.h"
 #include "exit/state.h"
 #include "peer/peer.h"
