@@ -22,9 +22,10 @@ int gex_Client_Init(gex_Client_t *client_p, gex_EP_t *ep_p, gex_TM_t *tm_p, cons
         return GASNET_ERR_BAD_ARG;
     }
     if (flags & ~(GEX_FLAG_USES_GASNET1 | GEX_FLAG_DEFER_THREADS)) {
-        tk_verbose_error("gex_Client_Init: flags 0x%x are not some of GEX_FLAG_USES_GASNET1 and "
-                         "GEX_FLAG_DEFER_THREADS",
-                         flags);
+        tk_verbose_error(
+            "gex_Client_Init: flags 0x%x are not a subset of GEX_FLAG_USES_GASNET1 and "
+            "GEX_FLAG_DEFER_THREADS",
+            flags);
         return GASNET_ERR_BAD_ARG;
     }
     tk_start();
@@ -93,14 +94,14 @@ int gex_EP_Create(gex_EP_t *ep_p, gex_Client_t client, gex_EP_Capabilities_t cap
     TK_CHECK_MAY_COMMUNICATE("gex_EP_Create");
     if (!ep_p || client != &tk_client || capabilities == 0 ||
         (capabilities & ~GEX_EP_CAPABILITY_ALL) || (flags & ~GEX_FLAG_HINT_ACCEL_ALL)) {
-        tk_verbose_error("gex_EP_Create: capabilities 0x%x must be some of "
-                         "GEX_EP_CAPABILITY_ALL, flags 0x%x of GEX_FLAG_HINT_ACCEL_ALL, and a "
-                         "place for the endpoint and the client must be given",
-                         capabilities, flags);
+        tk_verbose_error(
+            "gex_EP_Create: capabilities 0x%x must be a non-empty subset of GEX_EP_CAPABILITY_ALL, "
+            "flags 0x%x a subset of GEX_FLAG_HINT_ACCEL_ALL, ep_p not NULL, client valid",
+            capabilities, flags);
         return GASNET_ERR_BAD_ARG;
     }
     if (capabilities != GEX_EP_CAPABILITY_RMA) {
-        tk_verbose_error("gex_EP_Create: capabilities 0x%x; a further endpoint has "
+        tk_verbose_error("gex_EP_Create: capabilities 0x%x; additional endpoints support "
                          "GEX_EP_CAPABILITY_RMA only",
                          capabilities);
         return GASNET_ERR_RESOURCE;
@@ -128,7 +129,8 @@ gex_TM_t gex_TM_Pair(gex_EP_t local_ep, gex_EP_Index_t remote_ep_index)
     return tk_pair(local_ep->index, remote_ep_index);
 }
 
-#define CHECK_TEAM(call, tm) TK_CHECK(!tk_is_pair(tm), "%s: no team, but a pair", call)
+#define CHECK_TEAM(call, tm)                                                                       \
+    TK_CHECK(!tk_is_pair(tm), "%s: the argument is a pair, not a team", call)
 
 gex_Client_t gex_TM_QueryClient(gex_TM_t tm)
 {

@@ -9,9 +9,8 @@
 #include "event/event.h"
 
 #define CHECK_EVENT(call, event)                                                                   \
-    TK_CHECK((event) != GEX_EVENT_NO_OP, "%s: GEX_EVENT_NO_OP stands for nothing to be synced",    \
-             call);                                                                                \
-    TK_CHECK(!tk_event_is_stale(event), "%s: the event was synced before", call)
+    TK_CHECK((event) != GEX_EVENT_NO_OP, "%s: GEX_EVENT_NO_OP must not be synced", call);          \
+    TK_CHECK(!tk_event_is_stale(event), "%s: the event was synced already", call)
 
 #define CHECK_EVENTS(call, events, count)                                                          \
     do {                                                                                           \
@@ -58,7 +57,7 @@ void gex_Event_Wait(gex_Event_t event)
 gex_Event_t gex_Event_QueryLeaf(gex_Event_t root, gex_EC_t event_category)
 {
     TK_CHECK(root == GEX_EVENT_INVALID || !tk_event_is_leaf(root),
-             "gex_Event_QueryLeaf of an event that is no root");
+             "gex_Event_QueryLeaf: the event is not a root event");
     TK_CHECK(event_category == GEX_EC_PUT || event_category == GEX_EC_GET ||
                  event_category == GEX_EC_RMW || event_category == GEX_EC_LC,
              "gex_Event_QueryLeaf: event_category 0x%x is not exactly one of GEX_EC_PUT, _GET, "

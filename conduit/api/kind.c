@@ -10,15 +10,15 @@ int gex_MK_Create(gex_MK_t *mk_p, gex_Client_t client, const gex_MK_Create_args_
                   gex_Flags_t flags)
 {
     (void)mk_p, (void)client, (void)flags;
-    tk_verbose_error("gex_MK_Create: this library knows no memory kind but GEX_MK_HOST, which is "
-                     "not to be created (asked for: class %d)",
+    tk_verbose_error("gex_MK_Create: GEX_MK_HOST is the only memory kind of this library, and "
+                     "cannot be created (requested: class %d)",
                      args ? (int)args->gex_class : -1);
     return GASNET_ERR_BAD_ARG;
 }
 
 static _Noreturn void no_kind(const char *call)
 {
-    tk_panic("%s: there is no memory kind that gex_MK_Create made", call);
+    tk_panic("%s: the argument was not made by gex_MK_Create", call);
 }
 
 void gex_MK_Destroy(gex_MK_t mk, gex_Flags_t flags)

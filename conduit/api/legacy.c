@@ -18,7 +18,8 @@ const gex_TM_t trunkline_world = &tk_tm;
 gex_TM_t trunkline_world_for(const char *call)
 {
     if (!(tk_client.flags & GEX_FLAG_USES_GASNET1))
-        tk_panic("%s was called, but gex_Client_Init was not given GEX_FLAG_USES_GASNET1", call);
+        tk_panic("%s was called, but gex_Client_Init was called without GEX_FLAG_USES_GASNET1",
+                 call);
     return &tk_tm;
 }
 
@@ -63,7 +64,7 @@ static int check_attach(uintptr_t segsize, int numentries)
 {
     if (!tk_is_started() || tk_ep.segment) {
         tk_verbose_error("gasnet_attach: %s", tk_is_started() ? "this process has a segment already"
-                                                              : "gasnet_init comes first");
+                                                              : "gasnet_init must be called first");
         return GASNET_ERR_NOT_INIT;
     }
     bool is_wrong = segsize % GASNET_PAGESIZE != 0 || segsize > gasnet_getMaxLocalSegmentSize();

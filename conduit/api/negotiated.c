@@ -17,7 +17,7 @@
     tk_if_unlikely((least) > (limit)) tk_panic("%s: least_payload %zu is above the limit %zu",     \
                                                call, (size_t)(least), (size_t)(limit));            \
     TK_CHECK((client_buf) != NULL || (lc_opt) == NULL,                                             \
-             "%s: with a buffer of the library's (client_buf NULL) lc_opt must be NULL", call)
+             "%s: with client_buf NULL (a buffer of the library) lc_opt must be NULL", call)
 
 #define CHECK_SD(call, sd, kind_, category_)                                                       \
     TK_CHECK((sd) != GEX_AM_SRCDESC_NO_OP && (sd)->open, "%s: nothing is prepared", call);         \
@@ -133,7 +133,7 @@ static void check_pattern(gex_AM_SrcDesc_t sd, size_t nbytes)
     if (sd->reservation.buffer && tk_pattern_is_left(sd->address, nbytes) &&
         !atomic_flag_test_and_set(&is_logged))
         tk_log_warn(
-            "gex_AM_Commit: %zu bytes are sent from the buffer that gex_AM_Prepare lent, but "
+            "gex_AM_Commit: %zu bytes are sent from the buffer that gex_AM_Prepare provided, but "
             "nothing was written to it (GASNET_SD_INIT=0 stops this check)",
             nbytes);
 }

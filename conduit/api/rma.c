@@ -225,7 +225,7 @@ gex_RMA_Value_t gex_RMA_GetBlockingVal(gex_TM_t tm, gex_Rank_t rank, void *src, 
 _Static_assert((int)TRUNKLINE_UNMAPPED == (int)tk_unmapped &&
                    offsetof(struct trunkline_tm, offsets) == 0 &&
                    offsetof(struct tk_ep_pair, offsets) == 0,
-               "clients look at shifts by themselves");
+               "inline code in clients reads address offsets");
 
 void trunkline_copy(void *to, const void *from, size_t nbytes);
 void trunkline_copy(void *to, const void *from, size_t nbytes)

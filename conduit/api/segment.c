@@ -51,8 +51,8 @@ int gex_Segment_Create(gex_Segment_t *segment_p, gex_Client_t client, gex_Addr_t
     if (length == 0)
         tk_panic("gex_Segment_Create: a segment has at least one byte");
     if (!segment_p || client != &tk_client || kind != GEX_MK_HOST || flags != 0) {
-        tk_verbose_error("gex_Segment_Create: a place for the segment and the client must be "
-                         "given, kind must be GEX_MK_HOST, flags (0x%x) 0",
+        tk_verbose_error("gex_Segment_Create: segment_p must not be NULL, client must be valid, "
+                         "kind GEX_MK_HOST and flags (0x%x) 0",
                          flags);
         return GASNET_ERR_BAD_ARG;
     }
@@ -81,11 +81,11 @@ int gex_EP_BindSegment(gex_EP_t ep, gex_Segment_t segment, gex_Flags_t flags)
     TK_CHECK_MAY_COMMUNICATE("gex_EP_BindSegment");
     if (segment == GEX_SEGMENT_INVALID || flags != 0) {
         tk_verbose_error("gex_EP_BindSegment: %s",
-                         flags ? "flags must be 0" : "there is no binding of GEX_SEGMENT_INVALID");
+                         flags ? "flags must be 0" : "GEX_SEGMENT_INVALID cannot be bound");
         return GASNET_ERR_BAD_ARG;
     }
     if (!tk_segment_bind(ep, segment)) {
-        tk_verbose_error("gex_EP_BindSegment: endpoint %u has a segment", ep->index);
+        tk_verbose_error("gex_EP_BindSegment: endpoint %u has a segment already", ep->index);
         return GASNET_ERR_BAD_ARG;
     }
     return GASNET_OK;
@@ -96,7 +96,7 @@ int gex_EP_PublishBoundSegment(gex_TM_t tm, gex_EP_t *eps, size_t num_eps, gex_F
 {
     (void)tm;
     TK_CHECK_MAY_COMMUNICATE("gex_EP_PublishBoundSegment");
-    TK_CHECK(!tk_is_pair(tm), "gex_EP_PublishBoundSegment: no team, but a pair");
+    TK_CHECK(!tk_is_pair(tm), "gex_EP_PublishBoundSegment: the argument is a pair, not a team");
     bool is_legal = num_eps <= GASNET_MAXEPS && (eps || num_eps == 0) && flags == 0;
     if (!is_legal)
         tk_verbose_error("gex_EP_PublishBoundSegment: %zu endpoints at %p, flags 0x%x", num_eps,

@@ -65,7 +65,7 @@ gex_Rank_t gex_System_QueryJobSize(void)
 }
 
 _Static_assert(sizeof(gex_RankInfo_t) == sizeof(uint32_t),
-               "tables of ranks are handed out as they are");
+               "tables of ranks are returned without conversion");
 
 void gex_System_QueryNbrhdInfo(gex_RankInfo_t **info_p, gex_Rank_t *info_count_p,
                                gex_Rank_t *my_info_index_p)
@@ -150,9 +150,10 @@ int gex_System_QueryProgressThreads(gex_Client_t client, unsigned int *count_p,
     static const gex_ProgressThreadInfo_t none;
     TK_CHECK_MAY_COMMUNICATE("gex_System_QueryProgressThreads");
     if (!client || !count_p || !info_p || flags != 0) {
-        tk_verbose_error("gex_System_QueryProgressThreads: client, count and info must be given, "
-                         "flags (0x%x) be 0",
-                         flags);
+        tk_verbose_error(
+            "gex_System_QueryProgressThreads: client, count_p and info_p must not be NULL, "
+            "flags (0x%x) must be 0",
+            flags);
         return GASNET_ERR_BAD_ARG;
     }
     if (!(client->flags & GEX_FLAG_DEFER_THREADS)) {
@@ -173,7 +174,7 @@ static const struct {
     {GASNET_ERR_NOT_INIT, "GASNET_ERR_NOT_INIT",
      "the library has not been initialised, or is in another phase"},
     {GASNET_ERR_RESOURCE, "GASNET_ERR_RESOURCE",
-     "a resource is used up or could not be registered"},
+     "a resource is exhausted or could not be registered"},
     {GASNET_ERR_BAD_ARG, "GASNET_ERR_BAD_ARG", "an argument is not valid"},
     {GASNET_ERR_NOT_READY, "GASNET_ERR_NOT_READY", "not complete yet"},
     {GASNET_ERR_BARRIER_MISMATCH, "GASNET_ERR_BARRIER_MISMATCH", "names of a barrier do not match"},

@@ -20,7 +20,7 @@ enum { tk_leaf_bit = offsetof(struct tk_op, sources) };
 
 _Static_assert(offsetof(struct tk_op, pending) == 0 && (tk_leaf_bit & (tk_leaf_bit - 1)) == 0 &&
                    _Alignof(struct tk_op) > tk_leaf_bit,
-               "an address says which of the counts it is");
+               "a bit of the address selects the counter");
 
 static inline tk_counter_t *tk_count_of(gex_Event_t event)
 {

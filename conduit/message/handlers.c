@@ -37,7 +37,7 @@ static void check_entry(const gex_AM_Entry_t *entry)
             "handler '%s': gex_flags 0x%x must name one category: SHORT, MEDIUM, LONG or MEDLONG",
             name, (unsigned)entry->gex_flags);
     if (!role)
-        tk_panic("handler '%s': gex_flags 0x%x must say REQUEST, REPLY or REQREP", name,
+        tk_panic("handler '%s': gex_flags 0x%x must include REQUEST, REPLY or REQREP", name,
                  (unsigned)entry->gex_flags);
     if (entry->gex_nargs > tk_max_args)
         tk_panic("handler '%s': gex_nargs %u is above %d", name, entry->gex_nargs, tk_max_args);

@@ -40,6 +40,6 @@ void trunkline_hsl_given(const gex_HSL_t *hsl)
     hsl_count--;
     if (hsl_count < held_max && hsl_held[hsl_count] != hsl)
         tk_panic(
-            "gex_HSL_Unlock of %p, but this thread took %p after it: give back in reverse order",
+            "gex_HSL_Unlock of %p, but this thread acquired %p after it: release in reverse order",
             (const void *)hsl, (const void *)hsl_held[hsl_count]);
 }

@@ -31,10 +31,9 @@ enum tk_status tk_pattern_open(void)
 {
     uint64_t value;
     if (!pattern_parse(tk_settings.sd_initval, &value)) {
-        tk_log_error(
-            "GASNET_SD_INITVAL='%s' is not a whole number of 64 bits, decimal or 0x..., or "
-            "NAN",
-            tk_settings.sd_initval);
+        tk_log_error("GASNET_SD_INITVAL='%s' is not a 64-bit integer (decimal or 0x...) or "
+                     "NAN",
+                     tk_settings.sd_initval);
         return TK_FAIL;
     }
     memcpy(pattern, &value, sizeof(pattern));

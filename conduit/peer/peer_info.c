@@ -70,15 +70,15 @@ static enum tk_status peer_info_check(uint32_t rank, const struct tk_peer_info *
 {
     if (size < sizeof(*info) || info->version != tk_peer_info_version ||
         info->ranks != tk_peers.size || size != tk_peer_info_size(info)) {
-        tk_log_error(
-            "rank %u runs another version of this library; build all programs of a job against one",
-            rank);
+        tk_log_error("rank %u runs another version of this library; link all programs of a job "
+                     "with the same version",
+                     rank);
         return TK_FAIL;
     }
     if (strncmp(info->mode, TK_MODE_NAME, sizeof(info->mode))) {
         tk_log_error(
-            "rank %u was linked for threading mode '%.8s', this rank for '%s'; a job needs "
-            "one mode",
+            "rank %u was linked for threading mode '%.8s', this rank for '%s'; all ranks of a job "
+            "need the same mode",
             rank, info->mode, TK_MODE_NAME);
         return TK_FAIL;
     }
@@ -89,7 +89,7 @@ static enum tk_status peer_info_learn(uint32_t rank)
 {
     void *blob;
     size_t size;
-    if (tk_bootstrap_get(rank, "tk.card", &blob, &size) != TK_OK)
+    if (tk_bootstrap_get(rank, "tk.peer_info", &blob, &size) != TK_OK)
         return TK_FAIL;
     infos[rank] = blob;
     if (peer_info_check(rank, blob, size) != TK_OK)
@@ -119,7 +119,7 @@ static enum tk_status peer_info_publish(const struct tk_peer_info *info, size_t 
         if (status != TK_OK)
             return status;
     }
-    return tk_bootstrap_put("tk.card", info, size);
+    return tk_bootstrap_put("tk.peer_info", info, size);
 }
 
 /* Before anything is mapped or connected, because settings decide that. All ranks come to the same

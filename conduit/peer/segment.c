@@ -227,7 +227,7 @@ static struct offer *collect(uint32_t rank, const char *key)
         return NULL;
     if (is_sound(blob, size))
         return blob;
-    tk_log_error("rank %u describes its segments in %zu bytes that make no sense: is it another "
+    tk_log_error("rank %u sent %zu bytes of invalid segment records: does it run another "
                  "version?",
                  rank, size);
     free(blob);

@@ -161,9 +161,10 @@ static void expect_neighbours(void)
     }
 }
 
-/* ---- the transports that exist, in the order in which they take their peers: each takes what
- * those before it left. Which are needed is predicted before the exchange of peer infos, and known
- * after it. ---- */
+/* ---- Transports ---- */
+
+/* In the order in which they take peers: each takes those left by the ones before it. Which of them
+ * are needed is predicted before the exchange of peer infos, and known after it. */
 
 static bool may_share(void)
 {
@@ -214,9 +215,10 @@ static enum tk_status check_expected(void)
     for (uint32_t r = 0; r < tk_peers.size; r++) {
         if (tk_peer(r)->transport != &tk_transport_shm || tk_is_neighbour(r))
             continue;
-        tk_log_error("the launcher says that this host has rank %u too, but by "
-                     "GASNET_HOST_DETECT=%s rank %u (%s) is on another than rank %u (%s); set "
-                     "GASNET_HOST_DETECT to what tells them right, or GASNET_SUPERNODE_MAXSIZE=1",
+        tk_log_error("the launcher reports rank %u on this host too, but by "
+                     "GASNET_HOST_DETECT=%s rank %u (%s) is on another host than rank %u (%s); set "
+                     "GASNET_HOST_DETECT to a method that agrees with the launcher, or "
+                     "GASNET_SUPERNODE_MAXSIZE=1",
                      r, tk_settings.host_detect, r, tk_peer_info_of(r)->host.name, tk_peers.me,
                      tk_peer_info_of(tk_peers.me)->host.name);
         return TK_FAIL;

@@ -22,11 +22,13 @@
 static void log_unknown(const char *name, const char *nearest)
 {
     if (nearest)
-        tk_log_warn("%s is no setting of this library; did you mean %s? (gasnetrun_ibv --settings "
-                    "lists all)",
-                    name, nearest);
+        tk_log_warn(
+            "%s is not a setting of this library; did you mean %s? (gasnetrun_ibv --settings "
+            "lists all)",
+            name, nearest);
     else
-        tk_log_warn("%s is no setting of this library (gasnetrun_ibv --settings lists all)", name);
+        tk_log_warn("%s is not a setting of this library (gasnetrun_ibv --settings lists all)",
+                    name);
 }
 
 static void log_retired(const char *name, const char *help)
@@ -105,7 +107,7 @@ static void log_transports(void)
         log_network();
     else
         tk_log_info("network: %s", tk_peers.size > 1 ? "none needed, all ranks share memory"
-                                                     : "none, a job of one");
+                                                     : "none, the job has one process");
     if (tk_topology.nbrhd_size == 1)
         return;
     tk_shm_describe(text, sizeof(text));
@@ -121,9 +123,9 @@ static void log_choices(void)
     log_transports();
     tk_log_info("waiting: %s",
                 tk_topology.oversubscribed
-                    ? "ranks outnumber CPUs, so who waits gives its CPU away and sleeps"
-                    : "there is a CPU for each rank, so who waits keeps it");
-    tk_log_info("segment: up to %" PRIu64 " bytes (least of all ranks %" PRIu64 ")",
+                    ? "ranks outnumber CPUs, so a waiting rank yields its CPU and sleeps"
+                    : "there is a CPU for each rank, so a waiting rank keeps it");
+    tk_log_info("segment: up to %" PRIu64 " bytes (smallest limit of all ranks %" PRIu64 ")",
                 tk_segment_limit_local, tk_segment_limit_global);
 }
 
@@ -141,7 +143,7 @@ static void log_build(void)
         tk_log_info("GASNET_PHYSMEM_MAX=%s is the default of this build (--with-ibv-physmem-max)",
                     TK_DEFAULT_PHYSMEM_MAX);
     if (TK_MAX_MEDIUM != 65536)
-        tk_log_info("messages have up to %d bytes with their headers in this build "
+        tk_log_info("messages have up to %d bytes, headers included, in this build "
                     "(--with-ibv-max-medium)",
                     TK_MAX_MEDIUM);
     if (TK_UNUSED_OPTIONS[0])

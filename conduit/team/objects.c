@@ -10,7 +10,8 @@
 #include "base/report.h"
 #include "team/objects.h"
 
-_Static_assert(GASNET_MAXEPS == tk_endpoints_max, "what others may know of our endpoints");
+_Static_assert(GASNET_MAXEPS == tk_endpoints_max,
+               "tables of peers have a record for each endpoint");
 
 struct trunkline_client tk_client;
 struct trunkline_segment tk_segment = {.client = &tk_client, .area = {.fd = -1}};

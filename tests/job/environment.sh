@@ -161,7 +161,7 @@ SETTINGS="GASNET_EXITTIMEOUT_FACTOR=9 GASNET_EXITTIMEOUT_MAX=1.5" milliseconds
 told=0
 [ "${TRUNKLINE_TEST_DEBUG:-no}" != yes ] || told=1
 SETTINGS='' good 1 "$seq" lend
-says 'gex_AM_Commit: 64 bytes are sent from the buffer that gex_AM_Prepare lent' $told
+says 'gex_AM_Commit: 64 bytes are sent from the buffer that gex_AM_Prepare provided' $told
 SETTINGS='GASNET_SD_INIT=0' good 1 "$seq" lend
 lines 0
 finish

@@ -36,6 +36,6 @@ mistake()
 }
 mistake count 'gasnet_AMRequestShort: numargs is 1, but 2 arguments are given'
 [ "$debug" = yes ] || finish
-mistake unflagged 'gasnet_put was called, but gex_Client_Init was not given GEX_FLAG_USES_GASNET1'
+mistake unflagged 'gasnet_put was called, but gex_Client_Init was called without GEX_FLAG_USES_GASNET1'
 mistake outside 'gasnet_memset: .* is not inside the segment of rank 1'
 finish

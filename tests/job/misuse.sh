@@ -20,7 +20,7 @@ wrong()
 wrong 1 'gex_Client_Init was called twice'
 wrong 2 'gex_Segment_Attach was called twice'
 wrong 3 "handler 'request': gex_flags"
-wrong 4 "handler 'request': gex_flags 0x1 must say REQUEST, REPLY or REQREP"
+wrong 4 "handler 'request': gex_flags 0x1 must include REQUEST, REPLY or REQREP"
 wrong 5 "handler 'request': gex_nargs 17 is above 16"
 wrong 6 'a message for handler 177 came from rank 0 .*none is registered'
 wrong 7 'gasnet_barrier_wait was called without gasnet_barrier_notify'
@@ -28,7 +28,7 @@ wrong 8 'gasnet_barrier_try was called without gasnet_barrier_notify'
 wrong 9 'gasnet_barrier_notify was called again before gasnet_barrier_wait'
 wrong 10 'gex_Segment_Create: a segment has at least one byte'
 wrong 11 'the segment of gex_Segment_Attach cannot be destroyed'
-wrong 12 'gex_MK_Destroy: there is no memory kind'
+wrong 12 'gex_MK_Destroy: the argument was not made by gex_MK_Create'
 wrong 13 'gasnet_barrier_notify was called from a handler'
 wrong 14 'gex_Coll_BarrierNB was called from a handler'
 sizes=2
@@ -47,7 +47,7 @@ wrong 21 'gex_RMA_Put'
 wrong 22 'gex_RMA_Get'
 wrong 23 'was replied to before'
 wrong 24 'gex_AM_RequestShort: rank 2 is not in the team of 2'
-wrong 25 'gex_TM_QueryRank: no team, but a pair'
+wrong 25 'gex_TM_QueryRank: the argument is a pair, not a team'
 wrong 26 'gex_RMA_Put[A-Za-z]*: .* is not inside the segment of endpoint 7 of rank'
 wrong 27 'gex_AM_RequestShort: handler 1 belongs to the library; clients have 128..255'
 wrong 30 'gex_RMA_PutNB: lc_opt must be'
@@ -60,9 +60,9 @@ wrong 36 'gex_NBI_Wait between'
 wrong 37 'gex_NBI_Test between'
 wrong 38 'gex_NBI_EndAccessRegion without'
 wrong 39 'gex_Event_QueryLeaf: event_category 0xffffffff is not exactly one'
-wrong 40 'gex_Event_Wait: GEX_EVENT_NO_OP stands for nothing to be synced'
-wrong 41 'gex_Event_WaitAll: GEX_EVENT_NO_OP stands for nothing to be synced'
-wrong 42 'gex_Event_TestSome: GEX_EVENT_NO_OP stands for nothing to be synced'
+wrong 40 'gex_Event_Wait: GEX_EVENT_NO_OP must not be synced'
+wrong 41 'gex_Event_WaitAll: GEX_EVENT_NO_OP must not be synced'
+wrong 42 'gex_Event_TestSome: GEX_EVENT_NO_OP must not be synced'
 wrong 43 'gex_RMA_PutNBIVal: .*, +8) is not inside the segment of rank'
 wrong 44 'gex_RMA_GetBlockingVal: .*, +1) is not inside the segment of rank'
 wrong 45 'gex_AM_ReplyMedium: lc_opt must be'
@@ -76,6 +76,6 @@ wrong 52 "handler 255 'request' returned between gex_AM_PrepareReply and its Com
 wrong 53 'gex_AM_ReplyShort in a reply handler'
 wrong 54 "handler 255 'request' returned with a gex_HSL_t held"
 wrong 55 'gex_HSL_Lock of .*not recursive'
-wrong 56 'give back in reverse order'
+wrong 56 'release in reverse order'
 wrong 57 'gex_AM_RequestShort: endpoint 0 or 7 of the pair has no GEX_EP_CAPABILITY_AM'
 finish

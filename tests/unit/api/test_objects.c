@@ -594,7 +594,7 @@ static void legacy_calls_need_a_client_that_said_it_uses_them(void **state)
 {
     (void)state;
     assert_ptr_equal(trunkline_world_for("gasnet_put"), tm);
-    unit_assert_panic(ask_for_the_world, NULL, "not given GEX_FLAG_USES_GASNET1");
+    unit_assert_panic(ask_for_the_world, NULL, "was called without GEX_FLAG_USES_GASNET1");
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)

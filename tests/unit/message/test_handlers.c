@@ -167,7 +167,7 @@ static void misuse_ends_the_program_with_the_handlers_name(void **state)
     bad.gex_flags = GEX_FLAG_AM_SHORT | GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REQUEST;
     unit_assert_panic(register_one, &bad, "must name one category");
     bad.gex_flags = GEX_FLAG_AM_SHORT;
-    unit_assert_panic(register_one, &bad, "must say REQUEST, REPLY or REQREP");
+    unit_assert_panic(register_one, &bad, "must include REQUEST, REPLY or REQREP");
     bad = entry(0, one);
     bad.gex_nargs = 17;
     unit_assert_panic(register_one, &bad, "gex_nargs 17 is above 16");

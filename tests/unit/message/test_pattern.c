@@ -84,7 +84,7 @@ static void other_words_are_refused(void **state)
     const char *said = unit_heard();
     assert_int_equal(status, TK_FAIL);
     assert_int_equal(unit_lines(said), 1);
-    unit_assert_says(said, "GASNET_SD_INITVAL='deadbeef' is not a whole number of 64 bits");
+    unit_assert_says(said, "GASNET_SD_INITVAL='deadbeef' is not a 64-bit integer");
 }
 
 static const struct CMUnitTest tests[] = {

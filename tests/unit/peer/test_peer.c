@@ -87,7 +87,7 @@ static struct tk_peer_info *new_info(uint32_t rank)
 
 static void publish_info(const struct tk_peer_info *info, uint32_t rank, size_t size)
 {
-    publish(rank, "tk.card", info, size);
+    publish(rank, "tk.peer_info", info, size);
 }
 
 /* A healthy job of which this process is rank 1. */
@@ -176,7 +176,7 @@ static void our_own_card_is_completed_and_published(void **state)
     size_t size;
     (void)state;
     exchange(&said);
-    assert_int_equal(tk_bootstrap_get(1, "tk.card", &blob, &size), TK_OK);
+    assert_int_equal(tk_bootstrap_get(1, "tk.peer_info", &blob, &size), TK_OK);
     struct tk_peer_info *info = blob;
     assert_int_equal(size, card_size);
     assert_int_equal(info->version, tk_peer_info_version);
@@ -206,7 +206,7 @@ static void another_version_is_named(void **state)
     info->version = tk_peer_info_version + 1;
     publish_info(info, 3, card_size);
     free(info);
-    assert_refused("rank 3 runs another version of this library; build all programs");
+    assert_refused("rank 3 runs another version of this library; link all programs");
 }
 
 static void a_card_cut_short_is_another_version(void **state)
@@ -414,7 +414,7 @@ static void segments_in_other_words_are_refused(void **state)
         enum tk_status status = exchange_segments(1, &unable);
         const char *said = unit_heard();
         assert_int_equal(status, TK_FAIL);
-        snprintf(text, sizeof(text), "rank 0 describes its segments in %zu bytes", cases[i].size);
+        snprintf(text, sizeof(text), "rank 0 sent %zu bytes of invalid segment records", cases[i].size);
         unit_assert_says(said, text);
     }
 }

@@ -224,7 +224,7 @@ static void a_launcher_that_contradicts_the_hosts_is_an_error_with_a_remedy(void
     job.local[2] = 2;
     job.local_size = 3;
     const char *said = start_job(false);
-    unit_assert_says(said, "the launcher says that this host has rank 2 too");
+    unit_assert_says(said, "the launcher reports rank 2 on this host too");
     unit_assert_says(said, "set GASNET_HOST_DETECT");
     assert_order(said, "topology", "verbs_close", "shm_close", "exit_failed", NULL);
 }
