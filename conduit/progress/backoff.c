@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * How one who waits backs off: it spins, then gives its CPU away turn by turn, then sleeps on the
- * doorbell that neighbours ring (transport/doorbell.h). Which of these and for how long depends
- * on what the client asked for and on whether ranks outnumber CPUs. Owns the mode of waiting. No
- * lock.
+ * Back-off of a waiting thread: it spins, then yields its CPU, then sleeps on the doorbell that
+ * neighbours ring (transport/doorbell.h). Which of these and for how long depends on the mode the
+ * client asked for and on whether ranks outnumber CPUs. Owns the wait mode. No lock.
  *
- * Over a network nobody rings: who may be waiting for that sleeps in short stretches that grow. The
- * device could interrupt (completion channels), but one thread cannot sleep on a file and on a
- * doorbell, mixed jobs need both, and arming, interrupt and acknowledgement cost more than a short
- * stretch does. The same short stretches serve who waits for memory that others write. */
+ * A network rings no doorbell: a thread that may be waiting for it sleeps for short times that
+ * grow. The device could interrupt (completion channels), but one thread cannot sleep on a file and
+ * on a doorbell, mixed jobs need both, and arming, interrupt and acknowledgement cost more than a
+ * short sleep. Threads that wait for memory written by others sleep in the same way. */
 #include "config.h"
 
 #include <limits.h>
@@ -28,19 +27,19 @@ enum {
     spin_crowded = 20,    /* long enough for an answer that is already on its way */
     spin_to_block = 1000, /* about what going to sleep and being woken costs */
     yield_crowded = 10,
-    stall_check = 1u << 12, /* empty polls between looks at the clock */
-    stall_check_asleep = 64 /* stretches of sleep */
+    stall_check = 1u << 12, /* empty polls between checks of the clock */
+    stall_check_asleep = 64 /* sleeps */
 };
 
 #define FOR_EVER UINT_MAX
 
-/* The shortest is what a timer of the kernel is late by; the longest of a network's is what a
- * message may be late by without anybody having polled for a while. Where all ring, waking is for
- * signals and for the end of the job alone. */
+/* The shortest is the slack of a kernel timer; the longest bounds the delay of a network message
+ * that arrives while nothing has polled for a while. If all transports ring, waking up serves only
+ * signals and the end of the job. */
 static const uint64_t shortest_sleep = TK_SECOND / 20000, longest_sleep = TK_SECOND / 1000,
                       longest_rung = TK_SECOND / 50;
 
-/* Empty polls that spin, then such that give the CPU away; then sleep. */
+/* Number of empty polls that spin, then of those that yield the CPU; after them it sleeps. */
 struct pace {
     unsigned spins, yields;
 };
@@ -52,15 +51,16 @@ static const struct pace paces[][2] = {
     [TK_WAIT_BLOCK] = {{0, 0}, {0, 0}},
     [TK_WAIT_SPINBLOCK] = {{spin_to_block, 0}, {spin_crowded, yield_crowded}}};
 
-/* Any thread may say so at any time. */
+/* Set by any thread at any time. */
 static tk_counter_t mode = TK_WAIT_BY_LOAD;
 
-/* Without neighbours only our own threads ring, who fence. */
+/* Without neighbours only threads of this process ring, and they fence. */
 static struct tk_doorbell lone = {TK_BELL_FENCED};
 static struct tk_doorbell *bell = &lone;
 
-/* PAR: counts what any thread of ours has done that others may wait for. Who sleeps has seen the
- * count before it last looked whether it need wait on, so it changes or the bell rings. */
+/* PAR: counts events by threads of this process that other threads may wait for. A thread reads the
+ * count before it last checks its condition and sleeps, so either the count changes or the bell
+ * rings. */
 static tk_counter_t local_event_seq;
 static TK_PER_THREAD int32_t local_event_seq_seen;
 static tk_counter_t some_slept;
@@ -83,8 +83,7 @@ void tk_tell_own_threads(void)
     tk_doorbell_ring(bell);
 }
 
-/* Over all waits: in a job that has much to do each is short, and ports come and go all the same.
- */
+/* Over all waits: in a busy job each wait is short, and ports still go down and come back. */
 static TK_PER_THREAD unsigned sleeps, polls_in_vain;
 
 static bool is_over(void *what)

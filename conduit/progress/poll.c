@@ -63,7 +63,7 @@ static bool reap_all_in_handler(void)
     return any;
 }
 
-/* Of those that ring. */
+/* Asks the transports that ring. */
 static bool has_come_to_any(bool requests_too)
 {
     for (unsigned i = 0; i < used_count; i++)
@@ -78,8 +78,9 @@ static const struct tk_transport all = {.name = "all",
                                         .reap_in_handler = reap_all_in_handler,
                                         .has_come = has_come_to_any};
 
-/* Where ranks outnumber CPUs: a client that polls in a loop of its own waits too, and whom it waits
- * for may need this CPU. Not counted in the poll of other jobs, which has a budget. */
+/* Where ranks outnumber CPUs: a client that polls in a loop of its own waits too, and the rank it
+ * waits for may need this CPU. Other jobs do not count empty polls: tk_poll() has an instruction
+ * budget. */
 enum { empty_in_crowd = 20 /* polls in a row: an answer on its way has come by then */ };
 
 static bool (*poll_network)(void);

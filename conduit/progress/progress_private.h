@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the files of progress share: how one who waits backs off (backoff.c), and what it has to
- * know of what is polled (poll.c). */
+ * Shared by the files of progress: back-off of waiting threads (backoff.c), and the state of the
+ * polled transports that it needs (poll.c). */
 #ifndef TK_PROGRESS_PRIVATE_H
 #define TK_PROGRESS_PRIVATE_H
 
@@ -10,10 +10,10 @@
 #include "base/bits.h"
 #include "base/mode.h"
 
-/* What may end a wait, for who is about to sleep. */
+/* What may end a wait, for a thread about to sleep. */
 enum tk_wake_source {
-    TK_WAKE_BELL,   /* nothing but what rings our bell */
-    TK_WAKE_SILENT, /* also what nobody rings for: memory that others write, room in a ring */
+    TK_WAKE_BELL,   /* only events that ring our bell */
+    TK_WAKE_SILENT, /* also events without a ring: memory that others write, room in a ring */
     TK_WAKE_REPLY,  /* in a handler: silent too, and requests that came are not served now */
     TK_WAKE_DEVICE  /* with room in hand: silent too, and no message is served now */
 };
@@ -21,14 +21,14 @@ enum tk_wake_source {
 /* After a turn in which nothing happened, the *empty-th in a row. */
 void tk_back_off(unsigned empty, enum tk_wake_source wake);
 
-/* Of this thread in a row, where ranks outnumber CPUs: after some of them polling gives the CPU
- * away. Who waits sets it back, and does that itself. */
+/* Empty polls of this thread in a row, where ranks outnumber CPUs: after some of them polling
+ * yields the CPU. The wait loops reset it and yield themselves. */
 extern TK_HIDDEN TK_PER_THREAD unsigned tk_empty_polls;
 
-/* Has anything come that serving would find? */
+/* Whether anything has arrived that serving would find. */
 bool tk_has_come(enum tk_wake_source wake);
 
-/* Does all that may come ring? Over a network nothing does. */
+/* Whether every event rings the bell. Those of a network do not. */
 bool tk_all_rings(void);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Waiting: the only loops of the library that do so at run time. What happens between two looks is
- * backoff.c's. Whoever waits for room is not rung for when there is some. No lock. */
+ * Waiting: the only loops of the library that wait at run time. backoff.c decides what happens
+ * between two checks. No bell rings when room in a queue becomes free. No lock. */
 #include "config.h"
 
 #include "base/atomic.h"
@@ -29,7 +29,7 @@ void tk_wait_step_silent(unsigned *empty)
     step(empty, TK_WAKE_SILENT);
 }
 
-/* With room of `transport` in hand. */
+/* While holding a reservation of `transport`. */
 static void step_with_room(const struct tk_transport *transport, unsigned *empty)
 {
     if (transport->reservation_is_no_hold)
