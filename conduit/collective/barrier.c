@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Barriers in three parts: neighbours tell each other by flags in shared memory (near.h), the
- * leaders of neighbourhoods tell each other by active messages with credits of their own kind, and
- * then neighbours again.
+ * Barriers in three parts: neighbours signal each other by flags in shared memory (nbrhd.h), the
+ * leaders of neighbourhoods by active messages with credits of their own kind, and then neighbours
+ * again.
  *
- * Barriers of one process advance strictly in order, so counts are all there is to remember, of
- * barriers that we have entered, told and heard of in each round, and that are over; one step
- * advances all that are under way. Counts do not care in which order messages arrive. One lock
- * guards the counts and the queue of who waits; handlers only count. */
+ * Barriers of one process advance strictly in order, so counters suffice: of barriers entered, of
+ * messages sent and received in each round, and of barriers that are over; one step advances all
+ * barriers under way. Counters do not depend on the order in which messages arrive. One lock
+ * protects the counters and the queue of barriers that are not over; handlers only count. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -31,13 +31,13 @@ static struct {
     struct tk_nbrhd nbrhd;
     struct tk_leaders leaders;
     uint32_t entered;                     /* barriers of the job so far; wraps, as all counts do */
-    uint32_t told[tk_leaders_rounds_max]; /* our messages of each round that are out */
+    uint32_t told[tk_leaders_rounds_max]; /* messages sent in each round */
     tk_counter_t heard[tk_leaders_rounds_max];
     struct barrier *first, **end; /* not over */
     struct barrier *free;
 } state = {.lock = TK_LOCK_INIT, .end = &state.first};
 
-static void heard(struct tk_peer *from, const int32_t *args)
+static void barrier_heard(struct tk_peer *from, const int32_t *args)
 {
     if (args[0] < 0 || (unsigned)args[0] >= state.leaders.rounds)
         tk_panic("rank %u (%s, pid %d) is in barrier round %d of %u", from->rank, from->host,
@@ -45,20 +45,20 @@ static void heard(struct tk_peer *from, const int32_t *args)
     tk_counter_add(&state.heard[args[0]], 1);
 }
 
-static bool tell(unsigned round)
+static bool barrier_tell(unsigned round)
 {
     int32_t arg = (int32_t)round;
     struct tk_peer *to = tk_peer(state.leaders.told_by_us[round]);
     return tk_internal_send(to, TK_REQUEST, TK_HANDLER_BARRIER, 1, &arg) == TK_OK;
 }
 
-/* Our neighbourhood has come to `count` barriers: those have passed a round that were told of and
- * heard of in it. */
-static uint32_t lead(uint32_t count)
+/* Our neighbourhood has entered `count` barriers. Those have passed a round whose message of that
+ * round was both sent and received. */
+static uint32_t barrier_lead(uint32_t count)
 {
     for (unsigned round = 0; round < state.leaders.rounds; round++) {
         uint32_t *told = &state.told[round];
-        while ((int32_t)(*told - count) < 0 && tell(round))
+        while ((int32_t)(*told - count) < 0 && barrier_tell(round))
             ++*told;
         count = (uint32_t)tk_counter_read(&state.heard[round]);
         if ((int32_t)(*told - count) < 0)
@@ -67,7 +67,7 @@ static uint32_t lead(uint32_t count)
     return count;
 }
 
-static void finish_first(void)
+static void barrier_finish_first(void)
 {
     struct barrier *b = state.first;
     state.first = b->next;
@@ -79,26 +79,26 @@ static void finish_first(void)
     tk_counter_add(&b->op->pending, -1);
 }
 
-static bool advance(void)
+static bool barrier_advance(void)
 {
     uint32_t before = state.nbrhd.over;
-    uint32_t over = tk_nbrhd_step(&state.nbrhd, state.entered, lead);
+    uint32_t over = tk_nbrhd_step(&state.nbrhd, state.entered, barrier_lead);
     for (uint32_t n = before; n != over; n++)
-        finish_first();
+        barrier_finish_first();
     return over != before;
 }
 
-static bool progress(void)
+static bool barrier_progress(void)
 {
     if (!tk_trylock(&state.lock))
         return false;
-    bool any = state.first && advance();
+    bool any = state.first && barrier_advance();
     tk_unlock(&state.lock);
     return any;
 }
 
-/* Whoever holds the lock may have read the flags before they changed. */
-static bool is_due(void)
+/* A thread that holds the lock may have read the flags before they changed. */
+static bool barrier_is_due(void)
 {
     if (!tk_trylock(&state.lock))
         return true;
@@ -109,12 +109,12 @@ static bool is_due(void)
 
 void tk_barrier_open(void)
 {
-    tk_progress_look(is_due);
-    tk_internal_register(TK_HANDLER_BARRIER, heard);
-    tk_progress_add(progress);
+    tk_progress_look(barrier_is_due);
+    tk_internal_register(TK_HANDLER_BARRIER, barrier_heard);
+    tk_progress_add(barrier_progress);
 }
 
-static struct tk_nbrhd_lines *lines_of(uint32_t neighbour)
+static struct tk_nbrhd_lines *barrier_lines_of(uint32_t neighbour)
 {
     struct tk_nbrhd_page *page = tk_neighbour_flags(neighbour);
     return page ? &page->barrier : NULL;
@@ -123,10 +123,10 @@ static struct tk_nbrhd_lines *lines_of(uint32_t neighbour)
 enum tk_status tk_barrier_connect(void)
 {
     tk_leaders_open(&state.leaders);
-    return tk_nbrhd_open(&state.nbrhd, lines_of);
+    return tk_nbrhd_open(&state.nbrhd, barrier_lines_of);
 }
 
-static struct barrier *take(void)
+static struct barrier *barrier_take(void)
 {
     struct barrier *b = state.free;
     if (b)
@@ -140,12 +140,12 @@ void tk_barrier_start(struct tk_op *op)
 {
     tk_counter_add(&op->pending, 1);
     tk_lock(&state.lock);
-    struct barrier *b = take();
+    struct barrier *b = barrier_take();
     *b = (struct barrier){.op = op};
     *state.end = b;
     state.end = &b->next;
     state.entered++;
     tk_counter_add(&tk_tx_wanted, 1);
     tk_unlock(&state.lock);
-    progress();
+    barrier_progress();
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The named barrier: on the same ways as that in barrier.c, but flags and messages carry what the
- * sender and all that it has heard agree on. Agreement is a maximum in a lattice (anything < one
- * name < disagreement), so it does not matter that some contributions arrive on two ways, and all
- * ranks end with the same.
+ * The named barrier: over the same paths as that in barrier.c, but flags and messages carry the
+ * name that the sender and all contributions it has received agree on. Agreement is a maximum in a
+ * lattice (anything < one name < disagreement), so it is harmless that some contributions arrive by
+ * two paths, and all ranks end with the same result.
  *
  * A rank can be one barrier ahead of us, never two: it leaves the next one only after we have
  * entered that. So two sets of slots are enough, and a slot is empty again long before its next
- * message is sent. One lock guards the barrier; handlers only fill slots. */
+ * message is sent. One lock protects the barrier; handlers only fill slots. */
 #include "config.h"
 
 #include "base/lock.h"
@@ -37,15 +37,15 @@ static struct {
     uint32_t number;  /* of this barrier, from 1; wraps */
     bool gathered;    /* all below us in the neighbourhood have come */
     unsigned round;   /* among leaders */
-    bool told;        /* our message of this round is out */
-    struct name name; /* of ourselves and all heard so far */
+    bool told;        /* our message of this round is sent */
+    struct name name; /* of this rank and all received so far */
     struct name last; /* of the barrier that ended last */
     struct {
         tk_counter_t kind, id;
     } heard[phases][tk_leaders_rounds_max];
 } state = {.lock = TK_LOCK_INIT};
 
-static struct name agree(struct name a, struct name b)
+static struct name named_agree(struct name a, struct name b)
 {
     if (a.kind == ONE_NAME && b.kind == ONE_NAME && a.id != b.id)
         return (struct name){DISAGREEMENT, 0};
@@ -54,7 +54,7 @@ static struct name agree(struct name a, struct name b)
 
 /* ---- leaders */
 
-static void heard(struct tk_peer *from, const int32_t *args)
+static void named_heard(struct tk_peer *from, const int32_t *args)
 {
     uint32_t phase = (uint32_t)args[0], round = (uint32_t)args[1], kind = (uint32_t)args[2];
     if (phase >= phases || round >= state.leaders.rounds || kind == NOT_HEARD || kind >= kinds)
@@ -65,7 +65,7 @@ static void heard(struct tk_peer *from, const int32_t *args)
     tk_counter_add(&state.heard[phase][round].kind, (int32_t)kind);
 }
 
-static bool tell(unsigned round)
+static bool named_tell(unsigned round)
 {
     int32_t args[] = {(int32_t)(state.number % phases), (int32_t)round, (int32_t)state.name.kind,
                       state.name.id};
@@ -73,7 +73,7 @@ static bool tell(unsigned round)
     return tk_internal_send(to, TK_REQUEST, TK_HANDLER_NAMED, 4, args) == TK_OK;
 }
 
-static bool listen(unsigned round)
+static bool named_listen(unsigned round)
 {
     unsigned phase = state.number % phases;
     struct name theirs = {.kind = (enum kind)tk_counter_read(&state.heard[phase][round].kind)};
@@ -81,16 +81,16 @@ static bool listen(unsigned round)
         return false;
     theirs.id = tk_counter_read(&state.heard[phase][round].id);
     tk_counter_set(&state.heard[phase][round].kind, NOT_HEARD);
-    state.name = agree(state.name, theirs);
+    state.name = named_agree(state.name, theirs);
     return true;
 }
 
-static bool lead(void)
+static bool named_lead(void)
 {
     while (state.round < state.leaders.rounds) {
-        if (!state.told && !(state.told = tell(state.round)))
+        if (!state.told && !(state.told = named_tell(state.round)))
             return false;
-        if (!listen(state.round))
+        if (!named_listen(state.round))
             return false;
         state.round++;
         state.told = false;
@@ -118,7 +118,7 @@ static struct name read_name(const struct tk_nbrhd_other *from, const struct tk_
     return (struct name){(enum kind)kind, (int32_t)(uint32_t)word};
 }
 
-static bool gather(void)
+static bool named_gather(void)
 {
     if (state.gathered)
         return true;
@@ -126,27 +126,27 @@ static bool gather(void)
         return false;
     for (uint32_t i = 0; i < state.nbrhd.below_count; i++) {
         const struct tk_nbrhd_other *other = &state.nbrhd.below[i];
-        state.name = agree(state.name, read_name(other, &other->lines->up));
+        state.name = named_agree(state.name, read_name(other, &other->lines->up));
     }
     if (!tk_nbrhd_leads(&state.nbrhd))
         tk_nbrhd_tell_up(&state.nbrhd, state.number, word_of(state.name));
     return state.gathered = true;
 }
 
-static bool hear(void)
+static bool named_hear(void)
 {
     const struct tk_nbrhd_other *above = &state.nbrhd.above;
     if (tk_nbrhd_leads(&state.nbrhd))
-        return lead();
+        return named_lead();
     if (tk_nbrhd_hear(&state.nbrhd, state.number) != state.number)
         return false;
     state.name = read_name(above, &above->lines->down);
     return true;
 }
 
-static bool advance(void)
+static bool named_advance(void)
 {
-    if (!gather() || !hear())
+    if (!named_gather() || !named_hear())
         return false;
     tk_nbrhd_tell_down(&state.nbrhd, state.number, word_of(state.name));
     tk_nbrhd_pass(&state.nbrhd, state.number);
@@ -155,16 +155,16 @@ static bool advance(void)
     return true;
 }
 
-static bool progress(void)
+static bool named_progress(void)
 {
     if (!tk_trylock(&state.lock))
         return false;
-    bool any = !tk_op_done(&state.op) && advance();
+    bool any = !tk_op_done(&state.op) && named_advance();
     tk_unlock(&state.lock);
     return any;
 }
 
-static bool is_due(void)
+static bool named_is_due(void)
 {
     if (!tk_trylock(&state.lock))
         return true;
@@ -175,12 +175,12 @@ static bool is_due(void)
 
 void tk_named_open(void)
 {
-    tk_progress_look(is_due);
-    tk_internal_register(TK_HANDLER_NAMED, heard);
-    tk_progress_add(progress);
+    tk_progress_look(named_is_due);
+    tk_internal_register(TK_HANDLER_NAMED, named_heard);
+    tk_progress_add(named_progress);
 }
 
-static struct tk_nbrhd_lines *lines_of(uint32_t neighbour)
+static struct tk_nbrhd_lines *named_lines_of(uint32_t neighbour)
 {
     struct tk_nbrhd_page *page = tk_neighbour_flags(neighbour);
     return page ? &page->named : NULL;
@@ -189,7 +189,7 @@ static struct tk_nbrhd_lines *lines_of(uint32_t neighbour)
 enum tk_status tk_named_connect(void)
 {
     tk_leaders_open(&state.leaders);
-    return tk_nbrhd_open(&state.nbrhd, lines_of);
+    return tk_nbrhd_open(&state.nbrhd, named_lines_of);
 }
 
 /* ---- what clients call */
@@ -218,7 +218,7 @@ bool tk_named_notify(int id, int flags)
         tk_counter_add(&tk_tx_wanted, 1);
         if (state.nbrhd.is_flat)
             tk_nbrhd_tell_up(&state.nbrhd, state.number, word_of(state.name));
-        advance();
+        named_advance();
     }
     tk_unlock(&state.lock);
     return is_first;
@@ -247,7 +247,7 @@ bool tk_named_end(int id, int flags)
     tk_lock(&state.lock);
     state.pending = false;
     state.last = state.name;
-    struct name all = agree(state.name, name_of(id, flags));
+    struct name all = named_agree(state.name, name_of(id, flags));
     tk_unlock(&state.lock);
     return all.kind != DISAGREEMENT;
 }
