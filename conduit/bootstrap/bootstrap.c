@@ -27,8 +27,8 @@ static char session[4096]; /* the launcher's directory of the job; empty: there 
 enum { fence_pending = 1 }; /* any value that is no PMIx status: those are zero or negative */
 static _Atomic int fence_status;
 
-/* Launchers tell their ranks the size of the job by these names; seen without a server, something
- * is broken. */
+/* Launchers pass the size of the job in these variables; if one is set but there is no server,
+ * something is broken. */
 static const char *const size_names[] = {"TRUNKLINE_LAUNCHED", "OMPI_COMM_WORLD_SIZE",
                                          "SLURM_STEP_NUM_TASKS", "PRTE_JOB_SIZE"};
 
@@ -87,7 +87,7 @@ static uint32_t value_as_number(const pmix_value_t *value)
     }
 }
 
-/* What the server knows of the whole job; NULL: nothing. `rc` says why. */
+/* A value of the whole job; NULL if the server has none, with the reason in `rc`. */
 static pmix_value_t *job_value(const char *key, pmix_status_t *rc)
 {
     pmix_proc_t job;
@@ -142,7 +142,7 @@ static void take_local(const char *text)
     tk_bootstrap.local_size = 0;
 }
 
-/* A server that does not say, or says what makes no sense, costs a few queue pairs too many. */
+/* If the server gives no list, or an invalid one, a few queue pairs too many are made. */
 static void learn_local(void)
 {
     pmix_status_t rc;
@@ -237,7 +237,7 @@ static int fence_now(void)
     return atomic_load_explicit(&fence_status, memory_order_acquire);
 }
 
-/* As PMIx has it; fence_pending after the deadline. */
+/* Returns a PMIx status, or fence_pending after the deadline. */
 static int fence(void (*poll)(void), uint64_t deadline)
 {
     int rc;
@@ -260,7 +260,7 @@ static enum tk_status verdict(int rc, void (*poll)(void), uint64_t deadline)
     if (rc == fence_pending)
         return TK_BUSY;
     /* Another rank went before the fence was complete. The launcher knows which one and why, and is
-     * about to end us; to speak or to exit now would put the blame on this rank. */
+     * about to end this process; to log or exit now would blame this rank. */
     for (uint64_t patience = tk_now() + 2 * TK_SECOND; tk_now() < patience;)
         poll_and_nap(deadline ? poll : NULL); /* one that may give up knows what to do meanwhile */
     tk_log_error("PMIx_Fence failed: %s; a rank of the job has gone", PMIx_Error_string(rc));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Bootstrap: who we are, and exchange of small blobs with all others before there is a network.
- * PMIx and nothing else; whoever serves it (gasnetrun_ibv, mpirun, srun, prte). Single-threaded
+ * Bootstrap: rank and size, and exchange of small blobs with all other ranks before there is a
+ * network. Uses PMIx only, with any server (gasnetrun_ibv, mpirun, srun, prte). Single-threaded
  * use, except tk_bootstrap_abort(). */
 #ifndef TK_BOOTSTRAP_H
 #define TK_BOOTSTRAP_H
