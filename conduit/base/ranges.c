@@ -17,14 +17,14 @@ struct entry {
 };
 
 static _Atomic(struct entry *) entries;
-static tk_lock_t lock = TK_LOCK_INIT;
+static tk_lock_t ranges_lock = TK_LOCK_INIT;
 
 static struct entry *first_entry(void)
 {
     return atomic_load_explicit(&entries, memory_order_acquire);
 }
 
-static bool is_used(const struct entry *entry)
+static bool entry_is_used(const struct entry *entry)
 {
     return atomic_load_explicit(&entry->is_used, memory_order_acquire);
 }
@@ -33,7 +33,7 @@ static bool is_used(const struct entry *entry)
 static struct entry *unused_entry(void)
 {
     struct entry *entry = first_entry();
-    while (entry && is_used(entry))
+    while (entry && entry_is_used(entry))
         entry = entry->next;
     if (entry || !(entry = calloc(1, sizeof(*entry))))
         return entry;
@@ -44,28 +44,28 @@ static struct entry *unused_entry(void)
 
 void tk_range_add(const struct tk_range *range)
 {
-    tk_lock(&lock);
+    tk_lock(&ranges_lock);
     struct entry *entry = unused_entry();
     if (entry) {
         entry->range = *range;
         atomic_store_explicit(&entry->is_used, true, memory_order_release);
     }
-    tk_unlock(&lock);
+    tk_unlock(&ranges_lock);
 }
 
 void tk_range_drop(const void *base)
 {
-    tk_lock(&lock);
+    tk_lock(&ranges_lock);
     for (struct entry *entry = first_entry(); entry; entry = entry->next)
-        if (is_used(entry) && entry->range.base == base)
+        if (entry_is_used(entry) && entry->range.base == base)
             atomic_store_explicit(&entry->is_used, false, memory_order_release);
-    tk_unlock(&lock);
+    tk_unlock(&ranges_lock);
 }
 
 bool tk_range_of(const void *address, struct tk_range *range)
 {
     for (const struct entry *entry = first_entry(); entry; entry = entry->next) {
-        if (!is_used(entry) ||
+        if (!entry_is_used(entry) ||
             (uintptr_t)address - (uintptr_t)entry->range.base >= entry->range.size)
             continue;
         *range = entry->range;

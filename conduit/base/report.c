@@ -21,7 +21,7 @@ enum {
 };
 
 static char prefix[300] = "trunkline: ";
-static bool is_quiet, is_held_back;
+static bool report_is_quiet, is_held_back;
 static TK_PER_THREAD bool is_returned;
 static TK_PER_THREAD char *into;
 static TK_PER_THREAD size_t into_size;
@@ -49,10 +49,10 @@ void tk_report_starting(bool starting)
 
 void tk_report_quiet(bool quiet)
 {
-    is_quiet = quiet;
+    report_is_quiet = quiet;
 }
 
-static void put(const char *text, size_t length)
+static void report_write(const char *text, size_t length)
 {
     while (length > 0) {
         ssize_t n = write(STDERR_FILENO, text, length);
@@ -63,7 +63,7 @@ static void put(const char *text, size_t length)
     }
 }
 
-static void line(const char *format, va_list args)
+static void report_line(const char *format, va_list args)
 {
     char text[line_max];
     size_t start = strlen(prefix);
@@ -73,11 +73,11 @@ static void line(const char *format, va_list args)
     if (length > sizeof(text) - 2)
         length = sizeof(text) - 2;
     text[length] = '\n';
-    put(text, length + 1);
+    report_write(text, length + 1);
 }
 
 /* Through signals: the one that ends us is what we wait for. */
-static void hold_back(void)
+static void report_hold_back(void)
 {
     struct timespec left = {.tv_sec = hold_back_s};
     while (nanosleep(&left, &left) != 0 && errno == EINTR)
@@ -107,19 +107,19 @@ void tk_log_error(const char *format, ...)
     if (is_returned && !tk_verbose_errors)
         return;
     if (is_held_back)
-        hold_back();
+        report_hold_back();
     va_start(args, format);
-    line(format, args);
+    report_line(format, args);
     va_end(args);
 }
 
 void tk_log_warn(const char *format, ...)
 {
     va_list args;
-    if (is_quiet)
+    if (report_is_quiet)
         return;
     va_start(args, format);
-    line(format, args);
+    report_line(format, args);
     va_end(args);
 }
 
@@ -127,7 +127,7 @@ void tk_log_info(const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    line(format, args);
+    report_line(format, args);
     va_end(args);
 }
 
@@ -137,7 +137,7 @@ void tk_verbose_error(const char *format, ...)
     if (!tk_verbose_errors)
         return;
     va_start(args, format);
-    line(format, args);
+    report_line(format, args);
     va_end(args);
 }
 
@@ -145,7 +145,7 @@ void tk_panic(const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    line(format, args);
+    report_line(format, args);
     va_end(args);
     abort();
 }
@@ -159,5 +159,5 @@ void tk_log_error_signal_safe(const char *text)
     memcpy(buffer, prefix, start);
     memcpy(buffer + start, text, length);
     buffer[start + length] = '\n';
-    put(buffer, start + length + 1);
+    report_write(buffer, start + length + 1);
 }

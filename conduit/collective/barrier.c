@@ -48,7 +48,7 @@ static void barrier_heard(struct tk_peer *from, const int32_t *args)
 static bool barrier_tell(unsigned round)
 {
     int32_t arg = (int32_t)round;
-    struct tk_peer *to = tk_peer(state.leaders.told_by_us[round]);
+    struct tk_peer *to = tk_peer(state.leaders.targets[round]);
     return tk_internal_send(to, TK_REQUEST, TK_HANDLER_BARRIER, 1, &arg) == TK_OK;
 }
 

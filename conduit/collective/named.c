@@ -69,7 +69,7 @@ static bool named_tell(unsigned round)
 {
     int32_t args[] = {(int32_t)(state.number % phases), (int32_t)round, (int32_t)state.name.kind,
                       state.name.id};
-    struct tk_peer *to = tk_peer(state.leaders.told_by_us[round]);
+    struct tk_peer *to = tk_peer(state.leaders.targets[round]);
     return tk_internal_send(to, TK_REQUEST, TK_HANDLER_NAMED, 4, args) == TK_OK;
 }
 

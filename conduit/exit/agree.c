@@ -128,7 +128,7 @@ static bool gather(void)
 static bool tell(void)
 {
     int32_t args[] = {(int32_t)agreement.round, (int32_t)agreement.largest};
-    struct tk_peer *to = tk_peer(agreement.leaders.told_by_us[agreement.round]);
+    struct tk_peer *to = tk_peer(agreement.leaders.targets[agreement.round]);
     return tk_internal_send(to, TK_REQUEST, TK_HANDLER_AGREE, 2, args) == TK_OK;
 }
 

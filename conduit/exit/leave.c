@@ -168,7 +168,7 @@ void tk_leave(void)
 {
     tk_leave_begin();
     tk_handlers_shut();
-    tk_firehose_tell();
+    tk_firehose_log_counts();
     tk_transports_report_end();
     gasnett_flush_streams();
     tk_state_agree(&tk_exit_state);

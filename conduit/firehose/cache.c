@@ -23,7 +23,7 @@ enum {
      * microseconds on hardware, as much as to copy this. */
     single_min = 512 << 10,
     single_max = 64 << 20, /* bounds what a transfer of many gigabytes pins at once */
-    patience_max = 1023,   /* transfers that do not ask again after a refusal */
+    backoff_max = 1023,    /* transfers that do not ask again after a refusal */
     /* Of the transfers that find no room, one in so many takes it from the oldest region: fewer
      * each time that one was wanted again before the one that it made room for, as where more
      * memory is gone round and round through than there is room for; more each time that it was
@@ -39,50 +39,51 @@ enum {
 /* The last region that was given up for one that might not be worth it, and that one: which of the
  * two is wanted first tells. */
 struct exchange {
-    uintptr_t lost, won; /* addresses; 0: it has told, or there was none */
-    size_t size;         /* of the first */
-    uint64_t clock;      /* when */
+    uintptr_t evicted, admitted; /* addresses; 0: it has told, or there was none */
+    size_t size;                 /* of the first */
+    uint64_t clock;              /* when */
 };
 
 static struct {
     tk_lock_t lock;
-    bool is_open, is_told;
+    bool is_open, is_reported;
     struct tk_firehose_device device;
     struct tk_firehose_limits limits;
     unsigned shift; /* log2 of a granule */
     size_t page;
     size_t mask; /* of bucket numbers */
     struct tk_pinned **buckets, *regions, *free;
-    struct tk_pinned *doomed; /* to be unpinned by whoever lets go of the lock */
-    struct tk_pinned idle;    /* ring of those that nobody holds; idle.newer is the oldest */
-    uint32_t generation;      /* counts the times that something was forgotten */
-    unsigned wait, patience;  /* transfers that go without a try; most of them in a row */
-    uint64_t clock;           /* counts holds, */
-    uint64_t absent;          /* and those that found nothing */
-    unsigned declined;        /* transfers in a row that took no room from others */
-    unsigned reluctance;      /* how many do so before one does not */
+    struct tk_pinned *deferred; /* to be unpinned by whoever lets go of the lock */
+    struct tk_pinned idle;      /* ring of those that nobody holds; idle.newer is the oldest */
+    uint32_t generation;        /* counts the times that something was forgotten */
+    unsigned skip, backoff;     /* transfers that go without a try; most of them in a row */
+    uint64_t clock;             /* counts holds, */
+    uint64_t lookup_misses;     /* and those that found nothing */
+    unsigned declined;          /* transfers in a row that took no room from others */
+    unsigned reluctance;        /* how many do so before one does not */
     struct exchange trial;
     struct tk_firehose_counts counts;
 } cache = {.lock = TK_LOCK_INIT};
 
-static int64_t others; /* bytes registered for good */
+static int64_t static_bytes; /* bytes registered for good */
 
 /* Memory of the library's own that stays. */
 static struct {
     uintptr_t base;
     size_t size;
-} lasting;
+} permanent;
 
 size_t tk_firehose_granule_size;
 
-static bool is_lasting(uintptr_t base, size_t size)
+static bool is_permanent(uintptr_t base, size_t size)
 {
-    return base - lasting.base < lasting.size && size <= lasting.size - (base - lasting.base);
+    return base - permanent.base < permanent.size &&
+           size <= permanent.size - (base - permanent.base);
 }
 
 /* ---- ring of idle regions ---- */
 
-static void make_idle(struct tk_pinned *p)
+static void cache_idle_append(struct tk_pinned *p)
 {
     p->newer = &cache.idle;
     p->older = cache.idle.older;
@@ -90,7 +91,7 @@ static void make_idle(struct tk_pinned *p)
     cache.idle.older = p;
 }
 
-static void make_busy(struct tk_pinned *p)
+static void cache_idle_remove(struct tk_pinned *p)
 {
     p->older->newer = p->newer;
     p->newer->older = p->older;
@@ -99,82 +100,82 @@ static void make_busy(struct tk_pinned *p)
 /* ---- table ---- */
 
 /* The golden ratio's fraction spreads neighbouring granules over the table. */
-static struct tk_pinned **bucket_of(uintptr_t granule)
+static struct tk_pinned **cache_bucket(uintptr_t granule)
 {
     uint64_t hash = (uint64_t)granule * UINT64_C(0x9e3779b97f4a7c15);
     return &cache.buckets[(hash >> 32) & cache.mask];
 }
 
-static inline struct tk_pinned *find(uintptr_t at, size_t nbytes)
+static inline struct tk_pinned *cache_find(uintptr_t at, size_t nbytes)
 {
-    for (struct tk_pinned *p = *bucket_of(at >> cache.shift); p; p = p->next)
+    for (struct tk_pinned *p = *cache_bucket(at >> cache.shift); p; p = p->next)
         if (at - p->base < p->size && nbytes <= p->size - (at - p->base))
             return p;
     return NULL;
 }
 
-static void insert(struct tk_pinned *p)
+static void cache_insert(struct tk_pinned *p)
 {
-    struct tk_pinned **bucket = bucket_of(p->base >> cache.shift);
+    struct tk_pinned **bucket = cache_bucket(p->base >> cache.shift);
     p->next = *bucket;
     *bucket = p;
     p->is_cached = true;
 }
 
 /* It is never found again, and unpinned when nobody holds it. */
-static void drop(struct tk_pinned *p)
+static void cache_remove(struct tk_pinned *p)
 {
-    struct tk_pinned **at = bucket_of(p->base >> cache.shift);
+    struct tk_pinned **at = cache_bucket(p->base >> cache.shift);
     while (*at != p)
         at = &(*at)->next;
     *at = p->next;
     p->is_cached = false;
-    if (p->holders > 0)
+    if (p->refs > 0)
         return;
-    make_busy(p);
-    p->next = cache.doomed;
-    cache.doomed = p;
+    cache_idle_remove(p);
+    p->next = cache.deferred;
+    cache.deferred = p;
 }
 
-static void forget_in(struct tk_pinned *first, uintptr_t from, uintptr_t to)
+static void cache_invalidate_in(struct tk_pinned *first, uintptr_t from, uintptr_t to)
 {
     for (struct tk_pinned *p = first, *next; p; p = next) {
         next = p->next;
         if (p->base < to && from < p->base + p->size) {
-            drop(p);
+            cache_remove(p);
             cache.counts.invalidations++;
         }
     }
 }
 
 /* A large range has more granules than the table has buckets. */
-static void forget(uintptr_t from, uintptr_t to)
+static void cache_invalidate(uintptr_t from, uintptr_t to)
 {
     uintptr_t first = from >> cache.shift, count = ((to - 1) >> cache.shift) - first + 1;
     if (count <= cache.mask)
         for (uintptr_t i = 0; i < count; i++)
-            forget_in(*bucket_of(first + i), from, to);
+            cache_invalidate_in(*cache_bucket(first + i), from, to);
     else
         for (size_t i = 0; i <= cache.mask; i++)
-            forget_in(cache.buckets[i], from, to);
+            cache_invalidate_in(cache.buckets[i], from, to);
 }
 
-static void learn(void)
+static void cache_apply_events(void)
 {
     cache.generation++;
-    tk_monitor_collect(forget);
+    tk_monitor_collect(cache_invalidate);
 }
 
 /* ---- the lock, and what is put off until it is free ---- */
 
-static void enter(void)
+static void cache_enter(void)
 {
     tk_lock(&cache.lock);
-    if (tk_monitor_has_news())
-        learn();
+    if (tk_monitor_has_events())
+        cache_apply_events();
 }
 
-static void give_slot(struct tk_pinned *p)
+static void cache_slot_free(struct tk_pinned *p)
 {
     p->next = cache.free;
     cache.free = p;
@@ -183,7 +184,7 @@ static void give_slot(struct tk_pinned *p)
 
 /* Unpinning frees memory of the device's library, and with it the memory may be unmapped: the
  * monitor's thread must then not have to wait for us. */
-static void unpin_all(struct tk_pinned *list)
+static void cache_unpin_list(struct tk_pinned *list)
 {
     for (struct tk_pinned *p = list; p; p = p->next)
         cache.device.unpin(p->handle);
@@ -191,28 +192,28 @@ static void unpin_all(struct tk_pinned *list)
     while (list) {
         struct tk_pinned *p = list;
         list = p->next;
-        give_slot(p);
+        cache_slot_free(p);
     }
     tk_unlock(&cache.lock);
 }
 
-static void leave(void)
+static void cache_leave(void)
 {
-    struct tk_pinned *doomed = cache.doomed;
-    cache.doomed = NULL;
+    struct tk_pinned *deferred = cache.deferred;
+    cache.deferred = NULL;
     tk_unlock(&cache.lock);
-    tk_if_unlikely(doomed) unpin_all(doomed);
+    tk_if_unlikely(deferred) cache_unpin_list(deferred);
 }
 
 /* ---- room ---- */
 
 static uint64_t bytes_max(void)
 {
-    int64_t taken = __atomic_load_n(&others, __ATOMIC_RELAXED);
-    uint64_t most = cache.limits.bytes;
-    if (!cache.limits.has_others || taken <= 0)
-        return most;
-    return most > (uint64_t)taken ? most - (uint64_t)taken : 0;
+    int64_t fixed = __atomic_load_n(&static_bytes, __ATOMIC_RELAXED);
+    uint64_t max = cache.limits.bytes;
+    if (!cache.limits.counts_static || fixed <= 0)
+        return max;
+    return max > (uint64_t)fixed ? max - (uint64_t)fixed : 0;
 }
 
 static bool evict_one(void)
@@ -220,7 +221,7 @@ static bool evict_one(void)
     struct tk_pinned *oldest = cache.idle.newer;
     if (oldest == &cache.idle)
         return false;
-    drop(oldest);
+    cache_remove(oldest);
     cache.counts.evictions++;
     return true;
 }
@@ -241,16 +242,16 @@ static bool has_room(size_t size)
 
 static void make_room(size_t size)
 {
-    uint64_t most = bytes_max();
-    enter();
+    uint64_t max = bytes_max();
+    cache_enter();
     if (!cache.free)
         evict_one();
-    if (size <= most && cache.counts.pinned + size > most)
-        evict(cache.counts.pinned + size - most);
-    leave();
+    if (size <= max && cache.counts.pinned + size > max)
+        evict(cache.counts.pinned + size - max);
+    cache_leave();
 }
 
-static struct tk_pinned *take_slot(uintptr_t base, size_t size)
+static struct tk_pinned *cache_slot_alloc(uintptr_t base, size_t size)
 {
     struct tk_pinned *p = NULL;
     tk_lock(&cache.lock);
@@ -259,7 +260,7 @@ static struct tk_pinned *take_slot(uintptr_t base, size_t size)
         cache.free = p->next;
         *p = (struct tk_pinned){.base = base,
                                 .size = size,
-                                .holders = 1,
+                                .refs = 1,
                                 .generation = cache.generation,
                                 .used = cache.clock};
         cache.counts.pinned += size;
@@ -272,62 +273,62 @@ static struct tk_pinned *take_slot(uintptr_t base, size_t size)
 /* ---- registration ---- */
 
 /* False: nothing is left that could be given up. */
-static bool give_up_some(size_t size)
+static bool evict_some(size_t size)
 {
     tk_lock(&cache.lock);
     bool any = cache.idle.newer != &cache.idle;
     evict(size);
-    leave();
+    cache_leave();
     return any;
 }
 
 /* A refusal that no eviction helps against would be one for the next transfer too: it does not ask,
  * and twice as many after the next refusal. EFAULT is about this memory (read-only, or not there)
  * and tells nothing about other. */
-static void refused(struct tk_pinned *p, int error)
+static void pin_refused(struct tk_pinned *p, int error)
 {
     size_t size = p->size;
     bool is_general = error != EFAULT;
     tk_lock(&cache.lock);
-    give_slot(p);
+    cache_slot_free(p);
     cache.counts.refusals++;
     if (is_general)
-        cache.wait = cache.patience = (unsigned)tk_min(2 * cache.patience + 1, patience_max);
-    bool is_news = is_general && !cache.is_told;
-    cache.is_told |= is_news;
+        cache.skip = cache.backoff = (unsigned)tk_min(2 * cache.backoff + 1, backoff_max);
+    bool is_first = is_general && !cache.is_reported;
+    cache.is_reported |= is_first;
     tk_unlock(&cache.lock);
-    if (is_news && cache.device.explain)
+    if (is_first && cache.device.explain)
         cache.device.explain(size, error);
 }
 
-static bool pin(struct tk_pinned *p)
+static bool region_pin(struct tk_pinned *p)
 {
     for (;;) {
         p->handle = cache.device.pin((void *)p->base, p->size, &p->key);
         if (p->handle)
             return true;
         int error = errno;
-        if (error == EFAULT || error == EINVAL || !give_up_some(p->size)) {
-            refused(p, error);
+        if (error == EFAULT || error == EINVAL || !evict_some(p->size)) {
+            pin_refused(p, error);
             return false;
         }
     }
 }
 
 /* What was forgotten while it was being pinned may have been this. */
-static void keep(struct tk_pinned *p, bool is_watched)
+static void cache_keep(struct tk_pinned *p, bool is_watched)
 {
     bool may_stay =
-        is_lasting(p->base, p->size) || (is_watched && tk_monitor_is_private(p->base, p->size));
-    enter();
+        is_permanent(p->base, p->size) || (is_watched && tk_monitor_is_private(p->base, p->size));
+    cache_enter();
     cache.counts.misses++;
-    cache.patience = 0;
+    cache.backoff = 0;
     if (may_stay && p->generation == cache.generation)
-        insert(p);
-    leave();
+        cache_insert(p);
+    cache_leave();
 }
 
-static struct tk_pinned *none(void)
+static struct tk_pinned *cache_count_refusal(void)
 {
     tk_lock(&cache.lock);
     cache.counts.refusals++;
@@ -335,22 +336,22 @@ static struct tk_pinned *none(void)
     return NULL;
 }
 
-static struct tk_pinned *add(uintptr_t at, size_t nbytes, size_t in_granule)
+static struct tk_pinned *cache_add(uintptr_t at, size_t nbytes, size_t in_granule)
 {
     uintptr_t base = at & ~(uintptr_t)(cache.page - 1);
     size_t size = tk_align_up(at + in_granule, cache.page) - base;
-    bool is_watched = is_lasting(base, size) || tk_monitor_watch(base, size);
+    bool is_watched = is_permanent(base, size) || tk_monitor_watch(base, size);
     if (!is_watched && nbytes < single_min)
-        return none();
+        return cache_count_refusal();
     if (!is_watched)
         size = tk_align_up(at + tk_min(nbytes, single_max), cache.page) - base;
     make_room(size);
-    struct tk_pinned *p = take_slot(base, size);
+    struct tk_pinned *p = cache_slot_alloc(base, size);
     if (!p)
-        return none();
-    if (!pin(p))
+        return cache_count_refusal();
+    if (!region_pin(p))
         return NULL;
-    keep(p, is_watched);
+    cache_keep(p, is_watched);
     return p;
 }
 
@@ -358,8 +359,8 @@ static struct tk_pinned *add(uintptr_t at, size_t nbytes, size_t in_granule)
 
 static bool may_try(void)
 {
-    if (cache.wait > 0) {
-        cache.wait--;
+    if (cache.skip > 0) {
+        cache.skip--;
         cache.counts.refusals++;
         return false;
     }
@@ -370,37 +371,37 @@ static bool may_try(void)
 /* The trial is over, or wanted for another: was what it brought used since? */
 static bool was_good(void)
 {
-    const struct tk_pinned *won = find(cache.trial.won, 1);
-    return won && won->used != cache.trial.clock;
+    const struct tk_pinned *admitted = cache_find(cache.trial.admitted, 1);
+    return admitted && admitted->used != cache.trial.clock;
 }
 
 /* A transfer at `at` found nothing: was it what was given up last? */
 static void judge_trial(uintptr_t at)
 {
-    if (cache.trial.lost && at - cache.trial.lost < cache.trial.size) {
+    if (cache.trial.evicted && at - cache.trial.evicted < cache.trial.size) {
         cache.reluctance = was_good() ? tk_max(cache.reluctance / 2, reluctance_min)
                                       : tk_min(cache.reluctance * 2, reluctance_max);
-        cache.trial.lost = 0;
+        cache.trial.evicted = 0;
     }
 }
 
 static void begin_trial(const struct tk_pinned *oldest, uintptr_t at)
 {
-    if (cache.trial.lost && was_good())
+    if (cache.trial.evicted && was_good())
         cache.reluctance = tk_max(cache.reluctance / 2, reluctance_min);
     cache.trial = (struct exchange){
-        .lost = oldest->base, .size = oldest->size, .won = at, .clock = cache.clock};
+        .evicted = oldest->base, .size = oldest->size, .admitted = at, .clock = cache.clock};
 }
 
 /* With the lock held. */
 static bool is_worth_room(uintptr_t at)
 {
     const struct tk_pinned *oldest = cache.idle.newer;
-    uint64_t most = tk_min(cache.limits.regions, bytes_max() / cache.limits.granule);
+    uint64_t max = tk_min(cache.limits.regions, bytes_max() / cache.limits.granule);
     if (oldest == &cache.idle || has_room(cache.limits.granule))
         return true;
     judge_trial(at);
-    bool is_old = cache.clock - oldest->used > rounds_old * most;
+    bool is_old = cache.clock - oldest->used > rounds_old * max;
     if (++cache.declined >= (is_old ? reluctance_old : cache.reluctance)) {
         cache.declined = 0;
         begin_trial(oldest, at);
@@ -410,100 +411,101 @@ static bool is_worth_room(uintptr_t at)
     return false;
 }
 
-static inline void use(struct tk_pinned *p)
+static inline void region_ref(struct tk_pinned *p)
 {
-    if (p->holders++ == 0)
-        make_busy(p);
+    if (p->refs++ == 0)
+        cache_idle_remove(p);
     p->used = ++cache.clock;
 }
 
 static struct tk_pinned *__attribute__((noinline))
-hold(const void *address, size_t nbytes, size_t in_granule, bool at_any_price)
+cache_get(const void *address, size_t nbytes, size_t in_granule, bool is_forced)
 {
     uintptr_t at = (uintptr_t)address;
     bool is_try = false;
-    enter();
-    struct tk_pinned *p = find(at, in_granule);
+    cache_enter();
+    struct tk_pinned *p = cache_find(at, in_granule);
     if (p) {
-        use(p);
+        region_ref(p);
     } else {
         cache.clock++;
-        cache.absent++;
-        is_try = (at_any_price || is_worth_room(at)) && may_try();
+        cache.lookup_misses++;
+        is_try = (is_forced || is_worth_room(at)) && may_try();
     }
-    leave();
-    return is_try ? add(at, nbytes, in_granule) : p;
+    cache_leave();
+    return is_try ? cache_add(at, nbytes, in_granule) : p;
 }
 
-bool tk_firehose_may_hold(const void *address, size_t nbytes)
+bool tk_firehose_may_get(const void *address, size_t nbytes)
 {
-    tk_if_likely((tk_is_on_demand && is_lasting((uintptr_t)address, nbytes)) ||
+    tk_if_likely((tk_is_on_demand && is_permanent((uintptr_t)address, nbytes)) ||
                  tk_monitor_is_quiet()) return true;
-    none();
+    cache_count_refusal();
     return false;
 }
 
-struct tk_pinned *tk_firehose_hold(const void *address, size_t nbytes)
+struct tk_pinned *tk_firehose_get(const void *address, size_t nbytes)
 {
-    return hold(address, nbytes, tk_firehose_piece(address, nbytes), true);
+    return cache_get(address, nbytes, tk_firehose_piece(address, nbytes), true);
 }
 
 /* The usual way: it is there, nothing was unmapped since the last look, and nobody else is at it.
  * Who waits for the lock does so elsewhere: here it would cost everybody the saving of registers.
  */
-struct tk_pinned *tk_firehose_hold_if_worth(const void *address, size_t nbytes, size_t in_granule)
+struct tk_pinned *tk_firehose_get_if_worth(const void *address, size_t nbytes, size_t in_granule)
 {
     struct tk_pinned *p = NULL;
-    tk_if_unlikely(!tk_trylock_free(&cache.lock)) return hold(address, nbytes, in_granule, false);
-    tk_if_likely(!tk_monitor_has_news() && (p = find((uintptr_t)address, in_granule)) != NULL)
-        use(p);
+    tk_if_unlikely(!tk_trylock_free(&cache.lock)) return cache_get(address, nbytes, in_granule,
+                                                                   false);
+    tk_if_likely(!tk_monitor_has_events() &&
+                 (p = cache_find((uintptr_t)address, in_granule)) != NULL) region_ref(p);
     tk_unlock(&cache.lock);
     tk_if_likely(p) return p;
-    return hold(address, nbytes, in_granule, false);
+    return cache_get(address, nbytes, in_granule, false);
 }
 
-static void __attribute__((noinline)) doom(struct tk_pinned *p)
+static void __attribute__((noinline)) cache_defer_unpin(struct tk_pinned *p)
 {
-    p->next = cache.doomed;
-    cache.doomed = p;
-    leave();
+    p->next = cache.deferred;
+    cache.deferred = p;
+    cache_leave();
 }
 
 /* With the lock held, which it gives back. */
-static inline void let_go(struct tk_pinned *p)
+static inline void cache_put(struct tk_pinned *p)
 {
-    if (--p->holders == 0) {
+    if (--p->refs == 0) {
         tk_if_unlikely(!p->is_cached)
         {
-            doom(p);
+            cache_defer_unpin(p);
             return;
         }
-        make_idle(p);
+        cache_idle_append(p);
     }
     tk_unlock(&cache.lock);
 }
 
-static void __attribute__((noinline)) wait_and_let_go(struct tk_pinned *p)
+static void __attribute__((noinline)) cache_put_slow(struct tk_pinned *p)
 {
     tk_lock(&cache.lock);
-    let_go(p);
+    cache_put(p);
 }
 
-void tk_firehose_release(struct tk_pinned *p)
+void tk_firehose_put(struct tk_pinned *p)
 {
-    tk_if_likely(tk_trylock_free(&cache.lock)) let_go(p);
-    else wait_and_let_go(p);
+    tk_if_likely(tk_trylock_free(&cache.lock)) cache_put(p);
+    else cache_put_slow(p);
 }
 
-void tk_firehose_others(int64_t bytes)
+void tk_firehose_account_static(int64_t bytes)
 {
-    __atomic_add_fetch(&others, bytes, __ATOMIC_RELAXED);
+    __atomic_add_fetch(&static_bytes, bytes, __ATOMIC_RELAXED);
 }
 
-void tk_firehose_lasts(const void *base, size_t size)
+void tk_firehose_set_permanent(const void *base, size_t size)
 {
-    lasting.base = (uintptr_t)base;
-    lasting.size = size;
+    permanent.base = (uintptr_t)base;
+    permanent.size = size;
 }
 
 size_t tk_firehose_granule(void)
@@ -511,9 +513,9 @@ size_t tk_firehose_granule(void)
     return tk_firehose_granule_size;
 }
 
-uint64_t tk_firehose_lent(void)
+uint64_t tk_firehose_exported(void)
 {
-    return cache.limits.lent;
+    return cache.limits.exported;
 }
 
 /* ---- start and end ---- */
@@ -534,7 +536,7 @@ static enum tk_status open_table(void)
     }
     cache.idle.newer = cache.idle.older = &cache.idle;
     cache.reluctance = reluctance_first;
-    cache.trial.lost = 0;
+    cache.trial.evicted = 0;
     return TK_OK;
 }
 
@@ -571,7 +573,7 @@ static void unpin_idle(void)
     tk_lock(&cache.lock);
     while (evict_one())
         continue;
-    leave();
+    cache_leave();
 }
 
 void tk_firehose_close(void)
@@ -583,10 +585,10 @@ void tk_firehose_close(void)
     free(cache.regions);
     cache.buckets = NULL;
     cache.regions = cache.free = NULL;
-    cache.is_open = cache.is_told = false;
-    cache.wait = cache.patience = 0;
+    cache.is_open = cache.is_reported = false;
+    cache.skip = cache.backoff = 0;
     cache.counts = (struct tk_firehose_counts){.hits = 0};
-    cache.clock = cache.absent = 0;
+    cache.clock = cache.lookup_misses = 0;
 }
 
 bool tk_firehose_is_open(void)
@@ -600,20 +602,20 @@ struct tk_firehose_counts tk_firehose_count(void)
 {
     tk_lock(&cache.lock);
     struct tk_firehose_counts counts = cache.counts;
-    counts.hits = cache.clock - cache.absent;
-    counts.questions = tk_monitor_asked();
+    counts.hits = cache.clock - cache.lookup_misses;
+    counts.queries = tk_monitor_queries();
     tk_unlock(&cache.lock);
     return counts;
 }
 
-static const char *way_text(void)
+static const char *mode_text(void)
 {
-    switch (tk_monitor_way()) {
-    case TK_WATCH_USERFAULTFD:
+    switch (tk_monitor_mode()) {
+    case TK_MONITOR_USERFAULTFD:
         return tk_is_alone() ? "watched by userfaultfd, which is asked before each transfer once "
                                "the client has two threads"
                              : "watched by userfaultfd, which is asked before each transfer";
-    case TK_WATCH_NOTHING:
+    case TK_MONITOR_OFF:
         return "NOT watched: memory that is unmapped while it is pinned gives wrong data";
     default:
         return "none outlives its transfer: ";
@@ -629,10 +631,10 @@ void tk_firehose_describe(char *text, size_t size)
                  "from %" PRIu64 " bytes on; at most %" PRIu64 " regions of %zu bytes, %" PRIu64
                  " bytes in all; %s%s",
                  tk_settings.firehose_min, cache.limits.regions, cache.limits.granule, bytes_max(),
-                 way_text(), tk_monitor_why());
+                 mode_text(), tk_monitor_reason());
 }
 
-void tk_firehose_tell(void)
+void tk_firehose_log_counts(void)
 {
     if (!cache.is_open || !tk_settings.firehose_verbose)
         return;
@@ -641,5 +643,5 @@ void tk_firehose_tell(void)
                 " invalidations, %" PRIu64 " refusals, %" PRIu64 " bytes pinned, at most %" PRIu64
                 ", %" PRIu64 " questions to the kernel",
                 c.hits, c.misses, c.evictions, c.invalidations, c.refusals, c.pinned, c.pinned_max,
-                c.questions);
+                c.queries);
 }

@@ -26,7 +26,7 @@ struct tk_pinned {
     size_t size;
     void *handle;
     uint32_t key; /* for local use */
-    uint32_t holders;
+    uint32_t refs;
     uint32_t generation;
     uint64_t used;  /* the hold, counted over all regions, that was its last */
     bool is_cached; /* false: to be unpinned when nobody holds it any more */
@@ -53,18 +53,18 @@ bool tk_firehose_is_open(void);
 
 /* Memory that is registered for good, which counts against GASNET_PHYSMEM_MAX as well. May be
  * called before the cache is opened. */
-void tk_firehose_others(int64_t bytes);
+void tk_firehose_account_static(int64_t bytes);
 
 /* Asked before regions are held for a transfer that has begun, once for all that is held until the
  * caller's memory may go away again. False: another thread may just be unmapping memory that the
  * cache still has, so none of it may be held. Thread-safe; a system call where the client has
  * several threads. */
-bool tk_firehose_may_hold(const void *address, size_t nbytes);
+bool tk_firehose_may_get(const void *address, size_t nbytes);
 
 /* A region that begins at or before `address` and reaches to the end of its granule or of `nbytes`,
  * whichever comes first, or further. NULL: the caller goes another way. Thread-safe. */
-struct tk_pinned *tk_firehose_hold(const void *address, size_t nbytes);
-void tk_firehose_release(struct tk_pinned *region);
+struct tk_pinned *tk_firehose_get(const void *address, size_t nbytes);
+void tk_firehose_put(struct tk_pinned *region);
 
 /* A power of two. */
 size_t tk_firehose_granule(void);
@@ -77,24 +77,24 @@ static inline size_t tk_firehose_piece(const void *address, size_t nbytes)
     return tk_min(nbytes, granule - ((uintptr_t)address & (granule - 1)));
 }
 
-/* As tk_firehose_hold() for who knows how much of it lies in one granule, and would rather copy
+/* As tk_firehose_get() for who knows how much of it lies in one granule, and would rather copy
  * than take room from a region that is likely to be used again before this one is: registering
  * costs as much as some copies. */
-struct tk_pinned *tk_firehose_hold_if_worth(const void *address, size_t nbytes, size_t in_granule);
+struct tk_pinned *tk_firehose_get_if_worth(const void *address, size_t nbytes, size_t in_granule);
 
 /* Regions that other ranks may ask for. */
-uint64_t tk_firehose_lent(void);
+uint64_t tk_firehose_exported(void);
 
 /* Memory that is there until the process ends: it need not be watched. One piece; before anybody
  * uses it. */
-void tk_firehose_lasts(const void *base, size_t size);
+void tk_firehose_set_permanent(const void *base, size_t size);
 
 struct tk_firehose_counts {
     uint64_t hits, misses; /* transfers that found a region, and that made one */
     uint64_t evictions, invalidations;
     uint64_t refusals;           /* transfers that had to go another way */
     uint64_t pinned, pinned_max; /* bytes */
-    uint64_t questions;          /* to the kernel, whether memory is being unmapped */
+    uint64_t queries;            /* to the kernel, whether memory is being unmapped */
 };
 struct tk_firehose_counts tk_firehose_count(void);
 
@@ -102,6 +102,6 @@ struct tk_firehose_counts tk_firehose_count(void);
 void tk_firehose_describe(char *text, size_t size);
 
 /* GASNET_FIREHOSE_VERBOSE: the counts. */
-void tk_firehose_tell(void);
+void tk_firehose_log_counts(void);
 
 #endif

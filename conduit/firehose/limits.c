@@ -19,7 +19,7 @@
 enum {
     /* Each watched region may cut a mapping in three, and Linux gives a process 65530 mappings
      * (vm.max_map_count). */
-    regions_most = 16384,
+    regions_default_max = 16384,
     /* A transfer from anywhere ends inside of granules, where the next one in the row begins. */
     regions_per_granule = 2,
     regions_per_bucket = 2, /* with all of them in use, a look at two on average */
@@ -87,8 +87,8 @@ static enum tk_status find_regions(double part, double device, unsigned sharers,
     if (*text && find_share("GASNET_PINNED_REGIONS_MAX", text, device, regions) != TK_OK)
         return TK_FAIL;
     *regions /= sharers;
-    if (!*text && *regions > regions_most)
-        *regions = regions_most;
+    if (!*text && *regions > regions_default_max)
+        *regions = regions_default_max;
     return TK_OK;
 }
 
@@ -108,16 +108,17 @@ static void share(double *pool, double *main, double victim, double part)
 
 static void share_out(struct tk_firehose_limits *limits, double bytes, double regions)
 {
-    double lent_bytes = (double)tk_settings.firehose_m, lent = (double)tk_settings.firehose_r;
-    share(&bytes, &lent_bytes, (double)tk_settings.firehose_maxvictim_m, main_part);
-    share(&regions, &lent, (double)tk_settings.firehose_maxvictim_r,
-          bytes > 0 ? lent_bytes / bytes : 0);
+    double exported_bytes = (double)tk_settings.firehose_m,
+           exported = (double)tk_settings.firehose_r;
+    share(&bytes, &exported_bytes, (double)tk_settings.firehose_maxvictim_m, main_part);
+    share(&regions, &exported, (double)tk_settings.firehose_maxvictim_r,
+          bytes > 0 ? exported_bytes / bytes : 0);
     limits->bytes = (uint64_t)bytes;
     limits->regions = (uint64_t)regions;
     limits->granule =
         find_granule(tk_settings.firehose_maxregion_size, limits->bytes, limits->regions);
-    limits->has_others = tk_settings.firehose_m == 0 || tk_settings.firehose_maxvictim_m == 0;
-    limits->lent = tk_min((uint64_t)lent, (uint64_t)lent_bytes / limits->granule);
+    limits->counts_static = tk_settings.firehose_m == 0 || tk_settings.firehose_maxvictim_m == 0;
+    limits->exported = tk_min((uint64_t)exported, (uint64_t)exported_bytes / limits->granule);
 }
 
 static void keep_all(struct tk_firehose_limits *limits, double bytes, double regions)
@@ -128,8 +129,8 @@ static void keep_all(struct tk_firehose_limits *limits, double bytes, double reg
         tk_settings.firehose_maxvictim_r > 0 ? (uint64_t)tk_settings.firehose_maxvictim_r : count;
     limits->granule =
         find_granule(tk_settings.firehose_maxregion_size, limits->bytes, limits->regions);
-    limits->has_others = own == 0;
-    limits->lent = 0;
+    limits->counts_static = own == 0;
+    limits->exported = 0;
 }
 
 static size_t find_buckets(uint64_t regions)
@@ -152,7 +153,7 @@ enum tk_status tk_firehose_physmem(uint64_t host_memory, uint64_t *bytes)
 }
 
 enum tk_status tk_firehose_find_limits(struct tk_firehose_limits *limits, uint64_t host_memory,
-                                       uint64_t device_regions, unsigned sharers, bool lends)
+                                       uint64_t device_regions, unsigned sharers, bool exports)
 {
     uint64_t pinnable;
     double regions;
@@ -164,7 +165,7 @@ enum tk_status tk_firehose_find_limits(struct tk_firehose_limits *limits, uint64
         return TK_FAIL;
     limits->pinnable_bytes = (uint64_t)(bytes / sharers);
     limits->pinnable_regions = (uint64_t)regions;
-    if (lends)
+    if (exports)
         share_out(limits, bytes / sharers, regions);
     else
         keep_all(limits, bytes / sharers, regions);

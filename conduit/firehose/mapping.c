@@ -78,7 +78,7 @@ enum {
     what_rights = 0xf
 };
 
-static bool ask(int fd, uint64_t address, unsigned flags, struct query *answer)
+static bool mapping_query(int fd, uint64_t address, unsigned flags, struct query *answer)
 {
     *answer = (struct query){.size = sizeof(*answer), .flags = flags, .address = address};
     return ioctl(fd, _IOWR('f', 17, struct query), answer) == 0;
@@ -92,7 +92,7 @@ static bool are_alike(const struct query *a, const struct query *b)
 static uint64_t begin_of_row(int fd, struct query m)
 {
     struct query before;
-    while (ask(fd, m.from - 1, 0, &before) && are_alike(&before, &m))
+    while (mapping_query(fd, m.from - 1, 0, &before) && are_alike(&before, &m))
         m = before;
     return m.from;
 }
@@ -102,7 +102,8 @@ static uint64_t end_of_gap(int fd, struct query m, uint64_t least)
 {
     struct query next;
     bool is_more;
-    while ((is_more = ask(fd, m.to, or_next, &next)) && next.from == m.to && are_alike(&m, &next))
+    while ((is_more = mapping_query(fd, m.to, or_next, &next)) && next.from == m.to &&
+           are_alike(&m, &next))
         m = next;
     if (m.to < least)
         return 0;
@@ -110,10 +111,10 @@ static uint64_t end_of_gap(int fd, struct query m, uint64_t least)
 }
 
 /* The gap before is not looked for: there is no asking for what is before an address. */
-static bool ask_for_row(int fd, uintptr_t *from, uintptr_t *to)
+static bool query_row(int fd, uintptr_t *from, uintptr_t *to)
 {
     struct query first;
-    if (!ask(fd, *from, 0, &first))
+    if (!mapping_query(fd, *from, 0, &first))
         return false;
     *from = (uintptr_t)begin_of_row(fd, first);
     uint64_t end = end_of_gap(fd, first, *to);
@@ -128,7 +129,7 @@ bool tk_mappings_around(uintptr_t *from, uintptr_t *to)
     if (!file)
         return false;
     errno = 0;
-    bool is_found = ask_for_row(fileno(file), from, to);
+    bool is_found = query_row(fileno(file), from, to);
     if (!is_found && errno == ENOTTY) {
         setvbuf(file, buffer, _IOFBF, sizeof(buffer));
         is_found = find_row(file, from, to);

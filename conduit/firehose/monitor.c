@@ -67,17 +67,17 @@ struct note {
 };
 
 static struct {
-    atomic_int way; /* enum tk_monitor_way */
+    atomic_int mode; /* enum tk_monitor_mode */
     int fd, wake, pagemap;
-    const char *why;
-    atomic_bool has_left;
-    _Atomic uint64_t questions;
+    const char *reason;
+    atomic_bool has_ended;
+    _Atomic uint64_t queries;
     _Atomic uint32_t head, tail; /* of notes */
     _Atomic bool is_lost;        /* there was no place for a note */
     struct note notes[notes_max];
-} monitor = {.way = TK_KEEP_NOTHING, .fd = -1, .wake = -1, .pagemap = -1, .why = ""};
+} monitor = {.mode = TK_MONITOR_UNAVAILABLE, .fd = -1, .wake = -1, .pagemap = -1, .reason = ""};
 
-struct tk_monitor_news tk_monitor_news;
+struct tk_monitor_events tk_monitor_events;
 
 /* ---- the thread ---- */
 
@@ -113,12 +113,12 @@ static void note_event(const struct uffd_msg *event)
 static void take_events(void)
 {
     struct uffd_msg events[batch];
-    uint32_t begun = atomic_load_explicit(&tk_monitor_news.begun, memory_order_relaxed) + 1;
-    atomic_store(&tk_monitor_news.begun, begun);
+    uint32_t begun = atomic_load_explicit(&tk_monitor_events.begun, memory_order_relaxed) + 1;
+    atomic_store(&tk_monitor_events.begun, begun);
     ssize_t size = read(monitor.fd, events, sizeof(events));
     for (ssize_t i = 0; i < size / (ssize_t)sizeof(events[0]); i++)
         note_event(&events[i]);
-    atomic_store(&tk_monitor_news.ended, begun);
+    atomic_store(&tk_monitor_events.ended, begun);
 }
 
 static bool close_between(unsigned first, unsigned last)
@@ -138,21 +138,21 @@ static bool have_own_descriptors(void)
 }
 
 /* Where descriptors are shared, a client that closes ours leaves the kernel watching nothing, and
- * tk_monitor_ask() says no for good. The descriptor is closed before the thread ends, because that
- * unmaps stacks of threads, which may be watched. */
-static void *run(void *unused)
+ * tk_monitor_query() says no for good. The descriptor is closed before the thread ends, because
+ * that unmaps stacks of threads, which may be watched. */
+static void *monitor_run(void *unused)
 {
     (void)unused;
     struct pollfd fds[2] = {{.fd = monitor.fd, .events = POLLIN},
                             {.fd = monitor.wake, .events = POLLIN}};
-    atomic_store(&tk_monitor_news.is_apart, have_own_descriptors());
+    atomic_store(&tk_monitor_events.is_apart, have_own_descriptors());
     do {
         fds[0].revents = fds[1].revents = 0;
         if (poll(fds, 2, -1) > 0 && (fds[0].revents & POLLIN))
             take_events();
     } while (!fds[1].revents && !(fds[0].revents & (POLLNVAL | POLLERR | POLLHUP)));
     close(monitor.fd);
-    atomic_store(&monitor.has_left, true);
+    atomic_store(&monitor.has_ended, true);
     return NULL;
 }
 
@@ -172,7 +172,7 @@ static bool has_events(int fd)
     return ioctl(fd, UFFDIO_API, &api) == 0;
 }
 
-static bool watch(int fd, uintptr_t base, size_t size)
+static bool monitor_watch_range(int fd, uintptr_t base, size_t size)
 {
     struct uffdio_register range = {.range = {.start = base, .len = size},
                                     .mode = UFFDIO_REGISTER_MODE_WP};
@@ -187,14 +187,14 @@ static bool can_watch(int fd)
     void *page = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (page == MAP_FAILED)
         return false;
-    bool can = watch(fd, (uintptr_t)page, size);
+    bool can = monitor_watch_range(fd, (uintptr_t)page, size);
     struct uffdio_range range = {.start = (uintptr_t)page, .len = size};
     can = can && ioctl(fd, UFFDIO_UNREGISTER, &range) == 0;
     munmap(page, size);
     return can;
 }
 
-static bool is_quiet(int fd)
+static bool monitor_fd_is_quiet(int fd)
 {
     struct uffdio_zeropage nothing = {.mode = 0};
     return ioctl(fd, UFFDIO_ZEROPAGE, &nothing) == -1 && errno == EINVAL;
@@ -208,7 +208,7 @@ static const char *open_userfaultfd(void)
         return errno == EPERM ? "userfaultfd is forbidden here (vm.unprivileged_userfaultfd, or "
                                 "the container's seccomp profile)"
                               : "the kernel has no userfaultfd";
-    if (!has_events(monitor.fd) || !can_watch(monitor.fd) || !is_quiet(monitor.fd))
+    if (!has_events(monitor.fd) || !can_watch(monitor.fd) || !monitor_fd_is_quiet(monitor.fd))
         return "this kernel's userfaultfd does not tell of what is unmapped";
     monitor.pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
     if (monitor.pagemap < 0)
@@ -226,61 +226,61 @@ static void close_descriptor(int *fd)
 
 enum tk_status tk_monitor_open(const char *choice)
 {
-    monitor.why = "";
+    monitor.reason = "";
     if (!strcmp(choice, "none")) {
-        monitor.way = TK_WATCH_NOTHING;
+        monitor.mode = TK_MONITOR_OFF;
         return TK_OK;
     }
-    const char *why = open_userfaultfd();
-    monitor.way = why ? TK_KEEP_NOTHING : TK_WATCH_USERFAULTFD;
-    if (!why)
+    const char *reason = open_userfaultfd();
+    monitor.mode = reason ? TK_MONITOR_UNAVAILABLE : TK_MONITOR_USERFAULTFD;
+    if (!reason)
         return TK_OK;
-    monitor.why = why;
+    monitor.reason = reason;
     tk_monitor_close();
     if (strcmp(choice, "userfaultfd") != 0)
         return TK_OK;
     tk_log_error(
         "GASNET_FIREHOSE_MONITOR=userfaultfd, but %s; allow it, or leave the choice to the "
         "library (auto: no registration outlives its transfer then)",
-        why);
+        reason);
     return TK_FAIL;
 }
 
 void tk_monitor_close(void)
 {
     uint64_t one = 1;
-    if (tk_monitor_news.runs && write(monitor.wake, &one, sizeof(one)) == sizeof(one)) {
-        while (!atomic_load(&monitor.has_left))
+    if (tk_monitor_events.runs && write(monitor.wake, &one, sizeof(one)) == sizeof(one)) {
+        while (!atomic_load(&monitor.has_ended))
             sched_yield();
-        if (!tk_monitor_news.is_apart)
+        if (!tk_monitor_events.is_apart)
             monitor.fd = -1; /* closed by the thread */
     }
-    tk_monitor_news.runs = tk_monitor_news.is_apart = false;
-    atomic_store(&monitor.has_left, false);
+    tk_monitor_events.runs = tk_monitor_events.is_apart = false;
+    atomic_store(&monitor.has_ended, false);
     close_descriptor(&monitor.fd);
     close_descriptor(&monitor.wake);
     close_descriptor(&monitor.pagemap);
-    monitor.way = TK_KEEP_NOTHING;
+    monitor.mode = TK_MONITOR_UNAVAILABLE;
 }
 
-enum tk_monitor_way tk_monitor_way(void)
+enum tk_monitor_mode tk_monitor_mode(void)
 {
-    return (enum tk_monitor_way)atomic_load_explicit(&monitor.way, memory_order_relaxed);
+    return (enum tk_monitor_mode)atomic_load_explicit(&monitor.mode, memory_order_relaxed);
 }
 
-const char *tk_monitor_why(void)
+const char *tk_monitor_reason(void)
 {
-    return monitor.why;
+    return monitor.reason;
 }
 
 void tk_monitor_start(void)
 {
-    if (tk_monitor_news.runs || monitor.way != TK_WATCH_USERFAULTFD)
+    if (tk_monitor_events.runs || monitor.mode != TK_MONITOR_USERFAULTFD)
         return;
-    tk_monitor_news.runs =
-        tk_thread_start(run, tk_settings.thread_stack_min, tk_settings.thread_stack_pad) == TK_OK;
-    if (!tk_monitor_news.runs)
-        monitor.way = TK_KEEP_NOTHING;
+    tk_monitor_events.runs = tk_thread_start(monitor_run, tk_settings.thread_stack_min,
+                                             tk_settings.thread_stack_pad) == TK_OK;
+    if (!tk_monitor_events.runs)
+        monitor.mode = TK_MONITOR_UNAVAILABLE;
 }
 
 /* ---- for the cache ---- */
@@ -297,7 +297,7 @@ static bool watch_across(uintptr_t end, uintptr_t *from, uintptr_t *to)
 {
     *from = end - tk_page_size();
     *to = end + tk_page_size();
-    return tk_mappings_around(from, to) && watch(monitor.fd, *from, *to - *from);
+    return tk_mappings_around(from, to) && monitor_watch_range(monitor.fd, *from, *to - *from);
 }
 
 /* Whole mappings are watched: a part would become a mapping of its own, and mremap refuses to
@@ -308,7 +308,7 @@ static bool watch_across(uintptr_t end, uintptr_t *from, uintptr_t *to)
 static bool watch_mappings(uintptr_t base, size_t size)
 {
     uintptr_t from = base, to = base + size, begin, end;
-    if (!tk_mappings_around(&from, &to) || !watch(monitor.fd, from, to - from))
+    if (!tk_mappings_around(&from, &to) || !monitor_watch_range(monitor.fd, from, to - from))
         return false;
     for (int i = 0; i < rounds_max && watch_across(to, &begin, &end); i++)
         to = end;
@@ -319,8 +319,8 @@ static bool watch_mappings(uintptr_t base, size_t size)
 
 bool tk_monitor_watch(uintptr_t base, size_t size)
 {
-    if (tk_monitor_way() != TK_WATCH_USERFAULTFD)
-        return tk_monitor_way() == TK_WATCH_NOTHING;
+    if (tk_monitor_mode() != TK_MONITOR_USERFAULTFD)
+        return tk_monitor_mode() == TK_MONITOR_OFF;
     return (is_watched(base, size) || watch_mappings(base, size)) &&
            tk_monitor_is_private(base, tk_page_size());
 }
@@ -329,7 +329,7 @@ bool tk_monitor_is_private(uintptr_t base, size_t size)
 {
     uint64_t entries[entry_batch];
     size_t page = tk_page_size();
-    if (monitor.way != TK_WATCH_USERFAULTFD)
+    if (monitor.mode != TK_MONITOR_USERFAULTFD)
         return true;
     for (size_t left = size / page, at = base / page; left > 0;) {
         size_t count = tk_min(left, entry_batch);
@@ -346,37 +346,37 @@ bool tk_monitor_is_private(uintptr_t base, size_t size)
     return true;
 }
 
-uint64_t tk_monitor_asked(void)
+uint64_t tk_monitor_queries(void)
 {
-    return atomic_load_explicit(&monitor.questions, memory_order_relaxed);
+    return atomic_load_explicit(&monitor.queries, memory_order_relaxed);
 }
 
 /* The fence keeps the look at `begun` that follows behind what the kernel saw. */
-bool tk_monitor_ask(void)
+bool tk_monitor_query(void)
 {
-    atomic_fetch_add_explicit(&monitor.questions, 1, memory_order_relaxed);
-    bool quiet = is_quiet(monitor.fd);
+    atomic_fetch_add_explicit(&monitor.queries, 1, memory_order_relaxed);
+    bool quiet = monitor_fd_is_quiet(monitor.fd);
     atomic_thread_fence(memory_order_seq_cst);
     return quiet;
 }
 
-static void collect_notes(void (*forget)(uintptr_t from, uintptr_t to))
+static void collect_notes(void (*invalidate)(uintptr_t from, uintptr_t to))
 {
     uint32_t head = atomic_load_explicit(&monitor.head, memory_order_acquire);
     uint32_t tail = atomic_load_explicit(&monitor.tail, memory_order_relaxed);
     for (; tail != head; tail++)
-        forget(monitor.notes[tail % notes_max].from, monitor.notes[tail % notes_max].to);
+        invalidate(monitor.notes[tail % notes_max].from, monitor.notes[tail % notes_max].to);
     atomic_store_explicit(&monitor.tail, tail, memory_order_release);
 }
 
 /* The thread is between two system calls when there is something to wait for. */
-void tk_monitor_collect(void (*forget)(uintptr_t from, uintptr_t to))
+void tk_monitor_collect(void (*invalidate)(uintptr_t from, uintptr_t to))
 {
-    uint32_t begun = atomic_load(&tk_monitor_news.begun);
-    while ((int32_t)(atomic_load(&tk_monitor_news.ended) - begun) < 0)
+    uint32_t begun = atomic_load(&tk_monitor_events.begun);
+    while ((int32_t)(atomic_load(&tk_monitor_events.ended) - begun) < 0)
         sched_yield();
-    tk_monitor_news.seen = begun;
-    collect_notes(forget);
+    tk_monitor_events.seen = begun;
+    collect_notes(invalidate);
     if (atomic_exchange(&monitor.is_lost, false))
-        forget(0, UINTPTR_MAX);
+        invalidate(0, UINTPTR_MAX);
 }

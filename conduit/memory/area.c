@@ -30,7 +30,7 @@ static const char *remedy(const char *step, int error)
     return strcmp(step, "mmap") ? "" : "; look at ulimit -v";
 }
 
-static enum tk_status give_up(struct tk_area *area, const char *what, const char *step, int error)
+static enum tk_status area_fail(struct tk_area *area, const char *what, const char *step, int error)
 {
     tk_log_error("no memory for %s (%zu bytes): %s: %s; this host's processes may use %llu bytes%s",
                  what, area->size, step, strerror(error), (unsigned long long)tk_host_memory(),
@@ -41,7 +41,7 @@ static enum tk_status give_up(struct tk_area *area, const char *what, const char
 
 /* Of a large one the kernel zeroes pages on several CPUs at a time, which it does not in
  * fallocate(). */
-static int bring(const struct tk_area *area, uint64_t offset, uint64_t size)
+static int area_populate(const struct tk_area *area, uint64_t offset, uint64_t size)
 {
     enum { large = 64 << 20 };
     int error = size < large ? EINVAL : tk_populate((char *)area->base + offset, size);
@@ -53,7 +53,7 @@ static int bring(const struct tk_area *area, uint64_t offset, uint64_t size)
 /* The kernel would rather kill a process than refuse pages that it can't find, so that is for us to
  * find out. Ranks of a host reserve at the same time: none takes more between two looks than all
  * may take together. */
-static enum tk_status reserve(struct tk_area *area, const char *what)
+static enum tk_status area_reserve(struct tk_area *area, const char *what)
 {
     enum { least = 256 << 10 /* for what other processes need meanwhile */ };
     char bound[1400];
@@ -69,23 +69,23 @@ static enum tk_status reserve(struct tk_area *area, const char *what)
             return TK_FAIL;
         }
         uint64_t step = tk_min(rest, share);
-        int error = bring(area, done, step);
+        int error = area_populate(area, done, step);
         if (error)
-            return give_up(area, what, "fallocate", error);
+            return area_fail(area, what, "fallocate", error);
         done += step;
     }
     return TK_OK;
 }
 
-static enum tk_status map(struct tk_area *area, const char *what)
+static enum tk_status area_map(struct tk_area *area, const char *what)
 {
     struct stat file;
     void *base = mmap(NULL, area->size, PROT_READ | PROT_WRITE, MAP_SHARED, area->fd, 0);
     if (base == MAP_FAILED)
-        return give_up(area, what, "mmap", errno);
+        return area_fail(area, what, "mmap", errno);
     area->base = base;
     if (fstat(area->fd, &file) != 0)
-        return give_up(area, what, "fstat", errno);
+        return area_fail(area, what, "fstat", errno);
     area->inode = (uint64_t)file.st_ino;
     const struct tk_range range = {base, area->size, what, -1, area->fd};
     tk_range_add(&range);
@@ -105,14 +105,14 @@ enum tk_status tk_area_open(struct tk_area *area, const char *what, size_t size,
     *area = (struct tk_area){.size = tk_align_up(size, tk_page_size()), .fd = -1};
     area->fd = memfd_create(what, MFD_CLOEXEC);
     if (area->fd < 0)
-        return give_up(area, what, "memfd_create", errno);
+        return area_fail(area, what, "memfd_create", errno);
     if (!may_have_file(area->size))
-        return give_up(area, what, "ftruncate", EFBIG);
+        return area_fail(area, what, "ftruncate", EFBIG);
     if (ftruncate(area->fd, (off_t)area->size) != 0)
-        return give_up(area, what, "ftruncate", errno);
-    if (map(area, what) != TK_OK)
+        return area_fail(area, what, "ftruncate", errno);
+    if (area_map(area, what) != TK_OK)
         return TK_FAIL;
-    return reserved ? reserve(area, what) : TK_OK;
+    return reserved ? area_reserve(area, what) : TK_OK;
 }
 
 uint64_t tk_area_present(const struct tk_area *area)
@@ -147,7 +147,7 @@ enum tk_status tk_area_open_huge(struct tk_area *area, const char *what, size_t 
     if (area->fd < 0 || ftruncate(area->fd, (off_t)area->size) != 0 ||
         fallocate(area->fd, 0, 0, (off_t)area->size) != 0)
         return no_huge_pages(area, what, errno);
-    return map(area, what);
+    return area_map(area, what);
 }
 
 void tk_area_unmap(struct tk_area *area)

@@ -115,7 +115,7 @@ static uint64_t droppable(const struct controller *c, const char *group)
 }
 
 /* The least there is, and what makes it so. */
-struct room {
+struct headroom {
     uint64_t limit, left;
     char what[1300];
 };
@@ -127,29 +127,31 @@ static uint64_t group_number(const struct controller *c, const char *group, cons
     return read_number(path);
 }
 
-static void look_at_group(const struct controller *c, const char *group, struct room *room)
+static void host_check_group(const struct controller *c, const char *group,
+                             struct headroom *headroom)
 {
     uint64_t limit = group_number(c, group, c->limit);
     uint64_t used = group_number(c, group, c->used), drop = droppable(c, group);
     if (limit == 0)
         return;
     used = used > drop ? used - drop : 0;
-    room->limit = limit < room->limit ? limit : room->limit;
-    if (used < limit && limit - used >= room->left)
+    headroom->limit = limit < headroom->limit ? limit : headroom->limit;
+    if (used < limit && limit - used >= headroom->left)
         return;
-    room->left = used < limit ? limit - used : 0;
-    snprintf(room->what, sizeof(room->what), "the limit of its cgroup, %llu bytes in %s%s/%s,",
-             (unsigned long long)limit, c->mount, group, c->limit);
+    headroom->left = used < limit ? limit - used : 0;
+    snprintf(headroom->what, sizeof(headroom->what),
+             "the limit of its cgroup, %llu bytes in %s%s/%s,", (unsigned long long)limit, c->mount,
+             group, c->limit);
 }
 
 /* A group is bound by those that it is in, too. Within a container the path that the kernel tells
  * of may not be there, and its last part, the root, is the container's group. */
-static void look_at_groups(const struct controller *c, struct room *room)
+static void host_check_groups(const struct controller *c, struct headroom *headroom)
 {
     char group[1024];
     my_group(c, group, sizeof(group));
     for (;;) {
-        look_at_group(c, group, room);
+        host_check_group(c, group, headroom);
         char *last = strrchr(group, '/');
         if (!last)
             return;
@@ -157,22 +159,22 @@ static void look_at_groups(const struct controller *c, struct room *room)
     }
 }
 
-static void look(struct room *room)
+static void host_check(struct headroom *headroom)
 {
     for (size_t i = 0; i < sizeof(controllers) / sizeof(controllers[0]); i++)
-        look_at_groups(&controllers[i], room);
+        host_check_groups(&controllers[i], headroom);
 }
 
 /* Of no interest where the kernel promises more than it has, which it does unless told otherwise.
  */
-static void look_at_commit_limit(struct room *room)
+static void host_check_commit_limit(struct headroom *headroom)
 {
     uint64_t limit = meminfo("CommitLimit:"), used = meminfo("Committed_AS:");
     uint64_t left = used < limit ? limit - used : 0;
-    if (read_number("/proc/sys/vm/overcommit_memory") != 2 || left >= room->left)
+    if (read_number("/proc/sys/vm/overcommit_memory") != 2 || left >= headroom->left)
         return;
-    room->left = left;
-    snprintf(room->what, sizeof(room->what),
+    headroom->left = left;
+    snprintf(headroom->what, sizeof(headroom->what),
              "CommitLimit in /proc/meminfo, %llu bytes (vm.overcommit_memory=2),",
              (unsigned long long)limit);
 }
@@ -180,18 +182,18 @@ static void look_at_commit_limit(struct room *room)
 uint64_t tk_memory_available(char *what, size_t size)
 {
     uint64_t bytes = meminfo("MemAvailable:");
-    struct room room = {.limit = UINT64_MAX, .left = bytes ? bytes : UINT64_MAX};
-    snprintf(room.what, sizeof(room.what), "the host (MemAvailable in /proc/meminfo)");
-    look(&room);
-    look_at_commit_limit(&room);
-    snprintf(what, size, "%s", room.what);
-    return room.left;
+    struct headroom headroom = {.limit = UINT64_MAX, .left = bytes ? bytes : UINT64_MAX};
+    snprintf(headroom.what, sizeof(headroom.what), "the host (MemAvailable in /proc/meminfo)");
+    host_check(&headroom);
+    host_check_commit_limit(&headroom);
+    snprintf(what, size, "%s", headroom.what);
+    return headroom.left;
 }
 
 uint64_t tk_host_memory(void)
 {
     uint64_t ram = (uint64_t)sysconf(_SC_PHYS_PAGES) * tk_page_size();
-    struct room room = {.limit = ram};
-    look(&room);
-    return room.limit;
+    struct headroom headroom = {.limit = ram};
+    host_check(&headroom);
+    return headroom.limit;
 }

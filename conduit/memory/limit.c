@@ -18,7 +18,7 @@
  * internals" (/H). */
 static const uint64_t internal_bytes = 64u << 20;
 
-static enum tk_status refuse(const char *text)
+static enum tk_status segsize_refuse(const char *text)
 {
     tk_log_error("GASNET_MAX_SEGSIZE='%s' is not a size (as 512M, 2GB) or a fraction (as 0.85), "
                  "followed by nothing, /P or /H",
@@ -33,7 +33,7 @@ static double without_internals(double bytes)
     return bytes - (internals < bytes / 4 ? internals : bytes / 4);
 }
 
-static bool parse(const char *text, bool *has_unit, bool *per_host, double *bytes)
+static bool segsize_parse(const char *text, bool *has_unit, bool *per_host, double *bytes)
 {
     char number[64];
     size_t length = strcspn(text, "/");
@@ -51,32 +51,32 @@ static bool parse(const char *text, bool *has_unit, bool *per_host, double *byte
 /* What is not touched takes no memory, so who asks for a size of its own may have more than there
  * is, as long as all ranks of the host can touch a tenth of theirs, and some. A share of the host's
  * memory is one of what is left of it, and what a device pins must be there as a whole. */
-static double bound(double bytes, bool is_share, const struct tk_segment_room *room)
+static double bound(double bytes, bool is_share, const struct tk_segment_bounds *bounds)
 {
     enum { times_share = 8 };
-    double share = (double)room->left / room->ranks;
-    double pinnable = (double)room->pinnable / room->ranks;
-    bool is_pinned = room->pinnable != UINT64_MAX;
-    double most = is_share || is_pinned ? without_internals(share) : times_share * share;
-    if (is_pinned && most > without_internals(pinnable))
-        most = without_internals(pinnable);
-    if (most > (double)room->memory)
-        most = (double)room->memory;
-    return bytes < most ? bytes : most;
+    double share = (double)bounds->left / bounds->ranks;
+    double pinnable = (double)bounds->pinnable / bounds->ranks;
+    bool is_pinned = bounds->pinnable != UINT64_MAX;
+    double max = is_share || is_pinned ? without_internals(share) : times_share * share;
+    if (is_pinned && max > without_internals(pinnable))
+        max = without_internals(pinnable);
+    if (max > (double)bounds->memory)
+        max = (double)bounds->memory;
+    return bytes < max ? bytes : max;
 }
 
-enum tk_status tk_segment_limit(const char *text, const struct tk_segment_room *room,
+enum tk_status tk_segment_limit(const char *text, const struct tk_segment_bounds *bounds,
                                 uint64_t *limit)
 {
     double bytes;
     bool has_unit, per_host;
-    if (!parse(text, &has_unit, &per_host, &bytes))
-        return refuse(text);
+    if (!segsize_parse(text, &has_unit, &per_host, &bytes))
+        return segsize_refuse(text);
     if (!has_unit && bytes <= 1)
-        bytes *= (double)room->memory;
+        bytes *= (double)bounds->memory;
     if (per_host)
-        bytes = without_internals(bytes / room->ranks);
-    bytes = bound(bytes, per_host, room);
+        bytes = without_internals(bytes / bounds->ranks);
+    bytes = bound(bytes, per_host, bounds);
     if (bytes < (double)tk_page_size())
         bytes = (double)tk_page_size();
     *limit = (uint64_t)bytes & ~(uint64_t)(tk_page_size() - 1);

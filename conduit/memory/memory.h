@@ -88,7 +88,7 @@ uint64_t tk_host_memory(void);
 uint64_t tk_memory_available(char *what, size_t size);
 
 /* What bounds the segments of a host's ranks besides GASNET_MAX_SEGSIZE. */
-struct tk_segment_room {
+struct tk_segment_bounds {
     uint64_t memory;   /* tk_host_memory() */
     uint64_t left;     /* tk_memory_available() before segments are; UINT64_MAX: nobody says */
     uint64_t pinnable; /* GASNET_PHYSMEM_MAX; UINT64_MAX: no device pins segments */
@@ -97,7 +97,7 @@ struct tk_segment_room {
 
 /* Largest segment of one of these ranks by GASNET_MAX_SEGSIZE (grammar: size or fraction, then /P
  * or /H). Page multiple. */
-enum tk_status tk_segment_limit(const char *text, const struct tk_segment_room *room,
+enum tk_status tk_segment_limit(const char *text, const struct tk_segment_bounds *bounds,
                                 uint64_t *limit);
 
 /* The segment of endpoint 0; size 0 until there is one. */

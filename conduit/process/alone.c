@@ -155,7 +155,7 @@ static bool remember(const struct thread *thread)
     return known.count++ < known_max;
 }
 
-static bool is_known(const struct thread *thread)
+static bool alone_is_known(const struct thread *thread)
 {
     for (size_t i = 0; i < known.count; i++)
         if (known.threads[i].number == thread->number &&
@@ -173,12 +173,12 @@ static void remember_all(void)
 
 static bool are_all_known(void)
 {
-    return known.count <= known_max && visit_threads(is_known);
+    return known.count <= known_max && visit_threads(alone_is_known);
 }
 
 /* ---- what the kernel tells ---- */
 
-/* &never: for good, see tk_alone_look(). */
+/* &never: for good, see tk_alone_check(). */
 static _Atomic uint64_t *head_now(void)
 {
     return atomic_load_explicit(&tk_alone.head, memory_order_relaxed);
@@ -224,7 +224,7 @@ static bool are_of_processes(uint64_t from, uint64_t to)
     return true;
 }
 
-bool tk_alone_look(void)
+bool tk_alone_check(void)
 {
     uint64_t head = atomic_load_explicit(head_now(), memory_order_acquire);
     bool is_alone = head != never && are_of_processes(tk_alone.seen, head);

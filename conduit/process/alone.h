@@ -28,14 +28,14 @@ void tk_alone_open(void);
 void tk_alone_accept(void);
 
 /* What the kernel has said since the last look. */
-bool tk_alone_look(void);
+bool tk_alone_check(void);
 
 /* False from the moment on in which a second one starts, for good; false where nobody knows. */
 static inline bool tk_is_alone(void)
 {
     tk_if_likely(atomic_load_explicit(tk_alone.head, memory_order_acquire) ==
                  tk_alone.seen) return true;
-    return tk_alone_look();
+    return tk_alone_check();
 }
 
 #endif

@@ -52,7 +52,7 @@ static void take_back(const struct tk_peer *from, uint32_t handle)
     tk_unlock(&exports.lock);
     if (!region)
         nonsense(from, "gave a region up that it did not have");
-    tk_firehose_release(region);
+    tk_firehose_put(region);
 }
 
 static uint32_t enter(const struct tk_peer *to, struct tk_pinned *region)
@@ -75,13 +75,12 @@ static const uint32_t *lend(const struct tk_peer *to, const struct tk_ask *ask,
 {
     void *from = (void *)(uintptr_t)ask->from;
     size_t size = (size_t)ask->size;
-    struct tk_pinned *region =
-        tk_firehose_may_hold(from, size) ? tk_firehose_hold(from, size) : NULL;
+    struct tk_pinned *region = tk_firehose_may_get(from, size) ? tk_firehose_get(from, size) : NULL;
     if (!region)
         return NULL;
     answer->handle = enter(to, region);
     if (!answer->handle) {
-        tk_firehose_release(region);
+        tk_firehose_put(region);
         return NULL;
     }
     answer->base = region->base;
@@ -151,7 +150,7 @@ void tk_serve_open(void)
 
 enum tk_status tk_serve_connect(uint32_t askers)
 {
-    uint64_t lent = tk_firehose_lent();
+    uint64_t lent = tk_firehose_exported();
     exports.lent_each = (uint32_t)tk_max(1, lent / askers);
     exports.count = exports.lent_each * askers;
     exports.loans = calloc(exports.count, sizeof(*exports.loans));

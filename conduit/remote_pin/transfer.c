@@ -165,8 +165,8 @@ const struct tk_transport *tk_remote_connect(const struct tk_transport *network)
         }
     if (askers == 0)
         return network;
-    if (tk_hoses_open(tk_peers.size, tk_peers.rails, tk_firehose_granule(), tk_firehose_lent()) !=
-        TK_OK)
+    if (tk_hoses_open(tk_peers.size, tk_peers.rails, tk_firehose_granule(),
+                      tk_firehose_exported()) != TK_OK)
         return NULL;
     return tk_serve_connect(askers) == TK_OK ? &on_demand : NULL;
 }

@@ -14,8 +14,8 @@
 extern char **environ;
 
 /* NAME=value, each ended by 0; an empty one ends the block. */
-static char *given;
-static char **both;
+static char *environment_given;
+static char **environment_merged;
 
 static char *read_all(FILE *file, size_t *length)
 {
@@ -73,19 +73,19 @@ void tk_environment_open(void)
 {
     size_t length = 0;
     FILE *file = fopen("/proc/self/environ", "re");
-    if (!file || given)
+    if (!file || environment_given)
         return;
-    given = read_all(file, &length);
+    environment_given = read_all(file, &length);
     fclose(file);
-    if (given)
-        trim_values(given);
+    if (environment_given)
+        trim_values(environment_given);
 }
 
 const char *tk_getenv(const char *name)
 {
     const char *value;
     size_t length = strlen(name);
-    for (const char *at = given; at && *at; at += strlen(at) + 1)
+    for (const char *at = environment_given; at && *at; at += strlen(at) + 1)
         if ((value = value_in(at, name, length)))
             return value;
     for (char **at = environ; at && *at; at++)
@@ -94,16 +94,16 @@ const char *tk_getenv(const char *name)
     return NULL;
 }
 
-static size_t fill(char **to)
+static size_t environment_fill(char **to)
 {
     size_t count = 0;
-    for (char *at = given; at && *at; at += strlen(at) + 1, count++)
+    for (char *at = environment_given; at && *at; at += strlen(at) + 1, count++)
         if (to)
             to[count] = at;
     for (char **at = environ; at && *at; at++) {
         size_t length = strcspn(*at, "=");
         bool is_given = false;
-        for (const char *old = given; old && *old && !is_given; old += strlen(old) + 1)
+        for (const char *old = environment_given; old && *old && !is_given; old += strlen(old) + 1)
             is_given = value_in(old, *at, length) != NULL;
         if (is_given)
             continue;
@@ -116,10 +116,10 @@ static size_t fill(char **to)
 
 char *const *tk_environment(void)
 {
-    free(both);
-    both = calloc(fill(NULL) + 1, sizeof(*both));
-    if (!both)
+    free(environment_merged);
+    environment_merged = calloc(environment_fill(NULL) + 1, sizeof(*environment_merged));
+    if (!environment_merged)
         return environ;
-    fill(both);
-    return both;
+    environment_fill(environment_merged);
+    return environment_merged;
 }

@@ -97,10 +97,10 @@ enum tk_status tk_parse_size(const char *text, const char *unit, double *bytes);
 
 /* Unknown GASNET_* names in env, each told once through `tell` with the nearest known name (or
  * NULL). */
-void tk_settings_unknown(char *const *env, void (*tell)(const char *name, const char *nearest));
+void tk_settings_unknown(char *const *env, void (*report)(const char *name, const char *nearest));
 
 /* Names of env with a value that this library knows of but does not support any more. */
-void tk_settings_retired(void (*tell)(const char *name, const char *help));
+void tk_settings_retired(void (*report)(const char *name, const char *help));
 
 /* Hash of all job-wide values: equal on all ranks of a healthy job. */
 uint64_t tk_settings_job_hash(void);

@@ -48,7 +48,7 @@ static double suffix_factor(const char *suffix)
 
 /* A client may have chosen a locale whose decimal sign is a comma; "0.85/H" is a fraction there
  * too. */
-static double decimal(const char *text, char **end)
+static double setting_decimal(const char *text, char **end)
 {
     static locale_t c_locale;
     if (!c_locale)
@@ -59,7 +59,7 @@ static double decimal(const char *text, char **end)
 static bool number(const char *text, double *value, char **end)
 {
     errno = 0;
-    *value = decimal(text, end);
+    *value = setting_decimal(text, end);
     return *end != text && errno == 0 && isfinite(*value);
 }
 
@@ -115,14 +115,15 @@ static bool is_listed(const struct tk_setting *s, double value)
 }
 
 /* In range first: what no int64_t can hold must not be converted to one. */
-static bool fits(const struct tk_setting *s, double value)
+static bool setting_fits(const struct tk_setting *s, double value)
 {
     if (value < s->min || value > s->max)
         return false;
     return s->type != TK_SETTING_INT || (value == (double)(int64_t)value && is_listed(s, value));
 }
 
-static enum tk_status refuse(const struct tk_setting *s, const char *value, char *why, size_t size)
+static enum tk_status setting_refuse(const struct tk_setting *s, const char *value, char *why,
+                                     size_t size)
 {
     if (s->type == TK_SETTING_BOOL || s->type == TK_SETTING_SWITCH)
         snprintf(why, size, "%s='%s' is not one of 0, 1, no, yes, n, y, false, true, off, on",
@@ -176,7 +177,7 @@ static enum tk_status parse_truth(const struct tk_setting *s, const char *value,
 static enum tk_status parse_quantity(const struct tk_setting *s, const char *value, void *field)
 {
     double result;
-    if (parse_number(s, value, &result) != TK_OK || !fits(s, result))
+    if (parse_number(s, value, &result) != TK_OK || !setting_fits(s, result))
         return TK_FAIL;
     if (s->type == TK_SETTING_INT)
         *(int64_t *)field = (int64_t)result;
@@ -229,5 +230,5 @@ enum tk_status tk_setting_parse(const struct tk_setting *s, const char *value,
     enum tk_status status = parse_trimmed(s, text, (char *)out + s->offset, &is_kept);
     if (!is_kept)
         free(text);
-    return status == TK_OK ? TK_OK : refuse(s, value, why, why_size);
+    return status == TK_OK ? TK_OK : setting_refuse(s, value, why, why_size);
 }

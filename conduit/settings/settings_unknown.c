@@ -50,7 +50,7 @@ static bool is_numbered(const char *name)
            !digits[strspn(digits, "0123456789")];
 }
 
-static bool is_known(const char *name)
+static bool setting_is_known(const char *name)
 {
     if (is_numbered(name))
         return true;
@@ -74,23 +74,23 @@ static const char *nearest_to(const char *name)
     return best;
 }
 
-void tk_settings_unknown(char *const *env, void (*tell)(const char *name, const char *nearest))
+void tk_settings_unknown(char *const *env, void (*report)(const char *name, const char *nearest))
 {
     for (; env && *env; env++) {
         const char *equals = strchr(*env, '=');
         if (strncmp(*env, "GASNET_", 7) || !equals)
             continue;
         char *name = strndup(*env, (size_t)(equals - *env));
-        if (name && !is_known(name))
-            tell(name, nearest_to(name));
+        if (name && !setting_is_known(name))
+            report(name, nearest_to(name));
         free(name);
     }
 }
 
-void tk_settings_retired(void (*tell)(const char *name, const char *help))
+void tk_settings_retired(void (*report)(const char *name, const char *help))
 {
     for (size_t i = 0; i < tk_setting_count; i++)
         if (tk_setting_table[i].type == TK_SETTING_RETIRED &&
             !tk_setting_is_default(&tk_setting_table[i]))
-            tell(tk_setting_table[i].name, tk_setting_table[i].help);
+            report(tk_setting_table[i].name, tk_setting_table[i].help);
 }

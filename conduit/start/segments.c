@@ -91,7 +91,7 @@ enum tk_status tk_attach(uintptr_t size)
             tk_segment_empty(&tk_segment);
         return TK_FAIL;
     }
-    tk_firehose_lasts(tk_segment.base, tk_segment.size);
+    tk_firehose_set_permanent(tk_segment.base, tk_segment.size);
     tk_segment_bind(&tk_ep, &tk_segment);
     if (gasnet_client_attach_hook)
         gasnet_client_attach_hook(tk_segment.base, tk_segment.size);

@@ -87,7 +87,7 @@ static enum tk_status find_pinnable(struct tk_peer_info *info)
     return tk_verbs_pins() ? tk_firehose_physmem(info->host_memory, &info->pinnable) : TK_OK;
 }
 
-static enum tk_status limit_by(const struct tk_segment_room *room, uint64_t *limit)
+static enum tk_status limit_by(const struct tk_segment_bounds *room, uint64_t *limit)
 {
     if (tk_is_everything) {
         *limit = UINTPTR_MAX;
@@ -98,9 +98,9 @@ static enum tk_status limit_by(const struct tk_segment_room *room, uint64_t *lim
 
 /* Peer infos were made at different moments, and GASNET_PHYSMEM_MAX may differ between ranks: the
  * smallest value on a host counts for all of its ranks. */
-static struct tk_segment_room room_on_host(uint32_t host)
+static struct tk_segment_bounds room_on_host(uint32_t host)
 {
-    struct tk_segment_room room = {UINT64_MAX, UINT64_MAX, UINT64_MAX, 0};
+    struct tk_segment_bounds room = {UINT64_MAX, UINT64_MAX, UINT64_MAX, 0};
     for (uint32_t r = 0; r < tk_peers.size; r++) {
         const struct tk_peer_info *info = tk_peer_info_of(r);
         if (tk_topology.host_of[r] != host)
@@ -120,7 +120,7 @@ static enum tk_status find_limits(void)
     tk_segment_limit_global = UINT64_MAX;
     for (uint32_t host = 0; host < tk_topology.hosts; host++) {
         uint64_t limit;
-        const struct tk_segment_room room = room_on_host(host);
+        const struct tk_segment_bounds room = room_on_host(host);
         if (limit_by(&room, &limit) != TK_OK)
             return TK_FAIL;
         tk_segment_limit_global = tk_min(tk_segment_limit_global, limit);
@@ -133,7 +133,7 @@ static enum tk_status find_limits(void)
 /* A job of one process has no device either. */
 static enum tk_status find_limit_single(const struct tk_peer_info *info)
 {
-    const struct tk_segment_room room = {info->host_memory, info->memory_left, UINT64_MAX, 1};
+    const struct tk_segment_bounds room = {info->host_memory, info->memory_left, UINT64_MAX, 1};
     enum tk_status status = limit_by(&room, &tk_segment_limit_local);
     tk_segment_limit_global = tk_segment_limit_local;
     return status;

@@ -42,34 +42,35 @@ static int by_client(int fd)
     return gasnett_backtrace_user.fnp ? gasnett_backtrace_user.fnp(fd) : 1;
 }
 
-static const struct way {
+static const struct method {
     const char *name;
     int (*print)(int fd);
     bool shows_threads;
-} ways[] = {
+} methods[] = {
     {"USER", by_client, false}, /* what it shows, the client says */
     {"GDB", tk_tools_backtrace_gdb, true},
     {"EXECINFO", by_execinfo, false},
 };
-enum { way_count = sizeof(ways) / sizeof(ways[0]) };
+enum { method_count = sizeof(methods) / sizeof(methods[0]) };
 
-static bool shows_threads(const struct way *way)
+static bool shows_threads(const struct method *method)
 {
-    return way->print == by_client ? gasnett_backtrace_user.threadsupport != 0 : way->shows_threads;
+    return method->print == by_client ? gasnett_backtrace_user.threadsupport != 0
+                                      : method->shows_threads;
 }
 
-static bool is_named(const struct way *way, const char *name, size_t length)
+static bool is_named(const struct method *method, const char *name, size_t length)
 {
-    const char *alias = way->print == by_client ? gasnett_backtrace_user.name : NULL;
-    return (length == strlen(way->name) && !strncasecmp(way->name, name, length)) ||
+    const char *alias = method->print == by_client ? gasnett_backtrace_user.name : NULL;
+    return (length == strlen(method->name) && !strncasecmp(method->name, name, length)) ||
            (alias && length == strlen(alias) && !strncasecmp(alias, name, length));
 }
 
-static const struct way *find(const char *name, size_t length)
+static const struct method *backtrace_find(const char *name, size_t length)
 {
-    for (int i = 0; i < way_count; i++)
-        if (is_named(&ways[i], name, length))
-            return &ways[i];
+    for (int i = 0; i < method_count; i++)
+        if (is_named(&methods[i], name, length))
+            return &methods[i];
     return NULL;
 }
 
@@ -97,12 +98,12 @@ static void copy(int from, int to)
     }
 }
 
-static int try(const struct way *way, int fd)
+static int try_method(const struct method *method, int fd)
 {
     int memory = (int)syscall(SYS_memfd_create, "backtrace", 1 /* close on exec */);
     if (memory < 0)
-        return way->print(fd);
-    int failed = way->print(memory);
+        return method->print(fd);
+    int failed = method->print(memory);
     if (!failed)
         copy(memory, fd);
     close(memory);
@@ -110,15 +111,15 @@ static int try(const struct way *way, int fd)
 }
 
 /* In the order of the list; those that show all threads first, when that is wanted. */
-static int print(int fd)
+static int print_backtrace(int fd)
 {
     bool by_threads = tk_tools_is_on("GASNET_BACKTRACE_MT", GASNETT_MAX_THREADS > 1);
     for (int round = by_threads ? 0 : 1; round < 2; round++)
         for (const char *at = types(); *at;) {
             size_t length = strcspn(at, ", ");
-            const struct way *way = find(at, length);
-            bool is_turn = way && (!by_threads || shows_threads(way) == (round == 0));
-            if (is_turn && try(way, fd) == 0)
+            const struct method *method = backtrace_find(at, length);
+            bool is_turn = method && (!by_threads || shows_threads(method) == (round == 0));
+            if (is_turn && try_method(method, fd) == 0)
                 return 0;
             at += length + (at[length] != 0);
         }
@@ -131,7 +132,7 @@ int gasnett_print_backtrace(int fd)
     int error = errno;
     if (atomic_flag_test_and_set(&is_busy))
         return 1; /* a way has crashed, or another thread is at it */
-    int failed = print(fd);
+    int failed = print_backtrace(fd);
     atomic_flag_clear(&is_busy);
     errno = error;
     return failed;
@@ -180,7 +181,7 @@ static void check_types(void)
 {
     for (const char *at = types(); *at;) {
         size_t length = strcspn(at, ", ");
-        if (length && !find(at, length))
+        if (length && !backtrace_find(at, length))
             gasnett_fatalerror_nopos("GASNET_BACKTRACE_TYPE='%s' names '%.*s', which is not one of "
                                      "USER, GDB, EXECINFO",
                                      types(), (int)length, at);

@@ -20,8 +20,8 @@ struct shown {
     char key[];
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct shown *first, **last = &first;
+static pthread_mutex_t display_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct shown *display_first, **display_last = &display_first;
 
 int gasnett_verboseenv(void)
 {
@@ -36,7 +36,7 @@ static bool may_matter(void)
 
 static bool is_new(const char *key, const char *text)
 {
-    for (struct shown *s = first; s; s = s->next)
+    for (struct shown *s = display_first; s; s = s->next)
         if (!strcmp(s->key, key))
             return false;
     struct shown *s = calloc(1, sizeof(*s) + strlen(key) + 1);
@@ -45,8 +45,8 @@ static bool is_new(const char *key, const char *text)
     strcpy(s->key, key);
     if (tk_tools_rank() < 0)
         s->kept = strdup(text);
-    *last = s;
-    last = &s->next;
+    *display_last = s;
+    display_last = &s->next;
     return true;
 }
 
@@ -57,17 +57,17 @@ static void show(const char *key, const char *value, int is_dflt)
         return;
     snprintf(text, sizeof(text), "ENV parameter: %s = %s%s", key, value,
              is_dflt ? " (default)" : "");
-    pthread_mutex_lock(&lock);
-    bool tell = is_new(key, text) && tk_tools_rank() == 0;
-    pthread_mutex_unlock(&lock);
-    if (tell)
+    pthread_mutex_lock(&display_lock);
+    bool is_shown = is_new(key, text) && tk_tools_rank() == 0;
+    pthread_mutex_unlock(&display_lock);
+    if (is_shown)
         tk_log_info("%s", text);
 }
 
 /* Start-up has one thread. */
 void tk_tools_display_kept(void)
 {
-    for (struct shown *s = first; s; s = s->next) {
+    for (struct shown *s = display_first; s; s = s->next) {
         if (s->kept && gasnett_verboseenv())
             tk_log_info("%s", s->kept);
         free(s->kept);

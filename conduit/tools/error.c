@@ -17,7 +17,7 @@
 enum { text_max = 2048 };
 
 /* All of it in one write, so that lines of processes do not mix. */
-static void say(const char *name, const char *place, const char *format, va_list args)
+static void log_line(const char *name, const char *place, const char *format, va_list args)
 {
     char text[text_max], proc[40] = "";
     if (tk_tools_in_job() && tk_tools_rank() >= 0)
@@ -37,11 +37,11 @@ static void say(const char *name, const char *place, const char *format, va_list
     }
 }
 
-void tk_tools_say(const char *name, const char *format, ...)
+void tk_tools_log(const char *name, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    say(name, "", format, args);
+    log_line(name, "", format, args);
     va_end(args);
 }
 
@@ -58,7 +58,7 @@ void tk_tools_post_mortem(void)
 static void hint(void)
 {
     if (!tk_tools_is_on("GASNET_BACKTRACE", false))
-        tk_tools_say("NOTICE", "Before reporting bugs, run with GASNET_BACKTRACE=1 in the "
+        tk_tools_log("NOTICE", "Before reporting bugs, run with GASNET_BACKTRACE=1 in the "
                                "environment to generate a backtrace.");
 }
 
@@ -68,7 +68,7 @@ void trunkline_fatalerror_at(const char *function, const char *file, int line, c
     va_list args;
     snprintf(place, sizeof(place), "in %s() at %s:%d: ", function, file, line);
     va_start(args, fmt);
-    say("FATAL ERROR", place, fmt, args);
+    log_line("FATAL ERROR", place, fmt, args);
     va_end(args);
     hint();
     tk_tools_post_mortem();
@@ -79,7 +79,7 @@ void gasnett_fatalerror_nopos(const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
-    say("FATAL ERROR", "", fmt, args);
+    log_line("FATAL ERROR", "", fmt, args);
     va_end(args);
     hint();
     tk_tools_post_mortem();

@@ -43,7 +43,7 @@ static const struct bit token_fields[] = {
 };
 
 /* Appends to `buf`, or only counts when there is none. */
-static size_t put(char *buf, size_t at, const char *text)
+static size_t format_append(char *buf, size_t at, const char *text)
 {
     if (buf)
         strcpy(buf + at, text);
@@ -53,16 +53,16 @@ static size_t put(char *buf, size_t at, const char *text)
 static size_t names(char *buf, const struct bit *bits, uint32_t set)
 {
     char rest[16];
-    size_t at = put(buf, 0, "");
+    size_t at = format_append(buf, 0, "");
     for (; bits->name; bits++) {
         if (!(set & bits->value))
             continue;
-        at = put(buf, put(buf, at, at ? "|" : ""), bits->name);
+        at = format_append(buf, format_append(buf, at, at ? "|" : ""), bits->name);
         set &= ~bits->value;
     }
     if (set || !at) {
         snprintf(rest, sizeof(rest), "0x%x", set);
-        at = put(buf, put(buf, at, at ? "|" : ""), rest);
+        at = format_append(buf, format_append(buf, at, at ? "|" : ""), rest);
     }
     return at + 1;
 }

@@ -24,9 +24,9 @@ struct extent {
     size_t least, most, total;
 };
 
-static const struct extent nothing = {UINTPTR_MAX, 0, SIZE_MAX, 0, 0};
+static const struct extent extent_none = {UINTPTR_MAX, 0, SIZE_MAX, 0, 0};
 
-static void add(struct extent *e, const void *address, size_t length)
+static void extent_add(struct extent *e, const void *address, size_t length)
 {
     uintptr_t from = (uintptr_t)address, to = length ? from + length - 1 : from;
     e->low = from < e->low ? from : e->low;
@@ -49,10 +49,10 @@ size_t gasnett_format_memveclist_bufsz(size_t count)
 gasnett_memveclist_stats_t gasnett_format_memveclist(char *buf, size_t count,
                                                      gex_Memvec_t const *list)
 {
-    struct extent e = nothing;
+    struct extent e = extent_none;
     char *at = buf + sprintf(buf, "%zu pieces:", count);
     for (size_t i = 0; i < count; i++) {
-        add(&e, list[i].gex_addr, list[i].gex_len);
+        extent_add(&e, list[i].gex_addr, list[i].gex_len);
         at += sprintf(at, " %p+%zu", list[i].gex_addr, list[i].gex_len);
     }
     sprintf(at, ", %zu bytes", e.total);
@@ -71,10 +71,10 @@ size_t gasnett_format_addrlist_bufsz(size_t count)
 gasnett_addrlist_stats_t gasnett_format_addrlist(char *buf, size_t count, void *const *list,
                                                  size_t len)
 {
-    struct extent e = nothing;
+    struct extent e = extent_none;
     char *at = buf + sprintf(buf, "%zu pieces of %zu bytes:", count, len);
     for (size_t i = 0; i < count; i++) {
-        add(&e, list[i], len);
+        extent_add(&e, list[i], len);
         at += sprintf(at, " %p", list[i]);
     }
     return (gasnett_addrlist_stats_t){.minaddr = lowest(&e), .maxaddr = (void *)e.high};

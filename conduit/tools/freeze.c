@@ -33,7 +33,7 @@ void gasnett_freezeForDebuggerNow(volatile int *flag, const char *flagsymname)
     *flag = 1;
     waits_for = flag;
     sigaction(SIGCONT, &go_on, &before);
-    tk_tools_say("NOTICE",
+    tk_tools_log("NOTICE",
                  "process frozen for a debugger: host %s, pid %d; to go on, attach one and set %s "
                  "to 0, or send SIGCONT",
                  gasnett_gethostname(), (int)getpid(), flagsymname);

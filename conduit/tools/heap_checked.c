@@ -30,7 +30,7 @@ struct block {
 };
 _Static_assert(sizeof(struct block) % 16 == 0, "blocks must be aligned as malloc() aligns them");
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t heap_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct block live = {&live, &live, NULL, 0, 0, 0, 0};
 static struct block dead = {&dead, &dead, NULL, 0, 0, 0, 0};
 static struct block *next_check = &live;
@@ -49,7 +49,7 @@ static void report_at_exit(void)
 }
 
 /* Signalling NaNs as doubles, and as pointers nowhere. */
-static uint64_t pattern(const char *name, uint64_t otherwise)
+static uint64_t heap_pattern(const char *name, uint64_t otherwise)
 {
     return (uint64_t)gasnett_getenv_int_withdefault(name, (int64_t)otherwise, 0);
 }
@@ -57,10 +57,10 @@ static uint64_t pattern(const char *name, uint64_t otherwise)
 static void read_settings(void)
 {
     want.init = gasnett_getenv_yesno_withdefault("GASNET_MALLOC_INIT", 0);
-    want.init_value = pattern("GASNET_MALLOC_INITVAL", UINT64_C(0x7FF7A110CA7EDA11));
+    want.init_value = heap_pattern("GASNET_MALLOC_INITVAL", UINT64_C(0x7FF7A110CA7EDA11));
     want.scan_freed = gasnett_getenv_yesno_withdefault("GASNET_MALLOC_SCANFREED", 0);
     want.clobber = gasnett_getenv_yesno_withdefault("GASNET_MALLOC_CLOBBER", want.scan_freed);
-    want.clobber_value = pattern("GASNET_MALLOC_CLOBBERVAL", UINT64_C(0x7FF7DEADDEADDEAD));
+    want.clobber_value = heap_pattern("GASNET_MALLOC_CLOBBERVAL", UINT64_C(0x7FF7DEADDEADDEAD));
     want.leak_all = gasnett_getenv_yesno_withdefault("GASNET_MALLOC_LEAKALL", want.scan_freed);
     want.extra_check = gasnett_getenv_yesno_withdefault("GASNET_MALLOC_EXTRACHECK", 0);
     report_file = gasnett_getenv_withdefault("GASNET_MALLOCFILE", NULL);
@@ -81,19 +81,19 @@ static void *data_of(struct block *b)
     return b + 1;
 }
 
-static struct block *block_of(void *data)
+static struct block *heap_block(void *data)
 {
     return (struct block *)data - 1;
 }
 
-static uint64_t tail_of(const struct block *b)
+static uint64_t heap_tail(const struct block *b)
 {
     uint64_t word;
     memcpy(&word, (const char *)(b + 1) + b->size, sizeof(word));
     return word;
 }
 
-static void fill(void *data, size_t size, uint64_t value)
+static void heap_fill(void *data, size_t size, uint64_t value)
 {
     unsigned char *at = data;
     for (size_t i = 0; i < size; i++)
@@ -115,10 +115,11 @@ static const char *fault_of(struct block *b)
         return "was freed before";
     if (b->head != alive)
         return "was written to in front of its begin, or is no block of this heap";
-    return tail_of(b) != tail ? "was written to behind its end" : NULL;
+    return heap_tail(b) != tail ? "was written to behind its end" : NULL;
 }
 
-static void die(const struct block *b, bool is_known, const char *fault, const char *file, int line)
+static void heap_fail(const struct block *b, bool is_known, const char *fault, const char *file,
+                      int line)
 {
     gasnett_fatalerror_nopos("the block at %p (%zu bytes, from %s:%d) %s; found at %s:%d",
                              (const void *)(b + 1), is_known ? b->size : 0,
@@ -126,11 +127,11 @@ static void die(const struct block *b, bool is_known, const char *fault, const c
                              file ? file : "?", line);
 }
 
-static void check(struct block *b, const char *file, int line)
+static void heap_check(struct block *b, const char *file, int line)
 {
     const char *fault = fault_of(b);
     if (fault)
-        die(b, b->head == alive || b->head == freed, fault, file, line);
+        heap_fail(b, b->head == alive || b->head == freed, fault, file, line);
 }
 
 static void link_in(struct block *list, struct block *b)
@@ -149,7 +150,7 @@ static void link_out(struct block *b)
     b->before->next = b->next;
 }
 
-static void count(struct block *b)
+static void heap_count(struct block *b)
 {
     stats.allocated_bytes += b->size;
     stats.allocated_objects++;
@@ -183,11 +184,11 @@ void *trunkline_heap_malloc(size_t size, const char *file, int line)
     *b = (struct block){.file = file, .size = size, .line = line, .head = alive};
     memcpy((char *)data_of(b) + size, &tail, sizeof(tail));
     if (want.init)
-        fill(data_of(b), size, want.init_value);
-    pthread_mutex_lock(&lock);
+        heap_fill(data_of(b), size, want.init_value);
+    pthread_mutex_lock(&heap_lock);
     link_in(&live, b);
-    count(b);
-    pthread_mutex_unlock(&lock);
+    heap_count(b);
+    pthread_mutex_unlock(&heap_lock);
     return data_of(b);
 }
 
@@ -207,17 +208,17 @@ void trunkline_heap_free(void *data, const char *file, int line)
     open_heap();
     if (want.extra_check)
         trunkline_heap_check_all(file, line);
-    struct block *b = block_of(data);
-    check(b, file, line);
-    pthread_mutex_lock(&lock);
+    struct block *b = heap_block(data);
+    heap_check(b, file, line);
+    pthread_mutex_lock(&heap_lock);
     link_out(b);
     count_out(b);
     b->head = freed;
     if (want.clobber)
-        fill(data, b->size, want.clobber_value);
+        heap_fill(data, b->size, want.clobber_value);
     if (want.leak_all)
         link_in(&dead, b);
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&heap_lock);
     if (!want.leak_all)
         free(b);
 }
@@ -248,8 +249,8 @@ char *trunkline_heap_strdup(const char *text, const char *file, int line)
 
 size_t trunkline_heap_check(void *data, const char *file, int line)
 {
-    check(block_of(data), file, line);
-    return block_of(data)->size;
+    heap_check(heap_block(data), file, line);
+    return heap_block(data)->size;
 }
 
 /* The lock is let go before the program dies: what is printed on the way may allocate. */
@@ -257,14 +258,14 @@ void trunkline_heap_check_one(const char *file, int line)
 {
     const char *fault = NULL;
     open_heap();
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&heap_lock);
     struct block *b = next_check == &live ? live.next : next_check;
     next_check = b->next;
     if (b != &live)
         fault = fault_of(b);
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&heap_lock);
     if (fault)
-        die(b, true, fault, file, line);
+        heap_fail(b, true, fault, file, line);
 }
 
 void trunkline_heap_check_all(const char *file, int line)
@@ -272,25 +273,25 @@ void trunkline_heap_check_all(const char *file, int line)
     const char *fault = NULL;
     struct block *bad = NULL;
     open_heap();
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&heap_lock);
     for (struct block *b = live.next; b != &live && !fault; b = b->next)
         if ((fault = fault_of(b)))
             bad = b;
     for (struct block *b = dead.next; want.scan_freed && b != &dead && !fault; b = b->next)
-        if (tail_of(b) != tail || !is_filled(data_of(b), b->size, want.clobber_value)) {
+        if (heap_tail(b) != tail || !is_filled(data_of(b), b->size, want.clobber_value)) {
             fault = "was written to after it had been freed";
             bad = b;
         }
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&heap_lock);
     if (fault)
-        die(bad, true, fault, file, line);
+        heap_fail(bad, true, fault, file, line);
 }
 
 int gasnett_getheapstats(gasnett_heapstats_t *pstat)
 {
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&heap_lock);
     *pstat = stats;
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&heap_lock);
     return 0;
 }
 
@@ -305,11 +306,11 @@ void gasnett_heapinfo_dump(const char *filename, int show_live_objects)
     bool to_stderr = !filename || !*filename || !strcmp(filename, "-");
     FILE *out = to_stderr ? stderr : fopen(filename, "ae");
     if (!out) {
-        tk_tools_say("WARNING", "the heap's report cannot be written to %s: %s", filename,
+        tk_tools_log("WARNING", "the heap's report cannot be written to %s: %s", filename,
                      strerror(errno));
         return;
     }
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&heap_lock);
     fprintf(out,
             "heap: %" PRIu64 " bytes in %" PRIu64 " blocks live (at most %" PRIu64 " in %" PRIu64
             "), %" PRIu64 " in %" PRIu64 " freed\n",
@@ -317,7 +318,7 @@ void gasnett_heapinfo_dump(const char *filename, int show_live_objects)
             stats.freed_bytes, stats.freed_objects);
     if (show_live_objects)
         list_live(out);
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&heap_lock);
     if (!to_stderr)
         fclose(out);
 }

@@ -112,7 +112,7 @@ static bool apply(const struct scan *s, uint64_t unit, bool negative, bool is_pa
 
 /* The number at *at, which is moved behind it; false when there is none or it does not fit.
  * Fractions and units only when it may be a size. */
-static bool parse(const char **at, bool is_size, uint64_t default_unit, int64_t *value)
+static bool number_parse(const char **at, bool is_size, uint64_t default_unit, int64_t *value)
 {
     struct scan s = {.at = *at + strspn(*at, " \t")};
     bool negative = *s.at == '-';
@@ -136,14 +136,14 @@ int64_t gasnett_parse_int(const char *str, uint64_t mem_size_multiplier)
 {
     int64_t value = 0;
     if (str)
-        parse(&str, true, mem_size_multiplier, &value);
+        number_parse(&str, true, mem_size_multiplier, &value);
     return value;
 }
 
 bool tk_tools_whole_number(const char *text, uint64_t unit, int64_t *value)
 {
     const char *at = text;
-    if (!parse(&at, unit != 0, unit, value))
+    if (!number_parse(&at, unit != 0, unit, value))
         return false;
     return at[strspn(at, " \t")] == 0;
 }
@@ -164,7 +164,7 @@ static double power_of_ten(int exponent)
 }
 
 /* Without strtod(): it would listen to the locale. */
-static bool decimal(const char **at, double *value)
+static bool number_decimal(const char **at, double *value)
 {
     struct scan s = {.at = *at + strspn(*at, " \t")};
     bool negative = *s.at == '-';
@@ -195,11 +195,11 @@ static bool decimal(const char **at, double *value)
 bool tk_tools_real(const char *text, double *value)
 {
     double below = 1;
-    if (!decimal(&text, value))
+    if (!number_decimal(&text, value))
         return false;
     if (*text == '/') {
         text++;
-        if (!decimal(&text, &below) || below == 0)
+        if (!number_decimal(&text, &below) || below == 0)
             return false;
     }
     *value /= below;

@@ -17,7 +17,7 @@
 static char host_name[256], exe_name[4096];
 static cpu_set_t allowed;
 
-static void find_host(void)
+static void system_find_host(void)
 {
     if (gethostname(host_name, sizeof(host_name) - 1) != 0)
         strcpy(host_name, "unknown");
@@ -39,7 +39,7 @@ static void find_allowed(void)
 const char *gasnett_gethostname(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, find_host);
+    pthread_once(&once, system_find_host);
     return host_name;
 }
 

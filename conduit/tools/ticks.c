@@ -56,11 +56,11 @@ static struct reading read_both(void)
     return best;
 }
 
-static pthread_mutex_t choice = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t ticks_choice_lock = PTHREAD_MUTEX_INITIALIZER;
 
-static void choose(void)
+static void ticks_choose(void)
 {
-    pthread_mutex_lock(&choice);
+    pthread_mutex_lock(&ticks_choice_lock);
     if (!atomic_load_explicit(&is_chosen, memory_order_relaxed)) {
         bool good = tk_tools_counter_is_good();
         if (good)
@@ -68,13 +68,13 @@ static void choose(void)
         __atomic_store_n(&trunkline_ticks_by_counter, good, __ATOMIC_RELEASE);
         atomic_store_explicit(&is_chosen, 1, memory_order_release);
     }
-    pthread_mutex_unlock(&choice);
+    pthread_mutex_unlock(&ticks_choice_lock);
 }
 
 gasnett_tick_t trunkline_ticks_by_call(void)
 {
     if (!atomic_load_explicit(&is_chosen, memory_order_acquire))
-        choose();
+        ticks_choose();
     return trunkline_ticks_by_counter ? trunkline_ticks_counter() : tk_now();
 }
 

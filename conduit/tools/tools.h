@@ -28,7 +28,7 @@ void tk_tools_join_job(void);
 void tk_tools_post_mortem(void);
 
 /* "*** NAME: text" or "*** NAME (proc N): text", one write to standard error. */
-void tk_tools_say(const char *name, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void tk_tools_log(const char *name, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* ---- Values ---- */
 

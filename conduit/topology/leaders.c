@@ -22,6 +22,6 @@ void tk_leaders_open(struct tk_leaders *leaders)
         return;
     while ((UINT64_C(1) << leaders->rounds) < nbrhds) {
         uint64_t to = tk_topology.my_nbrhd + (UINT64_C(1) << leaders->rounds);
-        leaders->told_by_us[leaders->rounds++] = leader_of((uint32_t)(to % nbrhds));
+        leaders->targets[leaders->rounds++] = leader_of((uint32_t)(to % nbrhds));
     }
 }

@@ -12,8 +12,8 @@ enum { tk_leaders_rounds_max = 32 };
  * neighbourhood 2^k above its own, and goes on when that of the one 2^k below has told it;
  * ceil(log2 of how many there are) rounds. */
 struct tk_leaders {
-    unsigned rounds;                            /* 0: there are no others, or we do not lead */
-    uint32_t told_by_us[tk_leaders_rounds_max]; /* rank, by round */
+    unsigned rounds;                         /* 0: there are no others, or we do not lead */
+    uint32_t targets[tk_leaders_rounds_max]; /* rank, by round */
 };
 
 /* After the topology is known. */

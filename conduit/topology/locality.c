@@ -18,7 +18,7 @@ static hwloc_topology_t machine;
 static hwloc_bitmap_t ours; /* CPUs of this thread, those that the machine has */
 
 /* A set that does not fit is one of more CPUs than cpu_set_t has; then we are anywhere. */
-static void find_ours(void)
+static void locality_find_cpus(void)
 {
     cpu_set_t set;
     const hwloc_const_bitmap_t all = hwloc_topology_get_topology_cpuset(machine);
@@ -30,7 +30,7 @@ static void find_ours(void)
         hwloc_bitmap_copy(ours, all);
 }
 
-static bool look_at_machine(void)
+static bool locality_load(void)
 {
     return hwloc_topology_set_io_types_filter(machine, HWLOC_TYPE_FILTER_KEEP_IMPORTANT) == 0 &&
            hwloc_topology_load(machine) == 0;
@@ -46,13 +46,13 @@ static bool open_machine(void)
         tk_locality_drop();
         return false;
     }
-    if (!look_at_machine()) {
+    if (!locality_load()) {
         tk_log_error("hwloc can't tell what this machine looks like; devices are "
                      "chosen as if all were equally near");
         tk_locality_drop();
         return false;
     }
-    find_ours();
+    locality_find_cpus();
     return true;
 }
 

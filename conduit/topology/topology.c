@@ -64,7 +64,8 @@ struct host {
 
 /* Linear in hosts, not in ranks: a job has few hosts compared to ranks, and neighbours in rank
  * mostly share one. */
-static uint32_t find_host(const struct tk_host_info *info, const struct host *all, uint32_t hosts)
+static uint32_t topology_find_host(const struct tk_host_info *info, const struct host *all,
+                                   uint32_t hosts)
 {
     for (uint32_t h = hosts; h-- > 0;)
         if (!strcmp(all[h].info->id, info->id))
@@ -76,7 +77,7 @@ static void place(struct host *all, uint32_t rank, const struct tk_host_info *in
 {
     struct tk_topology *t = &tk_topology;
     uint32_t most = (uint32_t)tk_settings.supernode_maxsize;
-    uint32_t h = find_host(info, all, t->hosts);
+    uint32_t h = topology_find_host(info, all, t->hosts);
     struct host *host = &all[h];
     if (h == t->hosts) {
         t->hosts++;
@@ -90,7 +91,7 @@ static void place(struct host *all, uint32_t rank, const struct tk_host_info *in
 }
 
 /* A neighbourhood's ranks lie side by side among those of its host. */
-static void find_ours(uint32_t rank, uint32_t size)
+static void topology_find_local(uint32_t rank, uint32_t size)
 {
     struct tk_topology *t = &tk_topology;
     t->my_host = t->host_of[rank];
@@ -126,7 +127,7 @@ enum tk_status tk_topology_build(uint32_t rank, uint32_t size,
     for (uint32_t r = 0; r < size; r++)
         place(hosts, r, info_of(r));
     free(hosts);
-    find_ours(rank, size);
+    topology_find_local(rank, size);
     t->cpus = count_cpus();
     t->oversubscribed = t->local_size > t->cpus;
     return TK_OK;

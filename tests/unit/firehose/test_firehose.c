@@ -69,18 +69,18 @@ static int close_what_is_open(void **state)
 /* Held for a moment, as by a transfer. */
 static bool use(const void *at, size_t nbytes)
 {
-    struct tk_pinned *p = tk_firehose_hold(at, nbytes);
+    struct tk_pinned *p = tk_firehose_get(at, nbytes);
     if (p)
-        tk_firehose_release(p);
+        tk_firehose_put(p);
     return p;
 }
 
 /* As a transfer does. */
 static struct tk_pinned *hold_piece(const void *at, size_t nbytes)
 {
-    if (!tk_firehose_may_hold(at, nbytes))
+    if (!tk_firehose_may_get(at, nbytes))
         return NULL;
-    return tk_firehose_hold_if_worth(at, nbytes, tk_firehose_piece(at, nbytes));
+    return tk_firehose_get_if_worth(at, nbytes, tk_firehose_piece(at, nbytes));
 }
 
 /* The device sees `nbytes` bytes that are all `expected`. */
@@ -90,7 +90,7 @@ static void assert_sees(const char *at, size_t nbytes, char expected)
     struct tk_pinned *p = hold_piece(at, nbytes);
     assert_non_null(p);
     pinning_read(p, at, seen, nbytes);
-    tk_firehose_release(p);
+    tk_firehose_put(p);
     for (size_t i = 0; i < nbytes; i++)
         if (seen[i] != expected)
             fail_msg("byte %zu is '%c', not '%c'", i, seen[i], expected);
@@ -119,14 +119,14 @@ static void no_more_pages_are_pinned_than_were_named(void **state)
     (void)state;
     open_cache(NULL, NULL);
     char *p = map_granules(1);
-    struct tk_pinned *r = tk_firehose_hold(p + 5000, 4096);
+    struct tk_pinned *r = tk_firehose_get(p + 5000, 4096);
     assert_int_equal(r->base, (uintptr_t)p + 4096);
     assert_int_equal(r->size, 8192);
-    tk_firehose_release(r);
+    tk_firehose_put(r);
     assert_int_equal(tk_firehose_piece(p + 5000, 2 * granule), granule - 5000);
-    r = tk_firehose_hold(p + 5000, 2 * granule);
+    r = tk_firehose_get(p + 5000, 2 * granule);
     assert_int_equal(r->base + r->size, (uintptr_t)p + granule);
-    tk_firehose_release(r);
+    tk_firehose_put(r);
     close_cache();
 }
 
@@ -142,15 +142,15 @@ static void the_oldest_that_nobody_holds_is_given_up(void **state)
     assert_int_equal(pinning.unpins, 1);
     assert_true(use(p, block));
     assert_int_equal(pinning.pins, 3);
-    struct tk_pinned *first = tk_firehose_hold(p, block);
-    struct tk_pinned *second = tk_firehose_hold(p + granule, block);
+    struct tk_pinned *first = tk_firehose_get(p, block);
+    struct tk_pinned *second = tk_firehose_get(p + granule, block);
     assert_non_null(second);
-    assert_null(tk_firehose_hold(p + 2 * granule, block));
-    tk_firehose_release(second);
-    struct tk_pinned *third = tk_firehose_hold(p + 2 * granule, block);
+    assert_null(tk_firehose_get(p + 2 * granule, block));
+    tk_firehose_put(second);
+    struct tk_pinned *third = tk_firehose_get(p + 2 * granule, block);
     assert_non_null(third);
-    tk_firehose_release(third);
-    tk_firehose_release(first);
+    tk_firehose_put(third);
+    tk_firehose_put(first);
     assert_int_equal(tk_firehose_count().evictions, 3);
     close_cache();
 }
@@ -159,7 +159,7 @@ static bool use_if_worth(const void *at)
 {
     struct tk_pinned *p = hold_piece(at, block);
     if (p)
-        tk_firehose_release(p);
+        tk_firehose_put(p);
     return p;
 }
 
@@ -232,10 +232,10 @@ static void memory_registered_for_good_counts(void **state)
     (void)state;
     open_cache("GASNET_PHYSMEM_MAX=1M", "GASNET_FIREHOSE_MAXVICTIM_R=8");
     char *p = map_granules(1);
-    tk_firehose_others((1 << 20) - block);
+    tk_firehose_account_static((1 << 20) - block);
     assert_true(use(p, block));
     assert_false(use(p, block + 1));
-    tk_firehose_others(block - (1 << 20));
+    tk_firehose_account_static(block - (1 << 20));
     assert_true(use(p, block + 1));
     close_cache();
 }
@@ -261,14 +261,14 @@ static void a_refusal_that_stays_is_told_once(void **state)
     open_cache(NULL, NULL);
     char *p = map_granules(3);
     pinning.fails_from = 1;
-    struct tk_pinned *held = tk_firehose_hold(p, block);
+    struct tk_pinned *held = tk_firehose_get(p, block);
     for (int i = 0; i < 10; i++)
-        assert_null(tk_firehose_hold(p + granule, block));
+        assert_null(tk_firehose_get(p + granule, block));
     assert_int_equal(pinning.explained, 1);
     assert_int_equal(pinning.explained_size, block);
     assert_int_equal(pinning.explained_error, ENOMEM);
     assert_int_equal(tk_firehose_count().refusals, 10);
-    tk_firehose_release(held);
+    tk_firehose_put(held);
     pinning.fails_from = 0;
     int tries = 0;
     while (!use(p + granule, block))
@@ -359,10 +359,10 @@ static void without_a_monitor_the_device_sees_what_is_gone(void **state)
         assert_sees(p, block, 'a');
         ways_to_lose[i](p);
         memset(p, 'b', block);
-        struct tk_pinned *r = tk_firehose_hold(p, block);
+        struct tk_pinned *r = tk_firehose_get(p, block);
         pinning_read(r, p + 8192, &seen, 1);
         assert_int_equal(seen, 'a');
-        tk_firehose_release(r);
+        tk_firehose_put(r);
     }
     close_cache();
 }
@@ -373,14 +373,14 @@ static void a_region_that_is_held_survives_its_memory(void **state)
     (void)state;
     open_cache(NULL, NULL);
     char *p = map_granules(1), seen;
-    struct tk_pinned *held = tk_firehose_hold(p, block);
+    struct tk_pinned *held = tk_firehose_get(p, block);
     unmap(p);
     memset(p, 'b', block);
     assert_sees(p, block, 'b');
     pinning_read(held, p, &seen, 1);
     assert_int_equal(seen, 'a');
     int before = pinning.unpins;
-    tk_firehose_release(held);
+    tk_firehose_put(held);
     assert_int_equal(pinning.unpins, before + 1);
     close_cache();
 }
@@ -500,9 +500,9 @@ static void *sleep_on(void *unused)
 static bool is_apart(void)
 {
     enum { ms_max = 5000 };
-    for (int ms = 0; ms < ms_max && !tk_monitor_news.is_apart; ms++)
+    for (int ms = 0; ms < ms_max && !tk_monitor_events.is_apart; ms++)
         usleep(1000);
-    return tk_monitor_news.is_apart;
+    return tk_monitor_events.is_apart;
 }
 
 /* 10: it is available and may be used; 11: it was tried and refused.
@@ -521,7 +521,7 @@ static void hit(void *with_others)
     if (with_others && pthread_create(&thread, NULL, sleep_on, NULL) != 0)
         _exit(2);
     forbid_ioctl();
-    bool may = tk_firehose_may_hold(p, block);
+    bool may = tk_firehose_may_get(p, block);
     if (may && !use(p, block))
         _exit(3);
     syscall(SYS_exit_group, may ? 10 : 11);
@@ -606,7 +606,7 @@ static void *churn(void *arg)
             *wrong += memcmp(seen, p, block) != 0;
         }
         if (r)
-            tk_firehose_release(r);
+            tk_firehose_put(r);
         lose(p, unit_below(&random, 6) + 1);
     }
     return wrong;

@@ -24,7 +24,7 @@ static void two_thirds_of_the_host_are_shared_by_its_ranks(void **state)
     (void)state;
     assert_int_equal(find(NULL, NULL), TK_OK);
     assert_int_equal(limits.bytes / mib, 64 * 1024 * 2 / 3 / 4);
-    assert_true(limits.has_others);
+    assert_true(limits.counts_static);
     assert_int_equal(limits.granule, 128 << 10);
     assert_int_equal(limits.regions, 16384);
 }
@@ -72,7 +72,7 @@ static void the_victim_pools_size_goes_before_physmem_max(void **state)
     (void)state;
     assert_int_equal(find("GASNET_FIREHOSE_MAXVICTIM_M=100", "GASNET_PHYSMEM_MAX=1G"), TK_OK);
     assert_int_equal(limits.bytes, 100 * mib);
-    assert_false(limits.has_others);
+    assert_false(limits.counts_static);
     assert_int_equal(limits.regions, 1600); /* halves of granules; more would be of no use */
 }
 
@@ -96,19 +96,19 @@ static void what_others_may_have_is_shared_out(void **state)
     lends = true;
     assert_int_equal(find("GASNET_PHYSMEM_MAX=8G", NULL), TK_OK);
     assert_int_equal(limits.bytes / mib, 2048);
-    assert_int_equal(limits.lent, 2048 * 8 * 3 / 4);
-    assert_true(limits.has_others);
+    assert_int_equal(limits.exported, 2048 * 8 * 3 / 4);
+    assert_true(limits.counts_static);
     assert_int_equal(find("GASNET_PHYSMEM_MAX=8G", "GASNET_FIREHOSE_M=512"), TK_OK);
-    assert_int_equal(limits.lent, 512 * 8);
+    assert_int_equal(limits.exported, 512 * 8);
     assert_int_equal(limits.bytes / mib, 2048);
     assert_int_equal(find("GASNET_PHYSMEM_MAX=8G", "GASNET_FIREHOSE_MAXVICTIM_M=1500"), TK_OK);
-    assert_int_equal(limits.lent, 548 * 8);
+    assert_int_equal(limits.exported, 548 * 8);
     assert_int_equal(find("GASNET_FIREHOSE_M=64", "GASNET_FIREHOSE_MAXVICTIM_M=32"), TK_OK);
     assert_int_equal(limits.bytes, 96 * mib);
-    assert_int_equal(limits.lent, 64 * 8);
-    assert_false(limits.has_others);
+    assert_int_equal(limits.exported, 64 * 8);
+    assert_false(limits.counts_static);
     assert_int_equal(find("GASNET_FIREHOSE_R=100", "GASNET_FIREHOSE_MAXVICTIM_R=50"), TK_OK);
-    assert_int_equal(limits.lent, 100);
+    assert_int_equal(limits.exported, 100);
     assert_int_equal(limits.regions, 150);
     lends = false;
 }

@@ -118,7 +118,7 @@ static void rows_are_found(void **state)
 static void open_monitor(void)
 {
     unit_settings("GASNET_USE_FIREHOSE=1", NULL);
-    if (tk_monitor_open("auto") != TK_OK || tk_monitor_way() != TK_WATCH_USERFAULTFD)
+    if (tk_monitor_open("auto") != TK_OK || tk_monitor_mode() != TK_MONITOR_USERFAULTFD)
         skip();
     tk_monitor_start();
 }

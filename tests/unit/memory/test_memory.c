@@ -18,7 +18,7 @@
 #define MB UINT64_C(1048576)
 #define GB (1024 * MB)
 
-static uint64_t limit_in(const char *text, struct tk_segment_room room)
+static uint64_t limit_in(const char *text, struct tk_segment_bounds room)
 {
     uint64_t limit = 0;
     if (tk_segment_limit(text, &room, &limit) != TK_OK)
@@ -28,17 +28,17 @@ static uint64_t limit_in(const char *text, struct tk_segment_room room)
 
 static uint64_t limit_of(const char *text, uint64_t host, unsigned ranks)
 {
-    return limit_in(text, (struct tk_segment_room){host, UINT64_MAX, UINT64_MAX, ranks});
+    return limit_in(text, (struct tk_segment_bounds){host, UINT64_MAX, UINT64_MAX, ranks});
 }
 
 static uint64_t limit_with_left(const char *text, uint64_t left, unsigned ranks)
 {
-    return limit_in(text, (struct tk_segment_room){8 * GB, left, UINT64_MAX, ranks});
+    return limit_in(text, (struct tk_segment_bounds){8 * GB, left, UINT64_MAX, ranks});
 }
 
 static uint64_t limit_pinned(const char *text, uint64_t left, uint64_t pinnable, unsigned ranks)
 {
-    return limit_in(text, (struct tk_segment_room){8 * GB, left, pinnable, ranks});
+    return limit_in(text, (struct tk_segment_bounds){8 * GB, left, pinnable, ranks});
 }
 
 static void a_size_is_per_process(void **state)
@@ -163,7 +163,7 @@ static void other_texts_are_refused_with_the_grammar(void **state)
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         uint64_t limit;
         unit_listen();
-        const struct tk_segment_room room = {8 * GB, 8 * GB, UINT64_MAX, 1};
+        const struct tk_segment_bounds room = {8 * GB, 8 * GB, UINT64_MAX, 1};
         enum tk_status status = tk_segment_limit(bad[i], &room, &limit);
         const char *said = unit_heard();
         if (status == TK_OK)

@@ -51,18 +51,18 @@ size_t tk_firehose_granule(void)
     return granule;
 }
 
-uint64_t tk_firehose_lent(void)
+uint64_t tk_firehose_exported(void)
 {
     return cache.lent;
 }
 
-bool tk_firehose_may_hold(const void *address, size_t nbytes)
+bool tk_firehose_may_get(const void *address, size_t nbytes)
 {
     (void)address, (void)nbytes;
     return true;
 }
 
-struct tk_pinned *tk_firehose_hold(const void *address, size_t nbytes)
+struct tk_pinned *tk_firehose_get(const void *address, size_t nbytes)
 {
     if (cache.refuses)
         return NULL;
@@ -74,7 +74,7 @@ struct tk_pinned *tk_firehose_hold(const void *address, size_t nbytes)
     return region;
 }
 
-void tk_firehose_release(struct tk_pinned *region)
+void tk_firehose_put(struct tk_pinned *region)
 {
     NEED(region->holders-- == 1);
     cache.held--;
@@ -400,7 +400,7 @@ static void pair(void *unused)
     static const uint32_t keys[] = {100, 1100};
     (void)unused;
     open_room();
-    tk_firehose_hold(there, sizeof(there));
+    tk_firehose_get(there, sizeof(there));
     struct tk_rma rma = some(true, 0, 2 * granule, &op);
     rma.is_pair = true;
     rma.remote_keys = keys;

@@ -81,7 +81,7 @@ void tk_poll_between_naps(void)
 {
 }
 
-void tk_firehose_lasts(const void *base, size_t nbytes)
+void tk_firehose_set_permanent(const void *base, size_t nbytes)
 {
     assert_true(base == memory && nbytes == size);
     step("lasts");

@@ -263,7 +263,7 @@ enum tk_status tk_firehose_physmem(uint64_t host_memory, uint64_t *bytes)
 }
 
 /* The least of all bounds, for each rank. */
-enum tk_status tk_segment_limit(const char *text, const struct tk_segment_room *room,
+enum tk_status tk_segment_limit(const char *text, const struct tk_segment_bounds *room,
                                 uint64_t *limit)
 {
     char name[64];

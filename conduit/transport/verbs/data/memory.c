@@ -89,7 +89,7 @@ static struct tk_registration *reg_for_good(const struct tk_device *only, void *
     if (!r)
         tk_explain_registration(refusing, what, size, errno);
     else
-        tk_firehose_others((int64_t)size);
+        tk_firehose_account_static((int64_t)size);
     return r;
 }
 
@@ -114,7 +114,7 @@ void tk_verbs_unregister(struct tk_region *region)
     deregister(region->handle);
     region->handle = NULL;
     region->local_keys = region->remote_keys = NULL;
-    tk_firehose_others(-(int64_t)region->size);
+    tk_firehose_account_static(-(int64_t)region->size);
 }
 
 void tk_verbs_use_segment(const struct tk_region *region)

@@ -220,7 +220,7 @@ static bool wants_hold(const struct tk_rma *rma)
 static bool may_hold(struct tk_rma *rma)
 {
     if (!rma->may_hold)
-        rma->may_hold = tk_firehose_may_hold(rma->local + rma->done, rma->nbytes - rma->done);
+        rma->may_hold = tk_firehose_may_get(rma->local + rma->done, rma->nbytes - rma->done);
     return rma->may_hold;
 }
 
@@ -230,7 +230,7 @@ static struct piece held_piece(const struct tk_rma *rma, struct tk_pinned **held
     struct piece piece = {.local = rma->local + rma->done};
     piece.nbytes = tk_firehose_piece(piece.local, left);
     *held =
-        piece.nbytes < held_min ? NULL : tk_firehose_hold_if_worth(piece.local, left, piece.nbytes);
+        piece.nbytes < held_min ? NULL : tk_firehose_get_if_worth(piece.local, left, piece.nbytes);
     piece.is_bounced = !*held;
     if (*held) {
         piece.keys = tk_pinned_keys(*held);
@@ -258,7 +258,7 @@ static enum tk_status post_one_held(struct tk_conn *conn, struct tk_rma *rma,
     }
     tk_unlock(&conn->lock);
     if (!tx && held)
-        tk_firehose_release(held);
+        tk_firehose_put(held);
     return tx ? TK_OK : TK_BUSY;
 }
 

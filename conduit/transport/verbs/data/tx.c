@@ -16,7 +16,7 @@ void tk_tx_complete(struct tk_tx *tx)
     tk_counter_add(&tk_verbs.tx_out, -1);
     struct tk_op *op = tx->op;
     if (tx->is_held)
-        tk_firehose_release(tx->held);
+        tk_firehose_put(tx->held);
     else if (tx->get_to)
         tk_copy_large(tx->get_to, tx->bounce->data, tx->nbytes);
     tk_counter_t *sources = tx->sources;
