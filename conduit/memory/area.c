@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Areas of shared anonymous memory. They are memfds, so a crash leaves nothing behind and the size
- * of /dev/shm is of no importance. No lock: an area belongs to whoever opened it. */
+ * of /dev/shm does not matter. No lock: an area belongs to the thread that opened it. */
 #include "config.h"
 
 #include <errno.h>
@@ -39,8 +39,8 @@ static enum tk_status area_fail(struct tk_area *area, const char *what, const ch
     return TK_FAIL;
 }
 
-/* Of a large one the kernel zeroes pages on several CPUs at a time, which it does not in
- * fallocate(). */
+/* For a large area: populating zeroes pages on several CPUs at a time, which fallocate() does not.
+ */
 static int area_populate(const struct tk_area *area, uint64_t offset, uint64_t size)
 {
     enum { large = 64 << 20 };
@@ -50,12 +50,12 @@ static int area_populate(const struct tk_area *area, uint64_t offset, uint64_t s
     return fallocate(area->fd, 0, (off_t)offset, (off_t)size) == 0 ? 0 : errno;
 }
 
-/* The kernel would rather kill a process than refuse pages that it can't find, so that is for us to
- * find out. Ranks of a host reserve at the same time: none takes more between two looks than all
- * may take together. */
+/* The kernel kills a process rather than refuse pages that it can't find, so the library has to
+ * check. Ranks of a host reserve at the same time: between two checks none takes more than its
+ * share of half of what is left. */
 static enum tk_status area_reserve(struct tk_area *area, const char *what)
 {
-    enum { least = 256 << 10 /* for what other processes need meanwhile */ };
+    enum { least = 256 << 10 /* for other processes meanwhile */ };
     char bound[1400];
     for (size_t done = 0; done < area->size;) {
         uint64_t rest = area->size - done;
@@ -92,7 +92,7 @@ static enum tk_status area_map(struct tk_area *area, const char *what)
     return TK_OK;
 }
 
-/* The kernel would send a signal. */
+/* Beyond the limit the kernel would send SIGXFSZ. */
 static bool may_have_file(size_t size)
 {
     struct rlimit limit;
@@ -172,7 +172,8 @@ static const char reach_remedy[] =
     "GASNET_SUPERNODE_MAXSIZE=1 to go without shared memory, or GASNET_HOST_DETECT to tell hosts "
     "apart in another way";
 
-/* A pid may mean another process here than where it was told, and a descriptor another file. */
+/* In another pid namespace the pid may denote another process, and its descriptor another file: so
+ * the inode is compared. */
 int tk_area_reach(const struct tk_area_place *place, size_t *size, char *why, size_t why_size)
 {
     char path[64];

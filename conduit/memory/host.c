@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * How much memory the host and the cgroups of this process have, and what is left of it. Nothing is
- * probed by allocating: what the kernel tells is read. No state. */
+ * probed by allocating: only the kernel's figures are read. No state. */
 #include "config.h"
 
 #include <fcntl.h>
@@ -14,7 +14,8 @@
 
 enum { file_max = 8192 /* bytes of the longest file read here, with room to grow */ };
 
-/* Async-signal-safe, as a SIGBUS handler asks what memory is left. Empty: it can't be read. */
+/* Async-signal-safe, because a SIGBUS handler asks what memory is left. Empty: the file can't be
+ * read. */
 static void read_file(const char *path, char text[file_max])
 {
     size_t length = 0;
@@ -27,7 +28,7 @@ static void read_file(const char *path, char text[file_max])
     text[length] = 0;
 }
 
-/* 0: none, as "max" in cgroup v2, which means no limit. */
+/* 0: no number, as "max" in cgroup v2, which means no limit. */
 static uint64_t number_in(const char *text)
 {
     uint64_t value = 0;
@@ -45,7 +46,7 @@ static uint64_t read_number(const char *path)
     return number_in(text);
 }
 
-/* The line behind this one; NULL: there is none. */
+/* The next line; NULL: there is none. */
 static const char *next_line(const char *line)
 {
     const char *end = strchr(line, '\n');
@@ -63,7 +64,7 @@ static uint64_t named_number(const char *path, const char *name)
     return 0;
 }
 
-/* In bytes; `name` with its colon. */
+/* In bytes; `name` includes the colon. */
 static uint64_t meminfo(const char *name)
 {
     return named_number("/proc/meminfo", name) << 10;
@@ -75,9 +76,9 @@ size_t tk_huge_page_size(void)
     return bytes ? (size_t)bytes : (size_t)2 << 20;
 }
 
-/* How the two versions of cgroups call the same things. */
+/* The names that the two versions of cgroups use for the same things. */
 struct controller {
-    const char *line; /* of /proc/self/cgroup, behind its number */
+    const char *line; /* in /proc/self/cgroup, behind the number */
     const char *mount, *limit, *used;
     const char *cache, *shared; /* in memory.stat */
 };
@@ -104,8 +105,8 @@ static void my_group(const struct controller *c, char *path, size_t size)
         path[0] = 0;
 }
 
-/* What the kernel drops when memory is short: it counts as used, but not for long. Our own shared
- * memory counts as cache too, and does not go. */
+/* What the kernel drops when memory is short: it counts as used now. Our own shared memory counts
+ * as cache too, but can't be dropped. */
 static uint64_t droppable(const struct controller *c, const char *group)
 {
     char path[1200];
@@ -114,7 +115,7 @@ static uint64_t droppable(const struct controller *c, const char *group)
     return cache > shared ? cache - shared : 0;
 }
 
-/* The least there is, and what makes it so. */
+/* The tightest limit found, and its name. */
 struct headroom {
     uint64_t limit, left;
     char what[1300];
@@ -144,8 +145,8 @@ static void host_check_group(const struct controller *c, const char *group,
              group, c->limit);
 }
 
-/* A group is bound by those that it is in, too. Within a container the path that the kernel tells
- * of may not be there, and its last part, the root, is the container's group. */
+/* A group is limited by its ancestors too. Within a container the path that the kernel reports may
+ * not exist, and its last ancestor, the root, is the container's group. */
 static void host_check_groups(const struct controller *c, struct headroom *headroom)
 {
     char group[1024];
@@ -165,7 +166,7 @@ static void host_check(struct headroom *headroom)
         host_check_groups(&controllers[i], headroom);
 }
 
-/* Of no interest where the kernel promises more than it has, which it does unless told otherwise.
+/* Only relevant with strict overcommit accounting; by default the kernel promises more than it has.
  */
 static void host_check_commit_limit(struct headroom *headroom)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * How large a segment may be. No state. */
+ * Maximum size of a segment. No state. */
 #include "config.h"
 
 #include <ctype.h>
@@ -26,7 +26,8 @@ static enum tk_status segsize_refuse(const char *text)
     return TK_FAIL;
 }
 
-/* Where many ranks share little, the library's own need is small too: it goes by what is used. */
+/* Where many ranks share little memory, the library's own need is small too: it depends on what is
+ * used. */
 static double without_internals(double bytes)
 {
     double internals = (double)internal_bytes;
@@ -48,9 +49,9 @@ static bool segsize_parse(const char *text, bool *has_unit, bool *per_host, doub
     return tk_parse_size(number, "B", bytes) == TK_OK && *bytes > 0 && *bytes < 0x1p62;
 }
 
-/* What is not touched takes no memory, so who asks for a size of its own may have more than there
- * is, as long as all ranks of the host can touch a tenth of theirs, and some. A share of the host's
- * memory is one of what is left of it, and what a device pins must be there as a whole. */
+/* Untouched pages take no memory, so an explicit size may exceed what is left, provided that all
+ * ranks of the host can touch somewhat more than a tenth of theirs. A share of the host's memory is
+ * a share of what is left of it, and memory that a device pins must be there as a whole. */
 static double bound(double bytes, bool is_share, const struct tk_segment_bounds *bounds)
 {
     enum { times_share = 8 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Making memory present before it is registered: the kernel zeroes some GB/s for each CPU, and a
- * device driver that pins untouched memory does all of it on one. No state. */
+ * Populates memory before it is registered: the kernel zeroes some GB/s per CPU, and a device
+ * driver that pins untouched memory does all of it on one CPU. No state. */
 #include "config.h"
 
 #include <errno.h>
@@ -20,14 +20,14 @@
 #endif
 
 enum {
-    piece = 32 << 20, /* some 10 ms: threads end together, and a huge page is in one piece */
-    threads_max = 16  /* memory bandwidth is used up before */
+    piece = 32 << 20, /* some 10 ms: threads finish together, and a huge page lies in one piece */
+    threads_max = 16  /* more do not help: memory bandwidth is exhausted */
 };
 
 struct job {
     char *base;
     size_t size;
-    _Atomic size_t next; /* offset of the piece that nobody has taken */
+    _Atomic size_t next; /* offset of the next piece not taken by a thread */
     _Atomic int error;
 };
 
@@ -53,7 +53,7 @@ static void *work(void *arg)
     return NULL;
 }
 
-/* This rank's share of the host's CPUs, as many as there are pieces. */
+/* This rank's share of the host's CPUs, at most one thread per piece. */
 static unsigned threads_for(size_t size)
 {
     size_t cpus = tk_topology.cpus / (tk_topology.local_size ? tk_topology.local_size : 1);
@@ -61,8 +61,8 @@ static unsigned threads_for(size_t size)
     return threads ? (unsigned)threads : 1;
 }
 
-/* Signals are the client's threads' to take. A thread that can't be started is not missed: this one
- * takes all pieces that nobody else does. */
+/* Helpers block all signals: these are for the client's threads. If a helper can't be started, the
+ * calling thread does its pieces. */
 int tk_populate(void *base, size_t size)
 {
     pthread_t helper[threads_max];

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What start-up changes about the memory of the process as a whole, as the settings say. No
- * state. */
+ * Changes that start-up makes to the memory of the whole process, as the settings say. No state. */
 #include "config.h"
 
 #include <malloc.h>
@@ -10,8 +9,8 @@
 #include "memory/memory.h"
 #include "settings/settings.h"
 
-/* Buffers and segments are locked by the device: soft limits are low on many hosts where the hard
- * one is not. Where it is too, registration fails later and says so. */
+/* The device locks buffers and segments: many hosts have a low soft limit and an unlimited hard
+ * one. If the hard limit is low too, registration fails later and reports it. */
 static void raise_locked_memory(void)
 {
     struct rlimit limit;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Backtraces: which ways there are, which one is taken, and how its text comes out. Each way writes
- * to a file in memory, from where the lines go out with the rank in front; one that fails leaves
- * nothing behind. Usable in handlers of fatal signals as far as anything is. Owns only that one
+ * Backtraces: the methods, the choice among them, and the output. Each method writes to a file in
+ * memory, from where the lines are copied with the rank in front; a method that fails leaves no
+ * output. As usable in handlers of fatal signals as backtraces can be. Owns the flag that only one
  * backtrace is made at a time; no lock. */
 #include "config.h"
 
@@ -22,7 +22,7 @@
 enum {
     frames_max = 128,
     line_max = 1024,
-    own_frames = 4 /* from the way itself up to gasnett_print_backtrace() */
+    own_frames = 4 /* from the method up to gasnett_print_backtrace() */
 };
 
 /* A client may define it; the library's is weak. */
@@ -47,7 +47,7 @@ static const struct method {
     int (*print)(int fd);
     bool shows_threads;
 } methods[] = {
-    {"USER", by_client, false}, /* what it shows, the client says */
+    {"USER", by_client, false}, /* the client's record says whether it does */
     {"GDB", tk_tools_backtrace_gdb, true},
     {"EXECINFO", by_execinfo, false},
 };
@@ -74,7 +74,12 @@ static const struct method *backtrace_find(const char *name, size_t length)
     return NULL;
 }
 
-static const char *types(void)
+bool tk_tools_backtrace_has_type(const char *name, size_t length)
+{
+    return backtrace_find(name, length) != NULL;
+}
+
+const char *tk_tools_backtrace_types(void)
 {
     const char *list = tk_tools_lookup("GASNET_BACKTRACE_TYPE");
     return list && *list ? list : "USER,GDB,EXECINFO";
@@ -110,12 +115,12 @@ static int try_method(const struct method *method, int fd)
     return failed;
 }
 
-/* In the order of the list; those that show all threads first, when that is wanted. */
+/* In the order of the list; if wanted, methods that show all threads come first. */
 static int print_backtrace(int fd)
 {
     bool by_threads = tk_tools_is_on("GASNET_BACKTRACE_MT", GASNETT_MAX_THREADS > 1);
     for (int round = by_threads ? 0 : 1; round < 2; round++)
-        for (const char *at = types(); *at;) {
+        for (const char *at = tk_tools_backtrace_types(); *at;) {
             size_t length = strcspn(at, ", ");
             const struct method *method = backtrace_find(at, length);
             bool is_turn = method && (!by_threads || shows_threads(method) == (round == 0));
@@ -131,14 +136,14 @@ int gasnett_print_backtrace(int fd)
     static atomic_flag is_busy = ATOMIC_FLAG_INIT;
     int error = errno;
     if (atomic_flag_test_and_set(&is_busy))
-        return 1; /* a way has crashed, or another thread is at it */
+        return 1; /* a method has crashed, or another thread is in here */
     int failed = print_backtrace(fd);
     atomic_flag_clear(&is_busy);
     errno = error;
     return failed;
 }
 
-static bool is_wanted(void)
+bool tk_tools_backtrace_is_wanted(void)
 {
     const char *nodes = tk_tools_lookup("GASNET_BACKTRACE_NODES");
     if (!tk_tools_is_on("GASNET_BACKTRACE", false))
@@ -148,55 +153,7 @@ static bool is_wanted(void)
 
 static int print_if_enabled(int fd)
 {
-    return is_wanted() ? gasnett_print_backtrace(fd) : 1;
+    return tk_tools_backtrace_is_wanted() ? gasnett_print_backtrace(fd) : 1;
 }
 
 int (*gasnett_print_backtrace_ifenabled)(int fd) = print_if_enabled;
-
-static void on_backtrace_signal(int number)
-{
-    (void)number;
-    gasnett_print_backtrace(STDERR_FILENO);
-}
-
-static void on_freeze_signal(int number)
-{
-    (void)number;
-    gasnett_freezeForDebuggerNow(&gasnet_frozen, "gasnet_frozen");
-}
-
-static void listen_for(const char *variable, gasnett_sighandlerfn_t handler)
-{
-    const char *text = tk_tools_lookup(variable);
-    if (!text || !*text)
-        return;
-    int number = tk_tools_signal_number(text);
-    if (!number)
-        gasnett_fatalerror_nopos("%s='%s' is not a signal: a name as SIGUSR1 or a number", variable,
-                                 text);
-    gasnett_reghandler(number, handler);
-}
-
-static void check_types(void)
-{
-    for (const char *at = types(); *at;) {
-        size_t length = strcspn(at, ", ");
-        if (length && !backtrace_find(at, length))
-            gasnett_fatalerror_nopos("GASNET_BACKTRACE_TYPE='%s' names '%.*s', which is not one of "
-                                     "USER, GDB, EXECINFO",
-                                     types(), (int)length, at);
-        at += length + (at[length] != 0);
-    }
-}
-
-void gasnett_backtrace_init(const char *exename)
-{
-    void *frame;
-    (void)exename; /* /proc knows it better */
-    check_types();
-    listen_for("GASNET_BACKTRACE_SIGNAL", on_backtrace_signal);
-    listen_for("GASNET_FREEZE_SIGNAL", on_freeze_signal);
-    /* The first call loads a library, which must not happen in a signal handler. */
-    if (is_wanted())
-        backtrace(&frame, 1);
-}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A backtrace by gdb, which is started to look at this process. No state, no lock. */
+ * A backtrace by gdb, started to inspect this process. No state, no lock. */
 #include "config.h"
 
 #include <errno.h>
@@ -25,7 +25,7 @@ enum {
 
 extern char **environ;
 
-/* What is preloaded into a job's processes has no business in gdb. */
+/* Libraries preloaded into a job's processes must not be loaded into gdb. */
 static void clean_environment(char *variables[variables_max])
 {
     size_t count = 0;
@@ -50,7 +50,8 @@ static int start(pid_t *child, int fd)
     if (posix_spawn_file_actions_init(&files) != 0)
         return 1;
     posix_spawnattr_init(&attributes);
-    posix_spawnattr_setsigmask(&attributes, &none); /* ours blocks the signal that we handle */
+    posix_spawnattr_setsigmask(&attributes,
+                               &none); /* this thread's mask blocks the signal being handled */
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
     posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_adddup2(&files, fd, STDOUT_FILENO);
@@ -74,7 +75,7 @@ static void await(pid_t child)
     waitpid(child, NULL, 0);
 }
 
-/* gdb that may not attach says so and leaves with success. */
+/* gdb reports success even if it was not allowed to attach. */
 static bool has_frames(int fd)
 {
     char text[4096 + 1];
@@ -84,7 +85,7 @@ static bool has_frames(int fd)
         text[n] = 0;
         if (strstr(text, "\n#0"))
             return true;
-        at += n - 3; /* the mark may lie across */
+        at += n - 3; /* the pattern may span two reads */
     }
     return false;
 }
@@ -93,9 +94,9 @@ int tk_tools_backtrace_gdb(int fd)
 {
     pid_t child;
 
-    /* Kernels with Yama let only ancestors look, unless they are told. What was allowed before
-     * cannot be asked, and taking it back would take from others what they need: softhca's peers
-     * copy from this process. */
+    /* Kernels with Yama let only ancestors attach, unless the process allows more. The previous
+     * setting can't be read, and resetting it would take the permission from others that need it:
+     * softhca's peers copy from this process. */
     prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
     if (start(&child, fd) != 0)
         return 1;

@@ -7,7 +7,7 @@
 
 #include "tools/public.h"
 
-/* FNV-1a, 64 bits: simple, the same on every host, and no byte or order goes unnoticed. */
+/* FNV-1a, 64 bits: simple, the same on every host, and sensitive to each byte and their order. */
 uint64_t gasnett_checksum(const void *p, int numbytes)
 {
     uint64_t sum = UINT64_C(0xcbf29ce484222325);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The processor's counter: whether it may be trusted, and what is told about its rate. No state. */
+ * The processor's counter: whether it can be trusted, and its documented rate. No state. */
 #include "config.h"
 
 #include <stdint.h>
@@ -56,8 +56,8 @@ double tk_tools_counter_hz(void)
 
 #endif
 
-/* "model name : ... @ 2.60GHz" is the rate of the counter; "cpu MHz" is that of the core just now,
- * and all there is where the name tells nothing. */
+/* "model name : ... @ 2.60GHz" is the rate of the counter; "cpu MHz" is the core's momentary
+ * frequency, used only if the name has no rate. */
 double tk_tools_cpuinfo_hz(void)
 {
     char line[512];

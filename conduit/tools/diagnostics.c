@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What only a conduit's library has and nothing stands behind: self-tests from inside, of which
- * there are none, and a mapping of pages. No state. */
+ * Calls that only a conduit's library has: internal self-tests, of which there are none, and a
+ * mapping of pages. No state. */
 #include "config.h"
 
 #include <sys/mman.h>

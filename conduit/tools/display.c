@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Settings for people to read. Owns the list of keys that were shown, or wait for the rank to be
- * known, under a lock of its own; nothing else is called with it held. */
+ * Display of settings. Owns the list of keys that were displayed, or wait for the rank to be known,
+ * under a lock of its own; no function of another file is called with it held. */
 #include "config.h"
 
 #include <pthread.h>
@@ -13,10 +13,10 @@
 #include "tools/public.h"
 #include "tools/tools.h"
 
-/* In the order of the first question; lives as long as the program. */
+/* In the order of first display; lives as long as the program. */
 struct shown {
     struct shown *next;
-    char *kept; /* waits to be shown */
+    char *kept; /* text waiting to be displayed */
     char key[];
 };
 
@@ -28,7 +28,7 @@ int gasnett_verboseenv(void)
     return tk_tools_is_on("GASNET_VERBOSEENV", false) && tk_tools_rank() == 0;
 }
 
-/* Before the job has started nobody knows who is rank 0. */
+/* Before the job has started, this process may be rank 0. */
 static bool may_matter(void)
 {
     return tk_tools_is_on("GASNET_VERBOSEENV", false) && tk_tools_rank() <= 0;
@@ -64,7 +64,7 @@ static void show(const char *key, const char *value, int is_dflt)
         tk_log_info("%s", text);
 }
 
-/* Start-up has one thread. */
+/* No lock: start-up has one thread. */
 void tk_tools_display_kept(void)
 {
     for (struct shown *s = display_first; s; s = s->next) {

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Variables as values. A value that cannot be read ends the program: to go on with another one
- * would be to do what nobody asked for. No state. */
+ * Values of environment variables. A value that can't be parsed ends the program: going on with
+ * another one would do what the user did not ask for. No state. */
 #include "config.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "tools/public.h"
 #include "tools/tools.h"
@@ -29,20 +28,7 @@ void gasnett_unsetenv(const char *key)
         gasnett_fatalerror_nopos("gasnett_unsetenv(\"%s\"): %s", key, strerror(errno));
 }
 
-bool tk_tools_is_on(const char *name, bool otherwise)
-{
-    bool value;
-    const char *text = tk_tools_lookup(name);
-    if (!text)
-        return otherwise;
-    if (tk_tools_truth(text, &value))
-        return value;
-    if (!strcasecmp(text, "true") || !strcasecmp(text, "on"))
-        return true;
-    return strcasecmp(text, "false") && strcasecmp(text, "off") ? otherwise : false;
-}
-
-/* Job scripts write X= to clear a variable. */
+/* An empty value counts as unset: job scripts write X= to clear a variable. */
 static const char *set_value(const char *name)
 {
     const char *text = tk_tools_lookup(name);

@@ -1,51 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Fatal errors. Owns only that the post-mortem happens once; no lock. */
+ * Fatal errors. Owns the flag that the post-mortem happens once; no lock. */
 #include "config.h"
 
-#include <errno.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "tools/public.h"
 #include "tools/tools.h"
 
-enum { text_max = 2048 };
-
-/* All of it in one write, so that lines of processes do not mix. */
-static void log_line(const char *name, const char *place, const char *format, va_list args)
-{
-    char text[text_max], proc[40] = "";
-    if (tk_tools_in_job() && tk_tools_rank() >= 0)
-        snprintf(proc, sizeof(proc), " (proc %lld)", (long long)tk_tools_rank());
-    int head = snprintf(text, sizeof(text), "*** %s%s: %s", name, proc, place);
-    size_t length = head < text_max / 2 ? (size_t)head : text_max / 2;
-    int body = vsnprintf(text + length, sizeof(text) - length - 1, format, args);
-    length += body > 0 ? (size_t)body : 0;
-    if (length > sizeof(text) - 2)
-        length = sizeof(text) - 2;
-    text[length++] = '\n';
-    for (size_t done = 0; done < length;) {
-        ssize_t n = write(STDERR_FILENO, text + done, length - done);
-        if (n <= 0 && errno != EINTR)
-            return;
-        done += n > 0 ? (size_t)n : 0;
-    }
-}
-
-void tk_tools_log(const char *name, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    log_line(name, "", format, args);
-    va_end(args);
-}
-
-/* An abort that is caught comes here again. */
+/* If the client catches the abort, this is called again. */
 void tk_tools_post_mortem(void)
 {
     static atomic_flag was_here = ATOMIC_FLAG_INIT;
@@ -68,7 +35,7 @@ void trunkline_fatalerror_at(const char *function, const char *file, int line, c
     va_list args;
     snprintf(place, sizeof(place), "in %s() at %s:%d: ", function, file, line);
     va_start(args, fmt);
-    log_line("FATAL ERROR", place, fmt, args);
+    tk_tools_vlog("FATAL ERROR", place, fmt, args);
     va_end(args);
     hint();
     tk_tools_post_mortem();
@@ -79,7 +46,7 @@ void gasnett_fatalerror_nopos(const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
-    log_line("FATAL ERROR", "", fmt, args);
+    tk_tools_vlog("FATAL ERROR", "", fmt, args);
     va_end(args);
     hint();
     tk_tools_post_mortem();

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Names of data types, operations and token fields, for people; sets as names with | between. No
- * state. */
+ * Names of data types, operations and token fields; sets as names with | between. No state. */
 #include "config.h"
 
 #include <stdio.h>
@@ -42,7 +41,7 @@ static const struct bit token_fields[] = {
     TI(SRCRANK), TI(ENTRY), TI(IS_REQ), TI(IS_LONG), TI(EP), {0, NULL},
 };
 
-/* Appends to `buf`, or only counts when there is none. */
+/* Appends to `buf`; NULL: only counts. */
 static size_t format_append(char *buf, size_t at, const char *text)
 {
     if (buf)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Lists of memory and transfers of them as text for people. Every item takes at most `item_max`
- * bytes, which is what makes the ..._bufsz() functions true. No state. */
+ * Lists of memory, and transfers of them, as text. Each item takes at most `item_max` bytes, on
+ * which the ..._bufsz() functions rely. No state. */
 #include "config.h"
 
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include "tools/public.h"
 
 enum {
-    head_max = 256, /* the sentence around the lists */
+    head_max = 256, /* the text around the lists */
     item_max = 64   /* two numbers of 64 bits and their punctuation */
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Waiting for a debugger. Owns gasnet_frozen and the flag that SIGCONT clears; one thread waits at
- * a time in practice, and what more do is to wait for the last one's flag. No lock. */
+ * Waiting for a debugger. Owns gasnet_frozen and the flag that SIGCONT clears. Made for one waiting
+ * thread at a time; if several wait, SIGCONT clears the flag of the last one. No lock. */
 #include "config.h"
 
 #include <errno.h>
@@ -12,7 +12,10 @@
 #include "tools/public.h"
 #include "tools/tools.h"
 
-enum { look_ns = 100 * 1000000 /* a debugger's user does not notice, the CPU neither */ };
+enum {
+    look_ns = 100 * 1000000 /* the user of a debugger does not notice the delay, and it costs no CPU
+                               time to speak of */
+};
 
 volatile int gasnet_frozen;
 static volatile int *volatile waits_for;

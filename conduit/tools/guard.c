@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Which library this is: the symbol that clients' objects ask for, the texts that `ident` finds,
- * the release. Constant data. */
+ * Identity of this library: the symbol that clients' objects refer to, the texts that `ident`
+ * finds, the release. Constant data. */
 #include "config.h"
 
 #include "tools/public.h"

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The tools' heap with --enable-debug-malloc: each block lies between guards that say whether it
- * lives or was freed, and in a list of all. Misuse ends the program with the places where the block
- * was asked for and where the misuse was found. Owns the lists, the statistics and the settings
- * (GASNET_MALLOC_*), all under one lock, which is not held while a message is printed. */
+ * The tools' heap with --enable-debug-malloc: each block lies between guard words that record
+ * whether it is live or freed, and in a list of all blocks. Misuse ends the program and reports
+ * where the block was allocated and where the misuse was found. Owns the lists, the statistics and
+ * the settings (GASNET_MALLOC_*), all under one lock, which is not held while a message is printed.
+ */
 #include "config.h"
 
 #include <errno.h>
@@ -16,7 +17,7 @@
 #include "tools/public.h"
 #include "tools/tools.h"
 
-/* Patterns that no pointer and no small number looks like. */
+/* Patterns that look like no pointer and no small number. */
 static const uint64_t alive = UINT64_C(0xA11FE5B10C6B10C5), freed = UINT64_C(0xDEADB10CDEADB10C),
                       tail = UINT64_C(0xE2DE2DE2DE2DE2D1);
 
@@ -26,7 +27,7 @@ struct block {
     size_t size;
     int line;
     int pad;
-    uint64_t head; /* the last word: an underrun meets it first */
+    uint64_t head; /* the last word: the first one that an underrun overwrites */
 };
 _Static_assert(sizeof(struct block) % 16 == 0, "blocks must be aligned as malloc() aligns them");
 
@@ -48,7 +49,7 @@ static void report_at_exit(void)
     gasnett_heapinfo_dump(report_file, 1);
 }
 
-/* Signalling NaNs as doubles, and as pointers nowhere. */
+/* The defaults are signalling NaNs as doubles, and invalid as pointers. */
 static uint64_t heap_pattern(const char *name, uint64_t otherwise)
 {
     return (uint64_t)gasnett_getenv_int_withdefault(name, (int64_t)otherwise, 0);
@@ -196,7 +197,7 @@ void *trunkline_heap_calloc(size_t number, size_t size, const char *file, int li
 {
     size_t bytes;
     if (__builtin_mul_overflow(number, size, &bytes))
-        bytes = SIZE_MAX; /* is refused */
+        bytes = SIZE_MAX; /* is refused as too large */
     void *data = trunkline_heap_malloc(bytes, file, line);
     return memset(data, 0, bytes);
 }
@@ -253,7 +254,7 @@ size_t trunkline_heap_check(void *data, const char *file, int line)
     return heap_block(data)->size;
 }
 
-/* The lock is let go before the program dies: what is printed on the way may allocate. */
+/* The lock is released before the program ends: what is printed then may allocate. */
 void trunkline_heap_check_one(const char *file, int line)
 {
     const char *fault = NULL;

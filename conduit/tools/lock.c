@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the locks of the header need behind them: reader-writer locks, and the words of assertions
- * that failed. Always real, also in a library for one thread, whose clients may ask for true
- * mutexes. Owns nothing: locks are the client's. */
+ * Out-of-line parts of the header's locks: reader-writer locks, and messages of failed assertions.
+ * Always real locks, also in a library for one thread, whose clients may ask for true mutexes. Owns
+ * nothing: locks are the client's. */
 #include "config.h"
 
 #define GASNETT_USE_TRUE_MUTEXES 1
@@ -86,7 +86,7 @@ void gasnett_rwlock_unlock(gasnett_rwlock_t *pl)
 
 #if GASNET_DEBUG
 
-/* Nobody holds a lock that can be taken for writing. */
+/* A lock that can be taken for writing is held by no thread. */
 void gasnett_rwlock_assertlocked(gasnett_rwlock_t *pl)
 {
     if (pthread_rwlock_trywrlock(real(pl)) == 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Numbers as text and back: exact both ways for whole numbers. Independent of the locale: a comma
- * never is a decimal sign. No state. */
+ * Numbers to text and back: whole numbers exactly. Independent of the locale: a comma is never a
+ * decimal sign. No state. */
 #include "config.h"
 
 #include <ctype.h>
@@ -76,7 +76,7 @@ static void scan_fraction(struct scan *s)
     }
 }
 
-/* " KB", "k", "KiB" ...; 0 when there is no unit, and nothing is taken then. */
+/* " KB", "k", "KiB" ...; 0: there is no unit, and *at is unchanged. */
 static uint64_t scan_unit(const char **at)
 {
     const char *here = *at + strspn(*at, " \t");
@@ -110,8 +110,8 @@ static bool apply(const struct scan *s, uint64_t unit, bool negative, bool is_pa
     return !too_large;
 }
 
-/* The number at *at, which is moved behind it; false when there is none or it does not fit.
- * Fractions and units only when it may be a size. */
+/* Parses the number at *at and moves *at behind it; false if there is none or it does not fit.
+ * Fractions and units are accepted only for a size. */
 static bool number_parse(const char **at, bool is_size, uint64_t default_unit, int64_t *value)
 {
     struct scan s = {.at = *at + strspn(*at, " \t")};
@@ -154,7 +154,7 @@ bool tk_tools_truth(const char *text, bool *value)
     return *value || !strcasecmp(text, "0") || !strcasecmp(text, "n") || !strcasecmp(text, "no");
 }
 
-/* Without pow(): whoever links the archive would need the library of mathematics. */
+/* Without pow(): users of the archive would have to link the mathematics library. */
 static double power_of_ten(int exponent)
 {
     double power = 1;
@@ -163,7 +163,7 @@ static double power_of_ten(int exponent)
     return exponent < 0 ? 1 / power : power;
 }
 
-/* Without strtod(): it would listen to the locale. */
+/* Without strtod(), which depends on the locale. */
 static bool number_decimal(const char **at, double *value)
 {
     struct scan s = {.at = *at + strspn(*at, " \t")};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Limits of the process, raised as far as it may. No state. */
+ * Raises limits of the process as far as it is allowed. No state. */
 #include "config.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The host and the process. Owns the two names, made on first use under pthread_once(), and the
- * CPUs that were allowed before anybody was bound. */
+ * The host and the process. Owns the set of CPUs that were allowed before the first binding, read
+ * on first use under pthread_once(). */
 #include "config.h"
 
 #include <pthread.h>
@@ -14,40 +14,12 @@
 #include "tools/public.h"
 #include "tools/tools.h"
 
-static char host_name[256], exe_name[4096];
 static cpu_set_t allowed;
-
-static void system_find_host(void)
-{
-    if (gethostname(host_name, sizeof(host_name) - 1) != 0)
-        strcpy(host_name, "unknown");
-}
-
-static void find_exe(void)
-{
-    ssize_t n = readlink("/proc/self/exe", exe_name, sizeof(exe_name) - 1);
-    if (n <= 0)
-        strcpy(exe_name, "unknown");
-}
 
 static void find_allowed(void)
 {
     if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0)
         CPU_ZERO(&allowed);
-}
-
-const char *gasnett_gethostname(void)
-{
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, system_find_host);
-    return host_name;
-}
-
-const char *gasnett_exe_name(void)
-{
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, find_exe);
-    return exe_name;
 }
 
 int gasnett_cpu_count(void)
@@ -72,7 +44,7 @@ int gasnett_isLittleEndian(void)
     return low;
 }
 
-/* Counted among the CPUs that the launcher left us, not among those of the last call. */
+/* An index into the CPUs that the launcher allowed, not into those of the last call. */
 int gasnett_set_affinity(int rank)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Ticks and what they are worth. Owns the choice of a source, made on first use, and the rate, made
- * on the first conversion; both are written once, the choice by whoever comes first with the same
- * result, the rate under pthread_once(). */
+ * Ticks and their rate. Owns the choice of a source, made on first use under a lock, and the rate,
+ * determined on the first conversion under pthread_once(); both are written once. */
 #include "config.h"
 
 #include <errno.h>
@@ -21,13 +20,13 @@
 #include "tools/tools.h"
 
 enum {
-    base_rounds = 16,          /* the quickest of so many readings of both clocks is kept */
-    measure_ns = 10 * 1000000, /* two readings differ by some 50 ns: 5 millionths of this */
+    base_rounds = 16,          /* the fastest of this many readings of both clocks is kept */
+    measure_ns = 10 * 1000000, /* two readings have an error of some 50 ns: 5 millionths of this */
     overhead_rounds = 10000
 };
 
-/* How far a given rate may be off the measured one: the clocks of healthy hosts agree to some
- * millionths, and a rate that is wrong altogether is so by a percent and more. */
+/* Allowed deviation of a given rate from the measured one: the clocks of healthy hosts agree to
+ * some millionths, and a wrong rate is off by a percent or more. */
 static const double tolerance_default = 0.0005, hard_tolerance_default = 0.01;
 
 struct reading {
@@ -38,9 +37,10 @@ int trunkline_ticks_by_counter;
 static struct reading base;
 static atomic_int is_chosen;
 static double ns_per_tick = 1;
-static uint64_t multiplier; /* ns per tick, with 32 bits behind the point */
+static uint64_t multiplier; /* ns per tick as a fixed-point number with 32 fraction bits */
 
-/* An interruption between the clocks makes a reading long, so the shortest is the truest. */
+/* An interruption between the clocks makes a reading take longer, so the shortest is the most
+ * accurate. */
 static struct reading read_both(void)
 {
     struct reading best = {0, 0};
@@ -97,8 +97,8 @@ static double tolerance(const char *name, double otherwise)
     return value;
 }
 
-/* A rate that somebody gave is compared with the clock: every time that comes out of it would be
- * wrong. */
+/* A rate given by the user is compared with the clock, because every converted time depends on it.
+ */
 static void compare(const char *source, double hz, double measured)
 {
     double off = fabs(hz - measured) / measured;
@@ -132,7 +132,7 @@ static double chosen_hz(void)
                                  "1000000 Hz",
                                  source);
     if (hz <= 0)
-        return measured; /* /proc/cpuinfo tells no rate */
+        return measured; /* /proc/cpuinfo has no rate */
     compare(source, hz, measured);
     return hz;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What is there for its name only. No state. */
+ * Functions that exist for their names only. No state. */
 #include "config.h"
 
 #include "tools/public.h"

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Preparation of backtraces: checks the settings and installs the handlers of the signals that ask
+ * for a backtrace or a debugger. No state. */
+#include "config.h"
+
+#include <execinfo.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tools/public.h"
+#include "tools/tools.h"
+
+static void on_backtrace_signal(int number)
+{
+    (void)number;
+    gasnett_print_backtrace(STDERR_FILENO);
+}
+
+static void on_freeze_signal(int number)
+{
+    (void)number;
+    gasnett_freezeForDebuggerNow(&gasnet_frozen, "gasnet_frozen");
+}
+
+static void listen_for(const char *variable, gasnett_sighandlerfn_t handler)
+{
+    const char *text = tk_tools_lookup(variable);
+    if (!text || !*text)
+        return;
+    int number = tk_tools_signal_number(text);
+    if (!number)
+        gasnett_fatalerror_nopos("%s='%s' is not a signal: a name as SIGUSR1 or a number", variable,
+                                 text);
+    gasnett_reghandler(number, handler);
+}
+
+static void check_types(void)
+{
+    for (const char *at = tk_tools_backtrace_types(); *at;) {
+        size_t length = strcspn(at, ", ");
+        if (length && !tk_tools_backtrace_has_type(at, length))
+            gasnett_fatalerror_nopos("GASNET_BACKTRACE_TYPE='%s' names '%.*s', which is not one of "
+                                     "USER, GDB, EXECINFO",
+                                     tk_tools_backtrace_types(), (int)length, at);
+        at += length + (at[length] != 0);
+    }
+}
+
+void gasnett_backtrace_init(const char *exename)
+{
+    void *frame;
+    (void)exename; /* /proc knows it better */
+    check_types();
+    listen_for("GASNET_BACKTRACE_SIGNAL", on_backtrace_signal);
+    listen_for("GASNET_FREEZE_SIGNAL", on_freeze_signal);
+    /* The first call loads a library, which must not happen in a signal handler. */
+    if (tk_tools_backtrace_is_wanted())
+        backtrace(&frame, 1);
+}
