@@ -2,8 +2,8 @@
  *
  * Counters shared by threads in PAR, plain integers elsewhere.
  *
- * A decrement releases and a read acquires: whoever sees a counter at zero sees everything that was
- * done before. */
+ * A decrement releases and a read acquires: a thread that reads zero sees everything done before
+ * the decrements. */
 #ifndef TK_ATOMIC_H
 #define TK_ATOMIC_H
 

@@ -10,11 +10,12 @@
 #define tk_if_likely(condition)   if (__builtin_expect(!!(condition), 1))
 #define tk_if_unlikely(condition) if (__builtin_expect(!!(condition), 0))
 
-/* For data on hot paths: found without a look at the table that lets others replace it. */
+/* For data on hot paths: accessed directly instead of through the GOT. */
 #define TK_HIDDEN __attribute__((visibility("hidden")))
 
-/* The object stays in memory, and nobody remembers what is in it: what is needed only when a call
- * fails is then stored before the call, and not kept in registers that have to be saved for it. */
+/* Keeps the object in memory with contents unknown to the compiler: values needed only when a call
+ * fails are then stored before the call, instead of being kept in registers that have to be saved
+ * for it. */
 #define tk_keep_in_memory(object) __asm__("" : "+m"(object))
 
 #define TK_CONTAINER_OF(pointer, type, member) ((type *)((char *)(pointer)-offsetof(type, member)))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Checks that exist in debug builds only (--enable-debug, and the debug twins): a promise that somebody else has to
- * keep, and the line that ends the job when it is broken. */
+ * Checks of debug builds only (--enable-debug, and the debug twins): a promise that other code has
+ * to keep, and the message that ends the job when it is broken. */
 #ifndef TK_BASE_CHECK_H
 #define TK_BASE_CHECK_H
 

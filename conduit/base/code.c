@@ -9,8 +9,8 @@
 
 #include "base/code.h"
 
-/* Two for each extent: its begin and its end, each counted from where the number itself lies. Weak:
- * there are none in a build without code_extent.h. */
+/* Two for each extent: its begin and its end, each relative to the address of the number itself.
+ * Weak: there are none in a build without code_extent.h. */
 extern const int32_t __start_trunkline_code[] __attribute__((weak, visibility("hidden")));
 extern const int32_t __stop_trunkline_code[] __attribute__((weak, visibility("hidden")));
 

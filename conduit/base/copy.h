@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Copies: of few bytes from pieces that may overlap, without a call and without a loop; and such
- * that other processes may look at meanwhile. */
+ * Copies: of few bytes by overlapping pieces, without a call and without a loop; and copies that
+ * other processes may read concurrently. */
 #ifndef TK_COPY_H
 #define TK_COPY_H
 
@@ -12,8 +12,9 @@
 
 enum { tk_copy_small_max = 64 }; /* four pieces of 16 */
 
-/* Two pieces of `piece` bytes, the second one ending where the whole ends: piece <= n <= 2 * piece.
- * What is read is held in registers first, so that compilers need no order between the two. */
+/* Two pieces of sizeof(type) bytes, the second one ending at the end of the whole: sizeof(type) <=
+ * n <= 2 * sizeof(type). Both are loaded before either is stored, so that compilers need no order
+ * between the two. */
 #define TK_COPY_ENDS(to, from, n, type)                                                            \
     do {                                                                                           \
         type first, last;                                                                          \
@@ -68,14 +69,15 @@ static inline void tk_copy(void *to, const void *from, size_t n)
 }
 
 enum {
-    tk_copy_page = 4096, /* of whose addresses processors compare the low bits */
-    tk_copy_near = 512,  /* more than string instructions keep under way */
-    tk_copy_piece = 256  /* the C library reads all of it before it writes any */
+    tk_copy_page = 4096, /* processors compare these low bits of addresses */
+    tk_copy_near = 512,  /* more than string instructions have in flight */
+    tk_copy_piece = 256  /* the C library loads all of it before it stores any */
 };
 
-/* Any n; the two do not overlap. Where the destination lies a little behind the source, modulo a
- * page, each load of a long copy seems to depend on a store just before it, and string instructions
- * reach a quarter of their speed. Memory from malloc lies so behind pages. */
+/* Any n; the two do not overlap. If the destination lies a little behind the source, modulo a page,
+ * each load of a long copy seems to depend on a store just before it (4K aliasing), and string
+ * instructions reach a quarter of their speed. Memory from malloc has such offsets to page-aligned
+ * memory. */
 static inline void tk_copy_large(void *to, const void *from, size_t n)
 {
     char *t = (char *)to;
@@ -84,7 +86,7 @@ static inline void tk_copy_large(void *to, const void *from, size_t n)
     size_t most = behind > 0 && behind < tk_copy_near ? tk_copy_piece : n;
     while (n > 0) {
         size_t piece = tk_min(n, most);
-        /* Who knows that it is small would take string instructions in line. */
+        /* A compiler that knows that it is small would inline string instructions. */
         __asm__("" : "+r"(piece));
         memcpy(t, f, piece);
         t += piece;
@@ -93,15 +95,15 @@ static inline void tk_copy_large(void *to, const void *from, size_t n)
     }
 }
 
-/* Unaligned as well as aligned ones, of whatever type they are to the client. */
+/* For unaligned and aligned objects of any type of the client. */
 typedef uint16_t tk_whole_2_t __attribute__((__may_alias__, __aligned__(1)));
 typedef uint32_t tk_whole_4_t __attribute__((__may_alias__, __aligned__(1)));
 typedef uint64_t tk_whole_8_t __attribute__((__may_alias__, __aligned__(1)));
 
 #define TK_COPY_WHOLE(to, from, type) (*(volatile type *)(to) = *(const volatile type *)(from))
 
-/* Any n: 1, 2, 4 or 8 aligned bytes are read and written whole, once. Large copies are memcpy's
- * own: past the caches by a threshold of its own, which streaming stores of ours did not beat at
+/* Any n: 1, 2, 4 or 8 aligned bytes are read and written with one access. Large copies use memcpy,
+ * which bypasses the caches above a threshold of its own; our streaming stores were not faster at
  * any size. */
 static inline void tk_copy_whole(void *to, const void *from, size_t n)
 {

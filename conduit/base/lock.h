@@ -2,9 +2,9 @@
  *
  * Locks that cost nothing where calls cannot run at the same time.
  *
- * Rank (take in this order, never the other way): a peer's lock, then one pool's lock. A completion
- * queue's lock is only tried, never waited for, and is released before any completion is acted
- * upon: handlers may call back into the library. */
+ * Lock order: a peer's lock, then one pool's lock, never the other way. A completion queue's lock
+ * is only tried, never waited for, and is released before any completion is handled: handlers may
+ * call back into the library. */
 #ifndef TK_LOCK_H
 #define TK_LOCK_H
 
@@ -17,8 +17,8 @@
 #if TK_THREADED
 
 /* Held for some tens of instructions, and taken several times in each operation: one exchange to
- * take and one store to give back cost half of what a mutex does. Whoever finds it taken spins a
- * little, then gives its CPU away: the holder may be waiting for that very one. */
+ * take and one store to release cost half of a mutex. A thread that finds it taken spins a little,
+ * then yields its CPU: the holder may be waiting for that very CPU. */
 typedef struct {
     _Atomic bool held;
 } tk_lock_t;
@@ -29,7 +29,7 @@ typedef struct {
         }
 
 enum {
-    tk_lock_spins = 64 /* about as long as the longest section that a lock guards on a hot path */
+    tk_lock_spins = 64 /* about the length of the longest critical section on a hot path */
 };
 
 static inline void tk_lock_init(tk_lock_t *lock)
@@ -43,8 +43,8 @@ static inline bool tk_trylock(tk_lock_t *lock)
            !atomic_exchange_explicit(&lock->held, true, memory_order_acquire);
 }
 
-/* The same for who finds it free nearly always: no look beforehand, which would keep the line where
- * it is while another holds it. */
+/* As tk_trylock() for locks that are nearly always free: no load beforehand, which only pays under
+ * contention, where it leaves the cache line with the holder. */
 static inline bool tk_trylock_free(tk_lock_t *lock)
 {
     return !atomic_exchange_explicit(&lock->held, true, memory_order_acquire);

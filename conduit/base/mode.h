@@ -38,22 +38,23 @@
 #    define TK_PER_THREAD
 #endif
 
-/* How many client threads there may be: a client of PARSYNC has several, one at a time in here. */
+/* Number of client threads: a client of PARSYNC has several, of which one at a time calls the
+ * library. */
 #if defined(GASNET_SEQ) || defined(GASNETT_THREAD_SINGLE)
 #    define TK_SEVERAL_CLIENT_THREADS 0
 #else
 #    define TK_SEVERAL_CLIENT_THREADS 1
 #endif
 
-/* What belongs to one client thread by the interface's own word, however calls are serialised. */
+/* Storage for what the specification ties to one client thread, however calls are serialised. */
 #if TK_SEVERAL_CLIENT_THREADS
 #    define TK_PER_CLIENT_THREAD _Thread_local
 #else
 #    define TK_PER_CLIENT_THREAD
 #endif
 
-/* What of other ranks' memory is within reach, by configure: segments that are registered as a whole
- * (FAST), segments of which as much is registered as is in use (LARGE), any address (EVERYTHING). */
+/* Which memory of other ranks can be accessed, by configure: segments registered as a whole (FAST),
+ * segments registered as far as they are in use (LARGE), any address (EVERYTHING). */
 #if defined(GASNET_SEGMENT_EVERYTHING)
 enum { tk_is_everything = 1, tk_is_on_demand = 1 };
 #elif defined(GASNET_SEGMENT_LARGE)
@@ -62,6 +63,6 @@ enum { tk_is_everything = 0, tk_is_on_demand = 1 };
 enum { tk_is_everything = 0, tk_is_on_demand = 0 };
 #endif
 
-#define TK_CACHE_LINE 64 /* x86-64 and most arm64: what false sharing happens on */
+#define TK_CACHE_LINE 64 /* x86-64 and most arm64: unit of false sharing */
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * A pool of equal items: a stack of free ones under a lock. Last in, first out, so that the items
- * in use stay in cache. An item's first word is the pool's while the item is free. */
+ * in use stay in cache. The first word of a free item belongs to the pool. */
 #ifndef TK_POOL_H
 #define TK_POOL_H
 
@@ -36,7 +36,8 @@ static inline void *tk_pool_take(struct tk_pool *pool)
     return item;
 }
 
-/* The same, and NULL too when another thread is at it: for who has another way. */
+/* As tk_pool_take(), but also NULL if another thread holds the lock: for callers with an
+ * alternative. */
 static inline void *tk_pool_try(struct tk_pool *pool)
 {
     tk_if_unlikely(!tk_trylock(&pool->lock)) return NULL;
@@ -56,7 +57,7 @@ static inline void tk_pool_give(struct tk_pool *pool, void *item)
     tk_unlock(&pool->lock);
 }
 
-/* Several at once, already tied together from `first` to `last`. */
+/* Several at once, already linked from `first` to `last`. */
 static inline void tk_pool_give_all(struct tk_pool *pool, struct tk_pool_item *first,
                                     struct tk_pool_item *last)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The list of ranges; see ranges.h. Entries are never freed, so that a signal handler can walk the
- * list at any time; one whose range was dropped serves the next that is added. */
+ * list at any time; the entry of a removed range is reused. */
 #include "config.h"
 
 #include <stdatomic.h>
@@ -11,7 +11,7 @@
 #include "base/ranges.h"
 
 struct entry {
-    struct tk_range range; /* written only while it is not in use */
+    struct tk_range range; /* written only while the entry is unused */
     _Atomic bool is_used;
     struct entry *next;
 };

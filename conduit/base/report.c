@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Lines for people. Owns the prefix "trunkline[rank@host]: ", written once at start-up; no lock: a
- * line is one write(2). */
+ * Messages to the user. Owns the prefix "trunkline[rank@host]: ", written once at start-up; no
+ * lock: a line is one write(2). */
 #include "config.h"
 
 #include <errno.h>
@@ -17,7 +17,8 @@
 
 enum {
     line_max = 2048,
-    hold_back_s = 1 /* an abort reaches all ranks of a busy host in less, under mpirun too */
+    hold_back_s =
+        1 /* within this time an abort reaches all ranks of a busy host, under mpirun too */
 };
 
 static char prefix[300] = "trunkline: ";
@@ -76,7 +77,7 @@ static void report_line(const char *format, va_list args)
     report_write(text, length + 1);
 }
 
-/* Through signals: the one that ends us is what we wait for. */
+/* Sleeps on after signals: one that ends this process is what it waits for. */
 static void report_hold_back(void)
 {
     struct timespec left = {.tv_sec = hold_back_s};

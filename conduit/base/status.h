@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What internal functions return. */
+ * Status returned by internal functions. */
 #ifndef TK_STATUS_H
 #define TK_STATUS_H
 
 enum tk_status {
     TK_OK = 0,
-    TK_BUSY, /* no room now: nothing was done, try again after a poll */
-    TK_FAIL  /* failed, and the cause has been printed */
+    TK_BUSY, /* no resources now: nothing was done, try again after a poll */
+    TK_FAIL  /* failed; the cause has been printed */
 };
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The cache of pinned regions: found by the number of their granule, held by transfers, kept when
- * nobody holds them, given up oldest first when there is no room for another. Owns the table, the
- * regions and the counts; all of that is under one lock, which is held across no registration. */
+ * The cache of pinned regions: looked up by granule number, reference counted, kept when idle, and
+ * evicted oldest first when there is no room for another. Owns the table, the regions and the
+ * counters, all protected by one lock, which must not be held across a registration. */
 #include "config.h"
 
 #include <errno.h>
@@ -19,16 +19,16 @@
 #include "settings/settings.h"
 
 enum {
-    /* What is registered for one transfer only: to register and deregister costs some tens of
-     * microseconds on hardware, as much as to copy this. */
+    /* A registration that serves one transfer only: registering and deregistering costs some tens
+       of microseconds on hardware, as much as copying this. */
     single_min = 512 << 10,
     single_max = 64 << 20, /* bounds what a transfer of many gigabytes pins at once */
-    backoff_max = 1023,    /* transfers that do not ask again after a refusal */
-    /* Of the transfers that find no room, one in so many takes it from the oldest region: fewer
-     * each time that one was wanted again before the one that it made room for, as where more
-     * memory is gone round and round through than there is room for; more each time that it was
-     * the other way. And one in so many when the oldest was not used for so many rounds through
-     * all regions. */
+    backoff_max = 1023,    /* transfers that do not try to pin after a refusal */
+    /* When the cache is full, one transfer in `reluctance` evicts the oldest region; the others are
+       copied. Reluctance doubles each time the evicted region is wanted again before the admitted
+       one is reused, as when more memory than fits is traversed again and again; it halves in the
+       opposite case. If the oldest region was not used for rounds_old rounds over all regions, one
+       transfer in reluctance_old evicts it. */
     reluctance_min = 4,
     reluctance_first = 16,
     reluctance_max = 256,
@@ -36,12 +36,12 @@ enum {
     rounds_old = 8
 };
 
-/* The last region that was given up for one that might not be worth it, and that one: which of the
- * two is wanted first tells. */
+/* The last eviction of doubtful worth: the region evicted and the one admitted for it. Which of the
+ * two is wanted first decides whether it was worth it. */
 struct exchange {
-    uintptr_t evicted, admitted; /* addresses; 0: it has told, or there was none */
-    size_t size;                 /* of the first */
-    uint64_t clock;              /* when */
+    uintptr_t evicted, admitted; /* addresses; 0: decided already, or none under way */
+    size_t size;                 /* of the evicted region */
+    uint64_t clock;              /* cache.clock at the eviction */
 };
 
 static struct {
@@ -53,21 +53,22 @@ static struct {
     size_t page;
     size_t mask; /* of bucket numbers */
     struct tk_pinned **buckets, *regions, *free;
-    struct tk_pinned *deferred; /* to be unpinned by whoever lets go of the lock */
-    struct tk_pinned idle;      /* ring of those that nobody holds; idle.newer is the oldest */
-    uint32_t generation;        /* counts the times that something was forgotten */
-    unsigned skip, backoff;     /* transfers that go without a try; most of them in a row */
-    uint64_t clock;             /* counts holds, */
-    uint64_t lookup_misses;     /* and those that found nothing */
-    unsigned declined;          /* transfers in a row that took no room from others */
-    unsigned reluctance;        /* how many do so before one does not */
+    struct tk_pinned *deferred; /* unpinned once the lock is released */
+    struct tk_pinned idle;      /* ring of unreferenced regions; idle.newer is the oldest */
+    uint32_t generation;        /* number of event batches applied */
+    unsigned skip, backoff; /* transfers that still skip pinning after a refusal; how many the last
+                               refusal set */
+    uint64_t clock;         /* lookups, */
+    uint64_t lookup_misses; /* and those without a hit */
+    unsigned declined;      /* consecutive transfers that evicted nothing */
+    unsigned reluctance;    /* how many do so before one evicts */
     struct exchange trial;
     struct tk_firehose_counts counts;
 } cache = {.lock = TK_LOCK_INIT};
 
-static int64_t static_bytes; /* bytes registered for good */
+static int64_t static_bytes; /* bytes that stay registered until the process ends */
 
-/* Memory of the library's own that stays. */
+/* The library's own memory that stays mapped until the process ends. */
 static struct {
     uintptr_t base;
     size_t size;
@@ -122,7 +123,7 @@ static void cache_insert(struct tk_pinned *p)
     p->is_cached = true;
 }
 
-/* It is never found again, and unpinned when nobody holds it. */
+/* Removes a region from the table; it is unpinned when its last reference is dropped. */
 static void cache_remove(struct tk_pinned *p)
 {
     struct tk_pinned **at = cache_bucket(p->base >> cache.shift);
@@ -148,7 +149,7 @@ static void cache_invalidate_in(struct tk_pinned *first, uintptr_t from, uintptr
     }
 }
 
-/* A large range has more granules than the table has buckets. */
+/* A large range has more granules than the table has buckets: then all buckets are walked. */
 static void cache_invalidate(uintptr_t from, uintptr_t to)
 {
     uintptr_t first = from >> cache.shift, count = ((to - 1) >> cache.shift) - first + 1;
@@ -166,7 +167,7 @@ static void cache_apply_events(void)
     tk_monitor_collect(cache_invalidate);
 }
 
-/* ---- the lock, and what is put off until it is free ---- */
+/* ---- the lock, and work deferred until it is released ---- */
 
 static void cache_enter(void)
 {
@@ -182,8 +183,8 @@ static void cache_slot_free(struct tk_pinned *p)
     cache.counts.pinned -= p->size;
 }
 
-/* Unpinning frees memory of the device's library, and with it the memory may be unmapped: the
- * monitor's thread must then not have to wait for us. */
+/* Without the lock: unpinning frees memory of the device's library and may unmap it, and munmap()
+ * waits for the monitor's thread, which must not wait for this lock. */
 static void cache_unpin_list(struct tk_pinned *list)
 {
     for (struct tk_pinned *p = list; p; p = p->next)
@@ -205,7 +206,7 @@ static void cache_leave(void)
     tk_if_unlikely(deferred) cache_unpin_list(deferred);
 }
 
-/* ---- room ---- */
+/* ---- eviction ---- */
 
 static uint64_t bytes_max(void)
 {
@@ -272,7 +273,7 @@ static struct tk_pinned *cache_slot_alloc(uintptr_t base, size_t size)
 
 /* ---- registration ---- */
 
-/* False: nothing is left that could be given up. */
+/* False: nothing is left to evict. */
 static bool evict_some(size_t size)
 {
     tk_lock(&cache.lock);
@@ -282,9 +283,9 @@ static bool evict_some(size_t size)
     return any;
 }
 
-/* A refusal that no eviction helps against would be one for the next transfer too: it does not ask,
- * and twice as many after the next refusal. EFAULT is about this memory (read-only, or not there)
- * and tells nothing about other. */
+/* A refusal that eviction does not help against would also meet the next transfer. So the next
+ * transfers do not try to pin, twice as many after each further refusal. EFAULT concerns this
+ * memory only (read-only, or not mapped) and says nothing about other memory. */
 static void pin_refused(struct tk_pinned *p, int error)
 {
     size_t size = p->size;
@@ -315,7 +316,8 @@ static bool region_pin(struct tk_pinned *p)
     }
 }
 
-/* What was forgotten while it was being pinned may have been this. */
+/* The region may have been invalidated while it was being pinned: then it is not inserted and
+ * serves its current user only. */
 static void cache_keep(struct tk_pinned *p, bool is_watched)
 {
     bool may_stay =
@@ -368,14 +370,15 @@ static bool may_try(void)
     return true;
 }
 
-/* The trial is over, or wanted for another: was what it brought used since? */
+/* At the end of a trial: was the admitted region used again? */
 static bool was_good(void)
 {
     const struct tk_pinned *admitted = cache_find(cache.trial.admitted, 1);
     return admitted && admitted->used != cache.trial.clock;
 }
 
-/* A transfer at `at` found nothing: was it what was given up last? */
+/* A lookup of `at` missed: if it is the region that was evicted last, the eviction was premature
+ * unless the admitted region was reused meanwhile. */
 static void judge_trial(uintptr_t at)
 {
     if (cache.trial.evicted && at - cache.trial.evicted < cache.trial.size) {
@@ -393,7 +396,7 @@ static void begin_trial(const struct tk_pinned *oldest, uintptr_t at)
         .evicted = oldest->base, .size = oldest->size, .admitted = at, .clock = cache.clock};
 }
 
-/* With the lock held. */
+/* Called with the lock held. */
 static bool is_worth_room(uintptr_t at)
 {
     const struct tk_pinned *oldest = cache.idle.newer;
@@ -449,9 +452,8 @@ struct tk_pinned *tk_firehose_get(const void *address, size_t nbytes)
     return cache_get(address, nbytes, tk_firehose_piece(address, nbytes), true);
 }
 
-/* The usual way: it is there, nothing was unmapped since the last look, and nobody else is at it.
- * Who waits for the lock does so elsewhere: here it would cost everybody the saving of registers.
- */
+/* Fast path: the region is cached, no events are pending and the lock is free. The slow path, which
+ * may wait for the lock, is out of line: inlined here it would make every call save registers. */
 struct tk_pinned *tk_firehose_get_if_worth(const void *address, size_t nbytes, size_t in_granule)
 {
     struct tk_pinned *p = NULL;
@@ -471,7 +473,7 @@ static void __attribute__((noinline)) cache_defer_unpin(struct tk_pinned *p)
     cache_leave();
 }
 
-/* With the lock held, which it gives back. */
+/* Called with the lock held; releases it. */
 static inline void cache_put(struct tk_pinned *p)
 {
     if (--p->refs == 0) {
@@ -596,7 +598,7 @@ bool tk_firehose_is_open(void)
     return cache.is_open;
 }
 
-/* ---- for people ---- */
+/* ---- diagnostics ---- */
 
 struct tk_firehose_counts tk_firehose_count(void)
 {

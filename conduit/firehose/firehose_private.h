@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Between the files of firehose/ only. */
+ * Declarations shared by the files of firehose/ only. */
 #ifndef TK_FIREHOSE_PRIVATE_H
 #define TK_FIREHOSE_PRIVATE_H
 
@@ -14,16 +14,16 @@
 struct tk_firehose_limits {
     size_t granule;     /* a power of two */
     uint64_t bytes;     /* pinned at once */
-    bool counts_static; /* `bytes` is for all registered memory of this process */
+    bool counts_static; /* `bytes` includes memory that stays registered */
     uint64_t regions;   /* pinned at once */
-    uint64_t exported;  /* regions of these that other ranks may ask for */
+    uint64_t exported;  /* of these, regions that other ranks may request */
     size_t buckets;     /* a power of two */
 
-    /* Our share of what can be pinned; the settings may ask for more. */
+    /* This rank's share of what can be pinned; the settings may ask for more. */
     uint64_t pinnable_bytes, pinnable_regions;
 };
 
-/* `lends`: other ranks ask for regions too. */
+/* `exports`: other ranks request regions too. */
 enum tk_status tk_firehose_find_limits(struct tk_firehose_limits *limits, uint64_t host_memory,
                                        uint64_t device_regions, unsigned sharers, bool exports);
 
@@ -34,42 +34,43 @@ void tk_firehose_warn_of_limits(const struct tk_firehose_limits *limits);
 
 enum tk_monitor_mode {
     TK_MONITOR_USERFAULTFD,
-    TK_MONITOR_OFF,        /* regions are kept all the same: for tests and experts */
-    TK_MONITOR_UNAVAILABLE /* nothing can be watched, so no region outlives its transfer */
+    TK_MONITOR_OFF,        /* regions are cached without being watched: for tests and experts */
+    TK_MONITOR_UNAVAILABLE /* memory can't be watched, so no region outlives its transfer */
 };
 
-/* `choice` is a word of GASNET_FIREHOSE_MONITOR. TK_FAIL: has complained. */
+/* `choice` is a value of GASNET_FIREHOSE_MONITOR. TK_FAIL: the failure was reported. */
 enum tk_status tk_monitor_open(const char *choice);
 void tk_monitor_close(void);
 enum tk_monitor_mode tk_monitor_mode(void);
-const char *tk_monitor_reason(void); /* nothing can be watched; "" when it can */
+const char *tk_monitor_reason(void); /* why memory can't be watched; "" if it can */
 
-/* With the cache's lock held, before the first tk_monitor_watch(). Without a thread nothing is kept
- * from then on. */
+/* Starts the thread; called with the cache's lock held, before the first tk_monitor_watch(). If the
+ * thread can't be started, nothing is cached from then on. */
 void tk_monitor_start(void);
 
-/* From now on the range's end comes as news. False: it can't be watched. */
+/* Watches a range: from now on its unmapping is reported as an event. False: it can't be watched.
+ */
 bool tk_monitor_watch(uintptr_t base, size_t size);
 
-/* Is it memory that nobody but this process and its system calls can take away? For pages that the
+/* Is this memory that only this process and its system calls can take away? For pages that the
  * device has pinned. */
 bool tk_monitor_is_private(uintptr_t base, size_t size);
 
-/* monitor.c's own, here for those that pass often. */
+/* State of monitor.c, here so that the fast path is inline. */
 struct tk_monitor_events {
     _Atomic uint32_t begun, ended; /* batches of events */
-    uint32_t seen;                 /* by the cache */
+    uint32_t seen;                 /* last batch applied by the cache */
     atomic_bool runs;
-    atomic_bool is_apart; /* the thread has descriptors of its own */
+    atomic_bool is_apart; /* the thread has a descriptor table of its own */
 };
 extern TK_HIDDEN struct tk_monitor_events tk_monitor_events;
 
-/* Asks the kernel; and how often that was done. */
+/* Asks the kernel whether no unmapping is under way; and how often that was done. */
 bool tk_monitor_query(void);
 uint64_t tk_monitor_queries(void);
 
-/* No unmapping is under way of which there is no news yet. Before what tk_monitor_has_events() says
- * is relied upon: see monitor.c. */
+/* True: no unmapping is under way whose event is not queued yet. To be checked before relying on
+ * tk_monitor_has_events(): see monitor.c. */
 static inline bool tk_monitor_is_quiet(void)
 {
     if (!atomic_load_explicit(&tk_monitor_events.runs, memory_order_relaxed))
@@ -79,7 +80,8 @@ static inline bool tk_monitor_is_quiet(void)
     return tk_monitor_query();
 }
 
-/* With the cache's lock held: calls forget() for all that is news. */
+/* With the cache's lock held: are there events to apply? tk_monitor_collect() calls invalidate()
+ * for each range of them. */
 static inline bool tk_monitor_has_events(void)
 {
     return atomic_load_explicit(&tk_monitor_events.begun, memory_order_acquire) !=
@@ -89,9 +91,9 @@ void tk_monitor_collect(void (*invalidate)(uintptr_t from, uintptr_t to));
 
 /* mapping.c */
 
-/* Widens a range to the mapping that it lies in and to those of memory of no file that touch it
- * without a gap and allow the same, and to the gap behind (before) them: what another thread maps
- * there meanwhile is one with them. False: it is not mapped so. */
+/* Widens a range to the mapping that contains it, to adjacent anonymous mappings with equal access
+ * rights, and to the gap behind (before) them: a mapping that another thread creates there
+ * meanwhile merges with them. False: the range is not mapped so. */
 bool tk_mappings_around(uintptr_t *from, uintptr_t *to);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * How much the cache may pin, by the settings of the manual: a victim pool for our own transfers
- * and, where segments are not registered as a whole, a main pool for those of other ranks. One
- * cache serves both: what others have not asked for is left to us. Nothing is probed for. No state.
- */
+ * How much the cache may pin, by the settings of the manual: a victim pool for this rank's own
+ * transfers and, where segments are not registered as a whole, a main pool for transfers of other
+ * ranks. One cache serves both: what other ranks have not requested is available to this one. No
+ * limit is probed for. No state. */
 #include "config.h"
 
 #include <inttypes.h>
@@ -17,17 +17,17 @@
 #include "settings/settings.h"
 
 enum {
-    /* Each watched region may cut a mapping in three, and Linux gives a process 65530 mappings
-     * (vm.max_map_count). */
+    /* Each watched region may split a mapping in three, and Linux allows a process 65530 mappings
+       (vm.max_map_count). */
     regions_default_max = 16384,
-    /* A transfer from anywhere ends inside of granules, where the next one in the row begins. */
+    /* A transfer may begin and end inside of granules, which a neighbouring transfer shares. */
     regions_per_granule = 2,
-    regions_per_bucket = 2, /* with all of them in use, a look at two on average */
+    regions_per_bucket = 2, /* with all in use, a lookup visits two on average */
     buckets_max = 1 << 20
 };
 
-static const double pinnable_part = 2.0 / 3, /* of the host's memory: the manual's */
-    main_part = 0.75;                        /* of that, where others use it too: the manual's */
+static const double pinnable_part = 2.0 / 3, /* of the host's memory, as in the manual */
+    main_part = 0.75; /* of that, where other ranks use it too, as in the manual */
 
 static bool parse_quotient(const char *text, double *value)
 {
@@ -46,7 +46,7 @@ static bool parse_quotient(const char *text, double *value)
     return *value >= 0 && *value < 0x1p62;
 }
 
-/* A number below 1 is a part of `whole`. */
+/* A number below 1 is a fraction of `whole`. */
 static enum tk_status find_share(const char *name, const char *text, double whole, double *value)
 {
     if (!parse_quotient(text, value)) {
@@ -68,8 +68,8 @@ static size_t power_below(uint64_t value)
     return power;
 }
 
-/* 0: as large as it has to be for the regions to reach over all of the memory, in the bounds that
- * the manual gives. */
+/* A setting of 0: as large as necessary for the regions to cover all of the memory, within the
+ * bounds of the manual. */
 static size_t find_granule(uint64_t setting, uint64_t bytes, uint64_t regions)
 {
     size_t page = tk_page_size(), granule = (size_t)128 << 10;
@@ -92,8 +92,8 @@ static enum tk_status find_regions(double part, double device, unsigned sharers,
     return TK_OK;
 }
 
-/* A pool of which some is set apart. Where one of its parts is not given (0) it is what the other
- * leaves, where neither is the main part has `part` of it. */
+/* Splits a pool into a main and a victim part. A part that is not given (0) gets what the other
+ * leaves; if neither is given, the main part gets `part` of the pool. */
 static void share(double *pool, double *main, double victim, double part)
 {
     if (*main == 0 && victim == 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Mappings of this process as the kernel has them, at the moment it is asked: rows of mappings that
- * touch and allow the same, which the kernel makes one where it can. No state. */
+ * Mappings of this process as the kernel reports them at the time of the call: rows of adjacent
+ * mappings with equal rights, which the kernel merges where it can. No state. */
 #include "config.h"
 
 #include <errno.h>
@@ -38,12 +38,12 @@ static bool continues(const struct mapping *before, const struct mapping *next)
            strcmp(before->rights, next->rights) == 0;
 }
 
-/* Rows of mappings that touch and are alike follow each other; the one that is looked for begins at
- * or before the range and ends at or behind it. */
+/* Adjacent mappings that are alike form a row; the row sought begins at or before the range and
+ * ends at or behind it. */
 static bool find_row(FILE *file, uintptr_t *from, uintptr_t *to)
 {
     struct mapping last = {.to = 0}, next;
-    uint64_t row = 0, gap = 0; /* the row's begin, and that of the gap before it */
+    uint64_t row = 0, gap = 0; /* begin of the row, and of the gap before it */
     uintptr_t at = *from, end = *to;
     bool is_more;
     while ((is_more = next_mapping(file, &next))) {
@@ -62,10 +62,10 @@ static bool find_row(FILE *file, uintptr_t *from, uintptr_t *to)
     return last.to >= end;
 }
 
-/* ---- the same by asking for single mappings, of kernels that can be asked: in a hundredth of the
- * time, so that others change less meanwhile ---- */
+/* ---- the same by querying single mappings, on kernels that can: in a hundredth of the time, so
+ * that less changes meanwhile ---- */
 
-/* Of PROCMAP_QUERY, which headers before Linux 6.11 do not have. */
+/* Argument of PROCMAP_QUERY, which headers before Linux 6.11 lack. */
 struct query {
     uint64_t size, flags, address;
     uint64_t from, to, rights, page_size, offset, inode;
@@ -74,7 +74,7 @@ struct query {
 };
 
 enum {
-    or_next = 0x10, /* the next mapping, if none is there */
+    or_next = 0x10, /* the next mapping, if the address is not mapped */
     what_rights = 0xf
 };
 
@@ -110,7 +110,7 @@ static uint64_t end_of_gap(int fd, struct query m, uint64_t least)
     return is_more ? next.from : m.to;
 }
 
-/* The gap before is not looked for: there is no asking for what is before an address. */
+/* The gap before the row is not determined: PROCMAP_QUERY can't look backwards. */
 static bool query_row(int fd, uintptr_t *from, uintptr_t *to)
 {
     struct query first;

@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Learns from the kernel when watched memory goes away. Owns a userfaultfd, whose ranges are
- * registered for write protection that is never used: what is wanted are the events of munmap,
- * mremap and madvise. Such a call has done its work when the event is queued, and returns when the
- * event has been read. A thread reads them and notes the ranges; whoever looks something up in the
- * cache collects what was noted first. No lock.
+ * registered for write protection that is never used: only the events of munmap, mremap and madvise
+ * are wanted. Such a call has done its work when the event is queued, and returns when the event
+ * has been read. A thread reads the events and notes the ranges; each lookup in the cache first
+ * collects the noted ranges. No lock.
  *
- * The thread must not wait for anything that another may hold while it unmaps, or that one would
- * wait for the thread: it neither allocates nor frees nor deregisters (all of these unmap, with the
- * allocator's locks held), and takes no lock of the cache's. So notes go through a ring that one
- * side fills and the other empties, and which is too small for nothing: a note too many means that
- * everything is gone.
+ * The thread must not wait for anything that a thread may hold while it unmaps, because that thread
+ * waits for this one: it neither allocates nor frees nor deregisters (all of these unmap, with the
+ * allocator's locks held), and does not take the cache's lock. So notes go through a
+ * single-producer, single-consumer ring; if it overflows, everything is invalidated.
  *
  * Two counters make "before the call returns" true. `begun` is raised before an event is read,
- * `ended` after it is noted: whoever unmapped sees `begun` raised when the call has returned, and
- * waits for `ended`. That leaves another thread that is given the same addresses by mmap before the
- * event is even queued, while the first is still in its munmap: no word of ours can tell it, for
- * none of our code has run since. The kernel counts such calls, and refuses to fill pages meanwhile
- * (EAGAIN): asking it to fill none tells whether there are any. It is one system call for each
- * transfer that uses regions, and there is no other way to know.
+ * `ended` after it is noted: a thread that unmapped sees `begun` raised when the call has returned,
+ * and waits for `ended`. One case is left: another thread gets the same addresses from mmap before
+ * the event is even queued, while the first is still in munmap. Nothing in user space can detect
+ * that, because none of our code has run since. But the kernel counts such calls and refuses to
+ * fill pages meanwhile (EAGAIN), so a request to fill no page tells whether there are any. That is
+ * one system call for each transfer that uses regions, and there is no other means.
  *
- * A client of one thread is asked nothing (process/alone.h): its own calls have returned, and other
- * threads, ours and those of libraries, unmap what they have mapped themselves, which no transfer
- * uses, or what the heap gives back, under the lock without which the heap gives nobody anything.
- * It must not be able to close our descriptor either, which would end all watching without an
- * event: so the thread has a table of descriptors of its own. */
+ * For a client with one thread this query is skipped (process/alone.h): its own calls have returned;
+ * other threads, the library's and those of other libraries, unmap only what they have mapped
+ * themselves, which no transfer uses, or what the heap returns to the kernel, under the allocator's
+ * lock, without which the heap hands out nothing. The client must not be able to close the
+ * descriptor either, which would end all watching without an event: so the thread has a descriptor
+ * table of its own. */
 #include "config.h"
 
 #include <errno.h>
@@ -49,17 +49,17 @@
 #include "settings/settings.h"
 
 enum {
-    notes_max = 256,  /* more come together only where forgetting everything costs less */
+    notes_max = 256,  /* more pending notes occur only where invalidating everything costs less */
     batch = 16,       /* events read at once */
     entry_batch = 64, /* entries of the page map read at once: a granule of the usual size is 32 */
-    rounds_max = 16   /* looks at an end that moves while one looks */
+    rounds_max = 16   /* attempts at an end that moves meanwhile */
 };
 
 static const uint64_t wanted_events =
     UFFD_FEATURE_EVENT_UNMAP | UFFD_FEATURE_EVENT_REMAP | UFFD_FEATURE_EVENT_REMOVE;
 
-/* Of an entry of /proc/self/pagemap: a page of a file or of shared memory. It may be taken out of
- * there, by anybody who has the file, and the kernel tells nothing. */
+/* Bit of an entry of /proc/self/pagemap: a page of a file or of shared memory. Any process that has
+ * the file may remove the page from it, without an event from the kernel. */
 static const uint64_t is_of_file = UINT64_C(1) << 61;
 
 struct note {
@@ -73,7 +73,7 @@ static struct {
     atomic_bool has_ended;
     _Atomic uint64_t queries;
     _Atomic uint32_t head, tail; /* of notes */
-    _Atomic bool is_lost;        /* there was no place for a note */
+    _Atomic bool is_lost;        /* the ring of notes overflowed */
     struct note notes[notes_max];
 } monitor = {.mode = TK_MONITOR_UNAVAILABLE, .fd = -1, .wake = -1, .pagemap = -1, .reason = ""};
 
@@ -126,8 +126,8 @@ static bool close_between(unsigned first, unsigned last)
     return first > last || syscall(SYS_close_range, first, last, 0) == 0;
 }
 
-/* What the client closes or opens from here on is not this thread's, nor does this thread keep any
- * of it open. False: not before Linux 5.9. */
+/* Gives this thread a descriptor table of its own, so that the client can't close its descriptors
+ * and the thread keeps none of the client's open. False: not before Linux 5.9. */
 static bool have_own_descriptors(void)
 {
     unsigned low = (unsigned)tk_min((size_t)monitor.fd, (size_t)monitor.wake);
@@ -137,9 +137,9 @@ static bool have_own_descriptors(void)
            close_between(low + 1, high - 1) && close_between(high + 1, UINT_MAX);
 }
 
-/* Where descriptors are shared, a client that closes ours leaves the kernel watching nothing, and
- * tk_monitor_query() says no for good. The descriptor is closed before the thread ends, because
- * that unmaps stacks of threads, which may be watched. */
+/* Where descriptors are shared, a client that closes ours ends all watching, and tk_monitor_query()
+ * returns false from then on. The descriptor is closed before the thread ends, because the end of a
+ * thread unmaps stacks, which may be watched. */
 static void *monitor_run(void *unused)
 {
     (void)unused;
@@ -179,8 +179,8 @@ static bool monitor_watch_range(int fd, uintptr_t base, size_t size)
     return ioctl(fd, UFFDIO_REGISTER, &range) == 0;
 }
 
-/* Not every kernel can do for an ordinary page what is needed; no event may come of the try, for
- * nobody would read it. */
+/* Not every kernel supports this for an ordinary page. The attempt must cause no event, as nobody
+ * would read it. */
 static bool can_watch(int fd)
 {
     size_t size = tk_page_size();
@@ -200,7 +200,7 @@ static bool monitor_fd_is_quiet(int fd)
     return ioctl(fd, UFFDIO_ZEROPAGE, &nothing) == -1 && errno == EINVAL;
 }
 
-/* What is in the way, or NULL. */
+/* Returns the obstacle, or NULL. */
 static const char *open_userfaultfd(void)
 {
     monitor.fd = open_descriptor();
@@ -253,7 +253,7 @@ void tk_monitor_close(void)
         while (!atomic_load(&monitor.has_ended))
             sched_yield();
         if (!tk_monitor_events.is_apart)
-            monitor.fd = -1; /* closed by the thread */
+            monitor.fd = -1; /* the thread has closed it */
     }
     tk_monitor_events.runs = tk_monitor_events.is_apart = false;
     atomic_store(&monitor.has_ended, false);
@@ -285,14 +285,14 @@ void tk_monitor_start(void)
 
 /* ---- for the cache ---- */
 
-/* The kernel says so by doing nothing to the pages: none of them is write protected. */
+/* True if the kernel accepts the no-op of removing write protection: no page is write protected. */
 static bool is_watched(uintptr_t base, size_t size)
 {
     struct uffdio_writeprotect range = {.range = {.start = base, .len = size}, .mode = 0};
     return ioctl(monitor.fd, UFFDIO_WRITEPROTECT, &range) == 0;
 }
 
-/* What lies on both sides of an end of what is watched is watched too, where it is one row. */
+/* Watches what lies on both sides of an end of the watched range, if it is one row. */
 static bool watch_across(uintptr_t end, uintptr_t *from, uintptr_t *to)
 {
     *from = end - tk_page_size();
@@ -300,11 +300,12 @@ static bool watch_across(uintptr_t end, uintptr_t *from, uintptr_t *to)
     return tk_mappings_around(from, to) && monitor_watch_range(monitor.fd, *from, *to - *from);
 }
 
-/* Whole mappings are watched: a part would become a mapping of its own, and mremap refuses to
- * enlarge or move several at once (EFAULT). The kernel joins what touches and is alike, so by the
- * time a mapping is watched its end may lie inside of what another thread mapped meanwhile. Then
- * the rest is watched too, which makes it one again. So nothing is cut but for the time from one of
- * these calls to the next, and for good only where the other thread touches the rest just then. */
+/* Whole mappings are watched: watching a part would split the mapping, and mremap refuses to
+ * enlarge or move several mappings at once (EFAULT). The kernel merges adjacent mappings that are
+ * alike, so by the time a mapping is watched its end may lie inside of what another thread mapped
+ * meanwhile. Then the rest is watched too, which merges them again. So a mapping is split only
+ * between one of these calls and the next, and permanently only if the other thread changes the
+ * rest in just that moment. */
 static bool watch_mappings(uintptr_t base, size_t size)
 {
     uintptr_t from = base, to = base + size, begin, end;
@@ -351,7 +352,7 @@ uint64_t tk_monitor_queries(void)
     return atomic_load_explicit(&monitor.queries, memory_order_relaxed);
 }
 
-/* The fence keeps the look at `begun` that follows behind what the kernel saw. */
+/* The fence orders the following load of `begun` behind the kernel's answer. */
 bool tk_monitor_query(void)
 {
     atomic_fetch_add_explicit(&monitor.queries, 1, memory_order_relaxed);
@@ -369,7 +370,7 @@ static void collect_notes(void (*invalidate)(uintptr_t from, uintptr_t to))
     atomic_store_explicit(&monitor.tail, tail, memory_order_release);
 }
 
-/* The thread is between two system calls when there is something to wait for. */
+/* If there is something to wait for, the thread is between two system calls. */
 void tk_monitor_collect(void (*invalidate)(uintptr_t from, uintptr_t to))
 {
     uint32_t begun = atomic_load(&tk_monitor_events.begun);

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Has the client one thread only? A thread is started by another, and the kernel tells of what one
- * thread starts, before it runs, in memory that is shared with it: perf_event_open(2),
- * PERF_RECORD_FORK of an event that counts nothing. So if there was one thread when it was asked,
- * and that has started none since, there is no other one. What that starts while it is in the
- * library, and what those start, is not the client's.
+ * Does the client have one thread only? A thread is started by another one, and the kernel reports
+ * each thread or process that a given thread starts, before it runs, in memory shared with it:
+ * perf_event_open(2), PERF_RECORD_FORK of an event that counts nothing. So if there was one thread
+ * when recording began, and that thread has started none since, there is no other. Threads that it
+ * starts while it is inside the library, and their descendants, are not the client's.
  *
- * That memory has room for some hundred words: who forks more often between two looks has lost
- * some, and each may have been of a thread. Then the threads that there are are looked at one by
- * one: if each is one of those that were there when nobody else was, the client is alone again.
+ * The shared memory holds some hundred records: if more forks happen between two checks, some are
+ * lost, and each may have been a thread. Then the existing threads are examined one by one: if each
+ * was already there when the client was known to be alone, it still is.
  *
- * Where the kernel does not tell (kernel.perf_event_paranoid above 2, seccomp) nobody is alone.
- * Owns the shared pages, which no child inherits; the descriptor is closed at once. No lock: while
- * there is one thread, that one alone writes. */
+ * If the kernel does not report (kernel.perf_event_paranoid above 2, seccomp), no client counts as
+ * alone. Owns the shared pages, which no child inherits; the descriptor is closed at once. No lock:
+ * while there is one thread, only that one writes. */
 #include "config.h"
 
 #include <errno.h>
@@ -29,37 +29,39 @@
 #include "process/alone.h"
 
 enum {
-    links_of_one = 3, /* of /proc/self/task: itself, its parent, and one for each thread */
-    known_max = 64,   /* more than the library, PMIx and drivers start */
+    links_of_one =
+        3,          /* link count of /proc/self/task: itself, its parent, and one for each thread */
+    known_max = 64, /* more threads than the library, PMIx and drivers start */
     start_field = 22, /* of /proc/PID/stat, see proc(5) */
     name_field = 2
 };
 
-/* Of a thread that was started, or a process. */
+/* Record of a thread or process that was started. */
 struct start_record {
     struct perf_event_header header;
     uint32_t process, parent_process, thread, parent_thread;
     uint64_t time;
 };
 
-static _Atomic uint64_t never = UINT64_MAX; /* no head comes there */
+static _Atomic uint64_t never = UINT64_MAX; /* no head reaches this value */
 struct tk_alone tk_alone = {.head = &never, .seen = 0};
-static _Atomic uint64_t *coming; /* from tk_alone_open() to the first tk_alone_accept() */
+static _Atomic uint64_t
+    *coming; /* the kernel's head, between tk_alone_open() and the first tk_alone_accept() */
 static const char *records;
 static size_t records_size;
 
-/* A thread: its number may be another's later, but not at the same time. */
+/* A thread: its number may be reused later, but not with the same start time. */
 struct thread {
     uint64_t number, started;
 };
 
-/* The client's only one and the library's. */
+/* The client's only thread and the library's. */
 static struct {
     struct thread threads[known_max];
-    size_t count; /* above known_max: nobody knows */
+    size_t count; /* above known_max: too many to remember */
 } known;
 
-/* What getdents64(2) fills in. */
+/* Entry written by getdents64(2). */
 struct entry {
     uint64_t inode;
     int64_t next;
@@ -85,7 +87,7 @@ static int open_event(void)
     return (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
 }
 
-/* Read-only: the kernel then writes over what nobody has looked at, and moves its head on. */
+/* Read-only: then the kernel overwrites records that were not read, and moves its head on. */
 static void *map_records(int fd, size_t size)
 {
     void *pages = mmap(NULL, 2 * size, PROT_READ, MAP_SHARED, fd, 0);
@@ -105,7 +107,7 @@ void tk_alone_open(void)
     coming = (_Atomic uint64_t *)&control->data_head;
 }
 
-/* ---- the threads that there are ---- */
+/* ---- the existing threads ---- */
 
 enum sight { SEEN, HAS_ENDED, NOT_SEEN };
 
@@ -119,7 +121,7 @@ static enum sight find_start(int tasks, const char *name, uint64_t *started)
     if (fd >= 0)
         close(fd);
     text[size > 0 ? size : 0] = 0;
-    const char *at = strrchr(text, ')'); /* the name's end; it may hold blanks */
+    const char *at = strrchr(text, ')'); /* end of the name, which may contain blanks */
     for (int i = name_field; at && i < start_field; i++)
         at = strchr(at + 1, ' ');
     if (at)
@@ -127,7 +129,7 @@ static enum sight find_start(int tasks, const char *name, uint64_t *started)
     return has_ended ? HAS_ENDED : at ? SEEN : NOT_SEEN;
 }
 
-/* visit() says whether to go on. False: it did not, or there is no looking. */
+/* visit() returns whether to go on. False: it returned false, or the threads can't be listed. */
 static bool visit_threads(bool (*visit)(const struct thread *thread))
 {
     _Alignas(struct entry) char buffer[2048];
@@ -176,9 +178,9 @@ static bool are_all_known(void)
     return known.count <= known_max && visit_threads(alone_is_known);
 }
 
-/* ---- what the kernel tells ---- */
+/* ---- the kernel's records ---- */
 
-/* &never: for good, see tk_alone_check(). */
+/* &never is final, see tk_alone_check(). */
 static _Atomic uint64_t *head_now(void)
 {
     return atomic_load_explicit(&tk_alone.head, memory_order_relaxed);
@@ -201,7 +203,7 @@ static void copy_record(void *to, uint64_t from, size_t nbytes)
         ((char *)to)[i] = records[(from + i) & (records_size - 1)];
 }
 
-/* A record that makes no sense may have been a thread's. */
+/* A malformed record may have been a thread's. */
 static bool is_of_process(uint64_t at, size_t *size)
 {
     struct start_record record;
@@ -216,7 +218,7 @@ static bool is_of_process(uint64_t at, size_t *size)
 static bool are_of_processes(uint64_t from, uint64_t to)
 {
     size_t size;
-    if (to - from > records_size) /* written over */
+    if (to - from > records_size) /* some were overwritten */
         return are_all_known();
     for (; from != to; from += size)
         if (!is_of_process(from, &size) || size > to - from)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Threads of the library's own. No state. */
+ * The library's own threads. No state. */
 #include "config.h"
 
 #include <pthread.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The environment of the job: what this process was started with, which is what the spawner gave to
- * all ranks, before what the client has added since. Owns a copy of the former, made once at
- * start-up; no lock. Later changes of the client's own names are seen, as getenv() sees them. */
+ * The environment of the job: first what this process was started with, which the spawner gave to
+ * all ranks, then what the client has added since. Owns a copy of the former, made once at
+ * start-up; no lock. Later changes of names that the client added are visible, as with getenv(). */
 #include "config.h"
 
 #include <stdio.h>
@@ -13,7 +13,7 @@
 
 extern char **environ;
 
-/* NAME=value, each ended by 0; an empty one ends the block. */
+/* NAME=value, each terminated by 0; an empty one ends the block. */
 static char *environment_given;
 static char **environment_merged;
 
@@ -47,7 +47,7 @@ static bool is_setting(const char *entry)
     return !strncmp(entry, "GASNET_IBV_PORTS_", 17); /* and a number */
 }
 
-/* Takes the blanks around values of settings away for all who read them by their names. */
+/* Removes the blanks around values of settings, for all code that reads them by name. */
 static void trim_values(char *block)
 {
     char *to = block, *next;
@@ -68,7 +68,8 @@ static void trim_values(char *block)
     *to = 0;
 }
 
-/* Nothing else tells what a process began with: setenv() changes the array that main() got. */
+/* /proc/self/environ is the only record of the initial environment: setenv() changes the array that
+ * main() got. */
 void tk_environment_open(void)
 {
     size_t length = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The values in force: defaults, then the environment. Owns tk_settings and copies of the texts in
+ * The values in force: defaults, then the environment. Owns tk_settings and the copies of texts in
  * it. No lock: start-up is single-threaded and nothing is written later. */
 #include "config.h"
 
@@ -61,7 +61,7 @@ void tk_setting_format(const struct tk_setting *s, const struct tk_settings *val
         break;
     case TK_SETTING_SIZE:
         snprintf(out, size, "%llu%s", (unsigned long long)*(const uint64_t *)field,
-                 strcmp(s->unit, "B") ? "B" : ""); /* as a user would have to type it */
+                 strcmp(s->unit, "B") ? "B" : ""); /* in a form that can be parsed again */
         break;
     case TK_SETTING_BOOL:
         snprintf(out, size, "%d", *(const bool *)field);
@@ -101,7 +101,7 @@ char *tk_settings_job_text(void)
     return text;
 }
 
-/* FNV-1a, 64 bits: only has to tell accidental differences apart. */
+/* FNV-1a, 64 bits: only has to detect accidental differences. */
 uint64_t tk_settings_job_hash(void)
 {
     uint64_t hash = 0xcbf29ce484222325u;

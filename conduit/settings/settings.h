@@ -12,8 +12,8 @@
 
 #include "base/status.h"
 
-/* The largest payload beside a header of 88 bytes, or what job scripts may ask for by the manual;
- * messages that are smaller (--with-ibv-max-medium) lower it. */
+/* The largest payload beside a header of 88 bytes in a message of the maximum size, or of the size
+ * up to which the manual's setting goes; smaller messages (--with-ibv-max-medium) lower it. */
 enum { TK_PACKEDLONG_MAX = (TK_MAX_MEDIUM > 65536 ? TK_MAX_MEDIUM : 65536) - 88 };
 
 struct tk_settings {
@@ -50,9 +50,9 @@ enum tk_setting_type {
     TK_SETTING_TEXT,
     TK_SETTING_CHOICE,
     TK_SETTING_IGNORED,
-    TK_SETTING_RETIRED, /* likewise, with a warning: clients expect one */
-    TK_SETTING_TOOLS,   /* the tools read it themselves, when they need it */
-    TK_SETTING_SWITCH   /* so too, but it must be a truth */
+    TK_SETTING_RETIRED, /* as IGNORED, with a warning: clients expect one */
+    TK_SETTING_TOOLS,   /* read by the tools themselves, when they need it */
+    TK_SETTING_SWITCH   /* as TOOLS, but it must be a truth value */
 };
 
 enum tk_setting_scope { TK_SCOPE_JOB, TK_SCOPE_RANK, TK_SCOPE_LAUNCHER };
@@ -65,7 +65,7 @@ struct tk_setting {
     size_t offset; /* in struct tk_settings */
     double def, min, max;
     const char *text_def; /* TEXT, CHOICE */
-    const char *words;    /* CHOICE, and an INT that is one of few */
+    const char *words;    /* CHOICE, and an INT with a list of values */
     const char *unit;
     enum tk_setting_scope scope;
     const char *help;
@@ -81,51 +81,52 @@ extern struct tk_settings tk_settings;
  * there was one. `env` is a NULL-terminated array of NAME=value, as environ. */
 enum tk_status tk_settings_load(char *const *env);
 
-/* The value without the blanks around it, of which there may be none left. */
+/* The value without surrounding blanks; the length may be 0. */
 const char *tk_setting_trim(const char *value, size_t *length);
 
-/* Gives the field of one setting its default. */
+/* Sets the field of one setting to its default. */
 void tk_setting_reset(const struct tk_setting *setting, struct tk_settings *out);
 
-/* Parses one value, trimmed, into *out; an empty one changes nothing. Texts are copied for good. On
- * error writes a sentence without end of line to `why`. */
+/* Parses one value, trimmed, into *out; an empty one changes nothing. Texts are copied and never
+ * freed. On error writes a sentence without newline to `why`. */
 enum tk_status tk_setting_parse(const struct tk_setting *setting, const char *value,
                                 struct tk_settings *out, char *why, size_t why_size);
 
 /* "2.5M", "64K", "1GiB" or a number in `unit` to bytes. */
 enum tk_status tk_parse_size(const char *text, const char *unit, double *bytes);
 
-/* Unknown GASNET_* names in env, each told once through `tell` with the nearest known name (or
- * NULL). */
+/* Calls report() once for each unknown GASNET_* name in env, with the nearest known name (or NULL).
+ */
 void tk_settings_unknown(char *const *env, void (*report)(const char *name, const char *nearest));
 
-/* Names of env with a value that this library knows of but does not support any more. */
+/* Calls report() for each setting with a value that this library knows of but does not support any
+ * more. */
 void tk_settings_retired(void (*report)(const char *name, const char *help));
 
 /* Hash of all job-wide values: equal on all ranks of a healthy job. */
 uint64_t tk_settings_job_hash(void);
 
-/* Text of the job-wide values, one NAME=value a line, for telling a user which one differs. Returns
+/* Text of the job-wide values, one NAME=value a line, to show a user which one differs. Returns
  * malloc'ed memory. */
 char *tk_settings_job_text(void);
 
-/* Does the environment of the job leave this setting alone? An empty value counts as none. */
+/* Is this setting unset in the environment of the job? An empty value counts as unset. */
 bool tk_setting_is_default(const struct tk_setting *setting);
 
-/* Formats the value in force of one setting; of one that the tools read, what is known of it here.
- */
+/* Formats the value in force of one setting; for a switch of the tools its default, for their other
+ * settings nothing. */
 void tk_setting_format(const struct tk_setting *setting, const struct tk_settings *values,
                        char *out, size_t size);
 
-/* The table for people: name, default, range, help, by groups (gasnetrun_ibv --settings), and the
- * same as the SETTINGS section of trunkline-settings(7). Depend on settings.def alone. */
+/* The table as text: name, default, range, help, by groups (gasnetrun_ibv --settings), and the same
+ * as the SETTINGS section of trunkline-settings(7). Depend on settings.def alone. */
 void tk_settings_print(FILE *out);
 void tk_settings_print_man(FILE *out);
 
 /* ---- The environment ---- */
 
-/* From here on what this process was started with stays in force: see tk_getenv(). Start-up calls
- * it once; without memory or /proc the present environment is all there is. */
+/* Saves the environment that this process was started with, which stays in force: see tk_getenv().
+ * Called once at start-up; without memory or /proc only the current environment is used. */
 void tk_environment_open(void);
 
 /* The job's environment, first match first: what the process was started with, then what the

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * From text to values: one parser per type, all of them refusing what is not wholly a value in
- * range. The one rule for all settings, here and in the launcher: blanks around a value do not
- * count, and an empty value is none. No state but the "C" locale, made on first use: start-up is
+ * Text to values: one parser per type, each refusing what is not entirely a value in range. One
+ * rule for all settings, here and in the launcher: blanks around a value are ignored, and an empty
+ * value counts as unset. No state but the "C" locale, made on first use: start-up is
  * single-threaded. */
 #include "config.h"
 
@@ -46,8 +46,7 @@ static double suffix_factor(const char *suffix)
     return 0;
 }
 
-/* A client may have chosen a locale whose decimal sign is a comma; "0.85/H" is a fraction there
- * too. */
+/* The client's locale may use a decimal comma; "0.85/H" must be a fraction there too. */
 static double setting_decimal(const char *text, char **end)
 {
     static locale_t c_locale;
@@ -188,7 +187,7 @@ static enum tk_status parse_quantity(const struct tk_setting *s, const char *val
     return TK_OK;
 }
 
-/* `value` is trimmed, and not empty; *is_kept: the field points to it now. */
+/* `value` is trimmed and not empty; *is_kept: the field points to it now. */
 static enum tk_status parse_trimmed(const struct tk_setting *s, const char *value, void *field,
                                     bool *is_kept)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The table of settings for people, as plain text and as the body of a manual page; linked into the
- * launcher too, so it needs nothing but the table. */
+ * The table of settings as plain text and as the body of a manual page; linked into the launcher
+ * too, so it needs nothing but the table. */
 #include "config.h"
 
 #include <string.h>
@@ -10,7 +10,7 @@
 
 enum { line_width = 110 };
 
-/* How one page is written: text() may have to escape what the page's language would interpret. */
+/* Format of a page: text() may have to escape what the page's language would interpret. */
 struct page {
     void (*group)(FILE *out, const char *title);
     void (*text)(FILE *out, const char *text);
@@ -93,7 +93,7 @@ static void print_setting(FILE *out, const struct page *page, const struct tk_se
     fputs(page->after_help, out);
 }
 
-/* Rows that one reason covers follow each other in the table. Returns the first of the others. */
+/* Consecutive rows with the same reason are printed as one. Returns the row after them. */
 static size_t print_ignored(FILE *out, const struct page *page, size_t i)
 {
     const char *help = tk_setting_table[i].help;
@@ -149,8 +149,8 @@ static void man_group(FILE *out, const char *title)
     fprintf(out, ".SS %s\n", title);
 }
 
-/* A hyphen that belongs to an option or a number is not one to break a line at, and a backslash
- * begins an escape. */
+/* A hyphen of an option or a number must not become a line break, and a backslash begins an escape.
+ */
 static void man_text(FILE *out, const char *text)
 {
     for (; *text; text++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Unknown GASNET_* names: a misspelt variable is silently without effect otherwise, and that costs
- * users days. No state. */
+ * Unknown GASNET_* names: a misspelt variable would silently have no effect, which costs users
+ * days. No state. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -41,7 +41,7 @@ static unsigned distance(const char *a, const char *b)
     return row[length];
 }
 
-/* GASNET_IBV_PORTS_0, _1 ...: one for each socket, or what GASNET_IBV_PORTS_TYPE says. */
+/* GASNET_IBV_PORTS_0, _1 ...: one for each socket, or object of GASNET_IBV_PORTS_TYPE. */
 static bool is_numbered(const char *name)
 {
     static const char stem[] = "GASNET_IBV_PORTS_";

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * See locality.h. Owns one hwloc topology while it is needed. The thread's CPUs are asked of the
- * kernel, not of hwloc, which does not bind threads on machines read from a file (HWLOC_XMLFILE,
- * for tests and for containers that hide the machine). No lock. */
+ * See locality.h. Owns one hwloc topology while it is needed. The thread's CPUs are read from the
+ * kernel, not from hwloc, which does not report bindings for topologies read from a file
+ * (HWLOC_XMLFILE, for tests and for containers that hide the machine). No lock. */
 #include "config.h"
 
 #include <hwloc.h>
@@ -15,9 +15,10 @@
 #include "topology/locality.h"
 
 static hwloc_topology_t machine;
-static hwloc_bitmap_t ours; /* CPUs of this thread, those that the machine has */
+static hwloc_bitmap_t ours; /* CPUs of this thread that exist in the topology */
 
-/* A set that does not fit is one of more CPUs than cpu_set_t has; then we are anywhere. */
+/* If the set does not fit there are more CPUs than cpu_set_t has; then this thread counts as
+ * unbound. */
 static void locality_find_cpus(void)
 {
     cpu_set_t set;
@@ -65,7 +66,7 @@ void tk_locality_drop(void)
     ours = NULL;
 }
 
-/* The least part of the machine with CPUs of its own that the device is attached to. */
+/* The smallest part of the machine with CPUs of its own that the device is attached to. */
 static hwloc_obj_t place_of(const char *device)
 {
     hwloc_obj_t at = NULL;
@@ -87,7 +88,7 @@ int tk_locality_distance(const char *device)
     int levels = 0;
     for (hwloc_obj_t at = place; at && !hwloc_bitmap_isincluded(ours, at->cpuset); at = at->parent)
         levels++;
-    /* Half of our CPUs beside the device is nearer than none, wherever the rest are. */
+    /* Half of our CPUs near the device is better than none, wherever the rest are. */
     return 2 * levels + !hwloc_bitmap_intersects(ours, place->cpuset);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The host map. Hosts are told apart by text: boot id and host name by default, because cloned
+ * The host map. Hosts are distinguished by a text: boot id and host name by default, because cloned
  * machines share a host id and containers of one machine may share a name (GASNET_HOST_DETECT
  * changes it). Ranks of a host share memory, all together or in groups (GASNET_SUPERNODE_MAXSIZE).
  * No lock: written at start-up only. */
@@ -55,14 +55,14 @@ enum tk_status tk_topology_describe(struct tk_host_info *info)
     return TK_OK;
 }
 
-/* What is known of a host while the map is made. */
+/* State of a host while the map is built. */
 struct host {
-    const struct tk_host_info *info; /* its first rank's */
+    const struct tk_host_info *info; /* of its first rank */
     uint32_t ranks;                  /* seen so far */
-    uint32_t nbrhd;                  /* that the last of them is in */
+    uint32_t nbrhd;                  /* of the last rank seen */
 };
 
-/* Linear in hosts, not in ranks: a job has few hosts compared to ranks, and neighbours in rank
+/* Linear in hosts, not in ranks: a job has few hosts compared to ranks, and consecutive ranks
  * mostly share one. */
 static uint32_t topology_find_host(const struct tk_host_info *info, const struct host *all,
                                    uint32_t hosts)
@@ -90,7 +90,7 @@ static void place(struct host *all, uint32_t rank, const struct tk_host_info *in
     t->nbrhd_of[rank] = host->nbrhd;
 }
 
-/* A neighbourhood's ranks lie side by side among those of its host. */
+/* The ranks of a neighbourhood are contiguous among those of its host. */
 static void topology_find_local(uint32_t rank, uint32_t size)
 {
     struct tk_topology *t = &tk_topology;

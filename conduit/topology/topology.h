@@ -12,10 +12,10 @@
 
 enum { tk_host_name_max = 64, tk_host_id_max = 128 };
 
-/* What a rank tells about its host; part of its peer info. */
+/* What a rank publishes about its host; part of its peer info. */
 struct tk_host_info {
-    char name[tk_host_name_max]; /* for people */
-    char id[tk_host_id_max];     /* equal on ranks of one host: made as GASNET_HOST_DETECT says */
+    char name[tk_host_name_max]; /* for messages */
+    char id[tk_host_id_max];     /* equal on ranks of one host; built as GASNET_HOST_DETECT says */
 };
 
 struct tk_topology {
@@ -32,7 +32,7 @@ struct tk_topology {
     uint32_t *nbrhd_ranks; /* their job ranks, ascending; a part of local_ranks */
     uint32_t *nbrhd_of;    /* neighbourhood index of each rank */
     unsigned cpus;         /* CPUs in this process's set */
-    bool oversubscribed; /* ranks of this host outnumber its CPUs: waiting must give the CPU away */
+    bool oversubscribed;   /* ranks of this host outnumber its CPUs: waiting must yield the CPU */
 };
 
 extern struct tk_topology tk_topology;
@@ -40,12 +40,12 @@ extern struct tk_topology tk_topology;
 /* Describes this host. */
 enum tk_status tk_topology_describe(struct tk_host_info *info);
 
-/* Builds the map; card_of(rank) gives each rank's host peer info. Each host is cut, in order of
- * ranks, into neighbourhoods of at most GASNET_SUPERNODE_MAXSIZE ranks. */
+/* Builds the map; info_of(rank) returns the host part of each rank's peer info. Each host is
+ * divided, in rank order, into neighbourhoods of at most GASNET_SUPERNODE_MAXSIZE ranks. */
 enum tk_status tk_topology_build(uint32_t rank, uint32_t size,
                                  const struct tk_host_info *(*info_of)(uint32_t rank));
 
-/* Does the rank share memory with us? So do we ourselves. */
+/* Does the rank share memory with this one? True for this rank itself. */
 static inline bool tk_is_neighbour(uint32_t rank)
 {
     return tk_topology.nbrhd_of[rank] == tk_topology.my_nbrhd;
