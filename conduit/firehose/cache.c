@@ -614,20 +614,20 @@ static const char *mode_text(void)
 {
     switch (tk_monitor_mode()) {
     case TK_MONITOR_USERFAULTFD:
-        return tk_is_alone() ? "watched by userfaultfd, which is asked before each transfer once "
+        return tk_is_alone() ? "watched by userfaultfd, which is queried before each transfer once "
                                "the client has two threads"
-                             : "watched by userfaultfd, which is asked before each transfer";
+                             : "watched by userfaultfd, which is queried before each transfer";
     case TK_MONITOR_OFF:
         return "NOT watched: memory that is unmapped while it is pinned gives wrong data";
     default:
-        return "none outlives its transfer: ";
+        return "no registration outlives its transfer: ";
     }
 }
 
 void tk_firehose_describe(char *text, size_t size)
 {
     if (!cache.is_open)
-        snprintf(text, size, "off, transfers from outside the segment are copied");
+        snprintf(text, size, "off: transfers from outside of the segment are copied");
     else
         snprintf(text, size,
                  "from %" PRIu64 " bytes on; at most %" PRIu64 " regions of %zu bytes, %" PRIu64
@@ -643,7 +643,7 @@ void tk_firehose_log_counts(void)
     struct tk_firehose_counts c = tk_firehose_count();
     tk_log_info("firehose: %" PRIu64 " hits, %" PRIu64 " misses, %" PRIu64 " evictions, %" PRIu64
                 " invalidations, %" PRIu64 " refusals, %" PRIu64 " bytes pinned, at most %" PRIu64
-                ", %" PRIu64 " questions to the kernel",
+                ", %" PRIu64 " queries to the kernel",
                 c.hits, c.misses, c.evictions, c.invalidations, c.refusals, c.pinned, c.pinned_max,
                 c.queries);
 }

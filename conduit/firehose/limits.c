@@ -179,12 +179,12 @@ void tk_firehose_warn_of_limits(const struct tk_firehose_limits *limits)
 {
     if (limits->bytes > limits->pinnable_bytes)
         tk_log_warn(
-            "GASNET_FIREHOSE_M and GASNET_FIREHOSE_MAXVICTIM_M make %" PRIu64
+            "GASNET_FIREHOSE_M and GASNET_FIREHOSE_MAXVICTIM_M add up to %" PRIu64
             " bytes for each rank, but %" PRIu64 " can be pinned for it "
             "(GASNET_PHYSMEM_MAX): registrations may be refused, or leave the host no memory",
             limits->bytes, limits->pinnable_bytes);
     if (limits->regions > limits->pinnable_regions)
-        tk_log_warn("GASNET_FIREHOSE_R and GASNET_FIREHOSE_MAXVICTIM_R make %" PRIu64
+        tk_log_warn("GASNET_FIREHOSE_R and GASNET_FIREHOSE_MAXVICTIM_R add up to %" PRIu64
                     " regions for each rank, but %" PRIu64 " can be pinned for it "
                     "(GASNET_PINNED_REGIONS_MAX): registrations may be refused",
                     limits->regions, limits->pinnable_regions);

@@ -209,7 +209,7 @@ static const char *open_userfaultfd(void)
                                 "the container's seccomp profile)"
                               : "the kernel has no userfaultfd";
     if (!has_events(monitor.fd) || !can_watch(monitor.fd) || !monitor_fd_is_quiet(monitor.fd))
-        return "this kernel's userfaultfd does not tell of what is unmapped";
+        return "this kernel's userfaultfd does not report unmapped memory";
     monitor.pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
     if (monitor.pagemap < 0)
         return "/proc/self/pagemap can't be read";

@@ -169,8 +169,9 @@ void tk_area_close(struct tk_area *area)
 
 static const char reach_remedy[] =
     "neighbours must be processes of one user that see each other in /proc: set "
-    "GASNET_SUPERNODE_MAXSIZE=1 to go without shared memory, or GASNET_HOST_DETECT to tell hosts "
-    "apart in another way";
+    "GASNET_SUPERNODE_MAXSIZE=1 to do without shared memory, or GASNET_HOST_DETECT to distinguish "
+    "hosts "
+    "in another way";
 
 /* In another pid namespace the pid may denote another process, and its descriptor another file: so
  * the inode is compared. */
@@ -191,6 +192,6 @@ int tk_area_reach(const struct tk_area_place *place, size_t *size, char *why, si
         return fd;
     }
     close(fd);
-    snprintf(why, why_size, "%s is another file than it told of; %s", path, reach_remedy);
+    snprintf(why, why_size, "%s is not the file that its owner published; %s", path, reach_remedy);
     return -1;
 }

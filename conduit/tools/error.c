@@ -57,7 +57,7 @@ char *trunkline_current_loc(const char *function, const char *file, int line)
 {
     char *text = NULL;
     if (asprintf(&text, "%s() at %s:%d", function, file, line) < 0)
-        gasnett_fatalerror_nopos("out of memory for the text of a place");
+        gasnett_fatalerror_nopos("out of memory for a source location");
     return text;
 }
 

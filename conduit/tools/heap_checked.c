@@ -115,7 +115,7 @@ static const char *fault_of(struct block *b)
     if (b->head == freed)
         return "was freed before";
     if (b->head != alive)
-        return "was written to in front of its begin, or is no block of this heap";
+        return "was written to before its start, or is no block of this heap";
     return heap_tail(b) != tail ? "was written to behind its end" : NULL;
 }
 

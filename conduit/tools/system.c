@@ -32,7 +32,7 @@ uint64_t gasnett_getPhysMemSz(int failureIsFatal)
 {
     long pages = sysconf(_SC_PHYS_PAGES);
     if (pages <= 0 && failureIsFatal)
-        gasnett_fatalerror_nopos("the size of the host's memory cannot be found out");
+        gasnett_fatalerror_nopos("the size of the host's memory cannot be determined");
     return pages > 0 ? (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
 }
 

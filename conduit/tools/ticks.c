@@ -105,14 +105,16 @@ static void compare(const char *source, double hz, double measured)
     double soft = tolerance("GASNET_TSC_RATE_TOLERANCE", tolerance_default);
     double hard = tolerance("GASNET_TSC_RATE_HARD_TOLERANCE", hard_tolerance_default);
     if (hard > 0 && off > hard)
-        gasnett_fatalerror_nopos("GASNET_TSC_RATE=%s gives %.0f Hz, but the clock says %.0f: more "
-                                 "than GASNET_TSC_RATE_HARD_TOLERANCE=%g apart; unset it or use "
-                                 "walltime",
-                                 source, hz, measured, hard);
+        gasnett_fatalerror_nopos(
+            "GASNET_TSC_RATE=%s gives %.0f Hz, but %.0f Hz were measured: they "
+            "differ by more than GASNET_TSC_RATE_HARD_TOLERANCE=%g; unset it "
+            "or use walltime",
+            source, hz, measured, hard);
     if (soft > 0 && off > soft)
-        tk_log_warn("GASNET_TSC_RATE=%s gives %.0f Hz, but the clock says %.0f: more than "
-                    "GASNET_TSC_RATE_TOLERANCE=%g apart",
-                    source, hz, measured, soft);
+        tk_log_warn(
+            "GASNET_TSC_RATE=%s gives %.0f Hz, but %.0f Hz were measured: they differ by more "
+            "than GASNET_TSC_RATE_TOLERANCE=%g",
+            source, hz, measured, soft);
 }
 
 static double chosen_hz(void)

@@ -48,7 +48,7 @@ static bool open_machine(void)
         return false;
     }
     if (!locality_load()) {
-        tk_log_error("hwloc can't tell what this machine looks like; devices are "
+        tk_log_error("hwloc can't read the topology of this machine; devices are "
                      "chosen as if all were equally near");
         tk_locality_drop();
         return false;

@@ -17,7 +17,7 @@ if [ "$sanitizer" = thread ]; then
 fi
 
 SETTINGS="GASNET_VERBOSEENV=1" good 2 "$jobs/remapped_memory-seq" 1
-if grep -q 'none outlives its transfer: userfaultfd is forbidden' "$scratch/err"; then
+if grep -q 'no registration outlives its transfer: userfaultfd is forbidden' "$scratch/err"; then
     SETTINGS= good 2 "$jobs/remapped_memory-seq" $rounds
     [ "$failures" -ne 0 ] || skip "userfaultfd is forbidden here, so no registration is kept"
     finish
@@ -34,12 +34,12 @@ SETTINGS="GASNET_FIREHOSE_VERBOSE=1" good 2 "$jobs/remapped_memory-seq" $rounds
 says "$counted" 2
 says 'firehose: .* [1-9][0-9]* invalidations, [1-9][0-9]* refusals' 2 # of memory that may not be written to
 # Hundreds of transfers of a client with one thread, a thousand of one with four; few before the thread that watches is there.
-[ $knows_threads = no ] || says 'firehose: .*, [0-9]\{1,2\} questions to the kernel' 2
+[ $knows_threads = no ] || says 'firehose: .*, [0-9]\{1,2\} queries to the kernel' 2
 
 export JOB_THREADS=4
 SETTINGS="GASNET_FIREHOSE_VERBOSE=1" good 2 "$jobs/remapped_memory-par" $rounds
 says "$counted" 2
-says 'firehose: .*, [0-9]\{3,\} questions to the kernel' 2
+says 'firehose: .*, [0-9]\{3,\} queries to the kernel' 2
 # Next to no room, in the cache and in the queue; odd regions.
 SETTINGS="GASNET_FIREHOSE_VERBOSE=1 GASNET_FIREHOSE_MAXVICTIM_R=3 GASNET_NETWORKDEPTH_PP=2 GASNET_BBUF_COUNT=1" \
     good 2 "$jobs/remapped_memory-par" $rounds

@@ -125,8 +125,8 @@ static const char *warning_of(const char *first, const char *second)
  * warning." 10922 MiB are there, and 16384 regions. */
 static void who_enlarges_the_pool_is_warned(void **state)
 {
-    static const char memory[] = "GASNET_FIREHOSE_M and GASNET_FIREHOSE_MAXVICTIM_M make ",
-                      regions[] = "GASNET_FIREHOSE_R and GASNET_FIREHOSE_MAXVICTIM_R make ";
+    static const char memory[] = "GASNET_FIREHOSE_M and GASNET_FIREHOSE_MAXVICTIM_M add up to ",
+                      regions[] = "GASNET_FIREHOSE_R and GASNET_FIREHOSE_MAXVICTIM_R add up to ";
     (void)state;
     assert_string_equal(warning_of(NULL, NULL), "");
     assert_string_equal(warning_of("GASNET_FIREHOSE_MAXVICTIM_M=10922", NULL), "");

@@ -116,7 +116,7 @@ static void misuse_is_found(void **state)
     (void)state;
     dies(overrun, "free", "was written to behind its end");
     dies(overrun, NULL, "was written to behind its end");
-    dies(underrun, NULL, "was written to in front of its begin");
+    dies(underrun, NULL, "was written to before its start");
     dies(free_twice, NULL, "was freed before");
     dies(write_after_free, NULL, "was written to after it had been freed");
     dies(find_early, NULL, "was written to behind its end");

@@ -110,7 +110,7 @@ static void another_inode_is_another_file(void **state)
 {
     (void)state;
     theirs.rings.inode++;
-    refused("is another file than it told of");
+    refused("is not the file that its owner published");
 }
 
 static void a_file_of_another_size_is_refused(void **state)
