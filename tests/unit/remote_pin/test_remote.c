@@ -68,7 +68,7 @@ struct tk_pinned *tk_firehose_get(const void *address, size_t nbytes)
         return NULL;
     NEED(cache.count < sizeof(cache.regions) / sizeof(cache.regions[0]));
     struct tk_pinned *region = &cache.regions[cache.count++];
-    *region = (struct tk_pinned){.base = (uintptr_t)address, .size = nbytes, .holders = 1};
+    *region = (struct tk_pinned){.base = (uintptr_t)address, .size = nbytes, .refs = 1};
     cache.held++;
     cache.held_max = cache.held > cache.held_max ? cache.held : cache.held_max;
     return region;
@@ -76,7 +76,7 @@ struct tk_pinned *tk_firehose_get(const void *address, size_t nbytes)
 
 void tk_firehose_put(struct tk_pinned *region)
 {
-    NEED(region->holders-- == 1);
+    NEED(region->refs-- == 1);
     cache.held--;
 }
 
@@ -104,7 +104,7 @@ static enum tk_status look_at_rma(struct tk_peer *peer, struct tk_rma *rma)
     if (rma->remote_keys) {
         memcpy(last_keys, rma->remote_keys, sizeof(last_keys));
         const struct tk_pinned *region = &cache.regions[last_keys[0] - 100];
-        wrong_writes += region->holders != 1 || rma->remote < region->base ||
+        wrong_writes += region->refs != 1 || rma->remote < region->base ||
                         rma->remote + rma->nbytes > region->base + region->size ||
                         last_keys[1] != last_keys[0] + 1000;
     }
