@@ -322,4 +322,15 @@ static const struct CMUnitTest tests[] = {
     TEST(a_peer_is_described_by_its_transport),
 };
 
-UNIT_MAIN(tests)
+/* make check sets this for jobs, and what a process was started with stays in force: start anew. */
+int main(int argc, char **argv)
+{
+    (void)argc;
+    if (getenv("GASNET_SUPERNODE_MAXSIZE")) {
+        unsetenv("GASNET_SUPERNODE_MAXSIZE");
+        execv("/proc/self/exe", argv);
+        return 1;
+    }
+    unit_deadline();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
