@@ -32,7 +32,7 @@ enum tk_status tk_bootstrap_put(const char *key, const void *blob, size_t size);
  * waiting so that messages go on being served. `deadline` is on tk_now()'s clock, 0 for none.
  * TK_BUSY when it passed: the fence is then still pending. One that is pending, here or further up
  * on this stack (a rank leaves while it waits for another fence), is gone on with: a rank has one
- * at a time, and whoever waits for it meets it. */
+ * at a time, and every waiter waits for that one. */
 enum tk_status tk_bootstrap_fence(void (*poll)(void), uint64_t deadline);
 
 /* Copies what `rank` put: malloc'ed, size in *size. Call only after a fence. */

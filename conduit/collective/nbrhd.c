@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * See near.h. Owns nothing: lines are the transport's, and the user of a tree locks it.
+ * See nbrhd.h. Owns nothing: lines are the transport's, and the user of a tree locks it.
  *
  * A flag is released after all that its writer did and all that it knows of others, and acquired
- * before it is passed on, so whoever is behind a barrier sees what anybody did before it. */
+ * before it is passed on, so a rank that has passed a barrier sees what every rank did before it.
+ */
 #include "config.h"
 
 #include "base/report.h"
@@ -110,7 +111,7 @@ static uint32_t least_below(const struct tk_nbrhd *nbrhd, uint32_t entered)
     return least;
 }
 
-/* Who has come to the next barrier has come: only who had not is looked at again, until all have.
+/* A rank that has come to the next barrier stays there: only those that had not are checked again.
  */
 uint32_t tk_nbrhd_gather(struct tk_nbrhd *nbrhd, uint32_t entered)
 {

@@ -28,8 +28,8 @@ enum { tk_nbrhd_fan = 8 };
 
 struct tk_nbrhd_line {
     _Alignas(TK_CACHE_LINE) _Atomic uint32_t count;
-    /* That come with a count, by whether it is odd: who has come to the next barrier may be a step
-     * ahead of us, never two. */
+    /* Values that come with a count, indexed by its parity: a rank that has come to the next
+     * barrier may be one step ahead of us, never two. */
     _Atomic uint64_t words[2];
 };
 
@@ -62,14 +62,14 @@ struct tk_nbrhd {
 };
 
 /* Takes a place among the neighbours. `lines_of` finds the lines of a neighbour by its index, ours
- * too; NULL: it can't, which was told. Lines are zeroed to begin with. */
+ * too; NULL: it can't, which was logged. Lines are zeroed to begin with. */
 enum tk_status tk_nbrhd_open(struct tk_nbrhd *nbrhd,
                              struct tk_nbrhd_lines *(*lines_of)(uint32_t index));
 
 /* We have come to `entered` barriers: how many have we and all below us come to? */
 uint32_t tk_nbrhd_gather(struct tk_nbrhd *nbrhd, uint32_t entered);
 
-/* `count` may be what was told before; whoever waits for it is woken when it is not. */
+/* `count` may be unchanged; waiters are woken when it is not. */
 void tk_nbrhd_tell_up(const struct tk_nbrhd *nbrhd, uint32_t count, uint64_t word);
 void tk_nbrhd_tell_down(const struct tk_nbrhd *nbrhd, uint32_t count, uint64_t word);
 

@@ -33,7 +33,7 @@ enum tk_exit_phase {
 /* Atomics without a lock only, for the sake of signal handlers. Zeroed: RUNNING. */
 struct tk_exit_state {
     atomic_int phase;
-    _Atomic(pthread_t) leaver; /* who does the work; valid outside of RUNNING */
+    _Atomic(pthread_t) leaver; /* the thread that leaves; valid outside of RUNNING */
     atomic_int code;           /* of the exit, as far as is known */
     atomic_int signal;         /* the signal that began the end; 0: none */
     atomic_int peers_code;     /* 1 + the code of another rank's exit that this rank answers */

@@ -44,7 +44,7 @@ extern TK_HIDDEN TK_PER_THREAD struct tk_op *tk_ops_next;
 /* Makes that a free one, and returns it. */
 struct tk_op *tk_ops_find(void);
 
-/* With the first piece, or whoever starts it, counted already. Thread-safe. Never NULL: lack of
+/* With the first piece, or the starting thread, counted already. Thread-safe. Never NULL: lack of
  * memory ends the program with a message. */
 static inline struct tk_op *tk_op_take_with(int32_t pending)
 {

@@ -24,10 +24,10 @@ void tk_progress_use_all(const struct tk_transport *const *transports, unsigned 
 void tk_progress_crowded(void);
 
 /* Work to be done after polls, outside of handlers (barriers, exit). It says whether anything came
- * to its end that somebody may wait for: who waits must not sleep then. Start-up only; few. */
+ * to its end that a thread may wait for: a waiter must not sleep then. Start-up only; few. */
 void tk_progress_add(bool (*work)(void));
 
-/* Reasons to do that work: whoever has one counts it in, and out when it is gone. Polls with
+/* Reasons to do that work: each is counted in, and out when it is gone. Polls with
  * nothing else to do stay cheap. */
 extern TK_HIDDEN tk_counter_t tk_tx_wanted;
 
@@ -49,8 +49,8 @@ static inline bool tk_poll(void)
     return any;
 }
 
-/* The same for who waits for something else and naps after each call: looks now and then for what
- * stalls, as all do who wait. */
+/* The same for a caller that waits for something else and naps after each call: checks for stalls
+ * now and then, as every waiter does. */
 void tk_poll_between_naps(void);
 
 /* Completes our own operations only. */
@@ -97,21 +97,22 @@ static inline bool tk_turn_to_serve(void)
 /* For what is left of an operation, or of its sources, when that is more than nothing. */
 void tk_wait_long(const tk_counter_t *left);
 
-/* For who waits for nothing: its events were complete before it had them. */
+/* For a caller with nothing to wait for: its events were complete before it had them. */
 static inline void tk_serve_now_and_then(void)
 {
     tk_if_unlikely(tk_turn_to_serve()) tk_poll();
 }
 
-/* The first look of who waits, and has just seen that it is not done. Not in handlers. */
+/* The first poll of a waiter that has just seen that its event is not done. Not in handlers. */
 static inline void tk_serve_undone(void)
 {
     tk_if_unlikely(tk_turn_to_serve()) tk_poll();
     else tk_reap();
 }
 
-/* The same for who has not looked: polls now and then even when there is nothing to wait for,
- * because a client that only ever waits for operations that are done by then must serve others too.
+/* The same for a caller that has not checked: polls now and then even when there is nothing to wait
+ * for, because a client that only ever waits for operations that are done by then must serve others
+ * too.
  */
 static inline void tk_serve(const tk_counter_t *left)
 {

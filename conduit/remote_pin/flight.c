@@ -65,7 +65,7 @@ static void give(struct flight *f)
     tk_unlock(&state.lock);
 }
 
-/* Last: whoever sees zero may free the operation. */
+/* Last: a thread that sees zero may free the operation. */
 static void complete(struct flight *f)
 {
     struct tk_op *whole = f->whole;

@@ -2,9 +2,10 @@
  *
  * Remote firehoses (Bell and Bonachea, CAC 2003): what this process knows of regions of other
  * ranks' memory that are registered there for its use, so that it can put and get without asking
- * first. Each rank lends each other one so many regions at once; whoever wants another one gives
- * one up in the same request, the move of a firehose from one region to the other. Nothing here
- * sends: remote/ does. Owns the table; one lock, under which nothing else is taken. Thread-safe. */
+ * first. Each rank exports a limited number of regions to each other one; a requester of another
+ * gives one up in the same request, the move of a firehose from one region to the other. Nothing
+ * here sends: remote/ does. Owns the table; one lock, under which nothing else is taken.
+ * Thread-safe. */
 #ifndef TK_HOSES_H
 #define TK_HOSES_H
 

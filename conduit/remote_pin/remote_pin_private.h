@@ -27,7 +27,7 @@ struct tk_ask {
 struct tk_answer {
     uint64_t base, size; /* of the region */
     uint32_t handle;     /* of the region; 0: refused, or not asked for */
-    uint32_t lent;       /* regions that whoever asked may have at once */
+    uint32_t lent;       /* regions that the requester may have at once */
     uint32_t flight, hose;
 };
 

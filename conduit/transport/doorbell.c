@@ -70,7 +70,8 @@ void tk_doorbell_look(struct tk_doorbell *bell)
         wake_all(bell);
 }
 
-/* This thread is awake. Another one may sleep, and whoever takes ASLEEP away must wake that too. */
+/* This thread is awake. Another one may sleep, and the thread that clears ASLEEP must wake that
+ * too. */
 static void get_up(struct tk_doorbell *own)
 {
     if (TK_THREADED)

@@ -7,8 +7,8 @@
  * that it sleeps, then looks once more at what there is to see. Either of them must see the other,
  * so between the two steps of each there has to be a full fence. A neighbour passes here with every
  * message and the sleeper seldom: the sleeper makes the neighbours' fences too, by membarrier(2).
- * Where the kernel refuses that, TK_BELL_FENCED stands in the word, and whoever sees it makes its
- * own. No lock. */
+ * Where the kernel refuses that, TK_BELL_FENCED stands in the word, and a neighbour that sees it
+ * makes its own. No lock. */
 #ifndef TK_DOORBELL_H
 #define TK_DOORBELL_H
 
@@ -22,8 +22,8 @@
 enum {
     TK_BELL_ASLEEP = 1, /* somebody sleeps, or is about to: take this away and wake all */
     TK_BELL_FENCED = 2, /* for ever: neighbours fence before they look */
-    TK_BELL_RUNG = 4    /* the bits from here on count: who has seen ASLEEP and is not in the kernel
-                           yet must not take another thread's ASLEEP for its own */
+    TK_BELL_RUNG = 4 /* the bits from here on count: a thread that has seen ASLEEP and is not in the
+                        kernel yet must not take another thread's ASLEEP for its own */
 };
 
 /* In the sleeper's shared memory, zeroed; a line of its own, since neighbours read it with every

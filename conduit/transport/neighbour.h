@@ -13,7 +13,7 @@
 
 /* A piece of each neighbour's memory, by its index in the neighbourhood, for flags of the rooms
  * above: zeroed at start, at a multiple of a line. Ours is there too. NULL: it can't be mapped,
- * which was told. Thread-safe. */
+ * which was logged. Thread-safe. */
 enum {
     tk_flags_size = 4096,
     tk_flags_of_exit = tk_flags_size / 2 /* from here on; before: of collective */
@@ -25,7 +25,7 @@ void *tk_neighbour_flags(uint32_t neighbour);
 void tk_neighbour_wake(uint32_t rank);
 
 /* Where an endpoint's segment, a neighbour's, lies in this process: its offset, or tk_unmapped when
- * it is the client's own memory, when it cannot be mapped (and why was told), or when there is
+ * it is the client's own memory, when it cannot be mapped (and why was logged), or when there is
  * none. Thread-safe. */
 uintptr_t tk_neighbour_addr_offset(struct tk_peer *peer, uint32_t endpoint);
 

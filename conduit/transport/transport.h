@@ -3,7 +3,7 @@
  * What a transport is: one table of functions, filled in by transport/self, transport/shm and
  * transport/verbs. A transport moves messages and memory between this process and a peer. All that
  * rooms above ask of one goes through the table. "No room now" is the status TK_BUSY, never a
- * hidden spin: whoever calls decides how to wait (progress/wait.c). All functions are thread-safe
+ * hidden spin: the caller decides how to wait (progress/wait.c). All functions are thread-safe
  * in PAR. */
 #ifndef TK_TRANSPORT_H
 #define TK_TRANSPORT_H
@@ -154,7 +154,7 @@ struct tk_arrival {
     void *payload; /* what follows head and arguments; 8-byte aligned */
     size_t nbytes;
     unsigned tag; /* a Short's that came without a head: not 0, and head is not set */
-    bool replied; /* set by whoever sends the reply */
+    bool replied; /* set by the sender of the reply */
 };
 
 /* A put or a get, resumable: `done` bytes are posted. When all are, the transport is through with
@@ -243,7 +243,7 @@ struct tk_transport {
      * is no, rank 0 tells why. */
     bool (*agree)(void);
     /* Reaches its peers from now on: they have the table that is returned, this one or another with
-     * the same functions below. NULL: it failed, which was told. */
+     * the same functions below. NULL: it failed, which was logged. */
     const struct tk_transport *(*connect)(void);
     void (*close)(void);
 
@@ -265,7 +265,7 @@ struct tk_transport {
 
     /* How it reaches the peer. */
     void (*describe)(const struct tk_peer *peer, char *text, size_t size);
-    /* Called rarely, by who waits in vain: tells who keeps us waiting. */
+    /* Called rarely, by a waiter without progress: logs which peer keeps us waiting. */
     void (*report_stall)(void);
     /* At the end, if it was asked for: what happened on the way. */
     void (*report_end)(void);

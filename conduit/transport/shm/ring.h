@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * A ring of messages in the receiver's shared memory: many senders (threads of several processes),
- * one receiving process. Knows nothing of peers: who uses it gives the memory and a number that
- * says who sends. The code on the hot path is here, what is rare is in ring.c.
+ * one receiving process. Knows nothing of peers: the user gives the memory and a number that
+ * names the sender. The code on the hot path is here, what is rare is in ring.c.
  *
  * Where it is: one word says how many slots and how many payload lines were ever taken. Senders
  * advance `tail` with one compare-and-swap, which reserves both; the receiver advances its own
  * `taken`, and `head` when it gives space back. A slot is published by one store of its word and
- * never written by the receiver, whose reading so leaves the line with one owner. The word is told
+ * never written by the receiver, whose reading so leaves the line with one owner. The word differs
  * from the one of the lap before by its count alone, and only counts are ever stored there.
  *
  * Who sees what: publishing releases and looking at the word acquires the message; storing `head`

@@ -114,7 +114,7 @@ enum tk_status tk_shm_connect(void)
     return tk_shm_conn_make(tk_peer(tk_topology.nbrhd_ranks[next])) ? TK_OK : TK_FAIL;
 }
 
-/* Whoever is mapped stays mapped: a job ends with this process. */
+/* Mapped neighbours stay mapped: a job ends with this process. */
 void tk_shm_close(void)
 {
     if (tk_shm.base) {

@@ -122,7 +122,7 @@ bool tk_shm_poll_replies(void)
     return tk_ring_ready(&tk_shm.replies) && serve(&tk_shm.replies);
 }
 
-/* Not inline: who polls in vain, or finds a request alone, should save nothing. */
+/* Not inline: a poll that finds nothing, or one request, should save no registers. */
 static bool __attribute__((noinline)) serve_both(void)
 {
     bool any = serve(&tk_shm.replies);

@@ -122,7 +122,8 @@ static enum tk_status claim(struct tk_am_reservation *reservation, struct tk_rin
     return TK_OK;
 }
 
-/* Whoever may not wait learns here that a ring is full; at the Commit it would be too late. */
+/* A caller that may not wait learns here that a ring is full; at the Commit it would be too late.
+ */
 enum tk_status tk_shm_reserve(struct tk_am_reservation *reservation, bool place, bool buffer)
 {
     struct tk_shm_conn *link = link_to(reservation->peer);

@@ -81,7 +81,7 @@ static inline _Atomic uint32_t *tk_shm_fate_at(char *base)
 /* shm_memory.c */
 char *tk_shm_map_rings(int fd);
 
-/* Maps the neighbour's rings, once; NULL: it can't be, which was told. */
+/* Maps the neighbour's rings, once; NULL: it can't be, which was logged. */
 struct tk_shm_conn *tk_shm_conn_make(struct tk_peer *peer);
 
 /* Ends the job, unless it is leaving anyway. */

@@ -191,7 +191,7 @@ static enum tk_status choose_rails(struct tk_choice *choice, uint32_t turn)
     return TK_OK;
 }
 
-/* Makes room in the peer info for what is told of rails and connections; it may move. */
+/* Makes room in the peer info for the description of rails and connections; it may move. */
 static enum tk_status widen(struct tk_peer_info **info, const char *unused)
 {
     struct tk_peer_info wide = **info;

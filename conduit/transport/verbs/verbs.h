@@ -68,8 +68,8 @@ uint32_t tk_verbs_rails(void);
 uint32_t tk_verbs_rail_to(uint32_t rank);
 void tk_verbs_describe(uint32_t rail, char *text, size_t size);
 
-/* Largest wait for credits so far on the connections that starve now: tells people who keeps us
- * waiting. Looks for events of ports as well. Called rarely, by who waits in vain. */
+/* Logs the peer with the largest wait for credits on the connections that starve now. Reads events
+ * of ports as well. Called rarely, by a waiter without progress. */
 void tk_verbs_report_stall(void);
 
 /* Ports of one filter: does GASNET_IBV_PORTS `filter` admit this port? Malformed filters fail with
@@ -80,7 +80,7 @@ int tk_port_filter_admits(const char *filter, const char *device, int port);
 /* Does it name this very port by its number? */
 int tk_port_filter_names(const char *filter, const char *device, int port);
 
-/* GASNET_IBV_LIST_PORTS, before any port is opened: tells of all of them on the ranks that were
+/* GASNET_IBV_LIST_PORTS, before any port is opened: logs all of them on the ranks that were
  * asked. */
 void tk_ports_list(void);
 

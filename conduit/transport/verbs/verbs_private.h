@@ -95,7 +95,7 @@ struct tk_conn {
     int unsignaled;         /* messages posted without a completion since the last one with */
     int control_expected;   /* 1 until the peer's exit notice came: it has a buffer of its own */
     bool ack_due;           /* an ACK could not be sent for lack of room */
-    tk_counter_t broken;    /* not 0: an error was told; what is posted never completes */
+    tk_counter_t broken;    /* not 0: an error was logged; what is posted never completes */
     tk_counter_t room;      /* free slots of the send queue */
     struct tk_tx unsignaled_tx; /* names the connection in errors of quiet messages */
     uint64_t starved_since;
@@ -272,7 +272,7 @@ enum tk_status tk_fence_sink_open(void);
 enum tk_status tk_recv_pool_open(struct tk_rail *rail, unsigned count);
 enum tk_status tk_recv_pool_grow(struct tk_rail *rail);
 /* Takes a buffer to receive over the rail; memory for more is registered if need be. NULL: it can't
- * be, and the cause was told. */
+ * be, and the cause was logged. */
 struct tk_buffer *tk_recv_buffer_take(struct tk_rail *rail);
 void tk_buffers_close(void);
 void tk_segment_forget(void); /* at the end of the process; nobody is to unregister it then */

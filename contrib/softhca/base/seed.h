@@ -2,7 +2,7 @@
  *
  * The random number generator of softhca: a counter and a mixing function (splitmix64). Each place
  * that needs random choices has a generator of its own, all seeded from SOFTHCA_SEED, so that the
- * same calls in the same order see the same choices. The lock of whoever owns the generator
+ * same calls in the same order see the same choices. The lock of the generator's owner
  * protects it. */
 #ifndef SHCA_SEED_H
 #define SHCA_SEED_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What is said when the network or the device refuses. Each cause is told once: a broken queue pair
- * flushes everything behind the first error, and that tells nobody anything. No lock. */
+ * Errors of the network and the device. Each cause is logged once: a broken queue pair flushes
+ * everything behind the first error, which carries no information. No lock. */
 #include "config.h"
 
 #include <errno.h>
@@ -70,7 +70,7 @@ static void give_up(struct tk_conn *conn, const char *what, size_t nbytes, const
     lost_peer(may_be_dead ? conn->peer->rank : tk_no_peer);
 }
 
-/* The cause was told when registration failed. Trying again would tell it with every try, perhaps
+/* The cause was logged when registration failed. Trying again would log it with every try, perhaps
  * for ever. */
 void tk_buffers_exhausted(struct tk_conn *conn)
 {

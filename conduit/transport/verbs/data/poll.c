@@ -77,7 +77,7 @@ static inline void give_all(const struct gifts *gifts)
     tk_counter_add(&tk_verbs.tx_out, -gifts->txs);
 }
 
-/* Not inline: who waits for one operation at a time has no use for it. */
+/* Not inline: a caller that waits for one operation at a time has no use for it. */
 static void __attribute__((noinline)) all_done(const struct ibv_wc *wc, int n)
 {
     struct gifts gifts = {.first = NULL};
@@ -503,7 +503,7 @@ bool tk_noting_poll(void)
     return receive_from_all();
 }
 
-/* Who waits for room in a handler may wait for a connection to be moved, and that takes messages
+/* A wait for room in a handler may be for a connection to be moved, and that takes messages
  * from the other end: those for handlers are put aside. */
 static bool __attribute__((noinline)) reap_moving(void)
 {

@@ -104,7 +104,7 @@ static bool is_in_place(const struct tk_tx *tx, const struct tk_outgoing *m)
     return (uintptr_t)m->head - (uintptr_t)tx->bounce->data < tk_am_buffer_size;
 }
 
-/* Whoever took `work` took a buffer with it unless the message is small. */
+/* `tx` was taken together with a buffer unless the message is small. */
 void tk_message_post_tx(struct tk_conn *conn, struct tk_tx *tx, struct tk_outgoing *m)
 {
     hand_over_credits(conn, m->head);

@@ -7,7 +7,7 @@
  * change without a lock.
  *
  * A write that is acknowledged has reached the responder's device, not yet its memory (IBA 9.7.5):
- * whoever hears of it through another device may look too early. A read behind it, on the same
+ * a rank that is notified through another device may read too early. A read behind it, on the same
  * queue pair, is answered after the write is in place, for the device may not let one pass the
  * other (PCI Express 2.4.1). So a put to a host that uses several devices is complete when such
  * reads are. To others it is not needed: news of the put, and reads of what it wrote, come through

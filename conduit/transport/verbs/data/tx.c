@@ -25,6 +25,6 @@ void tk_tx_complete(struct tk_tx *tx)
         return;
     if (sources)
         tk_counter_add(sources, -1);
-    /* Last: whoever sees zero may free the operation. */
+    /* Last: a thread that sees zero may free the operation. */
     tk_counter_add(&op->pending, -1);
 }

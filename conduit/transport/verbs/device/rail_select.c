@@ -160,7 +160,7 @@ static enum tk_status look_at_all(struct search *search)
     return status;
 }
 
-/* Whoever names ports means them all. */
+/* Ports that the user names are all used. */
 static uint32_t rails_wanted(const struct search *search)
 {
     uint32_t most = TK_DEFAULT_MAX_HCAS;
@@ -406,7 +406,7 @@ static void tell(const struct search *search)
 
 const char tk_no_device[] = "no RDMA device on this host";
 
-/* How this job would be started on the software device, by whoever started it. */
+/* How this job would be started on the software device, by the launcher that started it. */
 static const char *way_to_software(void)
 {
     if (tk_getenv("TRUNKLINE_LAUNCHED"))

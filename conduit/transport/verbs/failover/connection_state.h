@@ -19,12 +19,12 @@ enum tk_connection_state {
 };
 
 enum {
-    /* One for what a connection's end tells of another connection, one for what it answers. Where
-     * many connections die at once more may be under way: the device tries again then, without
+    /* One for what a connection's end reports of another connection, one for what it answers. Where
+     * many connections fail at once more may be under way: the device tries again then, without
      * limit. */
     tk_notice_buffers_max = 2,
     /* Taken from the room of a connection that is not live, and given to it as spare buffers: it
-     * neither sends nor receives then, whoever tries. */
+     * neither sends nor receives then. */
     tk_no_room_ever = 1 << 30
 };
 
@@ -44,7 +44,7 @@ static inline bool tk_conn_is_live(const struct tk_conn *conn)
     return tk_counter_read(&conn->fate) == TK_LIVE;
 }
 
-/* Live, or as good as that for who has no other. */
+/* Live, or as good as that for a pair of ranks that has no other. */
 static inline bool tk_conn_is_open(const struct tk_conn *conn)
 {
     return tk_counter_read(&conn->fate) <= TK_OPENING;
@@ -97,7 +97,7 @@ static inline bool tk_is_failure(const struct ibv_wc *wc)
  * lock. */
 void tk_incarnation_name(struct tk_conn *conn);
 
-/* Does the work only name its connection in errors of quiet messages; of a incarnation that is
+/* Does the work only name its connection in errors of quiet messages; of an incarnation that is
  * over? No lock. */
 bool tk_incarnation_names(const struct tk_tx *tx);
 bool tk_incarnation_is_over(const struct tk_tx *tx);
@@ -107,7 +107,7 @@ bool tk_incarnation_is_over(const struct tk_tx *tx);
 void tk_pending_work_add(struct tk_conn *conn);
 void tk_pending_work_remove(struct tk_conn *conn);
 
-/* There is something to tell of it; with the lock of moves. */
+/* There is something to report of it; with the lock of moves. */
 void tk_return_tell(struct tk_conn *conn);
 
 #endif

@@ -3,8 +3,8 @@
  * Notices: what one end of a connection tells the other one of it, over another connection of the
  * pair. Each says what is true when it is sent: which incarnation the connection has at this end,
  * whether it is open, how many messages came over it in this incarnation (final once it is
- * drained), and in the one before. What may have been lost is told again, as it is by then; so a
- * notice may come twice, or late, and what it says of a incarnation that is over is not listened
+ * drained), and in the one before. What may have been lost is sent again, as it is by then; so a
+ * notice may come twice, or late, and what it says of an incarnation that is over is not listened
  * to. */
 #include "config.h"
 

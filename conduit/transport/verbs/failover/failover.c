@@ -5,13 +5,13 @@
  *
  * Either end may notice first. It puts its queue pair into ERR, so that nothing goes out or comes
  * in over the connection any more, and waits until the device has given back all that it had: the
- * connection is drained, and how many messages came over it is final. That number it tells the
- * other end in a notice, over another connection of the pair; who gets a notice closes its end as
- * well. Who has drained a connection and has the other's notice knows what became of each thing
- * that was posted: a reliable connection delivers in order, so all messages up to that number came,
- * and so did the puts in front of them; the rest, and all gets, are posted again, in the same
- * order, over the primary connection. What may still be under way on the old one can't overtake
- * that: its ends are closed.
+ * connection is drained, and how many messages came over it is final. That number goes to the
+ * other end in a notice, over another connection of the pair; the receiver of a notice closes its
+ * end as well. A rank that has drained a connection and has the other's notice knows what became of
+ * each thing that was posted: a reliable connection delivers in order, so all messages up to that
+ * number came, and so did the puts in front of them; the rest, and all gets, are posted again, in
+ * the same order, over the primary connection. What may still be under way on the old one can't
+ * overtake that: its ends are closed.
  *
  * When it is the primary connection that died, the one with the lowest number takes its place. Each
  * end posts its receive buffers there before it sends its notice. If one knows of more dead
@@ -20,7 +20,7 @@
  * move along unchanged: each message arrives once, and gives back what it gave before. Until then
  * the dead connection is the primary one, and has no room: nobody else has to know.
  *
- * What is told and heard is in failover/control.c, how a connection comes back in
+ * Notices are sent and received in failover/control.c, how a connection comes back in
  * failover/reconnect.c. One thread at a time goes on with moves; that lock is taken before a
  * connection's. Nobody else holds two connections' locks. */
 #include "config.h"
@@ -209,7 +209,7 @@ static void take_news(const struct tk_notice *notice)
     heard(notice->conn, notice->arrived);
 }
 
-/* Who is a incarnation ahead has closed the one that the connection has here, or had. */
+/* Who is an incarnation ahead has closed the one that the connection has here, or had. */
 static void take_news_of_next_incarnation(const struct tk_notice *notice)
 {
     heard(notice->conn, notice->before);

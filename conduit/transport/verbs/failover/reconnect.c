@@ -2,21 +2,22 @@
  *
  * A connection that comes back. When its port is active again after it was down, and some time has
  * passed since the connection was closed, its queue pair goes from RESET to RTS once more, with
- * other packet numbers, has receive buffers, and the other end is told so in a notice. Who is asked
- * does the same and answers; who asked and is answered, or answers and was asked, sends over the
- * connection again. Both may ask at once: then each takes the other's question for its answer.
+ * other packet numbers, has receive buffers, and the other end is notified. The end that is asked
+ * does the same and answers; an end that asked and is answered, or answers and was asked, sends
+ * over the connection again. Both may ask at once: then each takes the other's question for its
+ * answer.
  *
- * A connection counts its incarnations. Nothing of a incarnation that is over can be taken for this
- * one's: notices name theirs, packets by their numbers, errors by whom they name (struct
- * tk_incarnation). Who hears that the other end is a incarnation ahead knows that the one before is
- * closed there, and what came over it. If it is dead there again, this incarnation is passed over,
- * as one in which nothing came.
+ * A connection counts its incarnations. Nothing of an incarnation that is over can be taken for
+ * this one's: notices name theirs, packets by their numbers, errors by whom they name (struct
+ * tk_incarnation). Who hears that the other end is an incarnation ahead knows that the one before
+ * is closed there, and what came over it. If it is dead there again, this incarnation is passed
+ * over, as one in which nothing came.
  *
  * The pair's messages stay where they are; large transfers take turns over the connection again,
  * and it may be the next next primary. While any connection of the pair is being moved none is
  * opened, so that both ends choose the next primary among the same ones: what is open here is open
- * there or is not answered there, and dies. So who needs an next primary takes also those that wait
- * for an answer.
+ * there or is not answered there, and fails. So a rank that needs a next primary considers also
+ * those that wait for an answer.
  *
  * A port that comes and goes is not followed for ever: each death keeps the connection away for
  * twice as long as the one before. */

@@ -44,8 +44,9 @@ struct tk_incarnation {
                              `must_tell` */
     uint32_t to_qp;
     struct tk_port_address to;
-    /* Name the connection in errors of quiet messages, in incarnations with even and with odd
-     * numbers: an error that a thread still holds from the incarnation before is told by that. */
+    /* Name the connection in errors of unsignaled messages, in incarnations with even and with odd
+     * numbers: an error that a thread still holds from the incarnation before is recognised by
+     * that. */
     struct tk_tx unsignaled[2];
 };
 

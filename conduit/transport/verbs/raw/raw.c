@@ -84,7 +84,7 @@ static enum tk_status choose(uint32_t turn)
     return TK_FAIL;
 }
 
-/* ---- What is told of them */
+/* ---- Their description */
 
 static enum tk_status tell(uint32_t index)
 {

@@ -7,7 +7,7 @@
 #include "transport/verbs/verbs_private.h"
 #include "trunkline_rails.h"
 
-/* What is told as `rail`. */
+/* The rail that the client knows as `rail`. */
 const struct tk_rail *tk_raw_rail(const trunkline_rail_t *rail);
 
 #endif
