@@ -84,7 +84,7 @@ cat >fits.c <<END
 #include "transport/shm/shm_private.h"
 #include "transport/verbs/verbs_private.h"
 _Static_assert(tk_message_max == TK_MAX_MEDIUM, "the limit is what configure was told");
-_Static_assert(tk_buffer_stride >= tk_room_size && tk_buffer_size == tk_message_max, "any message fits a buffer");
+_Static_assert(tk_buffer_stride >= tk_am_buffer_size && tk_buffer_size == tk_message_max, "any message fits a buffer");
 _Static_assert(tk_message_max - 8 - 4 * tk_max_args >= 512, "the interface's least Medium fits");
 _Static_assert(tk_shm_lines <= tk_ring_lines_max && tk_message_max <= tk_shm_payload / 2, "a ring holds two");
 _Static_assert(tk_message_max / tk_ring_line < TK_RING_SLOT / tk_shm_slots, "positions in a ring stay apart");

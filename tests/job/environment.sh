@@ -87,7 +87,7 @@ says 'ENV parameter: GASNET_NONBULKPUT_BOUNCE_LIMIT = 64 KB (default)$' 1
 says 'ENV parameter: GASNET_CATCH_EXIT = YES (default)$' 1
 says 'ENV parameter: GASNET_IBV_PORTS = \*empty\* (default)$' 1
 says 'ENV parameter: GASNET_FREEZE = 0$' 1
-says 'GASNET_USE_ODP has no effect here: on-demand paging is not used$' 1
+says 'GASNET_USE_ODP has no effect here: on-demand paging (ODP) is not used$' 1
 twice=$(grep -o 'ENV parameter: [A-Z_]* ' "$scratch/err" | sort | uniq -d)
 [ -z "$twice" ] || failed "told twice: $twice"
 

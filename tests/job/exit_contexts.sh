@@ -190,16 +190,16 @@ item_63_crashes()
 {
     export GASNET_BACKTRACE=1 GASNET_BACKTRACE_TYPE=EXECINFO
     leaves 2 backtrace 100
-    says '^\[1\] .*leave-.*\[0x'
+    says '^\[1\] .*exit_contexts-.*\[0x'
     dies fatal 134 '^\*\*\* FATAL ERROR (proc 1): in fatal() at .*: rank 1 has had enough$' 'died of SIGABRT'
-    says '^\[1\] .*leave-.*\[0x'
+    says '^\[1\] .*exit_contexts-.*\[0x'
     dies abort 134 '^trunkline\[1@.*died of SIGABRT' 'rank 1 .* was killed by signal 6'
     if [ "$sanitizer" = no ]; then # a sanitizer reports these in its own way
         dies overflow 139 '^trunkline\[1@.*died of SIGSEGV'
         dies segv 139 '^trunkline\[1@.*died of SIGSEGV' 'rank 1 .* was killed by signal 11'
         pid=$(sed -n 's/^gasnetrun_ibv: rank 1 (pid \([0-9]*\)).*/\1/p' "$scratch/err")
         says "^trunkline.*: pid $pid died of SIGSEGV" 1
-        says '^\[1\] .*leave-.*\[0x'
+        says '^\[1\] .*exit_contexts-.*\[0x'
         dies bus 135 '^trunkline\[1@.*died of SIGBUS' 'rank 1 .* was killed by signal 7'
         dies fpe 136 '^trunkline\[1@.*died of SIGFPE' 'rank 1 .* was killed by signal 8'
         dies ill 132 '^trunkline\[1@.*died of SIGILL' 'rank 1 .* was killed by signal 4'

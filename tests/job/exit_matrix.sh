@@ -70,7 +70,7 @@ crash()
     job "$2" "$jobs/exit_contexts-$3" "${crash_ways[which]}" 100
     fails_with "${crash_codes[which]}" "crash $1"
     output_is_complete $(($2 - (which > 0))) # a rank that dies by a signal loses its own output
-    says '^\[[0-9]\] .*leave-.*\[0x'
+    says '^\[[0-9]\] .*exit_contexts-.*\[0x'
     told $(($2 - 1))
 }
 

@@ -27,7 +27,7 @@ says 'registration on the fly: from 65536 bytes on; .* watched by userfaultfd' 1
 knows_threads=no
 if [ "$sanitizer" = no ] && [ "$(cat /proc/sys/kernel/perf_event_paranoid)" -le 2 ] && grep -q '^Seccomp:[[:space:]]*0$' /proc/self/status; then
     knows_threads=yes
-    says 'asked before each transfer once the client has two threads' 1
+    says 'queried before each transfer once the client has two threads' 1
 fi
 
 SETTINGS="GASNET_FIREHOSE_VERBOSE=1" good 2 "$jobs/remapped_memory-seq" $rounds
@@ -49,7 +49,7 @@ SETTINGS="GASNET_FIREHOSE_MAXREGION_SIZE=2M GASNET_SUPERNODE_MAXSIZE=2" good 3 "
 
 # More than can be pinned is said once for a host; none of it is used here.
 SETTINGS="GASNET_PHYSMEM_MAX=64M GASNET_FIREHOSE_MAXVICTIM_M=48" good 2 "$jobs/remapped_memory-seq" 1
-says 'GASNET_FIREHOSE_MAXVICTIM_M make 50331648 bytes for each rank, but 33554432 can be pinned' 1
+says 'GASNET_FIREHOSE_MAXVICTIM_M add up to 50331648 bytes for each rank, but 33554432 can be pinned' 1
 
 # Nothing is registered.
 SETTINGS="GASNET_USE_FIREHOSE=0 GASNET_FIREHOSE_VERBOSE=1" good 2 "$jobs/remapped_memory-par" $rounds

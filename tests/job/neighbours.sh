@@ -67,7 +67,7 @@ if unshare --mount --uts true 2>/dev/null; then
     fails_with 0 "no /dev/shm"
     job 2 unshare --uts sh -c 'hostname other-$PMIX_RANK; exec "$@"' sh "$jobs/hello-seq"
     fails_with 1 "two hosts, but the launcher says one"
-    says '^trunkline.*GASNET_HOST_DETECT=conduit rank 1 (other-1) is on another than rank 0 (other-0)'
+    says '^trunkline.*GASNET_HOST_DETECT=conduit rank 1 (other-1) is on another host than rank 0 (other-0)'
     SETTINGS="GASNET_HOST_DETECT=gethostid" job 2 unshare --uts sh -c 'hostname other-$PMIX_RANK; exec "$@"' sh "$jobs/hello-seq"
     passes "one host by its id"
     SETTINGS=

@@ -5,7 +5,7 @@
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 export JOB_WORD="some word" JOB_HOSTS=1
 
-most="am am_items attach endpoints handlers legacy named nbi negotiated putget query rma"
+most="am am_items attach endpoints handlers legacy named_barrier nbi negotiated putget query rma"
 threaded="am nbi negotiated legacy" # what threads change
 
 # through SIZE MODE PROGRAMS...
