@@ -75,7 +75,7 @@ static void barrier_finish_first(void)
         state.end = &state.first;
     b->next = state.free;
     state.free = b;
-    tk_counter_add(&tk_tx_wanted, -1);
+    tk_counter_add(&tk_deferred_work_wanted, -1);
     tk_counter_add(&b->op->pending, -1);
 }
 
@@ -145,7 +145,7 @@ void tk_barrier_start(struct tk_op *op)
     *state.end = b;
     state.end = &b->next;
     state.entered++;
-    tk_counter_add(&tk_tx_wanted, 1);
+    tk_counter_add(&tk_deferred_work_wanted, 1);
     tk_unlock(&state.lock);
     barrier_progress();
 }

@@ -150,7 +150,7 @@ static bool named_advance(void)
         return false;
     tk_nbrhd_tell_down(&state.nbrhd, state.number, word_of(state.name));
     tk_nbrhd_pass(&state.nbrhd, state.number);
-    tk_counter_add(&tk_tx_wanted, -1);
+    tk_counter_add(&tk_deferred_work_wanted, -1);
     tk_counter_add(&state.op.pending, -1);
     return true;
 }
@@ -215,7 +215,7 @@ bool tk_named_notify(int id, int flags)
         state.told = false;
         state.name = name_of(id, flags);
         tk_counter_add(&state.op.pending, 1);
-        tk_counter_add(&tk_tx_wanted, 1);
+        tk_counter_add(&tk_deferred_work_wanted, 1);
         if (state.nbrhd.is_flat)
             tk_nbrhd_tell_up(&state.nbrhd, state.number, word_of(state.name));
         named_advance();

@@ -66,9 +66,12 @@ static void tell(const struct tk_range *range, const siginfo_t *info)
     tk_tell_of_death(text);
 }
 
-/* Ignoring it would fault on the same byte for ever, so the default is restored then. */
+/* Ignoring it would fault on the same byte for ever, so the default is restored then; so it is for
+ * a handler that asked to be called once, as the kernel would do it. */
 static void pass_on(int number, siginfo_t *info, void *context)
 {
+    if (previous.sa_flags & (int)SA_RESETHAND)
+        signal(number, SIG_DFL);
     if (previous.sa_flags & SA_SIGINFO) {
         previous.sa_sigaction(number, info, context);
     } else if (previous.sa_handler != SIG_DFL && previous.sa_handler != SIG_IGN) {

@@ -55,7 +55,7 @@ static void on_question(struct tk_peer *from)
     atomic_compare_exchange_strong(&election.leader, &nobody, 1 + from->rank);
     atomic_store(&election.asked[from->rank], 1);
     tk_counter_add(&election.unanswered, 1);
-    tk_counter_add(&tk_tx_wanted, 1);
+    tk_counter_add(&tk_deferred_work_wanted, 1);
 }
 
 static void on_elect(struct tk_peer *from, const int32_t *args)
@@ -71,7 +71,7 @@ static void on_request(struct tk_peer *from, const int32_t *args)
     int nobody = 0;
     (void)from;
     if (atomic_compare_exchange_strong(&election.requested, &nobody, 1 + (args[0] & 0xff)))
-        tk_counter_add(&tk_tx_wanted, 1); /* for good */
+        tk_counter_add(&tk_deferred_work_wanted, 1); /* for good */
 }
 
 void tk_elect_open(void)
@@ -109,7 +109,7 @@ static void give_answer(uint32_t rank)
         return;
     }
     tk_counter_add(&election.unanswered, -1);
-    tk_counter_add(&tk_tx_wanted, -1);
+    tk_counter_add(&tk_deferred_work_wanted, -1);
 }
 
 void tk_elect_serve(void)

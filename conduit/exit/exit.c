@@ -41,9 +41,12 @@ static _Noreturn void too_late(bool is_interrupted)
 {
     struct tk_exit_state *s = &tk_exit_state;
     if (tk_state_is_leaver(s)) {
-        /* Called from the client's SIGQUIT handler, which does not choose how the job ends. */
-        if (tk_state_phase(s) == TK_EXIT_ABORT)
+        /* Called from the client's SIGQUIT handler, which does not choose how the job ends. Another
+         * signal may have interrupted the abort itself. */
+        if (!is_interrupted && tk_state_phase(s) == TK_EXIT_ABORT) {
+            gasnett_flush_streams();
             tk_abort_job(tk_state_code(s), s->reason);
+        }
         if (!is_interrupted)
             tk_leave_rest();
         _exit(tk_state_code(s));

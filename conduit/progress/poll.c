@@ -13,7 +13,7 @@
 #include "progress/progress_private.h"
 
 TK_PER_THREAD unsigned tk_in_handler;
-tk_counter_t tk_tx_wanted;
+tk_counter_t tk_deferred_work_wanted;
 
 enum { work_max = 4, look_max = 2 };
 
@@ -149,7 +149,7 @@ void tk_progress_add(bool (*work)(void))
     works[work_count++] = work;
 }
 
-bool tk_tx_after(bool any)
+bool tk_deferred_work_after(bool any)
 {
     if (working)
         return any;

@@ -29,11 +29,11 @@ void tk_progress_add(bool (*work)(void));
 
 /* Reasons to do that work: each is counted in, and out when it is gone. Polls with
  * nothing else to do stay cheap. */
-extern TK_HIDDEN tk_counter_t tk_tx_wanted;
+extern TK_HIDDEN tk_counter_t tk_deferred_work_wanted;
 
 /* For tk_poll() alone. What is polled; and that work, which says whether there was anything. */
 extern TK_HIDDEN bool (*tk_poll_transports)(void);
-bool tk_tx_after(bool any);
+bool tk_deferred_work_after(bool any);
 
 /* PAR: what this thread has just done may be what another one of ours sleeps for. */
 void tk_tell_own_threads(void);
@@ -43,7 +43,8 @@ void tk_tell_own_threads(void);
 static inline bool tk_poll(void)
 {
     bool any = tk_poll_transports();
-    tk_if_unlikely(tk_counter_read(&tk_tx_wanted) != 0) return tk_tx_after(any);
+    tk_if_unlikely(tk_counter_read(&tk_deferred_work_wanted) !=
+                   0) return tk_deferred_work_after(any);
     if (TK_THREADED && any)
         tk_tell_own_threads();
     return any;

@@ -79,7 +79,7 @@ static void complete(struct flight *f)
 
 static void track(struct flight *f)
 {
-    tk_counter_add(&tk_tx_wanted, 1);
+    tk_counter_add(&tk_deferred_work_wanted, 1);
     tk_lock(&state.lock);
     f->next = state.flying;
     state.flying = f;
@@ -118,7 +118,7 @@ static bool land_all(void)
     while (list) {
         struct flight *f = list;
         list = f->next;
-        tk_counter_add(&tk_tx_wanted, -1);
+        tk_counter_add(&tk_deferred_work_wanted, -1);
         complete(f);
     }
     return any;

@@ -65,7 +65,7 @@ static bool may_ride(const struct tk_rma *rma, uintptr_t at, struct range region
 {
     size_t left = rma->nbytes - rma->done;
     return !tk_is_everything && rma->is_put && left <= tk_settings.putinmove_limit &&
-           left <= region.to - at;
+           left <= tk_data_max() && left <= region.to - at;
 }
 
 static enum tk_status ask_for(struct tk_peer *peer, struct tk_rma *rma, struct tk_hose *hose,

@@ -44,7 +44,7 @@ static bool is_setting(const char *entry)
     for (size_t i = 0; i < tk_setting_count; i++)
         if (value_in(entry, tk_setting_table[i].name, strlen(tk_setting_table[i].name)))
             return true;
-    return !strncmp(entry, "GASNET_IBV_PORTS_", 17); /* and a number */
+    return !strncmp(entry, "GASNET_IBV_PORTS_", 17) && strchr(entry, '='); /* and a number */
 }
 
 /* Removes the blanks around values of settings, for all code that reads them by name. */

@@ -205,8 +205,8 @@ struct tk_transport {
      * and a buffer. All of it or, with TK_BUSY, nothing. */
     enum tk_status (*reserve)(struct tk_am_reservation *reservation, bool place, bool buffer);
     /* Sends with what was reserved. TK_BUSY while something that was not asked for then is missing;
-     * our own device alone makes it free again. A message in room->buffer lies there with its head
-     * right in front of its payload. */
+     * our own device alone makes it free again. A message in reservation->buffer lies there with
+     * its head right in front of its payload. */
     enum tk_status (*send_reserved)(struct tk_am_reservation *reservation,
                                     struct tk_outgoing *message);
     /* Gives everything back, or all but the credit. */

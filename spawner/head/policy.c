@@ -115,14 +115,13 @@ void policy_finalized(struct policy *p, uint32_t rank)
  * (conduit/exit/exit.c) and has printed why. */
 static bool is_accusation(const char *text, size_t length, unsigned *peer)
 {
-    char policy_copy_text[40];
+    char copy[40];
     int end = 0;
-    if (length >= sizeof(policy_copy_text))
+    if (length >= sizeof(copy))
         return false;
-    memcpy(policy_copy_text, text, length);
-    policy_copy_text[length] = 0;
-    return sscanf(policy_copy_text, "peer %u unreachable%n", peer, &end) == 1 && end &&
-           !policy_copy_text[end];
+    memcpy(copy, text, length);
+    copy[length] = 0;
+    return sscanf(copy, "peer %u unreachable%n", peer, &end) == 1 && end && !copy[end];
 }
 
 static void judge_end(struct policy *p, uint32_t rank, int64_t now);

@@ -70,7 +70,7 @@ wrong 46 'gex_AM_RequestMedium: lc_opt must be'
 wrong 47 'gex_AM_RequestShort was called from a handler'
 wrong 48 'gasnet_AMPoll was called with a gex_HSL_t held'
 wrong 49 'gasnet_AMPoll was called between gex_AM_PrepareRequest and its Commit'
-wrong 50 "a message with 1 arguments came for handler 255 'request', which has 0"
+wrong 50 "a message with 1 arguments came from rank 0 for handler 255 'request', which has 0"
 wrong 51 'gex_AM_CommitRequestMedium: 1 arguments, but 2 were prepared'
 wrong 52 "handler 255 'request' returned between gex_AM_PrepareReply and its Commit"
 wrong 53 'gex_AM_ReplyShort in a reply handler'

@@ -200,7 +200,8 @@ static enum tk_status widen(struct tk_peer_info **info, const char *unused)
     wide.unused_size = (uint32_t)strlen(unused) + 1;
     struct tk_peer_info *moved = realloc(*info, tk_peer_info_size(&wide));
     if (!moved) {
-        tk_log_error("out of memory for a card of %zu bytes", tk_peer_info_size(&wide));
+        tk_log_error("out of memory for the description of ports (%zu bytes)",
+                     tk_peer_info_size(&wide));
         return TK_FAIL;
     }
     *moved = wide;

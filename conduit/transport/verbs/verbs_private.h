@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * What the files of transport/verbs share. A device in use has the objects that serve all its
- * ports; a rail is one port in use; a connection is a connection to one peer over a rail. Each pair
- * of ranks has as many connections, and one of them is primary: it carries what is small, in order.
- * The others carry pieces of large transfers, and the notices by which another one becomes primary
- * when a connection dies (failover/failover.c).
+ * ports; a rail is one port in use; a connection is one RC queue pair to one peer over a rail. Each
+ * pair of ranks has as many connections, and one of them is primary: it carries what is small, in
+ * order. The others carry pieces of large transfers, and the notices by which another one becomes
+ * primary when a connection dies (failover/failover.c).
  *
  * Locks: a connection's lock guards its credits, its receive queue and the order of its sends. A
  * pool's lock may be taken under it. The locks of the completion queues are only tried, and are
@@ -322,7 +322,7 @@ enum tk_status tk_message_post(struct tk_conn *conn, struct tk_outgoing *message
 
 void tk_message_post_tx(struct tk_conn *conn, struct tk_tx *tx, struct tk_outgoing *message);
 
-/* Posts what lies in quiet_data, with its slot taken, and log entries it. */
+/* Posts the message in unsignaled_data, whose slot is taken, and logs it. */
 void tk_unsignaled_post_logged(struct tk_conn *conn, size_t size);
 
 /* data/am_reserve.c */

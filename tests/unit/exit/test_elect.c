@@ -77,7 +77,7 @@ static void three_ask(void)
     sent(3, TK_HANDLER_ELECT, FOLLOW);
     tk_elect_serve();
     assert_int_equal(fake_job.count, 3);
-    assert_int_equal(tk_counter_read(&tk_tx_wanted), 0);
+    assert_int_equal(tk_counter_read(&tk_deferred_work_wanted), 0);
     assert_int_equal(tk_elect_step(1), TK_ROLE_MEMBER);
 }
 

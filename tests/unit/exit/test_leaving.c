@@ -49,7 +49,7 @@ static int now_ms;
 static struct unit_random dice;
 
 struct tk_peers tk_peers;
-tk_counter_t tk_tx_wanted;
+tk_counter_t tk_deferred_work_wanted;
 
 static void be(uint32_t rank)
 {
@@ -145,7 +145,7 @@ static void open_world(uint32_t hosts, uint32_t ranks_of_host, uint64_t seed)
 {
     size = hosts * ranks_of_host, per_host = ranks_of_host;
     dice = unit_random(seed);
-    tk_counter_set(&tk_tx_wanted, 0);
+    tk_counter_set(&tk_deferred_work_wanted, 0);
     now_ms = 0, flying = 0, leaders_seen = 0, slowest_ms = 3, refusals_of_ten = 2;
     close_world();
     memset(pages, 0, sizeof(pages));
@@ -407,7 +407,7 @@ static void late_messages_change_nothing(void **unused)
     live_until(3 * grace_ms);
     assert_all_done(largest);
     assert_int_equal(leaders_seen, 0);
-    assert_int_equal(tk_counter_read(&tk_tx_wanted), 1); /* of the request, for good */
+    assert_int_equal(tk_counter_read(&tk_deferred_work_wanted), 1); /* of the request, for good */
 }
 
 static const struct CMUnitTest tests[] = {

@@ -72,7 +72,7 @@ static void poll_with_work(void *unused)
     tk_progress_add(work);
     tk_poll();
     expect(works_done == 0); /* not requested */
-    tk_counter_add(&tk_tx_wanted, 1);
+    tk_counter_add(&tk_deferred_work_wanted, 1);
     tk_poll();
     expect(works_done == 1 && deepest == 1);
     expect(fake_job.polls == 3); /* the nested poll served the network all the same */
@@ -85,7 +85,7 @@ static void poll_with_work(void *unused)
     works_done = 2;
     tk_reap();
     expect(works_done == 2);
-    tk_counter_add(&tk_tx_wanted, -1);
+    tk_counter_add(&tk_deferred_work_wanted, -1);
     tk_poll();
     expect(works_done == 2);
 }

@@ -118,7 +118,7 @@ void tk_message_post_tx(struct tk_conn *conn, struct tk_tx *tx, struct tk_outgoi
         post_copied(tx, m);
 }
 
-/* What lies in quiet_data. It comes back in errors only. */
+/* The message in unsignaled_data. It comes back in errors only. */
 static inline void unsignaled_post(struct tk_conn *conn, size_t size)
 {
     struct ibv_send_wr *bad;
@@ -203,7 +203,7 @@ enum tk_status tk_verbs_send(struct tk_peer *peer, struct tk_outgoing *m)
     return status;
 }
 
-/* The four below are about the message in quiet_data. */
+/* The four below are about the message in unsignaled_data. */
 
 static enum tk_status __attribute__((noinline)) post_short_signaled(struct tk_conn *conn)
 {
@@ -214,7 +214,7 @@ static enum tk_status __attribute__((noinline)) post_short_signaled(struct tk_co
     return post_signaled(conn, &out) == TK_OK ? TK_OK : no_room(conn, is_request);
 }
 
-/* `log entries` is a constant: where connections stand in for each other what is posted is logged,
+/* `tx_log` is a constant: where connections stand in for each other what is posted is logged,
  * and has its own functions, so that nobody has to ask. */
 static inline enum tk_status __attribute__((always_inline))
 post_short(struct tk_conn *conn, bool tx_log)

@@ -89,9 +89,9 @@ static inline void tk_tx_complete_plain(struct tk_tx *tx)
 }
 
 /* Fills in what all work requests share and posts. The rest of wr, 128 bytes of it, is left as it
- * is: no device looks at fields of other opcodes. `log entries` is a constant where that saves
+ * is: no device looks at fields of other opcodes. `tx_log` is a constant where that saves
  * time; the keys by rail, of local memory that is no bounce buffer and of remote memory, are for
- * log entries. */
+ * the log. */
 static inline void __attribute__((always_inline))
 tk_tx_post_logged(struct tk_tx *tx, struct ibv_send_wr *wr, enum ibv_wr_opcode opcode,
                   unsigned flags, bool tx_log, const struct tk_tx_entry_keys *keys)

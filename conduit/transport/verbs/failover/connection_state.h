@@ -64,8 +64,8 @@ struct tk_rank_pair {
     struct tk_replay *replay; /* in the order in which it was posted once */
     tk_counter_t moving;      /* connections that died and are not closed */
     int pending_work;         /* connections of which there is something else to do */
-    int next_primary;         /* number of the connection that will be primary; -1: the primary one
-                                 incarnations */
+    int next_primary;         /* number of the connection that will be primary; -1: the present
+                                 one is live */
 };
 
 static inline struct tk_rank_pair *tk_pair_of(const struct tk_conn *conn)

@@ -76,7 +76,7 @@ void tk_failover_close(void)
     tk_verbs.pairs = NULL;
 }
 
-/* Of those to the peer, the first that incarnations, or may; NULL: none does. */
+/* The first connection to the peer that is live or may become so; NULL: there is none. */
 static struct tk_conn *first_open(uint32_t rank, const struct tk_conn *but)
 {
     struct tk_conn *conns = tk_conns_to(rank);
@@ -121,7 +121,7 @@ void tk_conn_give_up(struct tk_conn *conn, const char *why)
                 a->device, a->port, conn->peer->rank, conn->peer->host, why);
 }
 
-/* False: it incarnations, and its death is the end of the job, or the job is at its end. */
+/* False: the connection stays as it is: its failure ends the job, or the job is already leaving. */
 static bool die(struct tk_conn *conn, const struct ibv_wc *wc)
 {
     if (!tk_conn_is_open(conn))
@@ -209,7 +209,7 @@ static void take_news(const struct tk_notice *notice)
     heard(notice->conn, notice->arrived);
 }
 
-/* Who is an incarnation ahead has closed the one that the connection has here, or had. */
+/* An end that is one incarnation ahead has closed the one that the connection has here, or had. */
 static void take_news_of_next_incarnation(const struct tk_notice *notice)
 {
     heard(notice->conn, notice->before);
@@ -260,7 +260,7 @@ static void complete(struct tk_conn *conn, struct tk_tx *tx)
     tk_tx_complete(tx);
 }
 
-/* Once it is drained nobody else looks at its log entries. What it lost was posted before that
+/* Once it is drained nobody else reads its log. What it lost was posted before that
  * which is to be done again already: it was the primary connection before those that came after it.
  */
 static void settle(struct tk_conn *conn)
@@ -483,7 +483,7 @@ static void settle_heard(uint32_t rank)
             settle(&conns[k]);
 }
 
-/* An next primary that died has part of what is to be posted again, and that comes first. */
+/* A designated primary that failed has part of what is to be posted again, and that comes first. */
 static bool all_is_settled(uint32_t rank)
 {
     struct tk_conn *conns = tk_conns_to(rank);

@@ -103,7 +103,8 @@ tk_tx_entry_plain(struct tk_tx *tx, uint64_t remote, const struct ibv_sge *sge,
     }
 }
 
-/* What lies in quiet_data. Most of it is a few words: copied by a few instructions in line. */
+/* The message in unsignaled_data. Most of it is a few words: copied by a few instructions in line.
+ */
 static inline void tk_tx_entry_unsignaled(struct tk_conn *conn, size_t size)
 {
     enum { few = 32 };
