@@ -177,14 +177,14 @@ static void server_watch_libpmix(const struct server_job *job)
     sem_init(&answered, 0, 0);
     PMIX_LOAD_PROCID(&nobody, "trunkline-nobody", 0);
     PMIx_server_deregister_client(&nobody, on_answer, NULL);
-    clock_gettime(CLOCK_REALTIME, &until);
+    clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_sec += job->patience / 1000;
     until.tv_nsec += job->patience % 1000 * 1000000L;
     if (until.tv_nsec >= 1000000000L) {
         until.tv_nsec -= 1000000000L;
         until.tv_sec++;
     }
-    while (sem_timedwait(&answered, &until) != 0)
+    while (sem_clockwait(&answered, CLOCK_MONOTONIC, &until) != 0)
         if (errno == ETIMEDOUT) {
             procinfo_describe(getpid(), NULL, doing, sizeof(doing));
             int n = snprintf(text, sizeof(text),

@@ -128,17 +128,18 @@ static void read_line(const char *line)
     members[n.slot] = (struct member){n.pid, n.fd};
 }
 
-/* False: the table could not be read (out of descriptors), so nothing is known. */
+/* False: the table could not be read (out of descriptors): what was known before stays, and the next
+ * call tries again. */
 static bool refresh(void)
 {
     FILE *f = fopen("/proc/self/net/unix", "re");
     char line[512];
     bool whole;
 
-    memset(members, 0, sizeof members);
-    refreshed = shca_now();
     if (!f)
         return false;
+    memset(members, 0, sizeof members);
+    refreshed = shca_now();
     while (fgets(line, sizeof line, f))
         read_line(line);
     whole = !ferror(f);
