@@ -20,12 +20,25 @@ await_listener()
     fail "nobody listens on port $1"
 }
 
+# A link-local address is not used before it is known to be unique (duplicate address detection, about a second): a queue pair
+# with it cannot be taken to RTR.
+await_addresses()
+{
+    local i
+    for ((i = 0; i < 100; i++)); do
+        ip -6 addr show tentative | grep -q . || return 0
+        sleep 0.05
+    done
+    fail "an address is still tentative: $(ip -6 addr show tentative)"
+}
+
 for device in rxe0 rxe1; do
     ibv_devices | grep -qw $device || fail "no $device"
     ibv_devinfo -d $device | grep -q 'link_layer:.*Ethernet' || fail "$device is not Ethernet"
     ibv_devinfo -d $device | grep -q 'state:.*PORT_ACTIVE' || fail "$device is not active"
 done
 
+await_addresses
 timeout 20 ibv_rc_pingpong -d rxe0 -g 0 -p 18515 -n 200 >/run/server 2>&1 &
 server=$!
 await_listener 18515

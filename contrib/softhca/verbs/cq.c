@@ -226,6 +226,14 @@ static int move_fifo(struct shca_cq *cq, uint32_t cqe)
     return 0;
 }
 
+/* Signed: a receive may be polled a moment before its sender has counted it. */
+static uint32_t not_polled(uint32_t arrived, uint32_t polled)
+{
+    int32_t n = (int32_t)(arrived - polled);
+
+    return n > 0 ? (uint32_t)n : 0;
+}
+
 static uint32_t arrived_from(const struct shca_feed *f)
 {
     const struct shca_srq *srq;
@@ -233,10 +241,10 @@ static uint32_t arrived_from(const struct shca_feed *f)
 
     if (f->kind == SHCA_FEED_XRC) {
         srq = shca_container(f, const struct shca_srq, feed);
-        return atomic_load(&srq->sh->head) - srq->done;
+        return not_polled(atomic_load(&srq->sh->head), srq->done);
     }
     sh = shca_container(f, const struct shca_qp, feed)->sh;
-    return atomic_load(&sh->rq_head) - atomic_load(&sh->rq_done);
+    return not_polled(atomic_load(&sh->rq_head), atomic_load(&sh->rq_done));
 }
 
 /* Completions that the program has not polled. A CQ with room for all its queues does not count
