@@ -2,7 +2,7 @@
 /* Exit from awkward places: signal handlers that interrupt anything, functions of
  * atexit(), two threads at once, messages that come while leaving; and dying: crashes, errors that
  * are fatal. Usage: exit_contexts WAY CODE; the last rank (all ranks, if WAY says so) leaves in
- * that WAY with the CODE, the others wait in a barrier. Who is told by SIGQUIT says so. Owned by
+ * that WAY with the CODE, the others wait in a barrier. A rank that gets SIGQUIT prints it. Owned by
  * the main thread but for what the threads of some ways do. */
 #include "config.h"
 

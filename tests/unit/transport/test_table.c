@@ -263,7 +263,7 @@ static void immediate_is_refused_with_nothing_done(void **state)
     assert_true(tk_nbi_done(tk_nbi_now, GEX_EC_ALL));
 }
 
-/* Waiting is the sender's, and polls; one that may not wait is told so. */
+/* The sender waits, and polls meanwhile; an immediate one is refused. */
 static void a_short_without_room_waits_above_the_transport(void **state)
 {
     (void)state;
@@ -329,7 +329,7 @@ static void all_report_and_close(void **state)
     assert_int_equal(tk_transports.count, 0);
 }
 
-static void neighbours_are_those_of_whoever_shares_memory(void **state)
+static void neighbours_are_those_of_the_transport_that_shares_memory(void **state)
 {
     (void)state;
     assert_ptr_equal(tk_neighbour_flags(2), paper.flags[2]);
@@ -354,8 +354,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(all_transports_are_polled_and_reaped, set_up, tear_down),
     cmocka_unit_test_setup_teardown(regions_are_registered_with_all_or_none, set_up, tear_down),
     cmocka_unit_test_setup_teardown(all_report_and_close, set_up, tear_down),
-    cmocka_unit_test_setup_teardown(neighbours_are_those_of_whoever_shares_memory, set_up,
-                                    tear_down),
+    cmocka_unit_test_setup_teardown(neighbours_are_those_of_the_transport_that_shares_memory,
+                                    set_up, tear_down),
 };
 
 UNIT_MAIN(tests)
