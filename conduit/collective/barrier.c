@@ -31,21 +31,21 @@ static struct {
     struct tk_nbrhd nbrhd;
     struct tk_leaders leaders;
     uint32_t entered;                     /* barriers of the job so far; wraps, as all counts do */
-    uint32_t told[tk_leaders_rounds_max]; /* messages sent in each round */
-    tk_counter_t heard[tk_leaders_rounds_max];
+    uint32_t sent[tk_leaders_rounds_max]; /* messages sent in each round */
+    tk_counter_t received[tk_leaders_rounds_max];
     struct barrier *first, **end; /* not over */
     struct barrier *free;
 } state = {.lock = TK_LOCK_INIT, .end = &state.first};
 
-static void barrier_heard(struct tk_peer *from, const int32_t *args)
+static void barrier_received(struct tk_peer *from, const int32_t *args)
 {
     if (args[0] < 0 || (unsigned)args[0] >= state.leaders.rounds)
         tk_panic("rank %u (%s, pid %d) is in barrier round %d of %u", from->rank, from->host,
                  from->pid, args[0], state.leaders.rounds);
-    tk_counter_add(&state.heard[args[0]], 1);
+    tk_counter_add(&state.received[args[0]], 1);
 }
 
-static bool barrier_tell(unsigned round)
+static bool barrier_send(unsigned round)
 {
     int32_t arg = (int32_t)round;
     struct tk_peer *to = tk_peer(state.leaders.targets[round]);
@@ -57,12 +57,12 @@ static bool barrier_tell(unsigned round)
 static uint32_t barrier_lead(uint32_t count)
 {
     for (unsigned round = 0; round < state.leaders.rounds; round++) {
-        uint32_t *told = &state.told[round];
-        while ((int32_t)(*told - count) < 0 && barrier_tell(round))
-            ++*told;
-        count = (uint32_t)tk_counter_read(&state.heard[round]);
-        if ((int32_t)(*told - count) < 0)
-            count = *told;
+        uint32_t *sent = &state.sent[round];
+        while ((int32_t)(*sent - count) < 0 && barrier_send(round))
+            ++*sent;
+        count = (uint32_t)tk_counter_read(&state.received[round]);
+        if ((int32_t)(*sent - count) < 0)
+            count = *sent;
     }
     return count;
 }
@@ -110,7 +110,7 @@ static bool barrier_is_due(void)
 void tk_barrier_open(void)
 {
     tk_progress_look(barrier_is_due);
-    tk_internal_register(TK_HANDLER_BARRIER, barrier_heard);
+    tk_internal_register(TK_HANDLER_BARRIER, barrier_received);
     tk_progress_add(barrier_progress);
 }
 

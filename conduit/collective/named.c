@@ -21,7 +21,7 @@
 
 enum { phases = 2 };
 
-enum kind { NOT_HEARD, ANYTHING, ONE_NAME, DISAGREEMENT, kinds };
+enum kind { NOT_RECEIVED, ANYTHING, ONE_NAME, DISAGREEMENT, kinds };
 
 struct name {
     enum kind kind;
@@ -37,12 +37,12 @@ static struct {
     uint32_t number;  /* of this barrier, from 1; wraps */
     bool gathered;    /* all below us in the neighbourhood have come */
     unsigned round;   /* among leaders */
-    bool told;        /* our message of this round is sent */
+    bool sent;        /* our message of this round is sent */
     struct name name; /* of this rank and all received so far */
     struct name last; /* of the barrier that ended last */
     struct {
         tk_counter_t kind, id;
-    } heard[phases][tk_leaders_rounds_max];
+    } received[phases][tk_leaders_rounds_max];
 } state = {.lock = TK_LOCK_INIT};
 
 static struct name named_agree(struct name a, struct name b)
@@ -54,18 +54,18 @@ static struct name named_agree(struct name a, struct name b)
 
 /* ---- leaders */
 
-static void named_heard(struct tk_peer *from, const int32_t *args)
+static void named_received(struct tk_peer *from, const int32_t *args)
 {
     uint32_t phase = (uint32_t)args[0], round = (uint32_t)args[1], kind = (uint32_t)args[2];
-    if (phase >= phases || round >= state.leaders.rounds || kind == NOT_HEARD || kind >= kinds)
+    if (phase >= phases || round >= state.leaders.rounds || kind == NOT_RECEIVED || kind >= kinds)
         tk_panic("rank %u (%s, pid %d) is in round %u of phase %u of a named barrier of %u rounds, "
                  "with a name of kind %u",
                  from->rank, from->host, from->pid, round, phase, state.leaders.rounds, kind);
-    tk_counter_set(&state.heard[phase][round].id, args[3]);
-    tk_counter_add(&state.heard[phase][round].kind, (int32_t)kind);
+    tk_counter_set(&state.received[phase][round].id, args[3]);
+    tk_counter_add(&state.received[phase][round].kind, (int32_t)kind);
 }
 
-static bool named_tell(unsigned round)
+static bool named_send(unsigned round)
 {
     int32_t args[] = {(int32_t)(state.number % phases), (int32_t)round, (int32_t)state.name.kind,
                       state.name.id};
@@ -73,14 +73,14 @@ static bool named_tell(unsigned round)
     return tk_internal_send(to, TK_REQUEST, TK_HANDLER_NAMED, 4, args) == TK_OK;
 }
 
-static bool named_listen(unsigned round)
+static bool named_receive(unsigned round)
 {
     unsigned phase = state.number % phases;
-    struct name theirs = {.kind = (enum kind)tk_counter_read(&state.heard[phase][round].kind)};
-    if (theirs.kind == NOT_HEARD)
+    struct name theirs = {.kind = (enum kind)tk_counter_read(&state.received[phase][round].kind)};
+    if (theirs.kind == NOT_RECEIVED)
         return false;
-    theirs.id = tk_counter_read(&state.heard[phase][round].id);
-    tk_counter_set(&state.heard[phase][round].kind, NOT_HEARD);
+    theirs.id = tk_counter_read(&state.received[phase][round].id);
+    tk_counter_set(&state.received[phase][round].kind, NOT_RECEIVED);
     state.name = named_agree(state.name, theirs);
     return true;
 }
@@ -88,28 +88,28 @@ static bool named_listen(unsigned round)
 static bool named_lead(void)
 {
     while (state.round < state.leaders.rounds) {
-        if (!state.told && !(state.told = named_tell(state.round)))
+        if (!state.sent && !(state.sent = named_send(state.round)))
             return false;
-        if (!named_listen(state.round))
+        if (!named_receive(state.round))
             return false;
         state.round++;
-        state.told = false;
+        state.sent = false;
     }
     return true;
 }
 
 /* ---- neighbours */
 
-static uint64_t word_of(struct name name)
+static uint64_t named_word_of(struct name name)
 {
     return (uint64_t)name.kind << 32 | (uint32_t)name.id;
 }
 
-static struct name read_name(const struct tk_nbrhd_other *from, const struct tk_nbrhd_line *line)
+static struct name named_read(const struct tk_nbrhd_other *from, const struct tk_nbrhd_line *line)
 {
     uint64_t word = tk_nbrhd_word(line, state.number);
     uint64_t kind = word >> 32;
-    if (kind == NOT_HEARD || kind >= kinds) {
+    if (kind == NOT_RECEIVED || kind >= kinds) {
         const struct tk_peer *peer = tk_peer(from->rank);
         tk_panic("rank %u (%s, pid %d) came to named barrier %u with a name of kind %llu of %d",
                  from->rank, peer->host, peer->pid, state.number, (unsigned long long)kind,
@@ -126,29 +126,29 @@ static bool named_gather(void)
         return false;
     for (uint32_t i = 0; i < state.nbrhd.below_count; i++) {
         const struct tk_nbrhd_other *other = &state.nbrhd.below[i];
-        state.name = named_agree(state.name, read_name(other, &other->lines->up));
+        state.name = named_agree(state.name, named_read(other, &other->lines->up));
     }
     if (!tk_nbrhd_leads(&state.nbrhd))
-        tk_nbrhd_tell_up(&state.nbrhd, state.number, word_of(state.name));
+        tk_nbrhd_publish_up(&state.nbrhd, state.number, named_word_of(state.name));
     return state.gathered = true;
 }
 
-static bool named_hear(void)
+static bool named_read_down(void)
 {
     const struct tk_nbrhd_other *above = &state.nbrhd.above;
     if (tk_nbrhd_leads(&state.nbrhd))
         return named_lead();
-    if (tk_nbrhd_hear(&state.nbrhd, state.number) != state.number)
+    if (tk_nbrhd_read_down(&state.nbrhd, state.number) != state.number)
         return false;
-    state.name = read_name(above, &above->lines->down);
+    state.name = named_read(above, &above->lines->down);
     return true;
 }
 
 static bool named_advance(void)
 {
-    if (!named_gather() || !named_hear())
+    if (!named_gather() || !named_read_down())
         return false;
-    tk_nbrhd_tell_down(&state.nbrhd, state.number, word_of(state.name));
+    tk_nbrhd_publish_down(&state.nbrhd, state.number, named_word_of(state.name));
     tk_nbrhd_pass(&state.nbrhd, state.number);
     tk_counter_add(&tk_deferred_work_wanted, -1);
     tk_counter_add(&state.op.pending, -1);
@@ -176,7 +176,7 @@ static bool named_is_due(void)
 void tk_named_open(void)
 {
     tk_progress_look(named_is_due);
-    tk_internal_register(TK_HANDLER_NAMED, named_heard);
+    tk_internal_register(TK_HANDLER_NAMED, named_received);
     tk_progress_add(named_progress);
 }
 
@@ -194,7 +194,7 @@ enum tk_status tk_named_connect(void)
 
 /* ---- what clients call */
 
-static struct name name_of(int id, int flags)
+static struct name named_name_of(int id, int flags)
 {
     if (flags & GASNET_BARRIERFLAG_MISMATCH)
         return (struct name){DISAGREEMENT, 0};
@@ -212,12 +212,12 @@ bool tk_named_notify(int id, int flags)
         state.number++;
         state.gathered = false;
         state.round = 0;
-        state.told = false;
-        state.name = name_of(id, flags);
+        state.sent = false;
+        state.name = named_name_of(id, flags);
         tk_counter_add(&state.op.pending, 1);
         tk_counter_add(&tk_deferred_work_wanted, 1);
         if (state.nbrhd.is_flat)
-            tk_nbrhd_tell_up(&state.nbrhd, state.number, word_of(state.name));
+            tk_nbrhd_publish_up(&state.nbrhd, state.number, named_word_of(state.name));
         named_advance();
     }
     tk_unlock(&state.lock);
@@ -247,7 +247,7 @@ bool tk_named_end(int id, int flags)
     tk_lock(&state.lock);
     state.pending = false;
     state.last = state.name;
-    struct name all = named_agree(state.name, name_of(id, flags));
+    struct name all = named_agree(state.name, named_name_of(id, flags));
     tk_unlock(&state.lock);
     return all.kind != DISAGREEMENT;
 }

@@ -12,7 +12,7 @@
 #include "peer/peer.h"
 #include "transport/neighbour.h"
 
-/* ---- who tells whom */
+/* ---- places in the tree */
 
 /* Flat, a barrier takes one way of a line from CPU to CPU, not two or more, but each reads the
  * lines of all and wakes all. Two ranks took 0.34 us, as two bare flags do; with a leader 0.45. */
@@ -115,8 +115,8 @@ static uint32_t least_below(const struct tk_nbrhd *nbrhd, uint32_t entered)
  */
 uint32_t tk_nbrhd_gather(struct tk_nbrhd *nbrhd, uint32_t entered)
 {
-    for (; nbrhd->come < nbrhd->below_count; nbrhd->come++)
-        if (count_below(nbrhd, nbrhd->come, entered) == nbrhd->over)
+    for (; nbrhd->arrived < nbrhd->below_count; nbrhd->arrived++)
+        if (count_below(nbrhd, nbrhd->arrived, entered) == nbrhd->over)
             return nbrhd->gathered;
     return nbrhd->gathered = least_below(nbrhd, entered);
 }
@@ -128,7 +128,7 @@ bool tk_nbrhd_is_due(const struct tk_nbrhd *nbrhd, uint32_t entered)
     return !tk_nbrhd_leads(nbrhd) && read_count(&nbrhd->above.lines->down) != nbrhd->over;
 }
 
-void tk_nbrhd_tell_up(const struct tk_nbrhd *nbrhd, uint32_t count, uint64_t word)
+void tk_nbrhd_publish_up(const struct tk_nbrhd *nbrhd, uint32_t count, uint64_t word)
 {
     if (nbrhd->ours && write_line(&nbrhd->ours->up, count, word) && nbrhd->above.lines)
         tk_neighbour_wake(nbrhd->above.rank);
@@ -140,13 +140,13 @@ static void wake_below(const struct tk_nbrhd *nbrhd)
         tk_neighbour_wake(nbrhd->below[i].rank);
 }
 
-void tk_nbrhd_tell_down(const struct tk_nbrhd *nbrhd, uint32_t count, uint64_t word)
+void tk_nbrhd_publish_down(const struct tk_nbrhd *nbrhd, uint32_t count, uint64_t word)
 {
     if (nbrhd->below_count > 0 && !nbrhd->is_flat && write_line(&nbrhd->ours->down, count, word))
         wake_below(nbrhd);
 }
 
-uint32_t tk_nbrhd_hear(const struct tk_nbrhd *nbrhd, uint32_t entered)
+uint32_t tk_nbrhd_read_down(const struct tk_nbrhd *nbrhd, uint32_t entered)
 {
     uint32_t count = read_count(&nbrhd->above.lines->down);
     tk_if_unlikely(is_before(count, nbrhd->over) || is_before(entered, count))
@@ -159,7 +159,7 @@ void tk_nbrhd_pass(struct tk_nbrhd *nbrhd, uint32_t over)
     if (over == nbrhd->over)
         return;
     nbrhd->over = over;
-    nbrhd->come = 0;
+    nbrhd->arrived = 0;
     if (nbrhd->is_flat)
         wake_below(nbrhd);
 }
@@ -167,15 +167,15 @@ void tk_nbrhd_pass(struct tk_nbrhd *nbrhd, uint32_t over)
 uint32_t tk_nbrhd_step(struct tk_nbrhd *nbrhd, uint32_t entered, uint32_t (*lead)(uint32_t count))
 {
     if (nbrhd->is_flat)
-        tk_nbrhd_tell_up(nbrhd, entered, 0);
+        tk_nbrhd_publish_up(nbrhd, entered, 0);
     uint32_t count = tk_nbrhd_gather(nbrhd, entered);
     if (tk_nbrhd_leads(nbrhd)) {
         count = lead(count);
     } else {
-        tk_nbrhd_tell_up(nbrhd, count, 0);
-        count = tk_nbrhd_hear(nbrhd, entered);
+        tk_nbrhd_publish_up(nbrhd, count, 0);
+        count = tk_nbrhd_read_down(nbrhd, entered);
     }
-    tk_nbrhd_tell_down(nbrhd, count, 0);
+    tk_nbrhd_publish_down(nbrhd, count, 0);
     tk_nbrhd_pass(nbrhd, count);
     return count;
 }

@@ -55,7 +55,7 @@ struct tk_nbrhd {
     struct tk_nbrhd_other above;               /* no lines: nobody is */
     struct tk_nbrhd_other below[tk_nbrhd_fan]; /* flat: all others */
     uint32_t below_count;
-    uint32_t come;     /* so many of them have come to the next barrier */
+    uint32_t arrived;  /* how many of them have entered the next barrier */
     uint32_t gathered; /* barriers that we and all below have come to, as last found */
     uint32_t over;     /* barriers that all have come to, as last found */
     bool is_flat;
@@ -70,16 +70,16 @@ enum tk_status tk_nbrhd_open(struct tk_nbrhd *nbrhd,
 uint32_t tk_nbrhd_gather(struct tk_nbrhd *nbrhd, uint32_t entered);
 
 /* `count` may be unchanged; waiters are woken when it is not. */
-void tk_nbrhd_tell_up(const struct tk_nbrhd *nbrhd, uint32_t count, uint64_t word);
-void tk_nbrhd_tell_down(const struct tk_nbrhd *nbrhd, uint32_t count, uint64_t word);
+void tk_nbrhd_publish_up(const struct tk_nbrhd *nbrhd, uint32_t count, uint64_t word);
+void tk_nbrhd_publish_down(const struct tk_nbrhd *nbrhd, uint32_t count, uint64_t word);
 
-/* What the one above has told: not more than `entered`. */
-uint32_t tk_nbrhd_hear(const struct tk_nbrhd *nbrhd, uint32_t entered);
+/* The count that the one above has published: not more than `entered`. */
+uint32_t tk_nbrhd_read_down(const struct tk_nbrhd *nbrhd, uint32_t entered);
 
 /* That all have come to so many barriers. */
 void tk_nbrhd_pass(struct tk_nbrhd *nbrhd, uint32_t over);
 
-/* Has any neighbour told what is new to us since? */
+/* Has any neighbour published what is new to us since? */
 bool tk_nbrhd_is_due(const struct tk_nbrhd *nbrhd, uint32_t entered);
 
 static inline bool tk_nbrhd_leads(const struct tk_nbrhd *nbrhd)

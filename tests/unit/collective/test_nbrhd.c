@@ -158,7 +158,7 @@ static struct picture take_picture(void)
         const uint8_t of[per_rank] = {(uint8_t)(entered[r] - begin),
                                       (uint8_t)(nears[r].over - begin),
                                       (uint8_t)(nears[r].gathered - begin),
-                                      (uint8_t)nears[r].come,
+                                      (uint8_t)nears[r].arrived,
                                       (uint8_t)(atomic_load(&lines[r].up.count) - begin),
                                       (uint8_t)(atomic_load(&lines[r].down.count) - begin),
                                       awake[r]};
@@ -175,7 +175,7 @@ static void go_back_to(const struct picture *p)
         entered[r] = begin + of[0];
         nears[r].over = begin + of[1];
         nears[r].gathered = begin + of[2];
-        nears[r].come = of[3];
+        nears[r].arrived = of[3];
         atomic_store(&lines[r].up.count, begin + of[4]);
         atomic_store(&lines[r].down.count, begin + of[5]);
         awake[r] = of[6];
