@@ -42,27 +42,27 @@ static struct {
     struct flags *ours, *above, *below[fan]; /* NULL: none */
     uint32_t below_count;
     struct tk_leaders leaders;
-    _Atomic uint32_t heard[tk_leaders_rounds_max];
+    _Atomic uint32_t received[tk_leaders_rounds_max];
     bool cannot; /* a neighbour is unreachable: ranks notice by timeout */
     bool has_begun, is_over;
     uint32_t largest; /* code known so far */
-    uint32_t come;    /* number of children that have come */
+    uint32_t arrived; /* number of children that have arrived */
     unsigned round;
-    bool has_told; /* our message of this round is sent */
+    bool has_sent; /* our message of this round is sent */
 } agreement;
 
-static void heard(struct tk_peer *from, const int32_t *args)
+static void agree_received(struct tk_peer *from, const int32_t *args)
 {
     uint32_t round = (uint32_t)args[0], code = (uint32_t)args[1];
     if (round >= tk_leaders_rounds_max)
         tk_panic("rank %u (%s, pid %d) agrees on an exit code in round %u", from->rank, from->host,
                  from->pid, round);
-    atomic_store_explicit(&agreement.heard[round], known | (code & 0xff), memory_order_release);
+    atomic_store_explicit(&agreement.received[round], known | (code & 0xff), memory_order_release);
 }
 
 void tk_agree_open(void)
 {
-    tk_internal_register(TK_HANDLER_AGREE, heard);
+    tk_internal_register(TK_HANDLER_AGREE, agree_received);
 }
 
 static struct flags *flags_of(uint32_t neighbour)
@@ -98,7 +98,7 @@ int tk_agree_code(void)
 }
 
 /* False: no code there yet. */
-static bool take(const _Atomic uint32_t *word)
+static bool agree_take(const _Atomic uint32_t *word)
 {
     uint32_t code = atomic_load_explicit(word, memory_order_acquire);
     if (!(code & known))
@@ -113,19 +113,19 @@ static void write_once(struct word *word)
     atomic_store_explicit(&word->code, known | agreement.largest, memory_order_release);
 }
 
-static bool gather(void)
+static bool agree_gather(void)
 {
-    while (agreement.come < agreement.below_count) {
-        if (!take(&agreement.below[agreement.come]->up.code))
+    while (agreement.arrived < agreement.below_count) {
+        if (!agree_take(&agreement.below[agreement.arrived]->up.code))
             return false;
-        agreement.come++;
+        agreement.arrived++;
     }
     if (agreement.above)
         write_once(&agreement.ours->up);
     return true;
 }
 
-static bool tell(void)
+static bool agree_send(void)
 {
     int32_t args[] = {(int32_t)agreement.round, (int32_t)agreement.largest};
     struct tk_peer *to = tk_peer(agreement.leaders.targets[agreement.round]);
@@ -135,21 +135,22 @@ static bool tell(void)
 static bool disseminate(void)
 {
     while (agreement.round < agreement.leaders.rounds) {
-        if (!agreement.has_told && !(agreement.has_told = tell()))
+        if (!agreement.has_sent && !(agreement.has_sent = agree_send()))
             return false;
-        if (!take(&agreement.heard[agreement.round]))
+        if (!agree_take(&agreement.received[agreement.round]))
             return false;
         agreement.round++;
-        agreement.has_told = false;
+        agreement.has_sent = false;
     }
     return true;
 }
 
-static bool step(bool (*among_leaders)(void))
+static bool agree_advance(bool (*among_leaders)(void))
 {
     if (agreement.cannot || !agreement.has_begun || agreement.is_over)
         return agreement.is_over;
-    if (!gather() || !(agreement.above ? take(&agreement.above->down.code) : among_leaders()))
+    if (!agree_gather() ||
+        !(agreement.above ? agree_take(&agreement.above->down.code) : among_leaders()))
         return false;
     if (agreement.below_count > 0)
         write_once(&agreement.ours->down);
@@ -158,7 +159,7 @@ static bool step(bool (*among_leaders)(void))
 
 bool tk_agree_step(void)
 {
-    return step(disseminate);
+    return agree_advance(disseminate);
 }
 
 static bool are_no_others(void)
@@ -168,5 +169,5 @@ static bool are_no_others(void)
 
 bool tk_agree_step_by_flags(void)
 {
-    return step(are_no_others);
+    return agree_advance(are_no_others);
 }

@@ -20,7 +20,7 @@ enum { plenty = 16 << 20 /* bytes; with more available, lack of memory was not t
 
 /* snprintf() of numbers and strings is async-signal-safe in practice in all C libraries that this
  * one is built with; and the fault is a load or store of this library, not one of malloc(). */
-static void say_owner(const struct tk_range *range, char *text, size_t size)
+static void bus_describe_owner(const struct tk_range *range, char *text, size_t size)
 {
     if (range->rank < 0)
         snprintf(text, size, "its %s", range->what);
@@ -34,8 +34,8 @@ static bool is_cut(const struct tk_range *range, size_t offset)
     return range->fd >= 0 && fstat(range->fd, &file) == 0 && (uint64_t)file.st_size <= offset;
 }
 
-static void say_cause(const struct tk_range *range, size_t offset, int code, char *text,
-                      size_t size)
+static void bus_describe_cause(const struct tk_range *range, size_t offset, int code, char *text,
+                               size_t size)
 {
     char what[256];
     uint64_t left = tk_memory_available(what, sizeof(what));
@@ -55,15 +55,15 @@ static void say_cause(const struct tk_range *range, size_t offset, int code, cha
                  what, (unsigned long long)left);
 }
 
-static void tell(const struct tk_range *range, const siginfo_t *info)
+static void bus_report(const struct tk_range *range, const siginfo_t *info)
 {
     char text[640], owner[64], cause[512];
     size_t offset = (uintptr_t)info->si_addr - (uintptr_t)range->base;
-    say_owner(range, owner, sizeof(owner));
-    say_cause(range, offset, info->si_code, cause, sizeof(cause));
+    bus_describe_owner(range, owner, sizeof(owner));
+    bus_describe_cause(range, offset, info->si_code, cause, sizeof(cause));
     snprintf(text, sizeof(text), " died of SIGBUS at byte %zu of %s (%zu bytes): %s", offset, owner,
              range->size, cause);
-    tk_tell_of_death(text);
+    tk_report_death(text);
 }
 
 /* Ignoring it would fault on the same byte for ever, so the default is restored then; so it is for
@@ -90,7 +90,7 @@ static void on_bus(int number, siginfo_t *info, void *context)
         pass_on(number, info, context);
         return;
     }
-    tell(&range, info);
+    bus_report(&range, info);
     tk_die_of(number);
 }
 

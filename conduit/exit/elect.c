@@ -42,8 +42,8 @@ static struct {
     atomic_int answer;
     bool has_asked;
     enum tk_role role;
-    bool *told; /* by rank */
-    uint32_t next_to_tell;
+    bool *notified; /* by rank */
+    uint32_t next_to_notify;
 } election;
 
 static void on_question(struct tk_peer *from)
@@ -82,10 +82,10 @@ void tk_elect_open(void)
 
 void tk_elect_connect(void)
 {
-    election.told = calloc(tk_peers.size, sizeof(*election.told));
+    election.notified = calloc(tk_peers.size, sizeof(*election.notified));
     if (tk_peers.me == 0)
         election.asked = calloc(tk_peers.size, sizeof(*election.asked));
-    if (!election.told || (tk_peers.me == 0 && !election.asked))
+    if (!election.notified || (tk_peers.me == 0 && !election.asked))
         tk_panic("out of memory for a table of %u ranks", tk_peers.size);
 }
 
@@ -94,7 +94,7 @@ int tk_elect_requested(void)
     return atomic_load_explicit(&election.requested, memory_order_relaxed) - 1;
 }
 
-static bool say(struct tk_peer *to, enum question what)
+static bool elect_send(struct tk_peer *to, enum question what)
 {
     int32_t arg = (int32_t)what;
     return tk_internal_send(to, TK_REQUEST, TK_HANDLER_ELECT, 1, &arg) == TK_OK;
@@ -104,7 +104,7 @@ static void give_answer(uint32_t rank)
 {
     if (!atomic_exchange(&election.asked[rank], 0))
         return; /* another thread has */
-    if (!say(tk_peer(rank), atomic_load(&election.leader) == 1 + rank ? LEAD : FOLLOW)) {
+    if (!elect_send(tk_peer(rank), atomic_load(&election.leader) == 1 + rank ? LEAD : FOLLOW)) {
         atomic_store(&election.asked[rank], 1);
         return;
     }
@@ -135,14 +135,14 @@ static uint64_t our_turn(void)
     return patience + tk_peers.me * (turn < turn_max ? turn : turn_max);
 }
 
-static enum tk_role ask(uint64_t waited)
+static enum tk_role elect_ask(uint64_t waited)
 {
     if (!election.has_asked)
-        election.has_asked = say(tk_peer(0), ASK);
-    int said = atomic_load(&election.answer);
-    if (said == LEAD || (!said && waited > our_turn()))
+        election.has_asked = elect_send(tk_peer(0), ASK);
+    int answer = atomic_load(&election.answer);
+    if (answer == LEAD || (!answer && waited > our_turn()))
         return TK_ROLE_LEADER;
-    return said == FOLLOW ? TK_ROLE_MEMBER : TK_ROLE_OPEN;
+    return answer == FOLLOW ? TK_ROLE_MEMBER : TK_ROLE_OPEN;
 }
 
 enum tk_role tk_elect_step(uint64_t waited)
@@ -150,7 +150,7 @@ enum tk_role tk_elect_step(uint64_t waited)
     if (election.role == TK_ROLE_OPEN && tk_elect_requested() >= 0)
         election.role = TK_ROLE_MEMBER;
     if (election.role == TK_ROLE_OPEN)
-        election.role = tk_peers.me == 0 ? decide_ourselves() : ask(waited);
+        election.role = tk_peers.me == 0 ? decide_ourselves() : elect_ask(waited);
     return election.role;
 }
 
@@ -164,14 +164,14 @@ static bool request(uint32_t rank, int code)
 
 /* A rank that cannot take its request now (its ring is full and it does not poll) does not delay
  * the others: it is tried again in the next call. */
-void tk_elect_tell(int code)
+void tk_elect_notify(int code)
 {
     bool all = true;
-    for (uint32_t rank = election.next_to_tell; rank < tk_peers.size; rank++) {
-        if (!election.told[rank])
-            election.told[rank] = request(rank, code);
-        all &= election.told[rank];
+    for (uint32_t rank = election.next_to_notify; rank < tk_peers.size; rank++) {
+        if (!election.notified[rank])
+            election.notified[rank] = request(rank, code);
+        all &= election.notified[rank];
         if (all)
-            election.next_to_tell = rank + 1;
+            election.next_to_notify = rank + 1;
     }
 }

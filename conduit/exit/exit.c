@@ -165,7 +165,7 @@ static void leave_alone(void)
 {
     if (!tk_state_is_running(&tk_exit_state) || tk_is_interrupted())
         return;
-    tk_liveness_set(TK_FATE_LEFT);
+    tk_liveness_set(TK_LIVENESS_LEFT);
     tk_bootstrap_close_early();
 }
 

@@ -51,7 +51,7 @@ void tk_elect_serve(void);
 enum tk_role tk_elect_step(uint64_t waited);
 
 /* By the leader, repeatedly: sends each other rank one exit request, as far as there is room. */
-void tk_elect_tell(int code);
+void tk_elect_notify(int code);
 
 /* The code of an exit request that has arrived; -1: none has. */
 int tk_elect_requested(void);
@@ -98,7 +98,7 @@ int tk_code_of_signal(int number);
 const char *tk_signal_name(int number);
 
 /* By handlers of fatal signals: "pid 123" and then `what`, as an error; and then the end. */
-void tk_tell_of_death(const char *what);
+void tk_report_death(const char *what);
 void tk_die_of(int number);
 
 /* ---- bus.c: SIGBUS for memory of the library. After all others are caught; not if the user wants

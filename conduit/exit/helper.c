@@ -32,10 +32,10 @@ static void end_for_dead(const struct tk_peer *dead, enum tk_rank_liveness how)
     if (!tk_state_fail(&tk_exit_state, ""))
         return;
     tk_start_watchdog();
-    if (how != TK_FATE_TOLD)
+    if (how != TK_LIVENESS_REPORTED)
         tk_log_error("neighbour rank %u (%s, pid %d) died: %s; ending the job", dead->rank,
                      dead->host, dead->pid,
-                     how == TK_FATE_LEAVING
+                     how == TK_LIVENESS_LEAVING
                          ? "it left before the others were ready to"
                          : "it was killed (kill -9, or for lack of memory: see dmesg) or called "
                            "_exit()");

@@ -78,11 +78,11 @@ _Noreturn void tk_abort_job(int code, const char *why)
     _exit(code);
 }
 
-static void tell_others(uint64_t now)
+static void notify_others(uint64_t now)
 {
     if (tk_state_is_grace_over(&tk_exit_state, now) &&
         tk_elect_step(now - tk_exit_state.grace_end) == TK_ROLE_LEADER)
-        tk_elect_tell(tk_state_code(&tk_exit_state));
+        tk_elect_notify(tk_state_code(&tk_exit_state));
 }
 
 /* Client handlers no longer run, so none can call gasnet_exit() on top of this. */
@@ -93,7 +93,7 @@ static void serve(void)
     tk_poll();
     tk_elect_serve();
     if (!tk_agree_step())
-        tell_others(tk_now());
+        notify_others(tk_now());
     tk_state_learn(&tk_exit_state, tk_agree_code());
 }
 
@@ -105,7 +105,7 @@ static void nap(long *ns)
 }
 
 /* Returns when all ranks agree; or after `grace`, when the fence has to do it. */
-static void agree(void)
+static void leave_agree(void)
 {
     long ns = nap_min;
     for (serve();
@@ -157,7 +157,7 @@ static void part(void)
                      "not all processes came to the end of the job");
     if (!has_network() || !tk_agree_step())
         learn_code_of_all();
-    tk_liveness_set(TK_FATE_LEFT);
+    tk_liveness_set(TK_LIVENESS_LEFT);
     if (tk_bootstrap_leave_mark())
         tk_state_code_known(&tk_exit_state);
     tk_bootstrap_close();
@@ -179,7 +179,7 @@ void tk_leave_rest(void)
 {
     if (!tk_state_may_resume(&tk_exit_state))
         return;
-    agree();
+    leave_agree();
     part();
 }
 
@@ -215,7 +215,7 @@ _Noreturn void tk_leave_without_network(void)
     if (status == TK_OK) {
         if (!has_network() || !tk_agree_step_by_flags())
             learn_code_of_all();
-        tk_liveness_set(TK_FATE_LEFT);
+        tk_liveness_set(TK_LIVENESS_LEFT);
         tk_bootstrap_close();
         tk_state_over(&tk_exit_state);
     } else {

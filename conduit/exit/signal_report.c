@@ -38,7 +38,7 @@ const char *tk_signal_name(int number)
 }
 
 /* Without snprintf(). */
-void tk_tell_of_death(const char *what)
+void tk_report_death(const char *what)
 {
     char text[500] = "pid ", digits[20];
     size_t length = strlen(text), count = 0;
@@ -54,7 +54,7 @@ void tk_tell_of_death(const char *what)
 void tk_die_of(int number)
 {
     if (getpid() == tk_exit_state.pid) {
-        tk_liveness_set(TK_FATE_TOLD);
+        tk_liveness_set(TK_LIVENESS_REPORTED);
         tk_tools_post_mortem();
     }
     signal(number, SIG_DFL);

@@ -89,7 +89,7 @@ static void on_fatal(int number, siginfo_t *info, void *context)
 {
     for (size_t i = 0; i < sizeof(fatal) / sizeof(fatal[0]); i++)
         if (fatal[i].number == number)
-            tk_tell_of_death(fatal[i].text);
+            tk_report_death(fatal[i].text);
     recommend_debug_twin(number, context);
     tk_die_of(number);
 }

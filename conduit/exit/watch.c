@@ -9,9 +9,9 @@
  * Of two neighbours that die together, one has a live watcher.
  *
  * Pids are reused: the pidfd is opened while the process is known to be the right one by the
- * contents of its file (shm_memory.c, shm_fate.c). Kernels before 5.3 and some containers have no
- * pidfd: there the thread checks the pid each second, and misses the death of a process that is not
- * reaped or whose pid is reused.
+ * contents of its file (shm_memory.c, shm_liveness.c). Kernels before 5.3 and some containers have
+ * no pidfd: there the thread checks the pid each second, and misses the death of a process that is
+ * not reaped or whose pid is reused.
  *
  * Owns both descriptors. No lock: only the helper uses them once the neighbours are known. */
 #include "config.h"
@@ -43,7 +43,7 @@ static struct {
     int call_fd, death_fd;
     atomic_bool is_called, is_active;
     uint32_t index; /* of the watched one in the neighbourhood */
-    const _Atomic uint32_t *fate;
+    const _Atomic uint32_t *liveness;
 } watch = {.call_fd = -1, .death_fd = -1};
 
 enum tk_status tk_watch_open(void)
@@ -104,8 +104,8 @@ void tk_watch_neighbours(void)
         return;
     uint32_t next = behind(tk_topology.nbrhd_rank);
     watch_start(next);
-    watch.fate = tk_liveness_of(next);
-    atomic_store_explicit(&watch.is_active, watch.fate != NULL, memory_order_release);
+    watch.liveness = tk_liveness_of(next);
+    atomic_store_explicit(&watch.is_active, watch.liveness != NULL, memory_order_release);
     wake();
 }
 
@@ -115,8 +115,8 @@ static void watch_from(uint32_t index)
 {
     for (; index != tk_topology.nbrhd_rank; index = behind(index)) {
         watch_start(index);
-        watch.fate = tk_liveness_of(index);
-        if (watch.fate)
+        watch.liveness = tk_liveness_of(index);
+        if (watch.liveness)
             return;
         watch_stop();
     }
@@ -164,10 +164,10 @@ static bool wait_for_death(void)
 static struct tk_peer *bury(enum tk_rank_liveness *how)
 {
     struct tk_peer *dead = peer_at(watch.index);
-    *how = (enum tk_rank_liveness)atomic_load_explicit(watch.fate, memory_order_acquire);
+    *how = (enum tk_rank_liveness)atomic_load_explicit(watch.liveness, memory_order_acquire);
     watch_stop();
     watch_from(behind(watch.index));
-    return *how == TK_FATE_LEFT ? NULL : dead;
+    return *how == TK_LIVENESS_LEFT ? NULL : dead;
 }
 
 static void hold_back(void)

@@ -63,7 +63,7 @@ void tk_take_alarm(void)
 void tk_start_watchdog(void)
 {
     struct sigaction action = {.sa_handler = on_alarm};
-    tk_liveness_set(TK_FATE_LEAVING);
+    tk_liveness_set(TK_LIVENESS_LEAVING);
     sigaction(SIGALRM, &action, NULL);
     tk_take_alarm();
     watchdog_set();

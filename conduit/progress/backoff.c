@@ -75,7 +75,7 @@ void tk_progress_bell(struct tk_doorbell *own)
     bell = own ? own : &lone;
 }
 
-void tk_tell_own_threads(void)
+void tk_wake_own_threads(void)
 {
     if (tk_counter_read(&some_slept) == 0)
         return;

@@ -158,7 +158,7 @@ bool tk_deferred_work_after(bool any)
         any |= works[i]();
     working = false;
     if (TK_THREADED && any)
-        tk_tell_own_threads();
+        tk_wake_own_threads();
     return any;
 }
 
@@ -171,6 +171,6 @@ bool tk_reap_in_handler(void)
 {
     bool any = network->reap_in_handler();
     if (TK_THREADED && any)
-        tk_tell_own_threads();
+        tk_wake_own_threads();
     return any;
 }

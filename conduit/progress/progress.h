@@ -36,7 +36,7 @@ extern TK_HIDDEN bool (*tk_poll_transports)(void);
 bool tk_deferred_work_after(bool any);
 
 /* PAR: what this thread has just done may be what another one of ours sleeps for. */
-void tk_tell_own_threads(void);
+void tk_wake_own_threads(void);
 
 /* Serves what has arrived and completes our own operations; runs handlers. True if there was
  * anything. */
@@ -46,7 +46,7 @@ static inline bool tk_poll(void)
     tk_if_unlikely(tk_counter_read(&tk_deferred_work_wanted) !=
                    0) return tk_deferred_work_after(any);
     if (TK_THREADED && any)
-        tk_tell_own_threads();
+        tk_wake_own_threads();
     return any;
 }
 

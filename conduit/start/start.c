@@ -357,7 +357,7 @@ static enum tk_status start_open_all(void)
     if (load_settings() != TK_OK || tk_peers_open(tk_bootstrap.rank, tk_bootstrap.size) != TK_OK)
         return TK_FAIL;
     if (tk_bootstrap.rank == 0)
-        tk_tell_unknown();
+        tk_start_report_unknown();
     return open_rooms();
 }
 
@@ -370,7 +370,7 @@ void tk_start(void)
     }
     tk_alone_accept();
     if (tk_settings.verboseenv && tk_peers.me == 0)
-        tk_tell_start();
+        tk_start_report();
     tk_report_starting(false);
     tk_tools_join_job();
     tk_peer_info_drop_all();

@@ -30,7 +30,7 @@ void tk_neighbour_wake(uint32_t rank);
 uintptr_t tk_neighbour_addr_offset(struct tk_peer *peer, uint32_t endpoint);
 
 /* Looks whether a segment of a neighbour's that is no file can be read and written all the same.
- * Tells why not. Thread-safe. */
+ * Logs why not. Thread-safe. */
 enum tk_status tk_neighbour_try_segment(struct tk_peer *peer, const struct tk_bound *bound);
 
 /* Before a segment of the client's own memory is published: neighbours will reach into this
@@ -39,13 +39,13 @@ void tk_neighbours_admit(void);
 
 /* How a rank ends: a word that its neighbours read after its death. */
 enum tk_rank_liveness {
-    TK_FATE_RUNS,    /* it died without a word */
-    TK_FATE_LEAVING, /* it was on its way out, or had asked for the end of the job */
-    TK_FATE_TOLD,    /* it said itself what it died of */
-    TK_FATE_LEFT     /* it left in order, nobody need end for it */
+    TK_LIVENESS_RUNS,     /* it died and logged nothing */
+    TK_LIVENESS_LEAVING,  /* it was on its way out, or had asked for the end of the job */
+    TK_LIVENESS_REPORTED, /* it has logged what it died of */
+    TK_LIVENESS_LEFT      /* it left in order, nobody need end for it */
 };
 
-/* Ours. Async-signal-safe. Nothing goes back from TOLD or LEFT. */
+/* Ours. Async-signal-safe. Nothing goes back from REPORTED or LEFT. */
 void tk_liveness_set(enum tk_rank_liveness liveness);
 
 /* The word of a neighbour, by index in the neighbourhood; NULL: it can't be reached any more. Good

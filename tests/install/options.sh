@@ -120,7 +120,7 @@ tell()
 {
     ${TRUNKLINE_TEST_CC:-cc} "$@" -DGASNET_SEQ=1 -O1 -I"$top_srcdir/conduit" -I"$top_srcdir/conduit/include" \
         -I"$top_srcdir/conduit/include/ibv-conduit" -I"$top_builddir/conduit/include" $(pkg-config --cflags hwloc pmix libibverbs) \
-        -c -o tell.o "$top_srcdir/conduit/start/tell.c" || fail "tell.c does not compile by itself"
+        -c -o tell.o "$top_srcdir/conduit/start/report.c" || fail "tell.c does not compile by itself"
     strings -a tell.o
 }
 tell -I. | grep -q '^GASNET_IBV_PORTS=%s is the default of this build' || fail "the record does not name the default"

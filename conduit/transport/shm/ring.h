@@ -348,7 +348,7 @@ static inline _Atomic uint64_t *tk_ring_done_word(const struct tk_ring_in *in, u
     return &in->done[(position >> tk_ring_line_bits) & in->places];
 }
 
-static inline void tk_ring_say_done(struct tk_ring_in *in, uint64_t start, uint64_t end)
+static inline void tk_ring_mark_done(struct tk_ring_in *in, uint64_t start, uint64_t end)
 {
     atomic_store_explicit(tk_ring_done_word(in, start), end, memory_order_release);
 }
@@ -366,7 +366,7 @@ static inline void tk_ring_give_back(struct tk_ring_in *in, uint64_t end)
 static inline void tk_ring_done(struct tk_ring_in *in, const struct tk_ring_item *item)
 {
     if (TK_THREADED)
-        tk_ring_say_done(in, item->start, item->end);
+        tk_ring_mark_done(in, item->start, item->end);
     if (tk_ring_ends_eighth(in, item->start, item->end))
         tk_ring_give_back(in, item->end);
 }
@@ -375,7 +375,7 @@ static inline void tk_ring_done(struct tk_ring_in *in, const struct tk_ring_item
 static inline void tk_ring_done_slot(struct tk_ring_in *in, uint64_t end)
 {
     if (TK_THREADED)
-        tk_ring_say_done(in, end - TK_RING_SLOT, end);
+        tk_ring_mark_done(in, end - TK_RING_SLOT, end);
     tk_if_unlikely((end & in->within) == 0) tk_ring_give_back(in, end);
 }
 

@@ -36,8 +36,8 @@ void tk_shm_wake(uint32_t rank);
 void *tk_shm_flags(uint32_t neighbour);
 enum tk_status tk_shm_try_segment(struct tk_peer *peer, const struct tk_bound *bound);
 void tk_shm_admit_neighbours(void);
-void tk_shm_set_fate(enum tk_rank_liveness fate);
-const _Atomic uint32_t *tk_shm_fate_of(uint32_t index);
+void tk_shm_set_liveness(enum tk_rank_liveness liveness);
+const _Atomic uint32_t *tk_shm_liveness_of(uint32_t index);
 
 /* For people. */
 void tk_shm_describe(char *text, size_t size);

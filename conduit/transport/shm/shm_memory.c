@@ -60,7 +60,7 @@ static void refuse(const struct tk_peer *peer, const char *what, const char *why
 }
 
 /* Nothing is wrong with the file, but it can't be mapped. */
-static void say_no_room(char *why, size_t why_size, size_t size)
+static void explain_no_room(char *why, size_t why_size, size_t size)
 {
     snprintf(why, why_size, "mmap of %zu bytes: %s; look at ulimit -v", size, strerror(errno));
 }
@@ -115,7 +115,7 @@ static char *map_file(const struct tk_rings_place *rings, int fd, size_t size, c
     }
     char *base = tk_shm_map_rings(fd);
     if (!base) {
-        say_no_room(why, why_size, tk_shm_mapped_size());
+        explain_no_room(why, why_size, tk_shm_mapped_size());
         return NULL;
     }
     if (memcmp(base, rings->nonce, sizeof(rings->nonce)) == 0)
@@ -160,7 +160,7 @@ static void use(struct tk_shm_conn *link, char *base)
     link->bell = at.bell;
     link->flags = at.flags;
     tk_doorbell_attach(link->bell);
-    __atomic_store_n(&link->fate, tk_shm_fate_at(base), __ATOMIC_RELEASE);
+    __atomic_store_n(&link->liveness, tk_shm_liveness_at(base), __ATOMIC_RELEASE);
     __atomic_store_n(&link->peer->connection, link, __ATOMIC_RELEASE);
 }
 
@@ -201,7 +201,7 @@ static void map_segment(struct tk_peer *peer, const struct tk_bound *bound)
     }
     void *base = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (base == MAP_FAILED)
-        say_no_room(why, sizeof(why), size);
+        explain_no_room(why, sizeof(why), size);
     close(fd);
     if (base == MAP_FAILED) {
         refuse(peer, "segment", why);

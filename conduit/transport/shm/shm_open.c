@@ -184,6 +184,6 @@ const struct tk_transport tk_transport_shm = {
     .offset = tk_shm_addr_offset,
     .try_segment = tk_shm_try_segment,
     .admit = tk_shm_admit_neighbours,
-    .set_liveness = tk_shm_set_fate,
-    .liveness_of = tk_shm_fate_of,
+    .set_liveness = tk_shm_set_liveness,
+    .liveness_of = tk_shm_liveness_of,
 };

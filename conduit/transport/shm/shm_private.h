@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * What the files of transport/shm share. Each rank has one file of memory, mapped by its
- * neighbours, in which they leave messages for it: a line with a nonce and its fate, a line for its
- * doorbell, two rings, flags of rooms above, and the payloads of the rings. Requests and replies
- * have a ring each: who handles a request may wait for room for its reply, and meanwhile serves
- * replies, which wait for nothing. */
+ * neighbours, in which they leave messages for it: a line with a nonce and its liveness, a line for
+ * its doorbell, two rings, flags of rooms above, and the payloads of the rings. Requests and
+ * replies have a ring each: who handles a request may wait for room for its reply, and meanwhile
+ * serves replies, which wait for nothing. */
 #ifndef TK_SHM_PRIVATE_H
 #define TK_SHM_PRIVATE_H
 
@@ -37,8 +37,8 @@ struct tk_shm_conn {
     char *flags;
     struct tk_peer *peer;
     struct tk_rings_place place;
-    bool was_answered;            /* the last request that it sent to us; a hint */
-    const _Atomic uint32_t *fate; /* NULL: nothing of it is mapped */
+    bool was_answered;                /* the last request that it sent to us; a hint */
+    const _Atomic uint32_t *liveness; /* NULL: nothing of it is mapped */
 };
 
 struct tk_shm {
@@ -73,7 +73,7 @@ struct tk_shm_parts {
 struct tk_shm_parts tk_shm_parts(char *base);
 
 /* The word about the end of the rank whose file is mapped there: behind the nonce. */
-static inline _Atomic uint32_t *tk_shm_fate_at(char *base)
+static inline _Atomic uint32_t *tk_shm_liveness_at(char *base)
 {
     return (_Atomic uint32_t *)(void *)(base + sizeof(((struct tk_rings_place *)0)->nonce));
 }

@@ -109,7 +109,7 @@ struct tk_conn {
 
     struct tk_tx_log *tx_log; /* NULL: connections do not stand in for each other */
     tk_counter_t lent;        /* slots taken by who posts later */
-    tk_counter_t fate;        /* enum tk_connection_state, see failover/connection_state.h */
+    tk_counter_t state;       /* enum tk_connection_state, see failover/connection_state.h */
 };
 
 struct tk_device {
@@ -233,7 +233,7 @@ struct tk_port_family {
 enum tk_status tk_port_family_find(struct tk_port_family *family);
 
 /* device/device.c: why ibv_open_device() failed, by the errno that it left. */
-void tk_device_say_closed(int error, char *text, size_t size);
+void tk_device_explain_closed(int error, char *text, size_t size);
 
 /* device/ports.c; NULL, or why the port can't be used. */
 const char *tk_port_take(struct tk_rail *rail, struct ibv_context *context, int port);
@@ -258,8 +258,8 @@ struct tk_choice {
 };
 /* No port that would do is no failure: `count` is 0 then. */
 enum tk_status tk_rails_choose(struct tk_choice *choice, uint32_t turn);
-extern TK_HIDDEN const char tk_no_device[];  /* in `unused`, where that is so */
-void tk_rails_tell_none(const char *unused); /* in one line, with the remedy */
+extern TK_HIDDEN const char tk_no_device[];    /* in `unused`, where that is so */
+void tk_rails_report_none(const char *unused); /* in one line, with the remedy */
 
 /* device/device.c: the devices of the rails chosen */
 enum tk_status tk_devices_open(void);

@@ -110,9 +110,9 @@ void tk_bootstrap_close(void)
 }
 
 /* Nobody shares memory here. */
-void tk_liveness_set(enum tk_rank_liveness fate)
+void tk_liveness_set(enum tk_rank_liveness liveness)
 {
-    (void)fate;
+    (void)liveness;
 }
 
 const _Atomic uint32_t *tk_liveness_of(uint32_t index)

@@ -134,7 +134,7 @@ static void close_world(void)
     if (current != never)
         be(current);
     for (uint32_t r = 0; r < ranks_most; r++) {
-        free(ranks[r].mind.election.told);
+        free(ranks[r].mind.election.notified);
         free(ranks[r].mind.election.asked);
     }
     memset(ranks, 0, sizeof(ranks));
@@ -192,7 +192,7 @@ static void leave(uint32_t rank)
     int asks_at = ranks[rank].left_at + grace_ms;
     if (!tk_agree_step()) {
         if (now_ms > asks_at && tk_elect_step((uint64_t)(now_ms - asks_at) * ms) == TK_ROLE_LEADER)
-            tk_elect_tell(tk_agree_code());
+            tk_elect_notify(tk_agree_code());
         return;
     }
     for (uint32_t r = 0; r < size; r++)

@@ -26,9 +26,9 @@ void tk_exit_by_signal(int code, int number)
 }
 
 /* Nobody shares memory here. */
-void tk_liveness_set(enum tk_rank_liveness fate)
+void tk_liveness_set(enum tk_rank_liveness liveness)
 {
-    (void)fate;
+    (void)liveness;
 }
 
 static void catch_signals(void)

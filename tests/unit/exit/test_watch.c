@@ -16,12 +16,12 @@
 
 enum { ranks = 4, me = 2 /* watches 3, then 0, then 1 */, first_rank = 10 };
 
-static _Atomic uint32_t fates[ranks];
+static _Atomic uint32_t liveness[ranks];
 static bool unreachable[ranks];
 
 const _Atomic uint32_t *tk_liveness_of(uint32_t index)
 {
-    return unreachable[index] ? NULL : &fates[index];
+    return unreachable[index] ? NULL : &liveness[index];
 }
 
 static void make_neighbours(void)
@@ -49,7 +49,7 @@ static pid_t pid_of(uint32_t index)
 
 static void end(uint32_t index, enum tk_rank_liveness how)
 {
-    fates[index] = how;
+    liveness[index] = how;
     kill(pid_of(index), SIGKILL);
 }
 
@@ -61,14 +61,14 @@ static void reap(uint32_t index)
 /* The expected result of the wait: the dead rank's index, or me: it was called. */
 static void expect(uint32_t index, enum tk_rank_liveness how)
 {
-    enum tk_rank_liveness seen = TK_FATE_RUNS;
+    enum tk_rank_liveness seen = TK_LIVENESS_RUNS;
     const struct tk_peer *dead = tk_watch_wait(&seen);
     uint32_t got = dead ? dead->rank - first_rank : me;
     for (uint32_t r = 0; r < ranks; r++)
         if (r != me)
             kill(pid_of(r), SIGKILL);
     if (got != index || (dead && seen != how)) {
-        fprintf(stderr, "dead: %u, fate %d;", got, (int)seen);
+        fprintf(stderr, "dead: %u, liveness %d;", got, (int)seen);
         _exit(1);
     }
 }
@@ -99,56 +99,56 @@ static void called(void)
     tk_watch_neighbours();
     signal(SIGALRM, call_later);
     alarm(1);
-    expect(me, TK_FATE_RUNS);
+    expect(me, TK_LIVENESS_RUNS);
 }
 
 static void killed(void)
 {
     tk_watch_neighbours();
-    end(3, TK_FATE_RUNS);
-    expect(3, TK_FATE_RUNS);
+    end(3, TK_LIVENESS_RUNS);
+    expect(3, TK_LIVENESS_RUNS);
 }
 
 static void killed_and_reaped_before(void)
 {
-    end(3, TK_FATE_RUNS);
+    end(3, TK_LIVENESS_RUNS);
     reap(3);
     tk_watch_neighbours();
-    expect(3, TK_FATE_RUNS);
+    expect(3, TK_LIVENESS_RUNS);
 }
 
 static void told(void)
 {
     tk_watch_neighbours();
-    end(3, TK_FATE_TOLD);
-    expect(3, TK_FATE_TOLD);
+    end(3, TK_LIVENESS_REPORTED);
+    expect(3, TK_LIVENESS_REPORTED);
 }
 
 /* The launcher's SIGTERM comes in the second that it is given. */
 static void killed_and_called(void)
 {
     tk_watch_neighbours();
-    end(3, TK_FATE_RUNS);
+    end(3, TK_LIVENESS_RUNS);
     signal(SIGALRM, call_later);
     ualarm(300000, 0);
-    expect(me, TK_FATE_RUNS);
+    expect(me, TK_LIVENESS_RUNS);
 }
 
 static void left(void)
 {
     tk_watch_neighbours();
-    end(3, TK_FATE_LEFT);
-    end(0, TK_FATE_RUNS);
-    expect(0, TK_FATE_RUNS);
+    end(3, TK_LIVENESS_LEFT);
+    end(0, TK_LIVENESS_RUNS);
+    expect(0, TK_LIVENESS_RUNS);
 }
 
 static void left_two(void)
 {
     tk_watch_neighbours();
     unreachable[0] = true; /* gone before we came to watch it */
-    end(3, TK_FATE_LEFT);
-    end(1, TK_FATE_RUNS);
-    expect(1, TK_FATE_RUNS);
+    end(3, TK_LIVENESS_LEFT);
+    end(1, TK_LIVENESS_RUNS);
+    expect(1, TK_LIVENESS_RUNS);
 }
 
 static void left_all(void)
@@ -156,10 +156,10 @@ static void left_all(void)
     tk_watch_neighbours();
     for (uint32_t r = 0; r < ranks; r++)
         if (r != me)
-            end(r, TK_FATE_LEFT);
+            end(r, TK_LIVENESS_LEFT);
     signal(SIGALRM, call_later);
     alarm(1);
-    expect(me, TK_FATE_RUNS);
+    expect(me, TK_LIVENESS_RUNS);
 }
 
 static void close_all(void)
@@ -174,16 +174,16 @@ static void closed_and_called(void)
     close_all();
     signal(SIGALRM, call_later);
     alarm(1);
-    expect(me, TK_FATE_RUNS);
+    expect(me, TK_LIVENESS_RUNS);
 }
 
 static void closed_and_killed(void)
 {
     tk_watch_neighbours();
     close_all();
-    end(3, TK_FATE_RUNS);
+    end(3, TK_LIVENESS_RUNS);
     reap(3);
-    expect(3, TK_FATE_RUNS);
+    expect(3, TK_LIVENESS_RUNS);
 }
 
 /* ---- promises */

@@ -211,12 +211,12 @@ void tk_tools_join_job(void)
     step("tools");
 }
 
-void tk_tell_unknown(void)
+void tk_start_report_unknown(void)
 {
     step("unknown");
 }
 
-void tk_tell_start(void)
+void tk_start_report(void)
 {
     step("record");
 }

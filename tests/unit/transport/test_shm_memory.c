@@ -132,29 +132,29 @@ static void a_descriptor_that_is_closed_is_told_with_the_remedy(void **state)
     refused("GASNET_SUPERNODE_MAXSIZE=1");
 }
 
-/* ---- fates */
+/* ---- liveness */
 
-static void a_fate_is_read_by_the_neighbour_and_does_not_go_back(void **state)
+static void liveness_is_read_by_the_neighbour_and_does_not_go_back(void **state)
 {
     (void)state;
     assert_int_equal(tk_shm_connect(), TK_OK);
-    const _Atomic uint32_t *fate = tk_shm_fate_of(1);
-    assert_int_equal(*fate, TK_FATE_RUNS);
-    tk_shm_set_fate(TK_FATE_LEAVING);
-    assert_int_equal(*fate, TK_FATE_LEAVING);
-    tk_shm_set_fate(TK_FATE_LEFT);
-    tk_shm_set_fate(TK_FATE_LEAVING);
-    assert_int_equal(*fate, TK_FATE_LEFT);
+    const _Atomic uint32_t *liveness = tk_shm_liveness_of(1);
+    assert_int_equal(*liveness, TK_LIVENESS_RUNS);
+    tk_shm_set_liveness(TK_LIVENESS_LEAVING);
+    assert_int_equal(*liveness, TK_LIVENESS_LEAVING);
+    tk_shm_set_liveness(TK_LIVENESS_LEFT);
+    tk_shm_set_liveness(TK_LIVENESS_LEAVING);
+    assert_int_equal(*liveness, TK_LIVENESS_LEFT);
 }
 
 /* Of one whose rings were never mapped the first page is, if it is the right one. */
-static void a_fate_is_read_without_the_rings(void **state)
+static void liveness_is_read_without_the_rings(void **state)
 {
     (void)state;
     theirs.rings.nonce[0] ^= 1;
     refused("another job");
-    assert_null(tk_shm_fate_of(1));
-    assert_int_equal(*tk_shm_fate_of(0), TK_FATE_RUNS);
+    assert_null(tk_shm_liveness_of(1));
+    assert_int_equal(*tk_shm_liveness_of(0), TK_LIVENESS_RUNS);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_two, close_two)
@@ -164,8 +164,8 @@ static const struct CMUnitTest tests[] = {
     TEST(another_inode_is_another_file),
     TEST(a_file_of_another_size_is_refused),
     TEST(a_descriptor_that_is_closed_is_told_with_the_remedy),
-    TEST(a_fate_is_read_by_the_neighbour_and_does_not_go_back),
-    TEST(a_fate_is_read_without_the_rings),
+    TEST(liveness_is_read_by_the_neighbour_and_does_not_go_back),
+    TEST(liveness_is_read_without_the_rings),
 };
 
 UNIT_MAIN(tests)

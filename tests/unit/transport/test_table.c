@@ -336,13 +336,13 @@ static void neighbours_are_those_of_the_transport_that_shares_memory(void **stat
     tk_neighbour_wake(3);
     assert_int_equal(paper.woken, 3);
     assert_int_equal(tk_neighbour_addr_offset(tk_peer(2), 1), 3 * 4096);
-    tk_liveness_set(TK_FATE_LEFT);
-    assert_int_equal(paper.liveness, TK_FATE_LEFT);
+    tk_liveness_set(TK_LIVENESS_LEFT);
+    assert_int_equal(paper.liveness, TK_LIVENESS_LEFT);
     assert_ptr_equal(tk_liveness_of(1), &paper.words[1]);
     tk_transport_drop(&paper_transport);
     assert_null(tk_transports.near);
-    tk_liveness_set(TK_FATE_RUNS); /* nobody to tell */
-    assert_int_equal(paper.liveness, TK_FATE_LEFT);
+    tk_liveness_set(TK_LIVENESS_RUNS); /* nobody to tell */
+    assert_int_equal(paper.liveness, TK_LIVENESS_LEFT);
 }
 
 static const struct CMUnitTest tests[] = {

@@ -400,7 +400,7 @@ static void all_conns_at_once_name_their_ports(void **state)
     fake_break(qp_of(0, 1), IBV_WC_RETRY_EXC_ERR);
     unit_listen();
     one_polls(0);
-    tk_counter_set(&conn_to(0, 1, 0)->fate, TK_CLOSING);
+    tk_counter_set(&conn_to(0, 1, 0)->state, TK_CLOSING);
     one_polls(0);
     one_polls(0);
     const char *heard = unit_heard();
@@ -408,7 +408,7 @@ static void all_conns_at_once_name_their_ports(void **state)
     unit_assert_says(heard, "rank 1 (node1, pid 1001) is no longer reached over any port: fake0:1, "
                             "fake1:1\n");
     assert_int_equal(lost_count, 1);
-    tk_counter_set(&conn_to(0, 1, 0)->fate, TK_LIVE);
+    tk_counter_set(&conn_to(0, 1, 0)->state, TK_LIVE);
     world_close();
 }
 

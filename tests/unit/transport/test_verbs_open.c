@@ -239,7 +239,7 @@ static enum tk_status open_failing(enum fake_call call, int allowed, const char 
     enum tk_status status = tk_verbs_open(&info, 0);
     if (status == TK_OK && info->rails == 0) {
         /* As tk_verbs_agree() does for all ranks together. */
-        tk_rails_tell_none(tk_peer_info_unused(info));
+        tk_rails_report_none(tk_peer_info_unused(info));
         status = TK_FAIL;
     }
     if (status == TK_OK)

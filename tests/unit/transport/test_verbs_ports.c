@@ -24,7 +24,7 @@ static enum tk_status choose(const char *setting, const char *other)
     enum tk_status status = tk_rails_choose(&choice, turn);
     if (status != TK_OK || choice.count > 0)
         return status;
-    tk_rails_tell_none(choice.unused);
+    tk_rails_report_none(choice.unused);
     return TK_FAIL;
 }
 

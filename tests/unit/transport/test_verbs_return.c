@@ -18,7 +18,7 @@
 static void open_returning(unsigned devices, const char *ports, const char *more)
 {
     open_mortal(devices, ports, more);
-    tk_return_wait = 0;
+    tk_reconnect_wait = 0;
 }
 
 /* At this rank every port is active and was down before. */
@@ -30,9 +30,9 @@ static void ports_are_back(uint32_t rank)
     tk_verbs_report_stall();
 }
 
-static enum tk_connection_state fate(uint32_t rank, uint32_t number)
+static enum tk_connection_state state_of(uint32_t rank, uint32_t number)
 {
-    return (enum tk_connection_state)tk_counter_read(&conn_to(rank, 1 - rank, number)->fate);
+    return (enum tk_connection_state)tk_counter_read(&conn_to(rank, 1 - rank, number)->state);
 }
 
 static uint32_t incarnation(uint32_t rank, uint32_t number)
@@ -52,7 +52,7 @@ static void kill_and_settle(uint32_t number)
     kill_conn(number);
     heard_until_unsignaled();
     for (uint32_t r = 0; r < ranks; r++)
-        assert_int_equal(fate(r, number), TK_CLOSED);
+        assert_int_equal(state_of(r, number), TK_CLOSED);
     world_be(0);
 }
 
@@ -71,7 +71,7 @@ static void assert_as_new(uint32_t primary)
     for (uint32_t r = 0; r < ranks; r++)
         for (uint32_t k = 0; k < tk_verbs.conns_pp; k++) {
             struct tk_conn *conn = conn_to(r, 1 - r, k);
-            assert_int_equal(tk_counter_read(&conn->fate), TK_LIVE);
+            assert_int_equal(tk_counter_read(&conn->state), TK_LIVE);
             assert_int_equal(tk_counter_read(&conn->room) + conn->unsignaled, tk_verbs.depth_pp);
             assert_int_equal(fake_receives(conn->qp), tk_credit_buffers_posted(conn));
             assert_int_equal(incarnation(0, k), incarnation(1, k));
@@ -158,7 +158,7 @@ static void who_is_early_waits(void **state)
         fake_settle();
     }
     unit_heard();
-    assert_int_equal(fate(0, 1), TK_DRAINED);
+    assert_int_equal(state_of(0, 1), TK_DRAINED);
     heard_until_unsignaled();
     ports_are_back(0);
     heard_until_unsignaled();
@@ -174,7 +174,7 @@ static void nothing_is_sent_too_early(void **state)
     kill_and_settle(1);
     ports_are_back(0);
     one_polls(0);
-    assert_int_equal(fate(0, 1), TK_OPENING);
+    assert_int_equal(state_of(0, 1), TK_OPENING);
     assert_int_equal(world_start(&op, &rma, true, (size_t)piece_count * stripe), TK_OK);
     assert_int_equal(fake_sends(qp_of(0, 1)), 0);
     heard_until_unsignaled();
@@ -225,8 +225,8 @@ static void a_link_without_an_answer_is_better_than_none(void **state)
     for (int i = 0; i < 3; i++)
         one_polls(1);
     unit_heard();
-    assert_int_equal(fate(0, 1), TK_OPENING);
-    assert_int_equal(fate(1, 1), TK_LIVE);
+    assert_int_equal(state_of(0, 1), TK_OPENING);
+    assert_int_equal(state_of(1, 1), TK_LIVE);
     kill_conn(0);
     heard_until_unsignaled();
     assert_int_equal(lost_count, 0);
@@ -243,13 +243,13 @@ static void a_life_is_passed_over(void **state)
     unit_listen();
     ports_are_back(0);
     one_polls(0);
-    assert_int_equal(fate(0, 1), TK_OPENING);
+    assert_int_equal(state_of(0, 1), TK_OPENING);
     tk_failover_rail(1);
-    assert_int_equal(fate(0, 1), TK_CLOSING);
+    assert_int_equal(state_of(0, 1), TK_CLOSING);
     unit_heard();
     heard_until_unsignaled();
-    assert_int_equal(fate(0, 1), TK_CLOSED);
-    assert_int_equal(fate(1, 1), TK_CLOSED);
+    assert_int_equal(state_of(0, 1), TK_CLOSED);
+    assert_int_equal(state_of(1, 1), TK_CLOSED);
     assert_int_equal(incarnation(1, 1), 1);
     ports_are_back(1);
     heard_until_unsignaled();
@@ -278,7 +278,7 @@ static void late_notices_are_not_listened_to(void **state)
     inject_notice(0, 1 | open, 0, 5);
     inject_notice(0, 1 | open, 1, 5);
     inject_notice(0, 1, 3, 5);
-    assert_int_equal(fate(0, 1), TK_LIVE);
+    assert_int_equal(state_of(0, 1), TK_LIVE);
     assert_false(conn_to(0, 1, 1)->tx_log->is_heard);
     world_be(0);
     assert_as_new(0);
@@ -295,7 +295,7 @@ static void late_errors_are_told_by_their_incarnation(void **state)
     world_be(0);
     assert_ptr_not_equal(old, (void *)(uintptr_t)conn_to(0, 1, 1)->unsignaled_wr.wr_id);
     assert_true(tk_failover(old, &wc));
-    assert_int_equal(fate(0, 1), TK_LIVE);
+    assert_int_equal(state_of(0, 1), TK_LIVE);
     assert_as_new(0);
     world_close();
 }
@@ -368,7 +368,7 @@ static void reads_do_not_wait_for_an_answer(void **state)
     kill_and_settle(1);
     ports_are_back(0);
     one_polls(0);
-    assert_int_equal(fate(0, 1), TK_OPENING);
+    assert_int_equal(state_of(0, 1), TK_OPENING);
     assert_int_equal(tk_verbs_rma(tk_peer(1), &rma), TK_OK);
     heard_until_unsignaled();
     assert_true(tk_op_done(&op));
@@ -392,15 +392,15 @@ static void each_death_keeps_away_for_longer(void **state)
     (void)state;
     open_returning(2, "GASNET_NUM_QPS=2", NULL);
     for (unsigned i = 0; i < sizeof(seconds) / sizeof(seconds[0]); i++) {
-        tk_return_wait = 0;
+        tk_reconnect_wait = 0;
         kill_and_settle(1);
         world_be(0);
         assert_int_equal(incarnation(0, 1), i);
-        tk_return_wait = TK_SECOND;
+        tk_reconnect_wait = TK_SECOND;
         assert_false(comes_back_after(seconds[i] * 1000 - 900));
         assert_true(comes_back_after(seconds[i] * 1000 + 1));
         heard_until_unsignaled();
-        assert_int_equal(fate(0, 1), TK_LIVE);
+        assert_int_equal(state_of(0, 1), TK_LIVE);
     }
     world_close();
 }
@@ -422,14 +422,14 @@ static void a_port_that_is_active_again_is_used_again(void **state)
     kill_and_settle(1);
     tk_verbs_report_stall();
     heard_until_unsignaled();
-    assert_int_equal(fate(0, 1), TK_CLOSED);
+    assert_int_equal(state_of(0, 1), TK_CLOSED);
     event(IBV_EVENT_PORT_ERR, IBV_PORT_DOWN);
     heard_until_unsignaled();
-    assert_int_equal(fate(0, 1), TK_CLOSED);
+    assert_int_equal(state_of(0, 1), TK_CLOSED);
     fake.ports[0][2].attr.lid = 99;
     event(IBV_EVENT_PORT_ACTIVE, IBV_PORT_ACTIVE);
     heard_until_unsignaled();
-    assert_int_equal(fate(0, 1), TK_CLOSED);
+    assert_int_equal(state_of(0, 1), TK_CLOSED);
     fake.ports[0][2].attr.lid = 1;
     world_be(0);
     tk_verbs_report_stall();
@@ -448,10 +448,10 @@ static void who_is_asked_may_be_late(void **state)
     ports_are_back(1);
     one_polls(1);
     unit_heard();
-    assert_int_equal(fate(1, 1), TK_OPENING);
+    assert_int_equal(state_of(1, 1), TK_OPENING);
     fake.ports[0][2].attr.state = IBV_PORT_DOWN;
     heard_until_unsignaled();
-    assert_int_equal(fate(0, 1), TK_CLOSED);
+    assert_int_equal(state_of(0, 1), TK_CLOSED);
     fake.ports[0][2].attr.state = IBV_PORT_ACTIVE;
     world_be(0);
     tk_verbs_report_stall();
@@ -473,7 +473,7 @@ static void what_the_device_refuses_is_tried_again(void **state)
         one_polls(0);
         unit_assert_says(unit_heard(), "fake1:1 is active again, but modify_qp to ");
         fake.failing[FAKE_MODIFY_QP].allowed = -1;
-        assert_int_equal(fate(0, 1), TK_CLOSED);
+        assert_int_equal(state_of(0, 1), TK_CLOSED);
         ports_are_back(0);
         heard_until_unsignaled();
         assert_as_new(0);
@@ -489,7 +489,7 @@ static void who_leaves_opens_nothing(void **state)
     tk_lost_peer = NULL;
     ports_are_back(0);
     heard_until_unsignaled();
-    assert_int_equal(fate(0, 1), TK_CLOSED);
+    assert_int_equal(state_of(0, 1), TK_CLOSED);
     world_close();
 }
 
@@ -581,7 +581,7 @@ static void finish_all(void)
 /* Neither end knows it to be dead, and it is not. */
 static bool is_sound(uint32_t number)
 {
-    return fate(0, number) == TK_LIVE && fate(1, number) == TK_LIVE &&
+    return state_of(0, number) == TK_LIVE && state_of(1, number) == TK_LIVE &&
            !fake_is_broken(qp_of(0, number)) && !fake_is_broken(qp_of(1, number));
 }
 

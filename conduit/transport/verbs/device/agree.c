@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Rail i of one rank talks to rail i of another, so all ranks must have as many, and of one kind of
- * network. Whether they do stands in the peer infos that all of them have; rank 0 tells, in one
+ * network. Whether they do stands in the peer infos that all of them have; rank 0 logs them, in one
  * table, who found what. No lock: start-up only. */
 #include "config.h"
 
@@ -59,7 +59,7 @@ static const char *introduction(const struct tk_peer_info *info)
     return info->rails > 0 ? "; not " : ": ";
 }
 
-static void tell_row(uint32_t first, uint32_t last)
+static void log_row(uint32_t first, uint32_t last)
 {
     const struct tk_peer_info *info = tk_peer_info_of(first);
     char ranks[32], ports[ports_text];
@@ -74,12 +74,12 @@ static void tell_row(uint32_t first, uint32_t last)
                  kind_of(info), introduction(info), unused_of(info));
 }
 
-static void tell_table(void)
+static void log_table(void)
 {
     for (uint32_t first = 0, next; first < tk_peers.size; first = next) {
         for (next = first + 1; next < tk_peers.size && is_alike(first, next); next++)
             continue;
-        tell_row(first, next - 1);
+        log_row(first, next - 1);
     }
 }
 
@@ -117,21 +117,21 @@ static uint32_t count_without(void)
     return count;
 }
 
-/* Where all ranks of one host found the same, one line says it all. */
-static void tell_none(uint32_t without)
+/* Where all ranks of one host found the same, one line is enough. */
+static void log_none(uint32_t without)
 {
     bool are_alike = true;
     for (uint32_t r = 1; r < tk_peers.size; r++)
         are_alike &= is_alike(0, r);
     if (are_alike) {
-        tk_rails_tell_none(unused_of(tk_peer_info_of(0)));
+        tk_rails_report_none(unused_of(tk_peer_info_of(0)));
         return;
     }
     tk_log_error(
         "%u of %u ranks found no RDMA port to use (GASNET_IBV_PORTS chooses from those that "
         "are active, GASNET_SOFTHCA=always takes the software device on all hosts):",
         without, tk_peers.size);
-    tell_table();
+    log_table();
 }
 
 bool tk_verbs_agree(void)
@@ -141,12 +141,12 @@ bool tk_verbs_agree(void)
     if (tk_peers.me != 0)
         return without == 0 && !what;
     if (without > 0) {
-        tell_none(without);
+        log_none(without);
     } else if (what) {
         tk_log_error("the ranks found different %s; choose them with GASNET_IBV_PORTS, or how many "
                      "with GASNET_NUM_QPS:",
                      what);
-        tell_table();
+        log_table();
     }
     return without == 0 && !what;
 }

@@ -15,7 +15,7 @@
 #include "transport/verbs/failover/failover.h"
 #include "transport/verbs/verbs_private.h"
 
-void tk_device_say_closed(int error, char *text, size_t size)
+void tk_device_explain_closed(int error, char *text, size_t size)
 {
     const char *remedy = "see the device's driver and dmesg";
     if (error == EACCES || error == EPERM)

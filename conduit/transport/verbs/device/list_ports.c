@@ -41,7 +41,7 @@ static void list_device(struct ibv_device *device)
     errno = 0;
     struct ibv_context *context = ibv_open_device(device);
     if (!context) {
-        tk_device_say_closed(errno, why, sizeof(why));
+        tk_device_explain_closed(errno, why, sizeof(why));
         tk_log_info("device %s %s", name, why);
         return;
     }

@@ -129,7 +129,7 @@ static enum tk_status look_at(struct search *search, struct ibv_device *device)
     bool any = false;
     enum tk_status status = TK_OK;
     if (!context) {
-        tk_device_say_closed(errno, closed, sizeof(closed));
+        tk_device_explain_closed(errno, closed, sizeof(closed));
         return whole_device(search, name, closed);
     }
     int error = ibv_query_device(context, &attr), ports = error ? 0 : attr.phys_port_cnt;
@@ -253,7 +253,7 @@ static uint32_t take_nearest(struct search *search)
     return near > count ? near : 0;
 }
 
-static void say_why(char *why, size_t size, const struct search *search, uint32_t dealt)
+static void explain_choice(char *why, size_t size, const struct search *search, uint32_t dealt)
 {
     const char *of = *search->family.filter ? search->family.name : "this host";
     if (search->count == 1)
@@ -349,7 +349,7 @@ static enum tk_status take_wanted(struct search *search)
         keep_to_one_network(search);
     }
     uint32_t dealt = take_nearest(search);
-    say_why(why, sizeof(why), search, dealt);
+    explain_choice(why, sizeof(why), search, dealt);
     enum tk_status status = take_ports(search, why);
     if (status != TK_OK)
         search->choice->count = 0;
@@ -378,7 +378,7 @@ static void gather_unused(const struct search *search)
         strcpy(text + room - sizeof(" ..."), " ...");
 }
 
-static void tell_all(const struct search *search)
+static void log_verdicts(const struct search *search)
 {
     for (uint32_t i = 0; i < search->verdict_count; i++) {
         const struct verdict *v = &search->verdicts[i];
@@ -393,12 +393,12 @@ static void tell_all(const struct search *search)
 
 /* Each host says once that a device is broken (where none is left, that is said anyway), and all
  * when it was asked in so many words. */
-static void tell(const struct search *search)
+static void log_choice(const struct search *search)
 {
     int64_t level = tk_settings.ibv_ports_verbose;
     bool is_asked = tk_getenv("GASNET_IBV_PORTS_VERBOSE") != NULL, is_first = search->turn == 0;
     if (level > 1 || (level == 1 && is_asked && is_first))
-        tell_all(search);
+        log_verdicts(search);
     else if (level == 1 && search->broken > 0 && search->count > 0 && is_first)
         tk_log_warn("ports that are not used: %s (GASNET_IBV_PORTS_VERBOSE=0 silences this)",
                     search->choice->unused);
@@ -420,7 +420,7 @@ static const char *way_to_software(void)
     return "softhca run -- ..., or gasnetrun_ibv";
 }
 
-void tk_rails_tell_none(const char *unused)
+void tk_rails_report_none(const char *unused)
 {
     if (!strcmp(unused, tk_no_device))
         tk_log_error("%s; load its driver, or run over the software device: %s", unused,
@@ -447,7 +447,7 @@ enum tk_status tk_rails_choose(struct tk_choice *choice, uint32_t turn)
     free(search.found);
     tk_locality_drop();
     if (status == TK_OK)
-        tell(&search);
+        log_choice(&search);
     free(search.verdicts);
     return status;
 }

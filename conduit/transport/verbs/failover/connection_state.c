@@ -61,8 +61,8 @@ void tk_pending_work_remove(struct tk_conn *conn)
     tk_counter_add(&tk_verbs.pending_work, -1);
 }
 
-void tk_return_tell(struct tk_conn *conn)
+void tk_notice_request(struct tk_conn *conn)
 {
-    conn->tx_log->must_tell = true;
+    conn->tx_log->notice_due = true;
     tk_pending_work_add(conn);
 }

@@ -41,20 +41,20 @@ static inline int tk_receives_max(void)
 
 static inline bool tk_conn_is_live(const struct tk_conn *conn)
 {
-    return tk_counter_read(&conn->fate) == TK_LIVE;
+    return tk_counter_read(&conn->state) == TK_LIVE;
 }
 
 /* Live, or as good as that for a pair of ranks that has no other. */
 static inline bool tk_conn_is_open(const struct tk_conn *conn)
 {
-    return tk_counter_read(&conn->fate) <= TK_OPENING;
+    return tk_counter_read(&conn->state) <= TK_OPENING;
 }
 
 /* What it may have lost was posted again over the primary connection. */
 static inline bool tk_conn_is_closed(const struct tk_conn *conn)
 {
-    int fate = tk_counter_read(&conn->fate);
-    return fate == TK_CLOSED || fate == TK_OPENING;
+    int state = tk_counter_read(&conn->state);
+    return state == TK_CLOSED || state == TK_OPENING;
 }
 
 /* What is to be posted again. */
@@ -108,6 +108,6 @@ void tk_pending_work_add(struct tk_conn *conn);
 void tk_pending_work_remove(struct tk_conn *conn);
 
 /* There is something to report of it; with the lock of moves. */
-void tk_return_tell(struct tk_conn *conn);
+void tk_notice_request(struct tk_conn *conn);
 
 #endif

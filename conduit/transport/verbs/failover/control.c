@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Notices: what one end of a connection tells the other one of it, over another connection of the
+ * Notices: what one end of a connection reports of it to the other, over another connection of the
  * pair. Each says what is true when it is sent: which incarnation the connection has at this end,
  * whether it is open, how many messages came over it in this incarnation (final once it is
  * drained), and in the one before. What may have been lost is sent again, as it is by then; so a
- * notice may come twice, or late, and what it says of an incarnation that is over is not listened
- * to. */
+ * notice may come twice, or late, and what it says of an incarnation that is over is ignored. */
 #include "config.h"
 
 #include <string.h>
@@ -15,10 +14,10 @@
 #include "transport/verbs/failover/control.h"
 #include "transport/verbs/failover/tx_log.h"
 
-enum { WHICH, LIFE, ARRIVED, BEFORE, notice_args, is_open_bit = 0x100 };
+enum { WHICH, INCARNATION, ARRIVED, BEFORE, notice_args, is_open_bit = 0x100 };
 _Static_assert(0 + tk_conns_max <= is_open_bit, "a link's number and the bit share a word");
 
-/* ---- telling ---- */
+/* ---- sending ---- */
 
 /* Without a work if there is none: all may wait for this notice. */
 static bool post_notice(struct tk_conn *carrier, struct tk_short *notice)
@@ -39,44 +38,44 @@ static bool post_notice(struct tk_conn *carrier, struct tk_short *notice)
     return true;
 }
 
-static void tell(struct tk_conn *conn, struct tk_conn *carrier)
+static void control_send(struct tk_conn *conn, struct tk_conn *carrier)
 {
     const struct tk_incarnation *incarnation = &conn->tx_log->incarnation;
     int32_t arrived = (int32_t)__atomic_load_n(&conn->tx_log->arrived, __ATOMIC_RELAXED);
     struct tk_short notice = {
         .head = {.kind = TK_NOTICE, .category = TK_SHORT, .nargs = notice_args}};
     notice.args[WHICH] = (int32_t)tk_conn_number(conn) | (tk_conn_is_open(conn) ? is_open_bit : 0);
-    notice.args[LIFE] = (int32_t)incarnation->number;
+    notice.args[INCARNATION] = (int32_t)incarnation->number;
     notice.args[ARRIVED] = arrived;
     notice.args[BEFORE] = (int32_t)incarnation->before;
     tk_lock(&carrier->lock);
     bool is_posted = post_notice(carrier, &notice);
     tk_unlock(&carrier->lock);
-    conn->tx_log->must_tell = !is_posted;
+    conn->tx_log->notice_due = !is_posted;
 }
 
-/* A connection that dies has told nothing that is final before it is drained. */
-void tk_notices_tell(uint32_t rank, struct tk_conn *carrier)
+/* A connection that dies has reported nothing that is final before it is drained. */
+void tk_notices_send(uint32_t rank, struct tk_conn *carrier)
 {
     struct tk_conn *conns = tk_conns_to(rank);
     for (uint32_t k = 0; k < tk_verbs.conns_pp; k++)
-        if (conns[k].tx_log->must_tell && tk_counter_read(&conns[k].fate) != TK_CLOSING)
-            tell(&conns[k], carrier);
+        if (conns[k].tx_log->notice_due && tk_counter_read(&conns[k].state) != TK_CLOSING)
+            control_send(&conns[k], carrier);
 }
 
-/* Notices that may have been lost are told again, with what is true by then, and whether they came
+/* Notices that may have been lost are sent again, with what is true by then, and whether they came
  * or not: to wait until that is known could be to wait for a notice that waits for this one. */
-void tk_notices_tell_again(struct tk_conn *lost)
+void tk_notices_resend(struct tk_conn *lost)
 {
     struct tk_conn *conns = tk_conns_to(lost->peer->rank);
     for (uint32_t back = (uint32_t)tk_conn_unfinished(lost); back > 0; back--) {
         const struct tk_short *notice = tk_tx_entry_as_notice(tk_tx_entry_back(lost, back));
         if (notice)
-            tk_return_tell(&conns[notice->args[WHICH] & ~is_open_bit]);
+            tk_notice_request(&conns[notice->args[WHICH] & ~is_open_bit]);
     }
 }
 
-/* ---- hearing ---- */
+/* ---- receiving ---- */
 
 struct tk_notice tk_notice_parse(const struct tk_buffer *buffer, uint32_t size)
 {
@@ -85,7 +84,7 @@ struct tk_notice tk_notice_parse(const struct tk_buffer *buffer, uint32_t size)
     if (size != tk_short_size(notice_args) || number >= tk_verbs.conns_pp)
         tk_wire_error(buffer->conn, "a malformed notice came");
     return (struct tk_notice){.conn = tk_conns_to(buffer->conn->peer->rank) + number,
-                              .incarnation = (uint32_t)notice->args[LIFE],
+                              .incarnation = (uint32_t)notice->args[INCARNATION],
                               .arrived = (uint32_t)notice->args[ARRIVED],
                               .before = (uint32_t)notice->args[BEFORE],
                               .is_open = notice->args[WHICH] & is_open_bit};

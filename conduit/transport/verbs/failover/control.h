@@ -19,7 +19,7 @@ struct tk_notice {
 struct tk_notice tk_notice_parse(const struct tk_buffer *buffer, uint32_t size);
 
 /* With the lock of moves. What is to be told and is final goes over `carrier`. */
-void tk_notices_tell(uint32_t rank, struct tk_conn *carrier);
-void tk_notices_tell_again(struct tk_conn *lost);
+void tk_notices_send(uint32_t rank, struct tk_conn *carrier);
+void tk_notices_resend(struct tk_conn *lost);
 
 #endif

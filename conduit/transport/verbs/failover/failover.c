@@ -15,10 +15,10 @@
  *
  * When it is the primary connection that died, the one with the lowest number takes its place. Each
  * end posts its receive buffers there before it sends its notice. If one knows of more dead
- * connections than the other, its notices tell: what was sent over one of those is lost once more,
- * and found again in the same way. Messages wait until those before them are posted again. Credits
- * move along unchanged: each message arrives once, and gives back what it gave before. Until then
- * the dead connection is the primary one, and has no room: nobody else has to know.
+ * connections than the other, its notices report it: what was sent over one of those is lost once
+ * more, and found again in the same way. Messages wait until those before them are posted again.
+ * Credits move along unchanged: each message arrives once, and gives back what it gave before.
+ * Until then the dead connection is the primary one, and has no room: nobody else has to know.
  *
  * Notices are sent and received in failover/control.c, how a connection comes back in
  * failover/reconnect.c. One thread at a time goes on with moves; that lock is taken before a
@@ -99,7 +99,7 @@ static bool close_end(struct tk_conn *conn)
         tk_counter_add(&conn->room, -tk_no_room_ever);
     conn->rx_extra += tk_no_room_ever;
     conn->tx_log->incarnation.ended = tk_now();
-    tk_counter_leave(&conn->fate, TK_CLOSING);
+    tk_counter_leave(&conn->state, TK_CLOSING);
     int error = ibv_modify_qp(conn->qp, &attr, IBV_QP_STATE);
     if (error)
         tk_panic("%s:%u: modify_qp to ERR for rank %u failed: %s", tk_rail_of(conn)->address.device,
@@ -191,29 +191,29 @@ void tk_failover_rail(uint32_t rail)
 
 /* ---- what the other end reports ---- */
 
-static void heard(struct tk_conn *conn, uint32_t arrived)
+static void failover_set_delivered(struct tk_conn *conn, uint32_t arrived)
 {
-    conn->tx_log->heard = arrived;
-    conn->tx_log->is_heard = true;
+    conn->tx_log->delivered = arrived;
+    conn->tx_log->is_delivered_known = true;
 }
 
 /* Of the incarnation that the connection has here. */
 static void take_news(const struct tk_notice *notice)
 {
     if (notice->is_open) {
-        tk_return_answered(notice->conn);
+        tk_reconnect_answered(notice->conn);
         return;
     }
     if (tk_conn_is_open(notice->conn))
         tk_conn_give_up(notice->conn, "the other end has given it up");
-    heard(notice->conn, notice->arrived);
+    failover_set_delivered(notice->conn, notice->arrived);
 }
 
 /* An end that is one incarnation ahead has closed the one that the connection has here, or had. */
 static void take_news_of_next_incarnation(const struct tk_notice *notice)
 {
-    heard(notice->conn, notice->before);
-    tk_return_asked(notice->conn, notice->is_open);
+    failover_set_delivered(notice->conn, notice->before);
+    tk_reconnect_asked(notice->conn, notice->is_open);
 }
 
 void tk_notice_came(const struct tk_buffer *buffer, uint32_t size)
@@ -271,7 +271,7 @@ static void settle(struct tk_conn *conn)
         before -= tk_tx_entry_back(conn, i)->opcode == IBV_WR_SEND;
     for (; back > 0; back--) {
         const struct tk_tx_entry *entry = tk_tx_entry_back(conn, back);
-        bool has_come = (int32_t)(before - conn->tx_log->heard) < 0;
+        bool has_come = (int32_t)(before - conn->tx_log->delivered) < 0;
         before += entry->opcode == IBV_WR_SEND;
         bool is_done = has_come && entry->opcode != IBV_WR_RDMA_READ;
         if (is_done || tk_tx_entry_as_notice(entry)) {
@@ -284,7 +284,7 @@ static void settle(struct tk_conn *conn)
     }
     *end = tk_pair_of(conn)->replay;
     tk_pair_of(conn)->replay = list;
-    tk_counter_leave(&conn->fate, TK_SETTLED);
+    tk_counter_leave(&conn->state, TK_SETTLED);
 }
 
 /* ---- the next primary ---- */
@@ -342,7 +342,7 @@ static struct tk_conn *find_next_primary(struct tk_rank_pair *pair, const struct
 {
     uint32_t rank = primary->peer->rank;
     struct tk_conn *conns = tk_conns_to(rank);
-    if (tk_counter_read(&primary->fate) < TK_DRAINED)
+    if (tk_counter_read(&primary->state) < TK_DRAINED)
         return NULL;
     if (pair->next_primary < 0 || !tk_conn_is_live(&conns[pair->next_primary])) {
         struct tk_conn *first = first_open(rank, NULL);
@@ -467,19 +467,19 @@ static void entry_drained(uint32_t rank)
 {
     struct tk_conn *conns = tk_conns_to(rank);
     for (uint32_t k = 0; k < tk_verbs.conns_pp; k++)
-        if (tk_counter_read(&conns[k].fate) == TK_CLOSING && is_drained(&conns[k])) {
-            conns[k].tx_log->must_tell = true;
+        if (tk_counter_read(&conns[k].state) == TK_CLOSING && is_drained(&conns[k])) {
+            conns[k].tx_log->notice_due = true;
             conns[k].is_ready = false;
-            tk_notices_tell_again(&conns[k]);
-            tk_counter_leave(&conns[k].fate, TK_DRAINED);
+            tk_notices_resend(&conns[k]);
+            tk_counter_leave(&conns[k].state, TK_DRAINED);
         }
 }
 
-static void settle_heard(uint32_t rank)
+static void settle_delivered(uint32_t rank)
 {
     struct tk_conn *conns = tk_conns_to(rank);
     for (uint32_t k = 0; k < tk_verbs.conns_pp; k++)
-        if (tk_counter_read(&conns[k].fate) == TK_DRAINED && conns[k].tx_log->is_heard)
+        if (tk_counter_read(&conns[k].state) == TK_DRAINED && conns[k].tx_log->is_delivered_known)
             settle(&conns[k]);
 }
 
@@ -488,18 +488,18 @@ static bool all_is_settled(uint32_t rank)
 {
     struct tk_conn *conns = tk_conns_to(rank);
     for (uint32_t k = 0; k < tk_verbs.conns_pp; k++) {
-        int fate = tk_counter_read(&conns[k].fate);
-        if (fate == TK_CLOSING || fate == TK_DRAINED)
+        int state = tk_counter_read(&conns[k].state);
+        if (state == TK_CLOSING || state == TK_DRAINED)
             return false;
     }
     return true;
 }
 
-static bool all_is_told(uint32_t rank)
+static bool all_is_reported(uint32_t rank)
 {
     struct tk_conn *conns = tk_conns_to(rank);
     for (uint32_t k = 0; k < tk_verbs.conns_pp; k++)
-        if (conns[k].tx_log->must_tell)
+        if (conns[k].tx_log->notice_due)
             return false;
     return true;
 }
@@ -508,9 +508,9 @@ static void end_moves(uint32_t rank)
 {
     struct tk_conn *conns = tk_conns_to(rank);
     for (uint32_t k = 0; k < tk_verbs.conns_pp; k++) {
-        if (tk_counter_read(&conns[k].fate) != TK_SETTLED)
+        if (tk_counter_read(&conns[k].state) != TK_SETTLED)
             continue;
-        tk_counter_leave(&conns[k].fate, TK_CLOSED);
+        tk_counter_leave(&conns[k].state, TK_CLOSED);
         tk_counter_add(&tk_verbs.pairs[rank].moving, -1);
         tk_counter_add(&tk_verbs.pending_work, -1);
     }
@@ -522,7 +522,7 @@ static void step_pair(uint32_t rank)
     struct tk_conn *primary = tk_primary(tk_peer(rank)), *goal = primary;
     entry_drained(rank);
     if (!tk_conn_is_live(primary))
-        tk_return_trust(rank);
+        tk_reconnect_trust(rank);
     if (!first_open(rank, NULL)) {
         if (!tk_counter_read(&primary->broken))
             tk_conns_exhausted(tk_peer(rank));
@@ -530,15 +530,15 @@ static void step_pair(uint32_t rank)
     }
     if (!tk_conn_is_live(primary) && !(goal = find_next_primary(pair, primary)))
         return;
-    tk_notices_tell(rank, goal);
-    settle_heard(rank);
+    tk_notices_send(rank, goal);
+    settle_delivered(rank);
     if (goal != primary && !all_is_settled(rank))
         return;
     if (!replay_over(goal))
         return;
     if (goal != primary)
         switch_primary(goal, primary);
-    if (all_is_told(rank))
+    if (all_is_reported(rank))
         end_moves(rank);
 }
 
@@ -551,7 +551,7 @@ void tk_failover_step(void)
         if (tk_counter_read(&pair->moving) > 0 || pair->pending_work > 0)
             step_pair(r);
         if (pair->pending_work > 0 && tk_counter_read(&pair->moving) == 0)
-            tk_return_step(r);
+            tk_reconnect_step(r);
     }
     tk_unlock(&tk_moves_lock);
 }

@@ -33,7 +33,7 @@ static void mark(const struct tk_device *device, int port, bool is_down)
         if (rail->device != device || rail->address.port != port)
             continue;
         rail->down_since = is_down ? tk_now() : 0;
-        tk_return_watch(rail);
+        tk_reconnect_watch(rail);
     }
 }
 
@@ -59,7 +59,7 @@ static void look_at(uint32_t number, uint64_t now)
 {
     struct tk_rail *rail = &tk_verbs.rails[number];
     if (rail->look_again && now >= rail->look_again)
-        rail->look_again = tk_return_look(number, now);
+        rail->look_again = tk_reconnect_look(number, now);
     if (!rail->down_since || now - rail->down_since < patience)
         return;
     rail->down_since = 0;

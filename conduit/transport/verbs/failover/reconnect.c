@@ -33,9 +33,9 @@
 #include "transport/verbs/failover/reconnect.h"
 #include "transport/verbs/failover/tx_log.h"
 
-enum { doublings_max = 6 }; /* of tk_return_wait: at most about a minute */
+enum { doublings_max = 6 }; /* of tk_reconnect_wait: at most about a minute */
 static const uint64_t longest_wait = 60 * TK_SECOND;
-uint64_t tk_return_wait = TK_SECOND;
+uint64_t tk_reconnect_wait = TK_SECOND;
 
 static struct tk_incarnation *incarnation_of(struct tk_conn *conn)
 {
@@ -44,7 +44,7 @@ static struct tk_incarnation *incarnation_of(struct tk_conn *conn)
 
 /* ---- when ---- */
 
-void tk_return_watch(struct tk_rail *rail)
+void tk_reconnect_watch(struct tk_rail *rail)
 {
     if (tk_verbs.failover_enabled && !rail->look_again)
         rail->look_again = tk_now();
@@ -61,16 +61,16 @@ static bool is_active(const struct tk_rail *rail)
 
 static uint64_t wait_of(struct tk_conn *conn)
 {
-    uint64_t wait = tk_return_wait << tk_min(incarnation_of(conn)->number, doublings_max);
+    uint64_t wait = tk_reconnect_wait << tk_min(incarnation_of(conn)->number, doublings_max);
     return tk_min(wait, longest_wait);
 }
 
 /* True if it is to be opened by now, or does not come into question. */
 static bool ask_if_due(struct tk_conn *conn, uint64_t now)
 {
-    if (tk_counter_read(&conn->fate) < TK_CLOSING)
+    if (tk_counter_read(&conn->state) < TK_CLOSING)
         return true;
-    if (tk_counter_read(&conn->fate) < TK_CLOSED ||
+    if (tk_counter_read(&conn->state) < TK_CLOSED ||
         now - incarnation_of(conn)->ended < wait_of(conn))
         return false;
     incarnation_of(conn)->is_wanted = true;
@@ -79,9 +79,9 @@ static bool ask_if_due(struct tk_conn *conn, uint64_t now)
 }
 
 /* Peers may be closing theirs only now, so it is not of much use to foresee when. */
-uint64_t tk_return_look(uint32_t rail, uint64_t now)
+uint64_t tk_reconnect_look(uint32_t rail, uint64_t now)
 {
-    uint64_t soon = now + tk_return_wait;
+    uint64_t soon = now + tk_reconnect_wait;
     if (tk_is_leaving() || !is_active(&tk_verbs.rails[rail]))
         return soon;
     tk_lock(&tk_moves_lock);
@@ -89,7 +89,7 @@ uint64_t tk_return_look(uint32_t rail, uint64_t now)
         struct tk_conn *conns = tk_conns_to(r);
         for (uint32_t k = rail; conns->qp && k < tk_verbs.conns_pp; k += tk_verbs.rail_count)
             if (!ask_if_due(&conns[k], now))
-                soon = now + tk_return_wait / 4;
+                soon = now + tk_reconnect_wait / 4;
     }
     tk_unlock(&tk_moves_lock);
     return soon;
@@ -121,8 +121,8 @@ static void begin_incarnation(struct tk_conn *conn)
     tx_log->incarnation.is_wanted = tx_log->incarnation.is_asked = tx_log->incarnation.is_passed =
         false;
     tx_log->incarnation.before = tx_log->arrived;
-    tx_log->sent = tx_log->arrived = tx_log->heard = 0;
-    tx_log->is_heard = false;
+    tx_log->sent = tx_log->arrived = tx_log->delivered = 0;
+    tx_log->is_delivered_known = false;
     tk_counter_add(&conn->room, tk_conn_unfinished(conn));
     tx_log->failed = conn->unsignaled = 0;
     tk_incarnation_name(conn);
@@ -152,11 +152,11 @@ static void go_live(struct tk_conn *conn)
 {
     const struct tk_port_address *a = &tk_rail_of(conn)->address;
     tk_lock(&conn->lock);
-    bool was_opening = tk_counter_read(&conn->fate) == TK_OPENING;
+    bool was_opening = tk_counter_read(&conn->state) == TK_OPENING;
     if (was_opening) {
         __atomic_store_n(&conn->carried, carried_max(conn), __ATOMIC_RELAXED);
         tk_counter_add(&tk_verbs.returns, 1); /* first: see tk_fence() */
-        tk_counter_leave(&conn->fate, TK_LIVE);
+        tk_counter_leave(&conn->state, TK_LIVE);
         tk_counter_add(&conn->room, tk_no_room_ever);
     }
     tk_unlock(&conn->lock);
@@ -177,11 +177,11 @@ static void open_again(struct tk_conn *conn)
     if (error) {
         incarnation_of(conn)->ended = tk_now();
         incarnation_of(conn)->is_wanted = false;
-        tk_return_watch(tk_rail_of(conn));
+        tk_reconnect_watch(tk_rail_of(conn));
     } else {
         begin_incarnation(conn);
         post_buffers(conn);
-        tk_counter_leave(&conn->fate, TK_OPENING);
+        tk_counter_leave(&conn->state, TK_OPENING);
     }
     tk_unlock(&conn->lock);
     if (error) {
@@ -189,24 +189,24 @@ static void open_again(struct tk_conn *conn)
                     a->device, a->port, what, conn->peer->rank, strerror(error));
         return;
     }
-    tk_return_tell(conn);
+    tk_notice_request(conn);
     if (is_asked)
         go_live(conn);
 }
 
-void tk_return_answered(struct tk_conn *conn)
+void tk_reconnect_answered(struct tk_conn *conn)
 {
-    if (tk_counter_read(&conn->fate) == TK_OPENING)
+    if (tk_counter_read(&conn->state) == TK_OPENING)
         go_live(conn);
 }
 
-void tk_return_trust(uint32_t rank)
+void tk_reconnect_trust(uint32_t rank)
 {
     for (uint32_t k = 0; k < tk_verbs.conns_pp; k++)
-        tk_return_answered(tk_conns_to(rank) + k);
+        tk_reconnect_answered(tk_conns_to(rank) + k);
 }
 
-void tk_return_asked(struct tk_conn *conn, bool is_open)
+void tk_reconnect_asked(struct tk_conn *conn, bool is_open)
 {
     incarnation_of(conn)->is_wanted = incarnation_of(conn)->is_asked = is_open;
     incarnation_of(conn)->is_passed = !is_open;
@@ -220,26 +220,26 @@ static void pass_over(struct tk_conn *conn)
     begin_incarnation(conn);
     incarnation_of(conn)->ended = tk_now();
     tk_unlock(&conn->lock);
-    tk_return_tell(conn);
+    tk_notice_request(conn);
 }
 
 static void step(struct tk_conn *conn)
 {
     struct tk_incarnation *incarnation = incarnation_of(conn);
-    bool is_closed = tk_counter_read(&conn->fate) == TK_CLOSED;
+    bool is_closed = tk_counter_read(&conn->state) == TK_CLOSED;
     if (is_closed && incarnation->is_passed)
         pass_over(conn);
     else if (is_closed && incarnation->is_wanted && !tk_is_leaving()) {
         if (is_active(tk_rail_of(conn)))
             open_again(conn);
         else
-            tk_return_watch(tk_rail_of(conn));
+            tk_reconnect_watch(tk_rail_of(conn));
     }
-    if (!conn->tx_log->must_tell)
+    if (!conn->tx_log->notice_due)
         tk_pending_work_remove(conn);
 }
 
-void tk_return_step(uint32_t rank)
+void tk_reconnect_step(uint32_t rank)
 {
     for (uint32_t k = 0; k < tk_verbs.conns_pp; k++)
         if (incarnation_of(tk_conns_to(rank) + k)->is_pending_work)

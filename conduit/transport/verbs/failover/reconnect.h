@@ -8,25 +8,25 @@
 #include "transport/verbs/verbs_private.h"
 
 /* How long the first death keeps a connection away, in ns; tests shorten it. */
-extern TK_HIDDEN uint64_t tk_return_wait;
+extern TK_HIDDEN uint64_t tk_reconnect_wait;
 
 /* Its port was down, or is: looks whether it is back from now on. */
-void tk_return_watch(struct tk_rail *rail);
+void tk_reconnect_watch(struct tk_rail *rail);
 
 /* Is the port back, and connections of it to be opened again? Takes the lock of moves. Returns when
  * to look again. */
-uint64_t tk_return_look(uint32_t rail, uint64_t now);
+uint64_t tk_reconnect_look(uint32_t rail, uint64_t now);
 
 /* The other end is open in the incarnation that the connection has here. */
-void tk_return_answered(struct tk_conn *conn);
+void tk_reconnect_answered(struct tk_conn *conn);
 
 /* The other end was opened for the next incarnation; whether it still is. */
-void tk_return_asked(struct tk_conn *conn, bool is_open);
+void tk_reconnect_asked(struct tk_conn *conn, bool is_open);
 
 /* Takes connections that wait for an answer for live. Where no other is left they are tried. */
-void tk_return_trust(uint32_t rank);
+void tk_reconnect_trust(uint32_t rank);
 
 /* Opens what is to be opened; where no connection of the pair is being moved. */
-void tk_return_step(uint32_t rank);
+void tk_reconnect_step(uint32_t rank);
 
 #endif

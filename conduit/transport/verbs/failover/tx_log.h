@@ -41,7 +41,7 @@ struct tk_incarnation {
     bool
         is_passed; /* the other end opened it for the next incarnation, and it died before we did */
     bool is_pending_work; /* it is counted among the pending work for one of these, or for
-                             `must_tell` */
+                             `notice_due` */
     uint32_t to_qp;
     struct tk_port_address to;
     /* Name the connection in errors of unsignaled messages, in incarnations with even and with odd
@@ -53,12 +53,12 @@ struct tk_incarnation {
 /* Of a connection: what failover has to know. In the order of the send queue, and as long. */
 struct tk_tx_log {
     struct tk_incarnation incarnation;
-    uint32_t next;          /* where in the ring the next one goes */
-    uint32_t sent, arrived; /* messages that were posted; that came */
-    uint32_t heard;         /* messages of ours that the other end got before it closed */
-    int failed;             /* slots of the send queue whose works came back with an error */
-    bool is_heard;          /* the other end has closed, and told `heard` */
-    bool must_tell;         /* a notice of this connection is to be sent */
+    uint32_t next;           /* where in the ring the next one goes */
+    uint32_t sent, arrived;  /* messages that were posted; that came */
+    uint32_t delivered;      /* messages of ours that the other end got before it closed */
+    int failed;              /* slots of the send queue whose works came back with an error */
+    bool is_delivered_known; /* the other end has closed, and reported `delivered` */
+    bool notice_due;         /* a notice of this connection is to be sent */
     struct tk_tx_entry ring[];
 };
 

@@ -16,7 +16,7 @@
 
 static struct {
     struct tk_rail *rails;
-    trunkline_rail_t *told;
+    trunkline_rail_t *described;
     uint32_t count;
 } raw;
 
@@ -80,45 +80,45 @@ static enum tk_status choose(uint32_t turn)
     raw.count = choice.count;
     if (status != TK_OK || choice.count > 0)
         return status;
-    tk_rails_tell_none(choice.unused);
+    tk_rails_report_none(choice.unused);
     return TK_FAIL;
 }
 
 /* ---- Their description */
 
-static enum tk_status tell(uint32_t index)
+static enum tk_status describe_rail(uint32_t index)
 {
     const struct tk_rail *rail = &raw.rails[index];
     const struct tk_port_address *a = &rail->address;
-    trunkline_rail_t *told = &raw.told[index];
-    *told = (trunkline_rail_t){.context = rail->context,
-                               .index = index,
-                               .rate_mbps = a->rate_mbps,
-                               .message_max = rail->message_max,
-                               .mtu = 128u << a->mtu,
-                               .lid = a->lid,
-                               .pkey_index = (uint16_t)rail->pkey_index,
-                               .gid_index = (uint8_t)rail->gid_index,
-                               .port = a->port,
-                               .is_ethernet = a->is_ethernet,
-                               .reads_in = a->reads,
-                               .reads_out = rail->reads_out};
-    memcpy(told->gid, a->gid, sizeof(told->gid));
-    snprintf(told->name, sizeof(told->name), "%s:%u", a->device, a->port);
-    int error = ibv_query_device(rail->context, &told->limits);
+    trunkline_rail_t *described = &raw.described[index];
+    *described = (trunkline_rail_t){.context = rail->context,
+                                    .index = index,
+                                    .rate_mbps = a->rate_mbps,
+                                    .message_max = rail->message_max,
+                                    .mtu = 128u << a->mtu,
+                                    .lid = a->lid,
+                                    .pkey_index = (uint16_t)rail->pkey_index,
+                                    .gid_index = (uint8_t)rail->gid_index,
+                                    .port = a->port,
+                                    .is_ethernet = a->is_ethernet,
+                                    .reads_in = a->reads,
+                                    .reads_out = rail->reads_out};
+    memcpy(described->gid, a->gid, sizeof(described->gid));
+    snprintf(described->name, sizeof(described->name), "%s:%u", a->device, a->port);
+    int error = ibv_query_device(rail->context, &described->limits);
     if (!error)
         return TK_OK;
     tk_log_error("%s can't be queried: %s", a->device, strerror(error));
     return TK_FAIL;
 }
 
-static enum tk_status tell_all(void)
+static enum tk_status describe_rails(void)
 {
-    raw.told = table(raw.count, sizeof(*raw.told));
-    for (uint32_t i = 0; raw.told && i < raw.count; i++)
-        if (tell(i) != TK_OK)
+    raw.described = table(raw.count, sizeof(*raw.described));
+    for (uint32_t i = 0; raw.described && i < raw.count; i++)
+        if (describe_rail(i) != TK_OK)
             return TK_FAIL;
-    return raw.told ? TK_OK : TK_FAIL;
+    return raw.described ? TK_OK : TK_FAIL;
 }
 
 enum tk_status tk_raw_check(void)
@@ -131,16 +131,16 @@ enum tk_status tk_raw_check(void)
 
 enum tk_status tk_raw_open(const trunkline_rail_t **rails, unsigned *count, uint32_t turn)
 {
-    if (!raw.told) {
+    if (!raw.described) {
         enum tk_status status = tk_verbs_is_open() ? take_those_of_the_job() : choose(turn);
         if (status == TK_OK)
-            status = tell_all();
+            status = describe_rails();
         if (status != TK_OK) {
             tk_raw_close();
             return status;
         }
     }
-    *rails = raw.told;
+    *rails = raw.described;
     *count = raw.count;
     return TK_OK;
 }
@@ -155,9 +155,9 @@ void tk_raw_close(void)
             ibv_close_device(raw.rails[i].context);
     }
     free(raw.rails);
-    free(raw.told);
+    free(raw.described);
     raw.rails = NULL;
-    raw.told = NULL;
+    raw.described = NULL;
     raw.count = 0;
 }
 

@@ -36,7 +36,7 @@ static void log_retired(const char *name, const char *help)
     tk_log_warn("%s is not supported any more and is ignored: %s", name, help);
 }
 
-void tk_tell_unknown(void)
+void tk_start_report_unknown(void)
 {
     tk_settings_unknown(tk_environment(), log_unknown);
     tk_settings_retired(log_retired);
@@ -151,7 +151,7 @@ static void log_build(void)
 }
 
 /* gasnett_env*_display() itself checks GASNET_VERBOSEENV and the rank. */
-void tk_tell_start(void)
+void tk_start_report(void)
 {
     for (size_t i = 0; i < tk_setting_count; i++)
         log_setting(&tk_setting_table[i]);

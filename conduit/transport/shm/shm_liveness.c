@@ -14,14 +14,14 @@
 #include "memory/memory.h"
 #include "transport/shm/shm_private.h"
 
-void tk_shm_set_fate(enum tk_rank_liveness fate)
+void tk_shm_set_liveness(enum tk_rank_liveness liveness)
 {
     if (!tk_shm.base)
         return;
-    _Atomic uint32_t *word = tk_shm_fate_at(tk_shm.base);
+    _Atomic uint32_t *word = tk_shm_liveness_at(tk_shm.base);
     uint32_t now = atomic_load_explicit(word, memory_order_relaxed);
-    while (now < (uint32_t)fate &&
-           !atomic_compare_exchange_weak_explicit(word, &now, fate, memory_order_release,
+    while (now < (uint32_t)liveness &&
+           !atomic_compare_exchange_weak_explicit(word, &now, liveness, memory_order_release,
                                                   memory_order_relaxed))
         continue;
 }
@@ -41,14 +41,14 @@ static const _Atomic uint32_t *map_word(const struct tk_shm_conn *link)
     if (page == MAP_FAILED)
         return NULL;
     if (memcmp(page, link->place.nonce, sizeof(link->place.nonce)) == 0)
-        return tk_shm_fate_at(page);
+        return tk_shm_liveness_at(page);
     munmap(page, tk_page_size());
     return NULL;
 }
 
-const _Atomic uint32_t *tk_shm_fate_of(uint32_t index)
+const _Atomic uint32_t *tk_shm_liveness_of(uint32_t index)
 {
     struct tk_shm_conn *link = &tk_shm.links[index];
-    const _Atomic uint32_t *fate = __atomic_load_n(&link->fate, __ATOMIC_ACQUIRE);
-    return fate ? fate : map_word(link);
+    const _Atomic uint32_t *liveness = __atomic_load_n(&link->liveness, __ATOMIC_ACQUIRE);
+    return liveness ? liveness : map_word(link);
 }
