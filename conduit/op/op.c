@@ -62,7 +62,7 @@ static void leave_behind(void *unused)
     tk_ops_next = &nothing;
 }
 
-static void make_key(void)
+static void op_make_key(void)
 {
     pthread_key_create(&thread_end, leave_behind);
 }
@@ -74,7 +74,7 @@ static void begin_thread(void)
     tk_thread_enter();
     if (!TK_THREADED)
         return;
-    pthread_once(&thread_end_once, make_key);
+    pthread_once(&thread_end_once, op_make_key);
     pthread_setspecific(thread_end, &thread_end);
 }
 

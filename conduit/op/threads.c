@@ -24,7 +24,7 @@ static void leave(void *unused)
     atomic_fetch_sub_explicit(&counted, 1, memory_order_relaxed);
 }
 
-static void make_key(void)
+static void threads_make_key(void)
 {
     pthread_key_create(&thread_end, leave);
 }
@@ -34,7 +34,7 @@ void tk_thread_count(void)
     tk_thread_is_counted = true;
     if (!TK_SEVERAL_CLIENT_THREADS)
         return;
-    pthread_once(&thread_end_once, make_key);
+    pthread_once(&thread_end_once, threads_make_key);
     pthread_setspecific(thread_end, &counted);
     int now = atomic_fetch_add_explicit(&counted, 1, memory_order_relaxed) + 1;
     if (now > most)

@@ -27,17 +27,15 @@ static bool (*looks[look_max])(void);
 static unsigned look_count;
 static bool all_ring;
 
-static bool nothing_arrives(void)
+static bool poll_nothing(void)
 {
     return false;
 }
 
-static const struct tk_transport none = {.name = "none",
-                                         .poll = nothing_arrives,
-                                         .reap = nothing_arrives,
-                                         .reap_in_handler = nothing_arrives};
+static const struct tk_transport none = {
+    .name = "none", .poll = poll_nothing, .reap = poll_nothing, .reap_in_handler = poll_nothing};
 static const struct tk_transport *network = &none;
-bool (*tk_poll_transports)(void) = nothing_arrives;
+bool (*tk_poll_transports)(void) = poll_nothing;
 
 static bool poll_all(void)
 {

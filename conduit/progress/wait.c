@@ -10,7 +10,7 @@
 #include "progress/progress.h"
 #include "progress/progress_private.h"
 
-static void step(unsigned *empty, enum tk_wake_source wake)
+static void wait_step(unsigned *empty, enum tk_wake_source wake)
 {
     bool any = tk_in_handler ? tk_reap_in_handler() : tk_poll();
     if (any)
@@ -21,12 +21,12 @@ static void step(unsigned *empty, enum tk_wake_source wake)
 
 void tk_wait_step(unsigned *empty)
 {
-    step(empty, TK_WAKE_BELL);
+    wait_step(empty, TK_WAKE_BELL);
 }
 
 void tk_wait_step_silent(unsigned *empty)
 {
-    step(empty, TK_WAKE_SILENT);
+    wait_step(empty, TK_WAKE_SILENT);
 }
 
 /* While holding a reservation of `transport`. */

@@ -37,7 +37,7 @@ static struct {
     struct flight *flying;
 } state = {.lock = TK_LOCK_INIT};
 
-static struct flight *take(struct tk_peer *peer, struct tk_op *whole)
+static struct flight *flight_take(struct tk_peer *peer, struct tk_op *whole)
 {
     tk_lock(&state.lock);
     struct flight *f = state.free;
@@ -56,7 +56,7 @@ static struct flight *take(struct tk_peer *peer, struct tk_op *whole)
     return f;
 }
 
-static void give(struct flight *f)
+static void flight_give(struct flight *f)
 {
     f->is_out = false;
     tk_lock(&state.lock);
@@ -66,12 +66,12 @@ static void give(struct flight *f)
 }
 
 /* Last: a thread that sees zero may free the operation. */
-static void complete(struct flight *f)
+static void flight_complete(struct flight *f)
 {
     struct tk_op *whole = f->whole;
     if (f->hose)
         tk_hose_leave(f->hose, true);
-    give(f);
+    flight_give(f);
     tk_counter_add(&whole->pending, -1);
 }
 
@@ -119,7 +119,7 @@ static bool land_all(void)
         struct flight *f = list;
         list = f->next;
         tk_counter_add(&tk_deferred_work_wanted, -1);
-        complete(f);
+        flight_complete(f);
     }
     return any;
 }
@@ -144,7 +144,7 @@ static struct tk_rma part_of(const struct tk_rma *rma, struct flight *f, size_t 
 enum tk_status tk_post_rdma(const struct tk_transport *network, struct tk_peer *peer,
                             struct tk_rma *rma, struct tk_hose *hose, size_t nbytes)
 {
-    struct flight *f = take(peer, rma->op);
+    struct flight *f = flight_take(peer, rma->op);
     if (!f) {
         tk_hose_leave(hose, false);
         return TK_BUSY;
@@ -154,7 +154,7 @@ enum tk_status tk_post_rdma(const struct tk_transport *network, struct tk_peer *
     enum tk_status status = network->rma(peer, &part);
     if (part.done == 0) {
         tk_hose_leave(hose, false);
-        give(f);
+        flight_give(f);
         return status;
     }
     rma->done += part.done;
@@ -169,8 +169,8 @@ enum tk_status tk_post_rdma(const struct tk_transport *network, struct tk_peer *
 
 /* ---- in a message ---- */
 
-static enum tk_status ask(struct tk_peer *peer, const struct tk_ask *what, const void *payload,
-                          size_t nbytes)
+static enum tk_status flight_ask(struct tk_peer *peer, const struct tk_ask *what,
+                                 const void *payload, size_t nbytes)
 {
     int32_t args[tk_ask_args];
     memcpy(args, what, sizeof(args));
@@ -194,7 +194,7 @@ static void want(struct tk_ask *what, const struct tk_hose *hose)
 enum tk_status tk_put_by_am(struct tk_peer *peer, struct tk_rma *rma, struct tk_hose *hose,
                             size_t nbytes)
 {
-    struct flight *f = take(peer, rma->op);
+    struct flight *f = flight_take(peer, rma->op);
     char *local = rma->local + rma->done;
     if (!f)
         return TK_BUSY;
@@ -208,13 +208,14 @@ enum tk_status tk_put_by_am(struct tk_peer *peer, struct tk_rma *rma, struct tk_
     f->nbytes = nbytes;
     /* Before the answer can come. */
     tk_counter_add(&rma->op->pending, 1);
-    enum tk_status status = ask(peer, &what, rma->is_put ? local : NULL, rma->is_put ? nbytes : 0);
+    enum tk_status status =
+        flight_ask(peer, &what, rma->is_put ? local : NULL, rma->is_put ? nbytes : 0);
     if (status == TK_OK) {
         rma->done += nbytes;
         return TK_OK;
     }
     tk_counter_add(&rma->op->pending, -1);
-    give(f);
+    flight_give(f);
     return status;
 }
 
@@ -222,12 +223,12 @@ enum tk_status tk_call(struct tk_peer *peer, struct tk_hose *hose)
 {
     struct tk_ask what = {.what = 0};
     want(&what, hose);
-    return ask(peer, &what, NULL, 0);
+    return flight_ask(peer, &what, NULL, 0);
 }
 
 /* ---- answers ---- */
 
-static _Noreturn void nonsense(const struct tk_peer *from)
+static _Noreturn void flight_nonsense(const struct tk_peer *from)
 {
     tk_panic("rank %u (%s, pid %d) answered what was not asked; the ranks of a job must be built "
              "against one version of this library",
@@ -239,24 +240,24 @@ static void end_flight(const struct tk_arrival *arrival, uint32_t number)
     struct flight *f = number <= flights ? &state.all[number - 1] : NULL;
     if (!f || !f->is_out || f->hose || f->rank != arrival->peer->rank ||
         (f->to && arrival->nbytes != f->nbytes))
-        nonsense(arrival->peer);
+        flight_nonsense(arrival->peer);
     if (f->to)
         memcpy(f->to, arrival->payload, f->nbytes);
-    complete(f);
+    flight_complete(f);
 }
 
 static void answered(struct tk_arrival *arrival)
 {
     struct tk_answer answer;
     if (arrival->head->nargs != tk_answer_args)
-        nonsense(arrival->peer);
+        flight_nonsense(arrival->peer);
     memcpy(&answer, arrival->head + 1, sizeof(answer));
     if (answer.hose && answer.handle && arrival->nbytes != tk_peers.rails * sizeof(uint32_t))
-        nonsense(arrival->peer);
+        flight_nonsense(arrival->peer);
     if (answer.hose &&
         !tk_hose_arrive(arrival->peer->rank, answer.hose, (uintptr_t)answer.base,
                         (size_t)answer.size, answer.handle, arrival->payload, answer.lent))
-        nonsense(arrival->peer);
+        flight_nonsense(arrival->peer);
     if (answer.flight)
         end_flight(arrival, answer.flight);
 }

@@ -67,7 +67,7 @@ static struct tk_hose **bucket_of(uint32_t rank, uintptr_t at)
     return &table.buckets[(mixed >> 32) & table.mask];
 }
 
-static struct tk_hose *find(uint32_t rank, uintptr_t at, const void *owner)
+static struct tk_hose *hose_find(uint32_t rank, uintptr_t at, const void *owner)
 {
     for (struct tk_hose *h = *bucket_of(rank, at); h; h = h->next)
         if (h->rank == rank && at - h->base < h->size && h->owner == owner)
@@ -75,14 +75,14 @@ static struct tk_hose *find(uint32_t rank, uintptr_t at, const void *owner)
     return NULL;
 }
 
-static void insert(struct tk_hose *h)
+static void hose_insert(struct tk_hose *h)
 {
     struct tk_hose **bucket = bucket_of(h->rank, h->base);
     h->next = *bucket;
     *bucket = h;
 }
 
-static void withdraw(struct tk_hose *h)
+static void hose_withdraw(struct tk_hose *h)
 {
     struct tk_hose **at = bucket_of(h->rank, h->base);
     while (*at != h)
@@ -92,9 +92,9 @@ static void withdraw(struct tk_hose *h)
 
 /* ---- one for another region ---- */
 
-static void empty(struct tk_hose *h)
+static void hose_empty(struct tk_hose *h)
 {
-    withdraw(h);
+    hose_withdraw(h);
     h->state = TK_HOSE_EMPTY;
 }
 
@@ -117,12 +117,12 @@ static struct tk_hose *take_oldest(struct lender *lender)
         return NULL;
     make_busy(h);
     if (h->state != TK_HOSE_EMPTY)
-        empty(h);
+        hose_empty(h);
     table.counts.moves += h->handle != 0;
     return h;
 }
 
-static struct tk_hose *take(uint32_t rank, const void *owner, uintptr_t from, uintptr_t to)
+static struct tk_hose *hose_take(uint32_t rank, const void *owner, uintptr_t from, uintptr_t to)
 {
     struct lender *lender = &table.lenders[rank];
     bool is_any_empty = lender->idle.newer->state == TK_HOSE_EMPTY; /* or none is idle */
@@ -135,14 +135,14 @@ static struct tk_hose *take(uint32_t rank, const void *owner, uintptr_t from, ui
     h->size = to - from;
     h->users = 0;
     h->state = TK_HOSE_MOVING;
-    insert(h);
+    hose_insert(h);
     table.counts.misses++;
     return h;
 }
 
 /* ---- for remote/ ---- */
 
-static void use(struct tk_hose *h)
+static void hose_use(struct tk_hose *h)
 {
     table.counts.hits++;
     if (h->users++ == 0)
@@ -154,7 +154,7 @@ static void use_refusal(struct tk_hose *h)
     if (--h->uses_left > 0)
         return;
     make_busy(h);
-    empty(h);
+    hose_empty(h);
     make_oldest(h);
 }
 
@@ -162,13 +162,13 @@ struct tk_hose *tk_hose_seek(uint32_t rank, uintptr_t at, const void *owner, uin
                              uintptr_t to, enum tk_hose_state *state, bool *is_new)
 {
     tk_lock(&table.lock);
-    struct tk_hose *h = find(rank, at, owner);
-    *is_new = !h && (h = take(rank, owner, from, to));
+    struct tk_hose *h = hose_find(rank, at, owner);
+    *is_new = !h && (h = hose_take(rank, owner, from, to));
     *state = table.lenders[rank].count > 0 ? TK_HOSE_MOVING : TK_HOSE_REFUSED;
     if (h) {
         *state = (enum tk_hose_state)h->state;
         if (h->state == TK_HOSE_READY)
-            use(h);
+            hose_use(h);
         else if (h->state == TK_HOSE_REFUSED)
             use_refusal(h);
     }
@@ -180,7 +180,7 @@ struct tk_hose *tk_hose_seek_ahead(uint32_t rank, uintptr_t at, const void *owne
                                    uintptr_t to)
 {
     tk_lock(&table.lock);
-    struct tk_hose *h = find(rank, at, owner) ? NULL : take(rank, owner, from, to);
+    struct tk_hose *h = hose_find(rank, at, owner) ? NULL : hose_take(rank, owner, from, to);
     tk_unlock(&table.lock);
     return h;
 }
@@ -191,7 +191,7 @@ void tk_hose_leave(struct tk_hose *h, bool is_used)
     tk_lock(&table.lock);
     if (--h->users == 0) {
         if (h->owner && is_used) {
-            empty(h);
+            hose_empty(h);
             make_oldest(h);
         } else {
             make_newest(h);
@@ -211,7 +211,7 @@ uint32_t tk_hoses_lent(uint32_t rank)
 void tk_hose_cancel(struct tk_hose *h)
 {
     tk_lock(&table.lock);
-    empty(h);
+    hose_empty(h);
     make_oldest(h);
     table.counts.misses--;
     table.counts.moves -= h->handle != 0;
@@ -220,7 +220,7 @@ void tk_hose_cancel(struct tk_hose *h)
 
 /* The region that was asked for may be part of what is registered there, which is found from one
  * granule only: that of what was asked for. */
-static void settle(struct tk_hose *h, uintptr_t base, size_t size, uint32_t handle)
+static void hose_settle(struct tk_hose *h, uintptr_t base, size_t size, uint32_t handle)
 {
     h->handle = handle;
     h->state = handle ? TK_HOSE_READY : TK_HOSE_REFUSED;
@@ -248,7 +248,7 @@ bool tk_hose_arrive(uint32_t rank, uint32_t number, uintptr_t base, size_t size,
         if (handle)
             memcpy(&table.keys[(number - 1) * table.rails], keys, table.rails * sizeof(*keys));
         table.lenders[rank].most = tk_max(lent, 1);
-        settle(h, base, size, handle);
+        hose_settle(h, base, size, handle);
         is_known = true;
     }
     tk_unlock(&table.lock);
@@ -269,7 +269,7 @@ void tk_hoses_disown(uint32_t rank, const void *owner)
         if (h->state == TK_HOSE_EMPTY || h->owner != owner)
             continue;
         make_busy(h);
-        empty(h);
+        hose_empty(h);
         make_oldest(h);
     }
     tk_unlock(&table.lock);

@@ -29,7 +29,7 @@ static struct {
     uint32_t free; /* handle; 0: none */
 } exports = {.lock = TK_LOCK_INIT};
 
-static _Noreturn void nonsense(const struct tk_peer *from, const char *what)
+static _Noreturn void serve_nonsense(const struct tk_peer *from, const char *what)
 {
     tk_panic(
         "rank %u (%s, pid %d) %s; the ranks of a job must be built against one version of this "
@@ -51,7 +51,7 @@ static void take_back(const struct tk_peer *from, uint32_t handle)
     }
     tk_unlock(&exports.lock);
     if (!region)
-        nonsense(from, "gave a region up that it did not have");
+        serve_nonsense(from, "gave a region up that it did not have");
     tk_firehose_put(region);
 }
 
@@ -70,8 +70,8 @@ static uint32_t enter(const struct tk_peer *to, struct tk_pinned *region)
 }
 
 /* The keys of a region, or NULL. */
-static const uint32_t *lend(const struct tk_peer *to, const struct tk_ask *ask,
-                            struct tk_answer *answer)
+static const uint32_t *serve_lend(const struct tk_peer *to, const struct tk_ask *ask,
+                                  struct tk_answer *answer)
 {
     void *from = (void *)(uintptr_t)ask->from;
     size_t size = (size_t)ask->size;
@@ -106,10 +106,10 @@ static void read_ask(const struct tk_arrival *arrival, struct tk_ask *ask)
 {
     const struct tk_peer *from = arrival->peer;
     if (arrival->head->nargs != tk_ask_args)
-        nonsense(from, "asked in a way that makes no sense");
+        serve_nonsense(from, "asked in a way that makes no sense");
     memcpy(ask, arrival->head + 1, sizeof(*ask));
     if ((ask->what & TK_ASK_GET) && (ask->nbytes > tk_data_max() || (ask->what & TK_ASK_REGION)))
-        nonsense(from, "asked for more than an answer holds");
+        serve_nonsense(from, "asked for more than an answer holds");
     if (ask->what & TK_ASK_PUT)
         check_place(from, ask->at, arrival->nbytes);
     if (ask->what & TK_ASK_GET)
@@ -134,7 +134,7 @@ static void asked(struct tk_arrival *arrival)
         reply.nbytes = ask.nbytes;
     }
     if (ask.what & TK_ASK_REGION)
-        reply.payload = lend(arrival->peer, &ask, &answer);
+        reply.payload = serve_lend(arrival->peer, &ask, &answer);
     if (answer.handle)
         reply.nbytes = tk_peers.rails * sizeof(uint32_t);
     int32_t args[tk_answer_args];

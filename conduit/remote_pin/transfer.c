@@ -95,7 +95,7 @@ static void ask_ahead(struct tk_peer *peer, struct tk_rma *rma, uintptr_t at)
     }
 }
 
-static enum tk_status next_piece(struct tk_peer *peer, struct tk_rma *rma)
+static enum tk_status transfer_next_piece(struct tk_peer *peer, struct tk_rma *rma)
 {
     uintptr_t at = rma->remote + rma->done;
     enum tk_hose_state state;
@@ -123,7 +123,7 @@ static enum tk_status rma_on_demand(struct tk_peer *peer, struct tk_rma *rma)
     if (rma->is_pair)
         return tk_remote_network->rma(peer, rma);
     while (status == TK_OK && rma->done < rma->nbytes)
-        status = next_piece(peer, rma);
+        status = transfer_next_piece(peer, rma);
     if (tk_is_everything && rma->done == rma->nbytes)
         tk_hoses_disown(peer->rank, rma);
     return status;

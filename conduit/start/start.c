@@ -228,7 +228,7 @@ static enum tk_status check_expected(void)
 
 /* Only rank 0 reports, for all: another rank that ended the job earlier could cut its table
  * short. */
-static enum tk_status agree(const struct tk_transport *transport)
+static enum tk_status start_agree(const struct tk_transport *transport)
 {
     if (!transport->agree || transport->agree())
         return TK_OK;
@@ -245,7 +245,7 @@ static enum tk_status connect_path(const struct path *path)
         transport->close();
         return TK_OK;
     }
-    if (agree(transport) != TK_OK || !(transport = transport->connect()))
+    if (start_agree(transport) != TK_OK || !(transport = transport->connect()))
         return TK_FAIL;
     if (tk_is_on_demand && transport->register_region &&
         !(transport = tk_remote_connect(transport)))

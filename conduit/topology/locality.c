@@ -67,7 +67,7 @@ void tk_locality_drop(void)
 }
 
 /* The smallest part of the machine with CPUs of its own that the device is attached to. */
-static hwloc_obj_t place_of(const char *device)
+static hwloc_obj_t locality_place_of(const char *device)
 {
     hwloc_obj_t at = NULL;
     while ((at = hwloc_get_next_osdev(machine, at)))
@@ -80,7 +80,7 @@ int tk_locality_distance(const char *device)
 {
     if (!open_machine())
         return tk_distance_unknown;
-    hwloc_obj_t place = place_of(device);
+    hwloc_obj_t place = locality_place_of(device);
     if (!place)
         return tk_distance_unknown;
     if (hwloc_bitmap_isincluded(ours, place->cpuset))

@@ -192,7 +192,8 @@ static uint64_t lines_of(const struct tk_ring_look *at)
     return size <= tk_ring_slot_max || tk_ring_is_tagged(at) ? 0 : size - tk_ring_slot_max;
 }
 
-static bool claim(struct tk_ring_in *in, const struct tk_ring_look *at, struct tk_ring_item *item)
+static bool ring_claim(struct tk_ring_in *in, const struct tk_ring_look *at,
+                       struct tk_ring_item *item)
 {
     item->start = tk_ring_start(in, at);
     item->end = tk_ring_advance(item->start, lines_of(at));
@@ -227,7 +228,7 @@ bool tk_ring_take(struct tk_ring_in *in, struct tk_ring_item *item)
                 tk_ring_retire_rest(in);
             return false;
         }
-    } while (!claim(in, &at, item));
+    } while (!ring_claim(in, &at, item));
     item->blob = at.slot->blob;
     item->rest = NULL;
     item->from = tk_ring_from(&at);

@@ -49,7 +49,7 @@ static void leave_it_to_its_watcher(const struct tk_peer *peer)
         continue;
 }
 
-static void refuse(const struct tk_peer *peer, const char *what, const char *why)
+static void log_refusal(const struct tk_peer *peer, const char *what, const char *why)
 {
     if (!__atomic_load_n(&tk_lost_peer, __ATOMIC_ACQUIRE))
         return;
@@ -137,7 +137,7 @@ static char *map_rings_of(const struct tk_peer *peer, const struct tk_rings_plac
         close(fd);
     }
     if (!base)
-        refuse(peer, "message rings", why);
+        log_refusal(peer, "message rings", why);
     return base;
 }
 
@@ -149,7 +149,7 @@ static struct tk_shm_conn *link_of(uint32_t rank)
     return link;
 }
 
-static void use(struct tk_shm_conn *link, char *base)
+static void attach_rings(struct tk_shm_conn *link, char *base)
 {
     const struct tk_shm_parts at = tk_shm_parts(base);
     uint16_t from = (uint16_t)tk_topology.nbrhd_rank;
@@ -172,7 +172,7 @@ struct tk_shm_conn *tk_shm_conn_make(struct tk_peer *peer)
         char *base = map_rings_of(peer, &link->place);
         if (base) {
             add_range(base, tk_shm_mapped_size(), "message rings", peer->rank);
-            use(link, base);
+            attach_rings(link, base);
         }
     }
     tk_unlock(&mapping);
@@ -196,7 +196,7 @@ static void map_segment(struct tk_peer *peer, const struct tk_bound *bound)
     const struct tk_area_place place = {.pid = peer->pid, .fd = bound->fd, .inode = bound->inode};
     int fd = tk_area_reach(&place, &size, why, sizeof(why));
     if (fd < 0) {
-        refuse(peer, "segment", why);
+        log_refusal(peer, "segment", why);
         return;
     }
     void *base = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -204,7 +204,7 @@ static void map_segment(struct tk_peer *peer, const struct tk_bound *bound)
         explain_no_room(why, sizeof(why), size);
     close(fd);
     if (base == MAP_FAILED) {
-        refuse(peer, "segment", why);
+        log_refusal(peer, "segment", why);
         return;
     }
     tk_allow_huge_pages(base, size);

@@ -25,7 +25,7 @@ static _Noreturn void wire_error(unsigned from, const char *what)
 }
 
 /* Comes from another process: nothing in it is trusted before it is checked. */
-static size_t check(const struct tk_message_head *head, size_t nbytes, unsigned from)
+static size_t poll_check(const struct tk_message_head *head, size_t nbytes, unsigned from)
 {
     if (from >= tk_shm.size || !head || nbytes < sizeof(*head) || head->nargs > tk_max_args ||
         head->category > TK_LONG || head->kind > TK_CONTROL)
@@ -48,10 +48,10 @@ static void fetch(const char *payload, size_t nbytes)
             __builtin_prefetch(payload + at);
 }
 
-static void hand_up(const struct tk_ring_item *item)
+static void poll_hand_up(const struct tk_ring_item *item)
 {
     struct tk_message_head *head = (struct tk_message_head *)(void *)item->blob;
-    size_t front = check(head, item->nbytes, item->from);
+    size_t front = poll_check(head, item->nbytes, item->from);
     struct tk_shm_conn *link = &tk_shm.links[item->from];
     struct tk_arrival arrival = {.peer = tk_shm.peers[item->from],
                                  .head = head,
@@ -69,7 +69,7 @@ static void hand_up(const struct tk_ring_item *item)
         __atomic_store_n(&link->was_answered, arrival.replied, __ATOMIC_RELAXED);
 }
 
-static inline void hand_up_short(char *blob, unsigned tag, unsigned from)
+static inline void poll_hand_up_short(char *blob, unsigned tag, unsigned from)
 {
     tk_if_unlikely(from >= tk_shm.size || tk_tag_nargs(tag) > tk_shm_slot_args)
         wire_error(from, "a malformed message came");
@@ -83,9 +83,9 @@ static void __attribute__((noinline)) serve_any(struct tk_ring_in *ring)
     if (!tk_ring_take(ring, &item))
         return;
     if (item.tag)
-        hand_up_short(item.blob, item.tag, item.from);
+        poll_hand_up_short(item.blob, item.tag, item.from);
     else
-        hand_up(&item);
+        poll_hand_up(&item);
     tk_ring_done(ring, &item);
 }
 
@@ -98,7 +98,7 @@ static inline uint64_t serve_one(struct tk_ring_in *ring, const struct tk_ring_l
         serve_any(ring);
         return tk_ring_taken(ring);
     }
-    hand_up_short(at->slot->blob, tk_ring_size(at), tk_ring_from(at));
+    poll_hand_up_short(at->slot->blob, tk_ring_size(at), tk_ring_from(at));
     tk_ring_done_slot(ring, end);
     return end;
 }

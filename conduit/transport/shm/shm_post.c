@@ -99,7 +99,7 @@ void tk_shm_wake(uint32_t rank)
 
 /* ---- messages in two steps */
 
-static struct lent *lend(void)
+static struct lent *borrow_buffer(void)
 {
     struct lent *buffer = tk_pool_take(&buffers);
     if (!buffer && !(buffer = aligned_alloc(tk_am_buffer_alignment, sizeof(*buffer))))
@@ -113,7 +113,7 @@ _Static_assert(tk_message_head_max <= head_lines * tk_ring_line, "any head fits 
 
 /* Of a Long that must be immediate: a place for its head, before its payload is put. What might
  * take long is done first: messages of others wait behind that place. */
-static enum tk_status claim(struct tk_am_reservation *reservation, struct tk_ring_out *ring)
+static enum tk_status claim_head(struct tk_am_reservation *reservation, struct tk_ring_out *ring)
 {
     tk_shm_addr_offset(reservation->peer, 0);
     if (!tk_ring_reserve(ring, head_lines, &reservation->ticket))
@@ -130,12 +130,12 @@ enum tk_status tk_shm_reserve(struct tk_am_reservation *reservation, bool place,
     struct tk_ring_out *ring = link ? ring_of(link, reservation->kind) : NULL;
     reservation->tx = reservation->buffer = NULL;
     if (ring && place && !buffer)
-        return claim(reservation, ring);
+        return claim_head(reservation, ring);
     if (ring && !tk_ring_has_room(ring, buffer ? message_lines : head_lines))
         return TK_BUSY;
     if (!buffer)
         return TK_OK;
-    struct lent *lent = lend();
+    struct lent *lent = borrow_buffer();
     reservation->tx = lent;
     reservation->buffer = lent->data;
     return TK_OK;

@@ -98,8 +98,8 @@ static void cross_or_lose(struct tk_peer *peer, const struct tk_rma *rma)
 
 /* ---- any memory */
 
-static void check(const struct tk_peer *peer, const struct tk_rma *rma,
-                  const struct tk_bound *bound)
+static void rma_check(const struct tk_peer *peer, const struct tk_rma *rma,
+                      const struct tk_bound *bound)
 {
     if (tk_bound_has(bound, rma->remote, rma->nbytes))
         return;
@@ -117,7 +117,7 @@ enum tk_status tk_shm_rma(struct tk_peer *peer, struct tk_rma *rma)
     tk_if_unlikely(shift == tk_unmapped)
     {
         const struct tk_bound bound = tk_bound_of(peer->rank, endpoint);
-        check(peer, rma, &bound);
+        rma_check(peer, rma, &bound);
         if (bound.fd < 0)
             cross_or_lose(peer, rma);
         else if ((shift = tk_shm_addr_offset(peer, endpoint)) == tk_unmapped)

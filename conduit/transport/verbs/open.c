@@ -73,7 +73,7 @@ static unsigned spare_count(void)
     return TK_THREADED ? spares_threaded : spares_single;
 }
 
-static unsigned conns_on(const struct tk_rail *rail)
+static unsigned open_conns_on(const struct tk_rail *rail)
 {
     uint32_t number = (uint32_t)(rail - tk_verbs.rails);
     return (tk_verbs.conns_pp + tk_verbs.rail_count - 1 - number) / tk_verbs.rail_count;
@@ -84,7 +84,7 @@ static unsigned conns_on(const struct tk_rail *rail)
 static enum tk_status open_recv_buffers(struct tk_rail *rail)
 {
     unsigned peers = rail->peers, each = (unsigned)tk_verbs.credits_pp;
-    unsigned notices = (unsigned)tk_notice_buffers() * tk_verbs.peers * conns_on(rail);
+    unsigned notices = (unsigned)tk_notice_buffers() * tk_verbs.peers * open_conns_on(rail);
     unsigned replies =
         (unsigned)tk_min((size_t)tk_counter_read(&tk_verbs.credits_total), (size_t)each * peers);
     unsigned kept = peers; /* the one more that small messages leave posted */

@@ -13,7 +13,7 @@
 #include "transport/verbs/failover/tx_log.h"
 #include "transport/verbs/verbs_private.h"
 
-static enum tk_status failed(const struct tk_conn *conn, const char *what, int error)
+static enum tk_status conn_failed(const struct tk_conn *conn, const char *what, int error)
 {
     const struct tk_port_address *a = &tk_rail_of(conn)->address;
     tk_log_error("%s:%u: %s for rank %u failed: %s%s", a->device, a->port, what, conn->peer->rank,
@@ -25,7 +25,7 @@ static enum tk_status failed(const struct tk_conn *conn, const char *what, int e
     return TK_FAIL;
 }
 
-static void prepare(struct tk_conn *conn, bool is_primary)
+static void conn_prepare(struct tk_conn *conn, bool is_primary)
 {
     tk_lock_init(&conn->lock);
     conn->unsignaled_tx.conn = conn;
@@ -47,7 +47,7 @@ static void prepare(struct tk_conn *conn, bool is_primary)
 }
 
 /* Devices do not say how much inline data they allow; too much is refused, so less is tried. */
-static enum tk_status create(struct tk_conn *conn, struct ibv_qp_init_attr *attr)
+static enum tk_status conn_create(struct tk_conn *conn, struct ibv_qp_init_attr *attr)
 {
     struct ibv_pd *pd = tk_rail_of(conn)->device->pd;
     while (!(conn->qp = ibv_create_qp(pd, attr)) && tk_verbs.inline_limit > 0) {
@@ -55,7 +55,7 @@ static enum tk_status create(struct tk_conn *conn, struct ibv_qp_init_attr *attr
         attr->cap.max_inline_data = (uint32_t)tk_verbs.inline_limit;
     }
     if (!conn->qp)
-        return failed(conn, "create_qp", errno);
+        return conn_failed(conn, "create_qp", errno);
     if (attr->cap.max_inline_data < tk_verbs.inline_limit)
         tk_verbs.inline_limit = attr->cap.max_inline_data;
     return TK_OK;
@@ -78,20 +78,20 @@ enum tk_status tk_conn_open(struct tk_conn *conn, struct tk_peer *peer, uint32_t
     };
     conn->peer = peer;
     conn->rail = rail;
-    prepare(conn, is_primary);
+    conn_prepare(conn, is_primary);
     if (tk_verbs.failover_enabled && tk_tx_log_open(conn) != TK_OK)
         return TK_FAIL;
     if (tk_verbs.failover_enabled)
         tk_incarnation_name(conn);
-    if (create(conn, &attr) != TK_OK)
+    if (conn_create(conn, &attr) != TK_OK)
         return TK_FAIL;
     int error = tk_conn_init(conn);
-    return error ? failed(conn, "modify_qp to INIT", error) : TK_OK;
+    return error ? conn_failed(conn, "modify_qp to INIT", error) : TK_OK;
 }
 
 /* No packet of an earlier incarnation may be taken for one that is expected now: those that a
  * connection sends after one another have numbers close together, and these are far apart. */
-static uint32_t first_psn(uint32_t incarnation)
+static uint32_t conn_first_psn(uint32_t incarnation)
 {
     enum { psn_bits = 24, scatter = 0x9e3779 };
     return incarnation * scatter & ((1u << psn_bits) - 1);
@@ -111,8 +111,8 @@ int tk_conn_ready(struct tk_conn *conn, const struct tk_port_address *to, uint32
                                    .to = to,
                                    .type = IBV_QPT_RC,
                                    .to_qp = qp,
-                                   .to_psn = first_psn(incarnation),
-                                   .psn = first_psn(incarnation),
+                                   .to_psn = conn_first_psn(incarnation),
+                                   .psn = conn_first_psn(incarnation),
                                    .reads_out = rail->reads_out};
     *what = "modify_qp to RTR";
     int error = tk_qp_rtr(conn->qp, &route);
@@ -130,7 +130,7 @@ enum tk_status tk_conn_connect(struct tk_conn *conn, const struct tk_port_addres
         conn->tx_log->incarnation.to = *to;
         conn->tx_log->incarnation.to_qp = qp;
     }
-    return error ? failed(conn, what, error) : TK_OK;
+    return error ? conn_failed(conn, what, error) : TK_OK;
 }
 
 void tk_conn_close(struct tk_conn *conn)

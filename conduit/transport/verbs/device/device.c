@@ -30,7 +30,7 @@ void tk_device_explain_closed(int error, char *text, size_t size)
              remedy);
 }
 
-static struct tk_device *find(const struct ibv_context *context)
+static struct tk_device *device_find(const struct ibv_context *context)
 {
     struct tk_device *device = &tk_verbs.device;
     while (device && device->context != context)
@@ -82,7 +82,7 @@ enum tk_status tk_devices_open(void)
     enum tk_status status = TK_OK;
     for (uint32_t i = 0; i < tk_verbs.rail_count; i++) {
         struct tk_rail *rail = &tk_verbs.rails[i];
-        rail->device = find(rail->context);
+        rail->device = device_find(rail->context);
         if (rail->device)
             continue;
         rail->device = add(rail->context);
@@ -92,7 +92,7 @@ enum tk_status tk_devices_open(void)
     return status;
 }
 
-static uint32_t conns_on(uint32_t rail)
+static uint32_t device_conns_on(uint32_t rail)
 {
     return (tk_verbs.conns_pp + tk_verbs.rail_count - 1 - rail) / tk_verbs.rail_count;
 }
@@ -103,8 +103,8 @@ static int receives_max(const struct tk_device *device)
     uint32_t conns = 0;
     for (uint32_t i = 0; i < tk_verbs.rail_count; i++)
         if (tk_verbs.rails[i].device == device)
-            conns +=
-                tk_verbs.failover_enabled ? tk_verbs.peers * conns_on(i) : tk_verbs.rails[i].peers;
+            conns += tk_verbs.failover_enabled ? tk_verbs.peers * device_conns_on(i)
+                                               : tk_verbs.rails[i].peers;
     return tk_max(1, tk_receives_max() * (int)conns);
 }
 
@@ -114,7 +114,7 @@ static int sends_max(const struct tk_device *device)
     uint32_t conns = 0;
     for (uint32_t i = 0; i < tk_verbs.rail_count && tk_verbs.failover_enabled; i++)
         if (tk_verbs.rails[i].device == device)
-            conns += tk_verbs.peers * conns_on(i);
+            conns += tk_verbs.peers * device_conns_on(i);
     return (int)tk_max((size_t)tk_verbs.depth_total, (size_t)tk_verbs.depth_pp * conns);
 }
 

@@ -119,7 +119,7 @@ static enum tk_status whole_device(struct search *search, const char *device, co
     return TK_OK;
 }
 
-static enum tk_status look_at(struct search *search, struct ibv_device *device)
+static enum tk_status look_at_device(struct search *search, struct ibv_device *device)
 {
     const char *name = ibv_get_device_name(device);
     char closed[sizeof(((struct verdict *)NULL)->text)];
@@ -154,7 +154,7 @@ static enum tk_status look_at_all(struct search *search)
     enum tk_status status = TK_OK;
     struct ibv_device **list = ibv_get_device_list(&devices);
     for (int i = 0; list && i < devices && status == TK_OK; i++)
-        status = look_at(search, list[i]);
+        status = look_at_device(search, list[i]);
     if (list)
         ibv_free_device_list(list);
     return status;

@@ -252,7 +252,7 @@ static struct tk_replay *replay_of(const struct tk_tx_entry *entry)
 }
 
 /* Gives its slots back, too. */
-static void complete(struct tk_conn *conn, struct tk_tx *tx)
+static void failover_complete(struct tk_conn *conn, struct tk_tx *tx)
 {
     tk_lock(&conn->lock);
     conn->tx_log->failed -= 1 + tx->covers;
@@ -263,7 +263,7 @@ static void complete(struct tk_conn *conn, struct tk_tx *tx)
 /* Once it is drained nobody else reads its log. What it lost was posted before that
  * which is to be done again already: it was the primary connection before those that came after it.
  */
-static void settle(struct tk_conn *conn)
+static void failover_settle(struct tk_conn *conn)
 {
     struct tk_replay *list = NULL, **end = &list;
     uint32_t back = (uint32_t)tk_conn_unfinished(conn), before = conn->tx_log->sent;
@@ -276,7 +276,7 @@ static void settle(struct tk_conn *conn)
         bool is_done = has_come && entry->opcode != IBV_WR_RDMA_READ;
         if (is_done || tk_tx_entry_as_notice(entry)) {
             if (entry->tx)
-                complete(conn, entry->tx);
+                failover_complete(conn, entry->tx);
         } else {
             *end = replay_of(entry);
             end = &(*end)->next;
@@ -480,7 +480,7 @@ static void settle_delivered(uint32_t rank)
     struct tk_conn *conns = tk_conns_to(rank);
     for (uint32_t k = 0; k < tk_verbs.conns_pp; k++)
         if (tk_counter_read(&conns[k].state) == TK_DRAINED && conns[k].tx_log->is_delivered_known)
-            settle(&conns[k]);
+            failover_settle(&conns[k]);
 }
 
 /* A designated primary that failed has part of what is to be posted again, and that comes first. */

@@ -55,7 +55,7 @@ static bool is_down(const struct tk_rail *rail)
            attr.state != IBV_PORT_ACTIVE;
 }
 
-static void look_at(uint32_t number, uint64_t now)
+static void look_at_port(uint32_t number, uint64_t now)
 {
     struct tk_rail *rail = &tk_verbs.rails[number];
     if (rail->look_again && now >= rail->look_again)
@@ -75,6 +75,6 @@ void tk_events_look(void)
         read_events(device);
     uint64_t now = tk_now();
     for (uint32_t i = 0; i < tk_verbs.rail_count; i++)
-        look_at(i, now);
+        look_at_port(i, now);
     tk_unlock(&looking);
 }

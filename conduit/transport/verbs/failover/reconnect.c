@@ -167,7 +167,7 @@ static void go_live(struct tk_conn *conn)
                 conn->peer->rank, conn->peer->host);
 }
 
-static void open_again(struct tk_conn *conn)
+static void reopen(struct tk_conn *conn)
 {
     const struct tk_port_address *a = &tk_rail_of(conn)->address;
     const char *what;
@@ -223,7 +223,7 @@ static void pass_over(struct tk_conn *conn)
     tk_notice_request(conn);
 }
 
-static void step(struct tk_conn *conn)
+static void step_conn(struct tk_conn *conn)
 {
     struct tk_incarnation *incarnation = incarnation_of(conn);
     bool is_closed = tk_counter_read(&conn->state) == TK_CLOSED;
@@ -231,7 +231,7 @@ static void step(struct tk_conn *conn)
         pass_over(conn);
     else if (is_closed && incarnation->is_wanted && !tk_is_leaving()) {
         if (is_active(tk_rail_of(conn)))
-            open_again(conn);
+            reopen(conn);
         else
             tk_reconnect_watch(tk_rail_of(conn));
     }
@@ -243,7 +243,7 @@ void tk_reconnect_step(uint32_t rank)
 {
     for (uint32_t k = 0; k < tk_verbs.conns_pp; k++)
         if (incarnation_of(tk_conns_to(rank) + k)->is_pending_work)
-            step(tk_conns_to(rank) + k);
+            step_conn(tk_conns_to(rank) + k);
 }
 
 void tk_verbs_report_end(void)

@@ -36,7 +36,7 @@ static void *table(uint32_t count, size_t size)
 /* ---- Which ports */
 
 /* Once for all rails of a device. */
-static struct ibv_context *open_again(const struct ibv_context *other)
+static struct ibv_context *raw_open_device(const struct ibv_context *other)
 {
     for (uint32_t i = 0; i < raw.count; i++)
         if (raw.rails[i].context->device == other->device)
@@ -51,7 +51,7 @@ static struct ibv_context *open_again(const struct ibv_context *other)
 static enum tk_status take_again(const struct tk_rail *other)
 {
     struct tk_rail *rail = &raw.rails[raw.count];
-    struct ibv_context *context = open_again(other->context);
+    struct ibv_context *context = raw_open_device(other->context);
     if (!context)
         return TK_FAIL;
     const char *why = tk_port_take(rail, context, other->address.port);

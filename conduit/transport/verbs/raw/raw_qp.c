@@ -15,7 +15,7 @@
 
 _Static_assert((int)tk_datagram_key == (int)trunkline_qkey, "what clients are told is not what is");
 
-static enum tk_status failed(const trunkline_qp_t *qp, const char *what, int error)
+static enum tk_status raw_failed(const trunkline_qp_t *qp, const char *what, int error)
 {
     tk_log_error("%s: %s%s%s failed: %s%s", qp->rail->name, what, *qp->name ? " for " : "",
                  qp->name, strerror(error),
@@ -23,8 +23,8 @@ static enum tk_status failed(const trunkline_qp_t *qp, const char *what, int err
     return TK_FAIL;
 }
 
-static enum tk_status refuse(const trunkline_rail_t *rail, const char *what, uint32_t asked,
-                             int most)
+static enum tk_status raw_refuse(const trunkline_rail_t *rail, const char *what, uint32_t asked,
+                                 int most)
 {
     tk_log_error("%s allows %d %s, %u are asked for", rail->name, most, what, asked);
     return TK_FAIL;
@@ -47,12 +47,12 @@ enum tk_status tk_raw_qp_check(const trunkline_domain_t *domain, const trunkline
         return TK_FAIL;
     }
     if (depth > (uint32_t)limits->max_qp_wr)
-        return refuse(rail, "work requests in a queue", depth, limits->max_qp_wr);
+        return raw_refuse(rail, "work requests in a queue", depth, limits->max_qp_wr);
     if (pieces > (uint32_t)limits->max_sge)
-        return refuse(rail, "pieces of memory in a work request", pieces, limits->max_sge);
+        return raw_refuse(rail, "pieces of memory in a work request", pieces, limits->max_sge);
     if (options->reads < 0 || options->reads > rail->reads_out)
-        return refuse(rail, "reads at once on a queue pair", (uint32_t)options->reads,
-                      rail->reads_out);
+        return raw_refuse(rail, "reads at once on a queue pair", (uint32_t)options->reads,
+                          rail->reads_out);
     return TK_OK;
 }
 
@@ -76,8 +76,8 @@ static enum tk_status open_cqs(trunkline_qp_t *qp, const trunkline_domain_t *dom
 }
 
 /* Devices do not say how much inline data they allow; too much is refused, so less is tried. */
-static enum tk_status create(trunkline_qp_t *qp, const trunkline_domain_t *domain,
-                             const trunkline_qp_options_t *options)
+static enum tk_status raw_create(trunkline_qp_t *qp, const trunkline_domain_t *domain,
+                                 const trunkline_qp_options_t *options)
 {
     struct ibv_qp_init_attr attr = {
         .send_cq = qp->send_cq,
@@ -94,14 +94,14 @@ static enum tk_status create(trunkline_qp_t *qp, const trunkline_domain_t *domai
     while (!(qp->qp = ibv_create_qp(domain->pd, &attr)) && attr.cap.max_inline_data > 0)
         attr.cap.max_inline_data /= 2;
     if (!qp->qp)
-        return failed(qp, "create_qp", errno);
+        return raw_failed(qp, "create_qp", errno);
     qp->inline_size = attr.cap.max_inline_data;
     return TK_OK;
 }
 
 /* Packets of a queue pair that had the number before are not taken for this one's, so far as that
  * can be had: numbers in sequence begin where the hash of its own number and address says. */
-static uint32_t first_psn(const trunkline_qp_t *qp)
+static uint32_t raw_first_psn(const trunkline_qp_t *qp)
 {
     enum { psn_bits = 24 };
     uint64_t mixed = ((uintptr_t)qp->qp ^ qp->qp->qp_num) * UINT64_C(0x9e3779b97f4a7c15);
@@ -112,7 +112,7 @@ static void set_address(trunkline_qp_t *qp, enum ibv_qp_type type)
 {
     const struct tk_port_address *a = &tk_raw_rail(qp->rail)->address;
     qp->address = (trunkline_address_t){.qpn = qp->qp->qp_num,
-                                        .psn = first_psn(qp),
+                                        .psn = raw_first_psn(qp),
                                         .lid = a->lid,
                                         .mtu = a->mtu,
                                         .reads = a->reads,
@@ -131,11 +131,11 @@ enum tk_status tk_raw_qp_open(trunkline_qp_t *qp, const trunkline_domain_t *doma
     snprintf(qp->name, sizeof(qp->name), "%s", options->name ? options->name : "");
     enum tk_status status = open_cqs(qp, domain, options);
     if (status == TK_OK)
-        status = create(qp, domain, options);
+        status = raw_create(qp, domain, options);
     if (status == TK_OK) {
         int access = options->access ? options->access : usual_access;
         int error = tk_qp_init(qp->qp, tk_raw_rail(rail), options->type, access);
-        status = error ? failed(qp, "modify_qp to INIT", error) : TK_OK;
+        status = error ? raw_failed(qp, "modify_qp to INIT", error) : TK_OK;
     }
     if (status == TK_OK)
         set_address(qp, options->type);
@@ -182,9 +182,9 @@ enum tk_status tk_raw_qp_connect(trunkline_qp_t *qp, const trunkline_address_t *
     }
     int error = tk_qp_rtr(qp->qp, &route);
     if (error)
-        return failed(qp, "modify_qp to RTR", error);
+        return raw_failed(qp, "modify_qp to RTR", error);
     error = tk_qp_rts(qp->qp, &route);
-    return error ? failed(qp, "modify_qp to RTS", error) : TK_OK;
+    return error ? raw_failed(qp, "modify_qp to RTS", error) : TK_OK;
 }
 
 enum tk_status tk_raw_qp_reach(struct ibv_ah **ah, const trunkline_qp_t *qp,
@@ -196,7 +196,7 @@ enum tk_status tk_raw_qp_reach(struct ibv_ah **ah, const trunkline_qp_t *qp,
     const struct tk_port_address port = port_of(to);
     tk_route_set(&attr, tk_raw_rail(qp->rail), &port);
     *ah = ibv_create_ah(qp->qp->pd, &attr);
-    return *ah ? TK_OK : failed(qp, "create_ah", errno);
+    return *ah ? TK_OK : raw_failed(qp, "create_ah", errno);
 }
 
 void tk_raw_qp_close(trunkline_qp_t *qp)
