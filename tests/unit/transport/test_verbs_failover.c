@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Links that die: what went over them goes over others, once and in order; credits and buffers are
- * whole afterwards. Rules one at a time; test_verbs_return.c has all of it at random. */
+ * whole afterwards. Rules one at a time; test_verbs_reconnect.c has all of it at random. */
 #include "config.h"
 
 #include <unistd.h>
 
-#include "mortal.h"
+#include "failing_rails.h"
 #include "settings/settings.h"
 #include "transport/verbs/failover/failover.h"
 #include "unit.h"
@@ -26,10 +26,10 @@ static void send_five(size_t nbytes, int carried, int acked)
 
 static void assert_each_comes_once(size_t nbytes, int carried, int acked)
 {
-    open_mortal(2, "GASNET_NUM_QPS=2", NULL);
+    open_failing_rails(2, "GASNET_NUM_QPS=2", NULL);
     send_five(nbytes, carried, acked);
     fake_break(qp_of(0, 1), IBV_WC_RETRY_EXC_ERR);
-    const char *said = heard_until_unsignaled();
+    const char *said = logged_until_idle();
     assert_int_equal(unit_lines(said), 2);
     unit_assert_says(said, "fake1:1 no longer reaches rank 1 (node1): ");
     unit_assert_says(said, "fake1:1 no longer reaches rank 0 (node0): ");
@@ -37,7 +37,7 @@ static void assert_each_comes_once(size_t nbytes, int carried, int acked)
     assert_int_equal(assert_whole(), 0);
     assert_int_equal(tk_peers.rail_to[1], 0);
     send_five(nbytes, 0, 0);
-    heard_until_unsignaled();
+    logged_until_idle();
     assert_int_equal(stream[1].came, 10);
     assert_int_equal(assert_whole(), 0);
     world_close();
@@ -57,7 +57,7 @@ static void messages_come_once_whatever_became_of_them(void **state)
 static void both_ends_notice_at_once(void **state)
 {
     (void)state;
-    open_mortal(2, "GASNET_NUM_QPS=2", NULL);
+    open_failing_rails(2, "GASNET_NUM_QPS=2", NULL);
     send_five(0, 2, 0);
     world_be(1);
     for (int i = 0; i < 4; i++)
@@ -65,7 +65,7 @@ static void both_ends_notice_at_once(void **state)
     assert_true(fake_carry(qp_of(1, 1)));
     fake_break(qp_of(0, 1), IBV_WC_RETRY_EXC_ERR);
     fake_break(qp_of(1, 1), IBV_WC_RETRY_EXC_ERR);
-    const char *said = heard_until_unsignaled();
+    const char *said = logged_until_idle();
     assert_int_equal(unit_lines(said), 2);
     assert_int_equal(stream[0].came, 4);
     assert_int_equal(assert_whole(), 0);
@@ -76,7 +76,7 @@ static void both_ends_notice_at_once(void **state)
 static void a_fast_end_finds_buffers(void **state)
 {
     (void)state;
-    open_mortal(2, "GASNET_NUM_QPS=2", NULL);
+    open_failing_rails(2, "GASNET_NUM_QPS=2", NULL);
     world_be(1);
     for (int i = 0; i < 5; i++)
         assert_int_equal(send_numbered(0, TK_REQUEST, 0), TK_OK);
@@ -90,7 +90,7 @@ static void a_fast_end_finds_buffers(void **state)
     fake_settle();
     unit_heard();
     assert_int_equal(stream[0].came, 0);
-    heard_until_unsignaled();
+    logged_until_idle();
     assert_int_equal(stream[0].came, 5);
     assert_int_equal(assert_whole(), 0);
     world_close();
@@ -101,7 +101,7 @@ static void notices_are_told_again(void **state)
 {
     (void)state;
     for (int carried = 0; carried < 3; carried++) {
-        open_mortal(4, "GASNET_NUM_QPS=4", NULL);
+        open_failing_rails(4, "GASNET_NUM_QPS=4", NULL);
         send_five(0, 1, 0);
         fake_break(qp_of(0, 1), IBV_WC_RETRY_EXC_ERR);
         unit_listen();
@@ -115,7 +115,7 @@ static void notices_are_told_again(void **state)
         fake_carry(qp_of(0, 2));
         fake_break(qp_of(1, 2), IBV_WC_RETRY_EXC_ERR);
         unit_heard();
-        heard_until_unsignaled();
+        logged_until_idle();
         assert_int_equal(stream[1].came, 5);
         fake.rnr = 0; /* more notices were under way than have buffers */
         assert_int_equal(assert_whole(), 3);
@@ -128,20 +128,20 @@ static void room_that_was_taken_moves_along(void **state)
 {
     struct tk_am_reservation room = {.kind = TK_REQUEST}, unused = {.kind = TK_REQUEST};
     (void)state;
-    open_mortal(2, "GASNET_NUM_QPS=2", NULL);
+    open_failing_rails(2, "GASNET_NUM_QPS=2", NULL);
     room.peer = unused.peer = tk_peer(1);
     assert_int_equal(tk_verbs_reserve(&room, true, true), TK_OK);
     assert_int_equal(tk_verbs_reserve(&unused, true, false), TK_OK);
     send_five(0, 3, 0);
     fake_break(qp_of(0, 1), IBV_WC_RETRY_EXC_ERR);
-    heard_until_unsignaled();
+    logged_until_idle();
     struct tk_short *front = (struct tk_short *)(void *)room.buffer;
     *front = (struct tk_short){.head = {.kind = TK_REQUEST, .nargs = 1}, .args = {5}};
     struct tk_outgoing m = {.head = &front->head, .head_size = tk_short_size(1)};
     stream[1].sent++;
     assert_int_equal(tk_verbs_send_reserved(&room, &m), TK_OK);
     tk_verbs_release(&unused, false);
-    heard_until_unsignaled();
+    logged_until_idle();
     assert_int_equal(stream[1].came, 6);
     assert_int_equal(assert_whole(), 0);
     assert_int_equal(tk_counter_read(&conn_to(0, 1, 1)->lent), 0);
@@ -163,7 +163,7 @@ static void a_port_that_stays_down_is_given_up(void **state)
 {
     enum { longer_than_patience = 300000 /* us */ };
     (void)state;
-    open_mortal(1, "GASNET_IBV_PORTS=fake0:1,2", NULL);
+    open_failing_rails(1, "GASNET_IBV_PORTS=fake0:1,2", NULL);
     port_event(IBV_EVENT_PORT_ERR, IBV_PORT_DOWN);
     port_event(IBV_EVENT_PORT_ACTIVE, IBV_PORT_ACTIVE);
     usleep(longer_than_patience);
@@ -175,7 +175,7 @@ static void a_port_that_stays_down_is_given_up(void **state)
     unit_listen();
     tk_verbs_report_stall();
     unit_assert_says(unit_heard(), "fake0:2 no longer reaches rank 1 (node1): its port is down;");
-    heard_until_unsignaled();
+    logged_until_idle();
     assert_int_equal(assert_whole(), 0);
     world_close();
 }
@@ -212,19 +212,19 @@ static void break_in_the_middle(uint32_t number)
 static void assert_rma_moves(bool is_put, unsigned devices, const char *ports, uint32_t dead,
                              size_t nbytes)
 {
-    open_mortal(devices, ports, NULL);
+    open_failing_rails(devices, ports, NULL);
     if (!is_put)
         memcpy(world_segment(1), world_segment(0), segment_size / 2);
     assert_int_equal(start(is_put, nbytes), TK_OK);
     break_in_the_middle(dead);
-    heard_until_unsignaled();
+    logged_until_idle();
     assert_moved(nbytes);
     assert_int_equal(assert_whole(), 1 - dead);
     /* Nobody goes that way any more. */
     int before = fake_sends(qp_of(0, dead));
     assert_int_equal(start(is_put, nbytes), TK_OK);
     assert_int_equal(fake_sends(qp_of(0, dead)), before);
-    heard_until_unsignaled();
+    logged_until_idle();
     assert_moved(nbytes);
     world_close();
 }
@@ -245,7 +245,7 @@ static void transfers_go_over_another_conn(void **state)
 static void short_transfers_go_over_another_conn(void **state)
 {
     (void)state;
-    open_mortal(1, "GASNET_IBV_PORTS=fake0:1,2", NULL);
+    open_failing_rails(1, "GASNET_IBV_PORTS=fake0:1,2", NULL);
     char *own = world_segment(0), *far = world_segment(1), value[8] = "1234567";
     far[100] = 42;
     tk_op_init(&op);
@@ -254,7 +254,7 @@ static void short_transfers_go_over_another_conn(void **state)
     assert_true(tk_noting_get(tk_peer(1), &op, (uintptr_t)far + 100, own + 100, 1));
     memset(value, 0, sizeof(value)); /* the source was free on return */
     fake_break(qp_of(0, 1), IBV_WC_RETRY_EXC_ERR);
-    heard_until_unsignaled();
+    logged_until_idle();
     assert_true(tk_op_done(&op));
     assert_string_equal(far, "1234567");
     assert_int_equal(own[100], 42);
@@ -266,15 +266,15 @@ static void short_transfers_go_over_another_conn(void **state)
 static void short_transfers_know_the_new_device(void **state)
 {
     (void)state;
-    open_mortal(2, "GASNET_NUM_QPS=2", NULL);
+    open_failing_rails(2, "GASNET_NUM_QPS=2", NULL);
     fake_break(qp_of(0, 1), IBV_WC_RETRY_EXC_ERR);
-    heard_until_unsignaled();
+    logged_until_idle();
     char *own = world_segment(0), *far = world_segment(1);
     far[100] = 42;
     tk_op_init(&op);
     tk_counter_set(&op.pending, 1);
     assert_true(tk_noting_get(tk_peer(1), &op, (uintptr_t)far + 100, own + 100, 1));
-    heard_until_unsignaled();
+    logged_until_idle();
     assert_true(tk_op_done(&op));
     assert_int_equal(own[100], 42);
     assert_int_equal(assert_whole(), 0);
@@ -285,14 +285,14 @@ static void short_transfers_know_the_new_device(void **state)
 static void what_was_read_is_not_written_again(void **state)
 {
     (void)state;
-    open_mortal(1, "GASNET_IBV_PORTS=fake0:1,2", NULL);
+    open_failing_rails(1, "GASNET_IBV_PORTS=fake0:1,2", NULL);
     char *far = world_segment(1);
     assert_int_equal(start(true, 5000), TK_OK);
     assert_int_equal(send_numbered(1, TK_REQUEST, 0), TK_OK);
     assert_true(fake_carry(qp_of(0, 1)) && fake_carry(qp_of(0, 1)));
     memset(far, 7, 5000);
     fake_break(qp_of(0, 1), IBV_WC_RETRY_EXC_ERR);
-    heard_until_unsignaled();
+    logged_until_idle();
     assert_true(tk_op_done(&op));
     assert_int_equal(far[0], 7);
     assert_int_equal(far[4999], 7);
@@ -304,14 +304,14 @@ static void what_was_read_is_not_written_again(void **state)
 static void lost_answers_are_asked_for_again(void **state)
 {
     (void)state;
-    open_mortal(1, "GASNET_IBV_PORTS=fake0:1,2", NULL);
+    open_failing_rails(1, "GASNET_IBV_PORTS=fake0:1,2", NULL);
     memcpy(world_segment(1), world_segment(0), segment_size / 2);
     assert_int_equal(start(false, 5000), TK_OK);
     assert_int_equal(send_numbered(1, TK_REQUEST, 0), TK_OK);
     assert_true(fake_carry(qp_of(0, 1)) && fake_carry(qp_of(0, 1)));
     memset(world_segment(0), 7, 5000);
     fake_break(qp_of(0, 1), IBV_WC_RETRY_EXC_ERR);
-    heard_until_unsignaled();
+    logged_until_idle();
     assert_moved(5000);
     assert_int_equal(assert_whole(), 0);
     world_close();
@@ -320,7 +320,7 @@ static void lost_answers_are_asked_for_again(void **state)
 static void pieces_wait_for_room_on_another_conn(void **state)
 {
     (void)state;
-    open_mortal(2, "GASNET_NUM_QPS=2", "GASNET_NETWORKDEPTH_PP=20");
+    open_failing_rails(2, "GASNET_NUM_QPS=2", "GASNET_NETWORKDEPTH_PP=20");
     assert_int_equal(start(true, segment_size / 2), TK_BUSY);
     break_in_the_middle(0);
     unit_listen();
@@ -332,7 +332,7 @@ static void pieces_wait_for_room_on_another_conn(void **state)
         status = tk_verbs_rma(tk_peer(1), &rma);
     }
     unit_heard();
-    heard_until_unsignaled();
+    logged_until_idle();
     assert_moved(segment_size / 2);
     world_close();
 }
@@ -341,11 +341,11 @@ static void pieces_wait_for_room_on_another_conn(void **state)
 static void next_to_no_room_is_enough(void **state)
 {
     (void)state;
-    open_mortal(2, "GASNET_NUM_QPS=2", "GASNET_NETWORKDEPTH_TOTAL=1");
+    open_failing_rails(2, "GASNET_NUM_QPS=2", "GASNET_NETWORKDEPTH_TOTAL=1");
     send_five(0, 1, 0);
     assert_int_equal(start(true, 8), TK_OK);
     fake_break(qp_of(0, 1), IBV_WC_RETRY_EXC_ERR);
-    heard_until_unsignaled();
+    logged_until_idle();
     assert_moved(8);
     assert_int_equal(assert_whole(), 0);
     world_close();
@@ -356,10 +356,10 @@ static void next_to_no_room_is_enough(void **state)
 static void assert_ends(const char *setting, uint32_t conn, enum ibv_wc_status how,
                         const char *said)
 {
-    open_mortal(2, "GASNET_NUM_QPS=2", setting);
+    open_failing_rails(2, "GASNET_NUM_QPS=2", setting);
     assert_int_equal(start(true, (size_t)piece_count * stripe), TK_OK);
     fake_break(conn_to(0, 1, conn)->qp, how);
-    const char *heard = heard_until_unsignaled();
+    const char *heard = logged_until_idle();
     assert_int_equal(unit_lines(heard), 1);
     unit_assert_says(heard, said);
     assert_int_equal(lost_count, 1);
@@ -379,12 +379,12 @@ static void other_deaths_end_the_job(void **state)
 static void the_last_link_names_its_port(void **state)
 {
     (void)state;
-    open_mortal(2, "GASNET_NUM_QPS=2", NULL);
+    open_failing_rails(2, "GASNET_NUM_QPS=2", NULL);
     fake_break(qp_of(0, 1), IBV_WC_RETRY_EXC_ERR);
-    heard_until_unsignaled();
+    logged_until_idle();
     assert_int_equal(start(true, 8), TK_OK);
     fake_break(qp_of(0, 0), IBV_WC_RETRY_EXC_ERR);
-    const char *heard = heard_until_unsignaled();
+    const char *heard = logged_until_idle();
     assert_int_equal(unit_lines(heard), 1);
     unit_assert_says(heard, "failed on fake0:1, queue pair");
     assert_int_equal(lost_count, 1);
@@ -396,7 +396,7 @@ static void the_last_link_names_its_port(void **state)
 static void all_conns_at_once_name_their_ports(void **state)
 {
     (void)state;
-    open_mortal(2, "GASNET_NUM_QPS=2", NULL);
+    open_failing_rails(2, "GASNET_NUM_QPS=2", NULL);
     fake_break(qp_of(0, 1), IBV_WC_RETRY_EXC_ERR);
     unit_listen();
     one_polls(0);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * See mortal.h. Owns the streams. */
+ * See failing_rails.h. Owns the streams. */
 #include "config.h"
 
-#include "mortal.h"
+#include "failing_rails.h"
 
 #include "settings/settings.h"
 #include "transport/verbs/failover/failover.h"
@@ -100,7 +100,7 @@ static void fill(void)
         ((char *)world_segment(0))[i] = (char)(i * 7 + i / 251);
 }
 
-void open_mortal(unsigned devices, const char *ports, const char *more)
+void open_failing_rails(unsigned devices, const char *ports, const char *more)
 {
     fake_reset();
     fake.device_count = (int)devices;
@@ -124,7 +124,7 @@ bool idle(void)
 
 /* The messages logged until nothing is pending; a switch-over that stops half-way fails the test.
  */
-const char *heard_until_unsignaled(void)
+const char *logged_until_idle(void)
 {
     unit_listen();
     for (int i = 0, calm = 0; i < 1000 && lost_count == 0 && calm < 10; i++) {

@@ -5,7 +5,7 @@
  * everything at random while connections break and come back at random. */
 #include "config.h"
 
-#include "mortal.h"
+#include "failing_rails.h"
 
 #include "base/clock.h"
 #include "settings/settings.h"
@@ -17,7 +17,7 @@
 
 static void open_returning(unsigned devices, const char *ports, const char *more)
 {
-    open_mortal(devices, ports, more);
+    open_failing_rails(devices, ports, more);
     tk_reconnect_wait = 0;
 }
 
@@ -50,7 +50,7 @@ static void kill_conn(uint32_t number)
 static void kill_and_settle(uint32_t number)
 {
     kill_conn(number);
-    heard_until_unsignaled();
+    logged_until_idle();
     for (uint32_t r = 0; r < ranks; r++)
         assert_int_equal(state_of(r, number), TK_CLOSED);
     world_be(0);
@@ -61,7 +61,7 @@ static void die_and_return(void)
 {
     kill_and_settle(1);
     ports_are_back(0);
-    heard_until_unsignaled();
+    logged_until_idle();
 }
 
 /* All room, all buffers, at both ends; `primary` has the messages. */
@@ -101,7 +101,7 @@ static void assert_all_carry(void)
     for (uint32_t k = 0; k < tk_verbs.conns_pp; k++)
         assert_in_range(fake_sends(qp_of(0, k)) - before[k], 3,
                         6); /* some have reads behind them */
-    heard_until_unsignaled();
+    logged_until_idle();
     assert_true(tk_op_done(&op));
     assert_memory_equal(world_segment(1), world_segment(0), nbytes);
 }
@@ -113,11 +113,11 @@ static void a_link_comes_back_as_often_as_it_dies(void **state)
     for (uint32_t i = 0, primary = 1; i < 6; i++, primary = 1 - primary) {
         kill_and_settle(primary);
         assert_int_equal(world_start(&op, &rma, true, (size_t)piece_count * stripe), TK_OK);
-        heard_until_unsignaled(); /* what the other one has carried meanwhile is not made up for */
+        logged_until_idle(); /* what the other one has carried meanwhile is not made up for */
         unit_listen();
         ports_are_back(i % 2);
         unit_heard();
-        const char *said = heard_until_unsignaled();
+        const char *said = logged_until_idle();
         assert_int_equal(unit_lines(said), 2);
         unit_assert_says(said, primary ? "fake1:1 reaches rank 1 (node1) again, and is used again"
                                        : "fake0:1 reaches rank 1 (node1) again, and is used again");
@@ -138,7 +138,7 @@ static void both_ends_ask_at_once(void **state)
     kill_and_settle(1);
     ports_are_back(0);
     ports_are_back(1);
-    assert_int_equal(unit_lines(heard_until_unsignaled()), 2);
+    assert_int_equal(unit_lines(logged_until_idle()), 2);
     assert_as_new(0);
     assert_int_equal(incarnation(0, 1), 1);
     assert_all_carry();
@@ -159,9 +159,9 @@ static void who_is_early_waits(void **state)
     }
     unit_heard();
     assert_int_equal(state_of(0, 1), TK_DRAINED);
-    heard_until_unsignaled();
+    logged_until_idle();
     ports_are_back(0);
-    heard_until_unsignaled();
+    logged_until_idle();
     assert_as_new(0);
     world_close();
 }
@@ -177,7 +177,7 @@ static void nothing_is_sent_too_early(void **state)
     assert_int_equal(state_of(0, 1), TK_OPENING);
     assert_int_equal(world_start(&op, &rma, true, (size_t)piece_count * stripe), TK_OK);
     assert_int_equal(fake_sends(qp_of(0, 1)), 0);
-    heard_until_unsignaled();
+    logged_until_idle();
     assert_as_new(0);
     world_close();
 }
@@ -201,11 +201,11 @@ static void questions_and_answers_may_be_lost(void **state)
         }
         unit_heard();
         kill_conn(0);
-        heard_until_unsignaled();
+        logged_until_idle();
         assert_int_equal(lost_count, 0);
         assert_int_equal(assert_whole(), carried ? 1 : 2);
         ports_are_back(1);
-        heard_until_unsignaled();
+        logged_until_idle();
         assert_as_new(carried ? 1 : 2);
         world_close();
     }
@@ -228,7 +228,7 @@ static void a_link_without_an_answer_is_better_than_none(void **state)
     assert_int_equal(state_of(0, 1), TK_OPENING);
     assert_int_equal(state_of(1, 1), TK_LIVE);
     kill_conn(0);
-    heard_until_unsignaled();
+    logged_until_idle();
     assert_int_equal(lost_count, 0);
     assert_int_equal(assert_whole(), 1);
     world_close();
@@ -247,12 +247,12 @@ static void a_life_is_passed_over(void **state)
     tk_failover_rail(1);
     assert_int_equal(state_of(0, 1), TK_CLOSING);
     unit_heard();
-    heard_until_unsignaled();
+    logged_until_idle();
     assert_int_equal(state_of(0, 1), TK_CLOSED);
     assert_int_equal(state_of(1, 1), TK_CLOSED);
     assert_int_equal(incarnation(1, 1), 1);
     ports_are_back(1);
-    heard_until_unsignaled();
+    logged_until_idle();
     assert_as_new(0);
     assert_int_equal(incarnation(0, 1), 2);
     world_close();
@@ -279,7 +279,7 @@ static void late_notices_are_not_listened_to(void **state)
     inject_notice(0, 1 | open, 1, 5);
     inject_notice(0, 1, 3, 5);
     assert_int_equal(state_of(0, 1), TK_LIVE);
-    assert_false(conn_to(0, 1, 1)->tx_log->is_heard);
+    assert_false(conn_to(0, 1, 1)->tx_log->is_delivered_known);
     world_be(0);
     assert_as_new(0);
     world_close();
@@ -334,7 +334,7 @@ static void open_with_read_to_come(void)
 {
     open_returning(2, "GASNET_NUM_QPS=2", NULL);
     assert_int_equal(world_start(&op, &rma, true, 8), TK_OK);
-    heard_until_unsignaled();
+    logged_until_idle();
     tk_op_init(&op);
     rma.unfenced = 0;
     tk_fence_want(&rma, conn_to(0, 1, 1));
@@ -354,7 +354,7 @@ static void reads_are_behind_what_was_written_again(void **state)
     assert_int_equal(tk_verbs_rma(tk_peer(1), &rma), TK_OK);
     for (uint32_t k = 0; k < 2; k++)
         assert_int_equal(fake_sends(qp_of(0, k)), 1);
-    heard_until_unsignaled();
+    logged_until_idle();
     assert_true(tk_op_done(&op));
     assert_as_new(0);
     world_close();
@@ -370,7 +370,7 @@ static void reads_do_not_wait_for_an_answer(void **state)
     one_polls(0);
     assert_int_equal(state_of(0, 1), TK_OPENING);
     assert_int_equal(tk_verbs_rma(tk_peer(1), &rma), TK_OK);
-    heard_until_unsignaled();
+    logged_until_idle();
     assert_true(tk_op_done(&op));
     assert_as_new(0);
     world_close();
@@ -399,7 +399,7 @@ static void each_death_keeps_away_for_longer(void **state)
         tk_reconnect_wait = TK_SECOND;
         assert_false(comes_back_after(seconds[i] * 1000 - 900));
         assert_true(comes_back_after(seconds[i] * 1000 + 1));
-        heard_until_unsignaled();
+        logged_until_idle();
         assert_int_equal(state_of(0, 1), TK_LIVE);
     }
     world_close();
@@ -421,19 +421,19 @@ static void a_port_that_is_active_again_is_used_again(void **state)
     open_returning(1, "GASNET_IBV_PORTS=fake0:1,2", NULL);
     kill_and_settle(1);
     tk_verbs_report_stall();
-    heard_until_unsignaled();
+    logged_until_idle();
     assert_int_equal(state_of(0, 1), TK_CLOSED);
     event(IBV_EVENT_PORT_ERR, IBV_PORT_DOWN);
-    heard_until_unsignaled();
+    logged_until_idle();
     assert_int_equal(state_of(0, 1), TK_CLOSED);
     fake.ports[0][2].attr.lid = 99;
     event(IBV_EVENT_PORT_ACTIVE, IBV_PORT_ACTIVE);
-    heard_until_unsignaled();
+    logged_until_idle();
     assert_int_equal(state_of(0, 1), TK_CLOSED);
     fake.ports[0][2].attr.lid = 1;
     world_be(0);
     tk_verbs_report_stall();
-    heard_until_unsignaled();
+    logged_until_idle();
     assert_as_new(0);
     world_close();
 }
@@ -450,12 +450,12 @@ static void who_is_asked_may_be_late(void **state)
     unit_heard();
     assert_int_equal(state_of(1, 1), TK_OPENING);
     fake.ports[0][2].attr.state = IBV_PORT_DOWN;
-    heard_until_unsignaled();
+    logged_until_idle();
     assert_int_equal(state_of(0, 1), TK_CLOSED);
     fake.ports[0][2].attr.state = IBV_PORT_ACTIVE;
     world_be(0);
     tk_verbs_report_stall();
-    heard_until_unsignaled();
+    logged_until_idle();
     assert_as_new(0);
     world_close();
 }
@@ -475,7 +475,7 @@ static void what_the_device_refuses_is_tried_again(void **state)
         fake.failing[FAKE_MODIFY_QP].allowed = -1;
         assert_int_equal(state_of(0, 1), TK_CLOSED);
         ports_are_back(0);
-        heard_until_unsignaled();
+        logged_until_idle();
         assert_as_new(0);
         world_close();
     }
@@ -488,7 +488,7 @@ static void who_leaves_opens_nothing(void **state)
     kill_and_settle(1);
     tk_lost_peer = NULL;
     ports_are_back(0);
-    heard_until_unsignaled();
+    logged_until_idle();
     assert_int_equal(state_of(0, 1), TK_CLOSED);
     world_close();
 }

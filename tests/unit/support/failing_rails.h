@@ -2,14 +2,14 @@
  *
  * Two ranks with several connections between them, which tests break: numbered messages that must
  * arrive once and in order, and what must be true when nothing is pending. */
-#ifndef MORTAL_H
-#define MORTAL_H
+#ifndef FAILING_RAILS_H
+#define FAILING_RAILS_H
 
 #include "fake_world.h"
 
 enum { segment_size = 4 << 20, ranks = 2, stripe = 16384, piece_count = 10 };
 
-/* Calls of tk_lost_peer since open_mortal(). */
+/* Calls of tk_lost_peer since open_failing_rails(). */
 extern unsigned lost_count;
 
 /* Messages to this rank. */
@@ -23,7 +23,7 @@ extern struct stream stream[ranks];
 char pattern(int32_t serial, size_t i);
 
 /* So many devices with one port each, or one with two; settings are "NAME=value". */
-void open_mortal(unsigned devices, const char *ports, const char *more);
+void open_failing_rails(unsigned devices, const char *ports, const char *more);
 
 /* A handler that waits runs no other handler. */
 void one_polls(uint32_t rank);
@@ -39,7 +39,7 @@ bool idle(void);
 
 /* The messages logged until nothing is pending; a switch-over that stops half-way fails the test.
  */
-const char *heard_until_unsignaled(void);
+const char *logged_until_idle(void);
 
 /* The number of the connection that has the messages, for both; and what both know of it adds up.
  */
