@@ -43,12 +43,9 @@ static inline size_t tk_data_max(void)
     return tk_medium_max(tk_max_args);
 }
 
-/* The transport that the registered pieces go by. */
-extern TK_HIDDEN const struct tk_transport *tk_remote_network;
-
-/* serve.c: the rank whose memory it is */
+/* serve.c: the rank whose memory it is. `network` registers its regions. */
 void tk_serve_open(void);
-enum tk_status tk_serve_connect(uint32_t askers);
+enum tk_status tk_serve_connect(const struct tk_transport *network, uint32_t askers);
 
 /* flight.c: pieces under way */
 void tk_flights_open(void);

@@ -24,7 +24,8 @@ struct loan {
 
 static struct {
     tk_lock_t lock;
-    struct loan *loans; /* by handle - 1 */
+    const struct tk_transport *network; /* which registers the regions */
+    struct loan *loans;                 /* by handle - 1 */
     uint32_t count, lent_each;
     uint32_t free; /* handle; 0: none */
 } exports = {.lock = TK_LOCK_INIT};
@@ -85,7 +86,7 @@ static const uint32_t *serve_lend(const struct tk_peer *to, const struct tk_ask 
     }
     answer->base = region->base;
     answer->size = region->size;
-    return tk_remote_network->remote_keys(region);
+    return exports.network->remote_keys(region);
 }
 
 /* ---- asks ---- */
@@ -148,8 +149,9 @@ void tk_serve_open(void)
     tk_internal_register_whole(TK_HANDLER_REMOTE_ASK, asked);
 }
 
-enum tk_status tk_serve_connect(uint32_t askers)
+enum tk_status tk_serve_connect(const struct tk_transport *network, uint32_t askers)
 {
+    exports.network = network;
     uint64_t lent = tk_firehose_exported();
     exports.lent_each = (uint32_t)tk_max(1, lent / askers);
     exports.count = exports.lent_each * askers;

@@ -21,7 +21,7 @@
 
 enum { ahead_most = 8 /* regions asked for together: their answers come in one round trip */ };
 
-const struct tk_transport *tk_remote_network;
+static const struct tk_transport *network_below; /* that the registered pieces go by */
 
 /* Whom a region alone may serve. */
 static const void *owner_of(const struct tk_rma *rma)
@@ -114,14 +114,14 @@ static enum tk_status transfer_next_piece(struct tk_peer *peer, struct tk_rma *r
         return TK_BUSY;
     }
     size_t reach = hose->base + hose->size - at;
-    return tk_post_rdma(tk_remote_network, peer, rma, hose, tk_min(rma->nbytes - rma->done, reach));
+    return tk_post_rdma(network_below, peer, rma, hose, tk_min(rma->nbytes - rma->done, reach));
 }
 
 static enum tk_status rma_on_demand(struct tk_peer *peer, struct tk_rma *rma)
 {
     enum tk_status status = TK_OK;
     if (rma->is_pair)
-        return tk_remote_network->rma(peer, rma);
+        return network_below->rma(peer, rma);
     while (status == TK_OK && rma->done < rma->nbytes)
         status = transfer_next_piece(peer, rma);
     if (tk_is_everything && rma->done == rma->nbytes)
@@ -144,15 +144,15 @@ static void report_end(void)
         tk_log_info("remote firehoses: %" PRIu64 " hits, %" PRIu64 " misses, %" PRIu64
                     " moves, %" PRIu64 " refusals, %" PRIu64 " there now",
                     c.hits, c.misses, c.moves, c.refusals, c.here);
-    if (tk_remote_network->report_end)
-        tk_remote_network->report_end();
+    if (network_below->report_end)
+        network_below->report_end();
 }
 
 const struct tk_transport *tk_remote_connect(const struct tk_transport *network)
 {
     static struct tk_transport on_demand;
     uint32_t askers = 0;
-    tk_remote_network = network;
+    network_below = network;
     on_demand = *network;
     on_demand.put = tk_put_never;
     on_demand.get = tk_get_never;
@@ -168,5 +168,5 @@ const struct tk_transport *tk_remote_connect(const struct tk_transport *network)
     if (tk_hoses_open(tk_peers.size, tk_peers.rails, tk_firehose_granule(),
                       tk_firehose_exported()) != TK_OK)
         return NULL;
-    return tk_serve_connect(askers) == TK_OK ? &on_demand : NULL;
+    return tk_serve_connect(network, askers) == TK_OK ? &on_demand : NULL;
 }

@@ -5,7 +5,6 @@
  * launcher to end the job so that the others do not wait for it. */
 #include "config.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,11 +34,6 @@
 #include "transport/transport.h"
 #include "transport/verbs/verbs.h"
 
-/* Weak: a client may define its own. */
-__attribute__((weak)) const char *gasnet_max_segsize_str;
-__attribute__((weak)) uint64_t gasnet_max_segsize;
-
-uint64_t tk_segment_limit_local, tk_segment_limit_global;
 static bool is_started;
 
 bool tk_is_started(void)
@@ -47,96 +41,11 @@ bool tk_is_started(void)
     return is_started;
 }
 
-static const char *segment_limit_text(void)
-{
-    static char text[32];
-    size_t given = 0;
-    const char *value = tk_getenv("GASNET_MAX_SEGSIZE");
-    if (value)
-        tk_setting_trim(value, &given);
-    if (given > 0)
-        return tk_settings.max_segsize;
-    if (gasnet_max_segsize_str)
-        return gasnet_max_segsize_str;
-    if (!gasnet_max_segsize)
-        return tk_settings.max_segsize;
-    snprintf(text, sizeof(text), "%" PRIu64 "/P", gasnet_max_segsize);
-    return text;
-}
-
 static enum tk_status fill_info(struct tk_peer_info *info)
 {
     info->pid = (uint32_t)getpid();
     info->ranks = tk_peers.size;
     return tk_topology_describe(&info->host);
-}
-
-/* Free memory is measured before the job's own rings and buffers are allocated: these are counted
- * separately (tk_segment_limit()). */
-static void measure_memory(struct tk_peer_info *info)
-{
-    char what[1400];
-    info->host_memory = tk_host_memory();
-    info->memory_left = tk_memory_available(what, sizeof(what));
-    info->pinnable = UINT64_MAX;
-}
-
-/* When all ranks share memory, the device has been closed before this is called. */
-static enum tk_status find_pinnable(struct tk_peer_info *info)
-{
-    return tk_verbs_pins() ? tk_firehose_physmem(info->host_memory, &info->pinnable) : TK_OK;
-}
-
-static enum tk_status limit_by(const struct tk_segment_bounds *room, uint64_t *limit)
-{
-    if (tk_is_everything) {
-        *limit = UINTPTR_MAX;
-        return TK_OK;
-    }
-    return tk_segment_limit(segment_limit_text(), room, limit);
-}
-
-/* Peer infos were made at different moments, and GASNET_PHYSMEM_MAX may differ between ranks: the
- * smallest value on a host counts for all of its ranks. */
-static struct tk_segment_bounds room_on_host(uint32_t host)
-{
-    struct tk_segment_bounds room = {UINT64_MAX, UINT64_MAX, UINT64_MAX, 0};
-    for (uint32_t r = 0; r < tk_peers.size; r++) {
-        const struct tk_peer_info *info = tk_peer_info_of(r);
-        if (tk_topology.host_of[r] != host)
-            continue;
-        room.memory = tk_min(room.memory, info->host_memory);
-        room.left = tk_min(room.left, info->memory_left);
-        if (tk_topology.nbrhds > 1 && !tk_is_on_demand)
-            room.pinnable = tk_min(room.pinnable, info->pinnable);
-        room.ranks++;
-    }
-    return room;
-}
-
-/* Each rank's limit follows from the peer infos of its host, so no second exchange is needed. */
-static enum tk_status find_limits(void)
-{
-    tk_segment_limit_global = UINT64_MAX;
-    for (uint32_t host = 0; host < tk_topology.hosts; host++) {
-        uint64_t limit;
-        const struct tk_segment_bounds room = room_on_host(host);
-        if (limit_by(&room, &limit) != TK_OK)
-            return TK_FAIL;
-        tk_segment_limit_global = tk_min(tk_segment_limit_global, limit);
-        if (host == tk_topology.my_host)
-            tk_segment_limit_local = limit;
-    }
-    return TK_OK;
-}
-
-/* A job of one process has no device either. */
-static enum tk_status find_limit_single(const struct tk_peer_info *info)
-{
-    const struct tk_segment_bounds room = {info->host_memory, info->memory_left, UINT64_MAX, 1};
-    enum tk_status status = limit_by(&room, &tk_segment_limit_local);
-    tk_segment_limit_global = tk_segment_limit_local;
-    return status;
 }
 
 static uint32_t expected_neighbours; /* neighbours, before the peer infos have come */
@@ -278,14 +187,14 @@ static void set_up_polling(void)
 
 static enum tk_status join_others(struct tk_peer_info **info)
 {
-    measure_memory(*info);
-    if (open_transports(info) != TK_OK || find_pinnable(*info) != TK_OK ||
+    tk_limits_measure(*info);
+    if (open_transports(info) != TK_OK || tk_limits_find_pinnable(*info) != TK_OK ||
         tk_peer_info_exchange_all(*info) != TK_OK)
         return TK_FAIL;
     if (tk_topology_build(tk_peers.me, tk_peers.size, tk_host_info_of) != TK_OK ||
         connect_transports() != TK_OK)
         return TK_FAIL;
-    if (tk_barrier_connect() != TK_OK || tk_named_connect() != TK_OK || find_limits() != TK_OK)
+    if (tk_barrier_connect() != TK_OK || tk_named_connect() != TK_OK || tk_limits_find() != TK_OK)
         return TK_FAIL;
     set_up_polling();
     /* No rank may send before its peers are ready to receive. */
@@ -311,8 +220,8 @@ static enum tk_status start_single_process(struct tk_peer_info *info)
         return TK_FAIL;
     tk_peer(0)->host = only_host.name;
     tk_peer(0)->pid = (int)info->pid;
-    measure_memory(info);
-    return find_limit_single(info);
+    tk_limits_measure(info);
+    return tk_limits_find_single(info);
 }
 
 static enum tk_status open_rooms(void)

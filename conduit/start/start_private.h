@@ -4,11 +4,29 @@
 #ifndef TK_START_PRIVATE_H
 #define TK_START_PRIVATE_H
 
+#include "base/status.h"
+#include "peer/peer.h"
+
+/* ---- report.c */
+
 /* Warns of GASNET_* names that are no settings; for rank 0. */
 void tk_start_report_unknown(void);
 
 /* GASNET_VERBOSEENV: logs the settings in force, those without effect, and the choices made; for
  * rank 0. */
 void tk_start_report(void);
+
+/* ---- limits.c */
+
+/* Before the job's own rings and buffers are allocated: fills in what the peer info has of memory.
+ */
+void tk_limits_measure(struct tk_peer_info *info);
+
+/* After the device is opened or known not to be needed. */
+enum tk_status tk_limits_find_pinnable(struct tk_peer_info *info);
+
+/* After the exchange of peer infos; and for a job of one process, which has none. */
+enum tk_status tk_limits_find(void);
+enum tk_status tk_limits_find_single(const struct tk_peer_info *info);
 
 #endif

@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# Fails when files of a room call each other in a circle, or when a file calls or includes one of a higher floor. What is
-# called is read from the objects of the build (nm), so that no declaration can hide it; the plan is contrib/check/calls.txt.
-# usage: calls.sh, with top_srcdir and top_builddir in the environment; calls.sh --edges lists who calls what
+# Fails when files call each other in a circle, or when a file calls or includes one of a higher floor. What is called, and
+# which variables are used, is read from the objects of the build (nm), so that no declaration can hide it; the plan is
+# contrib/check/calls.txt.
+# usage: calls.sh, with top_srcdir and top_builddir in the environment; calls.sh --edges lists the calls
 set -u
 : "${top_srcdir:=$(dirname "$0")/../..}" "${top_builddir:=$top_srcdir}"
 plan=$top_srcdir/contrib/check/calls.txt
@@ -97,7 +98,7 @@ judge()
             if ($3 == "#include" && !(from in depth && to in depth))
                 next
             if (floors && !(from in depth)) {
-                if (!told[from]++) print "room " from " of " tree " is not in " plan
+                if (!reported[from]++) print "room " from " of " tree " is not in " plan
                 failed = 1
             }
             if (floors && from != to && depth[to] <= depth[from] && !(($1, $2) in allowed)) {
@@ -108,8 +109,7 @@ judge()
                 used[$1, $2] = 1
                 next
             }
-            # Without floors only files of one room are judged: layers.sh keeps rooms apart.
-            if ($3 != "#include" && (floors || from == to) && !seen[$1, $2]++) {
+            if ($3 != "#include" && !seen[$1, $2]++) {
                 out[$1, ++outs[$1]] = $2
                 files[$1] = files[$2] = 1
                 arrows++

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Start and end of the shared memory transport. Owns tk_shm and with it the file of our rings. No
+ * Start and end of the shared memory transport: fills tk_shm (shm_layout.c), and owns the table. No
  * lock: start-up and exit are single-threaded. */
 #include "config.h"
 
@@ -14,25 +14,6 @@
 #include "base/ranges.h"
 #include "base/report.h"
 #include "transport/shm/shm_private.h"
-
-struct tk_shm tk_shm = {.area = {.fd = -1}};
-
-enum {
-    doorbell_at = TK_CACHE_LINE,
-    rings_at = 2 * TK_CACHE_LINE /* the first line is the nonce's */
-};
-
-struct tk_shm_parts tk_shm_parts(char *base)
-{
-    char *payload = base + tk_shm.front;
-    return (struct tk_shm_parts){
-        .bell = (struct tk_doorbell *)(void *)(base + doorbell_at),
-        .requests = (struct tk_ring_shared *)(void *)(base + rings_at),
-        .replies = (struct tk_ring_shared *)(void *)(base + rings_at + tk_ring_bytes(tk_shm_slots)),
-        .flags = payload - tk_flags_size,
-        .request_payload = payload,
-        .reply_payload = payload + 2 * (size_t)tk_shm_payload};
-}
 
 /* The area as its owner sees it is exchanged for one in which payloads lie twice. */
 static enum tk_status map_own(void)
@@ -77,8 +58,7 @@ static enum tk_status describe_rings(struct tk_rings_place *place)
 
 enum tk_status tk_shm_open(struct tk_peer_info *info)
 {
-    tk_shm.front =
-        tk_align_up(rings_at + 2 * tk_ring_bytes(tk_shm_slots) + tk_flags_size, tk_page_size());
+    tk_shm.front = tk_shm_front();
     if (tk_area_open(&tk_shm.area, "message rings", tk_shm_file_size(), true) != TK_OK ||
         map_own() != TK_OK || open_rings() != TK_OK)
         return TK_FAIL;
@@ -127,11 +107,6 @@ void tk_shm_close(void)
     free(tk_shm.links);
     free(tk_shm.peers);
     tk_shm = (struct tk_shm){.area = {.fd = -1}};
-}
-
-struct tk_doorbell *tk_shm_bell(void)
-{
-    return tk_shm.base ? tk_shm_parts(tk_shm.base).bell : NULL;
 }
 
 void tk_shm_describe(char *text, size_t size)

@@ -70,7 +70,11 @@ struct tk_shm_parts {
     char *flags;
     char *request_payload, *reply_payload;
 };
+/* shm_layout.c */
 struct tk_shm_parts tk_shm_parts(char *base);
+
+/* Bytes in front of the payloads, whole pages. */
+size_t tk_shm_front(void);
 
 /* The word about the end of the rank whose file is mapped there: behind the nonce. */
 static inline _Atomic uint32_t *tk_shm_liveness_at(char *base)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Start and end of the verbs transport. Owns tk_verbs. No lock: start-up and exit are
- * single-threaded. */
+ * Start and end of the verbs transport: fills tk_verbs (verbs.c), and owns the table. No lock:
+ * start-up and exit are single-threaded. */
 #include "config.h"
 
 #include <errno.h>
@@ -18,8 +18,6 @@
 #include "transport/verbs/data/stripe.h"
 #include "transport/verbs/failover/failover.h"
 #include "transport/verbs/verbs_private.h"
-
-struct tk_verbs tk_verbs;
 
 /* Threads of a PAR client that may run handlers at the same time; more only cost a copy of the
  * message. */
@@ -369,11 +367,6 @@ void tk_verbs_describe(uint32_t number, char *text, size_t size)
     snprintf(text, size, "%s:%u (%s, %s, %u Mb/s, MTU %d, inline %zu B; %s)", a->device, a->port,
              a->is_ethernet ? "Ethernet" : "InfiniBand", where, a->rate_mbps, 128 << a->mtu,
              tk_verbs.inline_limit, rail->why);
-}
-
-bool tk_verbs_is_open(void)
-{
-    return tk_verbs.device.context != NULL;
 }
 
 void tk_verbs_close(void)

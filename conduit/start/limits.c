@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The largest segment: of this rank, and of all. Owns both limits, written once at start-up. No
+ * lock; must not communicate: they follow from the peer infos that all ranks have. */
+#include "config.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/bits.h"
+#include "firehose/firehose.h"
+#include "memory/memory.h"
+#include "peer/peer.h"
+#include "settings/settings.h"
+#include "start/start.h"
+#include "start/start_private.h"
+#include "topology/topology.h"
+#include "transport/verbs/verbs.h"
+
+/* Weak: a client may define its own. */
+__attribute__((weak)) const char *gasnet_max_segsize_str;
+__attribute__((weak)) uint64_t gasnet_max_segsize;
+
+uint64_t tk_segment_limit_local, tk_segment_limit_global;
+
+static const char *segment_limit_text(void)
+{
+    static char text[32];
+    size_t given = 0;
+    const char *value = tk_getenv("GASNET_MAX_SEGSIZE");
+    if (value)
+        tk_setting_trim(value, &given);
+    if (given > 0)
+        return tk_settings.max_segsize;
+    if (gasnet_max_segsize_str)
+        return gasnet_max_segsize_str;
+    if (!gasnet_max_segsize)
+        return tk_settings.max_segsize;
+    snprintf(text, sizeof(text), "%" PRIu64 "/P", gasnet_max_segsize);
+    return text;
+}
+
+/* Free memory is measured before the job's own rings and buffers are allocated: these are counted
+ * separately (tk_segment_limit()). */
+void tk_limits_measure(struct tk_peer_info *info)
+{
+    char what[1400];
+    info->host_memory = tk_host_memory();
+    info->memory_left = tk_memory_available(what, sizeof(what));
+    info->pinnable = UINT64_MAX;
+}
+
+/* When all ranks share memory, the device has been closed before this is called. */
+enum tk_status tk_limits_find_pinnable(struct tk_peer_info *info)
+{
+    return tk_verbs_pins() ? tk_firehose_physmem(info->host_memory, &info->pinnable) : TK_OK;
+}
+
+static enum tk_status limit_by(const struct tk_segment_bounds *room, uint64_t *limit)
+{
+    if (tk_is_everything) {
+        *limit = UINTPTR_MAX;
+        return TK_OK;
+    }
+    return tk_segment_limit(segment_limit_text(), room, limit);
+}
+
+/* Peer infos were made at different moments, and GASNET_PHYSMEM_MAX may differ between ranks: the
+ * smallest value on a host counts for all of its ranks. */
+static struct tk_segment_bounds room_on_host(uint32_t host)
+{
+    struct tk_segment_bounds room = {UINT64_MAX, UINT64_MAX, UINT64_MAX, 0};
+    for (uint32_t r = 0; r < tk_peers.size; r++) {
+        const struct tk_peer_info *info = tk_peer_info_of(r);
+        if (tk_topology.host_of[r] != host)
+            continue;
+        room.memory = tk_min(room.memory, info->host_memory);
+        room.left = tk_min(room.left, info->memory_left);
+        if (tk_topology.nbrhds > 1 && !tk_is_on_demand)
+            room.pinnable = tk_min(room.pinnable, info->pinnable);
+        room.ranks++;
+    }
+    return room;
+}
+
+/* Each rank's limit follows from the peer infos of its host, so no second exchange is needed. */
+enum tk_status tk_limits_find(void)
+{
+    tk_segment_limit_global = UINT64_MAX;
+    for (uint32_t host = 0; host < tk_topology.hosts; host++) {
+        uint64_t limit;
+        const struct tk_segment_bounds room = room_on_host(host);
+        if (limit_by(&room, &limit) != TK_OK)
+            return TK_FAIL;
+        tk_segment_limit_global = tk_min(tk_segment_limit_global, limit);
+        if (host == tk_topology.my_host)
+            tk_segment_limit_local = limit;
+    }
+    return TK_OK;
+}
+
+/* A job of one process has no device either. */
+enum tk_status tk_limits_find_single(const struct tk_peer_info *info)
+{
+    const struct tk_segment_bounds room = {info->host_memory, info->memory_left, UINT64_MAX, 1};
+    enum tk_status status = limit_by(&room, &tk_segment_limit_local);
+    tk_segment_limit_global = tk_segment_limit_local;
+    return status;
+}

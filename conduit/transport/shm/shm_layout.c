@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The state that all files of transport/shm work on, and what lies where in a mapping of rings.
+ * Apart from shm_open.c, which calls them, so that they need nothing above them. Owns tk_shm, and
+ * with it the file of our rings; shm_open.c fills it in. No lock: start-up and exit are
+ * single-threaded, and in between only the rings change, which need none (ring.h). */
+#include "config.h"
+
+#include "memory/memory.h"
+#include "transport/shm/shm_private.h"
+
+struct tk_shm tk_shm = {.area = {.fd = -1}};
+
+enum {
+    doorbell_at = TK_CACHE_LINE,
+    rings_at = 2 * TK_CACHE_LINE /* the first line is the nonce's */
+};
+
+struct tk_shm_parts tk_shm_parts(char *base)
+{
+    char *payload = base + tk_shm.front;
+    return (struct tk_shm_parts){
+        .bell = (struct tk_doorbell *)(void *)(base + doorbell_at),
+        .requests = (struct tk_ring_shared *)(void *)(base + rings_at),
+        .replies = (struct tk_ring_shared *)(void *)(base + rings_at + tk_ring_bytes(tk_shm_slots)),
+        .flags = payload - tk_flags_size,
+        .request_payload = payload,
+        .reply_payload = payload + 2 * (size_t)tk_shm_payload};
+}
+
+size_t tk_shm_front(void)
+{
+    return tk_align_up(rings_at + 2 * tk_ring_bytes(tk_shm_slots) + tk_flags_size, tk_page_size());
+}
+
+struct tk_doorbell *tk_shm_bell(void)
+{
+    return tk_shm.base ? tk_shm_parts(tk_shm.base).bell : NULL;
+}

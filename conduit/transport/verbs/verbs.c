@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The state that all files of transport/verbs work on. Apart from open.c, which calls them, so that
+ * they need nothing above them. open.c fills it in; its members say which lock protects them. */
+#include "config.h"
+
+#include "transport/verbs/verbs.h"
+#include "transport/verbs/verbs_private.h"
+
+struct tk_verbs tk_verbs;
+
+bool tk_verbs_is_open(void)
+{
+    return tk_verbs.device.context != NULL;
+}
