@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "base/bits.h"
+#include "base/idle_table.h"
 #include "base/lock.h"
 #include "base/mode.h"
 #include "base/report.h"
@@ -51,11 +52,12 @@ static struct {
     struct tk_firehose_limits limits;
     unsigned shift; /* log2 of a granule */
     size_t page;
-    size_t mask; /* of bucket numbers */
-    struct tk_pinned **buckets, *regions, *free;
-    struct tk_pinned *deferred; /* unpinned once the lock is released */
-    struct tk_pinned idle;      /* ring of unreferenced regions; idle.newer is the oldest */
-    uint32_t generation;        /* number of event batches applied */
+    struct tk_table table;
+    struct tk_pinned *regions;
+    struct tk_entry *free;
+    struct tk_entry *deferred; /* unpinned once the lock is released */
+    struct tk_entry idle;      /* ring of unreferenced regions */
+    uint32_t generation;       /* number of event batches applied */
     unsigned skip, backoff; /* transfers that still skip pinning after a refusal; how many the last
                                refusal set */
     uint64_t clock;         /* lookups, */
@@ -82,66 +84,46 @@ static bool is_permanent(uintptr_t base, size_t size)
            size <= permanent.size - (base - permanent.base);
 }
 
-/* ---- ring of idle regions ---- */
-
-static void cache_idle_append(struct tk_pinned *p)
-{
-    p->newer = &cache.idle;
-    p->older = cache.idle.older;
-    p->older->newer = p;
-    cache.idle.older = p;
-}
-
-static void cache_idle_remove(struct tk_pinned *p)
-{
-    p->older->newer = p->newer;
-    p->newer->older = p->older;
-}
-
 /* ---- table ---- */
 
-/* The golden ratio's fraction spreads neighbouring granules over the table. */
-static struct tk_pinned **cache_bucket(uintptr_t granule)
+static inline struct tk_pinned *region_of(struct tk_entry *entry)
 {
-    uint64_t hash = (uint64_t)granule * UINT64_C(0x9e3779b97f4a7c15);
-    return &cache.buckets[(hash >> 32) & cache.mask];
+    return (struct tk_pinned *)entry; /* its first member */
 }
 
 static inline struct tk_pinned *cache_find(uintptr_t at, size_t nbytes)
 {
-    for (struct tk_pinned *p = *cache_bucket(at >> cache.shift); p; p = p->next)
+    for (struct tk_entry *e = *tk_table_bucket(&cache.table, at >> cache.shift); e; e = e->next) {
+        struct tk_pinned *p = region_of(e);
         if (at - p->base < p->size && nbytes <= p->size - (at - p->base))
             return p;
+    }
     return NULL;
 }
 
 static void cache_insert(struct tk_pinned *p)
 {
-    struct tk_pinned **bucket = cache_bucket(p->base >> cache.shift);
-    p->next = *bucket;
-    *bucket = p;
+    tk_table_insert(&cache.table, p->base >> cache.shift, &p->entry);
     p->is_cached = true;
 }
 
 /* Removes a region from the table; it is unpinned when its last reference is dropped. */
 static void cache_remove(struct tk_pinned *p)
 {
-    struct tk_pinned **at = cache_bucket(p->base >> cache.shift);
-    while (*at != p)
-        at = &(*at)->next;
-    *at = p->next;
+    tk_table_remove(&cache.table, p->base >> cache.shift, &p->entry);
     p->is_cached = false;
     if (p->refs > 0)
         return;
-    cache_idle_remove(p);
-    p->next = cache.deferred;
-    cache.deferred = p;
+    tk_idle_remove(&p->entry);
+    p->entry.next = cache.deferred;
+    cache.deferred = &p->entry;
 }
 
-static void cache_invalidate_in(struct tk_pinned *first, uintptr_t from, uintptr_t to)
+static void cache_invalidate_in(struct tk_entry *first, uintptr_t from, uintptr_t to)
 {
-    for (struct tk_pinned *p = first, *next; p; p = next) {
-        next = p->next;
+    for (struct tk_entry *e = first, *next; e; e = next) {
+        struct tk_pinned *p = region_of(e);
+        next = e->next;
         if (p->base < to && from < p->base + p->size) {
             cache_remove(p);
             cache.counts.invalidations++;
@@ -153,12 +135,12 @@ static void cache_invalidate_in(struct tk_pinned *first, uintptr_t from, uintptr
 static void cache_invalidate(uintptr_t from, uintptr_t to)
 {
     uintptr_t first = from >> cache.shift, count = ((to - 1) >> cache.shift) - first + 1;
-    if (count <= cache.mask)
+    if (count <= cache.table.mask)
         for (uintptr_t i = 0; i < count; i++)
-            cache_invalidate_in(*cache_bucket(first + i), from, to);
+            cache_invalidate_in(*tk_table_bucket(&cache.table, first + i), from, to);
     else
-        for (size_t i = 0; i <= cache.mask; i++)
-            cache_invalidate_in(cache.buckets[i], from, to);
+        for (size_t i = 0; i <= cache.table.mask; i++)
+            cache_invalidate_in(cache.table.buckets[i], from, to);
 }
 
 static void cache_apply_events(void)
@@ -178,21 +160,21 @@ static void cache_enter(void)
 
 static void cache_slot_free(struct tk_pinned *p)
 {
-    p->next = cache.free;
-    cache.free = p;
+    p->entry.next = cache.free;
+    cache.free = &p->entry;
     cache.counts.pinned -= p->size;
 }
 
 /* Without the lock: unpinning frees memory of the device's library and may unmap it, and munmap()
  * waits for the monitor's thread, which must not wait for this lock. */
-static void cache_unpin_list(struct tk_pinned *list)
+static void cache_unpin_list(struct tk_entry *list)
 {
-    for (struct tk_pinned *p = list; p; p = p->next)
-        cache.device.unpin(p->handle);
+    for (struct tk_entry *e = list; e; e = e->next)
+        cache.device.unpin(region_of(e)->handle);
     tk_lock(&cache.lock);
     while (list) {
-        struct tk_pinned *p = list;
-        list = p->next;
+        struct tk_pinned *p = region_of(list);
+        list = list->next;
         cache_slot_free(p);
     }
     tk_unlock(&cache.lock);
@@ -200,7 +182,7 @@ static void cache_unpin_list(struct tk_pinned *list)
 
 static void cache_leave(void)
 {
-    struct tk_pinned *deferred = cache.deferred;
+    struct tk_entry *deferred = cache.deferred;
     cache.deferred = NULL;
     tk_unlock(&cache.lock);
     tk_if_unlikely(deferred) cache_unpin_list(deferred);
@@ -219,10 +201,10 @@ static uint64_t bytes_max(void)
 
 static bool evict_one(void)
 {
-    struct tk_pinned *oldest = cache.idle.newer;
-    if (oldest == &cache.idle)
+    struct tk_entry *oldest = tk_idle_oldest(&cache.idle);
+    if (!oldest)
         return false;
-    cache_remove(oldest);
+    cache_remove(region_of(oldest));
     cache.counts.evictions++;
     return true;
 }
@@ -230,8 +212,9 @@ static bool evict_one(void)
 static void evict(uint64_t bytes)
 {
     uint64_t freed = 0;
-    while (freed < bytes && cache.idle.newer != &cache.idle) {
-        freed += cache.idle.newer->size;
+    struct tk_entry *oldest;
+    while (freed < bytes && (oldest = tk_idle_oldest(&cache.idle)) != NULL) {
+        freed += region_of(oldest)->size;
         evict_one();
     }
 }
@@ -257,8 +240,8 @@ static struct tk_pinned *cache_slot_alloc(uintptr_t base, size_t size)
     struct tk_pinned *p = NULL;
     tk_lock(&cache.lock);
     if (has_room(size)) {
-        p = cache.free;
-        cache.free = p->next;
+        p = region_of(cache.free);
+        cache.free = cache.free->next;
         *p = (struct tk_pinned){.base = base,
                                 .size = size,
                                 .refs = 1,
@@ -277,7 +260,7 @@ static struct tk_pinned *cache_slot_alloc(uintptr_t base, size_t size)
 static bool evict_some(size_t size)
 {
     tk_lock(&cache.lock);
-    bool any = cache.idle.newer != &cache.idle;
+    bool any = tk_idle_oldest(&cache.idle) != NULL;
     evict(size);
     cache_leave();
     return any;
@@ -399,10 +382,11 @@ static void begin_trial(const struct tk_pinned *oldest, uintptr_t at)
 /* Called with the lock held. */
 static bool is_worth_room(uintptr_t at)
 {
-    const struct tk_pinned *oldest = cache.idle.newer;
+    struct tk_entry *first = tk_idle_oldest(&cache.idle);
     uint64_t max = tk_min(cache.limits.regions, bytes_max() / cache.limits.granule);
-    if (oldest == &cache.idle || has_room(cache.limits.granule))
+    if (!first || has_room(cache.limits.granule))
         return true;
+    const struct tk_pinned *oldest = region_of(first);
     judge_trial(at);
     bool is_old = cache.clock - oldest->used > rounds_old * max;
     if (++cache.declined >= (is_old ? reluctance_old : cache.reluctance)) {
@@ -417,7 +401,7 @@ static bool is_worth_room(uintptr_t at)
 static inline void region_ref(struct tk_pinned *p)
 {
     if (p->refs++ == 0)
-        cache_idle_remove(p);
+        tk_idle_remove(&p->entry);
     p->used = ++cache.clock;
 }
 
@@ -468,8 +452,8 @@ struct tk_pinned *tk_firehose_get_if_worth(const void *address, size_t nbytes, s
 
 static void __attribute__((noinline)) cache_defer_unpin(struct tk_pinned *p)
 {
-    p->next = cache.deferred;
-    cache.deferred = p;
+    p->entry.next = cache.deferred;
+    cache.deferred = &p->entry;
     cache_leave();
 }
 
@@ -482,7 +466,7 @@ static inline void cache_put(struct tk_pinned *p)
             cache_defer_unpin(p);
             return;
         }
-        cache_idle_append(p);
+        tk_idle_add_newest(&cache.idle, &p->entry);
     }
     tk_unlock(&cache.lock);
 }
@@ -524,19 +508,18 @@ uint64_t tk_firehose_exported(void)
 
 static enum tk_status open_table(void)
 {
-    cache.buckets = calloc(cache.limits.buckets, sizeof(*cache.buckets));
     cache.regions = calloc(cache.limits.regions, sizeof(*cache.regions));
-    if (!cache.buckets || !cache.regions) {
+    if (!tk_table_open(&cache.table, cache.limits.buckets) || !cache.regions) {
         tk_log_error("out of memory for a table of %" PRIu64 " regions; lower "
                      "GASNET_FIREHOSE_MAXVICTIM_R",
                      cache.limits.regions);
         return TK_FAIL;
     }
     for (uint64_t i = cache.limits.regions; i-- > 0;) {
-        cache.regions[i].next = cache.free;
-        cache.free = &cache.regions[i];
+        cache.regions[i].entry.next = cache.free;
+        cache.free = &cache.regions[i].entry;
     }
-    cache.idle.newer = cache.idle.older = &cache.idle;
+    tk_idle_open(&cache.idle);
     cache.reluctance = reluctance_first;
     cache.trial.evicted = 0;
     return TK_OK;
@@ -559,7 +542,6 @@ enum tk_status tk_firehose_open(const struct tk_firehose_device *device)
     if (device->is_first)
         tk_firehose_warn_of_limits(&cache.limits);
     cache.page = tk_page_size();
-    cache.mask = cache.limits.buckets - 1;
     cache.shift = (unsigned)__builtin_ctzll(cache.limits.granule);
     tk_firehose_granule_size = cache.limits.granule;
     if (open_table() != TK_OK || tk_monitor_open(tk_settings.firehose_monitor) != TK_OK) {
@@ -583,10 +565,10 @@ void tk_firehose_close(void)
     if (cache.is_open)
         unpin_idle();
     tk_monitor_close();
-    free(cache.buckets);
+    tk_table_close(&cache.table);
     free(cache.regions);
-    cache.buckets = NULL;
-    cache.regions = cache.free = NULL;
+    cache.regions = NULL;
+    cache.free = NULL;
     cache.is_open = cache.is_reported = false;
     cache.skip = cache.backoff = 0;
     cache.counts = (struct tk_firehose_counts){.hits = 0};

@@ -15,13 +15,12 @@
 #include <stdint.h>
 
 #include "base/bits.h"
+#include "base/idle_table.h"
 #include "base/status.h"
 
 /* A registered region; valid while referenced. */
 struct tk_pinned {
-    struct tk_pinned
-        *next; /* link in its bucket, in the free list or in a list of regions to unpin */
-    struct tk_pinned *older, *newer;
+    struct tk_entry entry; /* in the table, by granule; or in a list, free or to be unpinned */
     uintptr_t base;
     size_t size;
     void *handle;

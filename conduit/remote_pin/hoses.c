@@ -17,93 +17,77 @@ enum { refusal_uses = 8 /* transfers that do not ask again */ };
 
 /* What is lent by one rank. */
 struct lender {
-    struct tk_hose idle; /* ring; idle.newer is the oldest */
+    struct tk_entry idle; /* ring */
     uint32_t count, most;
 };
 
 static struct {
     tk_lock_t lock;
-    struct tk_hose *hoses, *free, **buckets;
+    struct tk_table by_region;
+    struct tk_hose *hoses;
+    struct tk_entry *free;
     struct lender *lenders;
     uint32_t *keys; /* by number of firehose, one for each rail */
     uint32_t rails, ranks;
-    size_t most, mask;
+    size_t most;
     unsigned shift;
     struct tk_hose_counts counts;
 } table = {.lock = TK_LOCK_INIT};
 
 /* ---- rings ---- */
 
-static void link_before(struct tk_hose *h, struct tk_hose *next)
+static struct tk_hose *hose_of(struct tk_entry *entry)
 {
-    h->newer = next;
-    h->older = next->older;
-    h->older->newer = h;
-    next->older = h;
+    return (struct tk_hose *)entry; /* its first member */
 }
 
 static void make_newest(struct tk_hose *h)
 {
-    link_before(h, &table.lenders[h->rank].idle);
+    tk_idle_add_newest(&table.lenders[h->rank].idle, &h->entry);
 }
 
 static void make_oldest(struct tk_hose *h)
 {
-    link_before(h, table.lenders[h->rank].idle.newer);
+    tk_idle_add_oldest(&table.lenders[h->rank].idle, &h->entry);
 }
 
 static void make_busy(struct tk_hose *h)
 {
-    h->older->newer = h->newer;
-    h->newer->older = h->older;
+    tk_idle_remove(&h->entry);
 }
 
 /* ---- buckets ---- */
 
-static struct tk_hose **bucket_of(uint32_t rank, uintptr_t at)
+static uint64_t key_of(uint32_t rank, uintptr_t at)
 {
-    uint64_t mixed =
-        ((uint64_t)(at >> table.shift) ^ (uint64_t)rank << 40) * UINT64_C(0x9e3779b97f4a7c15);
-    return &table.buckets[(mixed >> 32) & table.mask];
+    return (uint64_t)(at >> table.shift) ^ (uint64_t)rank << 40;
 }
 
 static struct tk_hose *hose_find(uint32_t rank, uintptr_t at, const void *owner)
 {
-    for (struct tk_hose *h = *bucket_of(rank, at); h; h = h->next)
+    struct tk_entry *e = *tk_table_bucket(&table.by_region, key_of(rank, at));
+    for (; e; e = e->next) {
+        struct tk_hose *h = hose_of(e);
         if (h->rank == rank && at - h->base < h->size && h->owner == owner)
             return h;
+    }
     return NULL;
-}
-
-static void hose_insert(struct tk_hose *h)
-{
-    struct tk_hose **bucket = bucket_of(h->rank, h->base);
-    h->next = *bucket;
-    *bucket = h;
-}
-
-static void hose_withdraw(struct tk_hose *h)
-{
-    struct tk_hose **at = bucket_of(h->rank, h->base);
-    while (*at != h)
-        at = &(*at)->next;
-    *at = h->next;
 }
 
 /* ---- one for another region ---- */
 
 static void hose_empty(struct tk_hose *h)
 {
-    hose_withdraw(h);
+    tk_table_remove(&table.by_region, key_of(h->rank, h->base), &h->entry);
     h->state = TK_HOSE_EMPTY;
 }
 
 static struct tk_hose *take_fresh(struct lender *lender)
 {
-    struct tk_hose *h = table.free;
-    if (!h || lender->count >= lender->most)
+    if (!table.free || lender->count >= lender->most)
         return NULL;
-    table.free = h->next;
+    struct tk_hose *h = hose_of(table.free);
+    table.free = table.free->next;
     lender->count++;
     table.counts.here++;
     h->handle = 0;
@@ -112,9 +96,10 @@ static struct tk_hose *take_fresh(struct lender *lender)
 
 static struct tk_hose *take_oldest(struct lender *lender)
 {
-    struct tk_hose *h = lender->idle.newer;
-    if (h == &lender->idle)
+    struct tk_entry *oldest = tk_idle_oldest(&lender->idle);
+    if (!oldest)
         return NULL;
+    struct tk_hose *h = hose_of(oldest);
     make_busy(h);
     if (h->state != TK_HOSE_EMPTY)
         hose_empty(h);
@@ -125,7 +110,8 @@ static struct tk_hose *take_oldest(struct lender *lender)
 static struct tk_hose *hose_take(uint32_t rank, const void *owner, uintptr_t from, uintptr_t to)
 {
     struct lender *lender = &table.lenders[rank];
-    bool is_any_empty = lender->idle.newer->state == TK_HOSE_EMPTY; /* or none is idle */
+    struct tk_entry *oldest = tk_idle_oldest(&lender->idle);
+    bool is_any_empty = oldest && hose_of(oldest)->state == TK_HOSE_EMPTY;
     struct tk_hose *h = is_any_empty ? take_oldest(lender) : NULL;
     if (!h && !(h = take_fresh(lender)) && !(h = take_oldest(lender)))
         return NULL;
@@ -135,7 +121,7 @@ static struct tk_hose *hose_take(uint32_t rank, const void *owner, uintptr_t fro
     h->size = to - from;
     h->users = 0;
     h->state = TK_HOSE_MOVING;
-    hose_insert(h);
+    tk_table_insert(&table.by_region, key_of(rank, from), &h->entry);
     table.counts.misses++;
     return h;
 }
@@ -263,9 +249,10 @@ const uint32_t *tk_hose_keys(const struct tk_hose *h)
 void tk_hoses_disown(uint32_t rank, const void *owner)
 {
     tk_lock(&table.lock);
-    const struct tk_hose *end = &table.lenders[rank].idle;
-    for (struct tk_hose *h = end->newer, *next; h != end; h = next) {
-        next = h->newer;
+    const struct tk_entry *end = &table.lenders[rank].idle;
+    for (struct tk_entry *e = end->newer, *next; e != end; e = next) {
+        struct tk_hose *h = hose_of(e);
+        next = e->newer;
         if (h->state == TK_HOSE_EMPTY || h->owner != owner)
             continue;
         make_busy(h);
@@ -289,32 +276,32 @@ static void set_up(void)
 {
     for (size_t i = table.most; i-- > 0;) {
         table.hoses[i].number = (uint32_t)i + 1;
-        table.hoses[i].next = table.free;
-        table.free = &table.hoses[i];
+        table.hoses[i].entry.next = table.free;
+        table.free = &table.hoses[i].entry;
     }
     for (uint32_t r = 0; r < table.ranks; r++) {
         struct lender *lender = &table.lenders[r];
         lender->most = 1; /* until that rank has said how many */
-        lender->idle.newer = lender->idle.older = &lender->idle;
+        tk_idle_open(&lender->idle);
     }
 }
 
 enum tk_status tk_hoses_open(uint32_t ranks, uint32_t rails, size_t granule, size_t most)
 {
+    size_t buckets = 2;
     table.most = tk_max(most, ranks);
-    table.mask = 1;
-    while (table.mask + 1 < table.most)
-        table.mask = 2 * table.mask + 1;
+    while (buckets < table.most)
+        buckets *= 2;
     table.shift = (unsigned)__builtin_ctzll(granule);
     table.ranks = ranks;
     table.rails = rails;
     table.counts = (struct tk_hose_counts){.hits = 0};
     table.free = NULL;
     table.hoses = calloc(table.most, sizeof(*table.hoses));
-    table.buckets = calloc(table.mask + 1, sizeof(struct tk_hose *));
     table.lenders = calloc(ranks, sizeof(*table.lenders));
     table.keys = calloc(table.most * rails, sizeof(*table.keys));
-    if (!table.hoses || !table.buckets || !table.lenders || !table.keys) {
+    if (!tk_table_open(&table.by_region, buckets) || !table.hoses || !table.lenders ||
+        !table.keys) {
         tk_hoses_close();
         tk_log_error("out of memory for a table of %zu remote regions; lower GASNET_FIREHOSE_R",
                      table.most);
@@ -327,11 +314,10 @@ enum tk_status tk_hoses_open(uint32_t ranks, uint32_t rails, size_t granule, siz
 void tk_hoses_close(void)
 {
     free(table.hoses);
-    free(table.buckets);
+    tk_table_close(&table.by_region);
     free(table.lenders);
     free(table.keys);
     table.hoses = NULL;
-    table.buckets = NULL;
     table.lenders = NULL;
     table.keys = NULL;
 }

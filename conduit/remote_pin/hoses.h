@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/idle_table.h"
 #include "base/status.h"
 
 enum tk_hose_state {
@@ -23,10 +24,9 @@ enum tk_hose_state {
 };
 
 struct tk_hose {
-    struct tk_hose *next;          /* in its bucket, or free */
-    struct tk_hose *older, *newer; /* that nobody uses, of one rank; see hoses.c */
-    const void *owner;             /* whom alone it serves; NULL: anybody */
-    uintptr_t base;                /* of its region */
+    struct tk_entry entry; /* in its bucket, or free; in a ring for each rank, see hoses.c */
+    const void *owner;     /* whom alone it serves; NULL: anybody */
+    uintptr_t base;        /* of its region */
     size_t size;
     uint32_t number; /* from 1 */
     uint32_t rank;
