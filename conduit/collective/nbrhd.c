@@ -18,7 +18,7 @@
  * lines of all and wakes all. Two ranks took 0.34 us, as two bare flags do; with a leader 0.45. */
 enum { flat_max = 4 };
 
-_Static_assert(flat_max <= tk_nbrhd_fan + 1, "all others of a flat neighbourhood find room");
+_Static_assert(flat_max <= tk_tree_fan + 1, "all others of a flat neighbourhood find room");
 
 static bool attach(struct tk_nbrhd_other *other, uint32_t index,
                    struct tk_nbrhd_lines *(*lines_of)(uint32_t))
@@ -41,11 +41,12 @@ static bool attach_all(struct tk_nbrhd *nbrhd, struct tk_nbrhd_lines *(*lines_of
 
 static bool attach_tree(struct tk_nbrhd *nbrhd, struct tk_nbrhd_lines *(*lines_of)(uint32_t))
 {
-    uint32_t index = tk_topology.nbrhd_rank, first = tk_nbrhd_fan * index + 1;
-    if (index > 0 && !attach(&nbrhd->above, (index - 1) / tk_nbrhd_fan, lines_of))
+    uint32_t index = tk_topology.nbrhd_rank;
+    const struct tk_tree_place place = tk_tree_place(index, tk_topology.nbrhd_size);
+    if (index > 0 && !attach(&nbrhd->above, place.above, lines_of))
         return false;
-    for (uint32_t i = first; i < first + tk_nbrhd_fan && i < tk_topology.nbrhd_size; i++)
-        if (!attach(&nbrhd->below[nbrhd->below_count++], i, lines_of))
+    for (uint32_t i = 0; i < place.below_count; i++)
+        if (!attach(&nbrhd->below[nbrhd->below_count++], place.below + i, lines_of))
             return false;
     return true;
 }

@@ -19,10 +19,8 @@
 #include "peer/peer.h"
 #include "topology/leaders.h"
 #include "topology/topology.h"
+#include "topology/tree.h"
 #include "transport/neighbour.h"
-
-/* Children of a rank in the tree of neighbours: the same as in barriers, whose flags are mapped. */
-enum { fan = 8 };
 
 /* Set in a word with a code; the word is 0 before. */
 enum { known = 0x100 };
@@ -39,7 +37,7 @@ struct flags {
 _Static_assert(tk_flags_of_exit + sizeof(struct flags) <= tk_flags_size, "there is room for both");
 
 static struct {
-    struct flags *ours, *above, *below[fan]; /* NULL: none */
+    struct flags *ours, *above, *below[tk_tree_fan]; /* NULL: none */
     uint32_t below_count;
     struct tk_leaders leaders;
     _Atomic uint32_t received[tk_leaders_rounds_max];
@@ -75,15 +73,17 @@ static struct flags *flags_of(uint32_t neighbour)
 
 void tk_agree_connect(void)
 {
-    uint32_t index = tk_topology.nbrhd_rank, first = fan * index + 1;
+    uint32_t index = tk_topology.nbrhd_rank;
     tk_leaders_open(&agreement.leaders);
     if (tk_topology.nbrhd_size == 1)
         return;
+    /* The tree of the barriers, so that their mappings are used again. */
+    const struct tk_tree_place place = tk_tree_place(index, tk_topology.nbrhd_size);
     agreement.ours = flags_of(index);
     if (index > 0)
-        agreement.above = flags_of((index - 1) / fan);
-    for (uint32_t i = first; i < first + fan && i < tk_topology.nbrhd_size; i++)
-        agreement.below[agreement.below_count++] = flags_of(i);
+        agreement.above = flags_of(place.above);
+    for (uint32_t i = 0; i < place.below_count; i++)
+        agreement.below[agreement.below_count++] = flags_of(place.below + i);
 }
 
 void tk_agree_begin(int code)
