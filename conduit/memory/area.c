@@ -39,15 +39,33 @@ static enum tk_status area_fail(struct tk_area *area, const char *what, const ch
     return TK_FAIL;
 }
 
+/* In pieces: a signal ends the call, and the kernel then takes back what it gave in it. A client
+ * with a profiling timer may have one each millisecond. */
+static int area_fallocate(int fd, uint64_t offset, uint64_t size)
+{
+    enum { piece = 2 << 20 };
+    for (uint64_t done = 0; done < size;) {
+        uint64_t step = tk_min((uint64_t)piece, size - done);
+        if (fallocate(fd, 0, (off_t)(offset + done), (off_t)step) == 0)
+            done += step;
+        else if (errno != EINTR)
+            return errno;
+    }
+    return 0;
+}
+
 /* For a large area: populating zeroes pages on several CPUs at a time, which fallocate() does not.
- */
-static int area_populate(const struct tk_area *area, uint64_t offset, uint64_t size)
+ * Kernels before 5.14 can't populate so. *call: the one that failed. */
+static int area_populate(const struct tk_area *area, uint64_t offset, uint64_t size,
+                         const char **call)
 {
     enum { large = 64 << 20 };
+    *call = "madvise(MADV_POPULATE_WRITE)";
     int error = size < large ? EINVAL : tk_populate((char *)area->base + offset, size);
     if (error != EINVAL)
         return error;
-    return fallocate(area->fd, 0, (off_t)offset, (off_t)size) == 0 ? 0 : errno;
+    *call = "fallocate";
+    return area_fallocate(area->fd, offset, size);
 }
 
 /* The kernel kills a process rather than refuse pages that it can't find, so the library has to
@@ -69,9 +87,10 @@ static enum tk_status area_reserve(struct tk_area *area, const char *what)
             return TK_FAIL;
         }
         uint64_t step = tk_min(rest, share);
-        int error = area_populate(area, done, step);
+        const char *call;
+        int error = area_populate(area, done, step, &call);
         if (error)
-            return area_fail(area, what, "fallocate", error);
+            return area_fail(area, what, call, error);
         done += step;
     }
     return TK_OK;
@@ -144,9 +163,11 @@ enum tk_status tk_area_open_huge(struct tk_area *area, const char *what, size_t 
 {
     *area = (struct tk_area){.size = tk_align_up(size, tk_huge_page_size()), .fd = -1};
     area->fd = memfd_create(what, MFD_CLOEXEC | MFD_HUGETLB);
-    if (area->fd < 0 || ftruncate(area->fd, (off_t)area->size) != 0 ||
-        fallocate(area->fd, 0, 0, (off_t)area->size) != 0)
+    if (area->fd < 0 || ftruncate(area->fd, (off_t)area->size) != 0)
         return no_huge_pages(area, what, errno);
+    int error = area_fallocate(area->fd, 0, area->size);
+    if (error)
+        return no_huge_pages(area, what, error);
     return area_map(area, what);
 }
 

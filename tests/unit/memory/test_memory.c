@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/ranges.h"
@@ -17,6 +18,29 @@
 
 #define MB UINT64_C(1048576)
 #define GB (1024 * MB)
+
+/* The kernel's, unless a test has it fail. */
+static unsigned interruptions;
+static int populate_error;
+
+int fallocate(int fd, int mode, off_t offset, off_t size)
+{
+    if (interruptions > 0) {
+        interruptions--;
+        errno = EINTR;
+        return -1;
+    }
+    return (int)syscall(SYS_fallocate, fd, mode, offset, size);
+}
+
+int madvise(void *at, size_t size, int advice)
+{
+    if (populate_error && advice == 23 /* MADV_POPULATE_WRITE */) {
+        errno = populate_error;
+        return -1;
+    }
+    return (int)syscall(SYS_madvise, at, size, advice);
+}
 
 static uint64_t limit_in(const char *text, struct tk_segment_bounds room)
 {
@@ -303,6 +327,31 @@ static void what_cannot_be_is_told_with_the_limit(void **state)
     assert_null(area.base);
 }
 
+static void a_signal_does_not_stop_a_reservation(void **state)
+{
+    struct tk_area area;
+    (void)state;
+    interruptions = 3;
+    assert_int_equal(tk_area_open(&area, "segment", 5 * MB, true), TK_OK);
+    assert_int_equal(interruptions, 0);
+    assert_true(tk_area_present(&area) >= area.size);
+    tk_area_close(&area);
+}
+
+static void the_call_that_failed_is_named(void **state)
+{
+    struct tk_area area;
+    (void)state;
+    populate_error = EFAULT;
+    unit_listen();
+    enum tk_status status = tk_area_open(&area, "segment", 64 * MB, true);
+    const char *said = unit_heard();
+    populate_error = 0;
+    assert_int_equal(status, TK_FAIL);
+    unit_assert_says(said, ": madvise(MADV_POPULATE_WRITE): Bad address; ");
+    assert_int_equal(unit_lines(said), 1);
+}
+
 /* Reserving it would have the kernel end some process of this host; that is found out first. */
 static void more_than_is_free_is_refused_before_it_is_reserved(void **state)
 {
@@ -377,6 +426,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(areas_are_known_by_address_while_they_are_open),
     cmocka_unit_test(closing_leaves_nothing_and_may_be_repeated),
     cmocka_unit_test(what_cannot_be_is_told_with_the_limit),
+    cmocka_unit_test(a_signal_does_not_stop_a_reservation),
+    cmocka_unit_test(the_call_that_failed_is_named),
     cmocka_unit_test(more_than_is_free_is_refused_before_it_is_reserved),
     cmocka_unit_test(many_ranks_keep_most_of_their_share),
     cmocka_unit_test(holding_is_exact_at_both_ends),
