@@ -194,7 +194,7 @@ static unsigned add_threads(struct procinfo_text *t, pid_t pid)
         if (!isdigit((unsigned char)e->d_name[0]))
             continue;
         if (threads)
-            procinfo_add(t, ", a thread ");
+            procinfo_add(t, ", another thread is ");
         threads += add_thread(t, pid, e->d_name);
     }
     closedir(d);

@@ -109,7 +109,7 @@ own_for_too_long()
     visit one drip 1
     finish
     status_is 1
-    err_has 'the PMIx server (pid [0-9]*) does not answer after GASNET_START_TIMEOUT; it is .*, a thread sleeping in poll.*; ending the job'
+    err_has 'the PMIx server (pid [0-9]*) does not answer after GASNET_START_TIMEOUT; it is .*, another thread is sleeping in poll.*; ending the job'
     clean
     leave
 }
