@@ -305,6 +305,43 @@ static void no_descriptors(void)
     in_two(short_of_descriptors, write_much);
 }
 
+/* Who can't look a member up is at fault itself: its completion says so, and not that the other one
+ * is gone. */
+static void look_up_without_descriptors(int fd, pid_t other)
+{
+    struct rlimit none = {0, 0};
+    struct address peer;
+    struct end e;
+
+    (void)other;
+    end_open(&e, NULL);
+    meet(fd); /* the other one joins now: what was read at the start does not have it */
+    peer = swap_addresses(fd, &e);
+    CHECK_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+    connect_to(&e, &peer);
+    CHECK_EQ(post(&e, IBV_WR_RDMA_WRITE, 1, 0, 8, IBV_SEND_SIGNALED, &peer, 0), 0);
+    CHECK_EQ(wait_wc(e.scq).status, IBV_WC_LOC_QP_OP_ERR);
+    meet(fd);
+}
+
+static void join_late(int fd, pid_t other)
+{
+    struct address peer;
+    struct end e;
+
+    (void)other;
+    meet(fd);
+    end_open(&e, NULL);
+    peer = swap_addresses(fd, &e);
+    connect_to(&e, &peer);
+    meet(fd);
+}
+
+static void no_descriptors_to_look_up(void)
+{
+    in_two(look_up_without_descriptors, join_late);
+}
+
 /* ---- another program in the same process ---- */
 
 static void become_another(int fd, pid_t other)
@@ -579,6 +616,7 @@ int main(int argc, char **argv)
         {"events_go_with_objects", events_go_with_objects},
         {"events_of_others_stay", events_of_others_stay},
         {"no_descriptors", no_descriptors},
+        {"no_descriptors_to_look_up", no_descriptors_to_look_up},
         {"exec_is_death", exec_is_death},
         {"fork_while_busy", fork_while_busy},
         {"child_counts_anew", child_counts_anew},

@@ -153,7 +153,8 @@ int shca_pipe_make(int *read_fd, int *write_fd, struct shca_pipe *pipe);
 int shca_registry_claim(uint32_t *slot, int *fd);
 /* Publishes the location of that slot's segment. */
 int shca_registry_publish(uint32_t slot, int seg_fd, int *fd);
-/* Finds the process in a slot; ENOENT when there is none. */
+/* Finds the process in a slot; ENOENT when there is none, another errno when that could not be
+ * determined. */
 int shca_registry_find(uint32_t slot, uint32_t *pid, int *fd);
 /* Forces the next query to read the kernel's table, however recent the last read is. */
 void shca_registry_stale(void);

@@ -106,7 +106,8 @@ static bool open_liveness(struct shca_peer *p)
            st.st_ino == p->seg->liveness.ino;
 }
 
-/* Causes in this process, not in the peer, are reported here, once. */
+/* Causes in this process, not in the peer, are reported here, once. Pid 0: it could not be looked
+ * up. */
 static void peer_explain(uint32_t pid, int e)
 {
     static _Atomic int reported;
@@ -114,16 +115,21 @@ static void peer_explain(uint32_t pid, int e)
     if (e != ENOMEM && e != EMFILE && e != ENFILE && e != EAGAIN)
         return;
     atomic_store(&refused, 1);
-    if (e != EAGAIN && !atomic_exchange(&reported, 1)) /* EAGAIN: reported by helper.c */
+    if (e == EAGAIN || atomic_exchange(&reported, 1)) /* EAGAIN: reported by helper.c */
+        return;
+    if (pid)
         shca_log("cannot reach process %u of fabric %s: %s; %s", pid, shca_config.fabric,
                  strerror(e), shca_remedy(e));
+    else
+        shca_log("cannot look up a process of fabric %s: /proc/self/net/unix: %s; %s",
+                 shca_config.fabric, strerror(e), shca_remedy(e));
 }
 
 static struct shca_peer *peer_attach(uint32_t slot)
 {
     struct shca_peer *p;
     uint32_t pid;
-    int fd;
+    int fd, e;
 
     if (slot == shca.slot) {
         p = new_peer(slot, shca.pid);
@@ -133,8 +139,10 @@ static struct shca_peer *peer_attach(uint32_t slot)
         }
         return p;
     }
-    if (shca_registry_find(slot, &pid, &fd) != 0)
+    if ((e = shca_registry_find(slot, &pid, &fd)) != 0) {
+        peer_explain(0, e);
         return NULL;
+    }
     errno = 0;
     if (!(p = new_peer(slot, pid))) {
         peer_explain(pid, ENOMEM);

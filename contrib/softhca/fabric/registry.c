@@ -128,36 +128,37 @@ static void read_line(const char *line)
     members[n.slot] = (struct member){n.pid, n.fd};
 }
 
-/* False: the table could not be read (out of descriptors): what was known before stays, and the next
- * call tries again. */
-static bool refresh(void)
+/* 0, or errno when the table could not be read (out of descriptors): what was known before stays,
+ * and the next call tries again. */
+static int refresh(void)
 {
     FILE *f = fopen("/proc/self/net/unix", "re");
     char line[512];
-    bool whole;
+    int e;
 
     if (!f)
-        return false;
+        return errno;
     memset(members, 0, sizeof members);
     refreshed = shca_now();
     while (fgets(line, sizeof line, f))
         read_line(line);
-    whole = !ferror(f);
+    e = ferror(f) ? EIO : 0;
     fclose(f);
-    return whole;
+    return e;
 }
 
 int shca_registry_find(uint32_t slot, uint32_t *pid, int *fd)
 {
     struct member m;
+    int e = 0;
 
     pthread_mutex_lock(&registry_lock);
     if (shca_now() - refreshed > refresh_ns)
-        refresh();
+        e = refresh();
     m = members[slot];
     pthread_mutex_unlock(&registry_lock);
     if (m.pid == 0)
-        return ENOENT;
+        return e ? e : ENOENT;
     *pid = m.pid;
     *fd = m.fd;
     return 0;
@@ -238,7 +239,7 @@ bool shca_registry_has_pid(uint32_t pid)
     /* While sockets are opened and closed the kernel's table may skip an entry between two reads;
      * not three times in a row. */
     for (int attempt = 0; attempt < 3 && !found; attempt++) {
-        found = !refresh();
+        found = refresh() != 0;
         for (uint32_t i = 0; i < SHCA_MEMBERS && !found; i++)
             found = members[i].pid == pid;
     }
@@ -290,12 +291,10 @@ static int compare(const struct shca_segment *theirs)
 int shca_registry_agree(void)
 {
     struct shca_segment head;
-    int e = 0;
+    int e;
 
     pthread_mutex_lock(&registry_lock);
-    errno = 0;
-    if (!refresh()) {
-        e = errno ? errno : EIO;
+    if ((e = refresh()) != 0) {
         shca_log("cannot join fabric %s: /proc/self/net/unix, by which its processes find each "
                  "other: %s; %s",
                  shca_config.fabric, strerror(e), shca_remedy(e));
