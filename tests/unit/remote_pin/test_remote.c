@@ -32,7 +32,7 @@ static void need(bool truth, const char *what, int line)
 }
 
 /* What rank 1 has is our own segment. */
-static _Alignas(granule) char there[granule * granules];
+static _Alignas(granule *granules) char there[granule * granules];
 static char here[sizeof(there)];
 
 /* ---- registered memory, and the network that it is registered with */
@@ -48,7 +48,7 @@ size_t tk_firehose_granule_size = granule;
 
 size_t tk_firehose_granule(void)
 {
-    return granule;
+    return tk_firehose_granule_size;
 }
 
 uint64_t tk_firehose_exported(void)
@@ -315,6 +315,26 @@ static void a_region_is_given_up_in_the_request_for_another(void **state)
     unit_assert_exit(few_regions, NULL, 0);
 }
 
+/* As where messages are small (--with-ibv-max-medium=1024): GASNET_PUTINMOVE_LIMIT may be more than
+ * one of them carries. */
+static void too_large_to_ride(void *unused)
+{
+    (void)unused;
+    tk_firehose_granule_size = sizeof(there);
+    open_room();
+    tk_settings.putinmove_limit = sizeof(there);
+    transfer(true, 0, tk_data_max() + 1);
+    NEED(writes == 1);
+    for (unsigned i = 0; i < fake_job.count; i++)
+        NEED(fake_job.sent[i].is_rma || fake_job.sent[i].nbytes <= tk_data_max());
+}
+
+static void a_put_that_no_message_holds_does_not_ride(void **state)
+{
+    (void)state;
+    unit_assert_exit(too_large_to_ride, NULL, 0);
+}
+
 /* ---- ways around */
 
 static void refused(void *unused)
@@ -569,6 +589,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_region_ends_with_the_segment),
     cmocka_unit_test(behind_the_region_that_is_waited_for_others_are_asked_for_up_to_half),
     cmocka_unit_test(a_region_is_given_up_in_the_request_for_another),
+    cmocka_unit_test(a_put_that_no_message_holds_does_not_ride),
     cmocka_unit_test(what_cannot_be_registered_travels_in_messages),
     cmocka_unit_test(no_message_carries_more_than_fits),
     cmocka_unit_test(an_operation_is_done_when_the_answer_is_there),
