@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A hash table, and rings of those of its entries that nobody uses, in the order in which they
+ * A hash table, and rings of those of its entries that are not in use, in the order in which they
  * became idle: the oldest is evicted first. An entry is the first member of what the table is of.
  * Takes no lock: the user of a table protects it, with its entries and rings, by one of its own.
  * Inline, because a transfer looks regions up in it. */

@@ -25,7 +25,7 @@ extern struct tk_bootstrap tk_bootstrap;
  */
 enum tk_status tk_bootstrap_open(void);
 
-/* Puts a blob under `key` for everybody to get after the next fence. */
+/* Puts a blob under `key` for all ranks to get after the next fence. */
 enum tk_status tk_bootstrap_put(const char *key, const void *blob, size_t size);
 
 /* Waits for all ranks; what was put before is visible afterwards. Calls `poll` (may be NULL) while
@@ -48,10 +48,10 @@ void tk_bootstrap_abort(int code, const char *why);
 
 /* The fence that ranks leave by. As tk_bootstrap_fence(), but nobody waits for those that left
  * before, by tk_bootstrap_close_early(), and without them it is TK_OK too. Nor is a rank missed
- * that died in it: that is the launcher's to tell. */
+ * that died in it: the launcher reports them. */
 enum tk_status tk_bootstrap_part(void (*poll)(void), uint64_t deadline);
 
-/* Our launcher's PMIx server may be stuck by the time that a rank leaves: tells the launcher in
+/* Our launcher's PMIx server may be stuck by the time that a rank leaves: notifies the launcher in
  * another way that this rank leaves in order, with a code that all agree on. True if it will know.
  * Under other launchers there is no such way. */
 bool tk_bootstrap_leave_mark(void);

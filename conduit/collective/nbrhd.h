@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * How ranks that share memory meet. Each has two lines of its own, which it alone writes. Few ranks
- * that are a job of their own meet flat: `up` says that its rank has come, and everybody reads
- * everybody's. Else they are a tree: `up` says that its rank and all below it have come, and is
- * read by the one above; `down` says that all ranks of the job have, and is read by those below.
- * The root leads: it finds out about the other neighbourhoods in between.
+ * Barriers of ranks that share memory. Each has two lines of its own, which it alone writes. Few
+ * ranks that are a job of their own have no tree: `up` counts the barriers that its rank has
+ * entered, and each rank reads the lines of all. Else they are a tree: `up` counts those that its
+ * rank and all below it have entered, and is read by the one above; `down` counts those that all
+ * ranks of the job have, and is read by those below. The root leads: it finds out about the other
+ * neighbourhoods in between.
  *
  * Flags are counts of barriers, so any number may be under way, and nothing is ever reset. They
  * wrap; no two of one time differ by half of what there is. The lines belong to transport/shm, a

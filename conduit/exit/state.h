@@ -136,7 +136,7 @@ bool tk_state_is_asked(const struct tk_exit_state *s);
 bool tk_state_is_notified(const struct tk_exit_state *s);
 bool tk_state_is_code_known(const struct tk_exit_state *s);
 
-/* Those that did not come may be told, so ELECT. */
+/* Those that did not come may be notified, so ELECT. */
 bool tk_state_is_grace_over(const struct tk_exit_state *s, uint64_t now);
 
 /* The code of the exit, as far as is known. */

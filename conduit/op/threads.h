@@ -2,7 +2,7 @@
  *
  * How many client threads the library keeps something for: each has its own operations and sets of
  * implicit ones, and gives its place back when it ends. GASNET_MAX_THREADS is what a client was
- * told it may have. Counted with an atomic counter. */
+ * allowed to have. Counted with an atomic counter. */
 #ifndef TK_THREADS_H
 #define TK_THREADS_H
 

@@ -23,15 +23,15 @@ void tk_progress_use_all(const struct tk_transport *const *transports, unsigned 
 /* After that: ranks outnumber CPUs, so empty polls in a row give the CPU away. */
 void tk_progress_crowded(void);
 
-/* Work to be done after polls, outside of handlers (barriers, exit). It says whether anything came
- * to its end that a thread may wait for: a waiter must not sleep then. Start-up only; few. */
+/* Work to be done after polls, outside of handlers (barriers, exit). It returns whether anything
+ * came to its end that a thread may wait for: a waiter must not sleep then. Start-up only; few. */
 void tk_progress_add(bool (*work)(void));
 
 /* Reasons to do that work: each is counted in, and out when it is gone. Polls with
  * nothing else to do stay cheap. */
 extern TK_HIDDEN tk_counter_t tk_deferred_work_wanted;
 
-/* For tk_poll() alone. What is polled; and that work, which says whether there was anything. */
+/* For tk_poll() alone. What is polled; and that work, which returns whether there was anything. */
 extern TK_HIDDEN bool (*tk_poll_transports)(void);
 bool tk_deferred_work_after(bool any);
 
@@ -70,9 +70,9 @@ void tk_wait_mode(enum tk_wait_mode mode);
 struct tk_doorbell;
 void tk_progress_bell(struct tk_doorbell *own);
 
-/* For what neighbours say in other ways than by messages (and then ring): is there anything that
- * polling or the work after it would find? Asked before each sleep, so that what was said before
- * the bell could ring is seen; must not send or wait. Start-up only; two at most. */
+/* For what neighbours publish in other ways than by messages (and then ring): is there anything
+ * that polling or the work after it would find? Asked before each sleep, so that what was published
+ * before the bell could ring is seen; must not send or wait. Start-up only; two at most. */
 void tk_progress_look(bool (*look)(void));
 
 /* One turn of waiting: a poll (in a handler: tk_reap_in_handler()), then the back-off that *empty,

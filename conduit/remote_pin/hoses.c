@@ -281,7 +281,7 @@ static void set_up(void)
     }
     for (uint32_t r = 0; r < table.ranks; r++) {
         struct lender *lender = &table.lenders[r];
-        lender->most = 1; /* until that rank has said how many */
+        lender->most = 1; /* until that rank has sent how many */
         tk_idle_open(&lender->idle);
     }
 }

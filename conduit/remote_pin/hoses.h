@@ -4,7 +4,7 @@
  * ranks' memory that are registered there for its use, so that it can put and get without asking
  * first. Each rank exports a limited number of regions to each other one; a requester of another
  * gives one up in the same request, the move of a firehose from one region to the other. Nothing
- * here sends: remote/ does. Owns the table; one lock, under which nothing else is taken.
+ * here sends: flight.c does. Owns the table; one lock, under which nothing else is taken.
  * Thread-safe. */
 #ifndef TK_HOSES_H
 #define TK_HOSES_H
@@ -65,7 +65,7 @@ bool tk_hose_arrive(uint32_t rank, uint32_t number, uintptr_t base, size_t size,
                     const uint32_t *keys, uint32_t lent);
 const uint32_t *tk_hose_keys(const struct tk_hose *hose);
 
-/* As far as it has said. */
+/* As far as its answers say; 1 before the first. */
 uint32_t tk_hoses_lent(uint32_t rank);
 
 /* None of this rank serves `owner` any more. */

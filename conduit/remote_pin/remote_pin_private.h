@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Between the files of remote/ only: what ranks say to each other. An ask is a request to the rank
- * whose memory it is, the answer its reply. Both travel as arguments; the payload is what is put,
- * or was got, or the keys of a region. */
+ * Shared by the files of remote_pin/ only: the messages between ranks. An ask is a request to the
+ * rank whose memory it is, the answer its reply. Both travel as arguments; the payload is what is
+ * put, or was got, or the keys of a region. */
 #ifndef TK_REMOTE_PRIVATE_H
 #define TK_REMOTE_PRIVATE_H
 
@@ -35,7 +35,7 @@ enum { tk_ask_args = sizeof(struct tk_ask) / 4, tk_answer_args = sizeof(struct t
 
 _Static_assert(sizeof(struct tk_ask) <= 4 * tk_max_args &&
                    sizeof(struct tk_answer) <= 4 * tk_max_args,
-               "what is said fits into the arguments of a message");
+               "both fit into the arguments of a message");
 
 /* How much data a message takes. */
 static inline size_t tk_data_max(void)

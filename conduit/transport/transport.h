@@ -231,7 +231,7 @@ struct tk_transport {
     /* Has anything arrived, requests included if asked for? For who is about to sleep; what arrives
      * later rings its bell. NULL where nothing rings. */
     bool (*has_come)(bool requests_too);
-    /* Who holds room may run handlers while waiting to use it. */
+    /* A thread that holds room may run handlers while waiting to use it. */
     bool reservation_is_no_hold;
 
     /* ---- start and end; all of these may be NULL. One thread. ---- */
@@ -239,8 +239,8 @@ struct tk_transport {
     /* Before the peer infos are exchanged: fills in ours, which may move. `turn` is our number
      * among the ranks of this host. Peers that no transport before has taken are this one's. */
     enum tk_status (*open)(struct tk_peer_info **info, uint32_t turn);
-    /* With everybody's peer infos: can these ranks be connected? All come to the same answer; if it
-     * is no, rank 0 tells why. */
+    /* With the peer infos of all: can these ranks be connected? All come to the same answer; if it
+     * is no, rank 0 logs why. */
     bool (*agree)(void);
     /* Reaches its peers from now on: they have the table that is returned, this one or another with
      * the same functions below. NULL: it failed, which was logged. */
@@ -325,8 +325,8 @@ bool tk_get_never(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, void
 extern TK_HIDDEN void (*tk_deliver)(struct tk_arrival *arrival);
 extern TK_HIDDEN void (*tk_deliver_short)(struct tk_peer *from, unsigned tag, const int32_t *args);
 
-/* Errors on the way to a peer end the job: told by the transport, then this is called. NULL while a
- * job is leaving: peers vanish then, and that is as it should be. `peer` is the one that does not
+/* Errors on the way to a peer end the job: logged by the transport, then this is called. NULL while
+ * a job is leaving: peers vanish then, and that is as it should be. `peer` is the one that does not
  * answer, whose end may be the cause; tk_no_peer: it has nothing to do with it. */
 extern void (*tk_lost_peer)(uint32_t peer);
 static const uint32_t tk_no_peer = UINT32_MAX;

@@ -134,7 +134,7 @@ void tk_ring_format(struct tk_ring_shared *shared, uint32_t slots, uint64_t star
 void tk_ring_out_open(struct tk_ring_out *out, struct tk_ring_shared *shared, char *payload,
                       uint32_t slots, uint32_t lines, uint16_t from);
 
-/* TK_FAIL: no memory, which has been told. Before anything is sent. */
+/* TK_FAIL: no memory, which was logged. Before anything is sent. */
 enum tk_status tk_ring_in_open(struct tk_ring_in *in, struct tk_ring_shared *shared, char *payload,
                                uint32_t slots, uint32_t lines);
 void tk_ring_in_close(struct tk_ring_in *in);

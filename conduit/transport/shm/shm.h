@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The way to neighbours, ranks of this host with which we share memory, as the rooms above see it:
- * start-up, segments of neighbours, and what to tell people about it. */
+ * start-up, segments of neighbours, and its description. */
 #ifndef TK_SHM_H
 #define TK_SHM_H
 
@@ -20,7 +20,7 @@ enum tk_status tk_shm_open(struct tk_peer_info *info);
 
 /* After the peer infos came and the topology is known: neighbours are reached this way from now on.
  * The memory of one of them is mapped here and now, so that what prevents it is found at start;
- * that of the others when they are first spoken to. */
+ * that of the others when the first message to them is sent. */
 enum tk_status tk_shm_connect(void);
 
 void tk_shm_close(void);

@@ -38,8 +38,8 @@ static bool is_dead(const struct tk_peer *peer)
 }
 
 /* Of one that died before we first spoke to it more is known to its watcher (exit/watch.c), who
- * gives the launcher a second to speak, and is about to end the job. On a busy host that takes some
- * more; a rank without a watcher is reported after all. */
+ * gives the launcher a second to report, and is about to end the job. On a busy host that takes
+ * some more; a rank without a watcher is reported after all. */
 static void leave_it_to_its_watcher(const struct tk_peer *peer)
 {
     struct timespec left = {.tv_sec = 10};
@@ -104,7 +104,7 @@ char *tk_shm_map_rings(int fd)
     return NULL;
 }
 
-/* The nonce says that this is the file that the peer info told of, whatever pid and number mean
+/* The nonce says that this is the file that the peer info means, whatever pid and number mean
  * here. */
 static char *map_file(const struct tk_rings_place *rings, int fd, size_t size, char *why,
                       size_t why_size)

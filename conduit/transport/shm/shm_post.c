@@ -2,7 +2,7 @@
  *
  * Sending to neighbours: into the ring for requests, or for replies, of the receiver. A message
  * prepared ahead is built in a buffer of our own and copied at its Commit: a place in the ring that
- * is taken but not filled would hold up everybody's messages behind it. Owns those buffers, as many
+ * is taken but not filled would hold up all messages behind it. Owns those buffers, as many
  * as threads prepare at once. */
 #include "config.h"
 

@@ -214,7 +214,7 @@ static enum tk_status open_all(struct tk_peer_info **info, uint32_t turn)
     struct tk_choice choice;
     if (choose_rails(&choice, turn) != TK_OK)
         return TK_FAIL;
-    if (choice.count == 0) /* the peer info tells: see tk_verbs_agree() */
+    if (choice.count == 0) /* reported from the peer infos: tk_verbs_agree() */
         return widen(info, choice.unused);
     derive_limits(count_peers());
     if (tk_devices_open() != TK_OK || widen(info, choice.unused) != TK_OK)
@@ -259,8 +259,8 @@ static void close_conns_to(uint32_t rank)
         tk_conn_close(tk_conns_to(rank) + k);
 }
 
-/* Of each host: does it use several devices? Two of its ranks may hear through different ones, and
- * share memory. To be freed. */
+/* Of each host: does it use several devices? Two of its ranks may receive through different ones,
+ * and share memory. To be freed. */
 static bool *find_mixed(const uint32_t *host_of)
 {
     bool *is_mixed = calloc(tk_peers.size, sizeof(*is_mixed));
@@ -292,7 +292,7 @@ static void set_stripe(bool is_put, uint64_t setting)
 }
 
 /* The payload of a Long whose head waits for it is cut in any case: nothing else of its sender is
- * under way. A piece takes longer on the wire than what it costs to be told that it is there. */
+ * under way. A piece takes longer on the wire than its notification costs. */
 static void set_blocking_stripe(void)
 {
     enum { blocking_piece = 64 << 10 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The verbs transport as the rooms above see it: start-up, segment registration, and what to tell
+ * The verbs transport as the rooms above see it: start-up, segment registration, and what to log
  * people about it. */
 #ifndef TK_VERBS_H
 #define TK_VERBS_H
@@ -21,7 +21,7 @@ extern const struct tk_transport tk_transport_verbs;
 enum tk_status tk_verbs_open(struct tk_peer_info **info, uint32_t turn);
 
 /* Have all ranks as many rails, by their peer infos? All come to the same answer; if it is no, rank
- * 0 tells who found what. */
+ * 0 logs what each found. */
 bool tk_verbs_agree(void);
 
 /* Connects queue pairs by the peer infos, and closes those to peers that have another transport by

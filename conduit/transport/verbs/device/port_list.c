@@ -15,7 +15,7 @@
 
 static const char stem[] = "GASNET_IBV_PORTS_";
 
-/* So that nobody looks at the machine for nothing. */
+/* So that the machine is not looked at in vain. */
 static bool any_is_numbered(void)
 {
     for (char *const *env = tk_environment(); env && *env; env++) {

@@ -13,8 +13,8 @@ enum tk_connection_state {
     TK_OPENING, /* its queue pair is open again, the other end is not known to be: nothing is sent
                  */
     TK_CLOSING, /* its queue pair is in ERR, and gives back what it had */
-    TK_DRAINED, /* that is done: what has come over it is known, and told to the other end */
-    TK_SETTLED, /* the other end has told that too: what was lost waits to be posted again */
+    TK_DRAINED, /* that is done: what has come over it is known, and reported to the other end */
+    TK_SETTLED, /* the other end has reported that too: what was lost waits to be posted again */
     TK_CLOSED   /* that is posted */
 };
 
@@ -78,10 +78,10 @@ static inline uint32_t tk_conn_number(const struct tk_conn *conn)
     return (uint32_t)(conn - tk_conns_to(conn->peer->rank));
 }
 
-/* Who goes on with moves and with what comes back; taken before a connection's. */
+/* Protects moves and what comes back; taken before a connection's. */
 extern TK_HIDDEN tk_lock_t tk_moves_lock;
 
-/* Nobody is to hear of lost peers any more. */
+/* Lost peers are no error any more. */
 bool tk_is_leaving(void);
 
 /* Work requests that it took and did not complete. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Notices: what one end of a connection reports of it to the other end, over another connection of
- * the pair. They are sent and parsed here; who acts on them is failover.c. */
+ * the pair. They are sent and parsed here; failover.c acts on them. */
 #ifndef TK_VERBS_CONTROL_H
 #define TK_VERBS_CONTROL_H
 
@@ -18,7 +18,7 @@ struct tk_notice {
 /* One that is malformed ends the job. */
 struct tk_notice tk_notice_parse(const struct tk_buffer *buffer, uint32_t size);
 
-/* With the lock of moves. What is to be told and is final goes over `carrier`. */
+/* With the lock of moves. What is to be reported and is final goes over `carrier`. */
 void tk_notices_send(uint32_t rank, struct tk_conn *carrier);
 void tk_notices_resend(struct tk_conn *lost);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Events of ports. A device tries for seconds to get something through a port that is down; its
- * event says so at once, also to who only waits for others. A cable that is out for a moment is no
- * reason to give the port up: so it must have been down for a while. A port that was down is looked
- * at from then on: it may be back. All now and then, by waiters without progress; one thread at a
- * time. */
+ * event reports it at once, also to a rank that only waits for others. A cable that is out for a
+ * moment is no reason to give the port up: so it must have been down for a while. A port that was
+ * down is looked at from then on: it may be back. All now and then, by waiters without progress;
+ * one thread at a time. */
 #include "config.h"
 
 #include <fcntl.h>

@@ -213,7 +213,7 @@ void tk_reconnect_asked(struct tk_conn *conn, bool is_open)
     tk_pending_work_add(conn);
 }
 
-/* The other end waits to hear that nothing came. */
+/* The other end waits for the notice that nothing came. */
 static void pass_over(struct tk_conn *conn)
 {
     tk_lock(&conn->lock);

@@ -29,8 +29,8 @@ struct tk_tx_entry {
     _Alignas(8) char bytes[tk_unsignaled_max]; /* may be a struct tk_short */
 };
 
-/* Of a connection that dies and comes back (failover/reconnect.c). The lock of moves guards it, but
- * for what is said. */
+/* Of a connection that dies and comes back (failover/reconnect.c). The lock of moves guards it,
+ * except where a member says otherwise. */
 struct tk_incarnation {
     uint32_t number; /* how often it was opened again; written with the connection's lock, and
                         atomically */

@@ -13,7 +13,8 @@
 #include "transport/verbs/raw/raw.h"
 #include "transport/verbs/raw/raw_private.h"
 
-_Static_assert((int)tk_datagram_key == (int)trunkline_qkey, "what clients are told is not what is");
+_Static_assert((int)tk_datagram_key == (int)trunkline_qkey,
+               "the key that clients know is not the one in use");
 
 static enum tk_status raw_failed(const trunkline_qp_t *qp, const char *what, int error)
 {
