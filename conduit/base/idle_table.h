@@ -75,7 +75,8 @@ static inline void tk_table_close(struct tk_table *table)
     table->buckets = NULL;
 }
 
-/* The golden ratio's fraction spreads neighbouring keys over the table. */
+/* The golden ratio's fraction spreads neighbouring keys over the table. Keys that are equal in
+ * their low 32 bits share a bucket in small tables. */
 static inline struct tk_entry **tk_table_bucket(const struct tk_table *table, uint64_t key)
 {
     return &table->buckets[((key * UINT64_C(0x9e3779b97f4a7c15)) >> 32) & table->mask];

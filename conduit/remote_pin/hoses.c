@@ -58,9 +58,10 @@ static void make_busy(struct tk_hose *h)
 
 /* ---- buckets ---- */
 
+/* Ranks often have their segments at the same addresses: the rank changes the low bits too. */
 static uint64_t key_of(uint32_t rank, uintptr_t at)
 {
-    return (uint64_t)(at >> table.shift) ^ (uint64_t)rank << 40;
+    return (uint64_t)(at >> table.shift) ^ rank * UINT64_C(0x632be5ab);
 }
 
 static struct tk_hose *hose_find(uint32_t rank, uintptr_t at, const void *owner)

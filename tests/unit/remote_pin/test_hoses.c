@@ -83,6 +83,21 @@ static void what_came_is_found_again(void **state)
     assert_int_equal(tk_hoses_count().hits, 1);
 }
 
+static void ranks_with_equal_addresses_do_not_share_a_bucket(void **state)
+{
+    enum { many = 64 };
+    unsigned behind_another = 0;
+    (void)state;
+    tk_hoses_close();
+    assert_int_equal(tk_hoses_open(many, rails, granule, many), TK_OK);
+    for (uint32_t rank = 0; rank < many; rank++) {
+        struct tk_hose *h = tk_hose_seek_ahead(rank, 0x5000, NULL, 0x5000, 0x6000);
+        assert_non_null(h);
+        behind_another += h->entry.next != NULL;
+    }
+    assert_in_range(behind_another, 0, 3 * many / 4);
+}
+
 static void no_more_are_had_than_are_lent(void **state)
 {
     (void)state;
@@ -180,6 +195,7 @@ static void answers_that_nobody_asked_for_are_not_taken(void **state)
 
 static const struct CMUnitTest tests[] = {
     TEST(what_came_is_found_again),
+    TEST(ranks_with_equal_addresses_do_not_share_a_bucket),
     TEST(no_more_are_had_than_are_lent),
     TEST(what_is_used_stays),
     TEST(a_refusal_is_not_for_ever),
