@@ -12,6 +12,7 @@
 #include "gasnetex.h"
 #include "message/message.h"
 #include "progress/progress.h"
+#include "team/team.h"
 
 /* For barriers, in release builds too: a barrier in a handler never returns, as handlers cannot
  * poll, but lets the other ranks finish as if all were well. */
@@ -31,9 +32,9 @@
                  "%s was called between gex_AM_PrepareRequest and its Commit", call);              \
     } while (0)
 
-#define TK_CHECK_RANK(call, rank)                                                                  \
-    TK_CHECK((rank) < tk_peers.size, "%s: rank %u is not in the team of %u", call,                 \
-             (unsigned)(rank), tk_peers.size)
+#define TK_CHECK_RANK(call, tm, rank)                                                              \
+    TK_CHECK((rank) < tk_team_size(tm), "%s: rank %u is not in the team of %u", call,              \
+             (unsigned)(rank), (unsigned)tk_team_size(tm))
 
 /* ---- Active messages ---- */
 
@@ -43,7 +44,7 @@
     TK_CHECK(!tk_is_pair(tm) || (tk_pair_local(tm) == 0 && tk_pair_remote(tm) == 0),               \
              "%s: endpoint %u or %u of the pair has no GEX_EP_CAPABILITY_AM", call,                \
              (unsigned)tk_pair_local(tm), (unsigned)tk_pair_remote(tm));                           \
-    TK_CHECK_RANK(call, rank);                                                                     \
+    TK_CHECK_RANK(call, tm, rank);                                                                 \
     TK_CHECK((nargs) <= tk_max_args, "%s: %u arguments", call, nargs)
 
 #define TK_CHECK_REPLY(call, token, nargs)                                                         \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * gex_Client_*, gex_EP_* and gex_TM_*: start-up and queries of the objects. No state, no lock. */
+ * gex_Client_* and gex_EP_*: start-up and queries of the objects. No state, no lock. */
 #include "config.h"
 
 #include <string.h>
@@ -122,81 +122,4 @@ int gex_EP_RegisterHandlers(gex_EP_t ep, gex_AM_Entry_t *table, size_t numentrie
              ep->index);
     TK_CHECK_MAY_COMMUNICATE("gex_EP_RegisterHandlers");
     return tk_handlers_register(table, numentries);
-}
-
-gex_TM_t gex_TM_Pair(gex_EP_t local_ep, gex_EP_Index_t remote_ep_index)
-{
-    return tk_pair(local_ep->index, remote_ep_index);
-}
-
-#define CHECK_TEAM(call, tm)                                                                       \
-    TK_CHECK(!tk_is_pair(tm), "%s: the argument is a pair, not a team", call)
-
-gex_Client_t gex_TM_QueryClient(gex_TM_t tm)
-{
-    CHECK_TEAM("gex_TM_QueryClient", tm);
-    return tm->ep->client;
-}
-
-gex_EP_t gex_TM_QueryEP(gex_TM_t tm)
-{
-    CHECK_TEAM("gex_TM_QueryEP", tm);
-    return tm->ep;
-}
-
-gex_Flags_t gex_TM_QueryFlags(gex_TM_t tm)
-{
-    (void)tm;
-    CHECK_TEAM("gex_TM_QueryFlags", tm);
-    return 0;
-}
-
-gex_Rank_t gex_TM_QueryRank(gex_TM_t tm)
-{
-    (void)tm;
-    CHECK_TEAM("gex_TM_QueryRank", tm);
-    return tk_peers.me;
-}
-
-gex_Rank_t gex_TM_QuerySize(gex_TM_t tm)
-{
-    (void)tm;
-    CHECK_TEAM("gex_TM_QuerySize", tm);
-    return tk_peers.size;
-}
-
-void gex_TM_SetCData(gex_TM_t tm, const void *value)
-{
-    CHECK_TEAM("gex_TM_SetCData", tm);
-    tm->cdata = value;
-}
-
-void *gex_TM_QueryCData(gex_TM_t tm)
-{
-    CHECK_TEAM("gex_TM_QueryCData", tm);
-    return (void *)tm->cdata;
-}
-
-gex_Rank_t gex_TM_TranslateRankToJobrank(gex_TM_t tm, gex_Rank_t rank)
-{
-    (void)tm;
-    TK_CHECK_MAY_COMMUNICATE("gex_TM_TranslateRankToJobrank");
-    CHECK_TEAM("gex_TM_TranslateRankToJobrank", tm);
-    TK_CHECK_RANK("gex_TM_TranslateRankToJobrank", rank);
-    return rank;
-}
-
-gex_Rank_t gex_TM_TranslateJobrankToRank(gex_TM_t tm, gex_Rank_t jobrank)
-{
-    (void)tm;
-    TK_CHECK_MAY_COMMUNICATE("gex_TM_TranslateJobrankToRank");
-    CHECK_TEAM("gex_TM_TranslateJobrankToRank", tm);
-    return jobrank < tk_peers.size ? jobrank : GEX_RANK_INVALID;
-}
-
-gex_EP_Location_t gex_TM_TranslateRankToEP(gex_TM_t tm, gex_Rank_t rank, gex_Flags_t flags)
-{
-    (void)flags;
-    return (gex_EP_Location_t){.gex_rank = gex_TM_TranslateRankToJobrank(tm, rank),
-                               .gex_ep_index = 0};
 }

@@ -17,7 +17,7 @@ static struct tk_fill legacy_fill(const char *call, gasnet_node_t node, void *de
 {
     (void)call;
     TK_CHECK_MAY_COMMUNICATE(call);
-    TK_CHECK_RANK(call, node);
+    TK_CHECK_RANK(call, TRUNKLINE_WORLD(call), node);
     TK_CHECK(tk_peer_has(tk_peer_of(TRUNKLINE_WORLD(call), node), (uintptr_t)dest, nbytes),
              "%s: [%p, +%zu) is not inside the segment of rank %u", call, dest, nbytes, node);
     return (struct tk_fill){.peer = tk_peer_of(TRUNKLINE_WORLD(call), node),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * gex_RMA_*. No state, no lock. Puts and gets between endpoints 0 are inlined down to the
- * transport. */
+ * transport, if the team's job ranks are a range. */
 #include "config.h"
 
 #include "api/check.h"
@@ -12,7 +12,7 @@
 
 #define CHECK_RANGE(call, tm, rank, address, nbytes)                                               \
     TK_CHECK_MAY_COMMUNICATE(call);                                                                \
-    TK_CHECK_RANK(call, rank);                                                                     \
+    TK_CHECK_RANK(call, tm, rank);                                                                 \
     TK_CHECK(tk_peer_has(tk_peer_of(tm, rank), (uintptr_t)(address), nbytes),                      \
              "%s: [%p, +%zu) is not inside the segment of rank %u", call, address,                 \
              (size_t)(nbytes), (unsigned)(rank))
@@ -22,59 +22,62 @@
              "%s: a value has 1 to %d bytes, not %zu", call, SIZEOF_GEX_RMA_VALUE_T,               \
              (size_t)(nbytes))
 
-/* For pairs, in which either endpoint may be other than endpoint 0. */
-static void use_pair(const char *call, struct tk_transfer *t, gex_TM_t pair)
+/* Either endpoint may be other than endpoint 0. */
+static void use_endpoints(const char *call, struct tk_transfer *t, gex_TM_t tm, gex_Rank_t rank)
 {
     (void)call;
-    const struct tk_bound remote = tk_bound_of(t->peer->rank, tk_pair_remote(pair));
-    const struct trunkline_ep *local = tk_ep_at(tk_pair_local(pair));
+    const struct tk_bound remote = tk_bound_by(tm, rank);
+    const struct trunkline_ep *local = tk_team_ep(tm);
     TK_CHECK(tk_bound_has(&remote, t->rma.remote, t->rma.nbytes),
              "%s: [%p, +%zu) is not inside the segment of endpoint %u of rank %u, as far as it is "
              "known here",
-             call, (void *)t->rma.remote, t->rma.nbytes, tk_pair_remote(pair), t->peer->rank);
+             call, (void *)t->rma.remote, t->rma.nbytes, (unsigned)remote.endpoint, rank);
+    if (local == &tk_ep && remote.endpoint == 0)
+        return;
     t->rma.is_pair = true;
-    t->rma.endpoint = tk_pair_remote(pair);
+    t->rma.endpoint = remote.endpoint;
     t->rma.remote_keys = remote.keys;
     t->rma.home = local->segment ? &local->segment->region : NULL;
 }
 
-/* Out of line, so that the path between endpoints 0 needs no stack space for a transfer. */
+/* For pairs, and teams of any kind but the simplest. Out of line, so that the path of the simplest
+ * needs no stack space for a transfer. */
 static struct tk_transfer __attribute__((noinline))
-between(const char *call, gex_TM_t pair, gex_Rank_t rank, bool is_put, void *remote, void *local,
+between(const char *call, gex_TM_t tm, gex_Rank_t rank, bool is_put, void *remote, void *local,
         size_t nbytes, gex_Flags_t flags)
 {
     (void)call;
     TK_CHECK_MAY_COMMUNICATE(call);
-    TK_CHECK_RANK(call, rank);
+    TK_CHECK_RANK(call, tm, rank);
     struct tk_transfer t = {
-        .peer = tk_peer_of(pair, rank),
+        .peer = tk_peer_of(tm, rank),
         .rma = {.remote = (uintptr_t)remote, .local = local, .nbytes = nbytes, .is_put = is_put},
         .immediate = flags & GEX_FLAG_IMMEDIATE};
-    use_pair(call, &t, pair);
+    use_endpoints(call, &t, tm, rank);
     return t;
 }
 
 static int __attribute__((noinline))
-pair_blocking(const char *call, gex_TM_t pair, gex_Rank_t rank, bool is_put, void *remote,
+team_blocking(const char *call, gex_TM_t tm, gex_Rank_t rank, bool is_put, void *remote,
               void *local, size_t nbytes, gex_Flags_t flags)
 {
-    struct tk_transfer t = between(call, pair, rank, is_put, remote, local, nbytes, flags);
+    struct tk_transfer t = between(call, tm, rank, is_put, remote, local, nbytes, flags);
     return tk_transfer_blocking(&t);
 }
 
 static gex_Event_t __attribute__((noinline))
-pair_start(const char *call, gex_TM_t pair, gex_Rank_t rank, bool is_put, void *remote, void *local,
+team_start(const char *call, gex_TM_t tm, gex_Rank_t rank, bool is_put, void *remote, void *local,
            size_t nbytes, gex_Event_t *lc_opt, gex_Flags_t flags)
 {
-    struct tk_transfer t = between(call, pair, rank, is_put, remote, local, nbytes, flags);
+    struct tk_transfer t = between(call, tm, rank, is_put, remote, local, nbytes, flags);
     return tk_transfer_start(&t, lc_opt);
 }
 
 static int __attribute__((noinline))
-pair_implicit(const char *call, gex_TM_t pair, gex_Rank_t rank, bool is_put, void *remote,
+team_implicit(const char *call, gex_TM_t tm, gex_Rank_t rank, bool is_put, void *remote,
               void *local, size_t nbytes, gex_Event_t *lc_opt, gex_Flags_t flags)
 {
-    struct tk_transfer t = between(call, pair, rank, is_put, remote, local, nbytes, flags);
+    struct tk_transfer t = between(call, tm, rank, is_put, remote, local, nbytes, flags);
     return tk_transfer_implicit(&t, lc_opt);
 }
 
@@ -92,10 +95,11 @@ pair_implicit(const char *call, gex_TM_t pair, gex_Rank_t rank, bool is_put, voi
 static inline int put_blocking(const char *call, gex_TM_t tm, gex_Rank_t rank, void *dest,
                                const void *src, size_t nbytes, gex_Flags_t flags)
 {
-    tk_if_unlikely(tk_is_pair(tm)) return pair_blocking(call, tm, rank, true, dest, (void *)src,
-                                                        nbytes, flags);
+    struct tk_peer *peers = tk_team_peers(tm);
+    tk_if_unlikely(!peers) return team_blocking(call, tm, rank, true, dest, (void *)src, nbytes,
+                                                flags);
     CHECK_RANGE(call, tm, rank, dest, nbytes);
-    return tk_blocking(true, tk_peer_of(tm, rank), dest, src, nbytes, flags);
+    return tk_blocking(true, &peers[rank], dest, src, nbytes, flags);
 }
 
 int gex_RMA_PutBlocking(gex_TM_t tm, gex_Rank_t rank, void *dest, const void *src, size_t nbytes,
@@ -109,10 +113,11 @@ static inline gex_Event_t put_start(const char *call, gex_TM_t tm, gex_Rank_t ra
                                     gex_Flags_t flags)
 {
     CHECK_LC_NB(call, lc_opt);
-    tk_if_unlikely(tk_is_pair(tm)) return pair_start(call, tm, rank, true, dest, (void *)src,
-                                                     nbytes, lc_opt, flags);
+    struct tk_peer *peers = tk_team_peers(tm);
+    tk_if_unlikely(!peers) return team_start(call, tm, rank, true, dest, (void *)src, nbytes,
+                                             lc_opt, flags);
     CHECK_RANGE(call, tm, rank, dest, nbytes);
-    return tk_start(true, tk_peer_of(tm, rank), dest, src, nbytes, lc_opt, flags);
+    return tk_start(true, &peers[rank], dest, src, nbytes, lc_opt, flags);
 }
 
 gex_Event_t gex_RMA_PutNB(gex_TM_t tm, gex_Rank_t rank, void *dest, const void *src, size_t nbytes,
@@ -126,10 +131,11 @@ static inline int put_implicit(const char *call, gex_TM_t tm, gex_Rank_t rank, v
                                gex_Flags_t flags)
 {
     CHECK_LC_NBI(call, lc_opt);
-    tk_if_unlikely(tk_is_pair(tm)) return pair_implicit(call, tm, rank, true, dest, (void *)src,
-                                                        nbytes, lc_opt, flags);
+    struct tk_peer *peers = tk_team_peers(tm);
+    tk_if_unlikely(!peers) return team_implicit(call, tm, rank, true, dest, (void *)src, nbytes,
+                                                lc_opt, flags);
     CHECK_RANGE(call, tm, rank, dest, nbytes);
-    return tk_implicit(true, tk_peer_of(tm, rank), dest, src, nbytes, lc_opt, flags);
+    return tk_implicit(true, &peers[rank], dest, src, nbytes, lc_opt, flags);
 }
 
 int gex_RMA_PutNBI(gex_TM_t tm, gex_Rank_t rank, void *dest, const void *src, size_t nbytes,
@@ -143,10 +149,10 @@ int gex_RMA_PutNBI(gex_TM_t tm, gex_Rank_t rank, void *dest, const void *src, si
 static inline int get_blocking(const char *call, gex_TM_t tm, void *dest, gex_Rank_t rank,
                                void *src, size_t nbytes, gex_Flags_t flags)
 {
-    tk_if_unlikely(tk_is_pair(tm)) return pair_blocking(call, tm, rank, false, src, dest, nbytes,
-                                                        flags);
+    struct tk_peer *peers = tk_team_peers(tm);
+    tk_if_unlikely(!peers) return team_blocking(call, tm, rank, false, src, dest, nbytes, flags);
     CHECK_RANGE(call, tm, rank, src, nbytes);
-    return tk_blocking(false, tk_peer_of(tm, rank), src, dest, nbytes, flags);
+    return tk_blocking(false, &peers[rank], src, dest, nbytes, flags);
 }
 
 int gex_RMA_GetBlocking(gex_TM_t tm, void *dest, gex_Rank_t rank, void *src, size_t nbytes,
@@ -158,19 +164,21 @@ int gex_RMA_GetBlocking(gex_TM_t tm, void *dest, gex_Rank_t rank, void *src, siz
 gex_Event_t gex_RMA_GetNB(gex_TM_t tm, void *dest, gex_Rank_t rank, void *src, size_t nbytes,
                           gex_Flags_t flags)
 {
-    tk_if_unlikely(tk_is_pair(tm)) return pair_start("gex_RMA_GetNB", tm, rank, false, src, dest,
-                                                     nbytes, GEX_EVENT_DEFER, flags);
+    struct tk_peer *peers = tk_team_peers(tm);
+    tk_if_unlikely(!peers) return team_start("gex_RMA_GetNB", tm, rank, false, src, dest, nbytes,
+                                             GEX_EVENT_DEFER, flags);
     CHECK_RANGE("gex_RMA_GetNB", tm, rank, src, nbytes);
-    return tk_start(false, tk_peer_of(tm, rank), src, dest, nbytes, GEX_EVENT_DEFER, flags);
+    return tk_start(false, &peers[rank], src, dest, nbytes, GEX_EVENT_DEFER, flags);
 }
 
 int gex_RMA_GetNBI(gex_TM_t tm, void *dest, gex_Rank_t rank, void *src, size_t nbytes,
                    gex_Flags_t flags)
 {
-    tk_if_unlikely(tk_is_pair(tm)) return pair_implicit("gex_RMA_GetNBI", tm, rank, false, src,
-                                                        dest, nbytes, GEX_EVENT_DEFER, flags);
+    struct tk_peer *peers = tk_team_peers(tm);
+    tk_if_unlikely(!peers) return team_implicit("gex_RMA_GetNBI", tm, rank, false, src, dest,
+                                                nbytes, GEX_EVENT_DEFER, flags);
     CHECK_RANGE("gex_RMA_GetNBI", tm, rank, src, nbytes);
-    return tk_implicit(false, tk_peer_of(tm, rank), src, dest, nbytes, GEX_EVENT_DEFER, flags);
+    return tk_implicit(false, &peers[rank], src, dest, nbytes, GEX_EVENT_DEFER, flags);
 }
 
 /* ---- Values ---- */
@@ -223,8 +231,8 @@ gex_RMA_Value_t gex_RMA_GetBlockingVal(gex_TM_t tm, gex_Rank_t rank, void *src, 
 /* ---- For the inline forms (trunkline_rma.h) ---- */
 
 _Static_assert((int)TRUNKLINE_UNMAPPED == (int)tk_unmapped &&
-                   offsetof(struct trunkline_tm, offsets) == 0 &&
-                   offsetof(struct tk_ep_pair, offsets) == 0,
+                   offsetof(struct trunkline_tm, head.offsets) == 0 &&
+                   offsetof(struct tk_ep_pair, head.offsets) == 0,
                "inline code in clients reads address offsets");
 
 void trunkline_copy(void *to, const void *from, size_t nbytes);

@@ -94,14 +94,13 @@ int gex_EP_BindSegment(gex_EP_t ep, gex_Segment_t segment, gex_Flags_t flags)
 /* A rank whose arguments are wrong takes part all the same: the others wait for all ranks. */
 int gex_EP_PublishBoundSegment(gex_TM_t tm, gex_EP_t *eps, size_t num_eps, gex_Flags_t flags)
 {
-    (void)tm;
     TK_CHECK_MAY_COMMUNICATE("gex_EP_PublishBoundSegment");
     TK_CHECK(!tk_is_pair(tm), "gex_EP_PublishBoundSegment: the argument is a pair, not a team");
     bool is_legal = num_eps <= GASNET_MAXEPS && (eps || num_eps == 0) && flags == 0;
     if (!is_legal)
         tk_verbose_error("gex_EP_PublishBoundSegment: %zu endpoints at %p, flags 0x%x", num_eps,
                          (void *)eps, flags);
-    if (tk_publish(eps, is_legal ? num_eps : 0) != TK_OK)
+    if (tk_publish(tm, eps, is_legal ? num_eps : 0) != TK_OK)
         return GASNET_ERR_RESOURCE;
     return is_legal ? GASNET_OK : GASNET_ERR_BAD_ARG;
 }
@@ -140,19 +139,19 @@ void *gex_Segment_QueryCData(gex_Segment_t segment)
 /* The address at which this process can load and store; NULL: none. */
 static void *local_address(gex_TM_t tm, gex_Rank_t rank, const struct tk_bound *bound)
 {
-    if (rank == tk_peers.me)
+    struct tk_peer *peer = tk_peer_of(tm, rank);
+    if (peer->rank == tk_peers.me)
         return (void *)bound->base;
-    if (!tk_is_neighbour(rank))
+    if (!tk_is_neighbour(peer->rank))
         return NULL;
-    uintptr_t offset =
-        tk_neighbour_addr_offset(tk_peer(rank), tk_is_pair(tm) ? tk_pair_remote(tm) : 0);
+    uintptr_t offset = tk_neighbour_addr_offset(peer, bound->endpoint);
     return offset == tk_unmapped ? NULL : (void *)(bound->base + offset);
 }
 
 int gex_Segment_QueryBound(gex_TM_t tm, gex_Rank_t rank, void **owneraddr_p, void **localaddr_p,
                            uintptr_t *size_p)
 {
-    TK_CHECK_RANK("gex_Segment_QueryBound", rank);
+    TK_CHECK_RANK("gex_Segment_QueryBound", tm, rank);
     const struct tk_bound bound = tk_bound_by(tm, rank);
     bool is_everything = tk_is_everything && bound.endpoint == 0;
     if (bound.size == 0 || is_everything)

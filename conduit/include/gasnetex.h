@@ -241,6 +241,32 @@ gex_Rank_t gex_TM_QuerySize(gex_TM_t tm);
 void gex_TM_SetCData(gex_TM_t tm, const void *value);
 void *gex_TM_QueryCData(gex_TM_t tm);
 
+/* Creating and destroying teams; not [handler]. Collective over the parent (Destroy: over the
+ * team); wrong arguments, and arguments on which members do not agree, end the job.
+ *
+ * Split: callers with the same `color`, not negative, form a team, ordered by `key` and then by
+ * rank in the parent; `new_tm_p` NULL only takes part. Scratch memory, which the library owns until
+ * the team is destroyed, lies inside the segment of the caller's endpoint and has the same size in
+ * all of a team; flags: GEX_FLAG_TM_NO_SCRATCH for none. With GEX_FLAG_TM_SCRATCH_SIZE_RECOMMENDED
+ * it creates nothing and returns a size, 0 with `new_tm_p` NULL; otherwise 1. */
+size_t gex_TM_Split(gex_TM_t *new_tm_p, gex_TM_t parent_tm, int color, int key, void *scratch_addr,
+                    size_t scratch_size, gex_Flags_t flags);
+
+/* `args` has all members of the caller's team in order of rank, each a rank of the parent (with
+ * GEX_FLAG_RANK_IS_JOBRANK: of the job) and an endpoint index; `numargs` 0 only takes part. There
+ * are `num_new_tms` endpoints of the caller's process among them, whose teams `new_tms` receives,
+ * by rank. One of GEX_FLAG_TM_SYMMETRIC_SCRATCH (one address for all), _LOCAL_SCRATCH (one for each
+ * of the caller's members), _GLOBAL_SCRATCH (one for each member) and _NO_SCRATCH. */
+size_t gex_TM_Create(gex_TM_t *new_tms, size_t num_new_tms, gex_TM_t parent_tm,
+                     gex_EP_Location_t *args, size_t numargs, gex_Addr_t *scratch_addrs,
+                     size_t scratch_size, gex_Flags_t flags);
+
+/* After collectives of the caller on the team have completed; not for the team of
+ * gex_Client_Init(). Waits for all members, unless flags are GEX_FLAG_GLOBALLY_QUIESCED or a
+ * process has several. Non-zero if there was scratch memory and `scratch_p` is not NULL: it is
+ * stored there. */
+int gex_TM_Destroy(gex_TM_t tm, gex_Memvec_t *scratch_p, gex_Flags_t flags);
+
 /* Translations; not [handler]. */
 gex_Rank_t gex_TM_TranslateRankToJobrank(gex_TM_t tm, gex_Rank_t rank);
 gex_Rank_t

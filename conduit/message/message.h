@@ -42,6 +42,7 @@ enum tk_internal_handler {
     TK_HANDLER_NAMED,
     TK_HANDLER_REMOTE_ASK,
     TK_HANDLER_REMOTE_ANSWER,
+    TK_HANDLER_EXCHANGE,
     tk_internal_handlers
 };
 typedef void (*tk_internal_fn)(struct tk_peer *from, const int32_t *args);

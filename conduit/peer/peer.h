@@ -198,4 +198,11 @@ enum tk_status tk_share(const void *mine, void *all, size_t size, void (*poll)(v
 enum tk_status tk_segments_exchange(const struct tk_bound *mine, uint32_t count, void (*poll)(void),
                                     uint32_t *unable);
 
+/* The same records for an exchange in any other way: ours as tk_bound_offer_size() bytes, to be
+ * freed, and those of another rank, which are checked. TK_FAIL: they make no sense, which was
+ * logged. */
+size_t tk_bound_offer_size(uint32_t count);
+void *tk_bound_offer(const struct tk_bound *mine, uint32_t count);
+enum tk_status tk_bound_accept(uint32_t rank, const void *offer, size_t size);
+
 #endif

@@ -219,17 +219,24 @@ static bool is_sound(const struct offer *offer, size_t size)
     return true;
 }
 
+static bool must_be_sound(uint32_t rank, const struct offer *offer, size_t size)
+{
+    if (is_sound(offer, size))
+        return true;
+    tk_log_error("rank %u sent %zu bytes of invalid segment records: does it run another "
+                 "version?",
+                 rank, size);
+    return false;
+}
+
 static struct offer *collect(uint32_t rank, const char *key)
 {
     void *blob;
     size_t size;
     if (tk_bootstrap_get(rank, key, &blob, &size) != TK_OK)
         return NULL;
-    if (is_sound(blob, size))
+    if (must_be_sound(rank, blob, size))
         return blob;
-    tk_log_error("rank %u sent %zu bytes of invalid segment records: does it run another "
-                 "version?",
-                 rank, size);
     free(blob);
     return NULL;
 }
@@ -281,4 +288,24 @@ enum tk_status tk_segments_exchange(const struct tk_bound *mine, uint32_t count,
         free(offers[r]);
     free(offers);
     return status;
+}
+
+/* ---- the same for a team, which exchanges offers itself ---- */
+
+size_t tk_bound_offer_size(uint32_t count)
+{
+    return size_of(count);
+}
+
+void *tk_bound_offer(const struct tk_bound *mine, uint32_t count)
+{
+    return make_offer(mine, count);
+}
+
+enum tk_status tk_bound_accept(uint32_t rank, const void *offer, size_t size)
+{
+    if (!must_be_sound(rank, offer, size))
+        return TK_FAIL;
+    bound_learn(rank, offer);
+    return TK_OK;
 }

@@ -6,10 +6,12 @@
 #include "config.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/report.h"
 #include "collective/barrier.h"
+#include "collective/exchange.h"
 #include "firehose/firehose.h"
 #include "progress/progress.h"
 #include "start/start.h"
@@ -101,12 +103,48 @@ enum tk_status tk_attach(uintptr_t size)
     return TK_OK;
 }
 
-enum tk_status tk_publish(struct trunkline_ep *const *eps, size_t count)
+static void *publish_memory(size_t count, size_t size)
+{
+    void *memory = calloc(count, size);
+    if (!memory)
+        tk_panic("out of memory for publishing segments (%zu bytes)", count * size);
+    return memory;
+}
+
+/* Members of a team that is not the whole job exchange records by messages, all of the largest
+ * size. */
+static enum tk_status exchange_in_team(struct trunkline_tm *tm, const struct tk_bound *mine,
+                                       uint32_t count)
+{
+    uint32_t size = tk_team_size(tm), most = count;
+    uint32_t *counts = publish_memory(size, sizeof(*counts));
+    tk_exchange(tm, &count, counts, sizeof(count));
+    for (uint32_t r = 0; r < size; r++)
+        most = (uint32_t)tk_max(most, counts[r]);
+    size_t width = tk_align_up(tk_bound_offer_size(most), 8);
+    char *own = publish_memory(1, width), *all = publish_memory(size, width);
+    void *offer = tk_bound_offer(mine, count);
+    memcpy(own, offer, tk_bound_offer_size(count));
+    tk_exchange(tm, own, all, width);
+    enum tk_status status = TK_OK;
+    for (uint32_t r = 0; r < size && status == TK_OK; r++)
+        status = tk_bound_accept(tk_team_jobrank(tm, r), all + r * width,
+                                 tk_bound_offer_size(counts[r]));
+    free(counts);
+    free(own);
+    free(all);
+    free(offer);
+    return status;
+}
+
+enum tk_status tk_publish(struct trunkline_tm *tm, struct trunkline_ep *const *eps, size_t count)
 {
     uint32_t used = 0, unable;
     struct tk_bound mine[GASNET_MAXEPS];
     for (size_t i = 0; i < count; i++)
         if (eps[i]->segment)
             mine[used++] = tk_segment_bound(eps[i], eps[i]->segment);
-    return exchange_segments(mine, used, &unable) == TK_OK ? try_neighbours() : TK_FAIL;
+    enum tk_status status =
+        tm == &tk_tm ? exchange_segments(mine, used, &unable) : exchange_in_team(tm, mine, used);
+    return status == TK_OK ? try_neighbours() : TK_FAIL;
 }

@@ -15,6 +15,7 @@
 #include "base/report.h"
 #include "bootstrap/bootstrap.h"
 #include "collective/barrier.h"
+#include "collective/exchange.h"
 #include "collective/named.h"
 #include "exit/exit.h"
 #include "firehose/firehose.h"
@@ -233,6 +234,7 @@ static enum tk_status open_rooms(void)
     tk_message_open();
     tk_barrier_open();
     tk_named_open();
+    tk_exchange_open();
     tk_exit_open();
     if (tk_is_on_demand)
         tk_remote_open();

@@ -19,8 +19,9 @@ bool tk_is_started(void);
  * one; size 0: this rank takes part but fails. */
 enum tk_status tk_attach(uintptr_t size);
 
-/* Publishes the segments bound to up to GASNET_MAXEPS different endpoints. */
-enum tk_status tk_publish(struct trunkline_ep *const *eps, size_t count);
+/* Publishes the segments bound to up to GASNET_MAXEPS different endpoints to all members of a team.
+ */
+enum tk_status tk_publish(struct trunkline_tm *tm, struct trunkline_ep *const *eps, size_t count);
 
 /* Limit of the segment of this rank, and the smallest over the job. */
 extern uint64_t tk_segment_limit_local, tk_segment_limit_global;

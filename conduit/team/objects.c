@@ -23,13 +23,6 @@ static tk_lock_t eps_lock = TK_LOCK_INIT;
 static struct trunkline_ep *eps[GASNET_MAXEPS] = {&tk_ep};
 static gex_EP_Index_t ep_count = 1;
 
-void tk_teams_open(void)
-{
-    tk_tm.offsets = tk_peers.offsets;
-    for (size_t i = 0; i < sizeof(tk_pairs) / sizeof(tk_pairs[0]); i++)
-        tk_pairs[i].offsets = tk_peers.unmapped;
-}
-
 struct trunkline_ep *tk_ep_create(gex_Flags_t flags)
 {
     struct trunkline_ep *ep = calloc(1, sizeof(*ep));

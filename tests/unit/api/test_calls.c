@@ -70,9 +70,10 @@ static int set_up(void **state)
         tk_peer(r)->segment_base = (uintptr_t)remote;
         tk_peer(r)->segment_size = sizeof(remote);
     }
-    tk_tm.offsets = unmapped;
+    tk_tm.head = (struct tk_team_head){unmapped, tk_peer(0)};
+    tk_list_make_rule(&tk_tm.jobranks, 0, 1, ranks);
     for (size_t i = 0; i < sizeof(tk_pairs) / sizeof(tk_pairs[0]); i++)
-        tk_pairs[i].offsets = unmapped;
+        tk_pairs[i].head.offsets = unmapped;
     tm = &tk_tm;
     if (!rma_of_fake)
         rma_of_fake = fake_transport.rma;

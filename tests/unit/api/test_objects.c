@@ -50,9 +50,9 @@ enum tk_status tk_attach(uintptr_t size)
     return TK_OK;
 }
 
-enum tk_status tk_publish(struct trunkline_ep *const *eps, size_t count)
+enum tk_status tk_publish(struct trunkline_tm *tm, struct trunkline_ep *const *eps, size_t count)
 {
-    (void)eps;
+    (void)tm, (void)eps;
     start.publishes++;
     start.published = count;
     return start.publish_status;
@@ -144,12 +144,13 @@ static gex_TM_t tm;
 /* Rank 0 of four, of which 0 and 1 share memory. */
 static int set_up(void **state)
 {
-    static uint32_t nbrhd_of[ranks] = {0, 0, 1, 1};
+    static uint32_t nbrhd_of[ranks] = {0, 0, 1, 1}, host_of[ranks];
     (void)state;
     unit_settings(NULL, NULL);
     memset(&start, 0, sizeof(start));
     memset(bounds, 0, sizeof(bounds));
-    tk_topology = (struct tk_topology){.nbrhd_of = nbrhd_of, .nbrhd_size = 2, .nbrhds = 2};
+    tk_topology = (struct tk_topology){
+        .nbrhd_of = nbrhd_of, .host_of = host_of, .nbrhd_size = 2, .nbrhds = 2};
     tk_ep.segment = NULL;
     tk_verbose_errors = false;
     create_fails = false;

@@ -10,6 +10,7 @@
 #include "base/report.h"
 #include "bootstrap/bootstrap.h"
 #include "collective/barrier.h"
+#include "collective/exchange.h"
 #include "collective/named.h"
 #include "exit/exit.h"
 #include "fake_rooms.h"
@@ -171,6 +172,11 @@ enum tk_status tk_barrier_connect(void)
 void tk_named_open(void)
 {
     step("named_open");
+}
+
+void tk_exchange_open(void)
+{
+    step("exchange_open");
 }
 
 enum tk_status tk_named_connect(void)

@@ -14,6 +14,7 @@ enum { ranks = 5, me = 3 };
 /* ---- not reached by these tests */
 
 struct tk_topology tk_topology;
+static uint32_t nbrhd_of[ranks] = {0, 1, 0, 1, 1}, host_of[ranks];
 
 enum tk_status tk_bootstrap_put(const char *key, const void *blob, size_t size)
 {
@@ -38,6 +39,8 @@ static int set_up(void **state)
     (void)state;
     if (tk_peers_open(me, ranks) != TK_OK)
         return -1;
+    tk_topology =
+        (struct tk_topology){.nbrhds = 2, .my_nbrhd = 1, .nbrhd_of = nbrhd_of, .host_of = host_of};
     tk_teams_open();
     return 0;
 }
