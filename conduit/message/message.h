@@ -43,6 +43,9 @@ enum tk_internal_handler {
     TK_HANDLER_REMOTE_ASK,
     TK_HANDLER_REMOTE_ANSWER,
     TK_HANDLER_EXCHANGE,
+    TK_HANDLER_ATOMIC,
+    TK_HANDLER_ATOMIC_DONE,
+    TK_HANDLER_ATOMIC_CONNECT,
     tk_internal_handlers
 };
 typedef void (*tk_internal_fn)(struct tk_peer *from, const int32_t *args);

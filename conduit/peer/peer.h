@@ -74,7 +74,8 @@ struct tk_port_address {
     char device[32];
     uint8_t port;
     uint8_t reads; /* RDMA reads per queue pair that the port serves at once (max_qp_rd_atom) */
-    uint8_t reserved[2];
+    uint8_t atomics; /* of the device: enum ibv_atomic_cap */
+    uint8_t reserved;
     uint32_t rate_mbps;
 };
 

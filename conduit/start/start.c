@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "atomic/atomic.h"
 #include "base/bits.h"
 #include "base/clock.h"
 #include "base/report.h"
@@ -235,6 +236,7 @@ static enum tk_status open_rooms(void)
     tk_barrier_open();
     tk_named_open();
     tk_exchange_open();
+    tk_atomic_open();
     tk_exit_open();
     if (tk_is_on_demand)
         tk_remote_open();

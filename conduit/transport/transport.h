@@ -182,6 +182,29 @@ struct tk_rma {
     const struct tk_region *home; /* local memory that may be used as it is; may be NULL */
 };
 
+/* An atomic operation on 8 aligned bytes of a peer's memory, by its device. */
+struct tk_device_atomic {
+    uintptr_t remote;
+    const uint32_t *remote_keys; /* by rail */
+    uint64_t operand;            /* what is added, or what is compared with the bytes */
+    uint64_t swap;               /* what they become if they are equal */
+    bool is_swap;                /* compare and swap; else fetch and add */
+    void *result;                /* where the previous value goes; NULL: nowhere */
+};
+
+/* With what else the atomics of devices are atomic. */
+enum tk_atomic_scope {
+    TK_ATOMIC_NONE,   /* there are none */
+    TK_ATOMIC_DEVICE, /* with those of the same device only */
+    TK_ATOMIC_GLOBAL  /* with CPUs too */
+};
+
+/* An end of a connection that carries atomics only, as the other end must know it. */
+struct tk_atomic_end {
+    struct tk_port_address address;
+    uint32_t qp;
+};
+
 /* What the sender of a Short does where there is no room for it: a transport then returns what this
  * returns for the arguments that it was called with, as the last thing that it does, so that the
  * sender need not keep them over the call. NULL: it returns TK_BUSY. A transport never waits. */
@@ -260,6 +283,20 @@ struct tk_transport {
     void (*use_segment)(const struct tk_region *region);
     /* What peers must present for a region that is registered on the fly, on each rail. */
     const uint32_t *(*remote_keys)(const struct tk_pinned *pinned);
+
+    /* ---- atomics; all of these or none ---- */
+
+    /* What devices of all ranks can do: the same answer everywhere. */
+    enum tk_atomic_scope (*atomic_scope)(void);
+    /* For peers of any transport, ourselves too; see the next two. op->pending counts it before the
+     * call. TK_BUSY: no room now, nothing was done. */
+    enum tk_status (*atomic)(struct tk_peer *peer, struct tk_op *op,
+                             const struct tk_device_atomic *atomic);
+    /* A rank that has another transport needs a connection for atomics: made at each of its ends
+     * (the same one for ourselves), and connected once the other end is known. TK_FAIL: the cause
+     * was logged. Not by two threads for one peer. */
+    enum tk_status (*atomic_open)(struct tk_peer *peer, struct tk_atomic_end *ours);
+    enum tk_status (*atomic_connect)(struct tk_peer *peer, const struct tk_atomic_end *theirs);
 
     /* ---- people; all of these may be NULL ---- */
 

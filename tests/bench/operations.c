@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <gasnetex.h>
+#include <gasnet_ratomic.h>
 
 enum {
     warm_up = 64,
@@ -30,6 +30,7 @@ static gex_Rank_t peer;
 static char *mine, *theirs;
 static volatile long requests_in;
 static gex_Event_t event;
+static gex_AD_t domain, domain_dbl;
 
 static void on_request(gex_Token_t token);
 static void on_note(gex_Token_t token);
@@ -111,6 +112,36 @@ static void get_8(void)
     gex_RMA_GetBlocking(tm, mine, peer, theirs, 8, 0);
 }
 
+/* ---- atomics: the opcode is known to the compiler, the result lies in the segment ---- */
+
+static void atomic_fetch_add(void)
+{
+    gex_Event_Wait(
+        gex_AD_OpNB_U64(domain, (uint64_t *)(void *)mine, peer, theirs, GEX_OP_FADD, 1, 0, 0));
+}
+
+static void atomic_inc_nbi(void)
+{
+    gex_AD_OpNBI_U64(domain, NULL, peer, theirs, GEX_OP_INC, 0, 0, 0);
+}
+
+static void atomic_compare_swap(void)
+{
+    gex_Event_Wait(
+        gex_AD_OpNB_U64(domain, (uint64_t *)(void *)mine, peer, theirs, GEX_OP_FCAS, 0, 0, 0));
+}
+
+static void atomic_add_dbl(void)
+{
+    gex_Event_Wait(gex_AD_OpNB_DBL(domain_dbl, NULL, peer, theirs, GEX_OP_ADD, 1, 0, 0));
+}
+
+static void open_domains(void)
+{
+    gex_AD_Create(&domain, tm, GEX_DT_U64, GEX_OP_FADD | GEX_OP_INC | GEX_OP_FCAS, 0);
+    gex_AD_Create(&domain_dbl, tm, GEX_DT_DBL, GEX_OP_ADD, 0);
+}
+
 /* Until rank 1 has said `value` by a put; without a poll. */
 static void await_flag(int64_t value)
 {
@@ -175,6 +206,10 @@ static const struct operation {
     {"get-8", nothing, get_8, NULL, false},
     {"put-64k", nothing, put_64k, NULL, false},
     {"put-64k-hit", nothing, put_64k_hit, NULL, false},
+    {"atomic-fetch-add", nothing, atomic_fetch_add, NULL, false},
+    {"atomic-inc-nbi", nothing, atomic_inc_nbi, NULL, false},
+    {"atomic-compare-swap", nothing, atomic_compare_swap, NULL, false},
+    {"atomic-add-dbl", nothing, atomic_add_dbl, NULL, false},
     {"short-request", nothing, request_short, serve_request, false},
     {"short-reply-in", ask, poll_once, serve_request, true},
     {"short-request-in", ask_by_memory, poll_once, send_request, true},
@@ -249,6 +284,8 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: operations NAME COUNT\n");
         gasnet_exit(2);
     }
+    if (!strncmp(op->name, "atomic-", strlen("atomic-")))
+        open_domains();
     (peer == 1 ? rank_0 : rank_1)(op, atol(argv[2]));
     gex_Coll_BarrierBlocking(tm, 0);
     gasnet_exit(0);

@@ -55,6 +55,8 @@ static bool take_port(struct ibv_context *context, uint8_t port)
     raw.mine.mtu = (uint8_t)attr.active_mtu;
     raw.mine.reads = device.max_qp_rd_atom > 16 ? 16 : (uint8_t)device.max_qp_rd_atom;
     raw.reads_out = device.max_qp_init_rd_atom > 16 ? 16 : (uint8_t)device.max_qp_init_rd_atom;
+    raw.access = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
+    raw.access |= device.atomic_cap == IBV_ATOMIC_NONE ? 0 : IBV_ACCESS_REMOTE_ATOMIC;
     ibv_query_gid(context, port, raw.gid_index, &raw.mine.gid);
     snprintf(raw.name, sizeof(raw.name), "%.40s:%d", ibv_get_device_name(context->device), port);
     return true;
@@ -111,7 +113,7 @@ static struct ibv_qp *create_qp(uint32_t inline_data)
 
 static void open_queues(void)
 {
-    const int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
+    const int access = IBV_ACCESS_LOCAL_WRITE | raw.access;
     raw.pd = ibv_alloc_pd(raw.context);
     raw.send_cq = ibv_create_cq(raw.context, raw_depth, NULL, NULL, 0);
     raw.recv_cq = ibv_create_cq(raw.context, bench_slots, NULL, NULL, 0);
@@ -135,7 +137,7 @@ static int to_init(void)
     struct ibv_qp_attr attr = {
         .qp_state = IBV_QPS_INIT,
         .port_num = raw.port,
-        .qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ,
+        .qp_access_flags = (unsigned)raw.access,
     };
     return ibv_modify_qp(raw.qp, &attr,
                          IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);

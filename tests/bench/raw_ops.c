@@ -21,14 +21,25 @@ static void check(const struct ibv_wc *wc, int n)
             bench_die("%s: raw completion: %s", raw.name, ibv_wc_status_str(wc[i].status));
 }
 
+static bool is_atomic(enum ibv_wr_opcode opcode)
+{
+    return opcode == IBV_WR_ATOMIC_FETCH_AND_ADD || opcode == IBV_WR_ATOMIC_CMP_AND_SWP;
+}
+
 static void post(enum ibv_wr_opcode opcode, size_t nbytes)
 {
     struct ibv_sge sge = {(uintptr_t)bench_job.mine + BENCH_SOURCE, (uint32_t)nbytes, raw.mr->lkey};
     struct ibv_send_wr wr = {.sg_list = &sge, .num_sge = 1, .opcode = opcode}, *bad;
-    if (opcode != IBV_WR_RDMA_READ && nbytes <= raw.inline_limit)
+    if (opcode != IBV_WR_RDMA_READ && !is_atomic(opcode) && nbytes <= raw.inline_limit)
         wr.send_flags = IBV_SEND_INLINE;
     wr.wr.rdma.remote_addr = raw.theirs.base + BENCH_TARGET;
     wr.wr.rdma.rkey = raw.theirs.rkey;
+    if (is_atomic(opcode)) {
+        wr.wr.atomic.remote_addr = raw.theirs.base + BENCH_TARGET;
+        wr.wr.atomic.rkey = raw.theirs.rkey;
+        wr.wr.atomic.compare_add = 1;
+        wr.wr.atomic.swap = 1;
+    }
     int error = ibv_post_send(raw.qp, &wr, &bad);
     if (error)
         bench_die("%s: ibv_post_send: %s", raw.name, strerror(error));
@@ -149,4 +160,19 @@ void bench_raw_write_window(size_t nbytes, long count)
 void bench_raw_read_window(size_t nbytes, long count)
 {
     one_sided(IBV_WR_RDMA_READ, nbytes, count, bench_window);
+}
+
+void bench_raw_fetch_add(size_t nbytes, long count)
+{
+    one_sided(IBV_WR_ATOMIC_FETCH_AND_ADD, nbytes, count, 1);
+}
+
+void bench_raw_compare_swap(size_t nbytes, long count)
+{
+    one_sided(IBV_WR_ATOMIC_CMP_AND_SWP, nbytes, count, 1);
+}
+
+void bench_raw_fetch_add_window(size_t nbytes, long count)
+{
+    one_sided(IBV_WR_ATOMIC_FETCH_AND_ADD, nbytes, count, bench_window);
 }

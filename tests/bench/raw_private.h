@@ -35,6 +35,7 @@ struct raw {
     uint8_t port;
     bool by_gid;
     uint8_t reads_out;
+    int access; /* of the peer; atomics where the device has them */
     char name[64];
 };
 extern struct raw raw;

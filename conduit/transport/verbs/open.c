@@ -186,6 +186,7 @@ static enum tk_status choose_rails(struct tk_choice *choice, uint32_t turn)
     for (uint32_t i = 0; i < choice->count; i++)
         tk_verbs.message_max = (uint32_t)tk_min(tk_verbs.message_max, choice->rails[i].message_max);
     tk_verbs.inline_limit = inline_limit();
+    tk_atomics_allow();
     return TK_OK;
 }
 
@@ -340,6 +341,7 @@ enum tk_status tk_verbs_connect(const uint32_t *host_of)
 {
     bool *is_mixed = find_mixed(host_of);
     set_ways();
+    tk_atomics_agree();
     enum tk_status status = connect_all(host_of, is_mixed);
     free(is_mixed);
     return status;
@@ -429,6 +431,10 @@ const struct tk_transport tk_transport_verbs = {
     .pins = tk_verbs_pins,
     .use_segment = tk_verbs_use_segment,
     .remote_keys = tk_verbs_remote_keys,
+    .atomic_scope = tk_verbs_atomic_scope,
+    .atomic = tk_verbs_atomic,
+    .atomic_open = tk_verbs_atomic_open,
+    .atomic_connect = tk_verbs_atomic_connect,
     .describe = describe_way,
     .report_stall = tk_verbs_report_stall,
     .report_end = tk_verbs_report_end,

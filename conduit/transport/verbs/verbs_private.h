@@ -162,6 +162,8 @@ struct tk_verbs {
     size_t
         stripe_max[2]; /* bytes of a get, a put that goes over one connection whatever there are */
     uint32_t message_max; /* the least of all ports */
+    int remote_access;    /* rights of peers: to read, to write, atomics where they may be used */
+    enum tk_atomic_scope atomics; /* of all ranks */
     bool pins;            /* see tk_verbs_pins() */
     bool
         failover_enabled; /* what is posted is logged, to be posted again over another connection */
@@ -340,6 +342,15 @@ bool tk_noting_put(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, con
 bool tk_noting_get(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, void *local,
                    size_t nbytes);
 enum tk_status tk_verbs_rma(struct tk_peer *peer, struct tk_rma *rma);
+
+/* data/atomic.c */
+void tk_atomics_allow(void); /* once the rails are chosen */
+void tk_atomics_agree(void); /* with the peer infos of all ranks */
+enum tk_atomic_scope tk_verbs_atomic_scope(void);
+enum tk_status tk_verbs_atomic(struct tk_peer *peer, struct tk_op *op,
+                               const struct tk_device_atomic *atomic);
+enum tk_status tk_verbs_atomic_open(struct tk_peer *peer, struct tk_atomic_end *ours);
+enum tk_status tk_verbs_atomic_connect(struct tk_peer *peer, const struct tk_atomic_end *theirs);
 
 /* data/poll.c */
 bool tk_verbs_poll(void); /* of one device */

@@ -184,6 +184,11 @@ enum tk_status tk_named_connect(void)
     return step("named");
 }
 
+void tk_atomic_open(void)
+{
+    step("atomic_open");
+}
+
 void tk_exit_open(void)
 {
     step("exit_open");

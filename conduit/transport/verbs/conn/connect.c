@@ -99,8 +99,7 @@ static uint32_t conn_first_psn(uint32_t incarnation)
 
 int tk_conn_init(struct tk_conn *conn)
 {
-    return tk_qp_init(conn->qp, tk_rail_of(conn), IBV_QPT_RC,
-                      IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ);
+    return tk_qp_init(conn->qp, tk_rail_of(conn), IBV_QPT_RC, tk_verbs.remote_access);
 }
 
 int tk_conn_ready(struct tk_conn *conn, const struct tk_port_address *to, uint32_t qp,

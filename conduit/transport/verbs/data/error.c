@@ -19,6 +19,9 @@ static const char *opcode_text(unsigned opcode)
         return "put";
     case IBV_WR_RDMA_READ:
         return "get";
+    case IBV_WR_ATOMIC_FETCH_AND_ADD:
+    case IBV_WR_ATOMIC_CMP_AND_SWP:
+        return "atomic operation";
     default:
         return "message";
     }

@@ -82,10 +82,9 @@ static struct tk_registration *reg(const struct tk_device *only, void *base, siz
 
 /* For as long as there is a network, or nearly. */
 static struct tk_registration *reg_for_good(const struct tk_device *only, void *base, size_t size,
-                                            const char *what)
+                                            const char *what, int remote_access)
 {
-    int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
-    struct tk_registration *r = reg(only, base, size, access);
+    struct tk_registration *r = reg(only, base, size, IBV_ACCESS_LOCAL_WRITE | remote_access);
     if (!r)
         tk_explain_registration(refusing, what, size, errno);
     else
@@ -95,7 +94,8 @@ static struct tk_registration *reg_for_good(const struct tk_device *only, void *
 
 enum tk_status tk_verbs_register(struct tk_region *region)
 {
-    struct tk_registration *r = reg_for_good(NULL, region->base, region->size, "segment");
+    struct tk_registration *r =
+        reg_for_good(NULL, region->base, region->size, "segment", tk_verbs.remote_access);
     if (!r)
         return TK_FAIL;
     region->handle = r;
@@ -223,8 +223,8 @@ static enum tk_status slab_open(const struct tk_rail *rail, struct tk_pool *pool
     }
     if (tk_area_open(&slab->area, what, (size_t)count * tk_buffer_stride, false) != TK_OK)
         goto free_slab;
-    slab->registration =
-        reg_for_good(rail ? rail->device : NULL, slab->area.base, slab->area.size, what);
+    slab->registration = reg_for_good(rail ? rail->device : NULL, slab->area.base, slab->area.size,
+                                      what, IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ);
     if (!slab->registration)
         goto close_area;
     fill_pool(slab, count, pool, rail ? (uint32_t)(rail - tk_verbs.rails) : 0);

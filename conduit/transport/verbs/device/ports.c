@@ -97,6 +97,7 @@ static void describe_device(struct tk_rail *rail, const struct ibv_device_attr *
         reads_in = wanted;
     rail->address.reads = (uint8_t)(reads_in > 255 ? 255 : reads_in < 1 ? 1 : reads_in);
     rail->reads_out = reads_out > 255 ? 255 : reads_out;
+    rail->address.atomics = (uint8_t)device->atomic_cap;
 }
 
 const char *tk_port_take(struct tk_rail *rail, struct ibv_context *context, int port)

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Starts operations in the way of their domain. No state, no lock. */
+#include "config.h"
+
+#include "atomic/atomic_private.h"
+#include "event/event.h"
+#include "event/nbi.h"
+#include "topology/topology.h"
+#include "transport/neighbour.h"
+
+static enum tk_status post(const struct tk_atomic *m, struct tk_op *op)
+{
+    return m->ad->way == TK_AD_DEVICE ? tk_atomic_by_device(m, op) : tk_atomic_by_message(m, op);
+}
+
+/* Where the location lies in this process; NULL: our CPU cannot reach it, or must not. A segment of
+ * the client's own memory is mapped by its owner only. */
+static void *mapped(const struct tk_atomic *m)
+{
+    uint32_t rank = m->peer->rank;
+    if (m->ad->way == TK_AD_DEVICE && !m->ad->may_mix)
+        return NULL;
+    if (rank == tk_peers.me)
+        return (void *)m->address;
+    if (m->ad->way == TK_AD_MESSAGE || !tk_is_neighbour(rank))
+        return NULL;
+    uintptr_t offset = tk_bound_addr_offset(rank, m->endpoint);
+    if (offset == tk_unmapped && tk_bound_of(rank, m->endpoint).fd >= 0)
+        offset = tk_neighbour_addr_offset(m->peer, m->endpoint);
+    return offset == tk_unmapped ? NULL : (void *)(m->address + offset);
+}
+
+static bool by_cpu(const struct tk_atomic *m)
+{
+    void *at = mapped(m);
+    if (!at)
+        return false;
+    if (m->opcode == GEX_OP_GET && (m->flags & GEX_FLAG_AD_REL))
+        TRUNKLINE_NBRHD_FENCE(__ATOMIC_SEQ_CST); /* a load may pass earlier stores, nothing else */
+    uint64_t was = tk_atomic_execute(m->ad->dt, m->opcode, at, m->a, m->b);
+    if (TRUNKLINE_AD_FETCHES(m->opcode))
+        tk_atomic_store_result(m->result, m->ad->dt, was);
+    return true;
+}
+
+gex_Event_t tk_atomic_start(const struct tk_atomic *m)
+{
+    if (by_cpu(m))
+        return GEX_EVENT_INVALID;
+    struct tk_op *op = tk_op_take_with(1);
+    if (post(m, op) == TK_OK)
+        return tk_event_of(op);
+    tk_op_give(op);
+    return GEX_EVENT_NO_OP;
+}
+
+static enum tk_nbi_kind kind_of(gex_OP_t opcode)
+{
+    return opcode == GEX_OP_SET ? TK_NBI_PUT : opcode == GEX_OP_GET ? TK_NBI_GET : TK_NBI_RMW;
+}
+
+int tk_atomic_implicit(const struct tk_atomic *m)
+{
+    if (by_cpu(m))
+        return 0;
+    struct tk_op *op = tk_nbi_op(kind_of(m->opcode));
+    tk_counter_add(&op->pending, 1);
+    if (post(m, op) == TK_OK)
+        return 0;
+    tk_counter_add(&op->pending, -1);
+    return 1;
+}

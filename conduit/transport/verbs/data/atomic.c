@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Atomics of the device: fetch-and-add and compare-and-swap of 8 bytes. Owns the connections that
+ * carry nothing else, to ranks that another transport serves and to ourselves; they lie in the
+ * table of connections and are closed with the others. The connection's lock guards its send queue.
+ *
+ * Only where there is one queue pair to each peer. With several, failover would have to know of an
+ * atomic whose completion is lost with its rail whether it was done: it was or was not, and done
+ * twice is as wrong as never. A put can be written again, an addition can't. (The responder's
+ * device would answer a repeated packet from its own memory, but for the same queue pair only,
+ * IBA 9.4.5.) So several queue pairs mean no atomics here, and with one a lost connection ends the
+ * job. For the same reason all operations on a word go through one device of its owner's. */
+#include "config.h"
+
+#include "base/bits.h"
+#include "transport/verbs/data/tx.h"
+#include "transport/verbs/verbs_private.h"
+
+enum { word_size = sizeof(uint64_t) };
+
+void tk_atomics_allow(void)
+{
+    tk_verbs.remote_access = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
+    if (tk_verbs.conns_pp == 1 && tk_verbs.rails[0].address.atomics != IBV_ATOMIC_NONE)
+        tk_verbs.remote_access |= IBV_ACCESS_REMOTE_ATOMIC;
+}
+
+static enum tk_atomic_scope scope_of(uint8_t cap)
+{
+    return cap == IBV_ATOMIC_GLOB  ? TK_ATOMIC_GLOBAL
+           : cap == IBV_ATOMIC_HCA ? TK_ATOMIC_DEVICE
+                                   : TK_ATOMIC_NONE;
+}
+
+void tk_atomics_agree(void)
+{
+    enum tk_atomic_scope least = TK_ATOMIC_GLOBAL;
+    for (uint32_t r = 0; r < tk_peers.size; r++) {
+        const struct tk_peer_info *info = tk_peer_info_of(r);
+        enum tk_atomic_scope scope = TK_ATOMIC_NONE;
+        if (info->conns == 1 && info->rails == 1)
+            scope = scope_of(tk_peer_info_rail(info, 0)->atomics);
+        least = scope < least ? scope : least;
+    }
+    tk_verbs.atomics = least;
+}
+
+enum tk_atomic_scope tk_verbs_atomic_scope(void)
+{
+    return tk_verbs.atomics;
+}
+
+/* Where the previous value is written: where the caller wants it if the device can reach that, a
+ * bounce buffer from which it is copied, or, if nobody wants it, a place that nobody reads. */
+static void find_place(struct tk_tx *tx, const struct tk_device_atomic *a, bool is_direct,
+                       struct ibv_sge *sge)
+{
+    const struct tk_buffer *buffer = a->result ? tx->bounce : tk_verbs.fence_sink;
+    sge->length = word_size;
+    sge->addr = (uintptr_t)(is_direct ? a->result : buffer->data);
+    sge->lkey = is_direct ? tk_verbs.segment->local[0] : buffer->keys[0];
+    if (tx->bounce)
+        tx->get_to = a->result;
+}
+
+enum tk_status tk_verbs_atomic(struct tk_peer *peer, struct tk_op *op,
+                               const struct tk_device_atomic *a)
+{
+    struct tk_conn *conn = tk_conns_to(peer->rank);
+    bool is_direct = a->result && (uintptr_t)a->result % word_size == 0 &&
+                     tk_is_registered(a->result, word_size);
+    struct ibv_sge sge;
+    struct ibv_send_wr wr;
+    tk_lock(&conn->lock);
+    struct tk_tx *tx = tk_tx_take(conn, a->result && !is_direct);
+    if (tx) {
+        find_place(tx, a, is_direct, &sge);
+        tx->op = op;
+        tx->nbytes = word_size;
+        wr.sg_list = &sge;
+        wr.num_sge = 1;
+        wr.wr.atomic.remote_addr = a->remote;
+        wr.wr.atomic.rkey = a->remote_keys[0];
+        wr.wr.atomic.compare_add = a->operand;
+        wr.wr.atomic.swap = a->swap;
+        tk_tx_post(tx, &wr, a->is_swap ? IBV_WR_ATOMIC_CMP_AND_SWP : IBV_WR_ATOMIC_FETCH_AND_ADD, 0,
+                   NULL, a->remote_keys);
+    }
+    tk_unlock(&conn->lock);
+    return tx ? TK_OK : TK_BUSY;
+}
+
+/* A member of a domain is at least its own peer, so this is called before the first atomic. */
+enum tk_status tk_verbs_atomic_open(struct tk_peer *peer, struct tk_atomic_end *ours)
+{
+    struct tk_conn *conn = tk_conns_to(peer->rank);
+    if (!tk_verbs.fence_sink && tk_fence_sink_open() != TK_OK)
+        return TK_FAIL;
+    if (tk_conn_open(conn, peer, 0, false) != TK_OK)
+        return TK_FAIL;
+    ours->address = tk_verbs.rails[0].address;
+    ours->qp = conn->qp->qp_num;
+    return TK_OK;
+}
+
+enum tk_status tk_verbs_atomic_connect(struct tk_peer *peer, const struct tk_atomic_end *theirs)
+{
+    return tk_conn_connect(tk_conns_to(peer->rank), &theirs->address, theirs->qp);
+}
