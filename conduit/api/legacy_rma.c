@@ -9,7 +9,7 @@
 #include "api/check.h"
 #include "base/pool.h"
 #include "gasnet.h"
-#include "rma/fill.h"
+#include "vector/fill.h"
 #include "team/objects.h"
 
 static struct tk_fill legacy_fill(const char *call, gasnet_node_t node, void *dest, int val,

@@ -2,8 +2,8 @@
  *
  * The GASNet-1 interface (specification 1.8), as a thin layer over the EX one: each comment names
  * the EX call behind a call. Both may be used side by side, on the same job, segment and handler
- * table; gasnet_QueryGexObjects() returns the shared objects. Vector, indexed and strided transfers
- * (gasnet_vis.h) and collectives (gasnet_coll.h) of GASNet-1 are not in here.
+ * table; gasnet_QueryGexObjects() returns the shared objects. Collectives (gasnet_coll.h) are not in
+ * here.
  *
  * The rules of gasnetex.h hold: only calls marked [handler] may be called from handlers or with a
  * lock held, and in PAR any thread may call at any time. Owns nothing, locks nothing. */
@@ -114,5 +114,8 @@ TRUNKLINE_INLINE void gasnet_resume_interrupts(void)
 #ifdef __cplusplus
 }
 #endif
+
+#include "gasnet_vis.h"
+#include "trunkline_legacy_vis.h"
 
 #endif

@@ -46,6 +46,8 @@ enum tk_internal_handler {
     TK_HANDLER_ATOMIC,
     TK_HANDLER_ATOMIC_DONE,
     TK_HANDLER_ATOMIC_CONNECT,
+    TK_HANDLER_VECTOR_ASK,
+    TK_HANDLER_VECTOR_ANSWER,
     tk_internal_handlers
 };
 typedef void (*tk_internal_fn)(struct tk_peer *from, const int32_t *args);
@@ -78,6 +80,15 @@ struct tk_internal_medium {
 };
 enum tk_status tk_internal_request(struct tk_peer *peer, const struct tk_internal_medium *medium);
 void tk_internal_reply(struct tk_arrival *to, const struct tk_internal_medium *medium);
+
+/* prepare.c. The same in two steps: the caller writes the payload where it is sent from, at
+ * *payload (aligned to 16 bytes, tk_medium_max(nargs) long), and passes it to the second step. The
+ * reservation holds peer and kind. A request returns TK_BUSY if there is no room now; a reply
+ * waits. */
+enum tk_status tk_internal_prepare(struct tk_am_reservation *reservation, unsigned nargs,
+                                   char **payload);
+void tk_internal_commit(struct tk_am_reservation *reservation,
+                        const struct tk_internal_medium *medium);
 
 /* Largest payloads with `nargs` arguments; for a Long also the largest that fits into the message
  * beside its head. */

@@ -152,3 +152,27 @@ void tk_cancel(gex_AM_SrcDesc_t sd)
     sd->open = false;
     sd->reservation.peer->transport->release(&sd->reservation, false);
 }
+
+/* ---- the library's own ---- */
+
+enum tk_status tk_internal_prepare(struct tk_am_reservation *reservation, unsigned nargs,
+                                   char **payload)
+{
+    enum tk_status status =
+        tk_wait_reserve(reservation, true, true, reservation->kind == TK_REQUEST);
+    if (status == TK_OK)
+        *payload = reservation->buffer +
+                   tk_align_up(tk_message_front(false, nargs), tk_am_buffer_alignment);
+    return status;
+}
+
+void tk_internal_commit(struct tk_am_reservation *reservation,
+                        const struct tk_internal_medium *medium)
+{
+    struct tk_message m = {.category = TK_MEDIUM,
+                           .handler = (uint8_t)medium->handler,
+                           .nbytes = medium->nbytes,
+                           .nargs = medium->nargs,
+                           .args = medium->args};
+    commit_lent(reservation, &m, (char *)medium->payload);
+}

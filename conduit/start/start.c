@@ -35,6 +35,7 @@
 #include "transport/shm/shm.h"
 #include "transport/transport.h"
 #include "transport/verbs/verbs.h"
+#include "vector/vector.h"
 
 static bool is_started;
 
@@ -237,6 +238,7 @@ static enum tk_status open_rooms(void)
     tk_named_open();
     tk_exchange_open();
     tk_atomic_open();
+    tk_vector_open();
     tk_exit_open();
     if (tk_is_on_demand)
         tk_remote_open();

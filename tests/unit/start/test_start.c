@@ -33,8 +33,8 @@ static void who_we_are_comes_first_then_settings_then_rooms(void **state)
     (void)state;
     assert_order(start_job(true), "alone_open", "bootstrap", "process_memory", "signals", "pattern",
                  "peers", "describe", "ports", "message", "barrier_open", "named_open",
-                 "exchange_open", "atomic_open", "exit_open", "shm_open", "verbs_open", "exchange",
-                 "topology", "started", NULL);
+                 "exchange_open", "atomic_open", "vector_open", "exit_open", "shm_open",
+                 "verbs_open", "exchange", "topology", "started", NULL);
 }
 
 /* Settings are compared in the exchange: what they say is not to be acted on before. */

@@ -27,6 +27,7 @@
 #include "transport/self/self.h"
 #include "transport/shm/shm.h"
 #include "transport/verbs/verbs.h"
+#include "vector/vector.h"
 #include "unit.h"
 
 struct job job;
@@ -177,6 +178,11 @@ void tk_named_open(void)
 void tk_exchange_open(void)
 {
     step("exchange_open");
+}
+
+void tk_vector_open(void)
+{
+    step("vector_open");
 }
 
 enum tk_status tk_named_connect(void)

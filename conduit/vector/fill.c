@@ -18,7 +18,7 @@
 #include "event/event.h"
 #include "event/nbi.h"
 #include "progress/progress.h"
-#include "rma/fill.h"
+#include "vector/fill.h"
 
 enum {
     block_size = 64 * 1024, /* the size of a bounce buffer: the maximum of one write */

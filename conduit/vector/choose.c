@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * See choose.h. No state of its own. */
+#include "config.h"
+
+#include "settings/settings.h"
+#include "vector/choose.h"
+
+/* One piece is an ordinary put or get. Of several, small ones cost their packing, which needs the
+ * target's CPU too, and large ones their posting. */
+enum tk_vector_way tk_vector_choose(const struct tk_vector_facts *facts)
+{
+    if (facts->pieces < 2)
+        return TK_VECTOR_BY_PIECES;
+    size_t piece = facts->nbytes / facts->pieces;
+    if (facts->is_remote_whole && facts->may_stage && tk_settings.vis_remotecontig &&
+        piece <= tk_settings.vis_pack_max)
+        return TK_VECTOR_BY_STAGES;
+    if (facts->may_pack && tk_settings.vis_ampipe &&
+        (facts->is_slow || (piece <= tk_settings.vis_pack_max)))
+        return TK_VECTOR_BY_MESSAGES;
+    return TK_VECTOR_BY_PIECES;
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Non-contiguous copies between memory that this process can address: a neighbour's segment, its
+ * own, a message. Pure; no lock. Barriers around them are the caller's. */
+#ifndef TK_VECTOR_COPY_H
+#define TK_VECTOR_COPY_H
+
+#include "vector/stream.h"
+
+void tk_copy_box(const struct tk_box *box);
+
+/* From one stream to another until either ends. */
+void tk_copy_streams(struct tk_stream *to, struct tk_stream *from);
+
+/* The next nbytes of a stream to or from contiguous memory. The stream must have that many. */
+void tk_copy_gather(char *to, struct tk_stream *from, size_t nbytes);
+void tk_copy_scatter(struct tk_stream *to, const char *from, size_t nbytes);
+
+#endif

@@ -1,0 +1,25 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Vector, indexed and strided transfers against plain loops, at 1 to 9 ranks, over the network, by shared memory and mixed, with
+# each way forced once. SEED=N repeats a day.
+. "${top_srcdir:?run through make check}/tests/job/common.sh"
+seed=${SEED:-$(date +%Y%m%d)}
+for n in 1 2 3; do
+    good $n "$jobs/vector-seq" 60 "$seed"
+done
+good 2 "$jobs/vector-par" 60 "$seed"
+is_cheap 9 && SETTINGS=GASNET_SUPERNODE_MAXSIZE=2 good 9 "$jobs/vector-seq" 12 "$seed"
+SETTINGS=GASNET_SUPERNODE_MAXSIZE=0 good 2 "$jobs/vector-par" 100 "$seed"
+# Pieces one by one; all in messages, small ones; without the way for a contiguous far side.
+SETTINGS="GASNET_VIS_AMPIPE=0 GASNET_VIS_REMOTECONTIG=0" good 2 "$jobs/vector-seq" 60 "$seed"
+SETTINGS="GASNET_VIS_PACK_LIMIT=1G GASNET_VIS_MAXCHUNK=512 GASNET_VIS_REMOTECONTIG=0 GASNET_AM_CREDITS_PP=2" \
+    good 2 "$jobs/vector-par" 30 "$seed"
+SETTINGS="GASNET_VIS_PUT_MAXCHUNK=700 GASNET_VIS_GET_MAXCHUNK=5000 GASNET_NETWORKDEPTH_PP=2 GASNET_BBUF_COUNT=1" good 2 "$jobs/vector-seq" 30 "$seed"
+VECTOR_PIECES=1000000 good 2 "$jobs/vector-seq" 1 "$seed"
+if [ "$sanitizer" = no ]; then
+    for segment in large everything; do
+        good 2 "$jobs/vector-$segment" 40 "$seed"
+        SETTINGS=GASNET_SUPERNODE_MAXSIZE=0 good 2 "$jobs/vector-$segment" 40 "$seed"
+    done
+fi
+finish
