@@ -170,15 +170,15 @@ static gex_Rank_t rank_of(const char *call, const struct tk_atomic *m, gex_Rank_
 }
 
 /* Fills in the target of an operation. */
-static void aim(const char *call, struct tk_atomic *m, gex_Rank_t rank, gex_DT_t dt)
+static inline void aim(const char *call, struct tk_atomic *m, gex_Rank_t rank, gex_DT_t dt)
 {
     TK_CHECK_MAY_COMMUNICATE(call);
     TK_CHECK(m->ad != GEX_AD_INVALID, "%s: GEX_AD_INVALID", call);
     if (m->flags & GEX_FLAG_RANK_IS_JOBRANK)
         rank = rank_of(call, m, rank);
     TK_CHECK_RANK(call, m->ad->tm, rank);
-    m->peer = tk_peer_of(m->ad->tm, rank);
-    m->endpoint = tk_team_ep_index(m->ad->tm, rank);
+    m->peer = m->ad->peers ? &m->ad->peers[rank] : tk_peer_of(m->ad->tm, rank);
+    m->endpoint = m->ad->peers ? 0 : tk_team_ep_index(m->ad->tm, rank);
     if (TK_IS_DEBUG) {
         check_opcode(call, m, dt);
         check_locality(call, m);

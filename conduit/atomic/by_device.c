@@ -35,45 +35,57 @@ gex_OP_t tk_atomic_device_ops(gex_DT_t dt)
     }
 }
 
-static uint64_t addend(gex_OP_t opcode, uint64_t a)
+/* What is added: the operand times `factor`, plus `constant`; in the order of bit numbers of the
+ * operations, the fetching ones behind the others. GET adds nothing: a plain read is not atomic to
+ * atomics. Compare-and-swap takes its operand as it is. */
+static const struct {
+    int8_t factor, constant;
+} addends[] = {
+    [3] = {1, 0},   [4] = {-1, 0}, [8] = {0, 1},   [9] = {0, -1}, [11] = {1, 0}, [18] = {1, 0},
+    [19] = {-1, 0}, [23] = {0, 1}, [24] = {0, -1}, [26] = {1, 0}, [27] = {0, 0}};
+
+static uint64_t operand(const struct tk_atomic *m)
 {
-    switch (opcode) {
-    case GEX_OP_ADD:
-    case GEX_OP_FADD:
-        return a;
-    case GEX_OP_SUB:
-    case GEX_OP_FSUB:
-        return -a;
-    case GEX_OP_INC:
-    case GEX_OP_FINC:
-        return 1;
-    case GEX_OP_DEC:
-    case GEX_OP_FDEC:
-        return UINT64_MAX;
-    default:
-        return 0; /* GET: a read is not atomic to atomics, an addition is */
-    }
+    unsigned bit = (unsigned)__builtin_ctz(m->opcode);
+    return m->a * (uint64_t)(int64_t)addends[bit].factor + (uint64_t)(int64_t)addends[bit].constant;
 }
 
-enum tk_status tk_atomic_by_device(const struct tk_atomic *m, struct tk_op *op)
+_Static_assert(GEX_OP_ADD == 1u << 3 && GEX_OP_SUB == 1u << 4 && GEX_OP_INC == 1u << 8 &&
+                   GEX_OP_DEC == 1u << 9 && GEX_OP_CAS == 1u << 11 && GEX_OP_GET == 1u << 27,
+               "bit numbers of the table");
+
+static uint32_t find_key(const struct tk_atomic *m)
 {
     const struct tk_bound bound = tk_bound_of(m->peer->rank, m->endpoint);
-    const struct tk_transport *device = tk_atomic_device();
-    bool is_swap = m->opcode & (GEX_OP_CAS | GEX_OP_FCAS);
-    struct tk_device_atomic atomic = {.remote = m->address,
-                                      .remote_keys = bound.keys,
-                                      .operand = is_swap ? m->a : addend(m->opcode, m->a),
-                                      .swap = m->b,
-                                      .is_swap = is_swap,
-                                      .result = TRUNKLINE_AD_FETCHES(m->opcode) ? m->result : NULL};
-    unsigned empty = 0;
-    enum tk_status status;
     if (!bound.keys)
         tk_panic("an atomic operation on rank %u, endpoint %u, which has no segment that is known "
                  "here",
                  m->peer->rank, m->endpoint);
-    while ((status = device->atomic(m->peer, op, &atomic)) == TK_BUSY &&
-           !(m->flags & GEX_FLAG_IMMEDIATE))
+    return bound.keys[0];
+}
+
+static enum tk_status __attribute__((noinline))
+wait_post(const struct tk_atomic *m, struct tk_op *op, const struct tk_device_atomic *atomic)
+{
+    unsigned empty = 0;
+    enum tk_status status = TK_BUSY;
+    while (status == TK_BUSY && !(m->flags & GEX_FLAG_IMMEDIATE)) {
         tk_wait_step_silent(&empty);
+        status = m->ad->device->atomic(m->peer, op, atomic);
+    }
+    return status;
+}
+
+enum tk_status tk_atomic_by_device(const struct tk_atomic *m, struct tk_op *op)
+{
+    struct tk_device_atomic atomic = {
+        .remote = m->address,
+        .remote_key = m->ad->peers && m->peer->segment_size ? m->peer->segment_key : find_key(m),
+        .operand = operand(m),
+        .swap = m->b,
+        .is_swap = m->opcode & (GEX_OP_CAS | GEX_OP_FCAS),
+        .result = TRUNKLINE_AD_FETCHES(m->opcode) ? m->result : NULL};
+    enum tk_status status = m->ad->device->atomic(m->peer, op, &atomic);
+    tk_if_unlikely(status == TK_BUSY) status = wait_post(m, op, &atomic);
     return status;
 }

@@ -87,10 +87,12 @@ struct trunkline_ad *tk_ad_create(gex_TM_t tm, gex_DT_t dt, gex_OP_t ops, gex_Fl
     *ad = (struct trunkline_ad){.tm = tm, .dt = dt, .ops = ops, .flags = flags};
     const struct choice choice = choose(tm, ad);
     ad->way = choice.way;
-    ad->may_mix = choice.scope == TK_ATOMIC_GLOBAL;
-    bool is_mapped = ad->way == TK_AD_CPU || (ad->way == TK_AD_DEVICE && ad->may_mix);
+    ad->by_device_only = ad->way == TK_AD_DEVICE && choice.scope != TK_ATOMIC_GLOBAL;
+    ad->device = tk_atomic_device();
+    ad->peers = tk_team_peers(tm);
+    bool is_mapped = ad->way != TK_AD_MESSAGE && !ad->by_device_only;
     ad->offsets = is_mapped ? tm->head.offsets : tk_peers.unmapped;
-    if (ad->way == TK_AD_DEVICE && !ad->may_mix)
+    if (ad->by_device_only)
         tk_atomic_connect(tm);
     if (tk_settings.verboseenv && tk_team_rank(tm) == 0)
         tk_log_info("gex_AD_Create: type 0x%x, operations 0x%x, %u ranks: executed by %s (%s)", dt,

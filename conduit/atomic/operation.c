@@ -19,8 +19,6 @@ static enum tk_status post(const struct tk_atomic *m, struct tk_op *op)
 static void *mapped(const struct tk_atomic *m)
 {
     uint32_t rank = m->peer->rank;
-    if (m->ad->way == TK_AD_DEVICE && !m->ad->may_mix)
-        return NULL;
     if (rank == tk_peers.me)
         return (void *)m->address;
     if (m->ad->way == TK_AD_MESSAGE || !tk_is_neighbour(rank))
@@ -31,7 +29,7 @@ static void *mapped(const struct tk_atomic *m)
     return offset == tk_unmapped ? NULL : (void *)(m->address + offset);
 }
 
-static bool by_cpu(const struct tk_atomic *m)
+static bool __attribute__((noinline)) by_cpu(const struct tk_atomic *m)
 {
     void *at = mapped(m);
     if (!at)
@@ -46,7 +44,7 @@ static bool by_cpu(const struct tk_atomic *m)
 
 gex_Event_t tk_atomic_start(const struct tk_atomic *m)
 {
-    if (by_cpu(m))
+    if (!m->ad->by_device_only && by_cpu(m))
         return GEX_EVENT_INVALID;
     struct tk_op *op = tk_op_take_with(1);
     if (post(m, op) == TK_OK)
@@ -62,7 +60,7 @@ static enum tk_nbi_kind kind_of(gex_OP_t opcode)
 
 int tk_atomic_implicit(const struct tk_atomic *m)
 {
-    if (by_cpu(m))
+    if (!m->ad->by_device_only && by_cpu(m))
         return 0;
     struct tk_op *op = tk_nbi_op(kind_of(m->opcode));
     tk_counter_add(&op->pending, 1);

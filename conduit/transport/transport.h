@@ -185,11 +185,11 @@ struct tk_rma {
 /* An atomic operation on 8 aligned bytes of a peer's memory, by its device. */
 struct tk_device_atomic {
     uintptr_t remote;
-    const uint32_t *remote_keys; /* by rail */
-    uint64_t operand;            /* what is added, or what is compared with the bytes */
-    uint64_t swap;               /* what they become if they are equal */
-    bool is_swap;                /* compare and swap; else fetch and add */
-    void *result;                /* where the previous value goes; NULL: nowhere */
+    uint64_t operand;    /* what is added, or what is compared with the bytes */
+    uint64_t swap;       /* what they become if they are equal */
+    void *result;        /* where the previous value goes; NULL: nowhere */
+    uint32_t remote_key; /* on the peer's first rail */
+    bool is_swap;        /* compare and swap; else fetch and add */
 };
 
 /* With what else the atomics of devices are atomic. */

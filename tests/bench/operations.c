@@ -114,9 +114,15 @@ static void get_8(void)
 
 /* ---- atomics: the opcode is known to the compiler, the result lies in the segment ---- */
 
+static inline void wait_if_open(gex_Event_t e)
+{
+    if (e != GEX_EVENT_INVALID)
+        gex_Event_Wait(e);
+}
+
 static void atomic_fetch_add(void)
 {
-    gex_Event_Wait(
+    wait_if_open(
         gex_AD_OpNB_U64(domain, (uint64_t *)(void *)mine, peer, theirs, GEX_OP_FADD, 1, 0, 0));
 }
 
@@ -127,13 +133,13 @@ static void atomic_inc_nbi(void)
 
 static void atomic_compare_swap(void)
 {
-    gex_Event_Wait(
+    wait_if_open(
         gex_AD_OpNB_U64(domain, (uint64_t *)(void *)mine, peer, theirs, GEX_OP_FCAS, 0, 0, 0));
 }
 
 static void atomic_add_dbl(void)
 {
-    gex_Event_Wait(gex_AD_OpNB_DBL(domain_dbl, NULL, peer, theirs, GEX_OP_ADD, 1, 0, 0));
+    wait_if_open(gex_AD_OpNB_DBL(domain_dbl, NULL, peer, theirs, GEX_OP_ADD, 1, 0, 0));
 }
 
 static void open_domains(void)

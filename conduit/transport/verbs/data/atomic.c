@@ -50,42 +50,60 @@ enum tk_atomic_scope tk_verbs_atomic_scope(void)
     return tk_verbs.atomics;
 }
 
-/* Where the previous value is written: where the caller wants it if the device can reach that, a
- * bounce buffer from which it is copied, or, if nobody wants it, a place that nobody reads. */
-static void find_place(struct tk_tx *tx, const struct tk_device_atomic *a, bool is_direct,
-                       struct ibv_sge *sge)
+static void post(struct tk_tx *tx, const struct tk_device_atomic *a, struct ibv_sge *sge)
 {
-    const struct tk_buffer *buffer = a->result ? tx->bounce : tk_verbs.fence_sink;
-    sge->length = word_size;
-    sge->addr = (uintptr_t)(is_direct ? a->result : buffer->data);
-    sge->lkey = is_direct ? tk_verbs.segment->local[0] : buffer->keys[0];
-    if (tx->bounce)
+    struct ibv_send_wr wr;
+    tx->nbytes = sge->length = word_size;
+    wr.sg_list = sge;
+    wr.num_sge = 1;
+    wr.wr.atomic.remote_addr = a->remote;
+    wr.wr.atomic.rkey = a->remote_key;
+    wr.wr.atomic.compare_add = a->operand;
+    wr.wr.atomic.swap = a->swap;
+    tk_tx_post_logged(tx, &wr, a->is_swap ? IBV_WR_ATOMIC_CMP_AND_SWP : IBV_WR_ATOMIC_FETCH_AND_ADD,
+                      0, false, NULL);
+}
+
+/* The device cannot write where the caller wants the previous value: it is copied there. */
+static enum tk_status __attribute__((noinline))
+post_bounced(struct tk_conn *conn, struct tk_op *op, const struct tk_device_atomic *a)
+{
+    tk_lock(&conn->lock);
+    struct tk_tx *tx = tk_tx_take(conn, true);
+    if (tx) {
+        struct ibv_sge sge = {.addr = (uintptr_t)tx->bounce->data, .lkey = tx->bounce->keys[0]};
+        tx->op = op;
         tx->get_to = a->result;
+        post(tx, a, &sge);
+    }
+    tk_unlock(&conn->lock);
+    return tx ? TK_OK : TK_BUSY;
+}
+
+/* A value that nobody wants goes to a place that nobody reads. */
+static bool find_place(const struct tk_device_atomic *a, struct ibv_sge *sge)
+{
+    uintptr_t result = (uintptr_t)a->result;
+    sge->addr = result;
+    tk_if_likely(result && result % word_size == 0 && tk_is_registered(a->result, word_size))
+    {
+        sge->lkey = tk_verbs.segment->local[0];
+        return true;
+    }
+    sge->addr = (uintptr_t)tk_verbs.fence_sink->data;
+    sge->lkey = tk_verbs.fence_sink->keys[0];
+    return !result;
 }
 
 enum tk_status tk_verbs_atomic(struct tk_peer *peer, struct tk_op *op,
                                const struct tk_device_atomic *a)
 {
-    struct tk_conn *conn = tk_conns_to(peer->rank);
-    bool is_direct = a->result && (uintptr_t)a->result % word_size == 0 &&
-                     tk_is_registered(a->result, word_size);
+    struct tk_conn *conn = &tk_verbs.conns[peer->rank]; /* there is one to each */
     struct ibv_sge sge;
-    struct ibv_send_wr wr;
+    tk_if_unlikely(!find_place(a, &sge)) return post_bounced(conn, op, a);
     tk_lock(&conn->lock);
-    struct tk_tx *tx = tk_tx_take(conn, a->result && !is_direct);
-    if (tx) {
-        find_place(tx, a, is_direct, &sge);
-        tx->op = op;
-        tx->nbytes = word_size;
-        wr.sg_list = &sge;
-        wr.num_sge = 1;
-        wr.wr.atomic.remote_addr = a->remote;
-        wr.wr.atomic.rkey = a->remote_keys[0];
-        wr.wr.atomic.compare_add = a->operand;
-        wr.wr.atomic.swap = a->swap;
-        tk_tx_post(tx, &wr, a->is_swap ? IBV_WR_ATOMIC_CMP_AND_SWP : IBV_WR_ATOMIC_FETCH_AND_ADD, 0,
-                   NULL, a->remote_keys);
-    }
+    struct tk_tx *tx = tk_tx_take_plain(conn, op);
+    tk_if_likely(tx) post(tx, a, &sge);
     tk_unlock(&conn->lock);
     return tx ? TK_OK : TK_BUSY;
 }
