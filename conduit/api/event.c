@@ -5,7 +5,6 @@
 #include "config.h"
 
 #include "api/check.h"
-#include "collective/barrier.h"
 #include "event/event.h"
 
 #define CHECK_EVENT(call, event)                                                                   \
@@ -104,25 +103,4 @@ void gex_Event_WaitAll(gex_Event_t *events, size_t numevents, gex_Flags_t flags)
     CHECK_EVENTS("gex_Event_WaitAll", events, numevents);
     while (tk_events_pass(events, numevents, &left), left)
         tk_wait_step(&empty);
-}
-
-gex_Event_t gex_Coll_BarrierNB(gex_TM_t tm, gex_Flags_t flags)
-{
-    (void)tm, (void)flags;
-    TK_MUST_BE_OUTSIDE_HANDLERS("gex_Coll_BarrierNB");
-    TK_CHECK_MAY_COMMUNICATE("gex_Coll_BarrierNB");
-    struct tk_op *op = tk_op_take();
-    tk_barrier_start(op);
-    return tk_event_of(op);
-}
-
-void gex_Coll_BarrierBlocking(gex_TM_t tm, gex_Flags_t flags)
-{
-    (void)tm, (void)flags;
-    TK_MUST_BE_OUTSIDE_HANDLERS("gex_Coll_BarrierBlocking");
-    TK_CHECK_MAY_COMMUNICATE("gex_Coll_BarrierBlocking");
-    struct tk_op op;
-    tk_op_init(&op);
-    tk_barrier_start(&op);
-    tk_wait_done(&op);
 }

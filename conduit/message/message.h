@@ -48,6 +48,7 @@ enum tk_internal_handler {
     TK_HANDLER_ATOMIC_CONNECT,
     TK_HANDLER_VECTOR_ASK,
     TK_HANDLER_VECTOR_ANSWER,
+    TK_HANDLER_COLL,
     tk_internal_handlers
 };
 typedef void (*tk_internal_fn)(struct tk_peer *from, const int32_t *args);

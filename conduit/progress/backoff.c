@@ -94,7 +94,8 @@ static bool is_over(void *what)
 
 static void sleep_once(unsigned turn, enum tk_wake_source wake)
 {
-    bool will_ring = wake == TK_WAKE_BELL && tk_all_rings();
+    bool will_ring = wake == TK_WAKE_BELL && tk_all_rings() &&
+                     tk_counter_read(&tk_deferred_work_lacks_space) == 0;
     uint64_t nsec = longest_rung;
     if (!will_ring) {
         nsec = shortest_sleep << tk_min(turn - 1, 5);

@@ -31,6 +31,10 @@ void tk_progress_add(bool (*work)(void));
  * nothing else to do stay cheap. */
 extern TK_HIDDEN tk_counter_t tk_deferred_work_wanted;
 
+/* Of these, such as can't go on because a transport has no space: nothing rings when there is some
+ * again, so waiters sleep for short times only. */
+extern TK_HIDDEN tk_counter_t tk_deferred_work_lacks_space;
+
 /* For tk_poll() alone. What is polled; and that work, which returns whether there was anything. */
 extern TK_HIDDEN bool (*tk_poll_transports)(void);
 bool tk_deferred_work_after(bool any);
@@ -72,7 +76,7 @@ void tk_progress_bell(struct tk_doorbell *own);
 
 /* For what neighbours publish in other ways than by messages (and then ring): is there anything
  * that polling or the work after it would find? Asked before each sleep, so that what was published
- * before the bell could ring is seen; must not send or wait. Start-up only; two at most. */
+ * before the bell could ring is seen; must not send or wait. Start-up only; few. */
 void tk_progress_look(bool (*look)(void));
 
 /* One turn of waiting: a poll (in a handler: tk_reap_in_handler()), then the back-off that *empty,

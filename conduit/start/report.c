@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/report.h"
+#include "collective/coll.h"
 #include "firehose/firehose.h"
 #include "peer/peer.h"
 #include "settings/settings.h"
@@ -114,6 +115,13 @@ static void log_transports(void)
     tk_log_info("neighbours: shared memory %s", text);
 }
 
+static void log_collectives(void)
+{
+    char text[320];
+    for (unsigned i = 0; tk_coll_describe(i, text, sizeof(text)); i++)
+        tk_log_info("collectives: %s", text);
+}
+
 static void log_choices(void)
 {
     tk_log_info("ranks: %u, hosts: %u, ranks of this host: %u, CPUs for them: %u", tk_peers.size,
@@ -127,6 +135,7 @@ static void log_choices(void)
                     : "there is a CPU for each rank, so a waiting rank keeps it");
     tk_log_info("segment: up to %" PRIu64 " bytes (smallest limit of all ranks %" PRIu64 ")",
                 tk_segment_limit_local, tk_segment_limit_global);
+    log_collectives();
 }
 
 /* Defaults set by configure options: a reader of the log has not seen that command line. */

@@ -16,6 +16,7 @@
 #include "base/report.h"
 #include "bootstrap/bootstrap.h"
 #include "collective/barrier.h"
+#include "collective/coll.h"
 #include "collective/exchange.h"
 #include "collective/named.h"
 #include "exit/exit.h"
@@ -243,7 +244,9 @@ static enum tk_status open_rooms(void)
     if (tk_is_on_demand)
         tk_remote_open();
     tk_peer(tk_peers.me)->transport = &tk_transport_self;
-    enum tk_status status = tk_peers.size > 1 ? join_others(&info) : start_single_process(info);
+    enum tk_status status = tk_coll_open();
+    if (status == TK_OK)
+        status = tk_peers.size > 1 ? join_others(&info) : start_single_process(info);
     free(info);
     return status;
 }

@@ -10,6 +10,7 @@
 #include "base/report.h"
 #include "bootstrap/bootstrap.h"
 #include "collective/barrier.h"
+#include "collective/coll.h"
 #include "collective/exchange.h"
 #include "collective/named.h"
 #include "exit/exit.h"
@@ -173,6 +174,17 @@ enum tk_status tk_barrier_connect(void)
 void tk_named_open(void)
 {
     step("named_open");
+}
+
+enum tk_status tk_coll_open(void)
+{
+    return step("coll_open");
+}
+
+bool tk_coll_describe(unsigned line, char *text, size_t size)
+{
+    (void)line, (void)text, (void)size;
+    return false;
 }
 
 void tk_exchange_open(void)

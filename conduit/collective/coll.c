@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Composes collectives of phases, and owns what they keep for each team: how many were started,
+ * which the lock of the engine protects.
+ *
+ * Where some members share memory and some do not, payloads cross between neighbourhoods once for
+ * each: the first member of each, or the root for its own, speaks for the others. That is another
+ * order of reduction for another placement; GASNET_COLL_REPRODUCIBLE does without. */
+#include "config.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/report.h"
+#include "collective/coll_private.h"
+#include "topology/topology.h"
+
+struct tk_coll_team {
+    uint32_t last; /* sequence number of the collective that was started last; wraps */
+};
+
+/* ---- groups */
+
+static struct tk_coll_group group_of_all(const struct tk_coll *coll)
+{
+    const gex_TM_t tm = coll->call.tm;
+    return (struct tk_coll_group){.size = tk_team_size(tm),
+                                  .me = tk_team_rank(tm),
+                                  .root = coll->call.root,
+                                  .stand_in = tk_list_none};
+}
+
+static uint32_t nbrhd_of(gex_TM_t tm, uint32_t rank)
+{
+    return tk_topology.nbrhd_of[tk_team_jobrank(tm, rank)];
+}
+
+static uint32_t leader_of_root(gex_TM_t tm, uint32_t root)
+{
+    uint32_t at = tk_list_find(&tm->leaders.ranks, root);
+    if (at != tk_list_none)
+        return at;
+    for (at = 0; nbrhd_of(tm, tk_list_at(&tm->leaders.ranks, at)) != nbrhd_of(tm, root);)
+        at++;
+    return at;
+}
+
+/* The root leads its neighbourhood. */
+static struct tk_coll_group group_of_leaders(const struct tk_coll *coll)
+{
+    const gex_TM_t tm = coll->call.tm;
+    return (struct tk_coll_group){.ranks = &tm->leaders.ranks,
+                                  .size = tm->leaders.ranks.count,
+                                  .me = tm->leaders.mine,
+                                  .root = leader_of_root(tm, coll->call.root),
+                                  .stand_in = coll->call.root};
+}
+
+static struct tk_coll_group group_of_neighbours(const struct tk_coll *coll)
+{
+    const gex_TM_t tm = coll->call.tm;
+    uint32_t root = tk_list_find(&tm->nbrhd.ranks, coll->call.root);
+    return (struct tk_coll_group){.ranks = &tm->nbrhd.ranks,
+                                  .size = tm->nbrhd.ranks.count,
+                                  .me = tm->nbrhd.mine,
+                                  .root = root == tk_list_none ? 0 : root,
+                                  .stand_in = tk_list_none};
+}
+
+/* ---- phases */
+
+static void phase_add(struct tk_coll *coll, tk_coll_algorithm *next,
+                      const struct tk_coll_group *group)
+{
+    coll->phases[coll->phase_count++] = (struct tk_coll_phase){next, *group};
+}
+
+static void phase_choose(struct tk_coll *coll, enum tk_coll_kind kind,
+                         const struct tk_coll_group *group)
+{
+    phase_add(coll, tk_coll_choose(kind, coll->call.nbytes, group->size), group);
+}
+
+static void phase_of_leaders(struct tk_coll *coll, enum tk_coll_kind kind,
+                             const struct tk_coll_group *neighbours)
+{
+    const struct tk_coll_group leaders = group_of_leaders(coll);
+    if (neighbours->me == neighbours->root)
+        phase_choose(coll, kind, &leaders);
+    else
+        phase_add(coll, NULL, &leaders);
+}
+
+static bool is_rooted_below(enum tk_coll_kind kind)
+{
+    return kind == TK_COLL_BARRIER || kind == TK_COLL_REDUCE || kind == TK_COLL_REDUCE_ALL;
+}
+
+static void compose_levels(struct tk_coll *coll)
+{
+    const struct tk_coll_group neighbours = group_of_neighbours(coll);
+    enum tk_coll_kind kind = coll->call.kind;
+    if (is_rooted_below(kind))
+        phase_choose(coll, TK_COLL_REDUCE, &neighbours);
+    phase_of_leaders(coll, kind, &neighbours);
+    if (kind != TK_COLL_REDUCE)
+        phase_choose(coll, TK_COLL_BROADCAST, &neighbours);
+}
+
+static bool has_levels(const struct tk_coll *coll)
+{
+    const gex_TM_t tm = coll->call.tm;
+    uint32_t leaders = tm->leaders.ranks.count;
+    return leaders > 1 && leaders < tk_team_size(tm) && tk_coll_by_levels(coll->call.kind);
+}
+
+/* Where the payload is not in its place, or the source of a broadcast is not its destination. */
+static enum tk_coll_turn copy_out(struct tk_coll *coll)
+{
+    if (coll->value != coll->call.dst && coll->call.nbytes)
+        memcpy(coll->call.dst, coll->value, coll->call.nbytes);
+    return TK_COLL_OVER;
+}
+
+static bool has_result(const struct tk_coll *coll)
+{
+    enum tk_coll_kind kind = coll->call.kind;
+    return kind == TK_COLL_BROADCAST || kind == TK_COLL_REDUCE_ALL ||
+           (kind == TK_COLL_REDUCE && coll->call.root == tk_team_rank(coll->call.tm));
+}
+
+static void compose(struct tk_coll *coll)
+{
+    const struct tk_coll_call *call = &coll->call;
+    const struct tk_coll_group all = group_of_all(coll);
+    coll->sequence = ++call->tm->coll->last;
+    if (call->syncs_in)
+        phase_choose(coll, TK_COLL_BARRIER, &all);
+    if (has_levels(coll))
+        compose_levels(coll);
+    else
+        phase_choose(coll, call->kind, &all);
+    if (has_result(coll))
+        phase_add(coll, copy_out, &all);
+    if (call->syncs_out)
+        phase_choose(coll, TK_COLL_BARRIER, &all);
+}
+
+/* ---- start */
+
+/* Destinations serve as buffers; what does not get the result combines elsewhere. */
+static void set_buffers(struct tk_coll *coll)
+{
+    const struct tk_coll_call *call = &coll->call;
+    bool reduces = call->kind == TK_COLL_REDUCE || call->kind == TK_COLL_REDUCE_ALL;
+    size_t size = tk_align_up(call->nbytes, TK_CACHE_LINE);
+    coll->value = (char *)call->src;
+    coll->buffers[0] = call->dst;
+    coll->buffers[1] = NULL;
+    if (call->kind == TK_COLL_BROADCAST && call->root != tk_team_rank(call->tm))
+        coll->value = call->dst;
+    if (reduces && has_result(coll)) {
+        coll->buffers[1] = tk_coll_scratch(coll, size);
+    } else if (reduces) {
+        coll->buffers[0] = tk_coll_scratch(coll, 2 * size);
+        coll->buffers[1] = coll->buffers[0] + size;
+    }
+}
+
+void tk_coll_start(const struct tk_coll_call *call, struct tk_op *op)
+{
+    struct tk_coll *coll = tk_coll_take();
+    tk_counter_add(&op->pending, 1);
+    coll->call = *call;
+    coll->op = op;
+    if (coll->call.fold.element == 0)
+        coll->call.fold.element = 1;
+    set_buffers(coll);
+    tk_coll_begin(coll, compose);
+}
+
+/* ---- teams */
+
+static void team_fill(void *blob)
+{
+    (void)blob;
+}
+
+static void team_opened(struct trunkline_tm *tm, const void *blobs)
+{
+    (void)blobs;
+    tm->coll = calloc(1, sizeof(*tm->coll));
+    if (!tm->coll)
+        tk_panic("out of memory for the collectives of a team");
+}
+
+static void team_closed(struct trunkline_tm *tm)
+{
+    free(tm->coll);
+    tm->coll = NULL;
+}
+
+enum tk_status tk_coll_open(void)
+{
+    static const struct tk_team_hooks hooks = {team_fill, team_opened, team_closed};
+    tk_team_use_hooks(&hooks);
+    tk_coll_match_open();
+    tk_coll_engine_open();
+    return tk_coll_choose_open();
+}

@@ -1,0 +1,96 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Collectives give the results of a serial model: random teams, sizes, roots, types, several at a time, over the network, in
+# shared memory and where some share it; each algorithm forced once; the particular promises; the collectives of GASNet-1;
+# sums that do not depend on placement; and a member that dies.
+. "${top_srcdir:?run through make check}/tests/job/common.sh"
+export GASNET_QUIET=1
+
+# mix MODE PLACEMENT N SEED ROUNDS
+mix()
+{
+    ! is_cheap "$3" || SETTINGS=GASNET_SUPERNODE_MAXSIZE=$2 good "$3" "$jobs/collectives-$1" random "$4" "$5"
+}
+
+network()
+{
+    for n in 1 2 3 5 7; do
+        mix seq 1 $n 1$n 6
+    done
+    mix par 1 4 20 6
+}
+
+memory()
+{
+    for n in 2 3 6; do
+        mix seq 0 $n 3$n 6
+    done
+    mix par 0 9 40 4
+}
+
+both()
+{
+    mix seq 2 5 50 6
+    mix seq 3 8 51 4
+    mix par 2 7 52 4
+    [ "$sanitizer" != no ] || for kind in large everything; do
+        mix $kind 1 3 60 4
+        mix $kind 2 5 61 4
+    done
+}
+
+promises()
+{
+    for placement in 0 1 2; do
+        SETTINGS=GASNET_SUPERNODE_MAXSIZE=$placement
+        good 3 "$jobs/collectives-seq" items
+        good 3 "$jobs/collectives-par" legacy
+    done
+}
+
+# Also at one rank, at sizes where another would be chosen, and with empty parts.
+each_algorithm()
+{
+    for forced in broadcast=binomial broadcast=scatter_allgather reduce=binomial reduce=ring reduce_all=recursive_doubling \
+        reduce_all=ring; do
+        SETTINGS="GASNET_COLL_ALGORITHM=$forced,levels=no GASNET_SUPERNODE_MAXSIZE=0 GASNET_VERBOSEENV=1"
+        good 5 "$jobs/collectives-seq" items
+        says "^trunkline.*: collectives: ${forced%=*}: ${forced#*=}\$" 1
+    done
+    SETTINGS=GASNET_COLL_ALGORITHM=reduce=ring,broadcast=nonsense job 2 "$jobs/collectives-seq" items
+    [ "$status" -ne 0 ] || failed "an unknown algorithm was accepted"
+    says "GASNET_COLL_ALGORITHM=.*'broadcast=nonsense' is none of barrier=dissemination, "
+}
+
+# sums_of PLACEMENT SETTING
+sums_of()
+{
+    SETTINGS="GASNET_SUPERNODE_MAXSIZE=$1 GASNET_COLL_REPRODUCIBLE=$2" good 5 "$jobs/collectives-seq" sums
+    grep '^sum ' "$scratch/out" >"$scratch/sums.$1.$2"
+    [ "$(wc -l <"$scratch/sums.$1.$2")" -eq 6 ] || failed "there are not six sums"
+}
+
+# Without the setting the sums differ, or this would prove nothing.
+sums()
+{
+    for placement in 1 2 0; do
+        sums_of $placement 1
+        cmp -s "$scratch/sums.1.1" "$scratch/sums.$placement.1" || failed "sums depend on GASNET_SUPERNODE_MAXSIZE=$placement"
+    done
+    sums_of 2 0
+    ! cmp -s "$scratch/sums.1.1" "$scratch/sums.2.0" || failed "sums do not depend on placement, which makes this no test"
+}
+
+death()
+{
+    for placement in 0 1; do
+        SETTINGS=GASNET_SUPERNODE_MAXSIZE=$placement job 3 "$jobs/collectives-seq" die
+        fails_with 137 "die"
+        says 'rank 1 (.*pid [0-9]*).* was killed by signal 9\|rank 1 (.*, pid [0-9]*) died: it was killed'
+    done
+}
+
+lane network network sums
+lane memory memory promises
+lane both both each_algorithm death
+finish
