@@ -14,7 +14,7 @@ enum tk_vector_way tk_vector_choose(const struct tk_vector_facts *facts)
         return TK_VECTOR_BY_PIECES;
     size_t piece = facts->nbytes / facts->pieces;
     if (facts->is_remote_whole && facts->may_stage && tk_settings.vis_remotecontig &&
-        piece <= tk_settings.vis_pack_max)
+        piece <= tk_settings.vis_gather_max)
         return TK_VECTOR_BY_STAGES;
     if (facts->may_pack && tk_settings.vis_ampipe &&
         (facts->is_slow || (piece <= tk_settings.vis_pack_max)))

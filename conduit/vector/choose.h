@@ -11,7 +11,8 @@
 enum tk_vector_way {
     TK_VECTOR_BY_PIECES,   /* a put or get for each piece */
     TK_VECTOR_BY_MESSAGES, /* packed in active messages */
-    TK_VECTOR_BY_STAGES    /* packed in registered memory, for a far side that is contiguous */
+    TK_VECTOR_BY_STAGES,   /* packed in registered memory, for a far side that is contiguous */
+    TK_VECTOR_BY_FILL      /* no transfer of data: the value in messages; never chosen */
 };
 
 struct tk_vector_facts {

@@ -128,32 +128,142 @@ void tk_copy_box(const struct tk_box *box)
     copy_rows(box, &row);
 }
 
-void tk_copy_streams(struct tk_stream *to, struct tk_stream *from)
+/* ---- lists ---- */
+
+/* Elements by lists of addresses. An address is that of the list plus an offset, or, without a
+ * list, the offset plus so many elements. */
+struct listed {
+    void *const *to, *const *from;
+    uintptr_t to_offset, from_offset;
+    size_t count, size;
+};
+
+static inline __attribute__((always_inline)) void copy_listed_of(const struct listed *l,
+                                                                 size_t size)
 {
-    struct tk_piece piece;
-    while (tk_streams_next(to, from, SIZE_MAX, &piece))
-        tk_copy(piece.a, piece.b, piece.nbytes);
+    for (size_t i = 0; i < l->count; i++) {
+        uintptr_t to = l->to_offset + (l->to ? (uintptr_t)l->to[i] : i * size);
+        uintptr_t from = l->from_offset + (l->from ? (uintptr_t)l->from[i] : i * size);
+        if (size <= tk_copy_small_max && !__builtin_constant_p(size))
+            tk_copy_small((void *)to, (const void *)from, size);
+        else
+            memcpy((void *)to, (const void *)from, size);
+    }
 }
 
-/* A row of chunks of a strided stream, as long as nbytes allow; returns its bytes. */
-static size_t gather_row(char *to, struct tk_stream *from, size_t nbytes)
+static inline __attribute__((always_inline)) void copy_listed_each(const struct listed *l)
+{
+    switch (l->size) {
+    case 1:
+        copy_listed_of(l, 1);
+        break;
+    case 2:
+        copy_listed_of(l, 2);
+        break;
+    case 4:
+        copy_listed_of(l, 4);
+        break;
+    case 8:
+        copy_listed_of(l, 8);
+        break;
+    case 16:
+        copy_listed_of(l, 16);
+        break;
+    case 32:
+        copy_listed_of(l, 32);
+        break;
+    case 64:
+        copy_listed_of(l, 64);
+        break;
+    default:
+        copy_listed_of(l, l->size);
+    }
+}
+
+/* One loop for each shape: whether there is a list is known to the compiler in it. */
+static void copy_listed(const struct listed *l)
+{
+    struct listed known = *l;
+    if (l->to && l->from) {
+        copy_listed_each(&known);
+    } else if (l->to) {
+        known.from = NULL;
+        copy_listed_each(&known);
+    } else {
+        known.to = NULL;
+        copy_listed_each(&known);
+    }
+}
+
+static bool is_at_entry(const struct tk_stream *s)
+{
+    return s->form == TK_STREAM_INDEXED && s->left == 0;
+}
+
+static void pass_entries(struct tk_stream *s, size_t count)
+{
+    s->list = (void *const *)s->list + count;
+    s->chunks -= count;
+}
+
+void tk_copy_streams(struct tk_stream *to, uintptr_t to_offset, struct tk_stream *from,
+                     uintptr_t from_offset)
+{
+    struct tk_piece piece;
+    if (is_at_entry(to) && is_at_entry(from) && to->chunk == from->chunk) {
+        struct listed l = {.to = to->list,
+                           .from = from->list,
+                           .to_offset = to_offset,
+                           .from_offset = from_offset,
+                           .count = tk_min(to->chunks, from->chunks),
+                           .size = to->chunk};
+        copy_listed(&l);
+        pass_entries(to, l.count);
+        pass_entries(from, l.count);
+    }
+    while (tk_streams_next(to, from, SIZE_MAX, &piece))
+        tk_copy(piece.a + to_offset, piece.b + from_offset, piece.nbytes);
+}
+
+/* As many whole chunks as nbytes allow and can be moved in one loop; returns their bytes. */
+static size_t gather_many(char *to, struct tk_stream *from, size_t nbytes)
 {
     char *first;
-    struct row row = {.to = to, .to_stride = (ptrdiff_t)from->chunk, .size = from->chunk};
-    if (from->form != TK_STREAM_STRIDED)
+    if (from->form == TK_STREAM_VECTOR || from->left > 0 || nbytes < from->chunk)
         return 0;
-    row.count = tk_stream_row(from, nbytes / from->chunk, &first, &row.from_stride);
+    size_t most = nbytes / from->chunk;
+    if (from->form == TK_STREAM_INDEXED) {
+        struct listed l = {.from = from->list,
+                           .to_offset = (uintptr_t)to,
+                           .count = tk_min(most, from->chunks),
+                           .size = from->chunk};
+        copy_listed(&l);
+        pass_entries(from, l.count);
+        return l.count * l.size;
+    }
+    struct row row = {.to = to, .to_stride = (ptrdiff_t)from->chunk, .size = from->chunk};
+    row.count = tk_stream_row(from, most, &first, &row.from_stride);
     row.from = first;
     copy_row(&row);
     return row.count * row.size;
 }
 
-static size_t scatter_row(struct tk_stream *to, const char *from, size_t nbytes)
+static size_t scatter_many(struct tk_stream *to, const char *from, size_t nbytes)
 {
-    struct row row = {.from = from, .from_stride = (ptrdiff_t)to->chunk, .size = to->chunk};
-    if (to->form != TK_STREAM_STRIDED)
+    if (to->form == TK_STREAM_VECTOR || to->left > 0 || nbytes < to->chunk)
         return 0;
-    row.count = tk_stream_row(to, nbytes / to->chunk, &row.to, &row.to_stride);
+    size_t most = nbytes / to->chunk;
+    if (to->form == TK_STREAM_INDEXED) {
+        struct listed l = {.to = to->list,
+                           .from_offset = (uintptr_t)from,
+                           .count = tk_min(most, to->chunks),
+                           .size = to->chunk};
+        copy_listed(&l);
+        pass_entries(to, l.count);
+        return l.count * l.size;
+    }
+    struct row row = {.from = from, .from_stride = (ptrdiff_t)to->chunk, .size = to->chunk};
+    row.count = tk_stream_row(to, most, &row.to, &row.to_stride);
     copy_row(&row);
     return row.count * row.size;
 }
@@ -161,7 +271,7 @@ static size_t scatter_row(struct tk_stream *to, const char *from, size_t nbytes)
 void tk_copy_gather(char *to, struct tk_stream *from, size_t nbytes)
 {
     while (nbytes > 0) {
-        size_t n = gather_row(to, from, nbytes);
+        size_t n = gather_many(to, from, nbytes);
         if (n == 0) {
             if (!tk_stream_fill(from))
                 return;
@@ -177,7 +287,7 @@ void tk_copy_gather(char *to, struct tk_stream *from, size_t nbytes)
 void tk_copy_scatter(struct tk_stream *to, const char *from, size_t nbytes)
 {
     while (nbytes > 0) {
-        size_t n = scatter_row(to, from, nbytes);
+        size_t n = scatter_many(to, from, nbytes);
         if (n == 0) {
             if (!tk_stream_fill(to))
                 return;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Fills remote memory by puts of a block that holds nothing but the value. A message could carry
- * the value alone, but its handler would run only when the other process polls, would write at that
- * process's expense, and completion would need a reply.
+ * Fills remote memory. Memory that this process can address is filled in place. A little is put
+ * from a block that holds nothing but the value, which needs nothing of the target; more than that
+ * is filled by the target's handler, which gets the value and the place.
  *
  * Owns one block for each value ever used. A block is written once, so any number of fills may read
  * it at the same time and no source has to be waited for. No lock: a thread that loses the race to
@@ -19,9 +19,12 @@
 #include "event/nbi.h"
 #include "progress/progress.h"
 #include "vector/fill.h"
+#include "vector/vector_private.h"
 
 enum {
-    block_size = 64 * 1024, /* the size of a bounce buffer: the maximum of one write */
+    /* Up to here a put is faster than a message with its answer, as long as moving so many bytes
+     * takes a microsecond or two. */
+    block_size = 16 * 1024,
     values = 256
 };
 
@@ -45,15 +48,19 @@ static void *block_of(unsigned char value)
 
 static void post(const struct tk_fill *fill, struct tk_op *op)
 {
-    void *block = block_of(fill->value);
-    for (size_t done = 0; done < fill->nbytes;) {
-        struct tk_rma rma = {.remote = fill->remote + done,
-                             .local = block,
-                             .nbytes = tk_min(fill->nbytes - done, (size_t)block_size),
+    uintptr_t offset = tk_vector_offset(fill->peer, 0);
+    if (offset != tk_unmapped) {
+        memset((void *)(fill->remote + offset), fill->value, fill->nbytes);
+        atomic_thread_fence(memory_order_release);
+    } else if (fill->nbytes > block_size) {
+        tk_vector_fill(fill->peer, fill->remote, fill->nbytes, fill->value, op);
+    } else if (fill->nbytes > 0) {
+        struct tk_rma rma = {.remote = fill->remote,
+                             .local = block_of(fill->value),
+                             .nbytes = fill->nbytes,
                              .op = op,
                              .is_put = true};
         tk_wait_rma(fill->peer, &rma, false);
-        done += rma.nbytes;
     }
 }
 

@@ -82,11 +82,28 @@ static inline void spend(struct budget *b, size_t entry, size_t data)
     *(b->is_put ? &b->request : &b->reply) -= data;
 }
 
+/* Whole entries of a list of addresses, as many as there is room for. */
+static size_t pack_addresses(struct tk_stream *s, char *to, struct budget *b,
+                             struct tk_vector_ask *ask)
+{
+    size_t request = sizeof(void *) + (b->is_put ? s->chunk : 0);
+    size_t count = tk_min(s->chunks, b->request / request);
+    if (!b->is_put)
+        count = tk_min(count, b->reply / s->chunk);
+    memcpy(to, s->list, count * sizeof(void *));
+    spend(b, count * sizeof(void *), count * s->chunk);
+    tk_stream_drop(s, count * s->chunk);
+    ask->entries = (uint32_t)count;
+    ask->nbytes += count * s->chunk;
+    return count * sizeof(void *);
+}
+
 /* Ranges one by one; returns the bytes of their entries. */
 static size_t pack_ranges(struct tk_stream *s, char *to, struct budget *b,
                           struct tk_vector_ask *ask)
 {
-    size_t entry = tk_vector_entry(ask->form), used = 0;
+    size_t entry = tk_vector_entry(ask->form);
+    size_t used = ask->form == TK_STREAM_INDEXED ? pack_addresses(s, to, b, ask) : 0;
     size_t most;
     while ((most = data_left(b, entry)) > 0 && tk_stream_fill(s)) {
         if (ask->form == TK_STREAM_VECTOR)
@@ -159,6 +176,19 @@ static struct budget budget_of(const struct tk_vector *v)
 
 /* ---- requests ---- */
 
+static bool request(struct tk_peer *peer, const struct tk_vector_ask *ask, const char *payload,
+                    size_t nbytes)
+{
+    int32_t args[tk_vector_ask_args];
+    memcpy(args, ask, sizeof(args));
+    struct tk_internal_medium medium = {.handler = TK_HANDLER_VECTOR_ASK,
+                                        .nargs = tk_vector_ask_args,
+                                        .args = args,
+                                        .payload = payload,
+                                        .nbytes = nbytes};
+    return tk_internal_request(peer, &medium) == TK_OK;
+}
+
 static void send_ask(struct tk_am_reservation *reservation, const struct tk_vector_ask *ask,
                      const char *payload, size_t nbytes)
 {
@@ -208,17 +238,35 @@ bool tk_vector_by_messages(struct tk_vector *v)
     return true;
 }
 
+/* So much of a fill in one message that a handler takes some microseconds. */
+enum { fill_max = 256 * 1024 };
+
+bool tk_vector_by_fill(struct tk_vector *v)
+{
+    while (v->rma.done < v->rma.nbytes) {
+        struct flight *f = flight_take(v);
+        if (!f)
+            return false;
+        struct tk_vector_ask ask = {.flight = (uint32_t)(f - flights.all),
+                                    .what = TK_VECTOR_FILL,
+                                    .value = v->value,
+                                    .at = v->rma.remote + v->rma.done,
+                                    .nbytes = tk_min(v->rma.nbytes - v->rma.done, fill_max)};
+        tk_counter_add(&v->pieces->pending, 1);
+        if (!request(v->peer, &ask, NULL, 0)) {
+            tk_counter_add(&v->pieces->pending, -1);
+            flight_give(f);
+            return false;
+        }
+        v->rma.done += ask.nbytes;
+    }
+    return true;
+}
+
 bool tk_vector_notify(struct tk_peer *peer, const struct tk_notice *notice)
 {
     struct tk_vector_ask ask = {.what = TK_VECTOR_NOTICE, .value = notice->handler};
-    int32_t args[tk_vector_ask_args];
-    memcpy(args, &ask, sizeof(args));
-    struct tk_internal_medium medium = {.handler = TK_HANDLER_VECTOR_ASK,
-                                        .nargs = tk_vector_ask_args,
-                                        .args = args,
-                                        .payload = notice->bytes,
-                                        .nbytes = notice->nbytes};
-    return tk_internal_request(peer, &medium) == TK_OK;
+    return request(peer, &ask, notice->bytes, notice->nbytes);
 }
 
 /* ---- answers ---- */

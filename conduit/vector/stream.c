@@ -98,21 +98,45 @@ static bool box_range(const struct tk_stream *s, bool (*see)(void *, const char 
     return see(context, first, (size_t)(last - first) + s->chunk);
 }
 
+/* One range around all of a list: where that lies in one segment, so does each of its ranges. */
+static bool addresses_range(const struct tk_stream *s, bool (*see)(void *, const char *, size_t),
+                            void *context)
+{
+    void *const *list = s->list;
+    uintptr_t low = UINTPTR_MAX, high = 0;
+    for (size_t i = 0; i < s->chunks; i++) {
+        low = tk_min(low, (uintptr_t)list[i]);
+        high = tk_max(high, (uintptr_t)list[i]);
+    }
+    return see(context, (const char *)low, high - low + s->chunk);
+}
+
+static bool memvec_range(const struct tk_stream *s, bool (*see)(void *, const char *, size_t),
+                         void *context)
+{
+    const gex_Memvec_t *list = s->list;
+    uintptr_t low = UINTPTR_MAX, high = 0;
+    for (size_t i = 0; i < s->chunks; i++)
+        if (list[i].gex_len > 0) {
+            uintptr_t first = (uintptr_t)list[i].gex_addr;
+            low = tk_min(low, first);
+            /* A length that wraps must not hide where the range begins. */
+            high = tk_max(high, tk_max(first, first + list[i].gex_len));
+        }
+    return high == 0 || see(context, (const char *)low, high - low);
+}
+
 bool tk_stream_ranges(const struct tk_stream *s, bool (*see)(void *, const char *, size_t),
                       void *context)
 {
     if (s->left > 0 && !see(context, s->at, s->left))
         return false;
+    if (s->chunks == 0)
+        return true;
     if (s->form == TK_STREAM_STRIDED)
-        return s->chunks == 0 || box_range(s, see, context);
-    for (size_t i = 0; i < s->chunks; i++) {
-        const gex_Memvec_t *v = (const gex_Memvec_t *)s->list + i;
-        bool is_vector = s->form == TK_STREAM_VECTOR;
-        const char *at = is_vector ? v->gex_addr : ((void *const *)s->list)[i];
-        if (!see(context, at, is_vector ? v->gex_len : s->chunk))
-            return false;
-    }
-    return true;
+        return box_range(s, see, context);
+    return s->form == TK_STREAM_VECTOR ? memvec_range(s, see, context)
+                                       : addresses_range(s, see, context);
 }
 
 /* ---- runs ---- */
@@ -210,6 +234,11 @@ void tk_stream_drop(struct tk_stream *s, size_t nbytes)
         size_t rows = s->left > 0 || s->form != TK_STREAM_STRIDED
                           ? 0
                           : tk_stream_row(s, nbytes / s->chunk, &first, &stride);
+        if (s->form == TK_STREAM_INDEXED && s->left == 0) {
+            rows = tk_min(s->chunks, nbytes / s->chunk);
+            s->list = (void *const *)s->list + rows;
+            s->chunks -= rows;
+        }
         if (rows > 0) {
             nbytes -= rows * s->chunk;
             continue;

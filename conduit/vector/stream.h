@@ -48,8 +48,8 @@ void tk_stream_copy(struct tk_stream *to, const struct tk_stream *from);
 /* Bytes in all that it has left. */
 size_t tk_stream_bytes(const struct tk_stream *s);
 
-/* Calls see(context, address, nbytes) for ranges that together cover what it has left: each range
- * of a list, and for a box the smallest range around it. Stops and returns false if see() does. */
+/* Calls see(context, address, nbytes) for the rest of the current run and for the smallest range
+ * around all that follows it. Stops and returns false if see() does. */
 bool tk_stream_ranges(const struct tk_stream *s, bool (*see)(void *, const char *, size_t),
                       void *context);
 

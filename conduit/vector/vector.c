@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/copy.h"
 #include "base/lock.h"
 #include "base/report.h"
 #include "event/event.h"
@@ -42,6 +41,8 @@ static bool post(struct tk_vector *v)
         return tk_vector_by_messages(v);
     case TK_VECTOR_BY_STAGES:
         return tk_vector_by_stages(v);
+    case TK_VECTOR_BY_FILL:
+        return tk_vector_by_fill(v);
     default:
         return tk_vector_by_pieces(v);
     }
@@ -119,11 +120,8 @@ static void advance_or_wait(struct tk_vector *v)
 
 /* ---- memory that this process can address ---- */
 
-/* The offset of the peer's addresses here, or tk_unmapped. */
-static uintptr_t offset_of(const struct tk_vector_call *call)
+uintptr_t tk_vector_offset(struct tk_peer *peer, uint32_t endpoint)
 {
-    struct tk_peer *peer = call->peer;
-    uint32_t endpoint = call->is_pair ? call->endpoint : 0;
     if (peer->rank == tk_peers.me)
         return 0;
     uintptr_t offset = tk_bound_addr_offset(peer->rank, endpoint);
@@ -133,15 +131,9 @@ static uintptr_t offset_of(const struct tk_vector_call *call)
     return offset;
 }
 
-/* Lists hold addresses of the other process: each piece is moved as it comes. */
-static void copy_lists(struct tk_vector_call *call, uintptr_t offset)
+static uintptr_t offset_of(const struct tk_vector_call *call)
 {
-    struct tk_piece piece;
-    while (tk_streams_next(&call->remote, &call->local, SIZE_MAX, &piece)) {
-        char *remote = piece.a + offset;
-        tk_copy_whole(call->is_put ? remote : piece.b, call->is_put ? piece.b : remote,
-                      piece.nbytes);
-    }
+    return tk_vector_offset(call->peer, call->is_pair ? call->endpoint : 0);
 }
 
 /* What is complete is seen by others before whatever we write next; what was got is no older than
@@ -153,7 +145,8 @@ static void copy_in_place(struct tk_vector_call *call, uintptr_t offset)
         tk_copy_box(&call->box);
         tk_box_close(&call->box);
     } else {
-        copy_lists(call, offset);
+        tk_copy_streams(call->is_put ? &call->remote : &call->local, call->is_put ? offset : 0,
+                        call->is_put ? &call->local : &call->remote, call->is_put ? 0 : offset);
     }
     atomic_thread_fence(call->is_put ? memory_order_release : memory_order_acquire);
 }
@@ -201,20 +194,40 @@ static enum tk_vector_way choose(struct tk_vector *v)
     return tk_vector_choose(&facts);
 }
 
+static struct tk_vector *take_for(struct tk_peer *peer, struct tk_op *op, bool is_put)
+{
+    struct tk_vector *v = take();
+    v->peer = peer;
+    v->op = v->pieces = op;
+    v->sources = NULL;
+    v->is_put = is_put;
+    v->is_posted = false;
+    v->notice.handler = 0;
+    tk_stream_vector(&v->remote, 0, NULL);
+    tk_stream_vector(&v->local, 0, NULL);
+    return v;
+}
+
+void tk_vector_fill(struct tk_peer *peer, uintptr_t remote, size_t nbytes, uint8_t value,
+                    struct tk_op *op)
+{
+    struct tk_vector *v = take_for(peer, op, true);
+    v->way = TK_VECTOR_BY_FILL;
+    v->rma = (struct tk_rma){.remote = remote, .nbytes = nbytes};
+    v->value = value;
+    tk_counter_add(&op->pending, 1);
+    advance_or_wait(v);
+}
+
 /* `op` is counted until the transfer is over. */
 static void begin(struct tk_vector_call *call, struct tk_op *op)
 {
-    struct tk_vector *v = take();
-    v->peer = call->peer;
-    v->op = v->pieces = op;
+    struct tk_vector *v = take_for(call->peer, op, call->is_put);
     v->sources = call->wants_leaf ? &op->sources : NULL;
-    v->is_put = call->is_put;
-    v->is_posted = false;
     v->rma = (struct tk_rma){.is_pair = call->is_pair,
                              .endpoint = call->endpoint,
                              .remote_keys = call->remote_keys,
                              .home = call->home};
-    v->notice.handler = 0;
     if (call->is_put && armed.handler) {
         v->notice = armed;
         armed.handler = 0;
@@ -227,8 +240,6 @@ static void begin(struct tk_vector_call *call, struct tk_op *op)
         tk_counter_add(v->sources, 1);
     if (offset != tk_unmapped) {
         copy_in_place(call, offset);
-        tk_stream_vector(&v->remote, 0, NULL);
-        tk_stream_vector(&v->local, 0, NULL);
         v->way = TK_VECTOR_BY_PIECES;
     } else {
         open_streams(v, call);

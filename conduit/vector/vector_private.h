@@ -34,12 +34,20 @@ struct tk_vector {
     struct tk_stream remote, local;
     struct tk_rma rma; /* the piece that is being posted, and what all have in common */
     struct tk_notice notice;
+    uint8_t value; /* fill: the byte; rma.remote, .done and .nbytes say where */
 };
+
+/* vector.c. Where endpoint's segment, a neighbour's or our own, lies in this process: its offset,
+ * or tk_unmapped. */
+uintptr_t tk_vector_offset(struct tk_peer *peer, uint32_t endpoint);
+void tk_vector_fill(struct tk_peer *peer, uintptr_t remote, size_t nbytes, uint8_t value,
+                    struct tk_op *op);
 
 /* Each posts as much as there is room for, and returns whether that was all. */
 bool tk_vector_by_pieces(struct tk_vector *v);
 bool tk_vector_by_messages(struct tk_vector *v);
 bool tk_vector_by_stages(struct tk_vector *v);
+bool tk_vector_by_fill(struct tk_vector *v);
 
 /* message.c */
 void tk_vector_messages_open(void);

@@ -10,7 +10,7 @@ done
 good 5 "$jobs/legacy-par"
 good 8 "$jobs/legacy-par"
 good 2 "$jobs/legacy-parsync"
-SETTINGS="LEGACY_SLOW=1 SOFTHCA_FAULT=delay:us=20000,op=write" good 2 "$jobs/legacy-seq" slow
+SETTINGS="LEGACY_SLOW=1 SOFTHCA_FAULT=delay:us=20000,op=write;delay:us=20000,op=send" good 2 "$jobs/legacy-seq" slow
 for scenario in duplicate low null small ex; do
     [ "$sanitizer" != no ] || good 1 "$jobs/legacy-seq" $scenario
     good 3 "$jobs/legacy-par" $scenario

@@ -210,7 +210,7 @@ static void by_streams(struct tk_box *box, struct unit_random *random)
     tk_stream_box(&t, box, true);
     tk_stream_box(&f, box, false);
     assert_int_equal(tk_stream_bytes(&t), tk_stream_bytes(&f));
-    tk_copy_streams(&t, &f);
+    tk_copy_streams(&t, 0, &f, 0);
     assert_int_equal(tk_stream_bytes(&t) + tk_stream_bytes(&f), 0);
     tk_stream_close(&t);
     tk_stream_close(&f);
