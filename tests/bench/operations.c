@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include <gasnet_ratomic.h>
+#include <gasnet_vis.h>
 
 enum {
     warm_up = 64,
@@ -148,6 +149,23 @@ static void open_domains(void)
     gex_AD_Create(&domain_dbl, tm, GEX_DT_DBL, GEX_OP_ADD, 0);
 }
 
+/* ---- 100 pieces of 64 bytes with as large gaps between them ---- */
+
+static const ptrdiff_t strides[] = {128};
+static const size_t pieces[] = {100};
+
+static void strided_put(void)
+{
+    event = gex_VIS_StridedPutNB(tm, peer, theirs + block_offset, strides, mine + block_offset,
+                                 strides, 64, pieces, 1, 0);
+}
+
+static void strided_get(void)
+{
+    event = gex_VIS_StridedGetNB(tm, mine + block_offset, strides, peer, theirs + block_offset,
+                                 strides, 64, pieces, 1, 0);
+}
+
 /* Until rank 1 has said `value` by a put; without a poll. */
 static void await_flag(int64_t value)
 {
@@ -191,6 +209,22 @@ static void ask_by_memory(int64_t number)
     __atomic_store_n((int64_t *)(void *)(mine + go_offset), number, __ATOMIC_RELEASE);
 }
 
+/* The transfer before is over, and rank 1, which serves it, has seen that. */
+static void finish_transfer(int64_t number)
+{
+    gex_Event_Wait(event);
+    event = GEX_EVENT_INVALID;
+    raise_flag(number);
+}
+
+static void serve_transfer(int64_t number)
+{
+    volatile int64_t *flag = (volatile int64_t *)(void *)(mine + flag_offset);
+    while (__atomic_load_n(flag, __ATOMIC_ACQUIRE) < number)
+        gasnet_AMPoll();
+    raise_flag(number);
+}
+
 static void nothing(int64_t number)
 {
     (void)number;
@@ -216,6 +250,8 @@ static const struct operation {
     {"atomic-inc-nbi", nothing, atomic_inc_nbi, NULL, false},
     {"atomic-compare-swap", nothing, atomic_compare_swap, NULL, false},
     {"atomic-add-dbl", nothing, atomic_add_dbl, NULL, false},
+    {"strided-put", finish_transfer, strided_put, serve_transfer, true},
+    {"strided-get", finish_transfer, strided_get, serve_transfer, true},
     {"short-request", nothing, request_short, serve_request, false},
     {"short-reply-in", ask, poll_once, serve_request, true},
     {"short-request-in", ask_by_memory, poll_once, send_request, true},
