@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* GASNet-1: start-up and its errors, information about nodes and segments, locks, the objects
  * behind the interface, and calls of both interfaces side by side (legacy_am.c and legacy_rma.c
- * have the rest). usage: legacy [SCENARIO], one of all, duplicate, low, null, small, ex, exit,
- * count, unflagged, outside. Owned by the
- * one client thread. */
+ * have the rest). usage: legacy [SCENARIO], one of all, slow, fills, duplicate, low, null,
+ * small, ex, exit, count, unflagged, outside. Owned by the one client thread. */
 #include "config.h"
 
 #include "legacy.h"
@@ -260,6 +259,23 @@ static void everything(int *argc, char ***argv)
     if (!job_number("LEGACY_SLOW", 0))
         legacy_am();
     legacy_rma();
+    if (!job_number("LEGACY_SLOW", 0))
+        legacy_vis();
+}
+
+/* All of another rank's segment, some times: the script counts what travelled. */
+static void fills(int *argc, char ***argv)
+{
+    gasnet_node_t to;
+
+    CHECK(gasnet_init(argc, argv) == GASNET_OK);
+    attach();
+    to = (job.rank + 1) % job.size;
+    for (int value = 1; value <= 4; value++)
+        gasnet_memset(to, segments[to].addr, value, SEGMENT);
+    legacy_barrier();
+    for (size_t at = 0; at < SEGMENT; at += 1000)
+        CHECK(job.base[at] == 4);
 }
 
 int main(int argc, char **argv)
@@ -269,6 +285,8 @@ int main(int argc, char **argv)
     job_deadline();
     if (!strcmp(scenario, "all") || !strcmp(scenario, "slow")) {
         everything(&argc, &argv);
+    } else if (!strcmp(scenario, "fills")) {
+        fills(&argc, &argv);
     } else if (!strcmp(scenario, "ex")) {
         ex_start(&argc, &argv);
     } else if (!strcmp(scenario, "count") || !strcmp(scenario, "unflagged") ||

@@ -25,4 +25,7 @@ void legacy_am(void);
 /* legacy_rma.c */
 void legacy_rma(void);
 
+/* legacy_vis.c */
+void legacy_vis(void);
+
 #endif

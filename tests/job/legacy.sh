@@ -11,6 +11,12 @@ good 5 "$jobs/legacy-par"
 good 8 "$jobs/legacy-par"
 good 2 "$jobs/legacy-parsync"
 SETTINGS="LEGACY_SLOW=1 SOFTHCA_FAULT=delay:us=20000,op=write;delay:us=20000,op=send" good 2 "$jobs/legacy-seq" slow
+# A fill sends its value: not one write for each piece of 4 times 4 MiB.
+good 2 "$jobs/legacy-seq" fills
+if needs_softhca; then
+    writes=$(sed -nE 's/^softhca: .* writes ([0-9]+) .*/\1/p' "$scratch/stats" | sort -n | tail -1)
+    [ "${writes:-99999}" -lt 60 ] || failed "fills: ${writes:-?} writes"
+fi
 for scenario in duplicate low null small ex; do
     [ "$sanitizer" != no ] || good 1 "$jobs/legacy-seq" $scenario
     good 3 "$jobs/legacy-par" $scenario
