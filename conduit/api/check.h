@@ -38,12 +38,8 @@
 
 /* ---- Active messages ---- */
 
-/* Endpoints of gex_EP_Create() have GEX_EP_CAPABILITY_RMA only. */
 #define TK_CHECK_REQUEST(call, tm, rank, nargs)                                                    \
     TK_CHECK_MAY_COMMUNICATE(call);                                                                \
-    TK_CHECK(!tk_is_pair(tm) || (tk_pair_local(tm) == 0 && tk_pair_remote(tm) == 0),               \
-             "%s: endpoint %u or %u of the pair has no GEX_EP_CAPABILITY_AM", call,                \
-             (unsigned)tk_pair_local(tm), (unsigned)tk_pair_remote(tm));                           \
     TK_CHECK_RANK(call, tm, rank);                                                                 \
     TK_CHECK((nargs) <= tk_max_args, "%s: %u arguments", call, nargs)
 

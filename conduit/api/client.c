@@ -100,13 +100,7 @@ int gex_EP_Create(gex_EP_t *ep_p, gex_Client_t client, gex_EP_Capabilities_t cap
             capabilities, flags);
         return GASNET_ERR_BAD_ARG;
     }
-    if (capabilities != GEX_EP_CAPABILITY_RMA) {
-        tk_verbose_error("gex_EP_Create: capabilities 0x%x; additional endpoints support "
-                         "GEX_EP_CAPABILITY_RMA only",
-                         capabilities);
-        return GASNET_ERR_RESOURCE;
-    }
-    struct trunkline_ep *ep = tk_ep_create(flags);
+    struct trunkline_ep *ep = tk_ep_create(capabilities, flags);
     if (!ep) {
         tk_verbose_error("gex_EP_Create: there are GASNET_MAXEPS, %d, already", GASNET_MAXEPS);
         return GASNET_ERR_RESOURCE;
@@ -117,9 +111,9 @@ int gex_EP_Create(gex_EP_t *ep_p, gex_Client_t client, gex_EP_Capabilities_t cap
 
 int gex_EP_RegisterHandlers(gex_EP_t ep, gex_AM_Entry_t *table, size_t numentries)
 {
-    (void)ep;
-    TK_CHECK(ep == &tk_ep, "gex_EP_RegisterHandlers: endpoint %u is for puts and gets only",
-             ep->index);
+    if (!(ep->capabilities & GEX_EP_CAPABILITY_AM))
+        tk_panic("gex_EP_RegisterHandlers: endpoint %u was created without GEX_EP_CAPABILITY_AM",
+                 ep->index);
     TK_CHECK_MAY_COMMUNICATE("gex_EP_RegisterHandlers");
-    return tk_handlers_register(table, numentries);
+    return tk_handlers_register(ep->index, table, numentries);
 }

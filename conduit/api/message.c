@@ -3,6 +3,7 @@
  * Active messages: the six calls behind all argument forms, limits, tokens. No state, no lock. */
 #include "config.h"
 
+#include "api/between.h"
 #include "api/check.h"
 #include "memory/memory.h"
 #include "message/message.h"
@@ -30,12 +31,42 @@ static inline void set_payload(struct tk_message *m, const void *src, size_t nby
     m->lc_opt = lc_opt;
 }
 
+/* Out of line, like the next two: the copy of a peer takes much stack space. */
+static int __attribute__((noinline))
+request_short_between(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t handler, gex_Flags_t flags,
+                      unsigned nargs, const gex_AM_Arg_t *args)
+{
+    struct tk_ep_peer copy;
+    struct tk_peer *peer = tk_peer_between("gex_AM_RequestShort", &copy, tm, rank);
+    return tk_short_request(peer, handler, flags & GEX_FLAG_IMMEDIATE, nargs, args);
+}
+
+static int __attribute__((noinline))
+request_small_between(gex_TM_t tm, gex_Rank_t rank, uint64_t args, gex_Flags_t flags,
+                      gex_AM_Index_t handler, unsigned nargs)
+{
+    const gex_AM_Arg_t both[] = {(gex_AM_Arg_t)args, (gex_AM_Arg_t)(args >> 32)};
+    return request_short_between(tm, rank, handler, flags, nargs, both);
+}
+
+static int __attribute__((noinline))
+request_between(const char *call, gex_TM_t tm, gex_Rank_t rank, struct tk_message *m)
+{
+    struct tk_ep_peer copy;
+    m->peer = tk_peer_between(call, &copy, tm, rank);
+    if (m->category == TK_LONG)
+        TK_CHECK_DEST(call, m->peer, m->dest, m->nbytes);
+    return tk_request(m);
+}
+
 int trunkline_am_request_short(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t handler,
                                gex_Flags_t flags, unsigned nargs, const gex_AM_Arg_t *args)
 {
     TK_CHECK_REQUEST("gex_AM_RequestShort", tm, rank, nargs);
     TK_CHECK_HANDLER("gex_AM_RequestShort", handler);
-    return tk_short_request(tk_peer_of(tm, rank), handler, flags & GEX_FLAG_IMMEDIATE, nargs, args);
+    struct tk_peer *peers = tk_team_peers(tm);
+    tk_if_unlikely(!peers) return request_short_between(tm, rank, handler, flags, nargs, args);
+    return tk_short_request(&peers[rank], handler, flags & GEX_FLAG_IMMEDIATE, nargs, args);
 }
 
 int trunkline_am_request_small(gex_TM_t tm, gex_Rank_t rank, uint64_t args, gex_Flags_t flags,
@@ -43,7 +74,9 @@ int trunkline_am_request_small(gex_TM_t tm, gex_Rank_t rank, uint64_t args, gex_
 {
     TK_CHECK_REQUEST("gex_AM_RequestShort", tm, rank, nargs);
     TK_CHECK_HANDLER("gex_AM_RequestShort", handler);
-    return tk_small_request(tk_peer_of(tm, rank), handler, flags & GEX_FLAG_IMMEDIATE, nargs, args);
+    struct tk_peer *peers = tk_team_peers(tm);
+    tk_if_unlikely(!peers) return request_small_between(tm, rank, args, flags, handler, nargs);
+    return tk_small_request(&peers[rank], handler, flags & GEX_FLAG_IMMEDIATE, nargs, args);
 }
 
 int trunkline_am_request_medium(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t handler,
@@ -57,7 +90,9 @@ int trunkline_am_request_medium(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t han
     struct tk_message m;
     set_head(&m, TK_MEDIUM, handler, flags, nargs, args);
     set_payload(&m, src, nbytes, NULL, lc_opt);
-    m.peer = tk_peer_of(tm, rank);
+    struct tk_peer *peers = tk_team_peers(tm);
+    tk_if_unlikely(!peers) return request_between("gex_AM_RequestMedium", tm, rank, &m);
+    m.peer = &peers[rank];
     return tk_request(&m);
 }
 
@@ -69,11 +104,13 @@ int trunkline_am_request_long(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t handl
     TK_CHECK_HANDLER("gex_AM_RequestLong", handler);
     TK_CHECK_LC_REQUEST("gex_AM_RequestLong", lc_opt);
     TK_LONG_MUST_FIT("gex_AM_RequestLong", nbytes);
-    TK_CHECK_DEST("gex_AM_RequestLong", tk_peer_of(tm, rank), dest, nbytes);
     struct tk_message m;
     set_head(&m, TK_LONG, handler, flags, nargs, args);
     set_payload(&m, src, nbytes, dest, lc_opt);
-    m.peer = tk_peer_of(tm, rank);
+    struct tk_peer *peers = tk_team_peers(tm);
+    tk_if_unlikely(!peers) return request_between("gex_AM_RequestLong", tm, rank, &m);
+    m.peer = &peers[rank];
+    TK_CHECK_DEST("gex_AM_RequestLong", m.peer, dest, nbytes);
     return tk_request(&m);
 }
 
@@ -211,8 +248,9 @@ gex_TI_t gex_Token_Info(gex_Token_t token, gex_Token_Info_t *info, gex_TI_t mask
     (void)mask; /* returning all fields costs less than testing the mask */
     struct tk_message_head head = tk_token_head(token);
     info->gex_srcrank = token->arrival.peer->rank;
-    info->gex_ep = &tk_ep;
-    info->gex_entry = tk_handler_entry(head.handler);
+    unsigned ours = tk_ep_peer_ours(token->arrival.peer);
+    info->gex_ep = tk_ep_at((gex_EP_Index_t)ours);
+    info->gex_entry = tk_handler_entry(ours, head.handler);
     info->gex_is_req = head.kind == TK_REQUEST;
     info->gex_is_long = head.category == TK_LONG;
     return GEX_TI_ALL;

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Active messages with negotiated payload: gex_AM_Prepare*, the functions behind gex_AM_Commit*,
- * and gex_AM_Cancel*. Owns the flag that limits a warning to one; no lock. */
+ * and gex_AM_Cancel*. Owns the flag that limits a warning to one,
+ * and each thread its copy of a peer; no lock. */
 #include "config.h"
 
 #include <stdatomic.h>
 
+#include "api/between.h"
 #include "api/check.h"
+#include "base/mode.h"
 #include "base/report.h"
 #include "message/message.h"
 #include "team/objects.h"
@@ -50,6 +53,15 @@ static struct tk_message negotiated_message(enum tk_message_category category,
                                .nargs = nargs};
 }
 
+/* A descriptor refers to the copy of its peer until Commit or Cancel; a thread has one at a time.
+ */
+static struct tk_peer *prepare_peer(const char *call, gex_TM_t tm, gex_Rank_t rank)
+{
+    static TK_PER_CLIENT_THREAD struct tk_ep_peer copy;
+    struct tk_peer *peers = tk_team_peers(tm);
+    return peers ? &peers[rank] : tk_peer_between(call, &copy, tm, rank);
+}
+
 static gex_AM_SrcDesc_t fill_pattern(gex_AM_SrcDesc_t sd)
 {
     if (TK_IS_DEBUG && sd != GEX_AM_SRCDESC_NO_OP && sd->reservation.buffer)
@@ -68,7 +80,7 @@ gex_AM_SrcDesc_t gex_AM_PrepareRequestMedium(gex_TM_t tm, gex_Rank_t rank, const
     if (client_buf)
         TK_CHECK_LC_REQUEST("gex_AM_PrepareRequestMedium", lc_opt);
     struct tk_message m = negotiated_message(TK_MEDIUM, client_buf, NULL, lc_opt, flags, numargs);
-    m.peer = tk_peer_of(tm, rank);
+    m.peer = prepare_peer("gex_AM_PrepareRequestMedium", tm, rank);
     return fill_pattern(tk_prepare_request(&m, most_payload));
 }
 
@@ -83,7 +95,7 @@ gex_AM_SrcDesc_t gex_AM_PrepareRequestLong(gex_TM_t tm, gex_Rank_t rank, const v
     if (client_buf)
         TK_CHECK_LC_REQUEST("gex_AM_PrepareRequestLong", lc_opt);
     struct tk_message m = negotiated_message(TK_LONG, client_buf, dest, lc_opt, flags, numargs);
-    m.peer = tk_peer_of(tm, rank);
+    m.peer = prepare_peer("gex_AM_PrepareRequestLong", tm, rank);
     return fill_pattern(tk_prepare_request(&m, most_payload));
 }
 

@@ -222,15 +222,14 @@ void gex_EP_SetCData(gex_EP_t ep, const void *value);
 void *gex_EP_QueryCData(gex_EP_t ep);
 
 /* Creates an endpoint besides that of gex_Client_Init(), GASNET_MAXEPS in all. Local; not
- * [handler]. It supports puts and gets: capabilities other than GEX_EP_CAPABILITY_RMA are
- * GASNET_ERR_RESOURCE. flags: GEX_FLAG_HINT_ACCEL_*. */
+ * [handler]. Without GEX_EP_CAPABILITY_AM it has no handlers and sends no messages. flags:
+ * GEX_FLAG_HINT_ACCEL_*. */
 int gex_EP_Create(gex_EP_t *ep_p, gex_Client_t client, gex_EP_Capabilities_t capabilities,
                   gex_Flags_t flags);
 
 /* Names endpoint `remote_ep_index` of any process as the peer of our `local_ep`, in all calls for
- * puts, gets, messages (between endpoints 0), their limits and queries of bound segments, in place
- * of a team; ranks are then ranks of the job. Equal arguments give equal values; nothing has to be
- * freed. */
+ * puts, gets, messages, their limits and queries of bound segments, in place of a team; ranks are
+ * then ranks of the job. Equal arguments give equal values; nothing has to be freed. */
 gex_TM_t gex_TM_Pair(gex_EP_t local_ep, gex_EP_Index_t remote_ep_index);
 
 gex_Client_t gex_TM_QueryClient(gex_TM_t tm);

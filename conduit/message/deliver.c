@@ -11,6 +11,7 @@
 #include "base/check.h"
 #include "base/report.h"
 #include "memory/memory.h"
+#include "message/endpoint.h"
 #include "message/message.h"
 #include "progress/progress.h"
 
@@ -106,17 +107,18 @@ static void call_with_payload(generic_fn fn, gex_Token_t token, void *buf, size_
 
 /* Copies the payload of a packed Long to its destination. The address came over the wire: a wrong
  * one must not overwrite memory of this process outside its segment. */
-static void *place_long(const struct tk_arrival *arrival, const struct tk_long_head *front)
+static void *place_long(const struct tk_arrival *arrival, const struct tk_long_head *front,
+                        const struct tk_area *segment)
 {
     void *dest = (void *)(uintptr_t)front->dest;
     if (!arrival->head->packed || front->nbytes == 0)
         return dest;
-    bool is_ours = tk_is_everything || tk_area_holds(&tk_segment_area, dest, front->nbytes);
+    bool is_ours = tk_is_everything || tk_area_holds(segment, dest, front->nbytes);
     tk_if_unlikely(front->nbytes > arrival->nbytes || !is_ours)
         tk_panic("rank %u (%s) sent a Long of %u bytes to %p, which is not inside this rank's "
                  "segment [%p, +%zu)",
-                 arrival->peer->rank, arrival->peer->host, front->nbytes, dest,
-                 tk_segment_area.base, tk_segment_area.size);
+                 arrival->peer->rank, arrival->peer->host, front->nbytes, dest, segment->base,
+                 segment->size);
     memcpy(dest, arrival->payload, front->nbytes);
     return dest;
 }
@@ -157,23 +159,10 @@ static void no_handler(const struct tk_peer *from, struct tk_message_head head)
                  head.handler, from->rank);
     if (tk_handlers_are_shut())
         return;
-    if (tk_handler_entry(head.handler))
-        refuse(from, tk_handler_entry(head.handler), head);
+    if (tk_handler_entry(0, head.handler))
+        refuse(from, tk_handler_entry(0, head.handler), head);
     tk_panic("a message for handler %u came from rank %u (%s), but none is registered here",
              head.handler, from->rank, from->host);
-}
-
-static void run_internal(struct tk_arrival *arrival)
-{
-    uint8_t index = arrival->head->handler;
-    bool is_known = index < tk_internal_handlers;
-    if (is_known && internal_medium_handlers[index] && arrival->head->category == TK_MEDIUM) {
-        internal_medium_handlers[index](arrival);
-        return;
-    }
-    if (!is_known || !internal_handlers[index])
-        no_handler(arrival->peer, *arrival->head);
-    internal_handlers[index](arrival->peer, (const int32_t *)(arrival->head + 1));
 }
 
 /* State that a handler must have restored when it returns. */
@@ -218,7 +207,7 @@ static void run_with_payload(struct tk_arrival *arrival, gex_Token_t token)
                           (const gex_AM_Arg_t *)(head + 1));
     } else {
         const struct tk_long_head *front = (const struct tk_long_head *)(head + 1);
-        void *dest = place_long(arrival, front);
+        void *dest = place_long(arrival, front, &tk_segment_area);
         call_with_payload(fn, token, dest, front->nbytes, head->nargs,
                           (const gex_AM_Arg_t *)(front + 1));
     }
@@ -233,6 +222,83 @@ static void run_client(struct tk_arrival *arrival)
     else
         run_with_payload(arrival, token);
     check_return(&tk_handler_entries[index]);
+}
+
+/* ---- messages between endpoints that are not both endpoint 0 (endpoint.h) */
+
+static _Noreturn void no_handler_on(const struct tk_peer *from, struct tk_message_head head,
+                                    unsigned endpoint)
+{
+    const gex_AM_Entry_t *entry =
+        endpoint < tk_endpoints_max ? tk_handler_entry(endpoint, head.handler) : NULL;
+    if (entry)
+        refuse(from, entry, head);
+    tk_panic("a message for handler %u of endpoint %u came from rank %u (%s), but none is "
+             "registered here",
+             head.handler, endpoint, from->rank, from->host);
+}
+
+static void call_on_endpoint(struct tk_arrival *arrival, gex_Token_t token, generic_fn fn,
+                             unsigned endpoint)
+{
+    const struct tk_message_head *head = arrival->head;
+    const gex_AM_Arg_t *args = (const gex_AM_Arg_t *)(head + 1);
+    if (head->category == TK_SHORT) {
+        call_short(fn, token, head->nargs, args);
+    } else if (head->category == TK_MEDIUM) {
+        call_with_payload(fn, token, arrival->payload, arrival->nbytes, head->nargs, args);
+    } else {
+        const struct tk_long_head *front = (const struct tk_long_head *)(head + 1);
+        const struct tk_bound bound = tk_bound_of(tk_peers.me, endpoint);
+        const struct tk_area segment = {.base = (void *)bound.base, .size = bound.size, .fd = -1};
+        void *dest = place_long(arrival, front, &segment);
+        call_with_payload(fn, token, dest, front->nbytes, head->nargs,
+                          (const gex_AM_Arg_t *)(front + 1));
+    }
+}
+
+/* The head becomes that of the client's message again, and replies go back by a copy of the peer.
+ */
+static void run_on_endpoint(struct tk_arrival *arrival)
+{
+    struct tk_message_head *head = arrival->head;
+    struct tk_ep_peer copy;
+    struct trunkline_token token = {.arrival = *arrival};
+    unsigned ours = head->handler - (unsigned)tk_handler_endpoint, theirs = head->reserved >> 8;
+    head->handler = (uint8_t)head->reserved;
+    if (tk_handlers_are_shut())
+        return;
+    const struct tk_handler_table *table =
+        ours < tk_endpoints_max && theirs < tk_endpoints_max ? tk_handler_table(ours) : NULL;
+    generic_fn fn =
+        table ? (generic_fn)tk_table_function(table, head->category == TK_SHORT, head->handler)
+              : NULL;
+    if (!fn)
+        no_handler_on(arrival->peer, *head, ours);
+    refuse(arrival->peer, &table->entries[head->handler], *head);
+    token.arrival.peer = tk_ep_peer_open(&copy, arrival->peer, ours, theirs);
+    call_on_endpoint(arrival, &token, fn, ours);
+    arrival->replied = token.arrival.replied;
+    check_return(&table->entries[head->handler]);
+}
+
+/* ---- */
+
+static void run_internal(struct tk_arrival *arrival)
+{
+    uint8_t index = arrival->head->handler;
+    if (index >= tk_handler_endpoint) {
+        run_on_endpoint(arrival);
+        return;
+    }
+    bool is_known = index < tk_internal_handlers;
+    if (is_known && internal_medium_handlers[index] && arrival->head->category == TK_MEDIUM) {
+        internal_medium_handlers[index](arrival);
+        return;
+    }
+    if (!is_known || !internal_handlers[index])
+        no_handler(arrival->peer, *arrival->head);
+    internal_handlers[index](arrival->peer, (const int32_t *)(arrival->head + 1));
 }
 
 /* Like deliver(), for Shorts with few arguments, which are most messages. The token holds only what

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Owns the table of client handlers. The function of a slot is published last, so a handler
- * registered by one thread while another polls is either absent or complete. Registration takes a
- * lock; look-up takes none. */
+ * Owns the tables of client handlers, one for each endpoint that has any. The function of a slot is
+ * published last, so a handler registered by one thread while another polls is either absent or
+ * complete. Registration takes a lock; look-up takes none. */
 #include "config.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/lock.h"
@@ -17,6 +18,8 @@ gex_AM_Entry_t tk_handler_entries[index_end];
 /* Separate from the entries: indexed by a shift instead of a multiplication. */
 gex_AM_Fn_t tk_short_functions[index_end], tk_payload_functions[index_end];
 static tk_lock_t handlers_lock = TK_LOCK_INIT;
+static struct tk_handler_table tables[tk_endpoints_max] = {
+    {tk_handler_entries, tk_short_functions, tk_payload_functions}};
 static bool handlers_shut;
 
 const char *tk_entry_name(const gex_AM_Entry_t *entry)
@@ -43,38 +46,41 @@ static void check_entry(const gex_AM_Entry_t *entry)
         tk_panic("handler '%s': gex_nargs %u is above %d", name, entry->gex_nargs, tk_max_args);
 }
 
-static void handler_enter(const gex_AM_Entry_t *entry, unsigned index)
+static void handler_enter(const struct tk_handler_table *to, const gex_AM_Entry_t *entry,
+                          unsigned index)
 {
-    tk_handler_entries[index].gex_index = (gex_AM_Index_t)index;
-    tk_handler_entries[index].gex_flags = entry->gex_flags;
-    tk_handler_entries[index].gex_nargs = entry->gex_nargs;
-    tk_handler_entries[index].gex_cdata = entry->gex_cdata;
-    tk_handler_entries[index].gex_name = entry->gex_name;
-    tk_handler_entries[index].gex_fnptr = entry->gex_fnptr;
+    to->entries[index].gex_index = (gex_AM_Index_t)index;
+    to->entries[index].gex_flags = entry->gex_flags;
+    to->entries[index].gex_nargs = entry->gex_nargs;
+    to->entries[index].gex_cdata = entry->gex_cdata;
+    to->entries[index].gex_name = entry->gex_name;
+    to->entries[index].gex_fnptr = entry->gex_fnptr;
     if (entry->gex_flags & GEX_FLAG_AM_SHORT)
-        __atomic_store_n(&tk_short_functions[index], entry->gex_fnptr, __ATOMIC_RELEASE);
+        __atomic_store_n(&to->shorts[index], entry->gex_fnptr, __ATOMIC_RELEASE);
     if (entry->gex_flags & GEX_FLAG_AM_MEDLONG)
-        __atomic_store_n(&tk_payload_functions[index], entry->gex_fnptr, __ATOMIC_RELEASE);
+        __atomic_store_n(&to->payloads[index], entry->gex_fnptr, __ATOMIC_RELEASE);
 }
 
-static int handler_enter_fixed(const char *call, const gex_AM_Entry_t *entry)
+static int handler_enter_fixed(const char *call, const struct tk_handler_table *to,
+                               const gex_AM_Entry_t *entry)
 {
     unsigned index = entry->gex_index;
-    if (index < GEX_AM_INDEX_BASE || tk_handler_entries[index].gex_fnptr) {
+    if (index < GEX_AM_INDEX_BASE || to->entries[index].gex_fnptr) {
         tk_verbose_error("%s: index %u %s; clients have %d..255", call, index,
                          index < GEX_AM_INDEX_BASE ? "belongs to the library" : "is taken",
                          GEX_AM_INDEX_BASE);
         return GASNET_ERR_RESOURCE;
     }
-    handler_enter(entry, index);
+    handler_enter(to, entry, index);
     return GASNET_OK;
 }
 
-static int handler_enter_highest(const char *call, gex_AM_Entry_t *entry)
+static int handler_enter_highest(const char *call, const struct tk_handler_table *to,
+                                 gex_AM_Entry_t *entry)
 {
     for (unsigned index = index_end; index-- > GEX_AM_INDEX_BASE;)
-        if (!tk_handler_entries[index].gex_fnptr) {
-            handler_enter(entry, index);
+        if (!to->entries[index].gex_fnptr) {
+            handler_enter(to, entry, index);
             entry->gex_index = (gex_AM_Index_t)index;
             return GASNET_OK;
         }
@@ -82,26 +88,53 @@ static int handler_enter_highest(const char *call, gex_AM_Entry_t *entry)
     return GASNET_ERR_RESOURCE;
 }
 
+const struct tk_handler_table *tk_handler_table(unsigned endpoint)
+{
+    const struct tk_handler_table *table = &tables[endpoint];
+    return __atomic_load_n(&table->entries, __ATOMIC_ACQUIRE) ? table : NULL;
+}
+
+/* With the lock held. The entries are published last. */
+static const struct tk_handler_table *table_make(unsigned endpoint)
+{
+    struct tk_handler_table *table = &tables[endpoint];
+    if (table->entries)
+        return table;
+    gex_AM_Entry_t *entries = calloc(index_end, sizeof(*entries));
+    table->shorts = calloc(index_end, sizeof(*table->shorts));
+    table->payloads = calloc(index_end, sizeof(*table->payloads));
+    if (!entries || !table->shorts || !table->payloads)
+        tk_panic("out of memory for the handlers of endpoint %u", endpoint);
+    __atomic_store_n(&table->entries, entries, __ATOMIC_RELEASE);
+    return table;
+}
+
 /* Fixed indices first, so that automatic ones never take an index that the same table requests. */
-int tk_handlers_enter(const char *call, gex_AM_Entry_t *table, size_t count)
+static int enter_all(unsigned endpoint, const char *call, gex_AM_Entry_t *table, size_t count)
 {
     int rc = GASNET_OK;
     tk_lock(&handlers_lock);
+    const struct tk_handler_table *to = table_make(endpoint);
     for (size_t i = 0; i < count && rc == GASNET_OK; i++)
         if (table[i].gex_index)
-            rc = handler_enter_fixed(call, &table[i]);
+            rc = handler_enter_fixed(call, to, &table[i]);
     for (size_t i = 0; i < count && rc == GASNET_OK; i++)
         if (!table[i].gex_index)
-            rc = handler_enter_highest(call, &table[i]);
+            rc = handler_enter_highest(call, to, &table[i]);
     tk_unlock(&handlers_lock);
     return rc;
 }
 
-int tk_handlers_register(gex_AM_Entry_t *table, size_t count)
+int tk_handlers_enter(const char *call, gex_AM_Entry_t *table, size_t count)
+{
+    return enter_all(0, call, table, count);
+}
+
+int tk_handlers_register(unsigned endpoint, gex_AM_Entry_t *table, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         check_entry(&table[i]);
-    return tk_handlers_enter("gex_EP_RegisterHandlers", table, count);
+    return enter_all(endpoint, "gex_EP_RegisterHandlers", table, count);
 }
 
 bool tk_handlers_are_shut(void)

@@ -49,7 +49,8 @@ enum tk_internal_handler {
     TK_HANDLER_VECTOR_ASK,
     TK_HANDLER_VECTOR_ANSWER,
     TK_HANDLER_COLL,
-    tk_internal_handlers
+    tk_internal_handlers,
+    tk_handler_endpoint = 64 /* the first of tk_endpoints_max: message/endpoint.h */
 };
 typedef void (*tk_internal_fn)(struct tk_peer *from, const int32_t *args);
 
@@ -136,7 +137,7 @@ bool tk_is_preparing(enum tk_message_kind kind);
  * register functions checks the entries; the other accepts any, and names `call` in its errors. */
 enum { tk_nargs_any = 255 };
 const char *tk_entry_name(const gex_AM_Entry_t *entry);
-int tk_handlers_register(gex_AM_Entry_t *table, size_t count);
+int tk_handlers_register(unsigned endpoint, gex_AM_Entry_t *table, size_t count);
 int tk_handlers_enter(const char *call, gex_AM_Entry_t *table, size_t count);
 
 /* The entry registered under an index, or NULL. A look-up takes no lock. Functions for Shorts and
@@ -156,10 +157,25 @@ static inline gex_AM_Fn_t tk_payload_function(uint8_t index)
     return __atomic_load_n(&tk_payload_functions[index], __ATOMIC_ACQUIRE);
 }
 
-static inline const gex_AM_Entry_t *tk_handler_entry(uint8_t index)
+/* The handlers of an endpoint: the tables above for endpoint 0. NULL: it has never had any. */
+struct tk_handler_table {
+    gex_AM_Entry_t *entries;
+    gex_AM_Fn_t *shorts, *payloads;
+};
+const struct tk_handler_table *tk_handler_table(unsigned endpoint);
+
+static inline gex_AM_Fn_t tk_table_function(const struct tk_handler_table *table, bool is_short,
+                                            uint8_t index)
 {
-    return tk_short_function(index) || tk_payload_function(index) ? &tk_handler_entries[index]
-                                                                  : NULL;
+    return __atomic_load_n(&(is_short ? table->shorts : table->payloads)[index], __ATOMIC_ACQUIRE);
+}
+
+static inline const gex_AM_Entry_t *tk_handler_entry(unsigned endpoint, uint8_t index)
+{
+    const struct tk_handler_table *table = tk_handler_table(endpoint);
+    bool is_there =
+        table && (tk_table_function(table, true, index) || tk_table_function(table, false, index));
+    return is_there ? &table->entries[index] : NULL;
 }
 
 /* Permanent: messages for client handlers that still arrive are dropped. Running handlers continue.

@@ -33,6 +33,7 @@ struct trunkline_ep {
     struct trunkline_segment *segment;
     struct trunkline_ep *next_bound; /* bound to the same segment */
     gex_EP_Index_t index;
+    gex_EP_Capabilities_t capabilities;
     gex_Flags_t flags;
     const void *cdata;
 };
@@ -42,7 +43,7 @@ extern struct trunkline_ep tk_ep;           /* endpoint 0 */
 extern struct trunkline_segment tk_segment; /* of gex_Segment_Attach() */
 
 /* NULL if there are GASNET_MAXEPS endpoints already. */
-struct trunkline_ep *tk_ep_create(gex_Flags_t flags);
+struct trunkline_ep *tk_ep_create(gex_EP_Capabilities_t capabilities, gex_Flags_t flags);
 struct trunkline_ep *tk_ep_at(gex_EP_Index_t index);
 
 /* segment.c. Functions that fail have logged the reason. */

@@ -538,7 +538,7 @@ static void leave_among_messages(void)
                             0,
                             NULL,
                             "message"};
-    assert_int_equal(tk_handlers_register(&entry, 1), GASNET_OK);
+    assert_int_equal(tk_handlers_register(0, &entry, 1), GASNET_OK);
     use(&talking);
     tk_exit(4);
 }

@@ -45,13 +45,13 @@ static void fixed_indices(void *unused)
 {
     gex_AM_Entry_t table[] = {entry(255, one), entry(128, two)};
     (void)unused;
-    expect(tk_handlers_register(table, 2) == GASNET_OK);
-    const gex_AM_Entry_t *found = tk_handler_entry(128);
+    expect(tk_handlers_register(0, table, 2) == GASNET_OK);
+    const gex_AM_Entry_t *found = tk_handler_entry(0, 128);
     expect(found && found->gex_fnptr == (gex_AM_Fn_t)two);
     expect(found->gex_index == 128 && found->gex_nargs == 2 && found->gex_flags == FLAGS);
     expect(found->gex_cdata == &one && !strcmp(found->gex_name, "test"));
-    expect(tk_handler_entry(255)->gex_fnptr == (gex_AM_Fn_t)one);
-    expect(!tk_handler_entry(129) && !tk_handler_entry(0) && !tk_handler_entry(127));
+    expect(tk_handler_entry(0, 255)->gex_fnptr == (gex_AM_Fn_t)one);
+    expect(!tk_handler_entry(0, 129) && !tk_handler_entry(0, 0) && !tk_handler_entry(0, 127));
 }
 
 static void a_fixed_index_is_kept(void **state)
@@ -65,11 +65,11 @@ static void automatic_indices(void *unused)
     gex_AM_Entry_t table[] = {entry(0, one), entry(254, two), entry(0, one), entry(0, two)};
     gex_AM_Entry_t more[] = {entry(0, one)};
     (void)unused;
-    expect(tk_handlers_register(table, 4) == GASNET_OK);
+    expect(tk_handlers_register(0, table, 4) == GASNET_OK);
     expect(table[0].gex_index == 255);
     expect(table[2].gex_index == 253);
     expect(table[3].gex_index == 252);
-    expect(tk_handlers_register(more, 1) == GASNET_OK);
+    expect(tk_handlers_register(0, more, 1) == GASNET_OK);
     expect(more[0].gex_index == 251);
 }
 
@@ -86,9 +86,9 @@ static void all_indices(void *unused)
     (void)unused;
     for (int i = 0; i < 128; i++)
         table[i] = entry(0, one);
-    expect(tk_handlers_register(table, 128) == GASNET_OK);
+    expect(tk_handlers_register(0, table, 128) == GASNET_OK);
     expect(table[127].gex_index == 128);
-    expect(tk_handlers_register(&more, 1) == GASNET_ERR_RESOURCE);
+    expect(tk_handlers_register(0, &more, 1) == GASNET_ERR_RESOURCE);
     expect(more.gex_index == 0);
 }
 
@@ -105,11 +105,11 @@ static void refused_indices(void *unused)
     gex_AM_Entry_t taken = entry(200, one), again = entry(200, two), low = entry(127, one);
     gex_AM_Entry_t both[] = {entry(150, one), entry(150, two)};
     (void)unused;
-    expect(tk_handlers_register(&taken, 1) == GASNET_OK);
-    expect(tk_handlers_register(&again, 1) == GASNET_ERR_RESOURCE);
-    expect(tk_handler_entry(200)->gex_fnptr == (gex_AM_Fn_t)one);
-    expect(tk_handlers_register(&low, 1) == GASNET_ERR_RESOURCE);
-    expect(tk_handlers_register(both, 2) == GASNET_ERR_RESOURCE);
+    expect(tk_handlers_register(0, &taken, 1) == GASNET_OK);
+    expect(tk_handlers_register(0, &again, 1) == GASNET_ERR_RESOURCE);
+    expect(tk_handler_entry(0, 200)->gex_fnptr == (gex_AM_Fn_t)one);
+    expect(tk_handlers_register(0, &low, 1) == GASNET_ERR_RESOURCE);
+    expect(tk_handlers_register(0, both, 2) == GASNET_ERR_RESOURCE);
 }
 
 static void taken_and_library_indices_are_refused_and_told(void **state)
@@ -128,7 +128,7 @@ static void refused_silently(void *unused)
     gex_AM_Entry_t low = entry(1, one);
     (void)unused;
     tk_verbose_errors = false;
-    expect(tk_handlers_register(&low, 1) == GASNET_ERR_RESOURCE);
+    expect(tk_handlers_register(0, &low, 1) == GASNET_ERR_RESOURCE);
 }
 
 static void a_client_may_switch_the_telling_off(void **state)
@@ -142,7 +142,7 @@ static void a_client_may_switch_the_telling_off(void **state)
 static void nothing(void *unused)
 {
     (void)unused;
-    expect(tk_handlers_register(NULL, 0) == GASNET_OK);
+    expect(tk_handlers_register(0, NULL, 0) == GASNET_OK);
 }
 
 static void an_empty_table_is_fine(void **state)
@@ -153,7 +153,7 @@ static void an_empty_table_is_fine(void **state)
 
 static void register_one(void *table)
 {
-    tk_handlers_register(table, 1);
+    tk_handlers_register(0, table, 1);
 }
 
 static void misuse_ends_the_program_with_the_handlers_name(void **state)
@@ -181,7 +181,7 @@ static void register_medlong(void *unused)
     gex_AM_Entry_t table = entry(0, one);
     (void)unused;
     table.gex_flags = GEX_FLAG_AM_MEDLONG | GEX_FLAG_AM_REQUEST;
-    expect(tk_handlers_register(&table, 1) == GASNET_OK);
+    expect(tk_handlers_register(0, &table, 1) == GASNET_OK);
 }
 
 static void medium_and_long_may_share_a_handler(void **state)

@@ -36,7 +36,7 @@ static void note(gex_Token_t token, void *buf, size_t nbytes, unsigned nargs,
     got.nargs = nargs;
     got.depth = tk_in_handler;
     got.from = token->arrival.peer->rank;
-    got.entry = tk_handler_entry(tk_token_head(token).handler);
+    got.entry = tk_handler_entry(0, tk_token_head(token).handler);
     got.is_request = tk_token_head(token).kind == TK_REQUEST;
     got.buf = buf;
     got.nbytes = nbytes;
@@ -555,7 +555,7 @@ static void a_tag_says_of_a_short_what_a_head_does(void **state)
         tk_deliver_short(tk_peer(3), tk_tag(n % 2, n, (uint8_t)(short_base + n)), arguments);
         assert_handled(n, 0);
         assert_int_equal(got.depth, 1);
-        assert_ptr_equal(got.entry, tk_handler_entry((uint8_t)(short_base + n)));
+        assert_ptr_equal(got.entry, tk_handler_entry(0, (uint8_t)(short_base + n)));
         assert_int_equal(got.is_request, n % 2 == 0);
     }
     assert_int_equal(tk_in_handler, 0);
@@ -651,7 +651,7 @@ static const struct CMUnitTest tests[] = {
 int main(void)
 {
     unit_deadline();
-    if (tk_handlers_register(table, sizeof(table) / sizeof(table[0])) != GASNET_OK)
+    if (tk_handlers_register(0, table, sizeof(table) / sizeof(table[0])) != GASNET_OK)
         return 1;
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -181,3 +181,10 @@ void fake_job_close(void)
     free(tk_peers.at);
     fake_job.count = 0;
 }
+
+/* Messages of tests are between endpoints 0. Weak: some have segments. */
+__attribute__((weak)) struct tk_bound tk_bound_of(uint32_t rank, uint32_t endpoint)
+{
+    (void)rank;
+    return (struct tk_bound){.endpoint = endpoint, .fd = -1};
+}

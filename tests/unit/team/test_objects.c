@@ -60,7 +60,8 @@ static void endpoint_0_is_there_before_any_is_made(void **state)
 static void further_endpoints_are_numbered_as_they_are_made(void **state)
 {
     (void)state;
-    struct trunkline_ep *one = tk_ep_create(0), *two = tk_ep_create(GEX_FLAG_HINT_ACCEL_ALL);
+    struct trunkline_ep *one = tk_ep_create(GEX_EP_CAPABILITY_RMA, 0),
+                        *two = tk_ep_create(GEX_EP_CAPABILITY_RMA, GEX_FLAG_HINT_ACCEL_ALL);
     assert_int_equal(one->index, 1);
     assert_int_equal(two->index, 2);
     assert_ptr_equal(tk_ep_at(1), one);
@@ -70,7 +71,7 @@ static void further_endpoints_are_numbered_as_they_are_made(void **state)
 static void an_endpoint_is_of_the_client_has_its_flags_and_no_segment(void **state)
 {
     (void)state;
-    const struct trunkline_ep *ep = tk_ep_create(GEX_FLAG_HINT_ACCEL_ALL);
+    const struct trunkline_ep *ep = tk_ep_create(GEX_EP_CAPABILITY_RMA, GEX_FLAG_HINT_ACCEL_ALL);
     assert_ptr_equal(ep->client, &tk_client);
     assert_int_equal(ep->flags, GEX_FLAG_HINT_ACCEL_ALL);
     assert_null(ep->segment);
@@ -89,12 +90,12 @@ static void there_are_GASNET_MAXEPS_endpoints_and_no_more(void **state)
 {
     unsigned index = 0;
     (void)state;
-    for (struct trunkline_ep *ep; (ep = tk_ep_create(0));)
+    for (struct trunkline_ep *ep; (ep = tk_ep_create(GEX_EP_CAPABILITY_RMA, 0));)
         index = ep->index;
     assert_int_equal(index, GASNET_MAXEPS - 1);
     assert_non_null(tk_ep_at(GASNET_MAXEPS - 1));
     assert_null(tk_ep_at(GASNET_MAXEPS));
-    assert_null(tk_ep_create(0));
+    assert_null(tk_ep_create(GEX_EP_CAPABILITY_RMA, 0));
 }
 
 /* ---- teams and pairs */

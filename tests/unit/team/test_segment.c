@@ -116,8 +116,8 @@ static int set_up(void **state)
         return -1;
     tk_peers.rails = 2;
     if (!ep1) {
-        ep1 = tk_ep_create(0);
-        ep2 = tk_ep_create(0);
+        ep1 = tk_ep_create(GEX_EP_CAPABILITY_RMA, 0);
+        ep2 = tk_ep_create(GEX_EP_CAPABILITY_RMA, 0);
     }
     own = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     return own == MAP_FAILED;

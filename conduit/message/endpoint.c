@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * See endpoint.h. */
+#include "config.h"
+
+#include "message/endpoint.h"
+
+_Static_assert(offsetof(struct tk_ep_peer, peer) == 0, "a peer is found in its copy");
+_Static_assert((int)tk_handler_endpoint + (int)tk_endpoints_max <= (int)GEX_AM_INDEX_BASE &&
+                   (int)tk_internal_handlers <= (int)tk_handler_endpoint,
+               "each endpoint has an index of its own below those of clients");
+
+static const struct tk_ep_peer *copy_of(const struct tk_peer *peer)
+{
+    return (const struct tk_ep_peer *)(const void *)peer;
+}
+
+/* A message that found no room is marked already when it comes again. */
+static void mark(const struct tk_ep_peer *copy, struct tk_message_head *head)
+{
+    if (head->handler < GEX_AM_INDEX_BASE)
+        return;
+    head->reserved = (uint16_t)(head->handler | copy->ours << 8);
+    head->handler = (uint8_t)(tk_handler_endpoint + copy->theirs);
+}
+
+static enum tk_status ep_send(struct tk_peer *peer, struct tk_outgoing *message)
+{
+    const struct tk_ep_peer *copy = copy_of(peer);
+    mark(copy, message->head);
+    return copy->real->transport->send(copy->real, message);
+}
+
+static enum tk_status ep_reserve(struct tk_am_reservation *reservation, bool place, bool buffer)
+{
+    const struct tk_ep_peer *copy = copy_of(reservation->peer);
+    reservation->peer = copy->real;
+    enum tk_status status = copy->real->transport->reserve(reservation, place, buffer);
+    reservation->peer = (struct tk_peer *)&copy->peer;
+    return status;
+}
+
+static enum tk_status ep_send_reserved(struct tk_am_reservation *reservation,
+                                       struct tk_outgoing *message)
+{
+    const struct tk_ep_peer *copy = copy_of(reservation->peer);
+    mark(copy, message->head);
+    reservation->peer = copy->real;
+    enum tk_status status = copy->real->transport->send_reserved(reservation, message);
+    reservation->peer = (struct tk_peer *)&copy->peer;
+    return status;
+}
+
+static void ep_release(struct tk_am_reservation *reservation, bool keep_credit)
+{
+    const struct tk_ep_peer *copy = copy_of(reservation->peer);
+    reservation->peer = copy->real;
+    copy->real->transport->release(reservation, keep_credit);
+    reservation->peer = (struct tk_peer *)&copy->peer;
+}
+
+/* The payload of a Long, into the segment of the peer's endpoint. */
+static enum tk_status ep_rma(struct tk_peer *peer, struct tk_rma *rma)
+{
+    const struct tk_ep_peer *copy = copy_of(peer);
+    if (copy->theirs != 0) {
+        rma->is_pair = true;
+        rma->endpoint = copy->theirs;
+        rma->remote_keys = tk_bound_of(peer->rank, copy->theirs).keys;
+    }
+    return copy->real->transport->rma(copy->real, rma);
+}
+
+struct tk_peer *tk_ep_peer_open(struct tk_ep_peer *copy, struct tk_peer *real, unsigned ours,
+                                unsigned theirs)
+{
+    const struct tk_bound bound = tk_bound_of(real->rank, theirs);
+    copy->real = real;
+    copy->ours = (uint8_t)ours;
+    copy->theirs = (uint8_t)theirs;
+    copy->transport = *real->transport;
+    copy->transport.send = ep_send;
+    copy->transport.send_short = tk_send_short_whole;
+    copy->transport.send_small = tk_send_small_short;
+    copy->transport.reserve = ep_reserve;
+    copy->transport.send_reserved = ep_send_reserved;
+    copy->transport.release = ep_release;
+    copy->transport.rma = ep_rma;
+    copy->peer = *real;
+    copy->peer.transport = &copy->transport;
+    copy->peer.segment_base = bound.base;
+    copy->peer.segment_size = bound.size;
+    return &copy->peer;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Messages between endpoints of which at least one is not endpoint 0. They take the same way as all
+ * others, so that those need not ask: their peer is a copy whose transport marks the head with both
+ * endpoints and then does what the real one does. On the wire such a message is for a handler of
+ * the library, from tk_handler_endpoint on, by the receiving endpoint; the client's handler index
+ * is in the lower byte of head.reserved, the sending endpoint in the upper one.
+ *
+ * Owns nothing: a copy belongs to its user, on the stack or for each thread. No lock. */
+#ifndef TK_ENDPOINT_H
+#define TK_ENDPOINT_H
+
+#include "message/message.h"
+
+struct tk_ep_peer {
+    struct tk_peer peer; /* its segment is that of the peer's endpoint */
+    struct tk_transport transport;
+    struct tk_peer *real;
+    uint8_t ours, theirs; /* endpoint indices */
+};
+
+/* Fills in the copy and returns its peer, which is valid as long as the copy is. */
+struct tk_peer *tk_ep_peer_open(struct tk_ep_peer *copy, struct tk_peer *real, unsigned ours,
+                                unsigned theirs);
+
+/* Our endpoint of a message from or to this peer. */
+static inline unsigned tk_ep_peer_ours(const struct tk_peer *peer)
+{
+    if (peer == tk_peer(peer->rank))
+        return 0;
+    return ((const struct tk_ep_peer *)(const void *)peer)->ours;
+}
+
+#endif
