@@ -134,6 +134,16 @@ enum tk_status tk_area_open(struct tk_area *area, const char *what, size_t size,
     return reserved ? area_reserve(area, what) : TK_OK;
 }
 
+enum tk_status tk_area_grow(struct tk_area *area, const char *what, size_t more)
+{
+    size_t size = area->size + more;
+    if (!may_have_file(size))
+        return area_fail(area, what, "ftruncate", EFBIG);
+    if (ftruncate(area->fd, (off_t)size) != 0)
+        return area_fail(area, what, "ftruncate", errno);
+    return TK_OK;
+}
+
 uint64_t tk_area_present(const struct tk_area *area)
 {
     struct stat file;

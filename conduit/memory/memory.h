@@ -25,6 +25,10 @@ struct tk_area {
  * area in messages; a string constant. */
 enum tk_status tk_area_open(struct tk_area *area, const char *what, size_t size, bool reserved);
 
+/* Makes the area's file larger; what is added is not mapped, and has no pages before it is touched.
+ * Prints the cause on failure, and closes the area. */
+enum tk_status tk_area_grow(struct tk_area *area, const char *what, size_t more);
+
 /* Bytes of the area that have pages already. */
 uint64_t tk_area_present(const struct tk_area *area);
 

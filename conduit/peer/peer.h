@@ -169,6 +169,10 @@ struct tk_bound {
 struct tk_bound tk_bound_of(uint32_t rank, uint32_t endpoint);
 void tk_bound_set(uint32_t rank, const struct tk_bound *bound);
 
+/* The segment of ours that holds these bytes and that all ranks have learnt of, or are about to:
+ * they are in the collective call that publishes it. False: there is none. */
+bool tk_bound_find_published(uintptr_t address, size_t nbytes, struct tk_bound *bound);
+
 /* The address offset of such a segment, and setting it after `mapped` bytes have been mapped
  * here. The table owns the mapping from then on and unmaps it when tk_bound_set() replaces the
  * segment. */

@@ -30,6 +30,7 @@ typedef _Atomic(struct record *) row_t;
 
 static _Atomic(row_t *) rows; /* by rank */
 static tk_lock_t rows_lock = TK_LOCK_INIT;
+static _Atomic uint64_t published[tk_endpoints_max]; /* inodes of ours, by endpoint; 0: none */
 
 /* Records of a rank's endpoints, from endpoint 1 on; NULL: none known. */
 static struct record *row_of(uint32_t rank)
@@ -76,6 +77,24 @@ struct tk_bound tk_bound_of(uint32_t rank, uint32_t endpoint)
                                  .inode = peer->segment_inode};
     const struct record *row = endpoint < tk_endpoints_max ? row_of(rank) : NULL;
     return row ? row[endpoint - 1].bound : (struct tk_bound){.endpoint = endpoint, .fd = -1};
+}
+
+/* An endpoint may have another segment by now. */
+static bool is_published(const struct tk_bound *bound, uint32_t endpoint)
+{
+    uint64_t inode = atomic_load_explicit(&published[endpoint], memory_order_acquire);
+    return bound->size > 0 && inode != 0 && inode == bound->inode;
+}
+
+bool tk_bound_find_published(uintptr_t address, size_t nbytes, struct tk_bound *bound)
+{
+    for (uint32_t e = 0; e < tk_endpoints_max; e++) {
+        *bound = tk_bound_of(tk_peers.me, e);
+        bound->endpoint = e;
+        if (is_published(bound, e) && tk_bound_has(bound, address, nbytes))
+            return true;
+    }
+    return false;
 }
 
 /* The recorded offset and size of a mapping; NULL: the endpoint has no record. */
@@ -269,6 +288,13 @@ static enum tk_status bound_learn_all(const char *key, struct offer **offers, ui
     return TK_OK;
 }
 
+static void set_published(const struct tk_bound *mine, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        atomic_store_explicit(&published[mine[i].endpoint], mine[i].fd < 0 ? 0 : mine[i].inode,
+                              memory_order_release);
+}
+
 enum tk_status tk_segments_exchange(const struct tk_bound *mine, uint32_t count, void (*poll)(void),
                                     uint32_t *unable)
 {
@@ -284,6 +310,8 @@ enum tk_status tk_segments_exchange(const struct tk_bound *mine, uint32_t count,
         status = tk_bootstrap_fence(poll, 0);
     if (status == TK_OK)
         status = bound_learn_all(key, offers, unable);
+    if (status == TK_OK && *unable == tk_nobody)
+        set_published(mine, count);
     for (uint32_t r = 0; r < tk_peers.size; r++)
         free(offers[r]);
     free(offers);

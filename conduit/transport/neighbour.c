@@ -12,6 +12,11 @@ void *tk_neighbour_flags(uint32_t neighbour)
     return tk_transports.near->flags(neighbour);
 }
 
+void *tk_neighbour_scratch(uint32_t neighbour)
+{
+    return tk_transports.near->scratch(neighbour);
+}
+
 void tk_neighbour_wake(uint32_t rank)
 {
     if (tk_transports.near)

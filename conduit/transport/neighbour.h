@@ -20,6 +20,12 @@ enum {
 };
 void *tk_neighbour_flags(uint32_t neighbour);
 
+/* Another piece of each neighbour's memory, for collectives, in GASNET_COLL_CHANNELS parts: pages
+ * that nobody has written to cost nothing. Zeroed at start, at a multiple of a page. NULL: it can't
+ * be mapped, which was logged and ends the job. Thread-safe. */
+enum { tk_scratch_channel = 4096 + 16 * 16384 };
+void *tk_neighbour_scratch(uint32_t neighbour);
+
 /* After anything is written that a neighbour waits for and that is no message: wakes it if it
  * sleeps. Our own rank: for our other threads. Thread-safe. */
 void tk_neighbour_wake(uint32_t rank);

@@ -310,6 +310,7 @@ struct tk_transport {
     /* ---- memory shared with neighbours: all of these or none; see transport/neighbour.h ---- */
 
     void *(*flags)(uint32_t neighbour);
+    void *(*scratch)(uint32_t neighbour);
     void (*wake)(uint32_t rank);
     /* What neighbours ring, for progress/ to sleep on. */
     struct tk_doorbell *(*bell)(void);

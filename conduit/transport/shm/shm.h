@@ -34,6 +34,7 @@ void tk_shm_wake(uint32_t rank);
 
 /* See transport/neighbour.h for what these do. */
 void *tk_shm_flags(uint32_t neighbour);
+void *tk_shm_scratch(uint32_t neighbour);
 enum tk_status tk_shm_try_segment(struct tk_peer *peer, const struct tk_bound *bound);
 void tk_shm_admit_neighbours(void);
 void tk_shm_set_liveness(enum tk_rank_liveness liveness);

@@ -25,7 +25,8 @@ struct tk_shm_parts tk_shm_parts(char *base)
         .replies = (struct tk_ring_shared *)(void *)(base + rings_at + tk_ring_bytes(tk_shm_slots)),
         .flags = payload - tk_flags_size,
         .request_payload = payload,
-        .reply_payload = payload + 2 * (size_t)tk_shm_payload};
+        .reply_payload = payload + 2 * (size_t)tk_shm_payload,
+        .scratch = payload + 4 * (size_t)tk_shm_payload};
 }
 
 size_t tk_shm_front(void)

@@ -88,7 +88,7 @@ static bool map_piece(char *at, size_t size, int fd, size_t offset)
 
 /* The payloads of both rings are there twice in a row, so that what wraps is contiguous all the
  * same. Of the file three stretches are mapped: up to the end of the first payloads, from there
- * again to the end of the second, and those again. */
+ * again to the end of the second, and those again, with what lies behind them. */
 char *tk_shm_map_rings(int fd)
 {
     const size_t front = tk_shm.front, one = tk_shm_payload;
@@ -96,7 +96,7 @@ char *tk_shm_map_rings(int fd)
     if (base == MAP_FAILED)
         return NULL;
     if (map_piece(base, front + one, fd, 0) && map_piece(base + front + one, 2 * one, fd, front) &&
-        map_piece(base + front + 3 * one, one, fd, front + one))
+        map_piece(base + front + 3 * one, one + tk_shm.scratch, fd, front + one))
         return base;
     int error = errno;
     munmap(base, tk_shm_mapped_size());
@@ -159,6 +159,7 @@ static void attach_rings(struct tk_shm_conn *link, char *base)
                      from);
     link->bell = at.bell;
     link->flags = at.flags;
+    link->scratch = at.scratch;
     tk_doorbell_attach(link->bell);
     __atomic_store_n(&link->liveness, tk_shm_liveness_at(base), __ATOMIC_RELEASE);
     __atomic_store_n(&link->peer->connection, link, __ATOMIC_RELEASE);
@@ -185,6 +186,17 @@ void *tk_shm_flags(uint32_t neighbour)
         return tk_shm_parts(tk_shm.base).flags;
     const struct tk_shm_conn *link = tk_shm_conn_make(tk_peer(tk_topology.nbrhd_ranks[neighbour]));
     return link ? link->flags : NULL;
+}
+
+void *tk_shm_scratch(uint32_t neighbour)
+{
+    if (neighbour == tk_topology.nbrhd_rank)
+        return tk_shm_parts(tk_shm.base).scratch;
+    struct tk_peer *peer = tk_peer(tk_topology.nbrhd_ranks[neighbour]);
+    const struct tk_shm_conn *link = tk_shm_conn_make(peer);
+    if (!link)
+        tk_shm_lose(peer);
+    return link ? link->scratch : NULL;
 }
 
 /* ---- segments */

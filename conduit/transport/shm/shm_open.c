@@ -13,6 +13,7 @@
 
 #include "base/ranges.h"
 #include "base/report.h"
+#include "settings/settings.h"
 #include "transport/shm/shm_private.h"
 
 /* The area as its owner sees it is exchanged for one in which payloads lie twice. */
@@ -59,7 +60,10 @@ static enum tk_status describe_rings(struct tk_rings_place *place)
 enum tk_status tk_shm_open(struct tk_peer_info *info)
 {
     tk_shm.front = tk_shm_front();
-    if (tk_area_open(&tk_shm.area, "message rings", tk_shm_file_size(), true) != TK_OK ||
+    tk_shm.scratch =
+        tk_align_up((size_t)tk_settings.coll_channels * tk_scratch_channel, tk_page_size());
+    if (tk_area_open(&tk_shm.area, "message rings", tk_shm_rings_size(), true) != TK_OK ||
+        tk_area_grow(&tk_shm.area, "message rings", tk_shm.scratch) != TK_OK ||
         map_own() != TK_OK || open_rings() != TK_OK)
         return TK_FAIL;
     return describe_rings(&info->rings);
@@ -112,7 +116,7 @@ void tk_shm_close(void)
 void tk_shm_describe(char *text, size_t size)
 {
     snprintf(text, size, "(rings of %d messages, %d KiB for each process)", tk_shm_slots,
-             (int)(tk_shm_file_size() >> 10));
+             (int)(tk_shm_rings_size() >> 10));
 }
 
 static void describe(const struct tk_peer *peer, char *text, size_t size)
@@ -154,6 +158,7 @@ const struct tk_transport tk_transport_shm = {
     .close = tk_shm_close,
     .describe = describe,
     .flags = tk_shm_flags,
+    .scratch = tk_shm_scratch,
     .wake = tk_shm_wake,
     .bell = tk_shm_bell,
     .offset = tk_shm_addr_offset,

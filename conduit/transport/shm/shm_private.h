@@ -2,9 +2,9 @@
  *
  * What the files of transport/shm share. Each rank has one file of memory, mapped by its
  * neighbours, in which they leave messages for it: a line with a nonce and its liveness, a line for
- * its doorbell, two rings, flags of rooms above, and the payloads of the rings. Requests and
- * replies have a ring each: who handles a request may wait for room for its reply, and meanwhile
- * serves replies, which wait for nothing. */
+ * its doorbell, two rings, flags of rooms above, the payloads of the rings, and scratch for
+ * collectives. Requests and replies have a ring each: who handles a request may wait for room for
+ * its reply, and meanwhile serves replies, which wait for nothing. */
 #ifndef TK_SHM_PRIVATE_H
 #define TK_SHM_PRIVATE_H
 
@@ -34,7 +34,7 @@ _Static_assert(tk_message_max <= tk_shm_payload / 2, "the ring holds any message
 struct tk_shm_conn {
     struct tk_ring_out requests, replies;
     struct tk_doorbell *bell;
-    char *flags;
+    char *flags, *scratch;
     struct tk_peer *peer;
     struct tk_rings_place place;
     bool was_answered;                /* the last request that it sent to us; a hint */
@@ -45,6 +45,7 @@ struct tk_shm {
     struct tk_area area; /* ours */
     char *base;          /* it, mapped as neighbours map it */
     size_t front;        /* bytes in front of the payloads */
+    size_t scratch;      /* bytes behind them, for collectives; present where touched */
     struct tk_ring_in requests, replies;
     struct tk_shm_conn *links; /* by index in the neighbourhood; ours is unused */
     struct tk_peer **peers;    /* likewise */
@@ -53,14 +54,20 @@ struct tk_shm {
 
 extern TK_HIDDEN struct tk_shm tk_shm;
 
-static inline size_t tk_shm_file_size(void)
+static inline size_t tk_shm_rings_size(void)
 {
     return tk_shm.front + 2 * (size_t)tk_shm_payload;
 }
 
+static inline size_t tk_shm_file_size(void)
+{
+    return tk_shm_rings_size() + tk_shm.scratch;
+}
+
+/* Of these, the scratch comes last. */
 static inline size_t tk_shm_mapped_size(void)
 {
-    return tk_shm.front + 4 * (size_t)tk_shm_payload;
+    return tk_shm.front + 4 * (size_t)tk_shm_payload + tk_shm.scratch;
 }
 
 /* Parts of a mapping. */
@@ -69,6 +76,7 @@ struct tk_shm_parts {
     struct tk_ring_shared *requests, *replies;
     char *flags;
     char *request_payload, *reply_payload;
+    char *scratch;
 };
 /* shm_layout.c */
 struct tk_shm_parts tk_shm_parts(char *base);

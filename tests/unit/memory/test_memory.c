@@ -249,6 +249,23 @@ static void a_reserved_area_has_its_pages(void **state)
     tk_area_close(&lazy);
 }
 
+static void what_an_area_grows_by_has_no_pages(void **state)
+{
+    struct tk_area area;
+    struct stat s;
+    (void)state;
+    assert_int_equal(tk_area_open(&area, "test", MB, true), TK_OK);
+    assert_int_equal(tk_area_grow(&area, "test", 64 * MB), TK_OK);
+    assert_int_equal(fstat(area.fd, &s), 0);
+    assert_int_equal(s.st_size, 65 * MB);
+    assert_int_equal((uint64_t)s.st_blocks * 512, MB);
+    unit_listen();
+    enum tk_status status = tk_area_grow(&area, "test", (size_t)1 << 63);
+    unit_assert_says(unit_heard(), "no memory for test ");
+    assert_int_equal(status, TK_FAIL);
+    assert_int_equal(area.fd, -1);
+}
+
 /* Several threads' pieces, an end within a piece, and a start within a page. */
 static void populating_makes_all_present_and_changes_nothing(void **state)
 {
@@ -421,6 +438,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(an_area_is_seen_through_its_descriptor),
     cmocka_unit_test(an_areas_descriptor_is_not_inherited),
     cmocka_unit_test(a_reserved_area_has_its_pages),
+    cmocka_unit_test(what_an_area_grows_by_has_no_pages),
     cmocka_unit_test(populating_makes_all_present_and_changes_nothing),
     cmocka_unit_test(a_large_area_is_reserved_whole),
     cmocka_unit_test(areas_are_known_by_address_while_they_are_open),

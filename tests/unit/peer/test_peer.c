@@ -371,6 +371,36 @@ static void segments_are_learnt_while_messages_are_served(void **state)
     assert_known(3, 65535, 0, 0, 0);
 }
 
+static bool finds(uintptr_t address, size_t nbytes, uint32_t endpoint)
+{
+    struct tk_bound bound;
+    return tk_bound_find_published(address, nbytes, &bound) && bound.endpoint == endpoint;
+}
+
+/* Only of what was exchanged, is a file, and is bound still. */
+static void own_segments_are_found_by_address_once_all_know_them(void **state)
+{
+    static const struct tk_bound files[] = {
+        {.base = 0x7000, .size = 8192, .keys = my_keys[0], .inode = 7, .fd = 3},
+        {.base = 0x9000, .size = 5, .keys = my_keys[1], .endpoint = 32, .inode = 8, .fd = -1}};
+    struct tk_bound other = files[0];
+    uint32_t unable;
+    (void)state;
+    tk_bound_set(tk_peers.me, &files[0]);
+    tk_bound_set(tk_peers.me, &files[1]);
+    assert_false(finds(0x7000, 1, 0));
+    publish_segments(exchanges++);
+    assert_int_equal(tk_segments_exchange(files, 2, poll, &unable), TK_OK);
+    assert_true(finds(0x7000, 8192, 0));
+    assert_true(finds(0x8fff, 1, 0));
+    assert_false(finds(0x7000, 8193, 0));
+    assert_false(finds(0x6fff, 2, 0));
+    assert_false(finds(0x9000, 5, 32)); /* memory of the client */
+    other.inode = 9;
+    tk_bound_set(tk_peers.me, &other);
+    assert_false(finds(0x7000, 1, 0));
+}
+
 static void who_cannot_is_named_and_nobody_learns(void **state)
 {
     struct wire_segments none = {.unable = 1, .rails = rails};
@@ -414,7 +444,8 @@ static void segments_in_other_words_are_refused(void **state)
         enum tk_status status = exchange_segments(1, &unable);
         const char *said = unit_heard();
         assert_int_equal(status, TK_FAIL);
-        snprintf(text, sizeof(text), "rank 0 sent %zu bytes of invalid segment records", cases[i].size);
+        snprintf(text, sizeof(text), "rank 0 sent %zu bytes of invalid segment records",
+                 cases[i].size);
         unit_assert_says(said, text);
     }
 }
@@ -464,6 +495,7 @@ static const struct CMUnitTest tests[] = {
     TEST(who_differs_from_rank_0_reports_it_alone),
     TEST(a_failed_fence_fails_the_exchange),
     TEST(segments_are_learnt_while_messages_are_served),
+    TEST(own_segments_are_found_by_address_once_all_know_them),
     TEST(who_cannot_is_named_and_nobody_learns),
     TEST(segments_in_other_words_are_refused),
     TEST(a_range_is_in_a_segment_or_not),

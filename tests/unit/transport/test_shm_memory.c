@@ -12,8 +12,9 @@
 #include "bootstrap/bootstrap.h"
 #include "memory/memory.h"
 #include "peer/peer.h"
+#include "settings/settings.h"
 #include "topology/topology.h"
-#include "transport/shm/shm.h"
+#include "transport/shm/shm_private.h"
 #include "transport/transport.h"
 #include "unit.h"
 
@@ -132,6 +133,47 @@ static void a_descriptor_that_is_closed_is_told_with_the_remedy(void **state)
     refused("GASNET_SUPERNODE_MAXSIZE=1");
 }
 
+/* ---- scratch */
+
+/* Two mappings of one file: what either writes the other reads, behind all that belongs to rings.
+ */
+static void scratch_is_zeroed_and_shared_and_overlaps_nothing(void **state)
+{
+    size_t size = (size_t)tk_settings.coll_channels * tk_scratch_channel;
+    (void)state;
+    assert_int_equal(tk_shm_connect(), TK_OK);
+    char *own = tk_shm_scratch(0), *seen = tk_shm_scratch(1);
+    assert_true(size > 0 && own != seen && (uintptr_t)own % 4096 == 0);
+    for (size_t i = 0; i < size; i++)
+        assert_int_equal(seen[i], 0);
+    memset(tk_shm_parts(tk_shm.base).request_payload, 'p', 4 * (size_t)tk_shm_payload);
+    assert_int_equal(seen[0], 0);
+    own[0] = own[size - 1] = 'x';
+    assert_int_equal(seen[0], 'x');
+    assert_int_equal(seen[size - 1], 'x');
+    assert_int_equal(tk_shm_parts(tk_shm.base).reply_payload[2 * (size_t)tk_shm_payload - 1], 'p');
+}
+
+static unsigned losses;
+
+static void count_loss(uint32_t rank)
+{
+    losses += rank;
+}
+
+static void scratch_that_cannot_be_mapped_ends_the_job(void **state)
+{
+    (void)state;
+    theirs.rings.nonce[15] ^= 1;
+    refused("they are those of another job");
+    tk_lost_peer = count_loss;
+    unit_listen();
+    void *scratch = tk_shm_scratch(1);
+    unit_assert_says(unit_heard(), "can't map the message rings of neighbour rank 1");
+    assert_null(scratch);
+    assert_int_equal(losses, 1);
+}
+
 /* ---- liveness */
 
 static void liveness_is_read_by_the_neighbour_and_does_not_go_back(void **state)
@@ -164,6 +206,8 @@ static const struct CMUnitTest tests[] = {
     TEST(another_inode_is_another_file),
     TEST(a_file_of_another_size_is_refused),
     TEST(a_descriptor_that_is_closed_is_told_with_the_remedy),
+    TEST(scratch_is_zeroed_and_shared_and_overlaps_nothing),
+    TEST(scratch_that_cannot_be_mapped_ends_the_job),
     TEST(liveness_is_read_by_the_neighbour_and_does_not_go_back),
     TEST(liveness_is_read_without_the_rings),
 };

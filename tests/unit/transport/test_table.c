@@ -25,7 +25,7 @@ static struct paper {
     uint32_t key, woken, mapped;
     enum tk_rank_liveness liveness;
     _Atomic uint32_t words[ranks];
-    char flags[ranks][64];
+    char flags[ranks][64], scratch[ranks][64];
     const struct tk_region *segment;
 } paper;
 
@@ -120,6 +120,11 @@ static void paper_close(void)
     paper.closes++;
 }
 
+static void *paper_scratch(uint32_t neighbour)
+{
+    return paper.scratch[neighbour];
+}
+
 static void *paper_flags(uint32_t neighbour)
 {
     return paper.flags[neighbour];
@@ -162,6 +167,7 @@ static const struct tk_transport paper_transport = {.name = "paper",
                                                     .report_stall = paper_stall,
                                                     .report_end = paper_end,
                                                     .flags = paper_flags,
+                                                    .scratch = paper_scratch,
                                                     .wake = paper_wake,
                                                     .offset = paper_addr_offset,
                                                     .set_liveness = paper_set_liveness,
@@ -333,6 +339,7 @@ static void neighbours_are_those_of_the_transport_that_shares_memory(void **stat
 {
     (void)state;
     assert_ptr_equal(tk_neighbour_flags(2), paper.flags[2]);
+    assert_ptr_equal(tk_neighbour_scratch(1), paper.scratch[1]);
     tk_neighbour_wake(3);
     assert_int_equal(paper.woken, 3);
     assert_int_equal(tk_neighbour_addr_offset(tk_peer(2), 1), 3 * 4096);

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Memory of a member that the others read in place: what lies in its published segments, if they
+ * are files. Owns nothing. */
+#include "config.h"
+
+#include "collective/local_private.h"
+#include "peer/peer.h"
+
+bool tk_local_place_of(const void *address, size_t nbytes, struct tk_local_place *place)
+{
+    struct tk_bound bound;
+    if (!tk_bound_find_published((uintptr_t)address, nbytes, &bound) || bound.fd < 0)
+        return false;
+    *place = (struct tk_local_place){
+        .address = (uintptr_t)address, .inode = bound.inode, .endpoint = bound.endpoint};
+    return true;
+}
+
+/* The owner may have come back from publishing its segment before us: that it tells of another file
+ * than ours does means that we are about to learn of it. */
+const char *tk_local_place_map(const struct tk_local_member *member,
+                               const struct tk_local_place *place)
+{
+    const struct tk_bound bound = tk_bound_of(member->rank, place->endpoint);
+    if (bound.inode != place->inode)
+        return NULL;
+    uintptr_t offset = tk_neighbour_addr_offset(tk_peer(member->rank), place->endpoint);
+    return offset == tk_unmapped ? NULL : (const char *)(uintptr_t)(place->address + offset);
+}
