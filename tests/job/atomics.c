@@ -2,8 +2,8 @@
 /* Remote atomics: queries, flags, categories of implicit operations, and what the other files of
  * this program prove. One thread, but for hammer().
  *
- * Usage: atomics [TURNS] [client]: with "client" segments are memory of the client's, which
- * neighbours can't map. */
+ * Usage: atomics [TURNS] [client|MISTAKE]: with "client" segments are memory of the client's, which
+ * neighbours can't map; a mistake is one of atomics_misuse.c. */
 #include "config.h"
 
 #include "atomics.h"
@@ -202,6 +202,10 @@ int main(int argc, char **argv)
     job_start(&argc, &argv, is_client ? 0 : SEGMENT);
     if (is_client)
         use_client_memory();
+    if (argc > 2 && !is_client) {
+        make_mistake(argv[2]);
+        job_end();
+    }
     queries();
     teams();
     with_each_peer(flags);

@@ -26,4 +26,7 @@ void hammer(unsigned turns);
 /* atomics_history.c: short histories have a serial order that agrees with the clock. */
 void check_histories(unsigned rounds);
 
+/* atomics_misuse.c: does what is forbidden. */
+void make_mistake(const char *name);
+
 #endif

@@ -64,6 +64,38 @@ rails()
     within 15
 }
 
+# wrong MISTAKE TEXT
+wrong()
+{
+    job 2 "$jobs/atomics-seq" 1 "$1"
+    [ "$status" -ne 0 ] || failed "mistake $1 was accepted"
+    says "^trunkline.*$2"
+    within 15
+}
+
+mistakes()
+{
+    [ "$sanitizer" = no ] || return
+    SETTINGS="GASNET_AD_METHOD=message"
+    wrong type 'gex_AD_Create: dt 0x3 is not exactly one of GEX_DT_I32'
+    wrong user_type 'gex_AD_Create: dt 0x40 is not exactly one of GEX_DT_I32'
+    wrong no_such_operation 'gex_AD_Create: ops 0xc: type 0x10 has the operations 0xffc0ff8'
+    wrong hints 'gex_AD_Create: flags 0x5 are not at most one of'
+    wrong pair 'gex_AD_Create: the argument tm is not a team'
+    wrong jobrank 'gex_AD_OpNB_U64: rank 1 of the job is not in the domain.s team'
+    if [ "${TRUNKLINE_TEST_DEBUG:-no}" = no ]; then
+        wrong outside "an atomic operation of rank 0 .* on 8 bytes at .*: this rank.s segment of endpoint 0 is"
+        return
+    fi
+    wrong outside 'gex_AD_OpNB_U64: .*, +8) is not inside the segment of rank 1'
+    wrong another_operation 'gex_AD_OpNB_U64: opcode 0x10 is not one of the domain.s operations 0x8'
+    wrong another_type 'gex_AD_OpNB_U64: the domain has type 0x4'
+    wrong unaligned 'gex_AD_OpNB_U64: address .* is not a multiple of 8'
+    wrong locality 'gex_AD_OpNB_U64: GEX_FLAG_AD_MY_RANK, but the target is rank 1'
+    wrong no_result 'gex_AD_OpNB_U64: result_p is NULL'
+    wrong disagree 'gex_AD_Create: rank [01] gives dt 0x8, ops 0x'
+}
+
 # A client in C++ that compiles in silence.
 cxx()
 {
@@ -88,4 +120,5 @@ lane network network
 lane mixed mixed
 lane devices devices
 lane rails rails
+lane mistakes mistakes
 finish

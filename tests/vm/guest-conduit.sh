@@ -76,6 +76,15 @@ credits()
     case_of_two "credits, PAR" "$job/credits-par" 20
 }
 
+# The kernel's atomics are atomic to each other only: what they do to a word no CPU may change meanwhile.
+atomics()
+{
+    local job=$top_builddir/tests/job
+    GASNET_VERBOSEENV=1 case_of_two "atomics, devices" "$job/atomics-par" 3
+    grep -q 'executed by devices' $out.err || failed "rxe's atomics are not used: $(grep AD_Create $out.err | head -n 3)"
+    GASNET_AD_METHOD=message case_of_two "atomics, messages" "$job/atomics-seq" 3
+}
+
 # Here pages are really pinned, so a registration that outlives its memory gives wrong bytes: with the monitor off the same
 # job must fail, or it could not have shown anything.
 registration()
@@ -145,6 +154,7 @@ case_of_two "AM matrix" "$top_builddir/tests/job/am-seq"
 case_of_two "AM matrix, PAR" "$top_builddir/tests/job/am-par"
 case_of_two "put/get matrix" "$top_builddir/tests/job/putget-seq"
 credits
+atomics
 registration
 two_rails
 wordcount
