@@ -15,10 +15,6 @@
 #include "collective/coll_private.h"
 #include "topology/topology.h"
 
-struct tk_coll_team {
-    uint32_t last; /* sequence number of the collective that was started last; wraps */
-};
-
 /* ---- groups */
 
 static struct tk_coll_group group_of_all(const struct tk_coll *coll)
@@ -72,7 +68,7 @@ static struct tk_coll_group group_of_neighbours(const struct tk_coll *coll)
 static void phase_add(struct tk_coll *coll, tk_coll_algorithm *next,
                       const struct tk_coll_group *group)
 {
-    coll->phases[coll->phase_count++] = (struct tk_coll_phase){next, *group};
+    coll->phases[coll->phase_count++] = (struct tk_coll_phase){.next = next, .group = *group};
 }
 
 static void phase_choose(struct tk_coll *coll, enum tk_coll_kind kind,
@@ -96,22 +92,48 @@ static bool is_rooted_below(enum tk_coll_kind kind)
     return kind == TK_COLL_BARRIER || kind == TK_COLL_REDUCE || kind == TK_COLL_REDUCE_ALL;
 }
 
+static bool is_near(const struct tk_coll *coll)
+{
+    return coll->call.tm->coll->is_near && tk_local_reducible(coll->call.fold.element);
+}
+
+/* In shared memory where that can be, else by messages. */
+static void phase_of_neighbours(struct tk_coll *coll, enum tk_coll_kind kind,
+                                const struct tk_coll_group *neighbours, bool is_all)
+{
+    if (!is_near(coll)) {
+        phase_choose(coll, kind == TK_COLL_BARRIER && !is_all ? TK_COLL_REDUCE : kind, neighbours);
+        return;
+    }
+    const struct tk_coll_near near = tk_coll_near_way(coll, kind, is_all);
+    phase_add(coll, near.next, neighbours);
+    coll->phases[coll->phase_count - 1].ticket =
+        tk_local_take_tickets(&coll->call.tm->coll->local, near.tickets);
+}
+
 static void compose_levels(struct tk_coll *coll)
 {
     const struct tk_coll_group neighbours = group_of_neighbours(coll);
     enum tk_coll_kind kind = coll->call.kind;
     if (is_rooted_below(kind))
-        phase_choose(coll, TK_COLL_REDUCE, &neighbours);
+        phase_of_neighbours(coll, kind == TK_COLL_BARRIER ? kind : TK_COLL_REDUCE, &neighbours,
+                            false);
     phase_of_leaders(coll, kind, &neighbours);
     if (kind != TK_COLL_REDUCE)
-        phase_choose(coll, TK_COLL_BROADCAST, &neighbours);
+        phase_of_neighbours(coll, TK_COLL_BROADCAST, &neighbours, false);
 }
 
-static bool has_levels(const struct tk_coll *coll)
+static void compose_data(struct tk_coll *coll, const struct tk_coll_group *all)
 {
     const gex_TM_t tm = coll->call.tm;
     uint32_t leaders = tm->leaders.ranks.count;
-    return leaders > 1 && leaders < tk_team_size(tm) && tk_coll_by_levels(coll->call.kind);
+    bool by_levels = tk_coll_by_levels(coll->call.kind);
+    if (by_levels && leaders > 1 && leaders < all->size)
+        compose_levels(coll);
+    else if (by_levels && leaders == 1 && is_near(coll))
+        phase_of_neighbours(coll, coll->call.kind, all, true);
+    else
+        phase_choose(coll, coll->call.kind, all);
 }
 
 /* Where the payload is not in its place, or the source of a broadcast is not its destination. */
@@ -136,10 +158,7 @@ static void compose(struct tk_coll *coll)
     coll->sequence = ++call->tm->coll->last;
     if (call->syncs_in)
         phase_choose(coll, TK_COLL_BARRIER, &all);
-    if (has_levels(coll))
-        compose_levels(coll);
-    else
-        phase_choose(coll, call->kind, &all);
+    compose_data(coll, &all);
     if (has_result(coll))
         phase_add(coll, copy_out, &all);
     if (call->syncs_out)
@@ -181,21 +200,54 @@ void tk_coll_start(const struct tk_coll_call *call, struct tk_op *op)
 
 /* ---- teams */
 
+_Static_assert((int)tk_local_blob_size <= (int)tk_team_blob_size, "a team's blob holds ours");
+
 static void team_fill(void *blob)
 {
-    (void)blob;
+    tk_local_offer(blob);
+}
+
+/* A process that is in the team several times can't be at several places of its own memory. */
+static bool all_differ(const uint32_t *jobranks, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        for (uint32_t j = 0; j < i; j++)
+            if (jobranks[i] == jobranks[j])
+                return false;
+    return true;
+}
+
+static void open_local(struct trunkline_tm *tm, const char *blobs)
+{
+    uint32_t count = tm->nbrhd.ranks.count;
+    uint32_t *jobranks = calloc(count, sizeof(*jobranks));
+    const struct tk_local_blob **theirs = calloc(count, sizeof(*theirs));
+    if (!jobranks || !theirs)
+        tk_panic("out of memory for a team of %u neighbours", count);
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t rank = tk_list_at(&tm->nbrhd.ranks, i);
+        jobranks[i] = tk_team_jobrank(tm, rank);
+        if (blobs)
+            theirs[i] = (const void *)(blobs + (size_t)rank * tk_team_blob_size);
+    }
+    tk_local_open(&tm->coll->local, jobranks, count, tm->nbrhd.mine, blobs ? theirs : NULL);
+    tm->coll->is_near =
+        count > 1 && tk_local_usable(&tm->coll->local) && all_differ(jobranks, count);
+    free(jobranks);
+    free(theirs);
 }
 
 static void team_opened(struct trunkline_tm *tm, const void *blobs)
 {
-    (void)blobs;
     tm->coll = calloc(1, sizeof(*tm->coll));
     if (!tm->coll)
         tk_panic("out of memory for the collectives of a team");
+    open_local(tm, blobs);
 }
 
 static void team_closed(struct trunkline_tm *tm)
 {
+    tk_local_close(&tm->coll->local);
     free(tm->coll);
     tm->coll = NULL;
 }

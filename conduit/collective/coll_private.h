@@ -11,6 +11,7 @@
 #define TK_COLL_PRIVATE_H
 
 #include "collective/coll.h"
+#include "collective/local.h"
 #include "peer/peer.h"
 #include "team/objects.h"
 #include "transport/transport.h"
@@ -87,10 +88,18 @@ struct tk_coll_group {
 
 struct tk_coll_phase {
     tk_coll_algorithm *next; /* NULL: we do not take part */
+    uint32_t ticket;         /* in shared memory: see local.h */
     struct tk_coll_group group;
 };
 
 enum { tk_coll_phases_max = 6 };
+
+/* What collectives keep for a team. */
+struct tk_coll_team {
+    uint32_t last; /* sequence number of the collective that was started last; wraps */
+    bool is_near;  /* members of our neighbourhood meet in shared memory */
+    struct tk_local local;
+};
 
 struct tk_coll_step {
     struct tk_coll_post post; /* of a send: for the word that the receiver is ready */
@@ -119,6 +128,9 @@ struct tk_coll {
     char *buffers[2];
     char *scratch;
     size_t scratch_size;
+
+    struct tk_local_op near; /* of a phase in shared memory, */
+    bool is_near;            /* which is under way */
 
     struct tk_coll_step *steps;
     unsigned step_count, step_room;
@@ -156,6 +168,17 @@ struct tk_coll *tk_coll_take(void);
 
 /* `compose`, called with the lock of the engine, sets sequence number and phases. */
 void tk_coll_begin(struct tk_coll *coll, void (*compose)(struct tk_coll *coll));
+
+/* ---- near.c: phases in shared memory ---- */
+
+/* The phase for our neighbourhood, which is all of the team or a part of it, and how many tickets
+ * it takes. */
+struct tk_coll_near {
+    tk_coll_algorithm *next;
+    uint32_t tickets;
+};
+struct tk_coll_near tk_coll_near_way(const struct tk_coll *coll, enum tk_coll_kind kind,
+                                     bool is_all);
 
 /* ---- choose.c ---- */
 

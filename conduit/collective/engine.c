@@ -265,6 +265,7 @@ struct tk_coll *tk_coll_take(void)
     }
     tk_unlock(&engine.lock);
     coll->phase = coll->phase_count = coll->round = 0;
+    coll->is_near = false;
     coll->stage = 0;
     coll->step_count = 0;
     return coll;
@@ -363,11 +364,19 @@ static bool engine_progress(void)
     return any;
 }
 
+static bool near_is_due(void)
+{
+    for (const struct tk_coll *coll = engine.first; coll; coll = coll->next)
+        if (coll->is_near && tk_local_is_due(&coll->near))
+            return true;
+    return false;
+}
+
 static bool engine_is_due(void)
 {
     if (!tk_trylock(&engine.lock))
         return true;
-    bool due = engine.first && tk_counter_read(&tk_coll_news) != engine.news;
+    bool due = engine.first && (tk_counter_read(&tk_coll_news) != engine.news || near_is_due());
     tk_unlock(&engine.lock);
     return due;
 }

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Phases among members that share memory: the engine's side of local.h. No state but that of the
+ * collective and of its team's part in shared memory, which the lock of the engine protects. */
+#include "config.h"
+
+#include "collective/coll_private.h"
+
+static struct tk_local *local_of(const struct tk_coll *coll)
+{
+    return &coll->call.tm->coll->local;
+}
+
+static uint32_t ticket_of(const struct tk_coll *coll)
+{
+    return coll->phases[coll->phase].ticket;
+}
+
+static enum tk_coll_turn near_turn(struct tk_coll *coll, void (*begin)(struct tk_coll *coll))
+{
+    if (coll->stage == 0)
+        begin(coll);
+    coll->stage = 1;
+    coll->is_near = !tk_local_step(&coll->near);
+    return coll->is_near ? TK_COLL_LATER : TK_COLL_OVER;
+}
+
+static void begin_meeting(struct tk_coll *coll)
+{
+    tk_local_meet(&coll->near, local_of(coll), ticket_of(coll));
+}
+
+static void begin_gathering(struct tk_coll *coll)
+{
+    tk_local_gather(&coll->near, local_of(coll), ticket_of(coll), tk_coll_group(coll)->root);
+}
+
+static void begin_release(struct tk_coll *coll)
+{
+    tk_local_release(&coll->near, local_of(coll), ticket_of(coll), tk_coll_group(coll)->root);
+}
+
+static void begin_broadcast(struct tk_coll *coll)
+{
+    const struct tk_coll_group *group = tk_coll_group(coll);
+    if (group->me != group->root)
+        tk_coll_value_receive(coll);
+    tk_local_broadcast(&coll->near, local_of(coll), ticket_of(coll), group->root, coll->value,
+                       coll->value, coll->call.nbytes);
+}
+
+static struct tk_local_reduction reduction_of(const struct tk_coll *coll)
+{
+    const struct tk_coll_fold *fold = &coll->call.fold;
+    return (struct tk_local_reduction){.destination = coll->buffers[0],
+                                       .source = coll->value,
+                                       .element = fold->element,
+                                       .count = coll->call.nbytes / fold->element,
+                                       .fn = fold->fn,
+                                       .cdata = fold->cdata};
+}
+
+static void begin_reduction(struct tk_coll *coll)
+{
+    const struct tk_coll_group *group = tk_coll_group(coll);
+    const struct tk_local_reduction how = reduction_of(coll);
+    tk_local_reduce(&coll->near, local_of(coll), ticket_of(coll), group->root, &how);
+    if (group->me == group->root)
+        tk_coll_value_receive(coll);
+}
+
+static void begin_reduction_to_all(struct tk_coll *coll)
+{
+    const struct tk_local_reduction how = reduction_of(coll);
+    tk_local_reduce_to_all(&coll->near, local_of(coll), ticket_of(coll), &how);
+    tk_coll_value_receive(coll);
+}
+
+static enum tk_coll_turn near_meet(struct tk_coll *coll)
+{
+    return near_turn(coll, begin_meeting);
+}
+
+static enum tk_coll_turn near_gather(struct tk_coll *coll)
+{
+    return near_turn(coll, begin_gathering);
+}
+
+static enum tk_coll_turn near_release(struct tk_coll *coll)
+{
+    return near_turn(coll, begin_release);
+}
+
+static enum tk_coll_turn near_broadcast(struct tk_coll *coll)
+{
+    return near_turn(coll, begin_broadcast);
+}
+
+static enum tk_coll_turn near_reduce(struct tk_coll *coll)
+{
+    return near_turn(coll, begin_reduction);
+}
+
+static enum tk_coll_turn near_reduce_all(struct tk_coll *coll)
+{
+    return near_turn(coll, begin_reduction_to_all);
+}
+
+struct tk_coll_near tk_coll_near_way(const struct tk_coll *coll, enum tk_coll_kind kind,
+                                     bool is_all)
+{
+    const struct tk_local *local = local_of(coll);
+    switch (kind) {
+    case TK_COLL_BARRIER:
+        return is_all ? (struct tk_coll_near){near_meet, tk_local_meet_tickets(local)}
+                      : (struct tk_coll_near){near_gather, 1};
+    case TK_COLL_BROADCAST:
+        return coll->call.kind == TK_COLL_BARRIER ? (struct tk_coll_near){near_release, 1}
+                                                  : (struct tk_coll_near){near_broadcast, 1};
+    case TK_COLL_REDUCE_ALL:
+        return (struct tk_coll_near){near_reduce_all,
+                                     tk_local_to_all_tickets(local, coll->call.nbytes)};
+    default:
+        return (struct tk_coll_near){near_reduce, 1};
+    }
+}
