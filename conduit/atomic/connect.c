@@ -30,6 +30,7 @@ struct connection {
 
 static struct connection *connections; /* by index in the neighbourhood */
 static tk_lock_t connections_lock = TK_LOCK_INIT;
+static tk_lock_t opening_lock = TK_LOCK_INIT; /* of two threads, for different teams */
 
 /* A neighbour may come before we have begun. */
 static struct connection *connections_get(void)
@@ -98,7 +99,10 @@ static void open_end(struct tk_peer *peer)
 {
     struct tk_atomic_end ours;
     memset(&ours, 0, sizeof(ours));
-    if (tk_atomic_device()->atomic_open(peer, &ours) != TK_OK)
+    tk_lock(&opening_lock);
+    enum tk_status status = tk_atomic_device()->atomic_open(peer, &ours);
+    tk_unlock(&opening_lock);
+    if (status != TK_OK)
         connect_failed(peer);
     if (peer->rank == tk_peers.me) {
         struct connection *self = &connections[tk_topology.nbrhd_rank];

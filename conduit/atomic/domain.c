@@ -92,7 +92,7 @@ struct trunkline_ad *tk_ad_create(gex_TM_t tm, gex_DT_t dt, gex_OP_t ops, gex_Fl
     ad->peers = tk_team_peers(tm);
     bool is_mapped = ad->way != TK_AD_MESSAGE && !ad->by_device_only;
     ad->offsets = is_mapped ? tm->head.offsets : tk_peers.unmapped;
-    if (ad->by_device_only)
+    if (ad->way == TK_AD_DEVICE)
         tk_atomic_connect(tm);
     if (tk_settings.verboseenv && tk_team_rank(tm) == 0)
         tk_log_info("gex_AD_Create: type 0x%x, operations 0x%x, %u ranks: executed by %s (%s)", dt,

@@ -3,6 +3,8 @@
  * Starts operations in the way of their domain. No state, no lock. */
 #include "config.h"
 
+#include <stdatomic.h>
+
 #include "atomic/atomic_private.h"
 #include "event/event.h"
 #include "event/nbi.h"
@@ -35,7 +37,8 @@ static bool __attribute__((noinline)) by_cpu(const struct tk_atomic *m)
     if (!at)
         return false;
     if (m->opcode == GEX_OP_GET && (m->flags & GEX_FLAG_AD_REL))
-        TRUNKLINE_NBRHD_FENCE(__ATOMIC_SEQ_CST); /* a load may pass earlier stores, nothing else */
+        atomic_thread_fence(
+            memory_order_seq_cst); /* a load may pass earlier stores, nothing else */
     uint64_t was = tk_atomic_execute(m->ad->dt, m->opcode, at, m->a, m->b);
     if (TRUNKLINE_AD_FETCHES(m->opcode))
         tk_atomic_store_result(m->result, m->ad->dt, was);

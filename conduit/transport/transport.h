@@ -294,7 +294,7 @@ struct tk_transport {
                              const struct tk_device_atomic *atomic);
     /* A rank that has another transport needs a connection for atomics: made at each of its ends
      * (the same one for ourselves), and connected once the other end is known. TK_FAIL: the cause
-     * was logged. Not by two threads for one peer. */
+     * was logged. One thread at a time opens; not two connect to one peer. */
     enum tk_status (*atomic_open)(struct tk_peer *peer, struct tk_atomic_end *ours);
     enum tk_status (*atomic_connect)(struct tk_peer *peer, const struct tk_atomic_end *theirs);
 
