@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "gasnet_mk.h"
+#include "gasnet_vis.h"
 
 static gex_AM_Index_t request_index, reply_index;
 static int scenario;
@@ -155,6 +156,24 @@ static void misuse_handlers(void)
     }
 }
 
+/* Seen in any build, 82 by its target, or before by a library with --enable-debug. */
+static void misuse_vectors(void)
+{
+    gex_Rank_t last = job.size - 1;
+    char *base = job_remote(last, 0), local[16] = {0};
+    const gex_Memvec_t here[] = {{local, 8}}, there[] = {{base + 8, 8}, {base, 0}, {base, 1}};
+    const gex_Memvec_t outside[] = {{base, 4}, {base + GASNET_PAGESIZE - 1, 4}};
+
+    if (scenario == 80)
+        gex_VIS_VectorPutNB(job.tm, last, 3, there, 1, here, 0);
+    if (scenario == 81)
+        gex_VIS_SetPeerCompletionHandler(200, base, GEX_VIS_MAX_PEERCOMPLETION + 1, 0);
+    if (scenario == 82)
+        gex_VIS_VectorGetBlocking(job.tm, 1, here, last, 2, outside, 0);
+    if (scenario == 83)
+        gex_VIS_SetPeerCompletionHandler(7, base, 1, 0);
+}
+
 static void misuse_debug(void)
 {
     size_t most = gex_AM_MaxRequestMedium(job.tm, job.size - 1, GEX_EVENT_NOW, 0, 0);
@@ -248,6 +267,7 @@ int main(int argc, char **argv)
         misuse_start();
         misuse_debug();
         misuse_handlers();
+        misuse_vectors();
         misuse_messages();
         misuse_locks();
         misuse_operations();

@@ -31,7 +31,11 @@ wrong 11 'the segment of gex_Segment_Attach cannot be destroyed'
 wrong 12 'gex_MK_Destroy: the argument was not made by gex_MK_Create'
 wrong 13 'gasnet_barrier_notify was called from a handler'
 wrong 14 'gex_Coll_BarrierNB was called from a handler'
+wrong 80 'gex_VIS_VectorPutNB: the destination has 9 bytes, the source 8'
+wrong 81 'gex_VIS_SetPeerCompletionHandler: 128 bytes are more than the limit 127'
+wrong 83 'gex_VIS_SetPeerCompletionHandler: handler 7 belongs to the library'
 sizes=2
+wrong 82 'not inside th.* segment'
 for reach in 0 1; do # neighbours, and over the network
     SETTINGS=GASNET_SUPERNODE_MAXSIZE=$reach
     wrong 20 'gex_AM_RequestMedium: [0-9]* bytes are more than the limit'

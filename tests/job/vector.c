@@ -4,7 +4,8 @@
  * rank r + shift, so each segment has one writer, and each thread has a slot of its own there. The
  * first thread owns `job`.
  *
- * Usage: vector TRANSFERS [SEED] */
+ * Usage: vector TRANSFERS [SEED]; vector strided, vector block: 100 puts and gets of 100 pieces by
+ * rank 0, by which the script sees how they travel */
 #include "config.h"
 
 #include "vector.h"
@@ -433,6 +434,29 @@ static void nothing(void)
     gex_NBI_Wait(GEX_EC_ALL, 0);
 }
 
+/* ---- how they travel ---- */
+
+static void travel(int is_block)
+{
+    const ptrdiff_t spread[] = {64}, close[] = {32};
+    const ptrdiff_t *there = is_block ? close : spread;
+    const size_t count[] = {100};
+    char *local = job.base + LOCAL, *remote;
+
+    peer = job.size - 1;
+    remote = job_remote(peer, FLAG_ROOM);
+    job_phase("100 transfers of 100 pieces");
+    for (int i = 0; job.rank == 0 && i < 100; i++) {
+        job_fill(local, 6400, (uint64_t)i);
+        gex_VIS_StridedPutBlocking(job.tm, peer, remote, there, local, spread, 32, count, 1, 0);
+        memset(local, 0, 6400);
+        gex_VIS_StridedGetBlocking(job.tm, local, spread, peer, remote, there, 32, count, 1, 0);
+        job_fill(local + 6400, 6400, (uint64_t)i);
+        for (int k = 0; k < 100; k++)
+            CHECK(!memcmp(local + 64 * k, local + 6400 + 64 * k, 32));
+    }
+}
+
 static void register_handlers(void)
 {
     gex_AM_Entry_t table[] = {
@@ -452,6 +476,10 @@ int main(int argc, char **argv)
     register_handlers();
     memset(job.base, 0, job.segment_size);
     job_barrier();
+    if (argc > 1 && (!strcmp(argv[1], "strided") || !strcmp(argv[1], "block"))) {
+        travel(argv[1][0] == 'b');
+        job_end();
+    }
     for (gex_Rank_t shift = 0; shift < job.size; shift++) {
         peer = (job.rank + shift) % job.size;
         if (shift > 2 && shift + 1 < job.size)

@@ -16,6 +16,31 @@ SETTINGS="GASNET_VIS_PACK_LIMIT=1G GASNET_VIS_MAXCHUNK=512 GASNET_VIS_REMOTECONT
     good 2 "$jobs/vector-par" 30 "$seed"
 SETTINGS="GASNET_VIS_PUT_MAXCHUNK=700 GASNET_VIS_GET_MAXCHUNK=5000 GASNET_NETWORKDEPTH_PP=2 GASNET_BBUF_COUNT=1" good 2 "$jobs/vector-seq" 30 "$seed"
 VECTOR_PIECES=1000000 good 2 "$jobs/vector-seq" 1 "$seed"
+
+# count WHAT: how many the busiest rank posted.
+count()
+{
+    sed -nE "s/^softhca: .* $1 ([0-9]+)( .*)?\$/\1/p" "$scratch/stats" | sort -n | tail -1
+}
+
+# travels SHAPE SENDS WRITES READS: a test for each number, such as "-lt 100".
+travels()
+{
+    good 2 "$jobs/vector-seq" "$1"
+    needs_softhca || return
+    # shellcheck disable=SC2086 # an operator and a number
+    [ "$(count sends)" $2 ] && [ "$(count writes)" $3 ] && [ "$(count reads)" $4 ] ||
+        failed "$1: $(count sends) sends, $(count writes) writes, $(count reads) reads, not $2, $3, $4"
+}
+travels strided "-ge 200" "-lt 100" "-lt 100"
+travels block "-lt 100" "-lt 200" "-lt 200"
+SETTINGS=GASNET_VIS_REMOTECONTIG=0 travels block "-ge 200" "-lt 100" "-lt 100"
+SETTINGS=GASNET_VIS_GATHER_LIMIT=31 travels block "-ge 200" "-lt 100" "-lt 100"
+SETTINGS=GASNET_VIS_AMPIPE=0 travels strided "-lt 100" "-ge 10000" "-ge 10000"
+SETTINGS=GASNET_VIS_PACK_LIMIT=31 travels strided "-lt 100" "-ge 10000" "-ge 10000"
+# A message has at most so much of 3200 bytes and their description; 0 for one direction alone means the common setting.
+SETTINGS="GASNET_VIS_MAXCHUNK=1100" travels strided "-ge 500" "-lt 100" "-lt 100"
+
 if [ "$sanitizer" = no ]; then
     for segment in large everything; do
         good 2 "$jobs/vector-$segment" 40 "$seed"
