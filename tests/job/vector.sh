@@ -10,10 +10,11 @@ done
 good 2 "$jobs/vector-par" 60 "$seed"
 is_cheap 9 && SETTINGS=GASNET_SUPERNODE_MAXSIZE=2 good 9 "$jobs/vector-seq" 12 "$seed"
 SETTINGS=GASNET_SUPERNODE_MAXSIZE=0 good 2 "$jobs/vector-par" 100 "$seed"
-# Pieces one by one; all in messages, small ones; without the way for a contiguous far side.
-SETTINGS="GASNET_VIS_AMPIPE=0 GASNET_VIS_REMOTECONTIG=0" good 2 "$jobs/vector-seq" 60 "$seed"
+# Pieces one by one, some of which a device is slow to read; all in messages, small ones; gathered, with a slow device.
+SETTINGS="GASNET_VIS_AMPIPE=0 GASNET_VIS_REMOTECONTIG=0 SOFTHCA_FAULT=delay:us=500,op=write,p=0.2" good 2 "$jobs/vector-seq" 60 "$seed"
 SETTINGS="GASNET_VIS_PACK_LIMIT=1G GASNET_VIS_MAXCHUNK=512 GASNET_VIS_REMOTECONTIG=0 GASNET_AM_CREDITS_PP=2" \
     good 2 "$jobs/vector-par" 30 "$seed"
+SETTINGS="GASNET_VIS_GATHER_LIMIT=1G GASNET_VIS_AMPIPE=0 SOFTHCA_FAULT=delay:us=500,op=any,p=0.1" good 2 "$jobs/vector-seq" 40 "$seed"
 SETTINGS="GASNET_VIS_PUT_MAXCHUNK=700 GASNET_VIS_GET_MAXCHUNK=5000 GASNET_NETWORKDEPTH_PP=2 GASNET_BBUF_COUNT=1" good 2 "$jobs/vector-seq" 30 "$seed"
 VECTOR_PIECES=1000000 good 2 "$jobs/vector-seq" 1 "$seed"
 
