@@ -100,14 +100,11 @@ static struct tk_coll_key ready_key(const struct tk_coll_key *key)
     return ready;
 }
 
-/* For puts by others: where they reach all of the segment as it is. */
+/* For puts by others. */
 static uint64_t address_for(const struct tk_coll_step *step)
 {
     const struct tk_peer *me = tk_peer(tk_peers.me);
-    bool reaches = !tk_is_on_demand || tk_is_neighbour(step->peer->rank);
-    return reaches && tk_peer_has(me, (uintptr_t)step->memory, step->nbytes)
-               ? (uintptr_t)step->memory
-               : 0;
+    return tk_peer_has(me, (uintptr_t)step->memory, step->nbytes) ? (uintptr_t)step->memory : 0;
 }
 
 /* Posts what the step waits for. Not before all steps of the round are on the list, which may move

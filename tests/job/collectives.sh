@@ -39,6 +39,13 @@ both()
     done
 }
 
+threads()
+{
+    for placement in 0 1 2; do
+        SETTINGS=GASNET_SUPERNODE_MAXSIZE=$placement good 3 "$jobs/collectives_threads-par"
+    done
+}
+
 promises()
 {
     for placement in 0 1 2; do
@@ -90,7 +97,17 @@ death()
     done
 }
 
+# A shell between the launcher and rank 1 hides its death; its neighbours find it.
+unseen_death()
+{
+    # shellcheck disable=SC2016 # for the shell in between
+    SETTINGS=GASNET_SUPERNODE_MAXSIZE=0 job 3 sh -c '"$@"; status=$?; [ "$PMIX_RANK" != 1 ] || sleep 60; exit $status' sh \
+        "$jobs/collectives-seq" die
+    fails_with 1 "a death that the launcher does not see"
+    says '^trunkline.*neighbour rank 1 (.*, pid [0-9]*) died: it was killed' 1
+}
+
 lane network network sums
 lane memory memory promises
-lane both both each_algorithm death
+lane both both each_algorithm threads death unseen_death
 finish
