@@ -125,13 +125,12 @@ static void compose_levels(struct tk_coll *coll)
 
 static void compose_data(struct tk_coll *coll, const struct tk_coll_group *all)
 {
-    const gex_TM_t tm = coll->call.tm;
-    uint32_t leaders = tm->leaders.ranks.count;
-    bool by_levels = tk_coll_by_levels(coll->call.kind);
-    if (by_levels && leaders > 1 && leaders < all->size)
-        compose_levels(coll);
-    else if (by_levels && leaders == 1 && is_near(coll))
+    uint32_t leaders = coll->call.tm->leaders.ranks.count;
+    bool has_levels = leaders > 1 && leaders < all->size;
+    if (coll->is_all_near)
         phase_of_neighbours(coll, coll->call.kind, all, true);
+    else if (has_levels && tk_coll_by_levels(coll->call.kind))
+        compose_levels(coll);
     else
         phase_choose(coll, coll->call.kind, all);
 }
@@ -167,11 +166,18 @@ static void compose(struct tk_coll *coll)
 
 /* ---- start */
 
+static bool is_all_near(const struct tk_coll *coll)
+{
+    return coll->call.tm->leaders.ranks.count == 1 && tk_coll_by_levels(coll->call.kind) &&
+           is_near(coll);
+}
+
 /* Destinations serve as buffers; what does not get the result combines elsewhere. */
 static void set_buffers(struct tk_coll *coll)
 {
     const struct tk_coll_call *call = &coll->call;
-    bool reduces = call->kind == TK_COLL_REDUCE || call->kind == TK_COLL_REDUCE_ALL;
+    bool reduces =
+        !coll->is_all_near && (call->kind == TK_COLL_REDUCE || call->kind == TK_COLL_REDUCE_ALL);
     size_t size = tk_align_up(call->nbytes, TK_CACHE_LINE);
     coll->value = (char *)call->src;
     coll->buffers[0] = call->dst;
@@ -194,6 +200,7 @@ void tk_coll_start(const struct tk_coll_call *call, struct tk_op *op)
     coll->op = op;
     if (coll->call.fold.element == 0)
         coll->call.fold.element = 1;
+    coll->is_all_near = is_all_near(coll);
     set_buffers(coll);
     tk_coll_begin(coll, compose);
 }
@@ -207,14 +214,9 @@ static void team_fill(void *blob)
     tk_local_offer(blob);
 }
 
-/* A process that is in the team several times can't be at several places of its own memory. */
-static bool all_differ(const uint32_t *jobranks, uint32_t count)
+static const struct tk_local_blob *blob_of(const char *blobs, uint32_t rank)
 {
-    for (uint32_t i = 0; i < count; i++)
-        for (uint32_t j = 0; j < i; j++)
-            if (jobranks[i] == jobranks[j])
-                return false;
-    return true;
+    return (const void *)(blobs + (size_t)rank * tk_team_blob_size);
 }
 
 static void open_local(struct trunkline_tm *tm, const char *blobs)
@@ -228,21 +230,24 @@ static void open_local(struct trunkline_tm *tm, const char *blobs)
         uint32_t rank = tk_list_at(&tm->nbrhd.ranks, i);
         jobranks[i] = tk_team_jobrank(tm, rank);
         if (blobs)
-            theirs[i] = (const void *)(blobs + (size_t)rank * tk_team_blob_size);
+            theirs[i] = blob_of(blobs, rank);
     }
     tk_local_open(&tm->coll->local, jobranks, count, tm->nbrhd.mine, blobs ? theirs : NULL);
-    tm->coll->is_near =
-        count > 1 && tk_local_usable(&tm->coll->local) && all_differ(jobranks, count);
+    tm->coll->is_near = count > 1 && tk_local_usable(&tm->coll->local);
     free(jobranks);
     free(theirs);
 }
 
+/* A process that is several members has contributed one channel, which they can't share. */
 static void team_opened(struct trunkline_tm *tm, const void *blobs)
 {
     tm->coll = calloc(1, sizeof(*tm->coll));
     if (!tm->coll)
         tk_panic("out of memory for the collectives of a team");
-    open_local(tm, blobs);
+    if (!tm->is_plural)
+        open_local(tm, blobs);
+    else if (tk_team_rank_of_jobrank(tm, tk_peers.me) == tm->rank)
+        tk_local_withdraw(blob_of(blobs, tm->rank));
 }
 
 static void team_closed(struct trunkline_tm *tm)

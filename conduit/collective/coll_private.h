@@ -131,6 +131,7 @@ struct tk_coll {
 
     struct tk_local_op near; /* of a phase in shared memory, */
     bool is_near;            /* which is under way */
+    bool is_all_near;        /* such a phase is all: it needs no buffers */
 
     struct tk_coll_step *steps;
     unsigned step_count, step_room;

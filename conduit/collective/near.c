@@ -4,6 +4,8 @@
  * collective and of its team's part in shared memory, which the lock of the engine protects. */
 #include "config.h"
 
+#include <string.h>
+
 #include "collective/coll_private.h"
 
 static struct tk_local *local_of(const struct tk_coll *coll)
@@ -91,9 +93,15 @@ static enum tk_coll_turn near_release(struct tk_coll *coll)
     return near_turn(coll, begin_release);
 }
 
+/* The root copies to its own destination while others copy to theirs. */
 static enum tk_coll_turn near_broadcast(struct tk_coll *coll)
 {
-    return near_turn(coll, begin_broadcast);
+    enum tk_coll_turn turn = near_turn(coll, begin_broadcast);
+    if (coll->is_all_near && coll->value != coll->call.dst && coll->call.nbytes) {
+        memcpy(coll->call.dst, coll->value, coll->call.nbytes);
+        coll->value = coll->call.dst;
+    }
+    return turn;
 }
 
 static enum tk_coll_turn near_reduce(struct tk_coll *coll)
