@@ -306,8 +306,8 @@ static enum tk_status take_ports(struct search *search, const char *why)
         struct tk_rail *rail = &choice->rails[choice->count++];
         const char *refused = tk_port_take(rail, c->context, c->port);
         if (refused) {
-            tk_log_error("%s:%d was chosen, and %s now, what it did not a moment ago", device,
-                         c->port, refused);
+            tk_log_error("%s:%d: the port's state changed during start-up: it %s", device, c->port,
+                         refused);
             return TK_FAIL;
         }
         snprintf(rail->why, sizeof(rail->why), "%s", why);
