@@ -69,14 +69,18 @@ int trunkline_am_request_short(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t hand
     return tk_short_request(&peers[rank], handler, flags & GEX_FLAG_IMMEDIATE, nargs, args);
 }
 
+_Static_assert(TRUNKLINE_AM_TAG(1u) == (tk_tag_bit | 1 << tk_tag_args_shift),
+               "clients pass the tags of transports");
+
 int trunkline_am_request_small(gex_TM_t tm, gex_Rank_t rank, uint64_t args, gex_Flags_t flags,
-                               gex_AM_Index_t handler, unsigned nargs)
+                               gex_AM_Index_t handler, unsigned tag)
 {
-    TK_CHECK_REQUEST("gex_AM_RequestShort", tm, rank, nargs);
+    TK_CHECK_REQUEST("gex_AM_RequestShort", tm, rank, tk_tag_nargs(tag));
     TK_CHECK_HANDLER("gex_AM_RequestShort", handler);
     struct tk_peer *peers = tk_team_peers(tm);
-    tk_if_unlikely(!peers) return request_small_between(tm, rank, args, flags, handler, nargs);
-    return tk_small_request(&peers[rank], handler, flags & GEX_FLAG_IMMEDIATE, nargs, args);
+    tk_if_unlikely(!peers) return request_small_between(tm, rank, args, flags, handler,
+                                                        tk_tag_nargs(tag));
+    return tk_small_request(&peers[rank], handler, flags & GEX_FLAG_IMMEDIATE, tag, args);
 }
 
 int trunkline_am_request_medium(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t handler,

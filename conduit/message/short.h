@@ -40,11 +40,11 @@ static inline int tk_short_reply(gex_Token_t token, uint8_t handler, bool immedi
 /* Indexed by `immediate`: a look-up is faster than a branch. */
 extern TK_HIDDEN tk_small_busy *const tk_small_if_busy[2];
 
+/* `tag` is complete but for the handler. */
 static inline int tk_small_request(struct tk_peer *peer, uint8_t handler, bool immediate,
-                                   unsigned nargs, uint64_t args)
+                                   unsigned tag, uint64_t args)
 {
-    return (int)peer->transport->send_small(peer, tk_tag(false, nargs, handler), args,
-                                            tk_small_if_busy[immediate]);
+    return (int)peer->transport->send_small(peer, tag | handler, args, tk_small_if_busy[immediate]);
 }
 
 /* `replied` is set first: sending, which cannot fail, is a tail call. */

@@ -153,6 +153,21 @@ static bool has(const struct team *t, gex_Rank_t jobrank)
     return false;
 }
 
+/* Nobody leaves a barrier before all members have entered it: each writes to all before. */
+static void check_barrier(const struct team *t)
+{
+    for (unsigned r = 0; r < t->size; r++) {
+        char *there = job_remote(t->members[r].gex_rank, (1 + job.rank) * SLOT);
+        gex_RMA_PutBlockingVal(t->tm, r, there, 4711 + t->rank, 8, 0);
+    }
+    gex_Event_Wait(gex_Coll_BarrierNB(t->tm, 0));
+    for (unsigned r = 0; r < t->size; r++) {
+        const char *here = job.base + (1 + t->members[r].gex_rank) * SLOT;
+        CHECK(*(const volatile uint64_t *)here == 4711 + r);
+    }
+    job_barrier();
+}
+
 static void check_team(const struct team *t)
 {
     CHECK(gex_TM_QuerySize(t->tm) == t->size, "%u, not %u", gex_TM_QuerySize(t->tm), t->size);
@@ -167,6 +182,7 @@ static void check_team(const struct team *t)
         CHECK(has(t, j) || gex_TM_TranslateJobrankToRank(t->tm, j) == GEX_RANK_INVALID);
     check_rma(t);
     check_messages(t);
+    check_barrier(t);
 }
 
 /* ---- splits, drawn by all ranks alike ---- */
@@ -384,8 +400,8 @@ static void random_create(uint64_t seed)
                   SCRATCH, kind | (by_jobrank ? GEX_FLAG_RANK_IS_JOBRANK : 0));
     CHECK((t.tm == GEX_TM_INVALID) == only_takes_part);
     if (only_takes_part) {
-        job_barrier(); /* as others do around their messages */
-        job_barrier();
+        for (int i = 0; i < 3; i++)
+            job_barrier(); /* as others do around their messages */
     } else {
         check_team(&t);
         destroy(&t, kind != GEX_FLAG_TM_NO_SCRATCH, 0);

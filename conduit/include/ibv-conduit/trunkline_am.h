@@ -13,10 +13,12 @@
 
 int trunkline_am_request_short(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t handler,
                                gex_Flags_t flags, unsigned nargs, const gex_AM_Arg_t *args);
-/* nargs is 0, 1 or 2; the second argument is in the upper half of args. `args` is the third
- * parameter because it is the third of the function called in the end: it stays in its register. */
+/* With 0, 1 or 2 arguments; the second one is in the upper half of args. `args` is the third
+ * parameter because it is the third of the function called in the end: it stays in its register.
+ * `tag` says how many there are, as transports want to know it. */
+#define TRUNKLINE_AM_TAG(nargs) (0x8000u | (nargs) << 8)
 int trunkline_am_request_small(gex_TM_t tm, gex_Rank_t rank, uint64_t args, gex_Flags_t flags,
-                               gex_AM_Index_t handler, unsigned nargs);
+                               gex_AM_Index_t handler, unsigned tag);
 int trunkline_am_reply_small(gex_Token_t token, gex_AM_Index_t handler, uint64_t args,
                              gex_Flags_t flags, unsigned nargs);
 
@@ -160,7 +162,8 @@ void trunkline_am_commit_reply_long(gex_AM_SrcDesc_t sd, gex_AM_Index_t handler,
     TRUNKLINE_INLINE int gex_AM_RequestShort##M(                                                   \
         gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t handler, gex_Flags_t flags TRUNKLINE_P##M)    \
     {                                                                                              \
-        return trunkline_am_request_small(tm, rank, TRUNKLINE_PAIR##M, flags, handler, M);         \
+        return trunkline_am_request_small(tm, rank, TRUNKLINE_PAIR##M, flags, handler,             \
+                                          TRUNKLINE_AM_TAG(M));                                    \
     }                                                                                              \
     TRUNKLINE_INLINE int gex_AM_ReplyShort##M(gex_Token_t token, gex_AM_Index_t handler,           \
                                               gex_Flags_t flags TRUNKLINE_P##M)                    \
