@@ -7,7 +7,9 @@
 
 #include "job.h"
 
+#include <pthread.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -268,6 +270,52 @@ static void check_member(gex_TM_t tm, unsigned ours, gex_Rank_t rank)
                                  0) == value);
 }
 
+/* A process starts the barrier of each of its members, and all of these end. */
+static void barrier_of_all(gex_TM_t *tms)
+{
+    gex_Event_t events[EPS];
+
+    for (unsigned e = 0; e < EPS; e++)
+        events[e] = gex_Coll_BarrierNB(tms[e], 0);
+    gex_Event_WaitAll(events, EPS, 0);
+}
+
+#if GASNET_PAR
+static void *split_one(void *tm)
+{
+    gex_TM_t all = tm, *part = job_memory(sizeof *part);
+    gex_TM_Split(part, all, gex_EP_QueryIndex(gex_TM_QueryEP(all)) == 0,
+                 -(int)gex_TM_QueryRank(all), NULL, 0, GEX_FLAG_TM_NO_SCRATCH);
+    return part;
+}
+
+/* Each member of a process needs a thread to split: those of endpoint 0, and all others. */
+static void split_by_threads(gex_TM_t *tms)
+{
+    pthread_t threads[EPS];
+    gex_TM_t *parts[EPS], all[EPS];
+
+    for (unsigned e = 0; e < EPS; e++)
+        CHECK(pthread_create(&threads[e], NULL, split_one, tms[e]) == 0);
+    for (unsigned e = 0; e < EPS; e++) {
+        CHECK(pthread_join(threads[e], (void **)&parts[e]) == 0);
+        all[e] = *parts[e];
+        free(parts[e]);
+        gex_Rank_t rank = job.size - 1 - job.rank;
+        CHECK(gex_TM_QuerySize(all[e]) == job.size * (e == 0 ? 1 : EPS - 1));
+        CHECK(gex_TM_QueryRank(all[e]) == (e == 0 ? rank : rank * (EPS - 1) + EPS - 1 - e));
+    }
+    barrier_of_all(all);
+    for (unsigned e = 0; e < EPS; e++)
+        gex_TM_Destroy(all[e], NULL, e == 0 ? GEX_FLAG_GLOBALLY_QUIESCED : 0);
+}
+#else
+static void split_by_threads(gex_TM_t *tms)
+{
+    (void)tms; /* one thread cannot */
+}
+#endif
+
 static void a_team_of_endpoints(void)
 {
     gex_EP_Location_t args[64 * EPS];
@@ -286,6 +334,9 @@ static void a_team_of_endpoints(void)
         for (unsigned theirs = 0; theirs < EPS; theirs++)
             send_all(tms[e], to * EPS + theirs, e, theirs, to);
     }
+    barrier_of_all(tms);
+    barrier_of_all(tms);
+    split_by_threads(tms);
     for (unsigned e = 0; e < EPS; e++)
         CHECK(gex_TM_Destroy(tms[e], NULL, 0) == 0);
     job_barrier();
@@ -334,6 +385,15 @@ static void wrong(int which)
         gex_AM_RequestShort1(gex_TM_Pair(eps[1], 2), to, ASK, 0, 0);
     if (which == 6)
         gex_AM_RequestShort2(gex_TM_Pair(eps[1], 50), to, ASK, 0, 0, 0);
+    if (which == 8) {
+        gex_EP_Location_t args[] = {{to, 1}, {to, 2}};
+        gex_TM_t tms[2];
+        bool is_in = job.rank == to;
+        gex_TM_Create(tms, is_in ? 2 : 0, job.tm, args, is_in ? 2 : 0, NULL, 0,
+                      GEX_FLAG_TM_NO_SCRATCH);
+        if (is_in)
+            gex_TM_Split(NULL, tms[0], 0, 0, NULL, 0, GEX_FLAG_TM_NO_SCRATCH);
+    }
     if (which == 7)
         gex_AM_RequestShort2(gex_TM_Pair(eps[0], 2), to, 255, 0, 0, 0);
     for (;;)

@@ -22,5 +22,6 @@ wrong 3 'a message for handler 200 of endpoint 3 came from rank [01] .*none is r
 wrong 4 'a message for handler 204 of endpoint 2 came from rank [01] .*none is registered here'
 wrong 5 "a message with 1 arguments came from rank [01] for handler 200 'a', which has 2"
 wrong 6 'gex_AM_RequestShort: there is no endpoint 50; a process has up to 33'
+wrong 8 'gex_TM_Split: a process has several members in the team; each needs a thread'
 wrong 7 "a Short came from rank [01] for handler 255 'e', which gex_flags"
 finish

@@ -10,6 +10,7 @@
 #include "job.h"
 
 #include <fcntl.h>
+#include <malloc.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -409,6 +410,30 @@ static void random_create(uint64_t seed)
     destroy(&parent, has_scratch(seed), 1);
 }
 
+/* All ranks in reverse order with addresses of each member, of ours, and one for all of a team of
+ * one. */
+static void each_kind_of_scratch(void)
+{
+    gex_EP_Location_t args[MEMBERS_MAX];
+    gex_Addr_t theirs[MEMBERS_MAX] = {NULL}, ours = scratch_at(0);
+    gex_Flags_t kinds[] = {GEX_FLAG_TM_GLOBAL_SCRATCH, GEX_FLAG_TM_LOCAL_SCRATCH};
+    struct team t = all;
+
+    for (unsigned r = 0; r < job.size; r++)
+        args[r] = t.members[r] = (gex_EP_Location_t){job.size - 1 - r, 0};
+    model_find_me(&t);
+    theirs[t.rank] = ours;
+    for (int i = 0; i < 2; i++) {
+        gex_TM_Create(&t.tm, 1, job.tm, args, job.size, i == 0 ? theirs : &ours, SCRATCH, kinds[i]);
+        check_team(&t);
+        destroy(&t, true, 0);
+    }
+    gex_TM_Create(&t.tm, 1, job.tm, &args[t.rank], 1, &ours, SCRATCH,
+                  GEX_FLAG_TM_SYMMETRIC_SCRATCH);
+    CHECK(gex_TM_QuerySize(t.tm) == 1 && gex_TM_QueryRank(t.tm) == 0);
+    destroy(&t, true, 0);
+}
+
 /* ---- items 53 to 55 ---- */
 
 static void item_53_color_groups_key_orders_and_null_takes_part(void)
@@ -548,8 +573,12 @@ static void a_thousand_teams_leave_nothing_behind(void)
 {
     many_teams(200);
     long before = mapped_pages();
+    size_t bytes_before = mallinfo2().uordblks;
     many_teams(1000);
+    size_t bytes = mallinfo2().uordblks;
     CHECK(mapped_pages() - before < 64, "grew from %ld to %ld pages", before, mapped_pages());
+    /* A table of four ranks is 16 bytes: 1000 of them would be seen. */
+    CHECK(bytes < bytes_before + 4000, "grew from %zu to %zu bytes", bytes_before, bytes);
 }
 
 /* ---- what is forbidden ---- */
@@ -666,6 +695,7 @@ int main(int argc, char **argv)
     destroy_waits_for_all();
     a_segment_is_published_in_a_team();
     ten_nested_teams();
+    each_kind_of_scratch();
     for (int i = 0; i < rounds; i++) {
         random_splits(job_mix(seed, i), 4);
         random_create(job_mix(seed, 100 + i));
