@@ -182,6 +182,25 @@ struct tk_rma {
     const struct tk_region *home; /* local memory that may be used as it is; may be NULL */
 };
 
+/* A put or a get between one range of remote memory and several of local memory. */
+struct tk_local_piece {
+    void *at;
+    size_t nbytes;
+};
+
+enum { tk_gather_max = 16 };
+
+struct tk_gather {
+    uintptr_t remote;
+    const uint32_t *remote_keys;
+    const struct tk_region *home; /* as in struct tk_rma */
+    const struct tk_local_piece *pieces;
+    unsigned count;
+    struct tk_op *op;
+    tk_counter_t *sources;
+    bool is_put;
+};
+
 /* An atomic operation on 8 aligned bytes of a peer's memory, by its device. */
 struct tk_device_atomic {
     uintptr_t remote;
@@ -244,6 +263,10 @@ struct tk_transport {
                 size_t nbytes);
     /* Posts as many pieces as there is room for; TK_BUSY when some are left. */
     enum tk_status (*rma)(struct tk_peer *peer, struct tk_rma *rma);
+    /* How many pieces of this local memory one gather() takes; 0: none. Both may be NULL. */
+    unsigned (*gather_max)(const struct tk_region *home, const void *at, size_t nbytes);
+    /* Counts itself in op->pending and, a put, in *sources. TK_BUSY: nothing was done. */
+    enum tk_status (*gather)(struct tk_peer *peer, const struct tk_gather *gather);
     /* Serves what arrived: runs handlers. True if there was anything. */
     bool (*poll)(void);
     /* Completes our own operations only: runs no handler. Legal in handlers. */

@@ -13,6 +13,9 @@ enum tk_vector_way tk_vector_choose(const struct tk_vector_facts *facts)
     if (facts->pieces < 2)
         return TK_VECTOR_BY_PIECES;
     size_t piece = facts->nbytes / facts->pieces;
+    if (facts->is_remote_whole && facts->may_list && tk_settings.vis_remotecontig &&
+        piece >= tk_settings.vis_list_min)
+        return TK_VECTOR_BY_LISTS;
     if (facts->is_remote_whole && facts->may_stage && tk_settings.vis_remotecontig &&
         piece <= tk_settings.vis_gather_max)
         return TK_VECTOR_BY_STAGES;

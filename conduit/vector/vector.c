@@ -41,6 +41,8 @@ static bool post(struct tk_vector *v)
         return tk_vector_by_messages(v);
     case TK_VECTOR_BY_STAGES:
         return tk_vector_by_stages(v);
+    case TK_VECTOR_BY_LISTS:
+        return tk_vector_by_lists(v);
     case TK_VECTOR_BY_FILL:
         return tk_vector_by_fill(v);
     default:
@@ -188,8 +190,12 @@ static enum tk_vector_way choose(struct tk_vector *v)
     uint32_t endpoint = v->rma.is_pair ? v->rma.endpoint : 0;
     facts.is_remote_whole = is_whole(&v->remote, facts.nbytes);
     facts.may_pack = endpoint == 0;
-    facts.may_stage = v->peer->transport != tk_transports.near && !tk_is_on_demand &&
-                      facts.is_remote_whole && facts.pieces > 1 && tk_vector_can_stage();
+    bool is_candidate = v->peer->transport != tk_transports.near && !tk_is_on_demand &&
+                        facts.is_remote_whole && facts.pieces > 1;
+    v->listed.count = 0;
+    v->list_max = is_candidate ? tk_vector_list_max(v) : 0;
+    facts.may_list = v->list_max > 1;
+    facts.may_stage = is_candidate && tk_vector_can_stage();
     facts.is_slow = v->peer->transport == tk_transports.near || tk_is_on_demand;
     return tk_vector_choose(&facts);
 }

@@ -34,6 +34,12 @@ struct tk_vector {
     struct tk_stream remote, local;
     struct tk_rma rma; /* the piece that is being posted, and what all have in common */
     struct tk_notice notice;
+    unsigned list_max;
+    struct { /* by lists: what was refused for lack of room */
+        struct tk_local_piece pieces[tk_gather_max];
+        unsigned count;
+        size_t nbytes;
+    } listed;
     uint8_t value; /* fill: the byte; rma.remote, .done and .nbytes say where */
 };
 
@@ -48,6 +54,10 @@ bool tk_vector_by_pieces(struct tk_vector *v);
 bool tk_vector_by_messages(struct tk_vector *v);
 bool tk_vector_by_stages(struct tk_vector *v);
 bool tk_vector_by_fill(struct tk_vector *v);
+bool tk_vector_by_lists(struct tk_vector *v);
+
+/* lists.c: as many pieces of this local side as one request takes; 0: none. */
+unsigned tk_vector_list_max(struct tk_vector *v);
 
 /* message.c */
 void tk_vector_messages_open(void);

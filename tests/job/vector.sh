@@ -15,6 +15,8 @@ SETTINGS="GASNET_VIS_AMPIPE=0 GASNET_VIS_REMOTECONTIG=0 SOFTHCA_FAULT=delay:us=5
 SETTINGS="GASNET_VIS_PACK_LIMIT=1G GASNET_VIS_MAXCHUNK=512 GASNET_VIS_REMOTECONTIG=0 GASNET_AM_CREDITS_PP=2" \
     good 2 "$jobs/vector-par" 30 "$seed"
 SETTINGS="GASNET_VIS_GATHER_LIMIT=1G GASNET_VIS_AMPIPE=0 SOFTHCA_FAULT=delay:us=500,op=any,p=0.1" good 2 "$jobs/vector-seq" 40 "$seed"
+SETTINGS="GASNET_VIS_LIST_MIN=0 GASNET_NETWORKDEPTH_PP=2 SOFTHCA_FAULT=delay:us=300,op=any,p=0.1" good 2 "$jobs/vector-par" 40 "$seed"
+SETTINGS="SOFTHCA_HCAS=2 GASNET_NUM_QPS=2 GASNET_PUT_STRIPE_SZ=16" good 2 "$jobs/vector-seq" 40 "$seed"
 SETTINGS="GASNET_VIS_PUT_MAXCHUNK=700 GASNET_VIS_GET_MAXCHUNK=5000 GASNET_NETWORKDEPTH_PP=2 GASNET_BBUF_COUNT=1" good 2 "$jobs/vector-seq" 30 "$seed"
 VECTOR_PIECES=1000000 good 2 "$jobs/vector-seq" 1 "$seed"
 
@@ -35,6 +37,10 @@ travels()
 }
 travels strided "-ge 200" "-lt 100" "-lt 100"
 travels block "-lt 100" "-lt 200" "-lt 200"
+# Seven lists for 100 pieces, as long as there are no other connections that could stand in for this one.
+SETTINGS=GASNET_VIS_LIST_MIN=32 travels block "-lt 100" "-ge 700" "-ge 700"
+SETTINGS="GASNET_VIS_LIST_MIN=32 SOFTHCA_MAX_SGE=2" travels block "-lt 100" "-lt 200" "-lt 200"
+SETTINGS="GASNET_VIS_LIST_MIN=32 SOFTHCA_HCAS=2 GASNET_NUM_QPS=2" travels block "-lt 250" "-lt 200" "-lt 400"
 SETTINGS=GASNET_VIS_REMOTECONTIG=0 travels block "-ge 200" "-lt 100" "-lt 100"
 SETTINGS=GASNET_VIS_GATHER_LIMIT=31 travels block "-ge 200" "-lt 100" "-lt 100"
 SETTINGS=GASNET_VIS_AMPIPE=0 travels strided "-lt 100" "-ge 10000" "-ge 10000"

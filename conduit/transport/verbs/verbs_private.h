@@ -164,6 +164,7 @@ struct tk_verbs {
     uint32_t message_max; /* the least of all ports */
     int remote_access;    /* rights of peers: to read, to write, atomics where they may be used */
     enum tk_atomic_scope atomics; /* of all ranks */
+    int list_max;                 /* ranges of local memory in one request, on all devices */
     bool pins;            /* see tk_verbs_pins() */
     bool
         failover_enabled; /* what is posted is logged, to be posted again over another connection */
@@ -342,6 +343,10 @@ bool tk_noting_put(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, con
 bool tk_noting_get(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, void *local,
                    size_t nbytes);
 enum tk_status tk_verbs_rma(struct tk_peer *peer, struct tk_rma *rma);
+
+/* data/gather.c */
+unsigned tk_verbs_gather_max(const struct tk_region *home, const void *at, size_t nbytes);
+enum tk_status tk_verbs_gather(struct tk_peer *peer, const struct tk_gather *gather);
 
 /* data/atomic.c */
 void tk_atomics_allow(void); /* once the rails are chosen */

@@ -307,6 +307,10 @@ static void the_way_follows_from_the_pieces_and_the_settings(void **state)
     assert_int_equal(tk_vector_choose(&large), TK_VECTOR_BY_MESSAGES);
     small.is_remote_whole = small.may_stage = true;
     assert_int_equal(tk_vector_choose(&small), TK_VECTOR_BY_STAGES);
+    small.may_list = true;
+    assert_int_equal(tk_vector_choose(&small), TK_VECTOR_BY_STAGES);
+    unit_settings("GASNET_VIS_LIST_MIN=64", NULL);
+    assert_int_equal(tk_vector_choose(&small), TK_VECTOR_BY_LISTS);
     unit_settings("GASNET_VIS_REMOTECONTIG=0", NULL);
     assert_int_equal(tk_vector_choose(&small), TK_VECTOR_BY_MESSAGES);
     unit_settings("GASNET_VIS_REMOTECONTIG=0", "GASNET_VIS_AMPIPE=0", NULL);

@@ -72,7 +72,7 @@ enum tk_status tk_conn_open(struct tk_conn *conn, struct tk_peer *peer, uint32_t
         .cap = {.max_send_wr = (uint32_t)tk_verbs.depth_pp,
                 .max_recv_wr =
                     (uint32_t)(tk_verbs.failover_enabled || is_primary ? tk_receives_max() : 1),
-                .max_send_sge = 2, /* head and payload */
+                .max_send_sge = (uint32_t)tk_verbs.list_max,
                 .max_recv_sge = 1,
                 .max_inline_data = (uint32_t)tk_verbs.inline_limit},
     };

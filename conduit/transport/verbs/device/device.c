@@ -58,6 +58,16 @@ static struct tk_device *add(struct ibv_context *context)
     return device;
 }
 
+/* Of all devices; two at least, for a message's head and its payload. */
+static void set_list_max(const struct ibv_device_attr *attr)
+{
+    int most = attr->max_sge < attr->max_sge_rd ? attr->max_sge : attr->max_sge_rd;
+    if (tk_verbs.list_max == 0)
+        tk_verbs.list_max = tk_gather_max;
+    if (most < tk_verbs.list_max)
+        tk_verbs.list_max = most < 2 ? 2 : most;
+}
+
 static enum tk_status fit(const struct tk_device *device)
 {
     const char *name = ibv_get_device_name(device->context->device);
@@ -73,6 +83,7 @@ static enum tk_status fit(const struct tk_device *device)
                      name, attr.max_qp_wr, tk_verbs.depth_pp, tk_verbs.credits_pp);
         return TK_FAIL;
     }
+    set_list_max(&attr);
     tk_verbs.depth_total = (int)tk_min((size_t)tk_verbs.depth_total, (size_t)attr.max_cqe);
     return TK_OK;
 }
