@@ -22,7 +22,7 @@ struct entry {
     int32_t color, key;
     uint32_t is_member;
 
-    char blob[tk_team_blob_size];
+    _Alignas(16) char blob[tk_team_blob_size];
 };
 
 static void *create_table(size_t count, size_t size)

@@ -179,8 +179,8 @@ void tk_teams_open(void);
 
 /* Other rooms' state in a team. Set before tk_teams_open(). */
 struct tk_team_hooks {
-    /* What this process contributes to a team about to be created: `blob` is zeroed and reaches
-     * all members. */
+    /* What this process contributes to a team about to be created: `blob` is zeroed, aligned for
+     * any type and reaches all members. */
     void (*fill)(void *blob);
     /* The team is made here; other members, which may be later or earlier, send nothing for it
      * before each member has returned from this. `blobs` by rank, tk_team_blob_size bytes each;
