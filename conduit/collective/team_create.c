@@ -21,7 +21,6 @@ struct entry {
     uint64_t scratch; /* bytes; 0: none */
     int32_t color, key;
     uint32_t is_member;
-
     _Alignas(16) char blob[tk_team_blob_size];
 };
 

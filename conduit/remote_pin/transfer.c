@@ -120,7 +120,9 @@ static enum tk_status transfer_next_piece(struct tk_peer *peer, struct tk_rma *r
 static enum tk_status rma_on_demand(struct tk_peer *peer, struct tk_rma *rma)
 {
     enum tk_status status = TK_OK;
-    if (rma->is_pair)
+    /* Segments of other endpoints are registered whole; that of endpoint 0 is not, whichever
+     * endpoint of ours the transfer is from. */
+    if (rma->is_pair && rma->endpoint != 0)
         return network_below->rma(peer, rma);
     while (status == TK_OK && rma->done < rma->nbytes)
         status = transfer_next_piece(peer, rma);

@@ -7,6 +7,7 @@ network()
     good 1 "$jobs/teams-seq"
     good 3 "$jobs/teams-par"
     good 7 "$jobs/teams-seq"
+    [ ! -x "$jobs/teams-large" ] || good 4 "$jobs/teams-large"
     SETTINGS="GASNET_AM_CREDITS_PP=2 GASNET_NETWORKDEPTH_PP=2 TEAMS_SEED=31" good 2 "$jobs/teams-seq"
 }
 shared()

@@ -423,9 +423,15 @@ static void pair(void *unused)
     tk_firehose_get(there, sizeof(there));
     struct tk_rma rma = some(true, 0, 2 * granule, &op);
     rma.is_pair = true;
+    rma.endpoint = 1;
     rma.remote_keys = keys;
     finish(&rma);
     NEED(messages() == 0 && writes == 1);
+    /* Endpoint 0 has none, also for another endpoint of ours. */
+    rma = some(true, 0, 2 * granule, &op);
+    rma.is_pair = true;
+    finish(&rma);
+    NEED(messages() > 0);
 }
 
 static void segments_with_keys_of_their_own_need_no_request(void **state)
