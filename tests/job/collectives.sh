@@ -107,6 +107,11 @@ unseen_death()
     says '^trunkline.*neighbour rank 1 (.*, pid [0-9]*) died: it was killed' 1
 }
 
+if [ "$sanitizer" != no ]; then
+    lane network network memory
+    lane both both threads
+    finish
+fi
 lane network network sums
 lane memory memory promises
 lane both both each_algorithm threads death unseen_death

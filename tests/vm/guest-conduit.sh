@@ -85,6 +85,14 @@ atomics()
     GASNET_AD_METHOD=message case_of_two "atomics, messages" "$job/atomics-seq" 3
 }
 
+collectives()
+{
+    local job=$top_builddir/tests/job
+    case_of_two "collectives, SEQ" "$job/collectives-seq" random 1 6
+    case_of_two "collectives, PAR" "$job/collectives-par" random 2 4
+    case_of_two "collectives, threads" "$job/collectives_threads-par"
+}
+
 # Here pages are really pinned, so a registration that outlives its memory gives wrong bytes: with the monitor off the same
 # job must fail, or it could not have shown anything.
 registration()
@@ -155,6 +163,7 @@ case_of_two "AM matrix, PAR" "$top_builddir/tests/job/am-par"
 case_of_two "put/get matrix" "$top_builddir/tests/job/putget-seq"
 credits
 atomics
+collectives
 registration
 two_rails
 wordcount
