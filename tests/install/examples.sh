@@ -37,6 +37,8 @@ if [ "$twin" = yes ]; then
     good
 fi
 plain_make -C "$scratch" PREFIX= 2>&1 | grep -q 'pkg-config does not know .*make PREFIX=' || fail "without a library the Makefile does not say what to do"
+env PKG_CONFIG_LIBDIR=/nonexistent make -C "$scratch" clean >"$scratch/out" 2>&1 || { tail -5 "$scratch/out"; fail "make clean wants a library"; }
+[ ! -e "$scratch/ring" ] || fail "make clean leaves the programs"
 
 command -v cmake >/dev/null || finish
 build_type=Release
