@@ -6,6 +6,7 @@
 
 #include "collective/local_private.h"
 #include "peer/peer.h"
+#include "transport/transport.h"
 
 bool tk_local_place_of(const void *address, size_t nbytes, struct tk_local_place *place)
 {
@@ -17,6 +18,14 @@ bool tk_local_place_of(const void *address, size_t nbytes, struct tk_local_place
     return true;
 }
 
+/* The reason was logged. */
+static void place_lose(uint32_t rank)
+{
+    void (*lost)(uint32_t) = __atomic_load_n(&tk_lost_peer, __ATOMIC_ACQUIRE);
+    if (lost)
+        lost(rank);
+}
+
 /* The owner may have come back from publishing its segment before us: that it tells of another file
  * than ours does means that we are about to learn of it. */
 const char *tk_local_place_map(const struct tk_local_member *member,
@@ -26,5 +35,7 @@ const char *tk_local_place_map(const struct tk_local_member *member,
     if (bound.inode != place->inode)
         return NULL;
     uintptr_t offset = tk_neighbour_addr_offset(tk_peer(member->rank), place->endpoint);
+    if (offset == tk_unmapped)
+        place_lose(member->rank);
     return offset == tk_unmapped ? NULL : (const char *)(uintptr_t)(place->address + offset);
 }

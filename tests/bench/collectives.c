@@ -20,7 +20,7 @@ enum { samples_max = 201, large = 1 << 20, segment_size = 4 << 20 };
 
 static gex_TM_t tm;
 static gex_Rank_t me, size;
-static char *mine, *roots; /* our segment; that of rank 0 as we see it, NULL: not at all */
+static char *mine, *roots; /* our segment; that of rank 0 as we see it, if all ranks share memory */
 static char *landing;
 static volatile long requests_in, replies_in;
 
@@ -112,7 +112,7 @@ static void copies_large(long count)
 
 static const struct operation {
     const char *name, *against; /* what it is compared with */
-    long bytes, count;
+    long bytes, most;           /* of a sample */
     void (*run)(long count);
     double parts;     /* of a run that count as one operation */
     int for_two;      /* ranks alone */
@@ -128,19 +128,42 @@ static const struct operation {
 enum { operation_count = sizeof(operations) / sizeof(operations[0]) };
 
 static double values[operation_count][samples_max];
+static long counts[operation_count]; /* of each sample */
 
 static int is_skipped(const struct operation *op)
 {
     return (op->for_two && size != 2) || (op->needs_memory && !roots);
 }
 
-/* Rates for what is large. */
-static double sample(const struct operation *op)
+static double seconds_of(const struct operation *op, long count)
 {
     barriers(1);
     double began = now();
-    op->run(op->count);
-    double seconds = (now() - began) / (double)op->count / op->parts;
+    op->run(count);
+    return (now() - began) / (double)count / op->parts;
+}
+
+/* As many as take a millisecond or two, by rank 0's clock. */
+static void find_counts(void)
+{
+    enum { few = 4 };
+    for (int k = 0; k < operation_count; k++) {
+        if (is_skipped(&operations[k]))
+            continue;
+        seconds_of(&operations[k], few);
+        double fit = 1e-3 / seconds_of(&operations[k], few);
+        counts[k] = fit > (double)operations[k].most ? operations[k].most
+                    : fit < few                      ? few
+                                                     : (long)fit;
+        gex_Event_Wait(gex_Coll_BroadcastNB(tm, 0, &counts[k], &counts[k], sizeof(counts[k]), 0));
+    }
+}
+
+/* Rates for what is large. */
+static double sample(int index)
+{
+    const struct operation *op = &operations[index];
+    double seconds = seconds_of(op, counts[index]);
     return op->bytes == large ? 1e-6 * large * (size - 1) / seconds : 1e6 * seconds;
 }
 
@@ -217,7 +240,10 @@ static void start(int *argc, char ***argv)
     /* Page faults must not be in any measurement. */
     memset(mine, 1, segment_size);
     memset(landing, 1, large);
-    gex_Segment_QueryBound(tm, 0, NULL, &theirs, NULL);
+    gex_Rank_t neighbours;
+    gex_System_QueryNbrhdInfo(NULL, &neighbours, NULL);
+    if (neighbours == size)
+        gex_Segment_QueryBound(tm, 0, NULL, &theirs, NULL);
     roots = theirs;
 }
 
@@ -228,10 +254,11 @@ int main(int argc, char **argv)
     if (samples < 1 || samples > samples_max)
         gasnet_exit(2);
     pin();
-    for (int i = -1; i < samples; i++)
+    find_counts();
+    for (int i = 0; i < samples; i++)
         for (int k = 0; k < operation_count; k++)
             if (!is_skipped(&operations[k]))
-                values[k][i < 0 ? 0 : i] = sample(&operations[k]);
+                values[k][i] = sample(k);
     for (int k = 0; me == 0 && k < operation_count; k++)
         if (!is_skipped(&operations[k]))
             report(k, samples);

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <gasnet_coll.h>
 #include <gasnet_ratomic.h>
 #include <gasnet_vis.h>
 
@@ -166,6 +167,38 @@ static void strided_get(void)
                                  strides, 64, pieces, 1, 0);
 }
 
+static gex_Event_t start_barrier(void)
+{
+    return gex_Coll_BarrierNB(tm, 0);
+}
+
+static gex_Event_t start_reduction(void)
+{
+    static uint64_t one = 1, all;
+    return gex_Coll_ReduceToAllNB(tm, &all, &one, GEX_DT_U64, 8, 1, GEX_OP_ADD, NULL, NULL, 0);
+}
+
+static gex_Event_t start_broadcast(void)
+{
+    static uint64_t value;
+    return gex_Coll_BroadcastNB(tm, 1, &value, &value, 8, 0);
+}
+
+static void barrier(void)
+{
+    gex_Event_Wait(start_barrier());
+}
+
+static void reduce_all_8(void)
+{
+    gex_Event_Wait(start_reduction());
+}
+
+static void broadcast_8(void)
+{
+    gex_Event_Wait(start_broadcast());
+}
+
 /* Until rank 1 has said `value` by a put; without a poll. */
 static void await_flag(int64_t value)
 {
@@ -195,6 +228,36 @@ static void send_request(int64_t number)
         gex_RMA_GetBlocking(tm, &asked, peer, theirs + go_offset, sizeof(asked), 0);
     request_short();
     raise_flag(number);
+}
+
+/* A collective that rank 0 starts last, when all of rank 1's part has come. */
+static void enter(gex_Event_t entered, int64_t number)
+{
+    raise_flag(number);
+    gex_Event_Wait(entered);
+}
+
+static void enter_barrier(int64_t number)
+{
+    enter(start_barrier(), number);
+}
+
+static void enter_reduction(int64_t number)
+{
+    enter(start_reduction(), number);
+}
+
+/* The root would run ahead. */
+static void enter_broadcast(int64_t number)
+{
+    barrier();
+    enter(start_broadcast(), number);
+}
+
+static void let_rank_1_enter(int64_t number)
+{
+    (void)number;
+    barrier();
 }
 
 /* What rank 0 does before. */
@@ -252,6 +315,9 @@ static const struct operation {
     {"atomic-add-dbl", nothing, atomic_add_dbl, NULL, false},
     {"strided-put", finish_transfer, strided_put, serve_transfer, true},
     {"strided-get", finish_transfer, strided_get, serve_transfer, true},
+    {"barrier", nothing, barrier, enter_barrier, true},
+    {"reduce-all-8", nothing, reduce_all_8, enter_reduction, true},
+    {"broadcast-8", let_rank_1_enter, broadcast_8, enter_broadcast, true},
     {"short-request", nothing, request_short, serve_request, false},
     {"short-reply-in", ask, poll_once, serve_request, true},
     {"short-request-in", ask_by_memory, poll_once, send_request, true},
