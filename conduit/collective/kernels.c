@@ -59,11 +59,12 @@ static const gex_OP_t op_bits[ops] = {GEX_OP_ADD, GEX_OP_MULT, GEX_OP_MIN, GEX_O
 
 gex_Coll_ReduceFn_t tk_coll_kernel(gex_DT_t dt, gex_OP_t op)
 {
-    for (int t = 0; t < types; t++)
-        for (int o = 0; o < ops; o++)
-            if (type_bits[t] == dt && op_bits[o] == op)
-                return kernels[t][o];
-    return NULL;
+    int t = 0, o = 0;
+    while (t < types && type_bits[t] != dt)
+        t++;
+    while (o < ops && op_bits[o] != op)
+        o++;
+    return t < types && o < ops ? kernels[t][o] : NULL;
 }
 
 size_t tk_coll_type_size(gex_DT_t dt)

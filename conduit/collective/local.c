@@ -211,10 +211,13 @@ static void set_up(struct tk_local_op *op, struct tk_local *local, uint32_t tick
 /* Cuts `nbytes` into pieces of whole elements that fit an area of a slot's buffer. */
 static void cut(struct tk_local_op *op, size_t element)
 {
+    op->piece = 0;
+    op->pieces = 1;
     op->areas = areas_max;
+    op->piece_size = op->nbytes;
+    tk_if_likely(op->nbytes <= tk_local_inline) return; /* divisions take longer than the rest */
     while (op->areas > 1 && tk_local_buffer / op->areas < element)
         op->areas /= 2;
-    op->piece = 0;
     op->piece_size = tk_local_buffer / op->areas / element * element;
     op->pieces = (uint32_t)tk_max((op->nbytes + op->piece_size - 1) / op->piece_size, 1);
 }
@@ -501,7 +504,8 @@ static bool reduce_member(struct tk_local_op *op, uint32_t i)
     const char *from = piece_below(op, i);
     if (!from)
         return again(op);
-    op->fn(from, reduce_target(op), bytes_of(op, op->piece) / op->element, op->cdata);
+    size_t count = op->pieces == 1 ? op->count : bytes_of(op, op->piece) / op->element;
+    op->fn(from, reduce_target(op), count, op->cdata);
     return true;
 }
 
@@ -587,6 +591,7 @@ static void reduce_set_up(struct tk_local_op *op, struct tk_local *local, uint32
 {
     *op = (struct tk_local_op){.nbytes = how->element * how->count,
                                .element = how->element,
+                               .count = how->count,
                                .destination = how->destination,
                                .source = how->source,
                                .fn = how->fn,
@@ -608,10 +613,9 @@ void tk_local_reduce(struct tk_local_op *op, struct tk_local *local, uint32_t ti
 /* All combine the same values in the same order: that of members. */
 static void combine_all(const struct tk_local_op *op)
 {
-    size_t count = op->nbytes / op->element;
     tk_copy(op->destination, area_of(op, 0, 0), op->nbytes);
     for (uint32_t i = 1; i < op->local->count; i++)
-        op->fn(area_of(op, i, 0), op->destination, count, op->cdata);
+        op->fn(area_of(op, i, 0), op->destination, op->count, op->cdata);
 }
 
 static bool to_all_wait(struct tk_local_op *op)

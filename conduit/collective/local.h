@@ -118,7 +118,7 @@ struct tk_local_op {
     uint32_t areas;      /* pieces that the buffer of a slot holds */
     size_t piece_size;
     size_t nbytes;
-    size_t element;
+    size_t element, count;
     char *destination;
     const char *source;
     tk_local_fn *fn;

@@ -54,10 +54,12 @@ static void begin_broadcast(struct tk_coll *coll)
 static struct tk_local_reduction reduction_of(const struct tk_coll *coll)
 {
     const struct tk_coll_fold *fold = &coll->call.fold;
+    size_t nbytes = coll->call.nbytes;
+    size_t count = nbytes == fold->element ? 1 : nbytes / fold->element;
     return (struct tk_local_reduction){.destination = coll->buffers[0],
                                        .source = coll->value,
                                        .element = fold->element,
-                                       .count = coll->call.nbytes / fold->element,
+                                       .count = count,
                                        .fn = fold->fn,
                                        .cdata = fold->cdata};
 }

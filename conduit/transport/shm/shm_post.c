@@ -88,9 +88,14 @@ enum tk_status tk_shm_send_short(struct tk_peer *peer, struct tk_message_head he
 
 void tk_shm_wake(uint32_t rank)
 {
-    struct tk_doorbell *bell = tk_shm_bell();
-    if (rank != tk_peers.me) {
-        struct tk_shm_conn *link = link_to(tk_peer(rank));
+    struct tk_doorbell *bell = NULL;
+    tk_if_unlikely(rank == tk_peers.me)
+    {
+        bell = tk_shm_bell();
+    }
+    else
+    {
+        const struct tk_shm_conn *link = link_to(tk_peer(rank));
         bell = link ? link->bell : NULL;
     }
     if (bell)
