@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static gex_Rank_t peer;
 
@@ -184,6 +185,16 @@ static void teams(void)
     gex_TM_Destroy(half, NULL, 0);
 }
 
+/* Ranks that wait for long look after their connections for messages, and must leave alone those
+ * that neighbours have for atomics. */
+static void wait_for_long(void)
+{
+    const char *method = getenv("GASNET_AD_METHOD");
+    if (method && !strcmp(method, "device") && job.rank == 0)
+        usleep(300000);
+    job_barrier();
+}
+
 static void use_client_memory(void)
 {
     gex_Segment_t segment;
@@ -209,6 +220,7 @@ int main(int argc, char **argv)
     queries();
     teams();
     with_each_peer(flags);
+    wait_for_long();
     with_each_peer(immediate_until_refused);
     with_each_peer(categories);
     check_types();

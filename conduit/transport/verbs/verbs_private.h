@@ -85,6 +85,7 @@ struct tk_conn {
     struct ibv_qp *qp;
     struct tk_peer *peer;
     uint32_t rail;          /* its index */
+    bool is_for_atomics;    /* only: the peer, which may be ourselves, has another transport */
     bool is_fenced;         /* puts have reads behind them: see data/stripe.c */
     bool is_ready;          /* has the receive buffers of a primary connection, or will at once */
     size_t short_put_max;   /* bytes; inline_limit, or 0 where it is fenced */
@@ -165,7 +166,7 @@ struct tk_verbs {
     int remote_access;    /* rights of peers: to read, to write, atomics where they may be used */
     enum tk_atomic_scope atomics; /* of all ranks */
     int list_max;                 /* ranges of local memory in one request, on all devices */
-    bool pins;            /* see tk_verbs_pins() */
+    bool pins;                    /* see tk_verbs_pins() */
     bool
         failover_enabled; /* what is posted is logged, to be posted again over another connection */
     struct tk_buffer *fence_sink; /* where reads behind puts go, if any; nobody looks at it */

@@ -114,6 +114,7 @@ enum tk_status tk_verbs_atomic_open(struct tk_peer *peer, struct tk_atomic_end *
     struct tk_conn *conn = tk_conns_to(peer->rank);
     if (!tk_verbs.fence_sink && tk_fence_sink_open() != TK_OK)
         return TK_FAIL;
+    conn->is_for_atomics = true; /* before others see that it has a queue pair */
     if (tk_conn_open(conn, peer, 0, false) != TK_OK)
         return TK_FAIL;
     ours->address = tk_verbs.rails[0].address;

@@ -14,9 +14,11 @@
 #include "transport/verbs/failover/failover.h"
 #include "transport/verbs/verbs_private.h"
 
+/* By messages: where a connection carries atomics only, the peer's private pointer is not ours. */
 static bool is_linked(uint32_t rank)
 {
-    return rank != tk_peers.me && tk_conns_to(rank)->qp;
+    const struct tk_conn *conn = tk_conns_to(rank);
+    return rank != tk_peers.me && conn->qp && !conn->is_for_atomics;
 }
 
 void tk_acks_send(void)
