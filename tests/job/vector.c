@@ -442,14 +442,18 @@ static void travel(int is_block)
     const ptrdiff_t *there = is_block ? close : spread;
     const size_t count[] = {100};
     char *local = job.base + LOCAL, *remote;
+    gex_Event_t root;
 
     peer = job.size - 1;
     remote = job_remote(peer, FLAG_ROOM);
     job_phase("100 transfers of 100 pieces");
     for (int i = 0; job.rank == 0 && i < 100; i++) {
         job_fill(local, 6400, (uint64_t)i);
-        gex_VIS_StridedPutBlocking(job.tm, peer, remote, there, local, spread, 32, count, 1, 0);
+        root = gex_VIS_StridedPutNB(job.tm, peer, remote, there, local, spread, 32, count, 1,
+                                    GEX_FLAG_ENABLE_LEAF_LC);
+        gex_Event_Wait(gex_Event_QueryLeaf(root, GEX_EC_LC));
         memset(local, 0, 6400);
+        gex_Event_Wait(root);
         gex_VIS_StridedGetBlocking(job.tm, local, spread, peer, remote, there, 32, count, 1, 0);
         job_fill(local + 6400, 6400, (uint64_t)i);
         for (int k = 0; k < 100; k++)

@@ -38,7 +38,7 @@ travels()
 travels strided "-ge 200" "-lt 100" "-lt 100"
 travels block "-lt 100" "-lt 200" "-lt 200"
 # Seven lists for 100 pieces, as long as there are no other connections that could stand in for this one.
-SETTINGS=GASNET_VIS_LIST_MIN=32 travels block "-lt 100" "-ge 700" "-ge 700"
+SETTINGS="GASNET_VIS_LIST_MIN=32 SOFTHCA_FAULT=delay:us=300,op=write,p=0.1" travels block "-lt 100" "-ge 700" "-ge 700"
 SETTINGS="GASNET_VIS_LIST_MIN=32 SOFTHCA_MAX_SGE=2" travels block "-lt 100" "-lt 200" "-lt 200"
 SETTINGS="GASNET_VIS_LIST_MIN=32 SOFTHCA_HCAS=2 GASNET_NUM_QPS=2" travels block "-lt 250" "-lt 200" "-lt 400"
 SETTINGS=GASNET_VIS_REMOTECONTIG=0 travels block "-ge 200" "-lt 100" "-lt 100"

@@ -126,6 +126,52 @@ static void one_side_may_be_contiguous_where_the_other_is_not(void **state)
     tk_box_close(&box);
 }
 
+struct seen {
+    const char *at;
+    size_t nbytes;
+};
+
+static bool note_range(void *context, const char *at, size_t nbytes)
+{
+    *(struct seen *)context = (struct seen){at, nbytes};
+    return true;
+}
+
+/* What a target checks: no byte less than there is, whatever part of it is done. */
+static void the_range_of_a_stream_is_all_around_it(void **state)
+{
+    const size_t counts[] = {5, 3};
+    const ptrdiff_t up[] = {16, 200}, mixed[] = {-20, 300};
+    const gex_Memvec_t list[] = {{from + 100, 8}, {NULL, 0}, {from + 40, 4}, {from + 90, 30}};
+    void *const addresses[] = {from + 50, from + 20, from + 70};
+    struct tk_stream s;
+    struct seen seen = {NULL, 0};
+    struct tk_box box;
+    (void)state;
+    open_box(&box, 8, 2, counts, up, mixed);
+    for (size_t done = 0; done < 8 * 15; done += 24) {
+        tk_stream_box(&s, &box, true);
+        tk_stream_drop(&s, done);
+        tk_stream_ranges(&s, note_range, &seen);
+        assert_ptr_equal(seen.at, to + area / 2);
+        assert_int_equal(seen.nbytes, 4 * 16 + 2 * 200 + 8);
+        tk_stream_box(&s, &box, false);
+        tk_stream_drop(&s, done);
+        tk_stream_ranges(&s, note_range, &seen);
+        assert_ptr_equal(seen.at, from + area / 2 - 4 * 20);
+        assert_int_equal(seen.nbytes, 4 * 20 + 2 * 300 + 8);
+    }
+    tk_box_close(&box);
+    tk_stream_vector(&s, 4, list);
+    tk_stream_ranges(&s, note_range, &seen);
+    assert_ptr_equal(seen.at, from + 40);
+    assert_int_equal(seen.nbytes, 80);
+    tk_stream_indexed(&s, 3, addresses, 5);
+    tk_stream_ranges(&s, note_range, &seen);
+    assert_ptr_equal(seen.at, from + 20);
+    assert_int_equal(seen.nbytes, 55);
+}
+
 static void a_box_without_elements_is_nothing(void **state)
 {
     const size_t counts[] = {3, 0};
@@ -329,6 +375,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(contiguous_dimensions_are_larger_elements),
     cmocka_unit_test(a_box_has_one_form_for_all_its_descriptions),
     cmocka_unit_test(one_side_may_be_contiguous_where_the_other_is_not),
+    cmocka_unit_test(the_range_of_a_stream_is_all_around_it),
     cmocka_unit_test(a_box_without_elements_is_nothing),
     cmocka_unit_test(rows_copy_what_plain_loops_do),
     cmocka_unit_test(streams_copy_what_plain_loops_do),
