@@ -103,7 +103,7 @@ void gex_System_QueryMyPosition(gex_Rank_t *nbrhd_set_size_p, gex_Rank_t *nbrhd_
 }
 
 /* 0 if the segment is not mapped. */
-static uintptr_t offset_of(uint32_t rank)
+static uintptr_t system_offset_of(uint32_t rank)
 {
     uintptr_t offset = tk_unmapped;
     if (rank != tk_peers.me && tk_is_neighbour(rank))
@@ -120,7 +120,7 @@ int gasnet_getNodeInfo(gasnet_nodeinfo_t *table, int numentries)
     for (uint32_t r = 0; r < tk_peers.size && r < (uint32_t)numentries; r++)
         table[r] = (gasnet_nodeinfo_t){.host = tk_topology.host_of[r],
                                        .supernode = tk_topology.nbrhd_of[r],
-                                       .offset = offset_of(r)};
+                                       .offset = system_offset_of(r)};
     return GASNET_OK;
 }
 

@@ -135,7 +135,7 @@ void tk_nbrhd_publish_up(const struct tk_nbrhd *nbrhd, uint32_t count, uint64_t 
         tk_neighbour_wake(nbrhd->above.rank);
 }
 
-static void wake_below(const struct tk_nbrhd *nbrhd)
+static void nbrhd_wake_below(const struct tk_nbrhd *nbrhd)
 {
     for (uint32_t i = 0; i < nbrhd->below_count; i++)
         tk_neighbour_wake(nbrhd->below[i].rank);
@@ -144,7 +144,7 @@ static void wake_below(const struct tk_nbrhd *nbrhd)
 void tk_nbrhd_publish_down(const struct tk_nbrhd *nbrhd, uint32_t count, uint64_t word)
 {
     if (nbrhd->below_count > 0 && !nbrhd->is_flat && write_line(&nbrhd->ours->down, count, word))
-        wake_below(nbrhd);
+        nbrhd_wake_below(nbrhd);
 }
 
 uint32_t tk_nbrhd_read_down(const struct tk_nbrhd *nbrhd, uint32_t entered)
@@ -162,7 +162,7 @@ void tk_nbrhd_pass(struct tk_nbrhd *nbrhd, uint32_t over)
     nbrhd->over = over;
     nbrhd->arrived = 0;
     if (nbrhd->is_flat)
-        wake_below(nbrhd);
+        nbrhd_wake_below(nbrhd);
 }
 
 uint32_t tk_nbrhd_step(struct tk_nbrhd *nbrhd, uint32_t entered, uint32_t (*lead)(uint32_t count))

@@ -154,7 +154,7 @@ enum tk_role tk_elect_step(uint64_t waited)
     return election.role;
 }
 
-static bool request(uint32_t rank, int code)
+static bool elect_request(uint32_t rank, int code)
 {
     int32_t arg = code;
     if (rank == tk_peers.me)
@@ -169,7 +169,7 @@ void tk_elect_notify(int code)
     bool all = true;
     for (uint32_t rank = election.next_to_notify; rank < tk_peers.size; rank++) {
         if (!election.notified[rank])
-            election.notified[rank] = request(rank, code);
+            election.notified[rank] = elect_request(rank, code);
         all &= election.notified[rank];
         if (all)
             election.next_to_notify = rank + 1;

@@ -55,7 +55,7 @@ enum tk_status tk_watch_open(void)
     return TK_FAIL;
 }
 
-static void wake(void)
+static void watch_wake(void)
 {
     const uint64_t one = 1;
     ssize_t ignored = write(watch.call_fd, &one, sizeof(one));
@@ -65,7 +65,7 @@ static void wake(void)
 void tk_watch_call(void)
 {
     atomic_store_explicit(&watch.is_called, true, memory_order_release);
-    wake();
+    watch_wake();
 }
 
 static bool is_called(void)
@@ -106,7 +106,7 @@ void tk_watch_neighbours(void)
     watch_start(next);
     watch.liveness = tk_liveness_of(next);
     atomic_store_explicit(&watch.is_active, watch.liveness != NULL, memory_order_release);
-    wake();
+    watch_wake();
 }
 
 /* After a rank that left in order: the next one that still exists; those that do not have left too.

@@ -246,7 +246,7 @@ static void end_flight(const struct tk_arrival *arrival, uint32_t number)
     flight_complete(f);
 }
 
-static void answered(struct tk_arrival *arrival)
+static void flight_answered(struct tk_arrival *arrival)
 {
     struct tk_answer answer;
     if (arrival->head->nargs != tk_answer_args)
@@ -269,6 +269,6 @@ void tk_flights_open(void)
         state.all[i].next = state.free;
         state.free = &state.all[i];
     }
-    tk_internal_register_whole(TK_HANDLER_REMOTE_ANSWER, answered);
+    tk_internal_register_whole(TK_HANDLER_REMOTE_ANSWER, flight_answered);
     tk_progress_add(land_all);
 }

@@ -273,7 +273,7 @@ struct tk_hose_counts tk_hoses_count(void)
 
 /* ---- start and end ---- */
 
-static void set_up(void)
+static void hoses_set_up(void)
 {
     for (size_t i = table.most; i-- > 0;) {
         table.hoses[i].number = (uint32_t)i + 1;
@@ -308,7 +308,7 @@ enum tk_status tk_hoses_open(uint32_t ranks, uint32_t rails, size_t granule, siz
                      table.most);
         return TK_FAIL;
     }
-    set_up();
+    hoses_set_up();
     return TK_OK;
 }
 

@@ -93,7 +93,7 @@ static const uint32_t *serve_lend(const struct tk_peer *to, const struct tk_ask 
 
 /* Addresses come over the wire: a mistake of the other rank's must not be an access to memory of
  * this one that is no segment. */
-static void check_place(const struct tk_peer *from, uint64_t at, uint64_t nbytes)
+static void serve_check_place(const struct tk_peer *from, uint64_t at, uint64_t nbytes)
 {
     if (tk_is_everything || tk_area_holds(&tk_segment_area, (void *)(uintptr_t)at, (size_t)nbytes))
         return;
@@ -112,14 +112,14 @@ static void read_ask(const struct tk_arrival *arrival, struct tk_ask *ask)
     if ((ask->what & TK_ASK_GET) && (ask->nbytes > tk_data_max() || (ask->what & TK_ASK_REGION)))
         serve_nonsense(from, "asked for more than an answer holds");
     if (ask->what & TK_ASK_PUT)
-        check_place(from, ask->at, arrival->nbytes);
+        serve_check_place(from, ask->at, arrival->nbytes);
     if (ask->what & TK_ASK_GET)
-        check_place(from, ask->at, ask->nbytes);
+        serve_check_place(from, ask->at, ask->nbytes);
     if (ask->what & TK_ASK_REGION)
-        check_place(from, ask->from, ask->size);
+        serve_check_place(from, ask->from, ask->size);
 }
 
-static void asked(struct tk_arrival *arrival)
+static void serve_asked(struct tk_arrival *arrival)
 {
     struct tk_ask ask;
     read_ask(arrival, &ask);
@@ -146,7 +146,7 @@ static void asked(struct tk_arrival *arrival)
 
 void tk_serve_open(void)
 {
-    tk_internal_register_whole(TK_HANDLER_REMOTE_ASK, asked);
+    tk_internal_register_whole(TK_HANDLER_REMOTE_ASK, serve_asked);
 }
 
 enum tk_status tk_serve_connect(const struct tk_transport *network, uint32_t askers)

@@ -89,7 +89,7 @@ static enum tk_status parse_bool(const char *text, bool *value)
     return TK_FAIL;
 }
 
-static bool is_word(const char *words, const char *value)
+static bool parse_is_word(const char *words, const char *value)
 {
     size_t length = strlen(value);
     for (const char *word = words; word; word = strchr(word, '|') ? strchr(word, '|') + 1 : NULL)
@@ -110,7 +110,7 @@ static bool is_listed(const struct tk_setting *s, double value)
 {
     char text[32];
     snprintf(text, sizeof(text), "%.15g", value);
-    return !s->words || is_word(s->words, text);
+    return !s->words || parse_is_word(s->words, text);
 }
 
 /* In range first: what no int64_t can hold must not be converted to one. */
@@ -200,7 +200,7 @@ static enum tk_status parse_trimmed(const struct tk_setting *s, const char *valu
     case TK_SETTING_BOOL:
         return parse_truth(s, value, field);
     case TK_SETTING_CHOICE:
-        if (!is_word(s->words, value))
+        if (!parse_is_word(s->words, value))
             return TK_FAIL;
         break;
     case TK_SETTING_TEXT:

@@ -35,7 +35,7 @@ static void clean_environment(char *variables[variables_max])
     variables[count] = NULL;
 }
 
-static int start(pid_t *child, int fd)
+static int gdb_start(pid_t *child, int fd)
 {
     char pid[20];
     char *variables[variables_max];
@@ -98,7 +98,7 @@ int tk_tools_backtrace_gdb(int fd)
      * setting can't be read, and resetting it would take the permission from others that need it:
      * softhca's peers copy from this process. */
     prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
-    if (start(&child, fd) != 0)
+    if (gdb_start(&child, fd) != 0)
         return 1;
     await(child);
     return !has_frames(fd);

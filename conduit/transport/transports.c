@@ -11,7 +11,7 @@
 
 struct tk_transports tk_transports;
 
-static const struct tk_transport **place_of(const char *name)
+static const struct tk_transport **transports_place_of(const char *name)
 {
     for (unsigned i = 0; i < tk_transports.count; i++)
         if (strcmp(tk_transports.at[i]->name, name) == 0)
@@ -29,7 +29,7 @@ static void find_near(void)
 
 void tk_transport_use(const struct tk_transport *transport)
 {
-    const struct tk_transport **place = place_of(transport->name);
+    const struct tk_transport **place = transports_place_of(transport->name);
     if (!place && tk_transports.count == tk_transports_max)
         tk_panic("more than %d transports", tk_transports_max);
     if (!place)
@@ -40,7 +40,7 @@ void tk_transport_use(const struct tk_transport *transport)
 
 void tk_transport_drop(const struct tk_transport *transport)
 {
-    const struct tk_transport **place = place_of(transport->name);
+    const struct tk_transport **place = transports_place_of(transport->name);
     const struct tk_transport **end = tk_transports.at + tk_transports.count;
     if (!place)
         return;

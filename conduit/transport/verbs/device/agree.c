@@ -25,7 +25,7 @@ static void ports_of(const struct tk_peer_info *info, char *text, size_t size)
     }
 }
 
-static const char *kind_of(const struct tk_peer_info *info)
+static const char *agree_kind_of(const struct tk_peer_info *info)
 {
     uint32_t ethernet = 0;
     for (uint32_t i = 0; i < info->rails; i++)
@@ -49,7 +49,7 @@ static bool is_alike(uint32_t one, uint32_t other)
     ports_of(a, mine, sizeof(mine));
     ports_of(b, theirs, sizeof(theirs));
     return a->rails == b->rails && !strcmp(a->host.name, b->host.name) && !strcmp(mine, theirs) &&
-           !strcmp(kind_of(a), kind_of(b)) && !strcmp(unused_of(a), unused_of(b));
+           !strcmp(agree_kind_of(a), agree_kind_of(b)) && !strcmp(unused_of(a), unused_of(b));
 }
 
 static const char *introduction(const struct tk_peer_info *info)
@@ -71,7 +71,7 @@ static void log_row(uint32_t first, uint32_t last)
     else
         snprintf(ranks, sizeof(ranks), "ranks %u-%u", first, last);
     tk_log_error("  %-14s %-16s %u: %s%s%s%s", ranks, info->host.name, info->rails, ports,
-                 kind_of(info), introduction(info), unused_of(info));
+                 agree_kind_of(info), introduction(info), unused_of(info));
 }
 
 static void log_table(void)

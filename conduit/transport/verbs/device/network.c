@@ -17,7 +17,7 @@ enum { prefix_bytes = 8, mapped_bytes = 12, ip4_bytes = 4 };
 
 /* The bytes of an address as a GID holds them (RFC 4291 2.5.5.2 for IPv4), and where an IP mask
  * applies to them. NULL: of another family. */
-static const uint8_t *bytes_of(const struct sockaddr *address, size_t *size)
+static const uint8_t *network_bytes_of(const struct sockaddr *address, size_t *size)
 {
     if (address && address->sa_family == AF_INET) {
         *size = ip4_bytes;
@@ -33,8 +33,8 @@ static const uint8_t *bytes_of(const struct sockaddr *address, size_t *size)
 static bool mask_matching(const struct ifaddrs *interface, const uint8_t *gid, uint8_t *network)
 {
     size_t size = 0, mask_size = 0;
-    const uint8_t *address = bytes_of(interface->ifa_addr, &size);
-    const uint8_t *mask = bytes_of(interface->ifa_netmask, &mask_size);
+    const uint8_t *address = network_bytes_of(interface->ifa_addr, &size);
+    const uint8_t *mask = network_bytes_of(interface->ifa_netmask, &mask_size);
     if (!address || !mask || mask_size != size || memcmp(gid + tk_gid_size - size, address, size))
         return false;
     for (size_t i = 0; i < size; i++)

@@ -26,7 +26,7 @@ void tk_events_open(void)
     }
 }
 
-static void mark(const struct tk_device *device, int port, bool is_down)
+static void port_mark(const struct tk_device *device, int port, bool is_down)
 {
     for (uint32_t i = 0; i < tk_verbs.rail_count; i++) {
         struct tk_rail *rail = &tk_verbs.rails[i];
@@ -42,7 +42,7 @@ static void read_events(const struct tk_device *device)
     struct ibv_async_event event;
     while (ibv_get_async_event(device->context, &event) == 0) {
         if (event.event_type == IBV_EVENT_PORT_ERR || event.event_type == IBV_EVENT_PORT_ACTIVE)
-            mark(device, event.element.port_num, event.event_type == IBV_EVENT_PORT_ERR);
+            port_mark(device, event.element.port_num, event.event_type == IBV_EVENT_PORT_ERR);
         ibv_ack_async_event(&event);
     }
 }

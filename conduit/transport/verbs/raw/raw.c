@@ -72,7 +72,7 @@ static enum tk_status take_those_of_the_job(void)
     return raw.rails ? TK_OK : TK_FAIL;
 }
 
-static enum tk_status choose(uint32_t turn)
+static enum tk_status raw_choose(uint32_t turn)
 {
     struct tk_choice choice;
     enum tk_status status = tk_rails_choose(&choice, turn);
@@ -132,7 +132,7 @@ enum tk_status tk_raw_check(void)
 enum tk_status tk_raw_open(const trunkline_rail_t **rails, unsigned *count, uint32_t turn)
 {
     if (!raw.described) {
-        enum tk_status status = tk_verbs_is_open() ? take_those_of_the_job() : choose(turn);
+        enum tk_status status = tk_verbs_is_open() ? take_those_of_the_job() : raw_choose(turn);
         if (status == TK_OK)
             status = describe_rails();
         if (status != TK_OK) {
