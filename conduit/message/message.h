@@ -114,8 +114,8 @@ struct trunkline_srcdesc {
 
 /* `m` holds peer, category, payload (NULL: provide a buffer), dest, lc_opt, immediate and nargs.
  * Returns GEX_AM_SRCDESC_NO_OP if it is immediate and the transport has no space. */
-gex_AM_SrcDesc_t tk_prepare_request(const struct tk_message *m, size_t most);
-gex_AM_SrcDesc_t tk_prepare_reply(gex_Token_t token, struct tk_message *m, size_t most);
+gex_AM_SrcDesc_t tk_prepare_request(const struct tk_message *m, size_t nbytes_max);
+gex_AM_SrcDesc_t tk_prepare_reply(gex_Token_t token, struct tk_message *m, size_t nbytes_max);
 
 /* `m` adds handler, nbytes, dest and args. Never fails. */
 void tk_commit(gex_AM_SrcDesc_t sd, struct tk_message *m);

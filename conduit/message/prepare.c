@@ -28,41 +28,42 @@ static size_t payload_offset(const struct trunkline_srcdesc *sd)
 }
 
 static gex_AM_SrcDesc_t prepare(struct trunkline_srcdesc *sd, const struct tk_message *m,
-                                enum tk_message_kind kind, size_t most)
+                                enum tk_message_kind kind, size_t nbytes_max)
 {
-    bool lend = m->payload == NULL;
+    bool with_buffer = m->payload == NULL;
     size_t limit = m->category == TK_MEDIUM ? tk_medium_max(m->nargs)
-                   : lend                   ? tk_long_packed_max(m->nargs)
+                   : with_buffer            ? tk_long_packed_max(m->nargs)
                                             : tk_long_max();
     sd->reservation.peer = m->peer;
     sd->reservation.kind = (uint8_t)kind;
-    if (tk_wait_reserve(&sd->reservation, lend, lend, m->immediate) != TK_OK)
+    if (tk_wait_reserve(&sd->reservation, with_buffer, with_buffer, m->immediate) != TK_OK)
         return GEX_AM_SRCDESC_NO_OP;
     sd->category = m->category;
     sd->nargs = m->nargs;
     sd->dest = m->dest;
     sd->lc_opt = m->lc_opt;
-    sd->size = tk_min(most, limit);
-    sd->address = lend ? sd->reservation.buffer + payload_offset(sd) : (void *)m->payload;
+    sd->size = tk_min(nbytes_max, limit);
+    sd->address = with_buffer ? sd->reservation.buffer + payload_offset(sd) : (void *)m->payload;
     sd->open = true;
     return sd;
 }
 
-gex_AM_SrcDesc_t tk_prepare_request(const struct tk_message *m, size_t most)
+gex_AM_SrcDesc_t tk_prepare_request(const struct tk_message *m, size_t nbytes_max)
 {
-    return prepare(&request, m, TK_REQUEST, most);
+    return prepare(&request, m, TK_REQUEST, nbytes_max);
 }
 
-gex_AM_SrcDesc_t tk_prepare_reply(gex_Token_t token, struct tk_message *m, size_t most)
+gex_AM_SrcDesc_t tk_prepare_reply(gex_Token_t token, struct tk_message *m, size_t nbytes_max)
 {
     m->peer = token->arrival.peer;
     reply.arrival = &token->arrival;
-    return prepare(&reply, m, TK_REPLY, most);
+    return prepare(&reply, m, TK_REPLY, nbytes_max);
 }
 
 /* A Long in a provided buffer is always packed with its head: the buffer is needed for nothing
  * else. */
-static void commit_lent(struct tk_am_reservation *reservation, struct tk_message *m, char *payload)
+static void commit_in_buffer(struct tk_am_reservation *reservation, struct tk_message *m,
+                             char *payload)
 {
     bool packed = m->category == TK_LONG && m->nbytes > 0;
     size_t size = tk_message_front(m->category == TK_LONG, m->nargs);
@@ -138,7 +139,7 @@ void tk_commit(gex_AM_SrcDesc_t sd, struct tk_message *m)
     if (reservation.kind == TK_REPLY)
         sd->arrival->replied = true;
     if (reservation.buffer)
-        commit_lent(&reservation, m, sd->address);
+        commit_in_buffer(&reservation, m, sd->address);
     else if (m->lc_opt == GEX_EVENT_NOW)
         commit_now(&reservation, m);
     else if (m->lc_opt == GEX_EVENT_GROUP)
@@ -174,5 +175,5 @@ void tk_internal_commit(struct tk_am_reservation *reservation,
                            .nbytes = medium->nbytes,
                            .nargs = medium->nargs,
                            .args = medium->args};
-    commit_lent(reservation, &m, (char *)medium->payload);
+    commit_in_buffer(reservation, &m, (char *)medium->payload);
 }

@@ -59,10 +59,10 @@ size_t tk_front_build(void *front, const struct tk_message *m, enum tk_message_k
 
 bool tk_is_packed(const struct tk_message *m)
 {
-    size_t most = m->peer->transport->packed_max;
+    size_t max = m->peer->transport->packed_max;
     if (!tk_is_on_demand)
-        most = tk_min(tk_settings.packedlong_limit, most);
-    return m->category == TK_LONG && m->nbytes > 0 && m->nbytes <= most;
+        max = tk_min(tk_settings.packedlong_limit, max);
+    return m->category == TK_LONG && m->nbytes > 0 && m->nbytes <= max;
 }
 
 struct tk_rma tk_payload_put(const struct tk_message *m, struct tk_op *op, bool copy)
@@ -98,8 +98,8 @@ static enum tk_status send_apart_at_once(struct tk_message *m, enum tk_message_k
 
 bool tk_is_payload_striped(const struct tk_message *m)
 {
-    size_t least = m->peer->transport->stripe_min;
-    return least > 0 && m->nbytes >= least;
+    size_t min = m->peer->transport->stripe_min;
+    return min > 0 && m->nbytes >= min;
 }
 
 struct tk_rma tk_stripe_put(const struct tk_message *m, struct tk_op *all)

@@ -191,8 +191,8 @@ static void want(struct tk_ask *what, const struct tk_hose *hose)
     what->hose = hose->number;
 }
 
-enum tk_status tk_put_by_am(struct tk_peer *peer, struct tk_rma *rma, struct tk_hose *hose,
-                            size_t nbytes)
+enum tk_status tk_transfer_by_am(struct tk_peer *peer, struct tk_rma *rma, struct tk_hose *hose,
+                                 size_t nbytes)
 {
     struct flight *f = flight_take(peer, rma->op);
     char *local = rma->local + rma->done;

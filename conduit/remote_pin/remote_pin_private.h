@@ -57,8 +57,8 @@ enum tk_status tk_post_rdma(const struct tk_transport *network, struct tk_peer *
                             struct tk_rma *rma, struct tk_hose *hose, size_t nbytes);
 
 /* Sends them in a message, which may ask for the region of `hose` as well; TK_BUSY: not now. */
-enum tk_status tk_put_by_am(struct tk_peer *peer, struct tk_rma *rma, struct tk_hose *hose,
-                            size_t nbytes);
+enum tk_status tk_transfer_by_am(struct tk_peer *peer, struct tk_rma *rma, struct tk_hose *hose,
+                                 size_t nbytes);
 
 /* Asks for the region alone. */
 enum tk_status tk_call(struct tk_peer *peer, struct tk_hose *hose);

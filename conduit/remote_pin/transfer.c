@@ -55,9 +55,9 @@ static struct range region_around(const struct tk_peer *peer, const struct tk_rm
                           tk_min(end, peer->segment_base + peer->segment_size)};
 }
 
-static enum tk_status put_by_am(struct tk_peer *peer, struct tk_rma *rma)
+static enum tk_status transfer_by_am(struct tk_peer *peer, struct tk_rma *rma)
 {
-    return tk_put_by_am(peer, rma, NULL, tk_min(rma->nbytes - rma->done, tk_data_max()));
+    return tk_transfer_by_am(peer, rma, NULL, tk_min(rma->nbytes - rma->done, tk_data_max()));
 }
 
 /* A small put rides on the request for the region that it goes to. */
@@ -72,7 +72,7 @@ static enum tk_status ask_for(struct tk_peer *peer, struct tk_rma *rma, struct t
                               bool rides)
 {
     enum tk_status status =
-        rides ? tk_put_by_am(peer, rma, hose, rma->nbytes - rma->done) : tk_call(peer, hose);
+        rides ? tk_transfer_by_am(peer, rma, hose, rma->nbytes - rma->done) : tk_call(peer, hose);
     if (status != TK_OK)
         tk_hose_cancel(hose);
     return status;
@@ -101,14 +101,14 @@ static enum tk_status transfer_next_piece(struct tk_peer *peer, struct tk_rma *r
     enum tk_hose_state state;
     bool is_new;
     if (!wants_hose(rma))
-        return put_by_am(peer, rma);
+        return transfer_by_am(peer, rma);
     struct range region = region_around(peer, rma, at);
     struct tk_hose *hose =
         tk_hose_seek(peer->rank, at, owner_of(rma), region.from, region.to, &state, &is_new);
     if (is_new)
         return ask_for(peer, rma, hose, may_ride(rma, at, region));
     if (state == TK_HOSE_REFUSED)
-        return put_by_am(peer, rma);
+        return transfer_by_am(peer, rma);
     if (state != TK_HOSE_READY) {
         ask_ahead(peer, rma, at);
         return TK_BUSY;

@@ -42,8 +42,8 @@ static void derive_limits(uint32_t peers)
     v->slack = (int)tk_min((size_t)v->slack, (size_t)v->credits_pp - 1);
     v->slack = (int)tk_min((size_t)v->slack, (size_t)(credits - 1) / peers);
     v->depth_pp = (int)tk_settings.networkdepth_pp;
-    v->logged_quiet_max = v->depth_pp / 4;
-    v->unsignaled_max = v->failover_enabled ? 0 : v->logged_quiet_max;
+    v->logged_unsignaled_max = v->depth_pp / 4;
+    v->unsignaled_max = v->failover_enabled ? 0 : v->logged_unsignaled_max;
     v->peers = peers;
     v->depth_total =
         total_or_all(tk_settings.networkdepth_total, v->depth_pp * (int)(peers * v->conns_pp));
@@ -452,12 +452,12 @@ const struct tk_transport *tk_verbs_transport(void)
     several = tk_transport_verbs;
     several.stripe_min = tk_max(2 * tk_verbs.blocking_stripe, tk_verbs.stripe_max[true] + 1);
     if (tk_verbs.failover_enabled) {
-        several.send_short = tk_noting_send_short;
-        several.send_small = tk_noting_send_small;
-        several.put = tk_noting_put;
-        several.get = tk_noting_get;
-        several.poll = tk_noting_poll;
-        several.reap = several.reap_in_handler = tk_noting_reap;
+        several.send_short = tk_logged_send_short;
+        several.send_small = tk_logged_send_small;
+        several.put = tk_logged_put;
+        several.get = tk_logged_get;
+        several.poll = tk_logged_poll;
+        several.reap = several.reap_in_handler = tk_logged_reap;
     } else if (tk_verbs.device_count > 1) {
         several.poll = tk_devices_poll;
         several.reap = several.reap_in_handler = tk_devices_reap;

@@ -109,7 +109,7 @@ struct tk_conn {
     } unsignaled_data;
 
     struct tk_tx_log *tx_log; /* NULL: connections do not stand in for each other */
-    tk_counter_t lent;        /* slots taken by who posts later */
+    tk_counter_t reserved;    /* slots taken by who posts later */
     tk_counter_t state;       /* enum tk_connection_state, see failover/connection_state.h */
 };
 
@@ -180,8 +180,8 @@ struct tk_verbs {
         tk_lock_t lock;
         struct tk_buffer *first, *last; /* messages that came while nobody could run handlers */
     } aside;
-    int unsignaled_max;   /* quiet messages in a row on a connection; 0 where they are logged */
-    int logged_quiet_max; /* the same for those */
+    int unsignaled_max; /* quiet messages in a row on a connection; 0 where they are logged */
+    int logged_unsignaled_max;  /* the same for those */
     tk_counter_t credits_total; /* requests that this process may still have in flight */
     tk_counter_t
         pending_work;     /* ACKs and moves to other connections that polls are to go on with */
@@ -318,9 +318,9 @@ enum tk_status tk_verbs_send_short(struct tk_peer *peer, struct tk_message_head 
                                    const int32_t *args, tk_short_busy *busy);
 enum tk_status tk_verbs_send_small(struct tk_peer *peer, unsigned tag, uint64_t args,
                                    tk_small_busy *busy);
-enum tk_status tk_noting_send_short(struct tk_peer *peer, struct tk_message_head head,
+enum tk_status tk_logged_send_short(struct tk_peer *peer, struct tk_message_head head,
                                     const int32_t *args, tk_short_busy *busy);
-enum tk_status tk_noting_send_small(struct tk_peer *peer, unsigned tag, uint64_t args,
+enum tk_status tk_logged_send_small(struct tk_peer *peer, unsigned tag, uint64_t args,
                                     tk_small_busy *busy);
 enum tk_status tk_message_post(struct tk_conn *conn, struct tk_outgoing *message);
 
@@ -330,18 +330,19 @@ void tk_message_post_tx(struct tk_conn *conn, struct tk_tx *tx, struct tk_outgoi
 void tk_unsignaled_post_logged(struct tk_conn *conn, size_t size);
 
 /* data/am_reserve.c */
-enum tk_status tk_verbs_reserve(struct tk_am_reservation *room, bool place, bool buffer);
-enum tk_status tk_verbs_send_reserved(struct tk_am_reservation *room, struct tk_outgoing *message);
-void tk_verbs_release(struct tk_am_reservation *room, bool keep_credit);
+enum tk_status tk_verbs_reserve(struct tk_am_reservation *reservation, bool place, bool buffer);
+enum tk_status tk_verbs_send_reserved(struct tk_am_reservation *reservation,
+                                      struct tk_outgoing *message);
+void tk_verbs_release(struct tk_am_reservation *reservation, bool keep_credit);
 
 /* data/rma.c */
 bool tk_verbs_put(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, const void *local,
                   size_t nbytes);
 bool tk_verbs_get(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, void *local,
                   size_t nbytes);
-bool tk_noting_put(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, const void *local,
+bool tk_logged_put(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, const void *local,
                    size_t nbytes);
-bool tk_noting_get(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, void *local,
+bool tk_logged_get(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, void *local,
                    size_t nbytes);
 enum tk_status tk_verbs_rma(struct tk_peer *peer, struct tk_rma *rma);
 
@@ -363,8 +364,8 @@ bool tk_verbs_poll(void); /* of one device */
 bool tk_verbs_reap(void);
 bool tk_devices_poll(void); /* of all, where there are several */
 bool tk_devices_reap(void);
-bool tk_noting_poll(void); /* where connections stand in for each other */
-bool tk_noting_reap(void);
+bool tk_logged_poll(void); /* where connections stand in for each other */
+bool tk_logged_reap(void);
 
 /* data/error.c */
 void tk_post_failed(struct tk_tx *tx, int error);

@@ -48,7 +48,7 @@ enum tk_status send_numbered(uint32_t to, enum tk_message_kind kind, size_t nbyt
         payload[i] = pattern(front.args[0], i);
     enum tk_status status = nbytes > 0
                                 ? tk_verbs_send(tk_peer(to), &m)
-                                : tk_noting_send_short(tk_peer(to), front.head, front.args, NULL);
+                                : tk_logged_send_short(tk_peer(to), front.head, front.args, NULL);
     stream[to].sent += status == TK_OK;
     return status;
 }

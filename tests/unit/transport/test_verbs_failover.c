@@ -144,7 +144,7 @@ static void room_that_was_taken_moves_along(void **state)
     logged_until_idle();
     assert_int_equal(stream[1].came, 6);
     assert_int_equal(assert_whole(), 0);
-    assert_int_equal(tk_counter_read(&conn_to(0, 1, 1)->lent), 0);
+    assert_int_equal(tk_counter_read(&conn_to(0, 1, 1)->reserved), 0);
     world_close();
 }
 
@@ -250,8 +250,8 @@ static void short_transfers_go_over_another_conn(void **state)
     far[100] = 42;
     tk_op_init(&op);
     tk_counter_set(&op.pending, 2);
-    assert_true(tk_noting_put(tk_peer(1), &op, (uintptr_t)far, value, 8));
-    assert_true(tk_noting_get(tk_peer(1), &op, (uintptr_t)far + 100, own + 100, 1));
+    assert_true(tk_logged_put(tk_peer(1), &op, (uintptr_t)far, value, 8));
+    assert_true(tk_logged_get(tk_peer(1), &op, (uintptr_t)far + 100, own + 100, 1));
     memset(value, 0, sizeof(value)); /* the source was free on return */
     fake_break(qp_of(0, 1), IBV_WC_RETRY_EXC_ERR);
     logged_until_idle();
@@ -273,7 +273,7 @@ static void short_transfers_know_the_new_device(void **state)
     far[100] = 42;
     tk_op_init(&op);
     tk_counter_set(&op.pending, 1);
-    assert_true(tk_noting_get(tk_peer(1), &op, (uintptr_t)far + 100, own + 100, 1));
+    assert_true(tk_logged_get(tk_peer(1), &op, (uintptr_t)far + 100, own + 100, 1));
     logged_until_idle();
     assert_true(tk_op_done(&op));
     assert_int_equal(own[100], 42);

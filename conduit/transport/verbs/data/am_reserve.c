@@ -16,48 +16,49 @@
 
 /* What a broken connection holds never completes; only a job that is leaving goes on after that. It
  * writes to memory that nobody reads or frees. */
-static void lend_nowhere(struct tk_am_reservation *room, bool buffer)
+static void reserve_nowhere(struct tk_am_reservation *reservation, bool buffer)
 {
-    room->buffer = buffer ? aligned_alloc(TK_CACHE_LINE, tk_buffer_stride) : NULL;
-    if (buffer && !room->buffer)
+    reservation->buffer = buffer ? aligned_alloc(TK_CACHE_LINE, tk_buffer_stride) : NULL;
+    if (buffer && !reservation->buffer)
         tk_panic("out of memory for a message of %d bytes", tk_message_max);
 }
 
-static enum tk_status borrow(struct tk_conn *conn, struct tk_am_reservation *room, bool buffer)
+static enum tk_status borrow(struct tk_conn *conn, struct tk_am_reservation *reservation,
+                             bool buffer)
 {
-    room->tx = tk_tx_take(conn, buffer);
-    if (!room->tx)
+    reservation->tx = tk_tx_take(conn, buffer);
+    if (!reservation->tx)
         return TK_BUSY;
-    tk_counter_add(&conn->lent, 1);
+    tk_counter_add(&conn->reserved, 1);
     return TK_OK;
 }
 
-static enum tk_status take(struct tk_conn *conn, struct tk_am_reservation *room, bool place,
+static enum tk_status take(struct tk_conn *conn, struct tk_am_reservation *reservation, bool place,
                            bool buffer)
 {
-    if (place && borrow(conn, room, buffer) != TK_OK)
+    if (place && borrow(conn, reservation, buffer) != TK_OK)
         return TK_BUSY;
-    struct tk_tx *tx = room->tx;
-    room->buffer = buffer ? tx->bounce->data : NULL;
+    struct tk_tx *tx = reservation->tx;
+    reservation->buffer = buffer ? tx->bounce->data : NULL;
     return TK_OK;
 }
 
-enum tk_status tk_verbs_reserve(struct tk_am_reservation *room, bool place, bool buffer)
+enum tk_status tk_verbs_reserve(struct tk_am_reservation *reservation, bool place, bool buffer)
 {
-    struct tk_conn *conn = tk_primary(room->peer);
-    bool is_request = room->kind == TK_REQUEST;
+    struct tk_conn *conn = tk_primary(reservation->peer);
+    bool is_request = reservation->kind == TK_REQUEST;
     enum tk_status status = TK_OK;
-    room->tx = NULL;
+    reservation->tx = NULL;
     tk_lock(&conn->lock);
     if (is_request)
         status = tk_credit_take(conn);
     if (status == TK_OK) {
-        status = take(conn, room, place, buffer);
+        status = take(conn, reservation, place, buffer);
         if (status != TK_OK && is_request)
             tk_credit_return(conn, 1);
     }
     if (status == TK_BUSY && tk_counter_read(&conn->broken)) {
-        lend_nowhere(room, buffer);
+        reserve_nowhere(reservation, buffer);
         status = TK_OK;
     }
     tk_unlock(&conn->lock);
@@ -66,58 +67,59 @@ enum tk_status tk_verbs_reserve(struct tk_am_reservation *room, bool place, bool
 
 /* Room that was taken on a connection that died since has its slot on the one that is primary now.
  */
-static bool move_loan(struct tk_conn *conn, struct tk_tx *tx)
+static bool move_slot(struct tk_conn *conn, struct tk_tx *tx)
 {
     if (tx->conn == conn)
         return true;
     if (!tk_slot_take(conn))
         return false;
-    tk_counter_add(&conn->lent, 1);
+    tk_counter_add(&conn->reserved, 1);
     /* In this order: then a dead connection never seems to have less under way than it has. */
-    tk_counter_add(&tx->conn->lent, -1);
+    tk_counter_add(&tx->conn->reserved, -1);
     tk_counter_add(&tx->conn->room, 1);
     tx->conn = conn;
     return true;
 }
 
-static enum tk_status complete(struct tk_conn *conn, struct tk_am_reservation *room, bool is_small)
+static enum tk_status complete(struct tk_conn *conn, struct tk_am_reservation *reservation,
+                               bool is_small)
 {
-    struct tk_tx *tx = room->tx;
+    struct tk_tx *tx = reservation->tx;
     if (!tx)
-        return borrow(conn, room, !is_small);
-    if (!tk_conn_is_live(conn) || !move_loan(conn, tx))
+        return borrow(conn, reservation, !is_small);
+    if (!tk_conn_is_live(conn) || !move_slot(conn, tx))
         return TK_BUSY;
     if (!is_small && !tx->bounce)
         tx->bounce = tk_pool_take(&tk_verbs.bounce_pool);
     return is_small || tx->bounce ? TK_OK : TK_BUSY;
 }
 
-enum tk_status tk_verbs_send_reserved(struct tk_am_reservation *room, struct tk_outgoing *m)
+enum tk_status tk_verbs_send_reserved(struct tk_am_reservation *reservation, struct tk_outgoing *m)
 {
-    struct tk_conn *conn = tk_primary(room->peer);
+    struct tk_conn *conn = tk_primary(reservation->peer);
     bool is_small = m->head_size + m->nbytes <= tk_verbs.inline_limit;
     tk_lock(&conn->lock);
     enum tk_status status =
-        tk_counter_read(&conn->broken) ? TK_FAIL : complete(conn, room, is_small);
+        tk_counter_read(&conn->broken) ? TK_FAIL : complete(conn, reservation, is_small);
     if (status == TK_OK) {
-        tk_counter_add(&conn->lent, -1);
-        tk_message_post_tx(conn, room->tx, m);
+        tk_counter_add(&conn->reserved, -1);
+        tk_message_post_tx(conn, reservation->tx, m);
     }
     tk_unlock(&conn->lock);
     return status == TK_BUSY ? TK_BUSY : TK_OK;
 }
 
-void tk_verbs_release(struct tk_am_reservation *room, bool keep_credit)
+void tk_verbs_release(struct tk_am_reservation *reservation, bool keep_credit)
 {
-    struct tk_tx *tx = room->tx;
-    struct tk_conn *conn = tk_primary_lock(room->peer);
+    struct tk_tx *tx = reservation->tx;
+    struct tk_conn *conn = tk_primary_lock(reservation->peer);
     if (tx) {
         tx->covers = 0; /* it was never posted */
-        tk_counter_add(&tx->conn->lent, -1);
+        tk_counter_add(&tx->conn->reserved, -1);
         tk_tx_give(tx);
     }
-    if (room->kind == TK_REQUEST && !keep_credit && !tk_counter_read(&conn->broken))
+    if (reservation->kind == TK_REQUEST && !keep_credit && !tk_counter_read(&conn->broken))
         tk_credit_return(conn, 1);
     tk_unlock(&conn->lock);
-    room->tx = NULL;
+    reservation->tx = NULL;
 }

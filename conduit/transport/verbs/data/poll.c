@@ -30,11 +30,11 @@ static void __attribute__((noinline)) tx_done(struct tk_tx *tx, const struct ibv
 }
 
 static inline int __attribute__((always_inline))
-take(struct ibv_cq *cq, tk_lock_t *lock, struct ibv_wc *wc, int most)
+take(struct ibv_cq *cq, tk_lock_t *lock, struct ibv_wc *wc, int max)
 {
     if (!tk_trylock(lock))
         return 0;
-    int n = ibv_poll_cq(cq, most, wc);
+    int n = ibv_poll_cq(cq, max, wc);
     tk_unlock(lock);
     tk_if_unlikely(n < 0) tk_panic("ibv_poll_cq failed with error %d", n);
     return n;
@@ -487,7 +487,7 @@ static inline bool receive_from_all(void)
     return any;
 }
 
-static bool __attribute__((noinline)) poll_all_noting(void)
+static bool __attribute__((noinline)) poll_all_logged(void)
 {
     if (tk_counter_read(&tk_verbs.pending_work) > 0)
         tk_acks_send();
@@ -496,10 +496,10 @@ static bool __attribute__((noinline)) poll_all_noting(void)
     return receive_from_all() || any;
 }
 
-bool tk_noting_poll(void)
+bool tk_logged_poll(void)
 {
     tk_if_unlikely(tk_counter_read(&tk_verbs.tx_out) | tk_counter_read(&tk_verbs.pending_work) |
-                   has_aside()) return poll_all_noting();
+                   has_aside()) return poll_all_logged();
     return receive_from_all();
 }
 
@@ -522,7 +522,7 @@ static bool __attribute__((noinline)) reap_all(void)
     return any;
 }
 
-bool tk_noting_reap(void)
+bool tk_logged_reap(void)
 {
     tk_if_unlikely(tk_counter_read(&tk_verbs.pending_work) != 0) return reap_moving();
     return tk_counter_read(&tk_verbs.tx_out) != 0 && reap_all();

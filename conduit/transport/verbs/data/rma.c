@@ -396,7 +396,7 @@ static bool __attribute__((noinline)) unlock_in_vain(struct tk_conn *conn)
 static inline bool __attribute__((always_inline))
 post_plain(struct tk_conn *conn, const struct tk_peer *peer, struct tk_op *op, uintptr_t remote,
            struct ibv_sge *sge, uint32_t nbytes, enum ibv_wr_opcode opcode, unsigned flags,
-           bool tx_log)
+           bool is_logged)
 {
     struct tk_tx_entry_keys keys;
     struct ibv_send_wr wr;
@@ -408,7 +408,7 @@ post_plain(struct tk_conn *conn, const struct tk_peer *peer, struct tk_op *op, u
     wr.num_sge = 1;
     wr.wr.rdma.remote_addr = remote;
     wr.wr.rdma.rkey = peer->segment_key;
-    if (tx_log) {
+    if (is_logged) {
         keys.remote = tk_peers.keys[peer->rank];
         keys.local = opcode == IBV_WR_RDMA_READ ? tk_verbs.segment->local : NULL;
         tk_tx_entry_plain(tx, remote, sge, opcode, &keys);
@@ -431,15 +431,16 @@ bool tk_verbs_put(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, cons
 
 static inline bool __attribute__((always_inline))
 get_plain(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, void *local, size_t nbytes,
-          bool tx_log)
+          bool is_logged)
 {
     struct ibv_sge sge;
-    size_t most = tx_log ? tk_verbs.logged_get_max : tk_verbs.short_get_max;
+    size_t most = is_logged ? tk_verbs.logged_get_max : tk_verbs.short_get_max;
     tk_if_unlikely(nbytes - 1 >= most || !tk_is_registered(local, nbytes)) return false;
     struct tk_conn *conn = tk_primary(peer);
     sge.addr = (uintptr_t)local;
     sge.lkey = tk_verbs.segment->local[conn->rail];
-    return post_plain(conn, peer, op, remote, &sge, (uint32_t)nbytes, IBV_WR_RDMA_READ, 0, tx_log);
+    return post_plain(conn, peer, op, remote, &sge, (uint32_t)nbytes, IBV_WR_RDMA_READ, 0,
+                      is_logged);
 }
 
 bool tk_verbs_get(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, void *local,
@@ -449,7 +450,7 @@ bool tk_verbs_get(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, void
 }
 
 /* Where connections stand in for each other everything is logged. */
-bool tk_noting_put(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, const void *local,
+bool tk_logged_put(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, const void *local,
                    size_t nbytes)
 {
     struct ibv_sge sge;
@@ -460,7 +461,7 @@ bool tk_noting_put(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, con
                       IBV_SEND_INLINE, true);
 }
 
-bool tk_noting_get(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, void *local,
+bool tk_logged_get(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, void *local,
                    size_t nbytes)
 {
     return get_plain(peer, op, remote, local, nbytes, true);

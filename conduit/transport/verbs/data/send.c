@@ -67,8 +67,8 @@ static void post_copied(struct tk_tx *tx, const struct tk_outgoing *m)
 
 static bool worth_gathering(const struct tk_outgoing *m)
 {
-    int64_t least = tk_settings.am_gather_min;
-    return m->source && least >= 0 && m->nbytes >= (size_t)least && m->nbytes > 0 &&
+    int64_t min = tk_settings.am_gather_min;
+    return m->source && min >= 0 && m->nbytes >= (size_t)min && m->nbytes > 0 &&
            tk_is_registered(m->payload, m->nbytes);
 }
 
@@ -214,18 +214,18 @@ static enum tk_status __attribute__((noinline)) post_short_signaled(struct tk_co
     return post_signaled(conn, &out) == TK_OK ? TK_OK : no_room(conn, is_request);
 }
 
-/* `tx_log` is a constant: where connections stand in for each other what is posted is logged,
+/* `is_logged` is a constant: where connections stand in for each other what is posted is logged,
  * and has its own functions, so that nobody has to ask. */
 static inline enum tk_status __attribute__((always_inline))
-post_short(struct tk_conn *conn, bool tx_log)
+post_short(struct tk_conn *conn, bool is_logged)
 {
     struct tk_message_head *head = &conn->unsignaled_data.message.head;
     size_t size = tk_short_size(head->nargs);
     tk_if_unlikely(size > (size_t)tk_verbs.inline_limit ||
-                   !(tx_log ? tk_logged_unsignaled_take(conn)
-                            : tk_unsignaled_take(conn))) return post_short_signaled(conn);
+                   !(is_logged ? tk_logged_unsignaled_take(conn)
+                               : tk_unsignaled_take(conn))) return post_short_signaled(conn);
     hand_over_credits(conn, head);
-    if (tx_log)
+    if (is_logged)
         tk_unsignaled_post_logged(conn, size);
     else
         unsignaled_post(conn, size);
@@ -248,23 +248,23 @@ static enum tk_status __attribute__((noinline)) post_buffer_and_short(struct tk_
 /* The message is built. What is rare is left by jumps to functions of their own: then there is
  * little to be saved on the way that is not. */
 static inline enum tk_status __attribute__((always_inline))
-send_short_locked(struct tk_conn *conn, uint8_t kind, bool tx_log)
+send_short_locked(struct tk_conn *conn, uint8_t kind, bool is_logged)
 {
     if (kind == TK_REQUEST) {
         tk_if_unlikely(!tk_credit_take_alone(conn)) return no_credit(conn);
         tk_if_unlikely(conn->rx_extra < 0) return post_buffer_and_short(conn);
     }
-    return post_short(conn, tx_log);
+    return post_short(conn, is_logged);
 }
 
 static inline enum tk_status __attribute__((always_inline))
 send_short(struct tk_peer *peer, struct tk_message_head head, const int32_t *args,
-           tk_short_busy *busy, bool tx_log)
+           tk_short_busy *busy, bool is_logged)
 {
     struct tk_conn *conn = tk_primary(peer);
     tk_lock(&conn->lock);
     tk_short_build(&conn->unsignaled_data.message, head, args);
-    enum tk_status status = send_short_locked(conn, head.kind, tx_log);
+    enum tk_status status = send_short_locked(conn, head.kind, is_logged);
     tk_unlock(&conn->lock);
     tk_if_likely(status != TK_BUSY || !busy) return status;
     return busy(peer, head, args);
@@ -276,14 +276,14 @@ enum tk_status tk_verbs_send_short(struct tk_peer *peer, struct tk_message_head 
     return send_short(peer, head, args, busy, false);
 }
 
-enum tk_status tk_noting_send_short(struct tk_peer *peer, struct tk_message_head head,
+enum tk_status tk_logged_send_short(struct tk_peer *peer, struct tk_message_head head,
                                     const int32_t *args, tk_short_busy *busy)
 {
     return send_short(peer, head, args, busy, true);
 }
 
 static inline enum tk_status __attribute__((always_inline))
-send_small(struct tk_peer *peer, unsigned tag, uint64_t args, tk_small_busy *busy, bool tx_log)
+send_small(struct tk_peer *peer, unsigned tag, uint64_t args, tk_small_busy *busy, bool is_logged)
 {
     struct tk_conn *conn = tk_primary(peer);
     tk_lock(&conn->lock);
@@ -291,7 +291,7 @@ send_small(struct tk_peer *peer, unsigned tag, uint64_t args, tk_small_busy *bus
     message->head = tk_tag_head(tag);
     message->args[0] = (int32_t)args;
     message->args[1] = (int32_t)(args >> 32);
-    enum tk_status status = send_short_locked(conn, message->head.kind, tx_log);
+    enum tk_status status = send_short_locked(conn, message->head.kind, is_logged);
     tk_unlock(&conn->lock);
     tk_if_likely(status != TK_BUSY || !busy) return status;
     return busy(peer, tag, args);
@@ -303,7 +303,7 @@ enum tk_status tk_verbs_send_small(struct tk_peer *peer, unsigned tag, uint64_t 
     return send_small(peer, tag, args, busy, false);
 }
 
-enum tk_status tk_noting_send_small(struct tk_peer *peer, unsigned tag, uint64_t args,
+enum tk_status tk_logged_send_small(struct tk_peer *peer, unsigned tag, uint64_t args,
                                     tk_small_busy *busy)
 {
     return send_small(peer, tag, args, busy, true);

@@ -89,12 +89,12 @@ static inline void tk_tx_complete_plain(struct tk_tx *tx)
 }
 
 /* Fills in what all work requests share and posts. The rest of wr, 128 bytes of it, is left as it
- * is: no device looks at fields of other opcodes. `tx_log` is a constant where that saves
+ * is: no device looks at fields of other opcodes. `is_logged` is a constant where that saves
  * time; the keys by rail, of local memory that is no bounce buffer and of remote memory, are for
  * the log. */
 static inline void __attribute__((always_inline))
 tk_tx_post_logged(struct tk_tx *tx, struct ibv_send_wr *wr, enum ibv_wr_opcode opcode,
-                  unsigned flags, bool tx_log, const struct tk_tx_entry_keys *keys)
+                  unsigned flags, bool is_logged, const struct tk_tx_entry_keys *keys)
 {
     struct tk_conn *conn = tx->conn;
     struct ibv_send_wr *bad;
@@ -106,7 +106,7 @@ tk_tx_post_logged(struct tk_tx *tx, struct ibv_send_wr *wr, enum ibv_wr_opcode o
     tx->covers = conn->unsignaled;
     conn->unsignaled = 0;
     tk_counter_add(&tk_verbs.tx_out, 1);
-    tk_if_unlikely(tx_log) tk_tx_entry_work(tx, wr, keys);
+    tk_if_unlikely(is_logged) tk_tx_entry_work(tx, wr, keys);
     int error = ibv_post_send(conn->qp, wr, &bad);
     tk_if_unlikely(error) tk_post_failed(tx, error);
 }
@@ -134,7 +134,7 @@ static inline bool tk_unsignaled_take(struct tk_conn *conn)
 /* The same where messages are logged. */
 static inline bool tk_logged_unsignaled_take(struct tk_conn *conn)
 {
-    if (conn->unsignaled >= tk_verbs.logged_quiet_max || !tk_slot_take(conn))
+    if (conn->unsignaled >= tk_verbs.logged_unsignaled_max || !tk_slot_take(conn))
         return false;
     conn->unsignaled++;
     return true;

@@ -236,7 +236,7 @@ static bool is_drained(struct tk_conn *conn)
 {
     tk_lock(&conn->lock);
     int taken = tk_verbs.depth_pp - (tk_counter_read(&conn->room) + tk_no_room_ever);
-    bool is_sent = taken == tk_conn_unfinished(conn) + tk_counter_read(&conn->lent);
+    bool is_sent = taken == tk_conn_unfinished(conn) + tk_counter_read(&conn->reserved);
     bool is_received = tk_credit_buffers_posted(conn) == tk_no_room_ever;
     tk_unlock(&conn->lock);
     return is_sent && is_received;
