@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Shared by the files of remote_pin/ only: the messages between ranks. An ask is a request to the
- * rank whose memory it is, the answer its reply. Both travel as arguments; the payload is what is
- * put, or was got, or the keys of a region. */
+ * Shared by the files of remote_pin/: the messages between ranks. An ask is a request to the rank
+ * that owns the memory, the answer its reply. Both travel as arguments; the payload is what is put,
+ * or was got, or the keys of a region. */
 #ifndef TK_REMOTE_PRIVATE_H
 #define TK_REMOTE_PRIVATE_H
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What a transport is: one table of functions, filled in by transport/self, transport/shm and
- * transport/verbs. A transport moves messages and memory between this process and a peer. All that
- * rooms above ask of one goes through the table. "No room now" is the status TK_BUSY, never a
- * hidden spin: the caller decides how to wait (progress/wait.c). All functions are thread-safe
- * in PAR. */
+ * The transport contract: one table of functions, filled in by transport/self, transport/shm and
+ * transport/verbs. A transport moves messages and memory between this process and a peer. Rooms
+ * above use a transport through this table only. A function that finds no resources (credit, queue
+ * slot, buffer) returns TK_BUSY and never spins: the caller decides how to wait (progress/wait.c).
+ * All functions are thread-safe in PAR. */
 #ifndef TK_TRANSPORT_H
 #define TK_TRANSPORT_H
 
@@ -26,9 +26,8 @@ enum tk_message_kind {
                    message */
     TK_REPLY, /* gives the credit back; uses the buffer that the requester posted before it sent */
     TK_ACK,   /* as REPLY, without a handler */
-    TK_CONTROL, /* at most one each way in the life of a job (exit notice): has a buffer of its own
-                 */
-    TK_NOTICE   /* between transports: never handed up */
+    TK_CONTROL, /* at most one each way per job (exit notice): has a receive buffer of its own */
+    TK_NOTICE   /* between transports: never delivered to the rooms above */
 };
 
 enum tk_message_category { TK_SHORT, TK_MEDIUM, TK_LONG };
@@ -44,7 +43,7 @@ enum {
  * 4*nargs rounded up to 8 is what a Medium costs. */
 struct tk_message_head {
     uint8_t kind;
-    uint8_t credits; /* banked credits that ride along; the transport's own */
+    uint8_t credits; /* returned with this message; used by the transport only */
     uint8_t category;
     uint8_t nargs;
     uint8_t handler;
@@ -70,8 +69,8 @@ struct tk_short {
     int32_t args[tk_max_args];
 };
 
-/* What a Short says but for its arguments, in 16 bits: the highest is 1, then which kind it is, the
- * number of arguments and the handler. For transports that have so few bits to spare. */
+/* The head of a Short in 16 bits, for transports that have no more to spare: the highest is 1, then
+ * the kind, the number of arguments and the handler. */
 enum {
     tk_tag_bit = 0x8000,
     tk_tag_reply = 0x1000,
@@ -133,27 +132,27 @@ struct tk_outgoing {
     struct tk_op *source;
 };
 
-/* A buffer that a transport lends for a message: the payload may begin at a multiple of 16 bytes
- * although the head in front of it is a multiple of 8. */
+/* A buffer reserved for a message: the payload may begin at a multiple of 16 bytes although the
+ * head in front of it is a multiple of 8. */
 enum { tk_am_buffer_alignment = 16, tk_am_buffer_size = tk_message_max + tk_am_buffer_alignment };
 
-/* What a message to `peer` needs, taken before the message is there: reserve() fills this in,
- * send_reserved() or release() uses it up. */
+/* Resources for a message to `peer`, taken before the message exists: reserve() fills this in,
+ * send_reserved() or release() consumes it. */
 struct tk_am_reservation {
     struct tk_peer *peer;
     uint8_t kind;    /* enum tk_message_kind */
-    void *tx;        /* the transport's own, */
-    uint64_t ticket; /* and this */
-    char *buffer;    /* when one was asked for: tk_am_buffer_size bytes at a multiple of 16 */
+    void *tx;        /* used by the transport only */
+    uint64_t ticket; /* used by the transport only */
+    char *buffer;    /* if requested: tk_am_buffer_size bytes, aligned to 16 */
 };
 
-/* A message that came. Valid during the call of the deliver function. */
+/* A received message. Valid during the call of the deliver function. */
 struct tk_arrival {
     struct tk_peer *peer;
     struct tk_message_head *head;
     void *payload; /* what follows head and arguments; 8-byte aligned */
     size_t nbytes;
-    unsigned tag; /* a Short's that came without a head: not 0, and head is not set */
+    unsigned tag; /* not 0: a Short that arrived without a head (head is not set) */
     bool replied; /* set by the sender of the reply */
 };
 
@@ -224,9 +223,9 @@ struct tk_atomic_end {
     uint32_t qp;
 };
 
-/* What the sender of a Short does where there is no room for it: a transport then returns what this
- * returns for the arguments that it was called with, as the last thing that it does, so that the
- * sender need not keep them over the call. NULL: it returns TK_BUSY. A transport never waits. */
+/* Called by send_short() and send_small() in place of returning TK_BUSY, as a tail call with their
+ * own arguments: so the sender need not save the arguments across the call, which would cost the
+ * fast path instructions. NULL: they return TK_BUSY. The transport itself never waits. */
 typedef enum tk_status tk_short_busy(struct tk_peer *peer, struct tk_message_head head,
                                      const int32_t *args);
 typedef enum tk_status tk_small_busy(struct tk_peer *peer, unsigned tag, uint64_t args);
@@ -234,8 +233,8 @@ typedef enum tk_status tk_small_busy(struct tk_peer *peer, unsigned tag, uint64_
 struct tk_transport {
     const char *name;
     size_t packed_max; /* largest payload of a Long that may travel with its head */
-    size_t stripe_min; /* payloads from this size on are faster over several ways, and then their
-                          head has to wait until they are complete; 0: there is one way */
+    size_t stripe_min; /* payloads from this size on are faster when striped over connections, which
+                          are not ordered: the head is sent after them; 0: one connection */
     enum tk_status (*send)(struct tk_peer *peer, struct tk_outgoing *message);
     /* The same for a message without payload, with its head and head.nargs arguments. */
     enum tk_status (*send_short)(struct tk_peer *peer, struct tk_message_head head,
@@ -243,50 +242,49 @@ struct tk_transport {
     /* The same for up to two arguments, the second one in the upper half. */
     enum tk_status (*send_small)(struct tk_peer *peer, unsigned tag, uint64_t args,
                                  tk_small_busy *busy);
-    /* Takes what depends on the peer (a request's credit) and, if asked, a place in our own queue
-     * and a buffer. All of it or, with TK_BUSY, nothing. */
+    /* Takes what depends on the peer (a request's credit) and, if requested, a place in our own
+     * send queue and a buffer. All of it or, with TK_BUSY, nothing. */
     enum tk_status (*reserve)(struct tk_am_reservation *reservation, bool place, bool buffer);
-    /* Sends with what was reserved. TK_BUSY while something that was not asked for then is missing;
-     * our own device alone makes it free again. A message in reservation->buffer lies there with
-     * its head right in front of its payload. */
+    /* Sends with what was reserved. TK_BUSY while a resource that was not requested then is
+     * missing; completions of our own device free it. A message in reservation->buffer lies there
+     * with its head directly in front of its payload. */
     enum tk_status (*send_reserved)(struct tk_am_reservation *reservation,
                                     struct tk_outgoing *message);
     /* Gives everything back, or all but the credit. */
     void (*release)(struct tk_am_reservation *reservation, bool keep_credit);
-    /* The short way for what needs nothing but its operation counted: a small put, whose source is
-     * free on return, and a get in one piece to where the device can write. op->pending counts it
-     * before the call. False: nothing was done, and rma() may do better. Always false for 0 bytes.
-     */
+    /* Fast path, for transfers whose completion only decrements op->pending: a small put, whose
+     * source is free on return, and a get in one piece to registered memory. The caller has counted
+     * it in op->pending. False: nothing was done; use rma(). Always false for 0 bytes. */
     bool (*put)(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, const void *local,
                 size_t nbytes);
     bool (*get)(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, void *local,
                 size_t nbytes);
-    /* Posts as many pieces as there is room for; TK_BUSY when some are left. */
+    /* Posts as many pieces as there are resources for; TK_BUSY when some are left. */
     enum tk_status (*rma)(struct tk_peer *peer, struct tk_rma *rma);
     /* How many pieces of this local memory one gather() takes; 0: none. Both may be NULL. */
     unsigned (*gather_max)(const struct tk_region *home, const void *at, size_t nbytes);
     /* Counts itself in op->pending and, a put, in *sources. TK_BUSY: nothing was done. */
     enum tk_status (*gather)(struct tk_peer *peer, const struct tk_gather *gather);
-    /* Serves what arrived: runs handlers. True if there was anything. */
+    /* Receives: runs handlers. True if anything had arrived. */
     bool (*poll)(void);
     /* Completes our own operations only: runs no handler. Legal in handlers. */
     bool (*reap)(void);
-    /* What a handler does while it waits for room: the same, and may run handlers of replies where
-     * the room that others wait for becomes free only so. */
+    /* For a handler that waits for resources: as reap(), but may run handlers of replies where
+     * resources that other ranks wait for are freed only by that. */
     bool (*reap_in_handler)(void);
-    /* Has anything arrived, requests included if asked for? For who is about to sleep; what arrives
-     * later rings its bell. NULL where nothing rings. */
+    /* Has anything arrived (requests_too: including requests)? Called before a thread sleeps; later
+     * arrivals ring the doorbell. NULL: the transport has no doorbell. */
     bool (*has_come)(bool requests_too);
-    /* A thread that holds room may run handlers while waiting to use it. */
+    /* A thread that has a reservation may run handlers while it waits to use it. */
     bool reservation_is_no_hold;
 
     /* ---- start and end; all of these may be NULL. One thread. ---- */
 
     /* Before the peer infos are exchanged: fills in ours, which may move. `turn` is our number
-     * among the ranks of this host. Peers that no transport before has taken are this one's. */
+     * among the ranks of this host. It gets the peers that no transport before it has taken. */
     enum tk_status (*open)(struct tk_peer_info **info, uint32_t turn);
-    /* With the peer infos of all: can these ranks be connected? All come to the same answer; if it
-     * is no, rank 0 logs why. */
+    /* With the peer infos of all ranks: can these ranks be connected? All ranks come to the same
+     * answer; if it is no, rank 0 logs why. */
     bool (*agree)(void);
     /* Reaches its peers from now on: they have the table that is returned, this one or another with
      * the same functions below. NULL: it failed, which was logged. */
@@ -321,13 +319,13 @@ struct tk_transport {
     enum tk_status (*atomic_open)(struct tk_peer *peer, struct tk_atomic_end *ours);
     enum tk_status (*atomic_connect)(struct tk_peer *peer, const struct tk_atomic_end *theirs);
 
-    /* ---- people; all of these may be NULL ---- */
+    /* ---- reports; all of these may be NULL ---- */
 
-    /* How it reaches the peer. */
+    /* Writes how it reaches the peer. */
     void (*describe)(const struct tk_peer *peer, char *text, size_t size);
     /* Called rarely, by a waiter without progress: logs which peer keeps us waiting. */
     void (*report_stall)(void);
-    /* At the end, if it was asked for: what happened on the way. */
+    /* At the end of a job: logs the counts that settings ask for. */
     void (*report_end)(void);
 
     /* ---- memory shared with neighbours: all of these or none; see transport/neighbour.h ---- */
@@ -335,7 +333,7 @@ struct tk_transport {
     void *(*flags)(uint32_t neighbour);
     void *(*scratch)(uint32_t neighbour);
     void (*wake)(uint32_t rank);
-    /* What neighbours ring, for progress/ to sleep on. */
+    /* The doorbell that neighbours ring; progress/ sleeps on it. */
     struct tk_doorbell *(*bell)(void);
     uintptr_t (*offset)(struct tk_peer *peer, uint32_t endpoint);
     enum tk_status (*try_segment)(struct tk_peer *peer, const struct tk_bound *bound);
@@ -354,11 +352,11 @@ struct tk_transports {
 };
 extern TK_HIDDEN struct tk_transports tk_transports;
 
-/* One that has the name of another takes its place. */
+/* A transport replaces one of the same name. */
 void tk_transport_use(const struct tk_transport *transport);
 void tk_transport_drop(const struct tk_transport *transport);
 
-/* By all that can. Registering undoes what was done where one fails. */
+/* By each transport that can. If one fails to register, the others are undone. */
 enum tk_status tk_transports_register(struct tk_region *region);
 void tk_transports_unregister(struct tk_region *region);
 bool tk_transports_pin(void);
@@ -367,28 +365,28 @@ void tk_transports_report_stall(void);
 void tk_transports_report_end(void);
 void tk_transports_close(void);
 
-/* A send_short for transports that have no shorter way than their send. */
+/* A send_short for transports without a fast path: calls their send. */
 enum tk_status tk_send_short_whole(struct tk_peer *peer, struct tk_message_head head,
                                    const int32_t *args, tk_short_busy *busy);
 
-/* A send_small for transports that have no shorter way than their send_short. */
+/* A send_small for transports without a fast path: calls their send_short. */
 enum tk_status tk_send_small_short(struct tk_peer *peer, unsigned tag, uint64_t args,
                                    tk_small_busy *busy);
 
-/* put() and get() for transports that have no shorter way than their rma(): always false. */
+/* put() and get() for transports without a fast path: always false. */
 bool tk_put_never(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, const void *local,
                   size_t nbytes);
 bool tk_get_never(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, void *local,
                   size_t nbytes);
 
-/* The way up: set by the rooms above before anything can arrive. The second is for Shorts that come
+/* Delivery: set by the rooms above before anything can arrive. The second is for Shorts that arrive
  * with a tag, from transports that need not know whether they were replied to. */
 extern TK_HIDDEN void (*tk_deliver)(struct tk_arrival *arrival);
 extern TK_HIDDEN void (*tk_deliver_short)(struct tk_peer *from, unsigned tag, const int32_t *args);
 
-/* Errors on the way to a peer end the job: logged by the transport, then this is called. NULL while
- * a job is leaving: peers vanish then, and that is as it should be. `peer` is the one that does not
- * answer, whose end may be the cause; tk_no_peer: it has nothing to do with it. */
+/* Communication errors end the job: the transport logs the error, then calls this. NULL while the
+ * job exits: peers that vanish then are no error. `peer` is the one that does not answer, whose end
+ * may be the cause; tk_no_peer: no peer is involved. */
 extern void (*tk_lost_peer)(uint32_t peer);
 static const uint32_t tk_no_peer = UINT32_MAX;
 

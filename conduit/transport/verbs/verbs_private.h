@@ -34,7 +34,7 @@ enum {
     tk_inline_max = 512, /* inline sends are gathered on the stack; no device gains from more */
     tk_conns_max = 64,   /* to a peer: tk_rma.unfenced has a bit for each */
     tk_unsignaled_max =
-        128,           /* what is copied to be sent quietly: Shorts, and a few words of payload */
+        128,           /* bytes of an unsignaled message: Shorts, and a few words of payload */
     tk_poll_batch = 16 /* completions taken at a time: one cache line each on most devices */
 };
 
@@ -66,7 +66,7 @@ struct tk_tx {
     struct tk_pool_item item;
     struct tk_conn *conn;
     uint32_t nbytes;
-    int covers;               /* quiet messages posted before it that its completion stands for */
+    int covers;               /* unsignaled messages before it that its completion covers */
     struct tk_op *op;         /* may be NULL: nobody waits for it */
     struct tk_buffer *bounce; /* given back on completion */
     union {
@@ -98,10 +98,10 @@ struct tk_conn {
     bool ack_due;           /* an ACK could not be sent for lack of room */
     tk_counter_t broken;    /* not 0: an error was logged; what is posted never completes */
     tk_counter_t room;      /* free slots of the send queue */
-    struct tk_tx unsignaled_tx; /* names the connection in errors of quiet messages */
+    struct tk_tx unsignaled_tx; /* names the connection in errors of unsignaled messages */
     uint64_t starved_since;
     struct ibv_send_wr
-        unsignaled_wr; /* of quiet messages; from one to the next only the length changes */
+        unsignaled_wr; /* of unsignaled messages; only the length changes between them */
     struct ibv_sge unsignaled_sge;
     union {
         struct tk_short message;
@@ -109,7 +109,7 @@ struct tk_conn {
     } unsignaled_data;
 
     struct tk_tx_log *tx_log; /* NULL: connections do not stand in for each other */
-    tk_counter_t reserved;    /* slots taken by who posts later */
+    tk_counter_t reserved;    /* slots taken by am reservations */
     tk_counter_t state;       /* enum tk_connection_state, see failover/connection_state.h */
 };
 
@@ -180,7 +180,7 @@ struct tk_verbs {
         tk_lock_t lock;
         struct tk_buffer *first, *last; /* messages that came while nobody could run handlers */
     } aside;
-    int unsignaled_max; /* quiet messages in a row on a connection; 0 where they are logged */
+    int unsignaled_max; /* unsignaled messages in a row on a connection; 0 where they are logged */
     int logged_unsignaled_max;  /* the same for those */
     tk_counter_t credits_total; /* requests that this process may still have in flight */
     tk_counter_t

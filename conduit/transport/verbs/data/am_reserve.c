@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Room taken before its message: a credit, a slot of the send queue, a bounce buffer that the
- * client itself fills. Takes the connection's lock. Nobody may wait for one of these while holding
- * another that other threads wait for: reserve() takes all or none, and what send_reserved() may
- * still miss is in the hands of the device alone. */
+ * Reservations: a credit, a slot of the send queue and a bounce buffer that the client itself
+ * fills, taken before the message exists. Takes the connection's lock. A thread must not wait for
+ * one of these while it has another that other threads wait for: reserve() takes all or none, and
+ * what send_reserved() may still lack is freed by completions of our own device alone. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -14,8 +14,8 @@
 #include "transport/verbs/failover/failover.h"
 #include "transport/verbs/verbs_private.h"
 
-/* What a broken connection holds never completes; only a job that is leaving goes on after that. It
- * writes to memory that nobody reads or frees. */
+/* Slots of a broken connection never become free; only a job that is exiting goes on after that. It
+ * gets memory that is never read or freed. */
 static void reserve_nowhere(struct tk_am_reservation *reservation, bool buffer)
 {
     reservation->buffer = buffer ? aligned_alloc(TK_CACHE_LINE, tk_buffer_stride) : NULL;
@@ -65,7 +65,7 @@ enum tk_status tk_verbs_reserve(struct tk_am_reservation *reservation, bool plac
     return status;
 }
 
-/* Room that was taken on a connection that died since has its slot on the one that is primary now.
+/* If the connection of a reservation has failed since, a slot of the current primary replaces it.
  */
 static bool move_slot(struct tk_conn *conn, struct tk_tx *tx)
 {
@@ -74,7 +74,7 @@ static bool move_slot(struct tk_conn *conn, struct tk_tx *tx)
     if (!tk_slot_take(conn))
         return false;
     tk_counter_add(&conn->reserved, 1);
-    /* In this order: then a dead connection never seems to have less under way than it has. */
+    /* In this order: then a failed connection never seems to have less under way than it has. */
     tk_counter_add(&tx->conn->reserved, -1);
     tk_counter_add(&tx->conn->room, 1);
     tx->conn = conn;

@@ -215,7 +215,7 @@ static enum tk_status __attribute__((noinline)) post_short_signaled(struct tk_co
 }
 
 /* `is_logged` is a constant: where connections stand in for each other what is posted is logged,
- * and has its own functions, so that nobody has to ask. */
+ * and has its own functions: no test at run time. */
 static inline enum tk_status __attribute__((always_inline))
 post_short(struct tk_conn *conn, bool is_logged)
 {

@@ -3,10 +3,9 @@
  * Work requests under way: taking one with its slot in the send queue, posting it, giving it back.
  * Inline because every operation passes here.
  *
- * Small messages that nobody waits for are posted quietly, without a completion of their own
- * (IBA 10.7.3.1): a send queue completes in order, so the next completion on the connection stands
- * for them too. Never more than a quarter of the queue is quiet, so a full queue always holds
- * something that completes. */
+ * Small messages whose completion has no waiter are posted unsignaled (IBA 10.7.3.1): a send queue
+ * completes in order, so the next completion on the connection covers them too. At most a quarter
+ * of the queue is unsignaled, so a full queue always holds something that completes. */
 #ifndef TK_VERBS_TX_H
 #define TK_VERBS_TX_H
 
