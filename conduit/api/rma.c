@@ -49,10 +49,12 @@ between(const char *call, gex_TM_t tm, gex_Rank_t rank, bool is_put, void *remot
     (void)call;
     TK_CHECK_MAY_COMMUNICATE(call);
     TK_CHECK_RANK(call, tm, rank);
-    struct tk_transfer t = {
-        .peer = tk_peer_of(tm, rank),
-        .rma = {.remote = (uintptr_t)remote, .local = local, .nbytes = nbytes, .is_put = is_put},
-        .immediate = flags & GEX_FLAG_IMMEDIATE};
+    struct tk_transfer t = {.peer = tk_peer_of(tm, rank),
+                            .rma = {.remote = (uintptr_t)remote,
+                                    .local = local,
+                                    .nbytes = nbytes,
+                                    .is_put = is_put,
+                                    .immediate = flags & GEX_FLAG_IMMEDIATE}};
     use_endpoints(call, &t, tm, rank);
     return t;
 }

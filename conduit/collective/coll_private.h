@@ -107,6 +107,7 @@ struct tk_coll_step {
     char *memory;
     size_t nbytes, sent;
     struct tk_rma put;
+    struct tk_rma_state put_state;
     struct tk_op putting;
     uint8_t state;
     bool is_send;

@@ -146,6 +146,7 @@ static void step_go(struct tk_coll_step *step)
         return;
     }
     tk_op_init(&step->putting);
+    step->put_state = (struct tk_rma_state){.done = 0};
     step->put = (struct tk_rma){.remote = (uintptr_t)address,
                                 .local = step->memory,
                                 .nbytes = step->nbytes,
@@ -186,7 +187,7 @@ static bool step_send(struct tk_coll_step *step)
         step->state = STEP_OVER;
         return true;
     case STEP_PUT:
-        if (!has_space(step->peer->transport->rma(step->peer, &step->put)))
+        if (!has_space(step->peer->transport->rma(step->peer, &step->put, &step->put_state)))
             return false;
         step->state = STEP_LANDS;
         return true;

@@ -60,15 +60,17 @@ static void ep_release(struct tk_am_reservation *reservation, bool keep_credit)
 }
 
 /* The payload of a Long, into the segment of the peer's endpoint. */
-static enum tk_status ep_rma(struct tk_peer *peer, struct tk_rma *rma)
+static enum tk_status ep_rma(struct tk_peer *peer, const struct tk_rma *rma,
+                             struct tk_rma_state *state)
 {
     const struct tk_ep_peer *copy = copy_of(peer);
+    struct tk_rma pair = *rma; /* an equal one in each call */
     if (copy->theirs != 0) {
-        rma->is_pair = true;
-        rma->endpoint = copy->theirs;
-        rma->remote_keys = tk_bound_of(peer->rank, copy->theirs).keys;
+        pair.is_pair = true;
+        pair.endpoint = copy->theirs;
+        pair.remote_keys = tk_bound_of(peer->rank, copy->theirs).keys;
     }
-    return copy->real->transport->rma(copy->real, rma);
+    return copy->real->transport->rma(copy->real, &pair, state);
 }
 
 struct tk_peer *tk_ep_peer_open(struct tk_ep_peer *copy, struct tk_peer *real, unsigned ours,

@@ -82,17 +82,18 @@ static void commit_from(struct tk_am_reservation *reservation, struct tk_message
 {
     union tk_front front;
     bool packed = tk_is_packed(m);
+    struct tk_rma_state state = {.done = 0};
     struct tk_outgoing out = {.head = &front.head};
     out.head_size = tk_front_build(&front, m, reservation->kind, packed);
     if (m->category == TK_LONG && !packed && tk_is_payload_striped(m)) {
         struct tk_op all;
         tk_op_init(&all);
         struct tk_rma rma = tk_stripe_put(m, &all);
-        tk_wait_rma_reserved(m->peer, &rma);
+        tk_wait_rma_reserved(m->peer, &rma, &state);
         tk_wait_done_reserved(m->peer, &all);
     } else if (m->category == TK_LONG && m->nbytes > 0 && !packed) {
         struct tk_rma rma = tk_payload_put(m, op, copy);
-        tk_wait_rma_reserved(m->peer, &rma);
+        tk_wait_rma_reserved(m->peer, &rma, &state);
     } else {
         out.payload = m->payload;
         out.nbytes = m->nbytes;

@@ -80,17 +80,18 @@ struct tk_rma tk_payload_put(const struct tk_message *m, struct tk_op *op, bool 
  * is posted. A payload of many pieces then releases the reservation of its head, or threads in the
  * same state could wait for each other. */
 static enum tk_status send_apart_at_once(struct tk_message *m, enum tk_message_kind kind,
-                                         struct tk_rma *rma, struct tk_outgoing *out)
+                                         const struct tk_rma *rma, struct tk_outgoing *out)
 {
     struct tk_am_reservation reservation = {.peer = m->peer, .kind = (uint8_t)kind};
     if (tk_wait_reserve(&reservation, true, false, true) != TK_OK)
         return TK_BUSY;
-    enum tk_status status = m->peer->transport->rma(m->peer, rma);
+    struct tk_rma_state state = {.done = 0};
+    enum tk_status status = m->peer->transport->rma(m->peer, rma, &state);
     if (status != TK_OK) {
-        m->peer->transport->release(&reservation, rma->done > 0);
-        if (rma->done == 0)
+        m->peer->transport->release(&reservation, state.done > 0);
+        if (state.done == 0)
             return TK_BUSY;
-        tk_wait_rma_reserved(m->peer, rma);
+        tk_wait_rma_reserved(m->peer, rma, &state);
     }
     tk_wait_send_reserved(&reservation, out);
     return TK_OK;
@@ -117,7 +118,7 @@ static enum tk_status send_behind(struct tk_message *m, struct tk_outgoing *out)
     struct tk_op all;
     tk_op_init(&all);
     struct tk_rma rma = tk_stripe_put(m, &all);
-    tk_wait_rma(m->peer, &rma, false);
+    tk_wait_rma(m->peer, &rma);
     tk_wait_done(&all);
     return tk_wait_send(m->peer, out, false);
 }
@@ -135,7 +136,7 @@ static enum tk_status send_apart(struct tk_message *m, enum tk_message_kind kind
         return send_apart_at_once(m, kind, &rma, &out);
     if (tk_is_payload_striped(m))
         return send_behind(m, &out);
-    tk_wait_rma(m->peer, &rma, false);
+    tk_wait_rma(m->peer, &rma);
     return tk_wait_send(m->peer, &out, false);
 }
 

@@ -146,7 +146,7 @@ void tk_wait_until(bool (*ready)(const void *what), const void *what);
  * none. Once a piece is posted there is no "not done" any more: only what is larger than an idle
  * queue can hold is waited for then. */
 enum tk_status tk_wait_send(struct tk_peer *peer, struct tk_outgoing *message, bool immediate);
-enum tk_status tk_wait_rma(struct tk_peer *peer, struct tk_rma *rma, bool immediate);
+enum tk_status tk_wait_rma(struct tk_peer *peer, const struct tk_rma *rma);
 
 /* Send what there was no room for just now: what a Short that may wait is sent with. */
 tk_short_busy tk_wait_send_short TK_HIDDEN;
@@ -159,7 +159,8 @@ enum tk_status tk_wait_reserve(struct tk_am_reservation *reservation, bool place
 /* For those who hold room: where that is scarce these wait for our own device alone and run no
  * handler, because a handler's reply might need what we hold. */
 void tk_wait_send_reserved(struct tk_am_reservation *reservation, struct tk_outgoing *message);
-void tk_wait_rma_reserved(struct tk_peer *peer, struct tk_rma *rma);
+void tk_wait_rma_reserved(struct tk_peer *peer, const struct tk_rma *rma,
+                          struct tk_rma_state *state);
 void tk_wait_done_reserved(struct tk_peer *peer, const struct tk_op *op);
 
 #endif

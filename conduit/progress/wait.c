@@ -105,12 +105,13 @@ enum tk_status tk_wait_send_small(struct tk_peer *peer, unsigned tag, uint64_t a
     return tk_wait_send_short(peer, tk_tag_head(tag), both);
 }
 
-enum tk_status tk_wait_rma(struct tk_peer *peer, struct tk_rma *rma, bool immediate)
+enum tk_status tk_wait_rma(struct tk_peer *peer, const struct tk_rma *rma)
 {
+    struct tk_rma_state state = {.done = 0};
     unsigned empty = 0;
     enum tk_status status;
-    rma->immediate = immediate;
-    while ((status = peer->transport->rma(peer, rma)) == TK_BUSY && !(immediate && rma->done == 0))
+    while ((status = peer->transport->rma(peer, rma, &state)) == TK_BUSY &&
+           !(rma->immediate && state.done == 0))
         tk_wait_step_silent(&empty);
     return status;
 }
@@ -141,9 +142,10 @@ void tk_wait_done_reserved(struct tk_peer *peer, const struct tk_op *op)
         step_with_room(peer->transport, &empty);
 }
 
-void tk_wait_rma_reserved(struct tk_peer *peer, struct tk_rma *rma)
+void tk_wait_rma_reserved(struct tk_peer *peer, const struct tk_rma *rma,
+                          struct tk_rma_state *state)
 {
     unsigned empty = 0;
-    while (peer->transport->rma(peer, rma) == TK_BUSY)
+    while (peer->transport->rma(peer, rma, state) == TK_BUSY)
         step_with_room(peer->transport, &empty);
 }

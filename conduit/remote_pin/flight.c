@@ -18,16 +18,17 @@
 enum { flights = 1024 /* more than the queues of a few peers hold */ };
 
 struct flight {
-    struct tk_op op;      /* by a firehose: counts what the network still works on */
-    struct tk_op *whole;  /* what this is a piece of */
-    struct tk_hose *hose; /* NULL: in a message */
-    struct tk_rma part;   /* by a firehose: what the network found no room for behind its bytes */
+    struct tk_op op;           /* by a firehose: counts what the network still works on */
+    struct tk_op *whole;       /* what this is a piece of */
+    struct tk_hose *hose;      /* NULL: in a message */
+    struct tk_rma part;        /* by a firehose: all of its bytes are posted, */
+    struct tk_rma_state state; /* but the reads behind them only if is_posted */
     const struct tk_transport *network;
     struct flight *next;
     char *to; /* get in a message: where its data belongs */
     size_t nbytes;
     uint32_t rank;
-    bool is_out;
+    bool is_out, is_posted;
 };
 
 static struct {
@@ -35,21 +36,20 @@ static struct {
     struct flight all[flights];
     struct flight *free;
     struct flight *flying;
-} state = {.lock = TK_LOCK_INIT};
+} table = {.lock = TK_LOCK_INIT};
 
 static struct flight *flight_take(struct tk_peer *peer, struct tk_op *whole)
 {
-    tk_lock(&state.lock);
-    struct flight *f = state.free;
+    tk_lock(&table.lock);
+    struct flight *f = table.free;
     if (f)
-        state.free = f->next;
-    tk_unlock(&state.lock);
+        table.free = f->next;
+    tk_unlock(&table.lock);
     if (!f)
         return NULL;
     tk_op_init(&f->op);
     f->whole = whole;
     f->hose = NULL;
-    f->part.unfenced = 0;
     f->to = NULL;
     f->rank = peer->rank;
     f->is_out = true;
@@ -59,10 +59,10 @@ static struct flight *flight_take(struct tk_peer *peer, struct tk_op *whole)
 static void flight_give(struct flight *f)
 {
     f->is_out = false;
-    tk_lock(&state.lock);
-    f->next = state.free;
-    state.free = f;
-    tk_unlock(&state.lock);
+    tk_lock(&table.lock);
+    f->next = table.free;
+    table.free = f;
+    tk_unlock(&table.lock);
 }
 
 /* Last: a thread that sees zero may free the operation. */
@@ -80,24 +80,24 @@ static void flight_complete(struct flight *f)
 static void track(struct flight *f)
 {
     tk_counter_add(&tk_deferred_work_wanted, 1);
-    tk_lock(&state.lock);
-    f->next = state.flying;
-    state.flying = f;
-    tk_unlock(&state.lock);
+    tk_lock(&table.lock);
+    f->next = table.flying;
+    table.flying = f;
+    tk_unlock(&table.lock);
 }
 
 static bool is_through(struct flight *f)
 {
-    if (f->part.unfenced && f->network->rma(tk_peer(f->rank), &f->part) != TK_OK)
-        return false;
-    return tk_op_done(&f->op);
+    if (!f->is_posted)
+        f->is_posted = f->network->rma(tk_peer(f->rank), &f->part, &f->state) == TK_OK;
+    return f->is_posted && tk_op_done(&f->op);
 }
 
 static struct flight *landed(void)
 {
     struct flight *list = NULL;
-    tk_lock(&state.lock);
-    for (struct flight **at = &state.flying; *at;) {
+    tk_lock(&table.lock);
+    for (struct flight **at = &table.flying; *at;) {
         struct flight *f = *at;
         if (!is_through(f)) {
             at = &f->next;
@@ -107,7 +107,7 @@ static struct flight *landed(void)
         f->next = list;
         list = f;
     }
-    tk_unlock(&state.lock);
+    tk_unlock(&table.lock);
     return list;
 }
 
@@ -125,13 +125,12 @@ static bool land_all(void)
 }
 
 /* The part is between any memory and a region that has keys, as of other endpoints. */
-static struct tk_rma part_of(const struct tk_rma *rma, struct flight *f, size_t nbytes)
+static struct tk_rma part_of(const struct tk_rma *rma, size_t done, struct flight *f, size_t nbytes)
 {
     struct tk_rma part = *rma;
-    part.remote = rma->remote + rma->done;
-    part.local = rma->local + rma->done;
+    part.remote = rma->remote + done;
+    part.local = rma->local + done;
     part.nbytes = nbytes;
-    part.done = 0;
     part.whole = rma->nbytes;
     part.op = &f->op;
     part.is_pair = true;
@@ -142,7 +141,8 @@ static struct tk_rma part_of(const struct tk_rma *rma, struct flight *f, size_t 
 }
 
 enum tk_status tk_post_rdma(const struct tk_transport *network, struct tk_peer *peer,
-                            struct tk_rma *rma, struct tk_hose *hose, size_t nbytes)
+                            const struct tk_rma *rma, struct tk_rma_state *state,
+                            struct tk_hose *hose, size_t nbytes)
 {
     struct flight *f = flight_take(peer, rma->op);
     if (!f) {
@@ -150,17 +150,18 @@ enum tk_status tk_post_rdma(const struct tk_transport *network, struct tk_peer *
         return TK_BUSY;
     }
     f->hose = hose;
-    struct tk_rma part = part_of(rma, f, nbytes);
-    enum tk_status status = network->rma(peer, &part);
-    if (part.done == 0) {
+    f->part = part_of(rma, state->done, f, nbytes);
+    f->state = (struct tk_rma_state){.may_hold = state->may_hold};
+    enum tk_status status = network->rma(peer, &f->part, &f->state);
+    if (f->state.done == 0) {
         tk_hose_leave(hose, false);
         flight_give(f);
         return status;
     }
-    rma->done += part.done;
-    rma->may_hold = part.may_hold;
-    f->part = part;
-    f->part.nbytes = part.done;
+    state->done += f->state.done;
+    state->may_hold = f->state.may_hold;
+    f->part.nbytes = f->state.done;
+    f->is_posted = status == TK_OK;
     f->network = network;
     tk_counter_add(&rma->op->pending, 1);
     track(f);
@@ -191,16 +192,16 @@ static void want(struct tk_ask *what, const struct tk_hose *hose)
     what->hose = hose->number;
 }
 
-enum tk_status tk_transfer_by_am(struct tk_peer *peer, struct tk_rma *rma, struct tk_hose *hose,
-                                 size_t nbytes)
+enum tk_status tk_transfer_by_am(struct tk_peer *peer, const struct tk_rma *rma,
+                                 struct tk_rma_state *state, struct tk_hose *hose, size_t nbytes)
 {
     struct flight *f = flight_take(peer, rma->op);
-    char *local = rma->local + rma->done;
+    char *local = rma->local + state->done;
     if (!f)
         return TK_BUSY;
-    struct tk_ask what = {.at = rma->remote + rma->done,
+    struct tk_ask what = {.at = rma->remote + state->done,
                           .what = rma->is_put ? TK_ASK_PUT : TK_ASK_GET,
-                          .flight = (uint32_t)(f - state.all) + 1,
+                          .flight = (uint32_t)(f - table.all) + 1,
                           .nbytes = (uint32_t)nbytes};
     if (hose)
         want(&what, hose);
@@ -211,7 +212,7 @@ enum tk_status tk_transfer_by_am(struct tk_peer *peer, struct tk_rma *rma, struc
     enum tk_status status =
         flight_ask(peer, &what, rma->is_put ? local : NULL, rma->is_put ? nbytes : 0);
     if (status == TK_OK) {
-        rma->done += nbytes;
+        state->done += nbytes;
         return TK_OK;
     }
     tk_counter_add(&rma->op->pending, -1);
@@ -237,7 +238,7 @@ static _Noreturn void flight_nonsense(const struct tk_peer *from)
 
 static void end_flight(const struct tk_arrival *arrival, uint32_t number)
 {
-    struct flight *f = number <= flights ? &state.all[number - 1] : NULL;
+    struct flight *f = number <= flights ? &table.all[number - 1] : NULL;
     if (!f || !f->is_out || f->hose || f->rank != arrival->peer->rank ||
         (f->to && arrival->nbytes != f->nbytes))
         flight_nonsense(arrival->peer);
@@ -264,10 +265,10 @@ static void flight_answered(struct tk_arrival *arrival)
 
 void tk_flights_open(void)
 {
-    state.free = NULL;
+    table.free = NULL;
     for (int i = flights; i-- > 0;) {
-        state.all[i].next = state.free;
-        state.free = &state.all[i];
+        table.all[i].next = table.free;
+        table.free = &table.all[i];
     }
     tk_internal_register_whole(TK_HANDLER_REMOTE_ANSWER, flight_answered);
     tk_progress_add(land_all);

@@ -54,11 +54,12 @@ void tk_flights_open(void);
  * gives it back; TK_BUSY when not all of them are. */
 struct tk_hose;
 enum tk_status tk_post_rdma(const struct tk_transport *network, struct tk_peer *peer,
-                            struct tk_rma *rma, struct tk_hose *hose, size_t nbytes);
+                            const struct tk_rma *rma, struct tk_rma_state *state,
+                            struct tk_hose *hose, size_t nbytes);
 
 /* Sends them in a message, which may ask for the region of `hose` as well; TK_BUSY: not now. */
-enum tk_status tk_transfer_by_am(struct tk_peer *peer, struct tk_rma *rma, struct tk_hose *hose,
-                                 size_t nbytes);
+enum tk_status tk_transfer_by_am(struct tk_peer *peer, const struct tk_rma *rma,
+                                 struct tk_rma_state *state, struct tk_hose *hose, size_t nbytes);
 
 /* Asks for the region alone. */
 enum tk_status tk_call(struct tk_peer *peer, struct tk_hose *hose);

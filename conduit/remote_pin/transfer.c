@@ -23,10 +23,10 @@ enum { ahead_most = 8 /* regions asked for together: their answers come in one r
 
 static const struct tk_transport *network_below; /* that the registered pieces go by */
 
-/* Whom a region alone may serve. */
-static const void *owner_of(const struct tk_rma *rma)
+/* The only transfer that a region may serve; NULL: any. */
+static const void *owner_of(const struct tk_rma_state *state)
 {
-    return tk_is_everything ? rma : NULL;
+    return tk_is_everything ? state : NULL;
 }
 
 /* In a message a transfer needs one round trip, as asking alone does, but is copied twice. One that
@@ -55,31 +55,34 @@ static struct range region_around(const struct tk_peer *peer, const struct tk_rm
                           tk_min(end, peer->segment_base + peer->segment_size)};
 }
 
-static enum tk_status transfer_by_am(struct tk_peer *peer, struct tk_rma *rma)
+static enum tk_status transfer_by_am(struct tk_peer *peer, const struct tk_rma *rma,
+                                     struct tk_rma_state *state)
 {
-    return tk_transfer_by_am(peer, rma, NULL, tk_min(rma->nbytes - rma->done, tk_data_max()));
+    return tk_transfer_by_am(peer, rma, state, NULL,
+                             tk_min(rma->nbytes - state->done, tk_data_max()));
 }
 
 /* A small put rides on the request for the region that it goes to. */
-static bool may_ride(const struct tk_rma *rma, uintptr_t at, struct range region)
+static bool may_ride(const struct tk_rma *rma, size_t left, uintptr_t at, struct range region)
 {
-    size_t left = rma->nbytes - rma->done;
     return !tk_is_everything && rma->is_put && left <= tk_settings.putinmove_limit &&
            left <= tk_data_max() && left <= region.to - at;
 }
 
-static enum tk_status ask_for(struct tk_peer *peer, struct tk_rma *rma, struct tk_hose *hose,
-                              bool rides)
+static enum tk_status ask_for(struct tk_peer *peer, const struct tk_rma *rma,
+                              struct tk_rma_state *state, struct tk_hose *hose, bool rides)
 {
     enum tk_status status =
-        rides ? tk_transfer_by_am(peer, rma, hose, rma->nbytes - rma->done) : tk_call(peer, hose);
+        rides ? tk_transfer_by_am(peer, rma, state, hose, rma->nbytes - state->done)
+              : tk_call(peer, hose);
     if (status != TK_OK)
         tk_hose_cancel(hose);
     return status;
 }
 
 /* Of no more than half of what there may be: the rest is for pieces before these. */
-static void ask_ahead(struct tk_peer *peer, struct tk_rma *rma, uintptr_t at)
+static void ask_ahead(struct tk_peer *peer, const struct tk_rma *rma, struct tk_rma_state *state,
+                      uintptr_t at)
 {
     uint32_t most = tk_min(ahead_most, tk_hoses_lent(peer->rank) / 2);
     uintptr_t end = rma->remote + rma->nbytes;
@@ -89,45 +92,49 @@ static void ask_ahead(struct tk_peer *peer, struct tk_rma *rma, uintptr_t at)
             return;
         struct range region = region_around(peer, rma, at);
         struct tk_hose *hose =
-            tk_hose_seek_ahead(peer->rank, at, owner_of(rma), region.from, region.to);
-        if (hose && ask_for(peer, rma, hose, false) != TK_OK)
+            tk_hose_seek_ahead(peer->rank, at, owner_of(state), region.from, region.to);
+        if (hose && ask_for(peer, rma, state, hose, false) != TK_OK)
             return;
     }
 }
 
-static enum tk_status transfer_next_piece(struct tk_peer *peer, struct tk_rma *rma)
+static enum tk_status transfer_next_piece(struct tk_peer *peer, const struct tk_rma *rma,
+                                          struct tk_rma_state *state)
 {
-    uintptr_t at = rma->remote + rma->done;
-    enum tk_hose_state state;
+    uintptr_t at = rma->remote + state->done;
+    enum tk_hose_state hose_state;
     bool is_new;
     if (!wants_hose(rma))
-        return transfer_by_am(peer, rma);
+        return transfer_by_am(peer, rma, state);
     struct range region = region_around(peer, rma, at);
     struct tk_hose *hose =
-        tk_hose_seek(peer->rank, at, owner_of(rma), region.from, region.to, &state, &is_new);
+        tk_hose_seek(peer->rank, at, owner_of(state), region.from, region.to, &hose_state, &is_new);
     if (is_new)
-        return ask_for(peer, rma, hose, may_ride(rma, at, region));
-    if (state == TK_HOSE_REFUSED)
-        return transfer_by_am(peer, rma);
-    if (state != TK_HOSE_READY) {
-        ask_ahead(peer, rma, at);
+        return ask_for(peer, rma, state, hose,
+                       may_ride(rma, rma->nbytes - state->done, at, region));
+    if (hose_state == TK_HOSE_REFUSED)
+        return transfer_by_am(peer, rma, state);
+    if (hose_state != TK_HOSE_READY) {
+        ask_ahead(peer, rma, state, at);
         return TK_BUSY;
     }
     size_t reach = hose->base + hose->size - at;
-    return tk_post_rdma(network_below, peer, rma, hose, tk_min(rma->nbytes - rma->done, reach));
+    return tk_post_rdma(network_below, peer, rma, state, hose,
+                        tk_min(rma->nbytes - state->done, reach));
 }
 
-static enum tk_status rma_on_demand(struct tk_peer *peer, struct tk_rma *rma)
+static enum tk_status rma_on_demand(struct tk_peer *peer, const struct tk_rma *rma,
+                                    struct tk_rma_state *state)
 {
     enum tk_status status = TK_OK;
     /* Segments of other endpoints are registered whole; that of endpoint 0 is not, whichever
      * endpoint of ours the transfer is from. */
     if (rma->is_pair && rma->endpoint != 0)
-        return network_below->rma(peer, rma);
-    while (status == TK_OK && rma->done < rma->nbytes)
-        status = transfer_next_piece(peer, rma);
-    if (tk_is_everything && rma->done == rma->nbytes)
-        tk_hoses_disown(peer->rank, rma);
+        return network_below->rma(peer, rma, state);
+    while (status == TK_OK && state->done < rma->nbytes)
+        status = transfer_next_piece(peer, rma, state);
+    if (tk_is_everything && state->done == rma->nbytes)
+        tk_hoses_disown(peer->rank, state);
     return status;
 }
 

@@ -12,7 +12,7 @@
 static enum tk_status post_all(struct tk_transfer *t, struct tk_op *op)
 {
     t->rma.op = op;
-    return tk_wait_rma(t->peer, &t->rma, t->immediate);
+    return tk_wait_rma(t->peer, &t->rma);
 }
 
 int tk_transfer_blocking(struct tk_transfer *t)
@@ -77,8 +77,8 @@ static struct tk_transfer transfer(const struct tk_asked *asked, bool is_put, ge
                                 .rma = {.remote = asked->remote,
                                         .local = asked->local,
                                         .nbytes = asked->nbytes,
-                                        .is_put = is_put},
-                                .immediate = flags & GEX_FLAG_IMMEDIATE};
+                                        .is_put = is_put,
+                                        .immediate = flags & GEX_FLAG_IMMEDIATE}};
 }
 
 int tk_blocking_slowly(const struct tk_asked *asked, bool is_put, gex_Flags_t flags)

@@ -12,8 +12,7 @@
 
 struct tk_transfer {
     struct tk_peer *peer;
-    struct tk_rma rma; /* remote, local, nbytes, is_put; the rest is set by the functions below */
-    bool immediate;
+    struct tk_rma rma; /* op, sources and copy_source are set by the functions below */
 };
 
 /* 0, or 1 if nothing was done (immediate only). */

@@ -156,29 +156,35 @@ struct tk_arrival {
     bool replied; /* set by the sender of the reply */
 };
 
-/* A put or a get, resumable: `done` bytes are posted. When all are, the transport is through with
- * this struct, and op->pending counts the pieces still under way. */
+/* One put or get: what the caller asks for. The caller fills it in, leaves fields that it does not
+ * need 0, and does not change it until rma() has returned TK_OK or nothing is posted. A transport
+ * only reads it. */
 struct tk_rma {
     uintptr_t remote;
     char *local;
     size_t nbytes;
-    size_t done;
-    size_t whole; /* bytes of the transfer that this is a part of; 0: it is no part */
-    struct tk_op *op;
-    tk_counter_t *sources; /* put: counts pieces that still read their source; NULL: nobody asks */
-    uint64_t unfenced;     /* the transport's own: what is left to do when all bytes are posted, */
-    int32_t returns;       /* how many links had come back when there was nothing yet, */
-    bool may_hold;         /* and that its local memory may be used where it lies */
+    size_t whole;          /* bytes of the transfer that this is a part of; 0: it is not a part */
+    struct tk_op *op;      /* op->pending counts the pieces under way */
+    tk_counter_t *sources; /* put: also counts pieces that still read their source; may be NULL */
     bool is_put;
-    bool
-        copy_source; /* put: the source is wanted back at once, copying it is better than waiting */
-    bool immediate; /* all pieces that there can be room for at once, or TK_BUSY and nothing done */
-    bool is_blocking;  /* somebody waits for all of it before he goes on: it is to be there soon */
-    bool sources_only; /* count in op->pending only the pieces that still read their source */
+    bool copy_source;  /* put: the caller waits for the source: copying it may be faster */
+    bool immediate;    /* post as many pieces as an idle queue holds, or nothing */
+    bool is_blocking;  /* the caller blocks until all pieces complete: optimise for latency */
+    bool sources_only; /* op->pending counts only the pieces that still read their source */
     bool is_pair;      /* not between endpoints 0: the three below say what memory it is between */
-    uint32_t endpoint; /* the peer's */
-    const uint32_t *remote_keys;
-    const struct tk_region *home; /* local memory that may be used as it is; may be NULL */
+    uint32_t endpoint; /* of the peer */
+    const uint32_t *remote_keys;  /* by rail */
+    const struct tk_region *home; /* local memory that needs no registration; may be NULL */
+};
+
+/* How far a transport is with a tk_rma. The caller passes zeros to the first call of rma() for it
+ * and the same struct to each further one; only the transport changes it. A caller may read `done`;
+ * the other fields have no meaning outside the transport. */
+struct tk_rma_state {
+    size_t done;       /* bytes posted; op->pending counts what of them is still under way */
+    uint64_t unfenced; /* a bit for each connection that needs a read behind its writes */
+    int32_t returns;   /* connections that had come back when `unfenced` was still 0 */
+    bool may_hold;     /* the local memory was found to be fit for registration on the fly */
 };
 
 /* A put or a get between one range of remote memory and several of local memory. */
@@ -259,8 +265,10 @@ struct tk_transport {
                 size_t nbytes);
     bool (*get)(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, void *local,
                 size_t nbytes);
-    /* Posts as many pieces as there are resources for; TK_BUSY when some are left. */
-    enum tk_status (*rma)(struct tk_peer *peer, struct tk_rma *rma);
+    /* Posts as many pieces as there are resources for; TK_BUSY when some are left: call it again
+     * with an equal request and the same state. After TK_OK the transport refers to neither. */
+    enum tk_status (*rma)(struct tk_peer *peer, const struct tk_rma *rma,
+                          struct tk_rma_state *state);
     /* How many pieces of this local memory one gather() takes; 0: none. Both may be NULL. */
     unsigned (*gather_max)(const struct tk_region *home, const void *at, size_t nbytes);
     /* Counts itself in op->pending and, a put, in *sources. TK_BUSY: nothing was done. */

@@ -60,7 +60,7 @@ static void post(const struct tk_fill *fill, struct tk_op *op)
                              .nbytes = fill->nbytes,
                              .op = op,
                              .is_put = true};
-        tk_wait_rma(fill->peer, &rma, false);
+        tk_wait_rma(fill->peer, &rma);
     }
 }
 

@@ -243,22 +243,22 @@ enum { fill_max = 256 * 1024 };
 
 bool tk_vector_by_fill(struct tk_vector *v)
 {
-    while (v->rma.done < v->rma.nbytes) {
+    while (v->state.done < v->rma.nbytes) {
         struct flight *f = flight_take(v);
         if (!f)
             return false;
         struct tk_vector_ask ask = {.flight = (uint32_t)(f - flights.all),
                                     .what = TK_VECTOR_FILL,
                                     .value = v->value,
-                                    .at = v->rma.remote + v->rma.done,
-                                    .nbytes = tk_min(v->rma.nbytes - v->rma.done, fill_max)};
+                                    .at = v->rma.remote + v->state.done,
+                                    .nbytes = tk_min(v->rma.nbytes - v->state.done, fill_max)};
         tk_counter_add(&v->pieces->pending, 1);
         if (!request(v->peer, &ask, NULL, 0)) {
             tk_counter_add(&v->pieces->pending, -1);
             flight_give(f);
             return false;
         }
-        v->rma.done += ask.nbytes;
+        v->state.done += ask.nbytes;
     }
     return true;
 }

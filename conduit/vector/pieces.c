@@ -22,9 +22,11 @@ static bool post_small(struct tk_vector *v, const struct tk_piece *piece)
     return is_posted;
 }
 
-/* v->rma stays where it is until all of it is posted: the transport may know it by its address. */
+/* v->state stays where it is until all of v->rma is posted: the transport knows it by its address.
+ */
 static void set_piece(struct tk_vector *v, const struct tk_piece *piece)
 {
+    v->state = (struct tk_rma_state){.done = 0};
     v->rma = (struct tk_rma){.remote = (uintptr_t)piece->a,
                              .local = piece->b,
                              .nbytes = piece->nbytes,
@@ -42,7 +44,7 @@ bool tk_vector_by_pieces(struct tk_vector *v)
     struct tk_piece piece;
     for (;;) {
         if (v->rma.nbytes > 0) {
-            if (v->peer->transport->rma(v->peer, &v->rma) == TK_BUSY)
+            if (v->peer->transport->rma(v->peer, &v->rma, &v->state) == TK_BUSY)
                 return false;
             v->rma.nbytes = 0;
         }

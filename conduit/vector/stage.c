@@ -24,6 +24,8 @@ struct stage {
     struct tk_op *whole; /* what this is a piece of */
     struct tk_peer *peer;
     struct tk_rma rma;
+    struct tk_rma_state state;
+    bool is_posted;         /* all of it */
     struct tk_stream local; /* get */
     char *data;
 };
@@ -70,10 +72,9 @@ bool tk_vector_can_stage(void)
 
 static bool is_landed(struct stage *s)
 {
-    if ((s->rma.done < s->rma.nbytes || s->rma.unfenced) &&
-        s->peer->transport->rma(s->peer, &s->rma) != TK_OK)
-        return false;
-    return tk_op_done(&s->op);
+    if (!s->is_posted)
+        s->is_posted = s->peer->transport->rma(s->peer, &s->rma, &s->state) == TK_OK;
+    return s->is_posted && tk_op_done(&s->op);
 }
 
 static void land(struct stage *s)
@@ -115,6 +116,7 @@ static void load(struct stage *s, struct tk_vector *v, size_t nbytes)
     tk_op_init(&s->op);
     s->whole = v->pieces;
     s->peer = v->peer;
+    s->state = (struct tk_rma_state){.done = 0};
     s->rma = (struct tk_rma){.remote = (uintptr_t)v->remote.at,
                              .local = s->data,
                              .nbytes = nbytes,
@@ -143,7 +145,7 @@ static bool post_one(struct tk_vector *v)
         load(s, v, tk_min(v->remote.left, stage_size));
         tk_counter_add(&v->pieces->pending, 1);
         tk_counter_add(&tk_deferred_work_wanted, 1);
-        v->peer->transport->rma(v->peer, &s->rma);
+        s->is_posted = v->peer->transport->rma(v->peer, &s->rma, &s->state) == TK_OK;
         s->next = stages.flying;
         stages.flying = s;
     }

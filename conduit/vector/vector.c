@@ -220,6 +220,7 @@ void tk_vector_fill(struct tk_peer *peer, uintptr_t remote, size_t nbytes, uint8
     struct tk_vector *v = take_for(peer, op, true);
     v->way = TK_VECTOR_BY_FILL;
     v->rma = (struct tk_rma){.remote = remote, .nbytes = nbytes};
+    v->state = (struct tk_rma_state){.done = 0};
     v->value = value;
     tk_counter_add(&op->pending, 1);
     advance_or_wait(v);

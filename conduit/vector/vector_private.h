@@ -33,6 +33,7 @@ struct tk_vector {
     bool is_put, is_posted;
     struct tk_stream remote, local;
     struct tk_rma rma; /* the piece that is being posted, and what all have in common */
+    struct tk_rma_state state;
     struct tk_notice notice;
     unsigned list_max;
     struct { /* by lists: what was refused for lack of room */
@@ -40,7 +41,7 @@ struct tk_vector {
         unsigned count;
         size_t nbytes;
     } listed;
-    uint8_t value; /* fill: the byte; rma.remote, .done and .nbytes say where */
+    uint8_t value; /* fill: the byte; rma.remote, rma.nbytes and state.done say where */
 };
 
 /* vector.c. Where endpoint's segment, a neighbour's or our own, lies in this process: its offset,

@@ -95,14 +95,15 @@ static bool self_get(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, v
     return true;
 }
 
-static enum tk_status self_rma(struct tk_peer *peer, struct tk_rma *rma)
+static enum tk_status self_rma(struct tk_peer *peer, const struct tk_rma *rma,
+                               struct tk_rma_state *state)
 {
     (void)peer;
     if (rma->is_put)
         memcpy((void *)rma->remote, rma->local, rma->nbytes);
     else
         memcpy(rma->local, (void *)rma->remote, rma->nbytes);
-    rma->done = rma->nbytes;
+    state->done = rma->nbytes;
     return TK_OK;
 }
 

@@ -115,7 +115,8 @@ bool tk_shm_put(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, const 
                 size_t nbytes);
 bool tk_shm_get(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, void *local,
                 size_t nbytes);
-enum tk_status tk_shm_rma(struct tk_peer *peer, struct tk_rma *rma);
+enum tk_status tk_shm_rma(struct tk_peer *peer, const struct tk_rma *rma,
+                          struct tk_rma_state *state);
 
 /* shm_poll.c */
 bool tk_shm_poll(void);

@@ -110,7 +110,8 @@ static void rma_check(const struct tk_peer *peer, const struct tk_rma *rma,
 }
 
 /* Sources are free and pieces complete on return: nothing is counted. */
-enum tk_status tk_shm_rma(struct tk_peer *peer, struct tk_rma *rma)
+enum tk_status tk_shm_rma(struct tk_peer *peer, const struct tk_rma *rma,
+                          struct tk_rma_state *state)
 {
     uint32_t endpoint = rma->is_pair ? rma->endpoint : 0;
     uintptr_t shift = tk_bound_addr_offset(peer->rank, endpoint);
@@ -123,7 +124,7 @@ enum tk_status tk_shm_rma(struct tk_peer *peer, struct tk_rma *rma)
         else if ((shift = tk_shm_addr_offset(peer, endpoint)) == tk_unmapped)
             tk_shm_lose(peer);
     }
-    rma->done = rma->nbytes;
+    state->done = rma->nbytes;
     if (shift == tk_unmapped)
         return TK_OK;
     if (rma->is_put)

@@ -32,7 +32,7 @@ enum {
      * the same few sets of the cache. Also what tk_am_buffer_size needs. */
     tk_buffer_stride = tk_buffer_size + TK_CACHE_LINE,
     tk_inline_max = 512, /* inline sends are gathered on the stack; no device gains from more */
-    tk_conns_max = 64,   /* to a peer: tk_rma.unfenced has a bit for each */
+    tk_conns_max = 64,   /* to a peer: tk_rma_state.unfenced has a bit for each */
     tk_unsignaled_max =
         128,           /* bytes of an unsignaled message: Shorts, and a few words of payload */
     tk_poll_batch = 16 /* completions taken at a time: one cache line each on most devices */
@@ -344,7 +344,8 @@ bool tk_logged_put(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, con
                    size_t nbytes);
 bool tk_logged_get(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, void *local,
                    size_t nbytes);
-enum tk_status tk_verbs_rma(struct tk_peer *peer, struct tk_rma *rma);
+enum tk_status tk_verbs_rma(struct tk_peer *peer, const struct tk_rma *rma,
+                            struct tk_rma_state *state);
 
 /* data/gather.c */
 unsigned tk_verbs_gather_max(const struct tk_region *home, const void *at, size_t nbytes);

@@ -20,13 +20,15 @@ static gex_TM_t tm;
 
 /* ---- the rooms below */
 
-static enum tk_status (*rma_of_fake)(struct tk_peer *peer, struct tk_rma *rma);
+static enum tk_status (*rma_of_fake)(struct tk_peer *peer, const struct tk_rma *rma,
+                                     struct tk_rma_state *state);
 static struct tk_rma seen; /* the last one */
 
-static enum tk_status look_at_rma(struct tk_peer *peer, struct tk_rma *rma)
+static enum tk_status look_at_rma(struct tk_peer *peer, const struct tk_rma *rma,
+                                  struct tk_rma_state *state)
 {
     seen = *rma;
-    return rma_of_fake(peer, rma);
+    return rma_of_fake(peer, rma, state);
 }
 
 static const uint32_t keys[] = {5};

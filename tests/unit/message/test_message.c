@@ -323,18 +323,20 @@ static void an_immediate_long_reserves_room_for_both_parts(void **state)
 /* What waits for more pieces holds no place: threads that do so could wait for each other. */
 static unsigned places_while_waiting;
 
-static enum tk_status note_places(struct tk_peer *to, struct tk_rma *r)
+static enum tk_status note_places(struct tk_peer *to, const struct tk_rma *r,
+                                  struct tk_rma_state *state)
 {
-    if (r->done > 0)
+    if (state->done > 0)
         places_while_waiting += fake_job.places_held;
     (void)to;
-    r->done += 2500;
-    return r->done < r->nbytes ? TK_BUSY : TK_OK;
+    state->done += 2500;
+    return state->done < r->nbytes ? TK_BUSY : TK_OK;
 }
 
 static void a_long_in_pieces_holds_no_place_while_it_waits(void **state)
 {
-    enum tk_status (*rma)(struct tk_peer *, struct tk_rma *) = fake_transport.rma;
+    enum tk_status (*rma)(struct tk_peer *, const struct tk_rma *, struct tk_rma_state *) =
+        fake_transport.rma;
     (void)state;
     struct tk_message m = message(TK_LONG, 0, 5000);
     m.immediate = true;

@@ -91,13 +91,15 @@ static const uint32_t *remote_keys(const struct tk_pinned *region)
 
 static struct tk_transport network;
 static const struct tk_transport other = {.name = "other"};
-static enum tk_status (*rma_of_fake)(struct tk_peer *peer, struct tk_rma *rma);
+static enum tk_status (*rma_of_fake)(struct tk_peer *peer, const struct tk_rma *rma,
+                                     struct tk_rma_state *state);
 static unsigned writes, wrong_writes;
 static struct tk_rma last_write;
 static uint32_t last_keys[rails];
 
 /* What the network is given lies in one region, whose keys come with it. */
-static enum tk_status look_at_rma(struct tk_peer *peer, struct tk_rma *rma)
+static enum tk_status look_at_rma(struct tk_peer *peer, const struct tk_rma *rma,
+                                  struct tk_rma_state *state)
 {
     writes++;
     last_write = *rma;
@@ -108,7 +110,7 @@ static enum tk_status look_at_rma(struct tk_peer *peer, struct tk_rma *rma)
                         rma->remote + rma->nbytes > region->base + region->size ||
                         last_keys[1] != last_keys[0] + 1000;
     }
-    return rma_of_fake(peer, rma);
+    return rma_of_fake(peer, rma, state);
 }
 
 /* ---- */
@@ -147,15 +149,15 @@ static struct tk_rma some(bool is_put, size_t at, size_t nbytes, struct tk_op *o
                            .is_put = is_put};
 }
 
-static enum tk_status post(struct tk_rma *rma)
+static enum tk_status post(const struct tk_rma *rma, struct tk_rma_state *posted)
 {
-    return tk_peer(1)->transport->rma(tk_peer(1), rma);
+    return tk_peer(1)->transport->rma(tk_peer(1), rma, posted);
 }
 
-static void finish(struct tk_rma *rma)
+static void finish(const struct tk_rma *rma, struct tk_rma_state *posted)
 {
     unsigned polls = 0;
-    while (post(rma) != TK_OK && ++polls < poll_limit)
+    while (post(rma, posted) != TK_OK && ++polls < poll_limit)
         tk_poll();
     while (!tk_op_done(rma->op) && ++polls < poll_limit)
         tk_poll();
@@ -168,7 +170,8 @@ static void transfer(bool is_put, size_t at, size_t nbytes)
 {
     struct tk_op op;
     struct tk_rma rma = some(is_put, at, nbytes, &op);
-    finish(&rma);
+    struct tk_rma_state posted = {.done = 0};
+    finish(&rma, &posted);
 }
 
 /* Messages sent so far; an answer is one, too. */
@@ -221,12 +224,13 @@ static void large_put(void *unused)
     open_room();
     fake_job.hold = true;
     struct tk_rma rma = some(true, 0, granule, &op);
-    NEED(post(&rma) == TK_BUSY);
-    NEED(post(&rma) == TK_BUSY);
-    NEED(rma.done == 0 && tk_op_done(&op));
+    struct tk_rma_state posted = {.done = 0};
+    NEED(post(&rma, &posted) == TK_BUSY);
+    NEED(post(&rma, &posted) == TK_BUSY);
+    NEED(posted.done == 0 && tk_op_done(&op));
     NEED(messages() == 1 && fake_job.sent[0].nbytes == 0);
     fake_job.hold = false;
-    finish(&rma);
+    finish(&rma, &posted);
     NEED(writes == 1);
 }
 
@@ -284,10 +288,11 @@ static void ask_several(void *unused)
     unsigned before = messages();
     fake_job.hold = true;
     struct tk_rma rma = some(true, 0, 8 * granule, &op);
-    NEED(post(&rma) == TK_BUSY && post(&rma) == TK_BUSY);
+    struct tk_rma_state posted = {.done = 0};
+    NEED(post(&rma, &posted) == TK_BUSY && post(&rma, &posted) == TK_BUSY);
     NEED(messages() - before == 1 + cache.lent / 2);
     fake_job.hold = false;
-    finish(&rma);
+    finish(&rma, &posted);
 }
 
 static void behind_the_region_that_is_waited_for_others_are_asked_for_up_to_half(void **state)
@@ -377,7 +382,8 @@ static void unfinished(void *unused)
     cache.refuses = true;
     open_room();
     struct tk_rma rma = some(false, 0, 100, &op);
-    while (post(&rma) != TK_OK)
+    struct tk_rma_state posted = {.done = 0};
+    while (post(&rma, &posted) != TK_OK)
         tk_poll();
     NEED(!tk_op_done(&op));
     fake_job_deliver();
@@ -398,14 +404,16 @@ static void no_room(void *unused)
     (void)unused;
     open_room();
     struct tk_rma rma = some(true, 0, 64, &op);
+    struct tk_rma_state posted = {.done = 0};
     fake_job.busy_sends = 2;
-    NEED(post(&rma) == TK_BUSY && post(&rma) == TK_BUSY);
-    NEED(rma.done == 0 && tk_op_done(&op) && messages() == 0);
-    finish(&rma);
+    NEED(post(&rma, &posted) == TK_BUSY && post(&rma, &posted) == TK_BUSY);
+    NEED(posted.done == 0 && tk_op_done(&op) && messages() == 0);
+    finish(&rma, &posted);
     fake_job.busy_rmas = 1;
     rma = some(true, 0, 2000, &op);
-    NEED(post(&rma) == TK_BUSY && tk_op_done(&op));
-    finish(&rma);
+    posted = (struct tk_rma_state){.done = 0};
+    NEED(post(&rma, &posted) == TK_BUSY && tk_op_done(&op));
+    finish(&rma, &posted);
 }
 
 static void without_room_nothing_is_done_and_it_may_be_tried_again(void **state)
@@ -422,15 +430,17 @@ static void pair(void *unused)
     open_room();
     tk_firehose_get(there, sizeof(there));
     struct tk_rma rma = some(true, 0, 2 * granule, &op);
+    struct tk_rma_state posted = {.done = 0};
     rma.is_pair = true;
     rma.endpoint = 1;
     rma.remote_keys = keys;
-    finish(&rma);
+    finish(&rma, &posted);
     NEED(messages() == 0 && writes == 1);
     /* Endpoint 0 has none, also for another endpoint of ours. */
     rma = some(true, 0, 2 * granule, &op);
     rma.is_pair = true;
-    finish(&rma);
+    posted = (struct tk_rma_state){.done = 0};
+    finish(&rma, &posted);
     NEED(messages() > 0);
 }
 
@@ -568,7 +578,8 @@ static void answer_for_another(void *unused)
     (void)unused;
     open_room();
     struct tk_rma rma = some(true, 0, 64, &op);
-    NEED(post(&rma) == TK_OK && !tk_op_done(&op));
+    struct tk_rma_state posted = {.done = 0};
+    NEED(post(&rma, &posted) == TK_OK && !tk_op_done(&op));
     answer_as(2);
 }
 

@@ -89,7 +89,7 @@ static void immediate_gives_up_only_while_nothing_was_done(void **state)
     gex_Event_t leaf = GEX_EVENT_INVALID;
     (void)state;
     struct tk_transfer t = transfer(true, 3000);
-    t.immediate = true;
+    t.rma.immediate = true;
     fake_job.busy_rmas = 2;
     assert_int_equal(tk_transfer_blocking(&t), 1);
     assert_ptr_equal(tk_transfer_start(&t, &leaf), GEX_EVENT_NO_OP);
@@ -195,7 +195,7 @@ static void implicit_immediate_leaves_nothing_behind(void **state)
 {
     (void)state;
     struct tk_transfer t = transfer(true, 100);
-    t.immediate = true;
+    t.rma.immediate = true;
     fake_job.busy_rmas = 1;
     assert_int_equal(tk_transfer_implicit(&t, GEX_EVENT_GROUP), 1);
     assert_true(tk_nbi_done(tk_nbi_now, GEX_EC_ALL));

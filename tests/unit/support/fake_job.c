@@ -86,27 +86,27 @@ static void count(struct fake_sent *sent, const struct tk_rma *r)
     tk_counter_add(r->sources, 1);
 }
 
-static enum tk_status rma(struct tk_peer *to, struct tk_rma *r)
+static enum tk_status rma(struct tk_peer *to, const struct tk_rma *r, struct tk_rma_state *state)
 {
     if (fake_job.busy_rmas > 0) {
         fake_job.busy_rmas--;
         return TK_BUSY;
     }
-    size_t left = r->nbytes - r->done;
+    size_t left = r->nbytes - state->done;
     struct fake_sent *sent = next_sent(to);
     sent->is_rma = true;
     sent->is_put = r->is_put;
     sent->copy_source = r->copy_source;
     sent->sources_only = r->sources_only;
-    sent->remote = r->remote + r->done;
+    sent->remote = r->remote + state->done;
     sent->nbytes = fake_job.rma_piece && fake_job.rma_piece < left ? fake_job.rma_piece : left;
     if (r->is_put)
-        memcpy((void *)sent->remote, r->local + r->done, sent->nbytes);
+        memcpy((void *)sent->remote, r->local + state->done, sent->nbytes);
     else
-        memcpy(r->local + r->done, (void *)sent->remote, sent->nbytes);
+        memcpy(r->local + state->done, (void *)sent->remote, sent->nbytes);
     count(sent, r);
-    r->done += sent->nbytes;
-    return r->done == r->nbytes ? TK_OK : TK_BUSY;
+    state->done += sent->nbytes;
+    return state->done == r->nbytes ? TK_OK : TK_BUSY;
 }
 
 bool fake_job_deliver(void)

@@ -160,7 +160,8 @@ void *world_segment(uint32_t rank)
     return rank == being ? tk_segment_area.base : nodes[rank].segment.base;
 }
 
-enum tk_status world_start(struct tk_op *op, struct tk_rma *rma, bool is_put, size_t nbytes)
+enum tk_status world_start(struct tk_op *op, struct tk_rma *rma, struct tk_rma_state *state,
+                           bool is_put, size_t nbytes)
 {
     tk_op_init(op);
     *rma = (struct tk_rma){.remote = (uintptr_t)world_segment(1),
@@ -168,7 +169,8 @@ enum tk_status world_start(struct tk_op *op, struct tk_rma *rma, bool is_put, si
                            .nbytes = nbytes,
                            .op = op,
                            .is_put = is_put};
-    return tk_verbs_rma(tk_peer(1), rma);
+    *state = (struct tk_rma_state){.done = 0};
+    return tk_verbs_rma(tk_peer(1), rma, state);
 }
 
 void world_settle(void)

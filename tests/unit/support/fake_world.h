@@ -41,7 +41,8 @@ void *world_segment(uint32_t rank);
 void world_settle(void);
 
 /* A put or a get of the first bytes of rank 0's segment, to or from the same of rank 1's. */
-enum tk_status world_start(struct tk_op *op, struct tk_rma *rma, bool is_put, size_t nbytes);
+enum tk_status world_start(struct tk_op *op, struct tk_rma *rma, struct tk_rma_state *state,
+                           bool is_put, size_t nbytes);
 
 /* Cards as peers would publish them: the fake of peer/peer_info.c. */
 extern struct tk_peer_info *world_cards[world_max];

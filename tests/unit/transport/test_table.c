@@ -72,17 +72,18 @@ static bool paper_get(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, 
     return paper_put(peer, op, (uintptr_t)local, (const void *)remote, nbytes);
 }
 
-static enum tk_status paper_rma(struct tk_peer *peer, struct tk_rma *rma)
+static enum tk_status paper_rma(struct tk_peer *peer, const struct tk_rma *rma,
+                                struct tk_rma_state *state)
 {
-    size_t left = rma->nbytes - rma->done;
+    size_t left = rma->nbytes - state->done;
     size_t piece = paper.piece ? tk_min(paper.piece, left) : left;
-    char *remote = (char *)rma->remote + rma->done, *local = rma->local + rma->done;
+    char *remote = (char *)rma->remote + state->done, *local = rma->local + state->done;
     (void)peer;
     paper.calls++;
     if (rma->immediate && piece < left)
         return TK_BUSY;
     memcpy(rma->is_put ? remote : local, rma->is_put ? local : remote, piece);
-    rma->done += piece;
+    state->done += piece;
     return piece < left ? TK_BUSY : TK_OK;
 }
 

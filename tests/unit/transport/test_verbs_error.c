@@ -42,7 +42,8 @@ static enum tk_status transfer(uint32_t to, bool is_put, size_t nbytes)
                          .nbytes = nbytes,
                          .op = &op,
                          .is_put = is_put};
-    return tk_verbs_rma(tk_peer(to), &rma);
+    struct tk_rma_state posted = {.done = 0};
+    return tk_verbs_rma(tk_peer(to), &rma, &posted);
 }
 
 static enum tk_status send(uint32_t to, size_t nbytes)

@@ -87,6 +87,7 @@ static void assert_as_new(uint32_t primary)
 
 static struct tk_op op;
 static struct tk_rma rma;
+static struct tk_rma_state posted;
 
 /* A large put takes turns over all connections. */
 static void assert_all_carry(void)
@@ -97,7 +98,7 @@ static void assert_all_carry(void)
     int before[tk_conns_max];
     for (uint32_t k = 0; k < tk_verbs.conns_pp; k++)
         before[k] = fake_sends(qp_of(0, k));
-    assert_int_equal(world_start(&op, &rma, true, nbytes), TK_OK);
+    assert_int_equal(world_start(&op, &rma, &posted, true, nbytes), TK_OK);
     for (uint32_t k = 0; k < tk_verbs.conns_pp; k++)
         assert_in_range(fake_sends(qp_of(0, k)) - before[k], 3,
                         6); /* some have reads behind them */
@@ -112,7 +113,8 @@ static void a_link_comes_back_as_often_as_it_dies(void **state)
     open_returning(2, "GASNET_NUM_QPS=2", NULL);
     for (uint32_t i = 0, primary = 1; i < 6; i++, primary = 1 - primary) {
         kill_and_settle(primary);
-        assert_int_equal(world_start(&op, &rma, true, (size_t)piece_count * stripe), TK_OK);
+        assert_int_equal(world_start(&op, &rma, &posted, true, (size_t)piece_count * stripe),
+                         TK_OK);
         logged_until_idle(); /* what the other one has carried meanwhile is not made up for */
         unit_listen();
         ports_are_back(i % 2);
@@ -175,7 +177,7 @@ static void nothing_is_sent_too_early(void **state)
     ports_are_back(0);
     one_polls(0);
     assert_int_equal(state_of(0, 1), TK_OPENING);
-    assert_int_equal(world_start(&op, &rma, true, (size_t)piece_count * stripe), TK_OK);
+    assert_int_equal(world_start(&op, &rma, &posted, true, (size_t)piece_count * stripe), TK_OK);
     assert_int_equal(fake_sends(qp_of(0, 1)), 0);
     logged_until_idle();
     assert_as_new(0);
@@ -333,11 +335,11 @@ static void room_that_was_lent_comes_back(void **state)
 static void open_with_read_to_come(void)
 {
     open_returning(2, "GASNET_NUM_QPS=2", NULL);
-    assert_int_equal(world_start(&op, &rma, true, 8), TK_OK);
+    assert_int_equal(world_start(&op, &rma, &posted, true, 8), TK_OK);
     logged_until_idle();
     tk_op_init(&op);
-    rma.unfenced = 0;
-    tk_fence_want(&rma, conn_to(0, 1, 1));
+    posted.unfenced = 0;
+    tk_fence_want(&rma, &posted, conn_to(0, 1, 1));
 }
 
 /* A put that went over a connection which came back since: what it lost there went over the
@@ -346,12 +348,12 @@ static void reads_are_behind_what_was_written_again(void **state)
 {
     (void)state;
     open_with_read_to_come();
-    assert_int_equal(rma.unfenced, 2);
+    assert_int_equal(posted.unfenced, 2);
     die_and_return();
     world_be(0);
     for (uint32_t k = 0; k < 2; k++)
         assert_int_equal(fake_sends(qp_of(0, k)), 0);
-    assert_int_equal(tk_verbs_rma(tk_peer(1), &rma), TK_OK);
+    assert_int_equal(tk_verbs_rma(tk_peer(1), &rma, &posted), TK_OK);
     for (uint32_t k = 0; k < 2; k++)
         assert_int_equal(fake_sends(qp_of(0, k)), 1);
     logged_until_idle();
@@ -369,7 +371,7 @@ static void reads_do_not_wait_for_an_answer(void **state)
     ports_are_back(0);
     one_polls(0);
     assert_int_equal(state_of(0, 1), TK_OPENING);
-    assert_int_equal(tk_verbs_rma(tk_peer(1), &rma), TK_OK);
+    assert_int_equal(tk_verbs_rma(tk_peer(1), &rma, &posted), TK_OK);
     logged_until_idle();
     assert_true(tk_op_done(&op));
     assert_as_new(0);
@@ -500,6 +502,7 @@ enum { slots = 8, slot_size = 100000, steps = 4000, conns_max = 4 };
 static struct {
     struct tk_op op;
     struct tk_rma rma;
+    struct tk_rma_state posted;
     bool is_busy;
 } transfers[ranks][slots];
 
@@ -514,6 +517,7 @@ static void transfer_begin(struct unit_random *random, uint32_t me, unsigned slo
         source[i] = pattern((int32_t)unit_below(random, 256), i);
     tk_op_init(&transfers[me][slot].op);
     transfers[me][slot].is_busy = true;
+    transfers[me][slot].posted = (struct tk_rma_state){.done = 0};
     transfers[me][slot].rma = (struct tk_rma){.remote = (uintptr_t)far,
                                               .local = own,
                                               .nbytes = size,
@@ -523,8 +527,8 @@ static void transfer_begin(struct unit_random *random, uint32_t me, unsigned slo
 
 static void transfer_go_on(uint32_t me, unsigned slot)
 {
-    struct tk_rma *r = &transfers[me][slot].rma;
-    bool is_posted = tk_verbs_rma(tk_peer(1 - me), r) == TK_OK;
+    const struct tk_rma *r = &transfers[me][slot].rma;
+    bool is_posted = tk_verbs_rma(tk_peer(1 - me), r, &transfers[me][slot].posted) == TK_OK;
     if (!is_posted || !tk_op_done(&transfers[me][slot].op))
         return;
     assert_memory_equal(r->local, (void *)r->remote, r->nbytes);

@@ -53,10 +53,10 @@ static bool wants_copy(const struct tk_rma *rma)
 }
 
 /* Once a piece is not bounced, no later one is. */
-static struct piece next_piece(const struct tk_rma *rma)
+static struct piece next_piece(const struct tk_rma *rma, struct tk_rma_state *state)
 {
-    size_t left = rma->nbytes - rma->done;
-    struct piece piece = {.local = rma->local + rma->done};
+    size_t left = rma->nbytes - state->done;
+    struct piece piece = {.local = rma->local + state->done};
     bool copy = wants_copy(rma);
     if (rma->is_put && left <= tk_verbs.inline_limit && !tk_is_striped(rma))
         piece.is_inline = true;
@@ -79,15 +79,15 @@ static void count(struct tk_tx *tx, const struct tk_rma *rma, const struct piece
     tk_counter_add(rma->sources, 1);
 }
 
-static void post_piece(struct tk_tx *tx, struct tk_rma *rma, const struct piece *piece,
-                       const uint32_t *remote_keys)
+static void post_piece(struct tk_tx *tx, const struct tk_rma *rma, struct tk_rma_state *state,
+                       const struct piece *piece, const uint32_t *remote_keys)
 {
     struct ibv_sge sge = {.addr = (uintptr_t)piece->local, .length = (uint32_t)piece->nbytes};
     struct ibv_send_wr wr;
     unsigned flags = piece->is_inline ? IBV_SEND_INLINE : 0;
     wr.sg_list = &sge;
     wr.num_sge = 1;
-    wr.wr.rdma.remote_addr = rma->remote + rma->done;
+    wr.wr.rdma.remote_addr = rma->remote + state->done;
     wr.wr.rdma.rkey = remote_keys[tx->conn->rail];
     if (piece->is_bounced) {
         sge.addr = (uintptr_t)tx->bounce->data;
@@ -100,8 +100,8 @@ static void post_piece(struct tk_tx *tx, struct tk_rma *rma, const struct piece 
         sge.lkey = piece->keys[tx->conn->rail];
     }
     tx->nbytes = sge.length;
-    rma->done += piece->nbytes;
-    tk_fence_want(rma, tx->conn);
+    state->done += piece->nbytes;
+    tk_fence_want(rma, state, tx->conn);
     /* Last: it may be complete at once, and another thread's. */
     tk_tx_post(tx, &wr, rma->is_put ? IBV_WR_RDMA_WRITE : IBV_WR_RDMA_READ, flags, piece->keys,
                remote_keys);
@@ -109,8 +109,8 @@ static void post_piece(struct tk_tx *tx, struct tk_rma *rma, const struct piece 
 
 /* A small put is one piece whose source is free on return: most of what next_piece() weighs up does
  * not arise. */
-static enum tk_status put_inline(struct tk_conn *conn, struct tk_rma *rma,
-                                 const uint32_t *remote_keys)
+static enum tk_status put_inline(struct tk_conn *conn, const struct tk_rma *rma,
+                                 struct tk_rma_state *state, const uint32_t *remote_keys)
 {
     struct tk_tx *tx = tk_tx_take(conn, false);
     if (!tx)
@@ -126,9 +126,9 @@ static enum tk_status put_inline(struct tk_conn *conn, struct tk_rma *rma,
         tk_counter_add(&rma->op->pending, 1);
     }
     tx->nbytes = sge.length;
-    rma->done = rma->nbytes;
+    state->done = rma->nbytes;
     tk_tx_post(tx, &wr, IBV_WR_RDMA_WRITE, IBV_SEND_INLINE, NULL, remote_keys);
-    tk_fence_want(rma, conn);
+    tk_fence_want(rma, state, conn);
     return TK_OK;
 }
 
@@ -163,9 +163,10 @@ static size_t idle_room(const struct tk_conn *conn, bool is_bounced)
 
 /* False: not now. More than an idle queue holds is never asked for, or the largest transfers would
  * be refused for ever. */
-static bool reserve(struct tk_conn *conn, const struct tk_rma *rma, struct tk_tx **reserved)
+static bool reserve(struct tk_conn *conn, const struct tk_rma *rma, struct tk_rma_state *state,
+                    struct tk_tx **reserved)
 {
-    struct piece first = next_piece(rma);
+    struct piece first = next_piece(rma, state);
     size_t most = piece_max(rma, first.is_bounced);
     size_t wanted = tk_min((rma->nbytes + most - 1) / most, idle_room(conn, first.is_bounced));
     while (wanted-- > 0) {
@@ -181,19 +182,19 @@ static bool reserve(struct tk_conn *conn, const struct tk_rma *rma, struct tk_tx
     return true;
 }
 
-static enum tk_status post_pieces(struct tk_conn *conn, struct tk_rma *rma,
-                                  const uint32_t *remote_keys)
+static enum tk_status post_pieces(struct tk_conn *conn, const struct tk_rma *rma,
+                                  struct tk_rma_state *state, const uint32_t *remote_keys)
 {
     struct tk_tx *reserved = NULL;
-    if (rma->immediate && rma->done == 0 && !reserve(conn, rma, &reserved))
+    if (rma->immediate && state->done == 0 && !reserve(conn, rma, state, &reserved))
         return TK_BUSY;
-    while (rma->done < rma->nbytes) {
-        struct piece piece = next_piece(rma);
+    while (state->done < rma->nbytes) {
+        struct piece piece = next_piece(rma, state);
         struct tk_tx *tx = reserved ? reserved_pop(&reserved) : tk_tx_take(conn, piece.is_bounced);
         if (!tx)
             return TK_BUSY;
         count(tx, rma, &piece);
-        post_piece(tx, rma, &piece, remote_keys);
+        post_piece(tx, rma, state, &piece, remote_keys);
     }
     give_back(reserved);
     return TK_OK;
@@ -208,26 +209,27 @@ enum {
 
 /* An immediate transfer would have to find regions for all its pieces before the first is posted.
  */
-static bool wants_hold(const struct tk_rma *rma)
+static bool wants_hold(const struct tk_rma *rma, struct tk_rma_state *state)
 {
-    struct piece rest = {.local = rma->local + rma->done};
+    struct piece rest = {.local = rma->local + state->done};
     size_t whole = tk_is_on_demand ? tk_max(rma->nbytes, rma->whole) : rma->nbytes;
     return whole >= tk_settings.firehose_min && tk_firehose_is_open() && !rma->immediate &&
-           !wants_copy(rma) && !find_keys(rma, &rest, rma->nbytes - rma->done);
+           !wants_copy(rma) && !find_keys(rma, &rest, rma->nbytes - state->done);
 }
 
 /* To be asked once is enough: its memory does not go away before it ends. */
-static bool may_hold(struct tk_rma *rma)
+static bool may_hold(const struct tk_rma *rma, struct tk_rma_state *state)
 {
-    if (!rma->may_hold)
-        rma->may_hold = tk_firehose_may_get(rma->local + rma->done, rma->nbytes - rma->done);
-    return rma->may_hold;
+    if (!state->may_hold)
+        state->may_hold = tk_firehose_may_get(rma->local + state->done, rma->nbytes - state->done);
+    return state->may_hold;
 }
 
-static struct piece held_piece(const struct tk_rma *rma, struct tk_pinned **held)
+static struct piece held_piece(const struct tk_rma *rma, struct tk_rma_state *state,
+                               struct tk_pinned **held)
 {
-    size_t left = rma->nbytes - rma->done;
-    struct piece piece = {.local = rma->local + rma->done};
+    size_t left = rma->nbytes - state->done;
+    struct piece piece = {.local = rma->local + state->done};
     piece.nbytes = tk_firehose_piece(piece.local, left);
     *held =
         piece.nbytes < held_min ? NULL : tk_firehose_get_if_worth(piece.local, left, piece.nbytes);
@@ -240,13 +242,13 @@ static struct piece held_piece(const struct tk_rma *rma, struct tk_pinned **held
     return piece;
 }
 
-static enum tk_status post_one_held(struct tk_conn *conn, struct tk_rma *rma,
-                                    const uint32_t *remote_keys)
+static enum tk_status post_one_held(struct tk_conn *conn, const struct tk_rma *rma,
+                                    struct tk_rma_state *state, const uint32_t *remote_keys)
 {
     struct tk_pinned *held;
     if (tk_counter_read(&conn->room) <= 0)
         return TK_BUSY;
-    struct piece piece = held_piece(rma, &held);
+    struct piece piece = held_piece(rma, state, &held);
     tk_lock(&conn->lock);
     struct tk_tx *tx = tk_tx_take(conn, piece.is_bounced);
     if (tx) {
@@ -254,7 +256,7 @@ static enum tk_status post_one_held(struct tk_conn *conn, struct tk_rma *rma,
         if (held)
             tx->held = held;
         count(tx, rma, &piece);
-        post_piece(tx, rma, &piece, remote_keys);
+        post_piece(tx, rma, state, &piece, remote_keys);
     }
     tk_unlock(&conn->lock);
     if (!tx && held)
@@ -262,40 +264,41 @@ static enum tk_status post_one_held(struct tk_conn *conn, struct tk_rma *rma,
     return tx ? TK_OK : TK_BUSY;
 }
 
-static enum tk_status post_held(struct tk_conn *conn, struct tk_rma *rma,
-                                const uint32_t *remote_keys)
+static enum tk_status post_held(struct tk_conn *conn, const struct tk_rma *rma,
+                                struct tk_rma_state *state, const uint32_t *remote_keys)
 {
     enum tk_status status = TK_OK;
-    while (status == TK_OK && rma->done < rma->nbytes)
-        status = post_one_held(conn, rma, remote_keys);
+    while (status == TK_OK && state->done < rma->nbytes)
+        status = post_one_held(conn, rma, state, remote_keys);
     return status;
 }
 
 /* ---- over all connections ---- */
 
-static enum tk_status post_one_striped(struct tk_peer *peer, struct tk_rma *rma, bool wants_region)
+static enum tk_status post_one_striped(struct tk_peer *peer, const struct tk_rma *rma,
+                                       struct tk_rma_state *state, bool wants_region)
 {
-    size_t left = tk_min(rma->nbytes - rma->done, piece_max(rma, false));
+    size_t left = tk_min(rma->nbytes - state->done, piece_max(rma, false));
     struct tk_conn *conn = tk_stripe_conn(peer, left);
     if (!conn)
         return TK_BUSY;
-    size_t before = rma->done;
+    size_t before = state->done;
     const uint32_t *remote_keys = tk_remote_keys(peer, rma);
     enum tk_status status = TK_BUSY;
     if (wants_region) {
-        status = post_one_held(conn, rma, remote_keys);
+        status = post_one_held(conn, rma, state, remote_keys);
     } else {
         tk_lock(&conn->lock);
-        struct piece piece = next_piece(rma);
+        struct piece piece = next_piece(rma, state);
         struct tk_tx *tx = tk_tx_take(conn, piece.is_bounced);
         if (tx) {
             count(tx, rma, &piece);
-            post_piece(tx, rma, &piece, remote_keys);
+            post_piece(tx, rma, state, &piece, remote_keys);
             status = TK_OK;
         }
         tk_unlock(&conn->lock);
     }
-    tk_stripe_count(conn, rma->done - before);
+    tk_stripe_count(conn, state->done - before);
     return status;
 }
 
@@ -325,9 +328,9 @@ static size_t idle_room_of_all(const struct tk_peer *peer, bool is_bounced)
 }
 
 static bool reserve_striped(const struct tk_peer *peer, const struct tk_rma *rma,
-                            struct tk_tx **reserved)
+                            struct tk_rma_state *state, struct tk_tx **reserved)
 {
-    struct piece first = next_piece(rma);
+    struct piece first = next_piece(rma, state);
     size_t most = piece_max(rma, first.is_bounced);
     size_t wanted =
         tk_min((rma->nbytes + most - 1) / most, idle_room_of_all(peer, first.is_bounced));
@@ -348,18 +351,19 @@ static bool reserve_striped(const struct tk_peer *peer, const struct tk_rma *rma
 }
 
 /* Over a connection that died meanwhile nothing is posted: what is left then goes over others. */
-static void post_reserved(const struct tk_peer *peer, struct tk_rma *rma, struct tk_tx *reserved)
+static void post_reserved(const struct tk_peer *peer, const struct tk_rma *rma,
+                          struct tk_rma_state *state, struct tk_tx *reserved)
 {
     const uint32_t *remote_keys = tk_remote_keys(peer, rma);
-    while (reserved && rma->done < rma->nbytes) {
+    while (reserved && state->done < rma->nbytes) {
         struct tk_tx *tx = reserved_pop(&reserved);
         struct tk_conn *conn = tx->conn;
-        struct piece piece = next_piece(rma);
+        struct piece piece = next_piece(rma, state);
         tk_lock(&conn->lock);
         bool is_live = tk_conn_is_live(conn);
         if (is_live) {
             count(tx, rma, &piece);
-            post_piece(tx, rma, &piece, remote_keys);
+            post_piece(tx, rma, state, &piece, remote_keys);
         }
         tk_unlock(&conn->lock);
         if (!is_live)
@@ -368,18 +372,19 @@ static void post_reserved(const struct tk_peer *peer, struct tk_rma *rma, struct
     give_back(reserved);
 }
 
-static enum tk_status post_striped(struct tk_peer *peer, struct tk_rma *rma)
+static enum tk_status post_striped(struct tk_peer *peer, const struct tk_rma *rma,
+                                   struct tk_rma_state *state)
 {
-    bool wants_region = wants_hold(rma) && may_hold(rma);
+    bool wants_region = wants_hold(rma, state) && may_hold(rma, state);
     enum tk_status status = TK_OK;
-    if (rma->immediate && rma->done == 0) {
+    if (rma->immediate && state->done == 0) {
         struct tk_tx *reserved = NULL;
-        if (!reserve_striped(peer, rma, &reserved))
+        if (!reserve_striped(peer, rma, state, &reserved))
             return TK_BUSY;
-        post_reserved(peer, rma, reserved);
+        post_reserved(peer, rma, state, reserved);
     }
-    while (status == TK_OK && rma->done < rma->nbytes)
-        status = post_one_striped(peer, rma, wants_region);
+    while (status == TK_OK && state->done < rma->nbytes)
+        status = post_one_striped(peer, rma, state, wants_region);
     return status;
 }
 
@@ -467,24 +472,26 @@ bool tk_logged_get(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, voi
     return get_plain(peer, op, remote, local, nbytes, true);
 }
 
-static enum tk_status post_all(struct tk_peer *peer, struct tk_rma *rma)
+static enum tk_status post_all(struct tk_peer *peer, const struct tk_rma *rma,
+                               struct tk_rma_state *state)
 {
     struct tk_conn *conn = tk_primary(peer);
     if (tk_is_striped(rma))
-        return post_striped(peer, rma);
+        return post_striped(peer, rma, state);
     bool is_small = rma->is_put && rma->nbytes <= tk_verbs.inline_limit;
     const uint32_t *remote_keys = tk_remote_keys(peer, rma);
-    if (wants_hold(rma) && may_hold(rma))
-        return post_held(conn, rma, remote_keys);
+    if (wants_hold(rma, state) && may_hold(rma, state))
+        return post_held(conn, rma, state, remote_keys);
     tk_lock(&conn->lock);
-    enum tk_status status =
-        is_small ? put_inline(conn, rma, remote_keys) : post_pieces(conn, rma, remote_keys);
+    enum tk_status status = is_small ? put_inline(conn, rma, state, remote_keys)
+                                     : post_pieces(conn, rma, state, remote_keys);
     tk_unlock(&conn->lock);
     return status;
 }
 
-enum tk_status tk_verbs_rma(struct tk_peer *peer, struct tk_rma *rma)
+enum tk_status tk_verbs_rma(struct tk_peer *peer, const struct tk_rma *rma,
+                            struct tk_rma_state *state)
 {
-    enum tk_status status = rma->done < rma->nbytes ? post_all(peer, rma) : TK_OK;
-    return status == TK_OK && rma->unfenced ? tk_fence(peer, rma) : status;
+    enum tk_status status = state->done < rma->nbytes ? post_all(peer, rma, state) : TK_OK;
+    return status == TK_OK && state->unfenced ? tk_fence(peer, rma, state) : status;
 }

@@ -93,30 +93,31 @@ static bool post_read(struct tk_conn *conn, const struct tk_peer *peer, const st
 
 /* What a dead connection may not have written was written again over the primary one; so the read
  * goes there, too, if it is not sure that the connection is still the same. */
-static void mind_returns(const struct tk_peer *peer, struct tk_rma *rma)
+static void mind_returns(const struct tk_peer *peer, struct tk_rma_state *state)
 {
     int32_t returns = tk_counter_read(&tk_verbs.returns);
-    if (rma->returns == returns)
+    if (state->returns == returns)
         return;
-    rma->returns = returns;
-    rma->unfenced |= UINT64_C(1) << (tk_primary(peer) - tk_conns_to(peer->rank));
+    state->returns = returns;
+    state->unfenced |= UINT64_C(1) << (tk_primary(peer) - tk_conns_to(peer->rank));
 }
 
-enum tk_status tk_fence(const struct tk_peer *peer, struct tk_rma *rma)
+enum tk_status tk_fence(const struct tk_peer *peer, const struct tk_rma *rma,
+                        struct tk_rma_state *state)
 {
-    while (rma->unfenced) {
-        mind_returns(peer, rma);
-        struct tk_conn *conn = tk_conns_to(peer->rank) + __builtin_ctzll(rma->unfenced);
+    while (state->unfenced) {
+        mind_returns(peer, state);
+        struct tk_conn *conn = tk_conns_to(peer->rank) + __builtin_ctzll(state->unfenced);
         if (tk_conn_is_closed(conn))
             conn = tk_primary(peer);
         tk_lock(&conn->lock);
-        bool is_same = rma->returns == tk_counter_read(&tk_verbs.returns);
+        bool is_same = state->returns == tk_counter_read(&tk_verbs.returns);
         bool is_posted = is_same && post_read(conn, peer, rma);
         tk_unlock(&conn->lock);
         if (is_same && !is_posted)
             return TK_BUSY;
         if (is_posted)
-            rma->unfenced &= rma->unfenced - 1;
+            state->unfenced &= state->unfenced - 1;
     }
     return TK_OK;
 }

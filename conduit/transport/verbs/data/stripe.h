@@ -25,18 +25,20 @@ void tk_stripe_uncount(struct tk_conn *conn, size_t nbytes);
 /* What a connection's turns depend on, once it is known what is at its other end. */
 void tk_stripe_open(struct tk_conn *conn, uint32_t remote_rate);
 
-/* Notes that the connection has written for this put, by its number in tk_rma.unfenced; then the
- * reads behind all such writes. TK_BUSY when some are left. */
-static inline void tk_fence_want(struct tk_rma *rma, const struct tk_conn *conn)
+/* Records in tk_rma_state.unfenced that the connection has written for this put. */
+static inline void tk_fence_want(const struct tk_rma *rma, struct tk_rma_state *state,
+                                 const struct tk_conn *conn)
 {
     if (!conn->is_fenced || !rma->is_put || rma->sources_only)
         return;
-    if (!rma->unfenced)
-        rma->returns = tk_counter_read(&tk_verbs.returns);
-    rma->unfenced |= UINT64_C(1) << (conn - tk_conns_to(conn->peer->rank));
+    if (!state->unfenced)
+        state->returns = tk_counter_read(&tk_verbs.returns);
+    state->unfenced |= UINT64_C(1) << (conn - tk_conns_to(conn->peer->rank));
 }
 
-enum tk_status tk_fence(const struct tk_peer *peer, struct tk_rma *rma);
+/* Posts reads behind all such writes. TK_BUSY when some are left. */
+enum tk_status tk_fence(const struct tk_peer *peer, const struct tk_rma *rma,
+                        struct tk_rma_state *state);
 
 static inline const uint32_t *tk_remote_keys(const struct tk_peer *peer, const struct tk_rma *rma)
 {
