@@ -15,6 +15,7 @@
 #include "firehose/firehose.h"
 #include "settings/settings.h"
 #include "transport/verbs/data/credit.h"
+#include "transport/verbs/data/rma_post.h"
 #include "transport/verbs/data/stripe.h"
 #include "transport/verbs/failover/failover.h"
 #include "transport/verbs/verbs_private.h"
@@ -286,30 +287,43 @@ static bool *find_mixed(const uint32_t *host_of)
  * over the connections in turn. */
 static void set_stripe(bool is_put, uint64_t setting)
 {
-    enum { least_in_turn = 16 << 10 /* takes longer on the wire than the thought where to go */ };
-    tk_verbs.stripe[is_put] =
-        setting > 0 ? tk_min(setting, tk_verbs.message_max) : tk_verbs.message_max;
-    tk_verbs.stripe_max[is_put] = setting > 0 ? tk_verbs.stripe[is_put] : least_in_turn;
+    enum { least_in_turn = 16 << 10 /* takes longer on the wire than choosing a connection */ };
+    struct tk_rma_limits *limits = &tk_verbs.rma_limits;
+    limits->stripe[is_put] =
+        setting > 0 ? tk_min(setting, limits->message_max) : limits->message_max;
+    limits->stripe_above[is_put] = setting > 0 ? limits->stripe[is_put] : least_in_turn;
 }
 
 /* The payload of a Long whose head waits for it is cut in any case: nothing else of its sender is
- * under way. A piece takes longer on the wire than its notification costs. */
+ * under way. A piece takes longer on the wire than handling its completion. */
 static void set_blocking_stripe(void)
 {
     enum { blocking_piece = 64 << 10 };
-    tk_verbs.blocking_stripe = tk_settings.put_stripe > 0
-                                   ? tk_verbs.stripe[true]
-                                   : tk_min(blocking_piece, tk_verbs.message_max);
+    struct tk_rma_limits *limits = &tk_verbs.rma_limits;
+    limits->blocking_stripe = tk_settings.put_stripe > 0
+                                  ? limits->stripe[true]
+                                  : tk_min(blocking_piece, limits->message_max);
 }
 
-static void set_ways(void)
+/* When all queue pairs exist: only then is it known how much they take inline. */
+static void set_rma_limits(void)
 {
+    tk_verbs.rma_limits =
+        (struct tk_rma_limits){.inline_max = tk_verbs.inline_limit,
+                               .message_max = tk_verbs.message_max,
+                               .bounce_max = tk_buffer_size,
+                               .copy_max = tk_settings.nonbulkput_bounce_limit,
+                               .register_min = SIZE_MAX, /* until there is a cache */
+                               .conns = tk_verbs.conns_pp,
+                               .work_requests = (uint32_t)tk_verbs.depth_total,
+                               .bounce_buffers = (uint32_t)tk_verbs.bounces,
+                               .is_whole_judged = tk_is_on_demand};
     set_stripe(false, tk_settings.get_stripe);
     set_stripe(true, tk_settings.put_stripe);
     set_blocking_stripe();
-    size_t short_get_max = tk_verbs.conns_pp > 1
-                               ? tk_min(tk_verbs.message_max, tk_verbs.stripe_max[false])
-                               : tk_verbs.message_max;
+    size_t short_get_max = tk_verbs.conns_pp > 1 ? tk_min(tk_verbs.message_max,
+                                                          tk_verbs.rma_limits.stripe_above[false])
+                                                 : tk_verbs.message_max;
     tk_verbs.short_get_max = tk_verbs.failover_enabled ? 0 : short_get_max;
     tk_verbs.logged_get_max = tk_verbs.failover_enabled ? short_get_max : 0;
 }
@@ -340,7 +354,7 @@ static enum tk_status connect_all(const uint32_t *host_of, const bool *is_mixed)
 enum tk_status tk_verbs_connect(const uint32_t *host_of)
 {
     bool *is_mixed = find_mixed(host_of);
-    set_ways();
+    set_rma_limits();
     tk_atomics_agree();
     enum tk_status status = connect_all(host_of, is_mixed);
     free(is_mixed);
@@ -450,7 +464,8 @@ const struct tk_transport *tk_verbs_transport(void)
     if (tk_verbs.conns_pp == 1)
         return &tk_transport_verbs;
     several = tk_transport_verbs;
-    several.stripe_min = tk_max(2 * tk_verbs.blocking_stripe, tk_verbs.stripe_max[true] + 1);
+    several.stripe_min =
+        tk_max(2 * tk_verbs.rma_limits.blocking_stripe, tk_verbs.rma_limits.stripe_above[true] + 1);
     if (tk_verbs.failover_enabled) {
         several.send_short = tk_logged_send_short;
         several.send_small = tk_logged_send_small;

@@ -23,6 +23,7 @@
 #include "memory/memory.h"
 #include "peer/peer.h"
 #include "transport/transport.h"
+#include "transport/verbs/data/rma_plan.h"
 #include "transport/verbs/verbs.h"
 
 enum {
@@ -155,13 +156,10 @@ struct tk_verbs {
     uint32_t peers;        /* that are reached so */
     struct tk_conn *conns; /* conns_pp in a row for each rank; ours are unused */
     struct tk_registration *segment;
-    size_t inline_limit;    /* the least of all queue pairs */
-    size_t short_get_max;   /* bytes of a get that needs no thought of other connections */
-    size_t logged_get_max;  /* the same where what is posted is logged; else 0 */
-    size_t stripe[2];       /* bytes of a piece; of gets, of puts */
-    size_t blocking_stripe; /* of a put that somebody waits for */
-    size_t
-        stripe_max[2]; /* bytes of a get, a put that goes over one connection whatever there are */
+    size_t inline_limit;   /* the least of all queue pairs */
+    size_t short_get_max;  /* bytes of a get that needs no thought of other connections */
+    size_t logged_get_max; /* the same where what is posted is logged; else 0 */
+    struct tk_rma_limits rma_limits;
     uint32_t message_max; /* the least of all ports */
     int remote_access;    /* rights of peers: to read, to write, atomics where they may be used */
     enum tk_atomic_scope atomics; /* of all ranks */
@@ -191,6 +189,12 @@ struct tk_verbs {
 };
 
 extern TK_HIDDEN struct tk_verbs tk_verbs;
+
+/* Inside the segment of endpoint 0? */
+static inline bool tk_is_registered(const void *address, size_t size)
+{
+    return tk_verbs.segment && tk_area_holds(&tk_segment_area, address, size);
+}
 
 static inline struct tk_conn *tk_conns_to(uint32_t rank)
 {
@@ -280,7 +284,6 @@ enum tk_status tk_recv_pool_grow(struct tk_rail *rail);
 struct tk_buffer *tk_recv_buffer_take(struct tk_rail *rail);
 void tk_buffers_close(void);
 void tk_segment_forget(void); /* at the end of the process; nobody is to unregister it then */
-const uint32_t *tk_pinned_keys(const struct tk_pinned *pinned); /* for local use, by rail */
 
 /* conn/qp_state.c: 0, or what errno would be */
 struct tk_route {
@@ -312,7 +315,6 @@ void tk_recv_refused(struct tk_conn *conn, struct tk_buffer *buffer, int error);
 enum tk_status tk_credit_post_buffer(struct tk_conn *conn);
 
 /* data/send.c */
-bool tk_is_registered(const void *address, size_t size);
 enum tk_status tk_verbs_send(struct tk_peer *peer, struct tk_outgoing *message);
 enum tk_status tk_verbs_send_short(struct tk_peer *peer, struct tk_message_head head,
                                    const int32_t *args, tk_short_busy *busy);
@@ -334,18 +336,6 @@ enum tk_status tk_verbs_reserve(struct tk_am_reservation *reservation, bool plac
 enum tk_status tk_verbs_send_reserved(struct tk_am_reservation *reservation,
                                       struct tk_outgoing *message);
 void tk_verbs_release(struct tk_am_reservation *reservation, bool keep_credit);
-
-/* data/rma.c */
-bool tk_verbs_put(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, const void *local,
-                  size_t nbytes);
-bool tk_verbs_get(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, void *local,
-                  size_t nbytes);
-bool tk_logged_put(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, const void *local,
-                   size_t nbytes);
-bool tk_logged_get(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, void *local,
-                   size_t nbytes);
-enum tk_status tk_verbs_rma(struct tk_peer *peer, const struct tk_rma *rma,
-                            struct tk_rma_state *state);
 
 /* data/gather.c */
 unsigned tk_verbs_gather_max(const struct tk_region *home, const void *at, size_t nbytes);

@@ -8,6 +8,7 @@
 
 #include "fake_verbs.h"
 #include "transport/verbs/data/credit.h"
+#include "transport/verbs/data/rma_post.h"
 #include "transport/verbs/verbs_private.h"
 
 enum { world_max = 8 };

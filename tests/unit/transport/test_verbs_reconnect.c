@@ -339,7 +339,7 @@ static void open_with_read_to_come(void)
     logged_until_idle();
     tk_op_init(&op);
     posted.unfenced = 0;
-    tk_fence_want(&rma, &posted, conn_to(0, 1, 1));
+    tk_fence_want(&posted, conn_to(0, 1, 1));
 }
 
 /* A put that went over a connection which came back since: what it lost there went over the

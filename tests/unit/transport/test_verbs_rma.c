@@ -42,7 +42,7 @@ static enum tk_status start(void)
     return tk_verbs_rma(tk_peer(1), &rma, &posted);
 }
 
-/* As post_all() of rma.c does, with the network moving between tries. */
+/* As tk_wait_rma() does, with the network moving between tries. */
 static void run(void)
 {
     while (posted.done < rma.nbytes && start() == TK_BUSY) {

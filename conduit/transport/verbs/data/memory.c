@@ -10,6 +10,7 @@
 
 #include "base/report.h"
 #include "firehose/firehose.h"
+#include "settings/settings.h"
 #include "transport/verbs/verbs_private.h"
 
 enum { recv_growth = 16 /* buffers: 1 MiB, small beside what is posted for one peer */ };
@@ -148,12 +149,6 @@ static void unpin(void *handle)
     deregister(handle);
 }
 
-const uint32_t *tk_pinned_keys(const struct tk_pinned *pinned)
-{
-    const struct tk_registration *r = pinned->handle;
-    return r->local;
-}
-
 const uint32_t *tk_verbs_remote_keys(const struct tk_pinned *pinned)
 {
     const struct tk_registration *r = pinned->handle;
@@ -186,7 +181,10 @@ enum tk_status tk_verbs_open_firehose(unsigned ranks_on_host, bool is_first)
                                         .regions_max = regions_max(),
                                         .sharers = ranks_on_host,
                                         .is_first = is_first};
-    return tk_firehose_open(&device);
+    enum tk_status status = tk_firehose_open(&device);
+    if (tk_firehose_is_open())
+        tk_verbs.rma_limits.register_min = tk_settings.firehose_min;
+    return status;
 }
 
 /* ---- slabs of buffers ---- */

@@ -14,11 +14,6 @@
 #include "transport/verbs/data/tx.h"
 #include "transport/verbs/verbs_private.h"
 
-bool tk_is_registered(const void *address, size_t size)
-{
-    return tk_verbs.segment && tk_area_holds(&tk_segment_area, address, size);
-}
-
 /* Head and payload are gathered by the device; the payload's length may be 0. */
 static void post_inline(struct tk_tx *tx, const struct tk_outgoing *m)
 {

@@ -6,14 +6,6 @@
 
 #include "transport/verbs/verbs_private.h"
 
-/* Does it go over all connections? What must be in order (the payload of a Long whose head does not
- * wait for it) does not. */
-static inline bool tk_is_striped(const struct tk_rma *rma)
-{
-    return tk_verbs.conns_pp > 1 && rma->nbytes > tk_verbs.stripe_max[rma->is_put] &&
-           !rma->sources_only;
-}
-
 /* The connection whose turn it is to carry a piece of so many bytes, by what each has carried and
  * how fast its rail is; another one when that has no room. NULL: none has. */
 struct tk_conn *tk_stripe_conn(const struct tk_peer *peer, size_t nbytes);
@@ -25,12 +17,9 @@ void tk_stripe_uncount(struct tk_conn *conn, size_t nbytes);
 /* What a connection's turns depend on, once it is known what is at its other end. */
 void tk_stripe_open(struct tk_conn *conn, uint32_t remote_rate);
 
-/* Records in tk_rma_state.unfenced that the connection has written for this put. */
-static inline void tk_fence_want(const struct tk_rma *rma, struct tk_rma_state *state,
-                                 const struct tk_conn *conn)
+/* Records in tk_rma_state.unfenced that a write of this put went over the connection. */
+static inline void tk_fence_want(struct tk_rma_state *state, const struct tk_conn *conn)
 {
-    if (!conn->is_fenced || !rma->is_put || rma->sources_only)
-        return;
     if (!state->unfenced)
         state->returns = tk_counter_read(&tk_verbs.returns);
     state->unfenced |= UINT64_C(1) << (conn - tk_conns_to(conn->peer->rank));

@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Posts puts and gets as RDMA writes and reads, by the plan of rma_plan.h. Takes the lock of a
+ * connection for each piece; must not hold it while a region is registered, because that takes
+ * long. The fast paths at the end only try the lock. Owns nothing. */
+#include "config.h"
+
+#include <string.h>
+
+#include "base/bits.h"
+#include "base/copy.h"
+#include "firehose/firehose.h"
+#include "transport/verbs/data/rma_plan.h"
+#include "transport/verbs/data/rma_post.h"
+#include "transport/verbs/data/stripe.h"
+#include "transport/verbs/data/tx.h"
+#include "transport/verbs/failover/failover.h"
+#include "transport/verbs/verbs_private.h"
+
+/* One call of tk_verbs_rma(). */
+struct post {
+    struct tk_peer *peer;
+    const struct tk_rma *rma;
+    struct tk_rma_state *state;
+    const uint32_t *remote_keys;
+    const uint32_t *local_keys; /* of all that is left; NULL: it is not registered */
+    struct tk_rma_plan plan;
+
+    /* set by find_piece(): */
+    struct tk_rma_piece piece;
+    const uint32_t *keys;     /* of its local memory, if it is in place; else NULL */
+    struct tk_pinned *region; /* of its local memory, if that is registered on the fly; else NULL */
+};
+
+static inline char *local_at(const struct post *p)
+{
+    return p->rma->local + p->state->done;
+}
+
+static inline size_t left_of(const struct post *p)
+{
+    return p->rma->nbytes - p->state->done;
+}
+
+/* The segment of endpoint 0, and that of the local endpoint if it is another. */
+static const uint32_t *find_keys(const struct post *p)
+{
+    const struct tk_region *home = p->rma->home;
+    if (tk_is_registered(local_at(p), left_of(p)))
+        return tk_verbs.segment->local;
+    return home && tk_region_holds(home, local_at(p), left_of(p)) ? home->local_keys : NULL;
+}
+
+/* Asking once is enough: the memory must not go away before the transfer ends. */
+static bool may_register(const struct post *p)
+{
+    if (!p->state->may_hold)
+        p->state->may_hold = tk_firehose_may_get(local_at(p), left_of(p));
+    return p->state->may_hold;
+}
+
+static inline const uint32_t *region_keys(const struct tk_pinned *region)
+{
+    const struct tk_registration *r = region->handle;
+    return r->local;
+}
+
+static void find_region_piece(struct post *p)
+{
+    size_t left = left_of(p), reach = tk_firehose_piece(local_at(p), left);
+    if (tk_rma_plan_seeks_region(reach))
+        p->region = tk_firehose_get_if_worth(local_at(p), left, reach);
+    if (p->region) {
+        p->keys = region_keys(p->region);
+        reach = p->region->base + p->region->size - (uintptr_t)local_at(p);
+    }
+    p->piece = tk_rma_plan_region_piece(&p->plan, left, reach, p->region != NULL);
+}
+
+/* A transfer that begins outside of a segment may end inside. */
+static void find_piece(struct post *p)
+{
+    p->region = NULL;
+    p->keys = NULL;
+    if (p->plan.wants_register) {
+        find_region_piece(p);
+        return;
+    }
+    if (!p->local_keys)
+        p->local_keys = find_keys(p);
+    p->piece = tk_rma_plan_piece(&p->plan, left_of(p), p->local_keys != NULL);
+    if (p->piece.path == TK_RMA_IN_PLACE)
+        p->keys = p->local_keys;
+}
+
+static inline void count(struct tk_tx *tx, const struct tk_rma *rma, bool holds_source)
+{
+    if (rma->sources_only && !holds_source)
+        return;
+    tx->op = rma->op;
+    tk_counter_add(&rma->op->pending, 1);
+    if (!holds_source || !rma->sources)
+        return;
+    tx->sources = rma->sources;
+    tk_counter_add(rma->sources, 1);
+}
+
+/* A bounce buffer stands for the local memory. */
+static void use_bounce(struct tk_tx *tx, struct ibv_sge *sge, const struct post *p)
+{
+    sge->addr = (uintptr_t)tx->bounce->data;
+    sge->lkey = tx->bounce->keys[tx->conn->rail];
+    if (p->rma->is_put)
+        tk_copy_large(tx->bounce->data, local_at(p), p->piece.nbytes);
+    else
+        tx->get_to = local_at(p);
+}
+
+/* Posts what find_piece() has found; with the connection's lock held. */
+static void post_piece(struct tk_tx *tx, struct post *p)
+{
+    const struct tk_rma *rma = p->rma;
+    struct ibv_sge sge = {.addr = (uintptr_t)local_at(p), .length = (uint32_t)p->piece.nbytes};
+    struct ibv_send_wr wr;
+    unsigned flags = p->piece.path == TK_RMA_INLINE ? IBV_SEND_INLINE : 0;
+    wr.sg_list = &sge;
+    wr.num_sge = 1;
+    wr.wr.rdma.remote_addr = rma->remote + p->state->done;
+    wr.wr.rdma.rkey = p->remote_keys[tx->conn->rail];
+    if (p->keys)
+        sge.lkey = p->keys[tx->conn->rail];
+    else if (p->piece.path == TK_RMA_BOUNCE)
+        use_bounce(tx, &sge, p);
+    if (p->region) {
+        tx->is_held = true;
+        tx->held = p->region;
+    }
+    count(tx, rma, rma->is_put && p->keys);
+    tx->nbytes = sge.length;
+    p->state->done += sge.length;
+    if (tx->conn->is_fenced && p->plan.wants_fence)
+        tk_fence_want(p->state, tx->conn);
+    /* Last: `tx` may complete at once and serve another thread. */
+    tk_tx_post(tx, &wr, rma->is_put ? IBV_WR_RDMA_WRITE : IBV_WR_RDMA_READ, flags, p->keys,
+               p->remote_keys);
+}
+
+/* The connection for the next piece of up to nbytes; NULL: none has room. */
+static struct tk_conn *find_conn(const struct post *p, size_t nbytes)
+{
+    if (p->plan.is_striped)
+        return tk_stripe_conn(p->peer, nbytes);
+    struct tk_conn *conn = tk_primary(p->peer);
+    return tk_counter_read(&conn->room) > 0 ? conn : NULL;
+}
+
+static enum tk_status __attribute__((noinline)) no_tx(const struct post *p)
+{
+    if (p->region)
+        tk_firehose_put(p->region);
+    return TK_BUSY;
+}
+
+static inline enum tk_status post_next(struct post *p)
+{
+    struct tk_conn *conn = find_conn(p, tk_min(left_of(p), p->plan.piece_max));
+    if (!conn)
+        return TK_BUSY;
+    find_piece(p);
+    tk_lock(&conn->lock);
+    struct tk_tx *tx = tk_tx_take(conn, p->piece.path == TK_RMA_BOUNCE);
+    if (tx)
+        post_piece(tx, p);
+    tk_unlock(&conn->lock);
+    if (!tx)
+        return no_tx(p);
+    if (p->plan.is_striped)
+        tk_stripe_count(conn, p->piece.nbytes);
+    return TK_OK;
+}
+
+/* ---- immediate transfers: work requests for all pieces, on a stack, before the first is posted */
+
+static struct tk_tx *reserved_pop(struct tk_tx **reserved)
+{
+    struct tk_tx *tx = *reserved;
+    *reserved = (struct tk_tx *)tx->item.next;
+    return tx;
+}
+
+static void give_back_one(struct tk_tx *tx)
+{
+    tx->covers = 0;
+    tk_tx_give(tx);
+}
+
+static void give_back(struct tk_tx *reserved)
+{
+    while (reserved)
+        give_back_one(reserved_pop(&reserved));
+}
+
+/* Unsignaled messages keep their slots until something else completes on the connection. */
+static size_t idle_slots(const struct tk_conn *conn)
+{
+    return (size_t)tk_max(1, tk_verbs.depth_pp - conn->unsignaled);
+}
+
+static size_t idle_slots_of_all(const struct post *p)
+{
+    size_t sum = 0;
+    if (!p->plan.is_striped)
+        return idle_slots(tk_primary(p->peer));
+    for (uint32_t k = 0; k < tk_verbs.conns_pp; k++) {
+        const struct tk_conn *conn = tk_conns_to(p->peer->rank) + k;
+        if (tk_conn_is_live(conn))
+            sum += idle_slots(conn);
+    }
+    return sum;
+}
+
+static struct tk_tx *reserve_one(const struct post *p, size_t nbytes, bool with_bounce)
+{
+    struct tk_conn *conn = find_conn(p, nbytes);
+    if (!conn)
+        return NULL;
+    tk_lock(&conn->lock);
+    struct tk_tx *tx = tk_tx_take(conn, with_bounce);
+    tk_unlock(&conn->lock);
+    if (tx && p->plan.is_striped)
+        tk_stripe_count(conn, nbytes);
+    return tx;
+}
+
+static bool reserve(const struct post *p, struct tk_tx **reserved)
+{
+    bool is_registered = p->local_keys != NULL;
+    struct tk_rma_piece first = tk_rma_plan_piece(&p->plan, left_of(p), is_registered);
+    size_t wanted = tk_rma_plan_reserve(&p->plan, &tk_verbs.rma_limits, left_of(p), is_registered,
+                                        idle_slots_of_all(p));
+    *reserved = NULL;
+    for (; wanted > 0; wanted--) {
+        struct tk_tx *tx = reserve_one(p, first.nbytes, first.path == TK_RMA_BOUNCE);
+        if (!tx)
+            break;
+        tx->item.next = *reserved ? &(*reserved)->item : NULL;
+        *reserved = tx;
+    }
+    if (wanted == 0)
+        return true;
+    if (p->plan.is_striped)
+        for (const struct tk_tx *tx = *reserved; tx; tx = (struct tk_tx *)tx->item.next)
+            tk_stripe_uncount(tx->conn, first.nbytes);
+    give_back(*reserved);
+    return false;
+}
+
+/* Nothing is posted over a connection that has failed since: what is left then goes over others. */
+static void post_reserved(struct post *p, struct tk_tx *reserved)
+{
+    while (reserved && left_of(p) > 0) {
+        struct tk_tx *tx = reserved_pop(&reserved);
+        struct tk_conn *conn = tx->conn;
+        find_piece(p);
+        tk_lock(&conn->lock);
+        bool is_live = tk_conn_is_live(conn);
+        if (is_live)
+            post_piece(tx, p);
+        tk_unlock(&conn->lock);
+        if (!is_live)
+            give_back_one(tx);
+    }
+    give_back(reserved);
+}
+
+static enum tk_status __attribute__((noinline)) post_at_once(struct post *p)
+{
+    struct tk_tx *reserved;
+    if (!reserve(p, &reserved))
+        return TK_BUSY;
+    post_reserved(p, reserved);
+    return TK_OK;
+}
+
+/* ---- all ---- */
+
+static enum tk_status post_all(struct tk_peer *peer, const struct tk_rma *rma,
+                               struct tk_rma_state *state)
+{
+    enum tk_status status = TK_OK;
+    struct post p;
+    p.peer = peer;
+    p.rma = rma;
+    p.state = state;
+    p.remote_keys = tk_remote_keys(peer, rma);
+    p.local_keys = find_keys(&p);
+    tk_rma_plan_make(&p.plan, rma, &tk_verbs.rma_limits, p.local_keys != NULL);
+    if (p.plan.wants_register)
+        p.plan.wants_register = may_register(&p);
+    if (rma->immediate && state->done == 0)
+        status = post_at_once(&p);
+    while (status == TK_OK && left_of(&p) > 0)
+        status = post_next(&p);
+    return status;
+}
+
+enum tk_status tk_verbs_rma(struct tk_peer *peer, const struct tk_rma *rma,
+                            struct tk_rma_state *state)
+{
+    enum tk_status status = state->done < rma->nbytes ? post_all(peer, rma, state) : TK_OK;
+    return status == TK_OK && state->unfenced ? tk_fence(peer, rma, state) : status;
+}
+
+/* ---- fast paths: one work request whose completion only decrements op->pending. They try the
+ * lock; under contention the caller uses tk_verbs_rma(). ---- */
+
+/* Not inline: its registers need not be saved on the path that is taken almost always. */
+static bool __attribute__((noinline)) unlock_in_vain(struct tk_conn *conn)
+{
+    tk_unlock(&conn->lock);
+    return false;
+}
+
+static inline bool __attribute__((always_inline))
+post_plain(struct tk_conn *conn, const struct tk_peer *peer, struct tk_op *op, uintptr_t remote,
+           struct ibv_sge *sge, uint32_t nbytes, enum ibv_wr_opcode opcode, unsigned flags,
+           bool is_logged)
+{
+    struct tk_tx_entry_keys keys;
+    struct ibv_send_wr wr;
+    tk_if_unlikely(!tk_trylock(&conn->lock)) return false;
+    struct tk_tx *tx = tk_tx_take_plain(conn, op);
+    tk_if_unlikely(!tx) return unlock_in_vain(conn);
+    tx->nbytes = sge->length = nbytes;
+    wr.sg_list = sge;
+    wr.num_sge = 1;
+    wr.wr.rdma.remote_addr = remote;
+    wr.wr.rdma.rkey = peer->segment_key;
+    if (is_logged) {
+        keys.remote = tk_peers.keys[peer->rank];
+        keys.local = opcode == IBV_WR_RDMA_READ ? tk_verbs.segment->local : NULL;
+        tk_tx_entry_plain(tx, remote, sge, opcode, &keys);
+    }
+    tk_tx_post_logged(tx, &wr, opcode, flags, false, NULL);
+    tk_unlock(&conn->lock);
+    return true;
+}
+
+static inline bool __attribute__((always_inline))
+put_plain(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, const void *local,
+          size_t nbytes, bool is_logged)
+{
+    struct ibv_sge sge;
+    struct tk_conn *conn = tk_primary(peer);
+    tk_if_unlikely(nbytes - 1 >= conn->short_put_max) return false;
+    sge.addr = (uintptr_t)local;
+    return post_plain(conn, peer, op, remote, &sge, (uint32_t)nbytes, IBV_WR_RDMA_WRITE,
+                      IBV_SEND_INLINE, is_logged);
+}
+
+static inline bool __attribute__((always_inline))
+get_plain(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, void *local, size_t nbytes,
+          bool is_logged)
+{
+    struct ibv_sge sge;
+    size_t max = is_logged ? tk_verbs.logged_get_max : tk_verbs.short_get_max;
+    tk_if_unlikely(nbytes - 1 >= max || !tk_is_registered(local, nbytes)) return false;
+    struct tk_conn *conn = tk_primary(peer);
+    sge.addr = (uintptr_t)local;
+    sge.lkey = tk_verbs.segment->local[conn->rail];
+    return post_plain(conn, peer, op, remote, &sge, (uint32_t)nbytes, IBV_WR_RDMA_READ, 0,
+                      is_logged);
+}
+
+bool tk_verbs_put(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, const void *local,
+                  size_t nbytes)
+{
+    return put_plain(peer, op, remote, local, nbytes, false);
+}
+
+bool tk_verbs_get(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, void *local,
+                  size_t nbytes)
+{
+    return get_plain(peer, op, remote, local, nbytes, false);
+}
+
+bool tk_logged_put(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, const void *local,
+                   size_t nbytes)
+{
+    return put_plain(peer, op, remote, local, nbytes, true);
+}
+
+bool tk_logged_get(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, void *local,
+                   size_t nbytes)
+{
+    return get_plain(peer, op, remote, local, nbytes, true);
+}
