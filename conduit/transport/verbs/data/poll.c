@@ -448,13 +448,17 @@ counted_came(struct tk_device *device, struct ibv_wc *wc, bool expects_more)
              take(device->recv_cq, &device->recv_cq_lock, wc, 1) > 0);
 }
 
-static inline bool __attribute__((always_inline))
-receive_counted(struct tk_device *device, bool expects_more)
+/* Whether the poll before found something, on whatever device: a flood comes over one of them. Read
+ * only behind a message: kept over the call of the device it would cost each empty poll a register.
+ */
+static TK_PER_THREAD bool found_before;
+
+static inline bool __attribute__((always_inline)) receive_counted(struct tk_device *device)
 {
     struct ibv_wc wc;
     if (take(device->recv_cq, &device->recv_cq_lock, &wc, 1) <= 0)
         return false;
-    counted_came(device, &wc, expects_more);
+    counted_came(device, &wc, found_before);
     return true;
 }
 
@@ -469,20 +473,18 @@ static bool receive_aside(struct tk_device *device)
     return count > 0;
 }
 
-static bool __attribute__((noinline)) receive_from_others(bool expects_more)
+static bool __attribute__((noinline)) receive_from_others(void)
 {
     bool any = false;
     for (struct tk_device *device = tk_verbs.device.next; device; device = device->next)
-        any |= receive_counted(device, expects_more);
+        any |= receive_counted(device);
     return any;
 }
 
-/* Whether the poll before found something, on whatever device: a flood comes over one of them. */
 static inline bool receive_from_all(void)
 {
-    static TK_PER_THREAD bool found_before;
-    bool any = receive_counted(&tk_verbs.device, found_before);
-    tk_if_unlikely(tk_verbs.device.next != NULL) any |= receive_from_others(found_before);
+    bool any = receive_counted(&tk_verbs.device);
+    tk_if_unlikely(tk_verbs.device.next != NULL) any |= receive_from_others();
     found_before = any;
     return any;
 }
