@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Remote atomics. A domain chooses when it is created who executes its operations, and keeps to it:
- *
- *   TK_AD_CPU      a CPU does: ours, through mapped memory, where the target shares memory with us,
- * and else that of the target, asked by an active message. TK_AD_MESSAGE  the same, but by mapped
- * memory only our own; for tests. TK_AD_DEVICE   the device of the target does, also for ourselves
- * and for neighbours.
+ * Remote atomics. When a domain is created it chooses what executes its operations, and keeps to
+ * that. TK_AD_CPU: a CPU, ours where the target shares memory with us, through mapped memory, and
+ * else that of the target, requested by an active message. TK_AD_MESSAGE: the same, but in mapped
+ * memory for ourselves only; for tests. TK_AD_DEVICE: the target's device, also for ourselves and
+ * for neighbours.
  *
  * The two ways of TK_AD_CPU may meet on one location, because both end in a locked instruction of a
  * CPU. Device and CPU may not: a device of IBV_ATOMIC_HCA reads, changes and writes the word by
  * three steps that are atomic only to other operations of the same device (IBA 9.4.5, 10.6.1.2),
  * and a CPU's instruction that falls between them is lost. So a domain that uses the device uses
- * nothing else, unless the device says IBV_ATOMIC_GLOB. For the same reason operations that no
+ * nothing else, unless the device reports IBV_ATOMIC_GLOB. For the same reason operations that no
  * device offers (SET, SWAP, MULT, MIN, ..., 32 bits) keep their whole domain away from it: they
  * could neither be done beside it nor by it.
  *
- * A domain belongs to the client, who serialises its creation and destruction against its use; it
+ * A domain belongs to the client, which serialises its creation and destruction against its use; it
  * is not written in between, except for the client's data. Thread-safe in PAR. */
 #ifndef TK_ATOMIC_ROOM_H
 #define TK_ATOMIC_ROOM_H

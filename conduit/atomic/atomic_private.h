@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the files of atomic/ share. */
+ * Shared by the files of atomic/. */
 #ifndef TK_ATOMIC_PRIVATE_H
 #define TK_ATOMIC_PRIVATE_H
 

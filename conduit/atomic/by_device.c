@@ -17,9 +17,9 @@ const struct tk_transport *tk_atomic_device(void)
     return NULL;
 }
 
-/* What follows from the two. SET and SWAP do not: a loop of compare-and-swaps has no bound, and a
- * plain write may fall between the steps of an atomic (IBA 9.4.5). Floating-point numbers are
- * compared by their bits. */
+/* The operations that follow from the two. SET and SWAP do not: a loop of compare-and-swaps has no
+ * bound, and a plain write may fall between the steps of an atomic (IBA 9.4.5). Floating-point
+ * numbers are compared by their bits. */
 gex_OP_t tk_atomic_device_ops(gex_DT_t dt)
 {
     const gex_OP_t swaps = GEX_OP_CAS | GEX_OP_FCAS | GEX_OP_GET;
@@ -35,7 +35,7 @@ gex_OP_t tk_atomic_device_ops(gex_DT_t dt)
     }
 }
 
-/* What is added: the operand times `factor`, plus `constant`; in the order of bit numbers of the
+/* The addend: the operand times `factor`, plus `constant`; in the order of bit numbers of the
  * operations, the fetching ones behind the others. GET adds nothing: a plain read is not atomic to
  * atomics. Compare-and-swap takes its operand as it is. */
 static const struct {

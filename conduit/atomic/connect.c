@@ -4,7 +4,8 @@
  * a domain that uses the device uses nothing else. Made when the first such domain is created,
  * because few programs have one. Both ends send each other where they are, connect, and wait until
  * the other has: a device drops what arrives before. Owns the state of these connections by rank of
- * the job; a lock guards who makes which, the rest is written by that thread and by handlers. */
+ * the job; a lock guards which thread makes which, the rest is written by that thread and by
+ * handlers. */
 #include "config.h"
 
 #include <stdatomic.h>

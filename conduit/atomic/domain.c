@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Domains, and the choice of who executes their operations (see atomic.h). All members choose by
+ * Domains, and the choice of what executes their operations (see atomic.h). All members choose by
  * what they have in common: the arguments, the team, settings of the job. Owns no state beside the
  * domains themselves; no lock. */
 #include "config.h"
@@ -24,8 +24,8 @@ struct choice {
     const char *why;
 };
 
-/* A target taken at random is behind the network at least as often as not. For the others the
- * device is a detour, but for these it saves the attention of the target's CPU. */
+/* Whether at least half of all pairs of members are in different neighbourhoods. For remote targets
+ * the device spares their CPU's attention; for neighbours it is a detour. */
 static bool is_mostly_remote(gex_TM_t tm)
 {
     uint64_t size = tk_team_size(tm), near = 0;
@@ -40,7 +40,8 @@ static bool is_mostly_remote(gex_TM_t tm)
     return 2 * near <= size * size;
 }
 
-/* On demand, memory is not registered where an operation comes to. */
+/* With on-demand registration the target's memory may not be registered when an operation
+ * arrives. */
 static enum tk_atomic_scope scope_of_devices(void)
 {
     const struct tk_transport *device = tk_is_on_demand ? NULL : tk_atomic_device();

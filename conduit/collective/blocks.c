@@ -73,7 +73,8 @@ enum tk_coll_turn tk_coll_gather_all_ring(struct tk_coll *coll)
     return TK_COLL_GO_ON;
 }
 
-/* With so many others at a time: bounds the list, and the memory of those that are behind. */
+/* Members exchanged with at a time: bounds the list, and the memory of early messages at members
+ * that are behind. */
 enum { window = 16 };
 
 enum tk_coll_turn tk_coll_exchange_window(struct tk_coll *coll)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Algorithms of barriers and broadcasts (coll_private.h says what an algorithm is). No state but
+ * Algorithms of barriers and broadcasts (coll_private.h defines what an algorithm is). No state but
  * that of the collective. */
 #include "config.h"
 

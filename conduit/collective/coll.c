@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Composes collectives of phases, and owns what they keep for each team: how many were started,
- * which the lock of the engine protects.
+ * Composes collectives of phases, and owns their state of each team (struct tk_coll_team), which
+ * the lock of the engine protects.
  *
  * Where some members share memory and some do not, payloads cross between neighbourhoods once for
- * each: the first member of each, or the root for its own, speaks for the others. That is another
- * order of reduction for another placement; GASNET_COLL_REPRODUCIBLE does without. */
+ * each: the first member of each, or the root for its own, exchanges messages for all of it. The
+ * order of a reduction then depends on the placement of members, so GASNET_COLL_REPRODUCIBLE turns
+ * that off. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -172,7 +173,7 @@ static bool is_all_near(const struct tk_coll *coll)
            is_near(coll);
 }
 
-/* Destinations serve as buffers; what does not get the result combines elsewhere. */
+/* Destinations serve as buffers; members that do not get the result combine in scratch memory. */
 static void set_buffers(struct tk_coll *coll)
 {
     const struct tk_coll_call *call = &coll->call;

@@ -26,7 +26,8 @@ struct tk_coll_key {
     uint32_t tag;
 };
 
-/* In the tag: not data, but word that the receiver is ready, and for which address. */
+/* Bit of the tag: a message without data by which the receiver announces that it is ready, and its
+ * address. */
 static const uint32_t tk_coll_ready_tag = UINT32_C(1) << 31;
 
 /* Larger payloads travel when their receiver is ready, so that what arrives early stays small. */
@@ -70,7 +71,7 @@ size_t tk_coll_chunk_max(void);
 
 struct tk_coll;
 
-/* What an algorithm says after a turn. */
+/* The result of a turn of an algorithm. */
 enum tk_coll_turn {
     TK_COLL_OVER,  /* the phase */
     TK_COLL_GO_ON, /* there is another round when the sends and receives of this one are over */
@@ -78,7 +79,7 @@ enum tk_coll_turn {
 };
 typedef enum tk_coll_turn tk_coll_algorithm(struct tk_coll *coll);
 
-/* Those that take part in a phase, by index. */
+/* The members that take part in a phase, by index. */
 struct tk_coll_group {
     const struct tk_list *ranks; /* team ranks; NULL: they are the indices */
     uint32_t size, me;
@@ -94,7 +95,7 @@ struct tk_coll_phase {
 
 enum { tk_coll_phases_max = 6 };
 
-/* What collectives keep for a team. */
+/* State of the collectives of a team. */
 struct tk_coll_team {
     uint32_t last; /* sequence number of the collective that was started last; wraps */
     bool is_near;  /* members of our neighbourhood meet in shared memory */
@@ -102,7 +103,7 @@ struct tk_coll_team {
 };
 
 struct tk_coll_step {
-    struct tk_coll_post post; /* of a send: for the word that the receiver is ready */
+    struct tk_coll_post post; /* of a send: for the receiver's announcement */
     struct tk_peer *peer;
     char *memory;
     size_t nbytes, sent;
@@ -155,8 +156,8 @@ static inline uint32_t tk_coll_turned_back(const struct tk_coll_group *group, ui
     return index < group->size ? index : index - group->size;
 }
 
-/* Puts a send to, or a receive from, a member of the group on the list of the round. `tag` tells
- * messages of one pair of ranks in one phase apart. */
+/* Puts a send to, or a receive from, a member of the group on the list of the round. `tag`
+ * distinguishes messages of one pair of ranks in one phase. */
 void tk_coll_send(struct tk_coll *coll, uint32_t index, const void *memory, size_t nbytes,
                   uint32_t tag);
 void tk_coll_receive(struct tk_coll *coll, uint32_t index, void *memory, size_t nbytes,

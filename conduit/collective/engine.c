@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Works off collectives that are under way: in any poll, never waiting. Owns them, finished ones
- * for reuse with the memory that they have grown. One lock protects all of it; polls only try it,
- * so that a thread that combines large operands holds up none that waits for something else.
- * Handlers do not take it: they only make receives done (match.c).
+ * Advances collectives in flight, in any poll, without waiting. Owns them, and keeps finished ones
+ * with their memory for reuse. One lock protects all of it; polls only try it, so that a thread
+ * that combines large operands does not delay threads that wait for something else. Handlers do not
+ * take it: they only complete receives (match.c).
  *
- * A payload of up to tk_coll_eager_max bytes is sent at once. For a larger one the receiver says
- * that it is ready and, where the destination lies in the segment of endpoint 0, its address: then
- * the sender puts the payload there and says so when the put is complete. Else it sends chunks. */
+ * A payload of up to tk_coll_eager_max bytes is sent at once. For a larger one the receiver
+ * announces that it is ready and, where the destination lies in the segment of endpoint 0, its
+ * address: then the sender puts the payload there and sends a word when the put is complete. Else
+ * it sends chunks. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -24,8 +25,8 @@ enum step_state {
     STEP_CHUNKS, /* send: in parts */
     STEP_PUT,    /* send: pieces of the put are left to be posted */
     STEP_LANDS,  /* send: the put is not complete */
-    STEP_SAY,    /* send: that it is */
-    STEP_READY,  /* receive: the sender has to know that we are */
+    STEP_SAY,    /* send: the word that it is */
+    STEP_READY,  /* receive: our announcement is not sent yet */
     STEP_ARRIVES,
     STEP_OVER
 };
@@ -37,7 +38,7 @@ static struct {
     size_t kept;      /* bytes of scratch memory of those that are free */
     int32_t news;     /* tk_coll_news when all were looked at last */
     bool must_look;   /* some wait for more than messages: */
-    bool lacks_space; /* for space in a queue, which nothing rings for */
+    bool lacks_space; /* for space in a queue, for which no doorbell rings */
 } engine = {.lock = TK_LOCK_INIT, .end = &engine.first};
 
 /* ---- sends and receives */
@@ -107,8 +108,8 @@ static uint64_t address_for(const struct tk_coll_step *step)
     return tk_peer_has(me, (uintptr_t)step->memory, step->nbytes) ? (uintptr_t)step->memory : 0;
 }
 
-/* Posts what the step waits for. Not before all steps of the round are on the list, which may move
- * while it grows. */
+/* Posts the receive that the step waits for. Not before all steps of the round are on the list,
+ * which may move while it grows. */
 static void step_begin(struct tk_coll_step *step)
 {
     if (step->is_send && step->nbytes <= tk_coll_eager_max) {
@@ -228,7 +229,7 @@ static bool step_is_over(struct tk_coll_step *step)
     return true;
 }
 
-/* All of them are tried: one that waits holds up no other. */
+/* All of them are tried: one that waits does not delay others. */
 static bool steps_are_over(struct tk_coll *coll)
 {
     bool all = true;

@@ -6,8 +6,8 @@
  *
  * Owns the exchanges under way, keyed by team, our rank in it and number. One is opened by our call
  * or by the first message, because other members may be ahead of us by some rounds, or by a whole
- * exchange, and may know a team before we do. One lock guards the list and all that handlers write;
- * no lock is held while sending or polling. */
+ * exchange, and may have created a team before us. One lock guards the list and all that handlers
+ * write; no lock is held while sending or polling. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -104,7 +104,7 @@ static uint64_t from_halves(int32_t low, int32_t high)
     return (uint64_t)(uint32_t)high << 32 | (uint32_t)low;
 }
 
-/* What came over the wire must not make us write outside of our records. */
+/* A message must not make us write outside of our records. */
 static void check_message(const struct tk_arrival *arrival, const struct exchange *x,
                           const struct exchange *key, uint32_t round, uint64_t offset)
 {

@@ -98,7 +98,8 @@ static void wake_others(const struct tk_local *local)
 
 /* ---- slots */
 
-/* What others have retired they read no more, so our slot of that ticket may be written again. */
+/* Other members no longer read what they have retired, so our slot of that ticket may be written
+ * again. */
 static bool find_free(struct tk_local_op *op)
 {
     struct tk_local *local = op->local;
@@ -157,7 +158,7 @@ static bool finish(struct tk_local_op *op)
     return op->advance(op);
 }
 
-/* ---- the tree of those who gather and reduce */
+/* ---- the tree of gathers and reductions */
 
 static inline uint32_t member_at(const struct tk_local_op *op, uint32_t place)
 {
@@ -237,8 +238,8 @@ static char *area_of(const struct tk_local_op *op, uint32_t i, uint32_t piece)
     return tk_local_buffer_at(channel, op->ticket) + piece % op->areas * area;
 }
 
-/* Large: not all pieces fit the buffer. Says where the bytes are, and whether that is in memory
- * that others map. */
+/* Large: not all pieces fit the buffer. Publishes where the bytes are; returns whether that is
+ * memory that others map. */
 static bool offer_place(const struct tk_local_op *op)
 {
     struct tk_local_place place = {0};
@@ -262,7 +263,7 @@ static struct tk_local_place place_of(const struct tk_local_op *op, uint32_t i)
 
 /* ---- barrier */
 
-/* Each begins with the next, so that not all read one line at once. */
+/* Each begins with the next member, so that not all read one line at once. */
 static bool meet_wait(struct tk_local_op *op)
 {
     uint32_t count = op->local->count;
@@ -551,7 +552,7 @@ static bool reduce_lend_wait(struct tk_local_op *op)
     return has_consumed(op, parent_of(op), op->pieces) && finish(op);
 }
 
-/* Only who has nobody below contributes what lies in its source. */
+/* Only a member that has none below it contributes its source as it is. */
 static bool reduce_lend(struct tk_local_op *op)
 {
     if (op->place == 0 || !is_large(op))

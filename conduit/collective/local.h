@@ -12,7 +12,7 @@
  * late is not confused by what comes next. A slot is used again when all members have retired the
  * operation that used it.
  *
- * Locking: the caller has one lock for each team, held in all calls below but those that say
+ * Locking: the caller has one lock for each team, held in all calls below unless documented
  * otherwise. Words are stored with release after what they announce, and loaded with acquire before
  * it is read. */
 #ifndef TK_LOCAL_H
@@ -34,12 +34,13 @@ enum {
     tk_local_inline = 48,      /* bytes that travel in the line of a flag */
     tk_local_buffer = 16384,   /* bytes of a slot, and of the largest element that can be reduced */
     tk_local_slots = 16,       /* operations of a team that proceed at a time; others wait */
-    tk_local_flat = 8,         /* up to so many members, each reads the lines of all */
+    tk_local_flat = 8,         /* up to this many members each reads the lines of all */
     tk_local_all_small = 1024, /* bytes that each member reduces itself, if members are few */
     tk_local_blob_size = 16
 };
 
-/* What a member publishes when a team is created: part of the team's blob. Zero: no channel. */
+/* A member's contribution to a team that is being created: part of the team's blob. Zero: no
+ * channel. */
 struct tk_local_blob {
     uint64_t channel; /* number plus 1 */
     uint64_t base;    /* where its words begin */
@@ -75,10 +76,10 @@ void tk_local_offer(struct tk_local_blob *blob);
 /* There will be no team after all. */
 void tk_local_withdraw(const struct tk_local_blob *blob);
 
-/* With everybody's blobs. `jobranks` are those of the members that share memory with us, ourselves
- * at `me`, in the same order on all of them; blobs[i] is that of jobranks[i]. If any member had no
- * channel left, tk_local_usable() is false on all, and our channel is free again. The team of all
- * processes passes NULL for blobs, once: channel 0 is kept for it. */
+/* With the blobs of all members. `jobranks` are those of the members that share memory with us,
+ * ourselves at `me`, in the same order on all of them; blobs[i] is that of jobranks[i]. If any
+ * member had no channel left, tk_local_usable() is false on all, and our channel is free again. The
+ * team of all processes passes NULL for blobs, once: channel 0 is kept for it. */
 void tk_local_open(struct tk_local *local, const uint32_t *jobranks, uint32_t count, uint32_t me,
                    const struct tk_local_blob *const *blobs);
 
@@ -86,8 +87,8 @@ void tk_local_open(struct tk_local *local, const uint32_t *jobranks, uint32_t co
  * anything else. */
 void tk_local_close(struct tk_local *local);
 
-/* Can the operations below be used? False: send messages. True where we are the only one: then all
- * operations are done when started. The same on all members. */
+/* Whether the operations below can be used; if not, messages must be. True where we are the only
+ * member: then all operations are done when started. The same on all members. */
 static inline bool tk_local_usable(const struct tk_local *local)
 {
     return local->usable;
@@ -127,7 +128,7 @@ struct tk_local_op {
 
 /* An operation's tickets, consecutive; taken when the client starts the collective, under the lock,
  * because the order of tickets must be the same on all members. An operation may be started later
- * than that, but must be: the others wait for it. How many is the same on all members. */
+ * than that, but must be: the others wait for it. Their number is the same on all members. */
 static inline uint32_t tk_local_take_tickets(struct tk_local *local, uint32_t count)
 {
     uint32_t first = local->next;
@@ -176,13 +177,13 @@ struct tk_local_reduction {
 void tk_local_reduce(struct tk_local_op *op, struct tk_local *local, uint32_t ticket, uint32_t to,
                      const struct tk_local_reduction *how);
 
-/* The result is in everybody's destination, the same bits. */
+/* All destinations get the same bits. */
 void tk_local_reduce_to_all(struct tk_local_op *op, struct tk_local *local, uint32_t ticket,
                             const struct tk_local_reduction *how);
 
-/* Would a step do anything? For those about to sleep: all that it depends on rings the bell
- * (tk_neighbour_wake). Without the lock it may be out of date, no worse, if the operation is not
- * stepped meanwhile. */
+/* Whether a step would do anything; for threads about to sleep. Every change that it depends on
+ * rings the doorbell (tk_neighbour_wake). Without the lock the answer may be out of date, which is
+ * harmless as long as the operation is not stepped meanwhile. */
 static inline bool tk_local_is_due(const struct tk_local_op *op)
 {
     return !op->awaited ||

@@ -26,8 +26,8 @@ static void place_lose(uint32_t rank)
         lost(rank);
 }
 
-/* The owner may have come back from publishing its segment before us: that it tells of another file
- * than ours does means that we are about to learn of it. */
+/* The owner may have returned from publishing its segment before us: if it names another file than
+ * the one known here, we are about to learn of it. */
 const char *tk_local_place_map(const struct tk_local_member *member,
                                const struct tk_local_place *place)
 {

@@ -8,9 +8,9 @@
 #include "collective/local.h"
 #include "transport/neighbour.h"
 
-/* Flag and acknowledgement have a line each: one is read by those whom the owner serves, the other
- * by those who serve it, and a barrier needs the first alone. Data is at a multiple of 16, the
- * largest alignment of a built-in type. */
+/* Flag and acknowledgement have a line each: one is read by members that the owner sends to, the
+ * other by members that send to it, and a barrier needs the first alone. Data is at a multiple of
+ * 16, the largest alignment of a built-in type. */
 struct tk_local_slot {
     _Alignas(TK_CACHE_LINE) _Atomic uint64_t word; /* pieces published */
     uint64_t reserved;
@@ -22,7 +22,7 @@ struct tk_local_slot {
  * buffer (address 0). */
 struct tk_local_place {
     uint64_t address; /* the owner's */
-    uint64_t inode;   /* of the segment, by which others know that they know it */
+    uint64_t inode;   /* of the segment; others compare it with the one they know */
     uint32_t endpoint;
 };
 _Static_assert(sizeof(struct tk_local_place) <= tk_local_inline, "it fits a slot");
@@ -49,21 +49,21 @@ static inline struct tk_local_slot *tk_local_slot_at(struct tk_local_channel *ch
     return &channel->slots[ticket % tk_local_slots];
 }
 
-/* What a word of this member says at least when the operation has made any progress. Larger by the
- * number of pieces. */
+/* The least value of a word of this member once the operation has made progress; the number of
+ * pieces is added to it. */
 static inline uint64_t tk_local_stamp(const struct tk_local_member *member, uint32_t ticket)
 {
     return (member->base + ticket + 1) << 32;
 }
 
-/* What `retired` says when all tickets below this one are done with. */
+/* The value of `retired` when all tickets below this one are done with. */
 static inline uint64_t tk_local_retired_stamp(const struct tk_local_member *member, uint32_t ticket)
 {
     return (member->base + ticket) << 32;
 }
 
-/* Does memory of ours lie in a segment that all neighbours know and can map? Says where then, and
- * leaves *place alone otherwise. */
+/* Whether memory of ours lies in a segment that all neighbours know and can map; sets *place then,
+ * and leaves it unchanged otherwise. */
 bool tk_local_place_of(const void *address, size_t nbytes, struct tk_local_place *place);
 
 /* Such memory of another member as we see it; NULL: not known here yet, or, which ends the job, it

@@ -3,9 +3,10 @@
  * Channels: which of ours are in use, and which ones the other members of a team have chosen. Owns
  * the list of our channels, protected by a lock of its own, which nothing is called under.
  *
- * A channel is never cleared. Who leaves the last barrier of a team may give its channel to another
- * team while a slower member still reads there whether the barrier was reached; words of the new
- * team continue those of the old one, so what that member sees is larger than what it waits for. */
+ * A channel is never cleared. A member that leaves the last barrier of a team may give its channel
+ * to another team while a slower member still reads there whether the barrier was reached; words of
+ * the new team continue those of the old one, so what that member sees is larger than what it waits
+ * for. */
 #include "config.h"
 
 #include <stdlib.h>

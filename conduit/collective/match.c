@@ -32,7 +32,7 @@ struct early {
     _Alignas(16) char payload[];
 };
 
-/* What a message brings. */
+/* The contents of a message. */
 struct brought {
     const void *payload;
     size_t nbytes, offset;
@@ -126,8 +126,8 @@ static _Noreturn void does_not_fit(const struct tk_coll_post *post, const struct
         post->nbytes);
 }
 
-/* True if that was the last piece. A word says how many bytes were put before it, or how many are
- * expected is 0 and it is the message. */
+/* True if that was the last piece. A word carries the number of bytes that were put before it;
+ * where no bytes are expected it is the message itself. */
 static bool post_bring(struct tk_coll_post *post, const struct brought *m)
 {
     size_t bytes = m->is_word ? (size_t)m->word : m->nbytes;

@@ -112,7 +112,7 @@ static uint32_t least_below(const struct tk_nbrhd *nbrhd, uint32_t entered)
     return least;
 }
 
-/* A rank that has come to the next barrier stays there: only those that had not are checked again.
+/* A rank that has entered the next barrier stays there: only those that had not are checked again.
  */
 uint32_t tk_nbrhd_gather(struct tk_nbrhd *nbrhd, uint32_t entered)
 {

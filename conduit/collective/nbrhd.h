@@ -8,8 +8,8 @@
  * neighbourhoods in between.
  *
  * Flags are counts of barriers, so any number may be under way, and nothing is ever reset. They
- * wrap; no two of one time differ by half of what there is. The lines belong to transport/shm, a
- * struct tk_nbrhd and the lock around it to whose barriers they are. */
+ * wrap; no two of one time differ by half of what there is. The lines belong to transport/shm; a
+ * struct tk_nbrhd and the lock around it belong to the unit whose barriers they are. */
 #ifndef TK_NBRHD_H
 #define TK_NBRHD_H
 
@@ -25,7 +25,7 @@
 
 struct tk_nbrhd_line {
     _Alignas(TK_CACHE_LINE) _Atomic uint32_t count;
-    /* Values that come with a count, indexed by its parity: a rank that has come to the next
+    /* Values that come with a count, indexed by its parity: a rank that has entered the next
      * barrier may be one step ahead of us, never two. */
     _Atomic uint64_t words[2];
 };
@@ -49,12 +49,12 @@ struct tk_nbrhd_other {
 /* All zero: a rank that has no neighbours, and leads itself. */
 struct tk_nbrhd {
     struct tk_nbrhd_lines *ours;
-    struct tk_nbrhd_other above;              /* no lines: nobody is */
+    struct tk_nbrhd_other above;              /* no lines: we are the root */
     struct tk_nbrhd_other below[tk_tree_fan]; /* flat: all others */
     uint32_t below_count;
     uint32_t arrived;  /* how many of them have entered the next barrier */
-    uint32_t gathered; /* barriers that we and all below have come to, as last found */
-    uint32_t over;     /* barriers that all have come to, as last found */
+    uint32_t gathered; /* barriers that we and all below have entered, as last found */
+    uint32_t over;     /* barriers that all have entered, as last found */
     bool is_flat;
 };
 
@@ -63,7 +63,7 @@ struct tk_nbrhd {
 enum tk_status tk_nbrhd_open(struct tk_nbrhd *nbrhd,
                              struct tk_nbrhd_lines *(*lines_of)(uint32_t index));
 
-/* We have come to `entered` barriers: how many have we and all below us come to? */
+/* We have entered `entered` barriers; returns how many we and all below us have. */
 uint32_t tk_nbrhd_gather(struct tk_nbrhd *nbrhd, uint32_t entered);
 
 /* `count` may be unchanged; waiters are woken when it is not. */
@@ -73,10 +73,10 @@ void tk_nbrhd_publish_down(const struct tk_nbrhd *nbrhd, uint32_t count, uint64_
 /* The count that the one above has published: not more than `entered`. */
 uint32_t tk_nbrhd_read_down(const struct tk_nbrhd *nbrhd, uint32_t entered);
 
-/* That all have come to so many barriers. */
+/* Publishes that all have entered this many barriers. */
 void tk_nbrhd_pass(struct tk_nbrhd *nbrhd, uint32_t over);
 
-/* Has any neighbour published what is new to us since? */
+/* Whether any neighbour has published something new since. */
 bool tk_nbrhd_is_due(const struct tk_nbrhd *nbrhd, uint32_t entered);
 
 static inline bool tk_nbrhd_leads(const struct tk_nbrhd *nbrhd)

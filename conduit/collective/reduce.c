@@ -55,7 +55,8 @@ static void fold_higher(struct tk_coll *coll)
     coll->value = received;
 }
 
-/* Or lower ones. The result takes the place of the value, unless that is the client's source. */
+/* The same for members with lower indices. The result takes the place of the value, unless that is
+ * the client's source. */
 static void fold_lower(struct tk_coll *coll)
 {
     char *received = tk_coll_spare(coll);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * See team_create.h. All members of the parent exchange one record each; from these everyone
- * computes its own team alone. A barrier of the parent ends the creation, so that no message for a
- * team can come to a member that does not know it yet. Owns nothing but temporary tables; no lock.
- */
+ * See team_create.h. All members of the parent exchange one record each; from these each computes
+ * its own team alone. A barrier of the parent ends the creation, so that no message for a team can
+ * come to a member that does not know it yet. Owns nothing but temporary tables; no lock. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -14,7 +13,7 @@
 #include "collective/team_create.h"
 #include "team/objects.h"
 
-/* What a member of the parent tells the others. */
+/* The record of a member of the parent. */
 struct entry {
     uint64_t id;      /* for the new team if it is its rank 0 */
     uint64_t members; /* Create: a hash of the list; 0: it only takes part */
@@ -145,7 +144,7 @@ struct trunkline_tm *tk_team_split(struct trunkline_tm *parent, bool is_member, 
 
 /* ---- Create */
 
-/* FNV-1a over the members: those who name different lists must not get a team each. */
+/* FNV-1a over the members: members that name different lists must not get different teams. */
 static uint64_t list_hash(const struct tk_team_list *list)
 {
     uint64_t hash = UINT64_C(0xcbf29ce484222325);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Messages between endpoints of which at least one is not endpoint 0. They take the same way as all
- * others, so that those need not ask: their peer is a copy whose transport marks the head with both
- * endpoints and then does what the real one does. On the wire such a message is for a handler of
- * the library, from tk_handler_endpoint on, by the receiving endpoint; the client's handler index
- * is in the lower byte of head.reserved, the sending endpoint in the upper one.
+ * Messages between endpoints of which at least one is not endpoint 0. Other messages need no check
+ * for them: their peer is a copy whose transport marks the head with both endpoints and then does
+ * what the real one does. On the wire such a message is for a handler of the library, from
+ * tk_handler_endpoint on, by the receiving endpoint; the client's handler index is in the lower
+ * byte of head.reserved, the sending endpoint in the upper one.
  *
  * Owns nothing: a copy belongs to its user, on the stack or for each thread. No lock. */
 #ifndef TK_ENDPOINT_H

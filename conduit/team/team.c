@@ -144,8 +144,8 @@ static void team_make_subsets(struct trunkline_tm *tm)
 
 /* ---- creation and destruction */
 
-/* Inline code in clients reads address offsets by rank. Those of a range are a part of the job's;
- * other teams are served by the library, which reads "unmapped" often enough for all their ranks.
+/* Inline code in clients reads address offsets by rank. A range uses a part of the job's table; in
+ * other teams every offset is tk_unmapped, so that the library serves them.
  */
 static void team_set_head(struct trunkline_tm *tm)
 {

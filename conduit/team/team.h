@@ -38,7 +38,7 @@ struct trunkline_tm {
     const void *cdata;
     uint64_t id; /* equal on all members, 0 for the team of all processes. Of the teams that two
                     processes have in common at any time no two have the same. If a process has
-                    several endpoints in a team, (id, rank) tells them apart */
+                    several endpoints in a team, (id, rank) identifies each */
     uint32_t rank;
     gex_Flags_t flags;
     bool is_plural;                /* some process has several members */
@@ -56,9 +56,9 @@ struct trunkline_tm {
 
 extern TK_HIDDEN struct trunkline_tm tk_tm; /* all processes */
 
-/* What gex_TM_Pair() returns: entries of a table, whose index encodes the two endpoints. Their
- * address offsets are all tk_unmapped, so that inline code in clients calls the library. The last
- * column stands for all indices that no endpoint has. */
+/* The pairs that gex_TM_Pair() returns: entries of a table, whose index encodes the two endpoints.
+ * Their address offsets are all tk_unmapped, so that inline code in clients calls the library. The
+ * last column stands for all indices that no endpoint has. */
 enum { tk_pair_columns = 64 };
 
 _Static_assert((int)tk_endpoints_max < (int)tk_pair_columns,
@@ -179,7 +179,7 @@ void tk_teams_open(void);
 
 /* Other rooms' state in a team. Set before tk_teams_open(). */
 struct tk_team_hooks {
-    /* What this process contributes to a team about to be created: `blob` is zeroed, aligned for
+    /* Fills in the contribution of this process to a new team: `blob` is zeroed, aligned for
      * any type and reaches all members. */
     void (*fill)(void *blob);
     /* The team is made here; other members, which may be later or earlier, send nothing for it

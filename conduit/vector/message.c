@@ -119,7 +119,7 @@ static size_t pack_ranges(struct tk_stream *s, char *to, struct budget *b,
     return used;
 }
 
-/* The rest of a box, of which the receiver needs no more than nbytes say. */
+/* The rest of a box; the receiver uses nbytes of it. */
 static size_t pack_box(struct tk_stream *s, char *to, struct budget *b, struct tk_vector_ask *ask)
 {
     size_t levels = s->levels * sizeof(*s->level);
@@ -238,7 +238,7 @@ bool tk_vector_by_messages(struct tk_vector *v)
     return true;
 }
 
-/* So much of a fill in one message that a handler takes some microseconds. */
+/* Bytes of a fill in one message: the handler then takes some microseconds. */
 enum { fill_max = 256 * 1024 };
 
 bool tk_vector_by_fill(struct tk_vector *v)

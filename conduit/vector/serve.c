@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The target's side of packed transfers: handlers that unpack a put's data, pack a get's into the
- * reply, fill memory, or tell the client that a put is complete. They send replies only. No state,
- * no lock. */
+ * reply, fill memory, or notify the client that a put is complete. They send replies only. No
+ * state, no lock. */
 #include "config.h"
 
 #include <string.h>

@@ -202,7 +202,7 @@ bool tk_stream_fill(struct tk_stream *s)
     return true;
 }
 
-/* Boxes were coalesced when they were made. An empty range says nothing of where it lies. */
+/* Boxes were coalesced when they were made. An empty range may have any address. */
 void tk_stream_extend(struct tk_stream *s, size_t wanted)
 {
     while (s->left < wanted && s->chunks > 0) {

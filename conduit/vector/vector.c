@@ -138,8 +138,8 @@ static uintptr_t offset_of(const struct tk_vector_call *call)
     return tk_vector_offset(call->peer, call->is_pair ? call->endpoint : 0);
 }
 
-/* What is complete is seen by others before whatever we write next; what was got is no older than
- * what we do next. */
+/* A completed put is visible before anything that we write next; nothing that we read after a get
+ * is older than its data. */
 static void copy_in_place(struct tk_vector_call *call, uintptr_t offset)
 {
     if (call->is_box) {
@@ -255,7 +255,7 @@ static void begin(struct tk_vector_call *call, struct tk_op *op)
     advance_or_wait(v);
 }
 
-/* The shortest way, for what is complete on return and is told to nobody. */
+/* Fast path of transfers that are complete on return and notify nobody. */
 static bool at_once(struct tk_vector_call *call)
 {
     uintptr_t offset = offset_of(call);

@@ -10,7 +10,7 @@
 #include "vector/stream.h"
 #include "vector/vector.h"
 
-/* What the target's client is told when a put is complete. */
+/* Notification of the target's client when a put is complete. */
 struct tk_notice {
     uint8_t handler; /* 0: nothing */
     uint8_t nbytes;
