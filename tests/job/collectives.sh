@@ -25,6 +25,7 @@ memory()
     for n in 2 3 6; do
         mix seq 0 $n 3$n 6
     done
+    mix seq 0 4 5 30
     mix par 0 9 40 4
 }
 
