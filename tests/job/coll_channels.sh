@@ -1,0 +1,11 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Teams that come and go keep to memory of their own in collectives, as many as have some and more; who sleeps in one is woken.
+. "${top_srcdir:?run through make check}/tests/job/common.sh"
+for channels in 0 1 3 16; do
+    SETTINGS="GASNET_SUPERNODE_MAXSIZE=0 GASNET_COLL_CHANNELS=$channels" good 3 "$jobs/coll_channels-seq"
+done
+SETTINGS="GASNET_SUPERNODE_MAXSIZE=2 GASNET_COLL_CHANNELS=4" good 4 "$jobs/coll_channels-seq"
+SETTINGS=GASNET_SUPERNODE_MAXSIZE=0 good 2 "$jobs/coll_channels-seq" asleep
+SETTINGS=GASNET_SUPERNODE_MAXSIZE=0 good 3 "$jobs/coll_channels-par" asleep
+finish
