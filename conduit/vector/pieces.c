@@ -6,7 +6,7 @@
 
 #include "vector/vector_private.h"
 
-/* The transport's short way, which leaves nothing to be kept. */
+/* The transport's fast path, which keeps nothing. */
 static bool post_small(struct tk_vector *v, const struct tk_piece *piece)
 {
     const struct tk_transport *transport = v->peer->transport;
