@@ -46,7 +46,7 @@ enum tk_status tk_bootstrap_peek(uint32_t rank, const char *key, void *blob, siz
  * can't be). */
 void tk_bootstrap_abort(int code, const char *why);
 
-/* The fence that ranks leave by. As tk_bootstrap_fence(), but nobody waits for those that left
+/* The fence that ranks leave by. As tk_bootstrap_fence(), but it does not wait for those that left
  * before, by tk_bootstrap_close_early(), and without them it is TK_OK too. Nor is a rank missed
  * that died in it: the launcher reports them. */
 enum tk_status tk_bootstrap_part(void (*poll)(void), uint64_t deadline);

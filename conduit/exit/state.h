@@ -65,7 +65,7 @@ extern TK_PER_THREAD struct tk_exit_thread tk_exit_thread;
 void tk_state_open(struct tk_exit_state *s, pid_t pid);
 void tk_state_network_ready(struct tk_exit_state *s);
 
-/* ---- out of RUNNING. False: somebody else was first, and nothing has changed.
+/* ---- out of RUNNING. False: another thread or handler was first, and nothing has changed.
  *
  * Those by the current thread must be called with signals blocked: a handler that leaves too would
  * otherwise find a leaver that is not known yet, and stop this thread for good. */

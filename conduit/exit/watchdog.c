@@ -32,7 +32,7 @@ static void watchdog_set(void)
     alarm((unsigned)tk_exit_timeout() + watchdog_margin);
 }
 
-/* What is in the way, for users who wonder about the status. */
+/* The cause of the delay, which explains the status to the user. */
 static const char *watchdog_reason(void)
 {
     if (tk_state_phase(&tk_exit_state) == TK_EXIT_TO_CLIENT)

@@ -16,15 +16,15 @@
  * and waits for `ended`. One case is left: another thread gets the same addresses from mmap before
  * the event is even queued, while the first is still in munmap. Nothing in user space can detect
  * that, because none of our code has run since. But the kernel counts such calls and refuses to
- * fill pages meanwhile (EAGAIN), so a request to fill no page tells whether there are any. That is
- * one system call for each transfer that uses regions, and there is no other means.
+ * fill pages meanwhile (EAGAIN), so a request to fill no page finds out whether there are any. That
+ * is one system call for each transfer that uses regions, and there is no other means.
  *
- * For a client with one thread this query is skipped (process/alone.h): its own calls have returned;
- * other threads, the library's and those of other libraries, unmap only what they have mapped
- * themselves, which no transfer uses, or what the heap returns to the kernel, under the allocator's
- * lock, without which the heap hands out nothing. The client must not be able to close the
- * descriptor either, which would end all watching without an event: so the thread has a descriptor
- * table of its own. */
+ * For a client with one thread this query is skipped (process/alone.h): its own calls have
+ * returned; other threads, the library's and those of other libraries, unmap only what they have
+ * mapped themselves, which no transfer uses, or what the heap returns to the kernel, under the
+ * allocator's lock, without which the heap hands out nothing. The client must not be able to close
+ * the descriptor either, which would end all watching without an event: so the thread has a
+ * descriptor table of its own. */
 #include "config.h"
 
 #include <errno.h>

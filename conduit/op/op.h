@@ -6,7 +6,7 @@
  *
  * An event's test is inlined into clients (gasnetex.h): there a count that is not above zero is
  * done, and to consume it is to write tk_op_free over it. So any thread gives an operation back by
- * one store, and its owner, who goes round its slabs, finds it there. */
+ * one store, and its owner, which goes round its slabs, finds it there. */
 #ifndef TK_OP_H
 #define TK_OP_H
 
@@ -16,7 +16,7 @@
 struct tk_op {
     _Alignas(8) tk_counter_t
         pending; /* pieces not complete; the starter holds one more until all pieces are posted */
-    tk_counter_t sources; /* pieces whose source is still being read, where somebody asks */
+    tk_counter_t sources; /* pieces whose source is still being read, if a leaf was asked for */
 };
 
 /* In place of `pending`: given back; of `sources`: its leaf was synced. */

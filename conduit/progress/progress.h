@@ -84,7 +84,7 @@ void tk_progress_look(bool (*look)(void));
  * operations, or with a ring (tk_neighbour_wake()). */
 void tk_wait_step(unsigned *empty);
 
-/* The same for who may be waiting for something else too, such as memory that others write. */
+/* The same for callers that may wait for something else too, such as memory that others write. */
 void tk_wait_step_silent(unsigned *empty);
 
 void tk_wait_done(const struct tk_op *op);
@@ -156,8 +156,8 @@ tk_small_busy tk_wait_send_small TK_HIDDEN;
 enum tk_status tk_wait_reserve(struct tk_am_reservation *reservation, bool place, bool buffer,
                                bool immediate);
 
-/* For those who hold room: where that is scarce these wait for our own device alone and run no
- * handler, because a handler's reply might need what we hold. */
+/* For callers that hold a reservation: where those are scarce these functions wait for our own
+ * device alone and run no handler, because a handler's reply might need what the caller holds. */
 void tk_wait_send_reserved(struct tk_am_reservation *reservation, struct tk_outgoing *message);
 void tk_wait_rma_reserved(struct tk_peer *peer, const struct tk_rma *rma,
                           struct tk_rma_state *state);

@@ -25,7 +25,7 @@ enum tk_hose_state {
 
 struct tk_hose {
     struct tk_entry entry; /* in its bucket, or free; in a ring for each rank, see hoses.c */
-    const void *owner;     /* whom alone it serves; NULL: anybody */
+    const void *owner;     /* the only user that it serves; NULL: any */
     uintptr_t base;        /* of its region */
     size_t size;
     uint32_t number; /* from 1 */
@@ -48,8 +48,8 @@ void tk_hoses_close(void);
 struct tk_hose *tk_hose_seek(uint32_t rank, uintptr_t at, const void *owner, uintptr_t from,
                              uintptr_t to, enum tk_hose_state *state, bool *is_new);
 
-/* The same for who will come for it later: one that is there already is not used. NULL: there is
- * nothing to ask for. */
+/* The same for a later use: one that is there already is not used. NULL: there is nothing to ask
+ * for. */
 struct tk_hose *tk_hose_seek_ahead(uint32_t rank, uintptr_t at, const void *owner, uintptr_t from,
                                    uintptr_t to);
 
@@ -59,7 +59,7 @@ void tk_hose_leave(struct tk_hose *hose, bool is_used);
 /* It could not be asked for. */
 void tk_hose_cancel(struct tk_hose *hose);
 
-/* The answer to what was asked for; `handle` 0: refused. False: nobody asked for this. `lent`: how
+/* The answer to what was asked for; `handle` 0: refused. False: this was not requested. `lent`: how
  * many that rank lends us. */
 bool tk_hose_arrive(uint32_t rank, uint32_t number, uintptr_t base, size_t size, uint32_t handle,
                     const uint32_t *keys, uint32_t lent);

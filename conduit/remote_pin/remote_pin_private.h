@@ -19,7 +19,7 @@ struct tk_ask {
     uint32_t nbytes;     /* of what is got */
     uint32_t what;
     uint32_t give_up; /* handle of a region; 0: none */
-    uint32_t flight;  /* comes back with the answer: whom it is for, */
+    uint32_t flight;  /* comes back with the answer: the operation that it is for, */
     uint32_t hose;    /* and this; 0: nobody */
     uint32_t reserved;
 };

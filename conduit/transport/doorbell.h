@@ -38,7 +38,7 @@ void tk_doorbell_open(struct tk_doorbell *own);
 /* By each neighbour, before it rings for the first time. */
 void tk_doorbell_attach(struct tk_doorbell *bell);
 
-/* What is rare: somebody sleeps, or there is no membarrier. */
+/* The rare case: a thread sleeps, or there is no membarrier. */
 void tk_doorbell_look(struct tk_doorbell *bell);
 
 /* After anything is written that a sleeper waits for. An owner whose threads wait for each other's

@@ -265,9 +265,9 @@ static uint64_t retire_locked(struct tk_ring_in *in, uint64_t retired)
 }
 
 /* Trylock: otherwise the holder of the lock, or the next poll that finds the ring empty, does it.
- * The word that there is something to be given back is taken away first, and what those who left it
- * had taken and done is seen with it (acquire); it stays where messages in between are not done
- * with.
+ * The flag that there is something to be given back is cleared first, and what the threads that
+ * raised it had taken and done is seen with it (acquire); it stays where messages in between are
+ * not done with.
  */
 void tk_ring_retire_rest(struct tk_ring_in *in)
 {

@@ -42,10 +42,10 @@ enum {
 #define TK_RING_SLOT  (UINT64_C(1) << tk_ring_line_bits)
 #define TK_RING_LINES (TK_RING_SLOT - 1)
 
-/* Word of a slot: low 32 bits: its position plus 1; then 16 bits: who sent; then 16 bits: bytes, or
- * above tk_ring_slot_max: tk_ring_slot_max + lines, and `blob` begins with a struct tk_ring_note;
- * or, with the highest bit, a tag: whatever the sender means by it, and all of the slot goes with
- * it. */
+/* Word of a slot: low 32 bits: its position plus 1; then 16 bits: the sender; then 16 bits: bytes,
+ * or above tk_ring_slot_max: tk_ring_slot_max + lines, and `blob` begins with a struct
+ * tk_ring_note; or, with the highest bit, a tag: whatever the sender means by it, and all of the
+ * slot goes with it. */
 struct tk_ring_slot {
     _Alignas(tk_ring_line) _Atomic uint64_t word;
     char blob[tk_ring_slot_max];
@@ -86,7 +86,7 @@ struct tk_ring_in {
     struct tk_ring_slot *next; /* one thread: the slot at `taken`, */
     uint32_t seq;              /* and the count in its word when it is published */
     _Atomic bool behind;       /* PAR: an eighth or more may be left to be given back */
-    _Atomic uint64_t taken;    /* up to here somebody has it */
+    _Atomic uint64_t taken;    /* up to here some thread has it */
     _Atomic uint64_t retired;  /* up to here it is given back: equal to shared->head */
     struct tk_ring_shared *shared;
     char *payload;
@@ -100,7 +100,7 @@ struct tk_ring_in {
     tk_lock_t lock;         /* guards retired and shared->head */
 };
 
-/* A message taken. blob == NULL: the slot's word makes no sense, and `from` says who wrote it. */
+/* A message taken. blob == NULL: the slot's word makes no sense, and `from` is its writer. */
 struct tk_ring_item {
     char *blob; /* in place, at a multiple of 8: all of it, or its head alone */
     size_t nbytes;

@@ -37,9 +37,9 @@ static bool is_dead(const struct tk_peer *peer)
     return dead;
 }
 
-/* Of one that died before we first spoke to it more is known to its watcher (exit/watch.c), who
- * gives the launcher a second to report, and is about to end the job. On a busy host that takes
- * some more; a rank without a watcher is reported after all. */
+/* Of one that died before our first message to it its watcher (exit/watch.c) knows more: it gives
+ * the launcher a second to report, and is about to end the job. On a busy host that takes some
+ * more; a rank without a watcher is reported after all. */
 static void leave_it_to_its_watcher(const struct tk_peer *peer)
 {
     struct timespec left = {.tv_sec = 10};

@@ -3,8 +3,8 @@
  * What the files of transport/shm share. Each rank has one file of memory, mapped by its
  * neighbours, in which they leave messages for it: a line with a nonce and its liveness, a line for
  * its doorbell, two rings, flags of rooms above, the payloads of the rings, and scratch for
- * collectives. Requests and replies have a ring each: who handles a request may wait for room for
- * its reply, and meanwhile serves replies, which wait for nothing. */
+ * collectives. Requests and replies have a ring each: a thread that handles a request may wait for
+ * room for its reply, and meanwhile serves replies, which wait for nothing. */
 #ifndef TK_SHM_PRIVATE_H
 #define TK_SHM_PRIVATE_H
 

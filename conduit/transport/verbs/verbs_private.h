@@ -208,14 +208,14 @@ static inline uint32_t tk_primary_number(uint32_t rank)
     return (tk_peers.me + rank) % tk_verbs.conns_pp;
 }
 
-/* The one that has the messages. Of two threads one may be moving them to another connection: who
- * has locked this one finds no room in it then. */
+/* The connection that carries messages. Another thread may be moving them to another connection: a
+ * thread that has locked this one finds no room in it then. */
 static inline struct tk_conn *tk_primary(const struct tk_peer *peer)
 {
     return __atomic_load_n(&peer->connection, __ATOMIC_RELAXED);
 }
 
-/* For who changes its credits: locked, and still the primary one. */
+/* For callers that change its credits: locked, and still the primary one. */
 static inline struct tk_conn *tk_primary_lock(const struct tk_peer *peer)
 {
     struct tk_conn *conn = tk_primary(peer);
@@ -283,7 +283,7 @@ enum tk_status tk_recv_pool_grow(struct tk_rail *rail);
  * be, and the cause was logged. */
 struct tk_buffer *tk_recv_buffer_take(struct tk_rail *rail);
 void tk_buffers_close(void);
-void tk_segment_forget(void); /* at the end of the process; nobody is to unregister it then */
+void tk_segment_forget(void); /* at the end of the process, which must not unregister it then */
 
 /* conn/qp_state.c: 0, or what errno would be */
 struct tk_route {

@@ -80,7 +80,7 @@ post_bounced(struct tk_conn *conn, struct tk_op *op, const struct tk_device_atom
     return tx ? TK_OK : TK_BUSY;
 }
 
-/* A value that nobody wants goes to a place that nobody reads. */
+/* A result that the caller does not want goes to a place that nothing reads. */
 static bool find_place(const struct tk_device_atomic *a, struct ibv_sge *sge)
 {
     uintptr_t result = (uintptr_t)a->result;

@@ -61,8 +61,8 @@ static void tell(struct tk_conn *conn, const char *what, size_t nbytes, const ch
                  conn->qp->qp_num, why);
 }
 
-/* By one of the threads that may find out together. `may_be_dead`: the peer. Nobody is to
- * be told when the job is leaving: peers vanish then, and that is as it should be. */
+/* Acts in one of the threads that may notice at the same time. `may_be_dead`: the peer. Nothing is
+ * reported when the job is leaving: peers vanish then, as they should. */
 static void give_up(struct tk_conn *conn, const char *what, size_t nbytes, const char *why,
                     bool may_be_dead)
 {

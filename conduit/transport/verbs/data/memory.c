@@ -62,7 +62,7 @@ static bool register_on(struct tk_registration *r, const struct tk_device *devic
 /* For people, when a registration fails: which of the devices it was. */
 static const struct tk_device *refusing = &tk_verbs.device;
 
-/* With all devices, or with one alone. NULL: errno tells why. */
+/* With all devices, or with one alone. NULL: errno has the reason. */
 static struct tk_registration *reg(const struct tk_device *only, void *base, size_t size,
                                    int access)
 {

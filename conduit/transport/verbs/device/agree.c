@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Rail i of one rank talks to rail i of another, so all ranks must have as many, and of one kind of
- * network. Whether they do stands in the peer infos that all of them have; rank 0 logs them, in one
- * table, who found what. No lock: start-up only. */
+ * Rail i of one rank is connected to rail i of another, so all ranks must have as many, and of one
+ * kind of network. Whether they do stands in the peer infos that all of them have; rank 0 logs in
+ * one table what each found. No lock: start-up only. */
 #include "config.h"
 
 #include <stdio.h>

@@ -230,8 +230,8 @@ void tk_notice_came(const struct tk_buffer *buffer, uint32_t size)
 
 /* ---- what is on the dead connection ---- */
 
-/* Has the device given back everything, and have all threads done with it? Quiet messages that are
- * the last ones may never be given back: they wait for nobody. */
+/* Has the device given back everything, and have all threads done with it? The last unsignaled
+ * messages may never be given back: nothing waits for them. */
 static bool is_drained(struct tk_conn *conn)
 {
     tk_lock(&conn->lock);

@@ -8,16 +8,16 @@
  * answer.
  *
  * A connection counts its incarnations. Nothing of an incarnation that is over can be taken for
- * this one's: notices name theirs, packets by their numbers, errors by whom they name (struct
- * tk_incarnation). An end that learns that the other is one incarnation ahead knows that the one
- * before is closed there, and what came over it. If it is dead there again, this incarnation is
- * passed over, as one in which nothing came.
+ * this one's: notices name theirs, packets by their numbers, errors by the incarnation that they
+ * carry (struct tk_incarnation). An end that learns that the other is one incarnation ahead knows
+ * that the one before is closed there, and what came over it. If it is dead there again, this
+ * incarnation is passed over, as one in which nothing came.
  *
  * The pair's messages stay where they are; large transfers take turns over the connection again,
- * and it may become primary again. While any connection of the pair is being moved none is
- * opened, so that both ends choose the next primary among the same ones: what is open here is open
- * there or is not answered there, and fails. So a rank that needs a next primary considers also
- * those that wait for an answer.
+ * and it may become primary again. While any connection of the pair is being moved none is opened,
+ * so that both ends choose the next primary among the same ones: what is open here is open there or
+ * is not answered there, and fails. So a rank that needs a next primary considers also those that
+ * wait for an answer.
  *
  * A port that comes and goes is not followed for ever: each death keeps the connection away for
  * twice as long as the one before. */
