@@ -135,7 +135,9 @@ static bool post_bring(struct tk_coll_post *post, const struct brought *m)
         post->word = m->word;
         return true;
     }
-    if (bytes > post->left || m->offset > post->nbytes || m->nbytes > post->nbytes - m->offset)
+    if (post->nbytes <= tk_coll_eager_max ? bytes != post->nbytes : bytes > post->left)
+        does_not_fit(post, m);
+    if (m->offset > post->nbytes || m->nbytes > post->nbytes - m->offset)
         does_not_fit(post, m);
     if (m->nbytes)
         memcpy(post->memory + m->offset, m->payload, m->nbytes);

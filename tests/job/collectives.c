@@ -7,6 +7,7 @@
  *   legacy   the collectives of GASNet-1
  *   sums     prints sums of doubles, whose last bits depend on the order of operands
  *   die      rank 1 is killed while all others wait in a collective
+ *   wrong    a mistake, by the number in place of the seed, that ends the job
  * One client thread. */
 #include <inttypes.h>
 #include <signal.h>
@@ -592,16 +593,57 @@ static void case_die(uint64_t seed, long rounds)
     CHECK(0, "a collective ended without one of its members");
 }
 
+/* ---- mistakes */
+
+static void reduce_wrongly(gex_DT_t dt, size_t element, size_t count, gex_OP_t op)
+{
+    static char memory[64];
+    gex_Event_Wait(
+        gex_Coll_ReduceToAllNB(job.tm, memory, memory, dt, element, count, op, NULL, NULL, 0));
+}
+
+static void case_wrong(uint64_t which, long rounds)
+{
+    static char memory[200];
+    gex_TM_t pair = gex_TM_Pair(job.ep, 0);
+    (void)rounds;
+    if (which < 2 && job.rank == which)
+        usleep(30000); /* the message waits for its receive, or the other way round */
+    switch (which) {
+    case 0:
+    case 1:
+        gex_Event_Wait(gex_Coll_BroadcastNB(job.tm, 0, memory, memory, 50 + job.rank, 0));
+        break;
+    case 2:
+        reduce_wrongly(GEX_DT_FLT, 4, 1, GEX_OP_XOR);
+        break;
+    case 3:
+        reduce_wrongly(GEX_DT_U64, 4, 1, GEX_OP_ADD);
+        break;
+    case 4:
+        reduce_wrongly(GEX_DT_U64, 8, 0, GEX_OP_ADD);
+        break;
+    case 5:
+        reduce_wrongly(GEX_DT_USER, 8, 1, GEX_OP_USER);
+        break;
+    case 6:
+        gex_Event_Wait(gex_Coll_BroadcastNB(job.tm, job.size, memory, memory, 1, 0));
+        break;
+    default:
+        gex_Event_Wait(gex_Coll_BroadcastNB(pair, 0, memory, memory, 1, 0));
+        break;
+    }
+    if (job.rank == 0)
+        pause(); /* the root may be done: others find out */
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
         const char *name;
         void (*run)(uint64_t seed, long rounds);
-    } cases[] = {{"random", case_random},
-                 {"items", case_items},
-                 {"legacy", case_legacy},
-                 {"sums", case_sums},
-                 {"die", case_die}};
+    } cases[] = {{"random", case_random}, {"items", case_items}, {"legacy", case_legacy},
+                 {"sums", case_sums},     {"die", case_die},     {"wrong", case_wrong}};
     const char *which = argc > 1 ? argv[1] : "";
     uint64_t seed = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
     long rounds = argc > 3 ? atol(argv[3]) : 20;

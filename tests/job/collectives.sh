@@ -108,12 +108,33 @@ unseen_death()
     says '^trunkline.*neighbour rank 1 (.*, pid [0-9]*) died: it was killed' 1
 }
 
+# wrong NUMBER TEXT
+wrong()
+{
+    job 2 "$jobs/collectives-seq" wrong "$1"
+    [ "$status" -ne 0 ] || failed "mistake $1 was accepted"
+    says "$2"
+}
+
+mistakes()
+{
+    SETTINGS=GASNET_SUPERNODE_MAXSIZE=1
+    wrong 0 'rank 0 of a team sent 50 bytes at offset 0 to a collective in which this rank, 1 of that team, expects 51 bytes'
+    wrong 1 'rank 0 of a team sent 50 bytes at offset 0 to a collective in which this rank, 1 of that team, expects 51 bytes'
+    wrong 2 'gex_Coll_ReduceToAllNB: there is no operation 0x4 for type 0x10'
+    wrong 3 'gex_Coll_ReduceToAllNB: dt_sz is 4, and elements of type 0x8 have 8 bytes'
+    wrong 4 'gex_Coll_ReduceToAllNB: 0 elements of 8 bytes; there must be one at least'
+    wrong 5 'gex_Coll_ReduceToAllNB: GEX_OP_USER without user_op'
+    wrong 6 'gex_Coll_BroadcastNB: root 2 is not in the team of 2'
+    wrong 7 'gex_Coll_BroadcastNB: tm is a pair; collectives need a team'
+}
+
 if [ "$sanitizer" != no ]; then
     lane network network memory
     lane both both threads
     finish
 fi
-lane network network sums
+lane network network sums mistakes
 lane memory memory promises
 lane both both each_algorithm threads death unseen_death
 finish
