@@ -248,9 +248,11 @@ static bool offer_place(const struct tk_local_op *op)
     return is_direct;
 }
 
+/* Not all pieces fit the buffer: areas are used again, so readers report what they have consumed.
+ * Pieces are whole elements, so this happens with fewer bytes than the buffer has. */
 static inline bool is_large(const struct tk_local_op *op)
 {
-    return op->nbytes > tk_local_buffer;
+    return op->pieces > op->areas;
 }
 
 static struct tk_local_place place_of(const struct tk_local_op *op, uint32_t i)

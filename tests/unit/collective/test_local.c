@@ -317,16 +317,17 @@ static bool is_over(uint32_t rank)
 
 static size_t random_count(struct unit_random *dice, bool small)
 {
-    static const size_t edges[] = {1,     7,     8,     9,     47,    48,     49,     56,
-                                   63,    1000,  1024,  1025,  4095,  4096,   4097,   8200,
-                                   16383, 16384, 16385, 20000, 70000, 262144, 300000, 600000};
+    static const size_t edges[] = {1,     7,     8,     9,      47,     48,    49,
+                                   56,    63,    1000,  1024,   1025,   4095,  4096,
+                                   4097,  8200,  12000, 15000,  16350,  16383, 16384,
+                                   16385, 20000, 70000, 262144, 300000, 600000};
     enum { edge_count = sizeof(edges) / sizeof(edges[0]), small_count = 12 };
     return edges[unit_below(dice, small || unit_below(dice, 4) ? small_count : edge_count)];
 }
 
 static struct step random_step(struct unit_random *dice, uint32_t count, bool small)
 {
-    static const size_t elements[] = {1, 1, 8, 8, 8, 16, 24, 1000, 4096, 4104, 9000, 16384};
+    static const size_t elements[] = {1, 1, 8, 8, 8, 16, 24, 1000, 1500, 4096, 4104, 9000, 16384};
     struct step step = {.kind = (enum kind)unit_below(dice, kinds),
                         .root = unit_below(dice, count)};
     step.element = 1;
