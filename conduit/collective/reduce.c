@@ -100,7 +100,10 @@ enum tk_coll_turn tk_coll_reduce_binomial(struct tk_coll *coll)
  * there are more members than the power of two below, the first ones form pairs, of which the lower
  * one does it for both */
 
-enum { higher_received = 1, lower_received = 2, last_tag = 0x1000 };
+enum { higher_received = 1, lower_received = 2 };
+
+/* Above the number of any step: a ring has as many steps as members. */
+enum { last_tag = 1 << 23 };
 
 static void exchange_values(struct tk_coll *coll, uint32_t mine, uint32_t other, uint32_t extra)
 {
