@@ -4,6 +4,8 @@
  * its own. No state, no lock. */
 #include "config.h"
 
+#include <stdint.h>
+
 #include "api/check.h"
 #include "collective/barrier.h"
 #include "collective/coll.h"
@@ -98,6 +100,9 @@ static struct tk_coll_fold fold_for(const char *call, gex_DT_t dt, size_t dt_sz,
         fold.fn = tk_coll_kernel(dt, op);
     if (dt_cnt == 0 || dt_sz == 0)
         tk_panic("%s: %zu elements of %zu bytes; there must be one at least", call, dt_cnt, dt_sz);
+    if (dt_cnt > PTRDIFF_MAX / dt_sz)
+        tk_panic("%s: %zu elements of %zu bytes are more than memory can hold", call, dt_cnt,
+                 dt_sz);
     if (op == GEX_OP_USER && !user_op)
         tk_panic("%s: GEX_OP_USER without user_op", call);
     if (!fold.fn)

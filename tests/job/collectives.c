@@ -629,6 +629,9 @@ static void case_wrong(uint64_t which, long rounds)
     case 6:
         gex_Event_Wait(gex_Coll_BroadcastNB(job.tm, job.size, memory, memory, 1, 0));
         break;
+    case 7:
+        reduce_wrongly(GEX_DT_U64, 8, SIZE_MAX / 8 + 2, GEX_OP_ADD); /* wraps to 8 bytes */
+        break;
     default:
         gex_Event_Wait(gex_Coll_BroadcastNB(pair, 0, memory, memory, 1, 0));
         break;

@@ -126,7 +126,8 @@ mistakes()
     wrong 4 'gex_Coll_ReduceToAllNB: 0 elements of 8 bytes; there must be one at least'
     wrong 5 'gex_Coll_ReduceToAllNB: GEX_OP_USER without user_op'
     wrong 6 'gex_Coll_BroadcastNB: root 2 is not in the team of 2'
-    wrong 7 'gex_Coll_BroadcastNB: tm is a pair; collectives need a team'
+    wrong 7 'gex_Coll_ReduceToAllNB: 2305843009213693953 elements of 8 bytes are more than memory can hold'
+    wrong 8 'gex_Coll_BroadcastNB: tm is a pair; collectives need a team'
 }
 
 if [ "$sanitizer" != no ]; then
