@@ -4,7 +4,7 @@
 # usage: contrib/run-tests.sh [check] [asan] [tsan] [vm]      (default: all of them)
 #   check  make check in an ordinary build
 #   asan   the unit, job and softhca tests in a debug build with AddressSanitizer and UndefinedBehaviorSanitizer
-#   tsan   the threaded message tests in a build with ThreadSanitizer
+#   tsan   the tests of several threads in a build with ThreadSanitizer
 #   vm     make check-vm: the same over the kernel's Soft-RoCE in a virtual machine
 # Each stage builds in its own folder below ./build-tests (BUILD=directory for another place) and has a time limit.
 # Status 0: tests ran and none failed.
@@ -114,7 +114,7 @@ run_stage()
     check) stage check --enable-werror 1200 check ;;
     asan) stage asan "--enable-debug --enable-sanitizer=address,undefined" 1200 check-sanitizer ;;
     tsan) stage tsan --enable-sanitizer=thread 600 check-tsan ;;
-    vm) stage check --enable-werror 900 check-vm ;;
+    vm) stage check --enable-werror 1500 check-vm ;;
     esac
     say "$1 took $((SECONDS - began)) s"
 }

@@ -113,6 +113,19 @@ cxx()
     done
 }
 
+# The thread sanitizer sees what several threads do, by memory, messages and devices.
+threads()
+{
+    export TSAN_OPTIONS="suppressions=$top_srcdir/tests/job/random_mix.supp ${TSAN_OPTIONS:-}"
+    for method in GASNET_SUPERNODE_MAXSIZE=0 GASNET_AD_METHOD=message GASNET_AD_METHOD=device; do
+        SETTINGS=$method good 2 "$jobs/atomics-par" $turns
+    done
+}
+
+if [ "$sanitizer" = thread ]; then
+    threads
+    finish
+fi
 # A debug library refuses what is compiled with optimisation.
 [ "${TRUNKLINE_TEST_DEBUG:-no}" = yes ] || lane cxx cxx
 lane shared shared

@@ -2,6 +2,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Messages between endpoints other than the first of their process, over the network, between neighbours and mixed.
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
+# The thread sanitizer sees what several threads do.
+if [ "$sanitizer" = thread ]; then
+    export TSAN_OPTIONS="suppressions=$top_srcdir/tests/job/random_mix.supp ${TSAN_OPTIONS:-}"
+    good 3 "$jobs/endpoint_am-par"
+    SETTINGS=GASNET_SUPERNODE_MAXSIZE=0 good 3 "$jobs/endpoint_am-par"
+    finish
+fi
 good 1 "$jobs/endpoint_am-seq"
 good 3 "$jobs/endpoint_am-par"
 SETTINGS="GASNET_AM_CREDITS_PP=2 GASNET_NETWORKDEPTH_PP=2 GASNET_BBUF_COUNT=1" good 2 "$jobs/endpoint_am-seq"

@@ -4,6 +4,15 @@
 # each way forced once. SEED=N repeats a day.
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
 seed=${SEED:-$(date +%Y%m%d)}
+# The thread sanitizer sees what several threads do: each way once.
+if [ "$sanitizer" = thread ]; then
+    export TSAN_OPTIONS="suppressions=$top_srcdir/tests/job/random_mix.supp ${TSAN_OPTIONS:-}"
+    good 2 "$jobs/vector-par" 12 "$seed"
+    SETTINGS=GASNET_SUPERNODE_MAXSIZE=0 good 2 "$jobs/vector-par" 12 "$seed"
+    SETTINGS="GASNET_VIS_GATHER_LIMIT=1G GASNET_VIS_AMPIPE=0" good 2 "$jobs/vector-par" 12 "$seed"
+    SETTINGS="GASNET_VIS_LIST_MIN=0 GASNET_NETWORKDEPTH_PP=2" good 2 "$jobs/vector-par" 12 "$seed"
+    finish
+fi
 for n in 1 2 3; do
     good $n "$jobs/vector-seq" 60 "$seed"
 done

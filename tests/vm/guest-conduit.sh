@@ -93,6 +93,17 @@ collectives()
     case_of_two "collectives, threads" "$job/collectives_threads-par"
 }
 
+# Each way once: packed in messages, gathered, listed in work requests, and each piece by itself.
+vector()
+{
+    local job=$top_builddir/tests/job
+    case_of_two "vector, PAR" "$job/vector-par" 6
+    GASNET_VIS_PACK_LIMIT=1G GASNET_VIS_REMOTECONTIG=0 case_of_two "vector, packed" "$job/vector-seq" 6
+    GASNET_VIS_GATHER_LIMIT=1G GASNET_VIS_LIST_MIN=1G GASNET_VIS_AMPIPE=0 case_of_two "vector, gathered" "$job/vector-seq" 6
+    GASNET_VIS_LIST_MIN=0 GASNET_VIS_AMPIPE=0 case_of_two "vector, listed" "$job/vector-seq" 6
+    GASNET_VIS_AMPIPE=0 GASNET_VIS_REMOTECONTIG=0 case_of_two "vector, single" "$job/vector-seq" 6
+}
+
 # Here pages are really pinned, so a registration that outlives its memory gives wrong bytes: with the monitor off the same
 # job must fail, or it could not have shown anything.
 registration()
@@ -164,6 +175,7 @@ case_of_two "put/get matrix" "$top_builddir/tests/job/putget-seq"
 credits
 atomics
 collectives
+vector
 registration
 two_rails
 wordcount
