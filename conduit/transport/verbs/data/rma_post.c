@@ -201,9 +201,12 @@ static void give_back(struct tk_tx *reserved)
 }
 
 /* Unsignaled messages keep their slots until something else completes on the connection. */
-static size_t idle_slots(const struct tk_conn *conn)
+static size_t idle_slots(struct tk_conn *conn)
 {
-    return (size_t)tk_max(1, tk_verbs.depth_pp - conn->unsignaled);
+    tk_lock(&conn->lock);
+    size_t slots = (size_t)tk_max(1, tk_verbs.depth_pp - conn->unsignaled);
+    tk_unlock(&conn->lock);
+    return slots;
 }
 
 static size_t idle_slots_of_all(const struct post *p)
@@ -212,7 +215,7 @@ static size_t idle_slots_of_all(const struct post *p)
     if (!p->plan.is_striped)
         return idle_slots(tk_primary(p->peer));
     for (uint32_t k = 0; k < tk_verbs.conns_pp; k++) {
-        const struct tk_conn *conn = tk_conns_to(p->peer->rank) + k;
+        struct tk_conn *conn = tk_conns_to(p->peer->rank) + k;
         if (tk_conn_is_live(conn))
             sum += idle_slots(conn);
     }
