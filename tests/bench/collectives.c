@@ -6,7 +6,6 @@
  * it is compared with, median and quartiles of the ratio. One thread; no locks. */
 #include "config.h"
 
-#include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +14,8 @@
 
 #include <gasnet_coll.h>
 #include <gasnetex.h>
+
+#include "pin.h"
 
 enum { samples_max = 201, large = 1 << 20, segment_size = 4 << 20 };
 
@@ -207,21 +208,6 @@ static void report(int index, int samples)
            quantile(ratios, samples, 1), quantile(ratios, samples, 3));
 }
 
-static void pin(void)
-{
-    cpu_set_t all, one;
-    if (size != 2 || sched_getaffinity(0, sizeof(all), &all) || CPU_COUNT(&all) < 2)
-        return;
-    gex_Rank_t seen = 0;
-    for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
-        if (CPU_ISSET(cpu, &all) && seen++ == me) {
-            CPU_ZERO(&one);
-            CPU_SET(cpu, &one);
-            sched_setaffinity(0, sizeof(one), &one);
-            return;
-        }
-}
-
 static void start(int *argc, char ***argv)
 {
     gex_Client_t client;
@@ -255,7 +241,8 @@ int main(int argc, char **argv)
     int samples = argc == 2 ? atoi(argv[1]) : 51;
     if (samples < 1 || samples > samples_max)
         gasnet_exit(2);
-    pin();
+    if (size == 2)
+        bench_pin_to((int)me);
     find_counts();
     for (int i = 0; i < samples; i++)
         for (int k = 0; k < operation_count; k++)

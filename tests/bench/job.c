@@ -3,7 +3,6 @@
  * rank 1. Owns bench_job. */
 #include "config.h"
 
-#include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +10,7 @@
 #include <time.h>
 
 #include "bench.h"
+#include "pin.h"
 
 struct bench_job bench_job;
 
@@ -39,17 +39,7 @@ double bench_now(void)
 
 void bench_pin(void)
 {
-    cpu_set_t all, one;
-    if (sched_getaffinity(0, sizeof(all), &all) || CPU_COUNT(&all) < 2)
-        return;
-    gex_Rank_t seen = 0;
-    for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
-        if (CPU_ISSET(cpu, &all) && seen++ == bench_job.me) {
-            CPU_ZERO(&one);
-            CPU_SET(cpu, &one);
-            sched_setaffinity(0, sizeof(one), &one);
-            return;
-        }
+    bench_pin_to((int)bench_job.me);
 }
 
 static void on_exchange(gex_Token_t token, void *data, size_t nbytes)

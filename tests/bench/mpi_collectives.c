@@ -3,31 +3,17 @@
  * with mpicc. Each line of the output: what, bytes, median, in the units of that table (us; MB/s of
  * all receivers together for what is large). Two processes stay on a CPU each. */
 #include <mpi.h>
-#include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "pin.h"
+
 enum { samples = 51, large = 1 << 20 };
 
 static char buffer[large];
 static int me, size;
-
-static void pin(void)
-{
-    cpu_set_t all, one;
-    if (size != 2 || sched_getaffinity(0, sizeof(all), &all) || CPU_COUNT(&all) < 2)
-        return;
-    int seen = 0;
-    for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
-        if (CPU_ISSET(cpu, &all) && seen++ == me) {
-            CPU_ZERO(&one);
-            CPU_SET(cpu, &one);
-            sched_setaffinity(0, sizeof(one), &one);
-            return;
-        }
-}
 
 static void barriers(int count)
 {
@@ -87,7 +73,8 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &me);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
-    pin();
+    if (size == 2)
+        bench_pin_to(me);
     memset(buffer, 1, sizeof(buffer));
     say("barrier", 0, median(barriers, 1000));
     say("reduce-to-all", 8, median(reductions, 1000));

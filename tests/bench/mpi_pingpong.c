@@ -3,10 +3,11 @@
  * compiles it with mpicc. Each line of the output: what, bytes, median, in the unit of that table
  * (us for a round trip, MB/s, 1000 messages/s). Process N stays on the Nth CPU it may use. */
 #include <mpi.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "pin.h"
 
 enum {
     samples = 21,
@@ -17,21 +18,6 @@ enum {
 
 static char out[most_bytes], in[most_bytes];
 static int me;
-
-static void pin(void)
-{
-    cpu_set_t all, one;
-    if (sched_getaffinity(0, sizeof(all), &all) || CPU_COUNT(&all) < 2)
-        return;
-    int seen = 0;
-    for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
-        if (CPU_ISSET(cpu, &all) && seen++ == me) {
-            CPU_ZERO(&one);
-            CPU_SET(cpu, &one);
-            sched_setaffinity(0, sizeof(one), &one);
-            return;
-        }
-}
 
 static void round_trips(int bytes, int count)
 {
@@ -94,7 +80,7 @@ int main(int argc, char **argv)
 {
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &me);
-    pin();
+    bench_pin_to(me);
     memset(out, 1, sizeof(out));
     memset(in, 1, sizeof(in));
     say("round-trip", 8, 1e6 * median(round_trips, 8, 2000));

@@ -196,6 +196,16 @@ static inline bool tk_is_registered(const void *address, size_t size)
     return tk_verbs.segment && tk_area_holds(&tk_segment_area, address, size);
 }
 
+/* Keys of local memory in the segment of endpoint 0, or in that of the local endpoint if it is
+ * another (`home`, may be NULL). NULL: it is in neither. */
+static inline const uint32_t *tk_local_keys(const struct tk_region *home, const void *at,
+                                            size_t nbytes)
+{
+    if (tk_is_registered(at, nbytes))
+        return tk_verbs.segment->local;
+    return home && tk_region_holds(home, at, nbytes) ? home->local_keys : NULL;
+}
+
 static inline struct tk_conn *tk_conns_to(uint32_t rank)
 {
     return &tk_verbs.conns[(size_t)rank * tk_verbs.conns_pp];

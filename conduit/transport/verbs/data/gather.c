@@ -11,16 +11,9 @@
 #include "transport/verbs/data/tx.h"
 #include "transport/verbs/verbs_private.h"
 
-static const uint32_t *local_keys(const struct tk_region *home, const void *at, size_t nbytes)
-{
-    if (tk_is_registered(at, nbytes))
-        return tk_verbs.segment->local;
-    return home && tk_region_holds(home, at, nbytes) ? home->local_keys : NULL;
-}
-
 unsigned tk_verbs_gather_max(const struct tk_region *home, const void *at, size_t nbytes)
 {
-    if (tk_verbs.conns_pp != 1 || !local_keys(home, at, nbytes))
+    if (tk_verbs.conns_pp != 1 || !tk_local_keys(home, at, nbytes))
         return 0;
     return tk_verbs.list_max > 2 ? (unsigned)tk_verbs.list_max : 0;
 }
@@ -35,7 +28,7 @@ enum tk_status tk_verbs_gather(struct tk_peer *peer, const struct tk_gather *g)
     if (tx) {
         uint32_t nbytes = 0;
         for (unsigned i = 0; i < g->count; i++) {
-            const uint32_t *keys = local_keys(g->home, g->pieces[i].at, g->pieces[i].nbytes);
+            const uint32_t *keys = tk_local_keys(g->home, g->pieces[i].at, g->pieces[i].nbytes);
             list[i].addr = (uintptr_t)g->pieces[i].at;
             list[i].length = (uint32_t)g->pieces[i].nbytes;
             list[i].lkey = keys[conn->rail];

@@ -42,15 +42,6 @@ static inline size_t left_of(const struct post *p)
     return p->rma->nbytes - p->state->done;
 }
 
-/* The segment of endpoint 0, and that of the local endpoint if it is another. */
-static const uint32_t *find_keys(const struct post *p)
-{
-    const struct tk_region *home = p->rma->home;
-    if (tk_is_registered(local_at(p), left_of(p)))
-        return tk_verbs.segment->local;
-    return home && tk_region_holds(home, local_at(p), left_of(p)) ? home->local_keys : NULL;
-}
-
 /* Asking once is enough: the memory must not go away before the transfer ends. */
 static bool may_register(const struct post *p)
 {
@@ -87,7 +78,7 @@ static void find_piece(struct post *p)
         return;
     }
     if (!p->local_keys)
-        p->local_keys = find_keys(p);
+        p->local_keys = tk_local_keys(p->rma->home, local_at(p), left_of(p));
     p->piece = tk_rma_plan_piece(&p->plan, left_of(p), p->local_keys != NULL);
     if (p->piece.path == TK_RMA_IN_PLACE)
         p->keys = p->local_keys;
@@ -296,7 +287,7 @@ static enum tk_status post_all(struct tk_peer *peer, const struct tk_rma *rma,
     p.rma = rma;
     p.state = state;
     p.remote_keys = tk_remote_keys(peer, rma);
-    p.local_keys = find_keys(&p);
+    p.local_keys = tk_local_keys(rma->home, local_at(&p), left_of(&p));
     tk_rma_plan_make(&p.plan, rma, &tk_verbs.rma_limits, p.local_keys != NULL);
     if (p.plan.wants_register)
         p.plan.wants_register = may_register(&p);
