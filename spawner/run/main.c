@@ -54,20 +54,29 @@ static int main_usage(const char *why)
     return EXIT_USAGE;
 }
 
+static bool is_spawner(const char *name)
+{
+    return !strcmp(name, "local") || !strcmp(name, "ssh") || !strcmp(name, "mpi") ||
+           !strcmp(name, "pmi");
+}
+
 static int check_spawner(const struct options *o)
 {
     const char *spawner = o->spawner, *from = "-spawner=";
     if (!spawner && environ_is_set("GASNET_IBV_SPAWNER")) {
-        spawner = settings.spawner;
+        spawner = settings.ibv_spawner;
         from = "GASNET_IBV_SPAWNER=";
     }
-    if (!spawner && strcmp(settings.spawner, "local") != 0)
-        log_verbose(1, "spawner: local, in place of %s (--with-ibv-spawner)", settings.spawner);
+    if (!spawner && environ_is_set("GASNET_SPAWNER")) {
+        spawner = settings.spawner;
+        from = "GASNET_SPAWNER=";
+    }
+    if (!spawner && strcmp(settings.ibv_spawner, "local") != 0)
+        log_verbose(1, "spawner: local, in place of %s (--with-ibv-spawner)", settings.ibv_spawner);
     if (!spawner || !*spawner || !strcmp(spawner, "local"))
         return 0;
-    bool known = !strcmp(spawner, "ssh") || !strcmp(spawner, "mpi") || !strcmp(spawner, "pmi");
     log_error("%s%s: %s; use -spawner=local", from, spawner,
-              known ? "this launcher has only local" : "unknown spawner");
+              is_spawner(spawner) ? "this launcher has only local" : "unknown spawner");
     return EXIT_USAGE;
 }
 

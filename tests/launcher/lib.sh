@@ -12,7 +12,7 @@ mkdir "$work/session"
 GASNET_TMPDIR=$work/session
 GASNET_QUIET=1
 export GASNET_TMPDIR GASNET_QUIET
-unset GASNET_SPAWN_VERBOSE GASNET_SOFTHCA GASNET_KILL_GRACE GASNET_START_TIMEOUT GASNET_IBV_SPAWNER
+unset GASNET_SPAWN_VERBOSE GASNET_SOFTHCA GASNET_KILL_GRACE GASNET_START_TIMEOUT GASNET_IBV_SPAWNER GASNET_SPAWNER
 # Under the address sanitizer softhca is preloaded before the sanitizer's own library, which this
 # allows; and libpmix loses a few bytes in every rank, which is not ours to judge.
 case ${TRUNKLINE_TEST_SANITIZER-} in

@@ -31,6 +31,9 @@ static void assert_is_default(const struct tk_setting *s, const struct tk_settin
 {
     const void *field = (const char *)values + s->offset;
     switch (s->type) {
+    case TK_SETTING_INT:
+        assert_true((double)*(const int64_t *)field == s->def);
+        break;
     case TK_SETTING_REAL:
         assert_true(*(const double *)field == s->def);
         break;
