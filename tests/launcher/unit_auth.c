@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Unit tests of how hosts of one job recognize each other: SHA-256 and HMAC by published vectors,
- * the exchange of proofs, the port, and calling it back. */
+/* Unit tests of how a host is reached, and how hosts of one job recognize each other: words of a
+ * command, SHA-256 and HMAC by published vectors, the exchange of proofs, the port, calling it
+ * back.
+ */
 #include "config.h"
 
 #include "spawner/agent/listen.h"
 #include "spawner/base/clock.h"
 #include "spawner/base/sha256.h"
+#include "spawner/base/words.h"
 #include "spawner/wire/auth.h"
 #include "spawner/wire/dial.h"
 #include "spawner/wire/wire.h"
@@ -433,7 +436,7 @@ static int connect_port(void)
 /* More of them than there are places, silent and not, beside a guard. */
 static void strangers_keep_nobody_out(void **state)
 {
-    enum { STRANGERS = LISTEN_PENDING + 20 };
+    enum { STRANGERS = 2 * LISTEN_PENDING };
     int stranger[STRANGERS];
     char why[300];
     (void)state;
@@ -487,9 +490,61 @@ static void nobody_there_is_a_sentence(void **state)
     listen_close(&port);
 }
 
+static void split_into(const char *text, const char *joined)
+{
+    char all[200] = "";
+    char **words = words_split(text);
+    assert_non_null(words);
+    for (char **w = words; *w; w++) {
+        strcat(all, *w);
+        strcat(all, "|");
+    }
+    free(words);
+    assert_string_equal(all, joined);
+}
+
+static void words_of_a_command(void **state)
+{
+    (void)state;
+    split_into("", "");
+    split_into(" \t\n", "");
+    split_into("ssh", "ssh|");
+    split_into("  a b\tc\nd ", "a|b|c|d|");
+    split_into("a ''", "a||");
+    split_into("-o 'A=b c' \"d e\"f", "-o|A=b c|d ef|");
+    split_into("a\\ b 'c\\d' \"e\\\"f\\g\"", "a b|c\\d|e\"f\\g|");
+    assert_null(words_split("a 'b"));
+    assert_null(words_split("a \"b"));
+    assert_null(words_split("a\\"));
+}
+
+/* A shell is the judge. */
+static void words_for_a_shell(void **state)
+{
+    static const char *const words[] = {"plain", "",  "a b", "it's", "$HOME `id` \\ \"q\" *",
+                                        "-n",    "~", "\n"};
+    (void)state;
+    for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
+        char command[200] = "printf '<%s>' ", seen[200] = "", wanted[200];
+        assert_true(words_quote(command, sizeof(command), words[i]));
+        FILE *f = popen(command, "r");
+        assert_non_null(f);
+        size_t n = fread(seen, 1, sizeof(seen) - 1, f);
+        seen[n] = 0;
+        assert_int_equal(pclose(f), 0);
+        snprintf(wanted, sizeof(wanted), "<%s>", words[i]);
+        assert_string_equal(seen, wanted);
+    }
+    char small[8] = "a ";
+    assert_false(words_quote(small, sizeof(small), "it's one"));
+    assert_string_equal(small, "a ");
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(words_of_a_command),
+        cmocka_unit_test(words_for_a_shell),
         cmocka_unit_test(sha256_vectors),
         cmocka_unit_test(sha256_in_pieces),
         cmocka_unit_test(hmac_vectors),
