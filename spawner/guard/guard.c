@@ -10,6 +10,7 @@
 #include "spawner/base/procinfo.h"
 #include "spawner/base/log.h"
 #include "spawner/children/children.h"
+#include "spawner/wire/job_frame.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -38,17 +39,17 @@ static void guard_abandon(struct guard *g) __attribute__((noreturn));
 
 static void guard_abandon(struct guard *g)
 {
-    children_signal(g->pids, g->job->ranks, SIGKILL);
+    children_signal(g->pids, g->count, SIGKILL);
     children_signal_all(SIGKILL, 0);
     children_sweep(clock_ms() + SWEEP_MS);
     if (!g->job->keep)
-        session_remove(g->job->session);
+        session_remove(g->session);
     _exit(EXIT_RUNTIME);
 }
 
 static void kill_everything(struct guard *g)
 {
-    children_signal(g->pids, g->job->ranks, SIGKILL);
+    children_signal(g->pids, g->count, SIGKILL);
     children_signal_all(SIGKILL, 0);
     g->deadline = clock_ms() + KILL_AGAIN_MS;
     if (g->patience == CLOCK_NEVER)
@@ -64,15 +65,15 @@ static void end_ranks(struct guard *g, uint32_t grace_ms)
         kill_everything(g);
         return;
     }
-    children_signal(g->pids, g->job->ranks, SIGTERM);
-    children_signal(g->pids, g->job->ranks, SIGCONT); /* a stopped process would not see SIGTERM */
+    children_signal(g->pids, g->count, SIGTERM);
+    children_signal(g->pids, g->count, SIGCONT); /* a stopped process would not see SIGTERM */
     g->deadline = clock_ms() + grace_ms;
 }
 
 static void guard_mute(struct guard *g, uint16_t stream)
 {
     /* The ranks get a broken pipe, as they would without the launcher. */
-    for (uint32_t i = 0; i < 2 * g->job->ranks; i++)
+    for (uint32_t i = 0; i < 2 * g->count; i++)
         if (g->pumps[i].stream == stream)
             pump_close(&g->pumps[i], &g->output);
 }
@@ -87,7 +88,7 @@ static void guard_handle_orders(struct guard *g)
             end_ranks(g, number);
         }
         if (f.type == WIRE_SIGNAL)
-            children_signal(g->pids, g->job->ranks, (int)number);
+            children_signal(g->pids, g->count, (int)number);
         if (f.type == WIRE_MUTE)
             guard_mute(g, f.aux);
     }
@@ -99,6 +100,12 @@ static void take_input(struct guard *g)
     while (wire_next(&g->output, &f))
         if (f.type == WIRE_STDIN)
             feed_put(&g->feed, f.payload, f.length);
+}
+
+static void guard_forward(struct guard *g, const struct wire_frame *f)
+{
+    guard_send_reports(g);
+    wire_send(&g->control, f->type, f->aux, f->rank, f->payload, f->length);
 }
 
 /* Handles all frames that the server has sent so far; events of ranks are forwarded to the head. */
@@ -113,9 +120,12 @@ static void guard_read_server(struct guard *g)
                 guard_keep_env(g, &f);
             else if (f.type == WIRE_READY && g->phase == GUARD_STARTING && !g->killing)
                 guard_start_ranks(g);
-            else if (f.type == WIRE_CONNECTED || f.type == WIRE_FINALIZED || f.type == WIRE_ABORT ||
-                     f.type == WIRE_FAILED)
-                wire_send(&g->control, f.type, f.aux, f.rank, f.payload, f.length);
+            else if (f.type == WIRE_CONNECTED)
+                guard_report(g, REPORT_CONNECTED, f.rank, 0);
+            else if (f.type == WIRE_FINALIZED)
+                guard_report(g, REPORT_FINALIZED, f.rank, 0);
+            else if (f.type == WIRE_ABORT || f.type == WIRE_FAILED)
+                guard_forward(g, &f);
         }
     }
 }
@@ -123,8 +133,10 @@ static void guard_read_server(struct guard *g)
 static void guard_read_exec_errors(struct guard *g)
 {
     struct child_report report;
-    while (read(g->exec_report[0], &report, sizeof(report)) == sizeof(report))
+    while (read(g->exec_report[0], &report, sizeof(report)) == sizeof(report)) {
+        guard_send_reports(g);
         wire_send_number(&g->control, WIRE_EXEC_ERROR, report.rank, report.error);
+    }
 }
 
 static void server_ended(struct guard *g, int status)
@@ -145,8 +157,10 @@ static void guard_report_oom(struct guard *g, uint32_t rank, int status)
 {
     char text[1024];
     bool is_killed = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL && !g->killing;
-    if (is_killed && oom_explain(&g->memory, text, sizeof(text)))
-        wire_send(&g->control, WIRE_OOM_KILLED, 0, rank, text, strlen(text));
+    if (!is_killed || !oom_explain(&g->memory, text, sizeof(text)))
+        return;
+    guard_send_reports(g);
+    wire_send(&g->control, WIRE_OOM_KILLED, 0, rank, text, strlen(text));
 }
 
 static void child_ended(struct guard *g, pid_t pid, int status)
@@ -155,15 +169,16 @@ static void child_ended(struct guard *g, pid_t pid, int status)
         server_ended(g, status);
         return;
     }
-    for (uint32_t r = 0; r < g->job->ranks; r++) {
-        if (g->pids[r] != pid)
+    for (uint32_t i = 0; i < g->count; i++) {
+        if (g->pids[i] != pid)
             continue;
-        g->pids[r] = 0;
+        uint32_t rank = g->first + i;
+        g->pids[i] = 0;
         g->alive--;
-        guard_report_oom(g, r, status);
-        if (WIFEXITED(status) && session_has_mark(g->job->session, r))
-            wire_send(&g->control, WIRE_FINALIZED, 0, r, NULL, 0);
-        wire_send_number(&g->control, WIRE_EXITED, r, (uint32_t)status);
+        guard_report_oom(g, rank, status);
+        if (WIFEXITED(status) && session_has_mark(g->session, rank))
+            guard_report(g, REPORT_FINALIZED, rank, 0);
+        guard_report(g, REPORT_EXITED, rank, (uint32_t)status);
         return;
     }
 }
@@ -211,7 +226,7 @@ static void begin_cleaning(struct guard *g)
 
 static bool pumps_open(const struct guard *g)
 {
-    for (uint32_t i = 0; i < 2 * g->job->ranks; i++)
+    for (uint32_t i = 0; i < 2 * g->count; i++)
         if (g->pumps[i].fd >= 0)
             return true;
     return false;
@@ -221,10 +236,11 @@ static void guard_finish(struct guard *g) __attribute__((noreturn));
 
 static void guard_finish(struct guard *g)
 {
-    for (uint32_t i = 0; i < 2 * g->job->ranks; i++)
+    for (uint32_t i = 0; i < 2 * g->count; i++)
         pump_close(&g->pumps[i], &g->output);
     if (!g->job->keep)
-        session_remove(g->job->session);
+        session_remove(g->session);
+    guard_send_reports(g);
     wire_send_now(&g->output, WIRE_OUTPUT_END, 0, 0, NULL, 0);
     wire_send_now(&g->control, WIRE_DONE, 0, 0, NULL, 0);
     _exit(0);
@@ -293,9 +309,9 @@ static nfds_t guard_set_up_poll(struct guard *g, struct pollfd *p)
     p[POLL_SIGNALS] = (struct pollfd){g->signals, POLLIN, 0};
     /* Without data to write, the feed is still polled for its reader to close the pipe. */
     p[POLL_FEED] = (struct pollfd){g->feed.fd, g->feed.queue.length ? POLLOUT : 0, 0};
-    for (uint32_t i = 0; i < 2 * g->job->ranks; i++)
+    for (uint32_t i = 0; i < 2 * g->count; i++)
         p[POLL_PUMPS + i] = (struct pollfd){slow ? -1 : g->pumps[i].fd, POLLIN, 0};
-    return POLL_PUMPS + 2 * (nfds_t)g->job->ranks;
+    return POLL_PUMPS + 2 * (nfds_t)g->count;
 }
 
 static void guard_serve(struct guard *g, const struct pollfd *p)
@@ -315,7 +331,7 @@ static void guard_serve(struct guard *g, const struct pollfd *p)
     if (p[POLL_FEED].revents & POLLERR)
         feed_close(&g->feed);
     feed_write(&g->feed);
-    for (uint32_t i = 0; i < 2 * g->job->ranks; i++)
+    for (uint32_t i = 0; i < 2 * g->count; i++)
         if (p[POLL_PUMPS + i].revents && g->pumps[i].fd == p[POLL_PUMPS + i].fd)
             pump_transfer(&g->pumps[i], &g->output);
 }
@@ -325,6 +341,7 @@ static void guard_loop(struct guard *g, struct pollfd *p) __attribute__((noretur
 static void guard_loop(struct guard *g, struct pollfd *p)
 {
     for (;;) {
+        guard_send_reports(g);
         guard_advance(g);
         wire_flush(&g->output);
         wire_flush(&g->control);
@@ -379,33 +396,63 @@ static void guard_begin(struct guard *g)
 {
     if (g->signals < 0 || pipe2(g->exec_report, O_CLOEXEC | O_NONBLOCK) != 0)
         guard_report_failure(g, "the guard cannot start: %s", strerror(errno));
-    else if (!session_make(g->job->session))
+    else if (!session_make(g->session))
         guard_report_failure(
             g,
             "cannot make the session directory %s: %s; set GASNET_TMPDIR to a writable "
             "directory",
-            g->job->session, strerror(errno));
+            g->session, strerror(errno));
     else
         guard_start_server(g);
 }
 
-void guard_run(const struct job *job, int control, int output)
+/* Waits for the description of the job; there is nothing to clean up yet if the head goes. */
+static void guard_receive_job(struct guard *g)
 {
-    struct guard g = {
-        .job = job, .deadline = CLOCK_NEVER, .patience = CLOCK_NEVER, .feed = {.fd = -1}};
+    struct wire_frame f;
+    char why[200];
+
+    while (!wire_next(&g->control, &f) || f.type != WIRE_JOB) {
+        struct pollfd p = {g->control.fd, wire_poll_events(&g->control, true), 0};
+        wire_flush(&g->control);
+        if (poll(&p, 1, -1) > 0 && p.revents)
+            wire_fill(&g->control);
+        if (g->control.ended)
+            _exit(EXIT_RUNTIME);
+    }
+    g->job = job_frame_unpack(f.payload, f.length, f.host, clock_ms(), why, sizeof(why));
+    if (!g->job) {
+        wire_send_now(&g->control, WIRE_FAILED, 0, 0, why, strlen(why));
+        _exit(EXIT_RUNTIME);
+    }
+    g->control.host = g->output.host = f.host;
+    g->first = g->job->hosts[f.host].first;
+    g->count = g->job->hosts[f.host].count;
+    snprintf(g->session, sizeof(g->session), "%s", g->job->session);
+}
+
+static void guard_alloc_tables(struct guard *g)
+{
+    g->pids = guard_alloc(g->count, sizeof(*g->pids));
+    g->envs = guard_alloc(g->count, sizeof(*g->envs));
+    g->pumps = guard_alloc(2 * (size_t)g->count, sizeof(*g->pumps));
+    for (uint32_t i = 0; i < 2 * g->count; i++)
+        g->pumps[i].fd = -1;
+}
+
+void guard_run(int control, int output)
+{
+    struct guard g = {.deadline = CLOCK_NEVER, .patience = CLOCK_NEVER, .feed = {.fd = -1}};
 
     guard_detach();
     g.signals = guard_catch_signals();
     oom_open(&g.memory, "");
-    wire_open(&g.control, control);
-    wire_open(&g.output, output);
-    g.pids = guard_alloc(job->ranks, sizeof(*g.pids));
-    g.envs = guard_alloc(job->ranks, sizeof(*g.envs));
-    g.pumps = guard_alloc(2 * (size_t)job->ranks, sizeof(*g.pumps));
-    for (uint32_t i = 0; i < 2 * job->ranks; i++)
-        g.pumps[i].fd = -1;
-    struct pollfd *p = guard_alloc(POLL_PUMPS + 2 * (size_t)job->ranks, sizeof(*p));
+    wire_open(&g.control, control, JOB_NO_HOST);
+    wire_open(&g.output, output, JOB_NO_HOST);
     wire_send(&g.control, WIRE_HELLO, WIRE_VERSION, 0, NULL, 0);
+    guard_receive_job(&g);
+    guard_alloc_tables(&g);
+    struct pollfd *p = guard_alloc(POLL_PUMPS + 2 * (size_t)g.count, sizeof(*p));
     guard_begin(&g);
     guard_loop(&g, p);
 }

@@ -6,10 +6,9 @@
 #ifndef TRUNKLINE_SPAWNER_GUARD_H
 #define TRUNKLINE_SPAWNER_GUARD_H
 
-#include "spawner/base/job.h"
-
-/* Runs in a freshly forked child of the head. `control` and `output` are its sockets to the head;
- * the end of `control` means that the head is gone. Never returns. */
-void guard_run(const struct job *job, int control, int output) __attribute__((noreturn));
+/* Runs the guard of a host in this process, which has no other task. `control` and `output` are its
+ * sockets to the head, or to the guard above; the end of `control` means that those are gone. The
+ * job comes by them. Never returns. */
+void guard_run(int control, int output) __attribute__((noreturn));
 
 #endif

@@ -38,7 +38,7 @@ void guard_start_server(struct guard *g)
     int pair[2];
     pid_t self = getpid();
 
-    wire_open(&g->server, -1);
+    wire_open(&g->server, -1, 0);
     g->server.ended = true;
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) {
         guard_report_failure(g, "cannot start the PMIx server: socketpair: %s%s", strerror(errno),
@@ -48,10 +48,7 @@ void guard_start_server(struct guard *g)
     pid_t pid = fork();
     if (pid == 0) {
         const struct job *job = g->job;
-        struct server_job s = {job->nspace,
-                               job->host,
-                               job->session,
-                               job->ranks,
+        struct server_job s = {job, g->session,
                                job->start_ms ? job->began + job->start_ms : CLOCK_NEVER,
                                job->start_ms < ANSWER_MAX_MS ? job->start_ms : ANSWER_MAX_MS};
         server_run(&s, pair[1], self);
@@ -66,7 +63,7 @@ void guard_start_server(struct guard *g)
     }
     g->server_pid = pid;
     wire_send_number(&g->control, WIRE_SERVER, 0, (uint32_t)pid);
-    wire_open(&g->server, pair[0]);
+    wire_open(&g->server, pair[0], g->job->host);
     g->deadline = clock_ms() + SERVER_START_MS;
 }
 
@@ -88,8 +85,9 @@ void guard_keep_env(struct guard *g, const struct wire_frame *frame)
 {
     const char *text = (const char *)frame->payload, *end = text + frame->length;
     size_t mine = 0, theirs = 0, used = 0;
+    uint32_t i = frame->rank - g->first;
 
-    if (frame->rank >= g->job->ranks || !frame->length || end[-1] || g->envs[frame->rank])
+    if (i >= g->count || !frame->length || end[-1] || g->envs[i])
         return;
     while (g->job->env[theirs])
         theirs++;
@@ -100,10 +98,10 @@ void guard_keep_env(struct guard *g, const struct wire_frame *frame)
         return; /* out of memory: guard_start_ranks() reports it */
     for (const char *c = text; c < end; c += strlen(c) + 1)
         env[used++] = strdup(c);
-    for (size_t i = 0; i < theirs; i++)
-        if (!named_in(g->job->env[i], env, mine))
-            env[used++] = strdup(g->job->env[i]);
-    g->envs[frame->rank] = env;
+    for (size_t j = 0; j < theirs; j++)
+        if (!named_in(g->job->env[j], env, mine))
+            env[used++] = strdup(g->job->env[j]);
+    g->envs[i] = env;
 }
 
 static void free_env(char **env)
@@ -154,7 +152,7 @@ static void keep_files(struct guard *g, uint32_t rank, const int ours[3])
     const struct job *job = g->job;
 
     for (uint16_t s = JOB_STDOUT; s <= JOB_STDERR; s++)
-        g->pumps[2 * rank + s - JOB_STDOUT] = (struct pump){
+        g->pumps[2 * (rank - g->first) + s - JOB_STDOUT] = (struct pump){
             .fd = ours[s],
             .stream = s,
             .lines = {.rank = rank, .label = job->label, .raw = job->ranks == 1 && !job->label}};
@@ -168,26 +166,27 @@ static bool start_rank(struct guard *g, uint32_t rank)
     struct child_image image = {job->program, job->argv, job->files, job->ignored,
                                 g->exec_report[1]};
     int theirs[3], ours[3];
+    uint32_t i = rank - g->first;
 
-    if (!g->envs[rank]) {
+    if (!g->envs[i]) {
         errno = ENOMEM;
         return false;
     }
     if (!open_files(rank, theirs, ours))
         return false;
-    pid_t pid = child_start(&image, rank, g->envs[rank], theirs);
+    pid_t pid = child_start(&image, rank, g->envs[i], theirs);
     int error = errno;
-    for (int i = 0; i < 3; i++)
-        close(theirs[i]);
+    for (int s = 0; s < 3; s++)
+        close(theirs[s]);
     keep_files(g, rank, ours);
     errno = error;
     if (pid < 0)
         return false;
-    g->pids[rank] = pid;
+    g->pids[i] = pid;
     g->alive++;
-    wire_send_number(&g->control, WIRE_LAUNCHED, rank, (uint32_t)pid);
-    free_env(g->envs[rank]);
-    g->envs[rank] = NULL;
+    guard_report(g, REPORT_LAUNCHED, rank, (uint32_t)pid);
+    free_env(g->envs[i]);
+    g->envs[i] = NULL;
     return true;
 }
 
@@ -195,9 +194,9 @@ void guard_start_ranks(struct guard *g)
 {
     g->phase = GUARD_RUNNING;
     g->deadline = CLOCK_NEVER;
-    for (uint32_t r = 0; r < g->job->ranks && !g->killing; r++)
-        if (!start_rank(g, r)) {
-            guard_report_failure(g, "cannot start rank %u: %s%s", r, strerror(errno),
+    for (uint32_t i = 0; i < g->count && !g->killing; i++)
+        if (!start_rank(g, g->first + i)) {
+            guard_report_failure(g, "cannot start rank %u: %s%s", g->first + i, strerror(errno),
                                  launch_remedy(errno));
             return;
         }

@@ -13,7 +13,10 @@
 #include "spawner/base/procinfo.h"
 #include "spawner/base/log.h"
 #include "spawner/children/children.h"
+#include "spawner/guard/guard.h"
 #include "spawner/guard/session.h"
+#include "spawner/wire/job_frame.h"
+#include "spawner/wire/report.h"
 
 #include <poll.h>
 #include <signal.h>
@@ -39,7 +42,8 @@ enum { DESCRIBED_MAX = 8 };
 
 struct head {
     const struct job *job;
-    struct agent agent;
+    struct agent_set agents;
+    struct agent *agent;
     struct wire_channel control, guard_io;
     struct policy policy;
     struct output output;
@@ -112,8 +116,8 @@ static void describe_missing(struct head *h)
         procinfo_describe(h->server, NULL, doing, sizeof(doing));
         head_log(h, "  the PMIx server (pid %d): %s", (int)h->server, doing);
     }
-    procinfo_describe(h->agent.pid, NULL, doing, sizeof(doing));
-    head_log(h, "  the guard (pid %d): %s", (int)h->agent.pid, doing);
+    procinfo_describe(h->agent->pid, NULL, doing, sizeof(doing));
+    head_log(h, "  the guard (pid %d): %s", (int)h->agent->pid, doing);
 }
 
 static void head_apply_policy(struct head *h)
@@ -128,23 +132,53 @@ static void head_apply_policy(struct head *h)
     order_end(h, h->job->grace_ms);
 }
 
+static void take_report(struct head *h, const struct report *r)
+{
+    struct policy *p = &h->policy;
+    int64_t now = clock_ms();
+
+    switch (r->kind) {
+    case REPORT_LAUNCHED:
+        policy_launched(p, r->rank, (int)r->number);
+        if (log_verbosity() > 1)
+            head_log(h, "rank %u is pid %u", r->rank, r->number);
+        break;
+    case REPORT_CONNECTED:
+        policy_connected(p, r->rank, now);
+        break;
+    case REPORT_FINALIZED:
+        policy_finalized(p, r->rank);
+        break;
+    case REPORT_EXITED:
+        policy_exited(p, r->rank, (int)r->number, now);
+        break;
+    default:
+        break;
+    }
+}
+
+static void send_job(struct head *h)
+{
+    struct bytes packed = {0};
+    job_frame_pack(h->job, clock_ms(), &packed);
+    wire_send_host(&h->control, 0, WIRE_JOB, 0, 0, bytes_front(&packed), packed.length);
+    bytes_free(&packed);
+}
+
 static void head_handle_frame(struct head *h, const struct wire_frame *f)
 {
     struct policy *p = &h->policy;
     uint32_t number = f->length >= 4 ? wire_number(f->payload) : 0;
+    struct unpack u = {f->payload, f->payload + f->length, false};
     int64_t now = clock_ms();
 
     switch (f->type) {
-    case WIRE_LAUNCHED:
-        policy_launched(p, f->rank, (int)number);
-        if (log_verbosity() > 1)
-            head_log(h, "rank %u is pid %u", f->rank, number);
+    case WIRE_HELLO:
+        send_job(h);
         break;
-    case WIRE_CONNECTED:
-        policy_connected(p, f->rank, now);
-        break;
-    case WIRE_FINALIZED:
-        policy_finalized(p, f->rank);
+    case WIRE_REPORT:
+        for (struct report r; report_unpack(&u, &r);)
+            take_report(h, &r);
         break;
     case WIRE_ABORT:
         if (f->length >= 4)
@@ -153,9 +187,6 @@ static void head_handle_frame(struct head *h, const struct wire_frame *f)
         break;
     case WIRE_OOM_KILLED:
         policy_oom_killed(p, f->rank, (const char *)f->payload, f->length);
-        break;
-    case WIRE_EXITED:
-        policy_exited(p, f->rank, (int)number, now);
         break;
     case WIRE_EXEC_ERROR:
         policy_no_exec(p, f->rank, (int)number, now);
@@ -173,7 +204,7 @@ static void head_handle_frame(struct head *h, const struct wire_frame *f)
     case WIRE_DONE:
         h->done = true;
         break;
-    default: /* HELLO: a forked guard cannot be of another version */
+    default:
         break;
     }
 }
@@ -277,9 +308,10 @@ static void watch_guard(struct head *h)
     if (clock_ms() < h->answer_by)
         return;
     if (!h->abandoned) {
-        procinfo_describe(h->agent.pid, NULL, doing, sizeof(doing));
-        head_log(h, "the guard (pid %d) does not answer, killing it: %s", (int)h->agent.pid, doing);
-        kill(h->agent.pid, SIGKILL);
+        procinfo_describe(h->agent->pid, NULL, doing, sizeof(doing));
+        head_log(h, "the guard (pid %d) does not answer, killing it: %s", (int)h->agent->pid,
+                 doing);
+        kill(h->agent->pid, SIGKILL);
         h->answer_by = clock_ms() + SWEEP_MS;
         h->abandoned = true;
         return;
@@ -375,6 +407,21 @@ static void stand_in_for_guard(struct head *h)
     policy_launcher_failed(&h->policy, text, sizeof(text) - 1, clock_ms());
 }
 
+static bool start_guard(struct head *h)
+{
+    if (!agent_set_open(&h->agents, h->job, 1, guard_run)) {
+        log_error("out of memory for the guard");
+        return false;
+    }
+    agent_set_start(&h->agents, 0);
+    h->agent = agent_set_next(&h->agents);
+    if (h->agent->state == AGENT_READY)
+        return true;
+    log_error("%s", h->agent->why);
+    agent_set_close(&h->agents);
+    return false;
+}
+
 int head_run(const struct job *job)
 {
     struct head h = {.job = job,
@@ -390,12 +437,12 @@ int head_run(const struct job *job)
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     output_init(&h.output);
     input_init(&h.input);
-    if (!agent_start_local(job, &h.agent)) {
+    if (!start_guard(&h)) {
         policy_free(&h.policy);
         return EXIT_RUNTIME;
     }
-    wire_open(&h.control, h.agent.control);
-    wire_open(&h.guard_io, h.agent.output);
+    wire_open(&h.control, h.agent->control, WIRE_ALL);
+    wire_open(&h.guard_io, h.agent->output, WIRE_ALL);
     head_loop(&h, guard_is_gone);
     if (!h.done)
         stand_in_for_guard(&h);
@@ -405,7 +452,9 @@ int head_run(const struct job *job)
     report_unread(&h);
     wire_close(&h.control);
     wire_close(&h.guard_io);
-    waitpid(h.agent.pid, NULL, h.abandoned ? WNOHANG : 0);
+    if (waitpid(h.agent->pid, NULL, h.abandoned ? WNOHANG : 0) == h.agent->pid)
+        agent_set_ended(&h.agents, h.agent->pid, 0);
+    agent_set_close(&h.agents);
     int status = policy_status(&h.policy);
     policy_free(&h.policy);
     return status == 0 && h.output.failed ? EXIT_OUTPUT_LOST : status;

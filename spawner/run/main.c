@@ -34,6 +34,8 @@ enum { FILES_PER_RANK = 2, FILES_BASE = 24 };
 #define HANDSHAKE_SECONDS "60"
 
 static struct job job;
+static struct job_host own_host;
+static char own_name[256];
 static struct tk_settings settings;
 static char program_path[4096];
 
@@ -133,8 +135,15 @@ static void name_job(void)
     clock_gettime(CLOCK_REALTIME, &now);
     snprintf(job.nspace, sizeof(job.nspace), "trunkline-%d-%llx", (int)getpid(),
              (unsigned long long)now.tv_sec * 1000000000ULL + (unsigned long long)now.tv_nsec);
-    if (gethostname(job.host, sizeof(job.host) - 1) != 0 || !job.host[0])
-        strcpy(job.host, "localhost");
+    if (gethostname(own_name, sizeof(own_name) - 1) != 0 || !own_name[0])
+        strcpy(own_name, "localhost");
+    own_host = (struct job_host){.name = own_name, .count = job.ranks};
+    job.hosts = &own_host;
+    job.host_count = 1;
+    job.host = JOB_NO_HOST;
+    job.out_degree = (uint32_t)settings.ssh_out_degree;
+    for (int i = 0; i < JOB_LIMITS; i++)
+        job.soft_limits[i] = RLIM_INFINITY;
 }
 
 static int name_session(void)
@@ -175,7 +184,7 @@ static void main_announce(const struct options *o)
     for (char **a = job.argv; *a && used < sizeof(command); a++)
         used += (size_t)snprintf(command + used, sizeof(command) - used, " %s", *a);
     log_verbose(1, "%s: %u process%s on %s:%s", PACKAGE_STRING, job.ranks,
-                job.ranks == 1 ? "" : "es", job.host, command);
+                job.ranks == 1 ? "" : "es", own_name, command);
     log_verbose(1, "program %s, job %s, SIGKILL %u ms after SIGTERM", job.program, job.nspace,
                 job.grace_ms);
     if (job.reader_ms)

@@ -12,7 +12,7 @@ static pthread_mutex_t guard_lock = PTHREAD_MUTEX_INITIALIZER;
 
 void server_open_channel(int fd)
 {
-    wire_open(&guard_channel, fd);
+    wire_open(&guard_channel, fd, 0);
 }
 
 void server_send(enum wire_type type, uint32_t rank, const void *payload, size_t length)

@@ -8,30 +8,47 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 enum { JOB_KEYS = 9 };
 
-/* "0,1,2,...": the ranks of the only host. Caller frees; NULL without memory. */
-static char *rank_list(uint32_t ranks)
+/* One text for all hosts, in order, with `between` between those of two. Caller frees; NULL without
+ * memory. */
+static char *list_hosts(const struct job *job, char between,
+                        void (*add)(struct bytes *, const struct job_host *))
 {
-    enum { RANK_TEXT_MAX = 11 }; /* ten digits and a comma */
-    char *text = malloc((size_t)ranks * RANK_TEXT_MAX + 1);
-    if (!text)
-        return NULL;
-    size_t used = 0;
-    for (uint32_t r = 0; r < ranks; r++)
-        used += (size_t)sprintf(text + used, r ? ",%u" : "%u", r);
-    return text;
+    struct bytes text = {0};
+    for (uint32_t h = 0; h < job->host_count; h++) {
+        if (h)
+            bytes_append(&text, &between, 1);
+        add(&text, &job->hosts[h]);
+    }
+    char *list = strndup((const char *)bytes_front(&text), text.length);
+    bytes_free(&text);
+    return list;
+}
+
+static void add_name(struct bytes *text, const struct job_host *host)
+{
+    bytes_append(text, host->name, strlen(host->name));
+}
+
+static void add_ranks(struct bytes *text, const struct job_host *host)
+{
+    char number[12];
+    for (uint32_t r = host->first; r < host->first + host->count; r++)
+        bytes_append(text, number,
+                     (size_t)snprintf(number, sizeof(number), r == host->first ? "%u" : ",%u", r));
 }
 
 /* Once data of a rank are given, libpmix derives nothing more for it: all keys must be set. */
-static void load_rank(pmix_info_t *slot, const struct server_job *job, uint32_t rank)
+static void load_rank(pmix_info_t *slot, const struct job *job, uint32_t node, uint32_t rank)
 {
     enum { KEYS = 7 };
     uint32_t zero = 0;
-    uint16_t local =
-        (uint16_t)rank; /* the type PMIx gives local ranks; beyond 65535 no host goes */
+    /* the type PMIx gives local ranks; beyond 65535 no host goes */
+    uint16_t local = (uint16_t)(rank - job->hosts[node].first);
     PMIX_INFO_LOAD(slot, PMIX_PROC_DATA, NULL, PMIX_DATA_ARRAY);
     pmix_data_array_t *array;
     PMIX_DATA_ARRAY_CREATE(array, KEYS, PMIX_INFO);
@@ -41,15 +58,16 @@ static void load_rank(pmix_info_t *slot, const struct server_job *job, uint32_t 
     PMIX_INFO_LOAD(&keys[2], PMIX_APPNUM, &zero, PMIX_UINT32);
     PMIX_INFO_LOAD(&keys[3], PMIX_LOCAL_RANK, &local, PMIX_UINT16);
     PMIX_INFO_LOAD(&keys[4], PMIX_NODE_RANK, &local, PMIX_UINT16);
-    PMIX_INFO_LOAD(&keys[5], PMIX_NODEID, &zero, PMIX_UINT32);
-    PMIX_INFO_LOAD(&keys[6], PMIX_HOSTNAME, job->host, PMIX_STRING);
+    PMIX_INFO_LOAD(&keys[5], PMIX_NODEID, &node, PMIX_UINT32);
+    PMIX_INFO_LOAD(&keys[6], PMIX_HOSTNAME, job->hosts[node].name, PMIX_STRING);
     slot->value.type = PMIX_DATA_ARRAY;
     slot->value.data.darray = array;
 }
 
-static void load_job(pmix_info_t *info, const struct server_job *job, const char *nodes,
+static void load_job(pmix_info_t *info, const struct server_job *server, const char *nodes,
                      const char *ranks)
 {
+    const struct job *job = server->job;
     uint32_t one = 1, n = job->ranks;
     PMIX_INFO_LOAD(&info[0], PMIX_NODE_MAP, nodes, PMIX_REGEX);
     PMIX_INFO_LOAD(&info[1], PMIX_PROC_MAP, ranks, PMIX_REGEX);
@@ -58,19 +76,26 @@ static void load_job(pmix_info_t *info, const struct server_job *job, const char
     PMIX_INFO_LOAD(&info[4], PMIX_MAX_PROCS, &n, PMIX_UINT32);
     PMIX_INFO_LOAD(&info[5], PMIX_JOBID, job->nspace, PMIX_STRING);
     PMIX_INFO_LOAD(&info[6], PMIX_JOB_NUM_APPS, &one, PMIX_UINT32);
-    PMIX_INFO_LOAD(&info[7], PMIX_TMPDIR, job->session, PMIX_STRING);
-    PMIX_INFO_LOAD(&info[8], PMIX_NSDIR, job->session, PMIX_STRING);
+    PMIX_INFO_LOAD(&info[7], PMIX_TMPDIR, server->session, PMIX_STRING);
+    PMIX_INFO_LOAD(&info[8], PMIX_NSDIR, server->session, PMIX_STRING);
 }
 
-pmix_status_t server_register_job(const struct server_job *job)
+static pmix_status_t make_maps(const struct job *job, char **nodes, char **ranks)
 {
-    char *list = rank_list(job->ranks), *nodes = NULL, *ranks = NULL;
-    if (!list)
-        return PMIX_ERR_NOMEM;
-    pmix_status_t rc = PMIx_generate_regex(job->host, &nodes);
+    char *names = list_hosts(job, ',', add_name), *lists = list_hosts(job, ';', add_ranks);
+    pmix_status_t rc = names && lists ? PMIx_generate_regex(names, nodes) : PMIX_ERR_NOMEM;
     if (rc == PMIX_SUCCESS)
-        rc = PMIx_generate_ppn(list, &ranks);
-    free(list);
+        rc = PMIx_generate_ppn(lists, ranks);
+    free(names);
+    free(lists);
+    return rc;
+}
+
+pmix_status_t server_register_job(const struct server_job *server)
+{
+    const struct job *job = server->job;
+    char *nodes = NULL, *ranks = NULL;
+    pmix_status_t rc = make_maps(job, &nodes, &ranks);
     if (rc != PMIX_SUCCESS)
         return rc;
 
@@ -79,20 +104,24 @@ pmix_status_t server_register_job(const struct server_job *job)
     PMIX_INFO_CREATE(info, count);
     if (!info)
         return PMIX_ERR_NOMEM;
-    load_job(info, job, nodes, ranks);
-    for (uint32_t r = 0; r < job->ranks; r++)
-        load_rank(&info[JOB_KEYS + r], job, r);
-    rc = PMIx_server_register_nspace(job->nspace, (int)job->ranks, info, count, NULL, NULL);
+    load_job(info, server, nodes, ranks);
+    for (uint32_t h = 0; h < job->host_count; h++)
+        for (uint32_t i = 0; i < job->hosts[h].count; i++)
+            load_rank(&info[JOB_KEYS + job->hosts[h].first + i], job, h, job->hosts[h].first + i);
+    pmix_nspace_t name;
+    PMIX_LOAD_NSPACE(name, job->nspace);
+    rc =
+        PMIx_server_register_nspace(name, (int)server_host(server)->count, info, count, NULL, NULL);
     PMIX_INFO_FREE(info, count);
     free(nodes);
     free(ranks);
     return rc == PMIX_OPERATION_SUCCEEDED ? PMIX_SUCCESS : rc;
 }
 
-pmix_status_t server_register_rank(const struct server_job *job, uint32_t rank)
+pmix_status_t server_register_rank(const struct server_job *server, uint32_t rank)
 {
     pmix_proc_t proc;
-    PMIX_LOAD_PROCID(&proc, job->nspace, rank);
+    PMIX_LOAD_PROCID(&proc, server->job->nspace, rank);
     pmix_status_t rc = PMIx_server_register_client(&proc, geteuid(), getegid(), NULL, NULL, NULL);
     return rc == PMIX_OPERATION_SUCCEEDED ? PMIX_SUCCESS : rc;
 }

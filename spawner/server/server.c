@@ -86,11 +86,12 @@ static void start_libpmix(const struct server_job *job)
     char name[PMIX_MAX_NSLEN];
     pmix_rank_t rank = 0;
 
-    snprintf(name, sizeof(name), "%s-server", job->nspace);
+    /* Unique among the servers of the job. */
+    snprintf(name, sizeof(name), "%s-server.%u", job->job->nspace, job->job->host);
     PMIX_INFO_CREATE(info, 8);
     PMIX_INFO_LOAD(&info[0], PMIX_SERVER_NSPACE, name, PMIX_STRING);
     PMIX_INFO_LOAD(&info[1], PMIX_SERVER_RANK, &rank, PMIX_PROC_RANK);
-    PMIX_INFO_LOAD(&info[2], PMIX_HOSTNAME, job->host, PMIX_STRING);
+    PMIX_INFO_LOAD(&info[2], PMIX_HOSTNAME, server_host(job)->name, PMIX_STRING);
     PMIX_INFO_LOAD(&info[3], PMIX_SERVER_TMPDIR, job->session, PMIX_STRING);
     PMIX_INFO_LOAD(&info[4], PMIX_SYSTEM_TMPDIR, job->session, PMIX_STRING);
     PMIX_INFO_LOAD(&info[5], PMIX_SERVER_TOOL_SUPPORT, &no, PMIX_BOOL);
@@ -107,7 +108,7 @@ static void send_environment(const struct server_job *job, uint32_t rank)
     struct bytes packed = {0};
     pmix_proc_t proc;
 
-    PMIX_LOAD_PROCID(&proc, job->nspace, rank);
+    PMIX_LOAD_PROCID(&proc, job->job->nspace, rank);
     server_check("prepare a rank", PMIx_server_setup_fork(&proc, &env));
     for (char **e = env; e && *e; e++)
         bytes_append(&packed, *e, strlen(*e) + 1);
@@ -202,9 +203,10 @@ void server_run(const struct server_job *job, int fd, pid_t guard)
     gate_close(FIRST_MESSAGE_MS);
     start_libpmix(job);
     server_check("register the job", server_register_job(job));
-    for (uint32_t r = 0; r < job->ranks; r++)
+    const struct job_host *host = server_host(job);
+    for (uint32_t r = host->first; r < host->first + host->count; r++)
         server_check("register a rank", server_register_rank(job, r));
-    for (uint32_t r = 0; r < job->ranks; r++)
+    for (uint32_t r = host->first; r < host->first + host->count; r++)
         send_environment(job, r);
     server_send(WIRE_READY, 0, NULL, 0);
     silence_libpmix();

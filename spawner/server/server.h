@@ -5,14 +5,14 @@
 #ifndef TRUNKLINE_SPAWNER_SERVER_H
 #define TRUNKLINE_SPAWNER_SERVER_H
 
+#include "spawner/base/job.h"
+
 #include <stdint.h>
 #include <sys/types.h>
 
 struct server_job {
-    const char *nspace;  /* name of the job, unique on the host */
-    const char *host;    /* name of this host */
+    const struct job *job;
     const char *session; /* directory for libpmix's files, exists, mode 0700 */
-    uint32_t ranks;      /* number of ranks, all on this host */
     int64_t check_at;    /* when to see that libpmix still answers, clock_ms */
     uint32_t patience;   /* and how long it may take, ms */
 };
@@ -21,5 +21,11 @@ struct server_job {
  * rank's PMIx environment and READY on the socket `fd`, then CONNECTED, FINALIZED and ABORT as the
  * ranks come and go, until it is killed or `fd` ends. Never returns. */
 void server_run(const struct server_job *job, int fd, pid_t guard) __attribute__((noreturn));
+
+/* The host of this server. */
+static inline const struct job_host *server_host(const struct server_job *s)
+{
+    return &s->job->hosts[s->job->host];
+}
 
 #endif

@@ -22,9 +22,9 @@ void server_send(enum wire_type type, uint32_t rank, const void *payload, size_t
 extern pmix_server_module_t server_upcalls;
 
 /* Registers the namespace: sizes, maps, and what each rank may ask about the job. */
-pmix_status_t server_register_job(const struct server_job *job);
+pmix_status_t server_register_job(const struct server_job *server);
 
 /* Registers rank `rank` as a client of this server, running under our own user. */
-pmix_status_t server_register_rank(const struct server_job *job, uint32_t rank);
+pmix_status_t server_register_rank(const struct server_job *server, uint32_t rank);
 
 #endif

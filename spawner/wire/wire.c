@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { HEADER = 12 };
+enum { HEADER = 16 };
 
 /* One read takes at most this much, so that one busy channel cannot starve the others. */
 enum { READ_CHUNK = 256 << 10 };
@@ -27,9 +27,22 @@ uint32_t wire_number(const uint8_t *p)
     return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
 }
 
-void wire_open(struct wire_channel *c, int fd)
+uint32_t wire_limit(uint16_t type)
 {
-    *c = (struct wire_channel){.fd = fd};
+    switch (type) {
+    case WIRE_JOB:
+    case WIRE_FENCE:
+    case WIRE_FENCE_DONE:
+    case WIRE_DMX_REPLY:
+        return WIRE_MAX_BULK;
+    default:
+        return WIRE_MAX_PAYLOAD;
+    }
+}
+
+void wire_open(struct wire_channel *c, int fd, uint32_t host)
+{
+    *c = (struct wire_channel){.fd = fd, .host = host};
 }
 
 void wire_close(struct wire_channel *c)
@@ -41,8 +54,8 @@ void wire_close(struct wire_channel *c)
     *c = (struct wire_channel){.fd = -1, .ended = true};
 }
 
-void wire_send(struct wire_channel *c, enum wire_type type, uint16_t aux, uint32_t rank,
-               const void *payload, size_t length)
+void wire_send_host(struct wire_channel *c, uint32_t host, enum wire_type type, uint16_t aux,
+                    uint32_t rank, const void *payload, size_t length)
 {
     if (c->ended)
         return;
@@ -50,9 +63,23 @@ void wire_send(struct wire_channel *c, enum wire_type type, uint16_t aux, uint32
     wire_put_number(h, (uint32_t)length);
     wire_put_number(h + 4, (uint32_t)type | (uint32_t)aux << 16);
     wire_put_number(h + 8, rank);
+    wire_put_number(h + 12, host);
     if (length)
         memcpy(h + HEADER, payload, length);
     bytes_commit(&c->out, HEADER + length);
+    c->frames++;
+    c->moved += HEADER + length;
+}
+
+void wire_send(struct wire_channel *c, enum wire_type type, uint16_t aux, uint32_t rank,
+               const void *payload, size_t length)
+{
+    wire_send_host(c, c->host, type, aux, rank, payload, length);
+}
+
+void wire_relay(struct wire_channel *c, const struct wire_frame *f)
+{
+    wire_send_host(c, f->host, (enum wire_type)f->type, f->aux, f->rank, f->payload, f->length);
 }
 
 void wire_send_number(struct wire_channel *c, enum wire_type type, uint32_t rank, uint32_t number)
@@ -110,18 +137,22 @@ bool wire_next(struct wire_channel *c, struct wire_frame *frame)
         return false;
     const uint8_t *h = bytes_front(&c->in);
     uint32_t length = wire_number(h), kind = wire_number(h + 4);
-    if (length > WIRE_MAX_PAYLOAD) {
-        c->ended = true;
+    uint16_t type = (uint16_t)kind;
+    if (!type || type >= WIRE_TYPES || length > wire_limit(type)) {
+        c->ended = c->broken = true;
         return false;
     }
     if (c->in.length < HEADER + (size_t)length)
         return false;
-    *frame = (struct wire_frame){.type = (uint16_t)kind,
+    *frame = (struct wire_frame){.type = type,
                                  .aux = (uint16_t)(kind >> 16),
                                  .rank = wire_number(h + 8),
+                                 .host = wire_number(h + 12),
                                  .length = length,
                                  .payload = h + HEADER};
     c->taken = HEADER + (size_t)length;
+    c->frames++;
+    c->moved += HEADER + (size_t)length;
     return true;
 }
 

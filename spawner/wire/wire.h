@@ -13,61 +13,87 @@
 #include <stdint.h>
 
 /* Bumped whenever a frame changes its meaning; checked in HELLO. */
-enum { WIRE_VERSION = 2 };
+enum { WIRE_VERSION = 3 };
 
-/* A larger frame is a bug or an intruder: the largest valid one is a line of output. */
-enum { WIRE_MAX_PAYLOAD = 4 << 20 };
+/* A larger frame is a bug or an intruder: the largest valid one is a line of output, but for frames
+ * that carry an environment or data of all ranks (wire_limit()). */
+enum { WIRE_MAX_PAYLOAD = 4 << 20, WIRE_MAX_BULK = 1 << 30 };
+
+/* In place of a host: every host below the receiver. */
+#define WIRE_ALL UINT32_MAX
 
 enum wire_type {
-    WIRE_HELLO = 1, /* both ways: aux = version */
-    /* guard to head, control socket */
-    WIRE_LAUNCHED,   /* rank, payload u32 pid */
-    WIRE_CONNECTED,  /* rank has finished PMIx_Init's handshake */
-    WIRE_FINALIZED,  /* rank has called PMIx_Finalize */
+    /* guard to head, control socket; the host of a frame is where it comes from */
+    WIRE_HELLO = 1,  /* aux = version; the first frame of a guard */
+    WIRE_REPORT,     /* what happened to ranks, in order: entries of wire_report.h */
     WIRE_ABORT,      /* rank, payload u32 code, then text */
-    WIRE_OOM_KILLED, /* rank, payload text: why the kernel killed it; WIRE_EXITED follows */
-    WIRE_EXITED,     /* rank, payload u32 wait status */
+    WIRE_OOM_KILLED, /* rank, payload text: why the kernel killed it; its exit follows */
     WIRE_EXEC_ERROR, /* rank, payload u32 errno: the program could not be executed */
     WIRE_FAILED,     /* payload text: why the host cannot go on */
+    WIRE_LOST,       /* host and all below it are gone; payload text: how it was noticed */
     WIRE_DONE,       /* every process of the job on this host is gone */
     WIRE_SERVER,     /* payload u32 pid of the PMIx server */
-    WIRE_ENDING,     /* the answer to KILL: the guard's loop is alive */
-    /* head to guard, control socket */
+    WIRE_ENDING,     /* the answer to KILL: the guard's loop is alive; not relayed */
+    WIRE_PONG,       /* the answer to PING; not relayed */
+    /* head to guard, control socket; the host of a frame is where it goes, or WIRE_ALL */
+    WIRE_JOB,    /* payload of job_frame.h: the answer to HELLO */
+    WIRE_GO,     /* all hosts have answered; payload NAME=value\0...: settings made since */
     WIRE_KILL,   /* payload u32 grace in ms: TERM now, KILL after it */
     WIRE_SIGNAL, /* payload u32 signal number for every rank */
     WIRE_MUTE,   /* aux = stream that has no reader any more */
+    WIRE_PING,   /* not relayed: each guard asks those below it */
+    /* both ways, between the PMIx servers through guards and head; payloads of exchange.h */
+    WIRE_FENCE,       /* up: one host's part of a fence */
+    WIRE_FENCE_DONE,  /* down: the parts of all hosts */
+    WIRE_DMX_REQUEST, /* up and down: data of a rank on another host are wanted */
+    WIRE_DMX_REPLY,   /* up and down */
     /* output socket: guard to head */
     WIRE_OUTPUT,     /* rank, aux = stream, payload whole lines */
-    WIRE_OUTPUT_END, /* nothing more will come */
+    WIRE_OUTPUT_END, /* nothing more will come from this host */
     /* output socket: head to guard */
     WIRE_STDIN, /* payload bytes for rank 0; none = end of file */
     /* server to guard */
-    WIRE_ENV,   /* rank, payload NAME=value\0... */
-    WIRE_READY, /* ranks may be started */
+    WIRE_ENV,       /* rank, payload NAME=value\0... */
+    WIRE_READY,     /* ranks may be started */
+    WIRE_CONNECTED, /* rank has finished PMIx_Init's handshake */
+    WIRE_FINALIZED, /* rank has called PMIx_Finalize */
+    WIRE_TYPES
 };
 
 struct wire_frame {
     uint16_t type;
     uint16_t aux;
     uint32_t rank;
+    uint32_t host;
     uint32_t length;
     const uint8_t *payload; /* valid until the next call on the channel */
 };
 
 struct wire_channel {
-    int fd;     /* -1 when closed */
-    bool ended; /* the peer is gone, or broke the protocol */
+    int fd;                 /* -1 when closed */
+    bool ended;             /* the peer is gone, or broke the protocol */
+    bool broken;            /* it broke the protocol */
+    uint32_t host;          /* stands in the frames of wire_send() */
+    uint64_t frames, moved; /* frames sent and received, and their bytes */
     struct bytes in, out;
     size_t taken; /* bytes of `in` belonging to the frame handed out last */
 };
 
-void wire_open(struct wire_channel *c, int fd);
+/* `host`: our own index for a channel to the head, WIRE_ALL for one to a guard. */
+void wire_open(struct wire_channel *c, int fd, uint32_t host);
 void wire_close(struct wire_channel *c);
 
 /* Queues a frame; wire_flush() moves it. */
 void wire_send(struct wire_channel *c, enum wire_type type, uint16_t aux, uint32_t rank,
                const void *payload, size_t length);
 void wire_send_number(struct wire_channel *c, enum wire_type type, uint32_t rank, uint32_t number);
+
+/* The same to or from a certain host. */
+void wire_send_host(struct wire_channel *c, uint32_t host, enum wire_type type, uint16_t aux,
+                    uint32_t rank, const void *payload, size_t length);
+
+/* Queues a frame that came by another channel, unchanged. */
+void wire_relay(struct wire_channel *c, const struct wire_frame *frame);
 
 /* Moves what the socket takes now; sets `ended` when the peer is gone. */
 void wire_flush(struct wire_channel *c);
@@ -80,11 +106,15 @@ void wire_send_now(struct wire_channel *c, enum wire_type type, uint16_t aux, ui
  * some. */
 bool wire_fill(struct wire_channel *c);
 
-/* Hands out the next whole frame already read; false when there is none. */
+/* Hands out the next whole frame already read; false when there is none. A frame of an unknown type
+ * or length ends the channel. */
 bool wire_next(struct wire_channel *c, struct wire_frame *frame);
 
 /* Events to poll for on the channel. */
 short wire_poll_events(const struct wire_channel *c, bool want_input);
+
+/* The largest payload of a type. */
+uint32_t wire_limit(uint16_t type);
 
 uint32_t wire_number(const uint8_t *four_bytes);
 void wire_put_number(uint8_t *four_bytes, uint32_t number);

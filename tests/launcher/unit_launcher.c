@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Unit tests of the launcher's pure parts: command line, line splitter, frames, exit policy, output
+/* Unit tests of the launcher's pure parts: command line, line splitter, exit policy, output
  * queue. */
 #include "config.h"
 
@@ -11,7 +11,6 @@
 #include "spawner/iof/lines.h"
 #include "spawner/run/options.h"
 #include "spawner/server/owner.h"
-#include "spawner/wire/wire.h"
 
 #include <setjmp.h>
 #include <signal.h>
@@ -165,77 +164,6 @@ static void raw_lines_do_not_wait(void **state)
     put(&l, "prompt> ", &ready);
     check_ready(&ready, "prompt> ");
     bytes_free(&ready);
-}
-
-static void channels(struct wire_channel *a, struct wire_channel *b)
-{
-    int pair[2];
-    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
-    wire_open(a, pair[0]);
-    wire_open(b, pair[1]);
-}
-
-static void frames_travel(void **state)
-{
-    struct wire_channel a, b;
-    struct wire_frame f;
-    (void)state;
-    channels(&a, &b);
-    wire_send(&a, WIRE_OUTPUT, 2, 70000, "hello", 5);
-    wire_send_number(&a, WIRE_EXITED, 1, 0xfedcba98u);
-    wire_send(&a, WIRE_DONE, 0, 0, NULL, 0);
-    wire_flush(&a);
-    assert_true(wire_fill(&b));
-    assert_true(wire_next(&b, &f));
-    assert_int_equal(f.type, WIRE_OUTPUT);
-    assert_int_equal(f.aux, 2);
-    assert_int_equal(f.rank, 70000);
-    assert_int_equal(f.length, 5);
-    assert_memory_equal(f.payload, "hello", 5);
-    assert_true(wire_next(&b, &f));
-    assert_int_equal(wire_number(f.payload), 0xfedcba98u);
-    assert_true(wire_next(&b, &f));
-    assert_int_equal(f.type, WIRE_DONE);
-    assert_false(wire_next(&b, &f));
-    assert_false(b.ended);
-    wire_close(&a);
-    assert_false(wire_fill(&b));
-    assert_true(b.ended);
-    wire_close(&b);
-}
-
-static void frames_come_in_pieces(void **state)
-{
-    struct wire_channel a, b;
-    struct wire_frame f;
-    (void)state;
-    channels(&a, &b);
-    wire_send(&a, WIRE_OUTPUT, 1, 5, "abcdef", 6);
-    size_t total = a.out.length;
-    for (size_t i = 0; i < total; i++) {
-        assert_false(wire_next(&b, &f));
-        assert_int_equal(write(a.fd, bytes_front(&a.out) + i, 1), 1);
-        assert_true(wire_fill(&b));
-    }
-    assert_true(wire_next(&b, &f));
-    assert_memory_equal(f.payload, "abcdef", 6);
-    wire_close(&a);
-    wire_close(&b);
-}
-
-static void nonsense_closes_the_channel(void **state)
-{
-    static const uint8_t huge[12] = {0xff, 0xff, 0xff, 0x7f};
-    struct wire_channel a, b;
-    struct wire_frame f;
-    (void)state;
-    channels(&a, &b);
-    assert_int_equal(write(a.fd, huge, sizeof(huge)), sizeof(huge));
-    wire_fill(&b);
-    assert_false(wire_next(&b, &f));
-    assert_true(b.ended);
-    wire_close(&a);
-    wire_close(&b);
 }
 
 static struct policy policy;
@@ -843,9 +771,6 @@ int main(void)
         cmocka_unit_test(lines_have_labels),
         cmocka_unit_test(lines_have_a_limit),
         cmocka_unit_test(raw_lines_do_not_wait),
-        cmocka_unit_test(frames_travel),
-        cmocka_unit_test(frames_come_in_pieces),
-        cmocka_unit_test(nonsense_closes_the_channel),
         cmocka_unit_test(a_good_job),
         cmocka_unit_test(the_window),
         cmocka_unit_test(those_who_leave_in_order_have_time),
