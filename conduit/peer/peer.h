@@ -64,25 +64,32 @@ static inline bool tk_peer_has(const struct tk_peer *peer, uintptr_t address, si
     return nbytes == 0 || (offset < peer->segment_size && nbytes <= peer->segment_size - offset);
 }
 
-/* Network address of a port, InfiniBand or RoCE. A port with LID 0 is a RoCE port and is addressed
- * by GID. */
-struct tk_port_address {
-    uint8_t gid[16];
-    uint16_t lid;
-    uint8_t is_ethernet;
-    uint8_t mtu; /* enum ibv_mtu */
-    char device[32];
-    uint8_t port;
-    uint8_t reads; /* RDMA reads per queue pair that the port serves at once (max_qp_rd_atom) */
-    uint8_t atomics; /* of the device: enum ibv_atomic_cap */
-    uint8_t reserved;
-    uint32_t rate_mbps;
+/* A GID by which a port can be reached, and how many of its first bits name its network. */
+struct tk_gid {
+    uint8_t raw[16];
+    uint8_t type; /* enum ibv_gid_type */
+    uint8_t network_bits;
+    uint16_t index; /* in the port's table */
 };
 
-static inline bool tk_address_needs_gid(const struct tk_port_address *address)
-{
-    return address->is_ethernet || address->lid == 0;
-}
+/* Network address of a port, InfiniBand or RoCE, and what its end of a path can do. Both ends of a
+ * pair choose the same path from the addresses of both: transport/verbs/device/path.c. */
+enum { tk_gids_max = 8 };
+struct tk_port_address {
+    struct tk_gid gids[tk_gids_max]; /* gid_count of them, the best first */
+    uint32_t rate_mbps;
+    uint16_t lid;
+    uint16_t pkey; /* with the membership bit */
+    uint8_t gid_count;
+    uint8_t is_ethernet;
+    uint8_t needs_gid; /* LIDs alone do not reach it */
+    uint8_t mtu;       /* enum ibv_mtu */
+    uint8_t port;
+    uint8_t reads;     /* RDMA reads per queue pair that the port serves at once (max_qp_rd_atom) */
+    uint8_t reads_out; /* that it may have under way (max_qp_init_rd_atom) */
+    uint8_t atomics;   /* of the device: enum ibv_atomic_cap */
+    char device[32];
+};
 
 /* How neighbours find the shared-memory rings of a rank: see memory.h. The nonce is also in the
  * first bytes of the rings. */
@@ -93,7 +100,7 @@ struct tk_rings_place {
     uint32_t reserved;
 };
 
-enum { tk_peer_info_version = 3 };
+enum { tk_peer_info_version = 4 };
 
 /* What each rank publishes at start-up. It is followed by the addresses of its rails, the queue
  * pair numbers (uint32_t) that it has for each rank of the job, itself included, and a

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bits.h"
 #include "base/mode.h"
 #include "base/report.h"
 #include "bootstrap/bootstrap.h"
@@ -100,6 +101,7 @@ static enum tk_status peer_info_learn(uint32_t rank)
     for (uint32_t i = 0; i < infos[rank]->rails; i++) {
         struct tk_port_address *address = tk_peer_info_rail(infos[rank], i);
         address->device[sizeof(address->device) - 1] = 0;
+        address->gid_count = (uint8_t)tk_min(address->gid_count, tk_gids_max);
     }
     if (infos[rank]->unused_size > 0)
         tk_peer_info_unused(infos[rank])[infos[rank]->unused_size - 1] = 0;

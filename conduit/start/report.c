@@ -90,7 +90,7 @@ static void log_firehose(void)
 
 static void log_network(void)
 {
-    char text[320];
+    char text[512];
     for (uint32_t i = 0; i < tk_verbs_rails(); i++) {
         tk_verbs_describe(i, text, sizeof(text));
         if (tk_verbs_rails() == 1)

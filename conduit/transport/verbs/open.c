@@ -155,6 +155,11 @@ static enum tk_status open_conns(struct tk_peer_info *info)
         return TK_FAIL;
     }
     memset(tk_verbs.conns, 0, size);
+    tk_verbs.paths = calloc((size_t)tk_peers.size * tk_verbs.conns_pp, sizeof(*tk_verbs.paths));
+    if (!tk_verbs.paths) {
+        tk_log_error("out of memory for %u paths", tk_peers.size * tk_verbs.conns_pp);
+        return TK_FAIL;
+    }
     for (uint32_t r = 0; r < tk_peers.size; r++)
         if (is_for_us(r) && open_conns_to(r, tk_peer_info_qps(info, r)) != TK_OK)
             return TK_FAIL;
@@ -375,14 +380,13 @@ void tk_verbs_describe(uint32_t number, char *text, size_t size)
 {
     const struct tk_rail *rail = &tk_verbs.rails[number];
     const struct tk_port_address *a = &rail->address;
-    char where[64];
-    if (tk_address_needs_gid(a))
-        snprintf(where, sizeof(where), "GID index %d", rail->gid_index);
-    else
-        snprintf(where, sizeof(where), "LID %u", a->lid);
-    snprintf(text, size, "%s:%u (%s, %s, %u Mb/s, MTU %d, inline %zu B; %s)", a->device, a->port,
+    char where[256];
+    tk_path_describe(rail, where, sizeof(where));
+    snprintf(text, size, "%s:%u (%s, %s, %u Mb/s, MTU %d, inline %zu B%s; %s)", a->device, a->port,
              a->is_ethernet ? "Ethernet" : "InfiniBand", where, a->rate_mbps, 128 << a->mtu,
-             tk_verbs.inline_limit, rail->why);
+             tk_verbs.inline_limit,
+             rail->is_retry_capped ? ", 6 retries: 7 are without end on this device" : "",
+             rail->why);
 }
 
 void tk_verbs_close(void)
@@ -402,6 +406,7 @@ void tk_verbs_close(void)
     tk_failover_close();
     free(tk_verbs.txs);
     free(tk_verbs.conns);
+    free(tk_verbs.paths);
     free(tk_verbs.rails);
     tk_verbs = (struct tk_verbs){.rails = NULL};
 }

@@ -129,10 +129,11 @@ struct tk_rail {
     struct ibv_context *context;
     struct tk_device *device;
     struct tk_port_address address;
-    int gid_index, pkey_index;
+    int pkey_index;
+    uint8_t retry_count;  /* of our queue pairs, as the device takes it */
+    bool is_retry_capped; /* it is not what was asked for */
     char why[128];        /* of the choice, for the start-up record */
     uint32_t message_max; /* of the port */
-    int reads_out;        /* RDMA reads we may have under way on a queue pair */
     uint32_t peers;       /* whose primary connection it has */
     uint64_t down_since;  /* by the device's events; 0: it is not, or that was acted upon */
     uint64_t look_again;  /* for connections to be opened again; 0: it never was down */
@@ -147,6 +148,17 @@ struct tk_slab {
     struct tk_slab *next;
 };
 
+/* How a connection reaches its other end: what the ports of both ends have in common. */
+struct tk_path {
+    struct tk_gid from, to; /* where is_global */
+    uint16_t lid;           /* of the other end, and what else names it to people: */
+    uint8_t port;
+    bool is_global;
+    uint8_t mtu;                 /* enum ibv_mtu */
+    uint8_t reads_in, reads_out; /* RDMA reads at once, served and under way */
+    char device[32];
+};
+
 struct tk_verbs {
     struct tk_device device; /* the first, and on most hosts the only one; ->next has the others */
     struct tk_rail *rails;
@@ -155,6 +167,7 @@ struct tk_verbs {
     uint32_t conns_pp;     /* to each peer */
     uint32_t peers;        /* that are reached so */
     struct tk_conn *conns; /* conns_pp in a row for each rank; ours are unused */
+    struct tk_path *paths; /* of each of them, once it was connected */
     struct tk_registration *segment;
     size_t inline_limit;   /* the least of all queue pairs */
     size_t short_get_max;  /* bytes of a get that needs no thought of other connections */
@@ -243,6 +256,11 @@ static inline struct tk_rail *tk_rail_of(const struct tk_conn *conn)
     return &tk_verbs.rails[conn->rail];
 }
 
+static inline struct tk_path *tk_path_of(const struct tk_conn *conn)
+{
+    return &tk_verbs.paths[conn - tk_verbs.conns];
+}
+
 /* device/port_list.c: the variable that a rank obeys, and its value */
 struct tk_port_family {
     char name[32];
@@ -253,11 +271,56 @@ enum tk_status tk_port_family_find(struct tk_port_family *family);
 /* device/device.c: why ibv_open_device() failed, by the errno that it left. */
 void tk_device_explain_closed(int error, char *text, size_t size);
 
+/* Keys of partitions: IBA 10.9.1 */
+enum { tk_pkey_bits = 0x7fff, tk_pkey_full = 0x8000, tk_pkey_default = 0xffff };
+
 /* device/ports.c; NULL, or why the port can't be used. */
 const char *tk_port_take(struct tk_rail *rail, struct ibv_context *context, int port);
 
 /* Mb/s */
 uint32_t tk_port_rate(const struct ibv_port_attr *attr);
+
+/* device/gid_index.c: GASNET_IBV_GID_INDEX; -1: it names none for this port */
+enum tk_status tk_gid_index_check(void);
+int tk_gid_index_of(const char *device, int port);
+
+/* device/gid_choose.c, which sees no device; a row of a port's table, as far as rules ask for it */
+struct tk_gid_row {
+    struct tk_gid gid;
+    bool is_down; /* its interface */
+};
+enum { tk_gid_text_size = 48 };
+/* The best of a table that are worth offering to peers, the best first: of each type and network
+ * one. Returns how many. */
+unsigned tk_gids_offer(const struct tk_gid_row *rows, unsigned count, struct tk_gid *offered);
+/* What a port offers as a set of kinds; two ports reach each other by GID if they share one. */
+uint32_t tk_gid_kinds(const struct tk_port_address *address);
+/* The best pair of GIDs, one of each; both ends must name the addresses in the same order. False:
+ * they share no kind. */
+bool tk_gid_pair_find(const struct tk_port_address *one, const struct tk_port_address *other,
+                      struct tk_gid *from, struct tk_gid *to);
+bool tk_gid_is_same_network(const struct tk_gid *a, const struct tk_gid *b);
+const char *tk_gid_type_text(const struct tk_gid *gid);
+void tk_gid_text(const struct tk_gid *gid, char text[tk_gid_text_size]);
+enum { tk_gids_text_size = 256 };
+const char *tk_gids_text(const struct tk_port_address *address, char text[tk_gids_text_size]);
+
+/* device/gid_table.c: reads the table of a port, its row `wanted` only if that is not -1 */
+unsigned tk_gid_table_offer(struct ibv_context *context, int port, int length, int wanted,
+                            struct tk_gid *offered);
+
+/* device/path.c; is_first: both ends must name the ports in one order. False: they can't reach each
+ * other. */
+bool tk_path_find(struct tk_path *path, const struct tk_port_address *mine,
+                  const struct tk_port_address *theirs, bool is_first);
+/* Logs that these two, so named, can't. */
+void tk_gids_log_apart(const char *one, const struct tk_port_address *a, const char *other,
+                       const struct tk_port_address *b);
+/* "mlx5_0:1 (GID ...) to mlx5_1:1 (GID ...)" of a connection that was connected, for people. */
+enum { tk_path_text_size = 256 };
+const char *tk_path_text(const struct tk_conn *conn, char text[tk_path_text_size]);
+/* What a port is reached by, and why that: for the start-up record. */
+void tk_path_describe(const struct tk_rail *rail, char *text, size_t size);
 
 /* device/network.c */
 enum { tk_gid_size = 16 };
@@ -298,25 +361,22 @@ void tk_segment_forget(void); /* at the end of the process, which must not unreg
 /* conn/qp_state.c: 0, or what errno would be */
 struct tk_route {
     const struct tk_rail *rail;
-    const struct tk_port_address *to; /* NULL for datagrams */
+    const struct tk_path *path; /* NULL for datagrams */
     enum ibv_qp_type type;
     uint32_t to_qp, to_psn, psn;
-    int reads_out;
 };
 enum { tk_datagram_key = 0x7472756e };
 int tk_qp_init(struct ibv_qp *qp, const struct tk_rail *rail, enum ibv_qp_type type, int access);
 int tk_qp_rtr(struct ibv_qp *qp, const struct tk_route *route);
 int tk_qp_rts(struct ibv_qp *qp, const struct tk_route *route);
-void tk_route_set(struct ibv_ah_attr *ah, const struct tk_rail *rail,
-                  const struct tk_port_address *to);
+void tk_route_set(struct ibv_ah_attr *ah, const struct tk_rail *rail, const struct tk_path *path);
 
 /* conn/connect.c; the last two are 0 or what errno would be; `incarnation`: how often it was
  * connected before */
 enum tk_status tk_conn_open(struct tk_conn *conn, struct tk_peer *peer, uint32_t rail,
                             bool is_primary);
 enum tk_status tk_conn_connect(struct tk_conn *conn, const struct tk_port_address *to, uint32_t qp);
-int tk_conn_ready(struct tk_conn *conn, const struct tk_port_address *to, uint32_t qp,
-                  uint32_t incarnation, const char **what);
+int tk_conn_ready(struct tk_conn *conn, uint32_t qp, uint32_t incarnation, const char **what);
 int tk_conn_init(struct tk_conn *conn);
 void tk_conn_close(struct tk_conn *conn);
 

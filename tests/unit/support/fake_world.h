@@ -24,6 +24,9 @@ extern uint32_t world_group;
 /* Ranks with the same number are on one host; from 0 on by rank unless a test says otherwise. */
 extern uint32_t world_hosts[world_max];
 
+/* Called before a rank is opened, to give it another machine; NULL: all have one of a kind. */
+extern void (*world_machine)(uint32_t rank);
+
 /* Opens and connects `size` ranks with the settings in force; each has a registered segment of
  * `segment` bytes (0: none). Leaves the test as rank 0. */
 void world_open(uint32_t size, size_t segment);

@@ -87,6 +87,7 @@ static void the_first_failure_is_told_and_its_wake_is_not(void **state)
     unit_assert_says(said, "put of 2000 bytes to rank 2 (node2, pid 1002) failed on fake0:1, "
                            "queue pair ");
     unit_assert_says(said, "the peer does not answer");
+    unit_assert_says(said, "; path: fake0:1 (LID 1) to fake0:1 (LID 1)\n");
     assert_int_equal(lost_count, 1);
     assert_int_equal(lost_rank, 2);
     world_close();

@@ -407,7 +407,7 @@ static void all_conns_at_once_name_their_ports(void **state)
     const char *heard = unit_heard();
     assert_int_equal(unit_lines(heard), 2);
     unit_assert_says(heard, "rank 1 (node1, pid 1001) is no longer reached over any port: fake0:1, "
-                            "fake1:1\n");
+                            "fake1:1; first path: fake0:1 (LID 1) to fake0:1 (LID 1)\n");
     assert_int_equal(lost_count, 1);
     tk_counter_set(&conn_to(0, 1, 0)->state, TK_LIVE);
     world_close();

@@ -167,7 +167,7 @@ static void an_infiniband_peer_is_reached_by_lid(void **state)
     assert_int_equal(rtr->ah_attr.dlid, 5);
     assert_false(rtr->ah_attr.is_global);
     assert_int_equal(rtr->path_mtu, IBV_MTU_4096);
-    assert_int_equal(rtr->max_dest_rd_atomic, 16);
+    assert_int_equal(rtr->max_dest_rd_atomic, 8);
     assert_int_equal(rts->max_rd_atomic, 8);
     assert_int_equal(rts->timeout, 20);
     assert_int_equal(rts->retry_cnt, 3);
@@ -192,10 +192,108 @@ static void a_roce_peer_is_reached_by_gid(void **state)
     world_close();
 }
 
+static void old_and_new(uint32_t rank)
+{
+    struct fake_port *port = &fake.ports[0][1];
+    fake_make_ethernet(port);
+    fake_gid(port, IBV_GID_TYPE_ROCE_V1, "::ffff:10.0.0.1");
+    if (rank != 2)
+        fake_gid(port, IBV_GID_TYPE_ROCE_V2, "::ffff:10.0.0.1");
+}
+
+/* Ranks 0 and 1 have both types, rank 2 has the old one alone. */
+static void a_pair_takes_what_both_ends_have(void **state)
+{
+    (void)state;
+    fake_reset();
+    unit_settings("GASNET_IBV_SL=3", "GASNET_IBV_TRAFFIC_CLASS=104", NULL);
+    world_machine = old_and_new;
+    world_open(3, 0);
+    world_machine = NULL;
+    for (uint32_t me = 0; me < 3; me++)
+        for (uint32_t peer = 0; peer < 3; peer++) {
+            if (me == peer)
+                continue;
+            const struct ibv_qp_attr *rtr = fake_attr(world_conn(me, peer)->qp, IBV_QPS_RTR);
+            assert_int_equal(rtr->ah_attr.grh.sgid_index, me != 2 && peer != 2);
+            assert_int_equal(rtr->ah_attr.sl, 3);
+            assert_int_equal(rtr->ah_attr.grh.traffic_class, 104);
+        }
+    char text[512];
+    tk_verbs_describe(0, text, sizeof(text));
+    unit_assert_says(text, "fake0:1 (Ethernet, GID index 1, ::ffff:10.0.0.1, RoCE v2: the best "
+                           "usable one; 1 other connections differ, ");
+    world_be(2);
+    tk_verbs_describe(0, text, sizeof(text));
+    unit_assert_says(text, "GID index 0, ::ffff:10.0.0.1, RoCE v1: the only usable one, ");
+    world_be(0);
+    world_close();
+}
+
+static void lesser_and_greater(uint32_t rank)
+{
+    static const char *const mtu[] = {"GASNET_MAX_MTU=2048", "GASNET_MAX_MTU=512", NULL};
+    static const char *const reads[] = {"GASNET_QP_RD_ATOM=1", "GASNET_QP_RD_ATOM=5", NULL};
+    unit_settings(mtu[rank], reads[rank], NULL);
+}
+
+static void assert_path(uint32_t me, uint32_t peer, enum ibv_mtu mtu, int reads_in, int reads_out)
+{
+    const struct ibv_qp_attr *rtr = fake_attr(world_conn(me, peer)->qp, IBV_QPS_RTR);
+    const struct ibv_qp_attr *rts = fake_attr(world_conn(me, peer)->qp, IBV_QPS_RTS);
+    assert_int_equal(rtr->path_mtu, mtu);
+    assert_int_equal(rtr->max_dest_rd_atomic, reads_in);
+    assert_int_equal(rts->max_rd_atomic, reads_out);
+}
+
+/* The device serves 16 reads and has 8 under way. */
+static void ranks_may_set_different_limits(void **state)
+{
+    (void)state;
+    fake_reset();
+    world_machine = lesser_and_greater;
+    world_open(3, 0);
+    world_machine = NULL;
+    assert_path(0, 1, IBV_MTU_512, 1, 5);
+    assert_path(1, 0, IBV_MTU_512, 5, 1);
+    assert_path(0, 2, IBV_MTU_2048, 1, 8);
+    assert_path(2, 0, IBV_MTU_2048, 8, 1);
+    assert_path(1, 2, IBV_MTU_512, 5, 8);
+    world_close();
+}
+
 static enum tk_status connect_to(const struct tk_port_address *to)
 {
     unit_listen();
     return tk_conn_connect(world_conn(0, 1), to, 7);
+}
+
+static void a_peer_that_no_way_leads_to_is_named(void **state)
+{
+    (void)state;
+    fake_reset();
+    unit_settings(NULL, NULL);
+    world_open(2, 0);
+    struct tk_port_address to = tk_verbs.rails[0].address;
+    to.lid = 9;
+    strcpy(to.device, "other0");
+    fake.failing[FAKE_MODIFY_QP].allowed = 0;
+    fake.failing[FAKE_MODIFY_QP].error = ENETUNREACH;
+    enum tk_status status = connect_to(&to);
+    const char *said = unit_heard();
+    assert_int_equal(status, TK_FAIL);
+    assert_int_equal(unit_lines(said), 1);
+    unit_assert_says(said, "rank 1 (node1, pid 1001) is not reached from fake0:1 (LID 1) to "
+                           "other0:1 (LID 9), queue pair ");
+    unit_assert_says(said, ": modify_qp to RTR: Network is unreachable");
+    to.needs_gid = to.gid_count = 1;
+    to.gids[0].type = IBV_GID_TYPE_ROCE_V2;
+    status = connect_to(&to);
+    said = unit_heard();
+    assert_int_equal(status, TK_FAIL);
+    assert_int_equal(unit_lines(said), 1);
+    unit_assert_says(said, "fake0:1 has no GID, and other0:1 of rank 1 has RoCE v2 ::");
+    world_close();
 }
 
 static void the_path_takes_the_lesser_of_both_sides(void **state)
@@ -207,11 +305,13 @@ static void the_path_takes_the_lesser_of_both_sides(void **state)
     struct tk_port_address to = tk_verbs.rails[0].address;
     to.mtu = IBV_MTU_1024;
     to.reads = 3;
+    to.reads_out = 2;
     enum tk_status status = connect_to(&to);
     unit_heard();
     assert_int_equal(status, TK_OK);
     assert_int_equal(fake_attr(world_conn(0, 1)->qp, IBV_QPS_RTR)->path_mtu, IBV_MTU_1024);
     assert_int_equal(fake_attr(world_conn(0, 1)->qp, IBV_QPS_RTS)->max_rd_atomic, 3);
+    assert_int_equal(fake_attr(world_conn(0, 1)->qp, IBV_QPS_RTR)->max_dest_rd_atomic, 2);
     world_close();
 }
 
@@ -359,6 +459,9 @@ static void a_failed_registration_is_explained_by_its_likely_cause(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(a_pair_takes_what_both_ends_have),
+    cmocka_unit_test(ranks_may_set_different_limits),
+    cmocka_unit_test(a_peer_that_no_way_leads_to_is_named),
     cmocka_unit_test(the_total_of_credits_follows_the_manual),
     cmocka_unit_test(slack_is_lowered_where_it_could_stop_the_job),
     cmocka_unit_test(queues_are_as_deep_as_the_settings_say),

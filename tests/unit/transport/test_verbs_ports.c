@@ -7,6 +7,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <ifaddrs.h>
+#include <net/if.h>
 #include <netinet/in.h>
 
 #include "fake_world.h"
@@ -287,7 +288,8 @@ static void has_address(int device, const char *address, const char *mask)
     fake_gid(&fake.ports[device][1], IBV_GID_TYPE_ROCE_V2, mapped);
     ip(&addresses[device], address);
     ip(&masks[device], mask);
-    interfaces[device] = (struct ifaddrs){.ifa_addr = (struct sockaddr *)&addresses[device],
+    interfaces[device] = (struct ifaddrs){.ifa_flags = IFF_UP,
+                                          .ifa_addr = (struct sockaddr *)&addresses[device],
                                           .ifa_netmask = (struct sockaddr *)&masks[device]};
     if (device > 0)
         interfaces[device - 1].ifa_next = &interfaces[device];
@@ -517,7 +519,7 @@ static void an_infiniband_port_is_addressed_by_lid(void **state)
     assert_chooses(NULL, "fake0", 1);
     assert_int_equal(rail.address.lid, 77);
     assert_false(rail.address.is_ethernet);
-    assert_false(tk_address_needs_gid(&rail.address));
+    assert_false(rail.address.needs_gid);
 }
 
 static void a_port_with_lid_0_is_addressed_by_gid(void **state)
@@ -528,15 +530,15 @@ static void a_port_with_lid_0_is_addressed_by_gid(void **state)
     fake_gid(&fake.ports[0][1], IBV_GID_TYPE_ROCE_V2, "::ffff:10.0.0.1");
     assert_chooses(NULL, "fake0", 1);
     assert_true(rail.address.is_ethernet);
-    assert_true(tk_address_needs_gid(&rail.address));
-    assert_memory_equal(rail.address.gid, fake.ports[0][1].gids[0].gid.raw, 16);
+    assert_true(rail.address.needs_gid);
+    assert_memory_equal(rail.address.gids[0].raw, fake.ports[0][1].gids[0].gid.raw, 16);
 }
 
 static void assert_gid(const char *setting, int index)
 {
     assert_chooses(setting, "fake0", 1);
-    assert_int_equal(rail.gid_index, index);
-    assert_memory_equal(rail.address.gid, fake.ports[0][1].gids[index].gid.raw, 16);
+    assert_int_equal(rail.address.gids[0].index, index);
+    assert_memory_equal(rail.address.gids[0].raw, fake.ports[0][1].gids[index].gid.raw, 16);
 }
 
 /* RoCE v2 before v1, then IPv4, global IPv6, connection-local; the first of equals. */
@@ -622,7 +624,7 @@ static void reads_under_way_are_what_both_sides_can_do(void **state)
     fake_reset();
     assert_chooses(NULL, "fake0", 1);
     assert_int_equal(rail.address.reads, 16);
-    assert_int_equal(rail.reads_out, 8);
+    assert_int_equal(rail.address.reads_out, 8);
     assert_chooses("GASNET_QP_RD_ATOM=4", "fake0", 1);
     assert_int_equal(rail.address.reads, 4);
     assert_chooses("GASNET_QP_RD_ATOM=99", "fake0", 1);
@@ -631,7 +633,7 @@ static void reads_under_way_are_what_both_sides_can_do(void **state)
     fake.attr.max_qp_init_rd_atom = 1000;
     assert_chooses(NULL, "fake0", 1);
     assert_int_equal(rail.address.reads, 255); /* eight bits in a queue pair's attributes */
-    assert_int_equal(rail.reads_out, 255);
+    assert_int_equal(rail.address.reads_out, 255);
 }
 
 static void the_partition_is_found_by_its_key(void **state)
@@ -681,7 +683,93 @@ static void ports_are_listed_on_request(void **state)
     unit_assert_says(listing("GASNET_IBV_LIST_PORTS=1", NULL), "there is no RDMA device");
 }
 
+static void the_gid_of_an_interface_that_is_down_is_not_taken(void **state)
+{
+    (void)state;
+    fake_reset();
+    has_address(0, "10.0.0.1", "255.255.255.0");
+    fake_gid(&fake.ports[0][1], IBV_GID_TYPE_ROCE_V2, "fe80::1");
+    assert_gid(NULL, 0);
+    assert_int_equal(rail.address.gids[0].network_bits, 96 + 24);
+    assert_int_equal(rail.address.gids[1].network_bits, 64);
+    interfaces[0].ifa_flags = 0;
+    assert_gid(NULL, 1);
+    assert_gid("GASNET_IBV_GID_INDEX=0", 0); /* the user knows better */
+    no_networks();
+}
+
+/* Soft-RoCE takes 7 retries for "for ever". */
+static void retries_end_on_every_device(void **state)
+{
+    (void)state;
+    fake_reset();
+    assert_chooses(NULL, "fake0", 1);
+    assert_int_equal(rail.retry_count, 7);
+    assert_false(rail.is_retry_capped);
+    fake.attr.vendor_id = 0xffffff;
+    assert_chooses(NULL, "fake0", 1);
+    assert_int_equal(rail.retry_count, 6);
+    assert_true(rail.is_retry_capped);
+    assert_chooses("GASNET_QP_RETRY_COUNT=6", "fake0", 1);
+    assert_int_equal(rail.retry_count, 6);
+    assert_false(rail.is_retry_capped);
+    assert_chooses("GASNET_QP_RETRY_COUNT=0", "fake0", 1);
+    assert_int_equal(rail.retry_count, 0);
+}
+
+static void a_port_that_wants_global_headers_is_addressed_by_gid(void **state)
+{
+    (void)state;
+    fake_reset();
+    fake.ports[0][1].attr.flags = IBV_QPF_GRH_REQUIRED;
+    unit_assert_says(refusal(NULL), "has no usable GID");
+    fake_gid(&fake.ports[0][1], IBV_GID_TYPE_IB, "fec0::7");
+    fake_gid(&fake.ports[0][1], IBV_GID_TYPE_IB, "fec0::8");
+    assert_chooses(NULL, "fake0", 1);
+    assert_true(rail.address.needs_gid);
+    assert_false(rail.address.is_ethernet);
+    assert_int_equal(rail.address.gid_count, 1);
+    assert_gid(NULL, 0);
+    assert_gid("GASNET_IBV_GID_INDEX=1", 1);
+}
+
+static void a_gid_is_set_for_each_port(void **state)
+{
+    struct fake_port *port = &fake.ports[0][1];
+    (void)state;
+    fake_reset();
+    fake_make_ethernet(port);
+    for (int i = 0; i < 4; i++)
+        fake_gid(port, IBV_GID_TYPE_ROCE_V2, "::ffff:10.0.0.1");
+    assert_gid("GASNET_IBV_GID_INDEX=-1", 0);
+    assert_gid("GASNET_IBV_GID_INDEX=fake1:1=2,fake0:1=3,fake0:2=1", 3);
+    assert_gid("GASNET_IBV_GID_INDEX=fake0:2=1", 0);
+    assert_gid("GASNET_IBV_GID_INDEX=fake:1=2,fake00:1=1", 0);
+}
+
+static void a_bad_gid_index_is_told_in_one_line(void **state)
+{
+    static const char *const bad[] = {"x",           "256",        "1.5",         "-2",
+                                      "fake0=3",     "fake0:1",    ":1=2",        "fake0:0=1",
+                                      "fake0:1=256", "fake0:1=-1", "fake0:1=3;4", "fake0:1=2,7"};
+    (void)state;
+    fake_reset();
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        char setting[64];
+        snprintf(setting, sizeof(setting), "GASNET_IBV_GID_INDEX=%s", bad[i]);
+        const char *said = refusal(setting);
+        assert_int_equal(unit_lines(said), 1);
+        unit_assert_says(said, "is neither an index from 0 to 255, for all ports, nor "
+                               "device:port=index");
+    }
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(the_gid_of_an_interface_that_is_down_is_not_taken),
+    cmocka_unit_test(retries_end_on_every_device),
+    cmocka_unit_test(a_port_that_wants_global_headers_is_addressed_by_gid),
+    cmocka_unit_test(a_gid_is_set_for_each_port),
+    cmocka_unit_test(a_bad_gid_index_is_told_in_one_line),
     cmocka_unit_test(the_partition_is_found_by_its_key),
     cmocka_unit_test(ports_are_listed_on_request),
     cmocka_unit_test(the_first_active_port_is_taken),

@@ -508,6 +508,8 @@ static void put_info(uint32_t rank, const char *host, uint32_t rails, const char
         struct tk_port_address *a = tk_peer_info_rail(info, i);
         snprintf(a->device, sizeof(a->device), "mlx5_%u", i);
         a->port = 1;
+        a->pkey = 0xffff;
+        a->lid = 1;
     }
     strcpy(tk_peer_info_unused(info), unused);
     world_cards[rank] = info;
@@ -568,6 +570,84 @@ static void so_are_different_kinds(void **state)
         free(world_cards[r]);
 }
 
+static void set_gid(uint32_t rank, int type, uint8_t last)
+{
+    struct tk_port_address *a = tk_peer_info_rail(world_cards[rank], 0);
+    a->is_ethernet = a->needs_gid = a->gid_count = 1;
+    a->gids[0] = (struct tk_gid){.type = (uint8_t)type, .network_bits = 64};
+    a->gids[0].raw[0] = 0xfd;
+    a->gids[0].raw[15] = last;
+}
+
+static const char *said_of_two(bool expected)
+{
+    if (!expected)
+        assert_string_equal(said_by(3, false), "");
+    const char *said = said_by(0, expected);
+    assert_int_equal(unit_lines(said), !expected);
+    return said;
+}
+
+static void ends_without_gids_of_one_kind_are_named(void **state)
+{
+    (void)state;
+    for (uint32_t r = 0; r < 5; r++) {
+        put_info(r, r < 3 ? "a" : "b", 1, "");
+        set_gid(r, IBV_GID_TYPE_ROCE_V2, (uint8_t)r);
+    }
+    said_of_two(true);
+    set_gid(3, IBV_GID_TYPE_ROCE_V1, 3);
+    unit_assert_says(said_of_two(false),
+                     "mlx5_0:1 of rank 0 (a) has RoCE v2 fd00::, and mlx5_0:1 of rank 3 (b) has "
+                     "RoCE v1 fd00::3: no GIDs of one kind");
+    for (uint32_t r = 0; r < 5; r++)
+        free(world_cards[r]);
+}
+
+static void set_pkey(uint32_t rank, uint16_t pkey)
+{
+    tk_peer_info_rail(world_cards[rank], 1)->pkey = pkey;
+}
+
+static void ends_of_partitions_that_do_not_meet_are_named(void **state)
+{
+    (void)state;
+    for (uint32_t r = 0; r < 5; r++) {
+        put_info(r, r < 3 ? "a" : "b", 2, "");
+        set_pkey(r, 0x8010);
+    }
+    set_pkey(4, 0x0010); /* one limited member reaches all full ones */
+    said_of_two(true);
+    set_pkey(1, 0x0010);
+    unit_assert_says(said_of_two(false),
+                     "mlx5_1:1 of rank 1 (a) and mlx5_1:1 of rank 4 (b) are both limited members "
+                     "of partition 0x0010, which do not reach each other");
+    set_pkey(1, 0x8010);
+    set_pkey(2, 0x8020);
+    unit_assert_says(said_of_two(false), "mlx5_1:1 of rank 0 (a) is in partition 0x0010 and "
+                                         "mlx5_1:1 of rank 2 (a) in 0x0020");
+    for (uint32_t r = 0; r < 5; r++)
+        free(world_cards[r]);
+}
+
+/* Those that share memory need not reach each other by the network. */
+static void neighbours_may_be_apart(void **state)
+{
+    uint32_t nbrhd_of[] = {0, 0, 0, 1, 1};
+    (void)state;
+    tk_topology.nbrhd_of = nbrhd_of;
+    for (uint32_t r = 0; r < 5; r++) {
+        put_info(r, r < 3 ? "a" : "b", 2, "");
+        set_pkey(r, r < 3 ? 0x0010 : 0x8010);
+    }
+    said_of_two(true);
+    set_pkey(3, 0x0010);
+    unit_assert_says(said_of_two(false), "rank 0 (a) and mlx5_1:1 of rank 3 (b) are both limited");
+    tk_topology.nbrhd_of = NULL;
+    for (uint32_t r = 0; r < 5; r++)
+        free(world_cards[r]);
+}
+
 static int set_up(void **state)
 {
     (void)state;
@@ -598,6 +678,9 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(only_puts_to_such_a_host_have_reads),
     cmocka_unit_test(different_numbers_are_told_in_one_table),
     cmocka_unit_test(so_are_different_kinds),
+    cmocka_unit_test(ends_without_gids_of_one_kind_are_named),
+    cmocka_unit_test(ends_of_partitions_that_do_not_meet_are_named),
+    cmocka_unit_test(neighbours_may_be_apart),
 };
 
 UNIT_MAIN(tests)

@@ -5,6 +5,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/report.h"
@@ -22,6 +23,28 @@ static enum tk_status conn_failed(const struct tk_conn *conn, const char *what, 
                                    "GASNET_NETWORKDEPTH_PP or "
                                    "GASNET_AM_CREDITS_PP, or start fewer ranks)"
                                  : "");
+    return TK_FAIL;
+}
+
+/* The kernel looks for the way to the other end when a queue pair becomes ready to receive. */
+static enum tk_status not_reached(const struct tk_conn *conn, const char *what, int error)
+{
+    char path[tk_path_text_size];
+    if (error == ENOMEM)
+        return conn_failed(conn, what, error);
+    tk_log_error("rank %u (%s, pid %d) is not reached from %s, queue pair %u: %s: %s",
+                 conn->peer->rank, conn->peer->host, conn->peer->pid, tk_path_text(conn, path),
+                 conn->qp->qp_num, what, strerror(error));
+    return TK_FAIL;
+}
+
+static enum tk_status no_path(const struct tk_conn *conn, const struct tk_port_address *to)
+{
+    char mine[64], theirs[64];
+    const struct tk_port_address *a = &tk_rail_of(conn)->address;
+    snprintf(mine, sizeof(mine), "%s:%u", a->device, a->port);
+    snprintf(theirs, sizeof(theirs), "%s:%u of rank %u", to->device, to->port, conn->peer->rank);
+    tk_gids_log_apart(mine, a, theirs, to);
     return TK_FAIL;
 }
 
@@ -102,17 +125,14 @@ int tk_conn_init(struct tk_conn *conn)
     return tk_qp_init(conn->qp, tk_rail_of(conn), IBV_QPT_RC, tk_verbs.remote_access);
 }
 
-int tk_conn_ready(struct tk_conn *conn, const struct tk_port_address *to, uint32_t qp,
-                  uint32_t incarnation, const char **what)
+int tk_conn_ready(struct tk_conn *conn, uint32_t qp, uint32_t incarnation, const char **what)
 {
-    const struct tk_rail *rail = tk_rail_of(conn);
-    const struct tk_route route = {.rail = rail,
-                                   .to = to,
+    const struct tk_route route = {.rail = tk_rail_of(conn),
+                                   .path = tk_path_of(conn),
                                    .type = IBV_QPT_RC,
                                    .to_qp = qp,
                                    .to_psn = conn_first_psn(incarnation),
-                                   .psn = conn_first_psn(incarnation),
-                                   .reads_out = rail->reads_out};
+                                   .psn = conn_first_psn(incarnation)};
     *what = "modify_qp to RTR";
     int error = tk_qp_rtr(conn->qp, &route);
     if (error)
@@ -124,12 +144,13 @@ int tk_conn_ready(struct tk_conn *conn, const struct tk_port_address *to, uint32
 enum tk_status tk_conn_connect(struct tk_conn *conn, const struct tk_port_address *to, uint32_t qp)
 {
     const char *what;
-    int error = tk_conn_ready(conn, to, qp, 0, &what);
-    if (conn->tx_log) {
-        conn->tx_log->incarnation.to = *to;
+    const struct tk_port_address *mine = &tk_rail_of(conn)->address;
+    if (!tk_path_find(tk_path_of(conn), mine, to, tk_peers.me < conn->peer->rank))
+        return no_path(conn, to);
+    int error = tk_conn_ready(conn, qp, 0, &what);
+    if (conn->tx_log)
         conn->tx_log->incarnation.to_qp = qp;
-    }
-    return error ? conn_failed(conn, what, error) : TK_OK;
+    return error ? not_reached(conn, what, error) : TK_OK;
 }
 
 void tk_conn_close(struct tk_conn *conn)

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The way of a queue pair from RESET to RTS (IBA 10.3), for connections and for the client's own.
- * Together with peer/ the only place where InfiniBand and RoCE differ: a peer is reached by LID, or
- * by GID with a global route header. No state. */
+ * A peer is reached by LID, or by GID with a global route header: see device/path.c. No state. */
 #include "config.h"
 
 #include <string.h>
 
-#include "base/bits.h"
 #include "settings/settings.h"
 #include "transport/verbs/verbs_private.h"
 
@@ -32,17 +30,18 @@ int tk_qp_init(struct ibv_qp *qp, const struct tk_rail *rail, enum ibv_qp_type t
                          mask | (type == IBV_QPT_UD ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS));
 }
 
-void tk_route_set(struct ibv_ah_attr *ah, const struct tk_rail *rail,
-                  const struct tk_port_address *to)
+void tk_route_set(struct ibv_ah_attr *ah, const struct tk_rail *rail, const struct tk_path *path)
 {
     ah->port_num = rail->address.port;
-    ah->dlid = to->lid;
-    if (!tk_address_needs_gid(to))
+    ah->dlid = path->lid;
+    ah->sl = (uint8_t)tk_settings.ibv_sl;
+    if (!path->is_global)
         return;
     ah->is_global = 1;
-    ah->grh.sgid_index = (uint8_t)rail->gid_index;
+    ah->grh.sgid_index = (uint8_t)path->from.index;
     ah->grh.hop_limit = hop_limit;
-    memcpy(ah->grh.dgid.raw, to->gid, sizeof(to->gid));
+    ah->grh.traffic_class = (uint8_t)tk_settings.ibv_traffic_class;
+    memcpy(ah->grh.dgid.raw, path->to.raw, sizeof(path->to.raw));
 }
 
 int tk_qp_rtr(struct ibv_qp *qp, const struct tk_route *route)
@@ -52,17 +51,18 @@ int tk_qp_rtr(struct ibv_qp *qp, const struct tk_route *route)
         .qp_state = IBV_QPS_RTR,
         .dest_qp_num = route->to_qp,
         .rq_psn = route->to_psn,
-        .max_dest_rd_atomic = rail->address.reads,
         .min_rnr_timer = rnr_timer,
     };
     int mask = IBV_QP_STATE;
     if (route->type != IBV_QPT_UD) {
         mask |= IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
-        attr.path_mtu = (enum ibv_mtu)tk_min(rail->address.mtu, route->to->mtu);
-        tk_route_set(&attr.ah_attr, rail, route->to);
+        attr.path_mtu = (enum ibv_mtu)route->path->mtu;
+        tk_route_set(&attr.ah_attr, rail, route->path);
     }
-    if (route->type == IBV_QPT_RC)
+    if (route->type == IBV_QPT_RC) {
         mask |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+        attr.max_dest_rd_atomic = route->path->reads_in;
+    }
     return ibv_modify_qp(qp, &attr, mask);
 }
 
@@ -72,13 +72,13 @@ int tk_qp_rts(struct ibv_qp *qp, const struct tk_route *route)
         .qp_state = IBV_QPS_RTS,
         .sq_psn = route->psn,
         .timeout = (uint8_t)tk_settings.qp_timeout,
-        .retry_cnt = (uint8_t)tk_settings.qp_retry_count,
+        .retry_cnt = route->rail->retry_count,
         .rnr_retry = rnr_retry_for_ever,
     };
     int mask = IBV_QP_STATE | IBV_QP_SQ_PSN;
     if (route->type == IBV_QPT_RC) {
         mask |= IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
-        attr.max_rd_atomic = (uint8_t)tk_min((size_t)route->reads_out, route->to->reads);
+        attr.max_rd_atomic = route->path->reads_out;
     }
     return ibv_modify_qp(qp, &attr, mask);
 }

@@ -53,12 +53,13 @@ static const char *likely_cause(enum ibv_wc_status status)
 static void tell(struct tk_conn *conn, const char *what, size_t nbytes, const char *why)
 {
     const struct tk_port_address *a = &tk_rail_of(conn)->address;
-    char amount[40] = ""; /* of quiet messages and receives it is not known */
+    char amount[40] = "", /* of quiet messages and receives it is not known */
+        path[tk_path_text_size];
     if (nbytes)
         snprintf(amount, sizeof(amount), " of %zu bytes", nbytes);
-    tk_log_error("%s%s to rank %u (%s, pid %d) failed on %s:%u, queue pair %u: %s", what, amount,
-                 conn->peer->rank, conn->peer->host, conn->peer->pid, a->device, a->port,
-                 conn->qp->qp_num, why);
+    tk_log_error("%s%s to rank %u (%s, pid %d) failed on %s:%u, queue pair %u: %s; path: %s", what,
+                 amount, conn->peer->rank, conn->peer->host, conn->peer->pid, a->device, a->port,
+                 conn->qp->qp_num, why, tk_path_text(conn, path));
 }
 
 /* Acts in one of the threads that may notice at the same time. `may_be_dead`: the peer. Nothing is
@@ -87,7 +88,7 @@ void tk_conns_exhausted(const struct tk_peer *peer)
 {
     void (*lost_peer)(uint32_t) = __atomic_load_n(&tk_lost_peer, __ATOMIC_ACQUIRE);
     struct tk_conn *conns = tk_conns_to(peer->rank);
-    char ports[256];
+    char ports[256], path[tk_path_text_size];
     size_t length = 0;
     bool is_news = false;
     for (uint32_t k = 0; k < tk_verbs.conns_pp; k++) {
@@ -99,8 +100,8 @@ void tk_conns_exhausted(const struct tk_peer *peer)
     }
     if (!is_news || !lost_peer)
         return;
-    tk_log_error("rank %u (%s, pid %d) is no longer reached over any port: %s", peer->rank,
-                 peer->host, peer->pid, ports);
+    tk_log_error("rank %u (%s, pid %d) is no longer reached over any port: %s; first path: %s",
+                 peer->rank, peer->host, peer->pid, ports, tk_path_text(conns, path));
     lost_peer(peer->rank);
 }
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Rail i of one rank is connected to rail i of another, so all ranks must have as many, and of one
- * kind of network. Whether they do stands in the peer infos that all of them have; rank 0 logs in
- * one table what each found. No lock: start-up only. */
+ * Rail i of one rank is connected to rail i of another, so all ranks must have as many, of one kind
+ * of network, and what reaches each other over it: partitions and GIDs. Whether they do stands in
+ * the peer infos that all of them have, so all come to the same result; rank 0 reports it, in one
+ * table what each found, or in one line which two do not reach each other. No lock: start-up
+ * only. */
 #include "config.h"
 
 #include <stdio.h>
@@ -12,7 +14,7 @@
 #include "peer/peer.h"
 #include "transport/verbs/verbs_private.h"
 
-enum { ports_text = 256 };
+enum { ports_text = 256, port_text = 128 };
 
 static void ports_of(const struct tk_peer_info *info, char *text, size_t size)
 {
@@ -109,6 +111,99 @@ static const char *difference(void)
     return NULL;
 }
 
+/* ---- Pairs that would not reach each other ---- */
+
+static const struct tk_port_address *rail_address(uint32_t rank, uint32_t rail)
+{
+    return tk_peer_info_rail(tk_peer_info_of(rank), rail);
+}
+
+static bool is_limited(const struct tk_port_address *a)
+{
+    return !(a->pkey & tk_pkey_full);
+}
+
+/* IBA 10.9.1.1 */
+static bool is_same_partition(const struct tk_port_address *a, const struct tk_port_address *b)
+{
+    return (a->pkey & tk_pkey_bits) == (b->pkey & tk_pkey_bits) &&
+           !(is_limited(a) && is_limited(b));
+}
+
+static bool shares_a_kind(const struct tk_port_address *a, const struct tk_port_address *b)
+{
+    return !(a->needs_gid || b->needs_gid) || (tk_gid_kinds(a) & tk_gid_kinds(b));
+}
+
+static bool needs_network(uint32_t one, uint32_t other)
+{
+    const uint32_t *nbrhd_of = tk_topology.nbrhd_of;
+    return !nbrhd_of || nbrhd_of[one] != nbrhd_of[other];
+}
+
+/* A rank that all of them could stand for? Only where not, pairs are looked at. */
+static bool is_plain(uint32_t rail)
+{
+    const struct tk_port_address *first = rail_address(0, rail);
+    for (uint32_t r = 0; r < tk_peers.size; r++) {
+        const struct tk_port_address *a = rail_address(r, rail);
+        if (is_limited(a) || (a->pkey & tk_pkey_bits) != (first->pkey & tk_pkey_bits) ||
+            a->needs_gid != first->needs_gid || tk_gid_kinds(a) != tk_gid_kinds(first))
+            return false;
+    }
+    return true;
+}
+
+struct split {
+    uint32_t one, other, rail;
+    bool is_by_partition;
+};
+
+static bool is_split(struct split *split)
+{
+    const struct tk_port_address *a = rail_address(split->one, split->rail);
+    const struct tk_port_address *b = rail_address(split->other, split->rail);
+    split->is_by_partition = !is_same_partition(a, b);
+    return needs_network(split->one, split->other) &&
+           (split->is_by_partition || !shares_a_kind(a, b));
+}
+
+static bool find_split(struct split *split)
+{
+    for (uint32_t rail = 0; rail < tk_peer_info_of(0)->rails; rail++) {
+        split->rail = rail;
+        if (is_plain(rail))
+            continue;
+        for (split->one = 0; split->one < tk_peers.size; split->one++)
+            for (split->other = split->one + 1; split->other < tk_peers.size; split->other++)
+                if (is_split(split))
+                    return true;
+    }
+    return false;
+}
+
+static void log_split(const struct split *split)
+{
+    const struct tk_port_address *a = rail_address(split->one, split->rail);
+    const struct tk_port_address *b = rail_address(split->other, split->rail);
+    char one[port_text], other[port_text];
+    snprintf(one, sizeof(one), "%s:%u of rank %u (%s)", a->device, a->port, split->one,
+             tk_peer_info_of(split->one)->host.name);
+    snprintf(other, sizeof(other), "%s:%u of rank %u (%s)", b->device, b->port, split->other,
+             tk_peer_info_of(split->other)->host.name);
+    if (!split->is_by_partition)
+        tk_gids_log_apart(one, a, other, b);
+    else if ((a->pkey ^ b->pkey) & tk_pkey_bits)
+        tk_log_error("%s is in partition 0x%04x and %s in 0x%04x: they do not reach each other; "
+                     "give both one by GASNET_IBV_PKEY",
+                     one, a->pkey & tk_pkey_bits, other, b->pkey & tk_pkey_bits);
+    else
+        tk_log_error("%s and %s are both limited members of partition 0x%04x, which do not reach "
+                     "each other: make one a full member, or give both another partition by "
+                     "GASNET_IBV_PKEY",
+                     one, other, a->pkey & tk_pkey_bits);
+}
+
 static uint32_t count_without(void)
 {
     uint32_t count = 0;
@@ -138,15 +233,20 @@ bool tk_verbs_agree(void)
 {
     uint32_t without = count_without();
     const char *what = without > 0 ? NULL : difference();
-    if (tk_peers.me != 0)
-        return without == 0 && !what;
-    if (without > 0) {
+    struct split split;
+    bool is_apart = without == 0 && !what && find_split(&split);
+    bool agree = without == 0 && !what && !is_apart;
+    if (agree || tk_peers.me != 0)
+        return agree;
+    if (is_apart) {
+        log_split(&split);
+    } else if (without > 0) {
         log_none(without);
-    } else if (what) {
+    } else {
         tk_log_error("the ranks found different %s; choose them with GASNET_IBV_PORTS, or how many "
                      "with GASNET_NUM_QPS:",
                      what);
         log_table();
     }
-    return without == 0 && !what;
+    return false;
 }

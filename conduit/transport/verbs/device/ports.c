@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Can a port be used, and how: its state, its rate, its partition key and, on Ethernet, the choice
- * of the GID. No lock: start-up only. */
+ * Can a port be used, and how: its state, its rate, its partition key, its GIDs. No lock: start-up
+ * only. */
 #include "config.h"
 
 #include <arpa/inet.h>
@@ -11,45 +11,11 @@
 #include "settings/settings.h"
 #include "transport/verbs/verbs_private.h"
 
-/* Higher is better; -1 for an unusable entry. Link-local addresses come last: they do not cross
- * routers and their neighbour discovery often fails between rails of one host. */
-static int gid_rank(const struct ibv_gid_entry *entry)
-{
-    static const uint8_t zero[16], mapped[12] = {[10] = 0xff, [11] = 0xff};
-    const uint8_t *raw = entry->gid.raw;
-    int rank = entry->gid_type == IBV_GID_TYPE_ROCE_V2 ? 10 : 0;
-    if (!memcmp(raw, zero, sizeof(zero)))
-        return -1;
-    if (!memcmp(raw, mapped, sizeof(mapped)))
-        return rank + 3;
-    if (raw[0] == 0xfe && (raw[1] & 0xc0) == 0x80)
-        return rank + 1;
-    return rank + 2;
-}
-
-static int choose_gid(struct ibv_context *context, int port, const struct ibv_port_attr *attr,
-                      struct ibv_gid_entry *best)
-{
-    int best_rank = -1, wanted = (int)tk_settings.gid_index;
-    for (int i = 0; i < attr->gid_tbl_len; i++) {
-        struct ibv_gid_entry entry;
-        if ((wanted >= 0 && i != wanted) ||
-            ibv_query_gid_ex(context, (uint32_t)port, (uint32_t)i, &entry, 0))
-            continue;
-        int rank = gid_rank(&entry);
-        if (rank > best_rank) {
-            best_rank = rank;
-            *best = entry;
-        }
-    }
-    return best_rank;
-}
-
 /* The index of GASNET_IBV_PKEY; -1: the port does not have it. Two limited members of a partition
- * do not hear each other (IBA 10.9.1.1), so a full membership is better. */
+ * do not receive from each other (IBA 10.9.1.1), so a full membership is better. */
 static int choose_pkey(struct ibv_context *context, int port, const struct ibv_port_attr *attr)
 {
-    enum { key_bits = 0x7fff, full_member = 0x8000 };
+    enum { key_bits = tk_pkey_bits, full_member = tk_pkey_full };
     int best = -1, wanted = (int)tk_settings.ibv_pkey & key_bits;
     if (!wanted)
         return 0;
@@ -62,6 +28,12 @@ static int choose_pkey(struct ibv_context *context, int port, const struct ibv_p
         best = i;
     }
     return best;
+}
+
+static uint16_t pkey_of(struct ibv_context *context, int port, int index)
+{
+    __be16 raw;
+    return ibv_query_pkey(context, (uint8_t)port, index, &raw) ? tk_pkey_default : ntohs(raw);
 }
 
 static enum ibv_mtu mtu_of(const struct ibv_port_attr *attr)
@@ -89,6 +61,16 @@ uint32_t tk_port_rate(const struct ibv_port_attr *attr)
     return mbps * width;
 }
 
+/* To the kernel's Soft-RoCE device 7 retries are no number but "for ever" (its number of the vendor
+ * is all ones), and a job that lost a peer would never end. */
+static void set_retries(struct tk_rail *rail, const struct ibv_device_attr *device)
+{
+    enum { rxe_vendor = 0xffffff, for_ever = 7 };
+    rail->retry_count = (uint8_t)tk_settings.qp_retry_count;
+    rail->is_retry_capped = device->vendor_id == rxe_vendor && rail->retry_count == for_ever;
+    rail->retry_count -= rail->is_retry_capped;
+}
+
 static void describe_device(struct tk_rail *rail, const struct ibv_device_attr *device)
 {
     int reads_in = device->max_qp_rd_atom, reads_out = device->max_qp_init_rd_atom;
@@ -96,30 +78,45 @@ static void describe_device(struct tk_rail *rail, const struct ibv_device_attr *
     if (wanted > 0 && wanted < reads_in)
         reads_in = wanted;
     rail->address.reads = (uint8_t)(reads_in > 255 ? 255 : reads_in < 1 ? 1 : reads_in);
-    rail->reads_out = reads_out > 255 ? 255 : reads_out;
+    rail->address.reads_out = (uint8_t)(reads_out > 255 ? 255 : reads_out);
     rail->address.atomics = (uint8_t)device->atomic_cap;
+    set_retries(rail, device);
+}
+
+/* LIDs do not reach a port without one, and one of a device that puts a global route header before
+ * each packet. */
+static const char *take_gids(struct tk_rail *rail, struct ibv_context *context, int port,
+                             const struct ibv_port_attr *attr)
+{
+    struct tk_port_address *a = &rail->address;
+    bool is_ethernet = attr->link_layer == IBV_LINK_LAYER_ETHERNET;
+    int wanted = tk_gid_index_of(ibv_get_device_name(context->device), port);
+    if (!is_ethernet && wanted < 0)
+        wanted = 0; /* the others are its aliases */
+    a->is_ethernet = is_ethernet;
+    a->needs_gid = is_ethernet || attr->lid == 0 || (attr->flags & IBV_QPF_GRH_REQUIRED);
+    a->gid_count = (uint8_t)tk_gid_table_offer(context, port, attr->gid_tbl_len, wanted, a->gids);
+    return a->needs_gid && a->gid_count == 0
+               ? "has no usable GID (GASNET_IBV_GID_INDEX chooses one)"
+               : NULL;
 }
 
 const char *tk_port_take(struct tk_rail *rail, struct ibv_context *context, int port)
 {
     struct ibv_port_attr attr;
     struct ibv_device_attr device;
-    struct ibv_gid_entry gid = {.gid_index = 0};
     if (ibv_query_port(context, (uint8_t)port, &attr) || ibv_query_device(context, &device))
         return "can't be queried";
     if (attr.state != IBV_PORT_ACTIVE)
         return "is down";
-    if (attr.link_layer == IBV_LINK_LAYER_ETHERNET || attr.lid == 0) {
-        if (choose_gid(context, port, &attr, &gid) < 0)
-            return "has no usable GID (GASNET_IBV_GID_INDEX chooses one)";
-        memcpy(rail->address.gid, gid.gid.raw, sizeof(rail->address.gid));
-    }
+    const char *why = take_gids(rail, context, port, &attr);
+    if (why)
+        return why;
     rail->pkey_index = choose_pkey(context, port, &attr);
     if (rail->pkey_index < 0)
         return "is not in the partition of GASNET_IBV_PKEY";
     rail->context = context;
-    rail->gid_index = (int)gid.gid_index;
-    rail->address.is_ethernet = attr.link_layer == IBV_LINK_LAYER_ETHERNET;
+    rail->address.pkey = pkey_of(context, port, rail->pkey_index);
     rail->address.lid = attr.lid;
     rail->address.mtu = (uint8_t)mtu_of(&attr);
     rail->address.port = (uint8_t)port;

@@ -437,7 +437,8 @@ enum tk_status tk_rails_choose(struct tk_choice *choice, uint32_t turn)
     struct search search = {.turn = turn, .choice = choice};
     *choice = (struct tk_choice){.count = 0};
     if (tk_port_family_find(&search.family) != TK_OK ||
-        tk_port_filter_check(search.family.name, search.family.filter) != TK_OK)
+        tk_port_filter_check(search.family.name, search.family.filter) != TK_OK ||
+        tk_gid_index_check() != TK_OK)
         return TK_FAIL;
     enum tk_status status = look_at_all(&search);
     search.wanted = rails_wanted(&search);

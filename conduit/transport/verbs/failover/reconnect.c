@@ -107,9 +107,7 @@ static int reconnect(struct tk_conn *conn, const char **what)
         return error;
     *what = "modify_qp to INIT";
     error = tk_conn_init(conn);
-    return error ? error
-                 : tk_conn_ready(conn, &incarnation->to, incarnation->to_qp,
-                                 incarnation->number + 1, what);
+    return error ? error : tk_conn_ready(conn, incarnation->to_qp, incarnation->number + 1, what);
 }
 
 /* Nothing is left of the old incarnation but room that was lent: that is given back, or used,

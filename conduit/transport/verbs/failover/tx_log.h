@@ -43,7 +43,6 @@ struct tk_incarnation {
     bool is_pending_work; /* it is counted among the pending work for one of these, or for
                              `notice_due` */
     uint32_t to_qp;
-    struct tk_port_address to;
     /* Name the connection in errors of unsignaled messages, in incarnations with even and with odd
      * numbers: an error that a thread still holds from the incarnation before is recognised by
      * that. */

@@ -98,12 +98,13 @@ static enum tk_status describe_rail(uint32_t index)
                                     .mtu = 128u << a->mtu,
                                     .lid = a->lid,
                                     .pkey_index = (uint16_t)rail->pkey_index,
-                                    .gid_index = (uint8_t)rail->gid_index,
+                                    .gid_index = (uint8_t)a->gids[0].index,
                                     .port = a->port,
                                     .is_ethernet = a->is_ethernet,
                                     .reads_in = a->reads,
-                                    .reads_out = rail->reads_out};
-    memcpy(described->gid, a->gid, sizeof(described->gid));
+                                    .reads_out = a->reads_out};
+    if (a->needs_gid)
+        memcpy(described->gid, a->gids[0].raw, sizeof(described->gid));
     snprintf(described->name, sizeof(described->name), "%s:%u", a->device, a->port);
     int error = ibv_query_device(rail->context, &described->limits);
     if (!error)
@@ -126,7 +127,9 @@ enum tk_status tk_raw_check(void)
     struct tk_port_family family;
     if (tk_port_family_find(&family) != TK_OK)
         return TK_FAIL;
-    return tk_port_filter_check(family.name, family.filter);
+    if (tk_port_filter_check(family.name, family.filter) != TK_OK)
+        return TK_FAIL;
+    return tk_gid_index_check();
 }
 
 enum tk_status tk_raw_open(const trunkline_rail_t **rails, unsigned *count, uint32_t turn)

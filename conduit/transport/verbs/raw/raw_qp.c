@@ -119,7 +119,7 @@ static void set_address(trunkline_qp_t *qp, enum ibv_qp_type type)
                                         .reads = a->reads,
                                         .is_ethernet = a->is_ethernet,
                                         .type = (uint8_t)type};
-    memcpy(qp->address.gid, a->gid, sizeof(a->gid));
+    memcpy(qp->address.gid, a->gids[0].raw, sizeof(a->gids[0].raw));
     snprintf(qp->address.rail, sizeof(qp->address.rail), "%.31s", qp->rail->name);
 }
 
@@ -145,12 +145,21 @@ enum tk_status tk_raw_qp_open(trunkline_qp_t *qp, const trunkline_domain_t *doma
     return status;
 }
 
-static struct tk_port_address port_of(const trunkline_address_t *to)
+/* From the best GID of each end. An address does not say of which type that is; hosts of one kind
+ * have the same. */
+static struct tk_path path_to(const trunkline_qp_t *qp, const trunkline_address_t *to)
 {
-    struct tk_port_address port = {
-        .lid = to->lid, .is_ethernet = to->is_ethernet, .mtu = to->mtu, .reads = to->reads};
-    memcpy(port.gid, to->gid, sizeof(port.gid));
-    return port;
+    const struct tk_port_address *a = &tk_raw_rail(qp->rail)->address;
+    struct tk_path path = {.from = a->gids[0],
+                           .to = a->gids[0],
+                           .lid = to->lid,
+                           .mtu = (uint8_t)tk_min(a->mtu, to->mtu),
+                           .reads_in = a->reads,
+                           .reads_out = (uint8_t)tk_min((size_t)qp->reads, to->reads)};
+    memcpy(path.to.raw, to->gid, sizeof(path.to.raw));
+    path.is_global = a->needs_gid || to->lid == 0 ||
+                     (!a->is_ethernet && !tk_gid_is_same_network(&path.from, &path.to));
+    return path;
 }
 
 /* An address comes from another process. */
@@ -168,16 +177,15 @@ static enum tk_status fits(const trunkline_qp_t *qp, const trunkline_address_t *
 
 enum tk_status tk_raw_qp_connect(trunkline_qp_t *qp, const trunkline_address_t *to)
 {
-    struct tk_port_address port = {.lid = 0};
+    struct tk_path path;
     struct tk_route route = {.rail = tk_raw_rail(qp->rail),
-                             .to = &port,
                              .type = (enum ibv_qp_type)qp->address.type,
-                             .psn = qp->address.psn,
-                             .reads_out = qp->reads};
+                             .psn = qp->address.psn};
     if (route.type != IBV_QPT_UD) {
         if (fits(qp, to) != TK_OK)
             return TK_FAIL;
-        port = port_of(to);
+        path = path_to(qp, to);
+        route.path = &path;
         route.to_qp = to->qpn;
         route.to_psn = to->psn;
     }
@@ -194,8 +202,8 @@ enum tk_status tk_raw_qp_reach(struct ibv_ah **ah, const trunkline_qp_t *qp,
     struct ibv_ah_attr attr = {.dlid = 0};
     if (fits(qp, to) != TK_OK)
         return TK_FAIL;
-    const struct tk_port_address port = port_of(to);
-    tk_route_set(&attr, tk_raw_rail(qp->rail), &port);
+    const struct tk_path path = path_to(qp, to);
+    tk_route_set(&attr, tk_raw_rail(qp->rail), &path);
     *ah = ibv_create_ah(qp->qp->pd, &attr);
     return *ah ? TK_OK : raw_failed(qp, "create_ah", errno);
 }

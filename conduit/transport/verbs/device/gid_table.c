@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The GID table of a port as the rules of gid_choose.c ask for it: what each entry's network is,
+ * and whether its interface is up, as the host's interfaces say. No lock: start-up only. */
+#include "config.h"
+
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <string.h>
+
+#include "base/bits.h"
+#include "transport/verbs/verbs_private.h"
+
+enum {
+    ip4_bytes = 4,
+    mapped_bits = 96,
+    prefix_bits = 64, /* IBA 4.1.1, and the usual one of IPv6 */
+    rows_max = 256    /* sgid_index has 8 bits */
+};
+
+/* The bytes of an address as a GID holds them (RFC 4291 2.5.5.2 for IPv4), and where an IP mask
+ * applies to them. NULL: of another family. */
+static const uint8_t *bytes_of(const struct sockaddr *address, size_t *size)
+{
+    if (address && address->sa_family == AF_INET) {
+        *size = ip4_bytes;
+        return (const uint8_t *)&((const struct sockaddr_in *)(const void *)address)->sin_addr;
+    }
+    if (address && address->sa_family == AF_INET6) {
+        *size = sizeof(struct in6_addr);
+        return (const uint8_t *)&((const struct sockaddr_in6 *)(const void *)address)->sin6_addr;
+    }
+    return NULL;
+}
+
+static unsigned ones_of(const uint8_t *mask, size_t size)
+{
+    unsigned bits = 0;
+    while (bits < 8 * size && mask[bits / 8] & 0x80u >> bits % 8)
+        bits++;
+    return bits;
+}
+
+static bool has_address(const struct ifaddrs *interface, struct tk_gid *gid)
+{
+    size_t size = 0, mask_size = 0;
+    const uint8_t *address = bytes_of(interface->ifa_addr, &size);
+    const uint8_t *mask = bytes_of(interface->ifa_netmask, &mask_size);
+    size_t before = sizeof(gid->raw) - size;
+    if (!address || !mask || mask_size != size || memcmp(gid->raw + before, address, size))
+        return false;
+    gid->network_bits = (uint8_t)(8 * before + ones_of(mask, size));
+    return true;
+}
+
+/* An address of no interface says nothing (a device of software): all such are on one network, and
+ * up. RoCE v1 of old kernels has link-local entries of no address: the interface is known then. */
+static void look_at_interfaces(const struct ifaddrs *all, uint32_t index, struct tk_gid_row *row)
+{
+    static const uint8_t mapped[mapped_bits / 8] = {[10] = 0xff, [11] = 0xff};
+    char name[IF_NAMESIZE];
+    bool is_mapped = !memcmp(row->gid.raw, mapped, sizeof(mapped)), is_found = false;
+    bool is_named = index > 0 && if_indextoname(index, name);
+    row->gid.network_bits = is_mapped ? mapped_bits : prefix_bits;
+    for (const struct ifaddrs *i = all; i; i = i->ifa_next) {
+        if (is_named && strcmp(i->ifa_name, name))
+            continue;
+        if (is_named)
+            row->is_down = !(i->ifa_flags & IFF_UP);
+        if (!is_found && has_address(i, &row->gid)) {
+            row->is_down = !(i->ifa_flags & IFF_UP);
+            is_found = true;
+        }
+    }
+}
+
+static bool read_row(struct ibv_context *context, int port, int index, const struct ifaddrs *all,
+                     struct tk_gid_row *row)
+{
+    struct ibv_gid_entry entry;
+    if (ibv_query_gid_ex(context, (uint32_t)port, (uint32_t)index, &entry, 0))
+        return false;
+    *row = (struct tk_gid_row){.gid = {.type = (uint8_t)entry.gid_type, .index = (uint16_t)index}};
+    memcpy(row->gid.raw, entry.gid.raw, sizeof(row->gid.raw));
+    if (entry.gid_type == IBV_GID_TYPE_IB)
+        row->gid.network_bits = prefix_bits;
+    else
+        look_at_interfaces(all, entry.ndev_ifindex, row);
+    return true;
+}
+
+/* What the user names is taken as it is. */
+unsigned tk_gid_table_offer(struct ibv_context *context, int port, int length, int wanted,
+                            struct tk_gid *offered)
+{
+    struct tk_gid_row rows[rows_max];
+    struct ifaddrs *all = NULL;
+    unsigned count = 0;
+    if (getifaddrs(&all) != 0)
+        all = NULL;
+    for (int i = 0; i < length && i < rows_max; i++) {
+        if ((wanted >= 0 && i != wanted) || !read_row(context, port, i, all, &rows[count]))
+            continue;
+        rows[count].is_down &= wanted < 0;
+        count++;
+    }
+    if (all)
+        freeifaddrs(all);
+    return tk_gids_offer(rows, count, offered);
+}

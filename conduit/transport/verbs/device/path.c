@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * How two ports reach each other, and what both of them can do: by LID inside of an InfiniBand
+ * subnet, else by GIDs of one kind. Both ends derive it from the two addresses, so that it needs no
+ * further exchange. No lock: start-up only, and reports. */
+#include "config.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/bits.h"
+#include "base/report.h"
+#include "transport/verbs/verbs_private.h"
+
+static bool is_one_subnet(const struct tk_port_address *a, const struct tk_port_address *b)
+{
+    return a->gid_count == 0 || b->gid_count == 0 ||
+           tk_gid_is_same_network(&a->gids[0], &b->gids[0]);
+}
+
+static bool find_gids(struct tk_path *path, const struct tk_port_address *mine,
+                      const struct tk_port_address *theirs, bool is_first)
+{
+    return is_first ? tk_gid_pair_find(mine, theirs, &path->from, &path->to)
+                    : tk_gid_pair_find(theirs, mine, &path->to, &path->from);
+}
+
+bool tk_path_find(struct tk_path *path, const struct tk_port_address *mine,
+                  const struct tk_port_address *theirs, bool is_first)
+{
+    *path = (struct tk_path){.lid = theirs->lid,
+                             .port = theirs->port,
+                             .mtu = (uint8_t)tk_min(mine->mtu, theirs->mtu),
+                             .reads_in = (uint8_t)tk_min(mine->reads, theirs->reads_out),
+                             .reads_out = (uint8_t)tk_min(mine->reads_out, theirs->reads)};
+    memcpy(path->device, theirs->device, sizeof(path->device));
+    path->is_global = mine->needs_gid || theirs->needs_gid || !is_one_subnet(mine, theirs);
+    return !path->is_global || find_gids(path, mine, theirs, is_first);
+}
+
+void tk_gids_log_apart(const char *one, const struct tk_port_address *a, const char *other,
+                       const struct tk_port_address *b)
+{
+    char mine[tk_gids_text_size], theirs[tk_gids_text_size];
+    tk_log_error("%s has %s, and %s has %s: no GIDs of one kind (type, and IPv4, IPv6 or "
+                 "link-local), so they do not reach each other; give their interfaces addresses of "
+                 "one kind, or choose with GASNET_IBV_GID_INDEX",
+                 one, tk_gids_text(a, mine), other, tk_gids_text(b, theirs));
+}
+
+static void end_text(char *text, size_t size, const char *device, unsigned port, uint16_t lid,
+                     const struct tk_gid *gid)
+{
+    char name[tk_gid_text_size];
+    if (gid) {
+        tk_gid_text(gid, name);
+        snprintf(text, size, "%s:%u (GID %s)", device, port, name);
+    } else {
+        snprintf(text, size, "%s:%u (LID %u)", device, port, lid);
+    }
+}
+
+const char *tk_path_text(const struct tk_conn *conn, char text[tk_path_text_size])
+{
+    const struct tk_port_address *a = &tk_rail_of(conn)->address;
+    const struct tk_path *path = tk_path_of(conn);
+    char from[tk_path_text_size / 2 - 4], to[sizeof(from)];
+    end_text(from, sizeof(from), a->device, a->port, a->lid, path->is_global ? &path->from : NULL);
+    end_text(to, sizeof(to), path->device, path->port, path->lid,
+             path->is_global ? &path->to : NULL);
+    snprintf(text, tk_path_text_size, "%s to %s", from, to);
+    return text;
+}
+
+static const char *why_this(const struct tk_port_address *a, const struct tk_path *path)
+{
+    if (!a->is_ethernet)
+        return a->needs_gid ? "the port is not reached by LID" : "to other subnets";
+    if (tk_gid_index_of(a->device, a->port) >= 0)
+        return "set by GASNET_IBV_GID_INDEX";
+    if (a->gid_count == 1)
+        return "the only usable one";
+    return a->gids[0].index == path->from.index
+               ? "the best usable one"
+               : "the best usable one that the peer has the kind of";
+}
+
+/* How many connections of the rail go from another GID, or by LID, and the first that does not. */
+static unsigned count_others(const struct tk_rail *rail, const struct tk_path **first)
+{
+    unsigned others = 0;
+    *first = NULL;
+    for (size_t i = 0; i < (size_t)tk_peers.size * tk_verbs.conns_pp; i++) {
+        const struct tk_conn *conn = &tk_verbs.conns[i];
+        const struct tk_path *path = &tk_verbs.paths[i];
+        if (!conn->qp || tk_rail_of(conn) != rail)
+            continue;
+        if (!*first)
+            *first = path;
+        others +=
+            path->is_global != (*first)->is_global || path->from.index != (*first)->from.index;
+    }
+    return others;
+}
+
+void tk_path_describe(const struct tk_rail *rail, char *text, size_t size)
+{
+    const struct tk_port_address *a = &rail->address;
+    const struct tk_path *path;
+    char name[tk_gid_text_size], more[64] = "";
+    unsigned others = count_others(rail, &path);
+    if (others > 0)
+        snprintf(more, sizeof(more), "; %u other connections differ", others);
+    if (!path || !path->is_global) {
+        snprintf(text, size, "LID %u%s", a->lid, more);
+        return;
+    }
+    tk_gid_text(&path->from, name);
+    snprintf(text, size, "GID index %u, %s, %s: %s%s", path->from.index, name,
+             tk_gid_type_text(&path->from), why_this(a, path), more);
+}
