@@ -69,6 +69,20 @@ static uint32_t route_gid(const union ibv_gid *gid)
     return shca_fabric_port(hca, port);
 }
 
+uint32_t shca_ipv4_of(uint32_t fabric_port)
+{
+    uint32_t at = fabric_port - 1, ports = (uint32_t)shca_config.ports;
+
+    return (uint32_t)ipv4_gid | (at / ports) << 8 | (at % ports + 1);
+}
+
+uint32_t shca_ipv4_route(uint32_t ipv4)
+{
+    union ibv_gid gid = {.global = {.interface_id = htobe64(UINT64_C(0xffff) << 32 | ipv4)}};
+
+    return route_gid(&gid);
+}
+
 uint32_t shca_route(const struct ibv_ah_attr *attr)
 {
     uint32_t last = (uint32_t)(shca_config.hcas * shca_config.ports);

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * IP addresses of ports: fabric/gid.c gives each one, 127.0.0.0/8 is that of softhca0:1. Owns
+ * nothing. */
+#include "config.h"
+
+#include <endian.h>
+
+#include "rdmacm/rdmacm.h"
+
+static int read_v6(const struct sockaddr_in6 *a, struct shca_cm_address *out)
+{
+    const uint8_t *b = a->sin6_addr.s6_addr;
+
+    out->port = ntohs(a->sin6_port);
+    out->any = IN6_IS_ADDR_UNSPECIFIED(&a->sin6_addr);
+    if (IN6_IS_ADDR_LOOPBACK(&a->sin6_addr))
+        out->ip = INADDR_LOOPBACK;
+    else if (IN6_IS_ADDR_V4MAPPED(&a->sin6_addr))
+        out->ip = (uint32_t)b[12] << 24 | (uint32_t)b[13] << 16 | (uint32_t)b[14] << 8 | b[15];
+    return 0;
+}
+
+int shca_cm_address_read(const struct sockaddr *a, struct shca_cm_address *out)
+{
+    const struct sockaddr_in *v4 = (const struct sockaddr_in *)(const void *)a;
+
+    *out = (struct shca_cm_address){0};
+    if (a->sa_family == AF_INET6) {
+        read_v6((const struct sockaddr_in6 *)(const void *)a, out);
+    } else if (a->sa_family == AF_INET) {
+        out->ip = ntohl(v4->sin_addr.s_addr);
+        out->port = ntohs(v4->sin_port);
+        out->any = out->ip == INADDR_ANY;
+    } else {
+        return EAFNOSUPPORT;
+    }
+    /* All loopback addresses are one. */
+    if (out->ip >> 24 == IN_LOOPBACKNET)
+        out->ip = INADDR_LOOPBACK;
+    return 0;
+}
+
+void shca_cm_address_write(struct sockaddr_storage *out, int family, uint32_t ip, uint16_t port)
+{
+    struct sockaddr_in *v4 = (struct sockaddr_in *)(void *)out;
+    struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)(void *)out;
+
+    memset(out, 0, sizeof *out);
+    if (family != AF_INET6) {
+        v4->sin_family = AF_INET;
+        v4->sin_port = htons(port);
+        v4->sin_addr.s_addr = htonl(ip);
+        return;
+    }
+    v6->sin6_family = AF_INET6;
+    v6->sin6_port = htons(port);
+    if (ip == INADDR_LOOPBACK) {
+        v6->sin6_addr = in6addr_loopback;
+    } else if (ip != INADDR_ANY) {
+        uint32_t low = htonl(ip);
+
+        v6->sin6_addr.s6_addr[10] = v6->sin6_addr.s6_addr[11] = 0xff;
+        memcpy(&v6->sin6_addr.s6_addr[12], &low, sizeof low);
+    }
+}
+
+uint32_t shca_cm_address_route(uint32_t ip)
+{
+    return ip == INADDR_LOOPBACK ? 1 : shca_ipv4_route(ip);
+}
+
+bool shca_cm_address_near(uint32_t ip)
+{
+    return ip == INADDR_LOOPBACK || ip >> 16 == shca_ipv4_of(1) >> 16;
+}
+
+/* The RoCE v2 entry of the port's own address, as the kernel's CM chooses. */
+uint32_t shca_cm_address_gid_index(uint32_t port)
+{
+    uint64_t ours = UINT64_C(0xffff) << 32 | shca_ipv4_of(port);
+    union ibv_gid gid;
+
+    for (uint32_t i = 0; i < shca_gid_count(); i++) {
+        shca_gid_of(port, i, &gid);
+        if (gid.global.subnet_prefix == 0 && be64toh(gid.global.interface_id) == ours &&
+            shca_gid_v2(i))
+            return i;
+    }
+    return 0;
+}
+
+void shca_cm_address_path(uint32_t from, uint32_t to, struct ibv_ah_attr *out)
+{
+    *out = (struct ibv_ah_attr){
+        .dlid = shca_lid_of(to),
+        .port_num = (uint8_t)((from - 1) % (uint32_t)shca_config.ports + 1),
+        .is_global = shca_config.roce,
+    };
+    if (!shca_config.roce)
+        return;
+    out->grh.sgid_index = (uint8_t)shca_cm_address_gid_index(from);
+    out->grh.hop_limit = 64;
+    shca_gid_of(to, shca_cm_address_gid_index(to), &out->grh.dgid);
+}
+
+bool shca_cm_address_down(uint32_t port)
+{
+    uint32_t at = port - 1, ports = (uint32_t)shca_config.ports;
+
+    return port != 0 && shca_link_down((int)(at / ports), (int)(at % ports) + 1);
+}

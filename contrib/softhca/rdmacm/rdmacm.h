@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Connection management: librdmacm's functions for the ports of softhca. What the kernel's CM does
+ * is done by a thread of its own (agent.c), over Unix sockets whose abstract names are the port
+ * numbers: the kernel keeps them unique, queues requests, and reports the death of either end. Owns
+ * the types; shca_cm_lock protects every identifier, channel and event of the process. */
+#ifndef SHCA_RDMACM_H
+#define SHCA_RDMACM_H
+
+#include <netinet/in.h>
+#include <rdma/rdma_cma.h>
+#include <rdma/rdma_verbs.h>
+
+#include "verbs/verbs.h"
+
+/* Private data of the messages of InfiniBand's CM, less what rdma_cm itself takes of it. */
+enum {
+    SHCA_CM_REQ_DATA = 56,
+    SHCA_CM_REP_DATA = 196,
+    SHCA_CM_REJ_DATA = 148,
+    SHCA_CM_SIDR_REQ_DATA = 180,
+    SHCA_CM_SIDR_REP_DATA = 136,
+    SHCA_CM_DATA = 196,
+};
+
+/* Reasons of a rejection (InfiniBand specification 12.6.7.2), and of a datagram service's. */
+enum {
+    SHCA_CM_REJ_TIMEOUT = 4,
+    SHCA_CM_REJ_NO_SERVICE = 8,
+    SHCA_CM_REJ_CONSUMER = 28,
+    SHCA_CM_SIDR_UNSUPPORTED = 1,
+    SHCA_CM_SIDR_REJECT = 2,
+};
+
+enum shca_cm_state {
+    SHCA_CM_IDLE,
+    SHCA_CM_BOUND,
+    SHCA_CM_LISTEN,
+    SHCA_CM_ADDR_QUERY,
+    SHCA_CM_ADDR_RESOLVED,
+    SHCA_CM_ROUTE_RESOLVED,
+    SHCA_CM_REQ_SENT,
+    SHCA_CM_REP_RCVD,
+    SHCA_CM_REQ_HELD, /* a request that its listener has no room for, or that came through a cut */
+    SHCA_CM_REQ_RCVD,
+    SHCA_CM_REP_SENT,
+    SHCA_CM_ESTABLISHED,
+    SHCA_CM_DREQ_SENT,
+    SHCA_CM_DREQ_RCVD,
+    SHCA_CM_TIMEWAIT,
+    SHCA_CM_CLOSED,
+};
+
+enum shca_cm_kind {
+    SHCA_CM_REQ = 1,
+    SHCA_CM_MRA, /* the request is with the program, which may take its time */
+    SHCA_CM_REP,
+    SHCA_CM_RTU,
+    SHCA_CM_REJ,
+    SHCA_CM_DREQ,
+    SHCA_CM_DREP,
+};
+
+/* One datagram between two agents; both ends have the same layout, or they would not have found
+ * each other (base/names.c). */
+struct shca_cm_message {
+    uint32_t kind;
+    uint32_t reason;
+    uint32_t src, dst; /* IPv4, host order */
+    uint16_t src_port, dst_port;
+    uint32_t from; /* the sender's fabric port */
+    uint32_t qpn, psn, qkey;
+    uint8_t datagram, srq, mtu, v2;
+    uint8_t responder_resources, initiator_depth, flow_control;
+    uint8_t retry_count, rnr_retry_count;
+    uint8_t length;
+    uint8_t data[SHCA_CM_DATA];
+};
+
+struct shca_cm_address {
+    uint32_t ip; /* host order */
+    uint16_t port;
+    bool any;
+};
+
+struct shca_cm_channel {
+    struct rdma_event_channel pub;
+    struct shca_cm_event *head, **tail;
+    uint32_t spent; /* tokens that were read from the descriptor for events dropped since */
+};
+
+struct shca_cm_event {
+    struct rdma_cm_event pub;
+    struct shca_cm *id;      /* its channel gets the event */
+    struct shca_cm *request; /* of CONNECT_REQUEST: the new identifier */
+    struct shca_cm_event *next;
+    uint8_t data[256];
+};
+
+/* A socket that the agent waits for. */
+struct shca_cm_socket {
+    int fd;
+    uint32_t ip; /* the address whose port number it holds */
+    struct shca_cm *id;
+};
+
+struct shca_cm {
+    struct rdma_cm_id pub;
+    struct shca_cm *next, *prev;
+    enum shca_cm_state state;
+    bool sync;     /* it has a channel of its own, and calls wait */
+    bool datagram; /* UDP: a look-up instead of a connection */
+    bool active, connected, refused;
+    bool deaf;          /* its port is down: what waits in the link stays there */
+    uint32_t port, far; /* fabric ports of both ends, 0: any or unknown */
+    struct shca_cm_socket *names;
+    int n_names;
+    int backlog, queued;
+    struct shca_cm *listener; /* of a request that was not delivered yet */
+    struct shca_cm_socket link;
+    struct shca_cm_message out, peer; /* being sent; the other end's REQ or REP */
+    bool pending;
+    uint64_t give_up, due;
+    uint32_t psn, qkey, qpn;
+    uint8_t responder_resources, initiator_depth, retry_count, rnr_retry_count, timeout;
+    uint32_t unacked; /* events that the program has and has not acknowledged */
+    struct ibv_qp_init_attr *ep_attr;
+    void *ep_data;
+    size_t ep_length;
+    struct ibv_sa_path_rec path;
+};
+
+extern pthread_mutex_t shca_cm_lock;
+
+static inline struct shca_cm *shca_cm_of(struct rdma_cm_id *id)
+{
+    return shca_container(id, struct shca_cm, pub);
+}
+
+/* Every function that librdmacm's clients call fails this way. */
+static inline int shca_cm_fail(int e)
+{
+    if (e == 0)
+        return 0;
+    errno = e;
+    return -1;
+}
+
+/* ---- address.c ---- */
+int shca_cm_address_read(const struct sockaddr *a, struct shca_cm_address *out);
+void shca_cm_address_write(struct sockaddr_storage *out, int family, uint32_t ip, uint16_t port);
+/* The fabric port with an address; 0: none. Below: is it of the network of softhca at all? */
+uint32_t shca_cm_address_route(uint32_t ip);
+bool shca_cm_address_near(uint32_t ip);
+/* The path to the other end of a connection. */
+void shca_cm_address_path(uint32_t from, uint32_t to, struct ibv_ah_attr *out);
+uint32_t shca_cm_address_gid_index(uint32_t port);
+/* Is a port's cable out, or the port down? */
+bool shca_cm_address_down(uint32_t port);
+
+/* ---- agent.c ---- */
+/* Starts the thread, once; it calls both with the lock held. */
+int shca_cm_agent_start(void (*ready)(struct shca_cm_socket *s), uint64_t (*timers)(uint64_t now));
+int shca_cm_agent_watch(struct shca_cm_socket *s);
+void shca_cm_agent_ignore(struct shca_cm_socket *s);
+void shca_cm_agent_wake(void);
+void shca_cm_agent_inherited(void);
+
+/* ---- channel.c ---- */
+struct shca_cm_channel *shca_cm_channel_of(struct rdma_event_channel *ch);
+struct shca_cm_event *shca_cm_event_make(struct shca_cm *id, enum rdma_cm_event_type type,
+                                         int status);
+void shca_cm_event_push(struct shca_cm_event *e);
+/* Waits as the descriptor's flags say; NULL with errno. */
+struct shca_cm_event *shca_cm_channel_take(struct shca_cm_channel *ch);
+/* Takes the unread events of an identifier out of its channel: a list. */
+struct shca_cm_event *shca_cm_channel_strip(struct shca_cm_channel *ch, struct shca_cm *id);
+void shca_cm_event_post(struct shca_cm *id, enum rdma_cm_event_type type, int status);
+
+/* ---- wire.c ---- */
+/* Claims a port number of an address; 0 or errno. */
+int shca_cm_wire_claim(struct shca_cm_socket *s, bool datagram, uint32_t ip, uint16_t port);
+int shca_cm_wire_listen(struct shca_cm_socket *s);
+int shca_cm_wire_connect(struct shca_cm_socket *s, bool datagram, uint32_t ip, uint16_t port);
+int shca_cm_wire_accept(struct shca_cm_socket *listener, struct shca_cm_socket *out);
+bool shca_cm_wire_send(struct shca_cm_socket *s, const struct shca_cm_message *m);
+/* 1: a message; 0: none now; -1: the other end is gone. */
+int shca_cm_wire_receive(struct shca_cm_socket *s, struct shca_cm_message *m);
+void shca_cm_wire_close(struct shca_cm_socket *s);
+
+/* ---- device.c ---- */
+struct ibv_context *shca_cm_device_context(uint32_t port);
+struct ibv_pd *shca_cm_device_pd(uint32_t port);
+void shca_cm_device_inherited(void);
+
+/* ---- id.c ---- */
+/* Makes an identifier; without a channel it gets its own. NULL with errno. */
+struct shca_cm *shca_cm_id_make(struct rdma_event_channel *ch, void *context,
+                                enum rdma_port_space ps, enum ibv_qp_type type);
+
+/* ---- object.c; with the lock held, but for bind ---- */
+struct shca_cm *shca_cm_object_make(struct rdma_event_channel *ch, void *context,
+                                    enum rdma_port_space ps, enum ibv_qp_type type);
+void shca_cm_object_free(struct shca_cm *id);
+/* The first one, or the one behind `after`. */
+struct shca_cm *shca_cm_object_next(struct shca_cm *after);
+/* Sets the device of an identifier; 0 or errno. */
+int shca_cm_object_bind(struct shca_cm *id, uint32_t port);
+void shca_cm_object_forget(void);
+
+/* ---- exchange.c: the protocol; with the lock held ---- */
+int shca_cm_exchange_start(void);
+/* Makes a message; the caller completes it in id->out and then sends it. */
+struct shca_cm_message *shca_cm_exchange_draft(struct shca_cm *id, enum shca_cm_kind kind);
+void shca_cm_exchange_send(struct shca_cm *id);
+/* From now on `give_up` is so many ns away. */
+void shca_cm_exchange_expect(struct shca_cm *id, uint64_t within);
+/* Lets requests in that waited for room in the queue of their listener. */
+void shca_cm_exchange_admit(struct shca_cm *listener);
+/* Closes everything that an identifier has; also the requests of a listener. */
+void shca_cm_exchange_leave(struct shca_cm *id);
+void shca_cm_exchange_timewait(struct shca_cm *id);
+void shca_cm_exchange_inherited(void);
+/* For an answer of the other end that is not there; for one whose program thinks. */
+#define SHCA_CM_ANSWER_NS  (UINT64_C(4096) << 20)
+#define SHCA_CM_PROGRAM_NS (UINT64_C(4096) << 24)
+
+/* ---- qp.c ---- */
+/* Makes the queue pair ready to receive and send, with what the other end has sent. */
+int shca_cm_qp_connect(struct shca_cm *id, uint8_t responder_resources, uint8_t initiator_depth);
+void shca_cm_qp_break(struct shca_cm *id);
+
+/* ---- event.c ---- */
+/* With a channel of its own a call ends with the event that it causes. */
+int shca_cm_event_await(struct shca_cm *id);
+/* Waits until the program has acknowledged its events. With the lock held. */
+void shca_cm_event_settle(struct shca_cm *id);
+
+#endif

@@ -1,0 +1,56 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Debian's own clients of librdmacm, unmodified, on the software HCA: connections, datagrams, the synchronous
+# interface, perftest by -R; and what is left when one end is killed.
+. "${top_srcdir:?}/tests/softhca/tools_common.sh"
+prepare rdmacm-utils rping ucmatose udaddy rdma_client rdma_server rdma_xclient rdma_xserver
+command -v ib_write_bw >/dev/null || {
+    echo "ib_write_bw is missing (Debian package perftest); skipped"
+    exit 77
+}
+
+# await_service SPACE PORT: somebody listens at softhca0:1 (t: TCP, u: UDP)
+await_service()
+{
+    local tries
+    for ((tries = 0; tries < 3000; tries++)); do
+        grep -q "cm${1}0a530001\.$2\$" /proc/net/unix && return
+        kill -0 "$server" 2>/dev/null || return
+        sleep 0.02
+    done
+}
+
+# pair SPACE "SERVER" "CLIENT" [TEXT]: both end well, and the client's or the server's output has TEXT
+pair()
+{
+    local at=7174 number= # udaddy has one number, and -p for something else
+    [ "${2%% *}" = udaddy ] || { at=$((port += 1)); number="-p $at"; }
+    with $2 $number >"$work/server" 2>&1 &
+    server=$!
+    await_service "$1" $at
+    with $3 $number >"$work/client" 2>&1
+    status=$?
+    [ $status = 0 ] || kill $server 2>/dev/null
+    if wait $server && [ $status = 0 ] && grep -q -- "${4:-}" "$work/client" "$work/server"; then
+        return
+    fi
+    fail "$2; $3: $status"
+    tail -n 20 "$work/server" "$work/client" | cut -c 1-200
+}
+
+all()
+{
+    pair t "rping -s -C 5 -v -S 200" "rping -c -a 10.83.0.1 -C 5 -v -S 200" 'server ping data: rdma-ping-0'
+    pair t "ucmatose -c 5" "ucmatose -c 5 -s 10.83.0.1" 'return status 0'
+    pair u "udaddy -c 5" "udaddy -c 5 -s 10.83.0.1" 'return status 0'
+    pair t "ib_write_bw -R -n 100" "ib_write_bw -R -n 100 10.83.0.1" '65536 *100'
+    pair t "ib_send_lat -R -n 100" "ib_send_lat -R -n 100 10.83.0.1" '2 *100'
+}
+
+all
+SOFTHCA_LINK=roce all
+pair t rdma_server "rdma_client -s 127.0.0.1" 'rdma_client: end 0'
+pair t rdma_xserver "rdma_xclient -s 127.0.0.1" 'rdma_xclient: end 0'
+SOFTHCA_HCAS=2 SOFTHCA_PORTS=2 pair t "rping -s -C 5" "rping -c -a 10.83.1.2 -C 5"
+
+finish
