@@ -3,10 +3,13 @@
 #include "config.h"
 
 #include "agent_private.h"
+#include "ssh.h"
 #include "spawner/base/clock.h"
 
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 bool agent_set_open(struct agent_set *s, const struct job *job, uint32_t count, agent_guard *guard)
 {
@@ -15,12 +18,35 @@ bool agent_set_open(struct agent_set *s, const struct job *job, uint32_t count, 
     return s->agents != NULL;
 }
 
+/* Whether a name is that of the host of this process; its first part is enough, as in lists of
+ * batch systems. */
+static bool is_here(const char *name)
+{
+    char here[256] = "";
+    size_t n = strlen(name);
+
+    if (!strcmp(name, "localhost"))
+        return true;
+    if (gethostname(here, sizeof(here) - 1) != 0 || strncmp(here, name, n) != 0)
+        return false;
+    return n && (!here[n] || here[n] == '.') && !(strchr(name, '.') && here[n]);
+}
+
+static bool needs_ssh(const struct job *job, uint32_t host)
+{
+    const struct job_host *h = &job->hosts[host];
+    return job->agent == JOB_AGENT_SSH && !h->is_virtual && !is_here(h->name);
+}
+
 void agent_set_start(struct agent_set *s, uint32_t host)
 {
     struct agent *a = &s->agents[s->count++];
 
     *a = (struct agent){.host = host, .control = -1, .output = -1};
-    agent_fork(s, a);
+    if (needs_ssh(s->job, host))
+        ssh_start(s, a);
+    else
+        agent_fork(s, a);
 }
 
 struct agent *agent_set_next(struct agent_set *s)
@@ -35,46 +61,50 @@ struct agent *agent_set_next(struct agent_set *s)
     return NULL;
 }
 
-/* A fork is ready at once, so there is nothing to wait for. */
+/* A fork is ready at once, so only guards of other hosts are waited for. */
 size_t agent_set_poll_max(const struct agent_set *s)
 {
-    (void)s;
-    return 0;
+    return ssh_poll_max(s);
 }
 
 size_t agent_set_poll(const struct agent_set *s, struct pollfd *p)
 {
-    (void)s, (void)p;
-    return 0;
+    return ssh_poll(s, p);
 }
 
 void agent_set_serve(struct agent_set *s, const struct pollfd *p, size_t count)
 {
-    (void)s, (void)p, (void)count;
+    (void)p, (void)count; /* all that is open is tried, without waiting */
+    ssh_serve(s);
 }
 
 int64_t agent_set_deadline(const struct agent_set *s)
 {
-    (void)s;
-    return CLOCK_NEVER;
+    return ssh_deadline(s);
 }
 
 bool agent_set_ended(struct agent_set *s, pid_t pid, int status)
 {
-    (void)status;
-    for (uint32_t i = 0; i < s->count; i++)
-        if (s->agents[i].pid == pid) {
-            s->agents[i].pid = 0;
-            return true;
-        }
+    for (uint32_t i = 0; i < s->count; i++) {
+        struct agent *a = &s->agents[i];
+        if (a->pid != pid)
+            continue;
+        a->pid = 0;
+        if (a->remote)
+            ssh_ended(a, status);
+        return true;
+    }
     return false;
 }
 
 void agent_set_close(struct agent_set *s)
 {
-    for (uint32_t i = 0; i < s->count; i++)
+    for (uint32_t i = 0; i < s->count; i++) {
         if (s->agents[i].pid)
             kill(s->agents[i].pid, SIGKILL);
+        ssh_free(&s->agents[i]);
+    }
+    ssh_close(s);
     free(s->agents);
     *s = (struct agent_set){0};
 }

@@ -10,6 +10,7 @@
 #include "spawner/base/procinfo.h"
 #include "spawner/base/log.h"
 #include "spawner/children/children.h"
+#include "spawner/wire/hello.h"
 #include "spawner/wire/job_frame.h"
 
 #include <errno.h>
@@ -295,7 +296,7 @@ static void guard_advance(struct guard *g)
         kill_everything(g);
 }
 
-enum { POLL_CONTROL, POLL_OUTPUT, POLL_SERVER, POLL_SIGNALS, POLL_FEED, POLL_PUMPS };
+enum { POLL_CONTROL, POLL_OUTPUT, POLL_SERVER, POLL_SIGNALS, POLL_FEED, POLL_LIFELINE, POLL_PUMPS };
 
 static nfds_t guard_set_up_poll(struct guard *g, struct pollfd *p)
 {
@@ -309,9 +310,18 @@ static nfds_t guard_set_up_poll(struct guard *g, struct pollfd *p)
     p[POLL_SIGNALS] = (struct pollfd){g->signals, POLLIN, 0};
     /* Without data to write, the feed is still polled for its reader to close the pipe. */
     p[POLL_FEED] = (struct pollfd){g->feed.fd, g->feed.queue.length ? POLLOUT : 0, 0};
+    p[POLL_LIFELINE] = (struct pollfd){g->lifeline, POLLIN, 0};
     for (uint32_t i = 0; i < 2 * g->count; i++)
         p[POLL_PUMPS + i] = (struct pollfd){slow ? -1 : g->pumps[i].fd, POLLIN, 0};
     return POLL_PUMPS + 2 * (nfds_t)g->count;
+}
+
+/* Nothing is sent there, so what can be read is the end of it. */
+static bool lifeline_ended(const struct guard *g)
+{
+    char byte;
+    ssize_t n = read(g->lifeline, &byte, 1);
+    return n == 0 || (n < 0 && errno != EINTR && errno != EAGAIN);
 }
 
 static void guard_serve(struct guard *g, const struct pollfd *p)
@@ -330,6 +340,8 @@ static void guard_serve(struct guard *g, const struct pollfd *p)
         guard_handle_signals(g);
     if (p[POLL_FEED].revents & POLLERR)
         feed_close(&g->feed);
+    if (p[POLL_LIFELINE].revents && lifeline_ended(g))
+        guard_abandon(g);
     feed_write(&g->feed);
     for (uint32_t i = 0; i < 2 * g->count; i++)
         if (p[POLL_PUMPS + i].revents && g->pumps[i].fd == p[POLL_PUMPS + i].fd)
@@ -440,19 +452,50 @@ static void guard_alloc_tables(struct guard *g)
         g->pumps[i].fd = -1;
 }
 
-void guard_run(int control, int output)
+static void send_hello(struct guard *g, enum hello_ports ports)
 {
-    struct guard g = {.deadline = CLOCK_NEVER, .patience = CLOCK_NEVER, .feed = {.fd = -1}};
+    struct bytes packed = {0};
+    struct hello hello;
 
+    hello_here(&hello, ports);
+    hello_pack(&hello, &packed);
+    wire_send(&g->control, WIRE_HELLO, WIRE_VERSION, 0, bytes_front(&packed), packed.length);
+    bytes_free(&packed);
+}
+
+static void guard_live(struct guard *g, enum hello_ports ports) __attribute__((noreturn));
+
+static void guard_live(struct guard *g, enum hello_ports ports)
+{
     guard_detach();
-    g.signals = guard_catch_signals();
-    oom_open(&g.memory, "");
+    g->signals = guard_catch_signals();
+    oom_open(&g->memory, "");
+    send_hello(g, ports);
+    guard_receive_job(g);
+    guard_alloc_tables(g);
+    struct pollfd *p = guard_alloc(POLL_PUMPS + 2 * (size_t)g->count, sizeof(*p));
+    guard_begin(g);
+    guard_loop(g, p);
+}
+
+static struct guard guard_made(int control, int output, int lifeline)
+{
+    struct guard g = {
+        .deadline = CLOCK_NEVER, .patience = CLOCK_NEVER, .feed = {.fd = -1}, .lifeline = lifeline};
+
     wire_open(&g.control, control, JOB_NO_HOST);
     wire_open(&g.output, output, JOB_NO_HOST);
-    wire_send(&g.control, WIRE_HELLO, WIRE_VERSION, 0, NULL, 0);
-    guard_receive_job(&g);
-    guard_alloc_tables(&g);
-    struct pollfd *p = guard_alloc(POLL_PUMPS + 2 * (size_t)g.count, sizeof(*p));
-    guard_begin(&g);
-    guard_loop(&g, p);
+    return g;
+}
+
+void guard_run(int control, int output)
+{
+    struct guard g = guard_made(control, output, -1);
+    guard_live(&g, HELLO_PORTS_UNKNOWN);
+}
+
+void guard_run_remote(int control, int output, int lifeline, bool has_port)
+{
+    struct guard g = guard_made(control, output, lifeline);
+    guard_live(&g, has_port ? HELLO_PORTS_ACTIVE : HELLO_PORTS_NONE);
 }

@@ -6,9 +6,16 @@
 #ifndef TRUNKLINE_SPAWNER_GUARD_H
 #define TRUNKLINE_SPAWNER_GUARD_H
 
+#include <stdbool.h>
+
 /* Runs the guard of a host in this process, which has no other task. `control` and `output` are its
  * sockets to the head, or to the guard above; the end of `control` means that those are gone. The
  * job comes by them. Never returns. */
 void guard_run(int control, int output) __attribute__((noreturn));
+
+/* The same on another host. The end of `lifeline` means that the head, or the way to it, is gone.
+ * `has_port`: an active RDMA port is here. */
+void guard_run_remote(int control, int output, int lifeline, bool has_port)
+    __attribute__((noreturn));
 
 #endif

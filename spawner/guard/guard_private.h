@@ -26,6 +26,7 @@ struct guard {
     enum guard_phase phase;
     struct wire_channel control, output, server;
     pid_t server_pid;   /* 0 when gone */
+    int lifeline;       /* standard input of ssh, which has started us; -1: there is none */
     int signals;        /* signalfd */
     int exec_report[2]; /* pipe on which children report that exec failed */
     pid_t *pids;        /* one per rank of this host, 0 when gone or not started */

@@ -8,9 +8,11 @@
 #include "environ.h"
 #include "spawner/base/job.h"
 #include "options.h"
+#include "probe.h"
 #include "program.h"
 #include "spawner/base/clock.h"
 #include "spawner/base/log.h"
+#include "spawner/guard/remote.h"
 #include "spawner/guard/session.h"
 #include "spawner/head/head.h"
 #include "settings/settings.h"
@@ -241,10 +243,11 @@ int main(int argc, char **argv)
     struct options options;
     char why[512];
 
-    (void)argc;
     job.began = clock_ms();
     fill_standard_files();
     environ_forget_pmix();
+    if (argc == 4 && !strcmp(argv[1], "--guard"))
+        return remote_run(argv[2], argv[3], probe_active_port);
     if (!options_parse(&options, argv, why, sizeof(why)))
         return main_usage(why);
     switch (options.wish) {

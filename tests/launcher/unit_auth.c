@@ -6,11 +6,13 @@
 #include "config.h"
 
 #include "spawner/agent/listen.h"
+#include "spawner/agent/ssh_text.h"
 #include "spawner/base/clock.h"
 #include "spawner/base/sha256.h"
 #include "spawner/base/words.h"
 #include "spawner/wire/auth.h"
 #include "spawner/wire/dial.h"
+#include "spawner/wire/hello.h"
 #include "spawner/wire/wire.h"
 
 #include <errno.h>
@@ -540,11 +542,78 @@ static void words_for_a_shell(void **state)
     assert_string_equal(small, "a ");
 }
 
+static void judged(const char *text, int status, const char *wanted)
+{
+    char why[500];
+    ssh_text_judge(text, strlen(text), status, "ssh", "/opt/bin/gasnetrun_ibv", why, sizeof(why));
+    assert_string_equal(why, wanted);
+}
+
+#define EXITED(code) ((code) << 8)
+
+static void words_of_ssh_are_judged(void **state)
+{
+    (void)state;
+    judged("ssh: connect to host n1 port 22: Connection refused\r\n", EXITED(255),
+           "ssh: connect to host n1 port 22: Connection refused");
+    judged("banner\n\nme@n1: Permission denied (publickey).\n \n", EXITED(255),
+           "me@n1: Permission denied (publickey).; it must be entered without a password (an "
+           "agent, or a "
+           "key: ssh-copy-id)");
+    judged("sh: 1: exec: /opt/bin/gasnetrun_ibv: not found\n", EXITED(127),
+           "there is no /opt/bin/gasnetrun_ibv on it; install Trunkline there, "
+           "GASNET_SSH_REMOTE_PATH names its directory");
+    judged("gasnetrun_ibv: error while loading shared libraries: libpmix.so.2: none\n", EXITED(127),
+           "error while loading shared libraries: libpmix.so.2: none");
+    judged("/opt/bin/gasnetrun_ibv: error while loading shared libraries: x\n", EXITED(127),
+           "/opt/bin/gasnetrun_ibv cannot be executed there: /opt/bin/gasnetrun_ibv: error while "
+           "loading shared libraries: x");
+    judged("sh: 1: exec: Exec format error", EXITED(126),
+           "/opt/bin/gasnetrun_ibv cannot be executed there: sh: 1: exec: Exec format error");
+    judged("gasnetrun_ibv: it is not well\nConnection closed.\n", EXITED(1), "it is not well");
+    judged("", EXITED(3), "ssh ended with status 3 and without a message");
+    judged("", 9, "ssh was killed by signal 9");
+    judged("\033[31mred\007\n", EXITED(1), " [31mred ");
+}
+
+static void hosts_are_compared(void **state)
+{
+    struct hello here, there;
+    struct bytes packed = {0};
+    char why_not[400];
+    (void)state;
+    hello_here(&here, HELLO_PORTS_ACTIVE);
+    hello_pack(&here, &packed);
+    assert_true(hello_unpack(&there, bytes_front(&packed), packed.length));
+    assert_int_equal(there.ports, HELLO_PORTS_ACTIVE);
+    assert_true(hello_fits(&here, &there, why_not, sizeof(why_not)));
+    assert_true(hello_same_machine(&here, &there));
+    assert_true(strlen(there.kernel) > 40);
+    for (size_t n = 0; n < packed.length; n++)
+        assert_false(hello_unpack(&there, bytes_front(&packed), n));
+    bytes_append(&packed, "x", 1);
+    assert_false(hello_unpack(&there, bytes_front(&packed), packed.length));
+    bytes_free(&packed);
+    there = here;
+    there.build[0] ^= 1;
+    assert_false(hello_fits(&here, &there, why_not, sizeof(why_not)));
+    assert_non_null(strstr(why_not, "another build"));
+    there = here;
+    there.machine[0] ^= 1;
+    assert_false(hello_fits(&here, &there, why_not, sizeof(why_not)));
+    assert_non_null(strstr(why_not, "architecture"));
+    there = here;
+    there.kernel[0] ^= 1;
+    assert_false(hello_same_machine(&here, &there));
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(words_of_a_command),
         cmocka_unit_test(words_for_a_shell),
+        cmocka_unit_test(words_of_ssh_are_judged),
+        cmocka_unit_test(hosts_are_compared),
         cmocka_unit_test(sha256_vectors),
         cmocka_unit_test(sha256_in_pieces),
         cmocka_unit_test(hmac_vectors),

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A guard on another host; see remote.h. */
+#include "config.h"
+
+#include "guard.h"
+#include "remote.h"
+#include "spawner/base/clock.h"
+#include "spawner/base/log.h"
+#include "spawner/wire/dial.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The line is sent together with the command. */
+enum { SECRET_MS = 30000 };
+
+/* Reads a line of standard input, and not a byte more. */
+static bool read_line(char *line, size_t size)
+{
+    int64_t deadline = clock_ms() + SECRET_MS;
+    size_t used = 0;
+
+    while (used < size - 1 && clock_ms() < deadline) {
+        struct pollfd p = {STDIN_FILENO, POLLIN, 0};
+        if (poll(&p, 1, clock_poll_timeout(deadline)) <= 0)
+            continue;
+        if (read(STDIN_FILENO, line + used, 1) != 1)
+            return false;
+        if (line[used] == '\n') {
+            line[used] = 0;
+            return true;
+        }
+        used++;
+    }
+    return false;
+}
+
+/* "SECRET MILLISECONDS" */
+static bool read_secret(struct auth_secret *secret, uint32_t *ms)
+{
+    char line[AUTH_SECRET_TEXT + 32];
+    bool is_read = read_line(line, sizeof(line));
+    char *blank = is_read ? strchr(line, ' ') : NULL;
+
+    if (blank) {
+        *blank = 0;
+        *ms = (uint32_t)strtoul(blank + 1, NULL, 10);
+        is_read = auth_secret_parse(secret, line);
+    }
+    explicit_bzero(line, sizeof(line));
+    return is_read && blank;
+}
+
+/* The address that ssh came from is one of the launcher's, if no third host is between. */
+static const char *ssh_came_from(char *text, size_t size)
+{
+    const char *all = getenv("SSH_CONNECTION");
+    size_t n = all ? strcspn(all, " ") : 0;
+
+    if (!n || n >= size)
+        return NULL;
+    memcpy(text, all, n);
+    text[n] = 0;
+    return text;
+}
+
+static int remote_fail(const char *addresses, const char *why)
+{
+    if (*why) /* else nobody wants to know any more */
+        log_error("it cannot connect to %s, the launcher: %s; if a firewall is between, "
+                  "GASNET_MASTERIP may name an address that is open",
+                  addresses, why);
+    return EXIT_RUNTIME;
+}
+
+static bool call_back(struct dial *d, int *control, int *output, char *why, size_t size)
+{
+    *control = dial_connect(d, AUTH_CONTROL, why, size);
+    if (*control < 0)
+        return false;
+    *output = dial_connect(d, AUTH_OUTPUT, why, size);
+    return *output >= 0;
+}
+
+int remote_run(const char *addresses, const char *host, bool (*has_port)(void))
+{
+    struct auth_secret secret;
+    struct dial d = {.secret = &secret, .lifeline = STDIN_FILENO};
+    char why[300] = "", first[64], *end;
+    uint32_t ms = 0;
+    int control, output;
+
+    d.host = (uint32_t)strtoul(host, &end, 10);
+    if (!*host || *end || isatty(STDIN_FILENO)) {
+        log_error("--guard: only the launcher itself uses this, over ssh");
+        return EXIT_USAGE;
+    }
+    if (!read_secret(&secret, &ms)) {
+        log_error("--guard: no secret on standard input; does GASNET_SSH_CMD pass it on?");
+        return EXIT_RUNTIME;
+    }
+    d.deadline = clock_ms() + ms;
+    if (!dial_parse(&d, addresses, ssh_came_from(first, sizeof(first)), why, sizeof(why)) ||
+        !call_back(&d, &control, &output, why, sizeof(why)))
+        return remote_fail(addresses, why);
+    explicit_bzero(&secret, sizeof(secret));
+    guard_run_remote(control, output, fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1),
+                     has_port());
+}
