@@ -13,14 +13,21 @@
 const char options_help[] =
     "usage: gasnetrun_ibv -n N [options] [--] program [arguments]\n"
     "  -n N, -np N, -nN     number of processes to run (required)\n"
-    "  -N M                 number of hosts to run on (only this host: 1)\n"
-    "  -c K                 CPUs per process (accepted, no binding)\n"
-    "  -E A[,B...]          environment variables to propagate (on this host all are)\n"
+    "  -N M                 number of hosts to run on, the first M of those that there are\n"
+    "  -H HOST[:SLOTS],...  hosts to run on, and how many processes each takes; =NAME:SLOTS is a\n"
+    "                       virtual host, a part of this one\n"
+    "  --nodefile FILE      the same from a file, one host a line\n"
+    "  -c K                 CPUs per process; implies --bind core\n"
+    "  --bind none|core|socket\n"
+    "                       bind each process to K CPUs in whole cores, or to a socket\n"
+    "  -E A[,B...]          environment variables to propagate beside GASNET_* and SOFTHCA_*\n"
+    "                       (on this host all are)\n"
     "  -l                   put \"[rank] \" before each line of output\n"
     "  -v                   print what is done; twice: also the pid of each rank\n"
     "  -t                   test only: print what would be run (implies -v)\n"
     "  -k                   keep the session directory (implies -v)\n"
-    "  -spawner=local       how processes are started; also GASNET_IBV_SPAWNER\n"
+    "  -spawner=ssh|local|mpi|pmi\n"
+    "                       how processes are started; also GASNET_IBV_SPAWNER, GASNET_SPAWNER\n"
     "  --settings           print every environment variable that is honoured (=man: as part of a "
     "manual page)\n"
     "  --help, --version\n"
@@ -78,6 +85,46 @@ static bool take_number(struct options_reader *r, const char *option, const char
     return true;
 }
 
+static bool take_bind(struct options *o, struct options_reader *r, const char *word)
+{
+    static const char *const words[] = {"none", "core", "socket"};
+    for (unsigned i = 0; i < sizeof(words) / sizeof(*words); i++)
+        if (!strcmp(word, words[i])) {
+            o->bind = BIND_NONE + i;
+            return true;
+        }
+    return options_wrong(r, "--bind %s: not one of none, core, socket", word);
+}
+
+/* Whether `word` is "--name" or "--name=value". */
+static bool is_long(const char *word, const char *name)
+{
+    size_t n = strlen(name);
+    return strncmp(word, name, n) == 0 && (!word[n] || word[n] == '=');
+}
+
+static bool take_long_text(struct options_reader *r, const char *word, const char *name,
+                           const char **value)
+{
+    size_t n = strlen(name);
+    if (!word[n])
+        return take_value(r, name, "", value);
+    *value = word + n + 1;
+    return true;
+}
+
+static bool take_long_value(struct options *o, struct options_reader *r, const char *word)
+{
+    const char *value;
+    if (is_long(word, "--spawner"))
+        return take_long_text(r, word, "--spawner", &o->spawner);
+    if (is_long(word, "--nodefile"))
+        return take_long_text(r, word, "--nodefile", &o->nodefile);
+    if (is_long(word, "--bind"))
+        return take_long_text(r, word, "--bind", &value) && take_bind(o, r, value);
+    return options_wrong(r, "unknown option %s; see gasnetrun_ibv --help", word);
+}
+
 static bool take_long(struct options *o, struct options_reader *r, const char *word)
 {
     if (!strcmp(word, "--help"))
@@ -88,10 +135,8 @@ static bool take_long(struct options *o, struct options_reader *r, const char *w
         o->wish = ACTION_SETTINGS;
     else if (!strcmp(word, "--settings=man"))
         o->wish = ACTION_SETTINGS_MAN;
-    else if (!strncmp(word, "--spawner=", 10))
-        o->spawner = word + 10;
     else
-        return options_wrong(r, "unknown option %s; see gasnetrun_ibv --help", word);
+        return take_long_value(o, r, word);
     return true;
 }
 
@@ -135,6 +180,8 @@ static bool take_word(struct options *o, struct options_reader *r, const char *w
         return take_number(r, "-np", word + 3, &o->ranks);
     if (word[1] == 'n')
         return take_number(r, "-n", word + 2, &o->ranks);
+    if (word[1] == 'H')
+        return take_value(r, "-H", word + 2, &o->host_list);
     if (word[1] == 'N')
         return take_number(r, "-N", word + 2, &o->hosts);
     if (word[1] == 'c')

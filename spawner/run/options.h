@@ -15,16 +15,21 @@ enum options_action {
     ACTION_SETTINGS_MAN
 };
 
+enum options_bind { BIND_UNSET, BIND_NONE, BIND_CORE, BIND_SOCKET };
+
 struct options {
     enum options_action wish;
     uint32_t ranks;
     uint32_t hosts; /* 0 when -N was not given */
     uint32_t cpus;  /* -c, 0 when not given */
-    int verbose;    /* how often -v was given; -t and -k imply one */
+    enum options_bind bind;
+    int verbose; /* how often -v was given; -t and -k imply one */
     bool dry_run, keep, label;
-    const char *exported; /* -E A,B; NULL when not given */
-    const char *spawner;  /* NULL when not given */
-    char **command;       /* program and its arguments */
+    const char *exported;  /* -E A,B; NULL when not given */
+    const char *spawner;   /* NULL when not given */
+    const char *host_list; /* -H; NULL when not given */
+    const char *nodefile;  /* NULL when not given */
+    char **command;        /* program and its arguments */
 };
 
 /* More ranks than a pid can number are a typing error. */
