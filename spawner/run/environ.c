@@ -80,6 +80,46 @@ void environ_set_limits(struct job *job, const struct tk_settings *s, bool is_te
     job->reader_ms = is_bounded ? milliseconds(s->output_timeout) : 0;
 }
 
+static bool is_exported(const char *list, const char *entry)
+{
+    size_t length = strcspn(entry, "=");
+    for (const char *at = list; at && *at;) {
+        size_t n = strcspn(at, ",");
+        if (n == length && !strncmp(at, entry, n))
+            return true;
+        at += n + (at[n] == ',');
+    }
+    return false;
+}
+
+/* Of the loader's variables only what run/device.c has set. */
+static bool loads_softhca(const char *entry)
+{
+    return (!strncmp(entry, "LD_PRELOAD=", 11) && strstr(entry, "libsofthca.so")) ||
+           (!strncmp(entry, "ASAN_OPTIONS=", 13) && strstr(entry, "verify_asan_link_order=0"));
+}
+
+bool environ_travels(const char *entry, const char *exported)
+{
+    static const char *const families[] = {"GASNET_", "SOFTHCA_", "TRUNKLINE_", "PMIX_MCA_"};
+    for (size_t i = 0; i < sizeof(families) / sizeof(*families); i++)
+        if (!strncmp(entry, families[i], strlen(families[i])))
+            return true;
+    return loads_softhca(entry) || is_exported(exported, entry);
+}
+
+char **environ_select(const char *exported)
+{
+    size_t count = 0, used = 0;
+    while (environ[count])
+        count++;
+    char **list = calloc(count + 1, sizeof(*list));
+    for (size_t i = 0; i < count && list; i++)
+        if (environ_travels(environ[i], exported))
+            list[used++] = environ[i];
+    return list;
+}
+
 const char *environ_session_parent(const struct tk_settings *s)
 {
     const char *system = getenv("TMPDIR"); /* not a setting, but the convention of hosts */

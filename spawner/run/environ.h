@@ -27,6 +27,14 @@ bool environ_is_set(const char *name);
  * and can end the job by ^C: the limit for readers counts there only if the user has set it. */
 void environ_set_limits(struct job *job, const struct tk_settings *s, bool is_terminal);
 
+/* Whether a variable, as NAME=value, is one that goes to other hosts: settings, the names in
+ * `exported` (-E; may be NULL), what libpmix is asked to do, and what loads softhca. */
+bool environ_travels(const char *entry, const char *exported);
+
+/* Those of this process's variables, in an array of its own, NULL-terminated; NULL without memory.
+ */
+char **environ_select(const char *exported);
+
 /* The parent of the session directory. */
 const char *environ_session_parent(const struct tk_settings *s);
 

@@ -2,6 +2,7 @@
 /* Commands of mpirun and srun; see foreign.h. */
 #include "config.h"
 
+#include "environ.h"
 #include "foreign.h"
 #include "program.h"
 #include "spawner/base/log.h"
@@ -63,31 +64,6 @@ static void add_all(struct command *c, const char *first, char *const *rest)
     add(c, first);
     for (; *rest; rest++)
         add(c, *rest);
-}
-
-/* ---- What travels ---- */
-
-static bool is_listed(const char *list, const char *entry)
-{
-    size_t length = strcspn(entry, "=");
-    for (const char *at = list; at && *at;) {
-        size_t n = strcspn(at, ",");
-        if (n == length && !strncmp(at, entry, n))
-            return true;
-        at += n + (at[n] == ',');
-    }
-    return false;
-}
-
-/* LD_PRELOAD and ASAN_OPTIONS come from us, where softhca is used. */
-static bool travels(const struct foreign_job *job, const char *entry)
-{
-    static const char *const ours[] = {"GASNET_", "SOFTHCA_",
-                                       "TRUNKLINE_FABRIC=", "LD_PRELOAD=", "ASAN_OPTIONS="};
-    for (size_t i = 0; i < sizeof(ours) / sizeof(*ours); i++)
-        if (!strncmp(entry, ours[i], strlen(ours[i])))
-            return true;
-    return is_listed(job->exported, entry);
 }
 
 /* ---- The hosts ---- */
@@ -159,7 +135,7 @@ static void add_mpirun(const struct foreign_job *job, struct command *c)
     if (job->label)
         add(c, "--tag-output");
     for (char *const *e = job->env; *e; e++)
-        if (travels(job, *e)) {
+        if (environ_travels(*e, job->exported)) {
             add(c, "-x");
             add_format(c, "%.*s", (int)strcspn(*e, "="), *e);
         }
@@ -201,7 +177,7 @@ static void add_program(const struct foreign_job *job, struct command *c)
 {
     add(c, "env");
     for (char *const *e = job->env; *e; e++)
-        if (travels(job, *e))
+        if (environ_travels(*e, job->exported))
             add(c, *e);
     add_all(c, job->program, job->argv + 1);
 }
@@ -385,9 +361,6 @@ void foreign_show(char *const *command, char *text, size_t size)
 
 int foreign_exec(char *const *command)
 {
-    /* A rank that thinks that it is ours would wait for our server. */
-    unsetenv("TRUNKLINE_LAUNCHED");
-    unsetenv("TRUNKLINE_SESSION");
     execvp(command[0], command);
     log_error("cannot run %s: %s", command[0], strerror(errno));
     return EXIT_USAGE;

@@ -22,7 +22,7 @@ struct foreign_job {
     bool label;
     enum job_bind bind;
     bool bind_given; /* by --bind or -c */
-    uint32_t cpus; /* of each rank; 0 when not given */
+    uint32_t cpus;   /* of each rank; 0 when not given */
     const char *program;
     char *const *argv;    /* of the program */
     char *const *env;     /* what the ranks inherit where they start on this host */

@@ -6,8 +6,10 @@
 
 #include "device.h"
 #include "environ.h"
+#include "foreign.h"
 #include "spawner/base/job.h"
 #include "options.h"
+#include "place.h"
 #include "probe.h"
 #include "program.h"
 #include "spawner/base/clock.h"
@@ -27,17 +29,16 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Two pipes a rank in the guard, one connection a rank in the server. Beside them the server, which
- * needs more than the guard, was seen to run with 14 (libpmix 4.2); the rest is for other versions.
- */
-enum { FILES_PER_RANK = 2, FILES_BASE = 24 };
+/* Two pipes a rank in the guard, one connection a rank in the server; two sockets and ssh's two
+ * pipes a host in what starts guards. Beside them the server, which needs more than the guard, was
+ * seen to run with 14 (libpmix 4.2); the rest is for other versions. */
+enum { FILES_PER_RANK = 2, FILES_PER_HOST = 4, FILES_BASE = 24 };
 
 /* A live server answers at once; one that is starting a thousand ranks within seconds. */
 #define HANDSHAKE_SECONDS "60"
 
 static struct job job;
-static struct job_host own_host;
-static char own_name[256];
+static struct place place;
 static struct tk_settings settings;
 static char program_path[4096];
 
@@ -58,41 +59,6 @@ static int main_usage(const char *why)
     return EXIT_USAGE;
 }
 
-static bool is_spawner(const char *name)
-{
-    return !strcmp(name, "local") || !strcmp(name, "ssh") || !strcmp(name, "mpi") ||
-           !strcmp(name, "pmi");
-}
-
-static int check_spawner(const struct options *o)
-{
-    const char *spawner = o->spawner, *from = "-spawner=";
-    if (!spawner && environ_is_set("GASNET_IBV_SPAWNER")) {
-        spawner = settings.ibv_spawner;
-        from = "GASNET_IBV_SPAWNER=";
-    }
-    if (!spawner && environ_is_set("GASNET_SPAWNER")) {
-        spawner = settings.spawner;
-        from = "GASNET_SPAWNER=";
-    }
-    if (!spawner && strcmp(settings.ibv_spawner, "local") != 0)
-        log_verbose(1, "spawner: local, in place of %s (--with-ibv-spawner)", settings.ibv_spawner);
-    if (!spawner || !*spawner || !strcmp(spawner, "local"))
-        return 0;
-    log_error("%s%s: %s; use -spawner=local", from, spawner,
-              is_spawner(spawner) ? "this launcher has only local" : "unknown spawner");
-    return EXIT_USAGE;
-}
-
-static int check_options(const struct options *o)
-{
-    if (o->hosts > 1) {
-        log_error("-N %u: only this host can be used; leave -N out, or use -N 1", o->hosts);
-        return EXIT_USAGE;
-    }
-    return check_spawner(o);
-}
-
 /* Files that we were started with beside the standard ones; our processes inherit them and pass
  * them on to the ranks. */
 static rlim_t inherited_files(void)
@@ -110,10 +76,31 @@ static rlim_t inherited_files(void)
     return most - STDERR_FILENO;
 }
 
+/* Of what runs on this host: all guards inherit the limit. */
+static rlim_t files_wanted(void)
+{
+    rlim_t most = 0, hosts = job.host_count > 1 ? job.host_count : 0;
+    for (uint32_t i = 0; i < job.host_count && job.agent == JOB_AGENT_FORK; i++)
+        if (most < job.hosts[i].count)
+            most = job.hosts[i].count;
+    return inherited_files() + FILES_BASE + FILES_PER_RANK * most + FILES_PER_HOST * hosts;
+}
+
+/* What the user has set, for hosts that inherit nothing from us. */
+static void read_limits(void)
+{
+    struct rlimit limit;
+    for (int i = 0; i < JOB_LIMITS; i++) {
+        job.soft_limits[i] = RLIM_INFINITY;
+        if (job.agent == JOB_AGENT_SSH && getrlimit(i, &limit) == 0)
+            job.soft_limits[i] = limit.rlim_cur;
+    }
+}
+
 static int raise_file_limit(void)
 {
     struct rlimit limit;
-    rlim_t wanted = inherited_files() + FILES_BASE + FILES_PER_RANK * (rlim_t)job.ranks;
+    rlim_t wanted = files_wanted();
 
     if (getrlimit(RLIMIT_NOFILE, &job.files) != 0)
         return 0;
@@ -137,15 +124,26 @@ static void name_job(void)
     clock_gettime(CLOCK_REALTIME, &now);
     snprintf(job.nspace, sizeof(job.nspace), "trunkline-%d-%llx", (int)getpid(),
              (unsigned long long)now.tv_sec * 1000000000ULL + (unsigned long long)now.tv_nsec);
-    if (gethostname(own_name, sizeof(own_name) - 1) != 0 || !own_name[0])
-        strcpy(own_name, "localhost");
-    own_host = (struct job_host){.name = own_name, .count = job.ranks};
-    job.hosts = &own_host;
-    job.host_count = 1;
-    job.host = JOB_NO_HOST;
+}
+
+static void set_job_settings(const struct options *o)
+{
+    static char directory[4096];
+    static const enum job_bind binds[] = {JOB_BIND_NONE, JOB_BIND_NONE, JOB_BIND_CORE,
+                                          JOB_BIND_SOCKET};
+    job.label = o->label;
+    job.keep = o->keep;
+    job.cpus = o->cpus;
+    job.bind = o->bind == BIND_UNSET && o->cpus ? JOB_BIND_CORE : binds[o->bind];
     job.out_degree = (uint32_t)settings.ssh_out_degree;
-    for (int i = 0; i < JOB_LIMITS; i++)
-        job.soft_limits[i] = RLIM_INFINITY;
+    job.heartbeat_ms = (uint32_t)(settings.ssh_heartbeat * 1000);
+    job.connect_ms = (uint32_t)(settings.ssh_connect_timeout * 1000);
+    job.ssh_command = settings.ssh_cmd;
+    job.ssh_options = settings.ssh_options;
+    job.remote_path = settings.ssh_remote_path;
+    job.master_address = settings.masterip;
+    if (job.agent == JOB_AGENT_SSH && getcwd(directory, sizeof(directory)))
+        job.directory = directory;
 }
 
 static int name_session(void)
@@ -164,7 +162,7 @@ static int name_session(void)
     return 0;
 }
 
-static void set_rank_environment(void)
+static void set_rank_environment(const char *exported)
 {
     char text[16];
     /* A rank that cannot reach PMIx must not run as a job of one. */
@@ -176,17 +174,43 @@ static void set_rank_environment(void)
     setenv("PMIX_MCA_ptl_base_handshake_wait_time", HANDSHAKE_SECONDS, 0);
     setenv("PMIX_MCA_ptl_base_handshake_max_retries", "1", 0);
     job.env = environ;
+    if (job.agent == JOB_AGENT_SSH)
+        job.env = environ_select(exported);
 }
 
-static void main_announce(const struct options *o)
+static void announce_hosts(void)
+{
+    if (*place.origin)
+        log_verbose(1, "hosts: from %s", place.origin);
+    for (uint32_t i = 0; i < job.host_count && job.host_count > 1; i++) {
+        const struct job_host *h = &job.hosts[i];
+        if (h->count == 1)
+            log_verbose(1, "  %s: rank %u", h->name, h->first);
+        else
+            log_verbose(1, "  %s: ranks %u-%u", h->name, h->first, h->first + h->count - 1);
+    }
+}
+
+static void announce_command(const char *where)
 {
     char command[1024];
     size_t used = 0;
     command[0] = 0;
     for (char **a = job.argv; *a && used < sizeof(command); a++)
         used += (size_t)snprintf(command + used, sizeof(command) - used, " %s", *a);
-    log_verbose(1, "%s: %u process%s on %s:%s", PACKAGE_STRING, job.ranks,
-                job.ranks == 1 ? "" : "es", own_name, command);
+    log_verbose(1, "%s: %u process%s %s:%s", PACKAGE_STRING, job.ranks, job.ranks == 1 ? "" : "es",
+                where, command);
+}
+
+static void main_announce(const struct options *o)
+{
+    char where[300];
+    if (job.host_count == 1)
+        snprintf(where, sizeof(where), "on %s", job.hosts[0].name);
+    else
+        snprintf(where, sizeof(where), "on %u hosts", job.host_count);
+    announce_command(where);
+    announce_hosts();
     log_verbose(1, "program %s, job %s, SIGKILL %u ms after SIGTERM", job.program, job.nspace,
                 job.grace_ms);
     if (job.reader_ms)
@@ -194,39 +218,95 @@ static void main_announce(const struct options *o)
                     job.reader_ms / 1000.0);
     else
         log_verbose(1, "output is kept until it is read");
-    if (o->exported)
+    if (o->exported && job.agent == JOB_AGENT_FORK)
         log_verbose(1, "the whole environment is propagated, -E %s included", o->exported);
+}
+
+/* mpirun or srun in our place: its signals, its exit status. Its ranks find the device by
+ * themselves; where all of them are on this host we choose for them, as for our own. */
+static int run_foreign(const struct options *o)
+{
+    char why[5000], runner[4096] = "", line[1800];
+    enum foreign_kind kind = place.spawner == PLACE_MPI ? FOREIGN_MPI : FOREIGN_PMI;
+    const char *pattern = kind == FOREIGN_MPI ? settings.mpirun_cmd : settings.pmirun_cmd;
+    int status = 0;
+
+    /* Left by a job that we were started in: a rank that takes itself for one of ours would wait
+     * for our server. */
+    unsetenv("TRUNKLINE_LAUNCHED");
+    unsetenv("TRUNKLINE_SESSION");
+    if (!*pattern && !foreign_find(kind, runner, sizeof(runner), why, sizeof(why)))
+        return main_usage(why);
+    if (place.nodes <= 1 || !strcmp(settings.softhca, "always"))
+        status = device_choose(&job, &settings);
+    if (status)
+        return status;
+    struct foreign_job f = {.kind = kind,
+                            .pattern = pattern,
+                            .runner = runner,
+                            .ranks = job.ranks,
+                            .hosts = o->hosts,
+                            .nodes = place.nodes,
+                            .list = place.list.count ? &place.list : NULL,
+                            .counts = place.counts,
+                            .is_allocated = place.is_allocated,
+                            .label = o->label,
+                            .bind = job.bind,
+                            .bind_given = o->bind != BIND_UNSET || o->cpus,
+                            .cpus = o->cpus,
+                            .program = job.program,
+                            .argv = job.argv,
+                            .env = environ,
+                            .exported = o->exported};
+    char **command = foreign_command(&f, why, sizeof(why));
+    if (!command)
+        return main_usage(why);
+    announce_command(kind == FOREIGN_MPI ? "by mpirun" : "by srun");
+    announce_hosts();
+    foreign_show(command, line, sizeof(line));
+    log_verbose(1, "command: %s", line);
+    return o->dry_run ? 0 : foreign_exec(command);
+}
+
+static int run_own(const struct options *o)
+{
+    int status;
+    main_announce(o);
+    read_limits();
+    if ((status = raise_file_limit()) || (status = device_choose(&job, &settings)))
+        return status;
+    if (o->dry_run)
+        return 0;
+    if (job.host_count > 1 || job.agent == JOB_AGENT_SSH)
+        return main_usage("several hosts: not yet");
+    head_catch_signals(&job);
+    if ((status = name_session()))
+        return status;
+    set_rank_environment(o->exported);
+    return head_run(&job);
 }
 
 static int main_run(const struct options *o)
 {
     char why[5000];
-    int status;
 
     if (!environ_load(&settings))
         return EXIT_USAGE;
     log_set_verbosity(o->verbose ? o->verbose : settings.spawn_verbose);
     environ_set_limits(&job, &settings, isatty(STDERR_FILENO));
-    if ((status = check_options(o)))
-        return status;
-    if (!program_find(o->command[0], program_path, sizeof(program_path), why, sizeof(why)))
+    if (!place_decide(&place, o, &settings, why, sizeof(why)) ||
+        !program_find(o->command[0], program_path, sizeof(program_path), why, sizeof(why)))
         return main_usage(why);
     job.ranks = o->ranks;
     job.program = program_path;
     job.argv = o->command;
-    job.label = o->label;
-    job.keep = o->keep;
     name_job();
-    main_announce(o);
-    if ((status = raise_file_limit()) || (status = device_choose(&job, &settings)))
-        return status;
-    if (o->dry_run)
-        return 0;
-    head_catch_signals(&job);
-    if ((status = name_session()))
-        return status;
-    set_rank_environment();
-    return head_run(&job);
+    if (!place_fill(&place, &job)) {
+        log_error("out of memory for the table of hosts");
+        return EXIT_RUNTIME;
+    }
+    set_job_settings(o);
+    return place_is_foreign(&place) ? run_foreign(o) : run_own(o);
 }
 
 /* Checks output of the launcher itself, not of ranks. */

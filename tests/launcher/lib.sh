@@ -13,6 +13,7 @@ GASNET_TMPDIR=$work/session
 GASNET_QUIET=1
 export GASNET_TMPDIR GASNET_QUIET
 unset GASNET_SPAWN_VERBOSE GASNET_SOFTHCA GASNET_KILL_GRACE GASNET_START_TIMEOUT GASNET_IBV_SPAWNER GASNET_SPAWNER
+unset GASNET_SSH_SERVERS GASNET_SSH_NODEFILE GASNET_NODEFILE SLURM_JOB_NODELIST PBS_NODEFILE LSB_HOSTS LSB_MCPU_HOSTS PE_HOSTFILE COBALT_NODEFILE
 # Under the address sanitizer softhca is preloaded before the sanitizer's own library, which this
 # allows; and libpmix loses a few bytes in every rank, which is not ours to judge.
 case ${TRUNKLINE_TEST_SANITIZER-} in

@@ -20,9 +20,13 @@ static struct foreign_job job;
 static struct host_list list;
 static uint32_t counts[4];
 static char *argv[] = {"prog", "a b", "$x;'y'", NULL};
-static char *env[] = {
-    "HOME=/root",   "GASNET_A=1 2",         "SOFTHCA_FABRIC=f;g", "LD_PRELOAD=/l.so",
-    "MINE=has 'q'", "TRUNKLINE_LAUNCHED=4", "MINER=no",           NULL};
+static char *env[] = {"HOME=/root",
+                      "GASNET_A=1 2",
+                      "SOFTHCA_FABRIC=f;g",
+                      "LD_PRELOAD=/libsofthca.so",
+                      "MINE=has 'q'",
+                      "MINER=no",
+                      NULL};
 
 static int set_up(void **state)
 {
@@ -97,7 +101,8 @@ static void srun_gets_hosts_and_binding(void **state)
 }
 
 #define WITH_ENV                                                                                   \
-    "env 'GASNET_A=1 2' 'SOFTHCA_FABRIC=f;g' LD_PRELOAD=/l.so 'MINE=has '\\''q'\\'''" PROGRAM
+    "env 'GASNET_A=1 2' 'SOFTHCA_FABRIC=f;g' LD_PRELOAD=/libsofthca.so 'MINE=has "                 \
+    "'\\''q'\\'''" PROGRAM
 
 static void a_pattern_is_filled_in(void **state)
 {

@@ -26,16 +26,43 @@ wrong 'not a number between' -np 2x "$probe"
 wrong 'needs a value' -n
 wrong 'unknown option -q' -q -n 2 "$probe"
 wrong 'unknown option --frob' --frob -n 2 "$probe"
-wrong 'only this host' -n 2 -N 2 "$probe"
-wrong 'has only local' -n 2 -spawner=ssh "$probe"
-wrong 'unknown spawner' -n 2 -spawner=pigeon "$probe"
 wrong 'not found in PATH' -n 2 no-such-program-here
 wrong 'No such file' -n 2 /no/such/program
 wrong 'Is a directory' -n 2 /tmp
 echo text >"$work/text"
 wrong 'Permission denied' -n 2 "$work/text"
 wrong 'restarting' -n 2 -restart x "$probe"
-GASNET_IBV_SPAWNER=mpi wrong 'GASNET_IBV_SPAWNER=mpi' -n 2 "$probe"
+wrong '--bind pin: not one of none, core, socket' -n 2 --bind pin "$probe"
+
+# Where to run.
+wrong '-spawner=pigeon: unknown spawner; there are' -n 2 -spawner=pigeon "$probe"
+GASNET_IBV_SPAWNER=rsh wrong 'GASNET_IBV_SPAWNER=rsh: unknown spawner' -n 2 "$probe"
+GASNET_SPAWNER=rsh wrong 'GASNET_SPAWNER=rsh: unknown spawner' -n 2 "$probe"
+wrong '-N 2: only this host is known; name others by' -n 2 -N 2 "$probe"
+wrong '-N 2: -spawner=local has this host only' -n 2 -N 2 -spawner=local "$probe"
+wrong "-H: 'a:0' is not host, host:slots" -n 2 -H a:0 "$probe"
+wrong '-H names no host' -n 2 -H ' ' "$probe"
+wrong '-spawner=local: -H names other hosts than this one' -n 2 -H a,b -spawner=local "$probe"
+wrong 'virtual hosts (=name) beside others' -n 2 -H a,=b "$probe"
+wrong 'names virtual hosts (=name), which only ssh and local can start' -n 2 -H =a -spawner=mpi "$probe"
+wrong '-n 3: the 1 host of -H has room for 2 processes' -n 3 -H localhost:2 "$probe"
+wrong '-N 3: -H names 2 hosts' -n 3 -N 3 -H =a,=b "$probe"
+wrong '-N 2: more hosts than processes' -n 1 -N 2 -H =a,=b "$probe"
+printf 'a\n# b\nb c\n' >"$work/nodes"
+wrong "$work/nodes:3: 'b c' is not host" -n 2 --nodefile "$work/nodes" "$probe"
+GASNET_SSH_NODEFILE=$work/nodes wrong "$work/nodes:3: 'b c' is not host" -n 2 "$probe"
+wrong 'the file of hosts /no/such (--nodefile) cannot be read' -n 2 --nodefile=/no/such "$probe"
+GASNET_SSH_OUT_DEGREE=-1 wrong "GASNET_SSH_OUT_DEGREE='-1'" -n 2 "$probe"
+GASNET_MPIRUN_CMD='mpirun %C' wrong "GASNET_MPIRUN_CMD='mpirun %C' lacks %N" -n 2 -spawner=mpi "$probe"
+GASNET_PMIRUN_CMD='/no/such %N %C' wrong 'cannot run /no/such: No such file' -n 2 -spawner=pmi "$probe"
+for spawner in mpi pmi; do
+    promise "nothing in PATH that is $spawner"
+    env PATH=/no/such "$GASNETRUN" -n 2 -spawner=$spawner "$probe" >"$work/out" 2>"$work/err"
+    status=$?
+    status_is 2
+    err_lines 1
+    err_has "spawner=$spawner: .* was not found in PATH"
+done
 GASNET_KILL_GRACE=soon wrong "GASNET_KILL_GRACE='soon' is not a number" -n 2 "$probe"
 GASNET_START_TIMEOUT=-1 wrong "GASNET_START_TIMEOUT='-1' is not a number" -n 2 "$probe"
 GASNET_SOFTHCA=maybe wrong 'not one of auto|always|never' -n 2 "$probe"
@@ -49,7 +76,7 @@ for spelling in "-n 2" "-n2" "-np 2" "-np2"; do
     status_is 0
     out_count 'of 2' 2 || fail "$spelling"
 done
-GASNET_IBV_SPAWNER=mpi job -n 2 -N 1 -c 2 -E PATH,HOME -spawner=local -- "$probe"
+GASNET_IBV_SPAWNER=mpi job -n 2 -N 1 -E PATH,HOME -spawner=local -- "$probe"
 status_is 0
 err_lines 0
 job -n 1 -- "$probe" say=-n
@@ -69,6 +96,36 @@ job -t -n 2 "$probe" say=hello
 status_is 0
 out_is ""
 err_has '2 processes on .*pmix_probe say=hello'
+
+promise "hosts: which, and where they came from"
+job -t -n 5 -N 2 -H =n0,=n1,=n2 "$probe"
+status_is 0
+err_has '5 processes on 2 hosts:'
+err_has 'hosts: from -H$'
+err_has '  n0: ranks 0-2$'
+err_has '  n1: ranks 3-4$'
+SLURM_JOB_NODELIST='big[08-10]' SLURM_TASKS_PER_NODE='2(x2),1' job -t -n 5 "$probe"
+status_is 0
+err_has 'hosts: from SLURM_JOB_NODELIST of the Slurm job$'
+err_has '  big08: ranks 0-1$'
+err_has '  big10: rank 4$'
+SLURM_JOB_NODELIST='big[08-10]' job -n 2 -spawner=local "$probe"
+status_is 0
+SLURM_JOB_NODELIST=$(uname -n) SLURM_TASKS_PER_NODE=1 job -n 2 "$probe"
+status_is 0
+GASNET_SPAWNER=mpi GASNET_IBV_SPAWNER=ssh job -n 2 -H localhost:2 "$probe"
+status_is 0
+out_count 'of 2' 2 || fail "this host alone is not local"
+GASNET_IBV_SPAWNER=pmi GASNET_PMIRUN_CMD="echo %N/%M %P" job -t -n 4 -N 2 "$probe"
+status_is 0
+out_is ""
+err_has "command: echo 4/2 $probe\$"
+GASNET_SPAWNER=mpi GASNET_MPIRUN_CMD="echo %N on %H: %P" job -n 3 -H a:2,b:1 "$probe"
+status_is 0
+out_is "3 on a,b: $probe"
+GASNET_MPIRUN_CMD="sh -c 'echo %N; %C'" OWN='x  y' job -spawner=mpi -n 1 -E OWN sh -c 'echo "$OWN" "$1"' - "it's"
+out_is "1
+x  y it's"
 
 promise "-v tells, -k keeps the session directory"
 TRUNKLINE_TEST_MARK=$mark "$GASNETRUN" -k -v -v -n 2 "$probe" >"$work/out" 2>"$work/err"
