@@ -83,6 +83,13 @@ int64_t agent_set_deadline(const struct agent_set *s)
     return ssh_deadline(s);
 }
 
+void agent_set_cancel(struct agent_set *s)
+{
+    for (uint32_t i = 0; i < s->count; i++)
+        if (s->agents[i].remote)
+            ssh_cancel(&s->agents[i]);
+}
+
 bool agent_set_ended(struct agent_set *s, pid_t pid, int status)
 {
     for (uint32_t i = 0; i < s->count; i++) {

@@ -56,6 +56,9 @@ size_t agent_set_poll(const struct agent_set *s, struct pollfd *p);
 void agent_set_serve(struct agent_set *s, const struct pollfd *p, size_t count);
 int64_t agent_set_deadline(const struct agent_set *s);
 
+/* Gives up the agents that are still STARTING: they become FAILED. */
+void agent_set_cancel(struct agent_set *s);
+
 /* The owner has reaped a child; true when it was one of the agents. */
 bool agent_set_ended(struct agent_set *s, pid_t pid, int status);
 

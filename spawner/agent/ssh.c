@@ -356,6 +356,13 @@ void ssh_ended(struct agent *a, int status)
     ssh_fail(a, why);
 }
 
+void ssh_cancel(struct agent *a)
+{
+    if (a->state == AGENT_STARTING && a->pid)
+        kill(a->pid, SIGTERM);
+    ssh_fail(a, "given up, as the job ends");
+}
+
 static struct agent *caller(struct agent_set *s, uint32_t host)
 {
     for (uint32_t i = 0; i < s->count; i++)

@@ -20,6 +20,9 @@ int64_t ssh_deadline(const struct agent_set *s);
 /* The command has ended. For a READY agent a->why becomes what it printed or how it ended. */
 void ssh_ended(struct agent *a, int status);
 
+/* Gives it up, if it is STARTING. */
+void ssh_cancel(struct agent *a);
+
 /* Frees what belongs to the agent, and to the set. */
 void ssh_free(struct agent *a);
 void ssh_close(struct agent_set *s);

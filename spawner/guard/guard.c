@@ -418,19 +418,35 @@ static void guard_begin(struct guard *g)
         guard_start_server(g);
 }
 
-/* Waits for the description of the job; there is nothing to clean up yet if the head goes. */
+/* Waits for a frame, while there is nothing to clean up yet if the head goes or breaks the
+ * protocol.
+ */
+static void guard_wait_frame(struct guard *g, struct wire_frame *f)
+{
+    while (!wire_next(&g->control, f)) {
+        struct pollfd p[] = {{g->control.fd, wire_poll_events(&g->control, true), 0},
+                             {g->lifeline, POLLIN, 0}};
+        if (g->control.ended)
+            _exit(EXIT_RUNTIME);
+        wire_flush(&g->control);
+        if (poll(p, 2, -1) <= 0)
+            continue;
+        if (p[1].revents && lifeline_ended(g))
+            _exit(EXIT_RUNTIME);
+        if (p[0].revents)
+            wire_fill(&g->control);
+    }
+}
+
 static void guard_receive_job(struct guard *g)
 {
     struct wire_frame f;
     char why[200];
 
-    while (!wire_next(&g->control, &f) || f.type != WIRE_JOB) {
-        struct pollfd p = {g->control.fd, wire_poll_events(&g->control, true), 0};
-        wire_flush(&g->control);
-        if (poll(&p, 1, -1) > 0 && p.revents)
-            wire_fill(&g->control);
-        if (g->control.ended)
+    for (guard_wait_frame(g, &f); f.type != WIRE_JOB; guard_wait_frame(g, &f)) {
+        if (f.type != WIRE_PING) /* the order to end, or something else that has no sense yet */
             _exit(EXIT_RUNTIME);
+        wire_send(&g->control, WIRE_PONG, 0, 0, NULL, 0);
     }
     g->job = job_frame_unpack(f.payload, f.length, f.host, clock_ms(), why, sizeof(why));
     if (!g->job) {
