@@ -116,6 +116,47 @@ static void gid_table(void)
     CHECK_EQ(ibv_close_device(ctx), 0);
 }
 
+/* What a process with GIDs of one type sees. */
+static void gids_of_one_type(const char *setting, enum ibv_gid_type type)
+{
+    struct ibv_context *ctx;
+    struct ibv_gid_entry e[8];
+
+    setenv("SOFTHCA_LINK", "roce", 1);
+    setenv("SOFTHCA_ROCE", setting, 1);
+    ctx = open_softhca(0);
+    CHECK_EQ(ibv_query_gid_table(ctx, e, 8, 0), 2);
+    CHECK_EQ(e[0].gid_type, type);
+    CHECK_EQ(e[1].gid_type, type);
+    CHECK_EQ(e[0].gid.raw[0], 0xfe);
+    CHECK_EQ(e[1].gid.raw[10], 0xff);
+    CHECK_EQ(ibv_close_device(ctx), 0);
+    message(0, 0, 1, 1, true);
+}
+
+static void gids_of_version_1(void)
+{
+    gids_of_one_type("1", IBV_GID_TYPE_ROCE_V1);
+}
+
+static void gids_of_version_2(void)
+{
+    gids_of_one_type("2", IBV_GID_TYPE_ROCE_V2);
+}
+
+static void subnets(void)
+{
+    struct ibv_context *ctx;
+    union ibv_gid gid;
+
+    setenv("SOFTHCA_SUBNET", "7", 1);
+    ctx = open_softhca(0);
+    CHECK_EQ(ibv_query_gid(ctx, 1, 0, &gid), 0);
+    CHECK_EQ(gid.global.subnet_prefix, htobe64(UINT64_C(0xfec0000000000007)));
+    CHECK_EQ(ibv_close_device(ctx), 0);
+    message(0, 0, 0, 0, true);
+}
+
 static void roce_frames(void)
 {
     setenv("SOFTHCA_LINK", "roce", 1);
@@ -488,6 +529,9 @@ int main(int argc, char **argv)
         {"partitions", partitions},
         {"pkey_table", pkey_table},
         {"gid_table", gid_table},
+        {"gids_of_version_1", gids_of_version_1},
+        {"gids_of_version_2", gids_of_version_2},
+        {"subnets", subnets},
         {"roce_frames", roce_frames},
         {"path_mtu", path_mtu},
         {"datagram_partitions", datagram_partitions},

@@ -172,8 +172,9 @@ struct shca_qp_sh {
 _Static_assert(sizeof(struct shca_qp_sh) == 320, "five lines per queue pair");
 
 /* What must match at both ends of a connection besides numbers: the low half is the P_Key of the
- * end, the upper half its GID type (a RoCE v2 end ignores RoCE v1 frames). P_Keys match when the
- * low 15 bits are equal and at least one end is a full member (specification 10.9.3). */
+ * end, the upper half its GID type (a RoCE v2 end ignores RoCE v1 frames) and, where it goes by
+ * LID, its subnet. P_Keys match when the low 15 bits are equal and at least one end is a full
+ * member (specification 10.9.3). */
 #define SHCA_FULL_MEMBER 0x8000u
 /* The cable of this end's port is out (fabric/link.c): ends without this bit do not match it, and
  * an end that has it sends nothing. */

@@ -28,7 +28,7 @@ struct shca_config {
     int hcas, ports;
     bool roce, only, pin;
     uint32_t max_qp, max_qp_wr, max_sge, max_inline, max_cq, max_cqe, max_mr, max_pd, max_msg;
-    uint32_t max_srq, max_srq_wr;
+    uint32_t max_srq, max_srq_wr, roce_types, subnet;
     uint64_t seed;
     const char *fabric_name, *down_list, *unplugged_list, *rate_list, *speed_list, *fault, *stats,
         *real;

@@ -2,9 +2,10 @@
  *
  * Addresses of ports: LIDs, the GID table, the P_Key table, and the lookup from an address to a
  * port. All HCAs of the simulated machine are on one subnet; a "fabric port" numbers all their
- * ports consecutively. An InfiniBand port has a LID and one GID. A RoCE port has four GIDs, those
- * of its link-local and of its IPv4 address (10.83.<hca>.<port>), each for RoCE v1 and v2, in the
- * order of Linux. Owns nothing; the tables never change. */
+ * ports consecutively. An InfiniBand port has a LID and one GID; a process may have its ports on
+ * another subnet (SOFTHCA_SUBNET). A RoCE port has four GIDs, those of its link-local and of its
+ * IPv4 address (10.83.<hca>.<port>), each for RoCE v1 and v2, in the order of Linux; a process may
+ * have those of one type only (SOFTHCA_ROCE). Owns nothing; the tables never change. */
 #include "config.h"
 
 #include <endian.h>
@@ -15,12 +16,16 @@ enum {
     first_lid = 0x10,
     roce_gids = 4,
     first_ipv4 = 2, /* GIDs before it are link-local */
+    roce_v2_only = 2,
+    roce_both = 3,    /* SOFTHCA_ROCE */
+    subnet_shift = 17 /* in what shca_network_of() returns */
 };
 /* GUIDs are locally administered: "SH", "CA". GIDs are of the default subnet, link-local, or
  * ::ffff:10.83.0.0. */
 static const uint64_t guid_base = UINT64_C(0x0253480043410000);
 static const uint64_t gid_prefix = UINT64_C(0xfe80000000000000);
 static const uint64_t ipv4_gid = UINT64_C(0x0000ffff0a530000);
+static const uint64_t site_prefix = UINT64_C(0xfec0000000000000); /* other subnets, by number */
 
 /* Full member of the default partition, and full member of another one. */
 const uint16_t shca_pkeys[SHCA_PKEYS] = {0xffff, 0x8001};
@@ -37,21 +42,38 @@ uint16_t shca_lid_of(uint32_t fabric_port)
 
 uint32_t shca_gid_count(void)
 {
-    return shca_config.roce ? roce_gids : 1;
+    if (!shca_config.roce)
+        return 1;
+    return shca_config.roce_types == roce_both ? roce_gids : roce_gids / 2;
+}
+
+/* The row of a table with both types that a row of ours is. */
+static uint32_t full_row(uint32_t index)
+{
+    if (shca_config.roce_types == roce_both)
+        return index;
+    return 2 * index + (shca_config.roce_types == roce_v2_only);
 }
 
 bool shca_gid_v2(uint32_t index)
 {
-    return shca_config.roce && index % 2 == 1;
+    return shca_config.roce && full_row(index) % 2 == 1;
+}
+
+static uint64_t own_prefix(void)
+{
+    bool other = !shca_config.roce && shca_config.subnet > 0;
+
+    return other ? site_prefix | shca_config.subnet : gid_prefix;
 }
 
 void shca_gid_of(uint32_t fabric_port, uint32_t index, union ibv_gid *gid)
 {
     int hca = (int)(fabric_port - 1) / shca_config.ports;
     int port = (int)(fabric_port - 1) % shca_config.ports + 1;
-    bool ipv4 = index >= first_ipv4;
+    bool ipv4 = shca_config.roce && full_row(index) >= first_ipv4;
 
-    gid->global.subnet_prefix = ipv4 ? 0 : htobe64(gid_prefix);
+    gid->global.subnet_prefix = ipv4 ? 0 : htobe64(own_prefix());
     gid->global.interface_id =
         htobe64(ipv4 ? ipv4_gid | (uint64_t)hca << 8 | (uint64_t)port : shca_guid_of(hca, port));
 }
@@ -64,6 +86,8 @@ static uint32_t route_gid(const union ibv_gid *gid)
 
     if (hca >= shca_config.hcas || port < 1 || port > shca_config.ports)
         return 0;
+    if (!shca_config.roce)
+        return base == guid_base ? shca_fabric_port(hca, port) : 0;
     if ((prefix != gid_prefix || base != guid_base) && (prefix != 0 || base != ipv4_gid))
         return 0;
     return shca_fabric_port(hca, port);
@@ -89,6 +113,9 @@ uint32_t shca_route(const struct ibv_ah_attr *attr)
 
     if (shca_config.roce)
         return attr->is_global ? route_gid(&attr->grh.dgid) : 0;
+    /* A router: it finds the port by the GUID, whatever the subnet. */
+    if (attr->is_global && !shca_gid_multicast(&attr->grh.dgid))
+        return route_gid(&attr->grh.dgid);
     if (attr->dlid < first_lid || attr->dlid >= first_lid + last)
         return 0;
     return attr->dlid - first_lid + 1u;
@@ -107,8 +134,11 @@ bool shca_gid_multicast(const union ibv_gid *gid)
 uint32_t shca_network_of(uint32_t pkey_index, const struct ibv_ah_attr *path)
 {
     uint32_t v2 = path->is_global && shca_gid_v2(path->grh.sgid_index);
+    /* A LID reaches ports of its own subnet. */
+    bool local = !shca_config.roce && !path->is_global && path->dlid != 0;
 
-    return v2 << 16 | shca_pkeys[pkey_index % SHCA_PKEYS];
+    return (local ? shca_config.subnet << subnet_shift : 0) | v2 << 16 |
+           shca_pkeys[pkey_index % SHCA_PKEYS];
 }
 
 bool shca_valid_port(uint32_t port)

@@ -110,6 +110,7 @@ static bool close_end(struct tk_conn *conn)
 void tk_conn_give_up(struct tk_conn *conn, const char *why)
 {
     const struct tk_port_address *a = &tk_rail_of(conn)->address;
+    char path[tk_path_text_size];
     tk_lock(&conn->lock);
     bool was_live = tk_conn_is_open(conn) && close_end(conn);
     tk_unlock(&conn->lock);
@@ -117,8 +118,9 @@ void tk_conn_give_up(struct tk_conn *conn, const char *why)
         return;
     tk_counter_add(&tk_rail_of(conn)->failures, 1);
     tk_log_warn("%s:%u no longer reaches rank %u (%s): %s; what went over it goes over other "
-                "ports (GASNET_IBV_FAILOVER=0 ends the job instead)",
-                a->device, a->port, conn->peer->rank, conn->peer->host, why);
+                "ports (GASNET_IBV_FAILOVER=0 ends the job instead); path: %s",
+                a->device, a->port, conn->peer->rank, conn->peer->host, why,
+                tk_path_text(conn, path));
 }
 
 /* False: the connection stays as it is: its failure ends the job, or the job is already leaving. */
