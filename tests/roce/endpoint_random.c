@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Random requests between two end points over a network that misbehaves, many seeds: all data, all
+ * completions in order, atomics exactly once, and an end. usage: endpoint_random [SEEDS [FIRST]]
+ * A failure names its seed; endpoint_random 1 SEED runs that one again. */
+#include "config.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "world.h"
+
+enum {
+    default_seeds = 10,
+    minutes = 10, /* many seeds under a sanitizer */
+};
+
+struct weather {
+    const char *name;
+    struct trouble trouble;
+    uint32_t late;         /* receives, of 1000 */
+    uint64_t repeated_max; /* packets of 1000 */
+};
+
+static const struct weather weathers[] = {
+    {"no loss", {.delay_ns = 20000}, 0, 0},
+    {"receivers not ready", {.delay_ns = 20000}, 300, 1000},
+    {"congestion marks", {.delay_ns = 20000, .mark = 50}, 0, 0},
+    {"1 % loss", {.loss = 10, .delay_ns = 20000}, 100, 1000},
+    {"loss, doubles, damage", {50, 50, 0, 20, 20000, 0, 0}, 100, 1000},
+    {"reordering", {0, 0, 200, 0, 20000, 200000, 0}, 0, 1000},
+    {"everything", {50, 50, 100, 20, 20000, 300000, 20}, 100, 1000},
+    {"a fifth is lost", {200, 50, 100, 50, 20000, 200000, 0}, 100, 1000},
+};
+
+static const uint8_t transports[] = {ROCE_RC, ROCE_RC, ROCE_XRC, ROCE_UC, ROCE_UD};
+
+static struct plan plan_of(uint64_t seed, const struct weather *w)
+{
+    struct plan p = {.seed = seed * 977 + (uint64_t)(w - weathers),
+                     .machine = {&machine_endpoint, &machine_endpoint},
+                     .trouble = w->trouble,
+                     .receives_late = w->late,
+                     .transport = transports[seed % sizeof transports],
+                     .mtu = seed % 7 == 0 ? 4096 : 256u << seed % 3,
+                     .requests = 100,
+                     .start_psn = (uint32_t)(seed % 2 ? 0xffffe0 : seed * 7919) & 0xffffff,
+                     .reads = 1 + (uint32_t)(seed % 9),
+                     .one_way = seed % 4 == 3};
+
+    p.longest = p.transport == ROCE_UD ? p.mtu : seed % 3 ? 40 * p.mtu : 2 * p.mtu;
+    return p;
+}
+
+static bool run(uint64_t seed, const struct weather *w)
+{
+    struct plan p = plan_of(seed, w);
+    bool reliable = p.transport == ROCE_RC || p.transport == ROCE_XRC;
+    struct outcome o;
+    uint64_t repeated;
+
+    world_run(&p, &o);
+    repeated = o.counters[0].repeated + o.counters[1].repeated;
+    if (o.counters[0].rnr + o.counters[1].rnr > 0)
+        repeated = 0; /* what a receiver that was not ready missed */
+    if (!o.wrong[0] && repeated * 1000 > w->repeated_max * o.packets)
+        snprintf(o.wrong, sizeof o.wrong, "%llu of %llu packets were sent again",
+                 (unsigned long long)repeated, (unsigned long long)o.packets);
+    if (!o.wrong[0] && w->trouble.mark && reliable && o.counters[0].halvings == 0)
+        snprintf(o.wrong, sizeof o.wrong, "congestion did not make the window smaller");
+    if (o.wrong[0])
+        printf("%s, seed %llu, transport %u: %s\n", w->name, (unsigned long long)seed, p.transport,
+               o.wrong);
+    return !o.wrong[0];
+}
+
+int main(int argc, char **argv)
+{
+    uint64_t seeds = argc > 1 ? strtoull(argv[1], NULL, 0) : default_seeds;
+    uint64_t first = argc > 2 ? strtoull(argv[2], NULL, 0) : 1;
+    unsigned failed = 0, runs = 0;
+
+    alarm(minutes * 60);
+    for (uint64_t seed = first; seed < first + seeds; seed++)
+        for (size_t i = 0; i < sizeof weathers / sizeof weathers[0]; i++, runs++)
+            failed += !run(seed, &weathers[i]);
+    printf("%u runs, %u failed\n", runs, failed);
+    return failed || runs == 0;
+}
