@@ -33,7 +33,7 @@ int shca_cm_address_read(const struct sockaddr *a, struct shca_cm_address *out)
         out->port = ntohs(v4->sin_port);
         out->any = out->ip == INADDR_ANY;
     } else {
-        return EAFNOSUPPORT;
+        return EINVAL;
     }
     /* All loopback addresses are one. */
     if (out->ip >> 24 == IN_LOOPBACKNET)

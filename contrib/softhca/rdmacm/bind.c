@@ -13,9 +13,16 @@
 /* As Linux gives out by default. */
 enum { first_free = 32768, last_free = 60999, backlog_max = 1024 };
 
+/* The addresses that a wildcard stands for; it claims its own too, so that others can see what
+ * holds a port number. */
 static uint32_t address_at(int i)
 {
-    return i == 0 ? INADDR_LOOPBACK : shca_ipv4_of((uint32_t)i);
+    return i == 0 ? INADDR_ANY : i == 1 ? INADDR_LOOPBACK : shca_ipv4_of((uint32_t)i - 1);
+}
+
+static int addresses(void)
+{
+    return shca_config.hcas * shca_config.ports + 2;
 }
 
 static void unclaim(struct shca_cm *id)
@@ -25,10 +32,20 @@ static void unclaim(struct shca_cm *id)
     id->n_names = 0;
 }
 
+static bool held_by_wildcard(const struct shca_cm *id, uint16_t port)
+{
+    struct shca_cm_socket s;
+    int e = shca_cm_wire_claim(&s, id->datagram, INADDR_ANY, port);
+
+    if (e == 0)
+        shca_cm_wire_close(&s);
+    return e == EADDRINUSE;
+}
+
 /* Claims a port number at one address, 0: at all. */
 static int claim(struct shca_cm *id, uint32_t ip, uint16_t port)
 {
-    int n = ip ? 1 : shca_config.hcas * shca_config.ports + 1, e = 0;
+    int n = ip ? 1 : addresses(), e = 0;
 
     for (int i = 0; i < n && e == 0; i++) {
         struct shca_cm_socket *s = &id->names[i];
@@ -39,7 +56,8 @@ static int claim(struct shca_cm *id, uint32_t ip, uint16_t port)
     }
     if (e != 0)
         unclaim(id);
-    return e;
+    /* Linux distinguishes the same address from one that includes the other. */
+    return e == EADDRINUSE && (!ip || held_by_wildcard(id, port)) ? EADDRNOTAVAIL : e;
 }
 
 static int claim_any(struct shca_cm *id, uint32_t ip, uint16_t *port)
@@ -47,7 +65,7 @@ static int claim_any(struct shca_cm *id, uint32_t ip, uint16_t *port)
     uint32_t range = last_free - first_free + 1, start = id->psn % range;
     int e = EADDRINUSE;
 
-    for (uint32_t i = 0; i < range && e == EADDRINUSE; i++) {
+    for (uint32_t i = 0; i < range && (e == EADDRINUSE || e == EADDRNOTAVAIL); i++) {
         *port = (uint16_t)(first_free + (start + i) % range);
         e = claim(id, ip, *port);
     }
@@ -56,9 +74,7 @@ static int claim_any(struct shca_cm *id, uint32_t ip, uint16_t *port)
 
 static int bind_names(struct shca_cm *id, uint32_t ip, uint16_t *port)
 {
-    size_t n = (size_t)(shca_config.hcas * shca_config.ports) + 1;
-
-    if (!id->names && !(id->names = calloc(n, sizeof *id->names)))
+    if (!id->names && !(id->names = calloc((size_t)addresses(), sizeof *id->names)))
         return ENOMEM;
     return *port ? claim(id, ip, *port) : claim_any(id, ip, port);
 }
@@ -105,6 +121,8 @@ static int listen_now(struct shca_cm *id, int backlog)
     if (e == 0 && id->state != SHCA_CM_BOUND)
         e = EINVAL;
     for (int i = 0; i < id->n_names && e == 0; i++) {
+        if (id->names[i].ip == INADDR_ANY)
+            continue;
         e = shca_cm_wire_listen(&id->names[i]);
         if (e == 0)
             e = shca_cm_agent_watch(&id->names[i]);

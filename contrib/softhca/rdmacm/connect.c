@@ -51,7 +51,7 @@ static void put_end(struct shca_cm *id, const struct rdma_conn_param *p)
     m->responder_resources = id->responder_resources;
     m->initiator_depth = id->initiator_depth;
     m->flow_control = p ? p->flow_control : 0;
-    m->retry_count = id->retry_count;
+    m->retry_count = id->active ? id->retry_count : 0;
     m->rnr_retry_count = p ? p->rnr_retry_count & 7 : default_retry;
 }
 
@@ -136,7 +136,6 @@ static void accept_depths(struct shca_cm *id, const struct rdma_conn_param *p)
         id->initiator_depth = p->initiator_depth;
     id->responder_resources = depth_of(id->responder_resources);
     id->initiator_depth = depth_of(id->initiator_depth);
-    id->retry_count = id->peer.retry_count;
 }
 
 static int accept_request(struct shca_cm *id, const struct rdma_conn_param *p)
@@ -244,7 +243,7 @@ SHCA_PUBLIC int rdma_disconnect(struct rdma_cm_id *pub)
     struct shca_cm *id = shca_cm_of(pub);
     bool waits;
 
-    if (id->datagram || id->state < SHCA_CM_REQ_SENT)
+    if (id->state < SHCA_CM_REQ_SENT)
         return shca_cm_fail(EINVAL);
     shca_cm_qp_break(id);
     pthread_mutex_lock(&shca_cm_lock);

@@ -42,6 +42,7 @@ static bool complete_request(struct shca_cm_event *e)
     id->sync = ch != NULL;
     id->responder_resources = e->pub.param.conn.responder_resources;
     id->initiator_depth = e->pub.param.conn.initiator_depth;
+    id->retry_count = id->peer.retry_count;
     id->listener = NULL;
     pthread_mutex_unlock(&shca_cm_lock);
     e->pub.id = &id->pub;

@@ -69,28 +69,23 @@ SHCA_PUBLIC int rdma_init_qp_attr(struct rdma_cm_id *pub, struct ibv_qp_attr *a,
     const struct shca_cm *id = shca_cm_of(pub);
     bool datagram = pub->qp_type == IBV_QPT_UD;
 
-    if (!pub->verbs)
+    /* A connection that came to nothing has no attributes. */
+    if (!pub->verbs || (id->state == SHCA_CM_CLOSED && !datagram))
         return shca_cm_fail(EINVAL);
-    switch (a->qp_state) {
-    case IBV_QPS_INIT:
+    /* Before there is another end the kernel gives the first state's, whatever it is asked for. */
+    if (a->qp_state == IBV_QPS_INIT || (!id->peer.kind && !datagram)) {
         attr_init(id, a, mask);
         return 0;
-    case IBV_QPS_RTR:
-        if (datagram)
-            *mask = IBV_QP_STATE;
-        else if (id->peer.kind)
-            attr_receive(id, a, mask);
-        else
-            return shca_cm_fail(EINVAL);
-        return 0;
-    case IBV_QPS_RTS:
-        if (!datagram && !id->peer.kind)
-            return shca_cm_fail(EINVAL);
-        attr_send(id, a, mask);
-        return 0;
-    default:
-        return shca_cm_fail(EINVAL);
     }
+    if (a->qp_state != IBV_QPS_RTR && a->qp_state != IBV_QPS_RTS)
+        return shca_cm_fail(EINVAL);
+    if (a->qp_state == IBV_QPS_RTS)
+        attr_send(id, a, mask);
+    else if (datagram)
+        *mask = IBV_QP_STATE;
+    else
+        attr_receive(id, a, mask);
+    return 0;
 }
 
 /* ---- transitions ---- */
