@@ -16,6 +16,9 @@ enum job_agent { JOB_AGENT_FORK, JOB_AGENT_SSH };
 
 enum job_bind { JOB_BIND_NONE, JOB_BIND_CORE, JOB_BIND_SOCKET };
 
+/* GASNET_SOFTHCA */
+enum job_softhca { JOB_SOFTHCA_AUTO, JOB_SOFTHCA_ALWAYS, JOB_SOFTHCA_NEVER };
+
 /* job.host where no host is meant: in the head. */
 #define JOB_NO_HOST UINT32_MAX
 
@@ -59,6 +62,11 @@ struct job {
     uint32_t cpus; /* of each rank, where it is bound; 0 = 1 */
     const char *ssh_command, *ssh_options, *remote_path,
         *master_address; /* NULL or empty: default */
+    /* Only in the head, and only if other hosts take part: what it decides by once it knows them. */
+    enum job_softhca softhca;
+    bool own_port;      /* the launcher's host has an active RDMA port */
+    char **softhca_env; /* NAME=value for ranks that use softhca, NULL-terminated; NULL: there is no
+                           softhca here */
 };
 
 /* The host of a rank below job->ranks. */

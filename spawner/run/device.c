@@ -19,6 +19,26 @@
  * job started by a rank of another job must not join that one's fabric. */
 #define OWN_FABRIC "TRUNKLINE_FABRIC"
 
+/* Where settings for the ranks go: to our own environment, which local ranks inherit, or, for ranks
+ * on other hosts, to a list. */
+enum { SETTINGS_MAX = 8 };
+static char *listed[SETTINGS_MAX + 1];
+static bool lists_settings;
+
+static void device_set(const char *name, const char *value)
+{
+    size_t used = 0, size = strlen(name) + strlen(value) + 2;
+
+    if (!lists_settings) {
+        setenv(name, value, 1);
+        return;
+    }
+    while (listed[used])
+        used++;
+    if (used < SETTINGS_MAX && (listed[used] = malloc(size)))
+        snprintf(listed[used], size, "%s=%s", name, value);
+}
+
 /* Where our own executable lies, without a slash at the end. */
 static bool own_directory(char *path, size_t size)
 {
@@ -87,7 +107,7 @@ static void allow_sanitizer(void)
         return;
     if ((size_t)snprintf(list, sizeof(list), "%s%s%s", wish, old && *old ? ":" : "",
                          old ? old : "") < sizeof(list))
-        setenv("ASAN_OPTIONS", list, 1);
+        device_set("ASAN_OPTIONS", list);
 }
 
 static int preload(const char *library)
@@ -109,7 +129,7 @@ static int preload(const char *library)
         return EXIT_RUNTIME;
     }
     snprintf(list, size, "%s%s%s", library, old && *old ? ":" : "", old ? old : "");
-    setenv("LD_PRELOAD", list, 1);
+    device_set("LD_PRELOAD", list);
     free(list);
     allow_sanitizer();
     return 0;
@@ -121,8 +141,8 @@ static void name_fabric(const char *job)
     const char *fabric = getenv("SOFTHCA_FABRIC"), *own = getenv(OWN_FABRIC);
     if (fabric && *fabric && !(own && !strcmp(own, fabric)))
         return;
-    setenv("SOFTHCA_FABRIC", job, 1);
-    setenv(OWN_FABRIC, job, 1);
+    device_set("SOFTHCA_FABRIC", job);
+    device_set(OWN_FABRIC, job);
 }
 
 /* Checked here, because each rank would print the same error. */
@@ -157,10 +177,11 @@ static int device_refuse(void)
     return EXIT_RUNTIME;
 }
 
-/* All ranks are on this host, and share memory unless the user sets a limit. */
+/* Ranks of one host share memory unless the user sets a limit. */
 static bool share_memory(const struct job *job, const struct tk_settings *s)
 {
-    return s->supernode_maxsize == 0 || s->supernode_maxsize >= job->ranks;
+    return job->host_count <= 1 &&
+           (s->supernode_maxsize == 0 || s->supernode_maxsize >= job->ranks);
 }
 
 /* Ranks that share memory need no port, but a program may open one by itself (trunkline_rails.h, or
@@ -207,6 +228,25 @@ static int choose_for_network(const struct job *job, const struct tk_settings *s
     int status = use_softhca(job->nspace);
     if (status == 0)
         announce_softhca(s->quiet);
+    return status;
+}
+
+int device_prepare(struct job *job, const struct tk_settings *s)
+{
+    static const char *const wishes[] = {"auto", "always", "never"};
+    char library[PATH_MAX];
+
+    for (unsigned i = 0; i < sizeof(wishes) / sizeof(*wishes); i++)
+        if (!strcmp(s->softhca, wishes[i]))
+            job->softhca = JOB_SOFTHCA_AUTO + i;
+    job->own_port = job->softhca != JOB_SOFTHCA_ALWAYS && probe_active_port();
+    if (job->softhca == JOB_SOFTHCA_NEVER)
+        return 0;
+    if (job->softhca != JOB_SOFTHCA_ALWAYS && !find_library(library, sizeof(library)))
+        return 0;
+    lists_settings = true;
+    int status = use_softhca(job->nspace);
+    job->softhca_env = listed;
     return status;
 }
 

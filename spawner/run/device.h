@@ -11,4 +11,8 @@
  * and why a job cannot run. On failure returns the exit status, else 0. */
 int device_choose(const struct job *job, const struct tk_settings *s);
 
+/* For a job with other hosts: fills what the head decides by when they have answered
+ * (head/devices.h), and leaves this process's environment alone. Returns as device_choose(). */
+int device_prepare(struct job *job, const struct tk_settings *s);
+
 #endif

@@ -268,12 +268,19 @@ static int run_foreign(const struct options *o)
     return o->dry_run ? 0 : foreign_exec(command);
 }
 
+/* Of other hosts nothing is known before they answer. */
+static int choose_device(void)
+{
+    return job.agent == JOB_AGENT_SSH ? device_prepare(&job, &settings)
+                                      : device_choose(&job, &settings);
+}
+
 static int run_own(const struct options *o)
 {
     int status;
     main_announce(o);
     read_limits();
-    if ((status = raise_file_limit()) || (status = device_choose(&job, &settings)))
+    if ((status = raise_file_limit()) || (status = choose_device()))
         return status;
     if (o->dry_run)
         return 0;

@@ -10,6 +10,7 @@
 #include "spawner/base/clock.h"
 #include "spawner/base/sha256.h"
 #include "spawner/base/words.h"
+#include "spawner/head/devices.h"
 #include "spawner/wire/auth.h"
 #include "spawner/wire/dial.h"
 #include "spawner/wire/hello.h"
@@ -607,6 +608,60 @@ static void hosts_are_compared(void **state)
     assert_false(hello_same_machine(&here, &there));
 }
 
+/* A job on hosts of which each letter says: p port, n none, u unknown (our own host); upper case:
+ * on another machine. */
+static enum devices_choice choose_for(const char *hosts, enum job_softhca wish, bool has_library,
+                                      bool own_port, char *said, size_t size)
+{
+    static char *library[] = {"LD_PRELOAD=libsofthca.so", NULL};
+    static const char *const names[] = {"n0", "n1", "n2", "n3", "n4", "n5",
+                                        "n6", "n7", "n8", "n9", "n10"};
+    struct job_host list[11];
+    struct hello hello[11];
+    struct job job = {.hosts = list,
+                      .softhca = wish,
+                      .own_port = own_port,
+                      .softhca_env = has_library ? library : NULL};
+    for (; *hosts; hosts++, job.host_count++) {
+        struct hello *h = &hello[job.host_count];
+        hello_here(h, *hosts == 'u'                    ? HELLO_PORTS_UNKNOWN
+                      : *hosts == 'p' || *hosts == 'P' ? HELLO_PORTS_ACTIVE
+                                                       : HELLO_PORTS_NONE);
+        if (*hosts < 'a')
+            snprintf(h->kernel, sizeof(h->kernel), "another one");
+        list[job.host_count] = (struct job_host){.name = names[job.host_count]};
+    }
+    return devices_choose(&job, hello, said, size);
+}
+
+static void devices_of_several_hosts(void **state)
+{
+    char said[1000];
+    (void)state;
+#define CHOICE(hosts, wish, library, own) choose_for(hosts, wish, library, own, said, sizeof(said))
+    assert_int_equal(CHOICE("pPp", JOB_SOFTHCA_AUTO, true, false), DEVICES_PORTS);
+    assert_non_null(strstr(said, "of all 3 hosts"));
+    assert_int_equal(CHOICE("uP", JOB_SOFTHCA_NEVER, false, true), DEVICES_PORTS);
+    assert_int_equal(CHOICE("nu", JOB_SOFTHCA_AUTO, true, false), DEVICES_SOFTHCA);
+    assert_int_equal(CHOICE("pp", JOB_SOFTHCA_ALWAYS, true, false), DEVICES_SOFTHCA);
+    assert_int_equal(CHOICE("nn", JOB_SOFTHCA_AUTO, false, false), DEVICES_REFUSED);
+    assert_non_null(strstr(said, "libsofthca.so is not"));
+    assert_int_equal(CHOICE("nn", JOB_SOFTHCA_NEVER, true, false), DEVICES_REFUSED);
+    assert_non_null(strstr(said, "GASNET_SOFTHCA=never"));
+    assert_int_equal(CHOICE("nN", JOB_SOFTHCA_AUTO, true, false), DEVICES_REFUSED);
+    assert_non_null(strstr(said, "one machine only"));
+    assert_int_equal(CHOICE("pP", JOB_SOFTHCA_ALWAYS, true, false), DEVICES_REFUSED);
+    assert_non_null(strstr(said, "GASNET_SOFTHCA=always"));
+    assert_int_equal(CHOICE("uNpPN", JOB_SOFTHCA_AUTO, true, true), DEVICES_REFUSED);
+    assert_string_equal(said,
+                        "all hosts of a job must have an active RDMA port, or none: n0, n2, n3 "
+                        "have one, n1, n4 not");
+    assert_int_equal(CHOICE("uppppppppPP", JOB_SOFTHCA_AUTO, true, false), DEVICES_REFUSED);
+    assert_string_equal(said,
+                        "all hosts of a job must have an active RDMA port, or none: n1, n2, n3, "
+                        "n4, n5, n6, n7, n8 and 2 more have one, n0 not");
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -614,6 +669,7 @@ int main(void)
         cmocka_unit_test(words_for_a_shell),
         cmocka_unit_test(words_of_ssh_are_judged),
         cmocka_unit_test(hosts_are_compared),
+        cmocka_unit_test(devices_of_several_hosts),
         cmocka_unit_test(sha256_vectors),
         cmocka_unit_test(sha256_in_pieces),
         cmocka_unit_test(hmac_vectors),

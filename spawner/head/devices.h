@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The device of a job on several hosts: all of them must have RDMA ports, or all be one machine, on
+ * which softhca makes ports. Decided when every guard has described its host. Pure; no lock. */
+#ifndef TRUNKLINE_SPAWNER_DEVICES_H
+#define TRUNKLINE_SPAWNER_DEVICES_H
+
+#include "spawner/base/job.h"
+#include "spawner/wire/hello.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum devices_choice { DEVICES_PORTS, DEVICES_SOFTHCA, DEVICES_REFUSED };
+
+/* `hello` has an entry for each host of the job; where its ports are unknown it is the launcher's
+ * own host. Writes a sentence: the error, or what was chosen. */
+enum devices_choice devices_choose(const struct job *job, const struct hello *hello, char *text,
+                                   size_t size);
+
+#endif
