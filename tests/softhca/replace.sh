@@ -9,37 +9,41 @@ replacement=$top_builddir/contrib/softhca/replace/.libs
     echo "the replacement is not built on this machine (see the end of configure's output); skipped"
     exit 77
 }
-host=$(sed -n "s/^SOFTHCA_HOST_LIBDIR = //p" "$top_builddir/Makefile")/libibverbs.so.1
+host=$(sed -n "s/^SOFTHCA_HOST_LIBDIR = //p" "$top_builddir/Makefile")
 
 with()
 {
     LD_LIBRARY_PATH=$replacement timeout 120 "$@"
 }
 
-# exports LIBRARY: kind, name@version of what it defines
+# exports LIBRARY: kind, name@version of what it defines; SOFTHCA_1 is what our librdmacm.so.1 takes from our libibverbs.so.1
 exports()
 {
-    readelf -W --dyn-syms "$1" | awk '$5 ~ /GLOBAL|WEAK/ && $7 != "UND" { print $4, $8 }' | sort -u
+    readelf -W --dyn-syms "$1" | awk '$5 ~ /GLOBAL|WEAK/ && $7 != "UND" && !/SOFTHCA_1/ { print $4, $8 }' | sort -u
 }
 
 # nodes LIBRARY: versions and what they inherit
 nodes()
 {
-    readelf -W -V "$1" | awk '/^Version needs/ { exit } /Name:|Parent/ { print $NF }'
+    readelf -W -V "$1" | awk '/^Version needs/ { exit } !/SOFTHCA_1/ && /Name:|Parent/ { print $NF }'
 }
 
-exports "$host" >"$work/host"
-exports "$replacement/libibverbs.so.1" >"$work/ours"
-[ "$(wc -l <"$work/host")" -gt 100 ] || fail "cannot read the exports of $host"
-diff "$work/host" "$work/ours" || fail "the exports differ from the host's (< host, > ours)"
-diff <(nodes "$host") <(nodes "$replacement/libibverbs.so.1") || fail "the version nodes differ"
+for name in libibverbs.so.1 librdmacm.so.1; do
+    exports "$host/$name" >"$work/host"
+    exports "$replacement/$name" >"$work/ours"
+    [ "$(wc -l <"$work/host")" -gt 60 ] || fail "cannot read the exports of $host/$name"
+    diff "$work/host" "$work/ours" || fail "the exports of $name differ from the host's (< host, > ours)"
+    diff <(nodes "$host/$name") <(nodes "$replacement/$name") || fail "the version nodes of $name differ"
+done
 
 # All symbols are bound before anything runs, so a missing one shows.
 LD_BIND_NOW=1 expect_line 'hca_id:.softhca0' ibv_devinfo -v
 together ibv_rc_pingpong -n 300 -c
 together ibv_rc_pingpong -n 300 -e
 with "$top_builddir/tests/softhca/dlvsym_client" here || fail "a program that uses dlvsym"
-LD_BIND_NOW=1 expect_line 'first softhca0' "$top_builddir/tests/softhca/rdmacm_client"
+LD_BIND_NOW=1 expect_line 'channel made.*first softhca0' "$top_builddir/tests/softhca/rdmacm_client"
+with "$top_builddir/tests/vm/cm_events" 10.83.0.1 >"$work/out" || fail "cm_events on the replacement"
+diff "$top_srcdir/tests/softhca/cm_events.txt" "$work/out" || fail "cm_events on the replacement"
 
 # Both libraries in one program: one list of devices.
 SOFTHCA_ONLY=0 LD_PRELOAD=$lib with ibv_devinfo -l >"$work/out" 2>&1

@@ -102,9 +102,12 @@ uint32_t shca_ipv4_of(uint32_t fabric_port)
 
 uint32_t shca_ipv4_route(uint32_t ipv4)
 {
-    union ibv_gid gid = {.global = {.interface_id = htobe64(UINT64_C(0xffff) << 32 | ipv4)}};
+    int hca = (int)(ipv4 >> 8 & 0xff), port = (int)(ipv4 & 0xff);
 
-    return route_gid(&gid);
+    if (ipv4 >> 16 != (uint32_t)ipv4_gid >> 16 || hca >= shca_config.hcas || port < 1 ||
+        port > shca_config.ports)
+        return 0;
+    return shca_fabric_port(hca, port);
 }
 
 uint32_t shca_route(const struct ibv_ah_attr *attr)

@@ -75,33 +75,38 @@ bool shca_cm_address_near(uint32_t ip)
     return ip == INADDR_LOOPBACK || ip >> 16 == shca_ipv4_of(1) >> 16;
 }
 
-/* The RoCE v2 entry of the port's own address, as the kernel's CM chooses. */
+/* The entry of the port's own address, for RoCE v2 if it has one, as the kernel's CM chooses. */
 uint32_t shca_cm_address_gid_index(uint32_t port)
 {
     uint64_t ours = UINT64_C(0xffff) << 32 | shca_ipv4_of(port);
+    uint32_t found = 0;
     union ibv_gid gid;
 
     for (uint32_t i = 0; i < shca_gid_count(); i++) {
         shca_gid_of(port, i, &gid);
-        if (gid.global.subnet_prefix == 0 && be64toh(gid.global.interface_id) == ours &&
-            shca_gid_v2(i))
-            return i;
+        if (gid.global.subnet_prefix == 0 && be64toh(gid.global.interface_id) == ours)
+            found = i;
     }
-    return 0;
+    return found;
 }
 
-void shca_cm_address_path(uint32_t from, uint32_t to, struct ibv_ah_attr *out)
+void shca_cm_address_path(uint32_t from, uint32_t to, const union ibv_gid *gid,
+                          struct ibv_ah_attr *out)
 {
+    union ibv_gid own;
+
+    shca_gid_of(from, shca_cm_address_gid_index(from), &own);
     *out = (struct ibv_ah_attr){
         .dlid = shca_lid_of(to),
         .port_num = (uint8_t)((from - 1) % (uint32_t)shca_config.ports + 1),
-        .is_global = shca_config.roce,
+        /* To another subnet of InfiniBand, too, there is a header for routers. */
+        .is_global = shca_config.roce || own.global.subnet_prefix != gid->global.subnet_prefix,
     };
-    if (!shca_config.roce)
+    if (!out->is_global)
         return;
     out->grh.sgid_index = (uint8_t)shca_cm_address_gid_index(from);
     out->grh.hop_limit = 64;
-    shca_gid_of(to, shca_cm_address_gid_index(to), &out->grh.dgid);
+    out->grh.dgid = *gid;
 }
 
 bool shca_cm_address_down(uint32_t port)

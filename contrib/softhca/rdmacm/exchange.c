@@ -82,7 +82,7 @@ static void fill_datagram(struct shca_cm_event *e, const struct shca_cm_message 
         return;
     u->qp_num = m->qpn;
     u->qkey = m->qkey;
-    shca_cm_address_path(e->id->port, e->id->far, &u->ah_attr);
+    shca_cm_address_path(e->id->port, e->id->far, &m->gid, &u->ah_attr);
 }
 
 static void post_message(struct shca_cm *id, enum rdma_cm_event_type type, int status,
@@ -108,6 +108,7 @@ struct shca_cm_message *shca_cm_exchange_draft(struct shca_cm *id, enum shca_cm_
     memset(m, 0, sizeof *m);
     m->kind = kind;
     m->from = id->port;
+    shca_gid_of(id->port, shca_cm_address_gid_index(id->port), &m->gid);
     m->datagram = id->datagram;
     m->psn = id->psn;
     m->mtu = IBV_MTU_4096;

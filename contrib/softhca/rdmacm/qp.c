@@ -6,8 +6,6 @@
 
 #include "rdmacm/rdmacm.h"
 
-enum { hop_limit = 64 };
-
 /* ---- attributes ---- */
 
 static void attr_init(const struct shca_cm *id, struct ibv_qp_attr *a, int *mask)
@@ -36,7 +34,7 @@ static bool asks_reads(const struct shca_cm *id)
 
 static void attr_receive(const struct shca_cm *id, struct ibv_qp_attr *a, int *mask)
 {
-    shca_cm_address_path(id->port, id->far, &a->ah_attr);
+    shca_cm_address_path(id->port, id->far, &id->peer.gid, &a->ah_attr);
     a->path_mtu = id->peer.mtu;
     a->dest_qp_num = id->peer.qpn;
     a->rq_psn = id->peer.psn;

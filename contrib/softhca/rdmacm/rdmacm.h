@@ -68,7 +68,8 @@ struct shca_cm_message {
     uint32_t reason;
     uint32_t src, dst; /* IPv4, host order */
     uint16_t src_port, dst_port;
-    uint32_t from; /* the sender's fabric port */
+    uint32_t from; /* the sender's fabric port, */
+    union ibv_gid gid;
     uint32_t qpn, psn, qkey;
     uint8_t datagram, srq, mtu, v2;
     uint8_t responder_resources, initiator_depth, flow_control;
@@ -132,6 +133,8 @@ struct shca_cm {
 
 extern pthread_mutex_t shca_cm_lock;
 
+void *shca_cm_real(const char *symbol); /* the librdmacm behind us; NULL when there is none */
+
 static inline struct shca_cm *shca_cm_of(struct rdma_cm_id *id)
 {
     return shca_container(id, struct shca_cm, pub);
@@ -153,7 +156,8 @@ void shca_cm_address_write(struct sockaddr_storage *out, int family, uint32_t ip
 uint32_t shca_cm_address_route(uint32_t ip);
 bool shca_cm_address_near(uint32_t ip);
 /* The path to the other end of a connection. */
-void shca_cm_address_path(uint32_t from, uint32_t to, struct ibv_ah_attr *out);
+void shca_cm_address_path(uint32_t from, uint32_t to, const union ibv_gid *gid,
+                          struct ibv_ah_attr *out);
 uint32_t shca_cm_address_gid_index(uint32_t port);
 /* Is a port's cable out, or the port down? */
 bool shca_cm_address_down(uint32_t port);

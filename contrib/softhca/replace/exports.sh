@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Makes what the replacement libibverbs.so.1 exports out of what the host's exports: every version node, our own
 # functions at their default versions, and for all the rest, older versions of our own names among it, a trampoline.
-# usage: exports.sh READELF HOST-LIBRARY LIBSOFTHCA DIRECTORY
+# What of ours the host's library does not have at all, the functions of librdmacm, gets a node of its own.
+# usage: exports.sh READELF HOST-LIBRARY LIBSOFTHCA DIRECTORY; LIBSOFTHCA -: nothing is ours
 # Writes into DIRECTORY: exports.map (version script), exports.inc (trampolines), exports.def (table of names).
 set -eu
 export LC_ALL=C
@@ -34,7 +35,8 @@ nodes()
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 symbols "$host" >"$work/host"
-symbols "$ours" | awk '{ print $1 }' >"$work/ours"
+: >"$work/ours"
+[ "$ours" = - ] || symbols "$ours" | awk '{ print $1 }' >"$work/ours"
 nodes "$host" >"$work/nodes"
 [ -s "$work/host" ] && [ -s "$work/nodes" ] || {
     echo "exports.sh: $host has no versioned symbols" >&2
@@ -55,7 +57,8 @@ awk '
     FNR == 1 {
         hidden = "        shca_export_*;\n"
         for (name in mine)
-            if (!(name in public)) hidden = hidden "        " name ";\n"
+            if (name ~ /^rdma_/) extra = extra "        " name ";\n"
+            else if (!(name in public)) hidden = hidden "        " name ";\n"
     }
     {
         printf "%s {\n", $1
@@ -63,6 +66,7 @@ awk '
         if (FNR == 1) printf "    local:\n%s", hidden
         printf "}%s;\n", $2 ? " " $2 : ""
     }
+    END { if (extra) printf "SOFTHCA_1 {\n    global:\n%s};\n", extra }
 ' "$work/ours" "$work/host" "$work/nodes" >"$dir/exports.map"
 
 # What a function answers when the host has no libibverbs: see forward.c.
@@ -71,11 +75,11 @@ awk '
         if (name ~ /_str$/) return "SHCA_MISSING_TEXT"
         if (name ~ /^ibv_cmd_/) return "SHCA_MISSING_ERROR"
         if (name ~ /^ibv_(create|open|import|alloc|reg)_/ || name ~ /^_?verbs_(open_device|init_and_alloc_context)$/ ||
-            name ~ /^ibv_get_(device_list|device_name|sysfs_path)$/ || name ~ /^ibv_qp_to_qp_ex$/)
+            name ~ /^ibv_get_(device_list|device_name|sysfs_path)$/ || name ~ /^rdma_(create_event_channel|get_devices)$/ || name ~ /^ibv_qp_to_qp_ex$/)
             return "SHCA_MISSING_NULL"
         if (name ~ /^(mult|mbps)_to_ibv_rate$/ || name ~ /^ibv_(is_fork_initialized|get_device_guid)$/)
             return "SHCA_MISSING_NULL"
-        if (name ~ /^ibv_rate_to_/ || name ~ /sysfs_file$/ || name ~ /^ibv_(get_cq_event|get_async_event|get_pkey_index)$/ ||
+        if (name ~ /^ibv_rate_to_/ || name ~ /sysfs_file$/ || name ~ /^ibv_(get_cq_event|get_async_event|get_pkey_index)$/ || name ~ /^r/ ||
             name ~ /^ibv_(rereg_mr|resolve_eth_l2_from_gid|get_device_index)$/)
             return "SHCA_MISSING_MINUS"
         return "SHCA_MISSING_ERROR"

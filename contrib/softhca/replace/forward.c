@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The host's libibverbs behind the replacement: found by absolute path, because its name is now
- * ours, and loaded with the first call that needs it. Owns the handle, written under pthread_once,
- * and the table of the trampolines (trampolines.S), whose entries are only ever replaced by the
- * same value. */
+ * The host's library behind a replacement: found by absolute path, because its name is now ours,
+ * and loaded with the first call that needs it. Owns the handle, written under pthread_once, and
+ * the table of the trampolines (trampolines.S), whose entries are only ever replaced by the same
+ * value. */
 #include "config.h"
 
 #include <dlfcn.h>
@@ -12,9 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "verbs/verbs.h"
-
-#define NAME "libibverbs.so.1"
+#include "base/base.h"
+#include "replace/forward.h"
 
 /* What a function that exists nowhere returns: the value that means failure to its callers. */
 enum missing { SHCA_MISSING_ERROR, SHCA_MISSING_NULL, SHCA_MISSING_MINUS, SHCA_MISSING_TEXT };
@@ -70,35 +69,43 @@ static void load_named(const char *path)
     const char *why;
 
     if (is_us(path)) {
-        shca_log("SOFTHCA_REAL=%s is the replacement itself; name the host's own " NAME, path);
+        shca_log("%s=%s is the replacement itself; name the host's own %s", shca_behind.setting,
+                 path, shca_behind.library);
         return;
     }
     host = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
     why = host ? NULL : dlerror();
     if (!host)
-        shca_log("SOFTHCA_REAL=%s cannot be loaded (%s); there are no devices of the host", path,
-                 why ? why : "no reason given");
+        shca_log("%s=%s cannot be loaded (%s); there are no devices of the host",
+                 shca_behind.setting, path, why ? why : "no reason given");
+}
+
+void *shca_forward_open(const char *library)
+{
+    char path[4096];
+    void *found = NULL;
+
+    for (size_t i = 0; i < sizeof places / sizeof places[0] && !found; i++) {
+        snprintf(path, sizeof path, "%s/%s", places[i], library);
+        found = load_from(path);
+    }
+    return found;
 }
 
 static void forward_load(void)
 {
     /* A forwarded call may come before the settings have been read. */
-    const char *named = getenv("SOFTHCA_REAL");
-    char path[4096];
+    const char *named = shca_behind.setting ? getenv(shca_behind.setting) : NULL;
 
-    if (named && *named) {
+    if (named && *named)
         load_named(named);
-        return;
-    }
-    for (size_t i = 0; i < sizeof places / sizeof places[0] && !host; i++) {
-        snprintf(path, sizeof path, "%s/" NAME, places[i]);
-        host = load_from(path);
-    }
+    else
+        host = shca_forward_open(shca_behind.library);
 }
 
 /* Provider plug-ins read the host's variables here, while the host's library, loaded privately, may
  * write its own. All of them are zero until a feature is switched on. */
-static void copy_data(void)
+void shca_forward_copy(void)
 {
     for (uint32_t i = 0; i < sizeof exports / sizeof exports[0]; i++) {
         const struct export *e = &exports[i];
@@ -111,20 +118,12 @@ static void copy_data(void)
     }
 }
 
-static void *host_library(void)
+void *shca_forward_host(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
 
     pthread_once(&once, forward_load);
     return host;
-}
-
-void *shca_real(const char *symbol)
-{
-    void *library = host_library();
-
-    copy_data();
-    return library ? dlsym(library, symbol) : NULL;
 }
 
 /* ---- the trampolines ---- */
@@ -157,8 +156,9 @@ static void *answer(const struct export *e)
     static _Atomic int reported;
 
     if (!atomic_exchange(&reported, 1))
-        shca_log("%s is not available: %s; SOFTHCA_REAL can name the host's library", e->name,
-                 host ? "the host's " NAME " lacks it" : "this host has no " NAME);
+        shca_log("%s is not available: %s %s%s", e->name,
+                 host ? "it is missing in the host's" : "this host has no", shca_behind.library,
+                 shca_behind.setting ? "; SOFTHCA_REAL can name the host's library" : "");
     switch (e->missing) {
     case SHCA_MISSING_NULL:
         return (void *)(uintptr_t)answer_null;
@@ -175,9 +175,11 @@ void *shca_forward_resolve(uint32_t number)
 {
     const struct export *e = &exports[number];
     int saved = errno;
-    void *library = host_library();
-    void *found = library ? dlvsym(library, e->name, e->version) : NULL;
+    void *found = shca_behind.own ? shca_behind.own(e->name) : NULL;
+    void *library = found ? NULL : shca_forward_host();
 
+    if (library)
+        found = dlvsym(library, e->name, e->version);
     if (!found)
         found = answer(e);
     atomic_store(&shca_forward_table[number], found);
