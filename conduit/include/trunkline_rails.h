@@ -107,8 +107,9 @@ typedef struct {
     uint8_t mtu; /* enum ibv_mtu */
     uint8_t reads;
     uint8_t is_ethernet;
-    uint8_t type; /* enum ibv_qp_type */
-    uint8_t reserved[2];
+    uint8_t type;     /* enum ibv_qp_type */
+    uint8_t gid_type; /* enum ibv_gid_type */
+    uint8_t reserved;
 } trunkline_address_t;
 
 /* Attributes of a new queue pair. All zeros except `type` and `send_depth` is valid. */

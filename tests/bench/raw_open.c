@@ -28,7 +28,7 @@ static int best_gid(struct ibv_context *context, uint8_t port, const struct ibv_
 {
     const char *forced = gasnet_getenv("GASNET_IBV_GID_INDEX");
     static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
-    if (forced && atoi(forced) >= 0)
+    if (forced && *forced >= '0' && *forced <= '9') /* not by port */
         return atoi(forced);
     for (int i = 0; i < attr->gid_tbl_len; i++) {
         struct ibv_gid_entry entry;

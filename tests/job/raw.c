@@ -282,6 +282,10 @@ static void refusals(void)
             GASNET_ERR_RESOURCE, "can't register 4096 bytes");
     REFUSED(trunkline_qp_connect(&ways[0].qps[0][0], &ways[0].qps[1][0].address),
             GASNET_ERR_RESOURCE, "of another type");
+    trunkline_address_t other = ways[0].qps[0][0].address;
+    other.gid_type ^= IBV_GID_TYPE_ROCE_V2;
+    REFUSED(trunkline_qp_connect(&ways[0].qps[0][0], &other), GASNET_ERR_RESOURCE,
+            "its GID is of another type");
 }
 
 /* Ranks that give different sizes get an error, and the next exchange works. */

@@ -118,7 +118,8 @@ static void set_address(trunkline_qp_t *qp, enum ibv_qp_type type)
                                         .mtu = a->mtu,
                                         .reads = a->reads,
                                         .is_ethernet = a->is_ethernet,
-                                        .type = (uint8_t)type};
+                                        .type = (uint8_t)type,
+                                        .gid_type = a->gids[0].type};
     memcpy(qp->address.gid, a->gids[0].raw, sizeof(a->gids[0].raw));
     snprintf(qp->address.rail, sizeof(qp->address.rail), "%.31s", qp->rail->name);
 }
@@ -145,8 +146,7 @@ enum tk_status tk_raw_qp_open(trunkline_qp_t *qp, const trunkline_domain_t *doma
     return status;
 }
 
-/* From the best GID of each end. An address does not say of which type that is; hosts of one kind
- * have the same. */
+/* From the best GID of each end: an address has one. */
 static struct tk_path path_to(const trunkline_qp_t *qp, const trunkline_address_t *to)
 {
     const struct tk_port_address *a = &tk_raw_rail(qp->rail)->address;
@@ -166,7 +166,14 @@ static struct tk_path path_to(const trunkline_qp_t *qp, const trunkline_address_
 static enum tk_status fits(const trunkline_qp_t *qp, const trunkline_address_t *to)
 {
     const trunkline_address_t *mine = &qp->address;
-    if (to->type == mine->type && to->is_ethernet == mine->is_ethernet)
+    bool is_alike = to->type == mine->type && to->is_ethernet == mine->is_ethernet;
+    if (is_alike && to->gid_type != mine->gid_type) {
+        tk_log_error("%s%s%s can't be connected with queue pair %u of %.31s: its GID is of another "
+                     "type (RoCE v1, v2): choose with GASNET_IBV_GID_INDEX",
+                     qp->rail->name, *qp->name ? " " : "", qp->name, to->qpn, to->rail);
+        return TK_FAIL;
+    }
+    if (is_alike)
         return TK_OK;
     tk_log_error("%s%s%s can't be connected with queue pair %u of %.31s: that is %s on %s",
                  qp->rail->name, *qp->name ? " " : "", qp->name, to->qpn, to->rail,
