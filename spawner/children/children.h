@@ -6,6 +6,7 @@
 #define TRUNKLINE_SPAWNER_CHILDREN_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/resource.h>
 #include <sys/types.h>
@@ -34,8 +35,8 @@ pid_t child_start(const struct child_image *image, uint32_t rank, char *const *e
 void children_signal(const pid_t *pids, uint32_t count, int signal);
 
 /* Sends `signal` to every child of the calling process (orphans of the ranks, when it is a
- * sub-reaper) except `except`. Returns how many there were. */
-unsigned children_signal_all(int signal, pid_t except);
+ * sub-reaper) but the `count` of `except`. Returns how many there were; signal 0 only counts. */
+unsigned children_signal_all(int signal, const pid_t *except, size_t count);
 
 /* Kills with SIGKILL and reaps children until none is left, or `deadline` (clock_ms) passes. */
 bool children_sweep(int64_t deadline);

@@ -41,16 +41,29 @@ static pid_t parent_of(const char *pid)
     return end && sscanf(end + 1, " %*c %d", &parent) == 1 ? parent : 0;
 }
 
+struct exceptions {
+    const pid_t *pids;
+    size_t count;
+};
+
+static bool is_exception(const struct exceptions *e, pid_t pid)
+{
+    for (size_t i = 0; i < e->count; i++)
+        if (e->pids[i] == pid)
+            return true;
+    return false;
+}
+
 /* The kernel's own list of our children; false when it keeps none. It may miss a child that appears
  * or exits meanwhile, so a caller that needs all of them repeats the call until none is left. */
-static bool signal_listed(int signal, pid_t except, unsigned *found)
+static bool signal_listed(int signal, const struct exceptions *except, unsigned *found)
 {
     int pid;
     FILE *f = fopen("/proc/thread-self/children", "re");
     if (!f)
         return false;
     while (fscanf(f, "%d", &pid) == 1)
-        if (pid != except) {
+        if (!is_exception(except, pid)) {
             ++*found;
             kill(pid, signal);
         }
@@ -58,7 +71,7 @@ static bool signal_listed(int signal, pid_t except, unsigned *found)
     return true;
 }
 
-static void signal_scanned(int signal, pid_t except, unsigned *found)
+static void signal_scanned(int signal, const struct exceptions *except, unsigned *found)
 {
     pid_t self = getpid();
     DIR *d = opendir("/proc");
@@ -68,7 +81,7 @@ static void signal_scanned(int signal, pid_t except, unsigned *found)
         if (!isdigit((unsigned char)e->d_name[0]) || parent_of(e->d_name) != self)
             continue;
         pid_t pid = (pid_t)atol(e->d_name);
-        if (pid == except)
+        if (is_exception(except, pid))
             continue;
         ++*found;
         kill(pid, signal);
@@ -76,11 +89,12 @@ static void signal_scanned(int signal, pid_t except, unsigned *found)
     closedir(d);
 }
 
-unsigned children_signal_all(int signal, pid_t except)
+unsigned children_signal_all(int signal, const pid_t *pids, size_t count)
 {
+    struct exceptions except = {pids, count};
     unsigned found = 0;
-    if (!signal_listed(signal, except, &found))
-        signal_scanned(signal, except, &found);
+    if (!signal_listed(signal, &except, &found))
+        signal_scanned(signal, &except, &found);
     return found;
 }
 
@@ -108,7 +122,7 @@ bool children_sweep(int64_t deadline)
             continue;
         if (clock_ms() >= deadline)
             return false;
-        children_signal_all(SIGKILL, 0);
+        children_signal_all(SIGKILL, NULL, 0);
         children_wait_briefly(&ends);
     }
 }

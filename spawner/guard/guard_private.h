@@ -7,41 +7,54 @@
 #include "oom.h"
 #include "spawner/base/job.h"
 #include "spawner/iof/pump.h"
+#include "spawner/tree/tree.h"
 #include "spawner/wire/report.h"
 #include "spawner/wire/wire.h"
 
 #include <sys/types.h>
 
 enum guard_phase {
-    GUARD_STARTING, /* the server is getting ready */
+    GUARD_STARTING, /* the server is getting ready, or other hosts are */
     GUARD_RUNNING,  /* ranks live */
     GUARD_CLEANING, /* no rank lives; processes that they left behind are being ended */
     GUARD_DRAINING, /* no process is left; their last output is on its way */
+    GUARD_RELAYING, /* this host is over; hosts below are not, or frames are on their way up */
 };
 
 struct guard {
     const struct job *job;
     uint32_t first, count; /* the ranks of this host */
+    uint32_t end;          /* the hosts job->host .. end - 1 are this one and those below */
     char session[4200];    /* directory of this host */
     enum guard_phase phase;
     struct wire_channel control, output, server;
+    struct tree tree;   /* the hosts below */
+    bool server_ready;  /* ranks can be started */
+    bool may_go;        /* all hosts have answered the head */
     pid_t server_pid;   /* 0 when gone */
     int lifeline;       /* standard input of ssh, which has started us; -1: there is none */
     int signals;        /* signalfd */
     int exec_report[2]; /* pipe on which children report that exec failed */
     pid_t *pids;        /* one per rank of this host, 0 when gone or not started */
     char ***envs;       /* the same, from the server, until started */
-    uint32_t alive;
+    bool *finalized;    /* the same */
+    uint32_t alive, connected_count, finalized_count;
+    char **late_env;    /* settings that came with GO, NULL-terminated */
     struct pump *pumps; /* stdout and stderr of each rank */
     struct feed feed;
     struct oom_watch memory;
     struct bytes reports; /* about ranks, not yet sent */
-    bool killing;         /* the head has ordered the end */
-    int64_t deadline;     /* of the current phase: server start, KILL, end of draining */
-    int64_t patience;     /* when to give up processes that survive SIGKILL */
+    int64_t reports_due, reports_latest;
+    pid_t *apart;     /* room for the children that are no part of this host's job */
+    bool killing;     /* the head has ordered the end */
+    int64_t deadline; /* of the current phase: server start, KILL, end of draining */
+    int64_t patience; /* when to give up processes that survive SIGKILL */
+    int64_t tick_at;  /* when the process above is judged by its silence next */
+    bool is_head_stopped;
+    unsigned silent; /* intervals since anything came from above */
 };
 
-/* Starts the PMIx server process; reports a failure to the head. */
+/* launch.c. Starts the PMIx server process; reports a failure to the head. */
 void guard_start_server(struct guard *g);
 
 /* Stores the environment that the server wants a rank to have. */
@@ -50,12 +63,35 @@ void guard_keep_env(struct guard *g, const struct wire_frame *frame);
 /* Starts every rank and reports each pid, or the failure, to the head. */
 void guard_start_ranks(struct guard *g);
 
-/* Notes what happened to a rank; guard_send_reports() sends all that was noted. */
+/* report.c. Notes what happened to a rank. Reports are sent together: at once when others may wait
+ * for one, else when no other has followed for a moment. */
 void guard_report(struct guard *g, enum report_kind kind, uint32_t rank, uint32_t number);
-void guard_send_reports(struct guard *g);
+void guard_hurry_reports(struct guard *g);
+void guard_send_due_reports(struct guard *g);
+
+/* Sends all reports, and then a frame of this host to the head. */
+void guard_send(struct guard *g, enum wire_type type, uint32_t rank, const void *payload,
+                size_t length);
 
 /* Reports to the head that this host cannot go on. */
 void guard_report_failure(struct guard *g, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+
+/* end.c. The head, or the guard above, is gone: no grace period, and the output has no reader. */
+void guard_abandon(struct guard *g) __attribute__((noreturn));
+
+/* Ends this host's ranks. */
+void guard_end_ranks(struct guard *g, uint32_t grace_ms);
+
+/* Moves through the phases; each step depends on the present state only. */
+void guard_advance(struct guard *g);
+
+/* orders.c. Handles all frames that have come from above, from the server, and for rank 0. */
+void guard_take_orders(struct guard *g);
+void guard_read_server(struct guard *g);
+void guard_take_input(struct guard *g);
+
+/* Frames from below. */
+extern const struct tree_events guard_tree_events;
 
 #endif

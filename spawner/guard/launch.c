@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -38,8 +39,6 @@ void guard_start_server(struct guard *g)
     int pair[2];
     pid_t self = getpid();
 
-    wire_open(&g->server, -1, 0);
-    g->server.ended = true;
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) {
         guard_report_failure(g, "cannot start the PMIx server: socketpair: %s%s", strerror(errno),
                              launch_remedy(errno));
@@ -81,26 +80,49 @@ static bool named_in(const char *entry, char *const *list, size_t count)
     return false;
 }
 
+static size_t list_length(char *const *list)
+{
+    size_t n = 0;
+    while (list && list[n])
+        n++;
+    return n;
+}
+
+/* Appends copies of what is not set yet: lists come in the order of their weight. */
+static size_t add_env(char **env, size_t used, char *const *list)
+{
+    size_t before = used;
+    for (; list && *list; list++)
+        if (!named_in(*list, env, before))
+            env[used++] = strdup(*list);
+    return used;
+}
+
+/* Where the mark of session_has_mark() goes. */
+static char *session_variable(const struct guard *g)
+{
+    char *text;
+    return asprintf(&text, "TRUNKLINE_SESSION=%s", g->session) < 0 ? NULL : text;
+}
+
 void guard_keep_env(struct guard *g, const struct wire_frame *frame)
 {
     const char *text = (const char *)frame->payload, *end = text + frame->length;
-    size_t mine = 0, theirs = 0, used = 0;
+    size_t count = 1, used = 0;
     uint32_t i = frame->rank - g->first;
 
     if (i >= g->count || !frame->length || end[-1] || g->envs[i])
         return;
-    while (g->job->env[theirs])
-        theirs++;
     for (const char *c = text; c < end; c += strlen(c) + 1)
-        mine++;
-    char **env = calloc(mine + theirs + 1, sizeof(*env));
+        count++;
+    char **env = calloc(count + list_length(g->job->env) + 1, sizeof(*env));
     if (!env)
         return; /* out of memory: guard_start_ranks() reports it */
     for (const char *c = text; c < end; c += strlen(c) + 1)
         env[used++] = strdup(c);
-    for (size_t j = 0; j < theirs; j++)
-        if (!named_in(g->job->env[j], env, mine))
-            env[used++] = strdup(g->job->env[j]);
+    env[used] = session_variable(g);
+    used += env[used] != NULL;
+    add_env(env, used, g->job->env);
     g->envs[i] = env;
 }
 
@@ -109,6 +131,27 @@ static void free_env(char **env)
     for (char **e = env; e && *e; e++)
         free(*e);
     free(env);
+}
+
+/* Settings that came with GO weigh more than those of the job. */
+static char **with_late_env(char **env, char *const *late)
+{
+    size_t used = list_length(env);
+    char **more = realloc(env, (used + list_length(late) + 1) * sizeof(*env));
+    if (!more)
+        return env;
+    for (; late && *late; late++) {
+        size_t i = 0;
+        while (i < used && !same_name(more[i], *late))
+            i++;
+        if (i < used)
+            free(more[i]);
+        else
+            used++;
+        more[i] = strdup(*late);
+        more[used] = NULL;
+    }
+    return more;
 }
 
 static void close_pair(const int pair[2])
@@ -172,6 +215,7 @@ static bool start_rank(struct guard *g, uint32_t rank)
         errno = ENOMEM;
         return false;
     }
+    g->envs[i] = with_late_env(g->envs[i], g->late_env);
     if (!open_files(rank, theirs, ours))
         return false;
     pid_t pid = child_start(&image, rank, g->envs[i], theirs);
@@ -198,6 +242,7 @@ void guard_start_ranks(struct guard *g)
         if (!start_rank(g, g->first + i)) {
             guard_report_failure(g, "cannot start rank %u: %s%s", g->first + i, strerror(errno),
                                  launch_remedy(errno));
-            return;
+            break;
         }
+    guard_hurry_reports(g);
 }

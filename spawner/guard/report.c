@@ -3,34 +3,67 @@
 #include "config.h"
 
 #include "guard_private.h"
+#include "spawner/base/clock.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 
-void guard_report(struct guard *g, enum report_kind kind, uint32_t rank, uint32_t number)
+/* Ranks of a host join, finalize and exit in bursts; a frame for each would make the head's work
+ * grow with the ranks. What waits for the head's decision does not wait here. */
+enum { REPORT_QUIET_MS = 10, REPORT_MOST_MS = 200 };
+
+void guard_hurry_reports(struct guard *g)
 {
-    report_pack(&g->reports, kind, rank, number);
+    g->reports_due = 0;
 }
 
-void guard_send_reports(struct guard *g)
+void guard_report(struct guard *g, enum report_kind kind, uint32_t rank, uint32_t number)
 {
-    if (!g->reports.length)
-        return;
-    wire_send(&g->control, WIRE_REPORT, 0, 0, bytes_front(&g->reports), g->reports.length);
+    int64_t now = clock_ms();
+
+    if (!g->reports.length) {
+        g->reports_latest = now + REPORT_MOST_MS;
+        g->reports_due = CLOCK_NEVER;
+    }
+    report_pack(&g->reports, kind, rank, number);
+    if (g->reports_due)
+        g->reports_due = clock_earlier(now + REPORT_QUIET_MS, g->reports_latest);
+}
+
+static void send_reports(struct guard *g)
+{
+    if (g->reports.length)
+        wire_send(&g->control, WIRE_REPORT, 0, 0, bytes_front(&g->reports), g->reports.length);
     bytes_consume(&g->reports, g->reports.length);
+    g->reports_due = CLOCK_NEVER;
+}
+
+void guard_send_due_reports(struct guard *g)
+{
+    if (g->reports.length && clock_ms() >= g->reports_due)
+        send_reports(g);
+}
+
+void guard_send(struct guard *g, enum wire_type type, uint32_t rank, const void *payload,
+                size_t length)
+{
+    send_reports(g);
+    wire_send(&g->control, type, 0, rank, payload, length);
 }
 
 void guard_report_failure(struct guard *g, const char *format, ...)
 {
-    char text[512];
+    char text[700];
+    int used = 0;
     va_list args;
+
+    if (g->job && g->job->host_count > 1)
+        used = snprintf(text, 300, "host %.280s: ", g->job->hosts[g->job->host].name);
     va_start(args, format);
-    int n = vsnprintf(text, sizeof(text), format, args);
+    int n = vsnprintf(text + used, sizeof(text) - (size_t)used, format, args);
     va_end(args);
     if (n < 0)
         return;
-    if ((size_t)n >= sizeof(text))
-        n = sizeof(text) - 1;
-    guard_send_reports(g);
-    wire_send(&g->control, WIRE_FAILED, 0, 0, text, (size_t)n);
+    size_t length = (size_t)(used + n);
+    guard_send(g, WIRE_FAILED, 0, text, length < sizeof(text) ? length : sizeof(text) - 1);
 }

@@ -25,6 +25,13 @@ bool session_name(const char *parent, char *path, size_t size)
     return n > 0 && (size_t)n < size;
 }
 
+bool session_of_host(const struct job *job, uint32_t host, char *path, size_t size)
+{
+    int n = job->host_count == 1 ? snprintf(path, size, "%s", job->session)
+                                 : snprintf(path, size, "%s.%u", job->session, host);
+    return n > 0 && (size_t)n < size;
+}
+
 bool session_make(const char *path)
 {
     return mkdir(path, S_IRWXU) == 0;
@@ -64,4 +71,13 @@ void session_remove(const char *path)
         (s.st_mode & (S_IRWXG | S_IRWXO)))
         return;
     nftw(path, remove_one, OPEN_DIRECTORIES, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+}
+
+void session_remove_forked(const struct job *job, uint32_t first, uint32_t end)
+{
+    char path[4200];
+    for (uint32_t h = first; h < end && !job->keep; h++)
+        if ((job->agent == JOB_AGENT_FORK || job->hosts[h].is_virtual) &&
+            session_of_host(job, h, path, sizeof(path)))
+            session_remove(path);
 }

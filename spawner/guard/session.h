@@ -5,12 +5,19 @@
 #ifndef TRUNKLINE_SPAWNER_SESSION_H
 #define TRUNKLINE_SPAWNER_SESSION_H
 
+#include "spawner/base/job.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 
 /* Writes a new, unguessable name of a directory in `parent` to `path`; false when it does not fit.
  */
 bool session_name(const char *parent, char *path, size_t size);
+
+/* The directory of host `host` of the job: hosts may share a file system. False when it does not
+ * fit.
+ */
+bool session_of_host(const struct job *job, uint32_t host, char *path, size_t size);
 
 /* Makes the directory, for this user alone; it must not exist. False with errno. */
 bool session_make(const char *path);
@@ -23,6 +30,10 @@ bool session_has_mark(const char *path, unsigned rank);
 /* True when libpmix's shared-memory store fits; on a tiny file system clients of it fail or hang.
  */
 bool session_has_space(const char *path, unsigned ranks);
+
+/* Removes the directories of the hosts first .. end - 1, as far as their guards were started by a
+ * fork: they are on this host. */
+void session_remove_forked(const struct job *job, uint32_t first, uint32_t end);
 
 /* Removes the directory and all that is in it, without following links. Silent: it may be gone
  * already. */

@@ -1,26 +1,29 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The head's loop; see head.h. Owns the sockets to the guard, the policy and the output queue. One
+/* The head's loop; see head.h. Owns the tree of guards, the policy and the output queue. One
  * thread. */
 #include "config.h"
 
+#include "fences.h"
 #include "head.h"
 #include "input.h"
 #include "output.h"
 #include "policy.h"
-#include "spawner/base/signals.h"
-#include "spawner/agent/agent.h"
 #include "spawner/base/clock.h"
-#include "spawner/base/procinfo.h"
 #include "spawner/base/log.h"
+#include "spawner/base/procinfo.h"
+#include "spawner/base/signals.h"
 #include "spawner/children/children.h"
 #include "spawner/guard/guard.h"
 #include "spawner/guard/session.h"
-#include "spawner/wire/job_frame.h"
+#include "spawner/tree/shape.h"
+#include "spawner/tree/tree.h"
+#include "spawner/wire/exchange.h"
 #include "spawner/wire/report.h"
 
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -31,33 +34,35 @@
  * itself may have printed the result of a week: see GASNET_OUTPUT_TIMEOUT. */
 enum { FLUSH_MS = 2000 };
 
-/* The kernel kills the ranks when the guard dies; this bounds the wait for their end. */
+/* The kernel kills the ranks when a guard dies; this bounds the wait for their end. */
 enum { SWEEP_MS = 5000 };
-
-/* The guard's loop blocks only in poll(); its longest step is to start a thousand ranks. */
-enum { ANSWER_MS = 5000 };
 
 /* Ranks whose state is described when they do not join: all tend to be in the same. */
 enum { DESCRIBED_MAX = 8 };
 
+/* What is known of a host. */
+struct head_host {
+    bool said_hello;
+    bool done;    /* no process of the job is left there, or the host is lost */
+    bool lost;    /* nobody has cleaned up there */
+    pid_t server; /* the PMIx server, 0 before the guard has reported it */
+};
+
 struct head {
     const struct job *job;
-    struct agent_set agents;
-    struct agent *agent;
-    struct wire_channel control, guard_io;
+    struct tree tree;
+    struct pollfd *poll;
+    struct head_host *hosts;
+    uint32_t hellos;
     struct policy policy;
+    struct fences fences;
     struct output output;
     struct input input;
     int signals;
     bool ending;     /* the order to kill has gone out */
-    bool done;       /* the guard has reported the end of every process */
     int64_t give_up; /* when to stop waiting for the reader of our output: the user wants the end */
     int64_t unread_at;     /* the same, unless something is read meanwhile: the job is over */
     uint64_t seen_written; /* of the output, when unread_at was set */
-    pid_t server;          /* the PMIx server, 0 before the guard has reported it */
-    bool answered;         /* the guard has taken the order to kill */
-    bool abandoned;        /* the guard survives SIGKILL */
-    int64_t answer_by;     /* when the guard is taken for stuck */
 };
 
 static int signal_pipe = -1;
@@ -83,12 +88,46 @@ static void head_log(struct head *h, const char *format, ...)
 static void order_end(struct head *h, uint32_t grace_ms)
 {
     h->ending = true;
-    if (!h->answered && h->answer_by == CLOCK_NEVER)
-        h->answer_by = clock_ms() + ANSWER_MS;
-    wire_send_number(&h->control, WIRE_KILL, 0, grace_ms);
+    tree_kill(&h->tree, grace_ms);
 }
 
-/* Prints the state of the ranks that the job waits for, of the PMIx server and of the guard. */
+static bool is_here(const struct head *h, uint32_t host)
+{
+    return h->job->agent == JOB_AGENT_FORK || h->job->hosts[host].is_virtual;
+}
+
+/* The PMIx server and the guard of a host, if they are processes of this one. */
+static void describe_host(struct head *h, uint32_t host)
+{
+    const char *name = h->job->host_count > 1 ? h->job->hosts[host].name : "";
+    const char *of = *name ? " of " : "";
+    char doing[600];
+
+    if (h->hosts[host].server) {
+        procinfo_describe(h->hosts[host].server, NULL, doing, sizeof(doing));
+        head_log(h, "  the PMIx server%s%s (pid %d): %s", of, name, (int)h->hosts[host].server,
+                 doing);
+    }
+    for (uint32_t i = 0; i < h->tree.count; i++) {
+        const struct tree_branch *b = &h->tree.branches[i];
+        if (b->host != host || !b->agent->pid)
+            continue;
+        procinfo_describe(b->agent->pid, NULL, doing, sizeof(doing));
+        head_log(h, "  the guard%s%s (pid %d): %s", of, name, (int)b->agent->pid, doing);
+    }
+}
+
+static void describe_unready_hosts(struct head *h)
+{
+    for (uint32_t i = 0, described = 0; i < h->job->host_count && described < DESCRIBED_MAX; i++)
+        if (!h->hosts[i].said_hello && !h->hosts[i].lost) {
+            head_log(h, "  host %s: its guard has not answered yet", h->job->hosts[i].name);
+            described++;
+        }
+}
+
+/* Prints the state of the ranks that the job waits for, and of the PMIx server and the guard of the
+ * first of them. */
 static void describe_missing(struct head *h)
 {
     const struct policy *p = &h->policy;
@@ -96,7 +135,7 @@ static void describe_missing(struct head *h)
     uint32_t described = 0, more = 0;
 
     for (uint32_t r = 0; r < p->ranks; r++) {
-        if (!policy_is_missing(p, r) || !p->rank[r].pid)
+        if (!policy_is_missing(p, r) || !p->rank[r].pid || !is_here(h, job_host_of(h->job, r)))
             continue;
         if (described == DESCRIBED_MAX) {
             more++;
@@ -112,12 +151,10 @@ static void describe_missing(struct head *h)
     if (getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur != RLIM_INFINITY)
         head_log(h, "  the address space is limited to %llu MiB a process (ulimit -v)",
                  (unsigned long long)space.rlim_cur >> 20);
-    if (h->server) {
-        procinfo_describe(h->server, NULL, doing, sizeof(doing));
-        head_log(h, "  the PMIx server (pid %d): %s", (int)h->server, doing);
-    }
-    procinfo_describe(h->agent->pid, NULL, doing, sizeof(doing));
-    head_log(h, "  the guard (pid %d): %s", (int)h->agent->pid, doing);
+    uint32_t host = job_host_of(h->job, p->culprit);
+    if (is_here(h, host))
+        describe_host(h, host);
+    describe_unready_hosts(h);
 }
 
 static void head_apply_policy(struct head *h)
@@ -140,8 +177,9 @@ static void take_report(struct head *h, const struct report *r)
     switch (r->kind) {
     case REPORT_LAUNCHED:
         policy_launched(p, r->rank, (int)r->number);
-        if (log_verbosity() > 1)
-            head_log(h, "rank %u is pid %u", r->rank, r->number);
+        if (log_verbosity() > 1 && r->rank < p->ranks)
+            head_log(h, "rank %u is pid %u on %s", r->rank, r->number,
+                     h->job->hosts[job_host_of(h->job, r->rank)].name);
         break;
     case REPORT_CONNECTED:
         policy_connected(p, r->rank, now);
@@ -157,93 +195,210 @@ static void take_report(struct head *h, const struct report *r)
     }
 }
 
-static void send_job(struct head *h)
+/* Ranks may start when all hosts have answered. */
+static void take_hello(struct head *h, uint32_t host)
 {
-    struct bytes packed = {0};
-    job_frame_pack(h->job, clock_ms(), &packed);
-    wire_send_host(&h->control, 0, WIRE_JOB, 0, 0, bytes_front(&packed), packed.length);
-    bytes_free(&packed);
+    h->hellos += !h->hosts[host].said_hello;
+    h->hosts[host].said_hello = true;
+    if (h->hellos == h->job->host_count)
+        tree_send(&h->tree, WIRE_ALL, WIRE_GO, 0, 0, NULL, 0);
 }
 
-static void head_handle_frame(struct head *h, const struct wire_frame *f)
+static void take_fence(struct head *h, const struct wire_frame *f)
+{
+    struct fence_result r;
+    if (!fences_add(&h->fences, f->host, f->payload, f->length, &r))
+        return;
+    const uint8_t *payload = bytes_front(&r.payload);
+    if (r.everywhere)
+        tree_send(&h->tree, WIRE_ALL, WIRE_FENCE_DONE, 0, 0, payload, r.payload.length);
+    for (uint32_t i = 0; !r.everywhere && i < h->job->host_count; i++)
+        if (r.takes_part[i])
+            tree_send(&h->tree, i, WIRE_FENCE_DONE, 0, 0, payload, r.payload.length);
+    bytes_free(&r.payload);
+    free(r.takes_part);
+}
+
+static void answer_gone(struct head *h, uint32_t asker, uint32_t id)
+{
+    struct bytes b = {0};
+    pack_number(&b, id);
+    pack_number(&b, asker);
+    pack_number(&b, EXCHANGE_GONE);
+    tree_send(&h->tree, asker, WIRE_DMX_REPLY, 0, 0, bytes_front(&b), b.length);
+    bytes_free(&b);
+}
+
+static void take_request(struct head *h, const struct wire_frame *f)
+{
+    uint8_t payload[8];
+
+    if (f->length != 4 || f->rank >= h->job->ranks)
+        return;
+    uint32_t id = wire_number(f->payload), target = job_host_of(h->job, f->rank);
+    if (h->hosts[target].done) {
+        answer_gone(h, f->host, id);
+        return;
+    }
+    fences_ask(&h->fences, f->host, target, id);
+    wire_put_number(payload, id);
+    wire_put_number(payload + 4, f->host);
+    tree_send(&h->tree, target, WIRE_DMX_REQUEST, 0, f->rank, payload, sizeof(payload));
+}
+
+static void take_reply(struct head *h, const struct wire_frame *f)
+{
+    struct exchange_reply r;
+    if (!exchange_unpack_reply(f->payload, f->length, &r) || r.host >= h->job->host_count)
+        return;
+    fences_answered(&h->fences, r.host, r.id);
+    tree_send(&h->tree, r.host, WIRE_DMX_REPLY, 0, 0, f->payload, f->length);
+}
+
+static void host_is_over(struct head *h, uint32_t host)
+{
+    uint32_t asker, id;
+    h->hosts[host].done = true;
+    while (fences_unanswered(&h->fences, host, &asker, &id))
+        answer_gone(h, asker, id);
+}
+
+static void host_is_lost(struct head *h, uint32_t first, const char *why, size_t length)
+{
+    const struct job *job = h->job;
+    uint32_t end = shape_end(job->host_count, job->out_degree, first);
+
+    for (uint32_t i = first; i < end; i++) {
+        if (h->hosts[i].done)
+            continue;
+        h->hosts[i].lost = true;
+        policy_lost(&h->policy, job->hosts[i].first, job->hosts[i].count);
+        host_is_over(h, i);
+    }
+    policy_launcher_failed(&h->policy, why, length, clock_ms());
+}
+
+/* Exchanges of the PMIx servers; false when it is another frame. */
+static bool take_exchange(struct head *h, const struct wire_frame *f)
+{
+    if (f->type == WIRE_FENCE)
+        take_fence(h, f);
+    else if (f->type == WIRE_DMX_REQUEST)
+        take_request(h, f);
+    else if (f->type == WIRE_DMX_REPLY)
+        take_reply(h, f);
+    else
+        return false;
+    return true;
+}
+
+/* Frames about ranks. */
+static void take_of_rank(struct head *h, const struct wire_frame *f)
 {
     struct policy *p = &h->policy;
-    uint32_t number = f->length >= 4 ? wire_number(f->payload) : 0;
     struct unpack u = {f->payload, f->payload + f->length, false};
-    int64_t now = clock_ms();
+    const char *words = (const char *)f->payload;
+    uint32_t number = f->length >= 4 ? wire_number(f->payload) : 0;
 
     switch (f->type) {
-    case WIRE_HELLO:
-        send_job(h);
-        break;
     case WIRE_REPORT:
         for (struct report r; report_unpack(&u, &r);)
             take_report(h, &r);
         break;
     case WIRE_ABORT:
         if (f->length >= 4)
-            policy_aborted(p, f->rank, (int)number, (const char *)f->payload + 4, f->length - 4,
-                           now);
+            policy_aborted(p, f->rank, (int)number, words + 4, f->length - 4, clock_ms());
         break;
     case WIRE_OOM_KILLED:
-        policy_oom_killed(p, f->rank, (const char *)f->payload, f->length);
+        policy_oom_killed(p, f->rank, words, f->length);
         break;
     case WIRE_EXEC_ERROR:
-        policy_no_exec(p, f->rank, (int)number, now);
-        break;
-    case WIRE_FAILED:
-        policy_launcher_failed(p, (const char *)f->payload, f->length, now);
-        break;
-    case WIRE_SERVER:
-        h->server = (pid_t)number;
-        break;
-    case WIRE_ENDING:
-        h->answered = true;
-        h->answer_by = CLOCK_NEVER;
-        break;
-    case WIRE_DONE:
-        h->done = true;
+        policy_no_exec(p, f->rank, (int)number, clock_ms());
         break;
     default:
         break;
     }
 }
 
-static void head_read_control(struct head *h)
+static void head_take_control(void *owner, const struct wire_frame *f)
 {
-    struct wire_frame f;
-    wire_fill(&h->control);
-    while (wire_next(&h->control, &f))
-        head_handle_frame(h, &f);
+    struct head *h = owner;
+    const char *words = (const char *)f->payload;
+
+    switch (f->type) {
+    case WIRE_HELLO:
+        take_hello(h, f->host);
+        break;
+    case WIRE_FAILED:
+        policy_launcher_failed(&h->policy, words, f->length, clock_ms());
+        break;
+    case WIRE_LOST:
+        host_is_lost(h, f->host, words, f->length);
+        break;
+    case WIRE_NOTE:
+        head_log(h, "%.*s", (int)f->length, words);
+        break;
+    case WIRE_SERVER:
+        h->hosts[f->host].server = f->length == 4 ? (pid_t)wire_number(f->payload) : 0;
+        break;
+    case WIRE_DONE:
+        host_is_over(h, f->host);
+        break;
+    default:
+        if (!take_exchange(h, f))
+            take_of_rank(h, f);
+        break;
+    }
 }
 
-static void head_read_output(struct head *h)
+static void head_take_output(void *owner, const struct wire_frame *f)
 {
-    struct wire_frame f;
-    wire_fill(&h->guard_io);
-    while (wire_next(&h->guard_io, &f))
-        if (f.type == WIRE_OUTPUT)
-            output_add(&h->output, f.aux, f.rank, f.payload, f.length);
+    struct head *h = owner;
+    if (f->type == WIRE_OUTPUT)
+        output_add(&h->output, f->aux, f->rank, f->payload, f->length);
 }
+
+static void head_lost(void *owner, uint32_t host, const char *why)
+{
+    host_is_lost(owner, host, why, strlen(why));
+}
+
+static void head_stuck(void *owner, uint32_t host)
+{
+    struct head *h = owner;
+    const struct job_host *of = &h->job->hosts[host];
+
+    for (uint32_t r = of->first; r < of->first + of->count; r++)
+        if (h->policy.rank[r].pid && !h->policy.rank[r].exited)
+            kill(-h->policy.rank[r].pid, SIGKILL);
+}
+
+static void head_note(void *owner, const char *words)
+{
+    head_log(owner, "%s", words);
+}
+
+static const struct tree_events head_events = {head_take_control, head_take_output, head_lost,
+                                               head_stuck, head_note};
 
 /* Ctrl-Z: the ranks are in process groups of their own, so the terminal does not reach them. They
  * get SIGSTOP, whatever their disposition of SIGTSTP, because their output is not read meanwhile.
  */
 static void stop_together(struct head *h)
 {
-    wire_send_number(&h->control, WIRE_SIGNAL, 0, SIGSTOP);
-    wire_flush(&h->control);
+    tree_send_number(&h->tree, WIRE_SIGNAL, SIGSTOP);
+    tree_flush(&h->tree);
     int64_t stopped_at = clock_ms();
     raise(SIGSTOP);
     policy_was_stopped(&h->policy, clock_ms() - stopped_at);
-    wire_send_number(&h->control, WIRE_SIGNAL, 0, SIGCONT);
+    tree_send_number(&h->tree, WIRE_SIGNAL, SIGCONT);
 }
 
 static void head_handle_signals(struct head *h)
 {
     for (int s = signals_next(h->signals); s; s = signals_next(h->signals)) {
         if (s == SIGUSR1 || s == SIGUSR2) {
-            wire_send_number(&h->control, WIRE_SIGNAL, 0, (uint32_t)s);
+            tree_send_number(&h->tree, WIRE_SIGNAL, (uint32_t)s);
         } else if (s == SIGTSTP) {
             stop_together(h);
         } else if (h->ending && h->give_up != CLOCK_NEVER) {
@@ -262,76 +417,54 @@ static void write_output(struct head *h)
 {
     unsigned broken = output_write(&h->output);
     if (broken)
-        wire_send(&h->control, WIRE_MUTE, (uint16_t)broken, 0, NULL, 0);
+        tree_send(&h->tree, WIRE_ALL, WIRE_MUTE, (uint16_t)broken, 0, NULL, 0);
 }
 
-enum { POLL_CONTROL, POLL_IO, POLL_SIGNALS, POLL_INPUT, POLL_OUTPUT, POLL_COUNT };
+enum { POLL_SIGNALS, POLL_INPUT, POLL_OUTPUT, POLL_TREE };
 
-static int64_t head_set_up_poll(struct head *h, struct pollfd *p)
+static int head_input(struct head *h)
+{
+    struct wire_channel *to = tree_input_channel(&h->tree);
+    return to && !h->hosts[0].done ? input_waits_for(&h->input, to) : -1;
+}
+
+static nfds_t head_set_up_poll(struct head *h, int64_t *deadline)
 {
     bool keep_up = h->output.length < OUTPUT_BACKLOG;
-    p[POLL_CONTROL] = (struct pollfd){h->control.ended ? -1 : h->control.fd,
-                                      wire_poll_events(&h->control, true), 0};
-    short io = wire_poll_events(&h->guard_io, keep_up);
-    p[POLL_IO] = (struct pollfd){h->guard_io.ended || !io ? -1 : h->guard_io.fd, io, 0};
-    p[POLL_SIGNALS] = (struct pollfd){h->signals, POLLIN, 0};
-    p[POLL_INPUT] =
-        (struct pollfd){h->done ? -1 : input_waits_for(&h->input, &h->guard_io), POLLIN, 0};
-    p[POLL_OUTPUT] = (struct pollfd){output_waits_for(&h->output), POLLOUT, 0};
+    struct pollfd *p = h->poll;
 
-    int64_t deadline = clock_earlier(policy_deadline(&h->policy), h->input.ask_again);
-    deadline = clock_earlier(deadline, h->answer_by);
-    return clock_earlier(deadline, clock_earlier(h->give_up, h->unread_at));
+    p[POLL_SIGNALS] = (struct pollfd){h->signals, POLLIN, 0};
+    p[POLL_INPUT] = (struct pollfd){head_input(h), POLLIN, 0};
+    p[POLL_OUTPUT] = (struct pollfd){output_waits_for(&h->output), POLLOUT, 0};
+    size_t used = tree_poll(&h->tree, p + POLL_TREE, keep_up);
+    *deadline = clock_earlier(policy_deadline(&h->policy), h->input.ask_again);
+    *deadline = clock_earlier(*deadline, tree_deadline(&h->tree));
+    *deadline = clock_earlier(*deadline, clock_earlier(h->give_up, h->unread_at));
+    return POLL_TREE + (nfds_t)used;
 }
 
-static void head_serve(struct head *h, const struct pollfd *p)
+static void head_serve(struct head *h, nfds_t count)
 {
-    if (p[POLL_CONTROL].revents)
-        head_read_control(h);
-    if (p[POLL_IO].revents & (POLLIN | POLLHUP | POLLERR))
-        head_read_output(h);
+    const struct pollfd *p = h->poll;
+
+    tree_serve(&h->tree, p + POLL_TREE, count - POLL_TREE);
     if (p[POLL_SIGNALS].revents)
         head_handle_signals(h);
-    if (p[POLL_INPUT].revents)
-        input_forward(&h->input, &h->guard_io);
+    if (p[POLL_INPUT].revents && tree_input_channel(&h->tree))
+        input_forward(&h->input, tree_input_channel(&h->tree));
     if (p[POLL_OUTPUT].revents)
         write_output(h);
 }
 
-/* A guard that has not taken the order to end the job is stopped or stuck in the kernel: it is
- * killed, and the kernel kills the ranks and the server with it. One that not even SIGKILL ends is
- * left behind. */
-static void watch_guard(struct head *h)
+/* Every guard has reported everything, or is lost. */
+static bool guards_are_gone(const struct head *h)
 {
-    char doing[600];
-
-    if (clock_ms() < h->answer_by)
-        return;
-    if (!h->abandoned) {
-        procinfo_describe(h->agent->pid, NULL, doing, sizeof(doing));
-        head_log(h, "the guard (pid %d) does not answer, killing it: %s", (int)h->agent->pid,
-                 doing);
-        kill(h->agent->pid, SIGKILL);
-        h->answer_by = clock_ms() + SWEEP_MS;
-        h->abandoned = true;
-        return;
-    }
-    for (uint32_t r = 0; r < h->job->ranks; r++)
-        if (h->policy.rank[r].pid && !h->policy.rank[r].exited)
-            kill(-h->policy.rank[r].pid, SIGKILL);
-    h->answer_by = CLOCK_NEVER;
-    h->control.ended = h->guard_io.ended = true;
-}
-
-/* The guard has reported everything, or was killed. */
-static bool guard_is_gone(const struct head *h)
-{
-    return h->control.ended;
+    return tree_is_over(&h->tree);
 }
 
 static bool all_is_shown(const struct head *h)
 {
-    return h->guard_io.ended && !h->output.first;
+    return tree_is_silent(&h->tree) && !h->output.first;
 }
 
 /* The guard waits for the head, and the head for the reader of its output; once the user wants the
@@ -347,7 +480,7 @@ static void stop_waiting_for_reader(struct head *h)
 /* No limit while ranks live: they may wait for their reader as long as they like. */
 static bool waits_for_reader(const struct head *h)
 {
-    bool over = h->control.ended || policy_all_gone(&h->policy);
+    bool over = guards_are_gone(h) || policy_all_gone(&h->policy);
     return h->job->reader_ms && over && h->output.first;
 }
 
@@ -380,82 +513,92 @@ static void report_unread(const struct head *h)
 
 static void head_loop(struct head *h, bool (*is_over)(const struct head *))
 {
-    struct pollfd p[POLL_COUNT];
+    int64_t deadline;
     while (!is_over(h)) {
         head_apply_policy(h);
-        watch_guard(h);
+        tree_watch(&h->tree);
         stop_waiting_for_reader(h);
-        wire_flush(&h->control);
-        wire_flush(&h->guard_io);
-        int64_t deadline = head_set_up_poll(h, p);
-        if (poll(p, POLL_COUNT, clock_poll_timeout(deadline)) > 0)
-            head_serve(h, p);
+        tree_flush(&h->tree);
+        nfds_t count = head_set_up_poll(h, &deadline);
+        if (poll(h->poll, count, clock_poll_timeout(deadline)) >= 0)
+            head_serve(h, count);
         watch_reader(h);
     }
 }
 
-/* The guard was killed: do its work. Its ranks die with it by PDEATHSIG, and their orphans are
- * reparented to the head, which is a sub-reaper too. */
-static void stand_in_for_guard(struct head *h)
+/* Guards were killed: do their work. Their ranks die with them by PDEATHSIG, and orphans on this
+ * host are reparented to the head, which is a sub-reaper too. */
+static void stand_in_for_guards(struct head *h)
 {
-    static const char text[] = "the guard process of the job was killed";
-
-    children_signal_all(SIGKILL, 0);
+    bool any_lost = false;
+    for (uint32_t i = 0; i < h->job->host_count; i++)
+        any_lost |= h->hosts[i].lost;
+    if (!any_lost)
+        return;
+    children_signal_all(SIGKILL, NULL, 0);
     children_sweep(clock_ms() + SWEEP_MS);
-    if (!h->job->keep)
-        session_remove(h->job->session);
-    policy_launcher_failed(&h->policy, text, sizeof(text) - 1, clock_ms());
+    session_remove_forked(h->job, 0, h->job->host_count);
 }
 
-static bool start_guard(struct head *h)
+static bool head_prepare(struct head *h)
 {
-    if (!agent_set_open(&h->agents, h->job, 1, guard_run)) {
-        log_error("out of memory for the guard");
+    const struct job *job = h->job;
+
+    h->hosts = calloc(job->host_count, sizeof(*h->hosts));
+    if (!h->hosts || !policy_init(&h->policy, job->ranks, job->start_ms, job->began))
         return false;
+    h->policy.job = job;
+    h->fences.job = job;
+    output_init(&h->output);
+    input_init(&h->input);
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    if (!tree_grow(&h->tree, job, 0, job->host_count, guard_run, &head_events, h))
+        return false;
+    h->poll = calloc(POLL_TREE + tree_poll_max(&h->tree), sizeof(*h->poll));
+    return h->poll != NULL;
+}
+
+/* Guards that have left are zombies for a moment; one that survives SIGKILL is not waited for. */
+static void reap_guards(struct head *h)
+{
+    for (uint32_t i = 0; i < h->tree.count; i++) {
+        const struct tree_branch *b = &h->tree.branches[i];
+        pid_t pid = b->agent->pid;
+        if (pid && waitpid(pid, NULL, b->left ? 0 : WNOHANG) == pid)
+            tree_reaped(&h->tree, pid, 0);
     }
-    agent_set_start(&h->agents, 0);
-    h->agent = agent_set_next(&h->agents);
-    if (h->agent->state == AGENT_READY)
-        return true;
-    log_error("%s", h->agent->why);
-    agent_set_close(&h->agents);
-    return false;
+}
+
+static void report_messages(const struct head *h)
+{
+    uint64_t frames, bytes;
+    tree_count(&h->tree, &frames, &bytes);
+    log_verbose(2, "head: %llu messages, %llu bytes", (unsigned long long)frames,
+                (unsigned long long)bytes);
 }
 
 int head_run(const struct job *job)
 {
-    struct head h = {.job = job,
-                     .signals = signal_pipe,
-                     .give_up = CLOCK_NEVER,
-                     .unread_at = CLOCK_NEVER,
-                     .answer_by = CLOCK_NEVER};
+    struct head h = {
+        .job = job, .signals = signal_pipe, .give_up = CLOCK_NEVER, .unread_at = CLOCK_NEVER};
 
-    if (!policy_init(&h.policy, job->ranks, job->start_ms, job->began)) {
-        log_error("out of memory for %u ranks", job->ranks);
+    if (!head_prepare(&h)) {
+        log_error("out of memory for %u ranks on %u hosts", job->ranks, job->host_count);
         return EXIT_RUNTIME;
     }
-    prctl(PR_SET_CHILD_SUBREAPER, 1);
-    output_init(&h.output);
-    input_init(&h.input);
-    if (!start_guard(&h)) {
-        policy_free(&h.policy);
-        return EXIT_RUNTIME;
-    }
-    wire_open(&h.control, h.agent->control, WIRE_ALL);
-    wire_open(&h.guard_io, h.agent->output, WIRE_ALL);
-    head_loop(&h, guard_is_gone);
-    if (!h.done)
-        stand_in_for_guard(&h);
+    head_loop(&h, guards_are_gone);
+    stand_in_for_guards(&h);
     policy_close(&h.policy);
     head_apply_policy(&h);
     head_loop(&h, all_is_shown);
     report_unread(&h);
-    wire_close(&h.control);
-    wire_close(&h.guard_io);
-    if (waitpid(h.agent->pid, NULL, h.abandoned ? WNOHANG : 0) == h.agent->pid)
-        agent_set_ended(&h.agents, h.agent->pid, 0);
-    agent_set_close(&h.agents);
+    report_messages(&h);
+    reap_guards(&h);
+    tree_free(&h.tree);
     int status = policy_status(&h.policy);
     policy_free(&h.policy);
+    fences_free(&h.fences);
+    free(h.hosts);
+    free(h.poll);
     return status == 0 && h.output.failed ? EXIT_OUTPUT_LOST : status;
 }

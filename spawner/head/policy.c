@@ -241,6 +241,17 @@ void policy_launcher_failed(struct policy *p, const char *text, size_t length, i
         policy_quote(p, text, length);
 }
 
+void policy_lost(struct policy *p, uint32_t first, uint32_t count)
+{
+    for (uint32_t r = first; r - first < count && r < p->ranks; r++) {
+        if (p->rank[r].exited)
+            continue;
+        p->launched += !p->rank[r].pid;
+        p->rank[r].exited = true;
+        p->exited++;
+    }
+}
+
 void policy_user_signal(struct policy *p, int signal)
 {
     if (policy_blame(p, CAUSE_USER, 0, signal, 0))
@@ -332,7 +343,8 @@ int64_t policy_deadline(const struct policy *p)
 
 bool policy_all_gone(const struct policy *p)
 {
-    return p->launched > 0 && p->exited >= p->launched;
+    bool all_launched = p->launched >= p->ranks || p->decided;
+    return p->launched > 0 && p->exited >= p->launched && all_launched;
 }
 
 int policy_status(const struct policy *p)
@@ -355,6 +367,20 @@ int policy_status(const struct policy *p)
     }
 }
 
+struct place {
+    char text[80];
+};
+
+/* Where a process is, behind its pid; empty where there is only one host. */
+static struct place place_of(const struct policy *p, uint32_t rank)
+{
+    struct place place = {""};
+    if (p->job && p->job->host_count > 1 && rank < p->ranks)
+        snprintf(place.text, sizeof(place.text), " on %.70s",
+                 p->job->hosts[job_host_of(p->job, rank)].name);
+    return place;
+}
+
 /* A rank that left in order, or never joined, chose its status. One that joined and then exited
  * without PMIx_Finalize may have been ended by a watchdog of a library or container, so the user is
  * informed. */
@@ -364,8 +390,8 @@ static bool exit_sentence(const struct policy *p, bool wordy, char *text, size_t
     bool broke_away = culprit->connected && !culprit->finalized;
     if (!p->remaining && !broke_away && !wordy)
         return false;
-    int n = snprintf(text, size, "rank %u (pid %d) exited with status %d", p->culprit, culprit->pid,
-                     p->code);
+    int n = snprintf(text, size, "rank %u (pid %d%s) exited with status %d", p->culprit,
+                     culprit->pid, place_of(p, p->culprit).text, p->code);
     if (n < 0 || (size_t)n >= size)
         return true;
     if (p->remaining)
@@ -380,8 +406,9 @@ static bool abort_sentence(const struct policy *p, bool wordy, char *text, size_
     unsigned peer;
     if (!wordy && (!p->text[0] || is_accusation(p->text, strlen(p->text), &peer)))
         return false;
-    snprintf(text, size, "rank %u (pid %d) aborted the job with status %d%s%s", p->culprit,
-             p->rank[p->culprit].pid, p->code, p->text[0] ? ": " : "", p->text);
+    snprintf(text, size, "rank %u (pid %d%s) aborted the job with status %d%s%s", p->culprit,
+             p->rank[p->culprit].pid, place_of(p, p->culprit).text, p->code, p->text[0] ? ": " : "",
+             p->text);
     return true;
 }
 
@@ -397,9 +424,10 @@ static void late_sentence(const struct policy *p, char *text, size_t size)
         snprintf(others, sizeof(others), "and %u other%s have", more, more == 1 ? "" : "s");
     if (p->launched)
         snprintf(text, size,
-                 "rank %u (pid %d) %s not joined the job %g s after the launcher was started; "
+                 "rank %u (pid %d%s) %s not joined the job %g s after the launcher was started; "
                  "ending the job (GASNET_START_TIMEOUT sets the limit)",
-                 p->culprit, p->rank[p->culprit].pid, others, seconds);
+                 p->culprit, p->rank[p->culprit].pid, place_of(p, p->culprit).text, others,
+                 seconds);
     else
         snprintf(text, size,
                  "no rank could be started within %g s: the PMIx server is not ready; ending the "
@@ -433,16 +461,17 @@ static void signal_sentence(const struct policy *p, char *text, size_t size)
 {
     const char *name = signal_name(p->code);
     bool is_oom = p->oom_text[0] && p->oom_rank == p->culprit && p->code == SIGKILL;
-    snprintf(text, size, "rank %u (pid %d) was killed by signal %d (%s%s%s)%s%s%s", p->culprit,
-             p->rank[p->culprit].pid, p->code, name ? name : "", name ? ": " : "",
-             strsignal(p->code), p->core ? ", core dumped" : "", is_oom ? ": " : "",
-             is_oom ? p->oom_text : "");
+    snprintf(text, size, "rank %u (pid %d%s) was killed by signal %d (%s%s%s)%s%s%s", p->culprit,
+             p->rank[p->culprit].pid, place_of(p, p->culprit).text, p->code, name ? name : "",
+             name ? ": " : "", strsignal(p->code), p->core ? ", core dumped" : "",
+             is_oom ? ": " : "", is_oom ? p->oom_text : "");
 }
 
 bool policy_sentence(const struct policy *p, bool wordy, char *text, size_t size)
 {
     uint32_t r = p->culprit;
     int pid = r < p->ranks ? p->rank[r].pid : 0;
+    struct place place = place_of(p, r);
 
     switch (p->cause) {
     case CAUSE_NONE:
@@ -456,17 +485,17 @@ bool policy_sentence(const struct policy *p, bool wordy, char *text, size_t size
         return true;
     case CAUSE_UNFINISHED:
         snprintf(text, size,
-                 "rank %u (pid %d) exited with status 0 but without PMIx_Finalize while other "
+                 "rank %u (pid %d%s) exited with status 0 but without PMIx_Finalize while other "
                  "ranks still run; "
                  "ending the job",
-                 r, pid);
+                 r, pid, place.text);
         return true;
     case CAUSE_ABSENT:
         snprintf(text, size,
-                 "rank %u (pid %d) exited with status 0 before it joined the job, while other "
+                 "rank %u (pid %d%s) exited with status 0 before it joined the job, while other "
                  "ranks wait for it; "
                  "ending the job",
-                 r, pid);
+                 r, pid, place.text);
         return true;
     case CAUSE_LATE:
         late_sentence(p, text, size);

@@ -9,6 +9,8 @@
 #ifndef TRUNKLINE_SPAWNER_POLICY_H
 #define TRUNKLINE_SPAWNER_POLICY_H
 
+#include "spawner/base/job.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -53,6 +55,7 @@ struct policy_rank {
 
 struct policy {
     uint32_t ranks;
+    const struct job *job; /* for names of hosts; may be NULL */
     struct policy_rank *rank;
     uint32_t launched, exited;
     int64_t start_ms; /* time for all ranks to join; 0 = for ever */
@@ -89,6 +92,10 @@ void policy_exited(struct policy *p, uint32_t rank, int wait_status, int64_t now
 void policy_no_exec(struct policy *p, uint32_t rank, int error, int64_t now);
 void policy_launcher_failed(struct policy *p, const char *text, size_t length, int64_t now);
 void policy_user_signal(struct policy *p, int signal);
+
+/* A host is gone, and ranks of it with it that nobody could see end. That is reported by
+ * policy_launcher_failed(). */
+void policy_lost(struct policy *p, uint32_t first, uint32_t count);
 
 /* The whole job was stopped for `ms`: that time does not count for joining. */
 void policy_was_stopped(struct policy *p, int64_t ms);

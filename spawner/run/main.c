@@ -168,7 +168,6 @@ static void set_rank_environment(const char *exported)
     /* A rank that cannot reach PMIx must not run as a job of one. */
     snprintf(text, sizeof(text), "%u", job.ranks);
     setenv("TRUNKLINE_LAUNCHED", text, 1);
-    setenv("TRUNKLINE_SESSION", job.session, 1);
     /* Nor may it wait for ever for a server that has run out of memory, as libpmix does by default.
      */
     setenv("PMIX_MCA_ptl_base_handshake_wait_time", HANDSHAKE_SECONDS, 0);

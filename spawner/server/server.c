@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The main thread of the PMIx server process: starts libpmix, registers the job, sends the guard
- * what the ranks need in their environment, then sleeps while the thread of libpmix serves. The
- * process ends by being killed: after an abnormal end PMIx_server_finalize() of libpmix 4.2 crashes
- * or hangs, and the guard removes the files anyway. Owns the answer that server_watch_libpmix()
- * waits for; takes no lock. */
+ * what the ranks need in their environment, then carries what other
+ * hosts answer while the thread of libpmix serves. The process ends by being killed: after an
+ * abnormal end PMIx_server_finalize() of libpmix 4.2 crashes or hangs, and the guard removes the
+ * files anyway. Owns the answer that server_watch_libpmix() waits for; takes no lock. */
 #include "config.h"
 
 #include "gate.h"
@@ -16,7 +16,6 @@
 #include <fcntl.h>
 #include <ifaddrs.h>
 #include <net/if.h>
-#include <poll.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <stdio.h>
@@ -156,10 +155,12 @@ static void on_answer(pmix_status_t status, void *data)
     sem_post(&answered);
 }
 
-static void sleep_until(int64_t deadline)
+/* Passes answers of other hosts to libpmix, until the deadline. */
+static void serve_until(int64_t deadline)
 {
-    while (clock_ms() < deadline)
-        poll(NULL, 0, clock_poll_timeout(deadline));
+    struct wire_frame f;
+    while (server_receive(&f, deadline))
+        server_take(&f);
 }
 
 /* Ranks count as joined when they have connected, but PMIx_Init() goes on after that, and when
@@ -174,7 +175,7 @@ static void server_watch_libpmix(const struct server_job *job)
 
     if (job->check_at == CLOCK_NEVER)
         return;
-    sleep_until(job->check_at);
+    serve_until(job->check_at);
     sem_init(&answered, 0, 0);
     PMIX_LOAD_PROCID(&nobody, "trunkline-nobody", 0);
     PMIx_server_deregister_client(&nobody, on_answer, NULL);
@@ -201,6 +202,7 @@ void server_run(const struct server_job *job, int fd, pid_t guard)
 {
     server_detach(fd, guard);
     gate_close(FIRST_MESSAGE_MS);
+    server_open_exchange(job);
     start_libpmix(job);
     server_check("register the job", server_register_job(job));
     const struct job_host *host = server_host(job);
@@ -212,5 +214,5 @@ void server_run(const struct server_job *job, int fd, pid_t guard)
     silence_libpmix();
     server_watch_libpmix(job);
     for (;;)
-        pause();
+        serve_until(CLOCK_NEVER);
 }

@@ -7,6 +7,8 @@
 #include "server.h"
 #include "spawner/wire/wire.h"
 
+#include <stdbool.h>
+
 #include <pmix.h>
 #include <pmix_server.h>
 
@@ -17,6 +19,17 @@ void server_open_channel(int fd);
  * up-calls come from libpmix's thread. When it returns, the guard will see the frame before the
  * exit of a rank that waited for the up-call; the exit policy depends on that order. */
 void server_send(enum wire_type type, uint32_t rank, const void *payload, size_t length);
+
+/* The next frame of the guard; for the main thread alone. False at the deadline (clock_ms). */
+bool server_receive(struct wire_frame *frame, int64_t deadline);
+
+/* With the servers of other hosts; exchange.c. What libpmix asks of them, on its thread, and the
+ * answers, on the main thread. Both may come before server_open_exchange() has returned. */
+void server_open_exchange(const struct server_job *server);
+pmix_status_t server_fence(const pmix_proc_t procs[], size_t count, pmix_status_t status,
+                           const char *data, size_t length, pmix_modex_cbfunc_t done, void *object);
+pmix_status_t server_ask(const pmix_proc_t *proc, pmix_modex_cbfunc_t done, void *object);
+void server_take(const struct wire_frame *frame);
 
 /* The table of up-calls given to PMIx_server_init(). */
 extern pmix_server_module_t server_upcalls;

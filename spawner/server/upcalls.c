@@ -6,6 +6,7 @@
 
 #include "server_private.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* Longer messages are cut: they are for one line on a terminal. */
@@ -48,23 +49,33 @@ static pmix_status_t upcall_aborted(const pmix_proc_t *proc, void *object, int s
     return PMIX_SUCCESS;
 }
 
-/* All ranks are local, so what libpmix collected from them is the whole answer. */
+/* What became of the fence on this host. */
+static pmix_status_t local_status(const pmix_info_t info[], size_t ninfo)
+{
+    for (size_t i = 0; i < ninfo; i++)
+        if (PMIX_CHECK_KEY(&info[i], PMIX_LOCAL_COLLECTIVE_STATUS) &&
+            info[i].value.type == PMIX_STATUS)
+            return info[i].value.data.status;
+    return PMIX_SUCCESS;
+}
+
+/* libpmix has collected the part of this host, and leaves its memory to us. */
 static pmix_status_t upcall_fence(const pmix_proc_t procs[], size_t nprocs,
                                   const pmix_info_t info[], size_t ninfo, char *blob, size_t size,
                                   pmix_modex_cbfunc_t done, void *data)
 {
-    (void)procs, (void)nprocs, (void)info, (void)ninfo;
-    if (done)
-        done(PMIX_SUCCESS, blob, size, data, NULL, NULL);
-    return PMIX_SUCCESS;
+    pmix_status_t rc =
+        server_fence(procs, nprocs, local_status(info, ninfo), blob, size, done, data);
+    if (rc == PMIX_SUCCESS)
+        free(blob);
+    return rc;
 }
 
-/* No rank is elsewhere, so a rank that libpmix does not know does not exist. */
 static pmix_status_t upcall_direct_modex(const pmix_proc_t *proc, const pmix_info_t info[],
                                          size_t ninfo, pmix_modex_cbfunc_t done, void *data)
 {
-    (void)proc, (void)info, (void)ninfo, (void)done, (void)data;
-    return PMIX_ERR_NOT_FOUND;
+    (void)info, (void)ninfo;
+    return server_ask(proc, done, data);
 }
 
 static pmix_status_t upcall_register_events(pmix_status_t *codes, size_t ncodes,

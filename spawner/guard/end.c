@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* How the job ends on a host: the phases of a guard after its ranks were started. Every process and
+ * file of the job on this host is gone before the guard is. One thread, no lock. */
+#include "config.h"
+
+#include "guard_private.h"
+#include "session.h"
+#include "spawner/base/clock.h"
+#include "spawner/base/log.h"
+#include "spawner/base/procinfo.h"
+#include "spawner/children/children.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* Once no process of the job is left, only a descriptor passed to a process outside of the job can
+ * keep a pipe open. */
+enum { DRAIN_MS = 1000 };
+
+/* SIGKILL is repeated at this pace, for processes that were forked while it was being sent. */
+enum { KILL_AGAIN_MS = 100 };
+
+/* A process that lives longer than this after SIGKILL is uninterruptible and cannot be ended. */
+enum { SWEEP_MS = 5000 };
+
+/* The guards below that were forked here die too, so their directories are removed here. */
+static void remove_sessions(struct guard *g)
+{
+    if (!g->job->keep)
+        session_remove(g->session);
+    session_remove_forked(g->job, g->job->host + 1, g->end);
+}
+
+void guard_abandon(struct guard *g)
+{
+    children_signal(g->pids, g->count, SIGKILL);
+    children_signal_all(SIGKILL, NULL, 0);
+    children_sweep(clock_ms() + SWEEP_MS);
+    remove_sessions(g);
+    _exit(EXIT_RUNTIME);
+}
+
+static void kill_everything(struct guard *g)
+{
+    children_signal(g->pids, g->count, SIGKILL);
+    children_signal_all(SIGKILL, g->apart, tree_pids(&g->tree, g->apart));
+    g->deadline = clock_ms() + KILL_AGAIN_MS;
+    if (g->patience == CLOCK_NEVER)
+        g->patience = clock_ms() + SWEEP_MS;
+}
+
+void guard_end_ranks(struct guard *g, uint32_t grace_ms)
+{
+    if (g->phase >= GUARD_DRAINING)
+        return;
+    g->killing = true;
+    if (grace_ms == 0) {
+        kill_everything(g);
+        return;
+    }
+    children_signal(g->pids, g->count, SIGTERM);
+    children_signal(g->pids, g->count, SIGCONT); /* a stopped process would not see SIGTERM */
+    g->deadline = clock_ms() + grace_ms;
+}
+
+/* Whether no process of this host's job is left. Guards of other hosts, or what stands for them,
+ * are children too. */
+static bool childless(struct guard *g)
+{
+    siginfo_t info;
+    size_t apart = tree_pids(&g->tree, g->apart);
+    if (apart)
+        return children_signal_all(0, g->apart, apart) == 0;
+    return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 && errno == ECHILD;
+}
+
+static void begin_cleaning(struct guard *g)
+{
+    g->phase = GUARD_CLEANING;
+    if (g->server_pid)
+        kill(g->server_pid, SIGKILL);
+    if (g->killing && g->deadline != CLOCK_NEVER)
+        g->deadline = clock_earlier(g->deadline, clock_ms() + g->job->grace_ms);
+    else
+        g->deadline = clock_ms() + g->job->grace_ms;
+    size_t apart = tree_pids(&g->tree, g->apart);
+    if (g->server_pid)
+        g->apart[apart++] = g->server_pid;
+    children_signal_all(SIGTERM, g->apart, apart);
+}
+
+static bool pumps_open(const struct guard *g)
+{
+    for (uint32_t i = 0; i < 2 * g->count; i++)
+        if (g->pumps[i].fd >= 0)
+            return true;
+    return false;
+}
+
+/* This host is over. */
+static void end_host(struct guard *g)
+{
+    for (uint32_t i = 0; i < 2 * g->count; i++)
+        pump_close(&g->pumps[i], &g->output);
+    if (!g->job->keep)
+        session_remove(g->session);
+    wire_send(&g->output, WIRE_OUTPUT_END, 0, 0, NULL, 0);
+    guard_send(g, WIRE_DONE, 0, NULL, 0);
+    g->phase = GUARD_RELAYING;
+    g->deadline = g->patience = CLOCK_NEVER;
+}
+
+/* Time counts only while the head keeps up, so that a user who pages through the output gets all of
+ * it. */
+static void guard_drain(struct guard *g)
+{
+    if (g->output.out.length)
+        g->deadline = clock_ms() + DRAIN_MS;
+    if (clock_ms() >= g->deadline || !pumps_open(g))
+        end_host(g);
+}
+
+/* When nothing below is left, and all is on its way up. A guard below that was killed has left its
+ * processes and files to this one. */
+static void leave_if_over(struct guard *g)
+{
+    if (!tree_is_over(&g->tree) || !tree_is_silent(&g->tree))
+        return;
+    if (!childless(g)) {
+        children_signal_all(SIGKILL, NULL, 0);
+        children_sweep(clock_ms() + SWEEP_MS);
+    }
+    session_remove_forked(g->job, g->job->host + 1, g->end);
+    wire_send_now(&g->output, WIRE_OUTPUT_END, 0, 0, NULL, 0);
+    wire_send_now(&g->control, WIRE_LEFT, 0, 0, NULL, 0);
+    _exit(0);
+}
+
+/* Gives up a process in an uninterruptible sleep, or one that has changed its user. */
+static void leave_unkillable(struct guard *g)
+{
+    g->patience = CLOCK_NEVER;
+    if (g->phase == GUARD_DRAINING || childless(g))
+        return;
+    guard_report_failure(g,
+                         "processes of the job do not end even by SIGKILL; they are left behind");
+    g->phase = GUARD_DRAINING;
+    g->deadline = clock_ms() + DRAIN_MS;
+}
+
+static void report_late_server(struct guard *g)
+{
+    char doing[400];
+    procinfo_describe(g->server_pid, NULL, doing, sizeof(doing));
+    guard_report_failure(g, "the PMIx server (pid %d) did not start within 60 s; it is %s",
+                         (int)g->server_pid, doing);
+    g->deadline = CLOCK_NEVER;
+}
+
+void guard_advance(struct guard *g)
+{
+    bool late = clock_ms() >= g->deadline;
+
+    if (g->phase == GUARD_STARTING && late && !g->killing)
+        report_late_server(g);
+    bool over = g->alive == 0 && (g->killing || g->phase == GUARD_RUNNING);
+    if (g->phase <= GUARD_RUNNING && over)
+        begin_cleaning(g);
+    if (clock_ms() >= g->patience)
+        leave_unkillable(g);
+    if (g->phase == GUARD_CLEANING && childless(g)) {
+        g->phase = GUARD_DRAINING;
+        g->deadline = clock_ms() + DRAIN_MS;
+    }
+    if (g->phase == GUARD_DRAINING)
+        guard_drain(g);
+    else if (g->phase != GUARD_RELAYING && late && (g->killing || g->phase == GUARD_CLEANING))
+        kill_everything(g);
+    if (g->phase == GUARD_RELAYING)
+        leave_if_over(g);
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What PMIx servers of several hosts exchange through the head: the parts of a fence are collected
+ * until each host that takes part has sent its own; questions for the data of a rank are noted
+ * until they are answered. Owns what is open; makes no system call; one thread, no lock. */
+#ifndef TRUNKLINE_SPAWNER_FENCES_H
+#define TRUNKLINE_SPAWNER_FENCES_H
+
+#include "spawner/base/bytes.h"
+#include "spawner/base/job.h"
+
+#include <stddef.h>
+
+struct fence;
+struct question;
+
+struct fences {
+    const struct job *job;
+    struct fence *open;
+    struct question *questions;
+};
+
+/* A fence that is complete. */
+struct fence_result {
+    struct bytes payload; /* of FENCE_DONE; the receiver frees it */
+    bool everywhere;      /* all hosts take part */
+    bool *takes_part;     /* by host; the receiver frees it */
+};
+
+/* A host's part of a fence. True when it was the last one. Parts that make no sense are dropped:
+ * the job's start timeout is the remedy for a server that sends such. */
+bool fences_add(struct fences *t, uint32_t host, const uint8_t *payload, size_t length,
+                struct fence_result *result);
+
+/* Host `asker` wants data of a rank of host `target`; and the reply has passed. */
+void fences_ask(struct fences *t, uint32_t asker, uint32_t target, uint32_t id);
+void fences_answered(struct fences *t, uint32_t asker, uint32_t id);
+
+/* Takes out the next question to `target`, which has left the job. False when there is none. */
+bool fences_unanswered(struct fences *t, uint32_t target, uint32_t *asker, uint32_t *id);
+
+void fences_free(struct fences *t);
+
+#endif
