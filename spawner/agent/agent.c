@@ -90,11 +90,6 @@ void agent_set_cancel(struct agent_set *s)
             ssh_cancel(&s->agents[i]);
 }
 
-void agent_set_cancel(struct agent_set *s)
-{
-    (void)s;
-}
-
 bool agent_set_ended(struct agent_set *s, pid_t pid, int status)
 {
     for (uint32_t i = 0; i < s->count; i++) {

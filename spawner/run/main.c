@@ -283,8 +283,6 @@ static int run_own(const struct options *o)
         return status;
     if (o->dry_run)
         return 0;
-    if (job.host_count > 1 || job.agent == JOB_AGENT_SSH)
-        return main_usage("several hosts: not yet");
     head_catch_signals(&job);
     if ((status = name_session()))
         return status;
