@@ -18,6 +18,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* Of what a command prints, its beginning may be lost: the cause stands at the end. */
@@ -37,6 +39,8 @@ struct ssh {
     const char *host;
     int input;   /* to the command: the secret, then nothing until it is closed */
     int printed; /* from the command */
+    int process; /* a pidfd of it, readable when it has ended; -1 on Linux before 5.3 */
+    bool has_ended;
     struct bytes text;
     size_t shown; /* bytes of `text` in lines that were dealt with; the guard is there since */
     int64_t deadline;
@@ -232,7 +236,9 @@ static void ssh_launch(struct agent *a, const struct ssh_words *w)
         a->pid = 0;
         snprintf(why, sizeof(why), "cannot start %s: %s", w->word[0], strerror(error));
         ssh_fail(a, why);
+        return;
     }
+    r->process = (int)syscall(SYS_pidfd_open, a->pid, 0);
 }
 
 static void ssh_begin(struct agent *a)
@@ -284,6 +290,7 @@ void ssh_start(struct agent_set *s, struct agent *a)
                       .host = s->job->hosts[a->host].name,
                       .input = -1,
                       .printed = -1,
+                      .process = -1,
                       .connect_ms = s->job->connect_ms,
                       .deadline = clock_ms() + s->job->connect_ms};
     if (why)
@@ -343,17 +350,43 @@ static void read_text(struct agent *a)
     }
 }
 
+/* So that poll() does not report it for ever. */
+static void forget_process(struct ssh *r)
+{
+    if (r->process >= 0)
+        close(r->process);
+    r->process = -1;
+}
+
 void ssh_ended(struct agent *a, int status)
 {
     struct ssh *r = a->remote;
     char why[sizeof(a->why) - 100];
 
+    if (r->has_ended)
+        return;
+    r->has_ended = true;
+    forget_process(r);
     read_text(a);
     ssh_text_judge((const char *)bytes_front(&r->text), r->text.length, status, r->set->command[0],
                    r->set->launcher, why, sizeof(why));
     if (a->state == AGENT_READY)
         snprintf(a->why, sizeof(a->why), "%s", why);
     ssh_fail(a, why);
+}
+
+/* The owner of the set reaps, maybe much later: the status is looked at and left for it. */
+static void look_for_end(struct agent *a)
+{
+    const struct ssh *r = a->remote;
+    struct pollfd p = {r->process, POLLIN, 0};
+    siginfo_t end = {.si_pid = 0};
+
+    if (!a->pid || (r->process >= 0 ? poll(&p, 1, 0) <= 0 : r->printed >= 0))
+        return;
+    if (waitid(P_PID, (id_t)a->pid, &end, WEXITED | WNOHANG | WNOWAIT) != 0 || !end.si_pid)
+        return;
+    ssh_ended(a, end.si_code == CLD_EXITED ? end.si_status << 8 : end.si_status);
 }
 
 void ssh_cancel(struct agent *a)
@@ -416,7 +449,7 @@ static bool is_remote(const struct agent *a)
 
 size_t ssh_poll_max(const struct agent_set *s)
 {
-    return s->listener ? LISTEN_POLL_MAX + s->count : 0;
+    return s->listener ? LISTEN_POLL_MAX + 2 * (size_t)s->count : 0;
 }
 
 size_t ssh_poll(const struct agent_set *s, struct pollfd *p)
@@ -428,6 +461,8 @@ size_t ssh_poll(const struct agent_set *s, struct pollfd *p)
         const struct ssh *r = s->agents[i].remote;
         if (r && r->printed >= 0)
             p[n++] = (struct pollfd){r->printed, POLLIN, 0};
+        if (r && r->process >= 0)
+            p[n++] = (struct pollfd){r->process, POLLIN, 0};
     }
     return n;
 }
@@ -449,8 +484,10 @@ void ssh_serve(struct agent_set *s)
     if (!set)
         return;
     for (uint32_t i = 0; i < s->count; i++)
-        if (is_remote(&s->agents[i]))
+        if (is_remote(&s->agents[i])) {
             read_text(&s->agents[i]);
+            look_for_end(&s->agents[i]);
+        }
     listen_serve(&set->port);
     take_calls(s);
     for (uint32_t i = 0; i < s->count; i++)
@@ -482,6 +519,7 @@ void ssh_free(struct agent *a)
         close(r->input);
     if (r->printed >= 0)
         close(r->printed);
+    forget_process(r);
     bytes_free(&r->text);
     free(r);
     a->remote = NULL;

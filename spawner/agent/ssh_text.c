@@ -23,7 +23,7 @@ const char *ssh_text_own(const char *line)
 static void copy_line(char *to, const char *from, size_t length)
 {
     size_t n = 0;
-    while (length && (from[length - 1] == '\r' || from[length - 1] == ' ' || !from[length - 1]))
+    while (length && strchr("\r .", from[length - 1])) /* the end of it, too */
         length--;
     for (; n < length && n < LINE_MAX_SHOWN; n++)
         to[n] = (unsigned char)from[n] < ' ' ? ' ' : from[n];
@@ -67,11 +67,26 @@ static const char *hint_for(const char *line)
     return "";
 }
 
+/* What a shell says of a file that is not there; of one that it takes for a script it says the same
+ * about words in it. */
+static bool is_missing(const char *line, const char *launcher)
+{
+    static const char *const ends[] = {": not found", ": No such file"};
+    const char *at = strstr(line, launcher);
+
+    if (!at)
+        return !*line;
+    at += strlen(launcher);
+    for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++)
+        if (!strncmp(at, ends[i], strlen(ends[i])))
+            return true;
+    return false;
+}
+
 static void judge_exit(int code, const char *line, const char *command, const char *launcher,
                        char *why, size_t size)
 {
-    bool is_linker = strstr(line, "shared librar") || strstr(line, "GLIBC");
-    if (code == SHELL_NOT_FOUND && !is_linker)
+    if (code == SHELL_NOT_FOUND && is_missing(line, launcher))
         snprintf(why, size,
                  "there is no %s on it; install Trunkline there, GASNET_SSH_REMOTE_PATH names its "
                  "directory",

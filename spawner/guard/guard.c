@@ -6,6 +6,7 @@
 
 #include "guard_private.h"
 #include "session.h"
+#include "there.h"
 #include "spawner/base/clock.h"
 #include "spawner/base/log.h"
 #include "spawner/children/children.h"
@@ -305,7 +306,12 @@ static void guard_receive_job(struct guard *g)
             _exit(EXIT_RUNTIME);
         wire_send(&g->control, WIRE_PONG, 0, 0, NULL, 0);
     }
-    g->job = job_frame_unpack(f.payload, f.length, f.host, clock_ms(), why, sizeof(why));
+    struct job *job = job_frame_unpack(f.payload, f.length, f.host, clock_ms(), why, sizeof(why));
+    if (job && g->lifeline >= 0 && !there_adapt(job)) {
+        snprintf(why, sizeof(why), "out of memory for the environment");
+        job = NULL;
+    }
+    g->job = job;
     if (!g->job) {
         wire_send_now(&g->control, WIRE_FAILED, 0, 0, why, strlen(why));
         _exit(EXIT_RUNTIME);

@@ -3,6 +3,7 @@
  * thread. */
 #include "config.h"
 
+#include "devices.h"
 #include "fences.h"
 #include "head.h"
 #include "input.h"
@@ -23,6 +24,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -53,6 +55,7 @@ struct head {
     struct tree tree;
     struct pollfd *poll;
     struct head_host *hosts;
+    struct hello *hello; /* of each host */
     uint32_t hellos;
     struct policy policy;
     struct fences fences;
@@ -195,13 +198,54 @@ static void take_report(struct head *h, const struct report *r)
     }
 }
 
-/* Ranks may start when all hosts have answered. */
-static void take_hello(struct head *h, uint32_t host)
+static void head_fail(struct head *h, const char *text)
 {
-    h->hellos += !h->hosts[host].said_hello;
-    h->hosts[host].said_hello = true;
-    if (h->hellos == h->job->host_count)
-        tree_send(&h->tree, WIRE_ALL, WIRE_GO, 0, 0, NULL, 0);
+    policy_launcher_failed(&h->policy, text, strlen(text), clock_ms());
+}
+
+/* Ranks may start when all hosts have answered. On other hosts it is known only now which device
+ * they get. */
+static void let_go(struct head *h)
+{
+    struct bytes settings = {0};
+    char text[1200];
+
+    if (h->job->agent == JOB_AGENT_SSH) {
+        enum devices_choice choice = devices_choose(h->job, h->hello, text, sizeof(text));
+        if (choice == DEVICES_REFUSED) {
+            head_fail(h, text);
+            return;
+        }
+        if (log_verbosity() > 0)
+            head_log(h, "%s", text);
+        for (char **s = h->job->softhca_env; choice == DEVICES_SOFTHCA && *s; s++)
+            bytes_append(&settings, *s, strlen(*s) + 1);
+    }
+    tree_send(&h->tree, WIRE_ALL, WIRE_GO, 0, 0, bytes_front(&settings), settings.length);
+    bytes_free(&settings);
+}
+
+static void take_hello(struct head *h, const struct wire_frame *f)
+{
+    struct hello here, *there = &h->hello[f->host];
+    char why[500], text[800];
+
+    if (h->hosts[f->host].said_hello)
+        return;
+    hello_here(&here, HELLO_PORTS_UNKNOWN);
+    bool fits = hello_unpack(there, f->payload, f->length);
+    if (!fits)
+        snprintf(why, sizeof(why), "a message of its guard is damaged");
+    else
+        fits = hello_fits(&here, there, why, sizeof(why));
+    if (!fits) {
+        snprintf(text, sizeof(text), "host %s: %s", h->job->hosts[f->host].name, why);
+        head_fail(h, text);
+        return;
+    }
+    h->hosts[f->host].said_hello = true;
+    if (++h->hellos == h->job->host_count)
+        let_go(h);
 }
 
 static void take_fence(struct head *h, const struct wire_frame *f)
@@ -320,23 +364,34 @@ static void take_of_rank(struct head *h, const struct wire_frame *f)
     }
 }
 
+/* A sentence from another host, fit for a terminal. */
+static size_t words_of(const struct wire_frame *f, char *text, size_t size)
+{
+    size_t length = f->length < size - 1 ? f->length : size - 1;
+    for (size_t i = 0; i < length; i++)
+        text[i] = f->payload[i] < ' ' ? ' ' : (char)f->payload[i];
+    text[length] = 0;
+    return length;
+}
+
 static void head_take_control(void *owner, const struct wire_frame *f)
 {
     struct head *h = owner;
-    const char *words = (const char *)f->payload;
+    char words[1024];
+    size_t length = words_of(f, words, sizeof(words));
 
     switch (f->type) {
     case WIRE_HELLO:
-        take_hello(h, f->host);
+        take_hello(h, f);
         break;
     case WIRE_FAILED:
-        policy_launcher_failed(&h->policy, words, f->length, clock_ms());
+        policy_launcher_failed(&h->policy, words, length, clock_ms());
         break;
     case WIRE_LOST:
-        host_is_lost(h, f->host, words, f->length);
+        host_is_lost(h, f->host, words, length);
         break;
     case WIRE_NOTE:
-        head_log(h, "%.*s", (int)f->length, words);
+        head_log(h, "%s", words);
         break;
     case WIRE_SERVER:
         h->hosts[f->host].server = f->length == 4 ? (pid_t)wire_number(f->payload) : 0;
@@ -545,7 +600,8 @@ static bool head_prepare(struct head *h)
     const struct job *job = h->job;
 
     h->hosts = calloc(job->host_count, sizeof(*h->hosts));
-    if (!h->hosts || !policy_init(&h->policy, job->ranks, job->start_ms, job->began))
+    h->hello = calloc(job->host_count, sizeof(*h->hello));
+    if (!h->hosts || !h->hello || !policy_init(&h->policy, job->ranks, job->start_ms, job->began))
         return false;
     h->policy.job = job;
     h->fences.job = job;
@@ -599,6 +655,7 @@ int head_run(const struct job *job)
     policy_free(&h.policy);
     fences_free(&h.fences);
     free(h.hosts);
+    free(h.hello);
     free(h.poll);
     return status == 0 && h.output.failed ? EXIT_OUTPUT_LOST : status;
 }

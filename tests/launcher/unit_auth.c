@@ -558,14 +558,14 @@ static void words_of_ssh_are_judged(void **state)
     judged("ssh: connect to host n1 port 22: Connection refused\r\n", EXITED(255),
            "ssh: connect to host n1 port 22: Connection refused");
     judged("banner\n\nme@n1: Permission denied (publickey).\n \n", EXITED(255),
-           "me@n1: Permission denied (publickey).; it must be entered without a password (an "
+           "me@n1: Permission denied (publickey); it must be entered without a password (an "
            "agent, or a "
            "key: ssh-copy-id)");
     judged("sh: 1: exec: /opt/bin/gasnetrun_ibv: not found\n", EXITED(127),
            "there is no /opt/bin/gasnetrun_ibv on it; install Trunkline there, "
            "GASNET_SSH_REMOTE_PATH names its directory");
-    judged("gasnetrun_ibv: error while loading shared libraries: libpmix.so.2: none\n", EXITED(127),
-           "error while loading shared libraries: libpmix.so.2: none");
+    judged("/opt/bin/gasnetrun_ibv: 1: ELF: not found\n", EXITED(127),
+           "/opt/bin/gasnetrun_ibv cannot be executed there: /opt/bin/gasnetrun_ibv: 1: ELF: not found");
     judged("/opt/bin/gasnetrun_ibv: error while loading shared libraries: x\n", EXITED(127),
            "/opt/bin/gasnetrun_ibv cannot be executed there: /opt/bin/gasnetrun_ibv: error while "
            "loading shared libraries: x");

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What changes of a job on a host that did not inherit it: the environment there is the base of the
+ * one that came with the job, and limits of resources are raised or lowered as far as the hard ones
+ * there allow. Owns the list that replaces job->env; no lock. */
+#ifndef TRUNKLINE_SPAWNER_THERE_H
+#define TRUNKLINE_SPAWNER_THERE_H
+
+#include "spawner/base/job.h"
+
+/* `job` is a guard's own copy. False without memory. */
+bool there_adapt(struct job *job);
+
+#endif
