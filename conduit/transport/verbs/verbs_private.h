@@ -167,7 +167,6 @@ struct tk_verbs {
     uint32_t conns_pp;     /* to each peer */
     uint32_t peers;        /* that are reached so */
     struct tk_conn *conns; /* conns_pp in a row for each rank; ours are unused */
-    struct tk_path *paths; /* of each of them, once it was connected */
     struct tk_registration *segment;
     size_t inline_limit;   /* the least of all queue pairs */
     size_t short_get_max;  /* bytes of a get that needs no thought of other connections */
@@ -199,6 +198,7 @@ struct tk_verbs {
     tk_counter_t returns; /* connections that came back; see tk_fence() */
     struct tk_rank_pair *pairs; /* by rank; see failover/failover.c. NULL: nothing is logged */
     tk_counter_t tx_out;        /* work requests under way: an idle send CQ need not be polled */
+    struct tk_path *paths;      /* of each of `conns`, once it was connected */
 };
 
 extern TK_HIDDEN struct tk_verbs tk_verbs;

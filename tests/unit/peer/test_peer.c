@@ -141,6 +141,23 @@ static void assert_refused(const char *text)
     assert_int_equal(unit_lines(said), 1);
 }
 
+/* Loops over GIDs and texts of names end, whatever another process publishes. */
+static void addresses_of_others_are_bounded(void **state)
+{
+    const char *said;
+    struct tk_peer_info *info = new_info(2);
+    struct tk_port_address *a = tk_peer_info_rail(info, 1);
+    (void)state;
+    a->gid_count = 200;
+    memset(a->device, 'x', sizeof(a->device));
+    publish_info(info, 2, card_size);
+    free(info);
+    assert_int_equal(exchange(&said), TK_OK);
+    a = tk_peer_info_rail(tk_peer_info_of(2), 1);
+    assert_int_equal(a->gid_count, tk_gids_max);
+    assert_int_equal(strlen(a->device), sizeof(a->device) - 1);
+}
+
 static void a_table_knows_ranks_and_nothing_else(void **state)
 {
     (void)state;
@@ -472,6 +489,8 @@ static void a_peer_costs_no_more_than_planned(void **state)
     (void)state;
     assert_true(sizeof(struct tk_peer) <= 64);
     assert_true(sizeof(struct tk_conn) <= 448);
+    assert_true(sizeof(struct tk_path) <= 96);
+    assert_true(sizeof(struct tk_port_address) <= 240); /* of each port, during start-up */
     assert_true(sizeof(struct tk_peer_info) <= 320);
     assert_true(sizeof(struct tk_tx) <= 64);
     assert_true(sizeof(struct tk_buffer) <= 80);
@@ -482,6 +501,7 @@ static void a_peer_costs_no_more_than_planned(void **state)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 static const struct CMUnitTest tests[] = {
+    TEST(addresses_of_others_are_bounded),
     TEST(a_table_knows_ranks_and_nothing_else),
     TEST(everybodys_card_is_learnt_with_one_fence),
     TEST(our_own_card_is_completed_and_published),
