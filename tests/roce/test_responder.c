@@ -1,0 +1,566 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The responder, packet by packet: order, acknowledgements, refusals, repeated requests, and
+ * strangers. Single-threaded, simulated time. */
+#include "config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "rig.h"
+
+enum { first = 0xfffffe, ack = ROCE_SYNDROME_ACK | ROCE_CREDITS_NONE };
+
+static struct rig *started(uint8_t transport)
+{
+    struct rig *r = rig_new();
+
+    r->a.transport = transport;
+    r->receives = 8;
+    rig_start(r);
+    return r;
+}
+
+static void request(struct rig *r, unsigned operation, uint32_t psn, uint32_t payload)
+{
+    struct roce_packet p = rig_packet(r, operation, psn);
+
+    p.payload_length = payload;
+    p.dma_length = payload;
+    p.ack_request = true;
+    p.qkey = 0x11111111;
+    p.src_qpn = rig_peer;
+    rig_in(r, &p);
+}
+
+static void answered(struct rig *r, uint32_t psn, uint8_t syndrome)
+{
+    rig_expect(r, ROCE_ACKNOWLEDGE, psn);
+    assert_int_equal(r->out.syndrome, syndrome);
+    rig_silent(r);
+}
+
+/* ---- in order ---- */
+
+static void messages_are_put_together(void **unused)
+{
+    struct rig *r = started(ROCE_RC);
+    struct roce_packet p = rig_packet(r, ROCE_SEND_FIRST, first);
+
+    (void)unused;
+    p.payload_length = 1024;
+    rig_in(r, &p);
+    rig_silent(r);
+    p = rig_packet(r, ROCE_SEND_LAST_IMM, first + 1);
+    p.payload = r->buffer + 1024;
+    p.payload_length = 10;
+    p.imm = 77;
+    p.ack_request = p.solicited = true;
+    rig_in(r, &p);
+    answered(r, first + 1, ack);
+    assert_int_equal(r->out.msn, 1);
+    assert_int_equal(r->messages, 1);
+    assert_int_equal(r->message.length, 1034);
+    assert_int_equal(r->message.imm, 77);
+    assert_true(r->message.with_imm && r->message.solicited && !r->message.write);
+    assert_memory_equal(r->receive, r->buffer, 1034);
+    assert_int_equal(r->events, 1);
+    assert_int_equal(r->event[0], ROCE_EVENT_ESTABLISHED);
+    rig_free(r);
+}
+
+static void one_acknowledgement_for_many(void **unused)
+{
+    struct rig *r = started(ROCE_RC);
+
+    (void)unused;
+    for (unsigned i = 0; i < 10; i++)
+        request(r, ROCE_WRITE_ONLY, first + i, 8);
+    answered(r, first + 9, ack);
+    assert_int_equal(r->checks, 10);
+    assert_int_equal(r->out.msn, 10);
+    rig_free(r);
+}
+
+static void a_write_with_immediate_takes_a_receive(void **unused)
+{
+    struct rig *r = started(ROCE_RC);
+    struct roce_packet p;
+
+    (void)unused;
+    p = rig_packet(r, ROCE_WRITE_FIRST, first);
+    p.dma_length = 1030;
+    p.payload_length = 1024;
+    rig_in(r, &p);
+    p = rig_packet(r, ROCE_WRITE_LAST_IMM, first + 1);
+    p.payload_length = 6;
+    r->receives = 0;
+    rig_in(r, &p);
+    answered(r, first + 1, ROCE_SYNDROME_RNR | 12);
+    assert_int_equal(r->memory[1024], 0); /* nothing yet */
+    rig_in(r, &p);
+    answered(r, first + 1, ROCE_SYNDROME_RNR | 12);
+    r->receives = 1;
+    rig_in(r, &p);
+    rig_silent(r);
+    assert_memory_equal(r->memory + 1024, r->buffer, 6);
+    assert_true(r->messages == 1 && r->message.write && r->message.length == 1030);
+    rig_free(r);
+}
+
+/* Answers go out in the order of the requests, the acknowledgement of a write behind them too. */
+static void answers_keep_their_order(void **unused)
+{
+    struct rig *r = started(ROCE_RC);
+    struct roce_packet p;
+
+    (void)unused;
+    memset(r->memory, 0x33, rig_bytes);
+    request(r, ROCE_WRITE_ONLY, first, 8);
+    p = rig_packet(r, ROCE_READ_REQUEST, first + 1);
+    p.va = 100;
+    p.dma_length = 2049;
+    rig_in(r, &p);
+    p = rig_packet(r, ROCE_FETCH_ADD, first + 4);
+    p.va = 64;
+    p.swap_add = 1;
+    rig_in(r, &p);
+    request(r, ROCE_WRITE_ONLY, first + 5, 8);
+    rig_expect(r, ROCE_READ_RESPONSE_FIRST, first + 1);
+    assert_int_equal(r->out.msn, 2);
+    rig_expect(r, ROCE_READ_RESPONSE_MIDDLE, first + 2);
+    rig_expect(r, ROCE_READ_RESPONSE_LAST, first + 3);
+    assert_int_equal(r->out.payload_length, 1);
+    assert_int_equal(r->out.syndrome, ack);
+    rig_expect(r, ROCE_ATOMIC_ACKNOWLEDGE, first + 4);
+    assert_true(r->out.original == UINT64_C(0x3333333333333333));
+    answered(r, first + 5, ack);
+    assert_int_equal(r->memory[64], 0x34);
+    rig_free(r);
+}
+
+/* ---- out of order ---- */
+
+static void one_nak_for_a_gap(void **unused)
+{
+    struct rig *r = started(ROCE_RC);
+
+    (void)unused;
+    request(r, ROCE_WRITE_ONLY, first + 2, 8);
+    answered(r, first, ROCE_NAK_SEQUENCE);
+    request(r, ROCE_WRITE_ONLY, first + 3, 8);
+    rig_silent(r);
+    assert_int_equal(r->checks, 0);
+    request(r, ROCE_WRITE_ONLY, first, 8);
+    answered(r, first, ack);
+    request(r, ROCE_WRITE_ONLY, first + 3, 8);
+    answered(r, first + 1, ROCE_NAK_SEQUENCE);
+    /* A gap that closes before anybody asked for the answer is none. */
+    request(r, ROCE_WRITE_ONLY, first + 1, 8);
+    request(r, ROCE_WRITE_ONLY, first + 3, 8);
+    request(r, ROCE_WRITE_ONLY, first + 2, 8);
+    answered(r, first + 2, ack);
+    assert_int_equal(roce_counters(r->e)->naks_sent, 2);
+    rig_free(r);
+}
+
+static void repeated_requests(void **unused)
+{
+    struct rig *r = started(ROCE_RC);
+    struct roce_packet p;
+
+    (void)unused;
+    request(r, ROCE_SEND_ONLY, first, 8);
+    p = rig_packet(r, ROCE_FETCH_ADD, first + 1);
+    p.swap_add = 5;
+    rig_in(r, &p);
+    request(r, ROCE_WRITE_ONLY, first + 2, 8);
+    rig_drain(r);
+    memcpy(r->memory, "12345678", 8);
+    request(r, ROCE_SEND_ONLY, first, 8);
+    answered(r, first + 2, ack);
+    assert_int_equal(r->messages, 1);
+    rig_in(r, &p);
+    rig_expect(r, ROCE_ATOMIC_ACKNOWLEDGE, first + 1);
+    assert_int_equal(r->out.original, 0);
+    assert_int_equal(r->atomics, 1);
+    assert_memory_equal(r->memory, "12345678", 8);
+    p.psn = first; /* a number at which there was no atomic */
+    rig_in(r, &p);
+    rig_silent(r);
+    assert_int_equal(r->atomics, 1);
+    rig_free(r);
+}
+
+static void repeated_reads(void **unused)
+{
+    struct rig *r = started(ROCE_RC);
+    struct roce_packet p = rig_packet(r, ROCE_READ_REQUEST, first);
+
+    (void)unused;
+    p.dma_length = 4096;
+    rig_in(r, &p);
+    rig_expect(r, ROCE_READ_RESPONSE_FIRST, first);
+    /* What will be sent anyway is not sent twice. */
+    p.psn = (first + 2) & 0xffffff;
+    p.va = 2048;
+    p.dma_length = 2048;
+    rig_in(r, &p);
+    assert_int_equal(rig_drain(r), 3);
+    rig_in(r, &p);
+    rig_expect(r, ROCE_READ_RESPONSE_FIRST, first + 2);
+    rig_expect(r, ROCE_READ_RESPONSE_LAST, first + 3);
+    p.dma_length = 2049; /* more than the first time */
+    rig_in(r, &p);
+    rig_silent(r);
+    rig_free(r);
+}
+
+/* As many results are kept as atomics may be outstanding. */
+static void the_resend_window_of_atomics(void **unused)
+{
+    struct rig *r = started(ROCE_RC);
+    struct roce_packet p = rig_packet(r, ROCE_FETCH_ADD, first);
+
+    (void)unused;
+    p.swap_add = 1;
+    for (unsigned i = 0; i < 6; i++) {
+        p.psn = (first + i) & 0xffffff;
+        rig_in(r, &p);
+        assert_int_equal(rig_drain(r), 1);
+    }
+    for (unsigned i = 0; i < 6; i++) {
+        p.psn = (first + i) & 0xffffff;
+        rig_in(r, &p);
+        assert_int_equal(rig_drain(r), i >= 2);
+        if (i >= 2)
+            assert_int_equal(r->out.original, i);
+    }
+    assert_int_equal(r->atomics, 6);
+    rig_free(r);
+}
+
+/* ---- refusals ---- */
+
+static void refused(struct rig *r, uint32_t psn, uint8_t nak, enum roce_event event)
+{
+    answered(r, psn, nak);
+    assert_true(roce_failed(r->e));
+    assert_int_equal(r->event[r->events - 1], event);
+    /* The NAK may be lost: it is repeated with each repetition, and nothing is executed. */
+    r->check = ROCE_SUCCESS;
+    request(r, ROCE_WRITE_ONLY, psn, 8);
+    answered(r, psn, nak);
+    request(r, ROCE_WRITE_ONLY, psn + 1, 8);
+    answered(r, psn, nak);
+    rig_free(r);
+}
+
+static void invalid(const struct roce_packet *p)
+{
+    struct rig *r = started(ROCE_RC);
+
+    rig_in(r, p);
+    refused(r, p->psn, ROCE_NAK_INVALID, ROCE_EVENT_REQUEST_ERROR);
+}
+
+static void invalid_requests(void **unused)
+{
+    struct rig *r = started(ROCE_RC);
+    struct roce_packet p = rig_packet(r, ROCE_SEND_MIDDLE, first);
+
+    (void)unused;
+    p.payload_length = 1024;
+    invalid(&p); /* without a first one */
+    p = rig_packet(r, ROCE_SEND_FIRST, first);
+    p.payload_length = 1000;
+    invalid(&p); /* not full */
+    p = rig_packet(r, ROCE_WRITE_ONLY, first);
+    p.payload_length = 8;
+    p.dma_length = 9;
+    invalid(&p); /* other than announced */
+    p = rig_packet(r, ROCE_WRITE_FIRST, first);
+    p.payload_length = p.dma_length = 1024;
+    invalid(&p); /* no last one can follow */
+    p = rig_packet(r, ROCE_FETCH_ADD, first);
+    p.va = 4;
+    invalid(&p); /* not aligned */
+    p = rig_packet(r, ROCE_SEND_ONLY, first);
+    p.payload_length = 2048;
+    invalid(&p); /* longer than the path MTU */
+    rig_free(r);
+}
+
+static void mixed_messages(void **unused)
+{
+    static const uint8_t next[] = {ROCE_WRITE_LAST, ROCE_SEND_ONLY, ROCE_READ_REQUEST,
+                                   ROCE_SEND_FIRST};
+
+    (void)unused;
+    for (size_t i = 0; i < sizeof next; i++) {
+        struct rig *r = started(ROCE_RC);
+        struct roce_packet p = rig_packet(r, ROCE_SEND_FIRST, first);
+
+        p.payload_length = 1024;
+        rig_in(r, &p);
+        request(r, next[i], first + 1, next[i] == ROCE_SEND_FIRST ? 1024 : 8);
+        refused(r, first + 1, ROCE_NAK_INVALID, ROCE_EVENT_REQUEST_ERROR);
+    }
+}
+
+/* More bytes come than were announced. */
+static void a_write_that_goes_too_far(void **unused)
+{
+    struct rig *r = started(ROCE_RC);
+    struct roce_packet p = rig_packet(r, ROCE_WRITE_FIRST, first);
+
+    (void)unused;
+    p.payload_length = 1024;
+    p.dma_length = 1100;
+    rig_in(r, &p);
+    p = rig_packet(r, ROCE_WRITE_MIDDLE, first + 1);
+    p.payload_length = 1024;
+    rig_in(r, &p);
+    assert_int_equal(r->memory[1024 + 76], 0);
+    refused(r, first + 1, ROCE_NAK_INVALID, ROCE_EVENT_REQUEST_ERROR);
+}
+
+static void rights_of_the_queue_pair(void **unused)
+{
+    static const struct {
+        uint8_t right, operation;
+    } rows[] = {{ROCE_ACCESS_WRITE, ROCE_WRITE_ONLY},
+                {ROCE_ACCESS_READ, ROCE_READ_REQUEST},
+                {ROCE_ACCESS_ATOMIC, ROCE_COMPARE_SWAP}};
+
+    (void)unused;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct rig *r = started(ROCE_RC);
+        struct roce_packet p = rig_packet(r, rows[i].operation, first);
+
+        r->a.access &= (uint8_t)~rows[i].right;
+        roce_adjust(r->e, &r->a);
+        rig_in(r, &p);
+        refused(r, first, ROCE_NAK_INVALID, ROCE_EVENT_REQUEST_ERROR);
+        r = started(ROCE_RC);
+        r->check = ROCE_REMOTE_ACCESS;
+        p.dma_length = p.payload_length = 8;
+        p.payload_length = rows[i].operation == ROCE_WRITE_ONLY ? 8 : 0;
+        rig_in(r, &p);
+        assert_int_equal(r->atomics, 0);
+        refused(r, first, ROCE_NAK_ACCESS, ROCE_EVENT_ACCESS_ERROR);
+    }
+}
+
+/* The key of an empty write is not looked at. */
+static void empty_requests_need_no_key(void **unused)
+{
+    struct rig *r = started(ROCE_RC);
+    struct roce_packet p = rig_packet(r, ROCE_WRITE_ONLY, first);
+
+    (void)unused;
+    p.rkey = 1;
+    p.ack_request = true;
+    rig_in(r, &p);
+    answered(r, first, ack);
+    p.opcode = ROCE_READ_REQUEST;
+    p.psn = (first + 1) & 0xffffff;
+    rig_in(r, &p);
+    rig_expect(r, ROCE_READ_RESPONSE_ONLY, first + 1);
+    assert_int_equal(r->checks, 0);
+    rig_free(r);
+}
+
+static void bad_receives(void **unused)
+{
+    struct rig *r = started(ROCE_RC);
+
+    (void)unused;
+    r->receive_bytes = 7;
+    request(r, ROCE_SEND_ONLY, first, 8);
+    refused(r, first, ROCE_NAK_INVALID, ROCE_EVENT_REQUEST_ERROR);
+    r = started(ROCE_RC);
+    r->fill = ROCE_REMOTE_OPERATION;
+    request(r, ROCE_SEND_ONLY, first, 8);
+    refused(r, first, ROCE_NAK_OPERATION, ROCE_EVENT_FATAL);
+}
+
+/* A region that goes while it is read. */
+static void memory_that_goes(void **unused)
+{
+    struct rig *r = started(ROCE_RC);
+    struct roce_packet p = rig_packet(r, ROCE_READ_REQUEST, first);
+
+    (void)unused;
+    p.dma_length = 4096;
+    rig_in(r, &p);
+    rig_expect(r, ROCE_READ_RESPONSE_FIRST, first);
+    r->check = ROCE_REMOTE_ACCESS;
+    refused(r, first + 1, ROCE_NAK_ACCESS, ROCE_EVENT_ACCESS_ERROR);
+}
+
+/* A queue pair that fails for another reason says nothing more. */
+static void a_failed_end_is_silent(void **unused)
+{
+    struct rig *r = started(ROCE_RC);
+
+    (void)unused;
+    request(r, ROCE_WRITE_ONLY, first, 8);
+    roce_fail(r->e);
+    rig_silent(r);
+    request(r, ROCE_WRITE_ONLY, first + 1, 8);
+    rig_silent(r);
+    assert_int_equal(roce_counters(r->e)->drop_state, 1);
+    rig_free(r);
+}
+
+/* ---- strangers ---- */
+
+static void unchanged(struct rig *r)
+{
+    rig_silent(r);
+    assert_true(r->checks == 0 && r->messages == 0 && r->events == 0 && r->taken == 0);
+    assert_int_equal(roce_counters(r->e)->received, 0);
+}
+
+static void strangers_change_nothing(void **unused)
+{
+    struct rig *r = started(ROCE_RC);
+    struct roce_packet good = rig_packet(r, ROCE_WRITE_ONLY, first), p = good;
+
+    (void)unused;
+    p.dest_qpn++;
+    rig_in(r, &p);
+    p = good;
+    p.pkey = 0x8001;
+    rig_in(r, &p);
+    p = good;
+    p.opcode |= ROCE_UC << 5;
+    rig_in(r, &p);
+    unchanged(r);
+    assert_int_equal(roce_counters(r->e)->drop_qpn, 1);
+    assert_int_equal(roce_counters(r->e)->drop_pkey, 1);
+    assert_int_equal(roce_counters(r->e)->drop_transport, 1);
+    rig_ack(r, 5, ROCE_NAK_ACCESS); /* of nothing that was sent */
+    assert_int_equal(roce_counters(r->e)->stale, 1);
+    assert_false(roce_failed(r->e));
+    good.pkey = 0x7fff; /* a limited member may talk to a full one */
+    rig_in(r, &good);
+    assert_int_equal(roce_counters(r->e)->received, 2);
+    rig_free(r);
+}
+
+static void limited_members_do_not_meet(void **unused)
+{
+    struct rig *r = rig_new();
+    struct roce_packet p = rig_packet(r, ROCE_WRITE_ONLY, first);
+
+    (void)unused;
+    r->a.pkey = p.pkey = 0x7fff;
+    rig_start(r);
+    rig_in(r, &p);
+    unchanged(r);
+    rig_free(r);
+}
+
+static void datagrams_need_the_key(void **unused)
+{
+    struct rig *r = started(ROCE_UD);
+    struct roce_packet p = rig_packet(r, ROCE_SEND_ONLY, 5);
+
+    (void)unused;
+    p.qkey = 1;
+    rig_in(r, &p);
+    assert_int_equal(r->messages, 0);
+    assert_int_equal(roce_counters(r->e)->drop_qkey, 1);
+    request(r, ROCE_SEND_ONLY, 99, 12);
+    assert_int_equal(r->messages, 1);
+    assert_int_equal(r->message.src_qpn, rig_peer);
+    rig_silent(r);
+    r->receives = 0;
+    request(r, ROCE_SEND_ONLY, 100, 12);
+    assert_int_equal(r->messages, 1);
+    r->receives = 1;
+    r->receive_bytes = 11;
+    request(r, ROCE_SEND_ONLY, 101, 12);
+    assert_true(roce_failed(r->e));
+    rig_free(r);
+}
+
+/* ---- unreliable ---- */
+
+static void half_messages_are_dropped(void **unused)
+{
+    struct rig *r = started(ROCE_UC);
+    unsigned before = r->receives;
+
+    (void)unused;
+    request(r, ROCE_SEND_FIRST, 10, 1024);
+    request(r, ROCE_SEND_LAST, 12, 8); /* the middle is missing */
+    assert_int_equal(r->messages, 0);
+    request(r, ROCE_SEND_FIRST, 50, 1024);
+    request(r, ROCE_SEND_LAST, 51, 8);
+    assert_int_equal(r->messages, 1);
+    assert_int_equal(r->message.length, 1032);
+    assert_int_equal(before - r->receives, 1); /* the receive of the half one served */
+    request(r, ROCE_WRITE_LAST, 52, 8);
+    r->check = ROCE_REMOTE_ACCESS;
+    request(r, ROCE_WRITE_ONLY, 53, 8);
+    rig_silent(r);
+    assert_false(roce_failed(r->e));
+    assert_int_equal(roce_counters(r->e)->drop_receive, 3);
+    rig_free(r);
+}
+
+static void marks_come_back_as_notifications(void **unused)
+{
+    struct rig *r = started(ROCE_RC);
+    struct roce_packet p = rig_packet(r, ROCE_WRITE_ONLY, first);
+
+    (void)unused;
+    roce_input(r->e, r->now, &p, true);
+    assert_true(rig_out(r));
+    assert_int_equal(r->out.opcode, ROCE_CNP);
+    assert_true(r->out.becn && r->out.dest_qpn == rig_peer);
+    p.psn = (first + 1) & 0xffffff;
+    roce_input(r->e, r->now, &p, true);
+    rig_silent(r);
+    r->now += 50000;
+    p.psn = (first + 2) & 0xffffff;
+    roce_input(r->e, r->now, &p, true);
+    assert_int_equal(rig_drain(r), 1);
+    rig_free(r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(messages_are_put_together),
+        cmocka_unit_test(one_acknowledgement_for_many),
+        cmocka_unit_test(a_write_with_immediate_takes_a_receive),
+        cmocka_unit_test(answers_keep_their_order),
+        cmocka_unit_test(one_nak_for_a_gap),
+        cmocka_unit_test(repeated_requests),
+        cmocka_unit_test(repeated_reads),
+        cmocka_unit_test(the_resend_window_of_atomics),
+        cmocka_unit_test(invalid_requests),
+        cmocka_unit_test(mixed_messages),
+        cmocka_unit_test(a_write_that_goes_too_far),
+        cmocka_unit_test(rights_of_the_queue_pair),
+        cmocka_unit_test(empty_requests_need_no_key),
+        cmocka_unit_test(bad_receives),
+        cmocka_unit_test(memory_that_goes),
+        cmocka_unit_test(a_failed_end_is_silent),
+        cmocka_unit_test(strangers_change_nothing),
+        cmocka_unit_test(limited_members_do_not_meet),
+        cmocka_unit_test(datagrams_need_the_key),
+        cmocka_unit_test(half_messages_are_dropped),
+        cmocka_unit_test(marks_come_back_as_notifications),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
