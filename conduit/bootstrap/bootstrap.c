@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The PMIx client. Owns our process name and the state of the one fence that may be pending; the
- * fence's callback runs on libpmix's own thread and touches nothing but one atomic. */
+ * fence's callback runs on libpmix's own thread and touches nothing but one atomic, as does that of
+ * a lost server, which may end the process. */
 #include "config.h"
 
 #include <fcntl.h>
@@ -26,11 +27,14 @@ static char session[4096]; /* the launcher's directory of the job; empty: there 
 
 enum { fence_pending = 1 }; /* any value that is no PMIx status: those are zero or negative */
 static _Atomic int fence_status;
+static _Atomic bool is_leaving; /* the server may go before us */
 
 /* Launchers pass the size of the job in these variables; if one is set but there is no server,
- * something is broken. */
-static const char *const size_names[] = {"TRUNKLINE_LAUNCHED", "OMPI_COMM_WORLD_SIZE",
-                                         "SLURM_STEP_NUM_TASKS", "PRTE_JOB_SIZE"};
+ * something is broken. PMI_SIZE is of servers of PMI-1 and PMI-2 (MPICH's hydra, plain srun).
+ * SLURM_NTASKS is not among them: it describes an allocation, in which a program may run alone. */
+static const char *const size_names[] = {
+    "TRUNKLINE_LAUNCHED", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS", "PRTE_JOB_SIZE",
+    "PMI_SIZE",           "MV2_COMM_WORLD_SIZE"};
 
 static const char *launcher_with_ranks(long *ranks)
 {
@@ -173,6 +177,30 @@ static void take_session(void)
         strcpy(session, name);
 }
 
+/* Servers other than our own have nothing that ends ranks when a server is killed; they would go on
+ * until they need it, for hours maybe. Runs on libpmix's thread, while any other may be anywhere,
+ * so nothing but _exit() can be relied upon. */
+static void server_lost(size_t id, pmix_status_t status, const pmix_proc_t *source,
+                        pmix_info_t info[], size_t ninfo, pmix_info_t *results, size_t nresults,
+                        pmix_event_notification_cbfunc_fn_t done, void *data)
+{
+    (void)id, (void)status, (void)source, (void)info, (void)ninfo, (void)results, (void)nresults;
+    if (!atomic_load_explicit(&is_leaving, memory_order_acquire)) {
+        tk_log_error("the PMIx server of the launcher on this host is gone; ending this process");
+        _exit(1);
+    }
+    if (done)
+        done(PMIX_EVENT_ACTION_COMPLETE, NULL, 0, NULL, NULL, data);
+}
+
+/* libpmix gives this event only to handlers that name it. */
+static void watch_server(void)
+{
+    static pmix_status_t code = PMIX_ERR_LOST_CONNECTION;
+    if (!tk_getenv("TRUNKLINE_LAUNCHED")) /* our guard ends the ranks, and names the culprit */
+        PMIx_Register_event_handler(&code, 1, NULL, 0, server_lost, NULL, NULL);
+}
+
 enum tk_status tk_bootstrap_open(void)
 {
     pmix_status_t rc = PMIx_Init(&myself, NULL, 0);
@@ -181,6 +209,7 @@ enum tk_status tk_bootstrap_open(void)
     tk_bootstrap.alone = false;
     tk_bootstrap.rank = myself.rank;
     take_session();
+    watch_server();
     return learn_sizes();
 }
 
@@ -346,6 +375,7 @@ void tk_bootstrap_close(void)
     if (tk_bootstrap.alone)
         return;
     tk_bootstrap_leave_mark();
+    atomic_store_explicit(&is_leaving, true, memory_order_release);
     PMIx_Finalize(NULL, 0);
 }
 

@@ -34,6 +34,19 @@ says_all()
     pc --cflags --libs "$2" | grep '[$`()]' && fail "$2.pc leaves something to a shell"
 }
 
+# spawners FRAGMENT PACKAGE: all three are there, and the default is the launcher's, which may call it local
+spawners()
+{
+    for spawner in SSH MPI PMI; do
+        grep -qx "GASNET_SPAWNER_$spawner = 1" "$1" || fail "$1 does not know the spawner $spawner"
+        [ "$(pc --variable=GASNET_SPAWNER_$spawner "$2")" = 1 ] || fail "$2.pc does not know the spawner $spawner"
+    done
+    default=$("$bindir/gasnetrun_ibv" --settings | sed -n '/^GASNET_IBV_SPAWNER/{n;s/.*default \([a-z]*\).*/\1/p}' | sed 's/local/ssh/')
+    [ -n "$default" ] || fail "the launcher has no default of GASNET_IBV_SPAWNER"
+    [ "$(pc --variable=GASNET_SPAWNER_DEFAULT "$2")" = "$default" ] || fail "$2.pc: the default spawner is not $default"
+    grep -qx "GASNET_SPAWNER_DEFAULT = $default" "$1" || fail "$1: the default spawner is not $default"
+}
+
 # only_if_true FRAGMENT PACKAGE: clients ask for these by ifdef, and link by mpicxx or g++ whatever the value is
 only_if_true()
 {
@@ -176,6 +189,7 @@ for kind in $kinds; do
     case $kind in *-debug) opt="-O0 -g" ;; esac
     says_all "$incdir/ibv-conduit/ibv-$kind.mak" "gasnet-ibv-$kind" "$variables"
     only_if_true "$incdir/ibv-conduit/ibv-$kind.mak" "gasnet-ibv-$kind"
+    spawners "$incdir/ibv-conduit/ibv-$kind.mak" "gasnet-ibv-$kind"
     optimised "$incdir/ibv-conduit/ibv-$kind.mak" "gasnet-ibv-$kind" "$opt"
 done
 for mode in seq par; do

@@ -98,7 +98,7 @@ strings_of_a_program()
         $(pc --libs gasnet-ibv-par | sed "s,-lgasnet-ibv-par ,$libdir/libgasnet-ibv-par.a ,") -o "$scratch/static" ||
         fail "a program with the static library does not link"
     # shellcheck disable=SC2016 # these dollars are text
-    for text in '$GASNetConduitName: IBV $' '$GASNetThreadModel: GASNET_PAR $' '$GASNetPMISpawner: 1 $'; do
+    for text in '$GASNetConduitName: IBV $' '$GASNetThreadModel: GASNET_PAR $' '$GASNetSSHSpawner: 1 $' '$GASNetMPISpawner: 1 $' '$GASNetPMISpawner: 1 $'; do
         grep -aqF "$text" "$scratch/static" || fail "a program with the static library does not contain $text"
     done
 }

@@ -62,14 +62,16 @@ has()
 has 65536 MAX_MEDIUM
 has 952 MAX_MEDIUM_LUB_TEXT --with-ibv-max-medium=1024
 has 262144 MAX_MEDIUM --with-ibv-max-medium=262144
-has ssh DEFAULT_SPAWNER --with-ibv-spawner=ssh
+has ssh DEFAULT_SPAWNER
+has mpi DEFAULT_SPAWNER --with-ibv-spawner=mpi
+has local DEFAULT_SPAWNER --with-ibv-spawner=local
 has '1.5 GiB' DEFAULT_PHYSMEM_MAX '--with-ibv-physmem-max=1.5 GiB'
 has ' ibv-rcv-thread=no ibv-xrc=no ibv-odp=yes ibv-serialize-poll-cq=no' UNUSED_OPTIONS --disable-ibv-rcv-thread \
     --disable-ibv-xrc --enable-ibv-odp --disable-ibv-serialize-poll-cq
 for size in 512 1000 524288 yes; do
     refuses "--with-ibv-max-medium=$size is not a power of two from 1024 to 262144" --with-ibv-max-medium=$size
 done
-refuses '--with-ibv-spawner=rsh is not one of local, ssh, mpi, pmi' --with-ibv-spawner=rsh
+refuses '--with-ibv-spawner=rsh is not one of ssh, local, mpi, pmi' --with-ibv-spawner=rsh
 refuses '--with-ibv-physmem-max=much is neither a size nor a fraction' --with-ibv-physmem-max=much
 refuses '--enable-ibv-srq=0 is neither yes nor no' --enable-ibv-srq=0
 "$top_srcdir/configure" --help >log

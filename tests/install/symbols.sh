@@ -63,7 +63,7 @@ check_strings()
     mode=$(upper "$1")
     tools_mode=PAR
     [ "$mode" != SEQ ] || tools_mode=SEQ
-    for text in 'GASNetConduitName: IBV' "GASNetThreadModel: GASNET_$mode" 'GASNetPMISpawner: 1' 'GASNetEXAPIVersion: 0.18' \
+    for text in 'GASNetConduitName: IBV' "GASNetThreadModel: GASNET_$mode" 'GASNetSSHSpawner: 1' 'GASNetMPISpawner: 1' 'GASNetPMISpawner: 1' 'GASNetEXAPIVersion: 0.18' \
         'GASNetAPIVersion: 1' 'GASNetSegment: GASNET_SEGMENT_FAST' 'GASNetCoreLibraryName: IBV' 'GASNetExtendedLibraryName: IBV' \
         'GASNetDefaultMaxSegsizeStr: 0.85/H' "GASNetToolsThreadModel: $tools_mode"; do
         grep -aqF "\$$text \$" "$lib" || fail "$lib does not contain \$$text \$"

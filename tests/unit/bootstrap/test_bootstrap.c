@@ -5,6 +5,7 @@
 #include "config.h"
 
 #include <pmix.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -23,6 +24,7 @@ static struct {
     int fence_naps; /* completes this many naps after the call; -1: never, 0: before the call
                        returns */
     pmix_op_cbfunc_t pending;
+    pmix_notification_fn_t lost; /* called when the server is lost */
     bool collects, immediate;
     int abort_code;
     char abort_text[32];
@@ -91,6 +93,17 @@ pmix_status_t PMIx_Abort(int status, const char msg[], pmix_proc_t procs[], size
     server.abort_code = status;
     snprintf(server.abort_text, sizeof(server.abort_text), "%s", msg);
     return PMIX_SUCCESS;
+}
+
+pmix_status_t PMIx_Register_event_handler(pmix_status_t codes[], size_t ncodes, pmix_info_t info[],
+                                          size_t ninfo, pmix_notification_fn_t handler,
+                                          pmix_hdlr_reg_cbfunc_t registered, void *cbdata)
+{
+    (void)info, (void)ninfo, (void)registered, (void)cbdata;
+    assert_int_equal(ncodes, 1); /* libpmix gives it only to handlers that name it */
+    assert_int_equal(codes[0], PMIX_ERR_LOST_CONNECTION);
+    server.lost = handler;
+    return 0;
 }
 
 static void publish(uint32_t rank, const char *key, const void *bytes, size_t size)
@@ -186,9 +199,10 @@ pmix_status_t PMIx_Get(const pmix_proc_t *proc, const char key[], const pmix_inf
 
 /* ---- */
 
-static const char *const names[] = {"TRUNKLINE_LAUNCHED", "OMPI_COMM_WORLD_SIZE",
-                                    "SLURM_STEP_NUM_TASKS", "PRTE_JOB_SIZE", "PMIX_NAMESPACE"};
-enum { launchers = 4 };
+static const char *const names[] = {
+    "TRUNKLINE_LAUNCHED", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS", "PRTE_JOB_SIZE",
+    "PMI_SIZE",           "MV2_COMM_WORLD_SIZE",  "PMIX_NAMESPACE",       "SLURM_NTASKS"};
+enum { launchers = 6 };
 
 /* A server that knows a job of four, and that this process is rank 2. */
 static int set_up(void **state)
@@ -297,12 +311,53 @@ static void a_launcher_of_one_rank_needs_no_server(void **state)
     assert_alone(PMIX_ERR_UNREACH);
 }
 
+/* In the shell of an allocation for several tasks. */
+static void an_allocation_is_not_a_launcher(void **state)
+{
+    (void)state;
+    setenv("SLURM_NTASKS", "4", 1);
+    assert_alone(PMIX_ERR_UNREACH);
+}
+
 static void when_libpmix_could_not_start_its_thread_the_limits_are_named(void **state)
 {
     (void)state;
     setenv("TRUNKLINE_LAUNCHED", "2", 1);
     server.init = PMIX_ERROR;
     assert_open_fails("ulimit -u");
+}
+
+/* The exit status of a process whose server goes away, -1 when it goes on. */
+static int status_without_server(void)
+{
+    int status;
+    pid_t pid = fork();
+    if (pid == 0) {
+        fclose(stderr);
+        server.lost(1, PMIX_ERR_LOST_CONNECTION, NULL, NULL, 0, NULL, 0, NULL, NULL);
+        _exit(255);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    return WIFEXITED(status) && WEXITSTATUS(status) != 255 ? WEXITSTATUS(status) : -1;
+}
+
+/* mpirun was killed: its ranks must not go on without an end. */
+static void a_rank_ends_when_a_foreign_server_is_lost(void **state)
+{
+    (void)state;
+    assert_int_equal(tk_bootstrap_open(), TK_OK);
+    assert_non_null(server.lost);
+    assert_int_equal(status_without_server(), 1);
+    tk_bootstrap_close();
+    assert_int_equal(status_without_server(), -1); /* it may go first */
+}
+
+static void our_own_guard_ends_ranks_itself(void **state)
+{
+    (void)state;
+    setenv("TRUNKLINE_LAUNCHED", "4", 1);
+    assert_int_equal(tk_bootstrap_open(), TK_OK);
+    assert_null(server.lost);
 }
 
 static void rank_and_size_come_from_the_server(void **state)
@@ -701,7 +756,10 @@ static const struct CMUnitTest tests[] = {
     TEST(a_namespace_whose_server_refuses_is_an_error),
     TEST(a_rank_of_several_never_runs_alone),
     TEST(a_launcher_of_one_rank_needs_no_server),
+    TEST(an_allocation_is_not_a_launcher),
     TEST(when_libpmix_could_not_start_its_thread_the_limits_are_named),
+    TEST(our_own_guard_ends_ranks_itself),
+    TEST(a_rank_ends_when_a_foreign_server_is_lost),
     TEST(rank_and_size_come_from_the_server),
     TEST(a_size_of_any_integer_type_is_read),
     TEST(a_job_without_a_usable_size_is_an_error),

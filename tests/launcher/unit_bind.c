@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Unit tests of the plan that binds ranks to CPUs, on machines that hwloc makes up. */
+#include "config.h"
+
+#include "spawner/children/bind.h"
+
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static struct bind_plan plan;
+static char why[500], text[200];
+
+/* Two sockets, each with three cores of two threads: CPUs 0-1, 2-3 ... 10-11. */
+static const char two_sockets[] = "pack:2 core:3 pu:2";
+
+static void on(const char *machine)
+{
+    bind_free(&plan);
+    assert_int_equal(hwloc_topology_init(&plan.topology), 0);
+    assert_int_equal(hwloc_topology_set_synthetic(plan.topology, machine), 0);
+    assert_int_equal(hwloc_topology_load(plan.topology), 0);
+}
+
+static void only(const char *cpus)
+{
+    hwloc_cpuset_t set = hwloc_bitmap_alloc();
+    hwloc_bitmap_list_sscanf(set, cpus);
+    assert_int_equal(hwloc_topology_restrict(plan.topology, set, 0), 0);
+    hwloc_bitmap_free(set);
+}
+
+static void gives(enum job_bind bind, uint32_t cpus, uint32_t ranks, const char *wanted)
+{
+    size_t used = 0;
+    char one[64];
+    if (!bind_make(&plan, bind, cpus, ranks, why, sizeof(why)))
+        fail_msg("%s", why);
+    for (uint32_t i = 0; i < ranks; i++) {
+        bind_describe(&plan, i, one, sizeof(one));
+        used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s", i ? " " : "", one);
+    }
+    assert_string_equal(text, wanted);
+}
+
+static void fails(enum job_bind bind, uint32_t cpus, uint32_t ranks, const char *sentence)
+{
+    assert_false(bind_make(&plan, bind, cpus, ranks, why, sizeof(why)));
+    if (strncmp(why, sentence, strlen(sentence)) != 0)
+        fail_msg("'%s'", why);
+}
+
+static void each_rank_gets_whole_cores(void **state)
+{
+    (void)state;
+    on(two_sockets);
+    gives(JOB_BIND_CORE, 0, 3, "0-1 2-3 4-5");
+    on(two_sockets);
+    gives(JOB_BIND_CORE, 2, 6, "0-1 2-3 4-5 6-7 8-9 10-11");
+    on(two_sockets);
+    gives(JOB_BIND_CORE, 3, 3, "0-3 4-7 8-11");
+    on("core:4 pu:1");
+    gives(JOB_BIND_CORE, 2, 2, "0-1 2-3");
+}
+
+static void a_socket_is_shared_by_its_ranks(void **state)
+{
+    (void)state;
+    on(two_sockets);
+    gives(JOB_BIND_SOCKET, 0, 3, "0-5 0-5 6-11");
+    on(two_sockets);
+    gives(JOB_BIND_SOCKET, 3, 4, "0-5 0-5 6-11 6-11");
+    on("core:4 pu:1"); /* without a socket: the machine */
+    gives(JOB_BIND_SOCKET, 0, 2, "0-3 0-3");
+    on(two_sockets);
+    gives(JOB_BIND_SOCKET, 0, 1, "0-5");
+}
+
+/* What a cgroup or taskset leaves. */
+static void cpus_that_may_not_be_used_are_not_there(void **state)
+{
+    (void)state;
+    on(two_sockets);
+    only("1,4-6");
+    gives(JOB_BIND_CORE, 1, 3, "1 4-5 6");
+    on(two_sockets);
+    only("1,4-6");
+    gives(JOB_BIND_SOCKET, 0, 2, "1,4-5 6");
+    on(two_sockets);
+    only("1,4-6");
+    fails(JOB_BIND_CORE, 1, 4, "4 processes with 1 CPU each need more than the 3 cores (4 CPUs)");
+}
+
+static void too_many_are_one_sentence(void **state)
+{
+    (void)state;
+    on(two_sockets);
+    fails(JOB_BIND_CORE, 0, 7, "7 processes with 1 CPU each need more than the 6 cores (12 CPUs)");
+    on(two_sockets);
+    fails(JOB_BIND_CORE, 3, 4, "4 processes with 3 CPUs each");
+    on(two_sockets);
+    fails(JOB_BIND_SOCKET, 4, 4,
+          "2 processes with 4 CPUs each do not fit socket 0, of which 6 CPUs");
+    on(two_sockets);
+    only("0");
+    fails(JOB_BIND_CORE, 2, 1, "1 process with 2 CPUs each need more than the 1 core (1 CPUs)");
+}
+
+/* On the machine of this test. */
+static void the_process_is_bound(void **state)
+{
+    cpu_set_t before, after;
+    (void)state;
+    bind_free(&plan);
+    assert_int_equal(sched_getaffinity(0, sizeof(before), &before), 0);
+    assert_true(bind_load(&plan, why, sizeof(why)));
+    assert_int_equal(hwloc_get_nbobjs_by_type(plan.topology, HWLOC_OBJ_PU), CPU_COUNT(&before));
+    assert_true(bind_make(&plan, JOB_BIND_CORE, 1, 1, why, sizeof(why)));
+    assert_true(bind_apply(&plan, 0));
+    assert_int_equal(sched_getaffinity(0, sizeof(after), &after), 0);
+    assert_int_equal(CPU_COUNT(&after), hwloc_bitmap_weight(plan.sets[0]));
+    bind_free(&plan);
+    assert_true(bind_load(&plan, why, sizeof(why))); /* what taskset has set counts */
+    assert_int_equal(hwloc_get_nbobjs_by_type(plan.topology, HWLOC_OBJ_PU), CPU_COUNT(&after));
+    assert_int_equal(sched_setaffinity(0, sizeof(before), &before), 0);
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    bind_free(&plan);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_rank_gets_whole_cores),
+        cmocka_unit_test(a_socket_is_shared_by_its_ranks),
+        cmocka_unit_test(cpus_that_may_not_be_used_are_not_there),
+        cmocka_unit_test(too_many_are_one_sentence),
+        cmocka_unit_test(the_process_is_bound),
+    };
+    return cmocka_run_group_tests(tests, NULL, tear_down);
+}
