@@ -236,7 +236,7 @@ static int run_foreign(const struct options *o)
     unsetenv("TRUNKLINE_SESSION");
     if (!*pattern && !foreign_find(kind, runner, sizeof(runner), why, sizeof(why)))
         return main_usage(why);
-    if (place.nodes <= 1 || !strcmp(settings.softhca, "always"))
+    if (place.is_here || !strcmp(settings.softhca, "always"))
         status = device_choose(&job, &settings);
     if (status)
         return status;

@@ -122,6 +122,8 @@ bool place_decide(struct place *p, const struct options *o, const struct tk_sett
     if (!choose_spawner(p, o, s, why, size) || !hosts_find(&p->list, &wish, why, size))
         return false;
     p->is_allocated = p->list.is_allocation;
+    p->is_here = hosts_only_this(&p->list) || is_virtual(&p->list) ||
+                 (p->list.count == 0 && (p->spawner != PLACE_PMI && o->hosts <= 1));
     strcpy(p->origin, p->list.origin);
     if (ignores_allocation(p)) {
         uint32_t hosts = p->list.count;

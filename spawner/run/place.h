@@ -17,6 +17,7 @@ struct place {
     uint32_t *counts;      /* ranks on each host of the list */
     uint32_t nodes;        /* hosts that get ranks, as far as is known; 0: it is not */
     bool is_allocated;     /* we are in the job of a batch system */
+    bool is_here;          /* all ranks are known to run on this host */
     char origin[4200];     /* what named the hosts; empty when nothing did */
 };
 
