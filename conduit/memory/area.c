@@ -78,11 +78,11 @@ static enum tk_status area_reserve(struct tk_area *area, const char *what)
     for (size_t done = 0; done < area->size;) {
         uint64_t rest = area->size - done;
         uint64_t left = tk_memory_available(bound, sizeof(bound));
-        uint64_t share = left / 2 / tk_topology.local_size & ~(uint64_t)(tk_page_size() - 1);
+        uint64_t share = left / 2 / tk_machine_ranks() & ~(uint64_t)(tk_page_size() - 1);
         if (rest > left || share < tk_min(rest, least)) {
             tk_log_error("no memory for %s (%zu bytes): %s leaves %llu bytes, for %u rank(s); ask "
                          "for less, or for more memory",
-                         what, area->size, bound, (unsigned long long)left, tk_topology.local_size);
+                         what, area->size, bound, (unsigned long long)left, tk_machine_ranks());
             tk_area_close(area);
             return TK_FAIL;
         }
@@ -154,7 +154,7 @@ void tk_allow_huge_pages(void *base, size_t size)
 {
     char what[1400];
     if (size < tk_huge_page_size() ||
-        tk_memory_available(what, sizeof(what)) / tk_topology.local_size < size)
+        tk_memory_available(what, sizeof(what)) / tk_machine_ranks() < size)
         return;
     madvise(base, size, MADV_HUGEPAGE);
 }

@@ -56,7 +56,7 @@ static void *work(void *arg)
 /* This rank's share of the host's CPUs, at most one thread per piece. */
 static unsigned threads_for(size_t size)
 {
-    size_t cpus = tk_topology.cpus / (tk_topology.local_size ? tk_topology.local_size : 1);
+    size_t cpus = tk_topology.cpus / (tk_machine_ranks() ? tk_machine_ranks() : 1);
     size_t threads = tk_min(tk_min(cpus, (size_t)threads_max), size / piece);
     return threads ? (unsigned)threads : 1;
 }

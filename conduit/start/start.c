@@ -268,8 +268,8 @@ static enum tk_status start_open_all(void)
 {
     if (tk_bootstrap_open() != TK_OK)
         return TK_FAIL;
-    char host[tk_host_name_max] = "";
-    gethostname(host, sizeof(host) - 1);
+    char host[tk_host_name_max];
+    tk_topology_host_name(host);
     tk_report_identity(tk_bootstrap.rank, tk_bootstrap.size, host);
     tk_report_starting(true);
     if (load_settings() != TK_OK || tk_peers_open(tk_bootstrap.rank, tk_bootstrap.size) != TK_OK)

@@ -38,14 +38,32 @@ static unsigned count_cpus(void)
     return online > 0 ? (unsigned)online : 1;
 }
 
+/* By our launcher, which makes several hosts of one machine: its memory and CPUs are divided among
+ * all ranks, but each host is a neighbourhood of its own. */
+static const char *virtual_host(void)
+{
+    const char *name = tk_getenv("TRUNKLINE_HOST");
+    return name && *name ? name : NULL;
+}
+
+void tk_topology_host_name(char name[tk_host_name_max])
+{
+    const char *given = virtual_host();
+    memset(name, 0, tk_host_name_max);
+    if (given)
+        snprintf(name, tk_host_name_max, "%s", given);
+    else if (gethostname(name, tk_host_name_max - 1) != 0)
+        snprintf(name, tk_host_name_max, "unknown");
+}
+
 enum tk_status tk_topology_describe(struct tk_host_info *info)
 {
     char boot_id[48];
     memset(info, 0, sizeof(*info));
-    if (gethostname(info->name, sizeof(info->name) - 1) != 0)
-        snprintf(info->name, sizeof(info->name), "unknown");
+    tk_topology_host_name(info->name);
     if (!strcmp(tk_settings.host_detect, "gethostid"))
-        snprintf(info->id, sizeof(info->id), "%lx", (unsigned long)gethostid());
+        snprintf(info->id, sizeof(info->id), "%lx%s%s", (unsigned long)gethostid(),
+                 virtual_host() ? " " : "", virtual_host() ? info->name : "");
     else if (!strcmp(tk_settings.host_detect, "hostname"))
         snprintf(info->id, sizeof(info->id), "%s", info->name);
     else {
@@ -129,6 +147,7 @@ enum tk_status tk_topology_build(uint32_t rank, uint32_t size,
     free(hosts);
     topology_find_local(rank, size);
     t->cpus = count_cpus();
-    t->oversubscribed = t->local_size > t->cpus;
+    t->on_machine = virtual_host() ? size : 0;
+    t->oversubscribed = tk_machine_ranks() > t->cpus;
     return TK_OK;
 }

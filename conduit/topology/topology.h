@@ -19,10 +19,12 @@ struct tk_host_info {
 };
 
 struct tk_topology {
-    uint32_t hosts;        /* number of hosts */
-    uint32_t my_host;      /* index of ours, in order of each host's lowest rank */
-    uint32_t local_size;   /* ranks on our host */
-    uint32_t local_rank;   /* our index among them */
+    uint32_t hosts;      /* number of hosts */
+    uint32_t my_host;    /* index of ours, in order of each host's lowest rank */
+    uint32_t local_size; /* ranks on our host */
+    uint32_t on_machine; /* ranks on this machine, where the launcher has made several virtual hosts
+                            of it; else 0 */
+    uint32_t local_rank; /* our index among them */
     uint32_t *local_ranks; /* their job ranks, ascending */
     uint32_t *host_of;     /* host index of each rank */
     uint32_t nbrhds;       /* number of neighbourhoods: groups of ranks that share memory */
@@ -32,10 +34,13 @@ struct tk_topology {
     uint32_t *nbrhd_ranks; /* their job ranks, ascending; a part of local_ranks */
     uint32_t *nbrhd_of;    /* neighbourhood index of each rank */
     unsigned cpus;         /* CPUs in this process's set */
-    bool oversubscribed;   /* ranks of this host outnumber its CPUs: waiting must yield the CPU */
+    bool oversubscribed; /* ranks of this machine outnumber its CPUs: waiting must yield the CPU */
 };
 
 extern struct tk_topology tk_topology;
+
+/* The name of this host; on a virtual host of the launcher (gasnetrun_ibv -H =NAME) that one's. */
+void tk_topology_host_name(char name[tk_host_name_max]);
 
 /* Describes this host. */
 enum tk_status tk_topology_describe(struct tk_host_info *info);
@@ -44,6 +49,12 @@ enum tk_status tk_topology_describe(struct tk_host_info *info);
  * divided, in rank order, into neighbourhoods of at most GASNET_SUPERNODE_MAXSIZE ranks. */
 enum tk_status tk_topology_build(uint32_t rank, uint32_t size,
                                  const struct tk_host_info *(*info_of)(uint32_t rank));
+
+/* How many ranks use the memory and the CPUs of this machine. */
+static inline uint32_t tk_machine_ranks(void)
+{
+    return tk_topology.on_machine ? tk_topology.on_machine : tk_topology.local_size;
+}
 
 /* Does the rank share memory with this one? True for this rank itself. */
 static inline bool tk_is_neighbour(uint32_t rank)

@@ -98,17 +98,34 @@ static size_t add_env(char **env, size_t used, char *const *list)
     return used;
 }
 
-/* Where the mark of session_has_mark() goes. */
-static char *session_variable(const struct guard *g)
+static void add_variable(char **env, size_t *used, const char *name, const char *value)
 {
-    char *text;
-    return asprintf(&text, "TRUNKLINE_SESSION=%s", g->session) < 0 ? NULL : text;
+    size_t size = strlen(name) + strlen(value) + 2;
+    char *text = malloc(size);
+    if (!text)
+        return;
+    snprintf(text, size, "%s=%s", name, value);
+    env[(*used)++] = text;
 }
+
+/* What the library reads about its host: where the mark of session_has_mark() goes, and the name of
+ * a host that only the launcher knows. */
+static size_t add_own_env(const struct guard *g, char **env, size_t used)
+{
+    const struct job_host *host = &g->job->hosts[g->job->host];
+
+    add_variable(env, &used, "TRUNKLINE_SESSION", g->session);
+    if (host->is_virtual)
+        add_variable(env, &used, "TRUNKLINE_HOST", host->name);
+    return used;
+}
+
+enum { OWN_VARIABLES = 2 };
 
 void guard_keep_env(struct guard *g, const struct wire_frame *frame)
 {
     const char *text = (const char *)frame->payload, *end = text + frame->length;
-    size_t count = 1, used = 0;
+    size_t count = OWN_VARIABLES, used = 0;
     uint32_t i = frame->rank - g->first;
 
     if (i >= g->count || !frame->length || end[-1] || g->envs[i])
@@ -120,8 +137,7 @@ void guard_keep_env(struct guard *g, const struct wire_frame *frame)
         return; /* out of memory: guard_start_ranks() reports it */
     for (const char *c = text; c < end; c += strlen(c) + 1)
         env[used++] = strdup(c);
-    env[used] = session_variable(g);
-    used += env[used] != NULL;
+    used = add_own_env(g, env, used);
     add_env(env, used, g->job->env);
     g->envs[i] = env;
 }

@@ -168,6 +168,7 @@ static void set_rank_environment(const char *exported)
     /* A rank that cannot reach PMIx must not run as a job of one. */
     snprintf(text, sizeof(text), "%u", job.ranks);
     setenv("TRUNKLINE_LAUNCHED", text, 1);
+    unsetenv("TRUNKLINE_HOST"); /* of a job that we were started in */
     /* Nor may it wait for ever for a server that has run out of memory, as libpmix does by default.
      */
     setenv("PMIX_MCA_ptl_base_handshake_wait_time", HANDSHAKE_SECONDS, 0);
@@ -234,6 +235,7 @@ static int run_foreign(const struct options *o)
      * for our server. */
     unsetenv("TRUNKLINE_LAUNCHED");
     unsetenv("TRUNKLINE_SESSION");
+    unsetenv("TRUNKLINE_HOST");
     if (!*pattern && !foreign_find(kind, runner, sizeof(runner), why, sizeof(why)))
         return main_usage(why);
     if (place.is_here || !strcmp(settings.softhca, "always"))

@@ -4,12 +4,14 @@
  * good citizen: init, exchange, finalize.
  *
  *   init finalize fence get        PMIx calls; get fetches what every rank has put, after a put and
- * a fence keys                           checks the reserved keys abort=N abortmsg=N PMIx_Abort,
- * without and with a text exit=N _exit=N kill=N          leave say=TEXT err=TEXT part=TEXT print,
- * with newline to stdout or stderr, without newline rank                           print "rank R of
- * N" lines=N long=N                 print N lines "R i xxx", one line of N bytes cat copy stdin to
- * stdout sleep=MS await=FILE (until it exists) hang ignoreterm term=N catch SIGTERM and exit N
- * child leave a child process behind that sleeps for ever; session: in its own session */
+ * a fence; put without a fence, then ask=R fetches that of rank R; among=R,R.. a fence of these
+ * ranks keys                           checks the reserved keys, map=HOST:N,HOST:N those about
+ * hosts abort=N abortmsg=N PMIx_Abort, without and with a text exit=N _exit=N kill=N          leave
+ * say=TEXT err=TEXT part=TEXT print, with newline to stdout or stderr, without newline rank print
+ * "rank R of N" lines=N long=N                 print N lines "R i xxx", one line of N bytes cat
+ * copy stdin to stdout sleep=MS await=FILE (until it exists) hang ignoreterm term=N catch SIGTERM
+ * and exit N child leave a child process behind that sleeps for ever; session: in its own session
+ */
 #include "config.h"
 
 #include <pmix.h>
@@ -80,23 +82,54 @@ static void fence(void)
     must("PMIx_Fence", PMIx_Fence(NULL, 0, &collect, 1));
 }
 
-static void get(void)
+static void put(void)
 {
-    pmix_value_t mine, *theirs;
-    pmix_proc_t peer;
+    pmix_value_t mine;
 
     mine.type = PMIX_UINT32;
     mine.data.uint32 = self.rank * 17 + 5;
     must("PMIx_Put", PMIx_Put(PMIX_GLOBAL, "probe", &mine));
     must("PMIx_Commit", PMIx_Commit());
+}
+
+static void ask(uint32_t rank)
+{
+    pmix_value_t *theirs;
+    pmix_proc_t peer;
+
+    PMIX_LOAD_PROCID(&peer, self.nspace, rank);
+    must("PMIx_Get", PMIx_Get(&peer, "probe", NULL, 0, &theirs));
+    if (theirs->data.uint32 != rank * 17 + 5)
+        die("wrong value", (int)theirs->data.uint32);
+    PMIX_VALUE_RELEASE(theirs);
+}
+
+static void get(void)
+{
+    put();
     fence();
-    for (uint32_t r = 0; r < size; r++) {
-        PMIX_LOAD_PROCID(&peer, self.nspace, r);
-        must("PMIx_Get", PMIx_Get(&peer, "probe", NULL, 0, &theirs));
-        if (theirs->data.uint32 != r * 17 + 5)
-            die("wrong value", (int)theirs->data.uint32);
-        PMIX_VALUE_RELEASE(theirs);
+    for (uint32_t r = 0; r < size; r++)
+        ask(r);
+}
+
+/* A fence of the ranks of a list; the others go on. */
+static void among(const char *list)
+{
+    enum { MOST = 16 };
+    pmix_proc_t procs[MOST];
+    pmix_info_t collect;
+    size_t count = 0;
+    bool is_one = false, yes = true;
+
+    for (const char *at = list; *at && count < MOST; count++) {
+        char *end;
+        PMIX_LOAD_PROCID(&procs[count], self.nspace, (pmix_rank_t)strtoul(at, &end, 10));
+        is_one |= procs[count].rank == self.rank;
+        at = end + (*end == ',');
     }
+    PMIX_INFO_LOAD(&collect, PMIX_COLLECT_DATA, &yes, PMIX_BOOL);
+    if (is_one)
+        must("PMIx_Fence", PMIx_Fence(procs, count, &collect, 1));
 }
 
 static void expect(const char *key, pmix_rank_t rank, uint32_t wanted)
@@ -124,6 +157,53 @@ static void keys(void)
     PMIX_VALUE_RELEASE(value);
     value = job_key(PMIX_JOBID, PMIX_RANK_WILDCARD);
     PMIX_VALUE_RELEASE(value);
+}
+
+/* What a text key of a rank is. */
+static void expect_text(const char *key, pmix_rank_t rank, const char *wanted)
+{
+    pmix_value_t *value = job_key(key, rank);
+    if (value->type != PMIX_STRING || strcmp(value->data.string, wanted) != 0) {
+        fprintf(stderr, "pmix_probe: rank %u: %s of rank %d is %s, not %s\n", self.rank, key,
+                (int)rank, value->type == PMIX_STRING ? value->data.string : "no text", wanted);
+        exit(99);
+    }
+    PMIX_VALUE_RELEASE(value);
+}
+
+/* "0,1,2" */
+static void expect_peers(uint32_t first, uint32_t count)
+{
+    char list[4096] = "";
+    size_t used = 0;
+    for (uint32_t r = first; r < first + count; r++)
+        used += (size_t)snprintf(list + used, sizeof(list) - used, r == first ? "%u" : ",%u", r);
+    expect(PMIX_LOCAL_SIZE, PMIX_RANK_WILDCARD, count);
+    expect(PMIX_LOCAL_RANK, self.rank, self.rank - first);
+    expect(PMIX_NODE_RANK, self.rank, self.rank - first);
+    expect_text(PMIX_LOCAL_PEERS, PMIX_RANK_WILDCARD, list);
+}
+
+/* The job is laid out as in "host:count,host:count". */
+static void map(const char *hosts)
+{
+    char name[64];
+    uint32_t first = 0, count, node = 0;
+    int used;
+
+    for (; sscanf(hosts, "%63[^:]:%u%n", name, &count, &used) == 2; node++) {
+        for (uint32_t r = first; r < first + count; r++)
+            expect_text(PMIX_HOSTNAME, r, name);
+        if (self.rank - first < count) {
+            expect(PMIX_NODEID, self.rank, node);
+            expect_peers(first, count);
+        }
+        first += count;
+        hosts += used;
+        hosts += *hosts == ',';
+    }
+    expect(PMIX_NUM_NODES, PMIX_RANK_WILDCARD, node);
+    expect(PMIX_UNIV_SIZE, PMIX_RANK_WILDCARD, first);
 }
 
 static void on_term(int signal)
@@ -254,6 +334,14 @@ static void execute(const char *word)
         get();
     else if (!strcmp(word, "keys"))
         keys();
+    else if (!strcmp(word, "put"))
+        put();
+    else if (!strncmp(word, "ask=", 4))
+        ask((uint32_t)n);
+    else if (!strncmp(word, "among=", 6))
+        among(value);
+    else if (!strncmp(word, "map=", 4))
+        map(value);
     else if (!strncmp(word, "sleep=", 6))
         nap(n);
     else if (!strncmp(word, "await=", 6))

@@ -132,6 +132,32 @@ static void host_detect_decides_what_makes_a_host(void **state)
     unit_assert_says(info.id, name);
 }
 
+/* Two virtual hosts of one machine are two hosts, whatever GASNET_HOST_DETECT is, and share its
+ * CPUs and memory. */
+static void virtual_hosts_are_hosts(void **state)
+{
+    static const char *const detect[] = {"GASNET_HOST_DETECT=conduit",
+                                         "GASNET_HOST_DETECT=hostname",
+                                         "GASNET_HOST_DETECT=gethostid"};
+    (void)state;
+    for (size_t i = 0; i < sizeof(detect) / sizeof(*detect); i++) {
+        struct tk_host_info real = describe(detect[i]);
+        setenv("TRUNKLINE_HOST", "n1", 1);
+        struct tk_host_info info = describe(detect[i]);
+        unsetenv("TRUNKLINE_HOST");
+        assert_string_equal(info.name, "n1");
+        unit_assert_says(info.id, "n1");
+        assert_string_not_equal(info.id, real.id);
+    }
+    setenv("TRUNKLINE_HOST", "n1", 1);
+    build("aab", 0);
+    unsetenv("TRUNKLINE_HOST");
+    assert_int_equal(tk_machine_ranks(), 3);
+    assert_int_equal(tk_topology.oversubscribed, 3 > tk_topology.cpus);
+    build("aab", 0);
+    assert_int_equal(tk_machine_ranks(), 2);
+}
+
 /* Cards are compared and hashed as bytes elsewhere; stack contents must not leave the process. */
 static void a_card_has_no_stray_bytes(void **state)
 {
@@ -201,6 +227,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(hosts_differ_when_any_part_of_their_ids_does),
     cmocka_unit_test(more_ranks_than_cpus_is_oversubscribed),
     cmocka_unit_test(host_detect_decides_what_makes_a_host),
+    cmocka_unit_test(virtual_hosts_are_hosts),
     cmocka_unit_test(a_card_has_no_stray_bytes),
 };
 
