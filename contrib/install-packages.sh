@@ -3,7 +3,7 @@
 # Installs the Debian packages that Trunkline needs, by name; what is there already is left alone.
 # usage: contrib/install-packages.sh [build] [test] [sanitizer] [bench] [vm]      (default: build)
 #   build      compile and run
-#   test       make check: unit tests, a second compiler, CMake, headers of arm64, Debian's own RDMA programs, a foreign PMIx launcher,
+#   test       make check: unit tests, a second compiler, CMake, headers of arm64, Debian's own RDMA programs, a foreign PMIx launcher, sshd,
 #              memcached and Redis, which the workload kv drives, gnuplot
 #   sanitizer  libraries for --enable-sanitizer
 #   bench      make bench-nbrhd and bench-kv: what they compare with, in their tables
@@ -12,7 +12,7 @@
 set -u
 
 build="gcc g++ binutils make autoconf automake libtool pkg-config libibverbs-dev librdmacm-dev libpmix-dev libhwloc-dev"
-test="libcmocka-dev cmake clang libclang-rt-dev libc6-dev-arm64-cross binutils ibverbs-utils rdmacm-utils perftest python3-pyverbs valgrind man-db mandoc openmpi-bin procps util-linux memcached redis-server gnuplot-nox"
+test="libcmocka-dev cmake clang libclang-rt-dev libc6-dev-arm64-cross binutils ibverbs-utils rdmacm-utils perftest python3-pyverbs valgrind man-db mandoc openmpi-bin openssh-server openssh-client procps util-linux memcached redis-server gnuplot-nox"
 sanitizer="libasan8 libubsan1 libtsan2"
 bench="ucx-utils openmpi-bin libopenmpi-dev memcached redis-server gnuplot-nox"
 vm="qemu-system-x86 busybox-static kmod cpio xz-utils iproute2 rdma-core ibverbs-utils perftest"

@@ -371,7 +371,7 @@ void ssh_ended(struct agent *a, int status)
     ssh_text_judge((const char *)bytes_front(&r->text), r->text.length, status, r->set->command[0],
                    r->set->launcher, why, sizeof(why));
     if (a->state == AGENT_READY)
-        snprintf(a->why, sizeof(a->why), "%s", why);
+        snprintf(a->why, sizeof(a->why), "host %s: %s", r->host, why);
     ssh_fail(a, why);
 }
 

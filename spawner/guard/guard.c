@@ -321,6 +321,8 @@ static void guard_receive_job(struct guard *g)
     g->count = g->job->hosts[f.host].count;
     g->end = shape_end(g->job->host_count, g->job->out_degree, f.host);
     session_of_host(g->job, f.host, g->session, sizeof(g->session));
+    if (g->session_copy && !g->job->keep)
+        snprintf(g->session_copy, SESSION_PATH_MAX, "%s", g->session);
 }
 
 /* Returns the room for poll(). */
@@ -397,8 +399,9 @@ void guard_run(int control, int output)
     guard_live(&g, HELLO_PORTS_UNKNOWN);
 }
 
-void guard_run_remote(int control, int output, int lifeline, bool has_port)
+void guard_run_remote(int control, int output, int lifeline, bool has_port, char *session)
 {
     struct guard g = guard_made(control, output, lifeline);
+    g.session_copy = session;
     guard_live(&g, has_port ? HELLO_PORTS_ACTIVE : HELLO_PORTS_NONE);
 }

@@ -5,6 +5,7 @@
 
 #include "guard.h"
 #include "oom.h"
+#include "session.h"
 #include "spawner/base/job.h"
 #include "spawner/iof/pump.h"
 #include "spawner/tree/tree.h"
@@ -25,7 +26,8 @@ struct guard {
     const struct job *job;
     uint32_t first, count; /* the ranks of this host */
     uint32_t end;          /* the hosts job->host .. end - 1 are this one and those below */
-    char session[4200];    /* directory of this host */
+    char session[SESSION_PATH_MAX]; /* directory of this host */
+    char *session_copy; /* the same for the process that stays when the guard is killed; or NULL */
     enum guard_phase phase;
     struct wire_channel control, output, server;
     struct tree tree;   /* the hosts below */

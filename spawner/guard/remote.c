@@ -5,20 +5,29 @@
 #include "guard.h"
 #include "remote.h"
 #include "spawner/base/clock.h"
+#include "session.h"
 #include "spawner/base/log.h"
+#include "spawner/children/children.h"
 #include "spawner/wire/dial.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* The line is sent together with the command. */
 enum { SECRET_MS = 30000 };
+
+/* The kernel kills the ranks when the guard dies; this bounds the wait for what they left. */
+enum { SWEEP_MS = 5000 };
 
 /* Reads a line of standard input, and not a byte more. */
 static bool read_line(char *line, size_t size)
@@ -88,6 +97,47 @@ static bool call_back(struct dial *d, int *control, int *output, char *why, size
     return *output >= 0;
 }
 
+/* On this host nobody else would clean up after a guard that is killed: its ranks die with it, but
+ * what they started in sessions of their own becomes ours. */
+static int keep_house(pid_t guard, const char *session)
+{
+    int status = 0;
+
+    while (waitpid(guard, &status, 0) < 0 && errno == EINTR)
+        continue;
+    children_sweep(clock_ms() + SWEEP_MS);
+    if (!WIFEXITED(status) && *session)
+        session_remove(session);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_RUNTIME;
+}
+
+/* The guard is a child, so that a process is left when it is killed; if that one is killed, the
+ * guard ends the job. Returns in the parent. */
+static int run_guard(int control, int output, bool (*has_port)(void))
+{
+    pid_t self = getpid();
+    char *session =
+        mmap(NULL, SESSION_PATH_MAX, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    prctl(PR_SET_NAME, "gasnetrun-keep");
+    pid_t guard = session == MAP_FAILED ? -1 : fork();
+    if (guard == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGTERM);
+        if (getppid() != self)
+            _exit(EXIT_RUNTIME);
+        int lifeline = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+        guard_run_remote(control, output, lifeline, has_port(), session);
+    }
+    if (guard < 0) {
+        log_error("cannot start the guard: %s", strerror(errno));
+        return EXIT_RUNTIME;
+    }
+    close(control);
+    close(output);
+    return keep_house(guard, session);
+}
+
 int remote_run(const char *addresses, const char *host, bool (*has_port)(void))
 {
     struct auth_secret secret;
@@ -110,6 +160,5 @@ int remote_run(const char *addresses, const char *host, bool (*has_port)(void))
         !call_back(&d, &control, &output, why, sizeof(why)))
         return remote_fail(addresses, why);
     explicit_bzero(&secret, sizeof(secret));
-    guard_run_remote(control, output, fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1),
-                     has_port());
+    return run_guard(control, output, has_port);
 }

@@ -10,6 +10,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* Room for the name of a directory of one host. */
+enum { SESSION_PATH_MAX = 4200 };
+
 /* Writes a new, unguessable name of a directory in `parent` to `path`; false when it does not fit.
  */
 bool session_name(const char *parent, char *path, size_t size);

@@ -467,6 +467,24 @@ static void signal_sentence(const struct policy *p, char *text, size_t size)
              is_oom ? ": " : "", is_oom ? p->oom_text : "");
 }
 
+/* run/ has seen that the program is on the launcher's host. */
+static void exec_sentence(const struct policy *p, char *text, size_t size)
+{
+    const char *hint = "";
+
+    if (p->job && p->job->host_count > 1) {
+        if (p->code == ENOENT)
+            hint = "; it must have the same path on all hosts";
+        snprintf(text, size, "host %s: the program %s cannot be executed: %s%s",
+                 p->job->hosts[job_host_of(p->job, p->culprit)].name, p->job->program,
+                 strerror(p->code), hint);
+        return;
+    }
+    if (p->code == ENOENT)
+        hint = ": it is there, but the loader that it names is not (readelf -l shows its name)";
+    snprintf(text, size, "the program cannot be executed: %s%s", strerror(p->code), hint);
+}
+
 bool policy_sentence(const struct policy *p, bool wordy, char *text, size_t size)
 {
     uint32_t r = p->culprit;
@@ -501,10 +519,7 @@ bool policy_sentence(const struct policy *p, bool wordy, char *text, size_t size
         late_sentence(p, text, size);
         return true;
     case CAUSE_NO_EXEC:
-        snprintf(text, size, "the program cannot be executed: %s%s", strerror(p->code),
-                 p->code == ENOENT ? ": it is there, but the loader that it names is not (readelf "
-                                     "-l shows its name)"
-                                   : "");
+        exec_sentence(p, text, size);
         return true;
     case CAUSE_LAUNCHER:
         snprintf(text, size, "%s", p->text);
