@@ -32,6 +32,7 @@ struct ssh_set {
     char addresses[2048];
     char launcher[PATH_MAX]; /* on the other hosts */
     char **command, **options;
+    const char *wrong; /* why nothing of this can be used */
 };
 
 struct ssh {
@@ -117,15 +118,16 @@ static const char *open_port(struct ssh_set *set, const struct job *job)
 static const char *ssh_open(struct agent_set *s)
 {
     struct ssh_set *set = s->listener;
-    const char *why = NULL;
     if (!set) {
         if (!(set = calloc(1, sizeof(*set))))
             return "out of memory";
         set->port.fd = -1;
         s->listener = set;
-        why = set_up(set, s->job);
+        set->wrong = set_up(set, s->job);
     }
-    return why || set->port.fd >= 0 ? why : open_port(set, s->job);
+    if (!set->wrong && set->port.fd < 0)
+        set->wrong = open_port(set, s->job);
+    return set->wrong;
 }
 
 enum { WORDS_MAX = 256 };

@@ -369,7 +369,7 @@ static size_t words_of(const struct wire_frame *f, char *text, size_t size)
 {
     size_t length = f->length < size - 1 ? f->length : size - 1;
     for (size_t i = 0; i < length; i++)
-        text[i] = f->payload[i] < ' ' ? ' ' : (char)f->payload[i];
+        text[i] = f->payload[i] < ' ' || f->payload[i] == 0x7f ? ' ' : (char)f->payload[i];
     text[length] = 0;
     return length;
 }

@@ -11,6 +11,7 @@
 #include "spawner/base/clock.h"
 #include "spawner/wire/dial.h"
 #include "spawner/wire/hello.h"
+#include "spawner/wire/job_frame.h"
 #include "spawner/wire/wire.h"
 
 #include <poll.h>
@@ -65,6 +66,31 @@ static void random_frames(struct bytes *b, unsigned seed, uint32_t host)
     }
 }
 
+/* A right job of one host, so that the guard gets further. */
+static void job_frame(struct bytes *b)
+{
+    static char *argv[] = {"sleep", "1000", NULL}, *env[] = {"PATH=/bin:/usr/bin", NULL};
+    struct job_host host = {.name = "node", .count = 2};
+    struct bytes payload = {0};
+    struct job job = {.ranks = 2,
+                      .hosts = &host,
+                      .host_count = 1,
+                      .host = JOB_NO_HOST,
+                      .program = "/bin/sleep",
+                      .argv = argv,
+                      .env = env,
+                      .nspace = "hostile",
+                      .files = {RLIM_INFINITY, RLIM_INFINITY}};
+    const char *parent = getenv("GASNET_TMPDIR");
+    for (int i = 0; i < JOB_LIMITS; i++)
+        job.soft_limits[i] = RLIM_INFINITY;
+    snprintf(job.session, sizeof(job.session), "%s/hostile-%d", parent ? parent : "/tmp",
+             (int)getpid());
+    job_frame_pack(&job, 0, &payload);
+    frame(b, WIRE_JOB, 0, 0, bytes_front(&payload), payload.length);
+    bytes_free(&payload);
+}
+
 /* What is sent after the proof. */
 static void fill(struct bytes *b, const char *mode, bool is_guard, uint32_t host)
 {
@@ -85,10 +111,20 @@ static void fill(struct bytes *b, const char *mode, bool is_guard, uint32_t host
         frame(b, WIRE_JOB, 0, host, "nonsense", 8);
     if (!strncmp(mode, "random", 6))
         random_frames(b, (unsigned)atoi(mode + 6), host);
+    if (!strncmp(mode, "after", 5)) {
+        job_frame(b);
+        random_frames(b, (unsigned)atoi(mode + 5), host);
+        frame(b, WIRE_GO, 0, host, NULL, 0);
+    }
     if (!strcmp(mode, "cut")) {
         frame(b, WIRE_FAILED, 0, host, "some text", 9);
         b->length -= 5;
     }
+}
+
+static bool is_by_chance(const char *mode)
+{
+    return !strncmp(mode, "random", 6) || !strncmp(mode, "after", 5);
 }
 
 /* Writes all, then reads what comes until the other end closes. */
@@ -103,6 +139,8 @@ static void talk(int control, int output, const struct bytes *b, const char *mod
         shutdown(control, SHUT_WR);
     printf("%s\n", mode);
     fflush(stdout);
+    if (is_by_chance(mode)) /* what happens then is open; it must end when we go */
+        deadline = clock_ms() + 100;
     while (clock_ms() < deadline) {
         struct pollfd p[] = {{control, POLLIN, 0}, {output, POLLIN, 0}};
         poll(p, 2, 100);
@@ -110,7 +148,9 @@ static void talk(int control, int output, const struct bytes *b, const char *mod
             if (p[i].revents && recv(p[i].fd, ignored, sizeof(ignored), MSG_DONTWAIT) == 0)
                 exit(0);
     }
-    die("the other end did not close");
+    if (!is_by_chance(mode))
+        die("the other end did not close");
+    exit(0);
 }
 
 static int hostile_guard(const char *mode, const char *addresses, const char *host)
