@@ -16,6 +16,7 @@
 #include "rdmacm/rdmacm.h"
 
 pthread_mutex_t shca_cm_lock = PTHREAD_MUTEX_INITIALIZER;
+_Thread_local unsigned shca_cm_inside;
 
 static int epoll_fd = -1, kick_fd = -1;
 static void (*on_ready)(struct shca_cm_socket *s);

@@ -100,26 +100,48 @@ static int bind_to(struct shca_cm *id, const struct shca_cm_address *a, int fami
     return 0;
 }
 
+/* An address of the host's devices, or, as a wildcard, also of those: then both have the same port
+ * number. */
+static int bind_host(struct shca_cm *id, struct shca_cm_address *a, struct sockaddr *addr)
+{
+    int e = shca_cm_host_usable() ? shca_cm_host_bind(id, addr) : a->any ? 0 : EADDRNOTAVAIL;
+
+    if (e == 0 && a->any && id->host)
+        a->port = be16toh(rdma_get_src_port(id->host));
+    if (e == 0 && !a->any) {
+        id->state = SHCA_CM_HOST;
+        shca_cm_host_done(id, 0);
+    }
+    if (e != 0)
+        shca_cm_host_end(id);
+    return e;
+}
+
 SHCA_PUBLIC int rdma_bind_addr(struct rdma_cm_id *pub, struct sockaddr *addr)
 {
+    SHCA_CM_INSIDE(rdma_bind_addr, pub, addr);
     struct shca_cm_address a;
+    struct shca_cm *id = shca_cm_of(pub);
     int e = shca_cm_address_read(addr, &a);
 
-    if (e != 0)
+    if (e != 0 || id->state != SHCA_CM_IDLE)
+        return shca_cm_fail(e ? e : EINVAL);
+    if (a.any || !shca_cm_address_near(a.ip))
+        e = bind_host(id, &a, addr);
+    if (e != 0 || id->state == SHCA_CM_HOST)
         return shca_cm_fail(e);
     pthread_mutex_lock(&shca_cm_lock);
-    e = bind_to(shca_cm_of(pub), &a, addr->sa_family);
+    e = bind_to(id, &a, addr->sa_family);
     pthread_mutex_unlock(&shca_cm_lock);
+    if (e != 0)
+        shca_cm_host_end(id);
     return shca_cm_fail(e);
 }
 
 static int listen_now(struct shca_cm *id, int backlog)
 {
-    static const struct shca_cm_address any = {.any = true};
-    int e = id->state == SHCA_CM_IDLE ? bind_to(id, &any, AF_INET) : 0;
+    int e = id->state == SHCA_CM_BOUND ? 0 : EINVAL;
 
-    if (e == 0 && id->state != SHCA_CM_BOUND)
-        e = EINVAL;
     for (int i = 0; i < id->n_names && e == 0; i++) {
         if (id->names[i].ip == INADDR_ANY)
             continue;
@@ -136,11 +158,21 @@ static int listen_now(struct shca_cm *id, int backlog)
 
 SHCA_PUBLIC int rdma_listen(struct rdma_cm_id *pub, int backlog)
 {
-    int e;
+    SHCA_CM_INSIDE(rdma_listen, pub, backlog);
+    struct sockaddr_in any = {.sin_family = AF_INET};
+    struct shca_cm *id = shca_cm_of(pub);
+    int e = 0;
 
-    pthread_mutex_lock(&shca_cm_lock);
-    e = listen_now(shca_cm_of(pub), backlog);
-    pthread_mutex_unlock(&shca_cm_lock);
+    SHCA_CM_PASS(id, rdma_listen, backlog);
+    if (id->state == SHCA_CM_IDLE && rdma_bind_addr(pub, (struct sockaddr *)&any) != 0)
+        return -1;
+    if (id->host && id->state == SHCA_CM_BOUND)
+        e = shca_cm_host_listen(id, backlog);
+    if (e == 0) {
+        pthread_mutex_lock(&shca_cm_lock);
+        e = listen_now(id, backlog);
+        pthread_mutex_unlock(&shca_cm_lock);
+    }
     return shca_cm_fail(e);
 }
 
@@ -233,12 +265,34 @@ static int resolve(struct shca_cm *id, const struct sockaddr *src, const struct 
     return 0;
 }
 
+/* A destination that is not softhca's is one of the host's; what a wildcard has of the other kind
+ * is given up. */
+static int resolve_host(struct shca_cm *id, struct sockaddr *src, struct sockaddr *dst, int ms)
+{
+    struct shca_cm_address a;
+    bool near = shca_cm_address_read(dst, &a) != 0 || a.any || shca_cm_address_near(a.ip);
+    bool free = id->state == SHCA_CM_IDLE || (id->state == SHCA_CM_BOUND && id->host);
+
+    if (id->state != SHCA_CM_HOST && (near || !free || !shca_cm_host_usable())) {
+        if (free)
+            shca_cm_host_end(id);
+        return 0;
+    }
+    pthread_mutex_lock(&shca_cm_lock);
+    unclaim(id);
+    pthread_mutex_unlock(&shca_cm_lock);
+    return shca_cm_host_resolve(id, src, dst, ms);
+}
+
 SHCA_PUBLIC int rdma_resolve_addr(struct rdma_cm_id *pub, struct sockaddr *src,
                                   struct sockaddr *dst, int timeout_ms)
 {
+    SHCA_CM_INSIDE(rdma_resolve_addr, pub, src, dst, timeout_ms);
     struct shca_cm *id = shca_cm_of(pub);
-    int e;
+    int e = resolve_host(id, src, dst, timeout_ms);
 
+    if (e != 0 || id->state == SHCA_CM_HOST)
+        return e ? shca_cm_fail(e) : shca_cm_event_await(id);
     pthread_mutex_lock(&shca_cm_lock);
     e = resolve(id, src, dst, timeout_ms);
     pthread_mutex_unlock(&shca_cm_lock);
@@ -266,12 +320,20 @@ static void fill_path(struct shca_cm *id)
     id->pub.route.num_paths = 1;
 }
 
+static int pass_route(struct shca_cm *id, int timeout_ms)
+{
+    SHCA_CM_PASS(id, rdma_resolve_route, timeout_ms);
+    return 0;
+}
+
 SHCA_PUBLIC int rdma_resolve_route(struct rdma_cm_id *pub, int timeout_ms)
 {
+    SHCA_CM_INSIDE(rdma_resolve_route, pub, timeout_ms);
     struct shca_cm *id = shca_cm_of(pub);
     int e = 0;
 
-    (void)timeout_ms;
+    if (id->state == SHCA_CM_HOST)
+        return pass_route(id, timeout_ms) != 0 ? -1 : shca_cm_event_await(id);
     pthread_mutex_lock(&shca_cm_lock);
     if (id->state != SHCA_CM_ADDR_RESOLVED) {
         e = EINVAL;

@@ -5,15 +5,41 @@
  * channels and unread events; shca_cm_lock protects them. */
 #include "config.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "rdmacm/rdmacm.h"
 
+/* Where the host's own channels come in, the descriptor of the program stands before both. */
+static int channel_open(struct shca_cm_channel *ch)
+{
+    struct epoll_event ready = {.events = EPOLLIN};
+    int e;
+
+    ch->tokens = eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE);
+    ch->pub.fd = ch->tokens;
+    if (ch->tokens < 0)
+        return errno;
+    if (!shca_cm_host_usable())
+        return 0;
+    ch->pub.fd = epoll_create1(EPOLL_CLOEXEC);
+    if (ch->pub.fd >= 0 && fcntl(ch->tokens, F_SETFL, O_NONBLOCK) == 0 &&
+        epoll_ctl(ch->pub.fd, EPOLL_CTL_ADD, ch->tokens, &ready) == 0)
+        return 0;
+    e = errno;
+    close(ch->tokens);
+    if (ch->pub.fd >= 0)
+        close(ch->pub.fd);
+    return e;
+}
+
 SHCA_PUBLIC struct rdma_event_channel *rdma_create_event_channel(void)
 {
+    SHCA_CM_INSIDE(rdma_create_event_channel);
     int e = shca_config_load();
     struct shca_cm_channel *ch = e == 0 ? calloc(1, sizeof *ch) : NULL;
 
@@ -22,38 +48,24 @@ SHCA_PUBLIC struct rdma_event_channel *rdma_create_event_channel(void)
         return NULL;
     }
     ch->tail = &ch->head;
-    ch->pub.fd = eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE);
-    if (ch->pub.fd >= 0)
+    e = channel_open(ch);
+    if (e == 0)
         return &ch->pub;
     free(ch);
+    errno = e;
     return NULL;
 }
 
 SHCA_PUBLIC void rdma_destroy_event_channel(struct rdma_event_channel *pub)
 {
+    SHCA_CM_INSIDE_VOID(rdma_destroy_event_channel, pub);
     struct shca_cm_channel *ch = shca_cm_channel_of(pub);
 
+    shca_cm_host_channel_end(ch);
+    if (ch->tokens != ch->pub.fd)
+        close(ch->tokens);
     close(ch->pub.fd);
     free(ch);
-}
-
-struct shca_cm_channel *shca_cm_channel_of(struct rdma_event_channel *ch)
-{
-    return shca_container(ch, struct shca_cm_channel, pub);
-}
-
-struct shca_cm_event *shca_cm_event_make(struct shca_cm *id, enum rdma_cm_event_type type,
-                                         int status)
-{
-    struct shca_cm_event *e = calloc(1, sizeof *e);
-
-    if (!e)
-        return NULL;
-    e->id = id;
-    e->pub.id = &id->pub;
-    e->pub.event = type;
-    e->pub.status = status;
-    return e;
 }
 
 void shca_cm_event_push(struct shca_cm_event *e)
@@ -64,7 +76,7 @@ void shca_cm_event_push(struct shca_cm_event *e)
     e->next = NULL;
     *ch->tail = e;
     ch->tail = &e->next;
-    if (write(ch->pub.fd, &one, sizeof one) < 0)
+    if (write(ch->tokens, &one, sizeof one) < 0)
         return; /* 2^64 unread events */
 }
 
@@ -90,23 +102,47 @@ static struct shca_cm_event *channel_pop(struct shca_cm_channel *ch)
     return e;
 }
 
-struct shca_cm_event *shca_cm_channel_take(struct shca_cm_channel *ch)
+static void count_given(struct shca_cm_event *e)
+{
+    e->id->unacked++;
+    if (e->request)
+        e->request->unacked++;
+}
+
+static struct shca_cm_event *take_own(struct shca_cm_channel *ch)
 {
     struct shca_cm_event *e = NULL;
     uint64_t token;
 
     while (!e) {
         /* Without the lock: it may wait for ever. */
-        if (read(ch->pub.fd, &token, sizeof token) != (ssize_t)sizeof token)
+        if (read(ch->tokens, &token, sizeof token) != (ssize_t)sizeof token)
             return NULL;
         pthread_mutex_lock(&shca_cm_lock);
         e = channel_pop(ch);
-        if (e) {
-            e->id->unacked++;
-            if (e->request)
-                e->request->unacked++;
-        }
+        if (e)
+            count_given(e);
         pthread_mutex_unlock(&shca_cm_lock);
+    }
+    return e;
+}
+
+struct shca_cm_event *shca_cm_channel_take(struct shca_cm_channel *ch)
+{
+    struct pollfd ready = {.fd = ch->pub.fd, .events = POLLIN};
+    struct shca_cm_event *e = take_own(ch);
+
+    while (!e && ch->pub.fd != ch->tokens) {
+        e = shca_cm_host_take(ch);
+        if (e) {
+            pthread_mutex_lock(&shca_cm_lock);
+            count_given(e);
+            pthread_mutex_unlock(&shca_cm_lock);
+            break;
+        }
+        if (errno != EAGAIN || (fcntl(ch->pub.fd, F_GETFL) & O_NONBLOCK) || poll(&ready, 1, -1) < 0)
+            return NULL;
+        e = take_own(ch);
     }
     return e;
 }
@@ -117,7 +153,7 @@ static void drop_token(struct shca_cm_channel *ch)
     uint64_t token;
     struct iovec to = {&token, sizeof token};
 
-    if (preadv2(ch->pub.fd, &to, 1, -1, RWF_NOWAIT) != (ssize_t)sizeof token)
+    if (preadv2(ch->tokens, &to, 1, -1, RWF_NOWAIT) != (ssize_t)sizeof token)
         ch->spent++;
 }
 

@@ -85,11 +85,21 @@ static int connect_now(struct shca_cm *id, const struct rdma_conn_param *p)
     return 0;
 }
 
+static int pass_connect(struct shca_cm *id, struct rdma_conn_param *p)
+{
+    SHCA_CM_PASS(id, rdma_connect, p);
+    return 0;
+}
+
 SHCA_PUBLIC int rdma_connect(struct rdma_cm_id *pub, struct rdma_conn_param *p)
 {
+    SHCA_CM_INSIDE(rdma_connect, pub, p);
     struct shca_cm *id = shca_cm_of(pub);
-    int e = connect_check(id, p);
+    int e;
 
+    if (id->state == SHCA_CM_HOST)
+        return pass_connect(id, p) != 0 ? -1 : shca_cm_event_await(id);
+    e = connect_check(id, p);
     if (e == 0) {
         pthread_mutex_lock(&shca_cm_lock);
         e = connect_now(id, p);
@@ -164,9 +174,11 @@ static int accept_request(struct shca_cm *id, const struct rdma_conn_param *p)
 
 SHCA_PUBLIC int rdma_establish(struct rdma_cm_id *pub)
 {
+    SHCA_CM_INSIDE(rdma_establish, pub);
     struct shca_cm *id = shca_cm_of(pub);
     int e = 0;
 
+    SHCA_CM_PASS(id, rdma_establish);
     if (pub->qp)
         return shca_cm_fail(EINVAL);
     pthread_mutex_lock(&shca_cm_lock);
@@ -181,11 +193,22 @@ SHCA_PUBLIC int rdma_establish(struct rdma_cm_id *pub)
     return shca_cm_fail(e);
 }
 
+static int pass_accept(struct shca_cm *id, struct rdma_conn_param *p)
+{
+    SHCA_CM_PASS(id, rdma_accept, p);
+    return 0;
+}
+
 SHCA_PUBLIC int rdma_accept(struct rdma_cm_id *pub, struct rdma_conn_param *p)
 {
+    SHCA_CM_INSIDE(rdma_accept, pub, p);
     struct shca_cm *id = shca_cm_of(pub);
     int e;
 
+    if (id->state == SHCA_CM_HOST)
+        return pass_accept(id, p) != 0         ? -1
+               : id->pub.qp_type == IBV_QPT_UD ? 0
+                                               : shca_cm_event_await(id);
     /* The way to complete a connection before there was rdma_establish. */
     if (id->state == SHCA_CM_REP_RCVD)
         return rdma_establish(pub);
@@ -214,8 +237,10 @@ static int reject_now(struct shca_cm *id, const void *data, uint8_t length)
 
 SHCA_PUBLIC int rdma_reject(struct rdma_cm_id *pub, const void *data, uint8_t length)
 {
+    SHCA_CM_INSIDE(rdma_reject, pub, data, length);
     int e;
 
+    SHCA_CM_PASS(shca_cm_of(pub), rdma_reject, data, length);
     pthread_mutex_lock(&shca_cm_lock);
     e = reject_now(shca_cm_of(pub), data, length);
     pthread_mutex_unlock(&shca_cm_lock);
@@ -238,11 +263,20 @@ static void disconnect_now(struct shca_cm *id)
     }
 }
 
+static int pass_disconnect(struct shca_cm *id)
+{
+    SHCA_CM_PASS(id, rdma_disconnect);
+    return 0;
+}
+
 SHCA_PUBLIC int rdma_disconnect(struct rdma_cm_id *pub)
 {
+    SHCA_CM_INSIDE(rdma_disconnect, pub);
     struct shca_cm *id = shca_cm_of(pub);
     bool waits;
 
+    if (id->state == SHCA_CM_HOST)
+        return pass_disconnect(id) != 0 ? -1 : shca_cm_event_await(id);
     if (id->state < SHCA_CM_REQ_SENT)
         return shca_cm_fail(EINVAL);
     shca_cm_qp_break(id);
@@ -255,9 +289,11 @@ SHCA_PUBLIC int rdma_disconnect(struct rdma_cm_id *pub)
 
 SHCA_PUBLIC int rdma_notify(struct rdma_cm_id *pub, enum ibv_event_type event)
 {
+    SHCA_CM_INSIDE(rdma_notify, pub, event);
     struct shca_cm *id = shca_cm_of(pub);
     int e = 0;
 
+    SHCA_CM_PASS(id, rdma_notify, event);
     if (event != IBV_EVENT_COMM_EST)
         return shca_cm_fail(EINVAL);
     pthread_mutex_lock(&shca_cm_lock);

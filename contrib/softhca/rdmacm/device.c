@@ -68,6 +68,7 @@ void shca_cm_device_inherited(void)
 
 SHCA_PUBLIC struct ibv_context **rdma_get_devices(int *num)
 {
+    SHCA_CM_INSIDE(rdma_get_devices, num);
     struct ibv_context **list;
     int n = 0, e = shca_config_load();
 
@@ -91,5 +92,6 @@ SHCA_PUBLIC struct ibv_context **rdma_get_devices(int *num)
 
 SHCA_PUBLIC void rdma_free_devices(struct ibv_context **list)
 {
+    SHCA_CM_INSIDE_VOID(rdma_free_devices, list);
     free(list);
 }

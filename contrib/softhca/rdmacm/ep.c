@@ -62,6 +62,7 @@ static int ep_make(struct shca_cm *id, const struct rdma_addrinfo *res, struct i
 
 SHCA_PUBLIC void rdma_destroy_ep(struct rdma_cm_id *id)
 {
+    SHCA_CM_INSIDE_VOID(rdma_destroy_ep, id);
     if (id->qp)
         rdma_destroy_qp(id);
     if (id->srq)
@@ -72,6 +73,7 @@ SHCA_PUBLIC void rdma_destroy_ep(struct rdma_cm_id *id)
 SHCA_PUBLIC int rdma_create_ep(struct rdma_cm_id **out, struct rdma_addrinfo *res,
                                struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 {
+    SHCA_CM_INSIDE(rdma_create_ep, out, res, pd, attr);
     struct shca_cm *id = shca_cm_id_make(NULL, NULL, (enum rdma_port_space)res->ai_port_space,
                                          (enum ibv_qp_type)res->ai_qp_type);
     int e;
@@ -95,6 +97,7 @@ static int request_check(const struct rdma_cm_event *e)
 
 SHCA_PUBLIC int rdma_get_request(struct rdma_cm_id *listen, struct rdma_cm_id **out)
 {
+    SHCA_CM_INSIDE(rdma_get_request, listen, out);
     struct shca_cm *l = shca_cm_of(listen);
     struct rdma_cm_event *event;
     struct ibv_qp_init_attr attr;

@@ -13,6 +13,8 @@ static pthread_cond_t acknowledged = PTHREAD_COND_INITIALIZER;
 
 static void count_ack(struct shca_cm_event *e)
 {
+    if (e->host)
+        shca_cm_host_ack(e->host);
     pthread_mutex_lock(&shca_cm_lock);
     e->id->unacked--;
     if (e->request)
@@ -103,9 +105,24 @@ static void give_response(struct shca_cm_event *e)
         shca_cm_qp_break(e->id);
 }
 
+static bool give_host_request(struct shca_cm_event *e)
+{
+    struct rdma_event_channel *own = e->id->sync ? rdma_create_event_channel() : NULL;
+
+    if (!own)
+        return !e->id->sync;
+    if (shca_cm_host_migrate(e->request, own) != 0)
+        return false;
+    e->request->pub.channel = own;
+    e->request->sync = true;
+    return true;
+}
+
 /* False: the program does not get this event. */
 static bool event_prepare(struct shca_cm_event *e)
 {
+    if (e->host)
+        return e->pub.event != RDMA_CM_EVENT_CONNECT_REQUEST || give_host_request(e);
     switch (e->pub.event) {
     case RDMA_CM_EVENT_CONNECT_REQUEST:
         return give_request(e);
@@ -124,6 +141,7 @@ static bool event_prepare(struct shca_cm_event *e)
 
 SHCA_PUBLIC int rdma_get_cm_event(struct rdma_event_channel *pub, struct rdma_cm_event **event)
 {
+    SHCA_CM_INSIDE(rdma_get_cm_event, pub, event);
     struct shca_cm_event *e;
 
     if (!pub || !event)
@@ -142,6 +160,7 @@ SHCA_PUBLIC int rdma_get_cm_event(struct rdma_event_channel *pub, struct rdma_cm
 
 SHCA_PUBLIC int rdma_ack_cm_event(struct rdma_cm_event *event)
 {
+    SHCA_CM_INSIDE(rdma_ack_cm_event, event);
     if (!event)
         return shca_cm_fail(EINVAL);
     count_ack(shca_container(event, struct shca_cm_event, pub));

@@ -205,7 +205,8 @@ void shca_cm_exchange_admit(struct shca_cm *l)
 
 static void on_req(struct shca_cm *id, const struct shca_cm_message *m)
 {
-    if (id->state != SHCA_CM_REQ_HELD || id->peer.kind)
+    /* One that was given up while a cable was out never arrives. */
+    if (id->state != SHCA_CM_REQ_HELD || id->peer.kind || shca_cm_wire_gone(&id->link))
         return;
     id->peer = *m;
     if (id->listener->queued < id->listener->backlog)

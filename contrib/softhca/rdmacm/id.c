@@ -25,6 +25,9 @@ static int id_start(void)
     int e = shca_config_load();
 
     pthread_once(&once, id_at_fork);
+    /* A listener may never open a device, but the state of the ports is known to members only. */
+    if (e == 0)
+        e = shca_join();
     pthread_mutex_lock(&shca_cm_lock);
     if (e == 0)
         e = shca_cm_exchange_start();
@@ -63,6 +66,7 @@ struct shca_cm *shca_cm_id_make(struct rdma_event_channel *ch, void *context,
 SHCA_PUBLIC int rdma_create_id(struct rdma_event_channel *ch, struct rdma_cm_id **out,
                                void *context, enum rdma_port_space ps)
 {
+    SHCA_CM_INSIDE(rdma_create_id, ch, out, context, ps);
     enum ibv_qp_type type = ps == RDMA_PS_UDP || ps == RDMA_PS_IPOIB ? IBV_QPT_UD : IBV_QPT_RC;
     struct shca_cm *id = shca_cm_id_make(ch, context, ps, type);
 
@@ -86,11 +90,13 @@ static void drop_events(struct shca_cm *id)
 
 SHCA_PUBLIC int rdma_destroy_id(struct rdma_cm_id *pub)
 {
+    SHCA_CM_INSIDE(rdma_destroy_id, pub);
     struct shca_cm *id = shca_cm_of(pub);
     struct rdma_event_channel *own = id->sync ? pub->channel : NULL;
 
     if (pub->event)
         rdma_ack_cm_event(pub->event);
+    shca_cm_host_end(id);
     pthread_mutex_lock(&shca_cm_lock);
     drop_events(id);
     shca_cm_exchange_leave(id);
@@ -120,12 +126,20 @@ static void move_events(struct shca_cm *id, struct rdma_event_channel *to)
 
 SHCA_PUBLIC int rdma_migrate_id(struct rdma_cm_id *pub, struct rdma_event_channel *ch)
 {
+    SHCA_CM_INSIDE(rdma_migrate_id, pub, ch);
     struct shca_cm *id = shca_cm_of(pub);
     struct rdma_event_channel *old = id->sync ? pub->channel : NULL;
     struct rdma_event_channel *to = ch ? ch : rdma_create_event_channel();
+    int e;
 
     if (!to)
         return -1;
+    e = shca_cm_host_migrate(id, to);
+    if (e != 0) {
+        if (!ch)
+            rdma_destroy_event_channel(to);
+        return shca_cm_fail(e);
+    }
     if (id->sync && pub->event) {
         rdma_ack_cm_event(pub->event);
         pub->event = NULL;
@@ -161,6 +175,9 @@ static int id_option(struct shca_cm *id, int name, const void *value, size_t len
 SHCA_PUBLIC int rdma_set_option(struct rdma_cm_id *pub, int level, int name, void *value,
                                 size_t length)
 {
+    SHCA_CM_INSIDE(rdma_set_option, pub, level, name, value, length);
+
+    SHCA_CM_PASS(shca_cm_of(pub), rdma_set_option, level, name, value, length);
     if (level == RDMA_OPTION_ID)
         return shca_cm_fail(id_option(shca_cm_of(pub), name, value, length));
     /* A path of the program's own: every port has one path to every other. */

@@ -99,6 +99,7 @@ static int resolve_info(struct rdma_addrinfo *r, const char *node, const char *s
 SHCA_PUBLIC int rdma_getaddrinfo(const char *node, const char *service,
                                  const struct rdma_addrinfo *hints, struct rdma_addrinfo **res)
 {
+    SHCA_CM_INSIDE(rdma_getaddrinfo, node, service, hints, res);
     struct rdma_addrinfo *r = calloc(1, sizeof *r);
     int e = r ? resolve_info(r, node, service, hints ? hints : &no_hints) : EAI_MEMORY;
 
@@ -113,6 +114,7 @@ SHCA_PUBLIC int rdma_getaddrinfo(const char *node, const char *service,
 
 SHCA_PUBLIC void rdma_freeaddrinfo(struct rdma_addrinfo *res)
 {
+    SHCA_CM_INSIDE_VOID(rdma_freeaddrinfo, res);
     while (res) {
         struct rdma_addrinfo *next = res->ai_next;
 

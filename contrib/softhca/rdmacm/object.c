@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Identifiers: making, freeing, their device. Owns the list of them; shca_cm_lock protects it. */
+ * Identifiers and their events: making, freeing, the device of an identifier. Owns the list of
+ * identifiers; shca_cm_lock protects it. */
 #include "config.h"
 
 #include <endian.h>
@@ -58,6 +59,20 @@ void shca_cm_object_free(struct shca_cm *id)
     free(id->ep_attr);
     free(id->ep_data);
     free(id);
+}
+
+struct shca_cm_event *shca_cm_event_make(struct shca_cm *id, enum rdma_cm_event_type type,
+                                         int status)
+{
+    struct shca_cm_event *e = calloc(1, sizeof *e);
+
+    if (!e)
+        return NULL;
+    e->id = id;
+    e->pub.id = &id->pub;
+    e->pub.event = type;
+    e->pub.status = status;
+    return e;
 }
 
 struct shca_cm *shca_cm_object_next(struct shca_cm *after)

@@ -64,8 +64,11 @@ static void attr_send(const struct shca_cm *id, struct ibv_qp_attr *a, int *mask
 
 SHCA_PUBLIC int rdma_init_qp_attr(struct rdma_cm_id *pub, struct ibv_qp_attr *a, int *mask)
 {
-    const struct shca_cm *id = shca_cm_of(pub);
+    SHCA_CM_INSIDE(rdma_init_qp_attr, pub, a, mask);
+    struct shca_cm *id = shca_cm_of(pub);
     bool datagram = pub->qp_type == IBV_QPT_UD;
+
+    SHCA_CM_PASS(id, rdma_init_qp_attr, a, mask);
 
     /* A connection that came to nothing has no attributes. */
     if (!pub->verbs || (id->state == SHCA_CM_CLOSED && !datagram))
@@ -190,8 +193,12 @@ static int create_check(const struct rdma_cm_id *id, struct ibv_qp_init_attr_ex 
 
 SHCA_PUBLIC int rdma_create_qp_ex(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *attr)
 {
+    SHCA_CM_INSIDE(rdma_create_qp_ex, id, attr);
     struct ibv_qp *qp;
-    int e = create_check(id, attr);
+    int e;
+
+    SHCA_CM_PASS(shca_cm_of(id), rdma_create_qp_ex, attr);
+    e = create_check(id, attr);
 
     if (e == 0)
         e = make_queues(id, attr);
@@ -219,6 +226,7 @@ SHCA_PUBLIC int rdma_create_qp_ex(struct rdma_cm_id *id, struct ibv_qp_init_attr
 SHCA_PUBLIC int rdma_create_qp(struct rdma_cm_id *id, struct ibv_pd *pd,
                                struct ibv_qp_init_attr *init)
 {
+    SHCA_CM_INSIDE(rdma_create_qp, id, pd, init);
     struct ibv_qp_init_attr_ex attr = {0};
     int status;
 
@@ -232,6 +240,16 @@ SHCA_PUBLIC int rdma_create_qp(struct rdma_cm_id *id, struct ibv_pd *pd,
 
 SHCA_PUBLIC void rdma_destroy_qp(struct rdma_cm_id *id)
 {
+    SHCA_CM_INSIDE_VOID(rdma_destroy_qp, id);
+    struct shca_cm *own = shca_cm_of(id);
+
+    if (own->state == SHCA_CM_HOST) {
+        shca_cm_inside++;
+        SHCA_CM_REAL(rdma_destroy_qp)(shca_cm_host_of(own));
+        shca_cm_inside--;
+        shca_cm_host_done(own, 0);
+        return;
+    }
     ibv_destroy_qp(id->qp);
     id->qp = NULL;
     destroy_queues(id);

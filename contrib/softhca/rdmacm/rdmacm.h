@@ -49,6 +49,7 @@ enum shca_cm_state {
     SHCA_CM_DREQ_RCVD,
     SHCA_CM_TIMEWAIT,
     SHCA_CM_CLOSED,
+    SHCA_CM_HOST, /* it is one of the host's (host.c) */
 };
 
 enum shca_cm_kind {
@@ -86,13 +87,16 @@ struct shca_cm_address {
 
 struct shca_cm_channel {
     struct rdma_event_channel pub;
+    int tokens; /* a semaphore that counts the events; the same descriptor, or one behind it */
+    struct rdma_event_channel *host;
     struct shca_cm_event *head, **tail;
     uint32_t spent; /* tokens that were read from the descriptor for events dropped since */
 };
 
 struct shca_cm_event {
     struct rdma_cm_event pub;
-    struct shca_cm *id;      /* its channel gets the event */
+    struct shca_cm *id; /* its channel gets the event */
+    struct rdma_cm_event *host;
     struct shca_cm *request; /* of CONNECT_REQUEST: the new identifier */
     struct shca_cm_event *next;
     uint8_t data[256];
@@ -109,8 +113,9 @@ struct shca_cm {
     struct rdma_cm_id pub;
     struct shca_cm *next, *prev;
     enum shca_cm_state state;
-    bool sync;     /* it has a channel of its own, and calls wait */
-    bool datagram; /* UDP: a look-up instead of a connection */
+    struct rdma_cm_id *host; /* behind it; NULL: none */
+    bool sync;               /* it has a channel of its own, and calls wait */
+    bool datagram;           /* UDP: a look-up instead of a connection */
     bool active, connected, refused;
     bool deaf;          /* its port is down: what waits in the link stays there */
     uint32_t port, far; /* fabric ports of both ends, 0: any or unknown */
@@ -138,6 +143,11 @@ void *shca_cm_real(const char *symbol); /* the librdmacm behind us; NULL when th
 static inline struct shca_cm *shca_cm_of(struct rdma_cm_id *id)
 {
     return shca_container(id, struct shca_cm, pub);
+}
+
+static inline struct shca_cm_channel *shca_cm_channel_of(struct rdma_event_channel *ch)
+{
+    return shca_container(ch, struct shca_cm_channel, pub);
 }
 
 /* Every function that librdmacm's clients call fails this way. */
@@ -171,9 +181,6 @@ void shca_cm_agent_wake(void);
 void shca_cm_agent_inherited(void);
 
 /* ---- channel.c ---- */
-struct shca_cm_channel *shca_cm_channel_of(struct rdma_event_channel *ch);
-struct shca_cm_event *shca_cm_event_make(struct shca_cm *id, enum rdma_cm_event_type type,
-                                         int status);
 void shca_cm_event_push(struct shca_cm_event *e);
 /* Waits as the descriptor's flags say; NULL with errno. */
 struct shca_cm_event *shca_cm_channel_take(struct shca_cm_channel *ch);
@@ -190,12 +197,58 @@ int shca_cm_wire_accept(struct shca_cm_socket *listener, struct shca_cm_socket *
 bool shca_cm_wire_send(struct shca_cm_socket *s, const struct shca_cm_message *m);
 /* 1: a message; 0: none now; -1: the other end is gone. */
 int shca_cm_wire_receive(struct shca_cm_socket *s, struct shca_cm_message *m);
+bool shca_cm_wire_gone(const struct shca_cm_socket *s); /* the other end has closed */
 void shca_cm_wire_close(struct shca_cm_socket *s);
 
 /* ---- device.c ---- */
 struct ibv_context *shca_cm_device_context(uint32_t port);
 struct ibv_pd *shca_cm_device_pd(uint32_t port);
 void shca_cm_device_inherited(void);
+
+/* ---- host.c ---- */
+/* Are there devices of the host's that rdma_cm serves? */
+bool shca_cm_host_usable(void);
+int shca_cm_host_channel(struct shca_cm_channel *ch);
+void shca_cm_host_channel_end(struct shca_cm_channel *ch);
+int shca_cm_host_make(struct shca_cm *id);
+void shca_cm_host_end(struct shca_cm *id);
+int shca_cm_host_bind(struct shca_cm *id, struct sockaddr *addr);
+int shca_cm_host_listen(struct shca_cm *id, int backlog);
+int shca_cm_host_resolve(struct shca_cm *id, struct sockaddr *src, struct sockaddr *dst, int ms);
+int shca_cm_host_migrate(struct shca_cm *id, struct rdma_event_channel *to);
+/* An event of the host's part of a channel; NULL: none now. */
+struct shca_cm_event *shca_cm_host_take(struct shca_cm_channel *ch);
+void shca_cm_host_ack(struct rdma_cm_event *e);
+struct rdma_cm_id *shca_cm_host_of(struct shca_cm *id);
+int shca_cm_host_done(struct shca_cm *id, int status);
+
+/* The host's librdmacm calls its own functions by their names, which are ours: a call from inside
+ * of one of its functions belongs to it. */
+extern _Thread_local unsigned shca_cm_inside;
+#define SHCA_CM_REAL(name) ((__typeof__(name) *)shca_cm_real(#name))
+#define SHCA_CM_INSIDE(name, ...)                                                                  \
+    do {                                                                                           \
+        if (shca_cm_inside)                                                                        \
+            return SHCA_CM_REAL(name)(__VA_ARGS__);                                                \
+    } while (0)
+#define SHCA_CM_INSIDE_VOID(name, ...)                                                             \
+    do {                                                                                           \
+        if (shca_cm_inside) {                                                                      \
+            SHCA_CM_REAL(name)(__VA_ARGS__);                                                       \
+            return;                                                                                \
+        }                                                                                          \
+    } while (0)
+/* Does a call with the identifier behind, if this is one of the host's. */
+#define SHCA_CM_PASS(id, name, ...)                                                                \
+    do {                                                                                           \
+        if ((id)->state == SHCA_CM_HOST) {                                                         \
+            int status_;                                                                           \
+            shca_cm_inside++;                                                                      \
+            status_ = SHCA_CM_REAL(name)(shca_cm_host_of(id), ##__VA_ARGS__);                      \
+            shca_cm_inside--;                                                                      \
+            return shca_cm_host_done(id, status_);                                                 \
+        }                                                                                          \
+    } while (0)
 
 /* ---- id.c ---- */
 /* Makes an identifier; without a channel it gets its own. NULL with errno. */
@@ -206,6 +259,8 @@ struct shca_cm *shca_cm_id_make(struct rdma_event_channel *ch, void *context,
 struct shca_cm *shca_cm_object_make(struct rdma_event_channel *ch, void *context,
                                     enum rdma_port_space ps, enum ibv_qp_type type);
 void shca_cm_object_free(struct shca_cm *id);
+struct shca_cm_event *shca_cm_event_make(struct shca_cm *id, enum rdma_cm_event_type type,
+                                         int status);
 /* The first one, or the one behind `after`. */
 struct shca_cm *shca_cm_object_next(struct shca_cm *after);
 /* Sets the device of an identifier; 0 or errno. */

@@ -5,6 +5,7 @@
  * connections to it, and drops it with the process. Owns nothing; the caller holds shca_cm_lock. */
 #include "config.h"
 
+#include <poll.h>
 #include <stdio.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -94,6 +95,13 @@ int shca_cm_wire_receive(struct shca_cm_socket *s, struct shca_cm_message *m)
     if (n == (ssize_t)sizeof *m && m->length <= SHCA_CM_DATA)
         return 1;
     return n < 0 && (errno == EAGAIN || errno == EINTR) ? 0 : -1;
+}
+
+bool shca_cm_wire_gone(const struct shca_cm_socket *s)
+{
+    struct pollfd p = {.fd = s->fd};
+
+    return poll(&p, 1, 0) == 1 && (p.revents & POLLHUP);
 }
 
 void shca_cm_wire_close(struct shca_cm_socket *s)

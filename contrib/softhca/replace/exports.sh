@@ -57,7 +57,7 @@ awk '
     FNR == 1 {
         hidden = "        shca_export_*;\n"
         for (name in mine)
-            if (name ~ /^rdma_/) extra = extra "        " name ";\n"
+            if (name ~ /^r(dma_|socket$)/) extra = extra "        " name ";\n"
             else if (!(name in public)) hidden = hidden "        " name ";\n"
     }
     {
