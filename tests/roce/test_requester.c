@@ -480,6 +480,8 @@ static void errors_of_posting(void **unused)
     r->a.requests = 3;
     rig_start(r);
     assert_int_equal(roce_post(r->e, &q), EINVAL);
+    q = (struct roce_request){.kind = ROCE_DO_WRITE, .flags = ROCE_WITH_INVALIDATE};
+    assert_int_equal(roce_post(r->e, &q), EINVAL);
     q.kind = 9;
     assert_int_equal(roce_post(r->e, &q), EINVAL);
     q = (struct roce_request){.kind = ROCE_DO_WRITE, .length = 0x80000001};

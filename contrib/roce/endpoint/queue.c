@@ -125,6 +125,8 @@ void roce_requester_fail(struct roce_endpoint *e, enum roce_status status)
 
 static int refused(const struct roce_endpoint *e, const struct roce_request *r)
 {
+    if ((r->flags & ROCE_WITH_INVALIDATE) && (!roce_connected(e) || r->kind != ROCE_DO_SEND))
+        return EINVAL;
     if (r->kind > ROCE_DO_FETCH_ADD || (e->a.transport == ROCE_UC && roce_is_answered(r)) ||
         (e->a.transport == ROCE_UD && r->kind != ROCE_DO_SEND))
         return EINVAL;
