@@ -29,7 +29,8 @@ enum { TEXT_MAX = 32 << 10 };
 struct ssh_set {
     struct auth_secret secret;
     struct listener port;
-    char addresses[2048];
+    char addresses[2048];    /* of the port, for messages */
+    char call_back[2051];    /* and for guards */
     char launcher[PATH_MAX]; /* on the other hosts */
     char **command, **options;
     const char *wrong; /* why nothing of this can be used */
@@ -112,6 +113,9 @@ static const char *open_port(struct ssh_set *set, const struct job *job)
     }
     if (!listen_addresses(&set->port, ssh_master(job), set->addresses, sizeof(set->addresses)))
         return "this host has no address that it could connect to; set GASNET_MASTERIP";
+    /* By that address which ssh came from this host can be reached; but the user's counts alone. */
+    snprintf(set->call_back, sizeof(set->call_back), "%s%s", *ssh_master(job) ? "" : "@,",
+             set->addresses);
     return NULL;
 }
 
@@ -254,7 +258,7 @@ static void ssh_begin(struct agent *a)
     bool fits = words_quote(line, sizeof(line) - 64, set->launcher);
     if (fits)
         strcat(line, " --guard ");
-    fits = fits && words_quote(line, sizeof(line) - 64, set->addresses);
+    fits = fits && words_quote(line, sizeof(line) - 64, set->call_back);
     if (!fits) {
         ssh_fail(a, "the command for it is too long");
         return;

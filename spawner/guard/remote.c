@@ -84,7 +84,7 @@ static int remote_fail(const char *addresses, const char *why)
     if (*why) /* else nobody wants to know any more */
         log_error("it cannot connect to %s, the launcher: %s; if a firewall is between, "
                   "GASNET_MASTERIP may name an address that is open",
-                  addresses, why);
+                  strncmp(addresses, "@,", 2) ? addresses : addresses + 2, why);
     return EXIT_RUNTIME;
 }
 

@@ -53,7 +53,7 @@ static char *without_brackets(char *text)
     return text + 1;
 }
 
-bool dial_parse(struct dial *d, const char *text, const char *first, char *why, size_t size)
+bool dial_parse(struct dial *d, const char *text, const char *origin, char *why, size_t size)
 {
     char copy[4096], *rest = NULL;
     char *port = strlen(text) < sizeof(copy) ? strrchr(strcpy(copy, text), ':') : NULL;
@@ -64,10 +64,10 @@ bool dial_parse(struct dial *d, const char *text, const char *first, char *why, 
         return false;
     }
     *port++ = 0;
-    if (first)
-        add_addresses(d, first, port);
     for (char *a = strtok_r(copy, ",", &rest); a; a = strtok_r(NULL, ",", &rest))
-        if (!add_addresses(d, without_brackets(a), port))
+        if (!strcmp(a, "@"))
+            (void)(origin && add_addresses(d, origin, port));
+        else if (!add_addresses(d, without_brackets(a), port))
             snprintf(why, size, "cannot find the address of '%.200s' (GASNET_MASTERIP)", a);
     return d->count > 0;
 }

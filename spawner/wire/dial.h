@@ -21,9 +21,9 @@ struct dial {
 };
 
 /* Takes the addresses in `text`, "A,B,...:PORT" as listen_addresses() writes them; a name may stand
- * for an address. `first`, if not NULL, is an address to try before them, with the same port. False
- * with one sentence in `why`. */
-bool dial_parse(struct dial *d, const char *text, const char *first, char *why, size_t size);
+ * for an address, and "@" for the one that ssh came from: `origin`, NULL if that is not known.
+ * False with one sentence in `why`. */
+bool dial_parse(struct dial *d, const char *text, const char *origin, char *why, size_t size);
 
 /* Returns a connected, proven socket, or -1 with a sentence in `why`, which is empty when the
  * lifeline has ended. The address that was reached is the only one that later calls try. */

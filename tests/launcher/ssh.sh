@@ -162,6 +162,16 @@ $options
 END
 options=$(cat "$work/options") refused 127.0.0.3 'Permission denied (publickey.*); it must be entered without a password'
 
+promise "GASNET_MASTERIP alone is called, although ssh came from an address that works"
+for address in 127.0.0.1 localhost; do
+    GASNET_MASTERIP=$address job -n 2 -H 127.0.0.2,127.0.0.3 "$probe" init get finalize rank
+    status_is 0
+done
+GASNET_SSH_CONNECT_TIMEOUT=1 GASNET_MASTERIP=198.51.100.1 job -n 2 -H 127.0.0.2,127.0.0.3 "$probe" init
+status_is 1
+err_lines 1
+err_has 'host 127.0.0.[23]: .* 198.51.100.1:[0-9]*[, ].*GASNET_MASTERIP'
+
 # begin WORDS...: a job of two ranks on each host
 begin()
 {
@@ -275,10 +285,48 @@ killed_session()
     clean
 }
 
-for part in by_signal killed_rank killed_head killed_guard killed_keeper killed_server killed_ssh killed_session; do
+# As if the host were switched off: nothing on it runs any more, and no connection breaks.
+silent_host()
+{
+    promise "a host that falls silent is named"
+    GASNET_SSH_HEARTBEAT=0.3
+    export GASNET_SSH_HEARTBEAT
+    begin child session ignoreterm
+    guard=$(named gasnetrun-guard | head -n 1)
+    kill -STOP "$(parent_of "$guard")" "$guard"
+    finish
+    status_is 1
+    err_lines 1
+    err_has "host 127.0.0.[23]: no sign of life for 1.2 s"
+    eventually 5 only_stopped || fail "processes left beside the stopped ones: $(marked)"
+    kill -CONT "$(parent_of "$guard")" "$guard"
+    clean
+}
+only_stopped() { [ "$(marked | wc -l)" -le 10 ]; }
+
+for part in by_signal killed_rank killed_head killed_guard killed_keeper killed_server killed_ssh killed_session silent_host; do
     aside $part
 done
-for part in by_signal killed_rank killed_head killed_guard killed_keeper killed_server killed_ssh killed_session; do
+# As if the host were switched off: nothing on it runs any more, and no connection breaks.
+silent_host()
+{
+    promise "a host that falls silent is named"
+    GASNET_SSH_HEARTBEAT=0.3
+    export GASNET_SSH_HEARTBEAT
+    begin child session ignoreterm
+    guard=$(named gasnetrun-guard | head -n 1)
+    kill -STOP "$(parent_of "$guard")" "$guard"
+    finish
+    status_is 1
+    err_lines 1
+    err_has "host 127.0.0.[23]: no sign of life for 1.2 s"
+    eventually 5 only_stopped || fail "processes left beside the stopped ones: $(marked)"
+    kill -CONT "$(parent_of "$guard")" "$guard"
+    clean
+}
+only_stopped() { [ "$(marked | wc -l)" -le 10 ]; }
+
+for part in by_signal killed_rank killed_head killed_guard killed_keeper killed_server killed_ssh killed_session silent_host; do
     joined $part
 done
 exit 0

@@ -475,6 +475,13 @@ static void nobody_there_is_a_sentence(void **state)
     assert_false(dial_parse(&d, "127.0.0.1", NULL, why, sizeof(why)));
     assert_false(dial_parse(&d, "127.0.0.1:x", NULL, why, sizeof(why)));
     assert_false(dial_parse(&d, ":1", NULL, why, sizeof(why)));
+    assert_true(dial_parse(&d, "@,127.0.0.1:1", NULL, why, sizeof(why)));
+    assert_int_equal(d.count, 1);
+    assert_true(dial_parse(&d, "@,127.0.0.1:1", "::1", why, sizeof(why)));
+    assert_int_equal(d.count, 2);
+    assert_int_equal(d.address[0].ss_family, AF_INET6);
+    assert_true(dial_parse(&d, "[::1],127.0.0.1:1", "127.0.0.2", why, sizeof(why)));
+    assert_int_equal(d.count, 2);
     /* A port that nobody serves, and a time limit; then the end of the lifeline. */
     assert_true(listen_open(&port, &secret, "127.0.0.1"));
     assert_true(listen_addresses(&port, "127.0.0.1", port_text, sizeof(port_text)));
