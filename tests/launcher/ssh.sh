@@ -289,7 +289,7 @@ killed_session()
 silent_host()
 {
     promise "a host that falls silent is named"
-    GASNET_SSH_HEARTBEAT=0.3
+    GASNET_SSH_HEARTBEAT=0.6
     export GASNET_SSH_HEARTBEAT
     begin child session ignoreterm
     guard=$(named gasnetrun-guard | head -n 1)
@@ -297,7 +297,7 @@ silent_host()
     finish
     status_is 1
     err_lines 1
-    err_has "host 127.0.0.[23]: no sign of life for 1.2 s"
+    err_has "host 127.0.0.[23]: no sign of life for 2.4 s"
     eventually 5 only_stopped || fail "processes left beside the stopped ones: $(marked)"
     kill -CONT "$(parent_of "$guard")" "$guard"
     clean
@@ -311,7 +311,7 @@ done
 silent_host()
 {
     promise "a host that falls silent is named"
-    GASNET_SSH_HEARTBEAT=0.3
+    GASNET_SSH_HEARTBEAT=0.6
     export GASNET_SSH_HEARTBEAT
     begin child session ignoreterm
     guard=$(named gasnetrun-guard | head -n 1)
@@ -319,7 +319,7 @@ silent_host()
     finish
     status_is 1
     err_lines 1
-    err_has "host 127.0.0.[23]: no sign of life for 1.2 s"
+    err_has "host 127.0.0.[23]: no sign of life for 2.4 s"
     eventually 5 only_stopped || fail "processes left beside the stopped ones: $(marked)"
     kill -CONT "$(parent_of "$guard")" "$guard"
     clean
