@@ -69,15 +69,15 @@ static void load_named(const char *path)
     const char *why;
 
     if (is_us(path)) {
-        shca_log("%s=%s is the replacement itself; name the host's own %s", shca_behind.setting,
-                 path, shca_behind.library);
+        shca_log("SOFTHCA_REAL=%s is the replacement itself; name the host's own %s", path,
+                 shca_behind.library);
         return;
     }
     host = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
     why = host ? NULL : dlerror();
     if (!host)
-        shca_log("%s=%s cannot be loaded (%s); there are no devices of the host",
-                 shca_behind.setting, path, why ? why : "no reason given");
+        shca_log("SOFTHCA_REAL=%s cannot be loaded (%s); there are no devices of the host", path,
+                 why ? why : "no reason given");
 }
 
 void *shca_forward_open(const char *library)
@@ -95,7 +95,7 @@ void *shca_forward_open(const char *library)
 static void forward_load(void)
 {
     /* A forwarded call may come before the settings have been read. */
-    const char *named = shca_behind.setting ? getenv(shca_behind.setting) : NULL;
+    const char *named = shca_behind.named ? getenv("SOFTHCA_REAL") : NULL;
 
     if (named && *named)
         load_named(named);
@@ -158,7 +158,7 @@ static void *answer(const struct export *e)
     if (!atomic_exchange(&reported, 1))
         shca_log("%s is not available: %s %s%s", e->name,
                  host ? "it is missing in the host's" : "this host has no", shca_behind.library,
-                 shca_behind.setting ? "; SOFTHCA_REAL can name the host's library" : "");
+                 shca_behind.named ? "; SOFTHCA_REAL can name the host's library" : "");
     switch (e->missing) {
     case SHCA_MISSING_NULL:
         return (void *)(uintptr_t)answer_null;

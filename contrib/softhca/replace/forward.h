@@ -4,9 +4,11 @@
 #ifndef SHCA_FORWARD_H
 #define SHCA_FORWARD_H
 
+#include <stdbool.h>
+
 struct shca_behind {
     const char *library;            /* "libibverbs.so.1" */
-    const char *setting;            /* the variable that names it, NULL: none */
+    bool named;                     /* SOFTHCA_REAL may be its path */
     void *(*own)(const char *name); /* functions that come from elsewhere, NULL: none */
 };
 extern const struct shca_behind shca_behind;

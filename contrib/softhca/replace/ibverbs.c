@@ -9,7 +9,7 @@
 #include "replace/forward.h"
 #include "rdmacm/rdmacm.h"
 
-const struct shca_behind shca_behind = {"libibverbs.so.1", "SOFTHCA_REAL", NULL};
+const struct shca_behind shca_behind = {"libibverbs.so.1", true, NULL};
 
 static void *cm;
 

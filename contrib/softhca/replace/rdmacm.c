@@ -16,4 +16,4 @@ static void *from_verbs(const char *name)
     return verbs ? dlvsym(verbs, name, "SOFTHCA_1") : NULL;
 }
 
-const struct shca_behind shca_behind = {"librdmacm.so.1", NULL, from_verbs};
+const struct shca_behind shca_behind = {"librdmacm.so.1", false, from_verbs};
