@@ -11,13 +11,17 @@
 #include <sys/resource.h>
 #include <sys/types.h>
 
+struct bind_plan;
+
 /* What a rank starts with beside its own environment. */
 struct child_image {
-    const char *program; /* path of the executable, with a slash */
-    char *const *argv;   /* NULL-terminated */
-    struct rlimit files; /* RLIMIT_NOFILE as the user gave it to us */
-    const int *ignored;  /* signals that were ignored when we were started, 0-terminated */
-    int exec_report;     /* where a child reports that exec failed: its rank and errno */
+    const char *program;          /* path of the executable, with a slash */
+    char *const *argv;            /* NULL-terminated */
+    struct rlimit files;          /* RLIMIT_NOFILE as the user gave it to us */
+    const int *ignored;           /* signals that were ignored when we were started, 0-terminated */
+    const struct bind_plan *bind; /* NULL: not bound */
+    uint32_t bind_index;
+    int exec_report; /* where a child reports that exec failed: its rank and errno */
 };
 
 struct child_report {

@@ -3,6 +3,7 @@
  * exec. Owns nothing, takes no lock. */
 #include "config.h"
 
+#include "bind.h"
 #include "children.h"
 
 #include <errno.h>
@@ -51,6 +52,10 @@ static void child_exec(const struct child_image *image, uint32_t rank, char *con
     child_restore_signals(image->ignored);
     child_place_files(fds);
     setrlimit(RLIMIT_NOFILE, &image->files);
+    /* Possible when the plan was made; what changed since, in a cgroup, is no reason to end a job.
+     */
+    if (image->bind)
+        bind_apply(image->bind, image->bind_index);
     execvpe(image->program, image->argv, env);
 
     struct child_report report = {rank, (uint32_t)errno};

@@ -7,6 +7,8 @@
 #include "oom.h"
 #include "session.h"
 #include "spawner/base/job.h"
+#include "spawner/children/bind.h"
+#include "spawner/children/children.h"
 #include "spawner/iof/pump.h"
 #include "spawner/tree/tree.h"
 #include "spawner/wire/report.h"
@@ -30,16 +32,17 @@ struct guard {
     char *session_copy; /* the same for the process that stays when the guard is killed; or NULL */
     enum guard_phase phase;
     struct wire_channel control, output, server;
-    struct tree tree;   /* the hosts below */
-    bool server_ready;  /* ranks can be started */
-    bool may_go;        /* all hosts have answered the head */
-    pid_t server_pid;   /* 0 when gone */
-    int lifeline;       /* standard input of ssh, which has started us; -1: there is none */
-    int signals;        /* signalfd */
-    int exec_report[2]; /* pipe on which children report that exec failed */
-    pid_t *pids;        /* one per rank of this host, 0 when gone or not started */
-    char ***envs;       /* the same, from the server, until started */
-    bool *finalized;    /* the same */
+    struct tree tree;      /* the hosts below */
+    bool server_ready;     /* ranks can be started */
+    bool may_go;           /* all hosts have answered the head */
+    pid_t server_pid;      /* 0 when gone */
+    int lifeline;          /* standard input of ssh, which has started us; -1: there is none */
+    int signals;           /* signalfd */
+    int exec_report[2];    /* pipe on which children report that exec failed */
+    pid_t *pids;           /* one per rank of this host, 0 when gone or not started */
+    char ***envs;          /* the same, from the server, until started */
+    bool *finalized;       /* the same */
+    struct bind_plan bind; /* where ranks are bound */
     uint32_t alive, connected_count, finalized_count;
     char **late_env;    /* settings that came with GO, NULL-terminated */
     struct pump *pumps; /* stdout and stderr of each rank */
@@ -64,6 +67,10 @@ void guard_keep_env(struct guard *g, const struct wire_frame *frame);
 
 /* Starts every rank and reports each pid, or the failure, to the head. */
 void guard_start_ranks(struct guard *g);
+
+/* binding.c. Decides where the ranks are bound; reports a failure to the head and returns false. */
+bool guard_plan_binding(struct guard *g);
+void guard_bind_rank(const struct guard *g, uint32_t rank, struct child_image *image);
 
 /* report.c. Notes what happened to a rank. Reports are sent together: at once when others may wait
  * for one, else when no other has followed for a moment. */

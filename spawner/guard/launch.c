@@ -222,8 +222,11 @@ static void keep_files(struct guard *g, uint32_t rank, const int ours[3])
 static bool start_rank(struct guard *g, uint32_t rank)
 {
     const struct job *job = g->job;
-    struct child_image image = {job->program, job->argv, job->files, job->ignored,
-                                g->exec_report[1]};
+    struct child_image image = {.program = job->program,
+                                .argv = job->argv,
+                                .files = job->files,
+                                .ignored = job->ignored,
+                                .exec_report = g->exec_report[1]};
     int theirs[3], ours[3];
     uint32_t i = rank - g->first;
 
@@ -234,6 +237,7 @@ static bool start_rank(struct guard *g, uint32_t rank)
     g->envs[i] = with_late_env(g->envs[i], g->late_env);
     if (!open_files(rank, theirs, ours))
         return false;
+    guard_bind_rank(g, rank, &image);
     pid_t pid = child_start(&image, rank, g->envs[i], theirs);
     int error = errno;
     for (int s = 0; s < 3; s++)
@@ -254,6 +258,8 @@ void guard_start_ranks(struct guard *g)
 {
     g->phase = GUARD_RUNNING;
     g->deadline = CLOCK_NEVER;
+    if (!guard_plan_binding(g))
+        return;
     for (uint32_t i = 0; i < g->count && !g->killing; i++)
         if (!start_rank(g, g->first + i)) {
             guard_report_failure(g, "cannot start rank %u: %s%s", g->first + i, strerror(errno),

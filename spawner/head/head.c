@@ -391,7 +391,8 @@ static void head_take_control(void *owner, const struct wire_frame *f)
         host_is_lost(h, f->host, words, length);
         break;
     case WIRE_NOTE:
-        head_log(h, "%s", words);
+        if (f->aux <= log_verbosity())
+            head_log(h, "%s", words);
         break;
     case WIRE_SERVER:
         h->hosts[f->host].server = f->length == 4 ? (pid_t)wire_number(f->payload) : 0;

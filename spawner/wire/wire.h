@@ -33,7 +33,7 @@ enum wire_type {
     WIRE_LOST,       /* host and all below it are gone; payload text: how it was noticed */
     WIRE_DONE,       /* every process of the job on this host is gone */
     WIRE_LEFT,       /* the last frame of a guard: nothing of its branch is left; not relayed */
-    WIRE_NOTE,       /* payload text: a line for the user */
+    WIRE_NOTE,       /* aux = how often -v was given, payload text: a line for the user */
     WIRE_SERVER,     /* payload u32 pid of the PMIx server */
     WIRE_ENDING,     /* the answer to KILL: the guard's loop is alive; not relayed */
     WIRE_PONG,       /* the answer to PING; not relayed */

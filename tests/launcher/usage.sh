@@ -127,6 +127,31 @@ GASNET_MPIRUN_CMD="sh -c 'echo %N; %C'" OWN='x  y' job -spawner=mpi -n 1 -E OWN 
 out_is "1
 x  y it's"
 
+promise "ranks are bound where they are said to be, and only if that is asked for"
+cpus="sed -n s/^Cpus_allowed_list:[[:space:]]*//p /proc/self/status"
+own=$($cpus)
+job -n 2 $cpus
+status_is 0
+out_is "$own
+$own"
+for host in "$(uname -n)" n0; do
+    [ "$host" = n0 ] && hosts=-H=n0,=n1 || hosts=
+    # shellcheck disable=SC2086 # no word, where there is no list
+    job -v -n 1 $hosts --bind core $cpus
+    status_is 0
+    err_has "$host: rank 0 on CPU $(cat "$work/out")\$"
+    [ "$(cat "$work/out")" != "$own" ] || [ "$(nproc)" -le 2 ] || fail "not bound"
+done
+job -n 1 -c 1000000 "$probe"
+status_is 1
+err_lines 1
+err_has 'cannot bind the processes: 1 process with 1000000 CPUs each need more than'
+job -n 2 --bind socket -c 1000000 "$probe"
+status_is 1
+err_has 'do not fit socket 0, of which'
+job -n 1 --bind none -c 1000000 $cpus
+out_is "$own"
+
 promise "-v tells, -k keeps the session directory"
 TRUNKLINE_TEST_MARK=$mark "$GASNETRUN" -k -v -v -n 2 "$probe" >"$work/out" 2>"$work/err"
 status=$?
