@@ -112,10 +112,10 @@ struct shca_cm_socket {
 struct shca_cm {
     struct rdma_cm_id pub;
     struct shca_cm *next, *prev;
-    enum shca_cm_state state;
-    struct rdma_cm_id *host; /* behind it; NULL: none */
-    bool sync;               /* it has a channel of its own, and calls wait */
-    bool datagram;           /* UDP: a look-up instead of a connection */
+    _Atomic enum shca_cm_state state; /* read without the lock where a stale one does no harm */
+    struct rdma_cm_id *host;          /* behind it; NULL: none */
+    bool sync;                        /* it has a channel of its own, and calls wait */
+    bool datagram;                    /* UDP: a look-up instead of a connection */
     bool active, connected, refused;
     bool deaf;          /* its port is down: what waits in the link stays there */
     uint32_t port, far; /* fabric ports of both ends, 0: any or unknown */
