@@ -200,6 +200,19 @@ static void backlog(void)
         destroy(client[i]);
         destroy(server[i]);
     }
+    /* One that gives up outside was never there. */
+    for (int i = 0; i < 3; i++)
+        client[i] = request(out, own(0, 1));
+    usleep(50000);
+    destroy(client[2]);
+    usleep(50000);
+    for (int i = 0; i < 2; i++)
+        CHECK_EQ(expect(ch, RDMA_CM_EVENT_CONNECT_REQUEST, &server[i]), 0);
+    CHECK(!ready(ch, 50));
+    for (int i = 0; i < 2; i++) {
+        destroy(client[i]);
+        destroy(server[i]);
+    }
     for (int i = 0; i < 3; i++)
         client[i] = request(out, own(0, 1));
     /* A listener that ends rejects also the one outside. */
@@ -219,15 +232,20 @@ static void forked(int fd)
 {
     struct pair p;
     pid_t child;
+    int fds[2];
 
     (void)fd;
+    CHECK(pipe(fds) == 0);
     connect_pair(&p);
     child = fork();
     CHECK(child >= 0);
     if (child == 0) {
+        send_byte(fds[1]);
         pause();
         _exit(1);
     }
+    /* It drops what it has inherited before its fork() returns. */
+    await_byte(fds[0]);
     destroy(p.client);
     CHECK_EQ(expect(p.channel, RDMA_CM_EVENT_DISCONNECTED, NULL), 0);
     /* The number is free again too. */
