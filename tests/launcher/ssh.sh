@@ -95,27 +95,24 @@ err_lines 0
 out_count 'rank [0123] of 4' 4 || fail "not all ranks"
 
 promise "a conduit job over two hosts"
-GASNET_SUPERNODE_MAXSIZE=0 job -n 4 -H "$hosts" "$top_builddir/tests/job/am-seq"
+GASNET_SUPERNODE_MAXSIZE=2 job -n 4 -H "$hosts" "$top_builddir/tests/job/am-seq"
 status_is 0
 
 promise "directory, settings, named variables, limits and standard input travel; the environment there is the base"
 mkdir "$work/some where"
-hard=$(ulimit -Hn)
-[ "$hard" = unlimited ] && hard=1000000
 cat >"$work/report" <<'END'
 #!/bin/sh
 read -r line || line=none
-echo "$line|$(pwd)|$GASNET_OF_TEST|$A|$B|$(ulimit -Sn)|$(ulimit -Sc)|${SSH_CONNECTION:+there}|$1"
+echo "$line|$(pwd)|$GASNET_OF_TEST|$A|$B|$(ulimit -Sn)|$(ulimit -Ss)|${SSH_CONNECTION:+there}|$1"
 END
 chmod +x "$work/report"
 (
     cd "$work/some where" || exit 1
-    ulimit -Sn 200 && ulimit -Sc 0
+    ulimit -Sn 200 && ulimit -Ss 5000
     export A='a b' B=b GASNET_OF_TEST='it is "quoted" $HOME'
-    limit=20
     echo first | job -l -n 4 -E A,C -H "$hosts" ../report '*'
 ) || exit 1
-line="$work/some where|it is \"quoted\" \$HOME|a b||200|0|there|*"
+line="$work/some where|it is \"quoted\" \$HOME|a b||200|5000|there|*"
 sort "$work/out" >"$work/sorted"
 printf '[0] first|%s\n[1] none|%s\n[2] none|%s\n[3] none|%s\n' "$line" "$line" "$line" "$line" >"$work/wanted"
 diff "$work/wanted" "$work/sorted" || fail "ranks saw something else"
