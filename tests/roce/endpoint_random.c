@@ -52,7 +52,7 @@ static struct plan plan_of(uint64_t seed, const struct weather *w, unsigned pair
                      .mtu = seed % 7 == 0 ? 4096 : 256u << seed % 3,
                      .requests = 100,
                      .start_psn = (uint32_t)(seed % 2 ? 0xffffe0 : seed * 7919) & 0xffffff,
-                     .reads = 1 + (uint32_t)(seed % 9),
+                     .reads = 1 + (uint32_t)(seed % 4),
                      .one_way = seed % 4 == 3};
 
     if (pair != 0)

@@ -339,7 +339,22 @@ static void any_frame_survives(void **unused)
     }
 }
 
-/* The incremental rule agrees with computing anew, and keeps a damaged packet damaged. */
+static void fragments_are_not_for_us(void **unused)
+{
+    uint8_t payload[2000], b[buffer_bytes];
+    struct roce_frame f;
+    size_t n;
+
+    (void)unused;
+    do
+        random_frame(&f, payload);
+    while (f.ip_version != 4);
+    f.fragment = 0x2000;
+    n = roce_frame_build(&f, b, sizeof b);
+    assert_int_equal(roce_frame_parse(b, n, &f), ROCE_NOT_ROCE);
+}
+
+/* The incremental rule agrees with computing anew. */
 static void rewritten_headers(void **unused)
 {
     uint8_t payload[2000], old[buffer_bytes], now[buffer_bytes];
@@ -417,6 +432,7 @@ int main(void)
         cmocka_unit_test(icrc_without_the_ip_header),
         cmocka_unit_test(unknown_identification_is_found),
         cmocka_unit_test(any_frame_survives),
+        cmocka_unit_test(fragments_are_not_for_us),
         cmocka_unit_test(rewritten_headers),
         cmocka_unit_test(captures_are_read_and_written),
     };

@@ -317,6 +317,90 @@ static void time_adapts(void **unused)
     rig_free(r);
 }
 
+/* Each repetition waits twice as long, up to the time-out; progress ends that. */
+static void repetitions_become_rare(void **unused)
+{
+    struct rig *r = started();
+    roce_time wait = 20000000;
+
+    (void)unused;
+    rig_post(r, ROCE_DO_WRITE, 8, 0);
+    for (unsigned i = 0; i < 2; i++, wait *= 2) {
+        rig_drain(r);
+        assert_true(roce_deadline(r->e) == r->now + wait);
+        r->now = roce_deadline(r->e);
+    }
+    rig_drain(r);
+    assert_true(roce_deadline(r->e) == r->now + roce_timeout_ns(14));
+    rig_ack(r, first, ack);
+    rig_post(r, ROCE_DO_WRITE, 8, 0);
+    rig_drain(r);
+    assert_true(roce_deadline(r->e) == r->now + 20000000);
+    rig_free(r);
+}
+
+/* Whether the answer is to the first or the second copy, nobody knows (Karn's rule). */
+static void repeated_packets_measure_nothing(void **unused)
+{
+    struct rig *r = started();
+
+    (void)unused;
+    rig_post(r, ROCE_DO_WRITE, 8, 0);
+    rig_drain(r);
+    rig_ack(r, first, ROCE_NAK_SEQUENCE);
+    rig_drain(r);
+    r->now += 10;
+    rig_ack(r, first, ack);
+    rig_post(r, ROCE_DO_WRITE, 8, 0);
+    rig_drain(r);
+    assert_true(roce_deadline(r->e) == r->now + 20000000);
+    rig_free(r);
+}
+
+static void the_window_has_a_limit_and_a_start(void **unused)
+{
+    struct rig *r = rig_new();
+    unsigned acked = 0;
+
+    (void)unused;
+    r->a.requests = 1000;
+    r->a.window_packets = 4;
+    rig_start(r);
+    for (unsigned i = 0; i < 200; i++)
+        rig_post(r, ROCE_DO_WRITE, 8, 0);
+    for (unsigned i = 0; i < 20; i++) {
+        assert_int_equal(rig_drain(r), 4);
+        acked += 4;
+        rig_ack(r, first + acked - 1, ack);
+    }
+    assert_int_equal(rig_drain(r), 4);
+    r->now = roce_deadline(r->e); /* everything was lost: one packet finds out whether it goes on */
+    assert_int_equal(rig_drain(r), 1);
+    rig_ack(r, first + acked, ack);
+    assert_int_equal(rig_drain(r), 2);
+    rig_free(r);
+}
+
+/* The only read that is allowed is half done, and goes on where its responses ended. */
+static void half_a_read_is_repeated(void **unused)
+{
+    struct rig *r = rig_new();
+    struct roce_packet p;
+
+    (void)unused;
+    r->a.max_rd_atomic = 1;
+    rig_start(r);
+    rig_post(r, ROCE_DO_READ, 2048, 0);
+    rig_drain(r);
+    p = rig_packet(r, ROCE_READ_RESPONSE_FIRST, first);
+    p.payload_length = 1024;
+    rig_in(r, &p);
+    r->now = roce_deadline(r->e);
+    rig_expect(r, ROCE_READ_REQUEST, first + 1);
+    assert_int_equal(r->out.dma_length, 1024);
+    rig_free(r);
+}
+
 static void a_receiver_that_is_not_ready(void **unused)
 {
     struct rig *r = started();
@@ -337,6 +421,26 @@ static void a_receiver_that_is_not_ready(void **unused)
         r->now++;
     }
     completed(r, 1, ROCE_RNR_EXCEEDED);
+    rig_free(r);
+}
+
+/* Its count begins anew with each that gets through. */
+static void readiness_counts_from_progress(void **unused)
+{
+    struct rig *r = started();
+
+    (void)unused;
+    for (unsigned i = 0; i < 5; i++) {
+        rig_post(r, ROCE_DO_SEND, 8, 0);
+        for (unsigned k = 0; k < 2; k++) {
+            assert_int_equal(rig_drain(r), 1);
+            rig_ack(r, first + i, ROCE_SYNDROME_RNR | 1);
+            r->now += roce_rnr_ns(1);
+        }
+        assert_int_equal(rig_drain(r), 1);
+        rig_ack(r, first + i, ack);
+        completed(r, i + 1, ROCE_SUCCESS);
+    }
     rig_free(r);
 }
 
@@ -574,7 +678,12 @@ int main(void)
         cmocka_unit_test(for_ever),
         cmocka_unit_test(time_adapts),
         cmocka_unit_test(a_receiver_that_is_not_ready),
+        cmocka_unit_test(readiness_counts_from_progress),
         cmocka_unit_test(seven_waits_for_ever),
+        cmocka_unit_test(repetitions_become_rare),
+        cmocka_unit_test(repeated_packets_measure_nothing),
+        cmocka_unit_test(the_window_has_a_limit_and_a_start),
+        cmocka_unit_test(half_a_read_is_repeated),
         cmocka_unit_test(congestion_halves_the_window),
         cmocka_unit_test(final_naks_have_a_status_each),
         cmocka_unit_test(an_error_waits_for_reads_before_it),

@@ -101,7 +101,7 @@ static void a_write_with_immediate_takes_a_receive(void **unused)
     r->receives = 0;
     rig_in(r, &p);
     answered(r, first + 1, ROCE_SYNDROME_RNR | 12);
-    assert_int_equal(r->memory[1024], 0); /* nothing yet */
+    assert_int_equal(r->memory[1025], 0); /* nothing yet */
     rig_in(r, &p);
     answered(r, first + 1, ROCE_SYNDROME_RNR | 12);
     r->receives = 1;
@@ -140,6 +140,19 @@ static void answers_keep_their_order(void **unused)
     assert_true(r->out.original == UINT64_C(0x3333333333333333));
     answered(r, first + 5, ack);
     assert_int_equal(r->memory[64], 0x34);
+    rig_free(r);
+}
+
+/* What a response acknowledges needs no acknowledgement of its own. */
+static void responses_acknowledge(void **unused)
+{
+    struct rig *r = started(ROCE_RC);
+
+    (void)unused;
+    request(r, ROCE_WRITE_ONLY, first, 8);
+    request(r, ROCE_READ_REQUEST, first + 1, 0);
+    rig_expect(r, ROCE_READ_RESPONSE_ONLY, first + 1);
+    rig_silent(r);
     rig_free(r);
 }
 
@@ -241,6 +254,26 @@ static void the_resend_window_of_atomics(void **unused)
             assert_int_equal(r->out.original, i);
     }
     assert_int_equal(r->atomics, 6);
+    rig_free(r);
+}
+
+/* The results of a former life are not those of this one. */
+static void a_reset_forgets_results(void **unused)
+{
+    struct rig *r = started(ROCE_RC);
+    struct roce_packet p = rig_packet(r, ROCE_FETCH_ADD, first);
+
+    (void)unused;
+    rig_in(r, &p);
+    assert_int_equal(rig_drain(r), 1);
+    roce_reset(r->e);
+    rig_in(r, &p);
+    rig_silent(r); /* not ready to receive */
+    r->a.receive_psn = first + 1;
+    roce_ready_to_receive(r->e, &r->a);
+    rig_in(r, &p);
+    rig_silent(r);
+    assert_int_equal(r->atomics, 1);
     rig_free(r);
 }
 
@@ -513,6 +546,11 @@ static void half_messages_are_dropped(void **unused)
     rig_silent(r);
     assert_false(roce_failed(r->e));
     assert_int_equal(roce_counters(r->e)->drop_receive, 3);
+    r->check = ROCE_SUCCESS;
+    request(r, ROCE_SEND_FIRST, 60, 1024);
+    request(r, ROCE_SEND_MIDDLE, 62, 1024);
+    request(r, ROCE_SEND_LAST, 63, 8); /* in order behind what was dropped */
+    assert_int_equal(r->messages, 1);
     rig_free(r);
 }
 
@@ -543,10 +581,12 @@ int main(void)
         cmocka_unit_test(one_acknowledgement_for_many),
         cmocka_unit_test(a_write_with_immediate_takes_a_receive),
         cmocka_unit_test(answers_keep_their_order),
+        cmocka_unit_test(responses_acknowledge),
         cmocka_unit_test(one_nak_for_a_gap),
         cmocka_unit_test(repeated_requests),
         cmocka_unit_test(repeated_reads),
         cmocka_unit_test(the_resend_window_of_atomics),
+        cmocka_unit_test(a_reset_forgets_results),
         cmocka_unit_test(invalid_requests),
         cmocka_unit_test(mixed_messages),
         cmocka_unit_test(a_write_that_goes_too_far),

@@ -197,7 +197,7 @@ size_t roce_responder_output(struct roce_endpoint *e, roce_time now, uint8_t *ou
         length = congestion_packet(e, now, out);
     else if (rx->head != rx->tail)
         length = answer_packet(e, out);
-    if (length == 0 && rx->head == rx->tail && rx->reply != ROCE_REPLY_NONE)
+    if (length == 0 && rx->reply != ROCE_REPLY_NONE)
         length = reply_packet(e, out);
     e->counters.sent += length != 0;
     return length;

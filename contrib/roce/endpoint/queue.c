@@ -35,8 +35,7 @@ static uint64_t pieces_in(const struct roce_endpoint *e, const struct roce_entry
 
     if (!roce_is_answered(&r->r))
         return 0;
-    /* The last piece may be short. */
-    return (packets + (up || packets == r->packets ? piece - 1 : 0)) / piece;
+    return (packets + (up ? piece - 1 : 0)) / piece;
 }
 
 uint64_t roce_pieces_at(const struct roce_endpoint *e, const struct roce_entry *r, uint64_t number,

@@ -91,7 +91,7 @@ static enum roce_verdict parse_payload(const uint8_t *b, size_t length, struct r
         return ROCE_BAD_PAYLOAD;
     if (p->opcode == ROCE_CNP && length != ROCE_CNP_BYTES)
         return ROCE_BAD_PAYLOAD;
-    return p->pad != 0 && p->payload_length == 0 ? ROCE_BAD_PAD : ROCE_GOOD;
+    return ROCE_GOOD;
 }
 
 enum roce_verdict roce_packet_parse(const uint8_t *data, size_t length, struct roce_packet *packet)
