@@ -3,7 +3,7 @@
 # Installs the Debian packages that Trunkline needs, by name; what is there already is left alone.
 # usage: contrib/install-packages.sh [build] [test] [sanitizer] [bench] [vm]      (default: build)
 #   build      compile and run
-#   test       make check: unit tests, a second compiler, CMake, headers of arm64, Debian's own RDMA programs, a foreign PMIx launcher, sshd,
+#   test       make check: unit tests, a second compiler, CMake, headers of arm64, Debian's own RDMA programs, foreign launchers (Open MPI, MPICH, Slurm), sshd,
 #              memcached and Redis, which the workload kv drives, gnuplot
 #   sanitizer  libraries for --enable-sanitizer
 #   bench      make bench-nbrhd and bench-kv: what they compare with, in their tables
