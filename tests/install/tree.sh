@@ -55,7 +55,10 @@ present "$libdir/cmake/Trunkline/TrunklineConfig.cmake"
 present "$libdir/cmake/Trunkline/TrunklineConfigVersion.cmake"
 present "$libdir/trunkline/libsofthca.so"
 case $(uname -m) in
-x86_64 | aarch64) present "$libdir/trunkline/softhca/libibverbs.so.1" ;;
+x86_64 | aarch64)
+    present "$libdir/trunkline/softhca/libibverbs.so.1"
+    present "$libdir/trunkline/softhca/librdmacm.so.1"
+    ;;
 esac
 present "$bindir/gasnetrun_ibv"
 [ -x "$bindir/gasnetrun_ibv" ] || fail "$bindir/gasnetrun_ibv is not executable"

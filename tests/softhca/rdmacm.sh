@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Debian's own clients of librdmacm, unmodified, on the software HCA: connections, datagrams, the synchronous
-# interface, perftest by -R; and what is left when one end is killed.
+# interface, perftest by -R; and one end that is killed.
 . "${top_srcdir:?}/tests/softhca/tools_common.sh"
 prepare rdmacm-utils rping ucmatose udaddy rdma_client rdma_server rdma_xclient rdma_xserver
 command -v ib_write_bw >/dev/null || {
@@ -38,19 +38,34 @@ pair()
     tail -n 20 "$work/server" "$work/client" | cut -c 1-200
 }
 
-all()
-{
-    pair t "rping -s -C 5 -v -S 200" "rping -c -a 10.83.0.1 -C 5 -v -S 200" 'server ping data: rdma-ping-0'
-    pair t "ucmatose -c 5" "ucmatose -c 5 -s 10.83.0.1" 'return status 0'
-    pair u "udaddy -c 5" "udaddy -c 5 -s 10.83.0.1" 'return status 0'
-    pair t "ib_write_bw -R -n 100" "ib_write_bw -R -n 100 10.83.0.1" '65536 *100'
-    pair t "ib_send_lat -R -n 100" "ib_send_lat -R -n 100 10.83.0.1" '2 *100'
-}
-
-all
-SOFTHCA_LINK=roce all
+pair t "rping -s -C 5 -v -S 200" "rping -c -a 10.83.0.1 -C 5 -v -S 200" 'server ping data: rdma-ping-0'
+pair t "ucmatose -c 5" "ucmatose -c 5 -s 10.83.0.1" 'return status 0'
+pair u "udaddy -c 5" "udaddy -c 5 -s 10.83.0.1" 'return status 0'
+pair t "ib_write_bw -R -n 100" "ib_write_bw -R -n 100 10.83.0.1" '65536 *100'
+pair t "ib_send_lat -R -n 100" "ib_send_lat -R -n 100 10.83.0.1" '2 *100'
+SOFTHCA_LINK=roce pair t "rping -s -C 5 -v -S 200" "rping -c -a 10.83.0.1 -C 5 -v -S 200" "server ping data: rdma-ping-0"
+SOFTHCA_LINK=roce pair u "udaddy -c 5" "udaddy -c 5 -s 10.83.0.1" "return status 0"
 pair t rdma_server "rdma_client -s 127.0.0.1" 'rdma_client: end 0'
 pair t rdma_xserver "rdma_xclient -s 127.0.0.1" 'rdma_xclient: end 0'
 SOFTHCA_HCAS=2 SOFTHCA_PORTS=2 pair t "rping -s -C 5" "rping -c -a 10.83.1.2 -C 5"
+
+# One end of an endless ping-pong is killed: the other ends by itself.
+for victim in server client; do
+    port=$((port + 1))
+    LD_PRELOAD=$lib timeout 60 rping -s -p $port -v >"$work/server" 2>&1 &
+    server=$!
+    await_service t $port
+    LD_PRELOAD=$lib timeout 60 rping -c -a 10.83.0.1 -p $port -v >"$work/client" 2>&1 &
+    client=$!
+    for ((tries = 0; tries < 3000; tries++)); do
+        ! grep -q rdma-ping-9 "$work/client" || break
+        sleep 0.02
+    done
+    kill -KILL "$(pgrep -P ${!victim} -x rping)"
+    for pid in $server $client; do
+        wait $pid
+        [ $? != 124 ] || fail "an rping runs on after the $victim was killed"
+    done
+done
 
 finish
