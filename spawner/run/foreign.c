@@ -202,9 +202,8 @@ static void print_program(const struct foreign_job *job, FILE *out)
         if (i)
             fputc(' ', out);
         print_quoted(out, c.words[i]);
-        free(c.words[i]);
     }
-    free(c.words);
+    foreign_free(c.words);
 }
 
 /* One letter after "%" in a longer word, which may be text for a shell. False: there is no such. */
@@ -311,18 +310,27 @@ static bool add_pattern(const struct foreign_job *job, struct command *c, char *
 char **foreign_command(const struct foreign_job *job, char *why, size_t size)
 {
     struct command c = {0};
-    if (*job->pattern) {
-        if (!add_pattern(job, &c, why, size))
-            return NULL;
-    } else if (job->kind == FOREIGN_MPI) {
+    bool is_right = true;
+
+    if (*job->pattern)
+        is_right = add_pattern(job, &c, why, size);
+    else if (job->kind == FOREIGN_MPI)
         add_mpirun(job, &c);
-    } else {
+    else
         add_srun(job, &c);
-    }
-    if (!c.failed)
+    if (is_right && !c.failed)
         return c.words;
-    snprintf(why, size, "out of memory for the command that starts the job");
+    if (c.failed)
+        snprintf(why, size, "out of memory for the command that starts the job");
+    foreign_free(c.words);
     return NULL;
+}
+
+void foreign_free(char **command)
+{
+    for (char **word = command; word && *word; word++)
+        free(*word);
+    free(command);
 }
 
 bool foreign_find(enum foreign_kind kind, char *path, size_t path_size, char *why, size_t size)

@@ -29,9 +29,11 @@ struct foreign_job {
     const char *exported; /* -E; NULL when not given */
 };
 
-/* The command and its arguments, NULL-terminated, never freed. NULL: a pattern is wrong or memory
- * is short, and why. */
+/* The command and its arguments, NULL-terminated, for foreign_free(). NULL: a pattern is wrong or
+ * memory is short, and why. */
 char **foreign_command(const struct foreign_job *job, char *why, size_t size);
+
+void foreign_free(char **command);
 
 /* Finds mpirun or srun in PATH. False: none is there or it has no PMIx server, and why. */
 bool foreign_find(enum foreign_kind kind, char *path, size_t path_size, char *why, size_t size);

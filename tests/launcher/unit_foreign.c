@@ -58,9 +58,7 @@ static void gives(const char *wanted)
         fail_msg("%s", why);
     foreign_show(command, shown, sizeof(shown));
     assert_string_equal(shown, wanted);
-    for (char **c = command; *c; c++)
-        free(*c);
-    free(command);
+    foreign_free(command);
 }
 
 #define PROGRAM   " /bin/prog 'a b' '$x;'\\''y'\\'''"
@@ -131,6 +129,7 @@ static void a_program_inside_of_a_word_is_quoted(void **state)
     assert_non_null(command);
     assert_string_equal(command[1], "-c");
     assert_null(command[3]);
+    foreign_free(command);
     job.argv = (char *[]){"printf", "<%s>", "a b", "$x;'y'", "", NULL};
     command = foreign_command(&job, why, sizeof(why));
     FILE *f = popen(command[2], "r");
@@ -138,6 +137,7 @@ static void a_program_inside_of_a_word_is_quoted(void **state)
     assert_non_null(fgets(line, sizeof(line), f));
     assert_string_equal(line, "<a b><$x;'y'><>5\n");
     pclose(f);
+    foreign_free(command);
 }
 
 static void fails(const char *pattern, const char *sentence)
@@ -209,5 +209,7 @@ int main(void)
         CASE(a_wrong_pattern_is_one_sentence),
         CASE(the_runner_is_found_in_path),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    int failures = cmocka_run_group_tests(tests, NULL, NULL);
+    host_list_free(&list);
+    return failures;
 }

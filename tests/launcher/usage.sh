@@ -81,6 +81,9 @@ status_is 0
 err_lines 0
 job -n 1 -- "$probe" say=-n
 out_is -n
+job -n 2 -- env OWN='x y' sh -c 'echo "$OWN" $0' sh
+out_is "x y sh
+x y sh"
 
 promise "what cannot be printed is no success"
 for option in --help --version --settings; do
