@@ -314,7 +314,7 @@ static void on_end(struct shca_cm *id)
     if (id->datagram)
         m.reason = SHCA_CM_SIDR_REJECT;
     shca_cm_wire_close(&id->link);
-    switch (id->state) {
+    switch ((enum shca_cm_state)id->state) {
     case SHCA_CM_REQ_HELD:
         shca_cm_object_free(id);
         break;
@@ -389,7 +389,7 @@ static void expire(struct shca_cm *id)
     struct shca_cm_message none = {.kind = 0};
 
     id->give_up = UINT64_MAX;
-    switch (id->state) {
+    switch ((enum shca_cm_state)id->state) {
     case SHCA_CM_ADDR_QUERY:
         id->state = SHCA_CM_BOUND;
         shca_cm_event_post(id, RDMA_CM_EVENT_ADDR_ERROR, -ETIMEDOUT);
