@@ -17,8 +17,9 @@ static _Atomic(roce_crc_way *) chosen;
 
 static roce_crc_way *choose(void)
 {
-    roce_crc_way *way = roce_crc_clmul();
+    roce_crc_way *way = roce_crc_wide_clmul();
 
+    way = way ? way : roce_crc_clmul();
     way = way ? way : roce_crc_words;
     atomic_store_explicit(&chosen, way, memory_order_relaxed);
     return way;

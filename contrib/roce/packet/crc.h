@@ -16,8 +16,9 @@ uint32_t roce_crc(uint32_t state, const void *data, size_t length);
 uint32_t roce_crc_bytes(uint32_t state, const void *data, size_t length);
 uint32_t roce_crc_words(uint32_t state, const void *data, size_t length);
 typedef uint32_t roce_crc_way(uint32_t state, const void *data, size_t length);
-/* By carry-less multiplication; NULL where the CPU has none. */
+/* By carry-less multiplication, of 128 and of 256 bits; NULL where the CPU has none. */
 roce_crc_way *roce_crc_clmul(void);
+roce_crc_way *roce_crc_wide_clmul(void);
 
 /* The state behind `bytes` zero bytes, and the state in front of them. */
 uint32_t roce_crc_shift(uint32_t state, size_t bytes);

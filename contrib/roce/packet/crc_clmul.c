@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * CRC-32 by carry-less multiplication (PCLMULQDQ): four accumulators of 128 bits are moved over 64
- * bytes at a time, folded into one, and that is reduced by the table, as if it were 16 bytes of
- * input. Owns nothing. */
+ * CRC-32 by carry-less multiplication: four accumulators of 128 bits (PCLMULQDQ) or 256
+ * (VPCLMULQDQ) are moved over as many bytes at a time, folded into one of 128, and that is reduced
+ * by the table, as if it were 16 bytes of input. Owns nothing. */
 #include "config.h"
 
 #include "packet/crc.h"
@@ -14,6 +14,7 @@
  * bits is short of one bit. A fold over d bits multiplies the low half by x^(d+32) and the high one
  * by x^(d-32). The unit test compares all of it with the tables. */
 static const uint64_t by_512[2] = {UINT64_C(0x154442bd4), UINT64_C(0x1c6e41596)};
+static const uint64_t by_1024[2] = {UINT64_C(0x1e88ef372), UINT64_C(0x14a7fe880)};
 static const uint64_t by_128[2] = {UINT64_C(0x1751997d0), UINT64_C(0x0ccaa009e)};
 
 __attribute__((target("pclmul,sse4.1"))) static inline __m128i fold(__m128i a, __m128i factor,
@@ -55,12 +56,64 @@ __attribute__((target("pclmul,sse4.1"))) static uint32_t by_clmul(uint32_t state
     return roce_crc_words(state, b, length);
 }
 
+/* ---- twice as wide ---- */
+
+#    define WIDE __attribute__((target("vpclmulqdq,pclmul,avx2")))
+
+WIDE static inline __m256i load_wide(const uint8_t *b)
+{
+    return _mm256_loadu_si256((const __m256i *)(const void *)b);
+}
+
+WIDE static inline __m256i fold_wide(__m256i a, __m256i factor, __m256i next)
+{
+    __m256i low = _mm256_clmulepi64_epi128(a, factor, 0x00);
+    __m256i high = _mm256_clmulepi64_epi128(a, factor, 0x11);
+
+    return _mm256_xor_si256(_mm256_xor_si256(low, high), next);
+}
+
+/* The eight halves, in the order of their bytes, go the narrow way: as the beginning of the rest.
+ */
+WIDE static uint32_t by_wide_clmul(uint32_t state, const void *data, size_t length)
+{
+    const __m256i factor = _mm256_broadcastsi128_si256(load((const uint8_t *)by_1024));
+    const uint8_t *b = data;
+    uint8_t rest[128];
+    __m256i a[4];
+
+    if (length < 256)
+        return by_clmul(state, data, length);
+    for (int i = 0; i < 4; i++)
+        a[i] = load_wide(b + i * 32);
+    a[0] = _mm256_xor_si256(a[0], _mm256_zextsi128_si256(_mm_cvtsi32_si128((int)state)));
+    for (b += 128, length -= 128; length >= 128; b += 128, length -= 128)
+        for (int i = 0; i < 4; i++)
+            a[i] = fold_wide(a[i], factor, load_wide(b + i * 32));
+    for (int i = 0; i < 4; i++)
+        _mm256_storeu_si256((__m256i *)(void *)(rest + i * 32), a[i]);
+    return by_clmul(by_clmul(0, rest, sizeof rest), b, length);
+}
+
 roce_crc_way *roce_crc_clmul(void)
 {
     return __builtin_cpu_supports("pclmul") && __builtin_cpu_supports("sse4.1") ? by_clmul : NULL;
 }
+
+roce_crc_way *roce_crc_wide_clmul(void)
+{
+    return roce_crc_clmul() && __builtin_cpu_supports("vpclmulqdq") &&
+                   __builtin_cpu_supports("avx2")
+               ? by_wide_clmul
+               : NULL;
+}
 #else
 roce_crc_way *roce_crc_clmul(void)
+{
+    return NULL;
+}
+
+roce_crc_way *roce_crc_wide_clmul(void)
 {
     return NULL;
 }
