@@ -12,6 +12,18 @@ job -n 4 "$probe" init keys get fence get rank finalize
 status_is 0
 err_lines 0
 
+promise "several hosts: maps, fences, questions, a killed guard"
+GASNET_SSH_OUT_DEGREE=1 job -n 4 -H =a:1,=b:2,=c:1 "$probe" init map=a:1,b:2,c:1 put 0:ask=3 3:ask=1 among=0,3 get rank finalize
+status_is 0
+err_lines 0
+start -n 3 -H =a,=b,=c "$probe" init get say=here hang
+eventually "$limit" out_count here 3 || fail "no start"
+kill -KILL "$(named gasnetrun-guard | tail -n 1)"
+finish
+status_is 1
+err_lines 1
+err_has 'its guard process was killed'
+
 promise "output of many pieces, with labels"
 job -l -n 4 "$probe" lines=200 long=200000 part=end
 status_is 0
