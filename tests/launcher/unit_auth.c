@@ -572,7 +572,8 @@ static void words_of_ssh_are_judged(void **state)
            "there is no /opt/bin/gasnetrun_ibv on it; install Trunkline there, "
            "GASNET_SSH_REMOTE_PATH names its directory");
     judged("/opt/bin/gasnetrun_ibv: 1: ELF: not found\n", EXITED(127),
-           "/opt/bin/gasnetrun_ibv cannot be executed there: /opt/bin/gasnetrun_ibv: 1: ELF: not found");
+           "/opt/bin/gasnetrun_ibv cannot be executed there: /opt/bin/gasnetrun_ibv: 1: ELF: not "
+           "found");
     judged("/opt/bin/gasnetrun_ibv: error while loading shared libraries: x\n", EXITED(127),
            "/opt/bin/gasnetrun_ibv cannot be executed there: /opt/bin/gasnetrun_ibv: error while "
            "loading shared libraries: x");
