@@ -14,6 +14,7 @@
 #include "base/report.h"
 #include "firehose/firehose.h"
 #include "settings/settings.h"
+#include "transport/verbs/cm/cm.h"
 #include "transport/verbs/data/credit.h"
 #include "transport/verbs/data/rma_post.h"
 #include "transport/verbs/data/stripe.h"
@@ -139,6 +140,8 @@ static enum tk_status open_conns_to(uint32_t rank, uint32_t *qps)
         bool is_primary = k == tk_primary_number(rank);
         if (tk_conn_open(conn, tk_peer(rank), rail_of_conn(k), is_primary) != TK_OK)
             return TK_FAIL;
+        if (tk_cm_expect_greeting(conn) != TK_OK)
+            return TK_FAIL;
         while (conn->rx_extra < 0)
             tk_recv_post(conn, tk_pool_take(&tk_rail_of(conn)->recv_pool));
         qps[k] = conn->qp->qp_num;
@@ -187,7 +190,12 @@ static enum tk_status choose_rails(struct tk_choice *choice, uint32_t turn)
                      tk_verbs.conns_pp, choice->count, (unsigned)tk_settings.num_qps, tk_conns_max);
         return TK_FAIL;
     }
-    tk_verbs.failover_enabled = tk_verbs.conns_pp > 1 && tk_settings.ibv_failover;
+    if (tk_cm_choose() != TK_OK)
+        return TK_FAIL;
+    /* On iWARP a completion means that TCP has it, not that it arrived (RFC 5040 5.5): what is lost
+     * with a connection is not known, so it can't be sent again. */
+    tk_verbs.failover_enabled =
+        tk_verbs.conns_pp > 1 && tk_settings.ibv_failover && !tk_verbs.has_iwarp;
     tk_verbs.message_max = UINT32_MAX;
     for (uint32_t i = 0; i < choice->count; i++)
         tk_verbs.message_max = (uint32_t)tk_min(tk_verbs.message_max, choice->rails[i].message_max);
@@ -227,8 +235,8 @@ static enum tk_status open_all(struct tk_peer_info **info, uint32_t turn)
     if (tk_devices_open() != TK_OK || widen(info, choice.unused) != TK_OK)
         return TK_FAIL;
     deal_peers();
-    if (tk_devices_open_queues() != TK_OK || open_tx() != TK_OK || tk_failover_open() != TK_OK ||
-        open_buffers() != TK_OK)
+    if (tk_cm_open() != TK_OK || tk_devices_open_queues() != TK_OK || open_tx() != TK_OK ||
+        tk_failover_open() != TK_OK || open_buffers() != TK_OK)
         return TK_FAIL;
     if (tk_verbs.failover_enabled)
         tk_events_open();
@@ -350,7 +358,7 @@ static enum tk_status connect_all(const uint32_t *host_of, const bool *is_mixed)
     for (uint32_t r = 0; r < tk_peers.size; r++) {
         if (!is_for_us(r))
             close_conns_to(r);
-        else if (connect_fenced(r, is_mixed[host_of[r]]) != TK_OK)
+        else if (connect_fenced(r, is_mixed[host_of[r]] || tk_verbs.has_iwarp) != TK_OK)
             return TK_FAIL;
     }
     return TK_OK;
@@ -363,7 +371,7 @@ enum tk_status tk_verbs_connect(const uint32_t *host_of)
     tk_atomics_agree();
     enum tk_status status = connect_all(host_of, is_mixed);
     free(is_mixed);
-    return status;
+    return status == TK_OK ? tk_cm_connect() : status;
 }
 
 uint32_t tk_verbs_rails(void)
@@ -381,10 +389,15 @@ void tk_verbs_describe(uint32_t number, char *text, size_t size)
     const struct tk_rail *rail = &tk_verbs.rails[number];
     const struct tk_port_address *a = &rail->address;
     char where[256];
-    tk_path_describe(rail, where, sizeof(where));
+    if (rail->by_cm)
+        tk_cm_describe(number, where, sizeof(where));
+    else
+        tk_path_describe(rail, where, sizeof(where));
     snprintf(text, size, "%s:%u (%s, %s, %u Mb/s, MTU %d, inline %zu B%s; %s)", a->device, a->port,
-             a->is_ethernet ? "Ethernet" : "InfiniBand", where, a->rate_mbps, 128 << a->mtu,
-             tk_verbs.inline_limit,
+             rail->is_iwarp   ? "iWARP"
+             : a->is_ethernet ? "Ethernet"
+                              : "InfiniBand",
+             where, a->rate_mbps, 128 << a->mtu, tk_verbs.inline_limit,
              rail->is_retry_capped ? ", 6 retries: 7 are without end on this device" : "",
              rail->why);
 }
@@ -398,6 +411,7 @@ void tk_verbs_close(void)
     }
     if (tk_firehose_is_open())
         tk_firehose_close();
+    tk_cm_close(); /* first: on iWARP an id holds its queue pair */
     for (uint32_t r = 0; tk_verbs.conns && r < tk_peers.size; r++)
         close_conns_to(r);
     tk_segment_forget();

@@ -44,6 +44,7 @@ struct tk_pinned;
 struct tk_tx_entry;
 struct tk_rank_pair;
 struct tk_rail;
+struct tk_cm;
 
 /* Memory that devices know: one object of each, and the keys by rail. */
 struct tk_registration {
@@ -132,6 +133,8 @@ struct tk_rail {
     int pkey_index;
     uint8_t retry_count;  /* of our queue pairs, as the device takes it */
     bool is_retry_capped; /* it is not what was asked for */
+    bool is_iwarp;
+    bool by_cm;           /* librdmacm connects its queue pairs: cm/cm.h */
     char why[128];        /* of the choice, for the start-up record */
     uint32_t message_max; /* of the port */
     uint32_t peers;       /* whose primary connection it has */
@@ -162,6 +165,7 @@ struct tk_path {
 struct tk_verbs {
     struct tk_device device; /* the first, and on most hosts the only one; ->next has the others */
     struct tk_rail *rails;
+    struct tk_cm *cm; /* NULL: librdmacm connects no rail */
     uint32_t rail_count;
     uint32_t device_count;
     uint32_t conns_pp;     /* to each peer */
@@ -177,6 +181,7 @@ struct tk_verbs {
     enum tk_atomic_scope atomics; /* of all ranks */
     int list_max;                 /* ranges of local memory in one request, on all devices */
     bool pins;                    /* see tk_verbs_pins() */
+    bool has_iwarp;               /* a rail is of that kind */
     bool
         failover_enabled; /* what is posted is logged, to be posted again over another connection */
     struct tk_buffer *fence_sink; /* where reads behind puts go, if any; nobody looks at it */
@@ -370,6 +375,11 @@ int tk_qp_init(struct ibv_qp *qp, const struct tk_rail *rail, enum ibv_qp_type t
 int tk_qp_rtr(struct ibv_qp *qp, const struct tk_route *route);
 int tk_qp_rts(struct ibv_qp *qp, const struct tk_route *route);
 void tk_route_set(struct ibv_ah_attr *ah, const struct tk_rail *rail, const struct tk_path *path);
+
+/* What both ends agree on and what the settings say, for connections whose other attributes come
+ * from librdmacm. */
+void tk_qp_rtr_limits(struct ibv_qp_attr *attr, const struct tk_route *route);
+void tk_qp_rts_limits(struct ibv_qp_attr *attr, const struct tk_route *route);
 
 /* conn/connect.c; the last two are 0 or what errno would be; `incarnation`: how often it was
  * connected before */

@@ -6,10 +6,21 @@
 #include "failing_rails.h"
 
 #include "settings/settings.h"
+#include "transport/verbs/cm/cm.h"
 #include "transport/verbs/failover/failover.h"
 #include "unit.h"
 
 unsigned lost_count;
+bool failing_rails_by_cm;
+
+const char *__attribute__((weak)) failing_rails_setting(void)
+{
+    return NULL;
+}
+
+void __attribute__((weak)) failing_rails_time_passes(void)
+{
+}
 
 static void lost(uint32_t rank)
 {
@@ -34,6 +45,8 @@ void one_polls(uint32_t rank)
         tk_verbs_transport()->reap();
     else
         tk_verbs_transport()->poll();
+    if (failing_rails_by_cm) /* as those that wait do now and then */
+        tk_cm_look();
 }
 
 enum tk_status send_numbered(uint32_t to, enum tk_message_kind kind, size_t nbytes)
@@ -109,7 +122,10 @@ void open_failing_rails(unsigned devices, const char *ports, const char *more)
     memset(stream, 0, sizeof(stream));
     tk_lost_peer = lost;
     tk_deliver = deliver;
-    unit_settings(ports, "GASNET_PUT_STRIPE_SZ=16", "GASNET_GET_STRIPE_SZ=16", more, NULL);
+    const char *setting = failing_rails_setting();
+    failing_rails_by_cm = setting != NULL;
+    unit_settings(ports, "GASNET_PUT_STRIPE_SZ=16", "GASNET_GET_STRIPE_SZ=16",
+                  setting ? setting : more, setting ? more : NULL, NULL);
     world_open(ranks, segment_size);
     fill();
 }

@@ -22,6 +22,15 @@ extern struct stream stream[ranks];
 /* Byte i of what has this number. */
 char pattern(int32_t serial, size_t i);
 
+/* One setting more for all tests of a program: a file that it is linked with defines it. NULL:
+ * none.
+ */
+const char *failing_rails_setting(void);
+extern bool failing_rails_by_cm;
+
+/* Of that file, too: what this rank waits for with a time limit takes too long now. */
+void failing_rails_time_passes(void);
+
 /* So many devices with one port each, or one with two; settings are "NAME=value". */
 void open_failing_rails(unsigned devices, const char *ports, const char *more);
 

@@ -447,7 +447,8 @@ static int post_send(struct ibv_qp *which, struct ibv_send_wr *wr, struct ibv_se
     }
     struct request *r = &qp->requests[qp->posted++ % depth];
     r->wr = fake.last = *wr;
-    memcpy(r->sge, wr->sg_list, (size_t)wr->num_sge * sizeof(r->sge[0]));
+    if (wr->num_sge > 0)
+        memcpy(r->sge, wr->sg_list, (size_t)wr->num_sge * sizeof(r->sge[0]));
     memcpy(fake.last_sge, r->sge, sizeof(fake.last_sge));
     fake.posted++;
     if (wr->send_flags & IBV_SEND_INLINE)
@@ -468,8 +469,12 @@ static int post_recv(struct ibv_qp *which, struct ibv_recv_wr *wr, struct ibv_re
         fake.rq_overruns++;
         return ENOMEM;
     }
-    qp->receives[qp->recv_posted++ % depth] = (struct receive){
-        .id = wr->wr_id, .at = (char *)(uintptr_t)wr->sg_list->addr, .size = wr->sg_list->length};
+    struct receive *receive = &qp->receives[qp->recv_posted++ % depth];
+    *receive = (struct receive){.id = wr->wr_id};
+    if (wr->num_sge > 0) {
+        receive->at = (char *)(uintptr_t)wr->sg_list->addr;
+        receive->size = wr->sg_list->length;
+    }
     if (qp->broken)
         fake_break(which, IBV_WC_WR_FLUSH_ERR);
     return 0;
@@ -599,6 +604,12 @@ void fake_break(struct ibv_qp *which, enum ibv_wc_status status)
         struct ibv_wc wc = {.wr_id = r->id, .status = IBV_WC_WR_FLUSH_ERR};
         put(qp->init.recv_cq, (struct entry){.wc = wc});
     }
+}
+
+void fake_join(uint32_t one, uint32_t other)
+{
+    qps[one - 100]->states[IBV_QPS_RTR].dest_qp_num = other;
+    qps[other - 100]->states[IBV_QPS_RTR].dest_qp_num = one;
 }
 
 bool fake_is_broken(struct ibv_qp *which)

@@ -105,6 +105,9 @@ bool fake_is_broken(struct ibv_qp *qp);
 /* A message from nowhere, as a faulty peer might send it. */
 void fake_inject(struct ibv_qp *to, const void *bytes, uint32_t size);
 
+/* What the kernel's driver of an iWARP device does to the queue pairs with these numbers. */
+void fake_join(uint32_t one, uint32_t other);
+
 /* Receive buffers in the queue, slots of the send queue that are in use. */
 int fake_receives(struct ibv_qp *qp);
 int fake_sends(struct ibv_qp *qp);

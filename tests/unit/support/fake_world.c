@@ -4,6 +4,7 @@
 #include "config.h"
 
 #include "fake_world.h"
+#include "bootstrap/bootstrap.h"
 #include "topology/locality.h"
 #include "unit.h"
 
@@ -44,7 +45,35 @@ void (*world_machine)(uint32_t rank);
 uint32_t world_hosts[world_max] = {0, 1, 2, 3, 4, 5, 6, 7};
 
 static struct node nodes[world_max];
-static uint32_t world_size, being;
+static uint32_t world_size, being, begun;
+
+/* ---- bootstrap/: what each rank has published under the one name that is used here */
+
+static struct {
+    void *bytes;
+    size_t size;
+} blobs[world_max];
+
+enum tk_status tk_bootstrap_put(const char *key, const void *blob, size_t size)
+{
+    (void)key;
+    free(blobs[being].bytes);
+    blobs[being].bytes = malloc(size);
+    blobs[being].size = size;
+    memcpy(blobs[being].bytes, blob, size);
+    return TK_OK;
+}
+
+enum tk_status tk_bootstrap_get(uint32_t rank, const char *key, void **blob, size_t *size)
+{
+    (void)key;
+    if (rank >= world_max || !blobs[rank].bytes)
+        return TK_FAIL;
+    *size = blobs[rank].size;
+    *blob = malloc(*size);
+    memcpy(*blob, blobs[rank].bytes, *size);
+    return TK_OK;
+}
 
 const struct tk_peer_info *tk_peer_info_of(uint32_t rank)
 {
@@ -109,6 +138,7 @@ static void open_rank(uint32_t rank, size_t segment)
 
 static void connect_rank(uint32_t rank)
 {
+    begun = rank + 1;
     world_be(rank);
     assert_int_equal(tk_verbs_connect(world_hosts), TK_OK);
     for (uint32_t r = 0; r < world_size; r++) {
@@ -121,14 +151,29 @@ static void connect_rank(uint32_t rank)
     }
 }
 
-void world_open(uint32_t size, size_t segment)
+void world_open_only(uint32_t size, size_t segment)
 {
     assert_true(size <= world_max);
     world_size = size;
+    begun = 0;
     for (uint32_t r = 0; r < size; r++)
         open_rank(r, segment);
-    for (uint32_t r = 0; r < size; r++)
-        connect_rank(r);
+    world_be(0);
+}
+
+bool world_connect_next(void)
+{
+    if (begun >= world_size)
+        return false;
+    connect_rank(begun);
+    return true;
+}
+
+void world_open(uint32_t size, size_t segment)
+{
+    world_open_only(size, segment);
+    while (world_connect_next())
+        continue;
     world_be(0);
 }
 
@@ -142,6 +187,8 @@ void world_close(void)
         free(tk_peers.rail_to);
         free(tk_peers.keys);
         free(world_cards[r]);
+        free(blobs[r].bytes);
+        blobs[r].bytes = NULL;
     }
     world_size = 0;
     assert_int_equal(fake.qps + fake.cqs + fake.pds + fake.mrs + fake.contexts, 0);

@@ -31,6 +31,11 @@ extern void (*world_machine)(uint32_t rank);
  * `segment` bytes (0: none). Leaves the test as rank 0. */
 void world_open(uint32_t size, size_t segment);
 
+/* The same in two steps, for start-ups that fail; and the next rank that is not connected so far,
+ * if there is one, while another one waits. */
+void world_open_only(uint32_t size, size_t segment);
+bool world_connect_next(void);
+
 /* Fails the test unless all objects of the device are gone afterwards. */
 void world_close(void);
 

@@ -145,11 +145,15 @@ enum tk_status tk_conn_connect(struct tk_conn *conn, const struct tk_port_addres
 {
     const char *what;
     const struct tk_port_address *mine = &tk_rail_of(conn)->address;
-    if (!tk_path_find(tk_path_of(conn), mine, to, tk_peers.me < conn->peer->rank))
+    bool by_cm = tk_rail_of(conn)->by_cm && !conn->is_for_atomics;
+    /* librdmacm goes by IP addresses; of the path it needs what both ends can do. */
+    if (!tk_path_find(tk_path_of(conn), mine, to, tk_peers.me < conn->peer->rank) && !by_cm)
         return no_path(conn, to);
-    int error = tk_conn_ready(conn, qp, 0, &what);
     if (conn->tx_log)
         conn->tx_log->incarnation.to_qp = qp;
+    if (by_cm) /* cm/cm.c connects all of them at once */
+        return TK_OK;
+    int error = tk_conn_ready(conn, qp, 0, &what);
     return error ? not_reached(conn, what, error) : TK_OK;
 }
 

@@ -44,25 +44,36 @@ void tk_route_set(struct ibv_ah_attr *ah, const struct tk_rail *rail, const stru
     memcpy(ah->grh.dgid.raw, path->to.raw, sizeof(path->to.raw));
 }
 
+void tk_qp_rtr_limits(struct ibv_qp_attr *attr, const struct tk_route *route)
+{
+    attr->min_rnr_timer = rnr_timer;
+    attr->path_mtu = (enum ibv_mtu)route->path->mtu;
+    attr->max_dest_rd_atomic = route->path->reads_in;
+}
+
+void tk_qp_rts_limits(struct ibv_qp_attr *attr, const struct tk_route *route)
+{
+    attr->timeout = (uint8_t)tk_settings.qp_timeout;
+    attr->retry_cnt = route->rail->retry_count;
+    attr->rnr_retry = rnr_retry_for_ever;
+    attr->max_rd_atomic = route->path->reads_out;
+}
+
 int tk_qp_rtr(struct ibv_qp *qp, const struct tk_route *route)
 {
-    const struct tk_rail *rail = route->rail;
     struct ibv_qp_attr attr = {
         .qp_state = IBV_QPS_RTR,
         .dest_qp_num = route->to_qp,
         .rq_psn = route->to_psn,
-        .min_rnr_timer = rnr_timer,
     };
     int mask = IBV_QP_STATE;
     if (route->type != IBV_QPT_UD) {
         mask |= IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
-        attr.path_mtu = (enum ibv_mtu)route->path->mtu;
-        tk_route_set(&attr.ah_attr, rail, route->path);
+        tk_qp_rtr_limits(&attr, route);
+        tk_route_set(&attr.ah_attr, route->rail, route->path);
     }
-    if (route->type == IBV_QPT_RC) {
+    if (route->type == IBV_QPT_RC)
         mask |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
-        attr.max_dest_rd_atomic = route->path->reads_in;
-    }
     return ibv_modify_qp(qp, &attr, mask);
 }
 
@@ -71,14 +82,11 @@ int tk_qp_rts(struct ibv_qp *qp, const struct tk_route *route)
     struct ibv_qp_attr attr = {
         .qp_state = IBV_QPS_RTS,
         .sq_psn = route->psn,
-        .timeout = (uint8_t)tk_settings.qp_timeout,
-        .retry_cnt = route->rail->retry_count,
-        .rnr_retry = rnr_retry_for_ever,
     };
     int mask = IBV_QP_STATE | IBV_QP_SQ_PSN;
     if (route->type == IBV_QPT_RC) {
         mask |= IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
-        attr.max_rd_atomic = route->path->reads_out;
+        tk_qp_rts_limits(&attr, route);
     }
     return ibv_modify_qp(qp, &attr, mask);
 }

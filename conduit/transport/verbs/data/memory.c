@@ -136,6 +136,9 @@ void tk_segment_forget(void)
 static void *pin(void *base, size_t size, uint32_t *key)
 {
     int access = IBV_ACCESS_LOCAL_WRITE;
+    /* On iWARP what a read brings is written by the peer's device (RFC 5040 4.1). */
+    if (tk_verbs.has_iwarp)
+        access |= IBV_ACCESS_REMOTE_WRITE;
     if (tk_is_on_demand)
         access |= IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
     struct tk_registration *r = reg(NULL, base, size, access);

@@ -108,6 +108,16 @@ static uint32_t device_conns_on(uint32_t rail)
     return (tk_verbs.conns_pp + tk_verbs.rail_count - 1 - rail) / tk_verbs.rail_count;
 }
 
+/* The first messages of what librdmacm connects come over each connection. */
+static int greetings_max(const struct tk_device *device)
+{
+    uint32_t conns = 0;
+    for (uint32_t i = 0; i < tk_verbs.rail_count; i++)
+        if (tk_verbs.rails[i].device == device && tk_verbs.rails[i].by_cm)
+            conns += tk_verbs.peers * device_conns_on(i);
+    return (int)conns;
+}
+
 /* Messages come over primary connections only, and each connection may become one. */
 static int receives_max(const struct tk_device *device)
 {
@@ -116,7 +126,7 @@ static int receives_max(const struct tk_device *device)
         if (tk_verbs.rails[i].device == device)
             conns += tk_verbs.failover_enabled ? tk_verbs.peers * device_conns_on(i)
                                                : tk_verbs.rails[i].peers;
-    return tk_max(1, tk_receives_max() * (int)conns);
+    return tk_max(1, tk_receives_max() * (int)conns) + greetings_max(device);
 }
 
 /* A connection that dies flushes all that it has, with a completion for each. */

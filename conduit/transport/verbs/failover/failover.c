@@ -32,6 +32,7 @@
 #include "base/clock.h"
 #include "base/report.h"
 #include "settings/settings.h"
+#include "transport/verbs/cm/cm.h"
 #include "transport/verbs/data/credit.h"
 #include "transport/verbs/data/tx.h"
 #include "transport/verbs/failover/connection_state.h"
@@ -354,7 +355,8 @@ static struct tk_conn *find_next_primary(struct tk_rank_pair *pair, const struct
     }
     if (!conns[pair->next_primary].is_ready)
         make_ready(&conns[pair->next_primary]);
-    return &conns[pair->next_primary];
+    /* One that librdmacm is still connecting takes nothing; it will be live or given up. */
+    return tk_conn_is_live(&conns[pair->next_primary]) ? &conns[pair->next_primary] : NULL;
 }
 
 /* With the locks of both. */
@@ -518,6 +520,15 @@ static void end_moves(uint32_t rank)
     }
 }
 
+static void give_up_unconnected(uint32_t rank)
+{
+    struct tk_conn *conns = tk_conns_to(rank);
+    for (uint32_t k = 0; k < tk_verbs.conns_pp; k++)
+        if (tk_counter_read(&conns[k].state) == TK_OPENING && tk_rail_of(&conns[k])->by_cm &&
+            tk_cm_has_failed(&conns[k]))
+            tk_conn_give_up(&conns[k], "librdmacm did not connect it");
+}
+
 static void step_pair(uint32_t rank)
 {
     struct tk_rank_pair *pair = &tk_verbs.pairs[rank];
@@ -550,6 +561,8 @@ void tk_failover_step(void)
         return;
     for (uint32_t r = 0; r < tk_peers.size; r++) {
         struct tk_rank_pair *pair = &tk_verbs.pairs[r];
+        if (pair->pending_work > 0 && tk_verbs.cm)
+            give_up_unconnected(r);
         if (tk_counter_read(&pair->moving) > 0 || pair->pending_work > 0)
             step_pair(r);
         if (pair->pending_work > 0 && tk_counter_read(&pair->moving) == 0)

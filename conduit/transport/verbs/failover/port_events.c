@@ -10,6 +10,7 @@
 #include <fcntl.h>
 
 #include "base/clock.h"
+#include "transport/verbs/cm/cm.h"
 #include "transport/verbs/failover/failover.h"
 #include "transport/verbs/failover/reconnect.h"
 #include "transport/verbs/verbs_private.h"
@@ -76,5 +77,10 @@ void tk_events_look(void)
     uint64_t now = tk_now();
     for (uint32_t i = 0; i < tk_verbs.rail_count; i++)
         look_at_port(i, now);
+    if (tk_verbs.cm) { /* connects that nobody expects are refused, or they would stay */
+        tk_lock(&tk_moves_lock);
+        tk_cm_look();
+        tk_unlock(&tk_moves_lock);
+    }
     tk_unlock(&looking);
 }

@@ -28,6 +28,7 @@
 #include "base/clock.h"
 #include "base/report.h"
 #include "settings/settings.h"
+#include "transport/verbs/cm/cm.h"
 #include "transport/verbs/data/credit.h"
 #include "transport/verbs/failover/connection_state.h"
 #include "transport/verbs/failover/reconnect.h"
@@ -107,7 +108,13 @@ static int reconnect(struct tk_conn *conn, const char **what)
         return error;
     *what = "modify_qp to INIT";
     error = tk_conn_init(conn);
-    return error ? error : tk_conn_ready(conn, incarnation->to_qp, incarnation->number + 1, what);
+    if (error)
+        return error;
+    if (tk_rail_of(conn)->by_cm) {
+        tk_cm_reset(conn, incarnation->number + 1);
+        return 0;
+    }
+    return tk_conn_ready(conn, incarnation->to_qp, incarnation->number + 1, what);
 }
 
 /* Nothing is left of the old incarnation but room that was lent: that is given back, or used,
@@ -165,6 +172,33 @@ static void go_live(struct tk_conn *conn)
                 conn->peer->rank, conn->peer->host);
 }
 
+/* librdmacm is at work. Before that the peer's end is not known to be open, and there is nothing to
+ * do. */
+static bool is_connecting(const struct tk_conn *conn)
+{
+    return tk_counter_read(&conn->state) == TK_OPENING && tk_rail_of(conn)->by_cm &&
+           tk_cm_is_going(conn);
+}
+
+static void follow_connecting(struct tk_conn *conn)
+{
+    tk_cm_look();
+    if (tk_cm_is_up(conn))
+        go_live(conn);
+}
+
+/* The other end is open, or is taken for that. */
+static void begin_to_use(struct tk_conn *conn)
+{
+    if (!tk_rail_of(conn)->by_cm) {
+        go_live(conn);
+        return;
+    }
+    tk_cm_go(conn);
+    tk_pending_work_add(conn);
+    follow_connecting(conn);
+}
+
 static void reopen(struct tk_conn *conn)
 {
     const struct tk_port_address *a = &tk_rail_of(conn)->address;
@@ -189,13 +223,13 @@ static void reopen(struct tk_conn *conn)
     }
     tk_notice_request(conn);
     if (is_asked)
-        go_live(conn);
+        begin_to_use(conn);
 }
 
 void tk_reconnect_answered(struct tk_conn *conn)
 {
     if (tk_counter_read(&conn->state) == TK_OPENING)
-        go_live(conn);
+        begin_to_use(conn);
 }
 
 void tk_reconnect_trust(uint32_t rank)
@@ -233,7 +267,9 @@ static void step_conn(struct tk_conn *conn)
         else
             tk_reconnect_watch(tk_rail_of(conn));
     }
-    if (!conn->tx_log->notice_due)
+    if (is_connecting(conn))
+        follow_connecting(conn);
+    if (!conn->tx_log->notice_due && !is_connecting(conn))
         tk_pending_work_remove(conn);
 }
 

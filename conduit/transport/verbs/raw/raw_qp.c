@@ -42,6 +42,12 @@ enum tk_status tk_raw_qp_check(const trunkline_domain_t *domain, const trunkline
                      (int)options->type);
         return TK_FAIL;
     }
+    if (tk_raw_rail(rail)->context->device->transport_type == IBV_TRANSPORT_IWARP) {
+        tk_log_error("%s is an iWARP port, whose queue pairs only librdmacm connects: that of raw "
+                     "rails goes by addresses",
+                     rail->name);
+        return TK_FAIL;
+    }
     if (domain->context->device != rail->context->device) {
         tk_log_error("%s: the domain is one of %s, which is another device", rail->name,
                      domain->rail->name);

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Queue pairs that librdmacm connects, as the rest of the transport sees it: which rails, start-up,
+ * and connections that come back. The queue pairs are made, reset and closed as all others are;
+ * here they only find each other. */
+#ifndef TK_VERBS_CM_H
+#define TK_VERBS_CM_H
+
+#include "transport/verbs/verbs_private.h"
+
+/* ---- start-up and end, single-threaded ---- */
+
+/* Marks the rails (tk_rail.by_cm) once they are chosen. */
+enum tk_status tk_cm_choose(void);
+
+/* A listener for each such rail, and what peers must know of them is published. */
+enum tk_status tk_cm_open(void);
+
+/* Before any other buffer of the connection is posted. */
+enum tk_status tk_cm_expect_greeting(struct tk_conn *conn);
+
+/* From the peers' infos on: connects all queue pairs of such rails, each of them greeted. */
+enum tk_status tk_cm_connect(void);
+
+void tk_cm_close(void);
+
+/* For people: how librdmacm connects the rail. */
+void tk_cm_describe(uint32_t rail, char *text, size_t size);
+
+/* How long events are not looked for after the last look, in ns; tests shorten it. */
+extern TK_HIDDEN uint64_t tk_cm_look_pause;
+
+/* ---- connections that come back; with the lock of moves ---- */
+
+/* The queue pair is in INIT once more, for this incarnation. */
+void tk_cm_reset(struct tk_conn *conn, uint32_t epoch);
+
+/* The other end is open in the same incarnation, or is to be tried: from now on the time runs. May
+ * be repeated. */
+void tk_cm_go(struct tk_conn *conn);
+
+/* Reads events, refuses what is not for us and ends what takes too long. Costs a look at the clock
+ * if it was called a moment ago. */
+void tk_cm_look(void);
+
+bool tk_cm_is_going(const struct tk_conn *conn);
+bool tk_cm_is_up(const struct tk_conn *conn);
+bool tk_cm_has_failed(const struct tk_conn *conn); /* the cause was logged */
+
+#endif

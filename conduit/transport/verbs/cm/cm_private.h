@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Between the files of cm/ only. Everything hangs on tk_verbs.cm; start-up and exit are
+ * single-threaded, in between the lock of moves guards it. */
+#ifndef TK_VERBS_CM_PRIVATE_H
+#define TK_VERBS_CM_PRIVATE_H
+
+#include <rdma/rdma_cma.h>
+
+#include "transport/verbs/cm/cm.h"
+#include "transport/verbs/verbs_private.h"
+
+enum {
+    tk_cm_secret_size = 16,
+    tk_cm_text_max = 64 /* an IPv6 address with interface, and a port */
+};
+
+/* ---- request.c: what a connect carries, and what a refusal says ---- */
+
+/* 56 bytes are left for it on InfiniBand (rdma_connect(3)); iWARP has more. */
+struct tk_cm_request {
+    uint32_t magic;
+    uint16_t version;
+    uint16_t rail;
+    uint32_t from, to; /* ranks */
+    uint32_t conn;     /* its number */
+    uint32_t epoch;
+    uint8_t secret[tk_cm_secret_size];
+};
+_Static_assert(sizeof(struct tk_cm_request) <= 56, "private data of a connect on InfiniBand");
+
+enum tk_cm_verdict {
+    TK_CM_WELCOME,
+    TK_CM_FOREIGN,   /* not of this job, or for another rank or rail */
+    TK_CM_CROSSING,  /* the higher rank listens, and does not connect */
+    TK_CM_LATE,      /* of an incarnation that is over */
+    TK_CM_DUPLICATE, /* of one that was asked for already */
+    TK_CM_EARLY,     /* this end is not open so far: ask again */
+    tk_cm_verdicts
+};
+
+struct tk_cm_refusal {
+    uint32_t magic;
+    uint32_t verdict;
+};
+
+void tk_cm_request_make(struct tk_cm_request *request, const struct tk_conn *conn, uint32_t epoch);
+
+/* Is it one of this job for the listener of `rail`? Then *request is sound: its ranks and its
+ * number lie in their tables. */
+enum tk_cm_verdict tk_cm_request_read(struct tk_cm_request *request, const void *data, size_t size,
+                                      uint32_t rail);
+struct tk_cm_refusal tk_cm_refusal_make(enum tk_cm_verdict verdict);
+
+/* tk_cm_verdicts: it is not one of ours, but the network's or the kernel's. */
+enum tk_cm_verdict tk_cm_refusal_read(const void *data, size_t size);
+const char *tk_cm_verdict_text(enum tk_cm_verdict verdict);
+
+/* ---- address.c: listeners ---- */
+
+/* Of a listener, as peers get it. */
+struct tk_cm_place {
+    uint8_t address[16]; /* the first 4 bytes of it where it is IPv4 */
+    uint16_t port;       /* in network order; 0: there is none */
+    uint8_t is_ip6;
+    uint8_t reserved;
+    uint32_t
+        scope; /* the interface, of a link-local address; means something on its own host only */
+};
+
+struct tk_cm_listener {
+    struct rdma_cm_id *id; /* NULL: librdmacm does not connect this rail */
+    struct tk_cm_place place;
+};
+
+enum tk_status tk_cm_listen(struct tk_cm_listener *listener, const struct tk_rail *rail);
+void tk_cm_place_sockaddr(const struct tk_cm_place *place, struct sockaddr_storage *address);
+void tk_cm_place_text(const struct tk_cm_place *place, char *text, size_t size);
+
+/* ---- end.c: one end of one connection ---- */
+
+enum tk_cm_state {
+    TK_CM_CLOSED,   /* nothing is to be connected */
+    TK_CM_AWAITS,   /* the higher rank: a connect may come */
+    TK_CM_HOLDS,    /* the lower rank: waits for tk_cm_end_begin(), or until it asks again */
+    TK_CM_RESOLVES, /* address, then route */
+    TK_CM_ASKED,    /* waits for the answer */
+    TK_CM_ANSWERED, /* the higher rank has accepted, and waits until that has come */
+    TK_CM_UP,       /* may be sent over */
+    TK_CM_FAILED
+};
+
+struct tk_cm_end {
+    struct rdma_cm_id *id;
+    uint64_t deadline; /* 0: none; at start-up there is one for all ends */
+    uint64_t again;    /* when to ask once more; 0: not by itself */
+    uint32_t epoch;
+    uint16_t early; /* refusals that the other end is not open so far */
+    uint8_t state;  /* enum tk_cm_state */
+    bool is_greeted;
+};
+
+struct tk_cm {
+    struct rdma_event_channel *channel;
+    struct tk_cm_listener *listeners; /* by rail */
+    struct tk_cm_place *places;       /* by rank and rail */
+    struct tk_cm_end *ends;           /* by connection, as tk_verbs.conns */
+    uint32_t end_count;
+    uint32_t failed;    /* ends */
+    uint32_t in_flight; /* ends of ours that have asked, or are about to */
+    uint32_t refused;   /* connects */
+    uint64_t next_look;
+    uint32_t left;     /* ends that are not connected and greeted, at start-up */
+    uint64_t deadline; /* of all of them */
+    bool is_starting;
+    uint8_t secret[tk_cm_secret_size];
+};
+
+static inline struct tk_cm_end *tk_cm_end_of(const struct tk_conn *conn)
+{
+    return &tk_verbs.cm->ends[conn - tk_verbs.conns];
+}
+
+static inline struct tk_conn *tk_cm_conn_of(const struct tk_cm_end *end)
+{
+    return &tk_verbs.conns[end - tk_verbs.cm->ends];
+}
+
+/* Of two ranks the lower one connects: so connects do not cross. */
+static inline bool tk_cm_is_asker(const struct tk_conn *conn)
+{
+    return tk_peers.me < conn->peer->rank;
+}
+
+void tk_cm_end_open(struct tk_cm_end *end, uint32_t epoch); /* AWAITS or HOLDS */
+void tk_cm_end_drop(struct tk_cm_end *end);                 /* CLOSED */
+void tk_cm_end_begin(struct tk_cm_end *end);                /* the lower rank's: asks */
+void tk_cm_end_resolved(struct tk_cm_end *end, bool is_route);
+void tk_cm_end_answered(struct tk_cm_end *end);
+void tk_cm_end_up(struct tk_cm_end *end);
+void tk_cm_end_refused(struct tk_cm_end *end, enum tk_cm_verdict verdict, int status);
+
+/* `status` is a status of rdma_cm or an errno; 0: `what` says all. */
+void tk_cm_end_fail(struct tk_cm_end *end, const char *what, int status);
+
+/* Whether the other end may connect in this epoch. */
+enum tk_cm_verdict tk_cm_end_judge(const struct tk_cm_end *end, uint32_t epoch);
+
+/* It was welcome: accepts it on this id, which belongs to the end from now on. */
+void tk_cm_end_accept(struct tk_cm_end *end, struct rdma_cm_id *id);
+
+/* ---- cm.c ---- */
+
+/* Start-up, without waiting; false: it is over, for good or bad. */
+bool tk_cm_connect_step(void);
+
+/* ---- events.c ---- */
+
+/* All that have come. */
+void tk_cm_events_read(void);
+
+/* Ends whose time is over fail, and those that were refused for the moment ask again. */
+void tk_cm_events_timed(uint64_t now);
+
+#endif

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * One end of a connection on its way from INIT to RTS. Of a pair the lower rank connects and the
+ * higher one listens, so connects never cross:
+ *
+ *     lower    HOLDS - RESOLVES (address, route) - ASKED - UP
+ *     higher   AWAITS - ANSWERED (accepted) - UP
+ *
+ * A refusal that says "not so far", or one that comes from the network, is no failure: the lower
+ * rank holds again and asks once more until its time is over. The queue pair is the connection's
+ * own and none of librdmacm's (rdma_create_qp would tie it to librdmacm's context of the device):
+ * so its states are set here, by what rdma_init_qp_attr says and our own limits, and the lower rank
+ * completes the connection by rdma_establish. On iWARP the kernel's driver does both, because a
+ * queue pair there is a TCP connection.
+ *
+ * Owns the ends' ids. An id is destroyed only when all events of it that were read are
+ * acknowledged: events.c does that before it calls. */
+#include "config.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/report.h"
+#include "settings/settings.h"
+#include "transport/verbs/cm/cm_private.h"
+
+enum {
+    early_max = 40, /* refusals that the other end is not open so far: about two seconds */
+    resolve_ms = 5000,
+    looks_before_again = 50 /* about 50 ms */
+};
+
+/* Asks, or is about to; more than a few at once would overrun listeners. */
+static bool is_in_flight(const struct tk_cm_end *end)
+{
+    return end->state == TK_CM_RESOLVES || end->state == TK_CM_ASKED;
+}
+
+static void set_state(struct tk_cm_end *end, enum tk_cm_state state)
+{
+    tk_verbs.cm->in_flight -= is_in_flight(end);
+    end->state = (uint8_t)state;
+    tk_verbs.cm->in_flight += is_in_flight(end);
+}
+
+static void drop_id(struct tk_cm_end *end)
+{
+    if (end->id)
+        rdma_destroy_id(end->id);
+    end->id = NULL;
+}
+
+void tk_cm_end_open(struct tk_cm_end *end, uint32_t epoch)
+{
+    drop_id(end);
+    set_state(end, tk_cm_is_asker(tk_cm_conn_of(end)) ? TK_CM_HOLDS : TK_CM_AWAITS);
+    end->epoch = epoch;
+    end->early = 0;
+    end->again = 0;
+    end->is_greeted = false;
+    end->deadline = 0;
+}
+
+void tk_cm_end_drop(struct tk_cm_end *end)
+{
+    drop_id(end);
+    set_state(end, TK_CM_CLOSED);
+}
+
+/* ---- failing ---- */
+
+static const struct tk_cm_place *place_of_peer(const struct tk_conn *conn)
+{
+    return &tk_verbs.cm->places[conn->peer->rank * tk_verbs.rail_count + conn->rail];
+}
+
+void tk_cm_end_fail(struct tk_cm_end *end, const char *what, int status)
+{
+    const struct tk_conn *conn = tk_cm_conn_of(end);
+    const struct tk_port_address *a = &tk_rail_of(conn)->address;
+    char ours[tk_cm_text_max], theirs[tk_cm_text_max], number[80] = "";
+    tk_cm_place_text(&tk_verbs.cm->listeners[conn->rail].place, ours, sizeof(ours));
+    tk_cm_place_text(place_of_peer(conn), theirs, sizeof(theirs));
+    /* Statuses are negative errnos, or reasons of a refusal (IBA 12.6.7.2). */
+    if (status < 0)
+        snprintf(number, sizeof(number), ", status %d (%s)", status, strerror(-status));
+    else if (status > 0)
+        snprintf(number, sizeof(number), ", status %d", status);
+    drop_id(end);
+    set_state(end, TK_CM_FAILED);
+    tk_verbs.cm->failed++;
+    if (tk_verbs.cm->is_starting)
+        tk_log_error("%s:%u (%s) can't be connected by librdmacm with rank %u (%s, %s), queue pair "
+                     "%u: %s%s",
+                     a->device, a->port, ours, conn->peer->rank, conn->peer->host, theirs,
+                     conn->qp->qp_num, what, number);
+    else
+        tk_log_warn("%s:%u (%s) is not connected by librdmacm with rank %u (%s, %s) again, queue "
+                    "pair %u, incarnation %u: %s%s; it is tried again later",
+                    a->device, a->port, ours, conn->peer->rank, conn->peer->host, theirs,
+                    conn->qp->qp_num, end->epoch, what, number);
+}
+
+/* A call of librdmacm, which leaves errno. */
+static void call_failed(struct tk_cm_end *end, const char *what)
+{
+    tk_cm_end_fail(end, what, errno ? -errno : -EIO);
+}
+
+/* ---- the queue pair ---- */
+
+static struct tk_route route_of(const struct tk_conn *conn)
+{
+    return (struct tk_route){
+        .rail = tk_rail_of(conn), .path = tk_path_of(conn), .type = IBV_QPT_RC};
+}
+
+/* The route is librdmacm's; settings that name a service level or a class go before. */
+static void set_classes(struct ibv_ah_attr *ah)
+{
+    if (tk_settings.ibv_sl)
+        ah->sl = (uint8_t)tk_settings.ibv_sl;
+    if (tk_settings.ibv_traffic_class && ah->is_global)
+        ah->grh.traffic_class = (uint8_t)tk_settings.ibv_traffic_class;
+}
+
+/* 0 or an errno. librdmacm has the path, the packet numbers and the partition. */
+static int enter(const struct tk_cm_end *end, enum ibv_qp_state state)
+{
+    const struct tk_conn *conn = tk_cm_conn_of(end);
+    const struct tk_route route = route_of(conn);
+    struct ibv_qp_attr attr = {.qp_state = state};
+    int mask;
+    if (rdma_init_qp_attr(end->id, &attr, &mask))
+        return errno ? errno : EIO;
+    if (state == IBV_QPS_INIT)
+        attr.qp_access_flags = (unsigned)tk_verbs.remote_access;
+    if (state == IBV_QPS_RTR) {
+        tk_qp_rtr_limits(&attr, &route);
+        set_classes(&attr.ah_attr);
+    }
+    if (state == IBV_QPS_RTS)
+        tk_qp_rts_limits(&attr, &route);
+    return ibv_modify_qp(conn->qp, &attr, mask);
+}
+
+/* False: it failed, and that was logged. */
+static bool make_ready(struct tk_cm_end *end)
+{
+    static const enum ibv_qp_state states[] = {IBV_QPS_INIT, IBV_QPS_RTR, IBV_QPS_RTS};
+    static const char *const names[] = {"modify_qp to INIT", "modify_qp to RTR",
+                                        "modify_qp to RTS"};
+    if (tk_rail_of(tk_cm_conn_of(end))->is_iwarp)
+        return true;
+    for (int i = 0; i < 3; i++) {
+        int error = enter(end, states[i]);
+        if (!error)
+            continue;
+        tk_cm_end_fail(end, names[i], -error);
+        return false;
+    }
+    return true;
+}
+
+static struct rdma_conn_param param_of(const struct tk_conn *conn)
+{
+    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RTS};
+    const struct tk_route route = route_of(conn);
+    tk_qp_rtr_limits(&attr, &route);
+    tk_qp_rts_limits(&attr, &route);
+    return (struct rdma_conn_param){.responder_resources = attr.max_dest_rd_atomic,
+                                    .initiator_depth = attr.max_rd_atomic,
+                                    .retry_count = attr.retry_cnt,
+                                    .rnr_retry_count = attr.rnr_retry,
+                                    .qp_num = conn->qp->qp_num};
+}
+
+/* ---- the lower rank ---- */
+
+void tk_cm_end_begin(struct tk_cm_end *end)
+{
+    const struct tk_conn *conn = tk_cm_conn_of(end);
+    struct tk_cm_place from = tk_verbs.cm->listeners[conn->rail].place, to = *place_of_peer(conn);
+    struct sockaddr_storage source, target;
+    from.port = 0;
+    to.scope = from.scope; /* the peer's name of its interface means nothing here */
+    tk_cm_place_sockaddr(&from, &source);
+    tk_cm_place_sockaddr(&to, &target);
+    drop_id(end);
+    end->again = 0;
+    if (rdma_create_id(tk_verbs.cm->channel, &end->id, end, RDMA_PS_TCP)) {
+        end->id = NULL;
+        call_failed(end, "rdma_create_id");
+        return;
+    }
+    set_state(end, TK_CM_RESOLVES);
+    if (rdma_resolve_addr(end->id, (struct sockaddr *)&source, (struct sockaddr *)&target,
+                          resolve_ms))
+        call_failed(end, "rdma_resolve_addr");
+}
+
+static void ask(struct tk_cm_end *end)
+{
+    const struct tk_conn *conn = tk_cm_conn_of(end);
+    struct rdma_conn_param param = param_of(conn);
+    struct tk_cm_request request;
+    tk_cm_request_make(&request, conn, end->epoch);
+    param.private_data = &request;
+    param.private_data_len = sizeof(request);
+    set_state(end, TK_CM_ASKED);
+    if (rdma_connect(end->id, &param))
+        call_failed(end, "rdma_connect");
+}
+
+void tk_cm_end_resolved(struct tk_cm_end *end, bool is_route)
+{
+    if (end->state != TK_CM_RESOLVES)
+        return;
+    if (is_route)
+        ask(end);
+    else if (rdma_resolve_route(end->id, resolve_ms))
+        call_failed(end, "rdma_resolve_route");
+}
+
+/* An answer is complete only when it is acknowledged; on iWARP it needs none. */
+void tk_cm_end_answered(struct tk_cm_end *end)
+{
+    if (end->state != TK_CM_ASKED || !make_ready(end))
+        return;
+    if (rdma_establish(end->id))
+        call_failed(end, "rdma_establish");
+    else
+        tk_cm_end_up(end);
+}
+
+void tk_cm_end_up(struct tk_cm_end *end)
+{
+    if (end->state == TK_CM_ASKED || end->state == TK_CM_ANSWERED)
+        set_state(end, TK_CM_UP);
+}
+
+/* The peer's own word is final, but for "not so far". What the network or the kernel refuses (a
+ * listener that is overrun, a connection of before that is not forgotten so far) is tried again. */
+void tk_cm_end_refused(struct tk_cm_end *end, enum tk_cm_verdict verdict, int status)
+{
+    bool is_early = verdict == TK_CM_EARLY && ++end->early < early_max;
+    if (end->state != TK_CM_ASKED)
+        return;
+    if (verdict != tk_cm_verdicts && !is_early) {
+        char what[160];
+        snprintf(what, sizeof(what), "the peer refused the connect: %s",
+                 tk_cm_verdict_text(verdict));
+        tk_cm_end_fail(end, what, 0);
+        return;
+    }
+    if (end->deadline && tk_now() >= end->deadline) {
+        tk_cm_end_fail(end, "RDMA_CM_EVENT_REJECTED", status);
+        return;
+    }
+    drop_id(end);
+    set_state(end, TK_CM_HOLDS);
+    end->again = tk_now() + looks_before_again * tk_cm_look_pause;
+}
+
+/* ---- the higher rank ---- */
+
+enum tk_cm_verdict tk_cm_end_judge(const struct tk_cm_end *end, uint32_t epoch)
+{
+    const struct tk_conn *conn = tk_cm_conn_of(end);
+    if (!conn->qp || conn->is_for_atomics)
+        return TK_CM_FOREIGN;
+    int32_t ahead = (int32_t)(epoch - end->epoch);
+    if (ahead != 0)
+        return ahead > 0 ? TK_CM_EARLY : TK_CM_LATE;
+    if (end->state == TK_CM_AWAITS)
+        return TK_CM_WELCOME;
+    return end->state == TK_CM_ANSWERED || end->state == TK_CM_UP ? TK_CM_DUPLICATE : TK_CM_LATE;
+}
+
+/* The state first: what fails then refuses by destroying the id. */
+void tk_cm_end_accept(struct tk_cm_end *end, struct rdma_cm_id *id)
+{
+    struct rdma_conn_param param = param_of(tk_cm_conn_of(end));
+    end->id = id;
+    id->context = end;
+    set_state(end, TK_CM_ANSWERED);
+    if (make_ready(end) && rdma_accept(id, &param))
+        call_failed(end, "rdma_accept");
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * librdmacm between the ranks of a fake world (fake_world.h), on its fake devices: calls succeed
+ * and events are there at once, unless a test wants something lost or failing. Port P of device D
+ * has the address 10.D.P.1. While a rank waits for events at start-up the others go on. Include
+ * after fake_world.h. */
+#ifndef FAKE_RDMACM_H
+#define FAKE_RDMACM_H
+
+#include <rdma/rdma_cma.h>
+
+enum fake_cm_call {
+    FAKE_CM_CHANNEL,
+    FAKE_CM_CREATE_ID,
+    FAKE_CM_BIND,
+    FAKE_CM_LISTEN,
+    FAKE_CM_RESOLVE_ADDR,
+    FAKE_CM_RESOLVE_ROUTE,
+    FAKE_CM_CONNECT,
+    FAKE_CM_ACCEPT,
+    FAKE_CM_ESTABLISH,
+    FAKE_CM_INIT_ATTR,
+    fake_cm_calls
+};
+
+/* All zero: nothing fails. */
+struct fake_cm {
+    /* After `allowed` more calls this one fails with `error`, for good; 0: it does not. */
+    struct {
+        int allowed, error;
+    } failing[fake_cm_calls];
+    enum rdma_cm_event_type instead[RDMA_CM_EVENT_TIMEWAIT_EXIT + 1]; /* of an event: another one;
+                                                                         0: it comes as it is */
+    int instead_status;
+    int lost_connects; /* so many more do not arrive */
+    int lost_answers;
+    int refused_by_network; /* so many more connects: rejected with status 10 and no data */
+    bool is_iwarp; /* an answer needs no acknowledgement; queue pairs are connected all the same */
+    bool is_alone; /* a rank that waits plays no other one */
+    int ids, channels;           /* that exist */
+    unsigned connects;           /* that arrived */
+    struct rdma_conn_param last; /* of the last connect */
+};
+extern struct fake_cm fake_cm;
+
+void fake_cm_reset(void);
+
+/* A connect to the first listener of the rank that the test is, with these bytes; returns the event
+ * and status that came back, or RDMA_CM_EVENT_TIMEWAIT_EXIT for none; what the refusal carried is
+ * in *data, of `size` bytes. */
+enum rdma_cm_event_type fake_cm_knock(const void *request, uint8_t request_size, void *data,
+                                      size_t size);
+
+#endif
