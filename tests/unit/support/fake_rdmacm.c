@@ -51,6 +51,7 @@ static uint32_t connections;
 void fake_cm_reset(void)
 {
     memset(&fake_cm, 0, sizeof(fake_cm));
+    memset(ids, 0, sizeof(ids)); /* of a test that failed */
     next_port = 4000;
     tk_cm_look_pause = 0;
 }

@@ -49,7 +49,7 @@ static void assert_connected(uint32_t rank, uint32_t peer, uint32_t number)
     const struct ibv_qp_attr *rts = fake_attr(conn->qp, IBV_QPS_RTS);
     assert_int_equal(rtr->dest_qp_num, far->qp->qp_num);
     assert_int_equal(rtr->rq_psn, fake_attr(far->qp, IBV_QPS_RTS)->sq_psn);
-    assert_int_equal(rtr->max_dest_rd_atomic, 16);
+    assert_int_equal(rtr->max_dest_rd_atomic, 8);
     assert_int_equal(rtr->min_rnr_timer, 12);
     assert_int_equal(rts->max_rd_atomic, 8);
     assert_int_equal(rts->timeout, 18);

@@ -534,6 +534,7 @@ static void step_pair(uint32_t rank)
     struct tk_rank_pair *pair = &tk_verbs.pairs[rank];
     struct tk_conn *primary = tk_primary(tk_peer(rank)), *goal = primary;
     entry_drained(rank);
+    tk_reconnect_pass(rank);
     if (!tk_conn_is_live(primary))
         tk_reconnect_trust(rank);
     if (!first_open(rank, NULL)) {

@@ -259,9 +259,7 @@ static void step_conn(struct tk_conn *conn)
 {
     struct tk_incarnation *incarnation = incarnation_of(conn);
     bool is_closed = tk_counter_read(&conn->state) == TK_CLOSED;
-    if (is_closed && incarnation->is_passed)
-        pass_over(conn);
-    else if (is_closed && incarnation->is_wanted && !tk_is_leaving()) {
+    if (is_closed && incarnation->is_wanted && !tk_is_leaving()) {
         if (is_active(tk_rail_of(conn)))
             reopen(conn);
         else
@@ -273,8 +271,20 @@ static void step_conn(struct tk_conn *conn)
         tk_pending_work_remove(conn);
 }
 
+/* Also while others are moved: each end may wait for the other to pass one over, and nothing is
+ * opened by that. */
+void tk_reconnect_pass(uint32_t rank)
+{
+    for (uint32_t k = 0; k < tk_verbs.conns_pp; k++) {
+        struct tk_conn *conn = tk_conns_to(rank) + k;
+        if (tk_counter_read(&conn->state) == TK_CLOSED && incarnation_of(conn)->is_passed)
+            pass_over(conn);
+    }
+}
+
 void tk_reconnect_step(uint32_t rank)
 {
+    tk_reconnect_pass(rank);
     for (uint32_t k = 0; k < tk_verbs.conns_pp; k++)
         if (incarnation_of(tk_conns_to(rank) + k)->is_pending_work)
             step_conn(tk_conns_to(rank) + k);

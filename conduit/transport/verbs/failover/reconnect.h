@@ -26,6 +26,9 @@ void tk_reconnect_asked(struct tk_conn *conn, bool is_open);
 /* Takes connections that wait for an answer for live. Where no other is left they are tried. */
 void tk_reconnect_trust(uint32_t rank);
 
+/* Passes over what the other end opened and lost before this end could open it. */
+void tk_reconnect_pass(uint32_t rank);
+
 /* Opens what is to be opened; where no connection of the pair is being moved. */
 void tk_reconnect_step(uint32_t rank);
 
