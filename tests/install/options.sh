@@ -97,7 +97,7 @@ for size in 1024 262144; do
     # shellcheck disable=SC2046 # options
     ${TRUNKLINE_TEST_CC:-cc} -fsyntax-only -DGASNET_SEQ=1 -I. -I"$top_srcdir/conduit" -I"$top_srcdir/conduit/include" \
         -I"$top_srcdir/conduit/include/ibv-conduit" -I"$top_builddir/conduit/include" \
-        $(pkg-config --cflags hwloc pmix libibverbs) fits.c || fail "messages of $size bytes"
+        $(pkg-config --cflags hwloc pmix libibverbs librdmacm) fits.c || fail "messages of $size bytes"
 done
 
 # The table of settings, compiled with another default.
@@ -121,7 +121,7 @@ ${TRUNKLINE_TEST_CC:-cc} -I. -I"$top_srcdir/conduit" -o show show.c "$top_srcdir
 tell()
 {
     ${TRUNKLINE_TEST_CC:-cc} "$@" -DGASNET_SEQ=1 -O1 -I"$top_srcdir/conduit" -I"$top_srcdir/conduit/include" \
-        -I"$top_srcdir/conduit/include/ibv-conduit" -I"$top_builddir/conduit/include" $(pkg-config --cflags hwloc pmix libibverbs) \
+        -I"$top_srcdir/conduit/include/ibv-conduit" -I"$top_builddir/conduit/include" $(pkg-config --cflags hwloc pmix libibverbs librdmacm) \
         -c -o tell.o "$top_srcdir/conduit/start/report.c" || fail "tell.c does not compile by itself"
     strings -a tell.o
 }

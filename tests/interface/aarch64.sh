@@ -46,7 +46,7 @@ library()
     cp "$config" "$scratch/host/hwloc/autogen" || fail "hwloc/autogen/config.h of the host"
     sources="$(find "$top_srcdir/conduit" -name '*.c' | sort)"
     quiet "the library" clang $arm -std=gnu11 -fsyntax-only $strict -DGASNET_PAR $private -isystem "$scratch/host" \
-        $(pkg-config --cflags libibverbs pmix hwloc) $sources
+        $(pkg-config --cflags libibverbs librdmacm pmix hwloc) $sources
 }
 
 # shellcheck disable=SC2086

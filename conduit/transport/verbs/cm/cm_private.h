@@ -149,7 +149,12 @@ enum tk_cm_verdict tk_cm_end_judge(const struct tk_cm_end *end, uint32_t epoch);
 /* It was welcome: accepts it on this id, which belongs to the end from now on. */
 void tk_cm_end_accept(struct tk_cm_end *end, struct rdma_cm_id *id);
 
-/* ---- cm.c ---- */
+/* ---- start.c ---- */
+
+enum tk_status tk_cm_open_ends(void); /* of all peers, by what they published */
+void tk_cm_close_listeners(void);
+
+/* ---- greet.c ---- */
 
 /* Start-up, without waiting; false: it is over, for good or bad. */
 bool tk_cm_connect_step(void);

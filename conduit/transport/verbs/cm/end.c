@@ -32,6 +32,8 @@ enum {
     looks_before_again = 50 /* about 50 ms */
 };
 
+uint64_t tk_cm_look_pause = TK_SECOND / 1000;
+
 /* Asks, or is about to; more than a few at once would overrun listeners. */
 static bool is_in_flight(const struct tk_cm_end *end)
 {
