@@ -137,6 +137,19 @@ static bool try_gids(struct tk_cm_listener *listener, const struct tk_rail *rail
     return false;
 }
 
+/* The software device's addresses are those of no interface: 10.83.N.P for port P of softhcaN, also
+ * in InfiniBand mode. */
+static bool try_softhca(struct tk_cm_listener *listener, const struct tk_rail *rail)
+{
+    struct tk_cm_place place = {.address = {10, 83}};
+    unsigned number;
+    if (sscanf(rail->address.device, "softhca%u", &number) != 1)
+        return false;
+    place.address[2] = (uint8_t)number;
+    place.address[3] = rail->address.port;
+    return try_place(listener, rail, &place);
+}
+
 /* 0: IPv4; 1: IPv6 of any subnet; 2: link-local, which does not cross routers. */
 static int class_of(const struct tk_cm_place *place)
 {
@@ -172,7 +185,8 @@ enum tk_status tk_cm_listen(struct tk_cm_listener *listener, const struct tk_rai
 {
     const struct tk_port_address *a = &rail->address;
     bool spells = a->is_ethernet && !rail->is_iwarp;
-    if (!(spells && try_gids(listener, rail)) && !try_interfaces(listener, rail))
+    if (!(spells && try_gids(listener, rail)) && !try_softhca(listener, rail) &&
+        !try_interfaces(listener, rail))
         return no_address(rail);
     if (rdma_listen(listener->id, backlog_max)) {
         char text[tk_cm_text_max];
