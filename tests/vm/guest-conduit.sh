@@ -167,6 +167,17 @@ two_rails()
     unset GASNET_IBV_PORTS
 }
 
+# The same queue pairs, connected by the kernel's connection manager.
+by_rdmacm()
+{
+    local job=$top_builddir/tests/job
+    export GASNET_IBV_CONNECT=rdmacm
+    GASNET_VERBOSEENV=1 case_of_two "AM matrix, librdmacm" "$job/am-seq"
+    grep -q 'connected by librdmacm from 10\.0\.0\.1:' $out.err || failed "librdmacm did not connect: $(grep 'network:' $out.err)"
+    GASNET_IBV_PORTS=rxe0+rxe1 case_of_two "put/get matrix, librdmacm, two rails" "$job/putget-seq"
+    unset GASNET_IBV_CONNECT
+}
+
 little_locked_memory
 case_of_two "barrier" "$top_builddir/tests/job/barrier-seq"
 case_of_two "AM matrix" "$top_builddir/tests/job/am-seq"
@@ -178,6 +189,7 @@ collectives
 vector
 registration
 two_rails
+by_rdmacm
 wordcount
 no_rnr "all of the above"
 port_down
