@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Start-up's waiting: all ends are connected and greeted before the client may use them. The first
- * message of each connection is an empty one from the rank that connected: on iWARP the other one
+ * message of each connection is one of a byte from the rank that connected: on iWARP the other one
  * must not send before it came (RFC 5044 7.1.3), and it proves on any network that the queue pairs
  * have found each other. Single-threaded, no lock; owns nothing. */
 #include "config.h"
@@ -19,10 +19,22 @@
 /* Completions of them have the connection with this bit. */
 enum { greeting_bit = 1 };
 
+/* The siw driver takes no list of no pieces. No bounce buffer is in use so early, and all devices
+ * know them: the byte is read from and written to one of them. */
+static struct ibv_sge greeting_byte(const struct tk_conn *conn)
+{
+    const struct tk_slab *slab = tk_verbs.slabs;
+    return (struct ibv_sge){.addr = (uintptr_t)slab->area.base,
+                            .length = 1,
+                            .lkey = slab->registration->local[conn->rail]};
+}
+
 enum tk_status tk_cm_expect_greeting(struct tk_conn *conn)
 {
     const struct tk_port_address *a = &tk_rail_of(conn)->address;
-    struct ibv_recv_wr *bad, wr = {.wr_id = (uintptr_t)conn | greeting_bit};
+    struct ibv_sge sge = greeting_byte(conn);
+    struct ibv_recv_wr *bad,
+        wr = {.wr_id = (uintptr_t)conn | greeting_bit, .sg_list = &sge, .num_sge = 1};
     if (!tk_rail_of(conn)->by_cm || tk_cm_is_asker(conn))
         return TK_OK;
     int error = ibv_post_recv(conn->qp, &wr, &bad);
@@ -35,11 +47,12 @@ enum tk_status tk_cm_expect_greeting(struct tk_conn *conn)
 /* False: no room so far. Not logged: it is complete before anything else is posted. */
 static bool greet(struct tk_conn *conn)
 {
-    struct ibv_send_wr wr = {.num_sge = 0};
+    struct ibv_sge sge = greeting_byte(conn);
+    struct ibv_send_wr wr = {.sg_list = &sge, .num_sge = 1};
     struct tk_tx *tx = tk_tx_take(conn, false);
     if (!tx)
         return false;
-    tx->nbytes = 0;
+    tx->nbytes = sge.length;
     tk_tx_post_logged(tx, &wr, IBV_WR_SEND, 0, false, NULL);
     return true;
 }
