@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 /* In every name, so that processes with different layouts never meet. */
-enum { SHCA_LAYOUT = 8 };
+enum { SHCA_LAYOUT = 9 };
 #define SHCA_MAGIC (UINT64_C(0x4341485446004f53) + SHCA_LAYOUT)
 
 enum {
@@ -261,6 +261,13 @@ struct shca_word_lock {
     uint32_t pad[15];
 };
 
+/* Where a port receives packets; host order, port 0: nowhere. */
+struct shca_inet {
+    uint32_t ipv4;
+    uint16_t port;
+    uint16_t mtu; /* bytes of payload in a packet */
+};
+
 struct shca_segment {
     uint64_t magic;
     uint64_t size;
@@ -283,6 +290,7 @@ struct shca_segment {
     struct shca_pipe liveness;    /* has a reader as long as this process is a member */
     _Atomic uint32_t mcast_high;  /* all attachments are below this entry */
     _Atomic uint32_t mcast_epoch; /* attachments on the fabric since this process joined */
+    struct shca_inet inet[SHCA_MAX_HCA * SHCA_MAX_PRT + 1]; /* by fabric port */
 };
 
 static inline struct shca_mr_sh *shca_mr_table(struct shca_segment *s)

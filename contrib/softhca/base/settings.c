@@ -317,6 +317,19 @@ static int parse_port_lists(struct shca_config *c, struct reason *r)
     return e == 0 ? parse_ports(&rate, c, r) : e;
 }
 
+/* Ports on UDP are Ethernet ports: all addresses are GIDs. */
+static int parse_wire(struct shca_config *c, struct reason *r)
+{
+    bool shm = strcmp(c->wire, "shm") == 0;
+
+    c->udp_only = strcmp(c->wire, "udp") == 0;
+    if (!shm && !c->udp_only && strcmp(c->wire, "auto") != 0)
+        return REFUSE(r, "SOFTHCA_WIRE=%s is none of shm, udp and auto", c->wire);
+    c->udp = c->udp_only || (!shm && c->udp_list);
+    c->roce = c->roce || c->udp;
+    return 0;
+}
+
 int shca_settings_parse(char *const *env, struct shca_config *out, char *why, size_t n)
 {
     struct reason r = {why, n};
@@ -325,6 +338,8 @@ int shca_settings_parse(char *const *env, struct shca_config *out, char *why, si
     memset(out, 0, sizeof *out);
     for (size_t i = 0; i < shca_setting_count && e == 0; i++)
         e = parse_one(&shca_settings[i], lookup(env, shca_settings[i].name), out, &r);
+    if (e == 0)
+        e = parse_wire(out, &r);
     if (e == 0)
         e = parse_down("SOFTHCA_DOWN", out->down_list, out->down, out, &r);
     if (e == 0)

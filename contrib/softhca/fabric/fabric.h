@@ -86,6 +86,23 @@ uint32_t shca_ipv4_route(uint32_t ipv4);     /* the fabric port with that addres
 /* The fabric port with that address; 0 when there is none. */
 uint32_t shca_route(const struct ibv_ah_attr *attr);
 
+/* ---- inet.c ---- */
+enum {
+    SHCA_INET_GIDS = 2,     /* of a port on UDP: the softhca form, the plain one */
+    SHCA_INET_PLAIN = 4791, /* the UDP port of RoCE v2 */
+    /* Ports of processes that do not have that one: below those that cards and the kernel send
+     * from (49152..65535), so that the sender's port says whether it is softhca. */
+    SHCA_INET_FIRST = 45056,
+    SHCA_INET_LAST = 49151,
+};
+/* Row 0: fd53:4843:4100:1:<address>:<port>:0, the softhca form; row 1: ::ffff:<address>, all zeros
+ * unless the port is 4791. */
+void shca_inet_gid(const struct shca_inet *a, uint32_t row, union ibv_gid *gid);
+/* The address in such a GID; port 0: it was a plain one. False: neither form. */
+bool shca_inet_of(const union ibv_gid *gid, struct shca_inet *out);
+bool shca_inet_softhca(uint16_t port); /* does a softhca send from this port? */
+enum ibv_mtu shca_inet_mtu(uint32_t fabric_port);
+
 /* ---- heap.c ---- */
 int shca_heap_init(uint64_t offset, uint64_t size);
 uint64_t shca_heap_alloc(uint64_t bytes); /* offset, page-aligned and zero; 0 when full */

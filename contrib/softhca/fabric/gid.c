@@ -42,6 +42,8 @@ uint16_t shca_lid_of(uint32_t fabric_port)
 
 uint32_t shca_gid_count(void)
 {
+    if (shca_config.udp)
+        return SHCA_INET_GIDS;
     if (!shca_config.roce)
         return 1;
     return shca_config.roce_types == roce_both ? roce_gids : roce_gids / 2;
@@ -57,7 +59,7 @@ static uint32_t full_row(uint32_t index)
 
 bool shca_gid_v2(uint32_t index)
 {
-    return shca_config.roce && full_row(index) % 2 == 1;
+    return shca_config.udp || (shca_config.roce && full_row(index) % 2 == 1);
 }
 
 static uint64_t own_prefix(void)
@@ -72,6 +74,11 @@ void shca_gid_of(uint32_t fabric_port, uint32_t index, union ibv_gid *gid)
     int hca = (int)(fabric_port - 1) / shca_config.ports;
     int port = (int)(fabric_port - 1) % shca_config.ports + 1;
     bool ipv4 = shca_config.roce && full_row(index) >= first_ipv4;
+
+    if (shca_config.udp) {
+        shca_inet_gid(&shca.seg->inet[fabric_port], index, gid);
+        return;
+    }
 
     gid->global.subnet_prefix = ipv4 ? 0 : htobe64(own_prefix());
     gid->global.interface_id =
@@ -114,6 +121,8 @@ uint32_t shca_route(const struct ibv_ah_attr *attr)
 {
     uint32_t last = (uint32_t)(shca_config.hcas * shca_config.ports);
 
+    if (shca_config.udp) /* not all of the address: shca_udp_select */
+        return 0;
     if (shca_config.roce)
         return attr->is_global ? route_gid(&attr->grh.dgid) : 0;
     /* A router: it finds the port by the GUID, whatever the subnet. */

@@ -38,6 +38,8 @@ static void load_once(void)
         return;
     }
     c->fabric_name = load_keep(c->fabric_name);
+    c->wire = load_keep(c->wire);
+    c->udp_list = load_keep(c->udp_list);
     c->down_list = load_keep(c->down_list);
     c->unplugged_list = load_keep(c->unplugged_list);
     c->rate_list = load_keep(c->rate_list);

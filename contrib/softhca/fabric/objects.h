@@ -117,6 +117,8 @@ struct shca_cq {
     struct shca_cursor *cursor;
 };
 
+struct shca_qp;
+
 enum shca_wait {
     SHCA_DONE,
     SHCA_WAIT_RNR,
@@ -149,7 +151,15 @@ struct shca_op {
     uint64_t compare_add, swap; /* for atomics */
 };
 
+/* What carries the requests of a queue pair whose peer is not reached through shared memory. Each
+ * function is called under sq_lock. */
+struct shca_far {
+    void (*run)(struct shca_qp *qp);  /* there are new requests behind the last one that it took */
+    void (*fail)(struct shca_qp *qp); /* the queue pair is in ERR: completes all that it has */
+};
+
 struct shca_wqe {
+    uint8_t refused; /* enum ibv_wc_status with which it fails when its turn comes */
     struct shca_op op;
     uint64_t posted; /* time of posting, if shca_detour is set */
     struct ibv_sge sge[];
@@ -165,6 +175,8 @@ struct shca_batch {
     bool no_address;      /* the request has no destination yet */
     struct shca_wqe *now; /* the request that setters apply to, NULL: none */
 };
+
+struct shca_udp;
 
 struct shca_xrcd {
     struct ibv_xrcd xrcd;
@@ -229,6 +241,9 @@ struct shca_qp {
     uint32_t target_tail;  /* known number of receives posted there, */
     uint32_t target_epoch; /* valid while the epoch is the same */
     uint32_t dest_port;
+    /* another wire (wire/udp) */
+    const struct shca_far *far; /* NULL: shared memory */
+    struct shca_udp *udp;
     /* retry */
     int waiting; /* enum shca_wait of the WQE at sq_exec */
     uint32_t rnr_left;

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "verbs/verbs.h"
+#include "wire/udp/udp.h"
 
 SHCA_PUBLIC struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *ctx)
 {
@@ -62,6 +63,7 @@ int shca_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
     } while (!atomic_compare_exchange_weak(&cq->sh->arm, &old, fresh));
     /* The program polls next, with loads that weaker machines might move before the store above. */
     atomic_thread_fence(memory_order_seq_cst);
+    shca_udp_attend();
     return 0;
 }
 

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "verbs/verbs.h"
+#include "wire/udp/udp.h"
 
 /* The public structure is the last member of verbs_context by contract of the header; ours has
  * private fields elsewhere, accessed by shca_ctx only. */
@@ -65,6 +66,9 @@ static int context_set_up(struct shca_context *c, struct ibv_device *dev)
     c->hca = ((struct shca_device *)dev)->number;
     if (shca.fatal >> c->hca & 1)
         return EIO;
+    e = shca_udp_open(c->hca);
+    if (e != 0)
+        return e;
     c->v.sz = sizeof c->v;
     x->device = dev;
     x->abi_compat = __VERBS_ABI_IS_EXTENDED;

@@ -6,6 +6,7 @@
 #include "config.h"
 
 #include "verbs/verbs.h"
+#include "wire/udp/udp.h"
 
 /* Transports are numbered below 16, so a set of them is a word of bits. */
 #define RC   (1u << IBV_QPT_RC)
@@ -205,6 +206,7 @@ void shca_qp_reset(struct shca_qp *qp)
     sh->established = 0;
     sh->epoch = ++shca.epoch;
     shca_rx_unlock(sh);
+    shca_udp_reset(qp);
     shca_rq_reset(qp);
     if (qp->scq)
         shca_cq_purge(qp->scq, qp);
@@ -220,7 +222,7 @@ static void resume(struct shca_qp *qp)
     qp->waiting = SHCA_DONE;
     qp->next_try = 0;
     shca_sq_run(qp);
-    if (qp->sq_exec != qp->sq_tail)
+    if (qp->sq_exec != qp->sq_tail && !qp->far)
         shca_pending_add(qp);
 }
 
@@ -252,15 +254,17 @@ static int transition(struct shca_qp *qp, struct ibv_qp_attr *attr, int mask)
         take_attrs(&qp->attr, attr, mask);
         if (mask & IBV_QP_AV)
             qp->dest_port = shca_route(&attr->ah_attr);
-        if (!modify_publish(qp, from, to)) {
+        if (!shca_udp_select(qp, from, to, mask) || !modify_publish(qp, from, to)) {
             qp->attr = before;
             return EINVAL;
         }
         qp->attr.qp_state = to;
+        if (qp->far)
+            shca_udp_modified(qp, from, to);
         if (from == IBV_QPS_SQD && to == IBV_QPS_RTS)
             resume(qp);
         /* A request is executed at once or has not begun: the queue is already drained. */
-        if (to == IBV_QPS_SQD && (mask & IBV_QP_EN_SQD_ASYNC_NOTIFY) && attr->en_sqd_async_notify)
+        if (to == IBV_QPS_SQD && !qp->far && (mask & IBV_QP_EN_SQD_ASYNC_NOTIFY) && attr->en_sqd_async_notify)
             shca_async_send(NULL, &qp->sh->async, IBV_EVENT_SQ_DRAINED, qp->index);
     }
     qp->qp.state = to;

@@ -20,6 +20,8 @@ static void fill_port(int hca, int port, struct ibv_port_attr *a)
 
     a->state = down ? IBV_PORT_DOWN : IBV_PORT_ACTIVE;
     a->max_mtu = a->active_mtu = IBV_MTU_4096;
+    if (shca_config.udp)
+        a->active_mtu = shca_inet_mtu(shca_fabric_port(hca, port));
     a->gid_tbl_len = (int)shca_gid_count();
     a->max_msg_sz = shca_config.max_msg;
     a->pkey_tbl_len = SHCA_PKEYS;

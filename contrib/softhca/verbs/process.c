@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "verbs/verbs.h"
+#include "wire/udp/udp.h"
 
 /* Address space, not memory: only touched pages exist. 63 mapped peers make 16 GiB of addresses,
  * half of what valgrind can still place. */
@@ -150,6 +151,7 @@ static void process_forked(void)
     shca.lock = fresh;
     shca_fault_inherited();
     shca_early_inherited();
+    shca_udp_inherited();
     shca_registry_inherited();
     memset(&shca_stats, 0, sizeof shca_stats);
     if (!shca.seg)

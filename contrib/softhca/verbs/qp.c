@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "verbs/verbs.h"
+#include "wire/udp/udp.h"
 
 /* QP numbers 0 and 1 are special on a real fabric; a margin keeps them out of member slot 0. */
 enum { first_index = 16 };
@@ -287,6 +288,7 @@ SHCA_PUBLIC int ibv_destroy_qp(struct ibv_qp *ibqp)
     if (atomic_load(&qp->mcasts) > 0)
         return EBUSY;
     shca_pending_remove(qp);
+    shca_udp_close(qp);
     if (qp->xrcd)
         leave_target(qp);
     else

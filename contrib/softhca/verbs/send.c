@@ -130,6 +130,20 @@ static int translate(struct shca_qp *qp, const struct ibv_send_wr *wr, struct sh
     return 0;
 }
 
+/* Another wire takes requests from the queue. */
+static int send_post_far(struct shca_qp *qp, const struct shca_op *op, uint32_t index,
+                         uint32_t state)
+{
+    send_keep(qp, op, index);
+    if (state == IBV_QPS_RTS)
+        qp->far->run(qp);
+    else if (state == IBV_QPS_ERR)
+        shca_qp_error(qp);
+    else if (state == IBV_QPS_SQE)
+        shca_sq_flush(qp);
+    return 0;
+}
+
 static int send_post_one(struct shca_qp *qp, const struct ibv_send_wr *wr)
 {
     uint32_t state = shca_qp_state(qp), index;
@@ -149,6 +163,8 @@ static int send_post_one(struct shca_qp *qp, const struct ibv_send_wr *wr)
     if (e != 0)
         return e;
     index = qp->sq_tail++;
+    if (__builtin_expect(qp->far != NULL, 0))
+        return send_post_far(qp, &op, index, state);
     if (state == IBV_QPS_RTS && qp->sq_exec == index) {
         if (shca_sq_execute(qp, &op, index))
             return 0;

@@ -286,6 +286,9 @@ static int submit(struct shca_qp *qp)
         shca_qp_error(qp);
     } else if (state == IBV_QPS_SQE) {
         shca_sq_run(qp);
+    } else if (qp->far) {
+        if (state == IBV_QPS_RTS)
+            qp->far->run(qp);
     } else if (state == IBV_QPS_RTS && qp->sq_exec == b->first) {
         shca_sq_run(qp);
         if (qp->sq_exec != qp->sq_tail)

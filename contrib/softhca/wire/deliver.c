@@ -204,6 +204,32 @@ static int overrun(struct shca_peer *p, struct shca_qp_sh *t, const struct shca_
     return SHCA_DONE;
 }
 
+int shca_receive_begin(struct shca_peer *p, struct shca_qp *qp, struct shca_qp_sh *t,
+                       struct shca_receive *r)
+{
+    enum ibv_wc_status status;
+
+    if (t->rq_kind == SHCA_RQ_OWN)
+        own_receive(p, t, r);
+    else if (!shca_shared_take(p, qp, t, r))
+        return SHCA_WAIT_RNR;
+    if (t->rq_kind == SHCA_RQ_OWN && !shca_receive_posted(p, qp, t))
+        return SHCA_WAIT_RNR;
+    if (!shca_cq_full(r->cq))
+        return SHCA_DONE;
+    overrun(p, t, r, &status);
+    return SHCA_WAIT_NEVER;
+}
+
+void shca_receive_end(struct shca_qp *qp, struct shca_qp_sh *t, const struct shca_receive *r,
+                      const struct shca_op *op, enum ibv_wc_status status)
+{
+    fill(qp, op, r->slot, op->length, status);
+    r->slot->src_qp = op->dest_qpn;
+    r->slot->pkey_index = t->pkey_index;
+    deliver_publish(r, op, qp, t);
+}
+
 int shca_deliver(struct shca_peer *p, struct shca_qp *qp, const struct shca_op *op,
                  struct shca_qp_sh *t, const struct shca_source *src, uint32_t length,
                  enum ibv_wc_status *status)

@@ -66,8 +66,13 @@ static void *run(void *unused)
         struct epoll_event events[16];
         uint64_t link = shca_link_run(), retry = shca_pending_run(), check = shca_watch_run();
         uint64_t next = retry < check ? retry : check;
-        int n = epoll_wait(shca_helper.epoll_fd, events, 16, to_ms(link < next ? link : next));
+        uint64_t (*sleep_of)(void) = atomic_load(&shca_far_sleep);
+        uint64_t far = sleep_of ? sleep_of() : UINT64_MAX;
 
+        int n;
+
+        next = far < next ? far : next;
+        n = epoll_wait(shca_helper.epoll_fd, events, 16, to_ms(link < next ? link : next));
         if (n < 0)
             wait_blind();
         for (int i = 0; i < n; i++)

@@ -10,6 +10,9 @@
 static struct shca_lock pending_lock;
 static struct shca_qp *pending_list;
 
+void (*_Atomic shca_far_run)(void);
+uint64_t (*_Atomic shca_far_sleep)(void);
+
 void shca_pending_add(struct shca_qp *qp)
 {
     shca_helper_start();
@@ -67,6 +70,10 @@ static bool run_one(struct shca_qp *qp, uint64_t now, uint64_t *next)
 uint64_t shca_pending_run(void)
 {
     uint64_t now, next = UINT64_MAX, early;
+    void (*far)(void) = atomic_load(&shca_far_run);
+
+    if (far)
+        far();
 
     if (!shca_trylock(&pending_lock))
         return 1000000;

@@ -64,6 +64,14 @@ int shca_deliver(struct shca_peer *p, struct shca_qp *qp, const struct shca_op *
                  struct shca_qp_sh *t, const struct shca_source *src, uint32_t length,
                  enum ibv_wc_status *status);
 
+/* The same in pieces, for a wire whose messages come in packets: takes the next receive (SHCA_DONE,
+ * SHCA_WAIT_RNR, or SHCA_WAIT_NEVER: its CQ has no room and the queue pair was broken); completes it
+ * (op: length, imm, flags, opcode; dest_qpn is the sender's number). */
+int shca_receive_begin(struct shca_peer *p, struct shca_qp *qp, struct shca_qp_sh *t,
+                       struct shca_receive *r);
+void shca_receive_end(struct shca_qp *qp, struct shca_qp_sh *t, const struct shca_receive *r,
+                      const struct shca_op *op, enum ibv_wc_status status);
+
 /* The same for queue pairs that use a shared receive queue (shared.c). Taking a receive is
  * repeatable: until it is published, a queue pair gets the same one again. */
 bool shca_shared_posted(struct shca_peer *p, struct shca_qp *qp, struct shca_qp_sh *t);
@@ -102,6 +110,10 @@ static inline bool shca_accepts_ud(const struct shca_qp *qp, const struct shca_o
     return t->type == IBV_QPT_UD && t->qkey == op->qkey && shca_receiving(t) &&
            shca_networks_meet(t, qp->sh);
 }
+
+/* Executes an atomic on a checked piece: 0, errno, or EOPNOTSUPP. */
+int shca_atomic_change(struct shca_peer *p, const struct shca_op *op, const struct shca_mr_sh *m,
+                       struct shca_piece *piece, uint64_t *old);
 
 /* Sends a datagram (with its GRH) to each member of the group that its address names. */
 void shca_multicast(struct shca_qp *qp, const struct shca_op *op, const struct shca_source *packet,

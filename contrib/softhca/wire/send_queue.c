@@ -65,6 +65,8 @@ void shca_qp_error(struct shca_qp *qp)
     atomic_store(&sh->state, IBV_QPS_ERR);
     shca_rx_unlock(sh);
     qp->attr.qp_state = qp->qp.state = IBV_QPS_ERR;
+    if (qp->far)
+        qp->far->fail(qp);
     shca_sq_flush(qp);
     shca_rq_error(qp);
 }
@@ -81,7 +83,7 @@ static void send_queue_count(struct shca_qp *qp, uint32_t bytes)
 
 /* A request failed. Without acknowledgements only the send queue breaks (SQE): receives go on, and
  * the program may restart it (10.3.1). */
-static void break_sends(struct shca_qp *qp)
+void shca_sq_break(struct shca_qp *qp)
 {
     enum ibv_qp_type type = qp->qp.qp_type;
     uint32_t rts = IBV_QPS_RTS;
@@ -95,6 +97,16 @@ static void break_sends(struct shca_qp *qp)
     }
 }
 
+void shca_sq_finish(struct shca_qp *qp, const struct shca_op *op, uint32_t index,
+                    enum ibv_wc_status status)
+{
+    qp->sq_exec = index + 1;
+    if (status == IBV_WC_SUCCESS)
+        send_queue_count(qp, op->length);
+    if (status != IBV_WC_SUCCESS || (op->flags & IBV_SEND_SIGNALED))
+        push(qp, op, index, status);
+}
+
 static void complete(struct shca_qp *qp, const struct shca_op *op, uint32_t index,
                      enum ibv_wc_status status)
 {
@@ -102,7 +114,7 @@ static void complete(struct shca_qp *qp, const struct shca_op *op, uint32_t inde
     qp->sq_exec = index + 1;
     if (status != IBV_WC_SUCCESS) {
         push(qp, op, index, status);
-        break_sends(qp);
+        shca_sq_break(qp);
         return;
     }
     send_queue_count(qp, op->length);
@@ -198,6 +210,10 @@ void shca_sq_run(struct shca_qp *qp)
         }
         if (state != IBV_QPS_RTS) {
             qp->waiting = SHCA_WAIT_NEVER;
+            return;
+        }
+        if (qp->far) {
+            qp->far->run(qp);
             return;
         }
         if (!shca_sq_execute(qp, &shca_wqe_at(qp, qp->sq_exec)->op, qp->sq_exec))

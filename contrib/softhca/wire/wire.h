@@ -63,6 +63,10 @@ void shca_async_send(struct shca_peer *p, const struct shca_pipe *to, enum ibv_e
 /* ---- pending.c ---- */
 void shca_pending_add(struct shca_qp *qp); /* caller holds sq_lock */
 void shca_pending_remove(struct shca_qp *qp);
+/* The other wire: moves what can be moved now; for the helper thread, ns until it is to be called
+ * again. NULL: there is none. While there is one, shca.pending counts it. */
+extern void (*_Atomic shca_far_run)(void);
+extern uint64_t (*_Atomic shca_far_sleep)(void);
 uint64_t shca_pending_run(void); /* ns until the next try, UINT64_MAX: no queue waits */
 void shca_pending_inherited(void);
 
@@ -104,6 +108,12 @@ void shca_sq_run(struct shca_qp *qp);
 bool shca_sq_execute(struct shca_qp *qp, const struct shca_op *op, uint32_t index);
 void shca_sq_flush(struct shca_qp *qp); /* Holds sq_lock. */
 void shca_qp_error(struct shca_qp *qp); /* to ERR; flushes the send queue. Holds sq_lock. */
+
+/* A request that another wire carried: its completion. Then, after an error, what that does to the
+ * queue pair (ERR, or SQE). Both hold sq_lock. */
+void shca_sq_finish(struct shca_qp *qp, const struct shca_op *op, uint32_t index,
+                    enum ibv_wc_status status);
+void shca_sq_break(struct shca_qp *qp);
 
 /* ---- shared.c ---- */
 void shca_shared_settle(struct shca_qp *qp, uint32_t key);

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Queue pairs on this wire: the end point follows the states of the queue pair, takes its requests
+ * and breaks it when it fails. Owns the table of them and their times; sq_lock protects a queue
+ * pair's own part. */
+#include "config.h"
+
+#include <endian.h>
+#include <stdlib.h>
+
+#include "wire/udp/udp.h"
+
+struct shca_udp_state shca_udp = {.next = ROCE_NEVER};
+
+static const uint64_t msec = UINT64_C(1000000);
+
+/* ---- time ---- */
+
+/* The helper thread is woken only if it would otherwise sleep beyond that time. */
+static void due(uint64_t when)
+{
+    uint64_t next = atomic_load(&shca_udp.next), until;
+
+    while (when < next && !atomic_compare_exchange_weak(&shca_udp.next, &next, when))
+        continue;
+    until = atomic_load(&shca_udp.until);
+    if (when != ROCE_NEVER && when + msec < until &&
+        atomic_compare_exchange_strong(&shca_udp.until, &until, when))
+        shca_helper_wake();
+}
+
+void shca_udp_timers(uint64_t now)
+{
+    if (atomic_load_explicit(&shca_udp.next, memory_order_relaxed) > now)
+        return;
+    atomic_store(&shca_udp.next, ROCE_NEVER);
+    for (uint32_t i = 0; i < shca.qp_high; i++) {
+        struct shca_qp *qp = atomic_load_explicit(&shca_udp.qps[i], memory_order_acquire);
+
+        if (!qp)
+            continue;
+        if (atomic_load(&qp->udp->again) <= now) {
+            shca_lock(&qp->sq_lock);
+            shca_udp_touch(qp, now);
+            shca_unlock(&qp->sq_lock);
+        }
+        due(atomic_load(&qp->udp->again));
+    }
+}
+
+/* ---- what the end point reported ---- */
+
+/* Not inside the calls of the end point, because it is called here again. */
+static void settle(struct shca_qp *qp)
+{
+    struct shca_udp *u = qp->udp;
+
+    if (u->locked) /* a datagram that was refused after its receive had been taken */
+        shca_rx_unlock(qp->sh);
+    u->locked = false;
+    if (u->broken && shca_qp_state(qp) != IBV_QPS_ERR) {
+        shca_rx_lock(shca.seg, qp->sh, shca.pid);
+        shca_break_target(u->self, qp->sh, u->why);
+        shca_rx_unlock(qp->sh);
+    }
+    if (u->broken)
+        shca_qp_error(qp);
+    else if (u->sends_broken)
+        shca_sq_break(qp);
+    u->broken = u->sends_broken = false;
+    if (u->draining && roce_drained(u->e)) {
+        u->draining = false;
+        shca_async_send(NULL, &qp->sh->async, IBV_EVENT_SQ_DRAINED, qp->index);
+    }
+}
+
+void shca_udp_touch(struct shca_qp *qp, uint64_t now)
+{
+    struct shca_udp *u = qp->udp;
+    bool more;
+
+    settle(qp);
+    more = shca_udp_send(qp, now);
+    settle(qp);
+    atomic_store(&u->again, more ? now : roce_deadline(u->e));
+    due(atomic_load(&u->again));
+}
+
+/* ---- requests ---- */
+
+static struct roce_request request_of(struct shca_qp *qp, struct shca_wqe *w, uint32_t index)
+{
+    static const uint8_t kinds[] = {
+        [IBV_WR_RDMA_WRITE] = ROCE_DO_WRITE,
+        [IBV_WR_RDMA_WRITE_WITH_IMM] = ROCE_DO_WRITE,
+        [IBV_WR_SEND] = ROCE_DO_SEND,
+        [IBV_WR_SEND_WITH_IMM] = ROCE_DO_SEND,
+        [IBV_WR_RDMA_READ] = ROCE_DO_READ,
+        [IBV_WR_ATOMIC_CMP_AND_SWP] = ROCE_DO_COMPARE_SWAP,
+        [IBV_WR_ATOMIC_FETCH_AND_ADD] = ROCE_DO_FETCH_ADD,
+    };
+    const struct shca_op *op = &w->op;
+    bool imm = op->opcode == IBV_WR_SEND_WITH_IMM || op->opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
+    bool swap = op->opcode == IBV_WR_ATOMIC_CMP_AND_SWP;
+    struct roce_request r = {.id = index,
+                             .owner = w,
+                             .kind = kinds[op->opcode],
+                             .length = op->length,
+                             .imm = be32toh(op->imm),
+                             .rkey = op->rkey,
+                             .va = op->remote_addr,
+                             .swap_add = swap ? op->swap : op->compare_add,
+                             .compare = op->compare_add,
+                             .dest_qpn = op->dest_qpn,
+                             .qkey = op->qkey};
+
+    r.flags = (uint8_t)((imm ? ROCE_WITH_IMM : 0) |
+                        (op->flags & IBV_SEND_SOLICITED ? ROCE_SOLICITED : 0) |
+                        (op->flags & IBV_SEND_FENCE ? ROCE_FENCED : 0));
+    w->refused = (uint8_t)shca_udp_check(qp, op);
+    if (w->refused) { /* fails in its turn, when the end point fetches it */
+        r.kind = ROCE_DO_SEND;
+        r.length = 1;
+        r.flags = 0;
+    }
+    return r;
+}
+
+static void run(struct shca_qp *qp)
+{
+    struct shca_udp *u = qp->udp;
+
+    /* What was posted in SQE is flushed already. */
+    if ((int32_t)(qp->sq_exec - u->posted) > 0)
+        u->posted = qp->sq_exec;
+    for (; u->posted != qp->sq_tail; u->posted++) {
+        struct roce_request r = request_of(qp, shca_wqe_at(qp, u->posted), u->posted);
+
+        if (roce_post(u->e, &r) != 0)
+            break; /* as deep as the send queue: only after an error */
+    }
+    shca_udp_touch(qp, shca_now());
+}
+
+static void fail(struct shca_qp *qp)
+{
+    struct shca_udp *u = qp->udp;
+
+    u->broken = u->sends_broken = u->draining = false;
+    if (!roce_failed(u->e))
+        roce_fail(u->e);
+    u->posted = qp->sq_tail;
+    /* A NAK may be due. */
+    atomic_store(&u->again, 0);
+    due(0);
+}
+
+static const struct shca_far far_calls = {run, fail};
+
+/* ---- states ---- */
+
+static struct roce_attributes attributes(const struct shca_qp *qp)
+{
+    const struct ibv_qp_attr *a = &qp->attr;
+    enum ibv_qp_type type = qp->qp.qp_type;
+    uint32_t access = a->qp_access_flags;
+
+    return (struct roce_attributes){
+        .transport = type == IBV_QPT_RC   ? ROCE_RC
+                     : type == IBV_QPT_UC ? ROCE_UC
+                                          : ROCE_UD,
+        .qpn = qp->qp.qp_num,
+        .dest_qpn = a->dest_qp_num,
+        .send_psn = a->sq_psn & 0xffffff,
+        .receive_psn = a->rq_psn & 0xffffff,
+        .path_mtu = type == IBV_QPT_UD ? 128u << shca_inet_mtu(qp->sh->port) : 128u << a->path_mtu,
+        .pkey = shca_pkeys[a->pkey_index % SHCA_PKEYS],
+        .qkey = a->qkey,
+        .access = (uint8_t)((access & IBV_ACCESS_REMOTE_WRITE ? ROCE_ACCESS_WRITE : 0) |
+                            (access & IBV_ACCESS_REMOTE_READ ? ROCE_ACCESS_READ : 0) |
+                            (access & IBV_ACCESS_REMOTE_ATOMIC ? ROCE_ACCESS_ATOMIC : 0)),
+        .timeout = a->timeout,
+        .retry_count = a->retry_cnt,
+        .rnr_retry = a->rnr_retry,
+        .min_rnr_timer = a->min_rnr_timer,
+        .max_rd_atomic = a->max_rd_atomic,
+        .max_dest_rd_atomic = a->max_dest_rd_atomic,
+        .requests = qp->init.cap.max_send_wr,
+    };
+}
+
+static bool udp_create(struct shca_qp *qp)
+{
+    struct shca_udp *u = calloc(1, sizeof *u);
+    struct roce_attributes a = attributes(qp);
+
+    if (!u)
+        return false;
+    /* The size of the rings: the most that any transition to RTR may ask for. */
+    a.max_dest_rd_atomic = a.max_rd_atomic = 16;
+    u->self = shca_peer_get(shca.slot);
+    u->e = u->self ? roce_open(&a, &shca_udp_calls, qp) : NULL;
+    if (!u->e) {
+        if (u->self)
+            shca_peer_put(u->self);
+        free(u);
+        return false;
+    }
+    atomic_store(&u->again, ROCE_NEVER);
+    qp->udp = u;
+    atomic_store_explicit(&shca_udp.qps[qp->index], qp, memory_order_release);
+    atomic_fetch_add(&shca_udp.users, 1);
+    shca_helper_kick();
+    return true;
+}
+
+bool shca_udp_equip(struct shca_qp *qp)
+{
+    if (!qp->udp && !udp_create(qp))
+        return false;
+    qp->udp->posted = 0;
+    qp->far = &far_calls;
+    return true;
+}
+
+void shca_udp_modified(struct shca_qp *qp, uint32_t from, uint32_t to)
+{
+    struct roce_attributes a = attributes(qp);
+    struct shca_udp *u = qp->udp;
+
+    if (from == IBV_QPS_INIT && to == IBV_QPS_RTR)
+        roce_ready_to_receive(u->e, &a);
+    else if (from == IBV_QPS_RTR && to == IBV_QPS_RTS)
+        roce_ready_to_send(u->e, &a);
+    else if (from == IBV_QPS_SQE)
+        roce_resume(u->e);
+    else if (to == IBV_QPS_SQD)
+        roce_pause(u->e, true);
+    else if (from == IBV_QPS_SQD)
+        roce_pause(u->e, false);
+    else
+        roce_adjust(u->e, &a);
+    u->draining = to == IBV_QPS_SQD && qp->attr.en_sqd_async_notify;
+    shca_udp_touch(qp, shca_now());
+}
+
+void shca_udp_reset(struct shca_qp *qp)
+{
+    if (!qp->far)
+        return;
+    roce_reset(qp->udp->e);
+    qp->udp->broken = qp->udp->sends_broken = qp->udp->draining = false;
+    atomic_store(&qp->udp->again, ROCE_NEVER);
+    qp->far = NULL;
+}
+
+void shca_udp_close(struct shca_qp *qp)
+{
+    if (!qp->udp)
+        return;
+    shca_lock(&shca_udp.lock);
+    atomic_store(&shca_udp.qps[qp->index], NULL);
+    shca_unlock(&shca_udp.lock);
+    atomic_fetch_sub(&shca_udp.users, 1);
+    roce_close(qp->udp->e);
+    shca_peer_put(qp->udp->self);
+    free(qp->udp);
+    qp->udp = NULL;
+    qp->far = NULL;
+}

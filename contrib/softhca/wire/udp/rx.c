@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Receiving: takes packets from the sockets, drops those that are damaged or come from strangers,
+ * hands the others to the end points of their queue pairs, and decides when the helper thread looks
+ * at the sockets. Owns the buffers; shca_udp.lock protects them. */
+#include "config.h"
+
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include "packet/bytes.h"
+#include "packet/icrc.h"
+#include "wire/udp/udp.h"
+
+enum { rounds = 8 }; /* batches of one call, so that timers are not kept waiting */
+
+struct buffers {
+    struct mmsghdr message[SHCA_UDP_BATCH];
+    struct iovec iov[SHCA_UDP_BATCH];
+    struct sockaddr_in from[SHCA_UDP_BATCH];
+    uint8_t packet[SHCA_UDP_BATCH][ROCE_PACKET_MAX];
+    struct shca_qp *touched[SHCA_UDP_BATCH];
+    unsigned n_touched;
+};
+static struct buffers *buffers;
+
+static _Atomic uint32_t runs;   /* calls of shca_udp_progress */
+static _Atomic bool attentive; /* the helper thread waits for packets */
+
+static void drop(_Atomic uint64_t *counter)
+{
+    atomic_fetch_add_explicit(counter, 1, memory_order_relaxed);
+}
+
+/* ---- checks ---- */
+
+/* The check of a card's or the kernel's packet covers an IPv4 identification that no UDP receiver
+ * gets; softhca sends 0. */
+static bool intact(const struct shca_udp_socket *s, const struct shca_udp_from *from,
+                   const uint8_t *packet, size_t n)
+{
+    struct roce_path path = {
+        .version = 4, .source_port = from->port, .destination_port = s->at.port};
+    uint32_t source = htonl(from->ipv4), own = htonl(s->at.ipv4);
+    uint32_t computed, received = roce_get_icrc(packet + n);
+    uint16_t id;
+
+    memcpy(path.source, &source, sizeof source);
+    memcpy(path.destination, &own, sizeof own);
+    computed = roce_icrc(&path, packet, n);
+    return computed == received ||
+           (!shca_inet_softhca(from->port) && roce_icrc_solve_id(computed, received, n, &id));
+}
+
+static bool known(const struct shca_qp *qp, const struct shca_udp_socket *s,
+                  const struct shca_udp_from *from)
+{
+    const struct shca_inet *peer = &qp->udp->peer;
+
+    if (!qp->far || s != &shca_udp_socket[qp->sh->port])
+        return false;
+    if (qp->qp.qp_type == IBV_QPT_UD)
+        return true;
+    return from->ipv4 == peer->ipv4 && (peer->port == 0 || from->port == peer->port);
+}
+
+static struct shca_qp *find(uint32_t qpn)
+{
+    if (qpn >> SHCA_QP_BITS != shca.slot)
+        return NULL;
+    return atomic_load_explicit(&shca_udp.qps[qpn & (SHCA_QPS - 1)], memory_order_acquire);
+}
+
+/* ---- a batch ---- */
+
+static void touched(struct shca_qp *qp)
+{
+    for (unsigned i = 0; i < buffers->n_touched; i++)
+        if (buffers->touched[i] == qp)
+            return;
+    buffers->touched[buffers->n_touched++] = qp;
+}
+
+static void take(const struct shca_udp_socket *s, const struct shca_udp_from *from,
+                 const uint8_t *packet, size_t bytes, uint64_t now)
+{
+    struct roce_packet p;
+    struct shca_qp *qp;
+
+    if (bytes < ROCE_BTH_BYTES + ROCE_ICRC_BYTES ||
+        roce_packet_parse(packet, bytes - ROCE_ICRC_BYTES, &p) != ROCE_GOOD ||
+        !intact(s, from, packet, bytes - ROCE_ICRC_BYTES)) {
+        drop(&shca_udp.damaged);
+        return;
+    }
+    qp = find(p.dest_qpn);
+    if (!qp) {
+        drop(&shca_udp.strangers);
+        return;
+    }
+    shca_lock(&qp->sq_lock);
+    if (known(qp, s, from)) {
+        qp->udp->from = *from;
+        roce_input(qp->udp->e, now, &p, false);
+        touched(qp);
+    } else {
+        drop(&shca_udp.strangers);
+    }
+    shca_unlock(&qp->sq_lock);
+}
+
+static int batch(struct shca_udp_socket *s, uint64_t now)
+{
+    struct buffers *b = buffers;
+    int n = recvmmsg(s->fd, b->message, SHCA_UDP_BATCH, MSG_DONTWAIT, NULL);
+    uint32_t fabric_port = (uint32_t)(s - shca_udp_socket);
+
+    b->n_touched = 0;
+    for (int i = 0; i < n; i++) {
+        struct shca_udp_from from = {ntohl(b->from[i].sin_addr.s_addr),
+                                     ntohs(b->from[i].sin_port)};
+
+        atomic_fetch_add_explicit(&shca_udp.received, 1, memory_order_relaxed);
+        b->message[i].msg_hdr.msg_namelen = sizeof b->from[i];
+        if (shca_path_cut(fabric_port, fabric_port))
+            continue;
+        if (b->message[i].msg_hdr.msg_flags & MSG_TRUNC)
+            drop(&shca_udp.damaged);
+        else
+            take(s, &from, b->packet[i], b->message[i].msg_len, now);
+    }
+    /* Only now: acknowledgements of a batch become one. */
+    for (unsigned i = 0; i < b->n_touched; i++) {
+        shca_lock(&b->touched[i]->sq_lock);
+        if (b->touched[i]->far)
+            shca_udp_touch(b->touched[i], now);
+        shca_unlock(&b->touched[i]->sq_lock);
+    }
+    return n;
+}
+
+static bool prepare(void)
+{
+    struct buffers *b = buffers;
+
+    if (b)
+        return true;
+    b = calloc(1, sizeof *b);
+    for (unsigned i = 0; b && i < SHCA_UDP_BATCH; i++) {
+        b->iov[i] = (struct iovec){b->packet[i], sizeof b->packet[i]};
+        b->message[i].msg_hdr = (struct msghdr){.msg_name = &b->from[i],
+                                                .msg_namelen = sizeof b->from[i],
+                                                .msg_iov = &b->iov[i],
+                                                .msg_iovlen = 1};
+    }
+    buffers = b;
+    return b != NULL;
+}
+
+void shca_udp_progress(void)
+{
+    uint32_t last = (uint32_t)(shca_config.hcas * shca_config.ports);
+    uint64_t now;
+
+    atomic_fetch_add_explicit(&runs, 1, memory_order_relaxed);
+    if (atomic_load_explicit(&shca_udp.users, memory_order_relaxed) == 0 ||
+        !shca_trylock(&shca_udp.lock))
+        return;
+    now = shca_now();
+    for (uint32_t i = 1; i <= last && prepare(); i++)
+        for (int left = rounds; shca_udp_socket[i].fd >= 0 && left > 0; left--)
+            if (batch(&shca_udp_socket[i], now) < SHCA_UDP_BATCH)
+                break;
+    shca_udp_timers(now);
+    shca_unlock(&shca_udp.lock);
+}
+
+/* ---- the helper thread ---- */
+
+static void arm(bool on)
+{
+    uint32_t last = (uint32_t)(shca_config.hcas * shca_config.ports);
+
+    if (atomic_exchange(&attentive, on) == on)
+        return;
+    for (uint32_t i = 1; i <= last; i++) {
+        struct epoll_event e = {.events = on ? EPOLLIN : 0u, .data.ptr = NULL};
+        int fd = shca_udp_socket[i].fd;
+
+        if (fd >= 0 && epoll_ctl(shca_helper.epoll_fd, EPOLL_CTL_MOD, fd, &e) != 0)
+            epoll_ctl(shca_helper.epoll_fd, EPOLL_CTL_ADD, fd, &e);
+    }
+}
+
+/* A program that polls takes its packets itself: the thread would only compete for them, and looks
+ * once a millisecond whether that is still so. */
+uint64_t shca_udp_sleep(void)
+{
+    static uint32_t seen;
+    uint32_t now_runs = atomic_load(&runs);
+    bool polls = now_runs - seen > 1; /* one is the thread's own */
+    uint64_t now, next, ns;
+
+    seen = now_runs;
+    if (atomic_load(&shca_udp.users) == 0) {
+        arm(false);
+        atomic_store(&shca_udp.until, UINT64_MAX);
+        return UINT64_MAX;
+    }
+    arm(!polls);
+    now = shca_now();
+    next = atomic_load(&shca_udp.next);
+    ns = next > now ? next - now : 0;
+    if (polls && ns > 1000000)
+        ns = 1000000;
+    atomic_store(&shca_udp.until, ns > UINT64_MAX - now ? UINT64_MAX : now + ns);
+    return ns;
+}
+
+void shca_udp_attend(void)
+{
+    if (atomic_load_explicit(&shca_udp.users, memory_order_relaxed) > 0)
+        arm(true);
+}
