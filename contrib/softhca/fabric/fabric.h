@@ -80,7 +80,7 @@ bool shca_gid_multicast(const union ibv_gid *gid);
 uint32_t shca_network_of(uint32_t pkey_index, const struct ibv_ah_attr *path);
 bool shca_valid_port(uint32_t port);
 bool shca_valid_path(const struct ibv_ah_attr *a);
-uint64_t shca_guid_of(int hca, int port); /* host order; port 0: the node */
+uint64_t shca_guid_of(int hca, int port);    /* host order; port 0: the node */
 uint32_t shca_ipv4_of(uint32_t fabric_port); /* host order */
 uint32_t shca_ipv4_route(uint32_t ipv4);     /* the fabric port with that address, or 0 */
 /* The fabric port with that address; 0 when there is none. */

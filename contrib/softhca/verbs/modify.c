@@ -264,7 +264,8 @@ static int transition(struct shca_qp *qp, struct ibv_qp_attr *attr, int mask)
         if (from == IBV_QPS_SQD && to == IBV_QPS_RTS)
             resume(qp);
         /* A request is executed at once or has not begun: the queue is already drained. */
-        if (to == IBV_QPS_SQD && !qp->far && (mask & IBV_QP_EN_SQD_ASYNC_NOTIFY) && attr->en_sqd_async_notify)
+        if (to == IBV_QPS_SQD && !qp->far && (mask & IBV_QP_EN_SQD_ASYNC_NOTIFY) &&
+            attr->en_sqd_async_notify)
             shca_async_send(NULL, &qp->sh->async, IBV_EVENT_SQ_DRAINED, qp->index);
     }
     qp->qp.state = to;

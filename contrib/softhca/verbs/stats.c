@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "verbs/verbs.h"
+#include "wire/udp/udp.h"
 
 static int open_sink(const char *where, bool *ours)
 {
@@ -28,7 +29,7 @@ static void report(void)
     const char *where = shca_config.stats;
     struct shca_stats *s = &shca_stats;
     bool ours;
-    char line[256];
+    char line[512];
     int n, fd;
 
     /* Only members of a fabric have counters; a child of vfork shares our memory. */
@@ -36,10 +37,17 @@ static void report(void)
         return;
     n = snprintf(line, sizeof line,
                  "softhca: pid %d rnr %llu retries %llu sends %llu writes %llu reads %llu "
-                 "atomics %llu\n",
+                 "atomics %llu",
                  (int)getpid(), (unsigned long long)s->rnr, (unsigned long long)s->retries,
                  (unsigned long long)s->sends, (unsigned long long)s->writes,
                  (unsigned long long)s->reads, (unsigned long long)s->atomics);
+    if (shca_config.udp)
+        n += snprintf(line + n, sizeof line - (size_t)n,
+                      " sent %llu received %llu lost %llu damaged %llu strangers %llu",
+                      (unsigned long long)shca_udp.sent, (unsigned long long)shca_udp.received,
+                      (unsigned long long)shca_udp.lost, (unsigned long long)shca_udp.damaged,
+                      (unsigned long long)shca_udp.strangers);
+    n += snprintf(line + n, sizeof line - (size_t)n, "\n");
     fd = open_sink(where, &ours);
     if (fd < 0 || write(fd, line, (size_t)n) != n)
         shca_log("cannot write SOFTHCA_STATS=%s: %s", where, strerror(errno));

@@ -65,8 +65,8 @@ int shca_deliver(struct shca_peer *p, struct shca_qp *qp, const struct shca_op *
                  enum ibv_wc_status *status);
 
 /* The same in pieces, for a wire whose messages come in packets: takes the next receive (SHCA_DONE,
- * SHCA_WAIT_RNR, or SHCA_WAIT_NEVER: its CQ has no room and the queue pair was broken); completes it
- * (op: length, imm, flags, opcode; dest_qpn is the sender's number). */
+ * SHCA_WAIT_RNR, or SHCA_WAIT_NEVER: its CQ has no room and the queue pair was broken); completes
+ * it (op: length, imm, flags, opcode; dest_qpn is the sender's number). */
 int shca_receive_begin(struct shca_peer *p, struct shca_qp *qp, struct shca_qp_sh *t,
                        struct shca_receive *r);
 void shca_receive_end(struct shca_qp *qp, struct shca_qp_sh *t, const struct shca_receive *r,

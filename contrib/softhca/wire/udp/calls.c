@@ -123,6 +123,7 @@ static void calls_complete(void *context, const struct roce_request *r, enum roc
 
     if (status == ROCE_SUCCESS)
         count(&w->op);
+    atomic_store_explicit(&shca_udp.delivered, true, memory_order_relaxed);
     shca_sq_finish(context, &w->op, (uint32_t)r->id, to_verbs(status));
 }
 
@@ -252,7 +253,7 @@ static enum roce_status calls_take(void *context, uint32_t srqn)
     unlock_receives(qp, wait != SHCA_DONE);
     if (wait == SHCA_WAIT_NEVER)
         broken(qp->udp, IBV_EVENT_QP_FATAL);
-    return wait == SHCA_DONE      ? ROCE_SUCCESS
+    return wait == SHCA_DONE       ? ROCE_SUCCESS
            : wait == SHCA_WAIT_RNR ? ROCE_NOT_READY
                                    : ROCE_REMOTE_OPERATION;
 }
@@ -286,6 +287,7 @@ static enum ibv_wc_status scatter(const struct shca_receive *r, uint32_t offset,
 
 static void finish(struct shca_qp *qp, const struct shca_op *op, enum ibv_wc_status status)
 {
+    atomic_store_explicit(&shca_udp.delivered, true, memory_order_relaxed);
     lock_receives(qp);
     if (shca_receiving(qp->sh))
         shca_receive_end(qp, qp->sh, &qp->udp->receive, op, status);

@@ -27,7 +27,6 @@ enum {
     over_payload = 20 + 8 + ROCE_HEADERS_MAX + ROCE_ICRC_BYTES,
 };
 
-struct shca_udp_socket shca_udp_socket[SHCA_UDP_PORTS];
 static bool opened[SHCA_MAX_HCA];
 
 /* ---- SOFTHCA_UDP ---- */
@@ -48,8 +47,8 @@ static bool parse_network(const char *text, struct network *n)
 
     memset(n, 0, sizeof *n);
     if (text[length]) {
-        if (sscanf(text + length, ",mtu=%u%n", &n->mtu, &used) != 1 || text[length + (size_t)used] ||
-            n->mtu < 256 || n->mtu > ROCE_MTU_MAX)
+        if (sscanf(text + length, ",mtu=%u%n", &n->mtu, &used) != 1 ||
+            text[length + (size_t)used] || n->mtu < 256 || n->mtu > ROCE_MTU_MAX)
             return false;
     }
     used = 0;
@@ -115,9 +114,8 @@ static int find_address(struct network *n)
 
 static int bind_at(uint32_t ipv4, uint16_t port)
 {
-    struct sockaddr_in at = {.sin_family = AF_INET,
-                             .sin_port = htons(port),
-                             .sin_addr.s_addr = htonl(ipv4)};
+    struct sockaddr_in at = {
+        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(ipv4)};
     int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     int discover = IP_PMTUDISC_DO, room = receive_bytes;
 
@@ -169,8 +167,9 @@ static void report_in_use(void)
     static bool reported;
 
     if (!reported && held_by_kernel())
-        shca_log("UDP port 4791 is in use on every address, by the kernel if the module rdma_rxe is "
-                 "loaded: only other softhcas can reach this process");
+        shca_log(
+            "UDP port 4791 is in use on every address, by the kernel if the module rdma_rxe is "
+            "loaded: only other softhcas can reach this process");
     reported = true;
 }
 
@@ -296,6 +295,7 @@ void shca_udp_inherited(void)
     memset(opened, 0, sizeof opened);
     memset(shca_udp.qps, 0, sizeof shca_udp.qps);
     atomic_store(&shca_udp.users, 0);
+    atomic_store(&shca_udp.attentive, false);
     atomic_store(&shca_udp.lock.word, 0);
     atomic_store(&shca_udp.next, ROCE_NEVER);
     atomic_store(&shca_far_run, NULL);

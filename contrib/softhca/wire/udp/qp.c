@@ -10,8 +10,6 @@
 
 #include "wire/udp/udp.h"
 
-struct shca_udp_state shca_udp = {.next = ROCE_NEVER};
-
 static const uint64_t msec = UINT64_C(1000000);
 
 /* ---- time ---- */

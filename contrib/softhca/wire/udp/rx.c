@@ -14,7 +14,10 @@
 #include "packet/icrc.h"
 #include "wire/udp/udp.h"
 
-enum { rounds = 8 }; /* batches of one call, so that timers are not kept waiting */
+enum {
+    rounds = 8,      /* batches of one call, so that timers are not kept waiting */
+    vain_polls = 32, /* in a row, and the program is taken to do nothing else */
+};
 
 struct buffers {
     struct mmsghdr message[SHCA_UDP_BATCH];
@@ -26,8 +29,8 @@ struct buffers {
 };
 static struct buffers *buffers;
 
-static _Atomic uint32_t runs;   /* calls of shca_udp_progress */
-static _Atomic bool attentive; /* the helper thread waits for packets */
+static _Atomic uint32_t runs; /* calls of shca_udp_progress */
+static _Atomic bool missed;   /* another thread found the lock taken */
 
 static void drop(_Atomic uint64_t *counter)
 {
@@ -119,8 +122,7 @@ static int batch(struct shca_udp_socket *s, uint64_t now)
 
     b->n_touched = 0;
     for (int i = 0; i < n; i++) {
-        struct shca_udp_from from = {ntohl(b->from[i].sin_addr.s_addr),
-                                     ntohs(b->from[i].sin_port)};
+        struct shca_udp_from from = {ntohl(b->from[i].sin_addr.s_addr), ntohs(b->from[i].sin_port)};
 
         atomic_fetch_add_explicit(&shca_udp.received, 1, memory_order_relaxed);
         b->message[i].msg_hdr.msg_namelen = sizeof b->from[i];
@@ -159,34 +161,18 @@ static bool prepare(void)
     return b != NULL;
 }
 
-void shca_udp_progress(void)
-{
-    uint32_t last = (uint32_t)(shca_config.hcas * shca_config.ports);
-    uint64_t now;
-
-    atomic_fetch_add_explicit(&runs, 1, memory_order_relaxed);
-    if (atomic_load_explicit(&shca_udp.users, memory_order_relaxed) == 0 ||
-        !shca_trylock(&shca_udp.lock))
-        return;
-    now = shca_now();
-    for (uint32_t i = 1; i <= last && prepare(); i++)
-        for (int left = rounds; shca_udp_socket[i].fd >= 0 && left > 0; left--)
-            if (batch(&shca_udp_socket[i], now) < SHCA_UDP_BATCH)
-                break;
-    shca_udp_timers(now);
-    shca_unlock(&shca_udp.lock);
-}
-
 /* ---- the helper thread ---- */
 
 static void arm(bool on)
 {
     uint32_t last = (uint32_t)(shca_config.hcas * shca_config.ports);
 
-    if (atomic_exchange(&attentive, on) == on)
+    if (atomic_load_explicit(&shca_udp.attentive, memory_order_relaxed) == on ||
+        atomic_exchange(&shca_udp.attentive, on) == on)
         return;
     for (uint32_t i = 1; i <= last; i++) {
-        struct epoll_event e = {.events = on ? EPOLLIN : 0u, .data.ptr = NULL};
+        /* Only arrivals count: what lies in the socket is being taken by another thread. */
+        struct epoll_event e = {.events = on ? EPOLLIN | EPOLLET : 0u, .data.ptr = NULL};
         int fd = shca_udp_socket[i].fd;
 
         if (fd >= 0 && epoll_ctl(shca_helper.epoll_fd, EPOLL_CTL_MOD, fd, &e) != 0)
@@ -194,8 +180,47 @@ static void arm(bool on)
     }
 }
 
-/* A program that polls takes its packets itself: the thread would only compete for them, and looks
- * once a millisecond whether that is still so. */
+/* A program that polls in vain takes its packets itself, and the thread would only compete for
+ * them. With a completion in hand it may do something else, or spin on its memory. */
+static void watch_program(void)
+{
+    static _Atomic uint32_t vain;
+
+    if (atomic_exchange_explicit(&shca_udp.delivered, false, memory_order_relaxed)) {
+        atomic_store_explicit(&vain, 0, memory_order_relaxed);
+        arm(true);
+    } else if (atomic_fetch_add_explicit(&vain, 1, memory_order_relaxed) == vain_polls) {
+        arm(false);
+    }
+}
+
+static void receive_all(void)
+{
+    uint32_t last = (uint32_t)(shca_config.hcas * shca_config.ports);
+    uint64_t now = shca_now();
+
+    for (uint32_t i = 1; i <= last && prepare(); i++)
+        for (int left = rounds; shca_udp_socket[i].fd >= 0 && left > 0; left--)
+            if (batch(&shca_udp_socket[i], now) < SHCA_UDP_BATCH)
+                break;
+    shca_udp_timers(now);
+}
+
+void shca_udp_progress(void)
+{
+    atomic_fetch_add_explicit(&runs, 1, memory_order_relaxed);
+    if (atomic_load_explicit(&shca_udp.users, memory_order_relaxed) == 0)
+        return;
+    atomic_store(&missed, true);
+    while (atomic_load(&missed) && shca_trylock(&shca_udp.lock)) {
+        atomic_store(&missed, false);
+        receive_all();
+        watch_program();
+        shca_unlock(&shca_udp.lock);
+    }
+}
+
+/* It looks once a millisecond whether a program that polled still does. */
 uint64_t shca_udp_sleep(void)
 {
     static uint32_t seen;
@@ -209,11 +234,12 @@ uint64_t shca_udp_sleep(void)
         atomic_store(&shca_udp.until, UINT64_MAX);
         return UINT64_MAX;
     }
-    arm(!polls);
+    if (!polls)
+        arm(true);
     now = shca_now();
     next = atomic_load(&shca_udp.next);
     ns = next > now ? next - now : 0;
-    if (polls && ns > 1000000)
+    if (!atomic_load(&shca_udp.attentive) && ns > 1000000)
         ns = 1000000;
     atomic_store(&shca_udp.until, ns > UINT64_MAX - now ? UINT64_MAX : now + ns);
     return ns;

@@ -55,8 +55,7 @@ static bool destination(const struct shca_qp *qp, const struct roce_request *r,
 
 static void seal(const struct shca_inet *own, const struct shca_inet *to, uint8_t *packet, size_t n)
 {
-    struct roce_path path = {
-        .version = 4, .source_port = own->port, .destination_port = to->port};
+    struct roce_path path = {.version = 4, .source_port = own->port, .destination_port = to->port};
     uint32_t from = htonl(own->ipv4), dest = htonl(to->ipv4);
 
     memcpy(path.source, &from, sizeof from);

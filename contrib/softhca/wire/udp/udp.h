@@ -2,8 +2,8 @@
  *
  * The wire to other hosts: RoCE v2 packets in UDP datagrams. The end of each connection is a state
  * machine of contrib/roce; this room connects it with sockets on one side and with the objects of
- * verbs on the other. Locks, in order: shca_udp.lock (who receives) -> sq_lock of a queue pair, which
- * serializes its end point -> completion queue, responder lock, tx lock of a socket. */
+ * verbs on the other. Locks, in order: shca_udp.lock (who receives) -> sq_lock of a queue pair,
+ * which serializes its end point -> completion queue, responder lock, tx lock of a socket. */
 #ifndef SHCA_UDP_H
 #define SHCA_UDP_H
 
@@ -52,6 +52,8 @@ struct shca_udp_state {
     struct shca_qp *_Atomic qps[SHCA_QPS];
     _Atomic uint64_t next;  /* the earliest `again`, or earlier */
     _Atomic uint64_t until; /* the helper thread wakes by itself before then */
+    _Atomic bool attentive; /* the helper thread waits for packets */
+    _Atomic bool delivered; /* a completion was made since it was cleared */
     _Atomic uint64_t sent, received, strangers, damaged, lost;
 };
 extern struct shca_udp_state shca_udp;

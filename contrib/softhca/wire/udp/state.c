@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What the files of this room share: the queue pairs on this wire and its sockets. udp.h names the
+ * lock of each. */
+#include "config.h"
+
+#include "wire/udp/udp.h"
+
+struct shca_udp_state shca_udp = {.next = ROCE_NEVER};
+struct shca_udp_socket shca_udp_socket[SHCA_UDP_PORTS];
