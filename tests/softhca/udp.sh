@@ -92,7 +92,7 @@ print("end")
 EOF
     frames=$!
     for ((tries = 0; tries < 500; tries++)); do
-        grep -qE 'ready|Error' "$work/frames" && break
+        grep -qE 'ready|Error' "$work/frames" 2>/dev/null && break
         sleep 0.02
     done
     with ibv_rc_pingpong -p $port -g 1 -n 100 localhost >"$work/client" 2>&1 || fail "a client that is watched"
@@ -102,18 +102,19 @@ EOF
     fi
 fi
 
-# The peer is killed: the client ends by its own timers (timeout 14, 7 retries: 0.5 s).
-port=$((port + 1))
-LD_PRELOAD=$lib ibv_rc_pingpong -p $port -g 1 -n 100000000 >"$work/server" 2>&1 &
-server=$!
-await_server $server $port || fail "no server"
-with ibv_rc_pingpong -p $port -g 1 -n 100000000 localhost >"$work/client" 2>&1 &
-client=$!
-sleep 0.5
-kill -9 $server
-started=$SECONDS
-wait $client && fail "a client whose server was killed ended well"
-[ $((SECONDS - started)) -lt 60 ] || fail "it took $((SECONDS - started)) s to notice"
-grep -q 'transport retry counter exceeded\|parse WC failed' "$work/client" || { fail "why it ended"; cat "$work/client"; }
-wait $server
+# The peer is killed: the client, which always has a request outstanding, ends by its own timers.
+if command -v ib_write_bw >/dev/null; then
+    port=$((port + 1))
+    LD_PRELOAD=$lib ib_write_bw -F -x 1 -p $port -n 100000000 >"$work/server" 2>&1 &
+    server=$!
+    await_server $server $port || fail "no server"
+    with ib_write_bw -F -x 1 -p $port -n 100000000 localhost >"$work/client" 2>&1 &
+    client=$!
+    sleep 0.7
+    kill -9 $server
+    started=$SECONDS
+    wait $client && fail "a client whose server was killed ended well"
+    [ $((SECONDS - started)) -lt 60 ] || fail "it took $((SECONDS - started)) s to notice"
+    wait $server
+fi
 finish
