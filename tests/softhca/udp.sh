@@ -68,9 +68,12 @@ grep -E ' [0-9A-F]{8}:12B7 ' /proc/net/udp | grep -vqE ' [0-9A-F]{6}7F:12B7 ' &&
 for ((i = 0; i < 20; i++)); do
     head -c $((i * 5)) /dev/urandom >"/dev/udp/$address/4791"
 done
+# A packet of which all but the ICRC is right.
+printf '\4\0\377\377\0\0\0\21\0\0\0\1AAAAAAAABBBB' >"/dev/udp/$address/4791"
 with ibv_rc_pingpong -p $port -g 1 -n 200 -c localhost >"$work/client" 2>&1 || fail "a client beside garbage"
 wait $server || fail "a server that got garbage"
 [ "$(counter damaged)" -ge 15 ] || fail "$(counter damaged) of 20 packets of garbage were counted"
+[ "$(counter strangers)" = 0 ] || fail "the ICRC was not looked at"
 
 # The frames themselves, where that is allowed: identification 0, don't fragment.
 if [ "$(id -u)" = 0 ] && command -v python3 >/dev/null; then
