@@ -260,6 +260,43 @@ static void a_life_is_passed_over(void **state)
     world_close();
 }
 
+static void open_one(uint32_t rank, uint32_t number)
+{
+    world_be(rank);
+    tk_verbs.rails[number].look_again = 1;
+    tk_verbs_report_stall();
+    one_polls(rank);
+    assert_int_equal(state_of(rank, number), TK_OPENING);
+}
+
+/* Each end loses one that the other has not opened: neither waits until the other has moved. */
+static void two_lives_are_passed_over(void **state)
+{
+    (void)state;
+    open_returning(3, "GASNET_NUM_QPS=3", NULL);
+    kill_and_settle(1);
+    kill_and_settle(2);
+    unit_listen();
+    open_one(0, 1);
+    open_one(1, 2);
+    world_be(0);
+    tk_failover_rail(1);
+    world_be(1);
+    tk_failover_rail(2);
+    unit_heard();
+    logged_until_idle();
+    for (uint32_t r = 0; r < ranks; r++)
+        for (uint32_t k = 1; k < 3; k++) {
+            assert_int_equal(state_of(r, k), TK_CLOSED);
+            assert_int_equal(incarnation(r, k), 1);
+        }
+    ports_are_back(0);
+    ports_are_back(1);
+    logged_until_idle();
+    assert_as_new(0);
+    world_close();
+}
+
 /* ---- what is left of incarnations that are over ---- */
 
 static void inject_notice(uint32_t to, int32_t which, int32_t number, int32_t arrived)
@@ -681,6 +718,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(questions_and_answers_may_be_lost),
     cmocka_unit_test(a_link_without_an_answer_is_better_than_none),
     cmocka_unit_test(a_life_is_passed_over),
+    cmocka_unit_test(two_lives_are_passed_over),
     cmocka_unit_test(late_notices_are_not_listened_to),
     cmocka_unit_test(late_errors_are_told_by_their_incarnation),
     cmocka_unit_test(lives_have_numbers_of_their_own),
