@@ -32,3 +32,20 @@ run_in_vm()
     shift 3
     "$rxe_vm/rxe-vm" run -t "$limit" --rails "$rails" --on bridge -- bash "$script" "$@"
 }
+
+needs_machines()
+{
+    : "${top_builddir:?run through make check-vm}" "${GASNETRUN:?}"
+    local tool
+    for tool in ssh:openssh-client sshd:openssh-server "${CC:-cc}":gcc; do
+        command -v "${tool%:*}" >/dev/null || skip "no ${tool%:*} (Debian package ${tool#*:})"
+    done
+    [ "${TRUNKLINE_TEST_SANITIZER:-no}" = no ] || skip "a sanitized build is too slow for an emulated machine"
+}
+
+# run_on_machines SECONDS MACHINES RAILS SCRIPT: the script runs on the first. One CPU each: two machines are two threads then, on
+# the two CPUs that there are.
+run_on_machines()
+{
+    "$rxe_vm/rxe-machines" run -t "$1" -N "$2" -n 1 --rails "$3" -- bash "$top_srcdir/tests/vm/$4"
+}

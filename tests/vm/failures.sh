@@ -1,0 +1,7 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Two machines and what goes wrong between them: loss, reordering, MTUs that differ, limits, ports down, cables out, machines
+# that are stopped and killed.
+. "$(dirname "$0")/vm.sh"
+needs_machines
+run_on_machines 900 2 2 guest-failures.sh

@@ -1,0 +1,67 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# On the first of three machines: jobs over the kernel's RDMA stack between hosts. By address handles over Soft-RoCE, by librdmacm
+# over Soft-RoCE, and by librdmacm over software iWARP, if SIW_MODULE is its file.
+. "$(dirname "$0")/guest-lib.sh"
+both=node1,node2
+all=$both,node3
+# A host that emulates three machines may stop one for longer than the default's second; here a packet is sent twice only if
+# it or its answer was lost, and costs 9 s then.
+export GASNET_QP_TIMEOUT=21
+
+address_handles()
+{
+    good "hello, three machines" 3 $all "$jobs/hello-seq" && grep -q '^3 ranks over verbs rxe0:1 .*RoCE v2' $out.out ||
+        failed "not over rxe0: $(cat $out.out)"
+    good "AM matrix" 2 $both "$jobs/am-seq"
+    good "put/get matrix" 2 $both "$jobs/putget-seq"
+    # Of a machine's two ranks each has a neighbour, and two that are reached by its device.
+    good "AM matrix, PAR, two ranks on each" 4 $both "$jobs/am-par"
+    good "collectives, three machines" 3 $all "$jobs/collectives-seq" random 1 4
+    good "kv" 2 $both "$top_builddir/tests/workloads/kv/kv" --layer api --transport all --store exact --keys 200 --put 30 \
+        --ops 200 --verify full
+}
+
+# Another's launcher and PMIx server.
+foreign()
+{
+    OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 timed "AM matrix under mpirun" mpirun --bind-to none -n 2 -H $both \
+        -x GASNET_SOFTHCA -x GASNET_QP_TIMEOUT -x JOB_DEADLINE "$jobs/am-seq"
+    [ $status = 0 ] || failed "mpirun: $(tail -n 5 $out.err)"
+}
+
+connected()
+{
+    GASNET_IBV_CONNECT=rdmacm good "AM matrix, $1" 2 $both "$jobs/am-seq"
+    GASNET_IBV_CONNECT=rdmacm good "put/get matrix, $1" 2 $both "$jobs/putget-par"
+}
+
+# In the place of Soft-RoCE; without a setting, as there is one way only.
+software_iwarp()
+{
+    local node
+    for node in node1 node2; do
+        ssh $node "rdma link delete rxe0; busybox insmod $SIW_MODULE && rdma link add siw0 type siw netdev eth0" ||
+            failed "$node has no siw"
+    done
+    good "hello, iWARP" 2 $both "$jobs/hello-seq" && grep -q 'siw0:1' $out.out || failed "not over siw0: $(cat $out.out)"
+    connected "iWARP"
+}
+
+address_handles
+if command -v mpirun >/dev/null; then
+    foreign
+else
+    echo "left out: no mpirun (Debian package openmpi-bin)"
+fi
+nothing_sent_twice 1 2
+if [ "${VM_RDMACM-1}" = 1 ]; then
+    connected "Soft-RoCE by librdmacm"
+    nothing_sent_twice 1 2
+    if [ -n "${SIW_MODULE-}" ]; then
+        software_iwarp
+    else
+        echo "left out: iWARP, whose module could not be had"
+    fi
+fi
+finish
