@@ -113,6 +113,7 @@ ssh node2 ip link set eth0 up
 breaks "cable out" "^$" rxe-wire cut 2.0
 rxe-wire join 2.0 >/dev/null
 failover
+ssh node2 "! pgrep -f '[s]oak-seq|[g]asnetrun'" || failed "something is left on node2"
 breaks "peer stopped" "host node2: " rxe-wire machine 2 stop
 rxe-wire machine 2 cont >/dev/null
 sleep 1

@@ -10,7 +10,7 @@ failures=0
 status=0
 took=0
 export GASNET_SOFTHCA=never TMPDIR=/tmp
-export JOB_DEADLINE=${VM_CASE_SECONDS:-150} # five times what the slowest takes under emulation on two busy CPUs
+export JOB_DEADLINE=${VM_CASE_SECONDS:-400} # ten times what the slowest takes on a machine with nothing else to do
 unset GASNET_SUPERNODE_MAXSIZE
 
 failed()
