@@ -55,13 +55,11 @@ else
     echo "left out: no mpirun (Debian package openmpi-bin)"
 fi
 nothing_sent_twice 1 2
-if [ "${VM_RDMACM-1}" = 1 ]; then
-    connected "Soft-RoCE by librdmacm"
-    nothing_sent_twice 1 2
-    if [ -n "${SIW_MODULE-}" ]; then
-        software_iwarp
-    else
-        echo "left out: iWARP, whose module could not be had"
-    fi
+connected "Soft-RoCE by librdmacm"
+nothing_sent_twice 1 2
+if [ -n "${SIW_MODULE-}" ]; then
+    software_iwarp
+else
+    echo "left out: iWARP, whose module could not be had"
 fi
 finish
