@@ -7,7 +7,7 @@
 #              memcached and Redis, which the workload kv drives, gnuplot
 #   sanitizer  libraries for --enable-sanitizer
 #   bench      make bench-nbrhd and bench-kv: what they compare with, in their tables
-#   vm         make check-vm: a virtual machine with the kernel's Soft-RoCE. Optional: failing to get these is no error
+#   vm         make check-vm: virtual machines with the kernel's RDMA stack. Optional: failing to get these is no error
 # Uses sudo when not root. Status 0: all there; 1: something is missing, and which.
 set -u
 
@@ -15,7 +15,7 @@ build="gcc g++ binutils make autoconf automake libtool pkg-config libibverbs-dev
 test="libcmocka-dev cmake clang libclang-rt-dev libc6-dev-arm64-cross binutils ibverbs-utils rdmacm-utils perftest python3-pyverbs valgrind man-db mandoc openmpi-bin mpich slurmctld slurmd slurm-client slurm-wlm-basic-plugins openssh-server openssh-client procps util-linux memcached redis-server gnuplot-nox"
 sanitizer="libasan8 libubsan1 libtsan2"
 bench="ucx-utils openmpi-bin libopenmpi-dev memcached redis-server gnuplot-nox"
-vm="qemu-system-x86 busybox-static kmod cpio xz-utils iproute2 rdma-core ibverbs-utils perftest"
+vm="qemu-system-x86 busybox-static kmod cpio xz-utils iproute2 rdma-core ibverbs-utils perftest openssh-client openssh-server openmpi-bin procps python3-pyverbs"
 
 die()
 {
