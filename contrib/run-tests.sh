@@ -114,7 +114,7 @@ run_stage()
     check) stage check --enable-werror 1200 check ;;
     asan) stage asan "--enable-debug --enable-sanitizer=address,undefined" 1200 check-sanitizer ;;
     tsan) stage tsan --enable-sanitizer=thread 600 check-tsan ;;
-    vm) stage check --enable-werror 1500 check-vm ;;
+    vm) stage check --enable-werror 2400 check-vm ;;
     esac
     say "$1 took $((SECONDS - began)) s"
 }
