@@ -80,6 +80,9 @@ void agent_set_serve(struct agent_set *s, const struct pollfd *p, size_t count)
 
 int64_t agent_set_deadline(const struct agent_set *s)
 {
+    for (uint32_t i = 0; i < s->count; i++)
+        if (s->agents[i].state != AGENT_STARTING && !s->agents[i].handed_out)
+            return 0; /* given up by agent_set_cancel(): no event may follow */
     return ssh_deadline(s);
 }
 

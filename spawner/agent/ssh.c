@@ -318,6 +318,9 @@ static void show_lines(struct agent *a)
         char line[LOG_LINE_MAX];
         snprintf(line, sizeof(line), "%.*s", (int)(stop - text - (ptrdiff_t)r->shown),
                  text + r->shown);
+        for (char *c = line; *c; c++) /* it must not move the cursor */
+            if ((unsigned char)*c < ' ' || *c == 0x7f)
+                *c = ' ';
         const char *own = ssh_text_own(line);
         if (own && !strncmp(own, "host ", 5)) /* of a host below that one */
             log_error("%s", own);
@@ -384,13 +387,18 @@ void ssh_ended(struct agent *a, int status)
 /* The owner of the set reaps, maybe much later: the status is looked at and left for it. */
 static void look_for_end(struct agent *a)
 {
-    const struct ssh *r = a->remote;
+    struct ssh *r = a->remote;
     struct pollfd p = {r->process, POLLIN, 0};
     siginfo_t end = {.si_pid = 0};
 
     if (!a->pid || (r->process >= 0 ? poll(&p, 1, 0) <= 0 : r->printed >= 0))
         return;
-    if (waitid(P_PID, (id_t)a->pid, &end, WEXITED | WNOHANG | WNOWAIT) != 0 || !end.si_pid)
+    if (waitid(P_PID, (id_t)a->pid, &end, WEXITED | WNOHANG | WNOWAIT) != 0) {
+        a->pid = 0; /* children_sweep() has reaped it, and the number may be another's now */
+        forget_process(r);
+        return;
+    }
+    if (!end.si_pid)
         return;
     ssh_ended(a, end.si_code == CLD_EXITED ? end.si_status << 8 : end.si_status);
 }

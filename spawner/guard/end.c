@@ -30,7 +30,7 @@ static void remove_sessions(struct guard *g)
 {
     if (!g->job->keep)
         session_remove(g->session);
-    session_remove_forked(g->job, g->job->host + 1, g->end);
+    session_remove_hosts(g->job, g->job->host + 1, g->end);
 }
 
 void guard_abandon(struct guard *g)
@@ -132,7 +132,7 @@ static void leave_if_over(struct guard *g)
         children_signal_all(SIGKILL, NULL, 0);
         children_sweep(clock_ms() + SWEEP_MS);
     }
-    session_remove_forked(g->job, g->job->host + 1, g->end);
+    session_remove_hosts(g->job, g->job->host + 1, g->end);
     wire_send_now(&g->output, WIRE_OUTPUT_END, 0, 0, NULL, 0);
     wire_send_now(&g->control, WIRE_LEFT, 0, 0, NULL, 0);
     _exit(0);

@@ -212,7 +212,7 @@ static void guard_loop(struct guard *g, struct pollfd *p)
         wire_flush(&g->control);
         wire_flush(&g->server);
         tree_flush(&g->tree);
-        if (g->control.ended)
+        if (g->control.ended || g->output.ended)
             guard_abandon(g);
         nfds_t count = guard_set_up_poll(g, p);
         if (poll(p, count, clock_poll_timeout(next_deadline(g))) >= 0)
@@ -306,8 +306,12 @@ static void guard_receive_job(struct guard *g)
             _exit(EXIT_RUNTIME);
         wire_send(&g->control, WIRE_PONG, 0, 0, NULL, 0);
     }
+    g->control.host = g->output.host = f.host;
     struct job *job = job_frame_unpack(f.payload, f.length, f.host, clock_ms(), why, sizeof(why));
-    if (job && g->lifeline >= 0 && !there_adapt(job)) {
+    /* Only a part of the launcher's environment travels to other hosts; a guard that was forked on
+     * the launcher's own host has the rest of it. */
+    bool is_far = g->lifeline >= 0, has_part = is_far || (job && job->agent == JOB_AGENT_SSH);
+    if (job && has_part && !there_adapt(job, is_far)) {
         snprintf(why, sizeof(why), "out of memory for the environment");
         job = NULL;
     }
@@ -316,7 +320,6 @@ static void guard_receive_job(struct guard *g)
         wire_send_now(&g->control, WIRE_FAILED, 0, 0, why, strlen(why));
         _exit(EXIT_RUNTIME);
     }
-    g->control.host = g->output.host = f.host;
     g->first = g->job->hosts[f.host].first;
     g->count = g->job->hosts[f.host].count;
     g->end = shape_end(g->job->host_count, g->job->out_degree, f.host);

@@ -73,11 +73,10 @@ void session_remove(const char *path)
     nftw(path, remove_one, OPEN_DIRECTORIES, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
 }
 
-void session_remove_forked(const struct job *job, uint32_t first, uint32_t end)
+void session_remove_hosts(const struct job *job, uint32_t first, uint32_t end)
 {
     char path[4200];
     for (uint32_t h = first; h < end && !job->keep; h++)
-        if ((job->agent == JOB_AGENT_FORK || job->hosts[h].is_virtual) &&
-            session_of_host(job, h, path, sizeof(path)))
+        if (session_of_host(job, h, path, sizeof(path)))
             session_remove(path);
 }

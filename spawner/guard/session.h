@@ -34,9 +34,10 @@ bool session_has_mark(const char *path, unsigned rank);
  */
 bool session_has_space(const char *path, unsigned ranks);
 
-/* Removes the directories of the hosts first .. end - 1, as far as their guards were started by a
- * fork: they are on this host. */
-void session_remove_forked(const struct job *job, uint32_t first, uint32_t end);
+/* Removes the directories of the hosts first .. end - 1 that are on this host, whose guards were
+ * started by a fork and are gone. Which those are need not be known: no other directory has such a
+ * name. */
+void session_remove_hosts(const struct job *job, uint32_t first, uint32_t end);
 
 /* Removes the directory and all that is in it, without following links. Silent: it may be gone
  * already. */

@@ -64,8 +64,9 @@ static void take_limits(struct job *job)
     setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-bool there_adapt(struct job *job)
+bool there_adapt(struct job *job, bool is_far)
 {
-    take_limits(job);
+    if (is_far)
+        take_limits(job);
     return merge_environment(job);
 }

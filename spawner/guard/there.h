@@ -7,7 +7,8 @@
 
 #include "spawner/base/job.h"
 
-/* `job` is a guard's own copy. False without memory. */
-bool there_adapt(struct job *job);
+/* `job` is a guard's own copy. `is_far`: the launcher's limits were not inherited. False without
+ * memory. */
+bool there_adapt(struct job *job, bool is_far);
 
 #endif

@@ -39,6 +39,9 @@ enum { FLUSH_MS = 2000 };
 /* The kernel kills the ranks when a guard dies; this bounds the wait for their end. */
 enum { SWEEP_MS = 5000 };
 
+/* For processes that are about to end by themselves. */
+enum { REAP_MS = 2000, REAP_PACE_MS = 1 };
+
 /* Ranks whose state is described when they do not join: all tend to be in the same. */
 enum { DESCRIBED_MAX = 8 };
 
@@ -593,7 +596,7 @@ static void stand_in_for_guards(struct head *h)
         return;
     children_signal_all(SIGKILL, NULL, 0);
     children_sweep(clock_ms() + SWEEP_MS);
-    session_remove_forked(h->job, 0, h->job->host_count);
+    session_remove_hosts(h->job, 0, h->job->host_count);
 }
 
 static bool head_prepare(struct head *h)
@@ -615,14 +618,31 @@ static bool head_prepare(struct head *h)
     return h->poll != NULL;
 }
 
-/* Guards that have left are zombies for a moment; one that survives SIGKILL is not waited for. */
+static bool reap_guard(struct head *h, const struct tree_branch *b)
+{
+    int how = b->left && !b->agent->remote ? 0 : WNOHANG;
+    pid_t pid = b->agent->pid, ended = pid ? waitpid(pid, NULL, how) : 0;
+    if (ended) /* now, or by children_sweep() */
+        tree_reaped(&h->tree, pid, 0);
+    return ended || !pid;
+}
+
+/* Guards that have left are zombies for a moment; one that survives SIGKILL is not waited for, and
+ * ssh not for long: it may wait for a connection that is cut, or for what a wrapper does after it.
+ */
 static void reap_guards(struct head *h)
 {
+    int64_t deadline = clock_ms() + REAP_MS;
+
     for (uint32_t i = 0; i < h->tree.count; i++) {
         const struct tree_branch *b = &h->tree.branches[i];
-        pid_t pid = b->agent->pid;
-        if (pid && waitpid(pid, NULL, b->left ? 0 : WNOHANG) == pid)
-            tree_reaped(&h->tree, pid, 0);
+        bool is_gone = reap_guard(h, b);
+        for (; !is_gone && b->left && clock_ms() < deadline; is_gone = reap_guard(h, b))
+            poll(NULL, 0, REAP_PACE_MS);
+        if (!is_gone && b->left) {
+            children_signal_all(SIGKILL, NULL, 0);
+            children_sweep(clock_ms() + SWEEP_MS);
+        }
     }
 }
 

@@ -174,7 +174,7 @@ static pmix_status_t status_of(uint32_t status)
 /* libpmix calls free() on the copy when it has read it. */
 static void conclude(struct waiting *w, uint32_t status, const uint8_t *data, size_t length)
 {
-    char *copy = length ? malloc(length) : NULL;
+    char *copy = w && length ? malloc(length) : NULL;
 
     if (!w)
         return;

@@ -213,6 +213,8 @@ static void branch_judge_end(struct tree *t, struct tree_branch *b)
     static const char of_one[] = "the guard process of the job was killed";
     char text[300];
 
+    if (b->output.broken && !b->lost && !b->why[0])
+        branch_refuse(t, b, "a message of its guard is damaged");
     if (!b->control.ended || b->lost || b->left)
         return;
     if (b->why[0]) {

@@ -47,6 +47,25 @@ static void describe(const struct tree *t, const struct tree_branch *b, char *te
     branch_explain(t, b->host, what, text, size);
 }
 
+/* Both sockets end with the guard. But a host that was switched off says so only where it is sent
+ * something, and nobody sends there: once the first socket has ended, the other one ends too when
+ * nothing more comes from it. What has come already may wait for the reader of our output. */
+static void watch_output(struct tree_branch *b)
+{
+    struct pollfd p = {b->output.fd, POLLIN, 0};
+
+    if (!b->is_open || !b->control.ended)
+        return;
+    if (b->output.ended) {
+        b->answer_by = CLOCK_NEVER;
+    } else if (b->answer_by == CLOCK_NEVER || (clock_ms() >= b->answer_by && poll(&p, 1, 0) > 0)) {
+        b->answer_by = clock_ms() + SWEEP_MS;
+    } else if (clock_ms() >= b->answer_by) {
+        b->output.ended = true;
+        b->answer_by = CLOCK_NEVER;
+    }
+}
+
 /* A guard that has not taken the order to end the job is stopped or stuck in the kernel: it is
  * killed, and the kernel kills the ranks and the server with it. One that not even SIGKILL ends is
  * left behind. */
@@ -54,7 +73,8 @@ static void watch_answer(struct tree *t, struct tree_branch *b)
 {
     char text[700];
 
-    if (clock_ms() < b->answer_by)
+    watch_output(b);
+    if (b->control.ended || clock_ms() < b->answer_by)
         return;
     if (!b->abandoned) {
         describe(t, b, text, sizeof(text));

@@ -97,6 +97,7 @@ static void unpack_limits(struct unpack *u, struct job *job)
         job->soft_limits[i] = unpack_long(u);
     for (size_t i = 0; i < sizeof(job->ignored) / sizeof(*job->ignored); i++)
         job->ignored[i] = (int)unpack_number(u);
+    u->bad |= job->ignored[sizeof(job->ignored) / sizeof(*job->ignored) - 1] != 0;
 }
 
 static void unpack_into(struct unpack *u, char *text, size_t size)

@@ -57,7 +57,7 @@ void wire_close(struct wire_channel *c)
 void wire_send_host(struct wire_channel *c, uint32_t host, enum wire_type type, uint16_t aux,
                     uint32_t rank, const void *payload, size_t length)
 {
-    if (c->ended)
+    if (c->ended || c->deaf)
         return;
     uint8_t *h = bytes_reserve(&c->out, HEADER + length);
     wire_put_number(h, (uint32_t)length);
@@ -97,10 +97,12 @@ void wire_flush(struct wire_channel *c)
             continue;
         if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
             return;
-        if (n < 0)
+        /* What the peer has sent before it went is still to be read, and then its end. */
+        c->deaf = n < 0 && (errno == EPIPE || errno == ECONNRESET);
+        if (n < 0 && !c->deaf)
             c->ended = true;
         else
-            bytes_consume(&c->out, (size_t)n);
+            bytes_consume(&c->out, c->deaf ? c->out.length : (size_t)n);
     }
 }
 

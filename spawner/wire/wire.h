@@ -75,6 +75,7 @@ struct wire_channel {
     int fd;                 /* -1 when closed */
     bool ended;             /* the peer is gone, or broke the protocol */
     bool broken;            /* it broke the protocol */
+    bool deaf;              /* the peer reads no more: what is sent is dropped */
     uint32_t host;          /* stands in the frames of wire_send() */
     uint64_t frames, moved; /* frames sent and received, and their bytes */
     struct bytes in, out;

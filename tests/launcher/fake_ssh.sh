@@ -35,6 +35,9 @@ hostkey)
     refuse "Host key verification failed."
     ;;
 mute) exit 1 ;;
+linger) # stays when the guard has gone
+    remote sh -c "($command); sleep 1000"
+    ;;
 silent) exec sleep 1000 ;;
 firewall) # the way back is closed
     remote sh -c "$(printf '%s' "$command" | sed 's/--guard [^ ]*/--guard 127.0.0.1:1/')"

@@ -89,6 +89,42 @@ err_has 'host node[12]: '
 eventually 10 nothing_marked
 clean
 
+promise "on the launcher's own host ranks have its whole environment, and a guard that is killed leaves nothing"
+ONLY_HERE=here job -n 2 -H localhost,node1 sh -c 'echo "here=$ONLY_HERE there=$ONLY_THERE"'
+status_is 0
+out_has 'here=here there=$'
+out_has 'here= there=yes'
+start -n 2 -H localhost,node1 "$probe" init get say=ready hang
+eventually 20 out_count ready 2 || fail "ranks did not start"
+kill -KILL "$(named gasnetrun-guard | head -n 1)"
+finish
+status_is 1
+eventually 10 nothing_marked
+clean
+
+promise "a command for ssh that stays does not keep the job"
+job -n 2 -H node1,linger "$probe" init get finalize
+status_is 0
+
+promise "a launcher whose output is not read waits without work when a host is lost"
+mkfifo "$work/unread"
+exec 9<>"$work/unread"
+TRUNKLINE_TEST_MARK=$mark GASNET_OUTPUT_TIMEOUT=0 "$GASNETRUN" -n 2 -H node1,node2 \
+    sh -c 'head -c 200000 /dev/zero; echo; sleep 1000' >"$work/unread" 2>"$work/err" </dev/null &
+job_pid=$!
+eventually 20 eval '[ "$(named gasnetrun-guard | wc -l)" -eq 2 ]' || fail "no guards"
+sleep 0.5
+kill -KILL "$(named gasnetrun-guard | tail -n 1)"
+eventually 20 eval '[ -z "$(named gasnetrun-keep)" ]' || fail "a guard stayed"
+before=$(cut -d' ' -f14 "/proc/$job_pid/stat")
+sleep 0.5
+[ $(($(cut -d' ' -f14 "/proc/$job_pid/stat") - before)) -lt 5 ] || fail "it is busy"
+kill -KILL "$job_pid"
+wait "$job_pid" 2>/dev/null
+exec 9<&-
+eventually 10 nothing_marked
+clean
+
 promise "a guard that breaks the protocol"
 wrong hostile-foreign 'it closed the connection'
 wrong hostile-version '.*another version'

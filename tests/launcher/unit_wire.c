@@ -52,6 +52,28 @@ static void frames_travel(void **state)
     wire_close(&b);
 }
 
+/* The last words of a peer are read, even if something was sent to it after it had gone. */
+static void last_words_are_read(void **state)
+{
+    struct wire_channel a, b;
+    struct wire_frame f;
+    (void)state;
+    channels(&a, &b);
+    wire_send_number(&a, WIRE_REPORT, 1, 2);
+    wire_flush(&a);
+    wire_close(&a);
+    wire_send(&b, WIRE_PING, 0, 0, NULL, 0);
+    wire_flush(&b);
+    wire_send(&b, WIRE_PING, 0, 0, NULL, 0);
+    assert_int_equal(b.out.length, 0);
+    assert_true(wire_fill(&b));
+    assert_true(wire_next(&b, &f));
+    assert_int_equal(f.type, WIRE_REPORT);
+    assert_false(wire_fill(&b));
+    assert_true(b.ended);
+    wire_close(&b);
+}
+
 static void frames_come_in_pieces(void **state)
 {
     struct wire_channel a, b;
@@ -232,6 +254,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(frames_travel),
+        cmocka_unit_test(last_words_are_read),
         cmocka_unit_test(frames_come_in_pieces),
         cmocka_unit_test(nonsense_closes_the_channel),
         cmocka_unit_test(an_unknown_type_closes_the_channel),
