@@ -63,18 +63,16 @@ static enum devices_choice devices_software(const struct job *job, const struct 
         snprintf(text, size,
                  "no host of the job has an active RDMA port, and GASNET_SOFTHCA=never forbids the "
                  "software one");
-    else if (!devices_one_machine(job, hello))
-        snprintf(text, size, "%s, and softhca serves the processes of one machine only",
-                 is_wish ? "GASNET_SOFTHCA=always, but the job has several hosts"
-                         : "no host of the job has an active RDMA port");
     else if (!job->softhca_env)
         snprintf(text, size,
                  "no host of the job has an active RDMA port, and libsofthca.so is not beside this "
                  "launcher (TRUNKLINE_SOFTHCA_LIB names another place)");
     else {
-        snprintf(text, size, "all hosts are one machine, using softhca%s",
-                 is_wish ? " (GASNET_SOFTHCA=always)" : ", as none has an active RDMA port");
-        return DEVICES_SOFTHCA;
+        bool is_one = devices_one_machine(job, hello);
+        snprintf(text, size, "%s, using softhca%s%s",
+                 is_wish ? "GASNET_SOFTHCA=always" : "no host of the job has an active RDMA port",
+                 is_one ? "" : " over the network", is_one ? " (all hosts are one machine)" : "");
+        return is_one ? DEVICES_SOFTHCA : DEVICES_PACKETS;
     }
     return DEVICES_REFUSED;
 }

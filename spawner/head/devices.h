@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The device of a job on several hosts: all of them must have RDMA ports, or all be one machine, on
- * which softhca makes ports. Decided when every guard has described its host. Pure; no lock. */
+/* The device of a job on several hosts: the RDMA ports that all of them have, or where none has one
+ * softhca, in shared memory if all are one machine, else in packets over their network. Decided
+ * when every guard has described its host. Pure; no lock. */
 #ifndef TRUNKLINE_SPAWNER_DEVICES_H
 #define TRUNKLINE_SPAWNER_DEVICES_H
 
@@ -10,7 +11,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum devices_choice { DEVICES_PORTS, DEVICES_SOFTHCA, DEVICES_REFUSED };
+enum devices_choice {
+    DEVICES_PORTS,
+    DEVICES_SOFTHCA, /* of one machine */
+    DEVICES_PACKETS, /* softhca between machines */
+    DEVICES_REFUSED
+};
 
 /* `hello` has an entry for each host of the job; where its ports are unknown it is the launcher's
  * own host. Writes a sentence: the error, or what was chosen. */

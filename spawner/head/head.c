@@ -7,6 +7,7 @@
 #include "fences.h"
 #include "head.h"
 #include "input.h"
+#include "network.h"
 #include "output.h"
 #include "policy.h"
 #include "spawner/base/clock.h"
@@ -206,6 +207,22 @@ static void head_fail(struct head *h, const char *text)
     policy_launcher_failed(&h->policy, text, strlen(text), clock_ms());
 }
 
+/* Where softhca's packets go, unless the user chose a network. */
+static void add_network(const struct head *h, struct bytes *settings)
+{
+    static const char name[] = "SOFTHCA_UDP=";
+    char network[64] = "auto";
+
+    if (getenv("SOFTHCA_UDP"))
+        return;
+    for (uint32_t i = 0; i < h->tree.count; i++)
+        if (network_of_socket(h->tree.branches[i].control.fd, network, sizeof(network)))
+            break;
+    bytes_append(settings, name, sizeof(name) - 1);
+    bytes_append(settings, network, strlen(network) + 1);
+    log_verbose(1, "softhca reaches other hosts by the network %s", network);
+}
+
 /* Ranks may start when all hosts have answered. On other hosts it is known only now which device
  * they get. */
 static void let_go(struct head *h)
@@ -221,8 +238,10 @@ static void let_go(struct head *h)
         }
         if (log_verbosity() > 0)
             head_log(h, "%s", text);
-        for (char **s = h->job->softhca_env; choice == DEVICES_SOFTHCA && *s; s++)
+        for (char **s = h->job->softhca_env; choice != DEVICES_PORTS && *s; s++)
             bytes_append(&settings, *s, strlen(*s) + 1);
+        if (choice == DEVICES_PACKETS)
+            add_network(h, &settings);
     }
     tree_send(&h->tree, WIRE_ALL, WIRE_GO, 0, 0, bytes_front(&settings), settings.length);
     bytes_free(&settings);

@@ -656,10 +656,12 @@ static void devices_of_several_hosts(void **state)
     assert_non_null(strstr(said, "libsofthca.so is not"));
     assert_int_equal(CHOICE("nn", JOB_SOFTHCA_NEVER, true, false), DEVICES_REFUSED);
     assert_non_null(strstr(said, "GASNET_SOFTHCA=never"));
-    assert_int_equal(CHOICE("nN", JOB_SOFTHCA_AUTO, true, false), DEVICES_REFUSED);
-    assert_non_null(strstr(said, "one machine only"));
-    assert_int_equal(CHOICE("pP", JOB_SOFTHCA_ALWAYS, true, false), DEVICES_REFUSED);
+    assert_int_equal(CHOICE("nN", JOB_SOFTHCA_AUTO, true, false), DEVICES_PACKETS);
+    assert_non_null(strstr(said, "over the network"));
+    assert_int_equal(CHOICE("pP", JOB_SOFTHCA_ALWAYS, true, false), DEVICES_PACKETS);
     assert_non_null(strstr(said, "GASNET_SOFTHCA=always"));
+    assert_int_equal(CHOICE("nN", JOB_SOFTHCA_NEVER, true, false), DEVICES_REFUSED);
+    assert_int_equal(CHOICE("nN", JOB_SOFTHCA_AUTO, false, false), DEVICES_REFUSED);
     assert_int_equal(CHOICE("uNpPN", JOB_SOFTHCA_AUTO, true, true), DEVICES_REFUSED);
     assert_string_equal(said,
                         "all hosts of a job must have an active RDMA port, or none: n0, n2, n3 "
