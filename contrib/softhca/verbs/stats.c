@@ -42,11 +42,12 @@ static void report(void)
                  (unsigned long long)s->sends, (unsigned long long)s->writes,
                  (unsigned long long)s->reads, (unsigned long long)s->atomics);
     if (shca_config.udp)
-        n += snprintf(line + n, sizeof line - (size_t)n,
-                      " sent %llu received %llu lost %llu damaged %llu strangers %llu",
-                      (unsigned long long)shca_udp.sent, (unsigned long long)shca_udp.received,
-                      (unsigned long long)shca_udp.lost, (unsigned long long)shca_udp.damaged,
-                      (unsigned long long)shca_udp.strangers);
+        n +=
+            snprintf(line + n, sizeof line - (size_t)n,
+                     " sent %llu received %llu lost %llu damaged %llu strangers %llu repeated %llu",
+                     (unsigned long long)shca_udp.sent, (unsigned long long)shca_udp.received,
+                     (unsigned long long)shca_udp.lost, (unsigned long long)shca_udp.damaged,
+                     (unsigned long long)shca_udp.strangers, (unsigned long long)shca_udp.repeated);
     n += snprintf(line + n, sizeof line - (size_t)n, "\n");
     fd = open_sink(where, &ours);
     if (fd < 0 || write(fd, line, (size_t)n) != n)

@@ -117,7 +117,8 @@ static int bind_at(uint32_t ipv4, uint16_t port)
     struct sockaddr_in at = {
         .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(ipv4)};
     int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    int discover = IP_PMTUDISC_DO, room = receive_bytes;
+    int discover = IP_PMTUDISC_DO, room = receive_bytes, on = 1;
+    int capable = 2; /* of ECN (RFC 3168): routers mark packets before they have to drop them */
 
     if (fd < 0)
         return -1;
@@ -130,6 +131,8 @@ static int bind_at(uint32_t ipv4, uint16_t port)
     }
     /* With "don't fragment" an unconnected socket sends identification 0, which the ICRC covers. */
     setsockopt(fd, IPPROTO_IP, IP_MTU_DISCOVER, &discover, sizeof discover);
+    setsockopt(fd, IPPROTO_IP, IP_TOS, &capable, sizeof capable);
+    setsockopt(fd, IPPROTO_IP, IP_RECVTOS, &on, sizeof on);
     if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof room) != 0)
         setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &room, sizeof room);
     return fd;

@@ -72,6 +72,15 @@ static void settle(struct shca_qp *qp)
     }
 }
 
+static void count_repeated(struct shca_udp *u)
+{
+    uint64_t all = roce_counters(u->e)->repeated;
+
+    if (all != u->repeated)
+        atomic_fetch_add_explicit(&shca_udp.repeated, all - u->repeated, memory_order_relaxed);
+    u->repeated = all;
+}
+
 void shca_udp_touch(struct shca_qp *qp, uint64_t now)
 {
     struct shca_udp *u = qp->udp;
@@ -80,6 +89,7 @@ void shca_udp_touch(struct shca_qp *qp, uint64_t now)
     settle(qp);
     more = shca_udp_send(qp, now);
     settle(qp);
+    count_repeated(u);
     atomic_store(&u->again, more ? now : roce_deadline(u->e));
     due(atomic_load(&u->again));
 }

@@ -5,6 +5,7 @@
  * at the sockets. Owns the buffers; shca_udp.lock protects them. */
 #include "config.h"
 
+#include <linux/sock_diag.h>
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
@@ -15,8 +16,9 @@
 #include "wire/udp/udp.h"
 
 enum {
-    rounds = 8,      /* batches of one call, so that timers are not kept waiting */
-    vain_polls = 32, /* in a row, and the program is taken to do nothing else */
+    rounds = 8,         /* batches of one call, so that timers are not kept waiting */
+    vain_polls = 32,    /* in a row, and the program is taken to do nothing else */
+    control_bytes = 64, /* the traffic class of a packet, with room */
 };
 
 struct buffers {
@@ -24,6 +26,7 @@ struct buffers {
     struct iovec iov[SHCA_UDP_BATCH];
     struct sockaddr_in from[SHCA_UDP_BATCH];
     uint8_t packet[SHCA_UDP_BATCH][ROCE_PACKET_MAX];
+    _Alignas(struct cmsghdr) char control[SHCA_UDP_BATCH][control_bytes];
     struct shca_qp *touched[SHCA_UDP_BATCH];
     unsigned n_touched;
 };
@@ -31,6 +34,13 @@ static struct buffers *buffers;
 
 static _Atomic uint32_t runs; /* calls of shca_udp_progress */
 static _Atomic bool missed;   /* another thread found the lock taken */
+
+enum {
+    /* The low bits of the traffic class: both set means that a router was congested (RFC 3168). */
+    ecn_mask = 3,
+    ecn_congested = 3,
+    crowded_part = 4, /* of the buffer */
+};
 
 static void drop(_Atomic uint64_t *counter)
 {
@@ -87,8 +97,9 @@ static void touched(struct shca_qp *qp)
 }
 
 static void take(const struct shca_udp_socket *s, const struct shca_udp_from *from,
-                 const uint8_t *packet, size_t bytes, uint64_t now)
+                 const uint8_t *packet, size_t bytes, bool congested, uint64_t now)
 {
+    const struct roce_counters *c;
     struct roce_packet p;
     struct shca_qp *qp;
 
@@ -105,13 +116,41 @@ static void take(const struct shca_udp_socket *s, const struct shca_udp_from *fr
     }
     shca_lock(&qp->sq_lock);
     if (known(qp, s, from)) {
+        uint64_t before;
+
+        c = roce_counters(qp->udp->e);
+        before = c->received;
         qp->udp->from = *from;
-        roce_input(qp->udp->e, now, &p, false);
+        roce_input(qp->udp->e, now, &p, congested);
+        if (c->received == before) /* another partition, key or transport */
+            drop(&shca_udp.strangers);
         touched(qp);
     } else {
         drop(&shca_udp.strangers);
     }
     shca_unlock(&qp->sq_lock);
+}
+
+/* Did a router mark it? */
+static bool marked(struct msghdr *m)
+{
+    struct cmsghdr *c;
+
+    for (c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c))
+        if (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_TOS)
+            return (*CMSG_DATA(c) & ecn_mask) == ecn_congested;
+    return false;
+}
+
+/* A socket that is nearly full loses packets soon, and no router is there to mark them. */
+static bool crowded(int fd)
+{
+    uint32_t info[SK_MEMINFO_VARS];
+    socklen_t length = sizeof info;
+
+    if (getsockopt(fd, SOL_SOCKET, SO_MEMINFO, info, &length) != 0)
+        return false;
+    return info[SK_MEMINFO_RMEM_ALLOC] > info[SK_MEMINFO_RCVBUF] / crowded_part;
 }
 
 static int batch(struct shca_udp_socket *s, uint64_t now)
@@ -120,18 +159,23 @@ static int batch(struct shca_udp_socket *s, uint64_t now)
     int n = recvmmsg(s->fd, b->message, SHCA_UDP_BATCH, MSG_DONTWAIT, NULL);
     uint32_t fabric_port = (uint32_t)(s - shca_udp_socket);
 
+    bool full = n == SHCA_UDP_BATCH && crowded(s->fd);
+
     b->n_touched = 0;
     for (int i = 0; i < n; i++) {
         struct shca_udp_from from = {ntohl(b->from[i].sin_addr.s_addr), ntohs(b->from[i].sin_port)};
 
+        bool congested = full || marked(&b->message[i].msg_hdr);
+
         atomic_fetch_add_explicit(&shca_udp.received, 1, memory_order_relaxed);
+        b->message[i].msg_hdr.msg_controllen = sizeof b->control[i];
         b->message[i].msg_hdr.msg_namelen = sizeof b->from[i];
         if (shca_path_cut(fabric_port, fabric_port))
             continue;
         if (b->message[i].msg_hdr.msg_flags & MSG_TRUNC)
             drop(&shca_udp.damaged);
         else
-            take(s, &from, b->packet[i], b->message[i].msg_len, now);
+            take(s, &from, b->packet[i], b->message[i].msg_len, congested, now);
     }
     /* Only now: acknowledgements of a batch become one. */
     for (unsigned i = 0; i < b->n_touched; i++) {
@@ -155,7 +199,9 @@ static bool prepare(void)
         b->message[i].msg_hdr = (struct msghdr){.msg_name = &b->from[i],
                                                 .msg_namelen = sizeof b->from[i],
                                                 .msg_iov = &b->iov[i],
-                                                .msg_iovlen = 1};
+                                                .msg_iovlen = 1,
+                                                .msg_control = b->control[i],
+                                                .msg_controllen = sizeof b->control[i]};
     }
     buffers = b;
     return b != NULL;

@@ -37,9 +37,10 @@ struct shca_udp {
     struct shca_peer *self;
     struct shca_receive receive; /* taken, not yet complete */
     struct shca_udp_from from;
-    uint32_t posted; /* the end point has the requests before it */
-    bool locked;     /* the responder lock is held from taking a datagram's receive to its end */
-    bool broken;     /* the responder failed, because of: */
+    uint64_t repeated; /* packets that the end point sent again and shca_udp counts */
+    uint32_t posted;   /* the end point has the requests before it */
+    bool locked;       /* the responder lock is held from taking a datagram's receive to its end */
+    bool broken;       /* the responder failed, because of: */
     enum ibv_event_type why;
     bool sends_broken;      /* the requester failed */
     bool draining;          /* SQ_DRAINED is due when nothing is left */
@@ -54,7 +55,7 @@ struct shca_udp_state {
     _Atomic uint64_t until; /* the helper thread wakes by itself before then */
     _Atomic bool attentive; /* the helper thread waits for packets */
     _Atomic bool delivered; /* a completion was made since it was cleared */
-    _Atomic uint64_t sent, received, strangers, damaged, lost;
+    _Atomic uint64_t sent, received, strangers, damaged, lost, repeated;
 };
 extern struct shca_udp_state shca_udp;
 extern struct shca_udp_socket shca_udp_socket[SHCA_UDP_PORTS];
