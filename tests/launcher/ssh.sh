@@ -304,25 +304,6 @@ only_stopped() { [ "$(marked | wc -l)" -le 10 ]; }
 for part in by_signal killed_rank killed_head killed_guard killed_keeper killed_server killed_ssh killed_session silent_host; do
     aside $part
 done
-# As if the host were switched off: nothing on it runs any more, and no connection breaks.
-silent_host()
-{
-    promise "a host that falls silent is named"
-    GASNET_SSH_HEARTBEAT=0.6
-    export GASNET_SSH_HEARTBEAT
-    begin child session ignoreterm
-    guard=$(named gasnetrun-guard | head -n 1)
-    kill -STOP "$(parent_of "$guard")" "$guard"
-    finish
-    status_is 1
-    err_lines 1
-    err_has "host 127.0.0.[23]: no sign of life for 2.4 s"
-    eventually 5 only_stopped || fail "processes left beside the stopped ones: $(marked)"
-    kill -CONT "$(parent_of "$guard")" "$guard"
-    clean
-}
-only_stopped() { [ "$(marked | wc -l)" -le 10 ]; }
-
 for part in by_signal killed_rank killed_head killed_guard killed_keeper killed_server killed_ssh killed_session silent_host; do
     joined $part
 done
