@@ -105,6 +105,17 @@ EOF
     fi
 fi
 
+# A cable that is out: nothing arrives, and the client ends by its retries.
+port=$((port + 1))
+LD_PRELOAD=$lib ibv_rc_pingpong -p $port -g 1 >"$work/server" 2>&1 &
+server=$!
+await_server $server $port || fail "no server"
+"$top_builddir/contrib/softhca/softhca" plug softhca0:1 out >"$work/out" 2>&1 || fail "softhca plug"
+with ibv_rc_pingpong -p $port -g 1 localhost >"$work/client" 2>&1 && fail "packets to a port whose cable is out"
+grep -q 'transport retry counter exceeded' "$work/client" || { fail "a cable that is out"; cat "$work/client"; }
+kill $server
+wait $server
+
 # The peer is killed: the client, which always has a request outstanding, ends by its own timers.
 if command -v ib_write_bw >/dev/null; then
     port=$((port + 1))

@@ -3,7 +3,8 @@
  * sockets of its own, so that it also sends what no end point would: from another address or port,
  * with a wrong key, partition, queue pair or sequence number, with headers missing. Nothing of that
  * changes memory or disturbs the connection, all of it is counted, and only a bad key from the peer
- * itself breaks the queue pair that it came to. Owns nothing; a process of its own is the victim.
+ * itself breaks the queue pair that it came to. And marks of congestion are answered. Owns nothing;
+ * a process of its own is the victim.
  */
 #include "config.h"
 
@@ -101,6 +102,8 @@ static struct roce_packet write_to(const struct victim *v, size_t offset, const 
                                 .payload_length = 8};
 }
 
+static unsigned notifications; /* of congestion, that the peer got */
+
 /* The next answer to this sequence number. */
 static uint8_t answer(const struct sender *peer, uint32_t psn)
 {
@@ -113,6 +116,7 @@ static uint8_t answer(const struct sender *peer, uint32_t psn)
         CHECK(n > ROCE_ICRC_BYTES);
         CHECK_EQ(roce_packet_parse(in, (size_t)n - ROCE_ICRC_BYTES, &p), ROCE_GOOD);
         CHECK_EQ(p.dest_qpn, peer_qpn);
+        notifications += p.opcode == ROCE_CNP && p.becn;
         if (p.psn == psn && p.opcode == roce_opcode_of(ROCE_RC, ROCE_ACKNOWLEDGE))
             return p.syndrome;
     }
@@ -149,6 +153,21 @@ static void open_victim(struct victim *v, struct end *e, const struct sender *pe
     v->at.sin_addr.s_addr = htonl((uint32_t)(id >> 32));
     v->at.sin_port = htons((uint16_t)(id >> 16));
     connect_to(e, &to);
+}
+
+/* A packet that a router marked as it was congested is answered by a notification. */
+static void marked(const struct sender *peer, struct victim *v)
+{
+    int congested = 3, capable = 2;
+
+    CHECK_EQ(setsockopt(peer->fd, IPPROTO_IP, IP_TOS, &capable, sizeof capable), 0);
+    still_good(peer, v);
+    CHECK_EQ(notifications, 0);
+    CHECK_EQ(setsockopt(peer->fd, IPPROTO_IP, IP_TOS, &congested, sizeof congested), 0);
+    still_good(peer, v);
+    CHECK_EQ(setsockopt(peer->fd, IPPROTO_IP, IP_TOS, &capable, sizeof capable), 0);
+    still_good(peer, v);
+    CHECK_EQ(notifications, 1);
 }
 
 /* ---- hostile packets ---- */
@@ -258,6 +277,7 @@ static void attack(void)
         wrong_numbers(&peer, &v);
         truncated(&peer, &v);
     }
+    marked(&peer, &v);
     bad_key(&peer, &v, &other);
     end_close(&ends[0]);
     end_close(&ends[1]);
