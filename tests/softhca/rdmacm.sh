@@ -49,6 +49,13 @@ pair t rdma_server "rdma_client -s 127.0.0.1" 'rdma_client: end 0'
 pair t rdma_xserver "rdma_xclient -s 127.0.0.1" 'rdma_xclient: end 0'
 SOFTHCA_HCAS=2 SOFTHCA_PORTS=2 pair t "rping -s -C 5" "rping -c -a 10.83.1.2 -C 5"
 
+# Packets reach other hosts, librdmacm's messages do not: one line says so, and only where packets are meant to.
+for far in 10.83.0.1 192.0.2.7; do
+    SOFTHCA_UDP=127.0.0.0/8 with rping -c -a $far -p $((port + 1)) -C 1 >"$work/client" 2>&1 && fail "rping -a $far"
+    [ "$(grep -c 'connect by verbs (GASNET_IBV_CONNECT=verbs)' "$work/client")" = 1 ] || fail "rping -a $far: no reason"
+done
+with rping -c -a 10.83.0.1 -p $((port + 1)) -C 1 2>&1 | grep 'connect by verbs' && fail "a reason that is none"
+
 # One end of an endless ping-pong is killed: the other ends by itself.
 for victim in server client; do
     port=$((port + 1))

@@ -75,6 +75,17 @@ bool shca_cm_address_near(uint32_t ip)
     return ip == INADDR_LOOPBACK || ip >> 16 == shca_ipv4_of(1) >> 16;
 }
 
+/* These messages do not go by packets: each host has the same addresses for itself. */
+void shca_cm_report_far(void)
+{
+    static _Atomic bool reported;
+
+    if (shca_config.udp_list && !atomic_exchange(&reported, true))
+        shca_log("nobody listens there on this host, and librdmacm finds no process of another "
+                 "host by softhca (SOFTHCA_UDP=%s): connect by verbs (GASNET_IBV_CONNECT=verbs)",
+                 shca_config.udp_list);
+}
+
 /* The entry of the port's own address, for RoCE v2 if it has one, as the kernel's CM chooses. */
 uint32_t shca_cm_address_gid_index(uint32_t port)
 {

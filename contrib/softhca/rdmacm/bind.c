@@ -244,8 +244,10 @@ static int resolve(struct shca_cm *id, const struct sockaddr *src, const struct 
 
     if (a.any)
         a.ip = INADDR_LOOPBACK;
-    if (e == 0 && !shca_cm_address_near(a.ip))
+    if (e == 0 && !shca_cm_address_near(a.ip)) {
+        shca_cm_report_far();
         e = ENETUNREACH;
+    }
     if (e == 0)
         e = choose_source(id, src, a.ip, dst->sa_family);
     if (e == 0 && id->link.fd < 0)
@@ -259,6 +261,7 @@ static int resolve(struct shca_cm *id, const struct sockaddr *src, const struct 
         resolved(id, a.ip);
     } else {
         /* Nobody answers for that address. */
+        shca_cm_report_far();
         id->state = SHCA_CM_ADDR_QUERY;
         shca_cm_exchange_expect(id, (uint64_t)(timeout_ms > 0 ? timeout_ms : 0) * 1000000);
     }

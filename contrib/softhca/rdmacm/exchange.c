@@ -119,6 +119,7 @@ static void refused_by_nobody(struct shca_cm *id)
 {
     struct shca_cm_message none = {.kind = SHCA_CM_REJ};
 
+    shca_cm_report_far();
     exchange_close(id);
     if (id->datagram)
         post_message(id, RDMA_CM_EVENT_UNREACHABLE, SHCA_CM_SIDR_UNSUPPORTED, &none,

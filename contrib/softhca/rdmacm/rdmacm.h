@@ -165,6 +165,8 @@ void shca_cm_address_write(struct sockaddr_storage *out, int family, uint32_t ip
 /* The fabric port with an address; 0: none. Below: is it of the network of softhca at all? */
 uint32_t shca_cm_address_route(uint32_t ip);
 bool shca_cm_address_near(uint32_t ip);
+/* Nobody is there; once, a line for the user who expected another host to be. */
+void shca_cm_report_far(void);
 /* The path to the other end of a connection. */
 void shca_cm_address_path(uint32_t from, uint32_t to, const union ibv_gid *gid,
                           struct ibv_ah_attr *out);
