@@ -16,10 +16,11 @@ ipv4_row()
     ssh node2 'cd /sys/class/infiniband/rxe0/ports/1/gids && for i in 0 1 2 3; do case $(cat $i) in *:ffff:*) echo $i; break ;; esac; done'
 }
 
+lossy=no
 # pair NAME kernel|softhca PROGRAM [OPTION...]: whose side the server is. ROW in an option is the index of that side's GID.
 pair()
 {
-    local name=$1 server=$2 word here=() there=() pid
+    local name=$1 server=$2 word here=() there=() pid served=0
     shift 2
     for word; do
         here+=("${word/ROW/$plain}")
@@ -36,7 +37,11 @@ pair()
         await_port node1
         timed "$name, server: softhca" ssh node2 "ulimit -l unlimited; timeout $JOB_DEADLINE ${there[*]} node1"
     fi
-    wait $pid || status="$status, server's $?"
+    wait $pid || served=$?
+    # Where frames are lost, so may be the last acknowledgement: its sender has gone, and the other side ends by its retries.
+    [ "$lossy" = no ] || { [ "$status" != 0 ] && [ $served != 0 ]; } || status=0 served=0
+    [ $served = 0 ] || status="$status, server's $served"
+    ! grep -q 'invalid data' $out.out $out.err $out.server || status="$status, wrong data"
     grep -h '^softhca:' $out.out $out.err $out.server
     [ "$status" = 0 ] && return
     failed "$name, server: $server: status $status"
@@ -128,9 +133,11 @@ fi
 nothing_wrong
 rxe-wire "loss 2" >/dev/null
 rxe-wire "on roce" >/dev/null
+lossy=yes JOB_DEADLINE=25
 both "RC ping-pong, 2 % lost" ibv_rc_pingpong -g ROW -c -n 200 -s 4000 -m 1024
 [[ $(rxe-wire count) != *" lost 0 "* ]] || failed "nothing was lost"
 rxe-wire clear >/dev/null
+JOB_DEADLINE=100
 unload node2
 portless
 finish
