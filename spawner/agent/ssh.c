@@ -418,7 +418,7 @@ static struct agent *caller(struct agent_set *s, uint32_t host)
     return NULL;
 }
 
-/* A guard calls once for each stream; whoever calls again knows the secret but is not wanted. */
+/* A guard calls once for each stream; a further call is refused, although it knows the secret. */
 static void take_calls(struct agent_set *s)
 {
     struct ssh_set *set = s->listener;

@@ -225,7 +225,7 @@ static void a_guard_without_the_secret_is_refused(void **state)
     close(ends[1]);
 }
 
-/* Nor does a guard take orders from whoever sits behind the address: this one knows all but the
+/* Nor does a guard take orders from any process at that address: this one knows all but the
  * secret and answers with a code of its own. */
 static void a_head_without_the_secret_is_refused(void **state)
 {

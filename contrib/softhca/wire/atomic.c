@@ -61,8 +61,10 @@ static int on_private(struct shca_peer *p, const struct shca_op *op, struct shca
 }
 
 /* EOPNOTSUPP: this method cannot be used here. */
-int shca_atomic_change(struct shca_peer *p, const struct shca_op *op, const struct shca_mr_sh *m,
-                       struct shca_piece *piece, uint64_t *old)
+__attribute__((always_inline)) static inline int change(struct shca_peer *p,
+                                                        const struct shca_op *op,
+                                                        const struct shca_mr_sh *m,
+                                                        struct shca_piece *piece, uint64_t *old)
 {
     if (m->fd == SHCA_FD_PRIVATE)
         return on_private(p, op, piece, old);
@@ -70,6 +72,12 @@ int shca_atomic_change(struct shca_peer *p, const struct shca_op *op, const stru
         return EOPNOTSUPP;
     *old = on_mapped(op, (uint64_t *)(void *)piece->mapped);
     return 0;
+}
+
+int shca_atomic_change(struct shca_peer *p, const struct shca_op *op, const struct shca_mr_sh *m,
+                       struct shca_piece *piece, uint64_t *old)
+{
+    return change(p, op, m, piece, old);
 }
 
 static void atomic_explain(void)
@@ -111,7 +119,7 @@ int shca_atomic(struct shca_qp *qp, const struct shca_op *op, struct shca_qp_sh 
         wrong = IBV_WC_REM_INV_REQ_ERR;
     if (wrong != IBV_WC_SUCCESS)
         return shca_refuse(p, t, wrong, status);
-    e = shca_atomic_change(shca_memory_of(qp), op, m, &piece, &old);
+    e = change(shca_memory_of(qp), op, m, &piece, &old);
     if (e == EOPNOTSUPP) {
         atomic_explain();
         return shca_refuse(p, t, IBV_WC_REM_OP_ERR, status);

@@ -71,8 +71,10 @@ void shca_qp_error(struct shca_qp *qp)
     shca_rq_error(qp);
 }
 
-/* Written only here, under sq_lock: no atomic read-modify-write is needed, only whole words. */
-static void send_queue_count(struct shca_qp *qp, uint32_t bytes)
+/* Written only here, under sq_lock: no atomic read-modify-write is needed, only whole words. Inline
+ * although it has two callers: it is on the path of each request. */
+__attribute__((always_inline)) static inline void send_queue_count(struct shca_qp *qp,
+                                                                   uint32_t bytes)
 {
     uint64_t m = atomic_load_explicit(&qp->messages, memory_order_relaxed) + 1;
     uint64_t b = atomic_load_explicit(&qp->bytes, memory_order_relaxed) + bytes;
