@@ -118,20 +118,24 @@ void tk_conn_give_up(struct tk_conn *conn, const char *why)
     if (!was_live)
         return;
     tk_counter_add(&tk_rail_of(conn)->failures, 1);
+    if (tk_is_leaving()) /* with GASNET_CATCH_EXIT=0 the peer may just be gone */
+        return;
     tk_log_warn("%s:%u no longer reaches rank %u (%s): %s; what went over it goes over other "
                 "ports (GASNET_IBV_FAILOVER=0 ends the job instead); path: %s",
                 a->device, a->port, conn->peer->rank, conn->peer->host, why,
                 tk_path_text(conn, path));
 }
 
-/* False: the connection stays as it is: its failure ends the job, or the job is already leaving. */
+/* False: the connection stays as it is: its failure ends the job, unless it is leaving. A job that
+ * leaves fails over too: what died may hold the message that lets a peer out of its last barrier.
+ */
 static bool die(struct tk_conn *conn, const struct ibv_wc *wc)
 {
     if (!tk_conn_is_open(conn))
         return true;
     if (tk_counter_read(&conn->broken))
         return false;
-    if (tk_is_leaving() || !first_open(conn->peer->rank, conn)) {
+    if (!first_open(conn->peer->rank, conn)) {
         struct tk_conn *primary = tk_primary(conn->peer);
         if (!tk_conn_is_live(primary)) /* what waits there for this one waits no more */
             tk_counter_add(&primary->broken, 1);
@@ -183,7 +187,7 @@ static bool lives_elsewhere(uint32_t rank, uint32_t rail)
 
 void tk_failover_rail(uint32_t rail)
 {
-    for (uint32_t r = 0; r < tk_peers.size && !tk_is_leaving(); r++) {
+    for (uint32_t r = 0; r < tk_peers.size; r++) {
         struct tk_conn *conns = tk_conns_to(r);
         if (!conns->qp || !lives_elsewhere(r, rail))
             continue;
