@@ -261,11 +261,14 @@ struct shca_word_lock {
     uint32_t pad[15];
 };
 
-/* Where a port receives packets; host order, port 0: nowhere. */
+/* A port on the UDP wire may have an address of each of these kinds. */
+enum shca_inet_kind { SHCA_INET_IPV4, SHCA_INET_LINK_LOCAL, SHCA_INET_IPV6, SHCA_INET_KINDS };
+
+/* Where a port receives packets. */
 struct shca_inet {
-    uint32_t ipv4;
-    uint16_t port;
-    uint16_t mtu; /* bytes of payload in a packet */
+    uint8_t ip[16]; /* IPv4: ::ffff:a.b.c.d */
+    uint16_t port;  /* host order; 0: nowhere */
+    uint16_t mtu;   /* bytes of payload in a packet */
 };
 
 struct shca_segment {
@@ -290,7 +293,8 @@ struct shca_segment {
     struct shca_pipe liveness;    /* has a reader as long as this process is a member */
     _Atomic uint32_t mcast_high;  /* all attachments are below this entry */
     _Atomic uint32_t mcast_epoch; /* attachments on the fabric since this process joined */
-    struct shca_inet inet[SHCA_MAX_HCA * SHCA_MAX_PRT + 1]; /* by fabric port */
+    /* By fabric port. */
+    struct shca_inet inet[SHCA_MAX_HCA * SHCA_MAX_PRT + 1][SHCA_INET_KINDS];
 };
 
 static inline struct shca_mr_sh *shca_mr_table(struct shca_segment *s)

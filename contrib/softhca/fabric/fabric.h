@@ -88,19 +88,30 @@ uint32_t shca_route(const struct ibv_ah_attr *attr);
 
 /* ---- inet.c ---- */
 enum {
-    SHCA_INET_GIDS = 2,     /* of a port on UDP: the softhca form, the plain one */
+    SHCA_INET_GIDS = 4,     /* of a port on UDP */
     SHCA_INET_PLAIN = 4791, /* the UDP port of RoCE v2 */
     /* Ports of processes that do not have that one: below those that cards and the kernel send
      * from (49152..65535), so that the sender's port says whether it is softhca. */
     SHCA_INET_FIRST = 45056,
     SHCA_INET_LAST = 49151,
 };
-/* Row 0: fd53:4843:4100:1:<address>:<port>:0, the softhca form; row 1: ::ffff:<address>, all zeros
- * unless the port is 4791. */
-void shca_inet_gid(const struct shca_inet *a, uint32_t row, union ibv_gid *gid);
-/* The address in such a GID; port 0: it was a plain one. False: neither form. */
+/* Row 0: fd53:4843:4100:1:<IPv4 address>:<port>:0, the softhca form; row 1: ::ffff:<IPv4 address>;
+ * row 2: the link-local address, fe80:0:0:<port>:<interface> unless the port is 4791; row 3:
+ * another IPv6 address. All zeros: the port has no such address; 1 and 3 also unless its port is
+ * 4791. Without IPv4 row 0 is the first of the others. */
+void shca_inet_row(const struct shca_inet own[SHCA_INET_KINDS], uint32_t row, union ibv_gid *gid);
+/* The GID of one address: with its port where there is a form for that, or as everyone has it. */
+void shca_inet_gid(const struct shca_inet *a, bool with_port, union ibv_gid *gid);
+/* The address in such a GID; port 0: there was none in it. False: no address of one host. */
 bool shca_inet_of(const union ibv_gid *gid, struct shca_inet *out);
+enum shca_inet_kind shca_inet_kind(const struct shca_inet *a);
+void shca_inet_ipv4(struct shca_inet *a, uint32_t ipv4); /* host order */
+bool shca_inet_loopback(const struct shca_inet *a);
 bool shca_inet_softhca(uint16_t port); /* does a softhca send from this port? */
+/* As text: a.b.c.d:port, or [x:y::z]:port. */
+enum { SHCA_INET_TEXT = 56 };
+const char *shca_inet_text(const struct shca_inet *a, char text[SHCA_INET_TEXT]);
+uint32_t shca_inet_payload(uint32_t fabric_port); /* bytes of it in a packet */
 enum ibv_mtu shca_inet_mtu(uint32_t fabric_port);
 
 /* ---- heap.c ---- */

@@ -76,7 +76,7 @@ void shca_gid_of(uint32_t fabric_port, uint32_t index, union ibv_gid *gid)
     bool ipv4 = shca_config.roce && full_row(index) >= first_ipv4;
 
     if (shca_config.udp) {
-        shca_inet_gid(&shca.seg->inet[fabric_port], index, gid);
+        shca_inet_row(shca.seg->inet[fabric_port], index, gid);
         return;
     }
 

@@ -123,6 +123,8 @@ static void calls_complete(void *context, const struct roce_request *r, enum roc
 
     if (status == ROCE_SUCCESS)
         count(&w->op);
+    else if (status == ROCE_RETRIES_EXCEEDED)
+        shca_udp_explain(context);
     atomic_store_explicit(&shca_udp.delivered, true, memory_order_relaxed);
     shca_sq_finish(context, &w->op, (uint32_t)r->id, to_verbs(status));
 }
@@ -131,7 +133,7 @@ enum ibv_wc_status shca_udp_check(struct shca_qp *qp, const struct shca_op *op)
 {
     bool ud = qp->qp.qp_type == IBV_QPT_UD;
 
-    if (op->length > (ud ? (uint32_t)shca.seg->inet[qp->sh->port].mtu : shca_config.max_msg))
+    if (op->length > (ud ? shca_inet_payload(qp->sh->port) : shca_config.max_msg))
         return IBV_WC_LOC_LEN_ERR;
     if (answered(op->opcode) && qp->attr.max_rd_atomic == 0)
         return IBV_WC_LOC_QP_OP_ERR;

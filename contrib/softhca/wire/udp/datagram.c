@@ -5,31 +5,31 @@
 #include "config.h"
 
 #include <endian.h>
-#include <netinet/in.h>
 #include <netinet/ip.h>
 
 #include "wire/udp/udp.h"
 
 enum {
     hop_limit = 64,
+    mapped = 12,      /* bytes in front of an IPv4 address */
     over_ip = 8 + 24, /* UDP; BTH, DETH and ICRC */
 };
 
 /* RoCE v2 over IPv4: the header is in the second half of the 40 bytes (annex A17.4.5.2). */
 static void plain_grh(const struct shca_qp *qp, uint32_t length, struct ibv_grh *g)
 {
-    const struct shca_inet *own = &shca.seg->inet[qp->sh->port];
+    const struct shca_inet *own = &shca.seg->inet[qp->sh->port][SHCA_INET_IPV4];
     struct iphdr ip = {.version = 4,
                        .ihl = 5,
                        .tot_len = htobe16((uint16_t)(length + sizeof ip + over_ip)),
                        .frag_off = htobe16(IP_DF),
                        .ttl = hop_limit,
-                       .protocol = IPPROTO_UDP,
-                       .saddr = htobe32(qp->udp->from.ipv4),
-                       .daddr = htobe32(own->ipv4)};
+                       .protocol = IPPROTO_UDP};
     uint32_t sum = 0;
     uint16_t word[sizeof ip / 2];
 
+    memcpy(&ip.saddr, qp->udp->from.ip + mapped, sizeof ip.saddr);
+    memcpy(&ip.daddr, own->ip + mapped, sizeof ip.daddr);
     memcpy(word, &ip, sizeof ip);
     for (unsigned i = 0; i < sizeof ip / 2; i++)
         sum += word[i];
@@ -40,13 +40,14 @@ static void plain_grh(const struct shca_qp *qp, uint32_t length, struct ibv_grh 
 
 void shca_udp_grh(const struct shca_qp *qp, uint32_t length, struct ibv_grh *g)
 {
-    const struct shca_inet *own = &shca.seg->inet[qp->sh->port];
-    struct shca_inet from = {.ipv4 = qp->udp->from.ipv4, .port = qp->udp->from.port};
+    const struct shca_inet *from = &qp->udp->from;
+    const struct shca_inet *own = &shca.seg->inet[qp->sh->port][shca_inet_kind(from)];
+    bool ipv4 = shca_inet_kind(from) == SHCA_INET_IPV4;
     /* An answer to a port of its own needs the form of GID that has one. */
-    bool form = shca_inet_softhca(from.port) && from.port != SHCA_INET_PLAIN;
+    bool with_port = shca_inet_softhca(from->port) && from->port != SHCA_INET_PLAIN;
 
     memset(g, 0, sizeof *g);
-    if (!form && own->port == SHCA_INET_PLAIN) {
+    if (ipv4 && !with_port && own->port == SHCA_INET_PLAIN) {
         plain_grh(qp, length, g);
         return;
     }
@@ -54,8 +55,8 @@ void shca_udp_grh(const struct shca_qp *qp, uint32_t length, struct ibv_grh *g)
     g->paylen = htobe16((uint16_t)(length + over_ip));
     g->next_hdr = IPPROTO_UDP;
     g->hop_limit = hop_limit;
-    shca_inet_gid(&from, 0, &g->sgid);
-    shca_inet_gid(own, 0, &g->dgid);
+    shca_inet_gid(from, ipv4 || with_port, &g->sgid);
+    shca_inet_gid(own, true, &g->dgid);
 }
 
 void shca_udp_group(struct shca_qp *qp, const struct shca_op *op)

@@ -6,16 +6,12 @@
  * their GIDs carry. SO_REUSEPORT with a filter that steers by queue pair number was not chosen: the
  * filter returns an index into the group, and the kernel moves the last socket into the place of
  * one that closes, so that a process that ends would redirect the packets of others. Owns
- * shca_udp_socket; shca.lock protects opening. */
+ * shca_udp_port; shca.lock protects opening. */
 #include "config.h"
 
-#include <arpa/inet.h>
-#include <ifaddrs.h>
-#include <net/if.h>
+#include <linux/udp.h>
 #include <netinet/in.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -24,132 +20,84 @@
 enum {
     receive_bytes = 4 << 20,
     tries = 4096,
-    over_payload = 20 + 8 + ROCE_HEADERS_MAX + ROCE_ICRC_BYTES,
+    ecn_capable = 2, /* (RFC 3168): routers mark packets before they have to drop them */
 };
 
 static bool opened[SHCA_MAX_HCA];
 
-/* ---- SOFTHCA_UDP ---- */
-
-struct network {
-    uint32_t address, mask; /* of a subnet; mask 0: by name, or any */
-    char name[IFNAMSIZ];
-    uint32_t mtu; /* asked for, 0: that of the interface */
-    uint32_t found;
-};
-
-/* A.B.C.D/N, an interface, or auto (an empty name); then perhaps ,mtu=N. */
-static bool parse_network(const char *text, struct network *n)
-{
-    unsigned a, b, c, d, bits;
-    size_t length = strcspn(text, ",");
-    int used = 0;
-
-    memset(n, 0, sizeof *n);
-    if (text[length]) {
-        if (sscanf(text + length, ",mtu=%u%n", &n->mtu, &used) != 1 ||
-            text[length + (size_t)used] || n->mtu < 256 || n->mtu > ROCE_MTU_MAX)
-            return false;
-    }
-    used = 0;
-    if (sscanf(text, "%3u.%3u.%3u.%3u/%2u%n", &a, &b, &c, &d, &bits, &used) == 5 &&
-        (size_t)used == length) {
-        n->mask = bits ? ~UINT32_C(0) << (32 - bits) : 0;
-        n->address = a << 24 | b << 16 | c << 8 | d;
-        return a < 256 && b < 256 && c < 256 && d < 256 && bits >= 1 && bits <= 32;
-    }
-    if (length == 4 && strncmp(text, "auto", 4) == 0)
-        return true;
-    if (length == 0 || length >= sizeof n->name)
-        return false;
-    memcpy(n->name, text, length);
-    return if_nametoindex(n->name) != 0;
-}
-
-static uint32_t mtu_of(int fd, const char *name)
-{
-    struct ifreq r = {0};
-
-    snprintf(r.ifr_name, sizeof r.ifr_name, "%s", name);
-    if (ioctl(fd, SIOCGIFMTU, &r) != 0 || r.ifr_mtu < over_payload + 256)
-        return 256;
-    return (uint32_t)r.ifr_mtu - over_payload;
-}
-
-static bool fits(const struct network *n, const struct ifaddrs *i, uint32_t address)
-{
-    if (n->mask)
-        return (address & n->mask) == (n->address & n->mask);
-    if (n->name[0])
-        return strcmp(n->name, i->ifa_name) == 0;
-    return !(i->ifa_flags & IFF_LOOPBACK);
-}
-
-/* The first address of this host on the network. */
-static int find_address(struct network *n)
-{
-    struct ifaddrs *all, *i;
-    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-
-    if (fd < 0 || getifaddrs(&all) != 0)
-        return errno;
-    for (i = all; i; i = i->ifa_next) {
-        const struct sockaddr_in *a = (const struct sockaddr_in *)(const void *)i->ifa_addr;
-        uint32_t most;
-
-        if (!a || a->sin_family != AF_INET || !(i->ifa_flags & IFF_UP) ||
-            !fits(n, i, ntohl(a->sin_addr.s_addr)))
-            continue;
-        most = mtu_of(fd, i->ifa_name);
-        n->found = ntohl(a->sin_addr.s_addr);
-        n->mtu = n->mtu && n->mtu < most ? n->mtu : most;
-        break;
-    }
-    freeifaddrs(all);
-    close(fd);
-    return n->found ? 0 : EADDRNOTAVAIL;
-}
-
 /* ---- one socket ---- */
 
-static int bind_at(uint32_t ipv4, uint16_t port)
+static void set(int fd, int level, int option, int value)
 {
-    struct sockaddr_in at = {
-        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(ipv4)};
-    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    int discover = IP_PMTUDISC_DO, room = receive_bytes, on = 1;
-    int capable = 2; /* of ECN (RFC 3168): routers mark packets before they have to drop them */
+    setsockopt(fd, level, option, &value, sizeof value);
+}
+
+/* With "don't fragment" an unconnected socket sends identification 0, which the ICRC covers. */
+static void set_ipv4(int fd)
+{
+    set(fd, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO);
+    set(fd, IPPROTO_IP, IP_TOS, ecn_capable);
+    set(fd, IPPROTO_IP, IP_RECVTOS, 1);
+    set(fd, IPPROTO_IP, IP_RECVERR, 1);
+}
+
+/* The kernel's RoCE sends no UDP checksum over IPv6 either: the ICRC covers more. Ours have one,
+ * which it ignores and segmentation offload needs. */
+static void set_ipv6(int fd)
+{
+    set(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_DO);
+    set(fd, IPPROTO_IPV6, IPV6_DONTFRAG, 1);
+    set(fd, IPPROTO_IPV6, IPV6_TCLASS, ecn_capable);
+    set(fd, IPPROTO_IPV6, IPV6_RECVTCLASS, 1);
+    set(fd, IPPROTO_IPV6, IPV6_RECVERR, 1);
+    set(fd, IPPROTO_UDP, UDP_NO_CHECK6_RX, 1);
+}
+
+static int bind_at(const struct shca_inet *a, uint32_t scope)
+{
+    union shca_udp_name name;
+    socklen_t length = shca_udp_name(a, scope, &name);
+    int fd = socket(name.any.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    int room = receive_bytes;
 
     if (fd < 0)
         return -1;
-    if (bind(fd, (struct sockaddr *)&at, sizeof at) != 0) {
+    if (name.any.sa_family == AF_INET6)
+        set(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
+    if (bind(fd, &name.any, length) != 0) {
         int e = errno;
 
         close(fd);
         errno = e;
         return -1;
     }
-    /* With "don't fragment" an unconnected socket sends identification 0, which the ICRC covers. */
-    setsockopt(fd, IPPROTO_IP, IP_MTU_DISCOVER, &discover, sizeof discover);
-    setsockopt(fd, IPPROTO_IP, IP_TOS, &capable, sizeof capable);
-    setsockopt(fd, IPPROTO_IP, IP_RECVTOS, &on, sizeof on);
+    if (name.any.sa_family == AF_INET)
+        set_ipv4(fd);
+    else
+        set_ipv6(fd);
     if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof room) != 0)
         setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &room, sizeof room);
     return fd;
 }
 
-/* Does a socket that is bound to every address have port 4791? */
-static bool held_by_kernel(void)
+static bool wildcard_in(const char *table, const char *entry)
 {
-    FILE *f = fopen("/proc/net/udp", "re");
+    FILE *f = fopen(table, "re");
     char line[256];
     bool found = false;
 
     while (f && fgets(line, sizeof line, f))
-        found |= strstr(line, ": 00000000:12B7 ") != NULL;
+        found |= strstr(line, entry) != NULL;
     if (f)
         fclose(f);
     return found;
+}
+
+/* Does a socket that is bound to every address have port 4791? */
+static bool held_by_kernel(void)
+{
+    return wildcard_in("/proc/net/udp", ": 00000000:12B7 ") ||
+           wildcard_in("/proc/net/udp6", ": 00000000000000000000000000000000:12B7 ");
 }
 
 static int bind_own_port(struct shca_udp_socket *s)
@@ -158,7 +106,7 @@ static int bind_own_port(struct shca_udp_socket *s)
 
     for (uint32_t i = 0; i < room && s->fd < 0; i++) {
         s->at.port = (uint16_t)(SHCA_INET_FIRST + (shca.pid * 7 + i) % room);
-        s->fd = bind_at(s->at.ipv4, s->at.port);
+        s->fd = bind_at(&s->at, s->scope);
         if (s->fd < 0 && errno != EADDRINUSE)
             return errno;
     }
@@ -176,12 +124,12 @@ static void report_in_use(void)
     reported = true;
 }
 
-static int bind_network(struct shca_udp_socket *s, const struct network *n)
+static int bind_network(struct shca_udp_socket *s, const struct shca_inet *at, uint32_t scope)
 {
-    s->at.ipv4 = n->found;
-    s->at.mtu = (uint16_t)(n->mtu < ROCE_MTU_MAX ? n->mtu : ROCE_MTU_MAX);
+    s->at = *at;
+    s->scope = scope;
     s->at.port = SHCA_INET_PLAIN;
-    s->fd = bind_at(s->at.ipv4, s->at.port);
+    s->fd = bind_at(&s->at, scope);
     if (s->fd >= 0)
         return 0;
     if (errno != EADDRINUSE)
@@ -198,10 +146,12 @@ static int bind_loopback(struct shca_udp_socket *s, uint32_t fabric_port)
     s->at.mtu = ROCE_MTU_MAX;
     s->at.port = SHCA_INET_PLAIN;
     for (int i = 0; i < tries && s->fd < 0; i++, at += 12345) {
-        s->at.ipv4 = UINT32_C(0x7f800000) | (at & 0x7ffffe);
-        if ((s->at.ipv4 & 0xff) == 0)
+        uint32_t ipv4 = UINT32_C(0x7f800000) | (at & 0x7ffffe);
+
+        if ((ipv4 & 0xff) == 0)
             continue;
-        s->fd = bind_at(s->at.ipv4, s->at.port);
+        shca_inet_ipv4(&s->at, ipv4);
+        s->fd = bind_at(&s->at, 0);
         if (s->fd < 0 && errno != EADDRINUSE)
             return errno;
         if (s->fd < 0 && held_by_kernel()) {
@@ -214,23 +164,45 @@ static int bind_loopback(struct shca_udp_socket *s, uint32_t fabric_port)
 
 /* ---- an HCA ---- */
 
-static int open_port(uint32_t fabric_port, const struct network *n)
+/* An address that can't be used, as a new IPv6 one which is still being checked, is left out. */
+static int bind_all(struct shca_udp_port *p, const struct shca_udp_network *n)
 {
-    struct shca_udp_socket *s = &shca_udp_socket[fabric_port];
-    int e;
+    int e = EADDRNOTAVAIL;
+    bool any = false;
 
-    s->fd = -1;
-    e = n ? bind_network(s, n) : bind_loopback(s, fabric_port);
-    if (e == 0 && !shca_udp_tx_open(s))
-        e = ENOMEM;
-    if (e == 0)
-        shca.seg->inet[fabric_port] = s->at;
-    else
-        shca_log("cannot open a UDP socket for port %u: %s", fabric_port, strerror(e));
-    return e;
+    for (int i = 0; i < SHCA_INET_KINDS; i++) {
+        int failed;
+
+        if (n->at[i].mtu == 0)
+            continue;
+        failed = bind_network(&p->socket[i], &n->at[i], n->scope);
+        if (failed)
+            e = failed;
+        any |= failed == 0;
+    }
+    return any ? 0 : e;
 }
 
-static int open_ports(int hca, const struct network *n)
+static int open_port(uint32_t fabric_port, const struct shca_udp_network *n)
+{
+    struct shca_udp_port *p = &shca_udp_port[fabric_port];
+    int e = n ? bind_all(p, n) : bind_loopback(&p->socket[SHCA_INET_IPV4], fabric_port);
+
+    if (e == 0 && !p->tx)
+        p->tx = shca_udp_tx_open();
+    if (e == 0 && !p->tx)
+        e = ENOMEM;
+    if (e != 0) {
+        shca_log("cannot open a UDP socket for port %u: %s", fabric_port, strerror(e));
+        return e;
+    }
+    for (int i = 0; i < SHCA_INET_KINDS; i++)
+        if (p->socket[i].fd >= 0)
+            shca.seg->inet[fabric_port][i] = p->socket[i].at;
+    return 0;
+}
+
+static int open_ports(int hca, const struct shca_udp_network *n)
 {
     int e = 0;
 
@@ -247,30 +219,21 @@ static void start_wire(void)
         return;
     atomic_store(&shca_far_sleep, shca_udp_sleep);
     for (int i = 0; i < SHCA_UDP_PORTS; i++)
-        shca_udp_socket[i].fd = -1;
+        for (int k = 0; k < SHCA_INET_KINDS; k++)
+            shca_udp_port[i].socket[k].fd = -1;
     atomic_fetch_add(&shca.pending, 1); /* polls that find nothing call shca_far_run */
 }
 
 static int open_locked(int hca)
 {
-    struct network n;
-    int e = 0;
+    struct shca_udp_network n;
+    int e;
 
     start_wire();
     if (!shca_config.udp_list)
         return open_ports(hca, NULL);
-    if (!parse_network(shca_config.udp_list, &n)) {
-        shca_log("SOFTHCA_UDP=%s is neither auto, nor A.B.C.D/N (N from 1 to 32), nor an interface "
-                 "of this host, perhaps with ,mtu=N (256 to 4096)",
-                 shca_config.udp_list);
-        return EINVAL;
-    }
-    e = find_address(&n);
-    if (e != 0) {
-        shca_log("SOFTHCA_UDP=%s: this host has no IPv4 address there", shca_config.udp_list);
-        return e;
-    }
-    return open_ports(hca, &n);
+    e = shca_udp_network(shca_config.udp_list, &n);
+    return e ? e : open_ports(hca, &n);
 }
 
 int shca_udp_open(int hca)
@@ -292,9 +255,10 @@ void shca_udp_inherited(void)
     if (!shca_config.udp || !atomic_load(&shca_far_run))
         return;
     for (int i = 0; i < SHCA_UDP_PORTS; i++)
-        if (shca_udp_socket[i].fd >= 0)
-            close(shca_udp_socket[i].fd);
-    memset(shca_udp_socket, 0, sizeof shca_udp_socket);
+        for (int k = 0; k < SHCA_INET_KINDS; k++)
+            if (shca_udp_port[i].socket[k].fd >= 0)
+                close(shca_udp_port[i].socket[k].fd);
+    memset(shca_udp_port, 0, sizeof shca_udp_port);
     memset(opened, 0, sizeof opened);
     memset(shca_udp.qps, 0, sizeof shca_udp.qps);
     atomic_store(&shca_udp.users, 0);

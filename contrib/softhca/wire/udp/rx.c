@@ -6,13 +6,11 @@
 #include "config.h"
 
 #include <linux/sock_diag.h>
-#include <netinet/in.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
 #include "packet/bytes.h"
-#include "packet/icrc.h"
 #include "wire/udp/udp.h"
 
 enum {
@@ -24,7 +22,7 @@ enum {
 struct buffers {
     struct mmsghdr message[SHCA_UDP_BATCH];
     struct iovec iov[SHCA_UDP_BATCH];
-    struct sockaddr_in from[SHCA_UDP_BATCH];
+    union shca_udp_name from[SHCA_UDP_BATCH];
     uint8_t packet[SHCA_UDP_BATCH][ROCE_PACKET_MAX];
     _Alignas(struct cmsghdr) char control[SHCA_UDP_BATCH][control_bytes];
     struct shca_qp *touched[SHCA_UDP_BATCH];
@@ -51,32 +49,29 @@ static void drop(_Atomic uint64_t *counter)
 
 /* The check of a card's or the kernel's packet covers an IPv4 identification that no UDP receiver
  * gets; softhca sends 0. */
-static bool intact(const struct shca_udp_socket *s, const struct shca_udp_from *from,
+static bool intact(const struct shca_udp_socket *s, const struct shca_inet *from,
                    const uint8_t *packet, size_t n)
 {
-    struct roce_path path = {
-        .version = 4, .source_port = from->port, .destination_port = s->at.port};
-    uint32_t source = htonl(from->ipv4), own = htonl(s->at.ipv4);
-    uint32_t computed, received = roce_get_icrc(packet + n);
+    struct roce_path path = shca_udp_path(from, &s->at);
+    uint32_t computed = roce_icrc(&path, packet, n), received = roce_get_icrc(packet + n);
     uint16_t id;
 
-    memcpy(path.source, &source, sizeof source);
-    memcpy(path.destination, &own, sizeof own);
-    computed = roce_icrc(&path, packet, n);
-    return computed == received ||
-           (!shca_inet_softhca(from->port) && roce_icrc_solve_id(computed, received, n, &id));
+    return computed == received || (path.version == 4 && !shca_inet_softhca(from->port) &&
+                                    roce_icrc_solve_id(computed, received, n, &id));
 }
 
 static bool known(const struct shca_qp *qp, const struct shca_udp_socket *s,
-                  const struct shca_udp_from *from)
+                  const struct shca_inet *from)
 {
+    const struct shca_udp_port *port = &shca_udp_port[qp->sh->port];
     const struct shca_inet *peer = &qp->udp->peer;
 
-    if (!qp->far || s != &shca_udp_socket[qp->sh->port])
+    if (!qp->far || s < port->socket || s >= port->socket + SHCA_INET_KINDS)
         return false;
     if (qp->qp.qp_type == IBV_QPT_UD)
         return true;
-    return from->ipv4 == peer->ipv4 && (peer->port == 0 || from->port == peer->port);
+    return memcmp(from->ip, peer->ip, sizeof peer->ip) == 0 &&
+           (peer->port == 0 || from->port == peer->port);
 }
 
 static struct shca_qp *find(uint32_t qpn)
@@ -96,7 +91,7 @@ static void touched(struct shca_qp *qp)
     buffers->touched[buffers->n_touched++] = qp;
 }
 
-static void take(const struct shca_udp_socket *s, const struct shca_udp_from *from,
+static void take(const struct shca_udp_socket *s, const struct shca_inet *from,
                  const uint8_t *packet, size_t bytes, bool congested, uint64_t now)
 {
     const struct roce_counters *c;
@@ -137,8 +132,14 @@ static bool marked(struct msghdr *m)
     struct cmsghdr *c;
 
     for (c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c))
-        if (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_TOS)
+        if (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_TOS) {
             return (*CMSG_DATA(c) & ecn_mask) == ecn_congested;
+        } else if (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_TCLASS) {
+            int tclass;
+
+            memcpy(&tclass, CMSG_DATA(c), sizeof tclass);
+            return (tclass & ecn_mask) == ecn_congested;
+        }
     return false;
 }
 
@@ -153,20 +154,29 @@ static bool crowded(int fd)
     return info[SK_MEMINFO_RMEM_ALLOC] > info[SK_MEMINFO_RCVBUF] / crowded_part;
 }
 
-static int batch(struct shca_udp_socket *s, uint64_t now)
+/* An error of a packet that was sent before is no reason to leave those that came. */
+static int receive(const struct shca_udp_socket *s)
+{
+    int n = recvmmsg(s->fd, buffers->message, SHCA_UDP_BATCH, MSG_DONTWAIT, NULL);
+
+    if (n < 0 && errno != EAGAIN && errno != EINTR && shca_udp_errors(s))
+        n = recvmmsg(s->fd, buffers->message, SHCA_UDP_BATCH, MSG_DONTWAIT, NULL);
+    return n;
+}
+
+static int batch(struct shca_udp_socket *s, uint32_t fabric_port, uint64_t now)
 {
     struct buffers *b = buffers;
-    int n = recvmmsg(s->fd, b->message, SHCA_UDP_BATCH, MSG_DONTWAIT, NULL);
-    uint32_t fabric_port = (uint32_t)(s - shca_udp_socket);
-
+    int n = receive(s);
     bool full = n == SHCA_UDP_BATCH && crowded(s->fd);
 
     b->n_touched = 0;
     for (int i = 0; i < n; i++) {
-        struct shca_udp_from from = {ntohl(b->from[i].sin_addr.s_addr), ntohs(b->from[i].sin_port)};
+        struct shca_inet from;
 
         bool congested = full || marked(&b->message[i].msg_hdr);
 
+        shca_udp_named(&b->from[i], &from);
         atomic_fetch_add_explicit(&shca_udp.received, 1, memory_order_relaxed);
         b->message[i].msg_hdr.msg_controllen = sizeof b->control[i];
         b->message[i].msg_hdr.msg_namelen = sizeof b->from[i];
@@ -216,14 +226,15 @@ static void arm(bool on)
     if (atomic_load_explicit(&shca_udp.attentive, memory_order_relaxed) == on ||
         atomic_exchange(&shca_udp.attentive, on) == on)
         return;
-    for (uint32_t i = 1; i <= last; i++) {
-        /* Only arrivals count: what lies in the socket is being taken by another thread. */
-        struct epoll_event e = {.events = on ? EPOLLIN | EPOLLET : 0u, .data.ptr = NULL};
-        int fd = shca_udp_socket[i].fd;
+    for (uint32_t i = 1; i <= last; i++)
+        for (int k = 0; k < SHCA_INET_KINDS; k++) {
+            /* Only arrivals count: what lies in the socket is being taken by another thread. */
+            struct epoll_event e = {.events = on ? EPOLLIN | EPOLLET : 0u, .data.ptr = NULL};
+            int fd = shca_udp_port[i].socket[k].fd;
 
-        if (fd >= 0 && epoll_ctl(shca_helper.epoll_fd, EPOLL_CTL_MOD, fd, &e) != 0)
-            epoll_ctl(shca_helper.epoll_fd, EPOLL_CTL_ADD, fd, &e);
-    }
+            if (fd >= 0 && epoll_ctl(shca_helper.epoll_fd, EPOLL_CTL_MOD, fd, &e) != 0)
+                epoll_ctl(shca_helper.epoll_fd, EPOLL_CTL_ADD, fd, &e);
+        }
 }
 
 /* A program that polls in vain takes its packets itself, and the thread would only compete for
@@ -246,9 +257,13 @@ static void receive_all(void)
     uint64_t now = shca_now();
 
     for (uint32_t i = 1; i <= last && prepare(); i++)
-        for (int left = rounds; shca_udp_socket[i].fd >= 0 && left > 0; left--)
-            if (batch(&shca_udp_socket[i], now) < SHCA_UDP_BATCH)
-                break;
+        for (int k = 0; k < SHCA_INET_KINDS; k++) {
+            struct shca_udp_socket *s = &shca_udp_port[i].socket[k];
+            int left = atomic_load_explicit(&s->used, memory_order_relaxed) ? rounds : 0;
+
+            while (left-- > 0 && batch(s, i, now) == SHCA_UDP_BATCH)
+                continue;
+        }
     shca_udp_timers(now);
 }
 

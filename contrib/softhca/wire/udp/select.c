@@ -15,7 +15,7 @@ static bool same(const struct shca_inet *there, const struct shca_inet *to)
 {
     uint16_t port = to->port ? to->port : SHCA_INET_PLAIN;
 
-    return there->port == port && there->ipv4 == to->ipv4;
+    return there->port == port && memcmp(there->ip, to->ip, sizeof to->ip) == 0;
 }
 
 static void look(const struct shca_segment *s, void *arg)
@@ -24,7 +24,7 @@ static void look(const struct shca_segment *s, void *arg)
     uint32_t last = (uint32_t)(shca_config.hcas * shca_config.ports);
 
     for (uint32_t i = 1; i <= last && search->port == 0; i++)
-        if (same(&s->inet[i], &search->to))
+        if (same(&s->inet[i][shca_inet_kind(&search->to)], &search->to))
             search->port = i;
 }
 
@@ -37,6 +37,41 @@ static uint32_t on_this_host(uint32_t qpn, const struct shca_inet *to)
     return search.port;
 }
 
+/* An unreliable datagram may come by any of them. */
+static void use_sockets(struct shca_qp *qp, const struct shca_inet *to)
+{
+    struct shca_udp_socket *s = shca_udp_port[qp->sh->port].socket;
+
+    for (int k = 0; k < SHCA_INET_KINDS; k++)
+        if (s[k].fd >= 0 && (qp->qp.qp_type == IBV_QPT_UD || k == (int)shca_inet_kind(to)))
+            atomic_store_explicit(&s[k].used, true, memory_order_relaxed);
+}
+
+/* The peer looks for the GID that the program chose, and answers to it. */
+static bool answerable(const struct shca_qp *qp, const struct shca_inet *to)
+{
+    uint32_t row = qp->attr.ah_attr.grh.sgid_index;
+    struct shca_inet own;
+    union ibv_gid gid;
+
+    shca_gid_of(qp->sh->port, row, &gid);
+    if (gid.global.subnet_prefix == 0 && gid.global.interface_id == 0) {
+        shca_log(
+            "GID %u of port %u is empty: this host has no such address, or another process has "
+            "its UDP port 4791, the only one to which cards and rdma_rxe send; GID 0 reaches "
+            "other softhcas",
+            row, (unsigned)qp->attr.port_num);
+        return false;
+    }
+    if (shca_inet_of(&gid, &own) && shca_inet_kind(&own) == shca_inet_kind(to))
+        return true;
+    shca_log(
+        "GID %u of port %u and the peer's GID are addresses of different kinds (IPv4, link-local "
+        "IPv6, other IPv6): choose a GID of the peer's kind",
+        row, (unsigned)qp->attr.port_num);
+    return false;
+}
+
 static bool use_packets(struct shca_qp *qp, const struct shca_inet *to)
 {
     if (qp->qp.qp_type != IBV_QPT_UD && qp->attr.path_mtu > shca_inet_mtu(qp->sh->port))
@@ -44,6 +79,7 @@ static bool use_packets(struct shca_qp *qp, const struct shca_inet *to)
     if (!shca_udp_equip(qp))
         return false;
     qp->udp->peer = *to;
+    use_sockets(qp, to);
     qp->dest_port = 0; /* matches no initiator in shared memory */
     return true;
 }
@@ -60,8 +96,11 @@ bool shca_udp_select(struct shca_qp *qp, uint32_t from, uint32_t to, int mask)
         return from != IBV_QPS_INIT || use_packets(qp, &inet);
     if (!shca_inet_of(&qp->attr.ah_attr.grh.dgid, &inet))
         return false;
+    if (!answerable(qp, &inet))
+        return false;
     if (qp->far) { /* in SQD: another path to the same peer */
         qp->udp->peer = inet;
+        use_sockets(qp, &inet);
         qp->dest_port = 0;
         return true;
     }

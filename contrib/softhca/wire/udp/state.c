@@ -7,4 +7,4 @@
 #include "wire/udp/udp.h"
 
 struct shca_udp_state shca_udp = {.next = ROCE_NEVER};
-struct shca_udp_socket shca_udp_socket[SHCA_UDP_PORTS];
+struct shca_udp_port shca_udp_port[SHCA_UDP_PORTS];

@@ -3,11 +3,14 @@
  * The wire to other hosts: RoCE v2 packets in UDP datagrams. The end of each connection is a state
  * machine of contrib/roce; this room connects it with sockets on one side and with the objects of
  * verbs on the other. Locks, in order: shca_udp.lock (who receives) -> sq_lock of a queue pair,
- * which serializes its end point -> completion queue, responder lock, tx lock of a socket. */
+ * which serializes its end point -> completion queue, responder lock, tx lock of a port. */
 #ifndef SHCA_UDP_H
 #define SHCA_UDP_H
 
+#include <netinet/in.h>
+
 #include "endpoint/endpoint.h"
+#include "packet/icrc.h"
 #include "wire/request.h"
 
 enum {
@@ -17,17 +20,31 @@ enum {
 
 struct shca_udp_tx;
 
-/* A port's socket, by fabric port. */
+/* One address of a port. */
 struct shca_udp_socket {
     int fd; /* -1: none */
     struct shca_inet at;
+    uint32_t scope;    /* the interface of a link-local address */
+    _Atomic bool used; /* queue pairs may get packets from it */
+};
+
+/* A port's sockets, by fabric port. */
+struct shca_udp_port {
+    struct shca_udp_socket socket[SHCA_INET_KINDS];
     struct shca_udp_tx *tx;
 };
 
-/* The sender of the packet that is being handled. */
-struct shca_udp_from {
-    uint32_t ipv4; /* host order */
-    uint16_t port;
+/* A socket's name, as the kernel wants it. */
+union shca_udp_name {
+    struct sockaddr any;
+    struct sockaddr_in ipv4;
+    struct sockaddr_in6 ipv6;
+};
+
+/* The network that SOFTHCA_UDP names, as far as this host is on it. */
+struct shca_udp_network {
+    struct shca_inet at[SHCA_INET_KINDS]; /* mtu 0: no such address */
+    uint32_t scope;
 };
 
 /* What a queue pair on this wire has besides a qp; protected by its sq_lock. */
@@ -36,11 +53,11 @@ struct shca_udp {
     struct shca_inet peer; /* RC and UC: packets of others are dropped; port 0: any */
     struct shca_peer *self;
     struct shca_receive receive; /* taken, not yet complete */
-    struct shca_udp_from from;
-    uint64_t repeated; /* packets that the end point sent again and shca_udp counts */
-    uint32_t posted;   /* the end point has the requests before it */
-    bool locked;       /* the responder lock is held from taking a datagram's receive to its end */
-    bool broken;       /* the responder failed, because of: */
+    struct shca_inet from;       /* of the packet that is being handled */
+    uint64_t repeated;           /* packets that the end point sent again and shca_udp counts */
+    uint32_t posted;             /* the end point has the requests before it */
+    bool locked; /* the responder lock is held from taking a datagram's receive to its end */
+    bool broken; /* the responder failed, because of: */
     enum ibv_event_type why;
     bool sends_broken;      /* the requester failed */
     bool draining;          /* SQ_DRAINED is due when nothing is left */
@@ -58,7 +75,7 @@ struct shca_udp_state {
     _Atomic uint64_t sent, received, strangers, damaged, lost, repeated;
 };
 extern struct shca_udp_state shca_udp;
-extern struct shca_udp_socket shca_udp_socket[SHCA_UDP_PORTS];
+extern struct shca_udp_port shca_udp_port[SHCA_UDP_PORTS];
 
 /* ---- for verbs/ ---- */
 /* Opens the sockets of an HCA's ports, once; 0 or errno. */
@@ -83,6 +100,24 @@ void shca_udp_grh(const struct shca_qp *qp, uint32_t length, struct ibv_grh *g);
 /* Sends a datagram to a group, through shared memory. */
 void shca_udp_group(struct shca_qp *qp, const struct shca_op *op);
 
+/* ---- explain.c ---- */
+/* Takes what the kernel has to report about packets that were sent before; false: nothing. */
+bool shca_udp_errors(const struct shca_udp_socket *s);
+/* The kernel did not take a packet to this address. */
+void shca_udp_refused(const struct shca_inet *to, int error);
+/* A queue pair has repeated a request as often as it may: one line with the cause, if known. */
+void shca_udp_explain(const struct shca_qp *qp);
+
+/* ---- name.c ---- */
+socklen_t shca_udp_name(const struct shca_inet *a, uint32_t scope, union shca_udp_name *name);
+void shca_udp_named(const union shca_udp_name *name, struct shca_inet *a);
+/* What the ICRC covers of the headers in front of a packet. */
+struct roce_path shca_udp_path(const struct shca_inet *from, const struct shca_inet *to);
+
+/* ---- network.c ---- */
+/* 0, or errno after one line. */
+int shca_udp_network(const char *text, struct shca_udp_network *n);
+
 /* ---- qp.c ---- */
 /* Gives a queue pair what it needs on this wire; false: no memory. */
 bool shca_udp_equip(struct shca_qp *qp);
@@ -96,7 +131,7 @@ void shca_udp_progress(void);
 uint64_t shca_udp_sleep(void);
 
 /* ---- tx.c ---- */
-bool shca_udp_tx_open(struct shca_udp_socket *s);
+struct shca_udp_tx *shca_udp_tx_open(void);
 /* Sends what the end point of a queue pair has; true: there may be more now. Holds sq_lock. */
 bool shca_udp_send(struct shca_qp *qp, uint64_t now);
 
