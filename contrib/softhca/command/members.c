@@ -19,7 +19,8 @@
 #include "command.h"
 #include "contrib/softhca/wire/control.h"
 
-enum { patience_ms = 1000 };
+/* A process on a busy machine may wait for a CPU that long; one that is stopped never answers. */
+enum { patience_ms = 3000 };
 
 /* ---- selection ---- */
 
@@ -126,7 +127,7 @@ size_t members_silent(const struct members *m)
 
     for (size_t i = 0; i < m->n; i++)
         if (m->at[i].silent) {
-            log_error(0, "process %u (slot %u) did not answer within a second", m->at[i].name.pid,
+            log_error(0, "process %u (slot %u) did not answer within 3 seconds", m->at[i].name.pid,
                       m->at[i].name.slot);
             n++;
         }
