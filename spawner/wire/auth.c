@@ -94,14 +94,14 @@ static void make_code(const struct auth *a, bool by_acceptor, size_t end, uint8_
 
     memcpy(text, roles[by_acceptor], sizeof(roles[0]));
     memcpy(text + sizeof(roles[0]), a->talk, end);
-    sha256_hmac(a->secret->bytes, sizeof(a->secret->bytes), text, sizeof(roles[0]) + end, code);
+    tk_sha256_hmac(a->secret->bytes, sizeof(a->secret->bytes), text, sizeof(roles[0]) + end, code);
 }
 
 static bool proves(const struct auth *a, bool by_acceptor, size_t at)
 {
     uint8_t code[SHA256_SIZE];
     make_code(a, by_acceptor, at, code);
-    return sha256_equal(code, a->talk + at);
+    return tk_sha256_equal(code, a->talk + at);
 }
 
 static bool write_header(struct auth *a, size_t at, size_t nonce)

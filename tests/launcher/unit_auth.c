@@ -8,7 +8,7 @@
 #include "spawner/agent/listen.h"
 #include "spawner/agent/ssh_text.h"
 #include "spawner/base/clock.h"
-#include "spawner/base/sha256.h"
+#include "base/sha256.h"
 #include "spawner/base/words.h"
 #include "spawner/head/devices.h"
 #include "spawner/wire/auth.h"
@@ -45,9 +45,9 @@ static void hash_of(const char *text, const char *wanted)
 {
     uint8_t digest[SHA256_SIZE];
     struct sha256 s;
-    sha256_begin(&s);
-    sha256_add(&s, text, strlen(text));
-    sha256_end(&s, digest);
+    tk_sha256_begin(&s);
+    tk_sha256_add(&s, text, strlen(text));
+    tk_sha256_end(&s, digest);
     assert_hex(digest, wanted);
 }
 
@@ -66,10 +66,10 @@ static void sha256_vectors(void **state)
             "qrlmnopqrsmnopqrstnopqrstu",
             "cf5b16a778af8380036ce59e7b0492370b249b11e8f07a51afac45037afee9d1");
     memset(thousand, 'a', sizeof(thousand));
-    sha256_begin(&s);
+    tk_sha256_begin(&s);
     for (int i = 0; i < 1000; i++)
-        sha256_add(&s, thousand, sizeof(thousand));
-    sha256_end(&s, digest);
+        tk_sha256_add(&s, thousand, sizeof(thousand));
+    tk_sha256_end(&s, digest);
     assert_hex(digest, "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
 }
 
@@ -84,14 +84,14 @@ static void sha256_in_pieces(void **state)
         for (size_t cut = 0; cut <= length; cut++) {
             uint8_t whole[SHA256_SIZE], pieces[SHA256_SIZE];
             struct sha256 s;
-            sha256_begin(&s);
-            sha256_add(&s, text, length);
-            sha256_end(&s, whole);
-            sha256_begin(&s);
-            sha256_add(&s, text, cut);
-            sha256_add(&s, text + cut, length - cut);
-            sha256_end(&s, pieces);
-            assert_true(sha256_equal(whole, pieces));
+            tk_sha256_begin(&s);
+            tk_sha256_add(&s, text, length);
+            tk_sha256_end(&s, whole);
+            tk_sha256_begin(&s);
+            tk_sha256_add(&s, text, cut);
+            tk_sha256_add(&s, text + cut, length - cut);
+            tk_sha256_end(&s, pieces);
+            assert_true(tk_sha256_equal(whole, pieces));
         }
 }
 
@@ -99,7 +99,7 @@ static void code_of(const void *key, size_t key_length, const void *data, size_t
                     const char *wanted)
 {
     uint8_t code[SHA256_SIZE];
-    sha256_hmac(key, key_length, data, length, code);
+    tk_sha256_hmac(key, key_length, data, length, code);
     assert_hex(code, wanted);
 }
 
@@ -131,10 +131,10 @@ static void every_byte_is_compared(void **state)
 {
     uint8_t a[SHA256_SIZE] = {0}, b[SHA256_SIZE] = {0};
     (void)state;
-    assert_true(sha256_equal(a, b));
+    assert_true(tk_sha256_equal(a, b));
     for (int i = 0; i < SHA256_SIZE; i++) {
         b[i] = 0x80;
-        assert_false(sha256_equal(a, b));
+        assert_false(tk_sha256_equal(a, b));
         b[i] = 0;
     }
 }

@@ -2,8 +2,8 @@
 /* SHA-256 (FIPS 180-4) and HMAC with it (RFC 2104), for the proof that both ends of a connection
  * belong to one job. Own code, because no library that has it is needed otherwise at run time. Owns
  * nothing, takes no lock. */
-#ifndef TRUNKLINE_SPAWNER_SHA256_H
-#define TRUNKLINE_SPAWNER_SHA256_H
+#ifndef TK_SHA256_H
+#define TK_SHA256_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,14 +17,14 @@ struct sha256 {
     uint8_t block[SHA256_BLOCK];
 };
 
-void sha256_begin(struct sha256 *s);
-void sha256_add(struct sha256 *s, const void *data, size_t length);
-void sha256_end(struct sha256 *s, uint8_t digest[SHA256_SIZE]);
+void tk_sha256_begin(struct sha256 *s);
+void tk_sha256_add(struct sha256 *s, const void *data, size_t length);
+void tk_sha256_end(struct sha256 *s, uint8_t digest[SHA256_SIZE]);
 
-void sha256_hmac(const void *key, size_t key_length, const void *data, size_t length,
-                 uint8_t code[SHA256_SIZE]);
+void tk_sha256_hmac(const void *key, size_t key_length, const void *data, size_t length,
+                    uint8_t code[SHA256_SIZE]);
 
 /* Compares in a time that does not depend on where the two differ. */
-bool sha256_equal(const uint8_t a[SHA256_SIZE], const uint8_t b[SHA256_SIZE]);
+bool tk_sha256_equal(const uint8_t a[SHA256_SIZE], const uint8_t b[SHA256_SIZE]);
 
 #endif

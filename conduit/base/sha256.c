@@ -2,7 +2,7 @@
 /* SHA-256 and HMAC; see sha256.h. */
 #include "config.h"
 
-#include "sha256.h"
+#include "base/sha256.h"
 
 #include <string.h>
 
@@ -56,7 +56,7 @@ static void compress(uint32_t state[8], const uint8_t *block)
         state[i] += v[i];
 }
 
-void sha256_begin(struct sha256 *s)
+void tk_sha256_begin(struct sha256 *s)
 {
     /* FIPS 180-4, 5.3.3: fractions of the square roots of the first 8 primes. */
     static const uint32_t first[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
@@ -65,7 +65,7 @@ void sha256_begin(struct sha256 *s)
     s->length = 0;
 }
 
-void sha256_add(struct sha256 *s, const void *data, size_t length)
+void tk_sha256_add(struct sha256 *s, const void *data, size_t length)
 {
     const uint8_t *from = data;
 
@@ -82,7 +82,7 @@ void sha256_add(struct sha256 *s, const void *data, size_t length)
     }
 }
 
-void sha256_end(struct sha256 *s, uint8_t digest[SHA256_SIZE])
+void tk_sha256_end(struct sha256 *s, uint8_t digest[SHA256_SIZE])
 {
     static const uint8_t padding[SHA256_BLOCK] = {0x80};
     uint64_t bits = s->length * 8;
@@ -91,23 +91,23 @@ void sha256_end(struct sha256 *s, uint8_t digest[SHA256_SIZE])
 
     for (int i = 0; i < 8; i++)
         length[i] = (uint8_t)(bits >> (56 - 8 * i));
-    sha256_add(s, padding, used < 56 ? 56 - used : 56 + SHA256_BLOCK - used);
-    sha256_add(s, length, sizeof(length));
+    tk_sha256_add(s, padding, used < 56 ? 56 - used : 56 + SHA256_BLOCK - used);
+    tk_sha256_add(s, length, sizeof(length));
     for (int i = 0; i < SHA256_SIZE; i++)
         digest[i] = (uint8_t)(s->state[i / 4] >> (24 - 8 * (i % 4)));
 }
 
-void sha256_hmac(const void *key, size_t key_length, const void *data, size_t length,
-                 uint8_t code[SHA256_SIZE])
+void tk_sha256_hmac(const void *key, size_t key_length, const void *data, size_t length,
+                    uint8_t code[SHA256_SIZE])
 {
     uint8_t inner[SHA256_BLOCK] = {0}, outer[SHA256_BLOCK];
     struct sha256 s;
 
-    sha256_begin(&s);
+    tk_sha256_begin(&s);
     if (key_length > SHA256_BLOCK) {
-        sha256_add(&s, key, key_length);
-        sha256_end(&s, inner);
-        sha256_begin(&s);
+        tk_sha256_add(&s, key, key_length);
+        tk_sha256_end(&s, inner);
+        tk_sha256_begin(&s);
     } else if (key_length) {
         memcpy(inner, key, key_length);
     }
@@ -115,16 +115,16 @@ void sha256_hmac(const void *key, size_t key_length, const void *data, size_t le
         outer[i] = inner[i] ^ 0x5c;
         inner[i] ^= 0x36;
     }
-    sha256_add(&s, inner, sizeof(inner));
-    sha256_add(&s, data, length);
-    sha256_end(&s, code);
-    sha256_begin(&s);
-    sha256_add(&s, outer, sizeof(outer));
-    sha256_add(&s, code, SHA256_SIZE);
-    sha256_end(&s, code);
+    tk_sha256_add(&s, inner, sizeof(inner));
+    tk_sha256_add(&s, data, length);
+    tk_sha256_end(&s, code);
+    tk_sha256_begin(&s);
+    tk_sha256_add(&s, outer, sizeof(outer));
+    tk_sha256_add(&s, code, SHA256_SIZE);
+    tk_sha256_end(&s, code);
 }
 
-bool sha256_equal(const uint8_t a[SHA256_SIZE], const uint8_t b[SHA256_SIZE])
+bool tk_sha256_equal(const uint8_t a[SHA256_SIZE], const uint8_t b[SHA256_SIZE])
 {
     volatile uint8_t differs = 0;
     for (int i = 0; i < SHA256_SIZE; i++)
