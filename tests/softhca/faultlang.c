@@ -29,7 +29,7 @@ static void mistakes_are_named(void)
         const char *text, *why;
     } cases[] = {
         {"delai", "'delai' is not a fault; known are delay, late, reorder, early, drop, rnr, "
-                  "error, enomem, sqfull, kill, cqoverrun, unplug"},
+                  "error, enomem, sqfull, kill, cqoverrun, unplug, dup"},
         {":us=1", "'' is not a fault"},
         {"Delay", "'Delay' is not a fault"},
         {"drop;delai", "'delai' is not a fault"},

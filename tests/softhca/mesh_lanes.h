@@ -28,6 +28,12 @@ struct lanes_board {
 void lanes_open(struct lanes_board *board, int ranks, int me, int domain);
 void lanes_connect(void);
 
+/* Do the processes reach each other by packets? Then the sender waits half a second for an
+ * acknowledgement, because the processes share few CPUs and packets are repeated anyway; in shared
+ * memory a packet that a rule loses costs this time, a millisecond. */
+bool lanes_of_packets(void);
+int lanes_timeout(void);
+
 /* Sends one message of that kind and length to p, if it may. */
 void lanes_begin(enum lane_kind kind, int p, size_t length);
 

@@ -270,9 +270,10 @@ static void begin(int p)
 
     q->op = draw(OPERATIONS);
     q->length = draw(4) ? 1 + draw(128) : 1 + draw(MESSAGE);
-    /* A shared queue does not keep one sender from taking the receives of all. */
+    /* A shared queue does not keep one sender from taking the receives of all; and a write with
+     * immediate data of several packets has written before its receive is asked for. */
     if ((q->op == READ && q->written_length == 0) ||
-        (shares(p) && q->sent - board->taken[p][me] >= DEPTH))
+        ((shares(p) || lanes_of_packets()) && q->sent - board->taken[p][me] >= DEPTH))
         q->op = WRITE;
     q->busy = true;
     switch (q->op) {
@@ -321,7 +322,7 @@ static void connect_all(void)
 
         to_init(one.qp);
         to_rtr(one.qp, &board->at[p][me]);
-        to_rts(&one, 8, 7); /* a packet that is lost costs a millisecond */
+        to_rts(&one, lanes_timeout(), 7);
         for (int i = 0; i < DEPTH && !e.srq; i++)
             post_next(p);
     }

@@ -253,6 +253,11 @@ size_t roce_output(struct roce_endpoint *e, roce_time now, uint8_t *out,
     return length;
 }
 
+size_t roce_answer_output(struct roce_endpoint *e, roce_time now, uint8_t *out)
+{
+    return roce_responder_output(e, now, out);
+}
+
 roce_time roce_deadline(const struct roce_endpoint *e)
 {
     if (!e->tx.on || e->failed || !roce_connected(e))

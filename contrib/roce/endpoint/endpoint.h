@@ -207,6 +207,9 @@ void roce_input(struct roce_endpoint *e, roce_time now, const struct roce_packet
 size_t roce_output(struct roce_endpoint *e, roce_time now, uint8_t *out,
                    const struct roce_request **r);
 
+/* The same for responses alone, which need no room on a wire whose limit is for requests. */
+size_t roce_answer_output(struct roce_endpoint *e, roce_time now, uint8_t *out);
+
 /* When roce_output has to be called again even though nothing arrives and nothing is posted. */
 roce_time roce_deadline(const struct roce_endpoint *e);
 

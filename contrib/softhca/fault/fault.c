@@ -140,11 +140,6 @@ static void fault_add(const struct shca_fault_rule *r, struct shca_verdict *v)
     }
 }
 
-static bool asked_one_by_one(enum shca_fault_kind kind)
-{
-    return kind == SHCA_FAULT_DROP || kind == SHCA_FAULT_ENOMEM || kind == SHCA_FAULT_SQFULL;
-}
-
 bool shca_fault_hits(enum shca_fault_kind kind, const struct shca_fault_subject *subject)
 {
     bool hit = false;
@@ -170,13 +165,46 @@ enum shca_lost shca_fault_lost(const struct shca_fault_subject *subject)
     return lost;
 }
 
-void shca_fault_judge(const struct shca_fault_subject *subject, struct shca_verdict *out)
+void shca_fault_judge(const struct shca_fault_subject *subject, unsigned kinds,
+                      struct shca_verdict *out)
 {
     memset(out, 0, sizeof *out);
     shca_lock(&rules_lock);
     for (unsigned i = 0; i < fault_rules.n; i++)
-        if (!asked_one_by_one(fault_rules.rule[i].kind) && acts(&fault_rules.rule[i], subject))
+        if ((kinds & SHCA_FAULT_BIT(fault_rules.rule[i].kind)) &&
+            acts(&fault_rules.rule[i], subject))
             fault_add(&fault_rules.rule[i], out);
+    shca_unlock(&rules_lock);
+}
+
+static void packet_add(const struct shca_fault_rule *r, struct shca_packet_verdict *v)
+{
+    if (r->kind == SHCA_FAULT_DROP) {
+        v->lost = true;
+    } else if (r->kind == SHCA_FAULT_DELAY) {
+        v->delay += length_of(r);
+    } else if (r->kind == SHCA_FAULT_REORDER) {
+        *(r->polls ? &v->behind_polls : &v->behind) += length_of(r);
+    } else {
+        v->twice = true;
+        v->again += length_of(r);
+    }
+}
+
+void shca_fault_packet(const struct shca_fault_subject *subject, bool response,
+                       struct shca_packet_verdict *out)
+{
+    memset(out, 0, sizeof *out);
+    shca_lock(&rules_lock);
+    for (unsigned i = 0; i < fault_rules.n; i++) {
+        struct shca_fault_rule *r = &fault_rules.rule[i];
+
+        if (!(SHCA_FAULTS_OF_PACKETS & SHCA_FAULT_BIT(r->kind)) ||
+            (r->kind == SHCA_FAULT_DROP && r->lost == SHCA_LOST_ACK && !response))
+            continue;
+        if (acts(r, subject))
+            packet_add(r, out);
+    }
     shca_unlock(&rules_lock);
 }
 

@@ -32,6 +32,7 @@ enum shca_fault_kind {
     SHCA_FAULT_KILL,
     SHCA_FAULT_CQOVERRUN,
     SHCA_FAULT_UNPLUG,
+    SHCA_FAULT_DUP,
     SHCA_FAULT_KINDS
 };
 
@@ -136,6 +137,31 @@ struct shca_verdict {
     bool kill, overrun;
 };
 
+/* What rules do to one packet on the wire of packets. */
+struct shca_packet_verdict {
+    bool lost, twice;
+    uint64_t delay;  /* ns; what follows it waits as well */
+    uint64_t behind; /* ns; what follows it overtakes it, */
+    uint64_t behind_polls;
+    uint64_t again; /* ns until the second one */
+};
+
+/* Kinds of rules, for shca_fault_judge. */
+#define SHCA_FAULT_BIT(kind) (1u << (kind))
+enum {
+    SHCA_FAULTS_OF_PACKETS = SHCA_FAULT_BIT(SHCA_FAULT_DROP) | SHCA_FAULT_BIT(SHCA_FAULT_DELAY) |
+                             SHCA_FAULT_BIT(SHCA_FAULT_REORDER) | SHCA_FAULT_BIT(SHCA_FAULT_DUP),
+    /* On the wire of packets: what concerns a request, and what its receiver does. */
+    SHCA_FAULTS_OF_REQUESTS = SHCA_FAULT_BIT(SHCA_FAULT_LATE) | SHCA_FAULT_BIT(SHCA_FAULT_ERROR) |
+                              SHCA_FAULT_BIT(SHCA_FAULT_KILL) |
+                              SHCA_FAULT_BIT(SHCA_FAULT_CQOVERRUN) |
+                              SHCA_FAULT_BIT(SHCA_FAULT_UNPLUG),
+    SHCA_FAULTS_OF_RECEIVERS = SHCA_FAULT_BIT(SHCA_FAULT_RNR) | SHCA_FAULT_BIT(SHCA_FAULT_EARLY),
+    /* In shared memory all of these, but for the ones that only packets can have. */
+    SHCA_FAULTS_IN_MEMORY = SHCA_FAULTS_OF_REQUESTS | SHCA_FAULTS_OF_RECEIVERS |
+                            SHCA_FAULT_BIT(SHCA_FAULT_DELAY) | SHCA_FAULT_BIT(SHCA_FAULT_REORDER),
+};
+
 /* Fault state of the work request at the head of a send queue; sq_lock protects it. */
 struct shca_fault_state {
     int stage; /* 0: not yet matched against the rules */
@@ -153,7 +179,12 @@ struct shca_fault_state {
 bool shca_fault_hits(enum shca_fault_kind kind, const struct shca_fault_subject *subject);
 /* What the "drop" rules do to this transmission. */
 enum shca_lost shca_fault_lost(const struct shca_fault_subject *subject);
-void shca_fault_judge(const struct shca_fault_subject *subject, struct shca_verdict *out);
+/* What the rules of these kinds (bits) do together. */
+void shca_fault_judge(const struct shca_fault_subject *subject, unsigned kinds,
+                      struct shca_verdict *out);
+/* What all rules about packets do to this one. */
+void shca_fault_packet(const struct shca_fault_subject *subject, bool response,
+                       struct shca_packet_verdict *out);
 
 /* Ends this process as abruptly as a power failure; does not return. */
 void shca_fault_die(void) __attribute__((noreturn));

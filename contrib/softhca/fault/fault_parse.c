@@ -44,12 +44,19 @@ struct word {
 #define WORDS(table) table, sizeof(table) / sizeof(table)[0]
 
 static const struct word kinds[] = {
-    {"delay", SHCA_FAULT_DELAY},         {"late", SHCA_FAULT_LATE},
-    {"reorder", SHCA_FAULT_REORDER},     {"early", SHCA_FAULT_EARLY},
-    {"drop", SHCA_FAULT_DROP},           {"rnr", SHCA_FAULT_RNR},
-    {"error", SHCA_FAULT_ERROR},         {"enomem", SHCA_FAULT_ENOMEM},
-    {"sqfull", SHCA_FAULT_SQFULL},       {"kill", SHCA_FAULT_KILL},
-    {"cqoverrun", SHCA_FAULT_CQOVERRUN}, {"unplug", SHCA_FAULT_UNPLUG},
+    {"delay", SHCA_FAULT_DELAY},
+    {"late", SHCA_FAULT_LATE},
+    {"reorder", SHCA_FAULT_REORDER},
+    {"early", SHCA_FAULT_EARLY},
+    {"drop", SHCA_FAULT_DROP},
+    {"rnr", SHCA_FAULT_RNR},
+    {"error", SHCA_FAULT_ERROR},
+    {"enomem", SHCA_FAULT_ENOMEM},
+    {"sqfull", SHCA_FAULT_SQFULL},
+    {"kill", SHCA_FAULT_KILL},
+    {"cqoverrun", SHCA_FAULT_CQOVERRUN},
+    {"unplug", SHCA_FAULT_UNPLUG},
+    {"dup", SHCA_FAULT_DUP},
 };
 
 static const struct word ops[] = {
@@ -237,6 +244,7 @@ static const uint32_t takes[SHCA_FAULT_KINDS] = {
     [SHCA_FAULT_SQFULL] = WHICH_WORK,
     [SHCA_FAULT_KILL] = WHICH_WORK,
     [SHCA_FAULT_CQOVERRUN] = WHICH_WORK,
+    [SHCA_FAULT_DUP] = WHICH_WORK | HOW_LONG,
 };
 
 static bool find_key(const char *kind, const char *text, enum shca_fault_kind k, int *key,
@@ -343,7 +351,9 @@ static void start(struct shca_fault_rule *r, enum shca_fault_kind kind)
     r->status = IBV_WC_SUCCESS;
     r->lost = SHCA_LOST_REQUEST;
     r->ppb = billion;
-    r->low = r->high = kind == SHCA_FAULT_RNR ? msec : kind == SHCA_FAULT_UNPLUG ? 0 : 100 * usec;
+    r->low = r->high = kind == SHCA_FAULT_RNR                                ? msec
+                       : kind == SHCA_FAULT_UNPLUG || kind == SHCA_FAULT_DUP ? 0
+                                                                             : 100 * usec;
     if (kind == SHCA_FAULT_REORDER) {
         /* Enough polls for completions of different queue pairs to change places. */
         r->polls = true;

@@ -44,10 +44,12 @@ static void report(void)
     if (shca_config.udp)
         n +=
             snprintf(line + n, sizeof line - (size_t)n,
-                     " sent %llu received %llu lost %llu damaged %llu strangers %llu repeated %llu",
+                     " sent %llu received %llu lost %llu damaged %llu strangers %llu repeated %llu "
+                     "deadlines %llu",
                      (unsigned long long)shca_udp.sent, (unsigned long long)shca_udp.received,
                      (unsigned long long)shca_udp.lost, (unsigned long long)shca_udp.damaged,
-                     (unsigned long long)shca_udp.strangers, (unsigned long long)shca_udp.repeated);
+                     (unsigned long long)shca_udp.strangers, (unsigned long long)shca_udp.repeated,
+                     (unsigned long long)shca_udp.deadlines);
     n += snprintf(line + n, sizeof line - (size_t)n, "\n");
     fd = open_sink(where, &ours);
     if (fd < 0 || write(fd, line, (size_t)n) != n)
@@ -68,6 +70,8 @@ SHCA_PUBLIC void _exit(int code)
 
     report();
     shca_early_end();
+    shca_udp_early_end();
+    shca_udp_held_end();
     if (real)
         real(code);
     syscall(SYS_exit_group, code);

@@ -225,7 +225,7 @@ static void fault_run_begin(struct shca_qp *qp, const struct shca_op *op)
 
     memset(f, 0, sizeof *f);
     f->stage = SENDING;
-    shca_fault_judge(&subj, &f->verdict);
+    shca_fault_judge(&subj, SHCA_FAULTS_IN_MEMORY, &f->verdict);
     if (f->verdict.delay)
         f->until = shca_now() + f->verdict.delay;
 }

@@ -90,19 +90,32 @@ static enum roce_status walk(struct shca_qp *qp, const struct shca_op *op, uint3
 static enum roce_status calls_fetch(void *context, const struct roce_request *r, uint32_t offset,
                                     void *to, uint32_t length)
 {
+    struct shca_qp *qp = context;
     struct shca_wqe *w = r->owner;
 
     if (w->refused)
         return to_roce(w->refused);
-    return walk(context, &w->op, offset, to, NULL, length);
+    if (shca_faults() && shca_udp_provokes(qp, r)) {
+        memset(to, 0, length);
+        return ROCE_SUCCESS;
+    }
+    qp->udp->moved = offset + length;
+    qp->udp->payload = length;
+    return walk(qp, &w->op, offset, to, NULL, length);
 }
 
 static enum roce_status calls_store(void *context, const struct roce_request *r, uint32_t offset,
                                     const void *from, uint32_t length)
 {
+    struct shca_qp *qp = context;
     struct shca_wqe *w = r->owner;
+    enum roce_status status = walk(qp, &w->op, offset, NULL, from, length);
 
-    return walk(context, &w->op, offset, NULL, from, length);
+    if (shca_faults()) {
+        qp->udp->moved = offset + length;
+        shca_udp_stored(qp, r);
+    }
+    return status;
 }
 
 static void count(const struct shca_op *op)
@@ -120,13 +133,15 @@ static void count(const struct shca_op *op)
 static void calls_complete(void *context, const struct roce_request *r, enum roce_status status)
 {
     struct shca_wqe *w = r->owner;
+    enum ibv_wc_status s = to_verbs(status);
 
     if (status == ROCE_SUCCESS)
         count(&w->op);
     else if (status == ROCE_RETRIES_EXCEEDED)
         shca_udp_explain(context);
-    atomic_store_explicit(&shca_udp.delivered, true, memory_order_relaxed);
-    shca_sq_finish(context, &w->op, (uint32_t)r->id, to_verbs(status));
+    if (w->refused && status != ROCE_FLUSHED && status != ROCE_SUCCESS)
+        s = w->refused;
+    shca_udp_complete(context, (uint32_t)r->id, s);
 }
 
 enum ibv_wc_status shca_udp_check(struct shca_qp *qp, const struct shca_op *op)
@@ -169,6 +184,8 @@ static enum roce_status calls_write(void *context, const struct roce_reach *reac
     struct shca_mr_sh *m;
     uint64_t va;
 
+    if (shca_faults() && find(qp, reach, &va) && shca_udp_early(qp, reach, from))
+        return ROCE_SUCCESS;
     shca_rx_lock(shca.seg, qp->sh, shca.pid);
     m = find(qp, reach, &va);
     if (m)
@@ -250,6 +267,8 @@ static enum roce_status calls_take(void *context, uint32_t srqn)
     int wait;
 
     (void)srqn;
+    if (shca_faults() && shca_udp_not_ready(qp))
+        return ROCE_NOT_READY;
     lock_receives(qp);
     wait = shca_receive_begin(qp->udp->self, qp, qp->sh, &qp->udp->receive);
     unlock_receives(qp, wait != SHCA_DONE);

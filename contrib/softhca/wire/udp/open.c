@@ -265,6 +265,9 @@ void shca_udp_inherited(void)
     atomic_store(&shca_udp.attentive, false);
     atomic_store(&shca_udp.lock.word, 0);
     atomic_store(&shca_udp.next, ROCE_NEVER);
+    shca_udp_timer_inherited();
+    shca_udp_held_inherited();
+    shca_udp_early_inherited();
     atomic_store(&shca_far_run, NULL);
     atomic_store(&shca_far_sleep, NULL);
 }

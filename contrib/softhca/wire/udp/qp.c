@@ -10,41 +10,32 @@
 
 #include "wire/udp/udp.h"
 
-static const uint64_t msec = UINT64_C(1000000);
 static const uint64_t far_least = UINT64_C(4000000); /* ns */
+/* Where a port's limit puts packets off, an answer takes as long as the queue in front of it. */
+static const uint64_t limited_repeat_ns = UINT64_C(50000000);
 
 /* ---- time ---- */
 
-/* The helper thread is woken only if it would otherwise sleep beyond that time. */
-static void due(uint64_t when)
-{
-    uint64_t next = atomic_load(&shca_udp.next), until;
-
-    while (when < next && !atomic_compare_exchange_weak(&shca_udp.next, &next, when))
-        continue;
-    until = atomic_load(&shca_udp.until);
-    if (when != ROCE_NEVER && when + msec < until &&
-        atomic_compare_exchange_strong(&shca_udp.until, &until, when))
-        shca_helper_wake();
-}
-
 void shca_udp_timers(uint64_t now)
 {
-    if (atomic_load_explicit(&shca_udp.next, memory_order_relaxed) > now)
+    struct shca_qp *qp;
+
+    if (atomic_load_explicit(&shca_udp.held_polls, memory_order_relaxed) == 0 &&
+        atomic_load_explicit(&shca_udp.next, memory_order_relaxed) > now)
         return;
     atomic_store(&shca_udp.next, ROCE_NEVER);
-    for (uint32_t i = 0; i < shca.qp_high; i++) {
-        struct shca_qp *qp = atomic_load_explicit(&shca_udp.qps[i], memory_order_acquire);
-
-        if (!qp)
-            continue;
-        if (atomic_load(&qp->udp->again) <= now) {
-            shca_lock(&qp->sq_lock);
+    while ((qp = shca_udp_timer_take(now)) != NULL) {
+        atomic_fetch_add_explicit(&shca_udp.deadlines, 1, memory_order_relaxed);
+        shca_lock(&qp->sq_lock);
+        if (atomic_load(&qp->udp->again) <= now)
             shca_udp_touch(qp, now);
-            shca_unlock(&qp->sq_lock);
-        }
-        due(atomic_load(&qp->udp->again));
+        else
+            shca_udp_timer_set(qp, atomic_load(&qp->udp->again));
+        shca_unlock(&qp->sq_lock);
     }
+    shca_udp_due(shca_udp_timer_next());
+    shca_udp_due(shca_udp_let_go(now));
+    shca_udp_due(shca_udp_early_run(now));
 }
 
 /* ---- what the end point reported ---- */
@@ -82,17 +73,30 @@ static void count_repeated(struct shca_udp *u)
     u->repeated = all;
 }
 
+static uint64_t sooner(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
 void shca_udp_touch(struct shca_qp *qp, uint64_t now)
 {
     struct shca_udp *u = qp->udp;
+    uint64_t again;
     bool more;
 
     settle(qp);
     more = shca_udp_send(qp, now);
     settle(qp);
     count_repeated(u);
-    atomic_store(&u->again, more ? now : roce_deadline(u->e));
-    due(atomic_load(&u->again));
+    /* Not now, or shca_udp_timers would find it again and again. */
+    again = more ? now + 1 : roce_deadline(u->e);
+    if (u->late) {
+        shca_udp_late_run(qp, now);
+        again = sooner(again, shca_udp_late_next(qp, now));
+    }
+    if (u->waited) /* for the wire: nothing but answers may go before */
+        again = u->wire_until;
+    shca_udp_timer_set(qp, again);
 }
 
 /* ---- requests ---- */
@@ -127,6 +131,8 @@ static struct roce_request request_of(struct shca_qp *qp, struct shca_wqe *w, ui
                         (op->flags & IBV_SEND_SOLICITED ? ROCE_SOLICITED : 0) |
                         (op->flags & IBV_SEND_FENCE ? ROCE_FENCED : 0));
     w->refused = (uint8_t)shca_udp_check(qp, op);
+    if (shca_faults())
+        shca_udp_fault_request(qp, w, &r);
     if (w->refused) { /* fails in its turn, when the end point fetches it */
         r.kind = ROCE_DO_SEND;
         r.length = 1;
@@ -156,12 +162,12 @@ static void fail(struct shca_qp *qp)
     struct shca_udp *u = qp->udp;
 
     u->broken = u->sends_broken = u->draining = false;
+    shca_udp_late_run(qp, ROCE_NEVER);
     if (!roce_failed(u->e))
         roce_fail(u->e);
     u->posted = qp->sq_tail;
     /* A NAK may be due. */
-    atomic_store(&u->again, 0);
-    due(0);
+    shca_udp_timer_set(qp, 0);
 }
 
 static const struct shca_far far_calls = {run, fail};
@@ -174,6 +180,8 @@ static uint64_t repeat_least(const struct shca_qp *qp)
 {
     const struct shca_inet *own = shca.seg->inet[qp->sh->port];
 
+    if (shca_udp_limited(qp))
+        return limited_repeat_ns;
     for (int i = 0; i < SHCA_INET_KINDS; i++)
         if (own[i].port != 0 && !shca_inet_loopback(&own[i]))
             return far_least;
@@ -208,6 +216,7 @@ static struct roce_attributes attributes(const struct shca_qp *qp)
         .max_dest_rd_atomic = a->max_dest_rd_atomic,
         .requests = qp->init.cap.max_send_wr,
         .repeat_least = repeat_least(qp),
+        .repeat_first = shca_udp_limited(qp) ? limited_repeat_ns : 0,
     };
 }
 
@@ -222,14 +231,16 @@ static bool udp_create(struct shca_qp *qp)
     a.max_dest_rd_atomic = a.max_rd_atomic = 16;
     u->self = shca_peer_get(shca.slot);
     u->e = u->self ? roce_open(&a, &shca_udp_calls, qp) : NULL;
-    if (!u->e) {
+    atomic_store(&u->again, ROCE_NEVER);
+    qp->udp = u;
+    if (!u->e || !shca_udp_timer_open(qp)) {
+        qp->udp = NULL;
         if (u->self)
             shca_peer_put(u->self);
+        roce_close(u->e);
         free(u);
         return false;
     }
-    atomic_store(&u->again, ROCE_NEVER);
-    qp->udp = u;
     atomic_store_explicit(&shca_udp.qps[qp->index], qp, memory_order_release);
     atomic_fetch_add(&shca_udp.users, 1);
     shca_helper_kick();
@@ -271,6 +282,7 @@ void shca_udp_reset(struct shca_qp *qp)
     if (!qp->far)
         return;
     roce_reset(qp->udp->e);
+    shca_udp_fault_reset(qp);
     qp->udp->broken = qp->udp->sends_broken = qp->udp->draining = false;
     atomic_store(&qp->udp->again, ROCE_NEVER);
     qp->far = NULL;
@@ -282,8 +294,10 @@ void shca_udp_close(struct shca_qp *qp)
         return;
     shca_lock(&shca_udp.lock);
     atomic_store(&shca_udp.qps[qp->index], NULL);
+    shca_udp_timer_close(qp);
     shca_unlock(&shca_udp.lock);
     atomic_fetch_sub(&shca_udp.users, 1);
+    shca_udp_fault_reset(qp);
     roce_close(qp->udp->e);
     shca_peer_put(qp->udp->self);
     free(qp->udp);

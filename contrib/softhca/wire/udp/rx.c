@@ -116,6 +116,8 @@ static void take(const struct shca_udp_socket *s, const struct shca_inet *from,
         c = roce_counters(qp->udp->e);
         before = c->received;
         qp->udp->from = *from;
+        if (shca_faults())
+            shca_udp_arrives(qp, &p);
         roce_input(qp->udp->e, now, &p, congested);
         if (c->received == before) /* another partition, key or transport */
             drop(&shca_udp.strangers);
@@ -270,7 +272,8 @@ static void receive_all(void)
 void shca_udp_progress(void)
 {
     atomic_fetch_add_explicit(&runs, 1, memory_order_relaxed);
-    if (atomic_load_explicit(&shca_udp.users, memory_order_relaxed) == 0)
+    if (atomic_load_explicit(&shca_udp.users, memory_order_relaxed) == 0 &&
+        atomic_load_explicit(&shca_udp.held, memory_order_relaxed) == 0)
         return;
     atomic_store(&missed, true);
     while (atomic_load(&missed) && shca_trylock(&shca_udp.lock)) {
@@ -290,7 +293,7 @@ uint64_t shca_udp_sleep(void)
     uint64_t now, next, ns;
 
     seen = now_runs;
-    if (atomic_load(&shca_udp.users) == 0) {
+    if (atomic_load(&shca_udp.users) == 0 && atomic_load(&shca_udp.held) == 0) {
         arm(false);
         atomic_store(&shca_udp.until, UINT64_MAX);
         return UINT64_MAX;

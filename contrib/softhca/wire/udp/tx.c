@@ -48,29 +48,6 @@ static bool destination(const struct shca_qp *qp, const struct roce_request *r,
     return true;
 }
 
-/* Is this packet lost on its way: by a rule, or because the port is down? */
-static bool lost(struct shca_qp *qp, const struct roce_request *r)
-{
-    struct shca_fault_subject subject = {.dev = shca_ctx(qp->qp.context)->hca,
-                                         .port = qp->attr.port_num,
-                                         .qpn = qp->qp.qp_num,
-                                         .op = SHCA_OP_ANY,
-                                         .call = SHCA_CALL_ANY};
-    enum shca_lost what;
-
-    if (shca_path_cut(qp->sh->port, qp->sh->port))
-        return true;
-    if (!shca_faults())
-        return false;
-    if (r)
-        subject.op = r->kind == ROCE_DO_SEND    ? SHCA_OP_SEND
-                     : r->kind == ROCE_DO_WRITE ? SHCA_OP_WRITE
-                     : r->kind == ROCE_DO_READ  ? SHCA_OP_READ
-                                                : SHCA_OP_ATOMIC;
-    what = shca_fault_lost(&subject);
-    return r ? what == SHCA_LOST_REQUEST : what != SHCA_LOST_NOTHING;
-}
-
 /* How many packets from one on leave by the same socket. */
 static unsigned run_of(const struct shca_udp_tx *tx, unsigned at, unsigned n)
 {
@@ -112,15 +89,48 @@ static void flush(struct shca_udp_tx *tx, unsigned n)
     }
 }
 
+/* While the wire of a port with a limit is busy only answers go. */
+static size_t make(struct shca_qp *qp, uint64_t now, uint8_t *out, const struct roce_request **r)
+{
+    struct shca_udp *u = qp->udp;
+
+    u->moved = u->payload = 0;
+    u->waited = shca_detours() && shca_udp_wire_busy(qp, now);
+    if (!u->waited)
+        return roce_output(u->e, now, out, r);
+    *r = NULL;
+    return roce_answer_output(u->e, now, out);
+}
+
+/* Does it leave this port, and now? */
+static bool goes(struct shca_qp *qp, const struct roce_request *r, const struct shca_udp_to *to,
+                 const uint8_t *packet, size_t n, uint64_t now)
+{
+    bool faults = r && shca_faults(), sent;
+
+    if (faults)
+        shca_udp_before(qp, r);
+    if (to->by->fd < 0 || shca_path_cut(qp->sh->port, qp->sh->port)) {
+        atomic_fetch_add_explicit(&shca_udp.lost, 1, memory_order_relaxed);
+        return false;
+    }
+    sent = !shca_detours() || shca_udp_goes(qp, r, to, packet, n, now);
+    if (faults)
+        qp->udp->dies |= shca_udp_after(qp, r);
+    return sent;
+}
+
 /* Fetches one packet into the batch: -1: there is none, 0: it does not go out, 1: it does. */
 static int load(struct shca_qp *qp, const struct shca_udp_port *p, unsigned i, uint64_t now)
 {
     struct shca_udp_tx *tx = p->tx;
+    uint8_t *packet = tx->packet[i];
     const struct shca_udp_socket *s;
     const struct roce_request *r;
     struct roce_path path;
     struct shca_inet to;
-    size_t n = roce_output(qp->udp->e, now, tx->packet[i], &r);
+    socklen_t length;
+    size_t n = make(qp, now, packet, &r);
 
     if (n == 0)
         return -1;
@@ -130,16 +140,14 @@ static int load(struct shca_qp *qp, const struct shca_udp_port *p, unsigned i, u
         return 0;
     }
     s = &p->socket[shca_inet_kind(&to)];
-    if (s->fd < 0 || lost(qp, r)) {
-        atomic_fetch_add_explicit(&shca_udp.lost, 1, memory_order_relaxed);
-        return 0;
-    }
     path = shca_udp_path(&s->at, &to);
-    roce_put_icrc(tx->packet[i] + n, roce_icrc(&path, tx->packet[i], n));
-    tx->iov[i].iov_len = n + ROCE_ICRC_BYTES;
+    roce_put_icrc(packet + n, roce_icrc(&path, packet, n));
+    n += ROCE_ICRC_BYTES;
+    length = shca_udp_name(&to, s->scope, &tx->to[i]);
+    tx->iov[i].iov_len = n;
     tx->by[i] = s;
-    tx->message[i].msg_hdr.msg_namelen = shca_udp_name(&to, s->scope, &tx->to[i]);
-    return 1;
+    tx->message[i].msg_hdr.msg_namelen = length;
+    return goes(qp, r, &(struct shca_udp_to){s, &tx->to[i], length}, packet, n, now);
 }
 
 bool shca_udp_send(struct shca_qp *qp, uint64_t now)
@@ -155,10 +163,13 @@ bool shca_udp_send(struct shca_qp *qp, uint64_t now)
     while ((reliable || total < turn) && (got = load(qp, p, n, now)) >= 0) {
         n += (unsigned)got;
         total++;
-        if (n == SHCA_UDP_BATCH) {
+        /* What is held back must not overtake what was not. */
+        if (n == SHCA_UDP_BATCH || got == 0 || qp->udp->dies) {
             flush(p->tx, n);
             n = 0;
         }
+        if (qp->udp->dies)
+            shca_fault_die();
     }
     flush(p->tx, n);
     shca_unlock(&p->tx->lock);

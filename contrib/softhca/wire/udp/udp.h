@@ -47,6 +47,21 @@ struct shca_udp_network {
     uint32_t scope;
 };
 
+/* Where a packet goes, and by which socket. */
+struct shca_udp_to {
+    const struct shca_udp_socket *by;
+    const union shca_udp_name *name;
+    socklen_t length;
+};
+
+/* How long a packet is held back: until then, or until the program has polled so often in vain. */
+struct shca_udp_wait {
+    uint64_t until;
+    uint32_t polls; /* 0: not that */
+};
+
+struct shca_udp_trouble;
+
 /* What a queue pair on this wire has besides a qp; protected by its sq_lock. */
 struct shca_udp {
     struct roce_endpoint *e;
@@ -62,17 +77,36 @@ struct shca_udp {
     bool sends_broken;      /* the requester failed */
     bool draining;          /* SQ_DRAINED is due when nothing is left */
     _Atomic uint64_t again; /* when its end point has to be called */
+    /* its entry in the heap of timer.c, which protects them */
+    _Atomic uint64_t key;
+    uint32_t place; /* 0: none */
+    /* bytes of the request whose packet is being made: up to its end, and in it */
+    uint32_t moved, payload;
+    /* a port with a limit: when its last packet has passed; it had another one waiting */
+    uint64_t wire_until;
+    bool waited;
+    /* rules */
+    bool dies;                        /* when the packets that it has are sent */
+    uint64_t behind;                  /* no packet goes before that time */
+    struct shca_udp_trouble *trouble; /* for each place of the send queue; NULL: no rule yet */
+    uint32_t late;                    /* requests that are done and not yet complete */
+    enum shca_fault_op arrived;       /* the packet that is being handled */
+    bool arrived_silently;
+    uint32_t arrived_psn, rnr_psn;
+    uint64_t rnr_until;
 };
 
 struct shca_udp_state {
     struct shca_lock lock; /* of receiving, and of removal from the table */
     _Atomic int users;     /* queue pairs on this wire */
     struct shca_qp *_Atomic qps[SHCA_QPS];
-    _Atomic uint64_t next;  /* the earliest `again`, or earlier */
-    _Atomic uint64_t until; /* the helper thread wakes by itself before then */
-    _Atomic bool attentive; /* the helper thread waits for packets */
-    _Atomic bool delivered; /* a completion was made since it was cleared */
-    _Atomic uint64_t sent, received, strangers, damaged, lost, repeated;
+    _Atomic uint64_t next;       /* the earliest `again`, or earlier */
+    _Atomic uint64_t until;      /* the helper thread wakes by itself before then */
+    _Atomic bool attentive;      /* the helper thread waits for packets */
+    _Atomic bool delivered;      /* a completion was made since it was cleared */
+    _Atomic uint32_t held;       /* packets that wait on their way, */
+    _Atomic uint32_t held_polls; /* and those of them that wait for polls */
+    _Atomic uint64_t sent, received, strangers, damaged, lost, repeated, deadlines;
 };
 extern struct shca_udp_state shca_udp;
 extern struct shca_udp_port shca_udp_port[SHCA_UDP_PORTS];
@@ -118,6 +152,49 @@ struct roce_path shca_udp_path(const struct shca_inet *from, const struct shca_i
 /* 0, or errno after one line. */
 int shca_udp_network(const char *text, struct shca_udp_network *n);
 
+/* ---- early.c ---- */
+/* Is the data of this write to be stored later? */
+bool shca_udp_early(struct shca_qp *qp, const struct roce_reach *reach, const void *from);
+void shca_udp_early_settle(int hca);       /* stores what waits at an HCA */
+uint64_t shca_udp_early_run(uint64_t now); /* when the next one is due */
+void shca_udp_early_inherited(void);
+void shca_udp_early_end(void);
+
+/* ---- fate.c ---- */
+struct shca_fault_subject shca_udp_subject(const struct shca_qp *qp, enum shca_fault_op op);
+enum shca_fault_op shca_udp_op(const struct roce_request *r); /* NULL: a response */
+bool shca_udp_limited(const struct shca_qp *qp); /* has its port a limit (SOFTHCA_RATE)? */
+/* Has its last packet not passed the wire yet? */
+bool shca_udp_wire_busy(const struct shca_qp *qp, uint64_t now);
+/* Under rules or a limit: is the packet to be sent now? If not it is lost, or held back. */
+bool shca_udp_goes(struct shca_qp *qp, const struct roce_request *r, const struct shca_udp_to *to,
+                   const uint8_t *packet, size_t n, uint64_t now);
+
+/* ---- faults.c ---- */
+/* A request is begun: judges it, and changes what is done if it is to fail. */
+void shca_udp_fault_request(struct shca_qp *qp, struct shca_wqe *w, struct roce_request *r);
+bool shca_udp_provokes(struct shca_qp *qp, const struct roce_request *r);
+/* Around the sending of one of its packets; true: this process ends when it is sent. */
+void shca_udp_before(struct shca_qp *qp, const struct roce_request *r);
+bool shca_udp_after(struct shca_qp *qp, const struct roce_request *r);
+void shca_udp_stored(struct shca_qp *qp, const struct roce_request *r);
+/* It is done: completes it, perhaps later. */
+void shca_udp_complete(struct shca_qp *qp, uint32_t index, enum ibv_wc_status status);
+void shca_udp_late_run(struct shca_qp *qp, uint64_t now);
+uint64_t shca_udp_late_next(struct shca_qp *qp, uint64_t now);
+/* A packet arrives; does its receiver pretend to have no receive? */
+void shca_udp_arrives(struct shca_qp *qp, const struct roce_packet *p);
+bool shca_udp_not_ready(struct shca_qp *qp);
+void shca_udp_fault_reset(struct shca_qp *qp);
+
+/* ---- held.c ---- */
+/* Sends a packet later; false: there is no room. */
+bool shca_udp_hold(const struct shca_qp *qp, const struct shca_udp_to *to, const uint8_t *packet,
+                   size_t n, const struct shca_udp_wait *wait);
+uint64_t shca_udp_let_go(uint64_t now); /* when the next one is due */
+void shca_udp_held_inherited(void);
+void shca_udp_held_end(void);
+
 /* ---- qp.c ---- */
 /* Gives a queue pair what it needs on this wire; false: no memory. */
 bool shca_udp_equip(struct shca_qp *qp);
@@ -129,6 +206,16 @@ void shca_udp_timers(uint64_t now);
 /* ---- rx.c ---- */
 void shca_udp_progress(void);
 uint64_t shca_udp_sleep(void);
+
+/* ---- timer.c ---- */
+bool shca_udp_timer_open(struct shca_qp *qp); /* false: no memory */
+void shca_udp_timer_close(struct shca_qp *qp);
+/* When its end point is to be called again; holds sq_lock. */
+void shca_udp_timer_set(struct shca_qp *qp, uint64_t when);
+struct shca_qp *shca_udp_timer_take(uint64_t now); /* one whose time may have come, NULL: none */
+uint64_t shca_udp_timer_next(void);
+void shca_udp_timer_inherited(void);
+void shca_udp_due(uint64_t when); /* something is to be done then */
 
 /* ---- tx.c ---- */
 struct shca_udp_tx *shca_udp_tx_open(void);

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What happens to one packet between its end point and the network: rules lose it, hold it back or
+ * double it, and a port with a limit takes its time for it. Owns the clocks of such ports, which
+ * are atomic; sq_lock is held. */
+#include "config.h"
+
+#include "packet/bytes.h"
+#include "wire/udp/udp.h"
+
+enum {
+    slack_ns = 1000, /* as in shared memory: what takes less does not wait, but counts */
+    reth_length = ROCE_BTH_BYTES + 12,
+    atomic_bytes = 8,
+};
+/* A packet that waits for polls must not wait for ever where nobody polls. */
+static const uint64_t polls_max_ns = UINT64_C(10000000);
+
+enum direction { OUT, IN };
+
+/* From when the wire of a port is free. What others send to it, and the answers to them, do not
+ * count, as in shared memory. */
+static _Atomic uint64_t free_at[SHCA_MAX_HCA][SHCA_MAX_PRT + 1][2];
+
+static uint32_t rate_of(const struct shca_qp *qp)
+{
+    return shca_config.port[shca_ctx(qp->qp.context)->hca][qp->attr.port_num].rate;
+}
+
+bool shca_udp_limited(const struct shca_qp *qp)
+{
+    return rate_of(qp) != 0;
+}
+
+bool shca_udp_wire_busy(const struct shca_qp *qp, uint64_t now)
+{
+    return now + slack_ns < qp->udp->wire_until;
+}
+
+/* When the last byte of the packet, or of the answer that it asks for, has passed. A queue pair
+ * that waited for the wire has it from the moment when it is free, so that nothing is lost if
+ * nobody looked at that moment. */
+static uint64_t pass(struct shca_qp *qp, const struct roce_request *r, const uint8_t *packet,
+                     uint64_t now)
+{
+    struct shca_udp *u = qp->udp;
+    int hca = shca_ctx(qp->qp.context)->hca;
+    enum direction way = r->kind >= ROCE_DO_READ ? IN : OUT;
+    uint32_t bytes = r->kind == ROCE_DO_READ  ? roce_get32(packet + reth_length)
+                     : r->kind > ROCE_DO_READ ? atomic_bytes
+                                              : u->payload;
+    _Atomic uint64_t *clock = &free_at[hca][qp->attr.port_num][way];
+    uint64_t ready = u->wire_until && u->waited ? u->wire_until : now, from = atomic_load(clock);
+    uint64_t end;
+
+    do
+        end = (from > ready ? from : ready) + (uint64_t)bytes * 1000 / rate_of(qp);
+    while (!atomic_compare_exchange_weak(clock, &from, end));
+    u->wire_until = end;
+    u->waited = false;
+    return end;
+}
+
+/* ---- rules ---- */
+
+struct shca_fault_subject shca_udp_subject(const struct shca_qp *qp, enum shca_fault_op op)
+{
+    return (struct shca_fault_subject){.dev = shca_ctx(qp->qp.context)->hca,
+                                       .port = qp->attr.port_num,
+                                       .qpn = qp->qp.qp_num,
+                                       .op = op,
+                                       .call = SHCA_CALL_ANY};
+}
+
+enum shca_fault_op shca_udp_op(const struct roce_request *r)
+{
+    return !r                         ? SHCA_OP_ANY
+           : r->kind == ROCE_DO_SEND  ? SHCA_OP_SEND
+           : r->kind == ROCE_DO_WRITE ? SHCA_OP_WRITE
+           : r->kind == ROCE_DO_READ  ? SHCA_OP_READ
+                                      : SHCA_OP_ATOMIC;
+}
+
+static bool keep(const struct shca_qp *qp, const struct shca_udp_to *to, const uint8_t *packet,
+                 size_t n, struct shca_udp_wait wait)
+{
+    bool kept = shca_udp_hold(qp, to, packet, n, &wait);
+
+    if (!kept)
+        atomic_fetch_add_explicit(&shca_udp.lost, 1, memory_order_relaxed);
+    return false;
+}
+
+/* The order of a queue pair's packets is kept by `behind`: none goes before that time. */
+bool shca_udp_goes(struct shca_qp *qp, const struct roce_request *r, const struct shca_udp_to *to,
+                   const uint8_t *packet, size_t n, uint64_t now)
+{
+    struct shca_udp *u = qp->udp;
+    struct shca_fault_subject subject = shca_udp_subject(qp, shca_udp_op(r));
+    struct shca_packet_verdict v = {0};
+    uint64_t until = now;
+
+    if (shca_faults())
+        shca_fault_packet(&subject, r == NULL, &v);
+    if (r && shca_udp_limited(qp))
+        until = pass(qp, r, packet, now);
+    until += v.delay;
+    if (until < u->behind)
+        until = u->behind;
+    if (until > now + slack_ns)
+        u->behind = until;
+    if (v.twice && !v.lost)
+        keep(qp, to, packet, n, (struct shca_udp_wait){until + v.again, 0});
+    if (v.lost) {
+        atomic_fetch_add_explicit(&shca_udp.lost, 1, memory_order_relaxed);
+        return false;
+    }
+    if (v.behind_polls)
+        return keep(
+            qp, to, packet, n,
+            (struct shca_udp_wait){until + v.behind + polls_max_ns, (uint32_t)v.behind_polls});
+    until += v.behind;
+    return until <= now + slack_ns || keep(qp, to, packet, n, (struct shca_udp_wait){until, 0});
+}
