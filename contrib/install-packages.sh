@@ -12,7 +12,7 @@
 set -u
 
 build="gcc g++ binutils make autoconf automake libtool pkg-config libibverbs-dev librdmacm-dev libpmix-dev libhwloc-dev"
-test="libcmocka-dev cmake clang libclang-rt-dev libc6-dev-arm64-cross binutils ibverbs-utils rdmacm-utils perftest python3-pyverbs valgrind man-db mandoc openmpi-bin mpich slurmctld slurmd slurm-client slurm-wlm-basic-plugins openssh-server openssh-client procps util-linux memcached redis-server gnuplot-nox"
+test="libcmocka-dev cmake clang libclang-rt-dev libc6-dev-arm64-cross binutils ibverbs-utils rdmacm-utils perftest python3-pyverbs valgrind man-db mandoc openmpi-bin mpich slurmctld slurmd slurm-client slurm-wlm-basic-plugins openssh-server openssh-client procps util-linux iproute2 memcached redis-server gnuplot-nox"
 sanitizer="libasan8 libubsan1 libtsan2"
 bench="ucx-utils openmpi-bin libopenmpi-dev memcached redis-server gnuplot-nox"
 vm="qemu-system-x86 busybox-static kmod cpio xz-utils iproute2 rdma-core ibverbs-utils perftest openssh-client openssh-server openmpi-bin procps python3-pyverbs"

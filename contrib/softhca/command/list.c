@@ -18,7 +18,9 @@ struct report {
     unsigned qps, cqs, mrs, pds;
     unsigned long long messages, bytes;
     double message_rate, byte_rate;
-    const char *hcas; /* from the first line about an HCA onwards */
+    char wire[8];
+    const char *addresses; /* from the first line about the wire onwards */
+    const char *hcas;      /* from the first line about an HCA onwards */
 };
 
 static bool read_report(const struct member *m, struct report *r)
@@ -32,6 +34,9 @@ static bool read_report(const struct member *m, struct report *r)
     if (!at || sscanf(at, "\nobjects %u %u %u %u\ntraffic %llu %llu", &r->qps, &r->cqs, &r->mrs,
                       &r->pds, &r->messages, &r->bytes) != 6)
         return false;
+    r->addresses = strstr(at, "\nwire ");
+    if (r->addresses)
+        sscanf(++r->addresses, "wire %7s", r->wire);
     at = strstr(at, "\nhca ");
     r->hcas = at ? at + 1 : "";
     return true;
@@ -108,6 +113,39 @@ static void print_hcas(const char *at)
     putchar('\n');
 }
 
+/* A line of the wire's; false: it is another. */
+static bool address_in(const char *at, char port[32], char where[64], unsigned *mtu)
+{
+    return sscanf(at, "address %31s %63s %u", port, where, mtu) == 3;
+}
+
+static const char *const packet_words[] = {"sent",    "received",  "lost",
+                                           "damaged", "strangers", "repeated"};
+enum { PACKET_WORDS = sizeof packet_words / sizeof packet_words[0] };
+
+static bool packets_in(const char *at, unsigned long long n[PACKET_WORDS])
+{
+    return sscanf(at, "packets %llu %llu %llu %llu %llu %llu", &n[0], &n[1], &n[2], &n[3], &n[4],
+                  &n[5]) == PACKET_WORDS;
+}
+
+/* Nothing for shared memory alone. */
+static void print_wire(const struct report *r)
+{
+    unsigned long long n[PACKET_WORDS];
+    char port[32], where[64];
+    unsigned mtu;
+
+    for (const char *at = r->addresses; at && *at; at += strcspn(at, "\n"), at += *at == '\n')
+        if (address_in(at, port, where, &mtu)) {
+            printf("  %s: %s by packets of %u bytes (wire %s)\n", port, where, mtu, r->wire);
+        } else if (packets_in(at, n)) {
+            for (int i = 0; i < PACKET_WORDS; i++)
+                printf("%s %s %llu", i ? "," : "  packets:", packet_words[i], n[i]);
+            putchar('\n');
+        }
+}
+
 static void print_person(const struct member *m, const struct report *r)
 {
     char messages[16], bytes[16];
@@ -117,6 +155,7 @@ static void print_person(const struct member *m, const struct report *r)
     printf("%-8u %-16s %5u %6u %6u %6u %6u %9s %9s\n", m->name.pid, r->program, m->name.slot,
            r->qps, r->cqs, r->mrs, r->pds, messages, bytes);
     print_hcas(r->hcas);
+    print_wire(r);
 }
 
 static void print_people(const struct members *m, const struct members *before, double seconds)
@@ -191,6 +230,29 @@ static void json_hcas(const char *all)
     }
 }
 
+static void json_wire(const struct report *r)
+{
+    unsigned long long n[PACKET_WORDS];
+    const char *comma = "";
+    char port[32], where[64];
+    unsigned mtu;
+
+    printf(",\"wire\":\"%s\",\"addresses\":[", r->wire);
+    for (const char *at = r->addresses; at && *at; at += strcspn(at, "\n"), at += *at == '\n')
+        if (address_in(at, port, where, &mtu)) {
+            printf("%s{\"port\":\"%s\",\"address\":\"%s\",\"mtu\":%u}", comma, port, where, mtu);
+            comma = ",";
+        }
+    fputs("],\"packets\":{", stdout);
+    comma = "";
+    for (const char *at = r->addresses; at && *at; at += strcspn(at, "\n"), at += *at == '\n')
+        for (int i = 0; packets_in(at, n) && i < PACKET_WORDS; i++) {
+            printf("%s\"%s\":%llu", comma, packet_words[i], n[i]);
+            comma = ",";
+        }
+    putchar('}');
+}
+
 static void json_member(const struct member *m, const struct report *r)
 {
     char name[SHCA_NAME];
@@ -203,7 +265,9 @@ static void json_member(const struct member *m, const struct report *r)
            "\"messages_per_second\":%.1f,\"bytes_per_second\":%.1f,\"hcas\":[",
            r->qps, r->cqs, r->mrs, r->pds, r->messages, r->bytes, r->message_rate, r->byte_rate);
     json_hcas(r->hcas);
-    fputs("]}", stdout);
+    putchar(']');
+    json_wire(r);
+    putchar('}');
 }
 
 static void print_json(const struct members *m, const struct members *before, double seconds)

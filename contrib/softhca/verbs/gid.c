@@ -14,6 +14,25 @@ static enum ibv_gid_type type_of(uint32_t index)
     return shca_gid_v2(index) ? IBV_GID_TYPE_ROCE_V2 : IBV_GID_TYPE_ROCE_V1;
 }
 
+/* Programs that ask for one row mean to use it, and of an empty one they give a bad address away.
+ */
+static void report_empty(uint32_t fabric_port, const union ibv_gid *gid)
+{
+    static _Atomic bool reported;
+    const struct shca_inet *own = shca.seg->inet[fabric_port];
+    char at[SHCA_INET_TEXT];
+
+    if (gid->global.subnet_prefix != 0 || gid->global.interface_id != 0)
+        return;
+    for (int i = 0; i < SHCA_INET_KINDS; i++)
+        if (own[i].port != 0 && own[i].port != SHCA_INET_PLAIN && !atomic_exchange(&reported, true))
+            shca_log(
+                "a GID of this process is empty: another one of this host has UDP port 4791, to "
+                "which cards and rdma_rxe send, so that only softhcas reach this one, by GID 0 "
+                "(%s)",
+                shca_inet_text(&own[i], at));
+}
+
 SHCA_PUBLIC int ibv_query_gid(struct ibv_context *ctx, uint8_t port, int index, union ibv_gid *gid)
 {
     typedef int fn(struct ibv_context *, uint8_t, int, union ibv_gid *);
@@ -25,6 +44,8 @@ SHCA_PUBLIC int ibv_query_gid(struct ibv_context *ctx, uint8_t port, int index, 
         return -1;
     }
     shca_gid_of(shca_fabric_port(shca_ctx(ctx)->hca, port), (uint32_t)index, gid);
+    if (shca_config.udp)
+        report_empty(shca_fabric_port(shca_ctx(ctx)->hca, port), gid);
     return 0;
 }
 

@@ -13,6 +13,7 @@
 
 #include "wire/control.h"
 #include "fault/fault.h"
+#include "wire/udp/udp.h"
 #include "wire/wire.h"
 
 struct answer {
@@ -102,6 +103,29 @@ static void program_name(char out[17])
     out[strcspn(out, "\n")] = 0;
 }
 
+/* What goes by packets: from where, and what became of them. */
+static void put_wire(struct answer *a)
+{
+    int last = shca_config.hcas * shca_config.ports;
+
+    put(a, "wire %s\n", shca_config.udp_only ? "udp" : shca_config.udp ? "auto" : "shm");
+    if (!shca_config.udp)
+        return;
+    for (int i = 0; i < last; i++)
+        for (int k = 0; k < SHCA_INET_KINDS; k++) {
+            const struct shca_inet *at = &shca.seg->inet[i + 1][k];
+            char text[SHCA_INET_TEXT];
+
+            if (at->port != 0)
+                put(a, "address softhca%d:%d %s %u\n", i / shca_config.ports,
+                    i % shca_config.ports + 1, shca_inet_text(at, text), at->mtu);
+        }
+    put(a, "packets %llu %llu %llu %llu %llu %llu\n", (unsigned long long)shca_udp.sent,
+        (unsigned long long)shca_udp.received, (unsigned long long)shca_udp.lost,
+        (unsigned long long)shca_udp.damaged, (unsigned long long)shca_udp.strangers,
+        (unsigned long long)shca_udp.repeated);
+}
+
 static void do_list(struct answer *a)
 {
     struct census c;
@@ -113,6 +137,7 @@ static void do_list(struct answer *a)
     put(a, "ok\nprocess %u %u %s\n", shca.pid, shca.slot, program);
     put(a, "objects %u %u %u %u\n", shca.n_qp, shca.n_cq, shca.n_mr, shca.n_pd);
     put(a, "traffic %llu %llu\n", (unsigned long long)c.messages, (unsigned long long)c.bytes);
+    put_wire(a);
     for (int hca = 0; hca < shca_config.hcas; hca++)
         put_hca(a, &c, hca);
 }

@@ -56,11 +56,9 @@ static bool answerable(const struct shca_qp *qp, const struct shca_inet *to)
 
     shca_gid_of(qp->sh->port, row, &gid);
     if (gid.global.subnet_prefix == 0 && gid.global.interface_id == 0) {
-        shca_log(
-            "GID %u of port %u is empty: this host has no such address, or another process has "
-            "its UDP port 4791, the only one to which cards and rdma_rxe send; GID 0 reaches "
-            "other softhcas",
-            row, (unsigned)qp->attr.port_num);
+        shca_log("GID %u of port %u is empty: this host has no such address, or another process "
+                 "has its UDP port 4791",
+                 row, (unsigned)qp->attr.port_num);
         return false;
     }
     if (shca_inet_of(&gid, &own) && shca_inet_kind(&own) == shca_inet_kind(to))
