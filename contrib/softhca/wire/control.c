@@ -13,7 +13,6 @@
 
 #include "wire/control.h"
 #include "fault/fault.h"
-#include "wire/udp/udp.h"
 #include "wire/wire.h"
 
 struct answer {
@@ -106,7 +105,9 @@ static void program_name(char out[17])
 /* What goes by packets: from where, and what became of them. */
 static void put_wire(struct answer *a)
 {
+    void (*counters)(uint64_t *) = atomic_load(&shca_far_count);
     int last = shca_config.hcas * shca_config.ports;
+    uint64_t n[SHCA_FAR_COUNTERS];
 
     put(a, "wire %s\n", shca_config.udp_only ? "udp" : shca_config.udp ? "auto" : "shm");
     if (!shca_config.udp)
@@ -120,10 +121,13 @@ static void put_wire(struct answer *a)
                 put(a, "address softhca%d:%d %s %u\n", i / shca_config.ports,
                     i % shca_config.ports + 1, shca_inet_text(at, text), at->mtu);
         }
-    put(a, "packets %llu %llu %llu %llu %llu %llu\n", (unsigned long long)shca_udp.sent,
-        (unsigned long long)shca_udp.received, (unsigned long long)shca_udp.lost,
-        (unsigned long long)shca_udp.damaged, (unsigned long long)shca_udp.strangers,
-        (unsigned long long)shca_udp.repeated);
+    if (!counters)
+        return;
+    counters(n);
+    put(a, "packets");
+    for (int i = 0; i < SHCA_FAR_COUNTERS; i++)
+        put(a, " %llu", (unsigned long long)n[i]);
+    put(a, "\n");
 }
 
 static void do_list(struct answer *a)

@@ -211,6 +211,16 @@ static int open_ports(int hca, const struct shca_udp_network *n)
     return e;
 }
 
+static void count(uint64_t n[SHCA_FAR_COUNTERS])
+{
+    n[0] = atomic_load(&shca_udp.sent);
+    n[1] = atomic_load(&shca_udp.received);
+    n[2] = atomic_load(&shca_udp.lost);
+    n[3] = atomic_load(&shca_udp.damaged);
+    n[4] = atomic_load(&shca_udp.strangers);
+    n[5] = atomic_load(&shca_udp.repeated);
+}
+
 static void start_wire(void)
 {
     void (*none)(void) = NULL;
@@ -218,6 +228,7 @@ static void start_wire(void)
     if (!atomic_compare_exchange_strong(&shca_far_run, &none, shca_udp_progress))
         return;
     atomic_store(&shca_far_sleep, shca_udp_sleep);
+    atomic_store(&shca_far_count, count);
     for (int i = 0; i < SHCA_UDP_PORTS; i++)
         for (int k = 0; k < SHCA_INET_KINDS; k++)
             shca_udp_port[i].socket[k].fd = -1;
@@ -270,4 +281,5 @@ void shca_udp_inherited(void)
     shca_udp_early_inherited();
     atomic_store(&shca_far_run, NULL);
     atomic_store(&shca_far_sleep, NULL);
+    atomic_store(&shca_far_count, NULL);
 }
