@@ -128,3 +128,57 @@ enum tk_coll_turn tk_coll_broadcast_scatter(struct tk_coll *coll)
         ring_step(coll, turned, coll->round - 2);
     return TK_COLL_GO_ON;
 }
+
+/* ---- flat: the root sends to each member itself. No forwarding, but the root's link carries the
+ * payload n - 1 times; also the baseline that a multicast in the network is compared with */
+
+enum tk_coll_turn tk_coll_broadcast_flat(struct tk_coll *coll)
+{
+    const struct tk_coll_group *group = tk_coll_group(coll);
+    if (coll->round == 1)
+        return TK_COLL_OVER;
+    if (group->me != group->root) {
+        tk_coll_value_receive(coll);
+        tk_coll_receive(coll, group->root, coll->value, coll->call.nbytes, 0);
+        return TK_COLL_GO_ON;
+    }
+    for (uint32_t i = 0; i < group->size; i++)
+        if (i != group->root)
+            tk_coll_send(coll, i, coll->value, coll->call.nbytes, 0);
+    return TK_COLL_GO_ON;
+}
+
+/* ---- chain: each member passes the pieces of the payload on to the next; a piece travels on while
+ * the one behind it arrives, so each link carries each byte once */
+
+enum { chain_piece = 64 << 10 };
+
+static void chain_pass(struct tk_coll *coll, uint32_t turned, size_t piece, bool is_send)
+{
+    const struct tk_coll_group *group = tk_coll_group(coll);
+    size_t offset = piece * chain_piece;
+    size_t nbytes = tk_min(coll->call.nbytes - offset, (size_t)chain_piece);
+    if (is_send)
+        tk_coll_send(coll, tk_coll_turned_back(group, turned), coll->value + offset, nbytes,
+                     (uint32_t)piece);
+    else
+        tk_coll_receive(coll, tk_coll_turned_back(group, turned), coll->value + offset, nbytes,
+                        (uint32_t)piece);
+}
+
+/* In round r a member receives piece r and sends piece r - 1. */
+enum tk_coll_turn tk_coll_broadcast_chain(struct tk_coll *coll)
+{
+    const struct tk_coll_group *group = tk_coll_group(coll);
+    uint32_t turned = tk_coll_turned(group, group->me);
+    size_t pieces = coll->call.nbytes ? (coll->call.nbytes - 1) / chain_piece + 1 : 1;
+    if (coll->round > pieces)
+        return TK_COLL_OVER;
+    if (turned && coll->round == 0)
+        tk_coll_value_receive(coll);
+    if (turned && coll->round < pieces)
+        chain_pass(coll, turned - 1, coll->round, false);
+    if (turned + 1 < group->size && coll->round)
+        chain_pass(coll, turned + 1, coll->round - 1, true);
+    return TK_COLL_GO_ON;
+}

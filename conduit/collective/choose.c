@@ -11,6 +11,9 @@
 #include "collective/coll_private.h"
 #include "settings/settings.h"
 
+/* `least` of those that no size chooses. */
+#define only_forced SIZE_MAX
+
 /* The first row that fits serves. Thresholds are where two algorithms move as many bytes in as many
  * steps: with n members a ring takes 2(n - 1) steps for 2 payloads sent, a tree or doubling log2 n
  * steps for log2 n payloads. */
@@ -24,6 +27,8 @@ static const struct row {
     {TK_COLL_BARRIER, "dissemination", tk_coll_dissemination, 0, 0},
     {TK_COLL_BROADCAST, "scatter_allgather", tk_coll_broadcast_scatter, 256 << 10, 4},
     {TK_COLL_BROADCAST, "binomial", tk_coll_broadcast_binomial, 0, 0},
+    {TK_COLL_BROADCAST, "flat", tk_coll_broadcast_flat, only_forced, 0},
+    {TK_COLL_BROADCAST, "chain", tk_coll_broadcast_chain, only_forced, 0},
     {TK_COLL_REDUCE, "ring", tk_coll_reduce_ring, 256 << 10, 4},
     {TK_COLL_REDUCE, "binomial", tk_coll_reduce_binomial, 0, 0},
     {TK_COLL_REDUCE_ALL, "ring", tk_coll_reduce_all_ring, 64 << 10, 3},
@@ -101,6 +106,11 @@ static bool force(const char *word, size_t size)
     return false;
 }
 
+bool tk_coll_choose_force(const char *word)
+{
+    return force(word, strlen(word));
+}
+
 static void list_all(char *text, size_t size)
 {
     size_t at = 0;
@@ -145,7 +155,8 @@ bool tk_coll_describe(unsigned line, char *text, size_t size)
     enum tk_coll_kind kind = (enum tk_coll_kind)line;
     size_t at = (size_t)snprintf(text, size, "%s:", kind_names[kind]);
     for (int i = 0; i < row_count && at < size; i++)
-        if (rows[i].kind == kind && (!forced[kind] || forced[kind] == &rows[i]))
+        if (rows[i].kind == kind &&
+            (forced[kind] ? forced[kind] == &rows[i] : rows[i].least != only_forced))
             at += describe_row(&rows[i], text + at, size - at);
     if (at < size && tk_coll_by_levels(kind))
         snprintf(text + at, size - at, "; neighbourhoods first, then their leaders");

@@ -55,6 +55,10 @@ size_t tk_coll_type_size(gex_DT_t dt);
  */
 enum tk_status tk_coll_open(void);
 
+/* As an entry of GASNET_COLL_ALGORITHM, between collectives; for benchmarks. All members of a team
+ * must do the same. False: there is no such algorithm. */
+bool tk_coll_choose_force(const char *word);
+
 /* One line for each kind of collective: which algorithm serves which sizes. False: there is no such
  * line. */
 bool tk_coll_describe(unsigned line, char *text, size_t size);

@@ -194,6 +194,7 @@ bool tk_coll_by_levels(enum tk_coll_kind kind);
 /* ---- the algorithms ---- */
 
 tk_coll_algorithm tk_coll_dissemination, tk_coll_broadcast_binomial, tk_coll_broadcast_scatter;
+tk_coll_algorithm tk_coll_broadcast_flat, tk_coll_broadcast_chain;
 tk_coll_algorithm tk_coll_reduce_binomial, tk_coll_reduce_ring;
 tk_coll_algorithm tk_coll_reduce_all_doubling, tk_coll_reduce_all_ring;
 tk_coll_algorithm tk_coll_scatter_linear, tk_coll_gather_linear, tk_coll_gather_all_ring;
