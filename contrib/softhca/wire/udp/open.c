@@ -58,7 +58,7 @@ static int bind_at(const struct shca_inet *a, uint32_t scope)
     union shca_udp_name name;
     socklen_t length = shca_udp_name(a, scope, &name);
     int fd = socket(name.any.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    int room = receive_bytes;
+    int room = receive_bytes, none = 0;
 
     if (fd < 0)
         return -1;
@@ -75,6 +75,9 @@ static int bind_at(const struct shca_inet *a, uint32_t scope)
         set_ipv4(fd);
     else
         set_ipv6(fd);
+    set(fd, IPPROTO_UDP, UDP_GRO, 1);
+    if (setsockopt(fd, IPPROTO_UDP, UDP_SEGMENT, &none, sizeof none) == 0)
+        atomic_store(&shca_udp.segments, true);
     if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof room) != 0)
         setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &room, sizeof room);
     return fd;

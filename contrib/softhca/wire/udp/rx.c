@@ -1,44 +1,54 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Receiving: takes packets from the sockets, drops those that are damaged or come from strangers,
- * hands the others to the end points of their queue pairs, and decides when the helper thread looks
- * at the sockets. Owns the buffers; shca_udp.lock protects them. */
+ * Receiving: takes packets from the sockets, several in one datagram where the kernel has joined
+ * them again, drops those that are damaged or come from strangers, and hands the others to the end
+ * points of their queue pairs. Owns the buffers; shca_udp.lock protects them. */
 #include "config.h"
 
 #include <linux/sock_diag.h>
+#include <netinet/udp.h>
 #include <stdlib.h>
-#include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "packet/bytes.h"
 #include "wire/udp/udp.h"
 
 enum {
     rounds = 8,         /* batches of one call, so that timers are not kept waiting */
-    vain_polls = 32,    /* in a row, and the program is taken to do nothing else */
-    control_bytes = 64, /* the traffic class of a packet, with room */
+    control_bytes = 96, /* the traffic class and the length of packets, with room */
+    datagram_bytes = 65536,
+    /* Not a power of two, or the beginnings of all would compete for the same lines of a cache. */
+    stride = datagram_bytes + 5 * 64,
+    touched_max = 64,
+    /* The low bits of the traffic class: both set means that a router was congested (RFC 3168). */
+    ecn_mask = 3,
+    ecn_congested = 3,
+    crowded_part = 4, /* of the buffer */
+    crowd = 16,       /* packets of a call, from which on that is looked at */
 };
 
 struct buffers {
     struct mmsghdr message[SHCA_UDP_BATCH];
     struct iovec iov[SHCA_UDP_BATCH];
     union shca_udp_name from[SHCA_UDP_BATCH];
-    uint8_t packet[SHCA_UDP_BATCH][ROCE_PACKET_MAX];
     _Alignas(struct cmsghdr) char control[SHCA_UDP_BATCH][control_bytes];
-    struct shca_qp *touched[SHCA_UDP_BATCH];
+    struct shca_qp *touched[touched_max];
     unsigned n_touched;
+    uint8_t packets[SHCA_UDP_BATCH][stride]; /* of which most is never used, and no memory */
 };
 static struct buffers *buffers;
 
-static _Atomic uint32_t runs; /* calls of shca_udp_progress */
-static _Atomic bool missed;   /* another thread found the lock taken */
-
-enum {
-    /* The low bits of the traffic class: both set means that a router was congested (RFC 3168). */
-    ecn_mask = 3,
-    ecn_congested = 3,
-    crowded_part = 4, /* of the buffer */
+/* Of the datagram that is being handled. */
+struct arrival {
+    const struct shca_udp_socket *by;
+    struct shca_inet from;
+    bool congested;
+    uint64_t now;
 };
+
+static _Atomic bool missed; /* another thread found the lock taken */
 
 static void drop(_Atomic uint64_t *counter)
 {
@@ -49,15 +59,23 @@ static void drop(_Atomic uint64_t *counter)
 
 /* The check of a card's or the kernel's packet covers an IPv4 identification that no UDP receiver
  * gets; softhca sends 0. */
-static bool intact(const struct shca_udp_socket *s, const struct shca_inet *from,
-                   const uint8_t *packet, size_t n)
+static bool intact(const struct arrival *a, struct shca_udp_icrc *known, const uint8_t *packet,
+                   size_t n)
 {
-    struct roce_path path = shca_udp_path(from, &s->at);
-    uint32_t computed = roce_icrc(&path, packet, n), received = roce_get_icrc(packet + n);
+    uint32_t state, computed, received = roce_get_icrc(packet + n);
     uint16_t id;
 
-    return computed == received || (path.version == 4 && !shca_inet_softhca(from->port) &&
-                                    roce_icrc_solve_id(computed, received, n, &id));
+    if (!known || !shca_udp_icrc_find(known, n, &state)) {
+        struct roce_path path = shca_udp_path(&a->from, &a->by->at);
+
+        state = roce_icrc_path(&path, n);
+        if (known)
+            shca_udp_icrc_keep(known, n, state);
+    }
+    computed = roce_icrc_rest(state, packet, n);
+    return computed == received ||
+           (shca_inet_kind(&a->from) == SHCA_INET_IPV4 && !shca_inet_softhca(a->from.port) &&
+            roce_icrc_solve_id(computed, received, n, &id));
 }
 
 static bool known(const struct shca_qp *qp, const struct shca_udp_socket *s,
@@ -83,66 +101,79 @@ static struct shca_qp *find(uint32_t qpn)
 
 /* ---- a batch ---- */
 
-static void touched(struct shca_qp *qp)
+/* Its end point has output when all of the batch was handed in, or now if too many have. */
+static void touched(struct shca_qp *qp, uint64_t now)
 {
-    for (unsigned i = 0; i < buffers->n_touched; i++)
-        if (buffers->touched[i] == qp)
+    for (unsigned i = buffers->n_touched; i > 0; i--)
+        if (buffers->touched[i - 1] == qp)
             return;
-    buffers->touched[buffers->n_touched++] = qp;
+    if (buffers->n_touched < touched_max)
+        buffers->touched[buffers->n_touched++] = qp;
+    else
+        shca_udp_touch(qp, now);
 }
 
-static void take(const struct shca_udp_socket *s, const struct shca_inet *from,
-                 const uint8_t *packet, size_t bytes, bool congested, uint64_t now)
+/* Packets of a connection come from one address, so that what is in front of them is known. */
+static void take_known(struct shca_qp *qp, const struct arrival *a, const struct roce_packet *p,
+                       const uint8_t *packet, size_t n)
 {
-    const struct roce_counters *c;
-    struct roce_packet p;
-    struct shca_qp *qp;
+    bool connected = qp->qp.qp_type != IBV_QPT_UD && qp->udp->peer.port != 0;
+    const struct roce_counters *c = roce_counters(qp->udp->e);
+    uint64_t before = c->received;
 
-    if (bytes < ROCE_BTH_BYTES + ROCE_ICRC_BYTES ||
-        roce_packet_parse(packet, bytes - ROCE_ICRC_BYTES, &p) != ROCE_GOOD ||
-        !intact(s, from, packet, bytes - ROCE_ICRC_BYTES)) {
+    if (!intact(a, connected ? &qp->udp->icrc_in : NULL, packet, n)) {
         drop(&shca_udp.damaged);
         return;
     }
-    qp = find(p.dest_qpn);
-    if (!qp) {
+    qp->udp->from = a->from;
+    if (shca_faults())
+        shca_udp_arrives(qp, p);
+    roce_input(qp->udp->e, a->now, p, a->congested);
+    if (c->received == before) /* another partition, key or transport */
         drop(&shca_udp.strangers);
-        return;
-    }
-    shca_lock(&qp->sq_lock);
-    if (known(qp, s, from)) {
-        uint64_t before;
-
-        c = roce_counters(qp->udp->e);
-        before = c->received;
-        qp->udp->from = *from;
-        if (shca_faults())
-            shca_udp_arrives(qp, &p);
-        roce_input(qp->udp->e, now, &p, congested);
-        if (c->received == before) /* another partition, key or transport */
-            drop(&shca_udp.strangers);
-        touched(qp);
-    } else {
-        drop(&shca_udp.strangers);
-    }
-    shca_unlock(&qp->sq_lock);
+    touched(qp, a->now);
 }
 
-/* Did a router mark it? */
-static bool marked(struct msghdr *m)
+static void take(const struct arrival *a, const uint8_t *packet, size_t bytes)
 {
-    struct cmsghdr *c;
+    size_t n = bytes - ROCE_ICRC_BYTES;
+    bool good = false, mine = false;
+    struct roce_packet p;
+    struct shca_qp *qp;
 
-    for (c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c))
-        if (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_TOS) {
-            return (*CMSG_DATA(c) & ecn_mask) == ecn_congested;
-        } else if (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_TCLASS) {
-            int tclass;
+    if (bytes >= ROCE_BTH_BYTES + ROCE_ICRC_BYTES)
+        good = roce_packet_parse(packet, n, &p) == ROCE_GOOD;
+    qp = good ? find(p.dest_qpn) : NULL;
+    if (qp) {
+        shca_lock(&qp->sq_lock);
+        mine = known(qp, a->by, &a->from);
+        if (mine)
+            take_known(qp, a, &p, packet, n);
+        shca_unlock(&qp->sq_lock);
+    }
+    if (!mine)
+        drop(good && intact(a, NULL, packet, n) ? &shca_udp.strangers : &shca_udp.damaged);
+}
 
-            memcpy(&tclass, CMSG_DATA(c), sizeof tclass);
-            return (tclass & ecn_mask) == ecn_congested;
-        }
-    return false;
+/* Did a router mark it? How long are its packets, if there are several? */
+static bool marked(struct msghdr *m, size_t *segment)
+{
+    bool congested = false;
+
+    for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c)) {
+        int value;
+
+        if (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_TOS)
+            congested = (*CMSG_DATA(c) & ecn_mask) == ecn_congested;
+        if (c->cmsg_len < CMSG_LEN(sizeof value))
+            continue;
+        memcpy(&value, CMSG_DATA(c), sizeof value);
+        if (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_TCLASS)
+            congested = (value & ecn_mask) == ecn_congested;
+        if (c->cmsg_level == IPPROTO_UDP && c->cmsg_type == UDP_GRO && value > 0)
+            *segment = (size_t)value;
+    }
+    return congested;
 }
 
 /* A socket that is nearly full loses packets soon, and no router is there to mark them. */
@@ -156,39 +187,61 @@ static bool crowded(int fd)
     return info[SK_MEMINFO_RMEM_ALLOC] > info[SK_MEMINFO_RCVBUF] / crowded_part;
 }
 
-/* An error of a packet that was sent before is no reason to leave those that came. */
-static int receive(const struct shca_udp_socket *s)
+static int receive_up_to(const struct shca_udp_socket *s, int most)
 {
-    int n = recvmmsg(s->fd, buffers->message, SHCA_UDP_BATCH, MSG_DONTWAIT, NULL);
+    /* Without the C library, whose call is a point of cancellation. */
+    return (int)syscall(SYS_recvmmsg, s->fd, buffers->message, most, MSG_DONTWAIT, NULL);
+}
+
+/* An error of a packet that was sent before is no reason to leave those that came. */
+static int receive(const struct shca_udp_socket *s, int most)
+{
+    int n = receive_up_to(s, most);
 
     if (n < 0 && errno != EAGAIN && errno != EINTR && shca_udp_errors(s))
-        n = recvmmsg(s->fd, buffers->message, SHCA_UDP_BATCH, MSG_DONTWAIT, NULL);
+        n = receive_up_to(s, most);
     return n;
 }
 
-static int batch(struct shca_udp_socket *s, uint32_t fabric_port, uint64_t now)
+/* All packets of one datagram. */
+static unsigned take_all(struct arrival *a, unsigned i, bool cut)
+{
+    struct msghdr *m = &buffers->message[i].msg_hdr;
+    size_t bytes = buffers->message[i].msg_len, segment = bytes ? bytes : 1;
+    unsigned packets = 0;
+
+    a->congested |= marked(m, &segment);
+    shca_udp_named(&buffers->from[i], &a->from);
+    m->msg_controllen = control_bytes;
+    m->msg_namelen = sizeof buffers->from[i];
+    for (size_t at = 0; at < bytes || packets == 0; at += segment, packets++)
+        if (!cut)
+            take(a, buffers->packets[i] + at, bytes - at < segment ? bytes - at : segment);
+    return packets;
+}
+
+static unsigned packets_in(int n)
+{
+    unsigned packets = 0;
+
+    for (int i = 0; i < n; i++)
+        packets += 1 + buffers->message[i].msg_len / ROCE_PACKET_MAX;
+    return packets;
+}
+
+static int batch(struct shca_udp_socket *s, uint32_t fabric_port, int most, uint64_t now)
 {
     struct buffers *b = buffers;
-    int n = receive(s);
-    bool full = n == SHCA_UDP_BATCH && crowded(s->fd);
+    int n = receive(s, most);
+    bool full = n > 0 && packets_in(n) >= crowd && crowded(s->fd);
+    bool cut = n > 0 && shca_path_cut(fabric_port, fabric_port);
+    unsigned packets = 0;
 
     b->n_touched = 0;
-    for (int i = 0; i < n; i++) {
-        struct shca_inet from;
-
-        bool congested = full || marked(&b->message[i].msg_hdr);
-
-        shca_udp_named(&b->from[i], &from);
-        atomic_fetch_add_explicit(&shca_udp.received, 1, memory_order_relaxed);
-        b->message[i].msg_hdr.msg_controllen = sizeof b->control[i];
-        b->message[i].msg_hdr.msg_namelen = sizeof b->from[i];
-        if (shca_path_cut(fabric_port, fabric_port))
-            continue;
-        if (b->message[i].msg_hdr.msg_flags & MSG_TRUNC)
-            drop(&shca_udp.damaged);
-        else
-            take(s, &from, b->packet[i], b->message[i].msg_len, congested, now);
-    }
+    for (int i = 0; i < n; i++)
+        packets += take_all(&(struct arrival){.by = s, .congested = full, .now = now}, i, cut);
+    if (packets > 0)
+        atomic_fetch_add_explicit(&shca_udp.received, packets, memory_order_relaxed);
     /* Only now: acknowledgements of a batch become one. */
     for (unsigned i = 0; i < b->n_touched; i++) {
         shca_lock(&b->touched[i]->sq_lock);
@@ -207,7 +260,7 @@ static bool prepare(void)
         return true;
     b = calloc(1, sizeof *b);
     for (unsigned i = 0; b && i < SHCA_UDP_BATCH; i++) {
-        b->iov[i] = (struct iovec){b->packet[i], sizeof b->packet[i]};
+        b->iov[i] = (struct iovec){b->packets[i], datagram_bytes};
         b->message[i].msg_hdr = (struct msghdr){.msg_name = &b->from[i],
                                                 .msg_namelen = sizeof b->from[i],
                                                 .msg_iov = &b->iov[i],
@@ -219,37 +272,18 @@ static bool prepare(void)
     return b != NULL;
 }
 
-/* ---- the helper thread ---- */
-
-static void arm(bool on)
+/* One where none was found before, because looking for a second takes time too. */
+static void receive_from(struct shca_udp_socket *s, uint32_t fabric_port, uint64_t now)
 {
-    uint32_t last = (uint32_t)(shca_config.hcas * shca_config.ports);
+    int most = s->flows ? SHCA_UDP_BATCH : 1, n = 0;
 
-    if (atomic_load_explicit(&shca_udp.attentive, memory_order_relaxed) == on ||
-        atomic_exchange(&shca_udp.attentive, on) == on)
+    if (!atomic_load_explicit(&s->used, memory_order_relaxed))
         return;
-    for (uint32_t i = 1; i <= last; i++)
-        for (int k = 0; k < SHCA_INET_KINDS; k++) {
-            /* Only arrivals count: what lies in the socket is being taken by another thread. */
-            struct epoll_event e = {.events = on ? EPOLLIN | EPOLLET : 0u, .data.ptr = NULL};
-            int fd = shca_udp_port[i].socket[k].fd;
-
-            if (fd >= 0 && epoll_ctl(shca_helper.epoll_fd, EPOLL_CTL_MOD, fd, &e) != 0)
-                epoll_ctl(shca_helper.epoll_fd, EPOLL_CTL_ADD, fd, &e);
-        }
-}
-
-/* A program that polls in vain takes its packets itself, and the thread would only compete for
- * them. With a completion in hand it may do something else, or spin on its memory. */
-static void watch_program(void)
-{
-    static _Atomic uint32_t vain;
-
-    if (atomic_exchange_explicit(&shca_udp.delivered, false, memory_order_relaxed)) {
-        atomic_store_explicit(&vain, 0, memory_order_relaxed);
-        arm(true);
-    } else if (atomic_fetch_add_explicit(&vain, 1, memory_order_relaxed) == vain_polls) {
-        arm(false);
+    for (int left = rounds; left > 0; left--) {
+        n = batch(s, fabric_port, most, now);
+        s->flows = n > 0;
+        if (n < SHCA_UDP_BATCH)
+            break;
     }
 }
 
@@ -259,19 +293,14 @@ static void receive_all(void)
     uint64_t now = shca_now();
 
     for (uint32_t i = 1; i <= last && prepare(); i++)
-        for (int k = 0; k < SHCA_INET_KINDS; k++) {
-            struct shca_udp_socket *s = &shca_udp_port[i].socket[k];
-            int left = atomic_load_explicit(&s->used, memory_order_relaxed) ? rounds : 0;
-
-            while (left-- > 0 && batch(s, i, now) == SHCA_UDP_BATCH)
-                continue;
-        }
+        for (int k = 0; k < SHCA_INET_KINDS; k++)
+            receive_from(&shca_udp_port[i].socket[k], i, now);
     shca_udp_timers(now);
 }
 
 void shca_udp_progress(void)
 {
-    atomic_fetch_add_explicit(&runs, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&shca_udp.runs, 1, memory_order_relaxed);
     if (atomic_load_explicit(&shca_udp.users, memory_order_relaxed) == 0 &&
         atomic_load_explicit(&shca_udp.held, memory_order_relaxed) == 0)
         return;
@@ -279,38 +308,7 @@ void shca_udp_progress(void)
     while (atomic_load(&missed) && shca_trylock(&shca_udp.lock)) {
         atomic_store(&missed, false);
         receive_all();
-        watch_program();
+        shca_udp_watch_program();
         shca_unlock(&shca_udp.lock);
     }
-}
-
-/* It looks once a millisecond whether a program that polled still does. */
-uint64_t shca_udp_sleep(void)
-{
-    static uint32_t seen;
-    uint32_t now_runs = atomic_load(&runs);
-    bool polls = now_runs - seen > 1; /* one is the thread's own */
-    uint64_t now, next, ns;
-
-    seen = now_runs;
-    if (atomic_load(&shca_udp.users) == 0 && atomic_load(&shca_udp.held) == 0) {
-        arm(false);
-        atomic_store(&shca_udp.until, UINT64_MAX);
-        return UINT64_MAX;
-    }
-    if (!polls)
-        arm(true);
-    now = shca_now();
-    next = atomic_load(&shca_udp.next);
-    ns = next > now ? next - now : 0;
-    if (!atomic_load(&shca_udp.attentive) && ns > 1000000)
-        ns = 1000000;
-    atomic_store(&shca_udp.until, ns > UINT64_MAX - now ? UINT64_MAX : now + ns);
-    return ns;
-}
-
-void shca_udp_attend(void)
-{
-    if (atomic_load_explicit(&shca_udp.users, memory_order_relaxed) > 0)
-        arm(true);
 }

@@ -70,14 +70,23 @@ static bool answerable(const struct shca_qp *qp, const struct shca_inet *to)
     return false;
 }
 
+static void use_path(struct shca_qp *qp, const struct shca_inet *to)
+{
+    struct shca_udp *u = qp->udp;
+
+    u->peer = *to;
+    memset(&u->icrc_in, 0, sizeof u->icrc_in);
+    memset(&u->icrc_out, 0, sizeof u->icrc_out);
+    use_sockets(qp, to);
+}
+
 static bool use_packets(struct shca_qp *qp, const struct shca_inet *to)
 {
     if (qp->qp.qp_type != IBV_QPT_UD && qp->attr.path_mtu > shca_inet_mtu(qp->sh->port))
         return false;
     if (!shca_udp_equip(qp))
         return false;
-    qp->udp->peer = *to;
-    use_sockets(qp, to);
+    use_path(qp, to);
     qp->dest_port = 0; /* matches no initiator in shared memory */
     return true;
 }
@@ -97,8 +106,7 @@ bool shca_udp_select(struct shca_qp *qp, uint32_t from, uint32_t to, int mask)
     if (!answerable(qp, &inet))
         return false;
     if (qp->far) { /* in SQD: another path to the same peer */
-        qp->udp->peer = inet;
-        use_sockets(qp, &inet);
+        use_path(qp, &inet);
         qp->dest_port = 0;
         return true;
     }

@@ -14,7 +14,7 @@
 #include "wire/request.h"
 
 enum {
-    SHCA_UDP_BATCH = 32, /* packets of one system call */
+    SHCA_UDP_BATCH = 32, /* datagrams of one system call */
     SHCA_UDP_PORTS = SHCA_MAX_HCA * SHCA_MAX_PRT + 1,
 };
 
@@ -25,6 +25,7 @@ struct shca_udp_socket {
     int fd; /* -1: none */
     struct shca_inet at;
     uint32_t scope;    /* the interface of a link-local address */
+    bool flows;        /* the last look found packets; shca_udp.lock */
     _Atomic bool used; /* queue pairs may get packets from it */
 };
 
@@ -62,10 +63,34 @@ struct shca_udp_wait {
 
 struct shca_udp_trouble;
 
+/* The ICRC behind the headers that are the same in all packets of a length on one path. */
+struct shca_udp_icrc {
+    struct {
+        uint32_t length, state; /* length 0: none */
+    } of[2];
+    unsigned next;
+};
+
+static inline bool shca_udp_icrc_find(const struct shca_udp_icrc *i, size_t length, uint32_t *state)
+{
+    bool first = i->of[0].length == length;
+
+    *state = i->of[!first].state;
+    return first || i->of[1].length == length;
+}
+
+static inline void shca_udp_icrc_keep(struct shca_udp_icrc *i, size_t length, uint32_t state)
+{
+    i->next = !i->next;
+    i->of[i->next].length = (uint32_t)length;
+    i->of[i->next].state = state;
+}
+
 /* What a queue pair on this wire has besides a qp; protected by its sq_lock. */
 struct shca_udp {
     struct roce_endpoint *e;
     struct shca_inet peer; /* RC and UC: packets of others are dropped; port 0: any */
+    struct shca_udp_icrc icrc_in, icrc_out; /* of the path to that peer, and back */
     struct shca_peer *self;
     struct shca_receive receive; /* taken, not yet complete */
     struct shca_inet from;       /* of the packet that is being handled */
@@ -99,6 +124,8 @@ struct shca_udp {
 struct shca_udp_state {
     struct shca_lock lock; /* of receiving, and of removal from the table */
     _Atomic int users;     /* queue pairs on this wire */
+    _Atomic uint32_t runs; /* calls of shca_udp_progress */
+    _Atomic bool segments; /* the kernel cuts datagrams */
     struct shca_qp *_Atomic qps[SHCA_QPS];
     _Atomic uint64_t next;       /* the earliest `again`, or earlier */
     _Atomic uint64_t until;      /* the helper thread wakes by itself before then */
@@ -147,6 +174,8 @@ socklen_t shca_udp_name(const struct shca_inet *a, uint32_t scope, union shca_ud
 void shca_udp_named(const union shca_udp_name *name, struct shca_inet *a);
 /* What the ICRC covers of the headers in front of a packet. */
 struct roce_path shca_udp_path(const struct shca_inet *from, const struct shca_inet *to);
+/* May packets to this address leave as segments of one datagram? */
+bool shca_udp_segments(const struct shca_inet *to);
 
 /* ---- network.c ---- */
 /* 0, or errno after one line. */
@@ -205,6 +234,10 @@ void shca_udp_timers(uint64_t now);
 
 /* ---- rx.c ---- */
 void shca_udp_progress(void);
+
+/* ---- attend.c ---- */
+/* After packets were taken. */
+void shca_udp_watch_program(void);
 uint64_t shca_udp_sleep(void);
 
 /* ---- timer.c ---- */
@@ -217,8 +250,18 @@ uint64_t shca_udp_timer_next(void);
 void shca_udp_timer_inherited(void);
 void shca_udp_due(uint64_t when); /* something is to be done then */
 
-/* ---- tx.c ---- */
+/* ---- batch.c ---- */
 struct shca_udp_tx *shca_udp_tx_open(void);
+void shca_udp_tx_lock(struct shca_udp_tx *tx);
+void shca_udp_tx_unlock(struct shca_udp_tx *tx);
+/* Where the next packet is to be put; what is waiting may be sent for that. */
+uint8_t *shca_udp_tx_room(struct shca_udp_tx *tx);
+/* It lies there. segments: it may share a datagram with neighbours, see shca_udp_segments(). */
+void shca_udp_tx_add(struct shca_udp_tx *tx, const struct shca_udp_socket *by,
+                     const struct shca_inet *to, size_t bytes, bool segments);
+void shca_udp_tx_flush(struct shca_udp_tx *tx);
+
+/* ---- tx.c ---- */
 /* Sends what the end point of a queue pair has; true: there may be more now. Holds sq_lock. */
 bool shca_udp_send(struct shca_qp *qp, uint64_t now);
 
