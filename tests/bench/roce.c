@@ -38,6 +38,7 @@ static struct address other;
 static int link_fd, udp_fd;
 static bool left;
 static volatile uint64_t *own_word; /* that the peer writes */
+static const char *only = "";       /* comparisons that have it in their name */
 
 /* ---- through softhca ---- */
 
@@ -328,7 +329,8 @@ static void both(int fd, pid_t peer)
         printf("%-38s %10s %12s  %6s\n", "packets/s; ratio of medians (quartiles)", "softhca",
                "plain UDP", "ratio");
     for (size_t i = 0; i < COMPARISONS; i++)
-        measure(&comparisons[i]);
+        if (strstr(comparisons[i].name, only))
+            measure(&comparisons[i]);
     end_close(&end);
 }
 
@@ -338,7 +340,7 @@ static void measuring(int fd, pid_t peer)
     both(fd, peer);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     char fabric[64];
 
@@ -346,6 +348,8 @@ int main(void)
     setenv("SOFTHCA_FABRIC", fabric, 1);
     setenv("SOFTHCA_ONLY", "1", 1);
     setenv("SOFTHCA_WIRE", "udp", 1);
+    if (argc > 1)
+        only = argv[1];
     setvbuf(stdout, NULL, _IOLBF, 0);
     plain = mmap(NULL, sizeof *plain, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     CHECK(plain != MAP_FAILED);

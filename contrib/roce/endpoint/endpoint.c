@@ -12,6 +12,7 @@
 enum {
     default_requests = 64,
     default_window = 64,
+    default_window_first = 4,
     default_bytes = 65536,
     default_ack = 16,
     default_pieces = 16,
@@ -56,6 +57,9 @@ static uint32_t at_most(uint32_t packets)
 static void fill_tuning(struct roce_attributes *a, const struct roce_attributes *from)
 {
     a->window_packets = at_most(or_default(from->window_packets, default_window));
+    a->window_first = or_default(from->window_first, default_window_first);
+    if (a->window_first > a->window_packets)
+        a->window_first = a->window_packets;
     a->window_bytes = or_default(from->window_bytes, default_bytes);
     a->ack_every = or_default(from->ack_every, default_ack);
     a->read_packets = at_most(or_default(from->read_packets, default_pieces));

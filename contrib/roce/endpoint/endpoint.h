@@ -143,6 +143,7 @@ struct roce_attributes {
     /* Of this implementation; 0: the default. */
     uint32_t requests;       /* depth of the send queue (64) */
     uint32_t window_packets; /* most packets in flight (64) */
+    uint32_t window_first;   /* of these at first and after a pause (4) */
     uint32_t window_bytes;   /* most payload in flight (64 KiB), one packet at least */
     uint32_t ack_every;      /* packets after which an acknowledgement is requested (16) */
     uint32_t read_packets;   /* a long read is requested in pieces of so many packets (16) */

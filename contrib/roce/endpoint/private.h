@@ -166,6 +166,7 @@ void roce_requester_fail(struct roce_endpoint *e, enum roce_status status);
 
 /* ---- window.c ---- */
 void roce_window_start(struct roce_endpoint *e);
+void roce_window_rest(struct roce_endpoint *e);
 void roce_window_acked(struct roce_endpoint *e, uint64_t packets);
 void roce_window_halve(struct roce_endpoint *e);
 void roce_window_collapse(struct roce_endpoint *e);

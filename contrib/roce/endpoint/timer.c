@@ -55,6 +55,8 @@ void roce_timer_sent(struct roce_endpoint *e, roce_time now, uint64_t number, bo
     struct roce_timer *t = &e->tx.timer;
 
     if (number == e->tx.q.una && t->tries == 0) {
+        if (now - t->progress > repeat_after(e))
+            roce_window_rest(e);
         t->since = now;
         t->progress = now;
     }

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * How much may be in flight: additive increase, halved when a packet was lost or the network
- * reports congestion, one packet after a timeout. Owns the window of the end point. */
+ * How much may be in flight: few packets at first and after a pause, because the receiver may have
+ * many senders; twice as many with each round trip until congestion was met, then one more; half
+ * when a packet was lost or the network reports congestion, one after a timeout. Owns the window of
+ * the end point. */
 #include "config.h"
 
 #include "endpoint/private.h"
@@ -13,7 +15,22 @@ void roce_window_start(struct roce_endpoint *e)
     struct roce_window *w = &e->tx.window;
 
     memset(w, 0, sizeof *w);
-    w->packets = w->slow_start = e->a.window_packets;
+    w->packets = e->a.window_first;
+    w->slow_start = e->a.window_packets;
+}
+
+/* What was learnt about the network is old when nothing was in flight for a time: the same window
+ * is reached again, but not at once. */
+void roce_window_rest(struct roce_endpoint *e)
+{
+    struct roce_window *w = &e->tx.window;
+
+    if (w->packets <= e->a.window_first)
+        return;
+    if (w->slow_start < w->packets)
+        w->slow_start = w->packets;
+    w->packets = e->a.window_first;
+    w->partial = 0;
 }
 
 void roce_window_acked(struct roce_endpoint *e, uint64_t packets)

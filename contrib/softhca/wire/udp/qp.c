@@ -14,6 +14,8 @@ static const uint64_t far_least = UINT64_C(4000000); /* ns */
 /* Where a port's limit puts packets off, an answer takes as long as the queue in front of it. */
 static const uint64_t limited_repeat_ns = UINT64_C(50000000);
 
+enum { local_packets = 128, local_bytes = 240 << 10 };
+
 /* ---- time ---- */
 
 void shca_udp_timers(uint64_t now)
@@ -188,6 +190,13 @@ static uint64_t repeat_least(const struct shca_qp *qp)
     return 0;
 }
 
+/* Over loopback a round trip is short, but bursts are long, and several are to be under way: one is
+ * made while the peer handles others. */
+static bool local(const struct shca_qp *qp)
+{
+    return qp->udp && shca_inet_loopback(&qp->udp->peer);
+}
+
 static struct roce_attributes attributes(const struct shca_qp *qp)
 {
     const struct ibv_qp_attr *a = &qp->attr;
@@ -217,6 +226,8 @@ static struct roce_attributes attributes(const struct shca_qp *qp)
         .requests = qp->init.cap.max_send_wr,
         .repeat_least = repeat_least(qp),
         .repeat_first = shca_udp_limited(qp) ? limited_repeat_ns : 0,
+        .window_packets = local(qp) ? local_packets : 0,
+        .window_bytes = local(qp) ? local_bytes : 0,
     };
 }
 
