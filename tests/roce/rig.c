@@ -150,6 +150,7 @@ struct rig *rig_new(void)
     r->now = 1000;
     r->receive_bytes = rig_bytes;
     r->a = (struct roce_attributes){
+        .window_first = UINT32_MAX, /* all of it at once */
         .transport = ROCE_RC,
         .qpn = rig_qpn,
         .dest_qpn = rig_peer,

@@ -483,6 +483,47 @@ static void congestion_halves_the_window(void **unused)
     rig_free(r);
 }
 
+static unsigned flight(struct rig *r, unsigned *acked)
+{
+    unsigned n = rig_drain(r);
+
+    *acked += n;
+    rig_ack(r, first + *acked - 1, ack);
+    return n;
+}
+
+/* Few packets at first, because others may send to the same receiver, and again after a pause; then
+ * no slower than before it. */
+static void the_window_opens_by_doubling(void **unused)
+{
+    struct rig *r = rig_new();
+    unsigned acked = 0;
+
+    (void)unused;
+    r->a.requests = 1000;
+    r->a.window_packets = 16;
+    r->a.window_first = 0;
+    rig_start(r);
+    for (unsigned i = 0; i < 40; i++)
+        rig_post(r, ROCE_DO_WRITE, 8, 0);
+    for (unsigned n = 4; n <= 16; n *= 2)
+        assert_int_equal(flight(r, &acked), n);
+    while (acked < 40)
+        flight(r, &acked);
+    r->now += 100000; /* not long enough to be a pause */
+    for (unsigned i = 0; i < 40; i++)
+        rig_post(r, ROCE_DO_WRITE, 8, 0);
+    assert_int_equal(flight(r, &acked), 16);
+    while (acked < 80)
+        flight(r, &acked);
+    r->now += 1000000000;
+    for (unsigned i = 0; i < 40; i++)
+        rig_post(r, ROCE_DO_WRITE, 8, 0);
+    for (unsigned n = 4; n <= 16; n *= 2)
+        assert_int_equal(flight(r, &acked), n);
+    rig_free(r);
+}
+
 /* ---- errors ---- */
 
 static void final_naks_have_a_status_each(void **unused)
@@ -685,6 +726,7 @@ int main(void)
         cmocka_unit_test(the_window_has_a_limit_and_a_start),
         cmocka_unit_test(half_a_read_is_repeated),
         cmocka_unit_test(congestion_halves_the_window),
+        cmocka_unit_test(the_window_opens_by_doubling),
         cmocka_unit_test(final_naks_have_a_status_each),
         cmocka_unit_test(an_error_waits_for_reads_before_it),
         cmocka_unit_test(local_errors_come_in_order),
