@@ -214,7 +214,7 @@ static bool acceptable(struct roce_endpoint *e, const struct roce_packet *p)
 static void request(struct roce_endpoint *e, roce_time now, const struct roce_packet *p,
                     bool congested)
 {
-    if (!e->rx.on || (e->failed && !e->rx.failed)) {
+    if (!e->rx.on || e->a.initiator || (e->failed && !e->rx.failed)) {
         e->counters.drop_state++;
         return;
     }

@@ -103,8 +103,9 @@ struct roce_calls {
     /* Each request completes once, in order. */
     void (*complete)(void *context, const struct roce_request *r, enum roce_status status);
 
-    /* May a remote request use this memory? Asked once for each request, with its whole range (not
-     * for empty ones). ROCE_SUCCESS, ROCE_REMOTE_ACCESS or ROCE_REMOTE_OPERATION. */
+    /* May a remote request use this memory? Asked once for each request, with its whole range (for
+     * empty ones only with XRC: is there such a queue?). ROCE_SUCCESS, ROCE_REMOTE_ACCESS,
+     * ROCE_REMOTE_OPERATION, or ROCE_REMOTE_INVALID (XRC: no such queue). */
     enum roce_status (*check)(void *context, const struct roce_reach *reach);
     /* Then the bytes, packet by packet; checks again, because a region may go in between. */
     enum roce_status (*write)(void *context, const struct roce_reach *reach, const void *from);
@@ -128,6 +129,7 @@ struct roce_calls {
 /* What a queue pair is; verbs' names, verbs' units. */
 struct roce_attributes {
     uint8_t transport; /* ROCE_RC, ROCE_UC, ROCE_UD, ROCE_XRC */
+    bool initiator;    /* XRC: the half that only sends requests; those of others are dropped */
     uint32_t qpn, dest_qpn;
     uint32_t send_psn, receive_psn;
     uint32_t path_mtu; /* bytes: 256, 512, ..., 4096; UD: the longest message */

@@ -95,8 +95,9 @@ static enum roce_outcome allowed(struct roce_endpoint *e, const struct roce_reac
 {
     if (!(e->a.access & reach->access))
         return ROCE_REFUSED_INVALID;
-    /* The key of an empty request is not checked (9.7.4.1.2). */
-    return reach->length ? refusal(e->calls.check(e->context, reach)) : ROCE_DONE;
+    /* The key of an empty request is not checked (9.7.4.1.2), an XRC queue is. */
+    return reach->length || e->a.transport == ROCE_XRC ? refusal(e->calls.check(e->context, reach))
+                                                       : ROCE_DONE;
 }
 
 static struct roce_reach reach_of(const struct roce_packet *p, uint64_t length, uint8_t access)

@@ -197,7 +197,9 @@ struct shca_srq_sh {
     _Atomic uint32_t lock;
     _Atomic uint32_t head;
     _Atomic uint32_t limit; /* armed: send the event when fewer are posted; 0: not armed */
-    uint32_t pad0[13];
+    uint32_t pad5;
+    _Atomic uint64_t moving; /* a place of the ring + 1, << 32 | the number that goes there */
+    uint32_t pad0[10];
     /* Lines 1 and 2: read by both. */
     _Atomic uint32_t srqn; /* 0: no queue here */
     uint32_t type;         /* enum ibv_srq_type */

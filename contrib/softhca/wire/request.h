@@ -41,8 +41,9 @@ static inline struct shca_peer *shca_memory_of(const struct shca_qp *qp)
 }
 
 /* Finds and locks the shared receive queue that a request names; false: there is none in the domain
- * of the target, which has been broken for it. While the queue is locked, the request accesses the
- * memory of the queue's process. */
+ * of the target (shca_xrc_enter: which has been broken for it). While the queue is locked, the
+ * request accesses the memory of the queue's process. */
+bool shca_xrc_lock(struct shca_qp *qp, uint32_t srqn, const struct shca_qp_sh *t);
 bool shca_xrc_enter(struct shca_qp *qp, const struct shca_op *op, struct shca_qp_sh *t,
                     enum ibv_wc_status *status);
 void shca_xrc_leave(struct shca_qp *qp);
@@ -78,6 +79,13 @@ bool shca_shared_posted(struct shca_peer *p, struct shca_qp *qp, struct shca_qp_
 bool shca_shared_take(struct shca_peer *p, struct shca_qp *qp, struct shca_qp_sh *t,
                       struct shca_receive *r);
 void shca_shared_publish(const struct shca_receive *r, struct shca_qp *qp, struct shca_qp_sh *t);
+/* A message in packets keeps a receive of an XRC queue while the queue is not locked: notes that
+ * the one just taken is kept; with the queue locked again, finds it. False: it is no longer there,
+ * because the queue is another one. */
+void shca_xrc_keep(const struct shca_receive *r, const struct shca_qp_sh *t);
+bool shca_xrc_kept(struct shca_qp *qp, struct shca_receive *r, const struct shca_qp_sh *t);
+/* Makes it the next to be published. */
+bool shca_xrc_first(struct shca_qp *qp, const struct shca_receive *r);
 
 int shca_rdma_write(struct shca_qp *qp, const struct shca_op *op, struct shca_qp_sh *t,
                     const struct shca_source *src, enum ibv_wc_status *status);

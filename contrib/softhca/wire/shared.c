@@ -101,17 +101,110 @@ static void set_receive(struct shca_receive *r, struct shca_peer *p, struct shca
     r->pd = q->pd;
 }
 
-/* The holder of the lock of an XRC queue only reads the slot at its head. */
+/* ---- XRC ---- */
+
+/* A message in packets keeps its slot of an XRC queue until its last packet: the slot stays in the
+ * ring with this mark and the target's number in taker, and others pass it by. The mark is void
+ * when that target no longer receives, so a target that breaks or whose process dies leaves nothing
+ * behind. */
+enum { kept_mark = 1u << 31 };
+
+static bool keeps(uint32_t qpn, struct shca_qp *qp)
+{
+    struct shca_peer *p;
+    struct shca_qp_sh *t;
+    bool busy;
+
+    if (qpn == qp->qp.qp_num)
+        return false; /* its own, of a message that it gave up */
+    p = qpn >> SHCA_QP_BITS < SHCA_MEMBERS ? shca_peer_get(qpn >> SHCA_QP_BITS) : NULL;
+    if (!p)
+        return false;
+    t = &shca_qp_table(p->seg)[qpn & (SHCA_QPS - 1)];
+    busy = !atomic_load(&p->dead) && t->qpn == qpn && shca_receiving(t);
+    shca_peer_put(p);
+    return busy;
+}
+
+/* Exchanges the number at a place of the ring with the one at its head. A process may be killed in
+ * between: what is moving is noted first, and the next one that does this ends it. */
+static void finish_move(struct shca_segment *seg, struct shca_srq_sh *q)
+{
+    uint32_t *ring = ring_of(seg, q->ring), mask = q->rq.mask, head = atomic_load(&q->head);
+    uint64_t moving = atomic_load(&q->moving);
+    uint32_t at = (uint32_t)(moving >> 32) - 1, displaced = (uint32_t)moving;
+
+    if (moving == 0)
+        return;
+    if (number_at(seg, q, at) != displaced)
+        __atomic_store_n(&ring[head & mask], number_at(seg, q, at), __ATOMIC_RELEASE);
+    __atomic_store_n(&ring[at & mask], displaced, __ATOMIC_RELEASE);
+    atomic_store(&q->moving, 0);
+}
+
+static void bring_to_head(struct shca_segment *seg, struct shca_srq_sh *q, uint32_t at)
+{
+    uint32_t head = atomic_load(&q->head);
+
+    if (at == head)
+        return;
+    atomic_store(&q->moving, (uint64_t)((at & q->rq.mask) + 1) << 32 | number_at(seg, q, head));
+    finish_move(seg, q);
+}
+
+/* The holder of the lock of an XRC queue only reads the slot at its head, once it is there. */
 static bool peek_xrc(struct shca_qp *qp, struct shca_receive *r)
 {
+    struct shca_segment *seg = qp->xrc_holder->seg;
     struct shca_srq_sh *q = qp->xrc_srq;
+    uint32_t tail = atomic_load_explicit(&q->tail, memory_order_acquire), at;
 
-    if (empty(q))
+    finish_move(seg, q);
+    for (at = atomic_load_explicit(&q->head, memory_order_relaxed); at != tail; at++) {
+        uint32_t taker = atomic_load(&shca_slot_at(seg, &q->rq, number_at(seg, q, at))->taker);
+
+        if (!(taker & kept_mark) || !keeps(taker & ~kept_mark, qp))
+            break;
+    }
+    if (at == tail)
         return false;
-    set_receive(r, qp->xrc_holder, q, number_at(qp->xrc_holder->seg, q, atomic_load(&q->head)));
-    r->cq = &shca_cq_table(qp->xrc_holder->seg)[q->cq];
+    bring_to_head(seg, q, at);
+    set_receive(r, qp->xrc_holder, q, number_at(seg, q, atomic_load(&q->head)));
+    r->cq = &shca_cq_table(seg)[q->cq];
     r->cq_bit = q->cq_bit;
     return true;
+}
+
+void shca_xrc_keep(const struct shca_receive *r, const struct shca_qp_sh *t)
+{
+    atomic_store(&r->slot->taker, kept_mark | t->qpn);
+}
+
+bool shca_xrc_kept(struct shca_qp *qp, struct shca_receive *r, const struct shca_qp_sh *t)
+{
+    struct shca_segment *seg = qp->xrc_holder->seg;
+    struct shca_srq_sh *q = qp->xrc_srq;
+
+    /* Another queue may have been named meanwhile, and the map of its process gone. */
+    set_receive(r, qp->xrc_holder, q, r->index);
+    r->cq = &shca_cq_table(seg)[q->cq];
+    r->cq_bit = q->cq_bit;
+    return r->index <= q->rq.mask && atomic_load(&r->slot->taker) == (kept_mark | t->qpn);
+}
+
+bool shca_xrc_first(struct shca_qp *qp, const struct shca_receive *r)
+{
+    struct shca_segment *seg = qp->xrc_holder->seg;
+    struct shca_srq_sh *q = qp->xrc_srq;
+    uint32_t tail = atomic_load_explicit(&q->tail, memory_order_acquire), at;
+
+    finish_move(seg, q);
+    for (at = atomic_load(&q->head); at != tail; at++)
+        if (number_at(seg, q, at) == r->index) {
+            bring_to_head(seg, q, at);
+            return true;
+        }
+    return false;
 }
 
 bool shca_shared_take(struct shca_peer *p, struct shca_qp *qp, struct shca_qp_sh *t,

@@ -22,19 +22,26 @@ static struct shca_srq_sh *find_queue(struct shca_qp *qp, uint32_t srqn)
     return &shca_srq_table(qp->xrc_holder->seg)[index];
 }
 
+bool shca_xrc_lock(struct shca_qp *qp, uint32_t srqn, const struct shca_qp_sh *t)
+{
+    struct shca_srq_sh *q = find_queue(qp, srqn);
+
+    if (!q)
+        return false;
+    shca_pid_lock(&q->lock, shca.pid);
+    if (q->srqn == srqn && q->type == IBV_SRQT_XRC && q->domain == t->domain) {
+        qp->xrc_srq = q;
+        return true;
+    }
+    shca_pid_unlock(&q->lock);
+    return false;
+}
+
 bool shca_xrc_enter(struct shca_qp *qp, const struct shca_op *op, struct shca_qp_sh *t,
                     enum ibv_wc_status *status)
 {
-    struct shca_srq_sh *q = find_queue(qp, op->srqn);
-
-    if (q) {
-        shca_pid_lock(&q->lock, shca.pid);
-        if (q->srqn == op->srqn && q->type == IBV_SRQT_XRC && q->domain == t->domain) {
-            qp->xrc_srq = q;
-            return true;
-        }
-        shca_pid_unlock(&q->lock);
-    }
+    if (shca_xrc_lock(qp, op->srqn, t))
+        return true;
     /* A missing queue and a wrong domain look the same to the sender: an invalid request. */
     shca_break_target(qp->peer, t, IBV_EVENT_QP_REQ_ERR);
     *status = IBV_WC_REM_INV_REQ_ERR;

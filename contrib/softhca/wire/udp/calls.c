@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * What an end point needs of verbs: bytes of requests, completions, memory and receives of this
- * process. Owns nothing; sq_lock is held throughout, and the responder lock around each access to
- * memory that a key names, so that ibv_dereg_mr waits for it as for any initiator. */
+ * process, or with XRC of the process of the queue that a request names. Owns nothing; sq_lock is
+ * held throughout, and the responder lock around each access to memory that a key names, so that
+ * ibv_dereg_mr waits for it as for any initiator. */
 #include "config.h"
 
 #include <endian.h>
@@ -162,50 +163,119 @@ enum ibv_wc_status shca_udp_check(struct shca_qp *qp, const struct shca_op *op)
 
 /* ---- responder: memory ---- */
 
+/* Excludes ibv_dereg_mr, and with XRC finds and locks the queue that a request names: the keys are
+ * those of its process and domain. False: there is no such queue. */
+static bool enter(struct shca_qp *qp, uint32_t srqn)
+{
+    shca_rx_lock(shca.seg, qp->sh, shca.pid);
+    if (qp->qp.qp_type != IBV_QPT_XRC_RECV || shca_xrc_lock(qp, srqn, qp->sh))
+        return true;
+    shca_rx_unlock(qp->sh);
+    return false;
+}
+
+static void leave(struct shca_qp *qp)
+{
+    if (qp->xrc_srq)
+        shca_xrc_leave(qp);
+    shca_rx_unlock(qp->sh);
+}
+
+static struct shca_peer *memory_of(const struct shca_qp *qp)
+{
+    return qp->xrc_srq ? qp->xrc_holder : qp->udp->self;
+}
+
+/* The memory that a request names, between enter and leave. */
 static struct shca_mr_sh *find(struct shca_qp *qp, const struct roce_reach *reach, uint64_t *va)
 {
     uint32_t access = reach->access == ROCE_ACCESS_WRITE  ? IBV_ACCESS_REMOTE_WRITE
                       : reach->access == ROCE_ACCESS_READ ? IBV_ACCESS_REMOTE_READ
                                                           : IBV_ACCESS_REMOTE_ATOMIC;
+    uint32_t pd = qp->xrc_srq ? qp->xrc_srq->pd : qp->sh->pd;
 
-    return shca_mr_check(shca.seg, reach->rkey, reach->va, reach->length, access, qp->sh->pd, va);
+    return shca_mr_check(memory_of(qp)->seg, reach->rkey, reach->va, reach->length, access, pd, va);
+}
+
+static enum roce_status copied(int e)
+{
+    return e == 0                 ? ROCE_SUCCESS
+           : shca_copy_refused(e) ? ROCE_REMOTE_OPERATION
+                                  : ROCE_REMOTE_ACCESS;
 }
 
 static enum roce_status calls_check(void *context, const struct roce_reach *reach)
 {
+    struct shca_qp *qp = context;
+    bool good;
     uint64_t va;
 
-    return find(context, reach, &va) ? ROCE_SUCCESS : ROCE_REMOTE_ACCESS;
+    if (!enter(qp, reach->srqn))
+        return ROCE_REMOTE_INVALID;
+    good = reach->length == 0 || find(qp, reach, &va);
+    leave(qp);
+    return good ? ROCE_SUCCESS : ROCE_REMOTE_ACCESS;
 }
 
 static enum roce_status calls_write(void *context, const struct roce_reach *reach, const void *from)
 {
+    struct iovec source = {(void *)(uintptr_t)from, reach->length};
+    enum roce_status status = ROCE_REMOTE_ACCESS;
     struct shca_qp *qp = context;
+    struct shca_piece piece;
     struct shca_mr_sh *m;
     uint64_t va;
 
-    if (shca_faults() && find(qp, reach, &va) && shca_udp_early(qp, reach, from))
+    /* With XRC the memory may be another process's, which would not see a late store in order. */
+    if (shca_faults() && qp->qp.qp_type != IBV_QPT_XRC_RECV && find(qp, reach, &va) &&
+        shca_udp_early(qp, reach, from))
         return ROCE_SUCCESS;
-    shca_rx_lock(shca.seg, qp->sh, shca.pid);
+    if (!enter(qp, reach->srqn))
+        return ROCE_REMOTE_INVALID;
     m = find(qp, reach, &va);
-    if (m)
-        shca_copy((void *)(uintptr_t)va, from, reach->length);
-    shca_rx_unlock(qp->sh);
-    return m ? ROCE_SUCCESS : ROCE_REMOTE_ACCESS;
+    if (m) {
+        shca_piece_of(memory_of(qp), m, reach->rkey, va, reach->length, &piece);
+        status = copied(shca_move_out(memory_of(qp), &piece, 1, &source, 1));
+    }
+    leave(qp);
+    return status;
 }
 
 static enum roce_status calls_read(void *context, const struct roce_reach *reach, void *to)
 {
+    struct iovec sink = {to, reach->length};
+    enum roce_status status = ROCE_REMOTE_ACCESS;
     struct shca_qp *qp = context;
+    struct shca_piece piece;
     struct shca_mr_sh *m;
     uint64_t va;
 
-    shca_rx_lock(shca.seg, qp->sh, shca.pid);
+    if (!enter(qp, reach->srqn))
+        return ROCE_REMOTE_INVALID;
     m = find(qp, reach, &va);
-    if (m)
-        memcpy(to, (void *)(uintptr_t)va, reach->length);
-    shca_rx_unlock(qp->sh);
-    return m ? ROCE_SUCCESS : ROCE_REMOTE_ACCESS;
+    if (m) {
+        shca_piece_of(memory_of(qp), m, reach->rkey, va, reach->length, &piece);
+        status = copied(shca_move_in(memory_of(qp), &sink, 1, &piece));
+    }
+    leave(qp);
+    return status;
+}
+
+static enum roce_status change(struct shca_qp *qp, const struct roce_reach *reach,
+                               const struct shca_op *op, uint64_t *original)
+{
+    struct shca_piece piece;
+    struct shca_mr_sh *m;
+    uint64_t va;
+
+    m = find(qp, reach, &va);
+    if (!m)
+        return ROCE_REMOTE_ACCESS;
+    if (va % sizeof(uint64_t) != 0) /* as hardware: the iova was aligned, the memory is not */
+        return ROCE_REMOTE_INVALID;
+    shca_piece_of(memory_of(qp), m, reach->rkey, va, sizeof(uint64_t), &piece);
+    return shca_atomic_change(memory_of(qp), op, m, &piece, original) == 0 ? ROCE_SUCCESS
+                                                                           : ROCE_REMOTE_OPERATION;
 }
 
 static enum roce_status calls_atomic(void *context, const struct roce_reach *reach,
@@ -217,22 +287,12 @@ static enum roce_status calls_atomic(void *context, const struct roce_reach *rea
                              compare_swap ? IBV_WR_ATOMIC_CMP_AND_SWP : IBV_WR_ATOMIC_FETCH_AND_ADD,
                          .compare_add = compare_swap ? compare : swap_add,
                          .swap = swap_add};
-    enum roce_status status = ROCE_REMOTE_ACCESS;
-    struct shca_piece piece;
-    struct shca_mr_sh *m;
-    uint64_t va;
-    int e;
+    enum roce_status status;
 
-    shca_rx_lock(shca.seg, qp->sh, shca.pid);
-    m = find(qp, reach, &va);
-    if (m && va % sizeof(uint64_t) != 0) {
-        status = ROCE_REMOTE_INVALID; /* as hardware: the iova was aligned, the memory is not */
-    } else if (m) {
-        shca_piece_of(qp->udp->self, m, reach->rkey, va, sizeof(uint64_t), &piece);
-        e = shca_atomic_change(qp->udp->self, &op, m, &piece, original);
-        status = e == 0 ? ROCE_SUCCESS : ROCE_REMOTE_OPERATION;
-    }
-    shca_rx_unlock(qp->sh);
+    if (!enter(qp, reach->srqn))
+        return ROCE_REMOTE_INVALID;
+    status = change(qp, reach, &op, original);
+    leave(qp);
     return status;
 }
 
@@ -245,35 +305,54 @@ static void broken(struct shca_udp *u, enum ibv_event_type why)
     u->broken = true;
 }
 
-/* Peers of the same fabric may send to a UD queue pair through shared memory meanwhile. */
-static void lock_receives(struct shca_qp *qp)
+/* Peers of the same fabric may send to a UD queue pair through shared memory meanwhile. False: with
+ * XRC, the queue is gone. */
+static bool lock_receives(struct shca_qp *qp)
 {
-    if (!qp->udp->locked)
-        shca_rx_lock(shca.seg, qp->sh, shca.pid);
-    qp->udp->locked = true;
+    struct shca_udp *u = qp->udp;
+
+    if (!u->locked && !enter(qp, u->srqn))
+        return false;
+    u->locked = true;
+    return true;
 }
 
 static void unlock_receives(struct shca_qp *qp, bool done)
 {
     if (qp->udp->locked && (done || qp->qp.qp_type != IBV_QPT_UD)) {
-        shca_rx_unlock(qp->sh);
+        leave(qp);
         qp->udp->locked = false;
     }
+}
+
+/* The queue of XRC is locked anew for each packet: is the receive that was taken still there? */
+static bool kept(struct shca_qp *qp)
+{
+    if (!lock_receives(qp))
+        return false;
+    if (!qp->xrc_srq || shca_xrc_kept(qp, &qp->udp->receive, qp->sh))
+        return true;
+    unlock_receives(qp, true);
+    return false;
 }
 
 static enum roce_status calls_take(void *context, uint32_t srqn)
 {
     struct shca_qp *qp = context;
+    struct shca_udp *u = qp->udp;
     int wait;
 
-    (void)srqn;
     if (shca_faults() && shca_udp_not_ready(qp))
         return ROCE_NOT_READY;
-    lock_receives(qp);
-    wait = shca_receive_begin(qp->udp->self, qp, qp->sh, &qp->udp->receive);
+    u->srqn = srqn;
+    if (!lock_receives(qp))
+        return ROCE_REMOTE_INVALID;
+    wait = shca_receive_begin(u->self, qp, qp->sh, &u->receive);
+    if (wait == SHCA_DONE && qp->xrc_srq)
+        shca_xrc_keep(&u->receive, qp->sh);
     unlock_receives(qp, wait != SHCA_DONE);
     if (wait == SHCA_WAIT_NEVER)
-        broken(qp->udp, IBV_EVENT_QP_FATAL);
+        broken(u, IBV_EVENT_QP_FATAL);
     return wait == SHCA_DONE       ? ROCE_SUCCESS
            : wait == SHCA_WAIT_RNR ? ROCE_NOT_READY
                                    : ROCE_REMOTE_OPERATION;
@@ -286,32 +365,41 @@ static enum ibv_wc_status scatter(const struct shca_receive *r, uint32_t offset,
     const struct shca_slot *s = r->slot;
 
     for (uint32_t i = 0; i < s->nsge && length > 0; i++) {
-        const struct shca_sge *g = i == 0 ? &s->sge0 : shca_extra_at(shca.seg, r->rq, r->index, i);
+        const struct shca_sge *g = i == 0 ? &s->sge0 : shca_extra_at(r->p->seg, r->rq, r->index, i);
+        struct shca_piece piece;
+        struct shca_mr_sh *m;
+        struct iovec source;
         uint64_t va;
-        uint32_t n;
 
         if (offset >= g->length) {
             offset -= g->length;
             continue;
         }
-        n = g->length - offset < length ? g->length - offset : length;
-        if (!shca_mr_check(shca.seg, g->lkey, g->addr + offset, n, IBV_ACCESS_LOCAL_WRITE, r->pd,
-                           &va))
+        source = (struct iovec){(void *)(uintptr_t)from, g->length - offset};
+        if (source.iov_len > length)
+            source.iov_len = length;
+        m = shca_mr_check(r->p->seg, g->lkey, g->addr + offset, source.iov_len,
+                          IBV_ACCESS_LOCAL_WRITE, r->pd, &va);
+        if (!m)
             return IBV_WC_LOC_PROT_ERR;
-        shca_copy((void *)(uintptr_t)va, from, n);
-        from += n;
-        length -= n;
+        shca_piece_of(r->p, m, g->lkey, va, source.iov_len, &piece);
+        if (shca_move_out(r->p, &piece, 1, &source, 1) != 0)
+            return IBV_WC_LOC_PROT_ERR;
+        from += source.iov_len;
+        length -= (uint32_t)source.iov_len;
         offset = 0;
     }
     return length > 0 ? IBV_WC_LOC_LEN_ERR : IBV_WC_SUCCESS;
 }
 
+/* Completes the receive; lock_receives. */
 static void finish(struct shca_qp *qp, const struct shca_op *op, enum ibv_wc_status status)
 {
+    struct shca_receive *r = &qp->udp->receive;
+
     atomic_store_explicit(&shca_udp.delivered, true, memory_order_relaxed);
-    lock_receives(qp);
-    if (shca_receiving(qp->sh))
-        shca_receive_end(qp, qp->sh, &qp->udp->receive, op, status);
+    if (shca_receiving(qp->sh) && (!qp->xrc_srq || shca_xrc_first(qp, r)))
+        shca_receive_end(qp, qp->sh, r, op, status);
     unlock_receives(qp, true);
     if (status != IBV_WC_SUCCESS)
         broken(qp->udp, IBV_EVENT_QP_REQ_ERR);
@@ -325,11 +413,13 @@ static enum roce_status calls_fill(void *context, uint32_t offset, const void *f
     struct shca_op op = {.length = offset + length};
     enum ibv_wc_status status;
 
-    lock_receives(qp);
+    if (!kept(qp))
+        return ROCE_REMOTE_INVALID;
     status = scatter(&qp->udp->receive, offset + (ud ? grh_bytes : 0u), from, length);
-    unlock_receives(qp, false);
-    if (status == IBV_WC_SUCCESS)
+    if (status == IBV_WC_SUCCESS) {
+        unlock_receives(qp, false);
         return ROCE_SUCCESS;
+    }
     finish(qp, &op, status);
     return status == IBV_WC_LOC_LEN_ERR ? ROCE_REMOTE_INVALID : ROCE_REMOTE_OPERATION;
 }
@@ -349,6 +439,8 @@ static void calls_done(void *context, const struct roce_message *m)
                          .grh = ud};
     struct ibv_grh grh;
 
+    if (!kept(qp)) /* the queue was destroyed under the message */
+        return;
     if (ud) {
         shca_udp_grh(qp, m->length, &grh);
         status = scatter(&qp->udp->receive, 0, (const char *)&grh, sizeof grh);

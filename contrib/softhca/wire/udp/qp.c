@@ -126,6 +126,7 @@ static struct roce_request request_of(struct shca_qp *qp, struct shca_wqe *w, ui
                              .va = op->remote_addr,
                              .swap_add = swap ? op->swap : op->compare_add,
                              .compare = op->compare_add,
+                             .srqn = op->srqn,
                              .dest_qpn = op->dest_qpn,
                              .qkey = op->qkey};
 
@@ -197,21 +198,34 @@ static bool local(const struct shca_qp *qp)
     return qp->udp && shca_inet_loopback(&qp->udp->peer);
 }
 
+static uint8_t transport_of(const struct shca_qp *qp)
+{
+    switch (qp->qp.qp_type) {
+    case IBV_QPT_RC:
+        return ROCE_RC;
+    case IBV_QPT_UC:
+        return ROCE_UC;
+    case IBV_QPT_UD:
+        return ROCE_UD;
+    default:
+        return ROCE_XRC;
+    }
+}
+
 static struct roce_attributes attributes(const struct shca_qp *qp)
 {
     const struct ibv_qp_attr *a = &qp->attr;
-    enum ibv_qp_type type = qp->qp.qp_type;
     uint32_t access = a->qp_access_flags;
 
     return (struct roce_attributes){
-        .transport = type == IBV_QPT_RC   ? ROCE_RC
-                     : type == IBV_QPT_UC ? ROCE_UC
-                                          : ROCE_UD,
+        .transport = transport_of(qp),
+        .initiator = qp->qp.qp_type == IBV_QPT_XRC_SEND,
         .qpn = qp->qp.qp_num,
         .dest_qpn = a->dest_qp_num,
         .send_psn = a->sq_psn & 0xffffff,
         .receive_psn = a->rq_psn & 0xffffff,
-        .path_mtu = type == IBV_QPT_UD ? 128u << shca_inet_mtu(qp->sh->port) : 128u << a->path_mtu,
+        .path_mtu = qp->qp.qp_type == IBV_QPT_UD ? 128u << shca_inet_mtu(qp->sh->port)
+                                                 : 128u << a->path_mtu,
         .pkey = shca_pkeys[a->pkey_index % SHCA_PKEYS],
         .qkey = a->qkey,
         .access = (uint8_t)((access & IBV_ACCESS_REMOTE_WRITE ? ROCE_ACCESS_WRITE : 0) |

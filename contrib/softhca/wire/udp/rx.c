@@ -86,6 +86,9 @@ static bool known(const struct shca_qp *qp, const struct shca_udp_socket *s,
 
     if (!qp->far || s < port->socket || s >= port->socket + SHCA_INET_KINDS)
         return false;
+    /* Another process that holds the target may have ended it. */
+    if (qp->qp.qp_type == IBV_QPT_XRC_RECV && !shca_receiving(qp->sh) && !roce_failed(qp->udp->e))
+        return false;
     if (qp->qp.qp_type == IBV_QPT_UD)
         return true;
     return memcmp(from->ip, peer->ip, sizeof peer->ip) == 0 &&

@@ -80,8 +80,22 @@ static void use_path(struct shca_qp *qp, const struct shca_inet *to)
     use_sockets(qp, to);
 }
 
+/* Packets for an XRC target come to the process that made it, where its number leads. */
+static bool elsewhere(const struct shca_qp *qp)
+{
+    static _Atomic bool reported;
+
+    if (qp->home && !atomic_exchange(&reported, true))
+        shca_log(
+            "an XRC target of another process (ibv_open_qp) cannot be connected to a peer that "
+            "is reached by packets: the process that created it has to do that");
+    return qp->home;
+}
+
 static bool use_packets(struct shca_qp *qp, const struct shca_inet *to)
 {
+    if (elsewhere(qp))
+        return false;
     if (qp->qp.qp_type != IBV_QPT_UD && qp->attr.path_mtu > shca_inet_mtu(qp->sh->port))
         return false;
     if (!shca_udp_equip(qp))
@@ -94,7 +108,6 @@ static bool use_packets(struct shca_qp *qp, const struct shca_inet *to)
 bool shca_udp_select(struct shca_qp *qp, uint32_t from, uint32_t to, int mask)
 {
     bool ud = qp->qp.qp_type == IBV_QPT_UD;
-    bool xrc = qp->qp.qp_type == IBV_QPT_XRC_SEND || qp->qp.qp_type == IBV_QPT_XRC_RECV;
     struct shca_inet inet = {0};
 
     if (!shca_config.udp || to == IBV_QPS_INIT || (!(mask & IBV_QP_AV) && !ud))
@@ -110,7 +123,6 @@ bool shca_udp_select(struct shca_qp *qp, uint32_t from, uint32_t to, int mask)
         qp->dest_port = 0;
         return true;
     }
-    if (xrc || !shca_config.udp_only)
-        qp->dest_port = on_this_host(qp->attr.dest_qp_num, &inet);
-    return qp->dest_port != 0 ? true : !xrc && use_packets(qp, &inet);
+    qp->dest_port = shca_config.udp_only ? 0 : on_this_host(qp->attr.dest_qp_num, &inet);
+    return qp->dest_port != 0 || use_packets(qp, &inet);
 }

@@ -107,7 +107,7 @@ static int load(struct shca_qp *qp, const struct shca_udp_port *p, uint64_t now)
 bool shca_udp_send(struct shca_qp *qp, uint64_t now)
 {
     struct shca_udp_port *p = &shca_udp_port[qp->sh->port];
-    bool reliable = qp->qp.qp_type == IBV_QPT_RC;
+    bool reliable = qp->qp.qp_type != IBV_QPT_UC && qp->qp.qp_type != IBV_QPT_UD;
     int got = 0;
 
     if (!p->tx)

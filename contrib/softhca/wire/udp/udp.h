@@ -93,6 +93,7 @@ struct shca_udp {
     struct shca_udp_icrc icrc_in, icrc_out; /* of the path to that peer, and back */
     struct shca_peer *self;
     struct shca_receive receive; /* taken, not yet complete */
+    uint32_t srqn;               /* XRC: of the queue that it was taken from */
     struct shca_inet from;       /* of the packet that is being handled */
     uint64_t repeated;           /* packets that the end point sent again and shca_udp counts */
     uint32_t posted;             /* the end point has the requests before it */
