@@ -74,5 +74,13 @@ SOFTHCA_LINK=roce ib_send_bw -n 500 -x 0
 SOFTHCA_LINK=roce ib_write_lat -n 500 -x 1
 SOFTHCA_LINK=roce ib_send_lat -n 500 -c UD -s 1024 -x 1
 SOFTHCA_HCAS=2 SOFTHCA_PORTS=2 ib_read_bw -n 500 -d softhca1 -i 2
+SOFTHCA_WIRE=udp ib_write_bw -n 50 -q 4 -x 0
+SOFTHCA_WIRE=udp ib_read_bw -n 50 -q 4 -o 4 -x 1
+SOFTHCA_WIRE=udp ib_send_bw -n 50 -c UD -s 1024 -e -x 0
+SOFTHCA_WIRE=udp ib_send_bw -n 50 -c UC -x 1
+SOFTHCA_WIRE=udp ib_send_bw -n 50 -c XRC -q 4 -e -x 0
+SOFTHCA_WIRE=udp ib_atomic_bw -n 50 -c XRC -x 1
+SOFTHCA_WIRE=udp ib_send_bw -n 50 --use-srq -q 4 -x 0
+SOFTHCA_WIRE=udp ib_atomic_lat -n 100 -A CMP_AND_SWAP -x 0
 LINES
 finish

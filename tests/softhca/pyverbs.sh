@@ -30,15 +30,17 @@ gzip -dq "$work"/tests/*.gz
 #   test_create_dm_mr  wants regions of no bytes
 known='test_import_dm|test_create_dm_mr'
 modules=(addr atomic cq cq_events cqex device fork mr parent_domain pd qp qpex relaxed_ordering)
-for link in ib roce; do
-    SOFTHCA_LINK=$link PYTHONPATH=$work/tests:$work LD_PRELOAD=$lib timeout 300 "$python" -W ignore \
+for link in ib roce udp; do
+    wire=shm
+    [ $link = udp ] && wire=udp
+    SOFTHCA_WIRE=$wire SOFTHCA_LINK=${link/udp/roce} PYTHONPATH=$work/tests:$work LD_PRELOAD=$lib timeout 300 "$python" -W ignore \
         "$work/tests/run_tests.py" --dev softhca0 -v "${modules[@]/#/tests.test_}" >"$work/out" 2>&1
     ran=$(sed -n 's/^Ran \([0-9]*\) tests.*/\1/p' "$work/out")
     echo "rdma-core's tests, $link: ${ran:-0} run, $(grep -c '\.\.\. skipped' "$work/out") of them skipped"
     # Fewer would mean that they were not found.
     [ "${ran:-0}" -ge 100 ] || fail "only ${ran:-0} tests of rdma-core ran"
     if grep -E '^(FAIL|ERROR): ' "$work/out" | grep -vE "$known"; then
-        fail "rdma-core's tests with SOFTHCA_LINK=$link"
+        fail "rdma-core's tests, $link"
         cat "$work/out"
     fi
 done

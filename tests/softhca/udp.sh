@@ -4,7 +4,7 @@
 # strangers is dropped; the end of a peer is noticed in time; nothing listens outside of loopback; each packet has the IPv4
 # identification that its ICRC was computed with.
 . "${top_srcdir:?}/tests/softhca/tools_common.sh"
-prepare ibverbs-utils ibv_devinfo ibv_rc_pingpong ibv_uc_pingpong ibv_ud_pingpong ibv_srq_pingpong
+prepare ibverbs-utils ibv_devinfo ibv_rc_pingpong ibv_uc_pingpong ibv_ud_pingpong ibv_srq_pingpong ibv_xsrq_pingpong
 export SOFTHCA_WIRE=udp
 
 # counter NAME: its sum over the processes that left a line in $work/stats
@@ -39,6 +39,8 @@ packets ibv_rc_pingpong -n 20 -s 300000 -m 4096 -c -g 0
 packets ibv_uc_pingpong -n 100 -c -g 0
 packets ibv_ud_pingpong -n 100 -s 1024 -c -g 0
 packets ibv_srq_pingpong -n 300 -q 4 -c -g 1
+packets ibv_xsrq_pingpong -n 200 -g 0
+packets ibv_xsrq_pingpong -n 200 -s 9000 -e -g 1
 # An address that two processes share: one of them has a port of its own.
 SOFTHCA_UDP=127.0.0.0/8,mtu=1024 packets ibv_rc_pingpong -n 100 -c -g 0
 SOFTHCA_UDP=127.0.0.0/8 packets ibv_ud_pingpong -n 100 -s 1024 -c -g 0
