@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The registers of the egress: the list and the receivers of a group. */
+#ifndef MCSW_EGRESS_H
+#define MCSW_EGRESS_H
+
+#include "core/register.h"
+
+struct egress {
+    struct pair list[MCSW_RECEIVERS], minh, round;
+    struct egress_receiver {
+        struct pair version, off, msn, va, rkey, acked;
+    } receiver[MCSW_RECEIVERS];
+};
+
+#endif
