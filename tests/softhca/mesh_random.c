@@ -4,10 +4,12 @@
  * a shared queue, and UC, UD and XRC messages go beside (mesh_lanes.h). Every message is verified
  * and comes exactly once and in order, every read returns what was written, every counter adds up.
  * "plain", "faulty" (lost packets, delays, receivers that are not ready, completions in another
- * order) and "killed": many small jobs, in each of which one process is killed at a random moment,
- * of connecting in every third, and all others must see the error of a vanished peer and nothing
- * else. Environment: MESH_SECONDS, CRASH_ROUNDS. The processes share a board: addresses, counts,
- * and the process that was killed. */
+ * order); "packets", "packets_1" and "packets_5": all but XRC by RoCE v2 packets, of which some
+ * come late, twice, or in another order, and 0, 1 and 5 % are lost; no queue pair may break.
+ * "killed": many small jobs, in each of which one process is killed at a random moment, of
+ * connecting in every third, and all others must see the error of a vanished peer and nothing else.
+ * Environment: MESH_SECONDS, PACKET_SECONDS, CRASH_ROUNDS. The processes share a board: addresses,
+ * counts, and the process that was killed. */
 #include "config.h"
 
 #include <sched.h>
@@ -22,6 +24,8 @@
 #define MESSAGE   2048
 #define TIME      (SANITIZED ? 3 : 4) /* seconds of traffic; make check-long has a minute */
 #define ROUNDS    (SANITIZED ? 5 : 40)
+/* Of each kind of packets; make check-long has 15 s. */
+#define PACKET_TIME 1
 
 /* Where things are in each rank's memory; each place is for one peer. */
 #define AREA       ((size_t)MAX_RANKS * MESSAGE)
@@ -405,6 +409,18 @@ static void check_counter(void)
     CHECK_EQ(*(uint64_t *)(void *)(e.buf + COUNTER), total);
 }
 
+static void check_states(void)
+{
+    for (int p = 0; p < ranks; p++) {
+        struct ibv_qp_init_attr init;
+        struct ibv_qp_attr a;
+
+        CHECK_EQ(ibv_query_qp(pairs[p].qp, &a, IBV_QP_STATE, &init), 0);
+        if (!killed(p))
+            CHECK_EQ(a.qp_state, IBV_QPS_RTS);
+    }
+}
+
 static void rank_main(void)
 {
     open_rank();
@@ -422,6 +438,7 @@ static void rank_main(void)
     wait_for(all_received);
     if (board->victim < 0)
         check_counter();
+    check_states();
     barrier(4);
     for (int p = 0; p < ranks; p++)
         CHECK_EQ(ibv_destroy_qp(pairs[p].qp), 0);
@@ -510,6 +527,32 @@ static void faulty(void)
     run_for((unsigned)setting("MESH_SECONDS", TIME));
 }
 
+/* ---- packets ---- */
+
+static void by_packets(const char *rules)
+{
+    setenv("SOFTHCA_WIRE", "udp", 1);
+    setenv("SOFTHCA_FAULT", rules, 1);
+    run_for((unsigned)setting("PACKET_SECONDS", PACKET_TIME));
+}
+
+static void packets(void)
+{
+    by_packets("reorder:us=20-300,p=0.02;dup:p=0.01");
+}
+
+static void packets_1(void)
+{
+    by_packets("drop:p=0.01;reorder:us=20-300,p=0.02;dup:p=0.01");
+}
+
+static void packets_5(void)
+{
+    by_packets("drop:p=0.05;reorder:polls=0-16,p=0.05;delay:us=10-300,p=0.02");
+}
+
+/* ---- killed ---- */
+
 /* After the barrier of that number: of 1 while all connect, of 2 while all send. */
 static void kill_one(pid_t *pid, int after)
 {
@@ -550,8 +593,13 @@ static void some_killed(void)
 
 int main(int argc, char **argv)
 {
-    static const struct test_case cases[] = {
-        {"plain", plain}, {"faulty", faulty}, {"killed", some_killed}, {NULL, NULL}};
+    static const struct test_case cases[] = {{"plain", plain},
+                                             {"faulty", faulty},
+                                             {"packets", packets},
+                                             {"packets_1", packets_1},
+                                             {"packets_5", packets_5},
+                                             {"killed", some_killed},
+                                             {NULL, NULL}};
 
     domain = memfd_create("domain", MFD_CLOEXEC);
     CHECK(domain >= 0);

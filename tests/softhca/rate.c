@@ -324,6 +324,59 @@ static void faults_add_to_it(void)
     lane_close(&l);
 }
 
+/* ---- the same by packets ---- */
+
+static void packets_reach_the_rate(void)
+{
+    struct lane l;
+    double part;
+
+    setenv("SOFTHCA_WIRE", "udp", 1);
+    setenv("SOFTHCA_RATE", "50", 1);
+    lane_open(&l, 0, 1);
+    part = reached(&l, 1, 2, 2, 50e6, 0.8);
+    CHECK(part >= 0.8 && part <= 1);
+    CHECK_EQ(l.b.buf[MIB - 1], 1);
+    lane_close(&l);
+}
+
+static void no_packet_is_early(void)
+{
+    setenv("SOFTHCA_WIRE", "udp", 1);
+    no_completion_is_early();
+}
+
+static void packets_share_their_port(void)
+{
+    struct lane l[2];
+    double begin;
+
+    setenv("SOFTHCA_WIRE", "udp", 1);
+    setenv("SOFTHCA_RATE", "100", 1);
+    lane_open(&l[0], 0, 1);
+    lane_open(&l[1], 0, 1);
+    begin = seconds();
+    for (int i = 0; i < 2; i++)
+        start(&l[i], IBV_WR_RDMA_WRITE, MIB);
+    for (int i = 0; i < 2; i++)
+        CHECK_EQ(wait_wc(l[i].a.scq).status, IBV_WC_SUCCESS);
+    CHECK(seconds() - begin >= 20 * MIB_TIME - SLACK);
+    lane_close(&l[0]);
+    lane_close(&l[1]);
+}
+
+static void packets_of_directions_are_apart(void)
+{
+    setenv("SOFTHCA_WIRE", "udp", 1);
+    directions_are_apart();
+}
+
+static void packets_go_on_alone(void)
+{
+    setenv("SOFTHCA_WIRE", "udp", 1);
+    the_wire_goes_on_alone();
+}
+
 static void speeds_are_told(void)
 {
     struct ibv_context *ctx;
@@ -364,6 +417,11 @@ int main(int argc, char **argv)
         CASE(the_wire_goes_on_alone),
         CASE(an_error_takes_it_off_the_wire),
         CASE(faults_add_to_it),
+        CASE(packets_reach_the_rate),
+        CASE(no_packet_is_early),
+        CASE(packets_share_their_port),
+        CASE(packets_of_directions_are_apart),
+        CASE(packets_go_on_alone),
         CASE(speeds_are_told),
         {NULL, NULL},
     };

@@ -108,6 +108,29 @@ EOF
     fi
 fi
 
+# softhca link and softhca fault in processes that run. While the port is down nothing moves and nothing is given up.
+softhca()
+{
+    "$top_builddir/contrib/softhca/softhca" "$@" >"$work/out" 2>&1 || { fail "softhca $*"; cat "$work/out"; }
+}
+port=$((port + 1))
+rm -f "$work/stats"
+export SOFTHCA_STATS=$work/stats
+LD_PRELOAD=$lib ibv_rc_pingpong -p $port -g 1 -n 4000 -c >"$work/server" 2>&1 &
+server=$!
+await_server $server $port || fail "no server"
+softhca fault set "delay:ms=1,count=20;drop:p=0.02,count=20"
+with ibv_rc_pingpong -p $port -g 1 -n 4000 -c localhost >"$work/client" 2>&1 &
+client=$!
+sleep 0.03
+softhca link softhca0:1 down
+sleep 0.1
+softhca link softhca0:1 up
+wait $client || { fail "a port that was down for a while"; cat "$work/client"; }
+wait $server || fail "a server whose port was down for a while"
+unset SOFTHCA_STATS
+[ "$(counter lost)" -ge 20 ] || fail "softhca fault set: $(counter lost) packets were lost"
+
 # A cable that is out: nothing arrives, and the client ends by its retries.
 port=$((port + 1))
 LD_PRELOAD=$lib ibv_rc_pingpong -p $port -g 1 >"$work/server" 2>&1 &

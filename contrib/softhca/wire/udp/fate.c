@@ -15,6 +15,7 @@ enum {
 };
 /* A packet that waits for polls must not wait for ever where nobody polls. */
 static const uint64_t polls_max_ns = UINT64_C(10000000);
+static const uint64_t pause_ns = UINT64_C(10000000);
 
 enum direction { OUT, IN };
 
@@ -37,9 +38,17 @@ bool shca_udp_wire_busy(const struct shca_qp *qp, uint64_t now)
     return now + slack_ns < qp->udp->wire_until;
 }
 
-/* When the last byte of the packet, or of the answer that it asks for, has passed. A queue pair
- * that waited for the wire has it from the moment when it is free, so that nothing is lost if
- * nobody looked at that moment. */
+/* From when a queue pair could have used the wire: since it has something to send, although nobody
+ * may have looked at the moment when the wire was free, or an answer had to come first. But a pause
+ * in the network is not made up for. */
+static uint64_t ready_at(const struct shca_udp *u, uint64_t now)
+{
+    uint64_t ready = u->begun > u->wire_until ? u->begun : u->wire_until;
+
+    return now > pause_ns && ready < now - pause_ns ? now - pause_ns : ready;
+}
+
+/* When the last byte of the packet, or of the answer that it asks for, has passed. */
 static uint64_t pass(struct shca_qp *qp, const struct roce_request *r, const uint8_t *packet,
                      uint64_t now)
 {
@@ -50,14 +59,12 @@ static uint64_t pass(struct shca_qp *qp, const struct roce_request *r, const uin
                      : r->kind > ROCE_DO_READ ? atomic_bytes
                                               : u->payload;
     _Atomic uint64_t *clock = &free_at[hca][qp->attr.port_num][way];
-    uint64_t ready = u->wire_until && u->waited ? u->wire_until : now, from = atomic_load(clock);
-    uint64_t end;
+    uint64_t ready = ready_at(u, now), from = atomic_load(clock), end;
 
     do
         end = (from > ready ? from : ready) + (uint64_t)bytes * 1000 / rate_of(qp);
     while (!atomic_compare_exchange_weak(clock, &from, end));
     u->wire_until = end;
-    u->waited = false;
     return end;
 }
 

@@ -197,8 +197,10 @@ void shca_udp_arrives(struct shca_qp *qp, const struct roce_packet *p)
     struct roce_opcode o = roce_opcode(p->opcode);
 
     qp->udp->arrived_psn = p->psn;
-    /* A write without immediate data does not say that it is there. */
-    qp->udp->arrived_silently = o.kind == ROCE_KIND_WRITE && !(p->headers & ROCE_HAS_IMM);
+    /* A write without immediate data does not say that it is there, and an acknowledgement brings
+     * none. */
+    qp->udp->arrived_silently = (o.kind == ROCE_KIND_WRITE && !(p->headers & ROCE_HAS_IMM)) ||
+                                o.kind == ROCE_KIND_ACK || o.kind == ROCE_KIND_CNP;
     if (!qp->udp->arrived_silently)
         shca_udp_early_settle(shca_ctx(qp->qp.context)->hca);
     qp->udp->arrived = o.kind == ROCE_KIND_WRITE ? SHCA_OP_WRITE : SHCA_OP_SEND;

@@ -151,6 +151,8 @@ static void run(struct shca_qp *qp)
     /* What was posted in SQE is flushed already. */
     if ((int32_t)(qp->sq_exec - u->posted) > 0)
         u->posted = qp->sq_exec;
+    if (shca_detours() && roce_posted(u->e) == 0)
+        u->begun = shca_now();
     for (; u->posted != qp->sq_tail; u->posted++) {
         struct roce_request r = request_of(qp, shca_wqe_at(qp, u->posted), u->posted);
 

@@ -109,6 +109,7 @@ struct shca_udp {
     /* bytes of the request whose packet is being made: up to its end, and in it */
     uint32_t moved, payload;
     /* a port with a limit: when its last packet has passed; it had another one waiting */
+    uint64_t begun; /* it has had something to send since */
     uint64_t wire_until;
     bool waited;
     /* rules */
