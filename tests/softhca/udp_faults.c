@@ -29,7 +29,7 @@ static void post_datagram(struct end *a, const struct end *b, struct ibv_ah *ah,
 }
 
 struct arrival {
-    char order[4];
+    char order[64];
     double last; /* when the last one came, seconds after the first was sent */
 };
 
@@ -119,6 +119,17 @@ static void a_delay_keeps_the_order(void)
 static void a_delay_keeps_the_order_of_datagrams(void)
 {
     expect_order("delay:ms=5,nth=2", 3, 3, "123");
+}
+
+/* Times near the moment itself: what is sent at once does not go before what is just due. */
+static void short_delays_keep_the_order(void)
+{
+    for (int i = 0; i < 10; i++) {
+        struct arrival got = datagrams("delay:us=0-4,p=0.5;delay:us=20,every=9", 60, 60);
+
+        for (int k = 0; k < 60; k++)
+            CHECK_EQ(got.order[k], k + 1);
+    }
 }
 
 static void packets_overtake_one_that_is_late(void)
@@ -533,6 +544,7 @@ int main(int argc, char **argv)
     static const struct test_case cases[] = {
         CASE(a_delay_keeps_the_order),
         CASE(a_delay_keeps_the_order_of_datagrams),
+        CASE(short_delays_keep_the_order),
         CASE(packets_overtake_one_that_is_late),
         CASE(polls_let_a_packet_go),
         CASE(a_packet_comes_twice),

@@ -98,34 +98,44 @@ static bool keep(const struct shca_qp *qp, const struct shca_udp_to *to, const u
     return false;
 }
 
-/* The order of a queue pair's packets is kept by `behind`: none goes before that time. */
+/* In the order in which they were made: none goes before one that is held back for a time. */
+static bool in_turn(struct shca_qp *qp, const struct shca_udp_to *to, const uint8_t *packet,
+                    size_t n, uint64_t now, uint64_t until)
+{
+    struct shca_udp *u = qp->udp;
+
+    if (u->behind) {
+        shca_udp_let_go(now);
+        u->behind = u->behind > now ? u->behind : 0;
+    }
+    if (u->behind == 0 && until <= now + slack_ns)
+        return true;
+    u->behind = until > u->behind ? until : u->behind;
+    return keep(qp, to, packet, n, (struct shca_udp_wait){u->behind, 0});
+}
+
 bool shca_udp_goes(struct shca_qp *qp, const struct roce_request *r, const struct shca_udp_to *to,
                    const uint8_t *packet, size_t n, uint64_t now)
 {
-    struct shca_udp *u = qp->udp;
     struct shca_fault_subject subject = shca_udp_subject(qp, shca_udp_op(r));
     struct shca_packet_verdict v = {0};
-    uint64_t until = now;
+    uint64_t until = now, overtaken;
 
     if (shca_faults())
         shca_fault_packet(&subject, r == NULL, &v);
     if (r && shca_udp_limited(qp))
         until = pass(qp, r, packet, now);
     until += v.delay;
-    if (until < u->behind)
-        until = u->behind;
-    if (until > now + slack_ns)
-        u->behind = until;
-    if (v.twice && !v.lost)
-        keep(qp, to, packet, n, (struct shca_udp_wait){until + v.again, 0});
     if (v.lost) {
         atomic_fetch_add_explicit(&shca_udp.lost, 1, memory_order_relaxed);
         return false;
     }
-    if (v.behind_polls)
-        return keep(
-            qp, to, packet, n,
-            (struct shca_udp_wait){until + v.behind + polls_max_ns, (uint32_t)v.behind_polls});
-    until += v.behind;
-    return until <= now + slack_ns || keep(qp, to, packet, n, (struct shca_udp_wait){until, 0});
+    if (v.twice)
+        keep(qp, to, packet, n,
+             (struct shca_udp_wait){(until > qp->udp->behind ? until : qp->udp->behind) + v.again,
+                                    0});
+    if (v.behind == 0 && v.behind_polls == 0)
+        return in_turn(qp, to, packet, n, now, until);
+    overtaken = until + v.behind + (v.behind_polls ? polls_max_ns : 0);
+    return keep(qp, to, packet, n, (struct shca_udp_wait){overtaken, (uint32_t)v.behind_polls});
 }
