@@ -4,7 +4,7 @@
  * a shared queue, and UC, UD and XRC messages go beside (mesh_lanes.h). Every message is verified
  * and comes exactly once and in order, every read returns what was written, every counter adds up.
  * "plain", "faulty" (lost packets, delays, receivers that are not ready, completions in another
- * order); "packets", "packets_1" and "packets_5": all but XRC by RoCE v2 packets, of which some
+ * order); "packets", "packets_1" and "packets_5": all by RoCE v2 packets, of which some
  * come late, twice, or in another order, and 0, 1 and 5 % are lost; no queue pair may break.
  * "killed": many small jobs, in each of which one process is killed at a random moment, of
  * connecting in every third, and all others must see the error of a vanished peer and nothing else.

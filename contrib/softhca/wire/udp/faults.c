@@ -46,7 +46,7 @@ static void provoke(struct roce_request *r, enum ibv_wc_status status)
 
 static bool refused_there(const struct shca_qp *qp, enum ibv_wc_status status)
 {
-    return qp->qp.qp_type == IBV_QPT_RC &&
+    return qp->qp.qp_type != IBV_QPT_UC && qp->qp.qp_type != IBV_QPT_UD &&
            (status == IBV_WC_REM_ACCESS_ERR || status == IBV_WC_REM_INV_REQ_ERR);
 }
 
