@@ -34,13 +34,31 @@ static void pipe_move(int fd, void *bytes, size_t n, bool out)
     CHECK_EQ(out ? write(fd, bytes, n) : read(fd, bytes, n), n);
 }
 
-static void crowd_connect(int fd, struct end *e, struct address *other)
+static void connect_with(struct end *e, const struct address *to, enum ibv_mtu mtu)
+{
+    struct ibv_qp_attr a = {.qp_state = IBV_QPS_RTR,
+                            .path_mtu = mtu,
+                            .dest_qp_num = to->qpn,
+                            .rq_psn = to->psn,
+                            .max_dest_rd_atomic = 1,
+                            .min_rnr_timer = 12,
+                            .ah_attr = path_to(to)};
+
+    to_init(e->qp);
+    CHECK_EQ(ibv_modify_qp(e->qp, &a,
+                           IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+                               IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER),
+             0);
+    to_rts(e, 14, 7);
+}
+
+static void crowd_connect(int fd, struct end *e, struct address *other, enum ibv_mtu mtu)
 {
     struct address own = address_of(e);
 
     pipe_move(fd, &own, sizeof own, true);
     pipe_move(fd, other, sizeof *other, false);
-    connect_to(e, other);
+    connect_with(e, other, mtu);
 }
 
 static struct ibv_wc post_write(struct end *e, const struct address *to, int number, bool wait)
@@ -55,14 +73,14 @@ static struct ibv_wc post_write(struct end *e, const struct address *to, int num
     return wait ? wait_wc(e->scq) : (struct ibv_wc){.status = IBV_WC_SUCCESS};
 }
 
-static void sender(int fd, int number, int writes)
+static void sender(int fd, int number, int writes, enum ibv_mtu mtu)
 {
     struct address to;
     struct end e;
 
     deadline(ALARM);
     end_open(&e, NULL);
-    crowd_connect(fd, &e, &to);
+    crowd_connect(fd, &e, &to, mtu);
     memset(e.buf, number + 1, region);
     pipe_move(fd, &number, sizeof number, false); /* all begin together */
     for (int i = 0; i < writes; i++)
@@ -74,7 +92,7 @@ static void sender(int fd, int number, int writes)
     exit(0);
 }
 
-static void receiver(const int *fd, int senders)
+static void receiver(const int *fd, int senders, enum ibv_mtu mtu)
 {
     static struct end ends[most_senders];
     struct address to;
@@ -90,7 +108,7 @@ static void receiver(const int *fd, int senders)
 
         pipe_move(fd[i], &to, sizeof to, false);
         pipe_move(fd[i], &own, sizeof own, true);
-        connect_to(&ends[i], &to);
+        connect_with(&ends[i], &to, mtu);
     }
     for (int i = 0; i < senders; i++)
         pipe_move(fd[i], &i, sizeof i, true);
@@ -137,7 +155,7 @@ struct result {
     long lost;
 };
 
-static struct result crowd(int senders, int writes)
+static struct result crowd(int senders, int writes, enum ibv_mtu mtu)
 {
     char stats[] = "/tmp/udp_crowd.XXXXXX";
     int pair[most_senders][2], far[most_senders], file = mkstemp(stats), status;
@@ -156,9 +174,9 @@ static struct result crowd(int senders, int writes)
 
         CHECK(pid >= 0);
         if (pid == 0 && i < senders)
-            sender(pair[i][1], i, writes);
+            sender(pair[i][1], i, writes, mtu);
         if (pid == 0)
-            receiver(far, senders);
+            receiver(far, senders, mtu);
     }
     for (int i = 0; i <= senders; i++) {
         CHECK(wait(&status) > 0);
@@ -167,8 +185,8 @@ static struct result crowd(int senders, int writes)
     r.lost = lost(stats, writes);
     r.repeated =
         100.0 * (double)sum(stats, " repeated ", NULL) / (double)sum(stats, " sent ", NULL);
-    printf("%d senders, %d MiB: %ld packets, %ld lost, %ld repeated (%.2f %%), %.2f s\n", senders,
-           senders * writes * region >> 20, sum(stats, " sent ", NULL), r.lost,
+    printf("%d senders, MTU %d, %d MiB: %ld packets, %ld lost, %ld repeated (%.2f %%), %.2f s\n",
+           senders, 128 << mtu, senders * writes * region >> 20, sum(stats, " sent ", NULL), r.lost,
            sum(stats, " repeated ", NULL), r.repeated, seconds() - started);
     unlink(stats);
     for (int i = 0; i < senders; i++) {
@@ -184,7 +202,9 @@ int main(void)
     setenv("SOFTHCA_WIRE", "udp", 1);
     deadline(ALARM);
     /* Some may be repeated without need, where the receiver waits for a CPU. */
-    CHECK_EQ(crowd(1, SANITIZED ? 64 : 1024).lost, 0);
-    CHECK(crowd(most_senders, SANITIZED ? 16 : 64).repeated <= 5);
+    for (enum ibv_mtu mtu = IBV_MTU_256; mtu <= IBV_MTU_4096; mtu++) {
+        CHECK_EQ(crowd(1, SANITIZED ? 64 : 1024, mtu).lost, 0);
+        CHECK(crowd(most_senders, SANITIZED ? 16 : 64, mtu).repeated <= 5);
+    }
     return 0;
 }

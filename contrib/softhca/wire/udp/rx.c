@@ -25,8 +25,8 @@ enum {
     /* The low bits of the traffic class: both set means that a router was congested (RFC 3168). */
     ecn_mask = 3,
     ecn_congested = 3,
-    crowded_part = 4, /* of the buffer */
-    crowd = 16,       /* packets of a call, from which on that is looked at */
+    crowded_part = 4,    /* of the buffer */
+    datagram_room = 512, /* for the kernel's description of one */
 };
 
 struct buffers {
@@ -179,15 +179,38 @@ static bool marked(struct msghdr *m, size_t *segment)
     return congested;
 }
 
-/* A socket that is nearly full loses packets soon, and no router is there to mark them. */
-static bool crowded(int fd)
+/* What datagrams that were taken together had of the socket's buffer: more than their bytes. */
+static size_t room_of(int n)
+{
+    size_t room = 0;
+
+    for (int i = 0; i < n; i++)
+        room += buffers->message[i].msg_len * 5 / 4 + datagram_room;
+    return room;
+}
+
+static size_t left_in(int fd)
 {
     uint32_t info[SK_MEMINFO_VARS];
     socklen_t length = sizeof info;
 
-    if (getsockopt(fd, SOL_SOCKET, SO_MEMINFO, info, &length) != 0)
+    return getsockopt(fd, SOL_SOCKET, SO_MEMINFO, info, &length) == 0 ? info[SK_MEMINFO_RMEM_ALLOC]
+                                                                      : 0;
+}
+
+/* A socket that gets full between two looks loses packets soon, and no router is there to mark
+ * them. */
+static bool crowded(struct shca_udp_socket *s, int n, int most)
+{
+    socklen_t length = sizeof s->room;
+    size_t used;
+
+    if (s->room == 0 && getsockopt(s->fd, SOL_SOCKET, SO_RCVBUF, &s->room, &length) != 0)
         return false;
-    return info[SK_MEMINFO_RMEM_ALLOC] > info[SK_MEMINFO_RCVBUF] / crowded_part;
+    used = n > 0 ? room_of(n) : 0;
+    if (n > 1 && n == most)
+        used += left_in(s->fd);
+    return used > (size_t)s->room / crowded_part;
 }
 
 static int receive_up_to(const struct shca_udp_socket *s, int most)
@@ -223,20 +246,11 @@ static unsigned take_all(struct arrival *a, unsigned i, bool cut)
     return packets;
 }
 
-static unsigned packets_in(int n)
-{
-    unsigned packets = 0;
-
-    for (int i = 0; i < n; i++)
-        packets += 1 + buffers->message[i].msg_len / ROCE_PACKET_MAX;
-    return packets;
-}
-
 static int batch(struct shca_udp_socket *s, uint32_t fabric_port, int most, uint64_t now)
 {
     struct buffers *b = buffers;
     int n = receive(s, most);
-    bool full = n > 0 && packets_in(n) >= crowd && crowded(s->fd);
+    bool full = crowded(s, n, most);
     bool cut = n > 0 && shca_path_cut(fabric_port, fabric_port);
     unsigned packets = 0;
 

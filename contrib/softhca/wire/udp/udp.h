@@ -25,7 +25,8 @@ struct shca_udp_socket {
     int fd; /* -1: none */
     struct shca_inet at;
     uint32_t scope;    /* the interface of a link-local address */
-    bool flows;        /* the last look found packets; shca_udp.lock */
+    bool flows;        /* the last look found packets; shca_udp.lock, as of the next */
+    int room;          /* for packets that wait, in the kernel's units; 0: unknown yet */
     _Atomic bool used; /* queue pairs may get packets from it */
 };
 
