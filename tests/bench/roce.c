@@ -47,7 +47,9 @@ static void poll_once(struct ibv_cq *cq, int *under_way)
     struct ibv_wc wc;
     int n = ibv_poll_cq(cq, 1, &wc);
 
-    CHECK(n >= 0 && (n == 0 || wc.status == IBV_WC_SUCCESS));
+    if (n > 0)
+        CHECK_EQ(wc.status, IBV_WC_SUCCESS);
+    CHECK(n >= 0);
     *under_way -= n;
 }
 

@@ -262,6 +262,23 @@ size_t roce_answer_output(struct roce_endpoint *e, roce_time now, uint8_t *out)
     return roce_responder_output(e, now, out);
 }
 
+size_t roce_request_output(struct roce_endpoint *e, roce_time now, uint8_t *out,
+                           const struct roce_request **r)
+{
+    size_t length = roce_requester_output(e, now, out);
+
+    *r = length ? &e->tx.shown : NULL;
+    return length;
+}
+
+bool roce_only_acknowledges(struct roce_endpoint *e, roce_time now)
+{
+    const struct roce_responder *rx = &e->rx;
+
+    return rx->on && !e->failed && rx->reply == ROCE_REPLY_ACK && !rx->congestion_due &&
+           rx->head == rx->tail && !roce_requester_ready(e) && now < roce_deadline(e);
+}
+
 roce_time roce_deadline(const struct roce_endpoint *e)
 {
     if (!e->tx.on || e->failed || !roce_connected(e))

@@ -212,6 +212,11 @@ size_t roce_output(struct roce_endpoint *e, roce_time now, uint8_t *out,
 
 /* The same for responses alone, which need no room on a wire whose limit is for requests. */
 size_t roce_answer_output(struct roce_endpoint *e, roce_time now, uint8_t *out);
+/* And for requests alone, which others wait for; acknowledgements may go behind them. */
+size_t roce_request_output(struct roce_endpoint *e, roce_time now, uint8_t *out,
+                           const struct roce_request **r);
+/* Nothing is to be sent now but one acknowledgement, which the next ones will include. */
+bool roce_only_acknowledges(struct roce_endpoint *e, roce_time now);
 
 /* When roce_output has to be called again even though nothing arrives and nothing is posted. */
 roce_time roce_deadline(const struct roce_endpoint *e);

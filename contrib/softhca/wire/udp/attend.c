@@ -16,16 +16,20 @@ enum {
 };
 static const uint64_t look_ns = UINT64_C(1000000);
 
+static struct shca_lock arm_lock;
 static _Atomic int32_t wary; /* completions after which the helper thread is attentive */
 
 static void arm(bool on)
 {
     uint32_t last = (uint32_t)(shca_config.hcas * shca_config.ports);
+    bool changes;
 
-    if (atomic_load_explicit(&shca_udp.attentive, memory_order_relaxed) == on ||
-        atomic_exchange(&shca_udp.attentive, on) == on)
+    if (atomic_load_explicit(&shca_udp.attentive, memory_order_relaxed) == on)
         return;
-    for (uint32_t i = 1; i <= last; i++)
+    /* The mark and what epoll has must not contradict each other, or nobody would look. */
+    shca_lock(&arm_lock);
+    changes = atomic_exchange(&shca_udp.attentive, on) != on;
+    for (uint32_t i = 1; i <= last && changes; i++)
         for (int k = 0; k < SHCA_INET_KINDS; k++) {
             /* Only arrivals count: what lies in the socket is being taken by another thread. */
             struct epoll_event e = {.events = EPOLLIN | EPOLLET, .data.ptr = NULL};
@@ -35,6 +39,9 @@ static void arm(bool on)
             if (fd >= 0)
                 epoll_ctl(shca_helper.epoll_fd, on ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, fd, &e);
         }
+    shca_unlock(&arm_lock);
+    if (!on) /* from now on the thread is to look each millisecond, though it may sleep longer */
+        shca_udp_due(shca_now() + look_ns);
 }
 
 /* With a completion in hand the program may do something else, or spin on its memory. The thread
@@ -42,17 +49,24 @@ static void arm(bool on)
  * completion for a while, until the program polls in vain again. */
 void shca_udp_watch_program(void)
 {
-    static _Atomic uint32_t vain;
+    static uint32_t vain; /* shca_udp.lock */
 
-    if (atomic_exchange_explicit(&shca_udp.delivered, false, memory_order_relaxed)) {
-        atomic_store_explicit(&vain, 0, memory_order_relaxed);
+    if (atomic_load_explicit(&shca_udp.delivered, memory_order_relaxed)) {
+        atomic_store_explicit(&shca_udp.delivered, false, memory_order_relaxed);
+        vain = 0;
         if (atomic_load_explicit(&wary, memory_order_relaxed) > 0) {
             atomic_fetch_sub_explicit(&wary, 1, memory_order_relaxed);
             arm(true);
         }
-    } else if (atomic_fetch_add_explicit(&vain, 1, memory_order_relaxed) == vain_polls) {
+    } else if (vain++ == vain_polls) {
         arm(false);
     }
+}
+
+bool shca_udp_polls(void)
+{
+    return !atomic_load_explicit(&shca_udp.attentive, memory_order_relaxed) &&
+           atomic_load_explicit(&wary, memory_order_relaxed) == 0;
 }
 
 static bool packets_wait(void)
@@ -85,7 +99,7 @@ uint64_t shca_udp_sleep(void)
         return UINT64_MAX;
     }
     if (!polls && !atomic_load(&shca_udp.attentive)) {
-        if (packets_wait())
+        if (packets_wait() || atomic_load(&shca_udp.put_off) > 0)
             atomic_store_explicit(&wary, wary_completions, memory_order_relaxed);
         arm(true);
     }
@@ -98,8 +112,18 @@ uint64_t shca_udp_sleep(void)
     return ns;
 }
 
+void shca_udp_attend_inherited(void)
+{
+    atomic_store(&arm_lock.word, 0);
+    atomic_store(&shca_udp.attentive, false);
+    atomic_store(&wary, 0);
+}
+
 void shca_udp_attend(void)
 {
-    if (atomic_load_explicit(&shca_udp.users, memory_order_relaxed) > 0)
-        arm(true);
+    if (atomic_load_explicit(&shca_udp.users, memory_order_relaxed) == 0)
+        return;
+    arm(true);
+    if (atomic_load(&shca_udp.put_off) > 0)
+        shca_udp_progress();
 }

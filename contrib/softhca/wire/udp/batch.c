@@ -138,6 +138,17 @@ static void count(_Atomic uint64_t *counter, const struct datagram *d, unsigned 
     atomic_fetch_add_explicit(counter, packets, memory_order_relaxed);
 }
 
+/* Without the C library, whose calls are points of cancellation. */
+static long pass_on(struct shca_udp_tx *tx, unsigned at)
+{
+    const struct shca_udp_socket *by = tx->datagram[at].by;
+    unsigned n = run_of(tx, at);
+
+    if (n > 1)
+        return syscall(SYS_sendmmsg, by->fd, tx->message + at, n, 0);
+    return syscall(SYS_sendmsg, by->fd, &tx->message[at].msg_hdr, 0) < 0 ? -1 : 1;
+}
+
 /* A packet that the kernel does not take is a lost one, as any that the network drops. But its
  * first refusal may be about a packet before it. */
 void shca_udp_tx_flush(struct shca_udp_tx *tx)
@@ -147,8 +158,7 @@ void shca_udp_tx_flush(struct shca_udp_tx *tx)
 
     while (at < tx->n) {
         const struct shca_udp_socket *by = tx->datagram[at].by;
-        /* Without the C library, whose call is a point of cancellation. */
-        long done = syscall(SYS_sendmmsg, by->fd, tx->message + at, run_of(tx, at), 0);
+        long done = pass_on(tx, at);
         int error = errno;
 
         if (done > 0) {

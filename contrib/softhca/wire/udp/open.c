@@ -276,10 +276,11 @@ void shca_udp_inherited(void)
     memset(opened, 0, sizeof opened);
     memset(shca_udp.qps, 0, sizeof shca_udp.qps);
     atomic_store(&shca_udp.users, 0);
-    atomic_store(&shca_udp.attentive, false);
+    shca_udp_attend_inherited();
     atomic_store(&shca_udp.lock.word, 0);
     atomic_store(&shca_udp.next, ROCE_NEVER);
     shca_udp_timer_inherited();
+    shca_udp_put_off_inherited();
     shca_udp_held_inherited();
     shca_udp_early_inherited();
     atomic_store(&shca_far_run, NULL);

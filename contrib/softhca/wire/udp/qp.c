@@ -80,14 +80,15 @@ static uint64_t sooner(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-void shca_udp_touch(struct shca_qp *qp, uint64_t now)
+static void touch(struct shca_qp *qp, bool requests_first, uint64_t now)
 {
     struct shca_udp *u = qp->udp;
     uint64_t again;
     bool more;
 
+    shca_udp_put_off_done(qp, now);
     settle(qp);
-    more = shca_udp_send(qp, now);
+    more = shca_udp_send(qp, requests_first, now);
     settle(qp);
     count_repeated(u);
     /* Not now, or shca_udp_timers would find it again and again. */
@@ -99,6 +100,11 @@ void shca_udp_touch(struct shca_qp *qp, uint64_t now)
     if (u->waited) /* for the wire: nothing but answers may go before */
         again = u->wire_until;
     shca_udp_timer_set(qp, again);
+}
+
+void shca_udp_touch(struct shca_qp *qp, uint64_t now)
+{
+    touch(qp, false, now);
 }
 
 /* ---- requests ---- */
@@ -147,6 +153,7 @@ static struct roce_request request_of(struct shca_qp *qp, struct shca_wqe *w, ui
 static void run(struct shca_qp *qp)
 {
     struct shca_udp *u = qp->udp;
+    uint64_t now = shca_now();
 
     /* What was posted in SQE is flushed already. */
     if ((int32_t)(qp->sq_exec - u->posted) > 0)
@@ -159,7 +166,8 @@ static void run(struct shca_qp *qp)
         if (roce_post(u->e, &r) != 0)
             break; /* as deep as the send queue: only after an error */
     }
-    shca_udp_touch(qp, shca_now());
+    if (!shca_udp_put_off_post(qp, now))
+        touch(qp, true, now);
 }
 
 static void fail(struct shca_qp *qp)
@@ -309,6 +317,7 @@ void shca_udp_reset(struct shca_qp *qp)
     if (!qp->far)
         return;
     roce_reset(qp->udp->e);
+    shca_udp_put_off_done(qp, 0);
     shca_udp_fault_reset(qp);
     qp->udp->broken = qp->udp->sends_broken = qp->udp->draining = false;
     atomic_store(&qp->udp->again, ROCE_NEVER);
@@ -322,6 +331,7 @@ void shca_udp_close(struct shca_qp *qp)
     shca_lock(&shca_udp.lock);
     atomic_store(&shca_udp.qps[qp->index], NULL);
     shca_udp_timer_close(qp);
+    shca_udp_put_off_close(qp);
     shca_unlock(&shca_udp.lock);
     atomic_fetch_sub(&shca_udp.users, 1);
     shca_udp_fault_reset(qp);

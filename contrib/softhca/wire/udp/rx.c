@@ -16,6 +16,7 @@
 #include "wire/udp/udp.h"
 
 enum {
+    looks_for_one = 4,  /* that found one, and then for many */
     rounds = 8,         /* batches of one call, so that timers are not kept waiting */
     control_bytes = 96, /* the traffic class and the length of packets, with room */
     datagram_bytes = 65536,
@@ -213,10 +214,17 @@ static bool crowded(struct shca_udp_socket *s, int n, int most)
     return used > (size_t)s->room / crowded_part;
 }
 
+/* Without the C library, whose calls are points of cancellation. */
 static int receive_up_to(const struct shca_udp_socket *s, int most)
 {
-    /* Without the C library, whose call is a point of cancellation. */
-    return (int)syscall(SYS_recvmmsg, s->fd, buffers->message, most, MSG_DONTWAIT, NULL);
+    struct mmsghdr *m = buffers->message;
+    long n;
+
+    if (most > 1)
+        return (int)syscall(SYS_recvmmsg, s->fd, m, most, MSG_DONTWAIT, NULL);
+    n = syscall(SYS_recvmsg, s->fd, &m->msg_hdr, MSG_DONTWAIT);
+    m->msg_len = (unsigned)n;
+    return n < 0 ? -1 : 1;
 }
 
 /* An error of a packet that was sent before is no reason to leave those that came. */
@@ -262,7 +270,7 @@ static int batch(struct shca_udp_socket *s, uint32_t fabric_port, int most, uint
     /* Only now: acknowledgements of a batch become one. */
     for (unsigned i = 0; i < b->n_touched; i++) {
         shca_lock(&b->touched[i]->sq_lock);
-        if (b->touched[i]->far)
+        if (b->touched[i]->far && !shca_udp_put_off_answer(b->touched[i], packets, now))
             shca_udp_touch(b->touched[i], now);
         shca_unlock(&b->touched[i]->sq_lock);
     }
@@ -289,16 +297,17 @@ static bool prepare(void)
     return b != NULL;
 }
 
-/* One where none was found before, because looking for a second takes time too. */
+/* One after the other where none was found lately: looking for a second takes time too, and the
+ * program may answer the first. */
 static void receive_from(struct shca_udp_socket *s, uint32_t fabric_port, uint64_t now)
 {
-    int most = s->flows ? SHCA_UDP_BATCH : 1, n = 0;
+    int most = s->flows > looks_for_one ? SHCA_UDP_BATCH : 1, n = 0;
 
     if (!atomic_load_explicit(&s->used, memory_order_relaxed))
         return;
     for (int left = rounds; left > 0; left--) {
         n = batch(s, fabric_port, most, now);
-        s->flows = n > 0;
+        s->flows = n > 0 ? s->flows + 1 : 0;
         if (n < SHCA_UDP_BATCH)
             break;
     }
@@ -312,6 +321,7 @@ static void receive_all(void)
     for (uint32_t i = 1; i <= last && prepare(); i++)
         for (int k = 0; k < SHCA_INET_KINDS; k++)
             receive_from(&shca_udp_port[i].socket[k], i, now);
+    shca_udp_put_off_run(now);
     shca_udp_timers(now);
 }
 

@@ -23,12 +23,19 @@ static bool destination(const struct shca_qp *qp, const struct roce_request *r,
 }
 
 /* While the wire of a port with a limit is busy only answers go. */
-static size_t make(struct shca_qp *qp, uint64_t now, uint8_t *out, const struct roce_request **r)
+static size_t make(struct shca_qp *qp, bool *requests_first, uint64_t now, uint8_t *out,
+                   const struct roce_request **r)
 {
     struct shca_udp *u = qp->udp;
+    size_t n = 0;
 
     u->moved = u->payload = 0;
     u->waited = shca_detours() && shca_udp_wire_busy(qp, now);
+    if (!u->waited && *requests_first)
+        n = roce_request_output(u->e, now, out, r);
+    *requests_first = n > 0;
+    if (n > 0)
+        return n;
     if (!u->waited)
         return roce_output(u->e, now, out, r);
     *r = NULL;
@@ -75,14 +82,15 @@ static bool goes(struct shca_qp *qp, const struct roce_request *r, const struct 
 }
 
 /* Fetches one packet into the batch: -1: there is none, 0: it does not go out, 1: it does. */
-static int load(struct shca_qp *qp, const struct shca_udp_port *p, uint64_t now)
+static int load(struct shca_qp *qp, const struct shca_udp_port *p, bool *requests_first,
+                uint64_t now)
 {
     uint8_t *packet = shca_udp_tx_room(p->tx);
     const struct shca_udp_socket *s;
     const struct roce_request *r;
     struct shca_inet to;
     bool segments;
-    size_t n = make(qp, now, packet, &r);
+    size_t n = make(qp, requests_first, now, packet, &r);
 
     if (n == 0)
         return -1;
@@ -104,7 +112,7 @@ static int load(struct shca_qp *qp, const struct shca_udp_port *p, uint64_t now)
     return 1;
 }
 
-bool shca_udp_send(struct shca_qp *qp, uint64_t now)
+bool shca_udp_send(struct shca_qp *qp, bool requests_first, uint64_t now)
 {
     struct shca_udp_port *p = &shca_udp_port[qp->sh->port];
     bool reliable = qp->qp.qp_type != IBV_QPT_UC && qp->qp.qp_type != IBV_QPT_UD;
@@ -114,7 +122,7 @@ bool shca_udp_send(struct shca_qp *qp, uint64_t now)
         return false;
     shca_udp_tx_lock(p->tx);
     for (unsigned total = 0; (reliable || total < turn) && got >= 0; total++) {
-        got = load(qp, p, now);
+        got = load(qp, p, &requests_first, now);
         /* What is held back must not overtake what was not. */
         if (got == 0 || qp->udp->dies)
             shca_udp_tx_flush(p->tx);

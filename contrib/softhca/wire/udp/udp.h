@@ -25,7 +25,7 @@ struct shca_udp_socket {
     int fd; /* -1: none */
     struct shca_inet at;
     uint32_t scope;    /* the interface of a link-local address */
-    bool flows;        /* the last look found packets; shca_udp.lock, as of the next */
+    uint32_t flows;    /* looks in a row that found packets; shca_udp.lock, as of the next */
     int room;          /* for packets that wait, in the kernel's units; 0: unknown yet */
     _Atomic bool used; /* queue pairs may get packets from it */
 };
@@ -98,6 +98,11 @@ struct shca_udp {
     struct shca_inet from;       /* of the packet that is being handled */
     uint64_t repeated;           /* packets that the end point sent again and shca_udp counts */
     uint32_t posted;             /* the end point has the requests before it */
+    uint64_t put_off;            /* when sending was left to the next poll, 0: it is not */
+    uint32_t seen_runs;          /* calls of shca_udp_progress at the last post that was sent */
+    uint8_t posts_off;           /* posts that were put off */
+    bool listed;                 /* by put_off.c */
+    uint8_t prompt;              /* so often nothing is put off */
     bool locked; /* the responder lock is held from taking a datagram's receive to its end */
     bool broken; /* the responder failed, because of: */
     enum ibv_event_type why;
@@ -134,6 +139,7 @@ struct shca_udp_state {
     _Atomic uint64_t until;      /* the helper thread wakes by itself before then */
     _Atomic bool attentive;      /* the helper thread waits for packets */
     _Atomic bool delivered;      /* a completion was made since it was cleared */
+    _Atomic int put_off;         /* queue pairs that have something for the next poll */
     _Atomic uint32_t held;       /* packets that wait on their way, */
     _Atomic uint32_t held_polls; /* and those of them that wait for polls */
     _Atomic uint64_t sent, received, strangers, damaged, lost, repeated, deadlines;
@@ -227,6 +233,16 @@ uint64_t shca_udp_let_go(uint64_t now); /* when the next one is due */
 void shca_udp_held_inherited(void);
 void shca_udp_held_end(void);
 
+/* ---- put_off.c ---- */
+/* May sending wait for the next poll: an acknowledgement after so many packets came, or a post?
+ * False: not. Hold sq_lock, as the next. */
+bool shca_udp_put_off_answer(struct shca_qp *qp, unsigned packets, uint64_t now);
+bool shca_udp_put_off_post(struct shca_qp *qp, uint64_t now);
+void shca_udp_put_off_done(struct shca_qp *qp, uint64_t now); /* it is being sent */
+void shca_udp_put_off_run(uint64_t now);                      /* sends what was before now */
+void shca_udp_put_off_close(struct shca_qp *qp);
+void shca_udp_put_off_inherited(void);
+
 /* ---- qp.c ---- */
 /* Gives a queue pair what it needs on this wire; false: no memory. */
 bool shca_udp_equip(struct shca_qp *qp);
@@ -239,9 +255,12 @@ void shca_udp_timers(uint64_t now);
 void shca_udp_progress(void);
 
 /* ---- attend.c ---- */
+/* The program polls again soon, as it did before. */
+bool shca_udp_polls(void);
 /* After packets were taken. */
 void shca_udp_watch_program(void);
 uint64_t shca_udp_sleep(void);
+void shca_udp_attend_inherited(void);
 
 /* ---- timer.c ---- */
 bool shca_udp_timer_open(struct shca_qp *qp); /* false: no memory */
@@ -265,7 +284,8 @@ void shca_udp_tx_add(struct shca_udp_tx *tx, const struct shca_udp_socket *by,
 void shca_udp_tx_flush(struct shca_udp_tx *tx);
 
 /* ---- tx.c ---- */
-/* Sends what the end point of a queue pair has; true: there may be more now. Holds sq_lock. */
-bool shca_udp_send(struct shca_qp *qp, uint64_t now);
+/* Sends what the end point of a queue pair has, requests before answers or after them; true: there
+ * may be more now. Holds sq_lock. */
+bool shca_udp_send(struct shca_qp *qp, bool requests_first, uint64_t now);
 
 #endif

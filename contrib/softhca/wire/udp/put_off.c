@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What a program that polls may send with its next poll as well as now: an acknowledgement, behind
+ * which an answer of the program's own may follow, and posts that follow each other. Both go with
+ * more in one system call. Owns the list of such queue pairs; its lock protects it, and is taken
+ * after sq_lock. */
+#include "config.h"
+
+#include "wire/udp/udp.h"
+
+enum {
+    listed_max = 64,
+    posts_together = 16,
+    few_packets = 2,
+    prompt_times = 64,
+};
+static const uint64_t soon_ns = UINT64_C(50000);
+
+static struct shca_lock list_lock;
+static struct shca_qp *list[listed_max];
+static unsigned listed;
+
+/* Where the program turned out to do other things before it polled, nothing is put off for a
+ * while. */
+static bool may_put_off(struct shca_qp *qp)
+{
+    struct shca_udp *u = qp->udp;
+
+    if (qp->qp.qp_type != IBV_QPT_RC || !shca_udp_polls() || shca_detours() || u->late)
+        return false;
+    if (u->prompt > 0)
+        u->prompt--;
+    return u->prompt == 0;
+}
+
+/* False: the list is full. */
+static bool put_off(struct shca_qp *qp, uint64_t now)
+{
+    struct shca_udp *u = qp->udp;
+
+    if (u->put_off)
+        return true;
+    if (!u->listed) {
+        shca_lock(&list_lock);
+        u->listed = listed < listed_max;
+        if (u->listed)
+            list[listed++] = qp;
+        shca_unlock(&list_lock);
+    }
+    if (!u->listed)
+        return false;
+    u->put_off = now;
+    atomic_fetch_add_explicit(&shca_udp.put_off, 1, memory_order_relaxed);
+    return true;
+}
+
+bool shca_udp_put_off_answer(struct shca_qp *qp, unsigned packets, uint64_t now)
+{
+    struct shca_udp *u = qp->udp;
+
+    return packets <= few_packets && !u->broken && !u->sends_broken && !u->locked && !u->draining &&
+           roce_only_acknowledges(u->e, now) && may_put_off(qp) && put_off(qp, now);
+}
+
+/* A post that follows another one without a poll in between is one of several. */
+bool shca_udp_put_off_post(struct shca_qp *qp, uint64_t now)
+{
+    uint32_t runs = atomic_load_explicit(&shca_udp.runs, memory_order_relaxed);
+    bool several = qp->udp->seen_runs == runs;
+
+    qp->udp->seen_runs = runs;
+    return several && ++qp->udp->posts_off < posts_together && may_put_off(qp) && put_off(qp, now);
+}
+
+void shca_udp_put_off_done(struct shca_qp *qp, uint64_t now)
+{
+    struct shca_udp *u = qp->udp;
+
+    u->posts_off = 0;
+    if (!u->put_off)
+        return;
+    if (now > u->put_off + soon_ns)
+        u->prompt = prompt_times;
+    u->put_off = 0;
+    atomic_fetch_sub_explicit(&shca_udp.put_off, 1, memory_order_relaxed);
+}
+
+/* shca_udp.lock is held, so that none of them is closed meanwhile. */
+void shca_udp_put_off_run(uint64_t now)
+{
+    struct shca_qp *all[listed_max];
+    unsigned n;
+
+    if (atomic_load_explicit(&shca_udp.put_off, memory_order_relaxed) == 0)
+        return;
+    shca_lock(&list_lock);
+    n = listed;
+    memcpy(all, list, n * sizeof all[0]);
+    listed = 0;
+    shca_unlock(&list_lock);
+    for (unsigned i = 0; i < n; i++) {
+        struct shca_udp *u = all[i]->udp;
+
+        shca_lock(&all[i]->sq_lock);
+        u->listed = false;
+        if (u->put_off && u->put_off != now) {
+            shca_udp_touch(all[i], now);
+        } else if (u->put_off) { /* in this call */
+            shca_udp_put_off_done(all[i], now);
+            if (!put_off(all[i], now))
+                shca_udp_touch(all[i], now);
+        }
+        shca_unlock(&all[i]->sq_lock);
+    }
+}
+
+/* shca_udp.lock is held. */
+void shca_udp_put_off_close(struct shca_qp *qp)
+{
+    shca_udp_put_off_done(qp, 0);
+    shca_lock(&list_lock);
+    for (unsigned i = 0; i < listed; i++)
+        if (list[i] == qp)
+            list[i--] = list[--listed];
+    shca_unlock(&list_lock);
+}
+
+void shca_udp_put_off_inherited(void)
+{
+    atomic_store(&list_lock.word, 0);
+    listed = 0;
+    atomic_store(&shca_udp.put_off, 0);
+}
