@@ -6,12 +6,15 @@
  * after sq_lock. */
 #include "config.h"
 
+#include <unistd.h>
+
 #include "wire/udp/udp.h"
 
 enum {
     listed_max = 64,
     posts_together = 16,
     few_packets = 2,
+    habit_least = 4,
     prompt_times = 64,
 };
 static const uint64_t soon_ns = UINT64_C(50000);
@@ -54,12 +57,16 @@ static bool put_off(struct shca_qp *qp, uint64_t now)
     return true;
 }
 
+/* Only where the program has a habit of answering at once: where it does other things, or ends, the
+ * peer must not wait. */
 bool shca_udp_put_off_answer(struct shca_qp *qp, unsigned packets, uint64_t now)
 {
     struct shca_udp *u = qp->udp;
 
-    return packets <= few_packets && !u->broken && !u->sends_broken && !u->locked && !u->draining &&
-           roce_only_acknowledges(u->e, now) && may_put_off(qp) && put_off(qp, now);
+    u->arrival_runs = atomic_load_explicit(&shca_udp.runs, memory_order_relaxed);
+    return u->habit >= habit_least && packets <= few_packets && !u->broken && !u->sends_broken &&
+           !u->locked && !u->draining && roce_only_acknowledges(u->e, now) && may_put_off(qp) &&
+           put_off(qp, now);
 }
 
 /* A post that follows another one without a poll in between is one of several. */
@@ -68,6 +75,8 @@ bool shca_udp_put_off_post(struct shca_qp *qp, uint64_t now)
     uint32_t runs = atomic_load_explicit(&shca_udp.runs, memory_order_relaxed);
     bool several = qp->udp->seen_runs == runs;
 
+    if (qp->udp->arrival_runs == runs && qp->udp->habit < habit_least)
+        qp->udp->habit++;
     qp->udp->seen_runs = runs;
     return several && ++qp->udp->posts_off < posts_together && may_put_off(qp) && put_off(qp, now);
 }
@@ -104,6 +113,7 @@ void shca_udp_put_off_run(uint64_t now)
         shca_lock(&all[i]->sq_lock);
         u->listed = false;
         if (u->put_off && u->put_off != now) {
+            u->habit = 0;
             shca_udp_touch(all[i], now);
         } else if (u->put_off) { /* in this call */
             shca_udp_put_off_done(all[i], now);
@@ -114,15 +124,33 @@ void shca_udp_put_off_run(uint64_t now)
     }
 }
 
+void shca_udp_put_off_end(struct shca_qp *qp)
+{
+    uint64_t now = shca_now();
+
+    if (!qp->udp->put_off)
+        return;
+    shca_udp_put_off_done(qp, now);
+    shca_udp_send(qp, SHCA_UDP_ANSWERS_ONLY, now);
+}
+
 /* shca_udp.lock is held. */
 void shca_udp_put_off_close(struct shca_qp *qp)
 {
-    shca_udp_put_off_done(qp, 0);
     shca_lock(&list_lock);
     for (unsigned i = 0; i < listed; i++)
         if (list[i] == qp)
             list[i--] = list[--listed];
     shca_unlock(&list_lock);
+}
+
+/* The peer must not wait for an answer that was put off by a program that ends. */
+__attribute__((destructor)) static void put_off_finish(void)
+{
+    if (shca.seg && shca.pid == (uint32_t)getpid() && shca_trylock(&shca_udp.lock)) {
+        shca_udp_put_off_run(ROCE_NEVER);
+        shca_unlock(&shca_udp.lock);
+    }
 }
 
 void shca_udp_put_off_inherited(void)

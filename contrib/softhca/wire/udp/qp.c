@@ -80,7 +80,7 @@ static uint64_t sooner(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-static void touch(struct shca_qp *qp, bool requests_first, uint64_t now)
+static void touch(struct shca_qp *qp, enum shca_udp_order order, uint64_t now)
 {
     struct shca_udp *u = qp->udp;
     uint64_t again;
@@ -88,7 +88,7 @@ static void touch(struct shca_qp *qp, bool requests_first, uint64_t now)
 
     shca_udp_put_off_done(qp, now);
     settle(qp);
-    more = shca_udp_send(qp, requests_first, now);
+    more = shca_udp_send(qp, order, now);
     settle(qp);
     count_repeated(u);
     /* Not now, or shca_udp_timers would find it again and again. */
@@ -104,7 +104,7 @@ static void touch(struct shca_qp *qp, bool requests_first, uint64_t now)
 
 void shca_udp_touch(struct shca_qp *qp, uint64_t now)
 {
-    touch(qp, false, now);
+    touch(qp, SHCA_UDP_ANSWERS_FIRST, now);
 }
 
 /* ---- requests ---- */
@@ -167,7 +167,7 @@ static void run(struct shca_qp *qp)
             break; /* as deep as the send queue: only after an error */
     }
     if (!shca_udp_put_off_post(qp, now))
-        touch(qp, true, now);
+        touch(qp, SHCA_UDP_REQUESTS_FIRST, now);
 }
 
 static void fail(struct shca_qp *qp)
@@ -175,6 +175,7 @@ static void fail(struct shca_qp *qp)
     struct shca_udp *u = qp->udp;
 
     u->broken = u->sends_broken = u->draining = false;
+    shca_udp_put_off_end(qp);
     shca_udp_late_run(qp, ROCE_NEVER);
     if (!roce_failed(u->e))
         roce_fail(u->e);
@@ -316,8 +317,8 @@ void shca_udp_reset(struct shca_qp *qp)
 {
     if (!qp->far)
         return;
+    shca_udp_put_off_end(qp);
     roce_reset(qp->udp->e);
-    shca_udp_put_off_done(qp, 0);
     shca_udp_fault_reset(qp);
     qp->udp->broken = qp->udp->sends_broken = qp->udp->draining = false;
     atomic_store(&qp->udp->again, ROCE_NEVER);
@@ -330,6 +331,9 @@ void shca_udp_close(struct shca_qp *qp)
         return;
     shca_lock(&shca_udp.lock);
     atomic_store(&shca_udp.qps[qp->index], NULL);
+    shca_lock(&qp->sq_lock);
+    shca_udp_put_off_end(qp);
+    shca_unlock(&qp->sq_lock);
     shca_udp_timer_close(qp);
     shca_udp_put_off_close(qp);
     shca_unlock(&shca_udp.lock);

@@ -23,7 +23,7 @@ static bool destination(const struct shca_qp *qp, const struct roce_request *r,
 }
 
 /* While the wire of a port with a limit is busy only answers go. */
-static size_t make(struct shca_qp *qp, bool *requests_first, uint64_t now, uint8_t *out,
+static size_t make(struct shca_qp *qp, enum shca_udp_order *order, uint64_t now, uint8_t *out,
                    const struct roce_request **r)
 {
     struct shca_udp *u = qp->udp;
@@ -31,12 +31,13 @@ static size_t make(struct shca_qp *qp, bool *requests_first, uint64_t now, uint8
 
     u->moved = u->payload = 0;
     u->waited = shca_detours() && shca_udp_wire_busy(qp, now);
-    if (!u->waited && *requests_first)
+    if (!u->waited && *order == SHCA_UDP_REQUESTS_FIRST) {
         n = roce_request_output(u->e, now, out, r);
-    *requests_first = n > 0;
-    if (n > 0)
-        return n;
-    if (!u->waited)
+        if (n > 0)
+            return n;
+        *order = SHCA_UDP_ANSWERS_FIRST;
+    }
+    if (!u->waited && *order == SHCA_UDP_ANSWERS_FIRST)
         return roce_output(u->e, now, out, r);
     *r = NULL;
     return roce_answer_output(u->e, now, out);
@@ -82,7 +83,7 @@ static bool goes(struct shca_qp *qp, const struct roce_request *r, const struct 
 }
 
 /* Fetches one packet into the batch: -1: there is none, 0: it does not go out, 1: it does. */
-static int load(struct shca_qp *qp, const struct shca_udp_port *p, bool *requests_first,
+static int load(struct shca_qp *qp, const struct shca_udp_port *p, enum shca_udp_order *order,
                 uint64_t now)
 {
     uint8_t *packet = shca_udp_tx_room(p->tx);
@@ -90,7 +91,7 @@ static int load(struct shca_qp *qp, const struct shca_udp_port *p, bool *request
     const struct roce_request *r;
     struct shca_inet to;
     bool segments;
-    size_t n = make(qp, requests_first, now, packet, &r);
+    size_t n = make(qp, order, now, packet, &r);
 
     if (n == 0)
         return -1;
@@ -112,7 +113,7 @@ static int load(struct shca_qp *qp, const struct shca_udp_port *p, bool *request
     return 1;
 }
 
-bool shca_udp_send(struct shca_qp *qp, bool requests_first, uint64_t now)
+bool shca_udp_send(struct shca_qp *qp, enum shca_udp_order order, uint64_t now)
 {
     struct shca_udp_port *p = &shca_udp_port[qp->sh->port];
     bool reliable = qp->qp.qp_type != IBV_QPT_UC && qp->qp.qp_type != IBV_QPT_UD;
@@ -122,7 +123,7 @@ bool shca_udp_send(struct shca_qp *qp, bool requests_first, uint64_t now)
         return false;
     shca_udp_tx_lock(p->tx);
     for (unsigned total = 0; (reliable || total < turn) && got >= 0; total++) {
-        got = load(qp, p, &requests_first, now);
+        got = load(qp, p, &order, now);
         /* What is held back must not overtake what was not. */
         if (got == 0 || qp->udp->dies)
             shca_udp_tx_flush(p->tx);

@@ -100,6 +100,8 @@ struct shca_udp {
     uint32_t posted;             /* the end point has the requests before it */
     uint64_t put_off;            /* when sending was left to the next poll, 0: it is not */
     uint32_t seen_runs;          /* calls of shca_udp_progress at the last post that was sent */
+    uint32_t arrival_runs;       /* the same when a packet came */
+    uint8_t habit;               /* so often the program answered that without a poll */
     uint8_t posts_off;           /* posts that were put off */
     bool listed;                 /* by put_off.c */
     uint8_t prompt;              /* so often nothing is put off */
@@ -240,6 +242,7 @@ bool shca_udp_put_off_answer(struct shca_qp *qp, unsigned packets, uint64_t now)
 bool shca_udp_put_off_post(struct shca_qp *qp, uint64_t now);
 void shca_udp_put_off_done(struct shca_qp *qp, uint64_t now); /* it is being sent */
 void shca_udp_put_off_run(uint64_t now);                      /* sends what was before now */
+void shca_udp_put_off_end(struct shca_qp *qp); /* it breaks or goes: sends answers put off */
 void shca_udp_put_off_close(struct shca_qp *qp);
 void shca_udp_put_off_inherited(void);
 
@@ -284,8 +287,8 @@ void shca_udp_tx_add(struct shca_udp_tx *tx, const struct shca_udp_socket *by,
 void shca_udp_tx_flush(struct shca_udp_tx *tx);
 
 /* ---- tx.c ---- */
-/* Sends what the end point of a queue pair has, requests before answers or after them; true: there
- * may be more now. Holds sq_lock. */
-bool shca_udp_send(struct shca_qp *qp, bool requests_first, uint64_t now);
+enum shca_udp_order { SHCA_UDP_ANSWERS_FIRST, SHCA_UDP_REQUESTS_FIRST, SHCA_UDP_ANSWERS_ONLY };
+/* Sends what the end point of a queue pair has; true: there may be more now. Holds sq_lock. */
+bool shca_udp_send(struct shca_qp *qp, enum shca_udp_order order, uint64_t now);
 
 #endif
