@@ -59,7 +59,8 @@ struct head {
     struct tree tree;
     struct pollfd *poll;
     struct head_host *hosts;
-    struct hello *hello; /* of each host */
+    struct hello *hello;        /* of each host */
+    struct devices_table ports; /* printed behind the reason of the end */
     uint32_t hellos;
     struct policy policy;
     struct fences fences;
@@ -171,6 +172,8 @@ static void head_apply_policy(struct head *h)
         return;
     if (policy_sentence(&h->policy, log_verbosity() > 0, text, sizeof(text)))
         head_log(h, "%s", text);
+    for (uint32_t i = 0; h->policy.cause == CAUSE_LAUNCHER && i < h->ports.count; i++)
+        head_log(h, "%s", h->ports.row[i]);
     if (h->policy.cause == CAUSE_LATE)
         describe_missing(h);
     order_end(h, h->job->grace_ms);
@@ -231,7 +234,8 @@ static void let_go(struct head *h)
     char text[1200];
 
     if (h->job->agent == JOB_AGENT_SSH) {
-        enum devices_choice choice = devices_choose(h->job, h->hello, text, sizeof(text));
+        enum devices_choice choice =
+            devices_choose(h->job, h->hello, text, sizeof(text), &h->ports);
         if (choice == DEVICES_REFUSED) {
             head_fail(h, text);
             return;
