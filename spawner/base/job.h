@@ -65,8 +65,7 @@ struct job {
     /* Only in the head, and only if other hosts take part: what it decides by once it knows them.
      */
     enum job_softhca softhca;
-    bool own_port;        /* the launcher's host has an active RDMA port */
-    const char *own_list; /* its ports, as in struct hello */
+    bool own_port;      /* the launcher's host has an active RDMA port */
     char **softhca_env; /* NAME=value for ranks that use softhca, NULL-terminated; NULL: there is no
                            softhca here */
 };

@@ -352,27 +352,25 @@ static bool is_watched(const struct job *job)
     return job->agent != JOB_AGENT_FORK && !job->hosts[job->host].is_virtual && job->heartbeat_ms;
 }
 
-static void send_hello(struct guard *g, enum hello_ports ports, const char *list)
+static void send_hello(struct guard *g, enum hello_ports ports)
 {
     struct bytes packed = {0};
     struct hello hello;
 
     hello_here(&hello, ports);
-    snprintf(hello.list, sizeof(hello.list), "%s", list);
     hello_pack(&hello, &packed);
     wire_send(&g->control, WIRE_HELLO, WIRE_VERSION, 0, bytes_front(&packed), packed.length);
     bytes_free(&packed);
 }
 
-static void guard_live(struct guard *g, enum hello_ports ports, const char *list)
-    __attribute__((noreturn));
+static void guard_live(struct guard *g, enum hello_ports ports) __attribute__((noreturn));
 
-static void guard_live(struct guard *g, enum hello_ports ports, const char *list)
+static void guard_live(struct guard *g, enum hello_ports ports)
 {
     guard_detach();
     g->signals = guard_catch_signals();
     oom_open(&g->memory, "");
-    send_hello(g, ports, list);
+    send_hello(g, ports);
     guard_receive_job(g);
     if (is_watched(g->job))
         g->tick_at = clock_ms() + g->job->heartbeat_ms;
@@ -401,13 +399,12 @@ static struct guard guard_made(int control, int output, int lifeline)
 void guard_run(int control, int output)
 {
     struct guard g = guard_made(control, output, -1);
-    guard_live(&g, HELLO_PORTS_UNKNOWN, "");
+    guard_live(&g, HELLO_PORTS_UNKNOWN);
 }
 
-void guard_run_remote(int control, int output, int lifeline, bool has_port, const char *ports,
-                      char *session)
+void guard_run_remote(int control, int output, int lifeline, bool has_port, char *session)
 {
     struct guard g = guard_made(control, output, lifeline);
     g.session_copy = session;
-    guard_live(&g, has_port ? HELLO_PORTS_ACTIVE : HELLO_PORTS_NONE, ports);
+    guard_live(&g, has_port ? HELLO_PORTS_ACTIVE : HELLO_PORTS_NONE);
 }

@@ -9,7 +9,6 @@
 #include "spawner/base/log.h"
 #include "spawner/children/children.h"
 #include "spawner/wire/dial.h"
-#include "spawner/wire/hello.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -114,7 +113,7 @@ static int keep_house(pid_t guard, const char *session)
 
 /* The guard is a child, so that a process is left when it is killed; if that one is killed, the
  * guard ends the job. Returns in the parent. */
-static int run_guard(int control, int output, bool (*has_port)(char *list, size_t size))
+static int run_guard(int control, int output, bool (*has_port)(void))
 {
     pid_t self = getpid();
     char *session =
@@ -128,9 +127,7 @@ static int run_guard(int control, int output, bool (*has_port)(char *list, size_
         if (getppid() != self)
             _exit(EXIT_RUNTIME);
         int lifeline = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-        char ports[HELLO_LIST];
-        bool has = has_port(ports, sizeof(ports));
-        guard_run_remote(control, output, lifeline, has, ports, session);
+        guard_run_remote(control, output, lifeline, has_port(), session);
     }
     if (guard < 0) {
         log_error("cannot start the guard: %s", strerror(errno));
@@ -141,7 +138,7 @@ static int run_guard(int control, int output, bool (*has_port)(char *list, size_
     return keep_house(guard, session);
 }
 
-int remote_run(const char *addresses, const char *host, bool (*has_port)(char *list, size_t size))
+int remote_run(const char *addresses, const char *host, bool (*has_port)(void))
 {
     struct auth_secret secret;
     struct dial d = {.secret = &secret, .lifeline = STDIN_FILENO};

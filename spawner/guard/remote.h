@@ -6,10 +6,9 @@
 #define TRUNKLINE_SPAWNER_REMOTE_H
 
 #include <stdbool.h>
-#include <stddef.h>
 
-/* `has_port` looks for an active RDMA port and lists all; it is called once the connection is
- * there. Returns an exit status when the guard could not begin, after a line on standard error. */
-int remote_run(const char *addresses, const char *host, bool (*has_port)(char *list, size_t size));
+/* `has_port` looks for an active RDMA port; it is called once the connection is there. Returns an
+ * exit status when the guard could not begin, after a line on standard error. */
+int remote_run(const char *addresses, const char *host, bool (*has_port)(void));
 
 #endif

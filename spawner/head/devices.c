@@ -15,23 +15,16 @@ static bool devices_has_port(const struct job *job, const struct hello *h)
     return h->ports == HELLO_PORTS_UNKNOWN ? job->own_port : h->ports == HELLO_PORTS_ACTIVE;
 }
 
-static const char *devices_ports(const struct job *job, const struct hello *h)
-{
-    const char *list = h->ports == HELLO_PORTS_UNKNOWN ? job->own_list : h->list;
-
-    return list && *list ? list : devices_has_port(job, h) ? "an active port" : "no port";
-}
-
-/* The names of the hosts with the same ports as host `like`. */
-static void devices_names(const struct job *job, const struct hello *hello, uint32_t like,
-                          char *text, size_t size)
+/* The names of the hosts with or without a port. */
+static void devices_list(const struct job *job, const struct hello *hello, bool with, char *text,
+                         size_t size)
 {
     uint32_t count = 0;
     size_t used = 0;
 
     text[0] = 0;
     for (uint32_t i = 0; i < job->host_count; i++) {
-        if (strcmp(devices_ports(job, &hello[i]), devices_ports(job, &hello[like])) != 0)
+        if (devices_has_port(job, &hello[i]) != with)
             continue;
         if (++count <= NAMES_MAX && used < size)
             used += (size_t)snprintf(text + used, size - used, "%s%s", count > 1 ? ", " : "",
@@ -39,28 +32,6 @@ static void devices_names(const struct job *job, const struct hello *hello, uint
     }
     if (count > NAMES_MAX && used < size)
         snprintf(text + used, size - used, " and %u more", count - NAMES_MAX);
-}
-
-static bool devices_is_first(const struct job *job, const struct hello *hello, uint32_t host)
-{
-    for (uint32_t i = 0; i < host; i++)
-        if (strcmp(devices_ports(job, &hello[i]), devices_ports(job, &hello[host])) == 0)
-            return false;
-    return true;
-}
-
-static void devices_tabulate(const struct job *job, const struct hello *hello,
-                             struct devices_table *t)
-{
-    char names[DEVICES_ROW - HELLO_LIST - 8];
-
-    for (uint32_t i = 0; i < job->host_count && t->count < DEVICES_ROWS; i++) {
-        if (!devices_is_first(job, hello, i))
-            continue;
-        devices_names(job, hello, i, names, sizeof(names));
-        snprintf(t->row[t->count++], DEVICES_ROW, "    %s: %s", names,
-                 devices_ports(job, &hello[i]));
-    }
 }
 
 static bool devices_one_machine(const struct job *job, const struct hello *hello)
@@ -72,14 +43,14 @@ static bool devices_one_machine(const struct job *job, const struct hello *hello
 }
 
 static enum devices_choice devices_mixed(const struct job *job, const struct hello *hello,
-                                         uint32_t ports, char *text, size_t size,
-                                         struct devices_table *table)
+                                         char *text, size_t size)
 {
-    snprintf(text, size,
-             "all hosts of a job must have an active RDMA port, or none; of these %u have one, %u "
-             "not:",
-             ports, job->host_count - ports);
-    devices_tabulate(job, hello, table);
+    char with[400], without[400];
+
+    devices_list(job, hello, true, with, sizeof(with));
+    devices_list(job, hello, false, without, sizeof(without));
+    snprintf(text, size, "all hosts of a job must have an active RDMA port, or none: %s %s, %s not",
+             with, strchr(with, ',') ? "have one" : "has one", without);
     return DEVICES_REFUSED;
 }
 
@@ -107,17 +78,16 @@ static enum devices_choice devices_software(const struct job *job, const struct 
 }
 
 enum devices_choice devices_choose(const struct job *job, const struct hello *hello, char *text,
-                                   size_t size, struct devices_table *table)
+                                   size_t size)
 {
     uint32_t ports = 0;
 
-    table->count = 0;
     for (uint32_t i = 0; i < job->host_count; i++)
         ports += devices_has_port(job, &hello[i]);
     if (ports == 0 || job->softhca == JOB_SOFTHCA_ALWAYS)
         return devices_software(job, hello, text, size);
     if (ports < job->host_count)
-        return devices_mixed(job, hello, ports, text, size, table);
+        return devices_mixed(job, hello, text, size);
     snprintf(text, size, "using the active RDMA port(s) of all %u hosts", job->host_count);
     return DEVICES_PORTS;
 }

@@ -18,18 +18,9 @@ enum devices_choice {
     DEVICES_REFUSED
 };
 
-enum { DEVICES_ROWS = 16, DEVICES_ROW = 500 };
-
-/* Hosts and their ports, those with the same ones in one row. */
-struct devices_table {
-    uint32_t count;
-    char row[DEVICES_ROWS][DEVICES_ROW];
-};
-
 /* `hello` has an entry for each host of the job; where its ports are unknown it is the launcher's
- * own host. Writes a sentence: the error, or what was chosen; `table` has rows where hosts differ.
- */
+ * own host. Writes a sentence: the error, or what was chosen. */
 enum devices_choice devices_choose(const struct job *job, const struct hello *hello, char *text,
-                                   size_t size, struct devices_table *table);
+                                   size_t size);
 
 #endif

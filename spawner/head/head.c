@@ -59,8 +59,7 @@ struct head {
     struct tree tree;
     struct pollfd *poll;
     struct head_host *hosts;
-    struct hello *hello;        /* of each host */
-    struct devices_table ports; /* printed behind the reason of the end */
+    struct hello *hello; /* of each host */
     uint32_t hellos;
     struct policy policy;
     struct fences fences;
@@ -172,8 +171,6 @@ static void head_apply_policy(struct head *h)
         return;
     if (policy_sentence(&h->policy, log_verbosity() > 0, text, sizeof(text)))
         head_log(h, "%s", text);
-    for (uint32_t i = 0; h->policy.cause == CAUSE_LAUNCHER && i < h->ports.count; i++)
-        head_log(h, "%s", h->ports.row[i]);
     if (h->policy.cause == CAUSE_LATE)
         describe_missing(h);
     order_end(h, h->job->grace_ms);
@@ -234,8 +231,7 @@ static void let_go(struct head *h)
     char text[1200];
 
     if (h->job->agent == JOB_AGENT_SSH) {
-        enum devices_choice choice =
-            devices_choose(h->job, h->hello, text, sizeof(text), &h->ports);
+        enum devices_choice choice = devices_choose(h->job, h->hello, text, sizeof(text));
         if (choice == DEVICES_REFUSED) {
             head_fail(h, text);
             return;

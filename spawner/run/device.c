@@ -8,7 +8,6 @@
 #include "contrib/softhca/fault/fault.h"
 #include "contrib/softhca/base/settings.h"
 #include "spawner/base/log.h"
-#include "spawner/wire/hello.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -218,9 +217,7 @@ static void announce_softhca(bool is_quiet)
 
 static int choose_for_network(const struct job *job, const struct tk_settings *s, bool is_forbidden)
 {
-    char ports[100];
-
-    if (probe_active_port(ports, sizeof(ports))) {
+    if (probe_active_port()) {
         log_verbose(1, "using the active RDMA port(s) of this host");
         name_fabric(job->nspace); /* has an effect only if that port is one of softhca, preloaded
                                      into the launcher itself */
@@ -237,14 +234,12 @@ static int choose_for_network(const struct job *job, const struct tk_settings *s
 int device_prepare(struct job *job, const struct tk_settings *s)
 {
     static const char *const wishes[] = {"auto", "always", "never"};
-    static char ports[HELLO_LIST];
     char library[PATH_MAX];
 
     for (unsigned i = 0; i < sizeof(wishes) / sizeof(*wishes); i++)
         if (!strcmp(s->softhca, wishes[i]))
             job->softhca = JOB_SOFTHCA_AUTO + i;
-    job->own_port = job->softhca != JOB_SOFTHCA_ALWAYS && probe_active_port(ports, sizeof(ports));
-    job->own_list = ports;
+    job->own_port = job->softhca != JOB_SOFTHCA_ALWAYS && probe_active_port();
     if (job->softhca == JOB_SOFTHCA_NEVER)
         return 0;
     if (job->softhca != JOB_SOFTHCA_ALWAYS && !find_library(library, sizeof(library)))

@@ -4,14 +4,11 @@
 #define TRUNKLINE_SPAWNER_PROBE_H
 
 #include <stdbool.h>
-#include <stddef.h>
 
-/* True when a port in state ACTIVE is within reach of libibverbs; all ports and their states go to
- * `list`, "mlx5_0:1 active, mlx5_0:2 down", or as many as there is room for. The probe runs in a
- * child process with a deadline and without standard files, because drivers have been seen to print
- * and to hang.
+/* True when a port in state ACTIVE is within reach of libibverbs. The probe runs in a child process
+ * with a deadline and without standard files, because drivers have been seen to print and to hang.
  */
-bool probe_active_port(char *list, size_t size);
+bool probe_active_port(void);
 
 /* The same from sysfs, in microseconds: no driver is opened. */
 bool probe_sysfs_active_port(void);

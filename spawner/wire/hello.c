@@ -62,7 +62,6 @@ void hello_pack(const struct hello *h, struct bytes *out)
     pack_string(out, h->machine);
     pack_string(out, h->kernel);
     pack_string(out, h->node);
-    pack_string(out, h->list);
 }
 
 static void unpack_text(struct unpack *u, char *text, size_t size)
@@ -83,7 +82,6 @@ bool hello_unpack(struct hello *h, const uint8_t *payload, size_t length)
     unpack_text(&u, h->machine, sizeof(h->machine));
     unpack_text(&u, h->kernel, sizeof(h->kernel));
     unpack_text(&u, h->node, sizeof(h->node));
-    unpack_text(&u, h->list, sizeof(h->list));
     return !u.bad && u.at == u.end;
 }
 

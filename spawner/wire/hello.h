@@ -10,12 +10,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { HELLO_LIST = 200 };
 enum hello_ports { HELLO_PORTS_UNKNOWN, HELLO_PORTS_ACTIVE, HELLO_PORTS_NONE };
 
 struct hello {
     enum hello_ports ports; /* RDMA ports; unknown where a guard was forked by the one above */
-    char list[HELLO_LIST];  /* these ports and their states, "mlx5_0:1 active, mlx5_0:2 down" */
     char build[160];        /* TK_BUILD of the launcher there */
     char machine[65];       /* processor architecture, as uname has it */
     char kernel[160];       /* names the running kernel and its network: two hosts of the same text
@@ -23,7 +21,7 @@ struct hello {
     char node[65];          /* the host's own name for itself */
 };
 
-/* Fills `h` from this host, but for the list of its ports. */
+/* Fills `h` from this host. */
 void hello_here(struct hello *h, enum hello_ports ports);
 
 void hello_pack(const struct hello *h, struct bytes *out);

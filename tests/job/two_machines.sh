@@ -55,22 +55,6 @@ good 2 "$jobs/am-seq"
 RUN="-v -H localhost,$net.3"
 good 2 "$jobs/am-seq"
 says "using softhca over the network" 1
-# One of them has a port, which is softhca's: the line and the table of ports.
-cat >"$scratch/ssh-mixed" <<EOF
-#!/bin/sh
-while [ \$# -gt 2 ]; do shift; done
-[ "\${1##*.}" = 2 ] ||
-    export LD_PRELOAD="$(realpath "$top_builddir/contrib/softhca/.libs/libsofthca.so")" SOFTHCA_ONLY=1 SOFTHCA_PORTS=2 SOFTHCA_DOWN=softhca0:2
-exec ip netns exec "tk$$-\${1##*.}" sh -c "\$2"
-EOF
-chmod +x "$scratch/ssh-mixed"
-RUN="-H $net.2,$net.3"
-SETTINGS=GASNET_SSH_CMD=$scratch/ssh-mixed job 2 "$jobs/hello-seq"
-fails_with 1 "one host with a port, one without"
-[ "$(tail -n 3 "$scratch/err")" = "gasnetrun_ibv: all hosts of a job must have an active RDMA port, or none; of these 1 have one, 1 not:
-gasnetrun_ibv:     $net.2: no port
-gasnetrun_ibv:     $net.3: softhca0:1 active, softhca0:2 down" ] || failed "the table of hosts and ports"
-RUN="-v -H localhost,$net.3"
 SETTINGS=GASNET_SOFTHCA=never job 2 "$jobs/hello-seq"
 fails_with 1 "no port and no softhca"
 says 'no host of the job has an active RDMA port, and GASNET_SOFTHCA=never' 1

@@ -122,12 +122,22 @@ bool mcsw_pass_scan(struct mcsw *w, struct group *g, struct work *k)
 bool mcsw_pass_publish(struct mcsw *w, struct group *g, struct work *k)
 {
     struct egress *e = mcsw_egress(w, g);
+    bool rounds = w->c.aggregate == MCSW_ROUNDS;
+    /* A scan that is older than the set may not name one of the old set. */
+    bool same =
+        mcsw_access(w, REG_MINH, &e->minh,
+                    (struct program){.a = {ZERO, {0, 1, 0u - k->b.version}},
+                                     .lo = {rounds ? KEEP : IF_A, false, {0, 0, k->b.best}, 0}})
+            .a;
 
-    if (w->c.aggregate == MCSW_ROUNDS) {
+    if (!same) {
+        w->count.drop_version++;
+        return false;
+    }
+    if (rounds) {
         mcsw_write(w, REG_ROUND, &e->round, 0, 0);
         return to_result(k, true);
     }
-    mcsw_write(w, REG_MINH, &e->minh, k->b.best, 0);
     if (MCSW_MUTANT(10))
         return to_result(k, true);
     k->b.pass = PASS_VERIFY;

@@ -62,7 +62,7 @@ bool mcsw_pass_link(struct mcsw *w, struct group *g, struct work *k)
     link_address(w, v, k, &t);
     mcsw_write(w, REG_ACKED, &v->acked, roce_psn_add(k->p.psn, ROCE_PSN_MASK), k->b.messages);
     if (round == 0) {
-        mcsw_write(w, REG_MINH, &e->minh, rank, 0);
+        mcsw_write(w, REG_MINH, &e->minh, rank, k->b.version);
         mcsw_write(w, REG_ROUND, &e->round, 0, 0);
     }
     w->count.controls_forwarded++;

@@ -26,7 +26,8 @@ enum mcsw_mode { MCSW_FAST, MCSW_STRICT };
 
 /* How the receivers' acknowledgements become one. exact: their minimum at each (fast only). scan:
  * the same by the holder of the minimum, as a pipeline can. rounds: one of each receiver makes a
- * round; it stalls when a burst ends. */
+ * round; it stalls when a burst ends,
+ * and its MSN is that of the one that closes the round. */
 enum mcsw_aggregate { MCSW_EXACT, MCSW_SCAN, MCSW_ROUNDS };
 
 enum mcsw_event {

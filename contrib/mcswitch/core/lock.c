@@ -13,30 +13,39 @@ bool mcsw_pass_lock(struct mcsw *w, struct group *g, struct work *k)
     struct ingress *in = mcsw_ingress(w, g);
     struct ingress_sender *s = &in->sender[k->b.rank];
     /* Odd numbers, so that none is ever 0, that of receivers that were never linked. */
-    uint32_t version = (k->b.version + 2) & ROCE_PSN_MASK;
+    uint32_t version = ((k->b.topo >> 8) + 2) & ROCE_PSN_MASK;
     uint32_t links = (uint32_t)__builtin_popcount(k->b.mask);
-    struct access hold, epsn;
+    struct access hold, topo, epsn;
     uint8_t set;
+    bool good, twice;
 
     hold = mcsw_access(w, REG_HOLD, &in->hold,
                        (struct program){.a = {ZERO, {1, 0, 0u - k->b.holder}},
                                         .lo = {IF_A, false, {0, 0, k->b.rank}, 0},
                                         .hi = {IF_A, false, {0, 0, mcsw_ticks(w)}, 0}});
-    set = hold.a ? SET : KEEP;
-    mcsw_access(w, REG_TOPO, &in->topo,
-                (struct program){.lo = {set, false, {0, 0, version << 8 | links}, 0},
-                                 .hi = {set, false, {0, 0, k->b.mask}, 0}});
+    set = hold.a ? IF_A : KEEP;
+    topo = mcsw_access(w, REG_TOPO, &in->topo,
+                       (struct program){.a = {ZERO, {1, 0, 0u - k->b.topo}},
+                                        .lo = {set, false, {0, 0, version << 8 | links}, 0},
+                                        .hi = {set, false, {0, 0, k->b.mask}, 0}});
+    good = hold.a && topo.a;
+    set = good ? SET : KEEP;
     mcsw_access(w, REG_AGG, &in->agg,
                 (struct program){.lo = {set, true, {0, 0, k->p.psn - 1}, 0},
                                  .hi = {set, true, {0, 0, k->b.messages}, 0}});
     mcsw_access(w, REG_REL, &in->rel,
                 (struct program){.lo = {set, true, {0, 0, 0}, 0}, .hi = {set, true, {0, 0, 0}, 0}});
     epsn = mcsw_access(w, REG_EPSN, &s->epsn,
-                       (struct program){.a = {hold.a ? SEQ_ZERO : NEVER, {1, 0, 0u - k->p.psn}},
+                       (struct program){.a = {good ? SEQ_ZERO : NEVER, {1, 0, 0u - k->p.psn}},
                                         .lo = {IF_A, true, {1, 0, 1}, 0}});
     mcsw_access(w, REG_INSIDE, &in->inside, (struct program){.lo = {set, false, {0, 0, 0}, 0}});
-    mcsw_access(w, REG_FLAG, &s->flag, (struct program){.hi = {SET, false, {0, 0, !hold.a}, 0}});
-    if (!hold.a) {
+    /* The same control twice within a pass: the second does nothing. */
+    twice = !good && hold.was.lo == k->b.rank;
+    mcsw_access(w, REG_FLAG, &s->flag,
+                (struct program){.hi = {twice ? KEEP : SET, false, {0, 0, !good}, 0}});
+    if (twice)
+        return false;
+    if (!good) {
         w->count.refused++;
         mcsw_answer(w, g, k, k->b.rank, epsn.was.lo, (uint8_t)(ROCE_SYNDROME_RNR | w->c.rnr_timer),
                     epsn.was.hi);

@@ -76,7 +76,7 @@ static uint8_t kind_of_request(const struct roce_packet *r)
     case ROCE_READ_REQUEST:
         return ours && r->dma_length == MCSW_STATUS_BYTES ? IS_STATUS_READ : IS_REFUSED;
     default:
-        return r->opcode <= ROCE_WRITE_LAST ? IS_DATA : IS_REFUSED;
+        return r->opcode <= ROCE_WRITE_ONLY_IMM ? IS_DATA : IS_REFUSED;
     }
 }
 

@@ -88,6 +88,7 @@ struct bridge {
     uint32_t least, least_msn; /* scan: the minimum so far */
     uint32_t limit;            /* responses: below this; theft: last PSN that was accepted */
     uint32_t was;  /* responses: the PSN named by a NAK; theft: ranks that lack something */
+    uint32_t topo; /* lock: the register when it was decided */
     uint32_t rest; /* link: ranks still to come */
 };
 

@@ -27,7 +27,7 @@ enum reg {
     REG_VA,    /* receiver: base, low and high */
     REG_RKEY,  /* receiver */
     REG_ACKED, /* receiver: PSN in the sender's numbers, messages */
-    REG_MINH,  /* group: a receiver that holds the minimum */
+    REG_MINH,  /* group: a receiver that holds the minimum, version */
     REG_ROUND, /* group: who acknowledged in this round, its minimum */
     REGS,
 };

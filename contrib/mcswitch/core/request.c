@@ -213,7 +213,7 @@ static void read_status(struct mcsw *w, struct group *g, struct work *k, const s
 
     roce_put16(b, MCSW_MAGIC);
     b[2] = MCSW_VERSION;
-    b[3] = (uint8_t)w->c.aggregate;
+    b[3] = 1; /* controls for two levels */
     roce_put32(b + 4, w->c.boot);
     roce_put32(b + 8, k->b.group);
     roce_put16(b + 12, g->receivers);
@@ -242,7 +242,7 @@ static bool start_copies(struct mcsw *w, struct group *g, struct work *k, const 
 static bool start_lock(struct work *k, const struct seen *s)
 {
     k->b.holder = (uint16_t)s->hold.was.lo;
-    k->b.version = s->topo.lo >> 8;
+    k->b.topo = s->topo.lo;
     k->b.messages = s->mine ? s->agg.hi : s->epsn.was.hi;
     k->b.pass = PASS_LOCK;
     return true;

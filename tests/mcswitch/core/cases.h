@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The corner cases of doc/multicast.md, each as frames that go in and frames that have to come out.
+ */
+#ifndef MCSW_CASES_H
+#define MCSW_CASES_H
+
+#include "rig.h"
+
+struct mcsw_case {
+    unsigned number;
+    const char *row;
+    void (*run)(struct rig *r);
+    struct rig_options o;
+};
+
+extern const struct mcsw_case cases_order[], cases_control[], cases_frame[];
+extern const unsigned cases_of_order, cases_of_control, cases_of_frame;
+
+/* Sender 0 has the lock on this set, and all have the control. Its next PSN is the second. */
+void case_begin(struct rig *r, uint32_t mask);
+/* Three writes of one packet each, from PSN n on. */
+void case_write(struct rig *r, uint32_t n);
+
+#define SQ(n)    rig_sq(r, 0, n)
+#define RQ(m, n) rig_rq(r, m, n)
+
+enum { OTHERS = 0xe, EVERY_ACK = ROCE_CREDITS_NONE };
+
+#endif
