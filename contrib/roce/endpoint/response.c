@@ -135,18 +135,35 @@ static void on_aeth(struct roce_endpoint *e, roce_time now, uint64_t number, uin
 
 /* ---- responses with data ---- */
 
+/* Does this number belong to a read or an atomic? */
+static bool asked(struct roce_endpoint *e, uint64_t number)
+{
+    struct roce_queue *q = &e->tx.q;
+
+    for (uint32_t i = q->head; i != q->tail; i++) {
+        const struct roce_entry *r = roce_entry_at(q, i);
+
+        if (number < r->first + r->packets)
+            return roce_is_answered(&r->r);
+    }
+    return false;
+}
+
 /* The entry whose response has this number, if it is the next one that is missing. */
 static const struct roce_entry *awaited(struct roce_endpoint *e, roce_time now, uint64_t number)
 {
     struct roce_queue *q = &e->tx.q;
-    const struct roce_entry *r;
 
+    /* It would also acknowledge what came before. */
+    if (!asked(e, number)) {
+        e->counters.stale++;
+        return NULL;
+    }
     if (!acknowledge(e, now, number) && !e->failed)
         repeat_from_una(e);
     if (e->failed || q->una != number || q->head == q->tail)
         return NULL;
-    r = roce_entry_at(q, q->head);
-    return roce_is_answered(&r->r) ? r : NULL;
+    return roce_entry_at(q, q->head);
 }
 
 static void on_read(struct roce_endpoint *e, roce_time now, uint64_t number,

@@ -23,13 +23,23 @@ static int open_sink(const char *where, bool *ours)
     return *ours ? open(where, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600) : (int)fd;
 }
 
+static int udp_line(char *out, size_t room)
+{
+    int n = snprintf(out, room, " sent %llu received %llu lost %llu repeated %llu deadlines %llu",
+                     (unsigned long long)shca_udp.sent, (unsigned long long)shca_udp.received,
+                     (unsigned long long)shca_udp.lost, (unsigned long long)shca_udp.repeated,
+                     (unsigned long long)shca_udp.deadlines);
+
+    return n + shca_udp_report(out + n, room - (size_t)n);
+}
+
 static void report(void)
 {
     static _Atomic int done;
     const char *where = shca_config.stats;
     struct shca_stats *s = &shca_stats;
     bool ours;
-    char line[512];
+    char line[1024];
     int n, fd;
 
     /* Only members of a fabric have counters; a child of vfork shares our memory. */
@@ -42,14 +52,7 @@ static void report(void)
                  (unsigned long long)s->sends, (unsigned long long)s->writes,
                  (unsigned long long)s->reads, (unsigned long long)s->atomics);
     if (shca_config.udp)
-        n +=
-            snprintf(line + n, sizeof line - (size_t)n,
-                     " sent %llu received %llu lost %llu damaged %llu strangers %llu repeated %llu "
-                     "deadlines %llu",
-                     (unsigned long long)shca_udp.sent, (unsigned long long)shca_udp.received,
-                     (unsigned long long)shca_udp.lost, (unsigned long long)shca_udp.damaged,
-                     (unsigned long long)shca_udp.strangers, (unsigned long long)shca_udp.repeated,
-                     (unsigned long long)shca_udp.deadlines);
+        n += udp_line(line + n, sizeof line - (size_t)n);
     n += snprintf(line + n, sizeof line - (size_t)n, "\n");
     fd = open_sink(where, &ours);
     if (fd < 0 || write(fd, line, (size_t)n) != n)

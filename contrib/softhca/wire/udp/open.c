@@ -219,8 +219,8 @@ static void count(uint64_t n[SHCA_FAR_COUNTERS])
     n[0] = atomic_load(&shca_udp.sent);
     n[1] = atomic_load(&shca_udp.received);
     n[2] = atomic_load(&shca_udp.lost);
-    n[3] = atomic_load(&shca_udp.damaged);
-    n[4] = atomic_load(&shca_udp.strangers);
+    n[3] = shca_udp_damaged();
+    n[4] = shca_udp_strangers();
     n[5] = atomic_load(&shca_udp.repeated);
 }
 

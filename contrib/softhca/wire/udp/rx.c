@@ -51,9 +51,9 @@ struct arrival {
 
 static _Atomic bool missed; /* another thread found the lock taken */
 
-static void drop(_Atomic uint64_t *counter)
+static void drop(enum shca_udp_drop why)
 {
-    atomic_fetch_add_explicit(counter, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&shca_udp.drops[why], 1, memory_order_relaxed);
 }
 
 /* ---- checks ---- */
@@ -79,21 +79,23 @@ static bool intact(const struct arrival *a, struct shca_udp_icrc *known, const u
             roce_icrc_solve_id(computed, received, n, &id));
 }
 
-static bool known(const struct shca_qp *qp, const struct shca_udp_socket *s,
-                  const struct shca_inet *from)
+/* Does the packet come to the right port, from the peer? SHCA_UDP_DROPS: yes. */
+static enum shca_udp_drop known(const struct shca_qp *qp, const struct shca_udp_socket *s,
+                                const struct shca_inet *from)
 {
     const struct shca_udp_port *port = &shca_udp_port[qp->sh->port];
     const struct shca_inet *peer = &qp->udp->peer;
 
     if (!qp->far || s < port->socket || s >= port->socket + SHCA_INET_KINDS)
-        return false;
+        return SHCA_DROP_QUEUE;
     /* Another process that holds the target may have ended it. */
     if (qp->qp.qp_type == IBV_QPT_XRC_RECV && !shca_receiving(qp->sh) && !roce_failed(qp->udp->e))
-        return false;
+        return SHCA_DROP_QUEUE;
     if (qp->qp.qp_type == IBV_QPT_UD)
-        return true;
-    return memcmp(from->ip, peer->ip, sizeof peer->ip) == 0 &&
-           (peer->port == 0 || from->port == peer->port);
+        return SHCA_UDP_DROPS;
+    if (s != &port->socket[shca_inet_kind(peer)] || memcmp(from->ip, peer->ip, sizeof peer->ip))
+        return SHCA_DROP_ADDRESS;
+    return peer->port == 0 || from->port == peer->port ? SHCA_UDP_DROPS : SHCA_DROP_PORT;
 }
 
 static struct shca_qp *find(uint32_t qpn)
@@ -122,41 +124,49 @@ static void take_known(struct shca_qp *qp, const struct arrival *a, const struct
                        const uint8_t *packet, size_t n)
 {
     bool connected = qp->qp.qp_type != IBV_QPT_UD && qp->udp->peer.port != 0;
-    const struct roce_counters *c = roce_counters(qp->udp->e);
-    uint64_t before = c->received;
 
     if (!intact(a, connected ? &qp->udp->icrc_in : NULL, packet, n)) {
-        drop(&shca_udp.damaged);
+        drop(SHCA_DROP_ICRC);
         return;
     }
     qp->udp->from = a->from;
     if (shca_faults())
         shca_udp_arrives(qp, p);
     roce_input(qp->udp->e, a->now, p, a->congested);
-    if (c->received == before) /* another partition, key or transport */
-        drop(&shca_udp.strangers);
     touched(qp, a->now);
+}
+
+/* No such queue pair, or not from its peer; but first of all it has to be whole. */
+static void drop_stranger(const struct arrival *a, const uint8_t *packet, size_t n,
+                          enum shca_udp_drop why)
+{
+    drop(intact(a, NULL, packet, n) ? why : SHCA_DROP_ICRC);
 }
 
 static void take(const struct arrival *a, const uint8_t *packet, size_t bytes)
 {
+    enum roce_verdict verdict = ROCE_TOO_SHORT;
+    enum shca_udp_drop why = SHCA_DROP_QUEUE;
     size_t n = bytes - ROCE_ICRC_BYTES;
-    bool good = false, mine = false;
     struct roce_packet p;
     struct shca_qp *qp;
 
     if (bytes >= ROCE_BTH_BYTES + ROCE_ICRC_BYTES)
-        good = roce_packet_parse(packet, n, &p) == ROCE_GOOD;
-    qp = good ? find(p.dest_qpn) : NULL;
+        verdict = roce_packet_parse(packet, n, &p);
+    if (verdict != ROCE_GOOD) {
+        drop(shca_udp_drop_of(verdict));
+        return;
+    }
+    qp = find(p.dest_qpn);
     if (qp) {
         shca_lock(&qp->sq_lock);
-        mine = known(qp, a->by, &a->from);
-        if (mine)
+        why = known(qp, a->by, &a->from);
+        if (why == SHCA_UDP_DROPS)
             take_known(qp, a, &p, packet, n);
         shca_unlock(&qp->sq_lock);
     }
-    if (!mine)
-        drop(good && intact(a, NULL, packet, n) ? &shca_udp.strangers : &shca_udp.damaged);
+    if (why != SHCA_UDP_DROPS)
+        drop_stranger(a, packet, n, why);
 }
 
 /* Did a router mark it? How long are its packets, if there are several? */
@@ -323,6 +333,11 @@ static void receive_all(void)
             receive_from(&shca_udp_port[i].socket[k], i, now);
     shca_udp_put_off_run(now);
     shca_udp_timers(now);
+}
+
+bool shca_udp_missed(void)
+{
+    return atomic_load(&missed);
 }
 
 void shca_udp_progress(void)

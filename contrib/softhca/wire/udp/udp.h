@@ -131,6 +131,20 @@ struct shca_udp {
     uint64_t rnr_until;
 };
 
+/* Why a packet was dropped before its end point saw it; names in drops.c. */
+enum shca_udp_drop {
+    SHCA_DROP_SHORT,
+    SHCA_DROP_OPCODE,
+    SHCA_DROP_VERSION,
+    SHCA_DROP_PAD,
+    SHCA_DROP_PAYLOAD,
+    SHCA_DROP_ICRC, /* the last of those that are damaged */
+    SHCA_DROP_QUEUE,
+    SHCA_DROP_ADDRESS,
+    SHCA_DROP_PORT,
+    SHCA_UDP_DROPS,
+};
+
 struct shca_udp_state {
     struct shca_lock lock; /* of receiving, and of removal from the table */
     _Atomic int users;     /* queue pairs on this wire */
@@ -144,7 +158,8 @@ struct shca_udp_state {
     _Atomic int put_off;         /* queue pairs that have something for the next poll */
     _Atomic uint32_t held;       /* packets that wait on their way, */
     _Atomic uint32_t held_polls; /* and those of them that wait for polls */
-    _Atomic uint64_t sent, received, strangers, damaged, lost, repeated, deadlines;
+    _Atomic uint64_t sent, received, lost, repeated, deadlines, drops[SHCA_UDP_DROPS];
+    struct roce_counters gone; /* of end points that were closed; lock */
 };
 extern struct shca_udp_state shca_udp;
 extern struct shca_udp_port shca_udp_port[SHCA_UDP_PORTS];
@@ -191,6 +206,15 @@ bool shca_udp_segments(const struct shca_inet *to);
 /* ---- network.c ---- */
 /* 0, or errno after one line. */
 int shca_udp_network(const char *text, struct shca_udp_network *n);
+
+/* ---- drops.c ---- */
+enum shca_udp_drop shca_udp_drop_of(enum roce_verdict v);
+uint64_t shca_udp_damaged(void);
+uint64_t shca_udp_strangers(void);
+/* What was dropped, and why, for SOFTHCA_STATS; its length, as snprintf. */
+int shca_udp_report(char *out, size_t room);
+/* An end point is closed; holds shca_udp.lock. */
+void shca_udp_keep_counters(const struct roce_endpoint *e);
 
 /* ---- early.c ---- */
 /* Is the data of this write to be stored later? */
@@ -256,6 +280,7 @@ void shca_udp_timers(uint64_t now);
 
 /* ---- rx.c ---- */
 void shca_udp_progress(void);
+bool shca_udp_missed(void); /* a call of it found the lock taken by somebody else */
 
 /* ---- attend.c ---- */
 /* The program polls again soon, as it did before. */
