@@ -213,6 +213,8 @@ static void refuse_one(const struct refusal *r, struct end *e, const struct send
     p.opcode = roce_opcode_of(ROCE_RC, r->operation);
     p.va = r->how == wraps ? UINT64_MAX - 3 : v.address.addr + (uint64_t)r->at;
     p.rkey = r->how == local ? e->mr->rkey : open_mr->rkey;
+    if (r->how == local)
+        p.va = (uintptr_t)e->buf;
     p.dma_length = r->told;
     p.payload_length = r->payload;
     send_packet(peer, &v, &p);
@@ -300,6 +302,31 @@ static void unasked(void)
     CHECK_EQ(wait_wc(e.scq).status, IBV_WC_SUCCESS);
     CHECK_EQ(wait_wc(e.scq).wr_id, 2);
     memory_is_whole(&e);
+    disconnect(&e);
+    end_of(&e);
+}
+
+/* ---- a program that sleeps ---- */
+
+/* The helper thread handles all that came, though it is woken once for several. */
+static void bursts(void)
+{
+    struct sender peer = peer_open();
+    struct victim v;
+    struct end e;
+
+    open_first(&e, &peer);
+    v = connected(&e, &peer);
+    for (int i = 0; i < 400; i++) {
+        for (int n = 0; n < 3; n++) {
+            struct roce_packet p = write_to(&v, 0, "no reply");
+
+            p.ack_request = false;
+            send_packet(&peer, &v, &p);
+            v.psn = roce_psn_add(v.psn, 1);
+        }
+        alive(&peer, &v);
+    }
     disconnect(&e);
     end_of(&e);
 }
@@ -494,6 +521,8 @@ static void make_up(const struct stream *s, struct roce_packet *p)
     p->psn = some_psn(s, roce_is_response(opcode));
     p->va = some_va(s);
     p->rkey = below(4) ? open_mr->rkey : below(2) ? s->e.mr->rkey : below(UINT32_MAX);
+    if (p->rkey == s->e.mr->rkey)
+        p->va = (uintptr_t)s->e.buf + 8 * below(local_bytes / 8);
     p->payload = s->bytes;
     p->payload_length = o.payload ? some_payload() : 0;
     p->dma_length = some_length(p->payload_length);
@@ -522,7 +551,7 @@ static void send_one(struct stream *s)
     if (below(12) == 0)
         out[1] ^= (uint8_t)(below(4) << 4); /* the padding that it claims */
     if (below(12) == 0)
-        n = 4 * below((uint32_t)n / 4 + 1);
+        n = below(2) ? below((uint32_t)n) : 4 * below((uint32_t)n / 4 + 1);
     seal_and_send(from, &s->v, out, n);
     s->packets++;
 }
@@ -669,7 +698,8 @@ static int uncounted(const char *file)
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
-        {"refused", refused}, {"unasked", unasked}, {"kept_receives", kept_receives},
+        {"refused", refused}, {"unasked", unasked},
+        {"bursts", bursts},   {"kept_receives", kept_receives},
         {"fuzz", fuzz},       {NULL, NULL},
     };
     char stats[] = "/tmp/udp_hostile.XXXXXX";

@@ -308,10 +308,12 @@ static bool prepare(void)
 }
 
 /* One after the other where none was found lately: looking for a second takes time too, and the
- * program may answer the first. */
+ * program may answer the first. But all where the helper thread waits, which is woken by arrivals
+ * and not by what lies there. */
 static void receive_from(struct shca_udp_socket *s, uint32_t fabric_port, uint64_t now)
 {
-    int most = s->flows > looks_for_one ? SHCA_UDP_BATCH : 1, n = 0;
+    bool waits = atomic_load(&shca_udp.attentive);
+    int most = s->flows > looks_for_one || waits ? SHCA_UDP_BATCH : 1, n = 0;
 
     if (!atomic_load_explicit(&s->used, memory_order_relaxed))
         return;
@@ -319,8 +321,10 @@ static void receive_from(struct shca_udp_socket *s, uint32_t fabric_port, uint64
         n = batch(s, fabric_port, most, now);
         s->flows = n > 0 ? s->flows + 1 : 0;
         if (n < SHCA_UDP_BATCH)
-            break;
+            return;
     }
+    if (waits)
+        shca_helper_wake();
 }
 
 static void receive_all(void)
