@@ -338,7 +338,7 @@ void shca_udp_close(struct shca_qp *qp)
     shca_udp_put_off_close(qp);
     shca_udp_keep_counters(qp->udp->e);
     shca_unlock(&shca_udp.lock);
-    if (shca_udp_missed())
+    if (atomic_load(&shca_udp.missed))
         shca_helper_wake();
     atomic_fetch_sub(&shca_udp.users, 1);
     shca_udp_fault_reset(qp);

@@ -49,8 +49,6 @@ struct arrival {
     uint64_t now;
 };
 
-static _Atomic bool missed; /* another thread found the lock taken */
-
 static void drop(enum shca_udp_drop why)
 {
     atomic_fetch_add_explicit(&shca_udp.drops[why], 1, memory_order_relaxed);
@@ -339,20 +337,15 @@ static void receive_all(void)
     shca_udp_timers(now);
 }
 
-bool shca_udp_missed(void)
-{
-    return atomic_load(&missed);
-}
-
 void shca_udp_progress(void)
 {
     atomic_fetch_add_explicit(&shca_udp.runs, 1, memory_order_relaxed);
     if (atomic_load_explicit(&shca_udp.users, memory_order_relaxed) == 0 &&
         atomic_load_explicit(&shca_udp.held, memory_order_relaxed) == 0)
         return;
-    atomic_store(&missed, true);
-    while (atomic_load(&missed) && shca_trylock(&shca_udp.lock)) {
-        atomic_store(&missed, false);
+    atomic_store(&shca_udp.missed, true);
+    while (atomic_load(&shca_udp.missed) && shca_trylock(&shca_udp.lock)) {
+        atomic_store(&shca_udp.missed, false);
         receive_all();
         shca_udp_watch_program();
         shca_unlock(&shca_udp.lock);

@@ -147,6 +147,7 @@ enum shca_udp_drop {
 
 struct shca_udp_state {
     struct shca_lock lock; /* of receiving, and of removal from the table */
+    _Atomic bool missed;   /* a thread that wanted to receive found the lock taken */
     _Atomic int users;     /* queue pairs on this wire */
     _Atomic uint32_t runs; /* calls of shca_udp_progress */
     _Atomic bool segments; /* the kernel cuts datagrams */
@@ -280,7 +281,6 @@ void shca_udp_timers(uint64_t now);
 
 /* ---- rx.c ---- */
 void shca_udp_progress(void);
-bool shca_udp_missed(void); /* a call of it found the lock taken by somebody else */
 
 /* ---- attend.c ---- */
 /* The program polls again soon, as it did before. */
