@@ -29,8 +29,6 @@ static bool good_flags(const struct packet *p)
 
 uint8_t mcsw_control_form(const struct group *g, const struct packet *p)
 {
-    uint32_t receivers = g->receivers == 32 ? UINT32_MAX : (1u << g->receivers) - 1;
-
     if (p->malformed || !good_flags(p))
         return ROCE_NAK_INVALID;
     if (p->lock != p->qpn >> 8)
@@ -39,7 +37,7 @@ uint8_t mcsw_control_form(const struct group *g, const struct packet *p)
         return ROCE_NAK_INVALID;
     if (p->key != g->key)
         return ROCE_NAK_ACCESS;
-    if ((p->flags & MCSW_BITMAP) && (p->bitmap & ~receivers))
+    if ((p->flags & MCSW_BITMAP) && (p->bitmap & ~g->present))
         return ROCE_NAK_ACCESS;
     return 0;
 }
@@ -66,7 +64,7 @@ uint8_t mcsw_control_entry(const struct work *k, const struct group *g, unsigned
     struct mcsw_entry e = mcsw_entry_at(k, i);
 
     *rank = e.vsqpn & 255;
-    if (e.vsqpn >> 8 != k->b.group || *rank >= g->receivers)
+    if (e.vsqpn >> 8 != k->b.group || *rank >= g->receivers || !(g->present >> *rank & 1))
         return ROCE_NAK_ACCESS;
     if (k->b.mask >> *rank & 1)
         return ROCE_NAK_INVALID;

@@ -113,6 +113,7 @@ struct egress;
 struct group {
     bool used, leaf, v6;
     uint16_t senders, receivers;
+    uint32_t present; /* receivers that were not removed */
     uint64_t key;
     struct address receiver[MCSW_RECEIVERS];
     /* then struct address [senders], struct ingress, struct egress: see switch.c */

@@ -87,6 +87,7 @@ bool mcsw_create(struct mcsw *w, uint32_t group, const struct mcsw_group_config 
     g->v6 = c->ip_version == 6;
     g->senders = (uint16_t)c->senders;
     g->receivers = (uint16_t)c->receivers;
+    g->present = c->receivers == 32 ? UINT32_MAX : (1u << c->receivers) - 1;
     g->key = c->key;
     mcsw_ingress(w, g)->hold.lo = NOBODY;
     mcsw_ingress(w, g)->topo.lo = 1u << 8;
@@ -190,6 +191,7 @@ bool mcsw_remove(struct mcsw *w, uint32_t group, unsigned rank)
     if (rank < g->receivers) {
         mcsw_mark(w, group, rank);
         g->receiver[rank].valid = false;
+        g->present &= ~(1u << rank);
     }
     if (rank < g->senders) {
         if (mcsw_ingress(w, g)->hold.lo == rank && !g->leaf)
