@@ -39,7 +39,7 @@ size_t tk_mcsw_body(unsigned type)
     case TK_MCSW_INFO:
         return 7 * 4 + TK_MCSW_PLANES * 2 * 16;
     case TK_MCSW_JOINED:
-        return 5 * 4 + 8;
+        return 7 * 4 + 8;
     case TK_MCSW_EVENT:
         return 3 * 4;
     default:
@@ -167,6 +167,8 @@ void tk_mcsw_put_place(struct tk_mcsw_frame *f, const struct tk_mcsw_place *p)
     tk_mcsw_put(f, p->vrqpn, 4);
     tk_mcsw_put(f, p->vsqpn, 4);
     tk_mcsw_put(f, p->key, 8);
+    tk_mcsw_put(f, p->leaves, 4);
+    tk_mcsw_put(f, p->leaf_group, 4);
 }
 
 void tk_mcsw_get_place(struct tk_mcsw_frame *f, struct tk_mcsw_place *p)
@@ -177,6 +179,8 @@ void tk_mcsw_get_place(struct tk_mcsw_frame *f, struct tk_mcsw_place *p)
     p->vrqpn = get32(f);
     p->vsqpn = get32(f);
     p->key = tk_mcsw_get(f, 8);
+    p->leaves = get32(f);
+    p->leaf_group = get32(f);
 }
 
 void tk_mcsw_put_header(uint8_t to[TK_MCSW_HEADER], uint32_t flags)

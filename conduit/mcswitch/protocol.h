@@ -33,6 +33,7 @@ enum {
     TK_MCSW_TALK = TK_MCSW_GREETING + TK_MCSW_CLAIM + TK_MCSW_CODE,
     TK_MCSW_FRAME_HEAD = 6,
     TK_MCSW_FRAME_MAX = 256,
+    TK_MCSW_LEAF = 32, /* members of one level */
 };
 #define TK_MCSW_MAGIC "mcswitch"
 
@@ -116,6 +117,10 @@ struct tk_mcsw_place {
     uint32_t vrqpn; /* what the SQP is connected to, at vip.requests */
     uint32_t vsqpn; /* what the RQP is connected to, at vip.copies */
     uint64_t key;   /* for control packets */
+    /* A group of more than TK_MCSW_LEAF members has two levels: member r is receiver r % 32 of the
+     * leaf group leaf_group + r / 32, whose key is the same, and that leaf is receiver r / 32 of
+     * `group`. Else both are 0. */
+    uint32_t leaves, leaf_group;
 };
 
 enum tk_mcsw_event_kind {

@@ -76,9 +76,9 @@ check_paths()
         [ -e "$path" ] || [ -e "$built/$path" ] || wrong "the documents name $path, which is not there"
     done
     # shellcheck disable=SC2086
-    for page in $(grep -ohE '\b(gasnetrun_ibv|trunkline[a-z_-]*|softhca[a-z-]*)\([137]\)' $texts | sort -u); do
+    for page in $(grep -ohE '\b(gasnetrun_ibv|trunkline[a-z_-]*|softhca[a-z-]*|mcswitchd)\([137]\)' $texts | sort -u); do
         name=${page%(*}.${page: -2:1}
-        [ -e "man/$name" ] || [ -e "man/$name.in" ] || [ -e "contrib/softhca/$name" ] || wrong "there is no manual page $page"
+        [ -e "man/$name" ] || [ -e "man/$name.in" ] || [ -e "contrib/softhca/$name" ] || [ -e "contrib/mcswitch/daemon/$name" ] || wrong "there is no manual page $page"
     done
 }
 
@@ -90,7 +90,7 @@ check_roff()
     fi
     "$launcher" --settings=man >"$work/part"
     sed -e "/^@SETTINGS@\$/{r $work/part" -e 'd;}' man/trunkline-settings.7.in >"$work/trunkline-settings.7"
-    for page in man/*.[137] contrib/softhca/*.[17] "$work/trunkline-settings.7"; do
+    for page in man/*.[137] contrib/softhca/*.[17] contrib/mcswitch/daemon/*.1 "$work/trunkline-settings.7"; do
         mandoc -T lint -W warning "$page" >"$work/lint" 2>&1
         [ -s "$work/lint" ] && wrong "$(head -3 "$work/lint")"
     done
@@ -99,7 +99,7 @@ check_roff()
 # Texts of the sources with adjacent string literals joined and formats, as well as macros between literals, written as "...".
 source_texts()
 {
-    find conduit spawner contrib/softhca -name '*.[ch]' ! -path '*/fuzz/*' -exec cat {} + | tr '\n' ' ' |
+    find conduit spawner contrib/softhca contrib/mcswitch -name '*.[ch]' ! -path '*/fuzz/*' -exec cat {} + | tr '\n' ' ' |
         sed -E 's/"[[:space:]]+"//g; s/%"[[:space:]]*(PRI[a-zA-Z0-9]+)[[:space:]]*"/.../g; s/"[[:space:]]*[A-Z_]+[[:space:]]*"/.../g
             s/%([-+0]?[0-9*]*(\.[0-9*]+)?(hh|h|ll|l|z|j|t)?[diouxXcsgfp])/.../g'
 }

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What other kinds of ports use of frames.c. */
+#ifndef MCD_FRAMES_H
+#define MCD_FRAMES_H
+
+#include "daemon/port.h"
+
+/* Large buffers for a socket, as far as the kernel lets. */
+void mcd_frames_buffers(int fd);
+/* "A.B.C.D" or "A.B.C.D:PORT"; false: it is neither, or the port is not in 1..65535. */
+bool mcd_frames_inet(const char *text, struct sockaddr_in *at, unsigned port_otherwise);
+
+#endif
