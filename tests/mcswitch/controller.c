@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The controller of mcswitchd against members that know its protocol, and against others: wrong
+ * keys, connections that say nothing or stop in the middle, every lie about a length, other jobs,
+ * members that do not read. A member that is in order is served throughout. Started by daemon.sh,
+ * which started the switch: controller HOST:PORT [FILE], FILE with the switch's own key. */
+#include "config.h"
+
+#include "base/sha256.h"
+#include "mcswitch/client.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { patience_ms = 20000, strangers = 100, rqpn_first = 0x100 };
+
+#define CHECK(x)                                                                                   \
+    do {                                                                                           \
+        if (!(x)) {                                                                                \
+            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #x);                                \
+            exit(1);                                                                               \
+        }                                                                                          \
+    } while (0)
+
+static struct sockaddr_storage where;
+static uint8_t site_key[TK_MCSW_KEY];
+static bool has_site_key;
+
+static struct tk_mcsw_job job_new(void)
+{
+    struct tk_mcsw_job job;
+
+    CHECK(tk_mcsw_job_make(&job, has_site_key ? site_key : NULL));
+    return job;
+}
+
+static void done(struct tk_mcsw_client *c)
+{
+    if (tk_mcsw_wait(c) != TK_MCSW_DONE) {
+        fprintf(stderr, "refused: %s\n", c->why);
+        exit(1);
+    }
+}
+
+static void refused(struct tk_mcsw_client *c, unsigned error)
+{
+    CHECK(tk_mcsw_wait(c) == TK_MCSW_REFUSED);
+    if (c->error != error) {
+        fprintf(stderr, "refused by %u, not %u: %s\n", c->error, error, c->why);
+        exit(1);
+    }
+    CHECK(c->why[0]);
+}
+
+static void dial(struct tk_mcsw_client *c, const struct tk_mcsw_job *job)
+{
+    tk_mcsw_dial(c, &where, job, patience_ms);
+    done(c);
+}
+
+/* A member with an address that nobody has; its number makes its queue pairs differ. */
+static struct tk_mcsw_member member_new(uint32_t rank, uint32_t number)
+{
+    struct tk_mcsw_member m = {.rank = rank,
+                               .plane = TK_MCSW_UDP,
+                               .mtu = 1024,
+                               .gid = {[10] = 0xff, 0xff, 127, 77, 0, 9},
+                               .sqpn = rqpn_first + 2 * number,
+                               .rqpn = rqpn_first + 2 * number + 1,
+                               .sqpsn = 0xfffff0,
+                               .rqpsn = 5};
+    return m;
+}
+
+/* ---- members in order ---- */
+
+static struct tk_mcsw_event last_event;
+static unsigned events;
+
+static void on_event(void *context, const struct tk_mcsw_event *e)
+{
+    (void)context;
+    last_event = *e;
+    events++;
+}
+
+static void await_event(struct tk_mcsw_client *c, unsigned kind)
+{
+    for (int i = 0; i < patience_ms / 10; i++) {
+        struct pollfd p = {.fd = c->fd, .events = POLLIN};
+
+        tk_mcsw_step(c);
+        if (events > 0 && last_event.kind == kind)
+            return;
+        poll(&p, 1, 10);
+    }
+    fprintf(stderr, "no event %u\n", kind);
+    exit(1);
+}
+
+/* Two connections of one job with a group of two. */
+static uint32_t pair_open(struct tk_mcsw_client *a, struct tk_mcsw_client *b,
+                          const struct tk_mcsw_job *job, uint32_t number)
+{
+    struct tk_mcsw_member first = member_new(0, number), second = member_new(1, number + 1);
+
+    dial(a, job);
+    dial(b, job);
+    tk_mcsw_create(a, 2, patience_ms);
+    done(a);
+    tk_mcsw_join(a, a->group, &first, patience_ms);
+    CHECK(tk_mcsw_step(a) == TK_MCSW_GOING);
+    tk_mcsw_join(b, a->group, &second, patience_ms);
+    done(b);
+    done(a);
+    CHECK(a->place.group == a->group && b->place.group == a->group);
+    CHECK(a->place.rank == 0 && b->place.rank == 1 && a->place.members == 2);
+    CHECK(a->place.key == b->place.key && a->place.key != 0);
+    CHECK(a->place.vrqpn != b->place.vrqpn && a->place.vsqpn != b->place.vsqpn);
+    return a->group;
+}
+
+static void life(void)
+{
+    struct tk_mcsw_job job = job_new();
+    struct tk_mcsw_client a, b;
+    struct tk_mcsw_member m = member_new(0, 1);
+    uint32_t group = pair_open(&a, &b, &job, 1);
+
+    tk_mcsw_probe(&a, patience_ms);
+    done(&a);
+    CHECK(a.info.planes == 1u << TK_MCSW_UDP && a.info.members >= 32 && a.info.mtu == 4096);
+    CHECK(a.info.vip[0].requests[0] == 0xfd && a.info.vip[0].requests[15] == 0);
+    m.rqpsn = 0x500000;
+    tk_mcsw_repair(&a, group, TK_MCSW_REPAIR_RQP, &m, patience_ms);
+    done(&a);
+    b.event = on_event;
+    events = 0;
+    tk_mcsw_mark(&a, group, 0, patience_ms);
+    done(&a);
+    await_event(&b, TK_MCSW_MEMBER_DIRTY);
+    CHECK(last_event.group == group && last_event.rank == 0);
+    tk_mcsw_close(&a);
+    await_event(&b, TK_MCSW_MEMBER_LEFT);
+    CHECK(last_event.rank == 0);
+    tk_mcsw_destroy(&b, group, patience_ms);
+    done(&b);
+    tk_mcsw_leave(&b, group, 1, patience_ms);
+    refused(&b, TK_MCSW_E_UNKNOWN);
+    tk_mcsw_close(&b);
+}
+
+/* A group that can't become complete does not keep its members waiting. */
+static void incomplete(void)
+{
+    struct tk_mcsw_job job = job_new();
+    struct tk_mcsw_client a, b;
+    struct tk_mcsw_member first = member_new(0, 1), second = member_new(1, 2);
+
+    dial(&a, &job);
+    dial(&b, &job);
+    tk_mcsw_create(&a, 3, patience_ms);
+    done(&a);
+    tk_mcsw_join(&a, a.group, &first, patience_ms);
+    tk_mcsw_join(&b, a.group, &second, patience_ms);
+    CHECK(tk_mcsw_step(&b) == TK_MCSW_GOING);
+    tk_mcsw_close(&b);
+    refused(&a, TK_MCSW_E_GONE);
+    tk_mcsw_close(&a);
+}
+
+static void joins_badly(struct tk_mcsw_client *c, uint32_t group, const struct tk_mcsw_member *m,
+                        unsigned error)
+{
+    tk_mcsw_join(c, group, m, patience_ms);
+    refused(c, error);
+}
+
+static void arguments(void)
+{
+    struct tk_mcsw_job job = job_new(), other = job_new();
+    struct tk_mcsw_client a, b, c;
+    struct tk_mcsw_member good = member_new(0, 8), m;
+    uint32_t group = pair_open(&a, &b, &job, 1);
+
+    dial(&c, &job);
+    tk_mcsw_create(&c, 1, patience_ms);
+    refused(&c, TK_MCSW_E_ARGUMENT);
+    tk_mcsw_create(&c, 0x10000, patience_ms);
+    refused(&c, TK_MCSW_E_ARGUMENT);
+    tk_mcsw_create(&c, 2, patience_ms);
+    done(&c);
+    CHECK(c.group != group);
+#define BAD(field, value, error)                                                                   \
+    m = good;                                                                                      \
+    m.field = value;                                                                               \
+    joins_badly(&c, c.group, &m, error)
+    BAD(rank, 2, TK_MCSW_E_STATE);
+    BAD(plane, TK_MCSW_FRAMES, TK_MCSW_E_ARGUMENT);
+    BAD(plane, 7, TK_MCSW_E_ARGUMENT);
+    BAD(mtu, 1000, TK_MCSW_E_ARGUMENT);
+    BAD(mtu, 8192, TK_MCSW_E_ARGUMENT);
+    BAD(mtu, 0, TK_MCSW_E_ARGUMENT);
+    BAD(gid[3], 1, TK_MCSW_E_ARGUMENT);
+    BAD(gid[12], 224, TK_MCSW_E_ARGUMENT);
+    BAD(sqpn, 1, TK_MCSW_E_ARGUMENT);
+    BAD(rqpn, 1 << 24, TK_MCSW_E_ARGUMENT);
+    BAD(sqpsn, 1 << 24, TK_MCSW_E_ARGUMENT);
+    BAD(rqpsn, 0xffffffff, TK_MCSW_E_ARGUMENT);
+    BAD(rqpn, member_new(1, 2).rqpn, TK_MCSW_E_STATE); /* of the other group's member */
+    joins_badly(&c, group, &good, TK_MCSW_E_STATE);
+    joins_badly(&c, 0, &good, TK_MCSW_E_UNKNOWN);
+    joins_badly(&c, 0xffffffff, &good, TK_MCSW_E_UNKNOWN);
+    tk_mcsw_repair(&c, group, TK_MCSW_REPAIR_RQP, &good, patience_ms);
+    refused(&c, TK_MCSW_E_STATE); /* of another connection */
+    good = member_new(1, 2);
+    tk_mcsw_repair(&b, group, 8, &good, patience_ms);
+    refused(&b, TK_MCSW_E_ARGUMENT);
+    tk_mcsw_close(&c);
+    /* Another job */
+    dial(&c, &other);
+    joins_badly(&c, group, &good, TK_MCSW_E_UNKNOWN);
+    tk_mcsw_destroy(&c, group, patience_ms);
+    refused(&c, TK_MCSW_E_UNKNOWN);
+    tk_mcsw_mark(&c, group, 0, patience_ms);
+    refused(&c, TK_MCSW_E_UNKNOWN);
+    tk_mcsw_close(&a);
+    tk_mcsw_close(&b);
+    tk_mcsw_close(&c);
+}
+
+/* ---- wrong keys ---- */
+
+static void wrong_key(void)
+{
+    struct tk_mcsw_job job = job_new(), liar = job;
+    struct tk_mcsw_client a, b;
+
+    dial(&a, &job);
+    liar.key[5] ^= 1;
+    tk_mcsw_dial(&b, &where, &liar, patience_ms);
+    refused(&b, TK_MCSW_E_LOCAL);
+    CHECK(strstr(b.why, "key"));
+    if (has_site_key) { /* also for a job that nobody has seen */
+        liar.id[0] ^= 1;
+        tk_mcsw_dial(&b, &where, &liar, patience_ms);
+        refused(&b, TK_MCSW_E_LOCAL);
+    }
+    tk_mcsw_probe(&a, patience_ms);
+    done(&a);
+    tk_mcsw_close(&a);
+}
+
+/* ---- connections that are no members ---- */
+
+static int raw_open(void)
+{
+    int fd = socket(where.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    struct timeval limit = {.tv_sec = patience_ms / 1000};
+
+    CHECK(fd >= 0);
+    CHECK(connect(fd, (struct sockaddr *)&where, sizeof(struct sockaddr_in)) == 0);
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+    return fd;
+}
+
+/* Reads to the end; false: it does not come. */
+static bool ends(int fd)
+{
+    uint8_t bytes[512];
+    ssize_t n;
+
+    while ((n = recv(fd, bytes, sizeof bytes, 0)) > 0)
+        continue;
+    close(fd);
+    return n == 0 || errno == ECONNRESET;
+}
+
+static void silent_and_cut(void)
+{
+    struct tk_mcsw_job job = job_new();
+    struct tk_mcsw_client a;
+    uint8_t claim[TK_MCSW_CLAIM];
+    int fds[strangers];
+
+    for (int i = 0; i < strangers; i++)
+        fds[i] = raw_open();
+    dial(&a, &job); /* they do not keep a member out */
+    for (int i = 0; i < strangers; i++)
+        close(fds[i]);
+    tk_mcsw_put_header(claim, 0);
+    memset(claim + TK_MCSW_HEADER, 0x5a, sizeof claim - TK_MCSW_HEADER);
+    for (size_t n = 1; n < sizeof claim; n += 13) { /* a claim that stops */
+        int fd = raw_open();
+
+        CHECK(send(fd, claim, n, MSG_NOSIGNAL) == (ssize_t)n);
+        shutdown(fd, SHUT_WR);
+        CHECK(ends(fd));
+    }
+    fds[0] = raw_open();
+    CHECK(send(fds[0], claim, sizeof claim, MSG_NOSIGNAL) == sizeof claim);
+    CHECK(ends(fds[0]));
+    claim[0] ^= 1; /* no magic */
+    fds[0] = raw_open();
+    CHECK(send(fds[0], claim, sizeof claim, MSG_NOSIGNAL) == sizeof claim);
+    CHECK(ends(fds[0]));
+    tk_mcsw_probe(&a, patience_ms);
+    done(&a);
+    tk_mcsw_close(&a);
+}
+
+/* A frame of this length and type, and bytes of a body; the switch ends the connection. */
+static void lie(const struct tk_mcsw_job *job, uint32_t length, unsigned type, size_t body)
+{
+    struct tk_mcsw_client c;
+    uint8_t bytes[2048] = {0};
+    struct tk_mcsw_frame f = {bytes, bytes + 6};
+    struct pollfd p = {.events = POLLIN};
+
+    dial(&c, job);
+    tk_mcsw_put(&f, length, 4);
+    tk_mcsw_put(&f, type, 2);
+    CHECK(send(c.fd, bytes, 6 + body, MSG_NOSIGNAL) > 0);
+    p.fd = c.fd;
+    while (c.fd >= 0 && poll(&p, 1, patience_ms) > 0)
+        tk_mcsw_step(&c);
+    if (c.fd >= 0) {
+        fprintf(stderr, "length %u of type %u is taken\n", length, type);
+        exit(1);
+    }
+}
+
+static void lengths(void)
+{
+    struct tk_mcsw_job job = job_new();
+    struct tk_mcsw_client a;
+
+    dial(&a, &job);
+    for (unsigned type = 0; type < TK_MCSW_REQUESTS + 1; type++) {
+        uint32_t body = (uint32_t)tk_mcsw_body(type);
+
+        for (uint32_t length = 0; length < 2 + body + 8; length += length + 1 < body ? 7 : 1)
+            if (body == 0 || length != 2 + body)
+                lie(&job, length, type, length);
+        lie(&job, 0xffffffff, type, 100);
+        lie(&job, 0x80000000 + 2 + body, type, 100);
+        lie(&job, 0x10000 + 2 + body, type, 1500);
+    }
+    lie(&job, 6, TK_MCSW_INFO, 4);
+    lie(&job, 6, TK_MCSW_ERROR, 4);
+    lie(&job, 6, 0xffff, 4);
+    tk_mcsw_probe(&a, patience_ms);
+    done(&a);
+    tk_mcsw_close(&a);
+}
+
+/* A member that does not read its events is closed, and the others go on. */
+static void slow(void)
+{
+    struct tk_mcsw_job job = job_new();
+    struct tk_mcsw_client a, b;
+    uint32_t group = pair_open(&a, &b, &job, 1);
+    int small = 1;
+
+    setsockopt(a.fd, SOL_SOCKET, SO_RCVBUF, &small, sizeof small);
+    b.event = on_event;
+    events = 0;
+    for (int i = 0; i < 1000000; i++) {
+        tk_mcsw_mark(&b, group, 1, patience_ms);
+        done(&b);
+        if (events > 0 && last_event.kind == TK_MCSW_MEMBER_LEFT && last_event.rank == 0)
+            break;
+        CHECK(i < 999999);
+    }
+    tk_mcsw_close(&a);
+    tk_mcsw_close(&b);
+}
+
+int main(int argc, char **argv)
+{
+    char why[160] = "usage: controller HOST:PORT [FILE]";
+
+    if (argc < 2 || !tk_mcsw_resolve(argv[1], &where, why, sizeof why) ||
+        (argc > 2 && !tk_mcsw_key_read(argv[2], site_key, why, sizeof why))) {
+        fprintf(stderr, "%s\n", why);
+        return 2;
+    }
+    has_site_key = argc > 2;
+    alarm(4 * patience_ms / 1000);
+    life();
+    incomplete();
+    arguments();
+    wrong_key();
+    silent_and_cut();
+    lengths();
+    slow();
+    return 0;
+}

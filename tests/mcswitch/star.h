@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Processes that meet at the first of them by TCP, on one host or several: what a job has its modex
+ * and its barriers for. Owns the sockets. Ends the process on any error. */
+#ifndef MCSWITCH_STAR_H
+#define MCSWITCH_STAR_H
+
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define CHECK(x)                                                                                   \
+    do {                                                                                           \
+        if (!(x)) {                                                                                \
+            fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #x);                      \
+            exit(1);                                                                               \
+        }                                                                                          \
+    } while (0)
+
+/* Rank 0 listens at "A.B.C.D:PORT", the others connect there. */
+void star_open(const char *address, int rank, int ranks);
+void star_close(void);
+/* What rank 0 has, all get. */
+void star_share(void *bytes, size_t n);
+void star_barrier(void);
+/* What each rank has, all get, in the order of ranks. */
+void star_gather(const void *mine, size_t n, void *all);
+/* The number of ranks whose `mine` is not 0. */
+int star_count(int mine);
+
+#endif

@@ -1,0 +1,32 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Three machines with the kernel's Soft-RoCE, joined by mcswitchd (datagram sockets of QEMU): each broadcasts to all and to subsets,
+# all at once, with the lock kept; nothing is lost, then 1 % of all frames each way.
+. "$(dirname "$0")/vm.sh"
+needs_machines
+. "$top_srcdir/tests/mcswitch/common.sh"
+# UDP, since a Unix socket holds ten datagrams only (net.unix.max_dgram_qlen).
+base=$((30000 + $$ % 2000)) ports=()
+for k in 1 2 3; do
+    ports+=(--port "dgram:127.0.0.1:$((base + 100 + k)),127.0.0.1:$((base + k))")
+done
+# A host that emulates three machines may stop one for seconds.
+start --vip 10.0.0.250,10.0.0.251 "${ports[@]}" --lease 30000 || finish
+
+# The guests reach the controller as 10.1.0.254; what they print is also the sign for loss to begin.
+"$rxe_vm/rxe-machines" run -t 400 -N 3 -n 1 --dgram $base --host -- bash "$top_srcdir/tests/vm/guest-mcswitch.sh" \
+    "10.1.0.254:${controller##*:}" >"$work/out" 2>&1 &
+others=($!)
+until grep -q 'ready for loss' "$work/out" || ! kill -0 "${others[0]}" 2>/dev/null; do sleep 0.2; done
+stat >"$work/clean"
+"$mcswitchd" --socket "$work/socket" loss 1 || fail "loss"
+wait "${others[0]}" || fail "status $?: $(cat "$work/out")"
+others=()
+cat "$work/out" "$work/clean"
+echo "with 1 % loss:"
+stat
+[ "$(awk '$1 == "core" { print $2 == "requests_in" ? $3 : 0 }' "$work/clean")" -gt 100 ] || fail "few requests came"
+grep -q ' drop_icrc 0 ' "$work/clean" || fail "a wrong ICRC"
+[ "$(counter port lost_in)" -gt 0 ] || fail "nothing was lost"
+stop
+finish
