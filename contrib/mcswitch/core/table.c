@@ -134,6 +134,7 @@ bool mcsw_repair(struct mcsw *w, uint32_t group, unsigned rank, const struct mcs
         return false;
     set_receiver(w, g, rank, r);
     mcsw_ingress(w, g)->dirty.lo &= ~(1u << rank);
+    g->present |= 1u << rank;
     return true;
 }
 
