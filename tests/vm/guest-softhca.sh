@@ -1,19 +1,39 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# On the first of two machines, which loses rdma_rxe: softhca's packets here meet the kernel's Soft-RoCE on the other. Every program
-# runs both ways round, jobs have a rank on each, and nothing that came was wrong. Then the other machine loses it too, and our
-# launcher starts a job on both over ssh, without a setting.
+# On the first of two machines, which loses rdma_rxe: softhca's packets here meet the kernel's Soft-RoCE on the other, by IPv4, IPv6
+# and link-local GIDs. Every program runs both ways round, jobs have a rank on each, and nothing that came was wrong. Either side is
+# killed, a cable goes out and in. Then the other machine loses rdma_rxe too, and our launcher starts a job on both over ssh, without
+# a setting.
 . "$(dirname "$0")/guest-lib.sh"
 softhca=$top_builddir/contrib/softhca/.libs/libsofthca.so
 by_softhca=(env "LD_PRELOAD=$softhca" SOFTHCA_WIRE=udp SOFTHCA_UDP=10.0.0.0/24 SOFTHCA_ONLY=1 SOFTHCA_STATS=2)
-plain=1 # softhca's index of the GID with an IPv4 address alone
 export JOB_DEADLINE=100
 
-# The index of rxe0's GID that is its IPv4 address.
-ipv4_row()
+# One connection for all commands on the other machine.
+command ssh -MNf -S /run/ssh-node2 node2 >/dev/null 2>&1
+on_node2=(ssh -S /run/ssh-node2 node2)
+
+# family WORD: sets plain, softhca's index of the GID of that kind, and row, that of rxe0.
+family()
 {
+    local pattern
+    case $1 in
+    IPv4) plain=1 pattern=':ffff:' ;;
+    link-local) plain=2 pattern='^fe80:' ;;
+    IPv6) plain=3 pattern='^fd00:' ;;
+    esac
+    kind=$1
+    row=$(grep -l "$pattern" /run/gids/* | head -n 1)
+    row=${row##*/}
+    [ -n "$row" ] || failed "rxe0 has no $1 GID: $(head /run/gids/*)"
+}
+
+read_gids()
+{
+    mkdir /run/gids
     # shellcheck disable=SC2016 # on the other machine
-    ssh node2 'cd /sys/class/infiniband/rxe0/ports/1/gids && for i in 0 1 2 3; do case $(cat $i) in *:ffff:*) echo $i; break ;; esac; done'
+    "${on_node2[@]}" 'cd /sys/class/infiniband/rxe0/ports/1/gids && for i in 0 1 2 3; do echo "$i $(cat $i)"; done' |
+        while read -r i gid; do echo "$gid" >"/run/gids/$i"; done
 }
 
 lossy=no
@@ -26,8 +46,9 @@ pair()
         here+=("${word/ROW/$plain}")
         there+=("${word/ROW/$row}")
     done
+    name="$name, $kind"
     if [ "$server" = kernel ]; then
-        ssh node2 "ulimit -l unlimited; timeout $JOB_DEADLINE ${there[*]}" </dev/null >$out.server 2>&1 &
+        "${on_node2[@]}" "ulimit -l unlimited; timeout $JOB_DEADLINE ${there[*]}" </dev/null >$out.server 2>&1 &
         pid=$!
         await_port node2
         timed "$name, server: kernel" "${by_softhca[@]}" "${here[@]}" node2
@@ -35,7 +56,7 @@ pair()
         timeout "$JOB_DEADLINE" "${by_softhca[@]}" "${here[@]}" </dev/null >$out.server 2>&1 &
         pid=$!
         await_port node1
-        timed "$name, server: softhca" ssh node2 "ulimit -l unlimited; timeout $JOB_DEADLINE ${there[*]} node1"
+        timed "$name, server: softhca" "${on_node2[@]}" "ulimit -l unlimited; timeout $JOB_DEADLINE ${there[*]} node1"
     fi
     wait $pid || served=$?
     # Where frames are lost, so may be the last acknowledgement: its sender has gone, and the other side ends by its retries.
@@ -50,12 +71,8 @@ pair()
 
 await_port()
 {
-    local i
-    for ((i = 0; i < 300; i++)); do
-        if [ "$1" = node1 ]; then ss -tln; else ssh node2 ss -tln; fi | grep -q ':18515 ' && return
-        sleep 0.1
-    done
-    failed "no server on $1"
+    local wait='for ((i = 0; i < 300; i++)); do ss -Hltn "sport = :18515" | grep -q . && exit; sleep 0.05; done; exit 1'
+    if [ "$1" = node1 ]; then (eval "$wait"); else "${on_node2[@]}" "$wait"; fi || failed "no server on $1"
 }
 
 both()
@@ -103,41 +120,136 @@ portless()
         grep -qx '200 be' $out.out || failed "counted: $(cat $out.out)"
 }
 
-# A job whose ranks sit one on softhca and one on the kernel's device.
+# mixed NAME PROGRAM: a job whose ranks sit one on softhca and one on the kernel's device, by GIDs of the family.
 mixed()
 {
-    local OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 pass=(-x GASNET_SOFTHCA -x JOB_DEADLINE)
+    local OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 pass=(-x GASNET_SOFTHCA -x JOB_DEADLINE) name="$1, $kind"
     export OMPI_ALLOW_RUN_AS_ROOT OMPI_ALLOW_RUN_AS_ROOT_CONFIRM
-    timed "$1, a rank on each" mpirun --bind-to none -n 1 -H node1 "${pass[@]}" "${by_softhca[@]}" "$2" : \
-        -n 1 -H node2 "${pass[@]}" "$2"
+    shift
+    timed "$name, a rank on each" mpirun --bind-to none -n 1 -H node1 "${pass[@]}" -x GASNET_IBV_GID_INDEX=$plain "${by_softhca[@]}" "$@" : \
+        -n 1 -H node2 "${pass[@]}" -x GASNET_IBV_GID_INDEX=$row "$@"
     grep -h '^softhca:' $out.err
-    [ $status = 0 ] || failed "$1, a rank on each: $(tail -n 20 $out.err $out.out)"
+    [ $status = 0 ] || failed "$name, a rank on each: $(tail -n 20 $out.err $out.out)"
+}
+
+# The required ones of both families.
+tools()
+{
+    both "RC ping-pong" ibv_rc_pingpong -g ROW -c -n 100 -s 4000 -m 1024
+    both "RDMA writes" ib_write_bw -F -x ROW -n 100 -s 65536
+    # Each side wants as many reads outstanding as the other's device has; softhca's has 16.
+    both "RDMA reads" ib_read_lat -F -x ROW -n 100 -s 8192 -o 16
+    both "datagrams" ib_send_bw -F -x ROW -n 100 -s 1024 -c UD
+    both "atomics" ib_atomic_bw -F -x ROW -n 100 -o 16
+}
+
+# Until programs have a few hundred frames between two looks: more than ssh.
+await_traffic()
+{
+    local i last=0 now
+    for ((i = 0; i < 300; i++)); do
+        now=$(rxe-wire count)
+        now=${now#*roce }
+        now=${now%% *}
+        [ $last = 0 ] || [ $((now - last)) -lt 300 ] || return
+        last=$now
+        sleep 0.1
+    done
+    failed "no traffic"
+}
+
+# traffic SERVER: one that does not end by itself, in the background; -u 16: a time-out of 0.27 s, eight times. The kernel's device
+# takes 7 retries for "for ever", so that its side ends only because the other's process does.
+traffic()
+{
+    local bw="ib_write_bw -F -n 100000000 -s 4096 -u 16 -x" side
+    if [ "$1" = kernel ]; then
+        "${on_node2[@]}" "ulimit -l unlimited; exec timeout 60 $bw $row" </dev/null >$out.server 2>&1 &
+        server=$!
+        await_port node2
+        timeout 60 "${by_softhca[@]}" $bw $plain node2 </dev/null >$out.client 2>&1 &
+    else
+        timeout 60 "${by_softhca[@]}" $bw $plain </dev/null >$out.server 2>&1 &
+        server=$!
+        await_port node1
+        "${on_node2[@]}" "ulimit -l unlimited; exec timeout 60 $bw $row node1" </dev/null >$out.client 2>&1 &
+    fi
+    client=$!
+    await_traffic
+}
+
+# The kernel's side is killed: softhca's requests end by their time-outs.
+kernel_killed()
+{
+    local began=$SECONDS
+    traffic kernel
+    "${on_node2[@]}" "pkill -9 -x ib_write_bw"
+    wait $client && failed "softhca's client outlived its server"
+    wait $server
+    grep -q 'Completion with error\|transport retry counter exceeded' $out.client || failed "no error: $(tail -n 5 $out.client)"
+    echo "kernel's side killed: $((SECONDS - began)) s"
+}
+
+# softhca's side is killed: the kernel goes on asking a port that nobody has, and does not crash; its process can be ended.
+softhca_killed()
+{
+    local began=$SECONDS
+    traffic softhca
+    kill -9 "$(pgrep -x -P "$server" ib_write_bw)"
+    wait $server 2>/dev/null
+    sleep 1
+    "${on_node2[@]}" "pkill -9 -x ib_write_bw" || failed "the kernel's client has ended without its server: $(tail -n 5 $out.client)"
+    wait $client
+    echo "softhca's side killed: $((SECONDS - began)) s"
+}
+
+# A cable out for a second in the middle of traffic, which goes on then.
+cable()
+{
+    local pid
+    "${on_node2[@]}" "ulimit -l unlimited; timeout 60 ib_write_bw -F -D 4 -s 4096 -u 18 -x $row" </dev/null >$out.server 2>&1 &
+    pid=$!
+    await_port node2
+    (
+        await_traffic
+        rxe-wire cut 2 >/dev/null
+        sleep 1
+        rxe-wire join 2 >/dev/null
+    ) &
+    timed "cable out and in, $kind" "${by_softhca[@]}" ib_write_bw -F -D 4 -s 4096 -u 18 -x $plain node2
+    wait $pid || failed "cable out and in: $(tail -n 5 $out.server)"
+    [ $status = 0 ] || failed "cable out and in: $(tail -n 5 $out.err)"
+    ! grep -q ' repeated 0 ' $out.err || failed "the cable was not out"
+    grep -h '^softhca:' $out.err
+    wait
 }
 
 unload node1
-row=$(ipv4_row)
-both "RC ping-pong" ibv_rc_pingpong -g ROW -c -n 100 -s 4000 -m 1024
+read_gids
+family IPv4
+tools
 both "UC ping-pong" ibv_uc_pingpong -g ROW -c -n 100 -s 4000 -m 1024
 both "UD ping-pong" ibv_ud_pingpong -g ROW -c -n 100 -s 1000
-# Each side wants as many reads outstanding as the other's device has; softhca's has 16.
-both "RDMA writes" ib_write_bw -F -x ROW -n 100 -s 65536
-both "RDMA reads" ib_read_lat -F -x ROW -n 100 -s 8192 -o 16
-both "datagrams" ib_send_bw -F -x ROW -n 100 -s 1024 -c UD
-both "atomics" ib_atomic_bw -F -x ROW -n 100 -o 16
-if command -v mpirun >/dev/null; then
-    mixed "hello" "$jobs/hello-seq"
-    mixed "AM matrix" "$jobs/am-seq"
-else
-    echo "left out: jobs, no mpirun (Debian package openmpi-bin)"
-fi
+command -v mpirun >/dev/null || echo "left out: jobs, no mpirun (Debian package openmpi-bin)"
+! command -v mpirun >/dev/null || mixed "AM matrix" "$jobs/am-seq"
+family IPv6
+tools
+! command -v mpirun >/dev/null || mixed "mix of all calls" "$jobs/random_mix-seq" --seconds 1
+family link-local
+both "RC ping-pong" ibv_rc_pingpong -g ROW -c -n 100 -s 4000 -m 1024
 nothing_wrong
+family IPv6
 rxe-wire "loss 2" >/dev/null
 rxe-wire "on roce" >/dev/null
 lossy=yes JOB_DEADLINE=25
 both "RC ping-pong, 2 % lost" ibv_rc_pingpong -g ROW -c -n 200 -s 4000 -m 1024
 [[ $(rxe-wire count) != *" lost 0 "* ]] || failed "nothing was lost"
 rxe-wire clear >/dev/null
-JOB_DEADLINE=100
+JOB_DEADLINE=100 lossy=no
+kernel_killed
+softhca_killed
+cable
+both "RC ping-pong after all that" ibv_rc_pingpong -g ROW -c -n 100 -s 4000 -m 1024
 unload node2
 portless
 finish
