@@ -40,39 +40,60 @@ lossy=no
 # pair NAME kernel|softhca PROGRAM [OPTION...]: whose side the server is. ROW in an option is the index of that side's GID.
 pair()
 {
-    local name=$1 server=$2 word here=() there=() pid served=0
+    local name=$1 side=$2 word here=() there=() served=0
     shift 2
     for word; do
         here+=("${word/ROW/$plain}")
         there+=("${word/ROW/$row}")
     done
     name="$name, $kind"
-    if [ "$server" = kernel ]; then
-        "${on_node2[@]}" "ulimit -l unlimited; timeout $JOB_DEADLINE ${there[*]}" </dev/null >$out.server 2>&1 &
-        pid=$!
-        await_port node2
+    if [ "$side" = kernel ]; then
+        serve kernel "${there[@]}"
         timed "$name, server: kernel" "${by_softhca[@]}" "${here[@]}" node2
     else
-        timeout "$JOB_DEADLINE" "${by_softhca[@]}" "${here[@]}" </dev/null >$out.server 2>&1 &
-        pid=$!
-        await_port node1
+        serve softhca "${here[@]}"
         timed "$name, server: softhca" "${on_node2[@]}" "ulimit -l unlimited; timeout $JOB_DEADLINE ${there[*]} node1"
     fi
-    wait $pid || served=$?
+    wait $server || served=$?
     # Where frames are lost, so may be the last acknowledgement: its sender has gone, and the other side ends by its retries.
     [ "$lossy" = no ] || { [ "$status" != 0 ] && [ $served != 0 ]; } || status=0 served=0
     [ $served = 0 ] || status="$status, server's $served"
     ! grep -q 'invalid data' $out.out $out.err $out.server || status="$status, wrong data"
     grep -h '^softhca:' $out.out $out.err $out.server
     [ "$status" = 0 ] && return
-    failed "$name, server: $server: status $status"
+    failed "$name, server: $side: status $status"
     tail -n 30 $out.out $out.err $out.server
 }
 
-await_port()
+# Prints READY when something listens on the port of all these programs (18515 is 4853 in hexadecimal).
+ready='for ((i = 0; i < 600; i++)); do grep -qE ":4853 0+:0000 0A" /proc/net/tcp /proc/net/tcp6 && echo READY && break; sleep 0.03; done'
+
+await_ready()
 {
-    local wait='for ((i = 0; i < 300; i++)); do ss -Hltn "sport = :18515" | grep -q . && exit; sleep 0.05; done; exit 1'
-    if [ "$1" = node1 ]; then (eval "$wait"); else "${on_node2[@]}" "$wait"; fi || failed "no server on $1"
+    local i
+    for ((i = 0; i < 600; i++)); do
+        [[ $(<$out.server) != *READY* ]] || return 0
+        sleep 0.03
+    done
+    failed "no server: $(tail -n 5 $out.server)"
+}
+
+# serve kernel|softhca COMMAND...: in the background, in $server, until it listens.
+serve()
+{
+    local side=$1
+    shift
+    : >$out.server
+    if [ "$side" = kernel ]; then
+        "${on_node2[@]}" "ulimit -l unlimited; ($ready) & exec timeout $JOB_DEADLINE $*" </dev/null >$out.server 2>&1 &
+        server=$!
+    else
+        timeout "$JOB_DEADLINE" "${by_softhca[@]}" "$@" </dev/null >$out.server 2>&1 &
+        server=$!
+        [ "$(eval "$ready")" = READY ] || failed "no server: $(tail -n 5 $out.server)"
+        return
+    fi
+    await_ready
 }
 
 both()
@@ -162,16 +183,12 @@ await_traffic()
 # takes 7 retries for "for ever", so that its side ends only because the other's process does.
 traffic()
 {
-    local bw="ib_write_bw -F -n 100000000 -s 4096 -u 16 -x" side
+    local bw="ib_write_bw -F -n 100000000 -s 4096 -u 16 -x"
     if [ "$1" = kernel ]; then
-        "${on_node2[@]}" "ulimit -l unlimited; exec timeout 60 $bw $row" </dev/null >$out.server 2>&1 &
-        server=$!
-        await_port node2
+        serve kernel $bw $row
         timeout 60 "${by_softhca[@]}" $bw $plain node2 </dev/null >$out.client 2>&1 &
     else
-        timeout 60 "${by_softhca[@]}" $bw $plain </dev/null >$out.server 2>&1 &
-        server=$!
-        await_port node1
+        serve softhca $bw $plain
         "${on_node2[@]}" "ulimit -l unlimited; exec timeout 60 $bw $row node1" </dev/null >$out.client 2>&1 &
     fi
     client=$!
@@ -206,10 +223,7 @@ softhca_killed()
 # A cable out for a second in the middle of traffic, which goes on then.
 cable()
 {
-    local pid
-    "${on_node2[@]}" "ulimit -l unlimited; timeout 60 ib_write_bw -F -D 4 -s 4096 -u 18 -x $row" </dev/null >$out.server 2>&1 &
-    pid=$!
-    await_port node2
+    serve kernel ib_write_bw -F -D 4 -s 4096 -u 18 -x $row
     (
         await_traffic
         rxe-wire cut 2 >/dev/null
@@ -217,7 +231,7 @@ cable()
         rxe-wire join 2 >/dev/null
     ) &
     timed "cable out and in, $kind" "${by_softhca[@]}" ib_write_bw -F -D 4 -s 4096 -u 18 -x $plain node2
-    wait $pid || failed "cable out and in: $(tail -n 5 $out.server)"
+    wait $server || failed "cable out and in: $(tail -n 5 $out.server)"
     [ $status = 0 ] || failed "cable out and in: $(tail -n 5 $out.err)"
     ! grep -q ' repeated 0 ' $out.err || failed "the cable was not out"
     grep -h '^softhca:' $out.err
