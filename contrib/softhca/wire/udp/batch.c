@@ -149,6 +149,34 @@ static long pass_on(struct shca_udp_tx *tx, unsigned at)
     return syscall(SYS_sendmsg, by->fd, &tx->message[at].msg_hdr, 0) < 0 ? -1 : 1;
 }
 
+/* An interface that computes no checksums takes no segments either: its packets go singly, all of
+ * them, because a lost one would be repeated only after a while. */
+static bool send_singly(struct shca_udp_tx *tx, unsigned at, int *error)
+{
+    struct datagram *d = &tx->datagram[at];
+    struct iovec whole = tx->iov[at];
+    struct msghdr m = tx->message[at].msg_hdr;
+    bool taken = true;
+
+    if (d->packets == 1 || (*error != EIO && *error != EINVAL))
+        return false;
+    atomic_store_explicit(&shca_udp.segments, false, memory_order_relaxed);
+    m.msg_control = NULL;
+    m.msg_controllen = 0;
+    for (size_t done = 0; done < whole.iov_len && taken; done += d->segment) {
+        size_t rest = whole.iov_len - done;
+        struct iovec one = {(char *)whole.iov_base + done, rest < d->segment ? rest : d->segment};
+
+        m.msg_iov = &one;
+        taken = syscall(SYS_sendmsg, d->by->fd, &m, 0) >= 0;
+    }
+    if (taken)
+        count(&shca_udp.sent, d, 1);
+    else
+        *error = errno;
+    return taken;
+}
+
 /* A packet that the kernel does not take is a lost one, as any that the network drops. But its
  * first refusal may be about a packet before it. */
 void shca_udp_tx_flush(struct shca_udp_tx *tx)
@@ -169,9 +197,10 @@ void shca_udp_tx_flush(struct shca_udp_tx *tx)
             continue;
         } else if (shca_udp_errors(by) && !again) {
             again = true;
+        } else if (send_singly(tx, at, &error)) {
+            at++;
+            again = false;
         } else {
-            if (tx->datagram[at].packets > 1) /* the interface does not; they are repeated singly */
-                atomic_store_explicit(&shca_udp.segments, false, memory_order_relaxed);
             shca_udp_refused(&tx->datagram[at].to, error);
             count(&shca_udp.lost, tx->datagram + at, 1);
             at++;
