@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "endpoint/private.h"
 #include "rig.h"
 
 enum { first = 0xfffffe, ack = ROCE_SYNDROME_ACK | ROCE_CREDITS_NONE };
@@ -257,6 +258,26 @@ static void the_resend_window_of_atomics(void **unused)
     rig_free(r);
 }
 
+/* Numbers come again after 2^24 packets: the result that was kept then is not the one to send. */
+static void the_latest_result_of_a_number(void **unused)
+{
+    struct rig *r = started(ROCE_RC);
+    struct roce_packet p = rig_packet(r, ROCE_FETCH_ADD, first);
+
+    (void)unused;
+    p.swap_add = 1;
+    rig_in(r, &p);
+    assert_int_equal(rig_drain(r), 1);
+    roce_ready_to_receive(r->e, &r->a); /* instead of all these packets */
+    rig_in(r, &p);
+    assert_int_equal(rig_drain(r), 1);
+    rig_in(r, &p);
+    assert_int_equal(rig_drain(r), 1);
+    assert_int_equal(r->atomics, 2);
+    assert_int_equal(r->out.original, 1);
+    rig_free(r);
+}
+
 /* The results of a former life are not those of this one. */
 static void a_reset_forgets_results(void **unused)
 {
@@ -274,6 +295,71 @@ static void a_reset_forgets_results(void **unused)
     rig_in(r, &p);
     rig_silent(r);
     assert_int_equal(r->atomics, 1);
+    rig_free(r);
+}
+
+/* ---- who may ---- */
+
+static void rights_may_come_with_rts(void **unused)
+{
+    struct rig *r = rig_new();
+
+    (void)unused;
+    r->a.access = 0;
+    rig_start(r);
+    r->a.access = ROCE_ACCESS_WRITE;
+    roce_ready_to_send(r->e, &r->a);
+    request(r, ROCE_WRITE_ONLY, first, 8);
+    answered(r, first, ack);
+    rig_free(r);
+}
+
+/* The half of XRC that sends: it has no memory and no receives for others. */
+static void an_initiator_serves_nobody(void **unused)
+{
+    struct rig *r = rig_new();
+
+    (void)unused;
+    r->a.transport = ROCE_XRC;
+    r->a.initiator = true;
+    r->receives = 1;
+    rig_start(r);
+    request(r, ROCE_WRITE_ONLY, first, 8);
+    request(r, ROCE_SEND_ONLY, first, 8);
+    request(r, ROCE_READ_REQUEST, first, 0);
+    rig_silent(r);
+    assert_int_equal(r->checks + r->messages + r->events, 0);
+    assert_int_equal(roce_counters(r->e)->drop_state, 3);
+    rig_free(r);
+}
+
+/* The whole state of both halves, but counters. */
+static void what_is_dropped_changes_nothing(void **unused)
+{
+    struct rig *r = started(ROCE_RC);
+    struct roce_endpoint before;
+    struct roce_packet p[6];
+
+    (void)unused;
+    rig_post(r, ROCE_DO_SEND, 8, 0);
+    rig_drain(r);
+    for (unsigned i = 0; i < 3; i++)
+        p[i] = rig_packet(r, ROCE_WRITE_ONLY, first);
+    p[0].dest_qpn ^= 1;
+    p[1].pkey ^= 1;
+    p[2].opcode = roce_opcode_of(ROCE_UC, ROCE_WRITE_ONLY);
+    p[3] = rig_packet(r, ROCE_ACKNOWLEDGE, first + 1); /* was not sent */
+    p[4] = rig_packet(r, ROCE_READ_RESPONSE_ONLY, first);
+    p[5] = rig_packet(r, ROCE_ATOMIC_ACKNOWLEDGE, first);
+    before = *r->e;
+    for (unsigned i = 0; i < 6; i++) {
+        p[i].becn = i >= 3;
+        rig_in(r, &p[i]);
+        assert_memory_equal(&r->e->rx, &before.rx, sizeof before.rx);
+        assert_memory_equal(&r->e->tx, &before.tx, sizeof before.tx);
+    }
+    assert_int_equal(roce_counters(r->e)->stale, 3);
+    assert_int_equal(r->checks + r->completions, 0);
     rig_free(r);
 }
 
@@ -586,6 +672,10 @@ int main(void)
         cmocka_unit_test(repeated_requests),
         cmocka_unit_test(repeated_reads),
         cmocka_unit_test(the_resend_window_of_atomics),
+        cmocka_unit_test(the_latest_result_of_a_number),
+        cmocka_unit_test(rights_may_come_with_rts),
+        cmocka_unit_test(an_initiator_serves_nobody),
+        cmocka_unit_test(what_is_dropped_changes_nothing),
         cmocka_unit_test(a_reset_forgets_results),
         cmocka_unit_test(invalid_requests),
         cmocka_unit_test(mixed_messages),

@@ -523,6 +523,40 @@ static void groups_roce(void)
     in_two(member_left, member_right);
 }
 
+/* Where packets go to other hosts, groups stay on this one, and one line says so. */
+static void groups_over_packets(void)
+{
+    FILE *log = tmpfile();
+    int err = dup(2), lines = 0;
+    struct ibv_ah *ah;
+    char line[512];
+    struct end e;
+
+    CHECK(log && err >= 0);
+    setenv("SOFTHCA_WIRE", "udp", 1);
+    setenv("SOFTHCA_UDP", "127.0.0.0/8", 1);
+    ud_open(&e, 0);
+    CHECK(dup2(fileno(log), 2) >= 0);
+    attach(&e, 1);
+    attach(&e, 2);
+    CHECK(dup2(err, 2) >= 0);
+    rewind(log);
+    while (fgets(line, sizeof line, log))
+        lines += strstr(line, "multicast groups end at this host") != NULL;
+    CHECK_EQ(lines, 1);
+    ah = group_ah(&e, 1);
+    CHECK_EQ(post_recv(&e, 1, 1000, 140), 0);
+    fill(e.buf, 100, 6);
+    ud_send(&e, ah, 0xffffff, QKEY);
+    got(&e, true);
+    detach(&e, 1);
+    detach(&e, 2);
+    CHECK_EQ(ibv_destroy_ah(ah), 0);
+    end_close(&e);
+    fclose(log);
+    close(err);
+}
+
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
@@ -540,6 +574,7 @@ int main(int argc, char **argv)
         {"groups_of_one_process", groups_of_one_process},
         {"groups_of_processes", groups_of_processes},
         {"groups_roce", groups_roce},
+        {"groups_over_packets", groups_over_packets},
         {NULL, NULL},
     };
 

@@ -44,11 +44,15 @@ void roce_answer_save(struct roce_responder *rx, uint32_t psn, uint64_t original
     rx->save_next = (rx->save_next + 1) % rx->saves;
 }
 
+/* The latest with this PSN: there may be one of 2^24 packets ago. */
 const struct roce_saved *roce_answer_saved(const struct roce_responder *rx, uint32_t psn)
 {
-    for (uint32_t i = 0; i < rx->saves; i++)
-        if (rx->saved[i].valid && rx->saved[i].psn == psn)
-            return &rx->saved[i];
+    for (uint32_t back = 1; back <= rx->saves; back++) {
+        const struct roce_saved *s = &rx->saved[(rx->save_next + rx->saves - back) % rx->saves];
+
+        if (s->valid && s->psn == psn)
+            return s;
+    }
     return NULL;
 }
 

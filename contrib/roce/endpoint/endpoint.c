@@ -139,6 +139,7 @@ void roce_ready_to_send(struct roce_endpoint *e, const struct roce_attributes *a
     e->a.retry_for_ever = a->retry_for_ever;
     e->a.rnr_retry = a->rnr_retry & 7;
     e->a.max_rd_atomic = a->max_rd_atomic;
+    roce_adjust(e, a);
     fill_tuning(&e->a, a);
     roce_timer_start(e);
     roce_window_start(e);

@@ -176,7 +176,8 @@ void roce_close(struct roce_endpoint *e); /* completes nothing */
 
 /* The transitions of verbs. Attributes that later ones set are read from *a again: RTR takes
  * dest_qpn, receive_psn, path_mtu, access, min_rnr_timer, max_dest_rd_atomic, pkey, qkey; RTS
- * send_psn, timeout, retries, max_rd_atomic, windows. transport, qpn and requests stay. */
+ * send_psn, timeout, retries, max_rd_atomic, windows, and as RTR access, min_rnr_timer, qkey.
+ * transport, qpn and requests stay. */
 void roce_ready_to_receive(struct roce_endpoint *e, const struct roce_attributes *a);
 void roce_ready_to_send(struct roce_endpoint *e, const struct roce_attributes *a);
 /* Changes in RTS: access, min_rnr_timer, qkey. */

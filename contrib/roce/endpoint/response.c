@@ -154,11 +154,6 @@ static const struct roce_entry *awaited(struct roce_endpoint *e, roce_time now, 
 {
     struct roce_queue *q = &e->tx.q;
 
-    /* It would also acknowledge what came before. */
-    if (!asked(e, number)) {
-        e->counters.stale++;
-        return NULL;
-    }
     if (!acknowledge(e, now, number) && !e->failed)
         repeat_from_una(e);
     if (e->failed || q->una != number || q->head == q->tail)
@@ -214,18 +209,20 @@ void roce_response_input(struct roce_endpoint *e, roce_time now, const struct ro
     struct roce_queue *q = &e->tx.q;
     int32_t ahead = roce_psn_diff(p->psn, roce_psn_add(e->a.send_psn, (uint32_t)q->una));
     uint64_t number = q->una + (uint64_t)ahead;
+    uint8_t kind = roce_opcode(p->opcode).kind;
 
     if (!e->tx.on || e->failed) {
         e->counters.drop_state++;
         return;
     }
-    if (ahead < 0 || number >= q->high) {
+    /* Data for what did not ask for any: it would also acknowledge what came before. */
+    if (ahead < 0 || number >= q->high || (kind != ROCE_KIND_ACK && !asked(e, number))) {
         e->counters.stale++;
         return;
     }
     if (p->becn)
         roce_window_halve(e);
-    switch (roce_opcode(p->opcode).kind) {
+    switch (kind) {
     case ROCE_KIND_ACK:
         on_aeth(e, now, number, p->syndrome);
         break;

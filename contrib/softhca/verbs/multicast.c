@@ -75,6 +75,17 @@ static int multicast_check(const struct shca_qp *qp, const union ibv_gid *gid, u
     return shca_config.roce || (lid >= first_mlid && lid <= last_mlid) ? 0 : EINVAL;
 }
 
+/* Members are found in shared memory. */
+static void report_near(void)
+{
+    static _Atomic bool reported;
+
+    if (shca_config.udp_list && !atomic_exchange(&reported, true))
+        shca_log("multicast groups end at this host: no datagram for one goes by packets "
+                 "(SOFTHCA_UDP=%s)",
+                 shca_config.udp_list);
+}
+
 SHCA_PUBLIC int ibv_attach_mcast(struct ibv_qp *ibqp, const union ibv_gid *gid, uint16_t lid)
 {
     typedef int fn(struct ibv_qp *, const union ibv_gid *, uint16_t);
@@ -89,6 +100,7 @@ SHCA_PUBLIC int ibv_attach_mcast(struct ibv_qp *ibqp, const union ibv_gid *gid, 
     status = multicast_check(qp, gid, lid, &mlid);
     if (status != 0)
         return status;
+    report_near();
     pthread_mutex_lock(&shca.lock);
     member = multicast_find(qp, gid, mlid) != NULL;
     if (!member && (e = find_free())) {
