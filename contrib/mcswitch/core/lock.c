@@ -69,11 +69,14 @@ bool mcsw_pass_release(struct mcsw *w, struct group *g, struct work *k)
 
     if (hold.lo != k->b.rank)
         return false;
+    /* A RELEASE of an earlier set. */
+    if (mcsw_read(w, REG_TOPO, &in->topo).lo >> 8 != k->b.version)
+        return false;
     agg = mcsw_read(w, REG_AGG, &in->agg);
     complete = roce_psn_diff(agg.lo, k->p.psn) >= -1 || MCSW_MUTANT(5);
     mcsw_access(w, REG_REL, &in->rel,
                 (struct program){.lo = {SET, true, {0, 0, k->p.psn}, 0},
-                                 .hi = {SET, true, {0, 0, !complete}, 0}});
+                                 .hi = {SET, true, {0, 0, complete ? UNLOCKING : WAITING}, 0}});
     mcsw_access(
         w, REG_EPSN, &s->epsn,
         (struct program){.a = {SEQ_ZERO, {1, 0, 0u - k->p.psn}}, .lo = {IF_A, true, {1, 0, 1}, 0}});
@@ -96,6 +99,7 @@ bool mcsw_pass_unlock(struct mcsw *w, struct group *g, struct work *k)
     if (!hold.a)
         return false;
     agg = mcsw_read(w, REG_AGG, &in->agg);
+    mcsw_write(w, REG_REL, &in->rel, 0, NO_RELEASE);
     epsn = mcsw_access(w, REG_EPSN, &in->sender[k->b.holder].epsn,
                        (struct program){.hi = {SET, true, {0, 0, agg.hi + 1}, 0}});
     w->count.releases++;

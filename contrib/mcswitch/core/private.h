@@ -31,6 +31,10 @@ enum {
 /* Values of the word that names the holder. */
 enum { NOBODY = MCSW_NOBODY, STEALING = 256 };
 
+/* Of the word beside the RELEASE's PSN: it waits for receivers; the pass that unlocks is under way.
+ */
+enum { NO_RELEASE, WAITING, UNLOCKING };
+
 /* Whether a parsed request is data, a control, or what only gets an error. */
 enum packet_kind { IS_DATA, IS_CONTROL, IS_STATUS_READ, IS_REFUSED, IS_ACK, IS_CNP };
 

@@ -138,8 +138,11 @@ static enum verdict behind(const struct work *k, const struct seen *s)
     if (roce_psn_diff(k->p.psn, s->agg.lo) <= 0)
         return MCSW_MUTANT(4) ? V_DROP : V_COMPLETE;
     if (k->p.kind == IS_CONTROL) {
-        if (k->b.code || (k->p.flags & MCSW_RELEASE))
+        if (k->b.code)
             return V_DROP;
+        /* The pass that unlocks may have been lost where too many packets go round. */
+        if (k->p.flags & MCSW_RELEASE)
+            return s->rel.hi == UNLOCKING && s->rel.lo == k->p.psn ? V_RELEASE : V_DROP;
         return MCSW_MUTANT(7) ? V_LOCK : V_REPEAT;
     }
     return k->p.kind == IS_DATA ? V_REPEAT : V_DROP;
@@ -269,6 +272,7 @@ static bool act(struct mcsw *w, struct group *g, struct work *k, const struct se
     case V_STEAL:
         return start_theft(k, s);
     case V_RELEASE:
+        k->b.version = s->topo.lo >> 8;
         k->b.pass = PASS_RELEASE;
         return true;
     case V_COMPLETE:

@@ -87,7 +87,7 @@ bool mcsw_pass_result(struct mcsw *w, struct group *g, struct work *k)
     rel = mcsw_access(w, REG_REL, &in->rel,
                       (struct program){.a = {SEQ_MORE, {-1, 0, agg.is.lo + 2}},
                                        .b = {ZERO, {0, 1, UINT32_MAX}},
-                                       .hi = {IF_BOTH, false, {0, 0, 0}, 0}});
+                                       .hi = {IF_BOTH, false, {0, 0, UNLOCKING}, 0}});
     if (kind == ROCE_SYNDROME_NAK && k->b.code != ROCE_NAK_SEQUENCE)
         mark_dirty(w, g, k);
     if (rel.a && rel.b) {

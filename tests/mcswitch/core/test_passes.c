@@ -139,6 +139,52 @@ static void scan_verifies(void **state)
     close_rig();
 }
 
+/* The release is complete and its second pass still to come: what follows is not for the receivers
+ * any more. */
+static void data_behind_a_release(void **state)
+{
+    (void)state;
+    open_rig((struct rig_options){.mode = MCSW_STRICT, .deferred = true});
+    rig_acquire(r, 0, SQ(0), 2);
+    pass_all();
+    rig_expect_control(r, 2, 0);
+    rig_release(r, 0, SQ(1));
+    pass_all();
+    rig_response(r, 1, EVERY_ACK, RQ(1, 0), 1);
+    while (!(mcsw_ingress(r->w, mcsw_group(r->w, RIG_GROUP))->rel.hi == UNLOCKING))
+        assert_true(mcsw_pass(r->w, r->now));
+    case_write(r, 2);
+    rig_expect_answer(r, 0, ROCE_SYNDROME_RNR | 10, SQ(1));
+    rig_expect_nothing(r);
+    pass_all();
+    rig_expect_msn(r, 0, EVERY_ACK, SQ(1), 2);
+    rig_expect_nothing(r);
+    close_rig();
+}
+
+/* The pass that unlocks finds no room: the repeated release makes another. */
+static void unlock_that_was_lost(void **state)
+{
+    (void)state;
+    open_rig((struct rig_options){.mode = MCSW_STRICT, .deferred = true});
+    rig_acquire(r, 0, SQ(0), 2);
+    pass_all();
+    rig_expect_control(r, 2, 0);
+    rig_response(r, 1, EVERY_ACK, RQ(1, 0), 1);
+    pass_all();
+    rig_expect_answer(r, 0, EVERY_ACK, SQ(0));
+    rig_release(r, 0, SQ(1));
+    mcsw_pass(r->w, r->now);
+    r->w->used = 0;
+    assert_int_equal(rig_view(r).holder, 0);
+    rig_release(r, 0, SQ(1));
+    pass_all();
+    rig_expect_msn(r, 0, EVERY_ACK, SQ(1), 2);
+    rig_expect_nothing(r);
+    assert_int_equal(rig_view(r).holder, MCSW_NOBODY);
+    close_rig();
+}
+
 static void full_queue_drops(void **state)
 {
     (void)state;
@@ -355,6 +401,8 @@ int main(void)
         cmocka_unit_test(two_locks_within_a_pass),
         cmocka_unit_test(old_scan_leaves_the_new_set_alone),
         cmocka_unit_test(scan_verifies),
+        cmocka_unit_test(data_behind_a_release),
+        cmocka_unit_test(unlock_that_was_lost),
         cmocka_unit_test(full_queue_drops),
         cmocka_unit_test(control_for_a_leaf),
         cmocka_unit_test(leaf_is_held_for_ever),
