@@ -313,7 +313,7 @@ static void receive_from(struct shca_udp_socket *s, uint32_t fabric_port, uint64
     bool waits = atomic_load(&shca_udp.attentive);
     int most = s->flows > looks_for_one || waits ? SHCA_UDP_BATCH : 1, n = 0;
 
-    if (!atomic_load_explicit(&s->used, memory_order_relaxed))
+    if (!atomic_load_explicit(&s->used, memory_order_acquire)) /* and what the opener wrote */
         return;
     for (int left = rounds; left > 0; left--) {
         n = batch(s, fabric_port, most, now);

@@ -44,7 +44,7 @@ static void use_sockets(struct shca_qp *qp, const struct shca_inet *to)
 
     for (int k = 0; k < SHCA_INET_KINDS; k++)
         if (s[k].fd >= 0 && (qp->qp.qp_type == IBV_QPT_UD || k == (int)shca_inet_kind(to)))
-            atomic_store_explicit(&s[k].used, true, memory_order_relaxed);
+            atomic_store_explicit(&s[k].used, true, memory_order_release);
 }
 
 /* The peer looks for the GID that the program chose, and answers to it. */
