@@ -4,7 +4,7 @@
 mcswitchd=${top_builddir:?}/contrib/mcswitch/mcswitchd
 failed=0
 # Below the ports that the kernel gives to clients (32768 and up).
-port=$((8000 + $$ % 20000))
+port=$((8000 + $$ * 16 % 20000))
 work=$(mktemp -d) || exit 1
 switch='' others=()
 

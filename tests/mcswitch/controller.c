@@ -211,6 +211,7 @@ static void arguments(void)
     BAD(rqpn, 1 << 24, TK_MCSW_E_ARGUMENT);
     BAD(sqpsn, 1 << 24, TK_MCSW_E_ARGUMENT);
     BAD(rqpsn, 0xffffffff, TK_MCSW_E_ARGUMENT);
+    BAD(rkey, 0xffffffff, TK_MCSW_E_ARGUMENT);
     BAD(rqpn, member_new(1, 2).rqpn, TK_MCSW_E_STATE); /* of the other group's member */
     joins_badly(&c, group, &good, TK_MCSW_E_STATE);
     joins_badly(&c, 0, &good, TK_MCSW_E_UNKNOWN);

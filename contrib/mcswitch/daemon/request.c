@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/core.h"
 #include "daemon/group.h"
 
 enum { qpn_first = 2, number_24 = 1 << 24, mtu_least = 256 };
@@ -54,6 +55,8 @@ static bool good_member(struct mcd_connection *c, const struct tk_mcsw_member *m
         refuse(c, "the number of the receive queue pair", m->rqpn, "in 2..16777215");
     else if (m->sqpsn >= number_24 || m->rqpsn >= number_24)
         refuse(c, "a PSN", m->sqpsn >= number_24 ? m->sqpsn : m->rqpsn, "in 0..16777215");
+    else if (m->rkey == MCSW_CONTROL_RKEY)
+        refuse(c, "the key of memory", m->rkey, "below 4294967295, which marks control packets");
     else
         return true;
     return false;
