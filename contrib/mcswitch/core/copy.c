@@ -101,7 +101,8 @@ bool mcsw_pass_copy(struct mcsw *w, struct group *g, struct work *k)
     va = mcsw_read(w, REG_VA, &v->va);
     t.rkey = mcsw_read(w, REG_RKEY, &v->rkey).lo;
     acked = mcsw_read(w, REG_ACKED, &v->acked).lo;
-    if (k->b.repeat && roce_psn_diff(acked, k->p.psn) >= 0)
+    /* A round needs an acknowledgement of each receiver, so all get repeats. */
+    if (k->b.repeat && roce_psn_diff(acked, k->p.psn) >= 0 && w->c.aggregate != MCSW_ROUNDS)
         return next_round(k);
     t.psn = roce_psn_add(k->p.psn, off.was.lo);
     t.base = (uint64_t)va.hi << 32 | va.lo;
