@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Writes the payload of control packets, from the words of doc/multicast.md and not with the
+ * switch's code, so that both must agree. Owns nothing. */
+#ifndef SIM_CONTROL_H
+#define SIM_CONTROL_H
+
+#include "sim/switches.h"
+
+/* Of a broadcast, with that of the release behind it. It is to be the next message of the member.
+ */
+void sim_control_build(const struct sim_group *g, struct sim_broadcast *b,
+                       const struct sim_member *m, bool acquire);
+
+#endif

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Strangers, and members that forge: packets that the switch must take no notice of, beside the
+ * traffic of a run. Owns its counters; single-threaded. */
+#ifndef SIM_HOSTILE_H
+#define SIM_HOSTILE_H
+
+#include "sim/member.h"
+#include "sim/switches.h"
+
+struct sim_hostile {
+    const struct sim_options *o;
+    struct sim_queue *q;
+    struct sim_switches *switches;
+    struct sim_member *member;
+    uint32_t seen; /* broadcasts */
+    uint64_t sent;
+};
+
+void sim_hostile_start(struct sim_hostile *h, const struct sim_options *o, struct sim_queue *q,
+                       struct sim_switches *s, struct sim_member *members);
+/* After something was posted; `posted` broadcasts in all. */
+void sim_hostile_act(struct sim_hostile *h, uint32_t posted);
+
+#endif

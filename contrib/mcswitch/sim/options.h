@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What a simulation is: its size, how its network behaves, what goes wrong in it. A run is a
+ * function of these values and nothing else, so a failure is replayed by its command line. Owns no
+ * state. */
+#ifndef SIM_OPTIONS_H
+#define SIM_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    SIM_MEMBERS_MAX = 256, /* the low byte of a VRQPN names the sender */
+    SIM_RANKS = 32,        /* receivers of one switch */
+    SIM_LEAVES_MAX = 32,
+};
+
+enum sim_aggregate { SIM_EXACT, SIM_SCAN, SIM_ROUNDS };
+
+/* Probabilities are parts of a million. */
+enum { SIM_ALWAYS = 1000000 };
+
+struct sim_options {
+    uint32_t members, levels, leaf; /* leaf: members of one leaf switch, of two levels */
+    uint32_t broadcasts;            /* of all members together */
+    uint32_t loss, dup, reorder;    /* of frames on each link */
+    uint32_t skew;                  /* most extra delay of a frame, part of the link's */
+    uint32_t rnr;                   /* a receiver has no receive posted for a message */
+    uint32_t delayed;               /* an acknowledgement waits for others */
+    uint32_t deaths, sleeps;        /* a root goes away in mid-broadcast */
+    uint32_t hostile;               /* a forged frame beside each broadcast */
+    uint32_t pauses;                /* a packet that goes round waits */
+    uint32_t keep;                  /* the lock is kept for the next broadcast */
+    uint32_t packets, messages;     /* most packets of a message, most messages of a broadcast */
+    uint32_t mtu;
+    uint32_t window; /* packets a sender has in flight */
+    uint64_t seed;
+    uint32_t aggregate;
+    uint32_t mutant;
+    bool loops; /* the core's fast mode */
+    bool alone; /* one root, no contention: time between broadcasts */
+    bool shrink, verbose;
+};
+
+void sim_options_default(struct sim_options *o);
+/* 0, or 2 after one line about what is wrong; 1: --help was printed. */
+int sim_options_parse(struct sim_options *o, int argc, char **argv);
+/* The command line that makes this run again; the values that are the default ones are left out. */
+void sim_options_print(const struct sim_options *o, char *to, size_t room);
+
+#endif

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The switches of a simulation, one or a root with its leaves, on the cables of net.h, and the
+ * controller that joins members, repairs their RQPs and watches invariant I4. Owns the cores;
+ * single-threaded. */
+#ifndef SIM_SWITCHES_H
+#define SIM_SWITCHES_H
+
+#include "sim/member.h"
+
+struct sim_switches;
+
+struct sim_switches *sim_switches_open(const struct sim_options *o, struct sim_queue *q,
+                                       struct sim_net *n, struct sim_ledger *l,
+                                       struct sim_member *members);
+void sim_switches_close(struct sim_switches *s);
+
+/* What a member's control packets need. */
+struct sim_group {
+    uint32_t id, leaf_id; /* at the root; at each leaf */
+    uint64_t key;         /* of both */
+    uint32_t leaf;        /* members of a leaf; 0: one level */
+};
+const struct sim_group *sim_switches_group(const struct sim_switches *s);
+roce_time sim_switches_lease(const struct sim_switches *s);
+
+void sim_switches_frame(struct sim_switches *s, const struct sim_event *e);
+void sim_switches_control(struct sim_switches *s, const struct sim_event *e);
+
+/* Requests to the controller: a new SQP; a new RQP; this RQP is not to be linked. */
+void sim_switches_register(struct sim_switches *s, uint32_t member);
+void sim_switches_repair(struct sim_switches *s, uint32_t member);
+void sim_switches_mark(struct sim_switches *s, uint32_t member);
+/* Has the switch taken the lock away from this member since its registration? */
+bool sim_switches_expelled(const struct sim_switches *s, uint32_t member);
+/* The next PSN that its VSQP will use. */
+uint32_t sim_switches_expected(struct sim_switches *s, uint32_t member);
+/* A frame that must change nothing and cause none; author: the member by whose port it comes, or
+ * the number of members. */
+void sim_switches_forged(struct sim_switches *s, uint32_t author, bool to_vsqp, uint8_t *frame,
+                         size_t length, int kind);
+/* I4 when all is over and nothing is on the way: leaves too. */
+void sim_switches_check(struct sim_switches *s);
+
+struct sim_switch_counts {
+    uint64_t copies;             /* request packets to members */
+    uint64_t controls, releases; /* that the root took */
+    uint64_t repairs, steals, passes, refused, repeats, local, drop_full, future, version;
+};
+void sim_switches_count(const struct sim_switches *s, struct sim_switch_counts *c);
+
+#endif

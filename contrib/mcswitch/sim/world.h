@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A whole run: members, cables, switches, traffic, from the first event to the last, and what it
+ * showed. Runs are independent of each other and a function of their options alone. */
+#ifndef SIM_WORLD_H
+#define SIM_WORLD_H
+
+#include "sim/ledger.h"
+#include "sim/net.h"
+#include "sim/switches.h"
+
+struct sim_outcome {
+    uint64_t violations;
+    bool hang;
+    char first[320]; /* the first thing that was wrong */
+    uint32_t done, failed;
+    double links;                                 /* mean time of a broadcast, in link times */
+    double per_link;                              /* mean time between two ends of broadcasts */
+    uint64_t timeouts, repeated, rnr, naks, sent; /* of all SQPs */
+    uint64_t controls, packets;                   /* that roots posted, without releases */
+    uint64_t copies_least;                        /* without a repetition */
+    uint64_t deaths, sleeps, anew, hostile;
+    struct sim_switch_counts at;
+    uint64_t frames;
+};
+
+void sim_run(const struct sim_options *o, struct sim_outcome *out);
+bool sim_good(const struct sim_outcome *out);
+/* One line, or with a heading above it. */
+void sim_print_heading(void);
+void sim_print(const char *name, const struct sim_outcome *out);
+/* A smaller run that fails too; returns its options. Each candidate is run. */
+struct sim_options sim_shrink(const struct sim_options *o);
+
+#endif
