@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Runs the tests and ends with one line: N passed, N failed, N skipped, counted from what make check wrote down.
-# usage: contrib/run-tests.sh [check] [asan] [tsan] [vm]      (default: all of them)
+# usage: contrib/run-tests.sh [check] [sim] [asan] [tsan] [vm]      (default: all of them)
 #   check  make check in an ordinary build
+#   sim    make check-sim: the multicast switch in the simulator, thousands of broadcasts a scenario
 #   asan   the unit, job and softhca tests in a debug build with AddressSanitizer and UndefinedBehaviorSanitizer
 #   tsan   the tests of several threads in a build with ThreadSanitizer
 #   vm     make check-vm: the same over the kernel's Soft-RoCE in a virtual machine
@@ -112,6 +113,7 @@ run_stage()
     say "$1"
     case $1 in
     check) stage check --enable-werror 1200 check ;;
+    sim) stage check --enable-werror 600 check-sim ;;
     asan) stage asan "--enable-debug --enable-sanitizer=address,undefined" 1200 check-sanitizer ;;
     tsan) stage tsan --enable-sanitizer=thread 600 check-tsan ;;
     vm) stage check --enable-werror 2400 check-vm ;;
@@ -119,15 +121,15 @@ run_stage()
     say "$1 took $((SECONDS - began)) s"
 }
 
-[ $# -gt 0 ] || set -- check asan tsan vm
+[ $# -gt 0 ] || set -- check sim asan tsan vm
 groups=
 for wanted in "$@"; do
     case $wanted in
     asan | tsan) groups="$groups sanitizer" ;;
     vm) groups="$groups vm" ;;
-    check) ;;
+    check | sim) ;;
     *)
-        echo "run-tests.sh: unknown stage '$wanted'; there are check, asan, tsan and vm" >&2
+        echo "run-tests.sh: unknown stage '$wanted'; there are check, sim, asan, tsan and vm" >&2
         exit 2
         ;;
     esac
