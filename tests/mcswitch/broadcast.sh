@@ -68,7 +68,7 @@ kill_it()
     rm -f "$work/switch"
     "$mcswitchd" --control $controller --socket "$work/socket" --udp $vips >"$work/switch" 2>&1 &
     switch=$!
-    until grep -qs ready "$work/switch"; do sleep 0.02; done
+    until grep -qs ready "$work/switch" || ! kill -0 $switch 2>/dev/null; do sleep 0.02; done
     touch "$work/killed"
 }
 start --udp $vips

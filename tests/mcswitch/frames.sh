@@ -19,7 +19,7 @@ host()
     unshare -n sh -c 'echo up; exec sleep 600' >"$work/host$n" &
     holder=$!
     others+=($holder)
-    until grep -q up "$work/host$n"; do sleep 0.01; done
+    until grep -q up "$work/host$n" || ! kill -0 $holder 2>/dev/null; do sleep 0.01; done
     ip link add p$n type veth peer name e0 netns $holder
     ip link set p$n up mtu 4200
     nsenter -t $holder -n sh -c "ip addr add 10.9.0.$n/24 dev e0; ip link set e0 address 02:00:00:00:00:0$n up mtu 4200"
