@@ -32,6 +32,14 @@ static struct ibv_mr *open_mr;
 
 /* ---- memory ---- */
 
+static void register_open(struct end *e)
+{
+    open_mr = ibv_reg_mr(e->pd, e->buf + open_at, open_bytes,
+                         IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
+                             IBV_ACCESS_REMOTE_ATOMIC);
+    CHECK(open_mr != NULL);
+}
+
 static void lay_out(struct end *e)
 {
     CHECK_EQ(ibv_dereg_mr(e->mr), 0);
@@ -40,10 +48,8 @@ static void lay_out(struct end *e)
     memset(e->buf + open_at, 0, open_bytes);
     memset(e->buf + source_at, 0x11, read_bytes);
     e->mr = ibv_reg_mr(e->pd, e->buf, local_bytes, IBV_ACCESS_LOCAL_WRITE);
-    open_mr = ibv_reg_mr(e->pd, e->buf + open_at, open_bytes,
-                         IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
-                             IBV_ACCESS_REMOTE_ATOMIC);
-    CHECK(e->mr && open_mr);
+    register_open(e);
+    CHECK(e->mr != NULL);
 }
 
 static void unchanged(const struct end *e, size_t from, size_t to, int byte)
@@ -328,6 +334,40 @@ static void bursts(void)
         alive(&peer, &v);
     }
     disconnect(&e);
+    end_of(&e);
+}
+
+/* ---- what goes while packets come ---- */
+
+/* Once its region is deregistered, memory is the program's: to write there would end this process.
+ */
+static void regions_go(void)
+{
+    struct sender peer = peer_open();
+    uint8_t bytes[mtu] = {attack_byte};
+    struct end e;
+
+    open_first(&e, &peer);
+    for (int i = 0; i < 300; i++) {
+        struct victim v = connected(&e, &peer);
+
+        for (int n = 0; n < 8 + i % 16; n++) {
+            struct roce_packet p = write_to(&v, 0, bytes);
+
+            p.ack_request = false;
+            p.dma_length = p.payload_length = mtu;
+            send_packet(&peer, &v, &p);
+            v.psn = roce_psn_add(v.psn, 1);
+        }
+        if (i % 3 > 0) {
+            CHECK_EQ(ibv_dereg_mr(open_mr), 0);
+            CHECK_EQ(mprotect(e.buf + open_at, open_bytes, PROT_NONE), 0);
+            usleep(100);
+            CHECK_EQ(mprotect(e.buf + open_at, open_bytes, PROT_READ | PROT_WRITE), 0);
+            register_open(&e);
+        }
+        disconnect(&e); /* in between, too */
+    }
     end_of(&e);
 }
 
@@ -698,9 +738,13 @@ static int uncounted(const char *file)
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
-        {"refused", refused}, {"unasked", unasked},
-        {"bursts", bursts},   {"kept_receives", kept_receives},
-        {"fuzz", fuzz},       {NULL, NULL},
+        {"refused", refused},
+        {"unasked", unasked},
+        {"bursts", bursts},
+        {"regions_go", regions_go},
+        {"kept_receives", kept_receives},
+        {"fuzz", fuzz},
+        {NULL, NULL},
     };
     char stats[] = "/tmp/udp_hostile.XXXXXX";
     int fd = mkstemp(stats), status;

@@ -147,3 +147,15 @@ int shca_udp_report(char *out, size_t room)
         shca_unlock(&shca_udp.lock);
     return (int)n;
 }
+
+void shca_udp_drops_inherited(void)
+{
+    atomic_store(&shca_udp.sent, 0);
+    atomic_store(&shca_udp.received, 0);
+    atomic_store(&shca_udp.lost, 0);
+    atomic_store(&shca_udp.repeated, 0);
+    atomic_store(&shca_udp.deadlines, 0);
+    for (unsigned i = 0; i < SHCA_UDP_DROPS; i++)
+        atomic_store(&shca_udp.drops[i], 0);
+    memset(&shca_udp.gone, 0, sizeof shca_udp.gone);
+}

@@ -276,6 +276,7 @@ void shca_udp_inherited(void)
     memset(opened, 0, sizeof opened);
     memset(shca_udp.qps, 0, sizeof shca_udp.qps);
     atomic_store(&shca_udp.users, 0);
+    shca_udp_drops_inherited();
     shca_udp_attend_inherited();
     atomic_store(&shca_udp.lock.word, 0);
     atomic_store(&shca_udp.next, ROCE_NEVER);

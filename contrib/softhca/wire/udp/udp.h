@@ -216,6 +216,7 @@ uint64_t shca_udp_strangers(void);
 int shca_udp_report(char *out, size_t room);
 /* An end point is closed; holds shca_udp.lock. */
 void shca_udp_keep_counters(const struct roce_endpoint *e);
+void shca_udp_drops_inherited(void); /* a child counts anew */
 
 /* ---- early.c ---- */
 /* Is the data of this write to be stored later? */
