@@ -227,7 +227,7 @@ static void make(struct bad *b, const struct mcsw_view *v)
 {
     static struct rig paper;
 
-    paper = fast;
+    memcpy(&paper, &fast, offsetof(struct rig, out));
     paper.record = keep;
     paper.context = b;
     paper.w = malloc(mcsw_bytes(&fast.config));
@@ -341,7 +341,7 @@ static void run(unsigned frames, const struct rig_options *o)
 
 int main(int argc, char **argv)
 {
-    unsigned frames = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 0) : 20000;
+    unsigned frames = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 0) : 50000;
 
     state = argc > 2 ? strtoull(argv[2], NULL, 0) : 19;
     printf("seed %llu\n", (unsigned long long)state);
