@@ -6,8 +6,6 @@
  * after sq_lock. */
 #include "config.h"
 
-#include <unistd.h>
-
 #include "wire/udp/udp.h"
 
 enum {
@@ -95,7 +93,7 @@ void shca_udp_put_off_done(struct shca_qp *qp, uint64_t now)
 }
 
 /* shca_udp.lock is held, so that none of them is closed meanwhile. */
-void shca_udp_put_off_run(uint64_t now)
+void shca_udp_put_off_run(uint64_t now, void (*touch)(struct shca_qp *qp, uint64_t now))
 {
     struct shca_qp *all[listed_max];
     unsigned n;
@@ -114,11 +112,11 @@ void shca_udp_put_off_run(uint64_t now)
         u->listed = false;
         if (u->put_off && u->put_off != now) {
             u->habit = 0;
-            shca_udp_touch(all[i], now);
+            touch(all[i], now);
         } else if (u->put_off) { /* in this call */
             shca_udp_put_off_done(all[i], now);
             if (!put_off(all[i], now))
-                shca_udp_touch(all[i], now);
+                touch(all[i], now);
         }
         shca_unlock(&all[i]->sq_lock);
     }
@@ -142,15 +140,6 @@ void shca_udp_put_off_close(struct shca_qp *qp)
         if (list[i] == qp)
             list[i--] = list[--listed];
     shca_unlock(&list_lock);
-}
-
-/* The peer must not wait for an answer that was put off by a program that ends. */
-__attribute__((destructor)) static void put_off_finish(void)
-{
-    if (shca.seg && shca.pid == (uint32_t)getpid() && shca_trylock(&shca_udp.lock)) {
-        shca_udp_put_off_run(ROCE_NEVER);
-        shca_unlock(&shca_udp.lock);
-    }
 }
 
 void shca_udp_put_off_inherited(void)

@@ -333,7 +333,7 @@ static void receive_all(void)
     for (uint32_t i = 1; i <= last && prepare(); i++)
         for (int k = 0; k < SHCA_INET_KINDS; k++)
             receive_from(&shca_udp_port[i].socket[k], i, now);
-    shca_udp_put_off_run(now);
+    shca_udp_put_off_run(now, shca_udp_touch);
     shca_udp_timers(now);
 }
 
@@ -348,6 +348,15 @@ void shca_udp_progress(void)
         atomic_store(&shca_udp.missed, false);
         receive_all();
         shca_udp_watch_program();
+        shca_unlock(&shca_udp.lock);
+    }
+}
+
+/* The peer must not wait for an answer that was put off by a program that ends. */
+__attribute__((destructor)) static void put_off_finish(void)
+{
+    if (shca.seg && shca.pid == (uint32_t)getpid() && shca_trylock(&shca_udp.lock)) {
+        shca_udp_put_off_run(ROCE_NEVER, shca_udp_touch);
         shca_unlock(&shca_udp.lock);
     }
 }

@@ -267,7 +267,9 @@ void shca_udp_held_end(void);
 bool shca_udp_put_off_answer(struct shca_qp *qp, unsigned packets, uint64_t now);
 bool shca_udp_put_off_post(struct shca_qp *qp, uint64_t now);
 void shca_udp_put_off_done(struct shca_qp *qp, uint64_t now); /* it is being sent */
-void shca_udp_put_off_run(uint64_t now);                      /* sends what was before now */
+void shca_udp_put_off_run(uint64_t now,
+                          void (*touch)(struct shca_qp *qp,
+                                        uint64_t now)); /* sends what was before now */
 void shca_udp_put_off_end(struct shca_qp *qp); /* it breaks or goes: sends answers put off */
 void shca_udp_put_off_close(struct shca_qp *qp);
 void shca_udp_put_off_inherited(void);
