@@ -29,6 +29,7 @@ struct shca_config {
     bool roce, only, pin;
     bool udp;      /* there are ports on the UDP wire: their GIDs are those of wire/udp */
     bool udp_only; /* no connection uses shared memory */
+    bool crc_tables;
     uint32_t max_qp, max_qp_wr, max_sge, max_inline, max_cq, max_cqe, max_mr, max_pd, max_msg;
     uint32_t max_srq, max_srq_wr, roce_types, subnet;
     uint64_t seed;

@@ -234,6 +234,7 @@ struct shca_qp {
     uint32_t wqe_mask;
     bool wqes_programs;               /* they are in memory from the program's allocator */
     struct shca_batch *batch;         /* NULL: created without ibv_wr_* */
+    bool special;                     /* batch or far is not NULL */
     _Atomic uint64_t messages, bytes; /* totals sent; written under sq_lock */
     /* the connection */
     struct shca_peer *peer;

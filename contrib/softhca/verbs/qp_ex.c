@@ -87,6 +87,7 @@ struct ibv_qp *shca_create_qp_ex(struct ibv_context *ctx, struct ibv_qp_init_att
 
         batch->ops = opcodes;
         qp->batch = batch;
+        qp->special = true;
         shca_wr_fill(&qp->ex);
     }
     return ibqp;

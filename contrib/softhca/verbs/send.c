@@ -71,7 +71,10 @@ uint32_t shca_offered(enum ibv_qp_type type)
                                       : SENDS | WRITES | RESPONDING;
 }
 
-static int check_opcode(const struct shca_qp *qp, const struct ibv_send_wr *wr)
+/* Posting exists twice, and what most queue pairs need is to be in one piece. */
+#define POST_INLINE __attribute__((always_inline)) static inline
+
+POST_INLINE int check_opcode(const struct shca_qp *qp, const struct ibv_send_wr *wr)
 {
     uint32_t op = (uint32_t)wr->opcode < 32 ? 1u << wr->opcode : 0;
 
@@ -80,7 +83,7 @@ static int check_opcode(const struct shca_qp *qp, const struct ibv_send_wr *wr)
     return op & (SENDS | WRITES | RESPONDING) ? EINVAL : EOPNOTSUPP;
 }
 
-static int check_lengths(struct shca_qp *qp, const struct ibv_send_wr *wr, struct shca_op *op)
+POST_INLINE int check_lengths(struct shca_qp *qp, const struct ibv_send_wr *wr, struct shca_op *op)
 {
     uint64_t total = 0;
 
@@ -94,7 +97,7 @@ static int check_lengths(struct shca_qp *qp, const struct ibv_send_wr *wr, struc
     return 0;
 }
 
-static int address_atomic(const struct ibv_send_wr *wr, struct shca_op *op)
+POST_INLINE int address_atomic(const struct ibv_send_wr *wr, struct shca_op *op)
 {
     op->remote_addr = wr->wr.atomic.remote_addr;
     op->rkey = wr->wr.atomic.rkey;
@@ -103,7 +106,7 @@ static int address_atomic(const struct ibv_send_wr *wr, struct shca_op *op)
     return 0;
 }
 
-static int translate(struct shca_qp *qp, const struct ibv_send_wr *wr, struct shca_op *op)
+POST_INLINE int translate(struct shca_qp *qp, const struct ibv_send_wr *wr, struct shca_op *op)
 {
     int e = check_opcode(qp, wr);
 
@@ -144,7 +147,7 @@ static int send_post_far(struct shca_qp *qp, const struct shca_op *op, uint32_t 
     return 0;
 }
 
-static int send_post_one(struct shca_qp *qp, const struct ibv_send_wr *wr)
+POST_INLINE int send_post_one(struct shca_qp *qp, const struct ibv_send_wr *wr, bool special)
 {
     uint32_t state = shca_qp_state(qp), index;
     struct shca_op op;
@@ -163,7 +166,7 @@ static int send_post_one(struct shca_qp *qp, const struct ibv_send_wr *wr)
     if (e != 0)
         return e;
     index = qp->sq_tail++;
-    if (__builtin_expect(qp->far != NULL, 0))
+    if (special && qp->far)
         return send_post_far(qp, &op, index, state);
     if (state == IBV_QPS_RTS && qp->sq_exec == index) {
         if (shca_sq_execute(qp, &op, index))
@@ -180,21 +183,39 @@ static int send_post_one(struct shca_qp *qp, const struct ibv_send_wr *wr)
     return 0;
 }
 
-int shca_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
+/* Queue pairs that are posted to in other ways, too, or use another wire. */
+__attribute__((noinline)) static int post_special(struct shca_qp *qp, struct ibv_send_wr *wr,
+                                                  struct ibv_send_wr **bad)
 {
-    struct shca_qp *qp = shca_container(ibqp, struct shca_qp, qp);
     int e = 0;
 
     if (qp->batch)
         shca_lock(&qp->batch->lock);
     shca_lock(&qp->sq_lock);
     for (; wr && e == 0; wr = wr->next) {
-        e = send_post_one(qp, wr);
+        e = send_post_one(qp, wr, true);
         if (e != 0)
             *bad = wr;
     }
     shca_unlock(&qp->sq_lock);
     if (qp->batch)
         shca_unlock(&qp->batch->lock);
+    return e;
+}
+
+int shca_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
+{
+    struct shca_qp *qp = shca_container(ibqp, struct shca_qp, qp);
+    int e = 0;
+
+    if (__builtin_expect(qp->special, 0))
+        return post_special(qp, wr, bad);
+    shca_lock(&qp->sq_lock);
+    for (; wr && e == 0; wr = wr->next) {
+        e = send_post_one(qp, wr, false);
+        if (e != 0)
+            *bad = wr;
+    }
+    shca_unlock(&qp->sq_lock);
     return e;
 }

@@ -15,6 +15,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "packet/crc.h"
 #include "wire/udp/udp.h"
 
 enum {
@@ -231,6 +232,8 @@ static void start_wire(void)
     if (!atomic_compare_exchange_strong(&shca_far_run, &none, shca_udp_progress))
         return;
     atomic_store(&shca_far_sleep, shca_udp_sleep);
+    if (shca_config.crc_tables)
+        roce_crc_by_tables();
     atomic_store(&shca_far_count, count);
     for (int i = 0; i < SHCA_UDP_PORTS; i++)
         for (int k = 0; k < SHCA_INET_KINDS; k++)

@@ -289,6 +289,7 @@ bool shca_udp_equip(struct shca_qp *qp)
         return false;
     qp->udp->posted = 0;
     qp->far = &far_calls;
+    qp->special = true;
     return true;
 }
 
@@ -323,6 +324,7 @@ void shca_udp_reset(struct shca_qp *qp)
     qp->udp->broken = qp->udp->sends_broken = qp->udp->draining = false;
     atomic_store(&qp->udp->again, ROCE_NEVER);
     qp->far = NULL;
+    qp->special = qp->batch != NULL;
 }
 
 void shca_udp_close(struct shca_qp *qp)
@@ -347,4 +349,5 @@ void shca_udp_close(struct shca_qp *qp)
     free(qp->udp);
     qp->udp = NULL;
     qp->far = NULL;
+    qp->special = qp->batch != NULL;
 }
