@@ -107,6 +107,23 @@ wait $server
 grep -q "GID [13] of port 1 and the peer's GID are addresses of different kinds" "$work/client" "$work/server" ||
     fail "different kinds: $(cat "$work/client" "$work/server")"
 
+# What rdma_rxe does to others: its sockets have the port of every address.
+if command -v python3 >/dev/null; then
+    exec {kernel}< <(exec python3 -u -c 'import socket, time
+holder = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
+holder.bind(("::", 4791))
+print("bound")
+time.sleep(60)')
+    python=$!
+    read -r -t 30 -u $kernel bound || fail "no socket at port 4791"
+    SOFTHCA_UDP=e0 with ibv_devinfo -v >"$work/out" 2>&1
+    [ "$(grep -c 'UDP port 4791 is in use on every address, by the kernel if the module rdma_rxe is loaded' "$work/out")" = 1 ] ||
+        fail "port 4791 is taken: $(cat "$work/out")"
+    grep -q 'GID\[ *2\].*fe80::b[0-9a-f]*:' "$work/out" || fail "no port of its own: $(cat "$work/out")"
+    kill $python
+    exec {kernel}<&-
+fi
+
 # What the kernels say about peers that do not answer.
 # interrupted ACTION...: done while a client has traffic, of which something is always outstanding
 interrupted()
