@@ -119,31 +119,47 @@ static bool address_in(const char *at, char port[32], char where[64], unsigned *
     return sscanf(at, "address %31s %63s %u", port, where, mtu) == 3;
 }
 
-static const char *const packet_words[] = {"sent",    "received",  "lost",
-                                           "damaged", "strangers", "repeated"};
-enum { PACKET_WORDS = sizeof packet_words / sizeof packet_words[0] };
-
-static bool packets_in(const char *at, unsigned long long n[PACKET_WORDS])
+/* The next counter of a line about packets; NULL: there is none. */
+static const char *next_counter(const char *at, char word[32], unsigned long long *n)
 {
-    return sscanf(at, "packets %llu %llu %llu %llu %llu %llu", &n[0], &n[1], &n[2], &n[3], &n[4],
-                  &n[5]) == PACKET_WORDS;
+    int used = 0;
+
+    return sscanf(at, " %31s %llu%n", word, n, &used) == 2 && used > 0 ? at + used : NULL;
+}
+
+/* What is always of interest, and what has happened. */
+static void print_packets(const char *at)
+{
+    const char *comma = "  packets: ";
+    unsigned long long n;
+    char word[32];
+
+    for (int i = 0; *at == ' ' && (at = next_counter(at, word, &n)) != NULL; i++) {
+        if (i >= 4 && n == 0)
+            continue;
+        printf("%s%s %llu", comma, word, n);
+        comma = ", ";
+    }
+    putchar('\n');
+}
+
+static const char packets_word[] = "packets";
+static bool is_packets(const char *at)
+{
+    return strncmp(at, packets_word, sizeof packets_word - 1) == 0;
 }
 
 /* Nothing for shared memory alone. */
 static void print_wire(const struct report *r)
 {
-    unsigned long long n[PACKET_WORDS];
     char port[32], where[64];
     unsigned mtu;
 
     for (const char *at = r->addresses; at && *at; at += strcspn(at, "\n"), at += *at == '\n')
-        if (address_in(at, port, where, &mtu)) {
+        if (address_in(at, port, where, &mtu))
             printf("  %s: %s by packets of %u bytes (wire %s)\n", port, where, mtu, r->wire);
-        } else if (packets_in(at, n)) {
-            for (int i = 0; i < PACKET_WORDS; i++)
-                printf("%s %s %llu", i ? "," : "  packets:", packet_words[i], n[i]);
-            putchar('\n');
-        }
+        else if (is_packets(at))
+            print_packets(at + sizeof packets_word - 1);
 }
 
 static void print_person(const struct member *m, const struct report *r)
@@ -232,9 +248,9 @@ static void json_hcas(const char *all)
 
 static void json_wire(const struct report *r)
 {
-    unsigned long long n[PACKET_WORDS];
+    unsigned long long n;
     const char *comma = "";
-    char port[32], where[64];
+    char port[32], where[64], word[32];
     unsigned mtu;
 
     printf(",\"wire\":\"%s\",\"addresses\":[", r->wire);
@@ -245,11 +261,14 @@ static void json_wire(const struct report *r)
         }
     fputs("],\"packets\":{", stdout);
     comma = "";
-    for (const char *at = r->addresses; at && *at; at += strcspn(at, "\n"), at += *at == '\n')
-        for (int i = 0; packets_in(at, n) && i < PACKET_WORDS; i++) {
-            printf("%s\"%s\":%llu", comma, packet_words[i], n[i]);
+    for (const char *at = r->addresses; at && *at; at += strcspn(at, "\n"), at += *at == '\n') {
+        const char *next = is_packets(at) ? at + sizeof packets_word - 1 : at;
+
+        while (*next == ' ' && (next = next_counter(next, word, &n)) != NULL) {
+            printf("%s\"%s\":%llu", comma, word, n);
             comma = ",";
         }
+    }
     putchar('}');
 }
 

@@ -105,9 +105,9 @@ static void program_name(char out[17])
 /* What goes by packets: from where, and what became of them. */
 static void put_wire(struct answer *a)
 {
-    void (*counters)(uint64_t *) = atomic_load(&shca_far_count);
+    int (*report)(char *, size_t) = atomic_load(&shca_far_report);
     int last = shca_config.hcas * shca_config.ports;
-    uint64_t n[SHCA_FAR_COUNTERS];
+    char packets[1024];
 
     put(a, "wire %s\n", shca_config.udp_only ? "udp" : shca_config.udp ? "auto" : "shm");
     if (!shca_config.udp)
@@ -121,13 +121,8 @@ static void put_wire(struct answer *a)
                 put(a, "address softhca%d:%d %s %u\n", i / shca_config.ports,
                     i % shca_config.ports + 1, shca_inet_text(at, text), at->mtu);
         }
-    if (!counters)
-        return;
-    counters(n);
-    put(a, "packets");
-    for (int i = 0; i < SHCA_FAR_COUNTERS; i++)
-        put(a, " %llu", (unsigned long long)n[i]);
-    put(a, "\n");
+    if (report && report(packets, sizeof packets) < (int)sizeof packets)
+        put(a, "packets%s\n", packets);
 }
 
 static void do_list(struct answer *a)

@@ -12,7 +12,7 @@ static struct shca_qp *pending_list;
 
 void (*_Atomic shca_far_run)(void);
 uint64_t (*_Atomic shca_far_sleep)(void);
-void (*_Atomic shca_far_count)(uint64_t n[SHCA_FAR_COUNTERS]);
+int (*_Atomic shca_far_report)(char *out, size_t room);
 
 void shca_pending_add(struct shca_qp *qp)
 {

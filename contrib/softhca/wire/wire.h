@@ -67,9 +67,8 @@ void shca_pending_remove(struct shca_qp *qp);
  * again. NULL: there is none. While there is one, shca.pending counts it. */
 extern void (*_Atomic shca_far_run)(void);
 extern uint64_t (*_Atomic shca_far_sleep)(void);
-/* Packets: sent, received, lost, damaged, strangers', repeated. */
-enum { SHCA_FAR_COUNTERS = 6 };
-extern void (*_Atomic shca_far_count)(uint64_t n[SHCA_FAR_COUNTERS]);
+/* Counters of packets as " name number" each; returns their length. */
+extern int (*_Atomic shca_far_report)(char *out, size_t room);
 uint64_t shca_pending_run(void); /* ns until the next try, UINT64_MAX: no queue waits */
 void shca_pending_inherited(void);
 

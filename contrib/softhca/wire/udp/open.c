@@ -215,14 +215,13 @@ static int open_ports(int hca, const struct shca_udp_network *n)
     return e;
 }
 
-static void count(uint64_t n[SHCA_FAR_COUNTERS])
+static int report(char *out, size_t room)
 {
-    n[0] = atomic_load(&shca_udp.sent);
-    n[1] = atomic_load(&shca_udp.received);
-    n[2] = atomic_load(&shca_udp.lost);
-    n[3] = shca_udp_damaged();
-    n[4] = shca_udp_strangers();
-    n[5] = atomic_load(&shca_udp.repeated);
+    int n = snprintf(out, room, " sent %llu received %llu lost %llu repeated %llu",
+                     (unsigned long long)shca_udp.sent, (unsigned long long)shca_udp.received,
+                     (unsigned long long)shca_udp.lost, (unsigned long long)shca_udp.repeated);
+
+    return n + shca_udp_report(out + n, room - (size_t)n);
 }
 
 static void start_wire(void)
@@ -234,7 +233,7 @@ static void start_wire(void)
     atomic_store(&shca_far_sleep, shca_udp_sleep);
     if (shca_config.crc_tables)
         roce_crc_by_tables();
-    atomic_store(&shca_far_count, count);
+    atomic_store(&shca_far_report, report);
     for (int i = 0; i < SHCA_UDP_PORTS; i++)
         for (int k = 0; k < SHCA_INET_KINDS; k++)
             shca_udp_port[i].socket[k].fd = -1;
@@ -289,5 +288,5 @@ void shca_udp_inherited(void)
     shca_udp_early_inherited();
     atomic_store(&shca_far_run, NULL);
     atomic_store(&shca_far_sleep, NULL);
-    atomic_store(&shca_far_count, NULL);
+    atomic_store(&shca_far_report, NULL);
 }
