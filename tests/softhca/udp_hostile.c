@@ -339,6 +339,20 @@ static void bursts(void)
 
 /* ---- what goes while packets come ---- */
 
+/* The number depends on how many came in time. */
+static void access_refused(const struct sender *peer)
+{
+    uint8_t in[ROCE_PACKET_MAX];
+    struct roce_packet p = {0};
+
+    while (roce_opcode(p.opcode).kind != ROCE_KIND_ACK || p.syndrome != ROCE_NAK_ACCESS) {
+        ssize_t n = recv(peer->fd, in, sizeof in, 0);
+
+        CHECK(n > ROCE_ICRC_BYTES);
+        CHECK_EQ(roce_packet_parse(in, (size_t)n - ROCE_ICRC_BYTES, &p), ROCE_GOOD);
+    }
+}
+
 /* Once its region is deregistered, memory is the program's: to write there would end this process.
  */
 static void regions_go(void)
@@ -350,10 +364,10 @@ static void regions_go(void)
     open_first(&e, &peer);
     for (int i = 0; i < 300; i++) {
         struct victim v = connected(&e, &peer);
+        struct roce_packet p;
 
         for (int n = 0; n < 8 + i % 16; n++) {
-            struct roce_packet p = write_to(&v, 0, bytes);
-
+            p = write_to(&v, 0, bytes);
             p.ack_request = false;
             p.dma_length = p.payload_length = mtu;
             send_packet(&peer, &v, &p);
@@ -362,7 +376,9 @@ static void regions_go(void)
         if (i % 3 > 0) {
             CHECK_EQ(ibv_dereg_mr(open_mr), 0);
             CHECK_EQ(mprotect(e.buf + open_at, open_bytes, PROT_NONE), 0);
-            usleep(100);
+            p = write_to(&v, 0, bytes);
+            send_packet(&peer, &v, &p);
+            access_refused(&peer);
             CHECK_EQ(mprotect(e.buf + open_at, open_bytes, PROT_READ | PROT_WRITE), 0);
             register_open(&e);
         }
