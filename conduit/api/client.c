@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "api/check.h"
+#include "collective/mcast.h"
 #include "message/message.h"
 #include "start/start.h"
 #include "team/objects.h"
@@ -30,6 +31,7 @@ int gex_Client_Init(gex_Client_t *client_p, gex_EP_t *ep_p, gex_TM_t *tm_p, cons
     }
     tk_start();
     tk_teams_open();
+    tk_mcast_begin();
     tk_client.name = strdup(client_name);
     tk_client.flags = flags;
     *client_p = &tk_client;

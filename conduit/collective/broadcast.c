@@ -59,6 +59,22 @@ enum tk_coll_turn tk_coll_broadcast_binomial(struct tk_coll *coll)
     return coll->round < 2 ? TK_COLL_GO_ON : TK_COLL_OVER;
 }
 
+uint32_t tk_coll_tree_parent(const struct tk_coll_group *group)
+{
+    uint32_t turned = tk_coll_turned(group, group->me);
+    return tk_coll_turned_back(group, turned & (turned - 1));
+}
+
+unsigned tk_coll_tree_below(const struct tk_coll_group *group, uint32_t below[32])
+{
+    uint32_t turned = tk_coll_turned(group, group->me);
+    unsigned count = 0;
+    for (uint64_t m = lowest_bit(turned, group->size) / 2; m > 0; m /= 2)
+        if (turned + m < group->size)
+            below[count++] = tk_coll_turned_back(group, (uint32_t)(turned + m));
+    return count;
+}
+
 /* ---- scatter down the same tree, then all parts round a ring: each member sends and receives each
  * byte about once, where an inner member of the tree above sends it several times */
 

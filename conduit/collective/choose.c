@@ -9,6 +9,7 @@
 
 #include "base/report.h"
 #include "collective/coll_private.h"
+#include "collective/mcast.h"
 #include "settings/settings.h"
 
 /* `least` of those that no size chooses. */
@@ -29,6 +30,8 @@ static const struct row {
     {TK_COLL_BROADCAST, "binomial", tk_coll_broadcast_binomial, 0, 0},
     {TK_COLL_BROADCAST, "flat", tk_coll_broadcast_flat, only_forced, 0},
     {TK_COLL_BROADCAST, "chain", tk_coll_broadcast_chain, only_forced, 0},
+    {TK_COLL_BROADCAST, "switch", tk_coll_broadcast_switch, only_forced, 0},
+    {TK_COLL_REDUCE_ALL, "switch", tk_coll_broadcast_switch, only_forced, 0},
     {TK_COLL_REDUCE, "ring", tk_coll_reduce_ring, 256 << 10, 4},
     {TK_COLL_REDUCE, "binomial", tk_coll_reduce_binomial, 0, 0},
     {TK_COLL_REDUCE_ALL, "ring", tk_coll_reduce_all_ring, 64 << 10, 3},
@@ -54,26 +57,29 @@ static bool is_flat;
 
 static const struct row *row_for(enum tk_coll_kind kind, size_t nbytes, uint32_t ranks)
 {
-    if (forced[kind])
-        return forced[kind];
-    const struct row *row = rows;
+    const struct row *row = forced[kind];
+    if (row && row->next != tk_coll_broadcast_switch)
+        return row;
+    row = rows;
     while (row->kind != kind || nbytes < row->least || ranks < row->ranks_min)
         row++;
     return row;
 }
 
-/* The one place where a broadcast, of a team or among the leaders of its neighbourhoods, is given
- * its way. A multicast in the network belongs here: it would be the choice for groups that have
- * joined one. */
-static tk_coll_algorithm *broadcast_way(size_t nbytes, uint32_t ranks)
+/* A way that only some teams have: a broadcast takes it unless another one is forced, a reduction
+ * only if it is forced, since recursive doubling takes no more steps. */
+bool tk_coll_is_switched(enum tk_coll_kind kind, const struct tk_coll_team *team, size_t nbytes)
 {
-    return row_for(TK_COLL_BROADCAST, nbytes, ranks)->next;
+    if (!team->is_switched || nbytes == 0 || nbytes > tk_mcast_eager)
+        return false;
+    bool is_forced = forced[kind] && forced[kind]->next == tk_coll_broadcast_switch;
+    return kind == TK_COLL_BROADCAST ? is_forced || !forced[kind]
+                                     : kind == TK_COLL_REDUCE_ALL && is_forced;
 }
 
 tk_coll_algorithm *tk_coll_choose(enum tk_coll_kind kind, size_t nbytes, uint32_t ranks)
 {
-    return kind == TK_COLL_BROADCAST ? broadcast_way(nbytes, ranks)
-                                     : row_for(kind, nbytes, ranks)->next;
+    return row_for(kind, nbytes, ranks)->next;
 }
 
 bool tk_coll_by_levels(enum tk_coll_kind kind)

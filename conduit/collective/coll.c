@@ -14,6 +14,7 @@
 
 #include "base/report.h"
 #include "collective/coll_private.h"
+#include "collective/mcast.h"
 #include "topology/topology.h"
 
 /* ---- groups */
@@ -124,12 +125,67 @@ static void compose_levels(struct tk_coll *coll)
         phase_of_neighbours(coll, TK_COLL_BROADCAST, &neighbours, false);
 }
 
+/* ---- over a multicast switch */
+
+/* Leaders send and receive, also for a root that is not one: it gives its leader the payload. */
+static struct tk_coll_group group_of_switch(const struct tk_coll *coll, uint32_t root)
+{
+    struct tk_coll_group leaders = group_of_leaders(coll);
+    leaders.root = root;
+    leaders.stand_in = tk_list_none;
+    return leaders;
+}
+
+static void phase_of_switch(struct tk_coll *coll, uint32_t root, enum tk_coll_kind kind)
+{
+    const struct tk_coll_group leaders = group_of_switch(coll, root);
+    bool leads = coll->call.tm->nbrhd.mine == 0;
+    if (kind == TK_COLL_REDUCE)
+        phase_add(coll, leads ? tk_coll_reduce_binomial : NULL, &leaders);
+    else
+        phase_add(coll, leads ? tk_coll_broadcast_switch : NULL, &leaders);
+}
+
+static void phase_below(struct tk_coll *coll, enum tk_coll_kind kind, bool takes_part,
+                        bool from_root)
+{
+    struct tk_coll_group neighbours = group_of_neighbours(coll);
+    if (!from_root)
+        neighbours.root = 0;
+    if (takes_part && neighbours.size > 1)
+        phase_of_neighbours(coll, kind, &neighbours, false);
+    else
+        phase_add(coll, NULL, &neighbours);
+}
+
+/* Phases differ between neighbourhoods, but not their numbers, which are in messages: those that a
+ * neighbourhood lacks are empty. */
+static void compose_switched(struct tk_coll *coll)
+{
+    const gex_TM_t tm = coll->call.tm;
+    if (coll->call.kind == TK_COLL_REDUCE_ALL) {
+        phase_below(coll, TK_COLL_REDUCE, true, false);
+        phase_of_switch(coll, 0, TK_COLL_REDUCE);
+        phase_of_switch(coll, 0, TK_COLL_BROADCAST);
+        phase_below(coll, TK_COLL_BROADCAST, true, false);
+        return;
+    }
+    uint32_t leader = leader_of_root(tm, coll->call.root);
+    bool leads = tk_list_at(&tm->leaders.ranks, leader) == coll->call.root;
+    bool is_ours = leader == tm->leaders.mine;
+    phase_below(coll, TK_COLL_BROADCAST, is_ours && !leads, true);
+    phase_of_switch(coll, leader, TK_COLL_BROADCAST);
+    phase_below(coll, TK_COLL_BROADCAST, !is_ours || leads, false);
+}
+
 static void compose_data(struct tk_coll *coll, const struct tk_coll_group *all)
 {
     uint32_t leaders = coll->call.tm->leaders.ranks.count;
     bool has_levels = leaders > 1 && leaders < all->size;
     if (coll->is_all_near)
         phase_of_neighbours(coll, coll->call.kind, all, true);
+    else if (tk_coll_is_switched(coll->call.kind, coll->call.tm->coll, coll->call.nbytes))
+        compose_switched(coll);
     else if (has_levels && tk_coll_by_levels(coll->call.kind))
         compose_levels(coll);
     else
@@ -249,6 +305,7 @@ static void team_opened(struct trunkline_tm *tm, const void *blobs)
         open_local(tm, blobs);
     else if (tk_team_rank_of_jobrank(tm, tk_peers.me) == tm->rank)
         tk_local_withdraw(blob_of(blobs, tm->rank));
+    tm->coll->is_switched = tk_mcast_on && tk_mcast_fits(tm);
 }
 
 static void team_closed(struct trunkline_tm *tm)
@@ -263,6 +320,7 @@ enum tk_status tk_coll_open(void)
     static const struct tk_team_hooks hooks = {team_fill, team_opened, team_closed};
     tk_team_use_hooks(&hooks);
     tk_coll_match_open();
+    tk_mcast_open();
     tk_coll_engine_open();
     return tk_coll_choose_open();
 }

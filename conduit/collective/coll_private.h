@@ -48,6 +48,9 @@ void tk_coll_match_open(void);
 /* `post` has key, memory and nbytes. Done at once if the message has come already. */
 void tk_coll_post_enter(struct tk_coll_post *post);
 
+/* Of a message that will not come; it may be freed then. */
+void tk_coll_post_withdraw(struct tk_coll_post *post);
+
 static inline bool tk_coll_post_done(const struct tk_coll_post *post)
 {
     return tk_counter_read(&post->done) != 0;
@@ -93,12 +96,13 @@ struct tk_coll_phase {
     struct tk_coll_group group;
 };
 
-enum { tk_coll_phases_max = 6 };
+enum { tk_coll_phases_max = 7 };
 
 /* State of the collectives of a team. */
 struct tk_coll_team {
-    uint32_t last; /* sequence number of the collective that was started last; wraps */
-    bool is_near;  /* members of our neighbourhood meet in shared memory */
+    uint32_t last;    /* sequence number of the collective that was started last; wraps */
+    bool is_near;     /* members of our neighbourhood meet in shared memory */
+    bool is_switched; /* broadcasts may go over a multicast switch: mcast.h */
     struct tk_local local;
 };
 
@@ -135,6 +139,9 @@ struct tk_coll {
     bool is_near;            /* which is under way */
     bool is_all_near;        /* such a phase is all: it needs no buffers */
 
+    struct tk_coll_post word; /* of a broadcast over a switch: that it goes by the tree instead, */
+    int slot;                 /* and at its root: of the ring */
+
     struct tk_coll_step *steps;
     unsigned step_count, step_room;
 };
@@ -163,6 +170,13 @@ void tk_coll_send(struct tk_coll *coll, uint32_t index, const void *memory, size
 void tk_coll_receive(struct tk_coll *coll, uint32_t index, void *memory, size_t nbytes,
                      uint32_t tag);
 
+/* The key of a message from a member of the group. */
+struct tk_coll_key tk_coll_key_from(const struct tk_coll *coll, uint32_t index, uint32_t tag);
+
+/* Members above and below us in the binomial tree of the group. */
+uint32_t tk_coll_tree_parent(const struct tk_coll_group *group);
+unsigned tk_coll_tree_below(const struct tk_coll_group *group, uint32_t below[32]);
+
 /* Memory of the collective; the contents are lost when it grows. */
 char *tk_coll_scratch(struct tk_coll *coll, size_t nbytes);
 
@@ -186,6 +200,8 @@ struct tk_coll_near tk_coll_near_way(const struct tk_coll *coll, enum tk_coll_ki
 /* ---- choose.c ---- */
 
 enum tk_status tk_coll_choose_open(void);
+/* Whether the payload goes over a multicast switch, where a team has one. */
+bool tk_coll_is_switched(enum tk_coll_kind kind, const struct tk_coll_team *team, size_t nbytes);
 tk_coll_algorithm *tk_coll_choose(enum tk_coll_kind kind, size_t nbytes, uint32_t ranks);
 
 /* Whether neighbourhoods are to be used; not if results must not depend on placement. */
@@ -194,7 +210,7 @@ bool tk_coll_by_levels(enum tk_coll_kind kind);
 /* ---- the algorithms ---- */
 
 tk_coll_algorithm tk_coll_dissemination, tk_coll_broadcast_binomial, tk_coll_broadcast_scatter;
-tk_coll_algorithm tk_coll_broadcast_flat, tk_coll_broadcast_chain;
+tk_coll_algorithm tk_coll_broadcast_flat, tk_coll_broadcast_chain, tk_coll_broadcast_switch;
 tk_coll_algorithm tk_coll_reduce_binomial, tk_coll_reduce_ring;
 tk_coll_algorithm tk_coll_reduce_all_doubling, tk_coll_reduce_all_ring;
 tk_coll_algorithm tk_coll_scatter_linear, tk_coll_gather_linear, tk_coll_gather_all_ring;

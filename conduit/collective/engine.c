@@ -91,6 +91,16 @@ void tk_coll_receive(struct tk_coll *coll, uint32_t index, void *memory, size_t 
     step_fill(coll, index, memory, nbytes, tag, false);
 }
 
+struct tk_coll_key tk_coll_key_from(const struct tk_coll *coll, uint32_t index, uint32_t tag)
+{
+    const gex_TM_t tm = coll->call.tm;
+    return (struct tk_coll_key){.team = tm->id,
+                                .sequence = coll->sequence,
+                                .from = rank_of(tk_coll_group(coll), index),
+                                .to = tk_team_rank(tm),
+                                .tag = (uint32_t)coll->phase << 24 | tag};
+}
+
 /* The other way round: from the receiver to the sender. */
 static struct tk_coll_key ready_key(const struct tk_coll_key *key)
 {

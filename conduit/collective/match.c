@@ -198,6 +198,17 @@ void tk_coll_post_enter(struct tk_coll_post *post)
     tk_unlock(&match.lock);
 }
 
+void tk_coll_post_withdraw(struct tk_coll_post *post)
+{
+    tk_lock(&match.lock);
+    struct tk_coll_post **at = &match.posts[bucket_of(&post->key)];
+    while (*at && *at != post)
+        at = &(*at)->next;
+    if (*at)
+        *at = post->next;
+    tk_unlock(&match.lock);
+}
+
 /* ---- messages: the key in six arguments, then an offset or a word */
 
 enum { key_args = 6, all_args = 8 };

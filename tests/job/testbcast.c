@@ -11,15 +11,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <gasnetex.h>
 #include <gasnet_coll.h>
 
 #include "job.h"
 
-/* The library's own, whose headers are not for clients: conduit/collective/coll.h. */
+/* The library's own, whose headers are not for clients: conduit/collective/coll.h and mcast.h. */
 _Bool tk_coll_choose_force(const char *word);
+void tk_mcast_keep_lock(_Bool keep);
 
 enum { subsets = 16, iterations_max = 1000000 };
 enum kind { FRESH, KEPT, ROTATE, SUBSET, kinds };
@@ -28,10 +32,10 @@ static const char *const mode_names[] = {"switch", "binomial", "flat", "chain"};
 enum { SWITCH, modes = sizeof mode_names / sizeof mode_names[0] };
 
 static struct {
-    const char *receivers, *modes, *kinds;
+    const char *receivers, *modes, *kinds, *socket;
     size_t least, most;
     unsigned iterations;
-} wish = {"", "binomial,flat,chain", "kept", 8, 1 << 20, 100};
+} wish = {"", "binomial,flat,chain", "kept", NULL, 8, 1 << 20, 100};
 
 static int64_t now(void)
 {
@@ -117,6 +121,56 @@ static int64_t broadcast(const struct run *run)
     return answered_at - half_round_trip - began;
 }
 
+/* ---- what the switch counts */
+
+enum { PACKETS, COPIES, ACKS, CONTROLS, WAITS, REPEATS, LOCAL, counters };
+static const char *const counter_names[counters] = {
+    " requests_in ", " copies ", " acks ", " controls ", " rnrs ", " repeats ", " acks_local "};
+
+static void read_counters(uint64_t at[counters])
+{
+    char text[65536];
+    struct sockaddr_un to = {.sun_family = AF_UNIX};
+    ssize_t more;
+    size_t have = 0;
+    snprintf(to.sun_path, sizeof to.sun_path, "%s", wish.socket);
+    int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+    CHECK(fd >= 0 && !connect(fd, (struct sockaddr *)&to, sizeof to), "no switch at %s",
+          wish.socket);
+    CHECK(write(fd, "stat\n", 5) == 5);
+    while ((more = read(fd, text + have, sizeof text - 1 - have)) > 0)
+        have += (size_t)more;
+    text[have] = 0;
+    close(fd);
+    const char *core = strstr(text, "core ");
+    CHECK(core != NULL, "the switch counts nothing");
+    for (int i = 0; i < counters; i++) {
+        const char *place = strstr(core, counter_names[i]);
+        at[i] = place ? strtoull(place + strlen(counter_names[i]), NULL, 10) : 0;
+    }
+}
+
+/* On one rank, while the others do nothing. */
+static void count(gex_TM_t tm, uint64_t at[counters])
+{
+    gex_Event_Wait(gex_Coll_BarrierNB(tm, 0));
+    if (wish.socket && gex_TM_QueryRank(tm) == 0)
+        read_counters(at);
+    gex_Event_Wait(gex_Coll_BarrierNB(tm, 0));
+}
+
+static void print_counts(const uint64_t before[counters], const uint64_t after[counters])
+{
+    if (wish.socket)
+        for (int i = 0; i < REPEATS; i++)
+            printf(" %9llu", (unsigned long long)(after[i] - before[i]));
+    if (wish.socket)
+        printf(" %9llu", (unsigned long long)(after[REPEATS] + after[LOCAL] - before[REPEATS] -
+                                              before[LOCAL]));
+    printf("\n");
+    fflush(stdout);
+}
+
 /* ---- one line of the table */
 
 struct teams {
@@ -137,11 +191,11 @@ static void line(const char *mode, const char *kind, gex_Rank_t receivers, size_
     qsort(times, count, sizeof *times, by_time);
     double median = (double)times[count / 2] / 1e3, p99 = (double)times[count * 99 / 100] / 1e3;
     if (!has_head++)
-        printf("%-9s %-7s %4s %9s %11s %11s %9s\n", "mode", "kind", "recv", "bytes", "median_us",
-               "p99_us", "MB/s_last");
-    printf("%-9s %-7s %4u %9zu %11.1f %11.1f %9.1f\n", mode, kind, receivers, nbytes, median, p99,
+        printf("%-9s %-7s %4s %9s %11s %11s %9s%s\n", "mode", "kind", "recv", "bytes", "median_us",
+               "p99_us", "MB/s_last",
+               wish.socket ? " root_msgs sw_copies acks_root  ctl_pkts       rnr   retrans" : "");
+    printf("%-9s %-7s %4u %9zu %11.1f %11.1f %9.1f", mode, kind, receivers, nbytes, median, p99,
            median > 0 ? (double)nbytes / median : 0.0);
-    fflush(stdout);
 }
 
 static void measure(unsigned mode, enum kind kind, const struct teams *teams, size_t nbytes)
@@ -153,6 +207,9 @@ static void measure(unsigned mode, enum kind kind, const struct teams *teams, si
     if (!times)
         times = job_memory(wish.iterations * sizeof *times);
     job_phase("%s %s, %u ranks, %zu bytes", mode_names[mode], kind_names[kind], all, nbytes);
+    uint64_t before[counters], after[counters];
+    tk_mcast_keep_lock(kind == KEPT);
+    count(teams->of[0], before);
     for (unsigned i = 0; i < wish.iterations; i++) {
         uint64_t any = job_random(&chance);
         unsigned which = kind == SUBSET ? (unsigned)(any % teams->count) : 0;
@@ -167,10 +224,13 @@ static void measure(unsigned mode, enum kind kind, const struct teams *teams, si
         if (gex_TM_QueryRank(run.tm) == run.root)
             times[i] = time;
     }
+    count(teams->of[0], after);
     gex_Event_Wait(gex_Coll_ReduceToAllNB(teams->of[0], times, times, GEX_DT_I64, sizeof *times,
                                           wish.iterations, GEX_OP_MAX, NULL, NULL, 0));
-    if (gex_TM_QueryRank(teams->of[0]) == 0)
+    if (gex_TM_QueryRank(teams->of[0]) == 0) {
         line(mode_names[mode], kind_names[kind], all - 1, nbytes, times, wish.iterations);
+        print_counts(before, after);
+    }
 }
 
 /* ---- which of them */
@@ -241,7 +301,7 @@ static void usage(const char *what)
 {
     fprintf(stderr,
             "testbcast: %s; usage: testbcast [-n RECEIVERS,...] [-s MIN:MAX] [-m switch,binomial,"
-            "flat,chain] [-k fresh,kept,rotate,subset] [-i 1..%d]\n",
+            "flat,chain] [-k fresh,kept,rotate,subset] [-i 1..%d] [-S SOCKET]\n",
             what, iterations_max);
     exit(2);
 }
@@ -252,6 +312,9 @@ static void set(char option, char *value)
     switch (option) {
     case 'n':
         wish.receivers = value;
+        return;
+    case 'S':
+        wish.socket = value;
         return;
     case 'm':
         wish.modes = value;

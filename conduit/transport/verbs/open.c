@@ -466,6 +466,7 @@ const struct tk_transport tk_transport_verbs = {
     .pins = tk_verbs_pins,
     .use_segment = tk_verbs_use_segment,
     .remote_keys = tk_verbs_remote_keys,
+    .multicast = &tk_verbs_multicast,
     .atomic_scope = tk_verbs_atomic_scope,
     .atomic = tk_verbs_atomic,
     .atomic_open = tk_verbs_atomic_open,

@@ -430,6 +430,9 @@ enum tk_status tk_verbs_atomic(struct tk_peer *peer, struct tk_op *op,
 enum tk_status tk_verbs_atomic_open(struct tk_peer *peer, struct tk_atomic_end *ours);
 enum tk_status tk_verbs_atomic_connect(struct tk_peer *peer, const struct tk_atomic_end *theirs);
 
+/* mcast/link.c */
+extern TK_HIDDEN const struct tk_mcast_device tk_verbs_multicast;
+
 /* data/poll.c */
 bool tk_verbs_poll(void); /* of one device */
 bool tk_verbs_reap(void);

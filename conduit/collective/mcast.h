@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Broadcasts over a multicast switch: the root sends once, the switch sends to each neighbourhood's
+ * leader. A group of the switch has the leaders of all neighbourhoods of the job; any team whose
+ * leaders are among them uses it, any member as root, and nothing of the switch is set up for it.
+ *
+ * Each root has a ring of slots in the memory of every member, which only it writes to, and a slot
+ * is written again when its receivers have returned it. A message is data and then a stamp; the
+ * receivers find the collective's key in front of the data. mcast.c is the way of a broadcast,
+ * mcast_slots.c rings, the lock and what is posted, mcast_life.c how a group is made, found broken
+ * and made again, mcast_talk.c and mcast_hear.c the messages between members. doc/multicast.md describes it. */
+#ifndef TK_MCAST_H
+#define TK_MCAST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/bits.h"
+#include "team/team.h"
+
+enum { tk_mcast_eager = 4096, tk_mcast_members = 32 };
+
+/* The job has groups. Set at the start, the same on all ranks. */
+extern TK_HIDDEN bool tk_mcast_on;
+
+/* Before any communication. */
+void tk_mcast_open(void);
+
+/* Collective over the job, when messages travel: finds the switch and makes the groups, as
+ * GASNET_MCAST says. Does not return where it says that there must be one and there is none. */
+void tk_mcast_begin(void);
+
+/* Whether a team's broadcasts can go over the switch; the same on all members. Constant. */
+bool tk_mcast_fits(const struct trunkline_tm *tm);
+
+/* For benchmarks: the lock of a group is given back after each broadcast, or kept for the next. */
+void tk_mcast_keep_lock(bool keep);
+
+#endif

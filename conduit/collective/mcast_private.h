@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Shared by the files of broadcasts over a switch. All of a group is protected by its lock, which
+ * is taken under that of the engine, and never held while polling. */
+#ifndef TK_MCAST_PRIVATE_H
+#define TK_MCAST_PRIVATE_H
+
+#include <netinet/in.h>
+
+#include "base/lock.h"
+#include "collective/coll_private.h"
+#include "collective/mcast.h"
+#include "mcswitch/client.h"
+#include "transport/multicast.h"
+
+enum {
+    tk_mcast_slots = 8, /* of a ring */
+    tk_mcast_groups_max = 8,
+    tk_mcast_control_size = 32,
+};
+
+/* A message in memory that a root writes to, at the same place for all members. `stamp` is written
+ * after the rest: a number that the ring's root counts, and the bytes. */
+struct tk_mcast_slot {
+    _Alignas(64) _Atomic uint64_t stamp;
+    uint64_t reserved;
+    uint64_t team; /* the data begins here */
+    uint32_t sequence;
+    uint32_t phase;
+    _Alignas(64) char payload[tk_mcast_eager];
+};
+
+struct tk_mcast_memory {
+    struct tk_mcast_slot rings[tk_mcast_members][tk_mcast_slots];
+    _Alignas(64) _Atomic uint64_t test; /* the era of a group that is tested */
+    _Alignas(64) uint64_t test_from;
+    _Alignas(64) uint8_t status[64];
+    _Alignas(64) uint8_t control[tk_mcast_slots][64], release[tk_mcast_slots][64];
+    _Alignas(64) uint8_t last_release[64], test_control[64];
+};
+
+/* Of a slot of our own ring. */
+enum tk_mcast_use_state {
+    TK_MCAST_FREE,    /* once no member has still to return it */
+    TK_MCAST_FLYING,  /* posted */
+    TK_MCAST_ARRIVED, /* at all receivers */
+    TK_MCAST_FAILED,  /* some may lack it */
+    TK_MCAST_ASKED,   /* they are asked */
+};
+struct tk_mcast_use {
+    enum tk_mcast_use_state state;
+    uint32_t mask;      /* receivers */
+    uint32_t owed;      /* by these members: they have not returned the slot */
+    uint32_t unknown;   /* these have not answered yet */
+    uint32_t lacking;   /* these lack it */
+    uint32_t number;    /* of the stamp */
+    uint32_t asked_for; /* members that were asked to return it */
+    uint64_t since;     /* when it was posted with an ACQUIRE; 0: without, or others know of it */
+};
+
+enum tk_mcast_life {
+    TK_MCAST_NONE,   /* not a member, or off */
+    TK_MCAST_REST,   /* nothing is to be done */
+    TK_MCAST_DIAL,   /* of the coordinator only, until CREATE: */
+    TK_MCAST_CREATE, /* it asks for a group */
+    TK_MCAST_JOIN_DIAL,
+    TK_MCAST_PROBE,
+    TK_MCAST_JOIN,
+    TK_MCAST_STATUS, /* reads the switch's status */
+    TK_MCAST_TEST,   /* a broadcast to all, by the coordinator, when all are ready */
+    TK_MCAST_LOST,   /* broken; the coordinator waits until `retry_at` */
+};
+
+struct tk_mcast_message {
+    uint32_t to;
+    int32_t args[8];
+};
+
+struct tk_mcast_lack {
+    uint64_t team;
+    uint32_t sequence, phase;
+};
+
+struct tk_mcast_group {
+    tk_lock_t lock;
+    unsigned index;
+    bool is_good; /* broadcasts of ours may go over it */
+    uint32_t era; /* of its life; the coordinator counts */
+    uint32_t me, members;
+    struct tk_mcast_memory *memory;
+    struct tk_mcast_link *link;
+
+    /* our ring */
+    struct tk_mcast_use uses[tk_mcast_slots];
+    uint32_t next, numbers;
+    /* the lock of the switch */
+    bool holds, is_wanted;
+    uint32_t held_mask, last_mask;
+    uint64_t last; /* when we posted */
+    uint64_t lease;
+    uint32_t flying;
+
+    /* the others' rings */
+    uint32_t seen[tk_mcast_members][tk_mcast_slots];
+    uint8_t due[tk_mcast_members];    /* slots to be returned */
+    uint8_t wanted[tk_mcast_members]; /* slots that their root waits for */
+    uint32_t owing;                   /* members to whom now */
+    struct tk_mcast_lack *lacks;
+    unsigned lack_count, lack_room;
+
+    /* life */
+    enum tk_mcast_life life;
+    struct tk_mcsw_client client;
+    struct tk_mcsw_job job;
+    struct sockaddr_storage at;
+    bool has_connection, is_decided, was_good;
+    uint64_t deadline, retry_at;
+    unsigned retry; /* s */
+    uint32_t group; /* the switch's number */
+    uint32_t ready, got, all;
+    bool test_flies;
+    char why[200];
+    const char *trouble; /* why it is to be called broken; or NULL */
+
+    /* talk */
+    struct tk_mcast_message *out;
+    unsigned out_count, out_room;
+    struct tk_mcast_message *in; /* questions of others, answered outside of handlers */
+    unsigned in_count, in_room;
+};
+
+extern TK_HIDDEN struct tk_mcast_group *tk_mcast_groups;
+extern TK_HIDDEN unsigned tk_mcast_group_count;
+extern TK_HIDDEN uint32_t tk_mcast_leaders[tk_mcast_members]; /* job ranks, by member */
+
+static inline struct tk_mcast_group *tk_mcast_group_of(uint64_t team)
+{
+    uint64_t hash = team * UINT64_C(0x9e3779b97f4a7c15);
+    return &tk_mcast_groups[(hash >> 32) % tk_mcast_group_count];
+}
+
+/* ---- mcast_slots.c; with the lock */
+
+struct tk_mcast_packet {
+    uint64_t team;
+    uint32_t sequence, phase;
+    uint32_t mask; /* of receivers */
+    const void *payload;
+    size_t nbytes;
+};
+/* A slot of our ring, by its index; -1: there is none free now. */
+int tk_mcast_post(struct tk_mcast_group *group, const struct tk_mcast_packet *packet);
+/* The payload from a member, if it has come. */
+const void *tk_mcast_find(struct tk_mcast_group *group, uint32_t root,
+                          const struct tk_mcast_packet *packet, unsigned *slot);
+void tk_mcast_return(struct tk_mcast_group *group, uint32_t root, unsigned slot);
+void tk_mcast_use_end(struct tk_mcast_group *group, unsigned slot);
+void tk_mcast_use_arrived(struct tk_mcast_group *group, unsigned slot);
+void tk_mcast_lock_care(struct tk_mcast_group *group);
+/* A message to the test word of all other members. */
+bool tk_mcast_post_test(struct tk_mcast_group *group);
+bool tk_mcast_take_lack(struct tk_mcast_group *group, const struct tk_mcast_packet *packet);
+
+/* Ids of completions that belong to no slot. */
+enum { tk_mcast_id_release = 100, tk_mcast_id_status, tk_mcast_id_test };
+
+/* ---- mcast_life.c; with the lock */
+
+void tk_mcast_break(struct tk_mcast_group *group, const char *how, bool tell);
+void tk_mcast_offered(struct tk_mcast_group *group, const void *offer, size_t size);
+void tk_mcast_is_ready(struct tk_mcast_group *group, uint32_t member, uint32_t era, uint32_t got);
+void tk_mcast_use_era(struct tk_mcast_group *group, uint32_t era, bool good);
+bool tk_mcast_live(struct tk_mcast_group *group);
+bool tk_mcast_reap(struct tk_mcast_group *group);
+
+/* ---- mcast_talk.c; with the lock */
+
+enum tk_mcast_word {
+    TK_MCAST_CREDIT, /* slots of the receiver's ring */
+    TK_MCAST_ASK,    /* return these slots of mine */
+    TK_MCAST_WANT,   /* the lock */
+    TK_MCAST_BROKEN, /* era */
+    TK_MCAST_QUERY,  /* era, slot, number; team, sequence and phase are in the next */
+    TK_MCAST_ANSWER, /* slot, number, has it */
+    TK_MCAST_READY,  /* era, whether the test came too */
+    TK_MCAST_USE,    /* era, or not */
+};
+void tk_mcast_say(struct tk_mcast_group *group, uint32_t to, enum tk_mcast_word word, uint32_t a,
+                  uint32_t b, uint32_t c);
+void tk_mcast_say_all(struct tk_mcast_group *group, enum tk_mcast_word word, uint32_t a,
+                      uint32_t b);
+void tk_mcast_query(struct tk_mcast_group *group, uint32_t to, unsigned slot);
+/* The address of the controller and what proves that we belong to the job. False: later. */
+bool tk_mcast_send_offer(struct tk_mcast_group *group, uint32_t to, const void *offer, size_t size);
+/* Sends what waits. */
+void tk_mcast_talk(struct tk_mcast_group *group);
+struct tk_mcast_message *tk_mcast_message_add(struct tk_mcast_message **list, unsigned *count,
+                                              unsigned *room);
+
+/* Arguments of a word: what, the group and a small number; then as the word needs them. */
+enum {
+    tk_mcast_what,
+    tk_mcast_first,
+    tk_mcast_second,
+    tk_mcast_team_low,
+    tk_mcast_team_high,
+    tk_mcast_sequence,
+    tk_mcast_phase,
+    tk_mcast_args
+};
+
+/* ---- mcast_hear.c */
+
+void tk_mcast_hear_open(void);
+void tk_mcast_answer(struct tk_mcast_group *group); /* what was asked; with the lock */
+
+#endif

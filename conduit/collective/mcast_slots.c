@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Rings of slots, the switch's lock, and what is posted to the switch. Our own ring lies in our
+ * memory at the same place as in the others', so that a slot is sent from where it would be
+ * received. With the group's lock held. */
+#include "config.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/report.h"
+#include "collective/mcast_private.h"
+
+enum {
+    control_magic = 0x4d43,
+    control_version = 1,
+    flag_acquire = 1,
+    flag_topology = 2,
+    flag_release = 8,
+    flag_bitmap = 16,
+    return_at = tk_mcast_slots / 2, /* slots of a root that are not returned yet */
+};
+/* A root that waits longer for the lock asks the others for it. */
+static const uint64_t patience = 2000000; /* ns */
+
+static const char no_request[] = "the device takes no request for it";
+static bool keeps_lock = true;
+
+void tk_mcast_keep_lock(bool keep)
+{
+    keeps_lock = keep;
+}
+
+/* ---- what is posted */
+
+static uint64_t offset_of(const struct tk_mcast_group *group, const void *at)
+{
+    return (uint64_t)((const char *)at - (const char *)group->memory);
+}
+
+/* doc/multicast.md: control packets. Numbers unchecked: the device assigns them. */
+static struct tk_mcast_write control(const struct tk_mcast_group *group, uint8_t *at,
+                                     unsigned flags, uint32_t mask)
+{
+    struct tk_mcsw_frame f = {at, at + tk_mcast_control_size};
+    tk_mcsw_put(&f, control_magic, 2);
+    tk_mcsw_put(&f, control_version, 1);
+    tk_mcsw_put(&f, flags, 1);
+    tk_mcsw_put(&f, group->group, 4);
+    tk_mcsw_put(&f, group->client.place.key, 8);
+    tk_mcsw_put(&f, UINT32_MAX, 4);
+    tk_mcsw_put(&f, UINT32_MAX, 4);
+    tk_mcsw_put(&f, 0, 4);
+    tk_mcsw_put(&f, mask, 4);
+    return (struct tk_mcast_write){
+        .from = at, .to = tk_mcast_control, .nbytes = tk_mcast_control_size};
+}
+
+/* The same broadcast again soon: the lock is worth keeping. It is worth nothing to us when another
+ * member wants it. */
+static bool is_to_keep(const struct tk_mcast_group *group, uint32_t mask, uint64_t now)
+{
+    return keeps_lock && !group->is_wanted && group->last_mask == mask &&
+           now - group->last < group->lease / 4;
+}
+
+/* A lock that we have held in silence for long may be another's by now. */
+static bool is_linked(const struct tk_mcast_group *group, uint32_t mask, uint64_t now)
+{
+    return group->holds && group->held_mask == mask && now - group->last < group->lease / 2;
+}
+
+static void remember(struct tk_mcast_group *group, uint32_t mask, uint64_t now, bool keep)
+{
+    group->last = now;
+    group->last_mask = group->held_mask = mask;
+    group->holds = keep;
+    if (!keep)
+        group->is_wanted = false;
+}
+
+static bool post_slot(struct tk_mcast_group *group, unsigned i, uint32_t mask, size_t nbytes)
+{
+    struct tk_mcast_memory *memory = group->memory;
+    struct tk_mcast_slot *slot = &memory->rings[group->me][i];
+    struct tk_mcast_write list[tk_mcast_list_max];
+    uint64_t now = tk_now();
+    bool linked = is_linked(group, mask, now), keep = is_to_keep(group, mask, now);
+    unsigned count = 0;
+    if (!linked)
+        list[count++] =
+            control(group, memory->control[i], flag_acquire | flag_topology | flag_bitmap, mask);
+    list[count++] =
+        (struct tk_mcast_write){.from = &slot->team,
+                                .to = offset_of(group, &slot->team),
+                                .nbytes = offsetof(struct tk_mcast_slot, payload) -
+                                          offsetof(struct tk_mcast_slot, team) + nbytes};
+    list[count++] = (struct tk_mcast_write){.from = (const void *)&slot->stamp,
+                                            .to = offset_of(group, (const void *)&slot->stamp),
+                                            .nbytes = sizeof(slot->stamp)};
+    if (!keep)
+        list[count++] = control(group, memory->release[i], flag_release, 0);
+    group->uses[i].since = linked ? 0 : now;
+    remember(group, mask, now, keep);
+    return group->link->device->post(group->link, list, count, i);
+}
+
+bool tk_mcast_post_test(struct tk_mcast_group *group)
+{
+    struct tk_mcast_memory *memory = group->memory;
+    uint32_t mask = group->all & ~(UINT32_C(1) << group->me);
+    memory->test_from = group->era;
+    const struct tk_mcast_write list[] = {
+        control(group, memory->test_control, flag_acquire | flag_topology | flag_bitmap, mask),
+        {.from = &memory->test_from,
+         .to = offset_of(group, (const void *)&memory->test),
+         .nbytes = sizeof(memory->test)},
+        control(group, memory->last_release, flag_release, 0)};
+    return group->link->device->post(group->link, list, 3, tk_mcast_id_test);
+}
+
+/* ---- our ring */
+
+/* Members that still have the slot are asked for it, once. */
+static bool is_free(struct tk_mcast_group *group, unsigned i)
+{
+    struct tk_mcast_use *use = &group->uses[i];
+    if (use->state != TK_MCAST_FREE)
+        return false;
+    for (uint32_t m = 0; use->owed & ~use->asked_for; m++)
+        if (use->owed & ~use->asked_for & UINT32_C(1) << m) {
+            use->asked_for |= UINT32_C(1) << m;
+            tk_mcast_say(group, m, TK_MCAST_ASK, 1u << i, 0, 0);
+        }
+    return use->owed == 0;
+}
+
+int tk_mcast_post(struct tk_mcast_group *group, const struct tk_mcast_packet *packet)
+{
+    unsigned i = group->next;
+    struct tk_mcast_use *use = &group->uses[i];
+    if (!is_free(group, i))
+        return -1;
+    struct tk_mcast_slot *slot = &group->memory->rings[group->me][i];
+    if (++group->numbers == 0)
+        group->numbers = 1;
+    slot->team = packet->team;
+    slot->sequence = packet->sequence;
+    slot->phase = packet->phase;
+    memcpy(slot->payload, packet->payload, packet->nbytes);
+    atomic_store_explicit(&slot->stamp, (uint64_t)packet->nbytes << 32 | group->numbers,
+                          memory_order_relaxed);
+    *use = (struct tk_mcast_use){.state = TK_MCAST_FLYING,
+                                 .mask = packet->mask,
+                                 .owed = packet->mask,
+                                 .number = group->numbers};
+    group->next = (i + 1) % tk_mcast_slots;
+    group->flying++;
+    if (!post_slot(group, i, packet->mask, packet->nbytes))
+        group->trouble = no_request;
+    return (int)i;
+}
+
+/* What a member lacked went another way, and so needs no return. */
+void tk_mcast_use_end(struct tk_mcast_group *group, unsigned i)
+{
+    struct tk_mcast_use *use = &group->uses[i];
+    use->owed &= ~use->lacking;
+    use->state = TK_MCAST_FREE;
+}
+
+void tk_mcast_use_arrived(struct tk_mcast_group *group, unsigned i)
+{
+    struct tk_mcast_use *use = &group->uses[i];
+    if (use->state != TK_MCAST_FLYING)
+        return;
+    use->state = TK_MCAST_ARRIVED;
+    group->flying--;
+}
+
+/* ---- the lock of the switch */
+
+static void release(struct tk_mcast_group *group)
+{
+    const struct tk_mcast_write last = control(group, group->memory->last_release, flag_release, 0);
+    group->holds = false;
+    if (!group->link->device->post(group->link, &last, 1, tk_mcast_id_release))
+        group->trouble = no_request;
+}
+
+/* One that waits long for the lock may wait for a holder that keeps it for its next broadcast. */
+void tk_mcast_lock_care(struct tk_mcast_group *group)
+{
+    if (!group->is_good || (!group->holds && !group->flying))
+        return;
+    uint64_t now = tk_now();
+    if (group->holds && (group->is_wanted || now - group->last > group->lease / 4))
+        release(group);
+    for (unsigned i = 0; i < tk_mcast_slots && group->flying; i++) {
+        struct tk_mcast_use *use = &group->uses[i];
+        if (use->state != TK_MCAST_FLYING || !use->since || now - use->since < patience)
+            continue;
+        use->since = 0;
+        tk_mcast_say_all(group, TK_MCAST_WANT, 0, 0);
+    }
+}
+
+/* ---- the others' rings */
+
+const void *tk_mcast_find(struct tk_mcast_group *group, uint32_t root,
+                          const struct tk_mcast_packet *packet, unsigned *which)
+{
+    for (unsigned i = 0; i < tk_mcast_slots; i++) {
+        struct tk_mcast_slot *slot = &group->memory->rings[root][i];
+        uint64_t stamp = atomic_load_explicit(&slot->stamp, memory_order_acquire);
+        if ((uint32_t)stamp == group->seen[root][i] || slot->team != packet->team ||
+            slot->sequence != packet->sequence || slot->phase != packet->phase)
+            continue;
+        if (stamp >> 32 != packet->nbytes)
+            tk_panic("rank %u broadcasts %u bytes, and this rank expects %zu: do all members call "
+                     "the same collectives in the same order with the same sizes?",
+                     tk_mcast_leaders[root], (unsigned)(stamp >> 32), packet->nbytes);
+        *which = i;
+        return slot->payload;
+    }
+    return NULL;
+}
+
+void tk_mcast_return(struct tk_mcast_group *group, uint32_t root, unsigned i)
+{
+    group->seen[root][i] =
+        (uint32_t)atomic_load_explicit(&group->memory->rings[root][i].stamp, memory_order_relaxed);
+    group->due[root] |= (uint8_t)(1u << i);
+    if (group->wanted[root] & group->due[root] || __builtin_popcount(group->due[root]) >= return_at)
+        group->owing |= UINT32_C(1) << root;
+}
+
+bool tk_mcast_take_lack(struct tk_mcast_group *group, const struct tk_mcast_packet *packet)
+{
+    for (unsigned i = 0; i < group->lack_count; i++) {
+        const struct tk_mcast_lack *lack = &group->lacks[i];
+        if (lack->team != packet->team || lack->sequence != packet->sequence ||
+            lack->phase != packet->phase)
+            continue;
+        group->lacks[i] = group->lacks[--group->lack_count];
+        return true;
+    }
+    return false;
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * One process's part in a group of a multicast switch, as the device knows it: a queue pair that
+ * sends requests to the switch, one that receives copies from it, and the memory that the copies go
+ * to. A transport that has such queue pairs names its functions here; the objects are its own. No
+ * lock: the caller serializes. */
+#ifndef TK_TRANSPORT_MULTICAST_H
+#define TK_TRANSPORT_MULTICAST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "mcswitch/protocol.h"
+
+struct tk_mcast_device;
+struct tk_mcast_link {
+    const struct tk_mcast_device *device;
+};
+
+/* A part of the memory to an address that the switch completes: an offset from the receivers'
+ * bases, or tk_mcast_control. */
+struct tk_mcast_write {
+    const void *from;
+    uint64_t to;
+    size_t nbytes;
+};
+static const uint64_t tk_mcast_control = UINT64_MAX;
+enum { tk_mcast_list_max = 8, tk_mcast_depth = 64 };
+
+struct tk_mcast_device {
+    /* NULL: why it can't be is in `why`. The memory stays the caller's, and is registered. */
+    struct tk_mcast_link *(*open)(void *memory, size_t size, const char **why);
+    void (*close)(struct tk_mcast_link *link);
+
+    /* Brings both queue pairs, in whatever state, to their beginning, and describes them for the
+     * switch: all but the rank. False with a reason: our port has no address that the switch has.
+     */
+    bool (*reset)(struct tk_mcast_link *link, const struct tk_mcsw_info *info,
+                  struct tk_mcsw_member *member, const char **why);
+    /* Once the switch has named our places. False: the device refused. */
+    bool (*connect)(struct tk_mcast_link *link, const struct tk_mcsw_info *info,
+                    const struct tk_mcsw_place *place);
+    /* From now on nothing arrives, and what is under way fails. */
+    void (*stop)(struct tk_mcast_link *link);
+
+    /* Posts them as one list, the last of which completes as `id`. False: the device refused. */
+    bool (*post)(struct tk_mcast_link *link, const struct tk_mcast_write *list, unsigned count,
+                 uint64_t id);
+    /* Reads the switch's status into our memory. */
+    bool (*read_status)(struct tk_mcast_link *link, void *to, size_t nbytes, uint64_t id);
+    /* The next completion; false: there is none. */
+    bool (*poll)(struct tk_mcast_link *link, uint64_t *id, bool *has_failed, const char **how);
+};
+
+#endif

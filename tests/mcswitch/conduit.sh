@@ -1,0 +1,83 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Jobs whose broadcasts go over mcswitchd, on softhca's packets: what the switch counts for each broadcast, by testbcast; random
+# collectives beside it, also with ranks that share a member; a switch that is killed and comes back, one that is not there, too
+# many members, and a rank that dies.
+. "${top_srcdir:?}/tests/mcswitch/common.sh"
+: "${GASNETRUN:?}"
+jobs=$top_builddir/tests/job
+export SOFTHCA_WIRE=udp GASNET_SUPERNODE_MAXSIZE=1 GASNET_MCAST=require GASNET_QUIET=1 JOB_DEADLINE=80 TMPDIR=$work
+
+# run STATUS N PROGRAM [ARGS...]: a job
+run()
+{
+    local want=$1 n=$2 got
+    shift 2
+    "$jobs/watchdog" 90 "$GASNETRUN" -n "$n" "$jobs/$1" "${@:2}" >"$work/out" 2>"$work/err" </dev/null
+    got=$?
+    [ $got = "$want" ] || fail "$n ranks, $*: status $got, not $want: $(tail -5 "$work/err")"
+}
+
+# counted N: of 20 broadcasts of 8 and of 64 bytes to N - 1 receivers, exactly the messages that there must be. A machine that is busy
+# for longer than an acknowledgement may take makes repeats: each line of the table must be without once.
+counted()
+{
+    local try
+    : >"$work/lines"
+    for try in 1 2 3 4 5 6 7 8; do
+        run 0 "$1" testbcast-seq -i 20 -m switch -k fresh,kept,subset -s 8:64 -S "$work/socket"
+        cat "$work/out" >>"$work/lines"
+        awk -v n=$(($1 - 1)) '
+            $1 == "switch" && !$12 && !$13 {
+                good[$2 $4] = 1
+                if ($2 == "fresh" && ($8 != 80 || $9 != 40 * n || $11 != 20) ||
+                    $2 == "kept" && ($8 < 40 || $8 > 42 || $9 != 40 * n || $11 > 1) ||
+                    $2 == "subset" && n > 1 && ($8 < 76 || $8 > 81 || $11 < 19 || $11 > 20))
+                    wrong = wrong "\n" $0
+            }
+            END { for (line in good) lines++; if (wrong) { print wrong; exit 1 } exit lines == 6 ? 0 : 3 }' "$work/lines" >"$work/wrong"
+        case $? in
+        0) return ;;
+        1) break ;;
+        esac
+    done
+    fail "$1 ranks (try $try): $(cat "$work/wrong" "$work/lines" "$work/err")"
+}
+
+start --udp "$vips" || finish
+export GASNET_MCAST_CTRL=$controller
+for n in 2 4 8; do
+    counted $n
+done
+GASNET_MCAST_GROUPS=3 run 0 4 collectives-seq random 61 4
+GASNET_SUPERNODE_MAXSIZE=2 GASNET_COLL_ALGORITHM=reduce_all=switch run 0 5 collectives-seq random 62 4
+[ "$(counter core copies)" -gt 1000 ] || fail "the switch copied $(counter core copies) packets"
+run 137 3 collectives-seq die
+
+# In the middle of a job: it goes on, and over the new switch.
+(
+    run 0 4 testbcast-seq -i 2500 -m switch -k rotate -s 8:64
+    exit "$failed"
+) &
+job=$!
+for _ in $(seq 100); do
+    [ "$(counter core requests_in)" -lt 8000 ] || break
+    sleep 0.1
+done
+kill -9 "$switch"
+wait "$switch" 2>/dev/null
+rm -f "$work/socket"
+sleep 0.2
+"$mcswitchd" --control "$controller" --socket "$work/socket" --udp "$vips" >"$work/switch" 2>&1 &
+switch=$!
+wait $job || failed=1
+grep -q '^ok' "$work/out" || fail "the switch was killed: $(cat "$work/out" "$work/err")"
+[ "$(counter core copies)" -gt 100 ] || fail "the new switch copied $(counter core copies) packets"
+
+GASNET_MCAST=auto run 0 33 testbcast-seq -i 1 -m switch -s 8:8
+stop
+run 1 3 testbcast-seq -i 1 -m switch
+[ "$(grep -c 'GASNET_MCAST=require: there is no multicast switch for this job: ' "$work/err")" = 1 ] ||
+    fail "not one line about no switch: $(cat "$work/err")"
+GASNET_MCAST=auto run 0 3 testbcast-seq -i 1 -m switch
+finish
