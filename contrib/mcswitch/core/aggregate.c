@@ -101,8 +101,7 @@ bool mcsw_pass_exact(struct mcsw *w, struct group *g, struct work *k)
 
     for (k->b.k = 0; k->b.k < k->b.n; k->b.k++)
         compare(k, e->list[k->b.k].lo, e->receiver[e->list[k->b.k].lo].acked);
-    to_result(k, true);
-    return mcsw_pass_result(w, g, k);
+    return to_result(k, true);
 }
 
 bool mcsw_pass_scan(struct mcsw *w, struct group *g, struct work *k)

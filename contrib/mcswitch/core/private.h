@@ -120,7 +120,7 @@ struct group {
     uint32_t present; /* receivers that were not removed */
     uint64_t key;
     struct address receiver[MCSW_RECEIVERS];
-    /* then struct address [senders], struct ingress, struct egress: see switch.c */
+    /* then struct address [senders], struct ingress, struct egress: see layout.c */
 };
 
 struct slot {
@@ -141,7 +141,10 @@ struct mcsw {
     size_t group_bytes, groups_at, slots_at;
 };
 
-/* switch.c */
+/* layout.c */
+size_t mcsw_up(size_t bytes);
+size_t mcsw_group_bytes(const struct mcsw_config *c);
+void *mcsw_at(const struct mcsw *w, size_t offset);
 struct group *mcsw_group(const struct mcsw *w, uint32_t group); /* NULL: none */
 struct address *mcsw_sender_address(const struct mcsw *w, struct group *g);
 struct ingress *mcsw_ingress(const struct mcsw *w, struct group *g);

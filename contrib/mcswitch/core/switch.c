@@ -1,42 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The switch as an object and its drive: a frame is parsed and goes from pass to pass, in a loop or
- * through the queue of packets that go round. Owns the layout of the object. */
+ * through the queue of packets that go round. Owns the queue. */
 #include "config.h"
 
 #include <string.h>
 
-#include "core/egress.h"
-#include "core/ingress.h"
+#include "core/private.h"
 #include "packet/bytes.h"
 
 #ifdef MCSW_MUTANTS
 int mcsw_mutant;
 #endif
 
-enum { align = 16, default_senders = 32, default_slots = 4, default_rnr = 10 };
+enum { default_senders = 32, default_slots = 4, default_rnr = 10 };
 static const uint64_t default_lease = 2000000000;
-
-static size_t up(size_t bytes)
-{
-    return (bytes + align - 1) & ~(size_t)(align - 1);
-}
-
-static size_t addresses_bytes(const struct mcsw_config *c)
-{
-    return up(c->senders * sizeof(struct address));
-}
-
-static size_t ingress_bytes(const struct mcsw_config *c)
-{
-    return up(sizeof(struct ingress) + c->senders * sizeof(struct ingress_sender));
-}
-
-static size_t group_bytes(const struct mcsw_config *c)
-{
-    return up(sizeof(struct group)) + addresses_bytes(c) + ingress_bytes(c) +
-           up(sizeof(struct egress));
-}
 
 static struct mcsw_config filled(const struct mcsw_config *config)
 {
@@ -70,7 +48,8 @@ size_t mcsw_bytes(const struct mcsw_config *config)
 
     if (!good(&c))
         return 0;
-    return up(sizeof(struct mcsw)) + c.groups * group_bytes(&c) + c.slots * sizeof(struct slot);
+    return mcsw_up(sizeof(struct mcsw)) + c.groups * mcsw_group_bytes(&c) +
+           c.slots * sizeof(struct slot);
 }
 
 /* Time in units of a hundredth of the lease, so that 32 bits last for a year. */
@@ -90,44 +69,11 @@ struct mcsw *mcsw_open(void *memory, const struct mcsw_config *config)
         return NULL;
     memset(memory, 0, bytes);
     w->c = filled(config);
-    w->group_bytes = group_bytes(&w->c);
-    w->groups_at = up(sizeof *w);
+    w->group_bytes = mcsw_group_bytes(&w->c);
+    w->groups_at = mcsw_up(sizeof *w);
     w->slots_at = w->groups_at + w->c.groups * w->group_bytes;
     set_lease(w);
     return w;
-}
-
-/* ---- where things are ---- */
-
-static void *at(const struct mcsw *w, size_t offset)
-{
-    return (uint8_t *)(uintptr_t)w + offset;
-}
-
-struct group *mcsw_group(const struct mcsw *w, uint32_t group)
-{
-    struct group *g;
-
-    if (group == 0 || group > w->c.groups)
-        return NULL;
-    g = at(w, w->groups_at + (group - 1) * w->group_bytes);
-    return g->used ? g : NULL;
-}
-
-struct address *mcsw_sender_address(const struct mcsw *w, struct group *g)
-{
-    (void)w;
-    return (struct address *)((uint8_t *)g + up(sizeof *g));
-}
-
-struct ingress *mcsw_ingress(const struct mcsw *w, struct group *g)
-{
-    return (struct ingress *)((uint8_t *)g + up(sizeof *g) + addresses_bytes(&w->c));
-}
-
-struct egress *mcsw_egress(const struct mcsw *w, struct group *g)
-{
-    return (struct egress *)((uint8_t *)mcsw_ingress(w, g) + ingress_bytes(&w->c));
 }
 
 /* ---- passes ---- */
@@ -158,7 +104,7 @@ static bool run_pass(struct mcsw *w, struct work *k)
 
 static struct slot *slot(struct mcsw *w, uint32_t i)
 {
-    return (struct slot *)at(w, w->slots_at) + (w->first + i) % w->c.slots;
+    return (struct slot *)mcsw_at(w, w->slots_at) + (w->first + i) % w->c.slots;
 }
 
 static void go_round(struct mcsw *w, const struct work *k, const uint8_t *frame, size_t length)
@@ -246,14 +192,6 @@ bool mcsw_frame(struct mcsw *w, unsigned port, uint64_t now, uint8_t *frame, siz
 }
 
 /* ---- the rest of the interface ---- */
-
-void mcsw_notify(struct mcsw *w, const struct group *g, uint32_t group, unsigned rank,
-                 enum mcsw_event event)
-{
-    (void)g;
-    if (w->c.calls.notify)
-        w->c.calls.notify(w->c.calls.context, group, rank, event);
-}
 
 const struct mcsw_counters *mcsw_counters(const struct mcsw *w)
 {
