@@ -91,6 +91,9 @@ void sim_member_pump(struct sim_member *m)
 
 void sim_member_timer(struct sim_member *m, enum sim_side_name name)
 {
+    /* One that an earlier time replaced must not post another: they would only become more. */
+    if (m->side[name].timer > m->net->q->now)
+        return;
     m->side[name].timer = ROCE_NEVER;
     pump_side(&m->side[name]);
 }
