@@ -11,6 +11,7 @@
 
 enum {
     lease_links = 500, /* above four time-outs of a member */
+    calm_lease = 5000, /* where nobody is ever silent, but for five losses in a row */
     pass_ns = 5,       /* of a packet that goes round */
     pause_ns = 5000,   /* of one that others are in front of */
     rnr_code = 4,      /* 40 us: members retry, and each costs frames */
@@ -182,7 +183,7 @@ static void open_core(struct sim_switches *s, uint32_t index)
         .senders = index                      ? 1
                    : o->members < MCSW_NOBODY ? o->members
                                               : MCSW_NOBODY,
-        .lease = lease_links * SIM_LINK,
+        .lease = sim_switches_lease(s),
         .rnr_timer = rnr_code,
         .slots = slots,
         .deferred = !loops,
@@ -245,8 +246,7 @@ const struct sim_group *sim_switches_group(const struct sim_switches *s)
 
 roce_time sim_switches_lease(const struct sim_switches *s)
 {
-    (void)s;
-    return lease_links * SIM_LINK;
+    return (s->o->deaths || s->o->sleeps ? lease_links : calm_lease) * SIM_LINK;
 }
 
 void sim_switches_count(const struct sim_switches *s, struct sim_switch_counts *out)
