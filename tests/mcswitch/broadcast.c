@@ -188,7 +188,7 @@ static void fenced(void)
     one(1, everybody & ~2u, ACQUIRE | TOPOLOGY | BITMAP, 64, true);
 }
 
-/* Who lists a member whose RQP is in doubt waits until that is repaired. */
+/* A sender that lists a member whose RQP is in doubt waits until that is repaired. */
 static void dirty(void)
 {
     struct broadcast b = {
@@ -220,7 +220,7 @@ static void dirty(void)
     star_barrier();
 }
 
-/* Who died is reported to the others, which go on. */
+/* A death is reported to the others, which go on. */
 static void dead(void)
 {
     struct broadcast b = {.set = 2,

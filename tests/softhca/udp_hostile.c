@@ -414,7 +414,7 @@ static void expect_xrc(struct side *s, uint64_t id, const struct victim *v, int 
     unchanged(&s->e, id * 4096, id * 4096 + length, byte);
 }
 
-/* Each keeps the receive that its first packet took; who is ready first completes first; what one
+/* Each keeps the receive that its first packet took; the one ready first completes first; what one
  * leaves behind is there for the next. */
 static void kept_receives(void)
 {

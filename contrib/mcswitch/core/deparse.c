@@ -122,16 +122,6 @@ void mcsw_emit_control(struct mcsw *w, struct work *k, const struct target *t, u
 
 /* ---- frames written over the one that arrived ---- */
 
-static uint16_t ipv4_checksum(const uint8_t *ip)
-{
-    uint32_t sum = 0;
-
-    for (unsigned i = 0; i < ipv4_bytes; i += 2)
-        sum += roce_get16(ip + i);
-    sum = (sum & 0xffff) + (sum >> 16);
-    return (uint16_t) ~(sum + (sum >> 16));
-}
-
 static void rewrite_addresses(const struct mcsw *w, const struct work *k, uint8_t *frame,
                               const uint8_t *from, const struct address *to)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The ingress of the lock: it is taken with a new set, given back, and stolen from a holder that is
- * silent for longer than the lease. Each function is one pass. Whoever lost a race between two
- * passes sees it at REG_HOLD. */
+ * silent for longer than the lease. Each function is one pass. A sender that lost a race between
+ * two passes sees it at REG_HOLD. */
 #include "config.h"
 
 #include "core/ingress.h"

@@ -22,7 +22,7 @@ static size_t ethernet_end(const uint8_t *frame, size_t length, uint16_t *type)
     if (length < at)
         return 0;
     *type = roce_get16(frame + at - 2);
-    while ((*type == type_vlan || *type == 0x88a8) && length >= at + vlan_bytes) {
+    while ((*type == type_vlan || *type == type_service_vlan) && length >= at + vlan_bytes) {
         *type = roce_get16(frame + at + 2);
         at += vlan_bytes;
     }

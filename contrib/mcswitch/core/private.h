@@ -8,22 +8,12 @@
 
 #include "core/core.h"
 #include "packet/frame.h"
+#include "packet/headers.h"
 #include "packet/psn.h"
 
 enum {
-    mac_bytes = 6,
-    ethernet_bytes = 14,
-    vlan_bytes = 4,
-    ipv4_bytes = 20,
-    ipv6_bytes = 40,
-    udp_bytes = 8,
-    udp_protocol = 17,
     reth_bytes = 16,
     aeth_bytes = 4,
-    type_vlan = 0x8100,
-    type_ipv4 = 0x0800,
-    type_ipv6 = 0x86dd,
-    type_arp = 0x0806,
     /* Up to the RETH: what a copy changes. */
     head_max = ethernet_bytes + vlan_bytes + ipv6_bytes + udp_bytes + ROCE_BTH_BYTES + reth_bytes,
 };

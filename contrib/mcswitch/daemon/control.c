@@ -259,7 +259,7 @@ static struct mcd_connection *free_connection(void)
     return NULL;
 }
 
-/* Strangers that say nothing make room for who comes next. */
+/* Strangers that say nothing make room for the next. */
 static void end_oldest_unproved(void)
 {
     struct mcd_connection *oldest = NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The one loop of mcswitchd: waits for descriptors and for the next tick, and calls who owns them.
+ * The one loop of mcswitchd: waits for descriptors and for the next tick, and calls their owners.
  * One thread, so nothing here or below it takes a lock. Must never block anywhere else. */
 #ifndef MCD_LOOP_H
 #define MCD_LOOP_H

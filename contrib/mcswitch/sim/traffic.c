@@ -236,7 +236,7 @@ static void begin_anew(struct sim_actor *a)
     t->ledger->life[a->m->index]++;
     a->broken = a->holds = a->releasing = false;
     a->now = NULL;
-    /* Why did it fail? Whoever is dead is not to be linked any more. */
+    /* Why did it fail? A dead member is not to be linked any more. */
     for (uint32_t i = 0; i < t->o->members; i++)
         if (t->member[i].dead)
             sim_switches_mark(t->switches, i);

@@ -8,32 +8,10 @@
 
 #include "packet/bytes.h"
 #include "packet/frame.h"
+#include "packet/headers.h"
 #include "packet/icrc.h"
 
-enum {
-    mac_bytes = 6,
-    ethernet_bytes = 14,
-    vlan_bytes = 4,
-    ipv4_bytes = 20,
-    ipv6_bytes = 40,
-    udp_bytes = 8,
-    udp_protocol = 17,
-    type_ipv4 = 0x0800,
-    type_ipv6 = 0x86dd,
-    type_vlan = 0x8100,
-    type_service_vlan = 0x88a8,
-    fragment_mask = 0x3fff, /* more fragments, offset */
-};
-
-static uint16_t ipv4_checksum(const uint8_t *ip)
-{
-    uint32_t sum = 0;
-
-    for (unsigned i = 0; i < ipv4_bytes; i += 2)
-        sum += roce_get16(ip + i);
-    sum = (sum & 0xffff) + (sum >> 16);
-    return (uint16_t) ~(sum + (sum >> 16));
-}
+enum { fragment_mask = 0x3fff /* more fragments, offset */ };
 
 /* ---- reading ---- */
 

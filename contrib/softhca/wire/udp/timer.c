@@ -104,7 +104,7 @@ void shca_udp_timer_set(struct shca_qp *qp, uint64_t when)
     struct shca_udp *u = qp->udp;
 
     atomic_store(&u->again, when);
-    /* Who takes an entry out looks at `again` afterwards. */
+    /* After an entry is taken out, `again` is looked at. */
     if (when < atomic_load_explicit(&u->key, memory_order_relaxed)) {
         shca_lock(&heap_lock);
         if (u->place)
