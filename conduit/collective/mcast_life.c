@@ -19,7 +19,7 @@
 
 enum { request_ms = 3000, retry_max = 64 /* s */, failed = 2 /* of those that are ready */ };
 static const uint64_t step_limit = 5 * TK_SECOND; /* of one attempt */
-static const uint64_t status_limit = 300000000;   /* ns: two ACK timeouts, and some for the CPU */
+static const uint64_t status_limit = TK_SECOND;   /* the device gives up after half of it */
 
 /* From the coordinator to the others. */
 struct offer {

@@ -1,9 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# On the first of three machines: the test of broadcasts on each, without and with loss. usage: guest-mcswitch.sh CONTROLLER
-set -u
+# On the first of three machines: the test of broadcasts on each, with plain verbs and as a job, without and with loss.
+# usage: guest-mcswitch.sh CONTROLLER
+. "$(dirname "$0")/guest-lib.sh"
 controller=$1 meeting=10.0.0.1:7777
 program=$top_builddir/tests/mcswitch/broadcast
+export GASNET_MCAST=require GASNET_MCAST_CTRL=$controller GASNET_VERBOSEENV=1
+# As guest-machines.sh has it.
+export GASNET_QP_TIMEOUT=21
 
 # members TIMEOUT OPTION...
 members()
@@ -20,8 +24,23 @@ members()
     return $status
 }
 
+# job NAME OPTION...: testbcast on the three
+job()
+{
+    local name=$1
+    shift
+    good "$name" 3 node1,node2,node3 "$jobs/testbcast-seq" "$@" || exit 1
+    cat $out.out
+    grep 'broadcasts go by trees' $out.err
+}
+
 members mtu=1024 timeout=19 most=1000000 rounds=10 || exit 1
+echo "ready for jobs"
+sleep 2
+job "testbcast" -i 20 -m switch,binomial -k fresh,kept -s 8:4096
 echo "ready for loss"
 sleep 3
 members mtu=1024 timeout=14 retries=7 most=20000 rounds=5 || exit 1
-echo "done"
+export GASNET_QP_TIMEOUT=16 # each lost packet of a tree costs this, 0.27 s
+job "testbcast, 1 % loss" -i 10 -m switch,binomial -k fresh,kept -s 64:64
+finish

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Three machines with the kernel's Soft-RoCE, joined by mcswitchd (datagram sockets of QEMU): each broadcasts to all and to subsets,
-# all at once, with the lock kept; nothing is lost, then 1 % of all frames each way.
+# all at once, with the lock kept, with plain verbs; then a job does, over the switch and along trees. Nothing is lost; then the
+# same with 1 % of all frames lost each way.
 . "$(dirname "$0")/vm.sh"
 needs_machines
 . "$top_srcdir/tests/mcswitch/common.sh"
@@ -17,14 +18,25 @@ start --vip 10.0.0.250,10.0.0.251 "${ports[@]}" --lease 30000 || finish
 "$rxe_vm/rxe-machines" run -t 400 -N 3 -n 1 --dgram $base --host -- bash "$top_srcdir/tests/vm/guest-mcswitch.sh" \
     "10.1.0.254:${controller##*:}" >"$work/out" 2>&1 &
 others=($!)
-until grep -q 'ready for loss' "$work/out" || ! kill -0 "${others[0]}" 2>/dev/null; do sleep 0.2; done
+# until_guest WORDS
+until_guest()
+{
+    until grep -q "$1" "$work/out" || ! kill -0 "${others[0]}" 2>/dev/null; do sleep 0.2; done
+}
+
+until_guest 'ready for jobs'
+before=$(counter core copies)
+until_guest 'ready for loss'
 stat >"$work/clean"
+copies=$(($(counter core copies) - before))
 "$mcswitchd" --socket "$work/socket" loss 1 || fail "loss"
 wait "${others[0]}" || fail "status $?: $(cat "$work/out")"
 others=()
 cat "$work/out" "$work/clean"
 echo "with 1 % loss:"
 stat
+# Of each size 20 broadcasts fresh and 20 kept to two receivers, each a stamp and the data: one packet, or two of 4096 bytes.
+[ $copies -ge 720 ] || grep -q 'the multicast switch broke' "$work/out" || fail "the job's broadcasts were $copies copies"
 [ "$(awk '$1 == "core" { print $2 == "requests_in" ? $3 : 0 }' "$work/clean")" -gt 100 ] || fail "few requests came"
 grep -q ' drop_icrc 0 ' "$work/clean" || fail "a wrong ICRC"
 [ "$(counter port lost_in)" -gt 0 ] || fail "nothing was lost"
