@@ -8,7 +8,8 @@
  * is written again when its receivers have returned it. A message is data and then a stamp; the
  * receivers find the collective's key in front of the data. mcast.c is the way of a broadcast,
  * mcast_slots.c rings, the lock and what is posted, mcast_life.c how a group is made, found broken
- * and made again, mcast_talk.c and mcast_hear.c the messages between members. doc/multicast.md describes it. */
+ * and made again, mcast_notify.c and mcast_receive.c the messages between members. doc/multicast.md
+ * describes it. */
 #ifndef TK_MCAST_H
 #define TK_MCAST_H
 

@@ -52,10 +52,10 @@ static void attempt_failed(struct tk_mcast_group *group, const char *why)
     group->is_decided = true;
     group->life = TK_MCAST_LOST;
     if (!is_coordinator(group)) {
-        tk_mcast_say(group, 0, TK_MCAST_READY, group->era, failed, 0);
+        tk_mcast_notify(group, 0, TK_MCAST_READY, group->era, failed, 0);
         return;
     }
-    tk_mcast_say_all(group, TK_MCAST_USE, group->era, false);
+    tk_mcast_notify_all(group, TK_MCAST_USE, group->era, false);
     group->retry = group->retry ? (uint32_t)tk_min(2 * group->retry, retry_max) : 1;
     group->retry_at = tk_now() + group->retry * TK_SECOND;
 }
@@ -90,7 +90,7 @@ void tk_mcast_break(struct tk_mcast_group *group, const char *how, bool tell)
             group->uses[i].state = TK_MCAST_FAILED;
     group->flying = 0;
     if (tell) {
-        tk_mcast_say_all(group, TK_MCAST_BROKEN, group->era, 0);
+        tk_mcast_notify_all(group, TK_MCAST_BROKEN, group->era, 0);
         if (tk_settings.verboseenv)
             tk_log_info("broadcasts go by trees: the group of the multicast switch broke (%s)",
                         how);
@@ -149,7 +149,7 @@ static void say_ready(struct tk_mcast_group *group, bool got)
     if (is_coordinator(group))
         tk_mcast_is_ready(group, 0, group->era, got);
     else
-        tk_mcast_say(group, 0, TK_MCAST_READY, group->era, got, 0);
+        tk_mcast_notify(group, 0, TK_MCAST_READY, group->era, got, 0);
 }
 
 /* Magic and version: doc/multicast.md. */
@@ -205,7 +205,7 @@ void tk_mcast_is_ready(struct tk_mcast_group *group, uint32_t member, uint32_t e
     *(got ? &group->got : &group->ready) |= UINT32_C(1) << member;
     if (group->got != group->all)
         return;
-    tk_mcast_say_all(group, TK_MCAST_USE, group->era, true);
+    tk_mcast_notify_all(group, TK_MCAST_USE, group->era, true);
     tk_mcast_use_era(group, group->era, true);
     group->retry = 0;
 }

@@ -173,7 +173,7 @@ void tk_mcast_use_era(struct tk_mcast_group *group, uint32_t era, bool good);
 bool tk_mcast_live(struct tk_mcast_group *group);
 bool tk_mcast_reap(struct tk_mcast_group *group);
 
-/* ---- mcast_talk.c; with the lock */
+/* ---- mcast_notify.c; with the lock */
 
 enum tk_mcast_word {
     TK_MCAST_CREDIT, /* slots of the receiver's ring */
@@ -185,15 +185,15 @@ enum tk_mcast_word {
     TK_MCAST_READY,  /* era, whether the test came too */
     TK_MCAST_USE,    /* era, or not */
 };
-void tk_mcast_say(struct tk_mcast_group *group, uint32_t to, enum tk_mcast_word word, uint32_t a,
-                  uint32_t b, uint32_t c);
-void tk_mcast_say_all(struct tk_mcast_group *group, enum tk_mcast_word word, uint32_t a,
-                      uint32_t b);
+void tk_mcast_notify(struct tk_mcast_group *group, uint32_t to, enum tk_mcast_word word, uint32_t a,
+                     uint32_t b, uint32_t c);
+void tk_mcast_notify_all(struct tk_mcast_group *group, enum tk_mcast_word word, uint32_t a,
+                         uint32_t b);
 void tk_mcast_query(struct tk_mcast_group *group, uint32_t to, unsigned slot);
 /* The address of the controller and what proves that we belong to the job. False: later. */
 bool tk_mcast_send_offer(struct tk_mcast_group *group, uint32_t to, const void *offer, size_t size);
 /* Sends what waits. */
-void tk_mcast_talk(struct tk_mcast_group *group);
+void tk_mcast_send_due(struct tk_mcast_group *group);
 struct tk_mcast_message *tk_mcast_message_add(struct tk_mcast_message **list, unsigned *count,
                                               unsigned *room);
 
@@ -209,9 +209,9 @@ enum {
     tk_mcast_args
 };
 
-/* ---- mcast_hear.c */
+/* ---- mcast_receive.c */
 
-void tk_mcast_hear_open(void);
+void tk_mcast_receive_open(void);
 void tk_mcast_answer(struct tk_mcast_group *group); /* what was asked; with the lock */
 
 #endif

@@ -131,7 +131,7 @@ static bool is_free(struct tk_mcast_group *group, unsigned i)
     for (uint32_t m = 0; use->owed & ~use->asked_for; m++)
         if (use->owed & ~use->asked_for & UINT32_C(1) << m) {
             use->asked_for |= UINT32_C(1) << m;
-            tk_mcast_say(group, m, TK_MCAST_ASK, 1u << i, 0, 0);
+            tk_mcast_notify(group, m, TK_MCAST_ASK, 1u << i, 0, 0);
         }
     return use->owed == 0;
 }
@@ -202,7 +202,7 @@ void tk_mcast_lock_care(struct tk_mcast_group *group)
         if (use->state != TK_MCAST_FLYING || !use->since || now - use->since < patience)
             continue;
         use->since = 0;
-        tk_mcast_say_all(group, TK_MCAST_WANT, 0, 0);
+        tk_mcast_notify_all(group, TK_MCAST_WANT, 0, 0);
     }
 }
 

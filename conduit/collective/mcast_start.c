@@ -31,7 +31,7 @@ static bool progress(void)
         any |= tk_mcast_live(group);
         tk_mcast_lock_care(group);
         tk_mcast_answer(group);
-        tk_mcast_talk(group);
+        tk_mcast_send_due(group);
         tk_unlock(&group->lock);
     }
     return any;
@@ -242,5 +242,5 @@ bool tk_mcast_fits(const struct trunkline_tm *tm)
 
 void tk_mcast_open(void)
 {
-    tk_mcast_hear_open();
+    tk_mcast_receive_open();
 }

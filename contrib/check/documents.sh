@@ -12,7 +12,7 @@ launcher=${GASNETRUN:?the launcher: run through make check, or set it}
 work=$(mktemp -d) || exit 2
 trap 'rm -rf "$work"' EXIT
 cd "$top" || exit 2
-pages="man/gasnetrun_ibv.1 man/trunkline.7 man/trunkline_rails.3 man/softhca-fault.7 contrib/softhca/softhca.1"
+pages="man/gasnetrun_ibv.1 man/trunkline.7 man/trunkline_rails.3 man/softhca-fault.7 contrib/softhca/softhca.1 contrib/mcswitch/daemon/mcswitchd.1"
 texts="README HACKING CONTRIBUTING CHANGELOG doc/*.md"
 readme_lines=150
 bad=0

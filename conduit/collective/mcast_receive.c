@@ -97,7 +97,7 @@ static void on_offer(struct tk_arrival *arrival)
     tk_unlock(&group->lock);
 }
 
-void tk_mcast_hear_open(void)
+void tk_mcast_receive_open(void)
 {
     tk_internal_register(TK_HANDLER_MCAST, on_word);
     tk_internal_register_whole(TK_HANDLER_MCAST, on_offer);
@@ -126,7 +126,7 @@ static void answer(struct tk_mcast_group *group, uint32_t to, const int32_t *arg
                                    .sequence = (uint32_t)args[tk_mcast_sequence],
                                    .phase = (uint32_t)args[tk_mcast_phase]};
     }
-    tk_mcast_say(group, to, TK_MCAST_ANSWER, number, has, slot);
+    tk_mcast_notify(group, to, TK_MCAST_ANSWER, number, has, slot);
 }
 
 void tk_mcast_answer(struct tk_mcast_group *group)

@@ -29,8 +29,8 @@ struct tk_mcast_message *tk_mcast_message_add(struct tk_mcast_message **list, un
     return &(*list)[(*count)++];
 }
 
-void tk_mcast_say(struct tk_mcast_group *group, uint32_t to, enum tk_mcast_word word, uint32_t a,
-                  uint32_t b, uint32_t c)
+void tk_mcast_notify(struct tk_mcast_group *group, uint32_t to, enum tk_mcast_word word, uint32_t a,
+                     uint32_t b, uint32_t c)
 {
     struct tk_mcast_message *m =
         tk_mcast_message_add(&group->out, &group->out_count, &group->out_room);
@@ -40,17 +40,18 @@ void tk_mcast_say(struct tk_mcast_group *group, uint32_t to, enum tk_mcast_word 
     m->args[tk_mcast_second] = (int32_t)b;
 }
 
-void tk_mcast_say_all(struct tk_mcast_group *group, enum tk_mcast_word word, uint32_t a, uint32_t b)
+void tk_mcast_notify_all(struct tk_mcast_group *group, enum tk_mcast_word word, uint32_t a,
+                         uint32_t b)
 {
     for (uint32_t m = 0; m < group->members; m++)
         if (m != group->me)
-            tk_mcast_say(group, m, word, a, b, 0);
+            tk_mcast_notify(group, m, word, a, b, 0);
 }
 
 void tk_mcast_query(struct tk_mcast_group *group, uint32_t to, unsigned slot)
 {
     const struct tk_mcast_slot *s = &group->memory->rings[group->me][slot];
-    tk_mcast_say(group, to, TK_MCAST_QUERY, group->era, group->uses[slot].number, slot);
+    tk_mcast_notify(group, to, TK_MCAST_QUERY, group->era, group->uses[slot].number, slot);
     int32_t *args = group->out[group->out_count - 1].args;
     args[tk_mcast_team_low] = (int32_t)(uint32_t)s->team;
     args[tk_mcast_team_high] = (int32_t)(uint32_t)(s->team >> 32);
@@ -88,7 +89,7 @@ static void return_slots(struct tk_mcast_group *group)
     }
 }
 
-void tk_mcast_talk(struct tk_mcast_group *group)
+void tk_mcast_send_due(struct tk_mcast_group *group)
 {
     unsigned sent = 0;
     while (sent < group->out_count && send_word(group->out[sent].to, group->out[sent].args))
