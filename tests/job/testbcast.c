@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* testbcast [-n RECEIVERS,...] [-s MIN:MAX] [-m MODE,...] [-k KIND,...] [-i ITERATIONS] -
+/* testbcast [-n RECEIVERS,...] [-s MIN:MAX] [-m MODE,...] [-k KIND,...] [-i ITERATIONS]
+ * [-u FILE] (all again until there is such a file) -
  * broadcasts of each size to each number of receivers by each way, every payload verified; prints a
  * table. MODE: switch (the multicast switch), binomial, flat, chain. KIND: fresh (the lock of the
  * switch's group is given back each time), kept, rotate (another root each time), subset (a random
@@ -32,10 +33,10 @@ static const char *const mode_names[] = {"switch", "binomial", "flat", "chain"};
 enum { SWITCH, modes = sizeof mode_names / sizeof mode_names[0] };
 
 static struct {
-    const char *receivers, *modes, *kinds, *socket;
+    const char *receivers, *modes, *kinds, *socket, *until;
     size_t least, most;
     unsigned iterations;
-} wish = {"", "binomial,flat,chain", "kept", NULL, 8, 1 << 20, 100};
+} wish = {"", "binomial,flat,chain", "kept", NULL, NULL, 8, 1 << 20, 100};
 
 static int64_t now(void)
 {
@@ -301,7 +302,8 @@ static void usage(const char *what)
 {
     fprintf(stderr,
             "testbcast: %s; usage: testbcast [-n RECEIVERS,...] [-s MIN:MAX] [-m switch,binomial,"
-            "flat,chain] [-k fresh,kept,rotate,subset] [-i 1..%d] [-S SOCKET]\n",
+            "flat,chain] [-k fresh,kept,rotate,subset] [-i 1..%d] [-S SOCKET] "
+            "[-u FILE]\n",
             what, iterations_max);
     exit(2);
 }
@@ -315,6 +317,9 @@ static void set(char option, char *value)
         return;
     case 'S':
         wish.socket = value;
+        return;
+    case 'u':
+        wish.until = value;
         return;
     case 'm':
         wish.modes = value;
@@ -338,6 +343,13 @@ static void set(char option, char *value)
     }
 }
 
+static int is_to_go_on(void)
+{
+    int32_t go_on = wish.until && job.rank == 0 && access(wish.until, F_OK) != 0;
+    gex_Event_Wait(gex_Coll_BroadcastNB(job.tm, 0, &go_on, &go_on, sizeof go_on, 0));
+    return go_on;
+}
+
 int main(int argc, char **argv)
 {
     for (int i = 1; i < argc; i += 2) {
@@ -349,9 +361,11 @@ int main(int argc, char **argv)
     gex_EP_RegisterHandlers(job.ep, handlers, sizeof handlers / sizeof handlers[0]);
     job_barrier();
     measure_round_trip();
-    if (!*wish.receivers)
-        measure_receivers(job.size - 1);
-    for (const char *at = wish.receivers; *at; at += strcspn(at, ","), at += *at == ',')
-        measure_receivers((gex_Rank_t)strtoul(at, NULL, 10));
+    do {
+        if (!*wish.receivers)
+            measure_receivers(job.size - 1);
+        for (const char *at = wish.receivers; *at; at += strcspn(at, ","), at += *at == ',')
+            measure_receivers((gex_Rank_t)strtoul(at, NULL, 10));
+    } while (is_to_go_on());
     job_end();
 }
