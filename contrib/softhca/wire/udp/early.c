@@ -75,6 +75,7 @@ bool shca_udp_early(struct shca_qp *qp, const struct roce_reach *reach, const vo
     struct shca_fault_subject subject = shca_udp_subject(qp, SHCA_OP_WRITE);
     struct early *h, **at;
     struct shca_verdict v;
+    uint64_t due;
 
     if (!qp->udp->arrived_silently)
         return false;
@@ -95,9 +96,10 @@ bool shca_udp_early(struct shca_qp *qp, const struct roce_reach *reach, const vo
         if ((*at)->hca == h->hca && (*at)->due > h->due)
             h->due = (*at)->due; /* it does not overtake earlier ones */
     *at = h;
+    due = h->due;
     atomic_fetch_add(&count, 1);
-    shca_unlock(&early_lock);
-    shca_udp_due(h->due);
+    shca_unlock(&early_lock); /* another thread may store and free it now */
+    shca_udp_due(due);
     return true;
 }
 

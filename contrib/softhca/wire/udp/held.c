@@ -55,7 +55,7 @@ bool shca_udp_hold(const struct shca_qp *qp, const struct shca_udp_to *to, const
     atomic_fetch_add(&shca_udp.held, 1);
     atomic_fetch_add(&shca_udp.held_polls, h->polls);
     shca_unlock(&held_lock);
-    shca_udp_due(h->due);
+    shca_udp_due(wait->until); /* another thread may have sent and freed what is held */
     return true;
 }
 
