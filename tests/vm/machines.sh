@@ -15,6 +15,6 @@ cat "$out"
 [ $status != 0 ] || exit 0
 # An emulated machine stops as a whole now and then, when its host has no CPU for it: ssh no longer reaches it. Nothing else is
 # tried again.
-grep -q 'no sign of life for\|port 22: Connection timed out' "$out" || exit $status
+grep -q 'no sign of life for\|the connection to its guard broke\|port 22: Connection timed out' "$out" || exit $status
 echo "A machine stopped: all once more, on new ones"
 run_on_machines 900 3 1 guest-machines.sh
