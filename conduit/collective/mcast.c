@@ -63,7 +63,7 @@ static enum tk_coll_turn root_begin(struct tk_coll *coll, struct tk_mcast_group 
     }
     for (uint32_t i = 0; i < tk_coll_group(coll)->size; i++)
         if (i != tk_coll_group(coll)->me)
-            packet.mask |= UINT32_C(1) << member_at(coll, i);
+            tk_bitset_add(&packet.receivers, member_at(coll, i));
     coll->slot = tk_mcast_post(group, &packet);
     if (coll->slot >= 0)
         coll->stage = FLIES;
@@ -73,16 +73,15 @@ static enum tk_coll_turn root_begin(struct tk_coll *coll, struct tk_mcast_group 
 static void ask_receivers(struct tk_mcast_group *group, struct tk_mcast_use *use, unsigned slot)
 {
     use->state = TK_MCAST_ASKED;
-    use->unknown = use->mask;
-    for (uint32_t m = 0; m < group->members; m++)
-        if (use->mask & UINT32_C(1) << m)
-            tk_mcast_query(group, m, slot);
+    use->unknown = use->receivers;
+    TK_BITSET_EACH (m, &use->receivers)
+        tk_mcast_query(group, m, slot);
 }
 
 static void send_again(struct tk_coll *coll, const struct tk_mcast_use *use)
 {
     for (uint32_t i = 0; i < tk_coll_group(coll)->size; i++)
-        if (i != tk_coll_group(coll)->me && use->lacking & UINT32_C(1) << member_at(coll, i))
+        if (i != tk_coll_group(coll)->me && tk_bitset_has(&use->lacking, member_at(coll, i)))
             tk_coll_send(coll, i, coll->value, coll->call.nbytes, tag_again);
 }
 
@@ -91,7 +90,8 @@ static enum tk_coll_turn root_look(struct tk_coll *coll, struct tk_mcast_group *
     struct tk_mcast_use *use = &group->uses[coll->slot];
     if (use->state == TK_MCAST_FAILED)
         ask_receivers(group, use, (unsigned)coll->slot);
-    if (use->state == TK_MCAST_FLYING || (use->state == TK_MCAST_ASKED && use->unknown))
+    if (use->state == TK_MCAST_FLYING ||
+        (use->state == TK_MCAST_ASKED && !tk_bitset_is_empty(&use->unknown)))
         return TK_COLL_LATER;
     if (use->state == TK_MCAST_ASKED)
         send_again(coll, use);

@@ -20,7 +20,7 @@
 #include "base/bits.h"
 #include "team/team.h"
 
-enum { tk_mcast_eager = 4096, tk_mcast_members = 32 };
+enum { tk_mcast_eager = 4096, tk_mcast_members = 254 };
 
 /* The job has groups. Set at the start, the same on all ranks. */
 extern TK_HIDDEN bool tk_mcast_on;

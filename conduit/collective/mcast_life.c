@@ -17,7 +17,12 @@
 #include "message/message.h"
 #include "settings/settings.h"
 
-enum { request_ms = 3000, retry_max = 64 /* s */, failed = 2 /* of those that are ready */ };
+enum {
+    request_ms = 3000,
+    member_ms = 50, /* more for each member where one waits for all: a host may have many */
+    retry_max = 64, /* s */
+    failed = 2      /* of those that are ready */
+};
 static const uint64_t step_limit = 5 * TK_SECOND; /* of one attempt */
 static const uint64_t status_limit = TK_SECOND;   /* the device gives up after half of it */
 
@@ -102,10 +107,15 @@ void tk_mcast_break(struct tk_mcast_group *group, const char *how, bool tell)
 
 /* ---- joining */
 
+static uint32_t more_ms(const struct tk_mcast_group *group)
+{
+    return member_ms * group->members;
+}
+
 static void go(struct tk_mcast_group *group, enum tk_mcast_life life)
 {
     group->life = life;
-    group->deadline = tk_now() + step_limit;
+    group->deadline = tk_now() + step_limit + more_ms(group) * UINT64_C(1000000);
 }
 
 static void dial(struct tk_mcast_group *group, enum tk_mcast_life life)
@@ -114,6 +124,12 @@ static void dial(struct tk_mcast_group *group, enum tk_mcast_life life)
     tk_mcsw_dial(&group->client, &group->at, &group->job, request_ms);
     group->has_connection = true;
     go(group, life);
+}
+
+/* Of a group of two levels. */
+static uint32_t leaves_of(const struct tk_mcast_group *group)
+{
+    return group->members > TK_MCSW_LEAF ? (group->members + TK_MCSW_LEAF - 1) / TK_MCSW_LEAF : 0;
 }
 
 static void join(struct tk_mcast_group *group)
@@ -125,14 +141,22 @@ static void join(struct tk_mcast_group *group)
         attempt_failed(group, why);
         return;
     }
+    if (mine.mtu < tk_mcast_control_bytes(leaves_of(group))) {
+        attempt_failed(group, "a control for so many members is longer than the path MTU");
+        return;
+    }
     mine.rank = group->me;
-    tk_mcsw_join(&group->client, group->group, &mine, request_ms);
+    tk_mcsw_join(&group->client, group->group, &mine, request_ms + more_ms(group));
     go(group, TK_MCAST_JOIN);
 }
 
 static void read_status(struct tk_mcast_group *group)
 {
     struct tk_mcast_memory *memory = group->memory;
+    if (group->client.place.leaves != leaves_of(group)) {
+        attempt_failed(group, "the switch cuts the group into another number of leaves");
+        return;
+    }
     memset(memory->status, 0, sizeof(memory->status));
     if (!group->link->device->connect(group->link, &group->client.info, &group->client.place) ||
         !group->link->device->read_status(group->link, memory->status, sizeof(memory->status),
@@ -180,14 +204,14 @@ static void make_offer(struct tk_mcast_group *group)
 {
     struct offer offer = {
         .at = group->at, .job = group->job, .group = group->client.group, .era = group->era + 1};
-    while (group->ready + 1 < group->members &&
-           tk_mcast_send_offer(group, group->ready + 1, &offer, sizeof(offer)))
-        group->ready++;
-    if (group->ready + 1 < group->members)
+    while (group->offered + 1 < group->members &&
+           tk_mcast_send_offer(group, group->offered + 1, &offer, sizeof(offer)))
+        group->offered++;
+    if (group->offered + 1 < group->members)
         return;
     group->era++;
     group->group = group->client.group;
-    group->ready = group->got = 0;
+    group->ready = group->got = (struct tk_bitset){{0}};
     group->test_flies = false;
     join(group);
 }
@@ -202,8 +226,8 @@ void tk_mcast_is_ready(struct tk_mcast_group *group, uint32_t member, uint32_t e
         attempt_failed(group, why);
         return;
     }
-    *(got ? &group->got : &group->ready) |= UINT32_C(1) << member;
-    if (group->got != group->all)
+    tk_bitset_add(got ? &group->got : &group->ready, member);
+    if (!tk_bitset_equal(&group->got, &group->all))
         return;
     tk_mcast_notify_all(group, TK_MCAST_USE, group->era, true);
     tk_mcast_use_era(group, group->era, true);
@@ -214,11 +238,11 @@ static void test(struct tk_mcast_group *group)
 {
     if (!is_coordinator(group)) {
         if (atomic_load_explicit(&group->memory->test, memory_order_acquire) != group->era ||
-            group->got == group->era)
+            group->tested == group->era)
             return;
-        group->got = group->era;
+        group->tested = group->era;
         say_ready(group, true);
-    } else if (group->ready == group->all && !group->test_flies) {
+    } else if (tk_bitset_equal(&group->ready, &group->all) && !group->test_flies) {
         group->test_flies = true;
         if (!tk_mcast_post_test(group))
             attempt_failed(group, "the device takes no request for it");
@@ -238,7 +262,7 @@ void tk_mcast_offered(struct tk_mcast_group *group, const void *bytes, size_t si
     group->job = offer.job;
     group->group = offer.group;
     group->era = offer.era;
-    group->got = 0;
+    group->tested = 0;
     go(group, TK_MCAST_JOIN_DIAL);
     lose_connection(group);
 }
@@ -301,7 +325,7 @@ bool tk_mcast_live(struct tk_mcast_group *group)
         return false;
     if (life == TK_MCAST_LOST) {
         if (is_coordinator(group) && tk_mcast_on && tk_now() > group->retry_at) {
-            group->ready = 0;
+            group->offered = 0;
             group->client.group = 0;
             dial(group, TK_MCAST_DIAL);
         }

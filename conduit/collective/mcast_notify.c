@@ -75,9 +75,7 @@ static bool send_word(uint32_t to, const int32_t *args)
 
 static void return_slots(struct tk_mcast_group *group)
 {
-    for (uint32_t m = 0; group->owing && m < group->members; m++) {
-        if (!(group->owing & UINT32_C(1) << m))
-            continue;
+    TK_BITSET_EACH (m, &group->owing) {
         const int32_t args[tk_mcast_args] = {[tk_mcast_what] =
                                                  (int32_t)(TK_MCAST_CREDIT | group->index << 8),
                                              [tk_mcast_first] = group->due[m]};
@@ -85,7 +83,7 @@ static void return_slots(struct tk_mcast_group *group)
             return;
         group->wanted[m] &= (uint8_t)~group->due[m];
         group->due[m] = 0;
-        group->owing &= ~(UINT32_C(1) << m);
+        tk_bitset_remove(&group->owing, m);
     }
 }
 

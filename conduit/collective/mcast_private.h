@@ -7,6 +7,7 @@
 
 #include <netinet/in.h>
 
+#include "base/bitset.h"
 #include "base/lock.h"
 #include "collective/coll_private.h"
 #include "collective/mcast.h"
@@ -16,7 +17,11 @@
 enum {
     tk_mcast_slots = 8, /* of a ring */
     tk_mcast_groups_max = 8,
-    tk_mcast_control_size = 32,
+    tk_mcast_control_head = 32,
+    tk_mcast_control_entry = 16, /* with sections: one for each leaf, and the leaf's own control */
+    tk_mcast_leaves = (tk_mcast_members + TK_MCSW_LEAF - 1) / TK_MCSW_LEAF,
+    tk_mcast_control_max =
+        (1 + tk_mcast_leaves) * tk_mcast_control_head + tk_mcast_leaves * tk_mcast_control_entry,
 };
 
 /* A message in memory that a root writes to, at the same place for all members. `stamp` is written
@@ -31,13 +36,20 @@ struct tk_mcast_slot {
 };
 
 struct tk_mcast_memory {
-    struct tk_mcast_slot rings[tk_mcast_members][tk_mcast_slots];
     _Alignas(64) _Atomic uint64_t test; /* the era of a group that is tested */
     _Alignas(64) uint64_t test_from;
     _Alignas(64) uint8_t status[64];
-    _Alignas(64) uint8_t control[tk_mcast_slots][64], release[tk_mcast_slots][64];
-    _Alignas(64) uint8_t last_release[64], test_control[64];
+    _Alignas(64) uint8_t control[tk_mcast_slots][tk_mcast_control_max];
+    _Alignas(64) uint8_t release[tk_mcast_slots][64];
+    _Alignas(64) uint8_t last_release[64], test_control[tk_mcast_control_max];
+    struct tk_mcast_slot rings[][tk_mcast_slots]; /* by member */
 };
+
+static inline size_t tk_mcast_memory_bytes(uint32_t members)
+{
+    return sizeof(struct tk_mcast_memory) +
+           members * sizeof(((struct tk_mcast_memory *)NULL)->rings[0]);
+}
 
 /* Of a slot of our own ring. */
 enum tk_mcast_use_state {
@@ -49,13 +61,13 @@ enum tk_mcast_use_state {
 };
 struct tk_mcast_use {
     enum tk_mcast_use_state state;
-    uint32_t mask;      /* receivers */
-    uint32_t owed;      /* by these members: they have not returned the slot */
-    uint32_t unknown;   /* these have not answered yet */
-    uint32_t lacking;   /* these lack it */
-    uint32_t number;    /* of the stamp */
-    uint32_t asked_for; /* members that were asked to return it */
-    uint64_t since;     /* when it was posted with an ACQUIRE; 0: without, or others know of it */
+    struct tk_bitset receivers;
+    struct tk_bitset owed;      /* by these members: they have not returned the slot */
+    struct tk_bitset asked_for; /* members that were asked to return it */
+    struct tk_bitset unknown;   /* these have not answered yet */
+    struct tk_bitset lacking;   /* these lack it */
+    uint32_t number;            /* of the stamp */
+    uint64_t since; /* when it was posted with an ACQUIRE; 0: without, or others know of it */
 };
 
 enum tk_mcast_life {
@@ -95,8 +107,8 @@ struct tk_mcast_group {
     uint32_t next, numbers;
     /* the lock of the switch */
     bool holds, is_wanted;
-    uint32_t held_mask, last_mask;
-    uint64_t last; /* when we posted */
+    struct tk_bitset last_receivers; /* and, while it is held, those that are linked */
+    uint64_t last;                   /* when we posted */
     uint64_t lease;
     uint32_t flying;
 
@@ -104,7 +116,7 @@ struct tk_mcast_group {
     uint32_t seen[tk_mcast_members][tk_mcast_slots];
     uint8_t due[tk_mcast_members];    /* slots to be returned */
     uint8_t wanted[tk_mcast_members]; /* slots that their root waits for */
-    uint32_t owing;                   /* members to whom now */
+    struct tk_bitset owing;           /* members to whom now */
     struct tk_mcast_lack *lacks;
     unsigned lack_count, lack_room;
 
@@ -117,7 +129,10 @@ struct tk_mcast_group {
     uint64_t deadline, retry_at;
     unsigned retry; /* s */
     uint32_t group; /* the switch's number */
-    uint32_t ready, got, all;
+    struct tk_bitset all;
+    struct tk_bitset ready, got; /* the coordinator: members that are ready; that got the test */
+    uint32_t offered;            /* the coordinator: members that have the offer */
+    uint32_t tested;             /* the others: the era whose test came */
     bool test_flies;
     char why[200];
     const char *trouble; /* why it is to be called broken; or NULL */
@@ -139,12 +154,21 @@ static inline struct tk_mcast_group *tk_mcast_group_of(uint64_t team)
     return &tk_mcast_groups[(hash >> 32) % tk_mcast_group_count];
 }
 
+/* ---- mcast_control.c: payloads of at most tk_mcast_control_max bytes */
+
+/* The most of a group with so many leaves. */
+uint32_t tk_mcast_control_bytes(uint32_t leaves);
+/* The lock, with these receivers. */
+size_t tk_mcast_control_acquire(uint8_t *at, const struct tk_mcsw_place *place,
+                                const struct tk_bitset *receivers);
+size_t tk_mcast_control_release(uint8_t *at, const struct tk_mcsw_place *place);
+
 /* ---- mcast_slots.c; with the lock */
 
 struct tk_mcast_packet {
     uint64_t team;
     uint32_t sequence, phase;
-    uint32_t mask; /* of receivers */
+    struct tk_bitset receivers;
     const void *payload;
     size_t nbytes;
 };

@@ -21,14 +21,14 @@ static void take_credit(struct tk_mcast_group *group, uint32_t from, uint32_t sl
 {
     for (unsigned i = 0; i < tk_mcast_slots; i++)
         if (slots & 1u << i)
-            group->uses[i].owed &= ~(UINT32_C(1) << from);
+            tk_bitset_remove(&group->uses[i].owed, from);
 }
 
 static void take_wish(struct tk_mcast_group *group, uint32_t from, uint8_t slots)
 {
     group->wanted[from] |= slots;
     if (group->due[from] & slots)
-        group->owing |= UINT32_C(1) << from;
+        tk_bitset_add(&group->owing, from);
 }
 
 static void take_answer(struct tk_mcast_group *group, uint32_t from, unsigned slot, uint32_t number,
@@ -37,9 +37,9 @@ static void take_answer(struct tk_mcast_group *group, uint32_t from, unsigned sl
     struct tk_mcast_use *use = &group->uses[slot % tk_mcast_slots];
     if (use->state != TK_MCAST_ASKED || use->number != number)
         return;
-    use->unknown &= ~(UINT32_C(1) << from);
+    tk_bitset_remove(&use->unknown, from);
     if (!has)
-        use->lacking |= UINT32_C(1) << from;
+        tk_bitset_add(&use->lacking, from);
 }
 
 /* These change queue pairs or send: not in a handler. */

@@ -13,12 +13,6 @@
 #include "collective/mcast_private.h"
 
 enum {
-    control_magic = 0x4d43,
-    control_version = 1,
-    flag_acquire = 1,
-    flag_topology = 2,
-    flag_release = 8,
-    flag_bitmap = 16,
     return_at = tk_mcast_slots / 2, /* slots of a root that are not returned yet */
 };
 /* A root that waits longer for the lock asks the others for it. */
@@ -39,58 +33,57 @@ static uint64_t offset_of(const struct tk_mcast_group *group, const void *at)
     return (uint64_t)((const char *)at - (const char *)group->memory);
 }
 
-/* doc/multicast.md: control packets. Numbers unchecked: the device assigns them. */
-static struct tk_mcast_write control(const struct tk_mcast_group *group, uint8_t *at,
-                                     unsigned flags, uint32_t mask)
+static struct tk_mcast_write acquire(const struct tk_mcast_group *group, uint8_t *at,
+                                     const struct tk_bitset *receivers)
 {
-    struct tk_mcsw_frame f = {at, at + tk_mcast_control_size};
-    tk_mcsw_put(&f, control_magic, 2);
-    tk_mcsw_put(&f, control_version, 1);
-    tk_mcsw_put(&f, flags, 1);
-    tk_mcsw_put(&f, group->group, 4);
-    tk_mcsw_put(&f, group->client.place.key, 8);
-    tk_mcsw_put(&f, UINT32_MAX, 4);
-    tk_mcsw_put(&f, UINT32_MAX, 4);
-    tk_mcsw_put(&f, 0, 4);
-    tk_mcsw_put(&f, mask, 4);
-    return (struct tk_mcast_write){
-        .from = at, .to = tk_mcast_control, .nbytes = tk_mcast_control_size};
+    size_t nbytes = tk_mcast_control_acquire(at, &group->client.place, receivers);
+    return (struct tk_mcast_write){.from = at, .to = tk_mcast_control, .nbytes = nbytes};
+}
+
+static struct tk_mcast_write release(const struct tk_mcast_group *group, uint8_t *at)
+{
+    size_t nbytes = tk_mcast_control_release(at, &group->client.place);
+    return (struct tk_mcast_write){.from = at, .to = tk_mcast_control, .nbytes = nbytes};
 }
 
 /* The same broadcast again soon: the lock is worth keeping. It is worth nothing to us when another
  * member wants it. */
-static bool is_to_keep(const struct tk_mcast_group *group, uint32_t mask, uint64_t now)
+static bool is_to_keep(const struct tk_mcast_group *group, const struct tk_bitset *receivers,
+                       uint64_t now)
 {
-    return keeps_lock && !group->is_wanted && group->last_mask == mask &&
+    return keeps_lock && !group->is_wanted && tk_bitset_equal(&group->last_receivers, receivers) &&
            now - group->last < group->lease / 4;
 }
 
 /* A lock that we have held in silence for long may be another's by now. */
-static bool is_linked(const struct tk_mcast_group *group, uint32_t mask, uint64_t now)
+static bool is_linked(const struct tk_mcast_group *group, const struct tk_bitset *receivers,
+                      uint64_t now)
 {
-    return group->holds && group->held_mask == mask && now - group->last < group->lease / 2;
+    return group->holds && tk_bitset_equal(&group->last_receivers, receivers) &&
+           now - group->last < group->lease / 2;
 }
 
-static void remember(struct tk_mcast_group *group, uint32_t mask, uint64_t now, bool keep)
+static void remember(struct tk_mcast_group *group, const struct tk_bitset *receivers, uint64_t now,
+                     bool keep)
 {
     group->last = now;
-    group->last_mask = group->held_mask = mask;
+    group->last_receivers = *receivers;
     group->holds = keep;
     if (!keep)
         group->is_wanted = false;
 }
 
-static bool post_slot(struct tk_mcast_group *group, unsigned i, uint32_t mask, size_t nbytes)
+static bool post_slot(struct tk_mcast_group *group, unsigned i, size_t nbytes)
 {
     struct tk_mcast_memory *memory = group->memory;
     struct tk_mcast_slot *slot = &memory->rings[group->me][i];
     struct tk_mcast_write list[tk_mcast_list_max];
+    const struct tk_bitset *receivers = &group->uses[i].receivers;
     uint64_t now = tk_now();
-    bool linked = is_linked(group, mask, now), keep = is_to_keep(group, mask, now);
+    bool linked = is_linked(group, receivers, now), keep = is_to_keep(group, receivers, now);
     unsigned count = 0;
     if (!linked)
-        list[count++] =
-            control(group, memory->control[i], flag_acquire | flag_topology | flag_bitmap, mask);
+        list[count++] = acquire(group, memory->control[i], receivers);
     list[count++] =
         (struct tk_mcast_write){.from = &slot->team,
                                 .to = offset_of(group, &slot->team),
@@ -100,23 +93,23 @@ static bool post_slot(struct tk_mcast_group *group, unsigned i, uint32_t mask, s
                                             .to = offset_of(group, (const void *)&slot->stamp),
                                             .nbytes = sizeof(slot->stamp)};
     if (!keep)
-        list[count++] = control(group, memory->release[i], flag_release, 0);
+        list[count++] = release(group, memory->release[i]);
     group->uses[i].since = linked ? 0 : now;
-    remember(group, mask, now, keep);
+    remember(group, receivers, now, keep);
     return group->link->device->post(group->link, list, count, i);
 }
 
 bool tk_mcast_post_test(struct tk_mcast_group *group)
 {
     struct tk_mcast_memory *memory = group->memory;
-    uint32_t mask = group->all & ~(UINT32_C(1) << group->me);
+    struct tk_bitset others = group->all;
+    tk_bitset_remove(&others, group->me);
     memory->test_from = group->era;
-    const struct tk_mcast_write list[] = {
-        control(group, memory->test_control, flag_acquire | flag_topology | flag_bitmap, mask),
-        {.from = &memory->test_from,
-         .to = offset_of(group, (const void *)&memory->test),
-         .nbytes = sizeof(memory->test)},
-        control(group, memory->last_release, flag_release, 0)};
+    const struct tk_mcast_write list[] = {acquire(group, memory->test_control, &others),
+                                          {.from = &memory->test_from,
+                                           .to = offset_of(group, (const void *)&memory->test),
+                                           .nbytes = sizeof(memory->test)},
+                                          release(group, memory->last_release)};
     return group->link->device->post(group->link, list, 3, tk_mcast_id_test);
 }
 
@@ -128,12 +121,11 @@ static bool is_free(struct tk_mcast_group *group, unsigned i)
     struct tk_mcast_use *use = &group->uses[i];
     if (use->state != TK_MCAST_FREE)
         return false;
-    for (uint32_t m = 0; use->owed & ~use->asked_for; m++)
-        if (use->owed & ~use->asked_for & UINT32_C(1) << m) {
-            use->asked_for |= UINT32_C(1) << m;
-            tk_mcast_notify(group, m, TK_MCAST_ASK, 1u << i, 0, 0);
-        }
-    return use->owed == 0;
+    struct tk_bitset to_ask = tk_bitset_minus(&use->owed, &use->asked_for);
+    TK_BITSET_EACH (m, &to_ask)
+        tk_mcast_notify(group, m, TK_MCAST_ASK, 1u << i, 0, 0);
+    use->asked_for = use->owed;
+    return tk_bitset_is_empty(&use->owed);
 }
 
 int tk_mcast_post(struct tk_mcast_group *group, const struct tk_mcast_packet *packet)
@@ -152,12 +144,12 @@ int tk_mcast_post(struct tk_mcast_group *group, const struct tk_mcast_packet *pa
     atomic_store_explicit(&slot->stamp, (uint64_t)packet->nbytes << 32 | group->numbers,
                           memory_order_relaxed);
     *use = (struct tk_mcast_use){.state = TK_MCAST_FLYING,
-                                 .mask = packet->mask,
-                                 .owed = packet->mask,
+                                 .receivers = packet->receivers,
+                                 .owed = packet->receivers,
                                  .number = group->numbers};
     group->next = (i + 1) % tk_mcast_slots;
     group->flying++;
-    if (!post_slot(group, i, packet->mask, packet->nbytes))
+    if (!post_slot(group, i, packet->nbytes))
         group->trouble = no_request;
     return (int)i;
 }
@@ -166,7 +158,7 @@ int tk_mcast_post(struct tk_mcast_group *group, const struct tk_mcast_packet *pa
 void tk_mcast_use_end(struct tk_mcast_group *group, unsigned i)
 {
     struct tk_mcast_use *use = &group->uses[i];
-    use->owed &= ~use->lacking;
+    use->owed = tk_bitset_minus(&use->owed, &use->lacking);
     use->state = TK_MCAST_FREE;
 }
 
@@ -181,9 +173,9 @@ void tk_mcast_use_arrived(struct tk_mcast_group *group, unsigned i)
 
 /* ---- the lock of the switch */
 
-static void release(struct tk_mcast_group *group)
+static void give_back(struct tk_mcast_group *group)
 {
-    const struct tk_mcast_write last = control(group, group->memory->last_release, flag_release, 0);
+    const struct tk_mcast_write last = release(group, group->memory->last_release);
     group->holds = false;
     if (!group->link->device->post(group->link, &last, 1, tk_mcast_id_release))
         group->trouble = no_request;
@@ -196,7 +188,7 @@ void tk_mcast_lock_care(struct tk_mcast_group *group)
         return;
     uint64_t now = tk_now();
     if (group->holds && (group->is_wanted || now - group->last > group->lease / 4))
-        release(group);
+        give_back(group);
     for (unsigned i = 0; i < tk_mcast_slots && group->flying; i++) {
         struct tk_mcast_use *use = &group->uses[i];
         if (use->state != TK_MCAST_FLYING || !use->since || now - use->since < patience)
@@ -233,7 +225,7 @@ void tk_mcast_return(struct tk_mcast_group *group, uint32_t root, unsigned i)
         (uint32_t)atomic_load_explicit(&group->memory->rings[root][i].stamp, memory_order_relaxed);
     group->due[root] |= (uint8_t)(1u << i);
     if (group->wanted[root] & group->due[root] || __builtin_popcount(group->due[root]) >= return_at)
-        group->owing |= UINT32_C(1) << root;
+        tk_bitset_add(&group->owing, root);
 }
 
 bool tk_mcast_take_lack(struct tk_mcast_group *group, const struct tk_mcast_packet *packet)

@@ -45,9 +45,9 @@ struct found {
     char why[200];
 };
 
-static struct tk_mcast_memory *memory_open(void)
+static struct tk_mcast_memory *memory_open(uint32_t members)
 {
-    void *memory = mmap(NULL, sizeof(struct tk_mcast_memory), PROT_READ | PROT_WRITE,
+    void *memory = mmap(NULL, tk_mcast_memory_bytes(members), PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     return memory == MAP_FAILED ? NULL : memory;
 }
@@ -58,12 +58,13 @@ static void find_leaders(void)
         tk_mcast_leaders[tk_topology.nbrhd_of[r]] = r;
 }
 
-static struct tk_mcast_link *link_open(struct tk_mcast_memory *memory, const char **why)
+static struct tk_mcast_link *link_open(struct tk_mcast_memory *memory, size_t size,
+                                       const char **why)
 {
     *why = "the job has no RDMA port that packets of RoCE v2 go by";
     for (unsigned i = 0; i < tk_transports.count; i++)
         if (tk_transports.at[i]->multicast)
-            return tk_transports.at[i]->multicast->open(memory, sizeof(*memory), why);
+            return tk_transports.at[i]->multicast->open(memory, size, why);
     return NULL;
 }
 
@@ -74,10 +75,10 @@ static bool group_open(struct tk_mcast_group *group, unsigned index, struct foun
     group->index = index;
     group->me = tk_topology.my_nbrhd;
     group->members = tk_topology.nbrhds;
-    group->all = group->members == 32 ? UINT32_MAX : (UINT32_C(1) << group->members) - 1;
-    group->memory = memory_open();
+    group->all = tk_bitset_below(group->members);
+    group->memory = memory_open(group->members);
     if (group->memory)
-        group->link = link_open(group->memory, &why);
+        group->link = link_open(group->memory, tk_mcast_memory_bytes(group->members), &why);
     if (!group->link)
         snprintf(found->why, sizeof(found->why), "%s", why);
     return group->link != NULL;
@@ -161,7 +162,7 @@ static void close_groups(void)
         if (group->link)
             group->link->device->close(group->link);
         if (group->memory)
-            munmap(group->memory, sizeof(*group->memory));
+            munmap(group->memory, tk_mcast_memory_bytes(group->members));
         free(group->in);
         free(group->out);
     }
