@@ -93,7 +93,7 @@ void tk_mcast_break(struct tk_mcast_group *group, const char *how, bool tell)
     for (unsigned i = 0; i < tk_mcast_slots; i++)
         if (group->uses[i].state == TK_MCAST_FLYING)
             group->uses[i].state = TK_MCAST_FAILED;
-    group->flying = 0;
+    group->flying = group->releases = 0;
     if (tell) {
         tk_mcast_notify_all(group, TK_MCAST_BROKEN, group->era, 0);
         if (tk_settings.verboseenv)
@@ -190,7 +190,9 @@ static void status_came(struct tk_mcast_group *group, bool has_failed, const cha
 
 static void completed(struct tk_mcast_group *group, uint64_t id, bool has_failed, const char *how)
 {
-    if (id == tk_mcast_id_status && group->life == TK_MCAST_STATUS)
+    if (id == tk_mcast_id_release && !has_failed)
+        group->releases--;
+    else if (id == tk_mcast_id_status && group->life == TK_MCAST_STATUS)
         status_came(group, has_failed, how);
     else if (id == tk_mcast_id_test && group->life == TK_MCAST_TEST && has_failed)
         attempt_failed(group, how);
@@ -321,7 +323,7 @@ static void ask(struct tk_mcast_group *group)
 bool tk_mcast_live(struct tk_mcast_group *group)
 {
     enum tk_mcast_life life = group->life;
-    if (life == TK_MCAST_REST || life == TK_MCAST_NONE)
+    if (life == TK_MCAST_REST || life == TK_MCAST_NONE || life == TK_MCAST_GONE)
         return false;
     if (life == TK_MCAST_LOST) {
         if (is_coordinator(group) && tk_mcast_on && tk_now() > group->retry_at) {

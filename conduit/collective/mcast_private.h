@@ -81,6 +81,7 @@ enum tk_mcast_life {
     TK_MCAST_STATUS, /* reads the switch's status */
     TK_MCAST_TEST,   /* a broadcast to all, by the coordinator, when all are ready */
     TK_MCAST_LOST,   /* broken; the coordinator waits until `retry_at` */
+    TK_MCAST_GONE,   /* the job ends: it leaves */
 };
 
 struct tk_mcast_message {
@@ -111,6 +112,8 @@ struct tk_mcast_group {
     uint64_t last;                   /* when we posted */
     uint64_t lease;
     uint32_t flying;
+    uint32_t releases; /* posted, of their own */
+    uint32_t left;     /* members, at the end of the job */
 
     /* the others' rings */
     uint32_t seen[tk_mcast_members][tk_mcast_slots];
@@ -180,6 +183,7 @@ const void *tk_mcast_find(struct tk_mcast_group *group, uint32_t root,
 void tk_mcast_return(struct tk_mcast_group *group, uint32_t root, unsigned slot);
 void tk_mcast_use_end(struct tk_mcast_group *group, unsigned slot);
 void tk_mcast_use_arrived(struct tk_mcast_group *group, unsigned slot);
+void tk_mcast_release(struct tk_mcast_group *group);
 void tk_mcast_lock_care(struct tk_mcast_group *group);
 /* A message to the test word of all other members. */
 bool tk_mcast_post_test(struct tk_mcast_group *group);
@@ -196,6 +200,11 @@ void tk_mcast_is_ready(struct tk_mcast_group *group, uint32_t member, uint32_t e
 void tk_mcast_use_era(struct tk_mcast_group *group, uint32_t era, bool good);
 bool tk_mcast_live(struct tk_mcast_group *group);
 bool tk_mcast_reap(struct tk_mcast_group *group);
+
+/* ---- mcast_leave.c */
+
+/* For tk_exit_add(). */
+bool tk_mcast_leave(bool all);
 
 /* ---- mcast_notify.c; with the lock */
 

@@ -173,10 +173,11 @@ void tk_mcast_use_arrived(struct tk_mcast_group *group, unsigned i)
 
 /* ---- the lock of the switch */
 
-static void give_back(struct tk_mcast_group *group)
+void tk_mcast_release(struct tk_mcast_group *group)
 {
     const struct tk_mcast_write last = release(group, group->memory->last_release);
     group->holds = false;
+    group->releases++;
     if (!group->link->device->post(group->link, &last, 1, tk_mcast_id_release))
         group->trouble = no_request;
 }
@@ -188,7 +189,7 @@ void tk_mcast_lock_care(struct tk_mcast_group *group)
         return;
     uint64_t now = tk_now();
     if (group->holds && (group->is_wanted || now - group->last > group->lease / 4))
-        give_back(group);
+        tk_mcast_release(group);
     for (unsigned i = 0; i < tk_mcast_slots && group->flying; i++) {
         struct tk_mcast_use *use = &group->uses[i];
         if (use->state != TK_MCAST_FLYING || !use->since || now - use->since < patience)

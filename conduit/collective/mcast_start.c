@@ -195,6 +195,7 @@ static void begin(struct found *found)
     tk_counter_add(&tk_deferred_work_wanted, 1);
     tk_counter_add(&tk_deferred_work_lacks_space, 1); /* slots change without a ring */
     make_groups(found);
+    tk_exit_add(tk_mcast_leave);
     if (all_agree(found))
         return;
     tk_counter_add(&tk_deferred_work_wanted, -1);

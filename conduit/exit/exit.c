@@ -203,6 +203,11 @@ __attribute__((destructor)) static void end_with_the_code_of_all(void)
     _exit(tk_state_code(&tk_exit_state));
 }
 
+void tk_exit_add(bool (*give_back)(bool all))
+{
+    tk_leave_add(give_back);
+}
+
 void tk_exit_network_ready(void)
 {
     tk_leave_connect();

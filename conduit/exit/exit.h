@@ -59,4 +59,10 @@ _Noreturn void tk_exit_failed(void);
 /* Start-up is over: exits may use the network. */
 void tk_exit_network_ready(void);
 
+/* Called again and again, by the leaving thread alone, while a process leaves with the network,
+ * until it returns true: it gives back what others keep for this process. `all` leave: no rank's
+ * client uses the library any more. Bounded: the process ends without it if it lasts. Not in exits
+ * by signals. */
+void tk_exit_add(bool (*give_back)(bool all));
+
 #endif

@@ -62,6 +62,9 @@ int tk_elect_requested(void);
 void tk_leave_open(void);
 void tk_leave_connect(void);
 
+/* tk_exit_add() */
+void tk_leave_add(bool (*give_back)(bool all));
+
 /* All of LEAVING. Returns when all ranks have come, with the code of all in the state, disconnected
  * from the launcher. */
 void tk_leave(void);

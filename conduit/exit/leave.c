@@ -30,6 +30,14 @@ static const uint64_t grace_alone = TK_SECOND / 10, grace_in_crowd = TK_SECOND /
 /* For the last flush: an interrupted thread may hold a stream's lock for ever. In whole seconds. */
 enum { last_flush = 1 };
 
+/* Others that keep something for this process answer in milliseconds; one that hangs must not hold
+ * up the end. */
+static const uint64_t giving_back_max = TK_SECOND;
+
+enum { give_backs_max = 4 };
+static bool (*give_backs[give_backs_max])(bool all);
+static unsigned give_back_count;
+
 /* While idle: another rank on this host may need this CPU to leave. */
 enum { nap_min = 20000, nap_max = 1000000 /* ns */ };
 
@@ -41,6 +49,13 @@ static bool has_network(void)
 static uint64_t grace(void)
 {
     return tk_topology.oversubscribed ? grace_in_crowd : grace_alone;
+}
+
+void tk_leave_add(bool (*give_back)(bool all))
+{
+    if (give_back_count == give_backs_max)
+        tk_panic("more than %d parts of the library want to know of the end", give_backs_max);
+    give_backs[give_back_count++] = give_back;
 }
 
 void tk_leave_open(void)
@@ -97,6 +112,18 @@ static void serve(void)
     tk_state_learn(&tk_exit_state, tk_agree_code());
 }
 
+/* True: nothing is left. */
+static bool give_back(bool all)
+{
+    unsigned done = 0;
+    while (done < give_back_count)
+        if (give_backs[done](all))
+            give_backs[done] = give_backs[--give_back_count];
+        else
+            done++;
+    return give_back_count == 0;
+}
+
 static void nap(long *ns)
 {
     const struct timespec little = {.tv_nsec = *ns};
@@ -110,7 +137,20 @@ static void leave_agree(void)
     long ns = nap_min;
     for (serve();
          has_network() && !tk_agree_step() && !tk_state_is_grace_over(&tk_exit_state, tk_now());
-         serve())
+         serve()) {
+        give_back(false);
+        nap(&ns);
+    }
+}
+
+/* Where not all agree some rank may be gone or hang: what it would have to answer never comes. */
+static void leave_others(void)
+{
+    long ns = nap_min;
+    uint64_t until = tk_now() + giving_back_max;
+    if (give_back_count == 0 || !has_network() || !tk_agree_step())
+        return;
+    for (serve(); !give_back(true) && tk_now() < until; serve())
         nap(&ns);
 }
 
@@ -180,6 +220,7 @@ void tk_leave_rest(void)
     if (!tk_state_may_resume(&tk_exit_state))
         return;
     leave_agree();
+    leave_others();
     part();
 }
 

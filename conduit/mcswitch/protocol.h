@@ -109,7 +109,14 @@ struct tk_mcsw_member {
     uint32_t rkey;
 };
 
-enum { TK_MCSW_REPAIR_RQP = 1, TK_MCSW_REPAIR_SQP = 2, TK_MCSW_REPAIR_MEMORY = 4 };
+enum {
+    TK_MCSW_REPAIR_RQP = 1,
+    TK_MCSW_REPAIR_SQP = 2,
+    TK_MCSW_REPAIR_MEMORY = 4,
+    TK_MCSW_REPAIR_WINDOW = 8, /* alone: base and rkey are those of a second part of its memory */
+};
+/* A write with this key goes to the second part; with any other one to the first. */
+#define TK_MCSW_WINDOW_KEY UINT32_C(0xfffffffe)
 
 /* TK_MCSW_JOINED */
 struct tk_mcsw_place {

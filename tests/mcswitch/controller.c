@@ -219,7 +219,7 @@ static void arguments(void)
     tk_mcsw_repair(&c, group, TK_MCSW_REPAIR_RQP, &good, patience_ms);
     refused(&c, TK_MCSW_E_STATE); /* of another connection */
     good = member_new(1, 2);
-    tk_mcsw_repair(&b, group, 8, &good, patience_ms);
+    tk_mcsw_repair(&b, group, 9, &good, patience_ms);
     refused(&b, TK_MCSW_E_ARGUMENT);
     tk_mcsw_close(&c);
     /* Another job */

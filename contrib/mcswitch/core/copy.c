@@ -30,13 +30,13 @@ static void link_address(struct mcsw *w, struct egress_receiver *v, const struct
     uint8_t when = given ? SET : KEEP;
     struct pair va, rkey;
 
-    va = mcsw_access(w, REG_VA, &v->va,
+    va = mcsw_access(w, REG_VA, &v->va[0],
                      (struct program){.lo = {when, false, {0, 0, (uint32_t)e.va}, 0},
                                       .hi = {when, false, {0, 0, (uint32_t)(e.va >> 32)}, 0}})
              .is;
-    rkey =
-        mcsw_access(w, REG_RKEY, &v->rkey, (struct program){.lo = {when, false, {0, 0, e.rkey}, 0}})
-            .is;
+    rkey = mcsw_access(w, REG_RKEY, &v->rkey[0],
+                       (struct program){.lo = {when, false, {0, 0, e.rkey}, 0}})
+               .is;
     t->base = (uint64_t)va.hi << 32 | va.lo;
     t->rkey = rkey.lo;
 }
@@ -98,8 +98,8 @@ bool mcsw_pass_copy(struct mcsw *w, struct group *g, struct work *k)
                                        .hi = {IF_A, true, {1, 0, k->p.psn + 1}, 0}});
     mcsw_access(w, REG_MSN, &v->msn,
                 (struct program){.hi = {off.a && k->p.last ? SET : KEEP, true, {0, 1, 1}, 0}});
-    va = mcsw_read(w, REG_VA, &v->va);
-    t.rkey = mcsw_read(w, REG_RKEY, &v->rkey).lo;
+    va = mcsw_read(w, REG_VA, &v->va[k->p.window]);
+    t.rkey = mcsw_read(w, REG_RKEY, &v->rkey[k->p.window]).lo;
     acked = mcsw_read(w, REG_ACKED, &v->acked).lo;
     /* A round needs an acknowledgement of each receiver, so all get repeats. */
     if (k->b.repeat && roce_psn_diff(acked, k->p.psn) >= 0 && w->c.aggregate != MCSW_ROUNDS)

@@ -114,6 +114,8 @@ bool mcsw_repair(struct mcsw *w, uint32_t group, unsigned rank, const struct mcs
  * is free. */
 bool mcsw_register(struct mcsw *w, uint32_t group, unsigned rank, const struct mcsw_sender *s);
 bool mcsw_set_memory(struct mcsw *w, uint32_t group, unsigned rank, uint64_t base, uint32_t rkey);
+/* A second part of its memory, for writes whose key is MCSW_WINDOW_RKEY; no control changes it. */
+bool mcsw_set_window(struct mcsw *w, uint32_t group, unsigned rank, uint64_t base, uint32_t rkey);
 /* The receiver is dirty. */
 bool mcsw_mark(struct mcsw *w, uint32_t group, unsigned rank);
 /* It sends and receives nothing any more, as sender and as receiver of this rank. */
@@ -153,6 +155,7 @@ enum {
 };
 #define MCSW_CONTROL_RKEY 0xffffffffu
 #define MCSW_CONTROL_VA   UINT64_MAX
+#define MCSW_WINDOW_RKEY  0xfffffffeu
 #define MCSW_UNCHECKED    0xffffffffu
 
 struct mcsw_entry {

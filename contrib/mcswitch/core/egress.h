@@ -9,7 +9,8 @@
 struct egress {
     struct pair list[MCSW_RECEIVERS], minh, round;
     struct egress_receiver {
-        struct pair version, off, msn, va, rkey, acked;
+        struct pair version, off, msn, acked;
+        struct pair va[WINDOWS], rkey[WINDOWS]; /* a register with the window in its index */
     } receiver[MCSW_RECEIVERS];
 };
 

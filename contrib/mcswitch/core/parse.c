@@ -89,6 +89,7 @@ static bool parse_request(const uint8_t *frame, const struct roce_packet *r, str
     p->kind = kind_of_request(r);
     p->last = roce_opcode(r->opcode).last;
     p->has_reth = r->headers & ROCE_HAS_RETH;
+    p->window = p->kind == IS_DATA && p->has_reth && r->rkey == MCSW_WINDOW_RKEY;
     if (p->kind == IS_CONTROL)
         parse_control(frame + p->payload_at, p->payload_bytes, p);
     return true;

@@ -18,6 +18,9 @@ enum {
     head_max = ethernet_bytes + vlan_bytes + ipv6_bytes + udp_bytes + ROCE_BTH_BYTES + reth_bytes,
 };
 
+/* Parts of a receiver's memory: what a control's list sets, and MCSW_WINDOW_RKEY. */
+enum { WINDOWS = 2 };
+
 /* Values of the word that names the holder. */
 enum { NOBODY = MCSW_NOBODY, STEALING = 256 };
 
@@ -36,6 +39,7 @@ struct packet {
     uint8_t kind;                                /* enum packet_kind */
     uint8_t opcode, syndrome;
     bool v6, to_requests, has_reth, last;
+    uint8_t window; /* of the memory that a request writes to */
     uint32_t qpn, psn, msn, rkey, dma_length;
     uint64_t va;
     /* of a control */

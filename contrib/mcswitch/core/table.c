@@ -37,8 +37,8 @@ static void set_receiver(struct mcsw *w, struct group *g, unsigned rank,
     r->version = (struct pair){0, 0};
     r->off.hi = s->psn & ROCE_PSN_MASK;
     r->msn.hi = 0;
-    r->va = (struct pair){(uint32_t)s->base, (uint32_t)(s->base >> 32)};
-    r->rkey = (struct pair){s->rkey, 0};
+    r->va[0] = (struct pair){(uint32_t)s->base, (uint32_t)(s->base >> 32)};
+    r->rkey[0] = (struct pair){s->rkey, 0};
 }
 
 /* A leaf is held by its root from the first packet on, with an empty set. */
@@ -94,8 +94,11 @@ bool mcsw_create(struct mcsw *w, uint32_t group, const struct mcsw_group_config 
     mcsw_ingress(w, g)->cnp.lo = (uint32_t)(w->now >> 10) - 1000;
     for (unsigned s = 0; s < c->senders; s++)
         set_sender(w, g, s, &c->sender[s]);
-    for (unsigned r = 0; r < c->receivers; r++)
+    for (unsigned r = 0; r < c->receivers; r++) {
         set_receiver(w, g, r, &c->receiver[r]);
+        /* Until it is set; for ever where the receiver is a leaf, which then sees the same key. */
+        mcsw_egress(w, g)->receiver[r].rkey[1].lo = MCSW_WINDOW_RKEY;
+    }
     if (g->leaf)
         hold_for_ever(w, g);
     return true;
@@ -170,7 +173,8 @@ bool mcsw_register(struct mcsw *w, uint32_t group, unsigned rank, const struct m
     return true;
 }
 
-bool mcsw_set_memory(struct mcsw *w, uint32_t group, unsigned rank, uint64_t base, uint32_t rkey)
+static bool set_memory(struct mcsw *w, uint32_t group, unsigned rank, unsigned window,
+                       uint64_t base, uint32_t rkey)
 {
     struct group *g = mcsw_group(w, group);
     struct egress_receiver *r;
@@ -178,9 +182,19 @@ bool mcsw_set_memory(struct mcsw *w, uint32_t group, unsigned rank, uint64_t bas
     if (!g || rank >= g->receivers || rkey == MCSW_CONTROL_RKEY)
         return false;
     r = &mcsw_egress(w, g)->receiver[rank];
-    r->va = (struct pair){(uint32_t)base, (uint32_t)(base >> 32)};
-    r->rkey.lo = rkey;
+    r->va[window] = (struct pair){(uint32_t)base, (uint32_t)(base >> 32)};
+    r->rkey[window].lo = rkey;
     return true;
+}
+
+bool mcsw_set_memory(struct mcsw *w, uint32_t group, unsigned rank, uint64_t base, uint32_t rkey)
+{
+    return set_memory(w, group, rank, 0, base, rkey);
+}
+
+bool mcsw_set_window(struct mcsw *w, uint32_t group, unsigned rank, uint64_t base, uint32_t rkey)
+{
+    return set_memory(w, group, rank, 1, base, rkey);
 }
 
 bool mcsw_remove(struct mcsw *w, uint32_t group, unsigned rank)
@@ -229,8 +243,8 @@ static void view_receivers(const struct mcsw *w, struct group *g, struct mcsw_vi
             .acked = x->acked.lo,
             .amsn = x->acked.hi,
             .version = x->version.lo,
-            .rkey = x->rkey.lo,
-            .base = (uint64_t)x->va.hi << 32 | x->va.lo,
+            .rkey = x->rkey[0].lo,
+            .base = (uint64_t)x->va[0].hi << 32 | x->va[0].lo,
             .valid = g->receiver[r].valid,
             .dirty = v->dirty >> r & 1,
             .linked = x->version.lo == v->version && v->mask >> r & 1,

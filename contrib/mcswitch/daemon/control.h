@@ -38,7 +38,8 @@ struct mcd_connection {
 
 struct mcd_control_counters {
     uint64_t accepted, refused_full, refused_key, late, malformed, slow, requests, errors;
-    unsigned open; /* now */
+    uint64_t joined, left, destroyed; /* what members asked for and got */
+    unsigned open;                    /* now */
 };
 extern struct mcd_control_counters mcd_control_count;
 

@@ -190,6 +190,7 @@ static void answer_join(const struct mcd_group *g, unsigned rank)
     mcd_switch_place(g->number, rank, &p);
     tk_mcsw_put_place(&f, &p);
     g->members[rank].connection->joins = false;
+    mcd_control_count.joined++;
     mcd_control_send(g->members[rank].connection, out, tk_mcsw_end(&f, out));
 }
 
@@ -372,9 +373,13 @@ void mcd_group_repair(struct mcd_connection *c, uint32_t number, uint32_t what,
             "a repair can't change address or path MTU, or take a member's queue pair");
         return;
     }
-    member->m = *m;
-    s = for_core(member);
-    mcd_switch_repair(number, m->rank, what, &s);
+    if (what == TK_MCSW_REPAIR_WINDOW) {
+        mcd_switch_window(number, m->rank, m->base, m->rkey);
+    } else {
+        member->m = *m;
+        s = for_core(member);
+        mcd_switch_repair(number, m->rank, what, &s);
+    }
     mcd_control_answer(c, TK_MCSW_REPAIRED, number);
 }
 
@@ -417,6 +422,7 @@ void mcd_group_leave(struct mcd_connection *c, uint32_t number, uint32_t rank)
     if (!own_member(c, number, rank, true, &g))
         return;
     leave(g, rank);
+    mcd_control_count.left++;
     mcd_control_answer(c, TK_MCSW_LEFT, number);
 }
 
@@ -427,6 +433,7 @@ void mcd_group_destroy(struct mcd_connection *c, uint32_t number)
     if (!g)
         return;
     end_group(g, "the group was destroyed");
+    mcd_control_count.destroyed++;
     mcd_control_answer(c, TK_MCSW_DESTROYED, number);
 }
 

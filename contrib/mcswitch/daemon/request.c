@@ -82,8 +82,8 @@ static void with_member(struct mcd_connection *c, unsigned type, struct tk_mcsw_
         return;
     if (type == TK_MCSW_JOIN)
         mcd_group_join(c, number, &m);
-    else if (what == 0 || what > (TK_MCSW_REPAIR_RQP | TK_MCSW_REPAIR_SQP | TK_MCSW_REPAIR_MEMORY))
-        refuse(c, "what is repaired,", what, "in 1..7");
+    else if (what == 0 || what > TK_MCSW_REPAIR_WINDOW)
+        refuse(c, "what is repaired,", what, "in 1..8");
     else
         mcd_group_repair(c, number, what, &m);
 }

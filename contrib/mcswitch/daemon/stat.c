@@ -37,13 +37,16 @@ static void print_control(FILE *to)
 {
     const struct mcd_control_counters *c = &mcd_control_count;
 
-    fprintf(to,
-            "control open %u accepted %llu refused_full %llu refused_key %llu late %llu "
-            "malformed %llu slow %llu requests %llu errors %llu\n",
-            c->open, (unsigned long long)c->accepted, (unsigned long long)c->refused_full,
-            (unsigned long long)c->refused_key, (unsigned long long)c->late,
-            (unsigned long long)c->malformed, (unsigned long long)c->slow,
-            (unsigned long long)c->requests, (unsigned long long)c->errors);
+    fprintf(
+        to,
+        "control open %u accepted %llu refused_full %llu refused_key %llu late %llu "
+        "malformed %llu slow %llu requests %llu errors %llu joined %llu left %llu destroyed %llu\n",
+        c->open, (unsigned long long)c->accepted, (unsigned long long)c->refused_full,
+        (unsigned long long)c->refused_key, (unsigned long long)c->late,
+        (unsigned long long)c->malformed, (unsigned long long)c->slow,
+        (unsigned long long)c->requests, (unsigned long long)c->errors,
+        (unsigned long long)c->joined, (unsigned long long)c->left,
+        (unsigned long long)c->destroyed);
 }
 
 void mcd_stat_print(FILE *to)

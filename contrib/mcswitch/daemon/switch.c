@@ -22,6 +22,8 @@ enum {
     psn_mask = 0xffffff,
 };
 
+_Static_assert(MCSW_WINDOW_RKEY == TK_MCSW_WINDOW_KEY, "what members and the core call it");
+
 /* What the controller's group consists of. */
 struct levels {
     unsigned members, leaves; /* leaves 0: one level */
@@ -305,6 +307,14 @@ void mcd_switch_repair(uint32_t group, unsigned rank, uint32_t what,
         mcsw_set_memory(core, there, at, r.base, r.rkey);
     if (some_broken)
         repair_leaves();
+}
+
+void mcd_switch_window(uint32_t group, unsigned rank, uint64_t base, uint32_t rkey)
+{
+    unsigned at;
+    uint32_t there = place_of(group, rank, &at);
+
+    mcsw_set_window(core, there, at, base, rkey);
 }
 
 void mcd_switch_mark(uint32_t group, unsigned rank)

@@ -40,6 +40,8 @@ void mcd_switch_destroy(uint32_t group);
 /* what: TK_MCSW_REPAIR_... */
 void mcd_switch_repair(uint32_t group, unsigned rank, uint32_t what,
                        const struct mcd_switch_member *m);
+/* A second part of its memory: TK_MCSW_REPAIR_WINDOW. */
+void mcd_switch_window(uint32_t group, unsigned rank, uint64_t base, uint32_t rkey);
 void mcd_switch_mark(uint32_t group, unsigned rank);
 /* It sends and receives nothing any more. */
 void mcd_switch_remove(uint32_t group, unsigned rank);

@@ -97,6 +97,7 @@ static void put_request(struct rig *r, const struct mcsw_view *v)
     } else {
         unsigned operation = operations[draw(40) ? draw(7) : 7];
 
+        r->write_rkey = draw(4) ? 0 : MCSW_WINDOW_RKEY;
         rig_write(r, s, operation, psn, draw(4096), operation == ROCE_FETCH_ADD ? 0 : 4 * draw(40));
     }
 }
@@ -135,6 +136,8 @@ static void repair(struct rig *r, const struct mcsw_view *v)
             mcsw_register(r->w, RIG_GROUP, m, &s);
         }
     }
+    if (draw(50) == 0)
+        mcsw_set_window(r->w, RIG_GROUP, draw(members), draw(1 << 20), 0x7000 + draw(99));
 }
 
 static void put_one(struct rig *r, const struct mcsw_view *v)

@@ -216,7 +216,7 @@ void rig_write(struct rig *r, unsigned sender, unsigned operation, uint32_t psn,
     struct roce_frame f = rig_frame(r, sender, true);
 
     f.packet.va = offset;
-    f.packet.rkey = 1;
+    f.packet.rkey = r->write_rkey ? r->write_rkey : 1;
     f.packet.dma_length = length;
     put_request(r, sender, &f, operation, psn, length);
 }

@@ -35,6 +35,7 @@ struct rig {
     struct mcsw_cache *cache;
     struct mcsw_sender sender[RIG_MEMBERS];
     struct mcsw_receiver receiver[RIG_MEMBERS];
+    uint32_t write_rkey; /* of rig_write; 0: 1 */
     uint64_t now;
     unsigned outs;
     struct rig_out out[RIG_OUTS];

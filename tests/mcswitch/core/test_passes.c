@@ -372,6 +372,65 @@ static void refuses_what_it_cannot_be(void **state)
     close_rig();
 }
 
+/* Copies of the next write have this base and key at each member. */
+static void memory_is_at(struct rig *rig, uint64_t base, uint32_t rkey)
+{
+    for (unsigned m = 0; m < rig->o.members; m++) {
+        rig->receiver[m].base = base + m * UINT64_C(0x100000000);
+        rig->receiver[m].rkey = rkey + m;
+    }
+}
+
+/* A message to the window and one to the other memory, in turn and without a control in between. */
+static void window_in(enum mcsw_mode mode)
+{
+    struct mcsw_receiver usual[RIG_MEMBERS];
+
+    open_rig((struct rig_options){.mode = mode});
+    memcpy(usual, r->receiver, sizeof usual);
+    case_begin(r, OTHERS);
+    memory_is_at(r, UINT64_C(0x7000000000000), 0x7000);
+    for (unsigned m = 0; m < r->o.members; m++)
+        assert_true(mcsw_set_window(r->w, RIG_GROUP, m, r->receiver[m].base, r->receiver[m].rkey));
+    r->write_rkey = MCSW_WINDOW_RKEY;
+    rig_write(r, 0, ROCE_WRITE_FIRST, SQ(1), 64, 2048);
+    rig_expect_copies(r, OTHERS, ROCE_WRITE_FIRST, 1);
+    rig_request(r, 0, ROCE_WRITE_LAST, SQ(2), 1024);
+    rig_expect_copies(r, OTHERS, ROCE_WRITE_LAST, 2);
+    memcpy(r->receiver, usual, sizeof usual);
+    r->write_rkey = 0;
+    case_write(r, 3);
+    rig_expect_copies(r, OTHERS, ROCE_WRITE_ONLY, 3);
+    rig_expect_nothing(r);
+    assert_false(mcsw_set_window(r->w, RIG_GROUP, 1, 0, MCSW_CONTROL_RKEY));
+    assert_false(mcsw_set_window(r->w, RIG_GROUP, r->o.members, 0, 1));
+    close_rig();
+}
+
+static void window_is_memory_of_its_own(void **state)
+{
+    (void)state;
+    window_in(MCSW_FAST);
+    window_in(MCSW_STRICT);
+}
+
+/* So that a leaf can tell the two. */
+static void window_that_is_not_set_keeps_its_key(void **state)
+{
+    const struct rig_out *o;
+
+    (void)state;
+    open_rig((struct rig_options){0});
+    case_begin(r, 2);
+    r->write_rkey = MCSW_WINDOW_RKEY;
+    rig_write(r, 0, ROCE_WRITE_ONLY, SQ(1), 640, 16);
+    o = rig_expect(r, 1, ROCE_WRITE_ONLY, RQ(1, 1));
+    assert_non_null(o);
+    assert_true(o->f.packet.rkey == MCSW_WINDOW_RKEY && o->f.packet.va == 640);
+    rig_expect_nothing(r);
+    close_rig();
+}
+
 /* A copy of the object's bytes is a switch: the search of small cases and tests go back to it. */
 static void copy_of_the_bytes_is_a_switch(void **state)
 {
@@ -410,6 +469,8 @@ int main(void)
         cmocka_unit_test(holder_that_registers_again_gives_up_the_lock),
         cmocka_unit_test(what_left_is_a_stranger),
         cmocka_unit_test(refuses_what_it_cannot_be),
+        cmocka_unit_test(window_is_memory_of_its_own),
+        cmocka_unit_test(window_that_is_not_set_keeps_its_key),
         cmocka_unit_test(copy_of_the_bytes_is_a_switch),
     };
 

@@ -194,6 +194,8 @@ static uint64_t repeat_least(const struct shca_qp *qp)
 {
     const struct shca_inet *own = shca.seg->inet[qp->sh->port];
 
+    if (shca_config.repeat_ms)
+        return (uint64_t)shca_config.repeat_ms * 1000000;
     if (shca_udp_limited(qp))
         return limited_repeat_ns;
     for (int i = 0; i < SHCA_INET_KINDS; i++)
@@ -250,7 +252,7 @@ static struct roce_attributes attributes(const struct shca_qp *qp)
         .max_dest_rd_atomic = a->max_dest_rd_atomic,
         .requests = qp->init.cap.max_send_wr,
         .repeat_least = repeat_least(qp),
-        .repeat_first = shca_udp_limited(qp) ? limited_repeat_ns : 0,
+        .repeat_first = shca_config.repeat_ms || shca_udp_limited(qp) ? repeat_least(qp) : 0,
         .window_packets = local(qp) ? local_packets : 0,
         .window_bytes = local(qp) ? local_bytes : 0,
     };

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The end of groups in an orderly exit: a lock that is kept is given back at once, then, when all
+ * ranks leave, members leave their groups and the coordinator, as the last one, destroys them. In
+ * exits of any other kind the connections that break do that, and the lease. */
+#include "config.h"
+
+#include "collective/mcast_private.h"
+
+enum { request_ms = 1000 };
+
+static bool is_coordinator(const struct tk_mcast_group *group)
+{
+    return group->me == 0;
+}
+
+static void count_leaver(void *context, const struct tk_mcsw_event *event)
+{
+    struct tk_mcast_group *group = context;
+    if (event->kind == TK_MCSW_MEMBER_LEFT && event->group == group->group)
+        group->left++;
+}
+
+/* Only a member that was ready at all, and does not wait for an answer. */
+static bool has_to_leave(const struct tk_mcast_group *group)
+{
+    return group->link && group->has_connection &&
+           (group->life == TK_MCAST_REST || group->life == TK_MCAST_GONE);
+}
+
+static bool is_silent(struct tk_mcast_group *group)
+{
+    if (group->is_good && group->holds)
+        tk_mcast_release(group);
+    tk_mcast_reap(group);
+    return !group->is_good || (!group->flying && !group->releases);
+}
+
+/* The coordinator goes last: a group that is destroyed is none that others can leave. */
+static void ask(struct tk_mcast_group *group)
+{
+    if (is_coordinator(group)) {
+        group->client.event = count_leaver;
+        group->client.context = group;
+        tk_mcsw_step(&group->client);
+        if (group->left + 1 < group->members && group->client.fd >= 0)
+            return;
+        tk_mcsw_destroy(&group->client, group->group, request_ms);
+    } else {
+        tk_mcsw_leave(&group->client, group->group, group->me, request_ms);
+    }
+    group->is_good = false;
+    group->life = TK_MCAST_GONE;
+}
+
+/* True: it has left. */
+static bool step(struct tk_mcast_group *group, bool all)
+{
+    if (!has_to_leave(group))
+        return true;
+    if (group->life == TK_MCAST_REST && is_silent(group) && all && has_to_leave(group))
+        ask(group);
+    if (group->life != TK_MCAST_GONE || tk_mcsw_step(&group->client) == TK_MCSW_GOING)
+        return !has_to_leave(group);
+    tk_mcsw_close(&group->client);
+    group->has_connection = false;
+    return true;
+}
+
+/* A thread of the client may hold a lock for ever. */
+bool tk_mcast_leave(bool all)
+{
+    bool done = true;
+    for (unsigned i = 0; i < tk_mcast_group_count; i++) {
+        struct tk_mcast_group *group = &tk_mcast_groups[i];
+        if (!group->link)
+            continue;
+        if (!tk_trylock(&group->lock)) {
+            done = false;
+            continue;
+        }
+        done &= step(group, all);
+        tk_unlock(&group->lock);
+    }
+    return done;
+}
