@@ -333,7 +333,7 @@ static void a_fault_under_way_ends_by_itself(void)
     struct end a, b;
     struct address to;
 
-    faults("delay:ms=20");
+    faults("delay:ms=100");
     open_two(&a, &b, NULL);
     to = address_of(&b);
     CHECK_EQ(write_8(&a, &to, 1, 0), 0);
