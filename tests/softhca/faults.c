@@ -10,16 +10,10 @@
 static void delay_puts_off_everything(void)
 {
     struct end a, b;
-    struct address to;
-    double start;
+    struct address to = open_with("delay:ms=100,nth=1", &a, &b);
+    double start = write_two(&a, &to);
 
-    faults("delay:ms=100,nth=1");
-    open_two(&a, &b, NULL);
-    to = address_of(&b);
-    fill(a.buf, 16, 1);
-    start = seconds();
-    CHECK_EQ(write_8(&a, &to, 1, 0), 0);
-    CHECK_EQ(write_8(&a, &to, 2, 8), 0); /* not delayed itself, but behind */
+    /* The second is not delayed itself, but behind. */
     no_wc(a.scq);
     CHECK(b.buf[0] == 0 && b.buf[8] == 0);
     CHECK_EQ(wait_wc(a.scq).wr_id, 1);
@@ -33,11 +27,8 @@ static void delay_puts_off_everything(void)
 static void delay_shows_reuse_of_a_buffer(void)
 {
     struct end a, b;
-    struct address to;
+    struct address to = open_with("delay:ms=5", &a, &b);
 
-    faults("delay:ms=5");
-    open_two(&a, &b, NULL);
-    to = address_of(&b);
     fill(a.buf, 64, 1);
     CHECK_EQ(post(&a, IBV_WR_RDMA_WRITE, 1, 0, 64, IBV_SEND_SIGNALED, &to, 0), 0);
     fill(a.buf, 64, 2);
@@ -76,11 +67,8 @@ static void an_error_flushes_what_is_delayed(void)
 {
     struct ibv_qp_attr error = {.qp_state = IBV_QPS_ERR};
     struct end a, b;
-    struct address to;
+    struct address to = open_with("delay:ms=10000", &a, &b);
 
-    faults("delay:ms=10000");
-    open_two(&a, &b, NULL);
-    to = address_of(&b);
     CHECK_EQ(write_8(&a, &to, 1, 0), 0);
     CHECK_EQ(write_8(&a, &to, 2, 0), 0);
     CHECK_EQ(ibv_modify_qp(a.qp, &error, IBV_QP_STATE), 0);
@@ -117,12 +105,9 @@ static void delay_ends_without_polling(void)
 static void late_holds_back_the_completion_only(void)
 {
     struct end a, b;
-    struct address to;
+    struct address to = open_with("late:ms=100", &a, &b);
     double start;
 
-    faults("late:ms=100");
-    open_two(&a, &b, NULL);
-    to = address_of(&b);
     fill(a.buf, 8, 1);
     start = seconds();
     CHECK_EQ(write_8(&a, &to, 1, 0), 0);
@@ -285,51 +270,22 @@ static void drop_for_ever_exceeds_the_retries(void)
     close_two(&a, &b);
 }
 
-static void ready_datagrams(struct end *e)
-{
-    struct ibv_qp_attr a = {.qp_state = IBV_QPS_RTR};
-
-    end_open(e, &(struct end_options){.type = IBV_QPT_UD});
-    to_init(e->qp);
-    CHECK_EQ(ibv_modify_qp(e->qp, &a, IBV_QP_STATE), 0);
-    a.qp_state = IBV_QPS_RTS;
-    CHECK_EQ(ibv_modify_qp(e->qp, &a, IBV_QP_STATE | IBV_QP_SQ_PSN), 0);
-}
-
-static void send_datagram(struct end *e, struct ibv_ah *ah, uint32_t qpn, size_t at)
-{
-    struct ibv_sge sge = sge_of(e, at, 8);
-    struct ibv_send_wr wr = {.sg_list = &sge,
-                             .num_sge = 1,
-                             .opcode = IBV_WR_SEND,
-                             .send_flags = IBV_SEND_SIGNALED,
-                             .wr.ud = {.ah = ah, .remote_qpn = qpn, .remote_qkey = 0x11111}};
-    struct ibv_send_wr *bad;
-
-    CHECK_EQ(ibv_post_send(e->qp, &wr, &bad), 0);
-    CHECK_EQ(wait_wc(e->scq).status, IBV_WC_SUCCESS);
-}
-
 /* Of three datagrams one arrives: one is dropped, one finds no receive; neither end gets an error.
  */
 static void datagrams_are_lost_for_good(void)
 {
-    struct ibv_ah_attr path;
     struct end a, b;
-    struct address to;
     struct ibv_ah *ah;
 
     faults("drop:nth=1;rnr:nth=2");
-    ready_datagrams(&a);
-    ready_datagrams(&b);
-    to = address_of(&b);
-    path = path_to(&to);
-    CHECK((ah = ibv_create_ah(a.pd, &path)) != NULL);
+    ah = open_two_ud(&a, &b);
     CHECK_EQ(post_recv(&b, 1, 0, 48), 0);
     CHECK_EQ(post_recv(&b, 2, 0, 48), 0);
     fill(a.buf, 24, 1);
-    for (size_t i = 0; i < 3; i++)
-        send_datagram(&a, ah, to.qpn, i * 8);
+    for (size_t i = 0; i < 3; i++) {
+        post_datagram(&a, &b, ah, i * 8, IBV_SEND_SIGNALED);
+        CHECK_EQ(wait_wc(a.scq).status, IBV_WC_SUCCESS);
+    }
     CHECK_EQ(wait_wc(b.rcq).wr_id, 1);
     CHECK_EQ(memcmp(b.buf + 40, a.buf + 16, 8), 0);
     no_wc(b.rcq);
@@ -360,22 +316,14 @@ static void uc_loses_for_good(void)
 static void a_lost_atomic_counts_once(void)
 {
     struct end a, b;
-    struct ibv_sge sge;
-    struct ibv_send_wr wr = {.sg_list = &sge,
-                             .num_sge = 1,
-                             .opcode = IBV_WR_ATOMIC_FETCH_AND_ADD,
-                             .send_flags = IBV_SEND_SIGNALED};
-    struct ibv_send_wr *bad;
+    struct address to;
     uint64_t sum;
 
     faults("drop:op=atomic,every=2");
     open_patient(&a, &b, 8, 7);
-    sge = sge_of(&a, 0, 8);
-    wr.wr.atomic.remote_addr = (uintptr_t)b.buf;
-    wr.wr.atomic.rkey = b.mr->rkey;
-    wr.wr.atomic.compare_add = 3;
+    to = address_of(&b);
     for (int i = 0; i < 20; i++) {
-        CHECK_EQ(ibv_post_send(a.qp, &wr, &bad), 0);
+        fetch_and_add(&a, &to, 0, 3);
         CHECK_EQ(wait_wc(a.scq).status, IBV_WC_SUCCESS);
     }
     memcpy(&sum, b.buf, sizeof sum);
@@ -423,68 +371,27 @@ static void rnr_exceeds_the_retries(void)
 
 /* ---- error ---- */
 
-static void expect_error(const char *name, enum ibv_wc_status status, int event)
+static void expect_error(const struct expected_error *e)
 {
     struct ibv_async_event ev;
     struct pollfd p;
     struct end a, b;
-    struct address to;
-    char rules[64];
-    struct ibv_wc wc;
 
-    snprintf(rules, sizeof rules, "error:status=%s,nth=2", name);
-    faults(rules);
-    open_two(&a, &b, NULL);
-    to = address_of(&b);
-    fill(a.buf, 24, 1);
-    for (uint64_t i = 0; i < 3; i++) /* the second needs no signal: errors always complete */
-        CHECK_EQ(
-            post(&a, IBV_WR_RDMA_WRITE, i, i * 8, 8, i == 1 ? 0 : IBV_SEND_SIGNALED, &to, i * 8),
-            0);
-    CHECK_EQ(wait_wc(a.scq).status, IBV_WC_SUCCESS);
-    wc = wait_wc(a.scq);
-    CHECK_EQ(wc.status, status);
-    CHECK_EQ(wc.wr_id, 1);
-    CHECK_EQ(wait_wc(a.scq).status, IBV_WC_WR_FLUSH_ERR);
-    CHECK(b.buf[8] == 0 && b.buf[16] == 0);
-    CHECK_EQ(state_of(&a), IBV_QPS_ERR);
-    CHECK_EQ(state_of(&b), event >= 0 ? IBV_QPS_ERR : IBV_QPS_RTS);
+    break_second(e, &a, &b);
     p = (struct pollfd){.fd = b.ctx->async_fd, .events = POLLIN};
-    CHECK_EQ(poll(&p, 1, 0), event >= 0);
-    if (event >= 0) {
+    CHECK_EQ(poll(&p, 1, 0), e->event >= 0);
+    if (e->event >= 0) {
         CHECK_EQ(ibv_get_async_event(b.ctx, &ev), 0);
-        CHECK_EQ(ev.event_type, event);
+        CHECK_EQ(ev.event_type, e->event);
         CHECK(ev.element.qp == b.qp);
         ibv_ack_async_event(&ev);
     }
     close_two(&a, &b);
 }
 
-static void in_child(void (*what)(const char *, enum ibv_wc_status, int), const char *name,
-                     enum ibv_wc_status status, int event)
-{
-    pid_t child = fork();
-    int result;
-
-    CHECK(child >= 0);
-    if (child == 0) {
-        what(name, status, event);
-        exit(0);
-    }
-    CHECK_EQ(waitpid(child, &result, 0), child);
-    if (result != 0)
-        fprintf(stderr, "with %s\n", name);
-    CHECK_EQ(result, 0);
-}
-
-/* The rules are read once in a process, so each error has one of its own. */
 static void errors_break_what_hardware_breaks(void)
 {
-    static const struct {
-        const char *name;
-        enum ibv_wc_status status;
-        int event; /* at the other end, -1: it notices nothing */
-    } errors[] = {
+    static const struct expected_error errors[] = {
         {"loc_len", IBV_WC_LOC_LEN_ERR, -1},
         {"loc_qp_op", IBV_WC_LOC_QP_OP_ERR, -1},
         {"loc_prot", IBV_WC_LOC_PROT_ERR, -1},
@@ -501,8 +408,7 @@ static void errors_break_what_hardware_breaks(void)
         {"general", IBV_WC_GENERAL_ERR, -1},
     };
 
-    for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++)
-        in_child(expect_error, errors[i].name, errors[i].status, errors[i].event);
+    in_children(expect_error, errors, sizeof errors / sizeof errors[0]);
 }
 
 int main(int argc, char **argv)

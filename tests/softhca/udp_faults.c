@@ -6,28 +6,6 @@
 
 #include "faults.h"
 
-static void open_ud(struct end *e)
-{
-    struct ibv_qp_attr a = {.qp_state = IBV_QPS_RTR};
-
-    end_open(e, &(struct end_options){.type = IBV_QPT_UD});
-    to_init(e->qp);
-    CHECK_EQ(ibv_modify_qp(e->qp, &a, IBV_QP_STATE), 0);
-    a.qp_state = IBV_QPS_RTS;
-    CHECK_EQ(ibv_modify_qp(e->qp, &a, IBV_QP_STATE | IBV_QP_SQ_PSN), 0);
-}
-
-static void post_datagram(struct end *a, const struct end *b, struct ibv_ah *ah, size_t from)
-{
-    struct ibv_sge sge = sge_of(a, from, 8);
-    struct ibv_send_wr *bad, wr = {.sg_list = &sge,
-                                   .num_sge = 1,
-                                   .opcode = IBV_WR_SEND,
-                                   .wr.ud = {ah, b->qp->qp_num, 0x11111}};
-
-    CHECK_EQ(ibv_post_send(a->qp, &wr, &bad), 0);
-}
-
 struct arrival {
     char order[64];
     double last; /* when the last one came, seconds after the first was sent */
@@ -35,23 +13,16 @@ struct arrival {
 
 static void send_datagrams(int n, int arrive, struct arrival *out)
 {
-    struct ibv_ah_attr path;
-    struct address to;
-    struct ibv_ah *ah;
     struct end a, b;
+    struct ibv_ah *ah = open_two_ud(&a, &b);
     double start;
 
-    open_ud(&a);
-    open_ud(&b);
-    to = address_of(&b);
-    path = path_to(&to);
-    CHECK((ah = ibv_create_ah(a.pd, &path)) != NULL);
     for (int i = 0; i < arrive; i++)
         CHECK_EQ(post_recv(&b, (uint64_t)i, (size_t)i * 64, 64), 0);
     start = seconds();
     for (int i = 0; i < n; i++) {
         a.buf[i * 8] = (char)(i + 1);
-        post_datagram(&a, &b, ah, (size_t)i * 8);
+        post_datagram(&a, &b, ah, (size_t)i * 8, 0);
     }
     for (int i = 0; i < arrive; i++) {
         CHECK_EQ(wait_wc(b.rcq).status, IBV_WC_SUCCESS);
@@ -107,16 +78,9 @@ static void a_delay_keeps_the_order(void)
 {
     bool something = false;
     struct end a, b;
-    struct address to;
-    double start;
+    struct address to = open_with("delay:ms=15,op=write,nth=1", &a, &b);
+    double start = write_two(&a, &to);
 
-    faults("delay:ms=15,op=write,nth=1");
-    open_two(&a, &b, NULL);
-    to = address_of(&b);
-    fill(a.buf, 16, 1);
-    start = seconds();
-    CHECK_EQ(write_8(&a, &to, 1, 0), 0);
-    CHECK_EQ(write_8(&a, &to, 2, 8), 0);
     while (!something) {
         no_wc(b.rcq);
         something = b.buf[0] != 0 || b.buf[8] != 0;
@@ -177,19 +141,6 @@ static void what_is_lost_does_not_come(void)
     CHECK(arrive_as("drop:nth=2;dup:nth=2", 3, 2, "13"));
 }
 
-static void add(struct end *a, const struct address *to)
-{
-    struct ibv_sge sge = sge_of(a, 64, 8);
-    struct ibv_send_wr *bad,
-        wr = {.sg_list = &sge,
-              .num_sge = 1,
-              .opcode = IBV_WR_ATOMIC_FETCH_AND_ADD,
-              .send_flags = IBV_SEND_SIGNALED,
-              .wr.atomic = {.remote_addr = to->addr, .rkey = to->rkey, .compare_add = 1}};
-
-    CHECK_EQ(ibv_post_send(a->qp, &wr, &bad), 0);
-}
-
 static uint64_t added(const struct end *b)
 {
     return *(volatile uint64_t *)(void *)b->buf;
@@ -205,7 +156,7 @@ static void an_atomic_is_executed_once(void)
     open_two(&a, &b, NULL);
     to = address_of(&b);
     for (uint64_t i = 1; i <= 20; i++) {
-        add(&a, &to);
+        fetch_and_add(&a, &to, 64, 1);
         CHECK_EQ(wait_wc(a.scq).status, IBV_WC_SUCCESS);
         CHECK_EQ(*(uint64_t *)(void *)(a.buf + 64), i - 1);
         CHECK_EQ(added(&b), i);
@@ -239,17 +190,10 @@ static void lost_answers_are_counted_alone(void)
 
 static void late_holds_back_the_completion_only(void)
 {
-    double start, until = seconds() + HANG;
     struct end a, b;
-    struct address to;
+    struct address to = open_with("late:ms=30,nth=1", &a, &b);
+    double start = write_two(&a, &to), until = start + HANG;
 
-    faults("late:ms=30,nth=1");
-    open_two(&a, &b, NULL);
-    to = address_of(&b);
-    fill(a.buf, 16, 1);
-    start = seconds();
-    CHECK_EQ(write_8(&a, &to, 1, 0), 0);
-    CHECK_EQ(write_8(&a, &to, 2, 8), 0);
     while (!filled(b.buf, 16, 1)) {
         CHECK(seconds() < until);
         no_wc(b.rcq);
@@ -264,11 +208,8 @@ static void late_holds_back_the_completion_only(void)
 static void an_error_ends_the_waiting(void)
 {
     struct end a, b;
-    struct address to;
+    struct address to = open_with("late:ms=10000,nth=1", &a, &b);
 
-    faults("late:ms=10000,nth=1");
-    open_two(&a, &b, NULL);
-    to = address_of(&b);
     CHECK_EQ(write_8(&a, &to, 1, 0), 0);
     to.rkey ^= 1;
     CHECK_EQ(write_8(&a, &to, 2, 0), 0);
@@ -276,64 +217,35 @@ static void an_error_ends_the_waiting(void)
     CHECK_EQ(wait_wc(a.scq).status, IBV_WC_REM_ACCESS_ERR);
 }
 
+static void expect_error(const struct expected_error *e)
+{
+    struct end a, b;
+
+    break_second(e, &a, &b);
+}
+
 static void errors_have_their_status(void)
 {
-    static const struct {
-        const char *name;
-        enum ibv_wc_status status;
-        enum ibv_qp_state other;
-    } errors[] = {
-        {"loc_len", IBV_WC_LOC_LEN_ERR, IBV_QPS_RTS},
-        {"loc_access", IBV_WC_LOC_ACCESS_ERR, IBV_QPS_RTS},
-        {"bad_resp", IBV_WC_BAD_RESP_ERR, IBV_QPS_RTS},
-        {"retry_exc", IBV_WC_RETRY_EXC_ERR, IBV_QPS_RTS},
-        {"rem_access", IBV_WC_REM_ACCESS_ERR, IBV_QPS_ERR},
-        {"rem_inv_req", IBV_WC_REM_INV_REQ_ERR, IBV_QPS_ERR},
-        {"rem_op", IBV_WC_REM_OP_ERR, IBV_QPS_RTS},
-        {"general", IBV_WC_GENERAL_ERR, IBV_QPS_RTS},
+    static const struct expected_error errors[] = {
+        {"loc_len", IBV_WC_LOC_LEN_ERR, -1},
+        {"loc_access", IBV_WC_LOC_ACCESS_ERR, -1},
+        {"bad_resp", IBV_WC_BAD_RESP_ERR, -1},
+        {"retry_exc", IBV_WC_RETRY_EXC_ERR, -1},
+        {"rem_access", IBV_WC_REM_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR},
+        {"rem_inv_req", IBV_WC_REM_INV_REQ_ERR, IBV_EVENT_QP_REQ_ERR},
+        {"rem_op", IBV_WC_REM_OP_ERR, -1},
+        {"general", IBV_WC_GENERAL_ERR, -1},
     };
 
-    for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++) {
-        char rules[64];
-        pid_t child = fork();
-        int status;
-
-        CHECK(child >= 0);
-        if (child == 0) {
-            struct end a, b;
-            struct address to;
-
-            snprintf(rules, sizeof rules, "error:nth=2,status=%s", errors[i].name);
-            faults(rules);
-            open_two(&a, &b, NULL);
-            to = address_of(&b);
-            memset(a.buf, 1, 16);
-            for (uint64_t k = 0; k < 3; k++)
-                CHECK_EQ(write_8(&a, &to, k, k * 8), 0);
-            CHECK_EQ(wait_wc(a.scq).status, IBV_WC_SUCCESS);
-            CHECK_EQ(wait_wc(a.scq).status, errors[i].status);
-            CHECK_EQ(wait_wc(a.scq).status, IBV_WC_WR_FLUSH_ERR);
-            CHECK_EQ(state_of(&a), IBV_QPS_ERR);
-            CHECK_EQ(state_of(&b), errors[i].other);
-            CHECK(b.buf[0] == 1 && b.buf[8] == 0);
-            _exit(0);
-        }
-        CHECK_EQ(waitpid(child, &status, 0), child);
-        if (status != 0)
-            fprintf(stderr, "with %s\n", errors[i].name);
-        CHECK_EQ(status, 0);
-    }
+    in_children(expect_error, errors, sizeof errors / sizeof errors[0]);
 }
 
 static void the_completion_queue_overruns(void)
 {
     struct ibv_async_event ev;
     struct end a, b;
-    struct address to;
+    struct address to = open_with("cqoverrun:nth=1", &a, &b);
 
-    faults("cqoverrun:nth=1");
-    open_two(&a, &b, NULL);
-    to = address_of(&b);
     CHECK_EQ(write_8(&a, &to, 1, 0), 0);
     wait_wc(a.scq);
     CHECK_EQ(ibv_get_async_event(a.ctx, &ev), 0);
@@ -417,7 +329,7 @@ static void a_cable(const char *rules, uint64_t meanwhile)
     to = address_of(&b);
     connect_to(&a, &to);
     connect_to(&b, &to_a);
-    add(&a, &to);
+    fetch_and_add(&a, &to, 64, 1);
     CHECK_EQ(ibv_get_async_event(a.ctx, &ev), 0);
     CHECK(ev.event_type == IBV_EVENT_PORT_ERR && ev.element.port_num == 1);
     ibv_ack_async_event(&ev);
