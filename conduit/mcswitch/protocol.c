@@ -84,11 +84,6 @@ uint64_t tk_mcsw_get(struct tk_mcsw_frame *f, unsigned bytes)
     return value;
 }
 
-static uint32_t get32(struct tk_mcsw_frame *f)
-{
-    return (uint32_t)tk_mcsw_get(f, 4);
-}
-
 struct tk_mcsw_frame tk_mcsw_begin(uint8_t out[TK_MCSW_FRAME_MAX], unsigned type)
 {
     struct tk_mcsw_frame f = {out + 4, out + TK_MCSW_FRAME_MAX};
@@ -105,82 +100,107 @@ size_t tk_mcsw_end(const struct tk_mcsw_frame *f, uint8_t out[TK_MCSW_FRAME_MAX]
     return (size_t)(f->at - out);
 }
 
+/* ---- structs, field by field ---- */
+
+/* A number of 4 or 8 bytes, or bytes as they are. The end: of no size. */
+struct field {
+    uint16_t offset, size;
+    bool is_number;
+};
+#define NUMBER(type, name)                                                                         \
+    {                                                                                              \
+        offsetof(struct type, name), sizeof(((struct type *)NULL)->name), true                     \
+    }
+#define BYTES(type, name)                                                                          \
+    {                                                                                              \
+        offsetof(struct type, name), sizeof(((struct type *)NULL)->name), false                    \
+    }
+
+static const struct field member_fields[] = {
+    NUMBER(tk_mcsw_member, rank),  NUMBER(tk_mcsw_member, plane), NUMBER(tk_mcsw_member, mtu),
+    BYTES(tk_mcsw_member, gid),    BYTES(tk_mcsw_member, mac),    NUMBER(tk_mcsw_member, sqpn),
+    NUMBER(tk_mcsw_member, sqpsn), NUMBER(tk_mcsw_member, rqpn),  NUMBER(tk_mcsw_member, rqpsn),
+    NUMBER(tk_mcsw_member, base),  NUMBER(tk_mcsw_member, rkey),  {0}};
+
+static const struct field info_fields[] = {
+    NUMBER(tk_mcsw_info, version), NUMBER(tk_mcsw_info, boot),   NUMBER(tk_mcsw_info, planes),
+    NUMBER(tk_mcsw_info, members), NUMBER(tk_mcsw_info, groups), NUMBER(tk_mcsw_info, mtu),
+    NUMBER(tk_mcsw_info, lease),   BYTES(tk_mcsw_info, vip),     {0}};
+
+static const struct field place_fields[] = {NUMBER(tk_mcsw_place, group),
+                                            NUMBER(tk_mcsw_place, rank),
+                                            NUMBER(tk_mcsw_place, members),
+                                            NUMBER(tk_mcsw_place, vrqpn),
+                                            NUMBER(tk_mcsw_place, vsqpn),
+                                            NUMBER(tk_mcsw_place, key),
+                                            NUMBER(tk_mcsw_place, leaves),
+                                            NUMBER(tk_mcsw_place, leaf_group),
+                                            {0}};
+
+static void put_fields(struct tk_mcsw_frame *f, const struct field *field, const void *object)
+{
+    for (; field->size; field++) {
+        const char *at = (const char *)object + field->offset;
+        uint64_t number = 0;
+        uint32_t half;
+
+        if (!field->is_number) {
+            tk_mcsw_put_bytes(f, at, field->size);
+            continue;
+        }
+        if (field->size == sizeof(half)) {
+            memcpy(&half, at, sizeof(half));
+            number = half;
+        } else {
+            memcpy(&number, at, sizeof(number));
+        }
+        tk_mcsw_put(f, number, field->size);
+    }
+}
+
+static void get_fields(struct tk_mcsw_frame *f, const struct field *field, void *object)
+{
+    for (; field->size; field++) {
+        char *at = (char *)object + field->offset;
+
+        if (!field->is_number) {
+            tk_mcsw_get_bytes(f, at, field->size);
+            continue;
+        }
+        uint64_t number = tk_mcsw_get(f, field->size);
+        uint32_t half = (uint32_t)number;
+        memcpy(at, field->size == sizeof(half) ? (void *)&half : (void *)&number, field->size);
+    }
+}
+
 void tk_mcsw_put_member(struct tk_mcsw_frame *f, const struct tk_mcsw_member *m)
 {
-    tk_mcsw_put(f, m->rank, 4);
-    tk_mcsw_put(f, m->plane, 4);
-    tk_mcsw_put(f, m->mtu, 4);
-    tk_mcsw_put_bytes(f, m->gid, sizeof(m->gid));
-    tk_mcsw_put_bytes(f, m->mac, sizeof(m->mac));
-    tk_mcsw_put(f, m->sqpn, 4);
-    tk_mcsw_put(f, m->sqpsn, 4);
-    tk_mcsw_put(f, m->rqpn, 4);
-    tk_mcsw_put(f, m->rqpsn, 4);
-    tk_mcsw_put(f, m->base, 8);
-    tk_mcsw_put(f, m->rkey, 4);
+    put_fields(f, member_fields, m);
 }
 
 void tk_mcsw_get_member(struct tk_mcsw_frame *f, struct tk_mcsw_member *m)
 {
-    m->rank = get32(f);
-    m->plane = get32(f);
-    m->mtu = get32(f);
-    tk_mcsw_get_bytes(f, m->gid, sizeof(m->gid));
-    tk_mcsw_get_bytes(f, m->mac, sizeof(m->mac));
-    m->sqpn = get32(f);
-    m->sqpsn = get32(f);
-    m->rqpn = get32(f);
-    m->rqpsn = get32(f);
-    m->base = tk_mcsw_get(f, 8);
-    m->rkey = get32(f);
+    get_fields(f, member_fields, m);
 }
 
 void tk_mcsw_put_info(struct tk_mcsw_frame *f, const struct tk_mcsw_info *i)
 {
-    tk_mcsw_put(f, i->version, 4);
-    tk_mcsw_put(f, i->boot, 4);
-    tk_mcsw_put(f, i->planes, 4);
-    tk_mcsw_put(f, i->members, 4);
-    tk_mcsw_put(f, i->groups, 4);
-    tk_mcsw_put(f, i->mtu, 4);
-    tk_mcsw_put(f, i->lease, 4);
-    tk_mcsw_put_bytes(f, i->vip, sizeof(i->vip));
+    put_fields(f, info_fields, i);
 }
 
 void tk_mcsw_get_info(struct tk_mcsw_frame *f, struct tk_mcsw_info *i)
 {
-    i->version = get32(f);
-    i->boot = get32(f);
-    i->planes = get32(f);
-    i->members = get32(f);
-    i->groups = get32(f);
-    i->mtu = get32(f);
-    i->lease = get32(f);
-    tk_mcsw_get_bytes(f, i->vip, sizeof(i->vip));
+    get_fields(f, info_fields, i);
 }
 
 void tk_mcsw_put_place(struct tk_mcsw_frame *f, const struct tk_mcsw_place *p)
 {
-    tk_mcsw_put(f, p->group, 4);
-    tk_mcsw_put(f, p->rank, 4);
-    tk_mcsw_put(f, p->members, 4);
-    tk_mcsw_put(f, p->vrqpn, 4);
-    tk_mcsw_put(f, p->vsqpn, 4);
-    tk_mcsw_put(f, p->key, 8);
-    tk_mcsw_put(f, p->leaves, 4);
-    tk_mcsw_put(f, p->leaf_group, 4);
+    put_fields(f, place_fields, p);
 }
 
 void tk_mcsw_get_place(struct tk_mcsw_frame *f, struct tk_mcsw_place *p)
 {
-    p->group = get32(f);
-    p->rank = get32(f);
-    p->members = get32(f);
-    p->vrqpn = get32(f);
-    p->vsqpn = get32(f);
-    p->key = tk_mcsw_get(f, 8);
-    p->leaves = get32(f);
-    p->leaf_group = get32(f);
+    get_fields(f, place_fields, p);
 }
 
 void tk_mcsw_put_header(uint8_t to[TK_MCSW_HEADER], uint32_t flags)

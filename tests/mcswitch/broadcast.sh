@@ -68,6 +68,6 @@ kill_it()
     touch "$work/killed"
 }
 start --udp $vips
-during=kill_it members 3 timeout=8 rounds=3 killed="$work/killed"
+during=kill_it members 3 timeout=13 rounds=3 killed="$work/killed"
 stop
 finish

@@ -72,7 +72,7 @@ static void push_out(struct mcd_connection *c)
     mcd_loop_change(&c->source, c->out_length ? EPOLLIN | EPOLLOUT : EPOLLIN);
 }
 
-/* Closing is left to its own event or to the next tick: who sends may be walking over members. */
+/* Closing is left to its own event or to the next tick: the caller may be in a loop over members. */
 void mcd_control_send(struct mcd_connection *c, const uint8_t *frame, size_t length)
 {
     if (c->ending || c->source.fd < 0)

@@ -8,45 +8,64 @@
 #include "daemon/control.h"
 #include "daemon/switch.h"
 
+struct count {
+    const char *name;
+    uint64_t value;
+};
+
+static void print_counts(FILE *to, const struct count *counts)
+{
+    for (; counts->name; counts++)
+        fprintf(to, " %s %llu", counts->name, (unsigned long long)counts->value);
+    fprintf(to, "\n");
+}
+
 static void print_port(FILE *to, const struct mcd_port *p)
 {
     const struct mcd_port_counters *c = &p->count;
+    const struct count counts[] = {
+        {"frames_in", c->frames_in}, {"bytes_in", c->bytes_in},   {"frames_out", c->frames_out},
+        {"bytes_out", c->bytes_out}, {"strangers", c->strangers}, {"too_long", c->too_long},
+        {"lost_in", c->lost_in},     {"lost_out", c->lost_out},   {NULL, 0}};
 
-    fprintf(to,
-            "port %u %s frames_in %llu bytes_in %llu frames_out %llu bytes_out %llu strangers %llu "
-            "too_long %llu lost_in %llu lost_out %llu\n",
-            p->number, p->name, (unsigned long long)c->frames_in, (unsigned long long)c->bytes_in,
-            (unsigned long long)c->frames_out, (unsigned long long)c->bytes_out,
-            (unsigned long long)c->strangers, (unsigned long long)c->too_long,
-            (unsigned long long)c->lost_in, (unsigned long long)c->lost_out);
+    fprintf(to, "port %u %s", p->number, p->name);
+    print_counts(to, counts);
 }
 
 static void print_bridge(FILE *to)
 {
     const struct mcd_bridge_counters *c = &mcd_bridge_count;
+    const struct count counts[] = {{"forwarded", c->forwarded},
+                                   {"flooded", c->flooded},
+                                   {"to_core", c->to_core},
+                                   {"not_for_us", c->not_for_us},
+                                   {"malformed", c->malformed},
+                                   {"moved", c->moved},
+                                   {NULL, 0}};
 
-    fprintf(to,
-            "bridge forwarded %llu flooded %llu to_core %llu not_for_us %llu "
-            "malformed %llu moved %llu\n",
-            (unsigned long long)c->forwarded, (unsigned long long)c->flooded,
-            (unsigned long long)c->to_core, (unsigned long long)c->not_for_us,
-            (unsigned long long)c->malformed, (unsigned long long)c->moved);
+    fprintf(to, "bridge");
+    print_counts(to, counts);
 }
 
 static void print_control(FILE *to)
 {
     const struct mcd_control_counters *c = &mcd_control_count;
+    const struct count counts[] = {{"open", c->open},
+                                   {"accepted", c->accepted},
+                                   {"refused_full", c->refused_full},
+                                   {"refused_key", c->refused_key},
+                                   {"late", c->late},
+                                   {"malformed", c->malformed},
+                                   {"slow", c->slow},
+                                   {"requests", c->requests},
+                                   {"errors", c->errors},
+                                   {"joined", c->joined},
+                                   {"left", c->left},
+                                   {"destroyed", c->destroyed},
+                                   {NULL, 0}};
 
-    fprintf(
-        to,
-        "control open %u accepted %llu refused_full %llu refused_key %llu late %llu "
-        "malformed %llu slow %llu requests %llu errors %llu joined %llu left %llu destroyed %llu\n",
-        c->open, (unsigned long long)c->accepted, (unsigned long long)c->refused_full,
-        (unsigned long long)c->refused_key, (unsigned long long)c->late,
-        (unsigned long long)c->malformed, (unsigned long long)c->slow,
-        (unsigned long long)c->requests, (unsigned long long)c->errors,
-        (unsigned long long)c->joined, (unsigned long long)c->left,
-        (unsigned long long)c->destroyed);
+    fprintf(to, "control");
+    print_counts(to, counts);
 }
 
 void mcd_stat_print(FILE *to)

@@ -203,7 +203,8 @@ uint32_t sim_rkey(uint32_t id, uint32_t member)
     return (id * 2654435761u) ^ (member * 40503u + 1);
 }
 
-/* Whose base the members have is decided by who gets the lock, not by who asks first. */
+/* A member has the base that came with the last lock that was granted with addresses, which need
+ * not be the lock that was asked for first: any broadcast that named one for it is right. */
 static bool gave(struct sim_ledger *l, uint32_t id, uint32_t member)
 {
     const struct sim_broadcast *giver = sim_ledger_find(l, id * SIM_MESSAGES_MAX);

@@ -17,8 +17,8 @@ static void print_counts(const struct sim_outcome *r)
            (unsigned long long)r->repeated, (unsigned long long)r->rnr);
     printf("controls %llu, packets %llu, copies %llu (%llu without repetition), recirculations "
            "%llu, frames %llu\n",
-           (unsigned long long)r->controls, (unsigned long long)r->packets,
-           (unsigned long long)r->at.copies, (unsigned long long)r->copies_least,
+           (unsigned long long)r->traffic.controls, (unsigned long long)r->traffic.packets,
+           (unsigned long long)r->at.copies, (unsigned long long)r->traffic.copies,
            (unsigned long long)r->at.passes, (unsigned long long)r->frames);
     printf(
         "refused %llu, repeats %llu, answered by the switch %llu, dropped: round queue full %llu, "
@@ -28,8 +28,8 @@ static void print_counts(const struct sim_outcome *r)
         (unsigned long long)r->at.version, (unsigned long long)r->at.future);
     printf("deaths %llu, sleeps %llu, new queue pairs %llu, repairs %llu, stolen locks %llu, "
            "forged frames %llu\n",
-           (unsigned long long)r->deaths, (unsigned long long)r->sleeps,
-           (unsigned long long)r->anew, (unsigned long long)r->at.repairs,
+           (unsigned long long)r->traffic.deaths, (unsigned long long)r->traffic.sleeps,
+           (unsigned long long)r->traffic.anew, (unsigned long long)r->at.repairs,
            (unsigned long long)r->at.steals, (unsigned long long)r->hostile);
 }
 

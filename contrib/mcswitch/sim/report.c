@@ -20,7 +20,7 @@ void sim_print(const char *name, const struct sim_outcome *out)
 
     printf("%-44s %9u %7u %8.1f %8.1f %8.4f %7.2f %7.2f %6llu\n", name, out->done, out->failed,
            out->links, out->per_link, (double)out->timeouts / ops, (double)out->rnr / ops,
-           ((double)out->at.copies - (double)out->copies_least) / ops,
+           ((double)out->at.copies - (double)out->traffic.copies) / ops,
            (unsigned long long)out->at.steals);
 }
 

@@ -127,9 +127,9 @@ static void begin(struct sim_actor *a)
     sim_member_post(a->m, b, SIM_IS_CONTROL);
     for (uint32_t i = 0; i < b->messages; i++)
         sim_member_post(a->m, b, i);
-    t->controls++;
-    t->packets += 1 + packets_of(t->o, b);
-    t->copies += (uint64_t)b->receivers * (1 + packets_of(t->o, b));
+    t->count.controls++;
+    t->count.packets += 1 + packets_of(t->o, b);
+    t->count.copies += (uint64_t)b->receivers * (1 + packets_of(t->o, b));
     a->holds = sim_chance(t->q, t->o->keep);
     /* With the lock kept, the switch to the next set waits for this one's end. */
     a->releasing = !a->holds;
@@ -219,7 +219,7 @@ static void die(struct sim_actor *a)
 
     if (a->m->dead)
         return;
-    t->deaths++;
+    t->count.deaths++;
     t->ledger->life[a->m->index]++;
     a->m->dead = true;
     failed(a);
@@ -232,7 +232,7 @@ static void begin_anew(struct sim_actor *a)
 
     if (a->m->dead)
         return;
-    t->anew++;
+    t->count.anew++;
     t->ledger->life[a->m->index]++;
     a->broken = a->holds = a->releasing = false;
     a->now = NULL;
@@ -258,7 +258,7 @@ static void fall_asleep(struct sim_actor *a)
 
     if (a->m->dead)
         return;
-    a->t->sleeps++;
+    a->t->count.sleeps++;
     a->m->asleep_until = a->t->q->now + lease / 2 + some_links(a, (uint32_t)(3 * lease / SIM_LINK));
     later(a, GO_ON, a->m->asleep_until - a->t->q->now);
 }

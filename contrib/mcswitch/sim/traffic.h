@@ -18,6 +18,12 @@ struct sim_actor {
     bool broken; /* the SQP failed: it needs a new registration */
 };
 
+struct sim_traffic_counts {
+    uint64_t controls, packets; /* that roots posted, without releases */
+    uint64_t copies;            /* without a repetition */
+    uint64_t deaths, sleeps, anew;
+};
+
 struct sim_traffic {
     const struct sim_options *o;
     struct sim_queue *q;
@@ -26,9 +32,8 @@ struct sim_traffic {
     struct sim_member *member;
     struct sim_actor actor[SIM_MEMBERS_MAX];
     uint32_t posted, idle;
-    roce_time progress;                 /* of the last broadcast that ended */
-    uint64_t controls, packets, copies; /* what a run without loss has to count at least */
-    uint64_t deaths, sleeps, anew;
+    roce_time progress; /* of the last broadcast that ended */
+    struct sim_traffic_counts count;
 };
 
 void sim_traffic_start(struct sim_traffic *t, const struct sim_options *o, struct sim_queue *q,

@@ -125,12 +125,7 @@ static void count(struct sim_world *w, struct sim_outcome *out)
         out->naks += c.naks_received;
         out->sent += c.sent;
     }
-    out->controls = w->traffic.controls;
-    out->packets = w->traffic.packets;
-    out->copies_least = w->traffic.copies;
-    out->deaths = w->traffic.deaths;
-    out->sleeps = w->traffic.sleeps;
-    out->anew = w->traffic.anew;
+    out->traffic = w->traffic.count;
     out->hostile = w->hostile.sent;
     out->frames = w->net.sent;
     sim_switches_count(w->switches, &out->at);

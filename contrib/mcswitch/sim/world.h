@@ -8,6 +8,7 @@
 #include "sim/ledger.h"
 #include "sim/net.h"
 #include "sim/switches.h"
+#include "sim/traffic.h"
 
 struct sim_outcome {
     uint64_t violations;
@@ -17,9 +18,8 @@ struct sim_outcome {
     double links;                                 /* mean time of a broadcast, in link times */
     double per_link;                              /* mean time between two ends of broadcasts */
     uint64_t timeouts, repeated, rnr, naks, sent; /* of all SQPs */
-    uint64_t controls, packets;                   /* that roots posted, without releases */
-    uint64_t copies_least;                        /* without a repetition */
-    uint64_t deaths, sleeps, anew, hostile;
+    struct sim_traffic_counts traffic;
+    uint64_t hostile;
     struct sim_switch_counts at;
     uint64_t frames;
 };

@@ -19,8 +19,10 @@ extern const unsigned cases_of_order, cases_of_control, cases_of_frame;
 
 /* Sender 0 has the lock on this set, and all have the control. Its next PSN is the second. */
 void case_begin(struct rig *r, uint32_t mask);
-/* Three writes of one packet each, from PSN n on. */
+/* A write of one packet, PSN n. */
 void case_write(struct rig *r, uint32_t n);
+/* The lock, and the copies of a write behind it, which nobody has acknowledged. */
+void case_sent(struct rig *r);
 
 #define SQ(n)    rig_sq(r, 0, n)
 #define RQ(m, n) rig_rq(r, m, n)

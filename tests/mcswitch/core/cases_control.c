@@ -107,9 +107,7 @@ static void case_28(struct rig *r)
 {
     struct mcsw_control c = rig_set(r, MCSW_TOPOLOGY | MCSW_BITMAP, SQ(2), 6);
 
-    case_begin(r, OTHERS);
-    case_write(r, 1);
-    rig_expect_copies(r, OTHERS, ROCE_WRITE_ONLY, 1);
+    case_sent(r);
     rig_control(r, 0, SQ(2), &c);
     rig_expect_answer(r, 0, ROCE_SYNDROME_RNR | 10, SQ(1));
     rig_expect_nothing(r);
@@ -262,9 +260,7 @@ static void case_36(struct rig *r)
  */
 static void steal(struct rig *r)
 {
-    case_begin(r, OTHERS);
-    case_write(r, 1);
-    rig_expect_copies(r, OTHERS, ROCE_WRITE_ONLY, 1);
+    case_sent(r);
     rig_all_acknowledge(r, 6, 1, 2);
     rig_acquire(r, 1, rig_sq(r, 1, 0), 5);
     rig_expect_answer(r, 1, ROCE_SYNDROME_RNR | 10, rig_sq(r, 1, 0));

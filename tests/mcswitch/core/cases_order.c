@@ -22,6 +22,21 @@ void case_write(struct rig *r, uint32_t n)
     rig_write(r, 0, ROCE_WRITE_ONLY, SQ(n), 16 * n, 20);
 }
 
+void case_sent(struct rig *r)
+{
+    case_begin(r, OTHERS);
+    case_write(r, 1);
+    rig_expect_copies(r, OTHERS, ROCE_WRITE_ONLY, 1);
+}
+
+/* By all, and the sender knows it. */
+static void acknowledged(struct rig *r)
+{
+    case_sent(r);
+    rig_all_acknowledge(r, OTHERS, 1, 2);
+    rig_expect_answer(r, 0, EVERY_ACK, SQ(1));
+}
+
 static void finish_release(struct rig *r, uint32_t n)
 {
     rig_release(r, 0, SQ(n));
@@ -33,9 +48,7 @@ static void finish_release(struct rig *r, uint32_t n)
 /* A broadcast of one write by sender 0, PSNs 0 to 2. */
 static void broadcast(struct rig *r)
 {
-    case_begin(r, OTHERS);
-    case_write(r, 1);
-    rig_expect_copies(r, OTHERS, ROCE_WRITE_ONLY, 1);
+    case_sent(r);
     rig_all_acknowledge(r, OTHERS, 1, 2);
     rig_expect_msn(r, 0, EVERY_ACK, SQ(1), 2);
     rig_expect_nothing(r);
@@ -49,9 +62,7 @@ static void case_1(struct rig *r)
     case_write(r, 2);
     rig_release(r, 0, SQ(3));
     rig_expect_nothing(r);
-    case_begin(r, OTHERS);
-    case_write(r, 1);
-    rig_expect_copies(r, OTHERS, ROCE_WRITE_ONLY, 1);
+    case_sent(r);
     rig_expect_nothing(r);
 }
 
@@ -193,11 +204,7 @@ static void case_9(struct rig *r)
 
 static void case_10(struct rig *r)
 {
-    case_begin(r, OTHERS);
-    case_write(r, 1);
-    rig_expect_copies(r, OTHERS, ROCE_WRITE_ONLY, 1);
-    rig_all_acknowledge(r, OTHERS, 1, 2);
-    rig_expect_answer(r, 0, EVERY_ACK, SQ(1));
+    acknowledged(r);
     case_write(r, 1);
     rig_expect_msn(r, 0, EVERY_ACK, SQ(1), 2);
     rig_expect_nothing(r);
@@ -205,11 +212,7 @@ static void case_10(struct rig *r)
 
 static void case_11(struct rig *r)
 {
-    case_begin(r, OTHERS);
-    case_write(r, 1);
-    rig_expect_copies(r, OTHERS, ROCE_WRITE_ONLY, 1);
-    rig_all_acknowledge(r, OTHERS, 1, 2);
-    rig_expect_answer(r, 0, EVERY_ACK, SQ(1));
+    acknowledged(r);
     r->now += RIG_LATE * 1000;
     RIG_CHECK(r, rig_view(r).holder == 0);
     finish_release(r, 2);
@@ -255,9 +258,7 @@ static void case_15(struct rig *r)
 
 static void case_16(struct rig *r)
 {
-    case_begin(r, OTHERS);
-    case_write(r, 1);
-    rig_expect_copies(r, OTHERS, ROCE_WRITE_ONLY, 1);
+    case_sent(r);
     rig_response(r, 2, EVERY_ACK, RQ(2, 1), 2);
     case_write(r, 1);
     rig_expect_copies(r, 0xa, ROCE_WRITE_ONLY, 1);

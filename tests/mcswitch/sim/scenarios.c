@@ -106,13 +106,13 @@ static const char *missing(const struct scenario *s, const struct sim_options *o
         return "not all broadcasts are complete";
     if (s->clean && r->timeouts)
         return "time-outs, though nothing was lost";
-    if (s->clean && r->at.copies != r->copies_least)
+    if (s->clean && r->at.copies != r->traffic.copies)
         return "more copies than packets and receivers";
     if (s->exact && (r->repeated || r->rnr || r->naks))
         return "packets were repeated, though nobody was in the way";
-    if (s->exact && (r->at.controls != r->controls || r->controls != o->broadcasts))
+    if (s->exact && (r->at.controls != r->traffic.controls || r->traffic.controls != o->broadcasts))
         return "not one control for each set";
-    if (s->exact && r->sent != r->packets + r->at.releases)
+    if (s->exact && r->sent != r->traffic.packets + r->at.releases)
         return "roots sent more than controls, data and releases";
     /* A link takes 1 to 1.4, so a round trip 4 to 5.6; two would be 8 at least. */
     if (s->exact && r->links >= 2 * round_trip)
