@@ -61,11 +61,16 @@ struct tk_table {
     size_t mask; /* of their numbers */
 };
 
+static inline size_t tk_table_bytes(size_t buckets)
+{
+    return buckets * sizeof(struct tk_entry *);
+}
+
 /* With that many buckets, a power of two. False: out of memory. */
 static inline bool tk_table_open(struct tk_table *table, size_t buckets)
 {
     table->mask = buckets - 1;
-    table->buckets = calloc(buckets, sizeof(struct tk_entry *));
+    table->buckets = calloc(1, tk_table_bytes(buckets));
     return table->buckets != NULL;
 }
 

@@ -138,7 +138,7 @@ static void take_local(const char *text)
     size_t most = 1;
     for (const char *at = text; *at; at++)
         most += *at == ',';
-    tk_bootstrap.local = malloc(most * sizeof(*tk_bootstrap.local));
+    tk_bootstrap.local = malloc(tk_bootstrap_local_bytes(most));
     if (tk_bootstrap.local && read_list(text, tk_bootstrap.local, &tk_bootstrap.local_size))
         return;
     free(tk_bootstrap.local);

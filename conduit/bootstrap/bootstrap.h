@@ -21,6 +21,12 @@ struct tk_bootstrap {
 
 extern struct tk_bootstrap tk_bootstrap;
 
+/* Of the list of `local` ranks. */
+static inline size_t tk_bootstrap_local_bytes(size_t local)
+{
+    return local * sizeof(uint32_t);
+}
+
 /* Connects to the PMIx server. Fails when a launcher of several ranks exists that can't be reached.
  */
 enum tk_status tk_bootstrap_open(void);

@@ -83,6 +83,12 @@ void tk_local_withdraw(const struct tk_local_blob *blob);
 void tk_local_open(struct tk_local *local, const uint32_t *jobranks, uint32_t count, uint32_t me,
                    const struct tk_local_blob *const *blobs);
 
+/* What a team of so many neighbours takes. */
+static inline size_t tk_local_members_bytes(size_t count)
+{
+    return count * sizeof(struct tk_local_member);
+}
+
 /* After the last operation here. Other members may still be in a barrier that we have left, not in
  * anything else. */
 void tk_local_close(struct tk_local *local);

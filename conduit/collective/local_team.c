@@ -104,7 +104,7 @@ static void fill_members(struct tk_local *local, const uint32_t *jobranks,
                          const struct tk_local_blob *const *blobs)
 {
     static const struct tk_local_blob first = {.channel = 1};
-    local->members = calloc(local->count, sizeof(*local->members));
+    local->members = calloc(1, tk_local_members_bytes(local->count));
     if (!local->members)
         tk_panic("out of memory for %u members of a team", local->count);
     for (uint32_t i = 0; i < local->count; i++) {

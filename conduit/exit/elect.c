@@ -16,6 +16,7 @@
 
 #include "base/clock.h"
 #include "base/report.h"
+#include "exit/exit.h"
 #include "exit/exit_private.h"
 #include "message/message.h"
 #include "peer/peer.h"
@@ -45,6 +46,9 @@ static struct {
     bool *notified; /* by rank */
     uint32_t next_to_notify;
 } election;
+
+_Static_assert(sizeof(*election.notified) == 1 && sizeof(*election.asked) == 1,
+               "as tk_exit_table_bytes() has it");
 
 static void on_question(struct tk_peer *from)
 {
@@ -82,9 +86,9 @@ void tk_elect_open(void)
 
 void tk_elect_connect(void)
 {
-    election.notified = calloc(tk_peers.size, sizeof(*election.notified));
+    election.notified = calloc(1, tk_exit_table_bytes(tk_peers.size));
     if (tk_peers.me == 0)
-        election.asked = calloc(tk_peers.size, sizeof(*election.asked));
+        election.asked = calloc(1, tk_exit_table_bytes(tk_peers.size));
     if (!election.notified || (tk_peers.me == 0 && !election.asked))
         tk_panic("out of memory for a table of %u ranks", tk_peers.size);
 }

@@ -42,6 +42,8 @@
 #define TK_EXIT_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 /* Installs signal handlers and the hook on exit(); registers the exit notice. After settings,
  * before clients run. */
@@ -55,6 +57,12 @@ _Noreturn void tk_exit(int code);
 
 /* Ends the job with code 1, after an error that has been logged. At any point of start-up too. */
 _Noreturn void tk_exit_failed(void);
+
+/* Of a table by rank: those that were notified; rank 0 has another, of those that asked. */
+static inline size_t tk_exit_table_bytes(size_t ranks)
+{
+    return ranks * sizeof(uint8_t);
+}
 
 /* Start-up is over: exits may use the network. */
 void tk_exit_network_ready(void);

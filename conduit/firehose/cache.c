@@ -508,7 +508,7 @@ uint64_t tk_firehose_exported(void)
 
 static enum tk_status open_table(void)
 {
-    cache.regions = calloc(cache.limits.regions, sizeof(*cache.regions));
+    cache.regions = calloc(1, tk_firehose_regions_bytes(&cache.limits));
     if (!tk_table_open(&cache.table, cache.limits.buckets) || !cache.regions) {
         tk_log_error("out of memory for a table of %" PRIu64 " regions; lower "
                      "GASNET_FIREHOSE_MAXVICTIM_R",

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "base/bits.h"
+#include "base/footprint.h"
 #include "base/idle_table.h"
 #include "base/status.h"
 
@@ -40,6 +41,9 @@ struct tk_firehose_device {
     unsigned sharers; /* processes of this host that share the device and memory */
     bool is_first;    /* first of these processes: prints the warnings */
 };
+
+/* What the cache takes in a job of that shape; TK_FAIL: a bad setting, which was reported. */
+enum tk_status tk_firehose_footprint(struct tk_footprint *total, const struct tk_job_shape *shape);
 
 /* GASNET_PHYSMEM_MAX: bytes that all ranks of a host may pin together. TK_FAIL: the value is bad
  * and was reported. */

@@ -27,6 +27,11 @@ struct tk_firehose_limits {
 enum tk_status tk_firehose_find_limits(struct tk_firehose_limits *limits, uint64_t host_memory,
                                        uint64_t device_regions, unsigned sharers, bool exports);
 
+static inline size_t tk_firehose_regions_bytes(const struct tk_firehose_limits *limits)
+{
+    return limits->regions * sizeof(struct tk_pinned);
+}
+
 /* Warns where the settings ask for more than can be pinned, as the manual promises. */
 void tk_firehose_warn_of_limits(const struct tk_firehose_limits *limits);
 

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/bits.h"
+#include "base/mode.h"
 #include "base/report.h"
 #include "firehose/firehose_private.h"
 #include "memory/memory.h"
@@ -188,4 +189,16 @@ void tk_firehose_warn_of_limits(const struct tk_firehose_limits *limits)
                     " regions for each rank, but %" PRIu64 " can be pinned for it "
                     "(GASNET_PINNED_REGIONS_MAX): registrations may be refused",
                     limits->regions, limits->pinnable_regions);
+}
+
+enum tk_status tk_firehose_footprint(struct tk_footprint *total, const struct tk_job_shape *shape)
+{
+    struct tk_firehose_limits limits;
+    if (!tk_settings.use_firehose || tk_shape_peers(shape) == 0)
+        return TK_OK;
+    if (tk_firehose_find_limits(&limits, shape->host_memory, shape->device_regions, shape->local,
+                                tk_is_on_demand) != TK_OK)
+        return TK_FAIL;
+    total->private_bytes += tk_firehose_regions_bytes(&limits) + tk_table_bytes(limits.buckets);
+    return TK_OK;
 }

@@ -18,8 +18,7 @@
 #include "op/threads.h"
 
 enum {
-    end_of_slab = 1, /* instead of a count, behind the last operation: looks as if in use */
-    first_size = 512 /* bytes: eight cache lines of a thread that never has many in flight */
+    end_of_slab = 1 /* instead of a count, behind the last operation: looks as if in use */
 };
 
 struct slab {
@@ -112,7 +111,8 @@ static struct slab *extend(void)
         begin_thread();
     struct slab *added = inherit();
     if (!added)
-        added = make(tk_align_up(tk_max(first_size, total * sizeof(struct tk_op)), first_size));
+        added = make(tk_align_up(tk_max(tk_ops_first_bytes, total * sizeof(struct tk_op)),
+                                 tk_ops_first_bytes));
     *tail = added;
     total += added->count;
     return added;

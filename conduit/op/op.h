@@ -19,6 +19,9 @@ struct tk_op {
     tk_counter_t sources; /* pieces whose source is still being read, if a leaf was asked for */
 };
 
+/* What a thread has for them at first: eight cache lines, of one that never has many in flight. */
+enum { tk_ops_first_bytes = 512 };
+
 /* In place of `pending`: given back; of `sources`: its leaf was synced. */
 enum { tk_op_free = -1 };
 

@@ -13,18 +13,16 @@ struct tk_peers tk_peers;
 
 enum tk_status tk_peers_open(uint32_t rank, uint32_t size)
 {
-    tk_peers.at = aligned_alloc(TK_CACHE_LINE, size * sizeof(*tk_peers.at));
-    tk_peers.offsets = calloc(size, sizeof(*tk_peers.offsets));
-    tk_peers.unmapped = calloc(size, sizeof(*tk_peers.unmapped));
-    tk_peers.mapped = calloc(size, sizeof(*tk_peers.mapped));
-    tk_peers.keys = calloc(size, sizeof(*tk_peers.keys));
-    tk_peers.rail_to = calloc(size, sizeof(*tk_peers.rail_to));
-    if (!tk_peers.at || !tk_peers.offsets || !tk_peers.unmapped || !tk_peers.mapped ||
-        !tk_peers.keys || !tk_peers.rail_to) {
-        tk_log_error("out of memory for a table of %u peers", size);
+    struct tk_peers layout;
+    size_t bytes = tk_peers_lay_out(&layout, NULL, size);
+    void *block = aligned_alloc(TK_CACHE_LINE, bytes);
+    if (!block) {
+        tk_log_error("out of memory for a table of %u peers (%zu bytes)", size, bytes);
         return TK_FAIL;
     }
-    memset(tk_peers.at, 0, size * sizeof(*tk_peers.at));
+    memset(block, 0, bytes);
+    tk_peers_lay_out(&tk_peers, block, size);
+    tk_peers.key_table = NULL;
     tk_peers.size = size;
     tk_peers.me = rank;
     for (uint32_t r = 0; r < size; r++) {

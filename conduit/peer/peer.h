@@ -38,12 +38,13 @@ struct tk_peer {
 enum { tk_unmapped = 1 };
 
 struct tk_peers {
-    struct tk_peer *at;  /* by job rank */
+    struct tk_peer *at;  /* by job rank; the arrays below are in its block */
     uintptr_t *offsets;  /* by job rank: address offset of the segment of endpoint 0 */
     uintptr_t *unmapped; /* by job rank: tk_unmapped each */
     size_t *mapped;      /* bytes of that segment mapped here */
-    uint32_t **keys;     /* remote keys of the same segments, one per rail */
+    uint32_t **keys;     /* remote keys of the same segments, one per rail; NULL: none known */
     uint32_t *rail_to;   /* by job rank: the rail that tk_peer.segment_key belongs to */
+    uint32_t *key_table; /* what `keys` points into: made with the first of them */
     uint32_t rails;      /* of each rank; 0: no network */
     uint32_t size;
     uint32_t me;
@@ -145,6 +146,37 @@ static inline char *tk_peer_info_unused(const struct tk_peer_info *info)
 
 /* Allocates the table; only rank numbers are filled in. */
 enum tk_status tk_peers_open(uint32_t rank, uint32_t size);
+
+/* Points the arrays of a table of `size` ranks into its block, and returns how large that is;
+ * `block` may be NULL. */
+static inline size_t tk_peers_lay_out(struct tk_peers *peers, void *block, size_t size)
+{
+    uintptr_t at = (uintptr_t)block;
+    peers->at = (struct tk_peer *)at;
+    peers->offsets = (uintptr_t *)(at += size * sizeof(*peers->at));
+    peers->unmapped = (uintptr_t *)(at += size * sizeof(*peers->offsets));
+    peers->mapped = (size_t *)(at += size * sizeof(*peers->unmapped));
+    peers->keys = (uint32_t **)(at += size * sizeof(*peers->mapped));
+    peers->rail_to = (uint32_t *)(at += size * sizeof(*peers->keys));
+    at += size * sizeof(*peers->rail_to);
+    return tk_align_up(at - (uintptr_t)block, TK_CACHE_LINE);
+}
+
+/* The keys of their segments. */
+static inline size_t tk_peers_keys_bytes(size_t size, size_t rails)
+{
+    return size * rails * sizeof(uint32_t);
+}
+
+/* host_names.c: one copy of each name, which many ranks share; valid until the process ends. NULL:
+ * out of memory. Start-up only. */
+const char *tk_host_name_keep(const char *name);
+
+/* No more will come. */
+void tk_host_names_complete(void);
+
+/* What `count` names of `length` characters take. */
+size_t tk_host_names_bytes(size_t count, size_t length);
 
 /* Publishes `info` and collects those of all ranks with one fence. Checks version, mode,
  * settings. */

@@ -33,6 +33,7 @@ void tk_peer_info_drop_all(void)
         free(infos[r]);
     free(infos);
     infos = NULL;
+    tk_host_names_complete();
 }
 
 /* Reports the first line in which two texts of NAME=value lines differ; both hold the same names in
@@ -106,7 +107,7 @@ static enum tk_status peer_info_learn(uint32_t rank)
     if (infos[rank]->unused_size > 0)
         tk_peer_info_unused(infos[rank])[infos[rank]->unused_size - 1] = 0;
     peer->pid = (int)infos[rank]->pid;
-    peer->host = strdup(infos[rank]->host.name);
+    peer->host = tk_host_name_keep(infos[rank]->host.name);
     return peer->host ? TK_OK : TK_FAIL;
 }
 
@@ -160,7 +161,7 @@ enum tk_status tk_peer_info_exchange_all(struct tk_peer_info *info)
         return TK_FAIL;
     memcpy(infos[tk_peers.me], info, size);
     self->pid = (int)info->pid;
-    self->host = strdup(info->host.name);
+    self->host = tk_host_name_keep(info->host.name);
     if (peer_info_publish(info, size) != TK_OK || tk_bootstrap_fence(NULL, 0) != TK_OK)
         return TK_FAIL;
     return peer_info_learn_all();

@@ -152,6 +152,31 @@ static void set_keys(uint32_t **place, const uint32_t *keys)
     *place = copy;
 }
 
+/* Two threads may learn of the first segments at once. */
+static uint32_t *make_key_table(void)
+{
+    tk_lock(&rows_lock);
+    uint32_t *table = __atomic_load_n(&tk_peers.key_table, __ATOMIC_RELAXED);
+    if (!table) {
+        table = zeros(1, tk_peers_keys_bytes(tk_peers.size, tk_peers.rails));
+        __atomic_store_n(&tk_peers.key_table, table, __ATOMIC_RELEASE);
+    }
+    tk_unlock(&rows_lock);
+    return table;
+}
+
+/* Of the segment of endpoint 0, which each rank has: one table for all of them. */
+static void set_first_keys(uint32_t rank, const uint32_t *keys)
+{
+    uint32_t *row = NULL;
+    if (keys) {
+        uint32_t *table = __atomic_load_n(&tk_peers.key_table, __ATOMIC_ACQUIRE);
+        row = (table ? table : make_key_table()) + (size_t)rank * tk_peers.rails;
+        memmove(row, keys, tk_peers.rails * sizeof(*keys));
+    }
+    tk_peers.keys[rank] = row;
+}
+
 static void set_record(struct tk_bound *record, const struct tk_bound *bound)
 {
     uint32_t *keys = (uint32_t *)record->keys;
@@ -175,7 +200,7 @@ void tk_bound_set(uint32_t rank, const struct tk_bound *bound)
     }
     peer->segment_base = bound->base;
     peer->segment_size = bound->size;
-    set_keys(&tk_peers.keys[rank], bound->keys);
+    set_first_keys(rank, bound->keys);
     peer->segment_key = bound->keys ? bound->keys[tk_peers.rail_to[rank]] : 0;
     peer->segment_fd = bound->fd;
     peer->segment_inode = bound->inode;

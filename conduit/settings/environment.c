@@ -118,7 +118,7 @@ static size_t environment_fill(char **to)
 char *const *tk_environment(void)
 {
     free(environment_merged);
-    environment_merged = calloc(environment_fill(NULL) + 1, sizeof(*environment_merged));
+    environment_merged = calloc(1, tk_environment_bytes(environment_fill(NULL)));
     if (!environment_merged)
         return environ;
     environment_fill(environment_merged);

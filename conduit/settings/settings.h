@@ -7,6 +7,7 @@
 #define TK_SETTINGS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -132,6 +133,12 @@ void tk_environment_open(void);
 /* The job's environment, first match first: what the process was started with, then what the
  * client added. NULL-terminated, NAME=value; valid until the client changes its environment. */
 char *const *tk_environment(void);
+
+/* What that list takes for so many variables. */
+static inline size_t tk_environment_bytes(size_t count)
+{
+    return (count + 1) * sizeof(char *);
+}
 
 /* Value of a variable, NULL if unset. What the spawner gave all ranks cannot be changed by a client
  * that calls setenv() on one of them; names that the spawner did not set are the client's. */

@@ -128,22 +128,28 @@ static void topology_find_local(uint32_t rank, uint32_t size)
     }
 }
 
+static enum tk_status no_memory(uint32_t size, struct host *hosts)
+{
+    tk_log_error("out of memory for the map of %u ranks", size);
+    free(hosts);
+    return TK_FAIL;
+}
+
 enum tk_status tk_topology_build(uint32_t rank, uint32_t size,
                                  const struct tk_host_info *(*info_of)(uint32_t))
 {
     struct tk_topology *t = &tk_topology;
     struct host *hosts = calloc(size, sizeof(*hosts));
-    t->host_of = calloc(size, sizeof(*t->host_of));
-    t->nbrhd_of = calloc(size, sizeof(*t->nbrhd_of));
-    t->local_ranks = calloc(size, sizeof(*t->local_ranks));
-    if (!hosts || !t->host_of || !t->nbrhd_of || !t->local_ranks) {
-        tk_log_error("out of memory for the map of %u ranks", size);
-        free(hosts);
-        return TK_FAIL;
-    }
+    t->host_of = malloc(tk_topology_map_bytes(size));
+    if (!hosts || !t->host_of)
+        return no_memory(size, hosts);
+    t->nbrhd_of = t->host_of + size;
     t->hosts = t->nbrhds = 0;
     for (uint32_t r = 0; r < size; r++)
         place(hosts, r, info_of(r));
+    t->local_ranks = malloc(tk_topology_local_bytes(hosts[t->host_of[rank]].ranks));
+    if (!t->local_ranks)
+        return no_memory(size, hosts);
     free(hosts);
     topology_find_local(rank, size);
     t->cpus = count_cpus();

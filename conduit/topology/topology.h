@@ -6,6 +6,7 @@
 #define TK_TOPOLOGY_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/status.h"
@@ -26,7 +27,7 @@ struct tk_topology {
                             of it; else 0 */
     uint32_t local_rank; /* our index among them */
     uint32_t *local_ranks; /* their job ranks, ascending */
-    uint32_t *host_of;     /* host index of each rank */
+    uint32_t *host_of;     /* host index of each rank; nbrhd_of is in its block */
     uint32_t nbrhds;       /* number of neighbourhoods: groups of ranks that share memory */
     uint32_t my_nbrhd;     /* index of ours, in order of each one's lowest rank */
     uint32_t nbrhd_size;   /* ranks in ours */
@@ -49,6 +50,17 @@ enum tk_status tk_topology_describe(struct tk_host_info *info);
  * divided, in rank order, into neighbourhoods of at most GASNET_SUPERNODE_MAXSIZE ranks. */
 enum tk_status tk_topology_build(uint32_t rank, uint32_t size,
                                  const struct tk_host_info *(*info_of)(uint32_t rank));
+
+/* What the map takes: of all ranks, and of those of our host. */
+static inline size_t tk_topology_map_bytes(size_t ranks)
+{
+    return ranks * (sizeof(*tk_topology.host_of) + sizeof(*tk_topology.nbrhd_of));
+}
+
+static inline size_t tk_topology_local_bytes(size_t local)
+{
+    return local * sizeof(*tk_topology.local_ranks);
+}
 
 /* How many ranks use the memory and the CPUs of this machine. */
 static inline uint32_t tk_machine_ranks(void)

@@ -10,6 +10,7 @@
 #include "spawner/base/job.h"
 #include "options.h"
 #include "place.h"
+#include "plan.h"
 #include "probe.h"
 #include "program.h"
 #include "spawner/base/clock.h"
@@ -350,6 +351,8 @@ int main(int argc, char **argv)
     case ACTION_SETTINGS_MAN:
         tk_settings_print_man(stdout);
         return main_flush();
+    case ACTION_PLAN:
+        return plan_print(&options) ? main_flush() : EXIT_USAGE;
     case ACTION_RUN:
         break;
     }

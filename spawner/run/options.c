@@ -28,6 +28,10 @@ const char options_help[] =
     "  -k                   keep the session directory (implies -v)\n"
     "  -spawner=ssh|local|mpi|pmi\n"
     "                       how processes are started; also GASNET_IBV_SPAWNER, GASNET_SPAWNER\n"
+    "  --plan[=PEERS]       print the queue pairs and the memory of a job of N processes on M "
+    "hosts "
+    "(-n N\n"
+    "                       -N M), each connected to PEERS others; runs nothing\n"
     "  --settings           print every environment variable that is honoured (=man: as part of a "
     "manual page)\n"
     "  --help, --version\n"
@@ -135,7 +139,12 @@ static bool take_long(struct options *o, struct options_reader *r, const char *w
         o->wish = ACTION_SETTINGS;
     else if (!strcmp(word, "--settings=man"))
         o->wish = ACTION_SETTINGS_MAN;
-    else
+    else if (!strcmp(word, "--plan"))
+        o->wish = ACTION_PLAN;
+    else if (!strncmp(word, "--plan=", 7)) {
+        o->wish = ACTION_PLAN;
+        o->plan = word + 7;
+    } else
         return take_long_value(o, r, word);
     return true;
 }
@@ -206,11 +215,13 @@ bool options_parse(struct options *o, char **argv, char *why, size_t size)
     if ((o->dry_run || o->keep) && !o->verbose)
         o->verbose = 1;
     o->command = r.at;
-    if (o->wish != ACTION_RUN)
+    if (o->wish != ACTION_RUN && o->wish != ACTION_PLAN)
         return true;
     if (!o->ranks)
         return options_wrong(&r, "the number of processes is missing: %s",
                              "gasnetrun_ibv -n N program");
+    if (o->wish == ACTION_PLAN)
+        return true;
     if (!*r.at)
         return options_wrong(&r, "the program to run is missing: %s", "gasnetrun_ibv -n N program");
     return true;

@@ -12,7 +12,8 @@ enum options_action {
     ACTION_HELP,
     ACTION_VERSION,
     ACTION_SETTINGS,
-    ACTION_SETTINGS_MAN
+    ACTION_SETTINGS_MAN,
+    ACTION_PLAN
 };
 
 enum options_bind { BIND_UNSET, BIND_NONE, BIND_CORE, BIND_SOCKET };
@@ -29,6 +30,7 @@ struct options {
     const char *spawner;   /* NULL when not given */
     const char *host_list; /* -H; NULL when not given */
     const char *nodefile;  /* NULL when not given */
+    const char *plan;      /* --plan=WHAT; NULL: --plan alone, or not given */
     char **command;        /* program and its arguments */
 };
 

@@ -87,10 +87,10 @@ enum tk_status tk_ring_in_open(struct tk_ring_in *in, struct tk_ring_shared *sha
     atomic_store_explicit(&in->retired, start, memory_order_relaxed);
     if (!TK_THREADED)
         return TK_OK;
-    in->done = (_Atomic uint64_t *)calloc(slots, sizeof(*in->done));
+    size_t bytes = tk_ring_done_bytes(slots, true);
+    in->done = (_Atomic uint64_t *)malloc(bytes);
     if (!in->done) {
-        tk_log_error("no memory for %u bytes beside a ring of messages",
-                     (unsigned)(slots * sizeof(*in->done)));
+        tk_log_error("no memory for %zu bytes beside a ring of messages", bytes);
         return TK_FAIL;
     }
     for (uint64_t i = 0; i < slots; i++) /* never the position behind a slot of the first lap */

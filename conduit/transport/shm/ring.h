@@ -121,6 +121,12 @@ bool tk_ring_legal(uint64_t slots, uint64_t lines);
  * elsewhere. */
 size_t tk_ring_bytes(uint32_t slots);
 
+/* Bytes beside a ring of ours that several threads empty; none where one does. */
+static inline size_t tk_ring_done_bytes(uint32_t slots, bool is_threaded)
+{
+    return is_threaded ? slots * sizeof(_Atomic uint64_t) : 0;
+}
+
 /* Bytes of the largest message, which finds room in any ring at rest. Senders keep to it. */
 size_t tk_ring_message_max(uint32_t slots, uint32_t lines);
 

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/footprint.h"
 #include "base/status.h"
 #include "peer/peer.h"
 #include "transport/neighbour.h"
@@ -39,6 +40,9 @@ enum tk_status tk_shm_try_segment(struct tk_peer *peer, const struct tk_bound *b
 void tk_shm_admit_neighbours(void);
 void tk_shm_set_liveness(enum tk_rank_liveness liveness);
 const _Atomic uint32_t *tk_shm_liveness_of(uint32_t index);
+
+/* What a rank with neighbours takes; nothing without. */
+void tk_shm_footprint(struct tk_footprint *total, const struct tk_job_shape *shape);
 
 /* For people. */
 void tk_shm_describe(char *text, size_t size);

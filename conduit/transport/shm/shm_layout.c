@@ -38,3 +38,14 @@ struct tk_doorbell *tk_shm_bell(void)
 {
     return tk_shm.base ? tk_shm_parts(tk_shm.base).bell : NULL;
 }
+
+/* Of the scratch only what collectives touch is present: the first page of the channel that all
+ * processes share. */
+void tk_shm_footprint(struct tk_footprint *total, const struct tk_job_shape *shape)
+{
+    if (shape->nbrhd < 2)
+        return;
+    total->shared += tk_shm_rings_bytes(tk_shm_front()) + tk_page_size();
+    total->private_bytes += tk_shm_links_bytes(shape->nbrhd) + tk_shm_peers_bytes(shape->nbrhd) +
+                            2 * tk_ring_done_bytes(tk_shm_slots, shape->is_threaded);
+}

@@ -84,14 +84,13 @@ enum tk_status tk_shm_connect(void)
 {
     uint32_t size = tk_topology.nbrhd_size;
     uint32_t next = (tk_topology.nbrhd_rank + 1) % size;
-    size_t bytes = tk_align_up(size * sizeof(*tk_shm.links), TK_CACHE_LINE);
-    tk_shm.links = aligned_alloc(TK_CACHE_LINE, bytes);
-    tk_shm.peers = calloc(size, sizeof(*tk_shm.peers));
+    tk_shm.links = aligned_alloc(TK_CACHE_LINE, tk_shm_links_bytes(size));
+    tk_shm.peers = malloc(tk_shm_peers_bytes(size));
     if (!tk_shm.links || !tk_shm.peers) {
         tk_log_error("out of memory for %u neighbours", size);
         return TK_FAIL;
     }
-    memset(tk_shm.links, 0, size * sizeof(*tk_shm.links));
+    memset(tk_shm.links, 0, tk_shm_links_bytes(size));
     tk_shm.size = size;
     for (uint32_t i = 0; i < size; i++)
         add_neighbour(i);

@@ -54,9 +54,14 @@ struct tk_shm {
 
 extern TK_HIDDEN struct tk_shm tk_shm;
 
+static inline size_t tk_shm_rings_bytes(size_t front)
+{
+    return front + 2 * (size_t)tk_shm_payload;
+}
+
 static inline size_t tk_shm_rings_size(void)
 {
-    return tk_shm.front + 2 * (size_t)tk_shm_payload;
+    return tk_shm_rings_bytes(tk_shm.front);
 }
 
 static inline size_t tk_shm_file_size(void)
@@ -68,6 +73,17 @@ static inline size_t tk_shm_file_size(void)
 static inline size_t tk_shm_mapped_size(void)
 {
     return tk_shm.front + 4 * (size_t)tk_shm_payload + tk_shm.scratch;
+}
+
+/* Beside that, of the process alone: a row for each rank of the neighbourhood. */
+static inline size_t tk_shm_links_bytes(size_t size)
+{
+    return tk_align_up(size * sizeof(struct tk_shm_conn), TK_CACHE_LINE);
+}
+
+static inline size_t tk_shm_peers_bytes(size_t size)
+{
+    return size * sizeof(struct tk_peer *);
 }
 
 /* Parts of a mapping. */

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/footprint.h"
 #include "base/status.h"
 #include "memory/memory.h"
 #include "peer/peer.h"
@@ -61,6 +62,9 @@ const uint32_t *tk_verbs_remote_keys(const struct tk_pinned *pinned);
 void tk_verbs_report_end(void);
 
 void tk_verbs_close(void);
+
+/* What it takes in a job of that shape, the cache of registered memory apart. */
+void tk_verbs_footprint(struct tk_footprint *total, const struct tk_job_shape *shape);
 
 /* The rails in use, for people: device, port, how it is addressed, and why it was chosen; and the
  * one by which small transfers to a peer go. */

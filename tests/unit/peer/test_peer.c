@@ -498,6 +498,38 @@ static void a_peer_costs_no_more_than_planned(void **state)
     assert_int_equal(sizeof(struct tk_long_head), 16);
 }
 
+/* What each process has for a rank of the job, however large that is. */
+static void the_table_costs_little_for_each_rank(void **state)
+{
+    enum { many = 100000 };
+    struct tk_peers layout;
+    (void)state;
+    assert_true(tk_peers_lay_out(&layout, NULL, many) <= (size_t)104 * many);
+    assert_int_equal(tk_peers_lay_out(&layout, NULL, many) % TK_CACHE_LINE, 0);
+    assert_int_equal((uintptr_t)(layout.rail_to + many), many * UINT64_C(100));
+}
+
+/* Ranks of a host share its name, also when there are more names than the table began with. */
+static void one_copy_of_a_hosts_name_is_kept(void **state)
+{
+    enum { hosts = 1000 };
+    static const char *first[hosts];
+    char name[32];
+    (void)state;
+    for (int turn = 0; turn < 2; turn++)
+        for (int i = 0; i < hosts; i++) {
+            snprintf(name, sizeof(name), "node%d", i);
+            const char *kept = tk_host_name_keep(name);
+            assert_string_equal(kept, name);
+            assert_true(turn == 0 || kept == first[i]);
+            first[i] = kept;
+        }
+    tk_host_names_complete();
+    assert_string_equal(first[hosts - 1], "node999");
+    for (int i = 0; i < hosts; i++)
+        free((void *)(uintptr_t)first[i]);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 static const struct CMUnitTest tests[] = {
@@ -520,6 +552,8 @@ static const struct CMUnitTest tests[] = {
     TEST(segments_in_other_words_are_refused),
     TEST(a_range_is_in_a_segment_or_not),
     cmocka_unit_test(a_peer_costs_no_more_than_planned),
+    cmocka_unit_test(the_table_costs_little_for_each_rank),
+    cmocka_unit_test(one_copy_of_a_hosts_name_is_kept),
 };
 
 UNIT_MAIN(tests)

@@ -175,7 +175,6 @@ static void a_card_has_no_stray_bytes(void **state)
 static void cut(const char *setting, const char *hosts, uint32_t me, const char *nbrhds)
 {
     uint32_t size = 0, index = 0, most = 0;
-    free(tk_topology.nbrhd_of);
     unit_settings(setting, NULL);
     build(hosts, me);
     for (uint32_t r = 0; hosts[r]; r++) {

@@ -68,6 +68,11 @@ struct tk_rank_pair {
                                  one is live */
 };
 
+static inline size_t tk_pairs_bytes(size_t ranks)
+{
+    return ranks * sizeof(struct tk_rank_pair);
+}
+
 static inline struct tk_rank_pair *tk_pair_of(const struct tk_conn *conn)
 {
     return &tk_verbs.pairs[conn->peer->rank];

@@ -51,7 +51,7 @@ enum tk_status tk_failover_open(void)
     if (!tk_verbs.failover_enabled)
         return TK_OK;
     tk_lock_init(&tk_verbs.aside.lock);
-    tk_verbs.pairs = calloc(tk_peers.size, sizeof(*tk_verbs.pairs));
+    tk_verbs.pairs = calloc(1, tk_pairs_bytes(tk_peers.size));
     if (!tk_verbs.pairs) {
         tk_log_error("out of memory for %u pairs of ranks", tk_peers.size);
         return TK_FAIL;

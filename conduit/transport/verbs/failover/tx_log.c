@@ -11,8 +11,7 @@
 
 enum tk_status tk_tx_log_open(struct tk_conn *conn)
 {
-    size_t ring = (size_t)tk_verbs.depth_pp * sizeof(struct tk_tx_entry);
-    conn->tx_log = calloc(1, sizeof(*conn->tx_log) + ring);
+    conn->tx_log = calloc(1, tk_tx_log_bytes((size_t)tk_verbs.depth_pp));
     if (!conn->tx_log)
         tk_log_error("out of memory for a log of %d operations", tk_verbs.depth_pp);
     return conn->tx_log ? TK_OK : TK_FAIL;

@@ -61,6 +61,11 @@ struct tk_tx_log {
     struct tk_tx_entry ring[];
 };
 
+static inline size_t tk_tx_log_bytes(size_t depth)
+{
+    return sizeof(struct tk_tx_log) + depth * sizeof(struct tk_tx_entry);
+}
+
 enum tk_status tk_tx_log_open(struct tk_conn *conn);
 void tk_tx_log_close(struct tk_conn *conn);
 

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Names of hosts, one copy of each: a job has many ranks on few hosts. Owns the copies, which stay
+ * until the process ends because errors print them, and until tk_host_names_complete() a table
+ * that finds them. No lock: start-up is single-threaded. */
+#include "config.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "peer/peer.h"
+
+static struct {
+    char **at; /* by hash; NULL: free */
+    size_t size, used;
+} names;
+
+/* FNV-1a, 64 bits */
+static size_t hash_of(const char *name)
+{
+    uint64_t hash = 0xcbf29ce484222325u;
+    for (; *name; name++)
+        hash = (hash ^ (unsigned char)*name) * 0x100000001b3u;
+    return (size_t)(hash ^ hash >> 32);
+}
+
+/* Of the name, or where it goes. */
+static char **place_of(const char *name)
+{
+    size_t i = hash_of(name);
+    while (names.at[i & (names.size - 1)] && strcmp(names.at[i & (names.size - 1)], name))
+        i++;
+    return &names.at[i & (names.size - 1)];
+}
+
+/* At most half of it is in use, so that a search ends soon. */
+static bool grow(void)
+{
+    enum { first_size = 64 };
+    char **old = names.at;
+    size_t old_size = names.size;
+    names.size = old_size ? 2 * old_size : first_size;
+    names.at = calloc(names.size, sizeof(*names.at));
+    for (size_t i = 0; names.at && i < old_size; i++)
+        if (old[i])
+            *place_of(old[i]) = old[i];
+    free(old);
+    return names.at != NULL;
+}
+
+const char *tk_host_name_keep(const char *name)
+{
+    if (2 * names.used >= names.size && !grow())
+        return NULL;
+    char **place = place_of(name);
+    if (*place)
+        return *place;
+    names.used++;
+    return *place = strdup(name);
+}
+
+void tk_host_names_complete(void)
+{
+    free(names.at);
+    names.at = NULL;
+    names.size = names.used = 0;
+}
+
+size_t tk_host_names_bytes(size_t count, size_t length)
+{
+    return count * (length + 1);
+}

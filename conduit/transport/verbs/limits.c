@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * See limits.h: the manual's rules. No state. */
+#include "config.h"
+
+#include <limits.h>
+
+#include "base/bits.h"
+#include "settings/settings.h"
+#include "transport/verbs/limits.h"
+
+/* Threads of a PAR client that may run handlers at the same time; more only cost a copy of the
+ * message. */
+enum { spares_threaded = 8, spares_single = 1 };
+
+static int total_or_all(int64_t setting, int64_t all)
+{
+    return (int)tk_min(setting > 0 && setting < all ? (size_t)setting : (size_t)all, INT_MAX);
+}
+
+/* The slack is the highest that can't stop a job: a peer must never hold all of our credits. */
+void tk_verbs_limits_find(struct tk_verbs_limits *limits, uint32_t peers, uint32_t conns)
+{
+    int64_t total = tk_settings.am_credits_total;
+    int pp = (int)tk_settings.am_credits_pp, depth_pp = (int)tk_settings.networkdepth_pp;
+    int64_t all = (int64_t)pp * peers;
+    int credits = total < 0 ? (int)tk_min(256, (size_t)all) : total_or_all(total, all);
+    size_t slack = tk_min((size_t)tk_settings.am_credits_slack, (size_t)pp - 1);
+    int depth = total_or_all(tk_settings.networkdepth_total, (int64_t)depth_pp * peers * conns);
+    /* An immediate Long has to find room for its payload and its head at once. */
+    depth = (int)tk_max((size_t)depth, 2);
+    *limits = (struct tk_verbs_limits){.credits_pp = pp,
+                                       .credits_total = credits,
+                                       .slack = (int)tk_min(slack, (size_t)(credits - 1) / peers),
+                                       .depth_pp = depth_pp,
+                                       .depth_total = depth,
+                                       .bounces = total_or_all(tk_settings.bbuf_count, depth)};
+}
+
+static unsigned spares(bool is_threaded)
+{
+    if (tk_settings.rbuf_spares > 0)
+        return (unsigned)tk_settings.rbuf_spares;
+    return is_threaded ? spares_threaded : spares_single;
+}
+
+/* Requests from all peers and their exit notices are always posted; buffers for replies as credits
+ * allow. */
+unsigned tk_verbs_receive_buffers(const struct tk_verbs_limits *limits,
+                                  const struct tk_verbs_receivers *receivers)
+{
+    unsigned peers = receivers->primaries, each = (unsigned)limits->credits_pp;
+    unsigned notices = receivers->notices * receivers->conns;
+    unsigned replies = (unsigned)tk_min((size_t)limits->credits_total, (size_t)each * peers);
+    unsigned kept = peers; /* the one more that small messages leave posted */
+    if (peers == 0 && notices == 0)
+        return 0;
+    return (each + 1) * peers + kept + replies + notices + spares(receivers->is_threaded);
+}

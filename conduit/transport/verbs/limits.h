@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * How many of everything a process of a job has, by the settings: what is allocated, and what
+ * gasnetrun_ibv --plan says of it. Pure: sees no device and no job. */
+#ifndef TK_VERBS_LIMITS_H
+#define TK_VERBS_LIMITS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct tk_verbs_limits {
+    int credits_pp, credits_total, slack;
+    int depth_pp, depth_total;
+    int bounces;
+};
+
+/* Of a process with so many peers over the network, at least one, and queue pairs to each. */
+void tk_verbs_limits_find(struct tk_verbs_limits *limits, uint32_t peers, uint32_t conns);
+
+/* Buffers that receive over one rail. */
+struct tk_verbs_receivers {
+    uint32_t primaries; /* peers whose messages go over it */
+    uint32_t conns;     /* all queue pairs on it */
+    unsigned notices;   /* buffers for notices on each of those */
+    bool is_threaded;
+};
+unsigned tk_verbs_receive_buffers(const struct tk_verbs_limits *limits,
+                                  const struct tk_verbs_receivers *receivers);
+
+/* Of so many queue pairs to a peer, those that go over this rail. */
+static inline uint32_t tk_verbs_conns_on(uint32_t conns, uint32_t rails, uint32_t rail)
+{
+    return (conns + rails - 1 - rail) / rails;
+}
+
+#endif

@@ -1,0 +1,48 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# gasnetrun_ibv --plan says what a job takes: within 5 % of what a process of a real one counts.
+. "${top_srcdir:?run through make check}/tests/job/common.sh"
+[ "$sanitizer" = no ] || skip "a sanitizer allocates in its own way"
+footprint=$jobs/footprint-par
+# How many regions a device takes is the only thing about it that the plan does not know.
+export GASNET_PINNED_REGIONS_MAX=2000
+
+# value NAME TEXT: the number behind a name
+value()
+{
+    sed -n "s/.*\<$1 \([0-9]*\).*/\1/p" <<<"$2"
+}
+
+# near WHAT PLANNED REAL [PERCENT]
+near()
+{
+    awk -v plan="$2" -v real="$3" -v percent="${4:-5}" 'BEGIN {
+        off = plan > real ? plan - real : real - plan
+        exit !(real != "" && plan != "" && off * 100 <= real * percent) }' ||
+        failed "$1: planned $2, in the job $3"
+}
+
+# compare RANKS PEERS NAME=VALUE...: a job of that size, each rank with messages to PEERS others, beside its plan
+compare()
+{
+    ranks=$1 peers=$2
+    shift 2
+    SETTINGS="$*" good "$ranks" "$footprint" "$peers"
+    real=$(grep '^footprint:' "$scratch/out")
+    conns=1
+    [[ "$*" != *NUM_QPS=2* ]] || conns=2
+    plan=$(env "$@" "$GASNETRUN" "--plan=$(($(value connections "$real") / conns))" -n "$ranks") || failed "no plan"
+    echo "$ranks ranks, $peers peers${*:+, $*}: $real; planned: $(echo $plan)"
+    near "queue pairs" "$(value queue_pairs "$plan")" "$(value queue_pairs "$real")" 0
+    near "registered memory" "$(value registered "$plan")" "$(value registered "$real")"
+    near "private memory" "$(value private "$plan")" "$(value private "$real")"
+}
+
+compare 4 1 GASNET_SUPERNODE_MAXSIZE=1
+[ "$(value connections "$real")" -gt 0 ] || failed "no connection was counted"
+compare 6 5 GASNET_SUPERNODE_MAXSIZE=1
+compare 4 3 GASNET_SUPERNODE_MAXSIZE=1 GASNET_NUM_QPS=2
+compare 4 3 GASNET_SUPERNODE_MAXSIZE=2 GASNET_AM_CREDITS_PP=4 GASNET_BBUF_COUNT=16
+compare 6 5 GASNET_SUPERNODE_MAXSIZE=0
+
+finish
