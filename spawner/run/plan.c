@@ -112,6 +112,9 @@ static bool print_table(struct tk_job_shape *shape)
 {
     static const uint32_t steps[] = {16, 64, 256, 1024};
     uint32_t peers = tk_shape_peers(shape), least = used_by_barriers(shape);
+    struct tk_footprint any;
+    if (tk_plan(&any, shape) != TK_OK) /* a wrong setting, before half a table */
+        return false;
     print_head(shape);
     if (least < peers && !print_connected(shape, "barriers only", least))
         return false;

@@ -67,7 +67,7 @@ wrong 'number of processes is missing' --plan
 wrong '-N 5: more hosts than processes' --plan -n 4 -N 5
 wrong "--plan=few: neither 'all' nor a number of peers between 0 and 3" --plan=few -n 4 -N 4
 wrong "--plan=4: neither 'all' nor a number of peers between 0 and 3" --plan=4 -n 4 -N 4
-GASNET_AM_CREDITS_PP=many wrong "GASNET_AM_CREDITS_PP='many' is not a number" --plan -n 4
+GASNET_AM_CREDITS_PP=many wrong "GASNET_AM_CREDITS_PP='many' is not a whole number" --plan -n 4
 GASNET_PHYSMEM_MAX=most wrong "GASNET_PHYSMEM_MAX='most' is neither" --plan -n 4 -N 4
 GASNET_KILL_GRACE=soon wrong "GASNET_KILL_GRACE='soon' is not a number" -n 2 "$probe"
 GASNET_START_TIMEOUT=-1 wrong "GASNET_START_TIMEOUT='-1' is not a number" -n 2 "$probe"
