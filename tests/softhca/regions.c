@@ -124,6 +124,114 @@ static void advice(void)
     end_close(&e);
 }
 
+/* ---- paged on demand ---- */
+
+static void paging_offered(const char *setting, bool any, uint32_t rc_has, uint32_t rc_lacks)
+{
+    struct ibv_device_attr_ex attr;
+    struct end e;
+    int wanted = any ? 0 : EOPNOTSUPP;
+    struct ibv_mr *mr;
+
+    if (setting)
+        setenv("SOFTHCA_ODP", setting, 1);
+    end_open(&e, NULL);
+    CHECK_EQ(ibv_query_device_ex(e.ctx, NULL, &attr), 0);
+    CHECK_EQ(attr.odp_caps.general_caps, any ? IBV_ODP_SUPPORT : 0);
+    CHECK_EQ(attr.odp_caps.per_transport_caps.rc_odp_caps & (rc_has | rc_lacks), rc_has);
+    CHECK_EQ(attr.odp_caps.per_transport_caps.ud_odp_caps & IBV_ODP_SUPPORT_SEND,
+             any ? IBV_ODP_SUPPORT_SEND : 0);
+    errno = 0;
+    mr = ibv_reg_mr(e.pd, e.buf, 4096, IBV_ACCESS_ON_DEMAND);
+    CHECK(any ? mr != NULL : mr == NULL && errno == wanted);
+    CHECK(!ibv_reg_mr(e.pd, NULL, SIZE_MAX, IBV_ACCESS_ON_DEMAND));
+    if (mr)
+        ibv_dereg_mr(mr);
+    end_close(&e);
+}
+
+static void paging_is_not_offered(void)
+{
+    paging_offered(NULL, false, 0, IBV_ODP_SUPPORT_WRITE);
+}
+
+static void paging_of_all(void)
+{
+    paging_offered("1", true, IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_ATOMIC, 0);
+}
+
+static void paging_without_atomics(void)
+{
+    paging_offered("2", true, IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_WRITE, IBV_ODP_SUPPORT_ATOMIC);
+}
+
+static void paging_of_datagrams(void)
+{
+    paging_offered("3", true, 0, IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_READ);
+}
+
+/* A transfer out of another region than the end's own. */
+static enum ibv_wc_status transfer(struct end *a, struct end *b, enum ibv_wr_opcode op,
+                                   struct ibv_mr *mr, char *at)
+{
+    struct ibv_sge sge = {(uintptr_t)at, 4096, mr->lkey};
+    struct ibv_send_wr wr = {
+        .sg_list = &sge, .num_sge = 1, .opcode = op, .send_flags = IBV_SEND_SIGNALED};
+    struct ibv_send_wr *bad;
+    enum ibv_wc_status status;
+
+    wr.wr.rdma.remote_addr = (uintptr_t)b->buf;
+    wr.wr.rdma.rkey = b->mr->rkey;
+    CHECK_EQ(ibv_post_send(a->qp, &wr, &bad), 0);
+    status = wait_wc(a->scq).status;
+    if (status != IBV_WC_SUCCESS)
+        reconnect(a, b);
+    return status;
+}
+
+static char *map_at(char *where, int rights)
+{
+    char *p =
+        mmap(where, 4096, rights, MAP_PRIVATE | MAP_ANONYMOUS | (where ? MAP_FIXED : 0), -1, 0);
+
+    CHECK(p != MAP_FAILED);
+    return p;
+}
+
+/* What real drivers do, and what programs trip over. */
+static void pages_on_demand(void)
+{
+    const int local = IBV_ACCESS_ON_DEMAND | IBV_ACCESS_LOCAL_WRITE;
+    struct ibv_mr *writing, *reading;
+    struct end a, b;
+    char *p;
+
+    setenv("SOFTHCA_ODP", "1", 1);
+    setenv("SOFTHCA_PIN", "1", 1);
+    open_two(&a, &b, NULL);
+    p = map_at(NULL, PROT_READ | PROT_WRITE);
+    /* Neither needs memory yet, and none is pinned. */
+    munmap(p, 4096);
+    CHECK((writing = ibv_reg_mr(a.pd, p, 4096, local)) != NULL);
+    CHECK((reading = ibv_reg_mr(a.pd, p, 4096, IBV_ACCESS_ON_DEMAND)) != NULL);
+    CHECK_EQ(transfer(&a, &b, IBV_WR_RDMA_WRITE, reading, p), IBV_WC_LOC_PROT_ERR);
+    map_at(p, PROT_READ | PROT_WRITE);
+    fill(p, 4096, 3);
+    CHECK_EQ(transfer(&a, &b, IBV_WR_RDMA_WRITE, writing, p), IBV_WC_SUCCESS);
+    CHECK(filled(b.buf, 4096, 3));
+    /* Other pages at the same address are the region's. */
+    map_at(p, PROT_READ | PROT_WRITE);
+    CHECK_EQ(transfer(&a, &b, IBV_WR_RDMA_READ, writing, p), IBV_WC_SUCCESS);
+    CHECK(filled(p, 4096, 3));
+    CHECK_EQ(transfer(&a, &b, IBV_WR_RDMA_READ, reading, p), IBV_WC_LOC_PROT_ERR);
+    CHECK_EQ(mprotect(p, 4096, PROT_READ), 0);
+    CHECK_EQ(transfer(&a, &b, IBV_WR_RDMA_WRITE, reading, p), IBV_WC_SUCCESS);
+    CHECK_EQ(transfer(&a, &b, IBV_WR_RDMA_WRITE, writing, p), IBV_WC_LOC_PROT_ERR);
+    ibv_dereg_mr(reading);
+    ibv_dereg_mr(writing);
+    close_two(&a, &b);
+}
+
 #define DM_ACCESS                                                                                  \
     (IBV_ACCESS_ZERO_BASED | IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |                    \
      IBV_ACCESS_REMOTE_READ)
@@ -250,6 +358,11 @@ int main(int argc, char **argv)
         {"access_and_domain", access_and_domain},
         {"refused_change", refused_change},
         {"advice", advice},
+        {"paging_is_not_offered", paging_is_not_offered},
+        {"paging_of_all", paging_of_all},
+        {"paging_without_atomics", paging_without_atomics},
+        {"paging_of_datagrams", paging_of_datagrams},
+        {"pages_on_demand", pages_on_demand},
         {"device_memory", device_memory},
         {"price_of_a_queue_pair", price_of_a_queue_pair},
         {NULL, NULL},

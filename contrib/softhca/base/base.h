@@ -30,7 +30,7 @@
 
 /* Counters of this process for SOFTHCA_STATS. */
 struct shca_stats {
-    _Atomic uint64_t rnr, retries, sends, writes, reads, atomics;
+    _Atomic uint64_t rnr, retries, sends, writes, reads, atomics, paged;
 };
 
 /* ---- clock.c ---- */

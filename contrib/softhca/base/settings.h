@@ -31,7 +31,7 @@ struct shca_config {
     bool udp_only; /* no connection uses shared memory */
     bool crc_tables;
     uint32_t max_qp, max_qp_wr, max_sge, max_inline, max_cq, max_cqe, max_mr, max_pd, max_msg;
-    uint32_t max_srq, max_srq_wr, roce_types, subnet, repeat_ms;
+    uint32_t max_srq, max_srq_wr, roce_types, subnet, repeat_ms, odp;
     uint64_t seed;
     const char *wire, *udp_list;
     const char *fabric_name, *down_list, *unplugged_list, *rate_list, *speed_list, *fault, *stats,

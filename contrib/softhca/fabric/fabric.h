@@ -69,6 +69,14 @@ struct shca_file *shca_file_find(const void *addr, size_t length, uint64_t *offs
 bool shca_file_reachable(const void *addr, size_t length);
 void shca_file_put(struct shca_file *f);
 
+/* ---- paging.c ---- */
+/* Makes the pages present as a write would, which is what pinning does; 0 or ENOMEM. */
+int shca_pages_pin(uint64_t addr, uint64_t length);
+bool shca_page_writable(const void *at);
+/* A device's page fault, for a region with these rights: on hardware too, one that may be written
+ * asks for the right to write, whatever the transfer does. False: the program could not either. */
+bool shca_pages_fault(uint64_t addr, uint64_t length, uint32_t access);
+
 /* ---- gid.c ---- */
 extern const uint16_t shca_pkeys[SHCA_PKEYS];
 uint16_t shca_lid_of(uint32_t fabric_port);

@@ -172,6 +172,25 @@ SHCA_PUBLIC int ibv_query_device(struct ibv_context *ctx, struct ibv_device_attr
     return 0;
 }
 
+/* SOFTHCA_ODP; the regions of real devices have the same limits: what one can't do on a transport
+ * completes with an error there. */
+static void fill_paging(struct ibv_device_attr_ex *a)
+{
+    const uint32_t two_sided = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV;
+    uint32_t reliable = two_sided | IBV_ODP_SUPPORT_WRITE | IBV_ODP_SUPPORT_READ |
+                        IBV_ODP_SUPPORT_SRQ_RECV |
+                        (shca_config.odp == 1 ? IBV_ODP_SUPPORT_ATOMIC : 0);
+
+    if (shca_config.odp == 0)
+        return;
+    a->odp_caps.general_caps = IBV_ODP_SUPPORT;
+    a->odp_caps.per_transport_caps.ud_odp_caps = two_sided;
+    if (shca_config.odp == 3)
+        return;
+    a->odp_caps.per_transport_caps.rc_odp_caps = a->xrc_odp_caps = reliable;
+    a->odp_caps.per_transport_caps.uc_odp_caps = two_sided | IBV_ODP_SUPPORT_WRITE;
+}
+
 int shca_query_device_ex(struct ibv_context *ctx, const struct ibv_query_device_ex_input *input,
                          struct ibv_device_attr_ex *attr, size_t size)
 {
@@ -179,8 +198,7 @@ int shca_query_device_ex(struct ibv_context *ctx, const struct ibv_query_device_
 
     if ((input && input->comp_mask) || size < sizeof attr->orig_attr)
         return EINVAL;
-    /* All fields that are not set are 0: no paging on demand, offloads, raw packets, tags,
-     * pacing. */
+    /* All fields that are not set are 0: no offloads, raw packets, tags, pacing. */
     memset(&full, 0, sizeof full);
     fill_attr(shca_ctx(ctx)->hca, &full.orig_attr);
     full.completion_timestamp_mask = UINT64_MAX;
@@ -188,6 +206,7 @@ int shca_query_device_ex(struct ibv_context *ctx, const struct ibv_query_device_
     full.device_cap_flags_ex = full.orig_attr.device_cap_flags;
     full.max_dm_size = SHCA_DM_BYTES;
     full.phys_port_cnt_ex = (uint32_t)shca_config.ports;
+    fill_paging(&full);
     memset(attr, 0, size);
     memcpy(attr, &full, size < sizeof full ? size : sizeof full);
     return 0;

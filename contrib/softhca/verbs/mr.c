@@ -7,7 +7,6 @@
 #include "config.h"
 
 #include <stdlib.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "verbs/verbs.h"
@@ -68,47 +67,26 @@ static bool mr_readable(const char *at)
     return process_vm_readv((pid_t)shca.pid, &to, 1, &from, 1, 0) == 1 || errno != EFAULT;
 }
 
-#ifndef MADV_POPULATE_WRITE
-#    define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
-#endif
-
-/* Makes the page present as a write would, which is what pinning does, without writing. */
-static bool can_populate(const void *at)
+/* What is paged on demand need not exist when it is registered, nor have the rights: as on
+ * hardware, only a transfer finds out. All memory at once (implicit) is not offered. */
+static int mr_check_pages(const char *addr, size_t length, unsigned access)
 {
-    size_t page = (size_t)sysconf(_SC_PAGESIZE);
-
-    return madvise((void *)((uintptr_t)at & ~(page - 1)), page, MADV_POPULATE_WRITE) == 0 ||
-           errno != EINVAL;
-}
-
-/* A device that pins takes the memory at once, and fails when there is not enough. The content is
- * kept. */
-static int pin(char *addr, size_t length)
-{
-    size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    uintptr_t start = (uintptr_t)addr & ~(page - 1);
-
-    if (!shca_config.pin)
-        return 0;
-    return madvise((void *)start, (uintptr_t)addr + length - start, MADV_POPULATE_WRITE) == 0 ||
-                   errno == EINVAL
-               ? 0
-               : ENOMEM;
-}
-
-/* An older kernel, which fails for every page, cannot answer this. */
-static bool writable(const void *at)
-{
-    char own;
-
-    return can_populate(at) || !can_populate(&own);
+    if (access & IBV_ACCESS_ON_DEMAND)
+        return !addr && length == SIZE_MAX ? EINVAL : 0;
+    if (!mr_readable(addr) || !mr_readable(addr + length - 1))
+        return EFAULT;
+    if ((access & IBV_ACCESS_LOCAL_WRITE) &&
+        !(shca_page_writable(addr) && shca_page_writable(addr + length - 1)))
+        return EFAULT;
+    return 0;
 }
 
 static int mr_check(const char *addr, size_t length, unsigned access)
 {
     const unsigned remote = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
     const unsigned known = IBV_ACCESS_LOCAL_WRITE | remote | IBV_ACCESS_REMOTE_READ |
-                           IBV_ACCESS_ZERO_BASED | IBV_ACCESS_HUGETLB | IBV_ACCESS_OPTIONAL_RANGE;
+                           IBV_ACCESS_ZERO_BASED | IBV_ACCESS_HUGETLB | IBV_ACCESS_OPTIONAL_RANGE |
+                           (shca_config.odp ? IBV_ACCESS_ON_DEMAND : 0);
 
     if (access & ~known)
         return access & (IBV_ACCESS_MW_BIND | IBV_ACCESS_ON_DEMAND) ? EOPNOTSUPP : EINVAL;
@@ -116,11 +94,7 @@ static int mr_check(const char *addr, size_t length, unsigned access)
         return EINVAL;
     if (length == 0 || (uintptr_t)addr + length < (uintptr_t)addr)
         return EINVAL;
-    if (!mr_readable(addr) || !mr_readable(addr + length - 1))
-        return EFAULT;
-    if ((access & IBV_ACCESS_LOCAL_WRITE) && !(writable(addr) && writable(addr + length - 1)))
-        return EFAULT;
-    return 0;
+    return mr_check_pages(addr, length, access);
 }
 
 static int mr_take_index(uint32_t *index)
@@ -183,8 +157,9 @@ struct ibv_mr *shca_mr_register(struct ibv_pd *pd, void *addr, size_t length, ui
 
     if (e == 0)
         e = mr_check(addr, length, access);
-    if (e == 0 && (access & IBV_ACCESS_LOCAL_WRITE))
-        e = pin(addr, length);
+    if (e == 0 && shca_config.pin &&
+        (access & (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_ON_DEMAND)) == IBV_ACCESS_LOCAL_WRITE)
+        e = shca_pages_pin((uintptr_t)addr, length);
     if (e == 0 && !(mr = shca_handle_alloc(pd->context, SHCA_CALL_REG_MR, sizeof *mr)))
         e = ENOMEM;
     if (e == 0) {
@@ -208,6 +183,8 @@ struct ibv_mr *shca_mr_register(struct ibv_pd *pd, void *addr, size_t length, ui
         return NULL;
     }
     shca_container(pd, struct shca_pd, pd)->users++;
+    if (access & IBV_ACCESS_ON_DEMAND)
+        SHCA_COUNT(paged);
     return &mr->mr;
 }
 
@@ -367,8 +344,7 @@ SHCA_PUBLIC int ibv_rereg_mr(struct ibv_mr *ibmr, int flags, struct ibv_pd *pd, 
     return 0;
 }
 
-/* Nothing has to be prefetched: the memory is always there. The regions are checked all the
- * same. */
+/* Nothing has to be prefetched but what is paged on demand, which the check brings in. */
 int shca_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags,
                    struct ibv_sge *sge, uint32_t n)
 {

@@ -51,6 +51,9 @@ static void report(void)
                  (int)getpid(), (unsigned long long)s->rnr, (unsigned long long)s->retries,
                  (unsigned long long)s->sends, (unsigned long long)s->writes,
                  (unsigned long long)s->reads, (unsigned long long)s->atomics);
+    if (shca_config.odp)
+        n += snprintf(line + n, sizeof line - (size_t)n, " paged %llu",
+                      (unsigned long long)s->paged);
     if (shca_config.udp)
         n += udp_line(line + n, sizeof line - (size_t)n);
     n += snprintf(line + n, sizeof line - (size_t)n, "\n");

@@ -165,6 +165,9 @@ static inline struct shca_mr_sh *shca_mr_check(struct shca_segment *seg, uint32_
     if (addr < m->iova || length > m->length || addr - m->iova > m->length - length)
         return NULL;
     *va = m->addr + (addr - m->iova);
+    if ((m->access & IBV_ACCESS_ON_DEMAND) && seg == shca.seg && length > 0 &&
+        !shca_pages_fault(*va, length, m->access))
+        return NULL;
     return m;
 }
 
