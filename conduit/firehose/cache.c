@@ -50,6 +50,7 @@ static struct {
     bool is_open, is_reported;
     struct tk_firehose_device device;
     struct tk_firehose_limits limits;
+    uintptr_t mark; /* of regions for writing: write_mark or 0 */
     unsigned shift; /* log2 of a granule */
     size_t page;
     struct tk_table table;
@@ -75,6 +76,10 @@ static struct {
     uintptr_t base;
     size_t size;
 } permanent;
+
+/* In the addresses of regions for writing, where these are apart: no address of a program has this
+ * bit, so that lookups for reading, which come without it, never find such a region. */
+static const uintptr_t write_mark = (uintptr_t)1 << (sizeof(uintptr_t) * 8 - 1);
 
 size_t tk_firehose_granule_size;
 
@@ -244,6 +249,7 @@ static struct tk_pinned *cache_slot_alloc(uintptr_t base, size_t size)
         cache.free = cache.free->next;
         *p = (struct tk_pinned){.base = base,
                                 .size = size,
+                                .end = (base & ~write_mark) + size,
                                 .refs = 1,
                                 .generation = cache.generation,
                                 .used = cache.clock};
@@ -287,8 +293,9 @@ static void pin_refused(struct tk_pinned *p, int error)
 
 static bool region_pin(struct tk_pinned *p)
 {
+    bool is_source = cache.mark && !(p->base & cache.mark);
     for (;;) {
-        p->handle = cache.device.pin((void *)p->base, p->size, &p->key);
+        p->handle = cache.device.pin((void *)(p->base & ~write_mark), p->size, is_source, &p->key);
         if (p->handle)
             return true;
         int error = errno;
@@ -299,12 +306,20 @@ static bool region_pin(struct tk_pinned *p)
     }
 }
 
+/* A region that is paged on demand is what the page tables say at the time of a transfer, so there
+ * is nothing to watch. Those that other ranks request are for reading and writing: they are watched
+ * all the same, because other memory at their addresses may have other rights. */
+static bool needs_no_watch(uintptr_t base, size_t size)
+{
+    return cache.mark || is_permanent(base, size);
+}
+
 /* The region may have been invalidated while it was being pinned: then it is not inserted and
  * serves its current user only. */
 static void cache_keep(struct tk_pinned *p, bool is_watched)
 {
     bool may_stay =
-        is_permanent(p->base, p->size) || (is_watched && tk_monitor_is_private(p->base, p->size));
+        needs_no_watch(p->base, p->size) || (is_watched && tk_monitor_is_private(p->base, p->size));
     cache_enter();
     cache.counts.misses++;
     cache.backoff = 0;
@@ -325,7 +340,7 @@ static struct tk_pinned *cache_add(uintptr_t at, size_t nbytes, size_t in_granul
 {
     uintptr_t base = at & ~(uintptr_t)(cache.page - 1);
     size_t size = tk_align_up(at + in_granule, cache.page) - base;
-    bool is_watched = is_permanent(base, size) || tk_monitor_watch(base, size);
+    bool is_watched = needs_no_watch(base, size) || tk_monitor_watch(base, size);
     if (!is_watched && nbytes < single_min)
         return cache_count_refusal();
     if (!is_watched)
@@ -406,9 +421,8 @@ static inline void region_ref(struct tk_pinned *p)
 }
 
 static struct tk_pinned *__attribute__((noinline))
-cache_get(const void *address, size_t nbytes, size_t in_granule, bool is_forced)
+cache_get(uintptr_t at, size_t nbytes, size_t in_granule, bool is_forced)
 {
-    uintptr_t at = (uintptr_t)address;
     bool is_try = false;
     cache_enter();
     struct tk_pinned *p = cache_find(at, in_granule);
@@ -433,21 +447,30 @@ bool tk_firehose_may_get(const void *address, size_t nbytes)
 
 struct tk_pinned *tk_firehose_get(const void *address, size_t nbytes)
 {
-    return cache_get(address, nbytes, tk_firehose_piece(address, nbytes), true);
+    return cache_get((uintptr_t)address, nbytes, tk_firehose_piece(address, nbytes), true);
 }
 
 /* Fast path: the region is cached, no events are pending and the lock is free. The slow path, which
  * may wait for the lock, is out of line: inlined here it would make every call save registers. */
-struct tk_pinned *tk_firehose_get_if_worth(const void *address, size_t nbytes, size_t in_granule)
+static inline struct tk_pinned *cache_get_fast(uintptr_t at, size_t nbytes, size_t in_granule)
 {
     struct tk_pinned *p = NULL;
-    tk_if_unlikely(!tk_trylock_free(&cache.lock)) return cache_get(address, nbytes, in_granule,
-                                                                   false);
-    tk_if_likely(!tk_monitor_has_events() &&
-                 (p = cache_find((uintptr_t)address, in_granule)) != NULL) region_ref(p);
+    tk_if_unlikely(!tk_trylock_free(&cache.lock)) return cache_get(at, nbytes, in_granule, false);
+    tk_if_likely(!tk_monitor_has_events() && (p = cache_find(at, in_granule)) != NULL)
+        region_ref(p);
     tk_unlock(&cache.lock);
     tk_if_likely(p) return p;
-    return cache_get(address, nbytes, in_granule, false);
+    return cache_get(at, nbytes, in_granule, false);
+}
+
+struct tk_pinned *tk_firehose_get_if_worth(const void *address, size_t nbytes, size_t in_granule)
+{
+    return cache_get_fast((uintptr_t)address, nbytes, in_granule);
+}
+
+struct tk_pinned *tk_firehose_get_for_writing(void *address, size_t nbytes, size_t in_granule)
+{
+    return cache_get_fast((uintptr_t)address | cache.mark, nbytes, in_granule);
 }
 
 static void __attribute__((noinline)) cache_defer_unpin(struct tk_pinned *p)
@@ -544,7 +567,9 @@ enum tk_status tk_firehose_open(const struct tk_firehose_device *device)
     cache.page = tk_page_size();
     cache.shift = (unsigned)__builtin_ctzll(cache.limits.granule);
     tk_firehose_granule_size = cache.limits.granule;
-    if (open_table() != TK_OK || tk_monitor_open(tk_settings.firehose_monitor) != TK_OK) {
+    cache.mark = device->is_paged && !tk_is_on_demand ? write_mark : 0;
+    if (open_table() != TK_OK ||
+        (!cache.mark && tk_monitor_open(tk_settings.firehose_monitor) != TK_OK)) {
         tk_firehose_close();
         return TK_FAIL;
     }
@@ -594,6 +619,8 @@ struct tk_firehose_counts tk_firehose_count(void)
 
 static const char *mode_text(void)
 {
+    if (cache.mark)
+        return "paged on demand, so that nothing is pinned and nothing need be watched";
     switch (tk_monitor_mode()) {
     case TK_MONITOR_USERFAULTFD:
         return tk_is_alone() ? "watched by userfaultfd, which is queried before each transfer once "
@@ -615,7 +642,7 @@ void tk_firehose_describe(char *text, size_t size)
                  "from %" PRIu64 " bytes on; at most %" PRIu64 " regions of %zu bytes, %" PRIu64
                  " bytes in all; %s%s",
                  tk_settings.firehose_min, cache.limits.regions, cache.limits.granule, bytes_max(),
-                 mode_text(), tk_monitor_reason());
+                 mode_text(), cache.mark ? "" : tk_monitor_reason());
 }
 
 void tk_firehose_log_counts(void)

@@ -22,8 +22,9 @@
 /* A registered region; valid while referenced. */
 struct tk_pinned {
     struct tk_entry entry; /* in the table, by granule; or in a list, free or to be unpinned */
-    uintptr_t base;
+    uintptr_t base;        /* marked in a region for writing, see tk_firehose_get_for_writing() */
     size_t size;
+    uintptr_t end;
     void *handle;
     uint32_t key; /* local key */
     uint32_t refs;
@@ -34,12 +35,14 @@ struct tk_pinned {
 
 /* The device that memory is registered with. */
 struct tk_firehose_device {
-    void *(*pin)(void *base, size_t size, uint32_t *key); /* NULL: refused, with errno set */
+    /* NULL: refused, with errno set; is_source: only read by the device. */
+    void *(*pin)(void *base, size_t size, bool is_source, uint32_t *key);
     void (*unpin)(void *handle);
     void (*explain)(size_t size, int error); /* reports a refusal; called once */
     uint64_t regions_max;                    /* limit of the device */
     unsigned sharers; /* processes of this host that share the device and memory */
     bool is_first;    /* first of these processes: prints the warnings */
+    bool is_paged;    /* on demand: a region follows the page tables and pins nothing */
 };
 
 /* What the cache takes in a job of that shape; TK_FAIL: a bad setting, which was reported. */
@@ -87,6 +90,14 @@ static inline size_t tk_firehose_piece(const void *address, size_t nbytes)
  * over evicting a region that is likely to be used again before this one: registering costs as much
  * as several copies. */
 struct tk_pinned *tk_firehose_get_if_worth(const void *address, size_t nbytes, size_t in_granule);
+
+/* The same for memory that the transfer writes. Where regions are paged on demand, those for
+ * reading may not be written: the device asks for the right to write each page of a region that
+ * may, and read-only memory could be no source. Elsewhere a region serves both. */
+struct tk_pinned *tk_firehose_get_for_writing(void *address, size_t nbytes, size_t in_granule);
+
+/* Is all of this memory mapped, and writable? */
+bool tk_mapping_is_writable(const void *address, size_t nbytes);
 
 /* Number of regions that other ranks may request. */
 uint64_t tk_firehose_exported(void);

@@ -137,3 +137,44 @@ bool tk_mappings_around(uintptr_t *from, uintptr_t *to)
     fclose(file);
     return is_found;
 }
+
+/* ---- rights ---- */
+
+enum { may_write = 0x2 /* in the answer to a query */ };
+
+static bool query_writable(int fd, uint64_t at, uint64_t end)
+{
+    struct query m;
+    while (at < end && mapping_query(fd, at, 0, &m) && (m.rights & may_write))
+        at = m.to;
+    return at >= end;
+}
+
+static bool read_writable(FILE *file, uint64_t at, uint64_t end)
+{
+    struct mapping m;
+    while (at < end && next_mapping(file, &m) && m.from <= at)
+        if (m.to > at) {
+            if (m.rights[1] != 'w')
+                return false;
+            at = m.to;
+        }
+    return at >= end;
+}
+
+bool tk_mapping_is_writable(const void *address, size_t nbytes)
+{
+    char buffer[at_once];
+    uint64_t at = (uintptr_t)address, end = at + nbytes;
+    FILE *file = fopen("/proc/self/maps", "re");
+    if (!file)
+        return false;
+    errno = 0;
+    bool can = query_writable(fileno(file), at, end);
+    if (!can && errno == ENOTTY) {
+        setvbuf(file, buffer, _IOFBF, sizeof(buffer));
+        can = read_writable(file, at, end);
+    }
+    fclose(file);
+    return can;
+}

@@ -76,6 +76,8 @@ struct tk_gid {
 /* Network address of a port, InfiniBand or RoCE, and what its end of a path can do. Both ends of a
  * pair choose the same path from the addresses of both: transport/verbs/device/path.c. */
 enum { tk_gids_max = 8 };
+/* On-demand paging: nobody asked for it; segments are paged; asked for, but a device lacks it. */
+enum tk_paging { TK_PAGING_UNASKED, TK_PAGING_USED, TK_PAGING_MISSED };
 struct tk_port_address {
     struct tk_gid gids[tk_gids_max]; /* gid_count of them, the best first */
     uint32_t rate_mbps;
@@ -89,6 +91,7 @@ struct tk_port_address {
     uint8_t reads;     /* RDMA reads per queue pair that the port serves at once (max_qp_rd_atom) */
     uint8_t reads_out; /* that it may have under way (max_qp_init_rd_atom) */
     uint8_t atomics;   /* of the device: enum ibv_atomic_cap */
+    uint8_t paging;    /* enum tk_paging; the same for all ports of a rank */
     char device[32];
 };
 

@@ -76,7 +76,7 @@ says 'no usable RDMA port: softhca0:1 is not in the partition of GASNET_IBV_PKEY
 lines 1
 
 # Item 79: rank 0 prints all settings, each once, defaults marked, for each spelling of "yes".
-SETTINGS="GASNET_VERBOSEENV=on GASNET_QP_TIMEOUT=17 GASNET_USE_ODP=0 GASNET_FREEZE=0 GASNET_QUIET=1 GASNET_IBV_PORTS="
+SETTINGS="GASNET_VERBOSEENV=on GASNET_QP_TIMEOUT=17 GASNET_PHYSMEM_PROBE=0 GASNET_FREEZE=0 GASNET_QUIET=1 GASNET_IBV_PORTS="
 good 3 "$seq"
 says '^trunkline.[12]@' 0
 says 'ENV parameter: GASNET_AM_CREDITS_PP = 12 (default)$' 1
@@ -87,7 +87,7 @@ says 'ENV parameter: GASNET_NONBULKPUT_BOUNCE_LIMIT = 64 KB (default)$' 1
 says 'ENV parameter: GASNET_CATCH_EXIT = YES (default)$' 1
 says 'ENV parameter: GASNET_IBV_PORTS = \*empty\* (default)$' 1
 says 'ENV parameter: GASNET_FREEZE = 0$' 1
-says 'GASNET_USE_ODP has no effect here: on-demand paging (ODP) is not used$' 1
+says 'GASNET_PHYSMEM_PROBE has no effect here: no limit on registered memory is probed for$' 1
 twice=$(grep -o 'ENV parameter: [A-Z_]* ' "$scratch/err" | sort | uniq -d)
 [ -z "$twice" ] || failed "told twice: $twice"
 

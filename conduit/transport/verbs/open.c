@@ -200,6 +200,7 @@ static enum tk_status choose_rails(struct tk_choice *choice, uint32_t turn)
     for (uint32_t i = 0; i < choice->count; i++)
         tk_verbs.message_max = (uint32_t)tk_min(tk_verbs.message_max, choice->rails[i].message_max);
     tk_verbs.inline_limit = inline_limit();
+    tk_paging_choose();
     tk_atomics_allow();
     return TK_OK;
 }
@@ -369,6 +370,7 @@ enum tk_status tk_verbs_connect(const uint32_t *host_of)
     bool *is_mixed = find_mixed(host_of);
     set_rma_limits();
     tk_atomics_agree();
+    tk_paging_report();
     enum tk_status status = connect_all(host_of, is_mixed);
     free(is_mixed);
     return status == TK_OK ? tk_cm_connect() : status;

@@ -181,6 +181,7 @@ struct tk_verbs {
     enum tk_atomic_scope atomics; /* of all ranks */
     int list_max;                 /* ranges of local memory in one request, on all devices */
     bool pins;                    /* see tk_verbs_pins() */
+    bool is_paged;                /* what is registered but buffers is paged on demand */
     bool has_iwarp;               /* a rail is of that kind */
     bool
         failover_enabled; /* what is posted is logged, to be posted again over another connection */
@@ -326,6 +327,10 @@ enum { tk_path_text_size = 256 };
 const char *tk_path_text(const struct tk_conn *conn, char text[tk_path_text_size]);
 /* What a port is reached by, and why that: for the start-up record. */
 void tk_path_describe(const struct tk_rail *rail, char *text, size_t size);
+
+/* device/paging.c: once the rails are chosen, before atomics are; and when peer infos have come */
+void tk_paging_choose(void);
+void tk_paging_report(void);
 
 /* device/network.c */
 enum { tk_gid_size = 16 };

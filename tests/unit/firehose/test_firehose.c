@@ -638,6 +638,74 @@ static void threads_never_see_each_others_old_memory(void **state)
     assert_int_not_equal(churn_all("GASNET_FIREHOSE_MONITOR=none"), 0);
 }
 
+/* ---- a device that pages on demand ---- */
+
+static void open_paged(void)
+{
+    unit_settings("GASNET_USE_FIREHOSE=1", NULL);
+    assert_int_equal(pinning_open_paged(), TK_OK);
+}
+
+static struct tk_pinned *hold_for_writing(char *at, size_t nbytes)
+{
+    return tk_firehose_get_for_writing(at, nbytes, tk_firehose_piece(at, nbytes));
+}
+
+/* What a get wrote may be read-only when the next put comes, or other memory that is. */
+static void what_is_paged_is_read_through_regions_of_its_own(void **state)
+{
+    (void)state;
+    open_paged();
+    char *p = map_granules(1);
+    struct tk_pinned *written = hold_for_writing(p + 4096, block);
+    struct tk_pinned *read = hold_piece(p + 4096, block);
+    assert_non_null(written);
+    assert_non_null(read);
+    assert_ptr_not_equal(written, read);
+    assert_int_equal(pinning.sources, 1);
+    assert_int_equal(written->end, (uintptr_t)p + 4096 + block);
+    assert_int_equal(read->end, written->end);
+    assert_ptr_equal(hold_for_writing(p + 8192, block - 4096), written);
+    assert_ptr_equal(hold_piece(p + 8192, block - 4096), read);
+    for (int i = 0; i < 2; i++) {
+        tk_firehose_put(written);
+        tk_firehose_put(read);
+    }
+    assert_int_equal(pinning.pins, 2);
+    close_cache();
+}
+
+/* The page tables say what is there. */
+static void what_is_paged_is_kept_without_being_watched(void **state)
+{
+    (void)state;
+    open_paged();
+    char *p = map_granules(1);
+    uint64_t queries = tk_firehose_count().queries; /* of other tests */
+    assert_true(use(p, block));
+    munmap(p, block);
+    map_at(p, block);
+    assert_true(use(p, block));
+    assert_int_equal(pinning.pins, 1);
+    assert_int_equal(tk_firehose_count().invalidations, 0);
+    assert_int_equal(tk_firehose_count().queries, queries);
+    assert_false(tk_monitor_events.runs);
+    close_cache();
+}
+
+static void what_is_pinned_serves_both_directions(void **state)
+{
+    (void)state;
+    open_cache(NULL, NULL);
+    char *p = map_granules(1);
+    struct tk_pinned *r = hold_piece(p, block);
+    assert_ptr_equal(hold_for_writing(p, block), r);
+    assert_int_equal(pinning.sources, 0);
+    tk_firehose_put(r);
+    tk_firehose_put(r);
+    close_cache();
+}
+
 #define TEST(name) cmocka_unit_test_teardown(name, close_what_is_open)
 
 static const struct CMUnitTest tests[] = {
@@ -662,6 +730,9 @@ static const struct CMUnitTest tests[] = {
     TEST(a_hit_is_no_system_call_where_the_client_has_one_thread),
     TEST(a_client_that_closes_our_descriptor_does_no_harm),
     TEST(threads_never_see_each_others_old_memory),
+    TEST(what_is_paged_is_read_through_regions_of_its_own),
+    TEST(what_is_paged_is_kept_without_being_watched),
+    TEST(what_is_pinned_serves_both_directions),
 };
 
 UNIT_MAIN(tests)

@@ -183,11 +183,45 @@ static void what_others_map_meanwhile_stays_whole(void **state)
     tk_monitor_close();
 }
 
+static void assert_writable_is(bool expected, int first, int count)
+{
+    for (int old = 0; old < 2; old++) {
+        is_old_kernel = old;
+        assert_int_equal(tk_mapping_is_writable(at + first * page + 1, (size_t)count * page - 1),
+                         expected);
+    }
+}
+
+static void rights_are_those_of_all_pages(void **state)
+{
+    (void)state;
+    map(0, 4, PROT_READ | PROT_WRITE);
+    map(4, 2, PROT_READ);
+    map(6, 2, PROT_READ | PROT_WRITE);
+    map(9, 2, PROT_WRITE);
+    assert_writable_is(true, 0, 4);
+    assert_writable_is(true, 6, 2);
+    assert_writable_is(true, 9, 1);
+    assert_writable_is(false, 3, 2);
+    assert_writable_is(false, 4, 1);
+    assert_writable_is(false, 5, 2);
+    assert_writable_is(false, 0, 8);
+    assert_writable_is(false, 6, 3); /* the last is not mapped */
+    assert_writable_is(false, 8, 2);
+    assert_writable_is(false, 12, 1);
+    munmap(at, pages * page);
+    map(0, 2, PROT_READ | PROT_WRITE);
+    map(2, 2, PROT_READ | PROT_WRITE | PROT_EXEC);
+    assert_writable_is(true, 0, 4);
+    munmap(at, pages * page);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_room, leave_room)
 
 static const struct CMUnitTest tests[] = {
     TEST(rows_are_found),
     TEST(what_others_map_meanwhile_stays_whole),
+    TEST(rights_are_those_of_all_pages),
 };
 
 UNIT_MAIN(tests)

@@ -34,9 +34,10 @@ static void splice_all(int fd, char *base, size_t size)
     }
 }
 
-static void *pin(void *base, size_t size, uint32_t *key)
+static void *pin(void *base, size_t size, bool is_source, uint32_t *key)
 {
     struct pinned_pages *p = malloc(sizeof(*p));
+    pinning.sources += is_source;
     int present = atomic_load(&pinning.pins) - atomic_load(&pinning.unpins);
     if (pinning.fails_from && present >= pinning.fails_from) {
         free(p);
@@ -75,7 +76,7 @@ void pinning_read(const struct tk_pinned *region, const void *address, void *to,
 {
     static _Thread_local char bytes[whole_region];
     struct pinned_pages *p = region->handle;
-    size_t offset = (uintptr_t)address - region->base;
+    size_t offset = (uintptr_t)address - (region->end - region->size);
     assert_true(region->size <= sizeof(bytes) && offset + nbytes <= region->size);
     assert_int_equal(tee(p->pages[0], p->copy[1], region->size, 0), region->size);
     for (size_t at = 0; at < region->size;) {
@@ -86,10 +87,24 @@ void pinning_read(const struct tk_pinned *region, const void *address, void *to,
     memcpy(to, bytes + offset, nbytes);
 }
 
-enum tk_status pinning_open(void)
+static enum tk_status open_with(bool is_paged)
 {
-    struct tk_firehose_device device = {
-        .pin = pin, .unpin = unpin, .explain = explain, .regions_max = 4096, .sharers = 1};
+    struct tk_firehose_device device = {.pin = pin,
+                                        .unpin = unpin,
+                                        .explain = explain,
+                                        .regions_max = 4096,
+                                        .sharers = 1,
+                                        .is_paged = is_paged};
     pinning = (struct pinning){.fails_with = ENOMEM};
     return tk_firehose_open(&device);
+}
+
+enum tk_status pinning_open(void)
+{
+    return open_with(false);
+}
+
+enum tk_status pinning_open_paged(void)
+{
+    return open_with(true);
 }

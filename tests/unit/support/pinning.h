@@ -14,6 +14,7 @@
 
 struct pinning {
     atomic_int pins, unpins; /* calls that succeeded */
+    atomic_int sources;      /* calls for regions that are only read */
     int explained;
     size_t explained_size;
     int explained_error;
@@ -25,6 +26,7 @@ extern struct pinning pinning;
 
 /* Opens the cache over it, with the settings in force. */
 enum tk_status pinning_open(void);
+enum tk_status pinning_open_paged(void); /* as if it paged on demand */
 
 /* What the device sees at an address that the region covers. */
 void pinning_read(const struct tk_pinned *region, const void *address, void *to, size_t nbytes);

@@ -11,8 +11,8 @@
 
 enum {
     hop_limit = 64, /* of a routed RoCE network; the usual IP default */
-    rnr_timer =
-        12, /* 0.64 ms (IBA 9.7.5.2.8); credits keep receivers ready, so it should never run */
+    rnr_timer = 12, /* 0.64 ms (IBA 9.7.5.2.8); credits keep receivers ready, so it only runs while
+                       a peer that is paged on demand brings in a page */
     rnr_retry_for_ever = 7 /* 7 means without limit: a receiver that is slow is no error */
 };
 

@@ -93,10 +93,33 @@ static struct tk_registration *reg_for_good(const struct tk_device *only, void *
     return r;
 }
 
+/* Registering what is paged looks at no page: memory that may not be written to would be found out
+ * by the first transfer, which then fails, even if it only reads. It is refused as if it were
+ * pinned. */
+static struct tk_registration *reg_paged(void *base, size_t size, int access)
+{
+    if ((access & IBV_ACCESS_LOCAL_WRITE) && !tk_mapping_is_writable(base, size)) {
+        errno = EFAULT;
+        return NULL;
+    }
+    return reg(NULL, base, size, access | IBV_ACCESS_ON_DEMAND);
+}
+
+/* A segment that is paged takes no memory, so it counts against no limit. */
+static struct tk_registration *reg_segment(void *base, size_t size)
+{
+    int access = IBV_ACCESS_LOCAL_WRITE | tk_verbs.remote_access;
+    if (!tk_verbs.is_paged)
+        return reg_for_good(NULL, base, size, "segment", tk_verbs.remote_access);
+    struct tk_registration *r = reg_paged(base, size, access);
+    if (!r)
+        tk_explain_registration(refusing, "segment", size, errno);
+    return r;
+}
+
 enum tk_status tk_verbs_register(struct tk_region *region)
 {
-    struct tk_registration *r =
-        reg_for_good(NULL, region->base, region->size, "segment", tk_verbs.remote_access);
+    struct tk_registration *r = reg_segment(region->base, region->size);
     if (!r)
         return TK_FAIL;
     region->handle = r;
@@ -107,7 +130,7 @@ enum tk_status tk_verbs_register(struct tk_region *region)
 
 bool tk_verbs_pins(void)
 {
-    return tk_verbs_is_open() && tk_verbs.pins;
+    return tk_verbs_is_open() && tk_verbs.pins && !tk_verbs.is_paged;
 }
 
 void tk_verbs_unregister(struct tk_region *region)
@@ -115,7 +138,8 @@ void tk_verbs_unregister(struct tk_region *region)
     deregister(region->handle);
     region->handle = NULL;
     region->local_keys = region->remote_keys = NULL;
-    tk_firehose_account_static(-(int64_t)region->size);
+    if (!tk_verbs.is_paged)
+        tk_firehose_account_static(-(int64_t)region->size);
 }
 
 void tk_verbs_use_segment(const struct tk_region *region)
@@ -133,15 +157,16 @@ void tk_segment_forget(void)
 /* ---- on the fly: nobody else reaches it but where that is what it is for; it is written by gets
  * ---- */
 
-static void *pin(void *base, size_t size, uint32_t *key)
+static void *pin(void *base, size_t size, bool is_source, uint32_t *key)
 {
-    int access = IBV_ACCESS_LOCAL_WRITE;
+    int access = is_source ? 0 : IBV_ACCESS_LOCAL_WRITE;
     /* On iWARP what a read brings is written by the peer's device (RFC 5040 4.1). */
     if (tk_verbs.has_iwarp)
         access |= IBV_ACCESS_REMOTE_WRITE;
     if (tk_is_on_demand)
         access |= IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
-    struct tk_registration *r = reg(NULL, base, size, access);
+    struct tk_registration *r =
+        tk_verbs.is_paged ? reg_paged(base, size, access) : reg(NULL, base, size, access);
     if (r)
         *key = r->local[0];
     return r;
@@ -183,7 +208,8 @@ enum tk_status tk_verbs_open_firehose(unsigned ranks_on_host, bool is_first)
                                         .explain = explain,
                                         .regions_max = regions_max(),
                                         .sharers = ranks_on_host,
-                                        .is_first = is_first};
+                                        .is_first = is_first,
+                                        .is_paged = tk_verbs.is_paged};
     enum tk_status status = tk_firehose_open(&device);
     if (tk_firehose_is_open())
         tk_verbs.rma_limits.register_min = tk_settings.firehose_min;

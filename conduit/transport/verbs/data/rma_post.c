@@ -60,10 +60,11 @@ static void find_region_piece(struct post *p)
 {
     size_t left = left_of(p), reach = tk_firehose_piece(local_at(p), left);
     if (tk_rma_plan_seeks_region(reach))
-        p->region = tk_firehose_get_if_worth(local_at(p), left, reach);
+        p->region = p->rma->is_put ? tk_firehose_get_if_worth(local_at(p), left, reach)
+                                   : tk_firehose_get_for_writing(local_at(p), left, reach);
     if (p->region) {
         p->keys = region_keys(p->region);
-        reach = p->region->base + p->region->size - (uintptr_t)local_at(p);
+        reach = p->region->end - (uintptr_t)local_at(p);
     }
     p->piece = tk_rma_plan_region_piece(&p->plan, left, reach, p->region != NULL);
 }
