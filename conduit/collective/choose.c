@@ -70,7 +70,8 @@ static const struct row *row_for(enum tk_coll_kind kind, size_t nbytes, uint32_t
  * only if it is forced, since recursive doubling takes no more steps. */
 bool tk_coll_is_switched(enum tk_coll_kind kind, const struct tk_coll_team *team, size_t nbytes)
 {
-    if (!team->is_switched || nbytes == 0 || nbytes > tk_mcast_eager)
+    if (!team->is_switched || nbytes == 0 || nbytes > tk_mcast_large ||
+        (nbytes > tk_mcast_eager && kind != TK_COLL_BROADCAST))
         return false;
     bool is_forced = forced[kind] && forced[kind]->next == tk_coll_broadcast_switch;
     return kind == TK_COLL_BROADCAST ? is_forced || !forced[kind]

@@ -146,6 +146,22 @@ static void phase_of_switch(struct tk_coll *coll, uint32_t root, enum tk_coll_ki
         phase_add(coll, leads ? tk_coll_broadcast_switch : NULL, &leaders);
 }
 
+static enum tk_coll_turn broadcast_rest(struct tk_coll *coll)
+{
+    if (coll->is_switched)
+        return TK_COLL_OVER;
+    return tk_coll_choose(TK_COLL_BROADCAST, coll->call.nbytes, tk_coll_group(coll)->size)(coll);
+}
+
+/* What did not go over the switch, since not all destinations lie at one place of their segments.
+ */
+static void phase_of_rest(struct tk_coll *coll, uint32_t root)
+{
+    const struct tk_coll_group leaders = group_of_switch(coll, root);
+    if (coll->call.nbytes > tk_mcast_eager)
+        phase_add(coll, coll->call.tm->nbrhd.mine == 0 ? broadcast_rest : NULL, &leaders);
+}
+
 static void phase_below(struct tk_coll *coll, enum tk_coll_kind kind, bool takes_part,
                         bool from_root)
 {
@@ -175,6 +191,7 @@ static void compose_switched(struct tk_coll *coll)
     bool is_ours = leader == tm->leaders.mine;
     phase_below(coll, TK_COLL_BROADCAST, is_ours && !leads, true);
     phase_of_switch(coll, leader, TK_COLL_BROADCAST);
+    phase_of_rest(coll, leader);
     phase_below(coll, TK_COLL_BROADCAST, !is_ours || leads, false);
 }
 

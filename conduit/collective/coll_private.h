@@ -118,6 +118,9 @@ struct tk_coll_step {
     bool is_send;
 };
 
+/* Members directly below one in a tree of as many as a group of a multicast switch takes. */
+enum { tk_coll_below_max = 8 };
+
 struct tk_coll {
     struct tk_coll *next;
     struct tk_op *op;
@@ -140,7 +143,10 @@ struct tk_coll {
     bool is_all_near;        /* such a phase is all: it needs no buffers */
 
     struct tk_coll_post word; /* of a broadcast over a switch: that it goes by the tree instead, */
-    int slot;                 /* and at its root: of the ring */
+    int slot;                 /* and at its root: of the ring; */
+    bool is_switched;         /* a large one: it went that way. */
+    /* Where it is to go: ours, and what each member below in the tree says of those below it. */
+    uint64_t where[1 + tk_coll_below_max];
 
     struct tk_coll_step *steps;
     unsigned step_count, step_room;

@@ -13,10 +13,11 @@
 #include "collective/mcast_private.h"
 
 /* Tags of the phase's messages. */
-enum { tag_data, tag_word, tag_again };
+enum { tag_data, tag_word, tag_again, tag_where };
 
 enum stage {
     BEGIN, /* zero */
+    ASKS,  /* of a large payload: those below, where it is to go */
     WAITS, /* a receiver: for any of the above */
     BELOW, /* what came by the tree goes on by it */
     FLIES, /* at the root */
@@ -53,11 +54,36 @@ static void send_down(struct tk_coll *coll, bool with_data)
     }
 }
 
+static bool is_large(const struct tk_coll *coll)
+{
+    return coll->call.nbytes > tk_mcast_eager;
+}
+
+/* From the source, or from the destination, into which it has to be copied anyway. */
+static bool place_large(struct tk_coll *coll, const struct tk_mcast_group *group,
+                        struct tk_mcast_packet *packet)
+{
+    size_t nbytes = coll->call.nbytes;
+    packet->is_large = is_large(coll);
+    packet->offset = coll->where[0];
+    if (!packet->is_large)
+        return true;
+    if (coll->where[0] == tk_mcast_nowhere)
+        return false;
+    if (tk_mcast_window_offset(group, coll->value, nbytes) != tk_mcast_nowhere)
+        return true;
+    if (tk_mcast_window_offset(group, coll->call.dst, nbytes) == tk_mcast_nowhere)
+        return false;
+    memmove(coll->call.dst, coll->value, nbytes);
+    packet->payload = coll->value = coll->call.dst;
+    return true;
+}
+
 static enum tk_coll_turn root_begin(struct tk_coll *coll, struct tk_mcast_group *group)
 {
     struct tk_mcast_packet packet = packet_of(coll);
-    if (!group->is_good) {
-        send_down(coll, true);
+    if (!group->is_good || !place_large(coll, group, &packet)) {
+        send_down(coll, !is_large(coll));
         coll->stage = LAST;
         return TK_COLL_GO_ON;
     }
@@ -96,6 +122,7 @@ static enum tk_coll_turn root_look(struct tk_coll *coll, struct tk_mcast_group *
     if (use->state == TK_MCAST_ASKED)
         send_again(coll, use);
     tk_mcast_use_end(group, (unsigned)coll->slot);
+    coll->is_switched = true;
     coll->stage = LAST;
     return TK_COLL_GO_ON;
 }
@@ -120,7 +147,8 @@ static bool take_from_slot(struct tk_coll *coll, struct tk_mcast_group *group,
     const void *payload = tk_mcast_find(group, root, packet, &slot);
     if (!payload)
         return false;
-    memcpy(coll->value, payload, packet->nbytes);
+    if (!is_large(coll))
+        memcpy(coll->value, payload, packet->nbytes);
     tk_mcast_return(group, root, slot);
     return true;
 }
@@ -128,6 +156,11 @@ static bool take_from_slot(struct tk_coll *coll, struct tk_mcast_group *group,
 static enum tk_coll_turn receiver_look(struct tk_coll *coll, struct tk_mcast_group *group)
 {
     const struct tk_mcast_packet packet = packet_of(coll);
+    if (tk_coll_post_done(&coll->word) && is_large(coll)) {
+        send_down(coll, false);
+        coll->stage = LAST;
+        return TK_COLL_GO_ON;
+    }
     if (tk_coll_post_done(&coll->word)) {
         tk_coll_receive(coll, tk_coll_tree_parent(tk_coll_group(coll)), coll->value,
                         coll->call.nbytes, tag_data);
@@ -139,6 +172,7 @@ static enum tk_coll_turn receiver_look(struct tk_coll *coll, struct tk_mcast_gro
     if (!is_here && !tk_mcast_take_lack(group, &packet))
         return TK_COLL_LATER;
     tk_coll_post_withdraw(&coll->word);
+    coll->is_switched = true;
     if (!is_here)
         tk_coll_receive(coll, tk_coll_group(coll)->root, coll->value, coll->call.nbytes, tag_again);
     coll->stage = LAST;
@@ -147,9 +181,49 @@ static enum tk_coll_turn receiver_look(struct tk_coll *coll, struct tk_mcast_gro
 
 /* ---- */
 
+/* ---- where a large payload is to go: the same place in the segment of each, or nowhere */
+
+static enum tk_coll_turn where_begin(struct tk_coll *coll, struct tk_mcast_group *group)
+{
+    uint32_t below[32];
+    unsigned count = tk_coll_tree_below(tk_coll_group(coll), below);
+    bool is_root = tk_coll_group(coll)->me == tk_coll_group(coll)->root;
+    coll->is_switched = false;
+    if (!is_root)
+        receiver_begin(coll, group);
+    coll->where[0] =
+        is_root ? tk_mcast_nowhere : tk_mcast_window_offset(group, coll->value, coll->call.nbytes);
+    for (unsigned i = 0; i < count; i++)
+        tk_coll_receive(coll, below[i], &coll->where[1 + i], sizeof(*coll->where), tag_where);
+    coll->stage = ASKS;
+    return TK_COLL_GO_ON;
+}
+
+static enum tk_coll_turn where_known(struct tk_coll *coll, struct tk_mcast_group *group)
+{
+    uint32_t below[32];
+    unsigned count = tk_coll_tree_below(tk_coll_group(coll), below);
+    bool is_root = tk_coll_group(coll)->me == tk_coll_group(coll)->root;
+    uint64_t first = is_root ? coll->where[1] : coll->where[0];
+    for (unsigned i = 0; i < count; i++)
+        if (coll->where[1 + i] != first)
+            first = tk_mcast_nowhere;
+    coll->where[0] = first;
+    if (is_root)
+        return root_begin(coll, group);
+    tk_coll_send(coll, tk_coll_tree_parent(tk_coll_group(coll)), coll->where, sizeof(*coll->where),
+                 tag_where);
+    coll->stage = WAITS;
+    return TK_COLL_GO_ON;
+}
+
 static enum tk_coll_turn turn(struct tk_coll *coll, struct tk_mcast_group *group)
 {
     const struct tk_coll_group *all = tk_coll_group(coll);
+    if (coll->stage == BEGIN && is_large(coll))
+        return where_begin(coll, group);
+    if (coll->stage == ASKS)
+        return where_known(coll, group);
     if (coll->stage == BEGIN && all->me == all->root)
         return root_begin(coll, group);
     if (coll->stage == BEGIN)

@@ -20,7 +20,7 @@
 #include "base/bits.h"
 #include "team/team.h"
 
-enum { tk_mcast_eager = 4096, tk_mcast_members = 254 };
+enum { tk_mcast_eager = 4096, tk_mcast_large = 1 << 30, tk_mcast_members = 254 };
 
 /* The job has groups. Set at the start, the same on all ranks. */
 extern TK_HIDDEN bool tk_mcast_on;
@@ -37,5 +37,9 @@ bool tk_mcast_fits(const struct trunkline_tm *tm);
 
 /* For benchmarks: the lock of a group is given back after each broadcast, or kept for the next. */
 void tk_mcast_keep_lock(bool keep);
+
+/* For benchmarks: returns when the switch has our segment, or will not have it. Before, large
+ * payloads go by trees. */
+void tk_mcast_settle(void);
 
 #endif

@@ -14,13 +14,6 @@ static bool is_coordinator(const struct tk_mcast_group *group)
     return group->me == 0;
 }
 
-static void count_leaver(void *context, const struct tk_mcsw_event *event)
-{
-    struct tk_mcast_group *group = context;
-    if (event->kind == TK_MCSW_MEMBER_LEFT && event->group == group->group)
-        group->left++;
-}
-
 /* Only a member that was ready at all, and does not wait for an answer. */
 static bool has_to_leave(const struct tk_mcast_group *group)
 {
@@ -40,8 +33,6 @@ static bool is_silent(struct tk_mcast_group *group)
 static void ask(struct tk_mcast_group *group)
 {
     if (is_coordinator(group)) {
-        group->client.event = count_leaver;
-        group->client.context = group;
         tk_mcsw_step(&group->client);
         if (group->left + 1 < group->members && group->client.fd >= 0)
             return;
@@ -53,11 +44,13 @@ static void ask(struct tk_mcast_group *group)
     group->life = TK_MCAST_GONE;
 }
 
-/* True: it has left. */
+/* True: it has left. One request at a time. */
 static bool step(struct tk_mcast_group *group, bool all)
 {
     if (!has_to_leave(group))
         return true;
+    if (group->asks_window && !tk_mcast_window_care(group))
+        return false;
     if (group->life == TK_MCAST_REST && is_silent(group) && all && has_to_leave(group))
         ask(group);
     if (group->life != TK_MCAST_GONE || tk_mcsw_step(&group->client) == TK_MCSW_GOING)

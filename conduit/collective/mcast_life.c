@@ -118,10 +118,21 @@ static void go(struct tk_mcast_group *group, enum tk_mcast_life life)
     group->deadline = tk_now() + step_limit + more_ms(group) * UINT64_C(1000000);
 }
 
+/* Other events need no answer: what they tell of makes broadcasts fail. */
+static void count_leaver(void *context, const struct tk_mcsw_event *event)
+{
+    struct tk_mcast_group *group = context;
+    if (event->kind == TK_MCSW_MEMBER_LEFT && event->group == group->group)
+        group->left++;
+}
+
 static void dial(struct tk_mcast_group *group, enum tk_mcast_life life)
 {
     lose_connection(group);
     tk_mcsw_dial(&group->client, &group->at, &group->job, request_ms);
+    group->client.event = count_leaver;
+    group->client.context = group;
+    group->left = 0;
     group->has_connection = true;
     go(group, life);
 }
@@ -146,6 +157,8 @@ static void join(struct tk_mcast_group *group)
         return;
     }
     mine.rank = group->me;
+    group->mine = mine;
+    tk_mcast_window_forget(group);
     tk_mcsw_join(&group->client, group->group, &mine, request_ms + more_ms(group));
     go(group, TK_MCAST_JOIN);
 }
@@ -323,7 +336,9 @@ static void ask(struct tk_mcast_group *group)
 bool tk_mcast_live(struct tk_mcast_group *group)
 {
     enum tk_mcast_life life = group->life;
-    if (life == TK_MCAST_REST || life == TK_MCAST_NONE || life == TK_MCAST_GONE)
+    if (life == TK_MCAST_REST)
+        return tk_mcast_window_care(group);
+    if (life == TK_MCAST_NONE || life == TK_MCAST_GONE)
         return false;
     if (life == TK_MCAST_LOST) {
         if (is_coordinator(group) && tk_mcast_on && tk_now() > group->retry_at) {

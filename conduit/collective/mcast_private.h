@@ -115,6 +115,11 @@ struct tk_mcast_group {
     uint32_t releases; /* posted, of their own */
     uint32_t left;     /* members, at the end of the job */
 
+    /* mcast_window.c */
+    struct tk_mcsw_member mine;           /* as it joined */
+    struct tk_mcast_window window, asked; /* of ours: the switch has it; was asked to take it */
+    bool asks_window;
+
     /* the others' rings */
     uint32_t seen[tk_mcast_members][tk_mcast_slots];
     uint8_t due[tk_mcast_members];    /* slots to be returned */
@@ -174,10 +179,12 @@ struct tk_mcast_packet {
     struct tk_bitset receivers;
     const void *payload;
     size_t nbytes;
+    bool is_large;   /* it goes from the payload, in our segment, */
+    uint64_t offset; /* to there in the receivers' */
 };
 /* A slot of our ring, by its index; -1: there is none free now. */
 int tk_mcast_post(struct tk_mcast_group *group, const struct tk_mcast_packet *packet);
-/* The payload from a member, if it has come. */
+/* The payload from a member, if it has come; a large one is at its destination then. */
 const void *tk_mcast_find(struct tk_mcast_group *group, uint32_t root,
                           const struct tk_mcast_packet *packet, unsigned *slot);
 void tk_mcast_return(struct tk_mcast_group *group, uint32_t root, unsigned slot);
@@ -200,6 +207,14 @@ void tk_mcast_is_ready(struct tk_mcast_group *group, uint32_t member, uint32_t e
 void tk_mcast_use_era(struct tk_mcast_group *group, uint32_t era, bool good);
 bool tk_mcast_live(struct tk_mcast_group *group);
 bool tk_mcast_reap(struct tk_mcast_group *group);
+
+/* ---- mcast_window.c; with the lock */
+
+static const uint64_t tk_mcast_nowhere = UINT64_MAX;
+/* Where memory lies in our segment; tk_mcast_nowhere: the switch can't write there. */
+uint64_t tk_mcast_window_offset(const struct tk_mcast_group *group, const void *at, size_t nbytes);
+bool tk_mcast_window_care(struct tk_mcast_group *group);
+void tk_mcast_window_forget(struct tk_mcast_group *group);
 
 /* ---- mcast_leave.c */
 

@@ -73,7 +73,35 @@ static void remember(struct tk_mcast_group *group, const struct tk_bitset *recei
         group->is_wanted = false;
 }
 
-static bool post_slot(struct tk_mcast_group *group, unsigned i, size_t nbytes)
+/* The stamp lies in front of the key, so both can be one write: it need not be whole when a
+ * receiver sees it, for half a key is that of no collective, or of one that is over. */
+static unsigned put_large(const struct tk_mcast_group *group, const struct tk_mcast_packet *packet,
+                          const struct tk_mcast_slot *slot, struct tk_mcast_write *list)
+{
+    list[0] = (struct tk_mcast_write){
+        .from = packet->payload, .to = packet->offset, .nbytes = packet->nbytes, .to_window = true};
+    list[1] = (struct tk_mcast_write){.from = slot,
+                                      .to = offset_of(group, slot),
+                                      .nbytes = offsetof(struct tk_mcast_slot, payload)};
+    return 2;
+}
+
+static unsigned put_small(const struct tk_mcast_group *group, const struct tk_mcast_packet *packet,
+                          const struct tk_mcast_slot *slot, struct tk_mcast_write *list)
+{
+    list[0] =
+        (struct tk_mcast_write){.from = &slot->team,
+                                .to = offset_of(group, &slot->team),
+                                .nbytes = offsetof(struct tk_mcast_slot, payload) -
+                                          offsetof(struct tk_mcast_slot, team) + packet->nbytes};
+    list[1] = (struct tk_mcast_write){.from = (const void *)&slot->stamp,
+                                      .to = offset_of(group, (const void *)&slot->stamp),
+                                      .nbytes = sizeof(slot->stamp)};
+    return 2;
+}
+
+static bool post_slot(struct tk_mcast_group *group, unsigned i,
+                      const struct tk_mcast_packet *packet)
 {
     struct tk_mcast_memory *memory = group->memory;
     struct tk_mcast_slot *slot = &memory->rings[group->me][i];
@@ -84,14 +112,8 @@ static bool post_slot(struct tk_mcast_group *group, unsigned i, size_t nbytes)
     unsigned count = 0;
     if (!linked)
         list[count++] = acquire(group, memory->control[i], receivers);
-    list[count++] =
-        (struct tk_mcast_write){.from = &slot->team,
-                                .to = offset_of(group, &slot->team),
-                                .nbytes = offsetof(struct tk_mcast_slot, payload) -
-                                          offsetof(struct tk_mcast_slot, team) + nbytes};
-    list[count++] = (struct tk_mcast_write){.from = (const void *)&slot->stamp,
-                                            .to = offset_of(group, (const void *)&slot->stamp),
-                                            .nbytes = sizeof(slot->stamp)};
+    count += packet->is_large ? put_large(group, packet, slot, list + count)
+                              : put_small(group, packet, slot, list + count);
     if (!keep)
         list[count++] = release(group, memory->release[i]);
     group->uses[i].since = linked ? 0 : now;
@@ -140,7 +162,8 @@ int tk_mcast_post(struct tk_mcast_group *group, const struct tk_mcast_packet *pa
     slot->team = packet->team;
     slot->sequence = packet->sequence;
     slot->phase = packet->phase;
-    memcpy(slot->payload, packet->payload, packet->nbytes);
+    if (!packet->is_large)
+        memcpy(slot->payload, packet->payload, packet->nbytes);
     atomic_store_explicit(&slot->stamp, (uint64_t)packet->nbytes << 32 | group->numbers,
                           memory_order_relaxed);
     *use = (struct tk_mcast_use){.state = TK_MCAST_FLYING,
@@ -149,7 +172,7 @@ int tk_mcast_post(struct tk_mcast_group *group, const struct tk_mcast_packet *pa
                                  .number = group->numbers};
     group->next = (i + 1) % tk_mcast_slots;
     group->flying++;
-    if (!post_slot(group, i, packet->nbytes))
+    if (!post_slot(group, i, packet))
         group->trouble = no_request;
     return (int)i;
 }

@@ -19,11 +19,19 @@ struct tk_mcast_link {
 };
 
 /* A part of the memory to an address that the switch completes: an offset from the receivers'
- * bases, or tk_mcast_control. */
+ * bases, or tk_mcast_control. To the window: from our window, at an offset in theirs. */
 struct tk_mcast_write {
     const void *from;
     uint64_t to;
     size_t nbytes;
+    bool to_window;
+};
+
+/* Memory of the client that is registered. */
+struct tk_mcast_window {
+    uint64_t base, size; /* 0: none */
+    uint32_t rkey;
+    uint64_t most; /* bytes of one write */
 };
 static const uint64_t tk_mcast_control = UINT64_MAX;
 enum { tk_mcast_list_max = 8, tk_mcast_depth = 64 };
@@ -43,6 +51,9 @@ struct tk_mcast_device {
                     const struct tk_mcsw_place *place);
     /* From now on nothing arrives, and what is under way fails. */
     void (*stop)(struct tk_mcast_link *link);
+
+    /* The segment; false: there is none that the switch could write to. */
+    bool (*window)(const struct tk_mcast_link *link, struct tk_mcast_window *window);
 
     /* Posts them as one list, the last of which completes as `id`. False: the device refused. */
     bool (*post)(struct tk_mcast_link *link, const struct tk_mcast_write *list, unsigned count,

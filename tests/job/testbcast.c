@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* testbcast [-n RECEIVERS,...] [-s MIN:MAX] [-m MODE,...] [-k KIND,...] [-i ITERATIONS]
- * [-u FILE] (all again until there is such a file) -
+ * [-u FILE] (all again until there is such a file) [-a BYTES] (a rank's destination lies so much
+ * further in its segment than that of the rank before it) -
  * broadcasts of each size to each number of receivers by each way, every payload verified; prints a
  * table. MODE: switch (the multicast switch), binomial, flat, chain. KIND: fresh (the lock of the
  * switch's group is given back each time), kept, rotate (another root each time), subset (a random
@@ -25,8 +26,9 @@
 /* The library's own, whose headers are not for clients: conduit/collective/coll.h and mcast.h. */
 _Bool tk_coll_choose_force(const char *word);
 void tk_mcast_keep_lock(_Bool keep);
+void tk_mcast_settle(void);
 
-enum { subsets = 16, iterations_max = 1000000 };
+enum { subsets = 16, apart_ranks = 64, iterations_max = 1000000 };
 enum kind { FRESH, KEPT, ROTATE, SUBSET, kinds };
 static const char *const kind_names[kinds] = {"fresh", "kept", "rotate", "subset"};
 static const char *const mode_names[] = {"switch", "binomial", "flat", "chain"};
@@ -34,9 +36,9 @@ enum { SWITCH, modes = sizeof mode_names / sizeof mode_names[0] };
 
 static struct {
     const char *receivers, *modes, *kinds, *socket, *until;
-    size_t least, most;
+    size_t least, most, apart;
     unsigned iterations;
-} wish = {"", "binomial,flat,chain", "kept", NULL, NULL, 8, 1 << 20, 100};
+} wish = {"", "binomial,flat,chain", "kept", NULL, NULL, 8, 1 << 20, 0, 100};
 
 static int64_t now(void)
 {
@@ -207,12 +209,14 @@ static void measure(unsigned mode, enum kind kind, const struct teams *teams, si
     static int64_t *times;
     uint64_t chance = 42 + nbytes; /* the same on all members */
     gex_Rank_t all = gex_TM_QuerySize(teams->of[0]);
-    struct run run = {.memory = job.base, .nbytes = nbytes};
+    struct run run = {.memory = (char *)job.base + wish.apart * job.rank, .nbytes = nbytes};
     if (!times)
         times = job_memory(wish.iterations * sizeof *times);
     job_phase("%s %s, %u ranks, %zu bytes", mode_names[mode], kind_names[kind], all, nbytes);
     uint64_t before[counters], after[counters];
     tk_mcast_keep_lock(kind == KEPT);
+    tk_mcast_settle();
+    gex_Event_Wait(gex_Coll_BarrierNB(teams->of[0], 0));
     run.tm = teams->of[0];
     for (unsigned i = 0; i < uncounted; i++)
         broadcast(&run);
@@ -312,7 +316,7 @@ static void usage(const char *what)
     fprintf(stderr,
             "testbcast: %s; usage: testbcast [-n RECEIVERS,...] [-s MIN:MAX] [-m switch,binomial,"
             "flat,chain] [-k fresh,kept,rotate,subset] [-i 1..%d] [-S SOCKET] "
-            "[-u FILE]\n",
+            "[-u FILE] [-a BYTES]\n",
             what, iterations_max);
     exit(2);
 }
@@ -342,6 +346,11 @@ static void set(char option, char *value)
         if (*end || wish.least > wish.most || wish.most > 64 << 20)
             usage("-s takes MIN:MAX in bytes, at most 67108864");
         return;
+    case 'a':
+        wish.apart = strtoul(value, &end, 0);
+        if (*end || wish.apart > 1 << 20)
+            usage("-a takes bytes, at most 1048576");
+        return;
     case 'i':
         wish.iterations = (unsigned)strtoul(value, &end, 0);
         if (*end || wish.iterations < 1 || wish.iterations > iterations_max)
@@ -366,7 +375,8 @@ int main(int argc, char **argv)
             usage(argv[i]);
         set(argv[i][1], argv[i + 1]);
     }
-    job_start(&argc, &argv, (wish.most + 65535) / 65536 * 65536 + 65536);
+    job_start(&argc, &argv, (wish.most + apart_ranks * wish.apart + 65535) / 65536 * 65536 + 65536);
+    CHECK(!wish.apart || job.size <= apart_ranks, "-a is for %d ranks at most", apart_ranks);
     gex_EP_RegisterHandlers(job.ep, handlers, sizeof handlers / sizeof handlers[0]);
     job_barrier();
     measure_round_trip();

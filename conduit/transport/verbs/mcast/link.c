@@ -230,6 +230,25 @@ static void link_stop(struct tk_mcast_link *head)
 
 /* ---- use */
 
+/* The two largest keys mean something to the switch. */
+static bool link_window(const struct tk_mcast_link *head, struct tk_mcast_window *window)
+{
+    const struct link *link = (const struct link *)head;
+    if (!tk_verbs.segment || tk_segment_area.size == 0 ||
+        tk_verbs.segment->remote[0] >= TK_MCSW_WINDOW_KEY)
+        return false;
+    *window = (struct tk_mcast_window){.base = (uintptr_t)tk_segment_area.base,
+                                       .size = tk_segment_area.size,
+                                       .rkey = tk_verbs.segment->remote[0],
+                                       .most = link->rail->message_max};
+    return true;
+}
+
+static uint32_t remote_key(const struct tk_mcast_write *w)
+{
+    return w->to == tk_mcast_control ? UINT32_MAX : w->to_window ? TK_MCSW_WINDOW_KEY : 0;
+}
+
 static bool link_post(struct tk_mcast_link *head, const struct tk_mcast_write *list, unsigned count,
                       uint64_t id)
 {
@@ -238,16 +257,18 @@ static bool link_post(struct tk_mcast_link *head, const struct tk_mcast_write *l
     struct ibv_sge sge[tk_mcast_list_max];
     for (unsigned i = 0; i < count; i++) {
         const struct tk_mcast_write *w = &list[i];
-        bool is_last = i + 1 == count, is_control = w->to == tk_mcast_control;
-        sge[i] = (struct ibv_sge){
-            .addr = (uintptr_t)w->from, .length = (uint32_t)w->nbytes, .lkey = link->mr->lkey};
+        bool is_last = i + 1 == count;
+        sge[i] =
+            (struct ibv_sge){.addr = (uintptr_t)w->from,
+                             .length = (uint32_t)w->nbytes,
+                             .lkey = w->to_window ? tk_verbs.segment->local[0] : link->mr->lkey};
         wr[i] = (struct ibv_send_wr){.wr_id = id,
                                      .next = is_last ? NULL : &wr[i + 1],
                                      .sg_list = &sge[i],
                                      .num_sge = 1,
                                      .opcode = IBV_WR_RDMA_WRITE,
                                      .send_flags = is_last ? IBV_SEND_SIGNALED : 0,
-                                     .wr.rdma = {w->to, is_control ? UINT32_MAX : 0}};
+                                     .wr.rdma = {w->to, remote_key(w)}};
     }
     return link->is_on && ibv_post_send(link->sqp, wr, &bad) == 0;
 }
@@ -283,6 +304,7 @@ const struct tk_mcast_device tk_verbs_multicast = {.open = link_open,
                                                    .reset = link_reset,
                                                    .connect = link_connect,
                                                    .stop = link_stop,
+                                                   .window = link_window,
                                                    .post = link_post,
                                                    .read_status = link_read_status,
                                                    .poll = link_poll};
