@@ -49,14 +49,14 @@ int trunkline_rails_share(const void *mine, void *all, size_t size)
 {
     TK_CHECK_MAY_COMMUNICATE("trunkline_rails_share");
     capture_errors();
-    return end_capture(tk_share(mine, all, size, tk_poll_between_naps), GASNET_ERR_RESOURCE);
+    return end_capture(tk_share(mine, all, size, tk_poll_asleep), GASNET_ERR_RESOURCE);
 }
 
 int trunkline_rails_barrier(void)
 {
     TK_CHECK_MAY_COMMUNICATE("trunkline_rails_barrier");
     capture_errors();
-    return end_capture(tk_bootstrap_fence(tk_poll_between_naps, 0), GASNET_ERR_RESOURCE);
+    return end_capture(tk_bootstrap_fence(tk_poll_asleep, 0), GASNET_ERR_RESOURCE);
 }
 
 int trunkline_domain_open(trunkline_domain_t *domain, const trunkline_rail_t *rail, int own_context)

@@ -7,7 +7,6 @@
 
 #include <fcntl.h>
 #include <pmix.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +14,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/bits.h"
 #include "base/clock.h"
+#include "base/futex.h"
 #include "base/report.h"
 #include "bootstrap/bootstrap.h"
 #include "settings/settings.h"
@@ -25,8 +26,12 @@ struct tk_bootstrap tk_bootstrap = {.rank = 0, .size = 1, .local_size = 1, .alon
 static pmix_proc_t myself;
 static char session[4096]; /* the launcher's directory of the job; empty: there is none */
 
-enum { fence_pending = 1 }; /* any value that is no PMIx status: those are zero or negative */
-static _Atomic int fence_status;
+/* Any value that is no PMIx status: those are zero or negative. The word is what waiters without
+ * anything else to do sleep on. */
+enum { fence_pending = 1 };
+static _Atomic uint32_t fence_status;
+static void (*_Atomic fence_bell)(void);
+static _Atomic bool fence_awaited;
 static _Atomic bool is_leaving; /* the server may go before us */
 
 /* Launchers pass the size of the job in these variables; if one is set but there is no server,
@@ -223,27 +228,42 @@ enum tk_status tk_bootstrap_put(const char *key, const void *blob, size_t size)
     value.data.bo.bytes = (char *)blob;
     value.data.bo.size = size;
     pmix_status_t rc = PMIx_Put(PMIX_GLOBAL, key, &value);
+    tk_bootstrap.counts.puts++;
+    tk_bootstrap.counts.bytes_put += size;
     if (rc == PMIX_SUCCESS)
         return TK_OK;
     tk_log_error("PMIx_Put of %zu bytes failed: %s", size, PMIx_Error_string(rc));
     return TK_FAIL;
 }
 
+/* On libpmix's thread, or on ours. */
 static void fence_done(pmix_status_t rc, void *unused)
 {
     (void)unused;
-    atomic_store_explicit(&fence_status, rc, memory_order_release);
+    atomic_store_explicit(&fence_status, (uint32_t)rc, memory_order_release);
+    tk_futex_wake_all(&fence_status);
+    void (*bell)(void) = atomic_load_explicit(&fence_bell, memory_order_acquire);
+    if (bell)
+        bell();
+}
+
+/* On one host all data is where its server is, and collecting would copy all that was ever put, to
+ * everybody, with each fence. If the launcher does not say where ranks are, there may be others. */
+static bool fence_collects(bool data)
+{
+    return data && tk_bootstrap.local_size < tk_bootstrap.size;
 }
 
 /* Arguments stay as they are until the callback came, as PMIx wants of calls that do not block. */
-static void fence_start(void)
+static void fence_start(bool data)
 {
     static pmix_proc_t job;
     static pmix_info_t info;
-    bool collect = true;
+    bool collect = fence_collects(data);
     PMIX_LOAD_PROCID(&job, myself.nspace, PMIX_RANK_WILDCARD);
     PMIX_INFO_LOAD(&info, PMIX_COLLECT_DATA, &collect, PMIX_BOOL);
     atomic_store_explicit(&fence_status, fence_pending, memory_order_relaxed);
+    tk_bootstrap.counts.fences++;
     pmix_status_t rc = PMIx_Commit();
     if (rc == PMIX_SUCCESS)
         rc = PMIx_Fence_nb(&job, 1, &info, 1, fence_done, NULL);
@@ -251,34 +271,51 @@ static void fence_start(void)
         fence_done(rc == PMIX_OPERATION_SUCCEEDED ? PMIX_SUCCESS : rc, NULL);
 }
 
-/* The answer comes through another process and libpmix's thread: both want this CPU more than we
- * do. */
-static void poll_and_nap(void (*poll)(void))
+void tk_bootstrap_bell(void (*ring)(void))
 {
-    const struct timespec little = {.tv_nsec = 50000};
-    if (poll)
-        poll();
-    nanosleep(&little, NULL);
+    atomic_store_explicit(&fence_bell, ring, memory_order_release);
 }
 
 static int fence_now(void)
 {
-    return atomic_load_explicit(&fence_status, memory_order_acquire);
+    return (int)atomic_load_explicit(&fence_status, memory_order_acquire);
+}
+
+bool tk_bootstrap_has_answer(void)
+{
+    return atomic_load_explicit(&fence_awaited, memory_order_relaxed) &&
+           fence_now() != fence_pending;
+}
+
+/* The answer comes through another process and libpmix's thread: both want this CPU more than we
+ * do, and so do the other ranks that wait: short naps of many of them would be all that the host
+ * does. */
+static void fence_sleep(void (*poll)(void), uint64_t deadline)
+{
+    uint64_t now = tk_now(), most = TK_SECOND;
+    if (deadline)
+        most = tk_min(most, deadline - tk_min(now, deadline) + 1);
+    if (poll)
+        poll();
+    else
+        tk_futex_wait(&fence_status, fence_pending, most);
 }
 
 /* Returns a PMIx status, or fence_pending after the deadline. */
-static int fence(void (*poll)(void), uint64_t deadline)
+static int fence(bool data, void (*poll)(void), uint64_t deadline)
 {
     int rc;
     if (tk_bootstrap.alone)
         return PMIX_SUCCESS;
     if (fence_now() != fence_pending)
-        fence_start();
+        fence_start(data);
+    bool outer = atomic_exchange(&fence_awaited, true);
     while ((rc = fence_now()) == fence_pending) {
-        poll_and_nap(poll);
+        fence_sleep(poll, deadline);
         if (deadline && tk_now() > deadline)
             break;
     }
+    atomic_store(&fence_awaited, outer);
     return rc;
 }
 
@@ -290,23 +327,56 @@ static enum tk_status verdict(int rc, void (*poll)(void), uint64_t deadline)
         return TK_BUSY;
     /* Another rank went before the fence was complete. The launcher knows which one and why, and is
      * about to end this process; to log or exit now would blame this rank. */
-    for (uint64_t patience = tk_now() + 2 * TK_SECOND; tk_now() < patience;)
-        poll_and_nap(deadline ? poll : NULL); /* one that may give up knows what to do meanwhile */
+    for (uint64_t patience = tk_now() + 2 * TK_SECOND; tk_now() < patience;) {
+        const struct timespec little = {.tv_nsec = 1000000};
+        if (deadline && poll)
+            poll(); /* one that may give up knows what to do meanwhile */
+        nanosleep(&little, NULL);
+    }
     tk_log_error("PMIx_Fence failed: %s; a rank of the job has gone", PMIx_Error_string(rc));
     return TK_FAIL;
 }
 
 enum tk_status tk_bootstrap_fence(void (*poll)(void), uint64_t deadline)
 {
-    return verdict(fence(poll, deadline), poll, deadline);
+    return verdict(fence(false, poll, deadline), poll, deadline);
+}
+
+enum tk_status tk_bootstrap_fence_data(void (*poll)(void), uint64_t deadline)
+{
+    return verdict(fence(true, poll, deadline), poll, deadline);
 }
 
 /* libpmix's servers take the contribution of a rank that goes afterwards out of the count, so the
  * fence is complete when all others have come. */
 enum tk_status tk_bootstrap_part(void (*poll)(void), uint64_t deadline)
 {
-    int rc = fence(poll, deadline);
+    int rc = fence(true, poll, deadline);
     return rc == PMIX_ERR_PARTIAL_SUCCESS ? TK_OK : verdict(rc, poll, deadline);
+}
+
+/* malloc'ed, with room for a zero behind it; NULL: it is no such value. */
+static void *value_as_blob(const pmix_value_t *value, size_t *size)
+{
+    if (!value || value->type != PMIX_BYTE_OBJECT)
+        return NULL;
+    char *blob = malloc(value->data.bo.size + 1);
+    *size = value->data.bo.size;
+    if (blob)
+        memcpy(blob, value->data.bo.bytes, *size);
+    return blob;
+}
+
+static enum tk_status get_verdict(uint32_t rank, const char *key, pmix_status_t rc,
+                                  const void *blob, size_t size)
+{
+    tk_bootstrap.counts.gets++;
+    if (rc == PMIX_SUCCESS && blob) {
+        tk_bootstrap.counts.bytes_got += size;
+        return TK_OK;
+    }
+    tk_log_error("PMIx_Get of '%s' of rank %u failed: %s", key, rank, PMIx_Error_string(rc));
+    return TK_FAIL;
 }
 
 enum tk_status tk_bootstrap_get(uint32_t rank, const char *key, void **blob, size_t *size)
@@ -315,16 +385,67 @@ enum tk_status tk_bootstrap_get(uint32_t rank, const char *key, void **blob, siz
     pmix_value_t *value = NULL;
     PMIX_LOAD_PROCID(&peer, myself.nspace, rank);
     pmix_status_t rc = PMIx_Get(&peer, key, NULL, 0, &value);
-    if (rc == PMIX_SUCCESS && value->type == PMIX_BYTE_OBJECT) {
-        *size = value->data.bo.size;
-        *blob = malloc(*size + 1);
-        if (*blob)
-            memcpy(*blob, value->data.bo.bytes, *size);
+    *blob = rc == PMIX_SUCCESS ? value_as_blob(value, size) : NULL;
+    if (rc == PMIX_SUCCESS)
         PMIX_VALUE_RELEASE(value);
-        return *blob ? TK_OK : TK_FAIL;
+    return get_verdict(rank, key, rc, *blob, *size);
+}
+
+/* An answer that is waited for; written by libpmix's thread. */
+struct asked {
+    struct tk_bootstrap_blob *blob;
+    pmix_status_t rc;
+};
+
+static _Atomic uint32_t unanswered;
+
+static void answered(struct asked *asked, pmix_status_t rc)
+{
+    asked->rc = rc;
+    if (atomic_fetch_sub_explicit(&unanswered, 1, memory_order_acq_rel) == 1)
+        tk_futex_wake_all(&unanswered);
+}
+
+static void on_value(pmix_status_t rc, pmix_value_t *value, void *object)
+{
+    struct asked *asked = object;
+    if (rc == PMIX_SUCCESS)
+        asked->blob->at = value_as_blob(value, &asked->blob->size);
+    answered(asked, rc);
+}
+
+static void ask_all(const char *key, struct asked *asked)
+{
+    pmix_proc_t peer;
+    atomic_store(&unanswered, tk_bootstrap.size);
+    for (uint32_t r = 0; r < tk_bootstrap.size; r++) {
+        PMIX_LOAD_PROCID(&peer, myself.nspace, r);
+        pmix_status_t rc = PMIx_Get_nb(&peer, key, NULL, 0, on_value, &asked[r]);
+        if (rc != PMIX_SUCCESS) /* no callback will come */
+            answered(&asked[r], rc == PMIX_OPERATION_SUCCEEDED ? PMIX_ERROR : rc);
     }
-    tk_log_error("PMIx_Get of '%s' of rank %u failed: %s", key, rank, PMIx_Error_string(rc));
-    return TK_FAIL;
+}
+
+/* All at once: one answer after the other is a wait for the server each, on a busy host for a time
+ * slice of others each. */
+enum tk_status tk_bootstrap_get_all(const char *key, struct tk_bootstrap_blob *blobs)
+{
+    uint32_t left;
+    enum tk_status status = TK_OK;
+    struct asked *asked = calloc(tk_bootstrap.size, sizeof(*asked));
+    if (!asked) {
+        tk_log_error("out of memory for the data of %u ranks", tk_bootstrap.size);
+        return TK_FAIL;
+    }
+    for (uint32_t r = 0; r < tk_bootstrap.size; r++)
+        asked[r].blob = &blobs[r];
+    ask_all(key, asked);
+    while ((left = atomic_load_explicit(&unanswered, memory_order_acquire)) > 0)
+        tk_futex_wait(&unanswered, left, TK_SECOND);
+    for (uint32_t r = 0; r < tk_bootstrap.size && status == TK_OK; r++)
+        status = get_verdict(r, key, asked[r].rc, blobs[r].at, blobs[r].size);
+    free(asked);
+    return status;
 }
 
 /* Without PMIX_IMMEDIATE libpmix's servers wait for a key that nobody put, for ever. */
@@ -382,6 +503,6 @@ void tk_bootstrap_close(void)
 void tk_bootstrap_close_early(void)
 {
     if (!tk_bootstrap.alone && fence_now() != fence_pending)
-        fence_start();
+        fence_start(true);
     tk_bootstrap_close();
 }

@@ -17,6 +17,7 @@
 #include "exit/exit_private.h"
 #include "message/message.h"
 #include "peer/peer.h"
+#include "progress/progress.h"
 #include "topology/leaders.h"
 #include "topology/topology.h"
 #include "topology/tree.h"
@@ -38,6 +39,7 @@ _Static_assert(tk_flags_of_exit + sizeof(struct flags) <= tk_flags_size, "there 
 
 static struct {
     struct flags *ours, *above, *below[tk_tree_fan]; /* NULL: none */
+    struct tk_tree_place place;
     uint32_t below_count;
     struct tk_leaders leaders;
     _Atomic uint32_t received[tk_leaders_rounds_max];
@@ -58,8 +60,21 @@ static void agree_received(struct tk_peer *from, const int32_t *args)
     atomic_store_explicit(&agreement.received[round], known | (code & 0xff), memory_order_release);
 }
 
+/* For a thread about to sleep: the flag that it waits for has been written. */
+static bool agree_is_due(void)
+{
+    if (!agreement.has_begun || agreement.is_over || agreement.cannot)
+        return false;
+    if (agreement.arrived < agreement.below_count)
+        return atomic_load_explicit(&agreement.below[agreement.arrived]->up.code,
+                                    memory_order_relaxed) != 0;
+    return agreement.above &&
+           atomic_load_explicit(&agreement.above->down.code, memory_order_relaxed) != 0;
+}
+
 void tk_agree_open(void)
 {
+    tk_progress_look(agree_is_due);
     tk_internal_register(TK_HANDLER_AGREE, agree_received);
 }
 
@@ -79,6 +94,7 @@ void tk_agree_connect(void)
         return;
     /* The tree of the barriers, so that their mappings are used again. */
     const struct tk_tree_place place = tk_tree_place(index, tk_topology.nbrhd_size);
+    agreement.place = place;
     agreement.ours = flags_of(index);
     if (index > 0)
         agreement.above = flags_of(place.above);
@@ -108,9 +124,23 @@ static bool agree_take(const _Atomic uint32_t *word)
     return true;
 }
 
-static void write_once(struct word *word)
+static bool write_once(struct word *word)
 {
+    if (atomic_load_explicit(&word->code, memory_order_relaxed) != 0)
+        return false;
     atomic_store_explicit(&word->code, known | agreement.largest, memory_order_release);
+    return true;
+}
+
+static void agree_wake(uint32_t index)
+{
+    tk_neighbour_wake(tk_topology.nbrhd_ranks[index]);
+}
+
+static void agree_wake_below(void)
+{
+    for (uint32_t i = 0; i < agreement.below_count; i++)
+        agree_wake(agreement.place.below + i);
 }
 
 static bool agree_gather(void)
@@ -120,8 +150,8 @@ static bool agree_gather(void)
             return false;
         agreement.arrived++;
     }
-    if (agreement.above)
-        write_once(&agreement.ours->up);
+    if (agreement.above && write_once(&agreement.ours->up))
+        agree_wake(agreement.place.above);
     return true;
 }
 
@@ -152,8 +182,8 @@ static bool agree_advance(bool (*among_leaders)(void))
     if (!agree_gather() ||
         !(agreement.above ? agree_take(&agreement.above->down.code) : among_leaders()))
         return false;
-    if (agreement.below_count > 0)
-        write_once(&agreement.ours->down);
+    if (agreement.below_count > 0 && write_once(&agreement.ours->down))
+        agree_wake_below();
     return agreement.is_over = true;
 }
 

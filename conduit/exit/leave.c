@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/bits.h"
 #include "base/clock.h"
 #include "base/report.h"
 #include "bootstrap/bootstrap.h"
@@ -24,8 +25,9 @@
 
 /* Time for all ranks to leave by themselves before the others are notified: a collective exit is
  * over long before. Where ranks outnumber CPUs some wait for a CPU; a notice would run their
- * SIGQUIT handlers for nothing. */
-static const uint64_t grace_alone = TK_SECOND / 10, grace_in_crowd = TK_SECOND / 5;
+ * SIGQUIT handlers for nothing, and have rank 0 talk to all. */
+static const uint64_t grace_alone = TK_SECOND / 10, grace_in_crowd = TK_SECOND / 5,
+                      grace_of_each = TK_SECOND / 200;
 
 /* For the last flush: an interrupted thread may hold a stream's lock for ever. In whole seconds. */
 enum { last_flush = 1 };
@@ -38,8 +40,8 @@ enum { give_backs_max = 4 };
 static bool (*give_backs[give_backs_max])(bool all);
 static unsigned give_back_count;
 
-/* While idle: another rank on this host may need this CPU to leave. */
-enum { nap_min = 20000, nap_max = 1000000 /* ns */ };
+/* While idle, for what no bell rings. */
+enum { nap_ns = 1000000 };
 
 static bool has_network(void)
 {
@@ -48,7 +50,9 @@ static bool has_network(void)
 
 static uint64_t grace(void)
 {
-    return tk_topology.oversubscribed ? grace_in_crowd : grace_alone;
+    if (!tk_topology.oversubscribed)
+        return grace_alone;
+    return tk_max(grace_in_crowd, grace_of_each * (tk_machine_ranks() / tk_topology.cpus));
 }
 
 void tk_leave_add(bool (*give_back)(bool all))
@@ -124,34 +128,43 @@ static bool give_back(bool all)
     return give_back_count == 0;
 }
 
-static void nap(long *ns)
+static void nap(void)
 {
-    const struct timespec little = {.tv_nsec = *ns};
+    const struct timespec little = {.tv_nsec = nap_ns};
     nanosleep(&little, NULL);
-    *ns = 2 * *ns < nap_max ? 2 * *ns : nap_max;
+}
+
+/* Sleeps when there is nothing to do, until a neighbour or a message wakes it: another rank on this
+ * host may need this CPU to leave, and many that looked for the others by the clock would leave
+ * none. */
+static void serve_asleep(void)
+{
+    static unsigned turn;
+    serve();
+    if (has_network())
+        tk_wait_asleep(&turn);
+    else
+        nap();
 }
 
 /* Returns when all ranks agree; or after `grace`, when the fence has to do it. */
 static void leave_agree(void)
 {
-    long ns = nap_min;
-    for (serve();
-         has_network() && !tk_agree_step() && !tk_state_is_grace_over(&tk_exit_state, tk_now());
-         serve()) {
+    serve();
+    while (has_network() && !tk_agree_step() && !tk_state_is_grace_over(&tk_exit_state, tk_now())) {
         give_back(false);
-        nap(&ns);
+        serve_asleep();
     }
 }
 
 /* Where not all agree some rank may be gone or hang: what it would have to answer never comes. */
 static void leave_others(void)
 {
-    long ns = nap_min;
     uint64_t until = tk_now() + giving_back_max;
     if (give_back_count == 0 || !has_network() || !tk_agree_step())
         return;
     for (serve(); !give_back(true) && tk_now() < until; serve())
-        nap(&ns);
+        nap();
 }
 
 /* The code of each rank, exchanged by the fence. */
@@ -192,7 +205,7 @@ static void part(void)
      * not change what all ranks have agreed on over the network. */
     if (has_network() && tk_agree_step() && tk_bootstrap_leave_mark())
         tk_state_code_known(&tk_exit_state);
-    if (part_from_others(serve, tk_exit_state.deadline) != TK_OK)
+    if (part_from_others(serve_asleep, tk_exit_state.deadline) != TK_OK)
         tk_abort_job(tk_state_late_code(&tk_exit_state),
                      "not all processes came to the end of the job");
     if (!has_network() || !tk_agree_step())
@@ -246,12 +259,19 @@ static void serve_aside(void)
     tk_state_learn(&tk_exit_state, tk_agree_code());
 }
 
+static void serve_aside_and_nap(void)
+{
+    serve_aside();
+    nap();
+}
+
 _Noreturn void tk_leave_without_network(void)
 {
     /* Ranks of other neighbourhoods that wait for this one give up after `grace` and enter the
      * fence too. A rank that enters it because all agree has written the code to its flags before.
      */
-    enum tk_status status = part_from_others(serve_aside, tk_exit_state.grace_end + 2 * grace());
+    enum tk_status status =
+        part_from_others(serve_aside_and_nap, tk_exit_state.grace_end + 2 * grace());
     serve_aside();
     if (status == TK_OK) {
         if (!has_network() || !tk_agree_step_by_flags())

@@ -54,10 +54,8 @@ static const char *next_line(const char *line)
 }
 
 /* The number in a line that begins with `name`; 0: there is none. */
-static uint64_t named_number(const char *path, const char *name)
+static uint64_t number_of_line(const char *text, const char *name)
 {
-    char text[file_max];
-    read_file(path, text);
     for (const char *line = text; line; line = next_line(line))
         if (!strncmp(line, name, strlen(name)))
             return number_in(line + strlen(name));
@@ -67,7 +65,14 @@ static uint64_t named_number(const char *path, const char *name)
 /* In bytes; `name` includes the colon. */
 static uint64_t meminfo(const char *name)
 {
-    return named_number("/proc/meminfo", name) << 10;
+    char text[file_max];
+    read_file("/proc/meminfo", text);
+    return number_of_line(text, name) << 10;
+}
+
+static uint64_t host_ram(void)
+{
+    return (uint64_t)sysconf(_SC_PHYS_PAGES) * tk_page_size();
 }
 
 size_t tk_huge_page_size(void)
@@ -109,9 +114,10 @@ static void my_group(const struct controller *c, char *path, size_t size)
  * as cache too, but can't be dropped. */
 static uint64_t droppable(const struct controller *c, const char *group)
 {
-    char path[1200];
+    char path[1200], text[file_max];
     snprintf(path, sizeof(path), "%s%s/memory.stat", c->mount, group);
-    uint64_t cache = named_number(path, c->cache), shared = named_number(path, c->shared);
+    read_file(path, text);
+    uint64_t cache = number_of_line(text, c->cache), shared = number_of_line(text, c->shared);
     return cache > shared ? cache - shared : 0;
 }
 
@@ -128,13 +134,16 @@ static uint64_t group_number(const struct controller *c, const char *group, cons
     return read_number(path);
 }
 
+/* A limit above the host's memory limits nothing; version 1 writes "none" so. The kernel adds up
+ * the counters of all CPUs and groups below for what is used, which is not asked for then: of
+ * hundreds of ranks that start at once, each asks several times. */
 static void host_check_group(const struct controller *c, const char *group,
                              struct headroom *headroom)
 {
     uint64_t limit = group_number(c, group, c->limit);
-    uint64_t used = group_number(c, group, c->used), drop = droppable(c, group);
-    if (limit == 0)
+    if (limit == 0 || limit >= host_ram())
         return;
+    uint64_t used = group_number(c, group, c->used), drop = droppable(c, group);
     used = used > drop ? used - drop : 0;
     headroom->limit = limit < headroom->limit ? limit : headroom->limit;
     if (used < limit && limit - used >= headroom->left)
@@ -170,9 +179,11 @@ static void host_check(struct headroom *headroom)
  */
 static void host_check_commit_limit(struct headroom *headroom)
 {
+    if (read_number("/proc/sys/vm/overcommit_memory") != 2)
+        return;
     uint64_t limit = meminfo("CommitLimit:"), used = meminfo("Committed_AS:");
     uint64_t left = used < limit ? limit - used : 0;
-    if (read_number("/proc/sys/vm/overcommit_memory") != 2 || left >= headroom->left)
+    if (left >= headroom->left)
         return;
     headroom->left = left;
     snprintf(headroom->what, sizeof(headroom->what),
@@ -193,8 +204,7 @@ uint64_t tk_memory_available(char *what, size_t size)
 
 uint64_t tk_host_memory(void)
 {
-    uint64_t ram = (uint64_t)sysconf(_SC_PHYS_PAGES) * tk_page_size();
-    struct headroom headroom = {.limit = ram};
+    struct headroom headroom = {.limit = host_ram()};
     host_check(&headroom);
     return headroom.limit;
 }

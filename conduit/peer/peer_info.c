@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Exchange of peer infos by one fence at start-up. Owns them until tk_peer_info_drop_all(). A peer
- * info comes from another process, so nothing in it is trusted before it is checked. */
+ * Exchange of peer infos by one fence at start-up. They lie where they were gathered, until
+ * tk_peer_info_drop_all(). A peer info comes from another process, so nothing in it is trusted
+ * before it is checked. */
 #include "config.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/bits.h"
 #include "base/mode.h"
 #include "base/report.h"
 #include "bootstrap/bootstrap.h"
+#include "bootstrap/gather.h"
 #include "peer/peer.h"
 #include "settings/settings.h"
 
@@ -29,10 +30,9 @@ const struct tk_host_info *tk_host_info_of(uint32_t rank)
 
 void tk_peer_info_drop_all(void)
 {
-    for (uint32_t r = 0; infos && r < tk_peers.size; r++)
-        free(infos[r]);
     free(infos);
     infos = NULL;
+    tk_gather_drop();
     tk_host_names_complete();
 }
 
@@ -87,42 +87,49 @@ static enum tk_status peer_info_check(uint32_t rank, const struct tk_peer_info *
     return TK_OK;
 }
 
+/* Most texts end as they should, and a page that is not written to stays shared. */
+static void end_text(char *text, size_t size)
+{
+    if (text[size - 1])
+        text[size - 1] = 0;
+}
+
+static void make_sound(struct tk_peer_info *info)
+{
+    end_text(info->host.name, sizeof(info->host.name));
+    end_text(info->host.id, sizeof(info->host.id));
+    for (uint32_t i = 0; i < info->rails; i++) {
+        struct tk_port_address *address = tk_peer_info_rail(info, i);
+        end_text(address->device, sizeof(address->device));
+        if (address->gid_count > tk_gids_max)
+            address->gid_count = tk_gids_max;
+    }
+    if (info->unused_size > 0)
+        end_text(tk_peer_info_unused(info), info->unused_size);
+}
+
 static enum tk_status peer_info_learn(uint32_t rank)
 {
-    void *blob;
     size_t size;
-    if (tk_bootstrap_get(rank, "tk.peer_info", &blob, &size) != TK_OK)
-        return TK_FAIL;
-    infos[rank] = blob;
-    if (peer_info_check(rank, blob, size) != TK_OK)
-        return TK_FAIL;
     struct tk_peer *peer = tk_peer(rank);
-    infos[rank]->host.name[tk_host_name_max - 1] = 0;
-    infos[rank]->host.id[tk_host_id_max - 1] = 0;
-    for (uint32_t i = 0; i < infos[rank]->rails; i++) {
-        struct tk_port_address *address = tk_peer_info_rail(infos[rank], i);
-        address->device[sizeof(address->device) - 1] = 0;
-        address->gid_count = (uint8_t)tk_min(address->gid_count, tk_gids_max);
-    }
-    if (infos[rank]->unused_size > 0)
-        tk_peer_info_unused(infos[rank])[infos[rank]->unused_size - 1] = 0;
-    peer->pid = (int)infos[rank]->pid;
-    peer->host = tk_host_name_keep(infos[rank]->host.name);
+    struct tk_peer_info *info = infos[rank] = tk_gathered(rank, &size);
+    if (!info || peer_info_check(rank, info, size) != TK_OK)
+        return TK_FAIL;
+    make_sound(info);
+    peer->pid = (int)info->pid;
+    peer->host = tk_host_name_keep(info->host.name);
     return peer->host ? TK_OK : TK_FAIL;
 }
 
 /* Only rank 0 publishes its settings as text: other ranks compare theirs with it. */
-static enum tk_status peer_info_publish(const struct tk_peer_info *info, size_t size)
+static enum tk_status settings_publish(void)
 {
-    if (tk_peers.me == 0) {
-        char *text = tk_settings_job_text();
-        enum tk_status status =
-            text ? tk_bootstrap_put("tk.settings", text, strlen(text)) : TK_FAIL;
-        free(text);
-        if (status != TK_OK)
-            return status;
-    }
-    return tk_bootstrap_put("tk.peer_info", info, size);
+    if (tk_peers.me != 0)
+        return TK_OK;
+    char *text = tk_settings_job_text();
+    enum tk_status status = text ? tk_bootstrap_put("tk.settings", text, strlen(text)) : TK_FAIL;
+    free(text);
+    return status;
 }
 
 /* Before anything is mapped or connected, because settings decide that. All ranks come to the same
@@ -144,25 +151,19 @@ static enum tk_status compare_settings(void)
 static enum tk_status peer_info_learn_all(void)
 {
     for (uint32_t r = 0; r < tk_peers.size; r++)
-        if (r != tk_peers.me && peer_info_learn(r) != TK_OK)
+        if (peer_info_learn(r) != TK_OK)
             return TK_FAIL;
     return compare_settings();
 }
 
 enum tk_status tk_peer_info_exchange_all(struct tk_peer_info *info)
 {
-    struct tk_peer *self = tk_peer(tk_peers.me);
-    size_t size = tk_peer_info_size(info);
     snprintf(info->mode, sizeof(info->mode), "%s", TK_MODE_NAME);
     info->version = tk_peer_info_version;
     info->settings_hash = tk_settings_job_hash();
     infos = calloc(tk_peers.size, sizeof(*infos));
-    if (!infos || !(infos[tk_peers.me] = malloc(size)))
-        return TK_FAIL;
-    memcpy(infos[tk_peers.me], info, size);
-    self->pid = (int)info->pid;
-    self->host = tk_host_name_keep(info->host.name);
-    if (peer_info_publish(info, size) != TK_OK || tk_bootstrap_fence(NULL, 0) != TK_OK)
+    if (!infos || settings_publish() != TK_OK ||
+        tk_gather("tk.peer_info", info, tk_peer_info_size(info), NULL) != TK_OK)
         return TK_FAIL;
     return peer_info_learn_all();
 }

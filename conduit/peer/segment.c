@@ -15,7 +15,7 @@
 #include "base/lock.h"
 #include "base/ranges.h"
 #include "base/report.h"
-#include "bootstrap/bootstrap.h"
+#include "bootstrap/gather.h"
 #include "peer/peer.h"
 
 enum { row_length = tk_endpoints_max - 1 };
@@ -273,16 +273,12 @@ static bool must_be_sound(uint32_t rank, const struct offer *offer, size_t size)
     return false;
 }
 
-static struct offer *collect(uint32_t rank, const char *key)
+/* NULL: what came was no offer. */
+static const struct offer *offer_of(uint32_t rank)
 {
-    void *blob;
     size_t size;
-    if (tk_bootstrap_get(rank, key, &blob, &size) != TK_OK)
-        return NULL;
-    if (must_be_sound(rank, blob, size))
-        return blob;
-    free(blob);
-    return NULL;
+    const struct offer *offer = tk_gathered(rank, &size);
+    return offer && must_be_sound(rank, offer, size) ? offer : NULL;
 }
 
 static void bound_learn(uint32_t rank, const struct offer *offer)
@@ -299,17 +295,18 @@ static void bound_learn(uint32_t rank, const struct offer *offer)
     }
 }
 
-/* All offers are collected first, as any of them may report failure, and then nothing is learnt. */
-static enum tk_status bound_learn_all(const char *key, struct offer **offers, uint32_t *unable)
+/* All offers are looked at first, as any of them may report failure, and then nothing is learnt. */
+static enum tk_status bound_learn_all(uint32_t *unable)
 {
     for (uint32_t r = 0; r < tk_peers.size; r++) {
-        if (r != tk_peers.me && !(offers[r] = collect(r, key)))
+        const struct offer *offer = offer_of(r);
+        if (!offer)
             return TK_FAIL;
-        if (offers[r]->unable && *unable == tk_nobody)
+        if (offer->unable && *unable == tk_nobody)
             *unable = r;
     }
     for (uint32_t r = 0; *unable == tk_nobody && r < tk_peers.size; r++)
-        bound_learn(r, offers[r]);
+        bound_learn(r, offer_of(r));
     return TK_OK;
 }
 
@@ -328,18 +325,14 @@ enum tk_status tk_segments_exchange(const struct tk_bound *mine, uint32_t count,
     char key[32];
     snprintf(key, sizeof(key), "tk.segments.%u", times++);
     *unable = tk_nobody;
-    struct offer **offers = zeros(tk_peers.size, sizeof(struct offer *));
-    struct offer *own = offers[tk_peers.me] = make_offer(mine, count);
-    enum tk_status status = tk_bootstrap_put(key, own, size_of(count));
+    struct offer *own = make_offer(mine, count);
+    enum tk_status status = tk_gather(key, own, size_of(count), poll);
     if (status == TK_OK)
-        status = tk_bootstrap_fence(poll, 0);
-    if (status == TK_OK)
-        status = bound_learn_all(key, offers, unable);
+        status = bound_learn_all(unable);
     if (status == TK_OK && *unable == tk_nobody)
         set_published(mine, count);
-    for (uint32_t r = 0; r < tk_peers.size; r++)
-        free(offers[r]);
-    free(offers);
+    tk_gather_drop();
+    free(own);
     return status;
 }
 

@@ -5,25 +5,23 @@
 #include "config.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/report.h"
-#include "bootstrap/bootstrap.h"
+#include "bootstrap/gather.h"
 #include "peer/peer.h"
 
-static enum tk_status share_collect(uint32_t rank, const char *key, char *place, size_t size)
+static enum tk_status share_take(uint32_t rank, char *place, size_t size)
 {
-    void *blob;
     size_t theirs;
-    if (tk_bootstrap_get(rank, key, &blob, &theirs) != TK_OK)
+    const void *blob = tk_gathered(rank, &theirs);
+    if (!blob)
         return TK_FAIL;
     if (theirs == size)
         memcpy(place, blob, size);
     else
         tk_log_error("rank %u shares %zu bytes, this rank %zu: all must give the same size", rank,
                      theirs, size);
-    free(blob);
     return theirs == size ? TK_OK : TK_FAIL;
 }
 
@@ -33,12 +31,9 @@ enum tk_status tk_share(const void *mine, void *all, size_t size, void (*poll)(v
     static unsigned times;
     char key[32];
     snprintf(key, sizeof(key), "tk.share.%u", times++);
-    memcpy((char *)all + tk_peers.me * size, mine, size);
-    enum tk_status status = tk_bootstrap_put(key, mine, size);
-    if (status == TK_OK)
-        status = tk_bootstrap_fence(poll, 0);
+    enum tk_status status = tk_gather(key, mine, size, poll);
     for (uint32_t r = 0; status == TK_OK && r < tk_peers.size; r++)
-        if (r != tk_peers.me)
-            status = share_collect(r, key, (char *)all + r * size, size);
+        status = share_take(r, (char *)all + r * size, size);
+    tk_gather_drop();
     return status;
 }

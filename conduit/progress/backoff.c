@@ -124,10 +124,23 @@ void tk_back_off(unsigned empty, enum tk_wake_source wake)
         local_event_seq_seen = tk_counter_read(&local_event_seq);
 }
 
-void tk_poll_between_naps(void)
+void tk_progress_ring(void)
 {
-    static tk_counter_t polls;
-    tk_poll();
-    if (tk_counter_add(&polls, 1) % stall_check_asleep == 0)
-        tk_transports_report_stall();
+    tk_doorbell_ring(bell);
+}
+
+void tk_wait_asleep(unsigned *turn)
+{
+    if (TK_THREADED)
+        local_event_seq_seen = tk_counter_read(&local_event_seq);
+    if (tk_poll())
+        *turn = 0;
+    else
+        sleep_once(++*turn, TK_WAKE_BELL);
+}
+
+void tk_poll_asleep(void)
+{
+    static TK_PER_THREAD unsigned turn;
+    tk_wait_asleep(&turn);
 }

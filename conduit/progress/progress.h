@@ -54,9 +54,13 @@ static inline bool tk_poll(void)
     return any;
 }
 
-/* The same for a caller that waits for something else and naps after each call: checks for stalls
- * now and then, as every waiter does. */
-void tk_poll_between_naps(void);
+/* One turn of waiting for another process, the launcher's: polls, and sleeps at once if there was
+ * nothing, since that process needs a CPU. *turn is zero at first. Ends by messages, a ring, an
+ * answer of the launcher, or a time that is longest where neighbours are all there is. */
+void tk_wait_asleep(unsigned *turn);
+
+/* The same as a function to be passed to tk_bootstrap_fence(). */
+void tk_poll_asleep(void);
 
 /* Completes our own operations only. */
 bool tk_reap(void);
@@ -73,6 +77,9 @@ void tk_wait_mode(enum tk_wait_mode mode);
 /* The bell that neighbours ring; start-up only. NULL: there are none. */
 struct tk_doorbell;
 void tk_progress_bell(struct tk_doorbell *own);
+
+/* Rings it, by any thread of this process: something has changed that a look finds. */
+void tk_progress_ring(void);
 
 /* For what neighbours publish in other ways than by messages (and then ring): is there anything
  * that polling or the work after it would find? Asked before each sleep, so that what was published

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/report.h"
+#include "bootstrap/bootstrap.h"
 #include "collective/coll.h"
 #include "firehose/firehose.h"
 #include "peer/peer.h"
@@ -159,6 +160,17 @@ static void log_build(void)
         tk_log_info("options of configure that have no effect:%s", TK_UNUSED_OPTIONS);
 }
 
+static void log_start(void)
+{
+    char text[512];
+    tk_phases_describe(text, sizeof(text));
+    tk_log_info("start of this rank, ms (of them with a CPU): %s", text);
+    const struct tk_bootstrap_counts *counts = &tk_bootstrap.counts;
+    tk_log_info("asked of the PMIx server by this rank: %u puts of %" PRIu64 " bytes together, %u "
+                "gets of %" PRIu64 ", %u fences",
+                counts->puts, counts->bytes_put, counts->gets, counts->bytes_got, counts->fences);
+}
+
 /* gasnett_env*_display() itself checks GASNET_VERBOSEENV and the rank. */
 void tk_start_report(void)
 {
@@ -166,4 +178,5 @@ void tk_start_report(void)
         log_setting(&tk_setting_table[i]);
     log_build();
     log_choices();
+    log_start();
 }

@@ -52,7 +52,7 @@ static enum tk_status exchange_segments(const struct tk_bound *mine, uint32_t co
                                         uint32_t *unable)
 {
     wait_for_all();
-    return tk_segments_exchange(mine, count, tk_poll_between_naps, unable);
+    return tk_segments_exchange(mine, count, tk_poll_asleep, unable);
 }
 
 static enum tk_status make_segment(uintptr_t size)

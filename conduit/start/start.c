@@ -32,6 +32,7 @@
 #include "start/start_private.h"
 #include "team/objects.h"
 #include "tools/tools.h"
+#include "transport/doorbell.h"
 #include "transport/self/self.h"
 #include "transport/shm/shm.h"
 #include "transport/transport.h"
@@ -184,6 +185,8 @@ static void set_up_polling(void)
 {
     if (tk_transports.near)
         tk_progress_bell(tk_transports.near->bell());
+    tk_bootstrap_bell(tk_progress_ring);
+    tk_progress_look(tk_bootstrap_has_answer);
     tk_progress_use_all(tk_transports.at, tk_transports.count);
     if (tk_topology.oversubscribed)
         tk_progress_crowded();
@@ -192,17 +195,22 @@ static void set_up_polling(void)
 static enum tk_status join_others(struct tk_peer_info **info)
 {
     tk_limits_measure(*info);
-    if (open_transports(info) != TK_OK || tk_limits_find_pinnable(*info) != TK_OK ||
-        tk_peer_info_exchange_all(*info) != TK_OK)
+    if (open_transports(info) != TK_OK || tk_limits_find_pinnable(*info) != TK_OK)
         return TK_FAIL;
+    tk_phase_over("rings and devices");
+    if (tk_peer_info_exchange_all(*info) != TK_OK)
+        return TK_FAIL;
+    tk_phase_over("peer infos");
     if (tk_topology_build(tk_peers.me, tk_peers.size, tk_host_info_of) != TK_OK ||
         connect_transports() != TK_OK)
         return TK_FAIL;
     if (tk_barrier_connect() != TK_OK || tk_named_connect() != TK_OK || tk_limits_find() != TK_OK)
         return TK_FAIL;
     set_up_polling();
+    tk_phase_over("connections");
     /* No rank may send before its peers are ready to receive. */
     enum tk_status status = tk_bootstrap_fence(NULL, 0);
+    tk_phase_over("last fence");
     if (status == TK_OK)
         tk_exit_network_ready();
     return status;
@@ -268,6 +276,7 @@ static enum tk_status start_open_all(void)
 {
     if (tk_bootstrap_open() != TK_OK)
         return TK_FAIL;
+    tk_phase_over("PMIx");
     char host[tk_host_name_max];
     tk_topology_host_name(host);
     tk_report_identity(tk_bootstrap.rank, tk_bootstrap.size, host);
@@ -276,17 +285,21 @@ static enum tk_status start_open_all(void)
         return TK_FAIL;
     if (tk_bootstrap.rank == 0)
         tk_start_report_unknown();
+    tk_phase_over("settings");
     return open_rooms();
 }
 
 void tk_start(void)
 {
+    tk_phases_begin();
     tk_alone_open();
+    tk_doorbell_prepare();
     if (start_open_all() != TK_OK) {
         tk_transports_close();
         tk_exit_failed();
     }
     tk_alone_accept();
+    tk_phase_over("exit's tree");
     if (tk_settings.verboseenv && tk_peers.me == 0)
         tk_start_report();
     tk_report_starting(false);

@@ -16,6 +16,16 @@ void tk_start_report_unknown(void);
  * rank 0. */
 void tk_start_report(void);
 
+/* ---- phases.c: times of the steps of start-up */
+
+void tk_phases_begin(void);
+
+/* What was done since the last call, or since the beginning; `name` is a string constant. */
+void tk_phase_over(const char *name);
+
+/* For people. */
+void tk_phases_describe(char *text, size_t size);
+
 /* ---- limits.c */
 
 /* Before the job's own rings and buffers are allocated: fills in what the peer info has of memory.

@@ -33,6 +33,11 @@ static bool fences_come_by_themselves(void)
     return membarrier(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED) == 0;
 }
 
+void tk_doorbell_prepare(void)
+{
+    fences_come_by_themselves();
+}
+
 void tk_doorbell_open(struct tk_doorbell *own)
 {
     bool can = fences_come_by_themselves() && membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED) == 0;

@@ -32,6 +32,10 @@ struct tk_doorbell {
     _Alignas(TK_CACHE_LINE) _Atomic uint32_t word;
 };
 
+/* While the process has one thread, which need not be: the kernel then registers it for membarrier
+ * at once, and otherwise waits for a grace period of RCU, 10 to 50 ms. */
+void tk_doorbell_prepare(void);
+
 /* By the owner, before it is seen by others. */
 void tk_doorbell_open(struct tk_doorbell *own);
 

@@ -1,201 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The PMIx client, against a PMIx server that is a table in this test: the calls of libpmix that
- * reach a server are defined here, and so is the clock, which only naps move. */
+ * The PMIx client, against a PMIx server that is a table (fake_pmix.h). */
 #include "config.h"
 
-#include <pmix.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "bootstrap/bootstrap.h"
+#include "fake_pmix.h"
 #include "unit.h"
-
-enum { blob_max = 65536, blobs_max = 4, ranks = 4, me = 2, nap_limit = 200000 };
-
-static struct {
-    pmix_status_t init, put, commit, fence_call, fence_result;
-    pmix_value_t job_size; /* PMIX_UNDEF: not known */
-    const char *local_peers;
-    pmix_data_type_t peers_type;
-    unsigned inits, puts, gets, commits, fences, finalizes, aborts;
-    int fence_naps; /* completes this many naps after the call; -1: never, 0: before the call
-                       returns */
-    pmix_op_cbfunc_t pending;
-    pmix_notification_fn_t lost; /* called when the server is lost */
-    bool collects, immediate;
-    int abort_code;
-    char abort_text[32];
-    struct {
-        uint32_t rank;
-        char key[16];
-        char bytes[blob_max];
-        size_t size;
-        bool is_text;
-    } blobs[blobs_max];
-    unsigned blob_count;
-} server;
-
-/* ---- the clock */
-
-static uint64_t clock_now = TK_SECOND;
-static unsigned naps;
-
-int clock_gettime(clockid_t id, struct timespec *t)
-{
-    (void)id;
-    *t = (struct timespec){.tv_sec = (time_t)(clock_now / TK_SECOND),
-                           .tv_nsec = (long)(clock_now % TK_SECOND)};
-    return 0;
-}
-
-static void answer_fence(void)
-{
-    pmix_op_cbfunc_t done = server.pending;
-    server.pending = NULL;
-    done(server.fence_result, NULL);
-}
-
-int nanosleep(const struct timespec *wanted, struct timespec *left)
-{
-    (void)left;
-    clock_now += (uint64_t)wanted->tv_nsec + (uint64_t)wanted->tv_sec * TK_SECOND;
-    if (++naps > nap_limit)
-        fail_msg("waits for ever");
-    if (server.pending && server.fence_naps > 0 && --server.fence_naps == 0)
-        answer_fence();
-    return 0;
-}
-
-/* ---- the server */
-
-pmix_status_t PMIx_Init(pmix_proc_t *proc, pmix_info_t info[], size_t ninfo)
-{
-    (void)info, (void)ninfo;
-    server.inits++;
-    PMIX_LOAD_PROCID(proc, "job", me);
-    return server.init;
-}
-
-pmix_status_t PMIx_Finalize(const pmix_info_t info[], size_t ninfo)
-{
-    (void)info, (void)ninfo;
-    server.finalizes++;
-    return PMIX_SUCCESS;
-}
-
-pmix_status_t PMIx_Abort(int status, const char msg[], pmix_proc_t procs[], size_t nprocs)
-{
-    (void)procs, (void)nprocs;
-    server.aborts++;
-    server.abort_code = status;
-    snprintf(server.abort_text, sizeof(server.abort_text), "%s", msg);
-    return PMIX_SUCCESS;
-}
-
-pmix_status_t PMIx_Register_event_handler(pmix_status_t codes[], size_t ncodes, pmix_info_t info[],
-                                          size_t ninfo, pmix_notification_fn_t handler,
-                                          pmix_hdlr_reg_cbfunc_t registered, void *cbdata)
-{
-    (void)info, (void)ninfo, (void)registered, (void)cbdata;
-    assert_int_equal(ncodes, 1); /* libpmix gives it only to handlers that name it */
-    assert_int_equal(codes[0], PMIX_ERR_LOST_CONNECTION);
-    server.lost = handler;
-    return 0;
-}
-
-static void publish(uint32_t rank, const char *key, const void *bytes, size_t size)
-{
-    unsigned i = server.blob_count++;
-    assert_true(i < blobs_max && size <= blob_max);
-    server.blobs[i].rank = rank;
-    server.blobs[i].size = size;
-    snprintf(server.blobs[i].key, sizeof(server.blobs[i].key), "%s", key);
-    memcpy(server.blobs[i].bytes, bytes, size);
-}
-
-pmix_status_t PMIx_Put(pmix_scope_t scope, const char key[], pmix_value_t *val)
-{
-    server.puts++;
-    assert_int_equal(scope, PMIX_GLOBAL); /* ranks of this host and of others */
-    assert_int_equal(val->type, PMIX_BYTE_OBJECT);
-    if (server.put == PMIX_SUCCESS)
-        publish(me, key, val->data.bo.bytes, val->data.bo.size);
-    return server.put;
-}
-
-pmix_status_t PMIx_Commit(void)
-{
-    server.commits++;
-    return server.commit;
-}
-
-pmix_status_t PMIx_Fence_nb(const pmix_proc_t procs[], size_t nprocs, const pmix_info_t info[],
-                            size_t ninfo, pmix_op_cbfunc_t cbfunc, void *cbdata)
-{
-    (void)cbdata;
-    server.fences++;
-    assert_int_equal(nprocs, 1);
-    assert_int_equal(procs[0].rank, PMIX_RANK_WILDCARD);
-    assert_null(server.pending); /* one at a time */
-    server.collects = ninfo == 1 && !strcmp(info[0].key, PMIX_COLLECT_DATA);
-    if (server.fence_call != PMIX_SUCCESS)
-        return server.fence_call;
-    server.pending = cbfunc;
-    if (server.fence_naps == 0)
-        answer_fence();
-    return PMIX_SUCCESS;
-}
-
-static pmix_status_t job_value(const char *key, pmix_value_t *value)
-{
-    if (!strcmp(key, PMIX_JOB_SIZE) && server.job_size.type != PMIX_UNDEF) {
-        *value = server.job_size;
-        return PMIX_SUCCESS;
-    }
-    if (!strcmp(key, PMIX_LOCAL_PEERS) && server.local_peers) {
-        value->type = server.peers_type;
-        if (value->type == PMIX_STRING)
-            value->data.string = strdup(server.local_peers);
-        return PMIX_SUCCESS;
-    }
-    return PMIX_ERR_NOT_FOUND;
-}
-
-static pmix_status_t rank_value(uint32_t rank, const char *key, pmix_value_t *value)
-{
-    for (unsigned i = 0; i < server.blob_count; i++) {
-        if (server.blobs[i].rank != rank || strcmp(server.blobs[i].key, key))
-            continue;
-        value->type = server.blobs[i].is_text ? PMIX_STRING : PMIX_BYTE_OBJECT;
-        if (server.blobs[i].is_text) {
-            value->data.string = strdup("text");
-            return PMIX_SUCCESS;
-        }
-        value->data.bo.size = server.blobs[i].size;
-        value->data.bo.bytes = malloc(server.blobs[i].size + 1);
-        memcpy(value->data.bo.bytes, server.blobs[i].bytes, server.blobs[i].size);
-        return PMIX_SUCCESS;
-    }
-    return PMIX_ERR_NOT_FOUND;
-}
-
-pmix_status_t PMIx_Get(const pmix_proc_t *proc, const char key[], const pmix_info_t info[],
-                       size_t ninfo, pmix_value_t **val)
-{
-    server.gets++;
-    server.immediate = ninfo == 1 && !strcmp(info[0].key, PMIX_IMMEDIATE);
-    pmix_value_t *value = calloc(1, sizeof(*value));
-    pmix_status_t rc = proc->rank == PMIX_RANK_WILDCARD ? job_value(key, value)
-                                                        : rank_value(proc->rank, key, value);
-    if (rc == PMIX_SUCCESS)
-        *val = value;
-    else
-        free(value);
-    return rc;
-}
 
 /* ---- */
 
@@ -213,7 +27,8 @@ static int set_up(void **state)
     memset(&server, 0, sizeof(server));
     server.job_size = (pmix_value_t){.type = PMIX_UINT32, .data.uint32 = ranks};
     server.peers_type = PMIX_STRING;
-    naps = 0;
+    naps = wakes = 0;
+    tk_bootstrap_bell(NULL);
     tk_bootstrap = (struct tk_bootstrap){.rank = 0, .size = 1, .local_size = 1, .alone = true};
     return 0;
 }
@@ -487,6 +302,48 @@ static void a_put_that_fails_tells_how_much_it_was(void **state)
     unit_assert_says(said, "PMIx_Put of 17 bytes failed");
 }
 
+static void all_are_asked_at_once(void **state)
+{
+    struct tk_bootstrap_blob blobs[ranks] = {{NULL, 0}};
+    (void)state;
+    for (uint32_t r = 0; r < ranks; r++)
+        publish(r, "k", "abcd", r);
+    assert_int_equal(tk_bootstrap_get_all("k", blobs), TK_OK);
+    for (uint32_t r = 0; r < ranks; r++) {
+        assert_int_equal(blobs[r].size, r);
+        assert_memory_equal(blobs[r].at, "abcd", r);
+        free(blobs[r].at);
+    }
+    assert_int_equal(tk_bootstrap.counts.gets, ranks);
+    assert_int_equal(tk_bootstrap.counts.bytes_got, 0 + 1 + 2 + 3);
+}
+
+static void assert_get_all_fails(uint32_t rank)
+{
+    char text[64];
+    struct tk_bootstrap_blob blobs[ranks] = {{NULL, 0}};
+    unit_listen();
+    enum tk_status status = tk_bootstrap_get_all("k", blobs);
+    const char *said = unit_heard();
+    assert_int_equal(status, TK_FAIL);
+    snprintf(text, sizeof(text), "PMIx_Get of 'k' of rank %u failed", rank);
+    unit_assert_says(said, text);
+    assert_int_equal(unit_lines(said), 1);
+    for (uint32_t r = 0; r < ranks; r++)
+        free(blobs[r].at);
+}
+
+static void one_that_is_missing_among_all_is_named(void **state)
+{
+    (void)state;
+    publish(0, "k", "x", 1);
+    publish(1, "k", "x", 1);
+    publish(3, "k", "x", 1);
+    assert_get_all_fails(2);
+    server.get_refuses = true;
+    assert_get_all_fails(0);
+}
+
 static void assert_get_fails(uint32_t rank)
 {
     void *blob;
@@ -546,18 +403,72 @@ static void a_peek_does_not_wait_for_the_key(void **state)
 
 static unsigned polls;
 
+/* It sleeps, as a poll should. */
 static void count_poll(void)
 {
     polls++;
+    take_a_nap(TK_SECOND / 10000);
 }
 
-static void a_fence_makes_known_what_was_put(void **state)
+static void a_fence_of_data_makes_known_what_was_put(void **state)
+{
+    (void)state;
+    assert_int_equal(tk_bootstrap_fence_data(NULL, 0), TK_OK);
+    assert_int_equal(server.commits, 1);
+    assert_int_equal(server.fences, 1);
+    assert_true(server.collects);
+}
+
+static void a_fence_alone_carries_no_data(void **state)
 {
     (void)state;
     assert_int_equal(tk_bootstrap_fence(NULL, 0), TK_OK);
     assert_int_equal(server.commits, 1);
-    assert_int_equal(server.fences, 1);
-    assert_true(server.collects);
+    assert_false(server.collects);
+}
+
+/* All that was ever put would go to everybody, who can ask the one server for it. */
+static void on_one_host_a_fence_carries_no_data(void **state)
+{
+    (void)state;
+    server.local_peers = "0,1,2,3";
+    assert_int_equal(tk_bootstrap_open(), TK_OK);
+    assert_int_equal(tk_bootstrap_fence_data(NULL, 0), TK_OK);
+    assert_false(server.collects);
+    assert_int_equal(tk_bootstrap_part(NULL, 0), TK_OK);
+    assert_false(server.collects);
+}
+
+/* Hundreds of ranks that look at the clock instead leave no CPU to the one that they wait for. */
+static void a_waiter_with_nothing_to_poll_sleeps_until_it_is_woken(void **state)
+{
+    (void)state;
+    server.fence_naps = 1;
+    assert_int_equal(tk_bootstrap_fence(NULL, 0), TK_OK);
+    assert_int_equal(naps, 1);
+    assert_int_equal(wakes, 1);
+    assert_true(tk_now() >= TK_SECOND); /* of its sleep, had it not been woken */
+}
+
+static unsigned rings;
+
+static void count_ring(void)
+{
+    assert_true(tk_bootstrap_has_answer());
+    rings++;
+}
+
+/* The bell is rung after there is something to see. */
+static void a_poll_that_sleeps_is_rung_for(void **state)
+{
+    (void)state;
+    rings = 0;
+    server.fence_naps = 3;
+    tk_bootstrap_bell(count_ring);
+    assert_false(tk_bootstrap_has_answer());
+    assert_int_equal(tk_bootstrap_fence(count_poll, 0), TK_OK);
+    assert_int_equal(rings, 1);
+    assert_false(tk_bootstrap_has_answer()); /* nobody waits for it any more */
 }
 
 static void a_fence_polls_until_the_answer_comes(void **state)
@@ -774,7 +685,13 @@ static const struct CMUnitTest tests[] = {
     OPEN(a_peek_copies_exactly_what_is_expected),
     OPEN(a_peek_that_fits_not_or_finds_nothing_is_silent),
     OPEN(a_peek_does_not_wait_for_the_key),
-    OPEN(a_fence_makes_known_what_was_put),
+    OPEN(all_are_asked_at_once),
+    OPEN(one_that_is_missing_among_all_is_named),
+    OPEN(a_fence_of_data_makes_known_what_was_put),
+    OPEN(a_fence_alone_carries_no_data),
+    OPEN(on_one_host_a_fence_carries_no_data),
+    OPEN(a_waiter_with_nothing_to_poll_sleeps_until_it_is_woken),
+    OPEN(a_poll_that_sleeps_is_rung_for),
     OPEN(a_fence_polls_until_the_answer_comes),
     OPEN(a_fence_past_its_deadline_stays_pending_and_is_gone_on_with),
     OPEN(a_fence_inside_another_is_the_same_fence),

@@ -8,6 +8,8 @@
  * the test becomes another rank. */
 #include "config.h"
 
+#include <limits.h>
+
 #include "exit/agree.c"
 #include "exit/elect.c"
 
@@ -50,6 +52,8 @@ static struct unit_random dice;
 
 struct tk_peers tk_peers;
 tk_counter_t tk_deferred_work_wanted;
+static unsigned wakes[ranks_most];
+static bool (*is_due)(void);
 
 static void be(uint32_t rank)
 {
@@ -69,6 +73,18 @@ static void be(uint32_t rank)
 void *tk_neighbour_flags(uint32_t neighbour)
 {
     return pages[tk_topology.nbrhd_ranks[neighbour]];
+}
+
+/* Ranks step in turn here, and none sleeps. */
+void tk_neighbour_wake(uint32_t rank)
+{
+    assert_int_equal(rank / per_host, tk_topology.my_nbrhd);
+    wakes[rank]++;
+}
+
+void tk_progress_look(bool (*look)(void))
+{
+    is_due = look;
 }
 
 /* ---- the network */
@@ -150,6 +166,7 @@ static void open_world(uint32_t hosts, uint32_t ranks_of_host, uint64_t seed)
     close_world();
     memset(pages, 0, sizeof(pages));
     memset(requests_sent, 0, sizeof(requests_sent));
+    memset(wakes, 0, sizeof(wakes));
     for (uint32_t r = 0; r < size; r++) {
         numbers[r] = r, nbrhd_of[r] = r / per_host;
         peers[r] = (struct tk_peer){.rank = r};
@@ -290,6 +307,55 @@ static void all_that_come_have_the_largest_code(void **unused)
     all_come(2, 12, 1); /* a tree of neighbours that is two levels deep */
 }
 
+/* Ranks of one host that leave sleep, but for one step when they come, and one after each ring.
+ * What they would look at before they sleep has nothing new then. */
+static void sleepers_are_woken(uint32_t of_host, uint64_t seed)
+{
+    unsigned seen[ranks_most];
+    open_world(1, of_host, seed);
+    for (uint32_t r = 0; r < size; r++)
+        seen[r] = UINT_MAX;
+    for (now_ms = 0; now_ms < grace_ms; now_ms++)
+        for (uint32_t r = 0; r < size; r++) {
+            if (now_ms < ranks[r].comes_at || wakes[r] == seen[r])
+                continue;
+            seen[r] = wakes[r];
+            act(r);
+            assert_false(is_due());
+        }
+    assert_all_done(largest_code());
+}
+
+static void a_rank_that_sleeps_while_it_leaves_is_woken(void **unused)
+{
+    static const uint32_t sizes[] = {2, 3, 9, 10, 30, 64};
+    (void)unused;
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
+        for (uint64_t seed = 1; seed <= 10; seed++)
+            sleepers_are_woken(sizes[i], seed);
+}
+
+/* The flag that is waited for is what a look before the sleep finds. */
+static void a_rank_does_not_fall_asleep_over_a_flag(void **unused)
+{
+    (void)unused;
+    open_world(1, 2, 1);
+    be(0);
+    begin_with(0, 3);
+    assert_false(tk_agree_step());
+    assert_false(is_due());
+    be(1);
+    begin_with(1, 4);
+    assert_false(tk_agree_step());
+    be(0);
+    assert_true(is_due());
+    assert_true(tk_agree_step());
+    assert_false(is_due());
+    be(1);
+    assert_true(is_due());
+    assert_true(tk_agree_step());
+}
+
 /* One rank, any in any shape, never polls: none is done, but each of the others leaves. */
 static void one_is_silent(uint32_t count, uint32_t of_host, uint32_t who, uint32_t leads)
 {
@@ -412,6 +478,8 @@ static void late_messages_change_nothing(void **unused)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(all_that_come_have_the_largest_code),
+    cmocka_unit_test(a_rank_that_sleeps_while_it_leaves_is_woken),
+    cmocka_unit_test(a_rank_does_not_fall_asleep_over_a_flag),
     cmocka_unit_test(one_that_is_silent_keeps_nobody_from_hearing),
     cmocka_unit_test(without_rank_0_the_lowest_that_leaves_leads),
     cmocka_unit_test(who_is_late_ends_with_the_others),

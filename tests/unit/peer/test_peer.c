@@ -6,6 +6,7 @@
 
 #include "base/mode.h"
 #include "bootstrap/bootstrap.h"
+#include "bootstrap/gather.h"
 #include "peer/peer.h"
 #include "settings/settings.h"
 #include "transport/verbs/verbs_private.h"
@@ -18,7 +19,7 @@ enum { ranks = 4, blobs_max = 64 };
 static struct {
     uint32_t rank;
     char key[32];
-    char bytes[8192];
+    _Alignas(8) char bytes[8192];
     size_t size;
 } blobs[blobs_max];
 static unsigned blob_count, fences;
@@ -56,10 +57,38 @@ enum tk_status tk_bootstrap_get(uint32_t rank, const char *key, void **blob, siz
 
 enum tk_status tk_bootstrap_fence(void (*poll)(void), uint64_t deadline)
 {
+    (void)deadline;
     fences++;
     if (poll)
         poll();
     return fence_fails ? TK_FAIL : TK_OK;
+}
+
+static char gathering[32];
+static bool is_gathered;
+
+enum tk_status tk_gather(const char *key, const void *mine, size_t size, void (*poll)(void))
+{
+    publish(tk_peers.me, key, mine, size);
+    snprintf(gathering, sizeof(gathering), "%s", key);
+    is_gathered = true;
+    return tk_bootstrap_fence(poll, 0);
+}
+
+void *tk_gathered(uint32_t rank, size_t *size)
+{
+    assert_true(is_gathered);
+    for (unsigned i = 0; i < blob_count; i++)
+        if (blobs[i].rank == rank && !strcmp(blobs[i].key, gathering)) {
+            *size = blobs[i].size;
+            return blobs[i].bytes;
+        }
+    return NULL;
+}
+
+void tk_gather_drop(void)
+{
+    is_gathered = false;
 }
 
 /* ---- peer infos of others */

@@ -107,7 +107,7 @@ void tk_wait_done(const struct tk_op *op)
     step("wait");
 }
 
-void tk_poll_between_naps(void)
+void tk_poll_asleep(void)
 {
 }
 
@@ -129,7 +129,7 @@ enum tk_status tk_segments_exchange(const struct tk_bound *mine, uint32_t count,
                                     uint32_t *unable)
 {
     step("exchange");
-    assert_ptr_equal(poll, tk_poll_between_naps); /* others' requests are served meanwhile */
+    assert_ptr_equal(poll, tk_poll_asleep); /* others' requests are served meanwhile */
     exchange.is_able = mine != NULL;
     exchange.count = count;
     if (count)

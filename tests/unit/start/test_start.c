@@ -31,8 +31,8 @@ static int set_up(void **state)
 static void who_we_are_comes_first_then_settings_then_rooms(void **state)
 {
     (void)state;
-    assert_order(start_job(true), "alone_open", "bootstrap", "process_memory", "signals", "pattern",
-                 "peers", "describe", "ports", "message", "barrier_open", "named_open",
+    assert_order(start_job(true), "alone_open", "prepare", "bootstrap", "process_memory", "signals",
+                 "pattern", "peers", "describe", "ports", "message", "barrier_open", "named_open",
                  "exchange_open", "atomic_open", "vector_open", "exit_open", "shm_open",
                  "verbs_open", "exchange", "topology", "started", NULL);
 }
@@ -42,8 +42,8 @@ static void nothing_of_others_is_mapped_or_connected_before_all_are_compared(voi
 {
     (void)state;
     assert_order(start_job(true), "exchange", "topology", "shm_connect", "verbs_agree",
-                 "verbs_connect", "barrier", "named", "use:shm:verbs", "fence", "network_ready",
-                 "started", NULL);
+                 "verbs_connect", "barrier", "named", "answers_ring", "use:shm:verbs", "fence",
+                 "network_ready", "started", NULL);
 }
 
 static void nobody_sends_before_all_are_ready_to_receive(void **state)

@@ -25,6 +25,7 @@
 #include "start/start_private.h"
 #include "team/objects.h"
 #include "tools/tools.h"
+#include "transport/doorbell.h"
 #include "transport/self/self.h"
 #include "transport/shm/shm.h"
 #include "transport/verbs/verbs.h"
@@ -51,6 +52,11 @@ void tk_alone_open(void)
     step("alone_open");
 }
 
+void tk_doorbell_prepare(void)
+{
+    step("prepare");
+}
+
 void tk_alone_accept(void)
 {
     step("alone_accept");
@@ -69,6 +75,17 @@ enum tk_status tk_bootstrap_fence(void (*poll)(void), uint64_t deadline)
 {
     (void)poll, (void)deadline;
     return step("fence");
+}
+
+void tk_bootstrap_bell(void (*ring)(void))
+{
+    (void)ring;
+    step("answers_ring");
+}
+
+bool tk_bootstrap_has_answer(void)
+{
+    return false;
 }
 
 void tk_process_memory_open(void)
@@ -267,6 +284,15 @@ void tk_progress_bell(struct tk_doorbell *own)
 {
     (void)own;
     step("bell");
+}
+
+void tk_progress_ring(void)
+{
+}
+
+void tk_progress_look(bool (*look)(void))
+{
+    (void)look;
 }
 
 void tk_progress_crowded(void)

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * See gather.h. Owns the table of what was gathered last: in memory of its own, or on the host's
+ * board. Where there is no board, a rank asks for itself. No lock: one thread at a time. */
+#include "config.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bits.h"
+#include "base/report.h"
+#include "bootstrap/board.h"
+#include "bootstrap/bootstrap.h"
+#include "bootstrap/gather.h"
+
+static const char board_key[] = "tk.board";
+
+enum { unit = 8 /* bytes, that any record may lie there */ };
+
+/* The table: one of these for each rank, and then what the ranks gave. */
+struct place {
+    uint64_t at, size; /* in bytes from the beginning of the table */
+};
+
+static struct {
+    void *own, *table; /* own: allocated by us, else it is on the board */
+    size_t size;       /* of the table */
+} last;
+
+/* Whether there is a board to be used, decided with the first gathering. */
+static enum { UNDECIDED, ALONE, LEADS, FOLLOWS } role;
+
+/* What the leader, or a rank without a board, has got. */
+struct blobs {
+    struct tk_bootstrap_blob *at;
+    size_t total; /* bytes of a table of them */
+};
+
+void tk_gather_drop(void)
+{
+    tk_board_drop();
+    free(last.own);
+    last.own = last.table = NULL;
+    last.size = 0;
+}
+
+void *tk_gathered(uint32_t rank, size_t *size)
+{
+    struct place place = {0};
+    size_t front = tk_bootstrap.size * sizeof(place);
+    if (front <= last.size)
+        place = ((struct place *)last.table)[rank];
+    if (place.at < front || place.at % unit || place.at > last.size ||
+        place.size > last.size - place.at) {
+        tk_log_error("what was gathered of rank %u is not where it should be: has a process of "
+                     "this host written to memory of the library?",
+                     rank);
+        return NULL;
+    }
+    *size = (size_t)place.size;
+    return (char *)last.table + place.at;
+}
+
+/* ---- the leader, or a rank that asks for itself */
+
+static void blobs_free(struct blobs *blobs)
+{
+    for (uint32_t r = 0; blobs->at && r < tk_bootstrap.size; r++)
+        free(blobs->at[r].at);
+    free(blobs->at);
+}
+
+static enum tk_status blobs_get(const char *key, struct blobs *blobs)
+{
+    uint32_t size = tk_bootstrap.size;
+    blobs->total = size * sizeof(struct place);
+    blobs->at = calloc(size, sizeof(*blobs->at));
+    if (!blobs->at) {
+        tk_log_error("out of memory for the data of %u ranks", size);
+        return TK_FAIL;
+    }
+    if (tk_bootstrap_get_all(key, blobs->at) != TK_OK)
+        return TK_FAIL;
+    for (uint32_t r = 0; r < size; r++)
+        blobs->total += tk_align_up(blobs->at[r].size, unit);
+    return TK_OK;
+}
+
+static void write_table(void *table, const void *what)
+{
+    const struct blobs *blobs = what;
+    struct place *places = table;
+    uint64_t at = tk_bootstrap.size * sizeof(*places);
+    for (uint32_t r = 0; r < tk_bootstrap.size; r++) {
+        places[r] = (struct place){.at = at, .size = blobs->at[r].size};
+        memcpy((char *)table + at, blobs->at[r].at, blobs->at[r].size);
+        at += tk_align_up(blobs->at[r].size, unit);
+    }
+}
+
+static enum tk_status keep_own(const struct blobs *blobs)
+{
+    last.own = last.table = malloc(blobs->total);
+    last.size = blobs->total;
+    if (!last.own) {
+        tk_log_error("out of memory for the data of all ranks (%zu bytes)", blobs->total);
+        return TK_FAIL;
+    }
+    write_table(last.own, blobs);
+    return TK_OK;
+}
+
+static enum tk_status gather_lead(const char *key)
+{
+    struct blobs blobs = {.at = NULL};
+    enum tk_status status = blobs_get(key, &blobs);
+    if (status == TK_OK)
+        status = keep_own(&blobs);
+    if (role == LEADS)
+        tk_board_publish(blobs.total, status == TK_OK ? write_table : NULL, &blobs);
+    blobs_free(&blobs);
+    return status;
+}
+
+/* ---- the others */
+
+/* What the leader failed of it has logged. */
+static enum tk_status gather_follow(const char *key)
+{
+    bool failed;
+    last.table = tk_board_wait(&last.size, &failed);
+    if (failed)
+        return TK_FAIL;
+    return last.table ? TK_OK : gather_lead(key);
+}
+
+/* ---- */
+
+static bool has_neighbours(void)
+{
+    return tk_bootstrap.local && tk_bootstrap.local_size > 1;
+}
+
+/* Ranks on several hosts have their leaders; the lowest rank of a host leads. */
+static enum tk_status offer_board(void)
+{
+    struct tk_board_place place;
+    if (role != UNDECIDED || !has_neighbours() || tk_bootstrap.local[0] != tk_bootstrap.rank)
+        return TK_OK;
+    tk_board_open(&place);
+    role = place.fd >= 0 ? LEADS : ALONE;
+    return tk_bootstrap_put(board_key, &place, sizeof(place));
+}
+
+/* After the first fence. */
+static enum tk_status choose_role(void)
+{
+    void *place;
+    size_t size;
+    if (role != UNDECIDED)
+        return TK_OK;
+    role = ALONE;
+    if (!has_neighbours())
+        return TK_OK;
+    if (tk_bootstrap_get(tk_bootstrap.local[0], board_key, &place, &size) != TK_OK)
+        return TK_FAIL;
+    if (size == sizeof(struct tk_board_place) && tk_board_join(place))
+        role = FOLLOWS;
+    free(place);
+    return TK_OK;
+}
+
+enum tk_status tk_gather(const char *key, const void *mine, size_t size, void (*poll)(void))
+{
+    tk_gather_drop();
+    if (offer_board() != TK_OK || tk_bootstrap_put(key, mine, size) != TK_OK ||
+        tk_bootstrap_fence_data(poll, 0) != TK_OK || choose_role() != TK_OK)
+        return TK_FAIL;
+    return role == FOLLOWS ? gather_follow(key) : gather_lead(key);
+}

@@ -1,0 +1,37 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# A start is linear: of the ranks of a host one asks the PMIx server for what all others have published, and each maps the
+# memory of those it talks to. Counted, not timed.
+. "${top_srcdir:?run through make check}/tests/job/common.sh"
+
+# sum FIELD [RANK-PATTERN]: of all ranks, or some
+sum()
+{
+    awk -v field="$1" -v ranks="${2:-.*}" '$2 ~ "^(" ranks "):$" {
+        for (i = 3; i < NF; i += 2) { sub(",", "", $(i + 1)); if ($(i + 1) == field) n += $i } }
+        END { print n + 0 }' "$scratch/out"
+}
+
+# most FIELD COUNT LIMIT: that is at most so much
+most()
+{
+    [ "$2" -le "$3" ] || failed "$1: $2, not $3 at most"
+}
+
+SETTINGS="GASNET_SUPERNODE_MAXSIZE=0" good 32 "$jobs/start_cost-seq"
+[ "$(grep -c '^rank' "$scratch/out")" = 32 ] || failed "not all of 32 ranks have printed"
+# What each rank has published, twice, is asked for by the first one; the others ask where it shows them that.
+most "questions of rank 0" "$(sum gets 0)" $((2 * 32))
+most "questions of the 31 others" "$(sum gets '[1-9][0-9]*')" 31
+most "keys of all ranks" "$(sum puts)" $((32 * 2 + 2))
+most "fences" "$(sum fences)" $((32 * 3))
+# Ours, the next one, which is watched, and those above and below in the tree.
+most "rings mapped by all" "$(sum rings)" $((32 * 2 + 2 * 31))
+most "segments mapped by all" "$(sum segments)" 32
+[ "$(sum segments)" -eq 32 ] || failed "the segments are not found in /proc/self/maps"
+
+# Several hosts: one leader on each.
+SETTINGS="GASNET_SUPERNODE_MAXSIZE=0" RUN="-H =a:4,=b:4" good 8 "$jobs/start_cost-seq"
+most "questions of the leaders" "$(sum gets '0|4')" $((2 * 2 * 8))
+most "questions of the others" "$(sum gets '[12356789]')" 6
+finish

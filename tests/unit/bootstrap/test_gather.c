@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What ranks gather, and how many of them ask the launcher's server for it: four ranks of a host
+ * are four processes here, and the server is a table that they share. */
+#include "config.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/futex.h"
+#include "bootstrap/board.h"
+#include "bootstrap/bootstrap.h"
+#include "bootstrap/gather.h"
+#include "unit.h"
+
+enum { ranks = 4, keys_max = 16, blob_max = 4096 };
+
+/* ---- the server */
+
+struct server {
+    struct {
+        char key[32];
+        size_t size;
+        char bytes[blob_max];
+    } put[ranks][keys_max];
+    unsigned puts[ranks];
+    _Atomic uint32_t gets[ranks], came, fences;
+    bool refuses; /* answers no question */
+};
+
+static struct server *server;
+struct tk_bootstrap tk_bootstrap;
+static uint32_t local[ranks] = {0, 1, 2, 3};
+
+enum tk_status tk_bootstrap_put(const char *key, const void *blob, size_t size)
+{
+    uint32_t me = tk_bootstrap.rank;
+    unsigned i = server->puts[me]++;
+    assert_true(i < keys_max && size <= blob_max);
+    snprintf(server->put[me][i].key, sizeof(server->put[me][i].key), "%s", key);
+    memcpy(server->put[me][i].bytes, blob, size);
+    server->put[me][i].size = size;
+    return TK_OK;
+}
+
+static enum tk_status look_up(uint32_t rank, const char *key, struct tk_bootstrap_blob *blob)
+{
+    server->gets[tk_bootstrap.rank]++;
+    for (unsigned i = 0; !server->refuses && i < server->puts[rank]; i++) {
+        if (strcmp(server->put[rank][i].key, key))
+            continue;
+        blob->size = server->put[rank][i].size;
+        blob->at = malloc(blob->size + 1);
+        memcpy(blob->at, server->put[rank][i].bytes, blob->size);
+        return TK_OK;
+    }
+    return TK_FAIL;
+}
+
+enum tk_status tk_bootstrap_get(uint32_t rank, const char *key, void **blob, size_t *size)
+{
+    struct tk_bootstrap_blob found;
+    enum tk_status status = look_up(rank, key, &found);
+    if (status == TK_OK) {
+        *blob = found.at;
+        *size = found.size;
+    }
+    return status;
+}
+
+enum tk_status tk_bootstrap_get_all(const char *key, struct tk_bootstrap_blob *blobs)
+{
+    enum tk_status status = TK_OK;
+    for (uint32_t r = 0; r < tk_bootstrap.size && status == TK_OK; r++)
+        status = look_up(r, key, &blobs[r]);
+    return status;
+}
+
+enum tk_status tk_bootstrap_fence_data(void (*poll)(void), uint64_t deadline)
+{
+    (void)poll, (void)deadline;
+    uint32_t now = server->fences;
+    if (atomic_fetch_add(&server->came, 1) + 1 == tk_bootstrap.size * (now + 1)) {
+        atomic_store(&server->fences, now + 1);
+        tk_futex_wake_all(&server->fences);
+    }
+    while (atomic_load(&server->fences) == now)
+        tk_futex_wait(&server->fences, now, TK_SECOND);
+    return TK_OK;
+}
+
+/* ---- the ranks */
+
+static int set_up(void **state)
+{
+    (void)state;
+    server = mmap(NULL, sizeof(*server), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    return server == MAP_FAILED;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    return munmap(server, sizeof(*server));
+}
+
+/* Runs it in a process for each rank; all must end with 0. */
+static void each_rank(void (*act)(void))
+{
+    pid_t pids[ranks];
+    for (uint32_t r = 0; r < ranks; r++)
+        if ((pids[r] = fork()) == 0) {
+            tk_bootstrap = (struct tk_bootstrap){
+                .rank = r, .size = ranks, .local = local, .local_size = ranks};
+            alarm(60);
+            act();
+            _exit(0);
+        }
+    for (uint32_t r = 0; r < ranks; r++) {
+        int status = -1;
+        assert_int_equal(waitpid(pids[r], &status, 0), pids[r]);
+        if (status != 0)
+            fail_msg("rank %u ended with %d, signal %d", r, WEXITSTATUS(status), WTERMSIG(status));
+    }
+}
+
+static void must(bool condition, int code)
+{
+    if (!condition)
+        _exit(code);
+}
+
+/* Rank r gives r * 100 + turn bytes of r + turn, so sizes differ and rank 0 gives none at first. */
+static void gather_once(unsigned turn)
+{
+    char key[16], mine[blob_max];
+    uint32_t me = tk_bootstrap.rank;
+    snprintf(key, sizeof(key), "k%u", turn);
+    memset(mine, (int)(me + turn), sizeof(mine));
+    must(tk_gather(key, mine, me * 100 + turn, NULL) == TK_OK, 10);
+    for (uint32_t r = 0; r < ranks; r++) {
+        size_t size = 0;
+        const char *blob = tk_gathered(r, &size);
+        must(blob && size == r * 100 + turn && (uintptr_t)blob % 8 == 0, 11);
+        for (size_t i = 0; i < size; i++)
+            must(blob[i] == (char)(r + turn), 12);
+    }
+}
+
+static void gather_thrice(void)
+{
+    for (unsigned turn = 0; turn < 3; turn++)
+        gather_once(turn);
+    tk_gather_drop();
+}
+
+/* The leader for each rank and exchange; the others once for the board's place. */
+static void assert_gets(uint32_t leader, uint32_t other)
+{
+    for (uint32_t r = 0; r < ranks; r++)
+        assert_int_equal(server->gets[r], r == 0 ? leader : other);
+}
+
+static void one_rank_asks_for_all_others(void **state)
+{
+    (void)state;
+    each_rank(gather_thrice);
+    assert_gets(3 * ranks, 1);
+    assert_int_equal(server->fences, 3);
+}
+
+/* As after another one was gathered: pages of the last edition that were written to are gone. */
+static void write_to_what_was_gathered(void)
+{
+    size_t size;
+    gather_once(0);
+    for (uint32_t r = 0; r < ranks; r++)
+        memset(tk_gathered(r, &size), 99, r * 100);
+    gather_once(1);
+}
+
+static void what_one_writes_to_it_is_its_own(void **state)
+{
+    (void)state;
+    each_rank(write_to_what_was_gathered);
+}
+
+/* In another container, say: its place can't be opened, or is another file. */
+static void gather_with_a_board_out_of_reach(void)
+{
+    if (tk_bootstrap.rank == 2)
+        must(chroot("/proc/self/fdinfo") == 0, 20);
+    gather_thrice();
+}
+
+static void who_cannot_reach_the_board_asks_itself(void **state)
+{
+    (void)state;
+    if (geteuid() != 0)
+        skip();
+    each_rank(gather_with_a_board_out_of_reach);
+    assert_int_equal(server->gets[0], 3 * ranks);
+    assert_int_equal(server->gets[1], 1);
+    assert_int_equal(server->gets[2], 1 + 3 * ranks);
+    assert_int_equal(server->gets[3], 1);
+}
+
+/* A client may close what it does not know. */
+static void gather_after_descriptors_are_closed(void)
+{
+    gather_once(0);
+    if (tk_bootstrap.rank == 3)
+        close_range(3, ~0u, 0);
+    gather_once(1);
+    if (tk_bootstrap.rank == 0)
+        close_range(3, ~0u, 0);
+    gather_once(2);
+}
+
+static void without_its_file_each_asks_itself(void **state)
+{
+    (void)state;
+    each_rank(gather_after_descriptors_are_closed);
+    assert_int_equal(server->gets[0], 3 * ranks);
+    assert_int_equal(server->gets[1], 1 + ranks);
+    assert_int_equal(server->gets[3], 1 + 2 * ranks);
+}
+
+static void alone_on_the_host(void)
+{
+    tk_bootstrap.local = NULL;
+    tk_bootstrap.local_size = 0;
+    gather_thrice();
+}
+
+static void without_neighbours_there_is_no_board(void **state)
+{
+    (void)state;
+    each_rank(alone_on_the_host);
+    assert_gets(3 * ranks, 3 * ranks);
+}
+
+/* The leader logs it; nobody waits for it for ever. */
+static void fail_to_gather(void)
+{
+    gather_once(0);
+    tk_bootstrap_fence_data(NULL, 0); /* all have had the place of the board */
+    if (tk_bootstrap.rank == 0)
+        server->refuses = true;
+    must(tk_gather("k1", "x", 1, NULL) == TK_FAIL, 30);
+}
+
+static void when_the_leader_fails_all_fail(void **state)
+{
+    (void)state;
+    each_rank(fail_to_gather);
+}
+
+static void lose_the_leader(void)
+{
+    gather_once(0);
+    if (tk_bootstrap.rank == 0) {
+        tk_bootstrap_fence_data(NULL, 0);
+        _exit(0);
+    }
+    must(tk_gather("k1", "x", 1, NULL) == TK_FAIL, 40);
+}
+
+static void nobody_waits_for_a_leader_that_is_gone(void **state)
+{
+    (void)state;
+    each_rank(lose_the_leader);
+}
+
+/* ---- the place of a board */
+
+static void a_board_is_known_by_its_nonce(void **state)
+{
+    struct tk_board_place place, other;
+    (void)state;
+    tk_board_open(&place);
+    assert_true(place.fd >= 0);
+    assert_int_equal(fcntl(place.fd, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
+    pid_t pid = fork();
+    if (pid == 0) {
+        other = place;
+        other.nonce[3] ^= 1;
+        must(!tk_board_join(&other), 1);
+        other = place;
+        other.fd = -1;
+        must(!tk_board_join(&other), 2);
+        other.fd = 0;
+        must(!tk_board_join(&other), 3);
+        must(tk_board_join(&place), 4);
+        _exit(0);
+    }
+    int status;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+static const struct CMUnitTest tests[] = {
+    TEST(one_rank_asks_for_all_others),           TEST(what_one_writes_to_it_is_its_own),
+    TEST(who_cannot_reach_the_board_asks_itself), TEST(without_its_file_each_asks_itself),
+    TEST(without_neighbours_there_is_no_board),   TEST(when_the_leader_fails_all_fail),
+    TEST(nobody_waits_for_a_leader_that_is_gone), TEST(a_board_is_known_by_its_nonce),
+};
+
+UNIT_MAIN(tests)
