@@ -21,10 +21,13 @@ enum {
     request_ms = 3000,
     member_ms = 50, /* more for each member where one waits for all: a host may have many */
     retry_max = 64, /* s */
-    failed = 2      /* of those that are ready */
+    failed = 2,     /* of those that are ready */
+    status_version = 1,
+    status_levels = 1, /* bit */
 };
 static const uint64_t step_limit = 5 * TK_SECOND; /* of one attempt */
-static const uint64_t status_limit = TK_SECOND;   /* the device gives up after half of it */
+/* Two acknowledgement timeouts, but a host that is busy may need longer for anything. */
+static const uint64_t status_least = TK_SECOND;
 
 /* From the coordinator to the others. */
 struct offer {
@@ -178,7 +181,8 @@ static void read_status(struct tk_mcast_group *group)
         return;
     }
     go(group, TK_MCAST_STATUS);
-    group->deadline = tk_now() + status_limit;
+    group->deadline =
+        tk_now() + tk_max(2 * (UINT64_C(4096) << tk_settings.mcast_timeout), status_least);
 }
 
 static void say_ready(struct tk_mcast_group *group, bool got)
@@ -189,12 +193,16 @@ static void say_ready(struct tk_mcast_group *group, bool got)
         tk_mcast_notify(group, 0, TK_MCAST_READY, group->era, got, 0);
 }
 
-/* Magic and version: doc/multicast.md. */
+/* Magic, version and capabilities. */
 static void status_came(struct tk_mcast_group *group, bool has_failed, const char *how)
 {
     const uint8_t *status = group->memory->status;
     if (has_failed || status[0] != 0x4d || status[1] != 0x43) {
         attempt_failed(group, has_failed ? how : "what answers is no multicast switch");
+        return;
+    }
+    if (status[2] != status_version || (leaves_of(group) && !(status[3] & status_levels))) {
+        attempt_failed(group, "the switch is of another version, or can't have two levels");
         return;
     }
     go(group, TK_MCAST_TEST);

@@ -15,8 +15,7 @@
 #include "transport/verbs/verbs_private.h"
 
 enum {
-    ack_timeout = 14, /* 67 ms (IBA 9.9.2.1.1): a lost NAK or the last of a burst costs this much */
-    retries = 6,      /* 7 are for ever on Soft-RoCE */
+    retries = 6, /* 7 are for ever on Soft-RoCE */
     hops = 64,
     refused_again = 12,       /* 0.64 ms: minimum RNR timer of the receive queue pair, unused */
     psn_mask = 0xffffff,      /* 24 bits */
@@ -200,7 +199,7 @@ static bool qp_rts(struct ibv_qp *qp, uint32_t psn)
 {
     struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RTS,
                                .sq_psn = psn,
-                               .timeout = ack_timeout,
+                               .timeout = (uint8_t)tk_settings.mcast_timeout,
                                .retry_cnt = retries,
                                .rnr_retry = 7,
                                .max_rd_atomic = 1};
