@@ -33,6 +33,7 @@ static _Atomic uint32_t fence_status;
 static void (*_Atomic fence_bell)(void);
 static _Atomic bool fence_awaited;
 static _Atomic bool is_leaving; /* the server may go before us */
+static bool is_committed;       /* nothing was put since the last commit */
 
 /* Launchers pass the size of the job in these variables; if one is set but there is no server,
  * something is broken. PMI_SIZE is of servers of PMI-1 and PMI-2 (MPICH's hydra, plain srun).
@@ -213,6 +214,7 @@ enum tk_status tk_bootstrap_open(void)
         return alone(rc);
     tk_bootstrap.alone = false;
     tk_bootstrap.rank = myself.rank;
+    is_committed = false;
     take_session();
     watch_server();
     return learn_sizes();
@@ -228,6 +230,7 @@ enum tk_status tk_bootstrap_put(const char *key, const void *blob, size_t size)
     value.data.bo.bytes = (char *)blob;
     value.data.bo.size = size;
     pmix_status_t rc = PMIx_Put(PMIX_GLOBAL, key, &value);
+    is_committed = false;
     tk_bootstrap.counts.puts++;
     tk_bootstrap.counts.bytes_put += size;
     if (rc == PMIX_SUCCESS)
@@ -254,7 +257,8 @@ static bool fence_collects(bool data)
     return data && tk_bootstrap.local_size < tk_bootstrap.size;
 }
 
-/* Arguments stay as they are until the callback came, as PMIx wants of calls that do not block. */
+/* A commit waits for the server, also of nothing. Arguments stay as they are until the callback
+ * came, as PMIx wants of calls that do not block. */
 static void fence_start(bool data)
 {
     static pmix_proc_t job;
@@ -264,7 +268,8 @@ static void fence_start(bool data)
     PMIX_INFO_LOAD(&info, PMIX_COLLECT_DATA, &collect, PMIX_BOOL);
     atomic_store_explicit(&fence_status, fence_pending, memory_order_relaxed);
     tk_bootstrap.counts.fences++;
-    pmix_status_t rc = PMIx_Commit();
+    pmix_status_t rc = is_committed ? PMIX_SUCCESS : PMIx_Commit();
+    is_committed = rc == PMIX_SUCCESS;
     if (rc == PMIX_SUCCESS)
         rc = PMIx_Fence_nb(&job, 1, &info, 1, fence_done, NULL);
     if (rc != PMIX_SUCCESS) /* no callback will come */
@@ -481,13 +486,17 @@ void tk_bootstrap_abort(int code, const char *why)
  * PMIx_Commit() of libpmix 4.2 without a time limit. */
 bool tk_bootstrap_leave_mark(void)
 {
+    static _Atomic bool is_left; /* it is asked for at each step of leaving */
     char path[sizeof(session) + 32];
     if (tk_bootstrap.alone || !session[0])
         return false;
+    if (atomic_load_explicit(&is_left, memory_order_relaxed))
+        return true;
     snprintf(path, sizeof(path), "%s/left.%u", session, tk_bootstrap.rank);
     int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, S_IRUSR | S_IWUSR);
     if (fd >= 0)
         close(fd);
+    atomic_store_explicit(&is_left, fd >= 0, memory_order_relaxed);
     return fd >= 0;
 }
 

@@ -184,11 +184,18 @@ static void learn_code_of_all(void)
             tk_state_learn(&tk_exit_state, code);
 }
 
+/* Then no rank can learn a larger code from the fence, and it needs no data, which a rank would
+ * wait for the server to take. */
+static bool all_have_zero(uint8_t code)
+{
+    return code == 0 && has_network() && tk_agree_step_by_flags();
+}
+
 /* With GASNET_CATCH_EXIT=0 some ranks may have exited before. */
 static enum tk_status part_from_others(void (*poll)(void), uint64_t until)
 {
     const uint8_t code = (uint8_t)tk_state_code(&tk_exit_state);
-    if (tk_peers.size > 1)
+    if (tk_peers.size > 1 && !all_have_zero(code))
         tk_bootstrap_put(key_of_code, &code, sizeof(code));
     return tk_settings.catch_exit ? tk_bootstrap_fence(poll, until)
                                   : tk_bootstrap_part(poll, until);

@@ -191,13 +191,19 @@ static void host_check_commit_limit(struct headroom *headroom)
              (unsigned long long)limit);
 }
 
-uint64_t tk_memory_available(char *what, size_t size)
+static struct headroom host_measure(void)
 {
     uint64_t bytes = meminfo("MemAvailable:");
-    struct headroom headroom = {.limit = UINT64_MAX, .left = bytes ? bytes : UINT64_MAX};
+    struct headroom headroom = {.limit = host_ram(), .left = bytes ? bytes : UINT64_MAX};
     snprintf(headroom.what, sizeof(headroom.what), "the host (MemAvailable in /proc/meminfo)");
     host_check(&headroom);
     host_check_commit_limit(&headroom);
+    return headroom;
+}
+
+uint64_t tk_memory_available(char *what, size_t size)
+{
+    const struct headroom headroom = host_measure();
     snprintf(what, size, "%s", headroom.what);
     return headroom.left;
 }
@@ -207,4 +213,11 @@ uint64_t tk_host_memory(void)
     struct headroom headroom = {.limit = host_ram()};
     host_check(&headroom);
     return headroom.limit;
+}
+
+void tk_memory_measure(uint64_t *limit, uint64_t *left)
+{
+    const struct headroom headroom = host_measure();
+    *limit = headroom.limit;
+    *left = headroom.left;
 }

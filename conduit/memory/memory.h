@@ -91,6 +91,9 @@ uint64_t tk_host_memory(void);
  * Async-signal-safe. */
 uint64_t tk_memory_available(char *what, size_t size);
 
+/* Both at once. */
+void tk_memory_measure(uint64_t *memory, uint64_t *left);
+
 /* Bounds on the segments of a host's ranks besides GASNET_MAX_SEGSIZE. */
 struct tk_segment_bounds {
     uint64_t memory;   /* tk_host_memory() */

@@ -92,11 +92,20 @@ static bool is_over(void *what)
            tk_has_come(*(const enum tk_wake_source *)what);
 }
 
+/* Wake-ups of hundreds of ranks for nothing are a load of their own: the more of them a CPU has,
+ * the longer they sleep. */
+static uint64_t longest_by_ring(void)
+{
+    enum { few = 8, most = 5 };
+    unsigned crowd = tk_topology.cpus ? tk_machine_ranks() / tk_topology.cpus / few : 0;
+    return longest_rung * tk_min(tk_max(crowd, 1), most);
+}
+
 static void sleep_once(unsigned turn, enum tk_wake_source wake)
 {
     bool will_ring = wake == TK_WAKE_BELL && tk_all_rings() &&
                      tk_counter_read(&tk_deferred_work_lacks_space) == 0;
-    uint64_t nsec = longest_rung;
+    uint64_t nsec = longest_by_ring();
     if (!will_ring) {
         nsec = shortest_sleep << tk_min(turn - 1, 5);
         nsec = nsec < longest_sleep ? nsec : longest_sleep;

@@ -44,9 +44,7 @@ static const char *segment_limit_text(void)
  * separately (tk_segment_limit()). */
 void tk_limits_measure(struct tk_peer_info *info)
 {
-    char what[1400];
-    info->host_memory = tk_host_memory();
-    info->memory_left = tk_memory_available(what, sizeof(what));
+    tk_memory_measure(&info->host_memory, &info->memory_left);
     info->pinnable = UINT64_MAX;
 }
 

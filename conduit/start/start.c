@@ -192,6 +192,24 @@ static void set_up_polling(void)
         tk_progress_crowded();
 }
 
+/* No rank may send before its peers are ready to receive. Neighbours' memory was ready before the
+ * peer infos said where it is, so a barrier by it will do, which costs less than the launcher's. */
+static enum tk_status wait_for_peers(void)
+{
+    struct tk_op op;
+    if (has_others()) {
+        enum tk_status status = tk_bootstrap_fence(NULL, 0);
+        if (status == TK_OK)
+            tk_exit_network_ready();
+        return status;
+    }
+    tk_exit_network_ready();
+    tk_op_init(&op);
+    tk_barrier_start(&op);
+    tk_wait_done(&op);
+    return TK_OK;
+}
+
 static enum tk_status join_others(struct tk_peer_info **info)
 {
     tk_limits_measure(*info);
@@ -208,11 +226,8 @@ static enum tk_status join_others(struct tk_peer_info **info)
         return TK_FAIL;
     set_up_polling();
     tk_phase_over("connections");
-    /* No rank may send before its peers are ready to receive. */
-    enum tk_status status = tk_bootstrap_fence(NULL, 0);
-    tk_phase_over("last fence");
-    if (status == TK_OK)
-        tk_exit_network_ready();
+    enum tk_status status = wait_for_peers();
+    tk_phase_over("last wait");
     return status;
 }
 
@@ -299,7 +314,7 @@ void tk_start(void)
         tk_exit_failed();
     }
     tk_alone_accept();
-    tk_phase_over("exit's tree");
+    tk_phase_over("rest");
     if (tk_settings.verboseenv && tk_peers.me == 0)
         tk_start_report();
     tk_report_starting(false);

@@ -413,17 +413,37 @@ static void count_poll(void)
 static void a_fence_of_data_makes_known_what_was_put(void **state)
 {
     (void)state;
+    assert_int_equal(tk_bootstrap_put("k", "x", 1), TK_OK);
     assert_int_equal(tk_bootstrap_fence_data(NULL, 0), TK_OK);
     assert_int_equal(server.commits, 1);
     assert_int_equal(server.fences, 1);
     assert_true(server.collects);
 }
 
+/* A commit of nothing waits for the server too. */
+static void what_was_put_is_committed_once(void **state)
+{
+    (void)state;
+    assert_int_equal(tk_bootstrap_put("k", "x", 1), TK_OK);
+    assert_int_equal(tk_bootstrap_fence_data(NULL, 0), TK_OK);
+    assert_int_equal(tk_bootstrap_fence_data(NULL, 0), TK_OK);
+    assert_int_equal(server.commits, 1);
+    assert_int_equal(tk_bootstrap_put("l", "x", 1), TK_OK);
+    assert_int_equal(tk_bootstrap_fence(NULL, 0), TK_OK);
+    assert_int_equal(server.commits, 2);
+    server.commit = PMIX_ERR_COMM_FAILURE;
+    assert_int_equal(tk_bootstrap_put("m", "x", 1), TK_OK);
+    unit_listen();
+    tk_bootstrap_fence(NULL, 0);
+    tk_bootstrap_fence(NULL, 0); /* what failed is tried again */
+    unit_heard();
+    assert_int_equal(server.commits, 4);
+}
+
 static void a_fence_alone_carries_no_data(void **state)
 {
     (void)state;
     assert_int_equal(tk_bootstrap_fence(NULL, 0), TK_OK);
-    assert_int_equal(server.commits, 1);
     assert_false(server.collects);
 }
 
@@ -555,6 +575,7 @@ static void a_fence_or_commit_that_is_refused_fails_and_hangs_nobody(void **stat
     unit_assert_says(failed_fence(tk_bootstrap_fence, 0),
                      because("PMIx_Fence failed", PMIX_ERR_BAD_PARAM));
     server.commit = PMIX_ERR_COMM_FAILURE;
+    tk_bootstrap_put("k", "x", 1);
     failed_fence(tk_bootstrap_fence, 0);
     assert_int_equal(server.fences, 1);
 }
@@ -688,6 +709,7 @@ static const struct CMUnitTest tests[] = {
     OPEN(all_are_asked_at_once),
     OPEN(one_that_is_missing_among_all_is_named),
     OPEN(a_fence_of_data_makes_known_what_was_put),
+    OPEN(what_was_put_is_committed_once),
     OPEN(a_fence_alone_carries_no_data),
     OPEN(on_one_host_a_fence_carries_no_data),
     OPEN(a_waiter_with_nothing_to_poll_sleeps_until_it_is_woken),

@@ -160,8 +160,9 @@ static void where_the_launcher_says_that_all_are_here_no_device_is_opened(void *
     job = (struct job){
         .rank = 1, .size = 3, .local = {0, 1, 2}, .local_size = 3, .memory = {9, 9, 9}};
     const char *said = start_job(true);
-    assert_order(said, "shm_open", "shm_connect", "use:shm", "fence", NULL);
-    assert_false(did(said, "verbs_open") || did(said, "verbs_connect"));
+    assert_order(said, "shm_open", "shm_connect", "use:shm", "network_ready", "barrier_start",
+                 "all_came", "alone_accept", NULL);
+    assert_false(did(said, "verbs_open") || did(said, "verbs_connect") || did(said, "fence"));
 }
 
 static void where_it_says_nothing_a_device_that_is_not_needed_is_closed_again(void **state)
@@ -169,7 +170,7 @@ static void where_it_says_nothing_a_device_that_is_not_needed_is_closed_again(vo
     (void)state;
     job = (struct job){.rank = 1, .size = 3, .memory = {9, 9, 9}};
     const char *said = start_job(true);
-    assert_order(said, "verbs_open", "topology", "verbs_close", "use:shm", "fence", NULL);
+    assert_order(said, "verbs_open", "topology", "verbs_close", "use:shm", "all_came", NULL);
     assert_false(did(said, "verbs_agree") || did(said, "verbs_connect"));
 }
 
