@@ -467,9 +467,8 @@ static void a_waiter_with_nothing_to_poll_sleeps_until_it_is_woken(void **state)
     assert_int_equal(tk_bootstrap_fence(NULL, 0), TK_OK);
     assert_int_equal(naps, 1);
     assert_int_equal(wakes, 1);
-    assert_true(
-        tk_now() >=
-        2 * TK_SECOND); /* the clock began at one, and slept as long had it not been woken */
+    /* The clock began at one second, and slept as long had it not been woken. */
+    assert_true(tk_now() >= 2 * TK_SECOND);
 }
 
 static unsigned rings;

@@ -16,24 +16,6 @@ enum { ranks = 5, me = 3 };
 struct tk_topology tk_topology;
 static uint32_t nbrhd_of[ranks] = {0, 1, 0, 1, 1}, host_of[ranks];
 
-enum tk_status tk_bootstrap_put(const char *key, const void *blob, size_t size)
-{
-    (void)key, (void)blob, (void)size;
-    return TK_FAIL;
-}
-
-enum tk_status tk_bootstrap_get(uint32_t rank, const char *key, void **blob, size_t *size)
-{
-    (void)rank, (void)key, (void)blob, (void)size;
-    return TK_FAIL;
-}
-
-enum tk_status tk_bootstrap_fence(void (*poll)(void), uint64_t deadline)
-{
-    (void)poll, (void)deadline;
-    return TK_FAIL;
-}
-
 static int set_up(void **state)
 {
     (void)state;

@@ -76,28 +76,6 @@ void tk_neighbours_admit(void)
 
 struct tk_topology tk_topology;
 
-/* ---- not reached by these tests */
-
-enum tk_status tk_bootstrap_put(const char *key, const void *blob, size_t size)
-{
-    (void)key, (void)blob, (void)size;
-    return TK_FAIL;
-}
-
-enum tk_status tk_bootstrap_get(uint32_t rank, const char *key, void **blob, size_t *size)
-{
-    (void)rank, (void)key, (void)blob, (void)size;
-    return TK_FAIL;
-}
-
-enum tk_status tk_bootstrap_fence(void (*poll)(void), uint64_t deadline)
-{
-    (void)poll, (void)deadline;
-    return TK_FAIL;
-}
-
-/* ---- */
-
 static struct trunkline_ep *ep1, *ep2;
 static void *own; /* memory of the client's, untouched */
 static size_t size;

@@ -22,24 +22,6 @@
 
 struct tk_bootstrap tk_bootstrap = {.rank = 0, .size = 2};
 
-enum tk_status tk_bootstrap_put(const char *key, const void *blob, size_t size)
-{
-    (void)key, (void)blob, (void)size;
-    return TK_FAIL;
-}
-
-enum tk_status tk_bootstrap_fence(void (*poll)(void), uint64_t deadline)
-{
-    (void)poll, (void)deadline;
-    return TK_FAIL;
-}
-
-enum tk_status tk_bootstrap_get(uint32_t rank, const char *key, void **blob, size_t *size)
-{
-    (void)rank, (void)key, (void)blob, (void)size;
-    return TK_FAIL;
-}
-
 static struct tk_peer_info mine, theirs;
 
 const struct tk_peer_info *tk_peer_info_of(uint32_t rank)
