@@ -171,9 +171,19 @@ static enum tk_status choose_role(void)
     return TK_OK;
 }
 
+/* Without a launcher there is nobody who would answer. */
+static enum tk_status gather_alone(const void *mine, size_t size)
+{
+    struct tk_bootstrap_blob only = {.at = (void *)mine, .size = size};
+    struct blobs blobs = {.at = &only, .total = sizeof(struct place) + tk_align_up(size, unit)};
+    return keep_own(&blobs);
+}
+
 enum tk_status tk_gather(const char *key, const void *mine, size_t size, void (*poll)(void))
 {
     tk_gather_drop();
+    if (tk_bootstrap.alone)
+        return gather_alone(mine, size);
     if (offer_board() != TK_OK || tk_bootstrap_put(key, mine, size) != TK_OK ||
         tk_bootstrap_fence_data(poll, 0) != TK_OK || choose_role() != TK_OK)
         return TK_FAIL;

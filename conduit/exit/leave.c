@@ -104,6 +104,15 @@ static void notify_others(uint64_t now)
         tk_elect_notify(tk_state_code(&tk_exit_state));
 }
 
+/* Each step may be the one that brings the code of all. */
+static bool has_agreed(void)
+{
+    bool all = has_network() && tk_agree_step();
+    if (has_network())
+        tk_state_learn(&tk_exit_state, tk_agree_code());
+    return all;
+}
+
 /* Client handlers no longer run, so none can call gasnet_exit() on top of this. */
 static void serve(void)
 {
@@ -111,9 +120,8 @@ static void serve(void)
         return;
     tk_poll();
     tk_elect_serve();
-    if (!tk_agree_step())
+    if (!has_agreed())
         notify_others(tk_now());
-    tk_state_learn(&tk_exit_state, tk_agree_code());
 }
 
 /* True: nothing is left. */
@@ -151,7 +159,7 @@ static void serve_asleep(void)
 static void leave_agree(void)
 {
     serve();
-    while (has_network() && !tk_agree_step() && !tk_state_is_grace_over(&tk_exit_state, tk_now())) {
+    while (has_network() && !has_agreed() && !tk_state_is_grace_over(&tk_exit_state, tk_now())) {
         give_back(false);
         serve_asleep();
     }
@@ -161,7 +169,7 @@ static void leave_agree(void)
 static void leave_others(void)
 {
     uint64_t until = tk_now() + giving_back_max;
-    if (give_back_count == 0 || !has_network() || !tk_agree_step())
+    if (give_back_count == 0 || !has_agreed())
         return;
     for (serve(); !give_back(true) && tk_now() < until; serve())
         nap();
@@ -197,7 +205,7 @@ static enum tk_status part_from_others(void (*poll)(void), uint64_t until)
     const uint8_t code = (uint8_t)tk_state_code(&tk_exit_state);
     if (tk_peers.size > 1 && !all_have_zero(code))
         tk_bootstrap_put(key_of_code, &code, sizeof(code));
-    return tk_settings.catch_exit ? tk_bootstrap_fence(poll, until)
+    return tk_settings.catch_exit ? tk_bootstrap_fence_data(poll, until)
                                   : tk_bootstrap_part(poll, until);
 }
 
@@ -210,12 +218,12 @@ static void part(void)
     tk_state_part(&tk_exit_state);
     /* A PMIx server that is stuck holds up all that follows, until the watchdog ends it: that does
      * not change what all ranks have agreed on over the network. */
-    if (has_network() && tk_agree_step() && tk_bootstrap_leave_mark())
+    if (has_agreed() && tk_bootstrap_leave_mark())
         tk_state_code_known(&tk_exit_state);
     if (part_from_others(serve_asleep, tk_exit_state.deadline) != TK_OK)
         tk_abort_job(tk_state_late_code(&tk_exit_state),
                      "not all processes came to the end of the job");
-    if (!has_network() || !tk_agree_step())
+    if (!has_agreed())
         learn_code_of_all();
     tk_liveness_set(TK_LIVENESS_LEFT);
     if (tk_bootstrap_leave_mark())

@@ -64,6 +64,11 @@ enum tk_status tk_bootstrap_fence(void (*poll)(void), uint64_t deadline)
     return fence_status;
 }
 
+enum tk_status tk_bootstrap_fence_data(void (*poll)(void), uint64_t deadline)
+{
+    return tk_bootstrap_fence(poll, deadline);
+}
+
 enum tk_status tk_bootstrap_part(void (*poll)(void), uint64_t deadline)
 {
     note("without those that left");
