@@ -121,7 +121,7 @@ static void go(struct tk_mcast_group *group, enum tk_mcast_life life)
     group->deadline = tk_now() + step_limit + more_ms(group) * UINT64_C(1000000);
 }
 
-/* Other events need no answer: what they tell of makes broadcasts fail. */
+/* Other events need no action here: their cause makes broadcasts fail, which ends the group. */
 static void count_leaver(void *context, const struct tk_mcsw_event *event)
 {
     struct tk_mcast_group *group = context;

@@ -107,9 +107,10 @@ static void notify_others(uint64_t now)
 /* Each step may be the one that brings the code of all. */
 static bool has_agreed(void)
 {
-    bool all = has_network() && tk_agree_step();
-    if (has_network())
-        tk_state_learn(&tk_exit_state, tk_agree_code());
+    if (!has_network())
+        return false;
+    bool all = tk_agree_step();
+    tk_state_learn(&tk_exit_state, tk_agree_code());
     return all;
 }
 

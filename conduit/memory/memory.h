@@ -91,8 +91,8 @@ uint64_t tk_host_memory(void);
  * Async-signal-safe. */
 uint64_t tk_memory_available(char *what, size_t size);
 
-/* Both at once. */
-void tk_memory_measure(uint64_t *memory, uint64_t *left);
+/* Both at once, in bytes: tk_host_memory() and tk_memory_available(). */
+void tk_memory_measure(uint64_t *limit, uint64_t *left);
 
 /* Bounds on the segments of a host's ranks besides GASNET_MAX_SEGSIZE. */
 struct tk_segment_bounds {

@@ -72,7 +72,7 @@ static void print_head(const struct tk_job_shape *shape)
            shape->ranks, shape->ranks == 1 ? "" : "es", shape->hosts, shape->hosts == 1 ? "" : "s",
            shape->local, shape->nbrhd, shape->conns, shape->conns == 1 ? "" : "s");
     printf("%-28s %12s %25s   %12s %25s\n", "", "a process:", "", "a host:", "");
-    printf("%-28s %12s %12s %12s   %12s %12s %12s\n", "peers that a process uses", "queue pairs",
+    printf("%-28s %12s %12s %12s   %12s %12s %12s\n", "connected at start", "queue pairs",
            "registered", "private", "queue pairs", "registered", "other");
 }
 
@@ -86,43 +86,15 @@ static const char assumptions[] =
     "device\n"
     "a process, which can register 2^20 regions.\n";
 
-/* What barriers and the end of the job need: the first rank of each neighbourhood exchanges
- * messages with a few others. */
-static uint32_t used_by_barriers(const struct tk_job_shape *shape)
-{
-    uint32_t rounds = 0;
-    while (rounds < 32 && UINT64_C(1) << rounds < shape->nbrhds)
-        rounds++;
-    return 2 * rounds;
-}
-
-static bool print_connected(struct tk_job_shape *shape, const char *what, uint32_t peers)
+static bool print_table(const struct tk_job_shape *shape)
 {
     struct tk_footprint one;
     char text[64];
-    shape->connected = peers;
     if (tk_plan(&one, shape) != TK_OK)
         return false;
-    snprintf(text, sizeof(text), "%s%s%u", what, *what ? ", at most " : "", peers);
-    print_row(text, &one, shape->local);
-    return true;
-}
-
-static bool print_table(struct tk_job_shape *shape)
-{
-    static const uint32_t steps[] = {16, 64, 256, 1024};
-    uint32_t peers = tk_shape_peers(shape), least = used_by_barriers(shape);
-    struct tk_footprint any;
-    if (tk_plan(&any, shape) != TK_OK) /* a wrong setting, before half a table */
-        return false;
     print_head(shape);
-    if (least < peers && !print_connected(shape, "barriers only", least))
-        return false;
-    for (size_t i = 0; i < sizeof(steps) / sizeof(*steps); i++)
-        if (steps[i] > least && steps[i] < peers && !print_connected(shape, "", steps[i]))
-            return false;
-    if (!print_connected(shape, peers ? "all" : "", peers))
-        return false;
+    snprintf(text, sizeof(text), "%u", shape->connected);
+    print_row(text, &one, shape->local);
     fputs(assumptions, stdout);
     return true;
 }

@@ -242,6 +242,20 @@ static void without_neighbours_there_is_no_board(void **state)
     assert_gets(3 * ranks, 3 * ranks);
 }
 
+/* There is no server that could be asked. */
+static void a_process_without_a_launcher_has_its_own(void **state)
+{
+    size_t size = 0;
+    (void)state;
+    server->refuses = true;
+    tk_bootstrap = (struct tk_bootstrap){.size = 1, .local_size = 1, .alone = true};
+    assert_int_equal(tk_gather("k", "mine", 4, NULL), TK_OK);
+    const char *blob = tk_gathered(0, &size);
+    assert_int_equal(size, 4);
+    assert_memory_equal(blob, "mine", 4);
+    tk_gather_drop();
+}
+
 /* The leader logs it; nobody waits for it for ever. */
 static void fail_to_gather(void)
 {
@@ -304,10 +318,15 @@ static void a_board_is_known_by_its_nonce(void **state)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 static const struct CMUnitTest tests[] = {
-    TEST(one_rank_asks_for_all_others),           TEST(what_one_writes_to_it_is_its_own),
-    TEST(who_cannot_reach_the_board_asks_itself), TEST(without_its_file_each_asks_itself),
-    TEST(without_neighbours_there_is_no_board),   TEST(when_the_leader_fails_all_fail),
-    TEST(nobody_waits_for_a_leader_that_is_gone), TEST(a_board_is_known_by_its_nonce),
+    TEST(one_rank_asks_for_all_others),
+    TEST(what_one_writes_to_it_is_its_own),
+    TEST(who_cannot_reach_the_board_asks_itself),
+    TEST(without_its_file_each_asks_itself),
+    TEST(a_process_without_a_launcher_has_its_own),
+    TEST(without_neighbours_there_is_no_board),
+    TEST(when_the_leader_fails_all_fail),
+    TEST(nobody_waits_for_a_leader_that_is_gone),
+    TEST(a_board_is_known_by_its_nonce),
 };
 
 UNIT_MAIN(tests)

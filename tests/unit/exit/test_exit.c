@@ -64,15 +64,19 @@ enum tk_status tk_bootstrap_fence(void (*poll)(void), uint64_t deadline)
     return fence_status;
 }
 
+/* Codes travel with a fence that carries data, and with no other. */
+static bool is_exchanged;
+
 enum tk_status tk_bootstrap_fence_data(void (*poll)(void), uint64_t deadline)
 {
+    is_exchanged = true;
     return tk_bootstrap_fence(poll, deadline);
 }
 
 enum tk_status tk_bootstrap_part(void (*poll)(void), uint64_t deadline)
 {
     note("without those that left");
-    return tk_bootstrap_fence(poll, deadline);
+    return tk_bootstrap_fence_data(poll, deadline);
 }
 
 /* What the others bring to the fence; -1: nothing. */
@@ -91,7 +95,7 @@ enum tk_status tk_bootstrap_peek(uint32_t rank, const char *key, void *blob, siz
     assert_string_equal(key, "tk.exit");
     assert_int_equal(size, 1);
     *(uint8_t *)blob = (uint8_t)brought[rank];
-    return brought[rank] < 0 ? TK_FAIL : TK_OK;
+    return brought[rank] < 0 || !is_exchanged ? TK_FAIL : TK_OK;
 }
 
 void tk_bootstrap_close_early(void)
@@ -467,6 +471,32 @@ static void what_the_network_did_not_tell_comes_with_the_fence(void **state)
     leave_by(exit_8_but_others_brought_less, 8);
 }
 
+static enum tk_status send_when_there_is_room(struct tk_peer *to, struct tk_outgoing *m)
+{
+    static bool has_room;
+    if (has_room)
+        return send_to_leaving(to, m);
+    has_room = true;
+    return TK_BUSY;
+}
+
+static const struct tk_transport full_at_first = {
+    .send = send_when_there_is_room, .poll = nothing, .reap = nothing, .reap_in_handler = nothing};
+
+static void exit_8_while_others_exit_9(void)
+{
+    use(&full_at_first);
+    code_of_others = 9;
+    tk_exit(8);
+}
+
+/* The fence is complete at once, so no poll of its own comes after the step in which all agree. */
+static void what_all_agree_on_last_is_learnt(void **state)
+{
+    (void)state;
+    leave_by(exit_8_while_others_exit_9, 9);
+}
+
 static void leave_together(void)
 {
     fence_lasts = TK_SECOND / 4; /* beyond the grace that a collective exit has */
@@ -727,6 +757,7 @@ static const struct CMUnitTest tests[] = {
     TEST(what_failed_ends_the_job_with_1),
     TEST(who_leaves_alone_tells_each_peer_once_and_waits_for_no_full_one),
     TEST(what_the_network_did_not_tell_comes_with_the_fence),
+    TEST(what_all_agree_on_last_is_learnt),
     TEST(who_leaves_with_all_tells_nobody),
     TEST(a_peers_notice_ends_us_with_its_code),
     TEST(the_clients_sigquit_handler_hears_of_it),
