@@ -19,9 +19,13 @@ GASNET_SUPERNODE_MAXSIZE=1
 GASNET_QP_TIMEOUT=13
 export TMPDIR GASNET_SOFTHCA GASNET_SUPERNODE_MAXSIZE GASNET_QP_TIMEOUT
 
-# In place of ssh: the command for a host that is called n0 or n1.
+# In place of ssh: the command for a host that is called n0 or n1. Hosts do not share a /tmp: two daemons that make the job's
+# directory in one at the same time can both find it missing, and the second then gives up.
 cat >"$work/agent" <<'END'
 #!/bin/sh
+TMPDIR=$TMPDIR/$1
+export TMPDIR
+mkdir -p "$TMPDIR" || exit 1
 shift
 exec sh -c "$*"
 END
