@@ -36,9 +36,32 @@ failed()
     echo "FAILED: $*"
     [ -z "$command" ] || echo "    command: $command"
     echo "    status ${status:-?}; standard error:"
-    # A job that hangs is reported with the stacks of all its threads.
-    [ ! -s "$scratch/err" ] || tail -$([ "${status:-0}" = 124 ] && echo 600 || echo 40) "$scratch/err" | sed 's/^/    | /'
+    if grep -qs 'JOB_DEADLINE passed' "$scratch/err" || [ "${status:-0}" = 124 ]; then
+        stacks <"$scratch/err"
+    elif [ -s "$scratch/err" ]; then
+        tail -40 "$scratch/err"
+    fi | sed 's/^/    | /'
     failures=$((failures + 1))
+}
+
+# A job that hangs is reported with the stacks of all its threads, one line each, so that the end of a long log has them all.
+stacks()
+{
+    awk '
+        function close_line() { if (open) print ""; open = 0 }
+        match($0, /^(\[[0-9]+\] )*#[0-9]+ +/) {
+            first = $0 ~ /^(\[[0-9]+\] )*#0 /
+            frame = substr($0, RLENGTH + 1)
+            sub(/^0x[0-9a-f]+ in /, "", frame)
+            place = frame ~ / at [^ ]*:[0-9]+$/ ? frame : ""
+            sub(/^.*[\/ ]/, " ", place)
+            if (frame !~ /^</) sub(/ .*/, "", frame)
+            if (first) { close_line(); printf "    stack: %s%s", frame, place } else printf " < %s%s", frame, place
+            open = 1
+            next
+        }
+        { close_line(); print }
+        END { close_line() }' | tail -120
 }
 
 # lane NAME FUNCTION...: runs functions in the background, with scratch files of their own; finish waits for all lanes and
