@@ -57,6 +57,14 @@ left_in_order()
 
 start --udp "$vips" --lease 60000 || finish
 export GASNET_MCAST_CTRL=$controller
+if ! grep -q "^#define TK_WITH_MCAST 1" "$top_builddir/config.h"; then # configure --disable-mcast
+    run 1 3 testbcast-seq -i 1 -m switch
+    [ "$(grep -c "configured with --disable-mcast" "$work/err")" = 1 ] || fail "not one line about it: $(cat "$work/err")"
+    GASNET_MCAST=auto run 0 3 testbcast-seq -i 2 -m switch -s 8:8
+    [ "$(counter control accepted)" = 0 ] || fail "a library without multicast came to the switch"
+    stop
+    finish
+fi
 for n in 2 4 8; do
     counted $n
 done
