@@ -70,12 +70,14 @@ bool mcsw_pass_link(struct mcsw *w, struct group *g, struct work *k)
     return next_round(k);
 }
 
+/* Without those of repeats, copies are exactly what the sets ask for, whatever was lost. */
 static void count_copy(struct mcsw *w, const struct work *k)
 {
-    if (k->p.kind == IS_CONTROL)
+    if (k->p.kind == IS_CONTROL) {
         w->count.controls_forwarded++;
-    else
-        w->count.copies++;
+        return;
+    }
+    w->count.copies++;
     w->count.repeat_copies += k->b.repeat;
 }
 

@@ -191,7 +191,7 @@ size_t mcsw_control_build(const struct mcsw_control *c, uint8_t *out, size_t roo
     X(rnrs, "requests to wait")                                                                    \
     X(refused, "of these: because of the lock")                                                    \
     X(repeats, "repeats that some receiver lacked")                                                \
-    X(repeat_copies, "copies of these")                                                            \
+    X(repeat_copies, "copies of data in these")                                                    \
     X(steals, "locks taken after the lease")                                                       \
     X(dirtied, "receivers that became dirty")                                                      \
     X(cnps, "congestion notifications passed on")                                                  \
