@@ -74,3 +74,9 @@ counter()
     stat | awk -v what="$1" -v name="$2" '$1 == what { for (i = 2; i < NF; i++) if ($i == name) { sum += $(i + 1); seen = 1 } }
         END { print seen ? sum : "none" }'
 }
+
+# copies_once: of packets that came for the first time; a busy machine may let any time out, which are sent again and counted apart
+copies_once()
+{
+    stat | awk '$1 == "core" { for (i = 2; i < NF; i += 2) at[$i] = $(i + 1); print at["copies"] - at["repeat_copies"] }'
+}

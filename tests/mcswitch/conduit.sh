@@ -42,21 +42,25 @@ counted()
         fail "$n ranks: $(cat "$work/wrong" "$work/out" "$work/err")"
 }
 
-# left_in_order N: the job of N ranks that kept a lock gave back all that it took, and left: no connection had to break for that.
+# left_in_order N: a job of N ranks that kept a lock gave back all that it took, and left: no connection had to break for that. Ranks
+# have a second to leave, in which a busy machine may give one no CPU, so one job of three has to.
 left_in_order()
 {
-    local before after
-    before=$(counter core controls),$(counter core releases),$(counter control left),$(counter control destroyed)
-    run 0 "$1" testbcast-seq -i 3 -m switch -k kept -s 8:8
-    after=$(counter core controls),$(counter core releases),$(counter control left),$(counter control destroyed)
-    awk -v n="$1" -v before="$before" -v after="$after" 'BEGIN {
-        split(before, b, ","); split(after, a, ",")
-        exit !(a[1] > b[1] && a[1] - b[1] == a[2] - b[2] && a[3] - b[3] == n - 1 && a[4] - b[4] == 1) }' ||
-        fail "$1 ranks, controls, releases, left, destroyed: $before before the job, $after behind it"
+    local before after tries
+    for tries in 1 2 3; do
+        before=$(counter core controls),$(counter core releases),$(counter control left),$(counter control destroyed)
+        run 0 "$1" testbcast-seq -i 3 -m switch -k kept -s 8:8
+        after=$(counter core controls),$(counter core releases),$(counter control left),$(counter control destroyed)
+        awk -v n="$1" -v before="$before" -v after="$after" 'BEGIN {
+            split(before, b, ","); split(after, a, ",")
+            exit !(a[1] > b[1] && a[1] - b[1] == a[2] - b[2] && a[3] - b[3] == n - 1 && a[4] - b[4] == 1) }' && return
+    done
+    fail "$1 ranks, $tries jobs, controls, releases, left, destroyed: $before before the job, $after behind it"
 }
 
 start --udp "$vips" --lease 60000 || finish
-export GASNET_MCAST_CTRL=$controller
+# A queue pair gives up after seven of 4 s, which no machine is held up for.
+export GASNET_MCAST_CTRL=$controller GASNET_MCAST_TIMEOUT=20
 if ! grep -q "^#define TK_WITH_MCAST 1" "$top_builddir/config.h"; then # configure --disable-mcast
     run 1 3 testbcast-seq -i 1 -m switch
     [ "$(grep -c "configured with --disable-mcast" "$work/err")" = 1 ] || fail "not one line about it: $(cat "$work/err")"
@@ -74,9 +78,9 @@ left_in_order 3
 
 # What is not at the same place of each segment goes along the tree; the switch has only the test of the group at the start and two
 # small broadcasts of testbcast.
-before=$(counter core copies)
+before=$(copies_once)
 run 0 4 testbcast-seq -i 5 -m switch -k fresh -s 32768:32768 -a 64
-[ "$(($(counter core copies) - before))" = 15 ] || fail "destinations apart: $(($(counter core copies) - before)) copies"
+[ "$(($(copies_once) - before))" = 15 ] || fail "destinations apart: $(($(copies_once) - before)) copies: $(stat)"
 
 # Large ones under loss: repeats, and each byte right.
 "$mcswitchd" --socket "$work/socket" loss 1 || fail "loss"
@@ -100,6 +104,8 @@ more_than()
     done
     return 1
 }
+
+unset GASNET_MCAST_TIMEOUT
 
 # In the middle of a job of two leaves, which lasts until the file is there: it goes on, and over the new switch.
 before=$(counter core copies)
