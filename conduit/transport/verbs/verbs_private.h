@@ -349,6 +349,10 @@ struct tk_choice {
 };
 /* No port that would do is no failure: `count` is 0 then. */
 enum tk_status tk_rails_choose(struct tk_choice *choice, uint32_t turn);
+/* The same for a process that has no job, calling report() for each port that was found; port 0: the
+ * whole device. */
+typedef void (*tk_port_verdict)(const char *device, int port, bool is_used, const char *text);
+enum tk_status tk_rails_explain(struct tk_choice *choice, tk_port_verdict report);
 extern TK_HIDDEN const char tk_no_device[];    /* in `unused`, where that is so */
 void tk_rails_report_none(const char *unused); /* in one line, with the remedy */
 

@@ -378,17 +378,22 @@ static void gather_unused(const struct search *search)
         strcpy(text + room - sizeof(" ..."), " ...");
 }
 
-static void log_verdicts(const struct search *search)
+static void each_verdict(const struct search *search, tk_port_verdict report)
 {
     for (uint32_t i = 0; i < search->verdict_count; i++) {
         const struct verdict *v = &search->verdicts[i];
-        if (v->port == 0)
-            tk_log_info("device %s is not used: it %s", v->device, v->text);
-        else if (v->is_used)
-            tk_log_info("port %s:%d is used: %s", v->device, v->port, v->text);
-        else
-            tk_log_info("port %s:%d is not used: it %s", v->device, v->port, v->text);
+        report(v->device, v->port, v->is_used, v->text);
     }
+}
+
+static void log_verdict(const char *device, int port, bool is_used, const char *text)
+{
+    if (port == 0)
+        tk_log_info("device %s is not used: it %s", device, text);
+    else if (is_used)
+        tk_log_info("port %s:%d is used: %s", device, port, text);
+    else
+        tk_log_info("port %s:%d is not used: it %s", device, port, text);
 }
 
 /* Each host says once that a device is broken (where none is left, that is said anyway), and all
@@ -398,7 +403,7 @@ static void log_choice(const struct search *search)
     int64_t level = tk_settings.ibv_ports_verbose;
     bool is_asked = tk_getenv("GASNET_IBV_PORTS_VERBOSE") != NULL, is_first = search->turn == 0;
     if (level > 1 || (level == 1 && is_asked && is_first))
-        log_verdicts(search);
+        each_verdict(search, log_verdict);
     else if (level == 1 && search->broken > 0 && search->count > 0 && is_first)
         tk_log_warn("ports that are not used: %s (GASNET_IBV_PORTS_VERBOSE=0 silences this)",
                     search->choice->unused);
@@ -432,23 +437,39 @@ void tk_rails_report_none(const char *unused)
         tk_log_error("no usable RDMA port: %s", unused);
 }
 
+/* The verdicts are the caller's to free. */
+static enum tk_status search_ports(struct search *search)
+{
+    *search->choice = (struct tk_choice){.count = 0};
+    if (tk_port_family_find(&search->family) != TK_OK ||
+        tk_port_filter_check(search->family.name, search->family.filter) != TK_OK ||
+        tk_gid_index_check() != TK_OK)
+        return TK_FAIL;
+    enum tk_status status = look_at_all(search);
+    search->wanted = rails_wanted(search);
+    if (status == TK_OK && search->count > 0)
+        status = take_wanted(search);
+    gather_unused(search);
+    free(search->found);
+    tk_locality_drop();
+    return status;
+}
+
 enum tk_status tk_rails_choose(struct tk_choice *choice, uint32_t turn)
 {
     struct search search = {.turn = turn, .choice = choice};
-    *choice = (struct tk_choice){.count = 0};
-    if (tk_port_family_find(&search.family) != TK_OK ||
-        tk_port_filter_check(search.family.name, search.family.filter) != TK_OK ||
-        tk_gid_index_check() != TK_OK)
-        return TK_FAIL;
-    enum tk_status status = look_at_all(&search);
-    search.wanted = rails_wanted(&search);
-    if (status == TK_OK && search.count > 0)
-        status = take_wanted(&search);
-    gather_unused(&search);
-    free(search.found);
-    tk_locality_drop();
+    enum tk_status status = search_ports(&search);
     if (status == TK_OK)
         log_choice(&search);
+    free(search.verdicts);
+    return status;
+}
+
+enum tk_status tk_rails_explain(struct tk_choice *choice, tk_port_verdict report)
+{
+    struct search search = {.choice = choice};
+    enum tk_status status = search_ports(&search);
+    each_verdict(&search, report);
     free(search.verdicts);
     return status;
 }

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * trunkline_info: what this library is, and what it would do on this host. Each file prints one
+ * section; findings are what a user or an administrator should know or mend. One process, no
+ * lock. */
+#ifndef TRUNKLINE_INFO_H
+#define TRUNKLINE_INFO_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum info_grade {
+    INFO_GOOD,
+    INFO_ADVICE, /* jobs run, but slower or with less help in trouble */
+    INFO_WRONG   /* jobs of some kind fail */
+};
+
+void info_section(const char *title);
+
+/* "name: value", in a column. */
+void info_fact(const char *name, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* One sentence; for other grades than good it has the remedy. */
+void info_finding(enum info_grade grade, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* With --check facts are left out, and findings are printed where they are found; else those that
+ * are not good are printed at the end. */
+void info_only_findings(void);
+void info_print_findings(void);
+
+/* How many are of that grade. */
+unsigned info_findings(enum info_grade grade);
+
+void info_build(void);
+
+/* False: a value is not legal, which was printed. */
+bool info_read_settings(void);
+
+/* Reads the settings; with `all` prints those too that have their defaults. */
+void info_settings(bool all);
+
+/* Once the settings are read. */
+void info_devices(void);
+void info_limits(void);
+
+/* Runs a job of two processes and prints how its puts, gets and messages of each size travel; with
+ * `size` those of that size only. Returns the exit status. */
+int info_path(const char *size);
+
+/* In the processes of that job. */
+int info_path_job(int argc, char **argv);
+
+/* A line of a file of the kernel, without its end; false: it can't be read. */
+bool info_read_line(const char *path, char *line, size_t size);
+
+#endif

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * trunkline_info: options, and which sections they choose. */
+#include "config.h"
+
+#include "contrib/info/info.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { EXIT_USAGE = 2 };
+
+enum option_code {
+    ALL = 1,
+    BUILD,
+    SETTINGS,
+    DEVICES,
+    LIMITS,
+    PATH,
+    PATH_JOB,
+    CHECK,
+    HELP,
+    RELEASE
+};
+
+static const struct option options[] = {
+    {"build", no_argument, NULL, BUILD},     {"settings", no_argument, NULL, SETTINGS},
+    {"devices", no_argument, NULL, DEVICES}, {"limits", no_argument, NULL, LIMITS},
+    {"path", optional_argument, NULL, PATH}, {"path-job", no_argument, NULL, PATH_JOB},
+    {"check", no_argument, NULL, CHECK},     {"help", no_argument, NULL, HELP},
+    {"version", no_argument, NULL, RELEASE}, {NULL, 0, NULL, 0}};
+
+static const char usage[] =
+    "usage: trunkline_info [--build | --settings | --devices | --limits | --path[=SIZE] | "
+    "--check]\n"
+    "  (none)         all sections but paths, and what to look at\n"
+    "  --build        release and build of the library\n"
+    "  --settings     all settings, their values here, and where they come from\n"
+    "  --devices      RDMA devices, ports and GIDs; which would be used, and why\n"
+    "  --limits       what the kernel and the administrator allow\n"
+    "  --path[=SIZE]  how puts, gets and messages travel between hosts, by size (starts a job)\n"
+    "  --check        what is well and what should be mended; status 1 if something is wrong\n";
+
+static int refuse(const char *word)
+{
+    fprintf(stderr, "trunkline_info: %s: no such option (--help lists them)\n", word);
+    return EXIT_USAGE;
+}
+
+static void print_all(void)
+{
+    info_build();
+    info_settings(false);
+    info_devices();
+    info_limits();
+    info_print_findings();
+}
+
+static int print_check(void)
+{
+    info_only_findings();
+    print_all();
+    printf("%u good, %u to consider, %u wrong\n", info_findings(INFO_GOOD),
+           info_findings(INFO_ADVICE), info_findings(INFO_WRONG));
+    return info_findings(INFO_WRONG) > 0;
+}
+
+static int print_section(enum option_code code)
+{
+    switch (code) {
+    case BUILD:
+        info_build();
+        break;
+    case SETTINGS:
+        info_settings(true);
+        break;
+    case DEVICES:
+        info_read_settings();
+        info_devices();
+        break;
+    case LIMITS:
+        info_limits();
+        break;
+    case CHECK:
+        return print_check();
+    case RELEASE:
+        puts(PACKAGE_STRING);
+        break;
+    case HELP:
+        fputs(usage, stdout);
+        break;
+    default:
+        print_all();
+        break;
+    }
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    const char *size = NULL;
+    int code = ALL;
+    if (argc > 1 && !strcmp(argv[1], "--path-job"))
+        return info_path_job(argc, argv);
+    opterr = 0;
+    for (int next; (next = getopt_long(argc, argv, "", options, NULL)) != -1;) {
+        if (next == '?' || next == PATH_JOB)
+            return refuse(argv[optind - 1]);
+        if (code != ALL && code != next) {
+            fprintf(stderr, "trunkline_info: one option at a time\n");
+            return EXIT_USAGE;
+        }
+        code = next;
+        size = optarg;
+    }
+    if (optind < argc)
+        return refuse(argv[optind]);
+    return code == PATH ? info_path(size) : print_section((enum option_code)code);
+}
