@@ -36,7 +36,7 @@ job()
 
 members mtu=1024 timeout=19 most=1000000 rounds=10 || exit 1
 echo "ready for jobs"
-sleep 2
+sleep 3
 # An emulated machine may stand still for long: nothing may be sent twice because of that.
 export GASNET_MCAST_TIMEOUT=21
 job "testbcast" -i 20 -m switch,binomial -k fresh,kept -s 8:32768
@@ -44,6 +44,8 @@ unset GASNET_MCAST_TIMEOUT
 echo "ready for loss"
 sleep 3
 members mtu=1024 timeout=14 retries=7 most=20000 rounds=5 || exit 1
+echo "ready for jobs with loss"
+sleep 3
 export GASNET_QP_TIMEOUT=16 # each lost packet of a tree costs this, 0.27 s
 job "testbcast, 1 % loss" -i 10 -m switch,binomial -k fresh,kept -s 64:64
 job "testbcast, large, 1 % loss" -i 5 -m switch -k fresh,kept -s 16384:16384

@@ -14,7 +14,8 @@ done
 # A host that emulates three machines may stop one for seconds.
 start --vip 10.0.0.250,10.0.0.251 "${ports[@]}" --lease 30000 || finish
 
-# The guests reach the controller as 10.1.0.254; what they print is also the sign for loss to begin.
+# The guests reach the controller as 10.1.0.254; what they print is also the sign to read counters and for loss to begin, for which they
+# wait.
 "$rxe_vm/rxe-machines" run -t 400 -N 3 -n 1 --dgram $base --host -- bash "$top_srcdir/tests/vm/guest-mcswitch.sh" \
     "10.1.0.254:${controller##*:}" >"$work/out" 2>&1 &
 others=($!)
@@ -24,14 +25,26 @@ until_guest()
     until grep -q "$1" "$work/out" || ! kill -0 "${others[0]}" 2>/dev/null; do sleep 0.2; done
 }
 
+# plain_copies SINCE: since then, one copy for each receiver and packet of the last round of plain verbs
+plain_copies()
+{
+    local wanted copies
+    wanted=$(sed -n 's/^copies //p' "$work/out" | tail -1) copies=$(($(copies_once) - $1))
+    [ "$copies" = "$wanted" ] || fail "$copies copies without those of repeats, $wanted wanted"
+}
+
 until_guest 'ready for jobs'
+plain_copies 0
 before=$(counter core copies) steals=$(counter core steals)
 repeats=$(($(counter core repeats) + $(counter core acks_local)))
 until_guest 'ready for loss'
 stat >"$work/clean"
 copies=$(($(counter core copies) - before)) steals=$(($(counter core steals) - steals))
 repeats=$(($(counter core repeats) + $(counter core acks_local) - repeats))
+since=$(copies_once)
 "$mcswitchd" --socket "$work/socket" loss 1 || fail "loss"
+until_guest 'ready for jobs with loss'
+plain_copies "$since"
 wait "${others[0]}" || fail "status $?: $(cat "$work/out")"
 others=()
 cat "$work/out" "$work/clean"
