@@ -28,7 +28,7 @@ static uint32_t member_at(const struct tk_coll *coll, uint32_t index)
 {
     const struct tk_coll_group *group = tk_coll_group(coll);
     uint32_t rank = group->ranks ? tk_list_at(group->ranks, index) : index;
-    return tk_topology.nbrhd_of[tk_team_jobrank(coll->call.tm, rank)];
+    return tk_mcast_member(tk_team_jobrank(coll->call.tm, rank));
 }
 
 static struct tk_mcast_packet packet_of(const struct tk_coll *coll)

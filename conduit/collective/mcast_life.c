@@ -79,7 +79,7 @@ void tk_mcast_use_era(struct tk_mcast_group *group, uint32_t era, bool good)
     } else if (group->life != TK_MCAST_LOST) {
         tk_mcast_break(group, "", false);
         if (!group->why[0])
-            snprintf(group->why, sizeof(group->why), "rank %u gave it up", tk_mcast_leaders[0]);
+            snprintf(group->why, sizeof(group->why), "rank %u gave it up", tk_mcast_ranks[0]);
         group->link->device->stop(group->link);
         group->life = TK_MCAST_LOST;
     }
@@ -245,7 +245,7 @@ void tk_mcast_is_ready(struct tk_mcast_group *group, uint32_t member, uint32_t e
         return;
     if (got == failed) {
         char why[64];
-        snprintf(why, sizeof(why), "rank %u does not reach the switch", tk_mcast_leaders[member]);
+        snprintf(why, sizeof(why), "rank %u does not reach the switch", tk_mcast_ranks[member]);
         attempt_failed(group, why);
         return;
     }

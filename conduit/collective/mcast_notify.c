@@ -15,7 +15,8 @@
 bool tk_mcast_on;
 struct tk_mcast_group *tk_mcast_groups;
 unsigned tk_mcast_group_count;
-uint32_t tk_mcast_leaders[tk_mcast_members];
+uint32_t tk_mcast_ranks[tk_mcast_members];
+bool tk_mcast_all_ranks;
 
 struct tk_mcast_message *tk_mcast_message_add(struct tk_mcast_message **list, unsigned *count,
                                               unsigned *room)
@@ -50,13 +51,13 @@ void tk_mcast_notify_all(struct tk_mcast_group *group, enum tk_mcast_word word, 
 
 void tk_mcast_query(struct tk_mcast_group *group, uint32_t to, unsigned slot)
 {
-    const struct tk_mcast_slot *s = &group->memory->rings[group->me][slot];
+    const struct tk_mcast_key *key = &group->memory->rings[group->me][slot].small;
     tk_mcast_notify(group, to, TK_MCAST_QUERY, group->era, group->uses[slot].number, slot);
     int32_t *args = group->out[group->out_count - 1].args;
-    args[tk_mcast_team_low] = (int32_t)(uint32_t)s->team;
-    args[tk_mcast_team_high] = (int32_t)(uint32_t)(s->team >> 32);
-    args[tk_mcast_sequence] = (int32_t)s->sequence;
-    args[tk_mcast_phase] = (int32_t)s->phase;
+    args[tk_mcast_team_low] = (int32_t)(uint32_t)key->team;
+    args[tk_mcast_team_high] = (int32_t)(uint32_t)(key->team >> 32);
+    args[tk_mcast_sequence] = (int32_t)key->sequence;
+    args[tk_mcast_phase] = (int32_t)key->phase;
 }
 
 bool tk_mcast_send_offer(struct tk_mcast_group *group, uint32_t to, const void *offer, size_t size)
@@ -64,12 +65,12 @@ bool tk_mcast_send_offer(struct tk_mcast_group *group, uint32_t to, const void *
     const int32_t args[] = {(int32_t)group->index};
     const struct tk_internal_medium medium = {
         .handler = TK_HANDLER_MCAST, .nargs = 1, .args = args, .payload = offer, .nbytes = size};
-    return tk_internal_request(tk_peer(tk_mcast_leaders[to]), &medium) == TK_OK;
+    return tk_internal_request(tk_peer(tk_mcast_ranks[to]), &medium) == TK_OK;
 }
 
 static bool send_word(uint32_t to, const int32_t *args)
 {
-    return tk_internal_send(tk_peer(tk_mcast_leaders[to]), TK_REQUEST, TK_HANDLER_MCAST,
+    return tk_internal_send(tk_peer(tk_mcast_ranks[to]), TK_REQUEST, TK_HANDLER_MCAST,
                             tk_mcast_args, args) == TK_OK;
 }
 

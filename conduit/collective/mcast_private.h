@@ -24,14 +24,20 @@ enum {
         (1 + tk_mcast_leaves) * tk_mcast_control_head + tk_mcast_leaves * tk_mcast_control_entry,
 };
 
+/* Which broadcast a slot is of. */
+struct tk_mcast_key {
+    uint64_t team;
+    uint32_t sequence, phase;
+};
+
 /* A message in memory that a root writes to, at the same place for all members. `stamp` is written
- * after the rest: a number that the ring's root counts, and the bytes. */
+ * after the rest: a number that the ring's root counts, and the bytes. It is the last word of what
+ * a large broadcast writes here, and behind the data of a small one in a write of its own. */
 struct tk_mcast_slot {
-    _Alignas(64) _Atomic uint64_t stamp;
-    uint64_t reserved;
-    uint64_t team; /* the data begins here */
-    uint32_t sequence;
-    uint32_t phase;
+    _Alignas(64) struct tk_mcast_key large;
+    _Atomic uint64_t stamp;
+    uint64_t unused[3];
+    struct tk_mcast_key small; /* the payload follows without a hole */
     _Alignas(64) char payload[tk_mcast_eager];
 };
 
@@ -154,7 +160,14 @@ struct tk_mcast_group {
 
 extern TK_HIDDEN struct tk_mcast_group *tk_mcast_groups;
 extern TK_HIDDEN unsigned tk_mcast_group_count;
-extern TK_HIDDEN uint32_t tk_mcast_leaders[tk_mcast_members]; /* job ranks, by member */
+extern TK_HIDDEN uint32_t tk_mcast_ranks[tk_mcast_members]; /* of the job, by member */
+extern TK_HIDDEN bool tk_mcast_all_ranks; /* are members; else the first of each neighbourhood */
+
+/* Of a rank that is no member: the one that it shares memory with. */
+static inline uint32_t tk_mcast_member(uint32_t rank)
+{
+    return tk_mcast_all_ranks ? rank : tk_topology.nbrhd_of[rank];
+}
 
 static inline struct tk_mcast_group *tk_mcast_group_of(uint64_t team)
 {

@@ -12,11 +12,6 @@
 #include "collective/mcast_private.h"
 #include "message/message.h"
 
-static uint32_t member_of(const struct tk_peer *peer)
-{
-    return tk_topology.nbrhd_of[peer->rank];
-}
-
 static void take_credit(struct tk_mcast_group *group, uint32_t from, uint32_t slots)
 {
     for (unsigned i = 0; i < tk_mcast_slots; i++)
@@ -54,7 +49,7 @@ static void keep_question(struct tk_mcast_group *group, uint32_t from, const int
 static void on_word(struct tk_peer *from, const int32_t *args)
 {
     uint32_t what = (uint32_t)args[tk_mcast_what], first = (uint32_t)args[tk_mcast_first];
-    uint32_t second = (uint32_t)args[tk_mcast_second], member = member_of(from),
+    uint32_t second = (uint32_t)args[tk_mcast_second], member = tk_mcast_member(from->rank),
              index = what >> 8 & 0xff;
     if (index >= tk_mcast_group_count)
         return;

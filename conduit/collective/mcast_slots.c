@@ -73,8 +73,7 @@ static void remember(struct tk_mcast_group *group, const struct tk_bitset *recei
         group->is_wanted = false;
 }
 
-/* The stamp lies in front of the key, so both can be one write: it need not be whole when a
- * receiver sees it, for half a key is that of no collective, or of one that is over. */
+/* Key and stamp are one write, of which the stamp is the last word: devices write upwards. */
 static unsigned put_large(const struct tk_mcast_group *group, const struct tk_mcast_packet *packet,
                           const struct tk_mcast_slot *slot, struct tk_mcast_write *list)
 {
@@ -82,18 +81,16 @@ static unsigned put_large(const struct tk_mcast_group *group, const struct tk_mc
         .from = packet->payload, .to = packet->offset, .nbytes = packet->nbytes, .to_window = true};
     list[1] = (struct tk_mcast_write){.from = slot,
                                       .to = offset_of(group, slot),
-                                      .nbytes = offsetof(struct tk_mcast_slot, payload)};
+                                      .nbytes = offsetof(struct tk_mcast_slot, unused)};
     return 2;
 }
 
 static unsigned put_small(const struct tk_mcast_group *group, const struct tk_mcast_packet *packet,
                           const struct tk_mcast_slot *slot, struct tk_mcast_write *list)
 {
-    list[0] =
-        (struct tk_mcast_write){.from = &slot->team,
-                                .to = offset_of(group, &slot->team),
-                                .nbytes = offsetof(struct tk_mcast_slot, payload) -
-                                          offsetof(struct tk_mcast_slot, team) + packet->nbytes};
+    list[0] = (struct tk_mcast_write){.from = &slot->small,
+                                      .to = offset_of(group, &slot->small),
+                                      .nbytes = sizeof(slot->small) + packet->nbytes};
     list[1] = (struct tk_mcast_write){.from = (const void *)&slot->stamp,
                                       .to = offset_of(group, (const void *)&slot->stamp),
                                       .nbytes = sizeof(slot->stamp)};
@@ -159,9 +156,8 @@ int tk_mcast_post(struct tk_mcast_group *group, const struct tk_mcast_packet *pa
     struct tk_mcast_slot *slot = &group->memory->rings[group->me][i];
     if (++group->numbers == 0)
         group->numbers = 1;
-    slot->team = packet->team;
-    slot->sequence = packet->sequence;
-    slot->phase = packet->phase;
+    slot->large = slot->small =
+        (struct tk_mcast_key){packet->team, packet->sequence, packet->phase};
     if (!packet->is_large)
         memcpy(slot->payload, packet->payload, packet->nbytes);
     atomic_store_explicit(&slot->stamp, (uint64_t)packet->nbytes << 32 | group->numbers,
@@ -230,13 +226,14 @@ const void *tk_mcast_find(struct tk_mcast_group *group, uint32_t root,
     for (unsigned i = 0; i < tk_mcast_slots; i++) {
         struct tk_mcast_slot *slot = &group->memory->rings[root][i];
         uint64_t stamp = atomic_load_explicit(&slot->stamp, memory_order_acquire);
-        if ((uint32_t)stamp == group->seen[root][i] || slot->team != packet->team ||
-            slot->sequence != packet->sequence || slot->phase != packet->phase)
+        const struct tk_mcast_key *key = stamp >> 32 > tk_mcast_eager ? &slot->large : &slot->small;
+        if ((uint32_t)stamp == group->seen[root][i] || key->team != packet->team ||
+            key->sequence != packet->sequence || key->phase != packet->phase)
             continue;
         if (stamp >> 32 != packet->nbytes)
             tk_panic("rank %u broadcasts %u bytes, and this rank expects %zu: do all members call "
                      "the same collectives in the same order with the same sizes?",
-                     tk_mcast_leaders[root], (unsigned)(stamp >> 32), packet->nbytes);
+                     tk_mcast_ranks[root], (unsigned)(stamp >> 32), packet->nbytes);
         *which = i;
         return slot->payload;
     }

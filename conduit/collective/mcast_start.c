@@ -52,10 +52,17 @@ static struct tk_mcast_memory *memory_open(uint32_t members)
     return memory == MAP_FAILED ? NULL : memory;
 }
 
-static void find_leaders(void)
+/* Each member keeps slots for each other one, so in a large job neighbours share a member. */
+static void find_members(void)
 {
+    tk_mcast_all_ranks = tk_peers.size <= (uint32_t)tk_settings.mcast_ranks;
     for (uint32_t r = tk_peers.size; r-- > 0;)
-        tk_mcast_leaders[tk_topology.nbrhd_of[r]] = r;
+        tk_mcast_ranks[tk_mcast_member(r)] = r;
+}
+
+static uint32_t member_count(void)
+{
+    return tk_mcast_all_ranks ? tk_peers.size : tk_topology.nbrhds;
 }
 
 static struct tk_mcast_link *link_open(struct tk_mcast_memory *memory, size_t size,
@@ -73,8 +80,8 @@ static bool group_open(struct tk_mcast_group *group, unsigned index, struct foun
     const char *why = "no memory for the rings of slots";
     tk_lock_init(&group->lock);
     group->index = index;
-    group->me = tk_topology.my_nbrhd;
-    group->members = tk_topology.nbrhds;
+    group->me = tk_mcast_member(tk_peers.me);
+    group->members = member_count();
     group->all = tk_bitset_below(group->members);
     group->memory = memory_open(group->members);
     if (group->memory)
@@ -104,11 +111,11 @@ static bool open_groups(struct found *found)
     if (!tk_mcast_groups)
         tk_panic("out of memory for groups of a multicast switch");
     tk_mcast_group_count = (unsigned)tk_settings.mcast_groups;
-    bool leads = tk_mcast_leaders[tk_topology.my_nbrhd] == tk_peers.me, good = true;
+    bool is_member = tk_mcast_ranks[tk_mcast_member(tk_peers.me)] == tk_peers.me, good = true;
     for (unsigned i = 0; i < tk_mcast_group_count; i++) {
         struct tk_mcast_group *group = &tk_mcast_groups[i];
-        group->is_decided = !leads;
-        if (leads && !group_open(group, i, found))
+        group->is_decided = !is_member;
+        if (is_member && !group_open(group, i, found))
             good = false;
         if (tk_peers.me == 0 && good && i == 0)
             good = find_switch(group, found);
@@ -187,7 +194,7 @@ static void do_without(const char *why)
 
 static void begin(struct found *found)
 {
-    find_leaders();
+    find_members();
     found->is_good = open_groups(found);
     if (!all_agree(found))
         return;
@@ -236,7 +243,7 @@ bool tk_mcast_fits(const struct trunkline_tm *tm)
         return false;
     for (uint32_t i = 0; i < tm->leaders.ranks.count; i++) {
         uint32_t rank = tk_team_jobrank((gex_TM_t)tm, tk_list_at(&tm->leaders.ranks, i));
-        if (tk_mcast_leaders[tk_topology.nbrhd_of[rank]] != rank)
+        if (tk_mcast_ranks[tk_mcast_member(rank)] != rank)
             return false;
     }
     return true;

@@ -30,8 +30,8 @@ counted()
     awk -v n=$((n - 1)) -v l=$((leaves)) -v want=$lines '
         $1 == "switch" {
             lines++
-            # Small payloads lie behind 48 bytes of the slot; large ones go straight to their destination.
-            data = int((($4 > 4096 ? 0 : 48) + $4 + 4095) / 4096)
+            # Small payloads lie behind 16 bytes of the slot; large ones go straight to their destination.
+            data = int((($4 > 4096 ? 0 : 16) + $4 + 4095) / 4096)
             copies = 20 * (data + 1) * (n + l)
             messages = 20 * (data + 1) * (1 + l) + ($2 == "kept" ? 0 : 40 + 20 * l)
             controls = $2 == "kept" ? 0 : 20 * (1 + l)
@@ -90,6 +90,17 @@ run 0 4 testbcast-seq -i 10 -m switch -k fresh,kept,rotate -s 32768:262144
 [ "$(counter core repeats)" -gt "$before" ] || fail "nothing was lost"
 GASNET_MCAST_GROUPS=3 run 0 4 collectives-seq random 61 4
 GASNET_SUPERNODE_MAXSIZE=2 GASNET_COLL_ALGORITHM=reduce_all=switch run 0 5 collectives-seq random 62 4
+# Random subsets, some without the first rank of a neighbourhood: these go over the switch only where each rank is a member.
+export GASNET_SUPERNODE_MAXSIZE=2
+controls=()
+for ranks in 0 32; do
+    before=$(counter core controls)
+    GASNET_MCAST_RANKS=$ranks run 0 6 testbcast-seq -i 20 -m switch -k subset -s 64:64
+    controls+=($(($(counter core controls) - before)))
+done
+[ "${controls[1]}" -gt "${controls[0]}" ] || fail "as many broadcasts of subsets with each rank a member as without: ${controls[*]}"
+GASNET_MCAST_RANKS=0 run 0 5 collectives-seq random 63 4
+export GASNET_SUPERNODE_MAXSIZE=1
 [ "$(counter core copies)" -gt 1000 ] || fail "the switch copied $(counter core copies) packets"
 run 137 3 collectives-seq die
 
