@@ -69,6 +69,12 @@ if ! grep -q "^#define TK_WITH_MCAST 1" "$top_builddir/config.h"; then # configu
     stop
     finish
 fi
+if [ "${TRUNKLINE_TEST_SANITIZER:-no}" = thread ]; then # what the device writes is read at the same time
+    run 0 3 testbcast-seq -i 10 -m switch -k fresh,subset -s 64:32768
+    GASNET_MCAST_GROUPS=3 run 0 3 collectives-par random 61 3
+    stop
+    finish
+fi
 for n in 2 4 8; do
     counted $n
 done
