@@ -76,7 +76,7 @@ static void transfers_tell_their_bytes(void **state)
     assert_true(strlen(text) < gasnett_format_strides_bufsz(2));
 }
 
-static void there_are_no_diagnostics_and_they_succeed(void **state)
+static void diagnostics_pass_in_each_section_and_take_no_handlers(void **state)
 {
     (void)state;
     gex_AM_Entry_t *table = NULL;
@@ -84,7 +84,10 @@ static void there_are_no_diagnostics_and_they_succeed(void **state)
     gasnett_diagnostic_gethandlers(&table, &count);
     assert_non_null(table);
     assert_int_equal(count, 0);
-    assert_int_equal(gasnett_run_diagnostics(1, 1, "", GEX_TM_INVALID, NULL, 0, NULL), 0);
+    static const char *const sections[] = {"", "A", "H", "L", "T", "none of these"};
+    for (size_t i = 0; i < sizeof(sections) / sizeof(sections[0]); i++)
+        assert_int_equal(
+            gasnett_run_diagnostics(1000, 4, sections[i], GEX_TM_INVALID, NULL, 0, NULL), 0);
 }
 
 static void pages_can_be_had(void **state)
@@ -101,7 +104,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(names_need_the_room_that_they_say),
     cmocka_unit_test(lists_fit_and_are_summed_up),
     cmocka_unit_test(transfers_tell_their_bytes),
-    cmocka_unit_test(there_are_no_diagnostics_and_they_succeed),
+    cmocka_unit_test(diagnostics_pass_in_each_section_and_take_no_handlers),
     cmocka_unit_test(pages_can_be_had),
 };
 UNIT_MAIN(tests)
