@@ -198,7 +198,8 @@ static bool step_send(struct tk_coll_step *step)
         step->state = STEP_OVER;
         return true;
     case STEP_PUT:
-        if (!has_space(step->peer->transport->rma(step->peer, &step->put, &step->put_state)))
+        if (!has_space(
+                tk_peer_transport(step->peer)->rma(step->peer, &step->put, &step->put_state)))
             return false;
         step->state = STEP_LANDS;
         return true;

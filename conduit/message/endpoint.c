@@ -28,14 +28,14 @@ static enum tk_status ep_send(struct tk_peer *peer, struct tk_outgoing *message)
 {
     const struct tk_ep_peer *copy = copy_of(peer);
     mark(copy, message->head);
-    return copy->real->transport->send(copy->real, message);
+    return tk_peer_transport(copy->real)->send(copy->real, message);
 }
 
 static enum tk_status ep_reserve(struct tk_am_reservation *reservation, bool place, bool buffer)
 {
     const struct tk_ep_peer *copy = copy_of(reservation->peer);
     reservation->peer = copy->real;
-    enum tk_status status = copy->real->transport->reserve(reservation, place, buffer);
+    enum tk_status status = tk_peer_transport(copy->real)->reserve(reservation, place, buffer);
     reservation->peer = (struct tk_peer *)&copy->peer;
     return status;
 }
@@ -46,7 +46,7 @@ static enum tk_status ep_send_reserved(struct tk_am_reservation *reservation,
     const struct tk_ep_peer *copy = copy_of(reservation->peer);
     mark(copy, message->head);
     reservation->peer = copy->real;
-    enum tk_status status = copy->real->transport->send_reserved(reservation, message);
+    enum tk_status status = tk_peer_transport(copy->real)->send_reserved(reservation, message);
     reservation->peer = (struct tk_peer *)&copy->peer;
     return status;
 }
@@ -55,7 +55,7 @@ static void ep_release(struct tk_am_reservation *reservation, bool keep_credit)
 {
     const struct tk_ep_peer *copy = copy_of(reservation->peer);
     reservation->peer = copy->real;
-    copy->real->transport->release(reservation, keep_credit);
+    tk_peer_transport(copy->real)->release(reservation, keep_credit);
     reservation->peer = (struct tk_peer *)&copy->peer;
 }
 
@@ -70,7 +70,15 @@ static enum tk_status ep_rma(struct tk_peer *peer, const struct tk_rma *rma,
         pair.endpoint = copy->theirs;
         pair.remote_keys = tk_bound_of(peer->rank, copy->theirs).keys;
     }
-    return copy->real->transport->rma(copy->real, &pair, state);
+    return tk_peer_transport(copy->real)->rma(copy->real, &pair, state);
+}
+
+static void ep_replies(struct tk_peer *peer)
+{
+    const struct tk_ep_peer *copy = copy_of(peer);
+    const struct tk_transport *transport = tk_peer_transport(copy->real);
+    if (transport->replies)
+        transport->replies(copy->real);
 }
 
 struct tk_peer *tk_ep_peer_open(struct tk_ep_peer *copy, struct tk_peer *real, unsigned ours,
@@ -80,7 +88,7 @@ struct tk_peer *tk_ep_peer_open(struct tk_ep_peer *copy, struct tk_peer *real, u
     copy->real = real;
     copy->ours = (uint8_t)ours;
     copy->theirs = (uint8_t)theirs;
-    copy->transport = *real->transport;
+    copy->transport = *tk_peer_transport(real);
     copy->transport.send = ep_send;
     copy->transport.send_short = tk_send_short_whole;
     copy->transport.send_small = tk_send_small_short;
@@ -88,6 +96,7 @@ struct tk_peer *tk_ep_peer_open(struct tk_ep_peer *copy, struct tk_peer *real, u
     copy->transport.send_reserved = ep_send_reserved;
     copy->transport.release = ep_release;
     copy->transport.rma = ep_rma;
+    copy->transport.replies = ep_replies;
     copy->peer = *real;
     copy->peer.transport = &copy->transport;
     copy->peer.segment_base = bound.base;

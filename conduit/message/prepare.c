@@ -152,7 +152,7 @@ void tk_commit(gex_AM_SrcDesc_t sd, struct tk_message *m)
 void tk_cancel(gex_AM_SrcDesc_t sd)
 {
     sd->open = false;
-    sd->reservation.peer->transport->release(&sd->reservation, false);
+    tk_peer_transport(sd->reservation.peer)->release(&sd->reservation, false);
 }
 
 /* ---- the library's own ---- */

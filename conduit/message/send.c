@@ -59,7 +59,7 @@ size_t tk_front_build(void *front, const struct tk_message *m, enum tk_message_k
 
 bool tk_is_packed(const struct tk_message *m)
 {
-    size_t max = m->peer->transport->packed_max;
+    size_t max = tk_peer_transport(m->peer)->packed_max;
     if (!tk_is_on_demand)
         max = tk_min(tk_settings.packedlong_limit, max);
     return m->category == TK_LONG && m->nbytes > 0 && m->nbytes <= max;
@@ -86,9 +86,9 @@ static enum tk_status send_apart_at_once(struct tk_message *m, enum tk_message_k
     if (tk_wait_reserve(&reservation, true, false, true) != TK_OK)
         return TK_BUSY;
     struct tk_rma_state state = {.done = 0};
-    enum tk_status status = m->peer->transport->rma(m->peer, rma, &state);
+    enum tk_status status = tk_peer_transport(m->peer)->rma(m->peer, rma, &state);
     if (status != TK_OK) {
-        m->peer->transport->release(&reservation, state.done > 0);
+        tk_peer_transport(m->peer)->release(&reservation, state.done > 0);
         if (state.done == 0)
             return TK_BUSY;
         tk_wait_rma_reserved(m->peer, rma, &state);
@@ -99,7 +99,7 @@ static enum tk_status send_apart_at_once(struct tk_message *m, enum tk_message_k
 
 bool tk_is_payload_striped(const struct tk_message *m)
 {
-    size_t min = m->peer->transport->stripe_min;
+    size_t min = tk_peer_transport(m->peer)->stripe_min;
     return min > 0 && m->nbytes >= min;
 }
 
@@ -123,6 +123,14 @@ static enum tk_status send_behind(struct tk_message *m, struct tk_outgoing *out)
     return tk_wait_send(m->peer, out, false);
 }
 
+/* The handler of a message that came over a connection may be the first to use it from here. */
+static void begin_reply(struct tk_peer *peer)
+{
+    const struct tk_transport *transport = tk_peer_transport(peer);
+    if (transport->replies)
+        transport->replies(peer);
+}
+
 /* The payload of a Long that does not fit beside its head is sent first, over the same queue pair:
  * the head cannot overtake it. An immediate one is not striped, because it cannot wait. */
 static enum tk_status send_apart(struct tk_message *m, enum tk_message_kind kind, struct tk_op *op,
@@ -132,6 +140,8 @@ static enum tk_status send_apart(struct tk_message *m, enum tk_message_kind kind
     struct tk_rma rma = tk_payload_put(m, op, copy);
     struct tk_outgoing out = {.head = &front.head,
                               .head_size = tk_front_build(&front, m, kind, false)};
+    if (kind == TK_REPLY)
+        begin_reply(m->peer);
     if (m->immediate)
         return send_apart_at_once(m, kind, &rma, &out);
     if (tk_is_payload_striped(m))
@@ -219,7 +229,7 @@ enum tk_status tk_internal_send(struct tk_peer *peer, enum tk_message_kind kind,
         .category = TK_SHORT, .handler = (uint8_t)handler, .nargs = nargs, .args = args};
     struct tk_outgoing out = {.head = &front.head,
                               .head_size = tk_front_build(&front, &m, kind, false)};
-    return peer->transport->send(peer, &out);
+    return tk_peer_transport(peer)->send(peer, &out);
 }
 
 /* Both transports have copied the payload when they return. */

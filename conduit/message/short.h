@@ -17,7 +17,8 @@ static inline enum tk_status tk_short_send(struct tk_peer *peer, enum tk_message
 {
     struct tk_message_head head = {
         .kind = (uint8_t)kind, .category = TK_SHORT, .nargs = (uint8_t)nargs, .handler = handler};
-    return peer->transport->send_short(peer, head, args, immediate ? NULL : tk_wait_send_short);
+    return tk_peer_transport(peer)->send_short(peer, head, args,
+                                               immediate ? NULL : tk_wait_send_short);
 }
 
 static inline int tk_short_request(struct tk_peer *peer, uint8_t handler, bool immediate,
@@ -44,7 +45,8 @@ extern TK_HIDDEN tk_small_busy *const tk_small_if_busy[2];
 static inline int tk_small_request(struct tk_peer *peer, uint8_t handler, bool immediate,
                                    unsigned tag, uint64_t args)
 {
-    return (int)peer->transport->send_small(peer, tag | handler, args, tk_small_if_busy[immediate]);
+    return (int)tk_peer_transport(peer)->send_small(peer, tag | handler, args,
+                                                    tk_small_if_busy[immediate]);
 }
 
 /* `replied` is set first: sending, which cannot fail, is a tail call. */
@@ -52,8 +54,8 @@ static inline int tk_small_reply(gex_Token_t token, uint8_t handler, unsigned na
 {
     struct tk_peer *peer = token->arrival.peer;
     token->arrival.replied = true;
-    return (int)peer->transport->send_small(peer, tk_tag(true, nargs, handler), args,
-                                            tk_wait_send_small);
+    return (int)tk_peer_transport(peer)->send_small(peer, tk_tag(true, nargs, handler), args,
+                                                    tk_wait_send_small);
 }
 
 #endif

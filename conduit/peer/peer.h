@@ -37,6 +37,12 @@ struct tk_peer {
  * yet. */
 enum { tk_unmapped = 1 };
 
+/* A peer that is connected on demand gets another one when it is. */
+static inline const struct tk_transport *tk_peer_transport(const struct tk_peer *peer)
+{
+    return __atomic_load_n(&peer->transport, __ATOMIC_ACQUIRE);
+}
+
 struct tk_peers {
     struct tk_peer *at;  /* by job rank; the arrays below are in its block */
     uintptr_t *offsets;  /* by job rank: address offset of the segment of endpoint 0 */
@@ -104,10 +110,11 @@ struct tk_rings_place {
     uint32_t reserved;
 };
 
-enum { tk_peer_info_version = 4 };
+enum { tk_peer_info_version = 5, tk_job_secret_size = 16 };
 
-/* What each rank publishes at start-up. It is followed by the addresses of its rails, the queue
- * pair numbers (uint32_t) that it has for each rank of the job, itself included, and a
+/* What each rank publishes at start-up. It is followed by the addresses of its rails, the numbers
+ * (uint32_t) of its datagram queue pairs, one for each rail, 0 for none, those of the queue pairs
+ * that it has for each rank of the job, itself included, where all are connected at start-up, and a
  * zero-terminated text about ports it does not use. */
 struct tk_peer_info {
     uint32_t version;
@@ -119,16 +126,18 @@ struct tk_peer_info {
     char mode[8];         /* threading mode: must be the same in the whole job */
     struct tk_host_info host;
     struct tk_rings_place rings;
-    uint32_t ranks;       /* of the job */
-    uint32_t rails;       /* 0: it opened no device */
-    uint32_t conns;       /* queue pairs per rank */
-    uint32_t unused_size; /* of the text */
+    uint32_t ranks;                     /* of the job */
+    uint32_t rails;                     /* 0: it opened no device */
+    uint32_t conns;                     /* queue pairs per rank */
+    uint32_t numbers;                   /* of them published: as many, or 0 */
+    uint32_t unused_size;               /* of the text */
+    uint8_t secret[tk_job_secret_size]; /* rank 0's is the job's; 0 where nothing needs it */
 };
 
 static inline size_t tk_peer_info_size(const struct tk_peer_info *info)
 {
-    return sizeof(*info) + info->rails * sizeof(struct tk_port_address) +
-           (size_t)info->ranks * info->conns * sizeof(uint32_t) + info->unused_size;
+    return sizeof(*info) + info->rails * (sizeof(struct tk_port_address) + sizeof(uint32_t)) +
+           (size_t)info->ranks * info->numbers * sizeof(uint32_t) + info->unused_size;
 }
 
 static inline struct tk_port_address *tk_peer_info_rail(const struct tk_peer_info *info,
@@ -137,9 +146,14 @@ static inline struct tk_port_address *tk_peer_info_rail(const struct tk_peer_inf
     return (struct tk_port_address *)(info + 1) + rail;
 }
 
+static inline uint32_t *tk_peer_info_datagram_qps(const struct tk_peer_info *info)
+{
+    return (uint32_t *)tk_peer_info_rail(info, info->rails);
+}
+
 static inline uint32_t *tk_peer_info_qps(const struct tk_peer_info *info, uint32_t rank)
 {
-    return (uint32_t *)tk_peer_info_rail(info, info->rails) + (size_t)rank * info->conns;
+    return tk_peer_info_datagram_qps(info) + info->rails + (size_t)rank * info->numbers;
 }
 
 static inline char *tk_peer_info_unused(const struct tk_peer_info *info)

@@ -83,7 +83,7 @@ enum tk_status tk_wait_send(struct tk_peer *peer, struct tk_outgoing *message, b
 {
     unsigned empty = 0;
     enum tk_status status;
-    while ((status = peer->transport->send(peer, message)) == TK_BUSY && !immediate)
+    while ((status = tk_peer_transport(peer)->send(peer, message)) == TK_BUSY && !immediate)
         tk_wait_step_silent(&empty);
     return status;
 }
@@ -95,7 +95,7 @@ enum tk_status tk_wait_send_short(struct tk_peer *peer, struct tk_message_head h
     enum tk_status status;
     do
         tk_wait_step_silent(&empty);
-    while ((status = peer->transport->send_short(peer, head, args, NULL)) == TK_BUSY);
+    while ((status = tk_peer_transport(peer)->send_short(peer, head, args, NULL)) == TK_BUSY);
     return status;
 }
 
@@ -110,7 +110,7 @@ enum tk_status tk_wait_rma(struct tk_peer *peer, const struct tk_rma *rma)
     struct tk_rma_state state = {.done = 0};
     unsigned empty = 0;
     enum tk_status status;
-    while ((status = peer->transport->rma(peer, rma, &state)) == TK_BUSY &&
+    while ((status = tk_peer_transport(peer)->rma(peer, rma, &state)) == TK_BUSY &&
            !(rma->immediate && state.done == 0))
         tk_wait_step_silent(&empty);
     return status;
@@ -119,7 +119,7 @@ enum tk_status tk_wait_rma(struct tk_peer *peer, const struct tk_rma *rma)
 enum tk_status tk_wait_reserve(struct tk_am_reservation *reservation, bool place, bool buffer,
                                bool immediate)
 {
-    const struct tk_transport *transport = reservation->peer->transport;
+    const struct tk_transport *transport = tk_peer_transport(reservation->peer);
     unsigned empty = 0;
     enum tk_status status;
     while ((status = transport->reserve(reservation, place, buffer)) == TK_BUSY && !immediate)
@@ -130,7 +130,7 @@ enum tk_status tk_wait_reserve(struct tk_am_reservation *reservation, bool place
 void tk_wait_send_reserved(struct tk_am_reservation *reservation, struct tk_outgoing *message)
 {
     unsigned empty = 0;
-    const struct tk_transport *transport = reservation->peer->transport;
+    const struct tk_transport *transport = tk_peer_transport(reservation->peer);
     while (transport->send_reserved(reservation, message) == TK_BUSY)
         step_with_room(transport, &empty);
 }
@@ -139,13 +139,13 @@ void tk_wait_done_reserved(struct tk_peer *peer, const struct tk_op *op)
 {
     unsigned empty = 0;
     while (!tk_op_done(op))
-        step_with_room(peer->transport, &empty);
+        step_with_room(tk_peer_transport(peer), &empty);
 }
 
 void tk_wait_rma_reserved(struct tk_peer *peer, const struct tk_rma *rma,
                           struct tk_rma_state *state)
 {
     unsigned empty = 0;
-    while (peer->transport->rma(peer, rma, state) == TK_BUSY)
-        step_with_room(peer->transport, &empty);
+    while (tk_peer_transport(peer)->rma(peer, rma, state) == TK_BUSY)
+        step_with_room(tk_peer_transport(peer), &empty);
 }

@@ -22,6 +22,14 @@
 enum { ahead_most = 8 /* regions asked for together: their answers come in one round trip */ };
 
 static const struct tk_transport *network_below; /* that the registered pieces go by */
+static struct tk_transport on_demand, on_demand_unconnected;
+
+/* The same of a peer that may not be connected so far. */
+static const struct tk_transport *below(const struct tk_peer *peer)
+{
+    return tk_peer_transport(peer) == &on_demand_unconnected ? network_below->unconnected
+                                                             : network_below;
+}
 
 /* The only transfer that a region may serve; NULL: any. */
 static const void *owner_of(const struct tk_rma_state *state)
@@ -119,7 +127,7 @@ static enum tk_status transfer_next_piece(struct tk_peer *peer, const struct tk_
         return TK_BUSY;
     }
     size_t reach = hose->base + hose->size - at;
-    return tk_post_rdma(network_below, peer, rma, state, hose,
+    return tk_post_rdma(below(peer), peer, rma, state, hose,
                         tk_min(rma->nbytes - state->done, reach));
 }
 
@@ -130,7 +138,7 @@ static enum tk_status rma_on_demand(struct tk_peer *peer, const struct tk_rma *r
     /* Segments of other endpoints are registered whole; that of endpoint 0 is not, whichever
      * endpoint of ours the transfer is from. */
     if (rma->is_pair && rma->endpoint != 0)
-        return network_below->rma(peer, rma, state);
+        return below(peer)->rma(peer, rma, state);
     while (status == TK_OK && state->done < rma->nbytes)
         status = transfer_next_piece(peer, rma, state);
     if (tk_is_everything && state->done == rma->nbytes)
@@ -157,21 +165,38 @@ static void report_end(void)
         network_below->report_end();
 }
 
+static void make_table(struct tk_transport *table, const struct tk_transport *network)
+{
+    *table = *network;
+    table->put = tk_put_never;
+    table->get = tk_get_never;
+    table->rma = rma_on_demand;
+    table->report_end = report_end;
+}
+
+/* Returns how many ranks have one of the two. */
+static uint32_t set_tables(const struct tk_transport *network)
+{
+    uint32_t askers = 0;
+    make_table(&on_demand, network);
+    if (network->unconnected) {
+        make_table(&on_demand_unconnected, network->unconnected);
+        on_demand.unconnected = &on_demand_unconnected;
+        network->use_tables(&on_demand, &on_demand_unconnected);
+    }
+    for (uint32_t r = 0; r < tk_peers.size; r++) {
+        if (tk_peer(r)->transport == network)
+            tk_peer(r)->transport = &on_demand;
+        askers +=
+            tk_peer(r)->transport == &on_demand || tk_peer(r)->transport == &on_demand_unconnected;
+    }
+    return askers;
+}
+
 const struct tk_transport *tk_remote_connect(const struct tk_transport *network)
 {
-    static struct tk_transport on_demand;
-    uint32_t askers = 0;
     network_below = network;
-    on_demand = *network;
-    on_demand.put = tk_put_never;
-    on_demand.get = tk_get_never;
-    on_demand.rma = rma_on_demand;
-    on_demand.report_end = report_end;
-    for (uint32_t r = 0; r < tk_peers.size; r++)
-        if (tk_peer(r)->transport == network) {
-            tk_peer(r)->transport = &on_demand;
-            askers++;
-        }
+    uint32_t askers = set_tables(network);
     if (askers == 0)
         return network;
     if (tk_hoses_open(tk_peers.size, tk_peers.rails, tk_firehose_granule(),

@@ -47,7 +47,7 @@ int tk_implicit_slowly(const struct tk_asked *asked, bool is_put, struct tk_op *
 static inline bool tk_at_once(bool is_put, struct tk_asked *asked, struct tk_op *op)
 {
     struct tk_peer *peer = asked->peer;
-    const struct tk_transport *transport = peer->transport;
+    const struct tk_transport *transport = tk_peer_transport(peer);
     const struct tk_asked a = *asked;
     tk_keep_in_memory(*asked);
     return is_put ? transport->put(peer, op, a.remote, a.local, a.nbytes)

@@ -327,10 +327,10 @@ void tk_describe_peer(uint32_t rank, char *text, size_t size)
 {
     char how[256];
     const struct tk_peer *peer = tk_peer(rank);
-    if (!peer->transport->describe) {
-        snprintf(text, size, "%s", peer->transport->name);
+    if (!tk_peer_transport(peer)->describe) {
+        snprintf(text, size, "%s", tk_peer_transport(peer)->name);
         return;
     }
-    peer->transport->describe(peer, how, sizeof(how));
-    snprintf(text, size, "%s %s", peer->transport->name, how);
+    tk_peer_transport(peer)->describe(peer, how, sizeof(how));
+    snprintf(text, size, "%s %s", tk_peer_transport(peer)->name, how);
 }

@@ -289,6 +289,22 @@ struct tk_transport {
     /* A thread that has a reservation may run handlers while it waits to use it. */
     bool reservation_is_no_hold;
 
+    /* ---- connections on demand: all of these or none ---- */
+
+    /* The table of peers that are not connected so far: its functions begin that, and find no room.
+     */
+    const struct tk_transport *unconnected;
+    /* Its peers have these tables from now on; at start-up. */
+    void (*use_tables)(const struct tk_transport *connected,
+                       const struct tk_transport *unconnected);
+    /* At start-up, behind the last fence: begins to connect these ranks, as far as they are its
+     * peers; polls go on with it. */
+    enum tk_status (*connect_ranks)(const uint32_t *ranks, uint32_t count);
+    bool (*is_connected)(uint32_t rank);
+    /* Only in the table of peers that are not connected: a handler of a message of this peer is
+     * about to reply, and begins with rma(). */
+    void (*replies)(struct tk_peer *peer);
+
     /* ---- start and end; all of these may be NULL. One thread. ---- */
 
     /* Before the peer infos are exchanged: fills in ours, which may move. `turn` is our number

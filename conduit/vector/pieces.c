@@ -9,7 +9,7 @@
 /* The transport's fast path, which keeps nothing. */
 static bool post_small(struct tk_vector *v, const struct tk_piece *piece)
 {
-    const struct tk_transport *transport = v->peer->transport;
+    const struct tk_transport *transport = tk_peer_transport(v->peer);
     if (v->rma.is_pair)
         return false;
     tk_counter_add(&v->pieces->pending, 1);
@@ -44,7 +44,7 @@ bool tk_vector_by_pieces(struct tk_vector *v)
     struct tk_piece piece;
     for (;;) {
         if (v->rma.nbytes > 0) {
-            if (v->peer->transport->rma(v->peer, &v->rma, &v->state) == TK_BUSY)
+            if (tk_peer_transport(v->peer)->rma(v->peer, &v->rma, &v->state) == TK_BUSY)
                 return false;
             v->rma.nbytes = 0;
         }

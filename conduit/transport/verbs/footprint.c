@@ -5,6 +5,8 @@
  * for its queue pairs and completion queues is not known here. */
 #include "config.h"
 
+#include <string.h>
+
 #include "settings/settings.h"
 #include "transport/verbs/failover/connection_state.h"
 #include "transport/verbs/failover/tx_log.h"
@@ -37,6 +39,31 @@ static uint64_t receive_buffers(const struct tk_job_shape *shape,
     return tk_verbs_receive_buffers(limits, &receivers);
 }
 
+/* Where ranks are, and whether they are connected. */
+static void add_tables(struct tk_footprint *total, const struct tk_job_shape *shape)
+{
+    total->private_bytes += shape->ranks * (sizeof(struct tk_conn *) + sizeof(bool) +
+                                            shape->rails * sizeof(struct tk_place)) +
+                            (uint64_t)shape->hosts * shape->rails * sizeof(struct tk_port_address) +
+                            shape->conns * sizeof(struct tk_conn);
+}
+
+static bool is_on_demand(void)
+{
+    return !tk_settings.connect_static && tk_settings.connect_dynamic &&
+           strcmp(tk_settings.ibv_connect, "rdmacm") != 0;
+}
+
+static void add_datagrams(struct tk_footprint *total, const struct tk_job_shape *shape)
+{
+    uint64_t receives = tk_verbs_datagram_receives(tk_shape_peers(shape));
+    uint64_t slots = receives + (uint64_t)tk_settings.connect_snds;
+    total->queue_pairs += shape->rails;
+    total->registered += shape->rails * slots * tk_datagram_slot;
+    total->private_bytes += shape->rails * (slots * tk_datagram_slot + sizeof(struct tk_conn) +
+                                            receives * sizeof(struct tk_buffer));
+}
+
 void tk_verbs_footprint(struct tk_footprint *total, const struct tk_job_shape *shape)
 {
     struct tk_verbs_limits limits;
@@ -47,9 +74,11 @@ void tk_verbs_footprint(struct tk_footprint *total, const struct tk_job_shape *s
         add_buffers(total, receive_buffers(shape, &limits, i));
     add_buffers(total, (uint64_t)limits.bounces);
     total->queue_pairs += (uint64_t)shape->connected * shape->conns;
-    total->private_bytes +=
-        (uint64_t)shape->ranks * shape->conns * (sizeof(struct tk_conn) + sizeof(struct tk_path)) +
-        (uint64_t)limits.depth_total * sizeof(struct tk_tx);
+    total->private_bytes += (uint64_t)shape->connected * shape->conns * sizeof(struct tk_conn) +
+                            (uint64_t)limits.depth_total * sizeof(struct tk_tx);
+    add_tables(total, shape);
+    if (is_on_demand())
+        add_datagrams(total, shape);
     if (fails_over(shape))
         total->private_bytes +=
             tk_pairs_bytes(shape->ranks) +

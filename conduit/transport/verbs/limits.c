@@ -37,6 +37,16 @@ void tk_verbs_limits_find(struct tk_verbs_limits *limits, uint32_t peers, uint32
                                        .bounces = total_or_all(tk_settings.bbuf_count, depth)};
 }
 
+unsigned tk_verbs_datagram_receives(uint32_t peers)
+{
+    unsigned log = 0;
+    if (tk_settings.connect_rcvs > 0)
+        return (unsigned)tk_settings.connect_rcvs;
+    while (log < 31 && (UINT32_C(1) << log) < peers)
+        log++;
+    return (unsigned)tk_max(6, 4 + 2 * log);
+}
+
 static unsigned spares(bool is_threaded)
 {
     if (tk_settings.rbuf_spares > 0)

@@ -15,15 +15,13 @@
 #include "firehose/firehose.h"
 #include "settings/settings.h"
 #include "transport/verbs/cm/cm.h"
+#include "transport/verbs/conn/datagram.h"
+#include "transport/verbs/conn/demand.h"
 #include "transport/verbs/data/credit.h"
 #include "transport/verbs/data/rma_post.h"
 #include "transport/verbs/data/stripe.h"
 #include "transport/verbs/failover/failover.h"
 #include "transport/verbs/verbs_private.h"
-
-/* Threads of a PAR client that may run handlers at the same time; more only cost a copy of the
- * message. */
-enum { spares_threaded = 8, spares_single = 1 };
 
 static int total_or_all(int64_t setting, int all)
 {
@@ -40,6 +38,7 @@ static void derive_limits(uint32_t peers)
     int all = v->credits_pp * (int)peers;
     int credits = total < 0 ? (int)tk_min(256, (size_t)all) : total_or_all(total, all);
     tk_counter_set(&v->credits_total, credits);
+    v->credits_all = credits;
     v->slack = (int)tk_settings.am_credits_slack;
     v->slack = (int)tk_min((size_t)v->slack, (size_t)v->credits_pp - 1);
     v->slack = (int)tk_min((size_t)v->slack, (size_t)(credits - 1) / peers);
@@ -66,33 +65,19 @@ static enum tk_status open_tx(void)
     return TK_OK;
 }
 
-static unsigned spare_count(void)
-{
-    if (tk_settings.rbuf_spares > 0)
-        return (unsigned)tk_settings.rbuf_spares;
-    return TK_THREADED ? spares_threaded : spares_single;
-}
-
 static unsigned open_conns_on(const struct tk_rail *rail)
 {
     uint32_t number = (uint32_t)(rail - tk_verbs.rails);
     return (tk_verbs.conns_pp + tk_verbs.rail_count - 1 - number) / tk_verbs.rail_count;
 }
 
-/* Requests from all peers and their exit notices are always posted; buffers for replies as credits
- * allow. */
+/* On demand those of connections come with them. */
 static enum tk_status open_recv_buffers(struct tk_rail *rail)
 {
-    unsigned peers = rail->peers, each = (unsigned)tk_verbs.credits_pp;
-    unsigned notices = (unsigned)tk_notice_buffers() * tk_verbs.peers * open_conns_on(rail);
-    unsigned replies =
-        (unsigned)tk_min((size_t)tk_counter_read(&tk_verbs.credits_total), (size_t)each * peers);
-    unsigned kept = peers; /* the one more that small messages leave posted */
-    if (peers == 0 && notices == 0)
-        return TK_OK;
-    if (peers == 0)
-        replies = 0;
-    return tk_recv_pool_open(rail, (each + 1) * peers + kept + replies + notices + spare_count());
+    unsigned peers = rail->peers, conns = tk_verbs.peers * open_conns_on(rail);
+    if (!tk_verbs.is_static)
+        conns = peers = 0;
+    return tk_recv_pool_open(rail, tk_recv_buffers_wanted(conns, peers));
 }
 
 static enum tk_status open_buffers(void)
@@ -133,38 +118,27 @@ static void deal_peers(void)
     }
 }
 
-static enum tk_status open_conns_to(uint32_t rank, uint32_t *qps)
+static enum tk_status open_conns_to(uint32_t rank, struct tk_peer_info *info)
 {
+    struct tk_conn *conns = tk_pair_open(rank);
+    if (!conns)
+        return TK_FAIL;
+    tk_verbs.conns_of[rank] = conns; /* the peer may get another transport so far */
     for (uint32_t k = 0; k < tk_verbs.conns_pp; k++) {
-        struct tk_conn *conn = tk_conns_to(rank) + k;
-        bool is_primary = k == tk_primary_number(rank);
-        if (tk_conn_open(conn, tk_peer(rank), rail_of_conn(k), is_primary) != TK_OK)
+        if (tk_cm_expect_greeting(&conns[k]) != TK_OK)
             return TK_FAIL;
-        if (tk_cm_expect_greeting(conn) != TK_OK)
-            return TK_FAIL;
-        while (conn->rx_extra < 0)
-            tk_recv_post(conn, tk_pool_take(&tk_rail_of(conn)->recv_pool));
-        qps[k] = conn->qp->qp_num;
+        if (info->numbers > 0)
+            tk_peer_info_qps(info, rank)[k] = conns[k].qp->qp_num;
     }
-    return TK_OK;
+    return tk_pair_fill(conns);
 }
 
 static enum tk_status open_conns(struct tk_peer_info *info)
 {
-    size_t size = (size_t)tk_peers.size * tk_verbs.conns_pp * sizeof(*tk_verbs.conns);
-    tk_verbs.conns = aligned_alloc(TK_CACHE_LINE, size);
-    if (!tk_verbs.conns) {
-        tk_log_error("out of memory for %u connections", tk_peers.size * tk_verbs.conns_pp);
-        return TK_FAIL;
-    }
-    memset(tk_verbs.conns, 0, size);
-    tk_verbs.paths = calloc((size_t)tk_peers.size * tk_verbs.conns_pp, sizeof(*tk_verbs.paths));
-    if (!tk_verbs.paths) {
-        tk_log_error("out of memory for %u paths", tk_peers.size * tk_verbs.conns_pp);
-        return TK_FAIL;
-    }
+    if (!tk_verbs.is_static)
+        return tk_datagrams_open(info) == TK_OK ? tk_conn_probe_inline() : TK_FAIL;
     for (uint32_t r = 0; r < tk_peers.size; r++)
-        if (is_for_us(r) && open_conns_to(r, tk_peer_info_qps(info, r)) != TK_OK)
+        if (is_for_us(r) && open_conns_to(r, info) != TK_OK)
             return TK_FAIL;
     return TK_OK;
 }
@@ -175,6 +149,15 @@ static size_t inline_limit(void)
     int64_t limit = tk_settings.inlinesend_limit;
     int most = tk_verbs.failover_enabled ? tk_unsignaled_max : tk_inline_max;
     return limit < 0 || limit > most ? (size_t)most : (size_t)limit;
+}
+
+/* Datagrams are no part of iWARP, and where librdmacm is asked for they may not reach far. */
+static bool connects_all(void)
+{
+    bool by_cm = false;
+    for (uint32_t i = 0; i < tk_verbs.rail_count; i++)
+        by_cm |= tk_verbs.rails[i].by_cm;
+    return by_cm || tk_settings.connect_static || !tk_settings.connect_dynamic;
 }
 
 static enum tk_status choose_rails(struct tk_choice *choice, uint32_t turn)
@@ -201,8 +184,18 @@ static enum tk_status choose_rails(struct tk_choice *choice, uint32_t turn)
         tk_verbs.message_max = (uint32_t)tk_min(tk_verbs.message_max, choice->rails[i].message_max);
     tk_verbs.inline_limit = inline_limit();
     tk_paging_choose();
+    tk_verbs.is_static = connects_all();
     tk_atomics_allow();
     return TK_OK;
+}
+
+/* Then librdmacm carries the numbers of queue pairs. */
+static bool all_by_cm(void)
+{
+    for (uint32_t i = 0; i < tk_verbs.rail_count; i++)
+        if (!tk_verbs.rails[i].by_cm)
+            return false;
+    return true;
 }
 
 /* Makes room in the peer info for the description of rails and connections; it may move. */
@@ -211,6 +204,7 @@ static enum tk_status widen(struct tk_peer_info **info, const char *unused)
     struct tk_peer_info wide = **info;
     wide.rails = tk_verbs.rail_count;
     wide.conns = tk_verbs.conns_pp;
+    wide.numbers = tk_verbs.is_static && !all_by_cm() ? tk_verbs.conns_pp : 0;
     wide.unused_size = (uint32_t)strlen(unused) + 1;
     struct tk_peer_info *moved = realloc(*info, tk_peer_info_size(&wide));
     if (!moved) {
@@ -236,8 +230,10 @@ static enum tk_status open_all(struct tk_peer_info **info, uint32_t turn)
     if (tk_devices_open() != TK_OK || widen(info, choice.unused) != TK_OK)
         return TK_FAIL;
     deal_peers();
-    if (tk_cm_open() != TK_OK || tk_devices_open_queues() != TK_OK || open_tx() != TK_OK ||
-        tk_failover_open() != TK_OK || open_buffers() != TK_OK)
+    if (!tk_verbs.is_static && tk_datagrams_prepare() != TK_OK)
+        return TK_FAIL;
+    if (tk_nobody_open() != TK_OK || tk_cm_open() != TK_OK || tk_devices_open_queues() != TK_OK ||
+        open_tx() != TK_OK || tk_failover_open() != TK_OK || open_buffers() != TK_OK)
         return TK_FAIL;
     if (tk_verbs.failover_enabled)
         tk_events_open();
@@ -256,23 +252,12 @@ enum tk_status tk_verbs_open(struct tk_peer_info **info, uint32_t turn)
 static enum tk_status connect_to(uint32_t rank)
 {
     const struct tk_peer_info *info = tk_peer_info_of(rank);
-    const uint32_t *qps = tk_peer_info_qps(info, tk_peers.me);
-    for (uint32_t k = 0; k < tk_verbs.conns_pp; k++) {
-        struct tk_conn *conn = tk_conns_to(rank) + k;
-        const struct tk_port_address *to = tk_peer_info_rail(info, conn->rail);
-        if (tk_conn_connect(conn, to, qps[k]) != TK_OK)
-            return TK_FAIL;
-        tk_stripe_open(conn, to->rate_mbps);
-    }
+    struct tk_conn *conns = tk_conns_to(rank);
+    if (tk_pair_connect(conns, info->numbers ? tk_peer_info_qps(info, tk_peers.me) : NULL) != TK_OK)
+        return TK_FAIL;
     tk_peer(rank)->transport = tk_verbs_transport();
-    tk_peer(rank)->connection = tk_conns_to(rank) + tk_primary_number(rank);
+    tk_pair_publish(rank, conns);
     return TK_OK;
-}
-
-static void close_conns_to(uint32_t rank)
-{
-    for (uint32_t k = 0; k < tk_verbs.conns_pp; k++)
-        tk_conn_close(tk_conns_to(rank) + k);
 }
 
 /* Of each host: does it use several devices? Two of its ranks may receive through different ones,
@@ -342,38 +327,41 @@ static void set_rma_limits(void)
     tk_verbs.logged_get_max = tk_verbs.failover_enabled ? short_get_max : 0;
 }
 
-static enum tk_status connect_fenced(uint32_t rank, bool is_fenced)
+static enum tk_status note_fences(const uint32_t *host_of)
 {
-    for (uint32_t k = 0; k < tk_verbs.conns_pp; k++) {
-        struct tk_conn *conn = tk_conns_to(rank) + k;
-        conn->is_fenced = is_fenced;
-        conn->short_put_max = is_fenced ? 0 : tk_verbs.inline_limit;
+    bool *is_mixed = find_mixed(host_of), any = false;
+    for (uint32_t r = 0; r < tk_peers.size; r++) {
+        tk_verbs.fenced[r] = is_for_us(r) && (is_mixed[host_of[r]] || tk_verbs.has_iwarp);
+        any |= tk_verbs.fenced[r];
     }
-    if (is_fenced && !tk_verbs.fence_sink && tk_fence_sink_open() != TK_OK)
-        return TK_FAIL;
-    return connect_to(rank);
+    free(is_mixed);
+    return any && !tk_verbs.fence_sink ? tk_fence_sink_open() : TK_OK;
 }
 
-static enum tk_status connect_all(const uint32_t *host_of, const bool *is_mixed)
+static enum tk_status connect_all(void)
 {
     for (uint32_t r = 0; r < tk_peers.size; r++) {
         if (!is_for_us(r))
-            close_conns_to(r);
-        else if (connect_fenced(r, is_mixed[host_of[r]] || tk_verbs.has_iwarp) != TK_OK)
+            tk_pair_close(r);
+        else if (connect_to(r) != TK_OK)
             return TK_FAIL;
     }
-    return TK_OK;
+    return tk_cm_connect();
+}
+
+static enum tk_status connect_on_demand(void)
+{
+    return tk_datagrams_connect() == TK_OK ? tk_demand_open(tk_verbs_transport()) : TK_FAIL;
 }
 
 enum tk_status tk_verbs_connect(const uint32_t *host_of)
 {
-    bool *is_mixed = find_mixed(host_of);
     set_rma_limits();
     tk_atomics_agree();
     tk_paging_report();
-    enum tk_status status = connect_all(host_of, is_mixed);
-    free(is_mixed);
-    return status == TK_OK ? tk_cm_connect() : status;
+    if (tk_places_learn(host_of) != TK_OK || note_fences(host_of) != TK_OK)
+        return TK_FAIL;
+    return tk_verbs.is_static ? connect_all() : connect_on_demand();
 }
 
 uint32_t tk_verbs_rails(void)
@@ -414,15 +402,20 @@ void tk_verbs_close(void)
     if (tk_firehose_is_open())
         tk_firehose_close();
     tk_cm_close(); /* first: on iWARP an id holds its queue pair */
-    for (uint32_t r = 0; tk_verbs.conns && r < tk_peers.size; r++)
-        close_conns_to(r);
+    tk_demand_close();
+    for (uint32_t r = 0; tk_verbs.nobody && tk_verbs.conns_of && r < tk_peers.size; r++)
+        if (tk_verbs.conns_of[r])
+            tk_pair_close(r);
+    tk_datagrams_close();
     tk_segment_forget();
     tk_buffers_close();
     tk_devices_close();
     tk_failover_close();
     free(tk_verbs.txs);
-    free(tk_verbs.conns);
-    free(tk_verbs.paths);
+    free(tk_verbs.conns_of);
+    free(tk_verbs.nobody);
+    free(tk_verbs.fenced);
+    tk_places_forget();
     free(tk_verbs.rails);
     tk_verbs = (struct tk_verbs){.rails = NULL};
 }
@@ -459,6 +452,10 @@ const struct tk_transport tk_transport_verbs = {
     .poll = tk_verbs_poll,
     .reap = tk_verbs_reap,
     .reap_in_handler = tk_verbs_reap,
+    .unconnected = &tk_transport_unconnected,
+    .use_tables = tk_demand_use_tables,
+    .connect_ranks = tk_demand_connect_ranks,
+    .is_connected = tk_demand_is_connected,
     .open = tk_verbs_open,
     .agree = tk_verbs_agree,
     .connect = connect_peers,

@@ -45,6 +45,8 @@ struct tk_tx_entry;
 struct tk_rank_pair;
 struct tk_rail;
 struct tk_cm;
+struct tk_demand;
+struct tk_datagrams;
 
 /* Memory that devices know: one object of each, and the keys by rail. */
 struct tk_registration {
@@ -81,6 +83,17 @@ struct tk_tx {
     bool is_plain; /* completion only counts: bounce, get_to, sources and held are not looked at */
 };
 
+/* How a connection reaches its other end: what the ports of both ends have in common. */
+struct tk_path {
+    struct tk_gid from, to; /* where is_global */
+    uint16_t lid;           /* of the other end, and what else names it to people: */
+    uint8_t port;
+    bool is_global;
+    uint8_t mtu;                 /* enum ibv_mtu */
+    uint8_t reads_in, reads_out; /* RDMA reads at once, served and under way */
+    char device[32];
+};
+
 struct tk_conn {
     _Alignas(TK_CACHE_LINE) tk_lock_t lock;
     int rx_base; /* receive buffers that are needed when no request is in flight */
@@ -113,6 +126,7 @@ struct tk_conn {
     struct tk_tx_log *tx_log; /* NULL: connections do not stand in for each other */
     tk_counter_t reserved;    /* slots taken by am reservations */
     tk_counter_t state;       /* enum tk_connection_state, see failover/connection_state.h */
+    struct tk_path path;      /* once it was connected */
 };
 
 struct tk_device {
@@ -134,12 +148,15 @@ struct tk_rail {
     uint8_t retry_count;  /* of our queue pairs, as the device takes it */
     bool is_retry_capped; /* it is not what was asked for */
     bool is_iwarp;
-    bool by_cm;           /* librdmacm connects its queue pairs: cm/cm.h */
-    char why[128];        /* of the choice, for the start-up record */
-    uint32_t message_max; /* of the port */
-    uint32_t peers;       /* whose primary connection it has */
-    uint64_t down_since;  /* by the device's events; 0: it is not, or that was acted upon */
-    uint64_t look_again;  /* for connections to be opened again; 0: it never was down */
+    bool by_cm;            /* librdmacm connects its queue pairs: cm/cm.h */
+    char why[128];         /* of the choice, for the start-up record */
+    uint32_t message_max;  /* of the port */
+    uint32_t peers;        /* whose primary connection it has */
+    unsigned recv_buffers; /* that its pool was made with, or grew by since */
+    uint32_t conns_open;   /* of those that are opened on demand: how many, and how many of them */
+    uint32_t primaries;    /* are primary ones */
+    uint64_t down_since;   /* by the device's events; 0: it is not, or that was acted upon */
+    uint64_t look_again;   /* for connections to be opened again; 0: it never was down */
     tk_counter_t failures, returns; /* of its connections */
 };
 
@@ -151,15 +168,12 @@ struct tk_slab {
     struct tk_slab *next;
 };
 
-/* How a connection reaches its other end: what the ports of both ends have in common. */
-struct tk_path {
-    struct tk_gid from, to; /* where is_global */
-    uint16_t lid;           /* of the other end, and what else names it to people: */
-    uint8_t port;
-    bool is_global;
-    uint8_t mtu;                 /* enum ibv_mtu */
-    uint8_t reads_in, reads_out; /* RDMA reads at once, served and under way */
-    char device[32];
+#define tk_no_address UINT32_MAX
+
+/* A peer's end of a rail. */
+struct tk_place {
+    uint32_t address;     /* its index; tk_no_address: the rank is reached in another way */
+    uint32_t datagram_qp; /* 0: none */
 };
 
 struct tk_verbs {
@@ -168,9 +182,10 @@ struct tk_verbs {
     struct tk_cm *cm; /* NULL: librdmacm connects no rail */
     uint32_t rail_count;
     uint32_t device_count;
-    uint32_t conns_pp;     /* to each peer */
-    uint32_t peers;        /* that are reached so */
-    struct tk_conn *conns; /* conns_pp in a row for each rank; ours are unused */
+    uint32_t conns_pp;         /* to each peer */
+    uint32_t peers;            /* that are reached so */
+    struct tk_conn **conns_of; /* by rank: conns_pp in a row; `nobody` where there are none */
+    struct tk_conn *nobody;    /* conns_pp that have no queue pair and never any room */
     struct tk_registration *segment;
     size_t inline_limit;   /* the least of all queue pairs */
     size_t short_get_max;  /* bytes of a get that needs no thought of other connections */
@@ -204,7 +219,15 @@ struct tk_verbs {
     tk_counter_t returns; /* connections that came back; see tk_fence() */
     struct tk_rank_pair *pairs; /* by rank; see failover/failover.c. NULL: nothing is logged */
     tk_counter_t tx_out;        /* work requests under way: an idle send CQ need not be polled */
-    struct tk_path *paths;      /* of each of `conns`, once it was connected */
+    bool is_static;             /* all peers are connected at start-up */
+    int credits_all;            /* what credits_total began with */
+    struct tk_datagrams *datagrams; /* NULL: none are used; conn/datagram.h */
+    struct tk_demand *demand;       /* NULL: nothing is connected on demand; conn/demand.h */
+    /* Where ports of peers are: device/places.c. Ranks of a host share the addresses. */
+    struct tk_port_address *addresses;
+    uint32_t address_count;
+    struct tk_place *places; /* by rank and rail */
+    bool *fenced;            /* by rank: puts to it have reads behind them (data/stripe.c) */
 };
 
 extern TK_HIDDEN struct tk_verbs tk_verbs;
@@ -227,7 +250,7 @@ static inline const uint32_t *tk_local_keys(const struct tk_region *home, const 
 
 static inline struct tk_conn *tk_conns_to(uint32_t rank)
 {
-    return &tk_verbs.conns[(size_t)rank * tk_verbs.conns_pp];
+    return __atomic_load_n(&tk_verbs.conns_of[rank], __ATOMIC_ACQUIRE);
 }
 
 /* Both ends of a pair come to the same number, and a rank's peers are spread over its connections.
@@ -262,9 +285,9 @@ static inline struct tk_rail *tk_rail_of(const struct tk_conn *conn)
     return &tk_verbs.rails[conn->rail];
 }
 
-static inline struct tk_path *tk_path_of(const struct tk_conn *conn)
+static inline const struct tk_path *tk_path_of(const struct tk_conn *conn)
 {
-    return &tk_verbs.paths[conn - tk_verbs.conns];
+    return &conn->path;
 }
 
 /* device/port_list.c: the variable that a rank obeys, and its value */
@@ -359,6 +382,8 @@ void tk_rails_report_none(const char *unused); /* in one line, with the remedy *
 /* device/device.c: the devices of the rails chosen */
 enum tk_status tk_devices_open(void);
 enum tk_status tk_devices_open_queues(void);
+/* Room in the completion queues for one more peer's connections. */
+enum tk_status tk_devices_fit(void);
 void tk_devices_close(void);
 
 /* data/memory.c */
@@ -366,11 +391,36 @@ enum tk_status tk_bounce_pool_open(unsigned count);
 enum tk_status tk_fence_sink_open(void);
 enum tk_status tk_recv_pool_open(struct tk_rail *rail, unsigned count);
 enum tk_status tk_recv_pool_grow(struct tk_rail *rail);
+/* Makes it as large as all connections of the rail need; with the lock of demands. */
+enum tk_status tk_recv_pool_fit(struct tk_rail *rail);
+/* Of so many connections of the rail; primary ones among them take most of them. */
+unsigned tk_recv_buffers_wanted(uint32_t conns, uint32_t primaries);
 /* Takes a buffer to receive over the rail; memory for more is registered if need be. NULL: it can't
  * be, and the cause was logged. */
 struct tk_buffer *tk_recv_buffer_take(struct tk_rail *rail);
 void tk_buffers_close(void);
 void tk_segment_forget(void); /* at the end of the process, which must not unregister it then */
+
+/* device/places.c: the addresses of all peers that are ours, from their infos; kept without them.
+ */
+enum tk_status tk_places_learn(const uint32_t *host_of);
+void tk_places_forget(void);
+
+static inline const struct tk_place *tk_place_of(uint32_t rank, uint32_t rail)
+{
+    return &tk_verbs.places[(size_t)rank * tk_verbs.rail_count + rail];
+}
+
+/* Is the rank a peer of this transport? From tk_verbs_connect() on. */
+static inline bool tk_is_verbs_peer(uint32_t rank)
+{
+    return tk_place_of(rank, 0)->address != tk_no_address;
+}
+
+static inline const struct tk_port_address *tk_address_of(uint32_t rank, uint32_t rail)
+{
+    return &tk_verbs.addresses[tk_place_of(rank, rail)->address];
+}
 
 /* conn/qp_state.c: 0, or what errno would be */
 struct tk_route {
@@ -379,7 +429,7 @@ struct tk_route {
     enum ibv_qp_type type;
     uint32_t to_qp, to_psn, psn;
 };
-enum { tk_datagram_key = 0x7472756e };
+enum { tk_datagram_key = 0x7472756e }; /* of the client's queue pairs */
 int tk_qp_init(struct ibv_qp *qp, const struct tk_rail *rail, enum ibv_qp_type type, int access);
 int tk_qp_rtr(struct ibv_qp *qp, const struct tk_route *route);
 int tk_qp_rts(struct ibv_qp *qp, const struct tk_route *route);
@@ -398,6 +448,24 @@ enum tk_status tk_conn_connect(struct tk_conn *conn, const struct tk_port_addres
 int tk_conn_ready(struct tk_conn *conn, uint32_t qp, uint32_t incarnation, const char **what);
 int tk_conn_init(struct tk_conn *conn);
 void tk_conn_close(struct tk_conn *conn);
+/* How much the devices take inline, before any connection is made. */
+enum tk_status tk_conn_probe_inline(void);
+
+/* conn/pair.c: all connections to a rank */
+enum tk_status tk_nobody_open(void);
+/* With queue pairs. NULL: the cause was logged. Nobody else sees them until they are published. */
+struct tk_conn *tk_pair_open(uint32_t rank);
+enum tk_status tk_pair_fill(struct tk_conn *conns); /* with receive buffers */
+void tk_pair_drop(struct tk_conn *conns);
+/* Nothing is sent over them until they are released. */
+void tk_pair_hold(struct tk_conn *conns);
+void tk_pair_release(struct tk_conn *conns);
+void tk_pair_publish(uint32_t rank, struct tk_conn *conns);
+/* By the numbers of the other end's queue pairs. */
+enum tk_status tk_pair_connect(struct tk_conn *conns, const uint32_t *qps);
+void tk_pair_close(uint32_t rank);
+/* One for atomics alone, to a rank that another transport serves. */
+enum tk_status tk_pair_open_for_atomics(struct tk_peer *peer);
 
 /* data/credit.c: all with the connection's lock held */
 void tk_recv_refused(struct tk_conn *conn, struct tk_buffer *buffer, int error);

@@ -96,7 +96,7 @@ void tk_gather_drop(void)
 enum { rails = 2, conns = 3 };
 
 static const size_t card_size = sizeof(struct tk_peer_info) +
-                                rails * sizeof(struct tk_port_address) +
+                                rails * (sizeof(struct tk_port_address) + sizeof(uint32_t)) +
                                 ranks * conns * sizeof(uint32_t);
 
 static struct tk_peer_info *new_info(uint32_t rank)
@@ -106,7 +106,7 @@ static struct tk_peer_info *new_info(uint32_t rank)
     info->ranks = ranks;
     info->version = tk_peer_info_version;
     info->rails = rails;
-    info->conns = conns;
+    info->conns = info->numbers = conns;
     assert_int_equal(tk_peer_info_size(info), card_size);
     strcpy(info->mode, TK_MODE_NAME);
     info->settings_hash = tk_settings_job_hash();

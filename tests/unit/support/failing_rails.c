@@ -99,7 +99,7 @@ static void deliver(struct tk_arrival *arrival)
 struct tk_conn *conn_to(uint32_t rank, uint32_t peer, uint32_t number)
 {
     const struct tk_verbs *verbs = world_verbs(rank);
-    return &verbs->conns[peer * verbs->conns_pp + number];
+    return verbs->conns_of[peer] + number;
 }
 
 struct ibv_qp *qp_of(uint32_t rank, uint32_t number)

@@ -5,6 +5,7 @@
 
 #include "fake_world.h"
 #include "bootstrap/bootstrap.h"
+#include "settings/settings.h"
 #include "topology/locality.h"
 #include "unit.h"
 
@@ -126,6 +127,7 @@ static void open_rank(uint32_t rank, size_t segment)
     world_cards[rank] = world_info(world_size);
     if (world_machine)
         world_machine(rank);
+    tk_settings.connect_static = true; /* there are no datagrams of paper */
     assert_int_equal(tk_verbs_open(&world_cards[rank], rank), TK_OK);
     if (segment > 0) {
         assert_int_equal(tk_area_open(&tk_segment_area, "segment", segment, false), TK_OK);
@@ -202,7 +204,7 @@ const struct tk_verbs *world_verbs(uint32_t rank)
 struct tk_conn *world_conn(uint32_t rank, uint32_t peer)
 {
     const struct tk_verbs *verbs = world_verbs(rank);
-    return &verbs->conns[peer * verbs->conns_pp + (rank + peer) % verbs->conns_pp];
+    return verbs->conns_of[peer] + (rank + peer) % verbs->conns_pp;
 }
 
 void *world_segment(uint32_t rank)

@@ -41,8 +41,8 @@ static void let_own_sends_complete(void)
 {
     for (uint32_t r = 0; r < ranks; r++)
         if (r != tk_peers.me) {
-            fake_carry(tk_verbs.conns[r].qp);
-            fake_ack(tk_verbs.conns[r].qp);
+            fake_carry(tk_verbs.conns_of[r]->qp);
+            fake_ack(tk_verbs.conns_of[r]->qp);
         }
     tk_verbs_reap();
 }

@@ -21,7 +21,7 @@ static void open_world(unsigned devices, const char *qps, uint32_t ranks)
 static struct tk_conn *conn_to(uint32_t rank, uint32_t peer, uint32_t number)
 {
     const struct tk_verbs *verbs = world_verbs(rank);
-    return &verbs->conns[peer * verbs->conns_pp + number];
+    return verbs->conns_of[peer] + number;
 }
 
 static void conns_of_one_number_meet_over_rails_of_one_number(void **state)

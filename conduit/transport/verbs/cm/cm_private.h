@@ -104,7 +104,7 @@ struct tk_cm {
     struct rdma_event_channel *channel;
     struct tk_cm_listener *listeners; /* by rail */
     struct tk_cm_place *places;       /* by rank and rail */
-    struct tk_cm_end *ends;           /* by connection, as tk_verbs.conns */
+    struct tk_cm_end *ends;           /* by rank, and connection to it */
     uint32_t end_count;
     uint32_t failed;    /* ends */
     uint32_t in_flight; /* ends of ours that have asked, or are about to */
@@ -118,12 +118,14 @@ struct tk_cm {
 
 static inline struct tk_cm_end *tk_cm_end_of(const struct tk_conn *conn)
 {
-    return &tk_verbs.cm->ends[conn - tk_verbs.conns];
+    uint32_t rank = conn->peer->rank, number = (uint32_t)(conn - tk_conns_to(rank));
+    return &tk_verbs.cm->ends[rank * tk_verbs.conns_pp + number];
 }
 
 static inline struct tk_conn *tk_cm_conn_of(const struct tk_cm_end *end)
 {
-    return &tk_verbs.conns[end - tk_verbs.cm->ends];
+    uint32_t i = (uint32_t)(end - tk_verbs.cm->ends);
+    return tk_conns_to(i / tk_verbs.conns_pp) + i % tk_verbs.conns_pp;
 }
 
 /* Of two ranks the lower one connects: so connects do not cross. */

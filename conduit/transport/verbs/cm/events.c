@@ -92,6 +92,8 @@ static void connect_came(const struct news *news)
     struct tk_cm_request request;
     struct tk_cm_end *end = NULL;
     enum tk_cm_verdict verdict = tk_cm_request_read(&request, news->data, news->size, news->rail);
+    if (verdict == TK_CM_WELCOME && tk_conns_to(request.from) == tk_verbs.nobody)
+        verdict = TK_CM_FOREIGN;
     if (verdict == TK_CM_WELCOME) {
         end = tk_cm_end_of(tk_conns_to(request.from) + request.conn);
         verdict = tk_cm_end_judge(end, request.epoch);

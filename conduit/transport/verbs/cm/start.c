@@ -217,7 +217,7 @@ static enum tk_status open_ends(void)
 {
     uint64_t now = tk_now();
     for (uint32_t i = 0; i < tk_verbs.cm->end_count; i++) {
-        struct tk_conn *conn = &tk_verbs.conns[i];
+        struct tk_conn *conn = tk_cm_conn_of(&tk_verbs.cm->ends[i]);
         if (!is_ours(conn))
             continue;
         if (check_place(conn) != TK_OK)

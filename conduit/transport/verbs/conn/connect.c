@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Links: creation of their queue pairs, and connection with those of the peer. No lock: start-up
- * only. */
+ * Connections: creation of their queue pairs, and connection with those of the peer. No lock:
+ * nobody else sees a connection before it is ready. */
 #include "config.h"
 
 #include <errno.h>
@@ -14,15 +14,15 @@
 #include "transport/verbs/failover/tx_log.h"
 #include "transport/verbs/verbs_private.h"
 
+static const char out_of_queues[] =
+    " (the device is out of queue pairs or of queue memory: lower GASNET_NETWORKDEPTH_PP or "
+    "GASNET_AM_CREDITS_PP, or start fewer ranks)";
+
 static enum tk_status conn_failed(const struct tk_conn *conn, const char *what, int error)
 {
     const struct tk_port_address *a = &tk_rail_of(conn)->address;
     tk_log_error("%s:%u: %s for rank %u failed: %s%s", a->device, a->port, what, conn->peer->rank,
-                 strerror(error),
-                 error == ENOMEM ? " (the device is out of queue pairs or of queue memory: lower "
-                                   "GASNET_NETWORKDEPTH_PP or "
-                                   "GASNET_AM_CREDITS_PP, or start fewer ranks)"
-                                 : "");
+                 strerror(error), error == ENOMEM ? out_of_queues : "");
     return TK_FAIL;
 }
 
@@ -70,25 +70,35 @@ static void conn_prepare(struct tk_conn *conn, bool is_primary)
 }
 
 /* Devices do not say how much inline data they allow; too much is refused, so less is tried. */
-static enum tk_status conn_create(struct tk_conn *conn, struct ibv_qp_init_attr *attr)
+static struct ibv_qp *create_with_inline(const struct tk_device *device,
+                                         struct ibv_qp_init_attr *attr)
 {
-    struct ibv_pd *pd = tk_rail_of(conn)->device->pd;
-    while (!(conn->qp = ibv_create_qp(pd, attr)) && tk_verbs.inline_limit > 0) {
+    struct ibv_qp *qp;
+    while (!(qp = ibv_create_qp(device->pd, attr)) && tk_verbs.inline_limit > 0) {
         tk_verbs.inline_limit /= 2;
         attr->cap.max_inline_data = (uint32_t)tk_verbs.inline_limit;
     }
-    if (!conn->qp)
-        return conn_failed(conn, "create_qp", errno);
-    if (attr->cap.max_inline_data < tk_verbs.inline_limit)
+    if (qp && attr->cap.max_inline_data < tk_verbs.inline_limit)
         tk_verbs.inline_limit = attr->cap.max_inline_data;
-    return TK_OK;
+    return qp;
 }
 
-enum tk_status tk_conn_open(struct tk_conn *conn, struct tk_peer *peer, uint32_t rail,
-                            bool is_primary)
+static enum tk_status conn_create(struct tk_conn *conn, struct ibv_qp_init_attr *attr)
 {
-    const struct tk_device *device = tk_verbs.rails[rail].device;
-    struct ibv_qp_init_attr attr = {
+    conn->qp = create_with_inline(tk_rail_of(conn)->device, attr);
+    return conn->qp ? TK_OK : conn_failed(conn, "create_qp", errno);
+}
+
+/* After the start other connections rely on the limit. */
+static enum tk_status conn_create_later(struct tk_conn *conn, struct ibv_qp_init_attr *attr)
+{
+    conn->qp = ibv_create_qp(tk_rail_of(conn)->device->pd, attr);
+    return conn->qp ? TK_OK : conn_failed(conn, "create_qp", errno);
+}
+
+static struct ibv_qp_init_attr conn_attr(const struct tk_device *device, bool is_primary)
+{
+    return (struct ibv_qp_init_attr){
         .send_cq = device->send_cq,
         .recv_cq = device->recv_cq,
         .qp_type = IBV_QPT_RC,
@@ -99,6 +109,27 @@ enum tk_status tk_conn_open(struct tk_conn *conn, struct tk_peer *peer, uint32_t
                 .max_recv_sge = 1,
                 .max_inline_data = (uint32_t)tk_verbs.inline_limit},
     };
+}
+
+enum tk_status tk_conn_probe_inline(void)
+{
+    for (const struct tk_device *device = &tk_verbs.device; device; device = device->next) {
+        struct ibv_qp_init_attr attr = conn_attr(device, true);
+        struct ibv_qp *qp = create_with_inline(device, &attr);
+        if (!qp) {
+            tk_log_error("%s: create_qp failed: %s%s", ibv_get_device_name(device->context->device),
+                         strerror(errno), errno == ENOMEM ? out_of_queues : "");
+            return TK_FAIL;
+        }
+        ibv_destroy_qp(qp);
+    }
+    return TK_OK;
+}
+
+enum tk_status tk_conn_open(struct tk_conn *conn, struct tk_peer *peer, uint32_t rail,
+                            bool is_primary)
+{
+    struct ibv_qp_init_attr attr = conn_attr(tk_verbs.rails[rail].device, is_primary);
     conn->peer = peer;
     conn->rail = rail;
     conn_prepare(conn, is_primary);
@@ -106,7 +137,7 @@ enum tk_status tk_conn_open(struct tk_conn *conn, struct tk_peer *peer, uint32_t
         return TK_FAIL;
     if (tk_verbs.failover_enabled)
         tk_incarnation_name(conn);
-    if (conn_create(conn, &attr) != TK_OK)
+    if ((tk_verbs.is_static ? conn_create : conn_create_later)(conn, &attr) != TK_OK)
         return TK_FAIL;
     int error = tk_conn_init(conn);
     return error ? conn_failed(conn, "modify_qp to INIT", error) : TK_OK;
@@ -147,7 +178,7 @@ enum tk_status tk_conn_connect(struct tk_conn *conn, const struct tk_port_addres
     const struct tk_port_address *mine = &tk_rail_of(conn)->address;
     bool by_cm = tk_rail_of(conn)->by_cm && !conn->is_for_atomics;
     /* librdmacm goes by IP addresses; of the path it needs what both ends can do. */
-    if (!tk_path_find(tk_path_of(conn), mine, to, tk_peers.me < conn->peer->rank) && !by_cm)
+    if (!tk_path_find(&conn->path, mine, to, tk_peers.me < conn->peer->rank) && !by_cm)
         return no_path(conn, to);
     if (conn->tx_log)
         conn->tx_log->incarnation.to_qp = qp;

@@ -13,6 +13,7 @@
 #include "config.h"
 
 #include "base/bits.h"
+#include "transport/verbs/conn/demand.h"
 #include "transport/verbs/data/tx.h"
 #include "transport/verbs/verbs_private.h"
 
@@ -64,10 +65,18 @@ static void post(struct tk_tx *tx, const struct tk_device_atomic *a, struct ibv_
                       0, false, NULL);
 }
 
+/* The connection has no room or, on demand, is not there. */
+static enum tk_status __attribute__((noinline)) atomic_busy(struct tk_peer *peer)
+{
+    tk_demand_want(peer);
+    return TK_BUSY;
+}
+
 /* The device cannot write where the caller wants the previous value: it is copied there. */
 static enum tk_status __attribute__((noinline))
-post_bounced(struct tk_conn *conn, struct tk_op *op, const struct tk_device_atomic *a)
+post_bounced(struct tk_peer *peer, struct tk_op *op, const struct tk_device_atomic *a)
 {
+    struct tk_conn *conn = tk_conns_to(peer->rank);
     tk_lock(&conn->lock);
     struct tk_tx *tx = tk_tx_take(conn, true);
     if (tx) {
@@ -77,7 +86,7 @@ post_bounced(struct tk_conn *conn, struct tk_op *op, const struct tk_device_atom
         post(tx, a, &sge);
     }
     tk_unlock(&conn->lock);
-    return tx ? TK_OK : TK_BUSY;
+    return tx ? TK_OK : atomic_busy(peer);
 }
 
 /* A result that the caller does not want goes to a place that nothing reads. */
@@ -98,27 +107,26 @@ static bool find_place(const struct tk_device_atomic *a, struct ibv_sge *sge)
 enum tk_status tk_verbs_atomic(struct tk_peer *peer, struct tk_op *op,
                                const struct tk_device_atomic *a)
 {
-    struct tk_conn *conn = &tk_verbs.conns[peer->rank]; /* there is one to each */
+    struct tk_conn *conn = tk_conns_to(peer->rank); /* there is one to each */
     struct ibv_sge sge;
-    tk_if_unlikely(!find_place(a, &sge)) return post_bounced(conn, op, a);
+    tk_if_unlikely(!find_place(a, &sge)) return post_bounced(peer, op, a);
     tk_lock(&conn->lock);
     struct tk_tx *tx = tk_tx_take_plain(conn, op);
     tk_if_likely(tx) post(tx, a, &sge);
     tk_unlock(&conn->lock);
-    return tx ? TK_OK : TK_BUSY;
+    tk_if_likely(tx) return TK_OK;
+    return atomic_busy(peer);
 }
 
 /* A member of a domain is at least its own peer, so this is called before the first atomic. */
 enum tk_status tk_verbs_atomic_open(struct tk_peer *peer, struct tk_atomic_end *ours)
 {
-    struct tk_conn *conn = tk_conns_to(peer->rank);
     if (!tk_verbs.fence_sink && tk_fence_sink_open() != TK_OK)
         return TK_FAIL;
-    conn->is_for_atomics = true; /* before others see that it has a queue pair */
-    if (tk_conn_open(conn, peer, 0, false) != TK_OK)
+    if (tk_pair_open_for_atomics(peer) != TK_OK)
         return TK_FAIL;
     ours->address = tk_verbs.rails[0].address;
-    ours->qp = conn->qp->qp_num;
+    ours->qp = tk_conns_to(peer->rank)->qp->qp_num;
     return TK_OK;
 }
 

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/report.h"
 #include "settings/settings.h"
+#include "transport/verbs/conn/demand.h"
 #include "transport/verbs/data/ack.h"
 #include "transport/verbs/data/housekeeping.h"
 #include "transport/verbs/failover/failover.h"
@@ -25,7 +26,9 @@ void tk_acks_send(void)
 {
     if (tk_verbs.failover_enabled)
         tk_failover_step();
-    for (uint32_t r = 0; r < tk_peers.size && tk_counter_read(&tk_verbs.pending_work) > 0; r++)
+    tk_demand_step();
+    for (uint32_t r = 0;
+         r < tk_peers.size && tk_counter_read(&tk_verbs.pending_work) > tk_demand_pending(); r++)
         if (is_linked(r))
             tk_ack_retry(tk_primary(tk_peer(r)));
 }
@@ -49,7 +52,8 @@ void tk_verbs_report_stall(void)
     if (tk_verbs.failover_enabled)
         tk_events_look();
     uint64_t now = tk_now(), limit = (uint64_t)(tk_settings.am_stall_seconds * 1e9);
-    for (uint32_t r = 0; tk_verbs.conns && limit && r < tk_peers.size; r++) {
+    tk_demand_report_stall(now, limit);
+    for (uint32_t r = 0; tk_verbs.conns_of && limit && r < tk_peers.size; r++) {
         struct tk_conn *conn = is_linked(r) ? tk_primary(tk_peer(r)) : NULL;
         if (!conn || !tk_trylock(&conn->lock))
             continue;

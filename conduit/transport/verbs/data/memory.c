@@ -11,9 +11,13 @@
 #include "base/report.h"
 #include "firehose/firehose.h"
 #include "settings/settings.h"
+#include "transport/verbs/failover/connection_state.h"
+#include "transport/verbs/limits.h"
 #include "transport/verbs/verbs_private.h"
 
 enum { recv_growth = 16 /* buffers: 1 MiB, small beside what is posted for one peer */ };
+
+static tk_lock_t growing = TK_LOCK_INIT; /* the list of slabs */
 
 /* ---- one object of each device, and its keys for each of the device's rails ---- */
 
@@ -291,15 +295,34 @@ enum tk_status tk_fence_sink_open(void)
 enum tk_status tk_recv_pool_open(struct tk_rail *rail, unsigned count)
 {
     tk_pool_init(&rail->recv_pool);
+    rail->recv_buffers = count;
+    if (count == 0)
+        return TK_OK;
     return slab_open(rail, &rail->recv_pool, count, "receive buffers");
 }
 
-enum tk_status tk_recv_pool_grow(struct tk_rail *rail)
+unsigned tk_recv_buffers_wanted(uint32_t conns, uint32_t primaries)
 {
-    static tk_lock_t growing = TK_LOCK_INIT;
+    const struct tk_verbs_limits limits = {.credits_pp = tk_verbs.credits_pp,
+                                           .credits_total = tk_verbs.credits_all};
+    const struct tk_verbs_receivers receivers = {.primaries = primaries,
+                                                 .conns = conns,
+                                                 .notices = (unsigned)tk_notice_buffers(),
+                                                 .is_threaded = TK_THREADED};
+    return tk_verbs_receive_buffers(&limits, &receivers);
+}
+
+enum tk_status tk_recv_pool_fit(struct tk_rail *rail)
+{
+    unsigned wanted = tk_recv_buffers_wanted(rail->conns_open, rail->primaries);
+    if (wanted <= rail->recv_buffers)
+        return TK_OK;
+    unsigned more = (unsigned)tk_max(wanted - rail->recv_buffers, recv_growth);
     tk_lock(&growing);
-    enum tk_status status = slab_open(rail, &rail->recv_pool, recv_growth, "receive buffers");
+    enum tk_status status = slab_open(rail, &rail->recv_pool, more, "receive buffers");
     tk_unlock(&growing);
+    if (status == TK_OK)
+        rail->recv_buffers += more;
     return status;
 }
 

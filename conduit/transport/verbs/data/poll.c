@@ -10,6 +10,8 @@
 
 #include "base/bits.h"
 #include "base/report.h"
+#include "transport/verbs/conn/datagram.h"
+#include "transport/verbs/conn/demand.h"
 #include "transport/verbs/data/ack.h"
 #include "transport/verbs/data/credit.h"
 #include "transport/verbs/data/housekeeping.h"
@@ -26,6 +28,7 @@ enum {
 static void __attribute__((noinline)) tx_done(struct tk_tx *tx, const struct ibv_wc *wc)
 {
     tk_if_likely(wc->status == IBV_WC_SUCCESS) tk_tx_complete(tx);
+    else if (tk_is_datagram_sent(tx)) tk_tx_complete(tx); /* as good as lost */
     else if (!tk_failover(tx, wc)) tk_tx_failed(tx, wc);
 }
 
@@ -120,12 +123,20 @@ bool tk_verbs_reap(void)
     return tk_counter_read(&tk_verbs.tx_out) != 0 && reap_some();
 }
 
+/* Its first byte is of no kind of message. */
+static void __attribute__((noinline)) stranger_came(struct tk_buffer *buffer, size_t size)
+{
+    if (!tk_is_datagram(buffer))
+        tk_wire_error(buffer->conn, "a malformed message came");
+    tk_demand_came(buffer, (uint32_t)size);
+}
+
 /* Returns where the payload begins. */
 static inline size_t check_head(struct tk_conn *conn, const struct tk_message_head *head,
                                 size_t size)
 {
-    tk_if_unlikely(size < sizeof(*head) || head->nargs > tk_max_args || head->category > TK_LONG ||
-                   head->kind > TK_CONTROL) tk_wire_error(conn, "a malformed message came");
+    tk_if_unlikely(size < sizeof(*head) || head->nargs > tk_max_args || head->category > TK_LONG)
+        tk_wire_error(conn, "a malformed message came");
     size_t front = tk_message_front(head->category == TK_LONG, head->nargs);
     tk_if_unlikely(size < front)
         tk_wire_error(conn, "a message came that is shorter than its head says");
@@ -234,6 +245,11 @@ large_arrived(struct tk_conn *conn, struct tk_buffer *buffer, size_t front, size
 static void __attribute__((noinline))
 with_payload_arrived(struct tk_conn *conn, struct tk_buffer *buffer, size_t size)
 {
+    tk_if_unlikely(((struct tk_message_head *)buffer->data)->kind > TK_CONTROL)
+    {
+        stranger_came(buffer, size);
+        return;
+    }
     size_t front = check_head(conn, (struct tk_message_head *)buffer->data, size);
     if (size <= small_message)
         small_arrived(conn, buffer, front, size);
@@ -251,13 +267,19 @@ static inline void arrived(struct tk_conn *conn, struct tk_buffer *buffer, size_
     else with_payload_arrived(conn, buffer, size);
 }
 
+static void __attribute__((noinline)) recv_failed(struct tk_buffer *buffer, const struct ibv_wc *wc)
+{
+    if (!tk_is_datagram(buffer)) /* one buffer fewer: others are left */
+        tk_recv_failed(buffer->conn, wc);
+}
+
 /* Not inline: an empty poll should save no registers for it. */
 static void __attribute__((noinline)) all_arrived(const struct ibv_wc *wc, int n)
 {
     do {
         struct tk_buffer *buffer = (struct tk_buffer *)(uintptr_t)wc->wr_id;
         tk_if_likely(wc->status == IBV_WC_SUCCESS) arrived(buffer->conn, buffer, wc->byte_len);
-        else tk_recv_failed(buffer->conn, wc);
+        else recv_failed(buffer, wc);
         wc++;
     } while (--n > 0);
 }
@@ -277,12 +299,19 @@ static bool poll_recv(void)
     return receive_from(&tk_verbs.device);
 }
 
+/* Goes on with it. Connections that wait for an answer are no reason not to sleep. */
+static bool work_is_pending(void)
+{
+    int pending = tk_counter_read(&tk_verbs.pending_work);
+    if (pending > 0)
+        tk_acks_send();
+    return pending > tk_demand_pending();
+}
+
 /* Apart from the usual way, which need not remember what it found on this one. */
 static bool __attribute__((noinline)) poll_all(void)
 {
-    bool any = tk_counter_read(&tk_verbs.pending_work) > 0;
-    if (any)
-        tk_acks_send();
+    bool any = work_is_pending();
     any |= tk_verbs_reap();
     return poll_recv() || any;
 }
@@ -308,9 +337,7 @@ bool tk_devices_reap(void)
 
 bool tk_devices_poll(void)
 {
-    bool any = tk_counter_read(&tk_verbs.pending_work) > 0;
-    if (any)
-        tk_acks_send();
+    bool any = work_is_pending();
     any |= tk_devices_reap();
     for (struct tk_device *device = &tk_verbs.device; device; device = device->next)
         any |= receive_from(device);
@@ -329,6 +356,11 @@ static void put_aside(struct tk_buffer *buffer, uint32_t size)
 {
     struct tk_conn *conn = buffer->conn;
     struct tk_message_head *head = (struct tk_message_head *)buffer->data;
+    tk_if_unlikely(head->kind > TK_CONTROL)
+    {
+        stranger_came(buffer, size);
+        return;
+    }
     check_head(conn, head, size);
     tk_lock(&conn->lock);
     account(conn, head);
@@ -403,6 +435,8 @@ static void __attribute__((noinline)) notice_came(struct tk_buffer *buffer, uint
 static void __attribute__((noinline))
 receive_failed(struct tk_buffer *buffer, const struct ibv_wc *wc)
 {
+    if (tk_is_datagram(buffer))
+        return;
     if (tk_is_failure(wc) && tk_conn_is_open(buffer->conn))
         tk_devices_reap(); /* the cause is there */
     if (!tk_failover_flushed(buffer, wc))

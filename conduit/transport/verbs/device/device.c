@@ -12,6 +12,7 @@
 
 #include "base/bits.h"
 #include "base/report.h"
+#include "transport/verbs/conn/datagram.h"
 #include "transport/verbs/failover/failover.h"
 #include "transport/verbs/verbs_private.h"
 
@@ -118,15 +119,32 @@ static int greetings_max(const struct tk_device *device)
     return (int)conns;
 }
 
+/* Connections that completion queues are made for: of all peers or, where they come on demand, of
+ * some, or of those that there are by now. */
+enum { conns_expected = 64 /* by each rail */ };
+
+static uint32_t conns_on(uint32_t rail)
+{
+    uint32_t all = tk_verbs.peers * device_conns_on(rail);
+    uint32_t now = (uint32_t)tk_max(tk_verbs.rails[rail].conns_open, conns_expected);
+    return tk_verbs.is_static ? all : (uint32_t)tk_min(all, now);
+}
+
+static uint32_t primaries_on(const struct tk_rail *rail)
+{
+    uint32_t now = (uint32_t)tk_max(rail->primaries, conns_expected);
+    return tk_verbs.is_static ? rail->peers : (uint32_t)tk_min(rail->peers, now);
+}
+
 /* Messages come over primary connections only, and each connection may become one. */
 static int receives_max(const struct tk_device *device)
 {
     uint32_t conns = 0;
     for (uint32_t i = 0; i < tk_verbs.rail_count; i++)
         if (tk_verbs.rails[i].device == device)
-            conns += tk_verbs.failover_enabled ? tk_verbs.peers * device_conns_on(i)
-                                               : tk_verbs.rails[i].peers;
-    return tk_max(1, tk_receives_max() * (int)conns) + greetings_max(device);
+            conns += tk_verbs.failover_enabled ? conns_on(i) : primaries_on(&tk_verbs.rails[i]);
+    return tk_max(1, tk_receives_max() * (int)conns) + greetings_max(device) +
+           tk_datagrams_received(device);
 }
 
 /* A connection that dies flushes all that it has, with a completion for each. */
@@ -135,7 +153,7 @@ static int sends_max(const struct tk_device *device)
     uint32_t conns = 0;
     for (uint32_t i = 0; i < tk_verbs.rail_count && tk_verbs.failover_enabled; i++)
         if (tk_verbs.rails[i].device == device)
-            conns += tk_verbs.peers * device_conns_on(i);
+            conns += conns_on(i);
     return (int)tk_max((size_t)tk_verbs.depth_total, (size_t)tk_verbs.depth_pp * conns);
 }
 
@@ -160,6 +178,28 @@ enum tk_status tk_devices_open_queues(void)
 {
     for (struct tk_device *device = &tk_verbs.device; device; device = device->next)
         if (open_queues(device) != TK_OK)
+            return TK_FAIL;
+    return TK_OK;
+}
+
+/* Twice as large as it must be: so it is rare. */
+static enum tk_status cq_fit(const struct tk_device *device, struct ibv_cq *cq, int wanted)
+{
+    if (wanted <= cq->cqe)
+        return TK_OK;
+    if (ibv_resize_cq(cq, 2 * wanted) == 0 || ibv_resize_cq(cq, wanted) == 0)
+        return TK_OK;
+    tk_log_error("%s: no completion queue of %d entries: %s; lower GASNET_AM_CREDITS_PP, or set "
+                 "GASNET_CONNECT_STATIC=1, which makes it as large at start-up",
+                 ibv_get_device_name(device->context->device), wanted, strerror(errno));
+    return TK_FAIL;
+}
+
+enum tk_status tk_devices_fit(void)
+{
+    for (struct tk_device *device = &tk_verbs.device; device; device = device->next)
+        if (cq_fit(device, device->recv_cq, receives_max(device)) != TK_OK ||
+            cq_fit(device, device->send_cq, sends_max(device)) != TK_OK)
             return TK_FAIL;
     return TK_OK;
 }

@@ -63,7 +63,7 @@ static void end_text(char *text, size_t size, const char *device, unsigned port,
 const char *tk_path_text(const struct tk_conn *conn, char text[tk_path_text_size])
 {
     const struct tk_port_address *a = &tk_rail_of(conn)->address;
-    const struct tk_path *path = tk_path_of(conn);
+    const struct tk_path *path = &conn->path;
     char from[tk_path_text_size / 2 - 4], to[sizeof(from)];
     end_text(from, sizeof(from), a->device, a->port, a->lid, path->is_global ? &path->from : NULL);
     end_text(to, sizeof(to), path->device, path->port, path->lid,
@@ -85,20 +85,22 @@ static const char *why_this(const struct tk_port_address *a, const struct tk_pat
                : "the best usable one that the peer has the kind of";
 }
 
-/* How many connections of the rail go from another GID, or by LID, and the first that does not. */
-static unsigned count_others(const struct tk_rail *rail, const struct tk_path **first)
+/* How many peers are reached from another GID, or by LID, and the path to the first that is not.
+ */
+static unsigned count_others(const struct tk_rail *rail, struct tk_path *first, bool *any)
 {
+    uint32_t number = (uint32_t)(rail - tk_verbs.rails);
     unsigned others = 0;
-    *first = NULL;
-    for (size_t i = 0; i < (size_t)tk_peers.size * tk_verbs.conns_pp; i++) {
-        const struct tk_conn *conn = &tk_verbs.conns[i];
-        const struct tk_path *path = &tk_verbs.paths[i];
-        if (!conn->qp || tk_rail_of(conn) != rail)
+    *any = false;
+    for (uint32_t r = 0; r < tk_peers.size; r++) {
+        struct tk_path path;
+        if (!tk_is_verbs_peer(r) ||
+            !tk_path_find(&path, &rail->address, tk_address_of(r, number), tk_peers.me < r))
             continue;
-        if (!*first)
+        if (!*any)
             *first = path;
-        others +=
-            path->is_global != (*first)->is_global || path->from.index != (*first)->from.index;
+        *any = true;
+        others += path.is_global != first->is_global || path.from.index != first->from.index;
     }
     return others;
 }
@@ -106,16 +108,17 @@ static unsigned count_others(const struct tk_rail *rail, const struct tk_path **
 void tk_path_describe(const struct tk_rail *rail, char *text, size_t size)
 {
     const struct tk_port_address *a = &rail->address;
-    const struct tk_path *path;
+    struct tk_path path;
+    bool any;
     char name[tk_gid_text_size], more[64] = "";
-    unsigned others = count_others(rail, &path);
+    unsigned others = count_others(rail, &path, &any);
     if (others > 0)
         snprintf(more, sizeof(more), "; %u other connections differ", others);
-    if (!path || !path->is_global) {
+    if (!any || !path.is_global) {
         snprintf(text, size, "LID %u%s", a->lid, more);
         return;
     }
-    tk_gid_text(&path->from, name);
-    snprintf(text, size, "GID index %u, %s, %s: %s%s", path->from.index, name,
-             tk_gid_type_text(&path->from), why_this(a, path), more);
+    tk_gid_text(&path.from, name);
+    snprintf(text, size, "GID index %u, %s, %s: %s%s", path.from.index, name,
+             tk_gid_type_text(&path.from), why_this(a, &path), more);
 }

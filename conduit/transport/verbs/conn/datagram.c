@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * See datagram.h. Owns the unreliable queue pairs, one for each rail, their memory, and address
+ * handles, which are made when a datagram is sent and dropped when none is under way. With the lock
+ * of demands, except for what says otherwise. */
+#include "config.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "base/bits.h"
+#include "base/report.h"
+#include "settings/settings.h"
+#include "transport/verbs/conn/datagram.h"
+#include "transport/verbs/data/tx.h"
+#include "transport/verbs/limits.h"
+
+enum {
+    slot_size = tk_datagram_slot, /* of memory for one datagram, and what comes in front of it */
+    handles_max = 16              /* address handles that wait to be dropped */
+};
+_Static_assert(tk_datagram_front + sizeof(struct tk_datagram) <= slot_size, "a datagram");
+_Static_assert(offsetof(struct tk_datagram, qps) + tk_datagram_front > sizeof(struct tk_short),
+               "a datagram must not be as short as a Short");
+
+/* Memory of a datagram that is sent; free while nothing is pending. */
+struct slot {
+    struct tk_op op;
+    struct tk_datagram *datagram;
+};
+
+struct rail_datagrams {
+    struct tk_conn *conn; /* stands for the queue pair; its peer is NULL */
+    struct tk_buffer *buffers;
+    struct ibv_mr *mr; /* of all slots, those of receives first */
+    char *memory;
+    struct slot *sends;
+};
+
+struct tk_datagrams {
+    int receives, sends;
+    uint32_t key;
+    uint8_t secret[tk_job_secret_size];
+    uint32_t next_rail; /* whose turn it is */
+    struct ibv_ah *handles[handles_max];
+    unsigned handle_count;
+    struct rail_datagrams rails[];
+};
+
+int tk_datagrams_received(const struct tk_device *device)
+{
+    int count = 0;
+    for (uint32_t i = 0; tk_verbs.datagrams && i < tk_verbs.rail_count; i++)
+        if (tk_verbs.rails[i].device == device)
+            count += tk_verbs.datagrams->receives;
+    return count;
+}
+
+/* ---- opening ---- */
+
+static enum tk_status open_failed(const struct tk_rail *rail, const char *what, int error)
+{
+    const struct tk_port_address *a = &rail->address;
+    tk_log_error("%s:%u: %s for datagrams failed: %s; GASNET_CONNECT_STATIC=1 goes without",
+                 a->device, a->port, what, strerror(error));
+    return TK_FAIL;
+}
+
+static enum tk_status open_memory(struct rail_datagrams *rd, const struct tk_rail *rail)
+{
+    const struct tk_datagrams *all = tk_verbs.datagrams;
+    size_t size = (size_t)(all->receives + all->sends) * slot_size;
+    rd->memory = aligned_alloc(slot_size, size);
+    rd->buffers = calloc((size_t)all->receives, sizeof(*rd->buffers));
+    rd->sends = calloc((size_t)all->sends, sizeof(*rd->sends));
+    rd->conn = aligned_alloc(TK_CACHE_LINE, sizeof(*rd->conn));
+    if (!rd->memory || !rd->buffers || !rd->sends || !rd->conn)
+        return open_failed(rail, "memory", ENOMEM);
+    memset(rd->memory, tk_datagram_mark, size);
+    memset(rd->conn, 0, sizeof(*rd->conn));
+    rd->mr = ibv_reg_mr(rail->device->pd, rd->memory, size, IBV_ACCESS_LOCAL_WRITE);
+    if (!rd->mr)
+        return open_failed(rail, "registration", errno);
+    for (int i = 0; i < all->sends; i++)
+        rd->sends[i].datagram =
+            (struct tk_datagram *)(void *)(rd->memory + (size_t)(all->receives + i) * slot_size);
+    return TK_OK;
+}
+
+/* A message's path counts what comes over it where connections stand in for each other. */
+static enum tk_status open_conn(struct tk_conn *conn, const struct tk_rail *rail)
+{
+    const struct tk_datagrams *all = tk_verbs.datagrams;
+    struct ibv_qp_init_attr attr = {.send_cq = rail->device->send_cq,
+                                    .recv_cq = rail->device->recv_cq,
+                                    .qp_type = IBV_QPT_UD,
+                                    .cap = {.max_send_wr = (uint32_t)all->sends,
+                                            .max_recv_wr = (uint32_t)all->receives,
+                                            .max_send_sge = 1,
+                                            .max_recv_sge = 1}};
+    tk_lock_init(&conn->lock);
+    conn->rail = (uint32_t)(rail - tk_verbs.rails);
+    tk_counter_set(&conn->room, all->sends);
+    if (tk_verbs.failover_enabled && !(conn->tx_log = calloc(1, sizeof(*conn->tx_log))))
+        return open_failed(rail, "memory", ENOMEM);
+    conn->qp = ibv_create_qp(rail->device->pd, &attr);
+    return conn->qp ? TK_OK : open_failed(rail, "create_qp", errno);
+}
+
+enum tk_status tk_datagrams_open(struct tk_peer_info *info)
+{
+    struct tk_datagrams *all = tk_verbs.datagrams;
+    for (uint32_t i = 0; i < tk_verbs.rail_count; i++) {
+        struct rail_datagrams *rd = &all->rails[i];
+        if (open_memory(rd, &tk_verbs.rails[i]) != TK_OK ||
+            open_conn(rd->conn, &tk_verbs.rails[i]) != TK_OK)
+            return TK_FAIL;
+        tk_peer_info_datagram_qps(info)[i] = rd->conn->qp->qp_num;
+    }
+    if (getrandom(info->secret, sizeof(info->secret), 0) == (ssize_t)sizeof(info->secret))
+        return TK_OK;
+    tk_log_error("no random bytes for the job's secret: %s", strerror(errno));
+    return TK_FAIL;
+}
+
+enum tk_status tk_datagrams_prepare(void)
+{
+    tk_verbs.datagrams = calloc(1, sizeof(struct tk_datagrams) +
+                                       tk_verbs.rail_count * sizeof(tk_verbs.datagrams->rails[0]));
+    if (!tk_verbs.datagrams) {
+        tk_log_error("out of memory for datagrams");
+        return TK_FAIL;
+    }
+    tk_verbs.datagrams->receives = (int)tk_verbs_datagram_receives(tk_verbs.peers);
+    tk_verbs.datagrams->sends = (int)tk_settings.connect_snds;
+    return TK_OK;
+}
+
+/* ---- receiving ---- */
+
+/* It may have been anything: what came before the datagram too. */
+static void datagram_post(struct tk_buffer *buffer)
+{
+    struct ibv_recv_wr *bad;
+    buffer->data[0] = (char)tk_datagram_mark;
+    int error = ibv_post_recv(buffer->conn->qp, &buffer->wr, &bad);
+    if (error)
+        tk_panic("ibv_post_recv for a datagram failed with error %d", error);
+}
+
+static void fill_queue(struct rail_datagrams *rd)
+{
+    for (int i = 0; i < tk_verbs.datagrams->receives; i++) {
+        struct tk_buffer *buffer = &rd->buffers[i];
+        char *at = rd->memory + (size_t)i * slot_size;
+        buffer->conn = rd->conn;
+        buffer->data = at + tk_datagram_front;
+        buffer->sge =
+            (struct ibv_sge){.addr = (uintptr_t)at, .length = slot_size, .lkey = rd->mr->lkey};
+        buffer->wr =
+            (struct ibv_recv_wr){.wr_id = (uintptr_t)buffer, .sg_list = &buffer->sge, .num_sge = 1};
+        datagram_post(buffer);
+    }
+}
+
+static int make_ready(struct rail_datagrams *rd, const struct tk_rail *rail)
+{
+    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT,
+                               .pkey_index = (uint16_t)rail->pkey_index,
+                               .port_num = rail->address.port,
+                               .qkey = tk_verbs.datagrams->key};
+    const struct tk_route route = {.rail = rail, .type = IBV_QPT_UD};
+    int error = ibv_modify_qp(rd->conn->qp, &attr,
+                              IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY);
+    if (error == 0) {
+        fill_queue(rd);
+        error = tk_qp_rtr(rd->conn->qp, &route);
+    }
+    return error ? error : tk_qp_rts(rd->conn->qp, &route);
+}
+
+/* Keys with the highest bit are for privileged users (IBA 10.2.5). */
+enum tk_status tk_datagrams_connect(void)
+{
+    struct tk_datagrams *all = tk_verbs.datagrams;
+    memcpy(all->secret, tk_peer_info_of(0)->secret, sizeof(all->secret));
+    memcpy(&all->key, all->secret, sizeof(all->key));
+    all->key = (all->key & INT32_MAX) | 1;
+    for (uint32_t i = 0; i < tk_verbs.rail_count; i++) {
+        int error = make_ready(&all->rails[i], &tk_verbs.rails[i]);
+        if (error)
+            return open_failed(&tk_verbs.rails[i], "modify_qp", error);
+    }
+    return TK_OK;
+}
+
+bool tk_is_datagram(const struct tk_buffer *buffer)
+{
+    return !buffer->conn->peer;
+}
+
+static bool is_sound(const struct tk_datagram *d, uint32_t size)
+{
+    size_t wanted = offsetof(struct tk_datagram, qps) + tk_verbs.conns_pp * sizeof(d->qps[0]);
+    return size >= tk_datagram_front + wanted && d->version == tk_datagram_version &&
+           d->magic == tk_datagram_magic && d->to == tk_peers.me && d->from < tk_peers.size &&
+           d->what > TK_HANDSHAKE_SILENCE && d->what < tk_handshake_messages &&
+           d->conns == tk_verbs.conns_pp && tk_is_verbs_peer(d->from) &&
+           !memcmp(d->secret, tk_verbs.datagrams->secret, sizeof(d->secret));
+}
+
+/* Without a lock: the buffer is the caller's. */
+bool tk_datagram_take(struct tk_buffer *buffer, uint32_t size, struct tk_datagram *datagram)
+{
+    memcpy(datagram, buffer->data, sizeof(*datagram));
+    datagram_post(buffer);
+    return is_sound(datagram, size);
+}
+
+/* ---- sending ---- */
+
+static bool is_idle(void)
+{
+    const struct tk_datagrams *all = tk_verbs.datagrams;
+    for (uint32_t i = 0; i < tk_verbs.rail_count; i++)
+        if (tk_counter_read(&all->rails[i].conn->room) != all->sends)
+            return false;
+    return true;
+}
+
+static void drop_handles(void)
+{
+    struct tk_datagrams *all = tk_verbs.datagrams;
+    while (all->handle_count > 0)
+        ibv_destroy_ah(all->handles[--all->handle_count]);
+}
+
+static struct ibv_ah *make_handle(uint32_t to, const struct tk_rail *rail)
+{
+    struct tk_datagrams *all = tk_verbs.datagrams;
+    uint32_t number = (uint32_t)(rail - tk_verbs.rails);
+    struct ibv_ah_attr attr = {.port_num = rail->address.port};
+    struct tk_path path;
+    if (all->handle_count > 0 && is_idle())
+        drop_handles();
+    if (all->handle_count == handles_max ||
+        !tk_path_find(&path, &rail->address, tk_address_of(to, number), tk_peers.me < to))
+        return NULL;
+    tk_route_set(&attr, rail, &path);
+    struct ibv_ah *handle = ibv_create_ah(rail->device->pd, &attr);
+    if (handle)
+        all->handles[all->handle_count++] = handle;
+    return handle;
+}
+
+static struct slot *find_slot(struct rail_datagrams *rd)
+{
+    for (int i = 0; i < tk_verbs.datagrams->sends; i++)
+        if (tk_op_done(&rd->sends[i].op))
+            return &rd->sends[i];
+    return NULL;
+}
+
+static void fill_datagram(struct tk_datagram *d, uint32_t to, enum tk_handshake_message what,
+                          uint32_t epoch, const struct tk_conn *conns)
+{
+    *d = (struct tk_datagram){.mark = tk_datagram_mark,
+                              .what = (uint8_t)what,
+                              .version = tk_datagram_version,
+                              .magic = tk_datagram_magic,
+                              .from = tk_peers.me,
+                              .to = to,
+                              .epoch = epoch,
+                              .conns = tk_verbs.conns_pp};
+    memcpy(d->secret, tk_verbs.datagrams->secret, sizeof(d->secret));
+    for (uint32_t k = 0; k < tk_verbs.conns_pp; k++)
+        d->qps[k] = conns[k].qp->qp_num;
+}
+
+static void datagram_post_send(struct tk_tx *tx, const struct slot *slot, struct ibv_ah *handle,
+                               uint32_t to_qp)
+{
+    const struct rail_datagrams *rd = &tk_verbs.datagrams->rails[tx->conn->rail];
+    size_t size =
+        offsetof(struct tk_datagram, qps) + tk_verbs.conns_pp * sizeof(slot->datagram->qps[0]);
+    struct ibv_sge sge = {
+        .addr = (uintptr_t)slot->datagram, .length = (uint32_t)size, .lkey = rd->mr->lkey};
+    struct ibv_send_wr *bad, wr = {.wr_id = (uintptr_t)tx,
+                                   .sg_list = &sge,
+                                   .num_sge = 1,
+                                   .opcode = IBV_WR_SEND,
+                                   .send_flags = IBV_SEND_SIGNALED};
+    wr.wr.ud.ah = handle;
+    wr.wr.ud.remote_qpn = to_qp;
+    wr.wr.ud.remote_qkey = tk_verbs.datagrams->key;
+    tx->nbytes = sge.length;
+    tx->opcode = IBV_WR_SEND;
+    tx->covers = 0;
+    tk_counter_add(&tk_verbs.tx_out, 1);
+    if (ibv_post_send(tx->conn->qp, &wr, &bad))
+        tk_tx_complete(tx); /* as good as lost */
+}
+
+bool tk_datagram_send(uint32_t to, enum tk_handshake_message what, uint32_t epoch,
+                      const struct tk_conn *conns)
+{
+    struct tk_datagrams *all = tk_verbs.datagrams;
+    uint32_t rail = all->next_rail++ % tk_verbs.rail_count;
+    struct rail_datagrams *rd = &all->rails[rail];
+    struct slot *slot = find_slot(rd);
+    struct ibv_ah *handle = slot ? make_handle(to, &tk_verbs.rails[rail]) : NULL;
+    struct tk_tx *tx = handle ? tk_tx_take(rd->conn, false) : NULL;
+    if (!tx)
+        return false;
+    fill_datagram(slot->datagram, to, what, epoch, conns);
+    tx->op = &slot->op;
+    tk_counter_add(&slot->op.pending, 1);
+    datagram_post_send(tx, slot, handle, tk_place_of(to, rail)->datagram_qp);
+    return true;
+}
+
+bool tk_is_datagram_sent(const struct tk_tx *tx)
+{
+    return !tx->conn->peer;
+}
+
+/* ---- end ---- */
+
+void tk_datagrams_close(void)
+{
+    struct tk_datagrams *all = tk_verbs.datagrams;
+    for (uint32_t i = 0; all && i < tk_verbs.rail_count; i++) {
+        struct rail_datagrams *rd = &all->rails[i];
+        if (rd->conn && rd->conn->qp)
+            ibv_destroy_qp(rd->conn->qp);
+        if (rd->conn)
+            free(rd->conn->tx_log);
+        if (rd->mr)
+            ibv_dereg_mr(rd->mr);
+        free(rd->conn);
+        free(rd->buffers);
+        free(rd->memory);
+        free(rd->sends);
+    }
+    if (all)
+        drop_handles();
+    free(all);
+    tk_verbs.datagrams = NULL;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Connections on demand: a peer that is not connected has a table of functions of its own, which
+ * begin to connect it and report that there is no room. When it is connected it gets the table that
+ * all have else: the paths of connected peers know nothing of this. */
+#ifndef TK_VERBS_DEMAND_H
+#define TK_VERBS_DEMAND_H
+
+#include "transport/verbs/verbs_private.h"
+
+/* `connected` is the table of peers that are connected. The peers get the other one. */
+enum tk_status tk_demand_open(const struct tk_transport *connected);
+void tk_demand_close(void);
+
+/* Begins to connect the peer unless that is so, and goes on with it. Nothing where all are
+ * connected at start-up. */
+void tk_demand_want(struct tk_peer *peer);
+
+/* Repeats what was not answered. Runs no handler. */
+void tk_demand_step(void);
+
+/* A datagram came in this buffer, which is posted again. */
+void tk_demand_came(struct tk_buffer *buffer, uint32_t size);
+
+/* Peers that are being connected; each counts as pending work. */
+int tk_demand_pending(void);
+
+/* Logs which peer has not answered for long. */
+void tk_demand_report_stall(uint64_t now, uint64_t limit);
+
+extern TK_HIDDEN struct tk_transport tk_transport_unconnected;
+
+/* See struct tk_transport. */
+void tk_demand_use_tables(const struct tk_transport *connected,
+                          const struct tk_transport *unconnected);
+enum tk_status tk_demand_connect_ranks(const uint32_t *ranks, uint32_t count);
+bool tk_demand_is_connected(uint32_t rank);
+
+#endif
