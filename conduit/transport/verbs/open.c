@@ -435,6 +435,12 @@ static const struct tk_transport *connect_peers(void)
     return tk_verbs_transport();
 }
 
+static void report_end(void)
+{
+    tk_verbs_report_end();
+    tk_demand_report_end();
+}
+
 const struct tk_transport tk_transport_verbs = {
     .name = "verbs",
     .packed_max = tk_buffer_size - tk_message_head_max,
@@ -472,7 +478,7 @@ const struct tk_transport tk_transport_verbs = {
     .atomic_connect = tk_verbs_atomic_connect,
     .describe = describe_way,
     .report_stall = tk_verbs_report_stall,
-    .report_end = tk_verbs_report_end,
+    .report_end = report_end,
 };
 
 /* Polls of one device go without a loop over them. A Long of less than two pieces has nothing to

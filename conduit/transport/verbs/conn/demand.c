@@ -35,8 +35,10 @@ struct tk_demand {
     struct record *records;
     const struct tk_transport *connected, *unconnected;
     tk_counter_t pending;
-    bool has_failed;  /* the cause was logged */
-    bool is_starting; /* ranks that were listed are connected whatever the settings say */
+    uint32_t up, wanted;  /* peers: connected; by our wish */
+    uint32_t sent, again; /* datagrams; those that were sent before */
+    bool has_failed;      /* the cause was logged */
+    bool is_starting;     /* ranks that were listed are connected whatever the settings say */
 };
 
 /* ---- records ---- */
@@ -117,6 +119,8 @@ static void record_send(struct record *record, enum tk_handshake_message what)
         record->due = now;
         return;
     }
+    tk_verbs.demand->sent++;
+    tk_verbs.demand->again += record->interval != 0;
     if (!record->interval)
         record->interval = (uint64_t)tk_settings.connect_retrans_min * 1000;
     record->due = now + record->interval;
@@ -125,6 +129,7 @@ static void record_send(struct record *record, enum tk_handshake_message what)
 
 static void record_live(struct record *record)
 {
+    tk_verbs.demand->up++;
     tk_pair_release(record->conns);
     __atomic_store_n(&record->peer->transport, tk_verbs.demand->connected, __ATOMIC_RELEASE);
     record_drop(record);
@@ -192,8 +197,10 @@ static void ask(struct tk_peer *peer, enum tk_handshake_event event)
         not_allowed(peer);
         return;
     }
-    if (!record)
+    if (!record) {
         record = record_make(peer);
+        tk_verbs.demand->wanted++;
+    }
     if (record->state == TK_HANDSHAKE_IDLE || event == TK_HANDSHAKE_PROVED)
         advance(record, event, NULL);
 }
@@ -458,4 +465,13 @@ void tk_demand_report_stall(uint64_t now, uint64_t limit)
                     record->peer->pid);
     }
     tk_unlock(&tk_verbs.demand->lock);
+}
+
+void tk_demand_report_end(void)
+{
+    const struct tk_demand *demand = tk_verbs.demand;
+    if (demand && tk_settings.ibv_ports_verbose >= 2)
+        tk_log_info("connections on demand: %u of %u peers, %u of them asked for by this rank; %u "
+                    "datagrams, %u of them again",
+                    demand->up, tk_verbs.peers, demand->wanted, demand->sent, demand->again);
 }

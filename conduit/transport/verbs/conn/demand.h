@@ -25,6 +25,9 @@ void tk_demand_came(struct tk_buffer *buffer, uint32_t size);
 /* Peers that are being connected; each counts as pending work. */
 int tk_demand_pending(void);
 
+/* At the end, if it was asked for. */
+void tk_demand_report_end(void);
+
 /* Logs which peer has not answered for long. */
 void tk_demand_report_stall(uint64_t now, uint64_t limit);
 
