@@ -312,6 +312,14 @@ unsigned tk_recv_buffers_wanted(uint32_t conns, uint32_t primaries)
     return tk_verbs_receive_buffers(&limits, &receivers);
 }
 
+enum tk_status tk_recv_pool_grow(struct tk_rail *rail)
+{
+    tk_lock(&growing);
+    enum tk_status status = slab_open(rail, &rail->recv_pool, recv_growth, "receive buffers");
+    tk_unlock(&growing);
+    return status;
+}
+
 enum tk_status tk_recv_pool_fit(struct tk_rail *rail)
 {
     unsigned wanted = tk_recv_buffers_wanted(rail->conns_open, rail->primaries);
