@@ -73,14 +73,15 @@ partitions()
     says '^trunkline' 1
 }
 
-# Bounded in time by the retries, and named with both ends.
+# Bounded in time by the retries, and named with both ends. On demand ranks ask for a connection until there is an answer, because
+# one that computes gives none, and say after a while whom they wait for.
 lost_peers()
 {
     local link end
     for link in ib roce; do
         end='(LID [0-9]*)'
         [ $link = ib ] || end='(GID ::ffff:10.83.0.1)'
-        SETTINGS="SOFTHCA_LINK=$link SOFTHCA_FAULT=drop GASNET_QP_TIMEOUT=12 GASNET_QP_RETRY_COUNT=1 GASNET_EXITTIMEOUT=2" \
+        SETTINGS="GASNET_CONNECT_STATIC=1 SOFTHCA_LINK=$link SOFTHCA_FAULT=drop GASNET_QP_TIMEOUT=12 GASNET_QP_RETRY_COUNT=1 GASNET_EXITTIMEOUT=2" \
             job 2 "$program"
         fails_with 1 "a network that drops everything ($link)"
         within 10 # 4 * 2 * 17 ms + 2 s, and what a busy machine adds

@@ -325,7 +325,7 @@ enum tk_status tk_recv_pool_fit(struct tk_rail *rail)
     unsigned wanted = tk_recv_buffers_wanted(rail->conns_open, rail->primaries);
     if (wanted <= rail->recv_buffers)
         return TK_OK;
-    unsigned more = (unsigned)tk_max(wanted - rail->recv_buffers, recv_growth);
+    unsigned more = wanted - rail->recv_buffers;
     tk_lock(&growing);
     enum tk_status status = slab_open(rail, &rail->recv_pool, more, "receive buffers");
     tk_unlock(&growing);
