@@ -94,11 +94,14 @@ too_little()
 {
     SETTINGS="SOFTHCA_MAX_QP=1" job 3 "$hello"
     fails_with 1 "too few queue pairs"
+    says 'softhca0: create_qp failed: .* (the device is out of queue pairs'
+    SETTINGS="GASNET_CONNECT_STATIC=1 SOFTHCA_MAX_QP=1" job 3 "$hello"
+    fails_with 1 "too few queue pairs"
     says 'softhca0:1: create_qp for rank [0-9]* failed: .* (the device is out of queue pairs'
     SETTINGS="SOFTHCA_MAX_QP_WR=8" job 2 "$hello"
     fails_with 1 "queues that are too short"
     says 'softhca0 allows 8 work requests in a queue: lower GASNET_NETWORKDEPTH_PP'
-    SETTINGS="SOFTHCA_MAX_MR=1" job 2 "$hello"
+    SETTINGS="GASNET_CONNECT_STATIC=1 SOFTHCA_MAX_MR=1" job 2 "$hello"
     fails_with 1 "too few regions"
     says "softhca0 can't register .*, 1 regions"
     # The kernel answers ENOMEM where locked memory is limited.
