@@ -92,7 +92,7 @@ lost_peers()
 # What a device or a host has too little of is one line with the remedy.
 too_little()
 {
-    SETTINGS="SOFTHCA_MAX_QP=1" job 3 "$hello"
+    SETTINGS="GASNET_CONNECT_STATIC=0 SOFTHCA_MAX_QP=1" job 3 "$hello"
     fails_with 1 "too few queue pairs"
     says 'softhca0: create_qp failed: .* (the device is out of queue pairs'
     SETTINGS="GASNET_CONNECT_STATIC=1 SOFTHCA_MAX_QP=1" job 3 "$hello"

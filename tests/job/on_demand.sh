@@ -3,7 +3,7 @@
 # Ranks are connected when one first uses the other, and not before: whoever begins, if both do, however many datagrams get lost,
 # over one rail or several; all at start-up where GASNET_CONNECT_STATIC=1 or GASNET_CONNECT_DYNAMIC=0 asks for it.
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
-export GASNET_SUPERNODE_MAXSIZE=1 GASNET_IBV_PORTS_VERBOSE=2
+export GASNET_SUPERNODE_MAXSIZE=1 GASNET_IBV_PORTS_VERBOSE=2 GASNET_CONNECT_STATIC=0
 first=$jobs/first_contact-seq
 seed=${SEED:-$RANDOM}
 
