@@ -181,8 +181,8 @@ static void read_status(struct tk_mcast_group *group)
         return;
     }
     go(group, TK_MCAST_STATUS);
-    group->deadline =
-        tk_now() + tk_max(2 * (UINT64_C(4096) << tk_settings.mcast_timeout), status_least);
+    uint64_t least = status_least + more_ms(group) * UINT64_C(1000000);
+    group->deadline = tk_now() + tk_max(2 * (UINT64_C(4096) << tk_settings.mcast_timeout), least);
 }
 
 static void say_ready(struct tk_mcast_group *group, bool got)

@@ -6,14 +6,14 @@
 . "${top_srcdir:?}/tests/mcswitch/common.sh"
 : "${GASNETRUN:?}"
 jobs=$top_builddir/tests/job
-export SOFTHCA_WIRE=udp GASNET_SUPERNODE_MAXSIZE=1 GASNET_MCAST=require GASNET_QUIET=1 JOB_DEADLINE=80 TMPDIR=$work
+export SOFTHCA_WIRE=udp GASNET_SUPERNODE_MAXSIZE=1 GASNET_MCAST=require GASNET_QUIET=1 JOB_DEADLINE=180 TMPDIR=$work
 
 # run STATUS N PROGRAM [ARGS...]: a job
 run()
 {
     local want=$1 n=$2 got
     shift 2
-    "$jobs/watchdog" 90 "$GASNETRUN" -n "$n" "$jobs/$1" "${@:2}" >"$work/out" 2>"$work/err" </dev/null
+    "$jobs/watchdog" 200 "$GASNETRUN" -n "$n" "$jobs/$1" "${@:2}" >"$work/out" 2>"$work/err" </dev/null
     got=$?
     [ $got = "$want" ] || fail "$n ranks, $*: status $got, not $want: $(tail -5 "$work/err")"
 }
@@ -114,7 +114,7 @@ run 137 3 collectives-seq die
 more_than()
 {
     local _ count
-    for _ in {1..600}; do
+    for _ in {1..1500}; do
         count=$(counter core "$1" 2>/dev/null)
         [ "${count/none/0}" -le "$2" ] || return 0
         sleep 0.1
@@ -122,7 +122,8 @@ more_than()
     return 1
 }
 
-unset GASNET_MCAST_TIMEOUT
+# The death of a switch is found in 2 s, which have to be more than a start of many ranks is held up.
+export GASNET_MCAST_TIMEOUT=16
 
 # In the middle of a job of two leaves, which lasts until the file is there: it goes on, and over the new switch.
 before=$(counter core copies)
