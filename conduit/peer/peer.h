@@ -85,7 +85,6 @@ enum { tk_gids_max = 8 };
 /* On-demand paging: nobody asked for it; segments are paged; asked for, but a device lacks it. */
 enum tk_paging { TK_PAGING_UNASKED, TK_PAGING_USED, TK_PAGING_MISSED };
 struct tk_port_address {
-    struct tk_gid gids[tk_gids_max]; /* gid_count of them, the best first */
     uint32_t rate_mbps;
     uint16_t lid;
     uint16_t pkey; /* with the membership bit */
@@ -99,6 +98,8 @@ struct tk_port_address {
     uint8_t atomics;   /* of the device: enum ibv_atomic_cap */
     uint8_t paging;    /* enum tk_paging; the same for all ports of a rank */
     char device[32];
+    struct tk_gid
+        gids[tk_gids_max]; /* gid_count of them, the best first; what is kept ends there */
 };
 
 /* How neighbours find the shared-memory rings of a rank: see memory.h. The nonce is also in the

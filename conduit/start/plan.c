@@ -45,6 +45,8 @@ void tk_plan_shape(struct tk_job_shape *shape, uint32_t ranks, uint32_t hosts)
                                    .variables = variables,
                                    .host_memory = tk_host_memory(),
                                    .device_regions = 1 << 20,
+                                   .is_static =
+                                       tk_settings.connect_static || !tk_settings.connect_dynamic,
                                    .is_threaded = true};
     shape->connected = tk_shape_peers(shape);
 }
@@ -70,15 +72,21 @@ enum tk_status tk_plan(struct tk_footprint *total, const struct tk_job_shape *sh
     return tk_firehose_footprint(total, shape);
 }
 
+/* In a job so large that totals have reached their bounds, and from the difference of two, so that
+ * what is rounded up does not matter. */
 enum tk_status tk_plan_idle_peer(uint64_t *bytes, const struct tk_job_shape *shape)
 {
-    enum { more = 1024 /* so that what is rounded up does not matter */ };
+    enum { large = 1 << 16 };
     struct tk_footprint one, other;
-    struct tk_job_shape larger = *shape;
-    larger.ranks += more;
-    larger.nbrhds += more;
-    if (tk_plan(&one, shape) != TK_OK || tk_plan(&other, &larger) != TK_OK)
+    struct tk_job_shape smaller = *shape, larger = *shape;
+    smaller.is_static = larger.is_static = false;
+    smaller.connected = larger.connected = 0;
+    smaller.nbrhds = smaller.ranks = large;
+    smaller.hosts = large / shape->local;
+    larger.nbrhds = larger.ranks = 2 * large;
+    larger.hosts = 2 * large / shape->local;
+    if (tk_plan(&one, &smaller) != TK_OK || tk_plan(&other, &larger) != TK_OK)
         return TK_FAIL;
-    *bytes = (other.private_bytes + other.registered - one.private_bytes - one.registered) / more;
+    *bytes = (other.private_bytes + other.registered - one.private_bytes - one.registered) / large;
     return TK_OK;
 }

@@ -72,29 +72,75 @@ static void print_head(const struct tk_job_shape *shape)
            shape->ranks, shape->ranks == 1 ? "" : "es", shape->hosts, shape->hosts == 1 ? "" : "s",
            shape->local, shape->nbrhd, shape->conns, shape->conns == 1 ? "" : "s");
     printf("%-28s %12s %25s   %12s %25s\n", "", "a process:", "", "a host:", "");
-    printf("%-28s %12s %12s %12s   %12s %12s %12s\n", "connected at start", "queue pairs",
+    printf("%-28s %12s %12s %12s   %12s %12s %12s\n", "peers that are connected", "queue pairs",
            "registered", "private", "queue pairs", "registered", "other");
 }
 
 static const char assumptions[] =
     "\n"
     "Counted is what the library allocates by the settings in force: not segments, memory that is\n"
-    "registered on the fly (GASNET_PHYSMEM_MAX), teams and collectives in flight, and not what "
-    "libpmix,\n"
-    "libc and the device's driver have (a driver needs some KiB for a queue pair's own queues).\n"
-    "Assumed: hosts as this one, ranks spread evenly, threading mode PAR (SEQ takes less), one "
-    "device\n"
-    "a process, which can register 2^20 regions.\n";
+    "registered on the fly (GASNET_PHYSMEM_MAX), teams and collectives in flight, and not what\n"
+    "libpmix, libc and the device's driver have (a driver needs some KiB for the queues of a "
+    "queue\n"
+    "pair). Assumed: hosts as this one, ranks spread evenly, threading mode PAR (SEQ takes less), "
+    "one\n"
+    "device a process, which can register 2^20 regions, a port for each queue pair to a peer, two "
+    "GIDs\n"
+    "a port, connections by addresses (not librdmacm), segments FAST.\n";
 
-static bool print_table(const struct tk_job_shape *shape)
+/* What barriers and the end of the job need: the first rank of each neighbourhood exchanges
+ * messages with a few others. */
+static uint32_t used_by_barriers(const struct tk_job_shape *shape)
+{
+    uint32_t rounds = 0;
+    while (rounds < 32 && UINT64_C(1) << rounds < shape->nbrhds)
+        rounds++;
+    return 2 * rounds;
+}
+
+static bool print_connected(struct tk_job_shape *shape, const char *what, uint32_t peers)
 {
     struct tk_footprint one;
     char text[64];
+    shape->connected = peers;
     if (tk_plan(&one, shape) != TK_OK)
         return false;
-    print_head(shape);
-    snprintf(text, sizeof(text), "%u", shape->connected);
+    snprintf(text, sizeof(text), "%s%s%u", what, *what ? ": " : "", peers);
     print_row(text, &one, shape->local);
+    return true;
+}
+
+/* As the settings have it: by need, or all at start-up. */
+static bool print_some(struct tk_job_shape *shape)
+{
+    static const uint32_t steps[] = {16, 64, 256, 1024};
+    uint32_t peers = tk_shape_peers(shape), least = used_by_barriers(shape);
+    if (shape->is_static)
+        return true;
+    if (least < peers && !print_connected(shape, "barriers", least))
+        return false;
+    for (size_t i = 0; i < sizeof(steps) / sizeof(*steps); i++)
+        if (steps[i] > least && steps[i] < peers && !print_connected(shape, "", steps[i]))
+            return false;
+    return print_connected(shape, peers ? "all" : "", peers);
+}
+
+static bool print_table(struct tk_job_shape *shape)
+{
+    struct tk_footprint any;
+    uint64_t idle;
+    uint32_t peers = tk_shape_peers(shape);
+    if (tk_plan(&any, shape) != TK_OK) /* a wrong setting, before half a table */
+        return false;
+    print_head(shape);
+    if (!print_some(shape))
+        return false;
+    shape->is_static = true;
+    if (peers && !print_connected(shape, "GASNET_CONNECT_STATIC=1", peers))
+        return false;
+    if (tk_plan_idle_peer(&idle, shape) == TK_OK && peers)
+        printf("\nA peer that is not connected takes %llu bytes of a process.\n",
+               (unsigned long long)idle);
     fputs(assumptions, stdout);
     return true;
 }

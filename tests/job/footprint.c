@@ -138,8 +138,10 @@ static void *next_of(const char *name)
 
 static struct ibv_mr *count_region(struct ibv_mr *mr)
 {
-    if (mr && inside == 1)
+    if (mr && inside == 1) {
         __atomic_add_fetch(&registered_bytes, mr->length, __ATOMIC_RELAXED);
+        remove_block(mr->addr); /* counted as registered from now on */
+    }
     inside--;
     return mr;
 }

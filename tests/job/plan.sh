@@ -39,10 +39,15 @@ compare()
 }
 
 compare 4 1 GASNET_SUPERNODE_MAXSIZE=1
+[ "$(value connections "$real")" -lt 4 ] || failed "all are connected"
 [ "$(value connections "$real")" -gt 0 ] || failed "no connection was counted"
+export GASNET_USE_FIREHOSE=0 # its table is most of what a small job takes
 compare 6 5 GASNET_SUPERNODE_MAXSIZE=1
+compare 6 1 GASNET_SUPERNODE_MAXSIZE=1 GASNET_CONNECT_STATIC=1
 compare 4 3 GASNET_SUPERNODE_MAXSIZE=1 GASNET_NUM_QPS=2 SOFTHCA_PORTS=2 GASNET_IBV_PORTS=softhca0:1,2
 compare 4 3 GASNET_SUPERNODE_MAXSIZE=2 GASNET_AM_CREDITS_PP=4 GASNET_BBUF_COUNT=16
 compare 6 5 GASNET_SUPERNODE_MAXSIZE=0
 
+idle=$(value idle_peer "$("$GASNETRUN" --plan=0 -n 100000 -N 1000)")
+[ "${idle:-999}" -le 256 ] || failed "a peer without a connection takes $idle bytes, more than 256"
 finish

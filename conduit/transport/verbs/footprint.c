@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the verbs transport takes in a job of a given shape, from the sizes that open.c and its
- * callees allocate by. Also part of the launcher, so it uses no state of a job. What a driver has
- * for its queue pairs and completion queues is not known here. */
+ * What the verbs transport takes in a job of a given shape, from the sizes that open.c and what it
+ * calls allocate by. Also part of the launcher, so it uses no state of a job. What a driver has for
+ * its queue pairs and completion queues is not known here. */
 #include "config.h"
 
 #include <string.h>
 
 #include "settings/settings.h"
+#include "transport/verbs/conn/datagram_private.h"
 #include "transport/verbs/failover/connection_state.h"
 #include "transport/verbs/failover/tx_log.h"
 #include "transport/verbs/limits.h"
@@ -20,17 +21,17 @@ static bool fails_over(const struct tk_job_shape *shape)
 }
 
 /* A slab of message buffers, and what describes them. */
-static void add_buffers(struct tk_footprint *total, uint64_t count)
+static void add_buffers(struct tk_footprint *total, const struct tk_job_shape *shape, size_t count)
 {
     total->registered += tk_align_up(count * tk_buffer_stride, tk_page_size());
-    total->private_bytes += sizeof(struct tk_slab) + count * sizeof(struct tk_buffer);
+    total->private_bytes +=
+        tk_slab_bytes(count) + tk_registration_bytes(shape->rails, shape->devices);
 }
 
-/* Primary connections are dealt out to rails by rank number. */
-static uint64_t receive_buffers(const struct tk_job_shape *shape,
-                                const struct tk_verbs_limits *limits, uint32_t rail)
+/* When a rank has so many peers connected; primary connections are dealt out by rank number. */
+static unsigned wanted(const struct tk_job_shape *shape, const struct tk_verbs_limits *limits,
+                       uint32_t rail, uint32_t peers)
 {
-    uint32_t peers = shape->connected;
     const struct tk_verbs_receivers receivers = {
         .primaries = (peers + shape->rails - 1 - rail) / shape->rails,
         .conns = peers * tk_verbs_conns_on(shape->conns, shape->rails, rail),
@@ -39,29 +40,49 @@ static uint64_t receive_buffers(const struct tk_job_shape *shape,
     return tk_verbs_receive_buffers(limits, &receivers);
 }
 
-/* Where ranks are, and whether they are connected. */
-static void add_tables(struct tk_footprint *total, const struct tk_job_shape *shape)
+/* All at once, or, on demand, as peers are connected one after the other. */
+static void add_receive_buffers(struct tk_footprint *total, const struct tk_job_shape *shape,
+                                const struct tk_verbs_limits *limits, uint32_t rail)
 {
-    total->private_bytes += shape->ranks * (sizeof(struct tk_conn *) + sizeof(bool) +
-                                            shape->rails * sizeof(struct tk_place)) +
-                            (uint64_t)shape->hosts * shape->rails * sizeof(struct tk_port_address) +
-                            shape->conns * sizeof(struct tk_conn);
-}
-
-static bool is_on_demand(void)
-{
-    return !tk_settings.connect_static && tk_settings.connect_dynamic &&
-           strcmp(tk_settings.ibv_connect, "rdmacm") != 0;
+    uint32_t peers = shape->is_static ? shape->connected : 0;
+    unsigned have = wanted(shape, limits, rail, peers);
+    if (have > 0)
+        add_buffers(total, shape, have);
+    while (peers++ < shape->connected) {
+        unsigned more = tk_verbs_pool_growth(have, wanted(shape, limits, rail, peers));
+        if (more > 0)
+            add_buffers(total, shape, more);
+        have += more;
+    }
 }
 
 static void add_datagrams(struct tk_footprint *total, const struct tk_job_shape *shape)
 {
-    uint64_t receives = tk_verbs_datagram_receives(tk_shape_peers(shape));
-    uint64_t slots = receives + (uint64_t)tk_settings.connect_snds;
+    int receives = tk_verbs_datagram_receives(tk_shape_peers(shape));
+    int sends = (int)tk_settings.connect_snds;
+    if (shape->is_static)
+        return;
     total->queue_pairs += shape->rails;
-    total->registered += shape->rails * slots * tk_datagram_slot;
-    total->private_bytes += shape->rails * (slots * tk_datagram_slot + sizeof(struct tk_conn) +
-                                            receives * sizeof(struct tk_buffer));
+    total->registered += shape->rails * tk_datagrams_registered(receives, sends);
+    total->private_bytes +=
+        sizeof(struct tk_datagrams) + shape->rails * tk_datagrams_bytes(receives, sends);
+}
+
+/* By rank, connected or not. A rank's ports are mostly those of the others on its host, and have
+ * one GID or, with IPv4 and IPv6, two. */
+enum { gids_usual = 2 };
+static uint64_t tables(const struct tk_job_shape *shape)
+{
+    uint32_t ranks = shape->ranks, rails = shape->rails;
+    return tk_conns_of_bytes(ranks) + tk_fenced_bytes(ranks) + tk_places_bytes(ranks, rails) +
+           shape->hosts * rails * tk_address_units(gids_usual) * sizeof(uint32_t) +
+           (fails_over(shape) ? tk_pairs_bytes(ranks) : 0);
+}
+
+static uint64_t of_a_peer(const struct tk_job_shape *shape, const struct tk_verbs_limits *limits)
+{
+    return tk_conns_bytes(shape->conns) +
+           (fails_over(shape) ? shape->conns * tk_tx_log_bytes((size_t)limits->depth_pp) : 0);
 }
 
 void tk_verbs_footprint(struct tk_footprint *total, const struct tk_job_shape *shape)
@@ -71,16 +92,12 @@ void tk_verbs_footprint(struct tk_footprint *total, const struct tk_job_shape *s
         return;
     tk_verbs_limits_find(&limits, tk_shape_peers(shape), shape->conns);
     for (uint32_t i = 0; i < shape->rails; i++)
-        add_buffers(total, receive_buffers(shape, &limits, i));
-    add_buffers(total, (uint64_t)limits.bounces);
+        add_receive_buffers(total, shape, &limits, i);
+    add_buffers(total, shape, (size_t)limits.bounces);
+    add_datagrams(total, shape);
     total->queue_pairs += (uint64_t)shape->connected * shape->conns;
-    total->private_bytes += (uint64_t)shape->connected * shape->conns * sizeof(struct tk_conn) +
-                            (uint64_t)limits.depth_total * sizeof(struct tk_tx);
-    add_tables(total, shape);
-    if (is_on_demand())
-        add_datagrams(total, shape);
-    if (fails_over(shape))
-        total->private_bytes +=
-            tk_pairs_bytes(shape->ranks) +
-            (uint64_t)shape->connected * shape->conns * tk_tx_log_bytes((size_t)limits.depth_pp);
+    total->private_bytes += tables(shape) + shape->connected * of_a_peer(shape, &limits) +
+                            tk_conns_bytes(shape->conns) + /* that of nobody */
+                            tk_txs_bytes((size_t)limits.depth_total) +
+                            shape->rails * sizeof(struct tk_rail);
 }

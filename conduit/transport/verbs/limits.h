@@ -28,10 +28,13 @@ struct tk_verbs_receivers {
 unsigned tk_verbs_receive_buffers(const struct tk_verbs_limits *limits,
                                   const struct tk_verbs_receivers *receivers);
 
-/* Buffers that a port receives datagrams in, in a job where so many ranks are reached over the
- * network; and what each takes. */
-unsigned tk_verbs_datagram_receives(uint32_t peers);
-enum { tk_datagram_slot = 512 };
+enum { tk_pool_growth_min = 16 /* buffers: 1 MiB, small beside what is posted for one peer */ };
+
+/* How many more a pool of `have` buffers gets when so many are wanted; 0: it is large enough. */
+unsigned tk_verbs_pool_growth(unsigned have, unsigned wanted);
+
+/* Datagrams that a rail has buffers for, by the manual's rule. */
+int tk_verbs_datagram_receives(uint32_t peers);
 
 /* Of so many queue pairs to a peer, those that go over this rail. */
 static inline uint32_t tk_verbs_conns_on(uint32_t conns, uint32_t rails, uint32_t rail)

@@ -21,41 +21,30 @@
 #include "transport/verbs/data/rma_post.h"
 #include "transport/verbs/data/stripe.h"
 #include "transport/verbs/failover/failover.h"
+#include "transport/verbs/limits.h"
 #include "transport/verbs/verbs_private.h"
 
-static int total_or_all(int64_t setting, int all)
-{
-    return setting > 0 && setting < all ? (int)setting : all;
-}
-
-/* The manual's rules, and the highest slack that can't stop a job: a peer must never hold all of
- * our credits. */
 static void derive_limits(uint32_t peers)
 {
     struct tk_verbs *v = &tk_verbs;
-    int64_t total = tk_settings.am_credits_total;
-    v->credits_pp = (int)tk_settings.am_credits_pp;
-    int all = v->credits_pp * (int)peers;
-    int credits = total < 0 ? (int)tk_min(256, (size_t)all) : total_or_all(total, all);
-    tk_counter_set(&v->credits_total, credits);
-    v->credits_all = credits;
-    v->slack = (int)tk_settings.am_credits_slack;
-    v->slack = (int)tk_min((size_t)v->slack, (size_t)v->credits_pp - 1);
-    v->slack = (int)tk_min((size_t)v->slack, (size_t)(credits - 1) / peers);
-    v->depth_pp = (int)tk_settings.networkdepth_pp;
+    struct tk_verbs_limits limits;
+    tk_verbs_limits_find(&limits, peers, v->conns_pp);
+    v->credits_pp = limits.credits_pp;
+    v->credits_all = limits.credits_total;
+    tk_counter_set(&v->credits_total, limits.credits_total);
+    v->slack = limits.slack;
+    v->depth_pp = limits.depth_pp;
     v->logged_unsignaled_max = v->depth_pp / 4;
     v->unsignaled_max = v->failover_enabled ? 0 : v->logged_unsignaled_max;
     v->peers = peers;
-    v->depth_total =
-        total_or_all(tk_settings.networkdepth_total, v->depth_pp * (int)(peers * v->conns_pp));
-    /* An immediate Long has to find room for its payload and its head at once. */
-    v->depth_total = (int)tk_max((size_t)v->depth_total, 2);
+    v->depth_total = limits.depth_total;
+    v->bounces = limits.bounces;
 }
 
 static enum tk_status open_tx(void)
 {
     tk_pool_init(&tk_verbs.tx_pool);
-    tk_verbs.txs = calloc((size_t)tk_verbs.depth_total, sizeof(*tk_verbs.txs));
+    tk_verbs.txs = calloc(1, tk_txs_bytes((size_t)tk_verbs.depth_total));
     if (!tk_verbs.txs) {
         tk_log_error("out of memory for %d work requests", tk_verbs.depth_total);
         return TK_FAIL;
@@ -65,16 +54,12 @@ static enum tk_status open_tx(void)
     return TK_OK;
 }
 
-static unsigned open_conns_on(const struct tk_rail *rail)
-{
-    uint32_t number = (uint32_t)(rail - tk_verbs.rails);
-    return (tk_verbs.conns_pp + tk_verbs.rail_count - 1 - number) / tk_verbs.rail_count;
-}
-
 /* On demand those of connections come with them. */
 static enum tk_status open_recv_buffers(struct tk_rail *rail)
 {
-    unsigned peers = rail->peers, conns = tk_verbs.peers * open_conns_on(rail);
+    uint32_t number = (uint32_t)(rail - tk_verbs.rails), peers = rail->peers;
+    uint32_t conns =
+        tk_verbs.peers * tk_verbs_conns_on(tk_verbs.conns_pp, tk_verbs.rail_count, number);
     if (!tk_verbs.is_static)
         conns = peers = 0;
     return tk_recv_pool_open(rail, tk_recv_buffers_wanted(conns, peers));
@@ -85,7 +70,6 @@ static enum tk_status open_buffers(void)
     for (uint32_t i = 0; i < tk_verbs.rail_count; i++)
         if (open_recv_buffers(&tk_verbs.rails[i]) != TK_OK)
             return TK_FAIL;
-    tk_verbs.bounces = total_or_all(tk_settings.bbuf_count, tk_verbs.depth_total);
     return tk_bounce_pool_open((unsigned)tk_verbs.bounces);
 }
 

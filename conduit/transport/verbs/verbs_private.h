@@ -164,15 +164,48 @@ struct tk_rail {
 struct tk_slab {
     struct tk_area area;
     struct tk_registration *registration;
-    struct tk_buffer *buffers;
     struct tk_slab *next;
+    struct tk_buffer buffers[];
 };
+
+/* What is allocated: for a slab of so many buffers, beside its area; for a registration; for work
+ * requests; for the connections to a peer, and by rank, connected or not. */
+static inline size_t tk_slab_bytes(size_t count)
+{
+    return sizeof(struct tk_slab) + count * sizeof(struct tk_buffer);
+}
+
+static inline size_t tk_registration_bytes(size_t rails, size_t devices)
+{
+    return sizeof(struct tk_registration) + 2 * rails * sizeof(uint32_t) + sizeof(uint64_t) +
+           devices * sizeof(struct ibv_mr *);
+}
+
+static inline size_t tk_txs_bytes(size_t count)
+{
+    return count * sizeof(struct tk_tx);
+}
+
+static inline size_t tk_conns_bytes(size_t conns)
+{
+    return conns * sizeof(struct tk_conn);
+}
+
+static inline size_t tk_conns_of_bytes(size_t ranks)
+{
+    return ranks * sizeof(struct tk_conn *);
+}
+
+static inline size_t tk_fenced_bytes(size_t ranks)
+{
+    return ranks * sizeof(bool);
+}
 
 #define tk_no_address UINT32_MAX
 
 /* A peer's end of a rail. */
 struct tk_place {
-    uint32_t address;     /* its index; tk_no_address: the rank is reached in another way */
+    uint32_t address;     /* where it begins; tk_no_address: the rank is reached in another way */
     uint32_t datagram_qp; /* 0: none */
 };
 
@@ -224,8 +257,7 @@ struct tk_verbs {
     struct tk_datagrams *datagrams; /* NULL: none are used; conn/datagram.h */
     struct tk_demand *demand;       /* NULL: nothing is connected on demand; conn/demand.h */
     /* Where ports of peers are: device/places.c. Ranks of a host share the addresses. */
-    struct tk_port_address *addresses;
-    uint32_t address_count;
+    uint32_t *addresses;     /* each as long as its GIDs need */
     struct tk_place *places; /* by rank and rail */
     bool *fenced;            /* by rank: puts to it have reads behind them (data/stripe.c) */
 };
@@ -406,6 +438,18 @@ void tk_segment_forget(void); /* at the end of the process, which must not unreg
 enum tk_status tk_places_learn(const uint32_t *host_of);
 void tk_places_forget(void);
 
+static inline size_t tk_places_bytes(size_t ranks, size_t rails)
+{
+    return ranks * rails * sizeof(struct tk_place);
+}
+
+/* Of an address that has so many GIDs: in units that a place counts by. */
+static inline uint32_t tk_address_units(unsigned gids)
+{
+    size_t size = offsetof(struct tk_port_address, gids) + gids * sizeof(struct tk_gid);
+    return (uint32_t)((size + sizeof(uint32_t) - 1) / sizeof(uint32_t));
+}
+
 static inline const struct tk_place *tk_place_of(uint32_t rank, uint32_t rail)
 {
     return &tk_verbs.places[(size_t)rank * tk_verbs.rail_count + rail];
@@ -419,7 +463,7 @@ static inline bool tk_is_verbs_peer(uint32_t rank)
 
 static inline const struct tk_port_address *tk_address_of(uint32_t rank, uint32_t rail)
 {
-    return &tk_verbs.addresses[tk_place_of(rank, rail)->address];
+    return (const void *)(tk_verbs.addresses + tk_place_of(rank, rail)->address);
 }
 
 /* conn/qp_state.c: 0, or what errno would be */

@@ -14,40 +14,9 @@
 #include "base/report.h"
 #include "settings/settings.h"
 #include "transport/verbs/conn/datagram.h"
+#include "transport/verbs/conn/datagram_private.h"
 #include "transport/verbs/data/tx.h"
 #include "transport/verbs/limits.h"
-
-enum {
-    slot_size = tk_datagram_slot, /* of memory for one datagram, and what comes in front of it */
-    handles_max = 16              /* address handles that wait to be dropped */
-};
-_Static_assert(tk_datagram_front + sizeof(struct tk_datagram) <= slot_size, "a datagram");
-_Static_assert(offsetof(struct tk_datagram, qps) + tk_datagram_front > sizeof(struct tk_short),
-               "a datagram must not be as short as a Short");
-
-/* Memory of a datagram that is sent; free while nothing is pending. */
-struct slot {
-    struct tk_op op;
-    struct tk_datagram *datagram;
-};
-
-struct rail_datagrams {
-    struct tk_conn *conn; /* stands for the queue pair; its peer is NULL */
-    struct tk_buffer *buffers;
-    struct ibv_mr *mr; /* of all slots, those of receives first */
-    char *memory;
-    struct slot *sends;
-};
-
-struct tk_datagrams {
-    int receives, sends;
-    uint32_t key;
-    uint8_t secret[tk_job_secret_size];
-    uint32_t next_rail; /* whose turn it is */
-    struct ibv_ah *handles[handles_max];
-    unsigned handle_count;
-    struct rail_datagrams rails[];
-};
 
 int tk_datagrams_received(const struct tk_device *device)
 {
@@ -71,7 +40,7 @@ static enum tk_status open_failed(const struct tk_rail *rail, const char *what, 
 static enum tk_status open_memory(struct rail_datagrams *rd, const struct tk_rail *rail)
 {
     const struct tk_datagrams *all = tk_verbs.datagrams;
-    size_t size = (size_t)(all->receives + all->sends) * slot_size;
+    size_t size = tk_datagrams_registered(all->receives, all->sends);
     rd->memory = aligned_alloc(slot_size, size);
     rd->buffers = calloc((size_t)all->receives, sizeof(*rd->buffers));
     rd->sends = calloc((size_t)all->sends, sizeof(*rd->sends));
@@ -133,7 +102,7 @@ enum tk_status tk_datagrams_prepare(void)
         tk_log_error("out of memory for datagrams");
         return TK_FAIL;
     }
-    tk_verbs.datagrams->receives = (int)tk_verbs_datagram_receives(tk_verbs.peers);
+    tk_verbs.datagrams->receives = tk_verbs_datagram_receives(tk_verbs.peers);
     tk_verbs.datagrams->sends = (int)tk_settings.connect_snds;
     return TK_OK;
 }

@@ -16,7 +16,7 @@
 
 static struct tk_conn *conns_allocate(void)
 {
-    size_t size = tk_verbs.conns_pp * sizeof(struct tk_conn);
+    size_t size = tk_conns_bytes(tk_verbs.conns_pp);
     struct tk_conn *conns = aligned_alloc(TK_CACHE_LINE, size);
     if (conns)
         memset(conns, 0, size);
@@ -28,8 +28,8 @@ static struct tk_conn *conns_allocate(void)
 enum tk_status tk_nobody_open(void)
 {
     tk_verbs.nobody = conns_allocate();
-    tk_verbs.conns_of = calloc(tk_peers.size, sizeof(struct tk_conn *));
-    tk_verbs.fenced = calloc(tk_peers.size, sizeof(*tk_verbs.fenced));
+    tk_verbs.conns_of = malloc(tk_conns_of_bytes(tk_peers.size));
+    tk_verbs.fenced = calloc(1, tk_fenced_bytes(tk_peers.size));
     if (!tk_verbs.nobody || !tk_verbs.conns_of || !tk_verbs.fenced) {
         tk_log_error("out of memory for a table of %u ranks", tk_peers.size);
         return TK_FAIL;

@@ -15,21 +15,14 @@
 #include "transport/verbs/limits.h"
 #include "transport/verbs/verbs_private.h"
 
-enum { recv_growth = 16 /* buffers: 1 MiB, small beside what is posted for one peer */ };
-
 static tk_lock_t growing = TK_LOCK_INIT; /* the list of slabs */
 
 /* ---- one object of each device, and its keys for each of the device's rails ---- */
 
-static size_t registration_size(void)
-{
-    return sizeof(struct tk_registration) + 2 * tk_verbs.rail_count * sizeof(uint32_t) +
-           sizeof(uint64_t) + tk_verbs.device_count * sizeof(struct ibv_mr *);
-}
-
 static struct tk_registration *make_registration(void)
 {
-    struct tk_registration *r = calloc(1, registration_size());
+    struct tk_registration *r =
+        calloc(1, tk_registration_bytes(tk_verbs.rail_count, tk_verbs.device_count));
     if (!r)
         return NULL;
     r->remote = r->local + tk_verbs.rail_count;
@@ -231,8 +224,7 @@ static void buffer_open(struct tk_buffer *buffer, char *data, const uint32_t *ke
         (struct ibv_recv_wr){.wr_id = (uintptr_t)buffer, .sg_list = &buffer->sge, .num_sge = 1};
 }
 
-static void fill_pool(const struct tk_slab *slab, unsigned count, struct tk_pool *pool,
-                      uint32_t rail)
+static void fill_pool(struct tk_slab *slab, unsigned count, struct tk_pool *pool, uint32_t rail)
 {
     const uint32_t *keys = slab->registration->local;
     for (unsigned i = count; i-- > 0;) {
@@ -246,9 +238,8 @@ static void fill_pool(const struct tk_slab *slab, unsigned count, struct tk_pool
 static enum tk_status slab_open(const struct tk_rail *rail, struct tk_pool *pool, unsigned count,
                                 const char *what)
 {
-    struct tk_slab *slab = calloc(1, sizeof(*slab));
-    if (!slab || !(slab->buffers = calloc(count, sizeof(*slab->buffers)))) {
-        free(slab);
+    struct tk_slab *slab = calloc(1, tk_slab_bytes(count));
+    if (!slab) {
         tk_log_error("out of memory for %u buffers", count);
         return TK_FAIL;
     }
@@ -265,7 +256,6 @@ static enum tk_status slab_open(const struct tk_rail *rail, struct tk_pool *pool
 close_area:
     tk_area_close(&slab->area);
 free_slab:
-    free(slab->buffers);
     free(slab);
     return TK_FAIL;
 }
@@ -315,7 +305,8 @@ unsigned tk_recv_buffers_wanted(uint32_t conns, uint32_t primaries)
 enum tk_status tk_recv_pool_grow(struct tk_rail *rail)
 {
     tk_lock(&growing);
-    enum tk_status status = slab_open(rail, &rail->recv_pool, recv_growth, "receive buffers");
+    enum tk_status status =
+        slab_open(rail, &rail->recv_pool, tk_pool_growth_min, "receive buffers");
     tk_unlock(&growing);
     return status;
 }
@@ -323,9 +314,9 @@ enum tk_status tk_recv_pool_grow(struct tk_rail *rail)
 enum tk_status tk_recv_pool_fit(struct tk_rail *rail)
 {
     unsigned wanted = tk_recv_buffers_wanted(rail->conns_open, rail->primaries);
-    if (wanted <= rail->recv_buffers)
+    unsigned more = tk_verbs_pool_growth(rail->recv_buffers, wanted);
+    if (more == 0)
         return TK_OK;
-    unsigned more = wanted - rail->recv_buffers;
     tk_lock(&growing);
     enum tk_status status = slab_open(rail, &rail->recv_pool, more, "receive buffers");
     tk_unlock(&growing);
@@ -354,7 +345,6 @@ void tk_buffers_close(void)
         tk_verbs.slabs = slab->next;
         deregister(slab->registration);
         tk_area_close(&slab->area);
-        free(slab->buffers);
         free(slab);
     }
 }

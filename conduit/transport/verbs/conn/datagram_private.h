@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The memory of datagram.c, for that file and for what says how much it is (footprint.c). */
+#ifndef TK_VERBS_DATAGRAM_PRIVATE_H
+#define TK_VERBS_DATAGRAM_PRIVATE_H
+
+#include "transport/verbs/conn/datagram.h"
+
+enum {
+    slot_size = 512, /* of memory for one datagram, and what comes in front of it */
+    handles_max = 16 /* address handles that wait to be dropped */
+};
+_Static_assert(tk_datagram_front + sizeof(struct tk_datagram) <= slot_size, "a datagram");
+_Static_assert(offsetof(struct tk_datagram, qps) + tk_datagram_front > sizeof(struct tk_short),
+               "a datagram must not be as short as a Short");
+
+/* Memory of a datagram that is sent; free while nothing is pending. */
+struct slot {
+    struct tk_op op;
+    struct tk_datagram *datagram;
+};
+
+struct rail_datagrams {
+    struct tk_conn *conn; /* stands for the queue pair; its peer is NULL */
+    struct tk_buffer *buffers;
+    struct ibv_mr *mr; /* of all slots, those of receives first */
+    char *memory;
+    struct slot *sends;
+};
+
+struct tk_datagrams {
+    int receives, sends;
+    uint32_t key;
+    uint8_t secret[tk_job_secret_size];
+    uint32_t next_rail; /* whose turn it is */
+    struct ibv_ah *handles[handles_max];
+    unsigned handle_count;
+    struct rail_datagrams rails[];
+};
+
+/* Of a rail, by the numbers of datagrams to receive and to send: what is registered; beside that.
+ */
+static inline size_t tk_datagrams_registered(int receives, int sends)
+{
+    return (size_t)(receives + sends) * slot_size;
+}
+
+static inline size_t tk_datagrams_bytes(int receives, int sends)
+{
+    return sizeof(struct rail_datagrams) + (size_t)receives * sizeof(struct tk_buffer) +
+           (size_t)sends * sizeof(struct slot) + sizeof(struct tk_conn);
+}
+
+#endif
