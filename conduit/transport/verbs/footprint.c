@@ -58,7 +58,7 @@ static void add_receive_buffers(struct tk_footprint *total, const struct tk_job_
 
 static void add_datagrams(struct tk_footprint *total, const struct tk_job_shape *shape)
 {
-    int receives = tk_verbs_datagram_receives(tk_shape_peers(shape));
+    int receives = (int)tk_verbs_datagram_receives(tk_shape_peers(shape));
     int sends = (int)tk_settings.connect_snds;
     if (shape->is_static)
         return;

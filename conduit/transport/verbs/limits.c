@@ -72,14 +72,3 @@ unsigned tk_verbs_pool_growth(unsigned have, unsigned wanted)
 {
     return wanted > have ? wanted - have : 0;
 }
-
-int tk_verbs_datagram_receives(uint32_t peers)
-{
-    enum { least = 6 };
-    int log = 0;
-    if (tk_settings.connect_rcvs > 0)
-        return (int)tk_settings.connect_rcvs;
-    while (log < 31 && (UINT32_C(1) << log) < peers)
-        log++;
-    return (int)tk_max(least, (size_t)(4 + 2 * log));
-}

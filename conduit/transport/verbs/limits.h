@@ -34,7 +34,7 @@ enum { tk_pool_growth_min = 16 /* buffers: 1 MiB, small beside what is posted fo
 unsigned tk_verbs_pool_growth(unsigned have, unsigned wanted);
 
 /* Datagrams that a rail has buffers for, by the manual's rule. */
-int tk_verbs_datagram_receives(uint32_t peers);
+unsigned tk_verbs_datagram_receives(uint32_t peers);
 
 /* Of so many queue pairs to a peer, those that go over this rail. */
 static inline uint32_t tk_verbs_conns_on(uint32_t conns, uint32_t rails, uint32_t rail)

@@ -102,7 +102,7 @@ enum tk_status tk_datagrams_prepare(void)
         tk_log_error("out of memory for datagrams");
         return TK_FAIL;
     }
-    tk_verbs.datagrams->receives = tk_verbs_datagram_receives(tk_verbs.peers);
+    tk_verbs.datagrams->receives = (int)tk_verbs_datagram_receives(tk_verbs.peers);
     tk_verbs.datagrams->sends = (int)tk_settings.connect_snds;
     return TK_OK;
 }

@@ -113,11 +113,6 @@ enum tk_status tk_places_learn(const uint32_t *host_of)
     free(lists.all);
     free(lists.first);
     free(lists.next);
-    if (tk_verbs.address_count > 0) {
-        void *fitting =
-            realloc(tk_verbs.addresses, tk_verbs.address_count * sizeof(*tk_verbs.addresses));
-        tk_verbs.addresses = fitting ? fitting : tk_verbs.addresses;
-    }
     if (!is_kept)
         tk_log_error("out of memory for the addresses of %u ranks", tk_peers.size);
     return is_kept ? TK_OK : TK_FAIL;
