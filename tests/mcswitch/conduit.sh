@@ -106,6 +106,7 @@ for ranks in 0 32; do
 done
 [ "${controls[1]}" -gt "${controls[0]}" ] || fail "as many broadcasts of subsets with each rank a member as without: ${controls[*]}"
 GASNET_MCAST_RANKS=0 run 0 5 collectives-seq random 63 4
+GASNET_CONNECT_STATIC=0 run 0 5 collectives-seq random 64 4
 export GASNET_SUPERNODE_MAXSIZE=1
 [ "$(counter core copies)" -gt 1000 ] || fail "the switch copied $(counter core copies) packets"
 run 137 3 collectives-seq die
