@@ -127,11 +127,14 @@ struct tk_peer_info {
     char mode[8];         /* threading mode: must be the same in the whole job */
     struct tk_host_info host;
     struct tk_rings_place rings;
-    uint32_t ranks;                     /* of the job */
-    uint32_t rails;                     /* 0: it opened no device */
-    uint32_t conns;                     /* queue pairs per rank */
-    uint32_t numbers;                   /* of them published: as many, or 0 */
-    uint32_t unused_size;               /* of the text */
+    uint32_t ranks;       /* of the job */
+    uint32_t rails;       /* 0: it opened no device */
+    uint32_t conns;       /* queue pairs per rank */
+    uint32_t numbers;     /* of them published: as many, or 0 */
+    uint32_t credits;     /* requests that each peer may have under way to it from the beginning */
+    uint32_t recv_min;    /* buffers that its shared queue needs at least, if it was to have less */
+    uint32_t slack;       /* of its credits, each peer may hold back so many */
+    uint32_t unused_size; /* of the text */
     uint8_t secret[tk_job_secret_size]; /* rank 0's is the job's; 0 where nothing needs it */
 };
 

@@ -27,7 +27,9 @@ enum tk_message_kind {
     TK_REPLY, /* gives the credit back; uses the buffer that the requester posted before it sent */
     TK_ACK,   /* as REPLY, without a handler */
     TK_CONTROL, /* at most one each way per job (exit notice): has a receive buffer of its own */
-    TK_NOTICE   /* between transports: never delivered to the rooms above */
+    /* Between transports: never delivered to the rooms above */
+    TK_NOTICE,
+    TK_LOAN /* verbs/data/loan.c */
 };
 
 enum tk_message_category { TK_SHORT, TK_MEDIUM, TK_LONG };

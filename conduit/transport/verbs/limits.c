@@ -47,7 +47,7 @@ unsigned tk_verbs_datagram_receives(uint32_t peers)
     return (unsigned)tk_max(6, 4 + 2 * log);
 }
 
-static unsigned spares(bool is_threaded)
+unsigned tk_verbs_spares(bool is_threaded)
 {
     if (tk_settings.rbuf_spares > 0)
         return (unsigned)tk_settings.rbuf_spares;
@@ -65,7 +65,7 @@ unsigned tk_verbs_receive_buffers(const struct tk_verbs_limits *limits,
     unsigned kept = peers; /* the one more that small messages leave posted */
     if (peers == 0 && notices == 0)
         return 0;
-    return (each + 1) * peers + kept + replies + notices + spares(receivers->is_threaded);
+    return (each + 1) * peers + kept + replies + notices + tk_verbs_spares(receivers->is_threaded);
 }
 
 unsigned tk_verbs_pool_growth(unsigned have, unsigned wanted)

@@ -33,6 +33,9 @@ enum { tk_pool_growth_min = 16 /* buffers: 1 MiB, small beside what is posted fo
 /* How many more a pool of `have` buffers gets when so many are wanted; 0: it is large enough. */
 unsigned tk_verbs_pool_growth(unsigned have, unsigned wanted);
 
+/* Buffers whose payload handlers may read where it came, at once. */
+unsigned tk_verbs_spares(bool is_threaded);
+
 /* Datagrams that a rail has buffers for, by the manual's rule. */
 unsigned tk_verbs_datagram_receives(uint32_t peers);
 

@@ -18,6 +18,7 @@
 #include "transport/verbs/conn/datagram.h"
 #include "transport/verbs/conn/demand.h"
 #include "transport/verbs/data/credit.h"
+#include "transport/verbs/data/loan.h"
 #include "transport/verbs/data/rma_post.h"
 #include "transport/verbs/data/stripe.h"
 #include "transport/verbs/failover/failover.h"
@@ -30,13 +31,16 @@ static void derive_limits(uint32_t peers)
     struct tk_verbs_limits limits;
     tk_verbs_limits_find(&limits, peers, v->conns_pp);
     v->credits_pp = limits.credits_pp;
-    v->credits_all = limits.credits_total;
-    tk_counter_set(&v->credits_total, limits.credits_total);
-    v->slack = limits.slack;
+    v->peers = peers;
+    tk_srq_choose(peers, limits.credits_total);
+    int credits = tk_srq_in_use() ? v->srq_plan.replies : limits.credits_total;
+    v->credits_all = credits;
+    tk_counter_set(&v->credits_total, credits);
+    v->slack = (int)tk_min((size_t)limits.slack, (size_t)tk_srq_credits_base() - 1);
+    v->slack = (int)tk_min((size_t)v->slack, (size_t)(credits - 1) / peers);
     v->depth_pp = limits.depth_pp;
     v->logged_unsignaled_max = v->depth_pp / 4;
     v->unsignaled_max = v->failover_enabled ? 0 : v->logged_unsignaled_max;
-    v->peers = peers;
     v->depth_total = limits.depth_total;
     v->bounces = limits.bounces;
 }
@@ -67,9 +71,11 @@ static enum tk_status open_recv_buffers(struct tk_rail *rail)
 
 static enum tk_status open_buffers(void)
 {
-    for (uint32_t i = 0; i < tk_verbs.rail_count; i++)
+    for (uint32_t i = 0; i < tk_verbs.rail_count && !tk_srq_in_use(); i++)
         if (open_recv_buffers(&tk_verbs.rails[i]) != TK_OK)
             return TK_FAIL;
+    if (tk_srq_in_use() && tk_srqs_open() != TK_OK)
+        return TK_FAIL;
     return tk_bounce_pool_open((unsigned)tk_verbs.bounces);
 }
 
@@ -104,8 +110,8 @@ static void deal_peers(void)
 
 static enum tk_status open_conns_to(uint32_t rank, struct tk_peer_info *info)
 {
-    struct tk_conn *conns = tk_pair_open(rank);
-    if (!conns)
+    struct tk_conn *conns;
+    if (tk_pair_open(rank, &conns) != TK_OK)
         return TK_FAIL;
     tk_verbs.conns_of[rank] = conns; /* the peer may get another transport so far */
     for (uint32_t k = 0; k < tk_verbs.conns_pp; k++) {
@@ -230,6 +236,9 @@ enum tk_status tk_verbs_open(struct tk_peer_info **info, uint32_t turn)
         return TK_FAIL;
     for (uint32_t i = 0; i < tk_verbs.rail_count; i++)
         *tk_peer_info_rail(*info, i) = tk_verbs.rails[i].address;
+    (*info)->credits = (uint32_t)tk_srq_credits_base();
+    (*info)->recv_min = tk_verbs.recv_min;
+    (*info)->slack = (uint32_t)tk_verbs.slack;
     return TK_OK;
 }
 
@@ -237,7 +246,8 @@ static enum tk_status connect_to(uint32_t rank)
 {
     const struct tk_peer_info *info = tk_peer_info_of(rank);
     struct tk_conn *conns = tk_conns_to(rank);
-    if (tk_pair_connect(conns, info->numbers ? tk_peer_info_qps(info, tk_peers.me) : NULL) != TK_OK)
+    const uint32_t *qps = info->numbers ? tk_peer_info_qps(info, tk_peers.me) : NULL;
+    if (tk_pair_connect(conns, qps, (int)info->credits) != TK_OK)
         return TK_FAIL;
     tk_peer(rank)->transport = tk_verbs_transport();
     tk_pair_publish(rank, conns);
@@ -338,8 +348,17 @@ static enum tk_status connect_on_demand(void)
     return tk_datagrams_connect() == TK_OK ? tk_demand_open(tk_verbs_transport()) : TK_FAIL;
 }
 
+/* Ranks with shared receive queues have fewer credits, and none may be stopped by what others hold
+ * back. */
+static void agree_on_slack(void)
+{
+    for (uint32_t r = 0; r < tk_peers.size; r++)
+        tk_verbs.slack = (int)tk_min((size_t)tk_verbs.slack, tk_peer_info_of(r)->slack);
+}
+
 enum tk_status tk_verbs_connect(const uint32_t *host_of)
 {
+    agree_on_slack();
     set_rma_limits();
     tk_atomics_agree();
     tk_paging_report();
@@ -470,11 +489,12 @@ const struct tk_transport tk_transport_verbs = {
 const struct tk_transport *tk_verbs_transport(void)
 {
     static struct tk_transport several;
-    if (tk_verbs.conns_pp == 1)
+    if (tk_verbs.conns_pp == 1 && !tk_srq_in_use())
         return &tk_transport_verbs;
     several = tk_transport_verbs;
-    several.stripe_min =
-        tk_max(2 * tk_verbs.rma_limits.blocking_stripe, tk_verbs.rma_limits.stripe_above[true] + 1);
+    if (tk_verbs.conns_pp > 1)
+        several.stripe_min = tk_max(2 * tk_verbs.rma_limits.blocking_stripe,
+                                    tk_verbs.rma_limits.stripe_above[true] + 1);
     if (tk_verbs.failover_enabled) {
         several.send_short = tk_logged_send_short;
         several.send_small = tk_logged_send_small;
@@ -486,5 +506,7 @@ const struct tk_transport *tk_verbs_transport(void)
         several.poll = tk_devices_poll;
         several.reap = several.reap_in_handler = tk_devices_reap;
     }
+    if (tk_srq_in_use())
+        several.poll = tk_shared_poll;
     return &several;
 }

@@ -23,6 +23,7 @@
 #include "memory/memory.h"
 #include "peer/peer.h"
 #include "transport/transport.h"
+#include "transport/verbs/data/lend.h"
 #include "transport/verbs/data/rma_plan.h"
 #include "transport/verbs/verbs.h"
 
@@ -47,6 +48,8 @@ struct tk_rail;
 struct tk_cm;
 struct tk_demand;
 struct tk_datagrams;
+struct tk_loan;
+struct tk_srq;
 
 /* Memory that devices know: one object of each, and the keys by rail. */
 struct tk_registration {
@@ -127,6 +130,7 @@ struct tk_conn {
     tk_counter_t reserved;    /* slots taken by am reservations */
     tk_counter_t state;       /* enum tk_connection_state, see failover/connection_state.h */
     struct tk_path path;      /* once it was connected */
+    struct tk_loan *loan;     /* NULL: it has receive buffers of its own; see data/srq.h */
 };
 
 struct tk_device {
@@ -137,6 +141,7 @@ struct tk_device {
     unsigned index;
     _Alignas(TK_CACHE_LINE) tk_lock_t send_cq_lock;
     _Alignas(TK_CACHE_LINE) tk_lock_t recv_cq_lock;
+    struct tk_srq *srq; /* NULL: each connection has receive buffers of its own */
 };
 
 struct tk_rail {
@@ -238,6 +243,8 @@ struct tk_verbs {
     struct tk_pool bounce_pool, tx_pool;
     struct tk_tx *txs;
     int credits_pp, slack;
+    struct tk_lend_plan srq_plan; /* .buffers is 0: receive queues are not shared */
+    uint32_t recv_min;            /* not 0: GASNET_RBUF_COUNT is too few, and this is the least */
     int depth_pp, depth_total;
     int bounces; /* buffers in bounce_pool and out of it */
     struct {
@@ -423,8 +430,8 @@ enum tk_status tk_bounce_pool_open(unsigned count);
 enum tk_status tk_fence_sink_open(void);
 enum tk_status tk_recv_pool_open(struct tk_rail *rail, unsigned count);
 enum tk_status tk_recv_pool_grow(struct tk_rail *rail);
-/* Makes it as large as all connections of the rail need; with the lock of demands. */
-enum tk_status tk_recv_pool_fit(struct tk_rail *rail);
+/* Makes it so large; with the lock of demands. */
+enum tk_status tk_recv_pool_fit(struct tk_rail *rail, unsigned wanted);
 /* Of so many connections of the rail; primary ones among them take most of them. */
 unsigned tk_recv_buffers_wanted(uint32_t conns, uint32_t primaries);
 /* Takes a buffer to receive over the rail; memory for more is registered if need be. NULL: it can't
@@ -497,16 +504,17 @@ enum tk_status tk_conn_probe_inline(void);
 
 /* conn/pair.c: all connections to a rank */
 enum tk_status tk_nobody_open(void);
-/* With queue pairs. NULL: the cause was logged. Nobody else sees them until they are published. */
-struct tk_conn *tk_pair_open(uint32_t rank);
+/* With queue pairs. Nobody else sees them until they are published. TK_FAIL: the cause was logged;
+ * TK_BUSY: not before receive buffers come back that were lent. */
+enum tk_status tk_pair_open(uint32_t rank, struct tk_conn **conns);
 enum tk_status tk_pair_fill(struct tk_conn *conns); /* with receive buffers */
 void tk_pair_drop(struct tk_conn *conns);
 /* Nothing is sent over them until they are released. */
 void tk_pair_hold(struct tk_conn *conns);
 void tk_pair_release(struct tk_conn *conns);
 void tk_pair_publish(uint32_t rank, struct tk_conn *conns);
-/* By the numbers of the other end's queue pairs. */
-enum tk_status tk_pair_connect(struct tk_conn *conns, const uint32_t *qps);
+/* By the numbers of the other end's queue pairs, which gives us so many credits for good. */
+enum tk_status tk_pair_connect(struct tk_conn *conns, const uint32_t *qps, int credits);
 void tk_pair_close(uint32_t rank);
 /* One for atomics alone, to a rank that another transport serves. */
 enum tk_status tk_pair_open_for_atomics(struct tk_peer *peer);
@@ -558,6 +566,7 @@ extern TK_HIDDEN const struct tk_mcast_device tk_verbs_multicast;
 bool tk_verbs_poll(void); /* of one device */
 bool tk_verbs_reap(void);
 bool tk_devices_poll(void); /* of all, where there are several */
+bool tk_shared_poll(void);  /* data/poll_shared.c: of all, where receive queues are shared */
 bool tk_devices_reap(void);
 bool tk_logged_poll(void); /* where connections stand in for each other */
 bool tk_logged_reap(void);

@@ -202,7 +202,7 @@ static void a_number_may_be_one_of_a_few(void **state)
 static void an_ignored_setting_takes_anything(void **state)
 {
     (void)state;
-    assert_parses("GASNET_USE_SRQ", "whatever");
+    assert_parses("GASNET_AMRDMA_MAX_PEERS", "whatever");
     assert_parses("GASNET_PHYSMEM_MAX", "");
 }
 

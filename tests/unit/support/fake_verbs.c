@@ -43,8 +43,16 @@ struct fake_qp {
     unsigned posted, carried, completed, freed;
     struct receive *receives;
     unsigned recv_posted, recv_used;
+    struct fake_srq *srq; /* NULL: it has a receive queue of its own */
     unsigned resets;
     bool broken, deaf; /* deaf: in RESET or INIT, and not for the first time */
+};
+
+struct fake_srq {
+    struct ibv_srq srq;
+    struct receive *receives;
+    uint32_t depth;
+    unsigned posted, used;
 };
 
 struct entry {
@@ -156,6 +164,7 @@ const char *ibv_get_device_name(struct ibv_device *device)
 static int poll_cq(struct ibv_cq *cq, int count, struct ibv_wc *wc);
 static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad);
 static int post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
+static int post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
 
 struct ibv_context *ibv_open_device(struct ibv_device *device)
 {
@@ -167,6 +176,7 @@ struct ibv_context *ibv_open_device(struct ibv_device *device)
     context->ops.poll_cq = poll_cq;
     context->ops.post_send = post_send;
     context->ops.post_recv = post_recv;
+    context->ops.post_srq_recv = post_srq_recv;
     fake.contexts++;
     return context;
 }
@@ -377,6 +387,7 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
         abort();
     struct fake_qp *qp = qps[slot] = calloc(1, sizeof(*qp));
     qp->init = *attr;
+    qp->srq = (struct fake_srq *)attr->srq;
     qp->requests = calloc(attr->cap.max_send_wr, sizeof(*qp->requests));
     qp->receives = calloc(attr->cap.max_recv_wr, sizeof(*qp->receives));
     qp->qp = (struct ibv_qp){.context = pd->context, .pd = pd, .qp_num = 100 + slot};
@@ -440,6 +451,33 @@ int fake_sends(struct ibv_qp *qp)
     return (int)(((struct fake_qp *)qp)->posted - ((struct fake_qp *)qp)->freed);
 }
 
+/* ---- shared receive queues */
+
+struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr)
+{
+    if (fails(FAKE_CREATE_SRQ))
+        return NULL;
+    struct fake_srq *srq = calloc(1, sizeof(*srq));
+    srq->srq = (struct ibv_srq){.context = pd->context, .pd = pd};
+    srq->depth = attr->attr.max_wr;
+    srq->receives = calloc(srq->depth, sizeof(*srq->receives));
+    fake.srqs++;
+    return &srq->srq;
+}
+
+int ibv_destroy_srq(struct ibv_srq *which)
+{
+    free(((struct fake_srq *)which)->receives);
+    free(which);
+    fake.srqs--;
+    return 0;
+}
+
+int fake_srq_receives(struct ibv_srq *srq)
+{
+    return (int)(((struct fake_srq *)srq)->posted - ((struct fake_srq *)srq)->used);
+}
+
 /* ---- posting */
 
 static void keep_inline(struct request *r)
@@ -499,6 +537,25 @@ static int post_recv(struct ibv_qp *which, struct ibv_recv_wr *wr, struct ibv_re
     return 0;
 }
 
+static int post_srq_recv(struct ibv_srq *which, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+{
+    struct fake_srq *srq = (struct fake_srq *)which;
+    for (; wr; wr = wr->next) {
+        *bad = wr;
+        if (fails(FAKE_POST_RECV))
+            return errno;
+        if (srq->posted - srq->used == srq->depth) {
+            fake.rq_overruns++;
+            return ENOMEM;
+        }
+        srq->receives[srq->posted++ % srq->depth] =
+            (struct receive){.id = wr->wr_id,
+                             .at = (char *)(uintptr_t)wr->sg_list->addr,
+                             .size = wr->sg_list->length};
+    }
+    return 0;
+}
+
 /* ---- the network */
 
 static uint32_t gather(const struct fake_qp *from, const struct request *r, char *to, uint32_t most)
@@ -519,15 +576,23 @@ static uint32_t gather(const struct fake_qp *from, const struct request *r, char
 
 static bool has_buffer(const struct fake_qp *to)
 {
-    fake.rnr += to->recv_posted == to->recv_used;
-    return to->recv_posted != to->recv_used;
+    bool is_empty = to->srq ? to->srq->posted == to->srq->used : to->recv_posted == to->recv_used;
+    fake.rnr += is_empty;
+    return !is_empty;
+}
+
+static struct receive *next_receive(struct fake_qp *to)
+{
+    if (to->srq)
+        return &to->srq->receives[to->srq->used++ % to->srq->depth];
+    return &to->receives[to->recv_used++ % to->init.cap.max_recv_wr];
 }
 
 static void receive(const struct fake_qp *from, struct fake_qp *to, const struct request *r)
 {
     if (!has_buffer(to))
         return;
-    struct receive *buffer = &to->receives[to->recv_used++ % to->init.cap.max_recv_wr];
+    struct receive *buffer = next_receive(to);
     struct ibv_wc wc = {.wr_id = buffer->id, .opcode = IBV_WC_RECV, .qp_num = to->qp.qp_num};
     wc.byte_len = gather(from, r, buffer->at, buffer->size);
     put(to->init.recv_cq, (struct entry){.wc = wc});

@@ -38,6 +38,7 @@ enum fake_call {
     FAKE_POST_SEND,
     FAKE_POST_RECV,
     FAKE_POLL_CQ,
+    FAKE_CREATE_SRQ,
     fake_calls
 };
 
@@ -54,7 +55,7 @@ struct fake {
     } failing[fake_calls];
 
     /* Objects that exist */
-    int contexts, pds, cqs, qps, mrs;
+    int contexts, pds, cqs, qps, mrs, srqs;
 
     /* Sins */
     unsigned rnr;         /* a message found no receive buffer, and waits for one */
@@ -111,6 +112,10 @@ void fake_join(uint32_t one, uint32_t other);
 /* Receive buffers in the queue, slots of the send queue that are in use. */
 int fake_receives(struct ibv_qp *qp);
 int fake_sends(struct ibv_qp *qp);
+
+/* Receive buffers in a shared queue. There are none unless the test sets attr.max_srq and
+ * attr.max_srq_wr. */
+int fake_srq_receives(struct ibv_srq *srq);
 
 /* Attributes that the last modify_qp to each state gave. */
 const struct ibv_qp_attr *fake_attr(struct ibv_qp *qp, enum ibv_qp_state state);

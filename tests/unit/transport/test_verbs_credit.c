@@ -9,6 +9,7 @@
 #include "fake_world.h"
 #include "settings/settings.h"
 #include "transport/verbs/data/housekeeping.h"
+#include "transport/verbs/data/srq.h"
 #include "unit.h"
 
 /* What the last delivered message was, and what receive queues looked like while it was handled. */
@@ -35,7 +36,8 @@ static void deliver(struct tk_arrival *arrival)
     got.count++;
     got.head = *arrival->head;
     got.nbytes = arrival->nbytes;
-    got.receives = fake_receives(conn->qp);
+    got.receives = tk_verbs.device.srq ? fake_srq_receives(tk_verbs.device.srq->queue)
+                                       : fake_receives(conn->qp);
     if (arrival->nbytes > 0)
         memcpy(got.payload, arrival->payload, arrival->nbytes);
     if (got.reply && arrival->head->kind == TK_REQUEST)
@@ -46,6 +48,16 @@ static void open_world(uint32_t size)
 {
     memset(&got, 0, sizeof(got));
     fake_reset();
+    tk_deliver = deliver;
+    world_open(size, 0);
+}
+
+static void open_shared(uint32_t size)
+{
+    memset(&got, 0, sizeof(got));
+    fake_reset();
+    fake.attr.max_srq = 1;
+    fake.attr.max_srq_wr = 4096;
     tk_deliver = deliver;
     world_open(size, 0);
 }
@@ -139,6 +151,46 @@ static void the_replacement_is_posted_before_the_handler_runs(void **state)
         assert_int_equal(got.receives, 1 + 1);
         world_close();
     }
+}
+
+/* The same of a shared queue, but for what may be posted later: the payload that a handler reads.
+ */
+static void a_shared_queue_is_full_again_before_the_handler_runs(void **state)
+{
+    static const size_t sizes[] = {0, 200, 300, 65000}; /* the first is sent as a Short, too */
+    const struct tk_message_head head = {.kind = TK_REQUEST};
+    (void)state;
+    for (int i = -1; i < 4; i++) {
+        unit_settings("GASNET_USE_SRQ=1", "GASNET_RBUF_COUNT=4", NULL);
+        open_shared(2);
+        if (i < 0)
+            assert_int_equal(tk_verbs_send_short(tk_peer(1), head, NULL, NULL), TK_OK);
+        else
+            assert_int_equal(send_with(1, TK_REQUEST, sizes[i]), TK_OK);
+        world_settle();
+        assert_int_equal(got.count, 1);
+        assert_int_equal(got.receives, 4 - (i >= 2));
+        assert_int_equal(fake_srq_receives(tk_verbs.device.srq->queue), 4);
+        assert_int_equal(fake_sins(), 0);
+        world_close();
+    }
+}
+
+static void a_handler_beyond_those_that_may_hold_a_buffer_gets_a_copy(void **state)
+{
+    (void)state;
+    unit_settings("GASNET_USE_SRQ=1", "GASNET_RBUF_COUNT=4", NULL);
+    open_shared(2);
+    world_be(1);
+    assert_true(tk_srq_hold(tk_verbs.device.srq));
+    assert_false(tk_srq_hold(tk_verbs.device.srq));
+    world_be(0);
+    assert_int_equal(send_with(1, TK_REQUEST, 3000), TK_OK);
+    world_settle();
+    assert_int_equal(got.receives, 4);
+    for (size_t i = 0; i < 3000; i++)
+        assert_int_equal(got.payload[i], (char)(i * 7));
+    world_close();
 }
 
 static void a_payload_arrives_as_it_was_sent(void **state)
@@ -366,6 +418,27 @@ static void malformed_messages_are_refused(void **state)
     world_close();
 }
 
+static void inject_shared(void *message)
+{
+    bool is_cut = ((struct tk_short *)message)->args[2] != 0;
+    fake_inject(world_conn(0, 1)->qp, message, (uint32_t)tk_short_size(3) - (is_cut ? 8 : 0));
+    tk_verbs_transport()->poll();
+}
+
+static void malformed_messages_about_credits_are_refused(void **state)
+{
+    static const int32_t bad[][3] = {{4, 1, 0}, {0, 13, 0}, {0, -1, 0}, {1, 1, 1}};
+    struct tk_short message = {.head = {.kind = TK_LOAN, .category = TK_SHORT, .nargs = 3}};
+    (void)state;
+    unit_settings("GASNET_USE_SRQ=1", NULL);
+    open_shared(2);
+    for (int i = 0; i < 4; i++) {
+        memcpy(message.args, bad[i], sizeof(bad[i]));
+        unit_assert_panic(inject_shared, &message, "a malformed message about credits came");
+    }
+    world_close();
+}
+
 static void a_peer_that_does_not_serve_is_named(void **state)
 {
     (void)state;
@@ -428,6 +501,9 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(each_request_has_a_buffer_for_its_reply),
     cmocka_unit_test(a_request_without_a_buffer_for_its_reply_does_not_go),
     cmocka_unit_test(the_replacement_is_posted_before_the_handler_runs),
+    cmocka_unit_test(a_shared_queue_is_full_again_before_the_handler_runs),
+    cmocka_unit_test(a_handler_beyond_those_that_may_hold_a_buffer_gets_a_copy),
+    cmocka_unit_test(malformed_messages_about_credits_are_refused),
     cmocka_unit_test(a_payload_arrives_as_it_was_sent),
     cmocka_unit_test(without_spares_the_handler_gets_a_copy),
     cmocka_unit_test(a_reply_gives_the_credit_back),

@@ -3,18 +3,25 @@
  * Flow control as a whole: several ranks send, reply, poll and reap in random order, the network
  * delivers and acknowledges in random order, with random limits. In every order: no message ever
  * finds the receiver without a buffer, no queue overruns, no credit and no buffer is lost, and
- * everybody can go on. UNIT_SEED=n runs schedule n alone. */
+ * everybody can go on. In half of the schedules receive queues are shared, with any number of
+ * buffers from the least on, and in some of these one rank's device has none. UNIT_SEED=n runs
+ * schedule n alone. */
 #include "config.h"
 
 #include "fake_world.h"
 #include "settings/settings.h"
+#include "transport/verbs/data/srq.h"
 #include "unit.h"
 
-enum { schedules = 400, steps = 400 };
+enum { schedules = 400, steps = 400, shared_steps = 1600, nap = 200 };
 
 static struct unit_random dice;
 static uint32_t ranks;
 static unsigned reply_percent;
+static uint32_t sleeper; /* does not poll for a while, and gets most of the messages */
+static bool is_shared, is_uneven;
+static uint32_t plain_rank; /* where receive queues are shared: not of this one */
+static int totals[world_max];
 static unsigned requests_sent, requests_seen, replies_sent, replies_seen;
 static char payload[tk_message_max];
 
@@ -82,6 +89,16 @@ static unsigned buffers_of(const struct tk_verbs *v)
     return n;
 }
 
+/* Credits that are ours, used or not. */
+static int owned(uint32_t me, uint32_t peer)
+{
+    const struct tk_verbs *theirs = world_verbs(peer);
+    const struct tk_loan *loan = world_conn(me, peer)->loan;
+    if (loan)
+        return loan->borrower.limit - loan->borrower.given;
+    return theirs->srq_plan.buffers > 0 ? theirs->srq_plan.base : theirs->credits_pp;
+}
+
 /* True between any two steps. */
 static void check_conn(uint32_t me, uint32_t peer)
 {
@@ -90,12 +107,14 @@ static void check_conn(uint32_t me, uint32_t peer)
     assert_in_range(conn->credits, 0, v->credits_pp);
     assert_true(conn->credits_to_return >= 0 && conn->credits_to_return <= v->credits_pp);
     assert_true(conn->rx_extra >= 0);
-    assert_true(tk_credit_buffers_posted(conn) <= 2 * v->credits_pp + 1);
-    assert_true(fake_receives(conn->qp) <= tk_credit_buffers_posted(conn));
+    if (!conn->loan) {
+        assert_true(tk_credit_buffers_posted(conn) <= 2 * v->credits_pp + 1);
+        assert_true(fake_receives(conn->qp) <= tk_credit_buffers_posted(conn));
+    }
     assert_int_equal(fake_sends(conn->qp), v->depth_pp - tk_counter_read(&conn->room));
 }
 
-static void check(int total)
+static void check(void)
 {
     assert_int_equal(fake_sins(), 0);
     for (uint32_t me = 0; me < ranks; me++) {
@@ -103,9 +122,9 @@ static void check(int total)
         for (uint32_t peer = 0; peer < ranks; peer++)
             if (peer != me) {
                 check_conn(me, peer);
-                out += world_verbs(me)->credits_pp - world_conn(me, peer)->credits;
+                out += owned(me, peer) - world_conn(me, peer)->credits;
             }
-        assert_int_equal(tk_counter_read(&world_verbs(me)->credits_total), total - out);
+        assert_int_equal(tk_counter_read(&world_verbs(me)->credits_total), totals[me] - out);
     }
 }
 
@@ -113,6 +132,8 @@ static void one_step(void)
 {
     uint32_t me = unit_below(&dice, ranks), peer = unit_below(&dice, ranks - 1);
     peer += peer >= me;
+    if (sleeper < ranks && sleeper != me && unit_below(&dice, 2))
+        peer = sleeper;
     switch (unit_below(&dice, 6)) {
     case 0:
     case 1:
@@ -120,19 +141,28 @@ static void one_step(void)
         requests_sent += send(tk_peer(peer), TK_REQUEST, some_size()) == TK_OK;
         break;
     case 2:
-        fake_carry(world_conn(me, peer)->qp);
+        while (fake_carry(world_conn(me, peer)->qp) && is_shared)
+            continue;
         break;
     case 3:
-        fake_ack(world_conn(me, peer)->qp);
+        while (fake_ack(world_conn(me, peer)->qp) && is_shared)
+            continue;
         break;
     case 4:
         world_be(me);
-        tk_verbs_poll();
+        if (me != sleeper)
+            tk_verbs_transport()->poll();
         break;
     default:
         world_be(me);
         tk_verbs_reap();
     }
+}
+
+static void check_loan(const struct tk_borrower *b, int has)
+{
+    assert_int_equal(b->owed + b->given + b->is_asking, 0);
+    assert_in_range(has, b->base, b->most);
 }
 
 /* True when all has been served. */
@@ -144,13 +174,25 @@ static void check_rest(uint32_t me)
         if (peer == me)
             continue;
         const struct tk_conn *ours = world_conn(me, peer), *theirs = world_conn(peer, me);
-        assert_int_equal(ours->credits + theirs->credits_to_return, v->credits_pp);
+        assert_int_equal(ours->credits + theirs->credits_to_return, owned(me, peer));
+        if (ours->loan)
+            check_loan(&ours->loan->borrower, owned(me, peer));
+        if (theirs->loan)
+            assert_int_equal(theirs->loan->account.granted, owned(me, peer));
         assert_true(theirs->credits_to_return <= v->slack);
         assert_false(ours->ack_due);
         assert_int_equal(tk_counter_read(&ours->room) + ours->unsignaled, v->depth_pp);
         assert_true(ours->credits > 0);
+        if (ours->loan)
+            continue;
         assert_int_equal(fake_receives(ours->qp), tk_credit_buffers_posted(ours));
         posted += (unsigned)tk_credit_buffers_posted(ours);
+    }
+    if (v->device.srq) {
+        const struct tk_srq *srq = v->device.srq;
+        assert_int_equal(srq->held, 0);
+        posted = (unsigned)(fake_srq_receives(srq->queue) + srq->used);
+        assert_int_equal(posted, tk_lend_stock(&v->srq_plan, (int)ranks - 1).buffers);
     }
     assert_true(tk_counter_read(&v->credits_total) > 0);
     assert_int_equal(tk_counter_read(&v->tx_out), 0);
@@ -160,9 +202,30 @@ static void check_rest(uint32_t me)
                      buffers_of(v));
 }
 
+static void set_shared(char use[40], char count[40])
+{
+    unsigned least = 2 * (ranks - 1) + 2;
+    is_shared = unit_below(&dice, 2);
+    is_uneven = unit_below(&dice, 2);
+    plain_rank = unit_below(&dice, 3) == 0 ? 1 : world_max;
+    snprintf(use, 40, "GASNET_USE_SRQ=%d", is_shared);
+    snprintf(count, 40, "GASNET_RBUF_COUNT=%u",
+             least + unit_below(&dice, unit_below(&dice, 2) ? 4 : 30));
+}
+
+/* Rank 0 alone is short of buffers in half of them: ranks that are have few requests in flight
+ * themselves. */
+static void set_device(uint32_t rank)
+{
+    if (is_uneven && rank > 0)
+        tk_settings.rbuf_count = 0;
+    fake.attr.max_srq = is_shared && rank != plain_rank ? 16 : 0;
+    fake.attr.max_srq_wr = 4096;
+}
+
 static void set_limits(void)
 {
-    char pp[40], slack[40], total[40], depth[40], depth_total[40], bounce[40];
+    char pp[40], slack[40], total[40], depth[40], depth_total[40], bounce[40], use[40], count[40];
     unsigned credits = 1 + unit_below(&dice, 5);
     ranks = 2 + unit_below(&dice, 3);
     reply_percent = unit_below(&dice, 3) * 50;
@@ -173,7 +236,8 @@ static void set_limits(void)
     snprintf(depth_total, sizeof(depth_total), "GASNET_NETWORKDEPTH_TOTAL=%u",
              unit_below(&dice, 8));
     snprintf(bounce, sizeof(bounce), "GASNET_BBUF_COUNT=%u", unit_below(&dice, 4));
-    unit_settings(pp, slack, total, depth, depth_total, bounce, NULL);
+    set_shared(use, count);
+    unit_settings(pp, slack, total, depth, depth_total, bounce, use, count, NULL);
 }
 
 static void run(unsigned seed)
@@ -183,14 +247,20 @@ static void run(unsigned seed)
     fake_reset();
     tk_deliver = deliver;
     requests_sent = requests_seen = replies_sent = replies_seen = 0;
+    world_machine = set_device;
     world_open(ranks, 0);
-    int total = tk_counter_read(&tk_verbs.credits_total);
-    for (int i = 0; i < steps; i++) {
+    for (uint32_t me = 0; me < ranks; me++)
+        totals[me] = tk_counter_read(&world_verbs(me)->credits_total);
+    for (int i = 0; i < (is_shared ? shared_steps : steps); i++) {
+        /* What is lent while all poll must be there when one of them does not. */
+        if (i % nap == 0)
+            sleeper =
+                is_shared && i / nap % 2 ? (is_uneven ? 0 : unit_below(&dice, ranks)) : world_max;
         one_step();
-        check(total);
+        check();
     }
     world_settle();
-    check(total);
+    check();
     for (uint32_t me = 0; me < ranks; me++)
         check_rest(me);
     assert_int_equal(requests_seen, requests_sent);

@@ -14,6 +14,7 @@
 #include "settings/settings.h"
 #include "transport/verbs/cm/cm.h"
 #include "transport/verbs/cm/cm_private.h"
+#include "transport/verbs/data/srq.h"
 #include "transport/verbs/data/tx.h"
 
 /* Completions of them have the connection with this bit. */
@@ -35,7 +36,8 @@ enum tk_status tk_cm_expect_greeting(struct tk_conn *conn)
     struct ibv_sge sge = greeting_byte(conn);
     struct ibv_recv_wr *bad,
         wr = {.wr_id = (uintptr_t)conn | greeting_bit, .sg_list = &sge, .num_sge = 1};
-    if (!tk_rail_of(conn)->by_cm || tk_cm_is_asker(conn))
+    /* A shared queue has buffers for it: there is no other message before. */
+    if (!tk_rail_of(conn)->by_cm || tk_cm_is_asker(conn) || conn->loan)
         return TK_OK;
     int error = ibv_post_recv(conn->qp, &wr, &bad);
     if (error)
@@ -70,6 +72,16 @@ static uint32_t greet_all(void)
     return count;
 }
 
+static struct tk_conn *greeted(struct tk_device *device, const struct ibv_wc *wc)
+{
+    if (wc->wr_id & greeting_bit)
+        return (struct tk_conn *)(uintptr_t)(wc->wr_id & ~(uint64_t)greeting_bit);
+    if (!device->srq)
+        tk_panic("a message came before the first one of its connection");
+    tk_srq_give(device->srq, (struct tk_buffer *)(uintptr_t)wc->wr_id);
+    return tk_srq_conn(device->srq, wc->qp_num);
+}
+
 static uint32_t take_greetings(struct tk_device *device)
 {
     struct ibv_wc wc[tk_poll_batch];
@@ -78,9 +90,7 @@ static uint32_t take_greetings(struct tk_device *device)
     if (n < 0)
         tk_panic("ibv_poll_cq failed with error %d", n);
     for (int i = 0; i < n; i++) {
-        struct tk_conn *conn = (struct tk_conn *)(uintptr_t)(wc[i].wr_id & ~(uint64_t)greeting_bit);
-        if (!(wc[i].wr_id & greeting_bit))
-            tk_panic("a message came before the first one of its connection");
+        struct tk_conn *conn = greeted(device, &wc[i]);
         struct tk_cm_end *end = tk_cm_end_of(conn);
         if (wc[i].status != IBV_WC_SUCCESS) {
             tk_cm_end_fail(end, ibv_wc_status_str(wc[i].status), 0);

@@ -10,6 +10,7 @@
 
 #include "base/report.h"
 #include "transport/verbs/data/credit.h"
+#include "transport/verbs/data/srq.h"
 #include "transport/verbs/failover/connection_state.h"
 #include "transport/verbs/failover/tx_log.h"
 #include "transport/verbs/verbs_private.h"
@@ -67,6 +68,9 @@ static void conn_prepare(struct tk_conn *conn, bool is_primary)
         conn->control_expected = 1;
     }
     conn->rx_extra = -tk_credit_buffers_needed(conn);
+    /* Buffers are in the shared queue, for answers too: none is missing when a request goes. */
+    if (conn->loan)
+        conn->rx_extra = tk_verbs.credits_pp;
 }
 
 /* Devices do not say how much inline data they allow; too much is refused, so less is tried. */
@@ -96,15 +100,21 @@ static enum tk_status conn_create_later(struct tk_conn *conn, struct ibv_qp_init
     return conn->qp ? TK_OK : conn_failed(conn, "create_qp", errno);
 }
 
+static int receives_of(bool is_primary)
+{
+    return tk_verbs.failover_enabled || is_primary ? tk_receives_max() : 1;
+}
+
 static struct ibv_qp_init_attr conn_attr(const struct tk_device *device, bool is_primary)
 {
+    struct ibv_srq *shared = is_primary && device->srq ? device->srq->queue : NULL;
     return (struct ibv_qp_init_attr){
         .send_cq = device->send_cq,
         .recv_cq = device->recv_cq,
+        .srq = shared,
         .qp_type = IBV_QPT_RC,
         .cap = {.max_send_wr = (uint32_t)tk_verbs.depth_pp,
-                .max_recv_wr =
-                    (uint32_t)(tk_verbs.failover_enabled || is_primary ? tk_receives_max() : 1),
+                .max_recv_wr = shared ? 0 : (uint32_t)receives_of(is_primary),
                 .max_send_sge = (uint32_t)tk_verbs.list_max,
                 .max_recv_sge = 1,
                 .max_inline_data = (uint32_t)tk_verbs.inline_limit},
@@ -139,6 +149,8 @@ enum tk_status tk_conn_open(struct tk_conn *conn, struct tk_peer *peer, uint32_t
         tk_incarnation_name(conn);
     if ((tk_verbs.is_static ? conn_create : conn_create_later)(conn, &attr) != TK_OK)
         return TK_FAIL;
+    if (conn->loan)
+        tk_srq_join(conn);
     int error = tk_conn_init(conn);
     return error ? conn_failed(conn, "modify_qp to INIT", error) : TK_OK;
 }
@@ -193,5 +205,6 @@ void tk_conn_close(struct tk_conn *conn)
     if (conn->qp)
         ibv_destroy_qp(conn->qp);
     conn->qp = NULL;
+    tk_srq_leave(conn);
     tk_tx_log_close(conn);
 }

@@ -15,6 +15,7 @@
 #include "settings/settings.h"
 #include "transport/verbs/conn/datagram.h"
 #include "transport/verbs/conn/datagram_private.h"
+#include "transport/verbs/data/srq.h"
 #include "transport/verbs/data/tx.h"
 #include "transport/verbs/limits.h"
 
@@ -86,6 +87,8 @@ enum tk_status tk_datagrams_open(struct tk_peer_info *info)
         if (open_memory(rd, &tk_verbs.rails[i]) != TK_OK ||
             open_conn(rd->conn, &tk_verbs.rails[i]) != TK_OK)
             return TK_FAIL;
+        if (tk_srq_in_use())
+            tk_srq_join(rd->conn);
         tk_peer_info_datagram_qps(info)[i] = rd->conn->qp->qp_num;
     }
     if (getrandom(info->secret, sizeof(info->secret), 0) == (ssize_t)sizeof(info->secret))
@@ -167,7 +170,7 @@ enum tk_status tk_datagrams_connect(void)
 
 bool tk_is_datagram(const struct tk_buffer *buffer)
 {
-    return !buffer->conn->peer;
+    return tk_is_datagram_conn(buffer->conn);
 }
 
 static bool is_sound(const struct tk_datagram *d, uint32_t size)
@@ -176,7 +179,8 @@ static bool is_sound(const struct tk_datagram *d, uint32_t size)
     return size >= tk_datagram_front + wanted && d->version == tk_datagram_version &&
            d->magic == tk_datagram_magic && d->to == tk_peers.me && d->from < tk_peers.size &&
            d->what > TK_HANDSHAKE_SILENCE && d->what < tk_handshake_messages &&
-           d->conns == tk_verbs.conns_pp && tk_is_verbs_peer(d->from) &&
+           d->conns == tk_verbs.conns_pp && d->credits >= 1 &&
+           d->credits <= (uint32_t)tk_verbs.credits_pp && tk_is_verbs_peer(d->from) &&
            !memcmp(d->secret, tk_verbs.datagrams->secret, sizeof(d->secret));
 }
 
@@ -242,7 +246,8 @@ static void fill_datagram(struct tk_datagram *d, uint32_t to, enum tk_handshake_
                               .from = tk_peers.me,
                               .to = to,
                               .epoch = epoch,
-                              .conns = tk_verbs.conns_pp};
+                              .conns = tk_verbs.conns_pp,
+                              .credits = (uint32_t)tk_srq_credits_base()};
     memcpy(d->secret, tk_verbs.datagrams->secret, sizeof(d->secret));
     for (uint32_t k = 0; k < tk_verbs.conns_pp; k++)
         d->qps[k] = conns[k].qp->qp_num;
@@ -292,7 +297,7 @@ bool tk_datagram_send(uint32_t to, enum tk_handshake_message what, uint32_t epoc
 
 bool tk_is_datagram_sent(const struct tk_tx *tx)
 {
-    return !tx->conn->peer;
+    return tk_is_datagram_conn(tx->conn);
 }
 
 /* ---- end ---- */

@@ -26,6 +26,7 @@ struct tk_datagram {
     uint32_t from, to; /* ranks */
     uint32_t epoch;    /* connections of these two that are over */
     uint32_t conns;
+    uint32_t credits; /* requests that the other end may have under way to this one for good */
     uint8_t secret[tk_job_secret_size];
     uint32_t qps[tk_conns_max]; /* `conns` of them */
 };
@@ -41,6 +42,11 @@ int tk_datagrams_received(const struct tk_device *device);
 
 /* Is the buffer one of these? Then what it has is judged and copied, and it is posted again. False
  * too if the datagram is not sound, or not of this job for this rank. */
+static inline bool tk_is_datagram_conn(const struct tk_conn *conn)
+{
+    return !conn->peer;
+}
+
 bool tk_is_datagram(const struct tk_buffer *buffer);
 bool tk_datagram_take(struct tk_buffer *buffer, uint32_t size, struct tk_datagram *datagram);
 

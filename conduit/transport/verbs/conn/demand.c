@@ -28,6 +28,7 @@ struct record {
     uint64_t due;      /* when to repeat what was sent */
     uint64_t interval; /* until it is repeated once more */
     enum tk_handshake_state state;
+    bool has_waited; /* for receive buffers of a shared queue */
 };
 
 struct tk_demand {
@@ -37,6 +38,7 @@ struct tk_demand {
     tk_counter_t pending;
     uint32_t up, wanted;  /* peers: connected; by our wish */
     uint32_t sent, again; /* datagrams; those that were sent before */
+    uint32_t waited;      /* connections: for receive buffers of a shared queue */
     bool has_failed;      /* the cause was logged */
     bool is_starting;     /* ranks that were listed are connected whatever the settings say */
 };
@@ -89,25 +91,26 @@ static void record_drop(struct record *record)
 
 /* ---- steps ---- */
 
-static bool make_pair(struct record *record)
+static enum tk_status make_pair(struct record *record)
 {
-    struct tk_conn *conns = tk_pair_open(record->peer->rank);
-    if (!conns)
-        return false;
+    struct tk_conn *conns;
+    enum tk_status status = tk_pair_open(record->peer->rank, &conns);
+    if (status != TK_OK)
+        return status;
     tk_pair_hold(conns);
     if (tk_pair_fill(conns) != TK_OK) {
         tk_pair_drop(conns);
-        return false;
+        return TK_FAIL;
     }
     record->conns = conns;
-    return true;
+    return TK_OK;
 }
 
 /* Published first: a message may come as soon as it can, and its handler looks for them. */
-static bool connect_pair(struct record *record, const uint32_t *qps)
+static enum tk_status connect_pair(struct record *record, const struct tk_datagram *datagram)
 {
     tk_pair_publish(record->peer->rank, record->conns);
-    return tk_pair_connect(record->conns, qps) == TK_OK;
+    return tk_pair_connect(record->conns, datagram->qps, (int)datagram->credits);
 }
 
 /* Lost or not sent at all is the same, but for the time until it is repeated. */
@@ -135,14 +138,20 @@ static void record_live(struct record *record)
     record_drop(record);
 }
 
-static void advance(struct record *record, enum tk_handshake_event event, const uint32_t *qps)
+/* TK_BUSY: no receive buffers can be reserved now, and nothing was done. */
+static enum tk_status advance(struct record *record, enum tk_handshake_event event,
+                              const struct tk_datagram *datagram)
 {
     struct tk_handshake_step step =
         tk_handshake_next(record->state, event, tk_peers.me < record->peer->rank);
-    if ((step.opens && !make_pair(record)) || (step.connects && !connect_pair(record, qps))) {
-        tk_verbs.demand->has_failed = true;
-        return;
-    }
+    enum tk_status status = step.opens ? make_pair(record) : TK_OK;
+    tk_verbs.demand->waited += status == TK_BUSY && !record->has_waited;
+    record->has_waited |= status == TK_BUSY;
+    if (status == TK_OK && step.connects)
+        status = connect_pair(record, datagram);
+    tk_verbs.demand->has_failed |= status == TK_FAIL;
+    if (status != TK_OK)
+        return status;
     if (step.next != record->state)
         record->interval = 0;
     record->state = step.next;
@@ -150,6 +159,7 @@ static void advance(struct record *record, enum tk_handshake_event event, const 
         record_send(record, step.sends);
     if (step.next == TK_HANDSHAKE_UP)
         record_live(record);
+    return TK_OK;
 }
 
 static void step_all(void)
@@ -157,7 +167,9 @@ static void step_all(void)
     uint64_t now = tk_now();
     for (struct record *record = tk_verbs.demand->records, *next; record; record = next) {
         next = record->next;
-        if (record->state != TK_HANDSHAKE_IDLE && now >= record->due)
+        if (record->state == TK_HANDSHAKE_IDLE) /* there were no receive buffers for it */
+            advance(record, TK_HANDSHAKE_WANTED, NULL);
+        else if (now >= record->due)
             advance(record, TK_HANDSHAKE_TIMED, NULL);
     }
 }
@@ -248,11 +260,15 @@ static void came_to_connected(const struct tk_peer *peer, enum tk_handshake_even
 static void came_to_unconnected(struct tk_peer *peer, const struct tk_datagram *datagram)
 {
     struct record *record = record_of(peer);
-    if (!record && datagram->what != TK_HANDSHAKE_REQUEST)
+    bool is_new = !record;
+    if (is_new && datagram->what != TK_HANDSHAKE_REQUEST)
         return; /* of a connection that is over, or none of ours */
-    if (!record)
+    if (is_new)
         record = record_make(peer);
-    advance(record, tk_handshake_came((enum tk_handshake_message)datagram->what), datagram->qps);
+    enum tk_status status =
+        advance(record, tk_handshake_came((enum tk_handshake_message)datagram->what), datagram);
+    if (is_new && status == TK_BUSY)
+        record_drop(record); /* it asks again */
 }
 
 void tk_demand_came(struct tk_buffer *buffer, uint32_t size)
@@ -472,6 +488,7 @@ void tk_demand_report_end(void)
     const struct tk_demand *demand = tk_verbs.demand;
     if (demand && tk_settings.ibv_ports_verbose >= 2)
         tk_log_info("connections on demand: %u of %u peers, %u of them asked for by this rank; %u "
-                    "datagrams, %u of them again",
-                    demand->up, tk_verbs.peers, demand->wanted, demand->sent, demand->again);
+                    "datagrams, %u of them again; %u waits for receive buffers",
+                    demand->up, tk_verbs.peers, demand->wanted, demand->sent, demand->again,
+                    demand->waited);
 }

@@ -10,7 +10,9 @@
 #include <string.h>
 
 #include "base/report.h"
+#include "settings/settings.h"
 #include "transport/verbs/data/credit.h"
+#include "transport/verbs/data/loan.h"
 #include "transport/verbs/data/stripe.h"
 #include "transport/verbs/verbs_private.h"
 
@@ -69,33 +71,71 @@ void tk_pair_drop(struct tk_conn *conns)
     free(conns);
 }
 
-static enum tk_status make_room(uint32_t rank)
+static void pair_count(uint32_t rank, int by)
 {
     for (uint32_t k = 0; k < tk_verbs.conns_pp; k++) {
         struct tk_rail *rail = &tk_verbs.rails[k % tk_verbs.rail_count];
-        rail->conns_open++;
-        rail->primaries += k == tk_primary_number(rank);
+        rail->conns_open += (uint32_t)by;
+        rail->primaries += k == tk_primary_number(rank) ? (uint32_t)by : 0;
     }
-    if (tk_verbs.is_static)
-        return TK_OK;
-    for (uint32_t i = 0; i < tk_verbs.rail_count; i++)
-        if (tk_recv_pool_fit(&tk_verbs.rails[i]) != TK_OK)
-            return TK_FAIL;
-    return tk_devices_fit();
 }
 
-struct tk_conn *tk_pair_open(uint32_t rank)
+static enum tk_status pool_fit(struct tk_rail *rail)
 {
-    struct tk_conn *conns = make_room(rank) == TK_OK ? conns_allocate() : NULL;
-    for (uint32_t k = 0; conns && k < tk_verbs.conns_pp; k++) {
-        struct tk_conn *conn = &conns[k];
-        uint32_t rail = k % tk_verbs.rail_count;
-        if (tk_conn_open(conn, tk_peer(rank), rail, k == tk_primary_number(rank)) == TK_OK)
-            continue;
-        tk_pair_drop(conns);
-        conns = NULL;
+    return tk_recv_pool_fit(rail, tk_recv_buffers_wanted(rail->conns_open, rail->primaries));
+}
+
+static enum tk_status make_room(void)
+{
+    if (tk_verbs.is_static)
+        return TK_OK;
+    for (uint32_t i = 0; i < tk_verbs.rail_count && !tk_srq_in_use(); i++)
+        if (pool_fit(&tk_verbs.rails[i]) != TK_OK)
+            return TK_FAIL;
+    if (tk_devices_fit() != TK_OK)
+        return TK_FAIL;
+    return tk_srq_in_use() ? tk_srqs_fit() : TK_OK;
+}
+
+/* Of the shared queue that messages from the rank come through. */
+static enum tk_status pair_reserve(struct tk_conn *conns, uint32_t rank)
+{
+    struct tk_conn *conn = &conns[tk_primary_number(rank)];
+    conn->rail = tk_primary_number(rank) % tk_verbs.rail_count;
+    enum tk_lend_answer answer = tk_srq_in_use() ? tk_srq_reserve(conn) : TK_LEND_YES;
+    if (answer == TK_LEND_YES)
+        return TK_OK;
+    if (answer == TK_LEND_BUSY) {
+        tk_loan_call_back(tk_rail_of(conn)->device);
+        return TK_BUSY;
     }
-    return conns;
+    tk_log_error("no receive buffers are left for rank %u: raise GASNET_RBUF_COUNT (%lld)", rank,
+                 (long long)tk_settings.rbuf_count);
+    return TK_FAIL;
+}
+
+static enum tk_status pair_open_all(struct tk_conn *conns, uint32_t rank)
+{
+    for (uint32_t k = 0; k < tk_verbs.conns_pp; k++)
+        if (tk_conn_open(&conns[k], tk_peer(rank), k % tk_verbs.rail_count,
+                         k == tk_primary_number(rank)) != TK_OK)
+            return TK_FAIL;
+    return TK_OK;
+}
+
+enum tk_status tk_pair_open(uint32_t rank, struct tk_conn **conns)
+{
+    pair_count(rank, 1);
+    if (make_room() != TK_OK || !(*conns = conns_allocate()))
+        return TK_FAIL;
+    enum tk_status status = pair_reserve(*conns, rank);
+    if (status == TK_OK)
+        status = pair_open_all(*conns, rank);
+    if (status == TK_OK)
+        return TK_OK;
+    pair_count(rank, -1);
+    tk_pair_drop(*conns);
+    return status;
 }
 
 void tk_pair_hold(struct tk_conn *conns)
@@ -130,7 +170,7 @@ void tk_pair_publish(uint32_t rank, struct tk_conn *conns)
     __atomic_store_n(&tk_peer(rank)->connection, conns + tk_primary_number(rank), __ATOMIC_RELEASE);
 }
 
-enum tk_status tk_pair_connect(struct tk_conn *conns, const uint32_t *qps)
+enum tk_status tk_pair_connect(struct tk_conn *conns, const uint32_t *qps, int credits)
 {
     uint32_t rank = conns->peer->rank;
     bool is_fenced = tk_verbs.fenced[rank];
@@ -139,6 +179,8 @@ enum tk_status tk_pair_connect(struct tk_conn *conns, const uint32_t *qps)
         const struct tk_port_address *to = tk_address_of(rank, conn->rail);
         conn->is_fenced = is_fenced;
         conn->short_put_max = is_fenced ? 0 : tk_verbs.inline_limit;
+        if (k == tk_primary_number(rank))
+            tk_loan_open(conn, credits); /* first: messages may come as soon as it is connected */
         if (tk_conn_connect(conn, to, qps ? qps[k] : 0) != TK_OK)
             return TK_FAIL;
         tk_stripe_open(conn, to->rate_mbps);

@@ -11,12 +11,17 @@
  * not post. A responder may hold back up to `slack` credits to send with its next message; the
  * buffers that were posted for those replies then serve later ones.
  *
+ * Where receive queues are shared (data/srq.h) the same holds of the queue of a device: it has the
+ * buffers for all credits that peers have, and for the replies to as many requests as this process
+ * may have in flight.
+ *
  * Everything here is called with the connection's lock held. */
 #include "config.h"
 
 #include "base/clock.h"
 #include "base/report.h"
 #include "transport/verbs/data/credit.h"
+#include "transport/verbs/data/srq.h"
 #include "transport/verbs/verbs_private.h"
 
 void tk_recv_refused(struct tk_conn *conn, struct tk_buffer *buffer, int error)
@@ -32,6 +37,8 @@ enum tk_status tk_credit_none(struct tk_conn *conn)
 {
     if (!conn->starved_since)
         conn->starved_since = tk_now();
+    if (conn->loan && conn->credits == 0)
+        tk_borrower_starves(&conn->loan->borrower);
     return TK_BUSY;
 }
 

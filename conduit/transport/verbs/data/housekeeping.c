@@ -12,6 +12,7 @@
 #include "transport/verbs/conn/demand.h"
 #include "transport/verbs/data/ack.h"
 #include "transport/verbs/data/housekeeping.h"
+#include "transport/verbs/data/loan.h"
 #include "transport/verbs/failover/failover.h"
 #include "transport/verbs/verbs_private.h"
 
@@ -29,8 +30,11 @@ void tk_acks_send(void)
     tk_demand_step();
     for (uint32_t r = 0;
          r < tk_peers.size && tk_counter_read(&tk_verbs.pending_work) > tk_demand_pending(); r++)
-        if (is_linked(r))
+        if (is_linked(r)) {
             tk_ack_retry(tk_primary(tk_peer(r)));
+            if (tk_srq_in_use())
+                tk_loan_retry(tk_primary(tk_peer(r)));
+        }
 }
 
 static void tell_stall(const struct tk_conn *conn, double seconds)
@@ -38,7 +42,7 @@ static void tell_stall(const struct tk_conn *conn, double seconds)
     char text[96];
     if (conn->credits == 0)
         snprintf(text, sizeof(text), "all %d credits are out; it has not polled",
-                 tk_verbs.credits_pp);
+                 conn->loan ? conn->loan->borrower.limit : tk_verbs.credits_pp);
     else
         snprintf(text, sizeof(text),
                  "all credits of this process are out (GASNET_AM_CREDITS_TOTAL)");

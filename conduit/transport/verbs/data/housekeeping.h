@@ -4,8 +4,20 @@
 #ifndef TK_VERBS_HOUSEKEEPING_H
 #define TK_VERBS_HOUSEKEEPING_H
 
+#include "transport/verbs/conn/demand.h"
+#include "transport/verbs/verbs_private.h"
+
 /* Connections that are to be moved, and ACKs that found no room in the send queue; while
  * tk_verbs.pending_work is not 0. Takes the locks itself. */
 void tk_acks_send(void);
+
+/* Goes on with it. Connections that wait for an answer are no reason not to sleep. */
+static inline bool tk_work_is_pending(void)
+{
+    int pending = tk_counter_read(&tk_verbs.pending_work);
+    if (pending > 0)
+        tk_acks_send();
+    return pending > tk_demand_pending();
+}
 
 #endif

@@ -311,9 +311,8 @@ enum tk_status tk_recv_pool_grow(struct tk_rail *rail)
     return status;
 }
 
-enum tk_status tk_recv_pool_fit(struct tk_rail *rail)
+enum tk_status tk_recv_pool_fit(struct tk_rail *rail, unsigned wanted)
 {
-    unsigned wanted = tk_recv_buffers_wanted(rail->conns_open, rail->primaries);
     unsigned more = tk_verbs_pool_growth(rail->recv_buffers, wanted);
     if (more == 0)
         return TK_OK;

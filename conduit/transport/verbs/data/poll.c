@@ -12,17 +12,11 @@
 #include "base/report.h"
 #include "transport/verbs/conn/datagram.h"
 #include "transport/verbs/conn/demand.h"
-#include "transport/verbs/data/ack.h"
-#include "transport/verbs/data/credit.h"
 #include "transport/verbs/data/housekeeping.h"
+#include "transport/verbs/data/receive.h"
 #include "transport/verbs/data/tx.h"
 #include "transport/verbs/failover/failover.h"
 #include "transport/verbs/verbs_private.h"
-
-enum {
-    small_message = 256, /* copying this much costs less than swapping buffers */
-    first_bytes = 32     /* most Shorts; copied by a few instructions in line */
-};
 
 /* Not inline: the loop around it should be short for what is plain. */
 static void __attribute__((noinline)) tx_done(struct tk_tx *tx, const struct ibv_wc *wc)
@@ -30,17 +24,6 @@ static void __attribute__((noinline)) tx_done(struct tk_tx *tx, const struct ibv
     tk_if_likely(wc->status == IBV_WC_SUCCESS) tk_tx_complete(tx);
     else if (tk_is_datagram_sent(tx)) tk_tx_complete(tx); /* as good as lost */
     else if (!tk_failover(tx, wc)) tk_tx_failed(tx, wc);
-}
-
-static inline int __attribute__((always_inline))
-take(struct ibv_cq *cq, tk_lock_t *lock, struct ibv_wc *wc, int max)
-{
-    if (!tk_trylock(lock))
-        return 0;
-    int n = ibv_poll_cq(cq, max, wc);
-    tk_unlock(lock);
-    tk_if_unlikely(n < 0) tk_panic("ibv_poll_cq failed with error %d", n);
-    return n;
 }
 
 /* What plain work that was completed together gives back: in PAR each piece by itself would be a
@@ -97,7 +80,7 @@ static void __attribute__((noinline)) all_done(const struct ibv_wc *wc, int n)
 static inline bool __attribute__((always_inline)) reap_from(struct tk_device *device)
 {
     struct ibv_wc wcs[tk_poll_batch], *wc = wcs;
-    int n = take(device->send_cq, &device->send_cq_lock, wcs, tk_poll_batch);
+    int n = tk_cq_take(device->send_cq, &device->send_cq_lock, wcs, tk_poll_batch);
     if (n == 0)
         return false;
     if (TK_THREADED && n > 1) {
@@ -131,18 +114,6 @@ static void __attribute__((noinline)) stranger_came(struct tk_buffer *buffer, si
     tk_demand_came(buffer, (uint32_t)size);
 }
 
-/* Returns where the payload begins. */
-static inline size_t check_head(struct tk_conn *conn, const struct tk_message_head *head,
-                                size_t size)
-{
-    tk_if_unlikely(size < sizeof(*head) || head->nargs > tk_max_args || head->category > TK_LONG)
-        tk_wire_error(conn, "a malformed message came");
-    size_t front = tk_message_front(head->category == TK_LONG, head->nargs);
-    tk_if_unlikely(size < front)
-        tk_wire_error(conn, "a message came that is shorter than its head says");
-    return front;
-}
-
 static inline void account(struct tk_conn *conn, const struct tk_message_head *head)
 {
     int credits = head->credits;
@@ -159,19 +130,6 @@ static inline void account(struct tk_conn *conn, const struct tk_message_head *h
         tk_credit_return(conn, credits);
 }
 
-static inline void hand_up(struct tk_conn *conn, struct tk_message_head *head, void *payload,
-                           size_t nbytes)
-{
-    struct tk_arrival arrival = {
-        .peer = conn->peer, .head = head, .payload = payload, .nbytes = nbytes};
-    tk_deliver(&arrival);
-    if (arrival.replied || head->kind != TK_REQUEST)
-        return;
-    conn = tk_primary_lock(conn->peer);
-    tk_credit_owe(conn);
-    tk_unlock(&conn->lock);
-}
-
 /* What was in `buffer` is copied, or of no more interest. One buffer more than needed stays posted;
  * see data/credit.c. */
 static inline void post_again(struct tk_conn *conn, struct tk_buffer *buffer)
@@ -185,28 +143,28 @@ static inline void post_again(struct tk_conn *conn, struct tk_buffer *buffer)
 static void __attribute__((noinline))
 small_arrived(struct tk_conn *conn, struct tk_buffer *buffer, size_t front, size_t size)
 {
-    _Alignas(8) char copy[small_message];
+    _Alignas(8) char copy[tk_small_message];
     struct tk_message_head *head = memcpy(copy, buffer->data, size);
     tk_lock(&conn->lock);
     account(conn, head);
     post_again(conn, buffer);
     tk_unlock(&conn->lock);
     if (head->kind != TK_ACK)
-        hand_up(conn, head, copy + front, size - front);
+        tk_message_hand_up(conn, head, copy + front, size - front);
 }
 
 /* As small_arrived(), for messages without payload, and for ACKs. */
 static inline void short_arrived(struct tk_conn *conn, struct tk_buffer *buffer, size_t size)
 {
     struct tk_short copy;
-    tk_if_likely(size <= first_bytes) memcpy(&copy, buffer->data, first_bytes);
+    tk_if_likely(size <= tk_first_bytes) memcpy(&copy, buffer->data, tk_first_bytes);
     else memcpy(&copy, buffer->data, sizeof(copy));
     tk_lock(&conn->lock);
     account(conn, &copy.head);
     post_again(conn, buffer);
     tk_unlock(&conn->lock);
     if (copy.head.kind != TK_ACK)
-        hand_up(conn, &copy.head, NULL, 0);
+        tk_message_hand_up(conn, &copy.head, NULL, 0);
 }
 
 /* A large message stays where it is and another buffer takes its place; without one it is copied
@@ -236,7 +194,7 @@ large_arrived(struct tk_conn *conn, struct tk_buffer *buffer, size_t front, size
     void *copy = replace_buffer(conn, buffer, size);
     tk_unlock(&conn->lock);
     char *bytes = copy ? copy : buffer->data;
-    hand_up(conn, (struct tk_message_head *)bytes, bytes + front, size - front);
+    tk_message_hand_up(conn, (struct tk_message_head *)bytes, bytes + front, size - front);
     if (!copy)
         tk_pool_give(&tk_rail_of(conn)->recv_pool, buffer);
     free(copy);
@@ -250,14 +208,13 @@ with_payload_arrived(struct tk_conn *conn, struct tk_buffer *buffer, size_t size
         stranger_came(buffer, size);
         return;
     }
-    size_t front = check_head(conn, (struct tk_message_head *)buffer->data, size);
-    if (size <= small_message)
+    size_t front = tk_message_check(conn, (struct tk_message_head *)buffer->data, size);
+    if (size <= tk_small_message)
         small_arrived(conn, buffer, front, size);
     else
         large_arrived(conn, buffer, front, size);
 }
 
-/* A Short that says more of itself than is there is left to the general way, which complains. */
 static inline void arrived(struct tk_conn *conn, struct tk_buffer *buffer, size_t size)
 {
     const struct tk_message_head *head = (struct tk_message_head *)buffer->data;
@@ -287,7 +244,7 @@ static void __attribute__((noinline)) all_arrived(const struct ibv_wc *wc, int n
 static inline bool __attribute__((always_inline)) receive_from(struct tk_device *device)
 {
     struct ibv_wc wc[tk_poll_batch];
-    int n = take(device->recv_cq, &device->recv_cq_lock, wc, tk_poll_batch);
+    int n = tk_cq_take(device->recv_cq, &device->recv_cq_lock, wc, tk_poll_batch);
     if (n <= 0)
         return false;
     all_arrived(wc, n);
@@ -299,19 +256,10 @@ static bool poll_recv(void)
     return receive_from(&tk_verbs.device);
 }
 
-/* Goes on with it. Connections that wait for an answer are no reason not to sleep. */
-static bool work_is_pending(void)
-{
-    int pending = tk_counter_read(&tk_verbs.pending_work);
-    if (pending > 0)
-        tk_acks_send();
-    return pending > tk_demand_pending();
-}
-
 /* Apart from the usual way, which need not remember what it found on this one. */
 static bool __attribute__((noinline)) poll_all(void)
 {
-    bool any = work_is_pending();
+    bool any = tk_work_is_pending();
     any |= tk_verbs_reap();
     return poll_recv() || any;
 }
@@ -337,7 +285,7 @@ bool tk_devices_reap(void)
 
 bool tk_devices_poll(void)
 {
-    bool any = work_is_pending();
+    bool any = tk_work_is_pending();
     any |= tk_devices_reap();
     for (struct tk_device *device = &tk_verbs.device; device; device = device->next)
         any |= receive_from(device);
@@ -361,7 +309,7 @@ static void put_aside(struct tk_buffer *buffer, uint32_t size)
         stranger_came(buffer, size);
         return;
     }
-    check_head(conn, head, size);
+    tk_message_check(conn, head, size);
     tk_lock(&conn->lock);
     account(conn, head);
     if (conn->rx_extra < 0)
@@ -408,7 +356,7 @@ static bool __attribute__((noinline)) hand_up_all_aside(void)
     while ((buffer = take_aside()) != NULL) {
         struct tk_message_head *head = (struct tk_message_head *)buffer->data;
         size_t front = tk_message_front(head->category == TK_LONG, head->nargs);
-        hand_up(buffer->conn, head, buffer->data + front, buffer->sge.length - front);
+        tk_message_hand_up(buffer->conn, head, buffer->data + front, buffer->sge.length - front);
         buffer->sge.length = tk_buffer_size;
         tk_pool_give(&tk_rail_of(buffer->conn)->recv_pool, buffer);
         any = true;
@@ -479,7 +427,7 @@ counted_came(struct tk_device *device, struct ibv_wc *wc, bool expects_more)
         one_came(wc, false);
         hand_up_aside();
     } while (expects_more && ++count < tk_poll_batch &&
-             take(device->recv_cq, &device->recv_cq_lock, wc, 1) > 0);
+             tk_cq_take(device->recv_cq, &device->recv_cq_lock, wc, 1) > 0);
 }
 
 /* Whether the poll before found something, on whatever device: a flood comes over one of them. Read
@@ -490,7 +438,7 @@ static TK_PER_THREAD bool found_before;
 static inline bool __attribute__((always_inline)) receive_counted(struct tk_device *device)
 {
     struct ibv_wc wc;
-    if (take(device->recv_cq, &device->recv_cq_lock, &wc, 1) <= 0)
+    if (tk_cq_take(device->recv_cq, &device->recv_cq_lock, &wc, 1) <= 0)
         return false;
     counted_came(device, &wc, found_before);
     return true;
@@ -500,7 +448,8 @@ static bool receive_aside(struct tk_device *device)
 {
     struct ibv_wc wc;
     int count = 0;
-    while (count < tk_poll_batch && take(device->recv_cq, &device->recv_cq_lock, &wc, 1) > 0) {
+    while (count < tk_poll_batch &&
+           tk_cq_take(device->recv_cq, &device->recv_cq_lock, &wc, 1) > 0) {
         comes_later(&wc);
         count++;
     }

@@ -12,6 +12,7 @@
 
 #include "base/report.h"
 #include "peer/peer.h"
+#include "settings/settings.h"
 #include "transport/verbs/verbs_private.h"
 
 enum { ports_text = 256, port_text = 128 };
@@ -229,6 +230,19 @@ static void log_none(uint32_t without)
     log_table();
 }
 
+/* The first rank that has too few. */
+static bool has_buffers(void)
+{
+    uint32_t r = 0;
+    while (r < tk_peers.size && tk_peer_info_of(r)->recv_min == 0)
+        r++;
+    if (r < tk_peers.size && tk_peers.me == 0)
+        tk_log_error("GASNET_RBUF_COUNT=%lld is too few for the peers of rank %u: %u to 1048576, "
+                     "or 0 for as many as make sense",
+                     (long long)tk_settings.rbuf_count, r, tk_peer_info_of(r)->recv_min);
+    return r == tk_peers.size;
+}
+
 bool tk_verbs_agree(void)
 {
     uint32_t without = count_without();
@@ -236,8 +250,10 @@ bool tk_verbs_agree(void)
     struct split split;
     bool is_apart = without == 0 && !what && find_split(&split);
     bool agree = without == 0 && !what && !is_apart;
-    if (agree || tk_peers.me != 0)
-        return agree;
+    if (agree)
+        return has_buffers();
+    if (tk_peers.me != 0)
+        return false;
     if (is_apart) {
         log_split(&split);
     } else if (without > 0) {

@@ -13,6 +13,7 @@
 #include "base/bits.h"
 #include "base/report.h"
 #include "transport/verbs/conn/datagram.h"
+#include "transport/verbs/data/srq.h"
 #include "transport/verbs/failover/failover.h"
 #include "transport/verbs/verbs_private.h"
 
@@ -78,7 +79,8 @@ static enum tk_status fit(const struct tk_device *device)
         tk_log_error("%s can't be queried: %s", name, strerror(error));
         return TK_FAIL;
     }
-    if (tk_verbs.depth_pp > attr.max_qp_wr || tk_receives_max() > attr.max_qp_wr) {
+    if (tk_verbs.depth_pp > attr.max_qp_wr ||
+        (!tk_srq_in_use() && tk_receives_max() > attr.max_qp_wr)) {
         tk_log_error("%s allows %d work requests in a queue: lower GASNET_NETWORKDEPTH_PP (%d) or "
                      "GASNET_AM_CREDITS_PP (%d)",
                      name, attr.max_qp_wr, tk_verbs.depth_pp, tk_verbs.credits_pp);
@@ -143,6 +145,9 @@ static int receives_max(const struct tk_device *device)
     for (uint32_t i = 0; i < tk_verbs.rail_count; i++)
         if (tk_verbs.rails[i].device == device)
             conns += tk_verbs.failover_enabled ? conns_on(i) : primaries_on(&tk_verbs.rails[i]);
+    if (tk_srq_in_use())
+        return tk_lend_stock(&tk_verbs.srq_plan, (int)conns).buffers +
+               tk_datagrams_received(device);
     return tk_max(1, tk_receives_max() * (int)conns) + greetings_max(device) +
            tk_datagrams_received(device);
 }
@@ -206,6 +211,7 @@ enum tk_status tk_devices_fit(void)
 
 static void close_one(struct tk_device *device)
 {
+    tk_srq_close(device);
     if (device->recv_cq)
         ibv_destroy_cq(device->recv_cq);
     if (device->send_cq)

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Credits on loan. Four Shorts, which no handler sees:
+ *
+ *   ASK     sender to receiver: wants so many more, gives so many back. Takes a credit, as a
+ * request; its answer is GRANT. GRANT   so many more, perhaps none. Gives the credit of ASK back,
+ * as a reply. RECALL  receiver to sender: give so many back. Takes one of the receiver's own
+ * credits to the sender; its answer is RETURN. RETURN  so many are given back now; others follow
+ * with an ASK as they come back from requests in flight.
+ *
+ * So each has a buffer where it comes, as all requests and replies have. A peer that does not poll
+ * keeps what it has, and nobody waits for it: who asks gets what is there, and asks again later.
+ * Takes the connection's lock, then that of the queue. */
+#include "config.h"
+
+#include "base/report.h"
+#include "transport/verbs/data/credit.h"
+#include "transport/verbs/data/loan.h"
+#include "transport/verbs/data/tx.h"
+
+enum loan_kind { LOAN_ASK, LOAN_GRANT, LOAN_RECALL, LOAN_RETURN, loan_kinds };
+enum { KIND, COUNT, GIVEN, loan_args };
+
+void tk_loan_open(struct tk_conn *conn, int base)
+{
+    tk_lock(&conn->lock);
+    /* Buffers for our replies are as many as requests in flight. */
+    conn->rx_base -= conn->credits - base;
+    conn->credits = base;
+    if (conn->loan)
+        tk_borrower_open(&conn->loan->borrower, base, tk_verbs.credits_pp);
+    tk_unlock(&conn->lock);
+}
+
+static struct tk_srq *loan_srq(const struct tk_conn *conn)
+{
+    return tk_rail_of(conn)->device->srq;
+}
+
+/* ---- sending, with the connection's lock ---- */
+
+static bool post(struct tk_conn *conn, enum loan_kind kind, int count, int given)
+{
+    struct tk_short message = {
+        .head = {.kind = TK_LOAN, .category = TK_SHORT, .nargs = loan_args},
+        .args = {kind, count, given},
+    };
+    struct tk_outgoing out = {.head = &message.head, .head_size = tk_short_size(loan_args)};
+    return tk_message_post(conn, &out) == TK_OK;
+}
+
+static void set_pending(struct tk_conn *conn)
+{
+    struct tk_loan *loan = conn->loan;
+    bool is_pending = loan->is_grant_due || loan->is_return_due || loan->is_ask_due;
+    tk_counter_add(&tk_verbs.pending_work, is_pending - loan->is_pending);
+    loan->is_pending = is_pending;
+}
+
+/* One that only wants more may wait for the next message; what is given back may be all that others
+ * wait for. */
+static void ask(struct tk_conn *conn)
+{
+    struct tk_borrower *b = &conn->loan->borrower;
+    struct tk_ask message;
+    conn->loan->is_ask_due = false;
+    if (!tk_borrower_asks(b, conn->credits, &message))
+        return;
+    if (!tk_credit_take_alone(conn)) {
+        conn->loan->is_ask_due = message.give > 0;
+    } else if (post(conn, LOAN_ASK, message.want, message.give)) {
+        tk_borrower_asked(b, &message);
+    } else {
+        tk_credit_return(conn, 1);
+        conn->loan->is_ask_due = message.give > 0;
+    }
+}
+
+void tk_loan_step(struct tk_conn *conn)
+{
+    conn->credits -= tk_borrower_collect(&conn->loan->borrower, conn->credits);
+    ask(conn);
+    set_pending(conn);
+}
+
+static void answer(struct tk_conn *conn)
+{
+    struct tk_loan *loan = conn->loan;
+    if (loan->is_grant_due)
+        loan->is_grant_due = !post(conn, LOAN_GRANT, loan->granted, 0);
+    if (loan->is_return_due)
+        loan->is_return_due = !post(conn, LOAN_RETURN, loan->returned, 0);
+    set_pending(conn);
+}
+
+void tk_loan_retry(struct tk_conn *conn)
+{
+    tk_lock(&conn->lock);
+    if (conn->loan && conn->loan->is_pending) {
+        answer(conn);
+        if (conn->loan->is_ask_due)
+            tk_loan_step(conn);
+    }
+    tk_unlock(&conn->lock);
+}
+
+/* ---- calling back ---- */
+
+/* The next connection of which something can be asked back for one that has `least` credits, or,
+ * if that is 0, for one that is to be opened. With the queue's lock. */
+static struct tk_conn *next_victim(struct tk_srq *srq, int least, int *count)
+{
+    const struct tk_srq_table *table = srq->table;
+    for (uint32_t i = 0; i <= table->mask; i++) {
+        struct tk_conn *conn = table->entries[srq->next_victim++ & table->mask].conn;
+        if (!conn || !conn->loan)
+            continue;
+        struct tk_account *account = &conn->loan->account;
+        *count = least > 0 ? tk_lender_recall(&srq->lender, account, least)
+                           : tk_lender_recall_all(&srq->lender, account);
+        if (*count > 0)
+            return conn;
+    }
+    return NULL;
+}
+
+/* Without room or credit it is left: who needs it asks again. */
+static void recall(struct tk_conn *conn, int count)
+{
+    struct tk_srq *srq = loan_srq(conn);
+    tk_lock(&conn->lock);
+    bool has_credit = tk_credit_take_alone(conn);
+    bool is_posted = has_credit && post(conn, LOAN_RECALL, count, 0);
+    if (has_credit && !is_posted)
+        tk_credit_return(conn, 1);
+    tk_unlock(&conn->lock);
+    if (is_posted)
+        return;
+    tk_lock(&srq->lock);
+    tk_lender_answered(&conn->loan->account);
+    tk_unlock(&srq->lock);
+}
+
+/* Of a few, so that a message costs no more where there are many. */
+static void call_back(struct tk_srq *srq, int missing, int least)
+{
+    enum { victims_max = 4 };
+    for (int i = 0; i < victims_max && missing > 0; i++) {
+        int count = 0;
+        tk_lock(&srq->lock);
+        struct tk_conn *victim = next_victim(srq, least, &count);
+        tk_unlock(&srq->lock);
+        if (!victim)
+            return;
+        recall(victim, count);
+        missing -= count;
+    }
+}
+
+void tk_loan_call_back(struct tk_device *device)
+{
+    call_back(device->srq, device->srq->lender.base + 1, 0);
+}
+
+/* ---- receiving ---- */
+
+static void asked(struct tk_conn *conn, int want, int give)
+{
+    struct tk_srq *srq = loan_srq(conn);
+    struct tk_account *account = &conn->loan->account;
+    tk_lock(&srq->lock);
+    tk_lender_returned(&srq->lender, account, give);
+    int granted = tk_lender_lend(&srq->lender, account, want), has = account->granted;
+    tk_unlock(&srq->lock);
+    tk_lock(&conn->lock);
+    conn->loan->granted = granted;
+    conn->loan->is_grant_due = true;
+    answer(conn);
+    tk_unlock(&conn->lock);
+    if (granted < want)
+        call_back(srq, want - granted, has);
+}
+
+static void granted(struct tk_conn *conn, int count)
+{
+    tk_lock(&conn->lock);
+    conn->credits += count;
+    tk_credit_return(conn, 1);
+    tk_borrower_granted(&conn->loan->borrower, count);
+    tk_loan_step(conn);
+    tk_unlock(&conn->lock);
+}
+
+static void recalled(struct tk_conn *conn, int count)
+{
+    struct tk_loan *loan = conn->loan;
+    tk_lock(&conn->lock);
+    conn->credits -= tk_borrower_recalled(&loan->borrower, count, conn->credits, &loan->returned);
+    loan->is_return_due = true;
+    answer(conn);
+    tk_unlock(&conn->lock);
+}
+
+static void returned(struct tk_conn *conn, int count)
+{
+    struct tk_srq *srq = loan_srq(conn);
+    tk_lock(&srq->lock);
+    tk_lender_answered(&conn->loan->account);
+    tk_lender_returned(&srq->lender, &conn->loan->account, count);
+    tk_unlock(&srq->lock);
+    tk_lock(&conn->lock);
+    tk_credit_return(conn, 1);
+    if (tk_borrower_is_busy(&conn->loan->borrower))
+        tk_loan_step(conn);
+    tk_unlock(&conn->lock);
+}
+
+void tk_loan_came(struct tk_conn *conn, const struct tk_short *message, size_t size)
+{
+    const int32_t *args = message->args;
+    int most = tk_verbs.credits_pp;
+    if (size != tk_short_size(loan_args) || message->head.nargs != loan_args || !conn->loan ||
+        args[COUNT] < 0 || args[COUNT] > most || args[GIVEN] < 0 || args[GIVEN] > most)
+        tk_wire_error(conn, "a malformed message about credits came");
+    if (args[KIND] == LOAN_ASK)
+        asked(conn, args[COUNT], args[GIVEN]);
+    else if (args[KIND] == LOAN_GRANT)
+        granted(conn, args[COUNT]);
+    else if (args[KIND] == LOAN_RECALL)
+        recalled(conn, args[COUNT]);
+    else if (args[KIND] == LOAN_RETURN)
+        returned(conn, args[COUNT]);
+    else
+        tk_wire_error(conn, "a malformed message about credits came");
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What all ways to receive share: completions taken from a queue, a message's head checked, its
+ * handler run. Inline because every message passes here. */
+#ifndef TK_VERBS_RECEIVE_H
+#define TK_VERBS_RECEIVE_H
+
+#include "base/bits.h"
+#include "base/report.h"
+#include "transport/verbs/data/ack.h"
+#include "transport/verbs/data/credit.h"
+
+enum {
+    tk_small_message = 256, /* copying this much costs less than swapping buffers */
+    tk_first_bytes = 32     /* most Shorts; copied by a few instructions in line */
+};
+
+/* One thread at a time; others find nothing. */
+static inline int __attribute__((always_inline))
+tk_cq_take(struct ibv_cq *cq, tk_lock_t *lock, struct ibv_wc *wc, int max)
+{
+    if (!tk_trylock(lock))
+        return 0;
+    int n = ibv_poll_cq(cq, max, wc);
+    tk_unlock(lock);
+    tk_if_unlikely(n < 0) tk_panic("ibv_poll_cq failed with error %d", n);
+    return n;
+}
+
+/* Of a kind that was looked at. Returns where the payload begins. */
+static inline size_t tk_message_check(struct tk_conn *conn, const struct tk_message_head *head,
+                                      size_t size)
+{
+    tk_if_unlikely(size < sizeof(*head) || head->nargs > tk_max_args || head->category > TK_LONG)
+        tk_wire_error(conn, "a malformed message came");
+    size_t front = tk_message_front(head->category == TK_LONG, head->nargs);
+    tk_if_unlikely(size < front)
+        tk_wire_error(conn, "a message came that is shorter than its head says");
+    return front;
+}
+
+/* A Short that says more of itself than is there is left to the general way, which complains. */
+static inline bool tk_message_is_short(const struct tk_message_head *head, size_t size)
+{
+    return size >= sizeof(*head) + 4u * head->nargs && size <= sizeof(struct tk_short) &&
+           head->category == TK_SHORT && head->kind <= TK_CONTROL;
+}
+
+static inline void tk_message_hand_up(struct tk_conn *conn, struct tk_message_head *head,
+                                      void *payload, size_t nbytes)
+{
+    struct tk_arrival arrival = {
+        .peer = conn->peer, .head = head, .payload = payload, .nbytes = nbytes};
+    tk_deliver(&arrival);
+    if (arrival.replied || head->kind != TK_REQUEST)
+        return;
+    conn = tk_primary_lock(conn->peer);
+    tk_credit_owe(conn);
+    tk_unlock(&conn->lock);
+}
+
+#endif

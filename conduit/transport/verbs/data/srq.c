@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * See srq.h. Owns struct tk_srq of each device. */
+#include "config.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/report.h"
+#include "settings/settings.h"
+#include "transport/verbs/data/srq.h"
+#include "transport/verbs/limits.h"
+
+/* ---- choosing ---- */
+
+static struct ibv_device_attr least_device(void)
+{
+    struct ibv_device_attr least = {.max_srq = 1, .max_srq_wr = 1 << 30};
+    for (uint32_t i = 0; i < tk_verbs.rail_count; i++) {
+        struct ibv_device_attr attr = {.max_srq = 0};
+        if (ibv_query_device(tk_verbs.rails[i].context, &attr) != 0)
+            attr.max_srq = 0;
+        least.max_srq = attr.max_srq < least.max_srq ? attr.max_srq : least.max_srq;
+        least.max_srq_wr = attr.max_srq_wr < least.max_srq_wr ? attr.max_srq_wr : least.max_srq_wr;
+    }
+    return least;
+}
+
+/* -1: where connections with queues of their own would need more buffers. */
+static bool is_wanted(const struct tk_lend_wish *wish)
+{
+    int64_t from = tk_settings.use_srq;
+    if (from >= 0)
+        return from > 0 && from <= tk_peers.size;
+    return tk_settings.rbuf_count > 0 && tk_settings.rbuf_count < tk_lend_buffers_max(wish);
+}
+
+/* Where the library itself decides nothing is to be reported. */
+static bool is_asked_for(void)
+{
+    return tk_settings.use_srq > 0 && tk_peers.me == 0;
+}
+
+/* The default is no wish of the user's: where it is too few, connections beyond those that it
+ * suffices for get what they need. */
+static void set_wish(struct tk_lend_wish *wish)
+{
+    int least = tk_lend_buffers_min(wish);
+    wish->buffers = (int)tk_settings.rbuf_count;
+    if (tk_settings.rbuf_count == 0)
+        wish->buffers = tk_lend_buffers_max(wish);
+    else if (tk_settings.use_srq < 0)
+        wish->conns = tk_lend_conns_fit(wish);
+    else if (tk_settings.rbuf_count < least)
+        tk_verbs.recv_min = (uint32_t)least;
+    wish->buffers = (int)tk_max((size_t)wish->buffers, (size_t)tk_lend_buffers_min(wish));
+}
+
+static const char *refusal(struct tk_lend_wish *wish, uint32_t peers)
+{
+    struct ibv_device_attr attr = least_device();
+    if (tk_verbs.failover_enabled)
+        return "ports stand in for each other (GASNET_IBV_FAILOVER=0 ends that)";
+    set_wish(wish);
+    if (attr.max_srq_wr < wish->buffers)
+        wish->buffers = (int)tk_max((size_t)attr.max_srq_wr, (size_t)tk_lend_buffers_min(wish));
+    struct tk_lend_plan plan = tk_lend_plan(wish);
+    if (attr.max_srq < 1 || attr.max_srq_wr < tk_lend_stock(&plan, (int)peers).buffers)
+        return "the device has none, or too small ones";
+    tk_verbs.srq_plan = plan;
+    return NULL;
+}
+
+void tk_srq_choose(uint32_t peers, int credits_total)
+{
+    struct tk_lend_wish wish = {.conns = (int)peers,
+                                .credits_pp = tk_verbs.credits_pp,
+                                .credits_total = credits_total,
+                                .held = (int)tk_verbs_spares(TK_THREADED)};
+    if (peers == 0 || !is_wanted(&wish))
+        return;
+    const char *why = refusal(&wish, peers);
+    if (why && is_asked_for())
+        tk_log_warn("GASNET_USE_SRQ=%lld: no shared receive queues, because %s",
+                    (long long)tk_settings.use_srq, why);
+}
+
+/* ---- opening ---- */
+
+static struct tk_rail *first_rail(const struct tk_device *device)
+{
+    struct tk_rail *rail = tk_verbs.rails;
+    while (rail->device != device)
+        rail++;
+    return rail;
+}
+
+static struct tk_srq_table *table_make(uint32_t size)
+{
+    struct tk_srq_table *table = calloc(1, sizeof(*table) + size * sizeof(table->entries[0]));
+    if (table)
+        table->mask = size - 1;
+    return table;
+}
+
+static struct tk_srq *make(void)
+{
+    enum { size_first = 64 };
+    struct tk_srq *srq = aligned_alloc(TK_CACHE_LINE, sizeof(*srq));
+    if (!srq)
+        return NULL;
+    memset(srq, 0, sizeof(*srq));
+    tk_lock_init(&srq->lock);
+    srq->lender = (struct tk_lender){.base = tk_verbs.srq_plan.base, .most = tk_verbs.credits_pp};
+    srq->table = table_make(size_first);
+    return srq;
+}
+
+static enum tk_status srq_fit(struct tk_device *device, uint32_t conns)
+{
+    struct tk_srq *srq = device->srq;
+    struct tk_rail *rail = first_rail(device);
+    struct tk_lend_stock stock = tk_lend_stock(&tk_verbs.srq_plan, (int)conns);
+    if (stock.buffers <= srq->buffers)
+        return TK_OK;
+    if (tk_recv_pool_fit(rail, (unsigned)stock.buffers) != TK_OK)
+        return TK_FAIL;
+    srq->buffers = stock.buffers;
+    for (struct tk_buffer *buffer; (buffer = tk_pool_take(&rail->recv_pool)) != NULL;)
+        tk_srq_give(srq, buffer);
+    tk_lock(&srq->lock);
+    srq->lender.capacity = stock.capacity;
+    tk_unlock(&srq->lock);
+    return TK_OK;
+}
+
+/* That are connected at start-up, or by now. */
+static uint32_t conns_on(const struct tk_device *device)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < tk_verbs.rail_count; i++) {
+        const struct tk_rail *rail = &tk_verbs.rails[i];
+        if (rail->device == device)
+            count += tk_verbs.is_static ? rail->peers : rail->primaries;
+    }
+    return count;
+}
+
+enum tk_status tk_srqs_fit(void)
+{
+    for (struct tk_device *device = &tk_verbs.device; device; device = device->next)
+        if (srq_fit(device, conns_on(device)) != TK_OK)
+            return TK_FAIL;
+    return TK_OK;
+}
+
+static enum tk_status srq_open(struct tk_device *device)
+{
+    const char *name = ibv_get_device_name(device->context->device);
+    uint32_t count = (uint32_t)tk_lend_stock(&tk_verbs.srq_plan, (int)tk_verbs.peers).buffers;
+    struct ibv_srq_init_attr attr = {.attr = {.max_wr = count, .max_sge = 1}};
+    struct tk_srq *srq = device->srq = make();
+    if (!srq || !srq->table) {
+        tk_log_error("out of memory for the connections of a shared receive queue");
+        return TK_FAIL;
+    }
+    srq->queue = ibv_create_srq(device->pd, &attr);
+    if (!srq->queue) {
+        tk_log_error("%s: no shared receive queue of %u buffers: %s; lower GASNET_RBUF_COUNT, or "
+                     "set GASNET_USE_SRQ=0",
+                     name, count, strerror(errno));
+        return TK_FAIL;
+    }
+    return tk_recv_pool_open(first_rail(device), 0);
+}
+
+enum tk_status tk_srqs_open(void)
+{
+    for (struct tk_device *device = &tk_verbs.device; device; device = device->next)
+        if (srq_open(device) != TK_OK)
+            return TK_FAIL;
+    return tk_srqs_fit();
+}
+
+void tk_srq_close(struct tk_device *device)
+{
+    struct tk_srq *srq = device->srq;
+    if (srq && srq->queue)
+        ibv_destroy_srq(srq->queue);
+    while (srq && srq->table) {
+        struct tk_srq_table *table = srq->table;
+        srq->table = table->before;
+        free(table);
+    }
+    free(srq);
+    device->srq = NULL;
+}
+
+/* ---- connections ---- */
+
+static struct tk_srq *srq_of(const struct tk_conn *conn)
+{
+    return tk_rail_of(conn)->device->srq;
+}
+
+enum tk_lend_answer tk_srq_reserve(struct tk_conn *conn)
+{
+    struct tk_srq *srq = srq_of(conn);
+    struct tk_loan *loan = calloc(1, sizeof(*loan));
+    if (!loan)
+        tk_panic("out of memory for a connection (%zu bytes)", sizeof(*loan));
+    tk_lock(&srq->lock);
+    enum tk_lend_answer answer = tk_lender_reserve(&srq->lender, &loan->account);
+    tk_unlock(&srq->lock);
+    if (answer == TK_LEND_YES)
+        conn->loan = loan;
+    else
+        free(loan);
+    return answer;
+}
+
+/* The first free entry. One that was left keeps its place in searches for those behind it. */
+static void enter(struct tk_srq_table *table, uint32_t qp, struct tk_conn *conn)
+{
+    uint32_t at = qp;
+    while (table->entries[at & table->mask].conn)
+        at++;
+    struct tk_srq_entry *entry = &table->entries[at & table->mask];
+    __atomic_store_n(&entry->qp, qp, __ATOMIC_RELAXED);
+    __atomic_store_n(&entry->conn, conn, __ATOMIC_RELEASE);
+}
+
+static void widen(struct tk_srq *srq)
+{
+    const struct tk_srq_table *old = srq->table;
+    struct tk_srq_table *table = table_make(2 * (old->mask + 1));
+    if (!table)
+        tk_panic("out of memory for a table of %u connections", old->mask + 1);
+    for (uint32_t i = 0; i <= old->mask; i++)
+        if (old->entries[i].conn)
+            enter(table, old->entries[i].qp, old->entries[i].conn);
+    table->before = srq->table;
+    __atomic_store_n(&srq->table, table, __ATOMIC_RELEASE);
+}
+
+void tk_srq_join(struct tk_conn *conn)
+{
+    struct tk_srq *srq = srq_of(conn);
+    tk_lock(&srq->lock);
+    if (conn->loan)
+        conn->loan->qp = conn->qp->qp_num;
+    if (2 * ++srq->joined > srq->table->mask)
+        widen(srq);
+    enter(srq->table, conn->qp->qp_num, conn);
+    tk_unlock(&srq->lock);
+}
+
+void tk_srq_leave(struct tk_conn *conn)
+{
+    if (!conn->loan)
+        return;
+    struct tk_srq *srq = srq_of(conn);
+    tk_lock(&srq->lock);
+    for (uint32_t i = 0; i <= srq->table->mask; i++) {
+        struct tk_srq_entry *entry = &srq->table->entries[(conn->loan->qp + i) & srq->table->mask];
+        if (entry->conn != conn)
+            continue;
+        __atomic_store_n(&entry->conn, NULL, __ATOMIC_RELEASE);
+        srq->joined--;
+        break;
+    }
+    tk_lender_release(&srq->lender, &conn->loan->account);
+    tk_unlock(&srq->lock);
+    free(conn->loan);
+    conn->loan = NULL;
+}
+
+/* ---- buffers ---- */
+
+void tk_srq_post(struct tk_srq *srq)
+{
+    struct ibv_recv_wr *bad;
+    srq->last->next = NULL;
+    int error = ibv_post_srq_recv(srq->queue, srq->first, &bad);
+    if (error)
+        tk_panic("ibv_post_srq_recv failed with error %d, %d buffers at once", error, srq->used);
+    srq->first = srq->last = NULL;
+    srq->used = 0;
+}
+
+bool tk_srq_hold(struct tk_srq *srq)
+{
+    tk_lock(&srq->lock);
+    bool may = srq->held < tk_verbs.srq_plan.held;
+    srq->held += may;
+    tk_unlock(&srq->lock);
+    return may;
+}
+
+void tk_srq_release(struct tk_srq *srq, struct tk_buffer *buffer)
+{
+    tk_srq_give(srq, buffer);
+    tk_lock(&srq->lock);
+    srq->held--;
+    tk_unlock(&srq->lock);
+}

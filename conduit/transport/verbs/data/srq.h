@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Shared receive queues: one for each device in use, for all connections of its rails, instead of
+ * receive buffers of each connection. Buffers that were used are posted again in batches; how the
+ * queue is divided among connections is in lend.h, and how credits are lent in loan.c.
+ *
+ * The lock of a queue is taken last, under a connection's. */
+#ifndef TK_VERBS_SRQ_H
+#define TK_VERBS_SRQ_H
+
+#include "base/bits.h"
+#include "transport/verbs/data/lend.h"
+#include "transport/verbs/verbs_private.h"
+
+/* Of a connection whose messages come through a shared queue. */
+struct tk_loan {
+    struct tk_borrower borrower; /* what we have of the peer's buffers; the connection's lock */
+    struct tk_account account;   /* what the peer has of ours; the queue's lock */
+    uint32_t qp;                 /* by which it is found */
+    /* What found no room in the send queue; the connection's lock. */
+    int granted, returned;
+    bool is_grant_due, is_return_due, is_ask_due;
+    bool is_pending; /* counted among the pending work */
+};
+
+struct tk_srq_entry {
+    uint32_t qp;
+    struct tk_conn *conn; /* NULL: none; set last */
+};
+
+/* Connections by the number of their queue pair. When it is half full a larger one takes its place,
+ * and it is kept for those who are reading it. */
+struct tk_srq_table {
+    struct tk_srq_table *before;
+    uint32_t mask;
+    struct tk_srq_entry entries[]; /* mask + 1 of them */
+};
+
+struct tk_srq {
+    struct ibv_srq *queue;
+    struct tk_srq_table *table;
+    _Alignas(TK_CACHE_LINE) tk_lock_t lock;
+    struct tk_lender lender;
+    uint32_t next_victim;             /* entry, where the next look for lent credits begins */
+    int held;                         /* buffers that handlers read */
+    int used;                         /* in the chain */
+    struct ibv_recv_wr *first, *last; /* used buffers, not posted again yet */
+    int buffers;                      /* posted, or in use */
+    uint32_t joined;                  /* connections in the table */
+};
+
+/* Decides whether queues are shared, and how: tk_verbs.srq_plan, whose `buffers` is 0 where they
+ * are not, and tk_verbs.recv_min. Before devices have objects. */
+void tk_srq_choose(uint32_t peers, int credits_total);
+
+/* After protection domains exist; posts what connections that are made at start-up need. */
+enum tk_status tk_srqs_open(void);
+void tk_srq_close(struct tk_device *device);
+
+/* Posts what the connections that there are by now need, and the one that is being made. */
+enum tk_status tk_srqs_fit(void);
+
+/* Reserves buffers for a connection of which the queue pair is about to be made; only where queues
+ * are shared. TK_LEND_BUSY and TK_LEND_NO as in lend.h; for the first, tk_loan_call_back() asks for
+ * what is lent. tk_srq_leave(): the queue pair is gone, or was never made. */
+enum tk_lend_answer tk_srq_reserve(struct tk_conn *conn);
+void tk_srq_leave(struct tk_conn *conn);
+
+/* Its queue pair exists: messages that come over it are the connection's. For datagrams too. */
+void tk_srq_join(struct tk_conn *conn);
+
+static inline bool tk_srq_in_use(void)
+{
+    return tk_verbs.srq_plan.buffers > 0;
+}
+
+/* Requests that each peer may have under way to us from the beginning, and for good. */
+static inline int tk_srq_credits_base(void)
+{
+    return tk_srq_in_use() ? tk_verbs.srq_plan.base : tk_verbs.credits_pp;
+}
+
+static inline struct tk_conn *tk_srq_conn(const struct tk_srq *srq, uint32_t qp)
+{
+    const struct tk_srq_table *table = __atomic_load_n(&srq->table, __ATOMIC_ACQUIRE);
+    for (uint32_t at = qp;; at++) {
+        const struct tk_srq_entry *entry = &table->entries[at & table->mask];
+        tk_if_likely(entry->qp == qp) return __atomic_load_n(&entry->conn, __ATOMIC_ACQUIRE);
+    }
+}
+
+void tk_srq_post(struct tk_srq *srq);
+
+/* The buffer is free: what was in it is copied, or of no more interest. */
+static inline void tk_srq_give(struct tk_srq *srq, struct tk_buffer *buffer)
+{
+    tk_lock(&srq->lock);
+    buffer->wr.next = srq->first;
+    if (!srq->first)
+        srq->last = &buffer->wr;
+    srq->first = &buffer->wr;
+    tk_if_unlikely(++srq->used >= tk_verbs.srq_plan.batch) tk_srq_post(srq);
+    tk_unlock(&srq->lock);
+}
+
+/* May a handler read this payload where it came? The buffer is given back by tk_srq_release(). */
+bool tk_srq_hold(struct tk_srq *srq);
+void tk_srq_release(struct tk_srq *srq, struct tk_buffer *buffer);
+
+#endif
