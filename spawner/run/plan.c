@@ -84,9 +84,10 @@ static const char assumptions[] =
     "queue\n"
     "pair). Assumed: hosts as this one, ranks spread evenly, threading mode PAR (SEQ takes less), "
     "one\n"
-    "device a process, which can register 2^20 regions, a port for each queue pair to a peer, two "
-    "GIDs\n"
-    "a port, connections by addresses (not librdmacm), segments FAST.\n";
+    "device a process, which can register 2^20 regions and share receive queues of any length, a\n"
+    "port for each queue pair to a peer, two GIDs a port, connections by addresses (not "
+    "librdmacm),\n"
+    "segments FAST.\n";
 
 /* What barriers and the end of the job need: the first rank of each neighbourhood exchanges
  * messages with a few others. */

@@ -9,6 +9,7 @@
 
 #include "settings/settings.h"
 #include "transport/verbs/conn/datagram_private.h"
+#include "transport/verbs/data/srq.h"
 #include "transport/verbs/failover/connection_state.h"
 #include "transport/verbs/failover/tx_log.h"
 #include "transport/verbs/limits.h"
@@ -38,6 +39,37 @@ static unsigned wanted(const struct tk_job_shape *shape, const struct tk_verbs_l
         .notices = fails_over(shape) ? tk_notice_buffers_max : 0,
         .is_threaded = shape->is_threaded};
     return tk_verbs_receive_buffers(limits, &receivers);
+}
+
+/* Is the pool of buffers one of a device, which all connections share? */
+static bool is_shared(const struct tk_job_shape *shape, const struct tk_verbs_limits *limits,
+                      struct tk_lend_plan *plan)
+{
+    struct tk_lend_wish wish = {.conns = (int)tk_shape_peers(shape),
+                                .credits_pp = limits->credits_pp,
+                                .credits_total = limits->credits_total,
+                                .held = (int)tk_verbs_spares(shape->is_threaded)};
+    if (fails_over(shape) || !tk_verbs_srq_wish(&wish, shape->ranks))
+        return false;
+    *plan = tk_lend_plan(&wish);
+    return true;
+}
+
+static void add_shared(struct tk_footprint *total, const struct tk_job_shape *shape,
+                       const struct tk_lend_plan *plan, uint32_t device)
+{
+    uint32_t devices = shape->devices, from = shape->is_static ? shape->connected : 0;
+    unsigned have = 0;
+    for (uint32_t peers = from; peers <= shape->connected; peers++) {
+        int conns = (int)((peers + devices - 1 - device) / devices);
+        unsigned more = tk_verbs_pool_growth(have, (unsigned)tk_lend_stock(plan, conns).buffers);
+        if (more > 0)
+            add_buffers(total, shape, more);
+        have += more;
+    }
+    uint32_t joined = shape->connected / devices + (shape->is_static ? 0 : 1);
+    total->private_bytes +=
+        tk_srq_bytes(joined) + shape->connected / devices * sizeof(struct tk_loan);
 }
 
 /* All at once, or, on demand, as peers are connected one after the other. */
@@ -88,10 +120,14 @@ static uint64_t of_a_peer(const struct tk_job_shape *shape, const struct tk_verb
 void tk_verbs_footprint(struct tk_footprint *total, const struct tk_job_shape *shape)
 {
     struct tk_verbs_limits limits;
+    struct tk_lend_plan plan;
     if (tk_shape_peers(shape) == 0)
         return;
     tk_verbs_limits_find(&limits, tk_shape_peers(shape), shape->conns);
-    for (uint32_t i = 0; i < shape->rails; i++)
+    bool shares = is_shared(shape, &limits, &plan);
+    for (uint32_t i = 0; shares && i < shape->devices; i++)
+        add_shared(total, shape, &plan, i);
+    for (uint32_t i = 0; !shares && i < shape->rails; i++)
         add_receive_buffers(total, shape, &limits, i);
     add_buffers(total, shape, (size_t)limits.bounces);
     add_datagrams(total, shape);

@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "transport/verbs/data/lend.h"
+
 struct tk_verbs_limits {
     int credits_pp, credits_total, slack;
     int depth_pp, depth_total;
@@ -35,6 +37,11 @@ unsigned tk_verbs_pool_growth(unsigned have, unsigned wanted);
 
 /* Buffers whose payload handlers may read where it came, at once. */
 unsigned tk_verbs_spares(bool is_threaded);
+
+/* Are receive queues shared in a job of so many ranks, if the devices can? `wish` has what
+ * connections there are and need; of how many buffers, and for how many of the connections, is set.
+ */
+bool tk_verbs_srq_wish(struct tk_lend_wish *wish, uint32_t ranks);
 
 /* Datagrams that a rail has buffers for, by the manual's rule. */
 unsigned tk_verbs_datagram_receives(uint32_t peers);

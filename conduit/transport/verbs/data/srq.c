@@ -27,34 +27,10 @@ static struct ibv_device_attr least_device(void)
     return least;
 }
 
-/* -1: where connections with queues of their own would need more buffers. */
-static bool is_wanted(const struct tk_lend_wish *wish)
-{
-    int64_t from = tk_settings.use_srq;
-    if (from >= 0)
-        return from > 0 && from <= tk_peers.size;
-    return tk_settings.rbuf_count > 0 && tk_settings.rbuf_count < tk_lend_buffers_max(wish);
-}
-
 /* Where the library itself decides nothing is to be reported. */
 static bool is_asked_for(void)
 {
     return tk_settings.use_srq > 0 && tk_peers.me == 0;
-}
-
-/* The default is no wish of the user's: where it is too few, connections beyond those that it
- * suffices for get what they need. */
-static void set_wish(struct tk_lend_wish *wish)
-{
-    int least = tk_lend_buffers_min(wish);
-    wish->buffers = (int)tk_settings.rbuf_count;
-    if (tk_settings.rbuf_count == 0)
-        wish->buffers = tk_lend_buffers_max(wish);
-    else if (tk_settings.use_srq < 0)
-        wish->conns = tk_lend_conns_fit(wish);
-    else if (tk_settings.rbuf_count < least)
-        tk_verbs.recv_min = (uint32_t)least;
-    wish->buffers = (int)tk_max((size_t)wish->buffers, (size_t)tk_lend_buffers_min(wish));
 }
 
 static const char *refusal(struct tk_lend_wish *wish, uint32_t peers)
@@ -62,13 +38,15 @@ static const char *refusal(struct tk_lend_wish *wish, uint32_t peers)
     struct ibv_device_attr attr = least_device();
     if (tk_verbs.failover_enabled)
         return "ports stand in for each other (GASNET_IBV_FAILOVER=0 ends that)";
-    set_wish(wish);
     if (attr.max_srq_wr < wish->buffers)
         wish->buffers = (int)tk_max((size_t)attr.max_srq_wr, (size_t)tk_lend_buffers_min(wish));
     struct tk_lend_plan plan = tk_lend_plan(wish);
     if (attr.max_srq < 1 || attr.max_srq_wr < tk_lend_stock(&plan, (int)peers).buffers)
         return "the device has none, or too small ones";
     tk_verbs.srq_plan = plan;
+    if (tk_settings.use_srq > 0 && tk_settings.rbuf_count > 0 &&
+        tk_settings.rbuf_count < wish->buffers)
+        tk_verbs.recv_min = (uint32_t)wish->buffers;
     return NULL;
 }
 
@@ -78,7 +56,7 @@ void tk_srq_choose(uint32_t peers, int credits_total)
                                 .credits_pp = tk_verbs.credits_pp,
                                 .credits_total = credits_total,
                                 .held = (int)tk_verbs_spares(TK_THREADED)};
-    if (peers == 0 || !is_wanted(&wish))
+    if (peers == 0 || !tk_verbs_srq_wish(&wish, tk_peers.size))
         return;
     const char *why = refusal(&wish, peers);
     if (why && is_asked_for())
@@ -98,7 +76,7 @@ static struct tk_rail *first_rail(const struct tk_device *device)
 
 static struct tk_srq_table *table_make(uint32_t size)
 {
-    struct tk_srq_table *table = calloc(1, sizeof(*table) + size * sizeof(table->entries[0]));
+    struct tk_srq_table *table = calloc(1, tk_srq_table_bytes(size));
     if (table)
         table->mask = size - 1;
     return table;
@@ -106,14 +84,13 @@ static struct tk_srq_table *table_make(uint32_t size)
 
 static struct tk_srq *make(void)
 {
-    enum { size_first = 64 };
     struct tk_srq *srq = aligned_alloc(TK_CACHE_LINE, sizeof(*srq));
     if (!srq)
         return NULL;
     memset(srq, 0, sizeof(*srq));
     tk_lock_init(&srq->lock);
     srq->lender = (struct tk_lender){.base = tk_verbs.srq_plan.base, .most = tk_verbs.credits_pp};
-    srq->table = table_make(size_first);
+    srq->table = table_make(tk_srq_table_first);
     return srq;
 }
 

@@ -36,6 +36,13 @@ struct tk_srq_table {
     struct tk_srq_entry entries[]; /* mask + 1 of them */
 };
 
+enum { tk_srq_table_first = 64 /* entries */ };
+
+static inline size_t tk_srq_table_bytes(size_t size)
+{
+    return sizeof(struct tk_srq_table) + size * sizeof(struct tk_srq_entry);
+}
+
 struct tk_srq {
     struct ibv_srq *queue;
     struct tk_srq_table *table;
@@ -48,6 +55,15 @@ struct tk_srq {
     int buffers;                      /* posted, or in use */
     uint32_t joined;                  /* connections in the table */
 };
+
+/* Of a queue that so many joined, one after the other: all tables are kept. */
+static inline size_t tk_srq_bytes(size_t joined)
+{
+    size_t size = tk_srq_table_first, bytes = sizeof(struct tk_srq) + tk_srq_table_bytes(size);
+    while (2 * joined > size - 1)
+        bytes += tk_srq_table_bytes(size *= 2);
+    return bytes;
+}
 
 /* Decides whether queues are shared, and how: tk_verbs.srq_plan, whose `buffers` is 0 where they
  * are not, and tk_verbs.recv_min. Before devices have objects. */
