@@ -119,10 +119,11 @@ enum tk_status tk_wait_rma(struct tk_peer *peer, const struct tk_rma *rma)
 enum tk_status tk_wait_reserve(struct tk_am_reservation *reservation, bool place, bool buffer,
                                bool immediate)
 {
-    const struct tk_transport *transport = tk_peer_transport(reservation->peer);
+    struct tk_peer *peer = reservation->peer;
     unsigned empty = 0;
     enum tk_status status;
-    while ((status = transport->reserve(reservation, place, buffer)) == TK_BUSY && !immediate)
+    while ((status = tk_peer_transport(peer)->reserve(reservation, place, buffer)) == TK_BUSY &&
+           !immediate)
         tk_wait_step_silent(&empty);
     return status;
 }
@@ -130,9 +131,9 @@ enum tk_status tk_wait_reserve(struct tk_am_reservation *reservation, bool place
 void tk_wait_send_reserved(struct tk_am_reservation *reservation, struct tk_outgoing *message)
 {
     unsigned empty = 0;
-    const struct tk_transport *transport = tk_peer_transport(reservation->peer);
-    while (transport->send_reserved(reservation, message) == TK_BUSY)
-        step_with_room(transport, &empty);
+    struct tk_peer *peer = reservation->peer;
+    while (tk_peer_transport(peer)->send_reserved(reservation, message) == TK_BUSY)
+        step_with_room(tk_peer_transport(peer), &empty);
 }
 
 void tk_wait_done_reserved(struct tk_peer *peer, const struct tk_op *op)

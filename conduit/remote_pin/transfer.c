@@ -27,8 +27,7 @@ static struct tk_transport on_demand, on_demand_unconnected;
 /* The same of a peer that may not be connected so far. */
 static const struct tk_transport *below(const struct tk_peer *peer)
 {
-    return tk_peer_transport(peer) == &on_demand_unconnected ? network_below->unconnected
-                                                             : network_below;
+    return tk_peer_transport(peer) == &on_demand ? network_below : network_below->unconnected;
 }
 
 /* The only transfer that a region may serve; NULL: any. */

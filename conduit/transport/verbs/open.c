@@ -209,6 +209,36 @@ static enum tk_status widen(struct tk_peer_info **info, const char *unused)
     return TK_OK;
 }
 
+/* What failover logs and counts is of connections that stay. */
+static enum tk_status check_bound(void)
+{
+    uint64_t max = (uint64_t)tk_settings.connect_max,
+             all = (uint64_t)tk_verbs.peers * tk_verbs.conns_pp;
+    if (max == 0)
+        return TK_OK;
+    if (tk_verbs.is_static && all > max)
+        tk_log_error(
+            "GASNET_CONNECT_MAX=%u is less than the %u queue pairs to %u peers that are all "
+            "connected at start-up: with GASNET_CONNECT_STATIC=0, without rdmacm, it may be; "
+            "else legal are 0 (no bound) and %u or more",
+            (unsigned)max, (unsigned)all, tk_verbs.peers, (unsigned)all);
+    else if (tk_verbs.conns_pp > max)
+        tk_log_error(
+            "GASNET_CONNECT_MAX=%u is less than the %u queue pairs to each peer (%u ports, "
+            "GASNET_NUM_QPS=%u); legal are 0 (no bound) and %u or more",
+            (unsigned)max, tk_verbs.conns_pp, tk_verbs.rail_count, (unsigned)tk_settings.num_qps,
+            tk_verbs.conns_pp);
+    else if (!tk_verbs.is_static && tk_verbs.failover_enabled)
+        tk_log_error(
+            "GASNET_CONNECT_MAX=%u does not go together with %u queue pairs to each peer "
+            "that stand in for each other: set GASNET_IBV_FAILOVER=0, GASNET_CONNECT_MAX=0, "
+            "or use one port (GASNET_IBV_PORTS, GASNET_NUM_QPS=1)",
+            (unsigned)max, tk_verbs.conns_pp);
+    else
+        return TK_OK;
+    return TK_FAIL;
+}
+
 static enum tk_status open_all(struct tk_peer_info **info, uint32_t turn)
 {
     struct tk_choice choice;
@@ -217,6 +247,8 @@ static enum tk_status open_all(struct tk_peer_info **info, uint32_t turn)
     if (choice.count == 0) /* reported from the peer infos: tk_verbs_agree() */
         return widen(info, choice.unused);
     derive_limits(count_peers());
+    if (check_bound() != TK_OK)
+        return TK_FAIL;
     if (tk_devices_open() != TK_OK || widen(info, choice.unused) != TK_OK)
         return TK_FAIL;
     deal_peers();

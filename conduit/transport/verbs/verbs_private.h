@@ -131,6 +131,14 @@ struct tk_conn {
     tk_counter_t state;       /* enum tk_connection_state, see failover/connection_state.h */
     struct tk_path path;      /* once it was connected */
     struct tk_loan *loan;     /* NULL: it has receive buffers of its own; see data/srq.h */
+
+    /* Where connections are closed for others (conn/life.h); with the lock of demands. */
+    uint32_t epoch;     /* connections to the peer that are over, or almost */
+    uint32_t last_used; /* a time; only of those that rest (conn/rest.c) */
+    uint64_t spared;    /* it is not closed before that time: somebody waited for it */
+    int held_credits;   /* that may not be used now; with the connection's lock */
+    bool is_held;       /* nothing is sent: it has neither room nor credits; the same lock */
+    bool is_closing;    /* what is posted comes back */
 };
 
 struct tk_device {
@@ -411,8 +419,8 @@ struct tk_choice {
 };
 /* No port that would do is no failure: `count` is 0 then. */
 enum tk_status tk_rails_choose(struct tk_choice *choice, uint32_t turn);
-/* The same for a process that has no job, calling report() for each port that was found; port 0: the
- * whole device. */
+/* The same for a process that has no job, calling report() for each port that was found; port 0:
+ * the whole device. */
 typedef void (*tk_port_verdict)(const char *device, int port, bool is_used, const char *text);
 enum tk_status tk_rails_explain(struct tk_choice *choice, tk_port_verdict report);
 extern TK_HIDDEN const char tk_no_device[];    /* in `unused`, where that is so */
@@ -498,6 +506,11 @@ enum tk_status tk_conn_open(struct tk_conn *conn, struct tk_peer *peer, uint32_t
 enum tk_status tk_conn_connect(struct tk_conn *conn, const struct tk_port_address *to, uint32_t qp);
 int tk_conn_ready(struct tk_conn *conn, uint32_t qp, uint32_t incarnation, const char **what);
 int tk_conn_init(struct tk_conn *conn);
+/* Nothing can be sent over it from now on, or can again; with its lock, or while nobody else sees
+ * it. What is under way goes on. */
+void tk_conn_hold(struct tk_conn *conn);
+void tk_conn_release(struct tk_conn *conn);
+void tk_conn_hold_credits(struct tk_conn *conn); /* that came back meanwhile, too */
 void tk_conn_close(struct tk_conn *conn);
 /* How much the devices take inline, before any connection is made. */
 enum tk_status tk_conn_probe_inline(void);
@@ -509,9 +522,22 @@ enum tk_status tk_nobody_open(void);
 enum tk_status tk_pair_open(uint32_t rank, struct tk_conn **conns);
 enum tk_status tk_pair_fill(struct tk_conn *conns); /* with receive buffers */
 void tk_pair_drop(struct tk_conn *conns);
-/* Nothing is sent over them until they are released. */
-void tk_pair_hold(struct tk_conn *conns);
+/* Nothing is sent over those that were opened on demand until they are released. */
 void tk_pair_release(struct tk_conn *conns);
+/* Holds them again, if nothing is under way. */
+bool tk_pair_freeze(struct tk_conn *conns);
+/* Credits of ours that are out, and of the peer's that we hold back; while they are held. */
+struct tk_pair_balance {
+    int32_t out, owed;
+};
+struct tk_pair_balance tk_pair_balance(const struct tk_conn *conns);
+/* Closes them, while they are held: first their buffers come back; then the queue pairs go, and
+ * what is left are places for the next ones to the peer. */
+void tk_pair_shut(struct tk_conn *conns);
+bool tk_pair_is_shut(struct tk_conn *conns);
+void tk_pair_end(struct tk_conn *conns);
+/* Was the buffer of such a connection? Then it was given back. */
+bool tk_pair_flushed(struct tk_buffer *buffer);
 void tk_pair_publish(uint32_t rank, struct tk_conn *conns);
 /* By the numbers of the other end's queue pairs, which gives us so many credits for good. */
 enum tk_status tk_pair_connect(struct tk_conn *conns, const uint32_t *qps, int credits);

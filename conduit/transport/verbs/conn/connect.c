@@ -49,9 +49,35 @@ static enum tk_status no_path(const struct tk_conn *conn, const struct tk_port_a
     return TK_FAIL;
 }
 
+void tk_conn_hold_credits(struct tk_conn *conn)
+{
+    conn->held_credits += conn->credits;
+    conn->rx_extra -= conn->credits;
+    conn->credits = 0;
+}
+
+void tk_conn_hold(struct tk_conn *conn)
+{
+    conn->is_held = true;
+    conn->held_credits = 0;
+    if (!conn->loan) /* with a shared queue it is not closed for others */
+        tk_conn_hold_credits(conn);
+    tk_counter_add(&conn->room, -tk_verbs.depth_pp);
+}
+
+void tk_conn_release(struct tk_conn *conn)
+{
+    conn->is_held = false;
+    conn->credits += conn->held_credits;
+    conn->rx_extra += conn->held_credits;
+    conn->held_credits = 0;
+    conn->starved_since = 0;
+    tk_counter_add(&conn->room, tk_verbs.depth_pp);
+}
+
+/* Another thread may still have it in hand from before it was closed: with its lock. */
 static void conn_prepare(struct tk_conn *conn, bool is_primary)
 {
-    tk_lock_init(&conn->lock);
     conn->unsignaled_tx.conn = conn;
     conn->unsignaled_tx.opcode = IBV_WR_SEND;
     conn->unsignaled_sge.addr = (uintptr_t)&conn->unsignaled_data;
@@ -62,6 +88,9 @@ static void conn_prepare(struct tk_conn *conn, bool is_primary)
     conn->unsignaled_wr.num_sge = 1;
     tk_counter_set(&conn->room, tk_verbs.depth_pp);
     conn->rx_base = tk_notice_buffers();
+    conn->credits = conn->credits_to_return = conn->unsignaled = conn->control_expected = 0;
+    conn->starved_since = conn->carried = 0;
+    conn->is_closing = false;
     if (is_primary) {
         conn->credits = tk_verbs.credits_pp;
         conn->rx_base += 2 * tk_verbs.credits_pp;
@@ -71,6 +100,9 @@ static void conn_prepare(struct tk_conn *conn, bool is_primary)
     /* Buffers are in the shared queue, for answers too: none is missing when a request goes. */
     if (conn->loan)
         conn->rx_extra = tk_verbs.credits_pp;
+    conn->is_held = false;
+    if (tk_verbs.demand && !conn->is_for_atomics)
+        tk_conn_hold(conn);
 }
 
 /* Devices do not say how much inline data they allow; too much is refused, so less is tried. */
@@ -142,7 +174,9 @@ enum tk_status tk_conn_open(struct tk_conn *conn, struct tk_peer *peer, uint32_t
     struct ibv_qp_init_attr attr = conn_attr(tk_verbs.rails[rail].device, is_primary);
     conn->peer = peer;
     conn->rail = rail;
+    tk_lock(&conn->lock);
     conn_prepare(conn, is_primary);
+    tk_unlock(&conn->lock);
     if (tk_verbs.failover_enabled && tk_tx_log_open(conn) != TK_OK)
         return TK_FAIL;
     if (tk_verbs.failover_enabled)
@@ -196,7 +230,7 @@ enum tk_status tk_conn_connect(struct tk_conn *conn, const struct tk_port_addres
         conn->tx_log->incarnation.to_qp = qp;
     if (by_cm) /* cm/cm.c connects all of them at once */
         return TK_OK;
-    int error = tk_conn_ready(conn, qp, 0, &what);
+    int error = tk_conn_ready(conn, qp, conn->epoch, &what);
     return error ? not_reached(conn, what, error) : TK_OK;
 }
 

@@ -178,7 +178,7 @@ static bool is_sound(const struct tk_datagram *d, uint32_t size)
     size_t wanted = offsetof(struct tk_datagram, qps) + tk_verbs.conns_pp * sizeof(d->qps[0]);
     return size >= tk_datagram_front + wanted && d->version == tk_datagram_version &&
            d->magic == tk_datagram_magic && d->to == tk_peers.me && d->from < tk_peers.size &&
-           d->what > TK_HANDSHAKE_SILENCE && d->what < tk_handshake_messages &&
+           d->what > TK_HANDSHAKE_SILENCE && d->what < tk_life_messages &&
            d->conns == tk_verbs.conns_pp && d->credits >= 1 &&
            d->credits <= (uint32_t)tk_verbs.credits_pp && tk_is_verbs_peer(d->from) &&
            !memcmp(d->secret, tk_verbs.datagrams->secret, sizeof(d->secret));
@@ -236,21 +236,24 @@ static struct slot *find_slot(struct rail_datagrams *rd)
     return NULL;
 }
 
-static void fill_datagram(struct tk_datagram *d, uint32_t to, enum tk_handshake_message what,
-                          uint32_t epoch, const struct tk_conn *conns)
+static void fill_datagram(struct tk_datagram *d, uint32_t to, const struct tk_life_word *word,
+                          const struct tk_conn *conns)
 {
     *d = (struct tk_datagram){.mark = tk_datagram_mark,
-                              .what = (uint8_t)what,
+                              .what = word->what,
                               .version = tk_datagram_version,
                               .magic = tk_datagram_magic,
                               .from = tk_peers.me,
                               .to = to,
-                              .epoch = epoch,
+                              .epoch = word->epoch,
+                              .number = word->number,
+                              .out = word->out,
+                              .owed = word->owed,
                               .conns = tk_verbs.conns_pp,
                               .credits = (uint32_t)tk_srq_credits_base()};
     memcpy(d->secret, tk_verbs.datagrams->secret, sizeof(d->secret));
     for (uint32_t k = 0; k < tk_verbs.conns_pp; k++)
-        d->qps[k] = conns[k].qp->qp_num;
+        d->qps[k] = conns && conns[k].qp ? conns[k].qp->qp_num : 0;
 }
 
 static void datagram_post_send(struct tk_tx *tx, const struct slot *slot, struct ibv_ah *handle,
@@ -277,8 +280,7 @@ static void datagram_post_send(struct tk_tx *tx, const struct slot *slot, struct
         tk_tx_complete(tx); /* as good as lost */
 }
 
-bool tk_datagram_send(uint32_t to, enum tk_handshake_message what, uint32_t epoch,
-                      const struct tk_conn *conns)
+bool tk_datagram_send(uint32_t to, const struct tk_life_word *word, const struct tk_conn *conns)
 {
     struct tk_datagrams *all = tk_verbs.datagrams;
     uint32_t rail = all->next_rail++ % tk_verbs.rail_count;
@@ -288,7 +290,7 @@ bool tk_datagram_send(uint32_t to, enum tk_handshake_message what, uint32_t epoc
     struct tk_tx *tx = handle ? tk_tx_take(rd->conn, false) : NULL;
     if (!tx)
         return false;
-    fill_datagram(slot->datagram, to, what, epoch, conns);
+    fill_datagram(slot->datagram, to, word, conns);
     tx->op = &slot->op;
     tk_counter_add(&slot->op.pending, 1);
     datagram_post_send(tx, slot, handle, tk_place_of(to, rail)->datagram_qp);

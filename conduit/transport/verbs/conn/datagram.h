@@ -7,12 +7,12 @@
 #ifndef TK_VERBS_DATAGRAM_H
 #define TK_VERBS_DATAGRAM_H
 
-#include "transport/verbs/conn/handshake.h"
+#include "transport/verbs/conn/life.h"
 #include "transport/verbs/verbs_private.h"
 
 enum {
     tk_datagram_mark = 0xff, /* the first byte; no enum tk_message_kind */
-    tk_datagram_version = 1,
+    tk_datagram_version = 2,
     tk_datagram_magic = 0x546b5544,
     tk_datagram_front = 40 /* bytes before a datagram that the device may fill: IBA 11.4.2.1 */
 };
@@ -20,11 +20,13 @@ enum {
 /* Shorter than the smallest packet (256 bytes) up to 50 connections to a peer. */
 struct tk_datagram {
     uint8_t mark;
-    uint8_t what; /* enum tk_handshake_message */
+    uint8_t what; /* enum tk_handshake_message or tk_life_message */
     uint16_t version;
     uint32_t magic;
     uint32_t from, to; /* ranks */
     uint32_t epoch;    /* connections of these two that are over */
+    uint32_t number;   /* of a question to close; see conn/life.h, also for these two: */
+    int32_t out, owed;
     uint32_t conns;
     uint32_t credits; /* requests that the other end may have under way to this one for good */
     uint8_t secret[tk_job_secret_size];
@@ -50,9 +52,9 @@ static inline bool tk_is_datagram_conn(const struct tk_conn *conn)
 bool tk_is_datagram(const struct tk_buffer *buffer);
 bool tk_datagram_take(struct tk_buffer *buffer, uint32_t size, struct tk_datagram *datagram);
 
-/* Over one rail after the other. False: no room now; nothing was sent. */
-bool tk_datagram_send(uint32_t to, enum tk_handshake_message what, uint32_t epoch,
-                      const struct tk_conn *conns);
+/* Over one rail after the other; `conns` may have no queue pairs or be NULL. False: no room now;
+ * nothing was sent. */
+bool tk_datagram_send(uint32_t to, const struct tk_life_word *word, const struct tk_conn *conns);
 
 /* The work of a datagram that failed: it counts as lost. */
 bool tk_is_datagram_sent(const struct tk_tx *tx);

@@ -11,24 +11,32 @@
  * when it polls, and is asked for as long as that takes. */
 #include "config.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/bits.h"
 #include "base/clock.h"
 #include "base/report.h"
 #include "settings/settings.h"
 #include "transport/verbs/conn/datagram.h"
 #include "transport/verbs/conn/demand.h"
-#include "transport/verbs/conn/handshake.h"
+#include "transport/verbs/conn/life.h"
+#include "transport/verbs/conn/rest.h"
 
 struct record {
     struct record *next;
     struct tk_peer *peer;
     struct tk_conn *conns; /* NULL: there are none so far */
     uint64_t since, reported;
-    uint64_t due;      /* when to repeat what was sent */
+    uint64_t due;      /* when to repeat what was sent, or to ask again what was denied */
     uint64_t interval; /* until it is repeated once more */
-    enum tk_handshake_state state;
+    struct tk_life life;
+    unsigned denied; /* times that the other end had no room */
+    bool is_wanted;  /* by us */
     bool has_waited; /* for receive buffers of a shared queue */
+    uint64_t came;   /* when a request came that waits for room; 0: none does */
+    struct tk_datagram request;
 };
 
 struct tk_demand {
@@ -36,18 +44,29 @@ struct tk_demand {
     struct record *records;
     const struct tk_transport *connected, *unconnected;
     tk_counter_t pending;
-    uint32_t up, wanted;  /* peers: connected; by our wish */
+    uint32_t wanted;      /* peers that were connected by our wish */
+    uint32_t closed;      /* connections, for others */
+    uint32_t questions;   /* to close, so far */
     uint32_t sent, again; /* datagrams; those that were sent before */
     uint32_t waited;      /* connections: for receive buffers of a shared queue */
     bool has_failed;      /* the cause was logged */
     bool is_starting;     /* ranks that were listed are connected whatever the settings say */
 };
 
+static const uint64_t spared_time = TK_SECOND / 50;    /* for who waits to begin to use it */
+static const uint64_t request_time = TK_SECOND / 500;  /* that a request waits for room here */
+static const uint64_t denied_time = TK_SECOND / 10000; /* until it is asked again, at first */
+
 /* ---- records ---- */
 
 static const struct tk_transport *table_of(const struct tk_peer *peer)
 {
     return __atomic_load_n(&peer->transport, __ATOMIC_ACQUIRE);
+}
+
+static void set_table(struct tk_peer *peer, const struct tk_transport *table)
+{
+    __atomic_store_n(&peer->transport, table, __ATOMIC_RELEASE);
 }
 
 static bool is_up(const struct tk_peer *peer)
@@ -63,16 +82,21 @@ static struct record *record_of(const struct tk_peer *peer)
     return record;
 }
 
+/* Behind the others: who waits for room gets it in turn. */
 static struct record *record_make(struct tk_peer *peer)
 {
     struct tk_demand *demand = tk_verbs.demand;
-    struct record *record = calloc(1, sizeof(*record));
+    struct record *record = calloc(1, sizeof(*record)), **at = &demand->records;
     if (!record)
         tk_panic("out of memory for a connection (%zu bytes)", sizeof(*record));
     record->peer = peer;
     record->since = tk_now();
-    record->next = demand->records;
-    demand->records = record;
+    record->life.state = is_up(peer) ? TK_LIFE_UP : TK_LIFE_IDLE;
+    record->life.epoch = tk_conns_to(peer->rank)->epoch;
+    record->conns = is_up(peer) ? tk_conns_to(peer->rank) : NULL;
+    while (*at)
+        at = &(*at)->next;
+    *at = record;
     tk_counter_add(&demand->pending, 1);
     tk_counter_add(&tk_verbs.pending_work, 1);
     return record;
@@ -89,6 +113,14 @@ static void record_drop(struct record *record)
     tk_counter_add(&tk_verbs.pending_work, -1);
 }
 
+/* There is nothing to be done about it. */
+static void drop_if_settled(struct record *record)
+{
+    if (record->life.state == TK_LIFE_UP ||
+        (record->life.state == TK_LIFE_IDLE && !record->is_wanted && !record->came))
+        record_drop(record);
+}
+
 /* ---- steps ---- */
 
 static enum tk_status make_pair(struct record *record)
@@ -97,12 +129,12 @@ static enum tk_status make_pair(struct record *record)
     enum tk_status status = tk_pair_open(record->peer->rank, &conns);
     if (status != TK_OK)
         return status;
-    tk_pair_hold(conns);
     if (tk_pair_fill(conns) != TK_OK) {
         tk_pair_drop(conns);
         return TK_FAIL;
     }
     record->conns = conns;
+    tk_rest_add(record->peer->rank);
     return TK_OK;
 }
 
@@ -113,12 +145,35 @@ static enum tk_status connect_pair(struct record *record, const struct tk_datagr
     return tk_pair_connect(record->conns, datagram->qps, (int)datagram->credits);
 }
 
+/* All of them, also those that were never connected: their places serve the next ones. */
+static void shut_pair(struct record *record)
+{
+    tk_pair_publish(record->peer->rank, record->conns);
+    tk_pair_shut(record->conns);
+}
+
+static uint64_t after(uint64_t least, unsigned times)
+{
+    uint64_t longest = (uint64_t)tk_settings.connect_retrans_max * 1000;
+    return tk_min(least << tk_min(times, 8), longest);
+}
+
+/* Ranks that deny each other must not come back at the same time. */
+static uint64_t spread(uint64_t time)
+{
+    static TK_PER_THREAD uint64_t chance;
+    if (!chance)
+        chance = tk_now() ^ ((uint64_t)tk_peers.me + 1) << 32;
+    chance = chance * UINT64_C(6364136223846793005) + 1;
+    return time / 2 + (chance >> 32) % time;
+}
+
 /* Lost or not sent at all is the same, but for the time until it is repeated. */
-static void record_send(struct record *record, enum tk_handshake_message what)
+static void record_send(struct record *record, const struct tk_life_word *word)
 {
     uint64_t longest = (uint64_t)tk_settings.connect_retrans_max * 1000;
     uint64_t now = tk_now();
-    if (!tk_datagram_send(record->peer->rank, what, 0, record->conns)) {
+    if (!tk_datagram_send(record->peer->rank, word, record->conns)) {
         record->due = now;
         return;
     }
@@ -130,48 +185,211 @@ static void record_send(struct record *record, enum tk_handshake_message what)
     record->interval = tk_min(2 * record->interval, longest);
 }
 
+/* Where connections are bounded one rests until it is used: so it shows. */
 static void record_live(struct record *record)
 {
-    tk_verbs.demand->up++;
+    struct tk_peer *peer = record->peer;
+    if (!is_up(peer))
+        record->conns->spared = record->is_wanted ? tk_now() + spared_time : 0;
     tk_pair_release(record->conns);
-    __atomic_store_n(&record->peer->transport, tk_verbs.demand->connected, __ATOMIC_RELEASE);
-    record_drop(record);
+    if (!is_up(peer))
+        set_table(peer, tk_verbs.demand->connected);
+    if (tk_rest_is_bounded())
+        tk_rest_begin(peer);
+    record->is_wanted = false;
 }
 
-/* TK_BUSY: no receive buffers can be reserved now, and nothing was done. */
-static enum tk_status advance(struct record *record, enum tk_handshake_event event,
-                              const struct tk_datagram *datagram)
+static void note_epoch(struct record *record)
 {
-    struct tk_handshake_step step =
-        tk_handshake_next(record->state, event, tk_peers.me < record->peer->rank);
+    for (uint32_t k = 0; record->conns && k < tk_verbs.conns_pp; k++)
+        record->conns[k].epoch = record->life.epoch;
+}
+
+static struct tk_life_word with_balance(const struct record *record, struct tk_life_word word)
+{
+    if (word.what == TK_LIFE_PART) {
+        struct tk_pair_balance balance = tk_pair_balance(record->conns);
+        word.out = balance.out;
+        word.owed = balance.owed;
+    }
+    return word;
+}
+
+/* Nothing was done, as there are no receive buffers now: it is tried again, by the other end or by
+ * the next step. */
+static void postpone(struct record *record, const struct tk_life *before)
+{
+    tk_verbs.demand->waited += !record->has_waited;
+    record->has_waited = true;
+    record->life = *before;
+    drop_if_settled(record);
+}
+
+/* Does what the step says; the record may be gone then. */
+static void perform(struct record *record, struct tk_life_step step, const struct tk_life *before,
+                    const struct tk_datagram *datagram)
+{
     enum tk_status status = step.opens ? make_pair(record) : TK_OK;
-    tk_verbs.demand->waited += status == TK_BUSY && !record->has_waited;
-    record->has_waited |= status == TK_BUSY;
+    if (status == TK_BUSY) {
+        postpone(record, before);
+        return;
+    }
+    note_epoch(record);
     if (status == TK_OK && step.connects)
         status = connect_pair(record, datagram);
-    tk_verbs.demand->has_failed |= status == TK_FAIL;
-    if (status != TK_OK)
-        return status;
-    if (step.next != record->state)
+    if (status != TK_OK) {
+        tk_verbs.demand->has_failed = true;
+        return;
+    }
+    if (record->life.state != before->state)
         record->interval = 0;
-    record->state = step.next;
-    if (step.sends != TK_HANDSHAKE_SILENCE)
-        record_send(record, step.sends);
-    if (step.next == TK_HANDSHAKE_UP)
+    if (step.closes)
+        shut_pair(record);
+    if (step.sends.what != TK_HANDSHAKE_SILENCE) {
+        step.sends = with_balance(record, step.sends);
+        record_send(record, &step.sends);
+    }
+    if (step.thaws)
         record_live(record);
-    return TK_OK;
+    drop_if_settled(record);
+}
+
+static struct tk_life_facts facts_of(const struct record *record)
+{
+    return (struct tk_life_facts){.is_lower = tk_peers.me < record->peer->rank,
+                                  .has_room = tk_rest_has_room()};
+}
+
+static void advance(struct record *record, enum tk_life_event event)
+{
+    struct tk_life_facts facts = facts_of(record);
+    struct tk_life before = record->life;
+    if (event == TK_LIFE_PARTED)
+        facts.next = ++tk_verbs.demand->questions;
+    struct tk_life_step step = tk_life_act(&record->life, event, &facts);
+    perform(record, step, &before, NULL);
+}
+
+/* Nobody here has used it since it was looked at the last time, and nothing is under way. What is
+ * found to be used now rests from now on. */
+static bool freeze(struct record *record)
+{
+    struct tk_peer *peer = record->peer;
+    if (tk_rest_begin(peer) || !tk_rest_is_idle(peer) || !tk_pair_freeze(record->conns))
+        return false;
+    set_table(peer, tk_verbs.demand->unconnected);
+    return true;
+}
+
+static bool agrees(struct record *record, const struct tk_life_word *word)
+{
+    bool is_judged = record->life.state == TK_LIFE_ANSWERED ||
+                     record->life.state == TK_LIFE_PARTING || record->life.state == TK_LIFE_AGREED;
+    if (record->life.state == TK_LIFE_UP)
+        is_judged = freeze(record);
+    if (!is_judged || record->is_wanted)
+        return false;
+    struct tk_pair_balance balance = tk_pair_balance(record->conns);
+    return balance.out == word->owed && balance.owed == word->out;
+}
+
+static struct tk_life_word word_of(const struct tk_datagram *datagram)
+{
+    return (struct tk_life_word){.what = datagram->what,
+                                 .epoch = datagram->epoch,
+                                 .number = datagram->number,
+                                 .out = datagram->out,
+                                 .owed = datagram->owed};
+}
+
+static void came(struct record *record, const struct tk_datagram *datagram)
+{
+    struct tk_life_facts facts = facts_of(record);
+    struct tk_life before = record->life;
+    struct tk_life_word word = word_of(datagram);
+    if (word.what == TK_LIFE_PART && word.epoch == before.epoch)
+        facts.agrees = agrees(record, &word);
+    if (word.what == TK_LIFE_BUSY && before.state == TK_LIFE_ASKING && word.epoch == before.epoch)
+        record->denied++;
+    struct tk_life_step step = tk_life_came(&record->life, &word, &facts);
+    perform(record, step, &before, datagram);
+}
+
+/* ---- room for others, where connections are bounded ---- */
+
+static bool is_settled(const struct tk_peer *peer)
+{
+    return is_up(peer) && !record_of(peer);
+}
+
+static bool part_one(void)
+{
+    struct tk_peer *peer;
+    for (int tries = 0; tries < 4 && (peer = tk_rest_next(is_settled)) != NULL; tries++) {
+        if (!tk_pair_freeze(tk_conns_to(peer->rank)))
+            continue;
+        struct record *record = record_make(peer);
+        set_table(peer, tk_verbs.demand->unconnected);
+        advance(record, TK_LIFE_PARTED);
+        return true;
+    }
+    return false;
+}
+
+static void end_pair(struct record *record)
+{
+    tk_pair_end(record->conns);
+    tk_rest_remove(record->peer->rank);
+    record->conns = NULL;
+    tk_verbs.demand->closed++;
+    record->due = record->denied ? tk_now() + spread(after(denied_time, record->denied)) : 0;
+    advance(record, TK_LIFE_CLOSED);
+}
+
+/* Requests of others first: they keep what they made for it until they are answered. */
+static bool begin_waiting(struct record *record, uint64_t now)
+{
+    if (record->came && (tk_rest_has_room() || now - record->came > request_time)) {
+        struct tk_datagram request = record->request;
+        record->came = 0;
+        came(record, &request);
+        return true;
+    }
+    if (!record->is_wanted || now < record->due || !tk_rest_has_room())
+        return false;
+    advance(record, TK_LIFE_WANTED);
+    return true;
+}
+
+/* What it is about to free or wants: connections. */
+static int step_record(struct record *record, uint64_t now)
+{
+    switch (record->life.state) {
+    case TK_LIFE_CLOSING:
+        if (tk_pair_is_shut(record->conns))
+            end_pair(record);
+        return 1;
+    case TK_LIFE_IDLE:
+        return begin_waiting(record, now) || (now < record->due && !record->came) ? 0 : -1;
+    default:
+        break;
+    }
+    bool frees = record->life.state == TK_LIFE_PARTING || record->life.state == TK_LIFE_AGREED;
+    if (now >= record->due)
+        advance(record, TK_LIFE_TIMED);
+    return frees;
 }
 
 static void step_all(void)
 {
     uint64_t now = tk_now();
+    int freed = 0;
     for (struct record *record = tk_verbs.demand->records, *next; record; record = next) {
         next = record->next;
-        if (record->state == TK_HANDSHAKE_IDLE) /* there were no receive buffers for it */
-            advance(record, TK_HANDSHAKE_WANTED, NULL);
-        else if (now >= record->due)
-            advance(record, TK_HANDSHAKE_TIMED, NULL);
+        freed += step_record(record, now);
     }
+    while (freed < 0 && part_one())
+        freed++;
 }
 
 /* Ends the process, or goes on leaving: not with the lock. */
@@ -195,17 +413,19 @@ static void not_allowed(const struct tk_peer *peer)
     tk_verbs.demand->has_failed = true;
 }
 
-static bool may_ask(void)
+/* What was connected may be connected again. */
+static bool may_ask(const struct tk_peer *peer)
 {
-    return tk_settings.connect_dynamic || tk_verbs.demand->is_starting;
+    return tk_settings.connect_dynamic || tk_verbs.demand->is_starting ||
+           tk_conns_to(peer->rank) != tk_verbs.nobody;
 }
 
-static void ask(struct tk_peer *peer, enum tk_handshake_event event)
+static void ask(struct tk_peer *peer, bool is_reply)
 {
     struct record *record = record_of(peer);
     if (tk_verbs.demand->has_failed)
         return;
-    if (!record && !may_ask()) {
+    if (!record && !may_ask(peer)) {
         not_allowed(peer);
         return;
     }
@@ -213,8 +433,13 @@ static void ask(struct tk_peer *peer, enum tk_handshake_event event)
         record = record_make(peer);
         tk_verbs.demand->wanted++;
     }
-    if (record->state == TK_HANDSHAKE_IDLE || event == TK_HANDSHAKE_PROVED)
-        advance(record, event, NULL);
+    record->is_wanted = true;
+    if (is_reply)
+        advance(record, TK_LIFE_PROVED);
+    else if (record->life.state == TK_LIFE_PARTING)
+        advance(record, TK_LIFE_USED);
+    else if (record->life.state == TK_LIFE_IDLE)
+        begin_waiting(record, tk_now());
 }
 
 /* A reply proves that a message came over the connection. */
@@ -222,8 +447,9 @@ static void demand_want(struct tk_peer *peer, bool is_reply)
 {
     tk_lock(&tk_verbs.demand->lock);
     if (!is_up(peer))
-        ask(peer, is_reply ? TK_HANDSHAKE_PROVED : TK_HANDSHAKE_WANTED);
-    step_all();
+        ask(peer, is_reply);
+    if (!is_up(peer))
+        step_all();
     demand_unlock();
 }
 
@@ -248,27 +474,24 @@ int tk_demand_pending(void)
 
 /* ---- what comes ---- */
 
-/* The other end may wait for a CONFIRM that was lost. */
-static void came_to_connected(const struct tk_peer *peer, enum tk_handshake_event event)
+/* It waits a little: it is answered when another connection was closed. */
+static void request_waits(struct record *record, const struct tk_datagram *datagram)
 {
-    struct tk_handshake_step step =
-        tk_handshake_next(TK_HANDSHAKE_UP, event, tk_peers.me < peer->rank);
-    if (step.sends != TK_HANDSHAKE_SILENCE)
-        tk_datagram_send(peer->rank, step.sends, 0, tk_conns_to(peer->rank));
+    record->came = tk_now();
+    record->request = *datagram;
+    step_all();
 }
 
-static void came_to_unconnected(struct tk_peer *peer, const struct tk_datagram *datagram)
+static void datagram_came(struct tk_peer *peer, const struct tk_datagram *datagram)
 {
     struct record *record = record_of(peer);
-    bool is_new = !record;
-    if (is_new && datagram->what != TK_HANDSHAKE_REQUEST)
-        return; /* of a connection that is over, or none of ours */
-    if (is_new)
+    if (!record)
         record = record_make(peer);
-    enum tk_status status =
-        advance(record, tk_handshake_came((enum tk_handshake_message)datagram->what), datagram);
-    if (is_new && status == TK_BUSY)
-        record_drop(record); /* it asks again */
+    if (datagram->what == TK_HANDSHAKE_REQUEST && record->life.state == TK_LIFE_IDLE &&
+        !tk_rest_has_room() && (int32_t)(datagram->epoch - record->life.epoch) >= 0)
+        request_waits(record, datagram);
+    else
+        came(record, datagram);
 }
 
 void tk_demand_came(struct tk_buffer *buffer, uint32_t size)
@@ -276,23 +499,20 @@ void tk_demand_came(struct tk_buffer *buffer, uint32_t size)
     struct tk_datagram datagram;
     if (!tk_datagram_take(buffer, size, &datagram) || !tk_verbs.demand)
         return;
-    struct tk_peer *peer = tk_peer(datagram.from);
     tk_lock(&tk_verbs.demand->lock);
-    if (tk_verbs.demand->has_failed)
-        ; /* the process ends */
-    else if (is_up(peer))
-        came_to_connected(peer, tk_handshake_came((enum tk_handshake_message)datagram.what));
-    else
-        came_to_unconnected(peer, &datagram);
+    if (!tk_verbs.demand->has_failed) /* else the process ends */
+        datagram_came(tk_peer(datagram.from), &datagram);
     demand_unlock();
 }
 
-/* ---- the table of peers that are not connected ---- */
+/* ---- the table of peers that are not connected, or whose connections rest ---- */
 
 /* The table to go on with; NULL: not now. */
 static const struct tk_transport *table_for(struct tk_peer *peer, bool is_reply)
 {
-    demand_want(peer, is_reply);
+    if (!is_up(peer))
+        demand_want(peer, is_reply);
+    tk_rest_end(peer);
     return is_up(peer) ? tk_verbs.demand->connected : NULL;
 }
 
@@ -349,7 +569,7 @@ static bool demand_put(struct tk_peer *peer, struct tk_op *op, uintptr_t remote,
                        size_t nbytes)
 {
     (void)op, (void)remote, (void)local, (void)nbytes;
-    demand_want(peer, false);
+    table_for(peer, false);
     return false;
 }
 
@@ -357,7 +577,7 @@ static bool demand_get(struct tk_peer *peer, struct tk_op *op, uintptr_t remote,
                        size_t nbytes)
 {
     (void)op, (void)remote, (void)local, (void)nbytes;
-    demand_want(peer, false);
+    table_for(peer, false);
     return false;
 }
 
@@ -376,15 +596,19 @@ static enum tk_status demand_gather(struct tk_peer *peer, const struct tk_gather
 
 static void demand_replies(struct tk_peer *peer)
 {
-    demand_want(peer, true);
+    table_for(peer, true);
 }
 
 /* ---- start and end ---- */
+
+static struct tk_transport resting; /* the same functions: they find out which it is */
 
 static void set_tables(const struct tk_transport *connected, const struct tk_transport *unconnected)
 {
     tk_verbs.demand->connected = connected;
     tk_verbs.demand->unconnected = unconnected;
+    resting = *unconnected;
+    tk_rest_use_tables(connected, &resting);
 }
 
 void tk_demand_use_tables(const struct tk_transport *connected,
@@ -425,6 +649,8 @@ enum tk_status tk_demand_open(const struct tk_transport *connected)
         return TK_FAIL;
     }
     tk_lock_init(&tk_verbs.demand->lock);
+    if (tk_rest_open((uint32_t)tk_settings.connect_max / tk_verbs.conns_pp) != TK_OK)
+        return TK_FAIL;
     make_table(&tk_transport_unconnected, connected);
     set_tables(connected, &tk_transport_unconnected);
     for (uint32_t r = 0; r < tk_peers.size; r++) {
@@ -445,6 +671,7 @@ void tk_demand_close(void)
             tk_pair_drop(record->conns);
         record_drop(record);
     }
+    tk_rest_close();
     free(demand);
     tk_verbs.demand = NULL;
 }
@@ -463,7 +690,24 @@ enum tk_status tk_demand_connect_ranks(const uint32_t *ranks, uint32_t count)
 
 bool tk_demand_is_connected(uint32_t rank)
 {
-    return tk_is_verbs_peer(rank) && (!tk_verbs.demand || is_up(tk_peer(rank)));
+    if (!tk_is_verbs_peer(rank) || !tk_verbs.demand)
+        return tk_is_verbs_peer(rank);
+    bool was_up = tk_rest_is_bounded() && tk_conns_to(rank) != tk_verbs.nobody;
+    return is_up(tk_peer(rank)) || was_up;
+}
+
+static void tell_stall(const struct record *record, double seconds)
+{
+    const struct tk_peer *peer = record->peer;
+    if (record->life.state == TK_LIFE_IDLE || record->life.state == TK_LIFE_CLOSING)
+        tk_log_warn("waiting %.0f s to be connected to rank %u (%s, pid %d): all connections that "
+                    "GASNET_CONNECT_MAX=%u allows here or there are in use, or their peers have "
+                    "not polled (GASNET_AM_STALL_SECONDS=0 silences this)",
+                    seconds, peer->rank, peer->host, peer->pid, (unsigned)tk_settings.connect_max);
+    else
+        tk_log_warn("waiting %.0f s to be connected to rank %u (%s, pid %d): it has not polled, or "
+                    "datagrams do not reach it (GASNET_AM_STALL_SECONDS=0 silences this)",
+                    seconds, peer->rank, peer->host, peer->pid);
 }
 
 void tk_demand_report_stall(uint64_t now, uint64_t limit)
@@ -472,13 +716,12 @@ void tk_demand_report_stall(uint64_t now, uint64_t limit)
         return;
     for (struct record *record = tk_verbs.demand->records; record; record = record->next) {
         uint64_t from = record->reported ? record->reported : record->since;
-        if (now - from <= limit)
+        bool is_opening =
+            record->life.state == TK_LIFE_ASKING || record->life.state == TK_LIFE_ANSWERED;
+        if (now - from <= limit || (!is_opening && !record->is_wanted))
             continue;
         record->reported = now;
-        tk_log_warn("waiting %.0f s to be connected to rank %u (%s, pid %d): it has not polled, or "
-                    "datagrams do not reach it (GASNET_AM_STALL_SECONDS=0 silences this)",
-                    (double)(now - record->since) / 1e9, record->peer->rank, record->peer->host,
-                    record->peer->pid);
+        tell_stall(record, (double)(now - record->since) / 1e9);
     }
     tk_unlock(&tk_verbs.demand->lock);
 }
@@ -486,9 +729,13 @@ void tk_demand_report_stall(uint64_t now, uint64_t limit)
 void tk_demand_report_end(void)
 {
     const struct tk_demand *demand = tk_verbs.demand;
-    if (demand && tk_settings.ibv_ports_verbose >= 2)
-        tk_log_info("connections on demand: %u of %u peers, %u of them asked for by this rank; %u "
-                    "datagrams, %u of them again; %u waits for receive buffers",
-                    demand->up, tk_verbs.peers, demand->wanted, demand->sent, demand->again,
-                    demand->waited);
+    char closed[48] = "";
+    if (!demand || tk_settings.ibv_ports_verbose < 2)
+        return;
+    if (tk_rest_is_bounded())
+        snprintf(closed, sizeof(closed), "; %u closed for others", demand->closed);
+    tk_log_info("connections on demand: %u of %u peers, %u of them asked for by this rank; %u "
+                "datagrams, %u of them again; %u waits for receive buffers%s",
+                tk_rest_count(), tk_verbs.peers, demand->wanted, demand->sent, demand->again,
+                demand->waited, closed);
 }

@@ -3,7 +3,8 @@
  * All connections to one rank: they are made, connected and closed together. Owns tk_verbs.conns_of
  * and .nobody, which stands for the connections to a rank that there are none to: it has no queue
  * pair and never any room, so that who asks for room or goes through all ranks need not ask first.
- * Single-threaded at start-up and exit, with the lock of demands (demand.c) in between. */
+ * Single-threaded at start-up and exit, with the lock of demands (demand.c) in between. Connections
+ * that were closed keep their places, held: another thread may have loaded the pointer before. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -14,16 +15,20 @@
 #include "transport/verbs/data/credit.h"
 #include "transport/verbs/data/loan.h"
 #include "transport/verbs/data/stripe.h"
+#include "transport/verbs/data/tx.h"
 #include "transport/verbs/verbs_private.h"
 
 static struct tk_conn *conns_allocate(void)
 {
     size_t size = tk_conns_bytes(tk_verbs.conns_pp);
     struct tk_conn *conns = aligned_alloc(TK_CACHE_LINE, size);
-    if (conns)
-        memset(conns, 0, size);
-    else
+    if (!conns) {
         tk_log_error("out of memory for %u connections", tk_verbs.conns_pp);
+        return NULL;
+    }
+    memset(conns, 0, size);
+    for (uint32_t k = 0; k < tk_verbs.conns_pp; k++)
+        tk_lock_init(&conns[k].lock);
     return conns;
 }
 
@@ -36,10 +41,8 @@ enum tk_status tk_nobody_open(void)
         tk_log_error("out of memory for a table of %u ranks", tk_peers.size);
         return TK_FAIL;
     }
-    for (uint32_t k = 0; k < tk_verbs.conns_pp; k++) {
-        tk_lock_init(&tk_verbs.nobody[k].lock);
+    for (uint32_t k = 0; k < tk_verbs.conns_pp; k++)
         tk_verbs.nobody[k].rail = k % tk_verbs.rail_count;
-    }
     for (uint32_t r = 0; r < tk_peers.size; r++)
         tk_verbs.conns_of[r] = tk_verbs.nobody;
     return TK_OK;
@@ -47,7 +50,7 @@ enum tk_status tk_nobody_open(void)
 
 static enum tk_status fill(struct tk_conn *conn)
 {
-    while (conn->rx_extra < 0) {
+    while (conn->rx_extra < -conn->held_credits) {
         struct tk_buffer *buffer = tk_recv_buffer_take(tk_rail_of(conn));
         if (!buffer)
             return TK_FAIL;
@@ -68,7 +71,8 @@ void tk_pair_drop(struct tk_conn *conns)
 {
     for (uint32_t k = 0; k < tk_verbs.conns_pp; k++)
         tk_conn_close(&conns[k]);
-    free(conns);
+    if (!conns->peer || tk_conns_to(conns->peer->rank) != conns)
+        free(conns);
 }
 
 static void pair_count(uint32_t rank, int by)
@@ -123,10 +127,17 @@ static enum tk_status pair_open_all(struct tk_conn *conns, uint32_t rank)
     return TK_OK;
 }
 
+/* Those of before, if there are any: threads may have them in hand. */
+static struct tk_conn *places_for(uint32_t rank)
+{
+    struct tk_conn *conns = tk_conns_to(rank);
+    return conns == tk_verbs.nobody ? conns_allocate() : conns;
+}
+
 enum tk_status tk_pair_open(uint32_t rank, struct tk_conn **conns)
 {
     pair_count(rank, 1);
-    if (make_room() != TK_OK || !(*conns = conns_allocate()))
+    if (make_room() != TK_OK || !(*conns = places_for(rank)))
         return TK_FAIL;
     enum tk_status status = pair_reserve(*conns, rank);
     if (status == TK_OK)
@@ -136,18 +147,6 @@ enum tk_status tk_pair_open(uint32_t rank, struct tk_conn **conns)
     pair_count(rank, -1);
     tk_pair_drop(*conns);
     return status;
-}
-
-void tk_pair_hold(struct tk_conn *conns)
-{
-    for (uint32_t k = 0; k < tk_verbs.conns_pp; k++)
-        tk_counter_set(&conns[k].room, 0);
-}
-
-void tk_pair_release(struct tk_conn *conns)
-{
-    for (uint32_t k = 0; k < tk_verbs.conns_pp; k++)
-        tk_counter_add(&conns[k].room, tk_verbs.depth_pp);
 }
 
 enum tk_status tk_pair_open_for_atomics(struct tk_peer *peer)
@@ -187,6 +186,124 @@ enum tk_status tk_pair_connect(struct tk_conn *conns, const uint32_t *qps, int c
     }
     return TK_OK;
 }
+
+/* ---- closing, where others are needed more ---- */
+
+void tk_pair_release(struct tk_conn *conns)
+{
+    for (uint32_t k = 0; k < tk_verbs.conns_pp; k++) {
+        tk_lock(&conns[k].lock);
+        if (conns[k].is_held)
+            tk_conn_release(&conns[k]);
+        tk_unlock(&conns[k].lock);
+    }
+}
+
+/* Quiet messages have arrived, for the credits say so, but their acknowledgements may have not: the
+ * device would send them again to a queue pair that is gone. A write of nothing behind them has a
+ * completion. */
+static void flush_quiet(struct tk_conn *conn)
+{
+    struct tk_tx *tx = tk_tx_take(conn, false);
+    struct ibv_send_wr wr;
+    if (!tx)
+        return;
+    wr.sg_list = NULL;
+    wr.num_sge = 0;
+    wr.wr.rdma.remote_addr = 0;
+    wr.wr.rdma.rkey = 0;
+    tx->nbytes = 0;
+    tk_tx_post_logged(tx, &wr, IBV_WR_RDMA_WRITE, 0, false, NULL);
+}
+
+static bool hold_if_idle(struct tk_conn *conn)
+{
+    int idle_room = tk_verbs.depth_pp - conn->unsignaled;
+    if (conn->is_held || conn->is_for_atomics || tk_counter_read(&conn->broken) || conn->ack_due ||
+        tk_counter_read(&conn->reserved) > 0 || tk_counter_read(&conn->room) != idle_room)
+        return false;
+    if (conn->unsignaled > 0) {
+        flush_quiet(conn);
+        return false;
+    }
+    tk_conn_hold(conn);
+    return true;
+}
+
+bool tk_pair_freeze(struct tk_conn *conns)
+{
+    bool all = true;
+    for (uint32_t k = 0; k < tk_verbs.conns_pp && all; k++) {
+        tk_lock(&conns[k].lock);
+        all = hold_if_idle(&conns[k]);
+        tk_unlock(&conns[k].lock);
+    }
+    if (!all)
+        tk_pair_release(conns);
+    return all;
+}
+
+struct tk_pair_balance tk_pair_balance(const struct tk_conn *conns)
+{
+    const struct tk_conn *primary = conns + tk_primary_number(conns->peer->rank);
+    return (struct tk_pair_balance){.out = tk_verbs.credits_pp - primary->credits -
+                                           primary->held_credits,
+                                    .owed = primary->credits_to_return};
+}
+
+void tk_pair_shut(struct tk_conn *conns)
+{
+    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
+    for (uint32_t k = 0; k < tk_verbs.conns_pp; k++) {
+        struct tk_conn *conn = &conns[k];
+        tk_lock(&conn->lock);
+        conn->is_closing = true;
+        tk_conn_hold_credits(conn);
+        int error = ibv_modify_qp(conn->qp, &attr, IBV_QP_STATE);
+        tk_unlock(&conn->lock);
+        if (error)
+            tk_panic("closing queue pair %u to rank %u failed with error %d", conn->qp->qp_num,
+                     conn->peer->rank, error);
+    }
+}
+
+bool tk_pair_flushed(struct tk_buffer *buffer)
+{
+    struct tk_conn *conn = buffer->conn;
+    tk_lock(&conn->lock);
+    bool is_closing = conn->is_closing;
+    conn->rx_extra -= is_closing;
+    tk_unlock(&conn->lock);
+    if (is_closing)
+        tk_pool_give(&tk_rail_of(conn)->recv_pool, buffer);
+    return is_closing;
+}
+
+bool tk_pair_is_shut(struct tk_conn *conns)
+{
+    int posted = 0;
+    for (uint32_t k = 0; k < tk_verbs.conns_pp; k++) {
+        tk_lock(&conns[k].lock);
+        posted += tk_credit_buffers_posted(&conns[k]);
+        tk_unlock(&conns[k].lock);
+    }
+    return posted == 0;
+}
+
+/* Credits that the other end held back are this process's again. */
+void tk_pair_end(struct tk_conn *conns)
+{
+    uint32_t rank = conns->peer->rank;
+    tk_counter_add(&tk_verbs.credits_total, tk_pair_balance(conns).out);
+    for (uint32_t k = 0; k < tk_verbs.conns_pp; k++) {
+        tk_lock(&conns[k].lock);
+        tk_conn_close(&conns[k]);
+        tk_unlock(&conns[k].lock);
+    }
+    pair_count(rank, -1);
+}
+
+/* ---- end ---- */
 
 void tk_pair_close(uint32_t rank)
 {

@@ -25,8 +25,14 @@ void tk_loan_open(struct tk_conn *conn, int base)
 {
     tk_lock(&conn->lock);
     /* Buffers for our replies are as many as requests in flight. */
-    conn->rx_base -= conn->credits - base;
-    conn->credits = base;
+    int fewer = conn->credits + conn->held_credits - base;
+    conn->rx_base -= fewer;
+    if (conn->held_credits > 0) {
+        conn->held_credits -= fewer;
+        conn->rx_extra += fewer;
+    } else {
+        conn->credits = base;
+    }
     if (conn->loan)
         tk_borrower_open(&conn->loan->borrower, base, tk_verbs.credits_pp);
     tk_unlock(&conn->lock);

@@ -226,7 +226,7 @@ static inline void arrived(struct tk_conn *conn, struct tk_buffer *buffer, size_
 
 static void __attribute__((noinline)) recv_failed(struct tk_buffer *buffer, const struct ibv_wc *wc)
 {
-    if (!tk_is_datagram(buffer)) /* one buffer fewer: others are left */
+    if (!tk_is_datagram(buffer) && !tk_pair_flushed(buffer)) /* one buffer fewer: others are left */
         tk_recv_failed(buffer->conn, wc);
 }
 

@@ -38,6 +38,8 @@ static const char *refusal(struct tk_lend_wish *wish, uint32_t peers)
     struct ibv_device_attr attr = least_device();
     if (tk_verbs.failover_enabled)
         return "ports stand in for each other (GASNET_IBV_FAILOVER=0 ends that)";
+    if (tk_settings.connect_max > 0)
+        return "connections are closed for others (GASNET_CONNECT_MAX=0 ends that)";
     if (attr.max_srq_wr < wish->buffers)
         wish->buffers = (int)tk_max((size_t)attr.max_srq_wr, (size_t)tk_lend_buffers_min(wish));
     struct tk_lend_plan plan = tk_lend_plan(wish);

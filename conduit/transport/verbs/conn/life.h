@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The life of two ranks' connection where there may be fewer connections than peers: it is opened
+ * (handshake.h), closed when others are needed more, and opened again. A function of state and
+ * datagram, without a device, that tests search through for two ranks. Owns nothing.
+ *
+ *     asks to close   UP - PARTING (PART) -------------------- CLOSING (OVER) - IDLE
+ *     is asked        UP ------------------ AGREED (AGREE) ----------- CLOSING - IDLE
+ *
+ * Who asks has nothing under way and sends nothing more, but may change its mind until the other
+ * agrees; it only must not forget that the other may wait: what it gets of an AGREE that it does
+ * not want any more it answers with CANCEL. Who agrees has nothing under way either, and the two
+ * know by their credits that all messages of both were handled; it sends nothing until it knows
+ * which it is. So when the first queue pair is closed the other end is silent. A message that comes
+ * over the connection proves that the other end sends again.
+ *
+ * Connections of two ranks are numbered: the epoch counts those that are over. Each datagram says
+ * its sender's; one of an epoch that is over here is answered with OVER, and an end that learns of
+ * a later epoch than its own knows that the other has closed its end. Questions to close are
+ * numbered too, so that no answer is taken for that to a later one.
+ *
+ * A rank that has no room for a connection denies it (BUSY): the one that asked closes what it made
+ * for it, so that it has room for others meanwhile, and asks again later. Nobody who waits for
+ * another's answer keeps that answer from others, so ranks do not wait in a circle. */
+#ifndef TK_VERBS_LIFE_H
+#define TK_VERBS_LIFE_H
+
+#include <stdint.h>
+
+#include "transport/verbs/conn/handshake.h"
+
+enum tk_life_state {
+    TK_LIFE_IDLE = TK_HANDSHAKE_IDLE,
+    TK_LIFE_ASKING = TK_HANDSHAKE_ASKING,
+    TK_LIFE_ANSWERED = TK_HANDSHAKE_ANSWERED,
+    TK_LIFE_UP = TK_HANDSHAKE_UP,
+    TK_LIFE_PARTING, /* nothing is sent; we asked to close */
+    TK_LIFE_AGREED,  /* nothing is sent; the other end asked */
+    TK_LIFE_CLOSING  /* of this end's queue pairs; the epoch is the next one's already */
+};
+
+/* Kinds of datagrams beside those of enum tk_handshake_message. */
+enum tk_life_message {
+    TK_LIFE_BUSY = tk_handshake_messages, /* denies a REQUEST */
+    TK_LIFE_PART,
+    TK_LIFE_AGREE,
+    TK_LIFE_REFUSE,
+    TK_LIFE_CANCEL,
+    TK_LIFE_OVER,
+    tk_life_messages
+};
+
+/* What a datagram says. */
+struct tk_life_word {
+    uint8_t what; /* enum tk_handshake_message or tk_life_message */
+    uint32_t epoch;
+    uint32_t number;   /* of the question */
+    int32_t out, owed; /* PART: credits of its sender's that are out, of ours that it holds back */
+};
+
+struct tk_life {
+    uint8_t state; /* enum tk_life_state */
+    uint32_t epoch;
+    uint32_t number; /* of the question, while parting or agreed */
+};
+
+enum tk_life_event {
+    TK_LIFE_WANTED = TK_HANDSHAKE_WANTED, /* there is something to send, and room to connect */
+    TK_LIFE_PROVED = TK_HANDSHAKE_PROVED, /* a message came over the connection */
+    TK_LIFE_TIMED = TK_HANDSHAKE_TIMED,
+    TK_LIFE_USED,   /* something is to be sent over what was about to be closed */
+    TK_LIFE_PARTED, /* nothing is under way, and nothing is sent from now on: ask to close */
+    TK_LIFE_CLOSED  /* the queue pairs are gone */
+};
+
+/* What matters besides the state. */
+struct tk_life_facts {
+    bool is_lower; /* our rank is the lower one of the two */
+    bool has_room; /* for one more connection */
+    bool agrees;   /* PART: nothing is under way or wanted here, nothing is sent from now on, and
+                      the numbers of credits are equal */
+    uint32_t next; /* PARTED: number of the question, not used before */
+};
+
+/* What to do, in this order. */
+struct tk_life_step {
+    bool opens;                /* make the queue pairs and post their receive buffers */
+    bool connects;             /* make them ready, by the numbers that came with the datagram */
+    bool closes;               /* the queue pairs, and report when that is done */
+    bool thaws;                /* may be sent over again */
+    struct tk_life_word sends; /* what: TK_HANDSHAKE_SILENCE for nothing */
+};
+
+struct tk_life_step tk_life_act(struct tk_life *life, enum tk_life_event event,
+                                const struct tk_life_facts *facts);
+struct tk_life_step tk_life_came(struct tk_life *life, const struct tk_life_word *word,
+                                 const struct tk_life_facts *facts);
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Which of the connections has not been used for longest, where there may be fewer than peers
+ * (GASNET_CONNECT_MAX). Nothing is counted on the way of a message: a peer whose connection is
+ * looked at gets a table of functions that find out that it is used again, and put the other table
+ * back. All with the lock of demands, except for tk_rest_end(). */
+#ifndef TK_VERBS_REST_H
+#define TK_VERBS_REST_H
+
+#include "transport/verbs/verbs_private.h"
+
+/* 0: connections are not bounded. */
+enum tk_status tk_rest_open(uint32_t max);
+void tk_rest_close(void);
+bool tk_rest_is_bounded(void);
+
+/* From now on: `resting` is the table of those that rest. */
+void tk_rest_use_tables(const struct tk_transport *connected, const struct tk_transport *resting);
+
+/* Connections that have queue pairs. */
+bool tk_rest_has_room(void);
+uint32_t tk_rest_count(void);
+void tk_rest_add(uint32_t rank);
+void tk_rest_remove(uint32_t rank);
+
+/* Begins to rest; the next use shows. False: it did already. */
+bool tk_rest_begin(struct tk_peer *peer);
+
+/* It is used. No lock. */
+void tk_rest_end(struct tk_peer *peer);
+
+/* Did it rest for long, and is it not waited for? */
+bool tk_rest_is_idle(const struct tk_peer *peer);
+
+/* Peers whose connections may be closed, those that were not used for longest first. `is_open`: may
+ * it be one that is up? NULL: there is none (any more). */
+struct tk_peer *tk_rest_next(bool (*is_open)(const struct tk_peer *peer));
+
+#endif

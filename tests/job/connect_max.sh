@@ -1,0 +1,60 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# GASNET_CONNECT_MAX: no process ever has more queue pairs to others; what is closed for others loses nothing and is opened again,
+# under every mix of messages, puts and gets, by one thread and several, with datagrams lost; what can't be bounded is refused.
+. "${top_srcdir:?run through make check}/tests/job/common.sh"
+export GASNET_SUPERNODE_MAXSIZE=1 GASNET_IBV_PORTS_VERBOSE=2 GASNET_CONNECT_STATIC=0
+seed=${SEED:-$RANDOM}
+
+# bounded MOST: each rank of the last job ended with so many connections or fewer, and has closed some
+bounded()
+{
+    counts=$(sed -n 's/.*connections on demand: \([0-9]*\) of .*; \([0-9]*\) closed for others$/\1 \2/p' "$scratch/err")
+    [ "$(wc -l <<<"$counts")" -eq "$job_size" ] || failed "$(wc -l <<<"$counts") of $job_size ranks said what they had closed"
+    while read -r open closed; do
+        [ "$open" -le "$1" ] && [ "$closed" -gt 0 ] || failed "a rank had $open connections, not up to $1, and has closed $closed"
+    done <<<"$counts"
+}
+
+# The device has one queue pair more: that of datagrams.
+first_uses()
+{
+    for most in 1 2; do
+        SETTINGS="GASNET_CONNECT_MAX=$most SOFTHCA_MAX_QP=$((most + 1))" good 5 "$jobs/first_contact-seq" "$seed"
+        bounded $most
+    done
+    SETTINGS="GASNET_CONNECT_MAX=2 SOFTHCA_FAULT=drop:op=send,p=0.05 GASNET_QP_TIMEOUT=8 GASNET_CONNECT_RETRANS_MIN=1000" \
+        good 5 "$jobs/first_contact-seq" "$seed"
+    bounded 2
+    SETTINGS="GASNET_CONNECT_MAX=4 GASNET_NUM_QPS=2 GASNET_IBV_FAILOVER=0" good 4 "$jobs/first_contact-seq" "$seed"
+    bounded 2
+}
+
+all_calls()
+{
+    SETTINGS="GASNET_CONNECT_MAX=2" good 8 "$jobs/random_mix-seq" --seconds 1 --seed "$seed"
+    bounded 2
+    SETTINGS="GASNET_CONNECT_MAX=2" good 4 "$jobs/random_mix-par" --seconds 1 --seed "$seed" --threads 4
+    bounded 2
+}
+
+refused()
+{
+    SETTINGS="GASNET_CONNECT_MAX=2 GASNET_CONNECT_STATIC=1" job 4 "$jobs/hello-seq"
+    fails_with 1 "a bound below what is connected at start-up"
+    says 'GASNET_CONNECT_MAX=2 is less than the 3 queue pairs to 3 peers that are all connected at start-up: .* and 3 or more'
+    SETTINGS="GASNET_CONNECT_MAX=3 GASNET_CONNECT_STATIC=1" good 4 "$jobs/hello-seq"
+    SETTINGS="GASNET_CONNECT_MAX=1 GASNET_NUM_QPS=2" job 3 "$jobs/hello-seq"
+    fails_with 1 "a bound below one peer"
+    says 'GASNET_CONNECT_MAX=1 is less than the 2 queue pairs to each peer .*; legal are 0 (no bound) and 2 or more'
+    SETTINGS="GASNET_CONNECT_MAX=2 GASNET_NUM_QPS=2" job 3 "$jobs/hello-seq"
+    fails_with 1 "a bound with failover"
+    says 'GASNET_CONNECT_MAX=2 does not go together with 2 queue pairs to each peer .* GASNET_IBV_FAILOVER=0'
+    SETTINGS="GASNET_CONNECT_MAX=-1" job 2 "$jobs/hello-seq"
+    fails_with 1 "a bound out of range"
+    says "GASNET_CONNECT_MAX='-1' is not a whole number from 0 to"
+}
+
+lane first first_uses
+lane calls all_calls refused
+finish
