@@ -49,7 +49,7 @@ static bool is_shared(const struct tk_job_shape *shape, const struct tk_verbs_li
                                 .credits_pp = limits->credits_pp,
                                 .credits_total = limits->credits_total,
                                 .held = (int)tk_verbs_spares(shape->is_threaded)};
-    if (fails_over(shape) || !tk_verbs_srq_wish(&wish, shape->ranks))
+    if (fails_over(shape) || tk_settings.connect_max > 0 || !tk_verbs_srq_wish(&wish, shape->ranks))
         return false;
     *plan = tk_lend_plan(&wish);
     return true;
