@@ -111,13 +111,35 @@ static bool print_connected(struct tk_job_shape *shape, const char *what, uint32
     return true;
 }
 
+static bool print_static(struct tk_job_shape *shape, uint32_t peers)
+{
+    shape->is_static = true;
+    return print_connected(shape, "GASNET_CONNECT_STATIC=1", peers);
+}
+
+/* Where receive buffers are shared: as if they were not. */
+static bool print_unshared(struct tk_job_shape *shape, const struct tk_footprint *shared)
+{
+    struct tk_footprint own;
+    int64_t asked = tk_settings.use_srq;
+    bool is_done = true;
+    tk_settings.use_srq = 0;
+    shape->connected = tk_shape_peers(shape);
+    if (tk_plan(&own, shape) != TK_OK)
+        is_done = false;
+    else if (own.registered != shared->registered)
+        is_done = print_connected(shape, "GASNET_USE_SRQ=0", shape->connected);
+    tk_settings.use_srq = asked;
+    return is_done;
+}
+
 /* As the settings have it: by need, or all at start-up. */
 static bool print_some(struct tk_job_shape *shape)
 {
     static const uint32_t steps[] = {16, 64, 256, 1024};
     uint32_t peers = tk_shape_peers(shape), least = used_by_barriers(shape);
     if (shape->is_static)
-        return true;
+        return peers == 0 || print_static(shape, peers);
     if (least < peers && !print_connected(shape, "barriers", least))
         return false;
     for (size_t i = 0; i < sizeof(steps) / sizeof(*steps); i++)
@@ -131,13 +153,13 @@ static bool print_table(struct tk_job_shape *shape)
     struct tk_footprint any;
     uint64_t idle;
     uint32_t peers = tk_shape_peers(shape);
+    bool is_static = shape->is_static;
     if (tk_plan(&any, shape) != TK_OK) /* a wrong setting, before half a table */
         return false;
     print_head(shape);
-    if (!print_some(shape))
+    if (!print_some(shape) || !print_unshared(shape, &any))
         return false;
-    shape->is_static = true;
-    if (peers && !print_connected(shape, "GASNET_CONNECT_STATIC=1", peers))
+    if (peers && !is_static && !print_static(shape, peers))
         return false;
     if (tk_plan_idle_peer(&idle, shape) == TK_OK && peers)
         printf("\nA peer that is not connected takes %llu bytes of a process.\n",
