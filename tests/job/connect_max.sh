@@ -32,7 +32,8 @@ first_uses()
 
 all_calls()
 {
-    SETTINGS="GASNET_CONNECT_MAX=2" good 8 "$jobs/random_mix-seq" --seconds 1 --seed "$seed"
+    # A slow port: what is under way takes so long that closing would hit it.
+    SETTINGS="GASNET_CONNECT_MAX=2 SOFTHCA_RATE=20" good 8 "$jobs/random_mix-seq" --seconds 1 --seed "$seed"
     bounded 2
     SETTINGS="GASNET_CONNECT_MAX=2" good 4 "$jobs/random_mix-par" --seconds 1 --seed "$seed" --threads 4
     bounded 2
