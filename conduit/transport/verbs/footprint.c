@@ -21,6 +21,13 @@ static bool fails_over(const struct tk_job_shape *shape)
     return shape->conns > 1 && tk_settings.ibv_failover;
 }
 
+/* Of the peers that were connected, those that are at once (GASNET_CONNECT_MAX). */
+static uint32_t open_peers(const struct tk_job_shape *shape)
+{
+    uint32_t most = (uint32_t)tk_settings.connect_max / shape->conns;
+    return shape->is_static || most == 0 || most > shape->connected ? shape->connected : most;
+}
+
 /* A slab of message buffers, and what describes them. */
 static void add_buffers(struct tk_footprint *total, const struct tk_job_shape *shape, size_t count)
 {
@@ -76,11 +83,11 @@ static void add_shared(struct tk_footprint *total, const struct tk_job_shape *sh
 static void add_receive_buffers(struct tk_footprint *total, const struct tk_job_shape *shape,
                                 const struct tk_verbs_limits *limits, uint32_t rail)
 {
-    uint32_t peers = shape->is_static ? shape->connected : 0;
+    uint32_t peers = shape->is_static ? shape->connected : 0, all = open_peers(shape);
     unsigned have = wanted(shape, limits, rail, peers);
     if (have > 0)
         add_buffers(total, shape, have);
-    while (peers++ < shape->connected) {
+    while (peers++ < all) {
         unsigned more = tk_verbs_pool_growth(have, wanted(shape, limits, rail, peers));
         if (more > 0)
             add_buffers(total, shape, more);
@@ -131,7 +138,7 @@ void tk_verbs_footprint(struct tk_footprint *total, const struct tk_job_shape *s
         add_receive_buffers(total, shape, &limits, i);
     add_buffers(total, shape, (size_t)limits.bounces);
     add_datagrams(total, shape);
-    total->queue_pairs += (uint64_t)shape->connected * shape->conns;
+    total->queue_pairs += (uint64_t)open_peers(shape) * shape->conns;
     total->private_bytes += tables(shape) + shape->connected * of_a_peer(shape, &limits) +
                             tk_conns_bytes(shape->conns) + /* that of nobody */
                             tk_txs_bytes((size_t)limits.depth_total) +
