@@ -215,10 +215,14 @@ static struct tk_life_word with_balance(const struct record *record, struct tk_l
     return word;
 }
 
-/* Nothing was done, as there are no receive buffers now: it is tried again, by the other end or by
- * the next step. */
-static void postpone(struct record *record, const struct tk_life *before)
+/* Nothing was done, as there are no receive buffers now: the next step tries again. */
+static void postpone(struct record *record, const struct tk_life *before,
+                     const struct tk_datagram *request)
 {
+    if (request) {
+        record->came = tk_now();
+        record->request = *request;
+    }
     tk_verbs.demand->waited += !record->has_waited;
     record->has_waited = true;
     record->life = *before;
@@ -231,7 +235,7 @@ static void perform(struct record *record, struct tk_life_step step, const struc
 {
     enum tk_status status = step.opens ? make_pair(record) : TK_OK;
     if (status == TK_BUSY) {
-        postpone(record, before);
+        postpone(record, before, datagram);
         return;
     }
     note_epoch(record);
