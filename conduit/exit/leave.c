@@ -22,6 +22,7 @@
 #include "topology/topology.h"
 #include "transport/neighbour.h"
 #include "transport/transport.h"
+#include "transport/connect_record.h"
 
 /* Time for all ranks to leave by themselves before the others are notified: a collective exit is
  * over long before. Where ranks outnumber CPUs some wait for a CPU; a notice would run their
@@ -250,6 +251,7 @@ void tk_leave_rest(void)
         return;
     leave_agree();
     leave_others();
+    tk_connect_record_write();
     part();
 }
 

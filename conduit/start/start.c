@@ -36,6 +36,7 @@
 #include "transport/self/self.h"
 #include "transport/shm/shm.h"
 #include "transport/transport.h"
+#include "transport/connect_record.h"
 #include "transport/verbs/verbs.h"
 #include "vector/vector.h"
 
@@ -228,7 +229,7 @@ static enum tk_status join_others(struct tk_peer_info **info)
     tk_phase_over("connections");
     enum tk_status status = wait_for_peers();
     tk_phase_over("last wait");
-    return status;
+    return status == TK_OK ? tk_start_connect_listed() : status;
 }
 
 /* A job of one process exchanges no peer infos. */
@@ -257,6 +258,7 @@ static enum tk_status open_rooms(void)
     if (!info || fill_info(info) != TK_OK)
         return TK_FAIL;
     tk_ports_list();
+    tk_connect_record_open();
     tk_message_open();
     tk_barrier_open();
     tk_named_open();

@@ -39,4 +39,9 @@ enum tk_status tk_limits_find_pinnable(struct tk_peer_info *info);
 enum tk_status tk_limits_find(void);
 enum tk_status tk_limits_find_single(const struct tk_peer_info *info);
 
+/* ---- connect_list.c */
+
+/* Behind the last fence: connects the ranks that a connect file lists. */
+enum tk_status tk_start_connect_listed(void);
+
 #endif

@@ -14,6 +14,7 @@
 #include "base/report.h"
 #include "firehose/firehose.h"
 #include "settings/settings.h"
+#include "transport/connect_record.h"
 #include "transport/verbs/cm/cm.h"
 #include "transport/verbs/conn/datagram.h"
 #include "transport/verbs/conn/demand.h"
@@ -141,13 +142,16 @@ static size_t inline_limit(void)
     return limit < 0 || limit > most ? (size_t)most : (size_t)limit;
 }
 
-/* Datagrams are no part of iWARP, and where librdmacm is asked for they may not reach far. */
+/* A connect file names those to be connected at start-up, and one to be written those that were
+ * needed. Datagrams are no part of iWARP, and where librdmacm is asked for they may not reach far.
+ */
 static bool connects_all(void)
 {
     bool by_cm = false;
     for (uint32_t i = 0; i < tk_verbs.rail_count; i++)
         by_cm |= tk_verbs.rails[i].by_cm;
-    return by_cm || tk_settings.connect_static || !tk_settings.connect_dynamic;
+    return by_cm || (!tk_connect_is_listed() && !tk_connect_is_recorded() &&
+                     (tk_settings.connect_static || !tk_settings.connect_dynamic));
 }
 
 static enum tk_status choose_rails(struct tk_choice *choice, uint32_t turn)

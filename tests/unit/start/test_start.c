@@ -32,9 +32,9 @@ static void who_we_are_comes_first_then_settings_then_rooms(void **state)
 {
     (void)state;
     assert_order(start_job(true), "alone_open", "prepare", "bootstrap", "process_memory", "signals",
-                 "pattern", "peers", "describe", "ports", "message", "barrier_open", "named_open",
-                 "exchange_open", "atomic_open", "vector_open", "exit_open", "shm_open",
-                 "verbs_open", "exchange", "topology", "started", NULL);
+                 "pattern", "peers", "describe", "ports", "record_open", "message", "barrier_open",
+                 "named_open", "exchange_open", "atomic_open", "vector_open", "exit_open",
+                 "shm_open", "verbs_open", "exchange", "topology", "started", NULL);
 }
 
 /* Settings are compared in the exchange: what they say is not to be acted on before. */
@@ -49,8 +49,8 @@ static void nothing_of_others_is_mapped_or_connected_before_all_are_compared(voi
 static void nobody_sends_before_all_are_ready_to_receive(void **state)
 {
     (void)state;
-    assert_order(start_job(true), "verbs_connect", "fence", "network_ready", "alone_accept",
-                 "tools", "drop", "started", NULL);
+    assert_order(start_job(true), "verbs_connect", "fence", "network_ready", "listed",
+                 "alone_accept", "tools", "drop", "started", NULL);
 }
 
 static void only_rank_0_speaks_of_names_that_nobody_knows(void **state)

@@ -25,6 +25,7 @@
 #include "start/start_private.h"
 #include "team/objects.h"
 #include "tools/tools.h"
+#include "transport/connect_record.h"
 #include "transport/doorbell.h"
 #include "transport/self/self.h"
 #include "transport/shm/shm.h"
@@ -260,6 +261,16 @@ const struct tk_transport *tk_remote_connect(const struct tk_transport *network)
 void tk_exit_network_ready(void)
 {
     step("network_ready");
+}
+
+enum tk_status tk_start_connect_listed(void)
+{
+    return step("listed");
+}
+
+void tk_connect_record_open(void)
+{
+    step("record_open");
 }
 
 void tk_exit_failed(void)

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The step of start-up that connects ranks by a connect file (GASNET_CONNECTFILE_IN). Owns nothing
+ * beyond the call; single-threaded, no lock. */
+#include "config.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/report.h"
+#include "bootstrap/bootstrap.h"
+#include "peer/connect_file.h"
+#include "peer/peer.h"
+#include "progress/progress.h"
+#include "settings/settings.h"
+#include "start/start_private.h"
+#include "transport/connect_record.h"
+#include "transport/transport.h"
+
+/* To be freed; NULL: see errno. */
+static char *read_file(const char *name, size_t *size)
+{
+    char *text = NULL, part[4096];
+    size_t n;
+    FILE *file = fopen(name, "re");
+    FILE *copy = file ? open_memstream(&text, size) : NULL;
+    while (copy && (n = fread(part, 1, sizeof(part), file)) > 0)
+        fwrite(part, 1, n, copy);
+    int error = errno;
+    bool is_read = copy && !ferror(file) && !ferror(copy);
+    if (copy && fclose(copy) != 0)
+        is_read = false;
+    if (file)
+        fclose(file);
+    if (is_read)
+        return text;
+    free(text);
+    errno = error;
+    return NULL;
+}
+
+/* A file that does not fit costs the time that it was to save, where ranks may be connected later;
+ * else some could never be. A shared file is the same for all ranks: one line is enough. */
+static enum tk_status do_without(const char *name, const char *why)
+{
+    if (!tk_settings.connect_dynamic) {
+        tk_log_error("GASNET_CONNECTFILE_IN: %s: %s; with GASNET_CONNECT_DYNAMIC=0 ranks can't be "
+                     "connected later: correct the file, or leave out one of the two settings",
+                     name, why);
+        return TK_FAIL;
+    }
+    if (tk_peers.me == 0 || strchr(tk_settings.connectfile_in, '%'))
+        tk_log_warn("GASNET_CONNECTFILE_IN: %s: %s; it is not used, and ranks are connected when "
+                    "they first use each other",
+                    name, why);
+    return TK_OK;
+}
+
+static enum tk_status find_wanted(const char *name, bool *wanted)
+{
+    char why[200];
+    size_t size = 0;
+    char *text = read_file(name, &size);
+    if (!text)
+        return do_without(name, strerror(errno));
+    enum tk_connect_verdict verdict =
+        tk_connect_parse(text, size, tk_peers.me, tk_peers.size, wanted, why, sizeof(why));
+    free(text);
+    if (verdict == TK_CONNECT_FITS)
+        return TK_OK;
+    memset(wanted, false, tk_peers.size * sizeof(*wanted));
+    if (verdict == TK_CONNECT_OTHER_JOB)
+        return do_without(name, why);
+    tk_log_error("GASNET_CONNECTFILE_IN: %s: %s", name, why);
+    return TK_FAIL;
+}
+
+static enum tk_status begin(const bool *wanted)
+{
+    uint32_t *ranks = calloc(tk_peers.size, sizeof(*ranks)), count = 0;
+    enum tk_status status = TK_OK;
+    if (!ranks) {
+        tk_log_error("out of memory for a list of %u ranks", tk_peers.size);
+        return TK_FAIL;
+    }
+    for (uint32_t r = 0; r < tk_peers.size; r++)
+        if (wanted[r])
+            ranks[count++] = r;
+    for (unsigned i = 0; status == TK_OK && i < tk_transports.count; i++)
+        if (tk_transports.at[i]->connect_ranks)
+            status = tk_transports.at[i]->connect_ranks(ranks, count);
+    free(ranks);
+    return status;
+}
+
+/* A transport that has no connections to make is always ready. */
+static bool is_ready(uint32_t rank)
+{
+    const struct tk_transport *transport = tk_peer(rank)->transport;
+    return !transport->is_connected || transport->is_connected(rank);
+}
+
+static bool are_ready(const void *what)
+{
+    const bool *wanted = what;
+    for (uint32_t r = 0; r < tk_peers.size; r++)
+        if (wanted[r] && !is_ready(r))
+            return false;
+    return true;
+}
+
+static void poll_once(void)
+{
+    tk_poll();
+}
+
+static void log_connected(const bool *wanted)
+{
+    uint32_t count = 0;
+    for (uint32_t r = 0; r < tk_peers.size; r++)
+        count += wanted[r];
+    if (tk_settings.verboseenv && tk_peers.me == 0)
+        tk_log_info("connected at start-up by GASNET_CONNECTFILE_IN: %u of %u ranks", count,
+                    tk_peers.size - 1);
+}
+
+static enum tk_status connect_listed(bool *wanted)
+{
+    char *name = tk_connect_name(tk_settings.connectfile_in, tk_peers.me);
+    if (!name) {
+        tk_log_error("out of memory for the name of a file");
+        return TK_FAIL;
+    }
+    enum tk_status status = find_wanted(name, wanted);
+    free(name);
+    if (status == TK_OK)
+        status = begin(wanted);
+    if (status != TK_OK)
+        return status;
+    tk_wait_until(are_ready, wanted);
+    log_connected(wanted);
+    /* A rank that wants no connection, or has all, answers those that do. */
+    return tk_bootstrap_fence(poll_once, 0);
+}
+
+enum tk_status tk_start_connect_listed(void)
+{
+    if (!tk_connect_is_listed())
+        return TK_OK;
+    bool *wanted = calloc(tk_peers.size, sizeof(*wanted));
+    if (!wanted) {
+        tk_log_error("out of memory for a list of %u ranks", tk_peers.size);
+        return TK_FAIL;
+    }
+    enum tk_status status = connect_listed(wanted);
+    free(wanted);
+    return status;
+}

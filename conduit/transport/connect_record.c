@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * See connect_record.h. A rank writes its lines at the end of the job: to a file of its own (a '%'
+ * in the name), or appends them to one that all ranks share, under the file's lock. Either has
+ * another name until it is complete, which for a shared file its last rank sees. Owns nothing, no
+ * lock in the process; one thread. */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/report.h"
+#include "peer/connect_file.h"
+#include "peer/peer.h"
+#include "settings/settings.h"
+#include "transport/connect_record.h"
+#include "transport/transport.h"
+
+bool tk_connect_is_listed(void)
+{
+    const char *given = tk_getenv("GASNET_CONNECT_STATIC");
+    bool is_forbidden = given && *given && !tk_settings.connect_static;
+    return tk_settings.connectfile_in[0] && !is_forbidden;
+}
+
+bool tk_connect_is_recorded(void)
+{
+    return tk_settings.connectfile_out[0];
+}
+
+static bool is_shared(void)
+{
+    return !strchr(tk_settings.connectfile_out, '%');
+}
+
+/* Both names, to be freed; false: out of memory. */
+static bool names_of(char **name, char **unfinished)
+{
+    size_t size;
+    *unfinished = NULL;
+    *name = tk_connect_name(tk_settings.connectfile_out, tk_peers.me);
+    if (!*name)
+        return false;
+    size = strlen(*name) + sizeof(".part");
+    *unfinished = malloc(size);
+    if (*unfinished)
+        snprintf(*unfinished, size, "%s.part", *name);
+    return *unfinished;
+}
+
+void tk_connect_record_open(void)
+{
+    char *name, *unfinished;
+    if (!tk_connect_is_recorded() || (is_shared() && tk_peers.me != 0))
+        return;
+    if (names_of(&name, &unfinished))
+        unlink(unfinished);
+    free(name);
+    free(unfinished);
+}
+
+static bool was_connected(uint32_t rank)
+{
+    const struct tk_transport *transport = tk_peer(rank)->transport;
+    return transport && transport->is_connected && transport->is_connected(rank);
+}
+
+/* To be freed; NULL: out of memory. */
+static char *lines_of_ours(bool with_head)
+{
+    bool *connected = calloc(tk_peers.size, sizeof(*connected));
+    if (!connected)
+        return NULL;
+    for (uint32_t r = 0; r < tk_peers.size; r++)
+        connected[r] = r != tk_peers.me && was_connected(r);
+    char *text = tk_connect_format(tk_peers.me, tk_peers.size,
+                                   (unsigned)tk_settings.connectfile_base, with_head, connected);
+    free(connected);
+    return text;
+}
+
+static bool write_all(int fd, const char *text, size_t size)
+{
+    while (size > 0) {
+        ssize_t n = write(fd, text, size);
+        if (n < 0)
+            return false;
+        text += n;
+        size -= (size_t)n;
+    }
+    return true;
+}
+
+/* -1: it can't be read, see errno. */
+static int64_t ranks_in(int fd)
+{
+    struct stat s;
+    if (fstat(fd, &s) != 0)
+        return -1;
+    char *text = malloc((size_t)s.st_size + 1);
+    ssize_t size = text ? pread(fd, text, (size_t)s.st_size, 0) : -1;
+    int64_t count = size < 0 ? -1 : (int64_t)tk_connect_count(text, (size_t)size);
+    free(text);
+    return count;
+}
+
+/* With a file that is open and, if it is shared, locked. 0, or an errno; *is_whole: no other rank
+ * will write. */
+static int append(int fd, bool *is_whole)
+{
+    struct stat s;
+    if (fstat(fd, &s) != 0)
+        return errno;
+    char *text = lines_of_ours(s.st_size == 0);
+    if (!text)
+        return ENOMEM;
+    bool done = write_all(fd, text, strlen(text));
+    free(text);
+    int64_t ranks = done && is_shared() ? ranks_in(fd) : 1;
+    *is_whole = !is_shared() || ranks == tk_peers.size;
+    return done && ranks >= 0 ? 0 : errno;
+}
+
+/* 0, or an errno */
+static int write_record(const char *name, const char *unfinished)
+{
+    struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    bool is_whole = false;
+    int fd = open(unfinished, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    if (fd < 0)
+        return errno;
+    int error = is_shared() && fcntl(fd, F_SETLKW, &whole) != 0 ? errno : 0;
+    if (error == 0)
+        error = append(fd, &is_whole);
+    if (error == 0 && is_whole && rename(unfinished, name) != 0)
+        error = errno;
+    if (close(fd) != 0 && error == 0)
+        error = errno;
+    return error;
+}
+
+void tk_connect_record_write(void)
+{
+    char *name, *unfinished;
+    if (!tk_connect_is_recorded())
+        return;
+    int error = names_of(&name, &unfinished) ? write_record(name, unfinished) : ENOMEM;
+    if (error)
+        tk_log_warn("GASNET_CONNECTFILE_OUT: %s can't be written: %s; give a file in a directory "
+                    "that this user may write to or, where the file system has no locks, one for "
+                    "each rank (a per cent sign in its name)",
+                    name ? name : tk_settings.connectfile_out, strerror(error));
+    free(name);
+    free(unfinished);
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Connect files of a job: whether one says which ranks are connected at start-up, and the record of
+ * those that were connected, for later runs. */
+#ifndef TK_CONNECT_RECORD_H
+#define TK_CONNECT_RECORD_H
+
+#include <stdbool.h>
+
+/* GASNET_CONNECTFILE_IN is given, and GASNET_CONNECT_STATIC=0 does not forbid connections at
+ * start-up. */
+bool tk_connect_is_listed(void);
+
+/* GASNET_CONNECTFILE_OUT is given: connections are to be made only as they are needed. */
+bool tk_connect_is_recorded(void);
+
+/* At start-up, before any rank may end: removes what an unfinished run has left. */
+void tk_connect_record_open(void);
+
+/* At the end, while the network is still there. A failure is logged. */
+void tk_connect_record_write(void);
+
+#endif

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Ranks that talk to few others: a put, a get and a message to those at the distances given, and
+ * barriers. What else the library talks to is its own business. usage: connected DISTANCE... */
+#include "config.h"
+
+#include "job.h"
+
+#include <stdlib.h>
+
+enum { bytes = 4096 };
+
+static unsigned came;
+
+static void hear(gex_Token_t token)
+{
+    (void)token;
+    came++;
+}
+
+static void talk_to(gex_Rank_t peer, unsigned round)
+{
+    char *remote = job_remote(peer, (size_t)round * bytes), mine[bytes], copy[bytes];
+
+    job_fill(mine, bytes, job_mix(job.rank, round));
+    gex_RMA_PutBlocking(job.tm, peer, remote, mine, bytes, 0);
+    gex_RMA_GetBlocking(job.tm, copy, peer, remote, bytes, 0);
+    CHECK_PATTERN(copy, bytes, job_mix(job.rank, round));
+    gex_AM_RequestShort0(job.tm, peer, GEX_AM_INDEX_BASE, 0);
+}
+
+int main(int argc, char **argv)
+{
+    gex_AM_Entry_t entry = {.gex_index = GEX_AM_INDEX_BASE,
+                            .gex_fnptr = hear,
+                            .gex_flags = GEX_FLAG_AM_REQUEST | GEX_FLAG_AM_SHORT};
+
+    job_start(&argc, &argv, 16 * bytes);
+    gex_EP_RegisterHandlers(job.ep, &entry, 1);
+    job_barrier();
+    for (int i = 1; i < argc; i++)
+        talk_to((job.rank + (gex_Rank_t)atoi(argv[i])) % job.size, (unsigned)i);
+    while (came + 1 < (unsigned)argc)
+        gasnet_AMPoll();
+    job_end();
+}
