@@ -8,6 +8,7 @@
 #include "api/check.h"
 #include "collective/mcast.h"
 #include "message/message.h"
+#include "progress/threads.h"
 #include "start/start.h"
 #include "team/objects.h"
 
@@ -34,6 +35,8 @@ int gex_Client_Init(gex_Client_t *client_p, gex_EP_t *ep_p, gex_TM_t *tm_p, cons
     tk_mcast_begin();
     tk_client.name = strdup(client_name);
     tk_client.flags = flags;
+    if (!(flags & GEX_FLAG_DEFER_THREADS))
+        tk_progress_threads_start();
     *client_p = &tk_client;
     *ep_p = &tk_ep;
     *tm_p = &tk_tm;

@@ -10,6 +10,7 @@
 #include "exit/exit.h"
 #include "op/threads.h"
 #include "peer/peer.h"
+#include "progress/threads.h"
 #include "settings/settings.h"
 #include "start/start.h"
 #include "team/objects.h"
@@ -141,13 +142,28 @@ void gex_System_SetVerboseErrors(int enable)
 
 int gex_System_QueryHiddenAMConcurrencyLevel(void)
 {
-    return 0;
+    return tk_progress_threads_receive();
+}
+
+/* Made once, and kept: the client starts the threads when it likes. */
+static const gex_ProgressThreadInfo_t *all_threads(unsigned count)
+{
+    static gex_ProgressThreadInfo_t *list;
+    if (!list && !(list = calloc(count + 1, sizeof(*list))))
+        tk_panic("out of memory for a list of %u threads", count);
+    for (unsigned i = 0; i < count; i++) {
+        const struct tk_progress_thread_info t = tk_progress_thread(i);
+        list[i] = (gex_ProgressThreadInfo_t){.gex_device_list = t.device,
+                                             .gex_thread_roles = t.roles,
+                                             .gex_progress_fn = t.run,
+                                             .gex_progress_arg = t.argument};
+    }
+    return list;
 }
 
 int gex_System_QueryProgressThreads(gex_Client_t client, unsigned int *count_p,
                                     const gex_ProgressThreadInfo_t **info_p, gex_Flags_t flags)
 {
-    static const gex_ProgressThreadInfo_t none;
     TK_CHECK_MAY_COMMUNICATE("gex_System_QueryProgressThreads");
     if (!client || !count_p || !info_p || flags != 0) {
         tk_verbose_error(
@@ -161,8 +177,8 @@ int gex_System_QueryProgressThreads(gex_Client_t client, unsigned int *count_p,
                          "GEX_FLAG_DEFER_THREADS");
         return GASNET_ERR_RESOURCE;
     }
-    *count_p = 0;
-    *info_p = &none;
+    *count_p = tk_progress_threads_count();
+    *info_p = all_threads(*count_p);
     return GASNET_OK;
 }
 

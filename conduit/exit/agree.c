@@ -18,6 +18,7 @@
 #include "message/message.h"
 #include "peer/peer.h"
 #include "progress/progress.h"
+#include "progress/threads.h"
 #include "topology/leaders.h"
 #include "topology/topology.h"
 #include "topology/tree.h"
@@ -60,10 +61,11 @@ static void agree_received(struct tk_peer *from, const int32_t *args)
     atomic_store_explicit(&agreement.received[round], known | (code & 0xff), memory_order_release);
 }
 
-/* For a thread about to sleep: the flag that it waits for has been written. */
+/* For a thread about to sleep: the flag that it waits for has been written. A thread of the
+ * library waits for none, and the one that leaves may be writing here. */
 static bool agree_is_due(void)
 {
-    if (!agreement.has_begun || agreement.is_over || agreement.cannot)
+    if (tk_is_progress_thread() || !agreement.has_begun || agreement.is_over || agreement.cannot)
         return false;
     if (agreement.arrived < agreement.below_count)
         return atomic_load_explicit(&agreement.below[agreement.arrived]->up.code,

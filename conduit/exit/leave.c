@@ -17,6 +17,7 @@
 #include "message/message.h"
 #include "peer/peer.h"
 #include "progress/progress.h"
+#include "progress/threads.h"
 #include "settings/settings.h"
 #include "tools/public.h"
 #include "topology/topology.h"
@@ -84,6 +85,7 @@ void tk_leave_begin(void)
     __atomic_store_n(&tk_lost_peer, NULL, __ATOMIC_RELEASE);
     tk_agree_begin(tk_state_code(&tk_exit_state));
     tk_start_watchdog();
+    tk_progress_threads_stop();
 }
 
 /* After asking the launcher to end the job, give it the time to do so: a rank that is killed is no
@@ -240,6 +242,8 @@ void tk_leave(void)
     tk_handlers_shut();
     tk_firehose_log_counts();
     tk_transports_report_end();
+    if (tk_settings.verboseenv)
+        tk_progress_threads_report();
     gasnett_flush_streams();
     tk_state_agree(&tk_exit_state);
     tk_leave_rest();

@@ -18,6 +18,7 @@
 #include "exit/exit.h"
 #include "exit/exit_private.h"
 #include "exit/state.h"
+#include "progress/threads.h"
 #include "settings/settings.h"
 
 struct caught {
@@ -194,6 +195,12 @@ void tk_signal_quit(void)
         now.sa_handler == SIG_DFL || now.sa_handler == SIG_IGN || now.sa_handler == on_quit)
         return;
     tk_state_notify(&tk_exit_state);
+    if (tk_is_progress_thread()) { /* it holds all signals */
+        sigset_t quit;
+        sigemptyset(&quit);
+        sigaddset(&quit, SIGQUIT);
+        pthread_sigmask(SIG_UNBLOCK, &quit, NULL);
+    }
     tk_exit_thread.raises_quit = 1;
     raise(SIGQUIT);
     tk_exit_thread.raises_quit = 0;

@@ -22,7 +22,8 @@ static void size_stack(pthread_attr_t *attr, uint64_t least, uint64_t pad)
     pthread_attr_setstacksize(attr, tk_align_up(size + pad, page));
 }
 
-enum tk_status tk_thread_start(void *(*fn)(void *), uint64_t stack_min, uint64_t stack_pad)
+enum tk_status tk_thread_start_with(void *(*fn)(void *), void *argument, uint64_t stack_min,
+                                    uint64_t stack_pad)
 {
     pthread_t thread;
     pthread_attr_t attr;
@@ -33,7 +34,7 @@ enum tk_status tk_thread_start(void *(*fn)(void *), uint64_t stack_min, uint64_t
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     bool is_alone = tk_is_alone();
-    int error = pthread_create(&thread, &attr, fn, NULL);
+    int error = pthread_create(&thread, &attr, fn, argument);
     if (is_alone)
         tk_alone_accept();
     pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -44,4 +45,9 @@ enum tk_status tk_thread_start(void *(*fn)(void *), uint64_t stack_min, uint64_t
                  "GASNET_THREAD_STACK_MIN and GASNET_THREAD_STACK_PAD",
                  strerror(error));
     return TK_FAIL;
+}
+
+enum tk_status tk_thread_start(void *(*fn)(void *), uint64_t stack_min, uint64_t stack_pad)
+{
+    return tk_thread_start_with(fn, NULL, stack_min, stack_pad);
 }

@@ -1,25 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Back-off of a waiting thread: it spins, then yields its CPU, then sleeps on the doorbell that
- * neighbours ring (transport/doorbell.h). Which of these and for how long depends on the mode the
- * client asked for and on whether ranks outnumber CPUs. Owns the wait mode. No lock.
+ * Back-off of a waiting thread: it spins, then yields its CPU, then sleeps (sleep.c). Which of
+ * these and for how long depends on the mode the client asked for and on whether ranks outnumber
+ * CPUs. Owns the wait mode. No lock.
  *
- * A network rings no doorbell: a thread that may be waiting for it sleeps for short times that
- * grow. The device could interrupt (completion channels), but one thread cannot sleep on a file and
- * on a doorbell, mixed jobs need both, and arming, interrupt and acknowledgement cost more than a
- * short sleep. Threads that wait for memory written by others sleep in the same way. */
+ * Where everything that may end a wait wakes the sleeper, sleeps are long. Room in a queue, memory
+ * that others write, and a device that reports no events do not: then a thread sleeps for short
+ * times that grow. */
 #include "config.h"
 
 #include <limits.h>
 #include <sched.h>
 
-#include "base/atomic.h"
 #include "base/bits.h"
 #include "base/clock.h"
 #include "progress/progress.h"
 #include "progress/progress_private.h"
 #include "topology/topology.h"
-#include "transport/doorbell.h"
 #include "transport/transport.h"
 
 enum {
@@ -54,43 +51,16 @@ static const struct pace paces[][2] = {
 /* Set by any thread at any time. */
 static tk_counter_t mode = TK_WAIT_BY_LOAD;
 
-/* Without neighbours only threads of this process ring, and they fence. */
-static struct tk_doorbell lone = {TK_BELL_FENCED};
-static struct tk_doorbell *bell = &lone;
-
-/* PAR: counts events by threads of this process that other threads may wait for. A thread reads the
- * count before it last checks its condition and sleeps, so either the count changes or the bell
- * rings. */
-static tk_counter_t local_event_seq;
-static TK_PER_THREAD int32_t local_event_seq_seen;
-static tk_counter_t some_slept;
-
 void tk_wait_mode(enum tk_wait_mode wanted)
 {
+    if (wanted == TK_WAIT_BLOCK || wanted == TK_WAIT_SPINBLOCK)
+        tk_sleep_expect();
     tk_counter_set(&mode, (int32_t)wanted);
-}
-
-void tk_progress_bell(struct tk_doorbell *own)
-{
-    bell = own ? own : &lone;
-}
-
-void tk_wake_own_threads(void)
-{
-    if (tk_counter_read(&some_slept) == 0)
-        return;
-    tk_counter_add(&local_event_seq, 1);
-    tk_doorbell_ring(bell);
 }
 
 /* Over all waits: in a busy job each wait is short, and ports still go down and come back. */
 static TK_PER_THREAD unsigned sleeps, polls_in_vain;
-
-static bool is_over(void *what)
-{
-    return tk_counter_read(&local_event_seq) != local_event_seq_seen ||
-           tk_has_come(*(const enum tk_wake_source *)what);
-}
+static TK_PER_THREAD int32_t events_seen;
 
 /* Wake-ups of hundreds of ranks for nothing are a load of their own: the more of them a CPU has,
  * the longer they sleep. */
@@ -103,18 +73,17 @@ static uint64_t longest_by_ring(void)
 
 static void sleep_once(unsigned turn, enum tk_wake_source wake)
 {
-    bool will_ring = wake == TK_WAKE_BELL && tk_all_rings() &&
-                     tk_counter_read(&tk_deferred_work_lacks_space) == 0;
-    uint64_t nsec = longest_by_ring();
-    if (!will_ring) {
-        nsec = shortest_sleep << tk_min(turn - 1, 5);
-        nsec = nsec < longest_sleep ? nsec : longest_sleep;
-    }
-    if (tk_counter_read(&some_slept) == 0)
-        tk_counter_set(&some_slept, 1);
-    tk_doorbell_sleep(bell, is_over, &wake, nsec);
-    if (++sleeps % stall_check_asleep == 0)
+    bool all_wake = wake == TK_WAKE_BELL && tk_counter_read(&tk_deferred_work_lacks_space) == 0 &&
+                    (tk_all_rings() || (tk_all_report() && tk_can_sleep_by_events()));
+    uint64_t by_clock = shortest_sleep << tk_min(turn - 1, 5);
+    by_clock = by_clock < longest_sleep ? by_clock : longest_sleep;
+    bool woken =
+        tk_sleep_until(wake, events_seen, all_wake ? longest_by_ring() : by_clock, by_clock);
+    sleeps += woken || !all_wake ? 1 : stall_check_asleep / 4;
+    if (sleeps >= stall_check_asleep) {
+        sleeps = 0;
         tk_transports_report_stall();
+    }
 }
 
 void tk_back_off(unsigned empty, enum tk_wake_source wake)
@@ -130,18 +99,15 @@ void tk_back_off(unsigned empty, enum tk_wake_source wake)
     if (++polls_in_vain % stall_check == 0)
         tk_transports_report_stall();
     if (TK_THREADED)
-        local_event_seq_seen = tk_counter_read(&local_event_seq);
-}
-
-void tk_progress_ring(void)
-{
-    tk_doorbell_ring(bell);
+        events_seen = tk_sleep_events_seen();
 }
 
 void tk_wait_asleep(unsigned *turn)
 {
-    if (TK_THREADED)
-        local_event_seq_seen = tk_counter_read(&local_event_seq);
+    if (TK_THREADED) {
+        tk_sleep_expect();
+        events_seen = tk_sleep_events_seen();
+    }
     if (tk_poll())
         *turn = 0;
     else

@@ -16,7 +16,7 @@ TK_PER_THREAD unsigned tk_in_handler;
 tk_counter_t tk_deferred_work_wanted;
 tk_counter_t tk_deferred_work_lacks_space;
 
-enum { work_max = 8, look_max = 6 };
+enum { work_max = 8 };
 
 /* What is polled: one transport, or `all` of several; `none` in a job of one. */
 static const struct tk_transport *const *used;
@@ -24,9 +24,7 @@ static unsigned used_count;
 static bool (*works[work_max])(void);
 static unsigned work_count;
 static TK_PER_THREAD bool working;
-static bool (*looks[look_max])(void);
-static unsigned look_count;
-static bool all_ring;
+static bool all_ring, all_report;
 
 static bool poll_nothing(void)
 {
@@ -97,6 +95,7 @@ static bool poll_in_crowd(void)
 
 void tk_progress_crowded(void)
 {
+    tk_sleep_expect();
     poll_network = network->poll;
     tk_poll_transports = poll_in_crowd;
 }
@@ -106,21 +105,9 @@ bool tk_all_rings(void)
     return all_ring;
 }
 
-bool tk_has_come(enum tk_wake_source wake)
+bool tk_all_report(void)
 {
-    if (wake == TK_WAKE_DEVICE)
-        return false;
-    for (unsigned i = 0; wake != TK_WAKE_REPLY && i < look_count; i++)
-        if (looks[i]())
-            return true;
-    return network->has_come && network->has_come(wake != TK_WAKE_REPLY);
-}
-
-void tk_progress_look(bool (*look)(void))
-{
-    if (look_count == look_max)
-        tk_panic("more than %d looks before sleeps", look_max);
-    looks[look_count++] = look;
+    return all_report;
 }
 
 void tk_progress_use(const struct tk_transport *transport)
@@ -128,6 +115,8 @@ void tk_progress_use(const struct tk_transport *transport)
     network = transport;
     tk_poll_transports = transport->poll;
     all_ring = transport->has_come != NULL;
+    all_report = all_ring || transport->events;
+    tk_sleep_use(transport->events, transport->has_come);
 }
 
 void tk_progress_use_all(const struct tk_transport *const *transports, unsigned count)
@@ -137,8 +126,12 @@ void tk_progress_use_all(const struct tk_transport *const *transports, unsigned 
     if (count == 0)
         return;
     tk_progress_use(count > 1 ? &all : transports[0]);
-    for (unsigned i = 0; i < count; i++)
+    for (unsigned i = 0; i < count; i++) {
         all_ring = all_ring && transports[i]->has_come;
+        all_report = all_report && (transports[i]->has_come || transports[i]->events);
+        if (transports[i]->events)
+            tk_sleep_use(transports[i]->events, network->has_come);
+    }
 }
 
 void tk_progress_add(bool (*work)(void))

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Shared by the files of progress: back-off of waiting threads (backoff.c), and the state of the
- * polled transports that it needs (poll.c). */
+ * Shared by the files of progress: back-off of waiting threads (backoff.c), how they and the
+ * threads of the library (threads.c) sleep (sleep.c), and the state of the polled transports that
+ * this needs (poll.c). */
 #ifndef TK_PROGRESS_PRIVATE_H
 #define TK_PROGRESS_PRIVATE_H
 
@@ -9,6 +10,7 @@
 
 #include "base/bits.h"
 #include "base/mode.h"
+#include "transport/device_events.h"
 
 /* What may end a wait, for a thread about to sleep. */
 enum tk_wake_source {
@@ -25,10 +27,34 @@ void tk_back_off(unsigned empty, enum tk_wake_source wake);
  * yields the CPU. The wait loops reset it and yield themselves. */
 extern TK_HIDDEN TK_PER_THREAD unsigned tk_empty_polls;
 
-/* Whether anything has arrived that serving would find. */
-bool tk_has_come(enum tk_wake_source wake);
-
-/* Whether every event rings the bell. Those of a network do not. */
+/* Whether every event rings the bell; or rings it or is reported by a device (tk_sleep_use()). */
 bool tk_all_rings(void);
+bool tk_all_report(void);
+
+/* ---- sleep.c */
+
+/* What reports the events of devices, and what looks for those that ring; NULL: nothing. Start-up
+ * only, after the bell. */
+void tk_sleep_use(const struct tk_device_events *reporting, bool (*rung_for)(bool requests_too));
+
+/* From here on threads of the client may sleep, so what one does has to wake others: before the
+ * first of them does. */
+void tk_sleep_expect(void);
+
+/* Sleeps on devices too, while neighbours can reach the socket by which they wake us then. */
+bool tk_can_sleep_by_events(void);
+
+/* How many events of other threads there were; read before a condition is checked for the last
+ * time. */
+int32_t tk_sleep_events_seen(void);
+
+/* Serves what came from devices meanwhile and returns true, or sleeps until something wakes it, an
+ * event of another thread beyond those `seen` too; false: until the time was over. by_clock: the
+ * time where a device can't be relied on. In a handler devices are not waited for. */
+bool tk_sleep_until(enum tk_wake_source wake, int32_t seen, uint64_t by_bell, uint64_t by_clock);
+
+/* The same for a thread of the library, which waits for devices in these roles (enum
+ * tk_device_role) and, if it receives, for neighbours. Returns how long it slept. */
+uint64_t tk_sleep_in_thread(uint32_t roles, uint64_t nsec, bool *found);
 
 #endif

@@ -89,11 +89,12 @@ static enum tk_status parse_bool(const char *text, bool *value)
     return TK_FAIL;
 }
 
-static bool parse_is_word(const char *words, const char *value)
+static bool parse_is_word(const char *words, const char *value, bool in_any_case)
 {
     size_t length = strlen(value);
     for (const char *word = words; word; word = strchr(word, '|') ? strchr(word, '|') + 1 : NULL)
-        if (length == strcspn(word, "|") && !strncmp(word, value, length))
+        if (length == strcspn(word, "|") && (in_any_case ? !strncasecmp(word, value, length)
+                                                         : !strncmp(word, value, length)))
             return true;
     return false;
 }
@@ -110,7 +111,7 @@ static bool is_listed(const struct tk_setting *s, double value)
 {
     char text[32];
     snprintf(text, sizeof(text), "%.15g", value);
-    return !s->words || parse_is_word(s->words, text);
+    return !s->words || parse_is_word(s->words, text, false);
 }
 
 /* In range first: what no int64_t can hold must not be converted to one. */
@@ -200,7 +201,8 @@ static enum tk_status parse_trimmed(const struct tk_setting *s, const char *valu
     case TK_SETTING_BOOL:
         return parse_truth(s, value, field);
     case TK_SETTING_CHOICE:
-        if (!parse_is_word(s->words, value))
+        /* The manual has the values of these alone in any case of letters. */
+        if (!parse_is_word(s->words, value, strstr(s->name, "_POLL_MODE") != NULL))
             return TK_FAIL;
         break;
     case TK_SETTING_TEXT:

@@ -26,6 +26,7 @@
 #include "op/threads.h"
 #include "process/alone.h"
 #include "progress/progress.h"
+#include "progress/threads.h"
 #include "remote_pin/remote_pin.h"
 #include "settings/settings.h"
 #include "start/start.h"
@@ -214,6 +215,7 @@ static enum tk_status wait_for_peers(void)
 static enum tk_status join_others(struct tk_peer_info **info)
 {
     tk_limits_measure(*info);
+    tk_topology_expect(tk_bootstrap.local ? tk_bootstrap.local_size : 1, tk_peers.size);
     if (open_transports(info) != TK_OK || tk_limits_find_pinnable(*info) != TK_OK)
         return TK_FAIL;
     tk_phase_over("rings and devices");
@@ -257,6 +259,8 @@ static enum tk_status open_rooms(void)
     struct tk_peer_info *info = calloc(1, sizeof(*info));
     if (!info || fill_info(info) != TK_OK)
         return TK_FAIL;
+    if (!TK_THREADED)
+        tk_devices_single_thread();
     tk_ports_list();
     tk_connect_record_open();
     tk_message_open();
@@ -322,6 +326,7 @@ void tk_start(void)
     tk_report_starting(false);
     tk_tools_join_job();
     tk_peer_info_drop_all();
+    tk_progress_threads_open();
     is_started = true;
 }
 

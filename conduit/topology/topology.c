@@ -46,6 +46,11 @@ static const char *virtual_host(void)
     return name && *name ? name : NULL;
 }
 
+void tk_topology_expect(uint32_t local, uint32_t size)
+{
+    tk_topology.oversubscribed = (virtual_host() ? size : local) > count_cpus();
+}
+
 void tk_topology_host_name(char name[tk_host_name_max])
 {
     const char *given = virtual_host();

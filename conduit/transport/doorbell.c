@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * See doorbell.h. Owns this process's registration for membarrier, of which there is one. No lock.
- */
+ * See doorbell.h. Owns this process's registration for membarrier, of which there is one, the
+ * socket that it is woken by, and the one that it wakes others from. No lock. */
 #include "config.h"
 
 #include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
 #include <linux/membarrier.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -50,15 +55,99 @@ void tk_doorbell_attach(struct tk_doorbell *bell)
         atomic_fetch_or_explicit(&bell->word, TK_BELL_FENCED, memory_order_acq_rel);
 }
 
+/* ---- the socket ---- */
+
+static int socket_of_ours = -1;         /* written at start-up */
+static _Atomic int sender = -1;         /* opened by the first that needs it */
+static const char prefix[] = "tk-bell"; /* behind the 0 of an abstract name */
+
+static int open_datagrams(void)
+{
+    return socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+}
+
+/* Nothing is in the file system, and the name is gone with its process. */
+static socklen_t socket_name(struct sockaddr_un *at, uint64_t number)
+{
+    memset(at, 0, sizeof(*at));
+    at->sun_family = AF_UNIX;
+    memcpy(at->sun_path + 1, prefix, sizeof(prefix) - 1);
+    memcpy(at->sun_path + sizeof(prefix), &number, sizeof(number));
+    return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + sizeof(prefix) + sizeof(number));
+}
+
+bool tk_doorbell_open_socket(struct tk_doorbell *own)
+{
+    struct sockaddr_un at;
+    uint64_t number;
+    if (socket_of_ours >= 0)
+        return true;
+    int file = open_datagrams();
+    if (file >= 0 && getrandom(&number, sizeof(number), 0) == sizeof(number) &&
+        bind(file, (struct sockaddr *)&at, socket_name(&at, number)) == 0) {
+        own->socket = number;
+        socket_of_ours = file;
+        return true;
+    }
+    if (file >= 0)
+        close(file);
+    return false;
+}
+
+bool tk_doorbell_has_socket(struct tk_doorbell *own)
+{
+    uint32_t word = atomic_load_explicit(&own->word, memory_order_relaxed);
+    return socket_of_ours >= 0 && !(word & TK_BELL_DEAF);
+}
+
+static int own_sender(void)
+{
+    int file = atomic_load(&sender), none = -1;
+    if (file >= 0)
+        return file;
+    file = open_datagrams();
+    if (file < 0 || atomic_compare_exchange_strong(&sender, &none, file))
+        return file;
+    close(file); /* another thread was first */
+    return none;
+}
+
+/* A full queue is as good: the socket can be read. One that can't be reached, because it belongs to
+ * another network namespace or no file is left here, wakes nobody: its owner finds out when its
+ * patience ends. */
+static void send_to(struct tk_doorbell *bell)
+{
+    struct sockaddr_un at;
+    int file = own_sender(), before = errno;
+    socklen_t length = socket_name(&at, bell->socket);
+    if (file < 0 ||
+        (sendto(file, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL, (struct sockaddr *)&at, length) < 0 &&
+         errno != EAGAIN && errno != ENOBUFS && errno != EINTR))
+        atomic_fetch_or_explicit(&bell->word, TK_BELL_DEAF, memory_order_relaxed);
+    errno = before;
+}
+
+static void empty_socket(void)
+{
+    char bytes[16];
+    while (recv(socket_of_ours, bytes, sizeof(bytes), MSG_DONTWAIT) >= 0)
+        continue;
+}
+
+/* ---- ringing ---- */
+
 static void wake_all(struct tk_doorbell *bell)
 {
     uint32_t word = atomic_load_explicit(&bell->word, memory_order_relaxed);
-    while (word & TK_BELL_ASLEEP) {
-        if (!atomic_compare_exchange_weak_explicit(&bell->word, &word,
-                                                   word - TK_BELL_ASLEEP + TK_BELL_RUNG,
-                                                   memory_order_acq_rel, memory_order_relaxed))
+    while (word & TK_BELL_ANYBODY) {
+        uint32_t rung = (word & ~(uint32_t)TK_BELL_ANYBODY) + TK_BELL_RUNG;
+        if (!atomic_compare_exchange_weak_explicit(&bell->word, &word, rung, memory_order_acq_rel,
+                                                   memory_order_relaxed))
             continue;
-        futex(bell, FUTEX_WAKE, INT_MAX, NULL);
+        if (word & TK_BELL_ASLEEP)
+            futex(bell, FUTEX_WAKE, INT_MAX, NULL);
+        if (word & TK_BELL_POLLED)
+            send_to(bell);
         return;
     }
 }
@@ -71,9 +160,11 @@ void tk_doorbell_look(struct tk_doorbell *bell)
     uint32_t word = atomic_load_explicit(&bell->word, memory_order_relaxed);
     if (word & TK_BELL_FENCED)
         word = atomic_fetch_or_explicit(&bell->word, TK_BELL_FENCED, memory_order_acq_rel);
-    if (word & TK_BELL_ASLEEP)
+    if (word & TK_BELL_ANYBODY)
         wake_all(bell);
 }
+
+/* ---- sleeping ---- */
 
 /* This thread is awake. Another one may sleep, and the thread that clears ASLEEP must wake that
  * too. */
@@ -85,17 +176,47 @@ static void get_up(struct tk_doorbell *own)
         atomic_fetch_and_explicit(&own->word, ~(uint32_t)TK_BELL_ASLEEP, memory_order_relaxed);
 }
 
+/* Says in the word that a thread sleeps, and looks once more. Returns the word in *word; false: it
+ * must not sleep. */
+static bool lie_down(struct tk_doorbell *own, uint32_t how, bool (*look)(void *what), void *what,
+                     uint32_t *word)
+{
+    *word = atomic_fetch_or_explicit(&own->word, how, memory_order_acq_rel) | how;
+    /* It worked when the bell was hung up; were it refused now, sleeping would not be safe. */
+    return ((*word & TK_BELL_FENCED) || membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED) == 0) &&
+           !look(what);
+}
+
+static struct timespec patience_of(uint64_t nsec)
+{
+    return (struct timespec){.tv_sec = (time_t)(nsec / TK_SECOND),
+                             .tv_nsec = (long)(nsec % TK_SECOND)};
+}
+
 bool tk_doorbell_sleep(struct tk_doorbell *own, bool (*look)(void *what), void *what, uint64_t nsec)
 {
-    const struct timespec patience = {.tv_sec = (time_t)(nsec / TK_SECOND),
-                                      .tv_nsec = (long)(nsec % TK_SECOND)};
-    uint32_t word =
-        atomic_fetch_or_explicit(&own->word, TK_BELL_ASLEEP, memory_order_acq_rel) | TK_BELL_ASLEEP;
-    /* It worked when the bell was hung up; were it refused now, sleeping would not be safe. */
-    bool sure = (word & TK_BELL_FENCED) || membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED) == 0;
+    const struct timespec patience = patience_of(nsec);
     bool over = false;
-    if (sure && !look(what))
+    uint32_t word;
+    if (lie_down(own, TK_BELL_ASLEEP, look, what, &word))
         over = futex(own, FUTEX_WAIT, word, &patience) != 0 && errno == ETIMEDOUT;
     get_up(own);
     return !over;
+}
+
+/* POLLED is this thread's alone: the one that sleeps by files. Unlike ASLEEP it needs no count: a
+ * datagram that was sent before poll() is still there. */
+bool tk_doorbell_sleep_on(struct tk_doorbell *own, bool (*look)(void *what), void *what,
+                          struct pollfd *files, unsigned count, uint64_t nsec)
+{
+    const struct timespec patience = patience_of(nsec);
+    int ready = -1;
+    uint32_t word;
+    files[0] = (struct pollfd){.fd = socket_of_ours, .events = POLLIN};
+    if (lie_down(own, TK_BELL_POLLED, look, what, &word))
+        ready = ppoll(files, count, &patience, NULL);
+    atomic_fetch_and_explicit(&own->word, ~(uint32_t)TK_BELL_POLLED, memory_order_relaxed);
+    if (ready > 0 && files[0].revents)
+        empty_socket();
+    return ready != 0;
 }

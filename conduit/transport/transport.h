@@ -239,10 +239,12 @@ typedef enum tk_status tk_short_busy(struct tk_peer *peer, struct tk_message_hea
 typedef enum tk_status tk_small_busy(struct tk_peer *peer, unsigned tag, uint64_t args);
 
 struct tk_mcast_device;
+struct tk_device_events;
 
 struct tk_transport {
     const char *name;
     const struct tk_mcast_device *multicast; /* multicast.h; NULL: it has none */
+    const struct tk_device_events *events;   /* device_events.h; NULL: it has none */
     size_t packed_max; /* largest payload of a Long that may travel with its head */
     size_t stripe_min; /* payloads from this size on are faster when striped over connections, which
                           are not ordered: the head is sent after them; 0: one connection */

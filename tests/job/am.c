@@ -294,9 +294,9 @@ static void arrived(gex_Token_t token, enum category category, void *memory, siz
         memset(memory, 0, size); /* the next one here must find its surroundings clean */
     if (info.gex_is_req) {
         answer(token, info.gex_srcrank);
-        requests_in++;
+        __atomic_fetch_add(&requests_in, 1, __ATOMIC_ACQ_REL);
     } else {
-        replies_in++;
+        __atomic_fetch_add(&replies_in, 1, __ATOMIC_ACQ_REL);
     }
 }
 

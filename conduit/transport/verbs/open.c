@@ -471,6 +471,7 @@ static const struct tk_transport *connect_peers(void)
     if (tk_verbs_connect(tk_topology.host_of) != TK_OK ||
         tk_verbs_open_firehose(tk_topology.local_size, tk_topology.local_rank == 0) != TK_OK)
         return NULL;
+    tk_channels_serve(tk_verbs_transport());
     return tk_verbs_transport();
 }
 
@@ -511,6 +512,7 @@ const struct tk_transport tk_transport_verbs = {
     .use_segment = tk_verbs_use_segment,
     .remote_keys = tk_verbs_remote_keys,
     .multicast = &tk_verbs_multicast,
+    .events = &tk_verbs_events,
     .atomic_scope = tk_verbs_atomic_scope,
     .atomic = tk_verbs_atomic,
     .atomic_open = tk_verbs_atomic_open,

@@ -84,6 +84,10 @@ int tk_port_filter_admits(const char *filter, const char *device, int port);
 /* Does it name this very port by its number? */
 int tk_port_filter_names(const char *filter, const char *device, int port);
 
+/* Before any device is opened: calls come from one thread, so mlx4's and mlx5's drivers need no
+ * locks. What the user has set stays. */
+void tk_devices_single_thread(void);
+
 /* GASNET_IBV_LIST_PORTS, before any port is opened: logs all of them on the ranks that were
  * asked. */
 void tk_ports_list(void);

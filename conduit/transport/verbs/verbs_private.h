@@ -145,6 +145,7 @@ struct tk_device {
     struct ibv_context *context;
     struct ibv_pd *pd;
     struct ibv_cq *send_cq, *recv_cq;
+    struct ibv_comp_channel *send_events, *recv_events; /* NULL: nothing sleeps until they come */
     struct tk_device *next;
     unsigned index;
     _Alignas(TK_CACHE_LINE) tk_lock_t send_cq_lock;
@@ -596,6 +597,19 @@ bool tk_shared_poll(void);  /* data/poll_shared.c: of all, where receive queues 
 bool tk_devices_reap(void);
 bool tk_logged_poll(void); /* where connections stand in for each other */
 bool tk_logged_reap(void);
+
+/* By role (enum tk_device_role): queues that this thread takes from although another one is at it.
+ */
+extern TK_HIDDEN TK_PER_THREAD unsigned tk_queues_insisted;
+int tk_cq_take_insisting(struct ibv_cq *cq, unsigned role, struct ibv_wc *wc, int max);
+
+/* data/events.c */
+struct tk_device_events;
+extern TK_HIDDEN const struct tk_device_events tk_verbs_events;
+void tk_channels_open(struct tk_device *device); /* before its queues; where something will sleep */
+void tk_channels_close(struct tk_device *device);
+struct tk_transport;
+void tk_channels_serve(const struct tk_transport *transport); /* before anything sleeps on them */
 
 /* data/error.c */
 void tk_post_failed(struct tk_tx *tx, int error);

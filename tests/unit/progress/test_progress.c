@@ -9,6 +9,7 @@
 #include "fake_job.h"
 #include "progress/progress.h"
 #include "topology/topology.h"
+#include "transport/device_events.h"
 #include "transport/doorbell.h"
 #include "unit.h"
 
@@ -37,6 +38,31 @@ bool tk_doorbell_sleep(struct tk_doorbell *own, bool (*look)(void *what), void *
     longest_sleep = nsec > longest_sleep ? nsec : longest_sleep;
     shortest_sleep = nsec < shortest_sleep ? nsec : shortest_sleep;
     return true;
+}
+
+static bool has_socket;
+
+bool tk_doorbell_open_socket(struct tk_doorbell *own)
+{
+    (void)own;
+    return has_socket;
+}
+
+bool tk_doorbell_has_socket(struct tk_doorbell *own)
+{
+    (void)own;
+    return has_socket;
+}
+
+static unsigned sleeps_by_files;
+
+bool tk_doorbell_sleep_on(struct tk_doorbell *own, bool (*look)(void *what), void *what,
+                          struct pollfd *files, unsigned count, uint64_t nsec)
+{
+    (void)files;
+    if (count > 1)
+        sleeps_by_files++;
+    return tk_doorbell_sleep(own, look, what, nsec);
 }
 
 static void expect(bool condition)
@@ -257,6 +283,79 @@ static void sleep_is_short_and_grows_where_nobody_rings(void **state)
     tk_wait_mode(TK_WAIT_BY_LOAD);
 }
 
+static bool events_open, events_armed, events_found;
+static unsigned arms;
+
+static bool events_are_open(void)
+{
+    return events_open;
+}
+
+static unsigned files(unsigned roles, struct pollfd *all, unsigned max)
+{
+    (void)roles, (void)all, (void)max;
+    return 1;
+}
+
+static bool arm(unsigned roles, bool *is_armed)
+{
+    (void)roles;
+    arms++;
+    *is_armed = events_armed;
+    return events_found;
+}
+
+static void take_events(unsigned roles)
+{
+    (void)roles;
+}
+
+static const struct tk_device_events events = {
+    .is_open = events_are_open, .files = files, .arm = arm, .take = take_events};
+static const struct tk_transport reporting = {
+    .poll = nothing, .reap = nothing, .reap_in_handler = nothing, .events = &events};
+
+static void sleep_by(bool socket, bool open, bool armed, bool found)
+{
+    static const struct tk_transport *const both[] = {&ringing, &reporting};
+    has_socket = socket;
+    events_open = open;
+    events_armed = armed;
+    events_found = found;
+    sleeps_by_files = arms = 0;
+    tk_progress_use_all(both, 2);
+    empty_steps(10);
+}
+
+/* A device wakes the sleeper: it sleeps for long, but only where that is sure. */
+static void where_a_device_reports_sleep_is_long(void **state)
+{
+    unsigned empty = 0;
+    (void)state;
+    tk_wait_mode(TK_WAIT_BLOCK);
+    sleep_by(true, true, true, false);
+    assert_int_equal(sleeps_by_files, 10);
+    assert_in_range(shortest_sleep, 10000000, 50000000);
+    sleep_by(true, true, true, true); /* something came while the queues were armed */
+    assert_int_equal(arms, 10);
+    assert_int_equal(sleeps, 0);
+    sleep_by(true, true, false, false);
+    assert_int_equal(sleeps_by_files, 0);
+    assert_in_range(longest_sleep, 500000, 1000000);
+    sleep_by(true, false, true, false);
+    assert_in_range(longest_sleep, 500000, 1000000);
+    sleep_by(false, true, true, false);
+    assert_in_range(longest_sleep, 500000, 1000000);
+    sleep_by(true, true, true, false);
+    arms = 0;
+    tk_in_handler = 1; /* requests are not served there */
+    tk_wait_step(&empty);
+    tk_in_handler = 0;
+    assert_int_equal(arms, 0);
+    tk_wait_mode(TK_WAIT_BY_LOAD);
+    tk_progress_use(&ringing);
+}
+
 static bool elsewhere_result;
 
 static bool look_elsewhere(void)
@@ -405,6 +504,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_client_that_says_block_never_spins),
     cmocka_unit_test(one_that_says_spinblock_does_both),
     cmocka_unit_test(sleep_is_short_and_grows_where_nobody_rings),
+    cmocka_unit_test(where_a_device_reports_sleep_is_long),
     cmocka_unit_test(the_last_look_sees_what_would_be_served),
     cmocka_unit_test(where_ranks_outnumber_cpus_polls_in_vain_give_the_cpu_away),
     cmocka_unit_test(anything_that_happens_starts_the_count_again),

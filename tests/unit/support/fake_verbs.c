@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #include "fake_verbs.h"
 
@@ -66,6 +68,7 @@ struct fake_cq {
     struct ibv_cq cq;
     struct entry *entries;
     unsigned put, taken;
+    bool is_armed;
 };
 
 struct fake fake;
@@ -162,6 +165,7 @@ const char *ibv_get_device_name(struct ibv_device *device)
 }
 
 static int poll_cq(struct ibv_cq *cq, int count, struct ibv_wc *wc);
+static int notify_cq(struct ibv_cq *cq, int solicited_only);
 static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad);
 static int post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
 static int post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
@@ -174,6 +178,7 @@ struct ibv_context *ibv_open_device(struct ibv_device *device)
     context->device = device;
     context->async_fd = -1;
     context->ops.poll_cq = poll_cq;
+    context->ops.req_notify_cq = notify_cq;
     context->ops.post_send = post_send;
     context->ops.post_recv = post_recv;
     context->ops.post_srq_recv = post_srq_recv;
@@ -303,7 +308,53 @@ static bool covers(const struct fake_qp *qp, uint32_t slot, uint64_t at, uint64_
     return inside;
 }
 
-/* ---- completion queues */
+/* ---- completion queues, and channels, of one queue each */
+
+struct fake_channel {
+    struct ibv_comp_channel channel;
+    struct ibv_cq *cq;
+};
+
+struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *context)
+{
+    if (fails(FAKE_CREATE_CHANNEL))
+        return NULL;
+    struct fake_channel *made = calloc(1, sizeof(*made));
+    made->channel.context = context;
+    made->channel.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    fake.channels++;
+    return &made->channel;
+}
+
+int ibv_destroy_comp_channel(struct ibv_comp_channel *channel)
+{
+    close(channel->fd);
+    free(channel);
+    fake.channels--;
+    return 0;
+}
+
+int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq, void **user)
+{
+    eventfd_t events;
+    *cq = ((struct fake_channel *)channel)->cq;
+    *user = NULL;
+    return eventfd_read(channel->fd, &events);
+}
+
+void ibv_ack_cq_events(struct ibv_cq *cq, unsigned count)
+{
+    (void)cq, (void)count;
+}
+
+static int notify_cq(struct ibv_cq *which, int solicited_only)
+{
+    (void)solicited_only;
+    if (fails(FAKE_NOTIFY_CQ))
+        return errno;
+    ((struct fake_cq *)which)->is_armed = true;
+    return 0;
+}
 
 struct ibv_cq *ibv_create_cq(struct ibv_context *context, int size, void *user,
                              struct ibv_comp_channel *channel, int vector)
@@ -314,6 +365,9 @@ struct ibv_cq *ibv_create_cq(struct ibv_context *context, int size, void *user,
     cq->entries = calloc((size_t)size, sizeof(*cq->entries));
     cq->cq.context = context;
     cq->cq.cqe = size;
+    cq->cq.channel = channel;
+    if (channel)
+        ((struct fake_channel *)channel)->cq = &cq->cq;
     fake.cqs++;
     return &cq->cq;
 }
@@ -353,6 +407,9 @@ static void put(struct ibv_cq *which, struct entry entry)
         return;
     }
     cq->entries[cq->put++ % (unsigned)cq->cq.cqe] = entry;
+    if (cq->is_armed && cq->cq.channel)
+        eventfd_write(cq->cq.channel->fd, 1);
+    cq->is_armed = false;
 }
 
 static int poll_cq(struct ibv_cq *which, int count, struct ibv_wc *wc)

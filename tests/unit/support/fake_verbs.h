@@ -31,7 +31,9 @@ enum fake_call {
     FAKE_QUERY_DEVICE,
     FAKE_QUERY_PORT,
     FAKE_ALLOC_PD,
+    FAKE_CREATE_CHANNEL,
     FAKE_CREATE_CQ,
+    FAKE_NOTIFY_CQ,
     FAKE_REG_MR,
     FAKE_CREATE_QP,
     FAKE_MODIFY_QP,
@@ -55,7 +57,7 @@ struct fake {
     } failing[fake_calls];
 
     /* Objects that exist */
-    int contexts, pds, cqs, qps, mrs, srqs;
+    int contexts, pds, channels, cqs, qps, mrs, srqs;
 
     /* Sins */
     unsigned rnr;         /* a message found no receive buffer, and waits for one */

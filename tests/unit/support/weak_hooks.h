@@ -7,7 +7,9 @@
 
 #include "config.h"
 
+#include <poll.h>
 #include <stdatomic.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/copy.h"
@@ -39,5 +41,11 @@
 #define tk_copy_small weak_copy
 #define tk_copy       weak_copy
 #define syscall       weak_syscall
+
+#define socket(...)                            weak_socket
+#define bind(file, address, size)              weak_bind(address, size)
+#define sendto(file, from, n, flags, to, size) weak_send(to, size)
+#define recv(file, to, n, flags)               weak_receive(to)
+#define ppoll(files, count, patience, ...)     ((void)(patience), weak_poll(files, count))
 
 #endif

@@ -241,7 +241,8 @@ void let_anybody_run(void)
             i = k;
         if (can_run(&fibers[i]))
             able[n++] = i;
-        over = over && (fibers[i].state == returned || fibers[i].state == idle);
+        over = over && (fibers[i].state == returned || fibers[i].state == idle ||
+                        (fibers[i].state == sleeping && fibers[i].serves));
     }
     if (n == 0 && over)
         leave();
@@ -279,6 +280,11 @@ static void pause_as(enum fiber_state state)
 void weak_pause(void)
 {
     pause_as(paused);
+}
+
+void weak_serves(void)
+{
+    fibers[running].serves = true;
 }
 
 void weak_idle(void)
@@ -513,6 +519,7 @@ static void make_fibers(void)
         fiber->view.clock[threads] = 1;
         fiber->here = fiber->view;
         fiber->history = 0;
+        fiber->serves = false;
         memset(fiber->knows, 0, sizeof(fiber->knows));
         getcontext(&fiber->context);
         fiber->context.uc_stack.ss_sp = stacks[threads];

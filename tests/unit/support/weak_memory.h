@@ -16,6 +16,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 enum { weak_threads_max = 4 };
 
@@ -61,6 +62,14 @@ void weak_repair(void);
 enum weak_membarrier { weak_membarrier_works, weak_membarrier_refused, weak_membarrier_lies };
 extern enum weak_membarrier weak_membarrier;
 
+/* A device: what it completes makes its file readable once, if it was armed. All its steps are in
+ * one order that everybody sees. */
+enum { weak_socket = 100, weak_device = 101 };
+void weak_device_completes(void);
+void weak_device_arm(void);
+bool weak_device_take(void); /* a completion */
+void weak_device_take_event(void);
+
 /* ---- From threads ---- */
 
 /* What this thread has read until now is all in `what` and in private memory: states that differ in
@@ -73,6 +82,9 @@ void weak_pause(void);
 
 /* As weak_pause(), but if no thread can continue this one has done its part. */
 void weak_idle(void);
+
+/* This thread serves others: that it sleeps for ever in the end is no error. */
+void weak_serves(void);
 
 /* Reads, or writes, shared plain memory in place. */
 void weak_look(const void *memory, size_t size);
@@ -91,5 +103,13 @@ uint64_t weak_exchange(volatile void *at, size_t size, enum weak_change change, 
                        int order);
 void weak_copy(void *to, const void *from, size_t n);
 long weak_syscall(long number, ...);
+
+/* poll(2) for ever, and a datagram socket, of which there is one. */
+struct pollfd;
+int weak_poll(struct pollfd *files, unsigned long count);
+struct sockaddr;
+int weak_bind(const struct sockaddr *address, size_t size);
+ssize_t weak_send(const struct sockaddr *to, size_t size);
+ssize_t weak_receive(void *to);
 
 #endif

@@ -38,6 +38,7 @@ struct fiber {
     struct view here;               /* as it was when all was last looked at anew */
     bool knows[words_max];          /* words that it has looked at */
     const volatile void *sleeps_at; /* futex */
+    bool serves;                    /* it may sleep when all others have done their part */
 };
 
 extern struct fiber fibers[weak_threads_max];

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * System calls of weak_memory.h: futex(2) and membarrier(2), the latter as the kernel's promise, as
- * its refusal, or as a promise not kept. */
+ * its refusal, or as a promise not kept; poll(2) for a socket and a device. */
 #include "config.h"
 
 #include <errno.h>
 #include <linux/futex.h>
 #include <linux/membarrier.h>
+#include <poll.h>
 #include <stdarg.h>
+#include <string.h>
 #include <sys/syscall.h>
 
 #include "weak_private.h"
@@ -16,13 +18,24 @@ enum weak_membarrier weak_membarrier;
 
 static struct view fenced; /* what full fences have made known to each other */
 
+/* What the kernel and a device keep. */
+static struct {
+    unsigned datagrams, completions;
+    bool is_armed, has_event;
+} outside;
+
+static const char pollers; /* its address is where they sleep */
+
 void forget_fences(void)
 {
+    memset(&outside, 0, sizeof(outside));
     fenced = (struct view){{0}, {0}};
 }
 
 uint64_t mix_fences(uint64_t hash)
 {
+    hash = mix(hash, outside.datagrams + 16 * outside.completions + 256 * outside.is_armed +
+                         512 * outside.has_event);
     return mix_view(hash, &fenced);
 }
 
@@ -81,6 +94,92 @@ static long futex_wake(const volatile uint32_t *at)
             n++;
         }
     return n;
+}
+
+/* ---- poll, a socket, and a device ---- */
+
+static void wake_pollers(void)
+{
+    for (int i = 0; i < threads; i++)
+        if (fibers[i].state == sleeping && fibers[i].sleeps_at == &pollers)
+            fibers[i].state = runnable;
+}
+
+static int ready(struct pollfd *files, unsigned long count)
+{
+    int n = 0;
+    for (unsigned long i = 0; i < count; i++) {
+        bool is = files[i].fd == weak_socket ? outside.datagrams > 0 : outside.has_event;
+        files[i].revents = is ? POLLIN : 0;
+        n += is;
+        fibers[running].history = mix(fibers[running].history, is);
+    }
+    return n;
+}
+
+int weak_poll(struct pollfd *files, unsigned long count)
+{
+    int n;
+    let_anybody_run();
+    while ((n = ready(files, count)) == 0) {
+        fibers[running].state = sleeping;
+        fibers[running].sleeps_at = &pollers;
+        let_anybody_run();
+    }
+    return n;
+}
+
+int weak_bind(const struct sockaddr *address, size_t size)
+{
+    return address && size ? 0 : -1;
+}
+
+ssize_t weak_send(const struct sockaddr *to, size_t size)
+{
+    (void)to, (void)size;
+    let_anybody_run();
+    outside.datagrams = 1; /* one or more is the same to who waits */
+    wake_pollers();
+    return 1;
+}
+
+ssize_t weak_receive(void *to)
+{
+    (void)to;
+    let_anybody_run();
+    outside.datagrams = 0;
+    return -1;
+}
+
+void weak_device_completes(void)
+{
+    let_anybody_run();
+    outside.completions++;
+    outside.has_event |= outside.is_armed;
+    if (outside.is_armed)
+        wake_pollers();
+    outside.is_armed = false;
+}
+
+void weak_device_arm(void)
+{
+    let_anybody_run();
+    outside.is_armed = true;
+}
+
+bool weak_device_take(void)
+{
+    let_anybody_run();
+    bool any = outside.completions > 0;
+    outside.completions -= any;
+    fibers[running].history = mix(fibers[running].history, any);
+    return any;
+}
+
+void weak_device_take_event(void)
+{
+    let_anybody_run();
+    outside.has_event = false;
 }
 
 long weak_syscall(long number, ...)

@@ -66,7 +66,7 @@ static void empty_receiver(void)
     tk_lock_init(&in.lock);
 }
 
-static enum tk_status send(uint32_t me, uint32_t number)
+static enum tk_status say(uint32_t me, uint32_t number)
 {
     uint32_t text[large / 4] = {me, number};
     return tk_ring_send(&outs[plan.one_handle ? 0 : me], text, 8, text + 2, plan.nbytes[me] - 8);
@@ -91,13 +91,13 @@ static void start(void)
         weak_share(memory.shared.slots[i].blob, tk_ring_slot_max, tk_ring_slot_max);
     weak_share(memory.payload, sizeof(memory.payload), tk_ring_line);
     for (uint32_t n = 0; n < plan.before; n++)
-        assert_int_equal(send(0, n), TK_OK);
+        assert_int_equal(say(0, n), TK_OK);
 }
 
 static void send_all(uint32_t me)
 {
     for (uint32_t n = me == 0 ? plan.before : 0; n < plan.count[me]; n++) {
-        while (weak_here(n), send(me, n) == TK_BUSY)
+        while (weak_here(n), say(me, n) == TK_BUSY)
             weak_pause();
     }
 }

@@ -80,7 +80,7 @@ static void __attribute__((noinline)) all_done(const struct ibv_wc *wc, int n)
 static inline bool __attribute__((always_inline)) reap_from(struct tk_device *device)
 {
     struct ibv_wc wcs[tk_poll_batch], *wc = wcs;
-    int n = tk_cq_take(device->send_cq, &device->send_cq_lock, wcs, tk_poll_batch);
+    int n = tk_cq_take(device->send_cq, &device->send_cq_lock, TK_DEVICE_SENDS, wcs, tk_poll_batch);
     if (n == 0)
         return false;
     if (TK_THREADED && n > 1) {
@@ -244,7 +244,8 @@ static void __attribute__((noinline)) all_arrived(const struct ibv_wc *wc, int n
 static inline bool __attribute__((always_inline)) receive_from(struct tk_device *device)
 {
     struct ibv_wc wc[tk_poll_batch];
-    int n = tk_cq_take(device->recv_cq, &device->recv_cq_lock, wc, tk_poll_batch);
+    int n =
+        tk_cq_take(device->recv_cq, &device->recv_cq_lock, TK_DEVICE_RECEIVES, wc, tk_poll_batch);
     if (n <= 0)
         return false;
     all_arrived(wc, n);
@@ -427,7 +428,7 @@ counted_came(struct tk_device *device, struct ibv_wc *wc, bool expects_more)
         one_came(wc, false);
         hand_up_aside();
     } while (expects_more && ++count < tk_poll_batch &&
-             tk_cq_take(device->recv_cq, &device->recv_cq_lock, wc, 1) > 0);
+             tk_cq_take(device->recv_cq, &device->recv_cq_lock, TK_DEVICE_RECEIVES, wc, 1) > 0);
 }
 
 /* Whether the poll before found something, on whatever device: a flood comes over one of them. Read
@@ -438,7 +439,7 @@ static TK_PER_THREAD bool found_before;
 static inline bool __attribute__((always_inline)) receive_counted(struct tk_device *device)
 {
     struct ibv_wc wc;
-    if (tk_cq_take(device->recv_cq, &device->recv_cq_lock, &wc, 1) <= 0)
+    if (tk_cq_take(device->recv_cq, &device->recv_cq_lock, TK_DEVICE_RECEIVES, &wc, 1) <= 0)
         return false;
     counted_came(device, &wc, found_before);
     return true;
@@ -449,7 +450,7 @@ static bool receive_aside(struct tk_device *device)
     struct ibv_wc wc;
     int count = 0;
     while (count < tk_poll_batch &&
-           tk_cq_take(device->recv_cq, &device->recv_cq_lock, &wc, 1) > 0) {
+           tk_cq_take(device->recv_cq, &device->recv_cq_lock, TK_DEVICE_RECEIVES, &wc, 1) > 0) {
         comes_later(&wc);
         count++;
     }

@@ -137,7 +137,8 @@ static void __attribute__((noinline)) all_came(struct tk_srq *srq, const struct 
 static inline bool receive_shared(struct tk_device *device)
 {
     struct ibv_wc wc[tk_poll_batch];
-    int n = tk_cq_take(device->recv_cq, &device->recv_cq_lock, wc, tk_poll_batch);
+    int n =
+        tk_cq_take(device->recv_cq, &device->recv_cq_lock, TK_DEVICE_RECEIVES, wc, tk_poll_batch);
     if (n <= 0)
         return false;
     all_came(device->srq, wc, n);

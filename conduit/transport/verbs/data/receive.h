@@ -7,6 +7,7 @@
 
 #include "base/bits.h"
 #include "base/report.h"
+#include "transport/device_events.h"
 #include "transport/verbs/data/ack.h"
 #include "transport/verbs/data/credit.h"
 
@@ -15,12 +16,12 @@ enum {
     tk_first_bytes = 32     /* most Shorts; copied by a few instructions in line */
 };
 
-/* One thread at a time; others find nothing. */
+/* One thread at a time; others find nothing, unless they insist. */
 static inline int __attribute__((always_inline))
-tk_cq_take(struct ibv_cq *cq, tk_lock_t *lock, struct ibv_wc *wc, int max)
+tk_cq_take(struct ibv_cq *cq, tk_lock_t *lock, unsigned role, struct ibv_wc *wc, int max)
 {
     if (!tk_trylock(lock))
-        return 0;
+        return TK_THREADED ? tk_cq_take_insisting(cq, role, wc, max) : 0;
     int n = ibv_poll_cq(cq, max, wc);
     tk_unlock(lock);
     tk_if_unlikely(n < 0) tk_panic("ibv_poll_cq failed with error %d", n);

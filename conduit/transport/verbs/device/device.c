@@ -32,6 +32,12 @@ void tk_device_explain_closed(int error, char *text, size_t size)
              remedy);
 }
 
+void tk_devices_single_thread(void)
+{
+    setenv("MLX4_SINGLE_THREADED", "1", 0);
+    setenv("MLX5_SINGLE_THREADED", "1", 0);
+}
+
 static struct tk_device *device_find(const struct ibv_context *context)
 {
     struct tk_device *device = &tk_verbs.device;
@@ -165,11 +171,12 @@ static int sends_max(const struct tk_device *device)
 static enum tk_status open_queues(struct tk_device *device)
 {
     int recv_depth = receives_max(device), send_depth = sends_max(device);
+    tk_channels_open(device);
     device->pd = ibv_alloc_pd(device->context);
     if (device->pd)
-        device->send_cq = ibv_create_cq(device->context, send_depth, NULL, NULL, 0);
+        device->send_cq = ibv_create_cq(device->context, send_depth, NULL, device->send_events, 0);
     if (device->send_cq)
-        device->recv_cq = ibv_create_cq(device->context, recv_depth, NULL, NULL, 0);
+        device->recv_cq = ibv_create_cq(device->context, recv_depth, NULL, device->recv_events, 0);
     if (device->recv_cq)
         return TK_OK;
     tk_log_error("%s: no protection domain or completion queues of %d and %d entries: %s; lower "
@@ -216,6 +223,7 @@ static void close_one(struct tk_device *device)
         ibv_destroy_cq(device->recv_cq);
     if (device->send_cq)
         ibv_destroy_cq(device->send_cq);
+    tk_channels_close(device);
     if (device->pd)
         ibv_dealloc_pd(device->pd);
     ibv_close_device(device->context);

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * How a thread sleeps until a device has something: a transport over devices names its functions
+ * here; the objects are its own. Thread-safe. */
+#ifndef TK_TRANSPORT_DEVICE_EVENTS_H
+#define TK_TRANSPORT_DEVICE_EVENTS_H
+
+#include <stdbool.h>
+
+/* What may happen at a device; the values are those of GEX_THREAD_ROLE_RCV and _SND. */
+enum tk_device_role { TK_DEVICE_RECEIVES = 1, TK_DEVICE_SENDS = 2, TK_DEVICE_ANY = 3 };
+
+enum { tk_device_files_max = 16 };
+
+struct pollfd;
+
+struct tk_device_events {
+    /* The devices in use. */
+    unsigned (*devices)(void);
+    const char *(*name)(unsigned device);
+
+    /* Were the queues made with files for their events? If not, none of the following. */
+    bool (*is_open)(void);
+
+    /* The files to wait for: how many of `max`. */
+    unsigned (*files)(unsigned roles, struct pollfd *files, unsigned max);
+
+    /* From here on what comes makes a file readable, once; then serves what was there already.
+     * *is_armed false: a device refused, or something is pending that no event reports. */
+    bool (*arm)(unsigned roles, bool *is_armed);
+
+    /* Takes the events back, so that the files are no longer readable: who calls this serves the
+     * queues, or arms them, before it waits again. */
+    void (*take)(unsigned roles);
+
+    /* This thread takes from the queues whether or not another one is at it. */
+    void (*insist)(unsigned roles);
+
+    /* Only threads that insist take from the queues, until it is taken back. Async-signal-safe. */
+    void (*keep)(unsigned roles);
+    void (*give_back)(unsigned roles);
+};
+
+#endif
