@@ -193,7 +193,8 @@ void world_close(void)
         blobs[r].bytes = NULL;
     }
     world_size = 0;
-    assert_int_equal(fake.qps + fake.cqs + fake.pds + fake.mrs + fake.contexts + fake.srqs, 0);
+    assert_int_equal(
+        fake.qps + fake.cqs + fake.pds + fake.mrs + fake.contexts + fake.srqs + fake.channels, 0);
 }
 
 const struct tk_verbs *world_verbs(uint32_t rank)
