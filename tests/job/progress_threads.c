@@ -124,8 +124,11 @@ static void compute(double seconds, const char *how)
     for (gex_Rank_t rank = 0; rank < job.size; rank++)
         if (rank != computing)
             gex_AM_RequestShort0(job.tm, rank, go_index, 0);
+    double end = now() + seconds;
+    while (seen(&by_other) == 0 && now() < end) /* it may not run yet, nor keep the queues */
+        usleep(1000);
     is_away = 1;
-    for (double end = now() + seconds; !is_served() && now() < end;)
+    while (!is_served() && now() < end)
         busy(how);
     is_away = 0;
     printf("served by the client's thread %u, by another %u\n", seen(&by_client), seen(&by_other));
