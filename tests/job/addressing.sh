@@ -87,6 +87,9 @@ lost_peers()
         within 10 # 4 * 2 * 17 ms + 2 s, and what a busy machine adds
         says "failed on softhca0:1, queue pair [0-9]*: transport retry counter exceeded .*; path: softhca0:1 $end to softhca0:1 $end\$"
     done
+    SETTINGS="GASNET_CONNECT_STATIC=0 GASNET_CONNECT_TIMEOUT=1 SOFTHCA_FAULT=drop GASNET_EXITTIMEOUT=2" job 2 "$program"
+    fails_with 1 "a network that drops all datagrams"
+    says 'no datagram came from any rank in 1 s, in which rank [01] (.*) was asked to connect'
 }
 
 # What a device or a host has too little of is one line with the remedy.

@@ -49,6 +49,7 @@ struct tk_demand {
     uint32_t questions;   /* to close, so far */
     uint32_t sent, again; /* datagrams; those that were sent before */
     uint32_t waited;      /* connections: for receive buffers of a shared queue */
+    bool any_came;        /* a datagram of this job has come */
     bool has_failed;      /* the cause was logged */
     bool is_starting;     /* ranks that were listed are connected whatever the settings say */
 };
@@ -384,13 +385,32 @@ static int step_record(struct record *record, uint64_t now)
     return frees;
 }
 
+/* A peer that computes gives no answer, and its job must not end; but where not even one datagram
+ * has ever come from anyone, the network carries none. */
+static bool is_hopeless(const struct record *record, uint64_t now)
+{
+    double limit = tk_settings.connect_timeout;
+    if (tk_verbs.demand->any_came || limit <= 0 || record->life.state != TK_LIFE_ASKING ||
+        (double)(now - record->since) < limit * 1e9)
+        return false;
+    if (!tk_verbs.demand->has_failed)
+        tk_log_error("no datagram came from any rank in %.0f s, in which rank %u (%s, pid %d) was "
+                     "asked to connect: the network loses them (GASNET_CONNECT_STATIC=1 goes "
+                     "without), or that rank makes no call (GASNET_CONNECT_TIMEOUT=0 waits)",
+                     limit, record->peer->rank, record->peer->host, record->peer->pid);
+    return true;
+}
+
 static void step_all(void)
 {
     uint64_t now = tk_now();
     int freed = 0;
     for (struct record *record = tk_verbs.demand->records, *next; record; record = next) {
         next = record->next;
-        freed += step_record(record, now);
+        if (is_hopeless(record, now))
+            tk_verbs.demand->has_failed = true;
+        else
+            freed += step_record(record, now);
     }
     while (freed < 0 && part_one())
         freed++;
@@ -504,6 +524,7 @@ void tk_demand_came(struct tk_buffer *buffer, uint32_t size)
     if (!tk_datagram_take(buffer, size, &datagram) || !tk_verbs.demand)
         return;
     tk_lock(&tk_verbs.demand->lock);
+    tk_verbs.demand->any_came = true;
     if (!tk_verbs.demand->has_failed) /* else the process ends */
         datagram_came(tk_peer(datagram.from), &datagram);
     demand_unlock();
