@@ -6,6 +6,7 @@
 [ "$sanitizer" = no ] || skip "the program is the plain one"
 info=$top_builddir/contrib/info/trunkline_info
 softhca="$top_builddir/contrib/softhca/softhca run --"
+unset "${!GASNET_@}" # make check has settings of its own
 
 # run STATUS [NAME=VALUE...] -- ARGS...: over softhca, which hides this host's own devices
 run()
@@ -56,7 +57,7 @@ run 1 GASNET_AM_CREDITS_PP=many -- --check
 has '^WRONG +a setting has a value that is not legal'
 run 0 GASNET_USE_XCR=1 -- --check
 has '^advice +GASNET_USE_XCR is not a setting of this library; did you mean GASNET_USE_XRC\?'
-(ulimit -n 64 && run 1 -- --check && has '^WRONG +only 64 files can be open' && [ "$failures" -eq 0 ]) || failed "few open files"
+(failures=0 && ulimit -n 64 && run 1 -- --check && has '^WRONG +only 64 files can be open' && [ "$failures" -eq 0 ]) || failed "few open files"
 run 1 GASNET_TMPDIR="$scratch/none" -- --check
 has "^WRONG +$scratch/none, where the launcher makes its directory"
 
