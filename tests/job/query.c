@@ -220,7 +220,9 @@ static void item_81_surroundings(void)
     CHECK(gasnet_set_waitmode(17) == GASNET_ERR_BAD_ARG);
     gex_System_SetVerboseErrors(1);
     CHECK(gasnet_AMPoll() == GASNET_OK);
-    CHECK(gex_System_QueryHiddenAMConcurrencyLevel() == GASNET_HIDDEN_AM_CONCURRENCY_LEVEL);
+    /* The macro is what a build can do; without GASNET_RCV_THREAD no thread of the library runs. */
+    CHECK(gex_System_QueryHiddenAMConcurrencyLevel() == 0);
+    CHECK(GASNET_HIDDEN_AM_CONCURRENCY_LEVEL == (REAL_LOCKS ? 1 : 0));
     CHECK((gex_System_QueryMaxThreads() > 1) == SEVERAL_THREADS);
 }
 
