@@ -31,7 +31,8 @@ static void send_keep(struct shca_qp *qp, const struct shca_op *op, uint32_t ind
         keep_inline(w);
         return;
     }
-    memcpy(w->sge, op->sge, op->nsge * sizeof *op->sge);
+    if (op->nsge > 0) /* a request without data may have no list at all */
+        memcpy(w->sge, op->sge, op->nsge * sizeof *op->sge);
     w->op.sge = w->sge;
 }
 
