@@ -48,7 +48,7 @@ SETTINGS="GASNET_FIREHOSE_MAXREGION_SIZE=16K GASNET_FIREHOSE_LEAST=4K" good 3 "$
 SETTINGS="GASNET_FIREHOSE_MAXREGION_SIZE=2M GASNET_SUPERNODE_MAXSIZE=2" good 3 "$jobs/remapped_memory-par" $rounds
 
 # More than can be pinned is said once for a host; none of it is used here.
-SETTINGS="GASNET_PHYSMEM_MAX=64M GASNET_FIREHOSE_MAXVICTIM_M=48" good 2 "$jobs/remapped_memory-seq" 1
+SETTINGS="JOB_THREADS=1 GASNET_PHYSMEM_MAX=64M GASNET_FIREHOSE_MAXVICTIM_M=48" good 2 "$jobs/remapped_memory-seq" 1
 says 'GASNET_FIREHOSE_MAXVICTIM_M add up to 50331648 bytes for each rank, but 33554432 can be pinned' 1
 
 # Nothing is registered.
@@ -61,6 +61,6 @@ says 'for the local side of a transfer: Cannot allocate memory; .*such transfers
 says 'firehose: .* [1-9][0-9]* refusals' 2
 
 # The start record says what was chosen.
-SETTINGS="GASNET_VERBOSEENV=1 GASNET_FIREHOSE_MONITOR=none" good 2 "$jobs/remapped_memory-seq" 1
+SETTINGS="JOB_THREADS=1 GASNET_VERBOSEENV=1 GASNET_FIREHOSE_MONITOR=none" good 2 "$jobs/remapped_memory-seq" 1
 says 'registration on the fly: from 65536 bytes on; .* NOT watched' 1
 finish

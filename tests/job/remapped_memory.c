@@ -227,6 +227,8 @@ int main(int argc, char **argv)
         rounds = strtol(argv[1], NULL, 10);
     threads = job_number("JOB_THREADS", 1);
     CHECK(threads >= 1 && threads <= threads_max);
+    CHECK(threads == 1 || gex_System_QueryMaxThreads() > 1,
+          "JOB_THREADS needs a library for threads");
     job_phase("churning");
     for (long i = 1; i < threads; i++)
         CHECK(pthread_create(&others[i], NULL, thread_main, (void *)i) == 0);
