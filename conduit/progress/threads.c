@@ -258,7 +258,7 @@ bool tk_progress_threads_receive(void)
     return count > 0 && tk_settings.rcv_thread;
 }
 
-/* Queues are given back by whoever asks for the end: a thread may be in a handler for long. */
+/* The caller gives the queues back, not their threads: a thread may be in a handler for long. */
 void tk_progress_threads_stop(void)
 {
     if (count == 0)

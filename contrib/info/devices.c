@@ -10,8 +10,6 @@
 #include "settings/settings.h"
 #include "transport/verbs/verbs_private.h"
 
-#include <arpa/inet.h>
-#include <errno.h>
 #include <infiniband/verbs.h>
 #include <net/if.h>
 #include <stdio.h>
@@ -58,16 +56,14 @@ static void print_verdict(const char *device, int port)
 
 static void print_gid(const struct ibv_gid_entry *entry)
 {
-    char text[INET6_ADDRSTRLEN], interface[IF_NAMESIZE] = "";
-    const char *type = entry->gid_type == IBV_GID_TYPE_IB        ? "InfiniBand"
-                       : entry->gid_type == IBV_GID_TYPE_ROCE_V2 ? "RoCE v2"
-                                                                 : "RoCE v1";
-    if (!inet_ntop(AF_INET6, entry->gid.raw, text, sizeof(text)))
-        return;
+    struct tk_gid gid = {.type = (uint8_t)entry->gid_type};
+    char text[tk_gid_text_size], interface[IF_NAMESIZE] = "";
+    memcpy(gid.raw, entry->gid.raw, sizeof(gid.raw));
+    tk_gid_text(&gid, text);
     if (entry->ndev_ifindex > 0)
         if_indextoname(entry->ndev_ifindex, interface);
-    info_fact("", "GID %u: %s, %s%s%s", entry->gid_index, text, type, *interface ? ", " : "",
-              interface);
+    info_fact("", "GID %u: %s, %s%s%s", entry->gid_index, text, tk_gid_type_text(&gid),
+              *interface ? ", " : "", interface);
 }
 
 static void print_gids(struct ibv_context *context, int port, int length)

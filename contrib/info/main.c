@@ -5,6 +5,7 @@
 
 #include "contrib/info/info.h"
 
+#include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <string.h>
@@ -74,9 +75,10 @@ static int print_section(enum option_code code)
         break;
     case SETTINGS:
         info_settings(true);
-        break;
+        return info_findings(INFO_WRONG) > 0 ? EXIT_USAGE : 0;
     case DEVICES:
-        info_read_settings();
+        if (!info_read_settings())
+            return EXIT_USAGE;
         info_devices();
         break;
     case LIMITS:
@@ -95,6 +97,17 @@ static int print_section(enum option_code code)
         break;
     }
     return 0;
+}
+
+/* A full disk shows when the buffer is written, at the latest. */
+static bool is_written(void)
+{
+    errno = 0;
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return true;
+    fprintf(stderr, "trunkline_info: cannot write standard output: %s\n",
+            errno ? strerror(errno) : "the end of it is lost");
+    return false;
 }
 
 int main(int argc, char **argv)
@@ -116,5 +129,8 @@ int main(int argc, char **argv)
     }
     if (optind < argc)
         return refuse(argv[optind]);
-    return code == PATH ? info_path(size) : print_section((enum option_code)code);
+    if (code == PATH)
+        return info_path(size);
+    int status = print_section((enum option_code)code);
+    return is_written() ? status : 1;
 }

@@ -38,6 +38,10 @@ has '^ *GASNET_AM_CREDITS_PP +7  \(environment\)'
 has '^ *GASNET_QP_TIMEOUT +[0-9]+  \(default of this build\)'
 [ "$(grep -c '^  GASNET_' "$scratch/out")" -gt 60 ] || failed "not all settings are listed"
 
+run 2 GASNET_AM_CREDITS_PP=many -- --settings
+[ "$(wc -l <"$scratch/err")" -eq 1 ] || failed "not one line: $(cat "$scratch/err")"
+run 2 GASNET_AM_CREDITS_PP=many -- --devices
+
 # The choice is that of a job, with its reasons.
 run 0 SOFTHCA_HCAS=2 SOFTHCA_PORTS=2 SOFTHCA_DOWN=softhca0:1 GASNET_IBV_PORTS=softhca0 -- --devices
 has 'softhca0:1 +down'
@@ -67,6 +71,11 @@ has '^ *put from the segment +1 to 72 +inline'
 has '2001 and more +a put, and behind it a message'
 GASNET_SOFTHCA=always GASNET_NUM_QPS=2 GASNET_PUT_STRIPE_SZ=64 "$info" --path=1M >"$scratch/out" 2>"$scratch/err" || failed "--path=1M: status $?"
 has '^ *put from the segment +in place, by the device, in pieces of 65536 over 2 queue pairs'
+
+# What can't be written is one line and a failure.
+SOFTHCA_ONLY=1 $softhca "$info" >/dev/full 2>"$scratch/err"
+[ $? -eq 1 ] && [ "$(cat "$scratch/err")" = "trunkline_info: cannot write standard output: No space left on device" ] ||
+    failed "a full disk: $(cat "$scratch/err")"
 
 # Wrong options: one line, status 2.
 for wrong in --frob "--build --limits" --path=0 --path=2G --path=x word; do

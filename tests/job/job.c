@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "gasnet_tools.h" /* not before gasnetex.h */
@@ -194,6 +195,18 @@ void job_fail(const char *file, int line, const char *what, const char *format, 
 }
 
 /* The finaliser of splitmix64: cheap, and every input bit reaches every output bit. */
+double job_seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+unsigned job_seen(const unsigned *counter)
+{
+    return __atomic_load_n(counter, __ATOMIC_ACQUIRE);
+}
+
 uint64_t job_mix(uint64_t a, uint64_t b)
 {
     uint64_t z = a * 0x9e3779b97f4a7c15u + b + 0x632be59bd9b4e019u;

@@ -56,6 +56,12 @@ int job_is_neighbour(gex_Rank_t rank);
 void job_fail(const char *file, int line, const char *what, const char *format, ...)
     __attribute__((format(printf, 4, 5), noreturn));
 
+/* Seconds of a clock that only goes forward. */
+double job_seconds(void);
+
+/* What another thread counted, and what it wrote before. */
+unsigned job_seen(const unsigned *counter);
+
 /* A number that depends on all bits of both. */
 uint64_t job_mix(uint64_t a, uint64_t b);
 

@@ -23,18 +23,6 @@ static int is_open, is_away; /* the one that computes: asks for questions; makes
 static pthread_t client;
 static gex_Rank_t computing; /* the rank that does */
 
-static unsigned seen(const unsigned *counter)
-{
-    return __atomic_load_n(counter, __ATOMIC_ACQUIRE);
-}
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
 static void count_thread(void)
 {
     if (!pthread_equal(pthread_self(), client))
@@ -65,7 +53,7 @@ static void ask(gex_Token_t token)
 
 static void compute_for(double seconds)
 {
-    for (double end = now() + seconds; now() < end;)
+    for (double end = job_seconds() + seconds; job_seconds() < end;)
         for (volatile unsigned i = 0; i < 1000; i++)
             continue;
 }
@@ -85,19 +73,19 @@ static int by_time(const void *a, const void *b)
 
 static int is_served(void)
 {
-    return seen(&asked) >= QUESTIONS * (job.size - 1);
+    return job_seen(&asked) >= QUESTIONS * (job.size - 1);
 }
 
 /* Others ask the one that computes, one question after the other. */
 static void ask_all(void)
 {
     static double took[QUESTIONS];
-    GASNET_BLOCKUNTIL(seen(&may_ask));
+    GASNET_BLOCKUNTIL(job_seen(&may_ask));
     for (unsigned i = 0; i < QUESTIONS; i++) {
-        double begin = now();
+        double begin = job_seconds();
         gex_AM_RequestShort0(job.tm, computing, ask_index, 0);
-        GASNET_BLOCKUNTIL(seen(&answers) > i);
-        took[i] = now() - begin;
+        GASNET_BLOCKUNTIL(job_seen(&answers) > i);
+        took[i] = job_seconds() - begin;
         usleep(200); /* so that it sleeps again: this is not about a flood */
     }
     qsort(took, QUESTIONS, sizeof(took[0]), by_time);
@@ -124,14 +112,16 @@ static void compute(double seconds, const char *how)
     for (gex_Rank_t rank = 0; rank < job.size; rank++)
         if (rank != computing)
             gex_AM_RequestShort0(job.tm, rank, go_index, 0);
-    double end = now() + seconds;
-    while (seen(&by_other) == 0 && now() < end) /* it may not run yet, nor keep the queues */
+    double end = job_seconds() + seconds;
+    while (job_seen(&by_other) == 0 &&
+           job_seconds() < end) /* it may not run yet, nor keep the queues */
         usleep(1000);
     is_away = 1;
-    while (!is_served() && now() < end)
+    while (!is_served() && job_seconds() < end)
         busy(how);
     is_away = 0;
-    printf("served by the client's thread %u, by another %u\n", seen(&by_client), seen(&by_other));
+    printf("served by the client's thread %u, by another %u\n", job_seen(&by_client),
+           job_seen(&by_other));
     fflush(stdout);
 }
 
@@ -150,11 +140,11 @@ static void ping(double seconds, const char *how)
 static void flood(double seconds, const char *how)
 {
     job_barrier();
-    for (double end = now() + seconds; job.rank != computing && now() < end;)
+    for (double end = job_seconds() + seconds; job.rank != computing && job_seconds() < end;)
         gex_AM_RequestShort0(job.tm, computing, work_index, 0);
-    while (job.rank == computing && seen(&worked) == 0)
+    while (job.rank == computing && job_seen(&worked) == 0)
         usleep(1000);
-    for (double end = now() + seconds; job.rank == computing && now() < end;)
+    for (double end = job_seconds() + seconds; job.rank == computing && job_seconds() < end;)
         busy(how);
     job_barrier();
 }

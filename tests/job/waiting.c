@@ -42,18 +42,6 @@ static void ping(gex_Token_t token)
     __atomic_fetch_add(&asked, 1, __ATOMIC_RELEASE);
 }
 
-static unsigned seen(const unsigned *counter)
-{
-    return __atomic_load_n(counter, __ATOMIC_ACQUIRE);
-}
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
 static double seconds_of(const struct timeval *t)
 {
     return (double)t->tv_sec + (double)t->tv_usec / 1e6;
@@ -72,9 +60,9 @@ static const char *how; /* to wait */
 static void await(const unsigned *counter, unsigned goal)
 {
     if (!strcmp(how, "until"))
-        GASNET_BLOCKUNTIL((int)(seen(counter) - goal) >= 0);
+        GASNET_BLOCKUNTIL((int)(job_seen(counter) - goal) >= 0);
     else if (!strcmp(how, "poll"))
-        while ((int)(seen(counter) - goal) < 0)
+        while ((int)(job_seen(counter) - goal) < 0)
             gasnet_AMPoll();
     else if (!strcmp(how, "event"))
         gex_Event_Wait(gex_Coll_BarrierNB(job.tm, 0));
@@ -114,7 +102,7 @@ static double exchange_once(unsigned times)
         ask_everybody(times);
         await(&told, goal += times * (job.size - 1));
     }
-    GASNET_BLOCKUNTIL(seen(&told) == goal);
+    GASNET_BLOCKUNTIL(job_seen(&told) == goal);
     job_barrier();
     collect(cpu_used() - cpu, &sum, &most);
     return sum;
@@ -173,7 +161,7 @@ static void idle_by(const char *way)
     else if (job.rank != 0)
         await(&asked, goal);
     collect(cpu_used() - cpu, &sum, &most);
-    GASNET_BLOCKUNTIL(job.rank == 0 || seen(&asked) == goal);
+    GASNET_BLOCKUNTIL(job.rank == 0 || job_seen(&asked) == goal);
     if (job.rank == 0)
         printf("%s: %.0f\n", how, most * 1e6);
 }
@@ -219,9 +207,9 @@ static double time_of(void (*what)(void))
     double begin;
 
     job_barrier();
-    begin = now();
+    begin = job_seconds();
     what();
-    return now() - begin;
+    return job_seconds() - begin;
 }
 
 /* As often by a bare futex, in turns, so that both see the same machine. */
@@ -273,7 +261,7 @@ static void *raise_flag(void *unused)
 static void *poll_along(void *unused)
 {
     (void)unused;
-    while (!seen(&is_over)) {
+    while (!job_seen(&is_over)) {
         gasnet_AMPoll();
         gex_Event_Wait(GEX_EVENT_INVALID);
     }
@@ -289,7 +277,7 @@ static void threads(void)
     job_phase("a flag that a thread raises");
     CHECK(pthread_create(&thread, NULL, raise_flag, NULL) == 0);
     for (unsigned i = 1; i <= HAND_OVERS; i++)
-        GASNET_BLOCKUNTIL(seen(&flag) >= i);
+        GASNET_BLOCKUNTIL(job_seen(&flag) >= i);
     CHECK(pthread_join(thread, NULL) == 0);
     job_barrier();
     job_phase("messages that another thread takes");

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Datagrams between ranks that are not connected: one unreliable queue pair for each rail that has
- * such. They come through the completion queue of messages, so that who polls for those, or sleeps
- * until one comes, gets them at no further cost: the first byte is of no message, and what handles
- * malformed messages looks whose it is. */
+ * such. They come through the completion queue of messages, so that polling for those, or sleeping
+ * until one comes, receives them at no further cost: their first byte is not that of any message,
+ * so they are recognised where malformed messages are handled. */
 #ifndef TK_VERBS_DATAGRAM_H
 #define TK_VERBS_DATAGRAM_H
 

@@ -2,11 +2,11 @@
  *
  * See demand.h. Owns a record of each peer that is being connected, from the first wish or request
  * until it may be sent to; the lock of demands guards them and the calls of datagram.c and pair.c.
- * It is taken before a connection's lock. Who holds it polls nothing, because what a poll finds may
- * be a datagram, and reports failures only afterwards, because that ends the process.
+ * It is taken before a connection's lock. While it is held nothing is polled, because a poll may
+ * find a datagram, and no failure is reported, because that ends the process.
  *
- * Nothing is queued here: a sender is told that there is no room, as it is of a full queue, and
- * tries again between polls; so messages keep the order of their senders, an immediate one does not
+ * Nothing is queued here: a send returns "no room", as it does when a queue is full, and is tried
+ * again between polls; so messages keep the order of their senders, an immediate one does not
  * wait, and a datagram that is lost delays but does not fail. There is no thread: a peer answers
  * when it polls, and is asked for as long as that takes. */
 #include "config.h"
@@ -54,7 +54,8 @@ struct tk_demand {
     bool is_starting;     /* ranks that were listed are connected whatever the settings say */
 };
 
-static const uint64_t spared_time = TK_SECOND / 50;    /* for who waits to begin to use it */
+static const uint64_t spared_time =
+    TK_SECOND / 50; /* that a new one is not closed, so that it is used */
 static const uint64_t request_time = TK_SECOND / 500;  /* that a request waits for room here */
 static const uint64_t denied_time = TK_SECOND / 10000; /* until it is asked again, at first */
 
@@ -83,7 +84,7 @@ static struct record *record_of(const struct tk_peer *peer)
     return record;
 }
 
-/* Behind the others: who waits for room gets it in turn. */
+/* Behind the others: records get room in the order in which they were made. */
 static struct record *record_make(struct tk_peer *peer)
 {
     struct tk_demand *demand = tk_verbs.demand;

@@ -8,8 +8,8 @@
  *
  * A queue pair that is not ready to receive drops what comes, and the sender tries again only after
  * its timeout, which is long. So each end sends over the connection only when it knows that the
- * other is ready: the asker is when it has the ACCEPT, for whoever accepts is ready; the other when
- * it has the CONFIRM or, as good as that, a message over the connection itself.
+ * other is ready: the asker knows by the ACCEPT, which is sent by a rank that is ready; the other
+ * when it has the CONFIRM or, as good as that, a message over the connection itself.
  *
  * Both may ask at once: then the lower rank's request counts, and the higher one answers it with
  * the queue pairs that it has made. The lower one ignores the other request: its own is repeated
@@ -56,7 +56,7 @@ struct tk_handshake_step {
 struct tk_handshake_step tk_handshake_next(enum tk_handshake_state state,
                                            enum tk_handshake_event event, bool is_lower);
 
-/* The event that a message is for who gets it. */
+/* The event that the arrival of a message is. */
 static inline enum tk_handshake_event tk_handshake_came(enum tk_handshake_message message)
 {
     return (enum tk_handshake_event)(TK_HANDSHAKE_CAME_REQUEST + (int)message -

@@ -90,7 +90,7 @@ static struct tk_life_step came_part(struct tk_life *life, const struct tk_life_
         if ((int32_t)(word->number - life->number) < 0)
             return nothing(); /* late: to a later one the answer was yes */
         break;
-    case TK_LIFE_ANSWERED: /* who asks to close is up */
+    case TK_LIFE_ANSWERED: /* the rank that asks to close is up */
     case TK_LIFE_UP:
         break;
     default:

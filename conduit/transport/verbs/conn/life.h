@@ -7,12 +7,12 @@
  *     asks to close   UP - PARTING (PART) -------------------- CLOSING (OVER) - IDLE
  *     is asked        UP ------------------ AGREED (AGREE) ----------- CLOSING - IDLE
  *
- * Who asks has nothing under way and sends nothing more, but may change its mind until the other
- * agrees; it only must not forget that the other may wait: what it gets of an AGREE that it does
- * not want any more it answers with CANCEL. Who agrees has nothing under way either, and the two
- * know by their credits that all messages of both were handled; it sends nothing until it knows
- * which it is. So when the first queue pair is closed the other end is silent. A message that comes
- * over the connection proves that the other end sends again.
+ * The rank that asks has nothing under way and sends nothing more, but may withdraw its question
+ * until the other agrees. The other may be waiting by then, so an AGREE to a withdrawn question is
+ * answered with CANCEL. The rank that agrees has nothing under way either, and the two know by
+ * their credits that all messages of both were handled; it sends nothing until OVER or CANCEL has
+ * come. So when the first queue pair is closed the other end is silent. A message that comes over
+ * the connection proves that the other end sends again.
  *
  * Connections of two ranks are numbered: the epoch counts those that are over. Each datagram says
  * its sender's; one of an epoch that is over here is answered with OVER, and an end that learns of
@@ -20,8 +20,8 @@
  * numbered too, so that no answer is taken for that to a later one.
  *
  * A rank that has no room for a connection denies it (BUSY): the one that asked closes what it made
- * for it, so that it has room for others meanwhile, and asks again later. Nobody who waits for
- * another's answer keeps that answer from others, so ranks do not wait in a circle. */
+ * for it, so that it has room for others meanwhile, and asks again later. A rank that waits for an
+ * answer never withholds its own from others, so ranks do not wait in a circle. */
 #ifndef TK_VERBS_LIFE_H
 #define TK_VERBS_LIFE_H
 

@@ -2,7 +2,7 @@
  *
  * All connections to one rank: they are made, connected and closed together. Owns tk_verbs.conns_of
  * and .nobody, which stands for the connections to a rank that there are none to: it has no queue
- * pair and never any room, so that who asks for room or goes through all ranks need not ask first.
+ * pair and never any room, so that a check for room and a loop over all ranks need no special case.
  * Single-threaded at start-up and exit, with the lock of demands (demand.c) in between. Connections
  * that were closed keep their places, held: another thread may have loaded the pointer before. */
 #include "config.h"

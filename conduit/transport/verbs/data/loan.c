@@ -2,14 +2,18 @@
  *
  * Credits on loan. Four Shorts, which no handler sees:
  *
- *   ASK     sender to receiver: wants so many more, gives so many back. Takes a credit, as a
- * request; its answer is GRANT. GRANT   so many more, perhaps none. Gives the credit of ASK back,
- * as a reply. RECALL  receiver to sender: give so many back. Takes one of the receiver's own
- * credits to the sender; its answer is RETURN. RETURN  so many are given back now; others follow
- * with an ASK as they come back from requests in flight.
+ *   ASK     sender to receiver: wants so many more, gives so many back; takes a credit
+ *
+ *   GRANT   the reply to ASK: so many more, perhaps none; gives the credit of ASK back
+ *
+ *   RECALL  receiver to sender: give so many back; takes a credit of the receiver's own
+ *
+ *   RETURN  the reply to RECALL: so many are given back now
+ *
+ * Credits of requests in flight are given back with a later ASK.
  *
  * So each has a buffer where it comes, as all requests and replies have. A peer that does not poll
- * keeps what it has, and nobody waits for it: who asks gets what is there, and asks again later.
+ * keeps what it has, and no rank waits for it: an ASK gets what is there, and is repeated later.
  * Takes the connection's lock, then that of the queue. */
 #include "config.h"
 
