@@ -35,7 +35,7 @@ SOFTHCA_LINK=roce together ibv_ud_pingpong -n 500 -s 1024 -g 1
 SOFTHCA_HCAS=2 SOFTHCA_PORTS=2 together ibv_rc_pingpong -n 500 -d softhca1 -i 2
 
 # Nothing happens to this device, so its watcher waits until it is ended.
-with stdbuf -oL ibv_asyncwatch >"$work/out" 2>&1 &
+with_behind stdbuf -oL ibv_asyncwatch >"$work/out" 2>&1 &
 watcher=$!
 for ((tries = 0; tries < 3000; tries++)); do
     grep -q '^softhca0: async event FD' "$work/out" && break

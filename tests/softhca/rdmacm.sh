@@ -9,12 +9,21 @@ command -v ib_write_bw >/dev/null || {
     exit 77
 }
 
-# await_service SPACE PORT: somebody listens at softhca0:1 (t: TCP, u: UDP)
+# serving SPACE PORT: a server listens there (t: TCP, u: UDP). Between rdma_bind_addr and rdma_listen a client is
+# refused, and a server without an address binds each of its own, and listens on one after the other: flags
+# 00010000 (the kernel's __SO_ACCEPTCON) on all of them. The wildcard only keeps the number.
+serving()
+{
+    awk -v name="cm$1........[.]$2\$" '$8 ~ name && $8 !~ /cm.00000000[.]/ { bound++; ready += $4 == "00010000" }
+        END { exit !(bound > 0 && ready == bound) }' /proc/net/unix
+}
+
+# await_service SPACE PORT: until it serves, or ended
 await_service()
 {
     local tries
     for ((tries = 0; tries < 3000; tries++)); do
-        grep -q "cm${1}0a530001\.$2\$" /proc/net/unix && return
+        serving $1 $2 && return
         kill -0 "$server" 2>/dev/null || return
         sleep 0.02
     done
@@ -25,7 +34,7 @@ pair()
 {
     local at=7174 number= # udaddy has one number, and -p for something else
     [ "${2%% *}" = udaddy ] || { at=$((port += 1)); number="-p $at"; }
-    with $2 $number >"$work/server" 2>&1 &
+    with_behind $2 $number >"$work/server" 2>&1 &
     server=$!
     await_service "$1" $at
     with $3 $number >"$work/client" 2>&1

@@ -19,7 +19,7 @@ compare "softhca beside the kernel" 10.83.0.1 "$lib"
 LD_PRELOAD=$lib rping -s -P -p 7500 >/run/server 2>&1 &
 server=$!
 for ((i = 0; i < 100; i++)); do
-    ! grep -q 'cmt0a530001.7500$' /proc/net/unix || break
+    ! grep -q ' 00010000 .*cmt0a530001.7500$' /proc/net/unix || break
     sleep 0.05
 done
 for address in 10.0.0.1 10.83.0.1; do
