@@ -14,7 +14,7 @@ command -v ib_write_bw >/dev/null || {
 # 00010000 (the kernel's __SO_ACCEPTCON) on all of them. The wildcard only keeps the number.
 serving()
 {
-    awk -v name="cm$1........[.]$2\$" '$8 ~ name && $8 !~ /cm.00000000[.]/ { bound++; ready += $4 == "00010000" }
+    awk -v name="[.]$SOFTHCA_FABRIC~.*cm$1........[.]$2\$" '$8 ~ name && $8 !~ /cm.00000000[.]/ { bound++; ready += $4 == "00010000" }
         END { exit !(bound > 0 && ready == bound) }' /proc/net/unix
 }
 
