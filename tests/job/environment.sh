@@ -153,7 +153,7 @@ milliseconds()
 }
 SETTINGS="GASNET_EXITTIMEOUT=0.2 GASNET_EXITTIMEOUT_MIN=9" milliseconds
 short=$ms
-[ "$short" -lt 5000 ] || failed "GASNET_EXITTIMEOUT=0.2 took $short ms"
+[ "$short" -lt 5000 ] || is_busy || failed "GASNET_EXITTIMEOUT=0.2 took $short ms"
 SETTINGS="GASNET_EXITTIMEOUT_FACTOR=9 GASNET_EXITTIMEOUT_MAX=1.5" milliseconds
 [ "$ms" -ge 1500 ] || failed "a limit of 1.5 s was over after $ms ms"
 

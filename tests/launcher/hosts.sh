@@ -113,7 +113,6 @@ count()
 messages()
 {
     promise "the head's messages grow with the hosts, not with the ranks"
-    limit=60
     few=$(count 4 1)
     many=$(count 64 16)
     echo "messages of the head, 4 hosts: $few with 4 ranks, $many with 64"

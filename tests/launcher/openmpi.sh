@@ -4,7 +4,6 @@
 # is killed. MPICH's mpirun, which has no PMIx server, is refused.
 . "$(dirname "$0")/lib.sh"
 jobs=$top_builddir/tests/job
-limit=60
 if mpirun --version 2>/dev/null | grep -q 'Open MPI'; then
     :
 else

@@ -42,7 +42,7 @@ kill -TERM "$job_pid"
 finish
 status_is 143
 faster 0.4 "$began" && fail "no grace given"
-faster 10 "$began" || fail "too slow"
+in_time 10 "$began" || fail "too slow"
 clean
 
 promise "the second SIGINT does not wait for the grace period"
@@ -54,7 +54,7 @@ sleep 0.1 # two signals at once would be one; the order is what is tested, not t
 kill -INT "$job_pid"
 finish
 status_is 130
-faster 15 "$began" || fail "waited"
+in_time 15 "$began" || fail "waited"
 clean
 unset GASNET_KILL_GRACE
 
@@ -67,7 +67,7 @@ kill -STOP "$(named pmix_probe | head -n 1)"
 kill -TERM "$job_pid"
 finish
 status_is 143
-faster 10 "$began" || fail "it slept through it"
+in_time 10 "$began" || fail "it slept through it"
 clean
 unset GASNET_KILL_GRACE
 

@@ -4,7 +4,6 @@
 # itself, and inside of an allocation; then each part is killed.
 . "$(dirname "$0")/lib.sh"
 jobs=$top_builddir/tests/job
-limit=60
 
 for program in slurmctld slurmd srun salloc scancel; do
     command -v $program >/dev/null || {

@@ -146,7 +146,7 @@ for mode in foreign huge kind job cut lifeline random1 after1 after2; do
         >"$work/out" 2>"$work/err"
     status=$?
     [ "$mode" = foreign ] || status_is 0
-    faster 10 "$began" || fail "$mode: the guard stayed"
+    in_time 10 "$began" || fail "$mode: the guard stayed"
     clean
 done
 exit 0

@@ -11,7 +11,7 @@ late()
 {
     status_is 1
     err_has 'ending the job (GASNET_START_TIMEOUT sets the limit)'
-    faster 15 "$began" || fail "too slow"
+    in_time 15 "$began" || fail "too slow"
 }
 
 stopped_guard()

@@ -11,7 +11,7 @@ unread()
     began=$(now)
     TRUNKLINE_TEST_MARK=$mark GASNET_OUTPUT_TIMEOUT=0.5 timeout -k 1 "$limit" "$GASNETRUN" -n "$@" >"$work/pipe" 2>"$work/err"
     status=$?
-    faster 10 "$began" || fail "too slow"
+    in_time 10 "$began" || fail "too slow"
     clean
     dd if="$work/pipe" of="$work/out" iflag=nonblock 2>"$work/dd" # to where it would wait for more
     exec 9<&-
@@ -56,7 +56,7 @@ TRUNKLINE_TEST_MARK=$mark GASNET_OUTPUT_TIMEOUT=0.5 timeout -k 1 "$limit" "$GASN
 status=$?
 exec 9<&-
 status_is 137
-faster 15 "$began" || fail "too slow"
+in_time 15 "$began" || fail "too slow"
 [ "$(sort "$work/out" | tr '\n' ' ')" = "0 1 " ] || fail "standard output is lost, too"
 clean
 

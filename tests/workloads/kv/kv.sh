@@ -24,7 +24,7 @@ transports()
     json_holds "$scratch/time.json" 'len(r["intervals"]) > 1 and sum(i["rate_mops"] for i in r["intervals"]) > 0'
     # Of each interval and each rank: what servers served is what clients took, but for what is under way.
     json_holds "$scratch/time.json" 'all(len(i["servers"]) == 1 and len(i["clients"]) == 2 for i in r["intervals"])'
-    json_holds "$scratch/time.json" '0.8 < sum(i["servers"][0] for i in r["intervals"]) / sum(sum(i["clients"]) for i in r["intervals"]) < 1.25'
+    json_holds "$scratch/time.json" '0.5 < sum(i["servers"][0] for i in r["intervals"]) / sum(sum(i["clients"]) for i in r["intervals"]) < 2'
     grep -q '^interval 0.100 s  .* Mops  servers [0-9.]*  clients [0-9.]* [0-9.]*$' "$scratch/out" || failed "no line for an interval"
 }
 

@@ -22,7 +22,7 @@ same_answers()
     grep -q '^env  *provider  *Unix sockets$' "$scratch/out" || failed "the report does not say what carries it"
     job 3 "$program" --transport memcached,redis --duration 0.3 --warmup 0.1 --keys 500 --json "$scratch/time.json"
     passes "by time"
-    json_holds "$scratch/time.json" 'all(len(x["intervals"]) > 1 and 0.7 < sum(i["servers"][0] for i in x["intervals"]) / sum(sum(i["clients"]) for i in x["intervals"]) < 1.4 for x in r)'
+    json_holds "$scratch/time.json" 'all(len(x["intervals"]) > 1 and 0.5 < sum(i["servers"][0] for i in x["intervals"]) / sum(sum(i["clients"]) for i in x["intervals"]) < 2 for x in r)'
     json_holds "$scratch/time.json" 'all(sum(i["clients"][1] for i in x["intervals"]) > 0 for x in r)'
     refused "key is 16 but for" --key 8 --transport redis
     # Room for 4 MB: memcached forgets, and that is counted, not failed.
@@ -49,7 +49,7 @@ killed()
 #!/bin/sh
 if [ "\$PMIX_RANK" = 0 ]; then
     launcher=\$PPID
-    (sleep 1.5; pgrep -P \$\$ -x memcached >$scratch/server; kill -STOP \$launcher; kill -9 \$\$; sleep 0.5
+    (until pgrep -P \$\$ -x memcached >$scratch/server; do sleep 0.05; done; sleep 0.5; kill -STOP \$launcher; kill -9 \$\$; sleep 0.5
      grep -q '^State:.[^ZX]' /proc/\$(cat $scratch/server)/status && touch $scratch/outlived; kill -CONT \$launcher) &
 fi
 exec $program "\$@"
