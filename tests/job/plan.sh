@@ -52,6 +52,7 @@ compare 6 1 GASNET_SUPERNODE_MAXSIZE=1 GASNET_USE_SRQ=2 GASNET_RBUF_COUNT=60 GAS
 # All five are used, two at a time; at the end one of them may be closing, and others asking.
 used=5 compare 6 5 GASNET_SUPERNODE_MAXSIZE=1 GASNET_CONNECT_MAX=2
 [ "$(value queue_pairs "$plan")" -eq 3 ] && [ "$(value queue_pairs "$real")" -le 3 ] || failed "more queue pairs than GASNET_CONNECT_MAX=2"
+used=5 compare 6 5 GASNET_SUPERNODE_MAXSIZE=1 GASNET_CONNECT_MAX=2 GASNET_USE_SRQ=1 GASNET_RBUF_COUNT=20
 
 idle=$(value idle_peer "$("$GASNETRUN" --plan=0 -n 100000 -N 1000)")
 [ "${idle:-999}" -le 256 ] || failed "a peer without a connection takes $idle bytes, more than 256"

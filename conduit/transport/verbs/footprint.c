@@ -24,8 +24,7 @@ static bool fails_over(const struct tk_job_shape *shape)
 /* Of the peers that were connected, those that are at once (GASNET_CONNECT_MAX). */
 static uint32_t open_peers(const struct tk_job_shape *shape)
 {
-    uint32_t most = (uint32_t)tk_settings.connect_max / shape->conns;
-    return shape->is_static || most == 0 || most > shape->connected ? shape->connected : most;
+    return tk_verbs_peers_at_once(shape->connected, shape->conns, shape->is_static);
 }
 
 /* A slab of message buffers, and what describes them. */
@@ -52,11 +51,12 @@ static unsigned wanted(const struct tk_job_shape *shape, const struct tk_verbs_l
 static bool is_shared(const struct tk_job_shape *shape, const struct tk_verbs_limits *limits,
                       struct tk_lend_plan *plan)
 {
-    struct tk_lend_wish wish = {.conns = (int)tk_shape_peers(shape),
+    uint32_t conns = tk_verbs_peers_at_once(tk_shape_peers(shape), shape->conns, shape->is_static);
+    struct tk_lend_wish wish = {.conns = (int)conns,
                                 .credits_pp = limits->credits_pp,
                                 .credits_total = limits->credits_total,
                                 .held = (int)tk_verbs_spares(shape->is_threaded)};
-    if (fails_over(shape) || tk_settings.connect_max > 0 || !tk_verbs_srq_wish(&wish, shape->ranks))
+    if (fails_over(shape) || !tk_verbs_srq_wish(&wish, shape->ranks))
         return false;
     *plan = tk_lend_plan(&wish);
     return true;
@@ -65,18 +65,17 @@ static bool is_shared(const struct tk_job_shape *shape, const struct tk_verbs_li
 static void add_shared(struct tk_footprint *total, const struct tk_job_shape *shape,
                        const struct tk_lend_plan *plan, uint32_t device)
 {
-    uint32_t devices = shape->devices, from = shape->is_static ? shape->connected : 0;
+    uint32_t devices = shape->devices, all = open_peers(shape);
     unsigned have = 0;
-    for (uint32_t peers = from; peers <= shape->connected; peers++) {
+    for (uint32_t peers = shape->is_static ? all : 0; peers <= all; peers++) {
         int conns = (int)((peers + devices - 1 - device) / devices);
         unsigned more = tk_verbs_pool_growth(have, (unsigned)tk_lend_stock(plan, conns).buffers);
         if (more > 0)
             add_buffers(total, shape, more);
         have += more;
     }
-    uint32_t joined = shape->connected / devices + (shape->is_static ? 0 : 1);
-    total->private_bytes +=
-        tk_srq_bytes(joined) + shape->connected / devices * sizeof(struct tk_loan);
+    uint32_t joined = all / devices + (shape->is_static ? 0 : 1);
+    total->private_bytes += tk_srq_bytes(joined) + all / devices * sizeof(struct tk_loan);
 }
 
 /* All at once, or, on demand, as peers are connected one after the other. */

@@ -37,6 +37,12 @@ void tk_verbs_limits_find(struct tk_verbs_limits *limits, uint32_t peers, uint32
                                        .bounces = total_or_all(tk_settings.bbuf_count, depth)};
 }
 
+uint32_t tk_verbs_peers_at_once(uint32_t peers, uint32_t conns, bool is_static)
+{
+    uint32_t most = (uint32_t)tk_settings.connect_max / conns;
+    return is_static || most == 0 || most > peers ? peers : most;
+}
+
 unsigned tk_verbs_datagram_receives(uint32_t peers)
 {
     unsigned log = 0;

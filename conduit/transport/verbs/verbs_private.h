@@ -133,12 +133,13 @@ struct tk_conn {
     struct tk_loan *loan;     /* NULL: it has receive buffers of its own; see data/srq.h */
 
     /* Where connections are closed for others (conn/life.h); with the lock of demands. */
-    uint32_t epoch;     /* connections to the peer that are over, or almost */
-    uint32_t last_used; /* a time; only of those that rest (conn/rest.c) */
-    uint64_t spared;    /* it is not closed before that time: somebody waited for it */
-    int held_credits;   /* that may not be used now; with the connection's lock */
-    bool is_held;       /* nothing is sent: it has neither room nor credits; the same lock */
-    bool is_closing;    /* what is posted comes back */
+    uint32_t epoch;        /* connections to the peer that are over, or almost */
+    uint32_t last_used;    /* a time; only of those that rest (conn/rest.c) */
+    uint64_t spared;       /* it is not closed before that time: somebody waited for it */
+    int held_credits;      /* that may not be used now; with the connection's lock */
+    bool is_held;          /* nothing is sent: it has neither room nor credits; the same lock */
+    bool is_closing;       /* what is posted comes back */
+    bool has_sent_control; /* its exit notice */
 };
 
 struct tk_device {

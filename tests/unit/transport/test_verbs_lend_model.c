@@ -4,8 +4,10 @@
  * can be sent and arrive is tried, also with a send queue that has no room at any time. In every
  * state there are no more credits than buffers, wherever they are; from every state all comes to
  * rest with each sender's reserved credits in its hands and nothing owed; and a sender that goes on
- * while the others rest gets its share. The waiting time between two questions is left out: whether
- * one is asked is a choice here. Single-threaded. */
+ * while the others rest gets its share. A connection that has nothing under way may be closed at
+ * any time, and is opened again at any other; what it had is the others' then, and it finds room.
+ * The waiting time between two questions is left out: whether one is asked is a choice here.
+ * Single-threaded. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -62,10 +64,17 @@ static uint8_t pop(struct fifo *fifo)
 
 /* ---- between the packed state and the rules ---- */
 
+static bool is_open(const struct sender *s)
+{
+    return s->granted > 0;
+}
+
 static struct tk_lender lender_of(const struct state *s)
 {
     struct tk_lender l = {.capacity = rules.capacity, .base = rules.base, .most = rules.most};
     for (int i = 0; i < rules.senders; i++) {
+        if (!is_open(&s->of[i]))
+            continue;
         l.promised += s->of[i].granted + 1;
         l.lent += s->of[i].granted - rules.base;
     }
@@ -200,6 +209,39 @@ static void sender_gets(struct sender *s, bool has_room)
     step(s, has_room);
 }
 
+/* As tk_loan_hold(), and what the balance of credits says. */
+static bool may_close(const struct sender *s)
+{
+    return is_open(s) && s->out.count + s->in.count + s->is_asking + s->is_recalled == 0;
+}
+
+static void close_one(struct state *s, int i)
+{
+    struct tk_lender l = lender_of(s), after;
+    struct tk_account a = account_of(&s->of[i]);
+    tk_lender_release(&l, &a);
+    s->of[i] = (struct sender){.granted = 0};
+    after = lender_of(s);
+    assert_int_equal(l.promised, after.promised);
+    assert_int_equal(l.lent, after.lent);
+}
+
+static enum tk_lend_answer open_one(struct state *s, int i)
+{
+    struct tk_lender l = lender_of(s);
+    struct sender *one = &s->of[i];
+    struct tk_account a;
+    struct tk_borrower b;
+    enum tk_lend_answer answer = tk_lender_reserve(&l, &a);
+    if (answer != TK_LEND_YES)
+        return answer;
+    tk_borrower_open(&b, rules.base, rules.most);
+    account_save(one, &a);
+    borrower_save(one, &b);
+    one->credits = (int8_t)rules.base;
+    return answer;
+}
+
 /* ---- what must hold ---- */
 
 /* Credits that this sender has, as the receiver must count them: `way` of them are no longer its
@@ -227,6 +269,8 @@ static void check(const struct state *s)
     for (int i = 0; i < rules.senders; i++) {
         const struct sender *one = &s->of[i];
         int way;
+        if (!is_open(one))
+            continue;
         assert_int_equal(possession(one, &way), one->granted);
         assert_int_equal(one->limit + way, one->granted);
         assert_in_range(one->granted, rules.base, rules.most);
@@ -272,6 +316,8 @@ static void check_share(struct state s)
 {
     for (int i = 0; i < rules.senders; i++) {
         struct state t = s;
+        if (!is_open(&t.of[i]))
+            continue;
         for (int round = 0; round < 20; round++) {
             for (int k = 0; k <= rules.most; k++)
                 send_request(&t.of[i]);
@@ -280,6 +326,21 @@ static void check_share(struct state s)
         for (int j = 0; j < rules.senders; j++)
             assert_true(t.of[j].granted <= t.of[i].granted + 1);
         assert_true(t.of[i].granted == rules.most || lender_of(&t).promised == rules.capacity);
+    }
+}
+
+/* It waits for what is lent, if for anything. */
+static void check_room(struct state s)
+{
+    for (int i = 0; i < rules.senders; i++) {
+        struct state t = s;
+        int rounds = 0;
+        while (!is_open(&t.of[i]) && open_one(&t, i) != TK_LEND_YES) {
+            assert_true(++rounds <= 2);
+            for (int j = 0; j < rules.senders; j++)
+                call_all_back(&t, j);
+            settle(&t);
+        }
     }
 }
 
@@ -312,10 +373,24 @@ static void add(const struct state *s)
     seen.table[at] = seen.count;
 }
 
+static void try_life(const struct state *from, int i)
+{
+    struct state s = *from;
+    if (may_close(&s.of[i])) {
+        close_one(&s, i);
+        add(&s);
+    } else if (!is_open(&s.of[i]) && open_one(&s, i) == TK_LEND_YES) {
+        add(&s);
+    }
+}
+
 static void try_all(const struct state *from)
 {
     for (int i = 0; i < rules.senders; i++) {
         struct state s = *from;
+        try_life(from, i);
+        if (!is_open(&s.of[i]))
+            continue;
         send_request(&s.of[i]);
         add(&s);
         for (int has_room = 0; has_room < 2; has_room++) {
@@ -344,17 +419,9 @@ static void try_all(const struct state *from)
 static void search(int senders, int most, int base, int capacity)
 {
     struct state s = {0};
-    struct tk_lender l = {.capacity = capacity, .base = base, .most = most};
     rules.senders = senders, rules.most = most, rules.base = base, rules.capacity = capacity;
-    for (int i = 0; i < senders; i++) {
-        struct tk_account a;
-        struct tk_borrower b;
-        assert_int_equal(tk_lender_reserve(&l, &a), TK_LEND_YES);
-        tk_borrower_open(&b, base, most);
-        account_save(&s.of[i], &a);
-        borrower_save(&s.of[i], &b);
-        s.of[i].credits = (int8_t)base;
-    }
+    for (int i = 0; i < senders; i++)
+        assert_int_equal(open_one(&s, i), TK_LEND_YES);
     seen.count = 0;
     memset(seen.table, 0, (seen.mask + 1) * sizeof(*seen.table));
     add(&s);
@@ -363,6 +430,7 @@ static void search(int senders, int most, int base, int capacity)
         check(&s);
         try_all(&s);
         settle(&s);
+        check_room(s);
         if (i % 64 == 0)
             check_share(s);
     }

@@ -60,8 +60,7 @@ void tk_conn_hold(struct tk_conn *conn)
 {
     conn->is_held = true;
     conn->held_credits = 0;
-    if (!conn->loan) /* with a shared queue it is not closed for others */
-        tk_conn_hold_credits(conn);
+    tk_conn_hold_credits(conn);
     tk_counter_add(&conn->room, -tk_verbs.depth_pp);
 }
 
@@ -90,7 +89,7 @@ static void conn_prepare(struct tk_conn *conn, bool is_primary)
     conn->rx_base = tk_notice_buffers();
     conn->credits = conn->credits_to_return = conn->unsignaled = conn->control_expected = 0;
     conn->starved_since = conn->carried = 0;
-    conn->is_closing = false;
+    conn->is_closing = conn->has_sent_control = false;
     if (is_primary) {
         conn->credits = tk_verbs.credits_pp;
         conn->rx_base += 2 * tk_verbs.credits_pp;
@@ -98,8 +97,10 @@ static void conn_prepare(struct tk_conn *conn, bool is_primary)
     }
     conn->rx_extra = -tk_credit_buffers_needed(conn);
     /* Buffers are in the shared queue, for answers too: none is missing when a request goes. */
-    if (conn->loan)
+    if (conn->loan) {
         conn->rx_extra = tk_verbs.credits_pp;
+        tk_borrower_open(&conn->loan->borrower, tk_verbs.credits_pp, tk_verbs.credits_pp);
+    }
     conn->is_held = false;
     if (tk_verbs.demand && !conn->is_for_atomics)
         tk_conn_hold(conn);

@@ -16,6 +16,7 @@
 #include "transport/verbs/data/loan.h"
 #include "transport/verbs/data/stripe.h"
 #include "transport/verbs/data/tx.h"
+#include "transport/verbs/failover/connection_state.h"
 #include "transport/verbs/verbs_private.h"
 
 static struct tk_conn *conns_allocate(void)
@@ -189,12 +190,19 @@ enum tk_status tk_pair_connect(struct tk_conn *conns, const uint32_t *qps, int c
 
 /* ---- closing, where others are needed more ---- */
 
+static void release(struct tk_conn *conn)
+{
+    if (conn->loan)
+        tk_loan_release(conn);
+    tk_conn_release(conn);
+}
+
 void tk_pair_release(struct tk_conn *conns)
 {
     for (uint32_t k = 0; k < tk_verbs.conns_pp; k++) {
         tk_lock(&conns[k].lock);
         if (conns[k].is_held)
-            tk_conn_release(&conns[k]);
+            release(&conns[k]);
         tk_unlock(&conns[k].lock);
     }
 }
@@ -226,6 +234,8 @@ static bool hold_if_idle(struct tk_conn *conn)
         flush_quiet(conn);
         return false;
     }
+    if (conn->loan && !tk_loan_hold(conn))
+        return false;
     tk_conn_hold(conn);
     return true;
 }
@@ -243,12 +253,23 @@ bool tk_pair_freeze(struct tk_conn *conns)
     return all;
 }
 
+/* Of those that the peer gave us, or lent: given back ones are its own again, with or without its
+ * knowing. */
+static int credits_out(const struct tk_conn *primary)
+{
+    int ours = primary->rx_base - tk_notice_buffers() - tk_verbs.credits_pp;
+    if (primary->loan)
+        ours = primary->loan->borrower.limit - primary->loan->borrower.given;
+    return ours - primary->credits - primary->held_credits;
+}
+
+/* An exit notice costs no credit, but counts as one here: it is not to be lost either. */
 struct tk_pair_balance tk_pair_balance(const struct tk_conn *conns)
 {
     const struct tk_conn *primary = conns + tk_primary_number(conns->peer->rank);
-    return (struct tk_pair_balance){.out = tk_verbs.credits_pp - primary->credits -
-                                           primary->held_credits,
-                                    .owed = primary->credits_to_return};
+    return (struct tk_pair_balance){.out = credits_out(primary) + primary->has_sent_control,
+                                    .owed =
+                                        primary->credits_to_return + !primary->control_expected};
 }
 
 void tk_pair_shut(struct tk_conn *conns)
@@ -279,12 +300,14 @@ bool tk_pair_flushed(struct tk_buffer *buffer)
     return is_closing;
 }
 
+/* Of a shared queue it has none: the other end has sent nothing that was not taken, or it would not
+ * be closed, and no more comes. */
 bool tk_pair_is_shut(struct tk_conn *conns)
 {
     int posted = 0;
     for (uint32_t k = 0; k < tk_verbs.conns_pp; k++) {
         tk_lock(&conns[k].lock);
-        posted += tk_credit_buffers_posted(&conns[k]);
+        posted += conns[k].loan ? 0 : tk_credit_buffers_posted(&conns[k]);
         tk_unlock(&conns[k].lock);
     }
     return posted == 0;
@@ -294,7 +317,7 @@ bool tk_pair_is_shut(struct tk_conn *conns)
 void tk_pair_end(struct tk_conn *conns)
 {
     uint32_t rank = conns->peer->rank;
-    tk_counter_add(&tk_verbs.credits_total, tk_pair_balance(conns).out);
+    tk_counter_add(&tk_verbs.credits_total, credits_out(conns + tk_primary_number(rank)));
     for (uint32_t k = 0; k < tk_verbs.conns_pp; k++) {
         tk_lock(&conns[k].lock);
         tk_conn_close(&conns[k]);

@@ -114,6 +114,32 @@ void tk_loan_retry(struct tk_conn *conn)
     tk_unlock(&conn->lock);
 }
 
+/* ---- closing ---- */
+
+/* Another thread that has chosen this one to be called back has it in hand until it is no longer
+ * recalled; held, it is not chosen. Whatever else is of the connection then shows in its credits:
+ * an ASK or a RECALL is answered when its credit is back. */
+bool tk_loan_hold(struct tk_conn *conn)
+{
+    struct tk_loan *loan = conn->loan;
+    struct tk_srq *srq = loan_srq(conn);
+    if (loan->is_pending || loan->borrower.is_asking)
+        return false;
+    tk_lock(&srq->lock);
+    bool may = !loan->account.is_recalled;
+    loan->is_held = may;
+    tk_unlock(&srq->lock);
+    return may;
+}
+
+void tk_loan_release(struct tk_conn *conn)
+{
+    struct tk_srq *srq = loan_srq(conn);
+    tk_lock(&srq->lock);
+    conn->loan->is_held = false;
+    tk_unlock(&srq->lock);
+}
+
 /* ---- calling back ---- */
 
 /* The next connection of which something can be asked back for one that has `least` credits, or,
@@ -123,7 +149,7 @@ static struct tk_conn *next_victim(struct tk_srq *srq, int least, int *count)
     const struct tk_srq_table *table = srq->table;
     for (uint32_t i = 0; i <= table->mask; i++) {
         struct tk_conn *conn = table->entries[srq->next_victim++ & table->mask].conn;
-        if (!conn || !conn->loan)
+        if (!conn || !conn->loan || conn->loan->is_held)
             continue;
         struct tk_account *account = &conn->loan->account;
         *count = least > 0 ? tk_lender_recall(&srq->lender, account, least)

@@ -20,6 +20,11 @@ void tk_loan_step(struct tk_conn *conn);
 /* Sends what found no room before, if there is something; takes the connection's lock. */
 void tk_loan_retry(struct tk_conn *conn);
 
+/* Nothing is asked, answered or called back, and none of that begins until it is released; with the
+ * connection's lock. False: something is under way, or about to be. */
+bool tk_loan_hold(struct tk_conn *conn);
+void tk_loan_release(struct tk_conn *conn);
+
 /* Asks some peers to give back what this device lent, for a connection that can't be reserved. */
 void tk_loan_call_back(struct tk_device *device);
 

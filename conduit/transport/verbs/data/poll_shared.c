@@ -14,11 +14,20 @@
 #include "transport/verbs/data/loan.h"
 #include "transport/verbs/data/receive.h"
 
+static void __attribute__((noinline)) control_came(struct tk_conn *conn)
+{
+    tk_lock(&conn->lock);
+    conn->control_expected = 0;
+    tk_unlock(&conn->lock);
+}
+
 static void count(struct tk_conn *conn, const struct tk_message_head *head)
 {
     int credits = head->credits + (head->kind == TK_REPLY || head->kind == TK_ACK);
-    if (credits == 0)
+    if (credits == 0) {
+        tk_if_unlikely(head->kind == TK_CONTROL) control_came(conn);
         return;
+    }
     tk_lock(&conn->lock);
     tk_credit_return(conn, credits);
     tk_if_unlikely(tk_borrower_is_busy(&conn->loan->borrower)) tk_loan_step(conn);
@@ -111,14 +120,24 @@ other_came(struct tk_conn *conn, struct tk_srq *srq, struct tk_buffer *buffer, s
         large_came(conn, srq, buffer, front, size);
 }
 
+static void __attribute__((noinline))
+failed(struct tk_conn *conn, struct tk_srq *srq, const struct ibv_wc *wc)
+{
+    if (tk_is_datagram_conn(conn)) /* one buffer fewer: others are left */
+        return;
+    if (conn->is_closing)
+        tk_srq_give(srq, (struct tk_buffer *)(uintptr_t)wc->wr_id);
+    else
+        tk_recv_failed(conn, wc);
+}
+
 static inline void one_came(struct tk_srq *srq, const struct ibv_wc *wc)
 {
     struct tk_buffer *buffer = (struct tk_buffer *)(uintptr_t)wc->wr_id;
     struct tk_conn *conn = tk_srq_conn(srq, wc->qp_num);
     tk_if_unlikely(wc->status != IBV_WC_SUCCESS)
     {
-        if (!tk_is_datagram_conn(conn)) /* one buffer fewer: others are left */
-            tk_recv_failed(conn, wc);
+        failed(conn, srq, wc);
         return;
     }
     tk_if_likely(tk_message_is_short((struct tk_message_head *)buffer->data, wc->byte_len))

@@ -182,11 +182,20 @@ static enum tk_status __attribute__((noinline)) no_room(struct tk_conn *conn, bo
     return tk_counter_read(&conn->broken) ? TK_OK : TK_BUSY;
 }
 
+static enum tk_status send_request(struct tk_conn *conn, struct tk_outgoing *m)
+{
+    tk_if_unlikely(tk_credit_take(conn) != TK_OK) return no_room(conn, false);
+    return tk_message_post(conn, m) == TK_OK ? TK_OK : no_room(conn, true);
+}
+
 static enum tk_status send_locked(struct tk_conn *conn, struct tk_outgoing *m)
 {
-    bool is_request = m->head->kind == TK_REQUEST;
-    tk_if_unlikely(is_request && tk_credit_take(conn) != TK_OK) return no_room(conn, false);
-    return tk_message_post(conn, m) == TK_OK ? TK_OK : no_room(conn, is_request);
+    if (m->head->kind == TK_REQUEST)
+        return send_request(conn, m);
+    if (tk_message_post(conn, m) != TK_OK)
+        return no_room(conn, false);
+    conn->has_sent_control |= m->head->kind == TK_CONTROL;
+    return TK_OK;
 }
 
 enum tk_status tk_verbs_send(struct tk_peer *peer, struct tk_outgoing *m)

@@ -33,17 +33,15 @@ static bool is_asked_for(void)
     return tk_settings.use_srq > 0 && tk_peers.me == 0;
 }
 
-static const char *refusal(struct tk_lend_wish *wish, uint32_t peers)
+static const char *refusal(struct tk_lend_wish *wish, uint32_t conns)
 {
     struct ibv_device_attr attr = least_device();
     if (tk_verbs.failover_enabled)
         return "ports stand in for each other (GASNET_IBV_FAILOVER=0 ends that)";
-    if (tk_settings.connect_max > 0)
-        return "connections are closed for others (GASNET_CONNECT_MAX=0 ends that)";
     if (attr.max_srq_wr < wish->buffers)
         wish->buffers = (int)tk_max((size_t)attr.max_srq_wr, (size_t)tk_lend_buffers_min(wish));
     struct tk_lend_plan plan = tk_lend_plan(wish);
-    if (attr.max_srq < 1 || attr.max_srq_wr < tk_lend_stock(&plan, (int)peers).buffers)
+    if (attr.max_srq < 1 || attr.max_srq_wr < tk_lend_stock(&plan, (int)conns).buffers)
         return "the device has none, or too small ones";
     tk_verbs.srq_plan = plan;
     if (tk_settings.use_srq > 0 && tk_settings.rbuf_count > 0 &&
@@ -54,13 +52,14 @@ static const char *refusal(struct tk_lend_wish *wish, uint32_t peers)
 
 void tk_srq_choose(uint32_t peers, int credits_total)
 {
-    struct tk_lend_wish wish = {.conns = (int)peers,
+    uint32_t conns = tk_verbs_peers_at_once(peers, tk_verbs.conns_pp, tk_verbs.is_static);
+    struct tk_lend_wish wish = {.conns = (int)conns,
                                 .credits_pp = tk_verbs.credits_pp,
                                 .credits_total = credits_total,
                                 .held = (int)tk_verbs_spares(TK_THREADED)};
     if (peers == 0 || !tk_verbs_srq_wish(&wish, tk_peers.size))
         return;
-    const char *why = refusal(&wish, peers);
+    const char *why = refusal(&wish, conns);
     if (why && is_asked_for())
         tk_log_warn("GASNET_USE_SRQ=%lld: no shared receive queues, because %s",
                     (long long)tk_settings.use_srq, why);
@@ -137,7 +136,8 @@ enum tk_status tk_srqs_fit(void)
 static enum tk_status srq_open(struct tk_device *device)
 {
     const char *name = ibv_get_device_name(device->context->device);
-    uint32_t count = (uint32_t)tk_lend_stock(&tk_verbs.srq_plan, (int)tk_verbs.peers).buffers;
+    uint32_t conns = tk_verbs_peers_at_once(tk_verbs.peers, tk_verbs.conns_pp, tk_verbs.is_static);
+    uint32_t count = (uint32_t)tk_lend_stock(&tk_verbs.srq_plan, (int)conns).buffers;
     struct ibv_srq_init_attr attr = {.attr = {.max_wr = count, .max_sge = 1}};
     struct tk_srq *srq = device->srq = make();
     if (!srq || !srq->table) {
@@ -249,6 +249,7 @@ void tk_srq_leave(struct tk_conn *conn)
         srq->joined--;
         break;
     }
+    tk_counter_add(&tk_verbs.pending_work, -conn->loan->is_pending);
     tk_lender_release(&srq->lender, &conn->loan->account);
     tk_unlock(&srq->lock);
     free(conn->loan);

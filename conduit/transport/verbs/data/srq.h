@@ -16,6 +16,7 @@
 struct tk_loan {
     struct tk_borrower borrower; /* what we have of the peer's buffers; the connection's lock */
     struct tk_account account;   /* what the peer has of ours; the queue's lock */
+    bool is_held;                /* nothing is called back, for it may be closed; the same lock */
     uint32_t qp;                 /* by which it is found */
     /* What found no room in the send queue; the connection's lock. */
     int granted, returned;
