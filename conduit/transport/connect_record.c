@@ -2,8 +2,10 @@
  *
  * See connect_record.h. A rank writes its lines at the end of the job: to a file of its own (a '%'
  * in the name), or appends them to one that all ranks share, under the file's lock. Either has
- * another name until it is complete, which for a shared file its last rank sees. Owns nothing, no
- * lock in the process; one thread. */
+ * another name until it is complete, which for a shared file its last rank sees. What can't be
+ * written is found when the job starts, and reported by the rank whose file it is: of a shared one
+ * by rank 0, and by the first rank of each other host that does not have its directory. Owns
+ * whether that was so here, no lock in the process; one thread. */
 #include "config.h"
 
 #include <errno.h>
@@ -18,8 +20,11 @@
 #include "peer/connect_file.h"
 #include "peer/peer.h"
 #include "settings/settings.h"
+#include "topology/topology.h"
 #include "transport/connect_record.h"
 #include "transport/transport.h"
+
+static bool was_refused; /* at start-up */
 
 bool tk_connect_is_listed(void)
 {
@@ -53,13 +58,66 @@ static bool names_of(char **name, char **unfinished)
     return *unfinished;
 }
 
+static void report_unwritable(const char *name, int error)
+{
+    tk_log_warn("GASNET_CONNECTFILE_OUT: %s can't be written: %s; give a file in a directory "
+                "that this user may write to or, where the file system has no locks, one for "
+                "each rank (a per cent sign in its name)",
+                name ? name : tk_settings.connectfile_out, strerror(error));
+}
+
+static int open_unfinished(const char *unfinished)
+{
+    return open(unfinished, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+}
+
+/* 0, or an errno */
+static int lock_whole(int fd)
+{
+    struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    return is_shared() && fcntl(fd, F_SETLKW, &whole) != 0 ? errno : 0;
+}
+
+/* As it will be written; what an earlier run has left goes, and nothing stays. 0, or an errno. */
+static int try_file(const char *name, const char *unfinished)
+{
+    struct stat s;
+    if (stat(name, &s) == 0 && S_ISDIR(s.st_mode))
+        return EISDIR;
+    int fd = open_unfinished(unfinished);
+    if (fd < 0)
+        return errno;
+    int error = lock_whole(fd);
+    close(fd);
+    return unlink(unfinished) != 0 && error == 0 ? errno : error;
+}
+
+/* Without a trace: the file is another rank's to try. */
+static int try_directory(const char *name)
+{
+    char *path = strdup(name), *last = path ? strrchr(path, '/') : NULL;
+    const char *directory = last == path && last ? "/" : path;
+    if (last)
+        *last = 0;
+    else
+        directory = ".";
+    int error = path && access(directory, W_OK | X_OK) == 0 ? 0 : errno;
+    free(path);
+    return error;
+}
+
 void tk_connect_record_open(void)
 {
     char *name, *unfinished;
-    if (!tk_connect_is_recorded() || (is_shared() && tk_peers.me != 0))
+    bool is_ours = !is_shared() || tk_peers.me == 0;
+    if (!tk_connect_is_recorded())
         return;
+    int error = ENOMEM;
     if (names_of(&name, &unfinished))
-        unlink(unfinished);
+        error = is_ours ? try_file(name, unfinished) : try_directory(name);
+    was_refused = error != 0;
+    if (was_refused && is_ours)
+        report_unwritable(name, error);
     free(name);
     free(unfinished);
 }
@@ -129,12 +187,11 @@ static int append(int fd, bool *is_whole)
 /* 0, or an errno */
 static int write_record(const char *name, const char *unfinished)
 {
-    struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     bool is_whole = false;
-    int fd = open(unfinished, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    int fd = open_unfinished(unfinished);
     if (fd < 0)
         return errno;
-    int error = is_shared() && fcntl(fd, F_SETLKW, &whole) != 0 ? errno : 0;
+    int error = lock_whole(fd);
     if (error == 0)
         error = append(fd, &is_whole);
     if (error == 0 && is_whole && rename(unfinished, name) != 0)
@@ -144,17 +201,24 @@ static int write_record(const char *name, const char *unfinished)
     return error;
 }
 
+/* At start-up by this rank, or by the one that speaks for it. */
+static bool is_reported(int error)
+{
+    const uint32_t *host_of = tk_topology.host_of;
+    if (!is_shared() || tk_peers.me == 0)
+        return was_refused;
+    bool is_elsewhere = host_of && host_of[tk_peers.me] != host_of[0];
+    return error == ENOLCK || (was_refused && (!is_elsewhere || tk_topology.local_rank > 0));
+}
+
 void tk_connect_record_write(void)
 {
     char *name, *unfinished;
     if (!tk_connect_is_recorded())
         return;
     int error = names_of(&name, &unfinished) ? write_record(name, unfinished) : ENOMEM;
-    if (error)
-        tk_log_warn("GASNET_CONNECTFILE_OUT: %s can't be written: %s; give a file in a directory "
-                    "that this user may write to or, where the file system has no locks, one for "
-                    "each rank (a per cent sign in its name)",
-                    name ? name : tk_settings.connectfile_out, strerror(error));
+    if (error && !is_reported(error))
+        report_unwritable(name, error);
     free(name);
     free(unfinished);
 }

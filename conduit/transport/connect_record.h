@@ -14,7 +14,8 @@ bool tk_connect_is_listed(void);
 /* GASNET_CONNECTFILE_OUT is given: connections are to be made only as they are needed. */
 bool tk_connect_is_recorded(void);
 
-/* At start-up, before any rank may end: removes what an unfinished run has left. */
+/* At start-up, before any rank may end: removes what an unfinished run has left. A file that can't
+ * be written is reported. */
 void tk_connect_record_open(void);
 
 /* At the end, while the network is still there. A failure is logged. */

@@ -63,7 +63,21 @@ one_for_all()
     says 'CONNECTFILE' 0
     SETTINGS="GASNET_CONNECTFILE_IN=$scratch/shared.in GASNET_CONNECT_STATIC=1 $only" good 4 "$connected" 1
     SETTINGS="GASNET_CONNECTFILE_OUT=$scratch/no/where" good 2 "$connected" 1
-    says "GASNET_CONNECTFILE_OUT: $scratch/no/where can't be written: No such file or directory; give" 2
+    says "GASNET_CONNECTFILE_OUT: $scratch/no/where can't be written: No such file or directory; give" 1
+}
+
+# What can't be written is found when the job starts, whatever becomes of it: here a rank ends it by force.
+unwritable()
+{
+    mkdir "$scratch/directory" "$scratch/closed"
+    chmod 555 "$scratch/closed"
+    for name in no/where no/% directory closed/%; do
+        [ "$name" != closed/% ] || [ "$(id -u)" -ne 0 ] || continue # root may write anywhere
+        case $name in *%) lines=3 ;; *) lines=1 ;; esac
+        SETTINGS="GASNET_CONNECTFILE_OUT=$scratch/$name" job 3 "$jobs/first_contact-seq" killed
+        says "GASNET_CONNECTFILE_OUT: $scratch/${name%%%}[0-2]* *can't be written: .*; give" $lines
+    done
+    [ ! -e "$scratch/directory.part" ] || failed "left behind: directory.part"
 }
 
 unfit()
@@ -90,4 +104,5 @@ unfit()
 lane each one_for_each_rank
 lane all one_for_all
 lane unfit unfit
+lane unwritable unwritable
 finish

@@ -2,14 +2,20 @@
 /* Ranks that use each other for the first time: in an order and by operations of chance, all at
  * once, so that both ends of a pair often begin together. Messages of a rank arrive in order, each
  * once, and all data is verified; an immediate message comes back instead of waiting. Usage:
- * first_contact SEED, or first_contact ring: each rank uses only the next one. Owned by the one
- * client thread. */
+ * first_contact SEED, or first_contact ring: each rank uses only the next one, or first_contact
+ * computes NAME SECONDS: rank 0 uses all others, which have been connected with some of the ranks,
+ * and make no call until it has waited so long; files beginning with NAME say so; or first_contact
+ * killed: rank 0 is, once it is connected. Owned by the one client thread. */
 #include "config.h"
 
 #include "job.h"
 
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { MAX_RANKS = 64, CELL = 40000, MESSAGES = 20, OPERATIONS = 5 };
 enum { PUT, GET, SHORT, MEDIUM, IMMEDIATE };
@@ -103,6 +109,75 @@ static void use_all(void)
             use(order[i]);
 }
 
+/* ---- peers that compute ---- */
+
+static const char *flag_name(const char *name, gex_Rank_t rank)
+{
+    static char text[4096];
+
+    snprintf(text, sizeof text, "%s.%u", name, (unsigned)rank);
+    return text;
+}
+
+static void set_flag(const char *name)
+{
+    const char *file = flag_name(name, job.rank);
+    int fd = open(file, O_WRONLY | O_CREAT, 0666);
+
+    CHECK(fd >= 0 && close(fd) == 0, "%s", file);
+}
+
+static int is_set(const char *name, gex_Rank_t rank)
+{
+    return access(flag_name(name, rank), F_OK) == 0;
+}
+
+static void compute(const char *name)
+{
+    set_flag(name);
+    while (!is_set(name, 0))
+        usleep(1000);
+}
+
+static void use_all_that_compute(const char *name, double seconds)
+{
+    int has_waited = 0;
+
+    for (gex_Rank_t r = 1; r < job.size; r++)
+        while (!is_set(name, r))
+            gasnet_AMPoll(); /* it may be in the barrier of the start yet */
+    for (gex_Rank_t to = 1; to < job.size; to++) {
+        double since = job_seconds();
+        asked++;
+        while (gex_AM_RequestShort1(job.tm, to, short_index, GEX_FLAG_IMMEDIATE, 0)) {
+            gasnet_AMPoll();
+            usleep(1000);
+            if (!has_waited && job_seconds() - since > seconds) {
+                set_flag(name);
+                has_waited = 1;
+            }
+        }
+    }
+    CHECK(has_waited, "rank 0 was connected with all before it used them");
+    for (gex_Rank_t to = 1; to < job.size; to++)
+        for (unsigned i = 1; i < MESSAGES; i++)
+            send_one(to, i, SHORT);
+}
+
+static void use_them(char **argv)
+{
+    if (!strcmp(argv[1], "ring"))
+        use((job.rank + 1) % job.size);
+    else if (!strcmp(argv[1], "computes") && job.rank > 0)
+        compute(argv[2]);
+    else if (!strcmp(argv[1], "computes"))
+        use_all_that_compute(argv[2], atof(argv[3]));
+    else if (strcmp(argv[1], "killed"))
+        use_all();
+    else if (job.rank == 0)
+        raise(SIGKILL);
+}
+
 int main(int argc, char **argv)
 {
     gex_AM_Entry_t handlers[] = {
@@ -116,12 +191,9 @@ int main(int argc, char **argv)
     medium_index = handlers[1].gex_index;
     reply_index = handlers[2].gex_index;
     job_attach(((size_t)job.size * CELL + 0xffff) & ~(size_t)0xffff);
-    CHECK(job.size <= MAX_RANKS && argc == 2);
+    CHECK(job.size <= MAX_RANKS && argc >= 2);
     chance = job_mix(strtoull(argv[1], NULL, 10), job.rank);
-    if (!strcmp(argv[1], "ring"))
-        use((job.rank + 1) % job.size);
-    else
-        use_all();
+    use_them(argv);
     job_phase("replies");
     GASNET_BLOCKUNTIL(replies == asked);
     job_barrier();

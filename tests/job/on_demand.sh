@@ -50,6 +50,13 @@ lossy()
     connected 5 5
 }
 
+# Once a datagram has come, one that computes for longer than GASNET_CONNECT_TIMEOUT is waited for.
+computing()
+{
+    SETTINGS="GASNET_CONNECT_TIMEOUT=3" good 9 "$first" computes "$scratch/computes" 3.5
+    connected 1 8
+}
+
 static()
 {
     for how in GASNET_CONNECT_STATIC=1 GASNET_CONNECT_DYNAMIC=0; do
@@ -61,4 +68,5 @@ static()
 lane plain plain
 lane rails rails
 lane lossy lossy static
+lane computing computing
 finish
