@@ -37,6 +37,12 @@ static inline size_t tk_align_up(size_t value, size_t unit)
     return (value + unit - 1) & ~(unit - 1);
 }
 
+/* Of a number above 0, rounded down. */
+static inline unsigned tk_log2(uint64_t number)
+{
+    return 63u - (unsigned)__builtin_clzll(number);
+}
+
 static inline size_t tk_min(size_t a, size_t b)
 {
     return a < b ? a : b;

@@ -38,6 +38,26 @@
 #    define TK_PER_THREAD
 #endif
 
+/* The same for a word on hot paths: one load finds it, in shared libraries too, at the price of
+ * static TLS, of which programs that load libraries later have little. */
+#if TK_THREADED
+#    define TK_PER_THREAD_NEAR _Thread_local __attribute__((tls_model("initial-exec")))
+#else
+#    define TK_PER_THREAD_NEAR
+#endif
+
+/* Whether ThreadSanitizer watches. */
+#if defined(__SANITIZE_THREAD__)
+#    define TK_IS_TSAN 1
+#elif defined(__has_feature)
+#    if __has_feature(thread_sanitizer)
+#        define TK_IS_TSAN 1
+#    endif
+#endif
+#ifndef TK_IS_TSAN
+#    define TK_IS_TSAN 0
+#endif
+
 /* Number of client threads: a client of PARSYNC has several, of which one at a time calls the
  * library. */
 #if defined(GASNET_SEQ) || defined(GASNETT_THREAD_SINGLE)

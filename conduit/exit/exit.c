@@ -19,6 +19,7 @@
 #include "peer/peer.h"
 #include "progress/progress.h"
 #include "settings/settings.h"
+#include "stats/stats.h"
 #include "tools/public.h"
 #include "transport/transport.h"
 
@@ -165,6 +166,7 @@ static void leave_alone(void)
 {
     if (!tk_state_is_running(&tk_exit_state) || tk_is_interrupted())
         return;
+    tk_stats_write("exit", true);
     tk_liveness_set(TK_LIVENESS_LEFT);
     tk_bootstrap_close_early();
 }

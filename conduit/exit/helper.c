@@ -16,6 +16,7 @@
 #include "exit/state.h"
 #include "peer/peer.h"
 #include "settings/settings.h"
+#include "stats/stats.h"
 #include "tools/public.h"
 
 /* The watchdog of an exit in a signal handler, in seconds: libpmix's lock may be what the
@@ -49,6 +50,7 @@ static _Noreturn void end_as_asked_for(void)
 {
     sigset_t set;
     int code = tk_state_code(&tk_exit_state);
+    tk_stats_write("ended by SIGTERM", false);
     if (code && code != tk_code_of_signal(SIGTERM))
         _exit(code);
     sigemptyset(&set);

@@ -19,6 +19,7 @@
 #include "progress/progress.h"
 #include "progress/threads.h"
 #include "settings/settings.h"
+#include "stats/stats.h"
 #include "tools/public.h"
 #include "topology/topology.h"
 #include "transport/neighbour.h"
@@ -94,6 +95,7 @@ void tk_leave_begin(void)
 _Noreturn void tk_abort_job(int code, const char *why)
 {
     tk_state_abort(&tk_exit_state);
+    tk_stats_write(*why ? why : "the job was ended", false);
     tk_bootstrap_abort(code, why);
     if (!tk_bootstrap.alone)
         usleep(200000);
@@ -242,6 +244,7 @@ void tk_leave(void)
     tk_handlers_shut();
     tk_firehose_log_counts();
     tk_transports_report_end();
+    tk_stats_write("exit", true);
     if (tk_settings.verboseenv)
         tk_progress_threads_report();
     gasnett_flush_streams();
@@ -264,6 +267,7 @@ void tk_leave_rest(void)
 static _Noreturn void flush_and_exit(void)
 {
     tk_state_code_known(&tk_exit_state);
+    tk_stats_write("exit in a signal handler", false);
     alarm(last_flush);
     gasnett_flush_streams();
     _exit(tk_state_code(&tk_exit_state));

@@ -11,6 +11,7 @@
 #include "base/report.h"
 #include "exit/exit_private.h"
 #include "exit/state.h"
+#include "stats/stats.h"
 #include "tools/tools.h"
 #include "transport/neighbour.h"
 
@@ -55,6 +56,7 @@ void tk_die_of(int number)
 {
     if (getpid() == tk_exit_state.pid) {
         tk_liveness_set(TK_LIVENESS_REPORTED);
+        tk_stats_write("a fatal signal", false);
         tk_tools_post_mortem();
     }
     signal(number, SIG_DFL);

@@ -14,6 +14,7 @@
 #include "message/endpoint.h"
 #include "message/message.h"
 #include "progress/progress.h"
+#include "stats/stats.h"
 
 static const char *const category_names[] = {"Short", "Medium", "Long"};
 static tk_internal_fn internal_handlers[tk_internal_handlers];
@@ -187,6 +188,7 @@ static void run_short(struct tk_arrival *arrival, gex_Token_t token)
     }
     if (TK_IS_DEBUG)
         refuse(arrival->peer, &tk_handler_entries[head->handler], *head);
+    tk_count(tk_counter_shorts_received);
     call_short(fn, token, head->nargs, (const gex_AM_Arg_t *)(head + 1));
 }
 
@@ -202,6 +204,7 @@ static void run_with_payload(struct tk_arrival *arrival, gex_Token_t token)
         return;
     }
     tk_if_unlikely(!allows(entry, *head)) refuse(arrival->peer, entry, *head);
+    tk_count(head->category == TK_MEDIUM ? tk_counter_mediums_received : tk_counter_longs_received);
     if (head->category == TK_MEDIUM) {
         call_with_payload(fn, token, arrival->payload, arrival->nbytes, head->nargs,
                           (const gex_AM_Arg_t *)(head + 1));
@@ -243,6 +246,9 @@ static void call_on_endpoint(struct tk_arrival *arrival, gex_Token_t token, gene
 {
     const struct tk_message_head *head = arrival->head;
     const gex_AM_Arg_t *args = (const gex_AM_Arg_t *)(head + 1);
+    tk_count(head->category == TK_SHORT    ? tk_counter_shorts_received
+             : head->category == TK_MEDIUM ? tk_counter_mediums_received
+                                           : tk_counter_longs_received);
     if (head->category == TK_SHORT) {
         call_short(fn, token, head->nargs, args);
     } else if (head->category == TK_MEDIUM) {
@@ -292,6 +298,7 @@ static void run_internal(struct tk_arrival *arrival)
         return;
     }
     bool is_known = index < tk_internal_handlers;
+    tk_count(tk_counter_internal_received);
     if (is_known && internal_medium_handlers[index] && arrival->head->category == TK_MEDIUM) {
         internal_medium_handlers[index](arrival);
         return;
@@ -319,6 +326,7 @@ static void deliver_short(struct tk_peer *from, unsigned tag, const int32_t *arg
     tk_in_handler++;
     if (TK_IS_DEBUG)
         refuse(from, &tk_handler_entries[index], tk_tag_head(tag));
+    tk_count(tk_counter_shorts_received);
     call_short((generic_fn)fn, &token, tk_tag_nargs(tag), args);
     check_return(&tk_handler_entries[index]);
     tk_in_handler--;

@@ -19,6 +19,9 @@ size_t tk_front_build(void *at, const struct tk_message *m, enum tk_message_kind
 /* The put for the payload of a Long; `op` counts the pieces that still read the source. */
 struct tk_rma tk_payload_put(const struct tk_message *m, struct tk_op *op, bool copy);
 
+/* A Medium or Long of the program that was sent. */
+void tk_message_count(const struct tk_message *m, enum tk_message_kind kind);
+
 bool tk_is_packed(const struct tk_message *m);
 
 /* Whether the payload of a Long that is not packed is striped over several queue pairs, which are

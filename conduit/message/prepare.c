@@ -12,6 +12,7 @@
 #include "event/nbi.h"
 #include "message/message_private.h"
 #include "progress/progress.h"
+#include "stats/stats.h"
 
 static TK_PER_CLIENT_THREAD struct trunkline_srcdesc request, reply;
 
@@ -147,6 +148,7 @@ void tk_commit(gex_AM_SrcDesc_t sd, struct tk_message *m)
         commit_in_group(&reservation, m);
     else
         commit_with_event(&reservation, m);
+    tk_message_count(m, reservation.kind);
 }
 
 void tk_cancel(gex_AM_SrcDesc_t sd)
@@ -177,4 +179,5 @@ void tk_internal_commit(struct tk_am_reservation *reservation,
                            .nargs = medium->nargs,
                            .args = medium->args};
     commit_in_buffer(reservation, &m, (char *)medium->payload);
+    tk_count(tk_counter_internal_sent);
 }

@@ -16,7 +16,27 @@
 #include "progress/progress.h"
 #include "settings/settings.h"
 
-tk_small_busy *const tk_small_if_busy[2] = {tk_wait_send_small, NULL};
+static void uncount_short(bool is_reply)
+{
+    tk_uncount(is_reply ? tk_counter_short_replies : tk_counter_short_requests);
+}
+
+enum tk_status tk_short_refused(struct tk_peer *peer, struct tk_message_head head,
+                                const int32_t *args)
+{
+    (void)peer, (void)args;
+    uncount_short(head.kind == TK_REPLY);
+    return TK_BUSY;
+}
+
+static enum tk_status small_refused(struct tk_peer *peer, unsigned tag, uint64_t args)
+{
+    (void)peer, (void)args;
+    uncount_short(tag & tk_tag_reply);
+    return TK_BUSY;
+}
+
+tk_small_busy *const tk_small_if_busy[2] = {tk_wait_send_small, small_refused};
 
 size_t tk_medium_max(unsigned nargs)
 {
@@ -72,6 +92,7 @@ struct tk_rma tk_payload_put(const struct tk_message *m, struct tk_op *op, bool 
                            .nbytes = m->nbytes,
                            .op = op,
                            .is_put = true,
+                           .is_payload = true,
                            .copy_source = copy,
                            .sources_only = true};
 }
@@ -206,9 +227,27 @@ static enum tk_status send(struct tk_message *m, enum tk_message_kind kind)
     return send_with_event(m, kind);
 }
 
+void tk_message_count(const struct tk_message *m, enum tk_message_kind kind)
+{
+    static const enum tk_counter counters[2][2] = {
+        {tk_counter_medium_requests, tk_counter_long_requests},
+        {tk_counter_medium_replies, tk_counter_long_replies}};
+    static const enum tk_counter bytes[] = {[TK_REACH_NETWORK] = tk_counter_message_bytes_network,
+                                            [TK_REACH_NEIGHBOUR] =
+                                                tk_counter_message_bytes_neighbours,
+                                            [TK_REACH_SELF] = tk_counter_message_bytes_self};
+    if (m->category == TK_SHORT)
+        return; /* counted where it was sent */
+    tk_count(counters[kind == TK_REPLY][m->category == TK_LONG]);
+    tk_count_add(bytes[tk_peer_transport(m->peer)->reach], m->nbytes);
+}
+
 int tk_request(struct tk_message *m)
 {
-    return send(m, TK_REQUEST) == TK_OK ? 0 : 1;
+    if (send(m, TK_REQUEST) != TK_OK)
+        return 1;
+    tk_message_count(m, TK_REQUEST);
+    return 0;
 }
 
 int tk_reply(gex_Token_t token, struct tk_message *m)
@@ -216,6 +255,7 @@ int tk_reply(gex_Token_t token, struct tk_message *m)
     m->peer = token->arrival.peer;
     if (send(m, TK_REPLY) != TK_OK)
         return 1;
+    tk_message_count(m, TK_REPLY);
     token->arrival.replied = true;
     return 0;
 }
@@ -229,7 +269,10 @@ enum tk_status tk_internal_send(struct tk_peer *peer, enum tk_message_kind kind,
         .category = TK_SHORT, .handler = (uint8_t)handler, .nargs = nargs, .args = args};
     struct tk_outgoing out = {.head = &front.head,
                               .head_size = tk_front_build(&front, &m, kind, false)};
-    return tk_peer_transport(peer)->send(peer, &out);
+    enum tk_status status = tk_peer_transport(peer)->send(peer, &out);
+    if (status == TK_OK)
+        tk_count(tk_counter_internal_sent);
+    return status;
 }
 
 /* Both transports have copied the payload when they return. */
@@ -245,7 +288,10 @@ static enum tk_status send_medium(struct tk_peer *peer, enum tk_message_kind kin
                               .head_size = tk_front_build(&front, &m, kind, false),
                               .payload = medium->payload,
                               .nbytes = medium->nbytes};
-    return tk_wait_send(peer, &out, immediate);
+    enum tk_status status = tk_wait_send(peer, &out, immediate);
+    if (status == TK_OK)
+        tk_count(tk_counter_internal_sent);
+    return status;
 }
 
 enum tk_status tk_internal_request(struct tk_peer *peer, const struct tk_internal_medium *medium)

@@ -7,9 +7,14 @@
 
 #include "message/message.h"
 #include "progress/progress.h"
+#include "stats/stats.h"
 
 /* Also the result of clients' calls: 0, or 1 if nothing was sent (immediate only). */
 _Static_assert(TK_OK == 0 && TK_BUSY == 1, "a status is a result");
+
+/* In place of waiting, if a message must be immediate: it was counted before it was tried, which
+ * costs the least. */
+tk_short_busy tk_short_refused TK_HIDDEN;
 
 static inline enum tk_status tk_short_send(struct tk_peer *peer, enum tk_message_kind kind,
                                            uint8_t handler, bool immediate, unsigned nargs,
@@ -17,8 +22,9 @@ static inline enum tk_status tk_short_send(struct tk_peer *peer, enum tk_message
 {
     struct tk_message_head head = {
         .kind = (uint8_t)kind, .category = TK_SHORT, .nargs = (uint8_t)nargs, .handler = handler};
+    tk_count(kind == TK_REPLY ? tk_counter_short_replies : tk_counter_short_requests);
     return tk_peer_transport(peer)->send_short(peer, head, args,
-                                               immediate ? NULL : tk_wait_send_short);
+                                               immediate ? tk_short_refused : tk_wait_send_short);
 }
 
 static inline int tk_short_request(struct tk_peer *peer, uint8_t handler, bool immediate,
@@ -45,6 +51,7 @@ extern TK_HIDDEN tk_small_busy *const tk_small_if_busy[2];
 static inline int tk_small_request(struct tk_peer *peer, uint8_t handler, bool immediate,
                                    unsigned tag, uint64_t args)
 {
+    tk_count(tk_counter_short_requests);
     return (int)tk_peer_transport(peer)->send_small(peer, tag | handler, args,
                                                     tk_small_if_busy[immediate]);
 }
@@ -54,6 +61,7 @@ static inline int tk_small_reply(gex_Token_t token, uint8_t handler, unsigned na
 {
     struct tk_peer *peer = token->arrival.peer;
     token->arrival.replied = true;
+    tk_count(tk_counter_short_replies);
     return (int)tk_peer_transport(peer)->send_small(peer, tk_tag(true, nargs, handler), args,
                                                     tk_wait_send_small);
 }

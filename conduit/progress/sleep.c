@@ -20,6 +20,7 @@
 #include "base/report.h"
 #include "progress/progress.h"
 #include "progress/progress_private.h"
+#include "stats/stats.h"
 #include "transport/doorbell.h"
 
 /* Without neighbours only threads of this process ring, and they fence. */
@@ -207,6 +208,9 @@ bool tk_sleep_until(enum tk_wake_source wake, int32_t seen, uint64_t by_bell, ui
                      ? sleep_prepared(&nap, TK_DEVICE_ANY, mine, by_bell)
                      : tk_doorbell_sleep(bell, is_over, &nap, uses_events ? by_clock : by_bell);
     tk_counter_add(&asleep, -1);
+    tk_count(tk_counter_sleeps);
+    if (woken)
+        tk_count(tk_counter_wakes);
     return woken;
 }
 

@@ -6,9 +6,11 @@
 
 #include "base/atomic.h"
 #include "base/bits.h"
+#include "base/clock.h"
 #include "peer/peer.h"
 #include "progress/progress.h"
 #include "progress/progress_private.h"
+#include "stats/stats.h"
 
 static void wait_step(unsigned *empty, enum tk_wake_source wake)
 {
@@ -27,6 +29,36 @@ void tk_wait_step(unsigned *empty)
 void tk_wait_step_silent(unsigned *empty)
 {
     wait_step(empty, TK_WAKE_SILENT);
+}
+
+/* A wait for room, which is rare, is counted with its time; by what was lacking when it began. */
+struct stall {
+    uint64_t since; /* 0: it has not begun */
+    bool is_for_credit;
+};
+
+static void stall_go_on(struct stall *stall)
+{
+    if (stall->since)
+        return;
+    stall->since = tk_now();
+    stall->is_for_credit = tk_lacks_credit;
+    tk_lacks_credit = false;
+}
+
+static void stall_end(const struct stall *stall)
+{
+    if (!stall->since)
+        return;
+    tk_count(stall->is_for_credit ? tk_counter_credit_waits : tk_counter_room_waits);
+    tk_count_add(stall->is_for_credit ? tk_counter_credit_wait_ns : tk_counter_room_wait_ns,
+                 tk_now() - stall->since);
+}
+
+static void stall_step(struct stall *stall, unsigned *empty)
+{
+    stall_go_on(stall);
+    tk_wait_step_silent(empty);
 }
 
 /* While holding a reservation of `transport`. */
@@ -82,9 +114,11 @@ void tk_wait_source_free(const struct tk_op *op)
 enum tk_status tk_wait_send(struct tk_peer *peer, struct tk_outgoing *message, bool immediate)
 {
     unsigned empty = 0;
+    struct stall stall = {.since = 0};
     enum tk_status status;
     while ((status = tk_peer_transport(peer)->send(peer, message)) == TK_BUSY && !immediate)
-        tk_wait_step_silent(&empty);
+        stall_step(&stall, &empty);
+    stall_end(&stall);
     return status;
 }
 
@@ -92,10 +126,12 @@ enum tk_status tk_wait_send_short(struct tk_peer *peer, struct tk_message_head h
                                   const int32_t *args)
 {
     unsigned empty = 0;
+    struct stall stall = {.since = 0};
     enum tk_status status;
     do
-        tk_wait_step_silent(&empty);
+        stall_step(&stall, &empty);
     while ((status = tk_peer_transport(peer)->send_short(peer, head, args, NULL)) == TK_BUSY);
+    stall_end(&stall);
     return status;
 }
 
@@ -108,11 +144,13 @@ enum tk_status tk_wait_send_small(struct tk_peer *peer, unsigned tag, uint64_t a
 enum tk_status tk_wait_rma(struct tk_peer *peer, const struct tk_rma *rma)
 {
     struct tk_rma_state state = {.done = 0};
+    struct stall stall = {.since = 0};
     unsigned empty = 0;
     enum tk_status status;
     while ((status = tk_peer_transport(peer)->rma(peer, rma, &state)) == TK_BUSY &&
            !(rma->immediate && state.done == 0))
-        tk_wait_step_silent(&empty);
+        stall_step(&stall, &empty);
+    stall_end(&stall);
     return status;
 }
 
@@ -121,19 +159,25 @@ enum tk_status tk_wait_reserve(struct tk_am_reservation *reservation, bool place
 {
     struct tk_peer *peer = reservation->peer;
     unsigned empty = 0;
+    struct stall stall = {.since = 0};
     enum tk_status status;
     while ((status = tk_peer_transport(peer)->reserve(reservation, place, buffer)) == TK_BUSY &&
            !immediate)
-        tk_wait_step_silent(&empty);
+        stall_step(&stall, &empty);
+    stall_end(&stall);
     return status;
 }
 
 void tk_wait_send_reserved(struct tk_am_reservation *reservation, struct tk_outgoing *message)
 {
     unsigned empty = 0;
+    struct stall stall = {.since = 0};
     struct tk_peer *peer = reservation->peer;
-    while (tk_peer_transport(peer)->send_reserved(reservation, message) == TK_BUSY)
+    while (tk_peer_transport(peer)->send_reserved(reservation, message) == TK_BUSY) {
+        stall_go_on(&stall);
         step_with_room(tk_peer_transport(peer), &empty);
+    }
+    stall_end(&stall);
 }
 
 void tk_wait_done_reserved(struct tk_peer *peer, const struct tk_op *op)
@@ -147,6 +191,10 @@ void tk_wait_rma_reserved(struct tk_peer *peer, const struct tk_rma *rma,
                           struct tk_rma_state *state)
 {
     unsigned empty = 0;
-    while (tk_peer_transport(peer)->rma(peer, rma, state) == TK_BUSY)
+    struct stall stall = {.since = 0};
+    while (tk_peer_transport(peer)->rma(peer, rma, state) == TK_BUSY) {
+        stall_go_on(&stall);
         step_with_room(tk_peer_transport(peer), &empty);
+    }
+    stall_end(&stall);
 }

@@ -31,6 +31,7 @@
 #include "settings/settings.h"
 #include "start/start.h"
 #include "start/start_private.h"
+#include "stats/stats.h"
 #include "team/objects.h"
 #include "tools/tools.h"
 #include "transport/doorbell.h"
@@ -254,10 +255,32 @@ static enum tk_status start_single_process(struct tk_peer_info *info)
     return tk_limits_find_single(info);
 }
 
+/* Before the last wait for the others, so that a file which ranks share is empty when the first of
+ * them writes. */
+static enum tk_status open_stats(void)
+{
+    static char host[tk_host_name_max];
+    const char *nodes = tk_settings.stats_nodes;
+    struct tk_stats_plan plan = {.file = tk_settings.stats_file,
+                                 .rank = tk_peers.me,
+                                 .size = tk_peers.size,
+                                 .host = host,
+                                 .writes = !nodes[0] || tk_tools_ranges_have(nodes, tk_peers.me)};
+    if (!tk_stats_mask_parse(tk_settings.stats_mask, &plan.mask)) {
+        tk_log_error("GASNET_STATSMASK='%s': not letters of trunkline-counters(7), with ^ in front "
+                     "for all but these",
+                     tk_settings.stats_mask);
+        return TK_FAIL;
+    }
+    tk_topology_host_name(host);
+    tk_stats_open(&plan);
+    return TK_OK;
+}
+
 static enum tk_status open_rooms(void)
 {
     struct tk_peer_info *info = calloc(1, sizeof(*info));
-    if (!info || fill_info(info) != TK_OK)
+    if (!info || fill_info(info) != TK_OK || open_stats() != TK_OK)
         return TK_FAIL;
     if (!TK_THREADED)
         tk_devices_single_thread();

@@ -170,6 +170,7 @@ struct tk_rma {
     tk_counter_t *sources; /* put: also counts pieces that still read their source; may be NULL */
     bool is_put;
     bool copy_source;  /* put: the caller waits for the source: copying it may be faster */
+    bool is_payload;   /* of a message, which is counted as that */
     bool immediate;    /* post as many pieces as an idle queue holds, or nothing */
     bool is_blocking;  /* the caller blocks until all pieces complete: optimise for latency */
     bool sources_only; /* op->pending counts only the pieces that still read their source */
@@ -241,8 +242,12 @@ typedef enum tk_status tk_small_busy(struct tk_peer *peer, unsigned tag, uint64_
 struct tk_mcast_device;
 struct tk_device_events;
 
+/* Whose memory a transport reaches. */
+enum tk_reach { TK_REACH_NETWORK, TK_REACH_NEIGHBOUR, TK_REACH_SELF };
+
 struct tk_transport {
     const char *name;
+    enum tk_reach reach;
     const struct tk_mcast_device *multicast; /* multicast.h; NULL: it has none */
     const struct tk_device_events *events;   /* device_events.h; NULL: it has none */
     size_t packed_max; /* largest payload of a Long that may travel with its head */

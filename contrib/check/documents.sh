@@ -62,7 +62,7 @@ check_settings()
         grep -q "$name" "$work/settings.man" || wrong "trunkline-settings(7) lacks $name"
     done
     # shellcheck disable=SC2086 # lists
-    for name in $(grep -ohE '\bGASNET_[A-Z0-9_]+[A-Z0-9]\b' $texts $pages man/trunkline-settings.7.in | sort -u); do
+    for name in $(grep -ohE '\bGASNET_[A-Z0-9_]+[A-Z0-9]\b' $texts $pages man/trunkline-settings.7.in man/trunkline-counters.7.in | sort -u); do
         grep -qE "(^|[^A-Z_])$name" "$work/settings" && continue
         grep -rqw -- "$name" conduit/include conduit/*.in configure.ac ||
             wrong "the documents name $name, which nothing knows"
@@ -90,7 +90,9 @@ check_roff()
     fi
     "$launcher" --settings=man >"$work/part"
     sed -e "/^@SETTINGS@\$/{r $work/part" -e 'd;}' man/trunkline-settings.7.in >"$work/trunkline-settings.7"
-    for page in man/*.[137] contrib/softhca/*.[17] contrib/mcswitch/daemon/*.1 "$work/trunkline-settings.7"; do
+    "$launcher" --counters=man >"$work/part"
+    sed -e "/^@COUNTERS@\$/{r $work/part" -e 'd;}' man/trunkline-counters.7.in >"$work/trunkline-counters.7"
+    for page in man/*.[137] contrib/softhca/*.[17] contrib/mcswitch/daemon/*.1 "$work"/trunkline-{settings,counters}.7; do
         mandoc -T lint -W warning "$page" >"$work/lint" 2>&1
         [ -s "$work/lint" ] && wrong "$(head -3 "$work/lint")"
     done

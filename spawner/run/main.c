@@ -19,6 +19,7 @@
 #include "spawner/guard/session.h"
 #include "spawner/head/head.h"
 #include "settings/settings.h"
+#include "stats/table.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -350,6 +351,12 @@ int main(int argc, char **argv)
         return main_flush();
     case ACTION_SETTINGS_MAN:
         tk_settings_print_man(stdout);
+        return main_flush();
+    case ACTION_COUNTERS:
+        tk_stats_table_print(stdout);
+        return main_flush();
+    case ACTION_COUNTERS_MAN:
+        tk_stats_table_print_man(stdout);
         return main_flush();
     case ACTION_PLAN:
         return plan_print(&options) ? main_flush() : EXIT_USAGE;

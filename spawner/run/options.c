@@ -34,6 +34,8 @@ const char options_help[] =
     "                       -N M), each connected to PEERS others; runs nothing\n"
     "  --settings           print every environment variable that is honoured (=man: as part of a "
     "manual page)\n"
+    "  --counters           print what the statistics of a job count (GASNET_STATSFILE; =man: as "
+    "above)\n"
     "  --help, --version\n"
     "Exit status: 0 when every process ended well; else the status of the first that did not (the\n"
     "largest, where all left in order), 128 + s for signal s; 1 when the job could not be run, 2 "
@@ -139,6 +141,10 @@ static bool take_long(struct options *o, struct options_reader *r, const char *w
         o->wish = ACTION_SETTINGS;
     else if (!strcmp(word, "--settings=man"))
         o->wish = ACTION_SETTINGS_MAN;
+    else if (!strcmp(word, "--counters"))
+        o->wish = ACTION_COUNTERS;
+    else if (!strcmp(word, "--counters=man"))
+        o->wish = ACTION_COUNTERS_MAN;
     else if (!strcmp(word, "--plan"))
         o->wish = ACTION_PLAN;
     else if (!strncmp(word, "--plan=", 7)) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Tracing and statistics, which this library does not have: arguments are compiled and checked, but
- * neither evaluated nor printed. Owns nothing. */
+ * Tracing, which this library does not have: arguments are compiled and checked, but neither
+ * evaluated nor printed. Statistics: in a job that writes them (GASNET_STATSFILE) what a program
+ * adds to them; else, and without a job, the same as tracing. Owns nothing. */
 #ifndef GASNET_TOOLS_TRACE_H
 #define GASNET_TOOLS_TRACE_H
 
@@ -10,6 +11,19 @@ GASNETT_BEGIN_EXTERNC
 /* Prints nothing. Statically linked clients refer to it to pull in the tools. */
 void _gasnett_trace_printf_noop(const char *format, ...)
     __attribute__((__format__(__printf__, 1, 2)));
+
+#if defined(GASNETEX_H)
+/* Does this rank write statistics at all, and lines of the program (H of GASNET_STATSMASK)? */
+int trunkline_stats_is_on(void);
+int trunkline_stats_prints(void);
+void trunkline_stats_printf(const char *format, ...) __attribute__((__format__(__printf__, 1, 2)));
+const char *trunkline_stats_mask(void);
+void trunkline_stats_set_mask(const char *mask);
+void trunkline_stats_dump(int reset);
+/* Called at the end of the job with a function that prints a line. Returns whether it will be. */
+typedef void (*trunkline_stats_end_t)(void (*print)(const char *format, ...));
+int trunkline_stats_at_end(trunkline_stats_end_t function);
+#endif
 
 GASNETT_END_EXTERNC
 
@@ -30,11 +44,27 @@ GASNETT_END_EXTERNC
 #define GASNETT_TRACE_FREEZESOURCELINE()   ((void)0)
 #define GASNETT_TRACE_UNFREEZESOURCELINE() ((void)0)
 
-#define GASNETT_STATS_PRINTF(...)       TRUNKLINE_TRACE_NOTHING(__VA_ARGS__)
-#define GASNETT_STATS_PRINTF_FORCE(...) TRUNKLINE_TRACE_NOTHING(__VA_ARGS__)
-#define GASNETT_STATS_GETMASK()         ""
-#define GASNETT_STATS_SETMASK(newmask)  TRUNKLINE_TRACE_STRING(newmask)
-#define GASNETT_STATS_DUMP(reset)       ((void)sizeof(reset))
-#define GASNETT_STATS_INIT(fn)          ((void)(fn), 0)
+#if defined(GASNETEX_H)
+
+#    define GASNETT_STATS_PRINTF(...)                                                              \
+        (trunkline_stats_prints() ? trunkline_stats_printf(__VA_ARGS__) : (void)0)
+#    define GASNETT_STATS_PRINTF_FORCE(...)                                                        \
+        (trunkline_stats_is_on() ? trunkline_stats_printf(__VA_ARGS__) : (void)0)
+#    define GASNETT_STATS_GETMASK()        trunkline_stats_mask()
+#    define GASNETT_STATS_SETMASK(newmask) trunkline_stats_set_mask(newmask)
+#    define GASNETT_STATS_DUMP(reset)      trunkline_stats_dump(reset)
+#    define GASNETT_STATS_INIT(fn)                                                                 \
+        trunkline_stats_at_end((trunkline_stats_end_t)(void (*)(void))(fn))
+
+#else
+
+#    define GASNETT_STATS_PRINTF(...)       TRUNKLINE_TRACE_NOTHING(__VA_ARGS__)
+#    define GASNETT_STATS_PRINTF_FORCE(...) TRUNKLINE_TRACE_NOTHING(__VA_ARGS__)
+#    define GASNETT_STATS_GETMASK()         ""
+#    define GASNETT_STATS_SETMASK(newmask)  TRUNKLINE_TRACE_STRING(newmask)
+#    define GASNETT_STATS_DUMP(reset)       ((void)sizeof(reset))
+#    define GASNETT_STATS_INIT(fn)          ((void)(fn), 0)
+
+#endif
 
 #endif

@@ -10,6 +10,7 @@
 
 #include "base/pool.h"
 #include "base/report.h"
+#include "stats/stats.h"
 #include "transport/self/self.h"
 #include "transport/transport.h"
 
@@ -80,6 +81,7 @@ static bool self_put(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, c
     if (nbytes == 0)
         return false;
     memcpy((void *)remote, local, nbytes);
+    tk_count_transfer(tk_path_puts_self, tk_counter_put_bytes_self, nbytes);
     tk_counter_add(&op->pending, -1);
     return true;
 }
@@ -91,6 +93,7 @@ static bool self_get(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, v
     if (nbytes == 0)
         return false;
     memcpy(local, (void *)remote, nbytes);
+    tk_count_transfer(tk_path_gets_self, tk_counter_get_bytes_self, nbytes);
     tk_counter_add(&op->pending, -1);
     return true;
 }
@@ -104,6 +107,10 @@ static enum tk_status self_rma(struct tk_peer *peer, const struct tk_rma *rma,
     else
         memcpy(rma->local, (void *)rma->remote, rma->nbytes);
     state->done = rma->nbytes;
+    if (rma->is_put && !rma->is_payload && rma->nbytes > 0)
+        tk_count_transfer(tk_path_puts_self, tk_counter_put_bytes_self, rma->nbytes);
+    else if (!rma->is_put && rma->nbytes > 0)
+        tk_count_transfer(tk_path_gets_self, tk_counter_get_bytes_self, rma->nbytes);
     return TK_OK;
 }
 
@@ -114,6 +121,7 @@ static bool nothing_arrives(void)
 
 const struct tk_transport tk_transport_self = {
     .name = "self",
+    .reach = TK_REACH_SELF,
     .packed_max = 0, /* a Long's payload is copied once, to its place */
     .send = self_send,
     .send_short = tk_send_short_whole,

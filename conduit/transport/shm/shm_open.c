@@ -137,6 +137,7 @@ static const struct tk_transport *connect_neighbours(void)
 
 const struct tk_transport tk_transport_shm = {
     .name = "shm",
+    .reach = TK_REACH_NEIGHBOUR,
     .packed_max = 0, /* a Long's payload is copied once, to its place */
     .send = tk_shm_send,
     .send_short = tk_shm_send_short,

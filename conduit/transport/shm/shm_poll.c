@@ -5,6 +5,7 @@
 #include "config.h"
 
 #include "base/report.h"
+#include "stats/stats.h"
 #include "transport/shm/shm_private.h"
 
 /* Others have their turn when the messages taken from a ring are a multiple of 16. */
@@ -134,7 +135,10 @@ static bool __attribute__((noinline)) serve_both(void)
 bool tk_shm_poll(void)
 {
     tk_if_unlikely(tk_ring_ready(&tk_shm.replies)) return serve_both();
-    return tk_ring_ready(&tk_shm.requests) && serve(&tk_shm.requests);
+    if (tk_ring_ready(&tk_shm.requests))
+        return serve(&tk_shm.requests);
+    tk_count(tk_counter_empty_polls_neighbours);
+    return false;
 }
 
 bool tk_shm_has_come(bool requests_too)

@@ -12,6 +12,7 @@
 #include "base/bits.h"
 #include "base/copy.h"
 #include "base/report.h"
+#include "stats/stats.h"
 #include "transport/shm/shm_private.h"
 
 /* What is complete is seen by others before whatever we write next; what we got is no older than
@@ -34,6 +35,7 @@ bool tk_shm_put(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, const 
     uintptr_t shift = tk_segment_addr_offset(peer->rank);
     tk_if_unlikely(shift == tk_unmapped || nbytes == 0) return false;
     put(remote + shift, local, nbytes);
+    tk_count_transfer(tk_path_puts_shared, tk_counter_put_bytes_neighbours, nbytes);
     tk_counter_add(&op->pending, -1);
     return true;
 }
@@ -44,6 +46,7 @@ bool tk_shm_get(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, void *
     uintptr_t shift = tk_segment_addr_offset(peer->rank);
     tk_if_unlikely(shift == tk_unmapped || nbytes == 0) return false;
     get(local, remote + shift, nbytes);
+    tk_count_transfer(tk_path_gets_shared, tk_counter_get_bytes_neighbours, nbytes);
     tk_counter_add(&op->pending, -1);
     return true;
 }
@@ -109,6 +112,17 @@ static void rma_check(const struct tk_peer *peer, const struct tk_rma *rma,
              (void *)rma->remote, rma->nbytes, bound->endpoint);
 }
 
+static void count(const struct tk_rma *rma, bool by_kernel)
+{
+    static const enum tk_path_counted paths[2][2] = {{tk_path_gets_shared, tk_path_gets_kernel},
+                                                     {tk_path_puts_shared, tk_path_puts_kernel}};
+    if (!rma->is_payload && rma->nbytes > 0)
+        tk_count_transfer(paths[rma->is_put][by_kernel],
+                          rma->is_put ? tk_counter_put_bytes_neighbours
+                                      : tk_counter_get_bytes_neighbours,
+                          rma->nbytes);
+}
+
 /* Sources are free and pieces complete on return: nothing is counted. */
 enum tk_status tk_shm_rma(struct tk_peer *peer, const struct tk_rma *rma,
                           struct tk_rma_state *state)
@@ -125,6 +139,7 @@ enum tk_status tk_shm_rma(struct tk_peer *peer, const struct tk_rma *rma,
             tk_shm_lose(peer);
     }
     state->done = rma->nbytes;
+    count(rma, shift == tk_unmapped);
     if (shift == tk_unmapped)
         return TK_OK;
     if (rma->is_put)

@@ -20,6 +20,7 @@
 
 #include "base/clock.h"
 #include "base/report.h"
+#include "stats/stats.h"
 #include "transport/verbs/data/credit.h"
 #include "transport/verbs/data/srq.h"
 #include "transport/verbs/verbs_private.h"
@@ -35,6 +36,7 @@ void tk_recv_refused(struct tk_conn *conn, struct tk_buffer *buffer, int error)
 
 enum tk_status tk_credit_none(struct tk_conn *conn)
 {
+    tk_lacks_credit = true;
     if (!conn->starved_since)
         conn->starved_since = tk_now();
     if (conn->loan && conn->credits == 0)

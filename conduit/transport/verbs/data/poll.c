@@ -10,6 +10,7 @@
 
 #include "base/bits.h"
 #include "base/report.h"
+#include "stats/stats.h"
 #include "transport/verbs/conn/datagram.h"
 #include "transport/verbs/conn/demand.h"
 #include "transport/verbs/data/housekeeping.h"
@@ -246,8 +247,10 @@ static inline bool __attribute__((always_inline)) receive_from(struct tk_device 
     struct ibv_wc wc[tk_poll_batch];
     int n =
         tk_cq_take(device->recv_cq, &device->recv_cq_lock, TK_DEVICE_RECEIVES, wc, tk_poll_batch);
-    if (n <= 0)
+    if (n <= 0) {
+        tk_count(tk_counter_empty_polls_network);
         return false;
+    }
     all_arrived(wc, n);
     return true;
 }
@@ -439,8 +442,10 @@ static TK_PER_THREAD bool found_before;
 static inline bool __attribute__((always_inline)) receive_counted(struct tk_device *device)
 {
     struct ibv_wc wc;
-    if (tk_cq_take(device->recv_cq, &device->recv_cq_lock, TK_DEVICE_RECEIVES, &wc, 1) <= 0)
+    if (tk_cq_take(device->recv_cq, &device->recv_cq_lock, TK_DEVICE_RECEIVES, &wc, 1) <= 0) {
+        tk_count(tk_counter_empty_polls_network);
         return false;
+    }
     counted_came(device, &wc, found_before);
     return true;
 }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "stats/stats.h"
 #include "transport/verbs/conn/datagram.h"
 #include "transport/verbs/conn/demand.h"
 #include "transport/verbs/data/housekeeping.h"
@@ -158,8 +159,10 @@ static inline bool receive_shared(struct tk_device *device)
     struct ibv_wc wc[tk_poll_batch];
     int n =
         tk_cq_take(device->recv_cq, &device->recv_cq_lock, TK_DEVICE_RECEIVES, wc, tk_poll_batch);
-    if (n <= 0)
+    if (n <= 0) {
+        tk_count(tk_counter_empty_polls_network);
         return false;
+    }
     all_came(device->srq, wc, n);
     return true;
 }

@@ -10,6 +10,7 @@
 #include "base/bits.h"
 #include "base/copy.h"
 #include "firehose/firehose.h"
+#include "stats/stats.h"
 #include "transport/verbs/data/rma_plan.h"
 #include "transport/verbs/data/rma_post.h"
 #include "transport/verbs/data/stripe.h"
@@ -108,6 +109,26 @@ static void use_bounce(struct tk_tx *tx, struct ibv_sge *sge, const struct post 
         tx->get_to = local_at(p);
 }
 
+/* Of the way that its first piece goes. */
+static void __attribute__((noinline)) count_transfer(const struct post *p)
+{
+    static const enum tk_path_counted in_place[2][2] = {
+        {tk_path_gets_segment, tk_path_gets_registered},
+        {tk_path_puts_segment, tk_path_puts_registered}};
+    bool is_put = p->rma->is_put;
+    enum tk_path_counted path = in_place[is_put][p->region != NULL];
+    if (p->plan.is_striped)
+        path = is_put ? tk_path_puts_striped : tk_path_gets_striped;
+    else if (p->piece.path == TK_RMA_INLINE)
+        path = tk_path_puts_inline;
+    else if (p->piece.path == TK_RMA_BOUNCE)
+        path = is_put ? tk_path_puts_bounce : tk_path_gets_bounce;
+    if (!p->rma->is_payload)
+        tk_count_transfer(path,
+                          is_put ? tk_counter_put_bytes_network : tk_counter_get_bytes_network,
+                          p->rma->nbytes);
+}
+
 /* Posts what find_piece() has found; with the connection's lock held. */
 static void post_piece(struct tk_tx *tx, struct post *p)
 {
@@ -128,6 +149,8 @@ static void post_piece(struct tk_tx *tx, struct post *p)
         tx->held = p->region;
     }
     count(tx, rma, rma->is_put && p->keys);
+    if (p->state->done == 0)
+        count_transfer(p);
     tx->nbytes = sge.length;
     p->state->done += sge.length;
     if (tx->conn->is_fenced && p->plan.wants_fence)
@@ -327,6 +350,10 @@ post_plain(struct tk_conn *conn, const struct tk_peer *peer, struct tk_op *op, u
     struct tk_tx *tx = tk_tx_take_plain(conn, op);
     tk_if_unlikely(!tx) return unlock_in_vain(conn);
     tx->nbytes = sge->length = nbytes;
+    if (opcode == IBV_WR_RDMA_READ)
+        tk_count_transfer(tk_path_gets_segment, tk_counter_get_bytes_network, nbytes);
+    else
+        tk_count_transfer(tk_path_puts_inline, tk_counter_put_bytes_network, nbytes);
     wr.sg_list = sge;
     wr.num_sge = 1;
     wr.wr.rdma.remote_addr = remote;

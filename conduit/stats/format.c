@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * See format.h. No state. */
+#include "config.h"
+
+#include <string.h>
+
+#include "stats/format.h"
+
+enum { name_columns = 34, number_columns = 20 };
+
+static bool is_time(const struct tk_stats_row *row)
+{
+    return strcmp(row->unit, "ns") == 0;
+}
+
+static void size_range(struct tk_text *text, unsigned class)
+{
+    uint64_t least = UINT64_C(1) << class;
+    tk_text_number(text, least);
+    if (class > 0) {
+        tk_text_char(text, '-');
+        tk_text_number(text, 2 * least - 1);
+    }
+}
+
+static void sizes_for_people(struct tk_text *text, const uint64_t *transfers)
+{
+    const char *before = "   B: ";
+    for (unsigned i = 0; i < tk_size_classes; i++) {
+        if (transfers[i] == 0)
+            continue;
+        tk_text_add(text, before);
+        size_range(text, i);
+        tk_text_add(text, ": ");
+        tk_text_number(text, transfers[i]);
+        before = ", ";
+    }
+}
+
+static void row_for_people(struct tk_text *text, const struct tk_stats_row *row,
+                           const struct tk_stats *stats, uint64_t value)
+{
+    tk_text_char(text, row->letter);
+    tk_text_char(text, ' ');
+    tk_text_add_in(text, row->name, name_columns);
+    if (is_time(row)) {
+        tk_text_number_in(text, value / 1000, number_columns);
+        tk_text_add(text, " us\n");
+        return;
+    }
+    tk_text_number_in(text, value, number_columns);
+    tk_text_char(text, ' ');
+    tk_text_add(text, row->unit);
+    if (row->is_path)
+        sizes_for_people(text, stats->transfers[row->index]);
+    tk_text_char(text, '\n');
+}
+
+void tk_stats_for_people(struct tk_text *text, const struct tk_stats_heading *heading,
+                         const struct tk_stats *stats, uint32_t mask)
+{
+    tk_text_add(text, heading->label);
+    tk_text_add(text, "statistics of rank ");
+    tk_text_number(text, heading->rank);
+    tk_text_add(text, " of ");
+    tk_text_number(text, heading->size);
+    tk_text_add(text, ", ");
+    tk_text_add(text, heading->host);
+    tk_text_add(text, ", pid ");
+    tk_text_number(text, (uint64_t)heading->pid);
+    tk_text_add(text, ", ");
+    tk_text_seconds(text, heading->ns);
+    tk_text_add(text, " s: ");
+    tk_text_add(text, heading->how);
+    tk_text_char(text, '\n');
+    for (unsigned i = 0; i < tk_stats_row_count; i++) {
+        const struct tk_stats_row *row = &tk_stats_rows[i];
+        uint64_t value = tk_stats_value(stats, row);
+        if (value == 0 || !(mask & tk_stats_mask_of(row->letter)))
+            continue;
+        tk_text_add(text, heading->label);
+        row_for_people(text, row, stats, value);
+    }
+}
+
+static void key(struct tk_text *text, const char **before, const char *name)
+{
+    tk_text_add(text, *before);
+    tk_text_quoted(text, name);
+    tk_text_char(text, ':');
+    *before = ",";
+}
+
+static void sizes_for_programs(struct tk_text *text, const uint64_t *transfers)
+{
+    const char *before = "";
+    tk_text_char(text, '{');
+    for (unsigned i = 0; i < tk_size_classes; i++) {
+        if (transfers[i] == 0)
+            continue;
+        tk_text_add(text, before);
+        tk_text_char(text, '"');
+        tk_text_number(text, UINT64_C(1) << i);
+        tk_text_add(text, "\":");
+        tk_text_number(text, transfers[i]);
+        before = ",";
+    }
+    tk_text_char(text, '}');
+}
+
+static void rows_for_programs(struct tk_text *text, const struct tk_stats *stats, uint32_t mask,
+                              bool sizes)
+{
+    const char *before = "";
+    for (unsigned i = 0; i < tk_stats_row_count; i++) {
+        const struct tk_stats_row *row = &tk_stats_rows[i];
+        if (!(mask & tk_stats_mask_of(row->letter)) || (sizes && !row->is_path))
+            continue;
+        uint64_t value = tk_stats_value(stats, row);
+        if (sizes && value == 0)
+            continue;
+        key(text, &before, row->id);
+        if (sizes)
+            sizes_for_programs(text, stats->transfers[row->index]);
+        else
+            tk_text_number(text, value);
+    }
+}
+
+void tk_stats_for_programs(struct tk_text *text, const struct tk_stats_heading *heading,
+                           const struct tk_stats *stats, uint32_t mask)
+{
+    tk_text_add(text, "{\"rank\":");
+    tk_text_number(text, heading->rank);
+    tk_text_add(text, ",\"ranks\":");
+    tk_text_number(text, heading->size);
+    tk_text_add(text, ",\"host\":");
+    tk_text_quoted(text, heading->host);
+    tk_text_add(text, ",\"pid\":");
+    tk_text_number(text, (uint64_t)heading->pid);
+    tk_text_add(text, ",\"seconds\":");
+    tk_text_seconds(text, heading->ns);
+    tk_text_add(text, ",\"end\":");
+    tk_text_quoted(text, heading->how);
+    tk_text_add(text, ",\"counters\":{");
+    rows_for_programs(text, stats, mask, false);
+    tk_text_add(text, "},\"sizes\":{");
+    rows_for_programs(text, stats, mask, true);
+    tk_text_add(text, "}}\n");
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Statistics as text for people and as JSON. Owns nothing; async-signal-safe. */
+#ifndef TK_STATS_FORMAT_H
+#define TK_STATS_FORMAT_H
+
+#include "stats/table.h"
+#include "stats/text.h"
+
+/* Of a rank; what precedes each line for people, "" where a file is of one rank only. */
+struct tk_stats_heading {
+    uint32_t rank, size;
+    const char *host, *how, *label;
+    uint64_t ns; /* since the start, or the last reset */
+    int pid;
+};
+
+/* Lines for what is not zero. */
+void tk_stats_for_people(struct tk_text *text, const struct tk_stats_heading *heading,
+                         const struct tk_stats *stats, uint32_t mask);
+
+/* One object on one line, with all that the mask has; sizes where they are not zero. */
+void tk_stats_for_programs(struct tk_text *text, const struct tk_stats_heading *heading,
+                           const struct tk_stats *stats, uint32_t mask);
+
+#endif

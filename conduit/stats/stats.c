@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Blocks of counters. Owns the list of all blocks, which only grows and is read without a lock, and
+ * that of free ones, under one. Owns the counts as of the last reset; blocks themselves are
+ * written by their threads only. */
+#include "config.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/report.h"
+#include "stats/stats.h"
+
+struct tk_stats_block tk_stats_only;
+
+/* Every word is negative for good: no process makes 2^62 counts. `next_free` marks it. */
+static struct tk_stats_block nobody = {.next_free = &nobody};
+TK_PER_THREAD_NEAR struct tk_stats_block *tk_stats_mine = &nobody;
+
+TK_PER_THREAD bool tk_lacks_credit;
+
+static struct tk_stats_block *_Atomic blocks; /* of threads */
+static struct tk_stats_block *unused;
+static pthread_mutex_t unused_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_key_t thread_end;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static struct tk_stats at_reset;
+
+/* Before main: no thread has counted yet. */
+__attribute__((constructor)) static void make_negative(void)
+{
+    uint64_t *word = (uint64_t *)(void *)&nobody.stats;
+    for (unsigned i = 0; TK_THREADED && i < tk_stats_words; i++)
+        word[i] = UINT64_C(3) << 62;
+}
+
+static void stats_leave(void *block)
+{
+    struct tk_stats_block *mine = block;
+    tk_stats_mine = &nobody; /* later destructors of this thread may still count */
+    pthread_mutex_lock(&unused_lock);
+    mine->next_free = unused;
+    unused = mine;
+    pthread_mutex_unlock(&unused_lock);
+}
+
+static void stats_make_key(void)
+{
+    pthread_key_create(&thread_end, stats_leave);
+}
+
+static struct tk_stats_block *make_block(void)
+{
+    struct tk_stats_block *block = calloc(1, sizeof(*block));
+    if (!block)
+        tk_panic("out of memory for %zu bytes of counters", sizeof(*block));
+    block->next = atomic_load_explicit(&blocks, memory_order_relaxed);
+    while (!atomic_compare_exchange_weak_explicit(&blocks, &block->next, block,
+                                                  memory_order_release, memory_order_relaxed))
+        continue;
+    return block;
+}
+
+static void begin_thread(void)
+{
+    pthread_once(&once, stats_make_key);
+    pthread_mutex_lock(&unused_lock);
+    struct tk_stats_block *block = unused;
+    if (block)
+        unused = block->next_free;
+    pthread_mutex_unlock(&unused_lock);
+    if (!block)
+        block = make_block();
+    block->next_free = NULL;
+    tk_stats_mine = block;
+    pthread_setspecific(thread_end, block);
+}
+
+void tk_stats_count_first(enum tk_counter counter, uint64_t amount)
+{
+    begin_thread();
+    tk_stats_mine->stats.counts[counter] += amount;
+}
+
+void tk_stats_transfer_first(enum tk_path_counted path, enum tk_counter bytes, size_t nbytes)
+{
+    begin_thread();
+    tk_stats_mine->stats.transfers[path][tk_log2(nbytes)]++;
+    tk_stats_mine->stats.counts[bytes] += nbytes;
+}
+
+/* Threads go on counting meanwhile, by plain additions: each word is one load here. */
+__attribute__((no_sanitize("thread"))) static void add(struct tk_stats *sum,
+                                                       const struct tk_stats *part, uint64_t sign)
+{
+    uint64_t *to = (uint64_t *)(void *)sum;
+    const volatile uint64_t *from = (const volatile uint64_t *)(const void *)part;
+    for (unsigned i = 0; i < tk_stats_words; i++)
+        to[i] += sign * from[i];
+}
+
+static void sum_of_all(struct tk_stats *sum)
+{
+    memset(sum, 0, sizeof(*sum));
+    if (!TK_THREADED)
+        add(sum, &tk_stats_only.stats, 1);
+    for (const struct tk_stats_block *block = atomic_load_explicit(&blocks, memory_order_acquire);
+         block; block = block->next)
+        add(sum, &block->stats, 1);
+}
+
+void tk_stats_sum(struct tk_stats *sum)
+{
+    sum_of_all(sum);
+    add(sum, &at_reset, UINT64_MAX);
+}
+
+void tk_stats_reset(void)
+{
+    sum_of_all(&at_reset);
+}

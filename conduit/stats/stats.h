@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Counters of what the library does, which are always there. Each thread counts in a block of its
+ * own, in SEQ and PARSYNC there is one block in all: no lock, nothing atomic, one addition for each
+ * count. Blocks are never freed; that of a thread that ended serves the next one, so the sum over
+ * all blocks is exact whenever nothing counts. */
+#ifndef TK_STATS_H
+#define TK_STATS_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/bits.h"
+#include "base/mode.h"
+#include "stats/table.h"
+
+struct tk_stats_block {
+    struct tk_stats stats;
+    struct tk_stats_block *next, *next_free;
+};
+
+/* The block of all threads, where calls can't run at the same time. */
+extern TK_HIDDEN struct tk_stats_block tk_stats_only;
+
+/* In PAR: the block of this thread. At first it is one that belongs to none, in which every word is
+ * negative and stays so: the first count of a thread finds that, and gets it a block of its own. */
+extern TK_HIDDEN TK_PER_THREAD_NEAR struct tk_stats_block *tk_stats_mine;
+
+/* Only in PAR, by the above. */
+void tk_stats_count_first(enum tk_counter counter, uint64_t amount);
+void tk_stats_transfer_first(enum tk_path_counted path, enum tk_counter bytes, size_t nbytes);
+
+/* ThreadSanitizer must not see threads that count in the block of none. */
+static inline bool tk_stats_is_first(const struct tk_stats_block *block, uint64_t count)
+{
+    return TK_THREADED && (TK_IS_TSAN ? block->next_free == block : (int64_t)count < 0);
+}
+
+static inline struct tk_stats_block *tk_stats_block(void)
+{
+    return TK_THREADED ? tk_stats_mine : &tk_stats_only;
+}
+
+static inline void tk_count_add(enum tk_counter counter, uint64_t amount)
+{
+    struct tk_stats_block *block = tk_stats_block();
+    if (TK_IS_TSAN && tk_stats_is_first(block, 0)) {
+        tk_stats_count_first(counter, amount);
+        return;
+    }
+    uint64_t *at = &block->stats.counts[counter];
+    *at += amount;
+    tk_if_unlikely(!TK_IS_TSAN && tk_stats_is_first(block, *at))
+        tk_stats_count_first(counter, amount);
+}
+
+static inline void tk_count(enum tk_counter counter)
+{
+    tk_count_add(counter, 1);
+}
+
+/* Takes a count back that turned out not to be one. Of this thread, after it has counted. */
+static inline void tk_uncount(enum tk_counter counter)
+{
+    tk_stats_block()->stats.counts[counter]--;
+}
+
+/* A put or get of at least one byte. */
+static inline void tk_count_transfer(enum tk_path_counted path, enum tk_counter bytes,
+                                     size_t nbytes)
+{
+    struct tk_stats_block *block = tk_stats_block();
+    if (TK_IS_TSAN && tk_stats_is_first(block, 0)) {
+        tk_stats_transfer_first(path, bytes, nbytes);
+        return;
+    }
+    uint64_t *at = &block->stats.transfers[path][tk_log2(nbytes)];
+    *at += 1;
+    tk_if_unlikely(!TK_IS_TSAN && tk_stats_is_first(block, *at))
+    {
+        tk_stats_transfer_first(path, bytes, nbytes);
+        return;
+    }
+    block->stats.counts[bytes] += nbytes;
+}
+
+/* What this thread's last attempt lacked was a credit: set where that is found, taken back where it
+ * is waited for. */
+extern TK_HIDDEN TK_PER_THREAD bool tk_lacks_credit;
+
+/* ---- What was counted ---- */
+
+/* The sum over all threads since the start or the last reset. Async-signal-safe. Not exact while
+ * other threads count, but each word is as of some moment during the call. */
+void tk_stats_sum(struct tk_stats *sum);
+
+/* From now on everything begins at 0. */
+void tk_stats_reset(void);
+
+/* ---- What is written, and where ---- */
+
+/* How a rank writes; texts are the caller's and stay. */
+struct tk_stats_plan {
+    const char *file; /* with `%` for the rank; "-", "stderr", "stdout" */
+    uint32_t mask;
+    uint32_t rank, size;
+    const char *host;
+    bool writes; /* this rank; else it may have to empty a file that others write to */
+};
+
+/* At start-up, by all ranks: creates the file or, where ranks share it, lets rank 0 empty
+ * it. What can't be written to is reported by one line, and nothing is written then. */
+void tk_stats_open(const struct tk_stats_plan *plan);
+bool tk_stats_is_open(void);
+
+/* The statistics of this rank: once for each process, whoever comes first. `how` the job ended, in
+ * a word or two. Async-signal-safe but for the function of the program, which runs if `by_exit`. */
+void tk_stats_write(const char *how, bool by_exit);
+
+/* The same at any time, any number of times. */
+void tk_stats_dump(bool reset);
+
+/* What programs do by GASNETT_STATS_...: a line; the mask; a function that is called at the end
+ * with what prints a line. */
+typedef void tk_stats_print(const char *format, ...);
+void tk_stats_print_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void tk_stats_vprint_line(const char *format, va_list args) __attribute__((format(printf, 1, 0)));
+bool tk_stats_prints(void);
+const char *tk_stats_mask_text(void);
+void tk_stats_mask_set(const char *text);
+void tk_stats_at_end(void (*function)(tk_stats_print *print));
+
+#endif

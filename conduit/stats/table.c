@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * counters.def as tables, and masks of its classes. No state. */
+#include "config.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#include "stats/table.h"
+
+const struct tk_stats_class tk_stats_classes[] = {
+#define TK_CLASS(letter, name, sentence) {letter, name, sentence},
+#include "stats/counters.def"
+};
+const unsigned tk_stats_class_count = sizeof(tk_stats_classes) / sizeof(tk_stats_classes[0]);
+
+const struct tk_stats_row tk_stats_rows[] = {
+#define TK_COUNTER(id, letter, unit, name, sentence)                                               \
+    {letter, #id, unit, name, sentence, false, tk_counter_##id},
+#define TK_PATH(id, letter, name, sentence)                                                        \
+    {letter, #id, "transfers", name, sentence, true, tk_path_##id},
+#include "stats/counters.def"
+};
+const unsigned tk_stats_row_count = sizeof(tk_stats_rows) / sizeof(tk_stats_rows[0]);
+
+uint64_t tk_stats_value(const struct tk_stats *stats, const struct tk_stats_row *row)
+{
+    uint64_t sum = 0;
+    if (!row->is_path)
+        return stats->counts[row->index];
+    for (unsigned i = 0; i < tk_size_classes; i++)
+        sum += stats->transfers[row->index][i];
+    return sum;
+}
+
+uint32_t tk_stats_mask_of(char letter)
+{
+    for (unsigned i = 0; i < tk_stats_class_count; i++)
+        if (tk_stats_classes[i].letter == letter)
+            return UINT32_C(1) << i;
+    return 0;
+}
+
+bool tk_stats_mask_parse(const char *text, uint32_t *mask)
+{
+    const uint32_t all = (UINT32_C(1) << tk_stats_class_count) - 1;
+    bool is_inverse = *text == '^';
+    uint32_t found = 0;
+    *mask = all;
+    for (const char *at = text + is_inverse; *at; at++) {
+        if (!isalpha((unsigned char)*at))
+            return false;
+        found |= tk_stats_mask_of((char)toupper((unsigned char)*at));
+    }
+    if (*text)
+        *mask = is_inverse ? all & ~found : found;
+    return true;
+}
+
+void tk_stats_mask_format(uint32_t mask, char *text, size_t size)
+{
+    size_t length = 0;
+    for (unsigned i = 0; i < tk_stats_class_count && length + 1 < size; i++)
+        if (mask & UINT32_C(1) << i)
+            text[length++] = tk_stats_classes[i].letter;
+    text[length] = '\0';
+}

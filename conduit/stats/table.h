@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What is counted: counters.def as types and tables, and masks of its classes. Pure; the launcher
+ * has it too, for its manual page. */
+#ifndef TK_STATS_TABLE_H
+#define TK_STATS_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+enum tk_counter {
+#define TK_COUNTER(id, letter, unit, name, sentence) tk_counter_##id,
+#include "stats/counters.def"
+    tk_counters
+};
+
+enum tk_path_counted {
+#define TK_PATH(id, letter, name, sentence) tk_path_##id,
+#include "stats/counters.def"
+    tk_paths
+};
+
+enum { tk_size_classes = 48 /* 2^k to 2^(k+1) - 1 bytes; no address space has more */ };
+
+/* All that is counted: of a thread, or a sum. */
+struct tk_stats {
+    uint64_t counts[tk_counters];
+    uint64_t transfers[tk_paths][tk_size_classes];
+};
+
+enum { tk_stats_words = sizeof(struct tk_stats) / sizeof(uint64_t) };
+
+/* Of the table: in the order of the output. `path`: rows of transfers, by path. */
+struct tk_stats_class {
+    char letter;
+    const char *name, *sentence;
+};
+struct tk_stats_row {
+    char letter;
+    const char *id, *unit, *name, *sentence;
+    bool is_path;
+    unsigned index; /* tk_counter or tk_path_counted */
+};
+extern const struct tk_stats_class tk_stats_classes[];
+extern const unsigned tk_stats_class_count;
+extern const struct tk_stats_row tk_stats_rows[];
+extern const unsigned tk_stats_row_count;
+
+/* A count, or of a path the sum over all sizes. */
+uint64_t tk_stats_value(const struct tk_stats *stats, const struct tk_stats_row *row);
+
+/* Classes as bits, by their place in the table. A mask is letters in any case; "^" in front: all
+ * but these. Letters without a class (there are some in masks of other libraries) have no effect;
+ * false: it has something that is no letter. An empty one is all. */
+bool tk_stats_mask_parse(const char *text, uint32_t *mask);
+void tk_stats_mask_format(uint32_t mask, char *text, size_t size);
+uint32_t tk_stats_mask_of(char letter);
+
+/* print.c. The table for people, and as part of a manual page. */
+void tk_stats_table_print(FILE *out);
+void tk_stats_table_print_man(FILE *out);
+
+#endif

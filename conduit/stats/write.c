@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Where statistics go, and when. Owns the name of the file, the mask, and the one text; a thread
+ * that finds the text in use goes without. The file is opened for each text, since programs close
+ * files that they do not know. What the end of a job calls is async-signal-safe. */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/report.h"
+#include "stats/format.h"
+#include "stats/stats.h"
+
+enum { line_max = 2048, functions_max = 8 };
+
+static struct tk_stats_plan stats_plan;
+static char path[PATH_MAX]; /* "": standard output or error */
+static int stream;          /* then: which */
+static bool is_open, is_for_programs;
+static char label[32]; /* in front of lines where ranks share a file */
+static _Atomic uint32_t mask;
+static char mask_text[33];
+static uint64_t since;
+static atomic_flag is_written = ATOMIC_FLAG_INIT;
+static atomic_flag in_use = ATOMIC_FLAG_INIT;
+static struct tk_text text;
+static struct tk_stats stats_now;
+static void (*functions[functions_max])(tk_stats_print *print);
+static unsigned function_count;
+
+/* ---- the file ---- */
+
+static void report_failure(const char *what, int error)
+{
+    char line[500];
+    const char *reason = strerrordesc_np(error);
+    const char *const parts[] = {"GASNET_STATSFILE: cannot ",
+                                 what,
+                                 " ",
+                                 path[0] ? path : stats_plan.file,
+                                 ": ",
+                                 reason ? reason : "unknown error",
+                                 "; the job goes on without these statistics"};
+    size_t length = 0;
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+        for (const char *at = parts[i]; *at && length + 1 < sizeof(line); at++)
+            line[length++] = *at;
+    line[length] = '\0';
+    tk_log_error_signal_safe(line);
+}
+
+/* False: it is too long. */
+static bool append(char *to, size_t size, const char *more)
+{
+    size_t length = strlen(to), added = strlen(more);
+    if (length + added >= size)
+        return false;
+    memcpy(to + length, more, added + 1);
+    return true;
+}
+
+/* The name with the rank in place of each `%`, from the root, since programs change directories. */
+static bool make_path(const char *file, const char *rank)
+{
+    path[0] = '\0';
+    if (*file != '/' && (!getcwd(path, sizeof(path)) || !append(path, sizeof(path), "/")))
+        return false;
+    for (const char *at = file; *at; at++) {
+        const char one[] = {*at, '\0'};
+        if (!append(path, sizeof(path), *at == '%' ? rank : one))
+            return false;
+    }
+    return true;
+}
+
+static bool ends_with(const char *name, const char *end)
+{
+    size_t length = strlen(name), tail = strlen(end);
+    return length >= tail && strcmp(name + length - tail, end) == 0;
+}
+
+static bool is_stream(const char *file)
+{
+    stream = strcmp(file, "stdout") == 0 ? STDOUT_FILENO : STDERR_FILENO;
+    return !strcmp(file, "-") || !strcmp(file, "stderr") || stream == STDOUT_FILENO;
+}
+
+/* The file of one rank begins anew; so does one that ranks share, by rank 0, before any other has
+ * passed the last wait of the start. */
+static int create(bool is_shared)
+{
+    int flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY |
+                (!is_shared || stats_plan.rank == 0 ? O_TRUNC : O_APPEND);
+    int fd = open(path, flags, 0666);
+    if (fd < 0)
+        return errno;
+    close(fd);
+    return 0;
+}
+
+void tk_stats_open(const struct tk_stats_plan *plan)
+{
+    char rank[16];
+    bool is_shared = !strchr(plan->file, '%') && plan->size > 1;
+    stats_plan = *plan;
+    atomic_store_explicit(&mask, plan->mask, memory_order_relaxed);
+    since = tk_now();
+    if (!plan->file[0] || (!plan->writes && !(is_shared && plan->rank == 0)))
+        return;
+    is_for_programs = ends_with(plan->file, ".json");
+    snprintf(rank, sizeof(rank), "%u", plan->rank);
+    if (is_shared)
+        snprintf(label, sizeof(label), "[%u] ", plan->rank);
+    int error = 0;
+    if (!is_stream(plan->file))
+        error = make_path(plan->file, rank) ? create(is_shared) : ENAMETOOLONG;
+    if (error)
+        report_failure("create", error);
+    is_open = plan->writes && !error;
+}
+
+bool tk_stats_is_open(void)
+{
+    return is_open;
+}
+
+/* ---- texts ---- */
+
+static bool text_begin(void)
+{
+    if (atomic_flag_test_and_set(&in_use))
+        return false;
+    text.length = 0;
+    text.error = 0;
+    text.fd =
+        path[0] ? open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0666) : stream;
+    if (text.fd >= 0)
+        return true;
+    report_failure("open", errno);
+    atomic_flag_clear(&in_use);
+    return false;
+}
+
+static void text_end(void)
+{
+    tk_text_flush(&text);
+    if (path[0] && close(text.fd) != 0 && !text.error)
+        text.error = errno;
+    if (text.error)
+        report_failure("write", text.error);
+    atomic_flag_clear(&in_use);
+}
+
+static void write_all(const char *how)
+{
+    const struct tk_stats_heading heading = {.rank = stats_plan.rank,
+                                             .size = stats_plan.size,
+                                             .host = stats_plan.host,
+                                             .how = how,
+                                             .label = label,
+                                             .ns = tk_now() - since,
+                                             .pid = (int)getpid()};
+    uint32_t wanted = atomic_load_explicit(&mask, memory_order_relaxed);
+    if (!text_begin())
+        return;
+    tk_stats_sum(&stats_now);
+    if (is_for_programs)
+        tk_stats_for_programs(&text, &heading, &stats_now, wanted);
+    else
+        tk_stats_for_people(&text, &heading, &stats_now, wanted);
+    text_end();
+}
+
+void tk_stats_write(const char *how, bool by_exit)
+{
+    if (!is_open || atomic_flag_test_and_set(&is_written))
+        return;
+    for (unsigned i = 0; by_exit && i < function_count; i++)
+        functions[i](tk_stats_print_line);
+    write_all(how);
+}
+
+void tk_stats_dump(bool reset)
+{
+    if (is_open)
+        write_all("asked for by the program");
+    if (!reset)
+        return;
+    tk_stats_reset();
+    since = tk_now();
+}
+
+/* ---- programs ---- */
+
+bool tk_stats_prints(void)
+{
+    return is_open && atomic_load_explicit(&mask, memory_order_relaxed) & tk_stats_mask_of('H');
+}
+
+void tk_stats_vprint_line(const char *format, va_list args)
+{
+    char line[line_max];
+    if (!is_open)
+        return;
+    vsnprintf(line, sizeof(line), format, args);
+    size_t length = strlen(line);
+    if (length > 0 && line[length - 1] == '\n')
+        line[length - 1] = '\0';
+    if (!text_begin())
+        return;
+    if (is_for_programs) {
+        tk_text_add(&text, "{\"rank\":");
+        tk_text_number(&text, stats_plan.rank);
+        tk_text_add(&text, ",\"program\":");
+        tk_text_quoted(&text, line);
+        tk_text_add(&text, "}\n");
+    } else {
+        tk_text_add(&text, label);
+        tk_text_add(&text, "H ");
+        tk_text_add(&text, line);
+        tk_text_char(&text, '\n');
+    }
+    text_end();
+}
+
+void tk_stats_print_line(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    tk_stats_vprint_line(format, args);
+    va_end(args);
+}
+
+const char *tk_stats_mask_text(void)
+{
+    if (!is_open)
+        return "";
+    tk_stats_mask_format(atomic_load_explicit(&mask, memory_order_relaxed), mask_text,
+                         sizeof(mask_text));
+    return mask_text;
+}
+
+void tk_stats_mask_set(const char *wanted)
+{
+    uint32_t bits;
+    if (tk_stats_mask_parse(wanted, &bits))
+        atomic_store_explicit(&mask, bits, memory_order_relaxed);
+}
+
+void tk_stats_at_end(void (*function)(tk_stats_print *print))
+{
+    if (function_count < functions_max)
+        functions[function_count++] = function;
+}

@@ -1,0 +1,123 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# What the library counts is what a program counted by itself, over the network and in shared memory, in each mode; statistics
+# are written however a rank ends; a file that can't be written costs a line and not the job.
+. "${top_srcdir:?run through make check}/tests/job/common.sh"
+names="short_requests medium_requests long_requests short_replies medium_replies shorts_received mediums_received longs_received"
+
+# of FILE NAME: a counter of a file for programs; `puts` and `gets` stand for all paths, and so on.
+of()
+{
+    tr '{,}' '\n\n\n' <"$1" | awk -F: -v name="$2" '
+        { gsub(/"/, "") }
+        $1 == "sizes" { in_sizes = 1 }
+        in_sizes && NF == 2 && $2 == "" { path = $1; next }
+        in_sizes && NF == 2 { kind = path; sub(/_.*/, "", kind); sum[kind ":" $1] += $2; next }
+        NF == 2 {
+            sum[$1] += $2
+            if ($1 ~ /^(puts|gets)_/) sum[substr($1, 1, 4)] += $2
+            if ($1 ~ /^(put|get|message)_bytes_/) { kind = $1; sub(/_bytes_.*/, "_bytes", kind); sum[kind] += $2 }
+        }
+        END { print sum[name] + 0 }'
+}
+
+# same RANKS: the files of all ranks say what the ranks counted.
+same()
+{
+    for ((rank = 0; rank < $1; rank++)); do
+        [ -s "$scratch/expected.$rank" ] && [ -s "$scratch/stats-$rank.json" ] || {
+            failed "rank $rank left no counts or no statistics"
+            continue
+        }
+        while read -r name number; do
+            found=$(of "$scratch/stats-$rank.json" "$name")
+            [ "$found" = "$number" ] || failed "rank $rank: $name is $found, the program counted $number"
+        done <"$scratch/expected.$rank"
+    done
+}
+
+# mix RANKS PROGRAM
+mix()
+{
+    rm -f "$scratch"/expected.* "$scratch"/stats-*.json
+    SETTINGS="GASNET_STATSFILE=$scratch/stats-%.json $SETTINGS" good "$@" "$scratch/expected"
+    same "$1"
+}
+
+network_seq()
+{
+    COUNTERS_SEED=$RANDOM
+    echo "COUNTERS_SEED=$COUNTERS_SEED"
+    SETTINGS="COUNTERS_SEED=$COUNTERS_SEED" mix 2 "$jobs/counters-seq"
+    # Refused ones are not counted.
+    SETTINGS="COUNTERS_SEED=$COUNTERS_SEED GASNET_AM_CREDITS_PP=1 GASNET_NETWORKDEPTH_PP=2" mix 2 "$jobs/counters-seq"
+    [ "$(of "$scratch/stats-0.json" put_bytes_neighbours)" = 0 ] || failed "puts over the network counted among neighbours"
+    [ "$(of "$scratch/stats-0.json" credit_waits)" -gt 0 ] || failed "nothing waited for one credit"
+}
+
+shared_seq()
+{
+    SETTINGS="GASNET_SUPERNODE_MAXSIZE=0" mix 2 "$jobs/counters-seq"
+    [ "$(of "$scratch/stats-0.json" put_bytes_network)" = 0 ] || failed "puts in shared memory counted on the network"
+    mix 1 "$jobs/counters-seq"
+    [ "$(of "$scratch/stats-0.json" puts_self)" -gt 0 ] || failed "no put of the rank to itself"
+}
+
+threads()
+{
+    SETTINGS="COUNTERS_THREADS=4" mix 2 "$jobs/counters-par"
+    SETTINGS="COUNTERS_THREADS=4 GASNET_SUPERNODE_MAXSIZE=0" mix 2 "$jobs/counters-par"
+}
+
+# ends HOW WORDS: rank 0 ends so; its statistics have its counts and say how.
+ends()
+{
+    rm -f "$scratch"/expected.* "$scratch"/stats-*.json
+    SETTINGS="GASNET_STATSFILE=$scratch/stats-%.json COUNTERS_END=$1" job 2 "$jobs/counters-seq" "$scratch/expected"
+    [ "$status" -ne 0 ] || failed "the job ended with 0 after $1"
+    grep -q "\"end\":\"$2\"" "$scratch/stats-0.json" || failed "$1: no statistics that say '$2': $(cat "$scratch/stats-0.json")"
+    same 1
+}
+
+abnormal()
+{
+    ends abort "a fatal signal"
+    ends segv "a fatal signal"
+    ends signal "ended by SIGTERM"
+}
+
+files()
+{
+    # shared by ranks, for people, masked, and of one rank only
+    echo old >"$scratch/shared"
+    SETTINGS="GASNET_STATSFILE=$scratch/shared GASNET_STATSMASK=ap" good 2 "$jobs/counters-seq" "$scratch/expected"
+    [ "$(grep -c 'statistics of rank' "$scratch/shared")" = 2 ] || failed "not both ranks in a file that they share"
+    grep -q old "$scratch/shared" && failed "an old file was not begun anew"
+    grep -q '^\[[01]\] P ' "$scratch/shared" || failed "no puts for people"
+    grep -q '^\[[01]\] [^APs]' "$scratch/shared" && failed "GASNET_STATSMASK=ap has more than A and P"
+    SETTINGS="GASNET_STATSFILE=- GASNET_STATSNODES=1" good 2 "$jobs/counters-seq" "$scratch/expected"
+    grep -q 'statistics of rank 1' "$scratch/err" || failed "no statistics on standard error"
+    grep -q 'statistics of rank 0' "$scratch/err" && failed "GASNET_STATSNODES=1 has rank 0 write too"
+    for file in /dev/full "$scratch/none/here-%"; do
+        SETTINGS="GASNET_STATSFILE=$file" good 2 "$jobs/counters-seq" "$scratch/expected"
+        [ "$(grep -c 'GASNET_STATSFILE: cannot' "$scratch/err")" = 2 ] || failed "not a line of each rank for $file"
+    done
+    # What the program adds; what it has reset is not in the last ones.
+    SETTINGS="GASNET_STATSFILE=$scratch/tools-% COUNTERS_TOOLS=1" good 2 "$jobs/counters-seq" "$scratch/expected"
+    for line in 'H forced "1"' 'H not masked 1' 'H counted at the end: 17'; do
+        [ "$(grep -cxF "$line" "$scratch/tools-1")" = 1 ] || failed "not once: $line"
+    done
+    grep -q masked "$scratch/tools-1" && [ "$(grep -c masked "$scratch/tools-1")" = 1 ] || failed "a masked line was printed"
+    [ "$(grep -c 'statistics of rank 1' "$scratch/tools-1")" = 2 ] || failed "not two statistics"
+    [ "$(grep -c '^A Short requests' "$scratch/tools-1")" = 1 ] || failed "a reset left counts"
+    SETTINGS="COUNTERS_TOOLS=1" good 2 "$jobs/counters-seq" "$scratch/expected"
+    SETTINGS="GASNET_STATSMASK=P1" job 1 "$jobs/counters-seq" "$scratch/expected"
+    [ "$status" -ne 0 ] && grep -q "GASNET_STATSMASK='P1'" "$scratch/err" || failed "a mask with a digit was taken"
+}
+
+lane network network_seq
+lane shared shared_seq
+lane threads threads
+lane abnormal abnormal
+lane files files
+finish
