@@ -99,6 +99,7 @@ static void log_network(void)
         else
             tk_log_info("network: rail %u of %u: %s", i, tk_verbs_rails(), text);
     }
+    tk_log_info("connections: %s", tk_verbs_describe_connections());
     log_firehose();
 }
 

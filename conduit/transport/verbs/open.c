@@ -142,16 +142,29 @@ static size_t inline_limit(void)
     return limit < 0 || limit > most ? (size_t)most : (size_t)limit;
 }
 
+static bool any_by_cm(void)
+{
+    for (uint32_t i = 0; i < tk_verbs.rail_count; i++)
+        if (tk_verbs.rails[i].by_cm)
+            return true;
+    return false;
+}
+
 /* A connect file names those to be connected at start-up, and one to be written those that were
  * needed. Datagrams are no part of iWARP, and where librdmacm is asked for they may not reach far.
  */
 static bool connects_all(void)
 {
-    bool by_cm = false;
-    for (uint32_t i = 0; i < tk_verbs.rail_count; i++)
-        by_cm |= tk_verbs.rails[i].by_cm;
-    return by_cm || (!tk_connect_is_listed() && !tk_connect_is_recorded() &&
-                     (tk_settings.connect_static || !tk_settings.connect_dynamic));
+    return any_by_cm() || (!tk_connect_is_listed() && !tk_connect_is_recorded() &&
+                           (tk_settings.connect_static || !tk_settings.connect_dynamic));
+}
+
+const char *tk_verbs_describe_connections(void)
+{
+    if (!tk_verbs.is_static)
+        return "each is made when one of its ranks first uses the other";
+    return any_by_cm() ? "all are made at start-up, as librdmacm makes them"
+                       : "all are made at start-up";
 }
 
 static enum tk_status choose_rails(struct tk_choice *choice, uint32_t turn)
