@@ -5,13 +5,14 @@
  * again.
  *
  * Barriers of one process advance strictly in order, so counters suffice: of barriers entered, of
- * messages sent and received in each round, and of barriers that are over; one step advances all
+ * messages sent and received in each round, and of barriers that are over; one call advances all
  * barriers under way. Counters do not depend on the order in which messages arrive. One lock
  * protects the counters and the queue of barriers that are not over; handlers only count. */
 #include "config.h"
 
 #include <stdlib.h>
 
+#include "base/bits.h"
 #include "base/lock.h"
 #include "base/report.h"
 #include "collective/barrier.h"
@@ -20,6 +21,7 @@
 #include "progress/progress.h"
 #include "topology/leaders.h"
 #include "transport/neighbour.h"
+#include "transport/transport.h"
 
 struct barrier {
     struct tk_op *op;
@@ -30,41 +32,63 @@ static struct {
     tk_lock_t lock;
     struct tk_nbrhd nbrhd;
     struct tk_leaders leaders;
-    uint32_t entered;                     /* barriers of the job so far; wraps, as all counts do */
-    uint32_t sent[tk_leaders_rounds_max]; /* messages sent in each round */
-    tk_counter_t received[tk_leaders_rounds_max];
+    bool by_tree;                        /* the first barriers, among leaders */
+    uint32_t entered;                    /* barriers of the job so far; wraps, as all counts do */
+    uint32_t sent[tk_leaders_steps_max]; /* messages sent in each step of leaders */
+    tk_counter_t received[tk_leaders_steps_max];
     struct barrier *first, **end; /* not over */
     struct barrier *free;
 } state = {.lock = TK_LOCK_INIT, .end = &state.first};
 
 static void barrier_received(struct tk_peer *from, const int32_t *args)
 {
-    if (args[0] < 0 || (unsigned)args[0] >= state.leaders.rounds)
-        tk_panic("rank %u (%s, pid %d) is in barrier round %d of %u", from->rank, from->host,
-                 from->pid, args[0], state.leaders.rounds);
+    if (!tk_leaders_await(&state.leaders, (uint32_t)args[0]))
+        tk_panic("rank %u (%s, pid %d) is in barrier step %d of %u", from->rank, from->host,
+                 from->pid, args[0], state.leaders.all);
     tk_counter_add(&state.received[args[0]], 1);
 }
 
-static bool barrier_send(unsigned round)
+static bool barrier_send(const struct tk_leaders_step *step)
 {
-    int32_t arg = (int32_t)round;
-    struct tk_peer *to = tk_peer(state.leaders.targets[round]);
-    return tk_internal_send(to, TK_REQUEST, TK_HANDLER_BARRIER, 1, &arg) == TK_OK;
+    int32_t arg = (int32_t)step->to_step;
+    return tk_internal_send(tk_peer(step->to), TK_REQUEST, TK_HANDLER_BARRIER, 1, &arg) == TK_OK;
 }
 
-/* Our neighbourhood has entered `count` barriers. Those have passed a round whose message of that
- * round was both sent and received. */
+static uint32_t pass_step(unsigned number, uint32_t count)
+{
+    const struct tk_leaders_step *step = &state.leaders.steps[number];
+    uint32_t *sent = &state.sent[number];
+    if (!step->sends)
+        *sent = count;
+    while ((int32_t)(*sent - count) < 0 && barrier_send(step))
+        ++*sent;
+    if (!step->awaits)
+        return *sent;
+    count = (uint32_t)tk_counter_read(&state.received[number]);
+    return (int32_t)(*sent - count) < 0 ? *sent : count;
+}
+
+/* Of so many barriers, those that have passed all these steps: messages of each were both sent and
+ * received. */
+static uint32_t pass_steps(unsigned first, unsigned end, uint32_t count)
+{
+    for (unsigned number = first; number < end; number++)
+        count = pass_step(number, count);
+    return count;
+}
+
+/* Our neighbourhood has entered `count` barriers. */
 static uint32_t barrier_lead(uint32_t count)
 {
-    for (unsigned round = 0; round < state.leaders.rounds; round++) {
-        uint32_t *sent = &state.sent[round];
-        while ((int32_t)(*sent - count) < 0 && barrier_send(round))
-            ++*sent;
-        count = (uint32_t)tk_counter_read(&state.received[round]);
-        if ((int32_t)(*sent - count) < 0)
-            count = *sent;
+    const struct tk_leaders *leaders = &state.leaders;
+    uint32_t few = leaders->tree ? tk_leaders_few : 0;
+    if (state.by_tree) {
+        uint32_t over = pass_steps(0, leaders->tree, (uint32_t)tk_min(count, few));
+        if (over < few)
+            return over;
+        state.by_tree = false;
     }
-    return count;
+    return few + pass_steps(leaders->tree, leaders->all, count - few);
 }
 
 static void barrier_finish_first(void)
@@ -122,7 +146,8 @@ static struct tk_nbrhd_lines *barrier_lines_of(uint32_t neighbour)
 
 enum tk_status tk_barrier_connect(void)
 {
-    tk_leaders_open(&state.leaders);
+    tk_leaders_open(&state.leaders, tk_transports_connect_later());
+    state.by_tree = state.leaders.tree > 0;
     return tk_nbrhd_open(&state.nbrhd, barrier_lines_of);
 }
 

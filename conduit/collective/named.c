@@ -18,6 +18,7 @@
 #include "progress/progress.h"
 #include "topology/leaders.h"
 #include "transport/neighbour.h"
+#include "transport/transport.h"
 
 enum { phases = 2 };
 
@@ -36,13 +37,15 @@ static struct {
     struct tk_op op;  /* counts this barrier until it is done */
     uint32_t number;  /* of this barrier, from 1; wraps */
     bool gathered;    /* all below us in the neighbourhood have come */
-    unsigned round;   /* among leaders */
-    bool sent;        /* our message of this round is sent */
+    unsigned step;    /* among leaders */
+    unsigned end;     /* behind their last one */
+    bool by_tree;     /* the first barriers, among leaders */
+    bool sent;        /* our message of this step is sent */
     struct name name; /* of this rank and all received so far */
     struct name last; /* of the barrier that ended last */
     struct {
         tk_counter_t kind, id;
-    } received[phases][tk_leaders_rounds_max];
+    } received[phases][tk_leaders_steps_max];
 } state = {.lock = TK_LOCK_INIT};
 
 static struct name named_agree(struct name a, struct name b)
@@ -56,46 +59,56 @@ static struct name named_agree(struct name a, struct name b)
 
 static void named_received(struct tk_peer *from, const int32_t *args)
 {
-    uint32_t phase = (uint32_t)args[0], round = (uint32_t)args[1], kind = (uint32_t)args[2];
-    if (phase >= phases || round >= state.leaders.rounds || kind == NOT_RECEIVED || kind >= kinds)
-        tk_panic("rank %u (%s, pid %d) is in round %u of phase %u of a named barrier of %u rounds, "
+    uint32_t phase = (uint32_t)args[0], step = (uint32_t)args[1], kind = (uint32_t)args[2];
+    if (phase >= phases || !tk_leaders_await(&state.leaders, step) || kind == NOT_RECEIVED ||
+        kind >= kinds)
+        tk_panic("rank %u (%s, pid %d) is in step %u of phase %u of a named barrier of %u steps, "
                  "with a name of kind %u",
-                 from->rank, from->host, from->pid, round, phase, state.leaders.rounds, kind);
-    tk_counter_set(&state.received[phase][round].id, args[3]);
-    tk_counter_add(&state.received[phase][round].kind, (int32_t)kind);
+                 from->rank, from->host, from->pid, step, phase, state.leaders.all, kind);
+    tk_counter_set(&state.received[phase][step].id, args[3]);
+    tk_counter_add(&state.received[phase][step].kind, (int32_t)kind);
 }
 
-static bool named_send(unsigned round)
+static bool named_send(const struct tk_leaders_step *step)
 {
-    int32_t args[] = {(int32_t)(state.number % phases), (int32_t)round, (int32_t)state.name.kind,
-                      state.name.id};
-    struct tk_peer *to = tk_peer(state.leaders.targets[round]);
-    return tk_internal_send(to, TK_REQUEST, TK_HANDLER_NAMED, 4, args) == TK_OK;
+    int32_t args[] = {(int32_t)(state.number % phases), (int32_t)step->to_step,
+                      (int32_t)state.name.kind, state.name.id};
+    return tk_internal_send(tk_peer(step->to), TK_REQUEST, TK_HANDLER_NAMED, 4, args) == TK_OK;
 }
 
-static bool named_receive(unsigned round)
+static bool named_receive(unsigned step)
 {
     unsigned phase = state.number % phases;
-    struct name theirs = {.kind = (enum kind)tk_counter_read(&state.received[phase][round].kind)};
+    struct name theirs = {.kind = (enum kind)tk_counter_read(&state.received[phase][step].kind)};
     if (theirs.kind == NOT_RECEIVED)
         return false;
-    theirs.id = tk_counter_read(&state.received[phase][round].id);
-    tk_counter_set(&state.received[phase][round].kind, NOT_RECEIVED);
+    theirs.id = tk_counter_read(&state.received[phase][step].id);
+    tk_counter_set(&state.received[phase][step].kind, NOT_RECEIVED);
     state.name = named_agree(state.name, theirs);
     return true;
 }
 
 static bool named_lead(void)
 {
-    while (state.round < state.leaders.rounds) {
-        if (!state.sent && !(state.sent = named_send(state.round)))
+    while (state.step < state.end) {
+        const struct tk_leaders_step *step = &state.leaders.steps[state.step];
+        if (step->sends && !state.sent && !(state.sent = named_send(step)))
             return false;
-        if (!named_receive(state.round))
+        if (step->awaits && !named_receive(state.step))
             return false;
-        state.round++;
+        state.step++;
         state.sent = false;
     }
     return true;
+}
+
+static void begin_steps(void)
+{
+    const struct tk_leaders *leaders = &state.leaders;
+    state.by_tree &= state.number <= tk_leaders_few;
+    state.step = state.by_tree ? 0 : leaders->tree;
+    state.end = state.by_tree ? leaders->tree : leaders->all;
+    state.sent = false;
 }
 
 /* ---- neighbours */
@@ -188,7 +201,8 @@ static struct tk_nbrhd_lines *named_lines_of(uint32_t neighbour)
 
 enum tk_status tk_named_connect(void)
 {
-    tk_leaders_open(&state.leaders);
+    tk_leaders_open(&state.leaders, tk_transports_connect_later());
+    state.by_tree = state.leaders.tree > 0;
     return tk_nbrhd_open(&state.nbrhd, named_lines_of);
 }
 
@@ -211,8 +225,7 @@ bool tk_named_notify(int id, int flags)
         state.pending = true;
         state.number++;
         state.gathered = false;
-        state.round = 0;
-        state.sent = false;
+        begin_steps();
         state.name = named_name_of(id, flags);
         tk_counter_add(&state.op.pending, 1);
         tk_counter_add(&tk_deferred_work_wanted, 1);

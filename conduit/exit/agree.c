@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The reduction over exit codes: neighbours exchange them by flags in shared memory, the first
- * ranks of neighbourhoods by active messages (dissemination), and then neighbours again. The
+ * ranks of neighbourhoods by active messages (leaders.h), and then neighbours again. The
  * largest code wins, so that a rank with code 0 hides no failure. No rank completes it before all
  * have entered it, so it is a barrier too.
  *
@@ -23,6 +23,7 @@
 #include "topology/topology.h"
 #include "topology/tree.h"
 #include "transport/neighbour.h"
+#include "transport/transport.h"
 
 /* Set in a word with a code; the word is 0 before. */
 enum { known = 0x100 };
@@ -43,22 +44,22 @@ static struct {
     struct tk_tree_place place;
     uint32_t below_count;
     struct tk_leaders leaders;
-    _Atomic uint32_t received[tk_leaders_rounds_max];
+    _Atomic uint32_t received[tk_leaders_steps_max];
     bool cannot; /* a neighbour is unreachable: ranks notice by timeout */
     bool has_begun, is_over;
-    uint32_t largest; /* code known so far */
-    uint32_t arrived; /* number of children that have arrived */
-    unsigned round;
-    bool has_sent; /* our message of this round is sent */
+    uint32_t largest;   /* code known so far */
+    uint32_t arrived;   /* number of children that have arrived */
+    unsigned step, end; /* among leaders; behind their last one */
+    bool has_sent;      /* our message of this step is sent */
 } agreement;
 
 static void agree_received(struct tk_peer *from, const int32_t *args)
 {
-    uint32_t round = (uint32_t)args[0], code = (uint32_t)args[1];
-    if (round >= tk_leaders_rounds_max)
-        tk_panic("rank %u (%s, pid %d) agrees on an exit code in round %u", from->rank, from->host,
-                 from->pid, round);
-    atomic_store_explicit(&agreement.received[round], known | (code & 0xff), memory_order_release);
+    uint32_t step = (uint32_t)args[0], code = (uint32_t)args[1];
+    if (step >= tk_leaders_steps_max)
+        tk_panic("rank %u (%s, pid %d) agrees on an exit code in step %u", from->rank, from->host,
+                 from->pid, step);
+    atomic_store_explicit(&agreement.received[step], known | (code & 0xff), memory_order_release);
 }
 
 /* For a thread about to sleep: the flag that it waits for has been written. A thread of the
@@ -91,7 +92,8 @@ static struct flags *flags_of(uint32_t neighbour)
 void tk_agree_connect(void)
 {
     uint32_t index = tk_topology.nbrhd_rank;
-    tk_leaders_open(&agreement.leaders);
+    tk_leaders_open(&agreement.leaders, tk_transports_connect_later());
+    agreement.end = agreement.leaders.tree ? agreement.leaders.tree : agreement.leaders.all;
     if (tk_topology.nbrhd_size == 1)
         return;
     /* The tree of the barriers, so that their mappings are used again. */
@@ -157,21 +159,21 @@ static bool agree_gather(void)
     return true;
 }
 
-static bool agree_send(void)
+static bool agree_send(const struct tk_leaders_step *step)
 {
-    int32_t args[] = {(int32_t)agreement.round, (int32_t)agreement.largest};
-    struct tk_peer *to = tk_peer(agreement.leaders.targets[agreement.round]);
-    return tk_internal_send(to, TK_REQUEST, TK_HANDLER_AGREE, 2, args) == TK_OK;
+    int32_t args[] = {(int32_t)step->to_step, (int32_t)agreement.largest};
+    return tk_internal_send(tk_peer(step->to), TK_REQUEST, TK_HANDLER_AGREE, 2, args) == TK_OK;
 }
 
-static bool disseminate(void)
+static bool agree_among_leaders(void)
 {
-    while (agreement.round < agreement.leaders.rounds) {
-        if (!agreement.has_sent && !(agreement.has_sent = agree_send()))
+    while (agreement.step < agreement.end) {
+        const struct tk_leaders_step *step = &agreement.leaders.steps[agreement.step];
+        if (step->sends && !agreement.has_sent && !(agreement.has_sent = agree_send(step)))
             return false;
-        if (!agree_take(&agreement.received[agreement.round]))
+        if (step->awaits && !agree_take(&agreement.received[agreement.step]))
             return false;
-        agreement.round++;
+        agreement.step++;
         agreement.has_sent = false;
     }
     return true;
@@ -191,12 +193,12 @@ static bool agree_advance(bool (*among_leaders)(void))
 
 bool tk_agree_step(void)
 {
-    return agree_advance(disseminate);
+    return agree_advance(agree_among_leaders);
 }
 
 static bool are_no_others(void)
 {
-    return agreement.leaders.rounds == 0;
+    return agreement.end == 0;
 }
 
 bool tk_agree_step_by_flags(void)

@@ -396,6 +396,9 @@ void tk_transport_drop(const struct tk_transport *transport);
 enum tk_status tk_transports_register(struct tk_region *region);
 void tk_transports_unregister(struct tk_region *region);
 bool tk_transports_pin(void);
+
+/* At start-up: some peers are connected when they are first used. */
+bool tk_transports_connect_later(void);
 void tk_transports_use_segment(const struct tk_region *region);
 void tk_transports_report_stall(void);
 void tk_transports_report_end(void);

@@ -49,6 +49,16 @@ void tk_transport_drop(const struct tk_transport *transport)
     find_near();
 }
 
+bool tk_transports_connect_later(void)
+{
+    for (uint32_t r = 0; r < tk_peers.size; r++) {
+        const struct tk_transport *transport = tk_peer(r)->transport;
+        if (transport && transport->is_connected && !transport->is_connected(r))
+            return true;
+    }
+    return false;
+}
+
 enum tk_status tk_transports_register(struct tk_region *region)
 {
     unsigned done = 0;

@@ -17,6 +17,7 @@ each_size()
 }
 
 each_size 1 seq 1 2 3 5 8
+each_size 1 seq 11 # a tree of leaders at first
 each_size 1 par 2 4 7
 each_size 0 seq 1 2 3 4 5 6 8
 each_size 0 par 2 7

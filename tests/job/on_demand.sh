@@ -23,10 +23,10 @@ plain()
     connected 1 1
     SETTINGS= good 7 "$first" "$seed"
     connected 6 6
-    # beside the next and the last one: what barriers need
+    # beside the next and the last one: what start, barriers and exit need
     is_cheap 16 || return
     SETTINGS= good 16 "$first" ring
-    connected 2 10
+    connected 2 4
 }
 
 rails()

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The barrier, with 1 to 9 ranks that are processes of their own, share memory in groups of 1 to 9,
- * and have a network that is this test: it decides which rank starts, which polls, whose sends are
- * refused and which message arrives next, by seeded dice. Checked at every step: no rank leaves a
- * barrier that some rank has not entered, and barriers end in order. Checked in the end: all of
+ * The barrier, with 1 to 12 ranks that are processes of their own, share memory in groups of 1 to
+ * 9, and have a network that is this test: it decides which rank starts, which polls, whose sends
+ * are refused and which message arrives next, by seeded dice. Checked at every step: no rank leaves
+ * a barrier that some rank has not entered, and barriers end in order. Checked in the end: all of
  * them end. */
 #include "config.h"
 
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -17,11 +18,12 @@
 #include "fake_job.h"
 #include "message/message.h"
 #include "progress/progress.h"
+#include "topology/leaders.h"
 #include "transport/neighbour.h"
 #include "unit.h"
 
 enum {
-    ranks_max = 9,
+    ranks_max = 12,
     steps = 1500,
     ahead_max = 5, /* barriers that a rank starts beyond those it saw end */
     sent_max = 64,
@@ -70,6 +72,14 @@ static enum tk_status take_from_rank(struct tk_peer *to, struct tk_outgoing *m)
 static bool nothing(void)
 {
     return false;
+}
+
+static bool is_on_demand;
+
+static bool is_connected(uint32_t rank)
+{
+    (void)rank;
+    return !is_on_demand;
 }
 
 static void take_message(unsigned round)
@@ -148,8 +158,11 @@ static void open_rank(uint32_t rank, uint32_t size, uint32_t most,
 
 static void be_rank(uint32_t rank, uint32_t size, uint32_t most, int way)
 {
-    static const struct tk_transport network = {
-        .send = take_from_rank, .poll = nothing, .reap = nothing, .reap_in_handler = nothing};
+    static const struct tk_transport network = {.send = take_from_rank,
+                                                .poll = nothing,
+                                                .reap = nothing,
+                                                .reap_in_handler = nothing,
+                                                .is_connected = is_connected};
     struct order order;
     open_rank(rank, size, most, &network);
     outcome.in_order = true;
@@ -168,6 +181,7 @@ static uint32_t size, most; /* in a neighbourhood */
 static int ways[ranks_max];
 static pid_t pids[ranks_max];
 static unsigned started[ranks_max], done[ranks_max];
+static bool met[ranks_max][ranks_max]; /* ranks that exchanged a message with each other */
 static unsigned in_flight;
 static struct {
     uint32_t to;
@@ -196,6 +210,7 @@ static void begin(uint32_t ranks, uint32_t in_nbrhd)
         ways[r] = pair[0];
     }
     in_flight = 0;
+    memset(met, 0, sizeof(met));
 }
 
 static void end(void)
@@ -232,6 +247,7 @@ static void tell(uint32_t rank, struct order order)
     done[rank] = o.done;
     for (unsigned i = 0; i < o.sent; i++) {
         assert_true(in_flight < in_flight_max && o.message[i].to < size);
+        met[rank][o.message[i].to] = met[o.message[i].to][rank] = true;
         flying[in_flight].to = o.message[i].to;
         flying[in_flight++].round = o.message[i].round;
     }
@@ -274,13 +290,19 @@ static void one_step(void)
     }
 }
 
+static unsigned most_started(void)
+{
+    unsigned result = 0;
+    for (uint32_t r = 0; r < size; r++)
+        result = started[r] > result ? started[r] : result;
+    return result;
+}
+
 /* All enter as many as the one that entered most; then nothing more is needed but time. */
 static void let_all_end(void)
 {
-    unsigned most = 0, turns = 0;
+    unsigned most = most_started(), turns = 0;
     bool open = true;
-    for (uint32_t r = 0; r < size; r++)
-        most = started[r] > most ? started[r] : most;
     while (open) {
         open = false;
         assert_true(turns++ < 100000);
@@ -298,7 +320,7 @@ static void let_all_end(void)
 
 static void run(uint32_t ranks, uint32_t in_nbrhd)
 {
-    dice = unit_random(ranks_max * in_nbrhd + ranks);
+    dice = unit_random(9 * in_nbrhd + ranks);
     begin(ranks, in_nbrhd);
     for (int i = 0; i < steps; i++)
         one_step();
@@ -310,21 +332,55 @@ static void run(uint32_t ranks, uint32_t in_nbrhd)
 static void over_the_network_nobody_leaves_before_all_have_entered(void **state)
 {
     (void)state;
-    for (uint32_t ranks = 1; ranks <= ranks_max; ranks++)
+    for (uint32_t ranks = 1; ranks <= 9; ranks++)
         run(ranks, 1);
+}
+
+static unsigned most_met(void)
+{
+    unsigned result = 0;
+    for (uint32_t r = 0; r < size; r++) {
+        unsigned count = 0;
+        for (uint32_t other = 0; other < size; other++)
+            count += met[r][other];
+        result = count > result ? count : result;
+    }
+    return result;
+}
+
+/* Ranks that are connected on first use are connected to few at first, and to more if there are
+ * many barriers. */
+static void many_over_the_network_go_by_a_tree_at_first(void **state)
+{
+    (void)state;
+    is_on_demand = true;
+    for (uint32_t ranks = 9; ranks <= ranks_max; ranks += 3) {
+        dice = unit_random(ranks);
+        begin(ranks, 1);
+        while (most_started() < tk_leaders_few)
+            one_step();
+        assert_int_equal(most_met(), 3);
+        for (int i = 0; i < steps; i++)
+            one_step();
+        let_all_end();
+        assert_true(done[0] > tk_leaders_few);
+        assert_true(most_met() > 4);
+        end();
+    }
+    is_on_demand = false;
 }
 
 static void in_shared_memory_nobody_leaves_before_all_have_entered(void **state)
 {
     (void)state;
-    for (uint32_t ranks = 2; ranks <= ranks_max; ranks++)
-        run(ranks, ranks_max);
+    for (uint32_t ranks = 2; ranks <= 9; ranks++)
+        run(ranks, 9);
 }
 
 static void both_ways_nobody_leaves_before_all_have_entered(void **state)
 {
     (void)state;
-    for (uint32_t ranks = 3; ranks <= ranks_max; ranks++)
+    for (uint32_t ranks = 3; ranks <= 9; ranks++)
         for (uint32_t in_nbrhd = 2; in_nbrhd < 5 && in_nbrhd < ranks; in_nbrhd++)
             run(ranks, in_nbrhd);
 }
@@ -383,15 +439,16 @@ static void a_round_that_does_not_exist_is_refused(void **state)
     (void)state;
     begin(8, 2);
     unit_assert_panic(deliver_round_9, &leader,
-                      "rank 0 (elsewhere, pid 1000) is in barrier round 9 of 2");
+                      "rank 0 (elsewhere, pid 1000) is in barrier step 9 of 2");
     unit_assert_panic(deliver_round_0, &other,
-                      "rank 0 (elsewhere, pid 1000) is in barrier round 0 of 0");
+                      "rank 0 (elsewhere, pid 1000) is in barrier step 0 of 0");
     end();
 }
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(alone_it_is_over_at_once),
     cmocka_unit_test(over_the_network_nobody_leaves_before_all_have_entered),
+    cmocka_unit_test(many_over_the_network_go_by_a_tree_at_first),
     cmocka_unit_test(in_shared_memory_nobody_leaves_before_all_have_entered),
     cmocka_unit_test(both_ways_nobody_leaves_before_all_have_entered),
     cmocka_unit_test(one_rank_that_comes_last_holds_all_up),

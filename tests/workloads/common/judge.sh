@@ -56,9 +56,10 @@ refused()
     one_line "$workload $*"
 }
 
+# The launcher reports a rank that ends before the others do, which a busy machine may bring about.
 one_line()
 {
-    [ "$(wc -l <"$scratch/err")" -eq 1 ] || failed "$1: more than one line"
+    [ "$(grep -vc '; ending the other ' "$scratch/err")" -eq 1 ] || failed "$1: more than one line"
 }
 
 # alone: one rank is not enough.
