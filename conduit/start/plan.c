@@ -15,6 +15,7 @@
 #include "peer/peer.h"
 #include "settings/settings.h"
 #include "start/plan.h"
+#include "stats/stats.h"
 #include "topology/topology.h"
 #include "transport/shm/shm.h"
 #include "transport/verbs/verbs.h"
@@ -61,7 +62,8 @@ static uint64_t tables(const struct tk_job_shape *shape)
            tk_topology_map_bytes(ranks) + tk_topology_local_bytes(shape->local) +
            tk_bootstrap_local_bytes(shape->local) + tk_exit_table_bytes(ranks) +
            tk_local_members_bytes(shape->nbrhd > 1 ? shape->nbrhd : 0) +
-           tk_environment_bytes(shape->variables) + tk_ops_first_bytes;
+           tk_environment_bytes(shape->variables) + tk_ops_first_bytes +
+           (shape->is_threaded ? sizeof(struct tk_stats_block) : 0);
 }
 
 enum tk_status tk_plan(struct tk_footprint *total, const struct tk_job_shape *shape)
