@@ -5,6 +5,7 @@
 #include "config.h"
 
 #include "api/check.h"
+#include "stats/stats.h"
 #include "collective/named.h"
 
 #define CHECK_FLAGS(call, flags)                                                                   \
@@ -24,6 +25,7 @@ void gasnet_barrier_notify(int id, int flags)
     CHECK_FLAGS("gasnet_barrier_notify", flags);
     if (!tk_named_notify(id, flags))
         tk_panic("gasnet_barrier_notify was called again before gasnet_barrier_wait");
+    tk_count(tk_counter_named_barriers);
 }
 
 int gasnet_barrier_wait(int id, int flags)

@@ -10,6 +10,7 @@
 #include "collective/barrier.h"
 #include "collective/coll.h"
 #include "event/event.h"
+#include "stats/stats.h"
 #include "team/objects.h"
 
 #define CHECK_CALL(call, tm)                                                                       \
@@ -44,10 +45,12 @@ static void start_barrier(const char *name, gex_TM_t tm, struct tk_op *op)
 {
     TK_MUST_BE_OUTSIDE_HANDLERS(name);
     TK_CHECK_MAY_COMMUNICATE(name);
-    if (tm == &tk_tm)
-        tk_barrier_start(op);
-    else
+    if (tm != &tk_tm) {
         start_of_team(name, tm, op);
+        return;
+    }
+    tk_count(tk_counter_barriers);
+    tk_barrier_start(op);
 }
 
 gex_Event_t gex_Coll_BarrierNB(gex_TM_t tm, gex_Flags_t flags)

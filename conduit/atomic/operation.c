@@ -8,12 +8,17 @@
 #include "atomic/atomic_private.h"
 #include "event/event.h"
 #include "event/nbi.h"
+#include "stats/stats.h"
 #include "topology/topology.h"
 #include "transport/neighbour.h"
 
 static enum tk_status post(const struct tk_atomic *m, struct tk_op *op)
 {
-    return m->ad->way == TK_AD_DEVICE ? tk_atomic_by_device(m, op) : tk_atomic_by_message(m, op);
+    bool by_device = m->ad->way == TK_AD_DEVICE;
+    enum tk_status status = by_device ? tk_atomic_by_device(m, op) : tk_atomic_by_message(m, op);
+    if (status == TK_OK)
+        tk_count(by_device ? tk_counter_atomics_by_device : tk_counter_atomics_by_message);
+    return status;
 }
 
 /* Where the location lies in this process; NULL: our CPU cannot reach it, or must not. A segment of
@@ -36,6 +41,7 @@ static bool __attribute__((noinline)) by_cpu(const struct tk_atomic *m)
     void *at = mapped(m);
     if (!at)
         return false;
+    tk_count(tk_counter_atomics_here);
     if (m->opcode == GEX_OP_GET && (m->flags & GEX_FLAG_AD_REL))
         atomic_thread_fence(
             memory_order_seq_cst); /* a load may pass earlier stores, nothing else */

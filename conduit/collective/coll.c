@@ -15,6 +15,7 @@
 #include "base/report.h"
 #include "collective/coll_private.h"
 #include "collective/mcast.h"
+#include "stats/stats.h"
 #include "topology/topology.h"
 
 /* ---- groups */
@@ -266,9 +267,20 @@ static void set_buffers(struct tk_coll *coll)
     }
 }
 
+static const enum tk_counter coll_counters[tk_coll_kinds] = {
+    [TK_COLL_BARRIER] = tk_counter_barriers,
+    [TK_COLL_BROADCAST] = tk_counter_broadcasts,
+    [TK_COLL_REDUCE] = tk_counter_reductions,
+    [TK_COLL_REDUCE_ALL] = tk_counter_reductions_to_all,
+    [TK_COLL_SCATTER] = tk_counter_scatters,
+    [TK_COLL_GATHER] = tk_counter_gathers,
+    [TK_COLL_GATHER_ALL] = tk_counter_gathers_to_all,
+    [TK_COLL_EXCHANGE] = tk_counter_exchanges};
+
 void tk_coll_start(const struct tk_coll_call *call, struct tk_op *op)
 {
     struct tk_coll *coll = tk_coll_take();
+    tk_count(coll_counters[call->kind]);
     tk_counter_add(&op->pending, 1);
     coll->call = *call;
     coll->op = op;

@@ -2,7 +2,7 @@
  *
  * Between the files of exit/ only. Calls go down this list and never back:
  *   exit -> signals, interrupted -> helper, bus -> leave, watch, signal_report -> agree, elect,
- *   watchdog -> state (state.h) */
+ *   summary, watchdog -> state (state.h) */
 #ifndef TK_EXIT_PRIVATE_H
 #define TK_EXIT_PRIVATE_H
 
@@ -55,6 +55,12 @@ void tk_elect_notify(int code);
 
 /* The code of an exit request that has arrived; -1: none has. */
 int tk_elect_requested(void);
+
+/* ---- summary.c: GASNET_STATS_SUMMARY. When this rank has written its own; before the fence; after
+ * it, if all came. */
+void tk_summary_take(void);
+void tk_summary_put(void);
+void tk_summary_write(void);
 
 /* ---- leave.c */
 

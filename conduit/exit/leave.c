@@ -226,11 +226,13 @@ static void part(void)
      * not change what all ranks have agreed on over the network. */
     if (has_agreed() && tk_bootstrap_leave_mark())
         tk_state_code_known(&tk_exit_state);
+    tk_summary_put();
     if (part_from_others(serve_asleep, tk_exit_state.deadline) != TK_OK)
         tk_abort_job(tk_state_late_code(&tk_exit_state),
                      "not all processes came to the end of the job");
     if (!has_agreed())
         learn_code_of_all();
+    tk_summary_write();
     tk_liveness_set(TK_LIVENESS_LEFT);
     if (tk_bootstrap_leave_mark())
         tk_state_code_known(&tk_exit_state);
@@ -245,6 +247,7 @@ void tk_leave(void)
     tk_firehose_log_counts();
     tk_transports_report_end();
     tk_stats_write("exit", true);
+    tk_summary_take();
     if (tk_settings.verboseenv)
         tk_progress_threads_report();
     gasnett_flush_streams();

@@ -18,6 +18,7 @@
 #include "firehose/firehose_private.h"
 #include "memory/memory.h"
 #include "settings/settings.h"
+#include "stats/stats.h"
 
 enum {
     /* A registration that serves one transfer only: registering and deregistering costs some tens
@@ -132,6 +133,7 @@ static void cache_invalidate_in(struct tk_entry *first, uintptr_t from, uintptr_
         if (p->base < to && from < p->base + p->size) {
             cache_remove(p);
             cache.counts.invalidations++;
+            tk_count_rare(tk_counter_regions_invalidated);
         }
     }
 }
@@ -211,6 +213,7 @@ static bool evict_one(void)
         return false;
     cache_remove(region_of(oldest));
     cache.counts.evictions++;
+    tk_count_rare(tk_counter_regions_evicted);
     return true;
 }
 
@@ -322,6 +325,7 @@ static void cache_keep(struct tk_pinned *p, bool is_watched)
         needs_no_watch(p->base, p->size) || (is_watched && tk_monitor_is_private(p->base, p->size));
     cache_enter();
     cache.counts.misses++;
+    tk_count_rare(tk_counter_regions_registered);
     cache.backoff = 0;
     if (may_stay && p->generation == cache.generation)
         cache_insert(p);

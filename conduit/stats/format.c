@@ -7,7 +7,7 @@
 
 #include "stats/format.h"
 
-enum { name_columns = 34, number_columns = 20 };
+enum { name_columns = 34, number_columns = 20, rank_columns = 8 };
 
 static bool is_time(const struct tk_stats_row *row)
 {
@@ -147,5 +147,79 @@ void tk_stats_for_programs(struct tk_text *text, const struct tk_stats_heading *
     rows_for_programs(text, stats, mask, false);
     tk_text_add(text, "},\"sizes\":{");
     rows_for_programs(text, stats, mask, true);
+    tk_text_add(text, "}}\n");
+}
+
+/* ---- of all ranks ---- */
+
+static void average(struct tk_text *text, uint64_t sum, uint32_t ranks, unsigned columns)
+{
+    tk_text_number_in(text, sum / ranks, columns);
+    tk_text_char(text, '.');
+    tk_text_char(text, (char)('0' + sum % ranks * 10 / ranks));
+}
+
+static void row_of_all(struct tk_text *text, const struct tk_stats_row *row,
+                       const struct tk_stats_over_ranks *all, uint32_t ranks)
+{
+    enum { columns = 16 };
+    tk_text_char(text, row->letter);
+    tk_text_char(text, ' ');
+    tk_text_add_in(text, row->name, name_columns);
+    tk_text_number_in(text, all->sum, columns);
+    tk_text_number_in(text, all->min, columns);
+    tk_text_number_in(text, all->min_rank, rank_columns);
+    average(text, all->sum, ranks, columns);
+    tk_text_number_in(text, all->max, columns);
+    tk_text_number_in(text, all->max_rank, rank_columns);
+    tk_text_char(text, ' ');
+    tk_text_add(text, row->unit);
+    tk_text_char(text, '\n');
+}
+
+void tk_stats_summary_for_people(struct tk_text *text, const struct tk_stats_summary *summary,
+                                 const char *label, uint32_t size, uint32_t mask)
+{
+    tk_text_add(text, label);
+    tk_text_add(text, "summary of ");
+    tk_text_number(text, summary->ranks);
+    tk_text_add(text, " of ");
+    tk_text_number(text, size);
+    tk_text_add(text, " ranks: sum, least and its rank, average, most and its rank\n");
+    for (unsigned i = 0; i < tk_stats_row_count; i++) {
+        if (summary->rows[i].max == 0 || !(mask & tk_stats_mask_of(tk_stats_rows[i].letter)))
+            continue;
+        tk_text_add(text, label);
+        row_of_all(text, &tk_stats_rows[i], &summary->rows[i], summary->ranks);
+    }
+}
+
+static void member(struct tk_text *text, const char *name, uint64_t value)
+{
+    tk_text_add(text, name);
+    tk_text_number(text, value);
+}
+
+void tk_stats_summary_for_programs(struct tk_text *text, const struct tk_stats_summary *summary,
+                                   uint32_t size, uint32_t mask)
+{
+    const char *before = "";
+    member(text, "{\"summary\":", summary->ranks);
+    member(text, ",\"ranks\":", size);
+    tk_text_add(text, ",\"counters\":{");
+    for (unsigned i = 0; i < tk_stats_row_count; i++) {
+        const struct tk_stats_over_ranks *all = &summary->rows[i];
+        if (!(mask & tk_stats_mask_of(tk_stats_rows[i].letter)))
+            continue;
+        key(text, &before, tk_stats_rows[i].id);
+        member(text, "{\"sum\":", all->sum);
+        member(text, ",\"min\":", all->min);
+        member(text, ",\"min_rank\":", all->min_rank);
+        tk_text_add(text, ",\"avg\":");
+        average(text, all->sum, summary->ranks, 0);
+        member(text, ",\"max\":", all->max);
+        member(text, ",\"max_rank\":", all->max_rank);
+        tk_text_char(text, '}');
+    }
     tk_text_add(text, "}}\n");
 }

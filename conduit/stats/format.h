@@ -23,4 +23,10 @@ void tk_stats_for_people(struct tk_text *text, const struct tk_stats_heading *he
 void tk_stats_for_programs(struct tk_text *text, const struct tk_stats_heading *heading,
                            const struct tk_stats *stats, uint32_t mask);
 
+/* Of all ranks of a job of `size`, in the same two ways. */
+void tk_stats_summary_for_people(struct tk_text *text, const struct tk_stats_summary *summary,
+                                 const char *label, uint32_t size, uint32_t mask);
+void tk_stats_summary_for_programs(struct tk_text *text, const struct tk_stats_summary *summary,
+                                   uint32_t size, uint32_t mask);
+
 #endif

@@ -104,8 +104,7 @@ __attribute__((no_sanitize("thread"))) static void add(struct tk_stats *sum,
 static void sum_of_all(struct tk_stats *sum)
 {
     memset(sum, 0, sizeof(*sum));
-    if (!TK_THREADED)
-        add(sum, &tk_stats_only.stats, 1);
+    add(sum, &tk_stats_only.stats, 1);
     for (const struct tk_stats_block *block = atomic_load_explicit(&blocks, memory_order_acquire);
          block; block = block->next)
         add(sum, &block->stats, 1);

@@ -21,7 +21,7 @@ struct tk_stats_block {
     struct tk_stats_block *next, *next_free;
 };
 
-/* The block of all threads, where calls can't run at the same time. */
+/* The block of all threads, where calls can't run at the same time; in PAR for what is rare. */
 extern TK_HIDDEN struct tk_stats_block tk_stats_only;
 
 /* In PAR: the block of this thread. At first it is one that belongs to none, in which every word is
@@ -59,6 +59,13 @@ static inline void tk_count_add(enum tk_counter counter, uint64_t amount)
 static inline void tk_count(enum tk_counter counter)
 {
     tk_count_add(counter, 1);
+}
+
+/* For what is rare, and for threads and places that may not allocate: one atomic addition. A
+ * counter is counted in this way everywhere or nowhere. */
+static inline void tk_count_rare(enum tk_counter counter)
+{
+    __atomic_fetch_add(&tk_stats_only.stats.counts[counter], 1, __ATOMIC_RELAXED);
 }
 
 /* Takes a count back that turned out not to be one. Of this thread, after it has counted. */
@@ -118,6 +125,12 @@ bool tk_stats_is_open(void);
 /* The statistics of this rank: once for each process, whoever comes first. `how` the job ended, in
  * a word or two. Async-signal-safe but for the function of the program, which runs if `by_exit`. */
 void tk_stats_write(const char *how, bool by_exit);
+
+/* What each rank gives to a summary, by rows of the table: as of tk_stats_write(), or now. */
+void tk_stats_values(uint64_t *values);
+
+/* Behind the statistics of this rank. `size`: of the job. */
+void tk_stats_write_summary(const struct tk_stats_summary *summary);
 
 /* The same at any time, any number of times. */
 void tk_stats_dump(bool reset);

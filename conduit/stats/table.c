@@ -33,6 +33,26 @@ uint64_t tk_stats_value(const struct tk_stats *stats, const struct tk_stats_row 
     return sum;
 }
 
+_Static_assert(sizeof(tk_stats_rows) / sizeof(tk_stats_rows[0]) == tk_stats_rows_max,
+               "a row for each counter and each path");
+
+void tk_stats_summary_add(struct tk_stats_summary *summary, uint32_t rank, const uint64_t *values)
+{
+    for (unsigned i = 0; i < tk_stats_rows_max; i++) {
+        struct tk_stats_over_ranks *row = &summary->rows[i];
+        if (summary->ranks == 0 || values[i] < row->min) {
+            row->min = values[i];
+            row->min_rank = rank;
+        }
+        if (summary->ranks == 0 || values[i] > row->max) {
+            row->max = values[i];
+            row->max_rank = rank;
+        }
+        row->sum += values[i];
+    }
+    summary->ranks++;
+}
+
 uint32_t tk_stats_mask_of(char letter)
 {
     for (unsigned i = 0; i < tk_stats_class_count; i++)

@@ -58,6 +58,18 @@ bool tk_stats_mask_parse(const char *text, uint32_t *mask);
 void tk_stats_mask_format(uint32_t mask, char *text, size_t size);
 uint32_t tk_stats_mask_of(char letter);
 
+/* The rows of all ranks together, in the order of the table. */
+enum { tk_stats_rows_max = tk_counters + tk_paths };
+struct tk_stats_over_ranks {
+    uint64_t sum, min, max;
+    uint32_t min_rank, max_rank;
+};
+struct tk_stats_summary {
+    uint32_t ranks; /* whose values are in it */
+    struct tk_stats_over_ranks rows[tk_stats_rows_max];
+};
+void tk_stats_summary_add(struct tk_stats_summary *summary, uint32_t rank, const uint64_t *values);
+
 /* print.c. The table for people, and as part of a manual page. */
 void tk_stats_table_print(FILE *out);
 void tk_stats_table_print_man(FILE *out);

@@ -30,6 +30,7 @@ static char label[32]; /* in front of lines where ranks share a file */
 static _Atomic uint32_t mask;
 static char mask_text[33];
 static uint64_t since;
+static bool has_written; /* `stats_now` is what was */
 static atomic_flag is_written = ATOMIC_FLAG_INIT;
 static atomic_flag in_use = ATOMIC_FLAG_INIT;
 static struct tk_text text;
@@ -187,6 +188,27 @@ void tk_stats_write(const char *how, bool by_exit)
     for (unsigned i = 0; by_exit && i < function_count; i++)
         functions[i](tk_stats_print_line);
     write_all(how);
+    has_written = true;
+}
+
+void tk_stats_values(uint64_t *values)
+{
+    if (!has_written)
+        tk_stats_sum(&stats_now);
+    for (unsigned i = 0; i < tk_stats_row_count; i++)
+        values[i] = tk_stats_value(&stats_now, &tk_stats_rows[i]);
+}
+
+void tk_stats_write_summary(const struct tk_stats_summary *summary)
+{
+    uint32_t wanted = atomic_load_explicit(&mask, memory_order_relaxed);
+    if (!is_open || summary->ranks == 0 || !text_begin())
+        return;
+    if (is_for_programs)
+        tk_stats_summary_for_programs(&text, summary, stats_plan.size, wanted);
+    else
+        tk_stats_summary_for_people(&text, summary, label, stats_plan.size, wanted);
+    text_end();
 }
 
 void tk_stats_dump(bool reset)

@@ -16,6 +16,7 @@
 #include "event/event.h"
 #include "event/nbi.h"
 #include "progress/progress.h"
+#include "stats/stats.h"
 #include "topology/topology.h"
 #include "transport/neighbour.h"
 #include "vector/copy.h"
@@ -259,6 +260,7 @@ static void begin(struct tk_vector_call *call, struct tk_op *op)
 static bool at_once(struct tk_vector_call *call)
 {
     uintptr_t offset = offset_of(call);
+    tk_count(call->is_put ? tk_counter_vector_puts : tk_counter_vector_gets);
     if (offset == tk_unmapped || (call->is_put && armed.handler))
         return false;
     copy_in_place(call, offset);

@@ -18,7 +18,8 @@
 #include <string.h>
 
 enum { ROUNDS = 150, SIZE_MAX_LOG = 17, THREADS_MAX = 4, CLASSES = 48 };
-enum { SLOT = 1 << (SIZE_MAX_LOG + 1), SEGMENT = 2 * THREADS_MAX * SLOT };
+enum { SLOT = 1 << (SIZE_MAX_LOG + 1), NUMBER = 2 * THREADS_MAX * SLOT };
+enum { SEGMENT = NUMBER + 65536 };
 enum { REQUEST_SHORT = 200, REQUEST_MEDIUM, REQUEST_LONG, REPLY_SHORT, REPLY_MEDIUM };
 
 static int (*const volatile put)(gex_TM_t, gex_Rank_t, void *, const void *, size_t,
@@ -283,14 +284,14 @@ static void write_counted(const char *path)
     CHECK(fclose(out) == 0);
 }
 
-/* A message that a rank has answered was received there before; those without an answer are waited
- * for by the barrier and their number. */
+/* Messages without an answer are waited for by their number, which goes to memory of its own:
+ * payloads that were sent before may be copied to their places after it. */
 static atomic_ulong to_come;
 
 static void serve_all(struct worker *workers, unsigned count)
 {
     unsigned long sent = counted.short_requests + counted.medium_requests + counted.long_requests;
-    char *mine = job.base, *there = job_remote((job.rank + 1) % job.size, 0);
+    char *mine = job.base + NUMBER, *there = job_remote((job.rank + 1) % job.size, NUMBER);
 
     while (counted.answered < asked_by(workers, count))
         gasnet_AMPoll();

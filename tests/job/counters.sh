@@ -3,6 +3,7 @@
 # What the library counts is what a program counted by itself, over the network and in shared memory, in each mode; statistics
 # are written however a rank ends; a file that can't be written costs a line and not the job.
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
+shopt -s extglob
 names="short_requests medium_requests long_requests short_replies medium_replies shorts_received mediums_received longs_received"
 
 # of FILE NAME: a counter of a file for programs; `puts` and `gets` stand for all paths, and so on.
@@ -102,6 +103,21 @@ files()
         SETTINGS="GASNET_STATSFILE=$file" good 2 "$jobs/counters-seq" "$scratch/expected"
         [ "$(grep -c 'GASNET_STATSFILE: cannot' "$scratch/err")" = 2 ] || failed "not a line of each rank for $file"
     done
+    # Sums over ranks are those of the ranks' own files.
+    rm -f "$scratch"/stats-*.json
+    SETTINGS="GASNET_STATSFILE=$scratch/stats-%.json GASNET_STATS_SUMMARY=1" good 3 "$jobs/counters-seq" "$scratch/expected"
+    summary=$(grep '^{"summary":3,"ranks":3,' "$scratch/stats-0.json")
+    for name in $names; do
+        sum=0 most=0
+        for rank in 0 1 2; do
+            value=$(of <(head -n 1 "$scratch/stats-$rank.json") "$name")
+            sum=$((sum + value)) most=$((value > most ? value : most))
+        done
+        [[ $summary == *"\"$name\":{\"sum\":$sum,"* && $summary == *"\"$name\":{"*([!}])"\"max\":$most,"* ]] ||
+            failed "summary: $name is not $sum, at most $most: $summary"
+    done
+    SETTINGS="GASNET_STATSFILE=$scratch/people-% GASNET_STATS_SUMMARY=1" good 2 "$jobs/counters-seq" "$scratch/expected"
+    grep -q '^summary of 2 of 2 ranks' "$scratch/people-0" || failed "no summary for people"
     # What the program adds; what it has reset is not in the last ones.
     SETTINGS="GASNET_STATSFILE=$scratch/tools-% COUNTERS_TOOLS=1" good 2 "$jobs/counters-seq" "$scratch/expected"
     for line in 'H forced "1"' 'H not masked 1' 'H counted at the end: 17'; do

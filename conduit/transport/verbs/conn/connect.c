@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/report.h"
+#include "stats/stats.h"
 #include "transport/verbs/data/credit.h"
 #include "transport/verbs/data/srq.h"
 #include "transport/verbs/failover/connection_state.h"
@@ -186,6 +187,7 @@ enum tk_status tk_conn_open(struct tk_conn *conn, struct tk_peer *peer, uint32_t
         return TK_FAIL;
     if (conn->loan)
         tk_srq_join(conn);
+    tk_count_rare(tk_counter_connections_made);
     int error = tk_conn_init(conn);
     return error ? conn_failed(conn, "modify_qp to INIT", error) : TK_OK;
 }

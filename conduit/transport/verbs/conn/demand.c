@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "base/report.h"
 #include "settings/settings.h"
+#include "stats/stats.h"
 #include "transport/verbs/conn/datagram.h"
 #include "transport/verbs/conn/demand.h"
 #include "transport/verbs/conn/life.h"
@@ -181,6 +182,8 @@ static void record_send(struct record *record, const struct tk_life_word *word)
     }
     tk_verbs.demand->sent++;
     tk_verbs.demand->again += record->interval != 0;
+    if (record->interval != 0)
+        tk_count_rare(tk_counter_datagrams_repeated);
     if (!record->interval)
         record->interval = (uint64_t)tk_settings.connect_retrans_min * 1000;
     record->due = now + record->interval;
@@ -348,6 +351,7 @@ static void end_pair(struct record *record)
     tk_rest_remove(record->peer->rank);
     record->conns = NULL;
     tk_verbs.demand->closed++;
+    tk_count_rare(tk_counter_connections_closed);
     record->due = record->denied ? tk_now() + spread(after(denied_time, record->denied)) : 0;
     advance(record, TK_LIFE_CLOSED);
 }

@@ -11,6 +11,7 @@
 #include "base/report.h"
 #include "firehose/firehose.h"
 #include "settings/settings.h"
+#include "stats/stats.h"
 #include "transport/verbs/failover/connection_state.h"
 #include "transport/verbs/limits.h"
 #include "transport/verbs/verbs_private.h"
@@ -119,6 +120,7 @@ enum tk_status tk_verbs_register(struct tk_region *region)
     struct tk_registration *r = reg_segment(region->base, region->size);
     if (!r)
         return TK_FAIL;
+    tk_count_rare(tk_counter_segments_registered);
     region->handle = r;
     region->local_keys = r->local;
     region->remote_keys = r->remote;

@@ -32,6 +32,7 @@
 #include "base/clock.h"
 #include "base/report.h"
 #include "settings/settings.h"
+#include "stats/stats.h"
 #include "transport/verbs/cm/cm.h"
 #include "transport/verbs/data/credit.h"
 #include "transport/verbs/data/tx.h"
@@ -118,6 +119,7 @@ void tk_conn_give_up(struct tk_conn *conn, const char *why)
     if (!was_live)
         return;
     tk_counter_add(&tk_rail_of(conn)->failures, 1);
+    tk_count_rare(tk_counter_failovers);
     if (tk_is_leaving()) /* with GASNET_CATCH_EXIT=0 the peer may just be gone */
         return;
     tk_log_warn("%s:%u no longer reaches rank %u (%s): %s; what went over it goes over other "

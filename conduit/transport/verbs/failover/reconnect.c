@@ -28,6 +28,7 @@
 #include "base/clock.h"
 #include "base/report.h"
 #include "settings/settings.h"
+#include "stats/stats.h"
 #include "transport/verbs/cm/cm.h"
 #include "transport/verbs/data/credit.h"
 #include "transport/verbs/failover/connection_state.h"
@@ -168,6 +169,7 @@ static void go_live(struct tk_conn *conn)
     if (!was_opening)
         return;
     tk_counter_add(&tk_rail_of(conn)->returns, 1);
+    tk_count_rare(tk_counter_connections_back);
     tk_log_warn("%s:%u reaches rank %u (%s) again, and is used again", a->device, a->port,
                 conn->peer->rank, conn->peer->host);
 }
