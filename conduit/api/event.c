@@ -34,6 +34,7 @@ static void __attribute__((noinline)) wait_slowly(gex_Event_t event)
     unsigned empty = 0;
     while (!tk_event_ready(event))
         tk_wait_step(&empty);
+    tk_wait_over();
     tk_event_retire(event);
 }
 
@@ -83,6 +84,7 @@ void gex_Event_WaitSome(gex_Event_t *events, size_t numevents, gex_Flags_t flags
     CHECK_EVENTS("gex_Event_WaitSome", events, numevents);
     while (tk_events_pass(events, numevents, &left) == 0 && left)
         tk_wait_step(&empty);
+    tk_wait_over();
 }
 
 int gex_Event_TestAll(gex_Event_t *events, size_t numevents, gex_Flags_t flags)
@@ -103,4 +105,5 @@ void gex_Event_WaitAll(gex_Event_t *events, size_t numevents, gex_Flags_t flags)
     CHECK_EVENTS("gex_Event_WaitAll", events, numevents);
     while (tk_events_pass(events, numevents, &left), left)
         tk_wait_step(&empty);
+    tk_wait_over();
 }

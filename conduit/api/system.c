@@ -29,6 +29,8 @@ void trunkline_wait_step(unsigned *empty_polls)
 {
     TK_CHECK_MAY_COMMUNICATE("GASNET_BLOCKUNTIL");
     tk_thread_enter();
+    if (*empty_polls == 0) /* another wait, or there was something */
+        tk_wait_over();
     tk_wait_step_silent(empty_polls);
 }
 

@@ -500,6 +500,22 @@ bool tk_bootstrap_leave_mark(void)
     return fd >= 0;
 }
 
+void tk_bootstrap_show_waits(const void *record)
+{
+    char path[sizeof(session) + 32], text[64];
+    if (tk_bootstrap.alone || !session[0])
+        return;
+    snprintf(path, sizeof(path), "%s/waits.%u", session, tk_bootstrap.rank);
+    int length = snprintf(text, sizeof(text), "%d %llx\n", (int)getpid(),
+                          (unsigned long long)(uintptr_t)record);
+    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_TRUNC, S_IRUSR | S_IWUSR);
+    if (fd < 0)
+        return;
+    ssize_t ignored = write(fd, text, (size_t)length);
+    (void)ignored;
+    close(fd);
+}
+
 void tk_bootstrap_close(void)
 {
     if (tk_bootstrap.alone)

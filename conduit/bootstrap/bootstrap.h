@@ -89,6 +89,9 @@ enum tk_status tk_bootstrap_part(void (*poll)(void), uint64_t deadline);
  * Under other launchers there is no such way. */
 bool tk_bootstrap_leave_mark(void);
 
+/* Shows our launcher where the record of waits lies. */
+void tk_bootstrap_show_waits(const void *record);
+
 /* Orderly good-bye; no bootstrap call afterwards. */
 void tk_bootstrap_close(void);
 

@@ -15,6 +15,7 @@
 #include "base/bits.h"
 #include "base/lock.h"
 #include "base/report.h"
+#include "base/wait_record.h"
 #include "collective/barrier.h"
 #include "collective/nbrhd.h"
 #include "message/message.h"
@@ -100,6 +101,7 @@ static void barrier_finish_first(void)
     b->next = state.free;
     state.free = b;
     tk_counter_add(&tk_deferred_work_wanted, -1);
+    tk_wait_page.progress.barriers_over++;
     tk_counter_add(&b->op->pending, -1);
 }
 
@@ -131,8 +133,35 @@ static bool barrier_is_due(void)
     return due;
 }
 
+static void barrier_add(void *context, uint32_t rank)
+{
+    tk_wait_row_add(context, TK_REASON_BARRIER, rank, state.nbrhd.over + 1, 0);
+}
+
+/* A leader whose neighbourhood is complete waits for the message of the first step that lacks one.
+ */
+static void barrier_describe(struct tk_wait_rows *rows)
+{
+    const struct tk_leaders *leaders = &state.leaders;
+    if (!tk_trylock(&state.lock))
+        return;
+    uint32_t next = state.nbrhd.over + 1, had = rows->count;
+    uint32_t wanted = state.by_tree || !leaders->tree ? next : next - tk_leaders_few;
+    unsigned end = state.by_tree ? leaders->tree : leaders->all;
+    if (state.first)
+        tk_nbrhd_missing(&state.nbrhd, next, barrier_add, rows);
+    for (unsigned i = state.by_tree ? 0 : leaders->tree;
+         state.first && rows->count == had && i < end; i++) {
+        uint32_t came = (uint32_t)tk_counter_read(&state.received[i]);
+        if (leaders->steps[i].awaits && (int32_t)(came - wanted) < 0)
+            tk_wait_row_add(rows, TK_REASON_BARRIER, leaders->steps[i].from, next, i + 1);
+    }
+    tk_unlock(&state.lock);
+}
+
 void tk_barrier_open(void)
 {
+    tk_wait_describe_add(barrier_describe);
     tk_progress_look(barrier_is_due);
     tk_internal_register(TK_HANDLER_BARRIER, barrier_received);
     tk_progress_add(barrier_progress);
@@ -170,6 +199,7 @@ void tk_barrier_start(struct tk_op *op)
     *state.end = b;
     state.end = &b->next;
     state.entered++;
+    tk_wait_page.progress.barriers++;
     tk_counter_add(&tk_deferred_work_wanted, 1);
     tk_unlock(&state.lock);
     barrier_progress();

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/report.h"
+#include "base/wait_record.h"
 #include "collective/coll_private.h"
 #include "collective/mcast.h"
 #include "stats/stats.h"
@@ -230,6 +231,7 @@ static void compose(struct tk_coll *coll)
     const struct tk_coll_call *call = &coll->call;
     const struct tk_coll_group all = group_of_all(coll);
     coll->sequence = ++call->tm->coll->last;
+    tk_wait_collective(call->tm->id, coll->sequence);
     if (call->syncs_in)
         phase_choose(coll, TK_COLL_BARRIER, &all);
     compose_data(coll, &all);

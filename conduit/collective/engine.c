@@ -15,6 +15,7 @@
 
 #include "base/lock.h"
 #include "base/report.h"
+#include "base/wait_record.h"
 #include "collective/coll_private.h"
 #include "progress/progress.h"
 #include "settings/settings.h"
@@ -391,8 +392,33 @@ static bool engine_is_due(void)
     return due;
 }
 
+/* A send waits for the receiver's announcement, a receive for the sender. */
+static void coll_describe(struct tk_wait_rows *rows, const struct tk_coll *coll)
+{
+    enum { rows_each = 4 };
+    unsigned added = 0;
+    for (unsigned i = 0; i < coll->step_count && added < rows_each; i++)
+        if (coll->steps[i].state != STEP_OVER) {
+            tk_wait_row_add(rows, TK_REASON_COLLECTIVE, coll->steps[i].peer->rank, coll->sequence,
+                            coll->call.tm->id);
+            added++;
+        }
+    if (!added && coll->is_near)
+        tk_local_missing(&coll->near, rows, coll->sequence, coll->call.tm->id);
+}
+
+static void engine_describe(struct tk_wait_rows *rows)
+{
+    if (!tk_trylock(&engine.lock))
+        return;
+    for (const struct tk_coll *coll = engine.first; coll; coll = coll->next)
+        coll_describe(rows, coll);
+    tk_unlock(&engine.lock);
+}
+
 void tk_coll_engine_open(void)
 {
+    tk_wait_describe_add(engine_describe);
     tk_progress_look(engine_is_due);
     tk_progress_add(engine_progress);
 }

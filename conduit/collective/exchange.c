@@ -153,6 +153,7 @@ static void exchange_send(struct tk_peer *to, const struct tk_internal_medium *m
     unsigned empty = 0;
     while (tk_internal_request(to, medium) != TK_OK)
         tk_wait_step(&empty);
+    tk_wait_over();
 }
 
 /* Our records come behind those that the receiver has in this round: at 2^k of its own. */

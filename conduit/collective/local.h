@@ -106,6 +106,12 @@ static inline bool tk_local_reducible(size_t element)
     return element <= tk_local_buffer;
 }
 
+/* Whose word an operation waits for, for the record of waits. */
+struct tk_wait_rows;
+struct tk_local_op;
+void tk_local_missing(const struct tk_local_op *op, struct tk_wait_rows *rows, uint32_t sequence,
+                      uint64_t team);
+
 /* ---- operations ---- */
 
 /* One in flight; the caller's memory, which must stay where it is. All of it is local.c's. */

@@ -13,6 +13,7 @@
 
 #include "base/lock.h"
 #include "base/report.h"
+#include "base/wait_record.h"
 #include "collective/local_private.h"
 #include "peer/peer.h"
 #include "settings/settings.h"
@@ -138,4 +139,16 @@ void tk_local_close(struct tk_local *local)
     channel_give_back(own_member->channel, end);
     free(local->members);
     *local = (struct tk_local){0};
+}
+
+void tk_local_missing(const struct tk_local_op *op, struct tk_wait_rows *rows, uint32_t sequence,
+                      uint64_t team)
+{
+    const char *word = (const char *)op->awaited;
+    for (uint32_t i = 0; word && i < op->local->count; i++) {
+        const struct tk_local_member *member = &op->local->members[i];
+        const char *base = (const char *)member->at;
+        if (base && word >= base && word < base + tk_scratch_channel)
+            tk_wait_row_add(rows, TK_REASON_COLLECTIVE, member->rank, sequence, team);
+    }
 }

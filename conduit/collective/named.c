@@ -12,6 +12,7 @@
 
 #include "base/lock.h"
 #include "base/report.h"
+#include "base/wait_record.h"
 #include "collective/named.h"
 #include "collective/nbrhd.h"
 #include "message/message.h"
@@ -163,6 +164,7 @@ static bool named_advance(void)
         return false;
     tk_nbrhd_publish_down(&state.nbrhd, state.number, named_word_of(state.name));
     tk_nbrhd_pass(&state.nbrhd, state.number);
+    tk_wait_page.progress.named_over = state.number;
     tk_counter_add(&tk_deferred_work_wanted, -1);
     tk_counter_add(&state.op.pending, -1);
     return true;
@@ -186,8 +188,28 @@ static bool named_is_due(void)
     return due;
 }
 
+static void named_add(void *context, uint32_t rank)
+{
+    tk_wait_row_add(context, TK_REASON_NAMED, rank, state.number, 0);
+}
+
+static void named_describe(struct tk_wait_rows *rows)
+{
+    if (!tk_trylock(&state.lock))
+        return;
+    uint32_t had = rows->count;
+    bool waits = state.pending && !tk_op_done(&state.op);
+    if (waits)
+        tk_nbrhd_missing(&state.nbrhd, state.number, named_add, rows);
+    if (waits && rows->count == had && state.step < state.end)
+        tk_wait_row_add(rows, TK_REASON_NAMED, state.leaders.steps[state.step].from, state.number,
+                        state.step + 1);
+    tk_unlock(&state.lock);
+}
+
 void tk_named_open(void)
 {
+    tk_wait_describe_add(named_describe);
     tk_progress_look(named_is_due);
     tk_internal_register(TK_HANDLER_NAMED, named_received);
     tk_progress_add(named_progress);
@@ -227,6 +249,9 @@ bool tk_named_notify(int id, int flags)
         state.gathered = false;
         begin_steps();
         state.name = named_name_of(id, flags);
+        tk_wait_page.progress.named = state.number;
+        tk_wait_page.progress.named_id = (uint32_t)id;
+        tk_wait_page.progress.named_flags = (uint32_t)flags;
         tk_counter_add(&state.op.pending, 1);
         tk_counter_add(&tk_deferred_work_wanted, 1);
         if (state.nbrhd.is_flat)

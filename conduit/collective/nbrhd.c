@@ -122,6 +122,19 @@ uint32_t tk_nbrhd_gather(struct tk_nbrhd *nbrhd, uint32_t entered)
     return nbrhd->gathered = least_below(nbrhd, entered);
 }
 
+void tk_nbrhd_missing(const struct tk_nbrhd *nbrhd, uint32_t entered,
+                      void (*add)(void *context, uint32_t rank), void *context)
+{
+    bool all_came = true;
+    for (uint32_t i = 0; i < nbrhd->below_count; i++)
+        if (is_before(read_count(&nbrhd->below[i].lines->up), entered)) {
+            add(context, nbrhd->below[i].rank);
+            all_came = false;
+        }
+    if (all_came && !tk_nbrhd_leads(nbrhd))
+        add(context, nbrhd->above.rank);
+}
+
 bool tk_nbrhd_is_due(const struct tk_nbrhd *nbrhd, uint32_t entered)
 {
     if (least_below(nbrhd, entered) != nbrhd->gathered)

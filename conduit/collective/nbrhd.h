@@ -76,6 +76,11 @@ uint32_t tk_nbrhd_read_down(const struct tk_nbrhd *nbrhd, uint32_t entered);
 /* Publishes that all have entered this many barriers. */
 void tk_nbrhd_pass(struct tk_nbrhd *nbrhd, uint32_t over);
 
+/* Calls `add` for each neighbour whose word a barrier waits for: those below that have not entered
+ * the next one, else the one above. */
+void tk_nbrhd_missing(const struct tk_nbrhd *nbrhd, uint32_t entered,
+                      void (*add)(void *context, uint32_t rank), void *context);
+
 /* Whether any neighbour has published something new since. */
 bool tk_nbrhd_is_due(const struct tk_nbrhd *nbrhd, uint32_t entered);
 

@@ -6,7 +6,9 @@
 
 #include "base/mode.h"
 #include "base/report.h"
+#include "base/wait_record.h"
 #include "message/message.h"
+#include "progress/progress.h"
 
 enum { held_max = 64 /* per thread; locks beyond these are counted but not checked */ };
 
@@ -31,6 +33,16 @@ void trunkline_hsl_taken(const gex_HSL_t *hsl)
     if (hsl_count < held_max)
         hsl_held[hsl_count] = hsl;
     hsl_count++;
+}
+
+void trunkline_hsl_wait(gex_HSL_t *hsl)
+{
+    struct tk_wait_why why = {
+        .kind = TK_WAITS_LOCK, .peer = tk_wait_nobody, .number = (uintptr_t)hsl};
+    why.more = (uint32_t)TRUNKLINE_MUTEX((int)tk_wait_holder_of(&hsl->trunkline_mutex));
+    tk_wait_note(&why, &tk_in_handler, true);
+    (void)TRUNKLINE_MUTEX(pthread_mutex_lock(&hsl->trunkline_mutex));
+    tk_wait_note_end();
 }
 
 void trunkline_hsl_given(const gex_HSL_t *hsl)

@@ -24,8 +24,9 @@ enum {
     spin_crowded = 20,    /* long enough for an answer that is already on its way */
     spin_to_block = 1000, /* about what going to sleep and being woken costs */
     yield_crowded = 10,
-    stall_check = 1u << 12, /* empty polls between checks of the clock */
-    stall_check_asleep = 64 /* sleeps */
+    stall_check = 1u << 12,  /* empty polls between checks of the clock */
+    stall_check_asleep = 64, /* sleeps */
+    note_spinning = 1u << 11 /* empty polls: about 0.1 ms */
 };
 
 #define FOR_EVER UINT_MAX
@@ -86,10 +87,29 @@ static void sleep_once(unsigned turn, enum tk_wake_source wake)
     }
 }
 
-void tk_back_off(unsigned empty, enum tk_wake_source wake)
+TK_PER_THREAD bool tk_wait_is_noted;
+
+/* From the first yield or sleep on each turn, while it spins rarely: it costs a look at the clock.
+ */
+static void note(const struct tk_wait_why *why, unsigned empty, unsigned spins)
+{
+    if (empty <= spins && empty % note_spinning != 0)
+        return;
+    tk_wait_note(why, &tk_in_handler, !tk_wait_is_noted);
+    tk_wait_is_noted = true;
+}
+
+void tk_wait_forget(void)
+{
+    tk_wait_is_noted = false;
+    tk_wait_note_end();
+}
+
+void tk_back_off(unsigned empty, enum tk_wake_source wake, const struct tk_wait_why *why)
 {
     const struct pace *pace = &paces[tk_counter_read(&mode)][tk_topology.oversubscribed];
     tk_empty_polls = 0;
+    note(why, empty, pace->spins);
     if (empty > pace->spins) {
         if (empty - pace->spins <= pace->yields)
             sched_yield();
@@ -104,14 +124,18 @@ void tk_back_off(unsigned empty, enum tk_wake_source wake)
 
 void tk_wait_asleep(unsigned *turn)
 {
+    if (*turn == 0)
+        tk_wait_over();
     if (TK_THREADED) {
         tk_sleep_expect();
         events_seen = tk_sleep_events_seen();
     }
-    if (tk_poll())
+    if (tk_poll()) {
         *turn = 0;
-    else
-        sleep_once(++*turn, TK_WAKE_BELL);
+        return;
+    }
+    note(&(struct tk_wait_why){.kind = TK_WAITS_LAUNCHER, .peer = tk_wait_nobody}, 1, 0);
+    sleep_once(++*turn, TK_WAKE_BELL);
 }
 
 void tk_poll_asleep(void)

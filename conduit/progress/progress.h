@@ -9,6 +9,7 @@
 
 #include "base/bits.h"
 #include "base/mode.h"
+#include "base/wait_record.h"
 #include "transport/transport.h"
 
 /* How deep this thread is in handlers. Inside, nothing may poll: waiting reaps, and at most serves
@@ -93,6 +94,16 @@ void tk_wait_step(unsigned *empty);
 
 /* The same for callers that may wait for something else too, such as memory that others write. */
 void tk_wait_step_silent(unsigned *empty);
+
+/* The same for a wait that the record of waits is to name, and at the end of any loop of steps. */
+void tk_wait_step_for(unsigned *empty, const struct tk_wait_why *why);
+extern TK_HIDDEN TK_PER_THREAD bool tk_wait_is_noted;
+void tk_wait_forget(void);
+
+static inline void tk_wait_over(void)
+{
+    tk_if_unlikely(tk_wait_is_noted) tk_wait_forget();
+}
 
 void tk_wait_done(const struct tk_op *op);
 

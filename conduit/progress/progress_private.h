@@ -10,6 +10,7 @@
 
 #include "base/bits.h"
 #include "base/mode.h"
+#include "base/wait_record.h"
 #include "transport/device_events.h"
 
 /* What may end a wait, for a thread about to sleep. */
@@ -21,7 +22,7 @@ enum tk_wake_source {
 };
 
 /* After a turn in which nothing happened, the *empty-th in a row. */
-void tk_back_off(unsigned empty, enum tk_wake_source wake);
+void tk_back_off(unsigned empty, enum tk_wake_source wake, const struct tk_wait_why *why);
 
 /* Empty polls of this thread in a row, where ranks outnumber CPUs: after some of them polling
  * yields the CPU. The wait loops reset it and yield themselves. */

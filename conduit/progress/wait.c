@@ -12,23 +12,37 @@
 #include "progress/progress_private.h"
 #include "stats/stats.h"
 
-static void wait_step(unsigned *empty, enum tk_wake_source wake)
+static inline __attribute__((always_inline)) void
+wait_step(unsigned *empty, enum tk_wake_source wake, const struct tk_wait_why *why)
 {
     bool any = tk_in_handler ? tk_reap_in_handler() : tk_poll();
     if (any)
         *empty = 0;
     else
-        tk_back_off(++*empty, tk_in_handler ? TK_WAKE_REPLY : wake);
+        tk_back_off(++*empty, tk_in_handler ? TK_WAKE_REPLY : wake, why);
 }
+
+static const struct tk_wait_why an_event = {.kind = TK_WAITS_EVENT, .peer = tk_wait_nobody};
+static const struct tk_wait_why a_source = {.kind = TK_WAITS_SOURCE, .peer = tk_wait_nobody};
+static const struct tk_wait_why a_condition = {.kind = TK_WAITS_CONDITION, .peer = tk_wait_nobody};
+
+/* Constant but for the peer, and built only where a turn found nothing. */
+#define SEND_TO(peer) (&(struct tk_wait_why){.kind = TK_WAITS_SEND, .peer = (peer)->rank})
+#define RMA_TO(peer)  (&(struct tk_wait_why){.kind = TK_WAITS_RMA, .peer = (peer)->rank})
 
 void tk_wait_step(unsigned *empty)
 {
-    wait_step(empty, TK_WAKE_BELL);
+    wait_step(empty, TK_WAKE_BELL, &an_event);
 }
 
 void tk_wait_step_silent(unsigned *empty)
 {
-    wait_step(empty, TK_WAKE_SILENT);
+    wait_step(empty, TK_WAKE_SILENT, &a_condition);
+}
+
+void tk_wait_step_for(unsigned *empty, const struct tk_wait_why *why)
+{
+    wait_step(empty, TK_WAKE_BELL, why);
 }
 
 /* A wait for room, which is rare, is counted with its time; by what was lacking when it began. */
@@ -50,26 +64,28 @@ static void stall_end(const struct stall *stall)
 {
     if (!stall->since)
         return;
+    tk_wait_over();
     tk_count(stall->is_for_credit ? tk_counter_credit_waits : tk_counter_room_waits);
     tk_count_add(stall->is_for_credit ? tk_counter_credit_wait_ns : tk_counter_room_wait_ns,
                  tk_now() - stall->since);
 }
 
-static void stall_step(struct stall *stall, unsigned *empty)
+static inline void stall_step(struct stall *stall, unsigned *empty, const struct tk_wait_why *why)
 {
     stall_go_on(stall);
-    tk_wait_step_silent(empty);
+    wait_step(empty, TK_WAKE_SILENT, why);
 }
 
 /* While holding a reservation of `transport`. */
-static void step_with_room(const struct tk_transport *transport, unsigned *empty)
+static void step_with_room(const struct tk_transport *transport, unsigned *empty,
+                           const struct tk_wait_why *why)
 {
     if (transport->reservation_is_no_hold)
-        tk_wait_step_silent(empty);
+        wait_step(empty, TK_WAKE_SILENT, why);
     else if (tk_reap())
         *empty = 0;
     else
-        tk_back_off(++*empty, TK_WAKE_DEVICE);
+        tk_back_off(++*empty, TK_WAKE_DEVICE, why);
 }
 
 TK_PER_THREAD unsigned tk_wait_turn;
@@ -82,15 +98,17 @@ void tk_wait_done(const struct tk_op *op)
     if (!tk_turn_to_serve())
         tk_reap();
     while (!tk_op_done(op))
-        tk_wait_step(&empty);
+        wait_step(&empty, TK_WAKE_BELL, &an_event);
+    tk_wait_over();
 }
 
 void tk_wait_long(const tk_counter_t *left)
 {
     unsigned empty = 0;
     do
-        tk_wait_step(&empty);
+        wait_step(&empty, TK_WAKE_BELL, &an_event);
     while (tk_counter_read(left) > 0);
+    tk_wait_over();
 }
 
 void tk_wait_until(bool (*ready)(const void *what), const void *what)
@@ -101,14 +119,16 @@ void tk_wait_until(bool (*ready)(const void *what), const void *what)
     else if (!ready(what))
         tk_reap();
     while (!ready(what))
-        tk_wait_step(&empty);
+        wait_step(&empty, TK_WAKE_BELL, &an_event);
+    tk_wait_over();
 }
 
 void tk_wait_source_free(const struct tk_op *op)
 {
     unsigned empty = 0;
     while (!tk_op_source_free(op))
-        tk_wait_step(&empty);
+        wait_step(&empty, TK_WAKE_BELL, &a_source);
+    tk_wait_over();
 }
 
 enum tk_status tk_wait_send(struct tk_peer *peer, struct tk_outgoing *message, bool immediate)
@@ -117,7 +137,7 @@ enum tk_status tk_wait_send(struct tk_peer *peer, struct tk_outgoing *message, b
     struct stall stall = {.since = 0};
     enum tk_status status;
     while ((status = tk_peer_transport(peer)->send(peer, message)) == TK_BUSY && !immediate)
-        stall_step(&stall, &empty);
+        stall_step(&stall, &empty, SEND_TO(peer));
     stall_end(&stall);
     return status;
 }
@@ -129,7 +149,7 @@ enum tk_status tk_wait_send_short(struct tk_peer *peer, struct tk_message_head h
     struct stall stall = {.since = 0};
     enum tk_status status;
     do
-        stall_step(&stall, &empty);
+        stall_step(&stall, &empty, SEND_TO(peer));
     while ((status = tk_peer_transport(peer)->send_short(peer, head, args, NULL)) == TK_BUSY);
     stall_end(&stall);
     return status;
@@ -149,7 +169,7 @@ enum tk_status tk_wait_rma(struct tk_peer *peer, const struct tk_rma *rma)
     enum tk_status status;
     while ((status = tk_peer_transport(peer)->rma(peer, rma, &state)) == TK_BUSY &&
            !(rma->immediate && state.done == 0))
-        stall_step(&stall, &empty);
+        stall_step(&stall, &empty, RMA_TO(peer));
     stall_end(&stall);
     return status;
 }
@@ -163,7 +183,7 @@ enum tk_status tk_wait_reserve(struct tk_am_reservation *reservation, bool place
     enum tk_status status;
     while ((status = tk_peer_transport(peer)->reserve(reservation, place, buffer)) == TK_BUSY &&
            !immediate)
-        stall_step(&stall, &empty);
+        stall_step(&stall, &empty, SEND_TO(peer));
     stall_end(&stall);
     return status;
 }
@@ -175,7 +195,7 @@ void tk_wait_send_reserved(struct tk_am_reservation *reservation, struct tk_outg
     struct tk_peer *peer = reservation->peer;
     while (tk_peer_transport(peer)->send_reserved(reservation, message) == TK_BUSY) {
         stall_go_on(&stall);
-        step_with_room(tk_peer_transport(peer), &empty);
+        step_with_room(tk_peer_transport(peer), &empty, SEND_TO(peer));
     }
     stall_end(&stall);
 }
@@ -184,7 +204,8 @@ void tk_wait_done_reserved(struct tk_peer *peer, const struct tk_op *op)
 {
     unsigned empty = 0;
     while (!tk_op_done(op))
-        step_with_room(tk_peer_transport(peer), &empty);
+        step_with_room(tk_peer_transport(peer), &empty, RMA_TO(peer));
+    tk_wait_over();
 }
 
 void tk_wait_rma_reserved(struct tk_peer *peer, const struct tk_rma *rma,
@@ -194,7 +215,7 @@ void tk_wait_rma_reserved(struct tk_peer *peer, const struct tk_rma *rma,
     struct stall stall = {.since = 0};
     while (tk_peer_transport(peer)->rma(peer, rma, state) == TK_BUSY) {
         stall_go_on(&stall);
-        step_with_room(tk_peer_transport(peer), &empty);
+        step_with_room(tk_peer_transport(peer), &empty, RMA_TO(peer));
     }
     stall_end(&stall);
 }

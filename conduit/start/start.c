@@ -14,6 +14,7 @@
 #include "base/bits.h"
 #include "base/clock.h"
 #include "base/report.h"
+#include "base/wait_record.h"
 #include "bootstrap/bootstrap.h"
 #include "collective/barrier.h"
 #include "collective/coll.h"
@@ -297,6 +298,7 @@ static enum tk_status open_rooms(void)
         tk_remote_open();
     tk_peer(tk_peers.me)->transport = &tk_transport_self;
     enum tk_status status = tk_coll_open();
+    tk_wait_describe_add(tk_transports_describe_waits); /* after rooms that name a cause */
     if (status == TK_OK)
         status = tk_peers.size > 1 ? join_others(&info) : start_single_process(info);
     free(info);
@@ -325,6 +327,8 @@ static enum tk_status start_open_all(void)
     tk_topology_host_name(host);
     tk_report_identity(tk_bootstrap.rank, tk_bootstrap.size, host);
     tk_report_starting(true);
+    tk_wait_record_open(tk_bootstrap.rank);
+    tk_bootstrap_show_waits(&tk_wait_page);
     if (load_settings() != TK_OK || tk_peers_open(tk_bootstrap.rank, tk_bootstrap.size) != TK_OK)
         return TK_FAIL;
     if (tk_bootstrap.rank == 0)

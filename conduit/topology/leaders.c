@@ -52,17 +52,23 @@ static void send_in(struct tk_leaders_step *step, uint32_t nbrhd, uint32_t to_st
     step->to_step = to_step;
 }
 
+static void await(struct tk_leaders_step *step, uint32_t nbrhd)
+{
+    step->awaits = true;
+    step->from = leader_of(nbrhd);
+}
+
 static void add_tree(struct tk_leaders *leaders)
 {
     struct place place = find_place(tk_topology.my_nbrhd, tk_topology.nbrhds);
     leaders->all = leaders->tree = tk_leaders_tree_steps;
     for (uint32_t i = 0; i < place.below_count; i++) {
-        leaders->steps[AWAIT_FIRST + i].awaits = true;
+        await(&leaders->steps[AWAIT_FIRST + i], place.below[i]);
         send_in(&leaders->steps[FREE_FIRST + i], place.below[i], ASK_ABOVE);
     }
     if (place.above == tk_topology.my_nbrhd)
         return;
-    leaders->steps[ASK_ABOVE].awaits = true;
+    await(&leaders->steps[ASK_ABOVE], place.above);
     send_in(&leaders->steps[ASK_ABOVE], place.above, AWAIT_FIRST + place.which);
 }
 
@@ -71,7 +77,7 @@ static void add_dissemination(struct tk_leaders *leaders)
     uint32_t nbrhds = tk_topology.nbrhds;
     for (uint64_t distance = 1; distance < nbrhds; distance *= 2) {
         struct tk_leaders_step *step = &leaders->steps[leaders->all];
-        step->awaits = true;
+        await(step, (uint32_t)((tk_topology.my_nbrhd + nbrhds - distance) % nbrhds));
         send_in(step, (uint32_t)((tk_topology.my_nbrhd + distance) % nbrhds), leaders->all++);
     }
 }

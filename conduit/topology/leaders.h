@@ -19,6 +19,7 @@ enum { tk_leaders_few = 100 };
  * are any; then it goes on with the next step. Messages are named by the step of their receiver. */
 struct tk_leaders_step {
     uint32_t to;      /* rank */
+    uint32_t from;    /* the rank whose message it awaits */
     uint32_t to_step; /* of that rank */
     bool sends, awaits;
 };

@@ -20,6 +20,7 @@
 struct tk_doorbell;
 struct tk_pinned;
 struct tk_region;
+struct tk_wait_rows;
 
 enum tk_message_kind {
     TK_REQUEST, /* takes a credit; answered by a REPLY, an ACK or, later, a credit on another
@@ -361,6 +362,8 @@ struct tk_transport {
     void (*describe)(const struct tk_peer *peer, char *text, size_t size);
     /* Called rarely, by a waiter without progress: logs which peer keeps us waiting. */
     void (*report_stall)(void);
+    /* Likewise: adds what it has under way with peers to the record of waits. */
+    void (*describe_waits)(struct tk_wait_rows *rows);
     /* At the end of a job: logs the counts that settings ask for. */
     void (*report_end)(void);
 
@@ -401,6 +404,7 @@ bool tk_transports_pin(void);
 bool tk_transports_connect_later(void);
 void tk_transports_use_segment(const struct tk_region *region);
 void tk_transports_report_stall(void);
+void tk_transports_describe_waits(struct tk_wait_rows *rows);
 void tk_transports_report_end(void);
 void tk_transports_close(void);
 

@@ -104,6 +104,13 @@ void tk_transports_report_stall(void)
             tk_transports.at[i]->report_stall();
 }
 
+void tk_transports_describe_waits(struct tk_wait_rows *rows)
+{
+    for (unsigned i = 0; i < tk_transports.count; i++)
+        if (tk_transports.at[i]->describe_waits)
+            tk_transports.at[i]->describe_waits(rows);
+}
+
 void tk_transports_report_end(void)
 {
     for (unsigned i = 0; i < tk_transports.count; i++)

@@ -53,6 +53,7 @@ struct job {
     int64_t began;         /* when the launcher was started, clock_ms */
     uint32_t start_ms;     /* from then, for all ranks to join; 0 = for ever */
     uint32_t reader_ms;    /* for the reader of the output, once no rank lives; 0 = for ever */
+    uint32_t stall_ms;     /* in one wait before a hang is explained; 0 = never; only in the head */
     uint32_t connect_ms;   /* for a guard to connect */
     struct rlimit files;   /* RLIMIT_NOFILE for the ranks, as the user set it */
     uint64_t

@@ -24,7 +24,8 @@ static void signals_handler(int signal)
 
 int signals_catch(int *ignored)
 {
-    static const int caught[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP};
+    const int caught[] = {SIGINT,  SIGTERM, SIGHUP,  SIGQUIT,
+                          SIGUSR1, SIGUSR2, SIGTSTP, SIGNAL_EXPLAIN};
     static const int refused[] = {SIGPIPE, SIGTTIN, SIGTTOU};
     struct sigaction old, ours = {.sa_handler = signals_handler};
 

@@ -4,6 +4,11 @@
 #ifndef TRUNKLINE_SPAWNER_SIGNALS_H
 #define TRUNKLINE_SPAWNER_SIGNALS_H
 
+#include <signal.h>
+
+/* Asks the launcher what its ranks wait for. */
+#define SIGNAL_EXPLAIN SIGRTMIN
+
 /* Installs the handlers; lists in `ignored` (0-terminated, at most 7 entries) what was ignored
  * before. SIGHUP stays ignored if it was (nohup). Returns the file to poll. */
 int signals_catch(int *ignored);

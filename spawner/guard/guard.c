@@ -80,7 +80,7 @@ static void child_ended(struct guard *g, pid_t pid, int status)
         server_ended(g, status);
         return;
     }
-    if (tree_reaped(&g->tree, pid, status))
+    if (tree_reaped(&g->tree, pid, status) || guard_stack_ended(g, pid))
         return;
     for (uint32_t i = 0; i < g->count; i++)
         if (g->pids[i] == pid) {
@@ -194,6 +194,7 @@ static void watch_above(struct guard *g)
 static int64_t next_deadline(const struct guard *g)
 {
     int64_t deadline = clock_earlier(g->deadline, g->tick_at);
+    deadline = clock_earlier(deadline, g->stack.deadline);
     if (g->reports.length)
         deadline = clock_earlier(deadline, g->reports_due);
     return clock_earlier(deadline, tree_deadline(&g->tree));
@@ -208,6 +209,7 @@ static void guard_loop(struct guard *g, struct pollfd *p)
         guard_advance(g);
         tree_watch(&g->tree);
         watch_above(g);
+        guard_watch_stack(g);
         wire_flush(&g->output);
         wire_flush(&g->control);
         wire_flush(&g->server);
@@ -386,6 +388,7 @@ static struct guard guard_made(int control, int output, int lifeline)
                       .patience = CLOCK_NEVER,
                       .tick_at = CLOCK_NEVER,
                       .reports_due = CLOCK_NEVER,
+                      .stack.deadline = CLOCK_NEVER,
                       .feed = {.fd = -1},
                       .lifeline = lifeline};
 

@@ -24,6 +24,16 @@ enum guard_phase {
     GUARD_RELAYING, /* this host is over; hosts below are not, or frames are on their way up */
 };
 
+/* Stacks that the head has asked for. */
+enum { STACKS_MAX = 16 };
+struct guard_stacks {
+    pid_t gdb; /* 0: none runs */
+    int file;  /* its output */
+    uint32_t rank;
+    int64_t deadline;
+    uint32_t ranks[STACKS_MAX], waiting; /* those that come after it */
+};
+
 struct guard {
     const struct job *job;
     uint32_t first, count; /* the ranks of this host */
@@ -50,7 +60,8 @@ struct guard {
     struct oom_watch memory;
     struct bytes reports; /* about ranks, not yet sent */
     int64_t reports_due, reports_latest;
-    pid_t *apart;     /* room for the children that are no part of this host's job */
+    pid_t *apart; /* room for the children that are no part of this host's job */
+    struct guard_stacks stack;
     bool killing;     /* the head has ordered the end */
     int64_t deadline; /* of the current phase: server start, KILL, end of draining */
     int64_t patience; /* when to give up processes that survive SIGKILL */
@@ -99,6 +110,14 @@ void guard_advance(struct guard *g);
 void guard_take_orders(struct guard *g);
 void guard_read_server(struct guard *g);
 void guard_take_input(struct guard *g);
+
+/* explain.c. Sends what each rank waits for; and the stacks of one, later. */
+void guard_send_waits(struct guard *g);
+void guard_want_stack(struct guard *g, uint32_t rank);
+
+/* Whether that child was the one that reads stacks, which has ended. */
+bool guard_stack_ended(struct guard *g, pid_t pid);
+void guard_watch_stack(struct guard *g);
 
 /* Frames from below. */
 extern const struct tree_events guard_tree_events;

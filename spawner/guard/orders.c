@@ -75,6 +75,12 @@ static void obey(struct guard *g, const struct wire_frame *f)
         children_signal(g->pids, g->count, (int)number);
         watch_while_running(g, (int)number);
         break;
+    case WIRE_EXPLAIN:
+        guard_send_waits(g);
+        break;
+    case WIRE_WANT_STACK:
+        guard_want_stack(g, f->rank);
+        break;
     case WIRE_MUTE:
         orders_mute(g, f->aux);
         break;

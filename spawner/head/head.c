@@ -5,6 +5,7 @@
 
 #include "devices.h"
 #include "fences.h"
+#include "hang.h"
 #include "head.h"
 #include "input.h"
 #include "network.h"
@@ -65,6 +66,7 @@ struct head {
     struct fences fences;
     struct output output;
     struct input input;
+    struct hang hang;
     int signals;
     bool ending;     /* the order to kill has gone out */
     int64_t give_up; /* when to stop waiting for the reader of our output: the user wants the end */
@@ -90,6 +92,18 @@ static void head_log(struct head *h, const char *format, ...)
     size_t length = log_format(line, format, args);
     va_end(args);
     output_add(&h->output, STDERR_FILENO, UINT32_MAX, line, length);
+}
+
+static void log_lines(void *owner, const char *text, size_t length)
+{
+    struct head *h = owner;
+    output_add(&h->output, STDERR_FILENO, UINT32_MAX, text, length);
+}
+
+static bool is_there(void *owner, uint32_t host)
+{
+    const struct head *h = owner;
+    return h->hosts[host].said_hello && !h->hosts[host].done;
 }
 
 static void order_end(struct head *h, uint32_t grace_ms)
@@ -423,7 +437,7 @@ static void head_take_control(void *owner, const struct wire_frame *f)
         host_is_over(h, f->host);
         break;
     default:
-        if (!take_exchange(h, f))
+        if (!take_exchange(h, f) && !hang_take(&h->hang, f))
             take_of_rank(h, f);
         break;
     }
@@ -477,6 +491,8 @@ static void head_handle_signals(struct head *h)
     for (int s = signals_next(h->signals); s; s = signals_next(h->signals)) {
         if (s == SIGUSR1 || s == SIGUSR2) {
             tree_send_number(&h->tree, WIRE_SIGNAL, (uint32_t)s);
+        } else if (s == SIGNAL_EXPLAIN) {
+            hang_ask(&h->hang);
         } else if (s == SIGTSTP) {
             stop_together(h);
         } else if (h->ending && h->give_up != CLOCK_NEVER) {
@@ -498,7 +514,7 @@ static void write_output(struct head *h)
         tree_send(&h->tree, WIRE_ALL, WIRE_MUTE, (uint16_t)broken, 0, NULL, 0);
 }
 
-enum { POLL_SIGNALS, POLL_INPUT, POLL_OUTPUT, POLL_TREE };
+enum { POLL_SIGNALS, POLL_INPUT, POLL_OUTPUT, POLL_HANG, POLL_TREE };
 
 static int head_input(struct head *h)
 {
@@ -514,9 +530,11 @@ static nfds_t head_set_up_poll(struct head *h, int64_t *deadline)
     p[POLL_SIGNALS] = (struct pollfd){h->signals, POLLIN, 0};
     p[POLL_INPUT] = (struct pollfd){head_input(h), POLLIN, 0};
     p[POLL_OUTPUT] = (struct pollfd){output_waits_for(&h->output), POLLOUT, 0};
+    p[POLL_HANG] = hang_poll(&h->hang);
     size_t used = tree_poll(&h->tree, p + POLL_TREE, keep_up);
     *deadline = clock_earlier(policy_deadline(&h->policy), h->input.ask_again);
     *deadline = clock_earlier(*deadline, tree_deadline(&h->tree));
+    *deadline = clock_earlier(*deadline, hang_deadline(&h->hang));
     *deadline = clock_earlier(*deadline, clock_earlier(h->give_up, h->unread_at));
     return POLL_TREE + (nfds_t)used;
 }
@@ -530,6 +548,8 @@ static void head_serve(struct head *h, nfds_t count)
         head_handle_signals(h);
     if (p[POLL_INPUT].revents && tree_input_channel(&h->tree))
         input_forward(&h->input, tree_input_channel(&h->tree));
+    if (p[POLL_HANG].revents)
+        hang_serve(&h->hang);
     if (p[POLL_OUTPUT].revents)
         write_output(h);
 }
@@ -596,6 +616,7 @@ static void head_loop(struct head *h, bool (*is_over)(const struct head *))
         head_apply_policy(h);
         tree_watch(&h->tree);
         stop_waiting_for_reader(h);
+        hang_watch(&h->hang);
         tree_flush(&h->tree);
         nfds_t count = head_set_up_poll(h, &deadline);
         if (poll(h->poll, count, clock_poll_timeout(deadline)) >= 0)
@@ -682,7 +703,11 @@ int head_run(const struct job *job)
         log_error("out of memory for %u ranks on %u hosts", job->ranks, job->host_count);
         return EXIT_RUNTIME;
     }
+    h.hang = (struct hang){
+        .job = job, .tree = &h.tree, .log = log_lines, .is_there = is_there, .owner = &h};
+    hang_open(&h.hang);
     head_loop(&h, guards_are_gone);
+    hang_close(&h.hang);
     stand_in_for_guards(&h);
     policy_close(&h.policy);
     head_apply_policy(&h);

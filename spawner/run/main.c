@@ -4,6 +4,7 @@
  * lock. */
 #include "config.h"
 
+#include "ask.h"
 #include "device.h"
 #include "environ.h"
 #include "foreign.h"
@@ -140,6 +141,7 @@ static void set_job_settings(const struct options *o)
     job.bind = o->bind == BIND_UNSET && o->cpus ? JOB_BIND_CORE : binds[o->bind];
     job.out_degree = (uint32_t)settings.ssh_out_degree;
     job.heartbeat_ms = (uint32_t)(settings.ssh_heartbeat * 1000);
+    job.stall_ms = (uint32_t)(settings.stall_seconds * 1000);
     job.connect_ms = (uint32_t)(settings.ssh_connect_timeout * 1000);
     job.ssh_command = settings.ssh_cmd;
     job.ssh_options = settings.ssh_options;
@@ -360,6 +362,10 @@ int main(int argc, char **argv)
         return main_flush();
     case ACTION_PLAN:
         return plan_print(&options) ? main_flush() : EXIT_USAGE;
+    case ACTION_EXPLAIN: {
+        int status = ask_explain(options.job);
+        return status ? status : main_flush();
+    }
     case ACTION_RUN:
         break;
     }

@@ -32,6 +32,9 @@ const char options_help[] =
     "hosts "
     "(-n N\n"
     "                       -N M), each connected to PEERS others; runs nothing\n"
+    "  --explain [JOB]      print what each process of a running job waits for, and why it hangs; "
+    "JOB is\n"
+    "                       the pid of its gasnetrun_ibv, needed if this user runs several\n"
     "  --settings           print every environment variable that is honoured (=man: as part of a "
     "manual page)\n"
     "  --counters           print what the statistics of a job count (GASNET_STATSFILE; =man: as "
@@ -145,7 +148,14 @@ static bool take_long(struct options *o, struct options_reader *r, const char *w
         o->wish = ACTION_COUNTERS;
     else if (!strcmp(word, "--counters=man"))
         o->wish = ACTION_COUNTERS_MAN;
-    else if (!strcmp(word, "--plan"))
+    else if (!strcmp(word, "--explain")) {
+        o->wish = ACTION_EXPLAIN;
+        if (*r->at)
+            o->job = *r->at++;
+    } else if (!strncmp(word, "--explain=", 10)) {
+        o->wish = ACTION_EXPLAIN;
+        o->job = word + 10;
+    } else if (!strcmp(word, "--plan"))
         o->wish = ACTION_PLAN;
     else if (!strncmp(word, "--plan=", 7)) {
         o->wish = ACTION_PLAN;

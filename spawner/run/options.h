@@ -15,7 +15,8 @@ enum options_action {
     ACTION_SETTINGS_MAN,
     ACTION_COUNTERS,
     ACTION_COUNTERS_MAN,
-    ACTION_PLAN
+    ACTION_PLAN,
+    ACTION_EXPLAIN
 };
 
 enum options_bind { BIND_UNSET, BIND_NONE, BIND_CORE, BIND_SOCKET };
@@ -33,6 +34,7 @@ struct options {
     const char *host_list; /* -H; NULL when not given */
     const char *nodefile;  /* NULL when not given */
     const char *plan;      /* --plan=WHAT; NULL: --plan alone, or not given */
+    const char *job;       /* --explain JOB; NULL: the only one */
     char **command;        /* program and its arguments */
 };
 

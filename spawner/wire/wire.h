@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 /* Bumped whenever a frame changes its meaning; checked in HELLO. */
-enum { WIRE_VERSION = 3 };
+enum { WIRE_VERSION = 4 };
 
 /* A larger frame is a bug or an intruder: the largest valid one is a line of output, but for frames
  * that carry an environment or data of all ranks (wire_limit()). */
@@ -59,6 +59,13 @@ enum wire_type {
     WIRE_READY,     /* ranks may be started */
     WIRE_CONNECTED, /* rank has finished PMIx_Init's handshake */
     WIRE_FINALIZED, /* rank has called PMIx_Finalize */
+    /* explaining a hang: head to guard */
+    WIRE_EXPLAIN,    /* what do the ranks of the host wait for? */
+    WIRE_WANT_STACK, /* rank */
+    /* and back */
+    WIRE_WAITS,     /* rank, payload of waits.h */
+    WIRE_WAITS_END, /* of this host that was all */
+    WIRE_STACK,     /* rank, payload text */
     WIRE_TYPES
 };
 

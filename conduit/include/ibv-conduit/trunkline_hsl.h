@@ -52,6 +52,8 @@ typedef struct {
 void trunkline_hsl_wanted(const gex_HSL_t *hsl);
 void trunkline_hsl_taken(const gex_HSL_t *hsl);
 void trunkline_hsl_given(const gex_HSL_t *hsl);
+/* Takes a lock that another thread holds; PAR only. */
+void trunkline_hsl_wait(gex_HSL_t *hsl);
 
 TRUNKLINE_INLINE void gex_HSL_Init(gex_HSL_t *hsl)
 {
@@ -69,7 +71,8 @@ TRUNKLINE_INLINE void gex_HSL_Lock(gex_HSL_t *hsl)
 {
     (void)hsl;
     TRUNKLINE_HSL_NOTE(trunkline_hsl_wanted(hsl));
-    (void)TRUNKLINE_MUTEX(pthread_mutex_lock(&hsl->trunkline_mutex));
+    if (TRUNKLINE_MUTEX(pthread_mutex_trylock(&hsl->trunkline_mutex)) != 0)
+        trunkline_hsl_wait(hsl);
     TRUNKLINE_HSL_NOTE(trunkline_hsl_taken(hsl));
 }
 

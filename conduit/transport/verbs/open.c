@@ -532,6 +532,7 @@ const struct tk_transport tk_transport_verbs = {
     .atomic_connect = tk_verbs_atomic_connect,
     .describe = describe_way,
     .report_stall = tk_verbs_report_stall,
+    .describe_waits = tk_verbs_describe_waits,
     .report_end = report_end,
 };
 

@@ -79,6 +79,10 @@ const char *tk_verbs_describe_connections(void);
  * of ports as well. Called rarely, by a waiter without progress. */
 void tk_verbs_report_stall(void);
 
+/* Adds what is under way with peers to the record of waits. */
+struct tk_wait_rows;
+void tk_verbs_describe_waits(struct tk_wait_rows *rows);
+
 /* Ports of one filter: does GASNET_IBV_PORTS `filter` admit this port? Malformed filters fail with
  * a message that has the variable's name. */
 enum tk_status tk_port_filter_check(const char *name, const char *filter);

@@ -72,6 +72,11 @@ enum tk_status tk_bootstrap_open(void)
     return step("bootstrap");
 }
 
+void tk_bootstrap_show_waits(const void *record)
+{
+    (void)record;
+}
+
 enum tk_status tk_bootstrap_fence(void (*poll)(void), uint64_t deadline)
 {
     (void)poll, (void)deadline;

@@ -18,6 +18,7 @@
 #include "base/bits.h"
 #include "base/clock.h"
 #include "base/report.h"
+#include "base/wait_record.h"
 #include "settings/settings.h"
 #include "stats/stats.h"
 #include "transport/verbs/conn/datagram.h"
@@ -753,6 +754,16 @@ void tk_demand_report_stall(uint64_t now, uint64_t limit)
         record->reported = now;
         tell_stall(record, (double)(now - record->since) / 1e9);
     }
+    tk_unlock(&tk_verbs.demand->lock);
+}
+
+void tk_demand_describe_waits(struct tk_wait_rows *rows)
+{
+    if (!tk_verbs.demand || !tk_trylock(&tk_verbs.demand->lock))
+        return;
+    for (struct record *record = tk_verbs.demand->records; record; record = record->next)
+        if (record->is_wanted && !is_up(record->peer))
+            tk_wait_row_add(rows, TK_REASON_CONNECTING, record->peer->rank, 0, 0);
     tk_unlock(&tk_verbs.demand->lock);
 }
 

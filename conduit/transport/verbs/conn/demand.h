@@ -28,6 +28,10 @@ int tk_demand_pending(void);
 /* At the end, if it was asked for. */
 void tk_demand_report_end(void);
 
+/* Adds the peers that are being connected, or wait for that, to the record of waits. */
+struct tk_wait_rows;
+void tk_demand_describe_waits(struct tk_wait_rows *rows);
+
 /* Logs which peer has not answered for long. */
 void tk_demand_report_stall(uint64_t now, uint64_t limit);
 

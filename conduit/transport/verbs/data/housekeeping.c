@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/report.h"
+#include "base/wait_record.h"
 #include "settings/settings.h"
 #include "transport/verbs/conn/demand.h"
 #include "transport/verbs/data/ack.h"
@@ -49,6 +50,27 @@ static void tell_stall(const struct tk_conn *conn, double seconds)
     tk_log_warn("waiting %.0f s to send active messages to rank %u (%s, pid %d): %s "
                 "(GASNET_AM_STALL_SECONDS=0 silences this)",
                 seconds, conn->peer->rank, conn->peer->host, conn->peer->pid, text);
+}
+
+/* Credits that are out are requests that were not answered. */
+static void describe_conn(struct tk_wait_rows *rows, struct tk_conn *conn)
+{
+    if (!tk_trylock(&conn->lock))
+        return;
+    int limit = conn->loan ? conn->loan->borrower.limit : tk_verbs.credits_pp;
+    int out = limit - conn->credits;
+    if (out > 0 && !conn->is_held)
+        tk_wait_row_add(rows, conn->credits == 0 ? TK_REASON_CREDIT : TK_REASON_UNANSWERED,
+                        conn->peer->rank, (uint64_t)out, (uint64_t)tk_verbs.slack);
+    tk_unlock(&conn->lock);
+}
+
+void tk_verbs_describe_waits(struct tk_wait_rows *rows)
+{
+    tk_demand_describe_waits(rows);
+    for (uint32_t r = 0; tk_verbs.conns_of && r < tk_peers.size; r++)
+        if (is_linked(r))
+            describe_conn(rows, tk_primary(tk_peer(r)));
 }
 
 void tk_verbs_report_stall(void)

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The record of waits. Owns tk_wait_page and the list of those that describe; each thread writes
+ * its own entry, which it takes by an atomic exchange. No lock. */
+#include "config.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/mode.h"
+#include "base/report.h"
+#include "base/wait_record.h"
+
+enum { describers_max = 8 };
+
+/* A healthy wait has ended by then, and rows cost a look at each peer. */
+static const uint64_t rows_after = TK_SECOND / 20, rows_every = TK_SECOND;
+
+struct tk_wait_page tk_wait_page;
+
+static void (*describers[describers_max])(struct tk_wait_rows *rows);
+static unsigned describer_count;
+
+static TK_PER_CLIENT_THREAD struct tk_wait_thread *mine;
+static TK_PER_CLIENT_THREAD uint64_t described;
+static TK_PER_CLIENT_THREAD bool is_without;
+
+void tk_wait_describe_add(void (*describe)(struct tk_wait_rows *rows))
+{
+    for (unsigned i = 0; i < describer_count; i++)
+        if (describers[i] == describe)
+            return;
+    if (describer_count == describers_max)
+        tk_panic("more than %d describe waits", describers_max);
+    describers[describer_count++] = describe;
+}
+
+void tk_wait_row_add(struct tk_wait_rows *rows, enum tk_wait_reason reason, uint32_t peer,
+                     uint64_t number, uint64_t more)
+{
+    if (rows->count < tk_wait_rows)
+        rows->at[rows->count++] = (struct tk_wait_row){reason, peer, number, more};
+}
+
+void tk_wait_record_open(uint32_t rank)
+{
+    tk_wait_page.rank = rank;
+    tk_wait_page.pid = (uint32_t)getpid();
+    tk_wait_page.size = sizeof(tk_wait_page);
+    tk_wait_page.version = tk_wait_version;
+    tk_wait_page.opened = tk_now();
+    __atomic_store_n(&tk_wait_page.magic, (uint32_t)tk_wait_magic, __ATOMIC_RELEASE);
+}
+
+/* Threads that ended leave theirs behind. */
+static bool is_gone(uint32_t tid)
+{
+    return syscall(SYS_tgkill, getpid(), (pid_t)tid, 0) != 0 && errno == ESRCH;
+}
+
+static struct tk_wait_thread *take_entry(uint32_t tid)
+{
+    for (unsigned i = 0; i < tk_wait_threads; i++) {
+        struct tk_wait_thread *entry = &tk_wait_page.threads[i];
+        uint32_t held = __atomic_load_n(&entry->tid, __ATOMIC_RELAXED);
+        if ((held == 0 || is_gone(held)) &&
+            __atomic_compare_exchange_n(&entry->tid, &held, tid, false, __ATOMIC_ACQ_REL,
+                                        __ATOMIC_RELAXED)) {
+            entry->why.kind = TK_WAITS_NOT;
+            return entry;
+        }
+    }
+    return NULL;
+}
+
+static struct tk_wait_thread *own_entry(void)
+{
+    if (!mine && !is_without) {
+        mine = take_entry((uint32_t)syscall(SYS_gettid));
+        is_without = !mine;
+    }
+    return mine;
+}
+
+static void describe(struct tk_wait_thread *entry)
+{
+    struct tk_wait_rows rows = {.at = entry->rows};
+    entry->row_count = 0;
+    for (unsigned i = 0; i < describer_count; i++)
+        describers[i](&rows);
+    entry->row_count = rows.count;
+}
+
+void tk_wait_note(const struct tk_wait_why *why, const unsigned *in_handler, bool is_new)
+{
+    struct tk_wait_thread *entry = own_entry();
+    uint64_t now = tk_now();
+    if (!entry)
+        return;
+    if (is_new || entry->why.kind != why->kind || entry->why.peer != why->peer) {
+        entry->row_count = 0;
+        entry->since = now;
+        entry->in_handler = (uintptr_t)in_handler;
+        described = now + rows_after - rows_every;
+    }
+    entry->beat = now;
+    entry->why = *why;
+    if (now - described >= rows_every) {
+        described = now;
+        describe(entry);
+    }
+}
+
+uint32_t tk_wait_holder_of(const pthread_mutex_t *mutex)
+{
+#ifdef __GLIBC__
+    return (uint32_t)__atomic_load_n(&mutex->__data.__owner, __ATOMIC_RELAXED);
+#else
+    (void)mutex;
+    return 0;
+#endif
+}
+
+void tk_wait_note_end(void)
+{
+    struct tk_wait_thread *entry = own_entry();
+    if (!entry || entry->why.kind == TK_WAITS_NOT)
+        return;
+    entry->why.kind = TK_WAITS_NOT;
+    entry->row_count = 0;
+    entry->ended = tk_now();
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Reads what the ranks of this host wait for, and their stacks, without their help: a stopped one
+ * can be explained too. Only reads. One thread, no lock. */
+#ifndef TRUNKLINE_SPAWNER_GUARD_WAITS_H
+#define TRUNKLINE_SPAWNER_GUARD_WAITS_H
+
+#include "spawner/wire/waits.h"
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+/* Of the rank started as `pid`; `session` is the directory where it has left the place of its
+ * record. */
+void waits_read(const char *session, uint32_t rank, pid_t pid, struct waits_rank *waits);
+
+/* Starts gdb on a rank, to print its stacks into the file returned; -1: why is in `why`. */
+int waits_start_stack(pid_t pid, pid_t *gdb, char *why, size_t size);
+
+#endif

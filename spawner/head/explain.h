@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Joins what the ranks of a job wait for into sentences: which rank waits for which, since when,
+ * and where the chain ends: at a rank that is stopped, gone, in a handler, or not in the library,
+ * or in a circle. Pure. */
+#ifndef TRUNKLINE_SPAWNER_EXPLAIN_H
+#define TRUNKLINE_SPAWNER_EXPLAIN_H
+
+#include "spawner/base/bytes.h"
+#include "spawner/wire/waits.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct explain {
+    uint32_t ranks;
+    struct waits_rank **rank; /* NULL: its host has not answered */
+    struct bytes text;
+    uint32_t *state; /* of each rank; explain.c's */
+    struct explain_edge *edges;
+    size_t edge_count, edge_room;
+    uint32_t suspects[4]; /* ranks whose stacks would help */
+    uint32_t suspect_count;
+    uint64_t longest; /* ns that a rank has been in one wait, at the most */
+    uint64_t waiting; /* ranks that wait */
+};
+
+bool explain_init(struct explain *e, uint32_t ranks);
+void explain_free(struct explain *e);
+
+/* Takes what a guard has read. False: it is no such thing. */
+bool explain_take(struct explain *e, uint32_t rank, const void *payload, size_t length);
+
+/* Writes lines to e->text and fills in the rest. */
+void explain_join(struct explain *e);
+
+/* Adds the stacks of a rank, as gdb printed them. */
+void explain_add_stack(struct explain *e, uint32_t rank, const char *text, size_t length);
+
+#endif

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* See ask.h. No state. */
+#include "config.h"
+
+#include "ask.h"
+
+#include "spawner/base/hail.h"
+#include "spawner/base/log.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Longer than the launcher waits for guards and for gdb. */
+enum { ASK_MS = 40000, JOBS_MAX = 16 };
+
+static int choose(pid_t *pid)
+{
+    pid_t pids[JOBS_MAX];
+    char list[JOBS_MAX * 12] = "";
+    size_t count = hail_find(pids, JOBS_MAX), used = 0;
+    if (count == 1) {
+        *pid = pids[0];
+        return 0;
+    }
+    if (count == 0) {
+        log_error("--explain: no job of this user runs on this host under gasnetrun_ibv");
+        return EXIT_RUNTIME;
+    }
+    for (size_t i = 0; i < count && i < JOBS_MAX; i++)
+        used += (size_t)snprintf(list + used, sizeof(list) - used, " %d", (int)pids[i]);
+    log_error("--explain: %zu jobs of this user run here, name one by the pid of its launcher:%s",
+              count, list);
+    return EXIT_USAGE;
+}
+
+static int parse(const char *job, pid_t *pid)
+{
+    char *end;
+    errno = 0;
+    long number = strtol(job, &end, 10);
+    if (*job >= '0' && *job <= '9' && !*end && !errno && number > 0 && number < 1L << 30) {
+        *pid = (pid_t)number;
+        return 0;
+    }
+    log_error("--explain %s: not the pid of a gasnetrun_ibv", job);
+    return EXIT_USAGE;
+}
+
+static int print_answer(int fd, pid_t pid)
+{
+    char text[4096];
+    size_t total = 0;
+    for (;;) {
+        struct pollfd p = {fd, POLLIN, 0};
+        if (poll(&p, 1, ASK_MS) == 0)
+            break;
+        ssize_t n = read(fd, text, sizeof(text));
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            break;
+        total += (size_t)n;
+        fwrite(text, 1, (size_t)n, stdout);
+    }
+    close(fd);
+    if (total)
+        return 0;
+    log_error("--explain: the launcher %d does not answer; is it stopped itself?", (int)pid);
+    return EXIT_RUNTIME;
+}
+
+int ask_explain(const char *job)
+{
+    pid_t pid = 0;
+    int status = job ? parse(job, &pid) : choose(&pid);
+    if (status)
+        return status;
+    int fd = hail_connect(pid);
+    if (fd >= 0)
+        return print_answer(fd, pid);
+    if (errno == EPERM)
+        log_error("--explain %d: that launcher is another user's", (int)pid);
+    else
+        log_error("--explain %d: no gasnetrun_ibv of this user with that pid runs a job on this "
+                  "host",
+                  (int)pid);
+    return EXIT_RUNTIME;
+}
