@@ -43,7 +43,8 @@ enum tk_wait_reason {
     TK_REASON_CONNECTING, /* the peer is being connected */
     TK_REASON_BARRIER,    /* number: which; more: round among leaders, or 0 */
     TK_REASON_NAMED,      /* likewise */
-    TK_REASON_COLLECTIVE  /* number: of the collective on its team; more: the team */
+    TK_REASON_COLLECTIVE, /* number: of the collective on its team; more: the team */
+    TK_REASON_TEAM        /* a call that makes a team; number: of such calls on it; more: the team */
 };
 
 enum {

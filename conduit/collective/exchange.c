@@ -15,6 +15,7 @@
 
 #include "base/lock.h"
 #include "base/report.h"
+#include "base/wait_record.h"
 #include "collective/exchange.h"
 #include "message/message.h"
 #include "progress/progress.h"
@@ -143,8 +144,28 @@ static void exchange_deliver(struct tk_arrival *arrival)
     tk_unlock(&exchanges_lock);
 }
 
+/* What this thread waits for in tk_exchange(). */
+static TK_PER_THREAD struct tk_wait_row awaited = {.peer = tk_wait_nobody};
+
+static void exchange_describe(struct tk_wait_rows *rows)
+{
+    if (awaited.peer != tk_wait_nobody)
+        tk_wait_row_add(rows, TK_REASON_TEAM, awaited.peer, awaited.number, awaited.more);
+}
+
+static void exchange_await(struct trunkline_tm *tm, const struct exchange *x, unsigned round)
+{
+    uint32_t source = (uint32_t)((x->rank + (UINT64_C(1) << round)) % x->count);
+    awaited.number = x->number;
+    awaited.more = x->team;
+    awaited.peer = tk_peer_of(tm, source)->rank;
+    tk_wait_served(&x->missing[round]);
+    awaited.peer = tk_wait_nobody;
+}
+
 void tk_exchange_open(void)
 {
+    tk_wait_describe_add(exchange_describe);
     tk_internal_register_whole(TK_HANDLER_EXCHANGE, exchange_deliver);
 }
 
@@ -210,7 +231,7 @@ void tk_exchange(struct trunkline_tm *tm, const void *mine, void *all, size_t si
     struct exchange *x = exchange_begin(tm, mine, size);
     for (unsigned round = 0; has_round(x->count, round); round++) {
         exchange_send_round(tm, x, round);
-        tk_wait_served(&x->missing[round]);
+        exchange_await(tm, x, round);
     }
     size_t behind = (x->count - x->rank) * size; /* bytes of our record and those of higher ranks */
     if (size > 0) {

@@ -93,10 +93,10 @@ static void add_ranks(struct explain *e, const uint32_t *ranks, uint32_t count)
         uint32_t first = i;
         while (i + 1 < count && ranks[i + 1] == ranks[i] + 1)
             i++;
-        i++;
+        i = i == first + 1 ? i : i + 1; /* two in a row are no range */
         add(e, "%s%u", first == 0 ? "" : i == count ? " and " : ", ", ranks[first]);
         if (i - first > 1)
-            add(e, i - first > 2 ? "-%u" : count == 2 ? " and %u" : ", %u", ranks[i - 1]);
+            add(e, "-%u", ranks[i - 1]);
     }
     if (i < count)
         add(e, " and %u more", count - i);
@@ -293,6 +293,9 @@ static void add_reason(struct explain *e, const struct explain_edge *edge)
                     : "in collective %llu of team %llx for rank %u",
             (unsigned long long)row->number, (unsigned long long)row->more, to);
         break;
+    case TK_REASON_TEAM:
+        add(e, "in a call that makes a team (gex_TM_Split, gex_TM_Create), for rank %u", to);
+        break;
     default:
         add(e, "in %s %llu for word of rank %u, which has entered it",
             row->reason == TK_REASON_NAMED ? "named barrier" : "barrier",
@@ -405,7 +408,7 @@ static void add_state(struct explain *e, uint32_t r)
     case STOPPED:
         add(e, "is stopped (SIGSTOP or a debugger) and does nothing until it is continued");
         if (w->has_record)
-            add(e, "; it has polled last %.1f s ago", since);
+            add(e, "; last polled %.1f s ago", since);
         break;
     case WAITING:
         add_waiting(e, r);
@@ -420,7 +423,7 @@ static void add_state(struct explain *e, uint32_t r)
             since);
         break;
     case OUTSIDE:
-        add(e, "waits for nothing of the library; it has waited there last %.1f s ago and is %s",
+        add(e, "waits for nothing of the library; last waited there %.1f s ago, and now is %s",
             since, w->doing);
         break;
     }
@@ -578,8 +581,11 @@ void explain_join(struct explain *e)
         if (e->state[r] != WAITING)
             continue;
         e->waiting++;
-        uint64_t age = e->rank[r]->now - waiter_of(e->rank[r])->since;
-        e->longest = age > e->longest && age < UINT64_C(1) << 62 ? age : e->longest;
+        uint64_t since = waiter_of(e->rank[r])->since, age = e->rank[r]->now - since;
+        if (since <= e->rank[r]->now && age > e->longest) {
+            e->longest = age;
+            e->longest_since = since;
+        }
     }
     for (uint32_t r = 0; r < e->ranks; r++)
         if (e->state[r] == WAITING)

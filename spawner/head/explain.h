@@ -21,8 +21,9 @@ struct explain {
     size_t edge_count, edge_room;
     uint32_t suspects[4]; /* ranks whose stacks would help */
     uint32_t suspect_count;
-    uint64_t longest; /* ns that a rank has been in one wait, at the most */
-    uint64_t waiting; /* ranks that wait */
+    uint64_t longest;       /* ns that a rank has been in one wait, at the most, */
+    uint64_t longest_since; /* and since when, by its host's clock */
+    uint64_t waiting;       /* ranks that wait */
 };
 
 bool explain_init(struct explain *e, uint32_t ranks);

@@ -98,12 +98,13 @@ static void ask_for_stacks(struct hang *h)
         finish(h);
 }
 
-/* A stall is reported once, and again after the job went on. */
+/* Each wait that is too long is reported once. */
 static bool is_stalled(struct hang *h)
 {
     bool stalls = h->explain.longest >= (uint64_t)h->job->stall_ms * 1000000;
-    bool is_new = stalls && !h->was_reported;
-    h->was_reported = stalls;
+    bool is_new = stalls && h->reported != h->explain.longest_since;
+    if (stalls)
+        h->reported = h->explain.longest_since;
     return is_new;
 }
 

@@ -27,7 +27,7 @@ struct hang {
     uint32_t missing;  /* hosts, then stacks, that have not answered */
     int64_t deadline;  /* of the answers */
     int64_t look_at;   /* when to look for a stall; CLOCK_NEVER: that was not asked for */
-    bool was_reported; /* this stall */
+    uint64_t reported; /* the stall that was reported last, by its beginning */
     struct explain explain;
     /* Writes lines to standard error. */
     void (*log)(void *owner, const char *text, size_t length);

@@ -78,6 +78,7 @@ barriers()
     explained 2 circle seq "^  circle: rank (0 waits for rank 1, which waits for rank 0|1 waits for rank 0, which waits for rank 1)$" \
         "^  rank 0 .*in barrier [0-9]+: rank 1 has not" "^  rank 1 .*in named barrier 1: rank 0 has not"
     explained 3 collective seq "in collective [0-9]+ of team [0-9a-f]+: rank 1 has not entered it" "^  rank 1 $nobody"
+    explained 3 team seq "in a call that makes a team .*for rank 1" "^  rank 1 $nobody"
 }
 
 messages()
@@ -96,10 +97,10 @@ stopped()
     explained 2 put seq "^  rank 0 waits for an event, .*for rank 1, which has not answered" "^  rank 1 is stopped"
     job_path=$PATH
     begin 3 stopped seq
-    until_says "$scratch/text" "^  rank 1 is stopped" "^  .*in barrier [0-9]+: rank 1 has not entered it" -- ask
-    if command -v gdb >/dev/null && [ "$sanitizer" = no ]; then
-        grep -qE 'stopped \(hang.c:[0-9]+\)' "$scratch/text" || failed "no stack of the stopped rank: $(cat "$scratch/text")"
-    fi
+    its_stack="stack of rank 1"
+    # A sanitizer's programs have more symbols than gdb reads in the time that it has.
+    command -v gdb >/dev/null && [ "$sanitizer" = no ] && its_stack='(stop|stopped) \(hang.c:[0-9]+\)'
+    until_says "$scratch/text" "^  rank 1 is stopped" "^  .*in barrier [0-9]+: rank 1 has not entered it" "$its_stack" -- ask
     ask
     grep -q "^  rank 1 is stopped" "$scratch/text" || failed "the stopped rank was continued by being asked about"
     end
