@@ -10,6 +10,7 @@
 #include "api/check.h"
 #include "atomic/atomic.h"
 #include "collective/exchange.h"
+#include "trace/trace.h"
 
 /* ---- Domains ---- */
 
@@ -210,6 +211,7 @@ static inline uint64_t bits_of(const void *value, size_t size)
                               .opcode = opcode,                                                    \
                               .flags = flags};                                                     \
         aim(#name "_" #DT, &m, tgt_rank, GEX_DT_##DT);                                             \
+        TK_TRACED(atomic, m.peer->rank, sizeof(operand1));                                         \
         return function(&m);                                                                       \
     }
 

@@ -7,6 +7,7 @@
 #include "api/check.h"
 #include "stats/stats.h"
 #include "collective/named.h"
+#include "trace/trace.h"
 
 #define CHECK_FLAGS(call, flags)                                                                   \
     TK_CHECK(((flags) & ~(GASNET_BARRIERFLAG_UNNAMED | GASNET_BARRIERFLAG_MISMATCH)) == 0,         \
@@ -20,6 +21,7 @@ static void must_be_notified(const char *call)
 
 void gasnet_barrier_notify(int id, int flags)
 {
+    TK_TRACED(barrier_notify, tk_trace_no_peer, 0);
     TK_MUST_BE_OUTSIDE_HANDLERS("gasnet_barrier_notify");
     TK_CHECK_MAY_COMMUNICATE("gasnet_barrier_notify");
     CHECK_FLAGS("gasnet_barrier_notify", flags);
@@ -30,6 +32,7 @@ void gasnet_barrier_notify(int id, int flags)
 
 int gasnet_barrier_wait(int id, int flags)
 {
+    TK_TRACED(barrier_wait, tk_trace_no_peer, 0);
     TK_MUST_BE_OUTSIDE_HANDLERS("gasnet_barrier_wait");
     TK_CHECK_MAY_COMMUNICATE("gasnet_barrier_wait");
     CHECK_FLAGS("gasnet_barrier_wait", flags);

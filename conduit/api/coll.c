@@ -12,6 +12,7 @@
 #include "event/event.h"
 #include "stats/stats.h"
 #include "team/objects.h"
+#include "trace/trace.h"
 
 #define CHECK_CALL(call, tm)                                                                       \
     do {                                                                                           \
@@ -55,6 +56,7 @@ static void start_barrier(const char *name, gex_TM_t tm, struct tk_op *op)
 
 gex_Event_t gex_Coll_BarrierNB(gex_TM_t tm, gex_Flags_t flags)
 {
+    TK_TRACED(barrier_nb, tk_trace_no_peer, 0);
     (void)flags;
     struct tk_op *op = tk_op_take();
     start_barrier("gex_Coll_BarrierNB", tm, op);
@@ -63,6 +65,7 @@ gex_Event_t gex_Coll_BarrierNB(gex_TM_t tm, gex_Flags_t flags)
 
 void gex_Coll_BarrierBlocking(gex_TM_t tm, gex_Flags_t flags)
 {
+    TK_TRACED(barrier, tk_trace_no_peer, 0);
     (void)flags;
     struct tk_op op;
     tk_op_init(&op);
@@ -82,6 +85,7 @@ static gex_Event_t start(const struct tk_coll_call *call)
 gex_Event_t gex_Coll_BroadcastNB(gex_TM_t tm, gex_Rank_t root, void *dst, const void *src,
                                  size_t nbytes, gex_Flags_t flags)
 {
+    TK_TRACED(broadcast, tk_trace_no_peer, nbytes);
     (void)flags;
     CHECK_CALL("gex_Coll_BroadcastNB", tm);
     must_have_root("gex_Coll_BroadcastNB", tm, root);
@@ -120,6 +124,7 @@ gex_Event_t gex_Coll_ReduceToOneNB(gex_TM_t tm, gex_Rank_t root, void *dst, cons
                                    gex_DT_t dt, size_t dt_sz, size_t dt_cnt, gex_OP_t op,
                                    gex_Coll_ReduceFn_t user_op, void *user_cdata, gex_Flags_t flags)
 {
+    TK_TRACED(reduce_to_one, tk_trace_no_peer, dt_sz * dt_cnt);
     static const char name[] = "gex_Coll_ReduceToOneNB";
     (void)flags;
     CHECK_CALL(name, tm);
@@ -139,6 +144,7 @@ gex_Event_t gex_Coll_ReduceToAllNB(gex_TM_t tm, void *dst, const void *src, gex_
                                    size_t dt_sz, size_t dt_cnt, gex_OP_t op,
                                    gex_Coll_ReduceFn_t user_op, void *user_cdata, gex_Flags_t flags)
 {
+    TK_TRACED(reduce_to_all, tk_trace_no_peer, dt_sz * dt_cnt);
     static const char name[] = "gex_Coll_ReduceToAllNB";
     (void)flags;
     CHECK_CALL(name, tm);

@@ -6,6 +6,7 @@
 
 #include "api/check.h"
 #include "event/event.h"
+#include "trace/trace.h"
 
 #define CHECK_EVENT(call, event)                                                                   \
     TK_CHECK((event) != GEX_EVENT_NO_OP, "%s: GEX_EVENT_NO_OP must not be synced", call);          \
@@ -49,6 +50,7 @@ void gex_Event_Wait(gex_Event_t event)
         tk_serve_now_and_then();
         return;
     }
+    TK_TRACED(event_wait, tk_trace_no_peer, 0);
     tk_serve(tk_count_of(event));
     tk_if_unlikely(tk_counter_read(tk_count_of(event)) > 0) wait_slowly(event);
     else tk_counter_leave(tk_count_of(event), tk_op_free);
@@ -81,6 +83,7 @@ void gex_Event_WaitSome(gex_Event_t *events, size_t numevents, gex_Flags_t flags
     size_t left;
     unsigned empty = 0;
     (void)flags;
+    TK_TRACED(event_wait, tk_trace_no_peer, 0);
     CHECK_EVENTS("gex_Event_WaitSome", events, numevents);
     while (tk_events_pass(events, numevents, &left) == 0 && left)
         tk_wait_step(&empty);
@@ -102,6 +105,7 @@ void gex_Event_WaitAll(gex_Event_t *events, size_t numevents, gex_Flags_t flags)
     size_t left;
     unsigned empty = 0;
     (void)flags;
+    TK_TRACED(event_wait, tk_trace_no_peer, 0);
     CHECK_EVENTS("gex_Event_WaitAll", events, numevents);
     while (tk_events_pass(events, numevents, &left), left)
         tk_wait_step(&empty);

@@ -9,6 +9,7 @@
 #include "message/message.h"
 #include "message/short.h"
 #include "team/objects.h"
+#include "trace/trace.h"
 
 /* Fields of all categories. */
 static inline void set_head(struct tk_message *m, enum tk_message_category category,
@@ -62,6 +63,7 @@ request_between(const char *call, gex_TM_t tm, gex_Rank_t rank, struct tk_messag
 int trunkline_am_request_short(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t handler,
                                gex_Flags_t flags, unsigned nargs, const gex_AM_Arg_t *args)
 {
+    TK_TRACED(request_short, tk_trace_no_peer, 0);
     TK_CHECK_REQUEST("gex_AM_RequestShort", tm, rank, nargs);
     TK_CHECK_HANDLER("gex_AM_RequestShort", handler);
     struct tk_peer *peers = tk_team_peers(tm);
@@ -75,6 +77,7 @@ _Static_assert(TRUNKLINE_AM_TAG(1u) == (tk_tag_bit | 1 << tk_tag_args_shift),
 int trunkline_am_request_small(gex_TM_t tm, gex_Rank_t rank, uint64_t args, gex_Flags_t flags,
                                gex_AM_Index_t handler, unsigned tag)
 {
+    TK_TRACED(request_short, tk_trace_no_peer, 0);
     TK_CHECK_REQUEST("gex_AM_RequestShort", tm, rank, tk_tag_nargs(tag));
     TK_CHECK_HANDLER("gex_AM_RequestShort", handler);
     struct tk_peer *peers = tk_team_peers(tm);
@@ -87,6 +90,7 @@ int trunkline_am_request_medium(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t han
                                 const void *src, size_t nbytes, gex_Event_t *lc_opt,
                                 gex_Flags_t flags, unsigned nargs, const gex_AM_Arg_t *args)
 {
+    TK_TRACED(request_medium, tk_trace_no_peer, nbytes);
     TK_CHECK_REQUEST("gex_AM_RequestMedium", tm, rank, nargs);
     TK_CHECK_HANDLER("gex_AM_RequestMedium", handler);
     TK_CHECK_LC_REQUEST("gex_AM_RequestMedium", lc_opt);
@@ -104,6 +108,7 @@ int trunkline_am_request_long(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t handl
                               size_t nbytes, void *dest, gex_Event_t *lc_opt, gex_Flags_t flags,
                               unsigned nargs, const gex_AM_Arg_t *args)
 {
+    TK_TRACED(request_long, tk_trace_no_peer, nbytes);
     TK_CHECK_REQUEST("gex_AM_RequestLong", tm, rank, nargs);
     TK_CHECK_HANDLER("gex_AM_RequestLong", handler);
     TK_CHECK_LC_REQUEST("gex_AM_RequestLong", lc_opt);
@@ -121,6 +126,7 @@ int trunkline_am_request_long(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t handl
 int trunkline_am_reply_short(gex_Token_t token, gex_AM_Index_t handler, gex_Flags_t flags,
                              unsigned nargs, const gex_AM_Arg_t *args)
 {
+    TK_TRACED(reply_short, tk_trace_no_peer, 0);
     TK_CHECK_REPLY("gex_AM_ReplyShort", token, nargs);
     TK_CHECK_HANDLER("gex_AM_ReplyShort", handler);
     return tk_short_reply(token, handler, flags & GEX_FLAG_IMMEDIATE, nargs, args);
@@ -136,6 +142,7 @@ reply_at_once(gex_Token_t token, gex_AM_Index_t handler, unsigned nargs, uint64_
 int trunkline_am_reply_small(gex_Token_t token, gex_AM_Index_t handler, uint64_t args,
                              gex_Flags_t flags, unsigned nargs)
 {
+    TK_TRACED(reply_short, tk_trace_no_peer, 0);
     TK_CHECK_REPLY("gex_AM_ReplyShort", token, nargs);
     TK_CHECK_HANDLER("gex_AM_ReplyShort", handler);
     tk_if_likely(!(flags & GEX_FLAG_IMMEDIATE)) return tk_small_reply(token, handler, nargs, args);
@@ -146,6 +153,7 @@ int trunkline_am_reply_medium(gex_Token_t token, gex_AM_Index_t handler, const v
                               size_t nbytes, gex_Event_t *lc_opt, gex_Flags_t flags, unsigned nargs,
                               const gex_AM_Arg_t *args)
 {
+    TK_TRACED(reply_medium, tk_trace_no_peer, nbytes);
     TK_CHECK_REPLY("gex_AM_ReplyMedium", token, nargs);
     TK_CHECK_HANDLER("gex_AM_ReplyMedium", handler);
     TK_CHECK_LC_REPLY("gex_AM_ReplyMedium", lc_opt);
@@ -160,6 +168,7 @@ int trunkline_am_reply_long(gex_Token_t token, gex_AM_Index_t handler, const voi
                             size_t nbytes, void *dest, gex_Event_t *lc_opt, gex_Flags_t flags,
                             unsigned nargs, const gex_AM_Arg_t *args)
 {
+    TK_TRACED(reply_long, tk_trace_no_peer, nbytes);
     TK_CHECK_REPLY("gex_AM_ReplyLong", token, nargs);
     TK_CHECK_HANDLER("gex_AM_ReplyLong", handler);
     TK_CHECK_LC_REPLY("gex_AM_ReplyLong", lc_opt);

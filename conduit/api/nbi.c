@@ -5,6 +5,7 @@
 
 #include "api/check.h"
 #include "event/event.h"
+#include "trace/trace.h"
 
 #define CHECK_OUTSIDE(call)                                                                        \
     TK_CHECK(!tk_nbi_in_region(), "%s between gex_NBI_BeginAccessRegion and EndAccessRegion", call)
@@ -37,6 +38,7 @@ void gex_NBI_Wait(gex_EC_t event_mask, gex_Flags_t flags)
     (void)flags;
     TK_CHECK_MAY_COMMUNICATE("gex_NBI_Wait");
     CHECK_OUTSIDE("gex_NBI_Wait");
+    TK_TRACED(nbi_wait, tk_trace_no_peer, 0);
     if (!tk_nbi_now)
         tk_nbi_begin_thread();
     struct wanted wanted = {.set = tk_nbi_now, .categories = event_mask};

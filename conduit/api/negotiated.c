@@ -13,6 +13,7 @@
 #include "base/report.h"
 #include "message/message.h"
 #include "team/objects.h"
+#include "trace/trace.h"
 
 #define CHECK_PREPARE(call, client_buf, least, most, limit, lc_opt)                                \
     TK_CHECK((least) <= (most), "%s: least_payload %zu is above most_payload %zu", call,           \
@@ -163,6 +164,7 @@ static void negotiated_commit(gex_AM_SrcDesc_t sd, gex_AM_Index_t handler, size_
 void trunkline_am_commit_request_medium(gex_AM_SrcDesc_t sd, gex_AM_Index_t handler, size_t nbytes,
                                         unsigned nargs, const gex_AM_Arg_t *args)
 {
+    TK_TRACED(request_medium, tk_trace_no_peer, nbytes);
     CHECK_SD("gex_AM_CommitRequestMedium", sd, TK_REQUEST, TK_MEDIUM);
     CHECK_COMMIT("gex_AM_CommitRequestMedium", sd, nbytes, nargs);
     TK_CHECK_HANDLER("gex_AM_CommitRequestMedium", handler);
@@ -172,6 +174,7 @@ void trunkline_am_commit_request_medium(gex_AM_SrcDesc_t sd, gex_AM_Index_t hand
 void trunkline_am_commit_request_long(gex_AM_SrcDesc_t sd, gex_AM_Index_t handler, size_t nbytes,
                                       void *dest, unsigned nargs, const gex_AM_Arg_t *args)
 {
+    TK_TRACED(request_long, tk_trace_no_peer, nbytes);
     CHECK_SD("gex_AM_CommitRequestLong", sd, TK_REQUEST, TK_LONG);
     CHECK_COMMIT("gex_AM_CommitRequestLong", sd, nbytes, nargs);
     TK_CHECK_HANDLER("gex_AM_CommitRequestLong", handler);
@@ -182,6 +185,7 @@ void trunkline_am_commit_request_long(gex_AM_SrcDesc_t sd, gex_AM_Index_t handle
 void trunkline_am_commit_reply_medium(gex_AM_SrcDesc_t sd, gex_AM_Index_t handler, size_t nbytes,
                                       unsigned nargs, const gex_AM_Arg_t *args)
 {
+    TK_TRACED(reply_medium, tk_trace_no_peer, nbytes);
     CHECK_SD("gex_AM_CommitReplyMedium", sd, TK_REPLY, TK_MEDIUM);
     CHECK_COMMIT("gex_AM_CommitReplyMedium", sd, nbytes, nargs);
     TK_CHECK_HANDLER("gex_AM_CommitReplyMedium", handler);
@@ -191,6 +195,7 @@ void trunkline_am_commit_reply_medium(gex_AM_SrcDesc_t sd, gex_AM_Index_t handle
 void trunkline_am_commit_reply_long(gex_AM_SrcDesc_t sd, gex_AM_Index_t handler, size_t nbytes,
                                     void *dest, unsigned nargs, const gex_AM_Arg_t *args)
 {
+    TK_TRACED(reply_long, tk_trace_no_peer, nbytes);
     CHECK_SD("gex_AM_CommitReplyLong", sd, TK_REPLY, TK_LONG);
     CHECK_COMMIT("gex_AM_CommitReplyLong", sd, nbytes, nargs);
     TK_CHECK_HANDLER("gex_AM_CommitReplyLong", handler);

@@ -9,6 +9,11 @@
 #include "base/copy.h"
 #include "rma/rma.h"
 #include "team/objects.h"
+#include "trace/trace.h"
+
+/* The rank is not checked yet. */
+#define TRACED(id, tm, rank, nbytes)                                                               \
+    TK_TRACED(id, (rank) < tk_team_size(tm) ? tk_peer_of(tm, rank)->rank : tk_trace_no_peer, nbytes)
 
 #define CHECK_RANGE(call, tm, rank, address, nbytes)                                               \
     TK_CHECK_MAY_COMMUNICATE(call);                                                                \
@@ -97,6 +102,7 @@ team_implicit(const char *call, gex_TM_t tm, gex_Rank_t rank, bool is_put, void 
 static inline int put_blocking(const char *call, gex_TM_t tm, gex_Rank_t rank, void *dest,
                                const void *src, size_t nbytes, gex_Flags_t flags)
 {
+    TRACED(put, tm, rank, nbytes);
     struct tk_peer *peers = tk_team_peers(tm);
     tk_if_unlikely(!peers) return team_blocking(call, tm, rank, true, dest, (void *)src, nbytes,
                                                 flags);
@@ -114,6 +120,7 @@ static inline gex_Event_t put_start(const char *call, gex_TM_t tm, gex_Rank_t ra
                                     const void *src, size_t nbytes, gex_Event_t *lc_opt,
                                     gex_Flags_t flags)
 {
+    TRACED(put_nb, tm, rank, nbytes);
     CHECK_LC_NB(call, lc_opt);
     struct tk_peer *peers = tk_team_peers(tm);
     tk_if_unlikely(!peers) return team_start(call, tm, rank, true, dest, (void *)src, nbytes,
@@ -132,6 +139,7 @@ static inline int put_implicit(const char *call, gex_TM_t tm, gex_Rank_t rank, v
                                const void *src, size_t nbytes, gex_Event_t *lc_opt,
                                gex_Flags_t flags)
 {
+    TRACED(put_nbi, tm, rank, nbytes);
     CHECK_LC_NBI(call, lc_opt);
     struct tk_peer *peers = tk_team_peers(tm);
     tk_if_unlikely(!peers) return team_implicit(call, tm, rank, true, dest, (void *)src, nbytes,
@@ -151,6 +159,7 @@ int gex_RMA_PutNBI(gex_TM_t tm, gex_Rank_t rank, void *dest, const void *src, si
 static inline int get_blocking(const char *call, gex_TM_t tm, void *dest, gex_Rank_t rank,
                                void *src, size_t nbytes, gex_Flags_t flags)
 {
+    TRACED(get, tm, rank, nbytes);
     struct tk_peer *peers = tk_team_peers(tm);
     tk_if_unlikely(!peers) return team_blocking(call, tm, rank, false, src, dest, nbytes, flags);
     CHECK_RANGE(call, tm, rank, src, nbytes);
@@ -166,6 +175,7 @@ int gex_RMA_GetBlocking(gex_TM_t tm, void *dest, gex_Rank_t rank, void *src, siz
 gex_Event_t gex_RMA_GetNB(gex_TM_t tm, void *dest, gex_Rank_t rank, void *src, size_t nbytes,
                           gex_Flags_t flags)
 {
+    TRACED(get_nb, tm, rank, nbytes);
     struct tk_peer *peers = tk_team_peers(tm);
     tk_if_unlikely(!peers) return team_start("gex_RMA_GetNB", tm, rank, false, src, dest, nbytes,
                                              GEX_EVENT_DEFER, flags);
@@ -176,6 +186,7 @@ gex_Event_t gex_RMA_GetNB(gex_TM_t tm, void *dest, gex_Rank_t rank, void *src, s
 int gex_RMA_GetNBI(gex_TM_t tm, void *dest, gex_Rank_t rank, void *src, size_t nbytes,
                    gex_Flags_t flags)
 {
+    TRACED(get_nbi, tm, rank, nbytes);
     struct tk_peer *peers = tk_team_peers(tm);
     tk_if_unlikely(!peers) return team_implicit("gex_RMA_GetNBI", tm, rank, false, src, dest,
                                                 nbytes, GEX_EVENT_DEFER, flags);

@@ -7,6 +7,7 @@
 #include "base/bits.h"
 #include "gasnet_vis.h"
 #include "team/objects.h"
+#include "trace/trace.h"
 #include "vector/vector.h"
 
 _Static_assert((int)GEX_VIS_MAX_PEERCOMPLETION == (int)tk_vector_notice_max, "one limit");
@@ -127,6 +128,7 @@ gex_Event_t gex_VIS_VectorPutNB(gex_TM_t tm, gex_Rank_t dstrank, size_t dstcount
 {
     struct tk_vector_call v;
     set_peer("gex_VIS_VectorPutNB", &v, tm, dstrank, true, flags);
+    TK_TRACED(vector, v.peer->rank, 0);
     return set_vector("gex_VIS_VectorPutNB", &v, dstcount, dstlist, srccount, srclist)
                ? tk_vector_start(&v)
                : GEX_EVENT_INVALID;
@@ -138,6 +140,7 @@ int gex_VIS_VectorPutNBI(gex_TM_t tm, gex_Rank_t dstrank, size_t dstcount,
 {
     struct tk_vector_call v;
     set_peer("gex_VIS_VectorPutNBI", &v, tm, dstrank, true, flags);
+    TK_TRACED(vector, v.peer->rank, 0);
     if (set_vector("gex_VIS_VectorPutNBI", &v, dstcount, dstlist, srccount, srclist))
         tk_vector_implicit(&v);
     return 0;
@@ -149,6 +152,7 @@ int gex_VIS_VectorPutBlocking(gex_TM_t tm, gex_Rank_t dstrank, size_t dstcount,
 {
     struct tk_vector_call v;
     set_peer("gex_VIS_VectorPutBlocking", &v, tm, dstrank, true, flags);
+    TK_TRACED(vector, v.peer->rank, 0);
     if (set_vector("gex_VIS_VectorPutBlocking", &v, dstcount, dstlist, srccount, srclist))
         tk_vector_blocking(&v);
     return 0;
@@ -160,6 +164,7 @@ gex_Event_t gex_VIS_VectorGetNB(gex_TM_t tm, size_t dstcount, gex_Memvec_t const
 {
     struct tk_vector_call v;
     set_peer("gex_VIS_VectorGetNB", &v, tm, srcrank, false, flags);
+    TK_TRACED(vector, v.peer->rank, 0);
     return set_vector("gex_VIS_VectorGetNB", &v, dstcount, dstlist, srccount, srclist)
                ? tk_vector_start(&v)
                : GEX_EVENT_INVALID;
@@ -171,6 +176,7 @@ int gex_VIS_VectorGetNBI(gex_TM_t tm, size_t dstcount, gex_Memvec_t const dstlis
 {
     struct tk_vector_call v;
     set_peer("gex_VIS_VectorGetNBI", &v, tm, srcrank, false, flags);
+    TK_TRACED(vector, v.peer->rank, 0);
     if (set_vector("gex_VIS_VectorGetNBI", &v, dstcount, dstlist, srccount, srclist))
         tk_vector_implicit(&v);
     return 0;
@@ -182,6 +188,7 @@ int gex_VIS_VectorGetBlocking(gex_TM_t tm, size_t dstcount, gex_Memvec_t const d
 {
     struct tk_vector_call v;
     set_peer("gex_VIS_VectorGetBlocking", &v, tm, srcrank, false, flags);
+    TK_TRACED(vector, v.peer->rank, 0);
     if (set_vector("gex_VIS_VectorGetBlocking", &v, dstcount, dstlist, srccount, srclist))
         tk_vector_blocking(&v);
     return 0;
@@ -195,6 +202,7 @@ gex_Event_t gex_VIS_IndexedPutNB(gex_TM_t tm, gex_Rank_t dstrank, size_t dstcoun
 {
     struct tk_vector_call v;
     set_peer("gex_VIS_IndexedPutNB", &v, tm, dstrank, true, flags);
+    TK_TRACED(vector, v.peer->rank, 0);
     return set_indexed("gex_VIS_IndexedPutNB", &v, dstcount, dstlist, dstlen, srccount, srclist,
                        srclen)
                ? tk_vector_start(&v)
@@ -207,6 +215,7 @@ int gex_VIS_IndexedPutNBI(gex_TM_t tm, gex_Rank_t dstrank, size_t dstcount, void
 {
     struct tk_vector_call v;
     set_peer("gex_VIS_IndexedPutNBI", &v, tm, dstrank, true, flags);
+    TK_TRACED(vector, v.peer->rank, 0);
     if (set_indexed("gex_VIS_IndexedPutNBI", &v, dstcount, dstlist, dstlen, srccount, srclist,
                     srclen))
         tk_vector_implicit(&v);
@@ -219,6 +228,7 @@ int gex_VIS_IndexedPutBlocking(gex_TM_t tm, gex_Rank_t dstrank, size_t dstcount,
 {
     struct tk_vector_call v;
     set_peer("gex_VIS_IndexedPutBlocking", &v, tm, dstrank, true, flags);
+    TK_TRACED(vector, v.peer->rank, 0);
     if (set_indexed("gex_VIS_IndexedPutBlocking", &v, dstcount, dstlist, dstlen, srccount, srclist,
                     srclen))
         tk_vector_blocking(&v);
@@ -231,6 +241,7 @@ gex_Event_t gex_VIS_IndexedGetNB(gex_TM_t tm, size_t dstcount, void *const dstli
 {
     struct tk_vector_call v;
     set_peer("gex_VIS_IndexedGetNB", &v, tm, srcrank, false, flags);
+    TK_TRACED(vector, v.peer->rank, 0);
     return set_indexed("gex_VIS_IndexedGetNB", &v, dstcount, dstlist, dstlen, srccount, srclist,
                        srclen)
                ? tk_vector_start(&v)
@@ -243,6 +254,7 @@ int gex_VIS_IndexedGetNBI(gex_TM_t tm, size_t dstcount, void *const dstlist[], s
 {
     struct tk_vector_call v;
     set_peer("gex_VIS_IndexedGetNBI", &v, tm, srcrank, false, flags);
+    TK_TRACED(vector, v.peer->rank, 0);
     if (set_indexed("gex_VIS_IndexedGetNBI", &v, dstcount, dstlist, dstlen, srccount, srclist,
                     srclen))
         tk_vector_implicit(&v);
@@ -255,6 +267,7 @@ int gex_VIS_IndexedGetBlocking(gex_TM_t tm, size_t dstcount, void *const dstlist
 {
     struct tk_vector_call v;
     set_peer("gex_VIS_IndexedGetBlocking", &v, tm, srcrank, false, flags);
+    TK_TRACED(vector, v.peer->rank, 0);
     if (set_indexed("gex_VIS_IndexedGetBlocking", &v, dstcount, dstlist, dstlen, srccount, srclist,
                     srclen))
         tk_vector_blocking(&v);
@@ -270,6 +283,7 @@ gex_Event_t gex_VIS_StridedPutNB(gex_TM_t tm, gex_Rank_t dstrank, void *dstaddr,
 {
     struct tk_vector_call v;
     set_peer("gex_VIS_StridedPutNB", &v, tm, dstrank, true, flags);
+    TK_TRACED(vector, v.peer->rank, 0);
     return set_strided("gex_VIS_StridedPutNB", &v, STRIDED) ? tk_vector_start(&v)
                                                             : GEX_EVENT_INVALID;
 }
@@ -281,6 +295,7 @@ int gex_VIS_StridedPutNBI(gex_TM_t tm, gex_Rank_t dstrank, void *dstaddr,
 {
     struct tk_vector_call v;
     set_peer("gex_VIS_StridedPutNBI", &v, tm, dstrank, true, flags);
+    TK_TRACED(vector, v.peer->rank, 0);
     if (set_strided("gex_VIS_StridedPutNBI", &v, STRIDED))
         tk_vector_implicit(&v);
     return 0;
@@ -293,6 +308,7 @@ int gex_VIS_StridedPutBlocking(gex_TM_t tm, gex_Rank_t dstrank, void *dstaddr,
 {
     struct tk_vector_call v;
     set_peer("gex_VIS_StridedPutBlocking", &v, tm, dstrank, true, flags);
+    TK_TRACED(vector, v.peer->rank, 0);
     if (set_strided("gex_VIS_StridedPutBlocking", &v, STRIDED))
         tk_vector_blocking(&v);
     return 0;
@@ -305,6 +321,7 @@ gex_Event_t gex_VIS_StridedGetNB(gex_TM_t tm, void *dstaddr, const ptrdiff_t dst
 {
     struct tk_vector_call v;
     set_peer("gex_VIS_StridedGetNB", &v, tm, srcrank, false, flags);
+    TK_TRACED(vector, v.peer->rank, 0);
     return set_strided("gex_VIS_StridedGetNB", &v, STRIDED) ? tk_vector_start(&v)
                                                             : GEX_EVENT_INVALID;
 }
@@ -316,6 +333,7 @@ int gex_VIS_StridedGetNBI(gex_TM_t tm, void *dstaddr, const ptrdiff_t dststrides
 {
     struct tk_vector_call v;
     set_peer("gex_VIS_StridedGetNBI", &v, tm, srcrank, false, flags);
+    TK_TRACED(vector, v.peer->rank, 0);
     if (set_strided("gex_VIS_StridedGetNBI", &v, STRIDED))
         tk_vector_implicit(&v);
     return 0;
@@ -328,6 +346,7 @@ int gex_VIS_StridedGetBlocking(gex_TM_t tm, void *dstaddr, const ptrdiff_t dstst
 {
     struct tk_vector_call v;
     set_peer("gex_VIS_StridedGetBlocking", &v, tm, srcrank, false, flags);
+    TK_TRACED(vector, v.peer->rank, 0);
     if (set_strided("gex_VIS_StridedGetBlocking", &v, STRIDED))
         tk_vector_blocking(&v);
     return 0;

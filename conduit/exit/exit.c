@@ -21,6 +21,7 @@
 #include "settings/settings.h"
 #include "stats/stats.h"
 #include "tools/public.h"
+#include "trace/trace.h"
 #include "transport/transport.h"
 
 /* A client's signal handler that calls exit() would interrupt this thread in the middle of it.
@@ -167,6 +168,7 @@ static void leave_alone(void)
     if (!tk_state_is_running(&tk_exit_state) || tk_is_interrupted())
         return;
     tk_stats_write("exit", true);
+    tk_trace_close("exit");
     tk_liveness_set(TK_LIVENESS_LEFT);
     tk_bootstrap_close_early();
 }

@@ -18,6 +18,7 @@
 #include "settings/settings.h"
 #include "stats/stats.h"
 #include "tools/public.h"
+#include "trace/trace.h"
 
 /* The watchdog of an exit in a signal handler, in seconds: libpmix's lock may be what the
  * interrupted thread holds, and the helper waits for it. It has given up waiting for others long
@@ -51,6 +52,7 @@ static _Noreturn void end_as_asked_for(void)
     sigset_t set;
     int code = tk_state_code(&tk_exit_state);
     tk_stats_write("ended by SIGTERM", false);
+    tk_trace_close("ended by SIGTERM");
     if (code && code != tk_code_of_signal(SIGTERM))
         _exit(code);
     sigemptyset(&set);

@@ -22,6 +22,7 @@
 #include "stats/stats.h"
 #include "tools/public.h"
 #include "topology/topology.h"
+#include "trace/trace.h"
 #include "transport/neighbour.h"
 #include "transport/transport.h"
 #include "transport/connect_record.h"
@@ -96,6 +97,7 @@ _Noreturn void tk_abort_job(int code, const char *why)
 {
     tk_state_abort(&tk_exit_state);
     tk_stats_write(*why ? why : "the job was ended", false);
+    tk_trace_close(*why ? why : "the job was ended");
     tk_bootstrap_abort(code, why);
     if (!tk_bootstrap.alone)
         usleep(200000);
@@ -248,6 +250,7 @@ void tk_leave(void)
     tk_transports_report_end();
     tk_stats_write("exit", true);
     tk_summary_take();
+    tk_trace_close("exit");
     if (tk_settings.verboseenv)
         tk_progress_threads_report();
     gasnett_flush_streams();
@@ -271,6 +274,7 @@ static _Noreturn void flush_and_exit(void)
 {
     tk_state_code_known(&tk_exit_state);
     tk_stats_write("exit in a signal handler", false);
+    tk_trace_close("exit in a signal handler");
     alarm(last_flush);
     gasnett_flush_streams();
     _exit(tk_state_code(&tk_exit_state));

@@ -13,6 +13,7 @@
 #include "exit/state.h"
 #include "stats/stats.h"
 #include "tools/tools.h"
+#include "trace/trace.h"
 #include "transport/neighbour.h"
 
 int tk_code_of_signal(int number)
@@ -57,6 +58,7 @@ void tk_die_of(int number)
     if (getpid() == tk_exit_state.pid) {
         tk_liveness_set(TK_LIVENESS_REPORTED);
         tk_stats_write("a fatal signal", false);
+        tk_trace_close("a fatal signal");
         tk_tools_post_mortem();
     }
     signal(number, SIG_DFL);

@@ -67,6 +67,12 @@
 #    define TRUNKLINE_HEAP_NAME "nodebugmalloc"
 #endif
 
+#if GASNET_TRACE
+#    define TRUNKLINE_TRACE_NAME "trace"
+#else
+#    define TRUNKLINE_TRACE_NAME "notrace"
+#endif
+
 #define GEX_SPEC_VERSION_MAJOR 0
 #define GEX_SPEC_VERSION_MINOR 18
 
@@ -82,7 +88,7 @@
     ",THREADMODEL=" TRUNKLINE_THREADMODEL                                                          \
     ",SEGMENT=" TRUNKLINE_SEGMENT_NAME                                                             \
     ",PTR=64bit,noalign,pshm," TRUNKLINE_CHECKING_NAME                                             \
-    ",notrace,nostats," TRUNKLINE_HEAP_NAME                                                        \
+    "," TRUNKLINE_TRACE_NAME ",nostats," TRUNKLINE_HEAP_NAME                                       \
     ",nosrclines,timers_native,membars_native,atomics_native,atomic32_native,atomic64_native"
 /* clang-format on */
 

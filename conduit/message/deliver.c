@@ -15,6 +15,7 @@
 #include "message/message.h"
 #include "progress/progress.h"
 #include "stats/stats.h"
+#include "trace/trace.h"
 
 static const char *const category_names[] = {"Short", "Medium", "Long"};
 static tk_internal_fn internal_handlers[tk_internal_handlers];
@@ -216,10 +217,20 @@ static void run_with_payload(struct tk_arrival *arrival, gex_Token_t token)
     }
 }
 
+/* Of a Long: that which was put before it too. */
+static inline size_t payload_of(const struct tk_arrival *arrival)
+{
+    if (arrival->head->category != TK_LONG)
+        return arrival->head->category == TK_SHORT ? 0 : arrival->nbytes;
+    return ((const struct tk_long_head *)(arrival->head + 1))->nbytes;
+}
+
 static void run_client(struct tk_arrival *arrival)
 {
     uint8_t index = arrival->head->handler;
     gex_Token_t token = TK_CONTAINER_OF(arrival, struct trunkline_token, arrival);
+    TK_TRACE_HANDLER(arrival->head->kind == TK_REPLY, arrival->peer->rank, index,
+                     payload_of(arrival), arrival->head->reserved);
     if (arrival->head->category == TK_SHORT)
         run_short(arrival, token);
     else
@@ -283,6 +294,8 @@ static void run_on_endpoint(struct tk_arrival *arrival)
         no_handler_on(arrival->peer, *head, ours);
     refuse(arrival->peer, &table->entries[head->handler], *head);
     token.arrival.peer = tk_ep_peer_open(&copy, arrival->peer, ours, theirs);
+    TK_TRACE_HANDLER(head->kind == TK_REPLY, arrival->peer->rank, head->handler,
+                     payload_of(arrival), 0);
     call_on_endpoint(arrival, &token, fn, ours);
     arrival->replied = token.arrival.replied;
     check_return(&table->entries[head->handler]);
@@ -323,6 +336,7 @@ static void deliver_short(struct tk_peer *from, unsigned tag, const int32_t *arg
     token.arrival.peer = from;
     token.arrival.tag = tag;
     token.arrival.replied = false;
+    TK_TRACE_HANDLER(tag & tk_tag_reply, from->rank, index, 0, 0);
     tk_in_handler++;
     if (TK_IS_DEBUG)
         refuse(from, &tk_handler_entries[index], tk_tag_head(tag));

@@ -15,6 +15,7 @@
 #include "message/short.h"
 #include "progress/progress.h"
 #include "settings/settings.h"
+#include "trace/trace.h"
 
 static void uncount_short(bool is_reply)
 {
@@ -55,15 +56,27 @@ size_t tk_long_packed_max(unsigned nargs)
     return tk_message_max - tk_message_front(true, nargs);
 }
 
+/* Where a message between endpoints is marked its number has no room (endpoint.h). */
+static uint16_t number_of(const struct tk_message *m)
+{
+    if (m->handler < GEX_AM_INDEX_BASE)
+        return 0;
+    bool is_plain = m->peer == tk_peer(m->peer->rank);
+    return tk_trace_number(m->peer->rank, m->handler, is_plain);
+}
+
 size_t tk_front_build(void *front, const struct tk_message *m, enum tk_message_kind kind,
                       bool packed)
 {
+    uint16_t number = 0;
     char *at = (char *)front + sizeof(struct tk_message_head);
+    tk_if_unlikely(tk_trace_has(tk_trace_bit_request_short)) number = number_of(m);
     *(struct tk_message_head *)front = (struct tk_message_head){.kind = (uint8_t)kind,
                                                                 .category = m->category,
                                                                 .nargs = (uint8_t)m->nargs,
                                                                 .handler = m->handler,
-                                                                .packed = packed};
+                                                                .packed = packed,
+                                                                .reserved = number};
     if (m->category == TK_LONG) {
         struct tk_long_head place = {.dest = (uintptr_t)m->dest, .nbytes = (uint32_t)m->nbytes};
         memcpy(at, &place, sizeof(place));
@@ -216,6 +229,25 @@ static enum tk_status send_in_group(struct tk_message *m, enum tk_message_kind k
     return status;
 }
 
+enum tk_status tk_short_send_traced(struct tk_peer *peer, struct tk_message_head head,
+                                    bool immediate, const gex_AM_Arg_t *args)
+{
+    union tk_front front;
+    const struct tk_message m = {.peer = peer,
+                                 .category = TK_SHORT,
+                                 .handler = head.handler,
+                                 .nargs = head.nargs,
+                                 .args = args};
+    struct tk_outgoing out = {.head = &front.head,
+                              .head_size = tk_front_build(&front, &m, head.kind, false)};
+    enum tk_status status = tk_wait_send(peer, &out, immediate);
+    if (status != TK_OK) {
+        uncount_short(head.kind == TK_REPLY);
+        tk_trace_unsent();
+    }
+    return status;
+}
+
 static enum tk_status send(struct tk_message *m, enum tk_message_kind kind)
 {
     if (m->category == TK_SHORT)
@@ -244,8 +276,11 @@ void tk_message_count(const struct tk_message *m, enum tk_message_kind kind)
 
 int tk_request(struct tk_message *m)
 {
-    if (send(m, TK_REQUEST) != TK_OK)
+    if (send(m, TK_REQUEST) != TK_OK) {
+        if (tk_is_traced)
+            tk_trace_unsent();
         return 1;
+    }
     tk_message_count(m, TK_REQUEST);
     return 0;
 }
@@ -253,8 +288,11 @@ int tk_request(struct tk_message *m)
 int tk_reply(gex_Token_t token, struct tk_message *m)
 {
     m->peer = token->arrival.peer;
-    if (send(m, TK_REPLY) != TK_OK)
+    if (send(m, TK_REPLY) != TK_OK) {
+        if (tk_is_traced)
+            tk_trace_unsent();
         return 1;
+    }
     tk_message_count(m, TK_REPLY);
     token->arrival.replied = true;
     return 0;

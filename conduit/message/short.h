@@ -8,6 +8,7 @@
 #include "message/message.h"
 #include "progress/progress.h"
 #include "stats/stats.h"
+#include "trace/trace.h"
 
 /* Also the result of clients' calls: 0, or 1 if nothing was sent (immediate only). */
 _Static_assert(TK_OK == 0 && TK_BUSY == 1, "a status is a result");
@@ -16,6 +17,10 @@ _Static_assert(TK_OK == 0 && TK_BUSY == 1, "a status is a result");
  * costs the least. */
 tk_short_busy tk_short_refused TK_HIDDEN;
 
+/* With a whole head, in which the message's number travels. */
+enum tk_status tk_short_send_traced(struct tk_peer *peer, struct tk_message_head head,
+                                    bool immediate, const gex_AM_Arg_t *args);
+
 static inline enum tk_status tk_short_send(struct tk_peer *peer, enum tk_message_kind kind,
                                            uint8_t handler, bool immediate, unsigned nargs,
                                            const gex_AM_Arg_t *args)
@@ -23,6 +28,8 @@ static inline enum tk_status tk_short_send(struct tk_peer *peer, enum tk_message
     struct tk_message_head head = {
         .kind = (uint8_t)kind, .category = TK_SHORT, .nargs = (uint8_t)nargs, .handler = handler};
     tk_count(kind == TK_REPLY ? tk_counter_short_replies : tk_counter_short_requests);
+    tk_if_unlikely(tk_trace_has(tk_trace_bit_request_short)) return tk_short_send_traced(
+        peer, head, immediate, args);
     return tk_peer_transport(peer)->send_short(peer, head, args,
                                                immediate ? tk_short_refused : tk_wait_send_short);
 }
@@ -52,6 +59,11 @@ static inline int tk_small_request(struct tk_peer *peer, uint8_t handler, bool i
                                    unsigned tag, uint64_t args)
 {
     tk_count(tk_counter_short_requests);
+    tk_if_unlikely(tk_trace_has(tk_trace_bit_request_short))
+    {
+        const gex_AM_Arg_t both[] = {(gex_AM_Arg_t)args, (gex_AM_Arg_t)(args >> 32)};
+        return (int)tk_short_send_traced(peer, tk_tag_head(tag | handler), immediate, both);
+    }
     return (int)tk_peer_transport(peer)->send_small(peer, tag | handler, args,
                                                     tk_small_if_busy[immediate]);
 }
@@ -62,6 +74,12 @@ static inline int tk_small_reply(gex_Token_t token, uint8_t handler, unsigned na
     struct tk_peer *peer = token->arrival.peer;
     token->arrival.replied = true;
     tk_count(tk_counter_short_replies);
+    tk_if_unlikely(tk_trace_has(tk_trace_bit_reply_short))
+    {
+        const gex_AM_Arg_t both[] = {(gex_AM_Arg_t)args, (gex_AM_Arg_t)(args >> 32)};
+        return (int)tk_short_send_traced(peer, tk_tag_head(tk_tag(true, nargs, handler)), false,
+                                         both);
+    }
     return (int)tk_peer_transport(peer)->send_small(peer, tk_tag(true, nargs, handler), args,
                                                     tk_wait_send_small);
 }

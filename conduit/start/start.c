@@ -35,6 +35,7 @@
 #include "stats/stats.h"
 #include "team/objects.h"
 #include "tools/tools.h"
+#include "trace/trace.h"
 #include "transport/doorbell.h"
 #include "transport/self/self.h"
 #include "transport/shm/shm.h"
@@ -278,10 +279,37 @@ static enum tk_status open_stats(void)
     return TK_OK;
 }
 
+/* Before the last wait for the others, so that a file which ranks share is there when the first of
+ * them writes. */
+static enum tk_status open_trace(void)
+{
+    static char host[tk_host_name_max];
+    const char *nodes = tk_settings.trace_nodes;
+    struct tk_trace_plan plan = {.file = tk_settings.trace_file,
+                                 .rank = tk_peers.me,
+                                 .size = tk_peers.size,
+                                 .host = host,
+                                 .records = !nodes[0] || tk_tools_ranges_have(nodes, tk_peers.me),
+                                 .local = tk_settings.trace_local};
+    if (!tk_stats_mask_parse(tk_settings.trace_mask, &plan.mask)) {
+        tk_log_error("GASNET_TRACEMASK='%s': not letters of trunkline-counters(7), with ^ in front "
+                     "for all but these",
+                     tk_settings.trace_mask);
+        return TK_FAIL;
+    }
+    if (plan.file[0] && !tk_is_traced && plan.rank == 0)
+        tk_log_warn("GASNET_TRACEFILE is ignored: this library has no traces; configure one with "
+                    "--enable-trace");
+    tk_topology_host_name(host);
+    if (tk_is_traced)
+        tk_trace_open(&plan);
+    return TK_OK;
+}
+
 static enum tk_status open_rooms(void)
 {
     struct tk_peer_info *info = calloc(1, sizeof(*info));
-    if (!info || fill_info(info) != TK_OK || open_stats() != TK_OK)
+    if (!info || fill_info(info) != TK_OK || open_stats() != TK_OK || open_trace() != TK_OK)
         return TK_FAIL;
     if (!TK_THREADED)
         tk_devices_single_thread();
@@ -354,6 +382,8 @@ void tk_start(void)
     tk_tools_join_job();
     tk_peer_info_drop_all();
     tk_progress_threads_open();
+    if (tk_is_traced)
+        tk_trace_start();
     is_started = true;
 }
 

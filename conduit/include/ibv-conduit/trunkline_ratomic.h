@@ -5,8 +5,8 @@
  * the calls, inlined into clients: with constant opcode and flags an operation on a process that
  * shares memory is one locked instruction (for some operations a loop around one), complete on
  * return. All other cases, and all calls in a library built with --enable-debug, which checks them,
- * call the library's function of the same name. Included by gasnet_ratomic.h. Owns nothing, locks
- * nothing, polls nothing. */
+ * or --enable-trace, call the library's function of the same name. Included by gasnet_ratomic.h.
+ * Owns nothing, locks nothing, polls nothing. */
 #ifndef TRUNKLINE_RATOMIC_H
 #define TRUNKLINE_RATOMIC_H
 
@@ -135,7 +135,7 @@ TRUNKLINE_AD_REAL(DBL, double, trunkline_ad_64_t)
 
 /* ---- The calls ---- */
 
-#if !GASNET_DEBUG && defined(__OPTIMIZE__)
+#if !GASNET_DEBUG && !GASNET_TRACE && defined(__OPTIMIZE__)
 
 /* A domain begins like a team, with a pointer to a table of address offsets by rank. Where the
  * CPU must not touch the words of the domain, all of these are TRUNKLINE_UNMAPPED. */

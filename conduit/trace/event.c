@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The tables of trace.def. No state. */
+#include "config.h"
+
+#include "trace/event.h"
+
+const char *const tk_trace_op_names[tk_trace_ops] = {
+#define TK_TRACE_OP(id, letter, name) name,
+#include "trace/trace.def"
+};
+
+const char tk_trace_op_letters[tk_trace_ops] = {
+#define TK_TRACE_OP(id, letter, name) letter,
+#include "trace/trace.def"
+};

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What a trace consists of: trace.def as types, and events. Pure. */
+#ifndef TK_TRACE_EVENT_H
+#define TK_TRACE_EVENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum tk_trace_op {
+#define TK_TRACE_OP(id, letter, name) tk_trace_##id,
+#include "trace/trace.def"
+    tk_trace_ops
+};
+
+/* One piece of work of a thread, or a moment (end == begin). Times are nanoseconds of
+ * CLOCK_MONOTONIC. */
+struct tk_trace_event {
+    uint64_t begin, end;
+    uint64_t nbytes;
+    const char *file; /* of the program, as it says; NULL: unknown. Never freed. */
+    uint32_t line;
+    uint32_t peer; /* tk_trace_no_peer: none */
+    /* Of a message: its number among those that the sender recorded for this receiver; 0: none.
+     * The handler has the sender's, which is how they are found together. */
+    uint32_t sequence;
+    uint16_t op;
+    uint8_t handler;
+    uint8_t slots; /* of a ring, with text of the event, that follow */
+};
+
+enum { tk_trace_text_max = 1000 };
+#define tk_trace_no_peer UINT32_MAX
+
+/* By operation: its word in files, and its class. */
+extern const char *const tk_trace_op_names[tk_trace_ops];
+extern const char tk_trace_op_letters[tk_trace_ops];
+
+static inline bool tk_trace_is_send(unsigned op)
+{
+    return op >= tk_trace_request_short && op <= tk_trace_reply_long;
+}
+
+static inline bool tk_trace_is_handler(unsigned op)
+{
+    return op == tk_trace_request_handler || op == tk_trace_reply_handler;
+}
+
+#endif

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Records events. Owns the rings, one for each thread, and what a thread knows of the call under
+ * way: no lock but for names of source files, which are kept once for good, since the program may
+ * unload what they lay in. */
+#include "config.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/futex.h"
+#include "stats/table.h"
+#include "trace/trace_private.h"
+
+uint32_t tk_trace_mask;
+struct tk_trace_ring *_Atomic tk_trace_rings;
+_Atomic uint32_t tk_trace_bell;
+
+struct file_name {
+    struct file_name *next;
+    char name[];
+};
+
+static TK_PER_THREAD struct {
+    struct tk_trace_ring *ring;
+    uint32_t peer, sequence; /* of the message that the call under way sends */
+    uint8_t handler;
+    const char *file; /* as the program gave it, and our copy */
+    const char *file_kept;
+    unsigned line;
+    int frozen;
+} mine = {.peer = tk_trace_no_peer};
+
+static uint32_t me;
+static _Atomic(bool) is_open;
+static _Atomic(bool) is_local_wanted;
+static _Atomic uint32_t *numbers_sent, *numbers_seen; /* by peer */
+static _Atomic uint32_t thread_count;
+static struct file_name *_Atomic file_names;
+static pthread_key_t end_of_thread;
+
+static void thread_ends(void *ring)
+{
+    atomic_store_explicit(&((struct tk_trace_ring *)ring)->is_idle, true, memory_order_release);
+}
+
+bool tk_trace_recorder_open(const struct tk_trace_plan *plan)
+{
+    me = plan->rank;
+    atomic_store(&is_local_wanted, plan->local);
+    numbers_sent = calloc(plan->size, sizeof(*numbers_sent));
+    numbers_seen = calloc(plan->size, sizeof(*numbers_seen));
+    if (!numbers_sent || !numbers_seen || pthread_key_create(&end_of_thread, thread_ends) != 0)
+        return false;
+    atomic_store(&is_open, true);
+    return true;
+}
+
+void tk_trace_recorder_close(void)
+{
+    atomic_store(&is_open, false);
+    __atomic_store_n(&tk_trace_mask, 0, __ATOMIC_RELAXED);
+}
+
+bool tk_trace_is_open(void)
+{
+    return tk_is_traced && atomic_load_explicit(&is_open, memory_order_relaxed);
+}
+
+static struct tk_trace_ring *ring_of_ended_thread(void)
+{
+    for (struct tk_trace_ring *ring = tk_trace_rings; ring; ring = ring->next) {
+        bool is_idle = true;
+        if (atomic_compare_exchange_strong(&ring->is_idle, &is_idle, false))
+            return ring;
+    }
+    return NULL;
+}
+
+static struct tk_trace_ring *ring_of_this_thread(void)
+{
+    if (mine.ring)
+        return mine.ring;
+    struct tk_trace_ring *ring = ring_of_ended_thread();
+    if (!ring) {
+        ring = calloc(1, sizeof(*ring));
+        if (!ring)
+            return NULL;
+        ring->thread = thread_count++;
+        ring->next = tk_trace_rings;
+        while (!atomic_compare_exchange_weak(&tk_trace_rings, &ring->next, ring))
+            ;
+    }
+    if (TK_THREADED)
+        pthread_setspecific(end_of_thread, ring);
+    return mine.ring = ring;
+}
+
+static void add(const struct tk_trace_event *event, const char *text, size_t length)
+{
+    struct tk_trace_ring *ring = ring_of_this_thread();
+    if (!ring)
+        return;
+    uint64_t used = tk_trace_ring_add(ring, *event, text, length);
+    if (used != tk_trace_ring_slots / 2)
+        return;
+    atomic_store(&tk_trace_bell, 1);
+    tk_futex_wake_all(&tk_trace_bell);
+}
+
+/* ---- calls ---- */
+
+void tk_trace_begin(struct tk_trace_call *call, enum tk_trace_op op, uint32_t peer, size_t nbytes)
+{
+    if (peer == me && !atomic_load_explicit(&is_local_wanted, memory_order_relaxed))
+        return;
+    *call = (struct tk_trace_call){.begin = tk_now(),
+                                   .nbytes = nbytes,
+                                   .peer = peer,
+                                   .outer_peer = mine.peer,
+                                   .outer_sequence = mine.sequence,
+                                   .op = (uint16_t)op,
+                                   .outer_handler = mine.handler};
+    mine.peer = tk_trace_no_peer;
+    mine.sequence = 0;
+}
+
+/* The sender's number, of which 16 bits came: the one nearest to the highest that was seen. */
+static uint32_t number_of(uint32_t from, uint16_t number)
+{
+    if (!number)
+        return 0;
+    uint32_t last = atomic_load_explicit(&numbers_seen[from], memory_order_relaxed);
+    int16_t ahead = (int16_t)(uint16_t)(number - (uint16_t)last);
+    if (ahead > 0)
+        atomic_store_explicit(&numbers_seen[from], last + (uint32_t)ahead, memory_order_relaxed);
+    return last + (uint32_t)ahead;
+}
+
+void tk_trace_begin_handler(struct tk_trace_call *call, enum tk_trace_op op, uint32_t from,
+                            uint8_t handler, size_t nbytes, uint16_t number)
+{
+    uint32_t sequence = number_of(from, number);
+    tk_trace_begin(call, op, from, nbytes);
+    call->sequence = sequence;
+    call->handler = handler;
+}
+
+void tk_trace_end(const struct tk_trace_call *call)
+{
+    bool is_message = call->op >= tk_trace_request_short && call->op <= tk_trace_reply_long;
+    struct tk_trace_event event = {.begin = call->begin,
+                                   .end = tk_now(),
+                                   .nbytes = call->nbytes,
+                                   .file = mine.file_kept,
+                                   .line = mine.line,
+                                   .peer = is_message ? mine.peer : call->peer,
+                                   .sequence = is_message ? mine.sequence : call->sequence,
+                                   .op = call->op,
+                                   .handler = is_message ? mine.handler : call->handler};
+    mine.peer = call->outer_peer;
+    mine.sequence = call->outer_sequence;
+    mine.handler = call->outer_handler;
+    if (event.peer != me || atomic_load_explicit(&is_local_wanted, memory_order_relaxed))
+        add(&event, NULL, 0);
+}
+
+uint16_t tk_trace_number(uint32_t peer, uint8_t handler, bool is_numbered)
+{
+    uint32_t number = 0;
+    while (is_numbered && !(uint16_t)number)
+        number = 1 + atomic_fetch_add_explicit(&numbers_sent[peer], 1, memory_order_relaxed);
+    mine.peer = peer;
+    mine.handler = handler;
+    mine.sequence = number;
+    return (uint16_t)number;
+}
+
+void tk_trace_unsent(void)
+{
+    mine.sequence = 0;
+}
+
+/* ---- the program ---- */
+
+void tk_trace_vprint(const char *format, va_list args)
+{
+    char text[tk_trace_text_max];
+    if (!tk_trace_is_open())
+        return;
+    int length = vsnprintf(text, sizeof(text), format, args);
+    if (length < 0)
+        return;
+    size_t n = strlen(text);
+    if (n > 0 && text[n - 1] == '\n')
+        n--;
+    struct tk_trace_event event = {.begin = tk_now(),
+                                   .file = mine.file_kept,
+                                   .line = mine.line,
+                                   .peer = tk_trace_no_peer,
+                                   .op = tk_trace_program};
+    event.end = event.begin;
+    add(&event, text, n);
+}
+
+bool tk_trace_local(void)
+{
+    return atomic_load_explicit(&is_local_wanted, memory_order_relaxed);
+}
+
+void tk_trace_local_set(bool local)
+{
+    atomic_store_explicit(&is_local_wanted, local, memory_order_relaxed);
+}
+
+/* Classes by letter, which calls of the interface know when they are compiled. */
+static uint32_t by_letter(uint32_t classes)
+{
+    uint32_t bits = 0;
+    for (unsigned i = 0; i < tk_stats_class_count; i++)
+        if (classes & UINT32_C(1) << i)
+            bits |= UINT32_C(1) << (tk_stats_classes[i].letter - 'A');
+    return bits;
+}
+
+const char *tk_trace_mask_text(void)
+{
+    static TK_PER_THREAD char text[33];
+    uint32_t bits = __atomic_load_n(&tk_trace_mask, __ATOMIC_RELAXED);
+    uint32_t classes = 0;
+    for (unsigned i = 0; i < tk_stats_class_count; i++)
+        if (bits & UINT32_C(1) << (tk_stats_classes[i].letter - 'A'))
+            classes |= UINT32_C(1) << i;
+    tk_stats_mask_format(classes, text, sizeof(text));
+    return text;
+}
+
+void tk_trace_mask_start(uint32_t classes)
+{
+    __atomic_store_n(&tk_trace_mask, by_letter(classes), __ATOMIC_RELAXED);
+}
+
+void tk_trace_mask_set(const char *wanted)
+{
+    uint32_t classes = 0;
+    if (tk_trace_is_open() && (!*wanted || tk_stats_mask_parse(wanted, &classes)))
+        tk_trace_mask_start(classes);
+}
+
+/* ---- lines of source ---- */
+
+static const char *keep(const char *name)
+{
+    struct file_name *head = atomic_load_explicit(&file_names, memory_order_acquire);
+    for (struct file_name *f = head; f; f = f->next)
+        if (strcmp(f->name, name) == 0)
+            return f->name;
+    size_t size = strlen(name) + 1;
+    struct file_name *more = malloc(sizeof(*more) + size);
+    if (!more)
+        return NULL;
+    memcpy(more->name, name, size);
+    more->next = head;
+    /* Two threads may keep the same name twice. */
+    while (!atomic_compare_exchange_weak(&file_names, &more->next, more))
+        ;
+    return more->name;
+}
+
+void tk_trace_line_set(const char *file, unsigned line)
+{
+    if (mine.frozen > 0)
+        return;
+    mine.line = line;
+    if (file && file == mine.file && mine.file_kept && strcmp(file, mine.file_kept) == 0)
+        return;
+    mine.file = file;
+    mine.file_kept = file && tk_trace_is_open() ? keep(file) : NULL;
+}
+
+void tk_trace_line_get(const char **file, unsigned *line)
+{
+    *file = mine.file;
+    *line = mine.line;
+}
+
+void tk_trace_line_freeze(int by)
+{
+    mine.frozen += by;
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Traces: what a rank does, by the calls of the interface, in a file. Only in libraries configured
+ * with --enable-trace; in others TK_TRACED(...) is nothing. Each thread records into a ring of its
+ * own (ring.h); a thread of the library writes them out. Nothing here waits for the file but the
+ * end of the job. */
+#ifndef TK_TRACE_H
+#define TK_TRACE_H
+
+#include <stdarg.h>
+
+#include "base/bits.h"
+#include "base/mode.h"
+#include "base/traced.h"
+#include "trace/event.h"
+
+/* Classes that are recorded now; 0 while nothing is. Written at the start, the end, and by the
+ * program; a thread that reads it late records an event more or less. */
+extern TK_HIDDEN uint32_t tk_trace_mask;
+
+enum tk_trace_bit {
+#define TK_TRACE_OP(id, letter, name) tk_trace_bit_##id = 1 << ((letter) - 'A'),
+#include "trace/trace.def"
+};
+
+static inline bool tk_trace_has(enum tk_trace_bit bit)
+{
+    return tk_is_traced && (__atomic_load_n(&tk_trace_mask, __ATOMIC_RELAXED) & bit);
+}
+
+/* A call under way. What its thread knew of an outer call's message is kept here meanwhile. */
+struct tk_trace_call {
+    uint64_t begin; /* 0: it is not recorded */
+    uint64_t nbytes;
+    uint32_t peer, sequence, outer_peer, outer_sequence;
+    uint16_t op;
+    uint8_t handler, outer_handler;
+};
+
+void tk_trace_begin(struct tk_trace_call *call, enum tk_trace_op op, uint32_t peer, size_t nbytes);
+void tk_trace_end(const struct tk_trace_call *call);
+
+static inline void tk_trace_leave(const struct tk_trace_call *call)
+{
+    tk_if_unlikely(call->begin) tk_trace_end(call);
+}
+
+/* Records what follows in this block as one event. The peer of a message need not be given. The
+ * arguments are evaluated if the class is recorded. */
+#define TK_TRACED(id, peer, nbytes)                                                                \
+    TK_IF_TRACED(__attribute__((__cleanup__(tk_trace_leave))) struct tk_trace_call trace_call;     \
+                 trace_call.begin = 0; tk_if_unlikely(tk_trace_has(tk_trace_bit_##id))             \
+                     tk_trace_begin(&trace_call, tk_trace_##id, peer, nbytes);)
+
+/* The same for a handler; `number` is what tk_trace_number() gave the sender. */
+void tk_trace_begin_handler(struct tk_trace_call *call, enum tk_trace_op op, uint32_t from,
+                            uint8_t handler, size_t nbytes, uint16_t number);
+
+#define TK_TRACE_HANDLER(is_reply, from, handler, nbytes, number)                                  \
+    TK_IF_TRACED(                                                                                  \
+        __attribute__((__cleanup__(tk_trace_leave))) struct tk_trace_call trace_call;              \
+        trace_call.begin = 0; tk_if_unlikely(tk_trace_has(tk_trace_bit_request_handler))           \
+            tk_trace_begin_handler(&trace_call,                                                    \
+                                   (is_reply) ? tk_trace_reply_handler : tk_trace_request_handler, \
+                                   from, handler, nbytes, number);)
+
+/* The call under way sends a message to `peer`. Returns its number, which travels in 16 bits; 0:
+ * none, where it can't (`is_numbered` is false). */
+uint16_t tk_trace_number(uint32_t peer, uint8_t handler, bool is_numbered);
+
+/* It did not send it after all. */
+void tk_trace_unsent(void);
+
+/* ---- life ---- */
+
+struct tk_trace_plan {
+    const char *file; /* with `%` for the rank; "-": standard error */
+    uint32_t mask;    /* as of tk_stats_mask_parse() */
+    uint32_t rank, size;
+    const char *host; /* stays */
+    bool records;     /* this rank; else it may have to create the file that others write to */
+    bool local;       /* what a rank does with itself too */
+};
+
+/* At start-up, before the last wait for others: creates the file. What can't be written to is
+ * reported by one line, and nothing is recorded then. */
+void tk_trace_open(const struct tk_trace_plan *plan);
+
+/* From now on events are recorded. */
+void tk_trace_start(void);
+
+/* Writes what there is, once for each process; nothing is recorded any more. `how` the job ended.
+ * Async-signal-safe; a writer that is stuck in the disk is waited for a second or two. */
+void tk_trace_close(const char *how);
+
+/* ---- programs ---- */
+
+bool tk_trace_is_open(void);
+void tk_trace_vprint(const char *format, va_list args) __attribute__((format(printf, 1, 0)));
+/* Letters; "": nothing. */
+const char *tk_trace_mask_text(void);
+void tk_trace_mask_set(const char *text);
+bool tk_trace_local(void);
+void tk_trace_local_set(bool local);
+
+/* The line of the program's source that this thread is at, as it says. A frozen one stays; each
+ * freeze needs an unfreeze. */
+void tk_trace_line_set(const char *file, unsigned line);
+void tk_trace_line_get(const char **file, unsigned *line);
+void tk_trace_line_freeze(int by);
+
+#endif

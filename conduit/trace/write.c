@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Writes a trace: a thread of the library does, and at the end whoever ends the process. Owns the
+ * file's name and the lines, under one lock that is tried, never waited for without a limit. The
+ * file is opened for each write, since programs close files that they do not know. A file for
+ * programs is a whole one after each write, however the process ends: its end is overwritten by
+ * what comes next, under the kernel's lock where ranks share it. */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/futex.h"
+#include "base/report.h"
+#include "process/thread.h"
+#include "trace/format.h"
+#include "trace/trace_private.h"
+
+enum {
+    write_often = 50,    /* ms */
+    patience = 2000,     /* ms, at the end */
+    stack_least = 65536, /* a page or two is enough */
+    one_ms = 1000000
+};
+
+static const char json_begin[] = "[\n{\"name\":\"trunkline\",\"ph\":\"M\",\"pid\":0}";
+static const char json_end[] = "\n]\n";
+
+static struct tk_trace_source source;
+static char path[PATH_MAX]; /* "": standard output or error */
+static char boot[64], host[256];
+static int stream; /* then: which */
+static bool is_json, is_broken;
+static uint32_t mask_at_start;
+static _Atomic(bool) is_closed;
+static atomic_flag busy = ATOMIC_FLAG_INIT;
+static struct tk_trace_lines lines;
+static uint64_t lost_in_all;
+static char text[tk_trace_text_max + 1];
+static pid_t owner;
+
+static void report_failure(const char *what, int error)
+{
+    char line[500];
+    const char *reason = strerrordesc_np(error);
+    const char *const parts[] = {"GASNET_TRACEFILE: cannot ",
+                                 what,
+                                 " ",
+                                 path,
+                                 ": ",
+                                 reason ? reason : "unknown error",
+                                 "; the job goes on without this trace"};
+    size_t length = 0;
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+        for (const char *at = parts[i]; *at && length + 1 < sizeof(line); at++)
+            line[length++] = *at;
+    line[length] = '\0';
+    tk_log_error_signal_safe(line);
+}
+
+static void nap(void)
+{
+    const struct timespec ms = {.tv_nsec = one_ms};
+    nanosleep(&ms, NULL);
+}
+
+/* ---- the file ---- */
+
+/* 0, or errno. */
+static int write_whole(int fd, const char *bytes, size_t length, off_t at)
+{
+    while (length > 0) {
+        ssize_t n = at < 0 ? write(fd, bytes, length) : pwrite(fd, bytes, length, at);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return n < 0 ? errno : ENOSPC;
+        bytes += n;
+        length -= (size_t)n;
+        at += at < 0 ? 0 : n;
+    }
+    return 0;
+}
+
+/* Another rank may be stopped while it holds the lock. */
+static int lock_file(int fd)
+{
+    for (int i = 0; i < patience; i++) {
+        if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+            return 0;
+        if (errno != EWOULDBLOCK && errno != EINTR)
+            return errno;
+        nap();
+    }
+    return EWOULDBLOCK;
+}
+
+/* What does not fit on the disk is taken back, so that the file stays a whole one. */
+static int append_json(int fd)
+{
+    struct stat status;
+    int error = lock_file(fd);
+    if (error)
+        return error;
+    if (fstat(fd, &status) != 0)
+        return errno;
+    off_t at = status.st_size - (off_t)(sizeof(json_end) - 1);
+    if (at < 0)
+        return EILSEQ;
+    memcpy(lines.bytes + lines.length, json_end, sizeof(json_end) - 1);
+    error = write_whole(fd, lines.bytes, lines.length + sizeof(json_end) - 1, at);
+    if (error && ftruncate(fd, at) == 0)
+        write_whole(fd, json_end, sizeof(json_end) - 1, at);
+    return error;
+}
+
+static void flush(void)
+{
+    int error = 0;
+    if (lines.length > 0 && !is_broken) {
+        int flags = O_CLOEXEC | O_NOCTTY | (is_json ? O_RDWR : O_WRONLY | O_APPEND);
+        int fd = path[0] ? open(path, flags) : stream;
+        if (fd < 0)
+            error = errno;
+        else if (is_json)
+            error = append_json(fd);
+        else
+            error = write_whole(fd, lines.bytes, lines.length, -1);
+        if (path[0] && fd >= 0 && close(fd) != 0 && !error)
+            error = errno;
+        if (error) {
+            is_broken = true;
+            report_failure("write", error);
+        }
+    }
+    lines.length = 0;
+}
+
+/* ---- from the rings ---- */
+
+static void make_room(void)
+{
+    if (lines.length + tk_trace_event_max > sizeof(lines.bytes))
+        flush();
+}
+
+static void report_lost(struct tk_trace_ring *ring)
+{
+    uint64_t lost = atomic_load_explicit(&ring->lost, memory_order_relaxed);
+    if (lost == ring->lost_reported)
+        return;
+    uint64_t now = tk_now();
+    const struct tk_trace_event event = {.begin = now,
+                                         .end = now,
+                                         .nbytes = lost - ring->lost_reported,
+                                         .peer = tk_trace_no_peer,
+                                         .op = tk_trace_lost};
+    make_room();
+    tk_trace_put_event(&lines, &source, ring->thread, &event, NULL, is_json);
+    lost_in_all += lost - ring->lost_reported;
+    ring->lost_reported = lost;
+}
+
+/* As much as was there when it began: a thread that records without end must not hold us. */
+static void drain(void)
+{
+    struct tk_trace_event event;
+    for (struct tk_trace_ring *ring = tk_trace_rings; ring; ring = ring->next) {
+        for (int i = 0; i < tk_trace_ring_slots; i++) {
+            if (!tk_trace_ring_take(ring, &event, text, sizeof(text)))
+                break;
+            make_room();
+            tk_trace_put_event(&lines, &source, ring->thread, &event, event.slots ? text : NULL,
+                               is_json);
+        }
+        report_lost(ring);
+    }
+    flush();
+}
+
+static void *writer(void *unused)
+{
+    (void)unused;
+    while (!atomic_load(&is_closed)) {
+        tk_futex_wait(&tk_trace_bell, 0, (uint64_t)write_often * one_ms);
+        atomic_store(&tk_trace_bell, 0);
+        if (atomic_flag_test_and_set(&busy))
+            continue;
+        if (!atomic_load(&is_closed))
+            drain();
+        atomic_flag_clear(&busy);
+    }
+    return NULL;
+}
+
+/* ---- life ---- */
+
+static struct tk_trace_clocks clocks_now(void)
+{
+    struct timespec t;
+    struct tk_trace_clocks clocks = {.monotonic = tk_now()};
+    clock_gettime(CLOCK_REALTIME, &t);
+    clocks.realtime = (uint64_t)t.tv_sec * TK_SECOND + (uint64_t)t.tv_nsec;
+    return clocks;
+}
+
+/* Processes with the same one have the same monotonic clock. */
+static void find_boot(void)
+{
+    int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd >= 0 ? read(fd, boot, sizeof(boot) - 1) : 0;
+    if (fd >= 0)
+        close(fd);
+    boot[n > 0 ? n : 0] = '\0';
+    boot[strcspn(boot, "\n")] = '\0';
+}
+
+static bool add_text(const char *more, size_t length)
+{
+    size_t used = strlen(path);
+    if (used + length >= sizeof(path))
+        return false;
+    memcpy(path + used, more, length);
+    path[used + length] = '\0';
+    return true;
+}
+
+/* From the root, since programs change directories. */
+static bool make_path(const char *file)
+{
+    char rank[16];
+    snprintf(rank, sizeof(rank), "%u", source.rank);
+    path[0] = '\0';
+    if (*file != '/' && (!getcwd(path, sizeof(path)) || !add_text("/", 1)))
+        return false;
+    for (const char *at = file; *at; at++)
+        if (!(*at == '%' ? add_text(rank, strlen(rank)) : add_text(at, 1)))
+            return false;
+    return true;
+}
+
+static bool is_stream(const char *file)
+{
+    stream = strcmp(file, "stdout") == 0 ? STDOUT_FILENO : STDERR_FILENO;
+    return !strcmp(file, "-") || !strcmp(file, "stderr") || stream == STDOUT_FILENO;
+}
+
+/* A file that ranks share is begun by rank 0, before any other has passed the last wait of the
+ * start. */
+static int create(bool is_ours)
+{
+    int flags = O_CREAT | O_CLOEXEC | O_NOCTTY | (is_json ? O_RDWR : O_WRONLY);
+    int fd = open(path, flags | (is_ours ? O_TRUNC : 0), 0666);
+    if (fd < 0)
+        return errno;
+    int error = 0;
+    if (is_ours && is_json)
+        error = write_whole(fd, json_begin, sizeof(json_begin) - 1, 0);
+    if (is_ours && is_json && !error)
+        error = write_whole(fd, json_end, sizeof(json_end) - 1, sizeof(json_begin) - 1);
+    close(fd);
+    return error;
+}
+
+static bool is_json_name(const char *file)
+{
+    size_t length = strlen(file);
+    return length >= 5 && strcmp(file + length - 5, ".json") == 0;
+}
+
+void tk_trace_open(const struct tk_trace_plan *plan)
+{
+    bool is_shared = !strchr(plan->file, '%') && plan->size > 1;
+    if (!plan->file[0] || (!plan->records && !(is_shared && plan->rank == 0)))
+        return;
+    owner = getpid();
+    snprintf(host, sizeof(host), "%s", plan->host);
+    find_boot();
+    source = (struct tk_trace_source){
+        .rank = plan->rank, .size = plan->size, .host = host, .boot = boot, .pid = (int)owner};
+    int error = 0;
+    if (!is_stream(plan->file)) {
+        is_json = is_json_name(plan->file);
+        error = make_path(plan->file) ? create(!is_shared || plan->rank == 0) : ENAMETOOLONG;
+    }
+    mask_at_start = plan->mask;
+    if (!error && plan->records && !tk_trace_recorder_open(plan))
+        error = ENOMEM;
+    if (error)
+        report_failure("create", error);
+}
+
+void tk_trace_start(void)
+{
+    if (!tk_trace_is_open())
+        return;
+    const struct tk_trace_clocks clocks = clocks_now();
+    while (atomic_flag_test_and_set(&busy))
+        nap();
+    tk_trace_put_start(&lines, &source, &clocks, is_json);
+    atomic_flag_clear(&busy);
+    if (tk_thread_start(writer, stack_least, 0) != TK_OK) {
+        tk_trace_recorder_close();
+        return;
+    }
+    tk_trace_mask_start(mask_at_start);
+}
+
+void tk_trace_close(const char *how)
+{
+    if (!tk_trace_is_open() || getpid() != owner || atomic_exchange(&is_closed, true))
+        return;
+    tk_trace_recorder_close();
+    for (int i = 0; atomic_flag_test_and_set(&busy); i++) {
+        if (i == patience)
+            return;
+        nap();
+    }
+    const struct tk_trace_clocks clocks = clocks_now();
+    drain();
+    tk_trace_put_end(&lines, &source, &clocks, lost_in_all, how, is_json);
+    flush();
+}

@@ -1,0 +1,91 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# In a library configured with --enable-trace: a random mix that was traced is replayed, and each message finds its handler;
+# programs act on traces; files are whole however a rank ends; one that can't be written costs a line and not the job. In a
+# library without traces: one line says so.
+. "${top_srcdir:?run through make check}/tests/job/common.sh"
+
+without()
+{
+    SETTINGS="GASNET_TRACEFILE=$scratch/trace-%" good 2 "$jobs/traced-seq"
+    says 'GASNET_TRACEFILE is ignored' 1
+    [ -z "$(ls "$scratch"/trace-* 2>/dev/null)" ] || failed "a file of traces"
+}
+
+grep -q '#define GASNET_TRACE 1' "$top_builddir/conduit/include/gasnet_config.h" || {
+    without
+    finish
+}
+command -v python3 >/dev/null || skip "python3 is not here"
+
+# mix RANKS PROGRAM FILE [FILE OF A RANK...]: runs the mix, then the checker.
+mix()
+{
+    mix_ranks=$1 mix_program=$2 mix_file=$3
+    shift 3
+    rm -f "$scratch"/expected.*
+    SETTINGS="GASNET_TRACEFILE=$mix_file $SETTINGS" good "$mix_ranks" "$mix_program" "$scratch/expected"
+    [ $# -gt 0 ] || set -- "$mix_file"
+    python3 "$top_srcdir/tests/job/trace_check.py" "$mix_ranks" "$scratch/expected" "$@" >"$scratch/checked" 2>&1 ||
+        failed "$mix_program: $(cat "$scratch/checked")"
+}
+
+network()
+{
+    mix 2 "$jobs/counters-seq" "$scratch/t-%" "$scratch/t-0" "$scratch/t-1"
+    SETTINGS="COUNTERS_THREADS=3" mix 2 "$jobs/counters-par" "$scratch/t.json"
+}
+
+shared()
+{
+    SETTINGS="GASNET_SUPERNODE_MAXSIZE=0" mix 3 "$jobs/counters-seq" "$scratch/t-%.json" "$scratch"/t-{0,1,2}.json
+    SETTINGS="COUNTERS_THREADS=2 GASNET_SUPERNODE_MAXSIZE=0" mix 2 "$jobs/counters-par" "$scratch/t"
+}
+
+# lines FILE NUMBER PATTERN
+lines()
+{
+    lines_found=$(grep -c -e "$3" "$1")
+    [ "$lines_found" = "$2" ] || failed "$lines_found lines with '$3', not $2"
+}
+
+programs()
+{
+    SETTINGS="TRACED_ON=1 GASNET_TRACEFILE=$scratch/p-%" good 2 "$jobs/traced-seq"
+    lines "$scratch/p-1" 20 ' P put .* at=first.c:11$'
+    lines "$scratch/p-1" 40 ' P put .* at=_second.c:22$' # the frozen ones too
+    lines "$scratch/p-1" 0 'at=frozen\|at=masked.*put\|text=masked\|at=zz'
+    lines "$scratch/p-1" 20 ' P put .* at=other.c:66$'
+    lines "$scratch/p-1" 1 ' H program .*at=third.c:44 text=text "5"$'
+    lines "$scratch/p-1" 1 'text=forced 1$'
+    lines "$scratch/p-1" 1 '^# end .* lost=0 how=exit$'
+    # of one rank, of some classes, and a rank alone, which puts to itself
+    SETTINGS="TRACED_ON=1 GASNET_TRACEFILE=- GASNET_TRACEMASK=^A" good 1 "$jobs/traced-seq"
+    says ' P put .* at=first.c:11$' 20
+    says ' P put .*at=other.c' 0
+    SETTINGS="GASNET_TRACEMASK=P1" job 1 "$jobs/traced-seq"
+    [ "$status" -ne 0 ] && grep -q "GASNET_TRACEMASK='P1'" "$scratch/err" || failed "a mask with a digit was taken"
+}
+
+ends()
+{
+    SETTINGS="TRACED_ON=1 TRACED_ABORT=1 GASNET_TRACEFILE=$scratch/a.json" job 2 "$jobs/traced-seq"
+    [ "$status" -ne 0 ] || failed "the job ended with 0 after an abort"
+    python3 -c 'import json, sys
+events = json.load(open(sys.argv[1]))
+assert sum(e["name"] == "put" for e in events) >= 80, "puts"
+assert any(e["name"] == "end" and e["args"]["how"] != "exit" for e in events), "end"' "$scratch/a.json" 2>"$scratch/python" ||
+        failed "after an abort: $(tail -1 "$scratch/python")"
+    ln -s /dev/full "$scratch/full.json"
+    for file in /dev/full "$scratch/none/here-%" "$scratch/full.json"; do
+        SETTINGS="TRACED_ON=any GASNET_TRACEFILE=$file" good 2 "$jobs/traced-seq"
+        said=$(grep -c 'GASNET_TRACEFILE: cannot' "$scratch/err")
+        [ "$said" -ge 1 ] && [ "$said" -le 2 ] || failed "$said lines, not one of each rank, for $file"
+    done
+}
+
+lane network network
+lane shared shared
+lane programs programs
+lane ends ends
+finish

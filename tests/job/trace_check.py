@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Replays the traces of a job of counters-seq or counters-par: every message that was sent has its handler on the rank that it
+was sent to, every handler its message, a handler does not run before the call that sent its message began, calls of a thread
+are inside of each other or apart, and there are as many as the program counted.
+
+usage: trace_check.py RANKS EXPECTED-PREFIX FILE...      files of text, or one or several .json"""
+import json
+import sys
+
+OPS = {"request_short": "short_requests", "request_medium": "medium_requests", "request_long": "long_requests",
+       "reply_short": "short_replies", "reply_medium": "medium_replies"}
+errors = []
+arrows = {}
+
+
+def wrong(text):
+    errors.append(text)
+
+
+def number(text):
+    return int(text) if text.isdigit() else text
+
+
+def read_text(path):
+    for line in open(path, encoding="latin-1"):
+        if line.startswith("#"):
+            words = line.split()
+            yield dict([("op", words[1])] + [w.split("=", 1) for w in words[2:] if "=" in w])
+            continue
+        at, rank, thread, letter, op, rest = line.rstrip("\n").split(" ", 5)
+        seconds, fraction = at.split(".")
+        event = {"op": op, "rank": int(rank), "thread": int(thread), "letter": letter,
+                 "begin": int(seconds) * 10**9 + int(fraction)}
+        for word in rest.split(" "):
+            name, _, value = word.partition("=")
+            event[name] = number(value)
+        yield event
+
+
+def ns(microseconds):
+    whole, _, part = microseconds.partition(".")
+    return int(whole) * 1000 + int(part or 0)
+
+
+def read_json(path):
+    for event in json.load(open(path), parse_float=str):
+        args = event.get("args", {})
+        if event["ph"] in "sf":
+            arrows.setdefault(event["id"], []).append(event["ph"])
+        elif event["ph"] == "X":
+            yield {"op": event["name"], "rank": event["pid"], "thread": event["tid"], "letter": event["cat"],
+                   "begin": ns(event["ts"]), "ns": ns(event["dur"]), **args}
+        elif event["name"] in ("start", "end"):
+            yield {"op": event["name"], **args}
+
+
+def check_arrows():
+    for name, ends in arrows.items():
+        if sorted(ends) != ["f", "s"]:
+            wrong(f"arrow {name} has the ends {ends}")
+    if not arrows:
+        wrong("no arrows")
+
+
+def check_messages(events):
+    sent, handled = {}, {}
+    for e in events:
+        if e.get("seq") and e["op"] in list(OPS) + ["reply_long"]:
+            key, table = (e["rank"], e["peer"], e["seq"]), sent
+        elif e["op"].endswith("_handler"):
+            key, table = (e["peer"], e["rank"], e.get("seq")), handled
+        else:
+            continue
+        if key in table:
+            wrong(f"two messages {key}")
+        table[key] = e
+    for key in sent.keys() ^ handled.keys():
+        wrong(f"message {key} was {'sent' if key in sent else 'handled'} only")
+    for key in sent.keys() & handled.keys():
+        s, h = sent[key], handled[key]
+        if h["begin"] < s["begin"]:
+            wrong(f"message {key} was handled before it was sent")
+        if s["handler"] != h["handler"] or s.get("bytes") != h.get("bytes"):
+            wrong(f"message {key}: {s} is not {h}")
+        if s["op"].startswith("request") != (h["op"] == "request_handler"):
+            wrong(f"message {key}: {s['op']} ran a {h['op']}")
+
+
+def check_nesting(events):
+    threads = {}
+    for e in events:
+        if "begin" in e:
+            threads.setdefault((e["rank"], e["thread"]), []).append((e["begin"], -e["ns"], e["op"]))
+    for calls in threads.values():
+        outer = []
+        for begin, minus, op in sorted(calls):
+            while outer and outer[-1] <= begin:
+                outer.pop()
+            if outer and begin - minus > outer[-1]:
+                wrong(f"{op} at {begin} ends behind the call that it is in")
+            outer.append(begin - minus)
+
+
+def check_counts(events, rank, path):
+    expected = dict(line.split() for line in open(path))
+    found = dict.fromkeys(["puts", "put_bytes", "gets", "get_bytes", *OPS.values()], 0)
+    for e in events:
+        if e.get("rank") != rank or "begin" not in e:
+            continue
+        kind = {"P": "put", "G": "get"}.get(e["letter"])
+        if kind and e.get("bytes"):
+            found[kind + "s"] += 1
+            found[kind + "_bytes"] += e["bytes"]
+        if e["op"] in OPS and e.get("seq"):
+            found[OPS[e["op"]]] += 1
+    for name, count in found.items():
+        if int(expected[name]) != count:
+            wrong(f"rank {rank}: {count} {name}, the program counted {expected[name]}")
+
+
+def main():
+    ranks, prefix, files = int(sys.argv[1]), sys.argv[2], sys.argv[3:]
+    events = [e for f in files for e in (read_json if f.endswith(".json") else read_text)(f)]
+    for mark in ("start", "end"):
+        if sorted(int(e["rank"]) for e in events if e["op"] == mark) != list(range(ranks)):
+            wrong(f"not one {mark} of each rank")
+    if any(int(e["lost"]) for e in events if e["op"] == "end"):
+        wrong("events were lost")
+    if files[0].endswith(".json"):
+        check_arrows()
+    check_messages(events)
+    check_nesting(events)
+    for rank in range(ranks):
+        check_counts(events, rank, f"{prefix}.{rank}")
+    print(*errors[:20], sep="\n")
+    print(len(events), "events")
+    sys.exit(bool(errors))
+
+
+main()

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Events through a ring in their order, what finds no room counted, and both forms in which they
+ * are written. */
+#include "config.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "trace/format.h"
+#include "trace/ring.h"
+#include "unit.h"
+
+static const struct tk_trace_source source = {
+    .rank = 3, .size = 4, .host = "n\"1", .boot = "b", .pid = 7};
+
+static void text_of(uint64_t number, char *text)
+{
+    size_t length = number * 37 % tk_trace_text_max;
+    memset(text, 'a' + (char)(number % 26), length);
+    text[length] = '\0';
+}
+
+/* A thread that is now faster and now slower than the reader: what was taken is what was added, in
+ * order, and what is missing was counted. */
+static void what_comes_out_went_in(void **state)
+{
+    struct tk_trace_ring *ring = calloc(1, sizeof(*ring));
+    struct unit_random r = unit_random(3);
+    uint64_t added = 0, taken = 0, next = 0;
+    char wanted[tk_trace_text_max + 1], found[tk_trace_text_max + 1];
+    struct tk_trace_event event = {.op = tk_trace_program};
+    (void)state;
+    for (int round = 0; round < 60; round++) {
+        for (unsigned n = unit_below(&r, 3000); n > 0; n--) {
+            text_of(added, wanted);
+            event.begin = added++;
+            tk_trace_ring_add(ring, event, wanted, strlen(wanted));
+        }
+        for (unsigned n = unit_below(&r, 3000); n > 0; n--) {
+            if (!tk_trace_ring_take(ring, &event, found, sizeof(found)))
+                break;
+            assert_true(event.begin >= next);
+            next = event.begin + 1;
+            text_of(event.begin, wanted);
+            assert_string_equal(found, wanted);
+            taken++;
+        }
+    }
+    while (tk_trace_ring_take(ring, &event, found, sizeof(found)))
+        taken++;
+    assert_true(ring->lost > 0);
+    assert_true(taken > tk_trace_ring_slots);
+    assert_int_equal(taken + ring->lost, added);
+    free(ring);
+}
+
+/* One that is full to the last slot loses nothing. */
+static void a_ring_holds_all_its_slots(void **state)
+{
+    struct tk_trace_ring *ring = calloc(1, sizeof(*ring));
+    struct tk_trace_event event = {.op = tk_trace_put};
+    char text[8];
+    (void)state;
+    for (uint64_t i = 0; i < tk_trace_ring_slots; i++)
+        assert_int_equal(tk_trace_ring_add(ring, event, NULL, 0), i + 1);
+    assert_int_equal(ring->lost, 0);
+    tk_trace_ring_add(ring, event, NULL, 0);
+    assert_int_equal(ring->lost, 1);
+    assert_true(tk_trace_ring_take(ring, &event, text, sizeof(text)));
+    tk_trace_ring_add(ring, event, NULL, 0);
+    assert_int_equal(ring->lost, 1);
+    free(ring);
+}
+
+static struct tk_trace_lines lines;
+
+static void assert_lines(const char *wanted)
+{
+    lines.bytes[lines.length] = '\0';
+    assert_string_equal(lines.bytes, wanted);
+    lines.length = 0;
+}
+
+static void an_event_is_a_line_of_text(void **state)
+{
+    const struct tk_trace_event put = {.begin = 12000000345,
+                                       .end = 12000000400,
+                                       .nbytes = 8,
+                                       .file = "/a/b.c",
+                                       .line = 9,
+                                       .peer = 1,
+                                       .op = tk_trace_put_nb};
+    const struct tk_trace_event line = {
+        .begin = 5, .end = 5, .nbytes = 3, .peer = tk_trace_no_peer, .op = tk_trace_program};
+    (void)state;
+    tk_trace_put_event(&lines, &source, 2, &put, NULL, false);
+    assert_lines("12.000000345 3 2 P put_nb ns=55 peer=1 bytes=8 at=b.c:9\n");
+    tk_trace_put_event(&lines, &source, 0, &line, "a\nb", false);
+    assert_lines("0.000000005 3 0 H program ns=0 text=a b\n");
+}
+
+static void an_event_is_an_object_and_a_message_an_arrow(void **state)
+{
+    struct tk_trace_event event = {.begin = 1234567,
+                                   .end = 1235567,
+                                   .peer = 1,
+                                   .sequence = 70000,
+                                   .op = tk_trace_request_short,
+                                   .handler = 200};
+    (void)state;
+    tk_trace_put_event(&lines, &source, 2, &event, NULL, true);
+    assert_lines(",\n{\"name\":\"request_short\",\"cat\":\"A\",\"ph\":\"X\",\"pid\":3,\"tid\":2,"
+                 "\"ts\":1234.567,\"dur\":1.000,\"args\":{\"rank\":3,\"peer\":1,\"handler\":200,"
+                 "\"seq\":70000}},\n{\"name\":\"message\",\"cat\":\"A\",\"ph\":\"s\","
+                 "\"id\":\"3>1#70000\",\"pid\":3,\"tid\":2,\"ts\":1234.567}");
+    event.op = tk_trace_request_handler;
+    tk_trace_put_event(&lines, &source, 2, &event, NULL, true);
+    assert_non_null(strstr((lines.bytes[lines.length] = '\0', lines.bytes),
+                           "\"ph\":\"f\",\"bp\":\"e\",\"id\":\"1>3#70000\""));
+    lines.length = 0;
+}
+
+/* What a program prints can't break the file. */
+static void a_text_is_escaped(void **state)
+{
+    const struct tk_trace_event event = {.peer = tk_trace_no_peer, .op = tk_trace_program};
+    (void)state;
+    tk_trace_put_event(&lines, &source, 0, &event, "\"\\\n\xe4", true);
+    assert_lines(",\n{\"name\":\"program\",\"cat\":\"H\",\"ph\":\"X\",\"pid\":3,\"tid\":0,"
+                 "\"ts\":0.000,\"dur\":0.000,\"args\":{\"rank\":3,"
+                 "\"text\":\"\\\"\\\\\\u000a\\u00e4\"}}");
+}
+
+/* The longest event fits into the room that the writer keeps free for one. */
+static void the_longest_event_has_room(void **state)
+{
+    char text[tk_trace_text_max], file[4096];
+    struct tk_trace_event event = {.begin = UINT64_MAX,
+                                   .end = UINT64_MAX - 1,
+                                   .file = file,
+                                   .line = UINT32_MAX,
+                                   .peer = UINT32_MAX - 1,
+                                   .sequence = UINT32_MAX,
+                                   .op = tk_trace_request_handler,
+                                   .handler = 255};
+    (void)state;
+    memset(text, 1, sizeof(text));
+    text[sizeof(text) - 1] = '\0';
+    memset(file, 1, sizeof(file));
+    file[200] = '\0';
+    tk_trace_put_event(&lines, &source, UINT32_MAX, &event, text, true);
+    assert_true(lines.length < tk_trace_event_max);
+    lines.length = tk_trace_lines_max - 3;
+    tk_trace_put_event(&lines, &source, 0, &event, text, true);
+    assert_int_equal(lines.length, tk_trace_lines_max);
+    lines.length = 0;
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(what_comes_out_went_in),
+    cmocka_unit_test(a_ring_holds_all_its_slots),
+    cmocka_unit_test(an_event_is_a_line_of_text),
+    cmocka_unit_test(an_event_is_an_object_and_a_message_an_arrow),
+    cmocka_unit_test(a_text_is_escaped),
+    cmocka_unit_test(the_longest_event_has_room),
+};
+
+UNIT_MAIN(tests)
