@@ -64,6 +64,13 @@ refused()
     says 'no shared receive queues' 0
 }
 
+if [ "$sanitizer" = thread ]; then
+    export TSAN_OPTIONS="suppressions=$top_srcdir/tests/job/random_mix.supp ${TSAN_OPTIONS:-}"
+    SETTINGS="GASNET_RBUF_COUNT=20" good 3 "$jobs/random_mix-par" --seconds 2 --seed "$seed"
+    SETTINGS="GASNET_RBUF_COUNT=20 GASNET_CONNECT_MAX=1" good 3 "$jobs/random_mix-par" --seconds 2 --seed "$seed"
+    SETTINGS="GASNET_RBUF_COUNT=24" good 4 "$flood-par" 10
+    finish
+fi
 lane many many mixes
 lane floods floods
 lane credits credits refused

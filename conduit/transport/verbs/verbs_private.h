@@ -532,7 +532,7 @@ bool tk_pair_freeze(struct tk_conn *conns);
 struct tk_pair_balance {
     int32_t out, owed;
 };
-struct tk_pair_balance tk_pair_balance(const struct tk_conn *conns);
+struct tk_pair_balance tk_pair_balance(struct tk_conn *conns);
 /* Closes them, while they are held: first their buffers come back; then the queue pairs go, and
  * what is left are places for the next ones to the peer. */
 void tk_pair_shut(struct tk_conn *conns);

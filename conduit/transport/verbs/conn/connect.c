@@ -127,10 +127,16 @@ static enum tk_status conn_create(struct tk_conn *conn, struct ibv_qp_init_attr 
     return conn->qp ? TK_OK : conn_failed(conn, "create_qp", errno);
 }
 
+/* Others may look at places of connections to see whether there is one. */
+static void set_qp(struct tk_conn *conn, struct ibv_qp *qp)
+{
+    __atomic_store_n(&conn->qp, qp, __ATOMIC_RELAXED);
+}
+
 /* After the start other connections rely on the limit. */
 static enum tk_status conn_create_later(struct tk_conn *conn, struct ibv_qp_init_attr *attr)
 {
-    conn->qp = ibv_create_qp(tk_rail_of(conn)->device->pd, attr);
+    set_qp(conn, ibv_create_qp(tk_rail_of(conn)->device->pd, attr));
     return conn->qp ? TK_OK : conn_failed(conn, "create_qp", errno);
 }
 
@@ -174,8 +180,10 @@ enum tk_status tk_conn_open(struct tk_conn *conn, struct tk_peer *peer, uint32_t
                             bool is_primary)
 {
     struct ibv_qp_init_attr attr = conn_attr(tk_verbs.rails[rail].device, is_primary);
-    conn->peer = peer;
-    conn->rail = rail;
+    if (!conn->peer) { /* else another thread may be reading them: a place that was used before */
+        conn->peer = peer;
+        conn->rail = rail;
+    }
     tk_lock(&conn->lock);
     conn_prepare(conn, is_primary);
     tk_unlock(&conn->lock);
@@ -241,7 +249,7 @@ void tk_conn_close(struct tk_conn *conn)
 {
     if (conn->qp)
         ibv_destroy_qp(conn->qp);
-    conn->qp = NULL;
+    set_qp(conn, NULL);
     tk_srq_leave(conn);
     tk_tx_log_close(conn);
 }

@@ -196,7 +196,8 @@ static void record_live(struct record *record)
 {
     struct tk_peer *peer = record->peer;
     if (!is_up(peer))
-        record->conns->spared = record->is_wanted ? tk_now() + spared_time : 0;
+        __atomic_store_n(&record->conns->spared, record->is_wanted ? tk_now() + spared_time : 0,
+                         __ATOMIC_RELAXED);
     tk_pair_release(record->conns);
     if (!is_up(peer))
         set_table(peer, tk_verbs.demand->connected);

@@ -106,7 +106,8 @@ static enum tk_status make_room(void)
 static enum tk_status pair_reserve(struct tk_conn *conns, uint32_t rank)
 {
     struct tk_conn *conn = &conns[tk_primary_number(rank)];
-    conn->rail = tk_primary_number(rank) % tk_verbs.rail_count;
+    if (!conn->peer)
+        conn->rail = tk_primary_number(rank) % tk_verbs.rail_count;
     enum tk_lend_answer answer = tk_srq_in_use() ? tk_srq_reserve(conn) : TK_LEND_YES;
     if (answer == TK_LEND_YES)
         return TK_OK;
@@ -170,6 +171,13 @@ void tk_pair_publish(uint32_t rank, struct tk_conn *conns)
     __atomic_store_n(&tk_peer(rank)->connection, conns + tk_primary_number(rank), __ATOMIC_RELEASE);
 }
 
+static void set_for_good(struct tk_conn *conn, bool is_fenced, uint32_t rate_mbps)
+{
+    conn->is_fenced = is_fenced;
+    conn->short_put_max = is_fenced ? 0 : tk_verbs.inline_limit;
+    tk_stripe_open(conn, rate_mbps);
+}
+
 enum tk_status tk_pair_connect(struct tk_conn *conns, const uint32_t *qps, int credits)
 {
     uint32_t rank = conns->peer->rank;
@@ -177,13 +185,12 @@ enum tk_status tk_pair_connect(struct tk_conn *conns, const uint32_t *qps, int c
     for (uint32_t k = 0; k < tk_verbs.conns_pp; k++) {
         struct tk_conn *conn = &conns[k];
         const struct tk_port_address *to = tk_address_of(rank, conn->rail);
-        conn->is_fenced = is_fenced;
-        conn->short_put_max = is_fenced ? 0 : tk_verbs.inline_limit;
+        if (!conn->cost) /* else a place that was used before, and another thread may be reading */
+            set_for_good(conn, is_fenced, to->rate_mbps);
         if (k == tk_primary_number(rank))
             tk_loan_open(conn, credits); /* first: messages may come as soon as it is connected */
         if (tk_conn_connect(conn, to, qps ? qps[k] : 0) != TK_OK)
             return TK_FAIL;
-        tk_stripe_open(conn, to->rate_mbps);
     }
     return TK_OK;
 }
@@ -264,12 +271,15 @@ static int credits_out(const struct tk_conn *primary)
 }
 
 /* An exit notice costs no credit, but counts as one here: it is not to be lost either. */
-struct tk_pair_balance tk_pair_balance(const struct tk_conn *conns)
+struct tk_pair_balance tk_pair_balance(struct tk_conn *conns)
 {
-    const struct tk_conn *primary = conns + tk_primary_number(conns->peer->rank);
-    return (struct tk_pair_balance){.out = credits_out(primary) + primary->has_sent_control,
-                                    .owed =
-                                        primary->credits_to_return + !primary->control_expected};
+    struct tk_conn *primary = conns + tk_primary_number(conns->peer->rank);
+    tk_lock(&primary->lock);
+    struct tk_pair_balance balance = {.out = credits_out(primary) + primary->has_sent_control,
+                                      .owed =
+                                          primary->credits_to_return + !primary->control_expected};
+    tk_unlock(&primary->lock);
+    return balance;
 }
 
 void tk_pair_shut(struct tk_conn *conns)
@@ -317,9 +327,10 @@ bool tk_pair_is_shut(struct tk_conn *conns)
 void tk_pair_end(struct tk_conn *conns)
 {
     uint32_t rank = conns->peer->rank;
-    tk_counter_add(&tk_verbs.credits_total, credits_out(conns + tk_primary_number(rank)));
     for (uint32_t k = 0; k < tk_verbs.conns_pp; k++) {
         tk_lock(&conns[k].lock);
+        if (k == tk_primary_number(rank))
+            tk_counter_add(&tk_verbs.credits_total, credits_out(&conns[k]));
         tk_conn_close(&conns[k]);
         tk_unlock(&conns[k].lock);
     }

@@ -21,7 +21,8 @@
 static bool is_linked(uint32_t rank)
 {
     const struct tk_conn *conn = tk_conns_to(rank);
-    return rank != tk_peers.me && conn->qp && !conn->is_for_atomics;
+    return rank != tk_peers.me && __atomic_load_n(&conn->qp, __ATOMIC_RELAXED) &&
+           !conn->is_for_atomics;
 }
 
 void tk_acks_send(void)
