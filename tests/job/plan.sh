@@ -41,6 +41,12 @@ compare()
 compare 8 1 GASNET_SUPERNODE_MAXSIZE=1
 [ "$(value connections "$real")" -lt 7 ] || failed "all are connected"
 [ "$(value connections "$real")" -gt 0 ] || failed "no connection was counted"
+# Buffers for the next connection are made when the last one is settled, which on a busy machine may be after the count.
+for _ in 1 2 3; do
+    [ "$(value registered "$plan")" -ne "$(value registered "$real")" ] || break
+    compare 8 1 GASNET_SUPERNODE_MAXSIZE=1
+done
+near "registered memory, with buffers for the next connection" "$(value registered "$plan")" "$(value registered "$real")" 1
 export GASNET_USE_FIREHOSE=0 # its table is most of what a small job takes
 compare 6 5 GASNET_SUPERNODE_MAXSIZE=1
 compare 6 1 GASNET_SUPERNODE_MAXSIZE=1 GASNET_CONNECT_STATIC=1

@@ -35,13 +35,16 @@ static void add_buffers(struct tk_footprint *total, const struct tk_job_shape *s
         tk_slab_bytes(count) + tk_registration_bytes(shape->rails, shape->devices);
 }
 
-/* When a rank has so many peers connected; primary connections are dealt out by rank number. */
+/* When a rank has so many peers connected, and so many more are expected; primary connections are
+ * dealt out by rank number. */
 static unsigned wanted(const struct tk_job_shape *shape, const struct tk_verbs_limits *limits,
-                       uint32_t rail, uint32_t peers)
+                       uint32_t rail, uint32_t peers, uint32_t more)
 {
+    uint32_t primaries = tk_verbs_conns_on(peers, shape->rails, rail) + more;
+    uint32_t most = tk_verbs_conns_on(tk_shape_peers(shape), shape->rails, rail);
     const struct tk_verbs_receivers receivers = {
-        .primaries = (peers + shape->rails - 1 - rail) / shape->rails,
-        .conns = peers * tk_verbs_conns_on(shape->conns, shape->rails, rail),
+        .primaries = (uint32_t)tk_min(primaries, most),
+        .conns = (peers + more) * tk_verbs_conns_on(shape->conns, shape->rails, rail),
         .notices = fails_over(shape) ? tk_notice_buffers_max : 0,
         .is_threaded = shape->is_threaded};
     return tk_verbs_receive_buffers(limits, &receivers);
@@ -78,16 +81,19 @@ static void add_shared(struct tk_footprint *total, const struct tk_job_shape *sh
     total->private_bytes += tk_srq_bytes(joined) + all / devices * sizeof(struct tk_loan);
 }
 
-/* All at once, or, on demand, as peers are connected one after the other. */
+/* All at once, or, on demand, as peers are connected one after the other, and for the next one. */
 static void add_receive_buffers(struct tk_footprint *total, const struct tk_job_shape *shape,
                                 const struct tk_verbs_limits *limits, uint32_t rail)
 {
     uint32_t peers = shape->is_static ? shape->connected : 0, all = open_peers(shape);
-    unsigned have = wanted(shape, limits, rail, peers);
+    uint32_t most =
+        shape->is_static ? 0 : tk_verbs_peers_at_once(tk_shape_peers(shape), shape->conns, false);
+    unsigned have = wanted(shape, limits, rail, peers, peers < most);
     if (have > 0)
         add_buffers(total, shape, have);
     while (peers++ < all) {
-        unsigned more = tk_verbs_pool_growth(have, wanted(shape, limits, rail, peers));
+        unsigned more =
+            tk_verbs_pool_growth(have, wanted(shape, limits, rail, peers, peers < most));
         if (more > 0)
             add_buffers(total, shape, more);
         have += more;

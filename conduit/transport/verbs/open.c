@@ -59,7 +59,7 @@ static enum tk_status open_tx(void)
     return TK_OK;
 }
 
-/* On demand those of connections come with them. */
+/* On demand those of connections come with them, but for the first one. */
 static enum tk_status open_recv_buffers(struct tk_rail *rail)
 {
     uint32_t number = (uint32_t)(rail - tk_verbs.rails), peers = rail->peers;
@@ -75,6 +75,8 @@ static enum tk_status open_buffers(void)
     for (uint32_t i = 0; i < tk_verbs.rail_count && !tk_srq_in_use(); i++)
         if (open_recv_buffers(&tk_verbs.rails[i]) != TK_OK)
             return TK_FAIL;
+    if (!tk_verbs.is_static && tk_pair_make_ahead() != TK_OK)
+        return TK_FAIL;
     if (tk_srq_in_use() && tk_srqs_open() != TK_OK)
         return TK_FAIL;
     return tk_bounce_pool_open((unsigned)tk_verbs.bounces);

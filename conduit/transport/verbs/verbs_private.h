@@ -523,6 +523,9 @@ enum tk_status tk_nobody_open(void);
  * TK_BUSY: not before receive buffers come back that were lent. */
 enum tk_status tk_pair_open(uint32_t rank, struct tk_conn **conns);
 enum tk_status tk_pair_fill(struct tk_conn *conns); /* with receive buffers */
+/* Receive buffers for the next peer: to register them takes longer than all else of its first
+ * message. */
+enum tk_status tk_pair_make_ahead(void);
 void tk_pair_drop(struct tk_conn *conns);
 /* Nothing is sent over those that were opened on demand until they are released. */
 void tk_pair_release(struct tk_conn *conns);

@@ -51,6 +51,7 @@ struct tk_demand {
     uint32_t questions;   /* to close, so far */
     uint32_t sent, again; /* datagrams; those that were sent before */
     uint32_t waited;      /* connections: for receive buffers of a shared queue */
+    uint64_t refill;      /* when to make buffers for the next one; 0: they are there */
     bool any_came;        /* a datagram of this job has come */
     bool has_failed;      /* the cause was logged */
     bool is_starting;     /* ranks that were listed are connected whatever the settings say */
@@ -58,6 +59,7 @@ struct tk_demand {
 
 static const uint64_t spared_time =
     TK_SECOND / 50; /* that a new one is not closed, so that it is used */
+static const uint64_t refill_time = TK_SECOND / 1000;  /* for the first message to go before */
 static const uint64_t request_time = TK_SECOND / 500;  /* that a request waits for room here */
 static const uint64_t denied_time = TK_SECOND / 10000; /* until it is asked again, at first */
 
@@ -76,6 +78,12 @@ static void set_table(struct tk_peer *peer, const struct tk_transport *table)
 static bool is_up(const struct tk_peer *peer)
 {
     return table_of(peer) != tk_verbs.demand->unconnected;
+}
+
+static void pending_add(int by)
+{
+    tk_counter_add(&tk_verbs.demand->pending, by);
+    tk_counter_add(&tk_verbs.pending_work, by);
 }
 
 static struct record *record_of(const struct tk_peer *peer)
@@ -101,8 +109,7 @@ static struct record *record_make(struct tk_peer *peer)
     while (*at)
         at = &(*at)->next;
     *at = record;
-    tk_counter_add(&demand->pending, 1);
-    tk_counter_add(&tk_verbs.pending_work, 1);
+    pending_add(1);
     return record;
 }
 
@@ -113,8 +120,7 @@ static void record_drop(struct record *record)
         at = &(*at)->next;
     *at = record->next;
     free(record);
-    tk_counter_add(&tk_verbs.demand->pending, -1);
-    tk_counter_add(&tk_verbs.pending_work, -1);
+    pending_add(-1);
 }
 
 /* There is nothing to be done about it. */
@@ -191,13 +197,34 @@ static void record_send(struct record *record, const struct tk_life_word *word)
     record->interval = tk_min(2 * record->interval, longest);
 }
 
+static void refill_later(void)
+{
+    if (tk_verbs.demand->refill == 0)
+        pending_add(1);
+    tk_verbs.demand->refill = tk_now() + refill_time;
+}
+
+/* Not while the processor is needed to connect. If there is no memory, that is found again when a
+ * connection needs it, and matters only then. */
+static void refill_if_due(uint64_t now)
+{
+    struct tk_demand *demand = tk_verbs.demand;
+    if (demand->refill == 0 || now < demand->refill || demand->records)
+        return;
+    demand->refill = 0;
+    pending_add(-1);
+    tk_pair_make_ahead();
+}
+
 /* Where connections are bounded one rests until it is used: so it shows. */
 static void record_live(struct record *record)
 {
     struct tk_peer *peer = record->peer;
-    if (!is_up(peer))
+    if (!is_up(peer)) {
         __atomic_store_n(&record->conns->spared, record->is_wanted ? tk_now() + spared_time : 0,
                          __ATOMIC_RELAXED);
+        refill_later();
+    }
     tk_pair_release(record->conns);
     if (!is_up(peer))
         set_table(peer, tk_verbs.demand->connected);
@@ -421,6 +448,7 @@ static void step_all(void)
     }
     while (freed < 0 && part_one())
         freed++;
+    refill_if_due(now);
 }
 
 /* Ends the process, or goes on leaving: not with the lock. */

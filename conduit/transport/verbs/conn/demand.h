@@ -22,7 +22,7 @@ void tk_demand_step(void);
 /* A datagram came in this buffer, which is posted again. */
 void tk_demand_came(struct tk_buffer *buffer, uint32_t size);
 
-/* Peers that are being connected; each counts as pending work. */
+/* Peers that are being connected, and buffers still to be made; each counts as pending work. */
 int tk_demand_pending(void);
 
 /* At the end, if it was asked for. */

@@ -10,12 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bits.h"
 #include "base/report.h"
 #include "settings/settings.h"
 #include "transport/verbs/data/credit.h"
 #include "transport/verbs/data/loan.h"
 #include "transport/verbs/data/stripe.h"
 #include "transport/verbs/data/tx.h"
+#include "transport/verbs/limits.h"
 #include "transport/verbs/failover/connection_state.h"
 #include "transport/verbs/verbs_private.h"
 
@@ -88,6 +90,25 @@ static void pair_count(uint32_t rank, int by)
 static enum tk_status pool_fit(struct tk_rail *rail)
 {
     return tk_recv_pool_fit(rail, tk_recv_buffers_wanted(rail->conns_open, rail->primaries));
+}
+
+/* For one peer more, if there may be. */
+static unsigned buffers_ahead(const struct tk_rail *rail)
+{
+    uint32_t most = tk_verbs_peers_at_once(tk_verbs.peers, tk_verbs.conns_pp, false);
+    uint32_t each = tk_verbs_conns_on(tk_verbs.conns_pp, tk_verbs.rail_count,
+                                      (uint32_t)(rail - tk_verbs.rails));
+    uint32_t conns = (uint32_t)tk_min(rail->conns_open + each, most * each);
+    uint32_t primaries = (uint32_t)tk_min(rail->primaries + 1, rail->peers);
+    return tk_recv_buffers_wanted(conns, (uint32_t)tk_min(primaries, most));
+}
+
+enum tk_status tk_pair_make_ahead(void)
+{
+    for (uint32_t i = 0; i < tk_verbs.rail_count && !tk_srq_in_use(); i++)
+        if (tk_recv_pool_fit(&tk_verbs.rails[i], buffers_ahead(&tk_verbs.rails[i])) != TK_OK)
+            return TK_FAIL;
+    return TK_OK;
 }
 
 static enum tk_status make_room(void)
