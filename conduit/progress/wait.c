@@ -88,39 +88,73 @@ static void step_with_room(const struct tk_transport *transport, unsigned *empty
         tk_back_off(++*empty, TK_WAKE_DEVICE, why);
 }
 
+/* ---- for events: a wait whose polls all find something pays nothing for the record of waits ----
+ */
+
+static inline bool turn(void)
+{
+    return tk_in_handler ? tk_reap_in_handler() : tk_poll();
+}
+
+static bool op_is_done(const void *op)
+{
+    return tk_op_done(op);
+}
+
+static bool count_is_done(const void *left)
+{
+    return tk_counter_read(left) <= 0;
+}
+
+/* After the first turn that found nothing. */
+static __attribute__((noinline)) void idle_until(bool (*ready)(const void *what), const void *what)
+{
+    unsigned empty = 1;
+    tk_back_off(empty, tk_in_handler ? TK_WAKE_REPLY : TK_WAKE_BELL, &an_event);
+    while (!ready(what))
+        wait_step(&empty, TK_WAKE_BELL, &an_event);
+    tk_wait_over();
+}
+
 TK_PER_THREAD unsigned tk_wait_turn;
 
 void tk_wait_done(const struct tk_op *op)
 {
-    unsigned empty = 0;
     if (tk_op_done(op))
         return;
     if (!tk_turn_to_serve())
         tk_reap();
     while (!tk_op_done(op))
-        wait_step(&empty, TK_WAKE_BELL, &an_event);
-    tk_wait_over();
+        tk_if_unlikely(!turn())
+        {
+            idle_until(op_is_done, op);
+            return;
+        }
 }
 
 void tk_wait_long(const tk_counter_t *left)
 {
-    unsigned empty = 0;
     do
-        wait_step(&empty, TK_WAKE_BELL, &an_event);
+        tk_if_unlikely(!turn())
+        {
+            idle_until(count_is_done, left);
+            return;
+        }
     while (tk_counter_read(left) > 0);
-    tk_wait_over();
 }
 
 void tk_wait_until(bool (*ready)(const void *what), const void *what)
 {
-    unsigned empty = 0;
     if (tk_turn_to_serve())
         tk_poll();
     else if (!ready(what))
         tk_reap();
     while (!ready(what))
-        wait_step(&empty, TK_WAKE_BELL, &an_event);
-    tk_wait_over();
+        tk_if_unlikely(!turn())
+        {
+            idle_until(ready, what);
+            return;
+        }
 }
 
 void tk_wait_source_free(const struct tk_op *op)
