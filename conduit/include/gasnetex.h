@@ -61,6 +61,12 @@
 #    define TRUNKLINE_CHECKING_NAME "nodebug"
 #endif
 
+#if defined(GASNET_STATS)
+#    define TRUNKLINE_STATS_NAME "stats"
+#else
+#    define TRUNKLINE_STATS_NAME "nostats"
+#endif
+
 #if GASNETI_DEBUG_MALLOC
 #    define TRUNKLINE_HEAP_NAME "debugmalloc"
 #else
@@ -88,7 +94,7 @@
     ",THREADMODEL=" TRUNKLINE_THREADMODEL                                                          \
     ",SEGMENT=" TRUNKLINE_SEGMENT_NAME                                                             \
     ",PTR=64bit,noalign,pshm," TRUNKLINE_CHECKING_NAME                                             \
-    "," TRUNKLINE_TRACE_NAME ",nostats," TRUNKLINE_HEAP_NAME                                       \
+    "," TRUNKLINE_TRACE_NAME "," TRUNKLINE_STATS_NAME "," TRUNKLINE_HEAP_NAME                    \
     ",nosrclines,timers_native,membars_native,atomics_native,atomic32_native,atomic64_native"
 /* clang-format on */
 

@@ -321,6 +321,8 @@ static void run_internal(struct tk_arrival *arrival)
     internal_handlers[index](arrival->peer, (const int32_t *)(arrival->head + 1));
 }
 
+static void deliver_short_first(struct tk_peer *from, unsigned tag, const int32_t *args);
+
 /* Like deliver(), for Shorts with few arguments, which are most messages. The token holds only what
  * a Short's handler may query. */
 static void deliver_short(struct tk_peer *from, unsigned tag, const int32_t *args)
@@ -333,6 +335,11 @@ static void deliver_short(struct tk_peer *from, unsigned tag, const int32_t *arg
         no_handler(from, tk_tag_head(tag));
         return;
     }
+    tk_if_unlikely(!tk_count_mine(tk_counter_shorts_received))
+    {
+        deliver_short_first(from, tag, args);
+        return;
+    }
     token.arrival.peer = from;
     token.arrival.tag = tag;
     token.arrival.replied = false;
@@ -340,10 +347,17 @@ static void deliver_short(struct tk_peer *from, unsigned tag, const int32_t *arg
     tk_in_handler++;
     if (TK_IS_DEBUG)
         refuse(from, &tk_handler_entries[index], tk_tag_head(tag));
-    tk_count(tk_counter_shorts_received);
     call_short((generic_fn)fn, &token, tk_tag_nargs(tag), args);
     check_return(&tk_handler_entries[index]);
     tk_in_handler--;
+}
+
+/* By a thread that has counted nothing. */
+static void __attribute__((noinline))
+deliver_short_first(struct tk_peer *from, unsigned tag, const int32_t *args)
+{
+    tk_stats_begin_thread();
+    deliver_short(from, tag, args);
 }
 
 static void deliver(struct tk_arrival *arrival)

@@ -37,6 +37,19 @@ static enum tk_status small_refused(struct tk_peer *peer, unsigned tag, uint64_t
     return TK_BUSY;
 }
 
+int tk_small_request_first(struct tk_peer *peer, uint8_t handler, bool immediate, unsigned tag,
+                           uint64_t args)
+{
+    tk_stats_begin_thread();
+    return tk_small_request(peer, handler, immediate, tag, args);
+}
+
+int tk_small_reply_first(gex_Token_t token, uint8_t handler, unsigned nargs, uint64_t args)
+{
+    tk_stats_begin_thread();
+    return tk_small_reply(token, handler, nargs, args);
+}
+
 tk_small_busy *const tk_small_if_busy[2] = {tk_wait_send_small, small_refused};
 
 size_t tk_medium_max(unsigned nargs)

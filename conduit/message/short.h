@@ -54,11 +54,17 @@ static inline int tk_short_reply(gex_Token_t token, uint8_t handler, bool immedi
 /* Indexed by `immediate`: a look-up is faster than a branch. */
 extern TK_HIDDEN tk_small_busy *const tk_small_if_busy[2];
 
+/* The same by a thread that has counted nothing. */
+int tk_small_request_first(struct tk_peer *peer, uint8_t handler, bool immediate, unsigned tag,
+                           uint64_t args);
+int tk_small_reply_first(gex_Token_t token, uint8_t handler, unsigned nargs, uint64_t args);
+
 /* `tag` is complete but for the handler. */
 static inline int tk_small_request(struct tk_peer *peer, uint8_t handler, bool immediate,
                                    unsigned tag, uint64_t args)
 {
-    tk_count(tk_counter_short_requests);
+    tk_if_unlikely(!tk_count_mine(tk_counter_short_requests)) return tk_small_request_first(
+        peer, handler, immediate, tag, args);
     tk_if_unlikely(tk_trace_has(tk_trace_bit_request_short))
     {
         const gex_AM_Arg_t both[] = {(gex_AM_Arg_t)args, (gex_AM_Arg_t)(args >> 32)};
@@ -72,8 +78,9 @@ static inline int tk_small_request(struct tk_peer *peer, uint8_t handler, bool i
 static inline int tk_small_reply(gex_Token_t token, uint8_t handler, unsigned nargs, uint64_t args)
 {
     struct tk_peer *peer = token->arrival.peer;
+    tk_if_unlikely(!tk_count_mine(tk_counter_short_replies)) return tk_small_reply_first(
+        token, handler, nargs, args);
     token->arrival.replied = true;
-    tk_count(tk_counter_short_replies);
     tk_if_unlikely(tk_trace_has(tk_trace_bit_reply_short))
     {
         const gex_AM_Arg_t both[] = {(gex_AM_Arg_t)args, (gex_AM_Arg_t)(args >> 32)};

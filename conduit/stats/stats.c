@@ -63,8 +63,10 @@ static struct tk_stats_block *make_block(void)
     return block;
 }
 
-static void begin_thread(void)
+void tk_stats_begin_thread(void)
 {
+    if (!TK_THREADED || tk_stats_mine != &nobody)
+        return;
     pthread_once(&once, stats_make_key);
     pthread_mutex_lock(&unused_lock);
     struct tk_stats_block *block = unused;
@@ -80,15 +82,21 @@ static void begin_thread(void)
 
 void tk_stats_count_first(enum tk_counter counter, uint64_t amount)
 {
-    begin_thread();
+    tk_stats_begin_thread();
     tk_stats_mine->stats.counts[counter] += amount;
 }
 
 void tk_stats_transfer_first(enum tk_path_counted path, enum tk_counter bytes, size_t nbytes)
 {
-    begin_thread();
+    tk_stats_begin_thread();
     tk_stats_mine->stats.transfers[path][tk_log2(nbytes)]++;
     tk_stats_mine->stats.counts[bytes] += nbytes;
+}
+
+bool tk_stats_poll_first(enum tk_counter counter)
+{
+    tk_stats_count_first(counter, 1);
+    return false;
 }
 
 /* Threads go on counting meanwhile, by plain additions: each word is one load here. */

@@ -28,6 +28,9 @@ extern TK_HIDDEN struct tk_stats_block tk_stats_only;
  * negative and stays so: the first count of a thread finds that, and gets it a block of its own. */
 extern TK_HIDDEN TK_PER_THREAD_NEAR struct tk_stats_block *tk_stats_mine;
 
+/* Gives this thread its block, if it has none. */
+void tk_stats_begin_thread(void);
+
 /* Only in PAR, by the above. */
 void tk_stats_count_first(enum tk_counter counter, uint64_t amount);
 void tk_stats_transfer_first(enum tk_path_counted path, enum tk_counter bytes, size_t nbytes);
@@ -61,6 +64,40 @@ static inline void tk_count(enum tk_counter counter)
     tk_count_add(counter, 1);
 }
 
+/* The same for hot paths, which leave by a jump what is rare: false if nothing was counted because
+ * the thread has no block. The caller passes its own arguments to a function that gives it one and
+ * begins again. */
+static inline bool tk_count_mine(enum tk_counter counter)
+{
+    struct tk_stats_block *block = tk_stats_block();
+    if (TK_IS_TSAN && tk_stats_is_first(block, 0))
+        return false;
+    uint64_t *at = &block->stats.counts[counter];
+    *at += 1;
+    return TK_IS_TSAN || !tk_stats_is_first(block, *at);
+}
+
+static inline bool tk_count_transfer_mine(enum tk_path_counted path, enum tk_counter bytes,
+                                          size_t nbytes)
+{
+    struct tk_stats_block *block = tk_stats_block();
+    if (TK_IS_TSAN && tk_stats_is_first(block, 0))
+        return false;
+    uint64_t *at = &block->stats.transfers[path][tk_log2(nbytes)];
+    *at += 1;
+    tk_if_unlikely(!TK_IS_TSAN && tk_stats_is_first(block, *at)) return false;
+    block->stats.counts[bytes] += nbytes;
+    return true;
+}
+
+/* A poll that found nothing: the result of the poll. */
+bool tk_stats_poll_first(enum tk_counter counter);
+static inline bool tk_count_empty_poll(enum tk_counter counter)
+{
+    tk_if_unlikely(!tk_count_mine(counter)) return tk_stats_poll_first(counter);
+    return false;
+}
+
 /* For what is rare, and for threads and places that may not allocate: one atomic addition. A
  * counter is counted in this way everywhere or nowhere. */
 static inline void tk_count_rare(enum tk_counter counter)
@@ -78,19 +115,8 @@ static inline void tk_uncount(enum tk_counter counter)
 static inline void tk_count_transfer(enum tk_path_counted path, enum tk_counter bytes,
                                      size_t nbytes)
 {
-    struct tk_stats_block *block = tk_stats_block();
-    if (TK_IS_TSAN && tk_stats_is_first(block, 0)) {
+    tk_if_unlikely(!tk_count_transfer_mine(path, bytes, nbytes))
         tk_stats_transfer_first(path, bytes, nbytes);
-        return;
-    }
-    uint64_t *at = &block->stats.transfers[path][tk_log2(nbytes)];
-    *at += 1;
-    tk_if_unlikely(!TK_IS_TSAN && tk_stats_is_first(block, *at))
-    {
-        tk_stats_transfer_first(path, bytes, nbytes);
-        return;
-    }
-    block->stats.counts[bytes] += nbytes;
 }
 
 /* What this thread's last attempt lacked was a credit: set where that is found, taken back where it

@@ -2,8 +2,9 @@
 /* Does a random mix of puts, gets and messages, counts them itself, and leaves what it counted in
  * the file EXPECTED.RANK, one "name number" a line, for counters.sh to compare with the statistics
  * of the library. COUNTERS_THREADS threads do it, in two generations. COUNTERS_END: how it ends
- * (exit, abort, segv, signal). The library's functions are called by address: those that are
- * compiled into programs for neighbours are not counted. */
+ * (exit, abort, segv, signal). Compiled as for a library with --enable-stats: what neighbours do
+ * calls the library too. */
+#define GASNET_STATS 1
 #include "config.h"
 
 #include "job.h"
@@ -21,15 +22,6 @@ enum { ROUNDS = 150, SIZE_MAX_LOG = 17, THREADS_MAX = 4, CLASSES = 48 };
 enum { SLOT = 1 << (SIZE_MAX_LOG + 1), NUMBER = 2 * THREADS_MAX * SLOT };
 enum { SEGMENT = NUMBER + 65536 };
 enum { REQUEST_SHORT = 200, REQUEST_MEDIUM, REQUEST_LONG, REPLY_SHORT, REPLY_MEDIUM };
-
-static int (*const volatile put)(gex_TM_t, gex_Rank_t, void *, const void *, size_t,
-                                 gex_Flags_t) = gex_RMA_PutBlocking;
-static int (*const volatile get)(gex_TM_t, void *, gex_Rank_t, void *, size_t,
-                                 gex_Flags_t) = gex_RMA_GetBlocking;
-static gex_Event_t (*const volatile put_nb)(gex_TM_t, gex_Rank_t, void *, const void *, size_t,
-                                            gex_Event_t *, gex_Flags_t) = gex_RMA_PutNB;
-static int (*const volatile get_nbi)(gex_TM_t, void *, gex_Rank_t, void *, size_t,
-                                     gex_Flags_t) = gex_RMA_GetNBI;
 
 struct counted {
     atomic_ulong puts, gets, put_bytes, get_bytes, put_sizes[CLASSES], get_sizes[CLASSES];
@@ -137,15 +129,16 @@ static void transfer(struct worker *w, gex_Rank_t peer, unsigned what)
 
     switch (what & 3) {
     case 0:
-        if (put(job.tm, peer, there, ours, nbytes, flags) == 0)
+        if (gex_RMA_PutBlocking(job.tm, peer, there, ours, nbytes, flags) == 0)
             count_put(nbytes);
         break;
     case 1:
-        if (get(job.tm, ours, peer, there, nbytes, flags) == 0)
+        if (gex_RMA_GetBlocking(job.tm, ours, peer, there, nbytes, flags) == 0)
             count_get(nbytes);
         break;
     case 2: {
-        gex_Event_t event = put_nb(job.tm, peer, there, ours, nbytes, GEX_EVENT_DEFER, flags);
+        gex_Event_t event =
+            gex_RMA_PutNB(job.tm, peer, there, ours, nbytes, GEX_EVENT_DEFER, flags);
         if (event == GEX_EVENT_NO_OP)
             break;
         count_put(nbytes);
@@ -153,7 +146,7 @@ static void transfer(struct worker *w, gex_Rank_t peer, unsigned what)
         break;
     }
     default:
-        if (get_nbi(job.tm, ours, peer, there, nbytes, flags) == 0)
+        if (gex_RMA_GetNBI(job.tm, ours, peer, there, nbytes, flags) == 0)
             count_get(nbytes);
         gex_NBI_Wait(GEX_EC_ALL, 0);
     }
@@ -296,7 +289,8 @@ static void serve_all(struct worker *workers, unsigned count)
     while (counted.answered < asked_by(workers, count))
         gasnet_AMPoll();
     job_barrier();
-    CHECK(put(job.tm, (job.rank + 1) % job.size, there, &sent, sizeof(sent), 0) == 0);
+    CHECK(gex_RMA_PutBlocking(job.tm, (job.rank + 1) % job.size, there, &sent, sizeof(sent), 0) ==
+          0);
     count_put(sizeof(sent));
     job_barrier();
     memcpy(&sent, mine, sizeof(sent));

@@ -2,9 +2,9 @@
  *
  * Puts and gets between processes that share memory, inlined into the client: a copy, complete on
  * return; for small constant sizes one load and one store. All other cases, and all calls in a
- * library built with --enable-debug, which checks them, or --enable-trace, which records them, call
- * the library's function of the same name. Included by gasnetex.h. Owns nothing, locks nothing,
- * polls nothing. */
+ * library built with --enable-debug, which checks them, --enable-trace, which records them, or
+ * --enable-stats, which counts them, call the library's function of the same name. Included by
+ * gasnetex.h. Owns nothing, locks nothing, polls nothing. */
 #ifndef TRUNKLINE_RMA_H
 #define TRUNKLINE_RMA_H
 
@@ -13,7 +13,7 @@
  * must be called. */
 enum { TRUNKLINE_UNMAPPED = 1 };
 
-#if !GASNET_DEBUG && !GASNET_TRACE && defined(__OPTIMIZE__)
+#if !GASNET_DEBUG && !GASNET_TRACE && !defined(GASNET_STATS) && defined(__OPTIMIZE__)
 
 /* The inline body serves calls only; taking the address of the function yields the library's.
  * Static helpers of these bodies are not functions of the library. */

@@ -137,8 +137,7 @@ bool tk_shm_poll(void)
     tk_if_unlikely(tk_ring_ready(&tk_shm.replies)) return serve_both();
     if (tk_ring_ready(&tk_shm.requests))
         return serve(&tk_shm.requests);
-    tk_count(tk_counter_empty_polls_neighbours);
-    return false;
+    return tk_count_empty_poll(tk_counter_empty_polls_neighbours);
 }
 
 bool tk_shm_has_come(bool requests_too)

@@ -247,10 +247,8 @@ static inline bool __attribute__((always_inline)) receive_from(struct tk_device 
     struct ibv_wc wc[tk_poll_batch];
     int n =
         tk_cq_take(device->recv_cq, &device->recv_cq_lock, TK_DEVICE_RECEIVES, wc, tk_poll_batch);
-    if (n <= 0) {
-        tk_count(tk_counter_empty_polls_network);
-        return false;
-    }
+    if (n <= 0)
+        return tk_count_empty_poll(tk_counter_empty_polls_network);
     all_arrived(wc, n);
     return true;
 }
@@ -442,10 +440,8 @@ static TK_PER_THREAD bool found_before;
 static inline bool __attribute__((always_inline)) receive_counted(struct tk_device *device)
 {
     struct ibv_wc wc;
-    if (tk_cq_take(device->recv_cq, &device->recv_cq_lock, TK_DEVICE_RECEIVES, &wc, 1) <= 0) {
-        tk_count(tk_counter_empty_polls_network);
-        return false;
-    }
+    if (tk_cq_take(device->recv_cq, &device->recv_cq_lock, TK_DEVICE_RECEIVES, &wc, 1) <= 0)
+        return tk_count_empty_poll(tk_counter_empty_polls_network);
     counted_came(device, &wc, found_before);
     return true;
 }

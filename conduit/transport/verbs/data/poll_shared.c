@@ -159,10 +159,8 @@ static inline bool receive_shared(struct tk_device *device)
     struct ibv_wc wc[tk_poll_batch];
     int n =
         tk_cq_take(device->recv_cq, &device->recv_cq_lock, TK_DEVICE_RECEIVES, wc, tk_poll_batch);
-    if (n <= 0) {
-        tk_count(tk_counter_empty_polls_network);
-        return false;
-    }
+    if (n <= 0)
+        return tk_count_empty_poll(tk_counter_empty_polls_network);
     all_came(device->srq, wc, n);
     return true;
 }

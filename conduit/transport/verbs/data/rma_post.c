@@ -339,9 +339,18 @@ static bool __attribute__((noinline)) unlock_in_vain(struct tk_conn *conn)
     return false;
 }
 
+/* By a thread that has counted nothing: the slow path counts it. */
+static bool __attribute__((noinline)) first_in_vain(struct tk_conn *conn, struct tk_tx *tx)
+{
+    tx->covers = 0;
+    tk_tx_give_plain(tx);
+    tk_unlock(&conn->lock);
+    return false;
+}
+
 static inline bool __attribute__((always_inline))
 post_plain(struct tk_conn *conn, const struct tk_peer *peer, struct tk_op *op, uintptr_t remote,
-           struct ibv_sge *sge, uint32_t nbytes, enum ibv_wr_opcode opcode, unsigned flags,
+           struct ibv_sge *sge, size_t nbytes, enum ibv_wr_opcode opcode, unsigned flags,
            bool is_logged)
 {
     struct tk_tx_entry_keys keys;
@@ -349,11 +358,12 @@ post_plain(struct tk_conn *conn, const struct tk_peer *peer, struct tk_op *op, u
     tk_if_unlikely(!tk_trylock(&conn->lock)) return false;
     struct tk_tx *tx = tk_tx_take_plain(conn, op);
     tk_if_unlikely(!tx) return unlock_in_vain(conn);
-    tx->nbytes = sge->length = nbytes;
-    if (opcode == IBV_WR_RDMA_READ)
-        tk_count_transfer(tk_path_gets_segment, tk_counter_get_bytes_network, nbytes);
-    else
-        tk_count_transfer(tk_path_puts_inline, tk_counter_put_bytes_network, nbytes);
+    tx->nbytes = sge->length = (uint32_t)nbytes;
+    bool is_get = opcode == IBV_WR_RDMA_READ;
+    tk_if_unlikely(!tk_count_transfer_mine(is_get ? tk_path_gets_segment : tk_path_puts_inline,
+                                           is_get ? tk_counter_get_bytes_network
+                                                  : tk_counter_put_bytes_network,
+                                           nbytes)) return first_in_vain(conn, tx);
     wr.sg_list = sge;
     wr.num_sge = 1;
     wr.wr.rdma.remote_addr = remote;
@@ -376,8 +386,8 @@ put_plain(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, const void *
     struct tk_conn *conn = tk_primary(peer);
     tk_if_unlikely(nbytes - 1 >= conn->short_put_max) return false;
     sge.addr = (uintptr_t)local;
-    return post_plain(conn, peer, op, remote, &sge, (uint32_t)nbytes, IBV_WR_RDMA_WRITE,
-                      IBV_SEND_INLINE, is_logged);
+    return post_plain(conn, peer, op, remote, &sge, nbytes, IBV_WR_RDMA_WRITE, IBV_SEND_INLINE,
+                      is_logged);
 }
 
 static inline bool __attribute__((always_inline))
@@ -390,8 +400,7 @@ get_plain(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, void *local,
     struct tk_conn *conn = tk_primary(peer);
     sge.addr = (uintptr_t)local;
     sge.lkey = tk_verbs.segment->local[conn->rail];
-    return post_plain(conn, peer, op, remote, &sge, (uint32_t)nbytes, IBV_WR_RDMA_READ, 0,
-                      is_logged);
+    return post_plain(conn, peer, op, remote, &sge, nbytes, IBV_WR_RDMA_READ, 0, is_logged);
 }
 
 bool tk_verbs_put(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, const void *local,
