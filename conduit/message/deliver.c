@@ -217,8 +217,8 @@ static void run_with_payload(struct tk_arrival *arrival, gex_Token_t token)
     }
 }
 
-/* Of a Long: that which was put before it too. */
-static inline size_t payload_of(const struct tk_arrival *arrival)
+/* Of a Long: that which was put before it too. Only traces ask. */
+static inline size_t __attribute__((unused)) payload_of(const struct tk_arrival *arrival)
 {
     if (arrival->head->category != TK_LONG)
         return arrival->head->category == TK_SHORT ? 0 : arrival->nbytes;
