@@ -82,8 +82,10 @@ ends()
 
 abnormal()
 {
-    ends abort "a fatal signal"
-    ends segv "a fatal signal"
+    if [ "$sanitizer" = no ]; then # a sanitizer reports these in its own way
+        ends abort "a fatal signal"
+        ends segv "a fatal signal"
+    fi
     ends signal "ended by SIGTERM"
 }
 
