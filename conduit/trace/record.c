@@ -117,6 +117,10 @@ void tk_trace_begin(struct tk_trace_call *call, enum tk_trace_op op, uint32_t pe
 {
     if (peer == me && !atomic_load_explicit(&is_local_wanted, memory_order_relaxed))
         return;
+    /* Before the time is taken: a thread that got the ring of one that ended since would have
+     * events that overlap with the other's. */
+    if (!ring_of_this_thread())
+        return;
     *call = (struct tk_trace_call){.begin = tk_now(),
                                    .nbytes = nbytes,
                                    .peer = peer,

@@ -97,7 +97,7 @@ def check_nesting(events):
             while outer and outer[-1] <= begin:
                 outer.pop()
             if outer and begin - minus > outer[-1]:
-                wrong(f"{op} at {begin} ends behind the call that it is in")
+                wrong(f"{op} at {begin} ends {begin - minus - outer[-1]} ns behind the call that it is in")
             outer.append(begin - minus)
 
 
