@@ -32,7 +32,7 @@ struct stage {
     struct attack attack;
     struct address victim, survivor;
     _Atomic int turn;
-    _Atomic bool posting, last;
+    _Atomic bool posting, polled, last;
     int k, whole;
 };
 
@@ -74,6 +74,8 @@ static void victim(void)
                   &stage->survivor, 0),
              0);
     stage->posting = false;
+    CHECK_EQ(wait_wc(e.scq).status, IBV_WC_SUCCESS);
+    stage->polled = true;
     for (;;)
         pause();
 }
@@ -190,6 +192,17 @@ static bool step(pid_t child, int k)
     return stage->posting;
 }
 
+/* The post has returned. On a busy machine a first one may have left its request to the helper
+ * thread. */
+static void let_finish(pid_t child)
+{
+    double until = seconds() + HANG;
+
+    CHECK_EQ(ptrace(PTRACE_DETACH, child, NULL, NULL), 0);
+    while (!stage->polled)
+        CHECK(seconds() < until && sched_yield() == 0);
+}
+
 static bool kill_after(int k)
 {
     bool inside;
@@ -197,11 +210,14 @@ static bool kill_after(int k)
     pid_t child;
 
     stage->k = k;
+    stage->polled = false;
     child = fork();
     if (child == 0)
         victim();
     inside = step(child, k);
     stage->last = !inside;
+    if (!inside)
+        let_finish(child);
     CHECK_EQ(kill(child, SIGKILL), 0);
     CHECK_EQ(waitpid(child, &status, 0), child);
     stage->turn = VICTIM_DEAD;

@@ -586,5 +586,8 @@ int main(int argc, char **argv)
         {NULL, NULL},
     };
 
-    return run_cases(cases, argc, argv);
+    int failed = run_cases(cases, argc, argv);
+
+    traffic_first = true;
+    return run_cases(cases, argc, argv) | failed;
 }

@@ -147,7 +147,8 @@ struct shca_qp_sh {
     uint32_t pd;
     uint32_t recv_cq;
     uint32_t cq_bit;
-    uint32_t epoch;           /* changes with each creation and reset: cached state is stale then */
+    uint32_t
+        epoch; /* changes with each creation, modification and reset: cached state is stale then */
     uint32_t established;     /* COMM_EST was sent; under the lock */
     _Atomic uint32_t network; /* see shca_networks_meet; its owner reads it without the lock */
     struct shca_rq_sh rq;

@@ -253,4 +253,22 @@ static inline struct shca_context *shca_ctx(struct ibv_context *ctx)
     return shca_container(ctx, struct shca_context, v.context);
 }
 
+static inline bool shca_map_is_fresh(const struct shca_map *e, const struct shca_mr_sh *m,
+                                     uint32_t key)
+{
+    /* A key has an 8-bit generation; comparing the other fields too makes its wrap-around
+     * harmless. */
+    return atomic_load_explicit(&e->key, memory_order_acquire) == key && e->addr == m->addr &&
+           e->file_offset == m->file_offset && e->ino == m->ino;
+}
+
+/* What shca_peer_map has mapped for this region; NULL: it has yet to be called. */
+static inline char *shca_peer_mapped(struct shca_peer *p, const struct shca_mr_sh *m, uint32_t key)
+{
+    struct shca_map *chunk = atomic_load_explicit(&p->maps[(key >> 8) / 256], memory_order_acquire);
+    const struct shca_map *e = chunk ? &chunk[(key >> 8) % 256] : NULL;
+
+    return e && m->fd >= 0 && shca_map_is_fresh(e, m, key) ? e->base : NULL;
+}
+
 #endif

@@ -241,6 +241,7 @@ struct shca_qp {
     struct shca_qp_sh *target;
     uint32_t target_tail;  /* known number of receives posted there, */
     uint32_t target_epoch; /* valid while the epoch is the same */
+    uint32_t plain_epoch;  /* see wire/plain.c; 0: nothing is plain */
     uint32_t dest_port;
     /* another wire (wire/udp) */
     const struct shca_far *far; /* NULL: shared memory */

@@ -298,23 +298,15 @@ static void renew(struct shca_peer *p, struct shca_mr_sh *m, uint32_t key, struc
     atomic_store_explicit(&e->key, key, memory_order_release);
 }
 
-static bool fresh(const struct shca_map *e, const struct shca_mr_sh *m, uint32_t key)
-{
-    /* A key has an 8-bit generation; comparing the other fields too makes its wrap-around
-     * harmless. */
-    return atomic_load_explicit(&e->key, memory_order_acquire) == key && e->addr == m->addr &&
-           e->file_offset == m->file_offset && e->ino == m->ino;
-}
-
 char *shca_peer_map(struct shca_peer *p, struct shca_mr_sh *m, uint32_t key)
 {
     struct shca_map *e;
 
     if (m->fd < 0 || !(e = map_entry(p, key >> 8)))
         return NULL;
-    if (!fresh(e, m, key)) {
+    if (!shca_map_is_fresh(e, m, key)) {
         pthread_mutex_lock(&p->lock);
-        if (!fresh(e, m, key))
+        if (!shca_map_is_fresh(e, m, key))
             renew(p, m, key, e);
         pthread_mutex_unlock(&p->lock);
     }

@@ -178,6 +178,7 @@ static bool modify_publish(struct shca_qp *qp, uint32_t from, uint32_t to)
         sh->mtu = (uint8_t)qp->attr.path_mtu;
         sh->dest_qpn = qp->attr.dest_qp_num;
         sh->dest_port = qp->dest_port;
+        sh->epoch = ++shca.epoch;
         atomic_store(&sh->state, to);
     }
     shca_rx_unlock(sh);
@@ -241,6 +242,7 @@ static int transition(struct shca_qp *qp, struct ibv_qp_attr *attr, int mask)
     uint32_t from = shca_qp_state(qp), to = mask & IBV_QP_STATE ? attr->qp_state : from;
     struct ibv_qp_attr before = qp->attr;
 
+    qp->plain_epoch = 0;
     if ((mask & IBV_QP_CUR_STATE) && attr->cur_qp_state != from)
         return EINVAL;
     if (!allowed(from, to, qp->qp.qp_type, mask) || !valid_numbers(attr, mask) ||

@@ -50,7 +50,16 @@ static void stamp_forward(struct shca_cq *cq, uint32_t head, uint32_t at)
     cq->stamps[head & cq->fifo_mask] = chosen;
 }
 
-static uint32_t take_fifo(struct shca_cq *cq, uint32_t max, struct ibv_wc *wc)
+static inline void take_entry(struct shca_cqe *e, struct ibv_wc *wc)
+{
+    *wc = e->wc;
+    /* Only now are the work requests up to this one free in the send queue. */
+    atomic_store_explicit(&e->qp->sq_head, e->sq_index + 1, memory_order_release);
+}
+
+/* The time stamps are kept, or the next one is to be chosen. */
+__attribute__((noinline)) static uint32_t take_chosen(struct shca_cq *cq, uint32_t max,
+                                                      struct ibv_wc *wc)
 {
     uint32_t head = atomic_load_explicit(&cq->fifo_head, memory_order_relaxed);
     uint32_t tail = atomic_load_explicit(&cq->fifo_tail, memory_order_acquire);
@@ -58,19 +67,29 @@ static uint32_t take_fifo(struct shca_cq *cq, uint32_t max, struct ibv_wc *wc)
 
     while (n < max && head != tail) {
         uint32_t at = cq->seeded && tail - head > 1 ? choose(cq, head, tail - head) : 0;
-        struct shca_cqe *e;
 
         if (at > 0)
             bring_forward(cq, head, at);
         if (at > 0 && cq->stamps)
             stamp_forward(cq, head, at);
-        e = &cq->fifo[head++ & cq->fifo_mask];
-        wc[n++] = e->wc;
         if (cq->stamps)
-            cq->stamp = cq->stamps[(head - 1) & cq->fifo_mask];
-        /* Only now are the work requests up to this one free in the send queue. */
-        atomic_store_explicit(&e->qp->sq_head, e->sq_index + 1, memory_order_release);
+            cq->stamp = cq->stamps[head & cq->fifo_mask];
+        take_entry(&cq->fifo[head++ & cq->fifo_mask], &wc[n++]);
     }
+    atomic_store_explicit(&cq->fifo_head, head, memory_order_relaxed);
+    return n;
+}
+
+static inline uint32_t take_fifo(struct shca_cq *cq, uint32_t max, struct ibv_wc *wc)
+{
+    uint32_t head = atomic_load_explicit(&cq->fifo_head, memory_order_relaxed);
+    uint32_t tail = atomic_load_explicit(&cq->fifo_tail, memory_order_acquire);
+    uint32_t n = 0;
+
+    if (cq->stamps || (cq->seeded && tail - head > 1))
+        return take_chosen(cq, max, wc);
+    while (n < max && head != tail)
+        take_entry(&cq->fifo[head++ & cq->fifo_mask], &wc[n++]);
     atomic_store_explicit(&cq->fifo_head, head, memory_order_relaxed);
     return n;
 }
@@ -264,6 +283,8 @@ static uint32_t take_ready(struct shca_cq *cq, uint32_t max, struct ibv_wc *wc, 
         if (drained)
             clear_ready(cq, bit);
         cq->turn = (bit + 1) % SHCA_CQ_QPS;
+        if (atomic_load_explicit(&cq->ready_root, memory_order_relaxed) == 0)
+            break;
     }
     return n;
 }
@@ -316,6 +337,13 @@ static uint32_t take_any(struct shca_cq *cq, uint32_t max, struct ibv_wc *wc, ui
     return own + theirs;
 }
 
+/* Nothing but own completions is waiting. */
+static inline bool only_own(const struct shca_cq *cq)
+{
+    return atomic_load_explicit(&cq->sh->root, memory_order_relaxed) == 0 &&
+           atomic_load_explicit(&cq->ready_root, memory_order_relaxed) == 0;
+}
+
 /* An entry is there; is it to be hidden from this poll? */
 static bool hides(struct shca_cq *cq)
 {
@@ -325,10 +353,8 @@ static bool hides(struct shca_cq *cq)
 
 static inline bool idle(const struct shca_cq *cq)
 {
-    return atomic_load_explicit(&cq->sh->root, memory_order_relaxed) == 0 &&
-           atomic_load_explicit(&cq->ready_root, memory_order_relaxed) == 0 &&
-           atomic_load_explicit(&cq->fifo_head, memory_order_relaxed) ==
-               atomic_load_explicit(&cq->fifo_tail, memory_order_relaxed);
+    return only_own(cq) && atomic_load_explicit(&cq->fifo_head, memory_order_relaxed) ==
+                               atomic_load_explicit(&cq->fifo_tail, memory_order_relaxed);
 }
 
 bool shca_poll_idle(struct shca_cq *cq)
@@ -347,7 +373,7 @@ static inline int poll_take(struct shca_cq *cq, uint32_t max, struct ibv_wc *wc,
         fail_queue_pairs(cq);
     shca_lock(&cq->lock);
     if (!cq->may_hide || !hides(cq))
-        n = take_any(cq, max, wc, &counted);
+        n = only_own(cq) ? counted = take_fifo(cq, max, wc) : take_any(cq, max, wc, &counted);
     atomic_store_explicit(&cq->sh->taken, cq->sh->taken + counted, memory_order_relaxed);
     if (stamp)
         *stamp = cq->stamp;

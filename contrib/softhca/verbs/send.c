@@ -213,6 +213,8 @@ int shca_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_
         return post_special(qp, wr, bad);
     shca_lock(&qp->sq_lock);
     for (; wr && e == 0; wr = wr->next) {
+        if (shca_plain_post(qp, wr))
+            continue;
         e = send_post_one(qp, wr, false);
         if (e != 0)
             *bad = wr;

@@ -49,7 +49,8 @@ void shca_cq_overrun(struct shca_peer *p, struct shca_cq_sh *cq)
         shca_async_send(p, &cq->async, IBV_EVENT_CQ_ERR, cq->index);
 }
 
-void shca_cq_push(struct shca_cq *cq, struct shca_qp *qp, uint32_t index, const struct ibv_wc *wc)
+void shca_cq_push(struct shca_cq *cq, struct shca_qp *qp, uint32_t index, uint64_t wr_id,
+                  enum ibv_wc_status status, enum ibv_wc_opcode opcode, uint32_t byte_len)
 {
     uint32_t tail;
     bool full;
@@ -61,10 +62,14 @@ void shca_cq_push(struct shca_cq *cq, struct shca_qp *qp, uint32_t index, const 
     if (!full) {
         struct shca_cqe *e = &cq->fifo[tail & cq->fifo_mask];
 
-        e->wc = *wc;
+        e->wc = (struct ibv_wc){.wr_id = wr_id,
+                                .status = status,
+                                .opcode = opcode,
+                                .byte_len = byte_len,
+                                .qp_num = qp->qp.qp_num};
         e->qp = qp;
         e->sq_index = index;
-        if (wc->status != IBV_WC_SUCCESS)
+        if (status != IBV_WC_SUCCESS)
             cq->failed = tail + 1;
         if (cq->stamps)
             cq->stamps[tail & cq->fifo_mask] = shca_now();
@@ -78,7 +83,7 @@ void shca_cq_push(struct shca_cq *cq, struct shca_qp *qp, uint32_t index, const 
         /* First the entry, then the read of the arming; req_notify does it in the opposite
          * order. */
         atomic_thread_fence(memory_order_seq_cst);
-        shca_cq_notify(NULL, cq->sh, wc->status != IBV_WC_SUCCESS);
+        shca_cq_notify(NULL, cq->sh, status != IBV_WC_SUCCESS);
     }
 }
 

@@ -39,15 +39,7 @@ static enum ibv_wc_opcode wc_opcode(uint32_t op)
 static void push(struct shca_qp *qp, const struct shca_op *op, uint32_t index,
                  enum ibv_wc_status status)
 {
-    struct ibv_wc wc;
-
-    memset(&wc, 0, sizeof wc);
-    wc.wr_id = op->wr_id;
-    wc.status = status;
-    wc.opcode = wc_opcode(op->opcode);
-    wc.byte_len = op->length;
-    wc.qp_num = qp->qp.qp_num;
-    shca_cq_push(qp->scq, qp, index, &wc);
+    shca_cq_push(qp->scq, qp, index, op->wr_id, status, wc_opcode(op->opcode), op->length);
 }
 
 void shca_sq_flush(struct shca_qp *qp)
@@ -122,6 +114,18 @@ static void complete(struct shca_qp *qp, const struct shca_op *op, uint32_t inde
     send_queue_count(qp, op->length);
     if (op->flags & IBV_SEND_SIGNALED)
         push(qp, op, index, status);
+}
+
+void shca_sq_plain(struct shca_qp *qp, const struct ibv_send_wr *wr, uint32_t index)
+{
+    uint32_t length = wr->sg_list->length;
+
+    qp->waiting = SHCA_DONE;
+    qp->sq_tail = qp->sq_exec = index + 1;
+    send_queue_count(qp, length);
+    if ((wr->send_flags & IBV_SEND_SIGNALED) || qp->init.sq_sig_all)
+        shca_cq_push(qp->scq, qp, index, wr->wr_id, IBV_WC_SUCCESS,
+                     wr->opcode == IBV_WR_RDMA_WRITE ? IBV_WC_RDMA_WRITE : IBV_WC_SEND, length);
 }
 
 /* ---- retry ---- */

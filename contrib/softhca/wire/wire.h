@@ -15,7 +15,9 @@ struct shca_piece {
 };
 
 /* ---- completion.c ---- */
-void shca_cq_push(struct shca_cq *cq, struct shca_qp *qp, uint32_t index, const struct ibv_wc *wc);
+/* Enters the completion of the request at index of a send queue. */
+void shca_cq_push(struct shca_cq *cq, struct shca_qp *qp, uint32_t index, uint64_t wr_id,
+                  enum ibv_wc_status status, enum ibv_wc_opcode opcode, uint32_t byte_len);
 /* Marks a QP of a CQ as having receives; CQ and peer may be this process. */
 void shca_cq_ready(struct shca_cq_sh *cq, uint32_t bit);
 bool shca_cq_full(struct shca_cq_sh *cq);
@@ -110,6 +112,13 @@ void shca_sq_run(struct shca_qp *qp);
 bool shca_sq_execute(struct shca_qp *qp, const struct shca_op *op, uint32_t index);
 void shca_sq_flush(struct shca_qp *qp); /* Holds sq_lock. */
 void shca_qp_error(struct shca_qp *qp); /* to ERR; flushes the send queue. Holds sq_lock. */
+
+/* ---- plain.c ---- */
+/* Executes a request and completes it if it is of the plainest kind; false: nothing was done. Holds
+ * sq_lock. */
+bool shca_plain_post(struct shca_qp *qp, const struct ibv_send_wr *wr);
+/* The end of such a request: the send queue moves on, and its completion goes to the CQ. */
+void shca_sq_plain(struct shca_qp *qp, const struct ibv_send_wr *wr, uint32_t index);
 
 /* A request that another wire carried: its completion. Then, after an error, what that does to the
  * queue pair (ERR, or SQE). Both hold sq_lock. */

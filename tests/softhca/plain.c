@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Requests after others have gone well, when a connection takes the shorter way of wire/plain.c:
+ * whatever makes a request unusual then is found as it is without. errors.c runs all of its cases
+ * like this too. */
+#include "config.h"
+
+#include "harness.h"
+
+static void open_with_traffic(struct end *a, struct end *b)
+{
+    open_two(a, b, NULL);
+    traffic_between(a, b);
+    traffic_between(b, a);
+}
+
+static int write_word(struct end *from, uint64_t id, size_t length, const struct address *to,
+                      size_t at)
+{
+    return post(from, IBV_WR_RDMA_WRITE, id, 0, length, IBV_SEND_SIGNALED, to, at);
+}
+
+static void go_to(struct end *e, enum ibv_qp_state state)
+{
+    struct ibv_qp_attr attr = {.qp_state = state};
+
+    CHECK_EQ(ibv_modify_qp(e->qp, &attr, IBV_QP_STATE), 0);
+}
+
+/* Both kinds, of each length up to some hundred bytes, at each place in a word. */
+static void every_length(void)
+{
+    struct end a, b;
+    struct address to;
+
+    open_with_traffic(&a, &b);
+    to = address_of(&b);
+    for (size_t n = 1; n < 600; n += n < 70 ? 1 : 53) {
+        size_t at = 1024 + n % 8;
+
+        fill(a.buf, n, (unsigned)n);
+        memset(b.buf, 0, 8192);
+        CHECK_EQ(write_word(&a, n, n, &to, at), 0);
+        CHECK_EQ(wait_wc(a.scq).wr_id, n);
+        CHECK(filled(b.buf + at, n, (unsigned)n));
+        CHECK(b.buf[at - 1] == 0 && b.buf[at + n] == 0);
+        CHECK_EQ(post_recv(&b, 1000 + n, at + 2048, n), 0);
+        CHECK_EQ(post_send(&a, n, 0, n, n % 2 && n < 70 ? IBV_SEND_INLINE : 0), 0);
+        CHECK_EQ(wait_wc(b.rcq).byte_len, n);
+        CHECK_EQ(wait_wc(a.scq).byte_len, n);
+        CHECK(filled(b.buf + at + 2048, n, (unsigned)n));
+        CHECK(b.buf[at + 2048 - 1] == 0 && b.buf[at + 2048 + n] == 0);
+    }
+    close_two(&a, &b);
+}
+
+/* The immediate and the sender arrive; a request that is not signaled leaves no entry. */
+static void fields(void)
+{
+    struct end a, b;
+    struct ibv_wc wc;
+
+    open_with_traffic(&a, &b);
+    CHECK_EQ(post_recv(&b, 7, 0, 64), 0);
+    CHECK_EQ(post_recv(&b, 8, 0, 64), 0);
+    CHECK_EQ(post(&a, IBV_WR_SEND_WITH_IMM, 1, 0, 8, 0, NULL, 0), 0);
+    CHECK_EQ(post_send(&a, 2, 0, 9, 0), 0);
+    wc = wait_wc(b.rcq);
+    CHECK(wc.wr_id == 7 && wc.opcode == IBV_WC_RECV && wc.wc_flags == IBV_WC_WITH_IMM);
+    CHECK(wc.imm_data == 0x12345678 && wc.src_qp == a.qp->qp_num && wc.qp_num == b.qp->qp_num);
+    wc = wait_wc(b.rcq);
+    CHECK(wc.wr_id == 8 && wc.wc_flags == 0 && wc.byte_len == 9);
+    wc = wait_wc(a.scq);
+    CHECK(wc.wr_id == 2 && wc.opcode == IBV_WC_SEND && wc.byte_len == 9);
+    no_wc(a.scq);
+    close_two(&a, &b);
+}
+
+/* The region allows writes, the queue pair never did. */
+static void writes_not_accepted(void)
+{
+    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RTS, .qp_access_flags = IBV_ACCESS_REMOTE_READ};
+    struct end a, b;
+    struct address to;
+
+    open_two(&a, &b, NULL);
+    CHECK_EQ(ibv_modify_qp(b.qp, &attr, IBV_QP_STATE | IBV_QP_ACCESS_FLAGS), 0);
+    traffic_between(&a, &b);
+    to = address_of(&b);
+    CHECK_EQ(write_word(&a, 1, 8, &to, 0), 0);
+    CHECK_EQ(wait_wc(a.scq).status, IBV_WC_REM_INV_REQ_ERR);
+    close_two(&a, &b);
+}
+
+/* The responder is connected to another one since: nobody answers, and nothing is written. */
+static void connected_elsewhere(void)
+{
+    struct end a, b, c;
+    struct address to, to_c;
+    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RESET};
+
+    open_with_traffic(&a, &b);
+    end_open(&c, NULL);
+    to = address_of(&b);
+    to_c = address_of(&c);
+    memset(b.buf, 0, 8);
+    fill(a.buf, 8, 5);
+    CHECK_EQ(ibv_modify_qp(b.qp, &attr, IBV_QP_STATE), 0);
+    connect_to(&b, &to_c);
+    CHECK_EQ(write_word(&a, 1, 8, &to, 0), 0);
+    no_wc(a.scq);
+    go_to(&a, IBV_QPS_ERR);
+    CHECK_EQ(wait_wc(a.scq).status, IBV_WC_WR_FLUSH_ERR);
+    CHECK(b.buf[0] == 0);
+    end_close(&c);
+    close_two(&a, &b);
+}
+
+static void responder_in_error(void)
+{
+    struct end a, b;
+    struct address to;
+
+    open_with_traffic(&a, &b);
+    to = address_of(&b);
+    memset(b.buf, 0, 8);
+    fill(a.buf, 8, 5);
+    go_to(&b, IBV_QPS_ERR);
+    CHECK_EQ(write_word(&a, 1, 8, &to, 0), 0);
+    no_wc(a.scq);
+    go_to(&a, IBV_QPS_ERR);
+    CHECK_EQ(wait_wc(a.scq).status, IBV_WC_WR_FLUSH_ERR);
+    CHECK(b.buf[0] == 0);
+    close_two(&a, &b);
+}
+
+/* The peer's bad request breaks this end too. */
+static void broken_by_peer(void)
+{
+    struct end a, b;
+    struct address to_a, to_b;
+
+    open_with_traffic(&a, &b);
+    to_a = address_of(&a);
+    to_b = address_of(&b);
+    memset(b.buf, 0, 8);
+    fill(a.buf, 8, 5);
+    to_a.rkey++;
+    CHECK_EQ(write_word(&b, 1, 8, &to_a, 0), 0);
+    CHECK_EQ(wait_wc(b.scq).status, IBV_WC_REM_ACCESS_ERR);
+    CHECK_EQ(write_word(&a, 1, 8, &to_b, 0), 0);
+    CHECK_EQ(wait_wc(a.scq).status, IBV_WC_WR_FLUSH_ERR);
+    CHECK(b.buf[0] == 0);
+    close_two(&a, &b);
+}
+
+/* What nobody has polled still occupies the send queue. */
+static void queue_is_full(void)
+{
+    struct end a, b;
+    struct address to;
+
+    open_with_traffic(&a, &b);
+    to = address_of(&b);
+    for (uint64_t i = 0; i < 64; i++)
+        CHECK_EQ(write_word(&a, i, 8, &to, 0), 0);
+    CHECK_EQ(write_word(&a, 64, 8, &to, 0), ENOMEM);
+    CHECK_EQ(wait_wc(a.scq).status, IBV_WC_SUCCESS);
+    CHECK_EQ(write_word(&a, 64, 8, &to, 0), 0);
+    close_two(&a, &b);
+}
+
+/* A write behind a message that waits for its receiver waits as well. */
+static void order(void)
+{
+    struct end a, b;
+    struct address to;
+
+    open_with_traffic(&a, &b);
+    to = address_of(&b);
+    memset(b.buf, 0, 8);
+    fill(a.buf, 8, 5);
+    CHECK_EQ(post_send(&a, 1, 0, 8, 0), 0);
+    CHECK_EQ(write_word(&a, 2, 8, &to, 0), 0);
+    no_wc(a.scq);
+    CHECK(b.buf[0] == 0);
+    CHECK_EQ(post_recv(&b, 7, 64, 64), 0);
+    CHECK_EQ(wait_wc(a.scq).wr_id, 1);
+    CHECK_EQ(wait_wc(a.scq).wr_id, 2);
+    CHECK(filled(b.buf, 8, 5));
+    close_two(&a, &b);
+}
+
+/* A drained queue keeps its requests until it is to send again. */
+static void drained(void)
+{
+    struct end a, b;
+    struct address to;
+
+    open_with_traffic(&a, &b);
+    to = address_of(&b);
+    memset(b.buf, 0, 8);
+    fill(a.buf, 8, 5);
+    go_to(&a, IBV_QPS_SQD);
+    CHECK_EQ(write_word(&a, 1, 8, &to, 0), 0);
+    no_wc(a.scq);
+    CHECK(b.buf[0] == 0);
+    go_to(&a, IBV_QPS_RTS);
+    CHECK_EQ(wait_wc(a.scq).status, IBV_WC_SUCCESS);
+    CHECK(filled(b.buf, 8, 5));
+    close_two(&a, &b);
+}
+
+static void too_long(void)
+{
+    struct end a, b;
+    struct address to;
+
+    setenv("SOFTHCA_MAX_MSG", "4096", 1);
+    open_with_traffic(&a, &b);
+    to = address_of(&b);
+    CHECK_EQ(write_word(&a, 1, 4096, &to, 0), 0);
+    CHECK_EQ(wait_wc(a.scq).status, IBV_WC_SUCCESS);
+    CHECK_EQ(write_word(&a, 1, 4097, &to, 0), 0);
+    CHECK_EQ(wait_wc(a.scq).status, IBV_WC_LOC_LEN_ERR);
+    close_two(&a, &b);
+}
+
+/* A list of one buffer is the plain one; two, none and one of no bytes are as good. */
+static void lists(void)
+{
+    struct end a, b;
+    struct ibv_sge sge[2];
+    struct ibv_send_wr wr = {
+        .sg_list = sge, .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED};
+    struct ibv_send_wr *bad;
+
+    open_with_traffic(&a, &b);
+    fill(a.buf, 64, 3);
+    for (int n = 0; n <= 3; n++) {
+        CHECK_EQ(post_recv(&b, 7, 4096, 64), 0);
+        sge[0] = sge_of(&a, 0, n == 3 ? 0 : 10);
+        sge[1] = sge_of(&a, 10, 20);
+        wr.num_sge = n == 3 ? 1 : n;
+        CHECK_EQ(ibv_post_send(a.qp, &wr, &bad), 0);
+        CHECK_EQ(wait_wc(b.rcq).byte_len, n == 1 ? 10 : n == 2 ? 30 : 0);
+        CHECK_EQ(wait_wc(a.scq).status, IBV_WC_SUCCESS);
+    }
+    CHECK(filled(b.buf + 4096, 30, 3));
+    close_two(&a, &b);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct test_case cases[] = {
+        {"every_length", every_length},
+        {"fields", fields},
+        {"writes_not_accepted", writes_not_accepted},
+        {"connected_elsewhere", connected_elsewhere},
+        {"responder_in_error", responder_in_error},
+        {"broken_by_peer", broken_by_peer},
+        {"queue_is_full", queue_is_full},
+        {"order", order},
+        {"drained", drained},
+        {"too_long", too_long},
+        {"lists", lists},
+        {NULL, NULL},
+    };
+
+    return run_cases(cases, argc, argv);
+}
