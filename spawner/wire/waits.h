@@ -6,16 +6,15 @@
 
 #include "base/wait_record.h"
 
-#include <stdbool.h>
 #include <stdint.h>
 
 struct waits_rank {
     uint32_t pid;
-    char state;      /* of its process, a letter of /proc; 0: it is gone */
-    bool has_record; /* else: why[] */
-    bool is_done;    /* it has left the job in order */
-    uint64_t now;    /* of its host's monotonic clock */
-    char doing[200]; /* its threads, by the kernel */
+    char state;         /* of its process, a letter of /proc; 0: it is gone */
+    uint8_t has_record; /* else: why[] */
+    uint8_t is_done;    /* it has left the job in order */
+    uint64_t now;       /* of its host's monotonic clock */
+    char doing[200];    /* its threads, by the kernel */
     char why[100];
     uint32_t depth[tk_wait_threads];    /* of each thread in handlers */
     char thread_state[tk_wait_threads]; /* 0: it is gone */
