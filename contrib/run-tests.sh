@@ -4,7 +4,7 @@
 # usage: contrib/run-tests.sh [check] [sim] [asan] [tsan] [vm]      (default: all of them)
 #   check  make check in an ordinary build
 #   sim    make check-sim: the multicast switch in the simulator, thousands of broadcasts a scenario
-#   asan   the unit, job and softhca tests in a debug build with AddressSanitizer and UndefinedBehaviorSanitizer
+#   asan   the unit, job and softhca tests in a debug build with traces, AddressSanitizer and UndefinedBehaviorSanitizer
 #   tsan   the tests of several threads in a build with ThreadSanitizer
 #   vm     make check-vm: the same over the kernel's Soft-RoCE in a virtual machine
 # Tests that failed beside the others, if they are few, run once more with the machine to themselves, to find out whether load is what
@@ -141,7 +141,7 @@ run_stage()
     case $1 in
     check) stage check --enable-werror 1200 check ;;
     sim) stage check --enable-werror 600 check-sim ;;
-    asan) stage asan "--enable-debug --enable-sanitizer=address,undefined" 1200 check-sanitizer ;;
+    asan) stage asan "--enable-debug --enable-trace --enable-sanitizer=address,undefined" 1200 check-sanitizer ;;
     tsan) stage tsan --enable-sanitizer=thread 600 check-tsan ;;
     vm) stage check --enable-werror 2400 check-vm ;;
     esac
