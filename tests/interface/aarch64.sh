@@ -86,7 +86,7 @@ run()
 alone="$top_srcdir/conduit/base/report.c"
 for file in "$top_srcdir"/conduit/tools/*.c; do
     case ${file##*/} in
-    diagnostics.c | format.c | format_memory.c | env_backend_job.c | heap_checked.c) ;;
+    diagnostics.c | format.c | format_memory.c | env_backend_job.c | heap_checked.c | stats.c | trace_job.c) ;;
     *) alone="$alone $file" ;;
     esac
 done

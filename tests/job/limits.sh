@@ -24,6 +24,7 @@ for kib in 200000 450000 600000; do
     [ "$sanitizer" = no ] || continue # takes terabytes for itself
     SETTINGS=GASNET_SUPERNODE_MAXSIZE=1 job 2 sh -c "ulimit -v $kib"'; exec "$@"' sh "$jobs/hello-seq"
     [ "$status" -ne 0 ] || continue
+    [ "$status" -lt 124 ] || failed "$kib KiB of address space: it hangs"
     told=$((told + 1))
     says 'Cannot allocate memory;.*ulimit -v'
     says 'is gone\|permission' 0

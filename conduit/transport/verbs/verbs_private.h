@@ -618,6 +618,7 @@ void tk_channels_serve(const struct tk_transport *transport); /* before anything
 /* data/error.c */
 void tk_post_failed(struct tk_tx *tx, int error);
 void tk_tx_failed(struct tk_tx *tx, const struct ibv_wc *wc);
+void tk_datagram_failed(struct tk_tx *tx, const struct ibv_wc *wc);
 void tk_recv_failed(struct tk_conn *conn, const struct ibv_wc *wc);
 void tk_buffers_exhausted(struct tk_conn *conn);
 void tk_conns_exhausted(const struct tk_peer *peer); /* none of them reaches it any more */

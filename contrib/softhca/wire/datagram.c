@@ -74,14 +74,17 @@ static void make_grh(const struct shca_qp *qp, const struct shca_op *op, struct 
     g->dgid = op->dgid;
 }
 
-static void unicast(struct shca_qp *qp, const struct shca_op *op, const struct shca_source *packet)
+/* What prevents this process from reaching another one, such as a lack of memory, is an error of
+ * the sender and no lost packet. */
+static enum ibv_wc_status unicast(struct shca_qp *qp, const struct shca_op *op,
+                                  const struct shca_source *packet)
 {
     struct shca_peer *p = op->dest_port ? shca_peer_get_now(op->dest_qpn >> SHCA_QP_BITS) : NULL;
     enum ibv_wc_status ignored;
     struct shca_qp_sh *t;
 
     if (!p)
-        return;
+        return op->dest_port && shca_peer_refused() ? IBV_WC_LOC_QP_OP_ERR : IBV_WC_SUCCESS;
     t = &shca_qp_table(p->seg)[op->dest_qpn & (SHCA_QPS - 1)];
     if (!atomic_load(&p->dead)) {
         shca_rx_lock(p->seg, t, shca.pid);
@@ -90,10 +93,13 @@ static void unicast(struct shca_qp *qp, const struct shca_op *op, const struct s
         shca_rx_unlock(t);
     }
     shca_peer_put(p);
+    return IBV_WC_SUCCESS;
 }
 
-void shca_execute_ud(struct shca_qp *qp, const struct shca_op *op, const struct shca_source *s)
+enum ibv_wc_status shca_execute_ud(struct shca_qp *qp, const struct shca_op *op,
+                                   const struct shca_source *s)
 {
+    enum ibv_wc_status status = IBV_WC_SUCCESS;
     struct shca_source packet;
     struct ibv_grh grh;
 
@@ -104,6 +110,7 @@ void shca_execute_ud(struct shca_qp *qp, const struct shca_op *op, const struct 
     if (op->dest_qpn == multicast_qpn)
         shca_multicast(qp, op, &packet, op->length + grh_bytes);
     else
-        unicast(qp, op, &packet);
+        status = unicast(qp, op, &packet);
     SHCA_COUNT(sends);
+    return status;
 }

@@ -231,7 +231,7 @@ int shca_execute(struct shca_qp *qp, const struct shca_op *op, enum ibv_wc_statu
                                                                             : SHCA_WAIT_ACK;
     switch (qp->qp.qp_type) {
     case IBV_QPT_UD:
-        shca_execute_ud(qp, op, &s);
+        *status = shca_execute_ud(qp, op, &s);
         return SHCA_DONE;
     case IBV_QPT_UC:
         return execute_uc(qp, op, &s);

@@ -128,6 +128,7 @@ void shca_multicast(struct shca_qp *qp, const struct shca_op *op, const struct s
                     uint32_t length);
 
 /* A datagram without a receiver is lost silently. */
-void shca_execute_ud(struct shca_qp *qp, const struct shca_op *op, const struct shca_source *s);
+enum ibv_wc_status shca_execute_ud(struct shca_qp *qp, const struct shca_op *op,
+                                   const struct shca_source *s);
 
 #endif

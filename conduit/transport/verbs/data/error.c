@@ -130,6 +130,22 @@ void tk_tx_failed(struct tk_tx *tx, const struct ibv_wc *wc)
     completion_failed(conn, opcode_text(tx->opcode), tx->nbytes, wc);
 }
 
+/* A queue pair of datagrams, which stops at a failure of its own: no connection would be made any
+ * more. Flushes come with the end of a port or of the job. */
+void tk_datagram_failed(struct tk_tx *tx, const struct ibv_wc *wc)
+{
+    const struct tk_port_address *a = &tk_rail_of(tx->conn)->address;
+    void (*lost_peer)(uint32_t) = __atomic_load_n(&tk_lost_peer, __ATOMIC_ACQUIRE);
+    if (wc->status == IBV_WC_WR_FLUSH_ERR || tk_counter_add(&tx->conn->broken, 1) != 1 ||
+        !lost_peer)
+        return;
+    tk_log_error("%s:%u sends no datagrams any more, so no connection can be made: %s (vendor code "
+                 "%u); %s",
+                 a->device, a->port, ibv_wc_status_str(wc->status), wc->vendor_err,
+                 likely_cause(wc->status));
+    lost_peer(tk_no_peer);
+}
+
 /* The device refused a work request for which there was room: its queue pair is broken. */
 void tk_post_failed(struct tk_tx *tx, int error)
 {

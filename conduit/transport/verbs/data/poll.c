@@ -23,7 +23,11 @@
 static void __attribute__((noinline)) tx_done(struct tk_tx *tx, const struct ibv_wc *wc)
 {
     tk_if_likely(wc->status == IBV_WC_SUCCESS) tk_tx_complete(tx);
-    else if (tk_is_datagram_sent(tx)) tk_tx_complete(tx); /* as good as lost */
+    else if (tk_is_datagram_sent(tx))
+    {
+        tk_datagram_failed(tx, wc);
+        tk_tx_complete(tx); /* as good as lost */
+    }
     else if (!tk_failover(tx, wc)) tk_tx_failed(tx, wc);
 }
 

@@ -66,5 +66,5 @@ void shca_udp_group(struct shca_qp *qp, const struct shca_op *op)
     for (uint32_t i = 0; i < op->nsge; i++)
         if (op->sge[i].length)
             s.iov[s.n++] = (struct iovec){(void *)(uintptr_t)op->sge[i].addr, op->sge[i].length};
-    shca_execute_ud(qp, op, &s);
+    (void)shca_execute_ud(qp, op, &s);
 }
