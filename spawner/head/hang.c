@@ -212,4 +212,8 @@ void hang_close(struct hang *h)
     if (h->listener >= 0)
         close(h->listener);
     explain_free(&h->explain);
+    /* The head may still wait for a reader of its output. */
+    h->listener = -1;
+    h->phase = HANG_IDLE;
+    h->look_at = CLOCK_NEVER;
 }
