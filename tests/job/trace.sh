@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# In a library configured with --enable-trace: a random mix that was traced is replayed, and each message finds its handler;
+# In a library configured with --enable-trace: a random mix that was traced is replayed, each message finds its handler, and gasnet_trace has its sums;
 # programs act on traces; files are whole however a rank ends; one that can't be written costs a line and not the job. In a
 # library without traces: one line says so.
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
@@ -18,6 +18,26 @@ grep -q '#define GASNET_TRACE 1' "$top_builddir/conduit/include/gasnet_config.h"
 }
 command -v python3 >/dev/null || skip "python3 is not here"
 
+# "operation ns" of each event of files of both forms
+events_of()
+{
+    sed -nE -e 's/^[0-9.]+ [0-9]+ [0-9]+ [A-Z] ([a-z_]+) ns=([0-9]+).*/\1 \2/p' \
+        -e 's/^\{"name":"([a-z_]+)",.*"ph":"X",.*"dur":([0-9]+)\.([0-9]{3}),"args".*/\1 \2\3/p' "$@"
+}
+
+# summarized FILE...: gasnet_trace has each operation with the calls and the time that the files have
+summarized()
+{
+    events_of "$@" | awk '{ calls[$1]++; ns[$1] += $2 } END { for (op in calls) printf "%s %d %.3f\n", op, calls[op], ns[op] / 1e6 }' |
+        sort >"$scratch/summary.wanted"
+    "$top_builddir/contrib/trace/gasnet_trace" "$@" >"$scratch/summary" 2>&1 || failed "gasnet_trace: $(tail -1 "$scratch/summary")"
+    sed -n '/^Operations/,/^$/p' "$scratch/summary" | awk 'NR > 2 && NF { print $1, $3, $4 }' | sort >"$scratch/summary.found"
+    [ -s "$scratch/summary.wanted" ] && cmp -s "$scratch/summary.found" "$scratch/summary.wanted" ||
+        failed "gasnet_trace $*: $(diff "$scratch/summary.found" "$scratch/summary.wanted")"
+    grep -q "^$# file.*, $mix_ranks ranks of $mix_ranks, .* 0 lost\$" "$scratch/summary" ||
+        failed "gasnet_trace: $(head -1 "$scratch/summary")"
+}
+
 # mix RANKS PROGRAM FILE [FILE OF A RANK...]: runs the mix, then the checker.
 mix()
 {
@@ -28,6 +48,7 @@ mix()
     [ $# -gt 0 ] || set -- "$mix_file"
     python3 "$top_srcdir/tests/job/trace_check.py" "$mix_ranks" "$scratch/expected" "$@" >"$scratch/checked" 2>&1 ||
         failed "$mix_program: $(cat "$scratch/checked")"
+    summarized "$@"
 }
 
 network()

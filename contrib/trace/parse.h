@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Lines of traces as values: both forms that conduit/trace/format.c writes. Pure. */
+#ifndef TRUNKLINE_TRACE_PARSE_H
+#define TRUNKLINE_TRACE_PARSE_H
+
+#include "contrib/trace/word.h"
+
+enum trace_kind {
+    TRACE_FOREIGN, /* no line of a trace */
+    TRACE_FRAME,   /* what only the format needs */
+    TRACE_EVENT,
+    TRACE_START,
+    TRACE_END
+};
+
+struct trace_item {
+    uint64_t begin, ns; /* of CLOCK_MONOTONIC */
+    uint64_t bytes;
+    uint32_t rank, thread;
+    uint32_t peer; /* tk_trace_no_peer: none */
+    uint32_t size; /* ranks of the job; at its start */
+    enum tk_trace_op op;
+    struct trace_word place; /* FILE:LINE of the program */
+    struct trace_word host;  /* at the start */
+    struct trace_word how;   /* at the end */
+};
+
+/* The line without its end. Escapes are decoded in it; words of `item` lie in it. */
+enum trace_kind trace_parse(char *line, size_t length, struct trace_item *item);
+
+/* Of one that is no text. */
+enum trace_kind trace_parse_json(char *line, size_t length, struct trace_item *item);
+
+#endif
