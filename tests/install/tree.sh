@@ -61,6 +61,7 @@ x86_64 | aarch64)
     ;;
 esac
 present "$bindir/gasnetrun_ibv"
+present "$bindir/gasnet_trace"
 [ -x "$bindir/gasnetrun_ibv" ] || fail "$bindir/gasnetrun_ibv is not executable"
 
 # What --disable-shared and --disable-static do; make takes the same words.
