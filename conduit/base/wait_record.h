@@ -44,12 +44,12 @@ enum tk_wait_reason {
     TK_REASON_BARRIER,    /* number: which; more: round among leaders, or 0 */
     TK_REASON_NAMED,      /* likewise */
     TK_REASON_COLLECTIVE, /* number: of the collective on its team; more: the team */
-    TK_REASON_TEAM        /* a call that makes a team; number: of such calls on it; more: the team */
+    TK_REASON_TEAM /* a call that makes a team; number: of such calls on it; more: the team */
 };
 
 enum {
     tk_wait_magic = 0x74776169,
-    tk_wait_version = 1,
+    tk_wait_version = 2,
     tk_wait_rows = 16,
     tk_wait_teams = 8,
     tk_wait_threads = 8 /* more that wait at once have no record */
@@ -87,11 +87,21 @@ struct tk_wait_progress {
     } started[tk_wait_teams];
 };
 
+/* Where this rank has its counters (stats/stats.h), for gasnetrun_ibv --top: addresses of the block
+ * of all threads, of the pointer to the first block of a thread, and of the counts as of the last
+ * reset. A block is `words` words, then the pointer to the next one. */
+struct tk_wait_counters {
+    uint64_t shared, list, at_reset;
+    uint32_t words;
+    uint32_t rails; /* ports in use; 0: not known yet, or none */
+};
+
 struct tk_wait_page {
     uint32_t magic, version, size; /* of this struct */
     uint32_t rank, pid;
     uint32_t is_leaving;
     uint64_t opened;
+    struct tk_wait_counters counters;
     struct tk_wait_progress progress;
     struct tk_wait_thread threads[tk_wait_threads];
 };

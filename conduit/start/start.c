@@ -355,6 +355,7 @@ static enum tk_status start_open_all(void)
     tk_topology_host_name(host);
     tk_report_identity(tk_bootstrap.rank, tk_bootstrap.size, host);
     tk_report_starting(true);
+    tk_stats_show(&tk_wait_page.counters);
     tk_wait_record_open(tk_bootstrap.rank);
     tk_bootstrap_show_waits(&tk_wait_page);
     if (load_settings() != TK_OK || tk_peers_open(tk_bootstrap.rank, tk_bootstrap.size) != TK_OK)
@@ -362,7 +363,9 @@ static enum tk_status start_open_all(void)
     if (tk_bootstrap.rank == 0)
         tk_start_report_unknown();
     tk_phase_over("settings");
-    return open_rooms();
+    enum tk_status status = open_rooms();
+    tk_wait_page.counters.rails = tk_verbs_rails();
+    return status;
 }
 
 void tk_start(void)

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/report.h"
+#include "base/wait_record.h"
 #include "stats/stats.h"
 
 struct tk_stats_block tk_stats_only;
@@ -127,4 +128,15 @@ void tk_stats_sum(struct tk_stats *sum)
 void tk_stats_reset(void)
 {
     sum_of_all(&at_reset);
+}
+
+_Static_assert(offsetof(struct tk_stats_block, next) == sizeof(struct tk_stats),
+               "a reader outside finds the next block behind the words of one");
+
+void tk_stats_show(struct tk_wait_counters *places)
+{
+    places->shared = (uintptr_t)&tk_stats_only;
+    places->list = (uintptr_t)&blocks;
+    places->at_reset = (uintptr_t)&at_reset;
+    places->words = tk_stats_words;
 }

@@ -129,6 +129,10 @@ extern TK_HIDDEN TK_PER_THREAD bool tk_lacks_credit;
  * other threads count, but each word is as of some moment during the call. */
 void tk_stats_sum(struct tk_stats *sum);
 
+/* Where all this is, for a reader outside. */
+struct tk_wait_counters;
+void tk_stats_show(struct tk_wait_counters *places);
+
 /* From now on everything begins at 0. */
 void tk_stats_reset(void);
 

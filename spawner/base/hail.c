@@ -12,13 +12,11 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-static const char hail_prefix[] = "trunkline-explain-";
-
 /* The first byte of an abstract name is 0. */
-static socklen_t name_of(pid_t pid, struct sockaddr_un *name)
+static socklen_t name_of(const char *question, pid_t pid, struct sockaddr_un *name)
 {
     *name = (struct sockaddr_un){.sun_family = AF_UNIX};
-    int n = snprintf(name->sun_path + 1, sizeof(name->sun_path) - 1, "%s%u-%d", hail_prefix,
+    int n = snprintf(name->sun_path + 1, sizeof(name->sun_path) - 1, "trunkline-%s-%u-%d", question,
                      (unsigned)geteuid(), (int)pid);
     return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
 }
@@ -32,10 +30,10 @@ static bool is_ours(int fd)
            (peer.uid == geteuid() || peer.uid == 0);
 }
 
-int hail_listen(void)
+int hail_listen(const char *question)
 {
     struct sockaddr_un name;
-    socklen_t size = name_of(getpid(), &name);
+    socklen_t size = name_of(question, getpid(), &name);
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd >= 0 && bind(fd, (const struct sockaddr *)&name, size) == 0 && listen(fd, 4) == 0)
         return fd;
@@ -54,10 +52,10 @@ int hail_accept(int listener)
     return fd;
 }
 
-int hail_connect(pid_t pid)
+int hail_connect(const char *question, pid_t pid)
 {
     struct sockaddr_un name;
-    socklen_t size = name_of(pid, &name);
+    socklen_t size = name_of(question, pid, &name);
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return -1;
@@ -71,12 +69,12 @@ int hail_connect(pid_t pid)
 }
 
 /* A line of /proc/net/unix ends with the name, with @ for its first byte. */
-size_t hail_find(pid_t *pids, size_t most)
+size_t hail_find(const char *question, pid_t *pids, size_t most)
 {
     char line[512], wanted[64];
     size_t count = 0;
     FILE *all = fopen("/proc/net/unix", "re");
-    snprintf(wanted, sizeof(wanted), "@%s%u-", hail_prefix, (unsigned)geteuid());
+    snprintf(wanted, sizeof(wanted), "@trunkline-%s-%u-", question, (unsigned)geteuid());
     while (all && fgets(line, sizeof(line), all)) {
         const char *name = strchr(line, '@');
         if (!name || strncmp(name, wanted, strlen(wanted)) != 0)

@@ -111,6 +111,9 @@ void guard_take_orders(struct guard *g);
 void guard_read_server(struct guard *g);
 void guard_take_input(struct guard *g);
 
+/* counts.c. Sends what each rank has counted, for that question. */
+void guard_send_counts(struct guard *g, uint32_t question);
+
 /* explain.c. Sends what each rank waits for; and the stacks of one, later. */
 void guard_send_waits(struct guard *g);
 void guard_want_stack(struct guard *g, uint32_t rank);

@@ -78,6 +78,9 @@ static void obey(struct guard *g, const struct wire_frame *f)
     case WIRE_EXPLAIN:
         guard_send_waits(g);
         break;
+    case WIRE_TOP:
+        guard_send_counts(g, f->rank);
+        break;
     case WIRE_WANT_STACK:
         guard_want_stack(g, f->rank);
         break;

@@ -42,7 +42,7 @@ static char state_of(pid_t pid, pid_t tid)
     return end && sscanf(end + 1, " %c", &state) == 1 && state != 'Z' && state != 'X' ? state : 0;
 }
 
-static bool copy_from(pid_t pid, uint64_t address, void *to, size_t size)
+bool waits_copy(pid_t pid, uint64_t address, void *to, size_t size)
 {
     struct iovec here = {to, size}, there = {(void *)(uintptr_t)address, size};
     return process_vm_readv(pid, &here, 1, &there, 1, 0) == (ssize_t)size;
@@ -76,7 +76,7 @@ static bool find_record(const char *session, uint32_t rank, pid_t *pid, uint64_t
 static void read_record(uint32_t rank, uint64_t address, struct waits_rank *w)
 {
     pid_t pid = (pid_t)w->pid;
-    if (!copy_from(pid, address, &w->page, sizeof(w->page))) {
+    if (!waits_copy(pid, address, &w->page, sizeof(w->page))) {
         snprintf(w->why, sizeof(w->why), "its memory can't be read: %s", strerror(errno));
         return;
     }
@@ -89,7 +89,7 @@ static void read_record(uint32_t rank, uint64_t address, struct waits_rank *w)
         const struct tk_wait_thread *t = &p->threads[i];
         w->thread_state[i] = t->tid ? state_of(pid, (pid_t)t->tid) : 0;
         if (!w->thread_state[i] ||
-            !copy_from(pid, t->in_handler, &w->depth[i], sizeof(w->depth[i])))
+            !waits_copy(pid, t->in_handler, &w->depth[i], sizeof(w->depth[i])))
             w->depth[i] = 0;
     }
 }

@@ -13,6 +13,9 @@
  * record. */
 void waits_read(const char *session, uint32_t rank, pid_t pid, struct waits_rank *waits);
 
+/* Copies memory of a process; false, with errno: it can't be read. */
+bool waits_copy(pid_t pid, uint64_t address, void *to, size_t size);
+
 /* Starts gdb on a rank, to print its stacks into the file returned; -1: why is in `why`. */
 int waits_start_stack(pid_t pid, pid_t *gdb, char *why, size_t size);
 

@@ -28,7 +28,7 @@ static int64_t next_look(const struct hang *h)
 
 void hang_open(struct hang *h)
 {
-    h->listener = hail_listen();
+    h->listener = hail_listen("explain");
     h->deadline = CLOCK_NEVER;
     h->look_at = next_look(h);
 }

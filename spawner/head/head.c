@@ -22,6 +22,7 @@
 #include "spawner/tree/tree.h"
 #include "spawner/wire/exchange.h"
 #include "spawner/wire/report.h"
+#include "view.h"
 
 #include <poll.h>
 #include <signal.h>
@@ -67,6 +68,7 @@ struct head {
     struct output output;
     struct input input;
     struct hang hang;
+    struct view view;
     int signals;
     bool ending;     /* the order to kill has gone out */
     int64_t give_up; /* when to stop waiting for the reader of our output: the user wants the end */
@@ -437,7 +439,7 @@ static void head_take_control(void *owner, const struct wire_frame *f)
         host_is_over(h, f->host);
         break;
     default:
-        if (!take_exchange(h, f) && !hang_take(&h->hang, f))
+        if (!take_exchange(h, f) && !hang_take(&h->hang, f) && !view_take(&h->view, f))
             take_of_rank(h, f);
         break;
     }
@@ -514,7 +516,7 @@ static void write_output(struct head *h)
         tree_send(&h->tree, WIRE_ALL, WIRE_MUTE, (uint16_t)broken, 0, NULL, 0);
 }
 
-enum { POLL_SIGNALS, POLL_INPUT, POLL_OUTPUT, POLL_HANG, POLL_TREE };
+enum { POLL_SIGNALS, POLL_INPUT, POLL_OUTPUT, POLL_HANG, POLL_VIEW, POLL_TREE };
 
 static int head_input(struct head *h)
 {
@@ -531,10 +533,12 @@ static nfds_t head_set_up_poll(struct head *h, int64_t *deadline)
     p[POLL_INPUT] = (struct pollfd){head_input(h), POLLIN, 0};
     p[POLL_OUTPUT] = (struct pollfd){output_waits_for(&h->output), POLLOUT, 0};
     p[POLL_HANG] = hang_poll(&h->hang);
+    p[POLL_VIEW] = view_poll(&h->view);
     size_t used = tree_poll(&h->tree, p + POLL_TREE, keep_up);
     *deadline = clock_earlier(policy_deadline(&h->policy), h->input.ask_again);
     *deadline = clock_earlier(*deadline, tree_deadline(&h->tree));
     *deadline = clock_earlier(*deadline, hang_deadline(&h->hang));
+    *deadline = clock_earlier(*deadline, view_deadline(&h->view));
     *deadline = clock_earlier(*deadline, clock_earlier(h->give_up, h->unread_at));
     return POLL_TREE + (nfds_t)used;
 }
@@ -550,6 +554,8 @@ static void head_serve(struct head *h, nfds_t count)
         input_forward(&h->input, tree_input_channel(&h->tree));
     if (p[POLL_HANG].revents)
         hang_serve(&h->hang);
+    if (p[POLL_VIEW].revents)
+        view_serve(&h->view);
     if (p[POLL_OUTPUT].revents)
         write_output(h);
 }
@@ -617,6 +623,7 @@ static void head_loop(struct head *h, bool (*is_over)(const struct head *))
         tree_watch(&h->tree);
         stop_waiting_for_reader(h);
         hang_watch(&h->hang);
+        view_watch(&h->view);
         tree_flush(&h->tree);
         nfds_t count = head_set_up_poll(h, &deadline);
         if (poll(h->poll, count, clock_poll_timeout(deadline)) >= 0)
@@ -706,8 +713,11 @@ int head_run(const struct job *job)
     h.hang = (struct hang){
         .job = job, .tree = &h.tree, .log = log_lines, .is_there = is_there, .owner = &h};
     hang_open(&h.hang);
+    h.view = (struct view){.job = job, .tree = &h.tree, .is_there = is_there, .owner = &h};
+    view_open(&h.view);
     head_loop(&h, guards_are_gone);
     hang_close(&h.hang);
+    view_close(&h.view);
     stand_in_for_guards(&h);
     policy_close(&h.policy);
     head_apply_policy(&h);

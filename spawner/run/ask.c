@@ -17,27 +17,27 @@
 /* Longer than the launcher waits for guards and for gdb. */
 enum { ASK_MS = 40000, JOBS_MAX = 16 };
 
-static int choose(pid_t *pid)
+static int choose(const char *question, pid_t *pid)
 {
     pid_t pids[JOBS_MAX];
     char list[JOBS_MAX * 12] = "";
-    size_t count = hail_find(pids, JOBS_MAX), used = 0;
+    size_t count = hail_find(question, pids, JOBS_MAX), used = 0;
     if (count == 1) {
         *pid = pids[0];
         return 0;
     }
     if (count == 0) {
-        log_error("--explain: no job of this user runs on this host under gasnetrun_ibv");
+        log_error("--%s: no job of this user runs on this host under gasnetrun_ibv", question);
         return EXIT_RUNTIME;
     }
     for (size_t i = 0; i < count && i < JOBS_MAX; i++)
         used += (size_t)snprintf(list + used, sizeof(list) - used, " %d", (int)pids[i]);
-    log_error("--explain: %zu jobs of this user run here, name one by the pid of its launcher:%s",
-              count, list);
+    log_error("--%s: %zu jobs of this user run here, name one by the pid of its launcher:%s",
+              question, count, list);
     return EXIT_USAGE;
 }
 
-static int parse(const char *job, pid_t *pid)
+static int parse(const char *question, const char *job, pid_t *pid)
 {
     char *end;
     errno = 0;
@@ -46,7 +46,7 @@ static int parse(const char *job, pid_t *pid)
         *pid = (pid_t)number;
         return 0;
     }
-    log_error("--explain %s: not the pid of a gasnetrun_ibv", job);
+    log_error("--%s %s: not the pid of a gasnetrun_ibv", question, job);
     return EXIT_USAGE;
 }
 
@@ -73,20 +73,30 @@ static int print_answer(int fd, pid_t pid)
     return EXIT_RUNTIME;
 }
 
+int ask_find(const char *question, const char *job, pid_t *pid)
+{
+    return job ? parse(question, job, pid) : choose(question, pid);
+}
+
+int ask_open(const char *question, pid_t pid)
+{
+    int fd = hail_connect(question, pid);
+    if (fd >= 0)
+        return fd;
+    if (errno == EPERM)
+        log_error("--%s %d: that launcher is another user's", question, (int)pid);
+    else
+        log_error("--%s %d: no gasnetrun_ibv of this user with that pid runs a job on this host",
+                  question, (int)pid);
+    return -1;
+}
+
 int ask_explain(const char *job)
 {
     pid_t pid = 0;
-    int status = job ? parse(job, &pid) : choose(&pid);
+    int status = ask_find("explain", job, &pid);
     if (status)
         return status;
-    int fd = hail_connect(pid);
-    if (fd >= 0)
-        return print_answer(fd, pid);
-    if (errno == EPERM)
-        log_error("--explain %d: that launcher is another user's", (int)pid);
-    else
-        log_error("--explain %d: no gasnetrun_ibv of this user with that pid runs a job on this "
-                  "host",
-                  (int)pid);
-    return EXIT_RUNTIME;
+    int fd = ask_open("explain", pid);
+    return fd < 0 ? EXIT_RUNTIME : print_answer(fd, pid);
 }

@@ -1,11 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* gasnetrun_ibv --explain: asks the launcher of a running job what its ranks wait for, and prints
- * the answer. */
+/* Asks the launcher of a running job: gasnetrun_ibv --explain, what its ranks wait for, of which it
+ * prints the answer; and the way to a launcher for other questions. No state. */
 #ifndef TRUNKLINE_SPAWNER_ASK_H
 #define TRUNKLINE_SPAWNER_ASK_H
+
+#include <sys/types.h>
 
 /* `job`: the pid of its launcher; NULL: this user's only job on this host. Returns the exit status.
  */
 int ask_explain(const char *job);
+
+/* The launcher that `job` names, as above, for an option --QUESTION; else one line and the exit
+ * status. */
+int ask_find(const char *question, const char *job, pid_t *pid);
+
+/* Connects to it; -1 after one line. */
+int ask_open(const char *question, pid_t pid);
 
 #endif

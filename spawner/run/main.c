@@ -21,6 +21,7 @@
 #include "spawner/head/head.h"
 #include "settings/settings.h"
 #include "stats/table.h"
+#include "top.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -364,6 +365,10 @@ int main(int argc, char **argv)
         return plan_print(&options) ? main_flush() : EXIT_USAGE;
     case ACTION_EXPLAIN: {
         int status = ask_explain(options.job);
+        return status ? status : main_flush();
+    }
+    case ACTION_TOP: {
+        int status = top_run(&options);
         return status ? status : main_flush();
     }
     case ACTION_RUN:

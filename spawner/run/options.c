@@ -35,6 +35,9 @@ const char options_help[] =
     "  --explain [JOB]      print what each process of a running job waits for, and why it hangs; "
     "JOB is\n"
     "                       the pid of its gasnetrun_ibv, needed if this user runs several\n"
+    "  --top [JOB]          show what each process of a running job does, anew each second; "
+    "--once: one\n"
+    "                       table of all since its start; --json: for programs\n"
     "  --settings           print every environment variable that is honoured (=man: as part of a "
     "manual page)\n"
     "  --counters           print what the statistics of a job count (GASNET_STATSFILE; =man: as "
@@ -148,7 +151,18 @@ static bool take_long(struct options *o, struct options_reader *r, const char *w
         o->wish = ACTION_COUNTERS;
     else if (!strcmp(word, "--counters=man"))
         o->wish = ACTION_COUNTERS_MAN;
-    else if (!strcmp(word, "--explain")) {
+    else if (!strcmp(word, "--once"))
+        o->once = true;
+    else if (!strcmp(word, "--json"))
+        o->json = true;
+    else if (!strcmp(word, "--top")) {
+        o->wish = ACTION_TOP;
+        if (*r->at && (*r->at)[0] != '-')
+            o->job = *r->at++;
+    } else if (!strncmp(word, "--top=", 6)) {
+        o->wish = ACTION_TOP;
+        o->job = word + 6;
+    } else if (!strcmp(word, "--explain")) {
         o->wish = ACTION_EXPLAIN;
         if (*r->at)
             o->job = *r->at++;
@@ -216,6 +230,16 @@ static bool take_word(struct options *o, struct options_reader *r, const char *w
     return take_flags(o, r, word);
 }
 
+/* The job may come behind the options of --top. */
+static bool take_job(struct options *o, struct options_reader *r)
+{
+    if (!o->job && *r->at)
+        o->job = *r->at++;
+    if (*r->at)
+        return options_wrong(r, "%s: --top takes one job", *r->at);
+    return true;
+}
+
 bool options_parse(struct options *o, char **argv, char *why, size_t size)
 {
     struct options_reader r = {argv + 1, why, size};
@@ -231,6 +255,11 @@ bool options_parse(struct options *o, char **argv, char *why, size_t size)
     if ((o->dry_run || o->keep) && !o->verbose)
         o->verbose = 1;
     o->command = r.at;
+    if (o->wish == ACTION_TOP)
+        return take_job(o, &r);
+    if (o->once || o->json)
+        return options_wrong(&r, "%s is for gasnetrun_ibv --top alone",
+                             o->once ? "--once" : "--json");
     if (o->wish != ACTION_RUN && o->wish != ACTION_PLAN)
         return true;
     if (!o->ranks)

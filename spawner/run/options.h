@@ -16,7 +16,8 @@ enum options_action {
     ACTION_COUNTERS,
     ACTION_COUNTERS_MAN,
     ACTION_PLAN,
-    ACTION_EXPLAIN
+    ACTION_EXPLAIN,
+    ACTION_TOP
 };
 
 enum options_bind { BIND_UNSET, BIND_NONE, BIND_CORE, BIND_SOCKET };
@@ -34,7 +35,8 @@ struct options {
     const char *host_list; /* -H; NULL when not given */
     const char *nodefile;  /* NULL when not given */
     const char *plan;      /* --plan=WHAT; NULL: --plan alone, or not given */
-    const char *job;       /* --explain JOB; NULL: the only one */
+    const char *job;       /* --explain JOB, --top JOB; NULL: the only one */
+    bool once, json;       /* of --top */
     char **command;        /* program and its arguments */
 };
 

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 /* Bumped whenever a frame changes its meaning; checked in HELLO. */
-enum { WIRE_VERSION = 4 };
+enum { WIRE_VERSION = 5 };
 
 /* A larger frame is a bug or an intruder: the largest valid one is a line of output, but for frames
  * that carry an environment or data of all ranks (wire_limit()). */
@@ -66,6 +66,11 @@ enum wire_type {
     WIRE_WAITS,     /* rank, payload of waits.h */
     WIRE_WAITS_END, /* of this host that was all */
     WIRE_STACK,     /* rank, payload text */
+    /* gasnetrun_ibv --top: head to guard */
+    WIRE_TOP, /* rank = number of the question: what have the ranks of the host counted? */
+    /* and back */
+    WIRE_COUNTS,     /* rank, payload of counts.h */
+    WIRE_COUNTS_END, /* rank = that number: of this host that was all */
     WIRE_TYPES
 };
 

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* gasnetrun_ibv --top, in the head: asks the guards what their ranks have counted, and gives it to
+ * the caller as it is. One caller after the other: the next is accepted when the one before has
+ * taken its answer. Driven by the head's loop, never waits. One thread. */
+#ifndef TRUNKLINE_SPAWNER_VIEW_H
+#define TRUNKLINE_SPAWNER_VIEW_H
+
+#include "spawner/base/bytes.h"
+#include "spawner/tree/tree.h"
+
+#include <poll.h>
+
+enum view_phase { VIEW_IDLE, VIEW_ASKED, VIEW_GIVING };
+
+struct view {
+    const struct job *job;
+    struct tree *tree;
+    int listener, caller;
+    enum view_phase phase;
+    uint32_t question; /* number of the last one: an answer may come too late */
+    uint32_t missing;  /* hosts that have not answered */
+    int64_t deadline;
+    struct bytes answer; /* of counts.h */
+    /* Whether the guard of a host has its job and is not over: only such a one may be asked. */
+    bool (*is_there)(void *owner, uint32_t host);
+    void *owner;
+};
+
+/* Fills in the rest of `v`, which has job, tree and those two. */
+void view_open(struct view *v);
+void view_close(struct view *v);
+
+/* A frame of a guard; false: it is another one. */
+bool view_take(struct view *v, const struct wire_frame *f);
+
+/* To be called with poll's result for view_poll(); view_watch() acts on what is due. */
+struct pollfd view_poll(const struct view *v);
+void view_serve(struct view *v);
+void view_watch(struct view *v);
+int64_t view_deadline(const struct view *v);
+
+#endif

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* See top.h. Owns the samples. Changes nothing of the job, nor of the terminal but what is on it.
+ */
+#include "config.h"
+
+#include "top.h"
+
+#include "ask.h"
+#include "spawner/base/hail.h"
+#include "spawner/base/log.h"
+#include "top_table.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+/* Longer than the launcher waits for guards and for a caller before us. */
+enum { ANSWER_MS = 20000, REDRAW_MS = 1000, RANKS_MAX = OPTIONS_RANKS_MAX };
+
+enum answer { ANSWER_WHOLE, ANSWER_LATE, ANSWER_OVER, ANSWER_OTHER_BUILD };
+
+static enum answer read_all(int fd, void *to, size_t size)
+{
+    for (size_t done = 0; done < size;) {
+        struct pollfd p = {fd, POLLIN, 0};
+        int ready = poll(&p, 1, ANSWER_MS);
+        if (ready == 0)
+            return ANSWER_LATE;
+        ssize_t n = ready < 0 ? -1 : read(fd, (char *)to + done, size - done);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return ANSWER_OVER;
+        done += (size_t)n;
+    }
+    return ANSWER_WHOLE;
+}
+
+static enum answer read_sample(int fd, struct top_sample *s)
+{
+    enum answer answer = read_all(fd, &s->job, sizeof(s->job));
+    if (answer != ANSWER_WHOLE)
+        return answer;
+    bool fits = s->job.magic == COUNTS_MAGIC && s->job.rank_size == sizeof(*s->ranks) &&
+                s->job.ranks <= RANKS_MAX;
+    free(s->ranks);
+    s->ranks = fits ? calloc(s->job.ranks, sizeof(*s->ranks)) : NULL;
+    if (!s->ranks)
+        return ANSWER_OTHER_BUILD;
+    answer = read_all(fd, s->ranks, s->job.ranks * sizeof(*s->ranks));
+    s->job.program[sizeof(s->job.program) - 1] = 0;
+    for (uint32_t i = 0; i < s->job.ranks; i++) {
+        s->ranks[i].host[sizeof(s->ranks[i].host) - 1] = 0;
+        s->ranks[i].why[sizeof(s->ranks[i].why) - 1] = 0;
+    }
+    return answer;
+}
+
+static int report(enum answer answer, pid_t pid)
+{
+    if (answer == ANSWER_LATE)
+        log_error("--top: the launcher %d does not answer; is it stopped itself?", (int)pid);
+    else if (answer == ANSWER_OVER)
+        log_error("--top: the job of launcher %d is over", (int)pid);
+    else
+        log_error("--top: the launcher %d is that of another build; use its own gasnetrun_ibv",
+                  (int)pid);
+    return EXIT_RUNTIME;
+}
+
+static struct top_screen screen_now(void)
+{
+    struct top_screen s = {.out = stdout, .is_terminal = isatty(STDOUT_FILENO)};
+    struct winsize size;
+    if (s.is_terminal && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0) {
+        s.rows = size.ws_row;
+        s.columns = size.ws_col;
+    }
+    return s;
+}
+
+static void show(const struct options *o, const struct top_sample *now,
+                 const struct top_sample *former)
+{
+    struct top_screen screen = screen_now();
+    bool is_drawn = screen.is_terminal && !o->once && !o->json;
+    if (o->once)
+        screen.rows = 0;
+    screen.is_terminal = is_drawn;
+    if (o->json) {
+        top_json(stdout, now);
+        return;
+    }
+    if (is_drawn)
+        fputs(former ? "\033[H" : "\033[H\033[2J", stdout);
+    else if (former)
+        fputc('\n', stdout);
+    top_table(&screen, now, former);
+    if (is_drawn)
+        fputs("\033[J", stdout);
+}
+
+/* What main() reports is the error that standard output has. */
+static bool is_written(void)
+{
+    return fflush(stdout) == 0 && !ferror(stdout);
+}
+
+/* One table after the other, until the job is over; its end is not an error. */
+static int go_on(const struct options *o, pid_t pid, int fd)
+{
+    struct top_sample samples[2] = {0};
+    unsigned count = 0;
+    int status = 0;
+    for (;; count++) {
+        struct top_sample *now = &samples[count % 2], *former = &samples[(count + 1) % 2];
+        enum answer answer = read_sample(fd, now);
+        close(fd);
+        if (answer != ANSWER_WHOLE) {
+            bool is_end = answer == ANSWER_OVER && count > 0;
+            status = is_end ? 0 : report(answer, pid);
+            break;
+        }
+        show(o, now, count ? former : NULL);
+        if (!is_written() || o->once)
+            break;
+        poll(NULL, 0, REDRAW_MS);
+        fd = hail_connect("top", pid);
+        if (fd < 0)
+            break;
+    }
+    free(samples[0].ranks);
+    free(samples[1].ranks);
+    return status;
+}
+
+int top_run(const struct options *o)
+{
+    pid_t pid = 0;
+    int status = ask_find("top", o->job, &pid);
+    if (status)
+        return status;
+    int fd = ask_open("top", pid);
+    return fd < 0 ? EXIT_RUNTIME : go_on(o, pid, fd);
+}

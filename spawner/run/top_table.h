@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What gasnetrun_ibv --top shows: a table for people, an object for programs. Pure but for the
+ * stream. */
+#ifndef TRUNKLINE_SPAWNER_TOP_TABLE_H
+#define TRUNKLINE_SPAWNER_TOP_TABLE_H
+
+#include "spawner/wire/counts.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/* A job at one time: ranks in order. */
+struct top_sample {
+    struct counts_job job;
+    struct counts_rank *ranks;
+};
+
+/* Where the table goes. */
+struct top_screen {
+    FILE *out;
+    bool is_terminal; /* each line clears what was behind it */
+    unsigned rows;    /* at most so many lines; 0: all */
+    unsigned columns; /* longer lines are cut; 0: none is */
+};
+
+/* Rates between two samples; without a former one, all since the start. */
+void top_table(const struct top_screen *screen, const struct top_sample *now,
+               const struct top_sample *former);
+
+/* One line: everything of each rank since its start. */
+void top_json(FILE *out, const struct top_sample *now);
+
+#endif
