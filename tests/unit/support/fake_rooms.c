@@ -6,7 +6,6 @@
 
 #include <unistd.h>
 
-#include "process/alone.h"
 #include "base/report.h"
 #include "bootstrap/bootstrap.h"
 #include "collective/barrier.h"
@@ -18,6 +17,7 @@
 #include "firehose/firehose.h"
 #include "memory/memory.h"
 #include "message/message.h"
+#include "process/alone.h"
 #include "progress/progress.h"
 #include "remote_pin/remote_pin.h"
 #include "settings/settings.h"
@@ -47,6 +47,13 @@ static enum tk_status step(const char *name)
 struct tk_bootstrap tk_bootstrap;
 struct tk_peers tk_peers;
 struct tk_topology tk_topology;
+
+/* Rooms that start threads, traces for one, look at these. */
+struct tk_alone tk_alone;
+bool tk_alone_check(void)
+{
+    return false;
+}
 
 void tk_alone_open(void)
 {
