@@ -6,11 +6,15 @@
 
 #include "harness.h"
 
-static void open_with_traffic(struct end *a, struct end *b)
+/* A word is in a's buffer, which is not in b's. */
+static void open_with_traffic(struct end *a, struct end *b, struct address *to)
 {
     open_two(a, b, NULL);
     traffic_between(a, b);
     traffic_between(b, a);
+    *to = address_of(b);
+    fill(a->buf, 8, 5);
+    memset(b->buf, 0, 8);
 }
 
 static int write_word(struct end *from, uint64_t id, size_t length, const struct address *to,
@@ -32,8 +36,7 @@ static void every_length(void)
     struct end a, b;
     struct address to;
 
-    open_with_traffic(&a, &b);
-    to = address_of(&b);
+    open_with_traffic(&a, &b, &to);
     for (size_t n = 1; n < 600; n += n < 70 ? 1 : 53) {
         size_t at = 1024 + n % 8;
 
@@ -57,9 +60,10 @@ static void every_length(void)
 static void fields(void)
 {
     struct end a, b;
+    struct address to;
     struct ibv_wc wc;
 
-    open_with_traffic(&a, &b);
+    open_with_traffic(&a, &b, &to);
     CHECK_EQ(post_recv(&b, 7, 0, 64), 0);
     CHECK_EQ(post_recv(&b, 8, 0, 64), 0);
     CHECK_EQ(post(&a, IBV_WR_SEND_WITH_IMM, 1, 0, 8, 0, NULL, 0), 0);
@@ -98,12 +102,9 @@ static void connected_elsewhere(void)
     struct address to, to_c;
     struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RESET};
 
-    open_with_traffic(&a, &b);
+    open_with_traffic(&a, &b, &to);
     end_open(&c, NULL);
-    to = address_of(&b);
     to_c = address_of(&c);
-    memset(b.buf, 0, 8);
-    fill(a.buf, 8, 5);
     CHECK_EQ(ibv_modify_qp(b.qp, &attr, IBV_QP_STATE), 0);
     connect_to(&b, &to_c);
     CHECK_EQ(write_word(&a, 1, 8, &to, 0), 0);
@@ -120,10 +121,7 @@ static void responder_in_error(void)
     struct end a, b;
     struct address to;
 
-    open_with_traffic(&a, &b);
-    to = address_of(&b);
-    memset(b.buf, 0, 8);
-    fill(a.buf, 8, 5);
+    open_with_traffic(&a, &b, &to);
     go_to(&b, IBV_QPS_ERR);
     CHECK_EQ(write_word(&a, 1, 8, &to, 0), 0);
     no_wc(a.scq);
@@ -137,17 +135,14 @@ static void responder_in_error(void)
 static void broken_by_peer(void)
 {
     struct end a, b;
-    struct address to_a, to_b;
+    struct address to, to_a;
 
-    open_with_traffic(&a, &b);
+    open_with_traffic(&a, &b, &to);
     to_a = address_of(&a);
-    to_b = address_of(&b);
-    memset(b.buf, 0, 8);
-    fill(a.buf, 8, 5);
     to_a.rkey++;
     CHECK_EQ(write_word(&b, 1, 8, &to_a, 0), 0);
     CHECK_EQ(wait_wc(b.scq).status, IBV_WC_REM_ACCESS_ERR);
-    CHECK_EQ(write_word(&a, 1, 8, &to_b, 0), 0);
+    CHECK_EQ(write_word(&a, 1, 8, &to, 0), 0);
     CHECK_EQ(wait_wc(a.scq).status, IBV_WC_WR_FLUSH_ERR);
     CHECK(b.buf[0] == 0);
     close_two(&a, &b);
@@ -159,8 +154,7 @@ static void queue_is_full(void)
     struct end a, b;
     struct address to;
 
-    open_with_traffic(&a, &b);
-    to = address_of(&b);
+    open_with_traffic(&a, &b, &to);
     for (uint64_t i = 0; i < 64; i++)
         CHECK_EQ(write_word(&a, i, 8, &to, 0), 0);
     CHECK_EQ(write_word(&a, 64, 8, &to, 0), ENOMEM);
@@ -175,10 +169,7 @@ static void order(void)
     struct end a, b;
     struct address to;
 
-    open_with_traffic(&a, &b);
-    to = address_of(&b);
-    memset(b.buf, 0, 8);
-    fill(a.buf, 8, 5);
+    open_with_traffic(&a, &b, &to);
     CHECK_EQ(post_send(&a, 1, 0, 8, 0), 0);
     CHECK_EQ(write_word(&a, 2, 8, &to, 0), 0);
     no_wc(a.scq);
@@ -196,10 +187,7 @@ static void drained(void)
     struct end a, b;
     struct address to;
 
-    open_with_traffic(&a, &b);
-    to = address_of(&b);
-    memset(b.buf, 0, 8);
-    fill(a.buf, 8, 5);
+    open_with_traffic(&a, &b, &to);
     go_to(&a, IBV_QPS_SQD);
     CHECK_EQ(write_word(&a, 1, 8, &to, 0), 0);
     no_wc(a.scq);
@@ -216,8 +204,7 @@ static void too_long(void)
     struct address to;
 
     setenv("SOFTHCA_MAX_MSG", "4096", 1);
-    open_with_traffic(&a, &b);
-    to = address_of(&b);
+    open_with_traffic(&a, &b, &to);
     CHECK_EQ(write_word(&a, 1, 4096, &to, 0), 0);
     CHECK_EQ(wait_wc(a.scq).status, IBV_WC_SUCCESS);
     CHECK_EQ(write_word(&a, 1, 4097, &to, 0), 0);
@@ -229,12 +216,13 @@ static void too_long(void)
 static void lists(void)
 {
     struct end a, b;
+    struct address to;
     struct ibv_sge sge[2];
     struct ibv_send_wr wr = {
         .sg_list = sge, .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED};
     struct ibv_send_wr *bad;
 
-    open_with_traffic(&a, &b);
+    open_with_traffic(&a, &b, &to);
     fill(a.buf, 64, 3);
     for (int n = 0; n <= 3; n++) {
         CHECK_EQ(post_recv(&b, 7, 4096, 64), 0);
