@@ -18,7 +18,7 @@ if [ "$bytes" -gt 125000 ]; then
     bad=1
 fi
 
-tr ' ' '\n' <"$list" | sed "s|^$(cd "$top_srcdir" && pwd)/||; s|^$top_srcdir/||; s|^\./||" | sort -u >"$list.all"
+tr ' ' '\n' <"$list" | sed "s|^$(cd "$top_srcdir" && pwd)/||; s|^$top_srcdir/||; s|^\(\.\.*/\)*||" | sort -u >"$list.all"
 trap 'rm -f "$list" "$list.all"' EXIT
 while read -r file; do
     grep -qxF -- "$file" "$list.all" && continue
