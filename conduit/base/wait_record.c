@@ -4,9 +4,7 @@
  * its own entry, which it takes by an atomic exchange. No lock. */
 #include "config.h"
 
-#include <errno.h>
-#include <signal.h>
-#include <string.h>
+#include <pthread.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -28,6 +26,8 @@ static unsigned describer_count;
 static TK_PER_CLIENT_THREAD struct tk_wait_thread *mine;
 static TK_PER_CLIENT_THREAD uint64_t described;
 static TK_PER_CLIENT_THREAD bool is_without;
+static pthread_key_t thread_end;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 void tk_wait_describe_add(void (*describe)(struct tk_wait_rows *rows))
 {
@@ -56,19 +56,24 @@ void tk_wait_record_open(uint32_t rank)
     __atomic_store_n(&tk_wait_page.magic, (uint32_t)tk_wait_magic, __ATOMIC_RELEASE);
 }
 
-/* Threads that ended leave theirs behind. */
-static bool is_gone(uint32_t tid)
+/* A thread's own, until it ends: the next one that takes it sees all that was written. */
+static void give_entry_back(void *entry)
 {
-    return syscall(SYS_tgkill, getpid(), (pid_t)tid, 0) != 0 && errno == ESRCH;
+    mine = NULL; /* later destructors of this thread may still wait */
+    __atomic_store_n(&((struct tk_wait_thread *)entry)->tid, 0, __ATOMIC_RELEASE);
+}
+
+static void make_thread_end(void)
+{
+    pthread_key_create(&thread_end, give_entry_back);
 }
 
 static struct tk_wait_thread *take_entry(uint32_t tid)
 {
     for (unsigned i = 0; i < tk_wait_threads; i++) {
         struct tk_wait_thread *entry = &tk_wait_page.threads[i];
-        uint32_t held = __atomic_load_n(&entry->tid, __ATOMIC_RELAXED);
-        if ((held == 0 || is_gone(held)) &&
-            __atomic_compare_exchange_n(&entry->tid, &held, tid, false, __ATOMIC_ACQ_REL,
+        uint32_t nobody = 0;
+        if (__atomic_compare_exchange_n(&entry->tid, &nobody, tid, false, __ATOMIC_ACQ_REL,
                                         __ATOMIC_RELAXED)) {
             entry->why.kind = TK_WAITS_NOT;
             return entry;
@@ -79,10 +84,12 @@ static struct tk_wait_thread *take_entry(uint32_t tid)
 
 static struct tk_wait_thread *own_entry(void)
 {
-    if (!mine && !is_without) {
-        mine = take_entry((uint32_t)syscall(SYS_gettid));
-        is_without = !mine;
-    }
+    if (mine || is_without)
+        return mine;
+    mine = take_entry((uint32_t)syscall(SYS_gettid));
+    is_without = !mine;
+    if (mine && pthread_once(&once, make_thread_end) == 0)
+        pthread_setspecific(thread_end, mine);
     return mine;
 }
 
