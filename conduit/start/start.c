@@ -257,59 +257,68 @@ static enum tk_status start_single_process(struct tk_peer_info *info)
     return tk_limits_find_single(info);
 }
 
-/* Before the last wait for the others, so that a file which ranks share is empty when the first of
- * them writes. */
-static enum tk_status open_stats(void)
+/* What ranks write of what they did, and whether this one does. */
+static enum tk_status read_letters(const char *setting, const char *text, uint32_t *mask)
 {
-    static char host[tk_host_name_max];
-    const char *nodes = tk_settings.stats_nodes;
-    struct tk_stats_plan plan = {.file = tk_settings.stats_file,
-                                 .rank = tk_peers.me,
-                                 .size = tk_peers.size,
-                                 .host = host,
-                                 .writes = !nodes[0] || tk_tools_ranges_have(nodes, tk_peers.me)};
-    if (!tk_stats_mask_parse(tk_settings.stats_mask, &plan.mask)) {
-        tk_log_error("GASNET_STATSMASK='%s': not letters of trunkline-counters(7), with ^ in front "
-                     "for all but these",
-                     tk_settings.stats_mask);
+    if (tk_stats_mask_parse(text, mask) && (*mask || *text == '^'))
+        return TK_OK;
+    tk_log_error("%s='%s': not letters of trunkline-counters(7), with ^ in front for all but these",
+                 setting, text);
+    return TK_FAIL;
+}
+
+static enum tk_status read_nodes(const char *setting, const char *text, bool *is_among)
+{
+    *is_among = !*text || tk_tools_ranges_have(text, tk_peers.me);
+    if (tk_tools_is_ranges(text))
+        return TK_OK;
+    tk_log_error("%s='%s': not ranks in the form 0,3-5", setting, text);
+    return TK_FAIL;
+}
+
+/* Before the last wait for the others, so that a file which ranks share is empty when the first of
+ * them writes. `host` stays. */
+static enum tk_status open_stats(const char *host)
+{
+    struct tk_stats_plan plan = {
+        .file = tk_settings.stats_file, .rank = tk_peers.me, .size = tk_peers.size, .host = host};
+    if (read_letters("GASNET_STATSMASK", tk_settings.stats_mask, &plan.mask) != TK_OK ||
+        read_nodes("GASNET_STATSNODES", tk_settings.stats_nodes, &plan.writes) != TK_OK)
         return TK_FAIL;
-    }
-    tk_topology_host_name(host);
     tk_stats_open(&plan);
     return TK_OK;
 }
 
-/* Before the last wait for the others, so that a file which ranks share is there when the first of
- * them writes. */
-static enum tk_status open_trace(void)
+/* Likewise. */
+static enum tk_status open_trace(const char *host)
 {
-    static char host[tk_host_name_max];
-    const char *nodes = tk_settings.trace_nodes;
     struct tk_trace_plan plan = {.file = tk_settings.trace_file,
                                  .rank = tk_peers.me,
                                  .size = tk_peers.size,
                                  .host = host,
-                                 .records = !nodes[0] || tk_tools_ranges_have(nodes, tk_peers.me),
                                  .local = tk_settings.trace_local};
-    if (!tk_stats_mask_parse(tk_settings.trace_mask, &plan.mask)) {
-        tk_log_error("GASNET_TRACEMASK='%s': not letters of trunkline-counters(7), with ^ in front "
-                     "for all but these",
-                     tk_settings.trace_mask);
+    if (read_letters("GASNET_TRACEMASK", tk_settings.trace_mask, &plan.mask) != TK_OK ||
+        read_nodes("GASNET_TRACENODES", tk_settings.trace_nodes, &plan.records) != TK_OK)
         return TK_FAIL;
-    }
     if (plan.file[0] && !tk_is_traced && plan.rank == 0)
         tk_log_warn("GASNET_TRACEFILE is ignored: this library has no traces; configure one with "
                     "--enable-trace");
-    tk_topology_host_name(host);
     if (tk_is_traced)
         tk_trace_open(&plan);
     return TK_OK;
 }
 
+static enum tk_status open_records(void)
+{
+    static char host[tk_host_name_max];
+    tk_topology_host_name(host);
+    return open_stats(host) == TK_OK ? open_trace(host) : TK_FAIL;
+}
+
 static enum tk_status open_rooms(void)
 {
     struct tk_peer_info *info = calloc(1, sizeof(*info));
-    if (!info || fill_info(info) != TK_OK || open_stats() != TK_OK || open_trace() != TK_OK)
+    if (!info || fill_info(info) != TK_OK || open_records() != TK_OK)
         return TK_FAIL;
     if (!TK_THREADED)
         tk_devices_single_thread();

@@ -100,29 +100,19 @@ bool tk_stats_poll_first(enum tk_counter counter)
     return false;
 }
 
-/* Threads go on counting meanwhile, by plain additions: each word is one load here. */
-__attribute__((no_sanitize("thread"))) static void add(struct tk_stats *sum,
-                                                       const struct tk_stats *part, uint64_t sign)
-{
-    uint64_t *to = (uint64_t *)(void *)sum;
-    const volatile uint64_t *from = (const volatile uint64_t *)(const void *)part;
-    for (unsigned i = 0; i < tk_stats_words; i++)
-        to[i] += sign * from[i];
-}
-
 static void sum_of_all(struct tk_stats *sum)
 {
     memset(sum, 0, sizeof(*sum));
-    add(sum, &tk_stats_only.stats, 1);
+    tk_stats_add(sum, &tk_stats_only.stats, 1);
     for (const struct tk_stats_block *block = atomic_load_explicit(&blocks, memory_order_acquire);
          block; block = block->next)
-        add(sum, &block->stats, 1);
+        tk_stats_add(sum, &block->stats, 1);
 }
 
 void tk_stats_sum(struct tk_stats *sum)
 {
     sum_of_all(sum);
-    add(sum, &at_reset, UINT64_MAX);
+    tk_stats_add(sum, &at_reset, UINT64_MAX);
 }
 
 void tk_stats_reset(void)

@@ -152,7 +152,7 @@ struct tk_stats_plan {
 void tk_stats_open(const struct tk_stats_plan *plan);
 bool tk_stats_is_open(void);
 
-/* The statistics of this rank: once for each process, whoever comes first. `how` the job ended, in
+/* The statistics of this rank: once for each process, by the first call. `how` the job ended, in
  * a word or two. Async-signal-safe but for the function of the program, which runs if `by_exit`. */
 void tk_stats_write(const char *how, bool by_exit);
 

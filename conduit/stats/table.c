@@ -33,6 +33,15 @@ uint64_t tk_stats_value(const struct tk_stats *stats, const struct tk_stats_row 
     return sum;
 }
 
+__attribute__((no_sanitize("thread"))) void tk_stats_add(struct tk_stats *sum,
+                                                         const struct tk_stats *part, uint64_t sign)
+{
+    uint64_t *to = (uint64_t *)(void *)sum;
+    const volatile uint64_t *from = (const volatile uint64_t *)(const void *)part;
+    for (unsigned i = 0; i < tk_stats_words; i++)
+        to[i] += sign * from[i];
+}
+
 _Static_assert(sizeof(tk_stats_rows) / sizeof(tk_stats_rows[0]) == tk_stats_rows_max,
                "a row for each counter and each path");
 

@@ -51,6 +51,10 @@ extern const unsigned tk_stats_row_count;
 /* A count, or of a path the sum over all sizes. */
 uint64_t tk_stats_value(const struct tk_stats *stats, const struct tk_stats_row *row);
 
+/* sum += part, or with UINT64_MAX sum -= part. A thread may go on counting in `part`: each word is
+ * one load. Async-signal-safe. */
+void tk_stats_add(struct tk_stats *sum, const struct tk_stats *part, uint64_t sign);
+
 /* Classes as bits, by their place in the table. A mask is letters in any case; "^" in front: all
  * but these. Letters without a class (there are some in masks of other libraries) have no effect;
  * false: it has something that is no letter. An empty one is all. */

@@ -88,7 +88,7 @@ void tk_text_quoted(struct tk_text *text, const char *more)
         if (c == '"' || c == '\\') {
             tk_text_char(text, '\\');
             tk_text_char(text, (char)c);
-        } else if (c < 0x20) {
+        } else if (c < 0x20 || c >= 0x7f) { /* a program's text need not be UTF-8 */
             tk_text_add(text, "\\u00");
             tk_text_char(text, hex[c >> 4]);
             tk_text_char(text, hex[c & 15]);

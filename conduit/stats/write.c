@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -17,15 +16,16 @@
 
 #include "base/clock.h"
 #include "base/report.h"
+#include "stats/file.h"
 #include "stats/format.h"
 #include "stats/stats.h"
 
 enum { line_max = 2048, functions_max = 8 };
 
 static struct tk_stats_plan stats_plan;
-static char path[PATH_MAX]; /* "": standard output or error */
-static int stream;          /* then: which */
-static bool is_open, is_for_programs;
+static struct tk_stats_file file = {.before = "GASNET_STATSFILE: cannot ",
+                                    .after = "; the job goes on without these statistics"};
+static bool is_open;
 static char label[32]; /* in front of lines where ranks share a file */
 static _Atomic uint32_t mask;
 static char mask_text[33];
@@ -40,68 +40,13 @@ static unsigned function_count;
 
 /* ---- the file ---- */
 
-static void report_failure(const char *what, int error)
-{
-    char line[500];
-    const char *reason = strerrordesc_np(error);
-    const char *const parts[] = {"GASNET_STATSFILE: cannot ",
-                                 what,
-                                 " ",
-                                 path[0] ? path : stats_plan.file,
-                                 ": ",
-                                 reason ? reason : "unknown error",
-                                 "; the job goes on without these statistics"};
-    size_t length = 0;
-    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
-        for (const char *at = parts[i]; *at && length + 1 < sizeof(line); at++)
-            line[length++] = *at;
-    line[length] = '\0';
-    tk_log_error_signal_safe(line);
-}
-
-/* False: it is too long. */
-static bool append(char *to, size_t size, const char *more)
-{
-    size_t length = strlen(to), added = strlen(more);
-    if (length + added >= size)
-        return false;
-    memcpy(to + length, more, added + 1);
-    return true;
-}
-
-/* The name with the rank in place of each `%`, from the root, since programs change directories. */
-static bool make_path(const char *file, const char *rank)
-{
-    path[0] = '\0';
-    if (*file != '/' && (!getcwd(path, sizeof(path)) || !append(path, sizeof(path), "/")))
-        return false;
-    for (const char *at = file; *at; at++) {
-        const char one[] = {*at, '\0'};
-        if (!append(path, sizeof(path), *at == '%' ? rank : one))
-            return false;
-    }
-    return true;
-}
-
-static bool ends_with(const char *name, const char *end)
-{
-    size_t length = strlen(name), tail = strlen(end);
-    return length >= tail && strcmp(name + length - tail, end) == 0;
-}
-
-static bool is_stream(const char *file)
-{
-    stream = strcmp(file, "stdout") == 0 ? STDOUT_FILENO : STDERR_FILENO;
-    return !strcmp(file, "-") || !strcmp(file, "stderr") || stream == STDOUT_FILENO;
-}
-
 /* The file of one rank begins anew; so does one that ranks share, by rank 0, before any other has
  * passed the last wait of the start. */
 static int create(bool is_shared)
 {
     int flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY |
                 (!is_shared || stats_plan.rank == 0 ? O_TRUNC : O_APPEND);
-    int fd = open(path, flags, 0666);
+    int fd = open(file.path, flags, 0666);
     if (fd < 0)
         return errno;
     close(fd);
@@ -110,22 +55,19 @@ static int create(bool is_shared)
 
 void tk_stats_open(const struct tk_stats_plan *plan)
 {
-    char rank[16];
     bool is_shared = !strchr(plan->file, '%') && plan->size > 1;
     stats_plan = *plan;
     atomic_store_explicit(&mask, plan->mask, memory_order_relaxed);
     since = tk_now();
     if (!plan->file[0] || (!plan->writes && !(is_shared && plan->rank == 0)))
         return;
-    is_for_programs = ends_with(plan->file, ".json");
-    snprintf(rank, sizeof(rank), "%u", plan->rank);
     if (is_shared)
         snprintf(label, sizeof(label), "[%u] ", plan->rank);
-    int error = 0;
-    if (!is_stream(plan->file))
-        error = make_path(plan->file, rank) ? create(is_shared) : ENAMETOOLONG;
+    int error = tk_stats_file_name(&file, plan->file, plan->rank);
+    if (!error && file.path[0])
+        error = create(is_shared);
     if (error)
-        report_failure("create", error);
+        tk_stats_file_failed(&file, "create", error);
     is_open = plan->writes && !error;
 }
 
@@ -142,11 +84,12 @@ static bool text_begin(void)
         return false;
     text.length = 0;
     text.error = 0;
-    text.fd =
-        path[0] ? open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0666) : stream;
+    text.fd = file.path[0]
+                  ? open(file.path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0666)
+                  : file.stream;
     if (text.fd >= 0)
         return true;
-    report_failure("open", errno);
+    tk_stats_file_failed(&file, "open", errno);
     atomic_flag_clear(&in_use);
     return false;
 }
@@ -154,10 +97,10 @@ static bool text_begin(void)
 static void text_end(void)
 {
     tk_text_flush(&text);
-    if (path[0] && close(text.fd) != 0 && !text.error)
+    if (file.path[0] && close(text.fd) != 0 && !text.error)
         text.error = errno;
     if (text.error)
-        report_failure("write", text.error);
+        tk_stats_file_failed(&file, "write", text.error);
     atomic_flag_clear(&in_use);
 }
 
@@ -174,7 +117,7 @@ static void write_all(const char *how)
     if (!text_begin())
         return;
     tk_stats_sum(&stats_now);
-    if (is_for_programs)
+    if (file.is_json)
         tk_stats_for_programs(&text, &heading, &stats_now, wanted);
     else
         tk_stats_for_people(&text, &heading, &stats_now, wanted);
@@ -204,7 +147,7 @@ void tk_stats_write_summary(const struct tk_stats_summary *summary)
     uint32_t wanted = atomic_load_explicit(&mask, memory_order_relaxed);
     if (!is_open || summary->ranks == 0 || !text_begin())
         return;
-    if (is_for_programs)
+    if (file.is_json)
         tk_stats_summary_for_programs(&text, summary, stats_plan.size, wanted);
     else
         tk_stats_summary_for_people(&text, summary, label, stats_plan.size, wanted);
@@ -239,7 +182,7 @@ void tk_stats_vprint_line(const char *format, va_list args)
         line[length - 1] = '\0';
     if (!text_begin())
         return;
-    if (is_for_programs) {
+    if (file.is_json) {
         tk_text_add(&text, "{\"rank\":");
         tk_text_number(&text, stats_plan.rank);
         tk_text_add(&text, ",\"program\":");

@@ -235,3 +235,21 @@ bool tk_tools_ranges_have(const char *ranges, int64_t number)
     }
     return false;
 }
+
+bool tk_tools_is_ranges(const char *text)
+{
+    while (*text) {
+        struct scan from = {.at = text}, to;
+        scan_whole(&from, 10);
+        to = from;
+        if (*from.at == '-') {
+            to = (struct scan){.at = from.at + 1};
+            scan_whole(&to, 10);
+        }
+        size_t between = strspn(to.at, ", ");
+        if (!from.any || !to.any || to.whole < from.whole || (*to.at && between == 0))
+            return false;
+        text = to.at + between;
+    }
+    return true;
+}

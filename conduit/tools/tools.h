@@ -50,8 +50,9 @@ bool tk_tools_real(const char *text, double *value);
 /* Is `item` in a comma-separated list? Case does not matter. */
 bool tk_tools_list_has(const char *list, const char *item);
 
-/* Is `number` in a list as "0,3-5"? */
+/* Is `number` in a list as "0,3-5"? Is it such a list, or empty? */
 bool tk_tools_ranges_have(const char *ranges, int64_t number);
+bool tk_tools_is_ranges(const char *text);
 
 /* The number of "SIGSEGV", "SEGV" or "11"; 0: there is no such signal. */
 int tk_tools_signal_number(const char *text);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Events of one thread on their way to the file: written by that thread, read by whoever holds the
+ * Events of one thread on their way to the file: written by that thread, read by the holder of the
  * lock of the file (write.c). No lock; an event that finds no room is counted and dropped, so that
  * a slow disk never stops the job. */
 #ifndef TK_TRACE_RING_H

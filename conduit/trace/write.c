@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Writes a trace: a thread of the library does, and at the end whoever ends the process. Owns the
- * file's name and the lines, under one lock that is tried, never waited for without a limit. The
- * file is opened for each write, since programs close files that they do not know. A file for
- * programs is a whole one after each write, however the process ends: its end is overwritten by
- * what comes next, under the kernel's lock where ranks share it. */
+ * Writes a trace: a thread of the library does, and at the end the thread that ends the process.
+ * Owns the file's name and the lines, under one lock that is tried, never waited for without a
+ * limit. The file is opened for each write, since programs close files that they do not know. A
+ * file for programs is a whole one after each write, however the process ends: its end is
+ * overwritten by what comes next, under the kernel's lock where ranks share it. */
 #include "config.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
@@ -21,6 +20,7 @@
 #include "base/futex.h"
 #include "base/report.h"
 #include "process/thread.h"
+#include "stats/file.h"
 #include "trace/format.h"
 #include "trace/trace_private.h"
 
@@ -35,10 +35,10 @@ static const char json_begin[] = "[\n{\"name\":\"trunkline\",\"ph\":\"M\",\"pid\
 static const char json_end[] = "\n]\n";
 
 static struct tk_trace_source source;
-static char path[PATH_MAX]; /* "": standard output or error */
+static struct tk_stats_file trace_file = {.before = "GASNET_TRACEFILE: cannot ",
+                                          .after = "; the job goes on without this trace"};
 static char boot[64], host[256];
-static int stream; /* then: which */
-static bool is_json, is_broken;
+static bool is_broken;
 static uint32_t mask_at_start;
 static _Atomic(bool) is_closed;
 static atomic_flag busy = ATOMIC_FLAG_INIT;
@@ -46,25 +46,6 @@ static struct tk_trace_lines lines;
 static uint64_t lost_in_all;
 static char text[tk_trace_text_max + 1];
 static pid_t owner;
-
-static void report_failure(const char *what, int error)
-{
-    char line[500];
-    const char *reason = strerrordesc_np(error);
-    const char *const parts[] = {"GASNET_TRACEFILE: cannot ",
-                                 what,
-                                 " ",
-                                 path,
-                                 ": ",
-                                 reason ? reason : "unknown error",
-                                 "; the job goes on without this trace"};
-    size_t length = 0;
-    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
-        for (const char *at = parts[i]; *at && length + 1 < sizeof(line); at++)
-            line[length++] = *at;
-    line[length] = '\0';
-    tk_log_error_signal_safe(line);
-}
 
 static void nap(void)
 {
@@ -126,19 +107,19 @@ static void flush(void)
 {
     int error = 0;
     if (lines.length > 0 && !is_broken) {
-        int flags = O_CLOEXEC | O_NOCTTY | (is_json ? O_RDWR : O_WRONLY | O_APPEND);
-        int fd = path[0] ? open(path, flags) : stream;
+        int flags = O_CLOEXEC | O_NOCTTY | (trace_file.is_json ? O_RDWR : O_WRONLY | O_APPEND);
+        int fd = trace_file.path[0] ? open(trace_file.path, flags) : trace_file.stream;
         if (fd < 0)
             error = errno;
-        else if (is_json)
+        else if (trace_file.is_json)
             error = append_json(fd);
         else
             error = write_whole(fd, lines.bytes, lines.length, -1);
-        if (path[0] && fd >= 0 && close(fd) != 0 && !error)
+        if (trace_file.path[0] && fd >= 0 && close(fd) != 0 && !error)
             error = errno;
         if (error) {
             is_broken = true;
-            report_failure("write", error);
+            tk_stats_file_failed(&trace_file, "write", error);
         }
     }
     lines.length = 0;
@@ -164,7 +145,7 @@ static void report_lost(struct tk_trace_ring *ring)
                                          .peer = tk_trace_no_peer,
                                          .op = tk_trace_lost};
     make_room();
-    tk_trace_put_event(&lines, &source, ring->thread, &event, NULL, is_json);
+    tk_trace_put_event(&lines, &source, ring->thread, &event, NULL, trace_file.is_json);
     lost_in_all += lost - ring->lost_reported;
     ring->lost_reported = lost;
 }
@@ -179,7 +160,7 @@ static void drain(void)
                 break;
             make_room();
             tk_trace_put_event(&lines, &source, ring->thread, &event, event.slots ? text : NULL,
-                               is_json);
+                               trace_file.is_json);
         }
         report_lost(ring);
     }
@@ -223,57 +204,21 @@ static void find_boot(void)
     boot[strcspn(boot, "\n")] = '\0';
 }
 
-static bool add_text(const char *more, size_t length)
-{
-    size_t used = strlen(path);
-    if (used + length >= sizeof(path))
-        return false;
-    memcpy(path + used, more, length);
-    path[used + length] = '\0';
-    return true;
-}
-
-/* From the root, since programs change directories. */
-static bool make_path(const char *file)
-{
-    char rank[16];
-    snprintf(rank, sizeof(rank), "%u", source.rank);
-    path[0] = '\0';
-    if (*file != '/' && (!getcwd(path, sizeof(path)) || !add_text("/", 1)))
-        return false;
-    for (const char *at = file; *at; at++)
-        if (!(*at == '%' ? add_text(rank, strlen(rank)) : add_text(at, 1)))
-            return false;
-    return true;
-}
-
-static bool is_stream(const char *file)
-{
-    stream = strcmp(file, "stdout") == 0 ? STDOUT_FILENO : STDERR_FILENO;
-    return !strcmp(file, "-") || !strcmp(file, "stderr") || stream == STDOUT_FILENO;
-}
-
 /* A file that ranks share is begun by rank 0, before any other has passed the last wait of the
  * start. */
 static int create(bool is_ours)
 {
-    int flags = O_CREAT | O_CLOEXEC | O_NOCTTY | (is_json ? O_RDWR : O_WRONLY);
-    int fd = open(path, flags | (is_ours ? O_TRUNC : 0), 0666);
+    int flags = O_CREAT | O_CLOEXEC | O_NOCTTY | (trace_file.is_json ? O_RDWR : O_WRONLY);
+    int fd = open(trace_file.path, flags | (is_ours ? O_TRUNC : 0), 0666);
     if (fd < 0)
         return errno;
     int error = 0;
-    if (is_ours && is_json)
+    if (is_ours && trace_file.is_json)
         error = write_whole(fd, json_begin, sizeof(json_begin) - 1, 0);
-    if (is_ours && is_json && !error)
+    if (is_ours && trace_file.is_json && !error)
         error = write_whole(fd, json_end, sizeof(json_end) - 1, sizeof(json_begin) - 1);
     close(fd);
     return error;
-}
-
-static bool is_json_name(const char *file)
-{
-    size_t length = strlen(file);
-    return length >= 5 && strcmp(file + length - 5, ".json") == 0;
 }
 
 void tk_trace_open(const struct tk_trace_plan *plan)
@@ -286,16 +231,14 @@ void tk_trace_open(const struct tk_trace_plan *plan)
     find_boot();
     source = (struct tk_trace_source){
         .rank = plan->rank, .size = plan->size, .host = host, .boot = boot, .pid = (int)owner};
-    int error = 0;
-    if (!is_stream(plan->file)) {
-        is_json = is_json_name(plan->file);
-        error = make_path(plan->file) ? create(!is_shared || plan->rank == 0) : ENAMETOOLONG;
-    }
+    int error = tk_stats_file_name(&trace_file, plan->file, plan->rank);
+    if (!error && trace_file.path[0])
+        error = create(!is_shared || plan->rank == 0);
     mask_at_start = plan->mask;
     if (!error && plan->records && !tk_trace_recorder_open(plan))
         error = ENOMEM;
     if (error)
-        report_failure("create", error);
+        tk_stats_file_failed(&trace_file, "create", error);
 }
 
 void tk_trace_start(void)
@@ -305,7 +248,7 @@ void tk_trace_start(void)
     const struct tk_trace_clocks clocks = clocks_now();
     while (atomic_flag_test_and_set(&busy))
         nap();
-    tk_trace_put_start(&lines, &source, &clocks, is_json);
+    tk_trace_put_start(&lines, &source, &clocks, trace_file.is_json);
     atomic_flag_clear(&busy);
     if (tk_thread_start(writer, stack_least, 0) != TK_OK) {
         tk_trace_recorder_close();
@@ -326,6 +269,6 @@ void tk_trace_close(const char *how)
     }
     const struct tk_trace_clocks clocks = clocks_now();
     drain();
-    tk_trace_put_end(&lines, &source, &clocks, lost_in_all, how, is_json);
+    tk_trace_put_end(&lines, &source, &clocks, lost_in_all, how, trace_file.is_json);
     flush();
 }

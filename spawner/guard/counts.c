@@ -19,20 +19,12 @@ enum { BLOCKS_MAX = 1 << 14 };
 /* After that time a wait that nothing ends in the record is over. */
 static const uint64_t still_fresh = UINT64_C(1000000000);
 
-static void add_words(struct tk_stats *sum, const struct tk_stats *part, uint64_t sign)
-{
-    uint64_t *to = (uint64_t *)(void *)sum;
-    const uint64_t *from = (const uint64_t *)(const void *)part;
-    for (unsigned i = 0; i < tk_stats_words; i++)
-        to[i] += sign * from[i];
-}
-
 static bool add_part(pid_t pid, uint64_t address, uint64_t sign, struct tk_stats *sum)
 {
     struct tk_stats part;
     if (!waits_copy(pid, address, &part, sizeof(part)))
         return false;
-    add_words(sum, &part, sign);
+    tk_stats_add(sum, &part, sign);
     return true;
 }
 
@@ -50,7 +42,7 @@ static bool sum_of(pid_t pid, const struct tk_wait_counters *at, struct tk_stats
     for (unsigned i = 0; address && i < BLOCKS_MAX; i++) {
         if (!waits_copy(pid, address, &block, sizeof(block)))
             return false;
-        add_words(sum, &block.stats, 1);
+        tk_stats_add(sum, &block.stats, 1);
         address = block.next;
     }
     return add_part(pid, at->at_reset, UINT64_MAX, sum);

@@ -162,7 +162,7 @@ static enum state state_of(const struct waits_rank *w)
     return t ? BLOCKED : OUTSIDE;
 }
 
-/* ---- who waits for whom */
+/* ---- chains and circles of waits */
 
 static void connect(struct explain *e, uint32_t from, uint32_t to, const struct tk_wait_row *row)
 {

@@ -131,6 +131,12 @@ files()
     SETTINGS="COUNTERS_TOOLS=1" good 2 "$jobs/counters-seq" "$scratch/expected"
     SETTINGS="GASNET_STATSMASK=P1" job 1 "$jobs/counters-seq" "$scratch/expected"
     [ "$status" -ne 0 ] && grep -q "GASNET_STATSMASK='P1'" "$scratch/err" || failed "a mask with a digit was taken"
+    for wrong in GASNET_STATSMASK=zz GASNET_STATSNODES=x GASNET_STATSNODES=3-1 GASNET_STATSNODES=0x1 GASNET_TRACENODES=0-; do
+        SETTINGS=$wrong job 1 "$jobs/counters-seq" "$scratch/expected"
+        fails_with 1 "$wrong"
+        says "${wrong%=*}='${wrong#*=}': not " 1
+    done
+    SETTINGS="GASNET_STATSFILE=$scratch/none GASNET_STATSMASK=^PGABCRVSIH GASNET_STATSNODES=0,2-5" good 1 "$jobs/counters-seq" "$scratch/expected"
 }
 
 lane network network_seq

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Unit tests of the sentences about a hang: who waits for whom, over ranks whose records are made
+/* Unit tests of the sentences about a hang: the chains of waits over ranks whose records are made
  * here, those among them that no job can be held in. */
 #include "config.h"
 

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A file that ranks write what they did to, statistics or a trace: its name, and the line for when
+ * it can't be written. The file itself is its writer's. */
+#ifndef TK_STATS_FILE_H
+#define TK_STATS_FILE_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct tk_stats_file {
+    const char *before, *after; /* of that line, around what failed, the name and the reason */
+    const char *name;           /* as it was given */
+    char path[PATH_MAX];        /* "": standard output or error */
+    int stream;                 /* then: which */
+    bool is_json;
+};
+
+/* The name with the rank in place of each `%`, from the root, since programs change directories;
+ * "-", "stderr" and "stdout" are streams. 0, or errno. */
+int tk_stats_file_name(struct tk_stats_file *file, const char *name, uint32_t rank);
+
+/* Prints the line. Async-signal-safe. */
+void tk_stats_file_failed(const struct tk_stats_file *file, const char *what, int error);
+
+#endif
