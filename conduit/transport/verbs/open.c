@@ -18,6 +18,7 @@
 #include "transport/verbs/cm/cm.h"
 #include "transport/verbs/conn/datagram.h"
 #include "transport/verbs/conn/demand.h"
+#include "transport/verbs/conn/unconnected.h"
 #include "transport/verbs/data/credit.h"
 #include "transport/verbs/data/loan.h"
 #include "transport/verbs/data/rma_post.h"
@@ -396,7 +397,10 @@ static enum tk_status connect_all(void)
 
 static enum tk_status connect_on_demand(void)
 {
-    return tk_datagrams_connect() == TK_OK ? tk_demand_open(tk_verbs_transport()) : TK_FAIL;
+    if (tk_datagrams_connect() != TK_OK || tk_demand_open() != TK_OK)
+        return TK_FAIL;
+    tk_unconnected_open(tk_verbs_transport());
+    return TK_OK;
 }
 
 /* Ranks with shared receive queues have fewer credits, and none may be stopped by what others hold
@@ -514,7 +518,7 @@ const struct tk_transport tk_transport_verbs = {
     .reap = tk_verbs_reap,
     .reap_in_handler = tk_verbs_reap,
     .unconnected = &tk_transport_unconnected,
-    .use_tables = tk_demand_use_tables,
+    .use_tables = tk_unconnected_use_tables,
     .connect_ranks = tk_demand_connect_ranks,
     .is_connected = tk_demand_is_connected,
     .open = tk_verbs_open,

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Connections on demand: a peer that is not connected has a table of functions of its own, which
- * begin to connect it and report that there is no room. When it is connected it gets the table that
- * all have else: the paths of connected peers know nothing of this. */
+ * Connections on demand: peers that are wanted by the functions of those that are not connected
+ * (unconnected.h), or that ask, are connected. */
 #ifndef TK_VERBS_DEMAND_H
 #define TK_VERBS_DEMAND_H
 
 #include "transport/verbs/verbs_private.h"
 
-/* `connected` is the table of peers that are connected. The peers get the other one. */
-enum tk_status tk_demand_open(const struct tk_transport *connected);
+enum tk_status tk_demand_open(void);
 void tk_demand_close(void);
 
 /* Begins to connect the peer unless that is so, and goes on with it. Nothing where all are
@@ -35,11 +33,7 @@ void tk_demand_describe_waits(struct tk_wait_rows *rows);
 /* Logs which peer has not answered for long. */
 void tk_demand_report_stall(uint64_t now, uint64_t limit);
 
-extern TK_HIDDEN struct tk_transport tk_transport_unconnected;
-
 /* See struct tk_transport. */
-void tk_demand_use_tables(const struct tk_transport *connected,
-                          const struct tk_transport *unconnected);
 enum tk_status tk_demand_connect_ranks(const uint32_t *ranks, uint32_t count);
 bool tk_demand_is_connected(uint32_t rank);
 

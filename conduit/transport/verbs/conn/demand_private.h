@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Between demand_record.c, demand.c and unconnected.c only. All with the lock of demands, except
+ * for what says otherwise. */
+#ifndef TK_VERBS_DEMAND_PRIVATE_H
+#define TK_VERBS_DEMAND_PRIVATE_H
+
+#include "transport/verbs/conn/datagram.h"
+#include "transport/verbs/conn/demand.h"
+#include "transport/verbs/conn/life.h"
+
+/* A peer that is being connected, or whose connection is being closed. */
+struct tk_demand_record {
+    struct tk_demand_record *next;
+    struct tk_peer *peer;
+    struct tk_conn *conns; /* NULL: there are none so far */
+    uint64_t since, reported;
+    uint64_t due;      /* when to repeat what was sent, or to ask again what was denied */
+    uint64_t interval; /* until it is repeated once more */
+    struct tk_life life;
+    unsigned denied; /* times that the other end had no room */
+    bool is_wanted;  /* by us */
+    bool has_waited; /* for receive buffers of a shared queue */
+    uint64_t came;   /* when a request came that waits for room; 0: none does */
+    struct tk_datagram request;
+};
+
+struct tk_demand {
+    tk_lock_t lock;
+    struct tk_demand_record *records;
+    const struct tk_transport *connected, *unconnected;
+    tk_counter_t pending;
+    uint32_t wanted;      /* peers that were connected by our wish */
+    uint32_t closed;      /* connections, for others */
+    uint32_t questions;   /* to close, so far */
+    uint32_t sent, again; /* datagrams; those that were sent before */
+    uint32_t waited;      /* connections: for receive buffers of a shared queue */
+    uint64_t refill;      /* when to make buffers for the next one; 0: they are there */
+    bool any_came;        /* a datagram of this job has come */
+    bool has_failed;      /* the cause was logged */
+    bool is_starting;     /* ranks that were listed are connected whatever the settings say */
+};
+
+static inline const struct tk_transport *tk_demand_table_of(const struct tk_peer *peer)
+{
+    return __atomic_load_n(&peer->transport, __ATOMIC_ACQUIRE);
+}
+
+/* No lock. */
+static inline bool tk_demand_is_up(const struct tk_peer *peer)
+{
+    return tk_demand_table_of(peer) != tk_verbs.demand->unconnected;
+}
+
+/* ---- demand_record.c ---- */
+
+struct tk_demand_record *tk_demand_record_of(const struct tk_peer *peer); /* NULL: there is none */
+struct tk_demand_record *tk_demand_record_make(struct tk_peer *peer);
+void tk_demand_record_drop(struct tk_demand_record *record);
+
+/* These do what follows; the record may be gone then. */
+void tk_demand_record_advance(struct tk_demand_record *record, enum tk_life_event event);
+void tk_demand_record_came(struct tk_demand_record *record, const struct tk_datagram *datagram);
+
+/* Requests of others first: they keep what they made for it until they are answered. */
+bool tk_demand_record_begin(struct tk_demand_record *record, uint64_t now);
+
+/* What it is about to free or wants: connections. */
+int tk_demand_record_step(struct tk_demand_record *record, uint64_t now);
+
+/* Begins to close a connection; false: there is none that may be. */
+bool tk_demand_part_one(void);
+
+/* Receive buffers for the next connection, when it is time for that. */
+void tk_demand_refill(uint64_t now);
+
+/* ---- demand.c ---- */
+
+/* The peer is used; a reply proves that a message came over the connection. Takes the lock. */
+void tk_demand_use(struct tk_peer *peer, bool is_reply);
+
+#endif

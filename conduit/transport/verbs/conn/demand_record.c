@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What becomes of a peer's record: its life (life.h) says what is to be done, here it is done. Owns
+ * the list of records, with the lock of demands. Nothing is polled and no failure is reported here:
+ * see demand.c. */
+#include "config.h"
+
+#include <stdlib.h>
+
+#include "base/bits.h"
+#include "base/clock.h"
+#include "base/report.h"
+#include "settings/settings.h"
+#include "stats/stats.h"
+#include "transport/verbs/conn/demand_private.h"
+#include "transport/verbs/conn/rest.h"
+
+static const uint64_t spared_time =
+    TK_SECOND / 50; /* that a new one is not closed, so that it is used */
+static const uint64_t refill_time = TK_SECOND / 1000;  /* for the first message to go before */
+static const uint64_t request_time = TK_SECOND / 500;  /* that a request waits for room here */
+static const uint64_t denied_time = TK_SECOND / 10000; /* until it is asked again, at first */
+
+/* ---- records ---- */
+
+static void set_table(struct tk_peer *peer, const struct tk_transport *table)
+{
+    __atomic_store_n(&peer->transport, table, __ATOMIC_RELEASE);
+}
+
+static void pending_add(int by)
+{
+    tk_counter_add(&tk_verbs.demand->pending, by);
+    tk_counter_add(&tk_verbs.pending_work, by);
+}
+
+struct tk_demand_record *tk_demand_record_of(const struct tk_peer *peer)
+{
+    struct tk_demand_record *record = tk_verbs.demand->records;
+    while (record && record->peer != peer)
+        record = record->next;
+    return record;
+}
+
+/* Behind the others: records get room in the order in which they were made. */
+struct tk_demand_record *tk_demand_record_make(struct tk_peer *peer)
+{
+    struct tk_demand *demand = tk_verbs.demand;
+    struct tk_demand_record *record = calloc(1, sizeof(*record)), **at = &demand->records;
+    if (!record)
+        tk_panic("out of memory for a connection (%zu bytes)", sizeof(*record));
+    record->peer = peer;
+    record->since = tk_now();
+    record->life.state = tk_demand_is_up(peer) ? TK_LIFE_UP : TK_LIFE_IDLE;
+    record->life.epoch = tk_conns_to(peer->rank)->epoch;
+    record->conns = tk_demand_is_up(peer) ? tk_conns_to(peer->rank) : NULL;
+    while (*at)
+        at = &(*at)->next;
+    *at = record;
+    pending_add(1);
+    return record;
+}
+
+void tk_demand_record_drop(struct tk_demand_record *record)
+{
+    struct tk_demand_record **at = &tk_verbs.demand->records;
+    while (*at != record)
+        at = &(*at)->next;
+    *at = record->next;
+    free(record);
+    pending_add(-1);
+}
+
+/* There is nothing to be done about it. */
+static void drop_if_settled(struct tk_demand_record *record)
+{
+    if (record->life.state == TK_LIFE_UP ||
+        (record->life.state == TK_LIFE_IDLE && !record->is_wanted && !record->came))
+        tk_demand_record_drop(record);
+}
+
+/* ---- steps ---- */
+
+static enum tk_status make_pair(struct tk_demand_record *record)
+{
+    struct tk_conn *conns;
+    enum tk_status status = tk_pair_open(record->peer->rank, &conns);
+    if (status != TK_OK)
+        return status;
+    if (tk_pair_fill(conns) != TK_OK) {
+        tk_pair_drop(conns);
+        return TK_FAIL;
+    }
+    record->conns = conns;
+    tk_rest_add(record->peer->rank);
+    return TK_OK;
+}
+
+/* Published first: a message may come as soon as it can, and its handler looks for them. */
+static enum tk_status connect_pair(struct tk_demand_record *record,
+                                   const struct tk_datagram *datagram)
+{
+    tk_pair_publish(record->peer->rank, record->conns);
+    return tk_pair_connect(record->conns, datagram->qps, (int)datagram->credits);
+}
+
+/* All of them, also those that were never connected: their places serve the next ones. */
+static void shut_pair(struct tk_demand_record *record)
+{
+    tk_pair_publish(record->peer->rank, record->conns);
+    tk_pair_shut(record->conns);
+}
+
+static uint64_t after(uint64_t least, unsigned times)
+{
+    uint64_t longest = (uint64_t)tk_settings.connect_retrans_max * 1000;
+    return tk_min(least << tk_min(times, 8), longest);
+}
+
+/* Ranks that deny each other must not come back at the same time. */
+static uint64_t spread(uint64_t time)
+{
+    static TK_PER_THREAD uint64_t chance;
+    if (!chance)
+        chance = tk_now() ^ ((uint64_t)tk_peers.me + 1) << 32;
+    chance = chance * UINT64_C(6364136223846793005) + 1;
+    return time / 2 + (chance >> 32) % time;
+}
+
+/* Lost or not sent at all is the same, but for the time until it is repeated. */
+static void record_send(struct tk_demand_record *record, const struct tk_life_word *word)
+{
+    uint64_t longest = (uint64_t)tk_settings.connect_retrans_max * 1000;
+    uint64_t now = tk_now();
+    if (!tk_datagram_send(record->peer->rank, word, record->conns)) {
+        record->due = now;
+        return;
+    }
+    tk_verbs.demand->sent++;
+    tk_verbs.demand->again += record->interval != 0;
+    if (record->interval != 0)
+        tk_count_rare(tk_counter_datagrams_repeated);
+    if (!record->interval)
+        record->interval = (uint64_t)tk_settings.connect_retrans_min * 1000;
+    record->due = now + record->interval;
+    record->interval = tk_min(2 * record->interval, longest);
+}
+
+static void refill_later(void)
+{
+    if (tk_verbs.demand->refill == 0)
+        pending_add(1);
+    tk_verbs.demand->refill = tk_now() + refill_time;
+}
+
+/* Not while the processor is needed to connect. If there is no memory, that is found again when a
+ * connection needs it, and matters only then. */
+void tk_demand_refill(uint64_t now)
+{
+    struct tk_demand *demand = tk_verbs.demand;
+    if (demand->refill == 0 || now < demand->refill || demand->records)
+        return;
+    demand->refill = 0;
+    pending_add(-1);
+    tk_pair_make_ahead();
+}
+
+/* Where connections are bounded one rests until it is used: so it shows. */
+static void record_live(struct tk_demand_record *record)
+{
+    struct tk_peer *peer = record->peer;
+    if (!tk_demand_is_up(peer)) {
+        __atomic_store_n(&record->conns->spared, record->is_wanted ? tk_now() + spared_time : 0,
+                         __ATOMIC_RELAXED);
+        refill_later();
+    }
+    tk_pair_release(record->conns);
+    if (!tk_demand_is_up(peer))
+        set_table(peer, tk_verbs.demand->connected);
+    if (tk_rest_is_bounded())
+        tk_rest_begin(peer);
+    record->is_wanted = false;
+}
+
+static void note_epoch(struct tk_demand_record *record)
+{
+    for (uint32_t k = 0; record->conns && k < tk_verbs.conns_pp; k++)
+        record->conns[k].epoch = record->life.epoch;
+}
+
+static struct tk_life_word with_balance(const struct tk_demand_record *record,
+                                        struct tk_life_word word)
+{
+    if (word.what == TK_LIFE_PART) {
+        struct tk_pair_balance balance = tk_pair_balance(record->conns);
+        word.out = balance.out;
+        word.owed = balance.owed;
+    }
+    return word;
+}
+
+/* Nothing was done, as there are no receive buffers now: the next step tries again. */
+static void postpone(struct tk_demand_record *record, const struct tk_life *before,
+                     const struct tk_datagram *request)
+{
+    if (request) {
+        record->came = tk_now();
+        record->request = *request;
+    }
+    tk_verbs.demand->waited += !record->has_waited;
+    record->has_waited = true;
+    record->life = *before;
+    drop_if_settled(record);
+}
+
+/* Does what the step says; the record may be gone then. */
+static void perform(struct tk_demand_record *record, struct tk_life_step step,
+                    const struct tk_life *before, const struct tk_datagram *datagram)
+{
+    enum tk_status status = step.opens ? make_pair(record) : TK_OK;
+    if (status == TK_BUSY) {
+        postpone(record, before, datagram);
+        return;
+    }
+    note_epoch(record);
+    if (status == TK_OK && step.connects)
+        status = connect_pair(record, datagram);
+    if (status != TK_OK) {
+        tk_verbs.demand->has_failed = true;
+        return;
+    }
+    if (record->life.state != before->state)
+        record->interval = 0;
+    if (step.closes)
+        shut_pair(record);
+    if (step.sends.what != TK_HANDSHAKE_SILENCE) {
+        step.sends = with_balance(record, step.sends);
+        record_send(record, &step.sends);
+    }
+    if (step.thaws)
+        record_live(record);
+    drop_if_settled(record);
+}
+
+static struct tk_life_facts facts_of(const struct tk_demand_record *record)
+{
+    return (struct tk_life_facts){.is_lower = tk_peers.me < record->peer->rank,
+                                  .has_room = tk_rest_has_room()};
+}
+
+void tk_demand_record_advance(struct tk_demand_record *record, enum tk_life_event event)
+{
+    struct tk_life_facts facts = facts_of(record);
+    struct tk_life before = record->life;
+    if (event == TK_LIFE_PARTED)
+        facts.next = ++tk_verbs.demand->questions;
+    struct tk_life_step step = tk_life_act(&record->life, event, &facts);
+    perform(record, step, &before, NULL);
+}
+
+/* Nobody here has used it since it was looked at the last time, and nothing is under way. What is
+ * found to be used now rests from now on. */
+static bool freeze(struct tk_demand_record *record)
+{
+    struct tk_peer *peer = record->peer;
+    if (tk_rest_begin(peer) || !tk_rest_is_idle(peer) || !tk_pair_freeze(record->conns))
+        return false;
+    set_table(peer, tk_verbs.demand->unconnected);
+    return true;
+}
+
+static bool agrees(struct tk_demand_record *record, const struct tk_life_word *word)
+{
+    bool is_judged = record->life.state == TK_LIFE_ANSWERED ||
+                     record->life.state == TK_LIFE_PARTING || record->life.state == TK_LIFE_AGREED;
+    if (record->life.state == TK_LIFE_UP)
+        is_judged = freeze(record);
+    if (!is_judged || record->is_wanted)
+        return false;
+    struct tk_pair_balance balance = tk_pair_balance(record->conns);
+    return balance.out == word->owed && balance.owed == word->out;
+}
+
+static struct tk_life_word word_of(const struct tk_datagram *datagram)
+{
+    return (struct tk_life_word){.what = datagram->what,
+                                 .epoch = datagram->epoch,
+                                 .number = datagram->number,
+                                 .out = datagram->out,
+                                 .owed = datagram->owed};
+}
+
+void tk_demand_record_came(struct tk_demand_record *record, const struct tk_datagram *datagram)
+{
+    struct tk_life_facts facts = facts_of(record);
+    struct tk_life before = record->life;
+    struct tk_life_word word = word_of(datagram);
+    if (word.what == TK_LIFE_PART && word.epoch == before.epoch)
+        facts.agrees = agrees(record, &word);
+    if (word.what == TK_LIFE_BUSY && before.state == TK_LIFE_ASKING && word.epoch == before.epoch)
+        record->denied++;
+    struct tk_life_step step = tk_life_came(&record->life, &word, &facts);
+    perform(record, step, &before, datagram);
+}
+
+/* ---- room for others, where connections are bounded ---- */
+
+static bool is_settled(const struct tk_peer *peer)
+{
+    return tk_demand_is_up(peer) && !tk_demand_record_of(peer);
+}
+
+bool tk_demand_part_one(void)
+{
+    struct tk_peer *peer;
+    for (int tries = 0; tries < 4 && (peer = tk_rest_next(is_settled)) != NULL; tries++) {
+        if (!tk_pair_freeze(tk_conns_to(peer->rank)))
+            continue;
+        struct tk_demand_record *record = tk_demand_record_make(peer);
+        set_table(peer, tk_verbs.demand->unconnected);
+        tk_demand_record_advance(record, TK_LIFE_PARTED);
+        return true;
+    }
+    return false;
+}
+
+static void end_pair(struct tk_demand_record *record)
+{
+    tk_pair_end(record->conns);
+    tk_rest_remove(record->peer->rank);
+    record->conns = NULL;
+    tk_verbs.demand->closed++;
+    tk_count_rare(tk_counter_connections_closed);
+    record->due = record->denied ? tk_now() + spread(after(denied_time, record->denied)) : 0;
+    tk_demand_record_advance(record, TK_LIFE_CLOSED);
+}
+
+bool tk_demand_record_begin(struct tk_demand_record *record, uint64_t now)
+{
+    if (record->came && (tk_rest_has_room() || now - record->came > request_time)) {
+        struct tk_datagram request = record->request;
+        record->came = 0;
+        tk_demand_record_came(record, &request);
+        return true;
+    }
+    if (!record->is_wanted || now < record->due || !tk_rest_has_room())
+        return false;
+    tk_demand_record_advance(record, TK_LIFE_WANTED);
+    return true;
+}
+
+int tk_demand_record_step(struct tk_demand_record *record, uint64_t now)
+{
+    switch (record->life.state) {
+    case TK_LIFE_CLOSING:
+        if (tk_pair_is_shut(record->conns))
+            end_pair(record);
+        return 1;
+    case TK_LIFE_IDLE:
+        return tk_demand_record_begin(record, now) || (now < record->due && !record->came) ? 0 : -1;
+    default:
+        break;
+    }
+    bool frees = record->life.state == TK_LIFE_PARTING || record->life.state == TK_LIFE_AGREED;
+    if (now >= record->due)
+        tk_demand_record_advance(record, TK_LIFE_TIMED);
+    return frees;
+}

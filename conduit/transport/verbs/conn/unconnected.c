@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The table of peers that are not connected, or whose connections rest (rest.h): each function
+ * begins to connect the peer, and goes on with the table of connected peers if it is one by then.
+ * Owns the tables; no lock but in demand.c. */
+#include "config.h"
+
+#include "transport/verbs/conn/demand_private.h"
+#include "transport/verbs/conn/rest.h"
+#include "transport/verbs/conn/unconnected.h"
+
+/* The table to go on with; NULL: not now. */
+static const struct tk_transport *table_for(struct tk_peer *peer, bool is_reply)
+{
+    if (!tk_demand_is_up(peer))
+        tk_demand_use(peer, is_reply);
+    tk_rest_end(peer);
+    return tk_demand_is_up(peer) ? tk_verbs.demand->connected : NULL;
+}
+
+static bool is_answer(unsigned kind)
+{
+    return kind == TK_REPLY || kind == TK_ACK;
+}
+
+static enum tk_status demand_send(struct tk_peer *peer, struct tk_outgoing *message)
+{
+    const struct tk_transport *table = table_for(peer, is_answer(message->head->kind));
+    return table ? table->send(peer, message) : TK_BUSY;
+}
+
+static enum tk_status demand_send_short(struct tk_peer *peer, struct tk_message_head head,
+                                        const int32_t *args, tk_short_busy *busy)
+{
+    const struct tk_transport *table = table_for(peer, is_answer(head.kind));
+    if (table)
+        return table->send_short(peer, head, args, busy);
+    return busy ? busy(peer, head, args) : TK_BUSY;
+}
+
+static enum tk_status demand_send_small(struct tk_peer *peer, unsigned tag, uint64_t args,
+                                        tk_small_busy *busy)
+{
+    const struct tk_transport *table = table_for(peer, is_answer(tk_tag_head(tag).kind));
+    if (table)
+        return table->send_small(peer, tag, args, busy);
+    return busy ? busy(peer, tag, args) : TK_BUSY;
+}
+
+static enum tk_status demand_reserve(struct tk_am_reservation *reservation, bool place, bool buffer)
+{
+    const struct tk_transport *table = table_for(reservation->peer, is_answer(reservation->kind));
+    return table ? table->reserve(reservation, place, buffer) : TK_BUSY;
+}
+
+static enum tk_status demand_send_reserved(struct tk_am_reservation *reservation,
+                                           struct tk_outgoing *message)
+{
+    const struct tk_transport *table = table_for(reservation->peer, is_answer(reservation->kind));
+    return table ? table->send_reserved(reservation, message) : TK_BUSY;
+}
+
+/* What is reserved was reserved of a connection. */
+static void demand_release(struct tk_am_reservation *reservation, bool keep_credit)
+{
+    tk_verbs.demand->connected->release(reservation, keep_credit);
+}
+
+/* Not at once: the caller goes on with rma(). */
+static bool demand_put(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, const void *local,
+                       size_t nbytes)
+{
+    (void)op, (void)remote, (void)local, (void)nbytes;
+    table_for(peer, false);
+    return false;
+}
+
+static bool demand_get(struct tk_peer *peer, struct tk_op *op, uintptr_t remote, void *local,
+                       size_t nbytes)
+{
+    (void)op, (void)remote, (void)local, (void)nbytes;
+    table_for(peer, false);
+    return false;
+}
+
+static enum tk_status demand_rma(struct tk_peer *peer, const struct tk_rma *rma,
+                                 struct tk_rma_state *state)
+{
+    const struct tk_transport *table = table_for(peer, false);
+    return table ? table->rma(peer, rma, state) : TK_BUSY;
+}
+
+static enum tk_status demand_gather(struct tk_peer *peer, const struct tk_gather *gather)
+{
+    const struct tk_transport *table = table_for(peer, false);
+    return table ? table->gather(peer, gather) : TK_BUSY;
+}
+
+static void demand_replies(struct tk_peer *peer)
+{
+    table_for(peer, true);
+}
+
+/* ---- the tables ---- */
+
+struct tk_transport tk_transport_unconnected;
+
+static struct tk_transport resting; /* the same functions: they find out which it is */
+
+static void set_tables(const struct tk_transport *connected, const struct tk_transport *unconnected)
+{
+    tk_verbs.demand->connected = connected;
+    tk_verbs.demand->unconnected = unconnected;
+    resting = *unconnected;
+    tk_rest_use_tables(connected, &resting);
+}
+
+void tk_unconnected_use_tables(const struct tk_transport *connected,
+                               const struct tk_transport *unconnected)
+{
+    for (uint32_t r = 0; tk_verbs.demand && r < tk_peers.size; r++) {
+        struct tk_peer *peer = tk_peer(r);
+        if (tk_is_verbs_peer(r))
+            peer->transport = tk_demand_is_up(peer) ? connected : unconnected;
+    }
+    if (tk_verbs.demand)
+        set_tables(connected, unconnected);
+}
+
+static void make_table(struct tk_transport *table, const struct tk_transport *connected)
+{
+    *table = *connected;
+    table->send = demand_send;
+    table->send_short = demand_send_short;
+    table->send_small = demand_send_small;
+    table->reserve = demand_reserve;
+    table->send_reserved = demand_send_reserved;
+    table->release = demand_release;
+    table->put = demand_put;
+    table->get = demand_get;
+    table->rma = demand_rma;
+    table->gather = demand_gather;
+    table->replies = demand_replies;
+}
+
+void tk_unconnected_open(const struct tk_transport *connected)
+{
+    make_table(&tk_transport_unconnected, connected);
+    set_tables(connected, &tk_transport_unconnected);
+    for (uint32_t r = 0; r < tk_peers.size; r++) {
+        if (!tk_is_verbs_peer(r))
+            continue;
+        tk_peer(r)->connection = tk_verbs.nobody + tk_primary_number(r);
+        tk_peer(r)->transport = tk_verbs.demand->unconnected;
+    }
+}

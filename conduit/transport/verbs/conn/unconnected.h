@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The table of functions of peers that are not connected: they begin to connect the peer and report
+ * that there is no room. When it is connected it gets the table that all have else: the paths of
+ * connected peers know nothing of this. */
+#ifndef TK_VERBS_UNCONNECTED_H
+#define TK_VERBS_UNCONNECTED_H
+
+#include "transport/verbs/verbs_private.h"
+
+extern TK_HIDDEN struct tk_transport tk_transport_unconnected;
+
+/* After tk_demand_open(); `connected` is the table of peers that are connected. The peers get the
+ * other one. */
+void tk_unconnected_open(const struct tk_transport *connected);
+
+/* See struct tk_transport. */
+void tk_unconnected_use_tables(const struct tk_transport *connected,
+                               const struct tk_transport *unconnected);
+
+#endif
