@@ -17,6 +17,7 @@
 #include "base/bits.h"
 #include "base/clock.h"
 #include "base/futex.h"
+#include "base/rank_slot.h"
 #include "base/report.h"
 #include "bootstrap/bootstrap.h"
 #include "settings/settings.h"
@@ -481,39 +482,40 @@ void tk_bootstrap_abort(int code, const char *why)
         PMIx_Abort(code, why, NULL, 0);
 }
 
-/* A file in the launcher's directory of the job, which the guard looks for when the rank has ended
- * (spawner/guard/session.h). PMIx cannot serve instead: its calls wait for the server,
- * PMIx_Commit() of libpmix 4.2 without a time limit. */
+/* Writes a part of our slot in the file of the launcher's guard; false: there is none. Safe in
+ * signal handlers. */
+static bool write_slot(size_t offset, const void *from, size_t size)
+{
+    char path[sizeof(session) + sizeof(TK_RANK_SLOTS_NAME) + 1];
+    if (tk_bootstrap.alone || !session[0])
+        return false;
+    snprintf(path, sizeof(path), "%s/" TK_RANK_SLOTS_NAME, session);
+    int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0)
+        return false;
+    off_t place = tk_rank_slot_place(tk_bootstrap.rank) + (off_t)offset;
+    bool is_written = pwrite(fd, from, size, place) == (ssize_t)size;
+    close(fd);
+    return is_written;
+}
+
+/* The guard looks for it when the rank has ended (spawner/guard/session.h). PMIx cannot serve
+ * instead: its calls wait for the server, PMIx_Commit() of libpmix 4.2 without a time limit. */
 bool tk_bootstrap_leave_mark(void)
 {
     static _Atomic bool is_left; /* it is asked for at each step of leaving */
-    char path[sizeof(session) + 32];
-    if (tk_bootstrap.alone || !session[0])
-        return false;
+    const uint32_t yes = 1;
     if (atomic_load_explicit(&is_left, memory_order_relaxed))
         return true;
-    snprintf(path, sizeof(path), "%s/left.%u", session, tk_bootstrap.rank);
-    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, S_IRUSR | S_IWUSR);
-    if (fd >= 0)
-        close(fd);
-    atomic_store_explicit(&is_left, fd >= 0, memory_order_relaxed);
-    return fd >= 0;
+    bool is_written = write_slot(offsetof(struct tk_rank_slot, has_left), &yes, sizeof(yes));
+    atomic_store_explicit(&is_left, is_written, memory_order_relaxed);
+    return is_written;
 }
 
 void tk_bootstrap_show_waits(const void *record)
 {
-    char path[sizeof(session) + 32], text[64];
-    if (tk_bootstrap.alone || !session[0])
-        return;
-    snprintf(path, sizeof(path), "%s/waits.%u", session, tk_bootstrap.rank);
-    int length = snprintf(text, sizeof(text), "%d %llx\n", (int)getpid(),
-                          (unsigned long long)(uintptr_t)record);
-    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_TRUNC, S_IRUSR | S_IWUSR);
-    if (fd < 0)
-        return;
-    ssize_t ignored = write(fd, text, (size_t)length);
-    (void)ignored;
-    close(fd);
+    struct tk_rank_slot slot = {.wait_page = (uintptr_t)record, .pid = (uint32_t)getpid()};
+    write_slot(0, &slot, sizeof(slot));
 }
 
 void tk_bootstrap_close(void)

@@ -65,7 +65,7 @@ static void rank_ended(struct guard *g, uint32_t i, int status)
     g->pids[i] = 0;
     g->alive--;
     guard_report_oom(g, rank, status);
-    if (WIFEXITED(status) && !g->finalized[i] && session_has_mark(g->session, rank)) {
+    if (WIFEXITED(status) && !g->finalized[i] && session_slot(g->session, rank).has_left) {
         g->finalized[i] = true;
         guard_report(g, REPORT_FINALIZED, rank, 0);
     }

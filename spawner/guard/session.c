@@ -4,6 +4,8 @@
 
 #include "session.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <ftw.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -32,17 +34,38 @@ bool session_of_host(const struct job *job, uint32_t host, char *path, size_t si
     return n > 0 && (size_t)n < size;
 }
 
-bool session_make(const char *path)
+/* The file of the ranks' slots; -1 with errno. */
+static int open_slots(const char *path, int flags)
 {
-    return mkdir(path, S_IRWXU) == 0;
+    char name[SESSION_PATH_MAX + sizeof(TK_RANK_SLOTS_NAME) + 1];
+    snprintf(name, sizeof(name), "%s/" TK_RANK_SLOTS_NAME, path);
+    return open(name, flags | O_CLOEXEC | O_NOFOLLOW, S_IRUSR | S_IWUSR);
 }
 
-bool session_has_mark(const char *path, unsigned rank)
+bool session_make(const char *path)
 {
-    char name[4200];
-    struct stat s;
-    int n = snprintf(name, sizeof(name), "%s/left.%u", path, rank);
-    return n > 0 && (size_t)n < sizeof(name) && lstat(name, &s) == 0 && s.st_uid == geteuid();
+    if (mkdir(path, S_IRWXU) != 0)
+        return false;
+    int fd = open_slots(path, O_WRONLY | O_CREAT | O_EXCL);
+    if (fd < 0) {
+        int error = errno;
+        rmdir(path);
+        errno = error;
+        return false;
+    }
+    close(fd);
+    return true;
+}
+
+struct tk_rank_slot session_slot(const char *path, unsigned rank)
+{
+    struct tk_rank_slot slot;
+    int fd = open_slots(path, O_RDONLY);
+    if (fd < 0 || pread(fd, &slot, sizeof(slot), tk_rank_slot_place(rank)) != sizeof(slot))
+        slot = (struct tk_rank_slot){0};
+    if (fd >= 0)
+        close(fd);
+    return slot;
 }
 
 bool session_has_space(const char *parent, unsigned ranks)

@@ -5,6 +5,7 @@
 #ifndef TRUNKLINE_SPAWNER_SESSION_H
 #define TRUNKLINE_SPAWNER_SESSION_H
 
+#include "base/rank_slot.h"
 #include "spawner/base/job.h"
 
 #include <stdbool.h>
@@ -22,13 +23,13 @@ bool session_name(const char *parent, char *path, size_t size);
  */
 bool session_of_host(const struct job *job, uint32_t host, char *path, size_t size);
 
-/* Makes the directory, for this user alone; it must not exist. False with errno. */
+/* Makes the directory, for this user alone, and the file in which ranks have a slot each; it must
+ * not exist. False with errno. */
 bool session_make(const char *path);
 
-/* Whether rank `rank` left a mark in the directory that it leaves in order. The library writes it
- * when all ranks have agreed on the exit code, because its PMIx server may be stuck
- * (conduit/bootstrap). */
-bool session_has_mark(const char *path, unsigned rank);
+/* What the rank has written there; zeros: nothing yet. That it leaves in order stands here because
+ * its PMIx server may be stuck (conduit/bootstrap). */
+struct tk_rank_slot session_slot(const char *path, unsigned rank);
 
 /* True when libpmix's shared-memory store fits; on a tiny file system clients of it fail or hang.
  */

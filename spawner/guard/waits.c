@@ -4,6 +4,7 @@
 
 #include "waits.h"
 
+#include "session.h"
 #include "spawner/base/procinfo.h"
 
 #include <errno.h>
@@ -48,31 +49,6 @@ bool waits_copy(pid_t pid, uint64_t address, void *to, size_t size)
     return process_vm_readv(pid, &here, 1, &there, 1, 0) == (ssize_t)size;
 }
 
-/* Where the rank has its record: written by the library into a directory of this user alone. The
- * process may be a child of the one that was started: a program in a script. */
-static bool find_record(const char *session, uint32_t rank, pid_t *pid, uint64_t *address)
-{
-    char path[4300], text[64];
-    struct stat s;
-    int n = snprintf(path, sizeof(path), "%s/waits.%u", session, rank);
-    int fd = n > 0 && (size_t)n < sizeof(path) ? open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW) : -1;
-    ssize_t got = -1;
-    if (fd >= 0 && fstat(fd, &s) == 0 && s.st_uid == geteuid())
-        got = read(fd, text, sizeof(text) - 1);
-    if (fd >= 0)
-        close(fd);
-    if (got <= 0)
-        return false;
-    text[got] = 0;
-    int its;
-    unsigned long long at;
-    if (sscanf(text, "%d %llx", &its, &at) != 2 || its <= 0)
-        return false;
-    *pid = its;
-    *address = at;
-    return true;
-}
-
 static void read_record(uint32_t rank, uint64_t address, struct waits_rank *w)
 {
     pid_t pid = (pid_t)w->pid;
@@ -96,10 +72,11 @@ static void read_record(uint32_t rank, uint64_t address, struct waits_rank *w)
 
 void waits_read(const char *session, uint32_t rank, pid_t pid, struct waits_rank *w)
 {
-    uint64_t address = 0;
+    struct tk_rank_slot slot = session_slot(session, rank);
+    /* The process may be a child of the one that was started: a program in a script. */
+    if (pid && slot.pid)
+        pid = (pid_t)slot.pid;
     *w = (struct waits_rank){.pid = (uint32_t)pid, .now = waits_now()};
-    bool is_found = pid && find_record(session, rank, &pid, &address);
-    w->pid = (uint32_t)pid;
     w->state = pid ? state_of(pid, pid) : 0;
     if (!w->state) {
         snprintf(w->why, sizeof(w->why), "its process is gone");
@@ -107,8 +84,8 @@ void waits_read(const char *session, uint32_t rank, pid_t pid, struct waits_rank
     }
     procinfo_describe(pid, NULL, w->doing, sizeof(w->doing));
     w->doing[strcspn(w->doing, ",")] = 0; /* the first thread is the client's */
-    if (is_found)
-        read_record(rank, address, w);
+    if (slot.pid)
+        read_record(rank, slot.wait_page, w);
     else
         snprintf(w->why, sizeof(w->why), "it has not come to gex_Client_Init");
     w->now = waits_now();

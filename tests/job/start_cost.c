@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * What a start costs: how often each rank asks the PMIx server, and how many neighbours' memory it
- * has mapped after attach and a barrier. The calls of libpmix are counted on their way. */
+ * has mapped after attach and a barrier, and how many files the job has made. The calls of libpmix
+ * are counted on their way. */
+#include <dirent.h>
 #include <dlfcn.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -82,11 +84,25 @@ static unsigned mapped(const char *name)
     return count;
 }
 
+/* What the launcher, libpmix and all ranks have put into the job's directory. */
+static unsigned in_session(void)
+{
+    const char *name = getenv("TRUNKLINE_SESSION");
+    DIR *directory = name ? opendir(name) : NULL;
+    unsigned count = 0;
+    CHECK(directory != NULL);
+    while (readdir(directory))
+        count++;
+    closedir(directory);
+    return count;
+}
+
 int main(int argc, char **argv)
 {
     job_start(&argc, &argv, (size_t)1 << 16);
     job_barrier();
-    printf("rank %u: %u gets, %u puts, %u fences, %u rings, %u segments\n", (unsigned)job.rank,
-           gets, puts_made, fences, mapped("memfd:message rings"), mapped("memfd:segment"));
+    printf("rank %u: %u gets, %u puts, %u fences, %u rings, %u segments, %u files\n",
+           (unsigned)job.rank, gets, puts_made, fences, mapped("memfd:message rings"),
+           mapped("memfd:segment"), in_session());
     job_end();
 }

@@ -3,10 +3,13 @@
  * The PMIx client, against a PMIx server that is a table (fake_pmix.h). */
 #include "config.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/rank_slot.h"
 #include "bootstrap/bootstrap.h"
 #include "fake_pmix.h"
 #include "unit.h"
@@ -663,21 +666,62 @@ static void leave_a_mark(void *close)
         _exit(1);
 }
 
-static void the_mark_is_a_file_of_the_rank_and_closing_leaves_it_too(void **state)
+static void write_slots(const char *file)
 {
-    char directory[] = "/tmp/unit-session-XXXXXX", mark[sizeof(directory) + 16];
+    int fd = open(file, O_WRONLY | O_CREAT | O_TRUNC, S_IRUSR | S_IWUSR);
+    assert_true(fd >= 0);
+    close(fd);
+}
+
+static struct tk_rank_slot read_slot(const char *file)
+{
+    struct tk_rank_slot slot = {0};
+    int fd = open(file, O_RDONLY);
+    assert_true(fd >= 0);
+    assert_int_equal(pread(fd, &slot, sizeof(slot), tk_rank_slot_place((uint32_t)me)),
+                     sizeof(slot));
+    close(fd);
+    return slot;
+}
+
+static void show_waits(void *record)
+{
+    assert_int_equal(tk_bootstrap_open(), TK_OK);
+    tk_bootstrap_show_waits(record);
+}
+
+static void
+the_slot_says_that_a_rank_has_left_closing_does_too_and_where_its_waits_are(void **state)
+{
+    char directory[] = "/tmp/unit-session-XXXXXX", file[sizeof(directory) + 16];
     (void)state;
     assert_non_null(mkdtemp(directory));
-    snprintf(mark, sizeof(mark), "%s/left.%d", directory, me);
+    snprintf(file, sizeof(file), "%s/" TK_RANK_SLOTS_NAME, directory);
     setenv("TRUNKLINE_SESSION", directory, 1);
+    write_slots(file);
     unit_assert_exit(leave_a_mark, NULL, 0);
-    int after_leaving = unlink(mark);
-    unit_assert_exit(leave_a_mark, mark, 0);
-    int after_closing = unlink(mark);
+    struct tk_rank_slot after_leaving = read_slot(file);
+    write_slots(file);
+    unit_assert_exit(leave_a_mark, file, 0);
+    struct tk_rank_slot after_closing = read_slot(file);
+    unit_assert_exit(show_waits, file, 0);
+    struct tk_rank_slot of_waits = read_slot(file);
+    unlink(file);
     unsetenv("TRUNKLINE_SESSION");
     assert_int_equal(rmdir(directory), 0);
-    assert_int_equal(after_leaving, 0);
-    assert_int_equal(after_closing, 0);
+    assert_int_equal(after_leaving.has_left, 1);
+    assert_int_equal(after_closing.has_left, 1);
+    assert_int_equal(of_waits.has_left, 0);
+    assert_true(of_waits.pid != 0);
+    assert_true(of_waits.wait_page == (uintptr_t)file);
+}
+
+static void without_a_file_of_the_guard_there_is_no_mark(void **state)
+{
+    (void)state;
+    setenv("TRUNKLINE_SESSION", "/nowhere", 1);
+    unit_assert_exit(leave_a_mark, NULL, 1);
+    unsetenv("TRUNKLINE_SESSION");
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -728,7 +772,8 @@ static const struct CMUnitTest tests[] = {
     OPEN(closing_early_starts_no_second_fence),
     OPEN(closing_in_order_fences_nobody),
     TEST(under_other_launchers_there_is_no_mark),
-    TEST(the_mark_is_a_file_of_the_rank_and_closing_leaves_it_too),
+    TEST(the_slot_says_that_a_rank_has_left_closing_does_too_and_where_its_waits_are),
+    TEST(without_a_file_of_the_guard_there_is_no_mark),
 };
 
 UNIT_MAIN(tests)
