@@ -127,6 +127,9 @@ int main(int argc, char **argv)
         code = next;
         size = optarg;
     }
+    /* As people write it: getopt knows optional values behind '=' only. */
+    if (code == PATH && !size && optind < argc)
+        size = argv[optind++];
     if (optind < argc)
         return refuse(argv[optind]);
     if (code == PATH)

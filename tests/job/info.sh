@@ -69,7 +69,7 @@ has "^WRONG +$scratch/none, where the launcher makes its directory"
 GASNET_SOFTHCA=always GASNET_PACKEDLONG_LIMIT=2000 "$info" --path >"$scratch/out" 2>"$scratch/err" || failed "--path: status $?"
 has '^ *put from the segment +1 to 72 +inline'
 has '2001 and more +a put, and behind it a message'
-GASNET_SOFTHCA=always GASNET_NUM_QPS=2 GASNET_PUT_STRIPE_SZ=64 "$info" --path=1M >"$scratch/out" 2>"$scratch/err" || failed "--path=1M: status $?"
+GASNET_SOFTHCA=always GASNET_NUM_QPS=2 GASNET_PUT_STRIPE_SZ=64 "$info" --path 1M >"$scratch/out" 2>"$scratch/err" || failed "--path 1M: status $?"
 has '^ *put from the segment +in place, by the device, in pieces of 65536 over 2 queue pairs'
 
 # What can't be written is one line and a failure.
@@ -78,7 +78,7 @@ SOFTHCA_ONLY=1 $softhca "$info" >/dev/full 2>"$scratch/err"
     failed "a full disk: $(cat "$scratch/err")"
 
 # Wrong options: one line, status 2.
-for wrong in --frob "--build --limits" --path=0 --path=2G --path=x word; do
+for wrong in --frob "--build --limits" --path=0 --path=2G --path=x "--path 2G" "--path 1K 2K" word; do
     # shellcheck disable=SC2086 # words
     run 2 -- $wrong
     [ "$(wc -l <"$scratch/err")" -eq 1 ] || failed "not one line for $wrong: $(cat "$scratch/err")"
