@@ -250,7 +250,7 @@ void tk_leave(void)
     tk_transports_report_end();
     tk_stats_write("exit", true);
     tk_summary_take();
-    tk_trace_close("exit");
+    tk_trace_stop();
     if (tk_settings.verboseenv)
         tk_progress_threads_report();
     gasnett_flush_streams();
@@ -264,6 +264,7 @@ void tk_leave_rest(void)
         return;
     leave_agree();
     leave_others();
+    tk_trace_close("exit"); /* the others have said what their clocks show */
     tk_connect_record_write();
     part();
 }

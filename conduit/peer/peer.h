@@ -134,6 +134,7 @@ struct tk_peer_info {
     uint32_t credits;     /* requests that each peer may have under way to it from the beginning */
     uint32_t recv_min;    /* buffers that its shared queue needs at least, if it was to have less */
     uint32_t slack;       /* of its credits, each peer may hold back so many */
+    uint32_t traces;      /* it writes one, or would with another mask: times are to be compared */
     uint32_t unused_size; /* of the text */
     uint8_t secret[tk_job_secret_size]; /* rank 0's is the job's; 0 where nothing needs it */
 };

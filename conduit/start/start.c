@@ -17,6 +17,7 @@
 #include "base/wait_record.h"
 #include "bootstrap/bootstrap.h"
 #include "collective/barrier.h"
+#include "collective/clocks.h"
 #include "collective/coll.h"
 #include "collective/exchange.h"
 #include "collective/named.h"
@@ -55,6 +56,7 @@ static enum tk_status fill_info(struct tk_peer_info *info)
 {
     info->pid = (uint32_t)getpid();
     info->ranks = tk_peers.size;
+    info->traces = tk_is_traced && tk_settings.trace_file[0];
     return tk_topology_describe(&info->host);
 }
 
@@ -234,6 +236,8 @@ static enum tk_status join_others(struct tk_peer_info **info)
     tk_phase_over("connections");
     enum tk_status status = wait_for_peers();
     tk_phase_over("last wait");
+    if (tk_is_traced && status == TK_OK)
+        tk_clocks_start();
     return status == TK_OK ? tk_start_connect_listed() : status;
 }
 
@@ -328,6 +332,8 @@ static enum tk_status open_rooms(void)
     tk_barrier_open();
     tk_named_open();
     tk_exchange_open();
+    if (tk_is_traced)
+        tk_clocks_open();
     tk_atomic_open();
     tk_vector_open();
     tk_exit_open();

@@ -14,6 +14,13 @@ enum tk_trace_op {
     tk_trace_ops
 };
 
+/* How far the clock of rank 0 is ahead of this one, as measured at a moment of this one. */
+struct tk_trace_offset {
+    uint64_t at; /* 0: not measured */
+    int64_t ns;
+    uint64_t error; /* it is wrong by so much at most */
+};
+
 /* One piece of work of a thread, or a moment (end == begin). Times are nanoseconds of
  * CLOCK_MONOTONIC. */
 struct tk_trace_event {

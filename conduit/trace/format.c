@@ -71,6 +71,23 @@ static void put_named(struct tk_trace_lines *lines, const char *name, uint64_t n
     put_number(lines, number, 1);
 }
 
+/* A time that is to be corrected may become longer by a digit. */
+static void put_blank(struct tk_trace_lines *lines, const struct tk_trace_source *source)
+{
+    put(lines, source->is_aligned ? " " : "");
+}
+
+static uint64_t time_of(const struct tk_trace_source *source, uint64_t at)
+{
+    return source->is_aligned ? tk_trace_aligned(&source->alignment, at) : at;
+}
+
+static uint64_t duration_of(const struct tk_trace_source *source,
+                            const struct tk_trace_event *event)
+{
+    return time_of(source, event->end) - time_of(source, event->begin);
+}
+
 static const char *base_name(const char *file)
 {
     const char *slash = strrchr(file, '/');
@@ -82,12 +99,14 @@ static const char *base_name(const char *file)
 static void put_event_text(struct tk_trace_lines *lines, const struct tk_trace_source *source,
                            uint32_t thread, const struct tk_trace_event *event, const char *text)
 {
-    put_fraction(lines, event->begin, 1000000000, 9);
+    put_fraction(lines, time_of(source, event->begin), 1000000000, 9);
+    put_blank(lines, source);
     put_named(lines, " ", source->rank);
     put_named(lines, " ", thread);
     put_bytes(lines, (const char[]){' ', tk_trace_op_letters[event->op], ' '}, 3);
     put(lines, tk_trace_op_names[event->op]);
-    put_named(lines, " ns=", event->end - event->begin);
+    put_named(lines, " ns=", duration_of(source, event));
+    put_blank(lines, source);
     if (event->peer != tk_trace_no_peer)
         put_named(lines, " peer=", event->peer);
     if (event->nbytes && !text)
@@ -122,18 +141,21 @@ static void put_object(struct tk_trace_lines *lines, const char *name, char lett
     put(lines, "\"");
 }
 
-static void put_place(struct tk_trace_lines *lines, uint32_t rank, uint32_t thread, uint64_t at)
+static void put_place(struct tk_trace_lines *lines, const struct tk_trace_source *source,
+                      uint32_t thread, uint64_t at)
 {
-    put_named(lines, ",\"pid\":", rank);
+    put_named(lines, ",\"pid\":", source->rank);
     put_named(lines, ",\"tid\":", thread);
     put(lines, ",\"ts\":");
-    put_fraction(lines, at, 1000, 3);
+    put_fraction(lines, time_of(source, at), 1000, 3);
+    put_blank(lines, source);
 }
 
 /* An arrow from inside of the call that sends to the beginning of the handler. */
-static void put_arrow(struct tk_trace_lines *lines, uint32_t rank, uint32_t thread,
-                      const struct tk_trace_event *event)
+static void put_arrow(struct tk_trace_lines *lines, const struct tk_trace_source *source,
+                      uint32_t thread, const struct tk_trace_event *event)
 {
+    const uint32_t rank = source->rank;
     bool is_send = tk_trace_is_send(event->op);
     put_object(lines, "message", 'A', is_send ? "s" : "f");
     if (!is_send)
@@ -142,7 +164,7 @@ static void put_arrow(struct tk_trace_lines *lines, uint32_t rank, uint32_t thre
     put_named(lines, ">", is_send ? event->peer : rank);
     put_named(lines, "#", event->sequence);
     put(lines, "\"");
-    put_place(lines, rank, thread, event->begin);
+    put_place(lines, source, thread, event->begin);
     put(lines, "}");
 }
 
@@ -150,9 +172,10 @@ static void put_event_json(struct tk_trace_lines *lines, const struct tk_trace_s
                            uint32_t thread, const struct tk_trace_event *event, const char *text)
 {
     put_object(lines, tk_trace_op_names[event->op], tk_trace_op_letters[event->op], "X");
-    put_place(lines, source->rank, thread, event->begin);
+    put_place(lines, source, thread, event->begin);
     put(lines, ",\"dur\":");
-    put_fraction(lines, event->end - event->begin, 1000, 3);
+    put_fraction(lines, duration_of(source, event), 1000, 3);
+    put_blank(lines, source);
     put_named(lines, ",\"args\":{\"rank\":", source->rank);
     if (event->peer != tk_trace_no_peer)
         put_named(lines, ",\"peer\":", event->peer);
@@ -175,7 +198,7 @@ static void put_event_json(struct tk_trace_lines *lines, const struct tk_trace_s
     }
     put(lines, "}}");
     if (event->sequence && (tk_trace_is_send(event->op) || tk_trace_is_handler(event->op)))
-        put_arrow(lines, source->rank, thread, event);
+        put_arrow(lines, source, thread, event);
 }
 
 /* ---- both ---- */
@@ -198,13 +221,26 @@ static void put_clocks(struct tk_trace_lines *lines, const struct tk_trace_clock
     put_named(lines, json ? ",\"realtime\":" : " realtime=", clocks->realtime);
 }
 
+/* As measured at one of its ends, and how wrong times on it are at most. */
+static void put_offset(struct tk_trace_lines *lines, const struct tk_trace_offset *offset,
+                       uint64_t error, bool json)
+{
+    bool is_behind = offset->ns < 0;
+    if (offset->at == 0)
+        return;
+    put(lines, json ? ",\"offset\":" : " offset=");
+    put_named(lines, is_behind ? "-" : "",
+              is_behind ? 0 - (uint64_t)offset->ns : (uint64_t)offset->ns);
+    put_named(lines, json ? ",\"error\":" : " error=", error);
+}
+
 static void put_mark(struct tk_trace_lines *lines, const struct tk_trace_source *source,
                      const char *name, uint64_t at, bool json)
 {
     if (json) {
         put_object(lines, name, 'I', "i");
         put(lines, ",\"s\":\"p\"");
-        put_place(lines, source->rank, 0, at);
+        put_place(lines, source, 0, at);
         put_named(lines, ",\"args\":{\"rank\":", source->rank);
     } else {
         put(lines, "# ");
@@ -240,6 +276,7 @@ void tk_trace_put_start(struct tk_trace_lines *lines, const struct tk_trace_sour
     put_named(lines, json ? ",\"size\":" : " size=", source->size);
     put_named(lines, json ? ",\"pid\":" : " pid=", (uint64_t)source->pid);
     put_clocks(lines, clocks, json);
+    put_offset(lines, &source->alignment.start, source->alignment.start.error, json);
     put_word(lines, "host", source->host, json);
     put_word(lines, "boot", source->boot, json);
     put(lines, json ? "}}" : "\n");
@@ -251,6 +288,7 @@ void tk_trace_put_end(struct tk_trace_lines *lines, const struct tk_trace_source
 {
     put_mark(lines, source, "end", clocks->monotonic, json);
     put_clocks(lines, clocks, json);
+    put_offset(lines, &source->alignment.end, tk_trace_error(&source->alignment), json);
     put_named(lines, json ? ",\"lost\":" : " lost=", lost);
     put_word(lines, "how", how, json);
     put(lines, json ? "}}" : "\n");

@@ -5,6 +5,7 @@
 #ifndef TK_TRACE_FORMAT_H
 #define TK_TRACE_FORMAT_H
 
+#include "trace/align.h"
 #include "trace/event.h"
 
 /* The second: for what the writer puts behind them. */
@@ -24,6 +25,8 @@ struct tk_trace_source {
     uint32_t rank, size;
     const char *host, *boot; /* `boot`: equal where CLOCK_MONOTONIC is the same clock */
     int pid;
+    bool is_aligned; /* times are those of rank 0's clock: */
+    struct tk_trace_alignment alignment;
 };
 
 struct tk_trace_clocks {

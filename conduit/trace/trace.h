@@ -89,7 +89,14 @@ void tk_trace_open(const struct tk_trace_plan *plan);
 /* From now on events are recorded. */
 void tk_trace_start(void);
 
-/* Writes what there is, once for each process; nothing is recorded any more. `how` the job ended.
+/* From the offset at the start on (before tk_trace_start()) times are those of rank 0's clock. With
+ * that at the end what was written is corrected; when nothing is recorded any more. */
+void tk_trace_align(const struct tk_trace_offset *offset, bool at_end);
+
+/* Nothing is recorded any more. */
+void tk_trace_stop(void);
+
+/* The same, and writes what there is, once for each process. `how` the job ended.
  * Async-signal-safe; a writer that is stuck in the disk is waited for a second or two. */
 void tk_trace_close(const char *how);
 

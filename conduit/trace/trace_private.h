@@ -19,7 +19,7 @@ bool tk_trace_recorder_open(const struct tk_trace_plan *plan);
 /* Classes as of tk_stats_mask_parse(). */
 void tk_trace_mask_start(uint32_t classes);
 
-/* Nothing is recorded any more. */
+/* The recorder's part of tk_trace_close(). */
 void tk_trace_recorder_close(void);
 
 #endif

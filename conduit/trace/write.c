@@ -10,12 +10,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/bits.h"
 #include "base/clock.h"
 #include "base/futex.h"
 #include "base/report.h"
@@ -40,7 +42,7 @@ static struct tk_stats_file trace_file = {.before = "GASNET_TRACEFILE: cannot ",
 static char boot[64], host[256];
 static bool is_broken;
 static uint32_t mask_at_start;
-static _Atomic(bool) is_closed;
+static _Atomic(bool) has_file, is_closed;
 static atomic_flag busy = ATOMIC_FLAG_INIT;
 static struct tk_trace_lines lines;
 static uint64_t lost_in_all;
@@ -53,7 +55,34 @@ static void nap(void)
     nanosleep(&ms, NULL);
 }
 
+/* Where lines of this rank are in the file, which others may write to. */
+struct piece {
+    off_t at, end;
+};
+static struct piece *pieces;
+static size_t piece_count, piece_room;
+
 /* ---- the file ---- */
+
+/* Only while times may have to be corrected: not by the end of the job, which may not allocate. */
+static void note_piece(off_t at, size_t length)
+{
+    if (!source.is_aligned || source.alignment.end.at || atomic_load(&is_closed))
+        return;
+    if (piece_count > 0 && pieces[piece_count - 1].end == at) {
+        pieces[piece_count - 1].end += (off_t)length;
+        return;
+    }
+    if (piece_count == piece_room) {
+        size_t room = 2 * piece_room + 16;
+        struct piece *more = realloc(pieces, room * sizeof(*more));
+        if (!more)
+            return;
+        pieces = more;
+        piece_room = room;
+    }
+    pieces[piece_count++] = (struct piece){.at = at, .end = at + (off_t)length};
+}
 
 /* 0, or errno. */
 static int write_whole(int fd, const char *bytes, size_t length, off_t at)
@@ -98,8 +127,20 @@ static int append_json(int fd)
         return EILSEQ;
     memcpy(lines.bytes + lines.length, json_end, sizeof(json_end) - 1);
     error = write_whole(fd, lines.bytes, lines.length + sizeof(json_end) - 1, at);
+    if (!error)
+        note_piece(at, lines.length);
     if (error && ftruncate(fd, at) == 0)
         write_whole(fd, json_end, sizeof(json_end) - 1, at);
+    return error;
+}
+
+/* Other ranks may do the same: the kernel says where it came to lie. */
+static int append_text(int fd)
+{
+    int error = write_whole(fd, lines.bytes, lines.length, -1);
+    off_t end = error ? -1 : lseek(fd, 0, SEEK_CUR);
+    if (end >= 0)
+        note_piece(end - (off_t)lines.length, lines.length);
     return error;
 }
 
@@ -114,7 +155,7 @@ static void flush(void)
         else if (trace_file.is_json)
             error = append_json(fd);
         else
-            error = write_whole(fd, lines.bytes, lines.length, -1);
+            error = append_text(fd);
         if (trace_file.path[0] && fd >= 0 && close(fd) != 0 && !error)
             error = errno;
         if (error) {
@@ -123,6 +164,45 @@ static void flush(void)
         }
     }
     lines.length = 0;
+}
+
+/* ---- times that turned out to be a little wrong ---- */
+
+/* 0, or errno. In parts of whole lines. */
+static int correct_piece(int fd, struct piece piece)
+{
+    while (piece.at < piece.end) {
+        size_t wanted = (size_t)tk_min(piece.end - piece.at, (off_t)tk_trace_lines_max);
+        ssize_t n = pread(fd, lines.bytes, wanted, piece.at);
+        if (n <= 0)
+            return n < 0 ? errno : EIO;
+        size_t length = (size_t)n;
+        char *last = piece.at + n < piece.end ? memrchr(lines.bytes, '\n', length) : NULL;
+        if (last)
+            length = (size_t)(last + 1 - lines.bytes);
+        tk_trace_correct(&source.alignment, lines.bytes, length, trace_file.is_json);
+        int error = write_whole(fd, lines.bytes, length, piece.at);
+        if (error)
+            return error;
+        piece.at += (off_t)length;
+    }
+    return 0;
+}
+
+static void correct(void)
+{
+    if (is_broken || piece_count == 0)
+        return;
+    int fd = open(trace_file.path, O_RDWR | O_CLOEXEC);
+    int error = fd < 0 ? errno : 0;
+    for (size_t i = 0; i < piece_count && !error; i++)
+        error = correct_piece(fd, pieces[i]);
+    if (fd >= 0 && close(fd) != 0 && !error)
+        error = errno;
+    if (error) {
+        is_broken = true;
+        tk_stats_file_failed(&trace_file, "correct", error);
+    }
 }
 
 /* ---- from the rings ---- */
@@ -237,6 +317,7 @@ void tk_trace_open(const struct tk_trace_plan *plan)
     mask_at_start = plan->mask;
     if (!error && plan->records && !tk_trace_recorder_open(plan))
         error = ENOMEM;
+    atomic_store(&has_file, !error && plan->records);
     if (error)
         tk_stats_file_failed(&trace_file, "create", error);
 }
@@ -252,14 +333,39 @@ void tk_trace_start(void)
     atomic_flag_clear(&busy);
     if (tk_thread_start(writer, stack_least, 0) != TK_OK) {
         tk_trace_recorder_close();
+        atomic_store(&has_file, false);
         return;
     }
     tk_trace_mask_start(mask_at_start);
 }
 
+void tk_trace_align(const struct tk_trace_offset *offset, bool at_end)
+{
+    while (atomic_flag_test_and_set(&busy)) {
+        if (atomic_load(&is_closed))
+            return;
+        nap();
+    }
+    if (!at_end) {
+        source.is_aligned = true;
+        source.alignment.start = *offset;
+    } else if (atomic_load(&has_file) && trace_file.path[0]) {
+        drain();
+        if (tk_trace_align_end(&source.alignment, offset))
+            correct();
+    }
+    atomic_flag_clear(&busy);
+}
+
+void tk_trace_stop(void)
+{
+    if (atomic_load(&has_file))
+        tk_trace_recorder_close();
+}
+
 void tk_trace_close(const char *how)
 {
-    if (!tk_trace_is_open() || getpid() != owner || atomic_exchange(&is_closed, true))
+    if (!atomic_load(&has_file) || getpid() != owner || atomic_exchange(&is_closed, true))
         return;
     tk_trace_recorder_close();
     for (int i = 0; atomic_flag_test_and_set(&busy); i++) {

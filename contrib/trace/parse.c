@@ -8,7 +8,7 @@
 
 #include "contrib/trace/parse.h"
 
-/* The next word of a line; a blank stands behind each but the last. */
+/* The next word of a line; blanks stand behind each but the last. */
 static struct trace_word next_word(struct trace_word *line)
 {
     struct trace_word word = *line;
@@ -17,6 +17,8 @@ static struct trace_word next_word(struct trace_word *line)
         word.length = (size_t)(blank - line->at);
         line->at = blank + 1;
         line->length -= word.length + 1;
+        for (; line->length > 0 && *line->at == ' '; line->length--)
+            line->at++;
     } else {
         line->length = 0;
     }
@@ -96,6 +98,8 @@ static enum trace_kind parse_mark(struct trace_word line, struct trace_item *ite
             has_rank = trace_number32(value, &item->rank);
         else if ((value = value_of(word, "size")).length && !trace_number32(value, &item->size))
             return TRACE_FOREIGN;
+        else if ((value = value_of(word, "error")).length)
+            item->is_aligned = trace_number(value, &item->error);
         else if ((value = value_of(word, "host")).length)
             item->host = value;
         else if ((value = value_of(word, "how")).length)

@@ -15,15 +15,17 @@ enum trace_kind {
 };
 
 struct trace_item {
-    uint64_t begin, ns; /* of CLOCK_MONOTONIC */
+    uint64_t begin, ns; /* of CLOCK_MONOTONIC; on rank 0's host, if it is aligned */
     uint64_t bytes;
     uint32_t rank, thread;
     uint32_t peer; /* tk_trace_no_peer: none */
     uint32_t size; /* ranks of the job; at its start */
     enum tk_trace_op op;
     struct trace_word place; /* FILE:LINE of the program */
-    struct trace_word host;  /* at the start */
-    struct trace_word how;   /* at the end */
+    bool is_aligned;         /* at both: times are wrong by so much at most */
+    uint64_t error;
+    struct trace_word host; /* at the start */
+    struct trace_word how;  /* at the end */
 };
 
 /* The line without its end. Escapes are decoded in it; words of `item` lie in it. */

@@ -24,11 +24,13 @@ enum field {
     SIZE,
     HOST,
     HOW,
+    ERROR,
     fields
 };
 
-static const char *const keys[fields] = {"name", "cat",  "ph",    "pid", "tid",  "ts",   "dur",
-                                         "rank", "peer", "bytes", "at",  "size", "host", "how"};
+static const char *const keys[fields] = {"name", "cat",  "ph",   "pid",  "tid",
+                                         "ts",   "dur",  "rank", "peer", "bytes",
+                                         "at",   "size", "host", "how",  "error"};
 
 struct cursor {
     char *at, *end;
@@ -89,9 +91,12 @@ static bool take_string(struct cursor *c, struct trace_word *word)
 static bool take_number(struct cursor *c, struct trace_word *word)
 {
     word->at = c->at;
+    take(c, '-');
     while (c->at < c->end && ((*c->at >= '0' && *c->at <= '9') || *c->at == '.'))
         c->at++;
     word->length = (size_t)(c->at - word->at);
+    while (take(c, ' ')) /* where a time was corrected, or might have been */
+        continue;
     return word->length > 0;
 }
 
@@ -166,6 +171,7 @@ static enum trace_kind mark_of(const struct trace_word *found, struct trace_item
         return TRACE_FOREIGN;
     item->host = found[HOST];
     item->how = found[HOW];
+    item->is_aligned = trace_number(found[ERROR], &item->error);
     return is_start ? TRACE_START : TRACE_END;
 }
 

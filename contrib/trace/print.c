@@ -67,6 +67,26 @@ static void print_rest(const struct trace_table *table, size_t top)
         printf("  and %zu more (--top)\n", table->count - shown(table, top));
 }
 
+/* Of traces of several hosts, whether their times can be compared. */
+static void print_clocks(const struct trace_summary *summary)
+{
+    const char *host = NULL;
+    bool is_aligned = true, has_others = false;
+    uint64_t error = 0;
+    for (size_t i = 0; i < summary->ranks.count; i++) {
+        const struct trace_rank *rank = summary->ranks.entries[i].more;
+        has_others = has_others || (host && strcmp(host, rank->host) != 0);
+        host = rank->host;
+        is_aligned = is_aligned && rank->is_aligned;
+        error = rank->error > error ? rank->error : error;
+    }
+    if (has_others && is_aligned)
+        printf("clocks of all hosts are aligned to that of rank 0, with errors of up to %.3f us\n",
+               in_us(error));
+    else if (has_others)
+        printf("times of ranks on several hosts are those of each host's own clock\n");
+}
+
 static void print_head(const struct trace_summary *summary)
 {
     unsigned starts = 0;
@@ -80,6 +100,7 @@ static void print_head(const struct trace_summary *summary)
         printf(" of %" PRIu32, summary->size);
     printf(", %zu thread%s, %" PRIu64 " events, %" PRIu64 " lost\n", summary->threads.count,
            summary->threads.count == 1 ? "" : "s", summary->events, summary->lost);
+    print_clocks(summary);
     if (starts > 1)
         printf("a rank starts %u times: these are traces of several jobs, added up\n", starts);
     if (summary->cut)
@@ -128,7 +149,7 @@ static void print_operations(const struct trace_summary *summary)
     printf("\nWaits: for events, barriers and collectives\n"
            "  %-16s %12s %14s %14s %12s %14s  %s\n",
            "operation", "calls", "total ms", "own ms", "mean us", "max us",
-           "the longest (seconds of the host's clock)");
+           "the longest (seconds of the clock)");
     for (size_t i = 0; i < count; i++) {
         enum tk_trace_op op = (enum tk_trace_op)(list[i] - summary->operations);
         if (trace_is_wait(op))

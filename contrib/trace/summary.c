@@ -168,6 +168,10 @@ bool trace_summary_add(struct trace_summary *summary, enum trace_kind kind,
     if (!entry)
         return false;
     struct trace_rank *rank = entry->more;
+    if (item->is_aligned) {
+        rank->is_aligned = true;
+        rank->error = item->error;
+    }
     if (kind == TRACE_START) {
         rank->starts++;
         copy_word(rank->host, item->host);

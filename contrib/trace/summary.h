@@ -22,6 +22,8 @@ struct trace_rank {
     uint64_t begin, end;            /* of its events */
     uint64_t waits, handlers, lost; /* the first two: ns, each without calls inside */
     unsigned starts;
+    bool is_aligned;
+    uint64_t error;
     char host[trace_word_max], how[trace_word_max];
 };
 

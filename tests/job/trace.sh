@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# In a library configured with --enable-trace: a random mix that was traced is replayed, each message finds its handler, and gasnet_trace has its sums;
+# In a library configured with --enable-trace: a random mix that was traced is replayed, each message finds its handler, no earlier than it was sent
+# also where hosts have other clocks, and gasnet_trace has its sums;
 # programs act on traces; files are whole however a rank ends; one that can't be written costs a line and not the job. In a
 # library without traces: one line says so.
 . "${top_srcdir:?run through make check}/tests/job/common.sh"
@@ -21,8 +22,8 @@ command -v python3 >/dev/null || skip "python3 is not here"
 # "operation ns" of each event of files of both forms
 events_of()
 {
-    sed -nE -e 's/^[0-9.]+ [0-9]+ [0-9]+ [A-Z] ([a-z_]+) ns=([0-9]+).*/\1 \2/p' \
-        -e 's/^\{"name":"([a-z_]+)",.*"ph":"X",.*"dur":([0-9]+)\.([0-9]{3}),"args".*/\1 \2\3/p' "$@"
+    sed -nE -e 's/^[0-9.]+ +[0-9]+ [0-9]+ [A-Z] ([a-z_]+) ns=([0-9]+).*/\1 \2/p' \
+        -e 's/^\{"name":"([a-z_]+)",.*"ph":"X",.*"dur":([0-9]+)\.([0-9]{3}) *,"args".*/\1 \2\3/p' "$@"
 }
 
 # summarized FILE...: gasnet_trace has each operation with the calls and the time that the files have
@@ -61,6 +62,17 @@ shared()
 {
     SETTINGS="GASNET_SUPERNODE_MAXSIZE=0" mix 3 "$jobs/counters-seq" "$scratch/t-%.json" "$scratch"/t-{0,1,2}.json
     SETTINGS="COUNTERS_THREADS=2 GASNET_SUPERNODE_MAXSIZE=0" mix 2 "$jobs/counters-par" "$scratch/t"
+}
+
+# The second host's clock is 1000 s ahead of the first's, then also a tenth too fast: the files have one time.
+hosts()
+{
+    export SHIFTED_HOST=b SHIFTED_BY=1000
+    RUN='-H =a,=b'
+    SETTINGS="GASNET_SUPERNODE_MAXSIZE=0" mix 2 "$jobs/counters_shifted-seq" "$scratch/t-%" "$scratch/t-0" "$scratch/t-1"
+    grep -q '^clocks of all hosts are aligned to that of rank 0' "$scratch/summary" || failed "not aligned: $(head -3 "$scratch/summary")"
+    export SHIFTED_RATE=0.1
+    SETTINGS="GASNET_SUPERNODE_MAXSIZE=0 COUNTERS_THREADS=2" mix 2 "$jobs/counters_shifted-par" "$scratch/t.json"
 }
 
 # lines FILE NUMBER PATTERN
@@ -107,6 +119,7 @@ assert any(e["name"] == "end" and e["args"]["how"] != "exit" for e in events), "
 
 lane network network
 lane shared shared
+lane hosts hosts
 lane programs programs
 lane ends ends
 finish

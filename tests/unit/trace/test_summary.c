@@ -80,8 +80,10 @@ static void what_is_written_is_read(void **state)
     for (int i = 0; i < 4000; i++) {
         struct tk_trace_event event = random_event(&r);
         const char *text = unit_below(&r, 4) ? NULL : "a \"b\"\\ at=x:1 ns=7\n text=z \x80";
+        struct tk_trace_source from = source;
+        from.is_aligned = i & 2;
         lines.length = 0;
-        tk_trace_put_event(&lines, &source, 5, &event, text, i & 1);
+        tk_trace_put_event(&lines, &from, 5, &event, text, i & 1);
         char *at = lines.bytes;
         assert_int_equal(next_item(&at, &item), TRACE_EVENT);
         assert_event(&item, &event, text != NULL);
@@ -92,12 +94,18 @@ static void what_is_written_is_read(void **state)
 static void marks_are_read(void **state)
 {
     const struct tk_trace_clocks clocks = {12000000345, 99};
+    struct tk_trace_source aligned = source;
     struct trace_item item;
     (void)state;
+    aligned.is_aligned = true;
+    aligned.alignment.start = (struct tk_trace_offset){.at = 1, .ns = -70, .error = 30};
+    aligned.alignment.end = (struct tk_trace_offset){.at = 2, .ns = 50, .error = 20};
     for (int json = 0; json < 2; json++) {
         lines.length = 0;
         tk_trace_put_start(&lines, &source, &clocks, json);
         tk_trace_put_end(&lines, &source, &clocks, 4, "signal 6", json);
+        tk_trace_put_start(&lines, &aligned, &clocks, json);
+        tk_trace_put_end(&lines, &aligned, &clocks, 4, "signal 6", json);
         char *at = lines.bytes;
         assert_int_equal(next_item(&at, &item), TRACE_START);
         assert_int_equal(item.rank, 3);
@@ -106,6 +114,12 @@ static void marks_are_read(void **state)
         assert_int_equal(next_item(&at, &item), TRACE_END);
         assert_int_equal(item.rank, 3);
         assert_word(item.how, "signal 6");
+        assert_false(item.is_aligned);
+        for (int end = 0; end < 2; end++) {
+            assert_int_equal(next_item(&at, &item), end ? TRACE_END : TRACE_START);
+            assert_true(item.is_aligned);
+            assert_int_equal(item.error, 30);
+        }
     }
 }
 
@@ -134,7 +148,6 @@ static void what_is_not_a_trace_is_foreign(void **state)
         "1.000000001 0 0 P put bytes=1",
         "1.000000001 0 0 P put ns=",
         "1.000000001 0 0 P put ns=1x",
-        "1.000000001 0 0 P put ns=1  peer=1",
         "1.000000001 0 0 P put ns=99999999999999999999",
         "1.000000001 0 0 G put ns=1",
         "1.000000001 0 0 P puts ns=1",
@@ -164,6 +177,7 @@ static void what_is_not_a_trace_is_foreign(void **state)
     assert_int_equal(parse("["), TRACE_FRAME);
     assert_int_equal(parse("{\"name\":\"trunkline\",\"ph\":\"M\",\"pid\":0},"), TRACE_FRAME);
     assert_int_equal(parse("1.000000001 0 0 P put ns=1 later=x"), TRACE_EVENT);
+    assert_int_equal(parse("1.000000001  0 0 P put ns=1  peer=1"), TRACE_EVENT);
 }
 
 /* Each line, cut anywhere and with a byte changed: nothing is read that is not there. */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "trace/format.h"
 #include "trace/ring.h"
 #include "unit.h"
@@ -121,6 +122,71 @@ static void an_event_is_an_object_and_a_message_an_arrow(void **state)
     lines.length = 0;
 }
 
+/* Without the blanks that make room for longer times. */
+static void squeeze(char *text)
+{
+    char *to = text;
+    for (const char *at = text; *at; at++)
+        if (*at != ' ' || !strchr(" ,}\n", at[1]))
+            *to++ = *at;
+    *to = '\0';
+}
+
+static struct tk_trace_event random_times(struct unit_random *r)
+{
+    struct tk_trace_event event = {
+        .begin = TK_SECOND + unit_below(r, 2000000000), .peer = 1, .op = tk_trace_request_short};
+    event.end = event.begin + unit_below(r, 1 + unit_below(r, 2000000000));
+    return event;
+}
+
+static int64_t random_offset(struct unit_random *r)
+{
+    return (int64_t)unit_below(r, 40) * (int64_t)unit_below(r, 1000000000) -
+           (int64_t)unit_below(r, 1000000000);
+}
+
+/* As if the offset at the end had been known from the beginning; a clock that is ahead or behind,
+ * fast or slow, and times that gain or lose a digit. */
+static void lines_are_corrected(void **state)
+{
+    static struct tk_trace_lines wanted;
+    struct unit_random r = unit_random(11);
+    (void)state;
+    for (int i = 0; i < 3000; i++) {
+        struct tk_trace_source aligned = source;
+        const struct tk_trace_offset end = {.at = 5 * TK_SECOND, .error = 7};
+        struct tk_trace_offset last = end;
+        bool json = i & 1;
+        aligned.is_aligned = true;
+        aligned.alignment.start =
+            (struct tk_trace_offset){.at = TK_SECOND, .ns = random_offset(&r), .error = 5};
+        last.ns =
+            aligned.alignment.start.ns + (int64_t)unit_below(&r, 3000000000) - (int64_t)TK_SECOND;
+        struct tk_trace_alignment both = aligned.alignment;
+        bool is_other = tk_trace_align_end(&both, &last);
+        assert_int_equal(tk_trace_error(&both) <= 12 + 7, true);
+        lines.length = wanted.length = 0;
+        for (int n = 0; n < 4; n++) {
+            struct tk_trace_event event = random_times(&r);
+            event.sequence = (uint32_t)n;
+            const char *text = n == 3 ? "ts\":1.0,\"ts\":2 ns=3" : NULL;
+            aligned.alignment.end.at = 0;
+            tk_trace_put_event(&lines, &aligned, 2, &event, text, json);
+            aligned.alignment = both;
+            tk_trace_put_event(&wanted, &aligned, 2, &event, text, json);
+            aligned.alignment.end.at = 0;
+        }
+        if (is_other)
+            tk_trace_correct(&both, lines.bytes, lines.length, json);
+        lines.bytes[lines.length] = wanted.bytes[wanted.length] = '\0';
+        squeeze(lines.bytes);
+        squeeze(wanted.bytes);
+        assert_string_equal(lines.bytes, wanted.bytes);
+    }
+    lines.length = 0;
+}
+
 /* What a program prints can't break the file. */
 static void a_text_is_escaped(void **state)
 {
@@ -162,6 +228,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_ring_holds_all_its_slots),
     cmocka_unit_test(an_event_is_a_line_of_text),
     cmocka_unit_test(an_event_is_an_object_and_a_message_an_arrow),
+    cmocka_unit_test(lines_are_corrected),
     cmocka_unit_test(a_text_is_escaped),
     cmocka_unit_test(the_longest_event_has_room),
 };
