@@ -10,6 +10,7 @@
 #include "base/bits.h"
 #include "base/mode.h"
 #include "base/wait_record.h"
+#include "stats/stats.h"
 #include "transport/transport.h"
 
 /* How deep this thread is in handlers. Inside, nothing may poll: waiting reaps, and at most serves
@@ -47,11 +48,14 @@ void tk_wake_own_threads(void);
  * anything. */
 static inline bool tk_poll(void)
 {
+    /* What others transfer in a poll is not what the call transfers that polls. */
+    const unsigned path = tk_is_traced ? tk_path_taken : 0;
     bool any = tk_poll_transports();
-    tk_if_unlikely(tk_counter_read(&tk_deferred_work_wanted) !=
-                   0) return tk_deferred_work_after(any);
-    if (TK_THREADED && any)
-        tk_wake_own_threads();
+    tk_if_unlikely(tk_counter_read(&tk_deferred_work_wanted) != 0) any =
+        tk_deferred_work_after(any);
+    else if (TK_THREADED && any) tk_wake_own_threads();
+    if (tk_is_traced)
+        tk_path_taken = path;
     return any;
 }
 

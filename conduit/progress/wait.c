@@ -11,6 +11,7 @@
 #include "progress/progress.h"
 #include "progress/progress_private.h"
 #include "stats/stats.h"
+#include "trace/trace.h"
 
 static inline __attribute__((always_inline)) void
 wait_step(unsigned *empty, enum tk_wake_source wake, const struct tk_wait_why *why)
@@ -60,11 +61,14 @@ static void stall_go_on(struct stall *stall)
     tk_lacks_credit = false;
 }
 
-static void stall_end(const struct stall *stall)
+static void stall_end(const struct stall *stall, const struct tk_peer *peer)
 {
     if (!stall->since)
         return;
     tk_wait_over();
+    if (tk_trace_has(tk_trace_bit_credit_wait))
+        tk_trace_waited(stall->is_for_credit ? tk_trace_credit_wait : tk_trace_room_wait,
+                        peer->rank, stall->since);
     tk_count(stall->is_for_credit ? tk_counter_credit_waits : tk_counter_room_waits);
     tk_count_add(stall->is_for_credit ? tk_counter_credit_wait_ns : tk_counter_room_wait_ns,
                  tk_now() - stall->since);
@@ -172,7 +176,7 @@ enum tk_status tk_wait_send(struct tk_peer *peer, struct tk_outgoing *message, b
     enum tk_status status;
     while ((status = tk_peer_transport(peer)->send(peer, message)) == TK_BUSY && !immediate)
         stall_step(&stall, &empty, SEND_TO(peer));
-    stall_end(&stall);
+    stall_end(&stall, peer);
     return status;
 }
 
@@ -185,7 +189,7 @@ enum tk_status tk_wait_send_short(struct tk_peer *peer, struct tk_message_head h
     do
         stall_step(&stall, &empty, SEND_TO(peer));
     while ((status = tk_peer_transport(peer)->send_short(peer, head, args, NULL)) == TK_BUSY);
-    stall_end(&stall);
+    stall_end(&stall, peer);
     return status;
 }
 
@@ -204,7 +208,7 @@ enum tk_status tk_wait_rma(struct tk_peer *peer, const struct tk_rma *rma)
     while ((status = tk_peer_transport(peer)->rma(peer, rma, &state)) == TK_BUSY &&
            !(rma->immediate && state.done == 0))
         stall_step(&stall, &empty, RMA_TO(peer));
-    stall_end(&stall);
+    stall_end(&stall, peer);
     return status;
 }
 
@@ -218,7 +222,7 @@ enum tk_status tk_wait_reserve(struct tk_am_reservation *reservation, bool place
     while ((status = tk_peer_transport(peer)->reserve(reservation, place, buffer)) == TK_BUSY &&
            !immediate)
         stall_step(&stall, &empty, SEND_TO(peer));
-    stall_end(&stall);
+    stall_end(&stall, peer);
     return status;
 }
 
@@ -231,7 +235,7 @@ void tk_wait_send_reserved(struct tk_am_reservation *reservation, struct tk_outg
         stall_go_on(&stall);
         step_with_room(tk_peer_transport(peer), &empty, SEND_TO(peer));
     }
-    stall_end(&stall);
+    stall_end(&stall, peer);
 }
 
 void tk_wait_done_reserved(struct tk_peer *peer, const struct tk_op *op)
@@ -251,5 +255,5 @@ void tk_wait_rma_reserved(struct tk_peer *peer, const struct tk_rma *rma,
         stall_go_on(&stall);
         step_with_room(tk_peer_transport(peer), &empty, RMA_TO(peer));
     }
-    stall_end(&stall);
+    stall_end(&stall, peer);
 }

@@ -21,6 +21,7 @@ static struct tk_stats_block nobody = {.next_free = &nobody};
 TK_PER_THREAD_NEAR struct tk_stats_block *tk_stats_mine = &nobody;
 
 TK_PER_THREAD bool tk_lacks_credit;
+TK_PER_THREAD unsigned tk_path_taken;
 
 static struct tk_stats_block *_Atomic blocks; /* of threads */
 static struct tk_stats_block *unused;

@@ -14,6 +14,7 @@
 
 #include "base/bits.h"
 #include "base/mode.h"
+#include "base/traced.h"
 #include "stats/table.h"
 
 struct tk_stats_block {
@@ -77,10 +78,15 @@ static inline bool tk_count_mine(enum tk_counter counter)
     return TK_IS_TSAN || !tk_stats_is_first(block, *at);
 }
 
+/* For traces: by which path this thread's last transfer went, and 1 more; 0: none yet. */
+extern TK_HIDDEN TK_PER_THREAD unsigned tk_path_taken;
+
 static inline bool tk_count_transfer_mine(enum tk_path_counted path, enum tk_counter bytes,
                                           size_t nbytes)
 {
     struct tk_stats_block *block = tk_stats_block();
+    if (tk_is_traced)
+        tk_path_taken = 1 + path;
     if (TK_IS_TSAN && tk_stats_is_first(block, 0))
         return false;
     uint64_t *at = &block->stats.transfers[path][tk_log2(nbytes)];

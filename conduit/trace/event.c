@@ -10,6 +10,12 @@ const char *const tk_trace_op_names[tk_trace_ops] = {
 #include "trace/trace.def"
 };
 
+/* What it is of stands in front of its name. */
+const char *const tk_trace_path_names[tk_paths] = {
+#define TK_PATH(id, letter, name, sentence) &#id[sizeof("puts_") - 1],
+#include "stats/counters.def"
+};
+
 const char tk_trace_op_letters[tk_trace_ops] = {
 #define TK_TRACE_OP(id, letter, name) letter,
 #include "trace/trace.def"

@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "stats/table.h"
+
 enum tk_trace_op {
 #define TK_TRACE_OP(id, letter, name) tk_trace_##id,
 #include "trace/trace.def"
@@ -32,7 +34,8 @@ struct tk_trace_event {
     /* Of a message: its number among those that the sender recorded for this receiver; 0: none.
      * The handler has the sender's, which is how they are found together. */
     uint32_t sequence;
-    uint16_t op;
+    uint8_t op;
+    uint8_t path; /* of a transfer: tk_path_counted and 1 more; 0: it has none, or took none */
     uint8_t handler;
     uint8_t slots; /* of a ring, with text of the event, that follow */
 };
@@ -43,6 +46,9 @@ enum { tk_trace_text_max = 1000 };
 /* By operation: its word in files, and its class. */
 extern const char *const tk_trace_op_names[tk_trace_ops];
 extern const char tk_trace_op_letters[tk_trace_ops];
+
+/* By path: its word. */
+extern const char *const tk_trace_path_names[tk_paths];
 
 static inline bool tk_trace_is_send(unsigned op)
 {

@@ -71,6 +71,18 @@ static void put_named(struct tk_trace_lines *lines, const char *name, uint64_t n
     put_number(lines, number, 1);
 }
 
+static void put_word(struct tk_trace_lines *lines, const char *name, const char *word, bool json)
+{
+    put(lines, json ? ",\"" : " ");
+    put(lines, name);
+    put(lines, json ? "\":\"" : "=");
+    if (json)
+        put_escaped(lines, word);
+    else
+        put_flat(lines, word);
+    put(lines, json ? "\"" : "");
+}
+
 /* A time that is to be corrected may become longer by a digit. */
 static void put_blank(struct tk_trace_lines *lines, const struct tk_trace_source *source)
 {
@@ -111,6 +123,8 @@ static void put_event_text(struct tk_trace_lines *lines, const struct tk_trace_s
         put_named(lines, " peer=", event->peer);
     if (event->nbytes && !text)
         put_named(lines, " bytes=", event->nbytes);
+    if (event->path)
+        put_word(lines, "path", tk_trace_path_names[event->path - 1], false);
     if (event->handler)
         put_named(lines, " handler=", event->handler);
     if (event->sequence)
@@ -181,6 +195,8 @@ static void put_event_json(struct tk_trace_lines *lines, const struct tk_trace_s
         put_named(lines, ",\"peer\":", event->peer);
     if (event->nbytes && !text)
         put_named(lines, ",\"bytes\":", event->nbytes);
+    if (event->path)
+        put_word(lines, "path", tk_trace_path_names[event->path - 1], true);
     if (event->handler)
         put_named(lines, ",\"handler\":", event->handler);
     if (event->sequence)
@@ -247,18 +263,6 @@ static void put_mark(struct tk_trace_lines *lines, const struct tk_trace_source 
         put(lines, name);
         put_named(lines, " rank=", source->rank);
     }
-}
-
-static void put_word(struct tk_trace_lines *lines, const char *name, const char *word, bool json)
-{
-    put(lines, json ? ",\"" : " ");
-    put(lines, name);
-    put(lines, json ? "\":\"" : "=");
-    if (json)
-        put_escaped(lines, word);
-    else
-        put_flat(lines, word);
-    put(lines, json ? "\"" : "");
 }
 
 void tk_trace_put_start(struct tk_trace_lines *lines, const struct tk_trace_source *source,

@@ -12,7 +12,7 @@
 
 #include "base/clock.h"
 #include "base/futex.h"
-#include "stats/table.h"
+#include "stats/stats.h"
 #include "trace/trace_private.h"
 
 uint32_t tk_trace_mask;
@@ -126,10 +126,24 @@ void tk_trace_begin(struct tk_trace_call *call, enum tk_trace_op op, uint32_t pe
                                    .peer = peer,
                                    .outer_peer = mine.peer,
                                    .outer_sequence = mine.sequence,
-                                   .op = (uint16_t)op,
+                                   .op = (uint8_t)op,
+                                   .outer_path = tk_path_taken,
                                    .outer_handler = mine.handler};
+    tk_path_taken = 0;
     mine.peer = tk_trace_no_peer;
     mine.sequence = 0;
+}
+
+void tk_trace_waited(enum tk_trace_op op, uint32_t peer, uint64_t since)
+{
+    const struct tk_trace_event event = {.begin = since,
+                                         .end = tk_now(),
+                                         .file = mine.file_kept,
+                                         .line = mine.line,
+                                         .peer = peer,
+                                         .op = (uint8_t)op};
+    if (ring_of_this_thread())
+        add(&event, NULL, 0);
 }
 
 /* The sender's number, of which 16 bits came: the one nearest to the highest that was seen. */
@@ -164,10 +178,12 @@ void tk_trace_end(const struct tk_trace_call *call)
                                    .peer = is_message ? mine.peer : call->peer,
                                    .sequence = is_message ? mine.sequence : call->sequence,
                                    .op = call->op,
+                                   .path = (uint8_t)tk_path_taken,
                                    .handler = is_message ? mine.handler : call->handler};
     mine.peer = call->outer_peer;
     mine.sequence = call->outer_sequence;
     mine.handler = call->outer_handler;
+    tk_path_taken = call->outer_path;
     if (event.peer != me || atomic_load_explicit(&is_local_wanted, memory_order_relaxed))
         add(&event, NULL, 0);
 }

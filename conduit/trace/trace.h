@@ -32,9 +32,8 @@ static inline bool tk_trace_has(enum tk_trace_bit bit)
 struct tk_trace_call {
     uint64_t begin; /* 0: it is not recorded */
     uint64_t nbytes;
-    uint32_t peer, sequence, outer_peer, outer_sequence;
-    uint16_t op;
-    uint8_t handler, outer_handler;
+    uint32_t peer, sequence, outer_peer, outer_sequence, outer_path;
+    uint8_t op, handler, outer_handler;
 };
 
 void tk_trace_begin(struct tk_trace_call *call, enum tk_trace_op op, uint32_t peer, size_t nbytes);
@@ -44,6 +43,9 @@ static inline void tk_trace_leave(const struct tk_trace_call *call)
 {
     tk_if_unlikely(call->begin) tk_trace_end(call);
 }
+
+/* A wait that is over, inside of a call. */
+void tk_trace_waited(enum tk_trace_op op, uint32_t peer, uint64_t since);
 
 /* Records what follows in this block as one event. The peer of a message need not be given. The
  * arguments are evaluated if the class is recorded. */

@@ -57,7 +57,9 @@ static bool read_event_word(struct trace_word word, struct trace_word *line,
         return trace_number32(value, &item->peer);
     if ((value = value_of(word, "bytes")).length)
         return trace_number(value, &item->bytes);
-    if ((value = value_of(word, "at")).length)
+    if ((value = value_of(word, "path")).length)
+        item->path = value;
+    else if ((value = value_of(word, "at")).length)
         item->place = value_with_blanks(value, line);
     else if (word.length >= 5 && memcmp(word.at, "text=", 5) == 0)
         line->length = 0;

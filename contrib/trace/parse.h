@@ -22,6 +22,7 @@ struct trace_item {
     uint32_t size; /* ranks of the job; at its start */
     enum tk_trace_op op;
     struct trace_word place; /* FILE:LINE of the program */
+    struct trace_word path;  /* of a transfer */
     bool is_aligned;         /* at both: times are wrong by so much at most */
     uint64_t error;
     struct trace_word host; /* at the start */

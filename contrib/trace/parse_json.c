@@ -25,12 +25,13 @@ enum field {
     HOST,
     HOW,
     ERROR,
+    PATH,
     fields
 };
 
-static const char *const keys[fields] = {"name", "cat",  "ph",   "pid",  "tid",
-                                         "ts",   "dur",  "rank", "peer", "bytes",
-                                         "at",   "size", "host", "how",  "error"};
+static const char *const keys[fields] = {"name", "cat",  "ph",    "pid",   "tid", "ts",
+                                         "dur",  "rank", "peer",  "bytes", "at",  "size",
+                                         "host", "how",  "error", "path"};
 
 struct cursor {
     char *at, *end;
@@ -160,6 +161,7 @@ static enum trace_kind event_of(const struct trace_word *found, struct trace_ite
                     read_if_there(found[PEER], &item->peer) &&
                     (found[BYTES].length == 0 || trace_number(found[BYTES], &item->bytes));
     item->place = found[PLACE];
+    item->path = found[PATH];
     return is_whole ? TRACE_EVENT : TRACE_FOREIGN;
 }
 

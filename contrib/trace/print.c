@@ -200,28 +200,43 @@ static bool print_pairs(const struct trace_summary *summary, size_t top)
     return true;
 }
 
-static bool print_lines(const struct trace_summary *summary, size_t top)
+/* Of a table by operation and a word, which is called `last`. */
+static bool print_words(const struct trace_table *table, size_t top, const char *last)
 {
-    const struct trace_entry **list = sorted(&summary->lines);
+    const struct trace_entry **list = sorted(table);
     if (!list)
         return false;
-    printf("\nLines of source\n  %12s %14s %14s %12s %14s  %-16s %s\n", "calls", "total ms",
-           "own ms", "mean us", "max us", "operation", "line");
-    for (size_t i = 0; i < shown(&summary->lines, top); i++)
-        printf("  %12" PRIu64 " %14.3f %14.3f %12.3f %14.3f  %-16s %s\n", list[i]->sum.calls,
-               in_ms(list[i]->sum.ns), in_ms(list[i]->sum.own), mean_us(&list[i]->sum),
-               in_us(list[i]->sum.max), trace_op_name((enum tk_trace_op)list[i]->first),
-               list[i]->name);
-    print_rest(&summary->lines, top);
-    if (summary->lines.count == 0)
-        printf("  none: the program gives no lines (GASNETT_TRACE_SETSOURCELINE)\n");
+    printf("  %12s %14s %14s %12s %14s %16s  %-16s %s\n", "calls", "total ms", "own ms", "mean us",
+           "max us", "bytes", "operation", last);
+    for (size_t i = 0; i < shown(table, top); i++)
+        printf("  %12" PRIu64 " %14.3f %14.3f %12.3f %14.3f %16" PRIu64 "  %-16s %s\n",
+               list[i]->sum.calls, in_ms(list[i]->sum.ns), in_ms(list[i]->sum.own),
+               mean_us(&list[i]->sum), in_us(list[i]->sum.max), list[i]->sum.bytes,
+               trace_op_name((enum tk_trace_op)list[i]->first), list[i]->name);
+    print_rest(table, top);
     free(list);
     return true;
+}
+
+static bool print_paths(const struct trace_summary *summary)
+{
+    printf("\nPaths of transfers\n");
+    return print_words(&summary->paths, 0, "path");
+}
+
+static bool print_lines(const struct trace_summary *summary, size_t top)
+{
+    printf("\nLines of source\n");
+    bool is_done = print_words(&summary->lines, top, "line");
+    if (summary->lines.count == 0)
+        printf("  none: the program gives no lines (GASNETT_TRACE_SETSOURCELINE)\n");
+    return is_done;
 }
 
 bool trace_print(const struct trace_summary *summary, size_t top)
 {
     print_head(summary);
     print_operations(summary);
-    return print_ranks(summary, top) && print_pairs(summary, top) && print_lines(summary, top);
+    return print_ranks(summary, top) && print_pairs(summary, top) && print_paths(summary) &&
+           print_lines(summary, top);
 }

@@ -112,7 +112,7 @@ static void add_to_rank(struct trace_entry *entry, const struct trace_item *item
 /* What a rank starts towards another; a handler is the other end of what that one started. */
 static bool add_to_pair(struct trace_summary *summary, const struct trace_item *item, uint64_t own)
 {
-    if (item->peer == tk_trace_no_peer || tk_trace_is_handler(item->op))
+    if (item->peer == tk_trace_no_peer || tk_trace_is_handler(item->op) || trace_is_wait(item->op))
         return true;
     struct trace_entry *entry = trace_table_entry(&summary->pairs, item->rank, item->peer, "", 0);
     if (entry)
@@ -120,14 +120,15 @@ static bool add_to_pair(struct trace_summary *summary, const struct trace_item *
     return entry != NULL;
 }
 
-static bool add_to_line(struct trace_summary *summary, const struct trace_item *item, uint64_t own)
+/* By operation and a word, if the item has it. */
+static bool add_to_words(struct trace_table *table, const struct trace_item *item,
+                         struct trace_word word, uint64_t own)
 {
-    if (item->place.length == 0)
+    if (word.length == 0)
         return true;
-    char place[trace_word_max];
-    copy_word(place, item->place);
-    struct trace_entry *entry =
-        trace_table_entry(&summary->lines, item->op, 0, place, strlen(place));
+    char name[trace_word_max];
+    copy_word(name, word);
+    struct trace_entry *entry = trace_table_entry(table, item->op, 0, name, strlen(name));
     if (entry)
         add_to(&entry->sum, item, own);
     return entry != NULL;
@@ -154,7 +155,9 @@ static bool add_event(struct trace_summary *summary, const struct trace_item *it
     /* What the program and the library say has no duration. */
     if (strchr("HI", trace_op_letter(item->op)))
         return true;
-    return add_to_pair(summary, item, own) && add_to_line(summary, item, own);
+    return add_to_pair(summary, item, own) &&
+           add_to_words(&summary->lines, item, item->place, own) &&
+           add_to_words(&summary->paths, item, item->path, own);
 }
 
 bool trace_summary_add(struct trace_summary *summary, enum trace_kind kind,
@@ -197,4 +200,5 @@ void trace_summary_free(struct trace_summary *summary)
     trace_table_free(&summary->threads);
     trace_table_free(&summary->pairs);
     trace_table_free(&summary->lines);
+    trace_table_free(&summary->paths);
 }

@@ -33,6 +33,7 @@ struct trace_summary {
     struct trace_table threads; /* by rank and thread; `more` belongs to summary.c */
     struct trace_table pairs;   /* by rank and peer: what a rank starts */
     struct trace_table lines;   /* by operation and FILE:LINE */
+    struct trace_table paths;   /* of transfers: by operation and path */
     uint64_t events, lost;
     uint64_t cut;  /* files that end within a line */
     uint32_t size; /* of the job; 0: not known */

@@ -21,9 +21,9 @@ has() { grep -qE -- "$1" "$scratch/out" || failed "nothing printed like '$1': $(
 only() { [ "$(cat "$scratch/err")" = "gasnet_trace: $1" ] && [ ! -s "$scratch/out" ] || failed "not the one line '$1'"; }
 
 cat >"$scratch/t-0" <<'END'
-# start rank=0 size=2 pid=11 monotonic=1000000000 realtime=5 host=node1 boot=b
+# start rank=0 size=2 pid=11 monotonic=1000000000 realtime=5 offset=0 error=0 host=node1 boot=b
 1.000000100 0 0 P put ns=2000 peer=1 bytes=4096 at=main.c:10
-1.000003000 0 0 P put ns=4000 peer=1 bytes=4096 at=main.c:10
+1.000003000  0 0 P put ns=4000  peer=1 bytes=4096 path=bounce at=main.c:10
 1.000010000 0 0 A request_handler ns=3000 peer=1 handler=200 seq=1 at=main.c:12
 1.000008000 0 0 S event_wait ns=10000 at=main.c:12
 1.000020000 0 0 H program ns=0 at=main.c:13 text=half of it
@@ -34,15 +34,16 @@ cat >"$scratch/t-1.json" <<'END'
 [
 {"name":"trunkline","ph":"M","pid":0},
 {"name":"process_name","cat":"I","ph":"M","pid":1,"args":{"name":"rank 1 on node2"}},
-{"name":"start","cat":"I","ph":"i","s":"p","pid":1,"tid":0,"ts":1000000.000,"args":{"rank":1,"size":2,"pid":12,"monotonic":1000000000,"realtime":5,"host":"node2","boot":"c"}},
+{"name":"start","cat":"I","ph":"i","s":"p","pid":1,"tid":0,"ts":1000000.000,"args":{"rank":1,"size":2,"pid":12,"monotonic":1000000000,"realtime":5,"offset":-7,"error":2500,"host":"node2","boot":"c"}},
 {"name":"request_short","cat":"A","ph":"X","pid":1,"tid":0,"ts":1000001.000,"dur":1.500,"args":{"rank":1,"peer":0,"handler":200,"seq":1,"at":"side.c:7"}},
 {"name":"message","cat":"A","ph":"s","id":"1>0#1","pid":1,"tid":0,"ts":1000001.000},
-{"name":"barrier","cat":"B","ph":"X","pid":1,"tid":0,"ts":1000005.000,"dur":90.000,"args":{"rank":1}}
+{"name":"barrier","cat":"B","ph":"X","pid":1,"tid":0,"ts":1000005.000 ,"dur":90.000  ,"args":{"rank":1}}
 ]
 END
 
 run 0 "$scratch/t-0" "$scratch/t-1.json"
 has '^2 files, 2 ranks of 2, 2 threads, 7 events, 7 lost$'
+has '^clocks of all hosts are aligned to that of rank 0, with errors of up to 2\.500 us$'
 has '^  put +P +2 +0\.006 +0\.006 +3\.000 +4\.000 +8192$'
 has '^  event_wait +S +1 +0\.010 +0\.007 +10\.000 +10\.000 +0$'
 has '^  event_wait +1 +0\.010 +0\.007 .*  rank 0 thread 0 at 1\.000008000, main\.c:12$'
@@ -52,6 +53,7 @@ has '^ +1 +2 +0\.094 +0\.091 +0\.090 +0\.000 +0  none +node2$'
 has '^ +0 +1 +2 +8192 +0\.006 +3\.000 +4\.000$'
 has '^ +1 +0 +1 +0 +0\.002 +1\.500 +1\.500$'
 has '^ +2 +0\.006 .*  put +main\.c:10$'
+has '^ +1 +0\.004 .* 4096  put +bounce$'
 [ "$(sed -n '/^Operations/,/^$/s/^  \([a-z_]*\) .*/\1/p' "$scratch/out" | tr '\n' ' ')" = "operation barrier event_wait put request_handler request_short program " ] ||
     failed "not sorted by time"
 tail -n +2 "$scratch/out" >"$scratch/wanted"

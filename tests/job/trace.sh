@@ -45,7 +45,7 @@ mix()
     mix_ranks=$1 mix_program=$2 mix_file=$3
     shift 3
     rm -f "$scratch"/expected.*
-    SETTINGS="GASNET_TRACEFILE=$mix_file $SETTINGS" good "$mix_ranks" "$mix_program" "$scratch/expected"
+    SETTINGS="GASNET_TRACEFILE=$mix_file GASNET_STATSFILE=$scratch/expected-stats.%.json $SETTINGS" good "$mix_ranks" "$mix_program" "$scratch/expected"
     [ $# -gt 0 ] || set -- "$mix_file"
     python3 "$top_srcdir/tests/job/trace_check.py" "$mix_ranks" "$scratch/expected" "$@" >"$scratch/checked" 2>&1 ||
         failed "$mix_program: $(cat "$scratch/checked")"
@@ -73,6 +73,8 @@ hosts()
     grep -q '^clocks of all hosts are aligned to that of rank 0' "$scratch/summary" || failed "not aligned: $(head -3 "$scratch/summary")"
     export SHIFTED_RATE=0.1
     SETTINGS="GASNET_SUPERNODE_MAXSIZE=0 COUNTERS_THREADS=2" mix 2 "$jobs/counters_shifted-par" "$scratch/t.json"
+    RUN='-H =a:2,=b:2'
+    SETTINGS="GASNET_SUPERNODE_MAXSIZE=0" mix 4 "$jobs/counters_shifted-seq" "$scratch/t"
 }
 
 # lines FILE NUMBER PATTERN

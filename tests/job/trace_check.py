@@ -2,7 +2,8 @@
 """Replays the traces of a job of counters-seq or counters-par: every message that was sent has its handler on the rank that it
 was sent to, every handler its message, a handler does not run before the call that sent its message began (as far as clocks were
 aligned), calls of a thread
-are inside of each other or apart, and there are as many as the program counted.
+are inside of each other or apart, and there are as many as the program counted; paths of transfers and waits are those of the
+statistics (EXPECTED-PREFIX-stats.RANK.json).
 
 usage: trace_check.py RANKS EXPECTED-PREFIX FILE...      files of text, or one or several .json"""
 import json
@@ -111,7 +112,7 @@ def check_counts(events, rank, path):
         if e.get("rank") != rank or "begin" not in e:
             continue
         kind = {"P": "put", "G": "get"}.get(e["letter"])
-        if kind and e.get("bytes"):
+        if kind and e.get("path"): # else it was refused (GEX_FLAG_IMMEDIATE), or of no bytes
             found[kind + "s"] += 1
             found[kind + "_bytes"] += e["bytes"]
         if e["op"] in OPS and e.get("seq"):
@@ -119,6 +120,25 @@ def check_counts(events, rank, path):
     for name, count in found.items():
         if int(expected[name]) != count:
             wrong(f"rank {rank}: {count} {name}, the program counted {expected[name]}")
+
+
+def check_paths(events, rank, path):
+    """Each transfer went where the statistics have it, and each wait that they count is there."""
+    expected = json.loads(open(path).readline())["counters"]
+    found = dict.fromkeys((name for name in expected if name.startswith(("puts_", "gets_"))), 0)
+    found.update(credit_waits=0, room_waits=0)
+    for e in events:
+        if e.get("rank") != rank or "begin" not in e:
+            continue
+        kind = {"P": "puts_", "G": "gets_"}.get(e["letter"])
+        if kind and e.get("path"):
+            found[kind + e["path"]] += 1
+        if e["op"] in ("credit_wait", "room_wait"):
+            found[e["op"] + "s"] += 1
+    for name, count in found.items():
+        if expected[name] != count:
+            wrong(f"rank {rank}: {count} {name}, the statistics have {expected[name]}")
+    return sum(found[name] for name in ("credit_waits", "room_waits"))
 
 
 def main():
@@ -133,10 +153,12 @@ def main():
         check_arrows()
     check_messages(events)
     check_nesting(events)
+    waits = 0
     for rank in range(ranks):
         check_counts(events, rank, f"{prefix}.{rank}")
+        waits += check_paths(events, rank, f"{prefix}-stats.{rank}.json")
     print(*errors[:20], sep="\n")
-    print(len(events), "events")
+    print(len(events), "events,", waits, "waits for credits and room")
     sys.exit(bool(errors))
 
 

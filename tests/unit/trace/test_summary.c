@@ -48,7 +48,8 @@ static struct tk_trace_event random_event(struct unit_random *r)
                                    .line = unit_below(r, 10000),
                                    .peer = unit_below(r, 3) ? unit_below(r, 9) : tk_trace_no_peer,
                                    .sequence = unit_below(r, 3),
-                                   .op = (uint16_t)unit_below(r, tk_trace_ops),
+                                   .op = (uint8_t)unit_below(r, tk_trace_ops),
+                                   .path = (uint8_t)unit_below(r, tk_paths + 1),
                                    .handler = (uint8_t)unit_below(r, 256)};
     event.end = event.begin + unit_below(r, 1000000) * UINT64_C(1009);
     return event;
@@ -64,6 +65,7 @@ static void assert_event(const struct trace_item *item, const struct tk_trace_ev
     assert_int_equal(item->thread, 5);
     assert_int_equal(item->peer, event->peer);
     assert_int_equal(item->op, event->op);
+    assert_word(item->path, event->path ? tk_trace_path_names[event->path - 1] : "");
     char place[300] = "";
     if (event->file) {
         const char *slash = strrchr(event->file, '/');
